@@ -1,0 +1,44 @@
+package capture
+
+// Dialect reads one API's answers.
+type Dialect interface {
+	// NewReader returns a reader for one answer.
+	NewReader() Reader
+}
+
+// Reader assembles one answer. It is used by one goroutine, must not retain
+// the bytes it is given, must not block, and never fails: what it does not
+// understand it ignores.
+type Reader interface {
+	// Event takes one server-sent event: its name (may be empty) and its data
+	// with the lines joined by "\n".
+	Event(name, data []byte)
+
+	// Body takes a whole answer that was not streamed.
+	Body(body []byte)
+
+	// Answer says what has been assembled so far.
+	Answer() Answer
+}
+
+// Answer is what a model said.
+type Answer struct {
+	Text string // what a person sees, without reasoning
+	End  End
+}
+
+// End says how an answer ended.
+type End uint8
+
+// The ends of an answer. Only EndStop and EndLength finish a turn.
+const (
+	EndUnknown   End = iota // cut off, or never said
+	EndStop                 // finished
+	EndLength               // cut at the token limit: kept, marked as partial
+	EndToolCalls            // the turn goes on
+	EndFilter               // withheld or refused
+	EndError                // an error in mid-stream
+)
+
+// Final reports whether the answer finishes its turn.
+func (e End) Final() bool { return e == EndStop || e == EndLength }

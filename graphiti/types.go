@@ -1,0 +1,91 @@
+package graphiti
+
+import (
+	"context"
+	"time"
+)
+
+// Fact is one thing that the memory knows, as a sentence.
+type Fact struct {
+	UUID  string // the backend's id; empty when it has none
+	Name  string // Graphiti's relation name, such as OWNS; may be empty
+	Text  string // the sentence; hostile until inject has escaped it
+	Group string // the group it was found in; empty when the backend does not say
+
+	// The zero time means unknown, or not set.
+	CreatedAt time.Time
+	ValidAt   time.Time // when it became true
+	InvalidAt time.Time // when it stopped being true
+	ExpiredAt time.Time // when the backend withdrew it
+
+	// Episode is the name of the message the fact was read from, where the
+	// backend knows it (see EpisodeName). It lets a caller leave out what the
+	// conversation itself still shows.
+	Episode string
+}
+
+// RoleType is who a message is from, in Graphiti's words.
+type RoleType string
+
+// The role types that Graphiti accepts.
+const (
+	RoleUser      RoleType = "user"
+	RoleAssistant RoleType = "assistant"
+	RoleSystem    RoleType = "system"
+)
+
+// Message is one message to be remembered.
+type Message struct {
+	Name              string // stable and unique, see EpisodeName
+	Role              string // the speaker's name; may be empty
+	RoleType          RoleType
+	Content           string
+	Timestamp         time.Time // when it was said, never ahead of now
+	SourceDescription string    // a small JSON object
+}
+
+// Episode is one message that the memory holds.
+type Episode struct {
+	UUID              string
+	Name              string
+	Group             string
+	Content           string // Graphiti stores "role(role_type): content"
+	SourceDescription string
+	CreatedAt         time.Time
+	ValidAt           time.Time
+}
+
+// EpisodeName is the stable name under which one side of a turn is kept.
+func EpisodeName(turn string, role RoleType) string {
+	return "graphiti-proxy.turn." + turn + "." + string(role)
+}
+
+// Memory is what every backend can do. All calls are safe for concurrent use,
+// honour the context's deadline, and bound what they read.
+type Memory interface {
+	// Search returns the facts of the groups that fit the query, best first,
+	// max at most. No match is not an error.
+	Search(ctx context.Context, groups []string, query string, max int) ([]Fact, error)
+
+	// Write hands messages of one group over, in order. A nil error means the
+	// backend accepted them; whether that proves they are kept, Durable says.
+	Write(ctx context.Context, group string, messages []Message) error
+
+	// Episodes returns the last n episodes of a group, oldest first.
+	Episodes(ctx context.Context, group string, n int) ([]Episode, error)
+
+	// Forget removes a group and all that was learnt from it. Forgetting what
+	// does not exist is not an error.
+	Forget(ctx context.Context, group string) error
+
+	// Health reports whether the backend answers.
+	Health(ctx context.Context) error
+
+	// Durable reports whether a Write that returned nil is already proof that
+	// the messages are kept (the embedded store), or only that they were
+	// queued somewhere (Graphiti's 202).
+	Durable() bool
+
+	// Close releases what the backend holds.
+	Close() error
+}

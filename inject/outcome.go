@@ -1,0 +1,59 @@
+package inject
+
+import "time"
+
+// Status says in one word what recall came to.
+type Status string
+
+// The statuses of the X-Graphiti-Memory response header.
+const (
+	StatusRecalled Status = "recalled"
+	StatusEmpty    Status = "empty"
+	StatusTimeout  Status = "timeout"
+	StatusError    Status = "error"
+	StatusOff      Status = "off"
+	StatusSkipped  Status = "skipped"
+)
+
+// Reason says why a request was skipped, or memory was off. It is a closed
+// list; the empty reason means that there is nothing to say.
+type Reason string
+
+// The reasons of the X-Graphiti-Memory response header.
+const (
+	ReasonNone          Reason = ""
+	ReasonTitle         Reason = "title"
+	ReasonSummary       Reason = "summary"
+	ReasonProbe         Reason = "probe"
+	ReasonSubagent      Reason = "subagent"
+	ReasonMachine       Reason = "machine"
+	ReasonEncoding      Reason = "encoding"
+	ReasonTooLarge      Reason = "too_large"
+	ReasonNoUserMessage Reason = "no_user_message"
+	ReasonNotPersisted  Reason = "not_persisted"
+	ReasonConsent       Reason = "consent"
+	ReasonOptOut        Reason = "opt_out"
+	ReasonUntrusted     Reason = "untrusted"
+)
+
+// Source says where the facts of a block came from.
+type Source string
+
+// The sources of the X-Graphiti-Memory response header.
+const (
+	SourceLive   Source = "live"   // searched for this request
+	SourceCache  Source = "cache"  // a fresh cache entry
+	SourceStale  Source = "stale"  // a stale cache entry, refreshed behind
+	SourceSticky Source = "sticky" // decided by an earlier request of the turn
+)
+
+// Outcome is what happened to one request. It feeds the response header, the
+// log line, the span and the metrics alike.
+type Outcome struct {
+	Status Status
+	Reason Reason
+	Facts  int // facts in the newest turn's block
+	Chars  int // characters of the newest turn's block
+	Took   time.Duration
+	Source Source
+}
