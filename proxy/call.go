@@ -1,0 +1,102 @@
+package proxy
+
+import (
+	"io"
+	"sync"
+
+	"github.com/valyala/fasthttp"
+
+	"github.com/graphiti-proxy/graphiti-proxy/inject"
+)
+
+const (
+	// firstRead is what is asked of a connection at once; the buffer grows
+	// for answers that fill it and stays small for streams of small chunks.
+	firstRead = 4 << 10
+	maxRead   = 64 << 10
+
+	// keptBody bounds the body buffers that are kept for reuse.
+	keptBody = 1 << 20
+)
+
+// call is one request on its way through the proxy, and the buffers it needs.
+// It is owned by the goroutine that serves the request; abandon may be called
+// from others.
+type call struct {
+	ctx    *fasthttp.RequestCtx
+	client *clientConn
+	route  route
+
+	body  []byte    // what was read of the request's body
+	rest  io.Reader // the body's rest, to be streamed; nil when body holds all
+	pump  *bodyPump // streams the rest
+	out   []byte    // heads under construction
+	in    []byte    // what was read from the upstream
+	conv  inject.Conversation
+	chain []inject.Fingerprint
+	mem   remembered
+
+	watched int // position in hangups, plus one; guarded by hangups.mu
+
+	mu   sync.Mutex    // guards gone and up
+	gone bool          // the client left, or the server stops
+	up   *upstreamConn // closed when the client leaves
+}
+
+var calls = sync.Pool{New: func() any { return &call{in: make([]byte, firstRead)} }}
+
+func newCall(ctx *fasthttp.RequestCtx) *call {
+	c := calls.Get().(*call) //nolint:forcetypeassert // the pool's only type
+	c.ctx = ctx
+	c.client, _ = ctx.Conn().(*clientConn)
+	return c
+}
+
+// release gives the call's buffers back. Nothing may refer to them any more.
+func (c *call) release() {
+	if cap(c.body) > keptBody {
+		c.body = nil
+	}
+	if cap(c.in) > firstRead {
+		c.in = make([]byte, firstRead)
+	}
+	c.body, c.out, c.chain = c.body[:0], c.out[:0], c.chain[:0]
+	c.in = c.in[:firstRead]
+	c.ctx, c.client, c.rest, c.pump, c.up = nil, nil, nil, nil, nil
+	c.route, c.mem, c.gone = route{}, remembered{}, false
+	calls.Put(c)
+}
+
+// abandon ends the upstream's part of the call.
+func (c *call) abandon() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.gone = true
+	if c.up != nil {
+		c.up.Close()
+	}
+}
+
+// attach makes up the connection that abandon closes. It reports whether the
+// client is still there.
+func (c *call) attach(up *upstreamConn) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.up = up
+	return !c.gone
+}
+
+// detach takes the connection out of abandon's reach, and reports whether
+// abandon has not closed it.
+func (c *call) detach() bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.up = nil
+	return !c.gone
+}
+
+func (c *call) abandoned() bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.gone
+}

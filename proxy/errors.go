@@ -1,0 +1,81 @@
+package proxy
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"net"
+	"os"
+
+	"github.com/valyala/fasthttp"
+)
+
+// errGone says that the client left: there is nobody to answer.
+var errGone = errors.New("client left")
+
+// clientError is a request that cannot be forwarded, and why.
+type clientError struct {
+	status  int
+	message string
+}
+
+func (e *clientError) Error() string { return e.message }
+
+// writeError answers with an error of the proxy's own, in the shape that
+// OpenAI's clients understand.
+func (s *Server) writeError(c *call, err error) {
+	ctx := c.ctx
+	ctx.SetConnectionClose()
+	if errors.Is(err, errGone) || c.abandoned() {
+		c.client.mute()
+		return
+	}
+	status, kind, message := fasthttp.StatusBadGateway, "upstream_unreachable", ""
+	var ce *clientError
+	switch {
+	case errors.As(err, &ce):
+		status, kind, message = ce.status, "invalid_request_error", ce.message
+	case isTimeout(err):
+		status, kind = fasthttp.StatusGatewayTimeout, "upstream_timeout"
+		message = "graphiti-proxy: the upstream " + c.route.upstream.host + " did not answer in time"
+	default:
+		message = "graphiti-proxy: the upstream " + c.route.upstream.host + " could not be reached or broke off"
+	}
+	if status >= 500 {
+		s.faults.report(s.log, "upstream request", err)
+	}
+	typ := "api_error"
+	if status < 500 {
+		typ = kind
+	}
+	ctx.Response.Reset()
+	ctx.SetStatusCode(status)
+	ctx.SetContentType("application/json")
+	if c.mem.header {
+		ctx.Response.Header.Set(memoryHeader, string(appendOutcome(nil, &c.mem.outcome)))
+	}
+	ctx.SetConnectionClose()
+	ctx.SetBody(errorBody(message, typ, kind))
+}
+
+// errorBody is an error in OpenAI's shape.
+func errorBody(message, typ, code string) []byte {
+	type detail struct {
+		Message string  `json:"message"`
+		Type    string  `json:"type"`
+		Param   *string `json:"param"`
+		Code    *string `json:"code"`
+	}
+	d := detail{Message: message, Type: typ}
+	if code != "" {
+		d.Code = &code
+	}
+	b, _ := json.Marshal(map[string]detail{"error": d}) // strings only: cannot fail
+	return b
+}
+
+func isTimeout(err error) bool {
+	var ne net.Error
+	return errors.Is(err, os.ErrDeadlineExceeded) || errors.Is(err, context.DeadlineExceeded) ||
+		errors.As(err, &ne) && ne.Timeout()
+}

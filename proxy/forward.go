@@ -1,0 +1,356 @@
+package proxy
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"strconv"
+	"time"
+
+	"github.com/valyala/fasthttp"
+
+	"github.com/graphiti-proxy/graphiti-proxy/inject"
+)
+
+// forward sends the request with the inserts spliced in, and reads the head of
+// the answer. One attempt: a request of which a byte was sent is not sent
+// again, other than a GET that met a connection just being closed.
+//
+// When it returns without error the call is attached to the connection, and
+// head describes the first bytes of c.in[:n].
+func (s *Server) forward(c *call, inserts []inject.Insert) (up *upstreamConn, head answerHead, n int, err error) {
+	if err := c.buildHead(inserts); err != nil {
+		return nil, head, 0, err
+	}
+	for {
+		var reused bool
+		up, reused, err = c.route.upstream.take(s.base)
+		if err != nil {
+			return nil, head, 0, err
+		}
+		if !c.attach(up) {
+			up.Close()
+			return nil, head, 0, errGone
+		}
+		if err = s.send(c, up, inserts); err == nil {
+			head, n, err = s.readHead(c, up, 0)
+		}
+		if err == nil {
+			return up, head, n, nil
+		}
+		up.Close()
+		if !c.detach() {
+			return nil, head, 0, errGone
+		}
+		if !reused || !c.repeatable() || n > 0 || isTimeout(err) {
+			return nil, head, 0, err
+		}
+	}
+}
+
+// repeatable reports whether the request may be sent again after a connection
+// broke before a byte of the answer came.
+func (c *call) repeatable() bool {
+	h := &c.ctx.Request.Header
+	return (h.IsGet() || h.IsHead()) && len(c.body) == 0 && c.rest == nil
+}
+
+// buildHead writes the request's head into c.out: the client's own lines, less
+// those that belong to its connection or to us.
+func (c *call) buildHead(inserts []inject.Insert) error {
+	h := &c.ctx.Request.Header
+	target := h.RequestURI()
+	if i := bytes.Index(target, []byte("://")); i >= 0 && target[0] != '/' {
+		// The absolute form, as sent to a forward proxy.
+		if j := bytes.IndexByte(target[i+3:], '/'); j >= 0 {
+			target = target[i+3+j:]
+		} else {
+			target = []byte{'/'}
+		}
+	}
+	out := append(c.out[:0], h.Method()...)
+	out = append(out, ' ')
+	if len(target) > 0 && target[0] == '/' {
+		out = append(out, c.route.upstream.prefix...)
+	}
+	out = append(out, target...)
+	out = append(out, " HTTP/1.1\r\nHost: "...)
+	out = append(out, c.route.upstream.host...)
+	out = append(out, "\r\n"...)
+
+	upgrade := isUpgrade(h)
+	connection := h.Peek(fasthttp.HeaderConnection)
+	raw := h.RawHeaders()
+	for len(raw) > 0 {
+		var line []byte
+		line, raw = cutLine(raw)
+		if len(line) == 0 {
+			break
+		}
+		name, _, ok := bytes.Cut(line, []byte{':'})
+		if !ok || line[0] == ' ' || line[0] == '\t' {
+			return &clientError{fasthttp.StatusBadRequest, "graphiti-proxy: a header line is folded or has no colon"}
+		}
+		switch {
+		case fieldIs(name, "host"), fieldIs(name, "content-length"), fieldIs(name, "transfer-encoding"), fieldIs(name, "expect"):
+		case hopByHop(name), namedBy(connection, name):
+		case hasPrefixFold(name, "x-graphiti-") && ours(name):
+		default:
+			out = append(out, line...)
+			out = append(out, "\r\n"...)
+		}
+	}
+	if upgrade {
+		out = append(out, "Connection: Upgrade\r\nUpgrade: "...)
+		out = append(out, h.Peek(fasthttp.HeaderUpgrade)...)
+		out = append(out, "\r\n"...)
+	}
+	c.out = append(c.appendLength(out, inserts), "\r\n"...)
+	return nil
+}
+
+// appendLength says how long the body is. A body that came in chunks and was
+// read whole goes on with a length.
+func (c *call) appendLength(out []byte, inserts []inject.Insert) []byte {
+	length := c.ctx.Request.Header.ContentLength()
+	switch {
+	case c.rest != nil && length < 0:
+		return append(out, "Transfer-Encoding: chunked\r\n"...)
+	case c.rest == nil && (length != -2 || len(c.body) > 0):
+		length = len(c.body)
+		for _, ins := range inserts {
+			length += len(ins.Text)
+		}
+	case c.rest == nil:
+		return out
+	}
+	if length == 0 && (c.ctx.IsGet() || c.ctx.IsHead()) {
+		return out
+	}
+	out = append(out, "Content-Length: "...)
+	out = strconv.AppendInt(out, int64(length), 10)
+	return append(out, "\r\n"...)
+}
+
+// inlineBody is the size up to which a body is copied behind its head to be
+// sent with it; larger ones are sent from where they are.
+const inlineBody = 16 << 10
+
+// send writes head and body.
+func (s *Server) send(c *call, up *upstreamConn, inserts []inject.Insert) error {
+	if err := up.SetWriteDeadline(time.Now().Add(s.limits.UpstreamIdle)); err != nil {
+		return fmt.Errorf("send request: %w", err)
+	}
+	if c.rest != nil {
+		c.pump = startPump(s, c, up)
+		return nil
+	}
+	var err error
+	if len(c.body) <= inlineBody {
+		head := len(c.out)
+		c.out = inject.Splice(c.out, c.body, inserts)
+		_, err = up.Write(c.out)
+		c.out = c.out[:head]
+	} else {
+		bufs := make(net.Buffers, 0, 2+2*len(inserts))
+		bufs = append(bufs, c.out)
+		at := 0
+		for _, ins := range inserts {
+			bufs = append(bufs, c.body[at:ins.At], ins.Text)
+			at = ins.At
+		}
+		bufs = append(bufs, c.body[at:])
+		_, err = bufs.WriteTo(up.Conn)
+	}
+	if err != nil {
+		return fmt.Errorf("send request: %w", err)
+	}
+	return nil
+}
+
+// readHead reads an answer's head into c.in, of which n bytes are filled
+// already. Interim answers are passed on to the client.
+func (s *Server) readHead(c *call, up *upstreamConn, n int) (answerHead, int, error) {
+	var h answerHead
+	if err := up.SetReadDeadline(time.Now().Add(s.limits.UpstreamResponse)); err != nil {
+		return h, n, fmt.Errorf("await answer: %w", err)
+	}
+	for {
+		if size := headEnd(c.in[:n]); size > 0 {
+			if err := parseHead(c.in, size, &h); err != nil {
+				return h, n, err
+			}
+			if h.status >= 200 || h.status == fasthttp.StatusSwitchingProtocols {
+				return h, n, nil
+			}
+			if err := s.sendInterim(c, &h); err != nil {
+				return h, n, errGone
+			}
+			n = copy(c.in, c.in[size:n])
+			continue
+		}
+		if n == len(c.in) {
+			if n >= maxAnswerHead {
+				return h, n, errHeadTooLarge
+			}
+			c.in = append(c.in, make([]byte, n)...)
+		}
+		m, err := up.Read(c.in[n:])
+		n += m
+		if m == 0 && err != nil {
+			if errors.Is(err, io.EOF) {
+				err = io.ErrUnexpectedEOF
+			}
+			return h, n, fmt.Errorf("await answer: %w", err)
+		}
+	}
+}
+
+// sendInterim passes a 1xx answer on. HTTP/1.0 has none, and 100 was the
+// server's to say.
+func (s *Server) sendInterim(c *call, h *answerHead) error {
+	if h.status == fasthttp.StatusContinue || !c.ctx.Request.Header.IsHTTP11() {
+		return nil
+	}
+	c.client.mute()
+	return c.client.send(c.answerHead(nil, h, false))
+}
+
+// bodyPump streams the rest of a request's body to the upstream, while the
+// answer is awaited: an upstream may answer before it has read everything.
+type bodyPump struct {
+	done    chan struct{}
+	chunked bool
+	whole   bool // the body was sent to its end; valid after done
+}
+
+func startPump(s *Server, c *call, up *upstreamConn) *bodyPump {
+	p := &bodyPump{done: make(chan struct{}), chunked: c.ctx.Request.Header.ContentLength() < 0}
+	pending := p.frame(append([]byte(nil), c.out...), c.body)
+	// Ends with the body, or when join stops what it reads from.
+	go p.run(s, c, up, pending)
+	return p
+}
+
+func (p *bodyPump) run(s *Server, c *call, up *upstreamConn, pending []byte) {
+	defer close(p.done)
+	rest, buf := c.rest, make([]byte, maxRead)
+	for {
+		if len(pending) > 0 {
+			if up.SetWriteDeadline(time.Now().Add(s.limits.UpstreamIdle)) != nil {
+				return
+			}
+			if _, err := up.Write(pending); err != nil {
+				return // the answer, if there is one, says why
+			}
+		}
+		if p.whole {
+			s.hangups.watch(c)
+			return
+		}
+		n, err := rest.Read(buf)
+		pending = p.frame(pending[:0], buf[:n])
+		switch {
+		case errors.Is(err, io.EOF):
+			p.whole = true
+			if p.chunked {
+				pending = append(appendTrailers(append(pending, "0\r\n"...), &c.ctx.Request.Header), "\r\n"...)
+			}
+		case err != nil:
+			c.abandon() // the client left or fell silent in the middle
+			return
+		}
+	}
+}
+
+// finished reports, without waiting, whether the whole body was sent.
+func (p *bodyPump) finished() bool {
+	select {
+	case <-p.done:
+		return p.whole
+	default:
+		return false
+	}
+}
+
+// join ends the pump and reports whether the whole body was sent. If not, both
+// connections are spoilt.
+func (p *bodyPump) join(c *call) bool {
+	if !p.finished() {
+		c.client.stopBody()
+		<-p.done
+	}
+	c.client.endBody()
+	return p.whole
+}
+
+// frame appends a piece of the body as it goes over the wire.
+func (p *bodyPump) frame(dst, piece []byte) []byte {
+	if len(piece) == 0 || !p.chunked {
+		return append(dst, piece...)
+	}
+	dst = strconv.AppendInt(dst, int64(len(piece)), 16)
+	dst = append(dst, "\r\n"...)
+	dst = append(dst, piece...)
+	return append(dst, "\r\n"...)
+}
+
+// appendTrailers writes the trailer fields that the client announced and sent.
+func appendTrailers(dst []byte, h *fasthttp.RequestHeader) []byte {
+	for _, name := range h.PeekTrailerKeys() {
+		if value := h.PeekBytes(name); len(value) > 0 {
+			dst = append(append(append(append(dst, name...), ": "...), value...), "\r\n"...)
+		}
+	}
+	return dst
+}
+
+// readBody reads the request's body into c.body, up to limit; what is longer
+// is left in c.rest.
+func (s *Server) readBody(c *call, limit int) error {
+	stream := c.ctx.RequestBodyStream()
+	if stream == nil {
+		return nil
+	}
+	c.client.beginBody()
+	defer func() {
+		if c.rest == nil {
+			c.client.endBody()
+		}
+	}()
+	length := c.ctx.Request.Header.ContentLength()
+	if length > limit {
+		c.rest = stream
+		return nil
+	}
+	if length > cap(c.body) {
+		c.body = make([]byte, 0, length)
+	}
+	for {
+		if len(c.body) == cap(c.body) {
+			if len(c.body) == length {
+				return nil
+			}
+			if len(c.body) > limit {
+				c.rest = stream
+				return nil
+			}
+			c.body = append(c.body, 0)[:len(c.body)]
+		}
+		n, err := stream.Read(c.body[len(c.body):cap(c.body)])
+		c.body = c.body[:len(c.body)+n]
+		switch {
+		case errors.Is(err, io.EOF):
+			if length >= 0 && len(c.body) < length {
+				return &clientError{fasthttp.StatusBadRequest, "graphiti-proxy: the request's body ended early"}
+			}
+			return nil
+		case isTimeout(err):
+			return &clientError{fasthttp.StatusRequestTimeout, "graphiti-proxy: the request's body did not arrive in time"}
+		case err != nil:
+			return &clientError{fasthttp.StatusBadRequest, "graphiti-proxy: the request's body cannot be read"}
+		}
+	}
+}

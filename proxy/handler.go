@@ -1,0 +1,45 @@
+package proxy
+
+import (
+	"github.com/valyala/fasthttp"
+)
+
+// relayedBody is how much of a body is read before it is sent on, where
+// nothing in it is of interest.
+const relayedBody = 64 << 10
+
+// serve is the way of every client request, from top to bottom.
+func (s *Server) serve(ctx *fasthttp.RequestCtx) {
+	c := newCall(ctx)
+	defer c.release()
+	c.route = s.match(&ctx.Request.Header) // route.go: dialect and upstream
+
+	limit := relayedBody
+	if c.route.dialect != nil {
+		limit = s.limits.InspectBytes
+	}
+	if err := s.readBody(c, limit); err != nil {
+		s.writeError(c, err)
+		return
+	}
+	if c.rest == nil {
+		s.hangups.watch(c) // hangup.go: a client that leaves ends the call
+	}
+	defer s.hangups.forget(c)
+
+	plan := s.remember(c) // memory.go: what is inserted, and what is to be kept
+
+	up, head, n, err := s.forward(c, plan.Inserts) // forward.go: one attempt
+	if err != nil {
+		if c.pump != nil {
+			c.pump.join(c)
+		}
+		s.writeError(c, err)
+		return
+	}
+	if head.status == fasthttp.StatusSwitchingProtocols {
+		s.tunnel(c, up, head, n) // upgrade.go: both ways, until one side ends
+		return
+	}
+	s.relay(c, up, head, n, s.watch(c, &head, plan)) // relay.go: bytes as they come
+}

@@ -1,0 +1,262 @@
+package proxy
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+)
+
+// maxAnswerHead bounds the head of an upstream's answer.
+const maxAnswerHead = 256 << 10
+
+var (
+	errHeadTooLarge = fmt.Errorf("answer head is larger than %d bytes", maxAnswerHead)
+	errBadHead      = errors.New("answer head is not HTTP/1.1")
+	errBadFraming   = errors.New("answer head has conflicting lengths")
+)
+
+// answerHead is the head of an upstream's answer. Its slices point into the
+// buffer it was parsed from.
+type answerHead struct {
+	status   int
+	reason   []byte // with the space before it, as sent
+	fields   []byte // field lines, each ended by CRLF or LF
+	size     int    // bytes of the head, the empty line included
+	length   int64  // Content-Length, or -1
+	chunked  bool
+	keep     bool // the connection may be used again
+	event    bool // text/event-stream
+	encoding []byte
+	conn     []byte // value of Connection
+}
+
+// headEnd returns the length of the head at the start of b, the empty line
+// included, or 0 when b does not hold all of it.
+func headEnd(b []byte) int {
+	for i := 0; ; {
+		j := bytes.IndexByte(b[i:], '\n')
+		if j < 0 {
+			return 0
+		}
+		i += j + 1
+		if i < len(b) && b[i] == '\n' {
+			return i + 1
+		}
+		if i+1 < len(b) && b[i] == '\r' && b[i+1] == '\n' {
+			return i + 2
+		}
+	}
+}
+
+// parseHead reads the head of n bytes at the start of b.
+func parseHead(b []byte, n int, h *answerHead) error {
+	*h = answerHead{size: n, length: -1}
+	line, fields, _ := bytes.Cut(b[:n], []byte{'\n'})
+	line = bytes.TrimSuffix(line, []byte{'\r'})
+	// "HTTP/1.x nnn" and then a space and a reason, or nothing.
+	if len(line) < 12 || !bytes.HasPrefix(line, []byte("HTTP/1.")) || line[8] != ' ' {
+		return errBadHead
+	}
+	for _, c := range line[9:12] {
+		if c < '0' || c > '9' {
+			return errBadHead
+		}
+		h.status = h.status*10 + int(c-'0')
+	}
+	if h.status < 100 || len(line) > 12 && line[12] != ' ' {
+		return errBadHead
+	}
+	h.reason = line[12:]
+	h.keep = line[7] != '0'
+	h.fields = fields
+	return h.parseFields()
+}
+
+func (h *answerHead) parseFields() error {
+	var coded bool
+	for name, value := range fieldLines(h.fields) {
+		if len(name) == 0 {
+			return errBadHead
+		}
+		switch {
+		case fieldIs(name, "content-length"):
+			n, ok := parseLength(value)
+			if !ok || h.length >= 0 && h.length != n {
+				return errBadFraming
+			}
+			h.length = n
+		case fieldIs(name, "transfer-encoding"):
+			coded = true
+			h.chunked = lastTokenIs(value, "chunked")
+		case fieldIs(name, "connection"):
+			h.conn = value
+			if tokenIn(value, "close") {
+				h.keep = false
+			} else if tokenIn(value, "keep-alive") {
+				h.keep = true
+			}
+		case fieldIs(name, "content-type"):
+			h.event = hasPrefixFold(value, "text/event-stream")
+		case fieldIs(name, "content-encoding"):
+			h.encoding = value
+		}
+	}
+	if coded {
+		// RFC 9112 section 6.3: the transfer coding overrides the length, and
+		// a message that has both is suspect: its connection is not reused.
+		if h.length >= 0 || !h.chunked {
+			h.keep = false
+		}
+		h.length = -1
+	}
+	return nil
+}
+
+// bodiless reports whether an answer with this head has no body, whatever its
+// fields say.
+func (h *answerHead) bodiless(headRequest bool) bool {
+	return headRequest || h.status < 200 || h.status == 204 || h.status == 304
+}
+
+// fieldLines yields the name and the trimmed value of each field line. A line
+// that is no field yields an empty name.
+func fieldLines(b []byte) func(yield func(name, value []byte) bool) {
+	return func(yield func(name, value []byte) bool) {
+		for len(b) > 0 {
+			var line []byte
+			line, b = cutLine(b)
+			if len(line) == 0 {
+				return
+			}
+			name, value, ok := bytes.Cut(line, []byte{':'})
+			if !ok || bytes.IndexByte(name, ' ') >= 0 || bytes.IndexByte(name, '\t') >= 0 {
+				name = nil
+			}
+			if !yield(name, trimBlank(value)) {
+				return
+			}
+		}
+	}
+}
+
+// cutLine cuts the first line off b, without its end.
+func cutLine(b []byte) (line, rest []byte) {
+	i := bytes.IndexByte(b, '\n')
+	if i < 0 {
+		return b, nil
+	}
+	line, rest = b[:i], b[i+1:]
+	if i > 0 && line[i-1] == '\r' {
+		line = line[:i-1]
+	}
+	return line, rest
+}
+
+func trimBlank(b []byte) []byte {
+	for len(b) > 0 && (b[0] == ' ' || b[0] == '\t') {
+		b = b[1:]
+	}
+	for len(b) > 0 && (b[len(b)-1] == ' ' || b[len(b)-1] == '\t') {
+		b = b[:len(b)-1]
+	}
+	return b
+}
+
+// fieldIs compares a field name with a lower-case one.
+func fieldIs(name []byte, lower string) bool {
+	return len(name) == len(lower) && hasPrefixFold(name, lower)
+}
+
+func hasPrefixFold(b []byte, lower string) bool {
+	if len(b) < len(lower) {
+		return false
+	}
+	for i := range len(lower) {
+		c := b[i]
+		if 'A' <= c && c <= 'Z' {
+			c |= 0x20
+		}
+		if c != lower[i] {
+			return false
+		}
+	}
+	return true
+}
+
+// tokens yields the members of a comma-separated list.
+func tokens(list []byte) func(yield func([]byte) bool) {
+	return func(yield func([]byte) bool) {
+		for len(list) > 0 {
+			var t []byte
+			t, list, _ = bytes.Cut(list, []byte{','})
+			if t = trimBlank(t); len(t) > 0 && !yield(t) {
+				return
+			}
+		}
+	}
+}
+
+func tokenIn(list []byte, lower string) bool {
+	for t := range tokens(list) {
+		if fieldIs(t, lower) {
+			return true
+		}
+	}
+	return false
+}
+
+func lastTokenIs(list []byte, lower string) bool {
+	last := false
+	for t := range tokens(list) {
+		last = fieldIs(t, lower)
+	}
+	return last
+}
+
+func parseLength(b []byte) (int64, bool) {
+	if len(b) == 0 || len(b) > 18 {
+		return 0, false
+	}
+	var n int64
+	for _, c := range b {
+		if c < '0' || c > '9' {
+			return 0, false
+		}
+		n = n*10 + int64(c-'0')
+	}
+	return n, true
+}
+
+// hopByHop reports whether a field belongs to one connection only, and is not
+// forwarded (RFC 9110 section 7.6.1). Upgrade is dealt with by tunnel.
+func hopByHop(name []byte) bool {
+	switch len(name) {
+	case 2:
+		return fieldIs(name, "te")
+	case 7:
+		return fieldIs(name, "upgrade")
+	case 10:
+		return fieldIs(name, "connection") || fieldIs(name, "keep-alive")
+	case 16:
+		return fieldIs(name, "proxy-connection")
+	case 18:
+		return fieldIs(name, "proxy-authenticate")
+	case 19:
+		return fieldIs(name, "proxy-authorization")
+	}
+	return false
+}
+
+// namedBy reports whether the Connection field names another one as belonging
+// to the connection.
+func namedBy(connection, name []byte) bool {
+	if len(connection) == 0 {
+		return false
+	}
+	for t := range tokens(connection) {
+		if bytes.EqualFold(t, name) {
+			return true
+		}
+	}
+	return false
+}

@@ -1,0 +1,50 @@
+package proxy
+
+import (
+	"strconv"
+	"time"
+
+	"github.com/graphiti-proxy/graphiti-proxy/inject"
+)
+
+// memoryHeader is the field in which a request chooses what memory does, and
+// an answer says what it did.
+const memoryHeader = "X-Graphiti-Memory"
+
+// ours reports whether a field is one of those that clients address to the
+// proxy. They never reach the upstream.
+func ours(name []byte) bool {
+	switch len(name) {
+	case 15:
+		return fieldIs(name, "x-graphiti-user")
+	case 16:
+		return fieldIs(name, "x-graphiti-agent")
+	case 17:
+		return fieldIs(name, "x-graphiti-memory")
+	case 18:
+		return fieldIs(name, "x-graphiti-session")
+	case 20:
+		return fieldIs(name, "x-graphiti-workspace")
+	case 23:
+		return fieldIs(name, "x-graphiti-system-actor")
+	}
+	return false
+}
+
+// appendOutcome writes the value of the response header.
+func appendOutcome(b []byte, o *inject.Outcome) []byte {
+	b = append(b, o.Status...)
+	b = append(b, "; facts="...)
+	b = strconv.AppendInt(b, int64(o.Facts), 10)
+	b = append(b, "; chars="...)
+	b = strconv.AppendInt(b, int64(o.Chars), 10)
+	b = append(b, "; ms="...)
+	b = strconv.AppendInt(b, int64(o.Took/time.Millisecond), 10)
+	if o.Source != "" {
+		b = append(append(b, "; source="...), o.Source...)
+	}
+	if o.Reason != inject.ReasonNone {
+		b = append(append(b, "; reason="...), o.Reason...)
+	}
+	return b
+}

@@ -1,0 +1,263 @@
+package proxy
+
+import (
+	"bufio"
+	"context"
+	"io"
+	"net"
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	"go.uber.org/goleak"
+)
+
+func TestMain(m *testing.M) {
+	goleak.VerifyTestMain(m,
+		// Both of fasthttp's sleep out their interval after a server has stopped.
+		goleak.IgnoreAnyFunction("github.com/valyala/fasthttp.(*workerPool).Start.func2"),
+		goleak.IgnoreAnyFunction("github.com/valyala/fasthttp.updateServerDate.func1"),
+	)
+}
+
+func newReader(c net.Conn) *bufio.Reader { return bufio.NewReader(c) }
+
+// waitFor polls, because what is awaited is the kernel's doing.
+func waitFor(t testing.TB, what string, ok func() bool) {
+	t.Helper()
+	for range 1000 {
+		if ok() {
+			return
+		}
+		time.Sleep(5 * time.Millisecond)
+	}
+	t.Fatalf("waited in vain for %s", what)
+}
+
+// newEarly is an upstream that refuses as soon as it has seen a head.
+func newEarly(t testing.TB) string {
+	t.Helper()
+	ln, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	done := make(chan struct{})
+	t.Cleanup(func() { ln.Close(); <-done })
+	go func() {
+		defer close(done)
+		for {
+			c, err := ln.Accept()
+			if err != nil {
+				return
+			}
+			br := bufio.NewReader(c)
+			for {
+				line, err := br.ReadString('\n')
+				if err != nil || line == "\r\n" {
+					break
+				}
+			}
+			_, _ = io.WriteString(c, "HTTP/1.1 413 Too Large\r\nContent-Length: 0\r\nConnection: close\r\n\r\n")
+			_ = c.(*net.TCPConn).CloseWrite()
+			_ = c.SetReadDeadline(time.Now().Add(time.Second))
+			_, _ = io.Copy(io.Discard, br)
+			c.Close()
+		}
+	}()
+	return "http://" + ln.Addr().String()
+}
+
+// TestClientThatLeavesEndsTheUpstreamRequest within a second, whether the
+// upstream is silent or streaming.
+func TestClientThatLeavesEndsTheUpstreamRequest(t *testing.T) {
+	for _, tc := range []struct {
+		name   string
+		before string // what the upstream says before it falls silent
+	}{
+		{"waiting for the answer", ""},
+		{"in a silent stream", "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nabc\r\n"},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			got := make(chan struct{})
+			left := make(chan time.Time, 1)
+			w := newWire(t, func(_ *wire, c net.Conn, _ string) bool {
+				_, _ = io.WriteString(c, tc.before)
+				close(got)
+				_, _ = io.Copy(io.Discard, c)
+				left <- time.Now()
+				return false
+			})
+			s, _ := start(t, w.url())
+			c := dial(t, s)
+			_, _ = io.WriteString(c, "POST /v1/chat/completions HTTP/1.1\r\nHost: p\r\nContent-Length: 2\r\n\r\n{}")
+			<-got
+			c.Close()
+			select {
+			case <-left:
+			case <-time.After(5 * time.Second):
+				t.Fatal("the upstream request goes on without its client")
+			}
+			waitFor(t, "the call to end", func() bool {
+				s.hangups.mu.Lock()
+				defer s.hangups.mu.Unlock()
+				return len(s.hangups.calls) == 0
+			})
+		})
+	}
+}
+
+// TestSlowHeadIsEnded: clients cannot hold connections with a trickle.
+func TestSlowHeadIsEnded(t *testing.T) {
+	w := newWire(t, say(okAnswer))
+	s, _ := start(t, w.url(), func(o *Options) { o.Limits.HeaderTimeout = 100 * time.Millisecond })
+	got, _ := talk(t, s, "GET / HTTP/1.1\r\nHost: p\r\nX-Slow: ")
+	if !strings.HasPrefix(got, "HTTP/1.1 408 ") {
+		t.Errorf("answer %q", got)
+	}
+}
+
+// TestSilentBodyIsEnded, and a slow one is not.
+func TestSilentBodyIsEnded(t *testing.T) {
+	w := newWire(t, say(okAnswer))
+	s, _ := start(t, w.url(), func(o *Options) {
+		o.Limits.HeaderTimeout = 50 * time.Millisecond
+		o.Limits.UpstreamIdle = 300 * time.Millisecond
+	})
+	head := "POST /v1/chat/completions HTTP/1.1\r\nHost: p\r\nConnection: close\r\nContent-Length: 20000\r\n\r\n"
+	t.Run("silent", func(t *testing.T) {
+		got, _ := talk(t, s, head+strings.Repeat("x", 9000))
+		if !strings.HasPrefix(got, "HTTP/1.1 408 ") {
+			t.Errorf("answer %q", got)
+		}
+	})
+	t.Run("slow", func(t *testing.T) {
+		c := dial(t, s)
+		_, _ = io.WriteString(c, head+strings.Repeat("x", 9000))
+		for range 11 {
+			time.Sleep(50 * time.Millisecond)
+			_, _ = io.WriteString(c, strings.Repeat("x", 1000))
+		}
+		got, _ := io.ReadAll(c)
+		if !strings.HasPrefix(string(got), "HTTP/1.1 200 ") {
+			t.Errorf("answer %q", got)
+		}
+	})
+}
+
+func TestTooManyConnections(t *testing.T) {
+	w := newWire(t, say(okAnswer))
+	s, _ := start(t, w.url(), func(o *Options) { o.Limits.Connections = 2 })
+	for range 2 {
+		c := dial(t, s)
+		_, _ = io.WriteString(c, "GET / HTTP/1.1\r\nHost: p\r\n\r\n")
+		if _, err := http.ReadResponse(newReader(c), nil); err != nil {
+			t.Fatal(err)
+		}
+	}
+	got, _ := talk(t, s, "GET / HTTP/1.1\r\nHost: p\r\n\r\n")
+	if !strings.HasPrefix(got, "HTTP/1.1 503 ") {
+		t.Errorf("answer %q", got)
+	}
+}
+
+// TestShutdownLetsStreamsFinish, and cuts them off when its time is over.
+func TestShutdownLetsStreamsFinish(t *testing.T) {
+	for _, patient := range []bool{true, false} {
+		finish := make(chan struct{})
+		w := newWire(t, func(_ *wire, c net.Conn, _ string) bool {
+			_, _ = io.WriteString(c, "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n1\r\na\r\n")
+			<-finish
+			_, _ = io.WriteString(c, "1\r\nb\r\n0\r\n\r\n")
+			return true
+		})
+		s, base := start(t, w.url())
+		resp, err := client(t).Get(base + "/v1/x")
+		if err != nil {
+			t.Fatal(err)
+		}
+		ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+		if !patient {
+			ctx, cancel = context.WithTimeout(context.Background(), 50*time.Millisecond)
+		}
+		stopped := make(chan error, 1)
+		go func() { stopped <- s.Shutdown(ctx) }()
+		if patient {
+			waitFor(t, "the listener to close", func() bool {
+				c, err := net.Dial("tcp", s.Addr().String())
+				if err == nil {
+					c.Close()
+				}
+				return err != nil
+			})
+			close(finish)
+		}
+		body, err := io.ReadAll(resp.Body)
+		resp.Body.Close()
+		if patient && (err != nil || string(body) != "ab") {
+			t.Errorf("body %q, error %v", body, err)
+		}
+		if !patient && err == nil {
+			t.Errorf("the stream outlived its grace: %q", body)
+		}
+		if err := <-stopped; (err == nil) != patient {
+			t.Errorf("patient %v: Shutdown: %v", patient, err)
+		}
+		if !patient {
+			close(finish)
+		}
+		cancel()
+	}
+}
+
+func TestUpgradeIsTunnelled(t *testing.T) {
+	w := newWire(t, func(_ *wire, c net.Conn, request string) bool {
+		_, _ = io.WriteString(c, "HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\nConnection: Upgrade\r\nSec-WebSocket-Accept: x\r\n\r\nhello ")
+		b := make([]byte, 5)
+		_, _ = io.ReadFull(c, b)
+		_, _ = c.Write(b)
+		return false
+	})
+	s, _ := start(t, w.url())
+	got, err := talk(t, s, "GET /v1/realtime HTTP/1.1\r\nHost: p\r\nConnection: keep-alive, Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Key: k\r\n\r\nworld")
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := "HTTP/1.1 101 Switching Protocols\r\nSec-WebSocket-Accept: x\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\r\nhello world"
+	if got != want {
+		t.Errorf("got %q", got)
+	}
+	request := w.requests()[0]
+	for _, line := range []string{"Connection: Upgrade\r\n", "Upgrade: websocket\r\n", "Sec-WebSocket-Key: k\r\n"} {
+		if !strings.Contains(request, line) {
+			t.Errorf("upstream did not get %q: %q", line, request)
+		}
+	}
+}
+
+func TestOpenTunnelDoesNotOutliveShutdown(t *testing.T) {
+	w := newWire(t, func(_ *wire, c net.Conn, request string) bool {
+		_, _ = io.WriteString(c, "HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n\r\n")
+		_, _ = io.Copy(io.Discard, c)
+		return false
+	})
+	s, _ := start(t, w.url())
+	c := dial(t, s)
+	_, _ = io.WriteString(c, "GET /v1/realtime HTTP/1.1\r\nHost: p\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\r\n")
+	if _, err := http.ReadResponse(newReader(c), nil); err != nil {
+		t.Fatal(err)
+	}
+	waitFor(t, "the tunnel", func() bool {
+		s.tunnels.mu.Lock()
+		defer s.tunnels.mu.Unlock()
+		return len(s.tunnels.open) == 1
+	})
+	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)
+	defer cancel()
+	if err := s.Shutdown(ctx); err != nil {
+		t.Error(err)
+	}
+	if _, err := io.ReadAll(c); err != nil {
+		t.Errorf("the client's side: %v", err)
+	}
+}

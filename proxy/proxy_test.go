@@ -1,0 +1,225 @@
+package proxy
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"fmt"
+	"io"
+	"log/slog"
+	"net"
+	"net/http"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+)
+
+// testLimits are small enough to meet in a test.
+func testLimits() Limits {
+	return Limits{
+		InspectBytes:     1 << 20,
+		HeaderBytes:      64 << 10,
+		HeaderTimeout:    5 * time.Second,
+		IdleTimeout:      time.Minute,
+		Connections:      256,
+		UpstreamConnect:  2 * time.Second,
+		UpstreamResponse: 30 * time.Second,
+		UpstreamIdle:     30 * time.Second,
+	}
+}
+
+// start runs a proxy in front of upstream until the test ends, and returns it
+// with its base address.
+func start(t testing.TB, upstream string, change ...func(*Options)) (*Server, string) {
+	t.Helper()
+	o := Options{
+		Listen:    "127.0.0.1:0",
+		OpenAI:    upstream,
+		Anthropic: upstream,
+		Limits:    testLimits(),
+		Log:       slog.New(slog.DiscardHandler),
+	}
+	for _, f := range change {
+		f(&o)
+	}
+	s, err := New(o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	served := make(chan error, 1)
+	go func() { served <- s.Serve() }()
+	t.Cleanup(func() {
+		ctx, cancel := context.WithTimeout(context.Background(), 2*time.Second)
+		defer cancel()
+		_ = s.Shutdown(ctx)
+		if err := <-served; err != nil {
+			t.Error(err)
+		}
+	})
+	return s, "http://" + s.Addr().String()
+}
+
+// wire is an upstream that reads requests as bytes and answers with bytes.
+type wire struct {
+	t    testing.TB
+	ln   net.Listener
+	wg   sync.WaitGroup
+	mu   sync.Mutex // guards got and conns
+	got  []string   // requests, head and body, as they came
+	open []net.Conn
+}
+
+// newWire calls answer for each request with what came and its connection;
+// answer reports whether the connection stays open.
+func newWire(t testing.TB, answer func(w *wire, c net.Conn, request string) bool) *wire {
+	t.Helper()
+	ln, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	w := &wire{t: t, ln: ln}
+	w.wg.Add(1)
+	go w.accept(answer)
+	t.Cleanup(func() {
+		ln.Close()
+		w.mu.Lock()
+		for _, c := range w.open {
+			c.Close()
+		}
+		w.mu.Unlock()
+		w.wg.Wait()
+	})
+	return w
+}
+
+func (w *wire) url() string { return "http://" + w.ln.Addr().String() }
+
+func (w *wire) accept(answer func(*wire, net.Conn, string) bool) {
+	defer w.wg.Done()
+	for {
+		c, err := w.ln.Accept()
+		if err != nil {
+			return
+		}
+		w.mu.Lock()
+		w.open = append(w.open, c)
+		w.mu.Unlock()
+		w.wg.Add(1)
+		go func() {
+			defer w.wg.Done()
+			defer c.Close()
+			br := bufio.NewReader(c)
+			for {
+				request, err := readRequest(br)
+				if err != nil {
+					return
+				}
+				w.mu.Lock()
+				w.got = append(w.got, request)
+				w.mu.Unlock()
+				if !answer(w, c, request) {
+					return
+				}
+			}
+		}()
+	}
+}
+
+func (w *wire) requests() []string {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return append([]string(nil), w.got...)
+}
+
+// readRequest reads one request as it stands on the wire.
+func readRequest(br *bufio.Reader) (string, error) {
+	var b bytes.Buffer
+	length, chunked := 0, false
+	for {
+		line, err := br.ReadString('\n')
+		if err != nil {
+			return "", err
+		}
+		b.WriteString(line)
+		lower := strings.ToLower(strings.TrimSpace(line))
+		if v, ok := strings.CutPrefix(lower, "content-length:"); ok {
+			fmt.Sscan(v, &length)
+		}
+		if strings.HasPrefix(lower, "transfer-encoding:") {
+			chunked = true
+		}
+		if lower == "" {
+			break
+		}
+	}
+	if chunked {
+		for {
+			line, err := br.ReadString('\n')
+			if err != nil {
+				return "", err
+			}
+			b.WriteString(line)
+			var n int
+			fmt.Sscanf(line, "%x", &n)
+			if n == 0 {
+				for line != "\r\n" {
+					if line, err = br.ReadString('\n'); err != nil {
+						return "", err
+					}
+					b.WriteString(line)
+				}
+				return b.String(), nil
+			}
+			if _, err := io.CopyN(&b, br, int64(n)+2); err != nil {
+				return "", err
+			}
+		}
+	}
+	if _, err := io.CopyN(&b, br, int64(length)); err != nil {
+		return "", err
+	}
+	return b.String(), nil
+}
+
+// say writes a fixed answer.
+func say(answer string) func(*wire, net.Conn, string) bool {
+	return func(_ *wire, c net.Conn, _ string) bool {
+		_, err := io.WriteString(c, answer)
+		return err == nil
+	}
+}
+
+const okAnswer = "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok"
+
+// dial opens a client's connection to the proxy.
+func dial(t testing.TB, s *Server) net.Conn {
+	t.Helper()
+	c, err := net.Dial("tcp", s.Addr().String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { c.Close() })
+	if err := c.SetDeadline(time.Now().Add(20 * time.Second)); err != nil {
+		t.Fatal(err)
+	}
+	return c
+}
+
+// talk writes a request and reads until the proxy closes the connection.
+func talk(t testing.TB, s *Server, request string) (string, error) {
+	t.Helper()
+	c := dial(t, s)
+	if _, err := io.WriteString(c, request); err != nil {
+		t.Fatal(err)
+	}
+	b, err := io.ReadAll(c)
+	return string(b), err
+}
+
+// client is an HTTP client without a proxy, redirects or decompression.
+func client(t testing.TB) *http.Client {
+	tr := &http.Transport{DisableCompression: true}
+	t.Cleanup(tr.CloseIdleConnections)
+	return &http.Client{Transport: tr, Timeout: 20 * time.Second}
+}

@@ -1,0 +1,205 @@
+package proxy
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"log/slog"
+	"math"
+	"net"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/valyala/fasthttp"
+)
+
+// Limits bounds what clients and upstreams may take of the proxy. All fields
+// are required.
+type Limits struct {
+	InspectBytes     int           // request bodies above are streamed through, without memory
+	HeaderBytes      int           // head of a request
+	HeaderTimeout    time.Duration // for a request's head to arrive
+	IdleTimeout      time.Duration // for the next request on a kept connection
+	Connections      int           // clients at the same time; more are answered 503
+	UpstreamConnect  time.Duration // for connecting, TLS included
+	UpstreamResponse time.Duration // for the head of an answer
+	UpstreamIdle     time.Duration // longest silence within a body, either side
+}
+
+// Options configures a Server.
+type Options struct {
+	Listen    string      // host:port
+	OpenAI    string      // base address of the default upstream
+	Anthropic string      // base address for Anthropic's API
+	TLS       *tls.Config // for upstreams; nil: the system's roots
+	Limits    Limits
+	Memory    Memory // what to insert and keep; see MemoryOff
+	Log       *slog.Logger
+}
+
+// Server is the client side of the proxy.
+type Server struct {
+	openai    *upstream
+	anthropic *upstream
+	limits    Limits
+	memory    Memory
+	log       *slog.Logger
+	faults    faults
+
+	fast     *fasthttp.Server
+	listener net.Listener
+	hangups  hangups
+	tunnels  tunnels
+
+	base   context.Context // ends when Shutdown has given up waiting
+	cancel context.CancelFunc
+	stop   chan struct{}
+	once   sync.Once
+	ending atomic.Bool
+	loops  sync.WaitGroup
+}
+
+// New binds the address and makes the server ready to serve.
+func New(o Options) (*Server, error) {
+	if o.TLS == nil {
+		o.TLS = &tls.Config{MinVersion: tls.VersionTLS12}
+	}
+	openai, err := newUpstream(o.OpenAI, o.TLS, o.Limits.UpstreamConnect)
+	if err != nil {
+		return nil, err
+	}
+	anthropic, err := newUpstream(o.Anthropic, o.TLS, o.Limits.UpstreamConnect)
+	if err != nil {
+		return nil, err
+	}
+	ln, err := net.Listen("tcp", o.Listen)
+	if err != nil {
+		return nil, fmt.Errorf("listen for clients on %s: %w", o.Listen, err)
+	}
+	s := &Server{
+		openai:    openai,
+		anthropic: anthropic,
+		limits:    o.Limits,
+		memory:    o.Memory,
+		log:       o.Log,
+		listener:  ln,
+		stop:      make(chan struct{}),
+	}
+	s.base, s.cancel = context.WithCancel(context.Background())
+	s.fast = &fasthttp.Server{
+		Handler:      s.serve,
+		ErrorHandler: refuse,
+		// Bodies are read by the handler, which knows how much it wants. What
+		// it leaves unread it answers with the connection's end.
+		StreamRequestBody:            true,
+		MaxRequestBodySize:           math.MaxInt,
+		DisablePreParseMultipartForm: true,
+		HeaderReceived:               s.bodyPatience,
+		// The server's own answer must be written, and swallowed, before the
+		// next request begins: see clientConn.
+		ReduceMemoryUsage:     true,
+		ConnState:             unmute,
+		ReadBufferSize:        o.Limits.HeaderBytes,
+		WriteBufferSize:       1 << 10,
+		ReadTimeout:           o.Limits.HeaderTimeout,
+		IdleTimeout:           o.Limits.IdleTimeout,
+		Concurrency:           o.Limits.Connections,
+		NoDefaultServerHeader: true,
+		NoDefaultDate:         true,
+		NoDefaultContentType:  true,
+		SecureErrorLogMessage: true,
+		Logger:                silent{},
+	}
+	return s, nil
+}
+
+// Addr is the address that clients connect to.
+func (s *Server) Addr() net.Addr { return s.listener.Addr() }
+
+// Serve serves until Shutdown, and then returns nil.
+func (s *Server) Serve() error {
+	s.loops.Add(2)
+	// Both end when Shutdown closes stop.
+	go s.watchClients()
+	go s.ageUpstreams()
+	err := s.fast.Serve(clientListener{Listener: s.listener, patience: s.limits.UpstreamIdle})
+	if err != nil && !s.stopping() {
+		return fmt.Errorf("serve clients: %w", err)
+	}
+	return nil
+}
+
+// Shutdown stops accepting and lets running requests finish until ctx ends;
+// then it cuts them off, and returns ctx's error. It may be called again.
+func (s *Server) Shutdown(ctx context.Context) error {
+	s.ending.Store(true)
+	err := s.fast.ShutdownWithContext(ctx)
+	if errors.Is(err, context.DeadlineExceeded) || errors.Is(err, context.Canceled) {
+		s.hangups.abandonAll()
+	}
+	s.cancel()
+	s.tunnels.closeAll()
+	s.once.Do(func() { close(s.stop) })
+	s.loops.Wait()
+	_ = s.listener.Close() // when Serve was never called
+	future := time.Now().Add(time.Hour)
+	s.openai.closeIdle(future)
+	s.anthropic.closeIdle(future)
+	if err != nil {
+		return fmt.Errorf("wait for running requests: %w", err)
+	}
+	return nil
+}
+
+func (s *Server) stopping() bool { return s.ending.Load() }
+
+func (s *Server) watchClients() {
+	defer s.loops.Done()
+	s.hangups.run(s.stop)
+}
+
+// ageUpstreams closes upstream connections that nobody used for a while.
+func (s *Server) ageUpstreams() {
+	defer s.loops.Done()
+	t := time.NewTicker(idleUpstream / 6)
+	defer t.Stop()
+	for {
+		select {
+		case <-s.stop:
+			return
+		case now := <-t.C:
+			s.openai.closeIdle(now.Add(-idleUpstream))
+			s.anthropic.closeIdle(now.Add(-idleUpstream))
+		}
+	}
+}
+
+// bodyPatience replaces the deadline of the head by that of a body, of which
+// fasthttp reads the beginning itself.
+func (s *Server) bodyPatience(*fasthttp.RequestHeader) fasthttp.RequestConfig {
+	return fasthttp.RequestConfig{ReadTimeout: s.limits.UpstreamIdle}
+}
+
+// refuse answers what is no valid request.
+func refuse(ctx *fasthttp.RequestCtx, err error) {
+	status, message := fasthttp.StatusBadRequest, "graphiti-proxy: this is not a valid HTTP request"
+	var small *fasthttp.ErrSmallBuffer
+	switch {
+	case errors.As(err, &small):
+		status = fasthttp.StatusRequestHeaderFieldsTooLarge
+		message = "graphiti-proxy: the request's headers are larger than limits.header_bytes"
+	case isTimeout(err):
+		status, message = fasthttp.StatusRequestTimeout, "graphiti-proxy: the request did not arrive in time"
+	}
+	ctx.SetStatusCode(status)
+	ctx.SetContentType("application/json")
+	ctx.SetConnectionClose()
+	ctx.SetBody(errorBody(message, "invalid_request_error", ""))
+}
+
+// silent keeps fasthttp from logging: what it says holds parts of requests.
+type silent struct{}
+
+func (silent) Printf(string, ...any) {}

@@ -1,0 +1,115 @@
+package proxy
+
+import (
+	"io"
+	"net"
+	"sync"
+	"time"
+
+	"github.com/valyala/fasthttp"
+)
+
+// tunnelLinger is how long one direction of a tunnel may go on after the other
+// has ended.
+const tunnelLinger = time.Second
+
+// isUpgrade reports whether the client asks for another protocol, such as
+// WebSocket.
+func isUpgrade(h *fasthttp.RequestHeader) bool {
+	return len(h.Peek(fasthttp.HeaderUpgrade)) > 0 && tokenIn(h.Peek(fasthttp.HeaderConnection), "upgrade")
+}
+
+// tunnel passes the upstream's 101 on and then bytes both ways, untouched,
+// until one side ends. It takes the connection out of the server's hands.
+func (s *Server) tunnel(c *call, up *upstreamConn, head answerHead, n int) {
+	if !isUpgrade(&c.ctx.Request.Header) {
+		c.detach()
+		up.Close()
+		s.writeError(c, errBadHead)
+		return
+	}
+	out := c.answerHead(nil, &head, false)
+	out = append(out[:len(out)-2], "Connection: Upgrade\r\n"...)
+	for name, value := range fieldLines(head.fields) {
+		if fieldIs(name, "upgrade") {
+			out = append(append(append(out, "Upgrade: "...), value...), "\r\n"...)
+		}
+	}
+	out = append(append(out, "\r\n"...), c.in[head.size:n]...)
+
+	if !c.detach() || c.client.send(out) != nil {
+		up.Close()
+		c.client.mute()
+		c.ctx.SetConnectionClose()
+		return
+	}
+	_ = up.SetDeadline(time.Time{})
+	client := c.client
+	c.ctx.HijackSetNoResponse(true)
+	c.ctx.Hijack(func(conn net.Conn) {
+		s.tunnels.add(up)
+		defer s.tunnels.remove(up)
+		pipe(client, conn, up)
+	})
+}
+
+// pipe copies both ways until both have ended, the second one within
+// tunnelLinger. fromClient reads what the server had buffered first.
+func pipe(client *clientConn, fromClient io.Reader, up *upstreamConn) {
+	var wg sync.WaitGroup
+	wg.Add(1)
+	// Ends with the upstream's side, which the client's end bounds below.
+	go func() {
+		defer wg.Done()
+		_, _ = io.Copy(client, up)
+		closeWrite(client.Conn)
+		_ = client.SetReadDeadline(time.Now().Add(tunnelLinger))
+	}()
+	_, _ = io.Copy(up, fromClient)
+	closeWrite(up.Conn)
+	_ = up.SetReadDeadline(time.Now().Add(tunnelLinger))
+	wg.Wait()
+	up.Close()
+}
+
+// closeWrite tells the peer that nothing more will come.
+func closeWrite(c net.Conn) {
+	if h, ok := c.(interface{ CloseWrite() error }); ok {
+		_ = h.CloseWrite()
+	}
+}
+
+// tunnels are the connections that Shutdown closes, because no request of the
+// server's stands behind them.
+type tunnels struct {
+	mu   sync.Mutex // guards what follows
+	open map[*upstreamConn]struct{}
+	wg   sync.WaitGroup
+}
+
+func (t *tunnels) add(c *upstreamConn) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.open == nil {
+		t.open = make(map[*upstreamConn]struct{})
+	}
+	t.open[c] = struct{}{}
+	t.wg.Add(1)
+}
+
+func (t *tunnels) remove(c *upstreamConn) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	delete(t.open, c)
+	t.wg.Done()
+}
+
+// closeAll ends the tunnels and waits for them.
+func (t *tunnels) closeAll() {
+	t.mu.Lock()
+	for c := range t.open {
+		c.Close()
+	}
+	t.mu.Unlock()
+	t.wg.Wait()
+}

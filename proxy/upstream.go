@@ -1,0 +1,147 @@
+package proxy
+
+import (
+	"context"
+	"crypto/tls"
+	"fmt"
+	"net"
+	"net/url"
+	"strings"
+	"sync"
+	"time"
+)
+
+const (
+	// idleUpstream is how long an unused upstream connection is kept. Many
+	// servers close theirs after 60 seconds or more; being the first to do so
+	// avoids meeting a closing one.
+	idleUpstream = 30 * time.Second
+
+	// maxIdleUpstream bounds the unused connections to one upstream.
+	maxIdleUpstream = 512
+)
+
+// upstream is one server that requests are forwarded to, with its unused
+// connections, newest last: the newest is taken first, so that the others can
+// age and go.
+type upstream struct {
+	base    *url.URL
+	host    string // the Host field
+	addr    string // host:port to dial
+	prefix  string // path before every request path, without a final slash
+	tls     *tls.Config
+	timeout time.Duration // for connecting, TLS included
+
+	mu   sync.Mutex // guards idle
+	idle []*upstreamConn
+}
+
+// upstreamConn is one connection to an upstream. It has one owner at a time.
+type upstreamConn struct {
+	net.Conn
+	sock  socket
+	since time.Time // when it became idle
+}
+
+func newUpstream(base string, roots *tls.Config, timeout time.Duration) (*upstream, error) {
+	u, err := url.Parse(base)
+	if err != nil {
+		return nil, fmt.Errorf("read upstream address: %w", err)
+	}
+	up := &upstream{
+		base:    u,
+		host:    u.Host,
+		prefix:  strings.TrimSuffix(u.EscapedPath(), "/"),
+		timeout: timeout,
+	}
+	port := u.Port()
+	switch {
+	case u.Scheme == "http" && port == "":
+		port = "80"
+	case u.Scheme == "https" && port == "":
+		port = "443"
+	case u.Scheme != "http" && u.Scheme != "https" || u.Hostname() == "":
+		return nil, fmt.Errorf("upstream address %q is not http:// or https:// with a host", u.Redacted())
+	}
+	up.addr = net.JoinHostPort(u.Hostname(), port)
+	if u.Scheme == "https" {
+		up.tls = roots.Clone()
+		up.tls.ServerName = u.Hostname()
+		up.tls.NextProtos = []string{"http/1.1"}
+	}
+	return up, nil
+}
+
+// take returns a connection that is open as far as can be seen: the newest
+// idle one whose peer has neither closed it nor sent anything, or a new one.
+// reused tells which.
+func (u *upstream) take(ctx context.Context) (c *upstreamConn, reused bool, err error) {
+	for {
+		u.mu.Lock()
+		n := len(u.idle) - 1
+		if n < 0 {
+			u.mu.Unlock()
+			break
+		}
+		c, u.idle[n] = u.idle[n], nil
+		u.idle = u.idle[:n]
+		u.mu.Unlock()
+		if c.sock.quiet() {
+			return c, true, nil
+		}
+		c.Close()
+	}
+	c, err = u.dial(ctx)
+	return c, false, err
+}
+
+func (u *upstream) dial(ctx context.Context) (*upstreamConn, error) {
+	ctx, cancel := context.WithTimeout(ctx, u.timeout)
+	defer cancel()
+	var d net.Dialer
+	raw, err := d.DialContext(ctx, "tcp", u.addr)
+	if err != nil {
+		return nil, fmt.Errorf("connect to %s: %w", u.addr, err)
+	}
+	c := &upstreamConn{Conn: raw, sock: socketOf(raw)}
+	if u.tls == nil {
+		return c, nil
+	}
+	tc := tls.Client(raw, u.tls)
+	if err := tc.HandshakeContext(ctx); err != nil {
+		raw.Close()
+		return nil, fmt.Errorf("TLS with %s: %w", u.addr, err)
+	}
+	c.Conn = tc
+	return c, nil
+}
+
+// give takes back a connection whose last answer was read to its end.
+func (u *upstream) give(c *upstreamConn) {
+	c.since = time.Now()
+	u.mu.Lock()
+	full := len(u.idle) >= maxIdleUpstream
+	if !full {
+		u.idle = append(u.idle, c)
+	}
+	u.mu.Unlock()
+	if full {
+		c.Close()
+	}
+}
+
+// closeIdle closes the connections that have been idle since before t.
+func (u *upstream) closeIdle(t time.Time) {
+	u.mu.Lock()
+	n := 0
+	for n < len(u.idle) && u.idle[n].since.Before(t) {
+		n++
+	}
+	old := append([]*upstreamConn(nil), u.idle[:n]...)
+	u.idle = append(u.idle[:0], u.idle[n:]...)
+	clear(u.idle[len(u.idle):cap(u.idle)])
+	u.mu.Unlock()
+	for _, c := range old {
+		c.Close()
+	}
+}
