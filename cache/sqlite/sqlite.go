@@ -1,0 +1,176 @@
+package sqlite
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"net/url"
+	"os"
+	"path/filepath"
+	"sync"
+
+	_ "modernc.org/sqlite" // the driver "sqlite"
+)
+
+// Sync says what a commit survives.
+type Sync string
+
+// The levels of durability.
+const (
+	SyncNormal Sync = "NORMAL" // the end of the process, kill -9 included
+	SyncFull   Sync = "FULL"   // the end of the machine too
+)
+
+// ErrClosed says that the file was closed.
+var ErrClosed = errors.New("the database is closed")
+
+// Options configures a DB.
+type Options struct {
+	Migrations []string // migration i brings a file from version i to i+1
+	Sync       Sync
+}
+
+const (
+	maxBatch   = 512  // writes in one commit
+	maxWaiting = 4096 // writes that wait for one; more wait for room
+	readers    = 2
+)
+
+// DB is an open file. It is safe for concurrent use.
+type DB struct {
+	path  string
+	write *sql.DB // one connection, used by the writer alone
+	read  *sql.DB
+
+	queue  chan *job
+	mu     sync.RWMutex // guards closed against sends on queue
+	closed bool
+	done   chan struct{}
+}
+
+type job struct {
+	fn    func(*Tx) error
+	reply chan error
+}
+
+// Open opens the file, creating it where there is none, and brings it up to
+// the newest version. A file of a newer version, or one that is no database,
+// is left as it is.
+func Open(path string, o Options) (*DB, error) {
+	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+		return nil, fmt.Errorf("create the directory of %s: %w", path, err)
+	}
+	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o600)
+	if err != nil {
+		return nil, fmt.Errorf("open %s: %w", path, err)
+	}
+	if err := f.Close(); err != nil {
+		return nil, fmt.Errorf("open %s: %w", path, err)
+	}
+	d := &DB{path: path, queue: make(chan *job, maxWaiting), done: make(chan struct{})}
+	if d.write, err = sql.Open("sqlite", dsn(path, o.Sync, false)); err != nil {
+		return nil, fmt.Errorf("open %s: %w", path, err)
+	}
+	d.write.SetMaxOpenConns(1)
+	if err := migrate(d.write, path, o.Migrations); err != nil {
+		d.write.Close()
+		return nil, err
+	}
+	if d.read, err = sql.Open("sqlite", dsn(path, o.Sync, true)); err != nil {
+		d.write.Close()
+		return nil, fmt.Errorf("open %s: %w", path, err)
+	}
+	d.read.SetMaxOpenConns(readers)
+	d.read.SetMaxIdleConns(readers)
+	// Ends when Close closes the queue.
+	go d.run()
+	return d, nil
+}
+
+func dsn(path string, s Sync, readOnly bool) string {
+	q := url.Values{}
+	q.Add("_pragma", "busy_timeout(5000)")
+	q.Add("_pragma", "journal_mode(WAL)")
+	q.Add("_pragma", "synchronous("+string(s)+")")
+	q.Add("_pragma", "temp_store(MEMORY)")
+	q.Add("_pragma", "foreign_keys(ON)")
+	q.Add("_pragma", "secure_delete(ON)")
+	if readOnly {
+		q.Add("_pragma", "query_only(ON)")
+	}
+	return (&url.URL{Scheme: "file", Opaque: url.PathEscape(path), RawQuery: q.Encode()}).String()
+}
+
+func migrate(db *sql.DB, path string, migrations []string) error {
+	var version int
+	if err := db.QueryRow("PRAGMA user_version").Scan(&version); err != nil {
+		return fmt.Errorf("read %s: it is not a readable database and was left as it is; move it away to begin with an empty one: %w", path, err)
+	}
+	if version > len(migrations) {
+		return fmt.Errorf("%s was written by a newer graphiti-proxy (version %d, this one knows %d): use that one, or move the file away", path, version, len(migrations))
+	}
+	for ; version < len(migrations); version++ {
+		tx, err := db.Begin()
+		if err != nil {
+			return fmt.Errorf("prepare %s: %w", path, err)
+		}
+		_, err = tx.Exec(migrations[version] + fmt.Sprintf("; PRAGMA user_version = %d", version+1))
+		if err == nil {
+			err = tx.Commit()
+		} else {
+			_ = tx.Rollback()
+		}
+		if err != nil {
+			return fmt.Errorf("prepare %s: %w", path, err)
+		}
+	}
+	return nil
+}
+
+// Read is for queries. What it reads was committed.
+func (d *DB) Read() *sql.DB { return d.read }
+
+// Write calls fn within a transaction, and returns when that is committed, or
+// has failed as a whole or for fn alone. Writes that come at the same time
+// share a commit. When ctx ends first, whether fn took effect is not known.
+func (d *DB) Write(ctx context.Context, fn func(*Tx) error) error {
+	j := &job{fn: fn, reply: make(chan error, 1)}
+	d.mu.RLock()
+	if d.closed {
+		d.mu.RUnlock()
+		return ErrClosed
+	}
+	select {
+	case d.queue <- j:
+		d.mu.RUnlock()
+	case <-ctx.Done():
+		d.mu.RUnlock()
+		return fmt.Errorf("write to %s: %w", filepath.Base(d.path), ctx.Err())
+	}
+	select {
+	case err := <-j.reply:
+		if err != nil {
+			return fmt.Errorf("write to %s: %w", filepath.Base(d.path), err)
+		}
+		return nil
+	case <-ctx.Done():
+		return fmt.Errorf("write to %s: %w", filepath.Base(d.path), ctx.Err())
+	}
+}
+
+// Close finishes the waiting writes and closes the file. It may be called
+// again.
+func (d *DB) Close() error {
+	d.mu.Lock()
+	if d.closed {
+		d.mu.Unlock()
+		<-d.done
+		return nil
+	}
+	d.closed = true
+	close(d.queue)
+	d.mu.Unlock()
+	<-d.done
+	return errors.Join(d.read.Close(), d.write.Close())
+}

@@ -1,0 +1,133 @@
+package sqlite
+
+import (
+	"context"
+	"database/sql"
+	"fmt"
+)
+
+// Tx is a write transaction, valid during the call it is given to.
+type Tx struct {
+	conn  *sql.Conn
+	stmts map[string]*sql.Stmt
+}
+
+// Exec runs a statement, which is prepared once and kept: statements must be
+// constants.
+func (t *Tx) Exec(query string, args ...any) (sql.Result, error) {
+	s, err := t.prepare(query)
+	if err != nil {
+		return nil, err
+	}
+	return s.Exec(args...)
+}
+
+// Query runs a query. Its rows must be closed before the next statement.
+func (t *Tx) Query(query string, args ...any) (*sql.Rows, error) {
+	s, err := t.prepare(query)
+	if err != nil {
+		return nil, err
+	}
+	return s.Query(args...)
+}
+
+// QueryRow runs a query that yields at most one row.
+func (t *Tx) QueryRow(query string, args ...any) *sql.Row {
+	s, err := t.prepare(query)
+	if err != nil {
+		return t.conn.QueryRowContext(context.Background(), query, args...) // reports the same mistake
+	}
+	return s.QueryRow(args...)
+}
+
+func (t *Tx) prepare(query string) (*sql.Stmt, error) {
+	if s, ok := t.stmts[query]; ok {
+		return s, nil
+	}
+	s, err := t.conn.PrepareContext(context.Background(), query)
+	if err != nil {
+		return nil, err
+	}
+	t.stmts[query] = s
+	return s, nil
+}
+
+// run is the one writer.
+func (d *DB) run() {
+	defer close(d.done)
+	tx := &Tx{stmts: make(map[string]*sql.Stmt)}
+	conn, err := d.write.Conn(context.Background())
+	if err == nil {
+		tx.conn = conn
+		defer conn.Close()
+	}
+	batch := make([]*job, 0, maxBatch)
+	for j := range d.queue {
+		batch = append(batch[:0], j)
+		for more := true; more && len(batch) < maxBatch; {
+			select {
+			case next, ok := <-d.queue:
+				if more = ok; ok {
+					batch = append(batch, next)
+				}
+			default:
+				more = false
+			}
+		}
+		if err != nil {
+			for _, j := range batch {
+				j.reply <- err
+			}
+			continue
+		}
+		tx.commit(batch)
+	}
+}
+
+// commit runs the jobs in one transaction, each within a savepoint of its own
+// so that one that fails takes nothing of the others with it.
+func (t *Tx) commit(batch []*job) {
+	errs := make([]error, len(batch))
+	err := t.command("BEGIN IMMEDIATE")
+	for i, j := range batch {
+		if err != nil {
+			break
+		}
+		if err = t.command("SAVEPOINT job"); err != nil {
+			break
+		}
+		if errs[i] = call(j.fn, t); errs[i] != nil {
+			err = t.command("ROLLBACK TO job")
+		}
+		if err == nil {
+			err = t.command("RELEASE job")
+		}
+	}
+	if err == nil {
+		err = t.command("COMMIT")
+	}
+	if err != nil {
+		_ = t.command("ROLLBACK") // SQLite may have done so itself
+	}
+	for i, j := range batch {
+		if errs[i] == nil {
+			errs[i] = err
+		}
+		j.reply <- errs[i]
+	}
+}
+
+func (t *Tx) command(c string) error {
+	_, err := t.Exec(c)
+	return err
+}
+
+// call contains panics: a mistake in one write must not end the writer.
+func call(fn func(*Tx) error, t *Tx) (err error) {
+	defer func() {
+		if r := recover(); r != nil {
+			err = fmt.Errorf("panic in a write: %v", r)
+		}
+	}()
+	return fn(t)
+}

@@ -1,0 +1,129 @@
+package admin
+
+import (
+	"context"
+	"crypto/sha256"
+	"crypto/subtle"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"net/http"
+	"strings"
+	"time"
+)
+
+// Options configures a Server. Status and Metrics are required.
+type Options struct {
+	Listen  string // host:port
+	Token   string // empty: no token is asked for, which suits loopback only
+	Status  func(context.Context) Status
+	Metrics http.Handler
+	Log     *slog.Logger
+}
+
+// Server answers operators.
+type Server struct {
+	o    Options
+	ln   net.Listener
+	http *http.Server
+}
+
+// New binds the address.
+func New(o Options) (*Server, error) {
+	ln, err := net.Listen("tcp", o.Listen)
+	if err != nil {
+		return nil, fmt.Errorf("listen for administration on %s: %w", o.Listen, err)
+	}
+	s := &Server{o: o, ln: ln}
+	mux := http.NewServeMux()
+	mux.HandleFunc("GET /healthz", s.healthz)
+	mux.HandleFunc("GET /readyz", s.readyz)
+	mux.Handle("GET /metrics", o.Metrics)
+	mux.HandleFunc("GET /api/v1/status", s.guard(s.status))
+	mux.HandleFunc("GET /api/v1/queue", s.guard(s.queue))
+	s.http = &http.Server{
+		Handler:           mux,
+		ReadHeaderTimeout: 10 * time.Second,
+		ReadTimeout:       30 * time.Second,
+		WriteTimeout:      time.Minute,
+		IdleTimeout:       time.Minute,
+		MaxHeaderBytes:    16 << 10,
+		ErrorLog:          slog.NewLogLogger(o.Log.Handler(), slog.LevelDebug),
+	}
+	return s, nil
+}
+
+// Addr is the address that operators connect to.
+func (s *Server) Addr() net.Addr { return s.ln.Addr() }
+
+// Serve serves until Shutdown, and then returns nil.
+func (s *Server) Serve() error {
+	if err := s.http.Serve(s.ln); !errors.Is(err, http.ErrServerClosed) {
+		return fmt.Errorf("serve administration: %w", err)
+	}
+	return nil
+}
+
+// Shutdown stops the server, at the latest when ctx ends.
+func (s *Server) Shutdown(ctx context.Context) error {
+	_ = s.ln.Close() // when Serve was never called
+	if err := s.http.Shutdown(ctx); err != nil {
+		_ = s.http.Close()
+		return fmt.Errorf("stop administration: %w", err)
+	}
+	return nil
+}
+
+// healthz is true while the process lives.
+func (s *Server) healthz(w http.ResponseWriter, _ *http.Request) {
+	_, _ = w.Write([]byte("ok\n"))
+}
+
+// readyz is true when requests can be forwarded. Trouble with the memory is
+// told in the body and never makes the proxy unready: it can still forward.
+func (s *Server) readyz(w http.ResponseWriter, r *http.Request) {
+	st := s.o.Status(r.Context())
+	code := http.StatusOK
+	if !st.Ready {
+		code = http.StatusServiceUnavailable
+	}
+	writeJSON(w, code, map[string]any{"ready": st.Ready, "memory": st.Memory.public()})
+}
+
+func (s *Server) status(w http.ResponseWriter, r *http.Request) {
+	writeJSON(w, http.StatusOK, s.o.Status(r.Context()))
+}
+
+func (s *Server) queue(w http.ResponseWriter, r *http.Request) {
+	writeJSON(w, http.StatusOK, s.o.Status(r.Context()).Queue)
+}
+
+// guard lets only those in who know the token, where one is set.
+func (s *Server) guard(next http.HandlerFunc) http.HandlerFunc {
+	if s.o.Token == "" {
+		return next
+	}
+	want := sha256.Sum256([]byte(s.o.Token)) // equal lengths, so that the comparison tells nothing
+	return func(w http.ResponseWriter, r *http.Request) {
+		token, _ := strings.CutPrefix(r.Header.Get("Authorization"), "Bearer ")
+		got := sha256.Sum256([]byte(token))
+		if subtle.ConstantTimeCompare(got[:], want[:]) != 1 {
+			w.Header().Set("WWW-Authenticate", `Bearer realm="graphiti-proxy"`)
+			writeJSON(w, http.StatusUnauthorized, map[string]string{
+				"error": "the admin side needs the token that admin.token names, as Authorization: Bearer …",
+			})
+			return
+		}
+		next(w, r)
+	}
+}
+
+func writeJSON(w http.ResponseWriter, code int, v any) {
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(code)
+	enc := json.NewEncoder(w)
+	enc.SetIndent("", "  ")
+	_ = enc.Encode(v) // the client left: nobody to tell
+}

@@ -1,0 +1,101 @@
+package admin
+
+import (
+	"context"
+	"encoding/json"
+	"io"
+	"log/slog"
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+)
+
+func start(t *testing.T, token string, st Status) string {
+	t.Helper()
+	s, err := New(Options{
+		Listen:  "127.0.0.1:0",
+		Token:   token,
+		Status:  func(context.Context) Status { return st },
+		Metrics: http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, "m 1\n") }),
+		Log:     slog.New(slog.DiscardHandler),
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	served := make(chan error, 1)
+	go func() { served <- s.Serve() }()
+	t.Cleanup(func() {
+		ctx, cancel := context.WithTimeout(context.Background(), time.Second)
+		defer cancel()
+		if err := s.Shutdown(ctx); err != nil {
+			t.Error(err)
+		}
+		if err := <-served; err != nil {
+			t.Error(err)
+		}
+	})
+	return "http://" + s.Addr().String()
+}
+
+func get(t *testing.T, url, token string) (int, string) {
+	t.Helper()
+	req, _ := http.NewRequest(http.MethodGet, url, nil)
+	if token != "" {
+		req.Header.Set("Authorization", "Bearer "+token)
+	}
+	tr := &http.Transport{}
+	defer tr.CloseIdleConnections()
+	resp, err := tr.RoundTrip(req)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer resp.Body.Close()
+	b, _ := io.ReadAll(resp.Body)
+	return resp.StatusCode, string(b)
+}
+
+// TestTokenGuardsAllButHealthAndMetrics as the contract says.
+func TestTokenGuardsAllButHealthAndMetrics(t *testing.T) {
+	base := start(t, "secret", Status{Ready: true})
+	for _, tc := range []struct {
+		path, token string
+		status      int
+	}{
+		{"/healthz", "", 200},
+		{"/readyz", "", 200},
+		{"/metrics", "", 200},
+		{"/api/v1/status", "", 401},
+		{"/api/v1/status", "wrong", 401},
+		{"/api/v1/status", "secret", 200},
+		{"/api/v1/queue", "", 401},
+		{"/api/v1/queue", "secret", 200},
+		{"/api/v1/other", "secret", 404},
+	} {
+		if status, _ := get(t, base+tc.path, tc.token); status != tc.status {
+			t.Errorf("%s with token %q: status %d, want %d", tc.path, tc.token, status, tc.status)
+		}
+	}
+}
+
+// TestMemoryTroubleKeepsTheProxyReady, and is told.
+func TestMemoryTroubleKeepsTheProxyReady(t *testing.T) {
+	base := start(t, "", Status{Ready: true, Memory: Memory{Backend: "graphiti", Where: "http://secret-host", State: StateTrouble, Why: "refused"}})
+	status, body := get(t, base+"/readyz", "")
+	if status != 200 || !strings.Contains(body, "refused") || strings.Contains(body, "secret-host") {
+		t.Errorf("status %d, body %s", status, body)
+	}
+}
+
+func TestQueueCountsAreThere(t *testing.T) {
+	_, body := get(t, start(t, "", Status{})+"/api/v1/queue", "")
+	var got map[string]any
+	if err := json.Unmarshal([]byte(body), &got); err != nil {
+		t.Fatal(err)
+	}
+	for _, key := range []string{"pending", "delivered", "verified", "dropped", "dead"} {
+		if _, ok := got[key]; !ok {
+			t.Errorf("%s is missing in %s", key, body)
+		}
+	}
+}

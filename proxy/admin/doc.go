@@ -1,0 +1,7 @@
+// Package admin owns the second listener: health, metrics, status and the
+// queue, for operators and for the command line. Nothing of it is reachable
+// through the client listener.
+//
+// It must not know the proxy, nor hold conversation text. Of our packages it
+// may import graphiti and capture (types).
+package admin
