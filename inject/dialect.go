@@ -1,16 +1,12 @@
 package inject
 
-import (
-	"github.com/graphiti-proxy/graphiti-proxy/graphiti"
-)
-
 // Dialect reads one API's request bodies.
 type Dialect interface {
 	// Parse reads body into c and reports whether it was understood. A body
-	// that was not understood (not valid JSON, not of this API's shape) is
-	// forwarded untouched. c keeps offsets and slices into body; both live
-	// only as long as the caller's buffer. Parse must not modify body, and
-	// must be linear in its size.
+	// that was not understood (not valid JSON, not of this API's shape,
+	// ambiguous) is forwarded untouched. c refers to body, and both live only
+	// as long as the caller's buffer. Parse does not modify body, and its time
+	// is linear in the body's size.
 	Parse(body []byte, c *Conversation) bool
 }
 
@@ -25,23 +21,7 @@ const (
 	RoleAssistant
 )
 
-// Conversation is what a request body says, as far as memory is concerned.
-// It is reused from request to request: Parse resets it.
-type Conversation struct {
-	Messages []Message
-	Model    string // the model asked for
-	Stream   bool   // the client asked for a streamed answer
-
-	// Last is the index of the newest message that a person wrote, or -1.
-	Last int
-
-	// Kind says whether this request is a turn of a person, or a chore.
-	Kind Kind
-
-	buf []byte // decoded texts; Messages' Text point into the body or in here
-}
-
-// Message is one message of the conversation.
+// Message is one message of a conversation.
 type Message struct {
 	Role Role
 
@@ -49,12 +29,11 @@ type Message struct {
 	// person wrote, after the text of harnesses was taken out.
 	Person bool
 
-	// Text is what was said, decoded, text parts joined by a newline, harness
-	// text and our own block taken out, white space trimmed. It lives as long
-	// as the request's body.
-	Text []byte
+	from, to int    // its texts, in Conversation.spans
+	clean    []byte // the text, where it is not simply that of the spans
+	cleaned  bool
 
-	at   int  // offset in the body where a block is inserted; -1: nowhere
+	at   int  // offset in the body where a block is inserted
 	form form // how a block is written there
 }
 
@@ -67,23 +46,89 @@ const (
 	formPart        // as a new first part of an array of parts
 )
 
-// Insert is one piece of text to be spliced in.
-type Insert struct {
-	At   int    // offset in the body as the client sent it
-	Text []byte // JSON, ready to be copied
+// Conversation is what a request body says, as far as memory is concerned. It
+// is reused from request to request: Parse resets it.
+type Conversation struct {
+	Messages []Message
+	Model    []byte // as it stands in the body
+	Tools    bool   // tools are offered
+
+	// Last is the index of the newest message that a person wrote, or -1.
+	Last int
+
+	// Kind says whether this request is a turn of a person, or a chore.
+	Kind Kind
+
+	body  []byte
+	spans []span
 }
 
-// Plan is what is to be done with one request.
-type Plan struct {
-	Inserts []Insert // ascending by At
-	Outcome Outcome
+// reset makes c ready for another body.
+func (c *Conversation) reset(body []byte) {
+	*c = Conversation{Messages: c.Messages[:0], spans: c.spans[:0], Last: -1, body: body}
+}
 
-	// Turn is the key of the turn that the request belongs to; empty when the
-	// request is no turn. It is stable over retries, tool rounds, restarts
-	// and replicas, and is the id of the turn when it is remembered.
-	Turn string
+// Text is what message i says: its text parts joined by line feeds, without
+// what a harness put there, trimmed.
+func (c *Conversation) Text(i int) []byte {
+	m := &c.Messages[i]
+	if m.cleaned {
+		return m.clean
+	}
+	return trim(c.joined(m))
+}
 
-	// Write lists the groups that the turn is to be kept in; empty when it is
-	// not to be kept.
-	Write []graphiti.Target
+// joined is a message's whole text.
+func (c *Conversation) joined(m *Message) []byte {
+	spans := c.spans[m.from:m.to]
+	if len(spans) == 1 && !spans[0].escaped {
+		return c.body[spans[0].start:spans[0].end]
+	}
+	var b []byte
+	for i, s := range spans {
+		if i > 0 {
+			b = append(b, '\n')
+		}
+		b = appendText(b, c.body[s.start:s.end])
+	}
+	return b
+}
+
+// settle finds out which messages a person wrote, and what the request is for.
+func (c *Conversation) settle() {
+	for i := range c.Messages {
+		m := &c.Messages[i]
+		switch {
+		case m.Role == RoleOther || m.from == m.to:
+		case !c.suspicious(m):
+			m.Person = m.Role == RoleUser && !c.blank(m)
+		default:
+			m.clean, m.cleaned = trim(stripHarness(c.joined(m), m.Role)), true
+			m.Person = m.Role == RoleUser && len(m.clean) > 0
+		}
+		if m.Person {
+			c.Last = i
+		}
+	}
+	c.Kind = c.kind()
+}
+
+// suspicious reports whether a message may hold text of a harness. It must be
+// cheap: most messages do not.
+func (c *Conversation) suspicious(m *Message) bool {
+	for n, s := range c.spans[m.from:m.to] {
+		if raw := c.body[s.start:s.end]; mayHoldHarness(raw, m.Role, n == 0) {
+			return true
+		}
+	}
+	return false
+}
+
+func (c *Conversation) blank(m *Message) bool {
+	for _, s := range c.spans[m.from:m.to] {
+		if len(trimRaw(c.body[s.start:s.end])) > 0 {
+			return false
+		}
+	}
+	return true
 }

@@ -1,5 +1,7 @@
 package inject
 
+import "bytes"
+
 // Kind says what a request is for.
 type Kind uint8
 
@@ -9,6 +11,124 @@ const (
 	KindTurn    Kind = iota // a person's turn, or a tool round of one
 	KindTitle               // a title, tags or follow-ups are asked for
 	KindSummary             // the client compacts its history
-	KindProbe               // quota, topic, autocompletion
+	KindProbe               // quota, topic, autocompletion, choice of tools
 	KindMachine             // no person wrote the newest user message
 )
+
+// Reason is what the response header says of a request of this kind.
+func (k Kind) Reason() Reason {
+	switch k {
+	case KindTitle:
+		return ReasonTitle
+	case KindSummary:
+		return ReasonSummary
+	case KindProbe:
+		return ReasonProbe
+	case KindMachine:
+		return ReasonMachine
+	case KindTurn:
+	}
+	return ReasonNone
+}
+
+// chore recognises one kind of request that a client makes for itself. The
+// texts are anchored: system at the start of the first message, user at the
+// start of the newest user message, and then, after it, so that a person who
+// quotes one of them is not silenced.
+type chore struct {
+	client string
+	kind   Kind
+	system string
+	user   string
+	then   string // stands anywhere behind user
+	tools  bool   // the client offers tools even so
+}
+
+// chores lists what is known. A client that sends none of these texts is
+// taken at its word: every request is a turn.
+var chores = []chore{
+	{client: "opencode, Kilo", kind: KindTitle, system: "You are a title generator."},
+	{client: "opencode, Kilo", kind: KindSummary, system: "You are a context summarization agent."},
+	{client: "opencode", kind: KindMachine, user: "What did we do so far?", tools: true},
+	{client: "opencode", kind: KindMachine, user: "Continue if you have next steps, or stop and ask for", tools: true},
+	{client: "Crush", kind: KindTitle, system: "You will generate a short title based on the first"},
+	{client: "Crush", kind: KindSummary, system: "You are summarizing a conversation to preserve context"},
+	{client: "Open WebUI", kind: KindTitle, user: "### Task:\n", then: "Generate a concise, 3-5 word title"},
+	{client: "Open WebUI", kind: KindTitle, user: "### Task:\n", then: "Generate 1-3 broad tags"},
+	{client: "Open WebUI", kind: KindTitle, user: "### Task:\n", then: "relevant follow-up questions"},
+	{client: "Open WebUI", kind: KindProbe, user: "### Task:\n", then: "necessity of generating search queries"},
+	{client: "Open WebUI", kind: KindProbe, user: "### Task:\n", then: "Generate a detailed prompt for am image"},
+	{client: "Open WebUI", kind: KindProbe, user: "### Task:\n", then: "You are an autocompletion system."},
+	{client: "Open WebUI", kind: KindSummary, user: "### Task:\n", then: "Summarize the conversation history that will be"},
+	{client: "LibreChat", kind: KindTitle, user: "Analyze this conversation and provide:\n"},
+	{client: "LibreChat", kind: KindSummary, user: "Hold on, before you continue I need you to write me"},
+	{client: "LibreChat", kind: KindSummary, user: "Hold on again, update your checkpoint."},
+	{client: "VS Code Copilot", kind: KindTitle, system: "You are an expert in crafting pithy titles"},
+	{client: "VS Code Copilot", kind: KindSummary, user: "Your task is to create a comprehensive, detailed summary"},
+	{client: "Continue", kind: KindTitle, user: "Given the following... please reply with a title"},
+	{client: "Continue", kind: KindSummary, user: "Create a comprehensive summary of this conversation that"},
+	{client: "aider", kind: KindProbe, system: "You are an expert software engineer that generates concise"},
+	{client: "aider", kind: KindSummary, system: "*Briefly* summarize this partial conversation"},
+	{client: "Goose", kind: KindTitle, user: "Generate a short title (four words or less)"},
+	{client: "Goose", kind: KindSummary, user: "The messages above are a conversation to summarize."},
+}
+
+// near bounds how far behind the start of a message a chore's text is sought.
+const near = 400
+
+// kind looks the request up in chores.
+func (c *Conversation) kind() Kind {
+	var system, user []byte
+	newest := -1
+	for i := range c.Messages {
+		m := &c.Messages[i]
+		if i == 0 && m.Role == RoleOther && m.from < m.to {
+			system = trim(c.start(m))
+		}
+		if m.Role == RoleUser {
+			newest = i
+		}
+	}
+	if newest >= 0 {
+		user = trim(c.start(&c.Messages[newest]))
+	}
+	for i := range chores {
+		if chores[i].matches(system, user, c.Tools) {
+			return chores[i].kind
+		}
+	}
+	if newest > c.Last && newest == len(c.Messages)-1 && c.Last >= 0 {
+		return KindMachine
+	}
+	return KindTurn
+}
+
+func (ch *chore) matches(system, user []byte, tools bool) bool {
+	if tools && !ch.tools {
+		return false // clients offer none for a chore
+	}
+	if ch.system != "" {
+		return bytes.HasPrefix(system, []byte(ch.system))
+	}
+	return bytes.HasPrefix(user, []byte(ch.user)) && bytes.Contains(user[len(ch.user):], []byte(ch.then))
+}
+
+// start is the beginning of a message's text.
+func (c *Conversation) start(m *Message) []byte {
+	if m.from == m.to {
+		return nil
+	}
+	s := c.spans[m.from]
+	raw := c.body[s.start:s.end]
+	if !s.escaped {
+		return raw[:min(len(raw), near)]
+	}
+	if len(raw) > near {
+		raw = raw[:near]
+		// Do not cut an escape in two.
+		if i := bytes.LastIndexByte(raw, '\\'); i >= 0 && i > near-12 {
+			raw = raw[:i-backslashes(raw[:i])]
+		}
+	}
+	return appendText(nil, raw)
+}

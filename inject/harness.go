@@ -1,0 +1,86 @@
+package inject
+
+import "bytes"
+
+// harnessTags are the elements that clients put into user messages beside what
+// the person wrote, and our own block, which some clients send back.
+var harnessTags = []string{
+	"graphiti_memory",
+	"system-reminder",                                              // Claude Code
+	"local-command-caveat", "local-command-stdout", "command-name", // Claude Code
+	"command-message", "command-args", "task-notification", // Claude Code
+	"environment_context", "user_instructions", "turn_aborted", "user_shell_command", // Codex
+	"environment_details", // Kilo, Roo, Cline
+	"current_datetime",    // Copilot CLI
+}
+
+// harnessStarts begin user messages that no person wrote.
+var harnessStarts = []string{
+	"# AGENTS.md instructions for ",                          // Codex
+	"This session is being continued from a previous conver", // Claude Code, after compaction
+	"This is the Qwen Code. We are setting up the context",   // Qwen Code
+	"I have *added these files to the chat*",                 // aider
+	"Here are summaries of some files",                       // aider
+	"Here are some READ ONLY files",                          // aider
+}
+
+// mayHoldHarness reports whether text, as it stands in a JSON string, needs a
+// closer look. first says that it begins its message.
+func mayHoldHarness(raw []byte, role Role, first bool) bool {
+	if role == RoleAssistant {
+		return bytes.Contains(raw, []byte("<think>")) || bytes.Contains(raw, []byte("<graphiti_memory>"))
+	}
+	if bytes.IndexByte(raw, '<') >= 0 || bytes.Contains(raw, []byte(`\u003`)) {
+		return true
+	}
+	return first && startsLikeHarness(trimRaw(raw))
+}
+
+func startsLikeHarness(text []byte) bool {
+	for _, s := range harnessStarts {
+		if bytes.HasPrefix(text, []byte(s)) {
+			return true
+		}
+	}
+	return false
+}
+
+// stripHarness takes out what the person, or the model, did not say.
+func stripHarness(text []byte, role Role) []byte {
+	if role == RoleAssistant {
+		return stripElement(stripElement(text, "think"), "graphiti_memory")
+	}
+	for _, tag := range harnessTags {
+		text = stripElement(text, tag)
+	}
+	if startsLikeHarness(trim(text)) {
+		return nil
+	}
+	return text
+}
+
+// stripElement takes out every <tag …>…</tag>. One that is not closed is left.
+func stripElement(text []byte, tag string) []byte {
+	open, shut := []byte("<"+tag), []byte("</"+tag+">")
+	var out []byte
+	for {
+		i := bytes.Index(text, open)
+		if i < 0 {
+			break
+		}
+		after := i + len(open)
+		j := bytes.Index(text[after:], shut)
+		if j < 0 {
+			break
+		}
+		if c := text[after]; c != '>' && !isSpace(c) { // a longer name
+			out, text = append(out, text[:after]...), text[after:]
+			continue
+		}
+		out, text = append(out, text[:i]...), text[after+j+len(shut):]
+	}
+	if out == nil {
+		return text
+	}
+	return append(out, text...)
+}

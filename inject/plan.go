@@ -1,0 +1,279 @@
+package inject
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"sync"
+	"time"
+	"unicode/utf8"
+
+	"github.com/graphiti-proxy/graphiti-proxy/graphiti"
+)
+
+// Decision is what was decided about a turn: the block that stands before its
+// message in every request, or none.
+type Decision struct {
+	Block string // empty: none
+	Facts int
+}
+
+// Blocks keeps decisions over the life of a conversation, restarts included.
+// Implementations do not retain the slices.
+type Blocks interface {
+	// Lookup fills out and found for each key. It answers from memory where
+	// it can.
+	Lookup(ctx context.Context, keys []Key, out []Decision, found []bool) error
+
+	// Keep stores a decision and returns the one in force, which is an earlier
+	// one where there was one. It is stored when Keep returns.
+	Keep(ctx context.Context, k Key, d Decision) (Decision, error)
+}
+
+// Mode says what may be done for one request.
+type Mode struct {
+	Recall bool
+	Ingest bool
+	Reason Reason // why not, where something is off
+}
+
+// Plan is what is to be done with one request.
+type Plan struct {
+	Inserts []Insert
+	Outcome Outcome
+
+	// Turn is the id of the turn that the request belongs to, stable over
+	// retries, tool rounds, restarts and replicas; empty when it is not to be
+	// kept.
+	Turn  string
+	Write []graphiti.Target // the groups that the turn is to be kept in
+}
+
+// Options configures a Memory. All fields are required.
+type Options struct {
+	Search Searcher
+	Facts  FactCache
+	Blocks Blocks
+	Reads  func(graphiti.Who) []graphiti.Target // the groups to search, in order of preference
+	Writes func(graphiti.Who) []graphiti.Target
+
+	Timeout    time.Duration // the most that a request may wait
+	Background time.Duration // for a search that goes on behind the request
+	MaxFacts   int
+	MaxChars   int           // of a block, in characters
+	StaleAfter time.Duration // facts older than this are marked
+	Log        *slog.Logger
+}
+
+// Memory decides what is inserted into requests. It is safe for concurrent
+// use.
+type Memory struct {
+	o      Options
+	base   context.Context // of searches that outlive their request
+	cancel context.CancelFunc
+
+	mu      sync.Mutex // guards what follows
+	flights map[flightKey]*flight
+	closed  bool
+	running sync.WaitGroup
+}
+
+// New returns a Memory that is ready for use.
+func New(o Options) *Memory {
+	m := &Memory{o: o, flights: make(map[flightKey]*flight)}
+	m.base, m.cancel = context.WithCancel(context.Background())
+	return m
+}
+
+// Close ends the searches that go on in the background and waits for them.
+func (m *Memory) Close() {
+	m.mu.Lock()
+	m.closed = true
+	m.mu.Unlock()
+	m.cancel()
+	m.running.Wait()
+}
+
+// Plan decides about one request: which blocks are repeated, and what the
+// newest turn gets. chain holds the conversation's fingerprints, and first
+// says that the session was unknown until now, so that nothing can have been
+// decided about it. Whatever goes wrong, a plan comes back within the timeout.
+func (m *Memory) Plan(c *Conversation, chain []Fingerprint, who graphiti.Who, first bool, mode Mode) (p Plan) {
+	start := time.Now()
+	defer func() {
+		if r := recover(); r != nil {
+			m.o.Log.Error("recall panicked", "error", fmt.Sprint(r))
+			p = Plan{Outcome: Outcome{Status: StatusError}}
+		}
+		p.Outcome.Took = time.Since(start)
+	}()
+	if c.Last < 0 {
+		return Plan{Outcome: Outcome{Status: StatusSkipped, Reason: ReasonNoUserMessage}}
+	}
+	t := turn{c: c, deadline: start.Add(m.o.Timeout)}
+	t.lookUp(m.o.Blocks, chain, who.Session, first)
+	p.Inserts = t.repeated()
+	if mode.Ingest && c.Kind == KindTurn {
+		p.Turn, p.Write = t.key().String(), m.o.Writes(who)
+	}
+	p.Outcome = m.decide(&t, who, mode)
+	if t.decision.Block != "" {
+		p.Inserts = append(p.Inserts, c.insert(c.Last, t.decision.Block))
+	}
+	return p
+}
+
+// turn is one request's newest turn, while it is decided about.
+type turn struct {
+	c        *Conversation
+	deadline time.Time
+	at       []int // the messages that persons wrote
+	keys     []Key
+	earlier  []Decision // for each of at; the last is the newest turn's
+	found    []bool
+	err      error    // of the look-up
+	decision Decision // about the newest turn
+}
+
+// lookUp finds what was decided about every message that a person wrote.
+func (t *turn) lookUp(b Blocks, chain []Fingerprint, session string, first bool) {
+	for i := 0; i <= t.c.Last; i++ {
+		if t.c.Messages[i].Person {
+			t.at = append(t.at, i)
+			t.keys = append(t.keys, TurnKey(session, chain[i]))
+		}
+	}
+	t.earlier, t.found = make([]Decision, len(t.keys)), make([]bool, len(t.keys))
+	if first {
+		return
+	}
+	ctx, cancel := context.WithDeadline(context.Background(), t.deadline)
+	defer cancel()
+	t.err = b.Lookup(ctx, t.keys, t.earlier, t.found)
+}
+
+func (t *turn) key() Key { return t.keys[len(t.keys)-1] }
+
+// repeated returns the inserts of the earlier turns: the same bytes in the
+// same places as ever.
+func (t *turn) repeated() []Insert {
+	var inserts []Insert
+	for n := range len(t.at) - 1 {
+		if t.found[n] && t.earlier[n].Block != "" {
+			inserts = append(inserts, t.c.insert(t.at[n], t.earlier[n].Block))
+		}
+	}
+	return inserts
+}
+
+// decide finds the newest turn's decision: the one that was made, or a new one
+// that is stored before it is used.
+func (m *Memory) decide(t *turn, who graphiti.Who, mode Mode) Outcome {
+	last := len(t.keys) - 1
+	switch {
+	case t.found[last]:
+		t.decision = t.earlier[last]
+		o := outcomeOf(t.decision, SourceSticky)
+		if t.decision.Block == "" && !mode.Recall {
+			o = Outcome{Status: StatusOff, Reason: mode.Reason}
+		}
+		return o
+	case t.err != nil:
+		// What was decided is not known, so nothing new may be: it could not
+		// be stored either.
+		m.o.Log.Warn("kept blocks cannot be read", "error", t.err)
+		return Outcome{Status: StatusError, Reason: ReasonNotPersisted}
+	case t.c.Kind != KindTurn:
+		return Outcome{Status: StatusSkipped, Reason: t.c.Kind.Reason()}
+	}
+	var d Decision
+	var o Outcome
+	switch {
+	case !mode.Recall:
+		o = Outcome{Status: StatusOff, Reason: mode.Reason}
+	case t.c.answered():
+		// A tool round of a turn about which nothing is known: it began
+		// without a block, or the state was lost. It goes on without.
+		o = Outcome{Status: StatusEmpty}
+	default:
+		d, o = m.recall(t, who)
+	}
+	return m.keep(t, d, o)
+}
+
+// keep stores the decision; one that cannot be stored is not used.
+func (m *Memory) keep(t *turn, d Decision, o Outcome) Outcome {
+	// Storing may take what is left of the time, but is given a moment even
+	// when recall has used all of it: that is what the timeout turns into.
+	ctx, cancel := context.WithDeadline(context.Background(), t.deadline.Add(m.o.Timeout/8))
+	defer cancel()
+	kept, err := m.o.Blocks.Keep(ctx, t.key(), d)
+	if err != nil {
+		m.o.Log.Warn("a block cannot be kept and is not inserted", "error", err)
+		if d.Block == "" {
+			return o
+		}
+		return Outcome{Status: StatusError, Reason: ReasonNotPersisted}
+	}
+	t.decision = kept
+	if kept != d { // a request for the same turn was faster
+		return outcomeOf(kept, SourceSticky)
+	}
+	return o
+}
+
+func outcomeOf(d Decision, s Source) Outcome {
+	if d.Block == "" {
+		return Outcome{Status: StatusEmpty, Source: s}
+	}
+	return Outcome{Status: StatusRecalled, Facts: d.Facts, Chars: utf8.RuneCountInString(d.Block), Source: s}
+}
+
+// answered reports whether something follows the newest message of a person:
+// the request is then a round within its turn.
+func (c *Conversation) answered() bool {
+	for i := c.Last + 1; i < len(c.Messages); i++ {
+		if c.Messages[i].Role == RoleAssistant {
+			return true
+		}
+	}
+	return false
+}
+
+// recall searches for the newest turn and makes a block of what was found.
+func (m *Memory) recall(t *turn, who graphiti.Who) (Decision, Outcome) {
+	found, source, err := m.search(t.c.query(), m.o.Reads(who), t.deadline)
+	switch {
+	case errors.Is(err, context.DeadlineExceeded):
+		return Decision{}, Outcome{Status: StatusTimeout}
+	case err != nil:
+		return Decision{}, Outcome{Status: StatusError}
+	}
+	ch := chooser{now: time.Now(), staleAfter: m.o.StaleAfter, ownTurns: t.episodes(), blocks: t.blocks()}
+	var d Decision
+	d.Block, d.Facts = formatBlock(ch.choose(found), m.o.MaxFacts, m.o.MaxChars)
+	return d, outcomeOf(d, source)
+}
+
+// episodes are the names under which the conversation's own turns are kept.
+func (t *turn) episodes() map[string]struct{} {
+	names := make(map[string]struct{}, 2*len(t.keys))
+	for _, k := range t.keys {
+		id := k.String()
+		names[graphiti.EpisodeName(id, graphiti.RoleUser)] = struct{}{}
+		names[graphiti.EpisodeName(id, graphiti.RoleAssistant)] = struct{}{}
+	}
+	return names
+}
+
+// blocks are the texts of the blocks that the conversation shows.
+func (t *turn) blocks() []string {
+	var b []string
+	for _, d := range t.earlier {
+		if d.Block != "" {
+			b = append(b, d.Block)
+		}
+	}
+	return b
+}

@@ -1,0 +1,147 @@
+package inject
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/graphiti-proxy/graphiti-proxy/graphiti"
+)
+
+// Searcher finds facts; graphiti.Memory is one.
+type Searcher interface {
+	Search(ctx context.Context, groups []string, query string, max int) ([]graphiti.Fact, error)
+}
+
+// FactCache remembers what searches found. What it returns is shared and must
+// not be changed.
+type FactCache interface {
+	Lookup(group, query string) (facts []graphiti.Fact, found, fresh bool)
+	Store(group, query string, facts []graphiti.Fact, cost int, empty bool)
+}
+
+// flight is one search under way, shared by all that ask the same.
+type flight struct {
+	done  chan struct{} // closed when the rest is set
+	facts []graphiti.Fact
+	err   error
+}
+
+type flightKey struct{ group, query string }
+
+// search asks for the facts of each target, side by side. What is cached
+// answers at once, and is refreshed behind when it is stale. For the rest it
+// waits until the deadline; searches that take longer go on and fill the
+// cache. It fails only when nothing at all could be learnt.
+func (m *Memory) search(query string, targets []graphiti.Target, deadline time.Time) ([][]graphiti.Fact, Source, error) {
+	out := make([][]graphiti.Fact, len(targets))
+	flights := make([]*flight, len(targets))
+	source, known := SourceCache, 0
+	for i, t := range targets {
+		facts, found, fresh := m.o.Facts.Lookup(t.Group, query)
+		if found {
+			out[i] = facts
+			known++
+		}
+		if !found {
+			flights[i] = m.fly(flightKey{t.Group, query})
+			source = SourceLive
+		} else if !fresh {
+			m.fly(flightKey{t.Group, query})
+			if source == SourceCache {
+				source = SourceStale
+			}
+		}
+	}
+	if source != SourceLive {
+		return out, source, nil
+	}
+	timer := time.NewTimer(time.Until(deadline))
+	defer timer.Stop()
+	var failed error
+	late := false
+	for i, f := range flights {
+		if f == nil {
+			continue
+		}
+		if !late {
+			select {
+			case <-f.done:
+			case <-timer.C:
+				late = true
+			}
+		}
+		select {
+		case <-f.done:
+			if f.err != nil {
+				failed = f.err
+				continue
+			}
+			out[i] = f.facts
+			known++
+		default:
+			failed = context.DeadlineExceeded
+		}
+	}
+	if known == 0 && failed != nil {
+		return nil, source, failed
+	}
+	return out, source, nil
+}
+
+// fly joins a search under way, or starts it.
+func (m *Memory) fly(k flightKey) *flight {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if f, ok := m.flights[k]; ok {
+		return f
+	}
+	f := &flight{done: make(chan struct{})}
+	if m.closed {
+		f.err = context.Canceled
+		close(f.done)
+		return f
+	}
+	m.flights[k] = f
+	m.running.Add(1)
+	// Ends with its search, which Background bounds and Close cancels.
+	go m.run(k, f)
+	return f
+}
+
+// run searches with a context of its own: the request that asked first may be
+// gone long before.
+func (m *Memory) run(k flightKey, f *flight) {
+	defer m.running.Done()
+	ctx, cancel := context.WithTimeout(m.base, m.o.Background)
+	defer cancel()
+	f.facts, f.err = m.ask(ctx, k)
+	if f.err == nil {
+		m.o.Facts.Store(k.group, k.query, f.facts, costOf(f.facts), len(f.facts) == 0)
+	}
+	m.mu.Lock()
+	delete(m.flights, k)
+	m.mu.Unlock()
+	close(f.done)
+}
+
+// ask contains panics of the backend.
+func (m *Memory) ask(ctx context.Context, k flightKey) (facts []graphiti.Fact, err error) {
+	defer func() {
+		if r := recover(); r != nil {
+			m.o.Log.Error("search panicked", "error", fmt.Sprint(r))
+			facts, err = nil, fmt.Errorf("search panicked: %v", r)
+		}
+	}()
+	// More than are shown: some will turn out not to be valid, or to be known.
+	return m.o.Search.Search(ctx, []string{k.group}, k.query, 2*m.o.MaxFacts)
+}
+
+// costOf is about how much memory facts take.
+func costOf(facts []graphiti.Fact) int {
+	n := 64
+	for i := range facts {
+		n += 200 + len(facts[i].Text) + len(facts[i].UUID) + len(facts[i].Name) + len(facts[i].Episode)
+	}
+	return n
+}

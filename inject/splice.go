@@ -1,0 +1,33 @@
+package inject
+
+// Insert is one piece of text to be spliced into a body.
+type Insert struct {
+	At   int    // offset in the body as the client sent it
+	Text []byte // JSON, ready to be copied
+}
+
+// Splice appends body to dst with the inserts in it. It is, with the writer
+// that sends the pieces one by one, the only place that adds a byte to a
+// request. Inserts are in ascending order.
+func Splice(dst, body []byte, inserts []Insert) []byte {
+	at := 0
+	for i := range inserts {
+		dst = append(append(dst, body[at:inserts[i].At]...), inserts[i].Text...)
+		at = inserts[i].At
+	}
+	return append(dst, body[at:]...)
+}
+
+// insert is what puts block before message i.
+func (c *Conversation) insert(i int, block string) Insert {
+	m := &c.Messages[i]
+	text := make([]byte, 0, len(block)+len(block)/16+48)
+	if m.form == formPart {
+		text = append(text, `{"type":"text","text":"`...)
+	}
+	text = append(appendJSON(text, block), `\n\n`...)
+	if m.form == formPart {
+		text = append(text, `"},`...)
+	}
+	return Insert{At: m.at, Text: text}
+}
