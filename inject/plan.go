@@ -22,13 +22,13 @@ type Decision struct {
 // Blocks keeps decisions over the life of a conversation, restarts included.
 // Implementations do not retain the slices.
 type Blocks interface {
-	// Lookup fills out and found for each key. It answers from memory where
-	// it can.
-	Lookup(ctx context.Context, keys []Key, out []Decision, found []bool) error
+	// Lookup calls found, before it returns, for each key about which there is
+	// a decision. It answers from memory where it can.
+	Lookup(ctx context.Context, keys [][16]byte, found func(i int, block string, facts int)) error
 
 	// Keep stores a decision and returns the one in force, which is an earlier
 	// one where there was one. It is stored when Keep returns.
-	Keep(ctx context.Context, k Key, d Decision) (Decision, error)
+	Keep(ctx context.Context, key [16]byte, block string, facts int) (string, int, error)
 }
 
 // Mode says what may be done for one request.
@@ -129,7 +129,7 @@ type turn struct {
 	c        *Conversation
 	deadline time.Time
 	at       []int // the messages that persons wrote
-	keys     []Key
+	keys     [][16]byte
 	earlier  []Decision // for each of at; the last is the newest turn's
 	found    []bool
 	err      error    // of the look-up
@@ -150,10 +150,12 @@ func (t *turn) lookUp(b Blocks, chain []Fingerprint, session string, first bool)
 	}
 	ctx, cancel := context.WithDeadline(context.Background(), t.deadline)
 	defer cancel()
-	t.err = b.Lookup(ctx, t.keys, t.earlier, t.found)
+	t.err = b.Lookup(ctx, t.keys, func(i int, block string, facts int) {
+		t.earlier[i], t.found[i] = Decision{block, facts}, true
+	})
 }
 
-func (t *turn) key() Key { return t.keys[len(t.keys)-1] }
+func (t *turn) key() Key { return Key(t.keys[len(t.keys)-1]) }
 
 // repeated returns the inserts of the earlier turns: the same bytes in the
 // same places as ever.
@@ -208,7 +210,7 @@ func (m *Memory) keep(t *turn, d Decision, o Outcome) Outcome {
 	// when recall has used all of it: that is what the timeout turns into.
 	ctx, cancel := context.WithDeadline(context.Background(), t.deadline.Add(m.o.Timeout/8))
 	defer cancel()
-	kept, err := m.o.Blocks.Keep(ctx, t.key(), d)
+	block, facts, err := m.o.Blocks.Keep(ctx, t.key(), d.Block, d.Facts)
 	if err != nil {
 		m.o.Log.Warn("a block cannot be kept and is not inserted", "error", err)
 		if d.Block == "" {
@@ -216,6 +218,7 @@ func (m *Memory) keep(t *turn, d Decision, o Outcome) Outcome {
 		}
 		return Outcome{Status: StatusError, Reason: ReasonNotPersisted}
 	}
+	kept := Decision{block, facts}
 	t.decision = kept
 	if kept != d { // a request for the same turn was faster
 		return outcomeOf(kept, SourceSticky)
@@ -260,7 +263,7 @@ func (m *Memory) recall(t *turn, who graphiti.Who) (Decision, Outcome) {
 func (t *turn) episodes() map[string]struct{} {
 	names := make(map[string]struct{}, 2*len(t.keys))
 	for _, k := range t.keys {
-		id := k.String()
+		id := Key(k).String()
 		names[graphiti.EpisodeName(id, graphiti.RoleUser)] = struct{}{}
 		names[graphiti.EpisodeName(id, graphiti.RoleAssistant)] = struct{}{}
 	}

@@ -1,0 +1,7 @@
+// Package cache owns the state that makes requests fast and conversations
+// stable: what searches found, which block stands before which message, and
+// which session a conversation belongs to.
+//
+// It must not know what a fact, a block or a conversation is: keys are bytes,
+// values are opaque. Of our packages it may import cache/sqlite only.
+package cache

@@ -1,0 +1,101 @@
+package cache
+
+import (
+	"fmt"
+	"hash/maphash"
+	"sync/atomic"
+	"time"
+
+	"github.com/dgraph-io/ristretto/v2"
+)
+
+// RecallOptions configures a Recall.
+type RecallOptions struct {
+	Fresh    time.Duration // an entry younger than this is used as it is
+	Stale    time.Duration // an older one is used until this age, and refreshed
+	MaxBytes int64
+}
+
+// Recall keeps what searches found, by group and query. It is safe for
+// concurrent use.
+type Recall[V any] struct {
+	o     RecallOptions
+	store *ristretto.Cache[uint64, entry[V]]
+	seed  maphash.Seed
+
+	// generations count how often something new was learnt, by group. Groups
+	// share the counters, which costs now and then an entry and no more.
+	generations [1024]atomic.Uint32
+}
+
+type entry[V any] struct {
+	value      V
+	check      uint64 // a second hash of the key: the store's alone may collide
+	born       time.Time
+	empty      bool
+	generation uint32
+}
+
+// NewRecall returns an empty cache.
+func NewRecall[V any](o RecallOptions) (*Recall[V], error) {
+	store, err := ristretto.NewCache(&ristretto.Config[uint64, entry[V]]{
+		NumCounters: o.MaxBytes / 100, // about ten for each entry, as its authors advise
+		MaxCost:     o.MaxBytes,
+		BufferItems: 64,
+	})
+	if err != nil {
+		return nil, fmt.Errorf("make recall cache: %w", err)
+	}
+	return &Recall[V]{o: o, store: store, seed: maphash.MakeSeed()}, nil
+}
+
+// Lookup returns what was stored for a query in a group, whether there was
+// anything, and whether it is fresh. An answer that found nothing is fresh for
+// a tenth of the time: something may be learnt any moment.
+func (r *Recall[V]) Lookup(group, query string) (v V, found, fresh bool) {
+	key, check := r.key(group, query)
+	e, ok := r.store.Get(key)
+	if !ok || e.check != check || e.generation != r.generation(group).Load() {
+		return v, false, false
+	}
+	age, limit := time.Since(e.born), r.o.Fresh
+	if e.empty {
+		limit /= 10
+	}
+	if age > r.o.Stale || e.empty && age > limit {
+		return v, false, false
+	}
+	return e.value, true, age <= limit
+}
+
+// Store keeps a value; cost is about its size in bytes.
+func (r *Recall[V]) Store(group, query string, v V, cost int, empty bool) {
+	key, check := r.key(group, query)
+	e := entry[V]{value: v, check: check, born: time.Now(), empty: empty, generation: r.generation(group).Load()}
+	r.store.SetWithTTL(key, e, int64(cost), r.o.Stale)
+}
+
+// DropGroup forgets what was found in a group, because it holds something new
+// or lost something.
+func (r *Recall[V]) DropGroup(group string) { r.generation(group).Add(1) }
+
+// Wait returns when everything stored so far can be looked up.
+func (r *Recall[V]) Wait() { r.store.Wait() }
+
+// Close ends the cache's goroutine.
+func (r *Recall[V]) Close() { r.store.Close() }
+
+func (r *Recall[V]) generation(group string) *atomic.Uint32 {
+	return &r.generations[maphash.String(r.seed, group)%uint64(len(r.generations))]
+}
+
+func (r *Recall[V]) key(group, query string) (key, check uint64) {
+	var h maphash.Hash
+	h.SetSeed(r.seed)
+	_, _ = h.WriteString(group)
+	_ = h.WriteByte(0)
+	_, _ = h.WriteString(query)
+	key = h.Sum64()
+	_ = h.WriteByte(1)
+	return key, h.Sum64()
+}
