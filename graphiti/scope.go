@@ -1,9 +1,15 @@
 package graphiti
 
+import (
+	"fmt"
+	"slices"
+	"strings"
+)
+
 // Scope says whose memory something is.
 type Scope string
 
-// The scopes, from the shortest lived to the most durable.
+// The scopes.
 const (
 	ScopeSession   Scope = "session"   // one conversation
 	ScopeWorkspace Scope = "workspace" // a repository or project
@@ -24,6 +30,145 @@ type Who struct {
 
 // Target is a scope and the group that holds it.
 type Target struct {
-	Scope Scope
-	Group string
+	Scope Scope  `json:"scope"`
+	Group string `json:"group"`
+}
+
+// Scopes is a choice of scopes; the zero value is "auto".
+type Scopes struct{ list []Scope }
+
+// ParseScopes reads "auto", or a list of scopes.
+func ParseScopes(names []string) (Scopes, error) {
+	if len(names) == 0 || len(names) == 1 && names[0] == "auto" {
+		return Scopes{}, nil
+	}
+	var s Scopes
+	for _, n := range names {
+		switch sc := Scope(n); sc {
+		case ScopeSession, ScopeWorkspace, ScopeUser, ScopeAgent:
+			s.list = append(s.list, sc)
+		default:
+			return Scopes{}, fmt.Errorf("%q is not a scope; write auto, or some of session, workspace, user, agent", n)
+		}
+	}
+	return s, nil
+}
+
+// Namer finds the groups of a caller. It is a value without state.
+type Namer struct {
+	Raw    bool   // readable group ids instead of hashes
+	Recall Scopes // what is read
+	Ingest Scopes // what is written
+}
+
+// Reads are the groups that a caller's recall searches, in order of
+// preference. A system actor has only its own.
+func (n Namer) Reads(w Who) []Target {
+	if w.SystemActor != "" {
+		return n.targets(w, ScopeSystem)
+	}
+	if n.Recall.list != nil {
+		return n.targets(w, n.Recall.list...)
+	}
+	if w.Workspace != "" {
+		return n.targets(w, ScopeSession, ScopeWorkspace, ScopeAgent)
+	}
+	return n.targets(w, ScopeSession, ScopeUser, ScopeAgent)
+}
+
+// Writes are the groups that a caller's turns are kept in: by default the most
+// durable scope that is known, and the agent's beside it.
+func (n Namer) Writes(w Who) []Target {
+	if w.SystemActor != "" {
+		return n.targets(w, ScopeSystem)
+	}
+	if n.Ingest.list != nil {
+		return n.targets(w, n.Ingest.list...)
+	}
+	if w.Workspace != "" {
+		return n.targets(w, ScopeWorkspace, ScopeAgent)
+	}
+	return n.targets(w, ScopeUser, ScopeAgent)
+}
+
+// targets are the groups of those scopes that the caller has.
+func (n Namer) targets(w Who, scopes ...Scope) []Target {
+	out := make([]Target, 0, len(scopes))
+	for _, s := range scopes {
+		if g, ok := n.Group(s, w); ok && !slices.ContainsFunc(out, func(t Target) bool { return t.Group == g }) {
+			out = append(out, Target{s, g})
+		}
+	}
+	return out
+}
+
+// maxKey bounds a key, in bytes.
+const maxKey = 512
+
+// UserKey is the canonical key of a person that a client names: josh becomes
+// user:josh. ok is false for a name that cannot be one.
+func UserKey(name string) (key string, ok bool) {
+	switch {
+	case !validKey(name):
+		return "", false
+	case strings.HasPrefix(name, "user:"):
+		return name, len(name) > len("user:")
+	case strings.HasPrefix(name, "github_login:"):
+		return strings.ToLower(name), len(name) > len("github_login:")
+	}
+	return "user:" + name, true
+}
+
+// SessionKey is the canonical key of a conversation.
+func SessionKey(id string) (key string, ok bool) {
+	if !validKey(id) {
+		return "", false
+	}
+	return "session:" + strings.TrimPrefix(id, "session:"), true
+}
+
+// WorkspaceKey is the canonical key of a project: a remote address of a
+// repository becomes github_repo:host/org/repo; other names are kept.
+func WorkspaceKey(name string) (key string, ok bool) {
+	if !validKey(name) {
+		return "", false
+	}
+	if strings.HasPrefix(name, "github_repo:") || strings.HasPrefix(name, "path:") {
+		return name, true
+	}
+	rest, isURL := "", false
+	for _, scheme := range []string{"https://", "http://", "ssh://", "git://"} {
+		if r, found := strings.CutPrefix(name, scheme); found {
+			rest, isURL = r, true
+		}
+	}
+	if !isURL && strings.HasPrefix(name, "git@") {
+		rest, isURL = strings.Replace(name, ":", "/", 1), true
+	}
+	if !isURL {
+		return name, true
+	}
+	if i := strings.LastIndexByte(rest, '@'); i >= 0 { // a user, maybe with a password
+		rest = rest[i+1:]
+	}
+	host, path, _ := strings.Cut(strings.TrimSuffix(strings.TrimSuffix(rest, "/"), ".git"), "/")
+	host, _, _ = strings.Cut(host, ":")
+	return "github_repo:" + strings.ToLower(host) + "/" + path, host != "" && path != ""
+}
+
+// BareName accepts the name of an agent or of a system actor.
+func BareName(name string) (string, bool) { return name, validKey(name) }
+
+// validKey refuses what cannot be meant as a name: nothing, too much, and
+// what does not print.
+func validKey(s string) bool {
+	if s == "" || len(s) > maxKey {
+		return false
+	}
+	for _, r := range s {
+		if r < 0x20 || r >= 0x7f && r < 0xa0 || r == 0xfffd {
+			return false
+		}
+	}
+	return true
 }

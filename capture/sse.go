@@ -1,0 +1,102 @@
+package capture
+
+import "bytes"
+
+// maxEvent bounds one event. A larger one (an image, as a rule) is skipped.
+const maxEvent = 4 << 20
+
+// sseReader splits a stream of server-sent events, fed in pieces of any size,
+// as https://html.spec.whatwg.org/multipage/server-sent-events.html has it:
+// lines end with CR, LF or both, data lines are joined by a line feed, and an
+// event ends with an empty line. Unlike a browser it takes an event that the
+// stream's end completes.
+type sseReader struct {
+	emit func(name, data []byte)
+
+	line    []byte // the current line, where it came in pieces
+	name    []byte
+	data    []byte
+	hasData bool
+	skip    bool // the current event is too large
+	afterCR bool // a line feed that follows belongs to the last line's end
+	begun   bool // the byte order mark, if any, was seen
+}
+
+// feed takes the next piece.
+func (r *sseReader) feed(p []byte) {
+	for len(p) > 0 {
+		if r.afterCR {
+			r.afterCR = false
+			if p[0] == '\n' {
+				p = p[1:]
+				continue
+			}
+		}
+		i := bytes.IndexAny(p, "\r\n")
+		if i < 0 {
+			r.hold(p)
+			return
+		}
+		line := p[:i]
+		if len(r.line) > 0 {
+			r.hold(line)
+			line = r.line
+		}
+		r.afterCR = p[i] == '\r'
+		p = p[i+1:]
+		r.take(line)
+		r.line = r.line[:0]
+	}
+}
+
+// end takes what the stream's end completes.
+func (r *sseReader) end() {
+	if len(r.line) > 0 {
+		r.take(r.line)
+		r.line = r.line[:0]
+	}
+	r.dispatch()
+}
+
+func (r *sseReader) hold(p []byte) {
+	if len(r.line)+len(p) > maxEvent {
+		r.skip = true
+		r.line = append(r.line[:0], ':') // what follows is a comment
+		return
+	}
+	r.line = append(r.line, p...)
+}
+
+// take reads one line.
+func (r *sseReader) take(line []byte) {
+	if !r.begun {
+		r.begun = true
+		line = bytes.TrimPrefix(line, []byte("\xef\xbb\xbf"))
+	}
+	if len(line) == 0 {
+		r.dispatch()
+		return
+	}
+	field, value, _ := bytes.Cut(line, []byte{':'})
+	value = bytes.TrimPrefix(value, []byte{' '})
+	switch string(field) {
+	case "event":
+		r.name = append(r.name[:0], value...)
+	case "data":
+		if len(r.data)+len(value) > maxEvent {
+			r.skip = true
+			return
+		}
+		if r.hasData {
+			r.data = append(r.data, '\n')
+		}
+		r.data, r.hasData = append(r.data, value...), true
+	}
+}
+
+func (r *sseReader) dispatch() {
+	if r.hasData && !r.skip {
+		r.emit(r.name, r.data)
+	}
+	r.name, r.data, r.hasData, r.skip = r.name[:0], r.data[:0], false, false
+}

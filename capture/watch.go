@@ -1,0 +1,212 @@
+package capture
+
+import (
+	"bytes"
+	"fmt"
+	"log/slog"
+	"sync"
+	"sync/atomic"
+)
+
+const (
+	// segment is how much of an answer is gathered before it is handed over.
+	segment = 32 << 10
+
+	// maxHeld bounds what is held of an answer that can only be read whole:
+	// one that is not streamed, or compressed.
+	maxHeld = 8 << 20
+
+	lanes     = 4   // workers; an answer stays with one of them
+	laneDepth = 256 // segments that wait for a worker, 8 MiB at most
+)
+
+// Meta is what the head of an answer says about its body.
+type Meta struct {
+	Stream   bool   // text/event-stream
+	Encoding string // Content-Encoding, lower case
+}
+
+// Watcher reads copies of answers in the background. It is safe for concurrent
+// use.
+type Watcher struct {
+	log     *slog.Logger
+	lanes   [lanes]chan piece
+	next    atomic.Uint32
+	dropped atomic.Int64
+	pool    sync.Pool
+	wg      sync.WaitGroup
+}
+
+// piece is what a Tee hands over.
+type piece struct {
+	answer *watched
+	bytes  *[]byte
+	end    bool
+	clean  bool
+}
+
+// watched is one answer on the worker's side.
+type watched struct {
+	reader Reader
+	meta   Meta
+	sse    sseReader
+	held   []byte
+	lost   bool
+	done   func(Answer, bool)
+}
+
+// NewWatcher starts the workers, which Close ends.
+func NewWatcher(log *slog.Logger) *Watcher {
+	w := &Watcher{log: log}
+	w.pool.New = func() any { b := make([]byte, 0, 2<<10); return &b }
+	for i := range w.lanes {
+		w.lanes[i] = make(chan piece, laneDepth)
+		w.wg.Add(1)
+		// Ends when Close closes its lane.
+		go w.work(w.lanes[i])
+	}
+	return w
+}
+
+// Close waits until what was handed over has been read. No Tee may be used
+// any more.
+func (w *Watcher) Close() {
+	for i := range w.lanes {
+		close(w.lanes[i])
+	}
+	w.wg.Wait()
+}
+
+// Dropped counts the answers that were given up because the workers could not
+// follow.
+func (w *Watcher) Dropped() int64 { return w.dropped.Load() }
+
+// Watch returns a Tee for one answer, or nil when the answer cannot be read.
+// done is called by a worker when the answer has ended; clean says that its
+// end was seen. When the answer is given up done is not called.
+func (w *Watcher) Watch(d Dialect, m Meta, done func(a Answer, clean bool)) *Tee {
+	if !decodes(m.Encoding) {
+		return nil
+	}
+	if m.Encoding == "identity" {
+		m.Encoding = ""
+	}
+	a := &watched{reader: d.NewReader(), meta: m, done: done}
+	a.sse.emit = a.reader.Event
+	return &Tee{w: w, lane: w.lanes[w.next.Add(1)%lanes], answer: a}
+}
+
+// Tee takes the copy of one answer's body. It belongs to one goroutine. It
+// never blocks and never fails; a nil Tee takes nothing.
+type Tee struct {
+	w      *Watcher
+	lane   chan piece
+	answer *watched
+	buf    *[]byte
+	lost   bool
+}
+
+// Write copies a piece of the body.
+func (t *Tee) Write(p []byte) {
+	if t == nil || t.lost {
+		return
+	}
+	if t.buf == nil {
+		t.buf = t.w.pool.Get().(*[]byte) //nolint:forcetypeassert // the pool's only type
+	}
+	*t.buf = append(*t.buf, p...)
+	if len(*t.buf) >= segment {
+		t.hand(piece{answer: t.answer, bytes: t.buf})
+	}
+}
+
+// Close says that no more will come, and whether the body's end was seen.
+func (t *Tee) Close(clean bool) {
+	if t == nil || t.lost {
+		return
+	}
+	t.hand(piece{answer: t.answer, bytes: t.buf, end: true, clean: clean})
+}
+
+func (t *Tee) hand(p piece) {
+	t.buf = nil
+	select {
+	case t.lane <- p:
+	default:
+		t.lost = true
+		t.w.dropped.Add(1)
+	}
+}
+
+func (w *Watcher) work(lane <-chan piece) {
+	defer w.wg.Done()
+	for p := range lane {
+		w.take(p)
+		if p.bytes != nil && cap(*p.bytes) <= 2*segment {
+			*p.bytes = (*p.bytes)[:0]
+			w.pool.Put(p.bytes)
+		}
+	}
+}
+
+// take reads one piece. A panic costs this answer and nothing else.
+func (w *Watcher) take(p piece) {
+	defer func() {
+		if r := recover(); r != nil {
+			p.answer.lost = true
+			w.log.Error("reading an answer panicked", "error", fmt.Sprint(r))
+		}
+	}()
+	a := p.answer
+	if a.lost {
+		return
+	}
+	if p.bytes != nil {
+		a.take(*p.bytes)
+	}
+	if p.end && !a.lost {
+		a.finish()
+		a.done(a.reader.Answer(), p.clean)
+	}
+	if a.lost {
+		w.dropped.Add(1)
+	}
+}
+
+func (a *watched) take(b []byte) {
+	if a.meta.Stream && a.meta.Encoding == "" {
+		a.sse.feed(b)
+		return
+	}
+	if len(a.held)+len(b) > maxHeld {
+		a.lost, a.held = true, nil
+		return
+	}
+	a.held = append(a.held, b...)
+}
+
+// finish reads what could only be read whole.
+func (a *watched) finish() {
+	if a.meta.Encoding == "" {
+		if a.meta.Stream {
+			a.sse.end()
+		} else {
+			a.reader.Body(a.held)
+		}
+		return
+	}
+	plain, err := decode(a.meta.Encoding, bytes.NewReader(a.held))
+	if err != nil {
+		return // the reader has seen no end: no turn
+	}
+	if a.meta.Stream {
+		// What could be decoded counts, also of a stream that was cut.
+		_, _ = copyTo(plain, a.sse.feed)
+		a.sse.end()
+		return
+	}
+	var body bytes.Buffer
+	if _, err := body.ReadFrom(plain); err == nil {
+		a.reader.Body(body.Bytes())
+	}
+}

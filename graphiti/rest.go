@@ -1,0 +1,271 @@
+package graphiti
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"strconv"
+	"strings"
+	"time"
+	"unicode/utf8"
+)
+
+const (
+	// maxRESTAnswer bounds what is read of an answer. A larger one is an error,
+	// and its connection is closed.
+	maxRESTAnswer = 4 << 20
+
+	maxFactBytes   = 8 << 10 // of one fact's text
+	maxDetailBytes = 300     // of an error's text
+)
+
+// RESTOptions configures a REST.
+type RESTOptions struct {
+	Endpoint string // base address
+	APIKey   string // sent as a bearer token; may be empty
+}
+
+// REST is Graphiti's FastAPI service (getzep/graphiti, server/graph_service).
+// It accepts messages before it has kept them: see Durable.
+type REST struct {
+	base   string
+	key    string
+	client *http.Client
+}
+
+var _ Memory = (*REST)(nil)
+
+// NewREST returns a client. It does not connect.
+func NewREST(o RESTOptions) (*REST, error) {
+	u, err := url.Parse(o.Endpoint)
+	if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" {
+		return nil, errors.New("the memory's endpoint is not an http:// or https:// address")
+	}
+	t := http.DefaultTransport.(*http.Transport).Clone() //nolint:forcetypeassert // the standard library's
+	t.MaxIdleConnsPerHost = 16
+	t.MaxConnsPerHost = 64
+	t.MaxResponseHeaderBytes = 64 << 10
+	return &REST{
+		base: strings.TrimSuffix(u.String(), "/"),
+		key:  o.APIKey,
+		client: &http.Client{
+			Transport: t,
+			// A redirect could carry a conversation to where nobody agreed to.
+			CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
+		},
+	}, nil
+}
+
+// restFact is a fact as the service sends it.
+type restFact struct {
+	UUID      string   `json:"uuid"`
+	Name      string   `json:"name"`
+	Fact      string   `json:"fact"`
+	ValidAt   restTime `json:"valid_at"`
+	InvalidAt restTime `json:"invalid_at"`
+	CreatedAt restTime `json:"created_at"`
+	ExpiredAt restTime `json:"expired_at"`
+}
+
+// restTime reads the times that Python writes: with and without a zone, which
+// then is UTC, and null.
+type restTime struct{ time.Time }
+
+func (t *restTime) UnmarshalJSON(b []byte) error {
+	var s *string
+	if err := json.Unmarshal(b, &s); err != nil {
+		return fmt.Errorf("a time is not a string: %w", err)
+	}
+	if s == nil || *s == "" {
+		return nil
+	}
+	for _, layout := range []string{time.RFC3339Nano, "2006-01-02T15:04:05.999999999", "2006-01-02 15:04:05.999999999Z07:00", "2006-01-02"} {
+		if p, err := time.Parse(layout, *s); err == nil {
+			t.Time = p
+			return nil
+		}
+	}
+	return errors.New("a time cannot be read")
+}
+
+// Search implements Memory.
+func (r *REST) Search(ctx context.Context, groups []string, query string, max int) ([]Fact, error) {
+	if len(groups) == 0 {
+		return nil, nil
+	}
+	var answer struct {
+		Facts []restFact `json:"facts"`
+	}
+	in := map[string]any{"group_ids": groups, "query": query, "max_facts": max}
+	if err := r.call(ctx, http.MethodPost, "/search", in, &answer); err != nil {
+		return nil, fmt.Errorf("search: %w", err)
+	}
+	group := ""
+	if len(groups) == 1 {
+		group = groups[0]
+	}
+	facts := make([]Fact, 0, min(len(answer.Facts), max))
+	for _, f := range answer.Facts {
+		if f.Fact == "" || len(facts) == max {
+			continue
+		}
+		facts = append(facts, Fact{
+			UUID: f.UUID, Name: f.Name, Text: cutBytes(f.Fact, maxFactBytes), Group: group,
+			CreatedAt: f.CreatedAt.Time, ValidAt: f.ValidAt.Time, InvalidAt: f.InvalidAt.Time, ExpiredAt: f.ExpiredAt.Time,
+		})
+	}
+	return facts, nil
+}
+
+// restMessage is a message as the service wants it. It must have a role, if
+// only an empty one, and no uuid: that would mean an episode that exists.
+type restMessage struct {
+	Content           string    `json:"content"`
+	RoleType          RoleType  `json:"role_type"`
+	Role              string    `json:"role"`
+	Name              string    `json:"name"`
+	Timestamp         time.Time `json:"timestamp"`
+	SourceDescription string    `json:"source_description"`
+}
+
+// Write implements Memory.
+func (r *REST) Write(ctx context.Context, group string, messages []Message) error {
+	out := make([]restMessage, len(messages))
+	for i, m := range messages {
+		out[i] = restMessage{m.Content, m.RoleType, m.Role, m.Name, m.Timestamp.UTC(), m.SourceDescription}
+	}
+	if err := r.call(ctx, http.MethodPost, "/messages", map[string]any{"group_id": group, "messages": out}, nil); err != nil {
+		return fmt.Errorf("send messages: %w", err)
+	}
+	return nil
+}
+
+// Episodes implements Memory.
+func (r *REST) Episodes(ctx context.Context, group string, n int) ([]Episode, error) {
+	var answer []struct {
+		UUID              string   `json:"uuid"`
+		Name              string   `json:"name"`
+		GroupID           string   `json:"group_id"`
+		Content           string   `json:"content"`
+		SourceDescription string   `json:"source_description"`
+		CreatedAt         restTime `json:"created_at"`
+		ValidAt           restTime `json:"valid_at"`
+	}
+	if err := r.call(ctx, http.MethodGet, "/episodes/"+url.PathEscape(group)+"?last_n="+strconv.Itoa(n), nil, &answer); err != nil {
+		return nil, fmt.Errorf("list episodes: %w", err)
+	}
+	out := make([]Episode, len(answer))
+	for i, e := range answer {
+		out[i] = Episode{e.UUID, e.Name, e.GroupID, e.Content, e.SourceDescription, e.CreatedAt.Time, e.ValidAt.Time}
+	}
+	return out, nil
+}
+
+// Forget implements Memory.
+func (r *REST) Forget(ctx context.Context, group string) error {
+	err := r.call(ctx, http.MethodDelete, "/group/"+url.PathEscape(group), nil, nil)
+	var s *StatusError
+	if errors.As(err, &s) && s.Code == http.StatusNotFound {
+		return nil
+	}
+	if err != nil {
+		return fmt.Errorf("forget group: %w", err)
+	}
+	return nil
+}
+
+// Health implements Memory. It does not tell whether messages are still being
+// worked off: getzep/graphiti#1707.
+func (r *REST) Health(ctx context.Context) error {
+	if err := r.call(ctx, http.MethodGet, "/healthcheck", nil, nil); err != nil {
+		return fmt.Errorf("ask for health: %w", err)
+	}
+	return nil
+}
+
+// Durable implements Memory: the service says 202 for what it has queued in
+// memory.
+func (r *REST) Durable() bool { return false }
+
+// Close implements Memory.
+func (r *REST) Close() error {
+	r.client.CloseIdleConnections()
+	return nil
+}
+
+// call makes one call; in and out may be nil.
+func (r *REST) call(ctx context.Context, method, path string, in, out any) error {
+	var body io.Reader
+	if in != nil {
+		b, err := json.Marshal(in)
+		if err != nil {
+			return fmt.Errorf("encode request: %w", err)
+		}
+		body = bytes.NewReader(b)
+	}
+	req, err := http.NewRequestWithContext(ctx, method, r.base+path, body)
+	if err != nil {
+		return fmt.Errorf("make request: %w", err)
+	}
+	if in != nil {
+		req.Header.Set("Content-Type", "application/json")
+	}
+	if r.key != "" {
+		req.Header.Set("Authorization", "Bearer "+r.key)
+	}
+	resp, err := r.client.Do(req)
+	if err != nil {
+		var ue *url.Error
+		if errors.As(err, &ue) {
+			err = ue.Err // the address may hold a group's name
+		}
+		return err
+	}
+	// A body that was not read to its end closes its connection.
+	defer resp.Body.Close()
+	if resp.StatusCode/100 != 2 {
+		detail, _ := io.ReadAll(io.LimitReader(resp.Body, maxDetailBytes))
+		return &StatusError{resp.StatusCode, retryAfter(resp.Header.Get("Retry-After")), cutBytes(string(detail), maxDetailBytes)}
+	}
+	b, err := io.ReadAll(io.LimitReader(resp.Body, maxRESTAnswer+1))
+	if err != nil {
+		return fmt.Errorf("read answer: %w", err)
+	}
+	if len(b) > maxRESTAnswer {
+		return fmt.Errorf("the answer is larger than %d MiB", maxRESTAnswer>>20)
+	}
+	if out == nil {
+		return nil
+	}
+	if err := json.Unmarshal(b, out); err != nil {
+		return errors.New("the answer is not what Graphiti sends") // the error would quote it
+	}
+	return nil
+}
+
+// retryAfter reads both forms of the header.
+func retryAfter(v string) time.Duration {
+	if s, err := strconv.Atoi(v); err == nil && s > 0 {
+		return time.Duration(min(s, 24*3600)) * time.Second
+	}
+	if t, err := http.ParseTime(v); err == nil {
+		return max(time.Until(t), 0)
+	}
+	return 0
+}
+
+// cutBytes shortens s to n bytes at most, between two characters.
+func cutBytes(s string, n int) string {
+	if len(s) <= n {
+		return s
+	}
+	for n > 0 && !utf8.RuneStart(s[n]) {
+		n--
+	}
+	return s[:n]
+}
