@@ -34,6 +34,7 @@ type Watcher struct {
 	next    atomic.Uint32
 	dropped atomic.Int64
 	pool    sync.Pool
+	stop    chan struct{}
 	wg      sync.WaitGroup
 }
 
@@ -57,23 +58,21 @@ type watched struct {
 
 // NewWatcher starts the workers, which Close ends.
 func NewWatcher(log *slog.Logger) *Watcher {
-	w := &Watcher{log: log}
+	w := &Watcher{log: log, stop: make(chan struct{})}
 	w.pool.New = func() any { b := make([]byte, 0, 2<<10); return &b }
 	for i := range w.lanes {
 		w.lanes[i] = make(chan piece, laneDepth)
 		w.wg.Add(1)
-		// Ends when Close closes its lane.
+		// Ends when Close closes stop.
 		go w.work(w.lanes[i])
 	}
 	return w
 }
 
-// Close waits until what was handed over has been read. No Tee may be used
-// any more.
+// Close waits until what was handed over has been read. What comes after that
+// is lost.
 func (w *Watcher) Close() {
-	for i := range w.lanes {
-		close(w.lanes[i])
-	}
+	close(w.stop)
 	w.wg.Wait()
 }
 
@@ -140,12 +139,28 @@ func (t *Tee) hand(p piece) {
 
 func (w *Watcher) work(lane <-chan piece) {
 	defer w.wg.Done()
-	for p := range lane {
-		w.take(p)
-		if p.bytes != nil && cap(*p.bytes) <= 2*segment {
-			*p.bytes = (*p.bytes)[:0]
-			w.pool.Put(p.bytes)
+	for {
+		select {
+		case p := <-lane:
+			w.takeAndKeep(p)
+			continue
+		case <-w.stop:
 		}
+		select {
+		case p := <-lane:
+			w.takeAndKeep(p)
+		default:
+			return
+		}
+	}
+}
+
+// takeAndKeep reads one piece, and keeps its buffer for another.
+func (w *Watcher) takeAndKeep(p piece) {
+	w.take(p)
+	if p.bytes != nil && cap(*p.bytes) <= 2*segment {
+		*p.bytes = (*p.bytes)[:0]
+		w.pool.Put(p.bytes)
 	}
 }
 

@@ -47,6 +47,16 @@ const (
 	SourceSticky Source = "sticky" // decided by an earlier request of the turn
 )
 
+// The closed lists, for metrics and tests.
+var (
+	Statuses = []Status{StatusRecalled, StatusEmpty, StatusTimeout, StatusError, StatusOff, StatusSkipped}
+	Reasons  = []Reason{
+		ReasonNone, ReasonTitle, ReasonSummary, ReasonProbe, ReasonSubagent, ReasonMachine, ReasonEncoding,
+		ReasonTooLarge, ReasonNoUserMessage, ReasonNotPersisted, ReasonConsent, ReasonOptOut, ReasonUntrusted,
+	}
+	Sources = []Source{"", SourceLive, SourceCache, SourceStale, SourceSticky}
+)
+
 // Outcome is what happened to one request. It feeds the response header, the
 // log line, the span and the metrics alike.
 type Outcome struct {

@@ -27,6 +27,7 @@ func (s *Server) writeError(c *call, err error) {
 	ctx := c.ctx
 	ctx.SetConnectionClose()
 	if errors.Is(err, errGone) || c.abandoned() {
+		s.metrics.abandoned()
 		c.client.mute()
 		return
 	}

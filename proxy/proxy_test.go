@@ -13,6 +13,8 @@ import (
 	"sync"
 	"testing"
 	"time"
+
+	"go.opentelemetry.io/otel/metric/noop"
 )
 
 // testLimits are small enough to meet in a test.
@@ -38,6 +40,7 @@ func start(t testing.TB, upstream string, change ...func(*Options)) (*Server, st
 		OpenAI:    upstream,
 		Anthropic: upstream,
 		Limits:    testLimits(),
+		Meter:     noop.Meter{},
 		Log:       slog.New(slog.DiscardHandler),
 	}
 	for _, f := range change {

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/valyala/fasthttp"
+	"go.opentelemetry.io/otel/metric"
 )
 
 // Limits bounds what clients and upstreams may take of the proxy. All fields
@@ -35,7 +36,8 @@ type Options struct {
 	Anthropic string      // base address for Anthropic's API
 	TLS       *tls.Config // for upstreams; nil: the system's roots
 	Limits    Limits
-	Memory    Memory // what to insert and keep; see MemoryOff
+	Memory    Memory // what to insert and keep
+	Meter     metric.Meter
 	Log       *slog.Logger
 }
 
@@ -45,6 +47,7 @@ type Server struct {
 	anthropic *upstream
 	limits    Limits
 	memory    Memory
+	metrics   *instruments
 	log       *slog.Logger
 	faults    faults
 
@@ -74,6 +77,10 @@ func New(o Options) (*Server, error) {
 	if err != nil {
 		return nil, err
 	}
+	in, err := newInstruments(o.Meter)
+	if err != nil {
+		return nil, err
+	}
 	ln, err := net.Listen("tcp", o.Listen)
 	if err != nil {
 		return nil, fmt.Errorf("listen for clients on %s: %w", o.Listen, err)
@@ -83,6 +90,7 @@ func New(o Options) (*Server, error) {
 		anthropic: anthropic,
 		limits:    o.Limits,
 		memory:    o.Memory,
+		metrics:   in,
 		log:       o.Log,
 		listener:  ln,
 		stop:      make(chan struct{}),

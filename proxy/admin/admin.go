@@ -68,8 +68,9 @@ func (s *Server) Serve() error {
 
 // Shutdown stops the server, at the latest when ctx ends.
 func (s *Server) Shutdown(ctx context.Context) error {
+	err := s.http.Shutdown(ctx)
 	_ = s.ln.Close() // when Serve was never called
-	if err := s.http.Shutdown(ctx); err != nil {
+	if err != nil {
 		_ = s.http.Close()
 		return fmt.Errorf("stop administration: %w", err)
 	}

@@ -1,0 +1,327 @@
+package main
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/graphiti-proxy/graphiti-proxy/cache"
+	"github.com/graphiti-proxy/graphiti-proxy/capture"
+	"github.com/graphiti-proxy/graphiti-proxy/config"
+	"github.com/graphiti-proxy/graphiti-proxy/graphiti"
+	"github.com/graphiti-proxy/graphiti-proxy/inject"
+	"github.com/graphiti-proxy/graphiti-proxy/proxy"
+	"github.com/graphiti-proxy/graphiti-proxy/proxy/admin"
+)
+
+// recallCacheBytes bounds the cache of what searches found.
+const recallCacheBytes = 64 << 20
+
+// closer ends one part of the app.
+type closer struct {
+	name  string
+	close func(context.Context) error
+}
+
+// app is a running proxy: its parts, and the order in which they end.
+type app struct {
+	cfg     *config.Config
+	log     *slog.Logger
+	started time.Time
+
+	memory   graphiti.Memory // nil: off
+	pipeline *capture.Pipeline
+	planner  *inject.Memory
+	proxy    *proxy.Server
+	admin    *admin.Server // nil: off
+
+	closers []closer // ended last to first
+	once    sync.Once
+}
+
+// newApp builds the parts and binds the addresses. What it had built is ended
+// again when something fails.
+func newApp(cfg *config.Config, log *slog.Logger) (_ *app, err error) {
+	a := &app{cfg: cfg, log: log, started: time.Now()}
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, a.Shutdown(context.Background()))
+		}
+	}()
+	t, err := newTelemetry()
+	if err != nil {
+		return nil, err
+	}
+	a.onClose("telemetry", t.shutdown)
+	mem, err := a.openMemory()
+	if err != nil {
+		return nil, err
+	}
+	a.proxy, err = proxy.New(proxy.Options{
+		Listen:    cfg.Listen,
+		OpenAI:    cfg.Upstream.OpenAI,
+		Anthropic: cfg.Upstream.Anthropic,
+		Limits: proxy.Limits{
+			InspectBytes:     cfg.Limits.InspectBytes,
+			HeaderBytes:      cfg.Limits.HeaderBytes,
+			HeaderTimeout:    cfg.Limits.HeaderTimeout,
+			IdleTimeout:      cfg.Limits.IdleTimeout,
+			Connections:      cfg.Limits.Connections,
+			UpstreamConnect:  cfg.Upstream.ConnectTimeout,
+			UpstreamResponse: cfg.Upstream.ResponseTimeout,
+			UpstreamIdle:     cfg.Upstream.IdleTimeout,
+		},
+		Memory: mem,
+		Meter:  t.meter(),
+		Log:    log,
+	})
+	if err != nil {
+		return nil, err
+	}
+	a.onClose("client side", a.proxy.Shutdown)
+	if err := a.openAdmin(t.handler()); err != nil {
+		return nil, err
+	}
+	return a, t.observeQueue(a.queue)
+}
+
+// openMemory opens what remembering needs, from the memory itself to the
+// watcher of answers.
+func (a *app) openMemory() (proxy.Memory, error) {
+	cfg := a.cfg
+	off := proxy.Memory{}
+	switch {
+	case cfg.Memory.Backend == "off":
+		return off, nil
+	case cfg.Memory.Backend == "graphiti" && !cfg.Memory.Consent:
+		a.log.Warn("memory is off: memory.consent is not true, so no conversation is sent to the memory's endpoint", "endpoint", cfg.Memory.Endpoint)
+		off.Off = inject.ReasonConsent
+		return off, nil
+	}
+	identity, namer, err := a.identity()
+	if err != nil {
+		return off, err
+	}
+	if a.memory, err = openBackend(cfg); err != nil {
+		return off, err
+	}
+	a.onClose("memory", func(context.Context) error { return a.memory.Close() })
+	state, err := cache.OpenState(filepath.Join(cfg.DataDir, "state.db"), cfg.Recall.StickyTTL)
+	if err != nil {
+		return off, err
+	}
+	a.onClose("state", func(context.Context) error { return state.Close() })
+	facts, err := cache.NewRecall[[]graphiti.Fact](cache.RecallOptions{
+		Fresh: cfg.Recall.CacheTTL, Stale: 10 * cfg.Recall.CacheTTL, MaxBytes: recallCacheBytes,
+	})
+	if err != nil {
+		return off, err
+	}
+	a.onClose("recall cache", func(context.Context) error { facts.Close(); return nil })
+	a.pipeline, err = capture.Open(capture.Options{
+		Path:     filepath.Join(cfg.DataDir, "spool.db"),
+		Memory:   a.memory,
+		MaxTurns: cfg.Ingest.MaxTurns,
+		MaxBytes: cfg.Ingest.MaxBytes,
+		MaxAge:   cfg.Ingest.MaxAge,
+		MaxBatch: cfg.Ingest.MaxBatch,
+		MaxChars: cfg.Ingest.MaxMessageChars,
+		Timeout:  cfg.Memory.Timeout,
+		OnStored: facts.DropGroup,
+		Log:      a.log,
+	})
+	if err != nil {
+		return off, err
+	}
+	a.onClose("ingestion", a.pipeline.Shutdown)
+	watcher := capture.NewWatcher(a.log)
+	a.onClose("answers", func(context.Context) error { watcher.Close(); return nil })
+	a.planner = inject.New(inject.Options{
+		Search:     a.memory,
+		Facts:      facts,
+		Blocks:     state.Blocks,
+		Reads:      namer.Reads,
+		Writes:     namer.Writes,
+		Timeout:    cfg.Recall.Timeout,
+		Background: cfg.Recall.BackgroundTimeout,
+		MaxFacts:   cfg.Recall.MaxFacts,
+		MaxChars:   cfg.Recall.MaxChars,
+		StaleAfter: cfg.Recall.StaleAfter,
+		Log:        a.log,
+	})
+	a.onClose("recall", func(context.Context) error { a.planner.Close(); return nil })
+	return proxy.Memory{
+		Planner:  a.planner,
+		Sessions: state.Chain,
+		Watcher:  watcher,
+		Keep:     a.pipeline.Add,
+		Identity: identity,
+		Recall:   cfg.Recall.Enabled,
+		Ingest:   cfg.Ingest.Enabled,
+		Timeout:  cfg.Recall.Timeout,
+	}, nil
+}
+
+func openBackend(cfg *config.Config) (graphiti.Memory, error) {
+	if cfg.Memory.Backend == "graphiti" {
+		return graphiti.NewREST(graphiti.RESTOptions{Endpoint: cfg.Memory.Endpoint, APIKey: cfg.Memory.APIKey})
+	}
+	return graphiti.OpenEmbedded(filepath.Join(cfg.DataDir, "memory.db"))
+}
+
+func (a *app) identity() (proxy.Identity, graphiti.Namer, error) {
+	id := proxy.Identity{Multi: a.cfg.Identity.Mode == "multi"}
+	namer := graphiti.Namer{Raw: a.cfg.Identity.GroupIDs == "raw"}
+	var err error
+	if namer.Recall, err = graphiti.ParseScopes(a.cfg.Recall.Scopes); err != nil {
+		return id, namer, fmt.Errorf("recall.scopes: %w", err)
+	}
+	if namer.Ingest, err = graphiti.ParseScopes(a.cfg.Ingest.Scopes); err != nil {
+		return id, namer, fmt.Errorf("ingest.scopes: %w", err)
+	}
+	if id.Trusted, err = proxy.NewFingerprints(a.cfg.Identity.TrustedKeys); err != nil {
+		return id, namer, err
+	}
+	owner := a.cfg.Identity.Owner
+	if owner == "" && !id.Multi {
+		if owner, err = randomOwner(a.cfg.DataDir); err != nil {
+			return id, namer, err
+		}
+	}
+	if owner != "" {
+		key, ok := graphiti.UserKey(owner)
+		if !ok {
+			return id, namer, errors.New("identity.owner: not a name; write e.g. github_login:octocat")
+		}
+		id.Owner = key
+	}
+	return id, namer, nil
+}
+
+// randomOwner is the key of the person of a machine, made once and kept.
+func randomOwner(dir string) (string, error) {
+	path := filepath.Join(dir, "owner")
+	b, err := os.ReadFile(path) // #nosec G304 -- our own file
+	if owner := strings.TrimSpace(string(b)); err == nil && owner != "" {
+		return owner, nil
+	}
+	if err != nil && !errors.Is(err, os.ErrNotExist) {
+		return "", fmt.Errorf("read the owner's key: %w", err)
+	}
+	owner := "user:" + strings.ToLower(rand.Text())
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return "", fmt.Errorf("data_dir: %w; choose another with data_dir, or make it writable", err)
+	}
+	if err := os.WriteFile(path, []byte(owner+"\n"), 0o600); err != nil {
+		return "", fmt.Errorf("data_dir: %w; choose another with data_dir, or make it writable", err)
+	}
+	return owner, nil
+}
+
+func (a *app) openAdmin(metrics http.Handler) (err error) {
+	if a.cfg.Admin.Listen == "off" {
+		return nil
+	}
+	a.admin, err = admin.New(admin.Options{
+		Listen:  a.cfg.Admin.Listen,
+		Token:   a.cfg.Admin.Token,
+		Status:  a.status,
+		Metrics: metrics,
+		Log:     a.log,
+	})
+	if err != nil {
+		return err
+	}
+	a.onClose("admin side", a.admin.Shutdown)
+	return nil
+}
+
+// Serve serves until Shutdown, or until one side fails.
+func (a *app) Serve() error {
+	failed := make(chan error, 2)
+	sides := 1
+	// Both end with Shutdown.
+	go func() { failed <- a.proxy.Serve() }()
+	if a.admin != nil {
+		sides++
+		go func() { failed <- a.admin.Serve() }()
+	}
+	for range sides {
+		if err := <-failed; err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Shutdown ends the parts in the reverse of the order in which they began:
+// first no more requests, then what those left behind, then what that needs.
+func (a *app) Shutdown(ctx context.Context) (err error) {
+	a.once.Do(func() {
+		for i := len(a.closers) - 1; i >= 0; i-- {
+			if e := a.closers[i].close(ctx); e != nil {
+				err = errors.Join(err, fmt.Errorf("stop %s: %w", a.closers[i].name, e))
+			}
+		}
+	})
+	return err
+}
+
+func (a *app) onClose(name string, f func(context.Context) error) {
+	a.closers = append(a.closers, closer{name, f})
+}
+
+func (a *app) queue() capture.QueueStatus {
+	if a.pipeline == nil {
+		return capture.QueueStatus{}
+	}
+	return a.pipeline.Status()
+}
+
+// healthTimeout bounds the question whether the memory answers.
+const healthTimeout = 2 * time.Second
+
+// status tells how the proxy is, in words.
+func (a *app) status(ctx context.Context) admin.Status {
+	cfg := a.cfg
+	s := admin.Status{
+		Version: version(), Started: a.started, Ready: true,
+		Listen: a.proxy.Addr().String(), OpenAI: cfg.Upstream.OpenAI, Anthropic: cfg.Upstream.Anthropic,
+		Identity: cfg.Identity.Mode,
+		Memory: admin.Memory{
+			Backend: cfg.Memory.Backend, Where: cfg.Memory.Endpoint, State: admin.StateWorking,
+			Recall: cfg.Recall.Enabled, Ingest: cfg.Ingest.Enabled,
+		},
+		Queue: a.queue(),
+	}
+	m := &s.Memory
+	if m.Backend == "embedded" {
+		m.Where = cfg.DataDir
+	}
+	switch {
+	case cfg.Memory.Backend == "off":
+		m.State, m.Why, m.Where = admin.StateOff, "memory.backend is off", ""
+	case a.memory == nil:
+		m.State, m.Why = admin.StateOff, "no consent was given to send conversations to this endpoint"
+		m.Remedy = "set memory.consent to true"
+	default:
+		ctx, cancel := context.WithTimeout(ctx, healthTimeout)
+		defer cancel()
+		if err := a.memory.Health(ctx); err != nil {
+			m.State, m.Why = admin.StateTrouble, err.Error()
+			m.Remedy = "run graphiti-proxy test-connection; chats go on, and turns wait in the spool"
+		} else if s.Queue.Failing != nil {
+			m.State, m.Why = admin.StateTrouble, "turns cannot be delivered: "+s.Queue.LastError
+			m.Remedy = "run graphiti-proxy test-connection --smoke; turns wait in the spool"
+		}
+	}
+	return s
+}

@@ -1,0 +1,79 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+
+	"github.com/spf13/cobra"
+
+	"github.com/graphiti-proxy/graphiti-proxy/config"
+)
+
+func newConfigCommand() *cobra.Command {
+	c := &cobra.Command{
+		Use:     "config",
+		Short:   "Check and show the configuration",
+		Example: "  graphiti-proxy config check\n  graphiti-proxy config print --origin",
+		RunE:    func(c *cobra.Command, _ []string) error { return c.Help() },
+	}
+	check := &cobra.Command{
+		Use:     "check",
+		Short:   "Say whether the configuration is valid, and name every mistake",
+		Example: "  graphiti-proxy config check --config graphiti-proxy.yaml",
+		Args:    noArgs,
+		RunE: func(c *cobra.Command, _ []string) error {
+			cfg, err := loadConfig(c)
+			if err != nil {
+				return err
+			}
+			file := cfg.File()
+			if file == "" {
+				file = "none, defaults and environment only"
+			}
+			fmt.Fprintf(c.OutOrStdout(), "file      %s\nlisten    %s\nupstream  %s\nmemory    %s\nthe configuration is valid\n",
+				file, cfg.Listen, cfg.Upstream.OpenAI, memoryLine(cfg))
+			return nil
+		},
+	}
+	var origins, asJSON bool
+	show := &cobra.Command{
+		Use:     "print",
+		Short:   "Show every setting as it is in force, secrets masked",
+		Example: "  graphiti-proxy config print > graphiti-proxy.yaml\n  graphiti-proxy config print --origin",
+		Args:    noArgs,
+		RunE: func(c *cobra.Command, _ []string) error {
+			cfg, err := loadConfig(c)
+			if err != nil {
+				return err
+			}
+			if asJSON {
+				return printJSON(c.OutOrStdout(), cfg.Settings())
+			}
+			return cfg.Print(c.OutOrStdout(), origins)
+		},
+	}
+	show.Flags().BoolVar(&origins, "origin", false, "say where each value comes from")
+	show.Flags().BoolVar(&asJSON, "json", false, "print JSON")
+	c.AddCommand(check, show)
+	return c
+}
+
+// memoryLine says in a few words which memory is used, and where it lives.
+func memoryLine(cfg *config.Config) string {
+	switch {
+	case cfg.Memory.Backend == "off":
+		return "off (memory.backend)"
+	case cfg.Memory.Backend == "embedded":
+		return "embedded, in " + cfg.DataDir
+	case !cfg.Memory.Consent:
+		return "OFF: Graphiti at " + cfg.Memory.Endpoint + " needs your consent; set memory.consent to true to send conversations there"
+	}
+	return "Graphiti at " + cfg.Memory.Endpoint
+}
+
+func printJSON(w io.Writer, v any) error {
+	enc := json.NewEncoder(w)
+	enc.SetIndent("", "  ")
+	return enc.Encode(v)
+}

@@ -1,0 +1,114 @@
+// Command graphiti-proxy gives any LLM client a long-term memory. It wires the
+// packages together and owns signals, output and exit codes; it is the only
+// one that knows them all.
+package main
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"runtime/debug"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/graphiti-proxy/graphiti-proxy/config"
+)
+
+// Exit codes.
+const (
+	exitFailure = 1
+	exitUsage   = 2
+)
+
+func main() { os.Exit(run(os.Args[1:])) }
+
+// run executes one command line and returns the exit code.
+func run(args []string) int {
+	root := newRootCommand()
+	root.SetArgs(args)
+	err := root.Execute()
+	if err == nil {
+		return 0
+	}
+	for line := range strings.SplitSeq(err.Error(), "\n") {
+		fmt.Fprintln(os.Stderr, "graphiti-proxy: "+line)
+	}
+	var usage usageError
+	if errors.As(err, &usage) {
+		return exitUsage
+	}
+	return exitFailure
+}
+
+// usageError is a command line that cannot be understood.
+type usageError struct{ error }
+
+func newRootCommand() *cobra.Command {
+	root := &cobra.Command{
+		Use:           "graphiti-proxy",
+		Short:         "A transparent proxy that gives any LLM client a long-term memory",
+		Version:       version(),
+		SilenceErrors: true,
+		SilenceUsage:  true,
+		Example:       "  graphiti-proxy demo\n  graphiti-proxy serve\n  OPENAI_BASE_URL=http://127.0.0.1:8787/v1 your-client",
+	}
+	root.SetFlagErrorFunc(func(c *cobra.Command, err error) error {
+		return usageError{fmt.Errorf("%w; see %s --help", err, c.CommandPath())}
+	})
+	f := root.PersistentFlags()
+	f.String("config", "", "configuration file (default ./graphiti-proxy.yaml, else $XDG_CONFIG_HOME/graphiti-proxy/config.yaml)")
+	f.StringArray("set", nil, "a setting as `key=value`, e.g. recall.timeout=200ms; may be repeated")
+	root.AddCommand(newServeCommand(), newDemoCommand(), newConfigCommand(), newStatusCommand(), newTestConnectionCommand())
+	for _, c := range root.Commands() {
+		if c.Args == nil {
+			c.Args = noArgs
+		}
+	}
+	return root
+}
+
+// noArgs refuses arguments where a command takes none.
+func noArgs(c *cobra.Command, args []string) error {
+	if len(args) > 0 {
+		return usageError{fmt.Errorf("%s takes no argument %q; see %s --help", c.CommandPath(), args[0], c.CommandPath())}
+	}
+	return nil
+}
+
+// loadConfig reads the settings that a command line, the environment and the
+// file give.
+func loadConfig(c *cobra.Command) (*config.Config, error) {
+	file, err := c.Flags().GetString("config")
+	if err != nil {
+		return nil, err
+	}
+	sets, err := c.Flags().GetStringArray("set")
+	if err != nil {
+		return nil, err
+	}
+	flags := make(map[string]string)
+	for _, s := range sets {
+		key, value, ok := strings.Cut(s, "=")
+		if !ok {
+			return nil, usageError{fmt.Errorf("--set %q is not of the form key=value", s)}
+		}
+		flags[key] = value
+	}
+	return config.Load(config.Sources{Flags: flags, Env: os.Environ(), File: file})
+}
+
+// version is the module's version, or the commit that was built.
+func version() string {
+	info, ok := debug.ReadBuildInfo()
+	if !ok {
+		return "unknown"
+	}
+	v := info.Main.Version
+	for _, s := range info.Settings {
+		if s.Key == "vcs.revision" && (v == "" || v == "(devel)") {
+			v = "devel+" + s.Value[:min(12, len(s.Value))]
+		}
+	}
+	return v
+}

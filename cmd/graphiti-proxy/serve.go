@@ -1,0 +1,106 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"os"
+	"os/signal"
+	"syscall"
+
+	"github.com/mattn/go-isatty"
+	"github.com/spf13/cobra"
+
+	"github.com/graphiti-proxy/graphiti-proxy/config"
+)
+
+func newServeCommand() *cobra.Command {
+	return &cobra.Command{
+		Use:   "serve",
+		Short: "Run the proxy",
+		Long: "Run the proxy until it is stopped (Ctrl-C or SIGTERM), which lets running\n" +
+			"streams finish within shutdown_grace and then delivers what is due.",
+		Example: "  graphiti-proxy serve\n  graphiti-proxy serve --set upstream.openai=https://openrouter.ai/api",
+		RunE: func(c *cobra.Command, _ []string) error {
+			cfg, err := loadConfig(c)
+			if err != nil {
+				return err
+			}
+			return serve(c.Context(), c.OutOrStdout(), cfg)
+		},
+	}
+}
+
+func serve(ctx context.Context, out io.Writer, cfg *config.Config) error {
+	if ctx == nil {
+		ctx = context.Background()
+	}
+	ctx, stop := signal.NotifyContext(ctx, os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	hup := make(chan os.Signal, 1)
+	signal.Notify(hup, syscall.SIGHUP)
+	defer signal.Stop(hup)
+
+	log := newLogger(cfg)
+	a, err := newApp(cfg, log)
+	if err != nil {
+		return err
+	}
+	banner(out, a)
+	served := make(chan error, 1)
+	// Ends with Shutdown below.
+	go func() { served <- a.Serve() }()
+	for {
+		select {
+		case err := <-served:
+			return errors.Join(err, a.Shutdown(context.Background()))
+		case <-hup:
+			log.Warn("this version reads its configuration at start only; restart it to have a new one")
+			continue
+		case <-ctx.Done():
+		}
+		break
+	}
+	stop() // a second Ctrl-C ends the process at once
+	log.Info("stopping; running streams may finish", "grace", cfg.ShutdownGrace)
+	grace, cancel := context.WithTimeout(context.Background(), cfg.ShutdownGrace)
+	defer cancel()
+	err = a.Shutdown(grace)
+	if errors.Is(err, context.DeadlineExceeded) {
+		log.Warn("streams outlived shutdown_grace and were cut off")
+		err = nil
+	}
+	return errors.Join(err, <-served)
+}
+
+// banner says what a person needs to know to use the proxy.
+func banner(w io.Writer, a *app) {
+	adminAddr := "off"
+	if a.admin != nil {
+		adminAddr = "http://" + a.admin.Addr().String()
+	}
+	base := "http://" + a.proxy.Addr().String()
+	fmt.Fprintf(w, `graphiti-proxy %s
+  listening on  %s
+  forwarding to %s (Anthropic's API to %s)
+  memory        %s
+  admin side    %s
+
+  point your client at it:
+    export OPENAI_BASE_URL=%s/v1
+
+`, version(), base, a.cfg.Upstream.OpenAI, a.cfg.Upstream.Anthropic, memoryLine(a.cfg), adminAddr, base)
+}
+
+// newLogger logs to standard error.
+func newLogger(cfg *config.Config) *slog.Logger {
+	var level slog.Level
+	_ = level.UnmarshalText([]byte(cfg.Log.Level)) // checked when it was read
+	o := &slog.HandlerOptions{Level: level}
+	if cfg.Log.Format == "text" || cfg.Log.Format == "auto" && isatty.IsTerminal(os.Stderr.Fd()) {
+		return slog.New(slog.NewTextHandler(os.Stderr, o))
+	}
+	return slog.New(slog.NewJSONHandler(os.Stderr, o))
+}

@@ -1,0 +1,93 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"syscall"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/graphiti-proxy/graphiti-proxy/graphiti"
+)
+
+func newTestConnectionCommand() *cobra.Command {
+	var smoke, asJSON bool
+	var patience time.Duration
+	c := &cobra.Command{
+		Use:   "test-connection",
+		Short: "Try the memory service that the configuration names",
+		Long: "Try Graphiti: its health, whether it has the calls that are made, and a search.\n" +
+			"With --smoke, also write to a temporary group, wait for the episode, and delete\n" +
+			"the group, whatever happens. No conversation is sent.",
+		Example: "  GRAPHITI_URL=http://127.0.0.1:8000 graphiti-proxy test-connection --smoke",
+		RunE: func(c *cobra.Command, _ []string) error {
+			cfg, err := loadConfig(c)
+			if err != nil {
+				return err
+			}
+			if cfg.Memory.Endpoint == "" {
+				return errors.New("there is no memory service to try: set memory.endpoint or GRAPHITI_URL (the embedded memory needs no connection)")
+			}
+			r, err := graphiti.NewREST(graphiti.RESTOptions{Endpoint: cfg.Memory.Endpoint, APIKey: cfg.Memory.APIKey})
+			if err != nil {
+				return err
+			}
+			defer r.Close()
+			ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+			defer stop()
+			ctx, cancel := context.WithTimeout(ctx, patience)
+			defer cancel()
+			return tryConnection(ctx, c.OutOrStdout(), r, cfg.Memory.Endpoint, smoke, asJSON)
+		},
+	}
+	c.Flags().BoolVar(&smoke, "smoke", false, "also write a message to a temporary group and delete it again")
+	c.Flags().BoolVar(&asJSON, "json", false, "print JSON")
+	c.Flags().DurationVar(&patience, "timeout", time.Minute, "how long to try in all")
+	return c
+}
+
+func tryConnection(ctx context.Context, w io.Writer, r *graphiti.REST, endpoint string, smoke, asJSON bool) error {
+	var all []graphiti.Check
+	failed := 0
+	report := func(c graphiti.Check) {
+		all = append(all, c)
+		if !c.OK {
+			failed++
+		}
+		if !asJSON {
+			printCheck(w, c)
+		}
+	}
+	if !asJSON {
+		fmt.Fprintln(w, "Graphiti at "+endpoint)
+	}
+	r.Check(ctx, report)
+	if smoke && all[0].OK {
+		r.Smoke(ctx, report)
+	}
+	if asJSON {
+		if err := printJSON(w, all); err != nil {
+			return err
+		}
+	}
+	if failed > 0 {
+		return fmt.Errorf("%d of %d checks failed", failed, len(all))
+	}
+	return nil
+}
+
+func printCheck(w io.Writer, c graphiti.Check) {
+	mark := "✓"
+	if !c.OK {
+		mark = "✗"
+	}
+	fmt.Fprintf(w, "%s %-22s %6d ms\n", mark, c.Name, c.Took.Milliseconds())
+	if !c.OK {
+		fmt.Fprintf(w, "    %s\n    to do: %s\n", c.Detail, c.Remedy)
+	}
+}

@@ -1,0 +1,81 @@
+package config
+
+import "time"
+
+// Config is every setting. The tags are its whole description: key is the name
+// in files, after which the environment's is made, and doc is what the
+// reference says.
+type Config struct {
+	Listen string `key:"listen" default:"127.0.0.1:8787" kind:"address" doc:"where clients connect"`
+	Admin  struct {
+		Listen string `key:"admin.listen" default:"127.0.0.1:8788" kind:"address|off" doc:"health, metrics and status; off disables"`
+		Token  string `key:"admin.token" secret:"yes" doc:"bearer token of the admin side; required to listen anywhere but loopback (health and metrics stay open)"`
+	}
+	Upstream struct {
+		OpenAI          string        `key:"upstream.openai" default:"https://api.openai.com" kind:"url" doc:"base for every path but Anthropic's; the request path is appended as it came"`
+		Anthropic       string        `key:"upstream.anthropic" default:"https://api.anthropic.com" kind:"url" doc:"base for /v1/messages and for whatever carries an anthropic-version header"`
+		ConnectTimeout  time.Duration `key:"upstream.connect_timeout" default:"10s" min:"1ms" doc:"for connecting, TLS included"`
+		ResponseTimeout time.Duration `key:"upstream.response_timeout" default:"10m" min:"1ms" doc:"for the head of an answer"`
+		IdleTimeout     time.Duration `key:"upstream.idle_timeout" default:"5m" min:"1s" doc:"longest silence within a body, of either side"`
+	}
+	DataDir string `key:"data_dir" doc:"embedded state; default $XDG_DATA_HOME/graphiti-proxy, else ~/.local/share/graphiti-proxy"`
+	Memory  struct {
+		Backend  string        `key:"memory.backend" default:"embedded" kind:"one of embedded, graphiti, graphiti-mcp, off" doc:"where memories are kept"`
+		Endpoint string        `key:"memory.endpoint" kind:"url" doc:"Graphiti's address; GRAPHITI_URL sets it and, alone, selects graphiti"`
+		APIKey   string        `key:"memory.api_key" secret:"yes" doc:"sent to Graphiti as Authorization: Bearer"`
+		Consent  bool          `key:"memory.consent" default:"false" doc:"must be true before a conversation is sent to memory.endpoint"`
+		Timeout  time.Duration `key:"memory.timeout" default:"30s" min:"1ms" doc:"one call to the memory, other than recall"`
+	}
+	Recall struct {
+		Enabled           bool          `key:"recall.enabled" default:"true" doc:"insert memories into requests"`
+		Timeout           time.Duration `key:"recall.timeout" default:"400ms" min:"1ms" max:"1m" doc:"the most that recall may delay a request"`
+		BackgroundTimeout time.Duration `key:"recall.background_timeout" default:"10s" min:"1ms" doc:"for a search that goes on behind its request"`
+		MaxFacts          int           `key:"recall.max_facts" default:"12" min:"1" max:"100" doc:"most facts in a block"`
+		MaxChars          int           `key:"recall.max_chars" default:"2000" min:"200" max:"100000" doc:"most characters of a block"`
+		Scopes            []string      `key:"recall.scopes" default:"auto" kind:"auto, or some of session, workspace, user, agent" doc:"what is read"`
+		CacheTTL          time.Duration `key:"recall.cache_ttl" default:"1m" min:"1ms" doc:"how long what a search found is used as it is; ten times as long it is used and refreshed behind"`
+		StickyTTL         time.Duration `key:"recall.sticky_ttl" default:"30d" min:"1h" doc:"how long inserted blocks are repeated"`
+		StaleAfter        time.Duration `key:"recall.stale_after" default:"30d" min:"1h" doc:"facts older than this are marked with their age"`
+	}
+	Ingest struct {
+		Enabled         bool          `key:"ingest.enabled" default:"true" doc:"keep finished turns"`
+		Scopes          []string      `key:"ingest.scopes" default:"auto" kind:"auto, or some of session, workspace, user, agent" doc:"where turns are kept"`
+		MaxTurns        int           `key:"ingest.max_turns" default:"100000" min:"1" max:"10000000" doc:"most turns that wait; then the oldest is dropped"`
+		MaxBytes        int           `key:"ingest.max_bytes" default:"256MiB" kind:"size" min:"1KiB" doc:"most bytes that wait"`
+		MaxAge          time.Duration `key:"ingest.max_age" default:"30d" min:"1m" doc:"longest wait of a turn"`
+		MaxBatch        int           `key:"ingest.max_batch" default:"10" min:"1" max:"100" doc:"most turns in one call"`
+		MaxMessageChars int           `key:"ingest.max_message_chars" default:"8000" min:"100" max:"1000000" doc:"longer messages are cut"`
+	}
+	Identity struct {
+		Mode        string   `key:"identity.mode" default:"single" kind:"one of single, multi" doc:"single: one person's machine; multi: every credential is its own tenant"`
+		Owner       string   `key:"identity.owner" doc:"the person in single mode, such as github_login:octocat; default: random, kept in data_dir"`
+		UsersFile   string   `key:"identity.users_file" doc:"the registry of people (not available yet)"`
+		TrustedKeys []string `key:"identity.trusted_keys" secret:"yes" doc:"credentials, or sha256:<hex> of them, whose asserted user is believed"`
+		GroupIDs    string   `key:"identity.group_ids" default:"canonical" kind:"one of canonical, raw" doc:"canonical: hashed, shared with other Graphiti clients; raw: readable"`
+	}
+	State struct {
+		Backend  string `key:"state.backend" default:"sqlite" kind:"one of sqlite, redis" doc:"where inserted blocks and sessions are kept (redis is not available yet)"`
+		RedisURL string `key:"state.redis_url" secret:"yes" doc:"for state.backend redis (not available yet)"`
+	}
+	Limits struct {
+		InspectBytes  int           `key:"limits.inspect_bytes" default:"16MiB" kind:"size" min:"1KiB" max:"1GiB" doc:"larger request bodies are streamed through, without memory"`
+		HeaderBytes   int           `key:"limits.header_bytes" default:"64KiB" kind:"size" min:"4KiB" max:"1MiB" doc:"head of a request"`
+		HeaderTimeout time.Duration `key:"limits.header_timeout" default:"10s" min:"100ms" doc:"for a request's head to arrive"`
+		IdleTimeout   time.Duration `key:"limits.idle_timeout" default:"2m" min:"1s" doc:"for the next request on a kept connection"`
+		Connections   int           `key:"limits.connections" default:"16384" min:"1" max:"1000000" doc:"clients at the same time; more are answered 503"`
+	}
+	Log struct {
+		Level  string `key:"log.level" default:"info" kind:"one of debug, info, warn, error" doc:"what is logged; never conversation text, never a credential"`
+		Format string `key:"log.format" default:"auto" kind:"one of auto, text, json" doc:"auto: text on a terminal, else json"`
+	}
+	ShutdownGrace time.Duration `key:"shutdown_grace" default:"30s" min:"0s" doc:"how long running streams may go on after a stop was asked for"`
+
+	file    string
+	origins map[string]string
+}
+
+// File is the configuration file that was read; empty when there was none.
+func (c *Config) File() string { return c.file }
+
+// Origin says where a key's value came from.
+func (c *Config) Origin(key string) string { return c.origins[key] }

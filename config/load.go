@@ -1,0 +1,234 @@
+package config
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"sort"
+	"strings"
+)
+
+const (
+	envPrefix = "GRAPHITI_PROXY_"
+
+	// graphitiURL is the variable that Graphiti's other clients know. It sets
+	// memory.endpoint and, alone, selects the backend.
+	graphitiURL = "GRAPHITI_URL"
+
+	maxFile = 1 << 20
+)
+
+// Sources is where settings come from, strongest first.
+type Sources struct {
+	Flags map[string]string // by key
+	Env   []string          // as os.Environ
+	File  string            // a file that must exist; empty: the usual places
+	Dir   string            // for ./graphiti-proxy.yaml; empty: the working directory
+}
+
+// Errors are all mistakes of a configuration, one line each.
+type Errors []error
+
+func (e Errors) Error() string { return errors.Join(e...).Error() }
+
+// Load reads the settings. The error, of type Errors, names every mistake.
+func Load(s Sources) (*Config, error) {
+	c := &Config{origins: make(map[string]string)}
+	l := &loader{c: c, fields: make(map[string]*field), env: make(map[string]string)}
+	for _, f := range c.fields() {
+		l.fields[f.key] = f
+		l.give(f.def, "default", "", f)
+	}
+	l.environment(s.Env)
+	l.file(s)
+	l.applyEnv(s.Env)
+	for _, key := range sorted(s.Flags) {
+		f, ok := l.fields[key]
+		if !ok {
+			l.fail(fmt.Errorf("flag --set: %s", unknown(key, l.keys())))
+			continue
+		}
+		l.give(s.Flags[key], "flag", "flag: ", f)
+	}
+	if c.DataDir == "" {
+		c.DataDir = l.dataDir()
+	}
+	c.check(l.fail)
+	if len(l.errs) > 0 {
+		return nil, l.errs
+	}
+	return c, nil
+}
+
+type loader struct {
+	c      *Config
+	fields map[string]*field
+	env    map[string]string
+	errs   Errors
+}
+
+func (l *loader) fail(err error) { l.errs = append(l.errs, err) }
+
+// give sets a value, and notes where it came from.
+func (l *loader) give(value, origin, where string, f *field) {
+	if err := f.set(value); err != nil && origin != "default" {
+		l.fail(fmt.Errorf("%s%w", where, err))
+		return
+	}
+	l.c.origins[f.key] = origin
+}
+
+func (l *loader) environment(env []string) {
+	for _, e := range env {
+		name, value, _ := strings.Cut(e, "=")
+		l.env[name] = value
+	}
+}
+
+// applyEnv sets what the environment says. Names that begin like ours and are
+// none are mistakes.
+func (l *loader) applyEnv(env []string) {
+	byEnv := make(map[string]*field)
+	for _, f := range l.fields {
+		byEnv[f.env()] = f
+	}
+	if v := l.env[graphitiURL]; v != "" {
+		l.give(v, "environment "+graphitiURL, "environment "+graphitiURL+": ", l.fields["memory.endpoint"])
+		if _, set := l.env[envPrefix+"MEMORY_BACKEND"]; !set && l.c.origins["memory.backend"] == "default" {
+			l.give("graphiti", "environment "+graphitiURL, "", l.fields["memory.backend"])
+		}
+	}
+	sort.Strings(env)
+	for _, e := range env {
+		name, value, _ := strings.Cut(e, "=")
+		if !strings.HasPrefix(name, envPrefix) {
+			continue
+		}
+		f, ok := byEnv[name]
+		if !ok {
+			var names []string
+			for n := range byEnv {
+				names = append(names, n)
+			}
+			l.fail(fmt.Errorf("environment: %s", unknown(name, names)))
+			continue
+		}
+		l.give(value, "environment "+name, "environment "+name+": ", f)
+	}
+}
+
+// file reads the configuration file, if there is one.
+func (l *loader) file(s Sources) {
+	path, must := s.File, s.File != ""
+	if !must {
+		for _, p := range []string{filepath.Join(s.Dir, "graphiti-proxy.yaml"), filepath.Join(l.configHome(), "graphiti-proxy", "config.yaml")} {
+			if _, err := os.Stat(p); err == nil {
+				path = p
+				break
+			}
+		}
+		if path == "" {
+			return
+		}
+	}
+	b, err := readBounded(path)
+	if err != nil {
+		l.fail(fmt.Errorf("read configuration: %w", err))
+		return
+	}
+	l.c.file = path
+	l.yaml(path, b)
+}
+
+func readBounded(path string) ([]byte, error) {
+	f, err := os.Open(path) // #nosec G304 -- the operator's own choice
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	b, err := io.ReadAll(io.LimitReader(f, maxFile+1))
+	if err == nil && len(b) > maxFile {
+		err = fmt.Errorf("%s is larger than 1 MiB", path)
+	}
+	return b, err
+}
+
+func (l *loader) home() string {
+	if h := l.env["HOME"]; h != "" {
+		return h
+	}
+	h, err := os.UserHomeDir()
+	if err != nil {
+		return "."
+	}
+	return h
+}
+
+func (l *loader) configHome() string {
+	if d := l.env["XDG_CONFIG_HOME"]; d != "" {
+		return d
+	}
+	return filepath.Join(l.home(), ".config")
+}
+
+func (l *loader) dataDir() string {
+	if d := l.env["XDG_DATA_HOME"]; d != "" {
+		return filepath.Join(d, "graphiti-proxy")
+	}
+	return filepath.Join(l.home(), ".local", "share", "graphiti-proxy")
+}
+
+func (l *loader) keys() []string {
+	var out []string
+	for k := range l.fields {
+		out = append(out, k)
+	}
+	return out
+}
+
+func sorted(m map[string]string) []string {
+	var out []string
+	for k := range m {
+		out = append(out, k)
+	}
+	sort.Strings(out)
+	return out
+}
+
+// unknown names a name that is none, and the one that was probably meant.
+func unknown(name string, names []string) string {
+	sort.Strings(names)
+	best, distance := "", len(name)/2+1
+	for _, n := range names {
+		if d := edits(name, n); d < distance {
+			best, distance = n, d
+		}
+	}
+	if best != "" {
+		return fmt.Sprintf("%s is not a setting; did you mean %s?", name, best)
+	}
+	return name + " is not a setting; graphiti-proxy config print lists them all"
+}
+
+// edits is the Levenshtein distance.
+func edits(a, b string) int {
+	row := make([]int, len(b)+1)
+	for j := range row {
+		row[j] = j
+	}
+	for i := 1; i <= len(a); i++ {
+		diagonal := row[0]
+		row[0] = i
+		for j := 1; j <= len(b); j++ {
+			cost := diagonal
+			if a[i-1] != b[j-1] {
+				cost++
+			}
+			diagonal = row[j]
+			row[j] = min(cost, row[j]+1, row[j-1]+1)
+		}
+	}
+	return row[len(b)]
+}

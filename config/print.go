@@ -1,0 +1,83 @@
+package config
+
+import (
+	"fmt"
+	"io"
+	"strings"
+
+	"go.yaml.in/yaml/v3"
+)
+
+// masked stands for a secret.
+const masked = "***"
+
+// Setting is one setting as it is in force.
+type Setting struct {
+	Key    string `json:"key"`
+	Value  string `json:"value"`
+	Origin string `json:"origin"`
+}
+
+// Settings lists all settings, with secrets masked.
+func (c *Config) Settings() []Setting {
+	var out []Setting
+	for _, f := range c.fields() {
+		s := Setting{Key: f.key, Value: f.text(), Origin: c.origins[f.key]}
+		if f.secret && s.Value != "" {
+			s.Value = masked
+		}
+		out = append(out, s)
+	}
+	return out
+}
+
+// Print writes the settings in the form of a file, each with its origin as a
+// comment where origins are asked for.
+func (c *Config) Print(w io.Writer, origins bool) error {
+	group := ""
+	for _, s := range c.Settings() {
+		name, indent := s.Key, ""
+		if g, rest, ok := strings.Cut(s.Key, "."); ok {
+			if g != group {
+				if _, err := fmt.Fprintf(w, "%s:\n", g); err != nil {
+					return err
+				}
+			}
+			group, name, indent = g, rest, "  "
+		}
+		value, err := yaml.Marshal(s.Value)
+		if err != nil {
+			return fmt.Errorf("print %s: %w", s.Key, err)
+		}
+		line := indent + name + ": " + strings.TrimSpace(string(value))
+		if origins {
+			line += "  # " + s.Origin
+		}
+		if _, err := fmt.Fprintln(w, line); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Reference writes the table of all settings for the documentation.
+func Reference(w io.Writer) error {
+	_, err := fmt.Fprint(w, "| key | environment | default | meaning |\n| --- | --- | --- | --- |\n")
+	for _, f := range new(Config).fields() {
+		if err != nil {
+			return err
+		}
+		doc := f.doc
+		if strings.HasPrefix(f.kind, "one of") || strings.HasPrefix(f.kind, "auto") {
+			doc += " (" + f.kind + ")"
+		}
+		def := f.def
+		if def == "" {
+			def = "empty"
+		} else {
+			def = "`" + def + "`"
+		}
+		_, err = fmt.Fprintf(w, "| `%s` | `%s` | %s | %s |\n", f.key, f.env(), def, doc)
+	}
+	return err
+}

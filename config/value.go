@@ -1,0 +1,229 @@
+package config
+
+import (
+	"fmt"
+	"net"
+	"net/url"
+	"reflect"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// field is one setting, found by reflection over Config.
+type field struct {
+	key, def, kind, doc string
+	min, max            string
+	secret              bool
+	value               reflect.Value
+}
+
+// env is the setting's name in the environment.
+func (f *field) env() string { return envPrefix + strings.ToUpper(strings.ReplaceAll(f.key, ".", "_")) }
+
+// fields lists the settings of c in order.
+func (c *Config) fields() []*field { return fieldsOf(reflect.ValueOf(c).Elem()) }
+
+func fieldsOf(v reflect.Value) []*field {
+	var out []*field
+	for i := range v.NumField() {
+		t := v.Type().Field(i)
+		switch {
+		case !t.IsExported():
+		case t.Tag.Get("key") != "":
+			out = append(out, &field{
+				key: t.Tag.Get("key"), def: t.Tag.Get("default"), kind: t.Tag.Get("kind"), doc: t.Tag.Get("doc"),
+				min: t.Tag.Get("min"), max: t.Tag.Get("max"), secret: t.Tag.Get("secret") != "", value: v.Field(i),
+			})
+		default:
+			out = append(out, fieldsOf(v.Field(i))...)
+		}
+	}
+	return out
+}
+
+// set reads a value. The error says what is allowed, and quotes no secret.
+func (f *field) set(s string) error {
+	s = strings.TrimSpace(s)
+	switch p := f.value.Addr().Interface().(type) {
+	case *string:
+		*p = s
+		return f.checkText(s)
+	case *bool:
+		b, err := strconv.ParseBool(s)
+		if err != nil {
+			return f.wrong(s, "is neither true nor false", "write true or false")
+		}
+		*p = b
+	case *int:
+		return f.setInt(p, s)
+	case *time.Duration:
+		d, err := parseDuration(s)
+		if err != nil {
+			return f.wrong(s, "is not a duration", "write e.g. "+f.def)
+		}
+		lo, _ := parseDuration(f.min)
+		hi, _ := parseDuration(f.max)
+		if d < lo || hi > 0 && d > hi {
+			return f.outside(s)
+		}
+		*p = d
+	case *[]string:
+		*p = nil
+		for item := range strings.SplitSeq(s, ",") {
+			if item = strings.TrimSpace(item); item != "" {
+				*p = append(*p, item)
+			}
+		}
+		return f.checkList(*p)
+	}
+	return nil
+}
+
+func (f *field) setInt(p *int, s string) error {
+	parse, what := strconv.Atoi, "is not a whole number"
+	if f.kind == "size" {
+		parse, what = parseSize, "is not a size"
+	}
+	n, err := parse(s)
+	if err != nil {
+		return f.wrong(s, what, "write e.g. "+f.def)
+	}
+	lo, _ := parse(f.min)
+	hi, err := parse(f.max)
+	if n < lo || err == nil && n > hi {
+		return f.outside(s)
+	}
+	*p = n
+	return nil
+}
+
+func (f *field) checkText(s string) error {
+	choices, isChoice := strings.CutPrefix(f.kind, "one of ")
+	switch {
+	case s == "":
+	case isChoice:
+		if !slices.Contains(strings.Split(choices, ", "), s) {
+			return f.wrong(s, "is not known", "write "+orList(choices))
+		}
+	case f.kind == "url":
+		u, err := url.Parse(s)
+		if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Hostname() == "" || u.RawQuery != "" || u.Fragment != "" || u.User != nil {
+			return f.wrong(redact(s), "is not an address that can be used", "write http://host[:port][/path] or https://…, without a user, a query or a fragment")
+		}
+	case f.kind == "address|off" && s == "off":
+	case strings.HasPrefix(f.kind, "address"):
+		if _, port, err := net.SplitHostPort(s); err != nil || !isPort(port) {
+			return f.wrong(s, "is not an address to listen on", "write host:port, e.g. "+f.def)
+		}
+	}
+	return nil
+}
+
+func (f *field) checkList(items []string) error {
+	choices, ok := strings.CutPrefix(f.kind, "auto, or some of ")
+	if !ok {
+		return nil
+	}
+	for _, it := range items {
+		if it == "auto" && len(items) == 1 {
+			continue
+		}
+		if !slices.Contains(strings.Split(choices, ", "), it) {
+			return f.wrong(it, "is not known here", "write "+f.kind)
+		}
+	}
+	return nil
+}
+
+func isPort(s string) bool {
+	n, err := strconv.Atoi(s)
+	return err == nil && n >= 0 && n < 1<<16
+}
+
+func orList(choices string) string {
+	if i := strings.LastIndex(choices, ", "); i >= 0 {
+		return choices[:i] + " or " + choices[i+2:]
+	}
+	return choices
+}
+
+// wrong is the error of a value: what it is not, and what to write instead.
+func (f *field) wrong(s, what, remedy string) error {
+	if f.secret {
+		s = "***"
+	}
+	return fmt.Errorf("%s: %q %s; %s", f.key, s, what, remedy)
+}
+
+func (f *field) outside(s string) error {
+	limits := "at least " + f.min
+	if f.max != "" {
+		limits = "between " + f.min + " and " + f.max
+	}
+	return f.wrong(s, "is out of range", "write a value "+limits)
+}
+
+// redact hides the credentials of an address.
+func redact(s string) string {
+	if u, err := url.Parse(s); err == nil {
+		return u.Redacted()
+	}
+	return s
+}
+
+// parseDuration reads what Go writes, and days.
+func parseDuration(s string) (time.Duration, error) {
+	if days, ok := strings.CutSuffix(s, "d"); ok {
+		n, err := strconv.ParseUint(days, 10, 16)
+		return time.Duration(n) * 24 * time.Hour, err
+	}
+	return time.ParseDuration(s)
+}
+
+var units = []struct {
+	name  string
+	bytes int
+}{{"KiB", 1 << 10}, {"MiB", 1 << 20}, {"GiB", 1 << 30}, {"KB", 1e3}, {"MB", 1e6}, {"GB", 1e9}, {"B", 1}, {"", 1}}
+
+// parseSize reads a number of bytes with or without a unit.
+func parseSize(s string) (int, error) {
+	for _, u := range units {
+		if number, ok := strings.CutSuffix(s, u.name); ok {
+			n, err := strconv.ParseUint(strings.TrimSpace(number), 10, 32)
+			return int(n) * u.bytes, err // #nosec G115 -- 32 bits fit
+		}
+	}
+	return 0, strconv.ErrSyntax
+}
+
+// text is the value as it can be read again.
+func (f *field) text() string {
+	switch v := f.value.Interface().(type) {
+	case time.Duration:
+		if v > 0 && v%(24*time.Hour) == 0 {
+			return strconv.Itoa(int(v/(24*time.Hour))) + "d"
+		}
+		s := v.String()
+		if strings.HasSuffix(s, "m0s") {
+			s = s[:len(s)-2]
+		}
+		if strings.HasSuffix(s, "h0m") {
+			s = s[:len(s)-2]
+		}
+		return s
+	case int:
+		if f.kind == "size" {
+			for _, u := range []int{2, 1, 0} {
+				if v >= units[u].bytes && v%units[u].bytes == 0 {
+					return strconv.Itoa(v/units[u].bytes) + units[u].name
+				}
+			}
+		}
+		return strconv.Itoa(v)
+	case []string:
+		return strings.Join(v, ",")
+	}
+	return fmt.Sprint(f.value.Interface())
+}

@@ -1,0 +1,226 @@
+package proxy
+
+import (
+	"context"
+	"crypto/rand"
+	"strings"
+	"time"
+
+	"github.com/valyala/fasthttp"
+
+	"github.com/graphiti-proxy/graphiti-proxy/capture"
+	"github.com/graphiti-proxy/graphiti-proxy/graphiti"
+	"github.com/graphiti-proxy/graphiti-proxy/inject"
+)
+
+// Planner decides what is inserted into a request. It must not block longer
+// than the recall timeout, nor keep the conversation.
+type Planner interface {
+	Plan(c *inject.Conversation, chain []inject.Fingerprint, who graphiti.Who, first bool, mode inject.Mode) inject.Plan
+}
+
+// Sessions knows which session a conversation belongs to, by fingerprints of
+// its beginning.
+type Sessions interface {
+	// Pending finds a conversation that has no answer yet.
+	Pending(fingerprint [16]byte) (session string, ok bool)
+	SetPending(fingerprint [16]byte, session string)
+	EndPending(fingerprint [16]byte)
+
+	// Find returns the session of the first fingerprint that is known.
+	Find(ctx context.Context, fingerprints [][16]byte) (session string, ok bool, err error)
+	Put(ctx context.Context, fingerprint [16]byte, session string) error
+}
+
+// Memory is what the proxy needs in order to remember. Without a Planner it
+// forwards, and says Off for the reason.
+type Memory struct {
+	Planner  Planner
+	Sessions Sessions
+	Watcher  *capture.Watcher
+	Keep     func(context.Context, capture.Turn) error
+	Identity Identity
+	Recall   bool
+	Ingest   bool
+	Off      inject.Reason // why there is no Planner; may be empty
+
+	// Timeout bounds what is asked of Sessions for one request.
+	Timeout time.Duration
+}
+
+// remembered is what is known about a call whose dialect is understood.
+type remembered struct {
+	header  bool // the answer says what memory did
+	outcome inject.Outcome
+	who     graphiti.Who
+	chained bool // the session was found by, or begins, a chain
+	said    time.Time
+}
+
+// remember finds out who speaks in which conversation, and what is to be done
+// about it. Whatever fails here, the request goes on.
+func (s *Server) remember(c *call) (plan inject.Plan) {
+	if c.route.dialect == nil {
+		return plan
+	}
+	c.mem.header, c.mem.said = true, time.Now()
+	defer func() {
+		if r := recover(); r != nil {
+			s.log.Error("memory panicked", "panic", r)
+			plan = inject.Plan{Outcome: inject.Outcome{Status: inject.StatusError}}
+		}
+		c.mem.outcome = plan.Outcome
+		s.metrics.recall(&plan.Outcome)
+	}()
+	h := &c.ctx.Request.Header
+	skip := func(status inject.Status, reason inject.Reason) inject.Plan {
+		return inject.Plan{Outcome: inject.Outcome{Status: status, Reason: reason}}
+	}
+	switch encoding := h.Peek(fasthttp.HeaderContentEncoding); {
+	case s.memory.Planner == nil:
+		return skip(inject.StatusOff, s.memory.Off)
+	case c.rest != nil:
+		return skip(inject.StatusSkipped, inject.ReasonTooLarge)
+	case len(encoding) > 0 && !fieldIs(encoding, "identity"):
+		return skip(inject.StatusSkipped, inject.ReasonEncoding)
+	case !c.route.dialect.request.Parse(c.body, &c.conv):
+		return skip(inject.StatusSkipped, inject.ReasonNone)
+	case c.conv.Last < 0:
+		return skip(inject.StatusSkipped, inject.ReasonNoUserMessage)
+	}
+	who, known := s.memory.Identity.who(h)
+	if !known {
+		return skip(inject.StatusOff, inject.ReasonNone)
+	}
+	c.chain = c.conv.Chain(inject.Root(who.Tenant, who.User), c.chain[:0])
+	first := false
+	if who.Session == "" {
+		c.mem.chained = true
+		who.Session, first = s.session(c)
+	}
+	c.mem.who = who
+	return s.memory.Planner.Plan(&c.conv, c.chain, who, first, s.mode(h))
+}
+
+// mode is what configuration and client allow.
+func (s *Server) mode(h *fasthttp.RequestHeader) inject.Mode {
+	m := inject.Mode{Recall: s.memory.Recall, Ingest: s.memory.Ingest}
+	switch strings.ToLower(strings.TrimSpace(string(h.Peek(memoryHeader)))) {
+	case "off":
+		return inject.Mode{Reason: inject.ReasonOptOut}
+	case "recall":
+		m.Ingest = false
+	case "ingest":
+		m.Recall, m.Reason = false, inject.ReasonOptOut
+	}
+	return m
+}
+
+// session finds the session of a conversation that has no id, by what was said
+// in it: after a turn it is known how the next request must begin. first says
+// that the conversation begins with this request.
+func (s *Server) session(c *call) (session string, first bool) {
+	last := [16]byte(c.chain[c.conv.Last])
+	if id, ok := s.memory.Sessions.Pending(last); ok {
+		return id, false
+	}
+	// An answer ends each beginning that was remembered; the newest first.
+	var answered [][16]byte
+	for i := len(c.conv.Messages) - 1; i >= 0; i-- {
+		if f := [16]byte(c.chain[i]); c.conv.Messages[i].Role == inject.RoleAssistant &&
+			(len(answered) == 0 || answered[len(answered)-1] != f) {
+			answered = append(answered, f)
+		}
+	}
+	if len(answered) > 0 {
+		ctx, cancel := context.WithTimeout(s.base, s.memory.Timeout)
+		defer cancel()
+		id, ok, err := s.memory.Sessions.Find(ctx, answered)
+		if err != nil {
+			s.faults.report(s.log, "find session", err)
+		}
+		if ok {
+			return id, false
+		}
+	}
+	session = "session:" + rand.Text()
+	s.memory.Sessions.SetPending(last, session)
+	return session, true
+}
+
+// watch returns what gets a copy of the answer, or nil when nothing is to be
+// learnt from it.
+func (s *Server) watch(c *call, head *answerHead, plan inject.Plan) *capture.Tee {
+	if plan.Turn == "" || head.status != fasthttp.StatusOK || c.ctx.IsHead() {
+		return nil
+	}
+	// What the worker needs later is copied: the request's buffers are reused.
+	e := &ending{
+		s:    s,
+		who:  c.mem.who,
+		last: [16]byte(c.chain[c.conv.Last]),
+		end:  c.chain[len(c.chain)-1],
+		turn: capture.Turn{
+			ID:      plan.Turn,
+			Session: c.mem.who.Session,
+			User:    string(c.conv.Text(c.conv.Last)),
+			Said:    c.mem.said,
+			Client:  clientFamily(c.ctx.Request.Header.UserAgent()),
+			Targets: plan.Write,
+		},
+		chained: c.mem.chained,
+	}
+	return s.memory.Watcher.Watch(c.route.dialect.answer, capture.Meta{
+		Stream:   head.event,
+		Encoding: strings.ToLower(string(head.encoding)),
+	}, e.take)
+}
+
+// ending makes a turn of a request and its answer.
+type ending struct {
+	s       *Server
+	who     graphiti.Who
+	turn    capture.Turn
+	last    [16]byte           // the conversation up to the person's message
+	end     inject.Fingerprint // the conversation as it was sent
+	chained bool
+}
+
+// take is called when the answer has ended. Only a clean end makes a turn: an
+// answer that was cut off, failed, or was left by the client is not one.
+func (e *ending) take(a capture.Answer, clean bool) {
+	if !clean || !a.End.Final() {
+		return
+	}
+	if e.chained {
+		next := [16]byte(e.end)
+		if a.Text != "" {
+			next = e.end.Link(inject.RoleAssistant, []byte(a.Text))
+		}
+		if err := e.s.memory.Sessions.Put(context.Background(), next, e.turn.Session); err != nil {
+			e.s.faults.report(e.s.log, "remember session", err)
+		}
+		e.s.memory.Sessions.EndPending(e.last)
+	}
+	if len(e.turn.Targets) == 0 {
+		return
+	}
+	e.turn.Assistant, e.turn.Answered = a.Text, time.Now()
+	e.turn.Partial = a.End == capture.EndLength
+	if err := e.s.memory.Keep(context.Background(), e.turn); err != nil {
+		e.s.faults.report(e.s.log, "keep turn", err)
+	}
+}
+
+// clientFamily is the client's name, for the description of a memory's source:
+// the first word of its User-Agent, without a version.
+func clientFamily(agent []byte) string {
+	name, _, _ := strings.Cut(string(agent[:min(len(agent), 64)]), " ")
+	name, _, _ = strings.Cut(name, "/")
+	return strings.Map(func(r rune) rune {
+		if r < ' ' || r > '~' {
+			return -1
+		}
+		return r
+	}, name)
+}

@@ -1,0 +1,146 @@
+package proxytest
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"sync"
+	"time"
+)
+
+// maxBody bounds a request's body.
+const maxBody = 64 << 20
+
+// Request is one request as it was received.
+type Request struct {
+	Method  string
+	Path    string
+	Query   string
+	Headers http.Header
+	Body    []byte
+	Refused string        // why it was refused; empty when it was accepted
+	Left    chan struct{} // closed when the client went away before the answer's end
+}
+
+// Faults are what goes wrong with answers. The zero value is none.
+type Faults struct {
+	Status     int           // answer with this error
+	Delay      time.Duration // before the head
+	Pause      time.Duration // before each chunk of a stream
+	CutAfter   int           // chunks of a stream, and then the connection breaks
+	FailAfter  int           // chunks of a stream, and then an error in the stream
+	Hang       bool          // do not answer until the client leaves
+	NoDone     bool          // no [DONE] at a stream's end
+	Comments   bool          // keep-alive comments between chunks, and CRLF line ends
+	SliceBytes int           // write streams in pieces of this size
+}
+
+// Provider is a running stand-in.
+type Provider struct {
+	ln     net.Listener
+	server *http.Server
+
+	mu       sync.Mutex // guards what follows
+	requests []*Request
+	faults   Faults
+	answer   func(Conversation) Reply
+}
+
+// Start starts a provider on a free port of the loopback interface.
+func Start() (*Provider, error) {
+	ln, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		return nil, fmt.Errorf("start stand-in provider: %w", err)
+	}
+	p := &Provider{ln: ln, answer: Recollect}
+	p.server = &http.Server{Handler: http.HandlerFunc(p.serve), ReadHeaderTimeout: 10 * time.Second}
+	// Ends with Close.
+	go func() { _ = p.server.Serve(ln) }()
+	return p, nil
+}
+
+// URL is the provider's base address, without a path.
+func (p *Provider) URL() string { return "http://" + p.ln.Addr().String() }
+
+// Close ends the provider and its connections.
+func (p *Provider) Close() error { return p.server.Close() }
+
+// SetFaults says what goes wrong from now on.
+func (p *Provider) SetFaults(f Faults) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.faults = f
+}
+
+// SetAnswer replaces the built-in model.
+func (p *Provider) SetAnswer(f func(Conversation) Reply) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.answer = f
+}
+
+// Requests are all requests so far, in order.
+func (p *Provider) Requests() []*Request {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return append([]*Request(nil), p.requests...)
+}
+
+// Forget forgets the requests so far.
+func (p *Provider) Forget() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.requests = nil
+}
+
+func (p *Provider) serve(w http.ResponseWriter, r *http.Request) {
+	body, err := io.ReadAll(io.LimitReader(r.Body, maxBody))
+	if err != nil {
+		return
+	}
+	rec := &Request{Method: r.Method, Path: r.URL.Path, Query: r.URL.RawQuery, Headers: r.Header.Clone(), Body: body, Left: make(chan struct{})}
+	p.mu.Lock()
+	p.requests = append(p.requests, rec)
+	faults, answer := p.faults, p.answer
+	p.mu.Unlock()
+	done := make(chan struct{})
+	defer close(done)
+	// Ends with the request, or when its client leaves.
+	go func() {
+		select {
+		case <-r.Context().Done():
+			select {
+			case <-done:
+			default:
+				close(rec.Left)
+			}
+		case <-done:
+		}
+	}()
+	switch {
+	case r.Method == http.MethodGet && r.URL.Path == "/v1/models":
+		writeJSON(w, http.StatusOK, map[string]any{"object": "list", "data": []any{
+			map[string]any{"id": "stand-in", "object": "model", "created": 1700000000, "owned_by": "proxytest"},
+		}})
+	case r.Method == http.MethodPost && r.URL.Path == "/v1/chat/completions":
+		p.chat(w, r, rec, faults, answer)
+	default:
+		refuse(w, rec, http.StatusNotFound, "Unknown request URL: "+r.Method+" "+r.URL.Path)
+	}
+}
+
+// refuse answers with an error in the API's shape.
+func refuse(w http.ResponseWriter, rec *Request, status int, message string) {
+	rec.Refused = message
+	writeJSON(w, status, map[string]any{"error": map[string]any{
+		"message": message, "type": "invalid_request_error", "param": nil, "code": nil,
+	}})
+}
+
+func writeJSON(w http.ResponseWriter, status int, v any) {
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(status)
+	_ = json.NewEncoder(w).Encode(v) // the client left: nobody to tell
+}
