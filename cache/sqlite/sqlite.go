@@ -22,8 +22,14 @@ const (
 	SyncFull   Sync = "FULL"   // the end of the machine too
 )
 
-// ErrClosed says that the file was closed.
-var ErrClosed = errors.New("the database is closed")
+var (
+	// ErrClosed says that the file was closed.
+	ErrClosed = errors.New("the database is closed")
+
+	// ErrNewer says that the file has a version which this program does not
+	// know.
+	ErrNewer = errors.New("written by a newer graphiti-proxy")
+)
 
 // Options configures a DB.
 type Options struct {
@@ -50,6 +56,7 @@ type DB struct {
 }
 
 type job struct {
+	ctx   context.Context // of the one who waits
 	fn    func(*Tx) error
 	reply chan error
 }
@@ -108,14 +115,14 @@ func migrate(db *sql.DB, path string, migrations []string) error {
 		return fmt.Errorf("read %s: it is not a readable database and was left as it is; move it away to begin with an empty one: %w", path, err)
 	}
 	if version > len(migrations) {
-		return fmt.Errorf("%s was written by a newer graphiti-proxy (version %d, this one knows %d): use that one, or move the file away", path, version, len(migrations))
+		return fmt.Errorf("%s was %w (version %d, this one knows %d): use that one, or move the file away", path, ErrNewer, version, len(migrations))
 	}
 	for ; version < len(migrations); version++ {
 		tx, err := db.Begin()
 		if err != nil {
 			return fmt.Errorf("prepare %s: %w", path, err)
 		}
-		_, err = tx.Exec(migrations[version] + fmt.Sprintf("; PRAGMA user_version = %d", version+1))
+		_, err = tx.Exec(migrations[version] + fmt.Sprintf("\n; PRAGMA user_version = %d", version+1))
 		if err == nil {
 			err = tx.Commit()
 		} else {
@@ -133,9 +140,10 @@ func (d *DB) Read() *sql.DB { return d.read }
 
 // Write calls fn within a transaction, and returns when that is committed, or
 // has failed as a whole or for fn alone. Writes that come at the same time
-// share a commit. When ctx ends first, whether fn took effect is not known.
+// share a commit. When ctx ends first, fn may still be running, and whether it
+// takes effect is not known; it is not begun any more.
 func (d *DB) Write(ctx context.Context, fn func(*Tx) error) error {
-	j := &job{fn: fn, reply: make(chan error, 1)}
+	j := &job{ctx: ctx, fn: fn, reply: make(chan error, 1)}
 	d.mu.RLock()
 	if d.closed {
 		d.mu.RUnlock()

@@ -3,11 +3,13 @@ package sqlite
 import (
 	"bytes"
 	"context"
+	"encoding/binary"
 	"errors"
 	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"sync"
 	"testing"
@@ -50,39 +52,139 @@ func count(t testing.TB, d *DB) int {
 	return n
 }
 
+// gather runs the writes so that they share one commit: while the writer is
+// held, they wait together. It returns what became of each.
+func gather(t *testing.T, d *DB, writes []func(*Tx) error) []error {
+	t.Helper()
+	running, release, held := make(chan struct{}), make(chan struct{}), make(chan error, 1)
+	go func() {
+		held <- d.Write(context.Background(), func(*Tx) error { close(running); <-release; return nil })
+	}()
+	<-running
+	errs := make([]error, len(writes))
+	var wg sync.WaitGroup
+	for i, w := range writes {
+		wg.Add(1)
+		go func() { defer wg.Done(); errs[i] = d.Write(context.Background(), w) }()
+	}
+	for len(d.queue) < len(writes) {
+		runtime.Gosched()
+	}
+	close(release)
+	wg.Wait()
+	if err := <-held; err != nil {
+		t.Fatal(err)
+	}
+	return errs
+}
+
 // TestWriteThatFailsHurtsNoOther, though they share a commit.
 func TestWriteThatFailsHurtsNoOther(t *testing.T) {
 	d := open(t, filepath.Join(t.TempDir(), "x.db"))
-	ctx := context.Background()
 	broken := errors.New("broken")
-	var wg sync.WaitGroup
+	var writes []func(*Tx) error
 	for i := range 100 {
-		wg.Add(1)
-		go func() {
-			defer wg.Done()
-			err := d.Write(ctx, func(tx *Tx) error {
-				if err := insert(i)(tx); err != nil {
-					return err
-				}
-				switch i % 10 {
-				case 3:
-					return broken
-				case 7:
-					panic("boom")
-				}
-				return nil
-			})
-			if want := i%10 == 3 || i%10 == 7; (err != nil) != want {
-				t.Errorf("write %d: %v", i, err)
+		writes = append(writes, func(tx *Tx) error {
+			if err := insert(i)(tx); err != nil {
+				return err
 			}
-			if i%10 == 3 && !errors.Is(err, broken) {
-				t.Errorf("write %d: %v", i, err)
+			switch i % 10 {
+			case 3:
+				return broken
+			case 7:
+				panic("boom")
 			}
-		}()
+			return nil
+		})
 	}
-	wg.Wait()
+	for i, err := range gather(t, d, writes) {
+		if want := i%10 == 3 || i%10 == 7; (err != nil) != want {
+			t.Errorf("write %d: %v", i, err)
+		}
+		if i%10 == 3 && !errors.Is(err, broken) {
+			t.Errorf("write %d: %v", i, err)
+		}
+	}
 	if n := count(t, d); n != 80 {
 		t.Errorf("%d rows, want 80", n)
+	}
+	// Alone in its commit, a write that fails takes itself back too.
+	if err := d.Write(context.Background(), writes[3]); !errors.Is(err, broken) {
+		t.Errorf("error %v", err)
+	}
+	if n := count(t, d); n != 80 {
+		t.Errorf("%d rows after one more failed, want 80", n)
+	}
+}
+
+// TestWritesThatWaitShareACommit: the write that is held changes nothing, so
+// its own commit leaves no trace.
+func TestWritesThatWaitShareACommit(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "x.db")
+	d := open(t, path)
+	var writes []func(*Tx) error
+	for i := range 100 {
+		writes = append(writes, insert(i))
+	}
+	before := commits(t, path)
+	for i, err := range gather(t, d, writes) {
+		if err != nil {
+			t.Errorf("write %d: %v", i, err)
+		}
+	}
+	if got := commits(t, path) - before; got != 1 {
+		t.Errorf("%d commits, want 1", got)
+	}
+	if n := count(t, d); n != len(writes) {
+		t.Errorf("%d rows, want %d", n, len(writes))
+	}
+}
+
+// commits counts those in the write-ahead log: frames after its header of 32
+// bytes, each a page with 24 bytes before it, of which the second four are set
+// where a commit ends.
+func commits(t *testing.T, path string) int {
+	t.Helper()
+	wal, err := os.ReadFile(path + "-wal")
+	if err != nil {
+		t.Fatal(err)
+	}
+	n := 0
+	for i := 32; i+24 <= len(wal); i += 24 + int(binary.BigEndian.Uint32(wal[8:])) {
+		if binary.BigEndian.Uint32(wal[i+4:]) != 0 {
+			n++
+		}
+	}
+	return n
+}
+
+// TestWriteThatNobodyAwaitsIsNotBegun: its caller has been told that it failed.
+func TestWriteThatNobodyAwaitsIsNotBegun(t *testing.T) {
+	d := open(t, filepath.Join(t.TempDir(), "x.db"))
+	running, release, first := make(chan struct{}), make(chan struct{}), make(chan error)
+	go func() {
+		first <- d.Write(context.Background(), func(*Tx) error { close(running); <-release; return nil })
+	}()
+	<-running
+	ctx, cancel := context.WithCancel(context.Background())
+	second := make(chan error)
+	go func() { second <- d.Write(ctx, insert(1)) }()
+	for len(d.queue) < 1 {
+		runtime.Gosched()
+	}
+	cancel()
+	if err := <-second; !errors.Is(err, context.Canceled) {
+		t.Errorf("error %v", err)
+	}
+	close(release)
+	if err := <-first; err != nil {
+		t.Error(err)
+	}
+	if err := d.Write(context.Background(), insert(2)); err != nil {
+		t.Fatal(err)
+	}
+	if n := count(t, d); n != 1 {
+		t.Errorf("%d rows, want the one that was waited for", n)
 	}
 }
 
@@ -109,24 +211,33 @@ func TestFilesThatCannotBeOpened(t *testing.T) {
 		name string
 		make func(t *testing.T, path string)
 		want string
+		is   error
 	}{
 		{"garbage", func(t *testing.T, path string) {
 			if err := os.WriteFile(path, garbage, 0o600); err != nil {
 				t.Fatal(err)
 			}
-		}, "was left as it is"},
+		}, "was left as it is", nil},
 		{"newer version", func(t *testing.T, path string) {
 			d, err := Open(path, Options{Migrations: append(schema, "CREATE TABLE u (x)"), Sync: SyncNormal})
 			if err != nil {
 				t.Fatal(err)
 			}
 			d.Close()
-		}, "newer graphiti-proxy"},
+		}, "version 2, this one knows 1", ErrNewer},
 		{"directory", func(t *testing.T, path string) {
 			if err := os.Mkdir(path, 0o700); err != nil {
 				t.Fatal(err)
 			}
-		}, "is a directory"},
+		}, "is a directory", nil},
+		{"below a file", func(t *testing.T, path string) {
+			if err := os.Remove(filepath.Dir(path)); err != nil {
+				t.Fatal(err)
+			}
+			if err := os.WriteFile(filepath.Dir(path), nil, 0o600); err != nil {
+				t.Fatal(err)
+			}
+		}, "create the directory", nil},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			path := filepath.Join(t.TempDir(), "x.db")
@@ -134,6 +245,9 @@ func TestFilesThatCannotBeOpened(t *testing.T) {
 			_, err := Open(path, Options{Migrations: schema, Sync: SyncNormal})
 			if err == nil || !strings.Contains(err.Error(), tc.want) || !strings.Contains(err.Error(), path) {
 				t.Errorf("error %v, want one with %q and the path", err, tc.want)
+			}
+			if tc.is != nil && !errors.Is(err, tc.is) {
+				t.Errorf("error %v, want %v", err, tc.is)
 			}
 			if b, err := os.ReadFile(path); tc.name == "garbage" && (err != nil || !bytes.Equal(b, garbage)) {
 				t.Error("the file was changed")

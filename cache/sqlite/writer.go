@@ -85,22 +85,19 @@ func (d *DB) run() {
 }
 
 // commit runs the jobs in one transaction, each within a savepoint of its own
-// so that one that fails takes nothing of the others with it.
+// so that one that fails takes nothing of the others with it. A job that is
+// alone needs none.
 func (t *Tx) commit(batch []*job) {
 	errs := make([]error, len(batch))
 	err := t.command("BEGIN IMMEDIATE")
-	for i, j := range batch {
-		if err != nil {
-			break
-		}
-		if err = t.command("SAVEPOINT job"); err != nil {
-			break
-		}
-		if errs[i] = call(j.fn, t); errs[i] != nil {
-			err = t.command("ROLLBACK TO job")
-		}
-		if err == nil {
-			err = t.command("RELEASE job")
+	switch {
+	case err != nil:
+	case len(batch) == 1:
+		errs[0] = call(batch[0], t)
+		err = errs[0]
+	default:
+		for i := 0; i < len(batch) && err == nil; i++ {
+			errs[i], err = t.within(batch[i])
 		}
 	}
 	if err == nil {
@@ -117,17 +114,35 @@ func (t *Tx) commit(batch []*job) {
 	}
 }
 
+// within runs a job in a savepoint. failed is what became of the job, err what
+// became of the transaction.
+func (t *Tx) within(j *job) (failed, err error) {
+	if err := t.command("SAVEPOINT job"); err != nil {
+		return nil, err
+	}
+	if failed = call(j, t); failed != nil {
+		if err := t.command("ROLLBACK TO job"); err != nil {
+			return failed, err
+		}
+	}
+	return failed, t.command("RELEASE job")
+}
+
 func (t *Tx) command(c string) error {
 	_, err := t.Exec(c)
 	return err
 }
 
-// call contains panics: a mistake in one write must not end the writer.
-func call(fn func(*Tx) error, t *Tx) (err error) {
+// call contains panics: a mistake in one write must not end the writer. A job
+// that nobody waits for any more is not begun.
+func call(j *job, t *Tx) (err error) {
+	if err := j.ctx.Err(); err != nil {
+		return err
+	}
 	defer func() {
 		if r := recover(); r != nil {
 			err = fmt.Errorf("panic in a write: %v", r)
 		}
 	}()
-	return fn(t)
+	return j.fn(t)
 }
