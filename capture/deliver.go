@@ -65,8 +65,8 @@ func (p *Pipeline) nextGroup(now time.Time) (string, bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	for g, l := range p.groups {
-		if !l.active && l.turns > 0 && !l.next.After(now) {
-			l.active = true
+		if !l.active && l.ready && !l.next.After(now) {
+			l.active, l.ready = true, false
 			return g, true
 		}
 	}
@@ -79,7 +79,7 @@ func (p *Pipeline) untilDue(now time.Time) time.Duration {
 	defer p.mu.Unlock()
 	wait := upkeep
 	for _, l := range p.groups {
-		if !l.active && l.turns > 0 {
+		if !l.active && l.ready {
 			wait = min(wait, max(l.next.Sub(now), 0))
 		}
 	}
@@ -93,6 +93,7 @@ func (p *Pipeline) deliverGroup(group string, finished chan<- struct{}) {
 	p.mu.Lock()
 	l := p.groups[group]
 	l.active = false
+	l.ready = l.ready || err != nil || sent > 0 // there may be more
 	if err != nil {
 		l.next = time.Now().Add(wait)
 		p.status.LastError = bounded(err.Error())
@@ -108,17 +109,15 @@ func (p *Pipeline) deliverGroup(group string, finished chan<- struct{}) {
 			p.o.Log.Info("turns are delivered again")
 		}
 	}
-	if l.turns <= 0 {
-		delete(p.groups, group)
-	}
+	p.tidyLocked(group)
 	p.mu.Unlock()
 	if sent > 0 && p.o.OnStored != nil {
 		p.o.OnStored(group)
 	}
 }
 
-// deliver hands the first turns of a group over. On failure it says how long
-// to wait.
+// deliver hands the first turns of a group over, and says how many left the
+// queue. On failure it says how long to wait.
 func (p *Pipeline) deliver(group string) (sent int, wait time.Duration, err error) {
 	defer func() {
 		if r := recover(); r != nil {
@@ -128,6 +127,9 @@ func (p *Pipeline) deliver(group string) (sent int, wait time.Duration, err erro
 	entries, err := p.spool.head(p.base, group, p.o.MaxBatch)
 	if err != nil {
 		return 0, lastRetry, err
+	}
+	if len(entries) == 0 {
+		return 0, 0, nil
 	}
 	err = p.hand(group, entries)
 	if err != nil && len(entries) > 1 && !graphiti.Retryable(err) {
@@ -157,22 +159,18 @@ func (p *Pipeline) deliver(group string) (sent int, wait time.Duration, err erro
 			return 0, lastRetry, err
 		}
 		p.count(group, size, func(s *QueueStatus) { s.Dead += size.turns })
-		return 0, 0, nil
-	}
-	attempts := 0
-	if len(entries) > 0 {
-		attempts = entries[0].attempts
+		return size.turns, 0, nil
 	}
 	if noteErr := p.spool.failed(entries, bounded(err.Error()), false); noteErr != nil {
 		p.o.Log.Warn("an attempt cannot be noted", "error", noteErr)
 	}
-	return 0, retryIn(attempts, err), err
+	return 0, retryIn(entries[0].attempts, err), err
 }
 
 func (p *Pipeline) count(group string, b backlog, note func(*QueueStatus)) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.takeOffLocked(group, b)
+	p.countLocked(group, backlog{-b.turns, -b.bytes})
 	note(&p.status)
 }
 

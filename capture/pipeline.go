@@ -66,11 +66,21 @@ type Pipeline struct {
 	bytes   int
 	status  QueueStatus
 	fullLog time.Time // when a full spool was last logged
+
+	// lately and before hold the turns that were added last: clients repeat
+	// requests, and most repeats need not be looked up in the file.
+	lately, before map[string]struct{}
 }
 
-// lane is what waits for one group.
+// latelyMax bounds each of the two generations of turns that are remembered.
+const latelyMax = 10000
+
+// lane is what waits for one group. Its counts may lag behind the file by what
+// is being added or delivered this moment, in either direction; whether there
+// is something to deliver only the file says.
 type lane struct {
 	backlog
+	ready  bool      // something was added since the file was last looked at
 	next   time.Time // not before
 	active bool      // a delivery is under way
 }
@@ -93,7 +103,7 @@ func Open(o Options) (*Pipeline, error) {
 	p.base, p.abort = context.WithCancel(context.Background())
 	p.status.Dead = dead
 	for group, b := range waiting {
-		p.groups[group] = &lane{backlog: b}
+		p.groups[group] = &lane{backlog: b, ready: true}
 		p.status.Pending += b.turns
 		p.bytes += b.bytes
 	}
@@ -106,26 +116,23 @@ func Open(o Options) (*Pipeline, error) {
 // disk when Add returns, and never waits for the memory.
 func (p *Pipeline) Add(ctx context.Context, t Turn) error {
 	p.mu.Lock()
-	closed := p.closed
+	closed, again := p.closed, p.addedLatelyLocked(t.ID)
 	p.mu.Unlock()
-	if closed {
+	switch {
+	case closed:
 		return ErrStopped
+	case again:
+		return nil
 	}
 	groups, size, err := p.spool.add(ctx, &t, time.Now())
 	if err != nil {
 		return err
 	}
 	p.mu.Lock()
+	p.rememberLocked(t.ID)
 	for _, g := range groups {
-		l := p.groups[g]
-		if l == nil {
-			l = &lane{}
-			p.groups[g] = l
-		}
-		l.turns++
-		l.bytes += size
-		p.bytes += size
-		p.status.Pending++
+		p.countLocked(g, backlog{1, size})
+		p.groups[g].ready = true
 	}
 	over := p.status.Pending > p.o.MaxTurns || p.bytes > p.o.MaxBytes
 	p.mu.Unlock()
@@ -134,6 +141,21 @@ func (p *Pipeline) Add(ctx context.Context, t Turn) error {
 	}
 	p.signal()
 	return nil
+}
+
+func (p *Pipeline) addedLatelyLocked(turn string) bool {
+	_, ok := p.lately[turn]
+	if !ok {
+		_, ok = p.before[turn]
+	}
+	return ok
+}
+
+func (p *Pipeline) rememberLocked(turn string) {
+	if p.lately == nil || len(p.lately) >= latelyMax {
+		p.before, p.lately = p.lately, make(map[string]struct{})
+	}
+	p.lately[turn] = struct{}{}
 }
 
 // makeRoom drops the oldest turns until the spool is within its bounds.
@@ -166,7 +188,8 @@ func (p *Pipeline) forget(gone map[string]backlog, message string) int {
 	n := 0
 	for group, b := range gone {
 		n += b.turns
-		p.takeOffLocked(group, b)
+		p.countLocked(group, backlog{-b.turns, -b.bytes})
+		p.tidyLocked(group)
 	}
 	p.status.Dropped += n
 	if now := time.Now(); n > 0 && now.Sub(p.fullLog) > time.Minute {
@@ -176,16 +199,22 @@ func (p *Pipeline) forget(gone map[string]backlog, message string) int {
 	return n
 }
 
-func (p *Pipeline) takeOffLocked(group string, b backlog) {
-	p.status.Pending -= b.turns
-	p.bytes -= b.bytes
+// countLocked adds b, which may be negative, to what waits for a group.
+func (p *Pipeline) countLocked(group string, b backlog) {
+	p.status.Pending += b.turns
+	p.bytes += b.bytes
 	l := p.groups[group]
 	if l == nil {
-		return
+		l = &lane{}
+		p.groups[group] = l
 	}
-	l.turns -= b.turns
-	l.bytes -= b.bytes
-	if l.turns <= 0 && !l.active {
+	l.turns += b.turns
+	l.bytes += b.bytes
+}
+
+// tidyLocked lets go of a group for which nothing waits.
+func (p *Pipeline) tidyLocked(group string) {
+	if l := p.groups[group]; l != nil && l.turns == 0 && !l.active && !l.ready {
 		delete(p.groups, group)
 	}
 }

@@ -2,7 +2,9 @@ package graphiti
 
 import (
 	"context"
+	"database/sql"
 	_ "embed"
+	"errors"
 	"fmt"
 	"strconv"
 	"time"
@@ -32,11 +34,29 @@ func OpenEmbedded(path string) (*Embedded, error) {
 // written again.
 func (e *Embedded) Write(ctx context.Context, group string, messages []Message) error {
 	return e.db.Write(ctx, func(tx *sqlite.Tx) error {
+		if _, err := tx.Exec("INSERT INTO groups (name) VALUES (?) ON CONFLICT DO NOTHING", group); err != nil {
+			return err
+		}
+		var g int64
+		if err := tx.QueryRow("SELECT id FROM groups WHERE name = ?", group).Scan(&g); err != nil {
+			return err
+		}
 		for _, m := range messages {
-			if _, err := tx.Exec(`INSERT INTO messages (grp, name, role, speaker, content, source, said, kept)
+			r, err := tx.Exec(`INSERT INTO messages (grp, name, role, speaker, content, source, said, kept)
 				VALUES (?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT (grp, name) DO NOTHING`,
-				group, m.Name, string(m.RoleType), m.Role, m.Content, m.SourceDescription,
-				m.Timestamp.UnixMilli(), time.Now().UnixMilli()); err != nil {
+				g, m.Name, string(m.RoleType), m.Role, m.Content, m.SourceDescription,
+				m.Timestamp.UnixMilli(), time.Now().UnixMilli())
+			if err != nil {
+				return err
+			}
+			if n, err := r.RowsAffected(); err != nil || n == 0 {
+				continue
+			}
+			id, err := r.LastInsertId()
+			if err != nil {
+				return err
+			}
+			if _, err := tx.Exec("INSERT INTO words (rowid, content) VALUES (?, ?)", id, indexed(g, wordsOf(m.Content, maxIndexed))); err != nil {
 				return err
 			}
 		}
@@ -44,10 +64,30 @@ func (e *Embedded) Write(ctx context.Context, group string, messages []Message) 
 	})
 }
 
+// maxIndexed bounds the words of one message that can be found.
+const maxIndexed = 4000
+
+// group is the number of a group; ok is false when nothing was ever said
+// there.
+func (e *Embedded) group(ctx context.Context, name string) (id int64, ok bool, err error) {
+	err = e.db.Read().QueryRowContext(ctx, "SELECT id FROM groups WHERE name = ?", name).Scan(&id)
+	if errors.Is(err, sql.ErrNoRows) {
+		return 0, false, nil
+	}
+	if err != nil {
+		return 0, false, fmt.Errorf("find group: %w", err)
+	}
+	return id, true, nil
+}
+
 // Episodes implements Memory.
 func (e *Embedded) Episodes(ctx context.Context, group string, n int) ([]Episode, error) {
+	g, ok, err := e.group(ctx, group)
+	if err != nil || !ok {
+		return nil, err
+	}
 	rows, err := e.db.Read().QueryContext(ctx, `SELECT * FROM
-		(SELECT id, name, speaker, role, content, source, kept, said FROM messages WHERE grp = ? ORDER BY id DESC LIMIT ?) ORDER BY id`, group, n)
+		(SELECT id, name, speaker, role, content, source, kept, said FROM messages WHERE grp = ? ORDER BY id DESC LIMIT ?) ORDER BY id`, g, n)
 	if err != nil {
 		return nil, fmt.Errorf("list episodes: %w", err)
 	}
@@ -74,8 +114,16 @@ func (e *Embedded) Episodes(ctx context.Context, group string, n int) ([]Episode
 // Forget implements Memory. What is deleted is overwritten in the file.
 func (e *Embedded) Forget(ctx context.Context, group string) error {
 	return e.db.Write(ctx, func(tx *sqlite.Tx) error {
-		_, err := tx.Exec("DELETE FROM messages WHERE grp = ?", group)
-		return err
+		for _, q := range []string{
+			"DELETE FROM words WHERE rowid IN (SELECT m.id FROM messages m JOIN groups g ON g.id = m.grp WHERE g.name = ?)",
+			"DELETE FROM messages WHERE grp IN (SELECT id FROM groups WHERE name = ?)",
+			"DELETE FROM groups WHERE name = ?",
+		} {
+			if _, err := tx.Exec(q, group); err != nil {
+				return err
+			}
+		}
+		return nil
 	})
 }
 

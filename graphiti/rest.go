@@ -21,7 +21,8 @@ const (
 	maxRESTAnswer = 4 << 20
 
 	maxFactBytes   = 8 << 10 // of one fact's text
-	maxDetailBytes = 300     // of an error's text
+	maxNameBytes   = 512     // of ids and names
+	maxDetailBytes = 500     // of an error's text
 )
 
 // RESTOptions configures a REST.
@@ -34,6 +35,7 @@ type RESTOptions struct {
 // It accepts messages before it has kept them: see Durable.
 type REST struct {
 	base   string
+	shown  string // base without a password
 	key    string
 	client *http.Client
 }
@@ -46,13 +48,17 @@ func NewREST(o RESTOptions) (*REST, error) {
 	if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" {
 		return nil, errors.New("the memory's endpoint is not an http:// or https:// address")
 	}
+	if u.RawQuery != "" || u.Fragment != "" {
+		return nil, errors.New("the memory's endpoint must end with its path: paths are added to it")
+	}
 	t := http.DefaultTransport.(*http.Transport).Clone() //nolint:forcetypeassert // the standard library's
 	t.MaxIdleConnsPerHost = 16
 	t.MaxConnsPerHost = 64
 	t.MaxResponseHeaderBytes = 64 << 10
 	return &REST{
-		base: strings.TrimSuffix(u.String(), "/"),
-		key:  o.APIKey,
+		base:  strings.TrimSuffix(u.String(), "/"),
+		shown: u.Redacted(),
+		key:   o.APIKey,
 		client: &http.Client{
 			Transport: t,
 			// A redirect could carry a conversation to where nobody agreed to.
@@ -60,6 +66,8 @@ func NewREST(o RESTOptions) (*REST, error) {
 		},
 	}, nil
 }
+
+var errNotGraphiti = errors.New("the answer is not what Graphiti sends")
 
 // restFact is a fact as the service sends it.
 type restFact struct {
@@ -99,23 +107,29 @@ func (r *REST) Search(ctx context.Context, groups []string, query string, max in
 		return nil, nil
 	}
 	var answer struct {
-		Facts []restFact `json:"facts"`
+		Facts *[]restFact `json:"facts"` // nil: not there
 	}
 	in := map[string]any{"group_ids": groups, "query": query, "max_facts": max}
 	if err := r.call(ctx, http.MethodPost, "/search", in, &answer); err != nil {
 		return nil, fmt.Errorf("search: %w", err)
 	}
+	if answer.Facts == nil {
+		return nil, fmt.Errorf("search: %w", errNotGraphiti)
+	}
 	group := ""
 	if len(groups) == 1 {
 		group = groups[0]
 	}
-	facts := make([]Fact, 0, min(len(answer.Facts), max))
-	for _, f := range answer.Facts {
-		if f.Fact == "" || len(facts) == max {
+	var facts []Fact
+	for _, f := range *answer.Facts {
+		if len(facts) == max {
+			break
+		}
+		if strings.TrimSpace(f.Fact) == "" {
 			continue
 		}
 		facts = append(facts, Fact{
-			UUID: f.UUID, Name: f.Name, Text: cutBytes(f.Fact, maxFactBytes), Group: group,
+			UUID: cutBytes(f.UUID, maxNameBytes), Name: cutBytes(f.Name, maxNameBytes), Text: cutBytes(f.Fact, maxFactBytes), Group: group,
 			CreatedAt: f.CreatedAt.Time, ValidAt: f.ValidAt.Time, InvalidAt: f.InvalidAt.Time, ExpiredAt: f.ExpiredAt.Time,
 		})
 	}
@@ -133,10 +147,14 @@ type restMessage struct {
 	SourceDescription string    `json:"source_description"`
 }
 
-// Write implements Memory.
+// Write implements Memory. A time ahead of now becomes now: the service would
+// hide the episode until then.
 func (r *REST) Write(ctx context.Context, group string, messages []Message) error {
-	out := make([]restMessage, len(messages))
+	out, now := make([]restMessage, len(messages)), time.Now()
 	for i, m := range messages {
+		if m.Timestamp.After(now) {
+			m.Timestamp = now
+		}
 		out[i] = restMessage{m.Content, m.RoleType, m.Role, m.Name, m.Timestamp.UTC(), m.SourceDescription}
 	}
 	if err := r.call(ctx, http.MethodPost, "/messages", map[string]any{"group_id": group, "messages": out}, nil); err != nil {
@@ -159,6 +177,10 @@ func (r *REST) Episodes(ctx context.Context, group string, n int) ([]Episode, er
 	if err := r.call(ctx, http.MethodGet, "/episodes/"+url.PathEscape(group)+"?last_n="+strconv.Itoa(n), nil, &answer); err != nil {
 		return nil, fmt.Errorf("list episodes: %w", err)
 	}
+	if answer == nil { // null
+		return nil, fmt.Errorf("list episodes: %w", errNotGraphiti)
+	}
+	answer = answer[max(0, len(answer)-n):]
 	out := make([]Episode, len(answer))
 	for i, e := range answer {
 		out[i] = Episode{e.UUID, e.Name, e.GroupID, e.Content, e.SourceDescription, e.CreatedAt.Time, e.ValidAt.Time}
@@ -182,8 +204,14 @@ func (r *REST) Forget(ctx context.Context, group string) error {
 // Health implements Memory. It does not tell whether messages are still being
 // worked off: getzep/graphiti#1707.
 func (r *REST) Health(ctx context.Context) error {
-	if err := r.call(ctx, http.MethodGet, "/healthcheck", nil, nil); err != nil {
+	var answer struct {
+		Status string `json:"status"`
+	}
+	if err := r.call(ctx, http.MethodGet, "/healthcheck", nil, &answer); err != nil {
 		return fmt.Errorf("ask for health: %w", err)
+	}
+	if answer.Status != "healthy" {
+		return fmt.Errorf("ask for health: %w", errNotGraphiti)
 	}
 	return nil
 }
@@ -243,7 +271,7 @@ func (r *REST) call(ctx context.Context, method, path string, in, out any) error
 		return nil
 	}
 	if err := json.Unmarshal(b, out); err != nil {
-		return errors.New("the answer is not what Graphiti sends") // the error would quote it
+		return errNotGraphiti // err would quote the answer
 	}
 	return nil
 }

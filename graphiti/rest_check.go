@@ -19,13 +19,18 @@ type Check struct {
 	Remedy string        `json:"remedy,omitempty"` // what to do about it
 }
 
-// calls lists what is asked of the service, as its openapi.json names it.
-var calls = []struct{ method, path string }{
-	{"get", "/healthcheck"},
-	{"post", "/messages"},
-	{"post", "/search"},
-	{"get", "/episodes/{group_id}"},
-	{"delete", "/group/{group_id}"},
+// calls lists what is asked of the service, as its openapi.json names it, with
+// the fields that are sent.
+var calls = []struct {
+	method, path string
+	fields       []string
+}{
+	{"get", "/healthcheck", nil},
+	{"post", "/messages", []string{"group_id", "messages", "messages.content", "messages.role_type", "messages.role",
+		"messages.name", "messages.timestamp", "messages.source_description"}},
+	{"post", "/search", []string{"group_ids", "query", "max_facts"}},
+	{"get", "/episodes/{group_id}", nil},
+	{"delete", "/group/{group_id}", nil},
 }
 
 // Check tries, in this order, whether the service lives, whether it has the
@@ -33,7 +38,7 @@ var calls = []struct{ method, path string }{
 // and its embedder. report is called after each.
 func (r *REST) Check(ctx context.Context, report func(Check)) {
 	run(ctx, report, "healthcheck", r.Health,
-		"start Graphiti, or correct memory.endpoint (now "+r.base+")")
+		"start Graphiti, or correct memory.endpoint (now "+r.shown+")")
 	run(ctx, report, "openapi.json", r.checkAPI,
 		"use a version of Graphiti's REST service with these calls (getzep/graphiti, server/graph_service)")
 	run(ctx, report, "search", func(ctx context.Context) error {
@@ -42,7 +47,8 @@ func (r *REST) Check(ctx context.Context, report func(Check)) {
 	}, "look at Graphiti's log: its database (Neo4j 5.18 or newer), its embedding model and the model aliases text-embedding-3-small and gpt-4.1-nano must be reachable")
 }
 
-func run(ctx context.Context, report func(Check), name string, f func(context.Context) error, remedy string) {
+// run tries one thing and reports whether it worked.
+func run(ctx context.Context, report func(Check), name string, f func(context.Context) error, remedy string) bool {
 	start := time.Now()
 	err := f(ctx)
 	c := Check{Name: name, Took: time.Since(start), OK: err == nil}
@@ -50,19 +56,27 @@ func run(ctx context.Context, report func(Check), name string, f func(context.Co
 		c.Detail, c.Remedy = err.Error(), remedy
 	}
 	report(c)
+	return err == nil
 }
 
 func (r *REST) checkAPI(ctx context.Context) error {
-	var api struct {
-		Paths map[string]map[string]any `json:"paths"`
-	}
+	var api openAPI
 	if err := r.call(ctx, http.MethodGet, "/openapi.json", nil, &api); err != nil {
 		return err
 	}
 	var missing []string
 	for _, c := range calls {
-		if _, ok := api.Paths[c.path][c.method]; !ok {
-			missing = append(missing, strings.ToUpper(c.method)+" "+c.path)
+		call := strings.ToUpper(c.method) + " " + c.path
+		op, ok := api.Paths[c.path][c.method]
+		if !ok {
+			missing = append(missing, call)
+			continue
+		}
+		body := op.RequestBody.Content["application/json"].Schema
+		for _, f := range c.fields {
+			if !api.has(body, strings.Split(f, ".")) {
+				missing = append(missing, f+" of "+call)
+			}
 		}
 	}
 	if len(missing) > 0 {
@@ -71,20 +85,65 @@ func (r *REST) checkAPI(ctx context.Context) error {
 	return nil
 }
 
+// openAPI is what is looked at of the service's description.
+type openAPI struct {
+	Paths map[string]map[string]struct {
+		RequestBody struct {
+			Content map[string]struct {
+				Schema apiSchema `json:"schema"`
+			} `json:"content"`
+		} `json:"requestBody"`
+	} `json:"paths"`
+	Components struct {
+		Schemas map[string]apiSchema `json:"schemas"`
+	} `json:"components"`
+}
+
+// apiSchema is the form of a value: that of an object, a list, or a reference
+// to one that has a name.
+type apiSchema struct {
+	Ref        string               `json:"$ref"`
+	Properties map[string]apiSchema `json:"properties"`
+	Items      *apiSchema           `json:"items"`
+}
+
+// has looks for a field, following a reference and a list at each step once:
+// a description that refers to itself ends with the path.
+func (a *openAPI) has(s apiSchema, path []string) bool {
+	if len(path) == 0 {
+		return true
+	}
+	s = a.named(s)
+	if s.Items != nil {
+		s = a.named(*s.Items)
+	}
+	field, ok := s.Properties[path[0]]
+	return ok && a.has(field, path[1:])
+}
+
+func (a *openAPI) named(s apiSchema) apiSchema {
+	if name, ok := strings.CutPrefix(s.Ref, "#/components/schemas/"); ok {
+		return a.Components.Schemas[name]
+	}
+	return s
+}
+
 // Smoke writes to a group of its own, waits until the episode is there, which
 // proves that the service's worker lives, and deletes the group whatever
 // happens. It gives up when ctx ends.
 func (r *REST) Smoke(ctx context.Context, report func(Check)) {
 	group := "graphiti_proxy_smoke_" + rand.Text()
 	name := "graphiti-proxy.smoke"
-	run(ctx, report, "write a message", func(ctx context.Context) error {
+	written := run(ctx, report, "write a message", func(ctx context.Context) error {
 		return r.Write(ctx, group, []Message{{
 			Name: name, RoleType: RoleUser, Content: "smoke test: Ada lives in London", Timestamp: time.Now(),
 			SourceDescription: `{"source":"graphiti-proxy"}`,
 		}})
 	}, "look at Graphiti's log")
-	run(ctx, report, "wait for its episode", func(ctx context.Context) error { return r.await(ctx, group, name) },
-		"Graphiti accepted the message and did not keep it: its worker has died, which only a restart mends (getzep/graphiti#1707); look in its log for the exception, often a missing model alias")
+	if written {
+		run(ctx, report, "wait for its episode", func(ctx context.Context) error { return r.await(ctx, group, name) },
+			"Graphiti accepted the message and did not keep it: its worker has died, which only a restart mends (getzep/graphiti#1707); look in its log for the exception, often a missing model alias")
+	}
 	// A context of its own: what was written is deleted also when ctx is over.
 	cleanup, cancel := context.WithTimeout(context.WithoutCancel(ctx), 10*time.Second)
 	defer cancel()

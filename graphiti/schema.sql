@@ -1,6 +1,11 @@
+CREATE TABLE groups (
+	id   INTEGER PRIMARY KEY,
+	name TEXT NOT NULL UNIQUE
+) STRICT;
+
 CREATE TABLE messages (
 	id      INTEGER PRIMARY KEY,
-	grp     TEXT NOT NULL,
+	grp     INTEGER NOT NULL REFERENCES groups,
 	name    TEXT NOT NULL,
 	role    TEXT NOT NULL,     -- user, assistant or system
 	speaker TEXT NOT NULL,
@@ -11,19 +16,10 @@ CREATE TABLE messages (
 	UNIQUE (grp, name)
 ) STRICT;
 
--- The group is a column of the index, so that a search meets the messages of
--- its own group only.
+-- The words of each message, each with its group's number before it (see
+-- indexed): a search meets the words of its own group only, and what other
+-- groups hold costs it nothing.
 CREATE VIRTUAL TABLE words USING fts5 (
-	grp, content,
-	content = 'messages', content_rowid = 'id',
-	tokenize = "porter unicode61 remove_diacritics 2 tokenchars '_'"
+	content, content = '', contentless_delete = 1,
+	tokenize = "porter unicode61 remove_diacritics 2"
 );
-
-
-CREATE TRIGGER messages_added AFTER INSERT ON messages BEGIN
-	INSERT INTO words (rowid, grp, content) VALUES (new.id, new.grp, new.content);
-END;
-
-CREATE TRIGGER messages_gone AFTER DELETE ON messages BEGIN
-	INSERT INTO words (words, rowid, grp, content) VALUES ('delete', old.id, old.grp, old.content);
-END;

@@ -11,10 +11,17 @@ import (
 )
 
 const (
-	maxTerms = 12   // words of a query that are looked for
-	maxHits  = 60   // messages that are looked at for one search
-	shownMax = 300  // characters shown of a message
-	common   = 2000 // a word in more messages than this is dropped while rarer ones are left
+	maxAsked = 48  // words of a query that are weighed
+	maxTerms = 12  // of those, the words that are looked for
+	maxHits  = 60  // messages that are looked at for one search
+	shownMax = 300 // characters shown of a message
+
+	// bm25 visits every message that holds a word, so words that stand in
+	// many messages of a group are left out while rarer ones are there, and
+	// all together may stand in mostVisits. A word that is too common even so
+	// finds the newest messages with it, in their order.
+	common     = 400
+	mostVisits = 1200
 )
 
 // hit is a message that was found.
@@ -30,69 +37,73 @@ type hit struct {
 
 // Search implements Memory. A hit is shown as one line: who said what, when.
 func (e *Embedded) Search(ctx context.Context, groups []string, query string, max int) ([]Fact, error) {
-	terms, err := e.terms(ctx, query)
-	if err != nil || len(terms) == 0 {
-		return nil, err
-	}
+	words := wordsOf(query, maxAsked)
 	var facts []Fact
-	for _, g := range groups {
-		hits, err := e.hits(ctx, g, terms)
+	for _, name := range groups {
+		g, ok, err := e.group(ctx, name)
+		if err != nil {
+			return nil, err
+		}
+		if !ok {
+			continue
+		}
+		terms, rare, err := e.terms(ctx, g, words)
+		if err != nil {
+			return nil, err
+		}
+		hits, err := e.hits(ctx, g, terms, rare)
 		if err != nil {
 			return nil, err
 		}
 		for _, h := range best(hits, max-len(facts)) {
-			facts = append(facts, h.fact(g, terms))
+			facts = append(facts, h.fact(name, terms))
 		}
 	}
 	return facts, nil
 }
 
-// terms are the words of the query that tell most: those in the fewest
-// messages. A word in very many costs time (bm25 visits each of them) and
-// tells little.
-func (e *Embedded) terms(ctx context.Context, query string) ([]string, error) {
-	words := wordsOf(query)
-	if len(words) == 0 {
-		return nil, nil
-	}
+// terms are those of the words that tell most about a group: the ones in the
+// fewest messages, rarest first. rare is false when even the rarest is common.
+func (e *Embedded) terms(ctx context.Context, group int64, words []string) (terms []string, rare bool, err error) {
 	type rated struct {
 		word string
 		n    int
 	}
-	rows := make([]rated, 0, len(words))
+	var found []rated
 	for _, w := range words {
-		// The index holds stems. Asking it with the word itself, through a
-		// query that counts no further than needed, needs no stemmer here.
-		var n int
-		if err := e.db.Read().QueryRowContext(ctx,
-			"SELECT count(*) FROM (SELECT 1 FROM words WHERE words MATCH ? LIMIT ?)", "content:"+quote(w), common+1).Scan(&n); err != nil {
-			return nil, fmt.Errorf("weigh words: %w", err)
+		r := rated{word: w}
+		if err := e.db.Read().QueryRowContext(ctx, "SELECT count(*) FROM (SELECT 1 FROM words WHERE words MATCH ? LIMIT ?)",
+			match(group, w), common+1).Scan(&r.n); err != nil {
+			return nil, false, fmt.Errorf("weigh words: %w", err)
 		}
-		if n > 0 {
-			rows = append(rows, rated{w, n})
+		if r.n > 0 {
+			found = append(found, r)
 		}
 	}
-	sort.SliceStable(rows, func(i, j int) bool { return rows[i].n < rows[j].n })
-	var out []string
-	for _, r := range rows {
-		if len(out) == maxTerms || r.n > common && len(out) > 0 {
+	sort.SliceStable(found, func(i, j int) bool { return found[i].n < found[j].n })
+	visits := 0
+	for _, r := range found {
+		if visits += r.n; len(terms) == maxTerms || len(terms) > 0 && (r.n > common || visits > mostVisits) {
 			break
 		}
-		out = append(out, r.word)
+		terms = append(terms, r.word)
 	}
-	return out, nil
+	return terms, len(found) > 0 && found[0].n <= common, nil
 }
 
 // hits finds the messages of one group that hold any of the terms.
-func (e *Embedded) hits(ctx context.Context, group string, terms []string) ([]hit, error) {
-	quoted := make([]string, len(terms))
-	for i, t := range terms {
-		quoted[i] = quote(t)
+func (e *Embedded) hits(ctx context.Context, group int64, terms []string, rare bool) ([]hit, error) {
+	if len(terms) == 0 {
+		return nil, nil
 	}
-	match := "grp:" + quote(group) + " AND content:(" + strings.Join(quoted, " OR ") + ")"
+	score, order := "bm25(words)", "score"
+	if !rare {
+		score, order = "-1.0", "rowid DESC"
+	}
 	rows, err := e.db.Read().QueryContext(ctx, `SELECT m.id, m.name, m.role, m.speaker, m.content, m.said, f.score FROM
-		(SELECT rowid AS id, bm25(words, 0, 1) AS score FROM words WHERE words MATCH ? ORDER BY score LIMIT ?) f
-		JOIN messages m ON m.id = f.id WHERE m.grp = ? ORDER BY f.score`, match, maxHits, group)
+		-- CROSS JOIN: the few hits first, not all messages of the group.
+		(SELECT rowid AS id, `+score+` AS score FROM words WHERE words MATCH ? ORDER BY `+order+` LIMIT ?) f
+		CROSS JOIN messages m ON m.id = f.id AND m.grp = ?`, match(group, terms...), maxHits, group)
 	if err != nil {
 		return nil, fmt.Errorf("search words: %w", err)
 	}
@@ -111,6 +122,31 @@ func (e *Embedded) hits(ctx context.Context, group string, terms []string) ([]hi
 		return nil, fmt.Errorf("search words: %w", err)
 	}
 	return out, nil
+}
+
+// match is FTS5's expression for the messages of a group that hold any of the
+// words.
+func match(group int64, words ...string) string {
+	quoted := make([]string, len(words))
+	for i, w := range words {
+		quoted[i] = `"` + indexed(group, []string{w}) + `"`
+	}
+	return strings.Join(quoted, " OR ")
+}
+
+// indexed is how words of a group stand in the index. Digits and a consonant
+// before a word do not change how its end is stemmed.
+func indexed(group int64, words []string) string {
+	prefix := strconv.FormatInt(group, 10) + "q"
+	var b strings.Builder
+	for i, w := range words {
+		if i > 0 {
+			b.WriteByte(' ')
+		}
+		b.WriteString(prefix)
+		b.WriteString(w)
+	}
+	return b.String()
 }
 
 // best orders hits by what they are worth: what a person stated above what a
@@ -192,26 +228,24 @@ func window(s string, terms []string) string {
 	return out
 }
 
-// wordsOf splits a query into its words, without those that say nothing.
-func wordsOf(query string) []string {
+// wordsOf returns the first max words of a text, each once, without those that
+// say nothing. They hold letters and digits only.
+func wordsOf(text string, max int) []string {
 	seen := make(map[string]bool)
 	var out []string
-	for _, w := range strings.FieldsFunc(strings.ToLower(query), func(r rune) bool {
-		return !unicode.IsLetter(r) && !unicode.IsNumber(r) && !unicode.IsMark(r) && r != '_'
+	for _, w := range strings.FieldsFunc(strings.ToLower(text), func(r rune) bool {
+		return !unicode.IsLetter(r) && !unicode.IsNumber(r) && !unicode.IsMark(r)
 	}) {
 		if len(w) > 64 || len(w) < 2 && w[0] < 0x80 && (w[0] < '0' || w[0] > '9') || stopWords[w] || seen[w] {
 			continue
 		}
 		seen[w] = true
-		if out = append(out, w); len(out) == 4*maxTerms {
+		if out = append(out, w); len(out) == max {
 			break
 		}
 	}
 	return out
 }
-
-// quote makes one word of any text for FTS5.
-func quote(s string) string { return `"` + strings.ReplaceAll(s, `"`, `""`) + `"` }
 
 // stopWords say nothing about what is meant: English, German, French, Spanish.
 var stopWords = func() map[string]bool {

@@ -59,13 +59,14 @@ type Conversation struct {
 	// Kind says whether this request is a turn of a person, or a chore.
 	Kind Kind
 
-	body  []byte
-	spans []span
+	body    []byte
+	spans   []span
+	scratch []byte // for decoding what is not kept
 }
 
 // reset makes c ready for another body.
 func (c *Conversation) reset(body []byte) {
-	*c = Conversation{Messages: c.Messages[:0], spans: c.spans[:0], Last: -1, body: body}
+	*c = Conversation{Messages: c.Messages[:0], spans: c.spans[:0], scratch: c.scratch, Last: -1, body: body}
 }
 
 // Text is what message i says: its text parts joined by line feeds, without

@@ -43,19 +43,18 @@ func (f Fingerprint) link(role Role, text uint64) Fingerprint {
 // Chain appends to dst the fingerprint after each message. Messages that
 // neither a person nor the model spoke change nothing.
 func (c *Conversation) Chain(root Fingerprint, dst []Fingerprint) []Fingerprint {
-	var d xxhash.Digest
 	for i := range c.Messages {
 		m := &c.Messages[i]
 		if m.Person || m.Role == RoleAssistant && m.from < m.to && !c.blank(m) {
-			root = root.link(m.Role, c.textHash(i, &d))
+			root = root.link(m.Role, c.textHash(i))
 		}
 		dst = append(dst, root)
 	}
 	return dst
 }
 
-// textHash hashes what Text returns, without decoding it into memory.
-func (c *Conversation) textHash(i int, d *xxhash.Digest) uint64 {
+// textHash hashes what Text returns.
+func (c *Conversation) textHash(i int) uint64 {
 	m := &c.Messages[i]
 	if m.cleaned {
 		return xxhash.Sum64(m.clean)
@@ -68,18 +67,8 @@ func (c *Conversation) textHash(i int, d *xxhash.Digest) uint64 {
 	if !spans[0].escaped {
 		return xxhash.Sum64(raw)
 	}
-	d.Reset()
-	for len(raw) > 0 {
-		i := indexEscape(raw)
-		_, _ = d.Write(raw[:i])
-		if raw = raw[i:]; len(raw) == 0 {
-			break
-		}
-		r, n := decodeEscape(raw)
-		_, _ = d.WriteString(string(r))
-		raw = raw[n:]
-	}
-	return d.Sum64()
+	c.scratch = appendText(c.scratch[:0], raw)
+	return xxhash.Sum64(c.scratch)
 }
 
 // Key names a turn, and with it the decision about its block.

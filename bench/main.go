@@ -1,0 +1,115 @@
+// Command bench compares the proxy, side by side in one run, with no proxy and
+// with a bare fasthttp relay that only copies. Each target is a process of its
+// own on the loopback interface, and the targets take turns within each round.
+//
+// It owns the load, the stand-in upstream and the report. It must not know the
+// proxy's packages: it measures the binary that users run.
+package main
+
+import (
+	"flag"
+	"fmt"
+	"os"
+	"os/signal"
+	"syscall"
+	"time"
+)
+
+// options are what a run may be told.
+type options struct {
+	rounds   int
+	duration time.Duration // of each flat-out measurement
+	streams  int           // open at the same time
+	chunks   int           // of a stream
+	pace     time.Duration // between chunks
+}
+
+func main() {
+	if len(os.Args) > 2 && os.Args[1] == "role" {
+		role(os.Args[2:])
+		return
+	}
+	o := options{chunks: 50, pace: 20 * time.Millisecond}
+	quick := flag.Bool("quick", false, "one short round: a look, not a measurement")
+	flag.IntVar(&o.rounds, "rounds", 3, "rounds; medians are shown")
+	flag.DurationVar(&o.duration, "duration", 3*time.Second, "of each flat-out measurement")
+	flag.IntVar(&o.streams, "streams", 1000, "streams open at the same time")
+	flag.Parse()
+	if *quick {
+		o.rounds, o.duration, o.streams = 1, time.Second, 200
+	}
+	if err := bench(o); err != nil {
+		fmt.Fprintln(os.Stderr, "bench:", err)
+		os.Exit(1)
+	}
+}
+
+// role runs one of the processes that a target consists of.
+func role(args []string) {
+	switch args[0] {
+	case "upstream":
+		serveUpstream(args[1])
+	case "relay":
+		serveRelay(args[1], args[2])
+	}
+}
+
+func bench(o options) error {
+	p, err := startProcesses()
+	defer p.stop()
+	if err != nil {
+		return err
+	}
+	interrupted := make(chan os.Signal, 1)
+	signal.Notify(interrupted, os.Interrupt, syscall.SIGTERM)
+	go func() {
+		<-interrupted
+		p.stop()
+		os.Exit(1)
+	}()
+	r := newReport(o)
+	for round := range o.rounds {
+		for _, t := range p.targets {
+			fmt.Fprintf(os.Stderr, "round %d of %d: %s\n", round+1, o.rounds, t.name)
+			if err := measure(t, o, r); err != nil {
+				return fmt.Errorf("%s: %w", t.name, err)
+			}
+		}
+	}
+	r.print(os.Stdout)
+	return nil
+}
+
+// measure takes one round of figures of a target.
+func measure(t *target, o options, r *report) error {
+	for _, size := range []int{1 << 10, 64 << 10} {
+		before := t.cpu()
+		n, err := flatOut(t, size, o.duration)
+		if err != nil {
+			return err
+		}
+		name := fmt.Sprintf("%d KiB", size>>10)
+		r.add(t, name+" rps", float64(n)/o.duration.Seconds())
+		r.add(t, name+" µs", float64(t.cpu()-before)/float64(n)/1e3)
+	}
+	latencies, err := atRate(t, 1<<10, 500, o.duration)
+	if err != nil {
+		return err
+	}
+	r.add(t, "p50", quantile(latencies, .5))
+	r.add(t, "p99", quantile(latencies, .99))
+	first, err := firstChunks(t, 400)
+	if err != nil {
+		return err
+	}
+	r.add(t, "first", quantile(first, .5))
+
+	before, memory := t.cpu(), t.memory()
+	most, err := manyStreams(t, o)
+	if err != nil {
+		return err
+	}
+	r.add(t, "stream µs", float64(t.cpu()-before)/float64(o.streams)/1e3)
+	r.add(t, "stream KiB", float64(most-memory)/float64(o.streams)/1024)
+	return nil
+}

@@ -1,0 +1,161 @@
+package main
+
+import (
+	"bufio"
+	"bytes"
+	"fmt"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// target is one way to the upstream.
+type target struct {
+	name    string
+	address string
+	pid     int                     // of what stands between; 0: nothing
+	history func(n int) (id string) // what makes requests of one conversation, or of many
+}
+
+// processes are all that run for the benchmark.
+type processes struct {
+	targets []*target
+	cmds    []*exec.Cmd
+	dir     string
+}
+
+func startProcesses() (*processes, error) {
+	p := &processes{}
+	var err error
+	if p.dir, err = os.MkdirTemp("", "graphiti-proxy-bench-"); err != nil {
+		return p, err
+	}
+	binary := filepath.Join(p.dir, "graphiti-proxy")
+	if out, err := exec.Command("go", "build", "-tags", "grpcnotrace", "-o", binary, "./cmd/graphiti-proxy").CombinedOutput(); err != nil {
+		return p, fmt.Errorf("build the proxy (run from the module's root): %w\n%s", err, out)
+	}
+	self, err := os.Executable()
+	if err != nil {
+		return p, err
+	}
+	upstream := freeAddress()
+	if _, err := p.start(upstream, nil, self, "role", "upstream", upstream); err != nil {
+		return p, err
+	}
+	same := func(int) string { return kept }
+	p.targets = append(p.targets, &target{name: "direct", address: upstream, history: same})
+	relay := freeAddress()
+	pid, err := p.start(relay, nil, self, "role", "relay", relay, upstream)
+	if err != nil {
+		return p, err
+	}
+	p.targets = append(p.targets, &target{name: "bare fasthttp relay", address: relay, pid: pid, history: same})
+	for _, v := range []struct {
+		name, backend string
+		history       func(int) string
+	}{
+		{"graphiti-proxy, memory off", "off", same},
+		{"graphiti-proxy, memory on, block kept", "embedded", same},
+		{"graphiti-proxy, memory on, every request a new turn", "embedded", func(n int) string { return "number " + strconv.Itoa(n) }},
+	} {
+		address := freeAddress()
+		pid, err := p.start(address, []string{
+			"GRAPHITI_PROXY_LISTEN=" + address, "GRAPHITI_PROXY_ADMIN_LISTEN=off", "GRAPHITI_PROXY_MEMORY_BACKEND=" + v.backend,
+			"GRAPHITI_PROXY_UPSTREAM_OPENAI=http://" + upstream, "GRAPHITI_PROXY_DATA_DIR=" + filepath.Join(p.dir, strconv.Itoa(len(p.cmds))),
+			"GRAPHITI_PROXY_LOG_LEVEL=warn",
+		}, binary, "serve")
+		if err != nil {
+			return p, err
+		}
+		t := &target{name: v.name, address: address, pid: pid, history: v.history}
+		if v.backend == "embedded" {
+			if err := teach(t); err != nil {
+				return p, err
+			}
+		}
+		p.targets = append(p.targets, t)
+	}
+	return p, nil
+}
+
+// start runs a command and waits until it listens.
+func (p *processes) start(address string, env []string, name string, args ...string) (int, error) {
+	cmd := exec.Command(name, args...)
+	cmd.Env = append(os.Environ(), env...)
+	cmd.Stderr = os.Stderr
+	if err := cmd.Start(); err != nil {
+		return 0, err
+	}
+	p.cmds = append(p.cmds, cmd)
+	for range 500 {
+		if c, err := net.Dial("tcp", address); err == nil {
+			c.Close()
+			return cmd.Process.Pid, nil
+		}
+		time.Sleep(10 * time.Millisecond)
+	}
+	return 0, fmt.Errorf("%s does not listen on %s", name, address)
+}
+
+func (p *processes) stop() {
+	for _, c := range p.cmds {
+		_ = c.Process.Kill()
+		_ = c.Wait()
+	}
+	p.cmds = nil
+	_ = os.RemoveAll(p.dir)
+}
+
+func freeAddress() string {
+	ln, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		panic(err)
+	}
+	defer ln.Close()
+	return ln.Addr().String()
+}
+
+// cpu is the processor time that the target has used, in nanoseconds.
+func (t *target) cpu() int64 {
+	if t.pid == 0 {
+		return 0
+	}
+	// The process's own file is of its first thread only: add up all of them.
+	tasks, err := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/schedstat", t.pid))
+	if err != nil {
+		return 0
+	}
+	var sum int64
+	for _, f := range tasks {
+		b, err := os.ReadFile(f)
+		if err != nil {
+			continue
+		}
+		n, _ := strconv.ParseInt(string(bytes.Fields(b)[0]), 10, 64)
+		sum += n
+	}
+	return sum
+}
+
+// memory is the target's resident memory, in bytes.
+func (t *target) memory() int64 {
+	if t.pid == 0 {
+		return 0
+	}
+	f, err := os.Open(fmt.Sprintf("/proc/%d/status", t.pid))
+	if err != nil {
+		return 0
+	}
+	defer f.Close()
+	for s := bufio.NewScanner(f); s.Scan(); {
+		if v, ok := strings.CutPrefix(s.Text(), "VmRSS:"); ok {
+			n, _ := strconv.ParseInt(strings.Fields(v)[0], 10, 64)
+			return n << 10
+		}
+	}
+	return 0
+}

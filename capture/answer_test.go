@@ -1,0 +1,216 @@
+package capture
+
+import (
+	"bytes"
+	"compress/zlib"
+	"context"
+	"io"
+	"log/slog"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/klauspost/compress/flate"
+	"github.com/klauspost/compress/gzip"
+	"github.com/klauspost/compress/zstd"
+	brrr "github.com/molecule-man/go-brrr"
+	"pgregory.net/rapid"
+)
+
+// read assembles a stream fed in the given pieces.
+func read(pieces ...[]byte) Answer {
+	r := Chat{}.NewReader()
+	s := sseReader{emit: r.Event}
+	for _, p := range pieces {
+		s.feed(p)
+	}
+	s.end()
+	return r.Answer()
+}
+
+const (
+	first  = `data: {"choices":[{"index":0,"delta":{"role":"assistant","content":"","refusal":null},"finish_reason":null}],"obfuscation":"x"}` + "\n\n"
+	hello  = `data: {"choices":[{"index":0,"delta":{"content":"Hello"},"finish_reason":null}]}` + "\n\n"
+	world  = `data: {"choices":[{"index":0,"delta":{"content":" wörld"},"finish_reason":null}]}` + "\n\n"
+	finish = `data: {"choices":[{"index":0,"delta":{},"finish_reason":"stop"}]}` + "\n\n"
+	usage  = `data: {"choices":[],"usage":{"total_tokens":3}}` + "\n\n"
+	done   = "data: [DONE]\n\n"
+)
+
+func TestStreamedAnswers(t *testing.T) {
+	for _, tc := range []struct {
+		name   string
+		stream string
+		want   Answer
+	}{
+		{"plain", first + hello + world + finish + usage + done, Answer{"Hello wörld", EndStop}},
+		{"no [DONE]", first + hello + finish, Answer{"Hello", EndStop}},
+		{"no empty line at the end", first + hello + strings.TrimSpace(finish), Answer{"Hello", EndStop}},
+		{"CRLF and comments", strings.ReplaceAll(": keep-alive\n\n"+first+": OPENROUTER PROCESSING\n\n"+hello+finish+done, "\n", "\r\n"), Answer{"Hello", EndStop}},
+		{"CR alone", strings.ReplaceAll(hello+finish, "\n", "\r"), Answer{"Hello", EndStop}},
+		{"no space behind the colon", strings.ReplaceAll(hello+finish, "data: ", "data:"), Answer{"Hello", EndStop}},
+		{"data in several lines", strings.ReplaceAll(hello+finish, `{"choices":`, "{\ndata: \"choices\":"), Answer{"Hello", EndStop}},
+		{"byte order mark", "\xef\xbb\xbf" + hello + finish, Answer{"Hello", EndStop}},
+		{"several choices", hello + strings.Replace(world, `"index":0`, `"index":1`, 1) + finish, Answer{"Hello", EndStop}},
+		{"prompt filter of Azure", `data: {"choices":[],"prompt_filter_results":[]}` + "\n\n" + hello + finish, Answer{"Hello", EndStop}},
+		{"reasoning is not the answer", `data: {"choices":[{"index":0,"delta":{"reasoning_content":"hm","reasoning":"hm"}}]}` + "\n\n" + hello + finish, Answer{"Hello", EndStop}},
+		{"thoughts within the answer", strings.Replace(hello, "Hello", "<think>hm</think>\\n\\nHello", 1) + finish, Answer{"Hello", EndStop}},
+		{"tool calls", first + `data: {"choices":[{"index":0,"delta":{"tool_calls":[{"index":0,"function":{"arguments":"{"}}]}}]}` + "\n\n" + strings.Replace(finish, "stop", "tool_calls", 1), Answer{"", EndToolCalls}},
+		{"token limit", hello + strings.Replace(finish, "stop", "length", 1), Answer{"Hello", EndLength}},
+		{"filtered", hello + strings.Replace(finish, "stop", "content_filter", 1), Answer{"Hello", EndFilter}},
+		{"refusal", `data: {"choices":[{"index":0,"delta":{"refusal":"no"}}]}` + "\n\n" + finish, Answer{"", EndFilter}},
+		{"error in the stream", hello + `data: {"error":{"message":"x"}}` + "\n\n", Answer{End: EndError}},
+		{"error after the finish", hello + finish + `data: {"error":{"message":"x"}}` + "\n\n", Answer{End: EndError}},
+		{"vLLM's error", hello + `data: {"object":"error","message":"x"}` + "\n\n", Answer{End: EndError}},
+		{"OpenRouter's error", `data: {"error":{"code":502},"choices":[{"index":0,"delta":{"content":""},"finish_reason":"error"}]}` + "\n\n", Answer{End: EndError}},
+		{"error: null is none", strings.Replace(hello, `{"choices"`, `{"error":null,"choices"`, 1) + finish, Answer{"Hello", EndStop}},
+		{"cut off", first + hello, Answer{"Hello", EndUnknown}},
+		{"audio", `data: {"choices":[{"index":0,"delta":{"audio":{"transcript":"Hi"}}}]}` + "\n\n" + finish, Answer{"Hi", EndStop}},
+		{"garbage", "data: {{{\n\nfoo\n\n\x00\xff\n" + hello + finish, Answer{"Hello", EndStop}},
+		{"nothing", "", Answer{"", EndUnknown}},
+		{"an event that is too large is skipped", "data: " + strings.Repeat("x", maxEvent+1) + "\n\n" + hello + finish, Answer{"Hello", EndStop}},
+	} {
+		if diff := cmp.Diff(tc.want, read([]byte(tc.stream))); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", tc.name, diff)
+		}
+	}
+}
+
+// TestChunkingDoesNotMatter: any pieces of the same bytes are the same answer.
+func TestChunkingDoesNotMatter(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		stream := first + hello + world + finish + usage + done
+		stream = strings.ReplaceAll(stream, "\n", rapid.SampledFrom([]string{"\n", "\r\n", "\r"}).Draw(t, "line end"))
+		var pieces [][]byte
+		for rest := []byte(stream); len(rest) > 0; {
+			n := rapid.IntRange(1, min(len(rest), 40)).Draw(t, "n")
+			pieces, rest = append(pieces, rest[:n]), rest[n:]
+		}
+		if got, want := read(pieces...), (Answer{"Hello wörld", EndStop}); got != want {
+			t.Fatalf("%+v", got)
+		}
+	})
+}
+
+func FuzzStreamedAnswer(f *testing.F) {
+	f.Add([]byte(first+hello+world+finish+done), 7)
+	f.Add([]byte("data:\r\rdata: {\"choices\":[{}]}\r\n\r\nevent: x\n:"), 1)
+	f.Fuzz(func(t *testing.T, stream []byte, size int) {
+		want := read(stream)
+		size = 1 + (size&0xffff)%64
+		var pieces [][]byte
+		for rest := stream; len(rest) > 0; {
+			n := min(size, len(rest))
+			pieces, rest = append(pieces, rest[:n]), rest[n:]
+		}
+		if got := read(pieces...); got != want {
+			t.Errorf("in pieces of %d: %+v, whole: %+v", size, got, want)
+		}
+	})
+}
+
+const whole = `{"choices":[{"index":0,"message":{"role":"assistant","content":"Hello","refusal":null},"finish_reason":"stop"},{"index":1,"message":{"content":"no"},"finish_reason":"stop"}]}`
+
+func encode(t *testing.T, encoding, s string) []byte {
+	t.Helper()
+	var b bytes.Buffer
+	var w io.WriteCloser
+	switch encoding {
+	case "gzip":
+		w = gzip.NewWriter(&b)
+	case "deflate":
+		w = zlib.NewWriter(&b)
+	case "raw deflate":
+		w, _ = flate.NewWriter(&b, 6)
+	case "br":
+		w = brotliWriter(&b)
+	case "zstd":
+		w, _ = zstd.NewWriter(&b)
+	default:
+		return []byte(s)
+	}
+	if _, err := io.WriteString(w, s); err != nil {
+		t.Fatal(err)
+	}
+	if err := w.Close(); err != nil {
+		t.Fatal(err)
+	}
+	return b.Bytes()
+}
+
+func TestWatchedAnswers(t *testing.T) {
+	for _, encoding := range []string{"", "identity", "gzip", "deflate", "raw deflate", "br", "zstd"} {
+		for _, streamed := range []bool{true, false} {
+			body := whole
+			if streamed {
+				body = first + hello + finish + done
+			}
+			w := NewWatcher(slog.New(slog.DiscardHandler))
+			var got Answer
+			var clean bool
+			name := strings.TrimPrefix(encoding, "raw ")
+			tee := w.Watch(Chat{}, Meta{Stream: streamed, Encoding: name}, func(a Answer, c bool) { got, clean = a, c })
+			for _, b := range encode(t, encoding, body) {
+				tee.Write([]byte{b})
+			}
+			tee.Close(true)
+			w.Close()
+			if want := (Answer{"Hello", EndStop}); got != want || !clean {
+				t.Errorf("%q, streamed %v: %+v, clean %v", encoding, streamed, got, clean)
+			}
+		}
+	}
+}
+
+func TestWatcherSurvivesWhatItReads(t *testing.T) {
+	w := NewWatcher(slog.New(slog.DiscardHandler))
+	if tee := w.Watch(Chat{}, Meta{Encoding: "compress"}, nil); tee != nil {
+		t.Error("an unknown encoding is watched")
+	}
+	var none *Tee // what the relay then uses
+	none.Write([]byte("x"))
+	none.Close(true)
+	calls := 0
+	bomb := w.Watch(Chat{}, Meta{Stream: true}, func(Answer, bool) { panic("boom") })
+	bomb.Close(true)
+	broken := w.Watch(Chat{}, Meta{Stream: true, Encoding: "gzip"}, func(a Answer, clean bool) {
+		if calls++; a.End != EndUnknown || clean {
+			t.Errorf("%+v, %v", a, clean)
+		}
+	})
+	broken.Write([]byte("no gzip"))
+	broken.Close(false)
+	large := w.Watch(Chat{}, Meta{}, func(Answer, bool) { t.Error("a body that was too large was read") })
+	for range maxHeld/segment + 1 {
+		large.Write(make([]byte, segment))
+	}
+	large.Close(true)
+	w.Close()
+	if calls != 1 {
+		t.Errorf("%d calls", calls)
+	}
+}
+
+// BenchmarkTee copies a stream of 1,000 chunks.
+func BenchmarkTee(b *testing.B) {
+	w := NewWatcher(slog.New(slog.DiscardHandler))
+	defer w.Close()
+	b.ReportAllocs()
+	for b.Loop() {
+		ctx, cancel := context.WithCancel(context.Background())
+		tee := w.Watch(Chat{}, Meta{Stream: true}, func(Answer, bool) { cancel() })
+		for range 1000 {
+			tee.Write([]byte(hello))
+		}
+		tee.Close(true)
+		<-ctx.Done()
+	}
+}
+
+func brotliWriter(b *bytes.Buffer) io.WriteCloser {
+	w, err := brrr.NewWriter(b, 5)
+	if err != nil {
+		panic(err)
+	}
+	return w
+}

@@ -1,0 +1,288 @@
+package capture
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"path/filepath"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"go.uber.org/goleak"
+
+	"github.com/graphiti-proxy/graphiti-proxy/graphiti"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// fakeMemory keeps what it is given, unless fail says otherwise.
+type fakeMemory struct {
+	mu   sync.Mutex
+	got  map[string][]string // names by group, in order
+	fail func(group string, m []graphiti.Message) error
+}
+
+func (f *fakeMemory) Write(_ context.Context, group string, messages []graphiti.Message) error {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.fail != nil {
+		if err := f.fail(group, messages); err != nil {
+			return err
+		}
+	}
+	if f.got == nil {
+		f.got = make(map[string][]string)
+	}
+	for _, m := range messages {
+		f.got[group] = append(f.got[group], m.Content)
+	}
+	return nil
+}
+
+func (f *fakeMemory) Durable() bool { return true }
+
+func (f *fakeMemory) contents(group string) []string {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return append([]string(nil), f.got[group]...)
+}
+
+func pipeline(t testing.TB, path string, m Writer, change ...func(*Options)) *Pipeline {
+	t.Helper()
+	o := Options{
+		Path: path, Memory: m, MaxTurns: 1000, MaxBytes: 1 << 20, MaxAge: time.Hour, MaxBatch: 10, MaxChars: 8000,
+		Timeout: time.Second, Log: slog.New(slog.DiscardHandler),
+	}
+	for _, f := range change {
+		f(&o)
+	}
+	p, err := Open(o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { stop(t, p) })
+	return p
+}
+
+func stop(t testing.TB, p *Pipeline) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+	defer cancel()
+	if err := p.Shutdown(ctx); err != nil {
+		t.Error(err)
+	}
+}
+
+func turn(id string, groups ...string) Turn {
+	tn := Turn{ID: id, User: "user " + id, Said: time.Now(), Answered: time.Now()}
+	for _, g := range groups {
+		tn.Targets = append(tn.Targets, graphiti.Target{Scope: graphiti.ScopeUser, Group: g})
+	}
+	return tn
+}
+
+func add(t testing.TB, p *Pipeline, tn Turn) {
+	t.Helper()
+	if err := p.Add(context.Background(), tn); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func waitFor(t testing.TB, what string, ok func() bool) {
+	t.Helper()
+	for range 2000 {
+		if ok() {
+			return
+		}
+		time.Sleep(5 * time.Millisecond)
+	}
+	t.Fatalf("waited in vain for %s", what)
+}
+
+// TestEachTurnReachesEachGroupOnce, though many come at the same time and all
+// of them twice.
+func TestEachTurnReachesEachGroupOnce(t *testing.T) {
+	m := &fakeMemory{}
+	path := filepath.Join(t.TempDir(), "spool.db")
+	p := pipeline(t, path, m)
+	const n = 300
+	var wg sync.WaitGroup
+	for i := range n {
+		for range 2 {
+			wg.Go(func() {
+				if err := p.Add(context.Background(), turn(fmt.Sprint(i), "a", "b")); err != nil {
+					t.Error(err)
+				}
+			})
+		}
+	}
+	wg.Wait()
+	waitFor(t, "all turns", func() bool { return p.Status().Delivered == 2*n })
+	stop(t, p)
+	// A new process knows what the old one delivered.
+	p = pipeline(t, path, m)
+	for i := range n {
+		add(t, p, turn(fmt.Sprint(i), "a", "b"))
+	}
+	stop(t, p)
+	for _, g := range []string{"a", "b"} {
+		got := m.contents(g)
+		seen := make(map[string]bool)
+		for _, c := range got {
+			seen[c] = true
+		}
+		if len(got) != n || len(seen) != n {
+			t.Errorf("group %s holds %d turns, %d different ones", g, len(got), len(seen))
+		}
+	}
+	if s := p.Status(); s.Pending != 0 || len(p.groups) != 0 || p.bytes != 0 {
+		t.Errorf("%+v, %d groups, %d bytes", s, len(p.groups), p.bytes)
+	}
+}
+
+// TestTurnsOfAGroupStayInOrder, also over failures.
+func TestTurnsOfAGroupStayInOrder(t *testing.T) {
+	calls := 0
+	m := &fakeMemory{fail: func(string, []graphiti.Message) error {
+		if calls++; calls < 3 {
+			return errors.New("down")
+		}
+		return nil
+	}}
+	p := pipeline(t, filepath.Join(t.TempDir(), "spool.db"), m)
+	var want []string
+	for i := range 25 {
+		add(t, p, turn(fmt.Sprint(i), "g"))
+		want = append(want, fmt.Sprintf("user %d", i))
+	}
+	waitFor(t, "delivery after failures", func() bool { return p.Status().Delivered == 25 })
+	if diff := cmp.Diff(want, m.contents("g")); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+	if s := p.Status(); s.Failing != nil || s.LastError != "" {
+		t.Errorf("still failing: %+v", s)
+	}
+}
+
+// TestRefusedTurnIsPutAside, and the others of its batch get through.
+func TestRefusedTurnIsPutAside(t *testing.T) {
+	m := &fakeMemory{fail: func(_ string, messages []graphiti.Message) error {
+		for _, msg := range messages {
+			if msg.Content == "user 2" {
+				return &graphiti.StatusError{Code: 422, Detail: "no"}
+			}
+		}
+		return nil
+	}}
+	p := pipeline(t, filepath.Join(t.TempDir(), "spool.db"), m)
+	for i := range 5 {
+		add(t, p, turn(fmt.Sprint(i), "g"))
+	}
+	waitFor(t, "the others", func() bool { s := p.Status(); return s.Delivered == 4 && s.Dead == 1 && s.Pending == 0 })
+	if diff := cmp.Diff([]string{"user 0", "user 1", "user 3", "user 4"}, m.contents("g")); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
+// TestFullSpoolDropsTheOldest, and counts them.
+func TestFullSpoolDropsTheOldest(t *testing.T) {
+	m := &fakeMemory{fail: func(string, []graphiti.Message) error { return errors.New("down") }}
+	path := filepath.Join(t.TempDir(), "spool.db")
+	p := pipeline(t, path, m, func(o *Options) { o.MaxTurns = 10 })
+	for i := range 25 {
+		add(t, p, turn(fmt.Sprint(i), "g"))
+	}
+	if s := p.Status(); s.Pending != 10 || s.Dropped != 15 {
+		t.Errorf("%+v", s)
+	}
+	stop(t, p)
+	m.fail = nil
+	p = pipeline(t, path, m)
+	waitFor(t, "the rest", func() bool { return p.Status().Delivered == 10 })
+	if got := m.contents("g"); got[0] != "user 15" || len(got) != 10 {
+		t.Errorf("%q", got)
+	}
+}
+
+// TestWhatWasNotDeliveredSurvives the end of the process.
+func TestWhatWasNotDeliveredSurvives(t *testing.T) {
+	down := &fakeMemory{fail: func(string, []graphiti.Message) error { return errors.New("down") }}
+	path := filepath.Join(t.TempDir(), "spool.db")
+	p := pipeline(t, path, down)
+	add(t, p, turn("1", "g"))
+	waitFor(t, "an attempt", func() bool { return p.Status().Failing != nil })
+	if s := p.Status(); s.LastError == "" || s.Oldest == nil || s.Pending != 1 {
+		t.Errorf("%+v", s)
+	}
+	stop(t, p)
+	if err := p.Add(context.Background(), turn("2", "g")); !errors.Is(err, ErrStopped) {
+		t.Errorf("after the end: %v", err)
+	}
+	m := &fakeMemory{}
+	p = pipeline(t, path, m)
+	waitFor(t, "delivery", func() bool { return p.Status().Delivered == 1 })
+}
+
+func TestOnStoredIsToldOfTheGroup(t *testing.T) {
+	told := make(chan string, 1)
+	p := pipeline(t, filepath.Join(t.TempDir(), "spool.db"), &fakeMemory{}, func(o *Options) {
+		o.OnStored = func(g string) { told <- g }
+	})
+	add(t, p, turn("1", "g"))
+	select {
+	case g := <-told:
+		if g != "g" {
+			t.Error(g)
+		}
+	case <-time.After(5 * time.Second):
+		t.Error("not told")
+	}
+}
+
+func TestMessagesOfATurn(t *testing.T) {
+	now := time.Date(2026, 5, 1, 0, 0, 0, 0, time.UTC)
+	tn := Turn{
+		ID: "ab", Client: "OpenAI", Said: now.Add(-time.Minute), Answered: now.Add(time.Hour),
+		User:      "<graphiti_memory>\n- x\n</graphiti_memory>\n\nhi " + string(make([]rune, 0)) + "ééééé",
+		Assistant: "You said: <graphiti_memory> and more",
+	}
+	got := tn.messages(graphiti.ScopeUser, 16, now)
+	source := `{"source":"graphiti-proxy","client":"OpenAI","scope":"user"}`
+	want := []graphiti.Message{
+		{Name: "graphiti-proxy.turn.ab.user", RoleType: "user", Content: "hi ééééé", Timestamp: now.Add(-time.Minute), SourceDescription: source},
+		{Name: "graphiti-proxy.turn.ab.assistant", RoleType: "assistant", Content: "You said:", Timestamp: now, SourceDescription: source},
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+	if got := clip("aééééééééééééééééééé", 15); got != "aéé…[truncated]" {
+		t.Errorf("cut to %q", got)
+	}
+	if got := (&Turn{User: " ", Assistant: ""}).messages(graphiti.ScopeUser, 10, now); got != nil {
+		t.Errorf("%+v", got)
+	}
+}
+
+func TestRetriesSpread(t *testing.T) {
+	for attempt := range 100 {
+		if d := retryIn(attempt, errors.New("x")); d <= 0 || d > lastRetry {
+			t.Fatalf("attempt %d waits %v", attempt, d)
+		}
+	}
+	if d := retryIn(0, &graphiti.StatusError{Code: 429, RetryAfter: 30 * time.Second}); d < 30*time.Second {
+		t.Errorf("waits %v although the server asked for 30 s", d)
+	}
+}
+
+func BenchmarkAdd(b *testing.B) {
+	p := pipeline(b, filepath.Join(b.TempDir(), "spool.db"), &fakeMemory{})
+	b.ReportAllocs()
+	i := 0
+	for b.Loop() {
+		i++
+		add(b, p, turn(fmt.Sprint(i), "g"))
+	}
+}

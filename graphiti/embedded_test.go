@@ -1,0 +1,152 @@
+package graphiti
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+func openEmbedded(t testing.TB) *Embedded {
+	t.Helper()
+	e, err := OpenEmbedded(filepath.Join(t.TempDir(), "memory.db"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { e.Close() })
+	return e
+}
+
+var said = time.Date(2026, 3, 2, 12, 0, 0, 0, time.UTC)
+
+// tell writes one turn.
+func tell(t testing.TB, e *Embedded, group, turn, user, assistant string) {
+	t.Helper()
+	if err := e.Write(context.Background(), group, []Message{
+		{Name: EpisodeName(turn, RoleUser), RoleType: RoleUser, Content: user, Timestamp: said},
+		{Name: EpisodeName(turn, RoleAssistant), RoleType: RoleAssistant, Content: assistant, Timestamp: said},
+	}); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func search(t testing.TB, e *Embedded, group, query string) []string {
+	t.Helper()
+	facts, err := e.Search(context.Background(), []string{group}, query, 5)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var out []string
+	for _, f := range facts {
+		out = append(out, f.Text)
+	}
+	return out
+}
+
+func TestEmbeddedFindsWhatWasSaid(t *testing.T) {
+	e := openEmbedded(t)
+	tell(t, e, "g", "1", "My cat is called Miso.", "A lovely name!")
+	tell(t, e, "g", "2", "What is my cat called?", "Your cat is called Miso.")
+	tell(t, e, "g", "3", "We deploy on Fridays with\n\n  Terraform.", "Noted.")
+	tell(t, e, "g", "4", "Ich wohne in Köln.", "Schön.")
+	tell(t, e, "other", "5", "My cat is called Garfield.", "Ha.")
+	for _, tc := range []struct {
+		name, query string
+		want        []string
+	}{
+		{"statement before answer, no question", "What is my cat called?", []string{
+			"user said on 2026-03-02: My cat is called Miso.", "assistant said on 2026-03-02: Your cat is called Miso."}},
+		{"other forms of a word", "when was the deployment, on a friday?", []string{"user said on 2026-03-02: We deploy on Fridays with Terraform."}},
+		{"without its accent", "Wo liegt koln?", []string{"user said on 2026-03-02: Ich wohne in Köln."}},
+		{"only words that say nothing", "what is the and of it", nil},
+		{"nothing known", "zebra", nil},
+		{"query language is text", `"cat" OR NOT * ( : ^ NEAR(`, []string{
+			"user said on 2026-03-02: My cat is called Miso.", "assistant said on 2026-03-02: Your cat is called Miso."}},
+		{"empty", "", nil},
+	} {
+		if diff := cmp.Diff(tc.want, search(t, e, "g", tc.query)); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", tc.name, diff)
+		}
+	}
+}
+
+func TestEmbeddedShowsThePartThatMatches(t *testing.T) {
+	e := openEmbedded(t)
+	long := strings.Repeat("é lorem ipsum ", 100) + "the password manager is Vaultwarden " + strings.Repeat("dolor ü ", 100)
+	tell(t, e, "g", "1", long, "")
+	got := search(t, e, "g", "which vaultwarden?")
+	if len(got) != 1 || !strings.Contains(got[0], "Vaultwarden") || len([]rune(got[0])) > shownMax+40 {
+		t.Errorf("%q", got)
+	}
+}
+
+func TestEmbeddedKeepsAMessageOnce(t *testing.T) {
+	e := openEmbedded(t)
+	for range 3 {
+		tell(t, e, "g", "1", "hello", "yes")
+	}
+	episodes, err := e.Episodes(context.Background(), "g", 10)
+	if err != nil || len(episodes) != 2 || episodes[0].Content != "(user): hello" || episodes[1].Name != EpisodeName("1", RoleAssistant) {
+		t.Errorf("%+v, %v", episodes, err)
+	}
+}
+
+func TestEmbeddedForgets(t *testing.T) {
+	e := openEmbedded(t)
+	tell(t, e, "g", "1", "secret cat", "yes")
+	tell(t, e, "h", "1", "other cat", "yes")
+	for range 2 {
+		if err := e.Forget(context.Background(), "g"); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if got := search(t, e, "g", "secret cat"); got != nil {
+		t.Errorf("still there: %q", got)
+	}
+	if got := search(t, e, "h", "cat"); len(got) != 1 {
+		t.Errorf("another group lost its memory: %q", got)
+	}
+}
+
+// BenchmarkEmbeddedSearch is over 100,000 turns of one group, in words whose
+// frequencies fall as those of a language do.
+func BenchmarkEmbeddedSearch(b *testing.B) {
+	e := openEmbedded(b)
+	r := rand.New(rand.NewPCG(1, 2))
+	zipf := rand.NewZipf(r, 1.1, 4, 30000)
+	text := func(n int) string {
+		var s strings.Builder
+		for range n {
+			fmt.Fprintf(&s, "w%d ", zipf.Uint64())
+		}
+		return s.String()
+	}
+	for turn := 0; turn < 100000; {
+		var m []Message
+		for range 1000 {
+			turn++
+			m = append(m, Message{Name: EpisodeName(fmt.Sprint(turn), RoleUser), RoleType: RoleUser, Content: text(15), Timestamp: said})
+		}
+		if err := e.Write(context.Background(), "g", m); err != nil {
+			b.Fatal(err)
+		}
+	}
+	for name, query := range map[string]func() string{
+		"natural": func() string { return text(10) },
+		"common":  func() string { return "w0 w1 w2 w3 w4" },
+		"rare":    func() string { return fmt.Sprintf("w%d w%d", 2000+r.IntN(20000), 2000+r.IntN(20000)) },
+	} {
+		b.Run(name, func(b *testing.B) {
+			for b.Loop() {
+				if _, err := e.Search(context.Background(), []string{"g"}, query(), 24); err != nil {
+					b.Fatal(err)
+				}
+			}
+		})
+	}
+}

@@ -1,0 +1,205 @@
+package graphititest
+
+import (
+	"crypto/rand"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"sort"
+	"strconv"
+	"strings"
+	"time"
+	"unicode"
+)
+
+// Episode is a message that the worker has kept.
+type Episode struct {
+	UUID              string
+	Name              string
+	Group             string
+	Content           string // "role(role_type): content"
+	SourceDescription string
+	CreatedAt         time.Time
+	ValidAt           time.Time
+}
+
+func (s *Server) healthcheck(w http.ResponseWriter, _ *http.Request) {
+	writeJSON(w, http.StatusOK, map[string]string{"status": "healthy"})
+}
+
+func (s *Server) openAPI(w http.ResponseWriter, _ *http.Request) {
+	w.Header().Set("Content-Type", "application/json")
+	_, _ = w.Write(openAPI)
+}
+
+// messages accepts whatever is well formed, whether or not a worker lives.
+func (s *Server) messages(w http.ResponseWriter, r *http.Request) {
+	b, _ := io.ReadAll(r.Body) // in memory already
+	jobs, problems := readMessages(b)
+	if len(problems) > 0 {
+		unprocessable(w, problems)
+		return
+	}
+	s.mu.Lock()
+	s.accepted += len(jobs)
+	s.worker.put(jobs)
+	s.mu.Unlock()
+	accepted(w)
+}
+
+func accepted(w http.ResponseWriter) {
+	writeJSON(w, http.StatusAccepted, map[string]any{"message": "Messages added to processing queue", "success": true})
+}
+
+// keep makes an episode of a job.
+func (s *Server) keep(j job) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.kept++
+	s.episodes[j.group] = append(s.episodes[j.group], Episode{
+		UUID: newUUID(), Name: j.name, Group: j.group, Content: j.content,
+		SourceDescription: j.source, CreatedAt: time.Now().UTC(), ValidAt: j.validAt,
+	})
+}
+
+// listEpisodes answers the last of a group by the time they speak of, oldest
+// first, and none that speaks of the future.
+func (s *Server) listEpisodes(w http.ResponseWriter, r *http.Request) {
+	n, err := strconv.Atoi(r.URL.Query().Get("last_n"))
+	if err != nil || n < 0 {
+		unprocessable(w, []problem{{"int_parsing", []any{"query", "last_n"}, "Input should be a valid integer", nil}})
+		return
+	}
+	group, now := r.PathValue("group_id"), time.Now()
+	var seen []Episode
+	for _, e := range s.Episodes(group) {
+		if !e.ValidAt.After(now) {
+			seen = append(seen, e)
+		}
+	}
+	sort.SliceStable(seen, func(i, j int) bool { return seen[i].ValidAt.Before(seen[j].ValidAt) })
+	out := []map[string]any{}
+	for _, e := range seen[max(0, len(seen)-n):] {
+		out = append(out, map[string]any{
+			"uuid": e.UUID, "name": e.Name, "group_id": e.Group, "labels": []string{}, "created_at": stamp(e.CreatedAt, "Z"),
+			"source": "message", "source_description": e.SourceDescription, "content": e.Content,
+			"valid_at": stamp(e.ValidAt, "Z"), "entity_edges": []string{}, "episode_metadata": nil,
+		})
+	}
+	writeJSON(w, http.StatusOK, out)
+}
+
+// search finds what shares words with the query, most words first, then the
+// newest.
+func (s *Server) search(w http.ResponseWriter, r *http.Request) {
+	b, _ := io.ReadAll(r.Body)
+	q, problems := readQuery(b)
+	if len(problems) > 0 {
+		unprocessable(w, problems)
+		return
+	}
+	for _, g := range q.groups {
+		if !acceptedID.MatchString(g) {
+			http.Error(w, "Internal Server Error", http.StatusInternalServerError)
+			return
+		}
+	}
+	type hit struct {
+		Episode
+		shared int
+	}
+	var hits []hit
+	asked := words(q.text)
+	for _, e := range s.in(q.groups) {
+		h := hit{Episode: e}
+		for word := range words(said(e.Content)) {
+			if asked[word] {
+				h.shared++
+			}
+		}
+		if h.shared > 0 {
+			hits = append(hits, h)
+		}
+	}
+	sort.SliceStable(hits, func(i, j int) bool {
+		if hits[i].shared != hits[j].shared {
+			return hits[i].shared > hits[j].shared
+		}
+		return hits[i].ValidAt.After(hits[j].ValidAt)
+	})
+	facts := []map[string]any{}
+	for _, h := range hits[:max(0, min(q.max, len(hits)))] {
+		facts = append(facts, map[string]any{
+			"uuid": "edge-" + h.UUID, "name": "SAID", "fact": said(h.Content),
+			"valid_at": stamp(h.ValidAt, "+00:00"), "invalid_at": nil, "created_at": stamp(h.CreatedAt, "+00:00"), "expired_at": nil,
+			"source_node_uuid": "source-" + h.UUID, "target_node_uuid": "target-" + h.UUID, "episodes": []string{h.UUID},
+		})
+	}
+	writeJSON(w, http.StatusOK, map[string]any{"facts": facts})
+}
+
+// in are the episodes of the groups; nil means all groups.
+func (s *Server) in(groups []string) []Episode {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	var out []Episode
+	if groups == nil {
+		for _, episodes := range s.episodes {
+			out = append(out, episodes...)
+		}
+	}
+	for _, g := range groups {
+		out = append(out, s.episodes[g]...)
+	}
+	return out
+}
+
+// forget removes what a group has. What still waits for the worker comes
+// later all the same, as with the real one.
+func (s *Server) forget(w http.ResponseWriter, r *http.Request) {
+	s.mu.Lock()
+	delete(s.episodes, r.PathValue("group_id"))
+	s.mu.Unlock()
+	writeJSON(w, http.StatusOK, map[string]any{"message": "Group deleted", "success": true})
+}
+
+// said is an episode's content without who said it.
+func said(content string) string {
+	if _, text, ok := strings.Cut(content, "): "); ok {
+		return text
+	}
+	return content
+}
+
+// words are those of three letters and more.
+func words(s string) map[string]bool {
+	out := make(map[string]bool)
+	for _, w := range strings.FieldsFunc(strings.ToLower(s), func(r rune) bool { return !unicode.IsLetter(r) && !unicode.IsNumber(r) }) {
+		if len(w) > 2 {
+			out[w] = true
+		}
+	}
+	return out
+}
+
+// stamp writes a time as Python does: microseconds, or no fraction at all.
+func stamp(t time.Time, zone string) string {
+	layout := "2006-01-02T15:04:05"
+	if t.Nanosecond() >= 1000 {
+		layout += ".000000"
+	}
+	return t.UTC().Format(layout) + zone
+}
+
+func newUUID() string {
+	var b [16]byte
+	_, _ = rand.Read(b[:]) // never fails
+	return fmt.Sprintf("%x-%x-%x-%x-%x", b[:4], b[4:6], b[6:8], b[8:10], b[10:])
+}
+
+func writeJSON(w http.ResponseWriter, status int, v any) {
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(status)
+	_ = json.NewEncoder(w).Encode(v) // the client may have left
+}

@@ -1,0 +1,202 @@
+package graphititest
+
+import (
+	"bytes"
+	"context"
+	_ "embed"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"net"
+	"net/http"
+	"sync"
+	"time"
+)
+
+// Call is one of the calls that the service has.
+type Call string
+
+// The calls.
+const (
+	Healthcheck Call = "GET /healthcheck"
+	OpenAPI     Call = "GET /openapi.json"
+	Messages    Call = "POST /messages"
+	Search      Call = "POST /search"
+	Episodes    Call = "GET /episodes/{group_id}"
+	Forget      Call = "DELETE /group/{group_id}"
+)
+
+const (
+	maxBody     = 16 << 20 // of a request
+	maxRequests = 1000     // that are remembered
+)
+
+//go:embed openapi.json
+var openAPI []byte
+
+// Options configures a Server.
+type Options struct {
+	// Delay is what the worker takes for one message.
+	Delay time.Duration
+
+	// Raises tells the messages whose extraction raises an exception, which
+	// ends the worker. None does when it is nil. It is called by the worker.
+	Raises func(group, content string) bool
+}
+
+// Request is a request as it was received.
+type Request struct {
+	Call          Call
+	Path          string // with the query
+	Authorization string
+	Body          []byte
+}
+
+// Counts are numbers of messages since the start, and of calls.
+type Counts struct {
+	Accepted int // answered with 202
+	Kept     int // of those, became an episode
+	Calls    map[Call]int
+}
+
+// Server is a running stand-in. It is safe for concurrent use.
+type Server struct {
+	o      Options
+	http   *http.Server
+	url    string
+	served chan struct{}
+
+	mu       sync.Mutex // guards the rest
+	worker   *worker
+	episodes map[string][]Episode
+	requests []Request
+	accepted int
+	kept     int
+	calls    map[Call]int
+	next     map[Call][]Fault
+	always   map[Call]Fault
+}
+
+// Start begins to serve on a loopback port of its own.
+func Start(o Options) (*Server, error) {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		return nil, fmt.Errorf("listen for the stand-in Graphiti: %w", err)
+	}
+	s := &Server{
+		o: o, url: "http://" + l.Addr().String(), served: make(chan struct{}),
+		episodes: make(map[string][]Episode), calls: make(map[Call]int),
+		next: make(map[Call][]Fault), always: make(map[Call]Fault),
+	}
+	mux := http.NewServeMux()
+	for call, h := range map[Call]http.HandlerFunc{
+		Healthcheck: s.healthcheck, OpenAPI: s.openAPI, Messages: s.messages,
+		Search: s.search, Episodes: s.listEpisodes, Forget: s.forget,
+	} {
+		mux.Handle(string(call), s.received(call, h))
+	}
+	s.http = &http.Server{Handler: mux, ReadHeaderTimeout: 10 * time.Second}
+	s.worker = s.startWorker()
+	// Ends when Close closes the listener.
+	go s.serve(l)
+	return s, nil
+}
+
+func (s *Server) serve(l net.Listener) {
+	defer close(s.served)
+	_ = s.http.Serve(l) // the error is that it was closed
+}
+
+// URL is the base address.
+func (s *Server) URL() string { return s.url }
+
+// Close ends the server and its worker, requests under way included.
+func (s *Server) Close() error {
+	err := s.http.Close()
+	<-s.served
+	s.current().end()
+	if err != nil {
+		return fmt.Errorf("close the stand-in Graphiti: %w", err)
+	}
+	return nil
+}
+
+// Restart is what a restart of the process does: the queue is lost, the
+// episodes are not, and there is a worker that lives.
+func (s *Server) Restart() {
+	s.current().end()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.worker = s.startWorker()
+}
+
+// KillWorker ends the worker as an exception does: nothing else changes.
+func (s *Server) KillWorker() { s.current().end() }
+
+// Settle waits until the worker has worked off its queue, or has died.
+func (s *Server) Settle(ctx context.Context) error { return s.current().settle(ctx) }
+
+func (s *Server) current() *worker {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.worker
+}
+
+// Episodes are the episodes of a group in the order in which they were kept,
+// those of the future included.
+func (s *Server) Episodes(group string) []Episode {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return append([]Episode(nil), s.episodes[group]...)
+}
+
+// Requests are the last requests, the newest at the end.
+func (s *Server) Requests() []Request {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return append([]Request(nil), s.requests...)
+}
+
+// Counts returns the numbers as they are now.
+func (s *Server) Counts() Counts {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return Counts{Accepted: s.accepted, Kept: s.kept, Calls: maps.Clone(s.calls)}
+}
+
+// received notes a request, and serves it or lets it suffer its fault.
+func (s *Server) received(call Call, serve http.HandlerFunc) http.HandlerFunc {
+	return func(w http.ResponseWriter, r *http.Request) {
+		// Read first: the server notices that a client left only after that.
+		body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, maxBody))
+		if err != nil {
+			var large *http.MaxBytesError
+			if errors.As(err, &large) {
+				http.Error(w, "too large", http.StatusRequestEntityTooLarge)
+			}
+			return
+		}
+		r.Body = io.NopCloser(bytes.NewReader(body))
+		fault := s.note(call, Request{call, r.URL.RequestURI(), r.Header.Get("Authorization"), body})
+		if fault == nil {
+			serve(w, r)
+			return
+		}
+		fault(w, r, serve)
+	}
+}
+
+func (s *Server) note(call Call, r Request) Fault {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.calls[call]++
+	if s.requests = append(s.requests, r); len(s.requests) > maxRequests {
+		s.requests = append([]Request(nil), s.requests[1:]...)
+	}
+	if waiting := s.next[call]; len(waiting) > 0 {
+		s.next[call] = waiting[1:]
+		return waiting[0]
+	}
+	return s.always[call]
+}
