@@ -51,7 +51,7 @@ func (b *Blocks) Lookup(ctx context.Context, keys [][16]byte, found func(i int, 
 	for k := range missing {
 		args = append(args, k[:])
 	}
-	rows, err := b.db.Read().QueryContext(ctx,
+	rows, err := b.db.Query(ctx,
 		"SELECT key, block, facts FROM blocks WHERE key IN (?"+strings.Repeat(",?", len(args)-1)+")", args...)
 	if err != nil {
 		return fmt.Errorf("read blocks: %w", err)

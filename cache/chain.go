@@ -68,7 +68,7 @@ func (c *Chain) Find(ctx context.Context, fingerprints [][16]byte) (string, bool
 	if len(missing) == 0 {
 		return "", false, nil
 	}
-	rows, err := c.db.Read().QueryContext(ctx,
+	rows, err := c.db.Query(ctx,
 		"SELECT fingerprint, session FROM chain WHERE fingerprint IN (?"+strings.Repeat(",?", len(missing)-1)+")", missing...)
 	if err != nil {
 		return "", false, fmt.Errorf("find session: %w", err)

@@ -47,7 +47,7 @@ type backlog struct {
 
 // load counts what waits, by group, and the dead.
 func (s *spool) load() (map[string]backlog, int, error) {
-	rows, err := s.db.Read().Query("SELECT grp, dead, count(*), sum(length(body)) FROM spool GROUP BY grp, dead")
+	rows, err := s.db.Query(context.Background(), "SELECT grp, dead, count(*), sum(length(body)) FROM spool GROUP BY grp, dead")
 	if err != nil {
 		return nil, 0, fmt.Errorf("read spool: %w", err)
 	}
@@ -101,7 +101,7 @@ func (s *spool) add(ctx context.Context, t *Turn, now time.Time) (groups []strin
 
 // head returns the first n entries that wait for a group.
 func (s *spool) head(ctx context.Context, group string, n int) ([]entry, error) {
-	rows, err := s.db.Read().QueryContext(ctx,
+	rows, err := s.db.Query(ctx,
 		"SELECT seq, scope, body, attempts FROM spool WHERE grp = ? AND dead = 0 ORDER BY seq LIMIT ?", group, n)
 	if err != nil {
 		return nil, fmt.Errorf("read spool: %w", err)
@@ -191,7 +191,7 @@ func (s *spool) drop(which string, arg any) (map[string]backlog, error) {
 // oldest is when the oldest waiting entry came in; zero when none waits.
 func (s *spool) oldest() (time.Time, error) {
 	var born int64
-	err := s.db.Read().QueryRow("SELECT coalesce((SELECT born FROM spool WHERE dead = 0 ORDER BY seq LIMIT 1), 0)").Scan(&born)
+	err := s.db.QueryRow(context.Background(), "SELECT coalesce((SELECT born FROM spool WHERE dead = 0 ORDER BY seq LIMIT 1), 0)", nil, &born)
 	if err != nil || born == 0 {
 		return time.Time{}, err
 	}

@@ -70,7 +70,7 @@ const maxIndexed = 4000
 // group is the number of a group; ok is false when nothing was ever said
 // there.
 func (e *Embedded) group(ctx context.Context, name string) (id int64, ok bool, err error) {
-	err = e.db.Read().QueryRowContext(ctx, "SELECT id FROM groups WHERE name = ?", name).Scan(&id)
+	err = e.db.QueryRow(ctx, "SELECT id FROM groups WHERE name = ?", []any{name}, &id)
 	if errors.Is(err, sql.ErrNoRows) {
 		return 0, false, nil
 	}
@@ -86,7 +86,7 @@ func (e *Embedded) Episodes(ctx context.Context, group string, n int) ([]Episode
 	if err != nil || !ok {
 		return nil, err
 	}
-	rows, err := e.db.Read().QueryContext(ctx, `SELECT * FROM
+	rows, err := e.db.Query(ctx, `SELECT * FROM
 		(SELECT id, name, speaker, role, content, source, kept, said FROM messages WHERE grp = ? ORDER BY id DESC LIMIT ?) ORDER BY id`, g, n)
 	if err != nil {
 		return nil, fmt.Errorf("list episodes: %w", err)
@@ -130,7 +130,7 @@ func (e *Embedded) Forget(ctx context.Context, group string) error {
 // Health implements Memory.
 func (e *Embedded) Health(ctx context.Context) error {
 	var n int
-	if err := e.db.Read().QueryRowContext(ctx, "SELECT count(*) FROM (SELECT 1 FROM messages LIMIT 1)").Scan(&n); err != nil {
+	if err := e.db.QueryRow(ctx, "SELECT count(*) FROM (SELECT 1 FROM messages LIMIT 1)", nil, &n); err != nil {
 		return fmt.Errorf("read memory: %w", err)
 	}
 	return nil

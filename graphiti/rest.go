@@ -35,7 +35,7 @@ type RESTOptions struct {
 // It accepts messages before it has kept them: see Durable.
 type REST struct {
 	base   string
-	shown  string // base without a password
+	shown  string // base without credentials
 	key    string
 	client *http.Client
 }
@@ -51,13 +51,15 @@ func NewREST(o RESTOptions) (*REST, error) {
 	if u.RawQuery != "" || u.Fragment != "" {
 		return nil, errors.New("the memory's endpoint must end with its path: paths are added to it")
 	}
+	base := strings.TrimSuffix(u.String(), "/")
+	u.User = nil
 	t := http.DefaultTransport.(*http.Transport).Clone() //nolint:forcetypeassert // the standard library's
 	t.MaxIdleConnsPerHost = 16
 	t.MaxConnsPerHost = 64
 	t.MaxResponseHeaderBytes = 64 << 10
 	return &REST{
-		base:  strings.TrimSuffix(u.String(), "/"),
-		shown: u.Redacted(),
+		base:  base,
+		shown: u.String(),
 		key:   o.APIKey,
 		client: &http.Client{
 			Transport: t,

@@ -3,6 +3,7 @@ package graphiti
 import (
 	"context"
 	"crypto/rand"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"net/http"
@@ -67,8 +68,8 @@ func (r *REST) checkAPI(ctx context.Context) error {
 	var missing []string
 	for _, c := range calls {
 		call := strings.ToUpper(c.method) + " " + c.path
-		op, ok := api.Paths[c.path][c.method]
-		if !ok {
+		var op apiCall
+		if json.Unmarshal(api.Paths[c.path][c.method], &op) != nil {
 			missing = append(missing, call)
 			continue
 		}
@@ -87,16 +88,18 @@ func (r *REST) checkAPI(ctx context.Context) error {
 
 // openAPI is what is looked at of the service's description.
 type openAPI struct {
-	Paths map[string]map[string]struct {
-		RequestBody struct {
-			Content map[string]struct {
-				Schema apiSchema `json:"schema"`
-			} `json:"content"`
-		} `json:"requestBody"`
-	} `json:"paths"`
+	Paths      map[string]map[string]json.RawMessage `json:"paths"` // calls, and what is common to those of a path
 	Components struct {
 		Schemas map[string]apiSchema `json:"schemas"`
 	} `json:"components"`
+}
+
+type apiCall struct {
+	RequestBody struct {
+		Content map[string]struct {
+			Schema apiSchema `json:"schema"`
+		} `json:"content"`
+	} `json:"requestBody"`
 }
 
 // apiSchema is the form of a value: that of an object, a list, or a reference

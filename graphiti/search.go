@@ -72,8 +72,8 @@ func (e *Embedded) terms(ctx context.Context, group int64, words []string) (term
 	var found []rated
 	for _, w := range words {
 		r := rated{word: w}
-		if err := e.db.Read().QueryRowContext(ctx, "SELECT count(*) FROM (SELECT 1 FROM words WHERE words MATCH ? LIMIT ?)",
-			match(group, w), common+1).Scan(&r.n); err != nil {
+		if err := e.db.QueryRow(ctx, "SELECT count(*) FROM (SELECT 1 FROM words WHERE words MATCH ? LIMIT ?)",
+			[]any{match(group, w), common + 1}, &r.n); err != nil {
 			return nil, false, fmt.Errorf("weigh words: %w", err)
 		}
 		if r.n > 0 {
@@ -100,7 +100,7 @@ func (e *Embedded) hits(ctx context.Context, group int64, terms []string, rare b
 	if !rare {
 		score, order = "-1.0", "rowid DESC"
 	}
-	rows, err := e.db.Read().QueryContext(ctx, `SELECT m.id, m.name, m.role, m.speaker, m.content, m.said, f.score FROM
+	rows, err := e.db.Query(ctx, `SELECT m.id, m.name, m.role, m.speaker, m.content, m.said, f.score FROM
 		-- CROSS JOIN: the few hits first, not all messages of the group.
 		(SELECT rowid AS id, `+score+` AS score FROM words WHERE words MATCH ? ORDER BY `+order+` LIMIT ?) f
 		CROSS JOIN messages m ON m.id = f.id AND m.grp = ?`, match(group, terms...), maxHits, group)

@@ -48,6 +48,7 @@ type DB struct {
 	path  string
 	write *sql.DB // one connection, used by the writer alone
 	read  *sql.DB
+	stmts sync.Map // of *sql.Stmt on read, by query
 
 	queue  chan *job
 	mu     sync.RWMutex // guards closed against sends on queue
@@ -135,8 +136,40 @@ func migrate(db *sql.DB, path string, migrations []string) error {
 	return nil
 }
 
-// Read is for queries. What it reads was committed.
-func (d *DB) Read() *sql.DB { return d.read }
+// Query reads what was committed. The query is prepared once and kept, so it
+// must be one of a few: a constant, or made of a bounded number of pieces.
+func (d *DB) Query(ctx context.Context, query string, args ...any) (*sql.Rows, error) {
+	s, err := d.prepared(ctx, query)
+	if err != nil {
+		return nil, err
+	}
+	return s.QueryContext(ctx, args...)
+}
+
+// QueryRow reads at most one row into dest, and returns sql.ErrNoRows when
+// there is none.
+func (d *DB) QueryRow(ctx context.Context, query string, args []any, dest ...any) error {
+	s, err := d.prepared(ctx, query)
+	if err != nil {
+		return err
+	}
+	return s.QueryRowContext(ctx, args...).Scan(dest...)
+}
+
+func (d *DB) prepared(ctx context.Context, query string) (*sql.Stmt, error) {
+	if s, ok := d.stmts.Load(query); ok {
+		return s.(*sql.Stmt), nil //nolint:forcetypeassert // the map's only type
+	}
+	s, err := d.read.PrepareContext(ctx, query)
+	if err != nil {
+		return nil, err
+	}
+	if old, loaded := d.stmts.LoadOrStore(query, s); loaded {
+		_ = s.Close()
+		s = old.(*sql.Stmt) //nolint:forcetypeassert // the map's only type
+	}
+	return s, nil
+}
 
 // Write calls fn within a transaction, and returns when that is committed, or
 // has failed as a whole or for fn alone. Writes that come at the same time

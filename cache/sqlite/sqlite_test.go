@@ -46,7 +46,7 @@ func insert(k int) func(*Tx) error {
 func count(t testing.TB, d *DB) int {
 	t.Helper()
 	var n int
-	if err := d.Read().QueryRow("SELECT count(*) FROM t").Scan(&n); err != nil {
+	if err := d.QueryRow(context.Background(), "SELECT count(*) FROM t", nil, &n); err != nil {
 		t.Fatal(err)
 	}
 	return n

@@ -1,0 +1,448 @@
+package graphiti
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"net/http"
+	"net/http/httptest"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/graphiti-proxy/graphiti-proxy/graphiti/graphititest"
+)
+
+// standIn starts a stand-in Graphiti and a client of it.
+func standIn(t *testing.T, o graphititest.Options) (*graphititest.Server, *REST) {
+	t.Helper()
+	s, err := graphititest.Start(o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { s.Close() })
+	return s, client(t, s.URL(), "")
+}
+
+func client(t *testing.T, endpoint, key string) *REST {
+	t.Helper()
+	r, err := NewREST(RESTOptions{Endpoint: endpoint, APIKey: key})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { r.Close() })
+	return r
+}
+
+// answering is a service that answers everything alike.
+func answering(t *testing.T, h http.HandlerFunc) *REST {
+	t.Helper()
+	s := httptest.NewServer(h)
+	t.Cleanup(s.Close)
+	return client(t, s.URL, "")
+}
+
+func body(s string) http.HandlerFunc {
+	return func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write([]byte(s)) }
+}
+
+func settle(t *testing.T, s *graphititest.Server) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+	defer cancel()
+	if err := s.Settle(ctx); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func TestRESTRemembersAndForgets(t *testing.T) {
+	s, r := standIn(t, graphititest.Options{})
+	ctx := context.Background()
+	if err := r.Write(ctx, "g", []Message{
+		{Name: "n1", RoleType: RoleUser, Content: "My cat is called Miso", Timestamp: said, SourceDescription: "{}"},
+		{Name: "n2", Role: "bot", RoleType: RoleAssistant, Content: "A lovely name", Timestamp: said.Add(time.Second)},
+	}); err != nil {
+		t.Fatal(err)
+	}
+	settle(t, s)
+	episodes, err := r.Episodes(ctx, "g", 10)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := range episodes {
+		if episodes[i].UUID == "" || episodes[i].CreatedAt.IsZero() {
+			t.Errorf("episode %d has no id or no time", i)
+		}
+		episodes[i].UUID, episodes[i].CreatedAt = "", time.Time{}
+	}
+	if diff := cmp.Diff([]Episode{
+		{Name: "n1", Group: "g", Content: "(user): My cat is called Miso", SourceDescription: "{}", ValidAt: said},
+		{Name: "n2", Group: "g", Content: "bot(assistant): A lovely name", ValidAt: said.Add(time.Second)},
+	}, episodes); diff != "" {
+		t.Errorf("episodes (-want +got):\n%s", diff)
+	}
+	facts, err := r.Search(ctx, []string{"g", "h"}, "what is my cat called?", 5)
+	if err != nil || len(facts) != 1 || facts[0].Text != "My cat is called Miso" || !facts[0].ValidAt.Equal(said) || facts[0].Group != "" {
+		t.Errorf("facts %+v, %v", facts, err)
+	}
+	for range 2 { // also what is not there
+		if err := r.Forget(ctx, "g"); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if episodes, err = r.Episodes(ctx, "g", 10); err != nil || len(episodes) != 0 {
+		t.Errorf("after forgetting: %+v, %v", episodes, err)
+	}
+}
+
+// TestRESTSendsWhatGraphitiAccepts: role is always there, uuid never, and no
+// time lies ahead.
+func TestRESTSendsWhatGraphitiAccepts(t *testing.T) {
+	s, _ := standIn(t, graphititest.Options{})
+	r := client(t, s.URL()+"/", "the-key")
+	before := time.Now()
+	if err := r.Write(context.Background(), "g", []Message{
+		{Name: "n", RoleType: RoleUser, Content: "x", Timestamp: time.Now().Add(time.Hour).In(time.FixedZone("", 7200))},
+	}); err != nil {
+		t.Fatal(err)
+	}
+	got := s.Requests()[0]
+	if got.Authorization != "Bearer the-key" {
+		t.Errorf("authorization %q", got.Authorization)
+	}
+	var sent struct {
+		Messages []map[string]any `json:"messages"`
+	}
+	if err := json.Unmarshal(got.Body, &sent); err != nil {
+		t.Fatal(err)
+	}
+	m := sent.Messages[0]
+	if role, ok := m["role"]; !ok || role != "" {
+		t.Errorf("role is %v (%v), want an empty one", role, ok)
+	}
+	if _, ok := m["uuid"]; ok {
+		t.Error("a uuid was sent")
+	}
+	stamp, _ := m["timestamp"].(string)
+	at, err := time.Parse(time.RFC3339Nano, stamp)
+	if err != nil || !strings.HasSuffix(stamp, "Z") || at.Before(before) || at.After(time.Now()) {
+		t.Errorf("timestamp %q, %v", stamp, err)
+	}
+	settle(t, s)
+	if n := len(s.Episodes("g")); n != 1 {
+		t.Errorf("%d episodes", n)
+	}
+}
+
+func TestRESTReadsAnyFormOfAnAnswer(t *testing.T) {
+	second := time.Date(2026, 3, 2, 12, 0, 5, 0, time.UTC)
+	long := strings.Repeat("é", maxFactBytes)
+	for _, tc := range []struct {
+		name, body string
+		want       []Fact // nil: an error
+	}{
+		{"nothing found", `{"facts":[]}`, []Fact{}},
+		{"unknown fields", `{"facts":[{"fact":"f","score":{"x":[1]}}],"more":1}`, []Fact{{Text: "f"}}},
+		{"times with a zone", `{"facts":[{"fact":"f","valid_at":"2026-03-02T14:00:05+02:00","created_at":"2026-03-02T12:00:05Z"}]}`, []Fact{{Text: "f", ValidAt: second, CreatedAt: second}}},
+		{"times without a zone", `{"facts":[{"fact":"f","valid_at":"2026-03-02T12:00:05","invalid_at":"2026-03-02T12:00:05.000000"}]}`, []Fact{{Text: "f", ValidAt: second, InvalidAt: second}}},
+		{"fractions of a second", `{"facts":[{"fact":"f","expired_at":"2026-03-02T12:00:05.001500+00:00"}]}`, []Fact{{Text: "f", ExpiredAt: second.Add(1500 * time.Microsecond)}}},
+		{"null times", `{"facts":[{"fact":"f","valid_at":null,"invalid_at":null}]}`, []Fact{{Text: "f"}}},
+		{"facts without text", `{"facts":[{"fact":""},{"fact":" \n"},null,{},{"fact":"f"}]}`, []Fact{{Text: "f"}}},
+		{"long text", `{"facts":[{"fact":"` + long + `"}]}`, []Fact{{Text: long[:maxFactBytes]}}},
+		{"more than asked for", `{"facts":[{"fact":"1"},{"fact":"2"},{"fact":"3"},{"fact":"4"}]}`, []Fact{{Text: "1"}, {Text: "2"}, {Text: "3"}}},
+		{"no facts in it", `{"detail":"hello"}`, nil},
+		{"null", `null`, nil},
+		{"wrong type", `{"facts":[{"fact":5}]}`, nil},
+		{"wrong type of a time", `{"facts":[{"fact":"f","valid_at":5}]}`, nil},
+		{"no time", `{"facts":[{"fact":"f","valid_at":"soon"}]}`, nil},
+		{"a list", `[]`, nil},
+		{"cut off", `{"facts":[{"fact":"f"`, nil},
+		{"a page", `<html>`, nil},
+		{"empty", ``, nil},
+		{"deep", strings.Repeat("[", 1<<20), nil},
+	} {
+		got, err := answering(t, body(tc.body)).Search(context.Background(), []string{"a", "b"}, "q", 3)
+		if (err != nil) != (tc.want == nil) {
+			t.Errorf("%s: error %v", tc.name, err)
+			continue
+		}
+		if diff := cmp.Diff(tc.want, append([]Fact{}, got...)); err == nil && diff != "" {
+			t.Errorf("%s (-want +got):\n%s", tc.name, diff)
+		}
+	}
+}
+
+func TestRESTBoundsWhatItReads(t *testing.T) {
+	s, r := standIn(t, graphititest.Options{})
+	s.Always(graphititest.Search, graphititest.Huge(50<<20))
+	if _, err := r.Search(context.Background(), []string{"g"}, "q", 1); err == nil || !strings.Contains(err.Error(), "larger than 4 MiB") {
+		t.Errorf("error %v", err)
+	}
+	s.Always(graphititest.Search, nil)
+	if _, err := r.Search(context.Background(), []string{"g"}, "q", 1); err != nil {
+		t.Errorf("the next call: %v", err)
+	}
+	many := strings.TrimSuffix(strings.Repeat(`{"name":"x"},`, 100), ",")
+	if got, err := answering(t, body("["+many+"]")).Episodes(context.Background(), "g", 7); err != nil || len(got) != 7 {
+		t.Errorf("%d episodes, %v", len(got), err)
+	}
+}
+
+// TestRESTErrorsQuoteNothing: what a service rejects it quotes, and that is
+// the conversation.
+func TestRESTErrorsQuoteNothing(t *testing.T) {
+	const secret = "my cat is called Miso"
+	for _, tc := range []struct {
+		name   string
+		answer http.HandlerFunc
+	}{
+		{"rejected", func(w http.ResponseWriter, _ *http.Request) {
+			http.Error(w, `{"detail":[{"input":"`+secret+`"}]}`, http.StatusUnprocessableEntity)
+		}},
+		{"not JSON", body(secret)},
+		{"wrong type", body(`{"facts":"` + secret + `"}`)},
+		{"no time", body(`{"facts":[{"fact":"f","valid_at":"` + secret + `"}]}`)},
+	} {
+		r := answering(t, tc.answer)
+		_, searched := r.Search(context.Background(), []string{"g"}, secret, 1)
+		written := r.Write(context.Background(), "g", []Message{{Content: secret}})
+		for _, err := range []error{searched, written} {
+			if err != nil && strings.Contains(err.Error(), "Miso") {
+				t.Errorf("%s: the error quotes the conversation: %v", tc.name, err)
+			}
+		}
+		if searched == nil {
+			t.Errorf("%s: no error", tc.name)
+		}
+	}
+}
+
+func TestRESTFaults(t *testing.T) {
+	for _, tc := range []struct {
+		name  string
+		fault graphititest.Fault
+		retry bool
+		after time.Duration
+	}{
+		{"refused", graphititest.Refuse(), true, 0},
+		{"broken", graphititest.Answer(500, ""), true, 0},
+		{"busy", graphititest.Answer(503, "7"), true, 7 * time.Second},
+		{"too many", graphititest.Answer(429, "3"), true, 3 * time.Second},
+		{"a wait that is absurd", graphititest.Answer(429, "99999999999"), true, 24 * time.Hour},
+		{"a wait that is none", graphititest.Answer(429, "-5"), true, 0},
+		{"rejected", graphititest.Answer(422, ""), false, 0},
+		{"too large", graphititest.Answer(413, ""), false, 0},
+		{"no key", graphititest.Answer(401, ""), true, 0},
+		{"elsewhere", graphititest.Answer(307, ""), true, 0},
+	} {
+		s, r := standIn(t, graphititest.Options{})
+		s.Always(graphititest.Messages, tc.fault)
+		err := r.Write(context.Background(), "g", []Message{{RoleType: RoleUser, Content: "x"}})
+		if err == nil || Retryable(err) != tc.retry {
+			t.Errorf("%s: %v, retryable %v", tc.name, err, Retryable(err))
+		}
+		var status *StatusError
+		if errors.As(err, &status) && status.RetryAfter != tc.after {
+			t.Errorf("%s: wait %v, want %v", tc.name, status.RetryAfter, tc.after)
+		}
+	}
+}
+
+func TestRESTEndsWithItsContext(t *testing.T) {
+	s, r := standIn(t, graphititest.Options{})
+	s.Always(graphititest.Search, graphititest.Hang())
+	ctx, cancel := context.WithTimeout(context.Background(), 20*time.Millisecond)
+	defer cancel()
+	if _, err := r.Search(ctx, []string{"g"}, "q", 1); !errors.Is(err, context.DeadlineExceeded) || !Retryable(err) {
+		t.Errorf("error %v", err)
+	}
+}
+
+// TestRESTFollowsNoRedirect: it would carry a conversation, and the key, to
+// where nobody agreed to.
+func TestRESTFollowsNoRedirect(t *testing.T) {
+	reached := false
+	other := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { reached = true }))
+	defer other.Close()
+	r := answering(t, func(w http.ResponseWriter, r *http.Request) {
+		http.Redirect(w, r, other.URL, http.StatusTemporaryRedirect)
+	})
+	if err := r.Write(context.Background(), "g", []Message{{RoleType: RoleUser}}); err == nil || reached {
+		t.Errorf("error %v, reached %v", err, reached)
+	}
+}
+
+func TestRESTDetailIsBounded(t *testing.T) {
+	r := answering(t, func(w http.ResponseWriter, _ *http.Request) {
+		http.Error(w, strings.Repeat("é", 5000), http.StatusBadRequest)
+	})
+	var status *StatusError
+	if err := r.Health(context.Background()); !errors.As(err, &status) || len(status.Detail) > maxDetailBytes || status.Code != 400 {
+		t.Errorf("error %v, %+v", err, status)
+	}
+}
+
+func TestRESTEndpoints(t *testing.T) {
+	for endpoint, ok := range map[string]bool{
+		"http://127.0.0.1:8000": true, "https://memory.example/graphiti/": true,
+		"": false, "localhost:8000": false, "ftp://x": false, "http://": false, "http://x/?a=b": false, "http://x/#a": false, "http://\x7f": false,
+	} {
+		if r, err := NewREST(RESTOptions{Endpoint: endpoint}); (err == nil) != ok {
+			t.Errorf("%q: %v", endpoint, err)
+		} else if ok && strings.HasSuffix(r.base, "/") {
+			t.Errorf("%q: base %q", endpoint, r.base)
+		}
+	}
+}
+
+// checks runs what reports, and returns the names with what each found.
+func checks(run func(report func(Check))) (names []string, failed map[string]Check) {
+	failed = make(map[string]Check)
+	run(func(c Check) {
+		names = append(names, c.Name)
+		if !c.OK {
+			failed[c.Name] = c
+		}
+	})
+	return names, failed
+}
+
+func TestCheck(t *testing.T) {
+	without := func(part string) graphititest.Fault {
+		return func(w http.ResponseWriter, r *http.Request, serve http.HandlerFunc) {
+			rec := httptest.NewRecorder()
+			serve(rec, r)
+			_, _ = w.Write([]byte(strings.ReplaceAll(rec.Body.String(), part, `"gone"`)))
+		}
+	}
+	for _, tc := range []struct {
+		name   string
+		call   graphititest.Call
+		fault  graphititest.Fault
+		failed string // the check that fails
+		detail string
+	}{
+		{"all well", "", nil, "", ""},
+		{"another service", graphititest.Healthcheck, graphititest.Garbage(), "healthcheck", "not what Graphiti sends"},
+		{"unwell", graphititest.Healthcheck, func(w http.ResponseWriter, _ *http.Request, _ http.HandlerFunc) {
+			_, _ = w.Write([]byte(`{"status":"starting"}`))
+		}, "healthcheck", "not what Graphiti sends"},
+		{"a call is missing", graphititest.OpenAPI, without(`"/episodes/{group_id}"`), "openapi.json", "GET /episodes/{group_id}"},
+		{"a field is missing", graphititest.OpenAPI, without(`"source_description"`), "openapi.json", "messages.source_description of POST /messages"},
+		{"a field of a search is missing", graphititest.OpenAPI, without(`"max_facts"`), "openapi.json", "max_facts of POST /search"},
+		{"a model is missing", graphititest.Search, graphititest.Answer(500, ""), "search", "500"},
+	} {
+		s, r := standIn(t, graphititest.Options{})
+		if tc.fault != nil {
+			s.Always(tc.call, tc.fault)
+		}
+		names, failed := checks(func(report func(Check)) { r.Check(context.Background(), report) })
+		if diff := cmp.Diff([]string{"healthcheck", "openapi.json", "search"}, names); diff != "" {
+			t.Errorf("%s: checks (-want +got):\n%s", tc.name, diff)
+		}
+		if (len(failed) == 0) != (tc.failed == "") || len(failed) > 1 {
+			t.Errorf("%s: failed %+v", tc.name, failed)
+		}
+		if c := failed[tc.failed]; tc.failed != "" && (!strings.Contains(c.Detail, tc.detail) || c.Remedy == "") {
+			t.Errorf("%s: %+v, want %q", tc.name, c, tc.detail)
+		}
+	}
+}
+
+// TestCheckShowsNoCredentials, which may stand in the endpoint.
+func TestCheckShowsNoCredentials(t *testing.T) {
+	r := client(t, "http://user:hunter2@127.0.0.1:1", "")
+	_, failed := checks(func(report func(Check)) { r.Check(context.Background(), report) })
+	for _, c := range failed {
+		if strings.Contains(c.Detail+c.Remedy, "hunter2") || strings.Contains(c.Detail+c.Remedy, "user:") {
+			t.Errorf("%+v", c)
+		}
+	}
+	if len(failed) != 3 {
+		t.Errorf("%d checks failed", len(failed))
+	}
+}
+
+func TestSmokeDeletesItsGroupAlways(t *testing.T) {
+	const write, wait, remove = "write a message", "wait for its episode", "delete the group"
+	for _, tc := range []struct {
+		name   string
+		spoil  func(*graphititest.Server)
+		names  []string
+		failed []string
+	}{
+		{"all well", func(*graphititest.Server) {}, []string{write, wait, remove}, nil},
+		{"dead worker", (*graphititest.Server).KillWorker, []string{write, wait, remove}, []string{wait}},
+		{"refused", func(s *graphititest.Server) { s.Always(graphititest.Messages, graphititest.Answer(500, "")) }, []string{write, remove}, []string{write}},
+		{"stored in spite of an error", func(s *graphititest.Server) { s.Next(graphititest.Messages, graphititest.FailedButStored()) }, []string{write, remove}, []string{write}},
+	} {
+		s, r := standIn(t, graphititest.Options{})
+		tc.spoil(s)
+		ctx, cancel := context.WithTimeout(context.Background(), 2*time.Second)
+		if len(tc.failed) > 0 { // nothing will come
+			ctx, cancel = context.WithTimeout(context.Background(), 50*time.Millisecond)
+		}
+		names, failed := checks(func(report func(Check)) { r.Smoke(ctx, report) })
+		cancel()
+		if diff := cmp.Diff(tc.names, names); diff != "" {
+			t.Errorf("%s: (-want +got):\n%s", tc.name, diff)
+		}
+		if len(failed) != len(tc.failed) {
+			t.Errorf("%s: failed %+v", tc.name, failed)
+		}
+		for _, f := range tc.failed {
+			if c, ok := failed[f]; !ok || c.Remedy == "" {
+				t.Errorf("%s: %q did not fail with a remedy: %+v", tc.name, f, failed)
+			}
+		}
+		if n := s.Counts().Calls[graphititest.Forget]; n != 1 {
+			t.Errorf("%s: the group was deleted %d times", tc.name, n)
+		}
+		for _, q := range s.Requests() {
+			if q.Call == graphititest.Forget && !strings.HasPrefix(q.Path, "/group/graphiti_proxy_smoke_") {
+				t.Errorf("%s: deleted %s", tc.name, q.Path)
+			}
+		}
+	}
+}
+
+// FuzzRESTAnswer: no answer breaks the reader, or gets more through than was
+// asked for.
+func FuzzRESTAnswer(f *testing.F) {
+	for _, s := range []string{`{"facts":[{"fact":"f","valid_at":null}]}`, `[{"name":"n"}]`, `null`, `{"facts":[[]]}`, `"`, "\xff"} {
+		f.Add(s, 200)
+	}
+	f.Add("{}", 422)
+	f.Fuzz(func(t *testing.T, answer string, code int) {
+		r := client(t, "http://graphiti.test", "")
+		r.client.Transport = canned{answer, 200 + uint(code)%400}
+		facts, err := r.Search(context.Background(), []string{"g"}, "q", 2)
+		if len(facts) > 2 || err != nil && facts != nil {
+			t.Errorf("%d facts, %v", len(facts), err)
+		}
+		for _, fact := range facts {
+			if len(fact.Text) > maxFactBytes || strings.TrimSpace(fact.Text) == "" {
+				t.Errorf("a text of %d bytes", len(fact.Text))
+			}
+		}
+		if episodes, _ := r.Episodes(context.Background(), "g", 2); len(episodes) > 2 {
+			t.Errorf("%d episodes", len(episodes))
+		}
+	})
+}
+
+type canned struct {
+	body string
+	code uint
+}
+
+func (c canned) RoundTrip(*http.Request) (*http.Response, error) {
+	rec := httptest.NewRecorder()
+	rec.Header().Set("Retry-After", strconv.Itoa(len(c.body)))
+	rec.WriteHeader(int(c.code))
+	_, _ = rec.WriteString(c.body)
+	return rec.Result(), nil
+}
