@@ -298,6 +298,37 @@ func TestClosedFileTakesNoWrites(t *testing.T) {
 	}
 }
 
+// TestCloseLeavesTheFileAlone: the log is folded into the file and removed, and
+// nothing holds the file open.
+func TestCloseLeavesTheFileAlone(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "x.db")
+	d := open(t, path)
+	if err := d.Write(context.Background(), insert(1)); err != nil {
+		t.Fatal(err)
+	}
+	for range 2 { // prepared, then used again
+		if n := count(t, d); n != 1 {
+			t.Errorf("%d rows", n)
+		}
+	}
+	if err := d.Close(); err != nil {
+		t.Fatal(err)
+	}
+	left, err := filepath.Glob(path + "*")
+	if err != nil || len(left) != 1 {
+		t.Errorf("left: %q, %v", left, err)
+	}
+	descriptors, err := os.ReadDir("/proc/self/fd")
+	if err != nil {
+		t.Skip("what is open cannot be seen here")
+	}
+	for _, f := range descriptors {
+		if to, err := os.Readlink("/proc/self/fd/" + f.Name()); err == nil && strings.HasPrefix(to, path) {
+			t.Errorf("still open: %s", filepath.Base(to))
+		}
+	}
+}
+
 // TestKillLosesNothingAcknowledged: a process that is killed at any moment
 // leaves every write that it had been told of.
 func TestKillLosesNothingAcknowledged(t *testing.T) {

@@ -59,7 +59,7 @@ func (d *DB) run() {
 	conn, err := d.write.Conn(context.Background())
 	if err == nil {
 		tx.conn = conn
-		defer conn.Close()
+		defer tx.close()
 	}
 	batch := make([]*job, 0, maxBatch)
 	for j := range d.queue {
@@ -82,6 +82,15 @@ func (d *DB) run() {
 		}
 		tx.commit(batch)
 	}
+}
+
+// close ends the statements before the connection: with one left, SQLite keeps
+// the file open, and its log beside it, for good.
+func (t *Tx) close() {
+	for _, s := range t.stmts {
+		_ = s.Close()
+	}
+	_ = t.conn.Close()
 }
 
 // commit runs the jobs in one transaction, each within a savepoint of its own
