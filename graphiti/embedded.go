@@ -111,18 +111,31 @@ func (e *Embedded) Episodes(ctx context.Context, group string, n int) ([]Episode
 	return out, nil
 }
 
-// Forget implements Memory. What is deleted is overwritten in the file.
+// Forget implements Memory. What is deleted is overwritten in the file, and is
+// in its log no more.
 func (e *Embedded) Forget(ctx context.Context, group string) error {
 	return e.db.Write(ctx, func(tx *sqlite.Tx) error {
+		var g int64
+		if err := tx.QueryRow("SELECT id FROM groups WHERE name = ?", group).Scan(&g); errors.Is(err, sql.ErrNoRows) {
+			return nil
+		} else if err != nil {
+			return err
+		}
 		for _, q := range []string{
-			"DELETE FROM words WHERE rowid IN (SELECT m.id FROM messages m JOIN groups g ON g.id = m.grp WHERE g.name = ?)",
-			"DELETE FROM messages WHERE grp IN (SELECT id FROM groups WHERE name = ?)",
-			"DELETE FROM groups WHERE name = ?",
+			"DELETE FROM words WHERE rowid IN (SELECT id FROM messages WHERE grp = ?)",
+			"DELETE FROM messages WHERE grp = ?",
+			"DELETE FROM groups WHERE id = ?",
 		} {
-			if _, err := tx.Exec(q, group); err != nil {
+			if _, err := tx.Exec(q, g); err != nil {
 				return err
 			}
 		}
+		// The index only notes that a message is gone, and keeps its words
+		// until it is written anew.
+		if _, err := tx.Exec("INSERT INTO words (words) VALUES ('optimize')"); err != nil {
+			return err
+		}
+		tx.Fold()
 		return nil
 	})
 }

@@ -1,5 +1,8 @@
+-- A number is never given to a second group: a search that has looked up the
+-- number of a group must not meet another's messages when the group is
+-- forgotten meanwhile.
 CREATE TABLE groups (
-	id   INTEGER PRIMARY KEY,
+	id   INTEGER PRIMARY KEY AUTOINCREMENT,
 	name TEXT NOT NULL UNIQUE
 ) STRICT;
 

@@ -298,6 +298,30 @@ func TestClosedFileTakesNoWrites(t *testing.T) {
 	}
 }
 
+// TestFoldLeavesNothingOfWhatWasDeleted, in the file or in its log.
+func TestFoldLeavesNothingOfWhatWasDeleted(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "x.db")
+	d := open(t, path)
+	for _, q := range []string{"INSERT INTO t VALUES (1, 'xylophonist')", "INSERT INTO t VALUES (2, 'stays')", "DELETE FROM t WHERE k = 1"} {
+		if err := d.Write(context.Background(), func(tx *Tx) error {
+			tx.Fold()
+			_, err := tx.Exec(q)
+			return err
+		}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, name := range []string{path, path + "-wal"} {
+		b, err := os.ReadFile(name)
+		if err != nil || bytes.Contains(b, []byte("xylophonist")) {
+			t.Errorf("%s holds it, or: %v", filepath.Base(name), err)
+		}
+	}
+	if n := count(t, d); n != 1 {
+		t.Errorf("%d rows", n)
+	}
+}
+
 // TestCloseLeavesTheFileAlone: the log is folded into the file and removed, and
 // nothing holds the file open.
 func TestCloseLeavesTheFileAlone(t *testing.T) {

@@ -10,7 +10,13 @@ import (
 type Tx struct {
 	conn  *sql.Conn
 	stmts map[string]*sql.Stmt
+	fold  bool
 }
+
+// Fold has the log folded into the file and emptied after the commit, so that
+// what was deleted stands in neither. What a reader still looks at then goes
+// with the next one, at the latest with Close.
+func (t *Tx) Fold() { t.fold = true }
 
 // Exec runs a statement, which is prepared once and kept: statements must be
 // constants.
@@ -98,6 +104,7 @@ func (t *Tx) close() {
 // alone needs none.
 func (t *Tx) commit(batch []*job) {
 	errs := make([]error, len(batch))
+	t.fold = false
 	err := t.command("BEGIN IMMEDIATE")
 	switch {
 	case err != nil:
@@ -114,6 +121,10 @@ func (t *Tx) commit(batch []*job) {
 	}
 	if err != nil {
 		_ = t.command("ROLLBACK") // SQLite may have done so itself
+	}
+	if err == nil && t.fold {
+		var busy, frames, folded int
+		_ = t.QueryRow("PRAGMA wal_checkpoint(TRUNCATE)").Scan(&busy, &frames, &folded) // the commit stands
 	}
 	for i, j := range batch {
 		if errs[i] == nil {

@@ -1,0 +1,75 @@
+package graphiti
+
+import (
+	"bytes"
+	"context"
+	"os"
+	"path/filepath"
+	"testing"
+)
+
+// TestForgottenWordsAreInNoFile, while the store is open and after: neither in
+// the messages, nor in the index, nor in the log.
+func TestForgottenWordsAreInNoFile(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "memory.db")
+	e, err := OpenEmbedded(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { e.Close() })
+	tell(t, e, "h", "1", "something else stays", "ok")
+	tell(t, e, "g", "2", "I am a xylophonist", "ok")
+	tell(t, e, "h", "3", "and so does this", "ok")
+	if found(t, path) == 0 {
+		t.Fatal("it was never there")
+	}
+	if err := e.Forget(context.Background(), "g"); err != nil {
+		t.Fatal(err)
+	}
+	if n := found(t, path); n > 0 {
+		t.Errorf("%d times in the files", n)
+	}
+	if got := search(t, e, "h", "what stays?"); len(got) != 1 {
+		t.Errorf("another group finds %q", got)
+	}
+	if err := e.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if n := found(t, path); n > 0 {
+		t.Errorf("%d times in the files after the end", n)
+	}
+}
+
+// TestGroupNumbersAreNotUsedAgain: a search under way may still hold one.
+func TestGroupNumbersAreNotUsedAgain(t *testing.T) {
+	e, ctx := openEmbedded(t), context.Background()
+	tell(t, e, "g", "1", "mine", "ok")
+	first, _, err := e.group(ctx, "g")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := e.Forget(ctx, "g"); err != nil {
+		t.Fatal(err)
+	}
+	tell(t, e, "another", "2", "theirs", "ok")
+	if second, ok, err := e.group(ctx, "another"); err != nil || !ok || second == first {
+		t.Errorf("number %d after %d, %v", second, first, err)
+	}
+}
+
+// found counts the word in all files of the store, however it is written.
+func found(t *testing.T, path string) (n int) {
+	t.Helper()
+	files, err := filepath.Glob(path + "*")
+	if err != nil || len(files) == 0 {
+		t.Fatalf("no files: %v", err)
+	}
+	for _, f := range files {
+		b, err := os.ReadFile(f)
+		if err != nil {
+			t.Fatal(err)
+		}
+		n += bytes.Count(bytes.ToLower(b), []byte("xylophonist"))
+	}
+	return n
+}
