@@ -208,7 +208,7 @@ func retryIn(attempts int, err error) time.Duration {
 func (p *Pipeline) dropOld(now time.Time) {
 	gone, err := p.spool.dropBefore(now.Add(-p.o.MaxAge))
 	if err == nil {
-		p.forget(gone, "turns have waited longer than ingest.max_age and are dropped")
+		p.forget(gone, "they waited longer than ingest.max_age")
 		err = p.spool.forgetSeen(now)
 	}
 	if err != nil {

@@ -175,14 +175,14 @@ func (p *Pipeline) makeRoom() {
 			p.o.Log.Warn("the spool is over its bounds and cannot be cut", "error", err)
 			return
 		}
-		if p.forget(gone, "the spool is full: the oldest turns are dropped") == 0 {
+		if p.forget(gone, "the spool is full; these were the oldest") == 0 {
 			return
 		}
 	}
 }
 
 // forget takes dropped turns off the counts, and logs them once a minute.
-func (p *Pipeline) forget(gone map[string]backlog, message string) int {
+func (p *Pipeline) forget(gone map[string]backlog, why string) int {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	n := 0
@@ -194,7 +194,7 @@ func (p *Pipeline) forget(gone map[string]backlog, message string) int {
 	p.status.Dropped += n
 	if now := time.Now(); n > 0 && now.Sub(p.fullLog) > time.Minute {
 		p.fullLog = now
-		p.o.Log.Warn(message, "dropped_in_all", p.status.Dropped)
+		p.o.Log.Warn("turns that waited are dropped", "why", why, "dropped_in_all", p.status.Dropped)
 	}
 	return n
 }

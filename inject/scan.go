@@ -130,19 +130,19 @@ func hexValue(c byte) rune {
 
 // skip reads any value.
 func (s *scanner) skip() bool {
-	switch c := s.peek(); {
-	case c == '"':
+	switch s.peek() {
+	case '"':
 		_, ok := s.string()
 		return ok
-	case c == '{':
+	case '{':
 		return s.object(func([]byte) bool { return s.skip() })
-	case c == '[':
+	case '[':
 		return s.array(func(int) bool { return s.skip() })
-	case c == 't':
+	case 't':
 		return s.literal("true")
-	case c == 'f':
+	case 'f':
 		return s.literal("false")
-	case c == 'n':
+	case 'n':
 		return s.literal("null")
 	}
 	return s.number()

@@ -48,7 +48,7 @@ func demo(w io.Writer) (err error) {
 	if err != nil {
 		return err
 	}
-	defer model.Close()
+	defer func() { _ = model.Close() }()
 	// Neither the environment nor a file has a say in this.
 	cfg, err := config.Load(config.Sources{Dir: dir, Env: []string{"HOME=" + dir}, Flags: map[string]string{
 		"listen": "127.0.0.1:0", "admin.listen": "off", "data_dir": dir, "upstream.openai": model.URL(), "upstream.anthropic": model.URL(),

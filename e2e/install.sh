@@ -1,0 +1,18 @@
+#!/usr/bin/env bash
+# Installs the clients that the end-to-end tests drive, at pinned versions,
+# below e2e/.cache. Does nothing for those that are there.
+set -uo pipefail
+cd "$(dirname "$0")"
+failed=0
+mkdir -p .cache/node
+if ! cmp -s node/package-lock.json .cache/node/package-lock.json || [ ! -d .cache/node/node_modules/openai ]; then
+	cp node/package.json node/package-lock.json node/.npmrc .cache/node/
+	(cd .cache/node && timeout 300 npm ci --no-audit --no-fund --loglevel=error) || failed=1
+fi
+cp node/driver.mjs .cache/node/
+if ! cmp -s python/requirements.txt .cache/python/requirements.txt; then
+	rm -rf .cache/python
+	timeout 300 python3 -m pip install --quiet --disable-pip-version-check --target .cache/python -r python/requirements.txt &&
+		cp python/requirements.txt .cache/python/ || failed=1
+fi
+exit $failed
