@@ -1,0 +1,172 @@
+package config
+
+import (
+	"bytes"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+// load reads a configuration that sees neither this machine's environment nor
+// its files.
+func load(t *testing.T, file string, env []string, flags map[string]string) (*Config, error) {
+	t.Helper()
+	dir := t.TempDir()
+	s := Sources{Env: append([]string{"HOME=" + dir}, env...), Flags: flags, Dir: dir}
+	if file != "" {
+		s.File = filepath.Join(dir, "graphiti-proxy.yaml")
+		if err := os.WriteFile(s.File, []byte(file), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return Load(s)
+}
+
+func TestDefaultsAreValid(t *testing.T) {
+	c, err := load(t, "", nil, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if c.Listen != "127.0.0.1:8787" || c.Recall.Timeout != 400*time.Millisecond || c.Limits.InspectBytes != 16<<20 ||
+		c.Recall.StickyTTL != 30*24*time.Hour || c.Upstream.OpenAI != "https://api.openai.com" || c.Memory.Backend != "embedded" ||
+		!strings.HasSuffix(c.DataDir, filepath.Join(".local", "share", "graphiti-proxy")) {
+		t.Errorf("%+v", c)
+	}
+}
+
+func TestFlagBeatsEnvironmentBeatsFile(t *testing.T) {
+	file := "recall:\n  timeout: 1ms\n  max_facts: 1\n  max_chars: 300\n"
+	c, err := load(t, file, []string{"GRAPHITI_PROXY_RECALL_TIMEOUT=2ms", "GRAPHITI_PROXY_RECALL_MAX_FACTS=2"}, map[string]string{"recall.timeout": "3ms"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if c.Recall.Timeout != 3*time.Millisecond || c.Recall.MaxFacts != 2 || c.Recall.MaxChars != 300 {
+		t.Errorf("%+v", c.Recall)
+	}
+	for key, want := range map[string]string{
+		"recall.timeout": "flag", "recall.max_facts": "environment GRAPHITI_PROXY_RECALL_MAX_FACTS",
+		"recall.max_chars": "graphiti-proxy.yaml:4", "recall.enabled": "default",
+	} {
+		if got := c.Origin(key); got != want {
+			t.Errorf("%s comes from %q, want %q", key, got, want)
+		}
+	}
+}
+
+func TestGraphitiURLSelectsGraphiti(t *testing.T) {
+	c, err := load(t, "", []string{"GRAPHITI_URL=http://g:8000"}, nil)
+	if err != nil || c.Memory.Backend != "graphiti" || c.Memory.Endpoint != "http://g:8000" || c.Memory.Consent {
+		t.Errorf("%+v, %v", c, err)
+	}
+	c, err = load(t, "memory:\n  backend: embedded\n", []string{"GRAPHITI_URL=http://g:8000"}, nil)
+	if err != nil || c.Memory.Backend != "embedded" {
+		t.Errorf("a backend that was chosen is overruled: %+v, %v", c, err)
+	}
+}
+
+// TestMistakes: each is one line that names where, what and what to write.
+func TestMistakes(t *testing.T) {
+	for _, tc := range []struct {
+		name  string
+		file  string
+		env   []string
+		flags map[string]string
+		want  string
+	}{
+		{"no duration", "recall:\n  timeout: fast\n", nil, nil,
+			`graphiti-proxy.yaml:2: recall.timeout: "fast" is not a duration; write e.g. 400ms`},
+		{"all at once", "recall:\n  timeout: 2m\n  max_facts: 0\nlog:\n  level: loud\n", nil, nil,
+			`graphiti-proxy.yaml:2: recall.timeout: "2m" is out of range; write a value between 1ms and 1m` + "\n" +
+				`graphiti-proxy.yaml:3: recall.max_facts: "0" is out of range; write a value between 1 and 100` + "\n" +
+				`graphiti-proxy.yaml:5: log.level: "loud" is not known; write debug, info, warn or error`},
+		{"unknown key", "recal:\n  timeout: 1s\n", nil, nil,
+			`graphiti-proxy.yaml:1: recal is not a setting; graphiti-proxy config print lists them all`},
+		{"unknown key below", "recall:\n  timout: 1s\n", nil, nil,
+			`graphiti-proxy.yaml:2: recall.timout is not a setting; did you mean recall.timeout?`},
+		{"twice", "listen: 127.0.0.1:1\nlisten: 127.0.0.1:2\n", nil, nil,
+			`graphiti-proxy.yaml:2: listen is given twice; keep one`},
+		{"value where settings belong", "recall: yes\n", nil, nil,
+			`graphiti-proxy.yaml:1: recall expects settings below it, as in "recall:" and then, indented, "timeout: 400ms"`},
+		{"no YAML", "a: [\n", nil, nil, `graphiti-proxy.yaml: line 1: did not find expected node content`},
+		{"environment", "", []string{"GRAPHITI_PROXY_LIMITS_INSPECT_BYTES=lots"}, nil,
+			`environment GRAPHITI_PROXY_LIMITS_INSPECT_BYTES: limits.inspect_bytes: "lots" is not a size; write e.g. 16MiB`},
+		{"unknown name in the environment", "", []string{"GRAPHITI_PROXY_LISTN=x"}, nil,
+			`environment: GRAPHITI_PROXY_LISTN is not a setting; did you mean GRAPHITI_PROXY_LISTEN?`},
+		{"flag", "", nil, map[string]string{"recall.scopes": "session,galaxy"},
+			`flag: recall.scopes: "galaxy" is not known here; write auto, or some of session, workspace, user, agent`},
+		{"address with a password is not shown", "", nil, map[string]string{"upstream.openai": "https://u:secret@host"},
+			`flag: upstream.openai: "https://u:xxxxx@host" is not an address that can be used; write http://host[:port][/path] or https://…, without a user, a query or a fragment`},
+		{"open to other machines", "listen: 0.0.0.0:80\n", nil, nil,
+			`listen: "0.0.0.0:80" is open to other machines, and identity.mode is single: whoever reaches it would share one person's memory; listen on 127.0.0.1, or set identity.mode to multi, which keeps every credential apart`},
+		{"open admin side", "admin:\n  listen: :9000\n", nil, nil,
+			`admin.listen: ":9000" is open to other machines; set admin.token, or listen on 127.0.0.1`},
+		{"same address", "admin:\n  listen: 127.0.0.1:8787\n", nil, nil,
+			`admin.listen: "127.0.0.1:8787" is also listen; give each its own port`},
+		{"no endpoint", "memory:\n  backend: graphiti\n", nil, nil,
+			`memory.endpoint: memory.backend is graphiti, and there is no endpoint; write e.g. http://127.0.0.1:8000`},
+		{"not there yet", "memory:\n  backend: graphiti-mcp\nstate:\n  backend: redis\nidentity:\n  users_file: u.yaml\n", nil, nil,
+			"memory.backend: graphiti-mcp is not available in this version; write embedded, graphiti or off\n" +
+				"state.backend: redis is not available in this version; write sqlite and leave state.redis_url out\n" +
+				"identity.users_file: the registry of people is not available in this version; leave the setting out"},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			_, err := load(t, tc.file, tc.env, tc.flags)
+			if err == nil {
+				t.Fatal("accepted")
+			}
+			if diff := cmp.Diff(tc.want, err.Error()); diff != "" {
+				t.Errorf("(-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+// TestPrintCanBeReadAgain, and shows no secret.
+func TestPrintCanBeReadAgain(t *testing.T) {
+	c, err := load(t, "listen: 127.0.0.1:1\nidentity:\n  trusted_keys: [sk-secret, sk-other]\nrecall:\n  scopes: [user, session]\n", nil, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var out bytes.Buffer
+	if err := c.Print(&out, false); err != nil {
+		t.Fatal(err)
+	}
+	if strings.Contains(out.String(), "secret") || !strings.Contains(out.String(), "trusted_keys: '***'") {
+		t.Errorf("%s", out.String())
+	}
+	again, err := load(t, out.String(), nil, nil)
+	if err != nil {
+		t.Fatalf("%v in\n%s", err, out.String())
+	}
+	for i, s := range again.Settings() {
+		if want := c.Settings()[i]; s.Value != want.Value {
+			t.Errorf("%s is %q after reading again, was %q", s.Key, s.Value, want.Value)
+		}
+	}
+}
+
+// TestReferenceIsCurrent: write it anew with UPDATE=1 go test ./config.
+func TestReferenceIsCurrent(t *testing.T) {
+	var want bytes.Buffer
+	want.WriteString("# Settings\n\nMade from the code; see the README for where settings come from. Durations as `400ms` or `30d`, sizes as `8MiB`, lists in the environment with commas.\n\n")
+	if err := Reference(&want); err != nil {
+		t.Fatal(err)
+	}
+	const path = "../docs/configuration.md"
+	if os.Getenv("UPDATE") != "" {
+		if err := os.WriteFile(path, want.Bytes(), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	got, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(want.String(), string(got)); diff != "" {
+		t.Errorf("docs/configuration.md is not current (-want +got):\n%s", diff)
+	}
+}
