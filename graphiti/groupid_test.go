@@ -10,7 +10,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-var accepted = regexp.MustCompile(`^[a-zA-Z0-9_-]{1,137}$`)
+var accepted = regexp.MustCompile(`^[a-zA-Z0-9_-]{1,128}$`)
 
 func TestGroupIDs(t *testing.T) {
 	long := strings.Repeat("é", 200)
@@ -111,7 +111,22 @@ func TestKeys(t *testing.T) {
 		{"https remote", WorkspaceKey, "https://tok:en@GitHub.com/o/r.git", "github_repo:github.com/o/r"},
 		{"ssh remote", WorkspaceKey, "git@github.com:o/r.git", "github_repo:github.com/o/r"},
 		{"ssh address", WorkspaceKey, "ssh://git@host:22/o/r", "github_repo:host/o/r"},
+		{"session without an id", SessionKey, "session:", ""},
+		{"port, password, slash", WorkspaceKey, "https://u:p@GitHub.com:8443/o/r.git/", "github_repo:github.com/o/r"},
+		{"any user of ssh", WorkspaceKey, "deploy@Host.io:o/r.git", "github_repo:host.io/o/r"},
+		{"scheme in capitals", WorkspaceKey, "HTTPS://github.com/o/r", "github_repo:github.com/o/r"},
+		{"@ in the path is no user", WorkspaceKey, "https://github.com/@scope/r", "github_repo:github.com/@scope/r"},
+		{"@ in the path of ssh", WorkspaceKey, "git@host:o/r@x.git", "github_repo:host/o/r@x"},
+		{"token in the query", WorkspaceKey, "https://github.com/o/r?access_token=SECRET#x", "github_repo:github.com/o/r"},
+		{"address without a path", WorkspaceKey, "https://github.com/", ""},
+		{"address that cannot be read", WorkspaceKey, "https://tok%en@github.com/o/r", ""},
+		{"control character behind an escape", WorkspaceKey, "https://github.com/o/r%0A", ""},
+		{"path", WorkspaceKey, "path:/home/me@x:y", "path:/home/me@x:y"},
 		{"name", WorkspaceKey, "my project", "my project"},
+		{"name with @", WorkspaceKey, "project @home: x", "project @home: x"},
+		{"other scheme", WorkspaceKey, "vscode://a@b:c", "vscode://a@b:c"},
+		{"agent", BareName, "ava", "ava"},
+		{"agent that holds a person", BareName, "ava|user:josh", ""},
 	} {
 		got, ok := tc.f(tc.in)
 		if ok != (tc.want != "") || ok && got != tc.want {
@@ -130,6 +145,25 @@ func FuzzGroupIDIsAccepted(f *testing.F) {
 			if id, ok := (Namer{Raw: raw}).Group(s, w); ok && !accepted.MatchString(id) {
 				t.Errorf("%s: %q", s, id)
 			}
+		}
+	})
+}
+
+// FuzzWorkspaceKey: a key is accepted again as it is, and keeps no password.
+func FuzzWorkspaceKey(f *testing.F) {
+	for _, s := range []string{"https://u:hunter2@github.com/o/r", "git@h:o/r", "ssh://u:hunter2@h:22/r", "path:/x", "x"} {
+		f.Add(s)
+	}
+	f.Fuzz(func(t *testing.T, name string) {
+		key, ok := WorkspaceKey(name)
+		if !ok {
+			return
+		}
+		if again, ok := WorkspaceKey(key); !ok || again != key {
+			t.Errorf("%q becomes %q, and that %q (%v)", name, key, again, ok)
+		}
+		if !validKey(key) && key != name {
+			t.Errorf("%q is no key", key)
 		}
 	})
 }

@@ -2,6 +2,7 @@ package graphiti
 
 import (
 	"fmt"
+	"net/url"
 	"slices"
 	"strings"
 )
@@ -121,10 +122,8 @@ func UserKey(name string) (key string, ok bool) {
 
 // SessionKey is the canonical key of a conversation.
 func SessionKey(id string) (key string, ok bool) {
-	if !validKey(id) {
-		return "", false
-	}
-	return "session:" + strings.TrimPrefix(id, "session:"), true
+	id = strings.TrimPrefix(id, "session:")
+	return "session:" + id, validKey(id)
 }
 
 // WorkspaceKey is the canonical key of a project: a remote address of a
@@ -133,31 +132,45 @@ func WorkspaceKey(name string) (key string, ok bool) {
 	if !validKey(name) {
 		return "", false
 	}
-	if strings.HasPrefix(name, "github_repo:") || strings.HasPrefix(name, "path:") {
+	host, path, isRemote := remote(name)
+	if !isRemote {
 		return name, true
 	}
-	rest, isURL := "", false
-	for _, scheme := range []string{"https://", "http://", "ssh://", "git://"} {
-		if r, found := strings.CutPrefix(name, scheme); found {
-			rest, isURL = r, true
-		}
-	}
-	if !isURL && strings.HasPrefix(name, "git@") {
-		rest, isURL = strings.Replace(name, ":", "/", 1), true
-	}
-	if !isURL {
-		return name, true
-	}
-	if i := strings.LastIndexByte(rest, '@'); i >= 0 { // a user, maybe with a password
-		rest = rest[i+1:]
-	}
-	host, path, _ := strings.Cut(strings.TrimSuffix(strings.TrimSuffix(rest, "/"), ".git"), "/")
-	host, _, _ = strings.Cut(host, ":")
-	return "github_repo:" + strings.ToLower(host) + "/" + path, host != "" && path != ""
+	path = strings.TrimSuffix(strings.Trim(path, "/"), ".git")
+	key = "github_repo:" + strings.ToLower(host) + "/" + path
+	return key, host != "" && path != "" && validKey(key)
 }
 
-// BareName accepts the name of an agent or of a system actor.
-func BareName(name string) (string, bool) { return name, validKey(name) }
+// remote takes the address of a repository apart. What may be secret, a user,
+// a password or a query, is left out. An address that cannot be read yields
+// no host.
+func remote(s string) (host, path string, ok bool) {
+	if scheme, _, found := strings.Cut(s, "://"); found {
+		switch strings.ToLower(scheme) {
+		case "https", "http", "ssh", "git":
+			u, err := url.Parse(s)
+			if err != nil {
+				return "", "", true
+			}
+			return u.Hostname(), u.Path, true
+		}
+		return "", "", false
+	}
+	// user@host:path, as git and scp write it
+	user, rest, found := strings.Cut(s, "@")
+	if !found || strings.ContainsAny(user, "/: ") {
+		return "", "", false
+	}
+	host, path, ok = strings.Cut(rest, ":")
+	return host, path, ok && !strings.ContainsAny(host, "/ ")
+}
+
+// BareName accepts the name of an agent or of a system actor. "|" stands
+// between an agent and its person, so that a name which holds one could be
+// taken for another agent of another person.
+func BareName(name string) (string, bool) {
+	return name, validKey(name) && !strings.Contains(name, "|")
+}
 
 // validKey refuses what cannot be meant as a name: nothing, too much, and
 // what does not print.
