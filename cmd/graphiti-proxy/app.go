@@ -214,7 +214,7 @@ func randomOwner(dir string) (string, error) {
 		return owner, nil
 	}
 	if err != nil && !errors.Is(err, os.ErrNotExist) {
-		return "", fmt.Errorf("read the owner's key: %w", err)
+		return "", fmt.Errorf("data_dir: %w; choose another with data_dir, or make it readable", err)
 	}
 	owner := "user:" + strings.ToLower(rand.Text())
 	if err := os.MkdirAll(dir, 0o700); err != nil {

@@ -1,0 +1,358 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"io"
+	"log/slog"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/graphiti-proxy/graphiti-proxy/config"
+	"github.com/graphiti-proxy/graphiti-proxy/graphiti"
+	"github.com/graphiti-proxy/graphiti-proxy/graphiti/graphititest"
+	"github.com/graphiti-proxy/graphiti-proxy/proxy/admin"
+	"github.com/graphiti-proxy/graphiti-proxy/proxy/proxytest"
+)
+
+// world is the whole proxy in front of a stand-in model.
+type world struct {
+	t     *testing.T
+	app   *app
+	model *proxytest.Provider
+	log   *bytes.Buffer
+	stop  func()
+}
+
+// start starts a proxy with the settings given; dir may be that of an earlier
+// one.
+func start(t *testing.T, dir string, settings map[string]string) *world {
+	t.Helper()
+	model, err := proxytest.Start()
+	if err != nil {
+		t.Fatal(err)
+	}
+	flags := map[string]string{"listen": "127.0.0.1:0", "admin.listen": "127.0.0.1:0", "data_dir": dir, "upstream.openai": model.URL(), "recall.timeout": "2s"}
+	for k, v := range settings {
+		flags[k] = v
+	}
+	cfg, err := config.Load(config.Sources{Flags: flags, Env: []string{"HOME=" + dir}, Dir: dir})
+	if err != nil {
+		t.Fatal(err)
+	}
+	w := &world{t: t, model: model, log: &bytes.Buffer{}}
+	w.app, err = newApp(cfg, slog.New(slog.NewTextHandler(w.log, nil)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	served := make(chan error, 1)
+	go func() { served <- w.app.Serve() }()
+	stopped := false
+	w.stop = func() {
+		if stopped {
+			return
+		}
+		stopped = true
+		http.DefaultClient.CloseIdleConnections()
+		ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+		defer cancel()
+		if err := w.app.Shutdown(ctx); err != nil {
+			t.Error(err)
+		}
+		if err := <-served; err != nil {
+			t.Error(err)
+		}
+		model.Close()
+	}
+	t.Cleanup(w.stop)
+	return w
+}
+
+// say sends one message as a conversation of its own, and returns the answer,
+// the memory header, and the message as the model saw it.
+func (w *world) say(text string, headers ...string) (answer, header, saw string) {
+	w.t.Helper()
+	w.model.Forget()
+	req, _ := http.NewRequest(http.MethodPost, "http://"+w.app.proxy.Addr().String()+"/v1/chat/completions", bytes.NewReader(demoBody(text)))
+	for i := 0; i < len(headers); i += 2 {
+		req.Header.Set(headers[i], headers[i+1])
+	}
+	resp, err := http.DefaultClient.Do(req)
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	defer resp.Body.Close()
+	b, err := io.ReadAll(resp.Body)
+	if err != nil || resp.StatusCode != http.StatusOK {
+		w.t.Fatalf("%s: %s (%v)", resp.Status, b, err)
+	}
+	var a struct {
+		Choices []struct{ Message struct{ Content string } }
+	}
+	if err := json.Unmarshal(b, &a); err != nil {
+		w.t.Fatal(err)
+	}
+	var r struct {
+		Messages []struct{ Content string }
+	}
+	if err := json.Unmarshal(w.model.Requests()[0].Body, &r); err != nil {
+		w.t.Fatal(err)
+	}
+	return a.Choices[0].Message.Content, resp.Header.Get("X-Graphiti-Memory"), r.Messages[0].Content
+}
+
+// delivered waits until n turns were delivered.
+func (w *world) delivered(n int) {
+	w.t.Helper()
+	for range 1000 {
+		if w.app.queue().Delivered >= n {
+			return
+		}
+		time.Sleep(5 * time.Millisecond)
+	}
+	w.t.Fatalf("%d turns are not delivered: %+v", n, w.app.queue())
+}
+
+const (
+	fact     = "My cat is called Miso."
+	question = "What is my cat called?"
+)
+
+func TestDemoProvesThatAMemoryArrived(t *testing.T) {
+	var out bytes.Buffer
+	if err := demo(&out); err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{"<graphiti_memory>", "My cat is called Miso", "recalled; facts=1", "The memory arrived."} {
+		if !strings.Contains(out.String(), want) {
+			t.Errorf("%q is missing in\n%s", want, out.String())
+		}
+	}
+}
+
+// TestMemoryOutlivesTheProcess: what was said before a restart is known after.
+func TestMemoryOutlivesTheProcess(t *testing.T) {
+	dir := t.TempDir()
+	w := start(t, dir, nil)
+	w.say(fact)
+	w.delivered(1)
+	w.stop()
+	w = start(t, dir, nil)
+	if answer, header, _ := w.say(question); !strings.Contains(answer, "Miso") || !strings.HasPrefix(header, "recalled; facts=1") {
+		t.Errorf("%q, %s", answer, header)
+	}
+}
+
+// TestNobodysMemoryIsAnothers, whatever the headers claim.
+func TestNobodysMemoryIsAnothers(t *testing.T) {
+	w := start(t, t.TempDir(), map[string]string{"identity.mode": "multi", "identity.trusted_keys": "sk-gateway"})
+	w.say(fact, "Authorization", "Bearer sk-a", "X-Graphiti-User", "ada", "X-Graphiti-Workspace", "w", "X-Graphiti-Session", "s")
+	w.say(fact, "Authorization", "Bearer sk-a", "X-Graphiti-User", "ada")
+	w.say(fact, "Authorization", "Bearer sk-a")
+	w.delivered(3)
+	own := "Authorization"
+	for _, tc := range []struct {
+		name    string
+		headers []string
+		knows   bool
+	}{
+		{"same person", []string{own, "Bearer sk-a", "X-Graphiti-User", "ada"}, true},
+		{"same credential, no name", []string{own, "Bearer sk-a"}, true},
+		{"same credential in another field", []string{"X-Api-Key", "sk-a"}, true},
+		{"same project", []string{own, "Bearer sk-a", "X-Graphiti-Workspace", "w"}, true},
+		{"another person of the credential", []string{own, "Bearer sk-a", "X-Graphiti-User", "bob"}, false},
+		{"another credential", []string{own, "Bearer sk-b"}, false},
+		{"another credential that claims the name", []string{own, "Bearer sk-b", "X-Graphiti-User", "ada"}, false},
+		{"another credential that claims all", []string{own, "Bearer sk-b", "X-Graphiti-User", "ada", "X-Graphiti-Workspace", "w", "X-Graphiti-Session", "s"}, false},
+		{"the name with its tenant", []string{own, "Bearer sk-b", "X-Graphiti-User", "tenant:sk-a|user:ada"}, false},
+		{"a gateway speaks of people of its own", []string{own, "Bearer sk-gateway", "X-Graphiti-User", "ada"}, false},
+		{"a gateway that names nobody", []string{own, "Bearer sk-gateway"}, false},
+		{"no credential", nil, false},
+		{"no credential, a name", []string{"X-Graphiti-User", "ada"}, false},
+	} {
+		_, _, saw := w.say(question, tc.headers...)
+		if knows := strings.Contains(saw, "Miso"); knows != tc.knows {
+			t.Errorf("%s: knows %v, the model saw %q", tc.name, knows, saw)
+		}
+	}
+}
+
+func TestClientChoosesForOneRequest(t *testing.T) {
+	w := start(t, t.TempDir(), nil)
+	w.say("My dog is called Rex.", "X-Graphiti-Memory", "recall") // nothing is kept
+	w.say("My fish is called Nemo.", "X-Graphiti-Memory", "off")
+	w.say(fact, "X-Graphiti-Memory", "ingest")
+	w.delivered(1)
+	if _, header, saw := w.say(question, "X-Graphiti-Memory", "off"); saw != question || !strings.HasPrefix(header, "off; facts=0; chars=0;") || !strings.HasSuffix(header, "reason=opt_out") {
+		t.Errorf("%s, %q", header, saw)
+	}
+	_, _, saw := w.say("What is my dog, my fish and my cat called?")
+	if !strings.Contains(saw, "Miso") || strings.Contains(saw, "Rex") || strings.Contains(saw, "Nemo") {
+		t.Errorf("%q", saw)
+	}
+}
+
+// TestGraphitiEndToEnd over its REST service.
+func TestGraphitiEndToEnd(t *testing.T) {
+	g, err := graphititest.Start(graphititest.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer g.Close()
+	w := start(t, t.TempDir(), map[string]string{
+		"memory.backend": "graphiti", "memory.endpoint": g.URL(), "memory.consent": "true", "memory.api_key": "gk", "identity.owner": "github_login:octocat",
+	})
+	w.say(fact)
+	w.delivered(1)
+	group, _ := graphiti.Namer{}.Group(graphiti.ScopeUser, graphiti.Who{User: "github_login:octocat"})
+	for range 200 {
+		if len(g.Episodes(group)) == 2 {
+			break
+		}
+		time.Sleep(5 * time.Millisecond)
+	}
+	if e := g.Episodes(group); len(e) != 2 || !strings.HasPrefix(e[0].Name, "graphiti-proxy.turn.") || !strings.HasSuffix(e[0].Name, ".user") {
+		t.Fatalf("%+v", e)
+	}
+	if answer, header, _ := w.say(question); !strings.Contains(answer, "Miso") || !strings.HasPrefix(header, "recalled") {
+		t.Errorf("%q, %s", answer, header)
+	}
+	for _, r := range g.Requests() {
+		if r.Authorization != "Bearer gk" {
+			t.Errorf("%s carried %q", r.Path, r.Authorization)
+		}
+	}
+}
+
+// TestChatDoesNotNoticeWhatGraphitiDoes: the answer is unchanged and at most
+// the timeout later.
+func TestChatDoesNotNoticeWhatGraphitiDoes(t *testing.T) {
+	for _, tc := range []struct {
+		name  string
+		fault graphititest.Fault
+		want  string
+	}{
+		{"refuses", graphititest.Refuse(), "error"},
+		{"hangs", graphititest.Hang(), "timeout"},
+		{"500", graphititest.Answer(500, ""), "error"},
+		{"garbage", graphititest.Garbage(), "error"},
+		{"50 MB", graphititest.Huge(50 << 20), "error"},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			g, err := graphititest.Start(graphititest.Options{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer g.Close()
+			for _, c := range []graphititest.Call{graphititest.Search, graphititest.Messages} {
+				g.Always(c, tc.fault)
+			}
+			w := start(t, t.TempDir(), map[string]string{
+				"memory.backend": "graphiti", "memory.endpoint": g.URL(), "memory.consent": "true", "recall.timeout": "1s", "recall.background_timeout": "2s", "memory.timeout": "500ms",
+			})
+			begin := time.Now()
+			answer, header, saw := w.say(question)
+			if answer != "I do not know." || saw != question || !strings.HasPrefix(header, tc.want+"; facts=0; chars=0;") {
+				t.Errorf("%q, %s, %q", answer, header, saw)
+			}
+			// Not a measurement: without the deadline this would be 2 s or more.
+			if took := time.Since(begin); took > 1900*time.Millisecond {
+				t.Errorf("took %v", took)
+			}
+			if strings.Contains(w.log.String(), "cat") {
+				t.Errorf("the log quotes the conversation: %s", w.log)
+			}
+		})
+	}
+}
+
+func TestWithoutConsentNothingIsSent(t *testing.T) {
+	g, err := graphititest.Start(graphititest.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer g.Close()
+	w := start(t, t.TempDir(), map[string]string{"memory.backend": "graphiti", "memory.endpoint": g.URL()})
+	answer, header, saw := w.say(question)
+	if answer != "I do not know." || saw != question || !strings.HasSuffix(header, "reason=consent") || !strings.HasPrefix(header, "off;") {
+		t.Errorf("%q, %s, %q", answer, header, saw)
+	}
+	if r := g.Requests(); len(r) != 0 {
+		t.Errorf("Graphiti got %+v", r)
+	}
+	if strings.Count(w.log.String(), "memory.consent") != 1 {
+		t.Errorf("the log does not say so once: %s", w.log)
+	}
+	if s := w.app.status(context.Background()); s.Memory.State != admin.StateOff || !strings.Contains(s.Memory.Remedy, "memory.consent") || !s.Ready {
+		t.Errorf("%+v", s.Memory)
+	}
+}
+
+func TestStatusTellsOfTrouble(t *testing.T) {
+	g, err := graphititest.Start(graphititest.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	w := start(t, t.TempDir(), map[string]string{"memory.backend": "graphiti", "memory.endpoint": g.URL(), "memory.consent": "true"})
+	if s := w.app.status(context.Background()); s.Memory.State != admin.StateWorking {
+		t.Errorf("%+v", s.Memory)
+	}
+	g.Close()
+	s := w.app.status(context.Background())
+	if s.Memory.State != admin.StateTrouble || s.Memory.Remedy == "" || !s.Ready {
+		t.Errorf("%+v", s.Memory)
+	}
+	var out bytes.Buffer
+	printStatus(&out, &s)
+	if !strings.Contains(out.String(), "memory    graphiti, trouble") || !strings.Contains(out.String(), "to do: ") {
+		t.Errorf("%s", out.String())
+	}
+}
+
+func TestDataDirThatCannotBeWritten(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "file")
+	if err := os.WriteFile(file, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	cfg, err := config.Load(config.Sources{Flags: map[string]string{"listen": "127.0.0.1:0", "admin.listen": "off", "data_dir": filepath.Join(file, "below")}, Env: []string{"HOME=" + t.TempDir()}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err = newApp(cfg, slog.New(slog.DiscardHandler)); err == nil || !strings.Contains(err.Error(), "data_dir") || !strings.Contains(err.Error(), file) {
+		t.Errorf("%v", err)
+	}
+}
+
+func TestSmokeTestOfGraphiti(t *testing.T) {
+	g, err := graphititest.Start(graphititest.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer g.Close()
+	r, err := graphiti.NewREST(graphiti.RESTOptions{Endpoint: g.URL()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer r.Close()
+	try := func(ctx context.Context) (string, error) {
+		var out bytes.Buffer
+		err := tryConnection(ctx, &out, r, g.URL(), true, false)
+		return out.String(), err
+	}
+	out, err := try(context.Background())
+	if err != nil || strings.Count(out, "✓") != 6 {
+		t.Errorf("%v\n%s", err, out)
+	}
+	g.KillWorker()
+	ctx, cancel := context.WithTimeout(context.Background(), time.Second)
+	defer cancel()
+	out, err = try(ctx)
+	if err == nil || !strings.Contains(out, "✗ wait for its episode") || !strings.Contains(out, "✓ delete the group") || !strings.Contains(out, "1707") {
+		t.Errorf("%v\n%s", err, out)
+	}
+}
