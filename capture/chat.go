@@ -38,24 +38,26 @@ func (r *chatReader) Event(_, data []byte) {
 func (r *chatReader) Body(body []byte) { r.read(body, "message") }
 
 // read takes a chunk, or a whole answer; said names the member that holds
-// what was said.
+// what was said. Servers fail in the middle of a stream in several ways: OpenAI
+// and SGLang with an error member, vLLM with an object "error", OpenRouter with
+// both an error and a choice.
 func (r *chatReader) read(data []byte, said string) {
 	// gjson copies a result that it gets from bytes; this one does not outlive
 	// the call.
 	doc := gjson.Parse(unsafe.String(unsafe.SliceData(data), len(data)))
-	if !doc.IsObject() {
-		return
-	}
-	// Servers fail in the middle of a stream in several ways: OpenAI and
-	// SGLang with an error member, vLLM with an object "error", OpenRouter
-	// with both an error and a choice.
-	if e := doc.Get("error"); e.Exists() && e.Type != gjson.Null || doc.Get("object").Str == "error" {
-		r.failed = true
-		return
-	}
-	doc.Get("choices").ForEach(func(_, choice gjson.Result) bool {
-		if choice.Get("index").Int() == 0 {
-			r.choice(choice, said)
+	doc.ForEach(func(key, value gjson.Result) bool {
+		switch key.Str {
+		case "error":
+			r.failed = r.failed || value.Type != gjson.Null
+		case "object":
+			r.failed = r.failed || value.Str == "error"
+		case "choices":
+			value.ForEach(func(_, choice gjson.Result) bool {
+				if choice.Get("index").Int() == 0 {
+					r.choice(choice, said)
+				}
+				return true
+			})
 		}
 		return true
 	})

@@ -143,6 +143,14 @@ func (p *Pipeline) Add(ctx context.Context, t Turn) error {
 	return nil
 }
 
+// AddedLately reports whether a turn was added not long ago: its answer need
+// not be read again. It does not ask the file.
+func (p *Pipeline) AddedLately(turn string) bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.addedLatelyLocked(turn)
+}
+
 func (p *Pipeline) addedLatelyLocked(turn string) bool {
 	_, ok := p.lately[turn]
 	if !ok {

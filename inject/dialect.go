@@ -118,7 +118,7 @@ func (c *Conversation) settle() {
 // cheap: most messages do not.
 func (c *Conversation) suspicious(m *Message) bool {
 	for n, s := range c.spans[m.from:m.to] {
-		if raw := c.body[s.start:s.end]; mayHoldHarness(raw, m.Role, n == 0) {
+		if raw := c.body[s.start:s.end]; mayHoldHarness(raw, m.Role, n == 0, s.unicode) {
 			return true
 		}
 	}

@@ -3,6 +3,7 @@ package inject
 import (
 	"crypto/sha256"
 	"encoding/hex"
+	"sync"
 
 	"github.com/cespare/xxhash/v2"
 )
@@ -40,33 +41,75 @@ func (f Fingerprint) link(role Role, text uint64) Fingerprint {
 	return f
 }
 
+// Hasher fingerprints conversations. It remembers what long texts hashed to, as
+// they stood in a body: clients send their whole history with every request,
+// and decoding it again is most of what that would cost. It is safe for
+// concurrent use; the zero Hasher is ready.
+type Hasher struct {
+	mu       sync.Mutex        // guards what follows
+	new, old map[uint64]uint64 // two generations, the older one to be dropped
+}
+
+const (
+	longText    = 256     // texts from here on, in bytes, are remembered
+	rememberMax = 1 << 15 // in each generation
+)
+
+func (h *Hasher) known(raw uint64) (text uint64, ok bool) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if text, ok = h.new[raw]; !ok {
+		text, ok = h.old[raw]
+	}
+	return text, ok
+}
+
+func (h *Hasher) remember(raw, text uint64) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.new == nil || len(h.new) >= rememberMax {
+		h.old, h.new = h.new, make(map[uint64]uint64)
+	}
+	h.new[raw] = text
+}
+
 // Chain appends to dst the fingerprint after each message. Messages that
 // neither a person nor the model spoke change nothing.
-func (c *Conversation) Chain(root Fingerprint, dst []Fingerprint) []Fingerprint {
+func (h *Hasher) Chain(c *Conversation, root Fingerprint, dst []Fingerprint) []Fingerprint {
 	for i := range c.Messages {
 		m := &c.Messages[i]
 		if m.Person || m.Role == RoleAssistant && m.from < m.to && !c.blank(m) {
-			root = root.link(m.Role, c.textHash(i))
+			root = root.link(m.Role, h.text(c, i))
 		}
 		dst = append(dst, root)
 	}
 	return dst
 }
 
-// textHash hashes what Text returns.
-func (c *Conversation) textHash(i int) uint64 {
+// text hashes what message i says.
+func (h *Hasher) text(c *Conversation, i int) uint64 {
 	m := &c.Messages[i]
-	if m.cleaned {
-		return xxhash.Sum64(m.clean)
-	}
-	spans := c.spans[m.from:m.to]
-	if len(spans) != 1 {
+	if m.cleaned || m.to-m.from != 1 {
 		return xxhash.Sum64(c.Text(i))
 	}
-	raw := trimRaw(c.body[spans[0].start:spans[0].end])
-	if !spans[0].escaped {
+	raw := trimRaw(c.body[c.spans[m.from].start:c.spans[m.from].end])
+	if !c.spans[m.from].escaped {
 		return xxhash.Sum64(raw)
 	}
+	if len(raw) < longText {
+		return c.decodedHash(raw)
+	}
+	key := xxhash.Sum64(raw)
+	text, ok := h.known(key)
+	if !ok {
+		text = c.decodedHash(raw)
+		h.remember(key, text)
+	}
+	return text
+}
+
+// decodedHash hashes the text of a JSON string's inside.
+func (c *Conversation) decodedHash(raw []byte) uint64 {
 	c.scratch = appendText(c.scratch[:0], raw)
 	return xxhash.Sum64(c.scratch)
 }

@@ -25,13 +25,12 @@ var harnessStarts = []string{
 }
 
 // mayHoldHarness reports whether text, as it stands in a JSON string, needs a
-// closer look. first says that it begins its message.
-func mayHoldHarness(raw []byte, role Role, first bool) bool {
-	if role == RoleAssistant {
-		return bytes.Contains(raw, []byte("<think>")) || bytes.Contains(raw, []byte("<graphiti_memory>"))
-	}
-	if bytes.IndexByte(raw, '<') >= 0 || bytes.Contains(raw, []byte(`\u003`)) {
-		return true
+// closer look. first says that it begins its message, escapes that characters
+// may be written as \u003c.
+func mayHoldHarness(raw []byte, role Role, first, escapes bool) bool {
+	bracket := bytes.IndexByte(raw, '<') >= 0 || escapes && bytes.Contains(raw, []byte(`\u003`))
+	if bracket || role == RoleAssistant {
+		return bracket
 	}
 	return first && startsLikeHarness(trimRaw(raw))
 }

@@ -121,7 +121,7 @@ func ask(t testing.TB, m *Memory, body string, mode Mode) (string, Plan) {
 	if !ok {
 		t.Fatalf("not understood: %s", body)
 	}
-	p := m.Plan(c, c.Chain(Root("", "p"), nil), graphiti.Who{User: "user:p", Session: "session:1"}, false, mode)
+	p := m.Plan(c, hasher.Chain(c, Root("", "p"), nil), graphiti.Who{User: "user:p", Session: "session:1"}, false, mode)
 	p.Outcome.Took = 0
 	return string(Splice(nil, []byte(body), p.Inserts)), p
 }
@@ -275,7 +275,7 @@ func TestRecallNeverTakesLongerThanItsTimeout(t *testing.T) {
 		time.Sleep(3 * time.Second)
 		other := strings.Replace(turn1, "{", `{"model":"again",`, 1)
 		c, _ := parse(t, other)
-		q := m.Plan(c, c.Chain(Root("", "p"), nil), graphiti.Who{User: "user:p", Session: "session:other"}, true, both)
+		q := m.Plan(c, hasher.Chain(c, Root("", "p"), nil), graphiti.Who{User: "user:p", Session: "session:other"}, true, both)
 		if q.Outcome.Source != SourceCache || q.Outcome.Facts != 1 || q.Outcome.Took != 0 {
 			t.Errorf("after the search came back: %+v", q.Outcome)
 		}
@@ -418,7 +418,7 @@ func BenchmarkPlan(b *testing.B) {
 			b.ReportAllocs()
 			for b.Loop() {
 				Chat{}.Parse(body, &c)
-				chain = c.Chain(Root("", "user:p"), chain[:0])
+				chain = hasher.Chain(&c, Root("", "user:p"), chain[:0])
 				if p := m.Plan(&c, chain, who, false, both); p.Outcome.Facts != 2 {
 					b.Fatal(p.Outcome)
 				}
@@ -429,7 +429,7 @@ func BenchmarkPlan(b *testing.B) {
 			for b.Loop() {
 				clear(blocks.kept)
 				Chat{}.Parse(body, &c)
-				chain = c.Chain(Root("", "user:p"), chain[:0])
+				chain = hasher.Chain(&c, Root("", "user:p"), chain[:0])
 				if p := m.Plan(&c, chain, who, true, both); p.Outcome.Facts != 2 {
 					b.Fatal(p.Outcome)
 				}

@@ -20,6 +20,7 @@ type scanner struct {
 type span struct {
 	start, end int
 	escaped    bool // it holds a backslash
+	unicode    bool // it holds a \u
 }
 
 func (s *scanner) space() {
@@ -85,6 +86,7 @@ func (s *scanner) string() (span, bool) {
 				return span{}, false
 			}
 			out.escaped = true
+			out.unicode = out.unicode || n == 6
 			j += n
 		case c < 0x20:
 			return span{}, false

@@ -372,12 +372,12 @@ func TestUpstreamTLSIsVerified(t *testing.T) {
 			if got := post(t, cl, base+"/v1/x", big, http.StatusOK); string(got) != big {
 				t.Errorf("%d bytes came back of %d", len(got), len(big))
 			}
+			waitFor(t, "one connection, used each time, to be idle", func() bool {
+				s.openai.mu.Lock()
+				defer s.openai.mu.Unlock()
+				return len(s.openai.idle) == 1
+			})
 		}
-		waitFor(t, "the one connection, used three times, to be idle", func() bool {
-			s.openai.mu.Lock()
-			defer s.openai.mu.Unlock()
-			return len(s.openai.idle) == 1
-		})
 	})
 }
 

@@ -39,6 +39,7 @@ type Memory struct {
 	Sessions Sessions
 	Watcher  *capture.Watcher
 	Keep     func(context.Context, capture.Turn) error
+	Kept     func(turn string) bool // whether a turn was kept lately
 	Identity Identity
 	Recall   bool
 	Ingest   bool
@@ -92,7 +93,7 @@ func (s *Server) remember(c *call) (plan inject.Plan) {
 	if !known {
 		return skip(inject.StatusOff, inject.ReasonNone)
 	}
-	c.chain = c.conv.Chain(inject.Root(who.Tenant, who.User), c.chain[:0])
+	c.chain = s.hasher.Chain(&c.conv, inject.Root(who.Tenant, who.User), c.chain[:0])
 	first := false
 	if who.Session == "" {
 		c.mem.chained = true
@@ -151,7 +152,7 @@ func (s *Server) session(c *call) (session string, first bool) {
 // watch returns what gets a copy of the answer, or nil when nothing is to be
 // learnt from it.
 func (s *Server) watch(c *call, head *answerHead, plan inject.Plan) *capture.Tee {
-	if plan.Turn == "" || head.status != fasthttp.StatusOK || c.ctx.IsHead() {
+	if plan.Turn == "" || head.status != fasthttp.StatusOK || c.ctx.IsHead() || s.memory.Kept(plan.Turn) {
 		return nil
 	}
 	// What the worker needs later is copied: the request's buffers are reused.

@@ -14,6 +14,8 @@ import (
 
 	"github.com/valyala/fasthttp"
 	"go.opentelemetry.io/otel/metric"
+
+	"github.com/graphiti-proxy/graphiti-proxy/inject"
 )
 
 // Limits bounds what clients and upstreams may take of the proxy. All fields
@@ -47,6 +49,7 @@ type Server struct {
 	anthropic *upstream
 	limits    Limits
 	memory    Memory
+	hasher    inject.Hasher
 	metrics   *instruments
 	log       *slog.Logger
 	faults    faults

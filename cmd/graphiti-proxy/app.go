@@ -163,6 +163,7 @@ func (a *app) openMemory() (proxy.Memory, error) {
 		Sessions: state.Chain,
 		Watcher:  watcher,
 		Keep:     a.pipeline.Add,
+		Kept:     a.pipeline.AddedLately,
 		Identity: identity,
 		Recall:   cfg.Recall.Enabled,
 		Ingest:   cfg.Ingest.Enabled,
