@@ -1,10 +1,11 @@
 package capture
 
 import (
-	"encoding/json"
 	"strings"
 	"time"
 	"unicode/utf8"
+
+	"github.com/tidwall/sjson"
 
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti"
 )
@@ -15,11 +16,10 @@ const truncated = "…[truncated]"
 // messages are a turn as it is written to one group: what the person said, and
 // what was answered.
 func (t *Turn) messages(scope graphiti.Scope, maxChars int, now time.Time) []graphiti.Message {
-	source, _ := json.Marshal(struct { // strings only: cannot fail
-		Source string `json:"source"`
-		Client string `json:"client,omitempty"`
-		Scope  string `json:"scope"`
-	}{"graphiti-proxy", t.Client, string(scope)})
+	source, _ := sjson.Set(`{"source":"graphiti-proxy"}`, "scope", string(scope)) // a constant path: cannot fail
+	if t.Client != "" {
+		source, _ = sjson.Set(source, "client", t.Client)
+	}
 	var out []graphiti.Message
 	for _, m := range []struct {
 		role graphiti.RoleType
@@ -38,7 +38,7 @@ func (t *Turn) messages(scope graphiti.Scope, maxChars int, now time.Time) []gra
 			RoleType:          m.role,
 			Content:           text,
 			Timestamp:         m.at.UTC(),
-			SourceDescription: string(source),
+			SourceDescription: source,
 		})
 	}
 	return out

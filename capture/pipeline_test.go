@@ -250,7 +250,7 @@ func TestMessagesOfATurn(t *testing.T) {
 		Assistant: "You said: <graphiti_memory> and more",
 	}
 	got := tn.messages(graphiti.ScopeUser, 16, now)
-	source := `{"source":"graphiti-proxy","client":"OpenAI","scope":"user"}`
+	source := `{"source":"graphiti-proxy","scope":"user","client":"OpenAI"}`
 	want := []graphiti.Message{
 		{Name: "graphiti-proxy.turn.ab.user", RoleType: "user", Content: "hi ééééé", Timestamp: now.Add(-time.Minute), SourceDescription: source},
 		{Name: "graphiti-proxy.turn.ab.assistant", RoleType: "assistant", Content: "You said:", Timestamp: now, SourceDescription: source},

@@ -1,0 +1,216 @@
+package cache
+
+import (
+	"context"
+	"fmt"
+	"path/filepath"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"go.uber.org/goleak"
+)
+
+func TestMain(m *testing.M) {
+	goleak.VerifyTestMain(m,
+		// Ristretto's own, which its Close ends a moment later.
+		goleak.IgnoreAnyFunction("github.com/dgraph-io/ristretto/v2.(*defaultPolicy[...]).processItems"),
+	)
+}
+
+func openState(t testing.TB, path string) *State {
+	t.Helper()
+	s, err := OpenState(path, time.Hour)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+func key(n int) (k [16]byte) {
+	copy(k[:], fmt.Sprintf("key %d", n))
+	return k
+}
+
+// lookup returns the blocks found, by position.
+func lookup(t testing.TB, s *State, keys ...[16]byte) map[int]string {
+	t.Helper()
+	got := make(map[int]string)
+	if err := s.Blocks.Lookup(context.Background(), keys, func(i int, text string, facts int) {
+		got[i] = fmt.Sprintf("%s/%d", text, facts)
+	}); err != nil {
+		t.Fatal(err)
+	}
+	return got
+}
+
+// TestBlocksOutliveTheProcess, and the first decision stands.
+func TestBlocksOutliveTheProcess(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "state.db")
+	s := openState(t, path)
+	ctx := context.Background()
+	if got := lookup(t, s, key(1), key(2)); len(got) != 0 {
+		t.Errorf("an empty file has %v", got)
+	}
+	for _, tc := range []struct {
+		key        int
+		text, want string
+	}{{1, "first", "first"}, {1, "second", "first"}, {2, "", ""}, {2, "late", ""}} {
+		if got, _, err := s.Blocks.Keep(ctx, key(tc.key), tc.text, len(tc.text)); err != nil || got != tc.want {
+			t.Errorf("keeping %q for %d: %q, %v", tc.text, tc.key, got, err)
+		}
+	}
+	for range 2 {
+		got := lookup(t, s, key(2), key(3), key(1))
+		if len(got) != 2 || got[0] != "/0" || got[2] != "first/5" {
+			t.Errorf("%v", got)
+		}
+		if err := s.Close(); err != nil {
+			t.Fatal(err)
+		}
+		s = openState(t, path)
+	}
+	if got, _, err := s.Blocks.Keep(ctx, key(1), "third", 1); err != nil || got != "first" {
+		t.Errorf("after a restart: %q, %v", got, err)
+	}
+	s.Close()
+}
+
+func TestManyKeysAreLookedUpAtOnce(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "state.db")
+	s := openState(t, path)
+	var keys [][16]byte
+	for i := range maxLookup + 10 {
+		keys = append(keys, key(i))
+		if _, _, err := s.Blocks.Keep(context.Background(), key(i), "b", 1); err != nil {
+			t.Fatal(err)
+		}
+	}
+	s.Close()
+	s = openState(t, path)
+	defer s.Close()
+	if got := lookup(t, s, keys...); len(got) != maxLookup {
+		t.Errorf("%d blocks from the file at once, want %d", len(got), maxLookup)
+	}
+	if got := lookup(t, s, keys...); len(got) != len(keys) {
+		t.Errorf("%d blocks, want %d", len(got), len(keys))
+	}
+}
+
+func TestOldStateIsRemoved(t *testing.T) {
+	s := openState(t, filepath.Join(t.TempDir(), "state.db"))
+	defer s.Close()
+	ctx := context.Background()
+	if _, _, err := s.Blocks.Keep(ctx, key(1), "b", 1); err != nil {
+		t.Fatal(err)
+	}
+	if err := s.Chain.Put(ctx, key(1), "session:1"); err != nil {
+		t.Fatal(err)
+	}
+	count := func() (n int) {
+		t.Helper()
+		if err := s.db.QueryRow(ctx, "SELECT (SELECT count(*) FROM blocks) + (SELECT count(*) FROM chain)", nil, &n); err != nil {
+			t.Fatal(err)
+		}
+		return n
+	}
+	s.sweep(time.Now().Add(-time.Minute))
+	if n := count(); n != 2 {
+		t.Errorf("%d rows after sweeping what is older", n)
+	}
+	s.sweep(time.Now().Add(time.Minute))
+	if n := count(); n != 0 {
+		t.Errorf("%d rows are left", n)
+	}
+}
+
+func TestChainFindsTheLongestKnownBeginning(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "state.db")
+	s := openState(t, path)
+	ctx := context.Background()
+	for i, session := range map[int]string{1: "session:a", 2: "session:b"} {
+		if err := s.Chain.Put(ctx, key(i), session); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for range 2 { // from memory, and from the file
+		for _, tc := range []struct {
+			ask  [][16]byte
+			want string
+		}{
+			{[][16]byte{key(9), key(2), key(1)}, "session:b"},
+			{[][16]byte{key(1), key(2)}, "session:a"},
+			{[][16]byte{key(9), key(8)}, ""},
+			{nil, ""},
+		} {
+			got, ok, err := s.Chain.Find(ctx, tc.ask)
+			if err != nil || got != tc.want || ok != (tc.want != "") {
+				t.Errorf("%q, %v, %v; want %q", got, ok, err, tc.want)
+			}
+		}
+		s.Close()
+		s = openState(t, path)
+	}
+	s.Close()
+}
+
+// TestPendingConversationEnds with its answer, or after a while.
+func TestPendingConversationEnds(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := &Chain{recent: newRecent[[16]byte, link](linksInMemory)}
+		c.SetPending(key(1), "session:1")
+		c.SetPending(key(2), "session:2")
+		if s, ok := c.Pending(key(1)); !ok || s != "session:1" {
+			t.Errorf("%q, %v", s, ok)
+		}
+		c.EndPending(key(1))
+		if s, ok := c.Pending(key(1)); ok {
+			t.Errorf("after its answer: %q", s)
+		}
+		time.Sleep(pendingFor + time.Second)
+		if s, ok := c.Pending(key(2)); ok {
+			t.Errorf("after a while: %q", s)
+		}
+	})
+}
+
+func TestRecentStaysWithinItsBounds(t *testing.T) {
+	r := newRecent[int, int](100)
+	for i := range 1000 {
+		r.put(i, i, 10)
+	}
+	if n := len(r.new) + len(r.old); n > 21 {
+		t.Errorf("%d entries", n)
+	}
+	if v, ok := r.get(999); !ok || v != 999 {
+		t.Error("the newest is gone")
+	}
+}
+
+func TestRecallAges(t *testing.T) {
+	r, err := NewRecall[string](RecallOptions{Fresh: 100 * time.Millisecond, Stale: time.Hour, MaxBytes: 1 << 20})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer r.Close()
+	r.Store("g", "q", "v", 100, false)
+	r.Store("g", "none", "", 100, true)
+	r.Wait()
+	if v, found, fresh := r.Lookup("g", "q"); v != "v" || !found || !fresh {
+		t.Errorf("%q, %v, %v", v, found, fresh)
+	}
+	if _, found, _ := r.Lookup("h", "q"); found {
+		t.Error("another group has it")
+	}
+	time.Sleep(110 * time.Millisecond)
+	if v, found, fresh := r.Lookup("g", "q"); v != "v" || !found || fresh {
+		t.Errorf("stale: %q, %v, %v", v, found, fresh)
+	}
+	if _, found, _ := r.Lookup("g", "none"); found {
+		t.Error("that nothing was found is believed for too long")
+	}
+	r.DropGroup("g")
+	if _, found, _ := r.Lookup("g", "q"); found {
+		t.Error("still there after the group learnt something")
+	}
+}
