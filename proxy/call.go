@@ -43,6 +43,9 @@ type call struct {
 	up   *upstreamConn // closed when the client leaves
 }
 
+// wide holds buffers for answers that fill the first one.
+var wide = sync.Pool{New: func() any { b := make([]byte, maxRead); return &b }}
+
 var calls = sync.Pool{New: func() any { return &call{in: make([]byte, firstRead)} }}
 
 func newCall(ctx *fasthttp.RequestCtx) *call {
@@ -57,11 +60,14 @@ func (c *call) release() {
 	if cap(c.body) > keptBody {
 		c.body = nil
 	}
-	if cap(c.in) > firstRead {
+	if len(c.in) == maxRead {
+		in := c.in
+		wide.Put(&in)
+	}
+	if len(c.in) != firstRead {
 		c.in = make([]byte, firstRead)
 	}
 	c.body, c.out, c.chain = c.body[:0], c.out[:0], c.chain[:0]
-	c.in = c.in[:firstRead]
 	c.ctx, c.client, c.rest, c.pump, c.up = nil, nil, nil, nil, nil
 	c.route, c.mem, c.gone = route{}, remembered{}, false
 	calls.Put(c)

@@ -78,7 +78,7 @@ func (s *Server) relayBody(c *call, up *upstreamConn, f *framing, at, n int, tee
 				return false, sendErr
 			}
 			if n == len(c.in) && n < maxRead {
-				c.in = make([]byte, 4*n)
+				c.in = *wide.Get().(*[]byte) //nolint:forcetypeassert // the pool's only type
 			}
 		}
 		if readErr != nil && !f.done() {

@@ -86,7 +86,7 @@ func New(o Options) (*Server, error) {
 	}
 	ln, err := net.Listen("tcp", o.Listen)
 	if err != nil {
-		return nil, fmt.Errorf("listen for clients on %s: %w", o.Listen, err)
+		return nil, fmt.Errorf("listen for clients: %w; choose another address with listen", err)
 	}
 	s := &Server{
 		openai:    openai,

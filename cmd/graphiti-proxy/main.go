@@ -51,7 +51,14 @@ func newRootCommand() *cobra.Command {
 		Version:       version(),
 		SilenceErrors: true,
 		SilenceUsage:  true,
-		Example:       "  graphiti-proxy demo\n  graphiti-proxy serve\n  OPENAI_BASE_URL=http://127.0.0.1:8787/v1 your-client",
+		Args: func(c *cobra.Command, args []string) error {
+			if len(args) > 0 {
+				return usageError{fmt.Errorf("%q is not a command; see graphiti-proxy --help", args[0])}
+			}
+			return nil
+		},
+		RunE:    func(c *cobra.Command, _ []string) error { return c.Help() },
+		Example: "  graphiti-proxy demo\n  graphiti-proxy serve\n  OPENAI_BASE_URL=http://127.0.0.1:8787/v1 your-client",
 	}
 	root.SetFlagErrorFunc(func(c *cobra.Command, err error) error {
 		return usageError{fmt.Errorf("%w; see %s --help", err, c.CommandPath())}

@@ -64,7 +64,7 @@ func serve(ctx context.Context, out io.Writer, cfg *config.Config) error {
 		break
 	}
 	stop() // a second Ctrl-C ends the process at once
-	log.Info("stopping; running streams may finish", "grace", cfg.ShutdownGrace)
+	log.Info("stopping; running streams may finish", "grace", cfg.ShutdownGrace.String())
 	grace, cancel := context.WithTimeout(context.Background(), cfg.ShutdownGrace)
 	defer cancel()
 	err = a.Shutdown(grace)

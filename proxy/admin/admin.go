@@ -34,7 +34,7 @@ type Server struct {
 func New(o Options) (*Server, error) {
 	ln, err := net.Listen("tcp", o.Listen)
 	if err != nil {
-		return nil, fmt.Errorf("listen for administration on %s: %w", o.Listen, err)
+		return nil, fmt.Errorf("listen for administration: %w; choose another address with admin.listen, or off", err)
 	}
 	s := &Server{o: o, ln: ln}
 	mux := http.NewServeMux()
