@@ -10,6 +10,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -25,8 +26,26 @@ type world struct {
 	t     *testing.T
 	app   *app
 	model *proxytest.Provider
-	log   *bytes.Buffer
+	log   *lockedBuffer
 	stop  func()
+}
+
+// lockedBuffer takes what several goroutines log.
+type lockedBuffer struct {
+	mu sync.Mutex // guards b
+	b  bytes.Buffer
+}
+
+func (l *lockedBuffer) Write(p []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.b.Write(p)
+}
+
+func (l *lockedBuffer) String() string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.b.String()
 }
 
 // start starts a proxy with the settings given; dir may be that of an earlier
@@ -45,7 +64,7 @@ func start(t *testing.T, dir string, settings map[string]string) *world {
 	if err != nil {
 		t.Fatal(err)
 	}
-	w := &world{t: t, model: model, log: &bytes.Buffer{}}
+	w := &world{t: t, model: model, log: &lockedBuffer{}}
 	w.app, err = newApp(cfg, slog.New(slog.NewTextHandler(w.log, nil)))
 	if err != nil {
 		t.Fatal(err)
@@ -264,6 +283,7 @@ func TestChatDoesNotNoticeWhatGraphitiDoes(t *testing.T) {
 			if took := time.Since(begin); took > 1900*time.Millisecond {
 				t.Errorf("took %v", took)
 			}
+			w.stop()
 			if strings.Contains(w.log.String(), "cat") {
 				t.Errorf("the log quotes the conversation: %s", w.log)
 			}

@@ -73,8 +73,8 @@ func Huge(bytes int) Fault {
 		w.Header().Set("Content-Type", "application/json")
 		_, err := io.WriteString(w, `{"facts":[{"uuid":"u","name":"n","fact":"`)
 		chunk := strings.Repeat("x", 64<<10)
-		for ; bytes > 0 && err == nil; bytes -= len(chunk) {
-			_, err = io.WriteString(w, chunk[:min(bytes, len(chunk))])
+		for left := bytes; left > 0 && err == nil; left -= len(chunk) {
+			_, err = io.WriteString(w, chunk[:min(left, len(chunk))])
 		}
 		_, _ = io.WriteString(w, `"}]}`)
 	}
