@@ -44,8 +44,7 @@ type Plan struct {
 	Outcome Outcome
 
 	// Turn is the id of the turn that the request belongs to, stable over
-	// retries, tool rounds, restarts and replicas; empty when it is not to be
-	// kept.
+	// retries, tool rounds, restarts and replicas; empty when it is of none.
 	Turn  string
 	Write []graphiti.Target // the groups that the turn is to be kept in
 }
@@ -114,8 +113,11 @@ func (m *Memory) Plan(c *Conversation, chain []Fingerprint, who graphiti.Who, fi
 	t := turn{c: c, deadline: start.Add(m.o.Timeout)}
 	t.lookUp(m.o.Blocks, chain, who.Session, first)
 	p.Inserts = t.repeated()
-	if mode.Ingest && c.Kind == KindTurn {
-		p.Turn, p.Write = t.key().String(), m.o.Writes(who)
+	if c.Kind == KindTurn {
+		p.Turn = t.key().String()
+		if mode.Ingest {
+			p.Write = m.o.Writes(who)
+		}
 	}
 	p.Outcome = m.decide(&t, who, mode)
 	if t.decision.Block != "" {

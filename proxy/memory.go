@@ -144,15 +144,25 @@ func (s *Server) session(c *call) (session string, first bool) {
 			return id, false
 		}
 	}
+	// An earlier turn whose answer was never seen to its end: the client may
+	// have kept a part of it.
+	for i := c.conv.Last - 1; i >= 0; i-- {
+		if c.conv.Messages[i].Person {
+			if id, ok := s.memory.Sessions.Pending(c.chain[i]); ok {
+				return id, false
+			}
+		}
+	}
 	session = "session:" + rand.Text()
 	s.memory.Sessions.SetPending(last, session)
 	return session, true
 }
 
 // watch returns what gets a copy of the answer, or nil when nothing is to be
-// learnt from it.
+// learnt from it. The answer to a turn that is not to be kept may still be
+// needed to know how the conversation goes on.
 func (s *Server) watch(c *call, head *answerHead, plan inject.Plan) *capture.Tee {
-	if plan.Turn == "" || head.status != fasthttp.StatusOK || c.ctx.IsHead() || s.memory.Kept(plan.Turn) {
+	if plan.Turn == "" || head.status != fasthttp.StatusOK || len(plan.Write) == 0 && !c.mem.chained || s.memory.Kept(plan.Turn) {
 		return nil
 	}
 	// What the worker needs later is copied: the request's buffers are reused.

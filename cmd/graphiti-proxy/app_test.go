@@ -216,6 +216,66 @@ func TestClientChoosesForOneRequest(t *testing.T) {
 	}
 }
 
+// TestBlockIsRepeatedWithoutASession, also when turns are not kept, and when the
+// client has kept only a part of an answer.
+func TestBlockIsRepeatedWithoutASession(t *testing.T) {
+	w := start(t, t.TempDir(), nil)
+	w.say(fact)
+	w.delivered(1)
+	for _, tc := range []struct{ name, memory, answer string }{
+		{"kept", "on", ""},
+		{"not kept", "recall", ""},
+		{"answer of which the client has a part", "on", "You told"},
+	} {
+		first := "About " + tc.name + ": what is my cat called?"
+		if tc.answer != "" {
+			w.model.SetFaults(proxytest.Faults{Status: 500})
+		}
+		answer, block := w.send(tc.memory, user(first))
+		w.model.SetFaults(proxytest.Faults{})
+		if !strings.HasPrefix(block, "<graphiti_memory>") {
+			t.Fatalf("%s: no block: %q", tc.name, block)
+		}
+		if tc.answer != "" {
+			answer = tc.answer
+		}
+		time.Sleep(300 * time.Millisecond) // the answer is read behind the client's back
+		if _, again := w.send("off", user(first), map[string]any{"role": "assistant", "content": answer}, user("And now?")); again != block {
+			t.Errorf("%s: the first message became %q", tc.name, again)
+		}
+	}
+}
+
+func user(text string) map[string]any { return map[string]any{"role": "user", "content": text} }
+
+// send sends a conversation, and returns the answer, empty for an error, and
+// the first message as the model saw it.
+func (w *world) send(memory string, messages ...map[string]any) (answer, first string) {
+	w.t.Helper()
+	w.model.Forget()
+	b, _ := json.Marshal(map[string]any{"model": "stand-in", "messages": messages})
+	req, _ := http.NewRequest(http.MethodPost, "http://"+w.app.proxy.Addr().String()+"/v1/chat/completions", bytes.NewReader(b))
+	req.Header.Set("X-Graphiti-Memory", memory)
+	resp, err := http.DefaultClient.Do(req)
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	defer resp.Body.Close()
+	var a struct {
+		Choices []struct{ Message struct{ Content string } }
+	}
+	if err := json.NewDecoder(resp.Body).Decode(&a); err == nil && len(a.Choices) > 0 {
+		answer = a.Choices[0].Message.Content
+	}
+	var r struct {
+		Messages []struct{ Content string }
+	}
+	if err := json.Unmarshal(w.model.Requests()[0].Body, &r); err != nil {
+		w.t.Fatal(err)
+	}
+	return answer, r.Messages[0].Content
+}
+
 // TestGraphitiEndToEnd over its REST service.
 func TestGraphitiEndToEnd(t *testing.T) {
 	g, err := graphititest.Start(graphititest.Options{})
