@@ -14,16 +14,16 @@ const (
 	firstRetry = 500 * time.Millisecond
 	lastRetry  = 2 * time.Minute
 
-	// parallel is how many groups are delivered to at the same time.
+	// parallel is how many calls are made at the same time.
 	parallel = 8
 
 	// upkeep is how often old entries are looked for.
 	upkeep = time.Minute
 )
 
-// run is the loop that delivers: for each group in order, the groups side by
-// side. It owns the choice of what is next; a delivery under way is marked in
-// its lane.
+// run is the loop that performs what the state decides: for each group in
+// order, the groups side by side. When it is to stop it delivers what is due,
+// unless that would leave it in doubt.
 func (p *Pipeline) run() {
 	defer close(p.ended)
 	finished := make(chan struct{}, parallel)
@@ -34,187 +34,279 @@ func (p *Pipeline) run() {
 	timer := time.NewTimer(0)
 	defer timer.Stop()
 	for {
+		wait := upkeep
 		for active < parallel && p.base.Err() == nil {
-			group, ok := p.nextGroup(time.Now())
-			if !ok {
+			var a action
+			if a, wait = p.next(stopping); a.kind == nothing {
 				break
 			}
 			active++
-			// Ends with its call, which Timeout bounds and abort cancels.
-			go p.deliverGroup(group, finished)
+			// Ends with its calls, which Timeout bounds and abort cancels.
+			go p.perform(a, finished)
 		}
 		if stopping && active == 0 {
 			return
 		}
-		timer.Reset(p.untilDue(time.Now()))
+		timer.Reset(wait)
 		select {
 		case <-finished:
 			active--
 		case <-p.wake:
 		case <-timer.C:
 		case now := <-clean.C:
-			p.dropOld(now)
+			p.upkeepNow(now)
 		case <-stop:
 			stopping, stop = true, nil
 		}
 	}
 }
 
-// nextGroup picks a group that is due, and marks it.
-func (p *Pipeline) nextGroup(now time.Time) (string, bool) {
+// next asks the state.
+func (p *Pipeline) next(stopping bool) (action, time.Duration) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	for g, l := range p.groups {
-		if !l.active && l.ready && !l.next.After(now) {
-			l.active, l.ready = true, false
-			return g, true
-		}
+	now := time.Now()
+	if p.state.stall(now) {
+		p.o.Log.Error("the memory accepts messages and keeps none; nothing is sent until it does, and nothing is lost",
+			"since", p.state.stalled, "waiting", p.held.pending.turns, "to_do", StallRemedy)
 	}
-	return "", false
+	if stopping && p.confirm {
+		return action{}, upkeep // there is no time to see anything arrive
+	}
+	return p.state.next(now)
 }
 
-// untilDue is how long nothing will be due.
-func (p *Pipeline) untilDue(now time.Time) time.Duration {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	wait := upkeep
-	for _, l := range p.groups {
-		if !l.active && l.ready {
-			wait = min(wait, max(l.next.Sub(now), 0))
-		}
-	}
-	return wait
-}
+// StallRemedy says what to do about a memory whose worker has died.
+const StallRemedy = "restart Graphiti: its worker has died (getzep/graphiti#1707); then look in its log for the exception: " +
+	"often a model alias that its endpoint does not have (gpt-4.1-nano, text-embedding-3-small), an API key, or a group id with other characters than letters, digits, - and _"
 
-// deliverGroup makes one call for a group.
-func (p *Pipeline) deliverGroup(group string, finished chan<- struct{}) {
+// perform does what was decided.
+func (p *Pipeline) perform(a action, finished chan<- struct{}) {
 	defer func() { finished <- struct{}{} }()
-	sent, wait, err := p.deliver(group)
-	p.mu.Lock()
-	l := p.groups[group]
-	l.active = false
-	l.ready = l.ready || err != nil || sent > 0 // there may be more
-	if err != nil {
-		l.next = time.Now().Add(wait)
-		p.status.LastError = bounded(err.Error())
-		if p.status.Failing == nil {
-			now := time.Now()
-			p.status.Failing = &now
-			p.o.Log.Warn("turns cannot be delivered and wait", "error", err)
-		}
-	} else {
-		l.next = time.Time{}
-		if p.status.Failing != nil && sent > 0 {
-			p.status.Failing, p.status.LastError = nil, ""
-			p.o.Log.Info("turns are delivered again")
-		}
-	}
-	p.tidyLocked(group)
-	p.mu.Unlock()
-	if sent > 0 && p.o.OnStored != nil {
-		p.o.OnStored(group)
+	switch a.kind {
+	case handOver:
+		p.handOver(a)
+	case look:
+		p.look(a)
+	case sendProbe:
+		p.sendProbe()
+	case lookForProbe:
+		p.lookForProbe(a)
+	case nothing:
 	}
 }
 
-// deliver hands the first turns of a group over, and says how many left the
-// queue. On failure it says how long to wait.
-func (p *Pipeline) deliver(group string) (sent int, wait time.Duration, err error) {
-	defer func() {
-		if r := recover(); r != nil {
-			wait, err = lastRetry, fmt.Errorf("delivery panicked: %v", r)
+// handOver hands the first turns of a group over.
+func (p *Pipeline) handOver(a action) {
+	var entries []entry
+	stored := false
+	err := contained(func() (err error) {
+		if entries, err = p.spool.head(p.base, a.lane.group, a.n); err != nil {
+			return err
 		}
-	}()
-	entries, err := p.spool.head(p.base, group, p.o.MaxBatch)
-	if err != nil {
-		return 0, lastRetry, err
+		var n int
+		n, err = p.give(a.lane, entries)
+		stored = n > 0
+		return err
+	})
+	p.mu.Lock()
+	if err == nil {
+		a.lane.failures, a.lane.next = 0, time.Time{}
+		if len(entries) == a.n { // there may be more
+			a.lane.ready, a.lane.fresh = true, a.lane.fresh || !entries[len(entries)-1].later
+		}
+		p.recoveredLocked(len(entries))
+	} else {
+		wait := retryIn(a.lane.failures, err)
+		if asked := retryAfter(err); asked > 0 {
+			p.state.pause(time.Now().Add(asked))
+		}
+		p.state.failed(a.lane, len(entries) == 0 || !entries[0].later, time.Now().Add(wait))
+		p.failedLocked(err)
 	}
+	p.state.finish(a)
+	p.mu.Unlock()
+	if stored && p.o.OnStored != nil {
+		p.o.OnStored(a.lane.group)
+	}
+}
+
+// give hands entries over in one call. Where something in them is refused it
+// is narrowed down, half by half, and the rest gets through. It returns how
+// many are known to be kept.
+func (p *Pipeline) give(l *lane, entries []entry) (kept int, err error) {
 	if len(entries) == 0 {
-		return 0, 0, nil
+		return 0, nil
 	}
-	err = p.hand(group, entries)
-	if err != nil && len(entries) > 1 && !graphiti.Retryable(err) {
-		// Something in the batch is refused: one by one, the rest gets through.
-		entries = entries[:1]
-		err = p.hand(group, entries)
+	messages, turns := p.messages(entries)
+	var start, acked int64
+	if p.confirm {
+		if err := p.spool.handOver(entries, time.Now()); err != nil {
+			return 0, err
+		}
+		start = p.ticks(turns)
 	}
-	var size backlog
-	for i := range entries {
-		size = backlog{size.turns + 1, size.bytes + entries[i].bytes}
+	if len(messages) > 0 {
+		err = p.call(func(ctx context.Context) error { return p.o.Memory.Write(ctx, l.group, messages) })
+	}
+	if p.confirm {
+		acked = p.ticks(nil)
 	}
 	switch {
+	case err == nil && p.confirm && len(messages) > 0:
+		p.underWay(l, turns, start, acked, false)
+		return 0, nil
 	case err == nil:
-		if err := p.spool.done(group, entries, time.Now()); err != nil {
-			return 0, lastRetry, err
+		return len(entries), p.settle(l.group, entries, p.o.Memory.Durable())
+	case !graphiti.Retryable(err) && len(entries) > 1:
+		half := len(entries) / 2
+		if kept, err = p.give(l, entries[:half]); err != nil {
+			return kept, errors.Join(err, p.giveUp(entries[half:], err))
 		}
-		p.count(group, size, func(s *QueueStatus) {
-			s.Delivered += size.turns
-			if p.o.Memory.Durable() {
-				s.Verified += size.turns
-			}
-		})
-		return size.turns, 0, nil
+		more, err := p.give(l, entries[half:])
+		return kept + more, err
 	case !graphiti.Retryable(err):
-		p.o.Log.Warn("a turn is refused and put aside", "error", err)
-		if err := p.spool.failed(entries, bounded(err.Error()), true); err != nil {
-			return 0, lastRetry, err
-		}
-		p.count(group, size, func(s *QueueStatus) { s.Dead += size.turns })
-		return size.turns, 0, nil
+		return 0, p.bury(&entries[0], wordsOf(err, &entries[0].turn))
+	case p.confirm && !errors.Is(err, errNotTried) && !graphiti.Unsent(err):
+		p.underWay(l, turns, start, acked, true) // accepted or not: who knows
+		return 0, err
 	}
-	if noteErr := p.spool.failed(entries, bounded(err.Error()), false); noteErr != nil {
-		p.o.Log.Warn("an attempt cannot be noted", "error", noteErr)
-	}
-	return 0, retryIn(entries[0].attempts, err), err
+	return 0, errors.Join(err, p.giveUp(entries, err))
 }
 
-func (p *Pipeline) count(group string, b backlog, note func(*QueueStatus)) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	p.countLocked(group, backlog{-b.turns, -b.bytes})
-	note(&p.status)
-}
-
-// hand makes the call.
-func (p *Pipeline) hand(group string, entries []entry) error {
-	var messages []graphiti.Message
-	for i := range entries {
-		messages = append(messages, entries[i].turn.messages(entries[i].scope, p.o.MaxChars, time.Now())...)
-	}
-	if len(messages) == 0 {
+// giveUp has entries wait again.
+func (p *Pipeline) giveUp(entries []entry, err error) error {
+	if errors.Is(err, errNotTried) && !p.confirm {
 		return nil
 	}
-	ctx, cancel := context.WithTimeout(p.base, p.o.Timeout)
-	defer cancel()
-	if err := p.o.Memory.Write(ctx, group, messages); err != nil {
-		return fmt.Errorf("deliver turns: %w", err)
+	return p.spool.takeBack(entries, clip(err.Error(), maxReason))
+}
+
+// messages are those of the entries, and the turns as they are followed.
+func (p *Pipeline) messages(entries []entry) (messages []graphiti.Message, turns []*under) {
+	for _, e := range entries {
+		u := p.track(e)
+		messages = append(messages, e.turn.messages(e.scope, e.have, p.o.MaxChars, time.Now())...)
+		turns = append(turns, u)
+	}
+	return messages, turns
+}
+
+// track is a turn as it is followed until it is seen.
+func (p *Pipeline) track(e entry) *under {
+	u := &under{entry: e, names: make(map[string]sides, 2), at: time.Now()}
+	for _, m := range e.turn.messages(e.scope, e.have, p.o.MaxChars, u.at) {
+		side := sideUser
+		if m.RoleType == graphiti.RoleAssistant {
+			side = sideAssistant
+		}
+		u.names[m.Name] = side
+		if u.said.IsZero() || m.Timestamp.Before(u.said) {
+			u.said = m.Timestamp
+		}
+	}
+	return u
+}
+
+// ticks lets the logical clock go on, one tick for the call and one for each
+// turn, and returns the call's.
+func (p *Pipeline) ticks(turns []*under) int64 {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	start := p.state.tick()
+	for _, u := range turns {
+		u.tick = p.state.tick()
+	}
+	return start
+}
+
+func (p *Pipeline) underWay(l *lane, turns []*under, start, acked int64, doubt bool) {
+	for _, u := range turns {
+		u.start, u.acked, u.doubt = start, acked, doubt
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.state.handed(l, turns, time.Now())
+}
+
+// settle notes that the group has the entries.
+func (p *Pipeline) settle(group string, entries []entry, verified bool) error {
+	gone, err := p.spool.done(group, entries, verified, time.Now())
+	if err != nil {
+		return err
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.held.pending = p.held.pending.minus(gone)
+	p.totals.delivered += gone.turns
+	if verified {
+		p.totals.verified += gone.turns
 	}
 	return nil
+}
+
+// bury puts a turn aside that the memory will not take.
+func (p *Pipeline) bury(e *entry, reason string) error {
+	gone, err := p.spool.bury(e, clip(reason, maxReason))
+	if err != nil {
+		return err
+	}
+	p.mu.Lock()
+	p.held.pending = p.held.pending.minus(gone)
+	p.held.dead = p.held.dead.plus(gone)
+	p.mu.Unlock()
+	p.o.Log.Warn("a turn is refused by the memory and put aside; see graphiti-proxy queue list --state dead")
+	return nil
+}
+
+// call makes one call to the memory, bounded in time.
+func (p *Pipeline) call(f func(context.Context) error) error {
+	ctx, cancel := context.WithTimeout(p.base, p.o.Timeout)
+	defer cancel()
+	return p.gate.call(ctx, f)
+}
+
+// failedLocked notes trouble, and logs where it begins.
+func (p *Pipeline) failedLocked(err error) {
+	if errors.Is(err, context.Canceled) {
+		return // we stop
+	}
+	p.lastErr = clip(err.Error(), maxReason)
+	if p.failing.IsZero() {
+		p.failing = time.Now()
+		p.o.Log.Warn("turns cannot be delivered and wait", "error", err)
+	}
+}
+
+func (p *Pipeline) recoveredLocked(turns int) {
+	if !p.failing.IsZero() && turns > 0 {
+		p.failing, p.lastErr = time.Time{}, ""
+		p.o.Log.Info("turns are delivered again")
+	}
 }
 
 // retryIn is the wait before the next attempt: exponential, with full jitter,
 // and never shorter than the server asked for.
 func retryIn(attempts int, err error) time.Duration {
 	most := min(firstRetry<<min(attempts, 10), lastRetry)
-	wait := rand.N(most) + 1 // #nosec G404 -- spreads load, no secret
+	return max(rand.N(most)+1, retryAfter(err)) // #nosec G404 -- spreads load, no secret
+}
+
+// retryAfter is how long the server asked to be left alone, within reason.
+func retryAfter(err error) time.Duration {
 	var status *graphiti.StatusError
 	if errors.As(err, &status) {
-		wait = max(wait, min(status.RetryAfter, lastRetry))
+		return min(status.RetryAfter, lastRetry)
 	}
-	return wait
+	return 0
 }
 
-// dropOld removes what has waited too long, and what need not be remembered
-// any more.
-func (p *Pipeline) dropOld(now time.Time) {
-	gone, err := p.spool.dropBefore(now.Add(-p.o.MaxAge))
-	if err == nil {
-		p.forget(gone, "they waited longer than ingest.max_age")
-		err = p.spool.forgetSeen(now)
-	}
-	if err != nil {
-		p.o.Log.Warn("the spool cannot be cleaned", "error", err)
-	}
+// contained turns a panic into an error: delivery goes on.
+func contained(f func() error) (err error) {
+	defer func() {
+		if r := recover(); r != nil {
+			err = fmt.Errorf("delivery panicked: %v", r)
+		}
+	}()
+	return f()
 }
-
-// bounded shortens what a server says.
-func bounded(s string) string { return clip(s, 300) }

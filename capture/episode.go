@@ -1,11 +1,10 @@
 package capture
 
 import (
+	"encoding/json"
 	"strings"
 	"time"
 	"unicode/utf8"
-
-	"github.com/tidwall/sjson"
 
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti"
 )
@@ -13,21 +12,23 @@ import (
 // truncated ends a text that was cut.
 const truncated = "…[truncated]"
 
-// messages are a turn as it is written to one group: what the person said, and
-// what was answered.
-func (t *Turn) messages(scope graphiti.Scope, maxChars int, now time.Time) []graphiti.Message {
-	source, _ := sjson.Set(`{"source":"graphiti-proxy"}`, "scope", string(scope)) // a constant path: cannot fail
-	if t.Client != "" {
-		source, _ = sjson.Set(source, "client", t.Client)
+// messages are a turn as it is written to one group, less what the group has
+// already: what the person said, and what was answered.
+func (t *Turn) messages(scope graphiti.Scope, have sides, maxChars int, now time.Time) []graphiti.Message {
+	source := t.source(scope)
+	answer := dropBlocks(t.Assistant)
+	if t.Tools != "" {
+		answer = strings.TrimSpace(answer) + "\n(tools used: " + t.Tools + ")"
 	}
 	var out []graphiti.Message
 	for _, m := range []struct {
+		side sides
 		role graphiti.RoleType
 		text string
 		at   time.Time
-	}{{graphiti.RoleUser, t.User, t.Said}, {graphiti.RoleAssistant, t.Assistant, t.Answered}} {
-		text := clip(strings.TrimSpace(dropBlocks(m.text)), maxChars)
-		if text == "" {
+	}{{sideUser, graphiti.RoleUser, dropBlocks(t.User), t.Said}, {sideAssistant, graphiti.RoleAssistant, answer, t.Answered}} {
+		text := clip(strings.TrimSpace(m.text), maxChars)
+		if text == "" || have&m.side != 0 {
 			continue
 		}
 		if m.at.After(now) { // Graphiti hides what lies in the future
@@ -42,6 +43,18 @@ func (t *Turn) messages(scope graphiti.Scope, maxChars int, now time.Time) []gra
 		})
 	}
 	return out
+}
+
+// source says where a turn comes from, as a small JSON object. Strings of
+// ours and of clients are all it holds, so that it cannot fail.
+func (t *Turn) source(scope graphiti.Scope) string {
+	b, _ := json.Marshal(struct {
+		Source string         `json:"source"`
+		Scope  graphiti.Scope `json:"scope"`
+		Client string         `json:"client,omitempty"`
+		Git    Git            `json:"git,omitzero"`
+	}{"graphiti-proxy", scope, t.Client, t.Git})
+	return string(b)
 }
 
 // dropBlocks takes out our own blocks, also when the model quotes one: a

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"log/slog"
+	"math/rand/v2"
 	"sync"
 	"time"
 
@@ -15,56 +16,76 @@ var ErrStopped = errors.New("ingestion has stopped")
 
 // Options configures a Pipeline. All fields but OnStored are required.
 type Options struct {
-	Path     string // of the spool's file
-	Memory   Writer
-	MaxTurns int // that wait; one for each group counts as one
-	MaxBytes int
-	MaxAge   time.Duration
-	MaxBatch int // turns in one call
-	MaxChars int // of one message
-	Timeout  time.Duration
-	OnStored func(group string) // called when a group holds something new
-	Log      *slog.Logger
+	Path       string // of the spool's file
+	Memory     Memory
+	MaxTurns   int // in the spool; one for each group counts as one
+	MaxBytes   int
+	MaxAge     time.Duration
+	MaxBatch   int // turns in one call
+	MaxChars   int // of one message
+	Timeout    time.Duration
+	Verify     bool               // whether acceptance is not taken for proof
+	StallAfter time.Duration      // without a sign of work
+	OnStored   func(group string) // called when a group holds something new
+	Log        *slog.Logger
 }
 
-// Writer takes what is to be remembered; graphiti.Memory is one.
-type Writer interface {
+// Memory takes what is to be remembered; graphiti.Memory is one. Its calls
+// must end when their context does.
+type Memory interface {
 	Write(ctx context.Context, group string, messages []graphiti.Message) error
+	Episodes(ctx context.Context, group string, n int) ([]graphiti.Episode, error)
+	Forget(ctx context.Context, group string) error
+	Health(ctx context.Context) error
 
 	// Durable reports whether a Write that returned nil proves that the
-	// messages are kept.
+	// messages are kept. It must then also take no harm from the same messages
+	// being written again.
 	Durable() bool
 }
 
-// QueueStatus counts turns, one for each group, since the process began;
-// pending and dead are what the spool holds.
+// QueueStatus counts turns, one for each group. Pending and dead are what the
+// spool holds, the others count since its file was made.
 type QueueStatus struct {
-	Pending   int        `json:"pending"`
+	Pending   int        `json:"pending"`   // not known to be kept
+	UnderWay  int        `json:"under_way"` // of the pending: handed over, and not seen yet
 	Delivered int        `json:"delivered"`
-	Verified  int        `json:"verified"` // delivered, and known to be held
+	Verified  int        `json:"verified"` // delivered, and seen in the memory
 	Dropped   int        `json:"dropped"`
 	Dead      int        `json:"dead"`
+	Lost      int        `json:"lost"` // by the memory, and sent again; since the start
+	Bytes     int        `json:"bytes"`
 	Oldest    *time.Time `json:"oldest,omitempty"`
 	Failing   *time.Time `json:"failing_since,omitempty"`
+	Stalled   *time.Time `json:"stalled_since,omitempty"`
+	Breaker   string     `json:"breaker"` // closed, half-open or open
 	LastError string     `json:"last_error,omitempty"`
 }
 
-// Pipeline keeps turns until the memory has taken them. It is safe for
+// Pipeline keeps turns until the memory is known to hold them. It is safe for
 // concurrent use.
 type Pipeline struct {
-	o     Options
-	spool *spool
-	wake  chan struct{} // has room for one: more say nothing new
-	stop  chan struct{}
-	ended chan struct{}
-	base  context.Context // of the calls to the memory
-	abort context.CancelFunc
+	o          Options
+	spool      *spool
+	gate       *gate
+	confirm    bool   // acceptance is no proof
+	probeGroup string // where probes are written
+	wake       chan struct{}
+	stop       chan struct{}
+	ended      chan struct{}
+	earlier    chan []Turn
+	worker     sync.WaitGroup
+	base       context.Context // of the calls to the memory
+	abort      context.CancelFunc
 
 	mu      sync.Mutex // guards what follows
 	closed  bool
-	groups  map[string]*lane
-	bytes   int
-	status  QueueStatus
+	state   *state
+	held    sizes
+	totals  totals
+	lost    int
+	failing time.Time
+	lastErr string
 	fullLog time.Time // when a full spool was last logged
 
 	// lately and before hold the turns that were added last: clients repeat
@@ -75,41 +96,87 @@ type Pipeline struct {
 // latelyMax bounds each of the two generations of turns that are remembered.
 const latelyMax = 10000
 
-// lane is what waits for one group. Its counts may lag behind the file by what
-// is being added or delivered this moment, in either direction; whether there
-// is something to deliver only the file says.
-type lane struct {
-	backlog
-	ready  bool      // something was added since the file was last looked at
-	next   time.Time // not before
-	active bool      // a delivery is under way
+// defaultTiming is for a Graphiti that takes seconds for a message, and not
+// too slow for one that takes none.
+func (o *Options) defaultTiming() timing {
+	return timing{
+		batch:      o.MaxBatch,
+		window:     max(32, 2*o.MaxBatch),
+		maxUnder:   max(256, 2*o.MaxBatch),
+		olderUnder: 8,
+		stallAfter: o.StallAfter,
+		firstLook:  100 * time.Millisecond,
+		lastLook:   30 * time.Second,
+		doubtAfter: 10 * time.Second,
+		firstProbe: 30 * time.Second,
+		lastProbe:  5 * time.Minute,
+		maxLosses:  3,
+	}
 }
 
 // Open opens the spool and begins to deliver what it holds.
-func Open(o Options) (*Pipeline, error) {
+func Open(o Options) (*Pipeline, error) { return open(o, o.defaultTiming(), openFor) }
+
+func open(o Options, t timing, pause time.Duration) (*Pipeline, error) {
 	s, err := openSpool(o.Path)
 	if err != nil {
 		return nil, err
 	}
-	waiting, dead, err := s.load()
-	if err != nil {
+	p := &Pipeline{
+		o: o, spool: s, confirm: o.Verify && !o.Memory.Durable(),
+		wake: make(chan struct{}, 1), stop: make(chan struct{}), ended: make(chan struct{}), // wake: more than one says nothing new
+		earlier: make(chan []Turn, earlierMax),
+		state:   newState(t, time.Now()),
+	}
+	if err := p.load(); err != nil {
 		return nil, errors.Join(err, s.db.Close())
 	}
-	p := &Pipeline{
-		o: o, spool: s,
-		wake: make(chan struct{}, 1), stop: make(chan struct{}), ended: make(chan struct{}),
-		groups: make(map[string]*lane),
-	}
+	p.gate = newGate(o.Memory.Health, pause, func(open bool) { p.gateChanged(open, pause) })
 	p.base, p.abort = context.WithCancel(context.Background())
-	p.status.Dead = dead
-	for group, b := range waiting {
-		p.groups[group] = &lane{backlog: b, ready: true}
-		p.status.Pending += b.turns
-		p.bytes += b.bytes
-	}
-	// Ends when Shutdown closes stop.
+	// Both end when Shutdown closes stop.
 	go p.run()
+	p.worker.Go(p.addEarlier)
 	return p, nil
+}
+
+// load finds out what the file holds. What an earlier process handed over and
+// did not see arrive is looked for before it is sent again.
+func (p *Pipeline) load() (err error) {
+	if p.held, err = p.spool.sizes(context.Background()); err != nil {
+		return err
+	}
+	if p.totals, err = p.spool.totals(); err != nil {
+		return err
+	}
+	instance, err := p.spool.instance()
+	if err != nil {
+		return err
+	}
+	p.probeGroup = "graphiti_proxy_probe_" + instance
+	type doubt struct {
+		group string
+		u     *under
+	}
+	var doubts []doubt
+	err = p.spool.inDoubt(func(group string, e entry) { doubts = append(doubts, doubt{group, p.track(e)}) })
+	if err != nil {
+		return err
+	}
+	if !p.confirm {
+		// A store that takes no harm from repetition is simply told again, and
+		// acceptance that is taken for proof was not seen.
+		for _, d := range doubts {
+			if err := p.spool.takeBack([]entry{d.u.entry}, ""); err != nil {
+				return err
+			}
+		}
+		doubts = nil
+	}
+	now := time.Now()
+	for i, d := range doubts {
+		p.state.inDoubt(d.group, d.u, i, len(doubts), now)
+	}
+	return p.spool.groups(p.state.add)
 }
 
 // Add stores a turn for its groups, less those that have it already. It is on
@@ -124,23 +191,58 @@ func (p *Pipeline) Add(ctx context.Context, t Turn) error {
 	case again:
 		return nil
 	}
-	groups, size, err := p.spool.add(ctx, &t, time.Now())
+	a, err := p.spool.add(ctx, &t, time.Now())
 	if err != nil {
 		return err
 	}
 	p.mu.Lock()
-	p.rememberLocked(t.ID)
-	for _, g := range groups {
-		p.countLocked(g, backlog{1, size})
-		p.groups[g].ready = true
+	if !t.Open { // its end may still come
+		p.rememberLocked(t.ID)
 	}
-	over := p.status.Pending > p.o.MaxTurns || p.bytes > p.o.MaxBytes
+	for _, g := range a.groups {
+		p.state.add(g, !t.Earlier)
+	}
+	p.held.pending = p.held.pending.plus(a.size)
+	over := p.overLocked() > 0
 	p.mu.Unlock()
 	if over {
 		p.makeRoom()
 	}
 	p.signal()
 	return nil
+}
+
+// earlierMax bounds the conversations whose earlier turns wait to be added.
+const earlierMax = 64
+
+// AddEarlier stores turns from before their conversation was first seen, some
+// time later. It never waits: when there is too much to do they are left out.
+func (p *Pipeline) AddEarlier(turns []Turn) {
+	select {
+	case p.earlier <- turns:
+	default:
+		p.o.Log.Debug("earlier turns of a conversation are left out: too many wait")
+	}
+}
+
+// addEarlier is the loop that stores them. Turns of the live conversation come
+// first: a failure here is not tried again.
+func (p *Pipeline) addEarlier() {
+	for {
+		select {
+		case turns := <-p.earlier:
+			for _, t := range turns {
+				if err := p.Add(p.base, t); err != nil {
+					if !errors.Is(err, ErrStopped) {
+						p.o.Log.Warn("an earlier turn cannot be kept", "error", err)
+					}
+					break
+				}
+			}
+		case <-p.stop:
+			return
+		}
+	}
 }
 
 // AddedLately reports whether a turn was added not long ago: its answer need
@@ -166,81 +268,108 @@ func (p *Pipeline) rememberLocked(turn string) {
 	p.lately[turn] = struct{}{}
 }
 
-// makeRoom drops the oldest turns until the spool is within its bounds.
-func (p *Pipeline) makeRoom() {
-	for {
-		p.mu.Lock()
-		n := p.status.Pending - p.o.MaxTurns
-		if p.bytes > p.o.MaxBytes {
-			n = max(n, 1)
-		}
-		p.mu.Unlock()
-		if n <= 0 {
-			return
-		}
-		gone, err := p.spool.dropOldest(n)
-		if err != nil {
-			p.o.Log.Warn("the spool is over its bounds and cannot be cut", "error", err)
-			return
-		}
-		if p.forget(gone, "the spool is full; these were the oldest") == 0 {
-			return
-		}
-	}
-}
-
-// forget takes dropped turns off the counts, and logs them once a minute.
-func (p *Pipeline) forget(gone map[string]backlog, why string) int {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	n := 0
-	for group, b := range gone {
-		n += b.turns
-		p.countLocked(group, backlog{-b.turns, -b.bytes})
-		p.tidyLocked(group)
-	}
-	p.status.Dropped += n
-	if now := time.Now(); n > 0 && now.Sub(p.fullLog) > time.Minute {
-		p.fullLog = now
-		p.o.Log.Warn("turns that waited are dropped", "why", why, "dropped_in_all", p.status.Dropped)
+// overLocked is how many entries are too many.
+func (p *Pipeline) overLocked() int {
+	all := p.held.pending.plus(p.held.dead)
+	n := all.turns - p.o.MaxTurns
+	if all.bytes > p.o.MaxBytes {
+		n = max(n, 1)
 	}
 	return n
 }
 
-// countLocked adds b, which may be negative, to what waits for a group.
-func (p *Pipeline) countLocked(group string, b backlog) {
-	p.status.Pending += b.turns
-	p.bytes += b.bytes
-	l := p.groups[group]
-	if l == nil {
-		l = &lane{}
-		p.groups[group] = l
+// makeRoom drops what is over the bounds: dead turns, then the oldest.
+func (p *Pipeline) makeRoom() {
+	for {
+		p.mu.Lock()
+		n := p.overLocked()
+		p.mu.Unlock()
+		if n <= 0 {
+			return
+		}
+		gone, err := p.spool.dropOldest(min(n, dropChunk))
+		if err != nil {
+			p.o.Log.Warn("the spool is over its bounds and cannot be cut", "error", err)
+			return
+		}
+		if p.noteDropped(gone, "the spool is full; these were the oldest") == 0 {
+			return
+		}
 	}
-	l.turns += b.turns
-	l.bytes += b.bytes
 }
 
-// tidyLocked lets go of a group for which nothing waits.
-func (p *Pipeline) tidyLocked(group string) {
-	if l := p.groups[group]; l != nil && l.turns == 0 && !l.active && !l.ready {
-		delete(p.groups, group)
+// noteDropped takes dropped turns off the counts, and logs them once a minute.
+func (p *Pipeline) noteDropped(d dropped, why string) int {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	n := d.pending.turns + d.dead.turns
+	p.held.pending = p.held.pending.minus(d.pending)
+	p.held.dead = p.held.dead.minus(d.dead)
+	p.totals.dropped += n
+	if now := time.Now(); n > 0 && now.Sub(p.fullLog) > time.Minute {
+		p.fullLog = now
+		p.o.Log.Warn("turns are dropped from the queue", "why", why, "dropped_in_all", p.totals.dropped)
+	}
+	return n
+}
+
+// upkeepNow removes what has waited too long, and what need not be remembered
+// any more.
+func (p *Pipeline) upkeepNow(now time.Time) {
+	for {
+		gone, err := p.spool.dropBefore(now.Add(-p.o.MaxAge))
+		if err != nil {
+			p.o.Log.Warn("the spool cannot be cleaned", "error", err)
+			return
+		}
+		if p.noteDropped(gone, "they waited longer than ingest.max_age") < dropChunk {
+			break
+		}
+	}
+	if err := p.spool.forgetSeen(now, seenMax); err != nil {
+		p.o.Log.Warn("the spool cannot be cleaned", "error", err)
 	}
 }
 
 // Status says how the queue is.
 func (p *Pipeline) Status() QueueStatus {
 	oldest, err := p.spool.oldest()
+	breaker := p.gate.state() // not under our lock: it takes it itself
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	s := p.status
+	s := QueueStatus{
+		Pending: p.held.pending.turns, UnderWay: p.state.under, Dead: p.held.dead.turns,
+		Delivered: p.totals.delivered, Verified: p.totals.verified, Dropped: p.totals.dropped, Lost: p.lost,
+		Bytes:   p.held.pending.bytes + p.held.dead.bytes,
+		Breaker: breaker, LastError: p.lastErr,
+	}
 	if err == nil && !oldest.IsZero() {
 		s.Oldest = &oldest
+	}
+	if t := p.failing; !t.IsZero() {
+		s.Failing = &t
+	}
+	if t := p.state.stalled; !t.IsZero() {
+		s.Stalled = &t
 	}
 	return s
 }
 
-// Shutdown takes no more turns, delivers what is due until ctx ends, and
-// closes the spool. What is left is delivered by the next process.
+// gateChanged is told when the memory is left alone, and when it is back.
+func (p *Pipeline) gateChanged(open bool, pause time.Duration) {
+	p.mu.Lock()
+	now := time.Now()
+	if open {
+		p.state.pause(now.Add(pause))
+	} else {
+		p.state.resume(now, func() time.Duration { return rand.N(time.Second) }) // #nosec G404 -- spreads load, no secret
+	}
+	p.mu.Unlock()
+	p.signal()
+}
+
+// Shutdown takes no more turns, waits for the calls under way until ctx ends,
+// and closes the spool. What is left is delivered by the next process.
 func (p *Pipeline) Shutdown(ctx context.Context) error {
 	p.mu.Lock()
 	again := p.closed
@@ -249,6 +378,7 @@ func (p *Pipeline) Shutdown(ctx context.Context) error {
 	if !again {
 		close(p.stop)
 	}
+	p.worker.Wait()
 	select {
 	case <-p.ended:
 	case <-ctx.Done():

@@ -42,7 +42,13 @@ func (f *fakeMemory) Write(_ context.Context, group string, messages []graphiti.
 	return nil
 }
 
-func (f *fakeMemory) Durable() bool { return true }
+func (f *fakeMemory) Durable() bool                { return true }
+func (f *fakeMemory) Health(context.Context) error { return nil }
+
+func (f *fakeMemory) Episodes(context.Context, string, int) ([]graphiti.Episode, error) {
+	panic("BUG: acceptance was proof")
+}
+func (f *fakeMemory) Forget(context.Context, string) error { panic("BUG: nothing to forget") }
 
 func (f *fakeMemory) contents(group string) []string {
 	f.mu.Lock()
@@ -50,11 +56,11 @@ func (f *fakeMemory) contents(group string) []string {
 	return append([]string(nil), f.got[group]...)
 }
 
-func pipeline(t testing.TB, path string, m Writer, change ...func(*Options)) *Pipeline {
+func pipeline(t testing.TB, path string, m Memory, change ...func(*Options)) *Pipeline {
 	t.Helper()
 	o := Options{
 		Path: path, Memory: m, MaxTurns: 1000, MaxBytes: 1 << 20, MaxAge: time.Hour, MaxBatch: 10, MaxChars: 8000,
-		Timeout: time.Second, Log: slog.New(slog.DiscardHandler),
+		Timeout: time.Second, Verify: true, StallAfter: time.Minute, Log: slog.New(slog.DiscardHandler),
 	}
 	for _, f := range change {
 		f(&o)
@@ -138,8 +144,8 @@ func TestEachTurnReachesEachGroupOnce(t *testing.T) {
 			t.Errorf("group %s holds %d turns, %d different ones", g, len(got), len(seen))
 		}
 	}
-	if s := p.Status(); s.Pending != 0 || len(p.groups) != 0 || p.bytes != 0 {
-		t.Errorf("%+v, %d groups, %d bytes", s, len(p.groups), p.bytes)
+	if s := p.Status(); s.Pending != 0 || len(p.state.lanes) != 0 || s.Bytes != 0 {
+		t.Errorf("%+v, %d groups", s, len(p.state.lanes))
 	}
 }
 
@@ -249,7 +255,7 @@ func TestMessagesOfATurn(t *testing.T) {
 		User:      "<graphiti_memory>\n- x\n</graphiti_memory>\n\nhi " + string(make([]rune, 0)) + "ééééé",
 		Assistant: "You said: <graphiti_memory> and more",
 	}
-	got := tn.messages(graphiti.ScopeUser, 16, now)
+	got := tn.messages(graphiti.ScopeUser, 0, 16, now)
 	source := `{"source":"graphiti-proxy","scope":"user","client":"OpenAI"}`
 	want := []graphiti.Message{
 		{Name: "graphiti-proxy.turn.ab.user", RoleType: "user", Content: "hi ééééé", Timestamp: now.Add(-time.Minute), SourceDescription: source},
@@ -261,7 +267,7 @@ func TestMessagesOfATurn(t *testing.T) {
 	if got := clip("aééééééééééééééééééé", 15); got != "aéé…[truncated]" {
 		t.Errorf("cut to %q", got)
 	}
-	if got := (&Turn{User: " ", Assistant: ""}).messages(graphiti.ScopeUser, 10, now); got != nil {
+	if got := (&Turn{User: " ", Assistant: ""}).messages(graphiti.ScopeUser, 0, 10, now); got != nil {
 		t.Errorf("%+v", got)
 	}
 }

@@ -2,8 +2,10 @@ package capture
 
 import (
 	"context"
+	"database/sql"
 	_ "embed"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"time"
 
@@ -11,129 +13,205 @@ import (
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti"
 )
 
-//go:embed schema.sql
-var schema string
+//go:embed schema_1.sql
+var schema1 string
 
-// seenFor is how long a delivered turn is remembered. Clients resend their
-// history, but hardly that of last season.
-const seenFor = 90 * 24 * time.Hour
+//go:embed schema_2.sql
+var schema2 string
 
-// spool is the file in which turns wait. Its methods may be called from
-// several goroutines; what they leave behind is committed.
+const (
+	// seenFor is how long a delivered turn is remembered. Clients resend their
+	// history, but hardly that of last season.
+	seenFor = 90 * 24 * time.Hour
+
+	// seenMax bounds how many are remembered, at about 100 bytes each.
+	seenMax = 2_000_000
+)
+
+// spool is the file in which turns wait until the memory is known to hold
+// them. Its methods may be called from several goroutines; what they leave
+// behind is committed.
 type spool struct{ db *sqlite.DB }
 
 // entry is a turn that waits for one group.
 type entry struct {
-	seq      int64
-	scope    graphiti.Scope
-	bytes    int
-	attempts int
-	turn     Turn
+	seq    int64
+	bytes  int
+	scope  graphiti.Scope
+	have   sides
+	losses int
+	later  bool
+	turn   Turn
 }
 
+// sides tells which messages of a turn a group holds.
+type sides uint8
+
+const (
+	sideUser sides = 1 << iota
+	sideAssistant
+)
+
 func openSpool(path string) (*spool, error) {
-	db, err := sqlite.Open(path, sqlite.Options{Migrations: []string{schema}, Sync: sqlite.SyncFull})
+	db, err := sqlite.Open(path, sqlite.Options{Migrations: []string{schema1, schema2}, Sync: sqlite.SyncFull})
 	if err != nil {
 		return nil, fmt.Errorf("open spool: %w", err)
 	}
 	return &spool{db}, nil
 }
 
-// backlog is what waits for one group.
-type backlog struct {
+// size is a number of turns, one for each group, and the bytes they take.
+type size struct {
 	turns int
 	bytes int
 }
 
-// load counts what waits, by group, and the dead.
-func (s *spool) load() (map[string]backlog, int, error) {
-	rows, err := s.db.Query(context.Background(), "SELECT grp, dead, count(*), sum(length(body)) FROM spool GROUP BY grp, dead")
-	if err != nil {
-		return nil, 0, fmt.Errorf("read spool: %w", err)
-	}
-	defer rows.Close()
-	groups, deadCount := make(map[string]backlog), 0
-	for rows.Next() {
-		var group string
-		var dead, n, size int
-		if err := rows.Scan(&group, &dead, &n, &size); err != nil {
-			return nil, 0, fmt.Errorf("read spool: %w", err)
-		}
-		if dead != 0 {
-			deadCount += n
-		} else {
-			groups[group] = backlog{n, size}
-		}
-	}
-	if err := rows.Err(); err != nil {
-		return nil, 0, fmt.Errorf("read spool: %w", err)
-	}
-	return groups, deadCount, nil
-}
+func (s size) plus(o size) size  { return size{s.turns + o.turns, s.bytes + o.bytes} }
+func (s size) minus(o size) size { return size{s.turns - o.turns, s.bytes - o.bytes} }
 
-// add stores a turn for each of its groups that has not had it, and returns
-// those groups and the bytes for each.
-func (s *spool) add(ctx context.Context, t *Turn, now time.Time) (groups []string, bytes int, err error) {
-	body, err := json.Marshal(t)
-	if err != nil {
-		return nil, 0, fmt.Errorf("spool turn: %w", err)
-	}
-	err = s.db.Write(ctx, func(tx *sqlite.Tx) error {
-		groups = groups[:0]
-		for _, target := range t.Targets {
-			r, err := tx.Exec(`INSERT INTO spool (turn, grp, scope, body, born)
-				SELECT ?1, ?2, ?3, ?4, ?5 WHERE NOT EXISTS (SELECT 1 FROM seen WHERE turn = ?1 AND grp = ?2)
-				ON CONFLICT DO NOTHING`, t.ID, target.Group, string(target.Scope), string(body), now.UnixMilli())
-			if err != nil {
-				return err
-			}
-			if n, err := r.RowsAffected(); err == nil && n > 0 {
-				groups = append(groups, target.Group)
-			}
+// sizes are those of the turns that wait, and of the dead.
+type sizes struct{ pending, dead size }
+
+// sizes counts what the file holds.
+func (s *spool) sizes(ctx context.Context) (n sizes, err error) {
+	err = each(ctx, s.db, "SELECT dead, count(*), sum(bytes) FROM spool GROUP BY dead", nil, func(scan func(...any) error) error {
+		var dead bool
+		var z size
+		if err := scan(&dead, &z.turns, &z.bytes); err != nil {
+			return err
+		}
+		if dead {
+			n.dead = z
+		} else {
+			n.pending = z
 		}
 		return nil
 	})
-	if err != nil {
-		return nil, 0, fmt.Errorf("spool turn: %w", err)
+	return n, err
+}
+
+// groups calls found for each group for which turns wait that were not handed
+// over; fresh says that not all of them are from before their conversation was
+// first seen.
+func (s *spool) groups(found func(group string, fresh bool)) error {
+	return each(context.Background(), s.db, "SELECT grp, min(later) FROM spool WHERE dead = 0 AND sent = 0 GROUP BY grp", nil,
+		func(scan func(...any) error) error {
+			var group string
+			var later bool
+			err := scan(&group, &later)
+			found(group, !later)
+			return err
+		})
+}
+
+// inDoubt calls found, in the order in which they were handed over, for the
+// entries of which it is not known whether the memory holds them.
+func (s *spool) inDoubt(found func(group string, e entry)) error {
+	return each(context.Background(), s.db,
+		"SELECT grp, "+entryColumns+" FROM spool WHERE dead = 0 AND sent > 0 ORDER BY sent, seq", nil,
+		func(scan func(...any) error) error {
+			var group string
+			var e entry
+			err := e.scan(func(dest ...any) error { return scan(append([]any{&group}, dest...)...) })
+			found(group, e)
+			return err
+		})
+}
+
+const entryColumns = "seq, scope, have, losses, later, body"
+
+func (e *entry) scan(scan func(...any) error) error {
+	var body []byte
+	if err := scan(&e.seq, &e.scope, &e.have, &e.losses, &e.later, &body); err != nil {
+		return err
 	}
-	return groups, len(body), nil
+	e.bytes = len(body)
+	if err := json.Unmarshal(body, &e.turn); err != nil {
+		return fmt.Errorf("entry %d: %w", e.seq, err)
+	}
+	return nil
 }
 
 // head returns the first n entries that wait for a group.
 func (s *spool) head(ctx context.Context, group string, n int) ([]entry, error) {
-	rows, err := s.db.Query(ctx,
-		"SELECT seq, scope, body, attempts FROM spool WHERE grp = ? AND dead = 0 ORDER BY seq LIMIT ?", group, n)
-	if err != nil {
-		return nil, fmt.Errorf("read spool: %w", err)
-	}
-	defer rows.Close()
 	var out []entry
-	for rows.Next() {
-		var e entry
-		var body []byte
-		if err := rows.Scan(&e.seq, &e.scope, &body, &e.attempts); err != nil {
-			return nil, fmt.Errorf("read spool: %w", err)
-		}
-		if err := json.Unmarshal(body, &e.turn); err != nil {
-			return nil, fmt.Errorf("read spool: entry %d: %w", e.seq, err)
-		}
-		e.bytes = len(body)
-		out = append(out, e)
-	}
-	if err := rows.Err(); err != nil {
-		return nil, fmt.Errorf("read spool: %w", err)
-	}
-	return out, nil
-}
-
-// done notes that a group has the entries.
-func (s *spool) done(group string, entries []entry, now time.Time) error {
-	return s.write("note delivery", func(tx *sqlite.Tx) error {
-		for i := range entries {
-			if _, err := tx.Exec("INSERT INTO seen VALUES (?, ?, ?) ON CONFLICT DO NOTHING", entries[i].turn.ID, group, now.Unix()); err != nil {
+	err := each(ctx, s.db, "SELECT "+entryColumns+" FROM spool WHERE grp = ? AND dead = 0 AND sent = 0 ORDER BY later, seq LIMIT ?",
+		[]any{group, n}, func(scan func(...any) error) error {
+			var e entry
+			if err := e.scan(scan); err != nil {
 				return err
 			}
-			if _, err := tx.Exec("DELETE FROM spool WHERE seq = ?", entries[i].seq); err != nil {
+			out = append(out, e)
+			return nil
+		})
+	return out, err
+}
+
+// added is what became of a turn that was to be stored.
+type added struct {
+	groups []string // that had not had it
+	size   size
+}
+
+// add stores a turn for each of its groups that has not had it. Where a group
+// has the beginning of a turn whose end came late, it gets the end.
+func (s *spool) add(ctx context.Context, t *Turn, now time.Time) (added, error) {
+	whole, err := json.Marshal(t)
+	if err != nil {
+		return added{}, fmt.Errorf("spool turn: %w", err)
+	}
+	var a added
+	err = s.db.Write(ctx, func(tx *sqlite.Tx) error {
+		a = added{}
+		for _, target := range t.Targets {
+			id, body := t.ID, whole
+			had, open, err := has(tx, id, target.Group)
+			if err == nil && had && open && !t.Open && t.Assistant != "" {
+				rest := t.rest()
+				id = rest.ID
+				if body, err = json.Marshal(rest); err == nil {
+					had, _, err = has(tx, id, target.Group)
+				}
+			}
+			if err != nil {
+				return err
+			}
+			if had {
+				continue
+			}
+			_, err = tx.Exec("INSERT INTO spool (turn, grp, scope, born, bytes, later, open, body) VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
+				id, target.Group, string(target.Scope), now.UnixMilli(), len(body), t.Earlier, t.Open, string(body))
+			if err != nil {
+				return err
+			}
+			a.groups = append(a.groups, target.Group)
+			a.size = a.size.plus(size{1, len(body)})
+		}
+		return nil
+	})
+	if err != nil {
+		return added{}, fmt.Errorf("spool turn: %w", err)
+	}
+	return a, nil
+}
+
+// has reports whether a turn waits for a group or was delivered to it, and
+// whether its end is missing there.
+func has(tx *sqlite.Tx, turn, group string) (had, open bool, err error) {
+	err = tx.QueryRow(`SELECT open FROM spool WHERE turn = ?1 AND grp = ?2
+		UNION ALL SELECT open FROM seen WHERE turn = ?1 AND grp = ?2 LIMIT 1`, turn, group).Scan(&open)
+	if errors.Is(err, sql.ErrNoRows) {
+		return false, false, nil
+	}
+	return err == nil, open, err
+}
+
+// handOver notes, before it happens, that entries are handed over: should the
+// process end now, they are in doubt.
+func (s *spool) handOver(entries []entry, now time.Time) error {
+	return s.write("note hand-over", func(tx *sqlite.Tx) error {
+		for i := range entries {
+			if _, err := tx.Exec("UPDATE spool SET sent = ? WHERE seq = ?", now.UnixMilli(), entries[i].seq); err != nil {
 				return err
 			}
 		}
@@ -141,12 +219,13 @@ func (s *spool) done(group string, entries []entry, now time.Time) error {
 	})
 }
 
-// failed notes an attempt that came to nothing; dead that there will be none
-// after it.
-func (s *spool) failed(entries []entry, reason string, dead bool) error {
+// takeBack notes that entries, which may have been handed over, wait again.
+func (s *spool) takeBack(entries []entry, reason string) error {
 	return s.write("note failure", func(tx *sqlite.Tx) error {
 		for i := range entries {
-			if _, err := tx.Exec("UPDATE spool SET attempts = attempts + 1, error = ?, dead = ? WHERE seq = ?", reason, dead, entries[i].seq); err != nil {
+			_, err := tx.Exec("UPDATE spool SET sent = 0, attempts = attempts + 1, error = ?, have = ?, losses = ? WHERE seq = ?",
+				reason, entries[i].have, entries[i].losses, entries[i].seq)
+			if err != nil {
 				return err
 			}
 		}
@@ -154,55 +233,86 @@ func (s *spool) failed(entries []entry, reason string, dead bool) error {
 	})
 }
 
-// dropOldest removes the n oldest waiting entries, and returns what was
-// removed by group.
-func (s *spool) dropOldest(n int) (map[string]backlog, error) {
-	return s.drop("SELECT seq FROM spool WHERE dead = 0 ORDER BY seq LIMIT ?", n)
-}
-
-// dropBefore removes the waiting entries that are older than t.
-func (s *spool) dropBefore(t time.Time) (map[string]backlog, error) {
-	return s.drop("SELECT seq FROM spool WHERE dead = 0 AND born < ?", t.UnixMilli())
-}
-
-func (s *spool) drop(which string, arg any) (map[string]backlog, error) {
-	var gone map[string]backlog
-	err := s.write("drop from spool", func(tx *sqlite.Tx) error {
-		gone = make(map[string]backlog)
-		rows, err := tx.Query("DELETE FROM spool WHERE seq IN ("+which+") RETURNING grp, length(body)", arg)
-		if err != nil {
-			return err
-		}
-		defer rows.Close()
-		for rows.Next() {
-			var group string
-			var size int
-			if err := rows.Scan(&group, &size); err != nil {
+// done notes that a group has the entries, and returns what left the spool;
+// verified says that they were seen there.
+func (s *spool) done(group string, entries []entry, verified bool, now time.Time) (gone size, err error) {
+	err = s.write("note delivery", func(tx *sqlite.Tx) error {
+		gone = size{}
+		for i := range entries {
+			e := &entries[i]
+			r, err := tx.Exec("DELETE FROM spool WHERE seq = ?", e.seq)
+			if err != nil {
 				return err
 			}
-			b := gone[group]
-			gone[group] = backlog{b.turns + 1, b.bytes + size}
+			if n, err := r.RowsAffected(); err != nil || n == 0 {
+				continue // dropped meanwhile
+			}
+			gone = gone.plus(size{1, e.bytes})
+			if _, err := tx.Exec("INSERT INTO seen (turn, grp, at, open) VALUES (?, ?, ?, ?) ON CONFLICT DO NOTHING",
+				e.turn.ID, group, now.Unix(), e.turn.Open); err != nil {
+				return err
+			}
 		}
-		return rows.Err()
+		if err := count(tx, "delivered", gone.turns); err != nil || !verified {
+			return err
+		}
+		return count(tx, "verified", gone.turns)
 	})
 	return gone, err
 }
 
-// oldest is when the oldest waiting entry came in; zero when none waits.
-func (s *spool) oldest() (time.Time, error) {
-	var born int64
-	err := s.db.QueryRow(context.Background(), "SELECT coalesce((SELECT born FROM spool WHERE dead = 0 ORDER BY seq LIMIT 1), 0)", nil, &born)
-	if err != nil || born == 0 {
-		return time.Time{}, err
-	}
-	return time.UnixMilli(born), nil
+// bury notes that there will be no further attempt, and returns what became
+// dead.
+func (s *spool) bury(e *entry, reason string) (gone size, err error) {
+	err = s.write("note refusal", func(tx *sqlite.Tx) error {
+		gone = size{}
+		r, err := tx.Exec("UPDATE spool SET dead = 1, sent = 0, attempts = attempts + 1, error = ?, have = ?, losses = ? WHERE seq = ? AND dead = 0",
+			reason, e.have, e.losses, e.seq)
+		if err != nil {
+			return err
+		}
+		if n, err := r.RowsAffected(); err == nil && n > 0 {
+			gone = size{1, e.bytes}
+		}
+		return nil
+	})
+	return gone, err
 }
 
-func (s *spool) forgetSeen(now time.Time) error {
-	return s.write("forget delivered turns", func(tx *sqlite.Tx) error {
-		_, err := tx.Exec("DELETE FROM seen WHERE at < ?", now.Add(-seenFor).Unix())
-		return err
+// totals are counts of turns since the file exists.
+type totals struct{ delivered, verified, dropped int }
+
+func (s *spool) totals() (t totals, err error) {
+	err = each(context.Background(), s.db, "SELECT name, n FROM totals", nil, func(scan func(...any) error) error {
+		var name string
+		var n int
+		if err := scan(&name, &n); err != nil {
+			return err
+		}
+		switch name {
+		case "delivered":
+			t.delivered = n
+		case "verified":
+			t.verified = n
+		case "dropped":
+			t.dropped = n
+		}
+		return nil
 	})
+	return t, err
+}
+
+func count(tx *sqlite.Tx, name string, n int) error {
+	_, err := tx.Exec("UPDATE totals SET n = n + ? WHERE name = ?", n, name)
+	return err
+}
+
+// instance is the name of this spool among others.
+func (s *spool) instance() (id string, err error) {
+	if err := s.db.QueryRow(context.Background(), "SELECT id FROM instance", nil, &id); err != nil {
+		return "", fmt.Errorf("read spool: %w", err)
+	}
+	return id, nil
 }
 
 func (s *spool) write(what string, fn func(*sqlite.Tx) error) error {
@@ -210,4 +320,37 @@ func (s *spool) write(what string, fn func(*sqlite.Tx) error) error {
 		return fmt.Errorf("%s: %w", what, err)
 	}
 	return nil
+}
+
+// each calls f for each row of a query.
+func each(ctx context.Context, db *sqlite.DB, query string, args []any, f func(scan func(...any) error) error) error {
+	rows, err := db.Query(ctx, query, args...)
+	if err != nil {
+		return fmt.Errorf("read spool: %w", err)
+	}
+	defer rows.Close()
+	for rows.Next() {
+		if err := f(rows.Scan); err != nil {
+			return fmt.Errorf("read spool: %w", err)
+		}
+	}
+	if err := rows.Err(); err != nil {
+		return fmt.Errorf("read spool: %w", err)
+	}
+	return nil
+}
+
+// rowsIn is each within a transaction; the rows are closed when it returns.
+func rowsIn(tx *sqlite.Tx, statement string, args []any, f func(scan func(...any) error) error) error {
+	rows, err := tx.Query(statement, args...)
+	if err != nil {
+		return err
+	}
+	defer rows.Close()
+	for rows.Next() {
+		if err := f(rows.Scan); err != nil {
+			return err
+		}
+	}
+	return rows.Err()
 }

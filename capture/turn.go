@@ -1,6 +1,8 @@
 package capture
 
 import (
+	"crypto/sha256"
+	"encoding/hex"
 	"time"
 
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti"
@@ -17,5 +19,31 @@ type Turn struct {
 	Answered  time.Time // when the answer ended
 
 	Client  string            // the client's family, such as "openai-js"; may be empty
+	Tools   string            `json:",omitempty"` // one line about the tools that were called; may be empty
+	Git     Git               `json:",omitzero"`
 	Targets []graphiti.Target // where it is to be kept
+
+	// Open says that the turn's end was not seen: its tool loop was abandoned.
+	// Should the end come after all, the rest is kept as a turn of its own.
+	Open bool `json:",omitempty"`
+
+	// Earlier says that the turn is from before the conversation was first
+	// seen. It is delivered after all others of its group.
+	Earlier bool `json:",omitempty"`
+}
+
+// Git is the state of the repository in which a turn happened. Its fields are
+// empty where they are not known.
+type Git struct {
+	Branch string `json:"branch,omitempty"`
+	Commit string `json:"commit,omitempty"`
+	Dirty  bool   `json:"dirty,omitempty"`
+}
+
+// rest is what is left of a turn whose beginning was kept without its end.
+func (t *Turn) rest() *Turn {
+	r := *t
+	sum := sha256.Sum256([]byte(t.ID + ".rest"))
+	r.ID, r.User = hex.EncodeToString(sum[:16]), ""
+	return &r
 }

@@ -40,11 +40,17 @@ type Config struct {
 	Ingest struct {
 		Enabled         bool          `key:"ingest.enabled" default:"true" doc:"keep finished turns"`
 		Scopes          []string      `key:"ingest.scopes" default:"auto" kind:"auto, or some of session, workspace, user, agent" doc:"where turns are kept"`
-		MaxTurns        int           `key:"ingest.max_turns" default:"100000" min:"1" max:"10000000" doc:"most turns that wait; then the oldest is dropped"`
-		MaxBytes        int           `key:"ingest.max_bytes" default:"256MiB" kind:"size" min:"1KiB" doc:"most bytes that wait"`
+		MaxTurns        int           `key:"ingest.max_turns" default:"100000" min:"1" max:"10000000" doc:"most turns in the spool; then the oldest is dropped"`
+		MaxBytes        int           `key:"ingest.max_bytes" default:"256MiB" kind:"size" min:"1KiB" doc:"most bytes in the spool"`
 		MaxAge          time.Duration `key:"ingest.max_age" default:"30d" min:"1m" doc:"longest wait of a turn"`
 		MaxBatch        int           `key:"ingest.max_batch" default:"10" min:"1" max:"100" doc:"most turns in one call"`
 		MaxMessageChars int           `key:"ingest.max_message_chars" default:"8000" min:"100" max:"1000000" doc:"longer messages are cut"`
+		Verify          bool          `key:"ingest.verify" default:"true" doc:"a turn counts as delivered when Graphiti shows it, and is sent again when Graphiti lost it; false: when Graphiti accepted it"`
+		StallAfter      time.Duration `key:"ingest.stall_after" default:"5m" min:"1s" doc:"without an arrival Graphiti's worker is taken for dead; nothing is sent until it lives"`
+		BackfillTurns   int           `key:"ingest.backfill_turns" default:"10" min:"0" max:"1000" doc:"turns that are kept of what was said before a conversation was first seen; the newest"`
+		IdleFlush       time.Duration `key:"ingest.idle_flush" default:"2m" min:"1s" max:"24h" doc:"silence after which a tool loop that has not ended is kept as it is"`
+		GitMetadata     bool          `key:"ingest.git_metadata" default:"false" doc:"note branch, commit and whether there were changes, where the client tells"`
+		ToolSummaries   bool          `key:"ingest.tool_summaries" default:"false" doc:"note in one line which tools a turn used; never what they were given or gave"`
 	}
 	Identity struct {
 		Mode        string   `key:"identity.mode" default:"single" kind:"one of single, multi" doc:"single: one person's machine; multi: every credential is its own tenant"`

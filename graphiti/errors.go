@@ -3,6 +3,7 @@ package graphiti
 import (
 	"errors"
 	"fmt"
+	"net"
 	"net/http"
 	"time"
 )
@@ -32,4 +33,16 @@ func Retryable(err error) bool {
 		return true
 	}
 	return s.Code >= 500 || s.Code < 400
+}
+
+// Unsent reports whether a call that failed surely had no effect: nobody was
+// reached, or the answer says that nothing was done. After any other failure
+// the effect may be there.
+func Unsent(err error) bool {
+	var s *StatusError
+	if errors.As(err, &s) {
+		return s.Code < 500 || s.Code == http.StatusServiceUnavailable
+	}
+	var op *net.OpError
+	return errors.As(err, &op) && op.Op == "dial"
 }

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"slices"
 	"sync"
 	"time"
 	"unicode/utf8"
@@ -47,6 +48,16 @@ type Plan struct {
 	// retries, tool rounds, restarts and replicas; empty when it is of none.
 	Turn  string
 	Write []graphiti.Target // the groups that the turn is to be kept in
+
+	// Unseen are the newest of the earlier turns, in their order, when the
+	// conversation is seen for the first time.
+	Unseen []Unseen
+}
+
+// Unseen is a turn that was over before its conversation was first seen.
+type Unseen struct {
+	Turn    Key
+	Message int // what the person said
 }
 
 // Options configures a Memory. All fields are required.
@@ -62,6 +73,7 @@ type Options struct {
 	MaxFacts   int
 	MaxChars   int           // of a block, in characters
 	StaleAfter time.Duration // facts older than this are marked
+	Unseen     int           // most of the turns that Plan.Unseen holds
 	Log        *slog.Logger
 }
 
@@ -117,6 +129,7 @@ func (m *Memory) Plan(c *Conversation, chain []Fingerprint, who graphiti.Who, fi
 		p.Turn = t.key().String()
 		if mode.Ingest {
 			p.Write = m.o.Writes(who)
+			p.Unseen = t.unseen(m.o.Unseen)
 		}
 	}
 	p.Outcome = m.decide(&t, who, mode)
@@ -158,6 +171,19 @@ func (t *turn) lookUp(b Blocks, chain []Fingerprint, session string, first bool)
 }
 
 func (t *turn) key() Key { return Key(t.keys[len(t.keys)-1]) }
+
+// unseen are the newest earlier turns, when there was no decision about any of
+// them: the conversation went on elsewhere until now.
+func (t *turn) unseen(most int) (turns []Unseen) {
+	earlier := len(t.at) - 1
+	if t.err != nil || slices.Contains(t.found[:earlier], true) {
+		return nil
+	}
+	for n := max(0, earlier-most); n < earlier; n++ {
+		turns = append(turns, Unseen{Key(t.keys[n]), t.at[n]})
+	}
+	return turns
+}
 
 // repeated returns the inserts of the earlier turns: the same bytes in the
 // same places as ever.

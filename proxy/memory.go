@@ -40,14 +40,20 @@ type Memory struct {
 	Watcher  *capture.Watcher
 	Keep     func(context.Context, capture.Turn) error
 	Kept     func(turn string) bool // whether a turn was kept lately
+	Earlier  func([]capture.Turn)   // keeps what was said before; must not block
+	Open     *capture.Idle          // the turns whose end is waited for
 	Identity Identity
 	Recall   bool
 	Ingest   bool
+	Note     Note
 	Off      inject.Reason // why there is no Planner; may be empty
 
 	// Timeout bounds what is asked of Sessions for one request.
 	Timeout time.Duration
 }
+
+// Note says what else is noted with a turn.
+type Note struct{ Git, Tools bool }
 
 // remembered is what is known about a call whose dialect is understood.
 type remembered struct {
@@ -156,82 +162,4 @@ func (s *Server) session(c *call) (session string, first bool) {
 	session = "session:" + rand.Text()
 	s.memory.Sessions.SetPending(last, session)
 	return session, true
-}
-
-// watch returns what gets a copy of the answer, or nil when nothing is to be
-// learnt from it. The answer to a turn that is not to be kept may still be
-// needed to know how the conversation goes on.
-func (s *Server) watch(c *call, head *answerHead, plan inject.Plan) *capture.Tee {
-	if plan.Turn == "" || head.status != fasthttp.StatusOK || len(plan.Write) == 0 && !c.mem.chained || s.memory.Kept(plan.Turn) {
-		return nil
-	}
-	// What the worker needs later is copied: the request's buffers are reused.
-	e := &ending{
-		s:    s,
-		who:  c.mem.who,
-		last: [16]byte(c.chain[c.conv.Last]),
-		end:  c.chain[len(c.chain)-1],
-		turn: capture.Turn{
-			ID:      plan.Turn,
-			Session: c.mem.who.Session,
-			User:    string(c.conv.Text(c.conv.Last)),
-			Said:    c.mem.said,
-			Client:  clientFamily(c.ctx.Request.Header.UserAgent()),
-			Targets: plan.Write,
-		},
-		chained: c.mem.chained,
-	}
-	return s.memory.Watcher.Watch(c.route.dialect.answer, capture.Meta{
-		Stream:   head.event,
-		Encoding: strings.ToLower(string(head.encoding)),
-	}, e.take)
-}
-
-// ending makes a turn of a request and its answer.
-type ending struct {
-	s       *Server
-	who     graphiti.Who
-	turn    capture.Turn
-	last    [16]byte           // the conversation up to the person's message
-	end     inject.Fingerprint // the conversation as it was sent
-	chained bool
-}
-
-// take is called when the answer has ended. Only a clean end makes a turn: an
-// answer that was cut off, failed, or was left by the client is not one.
-func (e *ending) take(a capture.Answer, clean bool) {
-	if !clean || !a.End.Final() {
-		return
-	}
-	if e.chained {
-		next := [16]byte(e.end)
-		if a.Text != "" {
-			next = e.end.Link(inject.RoleAssistant, []byte(a.Text))
-		}
-		if err := e.s.memory.Sessions.Put(context.Background(), next, e.turn.Session); err != nil {
-			e.s.faults.report(e.s.log, "remember session", err)
-		}
-		e.s.memory.Sessions.EndPending(e.last)
-	}
-	if len(e.turn.Targets) == 0 {
-		return
-	}
-	e.turn.Assistant, e.turn.Answered = a.Text, time.Now()
-	e.turn.Partial = a.End == capture.EndLength
-	if err := e.s.memory.Keep(context.Background(), e.turn); err != nil {
-		e.s.faults.report(e.s.log, "keep turn", err)
-	}
-}
-
-// clientFamily is the client's name, for the description of a memory's source:
-// the first word of its User-Agent, without a version.
-func clientFamily(agent []byte) string {
-	name, _, _ := strings.Cut(string(agent[:min(len(agent), 64)]), " ")
-	name, _, _ = strings.Cut(name, "/")
-	return strings.Map(func(r rune) rune {
-		if r < ' ' || r > '~' {
-			return -1
-		}
-		return r
-	}, name)
 }

@@ -135,6 +135,10 @@ func (a *app) openMemory() (proxy.Memory, error) {
 		MaxBatch: cfg.Ingest.MaxBatch,
 		MaxChars: cfg.Ingest.MaxMessageChars,
 		Timeout:  cfg.Memory.Timeout,
+
+		Verify:     cfg.Ingest.Verify,
+		StallAfter: cfg.Ingest.StallAfter,
+
 		OnStored: facts.DropGroup,
 		Log:      a.log,
 	})
@@ -142,6 +146,8 @@ func (a *app) openMemory() (proxy.Memory, error) {
 		return off, err
 	}
 	a.onClose("ingestion", a.pipeline.Shutdown)
+	open := capture.NewIdle(cfg.Ingest.IdleFlush, a.pipeline.Add, a.log)
+	a.onClose("open turns", func(context.Context) error { open.Close(); return nil })
 	watcher := capture.NewWatcher(a.log)
 	a.onClose("answers", func(context.Context) error { watcher.Close(); return nil })
 	a.planner = inject.New(inject.Options{
@@ -155,6 +161,7 @@ func (a *app) openMemory() (proxy.Memory, error) {
 		MaxFacts:   cfg.Recall.MaxFacts,
 		MaxChars:   cfg.Recall.MaxChars,
 		StaleAfter: cfg.Recall.StaleAfter,
+		Unseen:     cfg.Ingest.BackfillTurns,
 		Log:        a.log,
 	})
 	a.onClose("recall", func(context.Context) error { a.planner.Close(); return nil })
@@ -164,6 +171,9 @@ func (a *app) openMemory() (proxy.Memory, error) {
 		Watcher:  watcher,
 		Keep:     a.pipeline.Add,
 		Kept:     a.pipeline.AddedLately,
+		Earlier:  a.pipeline.AddEarlier,
+		Open:     open,
+		Note:     proxy.Note{Git: cfg.Ingest.GitMetadata, Tools: cfg.Ingest.ToolSummaries},
 		Identity: identity,
 		Recall:   cfg.Recall.Enabled,
 		Ingest:   cfg.Ingest.Enabled,

@@ -1,0 +1,253 @@
+package capture
+
+import (
+	"math"
+	"time"
+)
+
+// seen is what a look at a group showed.
+type seen struct {
+	names  map[string]bool
+	full   bool      // there may be more, older ones
+	oldest time.Time // the time that the oldest of them speaks of
+}
+
+// findings is what follows from a look.
+type findings struct {
+	verified []*under
+	lost     []*under // to be sent again, as far as they are not there
+	hidden   []*under // worked off, and behind more episodes than can be asked for
+	buried   []*under // lost too often
+	revived  bool     // work goes on after a stall
+}
+
+// saw says what a look showed.
+func (s *state) saw(a action, v seen, now time.Time) (f findings) {
+	l, before := a.lane, a.lane.seenTick
+	progress, more := false, false
+	var left []*under
+	first := s.firstElsewhere(l)
+	for _, u := range l.under {
+		if u.recognise(v) {
+			progress = true
+			l.seenTick = max(l.seenTick, u.tick)
+			s.evidence = max(s.evidence, u.start)
+			s.typical = (3*s.typical + now.Sub(u.at)) / 4
+		}
+		if len(u.names) == 0 {
+			f.verified = append(f.verified, u)
+			continue
+		}
+		switch {
+		case u.tick >= before && u.acked >= a.after: // it may still come
+			left = append(left, u)
+		case v.full && v.oldest.After(u.said) && l.ask < maxAsk:
+			more = true
+			left = append(left, u)
+		case v.full && v.oldest.After(u.said):
+			f.hidden = append(f.hidden, u)
+		default:
+			if u.tick < first {
+				u.entry.losses++
+			}
+			f.lose(u, s.timing.maxLosses)
+		}
+		first = min(first, u.tick)
+	}
+	s.keep(l, left)
+	if progress {
+		f.revived = s.alive(now)
+	}
+	s.schedule(l, progress, more, now)
+	return f
+}
+
+// firstElsewhere is the tick of the first turn in line, other lanes' only.
+func (s *state) firstElsewhere(not *lane) int64 {
+	first := int64(math.MaxInt64)
+	for _, l := range s.lanes {
+		if l != not && len(l.under) > 0 {
+			first = min(first, l.under[0].tick)
+		}
+	}
+	return first
+}
+
+// recognise notes which messages of a turn are there, and reports whether
+// there is a new one.
+func (u *under) recognise(v seen) (found bool) {
+	for name, side := range u.names {
+		if v.names[name] {
+			delete(u.names, name)
+			u.entry.have |= side
+			found = true
+		}
+	}
+	return found
+}
+
+// lose takes the consequences of a loss. A worker that dies takes with it all
+// that waits, and only the first in line can be to blame: it alone counts its
+// losses.
+func (f *findings) lose(u *under, most int) {
+	if u.entry.losses >= most {
+		f.buried = append(f.buried, u)
+	} else {
+		f.lost = append(f.lost, u)
+	}
+}
+
+// keep leaves those turns under way in a lane.
+func (s *state) keep(l *lane, left []*under) {
+	doubts := 0
+	for _, u := range left {
+		if u.doubt {
+			doubts++
+		}
+	}
+	s.under += len(left) - len(l.under)
+	s.doubts += doubts - l.doubts
+	l.under, l.doubts = left, doubts
+	if len(left) == 0 {
+		l.seenTick, l.ask = math.MinInt64, 0
+	}
+}
+
+// alive says that there was a sign of work, and reports whether a stall is
+// over. Everything that was worked off before it is looked at now.
+func (s *state) alive(now time.Time) (revived bool) {
+	s.arrived = now
+	revived = !s.stalled.IsZero()
+	s.stalled = time.Time{}
+	var due []*lane
+	for _, l := range s.looks.lanes {
+		if l.under[0].acked < s.evidence {
+			due = append(due, l)
+		}
+	}
+	for _, l := range due {
+		l.lookAt = now
+		s.place(l)
+	}
+	return revived
+}
+
+// schedule decides when a lane is looked at again.
+func (s *state) schedule(l *lane, progress, more bool, now time.Time) {
+	switch {
+	case progress:
+		l.lookWait = s.firstLook()
+	default:
+		l.lookWait = min(2*l.lookWait, s.timing.lastLook)
+	}
+	l.lookAt = now.Add(l.lookWait)
+	if more {
+		l.ask = min(4*max(l.ask, 2*len(l.under)+firstAsk), maxAsk)
+		l.lookAt = now
+	}
+	if len(l.under) > 0 && (l.under[0].tick < l.seenTick || l.under[0].acked < s.evidence) {
+		l.lookAt = now // what proves a loss is known now; the next look decides
+	}
+	s.place(l)
+}
+
+// inDoubt puts a turn under way that an earlier process handed over. It may
+// have been accepted or not; it comes before whatever this one hands over.
+func (s *state) inDoubt(group string, u *under, order, of int, now time.Time) {
+	u.tick = int64(order - of)
+	u.start, u.acked, u.doubt, u.at = u.tick-int64(of), 0, true, now
+	s.handed(s.lane(group), []*under{u}, now)
+}
+
+// probe is a message of our own that shows whether the worker lives, where
+// nothing else does. It costs the memory an extraction, so it is sent only
+// when there is no other way to know.
+type probe struct {
+	sent   map[string]int64 // when the calls began, by name
+	active bool
+	nextAt time.Time
+	wait   time.Duration
+	lookAt time.Time
+	look   time.Duration
+}
+
+// nextProbe says what is to be done about probes.
+func (s *state) nextProbe(now time.Time, wait *time.Duration) action {
+	p := &s.probe
+	if p.active {
+		return action{}
+	}
+	if len(p.sent) > 0 {
+		if d := p.lookAt.Sub(now); d <= 0 {
+			p.active = true
+			return action{kind: lookForProbe, n: firstAsk}
+		} else {
+			*wait = min(*wait, d)
+		}
+	}
+	var at time.Time
+	switch {
+	case !s.stalled.IsZero():
+		at = p.nextAt
+	case s.doubts > 0:
+		at = s.arrived.Add(s.timing.doubtAfter)
+		if p.nextAt.After(at) {
+			at = p.nextAt
+		}
+	default:
+		return action{}
+	}
+	if d := at.Sub(now); d > 0 {
+		*wait = min(*wait, d)
+		return action{}
+	}
+	p.active = true
+	return action{kind: sendProbe}
+}
+
+// maxProbes bounds the probes that are waited for. Should a worker be dead for
+// longer, the older ones are lost with all else.
+const maxProbes = 16
+
+// probed says that a probe was handed over, or could not be.
+func (s *state) probed(name string, start int64, ok bool, now time.Time) {
+	p := &s.probe
+	p.active = false
+	p.nextAt = now.Add(p.wait)
+	p.wait = min(2*p.wait, s.timing.lastProbe)
+	if !ok {
+		return
+	}
+	if len(p.sent) == 0 || len(p.sent) >= maxProbes {
+		p.sent = make(map[string]int64)
+	}
+	p.sent[name] = start
+	p.look = s.timing.firstLook
+	p.lookAt = now.Add(p.look)
+}
+
+// sawProbes says which probes are there. When one is, everything before it has
+// been worked off.
+func (s *state) sawProbes(names map[string]bool, ok bool, now time.Time) (found, revived bool) {
+	p := &s.probe
+	p.active = false
+	for name, start := range p.sent {
+		if names[name] {
+			found = true
+			s.evidence = max(s.evidence, start)
+		}
+	}
+	if found {
+		p.sent, p.wait, p.nextAt = nil, s.timing.firstProbe, time.Time{}
+		return true, s.alive(now)
+	}
+	if !ok {
+		s.arrived = now
+	}
+	if s.under == 0 && s.stalled.IsZero() && p.look >= s.timing.lastLook {
+		p.sent = nil // nobody needs to know any more
+	}
+	p.look = min(2*p.look, s.timing.lastLook)
+	p.lookAt = now.Add(p.look)
+	return false, false
+}

@@ -1,0 +1,215 @@
+package capture
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"strings"
+	"time"
+
+	"github.com/graphiti-proxy/graphiti-proxy/cache/sqlite"
+	"github.com/graphiti-proxy/graphiti-proxy/graphiti"
+)
+
+// maxReason bounds what is kept of why a turn was not delivered, in
+// characters.
+const maxReason = 300
+
+// Condition is what became of a turn so far.
+type Condition string
+
+// The conditions of a turn in the spool.
+const (
+	Waiting  Condition = "waiting"
+	UnderWay Condition = "under-way" // handed over, and not seen yet
+	Dead     Condition = "dead"      // there will be no further attempt
+)
+
+// Conditions lists them all.
+var Conditions = []Condition{Waiting, UnderWay, Dead}
+
+// Letter is a turn in the spool, for one group.
+type Letter struct {
+	Number    int64     `json:"number"`
+	Condition Condition `json:"state"`
+	Group     string    `json:"group"`
+	Scope     string    `json:"scope"`
+	Since     time.Time `json:"since"`
+	Bytes     int       `json:"bytes"`
+	Attempts  int       `json:"attempts"` // that failed
+	Reason    string    `json:"reason,omitempty"`
+	User      string    `json:"user,omitempty"` // texts only where they were asked for
+	Assistant string    `json:"assistant,omitempty"`
+}
+
+// ListOptions says what List lists.
+type ListOptions struct {
+	Condition Condition // empty: all
+	Group     string    // empty: all
+	Limit     int       // at most
+	Text      bool      // what was said, too
+}
+
+// Letters lists turns in the spool, the oldest first, and says how many there
+// are in all.
+func (p *Pipeline) Letters(ctx context.Context, o ListOptions) (list []Letter, all int, err error) {
+	return p.spool.letters(ctx, o)
+}
+
+const letterWhere = ` FROM spool WHERE (?1 = '' OR grp = ?1) AND (?2 = ''
+	OR ?2 = 'dead' AND dead = 1 OR ?2 = 'under-way' AND dead = 0 AND sent > 0 OR ?2 = 'waiting' AND dead = 0 AND sent = 0)`
+
+func (s *spool) letters(ctx context.Context, o ListOptions) (list []Letter, all int, err error) {
+	args := []any{o.Group, string(o.Condition)}
+	if err := s.db.QueryRow(ctx, "SELECT count(*)"+letterWhere, args, &all); err != nil {
+		return nil, 0, err
+	}
+	list = []Letter{}
+	err = each(ctx, s.db, `SELECT seq, CASE WHEN dead THEN 'dead' WHEN sent > 0 THEN 'under-way' ELSE 'waiting' END,
+		grp, scope, born, bytes, attempts, error, iif(?3, body, '{}')`+letterWhere+` ORDER BY seq LIMIT ?4`,
+		append(args, o.Text, o.Limit), func(scan func(...any) error) error {
+			var l Letter
+			var born int64
+			var body []byte
+			if err := scan(&l.Number, &l.Condition, &l.Group, &l.Scope, &born, &l.Bytes, &l.Attempts, &l.Reason, &body); err != nil {
+				return err
+			}
+			var t Turn
+			if err := json.Unmarshal(body, &t); err != nil {
+				return err
+			}
+			l.Since, l.User, l.Assistant = time.UnixMilli(born), t.User, t.Assistant
+			list = append(list, l)
+			return nil
+		})
+	return list, all, err
+}
+
+// Retry has dead turns delivered again: those of the numbers, or all when
+// there are none. It returns how many.
+func (p *Pipeline) Retry(numbers []int64) (int, error) {
+	groups, back, err := p.spool.retry(numbers)
+	if err != nil {
+		return 0, err
+	}
+	p.mu.Lock()
+	p.held.dead = p.held.dead.minus(back)
+	p.held.pending = p.held.pending.plus(back)
+	for _, g := range groups {
+		p.state.add(g, true)
+	}
+	p.mu.Unlock()
+	p.signal()
+	return back.turns, nil
+}
+
+func (s *spool) retry(numbers []int64) (groups []string, back size, err error) {
+	err = s.write("retry turns", func(tx *sqlite.Tx) error {
+		groups, back = nil, size{}
+		return forDead(tx, "UPDATE spool SET dead = 0, losses = 0, error = '' WHERE dead = 1 AND (?1 OR seq = ?2) RETURNING grp, bytes",
+			numbers, func(scan func(...any) error) error {
+				var group string
+				one := size{turns: 1}
+				err := scan(&group, &one.bytes)
+				groups, back = append(groups, group), back.plus(one)
+				return err
+			})
+	})
+	return groups, back, err
+}
+
+// Drop removes dead turns for good: those of the numbers, or all when there
+// are none. It returns how many.
+func (p *Pipeline) Drop(numbers []int64) (int, error) {
+	gone, err := p.spool.dropDead(numbers)
+	if err != nil {
+		return 0, err
+	}
+	return p.noteDropped(gone, "an operator dropped them"), nil
+}
+
+// forDead runs a statement for each number, or once for all dead turns when
+// there are none; ?1 says that it is for all, ?2 is the number.
+func forDead(tx *sqlite.Tx, statement string, numbers []int64, row func(scan func(...any) error) error) error {
+	all := len(numbers) == 0
+	if all {
+		numbers = []int64{0}
+	}
+	for _, n := range numbers {
+		if err := rowsIn(tx, statement, []any{all, n}, row); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// wordsOf is what a server said about a turn that it refused, without what it
+// quotes of it.
+func wordsOf(err error, t *Turn) string {
+	var s *graphiti.StatusError
+	if !errors.As(err, &s) || strings.TrimSpace(s.Detail) == "" {
+		return err.Error()
+	}
+	words := strings.Join(strings.Fields(serverWords(s.Detail)), " ")
+	for _, text := range []string{t.User, t.Assistant} {
+		words = withoutQuotes(words, strings.Join(strings.Fields(text), " "))
+	}
+	return err.Error() + ": " + words
+}
+
+// serverWords reads FastAPI's errors, which quote the input in a field of its
+// own; other answers are taken as they are.
+func serverWords(detail string) string {
+	var body struct {
+		Detail json.RawMessage `json:"detail"`
+	}
+	if json.Unmarshal([]byte(detail), &body) != nil || body.Detail == nil {
+		return detail
+	}
+	var text string
+	if json.Unmarshal(body.Detail, &text) == nil {
+		return text
+	}
+	var problems []struct {
+		Loc []any  `json:"loc"`
+		Msg string `json:"msg"`
+	}
+	if json.Unmarshal(body.Detail, &problems) != nil {
+		return detail
+	}
+	var out []string
+	for _, p := range problems {
+		loc, _ := json.Marshal(p.Loc) // was read from JSON
+		out = append(out, strings.Trim(strings.NewReplacer(`"`, "", ",", ".").Replace(string(loc)), "[]")+": "+p.Msg)
+	}
+	return strings.Join(out, "; ")
+}
+
+// quoteLen is the length from which text that stands in both is a quote.
+const quoteLen = 12
+
+// withoutQuotes takes out of words what stands in text.
+func withoutQuotes(words, text string) string {
+	const gap = "…"
+	if text == "" {
+		return words
+	}
+	if len(text) < quoteLen {
+		return strings.ReplaceAll(words, text, gap)
+	}
+	var b strings.Builder
+	for i := 0; i < len(words); {
+		n := 0
+		for i+n+quoteLen <= len(words) && strings.Contains(text, words[i:i+n+quoteLen]) {
+			n++
+		}
+		if n == 0 {
+			b.WriteByte(words[i])
+			i++
+			continue
+		}
+		b.WriteString(gap)
+		i += n + quoteLen - 1
+	}
+	return strings.ToValidUTF8(b.String(), "")
+}

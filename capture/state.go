@@ -1,0 +1,343 @@
+package capture
+
+import (
+	"container/heap"
+	"math"
+	"time"
+)
+
+// state decides what is done next for the turns in the spool. It does nothing
+// itself and looks at no clock; the Pipeline owns it, performs its actions,
+// and tells it what came of them.
+//
+// What a turn goes through in the spool, for one group:
+//
+//	          ┌─────────────── not sent, or lost ───────────────┐
+//	          ▼                                                 │
+//	add ► waiting ──hand over──► under way ──seen in the group──┼─► gone
+//	          │                      │                          │
+//	       refused              lost too often                  └─ or accepted, where acceptance is proof
+//	          └────────► dead ◄──────┘
+//
+// Graphiti answers 202 to what it has queued in memory and keeps it only when
+// its one worker has come to it. So order is what proves a loss: the worker
+// takes messages in the order in which they were accepted. When something is
+// seen that was handed over after the answer to an earlier call, that call has
+// been worked off: what is not to be seen of it then was lost. Ticks of a
+// logical clock say what came after what.
+type state struct {
+	timing timing
+
+	lanes               map[string]*lane
+	fresh, older, looks agenda
+
+	clock    int64
+	evidence int64 // what was answered before this tick has been worked off
+	under    int   // turns that are under way
+	reserved int   // turns that calls in progress may hand over
+	doubts   int   // of those under way: whether they were accepted is not known
+
+	typical time.Duration // from hand-over until a turn is seen
+	arrived time.Time     // when there was last a sign of work, or reason to wait for one
+	stalled time.Time     // since when there is none; zero: work goes on
+	paused  time.Time     // nothing is done before
+	probe   probe
+}
+
+// timing is when things happen and how many at a time.
+type timing struct {
+	batch      int           // turns in one call
+	window     int           // turns of one group that may be under way
+	maxUnder   int           // turns of all groups
+	olderUnder int           // turns that may be under way when an earlier one is handed over
+	stallAfter time.Duration // without a sign of work
+	firstLook  time.Duration // after a hand-over; doubled up to lastLook
+	lastLook   time.Duration
+	doubtAfter time.Duration // until a probe is sent for what is in doubt
+	firstProbe time.Duration // between two probes; doubled up to lastProbe
+	lastProbe  time.Duration
+	maxLosses  int // of one turn, being first in line
+}
+
+const (
+	firstAsk = 16   // episodes asked for, beyond those that are expected
+	maxAsk   = 1024 // episodes asked for at most
+)
+
+// lane is what there is to do for one group.
+type lane struct {
+	group    string
+	ready    bool      // turns may wait in the file
+	fresh    bool      // not only earlier ones
+	next     time.Time // no hand-over before
+	failures int       // in a row
+	active   bool      // a call is in progress
+
+	under    []*under // in the order in which they were handed over
+	doubts   int
+	seenTick int64 // of the newest message that was seen
+	lookAt   time.Time
+	lookWait time.Duration
+	ask      int
+
+	at  [agendas]time.Time
+	pos [agendas]int // in each agenda, from 1; 0: not there
+}
+
+// under is a turn that was handed over and not seen yet.
+type under struct {
+	entry entry
+	names map[string]sides // of the messages that were sent
+	at    time.Time        // when it was handed over
+	said  time.Time        // the earliest time that a message speaks of
+	start int64            // when the call began
+	tick  int64            // of the message, within the call
+	acked int64            // when the answer came
+	doubt bool
+}
+
+func newState(t timing, now time.Time) *state {
+	return &state{
+		timing: t, lanes: make(map[string]*lane), arrived: now,
+		fresh: agenda{which: agendaFresh}, older: agenda{which: agendaOlder}, looks: agenda{which: agendaLooks},
+		probe: probe{wait: t.firstProbe},
+	}
+}
+
+// action is what is to be done.
+type action struct {
+	kind  kind
+	lane  *lane
+	n     int   // turns to hand over, or episodes to ask for
+	after int64 // evidence that was known when the look began
+}
+
+type kind uint8
+
+const (
+	nothing kind = iota
+	handOver
+	look
+	sendProbe
+	lookForProbe
+)
+
+// next says what is to be done now, or how long there will be nothing. The
+// lane of an action is active until finish.
+func (s *state) next(now time.Time) (a action, wait time.Duration) {
+	if s.paused.After(now) {
+		return action{}, s.paused.Sub(now)
+	}
+	wait = upkeep
+	if l := s.looks.due(now, &wait); l != nil {
+		return s.begin(action{kind: look, lane: l, n: max(l.ask, 2*len(l.under)+firstAsk), after: s.evidence}), 0
+	}
+	if a := s.nextProbe(now, &wait); a.kind != nothing {
+		return a, 0
+	}
+	if !s.stalled.IsZero() {
+		return action{}, wait
+	}
+	room := s.timing.maxUnder - s.under - s.reserved
+	if room > 0 {
+		if l := s.fresh.due(now, &wait); l != nil {
+			return s.begin(action{kind: handOver, lane: l, n: min(room, s.room(l))}), 0
+		}
+	}
+	if room = min(room, s.timing.olderUnder-s.under-s.reserved); room > 0 {
+		if l := s.older.due(now, &wait); l != nil {
+			return s.begin(action{kind: handOver, lane: l, n: min(room, s.room(l))}), 0
+		}
+	}
+	if s.under > 0 {
+		wait = min(wait, max(0, s.arrived.Add(s.timing.stallAfter).Sub(now)))
+	}
+	return action{}, wait
+}
+
+func (s *state) room(l *lane) int {
+	return min(s.timing.batch, s.timing.window-len(l.under))
+}
+
+func (s *state) begin(a action) action {
+	if a.kind == handOver {
+		s.reserved += a.n
+		a.lane.ready, a.lane.fresh = false, false
+	}
+	a.lane.active = true
+	s.place(a.lane)
+	return a
+}
+
+// finish says that an action is over.
+func (s *state) finish(a action) {
+	if a.kind == handOver {
+		s.reserved -= a.n
+	}
+	a.lane.active = false
+	s.place(a.lane)
+}
+
+// lane finds or makes the lane of a group.
+func (s *state) lane(group string) *lane {
+	l := s.lanes[group]
+	if l == nil {
+		l = &lane{group: group, seenTick: math.MinInt64}
+		s.lanes[group] = l
+	}
+	return l
+}
+
+// place puts a lane where it belongs on the agendas, and lets go of one for
+// which there is nothing to do.
+func (s *state) place(l *lane) {
+	send := !l.active && l.ready && l.doubts == 0 && len(l.under) < s.timing.window
+	s.fresh.set(l, send && l.fresh, l.next)
+	s.older.set(l, send && !l.fresh, l.next)
+	s.looks.set(l, !l.active && len(l.under) > 0, l.lookAt)
+	if !l.active && !l.ready && len(l.under) == 0 {
+		delete(s.lanes, l.group)
+	}
+}
+
+// add says that turns wait for a group.
+func (s *state) add(group string, fresh bool) {
+	l := s.lane(group)
+	l.ready, l.fresh = true, l.fresh || fresh
+	s.place(l)
+}
+
+// tick is a moment of the logical clock.
+func (s *state) tick() int64 {
+	s.clock++
+	return s.clock
+}
+
+// handed says that turns are under way in a lane.
+func (s *state) handed(l *lane, turns []*under, now time.Time) {
+	if s.under == 0 {
+		s.arrived = now
+	}
+	for _, u := range turns {
+		s.under++
+		if u.doubt {
+			s.doubts++
+			l.doubts++
+		}
+	}
+	l.under = append(l.under, turns...)
+	l.lookWait = s.firstLook()
+	l.lookAt = now.Add(l.lookWait)
+	s.place(l)
+}
+
+// firstLook is the wait before a look at what was just handed over: not much
+// before it can be there.
+func (s *state) firstLook() time.Duration {
+	return min(max(s.typical/2, s.timing.firstLook), s.timing.lastLook)
+}
+
+// failed says that a hand-over has to be tried again after a while.
+func (s *state) failed(l *lane, fresh bool, next time.Time) {
+	l.failures++
+	l.ready, l.fresh, l.next = true, l.fresh || fresh, next
+	s.place(l)
+}
+
+// pause has nothing done until then.
+func (s *state) pause(until time.Time) {
+	s.paused = until
+	s.arrived = until // until then there can be no sign of work
+}
+
+// resume has all lanes tried soon: the memory answers again.
+func (s *state) resume(now time.Time, spread func() time.Duration) {
+	s.paused = time.Time{}
+	for _, l := range s.lanes {
+		if t := now.Add(spread()); l.failures > 0 && t.Before(l.next) {
+			l.next = t
+			s.place(l)
+		}
+	}
+}
+
+// lookFailed says that a group could not be looked at.
+func (s *state) lookFailed(l *lane, now time.Time) {
+	s.arrived = now // whether there was work is not known
+	l.lookWait = min(2*l.lookWait, s.timing.lastLook)
+	l.lookAt = now.Add(l.lookWait)
+	s.place(l)
+}
+
+// stall says, once, that there has been no sign of work for too long.
+func (s *state) stall(now time.Time) bool {
+	if s.under == 0 || !s.stalled.IsZero() || s.paused.After(now) || now.Sub(s.arrived) < s.timing.stallAfter {
+		return false
+	}
+	s.stalled = s.arrived
+	return true
+}
+
+// agenda holds lanes by when something is due for them.
+type agenda struct {
+	which int
+	lanes []*lane
+}
+
+const (
+	agendaFresh = iota
+	agendaOlder
+	agendaLooks
+	agendas
+)
+
+// due is a lane for which it is time; when there is none, wait is shortened to
+// when there will be.
+func (a *agenda) due(now time.Time, wait *time.Duration) *lane {
+	if len(a.lanes) == 0 {
+		return nil
+	}
+	l := a.lanes[0]
+	if d := l.at[a.which].Sub(now); d > 0 {
+		*wait = min(*wait, d)
+		return nil
+	}
+	return l
+}
+
+func (a *agenda) set(l *lane, in bool, at time.Time) {
+	l.at[a.which] = at
+	switch i := l.pos[a.which] - 1; {
+	case in && i < 0:
+		heap.Push(a, l)
+	case in:
+		heap.Fix(a, i)
+	case i >= 0:
+		heap.Remove(a, i)
+	}
+}
+
+// What follows implements heap.Interface.
+
+func (a *agenda) Len() int { return len(a.lanes) }
+func (a *agenda) Less(i, j int) bool {
+	return a.lanes[i].at[a.which].Before(a.lanes[j].at[a.which])
+}
+
+func (a *agenda) Swap(i, j int) {
+	a.lanes[i], a.lanes[j] = a.lanes[j], a.lanes[i]
+	a.lanes[i].pos[a.which], a.lanes[j].pos[a.which] = i+1, j+1
+}
+
+func (a *agenda) Push(x any) {
+	l := x.(*lane) //nolint:forcetypeassert // the heap's only type
+	a.lanes = append(a.lanes, l)
+	l.pos[a.which] = len(a.lanes)
+}
+
+func (a *agenda) Pop() any {
+	l := a.lanes[len(a.lanes)-1]
+	a.lanes = a.lanes[:len(a.lanes)-1]
+	l.pos[a.which] = 0
+	return l
+}

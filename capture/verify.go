@@ -1,0 +1,143 @@
+package capture
+
+import (
+	"context"
+	"crypto/rand"
+	"time"
+
+	"github.com/graphiti-proxy/graphiti-proxy/graphiti"
+)
+
+// look looks for the turns of a group that are under way.
+func (p *Pipeline) look(a action) {
+	var v seen
+	err := contained(func() error {
+		return p.call(func(ctx context.Context) (err error) {
+			v, err = p.episodes(ctx, a.lane.group, a.n)
+			return err
+		})
+	})
+	p.mu.Lock()
+	if err != nil {
+		p.state.lookFailed(a.lane, time.Now())
+		p.failedLocked(err)
+		p.state.finish(a)
+		p.mu.Unlock()
+		return
+	}
+	p.recoveredLocked(1)
+	f := p.state.saw(a, v, time.Now())
+	p.mu.Unlock()
+
+	p.conclude(a.lane, &f)
+	p.mu.Lock()
+	p.state.finish(a)
+	p.mu.Unlock()
+	if len(f.verified) > 0 && p.o.OnStored != nil {
+		p.o.OnStored(a.lane.group)
+	}
+	if f.revived {
+		p.o.Log.Info("the memory keeps messages again; what it lost is sent again")
+	}
+	p.signal()
+}
+
+// episodes are the names of the last n of a group.
+func (p *Pipeline) episodes(ctx context.Context, group string, n int) (seen, error) {
+	list, err := p.o.Memory.Episodes(ctx, group, n)
+	if err != nil {
+		return seen{}, err
+	}
+	v := seen{names: make(map[string]bool, len(list)), full: len(list) >= n}
+	for i := range list {
+		v.names[list[i].Name] = true
+		if i == 0 || list[i].ValidAt.Before(v.oldest) {
+			v.oldest = list[i].ValidAt
+		}
+	}
+	return v, nil
+}
+
+// conclude writes down what follows from a look. What cannot be written stays
+// under way, and is found again with the next look.
+func (p *Pipeline) conclude(l *lane, f *findings) {
+	var again []*under
+	keep := func(turns []*under, err error) {
+		if err != nil {
+			p.o.Log.Warn("a delivery cannot be noted", "error", err)
+			again = append(again, turns...)
+		}
+	}
+	keep(f.verified, p.settle(l.group, entriesOf(f.verified), true))
+	keep(f.hidden, p.settle(l.group, entriesOf(f.hidden), false))
+	lost := p.spool.takeBack(entriesOf(f.lost), "accepted by the memory, and lost there")
+	keep(f.lost, lost)
+	for _, u := range f.buried {
+		keep([]*under{u}, p.bury(&u.entry, "accepted by the memory and lost there each time; it may be what ends its worker"))
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if len(again) > 0 {
+		p.state.handed(l, again, time.Now())
+	}
+	if lost == nil && len(f.lost) > 0 {
+		p.lost += len(f.lost)
+		for _, u := range f.lost {
+			p.state.add(l.group, !u.entry.later)
+		}
+	}
+}
+
+func entriesOf(turns []*under) []entry {
+	out := make([]entry, len(turns))
+	for i, u := range turns {
+		out[i] = u.entry
+	}
+	return out
+}
+
+// sendProbe writes a message of our own to a group of its own.
+func (p *Pipeline) sendProbe() {
+	name := "graphiti-proxy.probe." + rand.Text()
+	start := p.ticks(nil)
+	err := contained(func() error {
+		return p.call(func(ctx context.Context) error {
+			return p.o.Memory.Write(ctx, p.probeGroup, []graphiti.Message{{
+				Name: name, RoleType: graphiti.RoleUser, Timestamp: time.Now(),
+				Content:           "This message of graphiti-proxy checks that the memory works. It is deleted again.",
+				SourceDescription: `{"source":"graphiti-proxy","scope":"probe"}`,
+			}})
+		})
+	})
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.state.probed(name, start, err == nil, time.Now())
+	if err != nil {
+		p.failedLocked(err)
+	}
+}
+
+// lookForProbe looks whether a probe has arrived, and removes it.
+func (p *Pipeline) lookForProbe(a action) {
+	var v seen
+	err := contained(func() error {
+		return p.call(func(ctx context.Context) (err error) {
+			v, err = p.episodes(ctx, p.probeGroup, a.n)
+			return err
+		})
+	})
+	p.mu.Lock()
+	found, revived := p.state.sawProbes(v.names, err == nil, time.Now())
+	p.mu.Unlock()
+	if revived {
+		p.o.Log.Info("the memory keeps messages again; what it lost is sent again")
+	}
+	if found {
+		err := contained(func() error {
+			return p.call(func(ctx context.Context) error { return p.o.Memory.Forget(ctx, p.probeGroup) })
+		})
+		if err != nil {
+			p.o.Log.Debug("a probe is left in the memory", "error", err)
+		}
+	}
+}

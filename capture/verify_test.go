@@ -1,0 +1,424 @@
+package capture
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"path/filepath"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/graphiti-proxy/graphiti-proxy/graphiti"
+	"github.com/graphiti-proxy/graphiti-proxy/graphiti/graphititest"
+)
+
+// quick is for a stand-in that takes milliseconds for a message.
+func quick(o *Options) timing {
+	t := o.defaultTiming()
+	t.stallAfter = 300 * time.Millisecond
+	t.firstLook, t.lastLook = 2*time.Millisecond, 20*time.Millisecond
+	t.doubtAfter = 30 * time.Millisecond
+	t.firstProbe, t.lastProbe = 30*time.Millisecond, 60*time.Millisecond
+	return t
+}
+
+// service is a stand-in Graphiti, and what sends to it.
+func service(t *testing.T, o graphititest.Options) (*graphititest.Server, *graphiti.REST) {
+	t.Helper()
+	s, err := graphititest.Start(o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = s.Close() })
+	return s, client(t, s.URL())
+}
+
+func client(t *testing.T, url string) *graphiti.REST {
+	t.Helper()
+	r, err := graphiti.NewREST(graphiti.RESTOptions{Endpoint: url})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = r.Close() })
+	return r
+}
+
+func verifying(t *testing.T, path string, m Memory, change ...func(*Options, *timing)) *Pipeline {
+	t.Helper()
+	o := Options{
+		Path: path, Memory: m, MaxTurns: 10000, MaxBytes: 1 << 24, MaxAge: time.Hour, MaxBatch: 4, MaxChars: 8000,
+		Timeout: 100 * time.Millisecond, Verify: true, StallAfter: time.Minute, Log: slog.New(slog.DiscardHandler),
+	}
+	tm := quick(&o)
+	for _, f := range change {
+		f(&o, &tm)
+	}
+	p, err := open(o, tm, 30*time.Millisecond)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { stop(t, p) })
+	return p
+}
+
+// spoken is a turn of two messages.
+func spoken(id string, groups ...string) Turn {
+	tn := turn(id, groups...)
+	tn.Assistant = "assistant " + id
+	return tn
+}
+
+// once checks that a group holds both messages of each turn, once.
+func once(t *testing.T, s *graphititest.Server, group string, turns ...string) {
+	t.Helper()
+	var got, want []string
+	count := make(map[string]int)
+	for _, e := range s.Episodes(group) {
+		count[e.Name]++
+		got = append(got, e.Name)
+	}
+	for _, id := range turns {
+		for _, r := range []graphiti.RoleType{graphiti.RoleUser, graphiti.RoleAssistant} {
+			want = append(want, graphiti.EpisodeName(id, r))
+		}
+	}
+	for _, name := range want {
+		if count[name] != 1 {
+			t.Errorf("group %s holds %s %d times", group, name, count[name])
+		}
+	}
+	if len(got) != len(want) {
+		t.Errorf("group %s holds %d episodes, want %d: %q", group, len(got), len(want), got)
+	}
+}
+
+// TestEveryFaultEveryTurnOnce: whatever happens to calls, each turn is in its
+// group once.
+func TestEveryFaultEveryTurnOnce(t *testing.T) {
+	faults := map[string]graphititest.Fault{
+		"refused":           graphititest.Refuse(),
+		"hangs":             graphititest.Hang(),
+		"error":             graphititest.Answer(500, ""),
+		"unavailable":       graphititest.Answer(503, ""),
+		"too many":          graphititest.Answer(429, "0"),
+		"garbage":           graphititest.Garbage(),
+		"failed but stored": graphititest.FailedButStored(),
+		"accepted but lost": graphititest.AcceptedButLost(),
+		"slow":              graphititest.Slow(150 * time.Millisecond), // longer than the timeout
+		"huge":              graphititest.Huge(5 << 20),
+	}
+	for name, fault := range faults {
+		for _, call := range []graphititest.Call{graphititest.Messages, graphititest.Episodes} {
+			for _, times := range []int{1, 7} {
+				t.Run(fmt.Sprintf("%s, %s, %d times", call, name, times), func(t *testing.T) {
+					t.Parallel()
+					s, m := service(t, graphititest.Options{Delay: time.Millisecond})
+					for range times {
+						s.Next(call, fault)
+					}
+					p := verifying(t, filepath.Join(t.TempDir(), "spool.db"), m)
+					var ids []string
+					for i := range 10 {
+						ids = append(ids, fmt.Sprint(i))
+						add(t, p, spoken(ids[i], "a", "b"))
+					}
+					waitFor(t, "all turns", func() bool { s := p.Status(); return s.Verified == 20 && s.Pending == 0 })
+					once(t, s, "a", ids...)
+					once(t, s, "b", ids...)
+				})
+			}
+		}
+	}
+}
+
+// TestWorkerThatDiesInSilence: sending stops, trouble is told, nothing is
+// lost, and after a restart everything arrives, once.
+func TestWorkerThatDiesInSilence(t *testing.T) {
+	var dies atomic.Bool
+	dies.Store(true)
+	s, m := service(t, graphititest.Options{
+		Delay:  time.Millisecond,
+		Raises: func(_, content string) bool { return strings.Contains(content, "user 5") && dies.Swap(false) },
+	})
+	path := filepath.Join(t.TempDir(), "spool.db")
+	p := verifying(t, path, m, func(_ *Options, tm *timing) { tm.maxUnder = 8 })
+	var ids []string
+	for i := range 20 {
+		ids = append(ids, fmt.Sprint(i))
+		add(t, p, spoken(ids[i], "a"))
+	}
+	waitFor(t, "the stall to be noticed", func() bool { return p.Status().Stalled != nil })
+	st := p.Status()
+	if st.Verified != 5 || st.Pending != 15 || st.UnderWay == 0 || st.UnderWay > 8 {
+		t.Errorf("%+v", st)
+	}
+	before := s.Counts().Accepted
+	time.Sleep(50 * time.Millisecond)
+	if n := s.Counts().Accepted - before; n > 3 {
+		t.Errorf("%d messages were sent to a dead worker", n)
+	}
+	s.Restart()
+	waitFor(t, "all turns", func() bool { return p.Status().Verified == 20 })
+	once(t, s, "a", ids...)
+	if st := p.Status(); st.Stalled != nil || st.Lost == 0 {
+		t.Errorf("%+v", st)
+	}
+	waitFor(t, "the probe to be removed", func() bool { return len(s.Episodes(p.probeGroup)) == 0 })
+}
+
+// TestOneMessageLostOnTheWay: what comes later proves it, and only what is
+// missing of a turn is sent again.
+func TestOneMessageLostOnTheWay(t *testing.T) {
+	s, m := service(t, graphititest.Options{})
+	s.Next(graphititest.Messages, nil, graphititest.AcceptedButLost())
+	p := verifying(t, filepath.Join(t.TempDir(), "spool.db"), m, func(_ *Options, tm *timing) { tm.stallAfter = time.Hour; tm.batch = 1 })
+	for i := range 5 {
+		add(t, p, spoken(fmt.Sprint(i), "a"))
+	}
+	waitFor(t, "all turns", func() bool { return p.Status().Verified == 5 })
+	once(t, s, "a", "0", "1", "2", "3", "4")
+	if st := p.Status(); st.Lost != 1 || st.Stalled != nil {
+		t.Errorf("%+v", st)
+	}
+}
+
+// TestHalfATurnLost: the worker died between its two messages.
+func TestHalfATurnLost(t *testing.T) {
+	var dies atomic.Bool
+	dies.Store(true)
+	s, m := service(t, graphititest.Options{
+		Raises: func(_, content string) bool { return strings.Contains(content, "assistant 1") && dies.Swap(false) },
+	})
+	p := verifying(t, filepath.Join(t.TempDir(), "spool.db"), m)
+	for i := range 3 {
+		add(t, p, spoken(fmt.Sprint(i), "a"))
+	}
+	waitFor(t, "the stall to be noticed", func() bool { return p.Status().Stalled != nil })
+	s.Restart()
+	waitFor(t, "all turns", func() bool { return p.Status().Verified == 3 })
+	once(t, s, "a", "0", "1", "2")
+}
+
+// TestPoison: a turn that ends the worker each time is put aside, and the
+// others arrive.
+func TestPoison(t *testing.T) {
+	s, m := service(t, graphititest.Options{
+		Raises: func(_, content string) bool { return strings.Contains(content, "user 1") },
+	})
+	p := verifying(t, filepath.Join(t.TempDir(), "spool.db"), m)
+	for i := range 4 {
+		add(t, p, spoken(fmt.Sprint(i), "a", "b"))
+	}
+	for range 20 {
+		waitFor(t, "a stall or the end", func() bool { st := p.Status(); return st.Stalled != nil || st.Pending == 0 })
+		if p.Status().Pending == 0 {
+			break
+		}
+		s.Restart()
+		waitFor(t, "work", func() bool { return p.Status().Stalled == nil })
+	}
+	st := p.Status()
+	if st.Dead != 2 || st.Verified != 6 {
+		t.Errorf("%+v", st)
+	}
+	once(t, s, "a", "0", "2", "3")
+	list, all, err := p.Letters(context.Background(), ListOptions{Condition: Dead, Limit: 10})
+	if err != nil || all != 2 || !strings.Contains(list[0].Reason, "lost there each time") || list[0].User != "" {
+		t.Errorf("%+v %d %v", list, all, err)
+	}
+}
+
+// TestInDoubtAfterACrash: what was handed over and not noted is looked up, and
+// not sent again where it is there.
+func TestInDoubtAfterACrash(t *testing.T) {
+	for _, arrived := range []bool{true, false} {
+		t.Run(fmt.Sprintf("arrived %t", arrived), func(t *testing.T) {
+			s, m := service(t, graphititest.Options{})
+			path := filepath.Join(t.TempDir(), "spool.db")
+			sp, err := openSpool(path)
+			if err != nil {
+				t.Fatal(err)
+			}
+			tn := spoken("1", "a")
+			if _, err := sp.add(context.Background(), &tn, time.Now()); err != nil {
+				t.Fatal(err)
+			}
+			entries, err := sp.head(context.Background(), "a", 10)
+			if err != nil || len(entries) != 1 {
+				t.Fatal(len(entries), err)
+			}
+			if err := sp.handOver(entries, time.Now()); err != nil {
+				t.Fatal(err)
+			}
+			if arrived {
+				if err := m.Write(context.Background(), "a", tn.messages("user", 0, 8000, time.Now())); err != nil {
+					t.Fatal(err)
+				}
+			}
+			if err := sp.db.Close(); err != nil { // kill -9 leaves the same file
+				t.Fatal(err)
+			}
+			p := verifying(t, path, m)
+			waitFor(t, "the turn", func() bool { return p.Status().Verified == 1 })
+			once(t, s, "a", "1")
+		})
+	}
+}
+
+// TestBusyGroup: others write to the same group, so that ours is behind more
+// episodes than are asked for at first.
+func TestBusyGroup(t *testing.T) {
+	s, m := service(t, graphititest.Options{})
+	tn := spoken("old", "a")
+	tn.Said, tn.Answered = time.Now().Add(-time.Hour), time.Now().Add(-time.Hour)
+	var others []graphiti.Message
+	for i := range 300 {
+		others = append(others, graphiti.Message{Name: fmt.Sprint("other ", i), RoleType: graphiti.RoleUser, Content: "x", Timestamp: time.Now()})
+	}
+	if err := m.Write(context.Background(), "a", others); err != nil {
+		t.Fatal(err)
+	}
+	p := verifying(t, filepath.Join(t.TempDir(), "spool.db"), m, func(_ *Options, tm *timing) { tm.stallAfter = 100 * time.Millisecond })
+	add(t, p, tn)
+	waitFor(t, "the turn", func() bool { return p.Status().Verified == 1 })
+	if n := len(s.Episodes("a")); n != 302 {
+		t.Errorf("%d episodes", n)
+	}
+}
+
+// TestWithoutVerification acceptance is delivery.
+func TestWithoutVerification(t *testing.T) {
+	s, m := service(t, graphititest.Options{})
+	s.Always(graphititest.Episodes, graphititest.Answer(500, ""))
+	p := verifying(t, filepath.Join(t.TempDir(), "spool.db"), m, func(o *Options, _ *timing) { o.Verify = false })
+	add(t, p, spoken("1", "a"))
+	waitFor(t, "delivery", func() bool { return p.Status().Delivered == 1 })
+	if st := p.Status(); st.Verified != 0 || st.Pending != 0 {
+		t.Errorf("%+v", st)
+	}
+}
+
+// TestDownMemoryIsLeftAlone, and asked for its health before it is sent
+// anything again.
+func TestDownMemoryIsLeftAlone(t *testing.T) {
+	s, m := service(t, graphititest.Options{})
+	s.Always(graphititest.Messages, graphititest.Answer(503, ""))
+	s.Always(graphititest.Healthcheck, graphititest.Answer(503, ""))
+	p := verifying(t, filepath.Join(t.TempDir(), "spool.db"), m)
+	for i := range 40 {
+		add(t, p, spoken(fmt.Sprint(i), fmt.Sprint("g", i)))
+	}
+	waitFor(t, "the breaker", func() bool { return p.Status().Breaker == "open" })
+	time.Sleep(100 * time.Millisecond)
+	if n := s.Counts().Calls[graphititest.Messages]; n > 20 {
+		t.Errorf("%d calls to a memory that is down", n)
+	}
+	if p.Status().Failing == nil {
+		t.Error("no trouble is told")
+	}
+	s.Always(graphititest.Messages, nil)
+	s.Always(graphititest.Healthcheck, nil)
+	waitFor(t, "all turns", func() bool { return p.Status().Verified == 40 })
+	if st := p.Status(); st.Failing != nil || st.Breaker != "closed" {
+		t.Errorf("%+v", st)
+	}
+}
+
+// TestRefusedTurnKeepsTheServersWords, without what they quote.
+func TestRefusedTurnKeepsTheServersWords(t *testing.T) {
+	bad := func(detail string) error { return &graphiti.StatusError{Code: 422, Detail: detail} }
+	tn := spoken("1", "a")
+	tn.User, tn.Assistant = "the PIN of my card is 1234", "ok"
+	for _, tc := range []struct {
+		err  error
+		want string
+	}{
+		{bad(""), "the memory service answered 422 Unprocessable Entity"},
+		{bad(`{"detail":[{"type":"missing","loc":["body","messages",0,"role"],"msg":"Field required","input":{"content":"the PIN of my card is 1234"}}]}`),
+			"the memory service answered 422 Unprocessable Entity: body.messages.0.role: Field required"},
+		{bad(`{"detail":"not this: the PIN of my card is 1234!"}`), "the memory service answered 422 Unprocessable Entity: not this: …!"},
+		{bad("<h1>too\n large</h1>"), "the memory service answered 422 Unprocessable Entity: <h1>too large</h1>"},
+		{bad("card is 1234, he said"), "the memory service answered 422 Unprocessable Entity: …, he said"},
+		{errors.New("x"), "x"},
+	} {
+		if diff := cmp.Diff(tc.want, wordsOf(tc.err, &tn)); diff != "" {
+			t.Errorf("(-want +got):\n%s", diff)
+		}
+	}
+}
+
+// TestDeadTurnsCanBeRetriedAndDropped, and the counts stay exact.
+func TestDeadTurnsCanBeRetriedAndDropped(t *testing.T) {
+	s, m := service(t, graphititest.Options{})
+	s.Always(graphititest.Messages, graphititest.Answer(422, ""))
+	path := filepath.Join(t.TempDir(), "spool.db")
+	p := verifying(t, path, m)
+	for i := range 5 {
+		add(t, p, spoken(fmt.Sprint(i), "a"))
+	}
+	waitFor(t, "all to be refused", func() bool { return p.Status().Dead == 5 })
+	list, all, err := p.Letters(context.Background(), ListOptions{Limit: 2, Text: true})
+	if err != nil || all != 5 || len(list) != 2 || list[0].User != "user 0" || list[0].Condition != Dead {
+		t.Fatalf("%+v %d %v", list, all, err)
+	}
+	if n, err := p.Drop([]int64{list[0].Number, 999}); n != 1 || err != nil {
+		t.Error(n, err)
+	}
+	s.Always(graphititest.Messages, nil)
+	if n, err := p.Retry([]int64{list[1].Number}); n != 1 || err != nil {
+		t.Error(n, err)
+	}
+	waitFor(t, "one", func() bool { return p.Status().Verified == 1 })
+	if n, err := p.Retry(nil); n != 3 || err != nil {
+		t.Error(n, err)
+	}
+	waitFor(t, "the others", func() bool { return p.Status().Verified == 4 })
+	want := QueueStatus{Delivered: 4, Verified: 4, Dropped: 1, Breaker: "closed"}
+	if diff := cmp.Diff(want, p.Status()); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+	once(t, s, "a", "1", "2", "3", "4")
+	stop(t, p)
+	// The counts outlive the process.
+	p = verifying(t, path, m)
+	if diff := cmp.Diff(want, p.Status()); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
+// TestEarlierTurnsComeLast: they wait until the new ones are there.
+func TestEarlierTurnsComeLast(t *testing.T) {
+	s, m := service(t, graphititest.Options{})
+	path := filepath.Join(t.TempDir(), "spool.db")
+	sp, err := openSpool(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	store := func(id string, earlier bool) {
+		tn := spoken(id, "a")
+		tn.Earlier = earlier
+		if _, err := sp.add(context.Background(), &tn, time.Now()); err != nil {
+			t.Fatal(err)
+		}
+	}
+	ids := []string{"new"}
+	for i := range 12 {
+		ids = append(ids, fmt.Sprint("old", i))
+		store(ids[i+1], true)
+	}
+	store("new", false)
+	if err := sp.db.Close(); err != nil {
+		t.Fatal(err)
+	}
+	p := verifying(t, path, m)
+	waitFor(t, "all turns", func() bool { return p.Status().Verified == 13 })
+	once(t, s, "a", ids...)
+	if first := s.Episodes("a")[0].Name; first != graphiti.EpisodeName("new", graphiti.RoleUser) {
+		t.Errorf("first came %s", first)
+	}
+}

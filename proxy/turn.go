@@ -1,0 +1,161 @@
+package proxy
+
+import (
+	"context"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/tidwall/gjson"
+	"github.com/valyala/fasthttp"
+
+	"github.com/graphiti-proxy/graphiti-proxy/capture"
+	"github.com/graphiti-proxy/graphiti-proxy/graphiti"
+	"github.com/graphiti-proxy/graphiti-proxy/inject"
+)
+
+// watch returns what gets a copy of the answer, or nil when nothing is to be
+// learnt from it. The answer to a turn that is not to be kept may still be
+// needed to know how the conversation goes on.
+func (s *Server) watch(c *call, head *answerHead, plan inject.Plan) *capture.Tee {
+	if plan.Turn == "" || head.status != fasthttp.StatusOK || len(plan.Write) == 0 && !c.mem.chained || s.memory.Kept(plan.Turn) {
+		return nil
+	}
+	// What the worker needs later is copied: the request's buffers are reused.
+	e := &ending{
+		s:       s,
+		who:     c.mem.who,
+		last:    [16]byte(c.chain[c.conv.Last]),
+		end:     c.chain[len(c.chain)-1],
+		turn:    s.turn(c, plan.Turn, plan.Write),
+		chained: c.mem.chained,
+	}
+	e.turn.User = string(c.conv.Text(c.conv.Last))
+	if len(plan.Write) > 0 {
+		s.memory.Open.Busy(plan.Turn)
+		s.keepEarlier(c, plan)
+		if s.memory.Note.Tools {
+			e.turn.Tools = c.conv.ToolsUsed()
+		}
+	}
+	return s.memory.Watcher.Watch(c.route.dialect.answer, capture.Meta{
+		Stream:   head.event,
+		Encoding: strings.ToLower(string(head.encoding)),
+	}, e.take)
+}
+
+// turn is what is known of a turn without what was said.
+func (s *Server) turn(c *call, id string, targets []graphiti.Target) capture.Turn {
+	t := capture.Turn{
+		ID:      id,
+		Session: c.mem.who.Session,
+		Said:    c.mem.said,
+		Client:  clientFamily(c.ctx.Request.Header.UserAgent()),
+		Targets: targets,
+	}
+	if s.memory.Note.Git {
+		t.Git = gitOf(&c.ctx.Request.Header)
+	}
+	return t
+}
+
+// keepEarlier keeps what was said before the conversation was first seen. When
+// it was said is not known: shortly before now, in its order.
+func (s *Server) keepEarlier(c *call, plan inject.Plan) {
+	var turns []capture.Turn
+	for i, u := range plan.Unseen {
+		id := u.Turn.String()
+		answer := c.conv.AnswerTo(u.Message)
+		if answer == nil || s.memory.Kept(id) {
+			continue
+		}
+		t := s.turn(c, id, plan.Write)
+		t.Earlier = true
+		t.User, t.Assistant = string(c.conv.Text(u.Message)), string(answer)
+		t.Said = t.Said.Add(time.Duration(i-len(plan.Unseen)) * 2 * time.Millisecond)
+		t.Answered = t.Said.Add(time.Millisecond)
+		turns = append(turns, t)
+	}
+	if len(turns) > 0 {
+		s.memory.Earlier(turns)
+	}
+}
+
+// ending makes a turn of a request and its answer.
+type ending struct {
+	s       *Server
+	who     graphiti.Who
+	turn    capture.Turn
+	last    [16]byte           // the conversation up to the person's message
+	end     inject.Fingerprint // the conversation as it was sent
+	chained bool
+}
+
+// take is called when the answer has ended. Only a clean end makes a turn: an
+// answer that was cut off, failed, or was left by the client is not one. One
+// that calls tools is a round of a turn that goes on.
+func (e *ending) take(a capture.Answer, clean bool) {
+	kept := len(e.turn.Targets) > 0
+	e.turn.Assistant, e.turn.Answered = a.Text, time.Now()
+	switch open := e.s.memory.Open; {
+	case clean && a.End.Final():
+		open.End(e.turn.ID)
+	case clean && a.End == capture.EndToolCalls && kept:
+		open.Hold(e.turn)
+		return
+	default:
+		open.Free(e.turn.ID)
+		return
+	}
+	if e.chained {
+		e.remember(a.Text)
+	}
+	if !kept {
+		return
+	}
+	e.turn.Partial = a.End == capture.EndLength
+	if err := e.s.memory.Keep(context.Background(), e.turn); err != nil {
+		e.s.faults.report(e.s.log, "keep turn", err)
+	}
+}
+
+// remember notes how the conversation must begin from now on.
+func (e *ending) remember(answer string) {
+	next := [16]byte(e.end)
+	if answer != "" {
+		next = e.end.Link(inject.RoleAssistant, []byte(answer))
+	}
+	if err := e.s.memory.Sessions.Put(context.Background(), next, e.turn.Session); err != nil {
+		e.s.faults.report(e.s.log, "remember session", err)
+	}
+	e.s.memory.Sessions.EndPending(e.last)
+}
+
+// clientFamily is the client's name, for the description of a memory's source:
+// the first word of its User-Agent, without a version.
+func clientFamily(agent []byte) string {
+	name, _, _ := strings.Cut(string(agent[:min(len(agent), 64)]), " ")
+	name, _, _ = strings.Cut(name, "/")
+	return strings.Map(func(r rune) rune {
+		if r < ' ' || r > '~' {
+			return -1
+		}
+		return r
+	}, name)
+}
+
+// gitOf reads what Codex tells about the repository it works in (since 0.98).
+// With several repositories it is not known which one the turn is about.
+func gitOf(h *fasthttp.RequestHeader) (g capture.Git) {
+	workspaces := gjson.GetBytes(h.Peek("X-Codex-Turn-Metadata"), "workspaces").Map()
+	if len(workspaces) != 1 {
+		return g
+	}
+	for _, w := range workspaces {
+		commit := w.Get("latest_git_commit_hash").String()
+		if strings.Trim(strings.ToLower(commit), "0123456789abcdef") == "" && slices.Contains([]int{40, 64}, len(commit)) {
+			g.Commit, g.Dirty = commit, w.Get("has_changes").Bool()
+		}
+	}
+	return g
+}
