@@ -107,8 +107,8 @@ func (o *Options) defaultTiming() timing {
 		stallAfter: o.StallAfter,
 		firstLook:  100 * time.Millisecond,
 		lastLook:   30 * time.Second,
-		doubtAfter: 10 * time.Second,
-		firstProbe: 30 * time.Second,
+		doubtAfter: min(10*time.Second, o.StallAfter/4),
+		firstProbe: min(30*time.Second, o.StallAfter/4),
 		lastProbe:  5 * time.Minute,
 		maxLosses:  3,
 	}

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"slices"
 	"sync"
 	"time"
 	"unicode/utf8"
@@ -16,8 +15,25 @@ import (
 // Decision is what was decided about a turn: the block that stands before its
 // message in every request, or none.
 type Decision struct {
-	Block string // empty: none
-	Facts int
+	Block  string // empty: none
+	Facts  int
+	Unkept bool // the turn was not to be kept, and never is
+}
+
+// stored is how the number of facts is stored: below zero for a turn that is
+// not to be kept.
+func (d Decision) stored() int {
+	if d.Unkept {
+		return -1 - d.Facts
+	}
+	return d.Facts
+}
+
+func decision(block string, stored int) Decision {
+	if stored < 0 {
+		return Decision{block, -1 - stored, true}
+	}
+	return Decision{block, stored, false}
 }
 
 // Blocks keeps decisions over the life of a conversation, restarts included.
@@ -49,12 +65,13 @@ type Plan struct {
 	Turn  string
 	Write []graphiti.Target // the groups that the turn is to be kept in
 
-	// Unseen are the newest of the earlier turns, in their order, when the
-	// conversation is seen for the first time.
+	// Unseen are those of the newest earlier turns, in their order, of which
+	// this process knows nothing: the conversation went on elsewhere, or
+	// before a restart that may have come between an answer and its keeping.
 	Unseen []Unseen
 }
 
-// Unseen is a turn that was over before its conversation was first seen.
+// Unseen is an earlier turn that may not have been kept.
 type Unseen struct {
 	Turn    Key
 	Message int // what the person said
@@ -73,7 +90,7 @@ type Options struct {
 	MaxFacts   int
 	MaxChars   int           // of a block, in characters
 	StaleAfter time.Duration // facts older than this are marked
-	Unseen     int           // most of the turns that Plan.Unseen holds
+	Unseen     int           // how many earlier turns Plan.Unseen looks at
 	Log        *slog.Logger
 }
 
@@ -83,6 +100,8 @@ type Memory struct {
 	o      Options
 	base   context.Context // of searches that outlive their request
 	cancel context.CancelFunc
+
+	handled handled
 
 	mu      sync.Mutex // guards what follows
 	flights map[flightKey]*flight
@@ -129,8 +148,9 @@ func (m *Memory) Plan(c *Conversation, chain []Fingerprint, who graphiti.Who, fi
 		p.Turn = t.key().String()
 		if mode.Ingest {
 			p.Write = m.o.Writes(who)
-			p.Unseen = t.unseen(m.o.Unseen)
+			p.Unseen = t.unseen(&m.handled, m.o.Unseen)
 		}
+		m.handled.add(t.key())
 	}
 	p.Outcome = m.decide(&t, who, mode)
 	if t.decision.Block != "" {
@@ -166,23 +186,61 @@ func (t *turn) lookUp(b Blocks, chain []Fingerprint, session string, first bool)
 	ctx, cancel := context.WithDeadline(context.Background(), t.deadline)
 	defer cancel()
 	t.err = b.Lookup(ctx, t.keys, func(i int, block string, facts int) {
-		t.earlier[i], t.found[i] = Decision{block, facts}, true
+		t.earlier[i], t.found[i] = decision(block, facts), true
 	})
 }
 
 func (t *turn) key() Key { return Key(t.keys[len(t.keys)-1]) }
 
-// unseen are the newest earlier turns, when there was no decision about any of
-// them: the conversation went on elsewhere until now.
-func (t *turn) unseen(most int) (turns []Unseen) {
-	earlier := len(t.at) - 1
-	if t.err != nil || slices.Contains(t.found[:earlier], true) {
+// unseen are those of the newest earlier turns of which nothing is known, less
+// those that were not to be kept.
+func (t *turn) unseen(h *handled, most int) (turns []Unseen) {
+	if t.err != nil {
 		return nil
 	}
+	earlier := len(t.at) - 1
 	for n := max(0, earlier-most); n < earlier; n++ {
-		turns = append(turns, Unseen{Key(t.keys[n]), t.at[n]})
+		if k := Key(t.keys[n]); !t.earlier[n].Unkept && !h.has(k) {
+			turns = append(turns, Unseen{k, t.at[n]})
+		}
 	}
 	return turns
+}
+
+// Took says that earlier turns have been taken care of.
+func (m *Memory) Took(turns []Unseen) {
+	for _, u := range turns {
+		m.handled.add(u.Turn)
+	}
+}
+
+// handled remembers the turns that this process knows of, the last ones. It is
+// safe for concurrent use.
+type handled struct {
+	mu       sync.Mutex // guards what follows
+	new, old map[Key]struct{}
+}
+
+// handledMax bounds each of two generations of turns.
+const handledMax = 1 << 16
+
+func (h *handled) add(k Key) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.new == nil || len(h.new) >= handledMax {
+		h.old, h.new = h.new, make(map[Key]struct{})
+	}
+	h.new[k] = struct{}{}
+}
+
+func (h *handled) has(k Key) bool {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	_, ok := h.new[k]
+	if !ok {
+		_, ok = h.old[k]
+	}
+	return ok
 }
 
 // repeated returns the inserts of the earlier turns: the same bytes in the
@@ -229,6 +287,7 @@ func (m *Memory) decide(t *turn, who graphiti.Who, mode Mode) Outcome {
 	default:
 		d, o = m.recall(t, who)
 	}
+	d.Unkept = !mode.Ingest
 	return m.keep(t, d, o)
 }
 
@@ -238,7 +297,7 @@ func (m *Memory) keep(t *turn, d Decision, o Outcome) Outcome {
 	// when recall has used all of it: that is what the timeout turns into.
 	ctx, cancel := context.WithDeadline(context.Background(), t.deadline.Add(m.o.Timeout/8))
 	defer cancel()
-	block, facts, err := m.o.Blocks.Keep(ctx, t.key(), d.Block, d.Facts)
+	block, facts, err := m.o.Blocks.Keep(ctx, t.key(), d.Block, d.stored())
 	if err != nil {
 		m.o.Log.Warn("a block cannot be kept and is not inserted", "error", err)
 		if d.Block == "" {
@@ -246,9 +305,9 @@ func (m *Memory) keep(t *turn, d Decision, o Outcome) Outcome {
 		}
 		return Outcome{Status: StatusError, Reason: ReasonNotPersisted}
 	}
-	kept := Decision{block, facts}
+	kept := decision(block, facts)
 	t.decision = kept
-	if kept != d { // a request for the same turn was faster
+	if kept.Block != d.Block { // a request for the same turn was faster
 		return outcomeOf(kept, SourceSticky)
 	}
 	return o

@@ -50,7 +50,7 @@ func (f *fakeBlocks) Keep(_ context.Context, key [16]byte, block string, facts i
 	if f.kept == nil {
 		f.kept = make(map[[16]byte]Decision)
 	}
-	f.kept[key] = Decision{block, facts}
+	f.kept[key] = Decision{Block: block, Facts: facts}
 	return block, facts, nil
 }
 

@@ -17,6 +17,9 @@ import (
 // than the recall timeout, nor keep the conversation.
 type Planner interface {
 	Plan(c *inject.Conversation, chain []inject.Fingerprint, who graphiti.Who, first bool, mode inject.Mode) inject.Plan
+
+	// Took says that a plan's unseen turns have been taken care of.
+	Took(turns []inject.Unseen)
 }
 
 // Sessions knows which session a conversation belongs to, by fingerprints of

@@ -59,9 +59,14 @@ func (s *Server) turn(c *call, id string, targets []graphiti.Target) capture.Tur
 	return t
 }
 
-// keepEarlier keeps what was said before the conversation was first seen. When
-// it was said is not known: shortly before now, in its order.
+// keepEarlier keeps what was said before the conversation was first seen, or
+// shortly before a crash. When it was said is not known: shortly before now,
+// in its order.
 func (s *Server) keepEarlier(c *call, plan inject.Plan) {
+	if len(plan.Unseen) == 0 {
+		return
+	}
+	s.memory.Planner.Took(plan.Unseen)
 	var turns []capture.Turn
 	for i, u := range plan.Unseen {
 		id := u.Turn.String()
@@ -107,6 +112,8 @@ func (e *ending) take(a capture.Answer, clean bool) {
 		open.Free(e.turn.ID)
 		return
 	}
+	// The session first: should the process end between the two, the turn is
+	// found again in the next request of the same session, and kept once.
 	if e.chained {
 		e.remember(a.Text)
 	}

@@ -106,6 +106,11 @@ func (a *app) openMemory() (proxy.Memory, error) {
 		off.Off = inject.ReasonConsent
 		return off, nil
 	}
+	lock, err := lockDataDir(cfg)
+	if err != nil {
+		return off, err
+	}
+	a.onClose("lock", func(context.Context) error { return lock.Unlock() })
 	identity, namer, err := a.identity()
 	if err != nil {
 		return off, err
@@ -228,9 +233,6 @@ func randomOwner(dir string) (string, error) {
 		return "", fmt.Errorf("data_dir: %w; choose another with data_dir, or make it readable", err)
 	}
 	owner := "user:" + strings.ToLower(rand.Text())
-	if err := os.MkdirAll(dir, 0o700); err != nil {
-		return "", fmt.Errorf("data_dir: %w; choose another with data_dir, or make it writable", err)
-	}
 	if err := os.WriteFile(path, []byte(owner+"\n"), 0o600); err != nil {
 		return "", fmt.Errorf("data_dir: %w; choose another with data_dir, or make it writable", err)
 	}
@@ -241,14 +243,17 @@ func (a *app) openAdmin(metrics http.Handler) (err error) {
 	if a.cfg.Admin.Listen == "off" {
 		return nil
 	}
-	a.admin, err = admin.New(admin.Options{
+	o := admin.Options{
 		Listen:  a.cfg.Admin.Listen,
 		Token:   a.cfg.Admin.Token,
 		Status:  a.status,
 		Metrics: metrics,
 		Log:     a.log,
-	})
-	if err != nil {
+	}
+	if a.pipeline != nil {
+		o.Queue = a.pipeline
+	}
+	if a.admin, err = admin.New(o); err != nil {
 		return err
 	}
 	a.onClose("admin side", a.admin.Shutdown)
@@ -329,6 +334,10 @@ func (a *app) status(ctx context.Context) admin.Status {
 		if err := a.memory.Health(ctx); err != nil {
 			m.State, m.Why = admin.StateTrouble, err.Error()
 			m.Remedy = "run graphiti-proxy test-connection; chats go on, and turns wait in the spool"
+		} else if s.Queue.Stalled != nil {
+			m.State, m.Remedy = admin.StateTrouble, capture.StallRemedy
+			m.Why = fmt.Sprintf("the memory accepts turns and has kept none since %s; %d wait in the spool, none is lost",
+				s.Queue.Stalled.Format(time.RFC3339), s.Queue.Pending)
 		} else if s.Queue.Failing != nil {
 			m.State, m.Why = admin.StateTrouble, "turns cannot be delivered: "+s.Queue.LastError
 			m.Remedy = "run graphiti-proxy test-connection --smoke; turns wait in the spool"

@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -48,34 +47,8 @@ func newStatusCommand() *cobra.Command {
 
 // fetchStatus asks the admin side.
 func fetchStatus(ctx context.Context, cfg *config.Config) (*admin.Status, error) {
-	if cfg.Admin.Listen == "off" {
-		return nil, errors.New("admin.listen is off, so the proxy cannot be asked")
-	}
-	if ctx == nil {
-		ctx = context.Background()
-	}
-	ctx, cancel := context.WithTimeout(ctx, 10*time.Second)
-	defer cancel()
-	req, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+cfg.Admin.Listen+"/api/v1/status", nil)
-	if err != nil {
-		return nil, fmt.Errorf("ask the admin side: %w", err)
-	}
-	if cfg.Admin.Token != "" {
-		req.Header.Set("Authorization", "Bearer "+cfg.Admin.Token)
-	}
-	resp, err := http.DefaultClient.Do(req)
-	if err != nil {
-		return nil, fmt.Errorf("no proxy answers on %s; start one with graphiti-proxy serve, or name its admin.listen", cfg.Admin.Listen)
-	}
-	defer resp.Body.Close()
-	if resp.StatusCode == http.StatusUnauthorized {
-		return nil, errors.New("the admin side refuses the token; set admin.token to the proxy's")
-	}
 	var s admin.Status
-	if err := json.NewDecoder(io.LimitReader(resp.Body, 1<<20)).Decode(&s); err != nil || resp.StatusCode != http.StatusOK {
-		return nil, fmt.Errorf("what answers on %s is not graphiti-proxy", cfg.Admin.Listen)
-	}
-	return &s, nil
+	return &s, ask(ctx, cfg, http.MethodGet, "/api/v1/status", nil, &s)
 }
 
 func printStatus(w io.Writer, s *admin.Status) {
@@ -94,14 +67,7 @@ func printStatus(w io.Writer, s *admin.Status) {
 	if m.Remedy != "" {
 		fmt.Fprintf(w, "          to do: %s\n", m.Remedy)
 	}
-	q := s.Queue
-	fmt.Fprintf(w, "turns     %d waiting, %d delivered, %d dropped, %d refused\n", q.Pending, q.Delivered, q.Dropped, q.Dead)
-	if q.Oldest != nil {
-		fmt.Fprintf(w, "          the oldest has waited for %s\n", time.Since(*q.Oldest).Round(time.Second))
-	}
-	if q.Failing != nil {
-		fmt.Fprintf(w, "          delivery has failed for %s: %s\n", time.Since(*q.Failing).Round(time.Second), q.LastError)
-	}
+	printQueue(w, &s.Queue)
 }
 
 func onOff(b bool) string {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"net/http"
+	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/collectors"
@@ -41,27 +42,56 @@ func (t *telemetry) handler() http.Handler {
 
 func (t *telemetry) shutdown(ctx context.Context) error { return t.provider.Shutdown(ctx) }
 
-// observeQueue shows the queue's counts, asked for when they are read.
+// queueGauges are what is shown of the queue; one series each.
+var queueGauges = []struct {
+	name, unit, about string
+	of                func(*capture.QueueStatus) float64
+}{
+	{"turns_pending", "", "Turns not known to be kept.", func(s *capture.QueueStatus) float64 { return float64(s.Pending) }},
+	{"turns_under_way", "", "Of the pending turns, those that the memory accepted and does not show yet.", func(s *capture.QueueStatus) float64 { return float64(s.UnderWay) }},
+	{"turns_delivered", "", "Turns delivered.", func(s *capture.QueueStatus) float64 { return float64(s.Delivered) }},
+	{"turns_verified", "", "Turns delivered and seen in the memory.", func(s *capture.QueueStatus) float64 { return float64(s.Verified) }},
+	{"turns_dropped", "", "Turns dropped because too many waited, for too long, or by an operator.", func(s *capture.QueueStatus) float64 { return float64(s.Dropped) }},
+	{"turns_dead", "", "Turns that the memory refused.", func(s *capture.QueueStatus) float64 { return float64(s.Dead) }},
+	{"turns_lost", "", "Turns that the memory lost, and that were sent again.", func(s *capture.QueueStatus) float64 { return float64(s.Lost) }},
+	{"spool_size", "By", "Size of the turns in the spool.", func(s *capture.QueueStatus) float64 { return float64(s.Bytes) }},
+	{"oldest_turn_age", "s", "Age of the oldest turn that waits.", func(s *capture.QueueStatus) float64 { return since(s.Oldest) }},
+	{"delivery_failing", "s", "For how long delivery has failed; 0 when it works.", func(s *capture.QueueStatus) float64 { return since(s.Failing) }},
+	{"memory_stalled", "s", "For how long the memory has accepted turns and kept none; 0 when it works.", func(s *capture.QueueStatus) float64 { return since(s.Stalled) }},
+	{"breaker_open", "", "Whether a memory that is down is left alone: 1 it is, 0.5 it is tried, 0 it works.", func(s *capture.QueueStatus) float64 {
+		return map[string]float64{"open": 1, "half-open": 0.5}[s.Breaker]
+	}},
+}
+
+// observeQueue shows the queue, which is looked at when the metrics are read.
 func (t *telemetry) observeQueue(status func() capture.QueueStatus) error {
 	m := t.meter()
-	for _, g := range []struct {
-		name, about string
-		of          func(capture.QueueStatus) int
-	}{
-		{"pending", "Turns that wait to be delivered.", func(s capture.QueueStatus) int { return s.Pending }},
-		{"delivered", "Turns delivered since the start.", func(s capture.QueueStatus) int { return s.Delivered }},
-		{"verified", "Turns delivered and known to be held.", func(s capture.QueueStatus) int { return s.Verified }},
-		{"dropped", "Turns dropped because too many waited.", func(s capture.QueueStatus) int { return s.Dropped }},
-		{"dead", "Turns that the memory refused.", func(s capture.QueueStatus) int { return s.Dead }},
-	} {
-		_, err := m.Int64ObservableGauge("graphiti_proxy_turns_"+g.name, metric.WithDescription(g.about),
-			metric.WithInt64Callback(func(_ context.Context, o metric.Int64Observer) error {
-				o.Observe(int64(g.of(status())))
-				return nil
-			}))
+	var gauges []metric.Float64ObservableGauge
+	var instruments []metric.Observable
+	for _, q := range queueGauges {
+		g, err := m.Float64ObservableGauge("graphiti_proxy_"+q.name, metric.WithDescription(q.about), metric.WithUnit(q.unit))
 		if err != nil {
 			return fmt.Errorf("prepare metrics: %w", err)
 		}
+		gauges, instruments = append(gauges, g), append(instruments, g)
+	}
+	_, err := m.RegisterCallback(func(_ context.Context, o metric.Observer) error {
+		s := status()
+		for i, g := range gauges {
+			o.ObserveFloat64(g, queueGauges[i].of(&s))
+		}
+		return nil
+	}, instruments...)
+	if err != nil {
+		return fmt.Errorf("prepare metrics: %w", err)
 	}
 	return nil
+}
+
+// since is how long ago a moment is; 0 when there is none.
+func since(t *time.Time) float64 {
+	if t == nil {
+		return 0
+	}
+	return time.Since(*t).Seconds()
 }

@@ -14,12 +14,13 @@ import (
 	"time"
 )
 
-// Options configures a Server. Status and Metrics are required.
+// Options configures a Server. Status, Metrics and Log are required.
 type Options struct {
 	Listen  string // host:port
 	Token   string // empty: no token is asked for, which suits loopback only
 	Status  func(context.Context) Status
 	Metrics http.Handler
+	Queue   Queue // nil: the memory is off
 	Log     *slog.Logger
 }
 
@@ -43,6 +44,9 @@ func New(o Options) (*Server, error) {
 	mux.Handle("GET /metrics", o.Metrics)
 	mux.HandleFunc("GET /api/v1/status", s.guard(s.status))
 	mux.HandleFunc("GET /api/v1/queue", s.guard(s.queue))
+	mux.HandleFunc("GET /api/v1/queue/turns", s.guard(s.turns))
+	mux.HandleFunc("POST /api/v1/queue/retry", s.guard(s.change("retry turns", Queue.Retry)))
+	mux.HandleFunc("POST /api/v1/queue/drop", s.guard(s.change("drop turns", Queue.Drop)))
 	s.http = &http.Server{
 		Handler:           mux,
 		ReadHeaderTimeout: 10 * time.Second,
@@ -97,14 +101,19 @@ func (s *Server) status(w http.ResponseWriter, r *http.Request) {
 	writeJSON(w, http.StatusOK, s.o.Status(r.Context()))
 }
 
-func (s *Server) queue(w http.ResponseWriter, r *http.Request) {
-	writeJSON(w, http.StatusOK, s.o.Status(r.Context()).Queue)
-}
-
-// guard lets only those in who know the token, where one is set.
+// guard lets only those in who know the token. Where none is set, which is on
+// this machine only, a web page must not get in through its visitor's browser:
+// neither from another origin, nor under a name of its own that it has pointed
+// here.
 func (s *Server) guard(next http.HandlerFunc) http.HandlerFunc {
 	if s.o.Token == "" {
-		return next
+		return func(w http.ResponseWriter, r *http.Request) {
+			if !local(r.Host) || r.Header.Get("Origin") != "" && r.Header.Get("Origin") != "http://"+r.Host {
+				writeError(w, http.StatusForbidden, "the admin side without a token answers to programs on this machine only, by its address; set admin.token for others")
+				return
+			}
+			next(w, r)
+		}
 	}
 	want := sha256.Sum256([]byte(s.o.Token)) // equal lengths, so that the comparison tells nothing
 	return func(w http.ResponseWriter, r *http.Request) {
@@ -112,13 +121,21 @@ func (s *Server) guard(next http.HandlerFunc) http.HandlerFunc {
 		got := sha256.Sum256([]byte(token))
 		if subtle.ConstantTimeCompare(got[:], want[:]) != 1 {
 			w.Header().Set("WWW-Authenticate", `Bearer realm="graphiti-proxy"`)
-			writeJSON(w, http.StatusUnauthorized, map[string]string{
-				"error": "the admin side needs the token that admin.token names, as Authorization: Bearer …",
-			})
+			writeError(w, http.StatusUnauthorized, "the admin side needs the token that admin.token names, as Authorization: Bearer …")
 			return
 		}
 		next(w, r)
 	}
+}
+
+// local reports whether a Host header names this machine and nothing else.
+func local(host string) bool {
+	name, _, err := net.SplitHostPort(host)
+	if err != nil {
+		name = host
+	}
+	ip := net.ParseIP(strings.Trim(name, "[]"))
+	return name == "localhost" || ip != nil && ip.IsLoopback()
 }
 
 func writeJSON(w http.ResponseWriter, code int, v any) {

@@ -2,6 +2,6 @@
 // queue, for operators and for the command line. Nothing of it is reachable
 // through the client listener.
 //
-// It must not know the proxy, nor hold conversation text. Of our packages it
+// It must not know the proxy, nor keep conversation text. Of our packages it
 // may import graphiti and capture (types).
 package admin

@@ -1,0 +1,284 @@
+package main
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"net/http"
+	"os"
+	"os/exec"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/graphiti-proxy/graphiti-proxy/capture"
+	"github.com/graphiti-proxy/graphiti-proxy/graphiti/graphititest"
+	"github.com/graphiti-proxy/graphiti-proxy/proxy/proxytest"
+)
+
+// TestMain lets the test binary be the program, so that it can be killed.
+func TestMain(m *testing.M) {
+	if os.Getenv("TEST_BINARY_RUNS") == "the program" {
+		os.Exit(run(os.Args[1:]))
+	}
+	os.Exit(m.Run())
+}
+
+// process is the proxy as a process of its own, on changing ports.
+type process struct {
+	t    *testing.T
+	args []string
+
+	mu    sync.Mutex // guards what follows
+	cmd   *exec.Cmd
+	url   string
+	admin string
+}
+
+// start starts it and waits until it listens.
+func (p *process) start() {
+	p.t.Helper()
+	cmd := exec.Command(os.Args[0], p.args...)
+	cmd.Env = append(os.Environ(), "TEST_BINARY_RUNS=the program")
+	cmd.Stderr = os.Stderr
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		p.t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		p.t.Fatal(err)
+	}
+	var url, admin string
+	lines := bufio.NewScanner(out)
+	for admin == "" && lines.Scan() {
+		fields := strings.Fields(lines.Text())
+		switch {
+		case len(fields) == 3 && fields[0] == "listening":
+			url = fields[2]
+		case len(fields) == 3 && fields[0] == "admin":
+			admin = fields[2]
+		}
+	}
+	if admin == "" {
+		p.t.Fatal("the proxy did not start")
+	}
+	go func() { _, _ = io.Copy(io.Discard, out) }() // ends with the process
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.cmd, p.url, p.admin = cmd, url, admin
+}
+
+// kill ends it as kill -9 does.
+func (p *process) kill() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	_ = p.cmd.Process.Kill()
+	_ = p.cmd.Wait()
+}
+
+func (p *process) address() (url, admin string) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.url, p.admin
+}
+
+func (p *process) queue() (s capture.QueueStatus, err error) {
+	_, admin := p.address()
+	resp, err := http.Get(admin + "/api/v1/queue")
+	if err != nil {
+		return s, err
+	}
+	defer resp.Body.Close()
+	return s, json.NewDecoder(resp.Body).Decode(&s)
+}
+
+// ask sends a conversation and returns the answer, or an error when it did not
+// come whole.
+func (p *process) ask(session string, messages []map[string]string) (string, error) {
+	url, _ := p.address()
+	body, err := json.Marshal(map[string]any{"model": "m", "messages": messages})
+	if err != nil {
+		return "", err
+	}
+	req, err := http.NewRequest(http.MethodPost, url+"/v1/chat/completions", bytes.NewReader(body))
+	if err != nil {
+		return "", err
+	}
+	req.Header.Set("X-Graphiti-Agent", "ava")
+	if session != "" {
+		req.Header.Set("X-Graphiti-Session", session)
+	}
+	resp, err := http.DefaultClient.Do(req)
+	if err != nil {
+		return "", err
+	}
+	defer resp.Body.Close()
+	var a struct {
+		Choices []struct{ Message struct{ Content string } }
+	}
+	if err := json.NewDecoder(resp.Body).Decode(&a); err != nil {
+		return "", err
+	}
+	if resp.StatusCode != http.StatusOK || len(a.Choices) == 0 {
+		return "", errors.New(resp.Status)
+	}
+	return a.Choices[0].Message.Content, nil
+}
+
+// TestNothingIsLostAndNothingIsKeptTwice: a thousand turns, while the proxy is
+// killed three times and Graphiti three times, once in silence.
+func TestNothingIsLostAndNothingIsKeptTwice(t *testing.T) {
+	if testing.Short() {
+		t.Skip("takes half a minute")
+	}
+	const conversations, length, kills = 50, 20, 3
+	model, err := proxytest.Start()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer model.Close()
+	model.SetAnswer(func(c proxytest.Conversation) proxytest.Reply {
+		said := c.Messages[len(c.Messages)-1].Text
+		if _, after, ok := strings.Cut(said, "</graphiti_memory>\n\n"); ok {
+			said = after
+		}
+		return proxytest.Reply{Text: "answer to " + said}
+	})
+	var dies atomic.Bool
+	g, err := graphititest.Start(graphititest.Options{
+		Delay:  200 * time.Microsecond,
+		Raises: func(string, string) bool { return dies.Swap(false) },
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer g.Close()
+	p := &process{t: t, args: []string{"serve"}}
+	for k, v := range map[string]string{
+		"listen": "127.0.0.1:0", "admin.listen": "127.0.0.1:0", "data_dir": t.TempDir(), "upstream.openai": model.URL(),
+		"memory.backend": "graphiti", "memory.endpoint": g.URL(), "memory.consent": "true", "memory.timeout": "1s",
+		"identity.owner": "user:josh", "identity.group_ids": "raw", "ingest.stall_after": "2s", "log.level": "error",
+	} {
+		p.args = append(p.args, "--set", k+"="+v)
+	}
+	p.start()
+	defer func() { p.kill() }()
+
+	// The clients: each conversation goes on as its answers come, and repeats a
+	// request whose answer did not come whole.
+	var answered, repeated atomic.Int64
+	var clients sync.WaitGroup
+	next := make(chan int)
+	for range 8 {
+		clients.Go(func() {
+			for n := range next {
+				session := ""
+				if n%2 == 0 {
+					session = fmt.Sprint("s", n)
+				}
+				var messages []map[string]string
+				for i := range length {
+					messages = append(messages, map[string]string{"role": "user", "content": fmt.Sprintf("conversation %d says %d", n, i)})
+					answer, err := p.ask(session, messages)
+					for ; err != nil; answer, err = p.ask(session, messages) {
+						repeated.Add(1)
+						time.Sleep(20 * time.Millisecond)
+					}
+					answered.Add(1)
+					messages = append(messages, map[string]string{"role": "assistant", "content": answer})
+				}
+			}
+		})
+	}
+	go func() {
+		for n := range conversations {
+			next <- n
+		}
+		close(next)
+	}()
+
+	// The faults, spread over the run.
+	at := func(share int) { // percent of the turns
+		for answered.Load() < int64(share*conversations*length/100) {
+			time.Sleep(time.Millisecond)
+		}
+		time.Sleep(time.Duration(rand.IntN(20)) * time.Millisecond)
+	}
+	for i := range kills {
+		at(10 + 30*i)
+		p.kill()
+		p.start()
+		at(20 + 30*i)
+		if i == 1 { // in silence: it goes on to accept
+			dies.Store(true)
+			waitUntil(t, "the stall to be told", func() bool { s, err := p.queue(); return err == nil && s.Stalled != nil })
+			g.Restart()
+			continue
+		}
+		for _, c := range []graphititest.Call{graphititest.Messages, graphititest.Episodes, graphititest.Healthcheck, graphititest.Search} {
+			g.Always(c, graphititest.Refuse())
+		}
+		g.Restart() // its queue is gone
+		time.Sleep(300 * time.Millisecond)
+		for _, c := range []graphititest.Call{graphititest.Messages, graphititest.Episodes, graphititest.Healthcheck, graphititest.Search} {
+			g.Always(c, nil)
+		}
+	}
+	clients.Wait()
+	waitUntil(t, "the queue to be empty", func() bool { s, err := p.queue(); return err == nil && s.Pending == 0 })
+	if err := g.Settle(context.Background()); err != nil {
+		t.Fatal(err)
+	}
+
+	q, err := p.queue()
+	if err != nil {
+		t.Fatal(err)
+	}
+	missing, twice, held := 0, 0, 0
+	for _, group := range []string{"user_josh", "agent_ava__user_josh"} {
+		count := make(map[string]int)
+		for _, e := range g.Episodes(group) {
+			count[e.Content]++
+			held++
+		}
+		for n := range conversations {
+			for i := range length {
+				said := fmt.Sprintf("conversation %d says %d", n, i)
+				for _, content := range []string{"(user): " + said, "(assistant): answer to " + said} {
+					switch c := count[content]; {
+					case c == 0:
+						missing++
+						t.Logf("%s misses %q", group, content)
+					case c > 1:
+						twice += c - 1
+						t.Logf("%s holds %q %d times", group, content, c)
+					}
+				}
+			}
+		}
+	}
+	t.Logf("%d turns to 2 groups, %d requests repeated, proxy killed %d times, Graphiti %d times, once in silence:", answered.Load(), repeated.Load(), kills, kills)
+	t.Logf("%d messages held, %d missing, %d kept twice; %d turns delivered, %d verified, %d lost by Graphiti and sent again since the last start, %d messages accepted by Graphiti in all",
+		held, missing, twice, q.Delivered, q.Verified, q.Lost, g.Counts().Accepted)
+	if missing+twice > 0 || held != 4*conversations*length || q.Dead+q.Dropped > 0 {
+		t.Errorf("%+v", q)
+	}
+}
+
+func waitUntil(t *testing.T, what string, ok func() bool) {
+	t.Helper()
+	for range 6000 {
+		if ok() {
+			return
+		}
+		time.Sleep(10 * time.Millisecond)
+	}
+	t.Fatalf("waited in vain for %s", what)
+}

@@ -1,0 +1,133 @@
+package admin
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"mime"
+	"net/http"
+	"net/url"
+	"slices"
+	"strconv"
+
+	"github.com/graphiti-proxy/graphiti-proxy/capture"
+)
+
+// Queue is what can be done with the turns in the spool. With no numbers,
+// Retry and Drop mean all dead turns.
+type Queue interface {
+	Letters(ctx context.Context, o capture.ListOptions) (list []capture.Letter, all int, err error)
+	Retry(numbers []int64) (int, error)
+	Drop(numbers []int64) (int, error)
+}
+
+// Letters is the answer to GET /api/v1/queue/turns.
+type Letters struct {
+	All   int              `json:"all"` // that fit, listed or not
+	Turns []capture.Letter `json:"turns"`
+}
+
+// Selection is the body of POST /api/v1/queue/retry and drop: numbers of dead
+// turns, or all of them.
+type Selection struct {
+	Numbers []int64 `json:"numbers,omitempty"`
+	All     bool    `json:"all,omitempty"`
+}
+
+// Affected is the answer to them.
+type Affected struct {
+	Turns int `json:"turns"`
+}
+
+const (
+	defaultLimit = 50
+	maxLimit     = 1000
+	maxNumbers   = 10000
+)
+
+func (s *Server) queue(w http.ResponseWriter, r *http.Request) {
+	writeJSON(w, http.StatusOK, s.o.Status(r.Context()).Queue)
+}
+
+func (s *Server) turns(w http.ResponseWriter, r *http.Request) {
+	if s.o.Queue == nil {
+		writeError(w, http.StatusNotFound, "the memory is off: there is no queue")
+		return
+	}
+	o, err := listOptions(r.URL.Query())
+	if err != nil {
+		writeError(w, http.StatusBadRequest, err.Error())
+		return
+	}
+	list, all, err := s.o.Queue.Letters(r.Context(), o)
+	if err != nil {
+		writeError(w, http.StatusInternalServerError, err.Error())
+		return
+	}
+	if o.Text {
+		s.o.Log.Info("audit", "what", "show queued turns", "turns", len(list))
+	}
+	writeJSON(w, http.StatusOK, Letters{all, list})
+}
+
+func listOptions(q url.Values) (o capture.ListOptions, err error) {
+	o = capture.ListOptions{Condition: capture.Condition(q.Get("state")), Group: q.Get("group"), Limit: defaultLimit}
+	if o.Condition != "" && !slices.Contains(capture.Conditions, o.Condition) {
+		return o, fmt.Errorf("state: %q is not one of %s, %s, %s", o.Condition, capture.Waiting, capture.UnderWay, capture.Dead)
+	}
+	if v := q.Get("limit"); v != "" {
+		if o.Limit, err = strconv.Atoi(v); err != nil || o.Limit < 1 || o.Limit > maxLimit {
+			return o, fmt.Errorf("limit: %q is not a number from 1 to %d", v, maxLimit)
+		}
+	}
+	if v := q.Get("text"); v != "" {
+		if o.Text, err = strconv.ParseBool(v); err != nil {
+			return o, fmt.Errorf("text: %q is not true or false", v)
+		}
+	}
+	return o, nil
+}
+
+// change performs retry or drop.
+func (s *Server) change(what string, do func(Queue, []int64) (int, error)) http.HandlerFunc {
+	return func(w http.ResponseWriter, r *http.Request) {
+		if s.o.Queue == nil {
+			writeError(w, http.StatusNotFound, "the memory is off: there is no queue")
+			return
+		}
+		var sel Selection
+		if err := readJSON(w, r, &sel); err != nil {
+			writeError(w, http.StatusBadRequest, err.Error())
+			return
+		}
+		if sel.All == (len(sel.Numbers) > 0) || len(sel.Numbers) > maxNumbers {
+			writeError(w, http.StatusBadRequest, fmt.Sprintf(`name the turns as {"numbers":[…]}, at most %d, or write {"all":true}`, maxNumbers))
+			return
+		}
+		n, err := do(s.o.Queue, sel.Numbers)
+		if err != nil {
+			writeError(w, http.StatusInternalServerError, err.Error())
+			return
+		}
+		s.o.Log.Info("audit", "what", what, "turns", n)
+		writeJSON(w, http.StatusOK, Affected{n})
+	}
+}
+
+// readJSON reads a small body. Asking for its type keeps forms of web pages
+// out, which may be sent from anywhere.
+func readJSON(w http.ResponseWriter, r *http.Request, v any) error {
+	if t, _, err := mime.ParseMediaType(r.Header.Get("Content-Type")); err != nil || t != "application/json" {
+		return fmt.Errorf("the body must be sent with Content-Type: application/json")
+	}
+	d := json.NewDecoder(http.MaxBytesReader(w, r.Body, 1<<20))
+	d.DisallowUnknownFields()
+	if err := d.Decode(v); err != nil {
+		return fmt.Errorf("read the body: %w", err)
+	}
+	return nil
+}
+
+func writeError(w http.ResponseWriter, code int, message string) {
+	writeJSON(w, code, map[string]string{"error": message})
+}
