@@ -65,14 +65,14 @@ func (b *Blocks) Lookup(ctx context.Context, keys [][16]byte, found func(i int, 
 		}
 		k := [16]byte(key)
 		found(missing[k], e.text, e.facts)
-		b.recent.put(k, e, costOfBlock(e))
+		b.recent.putNew(k, e, costOfBlock(e))
 		delete(missing, k)
 	}
 	if err := rows.Err(); err != nil {
 		return fmt.Errorf("read blocks: %w", err)
 	}
 	for k := range missing {
-		b.recent.put(k, block{}, costOfBlock(block{}))
+		b.recent.putNew(k, block{}, costOfBlock(block{}))
 	}
 	return nil
 }

@@ -9,6 +9,8 @@ import (
 	"time"
 
 	"go.uber.org/goleak"
+
+	"github.com/graphiti-proxy/graphiti-proxy/cache/sqlite"
 )
 
 func TestMain(m *testing.M) {
@@ -157,7 +159,7 @@ func TestChainFindsTheLongestKnownBeginning(t *testing.T) {
 // TestPendingConversationEnds with its answer, or after a while.
 func TestPendingConversationEnds(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		c := &Chain{recent: newRecent[[16]byte, link](linksInMemory)}
+		c := &Chain{recent: newRecent[[16]byte, link](linksInMemory), later: func(func(*sqlite.Tx) error) {}}
 		c.SetPending(key(1), "session:1")
 		c.SetPending(key(2), "session:2")
 		if s, ok := c.Pending(key(1)); !ok || s != "session:1" {
@@ -172,6 +174,32 @@ func TestPendingConversationEnds(t *testing.T) {
 			t.Errorf("after a while: %q", s)
 		}
 	})
+}
+
+// TestPendingConversationOutlivesTheProcess: its client asks again after a
+// crash.
+func TestPendingConversationOutlivesTheProcess(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "state.db")
+	s, err := OpenState(path, time.Hour)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.Chain.SetPending(key(1), "session:1")
+	s.Chain.SetPending(key(2), "session:2")
+	s.Chain.EndPending(key(2))
+	if err := s.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if s, err = OpenState(path, time.Hour); err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	if session, ok := s.Chain.Pending(key(1)); !ok || session != "session:1" {
+		t.Errorf("%q, %v", session, ok)
+	}
+	if session, ok := s.Chain.Pending(key(2)); ok {
+		t.Errorf("answered, and still %q", session)
+	}
 }
 
 func TestRecentStaysWithinItsBounds(t *testing.T) {

@@ -30,10 +30,25 @@ func (r *recent[K, V]) get(k K) (V, bool) {
 func (r *recent[K, V]) put(k K, v V, cost int) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
+	r.putLocked(k, v, cost)
+}
+
+func (r *recent[K, V]) putLocked(k K, v V, cost int) {
 	if r.cost += cost; r.cost > r.limit {
 		r.old, r.new, r.cost = r.new, make(map[K]V), cost
 	}
 	r.new[k] = v
+}
+
+// putNew is put for a key that nothing is known of: what came in meanwhile
+// stays.
+func (r *recent[K, V]) putNew(k K, v V, cost int) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	_, new := r.new[k]
+	if _, old := r.old[k]; !new && !old {
+		r.putLocked(k, v, cost)
+	}
 }
 
 func (r *recent[K, V]) drop(k K) {

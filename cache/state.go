@@ -3,14 +3,18 @@ package cache
 import (
 	"context"
 	_ "embed"
+	"errors"
 	"fmt"
 	"time"
 
 	"github.com/graphiti-proxy/graphiti-proxy/cache/sqlite"
 )
 
-//go:embed schema.sql
-var schema string
+//go:embed schema_1.sql
+var schema1 string
+
+//go:embed schema_2.sql
+var schema2 string
 
 // sweepInterval is how often expired state is removed.
 const sweepInterval = 10 * time.Minute
@@ -34,7 +38,7 @@ func OpenState(path string, ttl time.Duration) (*State, error) {
 	// A commit survives the end of the process. The end of the machine may
 	// take the last moment with it, which costs those conversations their
 	// newest block and nothing else; a request does not wait for the disk.
-	db, err := sqlite.Open(path, sqlite.Options{Migrations: []string{schema}, Sync: sqlite.SyncNormal})
+	db, err := sqlite.Open(path, sqlite.Options{Migrations: []string{schema1, schema2}, Sync: sqlite.SyncNormal})
 	if err != nil {
 		return nil, fmt.Errorf("open state: %w", err)
 	}
@@ -42,9 +46,12 @@ func OpenState(path string, ttl time.Duration) (*State, error) {
 		db:     db,
 		ttl:    ttl,
 		Blocks: &Blocks{db: db, recent: newRecent[[16]byte, block](blocksInMemory)},
-		Chain:  &Chain{db: db, recent: newRecent[[16]byte, link](linksInMemory)},
+		Chain:  &Chain{db: db, later: db.Later, recent: newRecent[[16]byte, link](linksInMemory)},
 		stop:   make(chan struct{}),
 		done:   make(chan struct{}),
+	}
+	if err := s.Chain.loadPending(time.Now()); err != nil {
+		return nil, errors.Join(err, db.Close())
 	}
 	// Ends when Close closes stop.
 	go s.sweepLoop()
@@ -69,6 +76,7 @@ func (s *State) sweepLoop() {
 		case now := <-t.C:
 			for s.sweep(now.Add(-s.ttl)) {
 			}
+			s.Chain.sweepPending(now)
 		}
 	}
 }

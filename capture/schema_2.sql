@@ -14,6 +14,7 @@ CREATE TABLE queue (
 	attempts INTEGER NOT NULL DEFAULT 0,
 	dead     INTEGER NOT NULL DEFAULT 0,
 	error    TEXT NOT NULL DEFAULT '',
+	said     TEXT NOT NULL DEFAULT '',          -- stands for what was said
 	body     TEXT NOT NULL,                     -- the turn, as JSON; last, so that counting does not read it
 	UNIQUE (turn, grp)
 ) STRICT;
@@ -26,8 +27,11 @@ ALTER TABLE queue RENAME TO spool;
 CREATE INDEX spool_waiting ON spool (grp, later, seq) WHERE dead = 0 AND sent = 0;
 CREATE INDEX spool_sent    ON spool (sent, seq) WHERE dead = 0 AND sent > 0;
 CREATE INDEX spool_dead    ON spool (seq) WHERE dead = 1;
+CREATE INDEX spool_said    ON spool (grp, said);
 
 ALTER TABLE seen ADD COLUMN open INTEGER NOT NULL DEFAULT 0;
+ALTER TABLE seen ADD COLUMN said TEXT NOT NULL DEFAULT '';
+CREATE INDEX seen_said ON seen (grp, said);
 
 -- Counts of turns, since the file exists.
 CREATE TABLE totals (

@@ -161,11 +161,15 @@ func (s *spool) add(ctx context.Context, t *Turn, now time.Time) (added, error) 
 		return added{}, fmt.Errorf("spool turn: %w", err)
 	}
 	var a added
+	said := t.said()
 	err = s.db.Write(ctx, func(tx *sqlite.Tx) error {
 		a = added{}
 		for _, target := range t.Targets {
 			id, body := t.ID, whole
 			had, open, err := has(tx, id, target.Group)
+			if err == nil && !had && t.Earlier {
+				had, err = heard(tx, said, target.Group)
+			}
 			if err == nil && had && open && !t.Open && t.Assistant != "" {
 				rest := t.rest()
 				id = rest.ID
@@ -179,8 +183,8 @@ func (s *spool) add(ctx context.Context, t *Turn, now time.Time) (added, error) 
 			if had {
 				continue
 			}
-			_, err = tx.Exec("INSERT INTO spool (turn, grp, scope, born, bytes, later, open, body) VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
-				id, target.Group, string(target.Scope), now.UnixMilli(), len(body), t.Earlier, t.Open, string(body))
+			_, err = tx.Exec("INSERT INTO spool (turn, grp, scope, born, bytes, later, open, said, body) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",
+				id, target.Group, string(target.Scope), now.UnixMilli(), len(body), t.Earlier, t.Open, said, string(body))
 			if err != nil {
 				return err
 			}
@@ -204,6 +208,14 @@ func has(tx *sqlite.Tx, turn, group string) (had, open bool, err error) {
 		return false, false, nil
 	}
 	return err == nil, open, err
+}
+
+// heard reports whether a group has, or waits for, a turn in which the same was
+// said.
+func heard(tx *sqlite.Tx, said, group string) (found bool, err error) {
+	err = tx.QueryRow(`SELECT EXISTS (SELECT 1 FROM spool WHERE grp = ?1 AND said = ?2)
+		OR EXISTS (SELECT 1 FROM seen WHERE grp = ?1 AND said = ?2)`, group, said).Scan(&found)
+	return found, err
 }
 
 // handOver notes, before it happens, that entries are handed over: should the
@@ -248,8 +260,8 @@ func (s *spool) done(group string, entries []entry, verified bool, now time.Time
 				continue // dropped meanwhile
 			}
 			gone = gone.plus(size{1, e.bytes})
-			if _, err := tx.Exec("INSERT INTO seen (turn, grp, at, open) VALUES (?, ?, ?, ?) ON CONFLICT DO NOTHING",
-				e.turn.ID, group, now.Unix(), e.turn.Open); err != nil {
+			if _, err := tx.Exec("INSERT INTO seen (turn, grp, at, open, said) VALUES (?, ?, ?, ?, ?) ON CONFLICT DO NOTHING",
+				e.turn.ID, group, now.Unix(), e.turn.Open, e.turn.said()); err != nil {
 				return err
 			}
 		}

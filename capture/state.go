@@ -61,7 +61,7 @@ type timing struct {
 
 const (
 	firstAsk = 16   // episodes asked for, beyond those that are expected
-	maxAsk   = 1024 // episodes asked for at most
+	maxAsk   = 4096 // episodes asked for at most
 )
 
 // lane is what there is to do for one group.

@@ -3,6 +3,7 @@ package capture
 import (
 	"crypto/sha256"
 	"encoding/hex"
+	"strings"
 	"time"
 
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti"
@@ -28,7 +29,10 @@ type Turn struct {
 	Open bool `json:",omitempty"`
 
 	// Earlier says that the turn is from before the conversation was first
-	// seen. It is delivered after all others of its group.
+	// seen. It is delivered after all others of its group, and not where the
+	// group has a turn in which the same was said: clients shorten histories
+	// and repeat examples, and then it is not the conversation that tells
+	// turns apart.
 	Earlier bool `json:",omitempty"`
 }
 
@@ -38,6 +42,12 @@ type Git struct {
 	Branch string `json:"branch,omitempty"`
 	Commit string `json:"commit,omitempty"`
 	Dirty  bool   `json:"dirty,omitempty"`
+}
+
+// said stands for what was said in a turn.
+func (t *Turn) said() string {
+	sum := sha256.Sum256([]byte(strings.TrimSpace(t.User) + "\x00" + strings.TrimSpace(t.Assistant)))
+	return hex.EncodeToString(sum[:12])
 }
 
 // rest is what is left of a turn whose beginning was kept without its end.

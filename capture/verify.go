@@ -3,6 +3,7 @@ package capture
 import (
 	"context"
 	"crypto/rand"
+	"errors"
 	"time"
 
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti"
@@ -45,6 +46,9 @@ func (p *Pipeline) look(a action) {
 // episodes are the names of the last n of a group.
 func (p *Pipeline) episodes(ctx context.Context, group string, n int) (seen, error) {
 	list, err := p.o.Memory.Episodes(ctx, group, n)
+	if errors.Is(err, graphiti.ErrTooLarge) {
+		return seen{full: true, oldest: time.Now()}, nil // whatever is sought may be behind that
+	}
 	if err != nil {
 		return seen{}, err
 	}

@@ -8,6 +8,9 @@ import (
 	"time"
 )
 
+// ErrTooLarge says that an answer is larger than will be read.
+var ErrTooLarge = errors.New("the answer is too large")
+
 // StatusError is an answer of the memory service that is no success.
 type StatusError struct {
 	Code       int

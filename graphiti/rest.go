@@ -11,6 +11,7 @@ import (
 	"net/url"
 	"strconv"
 	"strings"
+	"sync/atomic"
 	"time"
 	"unicode/utf8"
 )
@@ -20,9 +21,12 @@ const (
 	// and its connection is closed.
 	maxRESTAnswer = 4 << 20
 
+	// maxRESTList bounds a list of episodes, which is not held as a whole.
+	maxRESTList = 64 << 20
+
 	maxFactBytes   = 8 << 10 // of one fact's text
 	maxNameBytes   = 512     // of ids and names
-	maxDetailBytes = 500     // of an error's text
+	maxDetailBytes = 8 << 10 // of an error's text; FastAPI quotes the request in it
 )
 
 // RESTOptions configures a REST.
@@ -38,6 +42,10 @@ type REST struct {
 	shown  string // base without credentials
 	key    string
 	client *http.Client
+
+	// behind is by how much the service's clock is behind ours, in
+	// nanoseconds; 0 when it is not, or not much.
+	behind atomic.Int64
 }
 
 var _ Memory = (*REST)(nil)
@@ -149,10 +157,10 @@ type restMessage struct {
 	SourceDescription string    `json:"source_description"`
 }
 
-// Write implements Memory. A time ahead of now becomes now: the service would
-// hide the episode until then.
+// Write implements Memory. A time ahead of now becomes now, by the service's
+// clock: it would hide the episode until then.
 func (r *REST) Write(ctx context.Context, group string, messages []Message) error {
-	out, now := make([]restMessage, len(messages)), time.Now()
+	out, now := make([]restMessage, len(messages)), time.Now().Add(-time.Duration(r.behind.Load()))
 	for i, m := range messages {
 		if m.Timestamp.After(now) {
 			m.Timestamp = now
@@ -165,29 +173,66 @@ func (r *REST) Write(ctx context.Context, group string, messages []Message) erro
 	return nil
 }
 
-// Episodes implements Memory.
+// restEpisode is an episode as the service sends it.
+type restEpisode struct {
+	UUID              string   `json:"uuid"`
+	Name              string   `json:"name"`
+	GroupID           string   `json:"group_id"`
+	Content           string   `json:"content"`
+	SourceDescription string   `json:"source_description"`
+	CreatedAt         restTime `json:"created_at"`
+	ValidAt           restTime `json:"valid_at"`
+}
+
+// Episodes implements Memory. It keeps no more contents than an answer
+// may have elsewhere: of a long list the first episodes are without.
 func (r *REST) Episodes(ctx context.Context, group string, n int) ([]Episode, error) {
-	var answer []struct {
-		UUID              string   `json:"uuid"`
-		Name              string   `json:"name"`
-		GroupID           string   `json:"group_id"`
-		Content           string   `json:"content"`
-		SourceDescription string   `json:"source_description"`
-		CreatedAt         restTime `json:"created_at"`
-		ValidAt           restTime `json:"valid_at"`
+	var out []Episode
+	held, without := 0, 0 // bytes of contents, and how many episodes are without
+	read := func(body io.Reader) error {
+		limited := &io.LimitedReader{R: body, N: maxRESTList + 1}
+		err := decodeList(limited, func(e *restEpisode) {
+			out = append(out, Episode{
+				cutBytes(e.UUID, maxNameBytes), cutBytes(e.Name, maxNameBytes), cutBytes(e.GroupID, maxNameBytes), e.Content,
+				cutBytes(e.SourceDescription, maxNameBytes), e.CreatedAt.Time, e.ValidAt.Time,
+			})
+			if len(out) > n {
+				held -= len(out[0].Content)
+				out, without = out[1:], max(without-1, 0)
+			}
+			for held += len(e.Content); held > maxRESTAnswer; without++ {
+				held -= len(out[without].Content)
+				out[without].Content = ""
+			}
+		})
+		if limited.N <= 0 {
+			return fmt.Errorf("%w (%d MiB)", ErrTooLarge, maxRESTList>>20)
+		}
+		return err
 	}
-	if err := r.call(ctx, http.MethodGet, "/episodes/"+url.PathEscape(group)+"?last_n="+strconv.Itoa(n), nil, &answer); err != nil {
+	if err := r.send(ctx, http.MethodGet, "/episodes/"+url.PathEscape(group)+"?last_n="+strconv.Itoa(n), nil, read); err != nil {
 		return nil, fmt.Errorf("list episodes: %w", err)
 	}
-	if answer == nil { // null
-		return nil, fmt.Errorf("list episodes: %w", errNotGraphiti)
-	}
-	answer = answer[max(0, len(answer)-n):]
-	out := make([]Episode, len(answer))
-	for i, e := range answer {
-		out[i] = Episode{e.UUID, e.Name, e.GroupID, e.Content, e.SourceDescription, e.CreatedAt.Time, e.ValidAt.Time}
-	}
 	return out, nil
+}
+
+// decodeList calls f for each item of a JSON array, one after the other.
+func decodeList[T any](r io.Reader, f func(*T)) error {
+	d := json.NewDecoder(r)
+	if t, err := d.Token(); err != nil || t != json.Delim('[') {
+		return errNotGraphiti
+	}
+	for d.More() {
+		var item T
+		if err := d.Decode(&item); err != nil {
+			return errNotGraphiti // err would quote the answer
+		}
+		f(&item)
+	}
+	if _, err := d.Token(); err != nil {
+		return errNotGraphiti
+	}
+	return nil
 }
 
 // Forget implements Memory.
@@ -230,6 +275,26 @@ func (r *REST) Close() error {
 
 // call makes one call; in and out may be nil.
 func (r *REST) call(ctx context.Context, method, path string, in, out any) error {
+	return r.send(ctx, method, path, in, func(body io.Reader) error {
+		b, err := io.ReadAll(io.LimitReader(body, maxRESTAnswer+1))
+		if err != nil {
+			return fmt.Errorf("read answer: %w", err)
+		}
+		if len(b) > maxRESTAnswer {
+			return fmt.Errorf("%w (%d MiB)", ErrTooLarge, maxRESTAnswer>>20)
+		}
+		if out == nil {
+			return nil
+		}
+		if err := json.Unmarshal(b, out); err != nil {
+			return errNotGraphiti // err would quote the answer
+		}
+		return nil
+	})
+}
+
+// send makes one call, and gives the body of a good answer to read.
+func (r *REST) send(ctx context.Context, method, path string, in any, read func(io.Reader) error) error {
 	var body io.Reader
 	if in != nil {
 		b, err := json.Marshal(in)
@@ -258,24 +323,26 @@ func (r *REST) call(ctx context.Context, method, path string, in, out any) error
 	}
 	// A body that was not read to its end closes its connection.
 	defer resp.Body.Close()
+	r.compareClocks(resp.Header.Get("Date"), time.Now())
 	if resp.StatusCode/100 != 2 {
 		detail, _ := io.ReadAll(io.LimitReader(resp.Body, maxDetailBytes))
 		return &StatusError{resp.StatusCode, retryAfter(resp.Header.Get("Retry-After")), cutBytes(string(detail), maxDetailBytes)}
 	}
-	b, err := io.ReadAll(io.LimitReader(resp.Body, maxRESTAnswer+1))
-	if err != nil {
-		return fmt.Errorf("read answer: %w", err)
+	return read(resp.Body)
+}
+
+// clockPrecision is how far two clocks may be apart without being different:
+// the header has whole seconds, and answers take a moment.
+const clockPrecision = 2 * time.Second
+
+func (r *REST) compareClocks(date string, now time.Time) {
+	if t, err := http.ParseTime(date); err == nil {
+		behind := now.Sub(t)
+		if behind < clockPrecision {
+			behind = 0
+		}
+		r.behind.Store(int64(behind))
 	}
-	if len(b) > maxRESTAnswer {
-		return fmt.Errorf("the answer is larger than %d MiB", maxRESTAnswer>>20)
-	}
-	if out == nil {
-		return nil
-	}
-	if err := json.Unmarshal(b, out); err != nil {
-		return errNotGraphiti // err would quote the answer
-	}
-	return nil
 }
 
 // retryAfter reads both forms of the header.

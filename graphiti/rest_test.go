@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"net/http"
 	"net/http/httptest"
 	"strconv"
@@ -175,10 +176,31 @@ func TestRESTReadsAnyFormOfAnAnswer(t *testing.T) {
 	}
 }
 
+// TestRESTLongListOfEpisodes keeps all names, and no more contents than an
+// answer may have elsewhere.
+func TestRESTLongListOfEpisodes(t *testing.T) {
+	var list strings.Builder
+	for i := range 1000 {
+		fmt.Fprintf(&list, `%s{"name":"n%d","content":"%s"}`, map[bool]string{true: "[", false: ","}[i == 0], i, strings.Repeat("x", 10000))
+	}
+	list.WriteString("]")
+	got, err := answering(t, body(list.String())).Episodes(context.Background(), "g", 900)
+	if err != nil || len(got) != 900 || got[0].Name != "n100" || got[899].Name != "n999" {
+		t.Fatal(len(got), err)
+	}
+	held := 0
+	for _, e := range got {
+		held += len(e.Content)
+	}
+	if got[0].Content != "" || len(got[899].Content) != 10000 || held > maxRESTAnswer || held < maxRESTAnswer-10000 {
+		t.Errorf("%d bytes of contents", held)
+	}
+}
+
 func TestRESTBoundsWhatItReads(t *testing.T) {
 	s, r := standIn(t, graphititest.Options{})
 	s.Always(graphititest.Search, graphititest.Huge(50<<20))
-	if _, err := r.Search(context.Background(), []string{"g"}, "q", 1); err == nil || !strings.Contains(err.Error(), "larger than 4 MiB") {
+	if _, err := r.Search(context.Background(), []string{"g"}, "q", 1); !errors.Is(err, ErrTooLarge) {
 		t.Errorf("error %v", err)
 	}
 	s.Always(graphititest.Search, nil)

@@ -33,6 +33,7 @@ type Sessions interface {
 	// Find returns the session of the first fingerprint that is known.
 	Find(ctx context.Context, fingerprints [][16]byte) (session string, ok bool, err error)
 	Put(ctx context.Context, fingerprint [16]byte, session string) error
+	PutLater(fingerprint [16]byte, session string) // does not wait
 }
 
 // Memory is what the proxy needs in order to remember. Without a Planner it
@@ -142,16 +143,8 @@ func (s *Server) session(c *call) (session string, first bool) {
 			answered = append(answered, f)
 		}
 	}
-	if len(answered) > 0 {
-		ctx, cancel := context.WithTimeout(s.base, s.memory.Timeout)
-		defer cancel()
-		id, ok, err := s.memory.Sessions.Find(ctx, answered)
-		if err != nil {
-			s.faults.report(s.log, "find session", err)
-		}
-		if ok {
-			return id, false
-		}
+	if id, ok := s.answered(answered); ok {
+		return id, false
 	}
 	// An earlier turn whose answer was never seen to its end: the client may
 	// have kept a part of it.
@@ -162,7 +155,31 @@ func (s *Server) session(c *call) (session string, first bool) {
 			}
 		}
 	}
+	// The answer may have ended between the two questions: a turn is pending
+	// until its answer is known.
+	if id, ok := s.answered(answered); ok {
+		return id, false
+	}
 	session = "session:" + rand.Text()
 	s.memory.Sessions.SetPending(last, session)
+	if len(answered) > 0 {
+		// The same history again, with this message or another, is the same
+		// conversation, though nothing of it was seen.
+		s.memory.Sessions.PutLater(answered[0], session)
+	}
 	return session, true
+}
+
+// answered finds the session in which one of those answers ended.
+func (s *Server) answered(fingerprints [][16]byte) (session string, ok bool) {
+	if len(fingerprints) == 0 {
+		return "", false
+	}
+	ctx, cancel := context.WithTimeout(s.base, s.memory.Timeout)
+	defer cancel()
+	session, ok, err := s.memory.Sessions.Find(ctx, fingerprints)
+	if err != nil {
+		s.faults.report(s.log, "find session", err)
+	}
+	return session, ok
 }

@@ -200,6 +200,21 @@ func (d *DB) Write(ctx context.Context, fn func(*Tx) error) error {
 	}
 }
 
+// Later is Write for what may be lost: it does not wait, and is left out when
+// too much waits already. It is committed no later than a Write that is called
+// after it.
+func (d *DB) Later(fn func(*Tx) error) {
+	d.mu.RLock()
+	defer d.mu.RUnlock()
+	if d.closed {
+		return
+	}
+	select {
+	case d.queue <- &job{ctx: context.Background(), fn: fn, reply: make(chan error, 1)}:
+	default:
+	}
+}
+
 // Close finishes the waiting writes and closes the file. It may be called
 // again.
 func (d *DB) Close() error {

@@ -1,0 +1,142 @@
+package capture
+
+import (
+	"context"
+	"log/slog"
+	"path/filepath"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/graphiti-proxy/graphiti-proxy/graphiti"
+)
+
+// idle runs f with an Idle of two minutes, and returns what was kept.
+func idle(t *testing.T, f func(*Idle)) (kept []Turn) {
+	t.Helper()
+	synctest.Test(t, func(*testing.T) {
+		d := NewIdle(2*time.Minute, func(_ context.Context, t Turn) error {
+			kept = append(kept, t)
+			return nil
+		}, slog.New(slog.DiscardHandler))
+		f(d)
+		synctest.Wait()
+		d.Close()
+	})
+	return kept
+}
+
+var openTurnOf = Turn{ID: "1", User: "please read the files of my project", Assistant: "I shall read them now."}
+
+func TestAbandonedToolLoopIsKept(t *testing.T) {
+	for _, tc := range []struct {
+		name string
+		f    func(*Idle)
+		want []string // the assistant's texts
+	}{
+		{"after a while", func(d *Idle) { d.Hold(openTurnOf); time.Sleep(3 * time.Minute); d.End("1") }, []string{"I shall read them now."}},
+		{"not before", func(d *Idle) { d.Hold(openTurnOf); time.Sleep(time.Minute); d.End("1") }, nil},
+		{"rounds add up", func(d *Idle) {
+			d.Hold(openTurnOf)
+			time.Sleep(time.Minute)
+			more := openTurnOf
+			more.Assistant = "One is missing."
+			d.Hold(more)
+			time.Sleep(100 * time.Second)
+			more.Assistant = ""
+			d.Hold(more)
+			time.Sleep(3 * time.Minute)
+		}, []string{"I shall read them now.\n\nOne is missing."}},
+		{"not while a round is going on", func(d *Idle) {
+			d.Hold(openTurnOf)
+			d.Busy("1")
+			time.Sleep(9 * time.Minute)
+			d.End("1")
+		}, nil},
+		{"a round that came to nothing", func(d *Idle) {
+			d.Hold(openTurnOf)
+			d.Busy("1")
+			d.Free("1")
+			time.Sleep(3 * time.Minute)
+			d.End("1")
+		}, []string{"I shall read them now."}},
+		{"too short to be worth it", func(d *Idle) {
+			d.Hold(Turn{ID: "1", User: "list", Assistant: "Let me look."})
+			time.Sleep(3 * time.Minute)
+		}, nil},
+		{"at the end of the process", func(d *Idle) { d.Hold(openTurnOf) }, []string{"I shall read them now."}},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			var got []string
+			for _, k := range idle(t, tc.f) {
+				if !k.Open {
+					t.Error("not marked as open")
+				}
+				got = append(got, k.Assistant)
+			}
+			if diff := cmp.Diff(tc.want, got); diff != "" {
+				t.Errorf("(-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+// TestOpenTurnsAreBounded: the oldest are kept at once.
+func TestOpenTurnsAreBounded(t *testing.T) {
+	long := strings.Repeat("x", maxOpenBytes/4)
+	kept := idle(t, func(d *Idle) {
+		for i := range 6 {
+			d.Hold(Turn{ID: string(rune('a' + i)), User: long})
+		}
+		time.Sleep(time.Minute) // less than it would take
+		for i := range 6 {
+			d.End(string(rune('a' + i)))
+		}
+	})
+	if len(kept) != 2 || kept[0].ID != "a" {
+		t.Errorf("%d turns were kept early", len(kept))
+	}
+}
+
+// TestEndOfAnAbandonedTurn comes after all: the group gets it, and nothing
+// twice, also after a restart.
+func TestEndOfAnAbandonedTurn(t *testing.T) {
+	m := &fakeMemory{}
+	path := filepath.Join(t.TempDir(), "spool.db")
+	p := pipeline(t, path, m)
+	open := turn("1", "g")
+	open.Open, open.Assistant = true, "I shall look."
+	add(t, p, open)
+	add(t, p, open)
+	waitFor(t, "the beginning", func() bool { return p.Status().Delivered == 1 })
+	stop(t, p)
+	p = pipeline(t, path, m)
+	whole := turn("1", "g")
+	whole.Assistant = "It is done."
+	add(t, p, open)
+	add(t, p, whole)
+	waitFor(t, "the end", func() bool { return p.Status().Delivered == 2 })
+	stop(t, p)
+	p = pipeline(t, path, m)
+	add(t, p, whole)
+	stop(t, p)
+	if diff := cmp.Diff([]string{"user 1", "I shall look.", "It is done."}, m.contents("g")); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
+// TestSourceOfATurn says no more than was asked for.
+func TestSourceOfATurn(t *testing.T) {
+	tn := Turn{Client: `co"dex`, Git: Git{Branch: "main", Commit: "abc", Dirty: true}}
+	if got, want := tn.source(graphiti.ScopeWorkspace), `{"source":"graphiti-proxy","scope":"workspace","client":"co\"dex","git":{"branch":"main","commit":"abc","dirty":true}}`; got != want {
+		t.Errorf("%s", got)
+	}
+	tn = Turn{ID: "1", Assistant: "Done.", Tools: "read_file ×2"}
+	got := tn.messages(graphiti.ScopeUser, 0, 100, time.Now())
+	if len(got) != 1 || got[0].Content != "Done.\n(tools used: read_file ×2)" || got[0].SourceDescription != `{"source":"graphiti-proxy","scope":"user"}` {
+		t.Errorf("%+v", got)
+	}
+}

@@ -1,0 +1,209 @@
+package capture
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/graphiti-proxy/graphiti-proxy/cache/sqlite"
+)
+
+// spoolOf makes a spool with n turns, and returns its path. The process that
+// made it has ended as kill -9 ends one: nothing was closed.
+func spoolOf(t *testing.T, n int) string {
+	t.Helper()
+	dir := t.TempDir()
+	path := filepath.Join(dir, "spool.db")
+	s, err := openSpool(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = s.db.Close() })
+	for i := range n {
+		tn := spoken(fmt.Sprint(i), "g")
+		if _, err := s.add(context.Background(), &tn, time.Now()); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return path
+}
+
+// copySpool copies the files as they are, the log cut to a length.
+func copySpool(t testing.TB, from, to string, log int64) {
+	t.Helper()
+	for _, end := range []string{"", "-wal"} {
+		b, err := os.ReadFile(from + end)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if end == "-wal" {
+			b = b[:log]
+		}
+		if err := os.WriteFile(to+end, b, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	_ = os.Remove(to + "-shm")
+}
+
+// TestSpoolCutOffInMidWrite: wherever the last record is cut, it opens, and
+// what was acknowledged before is there.
+func TestSpoolCutOffInMidWrite(t *testing.T) {
+	const turns = 3
+	before := spoolOf(t, turns)
+	was, err := os.Stat(before + "-wal")
+	if err != nil {
+		t.Fatal(err)
+	}
+	path := spoolOf(t, turns+1)
+	is, err := os.Stat(path + "-wal")
+	if err != nil {
+		t.Fatal(err)
+	}
+	step := int64(17)
+	if os.Getenv("SPOOL_TEST_EVERY_BYTE") != "" { // half a minute
+		step = 1
+	}
+	cut := filepath.Join(t.TempDir(), "spool.db")
+	whole := 0
+	for n := was.Size(); n <= is.Size(); n += step {
+		copySpool(t, path, cut, n)
+		s, err := openSpool(cut)
+		if err != nil {
+			t.Fatalf("cut to %d bytes: %v", n, err)
+		}
+		entries, err := s.head(context.Background(), "g", 10)
+		if err != nil || len(entries) < turns {
+			t.Fatalf("cut to %d bytes: %d turns, %v", n, len(entries), err)
+		}
+		if len(entries) > turns {
+			whole++
+		}
+		for i, e := range entries {
+			if e.turn.ID != fmt.Sprint(i) || e.turn.Assistant != fmt.Sprint("assistant ", i) {
+				t.Fatalf("cut to %d bytes: %+v", n, e.turn)
+			}
+		}
+		if err := s.db.Close(); err != nil {
+			t.Fatal(err)
+		}
+		if n+step > is.Size() && n != is.Size() {
+			n = is.Size() - step // the uncut one too
+		}
+	}
+	if whole == 0 {
+		t.Error("not even the whole record was read")
+	}
+	t.Logf("cut at %d places", (is.Size()-was.Size())/step+1)
+}
+
+// TestSpoolThatCannotBeRead is left as it is, and the message says so.
+func TestSpoolThatCannotBeRead(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "spool.db")
+	garbage := strings.Repeat("not a database ", 1000)
+	if err := os.WriteFile(path, []byte(garbage), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	_, err := Open(Options{Path: path, Memory: &fakeMemory{}})
+	if err == nil || !strings.Contains(err.Error(), path) || !strings.Contains(err.Error(), "was left as it is") {
+		t.Errorf("%v", err)
+	}
+	if b, err := os.ReadFile(path); err != nil || string(b) != garbage {
+		t.Error("the file was changed")
+	}
+}
+
+// TestSpoolOfANewerVersion is left as it is.
+func TestSpoolOfANewerVersion(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "spool.db")
+	db, err := sqlite.Open(path, sqlite.Options{Migrations: []string{schema1, schema2, "CREATE TABLE x (y)"}, Sync: sqlite.SyncFull})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := db.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if _, err = Open(Options{Path: path, Memory: &fakeMemory{}}); !errors.Is(err, sqlite.ErrNewer) {
+		t.Errorf("%v", err)
+	}
+}
+
+// TestSpoolOfAnOlderVersion is taken over with all it holds.
+func TestSpoolOfAnOlderVersion(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "spool.db")
+	db, err := sqlite.Open(path, sqlite.Options{Migrations: []string{schema1}, Sync: sqlite.SyncFull})
+	if err != nil {
+		t.Fatal(err)
+	}
+	err = db.Write(context.Background(), func(tx *sqlite.Tx) error {
+		for _, q := range []string{
+			`INSERT INTO spool (turn, grp, scope, body, born) VALUES ('1', 'g', 'user', '{"ID":"1","User":"hällo"}', 5)`,
+			`INSERT INTO spool (turn, grp, scope, body, born, dead, error) VALUES ('2', 'g', 'user', '{"ID":"2","User":"bad"}', 6, 1, 'no')`,
+			`INSERT INTO seen VALUES ('0', 'g', 7)`,
+		} {
+			if _, err := tx.Exec(q); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := db.Close(); err != nil {
+		t.Fatal(err)
+	}
+	s, err := openSpool(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.db.Close()
+	z, err := s.sizes(context.Background())
+	if want := (sizes{size{1, len(`{"ID":"1","User":"hällo"}`)}, size{1, 23}}); err != nil || z != want {
+		t.Errorf("%+v %v", z, err)
+	}
+	tn := turn("0", "g")
+	if a, err := s.add(context.Background(), &tn, time.Now()); err != nil || len(a.groups) != 0 {
+		t.Errorf("%+v %v", a, err)
+	}
+}
+
+// TestSeenIsBounded by age and number.
+func TestSeenIsBounded(t *testing.T) {
+	s, err := openSpool(filepath.Join(t.TempDir(), "spool.db"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.db.Close()
+	now := time.Now()
+	for i := range 10 {
+		tn := turn(fmt.Sprint(i), "g")
+		if _, err := s.add(context.Background(), &tn, now); err != nil {
+			t.Fatal(err)
+		}
+		entries, err := s.head(context.Background(), "g", 1)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := s.done("g", entries, true, now.Add(-time.Duration(i)*20*24*time.Hour)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	left := func() (n int) {
+		if err := s.db.QueryRow(context.Background(), "SELECT count(*) FROM seen", nil, &n); err != nil {
+			t.Fatal(err)
+		}
+		return n
+	}
+	if err := s.forgetSeen(now, 100); err != nil || left() != 5 {
+		t.Errorf("%d are left, %v", left(), err)
+	}
+	if err := s.forgetSeen(now, 2); err != nil || left() != 2 {
+		t.Errorf("%d are left, %v", left(), err)
+	}
+}

@@ -1,0 +1,168 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/graphiti-proxy/graphiti-proxy/graphiti"
+)
+
+// request sends a conversation as it stands and returns the status.
+func (w *world) request(body any, headers ...string) int {
+	w.t.Helper()
+	b, err := json.Marshal(body)
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	req, err := http.NewRequest(http.MethodPost, "http://"+w.app.proxy.Addr().String()+"/v1/chat/completions", strings.NewReader(string(b)))
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	for i := 0; i < len(headers); i += 2 {
+		req.Header.Set(headers[i], headers[i+1])
+	}
+	resp, err := http.DefaultClient.Do(req)
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	defer resp.Body.Close()
+	if _, err := io.Copy(io.Discard, resp.Body); err != nil {
+		w.t.Fatal(err)
+	}
+	return resp.StatusCode
+}
+
+type m = map[string]any
+
+func chat(messages ...m) m { return m{"model": "m", "messages": messages} }
+
+// history is n turns that were said elsewhere, and a new message.
+func history(n int, last string) m {
+	var messages []m
+	for i := range n {
+		messages = append(messages, m{"role": "user", "content": fmt.Sprint("I say ", i)}, m{"role": "assistant", "content": fmt.Sprint("you said ", i)})
+	}
+	return chat(append(messages, m{"role": "user", "content": last})...)
+}
+
+// held are the contents of the only group there is, in the order in which
+// they were kept.
+func (w *world) held() (contents []string) {
+	w.t.Helper()
+	id, namer, err := w.app.identity()
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	episodes, err := w.app.memory.Episodes(context.Background(), namer.Writes(graphiti.Who{User: id.Owner})[0].Group, 1000)
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	for _, e := range episodes {
+		_, text, _ := strings.Cut(e.Content, "): ")
+		contents = append(contents, text)
+	}
+	return contents
+}
+
+// TestWhatWasSaidBeforeIsKept: a conversation that comes with a history is
+// kept from there on, and its newest earlier turns after that, once.
+func TestWhatWasSaidBeforeIsKept(t *testing.T) {
+	dir := t.TempDir()
+	settings := map[string]string{"ingest.backfill_turns": "2"}
+	w := start(t, dir, settings)
+	body := history(4, "I tell you more.")
+	w.request(body)
+	w.delivered(3)
+	w.request(body) // a retry
+	w.stop()
+	w = start(t, dir, settings)
+	w.request(body) // and one after a restart
+	// A window on the same history: that turn is new, the others are not.
+	shorter := history(4, "I tell the rest.")
+	shorter["messages"] = shorter["messages"].([]m)[4:]
+	w.request(shorter)
+	w.delivered(4)
+	w.request(history(1, "I begin to tell."))
+	w.delivered(6)
+	const noted = "Understood, I will keep that in mind."
+	want := []string{
+		"I tell you more.", noted, "I say 2", "you said 2", "I say 3", "you said 3",
+		"I tell the rest.", noted,
+		"I begin to tell.", noted, "I say 0", "you said 0",
+	}
+	if diff := cmp.Diff(want, w.held()); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
+// TestWhatWasNotToBeKeptNeverIs: not even when a later request brings it along
+// and allows it.
+func TestWhatWasNotToBeKeptNeverIs(t *testing.T) {
+	dir := t.TempDir()
+	w := start(t, dir, nil)
+	w.request(history(0, "I say 0"), "X-Graphiti-Memory", "off", "X-Graphiti-Session", "s")
+	w.stop()
+	w = start(t, dir, nil)
+	w.request(history(1, "Now you may listen."), "X-Graphiti-Session", "s")
+	w.delivered(1)
+	if diff := cmp.Diff([]string{"Now you may listen.", "Understood, I will keep that in mind."}, w.held()); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
+// TestAbandonedToolLoop is kept after a while, and its end when it comes all
+// the same; which tools were used is noted for those who asked for it.
+func TestAbandonedToolLoop(t *testing.T) {
+	w := start(t, t.TempDir(), map[string]string{"ingest.idle_flush": "1s", "ingest.tool_summaries": "true"})
+	ask := `Please look up what the weather in my home town Ulm is like. [[tool weather {"city":"Ulm"}]]`
+	tools := []m{{"type": "function", "function": m{"name": "weather", "parameters": m{"type": "object"}}}}
+	first := chat(m{"role": "user", "content": ask})
+	first["tools"] = tools
+	w.request(first)
+	w.delivered(1)
+	second := chat(m{"role": "user", "content": ask},
+		m{"role": "assistant", "content": nil, "tool_calls": []m{{"id": "c1", "type": "function", "function": m{"name": "weather", "arguments": `{"city":"Ulm"}`}}}},
+		m{"role": "tool", "tool_call_id": "c1", "content": "secret output"})
+	second["tools"] = tools
+	w.request(second)
+	w.delivered(2)
+	time.Sleep(10 * time.Millisecond)
+	got := w.held()
+	if len(got) != 2 || got[0] != ask || !strings.HasSuffix(got[1], "\n(tools used: weather)") || strings.Contains(got[1], "Ulm\"}") {
+		t.Errorf("%q", got)
+	}
+}
+
+// TestGitMetadata is noted for those who asked for it, from what Codex tells.
+func TestGitMetadata(t *testing.T) {
+	const commit = "0123456789abcdef0123456789abcdef01234567"
+	told := `{"turn_id":"x","workspaces":{"/home/dev/widgets":{"associated_remote_urls":{"origin":"https://github.com/acme/widgets.git"},"latest_git_commit_hash":"` + commit + `","has_changes":true}}}`
+	for setting, want := range map[string]string{
+		"true":  `"git":{"commit":"` + commit + `","dirty":true}`,
+		"false": "",
+	} {
+		w := start(t, t.TempDir(), map[string]string{"ingest.git_metadata": setting})
+		w.request(history(0, "I say something."), "X-Codex-Turn-Metadata", told)
+		w.delivered(1)
+		id, namer, err := w.app.identity()
+		if err != nil {
+			t.Fatal(err)
+		}
+		episodes, err := w.app.memory.Episodes(context.Background(), namer.Writes(graphiti.Who{User: id.Owner})[0].Group, 10)
+		if err != nil || len(episodes) != 2 {
+			t.Fatal(len(episodes), err)
+		}
+		source := episodes[0].SourceDescription
+		if !strings.Contains(source, want) || want == "" && strings.Contains(source, "git\"") || strings.Contains(source, "/home") {
+			t.Errorf("%s: %s", setting, source)
+		}
+	}
+}
