@@ -282,13 +282,3 @@ func TestRetriesSpread(t *testing.T) {
 		t.Errorf("waits %v although the server asked for 30 s", d)
 	}
 }
-
-func BenchmarkAdd(b *testing.B) {
-	p := pipeline(b, filepath.Join(b.TempDir(), "spool.db"), &fakeMemory{})
-	b.ReportAllocs()
-	i := 0
-	for b.Loop() {
-		i++
-		add(b, p, turn(fmt.Sprint(i), "g"))
-	}
-}

@@ -155,46 +155,46 @@ type added struct {
 
 // add stores a turn for each of its groups that has not had it. Where a group
 // has the beginning of a turn whose end came late, it gets the end.
-func (s *spool) add(ctx context.Context, t *Turn, now time.Time) (added, error) {
-	whole, err := json.Marshal(t)
-	if err != nil {
-		return added{}, fmt.Errorf("spool turn: %w", err)
-	}
-	var a added
-	said := t.said()
-	err = s.db.Write(ctx, func(tx *sqlite.Tx) error {
-		a = added{}
-		for _, target := range t.Targets {
-			id, body := t.ID, whole
-			had, open, err := has(tx, id, target.Group)
-			if err == nil && !had && t.Earlier {
-				had, err = heard(tx, said, target.Group)
-			}
-			if err == nil && had && open && !t.Open && t.Assistant != "" {
-				rest := t.rest()
-				id = rest.ID
-				if body, err = json.Marshal(rest); err == nil {
-					had, _, err = has(tx, id, target.Group)
-				}
-			}
-			if err != nil {
-				return err
-			}
-			if had {
-				continue
-			}
-			_, err = tx.Exec("INSERT INTO spool (turn, grp, scope, born, bytes, later, open, said, body) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",
-				id, target.Group, string(target.Scope), now.UnixMilli(), len(body), t.Earlier, t.Open, said, string(body))
-			if err != nil {
-				return err
-			}
-			a.groups = append(a.groups, target.Group)
-			a.size = a.size.plus(size{1, len(body)})
-		}
-		return nil
+func (s *spool) add(ctx context.Context, t *Turn, now time.Time) (a added, err error) {
+	err = s.db.Write(ctx, func(tx *sqlite.Tx) (err error) {
+		a, err = s.addIn(tx, t, now)
+		return err
 	})
 	if err != nil {
 		return added{}, fmt.Errorf("spool turn: %w", err)
+	}
+	return a, nil
+}
+
+func (s *spool) addIn(tx *sqlite.Tx, t *Turn, now time.Time) (a added, err error) {
+	said := t.said()
+	for _, target := range t.Targets {
+		part := t
+		had, open, err := has(tx, t.ID, target.Group)
+		if err == nil && !had && t.Earlier {
+			had, err = heard(tx, said, target.Group)
+		}
+		if err == nil && had && open && !t.Open && t.Assistant != "" {
+			part = t.rest()
+			had, _, err = has(tx, part.ID, target.Group)
+		}
+		if err != nil {
+			return a, err
+		}
+		if had {
+			continue
+		}
+		body, err := json.Marshal(part)
+		if err != nil {
+			return a, err
+		}
+		_, err = tx.Exec("INSERT INTO spool (turn, grp, scope, born, bytes, later, open, said, body) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",
+			part.ID, target.Group, string(target.Scope), now.UnixMilli(), len(body), t.Earlier, t.Open, said, string(body))
+		if err != nil {
+			return a, err
+		}
+		a.groups = append(a.groups, target.Group)
+		a.size = a.size.plus(size{1, len(body)})
 	}
 	return a, nil
 }

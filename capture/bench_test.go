@@ -1,0 +1,157 @@
+package capture
+
+import (
+	"context"
+	"fmt"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/graphiti-proxy/graphiti-proxy/cache/sqlite"
+	"github.com/graphiti-proxy/graphiti-proxy/graphiti"
+	"github.com/graphiti-proxy/graphiti-proxy/graphiti/graphititest"
+)
+
+// typical is a turn of a usual size: 200 characters said, 1,200 answered.
+func typical(i int, group string) Turn {
+	return Turn{
+		ID: fmt.Sprintf("%032x", i), Session: "session:1", Client: "openai-js", Said: time.Now(), Answered: time.Now(),
+		User: fmt.Sprint(i, strings.Repeat(" word", 40)), Assistant: fmt.Sprint(i, strings.Repeat(" answer", 170)),
+		Targets: []graphiti.Target{{Scope: graphiti.ScopeUser, Group: group}},
+	}
+}
+
+// stuck is a memory that is down.
+type stuck struct{ fakeMemory }
+
+func (*stuck) Write(context.Context, string, []graphiti.Message) error {
+	return &graphiti.StatusError{Code: 503, RetryAfter: time.Hour}
+}
+
+// BenchmarkSpool is the throughput of the spool: turns on disk, one after the
+// other and from many at the same time, which share a commit.
+func BenchmarkSpool(b *testing.B) {
+	for _, writers := range []int{1, 64} {
+		b.Run(fmt.Sprintf("%d writers", writers), func(b *testing.B) {
+			p := pipeline(b, filepath.Join(b.TempDir(), "spool.db"), &stuck{}, func(o *Options) { o.MaxTurns, o.MaxBytes = 1<<30, 1<<40 })
+			var n atomic.Int64
+			b.ReportAllocs()
+			b.SetParallelism(max(1, writers/runtime.GOMAXPROCS(0)))
+			if writers == 1 {
+				for b.Loop() {
+					add(b, p, typical(int(n.Add(1)), "g"))
+				}
+				return
+			}
+			b.RunParallel(func(pb *testing.PB) {
+				for pb.Next() {
+					add(b, p, typical(int(n.Add(1)), "g"))
+				}
+			})
+		})
+	}
+}
+
+// BenchmarkDelivery is the throughput from the spool into a memory that takes
+// no time, over HTTP, and with Graphiti's way each turn seen there.
+func BenchmarkDelivery(b *testing.B) {
+	for _, verify := range []bool{false, true} {
+		b.Run(fmt.Sprintf("verify %t", verify), func(b *testing.B) {
+			s, err := graphititest.Start(graphititest.Options{})
+			if err != nil {
+				b.Fatal(err)
+			}
+			defer s.Close()
+			m, err := graphiti.NewREST(graphiti.RESTOptions{Endpoint: s.URL()})
+			if err != nil {
+				b.Fatal(err)
+			}
+			defer m.Close()
+			path := filepath.Join(b.TempDir(), "spool.db")
+			fill(b, path, b.N, 20)
+			b.ResetTimer()
+			p := pipeline(b, path, m, func(o *Options) { o.Verify, o.MaxTurns, o.MaxBytes = verify, 1<<30, 1<<40 })
+			for p.Status().Delivered < b.N {
+				time.Sleep(time.Millisecond)
+			}
+			b.ReportMetric(float64(b.N)/b.Elapsed().Seconds(), "turns/s")
+		})
+	}
+}
+
+// fill makes a spool with n turns for some groups.
+func fill(b *testing.B, path string, n, groups int) {
+	b.Helper()
+	s, err := openSpool(path)
+	if err != nil {
+		b.Fatal(err)
+	}
+	const batch = 1000
+	for i := 0; i < n; i += batch {
+		err := s.db.Write(context.Background(), func(tx *sqlite.Tx) error {
+			for j := i; j < min(i+batch, n); j++ {
+				tn := typical(j, fmt.Sprint("g", j%groups))
+				if _, err := s.addIn(tx, &tn, time.Now()); err != nil {
+					return err
+				}
+			}
+			return nil
+		})
+		if err != nil {
+			b.Fatal(err)
+		}
+	}
+	if err := s.db.Close(); err != nil {
+		b.Fatal(err)
+	}
+}
+
+// BenchmarkBacklog opens a spool in which 100,000 turns wait, and drains it
+// into a memory that takes no time. It reports how much the heap grew at most.
+func BenchmarkBacklog(b *testing.B) {
+	const turns = 100_000
+	for _, groups := range []int{10, 20_000} {
+		b.Run(fmt.Sprintf("%d groups", groups), func(b *testing.B) {
+			for b.Loop() {
+				b.StopTimer()
+				path := filepath.Join(b.TempDir(), "spool.db")
+				fill(b, path, turns, groups)
+				runtime.GC()
+				before := heapNow()
+				b.StartTimer()
+				start := time.Now()
+				p := pipeline(b, path, sink{}, func(o *Options) { o.MaxTurns, o.MaxBytes = 1<<30, 1<<40 })
+				b.ReportMetric(time.Since(start).Seconds(), "open-s")
+				most := uint64(0)
+				for p.Status().Delivered < turns {
+					time.Sleep(20 * time.Millisecond)
+					runtime.GC()
+					most = max(most, heapNow()-min(before, heapNow()))
+				}
+				b.ReportMetric(time.Since(start).Seconds(), "drain-s")
+				b.ReportMetric(float64(most)/1e6, "heap-MB")
+				stop(b, p)
+			}
+		})
+	}
+}
+
+// sink is a memory that keeps everything and takes no time.
+type sink struct{}
+
+func (sink) Write(context.Context, string, []graphiti.Message) error { return nil }
+func (sink) Episodes(context.Context, string, int) ([]graphiti.Episode, error) {
+	return nil, nil
+}
+func (sink) Forget(context.Context, string) error { return nil }
+func (sink) Health(context.Context) error         { return nil }
+func (sink) Durable() bool                        { return true }
+
+func heapNow() uint64 {
+	var m runtime.MemStats
+	runtime.ReadMemStats(&m)
+	return m.HeapAlloc
+}

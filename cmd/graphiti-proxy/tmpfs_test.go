@@ -1,0 +1,66 @@
+//go:build linux
+
+package main
+
+import (
+	"fmt"
+	"strings"
+	"syscall"
+	"testing"
+
+	"github.com/graphiti-proxy/graphiti-proxy/graphiti/graphititest"
+)
+
+// TestNothingAcknowledgedIsLostOnAFullDisk: turns wait on a file system of two
+// megabytes while Graphiti is down. When it is full chats go on; when there is
+// room again, every turn that was taken arrives.
+func TestNothingAcknowledgedIsLostOnAFullDisk(t *testing.T) {
+	dir := t.TempDir()
+	if err := syscall.Mount("tmpfs", dir, "tmpfs", 0, "size=2m"); err != nil {
+		t.Skipf("!!!!!!!! SKIPPED: a file system cannot be mounted here (%v); TestChatGoesOnWithAFullDisk uses a limit instead !!!!!!!!", err)
+	}
+	defer func() {
+		if err := syscall.Unmount(dir, 0); err != nil {
+			t.Error(err)
+		}
+	}()
+	g, err := graphititest.Start(graphititest.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer g.Close()
+	g.Always(graphititest.Messages, graphititest.Answer(503, ""))
+	w := start(t, dir, map[string]string{
+		"memory.backend": "graphiti", "memory.endpoint": g.URL(), "memory.consent": "true",
+		"identity.owner": "user:josh", "identity.group_ids": "raw", "recall.enabled": "false",
+	})
+	defer w.stop()
+	full := func() bool { return strings.Contains(w.log.String(), "keep turn") }
+	said := 0
+	for ; said < 500 && !full(); said++ {
+		if answer, _, _ := w.say(fmt.Sprint("I say ", said, " ", strings.Repeat("and so on ", 3000))); answer == "" {
+			t.Fatal("no answer")
+		}
+	}
+	if !full() {
+		t.Fatal("the disk did not fill")
+	}
+	for range 3 {
+		if answer, _, _ := w.say("I go on talking " + strings.Repeat("and on ", 3000)); answer == "" {
+			t.Fatal("no answer")
+		}
+	}
+	taken := w.app.queue().Pending
+	if taken == 0 || taken >= said+3 {
+		t.Fatalf("%d turns of %d were taken", taken, said+3)
+	}
+	if err := syscall.Mount("tmpfs", dir, "tmpfs", syscall.MS_REMOUNT, "size=64m"); err != nil {
+		t.Fatal(err)
+	}
+	g.Always(graphititest.Messages, nil)
+	waitUntil(t, "every turn that was taken", func() bool { q := w.app.queue(); return q.Verified >= taken && q.Pending == 0 })
+	if n, q := len(g.Episodes("user_josh")), w.app.queue(); n != 2*q.Verified {
+		t.Errorf("%d messages of %d turns", n, q.Verified)
+	}
+	t.Logf("%d turns said, %d taken, all of those delivered", said+3, taken)
+}
