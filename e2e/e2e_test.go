@@ -172,11 +172,12 @@ func asError(err error, target **openai.Error) bool {
 type world struct {
 	model *proxytest.Provider
 	url   string
+	admin string
 	cmd   *exec.Cmd
 	dir   string
 }
 
-var address = regexp.MustCompile(`listening on\s+(http://\S+)`)
+var address = regexp.MustCompile(`(listening on|admin side)\s+(http://\S+)`)
 
 // serve runs the binary as a user does, and reads its address off its banner.
 func serve(t *testing.T, env ...string) *world {
@@ -205,14 +206,18 @@ func (w *world) start(t *testing.T, env ...string) {
 	if err := w.cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
-	for s := bufio.NewScanner(out); s.Scan(); {
+	w.url, w.admin = "", ""
+	for s := bufio.NewScanner(out); w.admin == "" && s.Scan(); {
 		if m := address.FindStringSubmatch(s.Text()); m != nil {
-			w.url = m[1]
-			break
+			if m[1] == "admin side" {
+				w.admin = m[2]
+			} else {
+				w.url = m[2]
+			}
 		}
 	}
-	if w.url == "" {
-		t.Fatal("the banner names no address")
+	if w.url == "" || w.admin == "" {
+		t.Fatal("the banner names no addresses")
 	}
 	go func() { _, _ = bufio.NewReader(out).WriteTo(discard{}) }()
 }
