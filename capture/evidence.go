@@ -24,7 +24,7 @@ type findings struct {
 // saw says what a look showed.
 func (s *state) saw(a action, v seen, now time.Time) (f findings) {
 	l, before := a.lane, a.lane.seenTick
-	progress, more := false, false
+	progress, back, again := false, false, false
 	var left []*under
 	first := s.firstElsewhere(l)
 	for _, u := range l.under {
@@ -38,13 +38,15 @@ func (s *state) saw(a action, v seen, now time.Time) (f findings) {
 			f.verified = append(f.verified, u)
 			continue
 		}
+		processed := u.tick < before || u.acked < a.after
+		behind := v.full && v.oldest.After(u.said) // it may be there, further back
 		switch {
-		case u.tick >= before && u.acked >= a.after: // it may still come
+		case behind && a.n < maxAsk:
+			back, again = true, again || processed
 			left = append(left, u)
-		case v.full && v.oldest.After(u.said) && l.ask < maxAsk:
-			more = true
+		case !processed: // it may still come
 			left = append(left, u)
-		case v.full && v.oldest.After(u.said):
+		case behind:
 			f.hidden = append(f.hidden, u)
 		default:
 			if u.tick < first {
@@ -58,7 +60,10 @@ func (s *state) saw(a action, v seen, now time.Time) (f findings) {
 	if progress {
 		f.revived = s.alive(now)
 	}
-	s.schedule(l, progress, more, now)
+	if back { // further, the next time
+		l.ask = min(4*a.n, maxAsk)
+	}
+	s.schedule(l, progress, again, now)
 	return f
 }
 
@@ -133,7 +138,7 @@ func (s *state) alive(now time.Time) (revived bool) {
 }
 
 // schedule decides when a lane is looked at again.
-func (s *state) schedule(l *lane, progress, more bool, now time.Time) {
+func (s *state) schedule(l *lane, progress, again bool, now time.Time) {
 	switch {
 	case progress:
 		l.lookWait = s.firstLook()
@@ -141,12 +146,8 @@ func (s *state) schedule(l *lane, progress, more bool, now time.Time) {
 		l.lookWait = min(2*l.lookWait, s.timing.lastLook)
 	}
 	l.lookAt = now.Add(l.lookWait)
-	if more {
-		l.ask = min(4*max(l.ask, 2*len(l.under)+firstAsk), maxAsk)
-		l.lookAt = now
-	}
-	if len(l.under) > 0 && (l.under[0].tick < l.seenTick || l.under[0].acked < s.evidence) {
-		l.lookAt = now // what proves a loss is known now; the next look decides
+	if again || len(l.under) > 0 && (l.under[0].tick < l.seenTick || l.under[0].acked < s.evidence) {
+		l.lookAt = now // what proves a loss is known; the next look decides
 	}
 	s.place(l)
 }
