@@ -36,9 +36,6 @@ func (c *Config) checkAvailable(fail func(error)) {
 	if c.State.Backend == "redis" || c.State.RedisURL != "" {
 		fail(errors.New("state.backend: redis is not available in this version; write sqlite and leave state.redis_url out"))
 	}
-	if c.Identity.UsersFile != "" {
-		fail(errors.New("identity.users_file: the registry of people is not available in this version; leave the setting out"))
-	}
 }
 
 // Loopback reports whether an address to listen on is reached from this

@@ -25,6 +25,13 @@ type Config struct {
 		APIKey   string        `key:"memory.api_key" secret:"yes" doc:"sent to Graphiti as Authorization: Bearer"`
 		Consent  bool          `key:"memory.consent" default:"false" doc:"must be true before a conversation is sent to memory.endpoint"`
 		Timeout  time.Duration `key:"memory.timeout" default:"30s" min:"1ms" doc:"one call to the memory, other than recall"`
+
+		SkipPaths  []string `key:"memory.skip_paths" doc:"requests without memory, by path; * stands for any text"`
+		SkipModels []string `key:"memory.skip_models" doc:"requests without memory, by model; * stands for any text"`
+	}
+	Workspace struct {
+		Trusted []string `key:"workspace.trusted" doc:"the only workspaces with memory, by key (github_repo:github.com/acme/*) or directory (/home/me/work/*); empty: all"`
+		Ignored []string `key:"workspace.ignored" doc:"workspaces without memory; a file .graphiti-proxy-ignore in one does the same"`
 	}
 	Recall struct {
 		Enabled           bool          `key:"recall.enabled" default:"true" doc:"insert memories into requests"`
@@ -55,7 +62,7 @@ type Config struct {
 	Identity struct {
 		Mode        string   `key:"identity.mode" default:"single" kind:"one of single, multi" doc:"single: one person's machine; multi: every credential is its own tenant"`
 		Owner       string   `key:"identity.owner" doc:"the person in single mode, such as github_login:octocat; default: random, kept in data_dir"`
-		UsersFile   string   `key:"identity.users_file" doc:"the registry of people (not available yet)"`
+		UsersFile   string   `key:"identity.users_file" doc:"the registry of people, a YAML file; read again on SIGHUP"`
 		TrustedKeys []string `key:"identity.trusted_keys" secret:"yes" doc:"credentials, or sha256:<hex> of them, whose asserted user is believed"`
 		GroupIDs    string   `key:"identity.group_ids" default:"canonical" kind:"one of canonical, raw" doc:"canonical: hashed, shared with other Graphiti clients; raw: readable"`
 	}

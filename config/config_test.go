@@ -108,10 +108,9 @@ func TestMistakes(t *testing.T) {
 			`admin.listen: "127.0.0.1:8787" is also listen; give each its own port`},
 		{"no endpoint", "memory:\n  backend: graphiti\n", nil, nil,
 			`memory.endpoint: memory.backend is graphiti, and there is no endpoint; write e.g. http://127.0.0.1:8000`},
-		{"not there yet", "memory:\n  backend: graphiti-mcp\nstate:\n  backend: redis\nidentity:\n  users_file: u.yaml\n", nil, nil,
+		{"not there yet", "memory:\n  backend: graphiti-mcp\nstate:\n  backend: redis\n", nil, nil,
 			"memory.backend: graphiti-mcp is not available in this version; write embedded, graphiti or off\n" +
-				"state.backend: redis is not available in this version; write sqlite and leave state.redis_url out\n" +
-				"identity.users_file: the registry of people is not available in this version; leave the setting out"},
+				"state.backend: redis is not available in this version; write sqlite and leave state.redis_url out"},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			_, err := load(t, tc.file, tc.env, tc.flags)

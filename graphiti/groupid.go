@@ -11,6 +11,8 @@ import (
 const (
 	maxRaw  = 120
 	rawHash = 16
+
+	rawTenant = 24 // hex digits of a tenant
 )
 
 // Group is the id of the group in which a caller's memory of a scope is kept,
@@ -42,14 +44,18 @@ func (n Namer) Group(s Scope, w Who) (id string, ok bool) {
 	if key == "" {
 		return "", false
 	}
+	tenant := w.Tenant
+	if w.Proven && (s == ScopeUser || s == ScopeAgent) {
+		tenant = ""
+	}
 	if n.Raw {
-		if w.Tenant != "" {
-			raw = "t" + w.Tenant[:min(12, len(w.Tenant))] + "_" + raw
+		if tenant != "" {
+			raw = "t" + tenant[:min(rawTenant, len(tenant))] + "_" + raw
 		}
 		return rawID(raw), true
 	}
-	if w.Tenant != "" {
-		key = "tenant:" + w.Tenant + "|" + key
+	if tenant != "" {
+		key = "tenant:" + tenant + "|" + key
 	}
 	sum := sha256.Sum256([]byte(key))
 	return "graphiti_" + string(s) + "_" + hex.EncodeToString(sum[:16]), true

@@ -32,7 +32,10 @@ func TestGroupIDs(t *testing.T) {
 		{"raw system", true, ScopeSystem, Who{SystemActor: "pr-remediator"}, "system_pr-remediator"},
 		{"raw session", true, ScopeSession, Who{Session: "session:a.b"}, "session_a_b"},
 		{"raw workspace", true, ScopeWorkspace, Who{Workspace: "path:/home/x"}, "workspace_path__home_x"},
-		{"raw tenant", true, ScopeUser, Who{Tenant: "0123456789abcdef", User: "user:josh"}, "t0123456789ab_user_josh"},
+		{"raw tenant", true, ScopeUser, Who{Tenant: "0123456789abcdef0123456789abcdef", User: "user:josh"}, "t0123456789abcdef01234567_user_josh"},
+		{"a person who is proven", true, ScopeUser, Who{Tenant: "abc", Proven: true, User: "user:josh"}, "user_josh"},
+		{"the agent of one", true, ScopeAgent, Who{Tenant: "abc", Proven: true, User: "user:josh", Agent: "ava"}, "agent_ava__user_josh"},
+		{"the project of one is theirs alone", true, ScopeWorkspace, Who{Tenant: "abc", Proven: true, User: "user:josh", Workspace: "w"}, "tabc_workspace_w"},
 		{"raw, long", true, ScopeUser, Who{User: "user:" + long}, "user_" + strings.Repeat("_", 98) + "-" + sum("user_" + long)[:16]},
 	} {
 		got, ok := Namer{Raw: tc.raw}.Group(tc.scope, tc.who)

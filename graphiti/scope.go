@@ -21,7 +21,8 @@ const (
 
 // Who is the caller of one request: canonical keys, empty where unknown.
 type Who struct {
-	Tenant      string // fingerprint of the credential in multi mode, else empty
+	Tenant      string // whose groups these are in multi mode, else empty
+	Proven      bool   // the person is known to be who they are: their own groups have no tenant
 	User        string // github_login:<login>, user:<id> or user:<platform>:<id>
 	Session     string // session:<id>
 	Workspace   string // github_repo:<host>/<org>/<repo> or path:<absolute path>

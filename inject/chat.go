@@ -46,7 +46,7 @@ func (p *chatParser) member(key []byte) bool {
 	case "":
 		return false
 	}
-	return p.skip()
+	return p.field(key, p.c)
 }
 
 // message reads one message.
@@ -62,6 +62,7 @@ func (p *chatParser) message(int) bool {
 			role = true
 			s, ok := p.string()
 			m.Role = chatRole(p.b[s.start:s.end])
+			m.system = isSystem(p.b[s.start:s.end])
 			return ok
 		case "content":
 			if content {
@@ -134,4 +135,9 @@ func (p *chatParser) part() bool {
 		p.c.spans = append(p.c.spans, text)
 	}
 	return ok
+}
+
+// isSystem tells the roles in which a client speaks for itself.
+func isSystem(role []byte) bool {
+	return string(role) == "system" || string(role) == "developer"
 }

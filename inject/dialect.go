@@ -29,6 +29,7 @@ type Message struct {
 	// person wrote, after the text of harnesses was taken out.
 	Person bool
 
+	system   bool   // the client speaks for itself
 	from, to int    // its texts, in Conversation.spans
 	clean    []byte // the text, where it is not simply that of the spans
 	cleaned  bool
@@ -60,6 +61,7 @@ type Conversation struct {
 	Kind Kind
 
 	body    []byte
+	fields  [fieldCount]span // JSON values
 	spans   []span
 	scratch []byte // for decoding what is not kept
 }

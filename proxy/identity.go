@@ -6,10 +6,12 @@ import (
 	"encoding/hex"
 	"fmt"
 	"strings"
+	"sync/atomic"
 
 	"github.com/valyala/fasthttp"
 
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti"
+	"github.com/graphiti-proxy/graphiti-proxy/inject"
 )
 
 // Identity says how callers are told apart.
@@ -17,6 +19,8 @@ type Identity struct {
 	Multi   bool   // every credential is its own tenant
 	Owner   string // the person in single mode, a canonical key
 	Trusted Fingerprints
+	People  *Registry
+	Places  *Places // finds the repositories of this machine; nil: there are none
 }
 
 // Fingerprints is a set of credentials, of which only hashes are held.
@@ -39,57 +43,168 @@ func NewFingerprints(keys []string) (Fingerprints, error) {
 	return f, nil
 }
 
-// sources lists where a request says who it is from. The first value that can
-// be one counts.
-var sources = []struct {
-	header string
-	key    func(string) (string, bool)
-	field  func(*graphiti.Who) *string
-}{
-	{"X-Graphiti-User", graphiti.UserKey, func(w *graphiti.Who) *string { return &w.User }},
-	{"X-Graphiti-Session", graphiti.SessionKey, func(w *graphiti.Who) *string { return &w.Session }},
-	{"X-Graphiti-Workspace", graphiti.WorkspaceKey, func(w *graphiti.Who) *string { return &w.Workspace }},
-	{"X-Graphiti-Agent", graphiti.BareName, func(w *graphiti.Who) *string { return &w.Agent }},
-	{"X-Graphiti-System-Actor", graphiti.BareName, func(w *graphiti.Who) *string { return &w.SystemActor }},
+// Person is someone whom the operator has registered.
+type Person struct {
+	ID         string
+	Off        bool              // nothing is recalled and nothing kept
+	Identities map[string]string // ids by platform
+	Keys       []string          // SHA-256 of credentials, in hex digits
 }
 
-// who tells the caller of a request. known is false when there is neither a
-// person nor an actor whose memory it could be.
+// Registry knows the people who are registered. Its zero value, and nil, know
+// nobody. It is safe for concurrent use.
+type Registry struct{ people atomic.Pointer[people] }
+
+type people struct {
+	byID, byKey map[string]*Person
+	byIdentity  map[[2]string]*Person // platform and id
+}
+
+// Set replaces all people at once.
+func (r *Registry) Set(list []Person) {
+	p := &people{make(map[string]*Person), make(map[string]*Person), make(map[[2]string]*Person)}
+	for i := range list {
+		one := &list[i]
+		p.byID[one.ID] = one
+		for _, k := range one.Keys {
+			p.byKey[strings.ToLower(strings.TrimPrefix(k, "sha256:"))] = one
+		}
+		for platform, id := range one.Identities {
+			p.byIdentity[[2]string{platform, id}] = one
+		}
+	}
+	r.people.Store(p)
+}
+
+// byKey is the person whose credential has a fingerprint; nil: nobody's.
+func (r *Registry) byKey(fingerprint string) *Person {
+	if r == nil {
+		return nil
+	}
+	if p := r.people.Load(); p != nil {
+		return p.byKey[fingerprint]
+	}
+	return nil
+}
+
+// named is the person whom a key of a user names, such as user:josh,
+// user:discord:123 or github_login:octocat; nil: nobody who is registered.
+func (r *Registry) named(key string) *Person {
+	if r == nil {
+		return nil
+	}
+	p := r.people.Load()
+	if p == nil {
+		return nil
+	}
+	if login, ok := strings.CutPrefix(key, "github_login:"); ok {
+		return p.byIdentity[[2]string{"github", login}]
+	}
+	name := strings.TrimPrefix(key, "user:")
+	if one := p.byID[name]; one != nil {
+		return one
+	}
+	if platform, id, ok := strings.Cut(name, ":"); ok {
+		return p.byIdentity[[2]string{platform, id}]
+	}
+	return nil
+}
+
+// Caller is who a request is from, and why that is thought.
+type Caller struct {
+	Who       graphiti.Who
+	Known     bool // there is somebody whose memory it could be
+	Off       bool // the person wants no memory
+	Temporary bool // nothing is to be kept
+	Why       [claimKinds]string
+}
+
+// reasons that are no source of a table.
+const (
+	whyOwner      = "identity.owner"
+	whyCredential = "the credential"
+	whyRegistry   = "the credential, which identity.users_file gives to this person"
+)
+
+// who tells the caller of a request.
 //
-// In multi mode whatever a header claims lies below the credential that was
-// shown, unless the credential is a trusted gateway's: then its word counts,
-// and without its word there is nobody.
-func (id *Identity) who(h *fasthttp.RequestHeader) (w graphiti.Who, known bool) {
-	for i := range sources {
-		value := h.Peek(sources[i].header)
-		if len(value) == 0 {
-			continue
-		}
-		if f := sources[i].field(&w); *f == "" {
-			if key, ok := sources[i].key(string(value)); ok {
-				*f = key
-			}
-		}
+// In multi mode whatever a request claims lies below the credential that was
+// shown. Two kinds of credentials prove a person: those that the registry
+// gives to one, whatever they claim, and those of trusted gateways, whose word
+// counts. A person who is proven has their own groups everywhere; their
+// conversations and projects are nobody else's even so.
+func (id *Identity) who(h *fasthttp.RequestHeader, conv *inject.Conversation) (c Caller) {
+	cl := claimant{h: h, conv: conv}
+	cl.collect()
+	w := &c.Who
+	for kind, field := range [claimKinds]*string{&w.Session, &w.User, &w.Workspace, &w.Agent, &w.SystemActor} {
+		*field, c.Why[kind] = cl.claim(kind)
 	}
-	if !id.Multi {
+	if w.User != "" && strings.TrimPrefix(w.User, "user:") == strings.TrimPrefix(w.Session, "session:") {
+		w.User, c.Why[claimUser] = "", "" // some clients send their conversation as user
+	}
+	c.Temporary = strings.HasPrefix(w.Session, "session:local:") && c.Why[claimSession] == "header X-OpenWebUI-Chat-Id"
+	person := id.People.named(w.User)
+	switch {
+	case !id.Multi:
+		c.Known = true
 		if w.User == "" {
-			w.User = id.Owner
+			w.User, c.Why[claimUser] = id.Owner, whyOwner
+			person = id.People.named(w.User)
 		}
-		return w, true
+	default:
+		person = id.tenant(&c, credentialOf(h), person)
 	}
-	credential := credentialOf(h)
+	if person != nil {
+		w.User, c.Off = "user:"+person.ID, person.Off
+	}
+	if id.Multi && w.Proven {
+		w.Tenant = fingerprint([]byte("person:" + w.User))
+	}
+	return c
+}
+
+// tenant finds out, in multi mode, what a credential proves. It returns the
+// person, as far as they are registered.
+func (id *Identity) tenant(c *Caller, credential []byte, named *Person) *Person {
 	if len(credential) == 0 {
-		return w, false
+		return nil
 	}
-	w.Tenant = fingerprint(credential)
+	w := &c.Who
+	w.Tenant, c.Known = fingerprint(credential), true
+	if person := id.People.byKey(w.Tenant); person != nil {
+		w.Proven, c.Why[claimUser] = true, whyRegistry
+		return person
+	}
 	if _, trusted := id.Trusted[w.Tenant]; trusted {
-		w.Tenant = ""
-		return w, w.User != "" || w.SystemActor != ""
+		w.Proven = w.User != ""
+		c.Known = w.User != "" || w.SystemActor != ""
+		return named
 	}
 	if w.User == "" {
-		w.User = "user:credential"
+		w.User, c.Why[claimUser] = "user:credential", whyCredential
 	}
-	return w, true
+	return nil // a name that nobody vouches for stays below the credential
+}
+
+// claim is the first thing of a kind that the request says and that can be
+// one, as a key, and where it says so.
+func (cl *claimant) claim(kind int) (key, why string) {
+	t := &tables[kind]
+	for i := range t.Sources {
+		s := &t.Sources[i]
+		v := cl.value(s)
+		if v == "" {
+			continue
+		}
+		if s.Platform != "" {
+			v = "user:" + s.Platform + ":" + v
+		}
+		if key, ok := t.key(v); ok {
+			return key, s.Name
+		}
+	}
+	return "", ""
 }
 
 // credentialOf is the secret that the caller shows to the upstream.

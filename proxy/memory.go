@@ -47,6 +47,7 @@ type Memory struct {
 	Earlier  func([]capture.Turn)   // keeps what was said before; must not block
 	Open     *capture.Idle          // the turns whose end is waited for
 	Identity Identity
+	Rules    Rules
 	Recall   bool
 	Ingest   bool
 	Note     Note
@@ -64,6 +65,7 @@ type remembered struct {
 	header  bool // the answer says what memory did
 	outcome inject.Outcome
 	who     graphiti.Who
+	place   workspace
 	chained bool // the session was found by, or begins, a chain
 	said    time.Time
 }
@@ -99,23 +101,33 @@ func (s *Server) remember(c *call) (plan inject.Plan) {
 	case c.conv.Last < 0:
 		return skip(inject.StatusSkipped, inject.ReasonNoUserMessage)
 	}
-	who, known := s.memory.Identity.who(h)
-	if !known {
+	caller := s.memory.Identity.who(h, &c.conv)
+	if !caller.Known {
 		return skip(inject.StatusOff, inject.ReasonNone)
 	}
+	who := &caller.Who
 	c.chain = s.hasher.Chain(&c.conv, inject.Root(who.Tenant, who.User), c.chain[:0])
 	first := false
 	if who.Session == "" {
 		c.mem.chained = true
 		who.Session, first = s.session(c)
 	}
-	c.mem.who = who
-	return s.memory.Planner.Plan(&c.conv, c.chain, who, first, s.mode(h))
+	c.mem.place = s.workspaceOf(c, &caller)
+	who.Workspace = c.mem.place.key
+	c.mem.who = *who
+	return s.memory.Planner.Plan(&c.conv, c.chain, *who, first, s.mode(c, &caller))
 }
 
-// mode is what configuration and client allow.
-func (s *Server) mode(h *fasthttp.RequestHeader) inject.Mode {
-	m := inject.Mode{Recall: s.memory.Recall, Ingest: s.memory.Ingest}
+// mode is what configuration, person, place and client allow.
+func (s *Server) mode(c *call, caller *Caller) inject.Mode {
+	h := &c.ctx.Request.Header
+	m := inject.Mode{Recall: s.memory.Recall, Ingest: s.memory.Ingest && !caller.Temporary}
+	if caller.Off || c.mem.place.repo.Ignore || s.memory.Rules.skips(h.RequestURI(), c.conv.Model) {
+		return inject.Mode{Reason: inject.ReasonOptOut}
+	}
+	if reason := s.memory.Rules.refuses(c.mem.place.key, c.mem.place.directory); reason != inject.ReasonNone {
+		return inject.Mode{Reason: reason}
+	}
 	switch strings.ToLower(strings.TrimSpace(string(h.Peek(memoryHeader)))) {
 	case "off":
 		return inject.Mode{Reason: inject.ReasonOptOut}

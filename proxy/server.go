@@ -50,6 +50,7 @@ type Server struct {
 	limits    Limits
 	memory    Memory
 	hasher    inject.Hasher
+	places    sessionPlaces
 	metrics   *instruments
 	log       *slog.Logger
 	faults    faults

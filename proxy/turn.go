@@ -2,11 +2,9 @@ package proxy
 
 import (
 	"context"
-	"slices"
 	"strings"
 	"time"
 
-	"github.com/tidwall/gjson"
 	"github.com/valyala/fasthttp"
 
 	"github.com/graphiti-proxy/graphiti-proxy/capture"
@@ -54,7 +52,7 @@ func (s *Server) turn(c *call, id string, targets []graphiti.Target) capture.Tur
 		Targets: targets,
 	}
 	if s.memory.Note.Git {
-		t.Git = gitOf(&c.ctx.Request.Header)
+		t.Git = gitOf(c)
 	}
 	return t
 }
@@ -151,18 +149,19 @@ func clientFamily(agent []byte) string {
 	}, name)
 }
 
-// gitOf reads what Codex tells about the repository it works in (since 0.98).
-// With several repositories it is not known which one the turn is about.
-func gitOf(h *fasthttp.RequestHeader) (g capture.Git) {
-	workspaces := gjson.GetBytes(h.Peek("X-Codex-Turn-Metadata"), "workspaces").Map()
-	if len(workspaces) != 1 {
-		return g
+// gitOf is what is known of the repository: what Codex tells (since 0.98), and
+// what stands in the repository itself where that is on this machine.
+func gitOf(c *call) (g capture.Git) {
+	g.Branch, g.Commit = c.mem.place.repo.Branch, c.mem.place.repo.Commit
+	_, w := codexWorkspace(c, c.mem.place.directory)
+	if commit := w.Get("latest_git_commit_hash").String(); commit != "" {
+		g.Commit, g.Dirty = commit, w.Get("has_changes").Bool()
 	}
-	for _, w := range workspaces {
-		commit := w.Get("latest_git_commit_hash").String()
-		if strings.Trim(strings.ToLower(commit), "0123456789abcdef") == "" && slices.Contains([]int{40, 64}, len(commit)) {
-			g.Commit, g.Dirty = commit, w.Get("has_changes").Bool()
-		}
+	if len(g.Commit) != 40 && len(g.Commit) != 64 || strings.Trim(strings.ToLower(g.Commit), "0123456789abcdef") != "" {
+		g.Commit, g.Dirty = "", false
+	}
+	if len(g.Branch) > 256 || strings.ContainsFunc(g.Branch, func(r rune) bool { return r < ' ' }) {
+		g.Branch = ""
 	}
 	return g
 }

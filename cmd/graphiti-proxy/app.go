@@ -37,6 +37,7 @@ type app struct {
 	log     *slog.Logger
 	started time.Time
 
+	people   *proxy.Registry
 	memory   graphiti.Memory // nil: off
 	pipeline *capture.Pipeline
 	planner  *inject.Memory
@@ -180,6 +181,10 @@ func (a *app) openMemory() (proxy.Memory, error) {
 		Open:     open,
 		Note:     proxy.Note{Git: cfg.Ingest.GitMetadata, Tools: cfg.Ingest.ToolSummaries},
 		Identity: identity,
+		Rules: proxy.Rules{
+			Trusted: cfg.Workspace.Trusted, Ignored: cfg.Workspace.Ignored,
+			SkipPaths: cfg.Memory.SkipPaths, SkipModels: cfg.Memory.SkipModels,
+		},
 		Recall:   cfg.Recall.Enabled,
 		Ingest:   cfg.Ingest.Enabled,
 		Timeout:  cfg.Recall.Timeout,
@@ -211,6 +216,12 @@ func (a *app) identity() (proxy.Identity, graphiti.Namer, error) {
 		if owner, err = randomOwner(a.cfg.DataDir); err != nil {
 			return id, namer, err
 		}
+	}
+	if id.People, err = a.readPeople(); err != nil {
+		return id, namer, err
+	}
+	if !id.Multi {
+		id.Places = proxy.NewPlaces()
 	}
 	if owner != "" {
 		key, ok := graphiti.UserKey(owner)

@@ -159,7 +159,7 @@ func TestGitMetadata(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		episodes, err := w.app.memory.Episodes(context.Background(), namer.Writes(graphiti.Who{User: id.Owner})[0].Group, 10)
+		episodes, err := w.app.memory.Episodes(context.Background(), namer.Writes(graphiti.Who{User: id.Owner, Workspace: "github_repo:github.com/acme/widgets"})[0].Group, 10)
 		if err != nil || len(episodes) != 2 {
 			t.Fatal(len(episodes), err)
 		}

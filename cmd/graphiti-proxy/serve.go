@@ -57,7 +57,11 @@ func serve(ctx context.Context, out io.Writer, cfg *config.Config) error {
 		case err := <-served:
 			return errors.Join(err, a.Shutdown(context.Background()))
 		case <-hup:
-			log.Warn("this version reads its configuration at start only; restart it to have a new one")
+			if err := a.reloadPeople(); err != nil {
+				log.Error("the registry of people is not read again; the one that was read stays in force", "error", err)
+			} else {
+				log.Info("the registry of people was read again; other settings are read at start only")
+			}
 			continue
 		case <-ctx.Done():
 		}

@@ -1,0 +1,30 @@
+package main
+
+import (
+	"github.com/graphiti-proxy/graphiti-proxy/config"
+	"github.com/graphiti-proxy/graphiti-proxy/proxy"
+)
+
+// readPeople makes the registry of people.
+func (a *app) readPeople() (*proxy.Registry, error) {
+	a.people = &proxy.Registry{}
+	return a.people, a.reloadPeople()
+}
+
+// reloadPeople reads the file of the registry again. With a mistake in it the
+// people stay who they are.
+func (a *app) reloadPeople() error {
+	if a.cfg.Identity.UsersFile == "" || a.people == nil {
+		return nil
+	}
+	list, err := config.LoadPeople(a.cfg.Identity.UsersFile)
+	if err != nil {
+		return err
+	}
+	people := make([]proxy.Person, len(list))
+	for i, p := range list {
+		people[i] = proxy.Person{ID: p.ID, Off: !p.Memory, Identities: p.Identities, Keys: p.Keys}
+	}
+	a.people.Set(people)
+	return nil
+}

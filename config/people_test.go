@@ -1,0 +1,73 @@
+package config
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+func people(t *testing.T, text string) ([]Person, error) {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "users.yaml")
+	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return LoadPeople(path)
+}
+
+func TestPeople(t *testing.T) {
+	key := "sha256:" + strings.Repeat("0a", 32)
+	got, err := people(t, `users:
+  - id: josh
+    displayName: Josh
+    admin: true
+    identities: {discord: "123456789012345678", github: BioShazard, signal: "+15555555555"}
+    keys: ["`+strings.ToUpper(key[:10])+key[10:]+`"]
+  - id: bot-account
+    memoryEnabled: false
+`)
+	want := []Person{
+		{ID: "josh", DisplayName: "Josh", Admin: true, Memory: true, Identities: map[string]string{"discord": "123456789012345678", "github": "bioshazard", "signal": "+15555555555"}, Keys: []string{key}},
+		{ID: "bot-account", Identities: map[string]string{}},
+	}
+	if diff := cmp.Diff(want, got); diff != "" || err != nil {
+		t.Errorf("%v (-want +got):\n%s", err, diff)
+	}
+	if got, err := people(t, ""); err != nil || len(got) != 0 {
+		t.Error(got, err)
+	}
+}
+
+// TestMistakesInTheRegistry names the line and what is allowed, and never
+// repeats what may be a credential.
+func TestMistakesInTheRegistry(t *testing.T) {
+	for _, tc := range []struct{ name, text, want string }{
+		{"no list", "users: josh\n", "users.yaml:1: users must be a list of people, each with an id"},
+		{"unknown member", "people: []\n", "users.yaml:1: people is not known; the file may hold users"},
+		{"no id", "users:\n- admin: true\n", "users.yaml:2: a person has no id; write e.g. id: josh"},
+		{"bad id", "users:\n- id: a b\n", `users.yaml:2: id: "a b" cannot be one; write up to 100 letters, digits, dots, - and _`},
+		{"twice the same id", "users:\n- id: a\n- id: a\n", `users.yaml:3: id: "a" is another person's already, in line 2`},
+		{"twice the same identity", "users:\n- id: a\n  identities: {github: x}\n- id: b\n  identities:\n    github: X\n", `users.yaml:6: identities: "github:x" is another person's already, in line 3`},
+		{"flag", "users:\n- id: a\n  memoryEnabled: maybe\n", `users.yaml:3: memoryEnabled: "maybe" is not true or false`},
+		{"a credential as it is", "users:\n- id: a\n  keys: [sk-secret]\n", "users.yaml:3: keys: not the SHA-256 of a credential; write sha256: and the 64 hex digits that this prints: printf %s \"$KEY\" | sha256sum"},
+		{"given twice", "users:\n- id: a\n  admin: true\n  admin: false\n", "users.yaml:4: admin is given twice; keep one"},
+		{"a person who is no mapping", "users:\n- josh\n", "users.yaml:2: a person must hold admin, displayName, id, identities, keys, memoryEnabled"},
+		{"not YAML", "users: [\n", "users.yaml: line 1: did not find expected node content"},
+		{"two mistakes", "users:\n- id: a\n  x: 1\n- admin: 2\n", "users.yaml:3: x is not known; a person may hold admin, displayName, id, identities, keys, memoryEnabled\nusers.yaml:4: admin: \"2\" is not true or false\nusers.yaml:4: a person has no id; write e.g. id: josh"},
+	} {
+		_, err := people(t, tc.text)
+		if err == nil {
+			t.Errorf("%s: accepted", tc.name)
+			continue
+		}
+		if diff := cmp.Diff(tc.want, err.Error()); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", tc.name, diff)
+		}
+	}
+	if _, err := LoadPeople("/nowhere"); err == nil || !strings.HasPrefix(err.Error(), "identity.users_file: ") {
+		t.Error(err)
+	}
+}

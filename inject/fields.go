@@ -1,0 +1,74 @@
+package inject
+
+// Field is a member of a request, beside the messages, that may tell who
+// speaks or where.
+type Field uint8
+
+// The fields that are noted.
+const (
+	FieldNone Field = iota
+	FieldUser
+	FieldSafetyIdentifier
+	FieldPromptCacheKey
+	FieldSessionID
+	FieldLiteLLMSessionID
+	FieldMetadata
+	FieldLiteLLMMetadata
+	FieldClientMetadata
+	FieldConversation
+	FieldPreviousResponseID
+	fieldCount
+)
+
+// fieldOf finds the field of a member.
+func fieldOf(key []byte) Field {
+	switch string(key) {
+	case "user":
+		return FieldUser
+	case "safety_identifier":
+		return FieldSafetyIdentifier
+	case "prompt_cache_key":
+		return FieldPromptCacheKey
+	case "session_id":
+		return FieldSessionID
+	case "litellm_session_id":
+		return FieldLiteLLMSessionID
+	case "metadata":
+		return FieldMetadata
+	case "litellm_metadata":
+		return FieldLiteLLMMetadata
+	case "client_metadata":
+		return FieldClientMetadata
+	case "conversation":
+		return FieldConversation
+	case "previous_response_id":
+		return FieldPreviousResponseID
+	}
+	return FieldNone
+}
+
+// maxField bounds the value of a field that is noted, in bytes.
+const maxField = 16 << 10
+
+// Field is the JSON value of a field as it stands in the body; nil when it is
+// not there.
+func (c *Conversation) Field(f Field) []byte {
+	if v := c.fields[f]; v.end > 0 {
+		return c.body[v.start:v.end]
+	}
+	return nil
+}
+
+// field skips a member's value, and notes where it stands if it matters.
+func (s *scanner) field(key []byte, c *Conversation) bool {
+	f := fieldOf(key)
+	s.space()
+	start := s.i
+	if !s.skip() {
+		return false
+	}
+	if f != FieldNone && s.i-start <= maxField {
+		c.fields[f] = span{start: start, end: s.i}
+	}
+	return true
+}

@@ -1,0 +1,280 @@
+package proxy
+
+import (
+	"bytes"
+	"regexp"
+	"strings"
+
+	"github.com/tidwall/gjson"
+	"github.com/valyala/fasthttp"
+
+	"github.com/graphiti-proxy/graphiti-proxy/graphiti"
+	"github.com/graphiti-proxy/graphiti-proxy/inject"
+)
+
+// Source is one place where a request may say who it is from. Sources are
+// asked in the order of their table; the first value that can be one counts.
+type Source struct {
+	Name     string // as the documentation has it
+	Note     string
+	Platform string // whose ids these are; empty for names of ours
+
+	header  string                // in fasthttp's spelling, or
+	field   inject.Field          // a member of the body, and
+	path    string                // what to take of it, as gjson has it; empty: itself
+	pattern bool                  // any header that fits sessionHeader
+	query   string                // or a query parameter
+	when    func(*claimant) bool  // nil: always
+	take    func(v string) string // the part of the value that counts; nil: all
+}
+
+// sessionSources say which conversation a request belongs to. Request ids,
+// window ids and people are not conversations.
+var sessionSources = []Source{
+	{Name: "header X-Graphiti-Session", header: "X-Graphiti-Session"},
+	{Name: "header x-litellm-session-id", header: "X-Litellm-Session-Id"},
+	{Name: "header X-OpenWebUI-Chat-Id", Note: "local:… is a temporary chat: nothing of it is kept", header: "X-Openwebui-Chat-Id"},
+	{Name: "header session-id", Note: "Codex from 0.129", header: "Session-Id", when: (*claimant).codex},
+	{Name: "header session_id", Note: "Codex 0.98 to 0.128", header: "Session_id", when: (*claimant).codex},
+	{Name: "header conversation_id", Note: "Codex 0.58", header: "Conversation_id", when: (*claimant).codex},
+	{Name: "body client_metadata.session_id", Note: "Codex", field: inject.FieldClientMetadata, path: "session_id"},
+	{Name: "header X-Claude-Code-Session-Id", header: "X-Claude-Code-Session-Id"},
+	{Name: "body metadata.user_id, Claude Code's", Note: "the session in it", field: inject.FieldMetadata, path: "user_id", take: claudeSession},
+	{Name: "header x-parent-session-id", Note: "opencode and Kilo: a subagent belongs to its parent's conversation", header: "X-Parent-Session-Id", take: noTitle},
+	{Name: "header x-opencode-session", header: "X-Opencode-Session", take: noTitle},
+	{Name: "header x-session-id", Note: "opencode, Kilo, Crush, OpenRouter's", header: "X-Session-Id", take: noTitle},
+	{Name: "header x-session-affinity", header: "X-Session-Affinity", take: noTitle},
+	{Name: "header agent-session-id", Note: "Goose", header: "Agent-Session-Id"},
+	{Name: "header goose-session-id", Note: "Goose, older", header: "Goose-Session-Id"},
+	{Name: "header x-…-session-id", Note: "also -conversation-, -thread- and -chat-id, from 8 characters", pattern: true},
+	{Name: "body session_id", field: inject.FieldSessionID},
+	{Name: "body litellm_session_id", field: inject.FieldLiteLLMSessionID},
+	{Name: "body metadata.session_id", field: inject.FieldMetadata, path: "session_id"},
+	{Name: "body metadata.conversation_id", field: inject.FieldMetadata, path: "conversation_id"},
+	{Name: "body metadata.thread_id", field: inject.FieldMetadata, path: "thread_id"},
+	{Name: "body metadata.chat_id", field: inject.FieldMetadata, path: "chat_id"},
+	{Name: "body conversation", Note: "Responses API", field: inject.FieldConversation, take: conversationID},
+	{Name: "body prompt_cache_key", Note: "a UUID or ses_… only", field: inject.FieldPromptCacheKey, take: conversationLike},
+}
+
+// userSources say which person speaks.
+var userSources = []Source{
+	{Name: "header X-Graphiti-User", Note: "a name, or platform:id", header: "X-Graphiti-User"},
+	{Name: "header X-OpenWebUI-User-Id", Platform: "openwebui", header: "X-Openwebui-User-Id"},
+	{Name: "header X-OpenWebUI-User-Email", Platform: "openwebui", header: "X-Openwebui-User-Email"},
+	{Name: "header x-litellm-customer-id", Platform: "litellm", header: "X-Litellm-Customer-Id"},
+	{Name: "header x-litellm-end-user-id", Platform: "litellm", header: "X-Litellm-End-User-Id"},
+	{Name: "header x-litellm-user_api_key_end_user_id", Platform: "litellm", header: "X-Litellm-User_api_key_end_user_id"},
+	{Name: "header x-litellm-user_api_key_user_id", Platform: "litellm", header: "X-Litellm-User_api_key_user_id"},
+	{Name: "header x-litellm-user_api_key_user_email", Platform: "litellm", header: "X-Litellm-User_api_key_user_email"},
+	{Name: "body safety_identifier", field: inject.FieldSafetyIdentifier},
+	{Name: "body user", Note: "not Goose's, which is a conversation", field: inject.FieldUser, when: (*claimant).notGoose},
+	{Name: "body litellm_metadata.user", Platform: "litellm", field: inject.FieldLiteLLMMetadata, path: "user"},
+	{Name: "body metadata.user_id", Note: "not what Claude Code writes there", field: inject.FieldMetadata, path: "user_id", take: notClaude},
+	{Name: "body metadata.user_id, Claude Code's", Platform: "claude", field: inject.FieldMetadata, path: "user_id", take: claudeAccount},
+	{Name: "query userId", query: "userId"},
+}
+
+// workspaceSources say in which project. After them comes where the client
+// says that it works: see place.
+var workspaceSources = []Source{
+	{Name: "header X-Graphiti-Workspace", header: "X-Graphiti-Workspace"},
+}
+
+var agentSources = []Source{
+	{Name: "header X-Graphiti-Agent", header: "X-Graphiti-Agent"},
+	{Name: "header x-litellm-agent-id", header: "X-Litellm-Agent-Id"},
+}
+
+var actorSources = []Source{
+	{Name: "header X-Graphiti-System-Actor", header: "X-Graphiti-System-Actor"},
+}
+
+// tables are all of them, and how a value becomes a key.
+var tables = []struct {
+	What    string
+	Sources []Source
+	key     func(string) (string, bool)
+}{
+	{"session", sessionSources, graphiti.SessionKey},
+	{"user", userSources, graphiti.UserKey},
+	{"workspace", workspaceSources, graphiti.WorkspaceKey},
+	{"agent", agentSources, graphiti.BareName},
+	{"system actor", actorSources, graphiti.BareName},
+}
+
+// places of the tables, and of what was claimed.
+const (
+	claimSession = iota
+	claimUser
+	claimWorkspace
+	claimAgent
+	claimActor
+	claimKinds
+)
+
+// headerIDs numbers the headers of all tables.
+var headerIDs = func() map[string]int {
+	ids := make(map[string]int)
+	for _, t := range tables {
+		for _, s := range t.Sources {
+			if s.header != "" {
+				if _, ok := ids[s.header]; !ok {
+					ids[s.header] = len(ids)
+				}
+			}
+		}
+	}
+	return ids
+}()
+
+// maxHeaders is more than there are.
+const maxHeaders = 40
+
+// claimant is what one request says of itself.
+type claimant struct {
+	h       *fasthttp.RequestHeader
+	conv    *inject.Conversation // nil: the body was not read
+	values  [maxHeaders][]byte
+	generic []byte // of a header that fits sessionHeader
+	isCodex bool
+}
+
+// sessionHeader is what gateways and clients call the header of a session.
+var sessionHeader = regexp.MustCompile(`^X-.+-(Session|Conversation|Thread|Chat)-Id$`)
+
+const minGeneric = 8 // characters of the value of such a header
+
+// collect goes over the headers once.
+func (cl *claimant) collect() {
+	for name, value := range cl.h.All() {
+		if len(value) == 0 {
+			continue
+		}
+		if id, ok := headerIDs[string(name)]; ok {
+			if cl.values[id] == nil {
+				cl.values[id] = value
+			}
+			continue
+		}
+		if len(name) < 2 || name[0] != 'X' && name[0] != 'O' {
+			continue
+		}
+		switch {
+		case bytes.HasPrefix(name, []byte("X-Codex-")), string(name) == "Originator" && bytes.HasPrefix(value, []byte("codex")):
+			cl.isCodex = true
+		case bytes.HasSuffix(name, []byte("-Id")) && len(value) >= minGeneric && cl.generic == nil && sessionHeader.Match(name):
+			cl.generic = value
+		}
+	}
+	cl.isCodex = cl.isCodex || bytes.HasPrefix(cl.h.UserAgent(), []byte("codex"))
+}
+
+func (cl *claimant) codex() bool    { return cl.isCodex }
+func (cl *claimant) notGoose() bool { return !bytes.Contains(cl.h.UserAgent(), []byte("oose")) }
+
+// value is what a source says; empty when it says nothing.
+func (cl *claimant) value(s *Source) (v string) {
+	if s.when != nil && !s.when(cl) {
+		return ""
+	}
+	switch {
+	case s.header != "":
+		v = string(cl.values[headerIDs[s.header]])
+	case s.pattern:
+		v = string(cl.generic)
+	case s.query != "":
+		v = string(queryValue(cl.h.RequestURI(), s.query))
+	case cl.conv != nil:
+		v = fieldValue(cl.conv.Field(s.field), s.path)
+	}
+	if v != "" && s.take != nil {
+		v = s.take(v)
+	}
+	return v
+}
+
+// fieldValue reads a field's value, a string or an object's member that is
+// one. The take functions read what else there may be.
+func fieldValue(raw []byte, path string) string {
+	if len(raw) == 0 {
+		return ""
+	}
+	if path != "" {
+		r := gjson.GetBytes(raw, path)
+		if r.Type != gjson.String {
+			return ""
+		}
+		return r.Str
+	}
+	r := gjson.ParseBytes(raw)
+	if r.Type == gjson.String {
+		return r.Str
+	}
+	return r.Raw
+}
+
+// queryValue is a parameter of a request's address.
+func queryValue(uri []byte, name string) []byte {
+	_, query, ok := bytes.Cut(uri, []byte{'?'})
+	if !ok {
+		return nil
+	}
+	var args fasthttp.Args
+	args.ParseBytes(query)
+	return args.Peek(name)
+}
+
+// noTitle cuts what Kilo puts before the session of a title.
+func noTitle(v string) string { return strings.TrimPrefix(v, "title-") }
+
+var (
+	uuid          = regexp.MustCompile(`^[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}$`)
+	claudeOld     = regexp.MustCompile(`^user_[0-9a-f]{64}_account_([0-9a-f-]*)_session_([0-9a-f-]{36})$`)
+	claudeAccount = func(v string) string { account, _ := claude(v); return account }
+	claudeSession = func(v string) string { _, session := claude(v); return session }
+)
+
+// claude reads what Claude Code writes as metadata.user_id: a JSON object
+// since 2.1, before that a string made of parts. Its device is not a person.
+func claude(v string) (account, session string) {
+	if m := claudeOld.FindStringSubmatch(v); m != nil {
+		return m[1], m[2]
+	}
+	if strings.HasPrefix(v, "{") {
+		return gjson.Get(v, "account_uuid").String(), gjson.Get(v, "session_id").String()
+	}
+	return "", ""
+}
+
+// notClaude leaves out what Claude Code writes.
+func notClaude(v string) string {
+	if strings.HasPrefix(v, "{") || claudeOld.MatchString(v) {
+		return ""
+	}
+	return v
+}
+
+// conversationID reads a conversation: its id, or an object that has it.
+func conversationID(v string) string {
+	if strings.HasPrefix(v, "{") {
+		return gjson.Get(v, "id").String()
+	}
+	return conversationText(v)
+}
+
+// conversationText refuses JSON that is no text, such as null.
+func conversationText(v string) string {
+	if v == "null" || strings.HasPrefix(v, "[") {
+		return ""
+	}
+	return v
+}
+
+// conversationLike tells a conversation's key from one that many share.
+func conversationLike(v string) string {
+	if uuid.MatchString(v) || strings.HasPrefix(v, "ses_") {
+		return v
+	}
+	return ""
+}
