@@ -12,7 +12,7 @@ import (
 
 const (
 	firstRetry = 500 * time.Millisecond
-	lastRetry  = 2 * time.Minute
+	lastRetry  = time.Minute
 
 	// parallel is how many calls are made at the same time.
 	parallel = 8
@@ -92,7 +92,20 @@ func (p *Pipeline) perform(a action, finished chan<- struct{}) {
 		p.sendProbe()
 	case lookForProbe:
 		p.lookForProbe(a)
+	case knock:
+		p.knock()
 	case nothing:
+	}
+}
+
+// knock asks whether the memory is up again; the gate draws the consequences.
+func (p *Pipeline) knock() {
+	err := contained(func() error { return p.call(func(context.Context) error { return nil }) })
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.state.knocked = false
+	if now := time.Now(); err != nil && !p.state.paused.After(now) {
+		p.state.pause(now.Add(firstRetry)) // it was too early for the gate
 	}
 }
 

@@ -6,8 +6,10 @@ import (
 	"log/slog"
 	"math/rand/v2"
 	"sync"
+	"sync/atomic"
 	"time"
 
+	"github.com/graphiti-proxy/graphiti-proxy/capture/secrets"
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti"
 )
 
@@ -53,7 +55,8 @@ type QueueStatus struct {
 	Verified  int        `json:"verified"` // delivered, and seen in the memory
 	Dropped   int        `json:"dropped"`
 	Dead      int        `json:"dead"`
-	Lost      int        `json:"lost"` // by the memory, and sent again; since the start
+	Lost      int        `json:"lost"`     // by the memory, and sent again; since the start
+	Redacted  int        `json:"redacted"` // credentials taken out; since the start
 	Bytes     int        `json:"bytes"`
 	Oldest    *time.Time `json:"oldest,omitempty"`
 	Failing   *time.Time `json:"failing_since,omitempty"`
@@ -68,6 +71,8 @@ type Pipeline struct {
 	o          Options
 	spool      *spool
 	gate       *gate
+	secrets    *secrets.Redactor
+	redacted   atomic.Int64
 	confirm    bool   // acceptance is no proof
 	probeGroup string // where probes are written
 	wake       chan struct{}
@@ -122,8 +127,12 @@ func open(o Options, t timing, pause time.Duration) (*Pipeline, error) {
 	if err != nil {
 		return nil, err
 	}
+	redactor, err := secrets.New()
+	if err != nil {
+		return nil, errors.Join(err, s.db.Close())
+	}
 	p := &Pipeline{
-		o: o, spool: s, confirm: o.Verify && !o.Memory.Durable(),
+		o: o, spool: s, secrets: redactor, confirm: o.Verify && !o.Memory.Durable(),
 		wake: make(chan struct{}, 1), stop: make(chan struct{}), ended: make(chan struct{}), // wake: more than one says nothing new
 		earlier: make(chan []Turn, earlierMax),
 		state:   newState(t, time.Now()),
@@ -191,6 +200,7 @@ func (p *Pipeline) Add(ctx context.Context, t Turn) error {
 	case again:
 		return nil
 	}
+	p.redact(&t)
 	a, err := p.spool.add(ctx, &t, time.Now())
 	if err != nil {
 		return err
@@ -242,6 +252,16 @@ func (p *Pipeline) addEarlier() {
 		case <-p.stop:
 			return
 		}
+	}
+}
+
+// redact takes credentials out of what was said, before it is anywhere.
+func (p *Pipeline) redact(t *Turn) {
+	var said, answered int
+	t.User, said = p.secrets.Redact(t.User)
+	t.Assistant, answered = p.secrets.Redact(t.Assistant)
+	if n := said + answered; n > 0 {
+		p.redacted.Add(int64(n))
 	}
 }
 
@@ -339,7 +359,7 @@ func (p *Pipeline) Status() QueueStatus {
 	defer p.mu.Unlock()
 	s := QueueStatus{
 		Pending: p.held.pending.turns, UnderWay: p.state.under, Dead: p.held.dead.turns,
-		Delivered: p.totals.delivered, Verified: p.totals.verified, Dropped: p.totals.dropped, Lost: p.lost,
+		Delivered: p.totals.delivered, Verified: p.totals.verified, Dropped: p.totals.dropped, Lost: p.lost, Redacted: int(p.redacted.Load()),
 		Bytes:   p.held.pending.bytes + p.held.dead.bytes,
 		Breaker: breaker, LastError: p.lastErr,
 	}
@@ -361,6 +381,7 @@ func (p *Pipeline) gateChanged(open bool, pause time.Duration) {
 	now := time.Now()
 	if open {
 		p.state.pause(now.Add(pause))
+		p.state.down = true
 	} else {
 		p.state.resume(now, func() time.Duration { return rand.N(time.Second) }) // #nosec G404 -- spreads load, no secret
 	}

@@ -41,6 +41,8 @@ type state struct {
 	arrived time.Time     // when there was last a sign of work, or reason to wait for one
 	stalled time.Time     // since when there is none; zero: work goes on
 	paused  time.Time     // nothing is done before
+	down    bool          // and then it is asked whether the memory is up again
+	knocked bool          // which is going on
 	probe   probe
 }
 
@@ -120,6 +122,7 @@ const (
 	look
 	sendProbe
 	lookForProbe
+	knock // ask whether the memory is up again
 )
 
 // next says what is to be done now, or how long there will be nothing. The
@@ -129,6 +132,13 @@ func (s *state) next(now time.Time) (a action, wait time.Duration) {
 		return action{}, s.paused.Sub(now)
 	}
 	wait = upkeep
+	if s.down {
+		if s.knocked {
+			return action{}, wait
+		}
+		s.knocked = true
+		return action{kind: knock}, 0
+	}
 	if l := s.looks.due(now, &wait); l != nil {
 		return s.begin(action{kind: look, lane: l, n: max(l.ask, 2*len(l.under)+firstAsk), after: s.evidence}), 0
 	}
@@ -252,7 +262,7 @@ func (s *state) pause(until time.Time) {
 
 // resume has all lanes tried soon: the memory answers again.
 func (s *state) resume(now time.Time, spread func() time.Duration) {
-	s.paused = time.Time{}
+	s.paused, s.down = time.Time{}, false
 	for _, l := range s.lanes {
 		if t := now.Add(spread()); l.failures > 0 && t.Before(l.next) {
 			l.next = t

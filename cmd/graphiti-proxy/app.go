@@ -185,9 +185,9 @@ func (a *app) openMemory() (proxy.Memory, error) {
 			Trusted: cfg.Workspace.Trusted, Ignored: cfg.Workspace.Ignored,
 			SkipPaths: cfg.Memory.SkipPaths, SkipModels: cfg.Memory.SkipModels,
 		},
-		Recall:   cfg.Recall.Enabled,
-		Ingest:   cfg.Ingest.Enabled,
-		Timeout:  cfg.Recall.Timeout,
+		Recall:  cfg.Recall.Enabled,
+		Ingest:  cfg.Ingest.Enabled,
+		Timeout: cfg.Recall.Timeout,
 	}, nil
 }
 

@@ -54,6 +54,7 @@ var queueGauges = []struct {
 	{"turns_dropped", "", "Turns dropped because too many waited, for too long, or by an operator.", func(s *capture.QueueStatus) float64 { return float64(s.Dropped) }},
 	{"turns_dead", "", "Turns that the memory refused.", func(s *capture.QueueStatus) float64 { return float64(s.Dead) }},
 	{"turns_lost", "", "Turns that the memory lost, and that were sent again.", func(s *capture.QueueStatus) float64 { return float64(s.Lost) }},
+	{"secrets_redacted", "", "Credentials taken out of turns before they were kept.", func(s *capture.QueueStatus) float64 { return float64(s.Redacted) }},
 	{"spool_size", "By", "Size of the turns in the spool.", func(s *capture.QueueStatus) float64 { return float64(s.Bytes) }},
 	{"oldest_turn_age", "s", "Age of the oldest turn that waits.", func(s *capture.QueueStatus) float64 { return since(s.Oldest) }},
 	{"delivery_failing", "s", "For how long delivery has failed; 0 when it works.", func(s *capture.QueueStatus) float64 { return since(s.Failing) }},
