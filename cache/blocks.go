@@ -78,14 +78,16 @@ func (b *Blocks) Lookup(ctx context.Context, keys [][16]byte, found func(i int, 
 }
 
 // Keep stores a block for a key that has none, and returns the one that the
-// key has now. It is in the file when Keep returns.
-func (b *Blocks) Keep(ctx context.Context, key [16]byte, text string, facts int) (string, int, error) {
+// key has now. It is in the file when Keep returns. groups are those that its
+// facts came from.
+func (b *Blocks) Keep(ctx context.Context, key [16]byte, text string, facts int, groups ...string) (string, int, error) {
 	e := block{text: text, facts: facts, known: true}
 	err := b.db.Write(ctx, func(tx *sqlite.Tx) error {
 		if err := ctx.Err(); err != nil {
 			return err // nobody waits for it: the request has gone without
 		}
-		r, err := tx.Exec("INSERT INTO blocks VALUES (?, ?, ?, ?) ON CONFLICT DO NOTHING", key[:], text, facts, time.Now().Unix())
+		r, err := tx.Exec("INSERT INTO blocks (key, block, facts, born, grps) VALUES (?, ?, ?, ?, ?) ON CONFLICT DO NOTHING",
+			key[:], text, facts, time.Now().Unix(), ","+strings.Join(groups, ",")+",")
 		if err != nil {
 			return err
 		}
@@ -101,6 +103,40 @@ func (b *Blocks) Keep(ctx context.Context, key [16]byte, text string, facts int)
 	}
 	b.recent.put(key, e, costOfBlock(e))
 	return e.text, e.facts, nil
+}
+
+// Blank empties the block of a key.
+func (b *Blocks) Blank(key [16]byte) error {
+	err := b.db.Write(context.Background(), func(tx *sqlite.Tx) error {
+		tx.Fold()
+		_, err := tx.Exec("UPDATE blocks SET block = '' WHERE key = ?", key[:])
+		return err
+	})
+	b.recent.drop(key)
+	if err != nil {
+		return fmt.Errorf("empty block: %w", err)
+	}
+	return nil
+}
+
+// Forget empties the blocks that hold facts of a group, or of which that is
+// not known, and returns how many. Their conversations go on without.
+func (b *Blocks) Forget(group string) (n int, err error) {
+	err = b.db.Write(context.Background(), func(tx *sqlite.Tx) error {
+		tx.Fold()
+		r, err := tx.Exec("UPDATE blocks SET block = '' WHERE block <> '' AND (grps = '' OR instr(grps, ?) > 0)", ","+group+",")
+		if err != nil {
+			return err
+		}
+		emptied, err := r.RowsAffected()
+		n = int(emptied)
+		return err
+	})
+	b.recent.clear()
+	if err != nil {
+		return 0, fmt.Errorf("empty blocks: %w", err)
+	}
+	return n, nil
 }
 
 func costOfBlock(e block) int { return 100 + len(e.text) }

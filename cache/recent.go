@@ -51,6 +51,12 @@ func (r *recent[K, V]) putNew(k K, v V, cost int) {
 	}
 }
 
+func (r *recent[K, V]) clear() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.new, r.old, r.cost = make(map[K]V), nil, 0
+}
+
 func (r *recent[K, V]) drop(k K) {
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -89,6 +89,7 @@ type Pipeline struct {
 	held    sizes
 	totals  totals
 	lost    int
+	forgot  map[string]time.Time // when groups were emptied, the last ones
 	failing time.Time
 	lastErr string
 	fullLog time.Time // when a full spool was last logged
@@ -198,6 +199,9 @@ func (p *Pipeline) Add(ctx context.Context, t Turn) error {
 	case closed:
 		return ErrStopped
 	case again:
+		return nil
+	}
+	if p.leaveOut(&t); len(t.Targets) == 0 {
 		return nil
 	}
 	p.redact(&t)

@@ -41,6 +41,15 @@ CREATE TABLE totals (
 
 INSERT INTO totals VALUES ('delivered', 0), ('verified', 0), ('dropped', 0);
 
+-- Whose the groups are that were written to.
+CREATE TABLE groups (
+	grp   TEXT NOT NULL,
+	owner TEXT NOT NULL, -- a person's key; in multi mode below a credential where they are not proven
+	scope TEXT NOT NULL,
+	key   TEXT NOT NULL, -- of the scope
+	PRIMARY KEY (grp, owner)
+) STRICT, WITHOUT ROWID;
+
 -- Names this spool among others that write to the same memory.
 CREATE TABLE instance (id TEXT NOT NULL) STRICT;
 INSERT INTO instance VALUES (lower(hex(randomblob(8))));

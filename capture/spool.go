@@ -193,10 +193,26 @@ func (s *spool) addIn(tx *sqlite.Tx, t *Turn, now time.Time) (a added, err error
 		if err != nil {
 			return a, err
 		}
+		if err := own(tx, t, target); err != nil {
+			return a, err
+		}
 		a.groups = append(a.groups, target.Group)
 		a.size = a.size.plus(size{1, len(body)})
 	}
 	return a, nil
+}
+
+// own notes whose a group is.
+func own(tx *sqlite.Tx, t *Turn, target graphiti.Target) error {
+	key := t.Owner
+	switch target.Scope {
+	case graphiti.ScopeSession:
+		key = t.Session
+	case graphiti.ScopeWorkspace:
+		key = t.Workspace
+	}
+	_, err := tx.Exec("INSERT INTO groups VALUES (?, ?, ?, ?) ON CONFLICT DO NOTHING", target.Group, t.Owner, string(target.Scope), key)
+	return err
 }
 
 // has reports whether a turn waits for a group or was delivered to it, and

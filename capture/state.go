@@ -74,6 +74,8 @@ type lane struct {
 	next     time.Time // no hand-over before
 	failures int       // in a row
 	active   bool      // a call is in progress
+	blocked  bool      // the group is being emptied
+	accepted bool      // and the memory may not have come to all it accepted for it
 
 	under    []*under // in the order in which they were handed over
 	doubts   int
@@ -201,11 +203,11 @@ func (s *state) lane(group string) *lane {
 // place puts a lane where it belongs on the agendas, and lets go of one for
 // which there is nothing to do.
 func (s *state) place(l *lane) {
-	send := !l.active && l.ready && l.doubts == 0 && len(l.under) < s.timing.window
+	send := !l.active && !l.blocked && l.ready && l.doubts == 0 && len(l.under) < s.timing.window
 	s.fresh.set(l, send && l.fresh, l.next)
 	s.older.set(l, send && !l.fresh, l.next)
-	s.looks.set(l, !l.active && len(l.under) > 0, l.lookAt)
-	if !l.active && !l.ready && len(l.under) == 0 {
+	s.looks.set(l, !l.active && !l.blocked && len(l.under) > 0, l.lookAt)
+	if !l.active && !l.blocked && !l.accepted && !l.ready && len(l.under) == 0 {
 		delete(s.lanes, l.group)
 	}
 }

@@ -13,6 +13,8 @@ import (
 type Turn struct {
 	ID        string // stable over retries, restarts and replicas
 	Session   string // session:<id>
+	Owner     string // whose turn it is: a person's key, below a credential's fingerprint where nobody vouches for it
+	Workspace string `json:",omitempty"` // its key; may be empty
 	User      string
 	Assistant string
 	Partial   bool      // the answer was cut at the token limit

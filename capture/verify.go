@@ -106,11 +106,7 @@ func (p *Pipeline) sendProbe() {
 	start := p.ticks(nil)
 	err := contained(func() error {
 		return p.call(func(ctx context.Context) error {
-			return p.o.Memory.Write(ctx, p.probeGroup, []graphiti.Message{{
-				Name: name, RoleType: graphiti.RoleUser, Timestamp: time.Now(),
-				Content:           "This message of graphiti-proxy checks that the memory works. It is deleted again.",
-				SourceDescription: `{"source":"graphiti-proxy","scope":"probe"}`,
-			}})
+			return p.o.Memory.Write(ctx, p.probeGroup, probeMessage(name))
 		})
 	})
 	p.mu.Lock()
@@ -119,6 +115,14 @@ func (p *Pipeline) sendProbe() {
 	if err != nil {
 		p.failedLocked(err)
 	}
+}
+
+func probeMessage(name string) []graphiti.Message {
+	return []graphiti.Message{{
+		Name: name, RoleType: graphiti.RoleUser, Timestamp: time.Now(),
+		Content:           "This message of graphiti-proxy checks that the memory works. It is deleted again.",
+		SourceDescription: `{"source":"graphiti-proxy","scope":"probe"}`,
+	}}
 }
 
 // lookForProbe looks whether a probe has arrived, and removes it.

@@ -86,29 +86,50 @@ func (e *Embedded) Episodes(ctx context.Context, group string, n int) ([]Episode
 	if err != nil || !ok {
 		return nil, err
 	}
-	rows, err := e.db.Query(ctx, `SELECT * FROM
-		(SELECT id, name, speaker, role, content, source, kept, said FROM messages WHERE grp = ? ORDER BY id DESC LIMIT ?) ORDER BY id`, g, n)
+	var out []Episode
+	err = e.episodes(ctx, group, `SELECT * FROM
+		(SELECT id, name, speaker, role, content, source, kept, said FROM messages WHERE grp = ? ORDER BY id DESC LIMIT ?) ORDER BY id`,
+		[]any{g, n}, func(ep Episode) error { out = append(out, ep); return nil })
 	if err != nil {
 		return nil, fmt.Errorf("list episodes: %w", err)
 	}
+	return out, nil
+}
+
+// Export implements Memory.
+func (e *Embedded) Export(ctx context.Context, group string, f func(Episode) error) error {
+	g, ok, err := e.group(ctx, group)
+	if err == nil && ok {
+		err = e.episodes(ctx, group, "SELECT id, name, speaker, role, content, source, kept, said FROM messages WHERE grp = ? ORDER BY id", []any{g}, f)
+	}
+	if err != nil {
+		return fmt.Errorf("export group: %w", err)
+	}
+	return nil
+}
+
+// episodes calls f for each row of a query for messages.
+func (e *Embedded) episodes(ctx context.Context, group, query string, args []any, f func(Episode) error) error {
+	rows, err := e.db.Query(ctx, query, args...)
+	if err != nil {
+		return err
+	}
 	defer rows.Close()
-	var out []Episode
 	for rows.Next() {
 		var id, kept, said int64
 		var speaker, role string
 		ep := Episode{Group: group}
 		if err := rows.Scan(&id, &ep.Name, &speaker, &role, &ep.Content, &ep.SourceDescription, &kept, &said); err != nil {
-			return nil, fmt.Errorf("list episodes: %w", err)
+			return err
 		}
 		ep.UUID = strconv.FormatInt(id, 10)
 		ep.Content = speaker + "(" + role + "): " + ep.Content
 		ep.CreatedAt, ep.ValidAt = time.UnixMilli(kept), time.UnixMilli(said)
-		out = append(out, ep)
+		if err := f(ep); err != nil {
+			return err
+		}
 	}
-	if err := rows.Err(); err != nil {
-		return nil, fmt.Errorf("list episodes: %w", err)
-	}
-	return out, nil
+	return rows.Err()
 }
 
 // Forget implements Memory. What is deleted is overwritten in the file, and is

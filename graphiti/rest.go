@@ -216,6 +216,30 @@ func (r *REST) Episodes(ctx context.Context, group string, n int) ([]Episode, er
 	return out, nil
 }
 
+// maxRESTExport bounds what is read of a group that is exported, and
+// maxExport how many episodes are asked for.
+const (
+	maxRESTExport = 4 << 30
+	maxExport     = 10_000_000
+)
+
+// Export implements Memory.
+func (r *REST) Export(ctx context.Context, group string, f func(Episode) error) error {
+	var failed error
+	read := func(body io.Reader) error {
+		return decodeList(io.LimitReader(body, maxRESTExport), func(e *restEpisode) {
+			if failed == nil {
+				failed = f(Episode{e.UUID, e.Name, e.GroupID, e.Content, e.SourceDescription, e.CreatedAt.Time, e.ValidAt.Time})
+			}
+		})
+	}
+	err := r.send(ctx, http.MethodGet, "/episodes/"+url.PathEscape(group)+"?last_n="+strconv.Itoa(maxExport), nil, read)
+	if err = errors.Join(err, failed); err != nil {
+		return fmt.Errorf("export group: %w", err)
+	}
+	return nil
+}
+
 // decodeList calls f for each item of a JSON array, one after the other.
 func decodeList[T any](r io.Reader, f func(*T)) error {
 	d := json.NewDecoder(r)

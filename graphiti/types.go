@@ -74,6 +74,10 @@ type Memory interface {
 	// Episodes returns the last n episodes of a group, oldest first.
 	Episodes(ctx context.Context, group string, n int) ([]Episode, error)
 
+	// Export calls f for every episode of a group, with its whole content. The
+	// order is the backend's.
+	Export(ctx context.Context, group string, f func(Episode) error) error
+
 	// Forget removes a group and all that was learnt from it. Forgetting what
 	// does not exist is not an error.
 	Forget(ctx context.Context, group string) error

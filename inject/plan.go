@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"log/slog"
 	"sync"
+	"sync/atomic"
 	"time"
 	"unicode/utf8"
 
@@ -43,9 +44,12 @@ type Blocks interface {
 	// a decision. It answers from memory where it can.
 	Lookup(ctx context.Context, keys [][16]byte, found func(i int, block string, facts int)) error
 
+	// Blank empties the block of a decision.
+	Blank(key [16]byte) error
+
 	// Keep stores a decision and returns the one in force, which is an earlier
 	// one where there was one. It is stored when Keep returns.
-	Keep(ctx context.Context, key [16]byte, block string, facts int) (string, int, error)
+	Keep(ctx context.Context, key [16]byte, block string, facts int, groups ...string) (string, int, error)
 }
 
 // Mode says what may be done for one request.
@@ -103,6 +107,10 @@ type Memory struct {
 
 	handled handled
 
+	// forgets counts how often something was forgotten: what was found before
+	// must not be shown after.
+	forgets atomic.Int64
+
 	mu      sync.Mutex // guards what follows
 	flights map[flightKey]*flight
 	closed  bool
@@ -141,7 +149,7 @@ func (m *Memory) Plan(c *Conversation, chain []Fingerprint, who graphiti.Who, fi
 	if c.Last < 0 {
 		return Plan{Outcome: Outcome{Status: StatusSkipped, Reason: ReasonNoUserMessage}}
 	}
-	t := turn{c: c, deadline: start.Add(m.o.Timeout)}
+	t := turn{c: c, deadline: start.Add(m.o.Timeout), forgets: m.forgets.Load()}
 	t.lookUp(m.o.Blocks, chain, who.Session, first)
 	p.Inserts = t.repeated()
 	if c.Kind == KindTurn {
@@ -159,10 +167,21 @@ func (m *Memory) Plan(c *Conversation, chain []Fingerprint, who graphiti.Who, fi
 	return p
 }
 
+// Forgot says that groups have been emptied: searches under way find nothing
+// any more, and what they found is not shown.
+func (m *Memory) Forgot() {
+	m.forgets.Add(1)
+	m.mu.Lock()
+	clear(m.flights)
+	m.mu.Unlock()
+}
+
 // turn is one request's newest turn, while it is decided about.
 type turn struct {
 	c        *Conversation
 	deadline time.Time
+	forgets  int64 // as it was when the turn came in
+	groups   []string
 	at       []int // the messages that persons wrote
 	keys     [][16]byte
 	earlier  []Decision // for each of at; the last is the newest turn's
@@ -297,7 +316,10 @@ func (m *Memory) keep(t *turn, d Decision, o Outcome) Outcome {
 	// when recall has used all of it: that is what the timeout turns into.
 	ctx, cancel := context.WithDeadline(context.Background(), t.deadline.Add(m.o.Timeout/8))
 	defer cancel()
-	block, facts, err := m.o.Blocks.Keep(ctx, t.key(), d.Block, d.stored())
+	if m.forgets.Load() != t.forgets {
+		d, o = Decision{Unkept: d.Unkept}, Outcome{Status: StatusEmpty}
+	}
+	block, facts, err := m.o.Blocks.Keep(ctx, t.key(), d.Block, d.stored(), t.groups...)
 	if err != nil {
 		m.o.Log.Warn("a block cannot be kept and is not inserted", "error", err)
 		if d.Block == "" {
@@ -306,6 +328,12 @@ func (m *Memory) keep(t *turn, d Decision, o Outcome) Outcome {
 		return Outcome{Status: StatusError, Reason: ReasonNotPersisted}
 	}
 	kept := decision(block, facts)
+	if kept.Block != "" && m.forgets.Load() != t.forgets { // it may have been kept after the others were emptied
+		if err := m.o.Blocks.Blank(t.key()); err != nil {
+			m.o.Log.Error("a block whose facts were to be forgotten is still kept", "error", err)
+		}
+		return Outcome{Status: StatusEmpty}
+	}
 	t.decision = kept
 	if kept.Block != d.Block { // a request for the same turn was faster
 		return outcomeOf(kept, SourceSticky)
@@ -333,7 +361,11 @@ func (c *Conversation) answered() bool {
 
 // recall searches for the newest turn and makes a block of what was found.
 func (m *Memory) recall(t *turn, who graphiti.Who) (Decision, Outcome) {
-	found, source, err := m.search(t.c.query(), m.o.Reads(who), t.deadline)
+	reads := m.o.Reads(who)
+	for _, r := range reads {
+		t.groups = append(t.groups, r.Group)
+	}
+	found, source, err := m.search(t.c.query(), reads, t.deadline)
 	switch {
 	case errors.Is(err, context.DeadlineExceeded):
 		return Decision{}, Outcome{Status: StatusTimeout}

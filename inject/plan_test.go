@@ -38,7 +38,14 @@ func (f *fakeBlocks) Lookup(_ context.Context, keys [][16]byte, found func(int, 
 	return f.lookupErr
 }
 
-func (f *fakeBlocks) Keep(_ context.Context, key [16]byte, block string, facts int) (string, int, error) {
+func (f *fakeBlocks) Blank(key [16]byte) error {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.kept[key] = Decision{}
+	return nil
+}
+
+func (f *fakeBlocks) Keep(_ context.Context, key [16]byte, block string, facts int, _ ...string) (string, int, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if f.keepErr != nil {

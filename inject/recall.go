@@ -115,12 +115,17 @@ func (m *Memory) run(k flightKey, f *flight) {
 	defer m.running.Done()
 	ctx, cancel := context.WithTimeout(m.base, m.o.Background)
 	defer cancel()
+	forgets := m.forgets.Load()
 	f.facts, f.err = m.ask(ctx, k)
-	if f.err == nil {
+	if forgets != m.forgets.Load() {
+		f.facts = nil
+	} else if f.err == nil {
 		m.o.Facts.Store(k.group, k.query, f.facts, costOf(f.facts), len(f.facts) == 0)
 	}
 	m.mu.Lock()
-	delete(m.flights, k)
+	if m.flights[k] == f {
+		delete(m.flights, k)
+	}
 	m.mu.Unlock()
 	close(f.done)
 }

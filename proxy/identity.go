@@ -76,6 +76,14 @@ func (r *Registry) Set(list []Person) {
 	r.people.Store(p)
 }
 
+// Resolve is the key of a person: that of whoever is registered under it.
+func (r *Registry) Resolve(key string) string {
+	if p := r.named(key); p != nil {
+		return "user:" + p.ID
+	}
+	return key
+}
+
 // byKey is the person whose credential has a fingerprint; nil: nobody's.
 func (r *Registry) byKey(fingerprint string) *Person {
 	if r == nil {
@@ -159,10 +167,14 @@ func (id *Identity) who(h *fasthttp.RequestHeader, conv *inject.Conversation) (c
 		w.User, c.Off = "user:"+person.ID, person.Off
 	}
 	if id.Multi && w.Proven {
-		w.Tenant = fingerprint([]byte("person:" + w.User))
+		w.Tenant = TenantOf(w.User)
 	}
 	return c
 }
+
+// TenantOf is the tenant below which a person who is proven has what is not
+// theirs by name: conversations and projects.
+func TenantOf(user string) string { return fingerprint([]byte("person:" + user)) }
 
 // tenant finds out, in multi mode, what a credential proves. It returns the
 // person, as far as they are registered.

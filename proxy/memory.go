@@ -120,8 +120,12 @@ func (s *Server) remember(c *call) (plan inject.Plan) {
 
 // mode is what configuration, person, place and client allow.
 func (s *Server) mode(c *call, caller *Caller) inject.Mode {
+	return s.modeFor(c, caller, s.memory.Recall, s.memory.Ingest)
+}
+
+func (s *Server) modeFor(c *call, caller *Caller, recall, ingest bool) inject.Mode {
 	h := &c.ctx.Request.Header
-	m := inject.Mode{Recall: s.memory.Recall, Ingest: s.memory.Ingest && !caller.Temporary}
+	m := inject.Mode{Recall: recall, Ingest: ingest && !caller.Temporary}
 	if caller.Off || c.mem.place.repo.Ignore || s.memory.Rules.skips(h.RequestURI(), c.conv.Model) {
 		return inject.Mode{Reason: inject.ReasonOptOut}
 	}

@@ -47,14 +47,30 @@ func (s *Server) turn(c *call, id string, targets []graphiti.Target) capture.Tur
 	t := capture.Turn{
 		ID:      id,
 		Session: c.mem.who.Session,
+		Owner:   OwnerOf(c.mem.who),
 		Said:    c.mem.said,
-		Client:  clientFamily(c.ctx.Request.Header.UserAgent()),
-		Targets: targets,
+
+		Workspace: c.mem.who.Workspace,
+		Client:    clientFamily(c.ctx.Request.Header.UserAgent()),
+		Targets:   targets,
 	}
 	if s.memory.Note.Git {
 		t.Git = gitOf(c)
 	}
 	return t
+}
+
+// OwnerOf names whose turns a caller's are: a person, and where nobody vouches
+// for them the credential that they came with.
+func OwnerOf(w graphiti.Who) string {
+	person := w.User
+	if w.SystemActor != "" {
+		person = "system:" + w.SystemActor
+	}
+	if w.Tenant != "" && !w.Proven {
+		return "sha256:" + w.Tenant + "|" + person
+	}
+	return person
 }
 
 // keepEarlier keeps what was said before the conversation was first seen, or

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bufio"
 	"bytes"
 	"context"
 	"encoding/json"
@@ -19,23 +20,71 @@ var errNoProxy = errors.New("no proxy answers")
 // maxAdminAnswer bounds an answer of the admin side.
 const maxAdminAnswer = 64 << 20
 
+// adminTimeout bounds one call.
+const adminTimeout = 30 * time.Second
+
 // ask makes one call to the admin side of the running proxy; in may be nil.
 func ask(ctx context.Context, cfg *config.Config, method, path string, in, out any) error {
-	if cfg.Admin.Listen == "off" {
-		return errors.New("admin.listen is off, so the proxy cannot be asked")
-	}
+	return askFor(ctx, adminTimeout, cfg, method, path, in, out)
+}
+
+// askFor is ask with a time of its own.
+func askFor(ctx context.Context, timeout time.Duration, cfg *config.Config, method, path string, in, out any) error {
 	if ctx == nil {
 		ctx = context.Background()
 	}
-	ctx, cancel := context.WithTimeout(ctx, 30*time.Second)
+	ctx, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
 	body, err := json.Marshal(in)
 	if err != nil {
 		return fmt.Errorf("ask the admin side: %w", err)
 	}
+	resp, err := send(ctx, cfg, method, path, body)
+	if err != nil {
+		return err
+	}
+	defer resp.Body.Close()
+	answer, err := io.ReadAll(io.LimitReader(resp.Body, maxAdminAnswer))
+	if err != nil {
+		return fmt.Errorf("read the admin side's answer: %w", err)
+	}
+	if json.Unmarshal(answer, out) != nil {
+		return notOurs(cfg)
+	}
+	return nil
+}
+
+// stream makes one call and gives each line of the answer to f.
+func stream(ctx context.Context, cfg *config.Config, path string, f func(line []byte) error) error {
+	if ctx == nil {
+		ctx = context.Background()
+	}
+	resp, err := send(ctx, cfg, http.MethodGet, path, nil)
+	if err != nil {
+		return err
+	}
+	defer resp.Body.Close()
+	lines := bufio.NewScanner(resp.Body)
+	lines.Buffer(nil, maxAdminAnswer)
+	for lines.Scan() {
+		if err := f(lines.Bytes()); err != nil {
+			return err
+		}
+	}
+	if err := lines.Err(); err != nil {
+		return fmt.Errorf("read the admin side's answer: %w", err)
+	}
+	return nil
+}
+
+// send makes one call, and makes an error of what is no success.
+func send(ctx context.Context, cfg *config.Config, method, path string, body []byte) (*http.Response, error) {
+	if cfg.Admin.Listen == "off" {
+		return nil, errors.New("admin.listen is off, so the proxy cannot be asked")
+	}
 	req, err := http.NewRequestWithContext(ctx, method, "http://"+cfg.Admin.Listen+path, bytes.NewReader(body))
 	if err != nil {
-		return fmt.Errorf("ask the admin side: %w", err)
+		return nil, fmt.Errorf("ask the admin side: %w", err)
 	}
 	req.Header.Set("Content-Type", "application/json")
 	if cfg.Admin.Token != "" {
@@ -43,24 +92,25 @@ func ask(ctx context.Context, cfg *config.Config, method, path string, in, out a
 	}
 	resp, err := http.DefaultClient.Do(req)
 	if err != nil {
-		return fmt.Errorf("%w on %s; start one with graphiti-proxy serve, or name its admin.listen", errNoProxy, cfg.Admin.Listen)
+		return nil, fmt.Errorf("%w on %s; start one with graphiti-proxy serve, or name its admin.listen", errNoProxy, cfg.Admin.Listen)
+	}
+	if resp.StatusCode == http.StatusOK {
+		return resp, nil
 	}
 	defer resp.Body.Close()
-	answer, err := io.ReadAll(io.LimitReader(resp.Body, maxAdminAnswer))
-	if err != nil {
-		return fmt.Errorf("read the admin side's answer: %w", err)
-	}
 	if resp.StatusCode == http.StatusUnauthorized {
-		return errors.New("the admin side refuses the token; set admin.token to the proxy's")
+		return nil, errors.New("the admin side refuses the token; set admin.token to the proxy's")
 	}
 	var refusal struct {
 		Error string `json:"error"`
 	}
-	if resp.StatusCode != http.StatusOK && json.Unmarshal(answer, &refusal) == nil && refusal.Error != "" {
-		return errors.New(refusal.Error)
+	answer, err := io.ReadAll(io.LimitReader(resp.Body, 1<<20))
+	if err == nil && json.Unmarshal(answer, &refusal) == nil && refusal.Error != "" {
+		return nil, errors.New(refusal.Error)
 	}
-	if resp.StatusCode != http.StatusOK || json.Unmarshal(answer, out) != nil {
-		return fmt.Errorf("what answers on %s is not graphiti-proxy, or another version of it", cfg.Admin.Listen)
-	}
-	return nil
+	return nil, notOurs(cfg)
+}
+
+func notOurs(cfg *config.Config) error {
+	return fmt.Errorf("what answers on %s is not graphiti-proxy, or another version of it", cfg.Admin.Listen)
 }

@@ -38,6 +38,8 @@ type app struct {
 	started time.Time
 
 	people   *proxy.Registry
+	owner    string          // the person of single mode
+	curated  *remembered     // nil: the memory is off
 	memory   graphiti.Memory // nil: off
 	pipeline *capture.Pipeline
 	planner  *inject.Memory
@@ -171,6 +173,7 @@ func (a *app) openMemory() (proxy.Memory, error) {
 		Log:        a.log,
 	})
 	a.onClose("recall", func(context.Context) error { a.planner.Close(); return nil })
+	a.curated = &remembered{a, namer, facts, state.Blocks}
 	return proxy.Memory{
 		Planner:  a.planner,
 		Sessions: state.Chain,
@@ -181,14 +184,18 @@ func (a *app) openMemory() (proxy.Memory, error) {
 		Open:     open,
 		Note:     proxy.Note{Git: cfg.Ingest.GitMetadata, Tools: cfg.Ingest.ToolSummaries},
 		Identity: identity,
-		Rules: proxy.Rules{
-			Trusted: cfg.Workspace.Trusted, Ignored: cfg.Workspace.Ignored,
-			SkipPaths: cfg.Memory.SkipPaths, SkipModels: cfg.Memory.SkipModels,
-		},
-		Recall:  cfg.Recall.Enabled,
-		Ingest:  cfg.Ingest.Enabled,
-		Timeout: cfg.Recall.Timeout,
+		Rules:    rules(cfg),
+		Recall:   cfg.Recall.Enabled,
+		Ingest:   cfg.Ingest.Enabled,
+		Timeout:  cfg.Recall.Timeout,
 	}, nil
+}
+
+func rules(cfg *config.Config) proxy.Rules {
+	return proxy.Rules{
+		Trusted: cfg.Workspace.Trusted, Ignored: cfg.Workspace.Ignored,
+		SkipPaths: cfg.Memory.SkipPaths, SkipModels: cfg.Memory.SkipModels,
+	}
 }
 
 func openBackend(cfg *config.Config) (graphiti.Memory, error) {
@@ -229,6 +236,7 @@ func (a *app) identity() (proxy.Identity, graphiti.Namer, error) {
 			return id, namer, errors.New("identity.owner: not a name; write e.g. github_login:octocat")
 		}
 		id.Owner = key
+		a.owner = key
 	}
 	return id, namer, nil
 }
@@ -242,6 +250,9 @@ func randomOwner(dir string) (string, error) {
 	}
 	if err != nil && !errors.Is(err, os.ErrNotExist) {
 		return "", fmt.Errorf("data_dir: %w; choose another with data_dir, or make it readable", err)
+	}
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return "", fmt.Errorf("data_dir: %w; choose another with data_dir, or make it writable", err)
 	}
 	owner := "user:" + strings.ToLower(rand.Text())
 	if err := os.WriteFile(path, []byte(owner+"\n"), 0o600); err != nil {
@@ -262,7 +273,7 @@ func (a *app) openAdmin(metrics http.Handler) (err error) {
 		Log:     a.log,
 	}
 	if a.pipeline != nil {
-		o.Queue = a.pipeline
+		o.Queue, o.Memory = a.pipeline, a.curated
 	}
 	if a.admin, err = admin.New(o); err != nil {
 		return err

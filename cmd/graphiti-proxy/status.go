@@ -16,12 +16,18 @@ import (
 
 func newStatusCommand() *cobra.Command {
 	var asJSON bool
+	var request explainFlags
 	c := &cobra.Command{
-		Use:     "status",
-		Short:   "Ask the running proxy how it is",
-		Long:    "Ask the running proxy how it is. The exit code is 0 when everything works.",
-		Example: "  graphiti-proxy status\n  graphiti-proxy status --json | jq .queue",
+		Use:   "status",
+		Short: "Ask the running proxy how it is, or explain what it would make of a request",
+		Long: "Ask the running proxy how it is. The exit code is 0 when everything works.\n" +
+			"With --header or --body: say who such a request would be from, which groups it\n" +
+			"would read and write, and why. Nothing is sent for that.",
+		Example: "  graphiti-proxy status\n  graphiti-proxy status --json | jq .queue\n  graphiti-proxy status --header 'X-Graphiti-User: josh' --body request.json",
 		RunE: func(c *cobra.Command, _ []string) error {
+			if request.given() {
+				return request.explain(c, asJSON)
+			}
 			cfg, err := loadConfig(c)
 			if err != nil {
 				return err
@@ -42,6 +48,7 @@ func newStatusCommand() *cobra.Command {
 		},
 	}
 	c.Flags().BoolVar(&asJSON, "json", false, "print JSON")
+	request.add(c)
 	return c
 }
 

@@ -20,9 +20,13 @@ type Options struct {
 	Token   string // empty: no token is asked for, which suits loopback only
 	Status  func(context.Context) Status
 	Metrics http.Handler
-	Queue   Queue // nil: the memory is off
+	Queue   Queue      // nil: the memory is off
+	Memory  Remembered // nil: it is off
 	Log     *slog.Logger
 }
+
+// noDeadline is none.
+var noDeadline time.Time
 
 // Server answers operators.
 type Server struct {
@@ -47,6 +51,9 @@ func New(o Options) (*Server, error) {
 	mux.HandleFunc("GET /api/v1/queue/turns", s.guard(s.turns))
 	mux.HandleFunc("POST /api/v1/queue/retry", s.guard(s.change("retry turns", Queue.Retry)))
 	mux.HandleFunc("POST /api/v1/queue/drop", s.guard(s.change("drop turns", Queue.Drop)))
+	mux.HandleFunc("POST /api/v1/memory/groups", s.remembers(s.groups))
+	mux.HandleFunc("POST /api/v1/memory/forget", s.remembers(s.forget))
+	mux.HandleFunc("GET /api/v1/memory/export", s.remembers(s.export))
 	s.http = &http.Server{
 		Handler:           mux,
 		ReadHeaderTimeout: 10 * time.Second,

@@ -1,0 +1,150 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/graphiti-proxy/graphiti-proxy/cache"
+	"github.com/graphiti-proxy/graphiti-proxy/capture"
+	"github.com/graphiti-proxy/graphiti-proxy/graphiti"
+	"github.com/graphiti-proxy/graphiti-proxy/proxy"
+	"github.com/graphiti-proxy/graphiti-proxy/proxy/admin"
+)
+
+// forgetTimeout is how long one call to forget a group may take; less than the
+// admin side gives an answer.
+const forgetTimeout = 50 * time.Second
+
+// remembered is the memory of the app in all its places.
+type remembered struct {
+	app    *app
+	namer  graphiti.Namer
+	facts  *cache.Recall[[]graphiti.Fact]
+	blocks *cache.Blocks
+}
+
+// Groups implements admin.Remembered.
+func (m *remembered) Groups(ctx context.Context, s admin.Selector) ([]capture.Owned, error) {
+	if s.Group != "" {
+		return []capture.Owned{{Group: s.Group}}, nil
+	}
+	who, err := m.who(s)
+	if err != nil {
+		return nil, err
+	}
+	owner := ""
+	if s.User != "" || s.Credential != "" {
+		owner = proxy.OwnerOf(who)
+	}
+	known, err := m.app.pipeline.Groups(ctx, owner)
+	if err != nil {
+		return nil, err
+	}
+	var list []capture.Owned
+	listed := make(map[string]bool)
+	add := func(o capture.Owned) {
+		if !listed[o.Group] {
+			listed[o.Group] = true
+			list = append(list, o)
+		}
+	}
+	// What would be written for them now, whether or not this proxy did: other
+	// clients share these groups.
+	for scope, asked := range map[graphiti.Scope]bool{
+		graphiti.ScopeUser:      s.Workspace+s.Session+s.Agent == "" && owner != "",
+		graphiti.ScopeAgent:     s.Agent != "",
+		graphiti.ScopeWorkspace: s.Workspace != "",
+		graphiti.ScopeSession:   s.Session != "",
+	} {
+		if g, ok := m.namer.Group(scope, who); ok && asked && (scope == graphiti.ScopeUser || owner != "" || who.Tenant == "") {
+			add(capture.Owned{Group: g, Owner: owner, Scope: string(scope)})
+		}
+	}
+	for _, o := range known {
+		switch {
+		case s.Agent != "":
+		case s.Workspace != "" && (o.Scope != string(graphiti.ScopeWorkspace) || o.Key != who.Workspace):
+		case s.Session != "" && (o.Scope != string(graphiti.ScopeSession) || o.Key != who.Session):
+		default:
+			add(o)
+		}
+	}
+	return list, nil
+}
+
+// who is the caller that a selector means.
+func (m *remembered) who(s admin.Selector) (w graphiti.Who, err error) {
+	identity := m.app.cfg.Identity
+	multi := identity.Mode == "multi"
+	read := func(what, value string, key func(string) (string, bool), to *string) {
+		if value == "" {
+			return
+		}
+		k, ok := key(value)
+		if !ok {
+			err = errors.Join(err, fmt.Errorf("%s: %q cannot be one", what, value))
+		}
+		*to = k
+	}
+	read("user", s.User, graphiti.UserKey, &w.User)
+	read("agent", s.Agent, graphiti.BareName, &w.Agent)
+	read("workspace", s.Workspace, graphiti.WorkspaceKey, &w.Workspace)
+	read("session", s.Session, graphiti.SessionKey, &w.Session)
+	w.User = m.app.people.Resolve(w.User)
+	switch digits, hashed := strings.CutPrefix(s.Credential, "sha256:"); {
+	case s.Credential != "" && (!hashed || len(digits) != 64 || !multi):
+		err = errors.Join(err, errors.New("credential: write sha256: and 64 hex digits; credentials are told apart in identity.mode multi only"))
+	case s.Credential != "":
+		w.Tenant = strings.ToLower(digits)
+		if w.User == "" {
+			w.User = "user:credential"
+		}
+	case multi && w.User != "":
+		w.Proven, w.Tenant = true, proxy.TenantOf(w.User)
+	case !multi && w.User == "" && w.Agent != "":
+		w.User = m.app.owner
+	}
+	return w, err
+}
+
+// Forget implements admin.Remembered. What is on its way when it begins is not
+// recalled any more when it ends.
+func (m *remembered) Forget(ctx context.Context, group string) (int, error) {
+	ctx, cancel := context.WithTimeout(ctx, forgetTimeout)
+	defer cancel()
+	m.app.planner.Forgot()
+	if err := m.app.pipeline.Forget(ctx, group); err != nil {
+		return 0, err
+	}
+	// Searches that began before the group was empty, and what they left.
+	m.app.planner.Forgot()
+	m.facts.DropGroup(group)
+	return m.blocks.Forget(group)
+}
+
+// Export implements admin.Remembered.
+func (m *remembered) Export(ctx context.Context, group string, f func(admin.Record) error) error {
+	err := m.app.memory.Export(ctx, group, func(e graphiti.Episode) error {
+		role, text := spoken(e.Content)
+		return f(admin.Record{Group: group, Name: e.Name, Where: "memory", Role: role, Text: text, Time: e.ValidAt.UTC().Format(time.RFC3339Nano), Source: e.SourceDescription})
+	})
+	if err != nil {
+		return err
+	}
+	return m.app.pipeline.Waiting(ctx, group, func(g graphiti.Message) error {
+		return f(admin.Record{Group: group, Name: g.Name, Where: "queue", Role: string(g.RoleType), Text: g.Content, Time: g.Timestamp.UTC().Format(time.RFC3339Nano), Source: g.SourceDescription})
+	})
+}
+
+// spoken takes apart what Graphiti makes of a message: role(role_type): text.
+func spoken(content string) (role, text string) {
+	head, text, ok := strings.Cut(content, "): ")
+	_, role, opened := strings.Cut(head, "(")
+	if !ok || !opened {
+		return "", content
+	}
+	return role, text
+}

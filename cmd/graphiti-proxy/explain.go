@@ -1,0 +1,91 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"log/slog"
+	"net/http"
+	"net/textproto"
+	"os"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/graphiti-proxy/graphiti-proxy/graphiti"
+	"github.com/graphiti-proxy/graphiti-proxy/proxy"
+)
+
+// explainFlags are those of status that describe a request.
+type explainFlags struct {
+	headers []string
+	body    string
+	path    string
+}
+
+func (f *explainFlags) add(c *cobra.Command) {
+	c.Flags().StringArrayVar(&f.headers, "header", nil, "explain a request with this `name: value`; may be repeated")
+	c.Flags().StringVar(&f.body, "body", "", "and with the body in this `file`")
+	c.Flags().StringVar(&f.path, "path", "/v1/chat/completions", "and to this path")
+}
+
+func (f *explainFlags) given() bool { return len(f.headers) > 0 || f.body != "" }
+
+// explain says who a request would be from, and which groups it would read and
+// write. It needs no running proxy, and sends nothing.
+func (f *explainFlags) explain(c *cobra.Command, asJSON bool) error {
+	cfg, err := loadConfig(c)
+	if err != nil {
+		return err
+	}
+	header := make(http.Header)
+	for _, h := range f.headers {
+		name, value, ok := strings.Cut(h, ":")
+		if !ok || strings.TrimSpace(name) == "" {
+			return usageError{fmt.Errorf("--header %q is not of the form name: value", h)}
+		}
+		header.Add(textproto.TrimString(name), textproto.TrimString(value))
+	}
+	var body []byte
+	if f.body != "" {
+		if body, err = os.ReadFile(f.body); err != nil {
+			return fmt.Errorf("--body: %w", err)
+		}
+	}
+	a := &app{cfg: cfg, log: slog.New(slog.DiscardHandler)}
+	identity, namer, err := a.identity()
+	if err != nil {
+		return err
+	}
+	m := proxy.Memory{Identity: identity, Rules: rules(cfg)}
+	e := m.Explain(namer, f.path, header, body)
+	if asJSON {
+		return printJSON(c.OutOrStdout(), e)
+	}
+	printExplanation(c.OutOrStdout(), &e)
+	return nil
+}
+
+func printExplanation(w io.Writer, e *proxy.Explanation) {
+	for _, c := range e.Claims {
+		key := c.Key
+		if key == "" {
+			key = "-"
+		}
+		fmt.Fprintf(w, "%-13s %s (%s)\n", c.What, key, c.Why)
+	}
+	if e.Off != "" {
+		fmt.Fprintf(w, "memory        off: %s\n", e.Off)
+		return
+	}
+	for _, list := range []struct {
+		name    string
+		targets []graphiti.Target
+	}{{"reads", e.Reads}, {"writes", e.Writes}} {
+		if len(list.targets) == 0 {
+			fmt.Fprintf(w, "%-13s nothing\n", list.name)
+		}
+		for _, t := range list.targets {
+			fmt.Fprintf(w, "%-13s %s (%s)\n", list.name, t.Group, t.Scope)
+		}
+	}
+}

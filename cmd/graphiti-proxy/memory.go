@@ -1,0 +1,181 @@
+package main
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"os"
+	"strings"
+	"text/tabwriter"
+
+	"github.com/mattn/go-isatty"
+	"github.com/spf13/cobra"
+
+	"github.com/graphiti-proxy/graphiti-proxy/capture"
+	"github.com/graphiti-proxy/graphiti-proxy/config"
+	"github.com/graphiti-proxy/graphiti-proxy/proxy/admin"
+)
+
+func newMemoryCommand() *cobra.Command {
+	c := &cobra.Command{
+		Use:     "memory",
+		Short:   "Export and forget what is remembered",
+		Long:    "Export and forget what is remembered, through the running proxy.",
+		Example: "  graphiti-proxy memory export --user josh > josh.jsonl\n  graphiti-proxy memory forget --user josh",
+		RunE:    func(c *cobra.Command, _ []string) error { return c.Help() },
+	}
+	c.AddCommand(newMemoryForgetCommand(), newMemoryExportCommand())
+	return c
+}
+
+// selectorFlags lets a command say whose memory is meant.
+func selectorFlags(c *cobra.Command) *admin.Selector {
+	var s admin.Selector
+	f := c.Flags()
+	f.StringVar(&s.User, "user", "", "a person: josh, github_login:octocat, discord:123; all that is theirs")
+	f.StringVar(&s.Agent, "agent", "", "an agent's view of the person")
+	f.StringVar(&s.Workspace, "workspace", "", "a project: github_repo:github.com/org/repo, path:/home/me/x, or a remote's address")
+	f.StringVar(&s.Session, "session", "", "a conversation")
+	f.StringVar(&s.Group, "group", "", "a group of Graphiti's, by its id")
+	f.StringVar(&s.Credential, "credential", "", "sha256:<hex> of a credential, in identity.mode multi")
+	return &s
+}
+
+// findGroups asks the proxy for the groups that are meant.
+func findGroups(ctx context.Context, cfg *config.Config, s *admin.Selector) ([]capture.Owned, error) {
+	if *s == (admin.Selector{}) {
+		return nil, usageError{errors.New("say whose memory is meant: --user, --agent, --workspace, --session, --group or --credential")}
+	}
+	var found struct{ Groups []capture.Owned }
+	err := ask(ctx, cfg, http.MethodPost, "/api/v1/memory/groups", s, &found)
+	return found.Groups, err
+}
+
+func newMemoryForgetCommand() *cobra.Command {
+	var yes, asJSON bool
+	c := &cobra.Command{
+		Use:   "forget",
+		Short: "Delete a person's, a project's or a conversation's memory everywhere",
+		Long: "Delete memory everywhere it is: in the memory itself, in caches, in what was\n" +
+			"inserted into running conversations, in the queue and among refused turns.\n" +
+			"When the command ends nothing of it can be recalled. It cannot be undone.\n" +
+			"Groups that several people wrote to are named and left: give --group for them.",
+		Example: "  graphiti-proxy memory forget --user josh\n  graphiti-proxy memory forget --workspace github_repo:github.com/acme/widgets --yes",
+		Args:    noArgs,
+	}
+	s := selectorFlags(c)
+	c.Flags().BoolVar(&yes, "yes", false, "do not ask")
+	c.Flags().BoolVar(&asJSON, "json", false, "print JSON")
+	c.RunE = func(c *cobra.Command, _ []string) error {
+		cfg, err := loadConfig(c)
+		if err != nil {
+			return err
+		}
+		groups, err := findGroups(c.Context(), cfg, s)
+		if err != nil {
+			return err
+		}
+		errOut := c.ErrOrStderr()
+		printGroups(errOut, groups)
+		if len(groups) == 0 {
+			return errors.New("nothing is remembered there")
+		}
+		if !yes {
+			if !isatty.IsTerminal(os.Stdin.Fd()) {
+				return usageError{errors.New("nothing was deleted; give --yes to delete without being asked")}
+			}
+			fmt.Fprint(errOut, "delete all of this for good? [y/N] ")
+			line, _ := bufio.NewReader(os.Stdin).ReadString('\n')
+			if !strings.EqualFold(strings.TrimSpace(line), "y") {
+				return errors.New("nothing was deleted")
+			}
+		}
+		return forgetGroups(c, cfg, groups, asJSON)
+	}
+	return c
+}
+
+func printGroups(w io.Writer, groups []capture.Owned) {
+	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
+	for _, g := range groups {
+		note := ""
+		if g.Shared {
+			note = "others wrote to it too: left"
+		}
+		fmt.Fprintf(t, "%s\t%s\t%s\t%s\n", g.Group, g.Scope, g.Key, note)
+	}
+	_ = t.Flush()
+}
+
+// forgetGroups deletes one group after the other, so that what fails can be
+// done again.
+func forgetGroups(c *cobra.Command, cfg *config.Config, groups []capture.Owned, asJSON bool) error {
+	done, blocks, failed := []admin.Forgotten{}, 0, error(nil)
+	for i, g := range groups {
+		if g.Shared {
+			continue
+		}
+		var f admin.Forgotten
+		err := askFor(c.Context(), forgetTimeout+adminTimeout, cfg, http.MethodPost, "/api/v1/memory/forget", admin.Selector{Group: g.Group}, &f)
+		if err != nil {
+			failed = errors.Join(failed, fmt.Errorf("%s: %w", g.Group, err))
+			continue
+		}
+		done, blocks = append(done, f), blocks+f.Blocks
+		fmt.Fprintf(c.ErrOrStderr(), "%d of %d: %s is empty\n", i+1, len(groups), g.Group)
+	}
+	if asJSON {
+		return errors.Join(printJSON(c.OutOrStdout(), map[string]any{"forgotten": done}), failed)
+	}
+	fmt.Fprintf(c.OutOrStdout(), "%d groups forgotten, and %d blocks in conversations\n", len(done), blocks)
+	return failed
+}
+
+func newMemoryExportCommand() *cobra.Command {
+	c := &cobra.Command{
+		Use:     "export",
+		Short:   "Print everything that is kept, as JSON Lines",
+		Example: "  graphiti-proxy memory export --user josh > josh.jsonl",
+		Args:    noArgs,
+	}
+	s := selectorFlags(c)
+	c.RunE = func(c *cobra.Command, _ []string) error {
+		cfg, err := loadConfig(c)
+		if err != nil {
+			return err
+		}
+		groups, err := findGroups(c.Context(), cfg, s)
+		if err != nil {
+			return err
+		}
+		n := 0
+		for _, g := range groups {
+			if err := exportGroup(c, cfg, g.Group, &n); err != nil {
+				return err
+			}
+		}
+		fmt.Fprintf(c.ErrOrStderr(), "%d messages in %d groups\n", n, len(groups))
+		return nil
+	}
+	return c
+}
+
+// exportGroup copies a group's lines, and finds out whether they are all.
+func exportGroup(c *cobra.Command, cfg *config.Config, group string, n *int) error {
+	return stream(c.Context(), cfg, "/api/v1/memory/export?group="+url.QueryEscape(group), func(line []byte) error {
+		var failed struct {
+			Error string `json:"error"`
+		}
+		if json.Unmarshal(line, &failed) == nil && failed.Error != "" {
+			return fmt.Errorf("the export of %s is not complete: %s", group, failed.Error)
+		}
+		*n++
+		_, err := c.OutOrStdout().Write(append(line, '\n'))
+		return err
+	})
+}

@@ -1,0 +1,78 @@
+package proxy
+
+import (
+	"strings"
+
+	"github.com/valyala/fasthttp"
+
+	"github.com/graphiti-proxy/graphiti-proxy/graphiti"
+	"github.com/graphiti-proxy/graphiti-proxy/inject"
+)
+
+// Claim is what is known of a caller, and why.
+type Claim struct {
+	What string `json:"what"`
+	Key  string `json:"key,omitempty"`
+	Why  string `json:"why"`
+}
+
+// Explanation says who a request is from and what memory would do with it.
+type Explanation struct {
+	Claims []Claim           `json:"claims"`
+	Off    string            `json:"off,omitempty"` // why there is no memory; empty: there is
+	Reads  []graphiti.Target `json:"reads"`
+	Writes []graphiti.Target `json:"writes"`
+}
+
+// Explain says what the server would make of a request, without asking
+// anybody: path is with the query, body may be empty.
+func (m *Memory) Explain(namer graphiti.Namer, path string, header map[string][]string, body []byte) Explanation {
+	var ctx fasthttp.RequestCtx
+	ctx.Request.Header.SetMethod(fasthttp.MethodPost)
+	ctx.Request.SetRequestURI(path)
+	for name, values := range header {
+		for _, v := range values {
+			ctx.Request.Header.Add(name, v)
+		}
+	}
+	c := &call{ctx: &ctx, body: body}
+	s := &Server{memory: *m}
+	read := false
+	for _, d := range dialects {
+		plain, _, _ := strings.Cut(path, "?")
+		if strings.HasSuffix(plain, d.suffix) {
+			read = d.request.Parse(body, &c.conv)
+		}
+	}
+	if !read {
+		c.conv = inject.Conversation{Last: -1}
+	}
+	caller := m.Identity.who(&ctx.Request.Header, &c.conv)
+	w := &caller.Who
+	place := s.workspaceOf(c, &caller)
+	w.Workspace, c.mem.place = place.key, place
+	caller.Why[claimWorkspace] = place.why
+	var e Explanation
+	for i, key := range []string{w.Session, w.User, w.Workspace, w.Agent, w.SystemActor} {
+		claim := Claim{What: tables[i].What, Key: key, Why: caller.Why[i]}
+		switch {
+		case key == "" && i == claimSession:
+			claim.Why = "nothing names it: what was said tells which conversation goes on"
+		case key == "":
+			claim.Why = "nothing names one"
+		}
+		e.Claims = append(e.Claims, claim)
+	}
+	if !caller.Known {
+		e.Off = "no person and no actor is known"
+	} else if mode := s.modeFor(c, &caller, true, true); !mode.Recall && !mode.Ingest {
+		e.Off = string(mode.Reason)
+	}
+	if e.Off == "" {
+		e.Reads, e.Writes = namer.Reads(*w), namer.Writes(*w)
+	}
+	if caller.Temporary {
+		e.Writes = nil
+	}
+	return e
+}
