@@ -23,7 +23,7 @@ type Config struct {
 		Backend  string        `key:"memory.backend" default:"embedded" kind:"one of embedded, graphiti, graphiti-mcp, off" doc:"where memories are kept"`
 		Endpoint string        `key:"memory.endpoint" kind:"url" doc:"Graphiti's address; GRAPHITI_URL sets it and, alone, selects graphiti"`
 		APIKey   string        `key:"memory.api_key" secret:"yes" doc:"sent to Graphiti as Authorization: Bearer"`
-		Consent  bool          `key:"memory.consent" default:"false" doc:"must be true before a conversation is sent to memory.endpoint"`
+		Consent  bool          `key:"memory.consent" default:"false" doc:"must be true before a conversation is sent to memory.endpoint; in a file it counts for the endpoint that it stands beside"`
 		Timeout  time.Duration `key:"memory.timeout" default:"30s" min:"1ms" doc:"one call to the memory, other than recall"`
 
 		SkipPaths  []string `key:"memory.skip_paths" doc:"requests without memory, by path; * stands for any text"`
@@ -83,9 +83,14 @@ type Config struct {
 	}
 	ShutdownGrace time.Duration `key:"shutdown_grace" default:"30s" min:"0s" doc:"how long running streams may go on after a stop was asked for"`
 
-	file    string
-	origins map[string]string
+	file       string
+	consentFor string
+	origins    map[string]string
 }
+
+// ConsentFor is another endpoint for which consent was given; empty when there
+// is none.
+func (c *Config) ConsentFor() string { return c.consentFor }
 
 // File is the configuration file that was read; empty when there was none.
 func (c *Config) File() string { return c.file }

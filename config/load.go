@@ -43,6 +43,7 @@ func Load(s Sources) (*Config, error) {
 	}
 	l.environment(s.Env)
 	l.file(s)
+	beside := c.Memory.Endpoint // what consent stands beside in the file
 	l.applyEnv(s.Env)
 	for _, key := range sorted(s.Flags) {
 		f, ok := l.fields[key]
@@ -54,6 +55,10 @@ func Load(s Sources) (*Config, error) {
 	}
 	if c.DataDir == "" {
 		c.DataDir = l.dataDir()
+	}
+	// Consent counts for the endpoint that it was given with.
+	if strings.HasPrefix(c.Origin("memory.consent"), filepath.Base(c.file)+":") && c.file != "" && beside != "" && beside != c.Memory.Endpoint {
+		c.Memory.Consent, c.consentFor = false, beside
 	}
 	c.check(l.fail)
 	if len(l.errs) > 0 {

@@ -38,6 +38,7 @@ type app struct {
 	started time.Time
 
 	people   *proxy.Registry
+	consent  *consent        // nil: none is needed, or there is none
 	owner    string          // the person of single mode
 	curated  *remembered     // nil: the memory is off
 	memory   graphiti.Memory // nil: off
@@ -105,7 +106,8 @@ func (a *app) openMemory() (proxy.Memory, error) {
 	case cfg.Memory.Backend == "off":
 		return off, nil
 	case cfg.Memory.Backend == "graphiti" && !cfg.Memory.Consent:
-		a.log.Warn("memory is off: memory.consent is not true, so no conversation is sent to the memory's endpoint", "endpoint", cfg.Memory.Endpoint)
+		a.log.Warn("memory is off: memory.consent is not true, so no conversation is sent to the memory's endpoint",
+			"endpoint", withoutUser(cfg.Memory.Endpoint), "consent_is_for", withoutUser(cfg.ConsentFor()))
 		off.Off = inject.ReasonConsent
 		return off, nil
 	}
@@ -114,6 +116,11 @@ func (a *app) openMemory() (proxy.Memory, error) {
 		return off, err
 	}
 	a.onClose("lock", func(context.Context) error { return lock.Unlock() })
+	if cfg.Memory.Backend == "graphiti" {
+		if a.consent, err = noteConsent(cfg); err != nil {
+			return off, err
+		}
+	}
 	identity, namer, err := a.identity()
 	if err != nil {
 		return off, err
@@ -341,6 +348,9 @@ func (a *app) status(ctx context.Context) admin.Status {
 		Queue: a.queue(),
 	}
 	m := &s.Memory
+	if a.consent != nil {
+		m.ConsentFor, m.ConsentSince = a.consent.Endpoint, &a.consent.Since
+	}
 	if m.Backend == "embedded" {
 		m.Where = cfg.DataDir
 	}
@@ -350,6 +360,9 @@ func (a *app) status(ctx context.Context) admin.Status {
 	case a.memory == nil:
 		m.State, m.Why = admin.StateOff, "no consent was given to send conversations to this endpoint"
 		m.Remedy = "set memory.consent to true"
+		if other := cfg.ConsentFor(); other != "" {
+			m.Remedy = "consent stands beside " + withoutUser(other) + " in the file: write the endpoint and memory.consent: true together"
+		}
 	default:
 		ctx, cancel := context.WithTimeout(ctx, healthTimeout)
 		defer cancel()

@@ -19,11 +19,16 @@ import (
 // request sends a conversation as it stands and returns the status.
 func (w *world) request(body any, headers ...string) int {
 	w.t.Helper()
+	return w.requestTo("/v1/chat/completions", body, headers...)
+}
+
+func (w *world) requestTo(path string, body any, headers ...string) int {
+	w.t.Helper()
 	b, err := json.Marshal(body)
 	if err != nil {
 		w.t.Fatal(err)
 	}
-	req, err := http.NewRequest(http.MethodPost, "http://"+w.app.proxy.Addr().String()+"/v1/chat/completions", strings.NewReader(string(b)))
+	req, err := http.NewRequest(http.MethodPost, "http://"+w.app.proxy.Addr().String()+path, strings.NewReader(string(b)))
 	if err != nil {
 		w.t.Fatal(err)
 	}

@@ -68,6 +68,9 @@ func printStatus(w io.Writer, s *admin.Status) {
 		fmt.Fprintf(w, ", %s", m.Where)
 	}
 	fmt.Fprintf(w, "\n          recall %s, ingestion %s\n", onOff(m.Recall), onOff(m.Ingest))
+	if m.ConsentSince != nil {
+		fmt.Fprintf(w, "          consent for %s, since %s\n", m.ConsentFor, m.ConsentSince.Local().Format(time.DateTime))
+	}
 	if m.Why != "" {
 		fmt.Fprintf(w, "          %s\n", m.Why)
 	}

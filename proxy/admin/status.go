@@ -28,6 +28,10 @@ type Memory struct {
 	Why     string `json:"why,omitempty"`    // what does not work
 	Remedy  string `json:"remedy,omitempty"` // what to do about it
 	Recall  bool   `json:"recall"`
+
+	// For which endpoint consent was given, and since when it counts.
+	ConsentFor   string     `json:"consent_for,omitempty"`
+	ConsentSince *time.Time `json:"consent_since,omitempty"`
 	Ingest  bool   `json:"ingest"`
 }
 
@@ -43,6 +47,6 @@ const (
 
 // public is what may be told without the token: no address, no path.
 func (m Memory) public() Memory {
-	m.Where = ""
+	m.Where, m.ConsentFor = "", ""
 	return m
 }
