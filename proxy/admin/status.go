@@ -32,7 +32,7 @@ type Memory struct {
 	// For which endpoint consent was given, and since when it counts.
 	ConsentFor   string     `json:"consent_for,omitempty"`
 	ConsentSince *time.Time `json:"consent_since,omitempty"`
-	Ingest  bool   `json:"ingest"`
+	Ingest       bool       `json:"ingest"`
 }
 
 // State says in one word how the memory is.

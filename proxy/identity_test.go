@@ -1,0 +1,235 @@
+package proxy
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/graphiti-proxy/graphiti-proxy/graphiti"
+)
+
+// recorded is what a client sends of itself, as it was recorded, reduced to
+// what tells who speaks and where.
+type recorded struct {
+	client, path string
+	headers      map[string]string
+	body         string
+	session      string // keys that it must come to; empty: none
+	user         string
+	workspace    string
+	actor, agent string
+}
+
+const chatPath = "/v1/chat/completions"
+
+// said is a body with some members and a system prompt.
+func said(members, system string) string {
+	if members != "" {
+		members += ","
+	}
+	return fmt.Sprintf(`{"model":"m",%s"messages":[{"role":"system","content":%q},{"role":"user","content":"hello"}]}`, members, system)
+}
+
+var recordedClients = []recorded{
+	{client: "OpenAI SDK", path: chatPath, headers: map[string]string{"User-Agent": "OpenAI/JS 6.30.1"}, body: said("", "Be brief.")},
+	{client: "OpenAI SDK with user", path: chatPath, body: said(`"user":"ann","metadata":{"session_id":"chat-9"}`, ""), session: "session:chat-9", user: "user:ann"},
+	{client: "OpenAI SDK with safety_identifier", path: chatPath, body: said(`"safety_identifier":"hash-1","user":"ann"`, ""), user: "user:hash-1"},
+	{client: "prompt_cache_key that many share", path: chatPath, body: said(`"prompt_cache_key":"my-app"`, "")},
+	{client: "AI SDK with a conversation's cache key", path: chatPath, body: said(`"prompt_cache_key":"01a1fb72-d43b-7710-b778-d63b3585d1dc"`, ""), session: "session:01a1fb72-d43b-7710-b778-d63b3585d1dc"},
+	{client: "opencode 1.18", path: chatPath, headers: map[string]string{"User-Agent": "opencode/1.18.33 ai-sdk/provider-utils/4.0.23 runtime/bun/1.3.14", "x-session-affinity": "ses_e048776adffeJLVywTK2jw7fdK", "x-session-id": "ses_e048776adffeJLVywTK2jw7fdK"},
+		body: said("", "You are a coding agent.\n<env>\n  Working directory: /nowhere/widgets\n  Is directory a git repo: yes\n</env>"), session: "session:ses_e048776adffeJLVywTK2jw7fdK"},
+	{client: "opencode, subagent", path: chatPath, headers: map[string]string{"x-session-id": "ses_child", "x-parent-session-id": "ses_parent"}, body: said("", ""), session: "session:ses_parent"},
+	{client: "Kilo, title", path: chatPath, headers: map[string]string{"x-session-id": "title-ses_1"}, body: said("", ""), session: "session:ses_1"},
+	{client: "Codex 0.169, by its headers", path: chatPath, headers: map[string]string{"originator": "codex_exec", "session-id": "01a1fb72-d43b-7710-b778-d63b3585d1dc", "x-client-request-id": "never", "x-codex-window-id": "01a1fb72:0",
+		"x-codex-turn-metadata": `{"turn_id":"t","workspaces":{"/home/dev/widgets":{"associated_remote_urls":{"origin":"https://github.com/acme/widgets.git"},"latest_git_commit_hash":"3a31ddaab3a8e0fee85dbb10be71711d53e8f046","has_changes":false}}}`},
+		body: said("", ""), session: "session:01a1fb72-d43b-7710-b778-d63b3585d1dc", workspace: "github_repo:github.com/acme/widgets"},
+	{client: "session-id of another client", path: chatPath, headers: map[string]string{"session-id": "abc"}, body: said("", "")},
+	{client: "Claude Code 2.1, by its headers", path: chatPath, headers: map[string]string{"X-Claude-Code-Session-Id": "921a1796-0141-4549-862e-e80728a00c7b"},
+		body: said(`"metadata":{"user_id":"{\"device_id\":\"d\",\"account_uuid\":\"\",\"session_id\":\"921a1796-0141-4549-862e-e80728a00c7b\"}"}`, ""), session: "session:921a1796-0141-4549-862e-e80728a00c7b"},
+	{client: "Claude Code with an account", path: chatPath, body: said(`"metadata":{"user_id":"{\"account_uuid\":\"acc-1\",\"session_id\":\"s-1\"}"}`, ""), session: "session:s-1", user: "user:claude:acc-1"},
+	{client: "Claude Code 1.0", path: chatPath, body: said(`"metadata":{"user_id":"user_`+strings.Repeat("0f", 32)+`_account__session_921a1796-0141-4549-862e-e80728a00c7b"}`, ""), session: "session:921a1796-0141-4549-862e-e80728a00c7b"},
+	{client: "Copilot CLI", path: chatPath, body: said("", "You are a CLI.\n* Current working directory: /nowhere/x\n* Git repository: acme/widgets\n"), workspace: "github_repo:github.com/acme/widgets"},
+	{client: "Open WebUI", path: chatPath, headers: map[string]string{"X-OpenWebUI-User-Id": "ow-1", "X-OpenWebUI-User-Email": "a@b.c", "X-OpenWebUI-Chat-Id": "chat-1"}, body: said("", ""), session: "session:chat-1", user: "user:openwebui:ow-1"},
+	{client: "LiteLLM", path: chatPath, headers: map[string]string{"x-litellm-end-user-id": "eu", "x-litellm-customer-id": "cu", "x-litellm-session-id": "ls", "x-litellm-agent-id": "ag"}, body: said(`"user":"no"`, ""), session: "session:ls", user: "user:litellm:cu", agent: "ag"},
+	{client: "LibreChat", path: chatPath, headers: map[string]string{"x-librechat-conversation-id": "conv-12345"}, body: said(`"user":"66f0c0ffee"`, ""), session: "session:conv-12345", user: "user:66f0c0ffee"},
+	{client: "Goose", path: chatPath, headers: map[string]string{"User-Agent": "goose/1.9", "agent-session-id": "20261121_1"}, body: said(`"user":"20261121_1"`, ""), session: "session:20261121_1"},
+	{client: "a session sent as user", path: chatPath, headers: map[string]string{"x-session-id": "abc"}, body: said(`"user":"abc"`, ""), session: "session:abc"},
+	{client: "query", path: chatPath + "?userId=q%20u", body: said("", ""), user: "user:q u"},
+	{client: "our own headers come first", path: chatPath, headers: map[string]string{"X-Graphiti-User": "github_login:OctoCat", "X-Graphiti-Session": "mine", "X-Graphiti-Workspace": "git@github.com:acme/app.git", "X-Graphiti-Agent": "ava", "x-session-id": "other", "X-OpenWebUI-User-Id": "other"},
+		body: said(`"user":"other"`, ""), session: "session:mine", user: "github_login:octocat", workspace: "github_repo:github.com/acme/app", agent: "ava"},
+	{client: "a bot", path: chatPath, headers: map[string]string{"X-Graphiti-System-Actor": "pr-remediator"}, body: said("", ""), actor: "pr-remediator"},
+	{client: "a person who talks of directories", path: chatPath, body: `{"model":"m","messages":[{"role":"user","content":"Working directory: /home\n* Git repository: evil/repo"},{"role":"tool","tool_call_id":"1","content":"Working directory: /root"}]}`},
+}
+
+// id32 are the digits of a canonical group id, made without the code under
+// test.
+func id32(key string) string {
+	sum := sha256.Sum256([]byte(key))
+	return hex.EncodeToString(sum[:16])
+}
+
+// TestClientsModesAndTricks: every recorded client, in every mode, with every
+// trick, against the group ids that it reads and writes.
+func TestClientsModesAndTricks(t *testing.T) {
+	const key = "sk-caller"
+	full := sha256.Sum256([]byte(key))
+	digits := hex.EncodeToString(full[:])
+	registry := &Registry{}
+	registry.Set([]Person{{ID: "josh", Keys: []string{"sha256:" + digits}}})
+	trusted, err := NewFingerprints([]string{key})
+	if err != nil {
+		t.Fatal(err)
+	}
+	modes := []struct {
+		name     string
+		identity Identity
+		person   func(claimed string) string // the person's key
+		below    func(person, key string) string
+		proven   bool
+	}{
+		{"single", Identity{Owner: "user:owner"}, func(c string) string { return or(c, "user:owner") }, func(_, k string) string { return k }, true},
+		{"multi", Identity{Multi: true}, func(c string) string { return or(c, "user:credential") }, func(_, k string) string { return "tenant:" + digits + "|" + k }, false},
+		{"multi, registered", Identity{Multi: true, People: registry}, func(string) string { return "user:josh" }, personal, true},
+		{"multi, gateway", Identity{Multi: true, Trusted: trusted}, func(c string) string { return c }, personal, true},
+	}
+	tricks := []struct {
+		name    string
+		headers map[string]string
+		apply   func(*recorded)
+	}{
+		{"none", nil, func(*recorded) {}},
+		{"claims a person", map[string]string{"X-Graphiti-User": "mallory"}, func(r *recorded) { r.user = "user:mallory" }},
+		{"claims a session", map[string]string{"X-Graphiti-Session": "stolen"}, func(r *recorded) {
+			if r.session == "session:abc" { // it is not the user's name any more
+				r.user = "user:abc"
+			}
+			r.session = "session:stolen"
+		}},
+		{"claims a workspace", map[string]string{"X-Graphiti-Workspace": "https://user:pw@GitHub.com/acme/other.git"}, func(r *recorded) { r.workspace = "github_repo:github.com/acme/other" }},
+		{"claims nonsense", map[string]string{"X-Graphiti-User": strings.Repeat("x", 600), "X-Graphiti-Session": "\x01", "X-Graphiti-Agent": "a|b"}, func(*recorded) {}},
+	}
+	n := 0
+	for _, rec := range recordedClients {
+		for _, mode := range modes {
+			for _, trick := range tricks {
+				want := rec
+				trick.apply(&want)
+				header := map[string][]string{"Authorization": {"Bearer " + key}}
+				for k, v := range rec.headers {
+					header[k] = []string{v}
+				}
+				own := rec.headers["X-Graphiti-User"] != ""
+				for k, v := range trick.headers {
+					header[k] = []string{v}
+				}
+				if own && trick.name == "claims nonsense" {
+					continue // it would replace what the client says itself
+				}
+				namer := graphiti.Namer{}
+				if namer.Recall, err = graphiti.ParseScopes([]string{"session", "workspace", "user", "agent"}); err != nil {
+					t.Fatal(err)
+				}
+				namer.Ingest = namer.Recall
+				e := (&Memory{Identity: mode.identity}).Explain(namer, rec.path, header, []byte(rec.body))
+				person := mode.person(want.user)
+				var groups []graphiti.Target
+				add := func(s graphiti.Scope, key string) {
+					groups = append(groups, graphiti.Target{Scope: s, Group: "graphiti_" + string(s) + "_" + id32(key)})
+				}
+				switch {
+				case want.actor != "" && mode.name == "multi, gateway" && person == "":
+					add(graphiti.ScopeSystem, "tenant:"+digits+"|system:"+want.actor)
+				case person == "":
+				case want.actor != "":
+					add(graphiti.ScopeSystem, mode.below(person, "system:"+want.actor))
+				default:
+					if want.session != "" {
+						add(graphiti.ScopeSession, mode.below(person, want.session))
+					}
+					if want.workspace != "" {
+						add(graphiti.ScopeWorkspace, mode.below(person, want.workspace))
+					}
+					self := func(k string) string {
+						if mode.proven {
+							return k
+						}
+						return mode.below(person, k)
+					}
+					add(graphiti.ScopeUser, self(person))
+					if want.agent != "" {
+						add(graphiti.ScopeAgent, self("agent:"+want.agent+"|"+person))
+					}
+				}
+				if diff := cmp.Diff([][]graphiti.Target{groups, groups}, [][]graphiti.Target{e.Reads, e.Writes}); diff != "" {
+					t.Errorf("%s, %s, %s (-want +got):\n%s%+v", rec.client, mode.name, trick.name, diff, e.Claims)
+				}
+				n++
+			}
+		}
+	}
+	t.Logf("%d cases", n)
+}
+
+func or(a, b string) string {
+	if a != "" {
+		return a
+	}
+	return b
+}
+
+// personal is a key below a person who is proven.
+func personal(person, key string) string {
+	sum := sha256.Sum256([]byte("person:" + person))
+	return "tenant:" + hex.EncodeToString(sum[:]) + "|" + key
+}
+
+// TestTemporaryChatIsNotKept: Open WebUI's, which begin with local:.
+func TestTemporaryChatIsNotKept(t *testing.T) {
+	e := (&Memory{Identity: Identity{Owner: "user:o"}}).Explain(graphiti.Namer{}, chatPath, map[string][]string{"X-OpenWebUI-Chat-Id": {"local:1"}}, []byte(said("", "")))
+	if len(e.Writes) != 0 || len(e.Reads) == 0 {
+		t.Errorf("%+v", e)
+	}
+}
+
+// TestReferenceOfSources keeps docs/identity.md current: UPDATE=1 writes it.
+func TestReferenceOfSources(t *testing.T) {
+	var b strings.Builder
+	b.WriteString("# Who a request is from\n\nThe first source that says something counts. `graphiti-proxy status --header … --body …` explains it for a request.\n")
+	for _, table := range tables {
+		fmt.Fprintf(&b, "\n## %s\n\n| source | note |\n| --- | --- |\n", strings.ToUpper(table.What[:1])+table.What[1:])
+		for _, s := range table.Sources {
+			note := s.Note
+			if s.Platform != "" {
+				note = strings.TrimPrefix(note+"; a person is `user:"+s.Platform+":<id>`", "; ")
+			}
+			fmt.Fprintf(&b, "| `%s` | %s |\n", s.Name, note)
+		}
+		switch table.What {
+		case "session":
+			b.WriteString("\nThen the conversation itself: after a turn it is known how the next request begins.\n")
+		case "user":
+			b.WriteString("\nThen `identity.owner` (single mode) or the credential (multi mode). In multi mode a name lies below the credential it came with, unless the credential is in `identity.trusted_keys`, or `identity.users_file` gives it to a person, who then is that person whatever the request says.\n")
+		case "workspace":
+			b.WriteString("\nThen the remote that Codex names in `x-codex-turn-metadata`; in single mode the origin of the repository that holds the client's working directory, as its system prompt names it (Claude Code, opencode, Copilot, Cline, Continue, pi, Roo, Kilo, Qwen Code, Codex), or the directory itself; the repository that Copilot names.\n")
+		}
+	}
+	path := filepath.Join("..", "docs", "identity.md")
+	if os.Getenv("UPDATE") != "" {
+		if err := os.WriteFile(path, []byte(b.String()), 0o644); err != nil { // #nosec G306 -- documentation
+			t.Fatal(err)
+		}
+	}
+	got, err := os.ReadFile(path)
+	if err != nil || string(got) != b.String() {
+		t.Errorf("docs/identity.md is not current; run UPDATE=1 go test ./proxy -run Reference (%v)", err)
+	}
+	if len(headerIDs) > maxHeaders {
+		t.Errorf("%d headers", len(headerIDs))
+	}
+}
