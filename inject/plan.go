@@ -110,6 +110,8 @@ type Memory struct {
 	// forgets counts how often something was forgotten: what was found before
 	// must not be shown after.
 	forgets atomic.Int64
+	forget  sync.Mutex // for Forgot
+	plans   epochs
 
 	mu      sync.Mutex // guards what follows
 	flights map[flightKey]*flight
@@ -139,7 +141,9 @@ func (m *Memory) Close() {
 // decided about it. Whatever goes wrong, a plan comes back within the timeout.
 func (m *Memory) Plan(c *Conversation, chain []Fingerprint, who graphiti.Who, first bool, mode Mode) (p Plan) {
 	start := time.Now()
+	epoch := m.plans.enter()
 	defer func() {
+		m.plans.leave(epoch)
 		if r := recover(); r != nil {
 			m.o.Log.Error("recall panicked", "error", fmt.Sprint(r))
 			p = Plan{Outcome: Outcome{Status: StatusError}}
@@ -168,12 +172,16 @@ func (m *Memory) Plan(c *Conversation, chain []Fingerprint, who graphiti.Who, fi
 }
 
 // Forgot says that groups have been emptied: searches under way find nothing
-// any more, and what they found is not shown.
+// any more, and what they found is not shown. It returns when the plans that
+// were being made are made.
 func (m *Memory) Forgot() {
+	m.forget.Lock()
+	defer m.forget.Unlock()
 	m.forgets.Add(1)
 	m.mu.Lock()
 	clear(m.flights)
 	m.mu.Unlock()
+	m.plans.wait(2 * m.o.Timeout)
 }
 
 // turn is one request's newest turn, while it is decided about.

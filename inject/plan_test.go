@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -346,6 +347,67 @@ func TestSameSearchInFlightIsOneSearch(t *testing.T) {
 		}
 		m.Close()
 	})
+}
+
+// TestForgettingWinsOverWhatIsUnderWay: a search that began before finds
+// nothing, and its block is neither inserted nor kept.
+func TestForgettingWinsOverWhatIsUnderWay(t *testing.T) {
+	searching, answer := make(chan struct{}), make(chan struct{})
+	var calls atomic.Int32
+	search := func(context.Context, string, string) ([]graphiti.Fact, error) {
+		if calls.Add(1) <= 2 { // one for each scope
+			searching <- struct{}{}
+			<-answer
+			return facts("cat Miso"), nil
+		}
+		return nil, nil
+	}
+	blocks, cache := &fakeBlocks{}, &fakeFacts{}
+	m := memory(t, search, blocks, cache)
+	got, forgot := make(chan string), make(chan struct{})
+	go func() {
+		body, _ := ask(t, m, turn1, both)
+		got <- body
+	}()
+	<-searching
+	<-searching
+	go func() {
+		m.Forgot()
+		close(forgot)
+	}()
+	for m.forgets.Load() == 0 {
+		time.Sleep(time.Millisecond)
+	}
+	close(answer)
+	if body := <-got; body != turn1 {
+		t.Errorf("inserted all the same: %s", body)
+	}
+	<-forgot
+	if cache.stored != 0 {
+		t.Errorf("%d results were cached", cache.stored)
+	}
+	if body, _ := ask(t, m, turn1, both); body != turn1 {
+		t.Errorf("afterwards: %s", body)
+	}
+}
+
+// TestUnseenTurns are those of which this process knows nothing, the newest
+// ones, less those that were not to be kept.
+func TestUnseenTurns(t *testing.T) {
+	m := memory(t, always(), &fakeBlocks{}, &fakeFacts{})
+	m.o.Unseen = 1
+	const turn3 = `{"messages":[{"role":"user","content":"one"},{"role":"assistant","content":"ok"},{"role":"user","content":"two"},{"role":"assistant","content":"ok"},{"role":"user","content":"three"}]}`
+	_, p := ask(t, m, turn3, both)
+	if len(p.Unseen) != 1 || p.Unseen[0].Message != 2 {
+		t.Errorf("%+v", p.Unseen)
+	}
+	m.Took(p.Unseen)
+	if _, p = ask(t, m, turn3, both); len(p.Unseen) != 0 {
+		t.Errorf("again: %+v", p.Unseen)
+	}
+	if _, p = ask(t, m, turn3, Mode{Recall: true}); len(p.Unseen) != 0 {
+		t.Errorf("not to be kept: %+v", p.Unseen)
+	}
 }
 
 func TestFactsThatAreShown(t *testing.T) {

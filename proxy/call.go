@@ -34,6 +34,7 @@ type call struct {
 	in    []byte    // what was read from the upstream
 	conv  inject.Conversation
 	chain []inject.Fingerprint
+	says  claimant
 	mem   remembered
 
 	watched int // position in hangups, plus one; guarded by hangups.mu
@@ -69,7 +70,7 @@ func (c *call) release() {
 	}
 	c.body, c.out, c.chain = c.body[:0], c.out[:0], c.chain[:0]
 	c.ctx, c.client, c.rest, c.pump, c.up = nil, nil, nil, nil, nil
-	c.route, c.mem, c.gone = route{}, remembered{}, false
+	c.route, c.mem, c.says, c.gone = route{}, remembered{}, claimant{}, false
 	calls.Put(c)
 }
 

@@ -47,7 +47,7 @@ func (m *Memory) Explain(namer graphiti.Namer, path string, header map[string][]
 	if !read {
 		c.conv = inject.Conversation{Last: -1}
 	}
-	caller := m.Identity.who(&ctx.Request.Header, &c.conv)
+	caller := m.Identity.who(&c.says, &ctx.Request.Header, &c.conv)
 	w := &caller.Who
 	place := s.workspaceOf(c, &caller)
 	w.Workspace, c.mem.place = place.key, place

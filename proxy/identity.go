@@ -141,8 +141,10 @@ const (
 // gives to one, whatever they claim, and those of trusted gateways, whose word
 // counts. A person who is proven has their own groups everywhere; their
 // conversations and projects are nobody else's even so.
-func (id *Identity) who(h *fasthttp.RequestHeader, conv *inject.Conversation) (c Caller) {
-	cl := claimant{h: h, conv: conv}
+//
+// cl is what it works with, given so that it can be used again.
+func (id *Identity) who(cl *claimant, h *fasthttp.RequestHeader, conv *inject.Conversation) (c Caller) {
+	*cl = claimant{h: h, conv: conv}
 	cl.collect()
 	w := &c.Who
 	for kind, field := range [claimKinds]*string{&w.Session, &w.User, &w.Workspace, &w.Agent, &w.SystemActor} {

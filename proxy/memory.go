@@ -101,7 +101,7 @@ func (s *Server) remember(c *call) (plan inject.Plan) {
 	case c.conv.Last < 0:
 		return skip(inject.StatusSkipped, inject.ReasonNoUserMessage)
 	}
-	caller := s.memory.Identity.who(h, &c.conv)
+	caller := s.memory.Identity.who(&c.says, h, &c.conv)
 	if !caller.Known {
 		return skip(inject.StatusOff, inject.ReasonNone)
 	}

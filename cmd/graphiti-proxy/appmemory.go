@@ -119,10 +119,13 @@ func (m *remembered) Forget(ctx context.Context, group string) (int, error) {
 	if err := m.app.pipeline.Forget(ctx, group); err != nil {
 		return 0, err
 	}
-	// Searches that began before the group was empty, and what they left.
+	// Searches that began before the group was empty, and what they left; then
+	// the plans that were made with what they found.
 	m.app.planner.Forgot()
 	m.facts.DropGroup(group)
-	return m.blocks.Forget(group)
+	blocks, err := m.blocks.Forget(group)
+	m.app.planner.Forgot()
+	return blocks, err
 }
 
 // Export implements admin.Remembered.

@@ -12,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/graphiti-proxy/graphiti-proxy/config"
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti"
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti/graphititest"
 	"github.com/graphiti-proxy/graphiti-proxy/proxy"
@@ -373,6 +374,79 @@ func TestExplanation(t *testing.T) {
 	for _, want := range []string{"session       session:ses_1 (header x-session-id)", "user          user:josh (identity.owner)", "writes        user_josh (user)"} {
 		if !strings.Contains(out.String(), want) {
 			t.Errorf("%q is missing in\n%s", want, out.String())
+		}
+	}
+}
+
+// TestPlacesAndModelsWithoutMemory, and the header says why.
+func TestPlacesAndModelsWithoutMemory(t *testing.T) {
+	dir, err := filepath.EvalSymlinks(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, ignored := range map[string]bool{"work": false, "private": false, "off": true, "elsewhere": false} {
+		if err := os.MkdirAll(filepath.Join(dir, name), 0o700); err != nil {
+			t.Fatal(err)
+		}
+		if ignored {
+			if err := os.WriteFile(filepath.Join(dir, name, ".graphiti-proxy-ignore"), nil, 0o600); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	w := start(t, t.TempDir(), map[string]string{
+		"workspace.trusted": dir + "/work*," + dir + "/private," + dir + "/off", "workspace.ignored": "*/private",
+		"memory.skip_models": "tiny-*", "memory.skip_paths": "/team-b/*",
+	})
+	in := func(name string) []m {
+		return []m{{"role": "system", "content": "Working directory: " + filepath.Join(dir, name)}, user("hello from " + name)}
+	}
+	tiny := chat(in("work")...)
+	tiny["model"] = "tiny-1"
+	for _, tc := range []struct {
+		name, path string
+		body       map[string]any
+		reason     string
+	}{
+		{"trusted", "", chat(in("work")...), ""},
+		{"ignored", "", chat(in("private")...), "opt_out"},
+		{"with the file", "", chat(in("off")...), "opt_out"},
+		{"not trusted", "", chat(in("elsewhere")...), "untrusted"},
+		{"a model", "", tiny, "opt_out"},
+		{"a path", "/team-b", chat(in("work")...), "opt_out"},
+		{"no place", "", chat(user("hello from nowhere")), ""},
+	} {
+		header := w.header(tc.path+"/v1/chat/completions", tc.body)
+		if got := strings.HasPrefix(header, "off;"); got != (tc.reason != "") || tc.reason != "" && !strings.HasSuffix(header, "reason="+tc.reason) {
+			t.Errorf("%s: %s", tc.name, header)
+		}
+	}
+	w.delivered(2)
+	time.Sleep(50 * time.Millisecond)
+	if q := w.app.queue(); q.Delivered != 2 || q.Pending != 0 {
+		t.Errorf("%+v", q)
+	}
+}
+
+// TestConsentCountsForItsEndpoint and for no other.
+func TestConsentCountsForItsEndpoint(t *testing.T) {
+	dir := t.TempDir()
+	file := filepath.Join(dir, "c.yaml")
+	if err := os.WriteFile(file, []byte("memory:\n  backend: graphiti\n  endpoint: http://127.0.0.1:1\n  consent: true\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for _, tc := range []struct {
+		env     []string
+		consent bool
+	}{
+		{nil, true},
+		{[]string{"GRAPHITI_URL=http://127.0.0.1:1"}, true},
+		{[]string{"GRAPHITI_URL=http://127.0.0.1:2"}, false},
+		{[]string{"GRAPHITI_URL=http://127.0.0.1:2", "GRAPHITI_PROXY_MEMORY_CONSENT=true"}, true},
+	} {
+		cfg, err := config.Load(config.Sources{File: file, Env: append(tc.env, "HOME="+dir)})
+		if err != nil || cfg.Memory.Consent != tc.consent {
+			t.Errorf("%v: %v %v", tc.env, cfg.Memory.Consent, err)
 		}
 	}
 }

@@ -24,6 +24,19 @@ func (w *world) request(body any, headers ...string) int {
 
 func (w *world) requestTo(path string, body any, headers ...string) int {
 	w.t.Helper()
+	status, _ := w.exchange(path, body, headers...)
+	return status
+}
+
+// header is what the proxy says of a request.
+func (w *world) header(path string, body any) string {
+	w.t.Helper()
+	_, h := w.exchange(path, body)
+	return h.Get("X-Graphiti-Memory")
+}
+
+func (w *world) exchange(path string, body any, headers ...string) (int, http.Header) {
+	w.t.Helper()
 	b, err := json.Marshal(body)
 	if err != nil {
 		w.t.Fatal(err)
@@ -43,7 +56,7 @@ func (w *world) requestTo(path string, body any, headers ...string) int {
 	if _, err := io.Copy(io.Discard, resp.Body); err != nil {
 		w.t.Fatal(err)
 	}
-	return resp.StatusCode
+	return resp.StatusCode, resp.Header
 }
 
 type m = map[string]any
