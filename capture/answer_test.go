@@ -43,32 +43,32 @@ func TestStreamedAnswers(t *testing.T) {
 		stream string
 		want   Answer
 	}{
-		{"plain", first + hello + world + finish + usage + done, Answer{"Hello wörld", EndStop}},
-		{"no [DONE]", first + hello + finish, Answer{"Hello", EndStop}},
-		{"no empty line at the end", first + hello + strings.TrimSpace(finish), Answer{"Hello", EndStop}},
-		{"CRLF and comments", strings.ReplaceAll(": keep-alive\n\n"+first+": OPENROUTER PROCESSING\n\n"+hello+finish+done, "\n", "\r\n"), Answer{"Hello", EndStop}},
-		{"CR alone", strings.ReplaceAll(hello+finish, "\n", "\r"), Answer{"Hello", EndStop}},
-		{"no space behind the colon", strings.ReplaceAll(hello+finish, "data: ", "data:"), Answer{"Hello", EndStop}},
-		{"data in several lines", strings.ReplaceAll(hello+finish, `{"choices":`, "{\ndata: \"choices\":"), Answer{"Hello", EndStop}},
-		{"byte order mark", "\xef\xbb\xbf" + hello + finish, Answer{"Hello", EndStop}},
-		{"several choices", hello + strings.Replace(world, `"index":0`, `"index":1`, 1) + finish, Answer{"Hello", EndStop}},
-		{"prompt filter of Azure", `data: {"choices":[],"prompt_filter_results":[]}` + "\n\n" + hello + finish, Answer{"Hello", EndStop}},
-		{"reasoning is not the answer", `data: {"choices":[{"index":0,"delta":{"reasoning_content":"hm","reasoning":"hm"}}]}` + "\n\n" + hello + finish, Answer{"Hello", EndStop}},
-		{"thoughts within the answer", strings.Replace(hello, "Hello", "<think>hm</think>\\n\\nHello", 1) + finish, Answer{"Hello", EndStop}},
-		{"tool calls", first + `data: {"choices":[{"index":0,"delta":{"tool_calls":[{"index":0,"function":{"arguments":"{"}}]}}]}` + "\n\n" + strings.Replace(finish, "stop", "tool_calls", 1), Answer{"", EndToolCalls}},
-		{"token limit", hello + strings.Replace(finish, "stop", "length", 1), Answer{"Hello", EndLength}},
-		{"filtered", hello + strings.Replace(finish, "stop", "content_filter", 1), Answer{"Hello", EndFilter}},
-		{"refusal", `data: {"choices":[{"index":0,"delta":{"refusal":"no"}}]}` + "\n\n" + finish, Answer{"", EndFilter}},
+		{"plain", first + hello + world + finish + usage + done, Answer{Text: "Hello wörld", End: EndStop}},
+		{"no [DONE]", first + hello + finish, Answer{Text: "Hello", End: EndStop}},
+		{"no empty line at the end", first + hello + strings.TrimSpace(finish), Answer{Text: "Hello", End: EndStop}},
+		{"CRLF and comments", strings.ReplaceAll(": keep-alive\n\n"+first+": OPENROUTER PROCESSING\n\n"+hello+finish+done, "\n", "\r\n"), Answer{Text: "Hello", End: EndStop}},
+		{"CR alone", strings.ReplaceAll(hello+finish, "\n", "\r"), Answer{Text: "Hello", End: EndStop}},
+		{"no space behind the colon", strings.ReplaceAll(hello+finish, "data: ", "data:"), Answer{Text: "Hello", End: EndStop}},
+		{"data in several lines", strings.ReplaceAll(hello+finish, `{"choices":`, "{\ndata: \"choices\":"), Answer{Text: "Hello", End: EndStop}},
+		{"byte order mark", "\xef\xbb\xbf" + hello + finish, Answer{Text: "Hello", End: EndStop}},
+		{"several choices", hello + strings.Replace(world, `"index":0`, `"index":1`, 1) + finish, Answer{Text: "Hello", End: EndStop}},
+		{"prompt filter of Azure", `data: {"choices":[],"prompt_filter_results":[]}` + "\n\n" + hello + finish, Answer{Text: "Hello", End: EndStop}},
+		{"reasoning is not the answer", `data: {"choices":[{"index":0,"delta":{"reasoning_content":"hm","reasoning":"hm"}}]}` + "\n\n" + hello + finish, Answer{Text: "Hello", End: EndStop}},
+		{"thoughts within the answer", strings.Replace(hello, "Hello", "<think>hm</think>\\n\\nHello", 1) + finish, Answer{Text: "Hello", End: EndStop}},
+		{"tool calls", first + `data: {"choices":[{"index":0,"delta":{"tool_calls":[{"index":0,"function":{"arguments":"{"}}]}}]}` + "\n\n" + strings.Replace(finish, "stop", "tool_calls", 1), Answer{Text: "", End: EndToolCalls}},
+		{"token limit", hello + strings.Replace(finish, "stop", "length", 1), Answer{Text: "Hello", End: EndLength}},
+		{"filtered", hello + strings.Replace(finish, "stop", "content_filter", 1), Answer{Text: "Hello", End: EndFilter}},
+		{"refusal", `data: {"choices":[{"index":0,"delta":{"refusal":"no"}}]}` + "\n\n" + finish, Answer{Text: "", End: EndFilter}},
 		{"error in the stream", hello + `data: {"error":{"message":"x"}}` + "\n\n", Answer{End: EndError}},
 		{"error after the finish", hello + finish + `data: {"error":{"message":"x"}}` + "\n\n", Answer{End: EndError}},
 		{"vLLM's error", hello + `data: {"object":"error","message":"x"}` + "\n\n", Answer{End: EndError}},
 		{"OpenRouter's error", `data: {"error":{"code":502},"choices":[{"index":0,"delta":{"content":""},"finish_reason":"error"}]}` + "\n\n", Answer{End: EndError}},
-		{"error: null is none", strings.Replace(hello, `{"choices"`, `{"error":null,"choices"`, 1) + finish, Answer{"Hello", EndStop}},
-		{"cut off", first + hello, Answer{"Hello", EndUnknown}},
-		{"audio", `data: {"choices":[{"index":0,"delta":{"audio":{"transcript":"Hi"}}}]}` + "\n\n" + finish, Answer{"Hi", EndStop}},
-		{"garbage", "data: {{{\n\nfoo\n\n\x00\xff\n" + hello + finish, Answer{"Hello", EndStop}},
-		{"nothing", "", Answer{"", EndUnknown}},
-		{"an event that is too large is skipped", "data: " + strings.Repeat("x", maxEvent+1) + "\n\n" + hello + finish, Answer{"Hello", EndStop}},
+		{"error: null is none", strings.Replace(hello, `{"choices"`, `{"error":null,"choices"`, 1) + finish, Answer{Text: "Hello", End: EndStop}},
+		{"cut off", first + hello, Answer{Text: "Hello", End: EndUnknown}},
+		{"audio", `data: {"choices":[{"index":0,"delta":{"audio":{"transcript":"Hi"}}}]}` + "\n\n" + finish, Answer{Text: "Hi", End: EndStop}},
+		{"garbage", "data: {{{\n\nfoo\n\n\x00\xff\n" + hello + finish, Answer{Text: "Hello", End: EndStop}},
+		{"nothing", "", Answer{Text: "", End: EndUnknown}},
+		{"an event that is too large is skipped", "data: " + strings.Repeat("x", maxEvent+1) + "\n\n" + hello + finish, Answer{Text: "Hello", End: EndStop}},
 	} {
 		if diff := cmp.Diff(tc.want, read([]byte(tc.stream))); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", tc.name, diff)
@@ -86,7 +86,7 @@ func TestChunkingDoesNotMatter(t *testing.T) {
 			n := rapid.IntRange(1, min(len(rest), 40)).Draw(t, "n")
 			pieces, rest = append(pieces, rest[:n]), rest[n:]
 		}
-		if got, want := read(pieces...), (Answer{"Hello wörld", EndStop}); got != want {
+		if got, want := read(pieces...), (Answer{Text: "Hello wörld", End: EndStop}); got != want {
 			t.Fatalf("%+v", got)
 		}
 	})
@@ -155,7 +155,7 @@ func TestWatchedAnswers(t *testing.T) {
 			}
 			tee.Close(true)
 			w.Close()
-			if want := (Answer{"Hello", EndStop}); got != want || !clean {
+			if want := (Answer{Text: "Hello", End: EndStop}); got != want || !clean {
 				t.Errorf("%q, streamed %v: %+v, clean %v", encoding, streamed, got, clean)
 			}
 		}

@@ -25,6 +25,7 @@ type Reader interface {
 type Answer struct {
 	Text string // what a person sees, without reasoning
 	End  End
+	ID   string // by which the next request may refer to it; may be empty
 }
 
 // End says how an answer ended.

@@ -6,12 +6,8 @@ type Chat struct{}
 // Parse implements Dialect.
 func (Chat) Parse(body []byte, c *Conversation) bool {
 	c.reset(body)
-	p := chatParser{scanner: scanner{b: body}, c: c}
-	if !p.object(p.member) {
-		return false
-	}
-	p.space()
-	if p.i != len(body) || !p.messages {
+	p := chatParser{bodyParser: bodyParser{scanner: scanner{b: body}, c: c}}
+	if !p.object(p.member) || !p.atEnd() || !p.messages {
 		return false
 	}
 	c.settle()
@@ -19,8 +15,7 @@ func (Chat) Parse(body []byte, c *Conversation) bool {
 }
 
 type chatParser struct {
-	scanner
-	c        *Conversation
+	bodyParser
 	messages bool // they were seen
 }
 
@@ -33,20 +28,8 @@ func (p *chatParser) member(key []byte) bool {
 		}
 		p.messages = true
 		return p.array(p.message)
-	case "model":
-		if p.peek() != '"' {
-			return p.skip()
-		}
-		s, ok := p.string()
-		p.c.Model = p.b[s.start:s.end]
-		return ok
-	case "tools":
-		p.c.Tools = p.peek() == '['
-		return p.skip()
-	case "":
-		return false
 	}
-	return p.field(key, p.c)
+	return p.other(key)
 }
 
 // message reads one message.
@@ -69,7 +52,7 @@ func (p *chatParser) message(int) bool {
 				return false
 			}
 			content = true
-			return p.content(&m)
+			return p.content(&m, formPart, isChatText, nil)
 		case "":
 			return false
 		}
@@ -90,52 +73,7 @@ func chatRole(raw []byte) Role {
 	return RoleOther
 }
 
-// content reads a message's content: a string, an array of parts, or null.
-func (p *chatParser) content(m *Message) bool {
-	switch p.peek() {
-	case '"':
-		s, ok := p.string()
-		p.c.spans = append(p.c.spans, s)
-		m.at, m.form = s.start, formString
-		return ok
-	case '[':
-		m.at, m.form = p.i+1, formPart
-		return p.array(func(int) bool { return p.part() })
-	}
-	return p.skip()
-}
-
-// part reads one part of a content. Those of type text are kept.
-func (p *chatParser) part() bool {
-	if p.peek() != '{' {
-		return p.skip()
-	}
-	var text span
-	var isText, has bool
-	ok := p.object(func(key []byte) bool {
-		switch {
-		case string(key) == "type" && p.peek() == '"':
-			s, ok := p.string()
-			isText = string(p.b[s.start:s.end]) == "text"
-			return ok
-		case string(key) == "text" && p.peek() == '"':
-			if has {
-				return false
-			}
-			has = true
-			var ok bool
-			text, ok = p.string()
-			return ok
-		case key == nil:
-			return false
-		}
-		return p.skip()
-	})
-	if ok && isText && has {
-		p.c.spans = append(p.c.spans, text)
-	}
-	return ok
-}
+func isChatText(kind []byte) bool { return string(kind) == "text" }
 
 // isSystem tells the roles in which a client speaks for itself.
 func isSystem(role []byte) bool {

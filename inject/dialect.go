@@ -30,6 +30,7 @@ type Message struct {
 	Person bool
 
 	system   bool   // the client speaks for itself
+	results  bool   // it holds results of tools
 	from, to int    // its texts, in Conversation.spans
 	clean    []byte // the text, where it is not simply that of the spans
 	cleaned  bool
@@ -44,7 +45,8 @@ type form uint8
 const (
 	formNone   form = iota
 	formString      // at the beginning of a JSON string
-	formPart        // as a new first part of an array of parts
+	formPart        // as a new part of an array of parts
+	formInput       // as that of the Responses API
 )
 
 // Conversation is what a request body says, as far as memory is concerned. It
@@ -61,6 +63,7 @@ type Conversation struct {
 	Kind Kind
 
 	body    []byte
+	prompt  Message          // what the client says for itself beside the messages
 	fields  [fieldCount]span // JSON values
 	spans   []span
 	scratch []byte // for decoding what is not kept

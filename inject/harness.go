@@ -10,6 +10,7 @@ var harnessTags = []string{
 	"local-command-caveat", "local-command-stdout", "command-name", // Claude Code
 	"command-message", "command-args", "task-notification", // Claude Code
 	"environment_context", "user_instructions", "turn_aborted", "user_shell_command", // Codex
+	"skill", "subagent_notification", "user_action", "realtime_conversation", "model_switch", // Codex
 	"environment_details", // Kilo, Roo, Cline
 	"current_datetime",    // Copilot CLI
 }
@@ -17,6 +18,7 @@ var harnessTags = []string{
 // harnessStarts begin user messages that no person wrote.
 var harnessStarts = []string{
 	"# AGENTS.md instructions for ",                          // Codex
+	"Another language model started to solve this problem",   // Codex, after compaction
 	"This session is being continued from a previous conver", // Claude Code, after compaction
 	"This is the Qwen Code. We are setting up the context",   // Qwen Code
 	"I have *added these files to the chat*",                 // aider

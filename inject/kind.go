@@ -1,6 +1,9 @@
 package inject
 
-import "bytes"
+import (
+	"bytes"
+	"slices"
+)
 
 // Kind says what a request is for.
 type Kind uint8
@@ -69,6 +72,14 @@ var chores = []chore{
 	{client: "Continue", kind: KindSummary, user: "Create a comprehensive summary of this conversation that"},
 	{client: "aider", kind: KindProbe, system: "You are an expert software engineer that generates concise"},
 	{client: "aider", kind: KindSummary, system: "*Briefly* summarize this partial conversation"},
+	{client: "Claude Code", kind: KindTitle, system: "You are naming a coding session"},
+	{client: "Claude Code", kind: KindTitle, system: "Summarize this coding conversation in under 50 characters."},
+	{client: "Claude Code", kind: KindSummary, user: "CRITICAL: Respond with TEXT ONLY. Do NOT call any tools.", tools: true},
+	{client: "Claude Code", kind: KindSummary, system: "You are a helpful AI assistant tasked with summarizing conv"},
+	{client: "Claude Code", kind: KindProbe, user: "[SUGGESTION MODE: Suggest what the user might naturally", tools: true},
+	{client: "Claude Code", kind: KindProbe, system: "You are an expert at analyzing git history."},
+	{client: "Codex", kind: KindSummary, user: "You are performing a CONTEXT CHECKPOINT COMPACTION."},
+	{client: "Codex", kind: KindTitle, user: "Generate a concise, single-line task title of at most"},
 	{client: "Goose", kind: KindTitle, user: "Generate a short title (four words or less)"},
 	{client: "Goose", kind: KindSummary, user: "The messages above are a conversation to summarize."},
 }
@@ -78,14 +89,18 @@ const near = 400
 
 // kind looks the request up in chores.
 func (c *Conversation) kind() Kind {
-	var system, user []byte
+	var user []byte
+	var system [][]byte
 	newest := -1
+	for i := c.prompt.from; i < min(c.prompt.to, c.prompt.from+maxPrompts); i++ {
+		system = append(system, trim(c.startOf(c.spans[i])))
+	}
 	for i := range c.Messages {
 		m := &c.Messages[i]
-		if i == 0 && m.Role == RoleOther && m.from < m.to {
-			system = trim(c.start(m))
+		if i == 0 && system == nil && m.Role == RoleOther && m.from < m.to {
+			system = append(system, trim(c.start(m)))
 		}
-		if m.Role == RoleUser {
+		if m.Role == RoleUser && (m.Person || !m.results) {
 			newest = i
 		}
 	}
@@ -103,12 +118,12 @@ func (c *Conversation) kind() Kind {
 	return KindTurn
 }
 
-func (ch *chore) matches(system, user []byte, tools bool) bool {
+func (ch *chore) matches(system [][]byte, user []byte, tools bool) bool {
 	if tools && !ch.tools {
 		return false // clients offer none for a chore
 	}
 	if ch.system != "" {
-		return bytes.HasPrefix(system, []byte(ch.system))
+		return slices.ContainsFunc(system, func(s []byte) bool { return bytes.HasPrefix(s, []byte(ch.system)) })
 	}
 	return bytes.HasPrefix(user, []byte(ch.user)) && bytes.Contains(user[len(ch.user):], []byte(ch.then))
 }
@@ -118,7 +133,13 @@ func (c *Conversation) start(m *Message) []byte {
 	if m.from == m.to {
 		return nil
 	}
-	s := c.spans[m.from]
+	return c.startOf(c.spans[m.from])
+}
+
+// maxPrompts bounds the parts of a system prompt that are looked at.
+const maxPrompts = 8
+
+func (c *Conversation) startOf(s span) []byte {
 	raw := c.body[s.start:s.end]
 	if !s.escaped {
 		return raw[:min(len(raw), near)]

@@ -36,7 +36,13 @@ var (
 // last word counts, for a client whose directory changes. It reads whole
 // prompts: callers remember what it found.
 func (c *Conversation) Place(last bool) (p Place) {
+	if c.prompt.from < c.prompt.to {
+		p.read(c.joined(&c.prompt), last)
+	}
 	for i := range c.Messages {
+		if p.Directory != "" && !last {
+			break
+		}
 		m := &c.Messages[i]
 		var text []byte
 		switch {
@@ -48,9 +54,6 @@ func (c *Conversation) Place(last bool) (p Place) {
 			continue
 		}
 		p.read(text, last)
-		if p.Directory != "" && !last {
-			break
-		}
 	}
 	return p
 }

@@ -56,6 +56,7 @@ type Blocks interface {
 type Mode struct {
 	Recall bool
 	Ingest bool
+	Replay bool   // nothing is decided: only what was is repeated
 	Reason Reason // why not, where something is off
 }
 
@@ -156,6 +157,15 @@ func (m *Memory) Plan(c *Conversation, chain []Fingerprint, who graphiti.Who, fi
 	t := turn{c: c, deadline: start.Add(m.o.Timeout), forgets: m.forgets.Load()}
 	t.lookUp(m.o.Blocks, chain, who.Session, first)
 	p.Inserts = t.repeated()
+	if mode.Replay {
+		if newest := t.earlier[len(t.earlier)-1]; newest.Block != "" {
+			p.Inserts = append(p.Inserts, c.insert(c.Last, newest.Block))
+			p.Outcome = outcomeOf(newest, SourceSticky)
+			return p
+		}
+		p.Outcome = Outcome{Status: StatusEmpty}
+		return p
+	}
 	if c.Kind == KindTurn {
 		p.Turn = t.key().String()
 		if mode.Ingest {
@@ -356,10 +366,11 @@ func outcomeOf(d Decision, s Source) Outcome {
 	return Outcome{Status: StatusRecalled, Facts: d.Facts, Chars: utf8.RuneCountInString(d.Block), Source: s}
 }
 
-// answered reports whether something follows the newest message of a person:
-// the request is then a round within its turn.
+// answered reports whether an answer to the newest message of a person has been
+// acted upon: the request is then a round within its turn. One that stands at
+// the end is a beginning that the client gives the model.
 func (c *Conversation) answered() bool {
-	for i := c.Last + 1; i < len(c.Messages); i++ {
+	for i := c.Last + 1; i < len(c.Messages)-1; i++ {
 		if c.Messages[i].Role == RoleAssistant {
 			return true
 		}

@@ -22,11 +22,15 @@ func Splice(dst, body []byte, inserts []Insert) []byte {
 func (c *Conversation) insert(i int, block string) Insert {
 	m := &c.Messages[i]
 	text := make([]byte, 0, len(block)+len(block)/16+48)
-	if m.form == formPart {
+	switch m.form {
+	case formPart:
 		text = append(text, `{"type":"text","text":"`...)
+	case formInput:
+		text = append(text, `{"type":"input_text","text":"`...)
+	case formString, formNone:
 	}
 	text = append(appendJSON(text, block), `\n\n`...)
-	if m.form == formPart {
+	if m.form != formString {
 		text = append(text, `"},`...)
 	}
 	return Insert{At: m.at, Text: text}

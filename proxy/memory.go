@@ -62,12 +62,13 @@ type Note struct{ Git, Tools bool }
 
 // remembered is what is known about a call whose dialect is understood.
 type remembered struct {
-	header  bool // the answer says what memory did
-	outcome inject.Outcome
-	who     graphiti.Who
-	place   workspace
-	chained bool // the session was found by, or begins, a chain
-	said    time.Time
+	header   bool // the answer says what memory did
+	outcome  inject.Outcome
+	who      graphiti.Who
+	place    workspace
+	subagent bool
+	chained  bool // the session was found by, or begins, a chain
+	said     time.Time
 }
 
 // remember finds out who speaks in which conversation, and what is to be done
@@ -101,16 +102,22 @@ func (s *Server) remember(c *call) (plan inject.Plan) {
 	case c.conv.Last < 0:
 		return skip(inject.StatusSkipped, inject.ReasonNoUserMessage)
 	}
+	c.mem.subagent = signals(h, &c.conv)
 	caller := s.memory.Identity.who(&c.says, h, &c.conv)
 	if !caller.Known {
 		return skip(inject.StatusOff, inject.ReasonNone)
 	}
 	who := &caller.Who
-	c.chain = s.hasher.Chain(&c.conv, inject.Root(who.Tenant, who.User), c.chain[:0])
+	root := inject.Root(who.Tenant, who.User)
+	previous := c.conv.Field(inject.FieldPreviousResponseID)
+	if len(previous) > 0 { // the provider holds what was said before
+		root = root.Link(inject.RoleOther, previous)
+	}
+	c.chain = s.hasher.Chain(&c.conv, root, c.chain[:0])
 	first := false
 	if who.Session == "" {
 		c.mem.chained = true
-		who.Session, first = s.session(c)
+		who.Session, first = s.session(c, root, len(previous) > 0)
 	}
 	c.mem.place = s.workspaceOf(c, &caller)
 	who.Workspace = c.mem.place.key
@@ -125,7 +132,7 @@ func (s *Server) mode(c *call, caller *Caller) inject.Mode {
 
 func (s *Server) modeFor(c *call, caller *Caller, recall, ingest bool) inject.Mode {
 	h := &c.ctx.Request.Header
-	m := inject.Mode{Recall: recall, Ingest: ingest && !caller.Temporary}
+	m := inject.Mode{Recall: recall, Ingest: ingest && !caller.Temporary && !c.mem.subagent, Replay: c.route.dialect != nil && c.route.dialect.count}
 	if caller.Off || c.mem.place.repo.Ignore || s.memory.Rules.skips(h.RequestURI(), c.conv.Model) {
 		return inject.Mode{Reason: inject.ReasonOptOut}
 	}
@@ -146,7 +153,12 @@ func (s *Server) modeFor(c *call, caller *Caller, recall, ingest bool) inject.Mo
 // session finds the session of a conversation that has no id, by what was said
 // in it: after a turn it is known how the next request must begin. first says
 // that the conversation begins with this request.
-func (s *Server) session(c *call) (session string, first bool) {
+func (s *Server) session(c *call, root inject.Fingerprint, goesOn bool) (session string, first bool) {
+	if goesOn {
+		if id, ok := s.answered([][16]byte{root}); ok {
+			return id, false
+		}
+	}
 	last := [16]byte(c.chain[c.conv.Last])
 	if id, ok := s.memory.Sessions.Pending(last); ok {
 		return id, false

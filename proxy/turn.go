@@ -2,6 +2,7 @@ package proxy
 
 import (
 	"context"
+	"encoding/json"
 	"strings"
 	"time"
 
@@ -16,6 +17,9 @@ import (
 // learnt from it. The answer to a turn that is not to be kept may still be
 // needed to know how the conversation goes on.
 func (s *Server) watch(c *call, head *answerHead, plan inject.Plan) *capture.Tee {
+	if c.route.dialect == nil || c.route.dialect.answer == nil {
+		return nil
+	}
 	if plan.Turn == "" || head.status != fasthttp.StatusOK || len(plan.Write) == 0 && !c.mem.chained || s.memory.Kept(plan.Turn) {
 		return nil
 	}
@@ -129,7 +133,7 @@ func (e *ending) take(a capture.Answer, clean bool) {
 	// The session first: should the process end between the two, the turn is
 	// found again in the next request of the same session, and kept once.
 	if e.chained {
-		e.remember(a.Text)
+		e.remember(a)
 	}
 	if !kept {
 		return
@@ -141,10 +145,15 @@ func (e *ending) take(a capture.Answer, clean bool) {
 }
 
 // remember notes how the conversation must begin from now on.
-func (e *ending) remember(answer string) {
+func (e *ending) remember(a capture.Answer) {
 	next := [16]byte(e.end)
-	if answer != "" {
-		next = e.end.Link(inject.RoleAssistant, []byte(answer))
+	if a.Text != "" {
+		next = e.end.Link(inject.RoleAssistant, []byte(a.Text))
+	}
+	if a.ID != "" { // it may begin with no more than a reference to this answer
+		id, _ := json.Marshal(a.ID) // as it stands in a body
+		root := inject.Root(e.who.Tenant, e.who.User).Link(inject.RoleOther, id)
+		e.s.memory.Sessions.PutLater(root, e.turn.Session)
 	}
 	if err := e.s.memory.Sessions.Put(context.Background(), next, e.turn.Session); err != nil {
 		e.s.faults.report(e.s.log, "remember session", err)

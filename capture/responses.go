@@ -1,0 +1,98 @@
+package capture
+
+import (
+	"strings"
+	"unsafe"
+
+	"github.com/tidwall/gjson"
+)
+
+// Responses reads the answers of the Responses API.
+type Responses struct{}
+
+// NewReader implements Dialect.
+func (Responses) NewReader() Reader { return &responsesReader{} }
+
+// responsesReader assembles an answer from its last event, which holds it
+// whole, or else from the items that ended before. ChatGPT's backend leaves
+// the last event's output empty.
+type responsesReader struct {
+	id    string
+	texts []string // of the messages that ended
+	calls bool     // something is to be done before the turn ends
+	size  int
+	end   End
+}
+
+// Event implements Reader.
+func (r *responsesReader) Event(_, data []byte) {
+	doc := gjson.Parse(unsafe.String(unsafe.SliceData(data), len(data)))
+	switch doc.Get("type").Str {
+	case "response.output_item.done":
+		r.item(doc.Get("item"))
+	case "response.completed", "response.incomplete", "response.failed", "response.cancelled":
+		r.whole(doc.Get("response"))
+	case "error":
+		r.end = EndError
+	}
+}
+
+// Body implements Reader.
+func (r *responsesReader) Body(body []byte) {
+	r.whole(gjson.Parse(unsafe.String(unsafe.SliceData(body), len(body))))
+}
+
+// whole takes a response object.
+func (r *responsesReader) whole(response gjson.Result) {
+	r.id = strings.Clone(response.Get("id").Str)
+	if output := response.Get("output"); len(output.Array()) > 0 {
+		r.texts, r.calls, r.size = nil, false, 0
+		output.ForEach(func(_, item gjson.Result) bool {
+			r.item(item)
+			return true
+		})
+	}
+	switch status := response.Get("status").Str; {
+	case status == "completed" && r.calls:
+		r.end = EndToolCalls
+	case status == "completed":
+		r.end = EndStop
+	case status == "queued" || status == "in_progress": // in the background: it is fetched later
+		r.end = EndUnknown
+	default:
+		r.end = EndError
+	}
+}
+
+// item takes an output item. What a model says beside its answer is not kept.
+func (r *responsesReader) item(item gjson.Result) {
+	switch kind := item.Get("type").Str; {
+	case kind == "message" && item.Get("phase").Str != "commentary":
+		item.Get("content").ForEach(func(_, part gjson.Result) bool {
+			if text := part.Get("text").Str; part.Get("type").Str == "output_text" && text != "" && r.size+len(text) <= maxAnswer {
+				r.texts = append(r.texts, strings.Clone(text))
+				r.size += len(text)
+			}
+			return true
+		})
+	case strings.HasSuffix(kind, "_call") && !serverCall(kind), kind == "mcp_approval_request":
+		r.calls = true
+	}
+}
+
+// serverCall tells the calls that the provider carries out itself.
+func serverCall(kind string) bool {
+	switch kind {
+	case "web_search_call", "file_search_call", "code_interpreter_call", "image_generation_call", "mcp_call":
+		return true
+	}
+	return false
+}
+
+// Answer implements Reader.
+func (r *responsesReader) Answer() Answer {
+	if r.end == EndError {
+		return Answer{End: EndError}
+	}
+	return Answer{Text: strings.TrimSpace(dropThoughts(strings.Join(r.texts, "\n"))), End: r.end, ID: r.id}
+}

@@ -1,0 +1,208 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+)
+
+// provider answers the Responses and the Messages API, streamed or not, with
+// what answer says, and keeps the last body.
+type provider struct {
+	*httptest.Server
+	mu     sync.Mutex // guards what follows
+	bodies []string
+	n      int
+	answer func(n int) (text string, tool bool)
+}
+
+func newProvider(t *testing.T) *provider {
+	p := &provider{answer: func(int) (string, bool) { return "Noted.", false }}
+	p.Server = httptest.NewServer(http.HandlerFunc(p.serve))
+	t.Cleanup(p.Close)
+	return p
+}
+
+func (p *provider) serve(w http.ResponseWriter, r *http.Request) {
+	b, _ := io.ReadAll(r.Body)
+	p.mu.Lock()
+	p.bodies = append(p.bodies, string(b))
+	p.n++
+	n := p.n
+	text, tool := p.answer(n)
+	p.mu.Unlock()
+	var req struct{ Stream bool }
+	_ = json.Unmarshal(b, &req)
+	messages := strings.Contains(r.URL.Path, "/messages")
+	if strings.HasSuffix(r.URL.Path, "tokens") {
+		fmt.Fprintf(w, `{"input_tokens":%d}`, len(b))
+		return
+	}
+	var whole string
+	switch {
+	case messages && tool:
+		whole = `{"id":"msg","type":"message","role":"assistant","content":[{"type":"tool_use","id":"1","name":"f","input":{}}],"stop_reason":"tool_use"}`
+	case messages:
+		whole = fmt.Sprintf(`{"id":"msg","type":"message","role":"assistant","content":[{"type":"text","text":%q}],"stop_reason":"end_turn"}`, text)
+	case tool:
+		whole = fmt.Sprintf(`{"id":"resp_%d","object":"response","status":"completed","output":[{"type":"function_call","call_id":"1","name":"f","arguments":"{}"}]}`, n)
+	default:
+		whole = fmt.Sprintf(`{"id":"resp_%d","object":"response","status":"completed","output":[{"type":"message","role":"assistant","content":[{"type":"output_text","text":%q}]}]}`, n, text)
+	}
+	if !req.Stream {
+		w.Header().Set("Content-Type", "application/json")
+		_, _ = io.WriteString(w, whole)
+		return
+	}
+	w.Header().Set("Content-Type", "text/event-stream")
+	event := func(kind, data string) { fmt.Fprintf(w, "event: %s\ndata: %s\n\n", kind, data) }
+	if messages {
+		event("message_start", `{"type":"message_start","message":{"id":"msg","content":[]}}`)
+		event("content_block_start", `{"type":"content_block_start","index":0,"content_block":{"type":"text","text":""}}`)
+		event("content_block_delta", fmt.Sprintf(`{"type":"content_block_delta","index":0,"delta":{"type":"text_delta","text":%q}}`, text))
+		event("message_delta", `{"type":"message_delta","delta":{"stop_reason":"end_turn"}}`)
+		event("message_stop", `{"type":"message_stop"}`)
+		return
+	}
+	event("response.completed", `{"type":"response.completed","response":`+whole+`}`)
+}
+
+func (p *provider) last() string {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.bodies[len(p.bodies)-1]
+}
+
+// TestEveryDialectRemembers: what was said through one API is known through
+// each; the block is repeated over tool rounds, counts, and turns.
+func TestEveryDialectRemembers(t *testing.T) {
+	for _, stream := range []bool{false, true} {
+		up := newProvider(t)
+		w := start(t, t.TempDir(), map[string]string{"upstream.openai": up.URL, "upstream.anthropic": up.URL})
+		post := func(path string, body map[string]any, headers ...string) (string, string) {
+			t.Helper()
+			body["model"], body["stream"] = "m", stream && !strings.HasSuffix(path, "tokens")
+			status, header := w.exchange(path, body, append(headers, "anthropic-version", "2023-06-01")...)
+			if status != http.StatusOK {
+				t.Fatalf("%s: %d", path, status)
+			}
+			return header.Get("X-Graphiti-Memory"), up.last()
+		}
+		text := func(s string) []m { return []m{{"type": "text", "text": s}} }
+		input := func(s string) m {
+			return m{"type": "message", "role": "user", "content": []m{{"type": "input_text", "text": s}}}
+		}
+
+		post("/v1/responses", m{"input": "My cat is called Miso.", "instructions": "Be brief."})
+		w.delivered(1)
+		header, saw := post("/v1/messages", m{"max_tokens": 10, "system": "Be brief.", "messages": []m{{"role": "user", "content": text("What is my cat called?")}}})
+		if !strings.HasPrefix(header, "recalled; facts=1") || !strings.Contains(saw, `{"type":"text","text":"<graphiti_memory>`) || !strings.Contains(saw, "Miso") {
+			t.Errorf("messages: %s, %s", header, saw)
+		}
+		header, count := post("/v1/messages/count_tokens", m{"messages": []m{{"role": "user", "content": text("What is my cat called?")}}}, "X-Claude-Code-Session-Id", "other")
+		if strings.Contains(count, "graphiti_memory") {
+			t.Errorf("count of another conversation: %s, %s", header, count)
+		}
+
+		// One conversation with a tool round, on each API.
+		up.mu.Lock()
+		up.answer = func(n int) (string, bool) {
+			return "Done.", strings.Contains(up.bodies[len(up.bodies)-1], "use the tool") && !strings.Contains(up.bodies[len(up.bodies)-1], "result of it")
+		}
+		up.mu.Unlock()
+		session := []string{"X-Claude-Code-Session-Id", "s-1"}
+		ask := m{"role": "user", "content": text("What is my cat called? use the tool")}
+		_, first := post("/v1/messages", m{"messages": []m{ask}}, session...)
+		_, count = post("/v1/messages/count_tokens", m{"messages": []m{ask}}, session...)
+		_, second := post("/v1/messages", m{"messages": []m{
+			ask, {"role": "assistant", "content": []m{{"type": "tool_use", "id": "1", "name": "f", "input": m{}}}},
+			{"role": "user", "content": []m{{"type": "tool_result", "tool_use_id": "1", "content": "result of it"}}},
+		}}, session...)
+		block := blockIn(first)
+		if block == "" || blockIn(count) != block || blockIn(second) != block || strings.Count(second, "graphiti_memory>") != 2 {
+			t.Errorf("messages: the block is not repeated:\n%s\n%s\n%s", first, count, second)
+		}
+		asked := input("What is my cat called? use the tool, please")
+		_, first = post("/v1/responses", m{"input": []m{asked}}, "session_id", "codex-1", "originator", "codex_exec")
+		_, second = post("/v1/responses", m{"input": []m{asked, {"type": "function_call", "call_id": "1", "name": "f", "arguments": "{}"}, {"type": "function_call_output", "call_id": "1", "output": "result of it"}}}, "session_id", "codex-1", "originator", "codex_exec")
+		if block = blockIn(first); block == "" || blockIn(second) != block {
+			t.Errorf("responses: the block is not repeated:\n%s\n%s", first, second)
+		}
+		w.delivered(4)
+
+		// The provider holds the history: the session goes on by the answer's id.
+		up.mu.Lock()
+		up.answer = func(int) (string, bool) { return "I see.", false }
+		n := up.n
+		up.mu.Unlock()
+		post("/v1/responses", m{"input": "Let us talk of something else."})
+		w.delivered(5)
+		time.Sleep(20 * time.Millisecond)
+		_, saw = post("/v1/responses", m{"input": "go on", "previous_response_id": fmt.Sprint("resp_", n+1)})
+		w.delivered(6)
+		post("/v1/responses", m{"input": "go on", "previous_response_id": fmt.Sprint("resp_", n+2)})
+		w.delivered(7) // the same words, and another turn
+		if q := w.app.queue(); q.Delivered != 7 || q.Pending != 0 {
+			t.Errorf("%+v", q)
+		}
+		w.stop()
+	}
+}
+
+// blockIn is the block of a body, as it stands there.
+func blockIn(body string) string {
+	_, rest, ok := strings.Cut(body, "<graphiti_memory>")
+	block, _, closed := strings.Cut(rest, "</graphiti_memory>")
+	if !ok || !closed {
+		return ""
+	}
+	return block
+}
+
+// TestWhatClientsSayOutright counts for more than text: chores and subagents.
+func TestWhatClientsSayOutright(t *testing.T) {
+	up := newProvider(t)
+	w := start(t, t.TempDir(), map[string]string{"upstream.openai": up.URL, "upstream.anthropic": up.URL})
+	for i, tc := range []struct {
+		header, value string
+		reason        string
+		kept          bool
+	}{
+		{"X-Other", "1", "", true},
+		{"X-Codex-Turn-Metadata", `{"request_kind":"turn"}`, "", true},
+		{"X-Codex-Turn-Metadata", `{"request_kind":"prewarm"}`, "probe", false},
+		{"X-Codex-Turn-Metadata", `{"request_kind":"compaction"}`, "summary", false},
+		{"X-Codex-Turn-Metadata", `{"request_kind":"turn","thread_source":"subagent"}`, "", false},
+		{"X-Openai-Subagent", "collab_spawn", "", false},
+		{"X-Openai-Subagent", "review", "probe", false},
+		{"X-Openai-Memgen-Request", "true", "probe", false},
+		{"X-Claude-Code-Request-Class", "main", "", true},
+		{"X-Claude-Code-Request-Class", "auxiliary", "title", false},
+		{"X-Claude-Code-Request-Class", "compaction", "summary", false},
+		{"X-Claude-Code-Request-Class", "subagent", "", false},
+		{"X-Claude-Code-Agent-Id", "a", "", false},
+		{"X-Interaction-Type", "conversation-background", "probe", false},
+		{"X-Interaction-Type", "conversation-subagent", "", false},
+		{"X-Parent-Session-Id", "ses_parent", "", false},
+	} {
+		before := w.app.queue().Delivered
+		_, h := w.exchange("/v1/responses", m{"model": "m", "input": fmt.Sprint("This is message number ", i)}, tc.header, tc.value)
+		if header := h.Get("X-Graphiti-Memory"); strings.HasSuffix(header, "reason="+tc.reason) != (tc.reason != "") {
+			t.Errorf("%s %s: %s", tc.header, tc.value, header)
+		}
+		if tc.kept {
+			w.delivered(before + 1)
+		} else {
+			time.Sleep(30 * time.Millisecond)
+		}
+		if kept := w.app.queue().Delivered > before; kept != tc.kept {
+			t.Errorf("%s %s: kept %v", tc.header, tc.value, kept)
+		}
+	}
+}

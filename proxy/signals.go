@@ -1,0 +1,59 @@
+package proxy
+
+import (
+	"bytes"
+
+	"github.com/tidwall/gjson"
+	"github.com/valyala/fasthttp"
+
+	"github.com/graphiti-proxy/graphiti-proxy/inject"
+)
+
+// signals reads what clients say outright about what a request is for, which
+// counts for more than its text. It reports whether a subagent speaks: what it
+// is told comes from a model, and is not kept.
+func signals(h *fasthttp.RequestHeader, c *inject.Conversation) (subagent bool) {
+	set := func(k inject.Kind) {
+		if c.Kind == inject.KindTurn {
+			c.Kind = k
+		}
+	}
+	// Codex, from 0.169.
+	if told := h.Peek("X-Codex-Turn-Metadata"); len(told) > 0 {
+		switch kind := gjson.GetBytes(told, "request_kind").Str; kind {
+		case "", "turn":
+		case "compaction":
+			set(inject.KindSummary)
+		default: // prewarm, review…
+			set(inject.KindProbe)
+		}
+		subagent = gjson.GetBytes(told, "thread_source").Str == "subagent"
+	}
+	switch s := h.Peek("X-Openai-Subagent"); {
+	case len(s) == 0:
+	case string(s) == "collab_spawn":
+		subagent = true
+	default: // review, compact, memory_consolidation…
+		set(inject.KindProbe)
+	}
+	if bytes.EqualFold(h.Peek("X-Openai-Memgen-Request"), []byte("true")) {
+		set(inject.KindProbe)
+	}
+	// Claude Code, from 2.1.273, when asked for hints.
+	switch string(h.Peek("X-Claude-Code-Request-Class")) {
+	case "auxiliary":
+		set(inject.KindTitle)
+	case "compaction":
+		set(inject.KindSummary)
+	case "subagent":
+		subagent = true
+	}
+	// Copilot.
+	switch string(h.Peek("X-Interaction-Type")) {
+	case "conversation-background":
+		set(inject.KindProbe)
+	case "conversation-subagent":
+		subagent = true
+	}
+	return subagent || len(h.Peek("X-Claude-Code-Agent-Id")) > 0 || len(h.Peek("X-Parent-Session-Id")) > 0
+}
