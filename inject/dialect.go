@@ -109,7 +109,7 @@ func (c *Conversation) settle() {
 		case !c.suspicious(m):
 			m.Person = m.Role == RoleUser && !c.blank(m)
 		default:
-			m.clean, m.cleaned = trim(stripHarness(c.joined(m), m.Role)), true
+			m.clean, m.cleaned = c.cleaned(m), true
 			m.Person = m.Role == RoleUser && len(m.clean) > 0
 		}
 		if m.Person {
@@ -117,6 +117,23 @@ func (c *Conversation) settle() {
 		}
 	}
 	c.Kind = c.kind()
+}
+
+// cleaned is a message's text without what a harness put there: within a part,
+// and as whole parts beside those that a person wrote.
+func (c *Conversation) cleaned(m *Message) []byte {
+	var b []byte
+	for _, s := range c.spans[m.from:m.to] {
+		text := trim(stripHarness(appendText(nil, c.body[s.start:s.end]), m.Role))
+		if len(text) == 0 {
+			continue
+		}
+		if len(b) > 0 {
+			b = append(b, '\n')
+		}
+		b = append(b, text...)
+	}
+	return b
 }
 
 // suspicious reports whether a message may hold text of a harness. It must be
