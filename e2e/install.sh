@@ -10,6 +10,11 @@ if ! cmp -s node/package-lock.json .cache/node/package-lock.json || [ ! -d .cach
 	(cd .cache/node && timeout 300 npm ci --no-audit --no-fund --loglevel=error) || failed=1
 fi
 cp node/driver.mjs .cache/node/
+mkdir -p .cache/cli
+if ! cmp -s cli/package-lock.json .cache/cli/package-lock.json || [ ! -x .cache/cli/node_modules/.bin/codex ]; then
+	cp cli/package.json cli/package-lock.json cli/.npmrc .cache/cli/
+	(cd .cache/cli && timeout 400 npm ci --no-audit --no-fund --loglevel=error) || failed=1
+fi
 if ! cmp -s python/requirements.txt .cache/python/requirements.txt; then
 	rm -rf .cache/python
 	timeout 300 python3 -m pip install --quiet --disable-pip-version-check --target .cache/python -r python/requirements.txt &&
