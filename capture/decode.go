@@ -2,6 +2,7 @@ package capture
 
 import (
 	"bufio"
+	"bytes"
 	"compress/flate"
 	"compress/zlib"
 	"fmt"
@@ -14,6 +15,23 @@ import (
 
 // maxDecoded bounds what is read of one compressed answer.
 const maxDecoded = 32 << 20
+
+// Decode returns what encoded bytes say, in full; more than max bytes are an
+// error. The encoding is one of HTTP's, in lower case.
+func Decode(encoding string, b []byte, max int) ([]byte, error) {
+	r, err := decode(encoding, bytes.NewReader(b))
+	if err != nil {
+		return nil, err
+	}
+	plain, err := io.ReadAll(io.LimitReader(r, int64(max)+1))
+	if err != nil {
+		return nil, fmt.Errorf("decode %s: %w", encoding, err)
+	}
+	if len(plain) > max {
+		return nil, fmt.Errorf("decode %s: more than %d bytes", encoding, max)
+	}
+	return plain, nil
+}
 
 // decodes reports whether an encoding can be read. The empty one and identity
 // need no decoding.

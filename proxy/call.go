@@ -28,6 +28,7 @@ type call struct {
 	route  route
 
 	body  []byte    // what was read of the request's body
+	plain []byte    // what body says, where it is encoded
 	rest  io.Reader // the body's rest, to be streamed; nil when body holds all
 	pump  *bodyPump // streams the rest
 	out   []byte    // heads under construction
@@ -69,7 +70,7 @@ func (c *call) release() {
 		c.in = make([]byte, firstRead)
 	}
 	c.body, c.out, c.chain = c.body[:0], c.out[:0], c.chain[:0]
-	c.ctx, c.client, c.rest, c.pump, c.up = nil, nil, nil, nil, nil
+	c.ctx, c.client, c.rest, c.pump, c.up, c.plain = nil, nil, nil, nil, nil, nil
 	c.route, c.mem, c.says, c.gone = route{}, remembered{}, claimant{}, false
 	calls.Put(c)
 }

@@ -14,6 +14,10 @@ func (s *Server) serve(ctx *fasthttp.RequestCtx) {
 	defer c.release()
 	c.route = s.match(&ctx.Request.Header) // route.go: dialect and upstream
 
+	if s.refuses(c) { // upgrade.go: a WebSocket in which memory could not be
+		s.writeError(c, errUseHTTP)
+		return
+	}
 	limit := relayedBody
 	if c.route.dialect != nil {
 		limit = s.limits.InspectBytes
@@ -28,6 +32,9 @@ func (s *Server) serve(ctx *fasthttp.RequestCtx) {
 	defer s.hangups.forget(c)
 
 	plan := s.remember(c) // memory.go: what is inserted, and what is to be kept
+	if len(plan.Inserts) > 0 {
+		c.unpack() // encoding.go: a body that was encoded is not any more
+	}
 
 	up, head, n, err := s.forward(c, plan.Inserts) // forward.go: one attempt
 	if err != nil {

@@ -95,9 +95,9 @@ func (s *Server) remember(c *call) (plan inject.Plan) {
 		return skip(inject.StatusOff, s.memory.Off)
 	case c.rest != nil:
 		return skip(inject.StatusSkipped, inject.ReasonTooLarge)
-	case len(encoding) > 0 && !fieldIs(encoding, "identity"):
+	case len(encoding) > 0 && !fieldIs(encoding, "identity") && !s.decodeBody(c, encoding):
 		return skip(inject.StatusSkipped, inject.ReasonEncoding)
-	case !c.route.dialect.request.Parse(c.body, &c.conv):
+	case !c.route.dialect.request.Parse(c.text(), &c.conv):
 		return skip(inject.StatusSkipped, inject.ReasonNone)
 	case c.conv.Last < 0:
 		return skip(inject.StatusSkipped, inject.ReasonNoUserMessage)

@@ -39,8 +39,12 @@ type Options struct {
 	TLS       *tls.Config // for upstreams; nil: the system's roots
 	Limits    Limits
 	Memory    Memory // what to insert and keep
-	Meter     metric.Meter
-	Log       *slog.Logger
+
+	// RefuseWebSocket answers 426 to the Responses API over WebSocket.
+	RefuseWebSocket bool
+
+	Meter metric.Meter
+	Log   *slog.Logger
 }
 
 // Server is the client side of the proxy.
@@ -51,9 +55,12 @@ type Server struct {
 	memory    Memory
 	hasher    inject.Hasher
 	places    sessionPlaces
-	metrics   *instruments
-	log       *slog.Logger
-	faults    faults
+
+	refuseWebSocket bool
+
+	metrics *instruments
+	log     *slog.Logger
+	faults  faults
 
 	fast     *fasthttp.Server
 	listener net.Listener
@@ -94,10 +101,13 @@ func New(o Options) (*Server, error) {
 		anthropic: anthropic,
 		limits:    o.Limits,
 		memory:    o.Memory,
-		metrics:   in,
-		log:       o.Log,
-		listener:  ln,
-		stop:      make(chan struct{}),
+
+		refuseWebSocket: o.RefuseWebSocket,
+
+		metrics:  in,
+		log:      o.Log,
+		listener: ln,
+		stop:     make(chan struct{}),
 	}
 	s.base, s.cancel = context.WithCancel(context.Background())
 	s.fast = &fasthttp.Server{

@@ -1,6 +1,7 @@
 package proxy
 
 import (
+	"bytes"
 	"io"
 	"net"
 	"sync"
@@ -17,6 +18,21 @@ const tunnelLinger = time.Second
 // WebSocket.
 func isUpgrade(h *fasthttp.RequestHeader) bool {
 	return len(h.Peek(fasthttp.HeaderUpgrade)) > 0 && tokenIn(h.Peek(fasthttp.HeaderConnection), "upgrade")
+}
+
+// errUseHTTP makes clients that prefer WebSocket for the Responses API, such as
+// Codex, go on with POST at once.
+var errUseHTTP = &clientError{fasthttp.StatusUpgradeRequired, "graphiti-proxy: the Responses API over WebSocket has no memory here; use POST, or set websocket to tunnel"}
+
+// refuses reports whether a request is for a WebSocket that is refused: that of
+// the Responses API, which works over POST too. Realtime has nothing else.
+func (s *Server) refuses(c *call) bool {
+	h := &c.ctx.Request.Header
+	if !s.refuseWebSocket || !isUpgrade(h) {
+		return false
+	}
+	path, _, _ := bytes.Cut(h.RequestURI(), []byte{'?'})
+	return bytes.HasSuffix(path, []byte("/responses"))
 }
 
 // tunnel passes the upstream's 101 on and then bytes both ways, untouched,

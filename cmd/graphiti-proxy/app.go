@@ -84,8 +84,11 @@ func newApp(cfg *config.Config, log *slog.Logger) (_ *app, err error) {
 			UpstreamIdle:     cfg.Upstream.IdleTimeout,
 		},
 		Memory: mem,
-		Meter:  t.meter(),
-		Log:    log,
+
+		RefuseWebSocket: cfg.WebSocket == "refuse" && mem.Planner != nil,
+
+		Meter: t.meter(),
+		Log:   log,
 	})
 	if err != nil {
 		return nil, err

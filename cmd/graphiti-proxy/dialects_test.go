@@ -1,6 +1,8 @@
 package main
 
 import (
+	"bytes"
+	"compress/gzip"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -10,6 +12,8 @@ import (
 	"sync"
 	"testing"
 	"time"
+
+	"github.com/klauspost/compress/zstd"
 )
 
 // provider answers the Responses and the Messages API, streamed or not, with
@@ -204,5 +208,93 @@ func TestWhatClientsSayOutright(t *testing.T) {
 		if kept := w.app.queue().Delivered > before; kept != tc.kept {
 			t.Errorf("%s %s: kept %v", tc.header, tc.value, kept)
 		}
+	}
+}
+
+// TestEncodedRequests are read; sent on without their encoding where something
+// is inserted, and as they came where nothing is.
+func TestEncodedRequests(t *testing.T) {
+	w := start(t, t.TempDir(), map[string]string{"limits.inspect_bytes": "1MiB"})
+	w.say(fact)
+	w.delivered(1)
+	gz := func(b []byte) []byte {
+		var out bytes.Buffer
+		z := gzip.NewWriter(&out)
+		_, _ = z.Write(b)
+		_ = z.Close()
+		return out.Bytes()
+	}
+	zs := func(b []byte) []byte {
+		z, err := zstd.NewWriter(nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer z.Close()
+		return z.EncodeAll(b, nil)
+	}
+	for _, tc := range []struct {
+		name, encoding string
+		body           []byte
+		header         string
+		inserted       bool
+	}{
+		{"gzip", "gzip", gz(demoBody(question)), "recalled", true},
+		{"zstd, as Codex sends it", "zstd", zs(demoBody(question + " ")), "recalled", true},
+		{"nothing to insert", "gzip", gz(demoBody("zebra")), "empty", false},
+		{"not what it says", "gzip", demoBody(question), "skipped", false},
+		{"an encoding that nobody knows", "rot13", demoBody(question), "skipped", false},
+		{"a small body that stands for a large one", "gzip", gz(demoBody(strings.Repeat("x", 4<<20))), "skipped", false},
+	} {
+		w.model.Forget()
+		req, _ := http.NewRequest(http.MethodPost, "http://"+w.app.proxy.Addr().String()+"/v1/chat/completions", bytes.NewReader(tc.body))
+		req.Header.Set("Content-Encoding", tc.encoding)
+		resp, err := http.DefaultClient.Do(req)
+		if err != nil {
+			t.Fatal(err)
+		}
+		resp.Body.Close()
+		header := resp.Header.Get("X-Graphiti-Memory")
+		saw := w.model.Requests()[0]
+		if !strings.HasPrefix(header, tc.header+";") {
+			t.Errorf("%s: %s", tc.name, header)
+		}
+		if tc.inserted {
+			if saw.Headers.Get("Content-Encoding") != "" || !bytes.Contains(saw.Body, []byte("graphiti_memory")) || !json.Valid(saw.Body) {
+				t.Errorf("%s: %v %q", tc.name, saw.Headers, saw.Body)
+			}
+		} else if saw.Headers.Get("Content-Encoding") != tc.encoding || !bytes.Equal(saw.Body, tc.body) {
+			t.Errorf("%s: it was changed", tc.name)
+		}
+	}
+}
+
+// TestResponsesOverWebSocket is refused, so that clients go on with POST;
+// other WebSockets are not.
+func TestResponsesOverWebSocket(t *testing.T) {
+	up := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { w.WriteHeader(http.StatusTeapot) }))
+	defer up.Close()
+	for _, tc := range []struct {
+		setting, path string
+		want          int
+	}{
+		{"refuse", "/v1/responses", http.StatusUpgradeRequired},
+		{"refuse", "/v1/responses?x=1", http.StatusUpgradeRequired},
+		{"refuse", "/v1/realtime?model=m", http.StatusTeapot},
+		{"tunnel", "/v1/responses", http.StatusTeapot},
+	} {
+		w := start(t, t.TempDir(), map[string]string{"upstream.openai": up.URL, "websocket": tc.setting})
+		req, _ := http.NewRequest(http.MethodGet, "http://"+w.app.proxy.Addr().String()+tc.path, nil)
+		for k, v := range map[string]string{"Connection": "Upgrade", "Upgrade": "websocket", "Sec-WebSocket-Version": "13", "Sec-WebSocket-Key": "dGhlIHNhbXBsZSBub25jZQ=="} {
+			req.Header.Set(k, v)
+		}
+		resp, err := http.DefaultClient.Do(req)
+		if err != nil {
+			t.Fatal(err)
+		}
+		resp.Body.Close()
+		if resp.StatusCode != tc.want {
+			t.Errorf("%s, %s: %s", tc.setting, tc.path, resp.Status)
+		}
+		w.stop()
 	}
 }
