@@ -31,8 +31,16 @@ func newConfigCommand() *cobra.Command {
 			if file == "" {
 				file = "none, defaults and environment only"
 			}
-			fmt.Fprintf(c.OutOrStdout(), "file      %s\nlisten    %s\nupstream  %s\nmemory    %s\nthe configuration is valid\n",
-				file, cfg.Listen, cfg.Upstream.OpenAI, memoryLine(cfg))
+			people := ""
+			if cfg.Identity.UsersFile != "" {
+				list, err := config.LoadPeople(cfg.Identity.UsersFile)
+				if err != nil {
+					return err
+				}
+				people = fmt.Sprintf("people    %d in %s\n", len(list), cfg.Identity.UsersFile)
+			}
+			fmt.Fprintf(c.OutOrStdout(), "file      %s\nlisten    %s\nupstream  %s\nmemory    %s\n%sthe configuration is valid\n",
+				file, cfg.Listen, cfg.Upstream.OpenAI, memoryLine(cfg), people)
 			return nil
 		},
 	}
