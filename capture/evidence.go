@@ -24,7 +24,7 @@ type findings struct {
 // saw says what a look showed.
 func (s *state) saw(a action, v seen, now time.Time) (f findings) {
 	l, before := a.lane, a.lane.seenTick
-	progress, back, again := false, false, false
+	progress, back := false, false
 	var left []*under
 	first := s.firstElsewhere(l)
 	for _, u := range l.under {
@@ -42,7 +42,7 @@ func (s *state) saw(a action, v seen, now time.Time) (f findings) {
 		behind := v.full && v.oldest.After(u.said) // it may be there, further back
 		switch {
 		case behind && a.n < maxAsk:
-			back, again = true, again || processed
+			back = true
 			left = append(left, u)
 		case !processed: // it may still come
 			left = append(left, u)
@@ -60,10 +60,10 @@ func (s *state) saw(a action, v seen, now time.Time) (f findings) {
 	if progress {
 		f.revived = s.alive(now)
 	}
-	if back { // further, the next time
+	if back { // further, at once
 		l.ask = min(4*a.n, maxAsk)
 	}
-	s.schedule(l, progress, again, now)
+	s.schedule(l, progress, back, now)
 	return f
 }
 

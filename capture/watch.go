@@ -18,12 +18,18 @@ const (
 
 	lanes     = 4   // workers; an answer stays with one of them
 	laneDepth = 256 // segments that wait for a worker, 8 MiB at most
+
+	// What is done with an answer waits for disks, so that many are done at
+	// the same time and share a commit.
+	finishers     = 32
+	finisherDepth = 64 // answers that wait for one; then its workers wait
 )
 
 // Meta is what the head of an answer says about its body.
 type Meta struct {
 	Stream   bool   // text/event-stream
 	Encoding string // Content-Encoding, lower case
+	Order    uint64 // answers with the same number are reported in their order
 }
 
 // Watcher reads copies of answers in the background. It is safe for concurrent
@@ -31,6 +37,8 @@ type Meta struct {
 type Watcher struct {
 	log     *slog.Logger
 	lanes   [lanes]chan piece
+	finish  [finishers]chan finished
+	last    sync.WaitGroup // of the finishers
 	next    atomic.Uint32
 	dropped atomic.Int64
 	pool    sync.Pool
@@ -43,6 +51,13 @@ type piece struct {
 	answer *watched
 	bytes  *[]byte
 	end    bool
+	clean  bool
+}
+
+// finished is an answer that has been read.
+type finished struct {
+	done   func(Answer, bool)
+	answer Answer
 	clean  bool
 }
 
@@ -66,14 +81,42 @@ func NewWatcher(log *slog.Logger) *Watcher {
 		// Ends when Close closes stop.
 		go w.work(w.lanes[i])
 	}
+	for i := range w.finish {
+		w.finish[i] = make(chan finished, finisherDepth)
+		w.last.Add(1)
+		// Ends when Close closes its channel.
+		go w.report(w.finish[i])
+	}
 	return w
 }
 
-// Close waits until what was handed over has been read. What comes after that
-// is lost.
+// report tells what was read.
+func (w *Watcher) report(answers <-chan finished) {
+	defer w.last.Done()
+	for f := range answers {
+		w.tell(f)
+	}
+}
+
+// tell contains panics: one answer is lost and nothing else.
+func (w *Watcher) tell(f finished) {
+	defer func() {
+		if r := recover(); r != nil {
+			w.log.Error("keeping an answer panicked", "error", fmt.Sprint(r))
+		}
+	}()
+	f.done(f.answer, f.clean)
+}
+
+// Close waits until what was handed over has been read and reported. What
+// comes after that is lost.
 func (w *Watcher) Close() {
 	close(w.stop)
 	w.wg.Wait()
+	for i := range w.finish {
+		close(w.finish[i])
+	}
+	w.last.Wait()
 }
 
 // Dropped counts the answers that were given up because the workers could not
@@ -81,8 +124,8 @@ func (w *Watcher) Close() {
 func (w *Watcher) Dropped() int64 { return w.dropped.Load() }
 
 // Watch returns a Tee for one answer, or nil when the answer cannot be read.
-// done is called by a worker when the answer has ended; clean says that its
-// end was seen. When the answer is given up done is not called.
+// done is called in another goroutine when the answer has ended, and may wait;
+// clean says that its end was seen. When the answer is given up done is not called.
 func (w *Watcher) Watch(d Dialect, m Meta, done func(a Answer, clean bool)) *Tee {
 	if !decodes(m.Encoding) {
 		return nil
@@ -181,7 +224,7 @@ func (w *Watcher) take(p piece) {
 	}
 	if p.end && !a.lost {
 		a.finish()
-		a.done(a.reader.Answer(), p.clean)
+		w.finish[a.meta.Order%finishers] <- finished{a.done, a.reader.Answer(), p.clean}
 	}
 	if a.lost {
 		w.dropped.Add(1)

@@ -31,7 +31,7 @@ type Config struct {
 		SkipModels []string `key:"memory.skip_models" doc:"requests without memory, by model; * stands for any text"`
 	}
 	Workspace struct {
-		Trusted []string `key:"workspace.trusted" doc:"the only workspaces with memory, by key (github_repo:github.com/acme/*) or directory (/home/me/work/*); empty: all"`
+		Trusted []string `key:"workspace.trusted" doc:"the only workspaces with memory, by key (github_repo:github.com/acme/*) or directory (/home/me/src/*); empty: all"`
 		Ignored []string `key:"workspace.ignored" doc:"workspaces without memory; a file .graphiti-proxy-ignore in one does the same"`
 	}
 	Recall struct {

@@ -95,7 +95,7 @@ type Options struct {
 	MaxFacts   int
 	MaxChars   int           // of a block, in characters
 	StaleAfter time.Duration // facts older than this are marked
-	Unseen     int           // how many earlier turns Plan.Unseen looks at
+	Unseen     int           // most earlier turns in Plan.Unseen that nobody knew
 	Log        *slog.Logger
 }
 
@@ -229,15 +229,23 @@ func (t *turn) lookUp(b Blocks, chain []Fingerprint, session string, first bool)
 
 func (t *turn) key() Key { return Key(t.keys[len(t.keys)-1]) }
 
-// unseen are those of the newest earlier turns of which nothing is known, less
-// those that were not to be kept.
+// lookBack is how many earlier turns are looked at that an earlier process
+// knew: it may have ended before all their answers were kept.
+const lookBack = 50
+
+// unseen are those of the newest earlier turns of which this process knows
+// nothing, less those that were not to be kept: of those that nobody knew, most
+// at most.
 func (t *turn) unseen(h *handled, most int) (turns []Unseen) {
 	if t.err != nil {
 		return nil
 	}
 	earlier := len(t.at) - 1
-	for n := max(0, earlier-most); n < earlier; n++ {
-		if k := Key(t.keys[n]); !t.earlier[n].Unkept && !h.has(k) {
+	for n := max(0, earlier-max(most, lookBack)); n < earlier; n++ {
+		if !t.found[n] && n < earlier-most || t.earlier[n].Unkept {
+			continue
+		}
+		if k := Key(t.keys[n]); !h.has(k) {
 			turns = append(turns, Unseen{k, t.at[n]})
 		}
 	}

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/cespare/xxhash/v2"
 	"github.com/valyala/fasthttp"
 
 	"github.com/graphiti-proxy/graphiti-proxy/capture"
@@ -43,6 +44,7 @@ func (s *Server) watch(c *call, head *answerHead, plan inject.Plan) *capture.Tee
 	return s.memory.Watcher.Watch(c.route.dialect.answer, capture.Meta{
 		Stream:   head.event,
 		Encoding: strings.ToLower(string(head.encoding)),
+		Order:    xxhash.Sum64String(c.mem.who.Session),
 	}, e.take)
 }
 
