@@ -11,8 +11,13 @@ import (
 )
 
 const (
+	// Retries need not become rare: a memory that is down is left alone by the
+	// gate.
 	firstRetry = 500 * time.Millisecond
-	lastRetry  = time.Minute
+	lastRetry  = 20 * time.Second
+
+	// maxRetryAfter bounds what a server may ask for.
+	maxRetryAfter = 2 * time.Minute
 
 	// parallel is how many calls are made at the same time.
 	parallel = 8
@@ -170,29 +175,42 @@ func (p *Pipeline) give(l *lane, entries []entry) (kept int, err error) {
 		p.underWay(l, turns, start, acked, false)
 		return 0, nil
 	case err == nil:
-		return len(entries), p.settle(l.group, entries, p.o.Memory.Durable())
+		return len(entries), p.orFollow(l, entries, p.settle(l.group, entries, p.o.Memory.Durable()))
 	case !graphiti.Retryable(err) && len(entries) > 1:
 		half := len(entries) / 2
 		if kept, err = p.give(l, entries[:half]); err != nil {
-			return kept, errors.Join(err, p.giveUp(entries[half:], err))
+			return kept, errors.Join(err, p.giveUp(l, entries[half:], err))
 		}
 		more, err := p.give(l, entries[half:])
 		return kept + more, err
 	case !graphiti.Retryable(err):
-		return 0, p.bury(&entries[0], wordsOf(err, &entries[0].turn))
+		return 0, p.orFollow(l, entries, p.bury(&entries[0], wordsOf(err, &entries[0].turn)))
 	case p.confirm && !errors.Is(err, errNotTried) && !graphiti.Unsent(err):
 		p.underWay(l, turns, start, acked, true) // accepted or not: who knows
 		return 0, err
 	}
-	return 0, errors.Join(err, p.giveUp(entries, err))
+	return 0, errors.Join(err, p.giveUp(l, entries, err))
 }
 
 // giveUp has entries wait again.
-func (p *Pipeline) giveUp(entries []entry, err error) error {
+func (p *Pipeline) giveUp(l *lane, entries []entry, err error) error {
 	if errors.Is(err, errNotTried) && !p.confirm {
 		return nil
 	}
-	return p.spool.takeBack(entries, clip(err.Error(), maxReason))
+	return p.orFollow(l, entries, p.spool.takeBack(entries, clip(err.Error(), maxReason)))
+}
+
+// orFollow takes care of entries about which something could not be written
+// down: the file still has them as handed over, so they are looked for like
+// those of which it is not known what became of them.
+func (p *Pipeline) orFollow(l *lane, entries []entry, err error) error {
+	if err == nil || !p.confirm {
+		return err
+	}
+	_, turns := p.messages(entries)
+	start := p.ticks(turns)
+	p.underWay(l, turns, start, p.ticks(nil), true)
+	return err
 }
 
 // messages are those of the entries, and the turns as they are followed.
@@ -309,7 +327,7 @@ func retryIn(attempts int, err error) time.Duration {
 func retryAfter(err error) time.Duration {
 	var status *graphiti.StatusError
 	if errors.As(err, &status) {
-		return min(status.RetryAfter, lastRetry)
+		return min(status.RetryAfter, maxRetryAfter)
 	}
 	return 0
 }

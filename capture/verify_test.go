@@ -16,6 +16,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/graphiti-proxy/graphiti-proxy/cache/sqlite"
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti"
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti/graphititest"
 )
@@ -493,5 +494,35 @@ func TestRandomFaults(t *testing.T) {
 				once(t, s, g, turns...)
 			}
 		})
+	}
+}
+
+// TestWhatCannotBeWrittenDownIsNotForgotten: the file refuses to note that a
+// hand-over failed; the turn is delivered all the same when it can be.
+func TestWhatCannotBeWrittenDownIsNotForgotten(t *testing.T) {
+	for name, answer := range map[string]graphititest.Fault{
+		"not accepted": graphititest.Answer(503, "0"), "refused": graphititest.Answer(422, ""),
+	} {
+		s, m := service(t, graphititest.Options{})
+		p := verifying(t, filepath.Join(t.TempDir(), "spool.db"), m)
+		// A trigger stands for a full disk: turns can be handed over and taken,
+		// and nothing else.
+		trigger := func(q string) {
+			if err := p.spool.write("test", func(tx *sqlite.Tx) error { _, err := tx.Exec(q); return err }); err != nil {
+				t.Fatal(err)
+			}
+		}
+		trigger("CREATE TRIGGER full BEFORE UPDATE OF attempts ON spool BEGIN SELECT RAISE(ABORT, 'disk full'); END")
+		s.Always(graphititest.Messages, answer)
+		add(t, p, spoken("1", "a"))
+		waitFor(t, "an attempt", func() bool { return s.Counts().Calls[graphititest.Messages] > 0 })
+		time.Sleep(20 * time.Millisecond)
+		trigger("DROP TRIGGER full")
+		s.Always(graphititest.Messages, nil)
+		waitFor(t, "the turn", func() bool { return p.Status().Pending == 0 })
+		if st := p.Status(); st.Verified != 1 || st.Dead != 0 {
+			t.Errorf("%s: %+v", name, st)
+		}
+		once(t, s, "a", "1")
 	}
 }
