@@ -148,7 +148,7 @@ func TestEveryDialectRemembers(t *testing.T) {
 		post("/v1/responses", m{"input": "Let us talk of something else."})
 		w.delivered(5)
 		time.Sleep(20 * time.Millisecond)
-		_, saw = post("/v1/responses", m{"input": "go on", "previous_response_id": fmt.Sprint("resp_", n+1)})
+		post("/v1/responses", m{"input": "go on", "previous_response_id": fmt.Sprint("resp_", n+1)})
 		w.delivered(6)
 		post("/v1/responses", m{"input": "go on", "previous_response_id": fmt.Sprint("resp_", n+2)})
 		w.delivered(7) // the same words, and another turn
