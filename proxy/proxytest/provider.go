@@ -1,6 +1,7 @@
 package proxytest
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -105,20 +106,9 @@ func (p *Provider) serve(w http.ResponseWriter, r *http.Request) {
 	p.requests = append(p.requests, rec)
 	faults, answer := p.faults, p.answer
 	p.mu.Unlock()
-	done := make(chan struct{})
-	defer close(done)
-	// Ends with the request, or when its client leaves.
-	go func() {
-		select {
-		case <-r.Context().Done():
-			select {
-			case <-done:
-			default:
-				close(rec.Left)
-			}
-		case <-done:
-		}
-	}()
+	// The server ends the context also when the answer is complete, but only
+	// after this function: what is stopped by then was no client that left.
+	defer context.AfterFunc(r.Context(), func() { close(rec.Left) })()
 	switch {
 	case r.Method == http.MethodGet && r.URL.Path == "/v1/models":
 		writeJSON(w, http.StatusOK, map[string]any{"object": "list", "data": []any{
