@@ -25,7 +25,10 @@ type Reader interface {
 type Answer struct {
 	Text string // what a person sees, without reasoning
 	End  End
-	ID   string // by which the next request may refer to it; may be empty
+
+	// ID and Item are by what the next request may refer to the answer, and to
+	// what the model said in it; each may be empty.
+	ID, Item string
 }
 
 // End says how an answer ended.

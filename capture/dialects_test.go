@@ -43,12 +43,12 @@ func readStream(t *testing.T, d Dialect, s string) Answer {
 const (
 	respCreated = `{"type":"response.created","response":{"id":"resp_1","status":"in_progress","output":[]}}`
 	respDelta   = `{"type":"response.output_text.delta","item_id":"m","delta":"Hello"}`
-	respItem    = `{"type":"response.output_item.done","item":{"type":"message","role":"assistant","content":[{"type":"output_text","text":"Hello wörld"}]}}`
+	respItem    = `{"type":"response.output_item.done","item":{"type":"message","id":"m","role":"assistant","content":[{"type":"output_text","text":"Hello wörld"}]}}`
 	respThought = `{"type":"response.output_item.done","item":{"type":"reasoning","summary":[{"type":"summary_text","text":"hm"}]}}`
 	respAside   = `{"type":"response.output_item.done","item":{"type":"message","phase":"commentary","content":[{"type":"output_text","text":"Let me look."}]}}`
 	respCall    = `{"type":"response.output_item.done","item":{"type":"function_call","name":"f","arguments":"{}"}}`
 	respSearch  = `{"type":"response.output_item.done","item":{"type":"web_search_call","status":"completed"}}`
-	respDone    = `{"type":"response.completed","response":{"id":"resp_1","status":"completed","output":[{"type":"reasoning"},{"type":"message","role":"assistant","content":[{"type":"output_text","text":"Hello wörld"}]}]}}`
+	respDone    = `{"type":"response.completed","response":{"id":"resp_1","status":"completed","output":[{"type":"reasoning"},{"type":"message","id":"m","role":"assistant","content":[{"type":"output_text","text":"Hello wörld"}]}]}}`
 	respEmpty   = `{"type":"response.completed","response":{"id":"resp_1","status":"completed","output":[]}}`
 	respTools   = `{"type":"response.completed","response":{"id":"resp_1","status":"completed","output":[{"type":"function_call","name":"f"}]}}`
 )
@@ -58,15 +58,15 @@ func TestResponsesAnswers(t *testing.T) {
 		name, stream string
 		want         Answer
 	}{
-		{"whole in its last event", stream(respCreated, respDelta, respItem, respDone), Answer{"Hello wörld", EndStop, "resp_1"}},
-		{"last event empty, as ChatGPT's backend has it", stream(respCreated, respThought, respAside, respItem, respEmpty), Answer{"Hello wörld", EndStop, "resp_1"}},
-		{"a call of the client's", stream(respCreated, respCall, respTools), Answer{"", EndToolCalls, "resp_1"}},
-		{"a call, last event empty", stream(respCall, respEmpty), Answer{"", EndToolCalls, "resp_1"}},
-		{"a search that the provider makes", stream(respSearch, respItem, respEmpty), Answer{"Hello wörld", EndStop, "resp_1"}},
+		{"whole in its last event", stream(respCreated, respDelta, respItem, respDone), Answer{Text: "Hello wörld", Item: "m", End: EndStop, ID: "resp_1"}},
+		{"last event empty, as ChatGPT's backend has it", stream(respCreated, respThought, respAside, respItem, respEmpty), Answer{Text: "Hello wörld", Item: "m", End: EndStop, ID: "resp_1"}},
+		{"a call of the client's", stream(respCreated, respCall, respTools), Answer{Text: "", End: EndToolCalls, ID: "resp_1"}},
+		{"a call, last event empty", stream(respCall, respEmpty), Answer{Text: "", End: EndToolCalls, ID: "resp_1"}},
+		{"a search that the provider makes", stream(respSearch, respItem, respEmpty), Answer{Text: "Hello wörld", Item: "m", End: EndStop, ID: "resp_1"}},
 		{"incomplete", stream(respItem, `{"type":"response.incomplete","response":{"id":"resp_1","status":"incomplete","output":[]}}`), Answer{End: EndError}},
 		{"failed", stream(respItem, `{"type":"response.failed","response":{"id":"resp_1","status":"failed"}}`), Answer{End: EndError}},
 		{"error", stream(respItem, `{"type":"error","message":"no"}`), Answer{End: EndError}},
-		{"cut off", stream(respCreated, respDelta, respItem), Answer{Text: "Hello wörld", End: EndUnknown}},
+		{"cut off", stream(respCreated, respDelta, respItem), Answer{Text: "Hello wörld", Item: "m", End: EndUnknown}},
 		{"in the background", stream(`{"type":"response.completed","response":{"id":"r","status":"queued","output":[]}}`), Answer{ID: "r"}},
 	} {
 		if diff := cmp.Diff(tc.want, readStream(t, Responses{}, tc.stream)); diff != "" {
@@ -75,7 +75,7 @@ func TestResponsesAnswers(t *testing.T) {
 	}
 	r := Responses{}.NewReader()
 	r.Body([]byte(`{"id":"resp_2","object":"response","status":"completed","output":[{"type":"message","content":[{"type":"output_text","text":"a"},{"type":"refusal","refusal":"b"},{"type":"output_text","text":"c"}]}]}`))
-	if diff := cmp.Diff(Answer{"a\nc", EndStop, "resp_2"}, r.Answer()); diff != "" {
+	if diff := cmp.Diff(Answer{Text: "a\nc", End: EndStop, ID: "resp_2"}, r.Answer()); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
 	r = Responses{}.NewReader()

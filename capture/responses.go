@@ -18,6 +18,7 @@ func (Responses) NewReader() Reader { return &responsesReader{} }
 // the last event's output empty.
 type responsesReader struct {
 	id    string
+	said  string   // the id of the last message
 	texts []string // of the messages that ended
 	calls bool     // something is to be done before the turn ends
 	size  int
@@ -68,6 +69,7 @@ func (r *responsesReader) whole(response gjson.Result) {
 func (r *responsesReader) item(item gjson.Result) {
 	switch kind := item.Get("type").Str; {
 	case kind == "message" && item.Get("phase").Str != "commentary":
+		r.said = strings.Clone(item.Get("id").Str)
 		item.Get("content").ForEach(func(_, part gjson.Result) bool {
 			if text := part.Get("text").Str; part.Get("type").Str == "output_text" && text != "" && r.size+len(text) <= maxAnswer {
 				r.texts = append(r.texts, strings.Clone(text))
@@ -94,5 +96,5 @@ func (r *responsesReader) Answer() Answer {
 	if r.end == EndError {
 		return Answer{End: EndError}
 	}
-	return Answer{Text: strings.TrimSpace(dropThoughts(strings.Join(r.texts, "\n"))), End: r.end, ID: r.id}
+	return Answer{Text: strings.TrimSpace(dropThoughts(strings.Join(r.texts, "\n"))), End: r.end, ID: r.id, Item: r.said}
 }

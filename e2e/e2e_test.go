@@ -197,7 +197,7 @@ func (w *world) start(t *testing.T, env ...string) {
 	w.cmd = exec.Command(binary, "serve", "--set", "listen=127.0.0.1:0", "--set", "admin.listen=127.0.0.1:0")
 	w.cmd.Dir = w.dir
 	w.cmd.Env = append(append(os.Environ(), "HOME="+w.dir, "XDG_CONFIG_HOME=", "XDG_DATA_HOME=",
-		"GRAPHITI_PROXY_UPSTREAM_OPENAI="+w.model.URL(), "GRAPHITI_PROXY_RECALL_TIMEOUT=5s"), env...)
+		"GRAPHITI_PROXY_UPSTREAM_OPENAI="+w.model.URL(), "GRAPHITI_PROXY_UPSTREAM_ANTHROPIC="+w.model.URL(), "GRAPHITI_PROXY_RECALL_TIMEOUT=5s"), env...)
 	w.cmd.Stderr = os.Stderr
 	out, err := w.cmd.StdoutPipe()
 	if err != nil {

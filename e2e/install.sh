@@ -9,7 +9,7 @@ if ! cmp -s node/package-lock.json .cache/node/package-lock.json || [ ! -d .cach
 	cp node/package.json node/package-lock.json node/.npmrc .cache/node/
 	(cd .cache/node && timeout 300 npm ci --no-audit --no-fund --loglevel=error) || failed=1
 fi
-cp node/driver.mjs .cache/node/
+cp node/driver.mjs node/talk.mjs .cache/node/
 mkdir -p .cache/cli
 if ! cmp -s cli/package-lock.json .cache/cli/package-lock.json || [ ! -x .cache/cli/node_modules/.bin/codex ]; then
 	cp cli/package.json cli/package-lock.json cli/.npmrc .cache/cli/

@@ -65,13 +65,14 @@ type Conversation struct {
 	body    []byte
 	prompt  Message          // what the client says for itself beside the messages
 	fields  [fieldCount]span // JSON values
+	refs    []span           // the ids of items that the provider holds, JSON strings
 	spans   []span
 	scratch []byte // for decoding what is not kept
 }
 
 // reset makes c ready for another body.
 func (c *Conversation) reset(body []byte) {
-	*c = Conversation{Messages: c.Messages[:0], spans: c.spans[:0], scratch: c.scratch, Last: -1, body: body}
+	*c = Conversation{Messages: c.Messages[:0], refs: c.refs[:0], spans: c.spans[:0], scratch: c.scratch, Last: -1, body: body}
 }
 
 // Text is what message i says: its text parts joined by line feeds, without

@@ -59,6 +59,17 @@ func (c *Conversation) Field(f Field) []byte {
 	return nil
 }
 
+// maxReferences bounds the references to items that are looked at.
+const maxReferences = 32
+
+// References calls f for the newest items that the provider is to take from
+// what it holds, newest first: their ids, as they stand in the body.
+func (c *Conversation) References(f func(id []byte)) {
+	for i := len(c.refs) - 1; i >= max(0, len(c.refs)-maxReferences); i-- {
+		f(c.body[c.refs[i].start:c.refs[i].end])
+	}
+}
+
 // field skips a member's value, and notes where it stands if it matters.
 func (s *scanner) field(key []byte, c *Conversation) bool {
 	f := fieldOf(key)

@@ -53,12 +53,19 @@ func (p *responsesParser) item(int) bool {
 	m := Message{from: len(p.c.spans), at: -1}
 	var kind, role []byte
 	var content, commentary bool
+	var id span
 	ok := p.object(func(key []byte) bool {
 		switch string(key) {
 		case "type":
 			return p.word(&kind)
 		case "role":
 			return p.word(&role)
+		case "id":
+			p.space()
+			id.start = p.i
+			ok := p.skip()
+			id.end = p.i
+			return ok
 		case "phase":
 			var phase []byte
 			ok := p.word(&phase)
@@ -75,6 +82,9 @@ func (p *responsesParser) item(int) bool {
 		}
 		return p.skip()
 	})
+	if string(kind) == "item_reference" && id.end-id.start <= maxField {
+		p.c.refs = append(p.c.refs, id)
+	}
 	p.trigger = string(kind) == "compaction_trigger"
 	isMessage := len(kind) == 0 && len(role) > 0 || string(kind) == "message"
 	if !isMessage || commentary {

@@ -69,6 +69,7 @@ type remembered struct {
 	subagent bool
 	chained  bool // the session was found by, or begins, a chain
 	said     time.Time
+	round    *ending // of the turn that the request goes on with, where it does not say so itself
 }
 
 // remember finds out who speaks in which conversation, and what is to be done
@@ -99,8 +100,6 @@ func (s *Server) remember(c *call) (plan inject.Plan) {
 		return skip(inject.StatusSkipped, inject.ReasonEncoding)
 	case !c.route.dialect.request.Parse(c.text(), &c.conv):
 		return skip(inject.StatusSkipped, inject.ReasonNone)
-	case c.conv.Last < 0:
-		return skip(inject.StatusSkipped, inject.ReasonNoUserMessage)
 	}
 	c.mem.subagent = signals(h, &c.conv)
 	caller := s.memory.Identity.who(&c.says, h, &c.conv)
@@ -109,15 +108,24 @@ func (s *Server) remember(c *call) (plan inject.Plan) {
 	}
 	who := &caller.Who
 	root := inject.Root(who.Tenant, who.User)
-	previous := c.conv.Field(inject.FieldPreviousResponseID)
-	if len(previous) > 0 { // the provider holds what was said before
-		root = root.Link(inject.RoleOther, previous)
+	if c.conv.Last < 0 {
+		plan = skip(inject.StatusSkipped, inject.ReasonNoUserMessage)
+		if c.mem.round = s.rounds.of(&c.conv, root); c.mem.round != nil { // rounds.go
+			plan.Turn, plan.Write = c.mem.round.turn.ID, c.mem.round.turn.Targets
+		}
+		return plan
 	}
+	var known [][16]byte // answers that the provider holds, newest first
+	if previous := c.conv.Field(inject.FieldPreviousResponseID); len(previous) > 0 {
+		root = root.Link(inject.RoleOther, previous)
+		known = append(known, root)
+	}
+	c.conv.References(func(id []byte) { known = append(known, root.Link(inject.RoleOther, id)) })
 	c.chain = s.hasher.Chain(&c.conv, root, c.chain[:0])
 	first := false
 	if who.Session == "" {
 		c.mem.chained = true
-		who.Session, first = s.session(c, root, len(previous) > 0)
+		who.Session, first = s.session(c, known)
 	}
 	c.mem.place = s.workspaceOf(c, &caller)
 	who.Workspace = c.mem.place.key
@@ -152,12 +160,11 @@ func (s *Server) modeFor(c *call, caller *Caller, recall, ingest bool) inject.Mo
 
 // session finds the session of a conversation that has no id, by what was said
 // in it: after a turn it is known how the next request must begin. first says
-// that the conversation begins with this request.
-func (s *Server) session(c *call, root inject.Fingerprint, goesOn bool) (session string, first bool) {
-	if goesOn {
-		if id, ok := s.answered([][16]byte{root}); ok {
-			return id, false
-		}
+// that the conversation begins with this request. known are answers that it
+// refers to.
+func (s *Server) session(c *call, known [][16]byte) (session string, first bool) {
+	if id, ok := s.answered(known); ok {
+		return id, false
 	}
 	last := [16]byte(c.chain[c.conv.Last])
 	if id, ok := s.memory.Sessions.Pending(last); ok {

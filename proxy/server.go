@@ -54,6 +54,7 @@ type Server struct {
 	limits    Limits
 	memory    Memory
 	hasher    inject.Hasher
+	rounds    rounds
 	places    sessionPlaces
 
 	refuseWebSocket bool

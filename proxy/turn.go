@@ -21,10 +21,27 @@ func (s *Server) watch(c *call, head *answerHead, plan inject.Plan) *capture.Tee
 	if c.route.dialect == nil || c.route.dialect.answer == nil {
 		return nil
 	}
-	if plan.Turn == "" || head.status != fasthttp.StatusOK || len(plan.Write) == 0 && !c.mem.chained || s.memory.Kept(plan.Turn) {
+	if plan.Turn == "" || head.status != fasthttp.StatusOK || len(plan.Write) == 0 && !c.mem.chained && c.mem.round == nil || s.memory.Kept(plan.Turn) {
 		return nil
 	}
 	// What the worker needs later is copied: the request's buffers are reused.
+	e := c.mem.round
+	if e == nil {
+		e = s.begun(c, plan)
+	}
+	if len(e.turn.Targets) > 0 {
+		s.memory.Open.Busy(plan.Turn)
+	}
+	return s.memory.Watcher.Watch(c.route.dialect.answer, capture.Meta{
+		Stream:   head.event,
+		Encoding: strings.ToLower(string(head.encoding)),
+		Order:    xxhash.Sum64String(e.who.Session),
+	}, e.take)
+}
+
+// begun is the end, to come, of a turn of which the request says all that is
+// known.
+func (s *Server) begun(c *call, plan inject.Plan) *ending {
 	e := &ending{
 		s:       s,
 		who:     c.mem.who,
@@ -33,19 +50,17 @@ func (s *Server) watch(c *call, head *answerHead, plan inject.Plan) *capture.Tee
 		turn:    s.turn(c, plan.Turn, plan.Write),
 		chained: c.mem.chained,
 	}
+	if id := c.conv.Field(inject.FieldConversation); id != nil {
+		e.held = inject.Root(e.who.Tenant, e.who.User).Link(inject.RoleOther, id)
+	}
 	e.turn.User = string(c.conv.Text(c.conv.Last))
 	if len(plan.Write) > 0 {
-		s.memory.Open.Busy(plan.Turn)
 		s.keepEarlier(c, plan)
 		if s.memory.Note.Tools {
 			e.turn.Tools = c.conv.ToolsUsed()
 		}
 	}
-	return s.memory.Watcher.Watch(c.route.dialect.answer, capture.Meta{
-		Stream:   head.event,
-		Encoding: strings.ToLower(string(head.encoding)),
-		Order:    xxhash.Sum64String(c.mem.who.Session),
-	}, e.take)
+	return e
 }
 
 // turn is what is known of a turn without what was said.
@@ -113,6 +128,7 @@ type ending struct {
 	turn    capture.Turn
 	last    [16]byte           // the conversation up to the person's message
 	end     inject.Fingerprint // the conversation as it was sent
+	held    inject.Fingerprint // of the conversation that the provider holds, where it has a name
 	chained bool
 }
 
@@ -125,8 +141,11 @@ func (e *ending) take(a capture.Answer, clean bool) {
 	switch open := e.s.memory.Open; {
 	case clean && a.End.Final():
 		open.End(e.turn.ID)
-	case clean && a.End == capture.EndToolCalls && kept:
-		open.Hold(e.turn)
+	case clean && a.End == capture.EndToolCalls:
+		e.s.rounds.put(e, a.ID)
+		if kept {
+			open.Hold(e.turn)
+		}
 		return
 	default:
 		open.Free(e.turn.ID)
@@ -152,15 +171,21 @@ func (e *ending) remember(a capture.Answer) {
 	if a.Text != "" {
 		next = e.end.Link(inject.RoleAssistant, []byte(a.Text))
 	}
-	if a.ID != "" { // it may begin with no more than a reference to this answer
-		id, _ := json.Marshal(a.ID) // as it stands in a body
-		root := inject.Root(e.who.Tenant, e.who.User).Link(inject.RoleOther, id)
-		e.s.memory.Sessions.PutLater(root, e.turn.Session)
+	for _, id := range []string{a.ID, a.Item} { // it may hold no more than a reference to this answer
+		if id != "" {
+			e.s.memory.Sessions.PutLater(e.reference(id), e.turn.Session)
+		}
 	}
 	if err := e.s.memory.Sessions.Put(context.Background(), next, e.turn.Session); err != nil {
 		e.s.faults.report(e.s.log, "remember session", err)
 	}
 	e.s.memory.Sessions.EndPending(e.last)
+}
+
+// reference is the fingerprint of a reference to what the provider holds.
+func (e *ending) reference(id string) inject.Fingerprint {
+	b, _ := json.Marshal(id) // as it stands in a body
+	return inject.Root(e.who.Tenant, e.who.User).Link(inject.RoleOther, b)
 }
 
 // clientFamily is the client's name, for the description of a memory's source:

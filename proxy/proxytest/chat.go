@@ -4,8 +4,8 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/http"
+	"slices"
 	"strings"
-	"time"
 )
 
 // wireMessage is a message as the API has it.
@@ -40,14 +40,8 @@ var parts = map[string]string{
 
 // readChat validates a request as the API does, and says what is wrong.
 func readChat(body []byte) (c Conversation, stream, usage bool, n int, wrong string) {
-	var members map[string]json.RawMessage
-	if json.Unmarshal(body, &members) != nil {
-		return c, false, false, 0, "We could not parse the JSON body of your request."
-	}
-	for name := range members {
-		if !contains(fields, name) {
-			return c, false, false, 0, "Unrecognized request argument supplied: " + name
-		}
+	if wrong = unknown(body, "", fields); wrong != "" {
+		return c, false, false, 0, wrong
 	}
 	var r struct {
 		Model    string        `json:"model"`
@@ -125,7 +119,7 @@ func contentText(m wireMessage, allowed []string) (text, wrong string) {
 	}
 	var texts []string
 	for _, p := range list {
-		if !contains(allowed, p.Type) {
+		if !slices.Contains(allowed, p.Type) {
 			return "", fmt.Sprintf("part type '%s' is not allowed for role '%s'", p.Type, m.Role)
 		}
 		if p.Type == "text" {
@@ -135,25 +129,7 @@ func contentText(m wireMessage, allowed []string) (text, wrong string) {
 	return strings.Join(texts, "\n"), ""
 }
 
-func contains(list []string, s string) bool {
-	for _, l := range list {
-		if l == s {
-			return true
-		}
-	}
-	return false
-}
-
 func (p *Provider) chat(w http.ResponseWriter, r *http.Request, rec *Request, f Faults, answer func(Conversation) Reply) {
-	if f.Hang {
-		<-r.Context().Done()
-		return
-	}
-	time.Sleep(f.Delay)
-	if f.Status != 0 {
-		refuse(w, rec, f.Status, "a fault was asked for")
-		return
-	}
 	c, stream, usage, n, wrong := readChat(rec.Body)
 	if wrong != "" {
 		refuse(w, rec, http.StatusBadRequest, wrong)

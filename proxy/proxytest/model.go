@@ -18,6 +18,7 @@ type Message struct{ Role, Text string }
 type Reply struct {
 	Text            string
 	Tool, Arguments string
+	Thinks          bool // with a signed thought before, where the API has them
 }
 
 var (

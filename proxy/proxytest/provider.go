@@ -7,6 +7,7 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"slices"
 	"sync"
 	"time"
 )
@@ -47,6 +48,8 @@ type Provider struct {
 	requests []*Request
 	faults   Faults
 	answer   func(Conversation) Reply
+	answers  int
+	stored   map[string][]Message // what the answers of the Responses API stand for, by their id
 }
 
 // Start starts a provider on a free port of the loopback interface.
@@ -109,16 +112,50 @@ func (p *Provider) serve(w http.ResponseWriter, r *http.Request) {
 	// The server ends the context also when the answer is complete, but only
 	// after this function: what is stopped by then was no client that left.
 	defer context.AfterFunc(r.Context(), func() { close(rec.Left) })()
-	switch {
-	case r.Method == http.MethodGet && r.URL.Path == "/v1/models":
+	if r.Method == http.MethodGet && r.URL.Path == "/v1/models" {
 		writeJSON(w, http.StatusOK, map[string]any{"object": "list", "data": []any{
 			map[string]any{"id": "stand-in", "object": "model", "created": 1700000000, "owned_by": "proxytest"},
 		}})
-	case r.Method == http.MethodPost && r.URL.Path == "/v1/chat/completions":
-		p.chat(w, r, rec, faults, answer)
-	default:
-		refuse(w, rec, http.StatusNotFound, "Unknown request URL: "+r.Method+" "+r.URL.Path)
+		return
 	}
+	api, ok := apis[r.Method+" "+r.URL.Path]
+	switch {
+	case !ok:
+		refuse(w, rec, http.StatusNotFound, "Unknown request URL: "+r.Method+" "+r.URL.Path)
+		return
+	case faults.Hang:
+		<-r.Context().Done()
+		return
+	}
+	time.Sleep(faults.Delay)
+	if faults.Status != 0 {
+		refuse(w, rec, faults.Status, "a fault was asked for")
+		return
+	}
+	api(p, w, r, rec, faults, answer)
+}
+
+// apis are what the provider can do.
+var apis = map[string]func(*Provider, http.ResponseWriter, *http.Request, *Request, Faults, func(Conversation) Reply){
+	"POST /v1/chat/completions":       (*Provider).chat,
+	"POST /v1/responses":              (*Provider).responses,
+	"POST /v1/responses/input_tokens": (*Provider).responses,
+	"POST /v1/messages":               (*Provider).messages,
+	"POST /v1/messages/count_tokens":  (*Provider).messages,
+}
+
+// unknown checks that a JSON object has no members but those allowed.
+func unknown(object []byte, where string, allowed []string) string {
+	var members map[string]json.RawMessage
+	if json.Unmarshal(object, &members) != nil {
+		return "We could not parse the JSON body of your request. " + where
+	}
+	for name := range members {
+		if !slices.Contains(allowed, name) {
+			return "Unrecognized request argument supplied: " + where + name
+		}
+	}
+	return ""
 }
 
 // refuse answers with an error in the API's shape.

@@ -9,9 +9,8 @@ import (
 
 // streamChat writes a reply as the API streams it.
 func streamChat(w http.ResponseWriter, r *http.Request, reply Reply, n int, usage bool, f Faults) {
-	w.Header().Set("Content-Type", "text/event-stream; charset=utf-8")
-	w.WriteHeader(http.StatusOK)
-	s := &streamer{w: w, r: r, f: f, usage: usage}
+	s := newStreamer(w, r, f)
+	s.usage = usage
 	for i := range n {
 		s.delta(i, map[string]any{"role": "assistant", "content": "", "refusal": nil}, nil)
 	}
@@ -38,6 +37,12 @@ func streamChat(w http.ResponseWriter, r *http.Request, reply Reply, n int, usag
 	}
 }
 
+func newStreamer(w http.ResponseWriter, r *http.Request, f Faults) *streamer {
+	w.Header().Set("Content-Type", "text/event-stream; charset=utf-8")
+	w.WriteHeader(http.StatusOK)
+	return &streamer{w: w, r: r, f: f}
+}
+
 type streamer struct {
 	w     http.ResponseWriter
 	r     *http.Request
@@ -51,25 +56,37 @@ func (s *streamer) delta(i int, delta map[string]any, finish any) {
 }
 
 func (s *streamer) chunk(c map[string]any) {
-	if s.f.CutAfter > 0 && s.sent == s.f.CutAfter {
-		panic(http.ErrAbortHandler) // breaks the connection in mid-stream
-	}
-	if s.f.FailAfter > 0 && s.sent == s.f.FailAfter {
-		s.sent++
-		s.write(`data: {"error":{"message":"a fault was asked for","type":"server_error","param":null,"code":null}}`)
-		panic(http.ErrAbortHandler)
-	}
 	c["id"], c["object"], c["created"], c["model"] = "chatcmpl-1", "chat.completion.chunk", 1700000000, "stand-in"
 	if _, ok := c["usage"]; !ok && s.usage {
 		c["usage"] = nil
 	}
 	b, _ := json.Marshal(c) // plain values: cannot fail
+	s.step("data: " + string(b))
+}
+
+// event sends an event that says its type twice, as the newer APIs do.
+func (s *streamer) event(kind string, fields map[string]any) {
+	fields["type"] = kind
+	b, _ := json.Marshal(fields) // plain values: cannot fail
+	s.step("event: " + kind + "\ndata: " + string(b))
+}
+
+// step sends an event, unless it is the one at which something goes wrong.
+func (s *streamer) step(event string) {
+	if s.f.CutAfter > 0 && s.sent == s.f.CutAfter {
+		panic(http.ErrAbortHandler) // breaks the connection in mid-stream
+	}
+	if s.f.FailAfter > 0 && s.sent == s.f.FailAfter {
+		s.sent++
+		s.write(`data: {"type":"error","error":{"message":"a fault was asked for","type":"server_error","param":null,"code":null}}`)
+		panic(http.ErrAbortHandler)
+	}
 	select {
 	case <-time.After(s.f.Pause):
 	case <-s.r.Context().Done():
 		panic(http.ErrAbortHandler)
 	}
-	s.write("data: " + string(b))
+	s.write(event)
 	s.sent++
 }
 

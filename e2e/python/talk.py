@@ -1,0 +1,91 @@
+"""Holds a conversation, read as JSON from standard input, with one of the SDKs
+as its documentation has it, tool rounds included, and prints what the client
+got as JSON."""
+import json
+import sys
+
+import anthropic
+import openai
+
+s = json.load(sys.stdin)
+SCHEMA = {"type": "object", "properties": {"q": {"type": "string"}}, "required": ["q"], "additionalProperties": False}
+FOUND = "It is 42."
+settings = dict(api_key="sk-test", max_retries=0, timeout=20)
+
+
+def chat():
+    client = openai.OpenAI(base_url=s["base_url"] + "/v1", **settings)
+    tools = [{"type": "function", "function": {"name": "lookup", "description": "Looks up.", "parameters": SCHEMA}}]
+    messages = [{"role": "system", "content": s["system"]}]
+
+    def say(text):
+        messages.append({"role": "user", "content": text})
+        while True:
+            if s["stream"]:
+                with client.chat.completions.stream(model="m", messages=messages, tools=tools) as stream:
+                    m = stream.get_final_completion().choices[0].message
+            else:
+                m = client.chat.completions.create(model="m", messages=messages, tools=tools).choices[0].message
+            calls = [{"id": c.id, "type": "function", "function": {"name": c.function.name, "arguments": c.function.arguments}} for c in m.tool_calls or []]
+            messages.append({"role": "assistant", "content": m.content, **({"tool_calls": calls} if calls else {})})
+            if not calls:
+                return m.content
+            messages.extend({"role": "tool", "tool_call_id": c["id"], "content": FOUND} for c in calls)
+
+    return say
+
+
+def responses():
+    client = openai.OpenAI(base_url=s["base_url"] + "/v1", **settings)
+    tools = [{"type": "function", "name": "lookup", "description": "Looks up.", "parameters": SCHEMA, "strict": True}]
+    history = []
+
+    def say(text):
+        history.append({"role": "user", "content": [{"type": "input_text", "text": text}]})
+        while True:
+            request = dict(model="m", instructions=s["system"], input=history, tools=tools, store=False)
+            if s["stream"]:
+                with client.responses.stream(**request) as stream:
+                    r = stream.get_final_response()
+            else:
+                r = client.responses.create(**request)
+            calls = [o for o in r.output if o.type == "function_call"]
+            for o in r.output:
+                if o.type == "message":
+                    history.append({"role": "assistant", "content": [{"type": "output_text", "text": c.text} for c in o.content]})
+                elif o.type == "function_call":
+                    history.append({"type": "function_call", "call_id": o.call_id, "name": o.name, "arguments": o.arguments})
+                else:
+                    history.append(o.model_dump(exclude_none=True))
+            if not calls:
+                return r.output_text
+            history.extend({"type": "function_call_output", "call_id": c.call_id, "output": FOUND} for c in calls)
+
+    return say
+
+
+def messages():
+    client = anthropic.Anthropic(base_url=s["base_url"], **settings)
+    tools = [{"name": "lookup", "description": "Looks up.", "input_schema": SCHEMA}]
+    history = []
+
+    def say(text):
+        history.append({"role": "user", "content": text})
+        while True:
+            request = dict(model="m", max_tokens=2000, thinking={"type": "enabled", "budget_tokens": 1024}, tools=tools, messages=history,
+                           system=[{"type": "text", "text": s["system"], "cache_control": {"type": "ephemeral"}}])
+            if s["stream"]:
+                with client.messages.stream(**request) as stream:
+                    m = stream.get_final_message()
+            else:
+                m = client.messages.create(**request)
+            history.append({"role": "assistant", "content": [b.model_dump(exclude_none=True, include={"type", "text", "thinking", "signature", "id", "name", "input"}) for b in m.content]})
+            if m.stop_reason != "tool_use":
+                return "".join(b.text for b in m.content if b.type == "text")
+            history.append({"role": "user", "content": [{"type": "tool_result", "tool_use_id": b.id, "content": FOUND} for b in m.content if b.type == "tool_use"]})
+
+    return say
+
+
+say = {"openai chat": chat, "openai responses": responses, "anthropic messages": messages}[s["sdk"]]()
+print(json.dumps({"texts": [say(t) for t in s["turns"]], "miscounted": 0}))
