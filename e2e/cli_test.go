@@ -6,79 +6,55 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"io"
-	"net/http"
-	"net/http/httptest"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
+	"slices"
 	"strings"
-	"sync"
 	"testing"
 	"time"
+
+	"github.com/graphiti-proxy/graphiti-proxy/proxy/proxytest"
 )
 
-// coders answers the Responses and the Messages API as coding clients expect
-// them, streamed: with what it knows of the cat, or that it does not.
-type coders struct {
-	*httptest.Server
-	mu     sync.Mutex // guards bodies
-	bodies []string
-}
+// toolWish is how a test asks the model for a call.
+var toolWish = regexp.MustCompile(`\[\[tool (\w+) (\{.*?\})\]\]`)
 
-func newCoders(t *testing.T) *coders {
-	c := &coders{}
-	c.Server = httptest.NewServer(http.HandlerFunc(c.serve))
-	t.Cleanup(c.Close)
-	return c
-}
-
-func (c *coders) serve(w http.ResponseWriter, r *http.Request) {
-	b, err := io.ReadAll(r.Body)
-	if r.Method != http.MethodPost || err != nil {
-		http.NotFound(w, r)
-		return
+// coderModel says what the cat is called where the memory shows it, after the
+// tool call that was asked for.
+func coderModel(c proxytest.Conversation) proxytest.Reply {
+	asked, called := -1, false
+	for i, m := range c.Messages {
+		switch {
+		case m.Role == "user" && toolWish.MatchString(m.Text):
+			asked, called = i, false
+		case m.Role == "tool" || m.Role == "user":
+			called = true
+		}
 	}
-	body := string(b)
-	c.mu.Lock()
-	c.bodies = append(c.bodies, body)
-	c.mu.Unlock()
-	said := "Understood."
-	if _, memory, ok := strings.Cut(body, "<graphiti_memory>"); ok && strings.Contains(memory, "called Miso") {
-		said = "Your cat is called Miso."
+	if asked >= 0 && !called && c.Tools {
+		wish := toolWish.FindStringSubmatch(c.Messages[asked].Text)
+		return proxytest.Reply{Tool: wish[1], Arguments: wish[2]}
 	}
-	if strings.HasSuffix(r.URL.Path, "/count_tokens") {
-		_, _ = io.WriteString(w, `{"input_tokens":5}`)
-		return
+	for _, m := range c.Messages {
+		if _, memory, ok := strings.Cut(m.Text, "<graphiti_memory>"); ok && m.Role == "user" && strings.Contains(memory, "called Miso") {
+			return proxytest.Reply{Text: "Your cat is called Miso."}
+		}
 	}
-	w.Header().Set("Content-Type", "text/event-stream")
-	event := func(kind, format string, args ...any) {
-		fmt.Fprintf(w, "event: %s\ndata: {\"type\":%q,%s}\n\n", kind, kind, fmt.Sprintf(format, args...))
-	}
-	if strings.Contains(r.URL.Path, "/responses") {
-		item := fmt.Sprintf(`{"type":"message","id":"m","role":"assistant","status":"completed","content":[{"type":"output_text","text":%q,"annotations":[]}]}`, said)
-		event("response.created", `"response":{"id":"resp_1","status":"in_progress","output":[]}`)
-		event("response.output_item.done", `"output_index":0,"item":%s`, item)
-		event("response.completed", `"response":{"id":"resp_1","status":"completed","output":[%s],"usage":{"input_tokens":1,"input_tokens_details":{"cached_tokens":0},"output_tokens":1,"output_tokens_details":{"reasoning_tokens":0},"total_tokens":2}}`, item)
-		return
-	}
-	event("message_start", `"message":{"id":"msg","type":"message","role":"assistant","model":"x","content":[],"stop_reason":null,"usage":{"input_tokens":1,"output_tokens":1}}`)
-	event("content_block_start", `"index":0,"content_block":{"type":"text","text":""}`)
-	event("content_block_delta", `"index":0,"delta":{"type":"text_delta","text":%q}`, said)
-	event("content_block_stop", `"index":0`)
-	event("message_delta", `"delta":{"stop_reason":"end_turn","stop_sequence":null},"usage":{"output_tokens":3}`)
-	event("message_stop", `"x":0`)
+	return proxytest.Reply{Text: "Understood."}
 }
 
 // coder runs a coding client in a repository.
 type coder struct {
 	name string
+	tool string // a call of its shell
 	run  func(t *testing.T, url, home, repo, prompt string, goOn bool) string
 }
 
 func cli(t *testing.T, repo string, env []string, name string, args ...string) string {
 	t.Helper()
-	path, err := filepath.Abs(filepath.Join(".cache", "cli", "node_modules", ".bin", name))
+	path, err := filepath.Abs(filepath.Join(".cache", "cli", "node_modules", name))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -99,7 +75,7 @@ func cli(t *testing.T, repo string, env []string, name string, args ...string) s
 }
 
 var theCoders = []coder{
-	{"Codex", func(t *testing.T, url, home, repo, prompt string, goOn bool) string {
+	{"Codex", `exec_command {"cmd":"echo forty-two"}`, func(t *testing.T, url, home, repo, prompt string, goOn bool) string {
 		dir := filepath.Join(home, ".codex")
 		if err := os.MkdirAll(dir, 0o700); err != nil {
 			t.Fatal(err)
@@ -112,24 +88,42 @@ var theCoders = []coder{
 		if goOn {
 			args = append(args, "resume", "--last")
 		}
-		return cli(t, repo, append(os.Environ(), "HOME="+home, "K=sk-test"), "codex", append(args, prompt)...)
+		return cli(t, repo, append(os.Environ(), "HOME="+home, "K=sk-test"), ".bin/codex", append(args, prompt)...)
 	}},
-	{"Claude Code", func(t *testing.T, url, home, repo, prompt string, goOn bool) string {
-		args := []string{"-p", prompt}
+	{"opencode", `bash {"command":"echo forty-two","description":"counts"}`, func(t *testing.T, url, home, repo, prompt string, goOn bool) string {
+		config := fmt.Sprintf(`{"$schema":"https://opencode.ai/config.json","autoupdate":false,"share":"disabled","model":"p/m","permission":"allow",
+			"provider":{"p":{"npm":"@ai-sdk/openai-compatible","name":"p","options":{"baseURL":"%s/v1","apiKey":"sk-test"},"models":{"m":{"name":"m"}}}}}`, url)
+		dir := filepath.Join(home, ".config", "opencode")
+		if err := os.MkdirAll(dir, 0o700); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(filepath.Join(dir, "opencode.json"), []byte(config), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		args := []string{"run"}
+		if goOn {
+			args = append(args, "--continue")
+		}
+		return cli(t, repo, append(os.Environ(), "HOME="+home, "PWD="+repo, "XDG_CONFIG_HOME="+filepath.Join(home, ".config"), "XDG_DATA_HOME="+filepath.Join(home, ".local"),
+			"XDG_CACHE_HOME="+filepath.Join(home, ".cache"), "XDG_STATE_HOME="+filepath.Join(home, ".state"), "OPENCODE_DISABLE_MODELS_FETCH=1"), "opencode-linux-x64/bin/opencode", append(args, prompt)...)
+	}},
+	{"Claude Code", `Bash {"command":"echo forty-two","description":"counts"}`, func(t *testing.T, url, home, repo, prompt string, goOn bool) string {
+		args := []string{"-p", prompt, "--allowedTools", "Bash"}
 		if goOn {
 			args = append(args, "--continue")
 		}
 		return cli(t, repo, append(os.Environ(), "HOME="+home, "ANTHROPIC_BASE_URL="+url, "ANTHROPIC_API_KEY=sk-ant-test",
-			"DISABLE_TELEMETRY=1", "CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC=1"), "claude", args...)
+			"DISABLE_TELEMETRY=1", "CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC=1"), ".bin/claude", args...)
 	}},
 }
 
 // TestCodingClientsShareARepositorysMemory: what one is told in a clone, the
-// other knows in another clone of it; and in a conversation that goes on the
-// first message keeps its block, byte for byte.
+// next knows in another clone of it, over a call of its shell; in a
+// conversation that goes on the first message keeps its block, byte for byte;
+// each turn is kept once, and requests for titles are not.
 func TestCodingClientsShareARepositorysMemory(t *testing.T) {
-	model := newCoders(t)
-	w := serve(t, "GRAPHITI_PROXY_UPSTREAM_OPENAI="+model.URL, "GRAPHITI_PROXY_UPSTREAM_ANTHROPIC="+model.URL)
+	w := serve(t)
+	w.model.SetAnswer(coderModel)
 	dir := t.TempDir()
 	var clones []string
 	for i := range theCoders {
@@ -142,44 +136,67 @@ func TestCodingClientsShareARepositorysMemory(t *testing.T) {
 		clones = append(clones, clone)
 	}
 	told := 0
-	for i, c := range theCoders {
-		if out := c.run(t, w.url, filepath.Join(dir, fmt.Sprint("home", i)), clones[i], fmt.Sprintf("This is %s. My cat is called Miso. Remember it.", c.name), false); !strings.Contains(out, "Understood.") && i == 0 {
-			t.Errorf("%s printed %q", c.name, out)
-		}
+	kept := func(t *testing.T, c coder) {
+		t.Helper()
 		told++
 		w.until(t, "the turn of "+c.name, func(q queue) bool { return q.Delivered >= told })
 	}
 	for i, c := range theCoders {
-		home := filepath.Join(dir, fmt.Sprint("new home", i))
-		out := c.run(t, w.url, home, clones[1-i], "What is my cat called?", false)
-		if !strings.Contains(out, "Your cat is called Miso.") {
-			t.Errorf("%s in another clone printed %q", c.name, out)
-		}
-		told++
-		w.until(t, "the turn of "+c.name, func(q queue) bool { return q.Delivered >= told })
-		first := lastBlock(t, model)
-		c.run(t, w.url, home, clones[1-i], "And do I have a dog?", true)
-		if again := lastBlock(t, model); first == "" || again != first {
-			t.Errorf("%s: the first message's block became\n%s\nfrom\n%s", c.name, again, first)
-		}
-		told++
-		w.until(t, "the next turn of "+c.name, func(q queue) bool { return q.Delivered >= told })
+		t.Run(c.name+" is told", func(t *testing.T) {
+			out := c.run(t, w.url, filepath.Join(dir, fmt.Sprint("home", i)), clones[i], fmt.Sprintf("This is %s. My cat is called Miso. Remember it.", c.name), false)
+			if !strings.Contains(out, "Understood.") && i == 0 {
+				t.Errorf("%s printed %q", c.name, out)
+			}
+			kept(t, c)
+		})
+	}
+	for i, c := range theCoders {
+		t.Run(c.name+" is asked", func(t *testing.T) {
+			clone := clones[(i+1)%len(clones)]
+			home := filepath.Join(dir, fmt.Sprint("new home", i))
+			w.model.Forget()
+			out := c.run(t, w.url, home, clone, "What is my cat called? Count first. [[tool "+c.tool+"]]", false)
+			if !strings.Contains(out, "Your cat is called Miso.") {
+				t.Errorf("%s in another clone printed %q", c.name, out)
+			}
+			kept(t, c)
+			if !slices.ContainsFunc(w.model.Requests(), func(r *proxytest.Request) bool {
+				return strings.Contains(string(r.Body), "forty-two") && strings.Contains(string(r.Body), "tool_result") ||
+					strings.Contains(string(r.Body), "function_call_output") || strings.Contains(string(r.Body), `"role":"tool"`)
+			}) {
+				t.Error("no tool was called")
+			}
+			first := lastBlock(t, w.model)
+			c.run(t, w.url, home, clone, "And do I have a dog?", true)
+			if again := lastBlock(t, w.model); first == "" || again != first {
+				t.Errorf("the first message's block became\n%s\nfrom\n%s", again, first)
+			}
+			kept(t, c)
+			for _, r := range w.model.Requests() {
+				if r.Refused != "" {
+					t.Errorf("%s was refused: %s", r.Path, r.Refused)
+				}
+			}
+		})
 	}
 	if q := w.queue(t); q.Delivered != told {
 		t.Errorf("%d turns were kept of %d", q.Delivered, told)
 	}
 }
 
-// lastBlock is the first block in the last request, as it stands there.
-func lastBlock(t *testing.T, c *coders) string {
+// lastBlock is the first block in the last request that holds one, as it
+// stands there.
+func lastBlock(t *testing.T, model *proxytest.Provider) string {
 	t.Helper()
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	body := c.bodies[len(c.bodies)-1]
-	if !json.Valid([]byte(body)) {
-		t.Errorf("the proxy sent what is not JSON: %.300s", body)
+	requests := model.Requests()
+	for i := len(requests) - 1; i >= 0; i-- {
+		if _, rest, ok := strings.Cut(string(requests[i].Body), "<graphiti_memory>"); ok {
+			if !json.Valid(requests[i].Body) {
+				t.Errorf("the proxy sent what is not JSON: %.300s", requests[i].Body)
+			}
+			block, _, _ := strings.Cut(rest, "</graphiti_memory>")
+			return block
+		}
 	}
-	_, rest, _ := strings.Cut(body, "<graphiti_memory>")
-	block, _, _ := strings.Cut(rest, "</graphiti_memory>")
-	return block
+	return ""
 }

@@ -20,6 +20,11 @@ if ! cmp -s python/requirements.txt .cache/python/requirements.txt; then
 	timeout 300 python3 -m pip install --quiet --disable-pip-version-check --target .cache/python -r python/requirements.txt &&
 		cp python/requirements.txt .cache/python/ || failed=1
 fi
+if ! cmp -s litellm/requirements.txt .cache/litellm/requirements.txt; then
+	rm -rf .cache/litellm
+	timeout 600 python3 -m pip install --quiet --disable-pip-version-check --target .cache/litellm -r litellm/requirements.txt &&
+		cp litellm/requirements.txt .cache/litellm/ || failed=1
+fi
 if ! cmp -s graphiti/requirements.txt .cache/graphiti/requirements.txt; then
 	rm -rf .cache/graphiti
 	timeout 600 python3 -m pip install --quiet --disable-pip-version-check --target .cache/graphiti -r graphiti/requirements.txt &&

@@ -65,7 +65,7 @@ var userSources = []Source{
 	{Name: "header x-litellm-customer-id", Platform: "litellm", header: "X-Litellm-Customer-Id"},
 	{Name: "header x-litellm-end-user-id", Platform: "litellm", header: "X-Litellm-End-User-Id"},
 	{Name: "header x-litellm-user_api_key_end_user_id", Platform: "litellm", header: "X-Litellm-User_api_key_end_user_id"},
-	{Name: "header x-litellm-user_api_key_user_id", Platform: "litellm", header: "X-Litellm-User_api_key_user_id"},
+	{Name: "header x-litellm-user_api_key_user_id", Platform: "litellm", header: "X-Litellm-User_api_key_user_id", take: notEverybody, Note: "not default_user_id, which is everybody with the master key"},
 	{Name: "header x-litellm-user_api_key_user_email", Platform: "litellm", header: "X-Litellm-User_api_key_user_email"},
 	{Name: "body safety_identifier", field: inject.FieldSafetyIdentifier},
 	{Name: "body user", Note: "not Goose's, which is a conversation", field: inject.FieldUser, when: (*claimant).notGoose},
@@ -223,6 +223,14 @@ func queryValue(uri []byte, name string) []byte {
 	var args fasthttp.Args
 	args.ParseBytes(query)
 	return args.Peek(name)
+}
+
+// notEverybody leaves out whom LiteLLM makes of its master key.
+func notEverybody(v string) string {
+	if v == "default_user_id" {
+		return ""
+	}
+	return v
 }
 
 // noTitle cuts what Kilo puts before the session of a title.

@@ -118,6 +118,8 @@ func readResponses(body []byte, before func(id string) ([]Message, bool)) (c Con
 				return c, r, "Invalid " + where + wrong
 			}
 			c.Messages = append(c.Messages, m)
+		case "additional_tools":
+			c.Tools = true
 		case "function_call", "custom_tool_call":
 			open[it.CallID] = true
 		case "function_call_output", "custom_tool_call_output":
