@@ -149,6 +149,7 @@ func (sink) Episodes(context.Context, string, int) ([]graphiti.Episode, error) {
 func (sink) Forget(context.Context, string) error { return nil }
 func (sink) Health(context.Context) error         { return nil }
 func (sink) Durable() bool                        { return true }
+func (sink) Apart() bool                          { return false }
 
 func heapNow() uint64 {
 	var m runtime.MemStats

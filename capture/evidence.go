@@ -38,7 +38,7 @@ func (s *state) saw(a action, v seen, now time.Time) (f findings) {
 			f.verified = append(f.verified, u)
 			continue
 		}
-		processed := u.tick < before || u.acked < a.after
+		processed := u.tick < before || u.acked < a.after && (!s.timing.apart || now.Sub(u.at) > s.timing.stallAfter)
 		behind := v.full && v.oldest.After(u.said) // it may be there, further back
 		switch {
 		case behind && a.n < maxAsk:
@@ -67,9 +67,13 @@ func (s *state) saw(a action, v seen, now time.Time) (f findings) {
 	return f
 }
 
-// firstElsewhere is the tick of the first turn in line, other lanes' only.
+// firstElsewhere is the tick of the first turn in line, other lanes' only
+// where there is one line.
 func (s *state) firstElsewhere(not *lane) int64 {
 	first := int64(math.MaxInt64)
+	if s.timing.apart {
+		return first
+	}
 	for _, l := range s.lanes {
 		if l != not && len(l.under) > 0 {
 			first = min(first, l.under[0].tick)

@@ -44,6 +44,9 @@ type Memory interface {
 	// messages are kept. It must then also take no harm from the same messages
 	// being written again.
 	Durable() bool
+
+	// Apart reports whether groups are worked off by themselves.
+	Apart() bool
 }
 
 // QueueStatus counts turns, one for each group. Pending and dead are what the
@@ -124,6 +127,7 @@ func (o *Options) defaultTiming() timing {
 func Open(o Options) (*Pipeline, error) { return open(o, o.defaultTiming(), openFor) }
 
 func open(o Options, t timing, pause time.Duration) (*Pipeline, error) {
+	t.apart = o.Memory.Apart()
 	s, err := openSpool(o.Path)
 	if err != nil {
 		return nil, err

@@ -43,6 +43,7 @@ func (f *fakeMemory) Write(_ context.Context, group string, messages []graphiti.
 }
 
 func (f *fakeMemory) Durable() bool                { return true }
+func (f *fakeMemory) Apart() bool                  { return false }
 func (f *fakeMemory) Health(context.Context) error { return nil }
 
 func (f *fakeMemory) Episodes(context.Context, string, int) ([]graphiti.Episode, error) {

@@ -59,6 +59,11 @@ type timing struct {
 	firstProbe time.Duration // between two probes; doubled up to lastProbe
 	lastProbe  time.Duration
 	maxLosses  int // of one turn, being first in line
+
+	// apart says that groups are worked off by themselves: that another group
+	// goes on proves nothing until a turn has been waited for as long as for a
+	// sign of work.
+	apart bool
 }
 
 const (

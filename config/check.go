@@ -19,8 +19,8 @@ func (c *Config) check(fail func(error)) {
 			fail(fmt.Errorf("admin.listen: %q is also listen; give each its own port", c.Admin.Listen))
 		}
 	}
-	if c.Memory.Backend == "graphiti" && c.Memory.Endpoint == "" {
-		fail(errors.New("memory.endpoint: memory.backend is graphiti, and there is no endpoint; write e.g. http://127.0.0.1:8000"))
+	if c.RemoteMemory() && c.Memory.Endpoint == "" {
+		fail(fmt.Errorf("memory.endpoint: memory.backend is %s, and there is no endpoint; write e.g. http://127.0.0.1:8000", c.Memory.Backend))
 	}
 	if c.Upstream.OpenAI == "" || c.Upstream.Anthropic == "" {
 		fail(errors.New("upstream: an address is empty; leave the setting out to have its default"))
@@ -30,9 +30,6 @@ func (c *Config) check(fail func(error)) {
 
 // checkAvailable refuses what this version does not have.
 func (c *Config) checkAvailable(fail func(error)) {
-	if c.Memory.Backend == "graphiti-mcp" {
-		fail(errors.New("memory.backend: graphiti-mcp is not available in this version; write embedded, graphiti or off"))
-	}
 	if c.State.Backend == "redis" || c.State.RedisURL != "" {
 		fail(errors.New("state.backend: redis is not available in this version; write sqlite and leave state.redis_url out"))
 	}

@@ -93,6 +93,11 @@ type Config struct {
 // is none.
 func (c *Config) ConsentFor() string { return c.consentFor }
 
+// RemoteMemory reports whether memories are kept by a service.
+func (c *Config) RemoteMemory() bool {
+	return c.Memory.Backend == "graphiti" || c.Memory.Backend == "graphiti-mcp"
+}
+
 // File is the configuration file that was read; empty when there was none.
 func (c *Config) File() string { return c.file }
 

@@ -108,9 +108,8 @@ func TestMistakes(t *testing.T) {
 			`admin.listen: "127.0.0.1:8787" is also listen; give each its own port`},
 		{"no endpoint", "memory:\n  backend: graphiti\n", nil, nil,
 			`memory.endpoint: memory.backend is graphiti, and there is no endpoint; write e.g. http://127.0.0.1:8000`},
-		{"not there yet", "memory:\n  backend: graphiti-mcp\nstate:\n  backend: redis\n", nil, nil,
-			"memory.backend: graphiti-mcp is not available in this version; write embedded, graphiti or off\n" +
-				"state.backend: redis is not available in this version; write sqlite and leave state.redis_url out"},
+		{"not there yet", "state:\n  backend: redis\n", nil, nil,
+			"state.backend: redis is not available in this version; write sqlite and leave state.redis_url out"},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			_, err := load(t, tc.file, tc.env, tc.flags)

@@ -173,5 +173,8 @@ func (e *Embedded) Health(ctx context.Context) error {
 // Durable implements Memory.
 func (e *Embedded) Durable() bool { return true }
 
+// Apart implements Memory.
+func (e *Embedded) Apart() bool { return false }
+
 // Close implements Memory.
 func (e *Embedded) Close() error { return e.db.Close() }

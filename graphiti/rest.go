@@ -138,12 +138,16 @@ func (r *REST) Search(ctx context.Context, groups []string, query string, max in
 		if strings.TrimSpace(f.Fact) == "" {
 			continue
 		}
-		facts = append(facts, Fact{
-			UUID: cutBytes(f.UUID, maxNameBytes), Name: cutBytes(f.Name, maxNameBytes), Text: cutBytes(f.Fact, maxFactBytes), Group: group,
-			CreatedAt: f.CreatedAt.Time, ValidAt: f.ValidAt.Time, InvalidAt: f.InvalidAt.Time, ExpiredAt: f.ExpiredAt.Time,
-		})
+		facts = append(facts, f.fact(group))
 	}
 	return facts, nil
+}
+
+func (f *restFact) fact(group string) Fact {
+	return Fact{
+		UUID: cutBytes(f.UUID, maxNameBytes), Name: cutBytes(f.Name, maxNameBytes), Text: cutBytes(f.Fact, maxFactBytes), Group: group,
+		CreatedAt: f.CreatedAt.Time, ValidAt: f.ValidAt.Time, InvalidAt: f.InvalidAt.Time, ExpiredAt: f.ExpiredAt.Time,
+	}
 }
 
 // restMessage is a message as the service wants it. It must have a role, if
@@ -290,6 +294,9 @@ func (r *REST) Health(ctx context.Context) error {
 // Durable implements Memory: the service says 202 for what it has queued in
 // memory.
 func (r *REST) Durable() bool { return false }
+
+// Apart implements Memory: the service has one worker for everything.
+func (r *REST) Apart() bool { return false }
 
 // Close implements Memory.
 func (r *REST) Close() error {

@@ -134,29 +134,29 @@ func (a *openAPI) named(s apiSchema) apiSchema {
 // Smoke writes to a group of its own, waits until the episode is there, which
 // proves that the service's worker lives, and deletes the group whatever
 // happens. It gives up when ctx ends.
-func (r *REST) Smoke(ctx context.Context, report func(Check)) {
+func Smoke(ctx context.Context, m Memory, report func(Check)) {
 	group := "graphiti_proxy_smoke_" + rand.Text()
 	name := "graphiti-proxy.smoke"
 	written := run(ctx, report, "write a message", func(ctx context.Context) error {
-		return r.Write(ctx, group, []Message{{
+		return m.Write(ctx, group, []Message{{
 			Name: name, RoleType: RoleUser, Content: "smoke test: Ada lives in London", Timestamp: time.Now(),
 			SourceDescription: `{"source":"graphiti-proxy"}`,
 		}})
 	}, "look at Graphiti's log")
 	if written {
-		run(ctx, report, "wait for its episode", func(ctx context.Context) error { return r.await(ctx, group, name) },
+		run(ctx, report, "wait for its episode", func(ctx context.Context) error { return await(ctx, m, group, name) },
 			"Graphiti accepted the message and did not keep it: its worker has died, which only a restart mends (getzep/graphiti#1707); look in its log for the exception, often a missing model alias")
 	}
 	// A context of its own: what was written is deleted also when ctx is over.
 	cleanup, cancel := context.WithTimeout(context.WithoutCancel(ctx), 10*time.Second)
 	defer cancel()
-	run(cleanup, report, "delete the group", func(ctx context.Context) error { return r.Forget(ctx, group) },
+	run(cleanup, report, "delete the group", func(ctx context.Context) error { return m.Forget(ctx, group) },
 		"delete the group "+group+" by hand")
 }
 
-func (r *REST) await(ctx context.Context, group, name string) error {
+func await(ctx context.Context, m Memory, group, name string) error {
 	for wait := 200 * time.Millisecond; ; wait = min(2*wait, 5*time.Second) {
-		episodes, err := r.Episodes(ctx, group, 10)
+		episodes, err := m.Episodes(ctx, group, 10)
 		for _, e := range episodes {
 			if e.Name == name {
 				return nil

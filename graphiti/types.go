@@ -22,6 +22,10 @@ type Fact struct {
 	// backend knows it (see EpisodeName). It lets a caller leave out what the
 	// conversation itself still shows.
 	Episode string
+
+	// Entity says that this is what is known of somebody or something in all,
+	// and not one statement.
+	Entity bool
 }
 
 // RoleType is who a message is from, in Graphiti's words.
@@ -89,6 +93,11 @@ type Memory interface {
 	// the messages are kept (the embedded store), or only that they were
 	// queued somewhere (Graphiti's 202).
 	Durable() bool
+
+	// Apart reports whether the backend works each group off by itself: then
+	// one group's progress says nothing of another's. It matters to those that
+	// only queue.
+	Apart() bool
 
 	// Close releases what the backend holds.
 	Close() error

@@ -108,7 +108,7 @@ func (a *app) openMemory() (proxy.Memory, error) {
 	switch {
 	case cfg.Memory.Backend == "off":
 		return off, nil
-	case cfg.Memory.Backend == "graphiti" && !cfg.Memory.Consent:
+	case cfg.RemoteMemory() && !cfg.Memory.Consent:
 		a.log.Warn("memory is off: memory.consent is not true, so no conversation is sent to the memory's endpoint",
 			"endpoint", withoutUser(cfg.Memory.Endpoint), "consent_is_for", withoutUser(cfg.ConsentFor()))
 		off.Off = inject.ReasonConsent
@@ -119,7 +119,7 @@ func (a *app) openMemory() (proxy.Memory, error) {
 		return off, err
 	}
 	a.onClose("lock", func(context.Context) error { return lock.Unlock() })
-	if cfg.Memory.Backend == "graphiti" {
+	if cfg.RemoteMemory() {
 		if a.consent, err = noteConsent(cfg); err != nil {
 			return off, err
 		}
@@ -209,8 +209,8 @@ func rules(cfg *config.Config) proxy.Rules {
 }
 
 func openBackend(cfg *config.Config) (graphiti.Memory, error) {
-	if cfg.Memory.Backend == "graphiti" {
-		return graphiti.NewREST(graphiti.RESTOptions{Endpoint: cfg.Memory.Endpoint, APIKey: cfg.Memory.APIKey})
+	if cfg.Memory.Backend != "embedded" {
+		return openService(cfg)
 	}
 	return graphiti.OpenEmbedded(filepath.Join(cfg.DataDir, "memory.db"))
 }

@@ -12,6 +12,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/graphiti-proxy/graphiti-proxy/config"
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti"
 )
 
@@ -33,16 +34,16 @@ func newTestConnectionCommand() *cobra.Command {
 			if cfg.Memory.Endpoint == "" {
 				return errors.New("there is no memory service to try: set memory.endpoint or GRAPHITI_URL (the embedded memory needs no connection)")
 			}
-			r, err := graphiti.NewREST(graphiti.RESTOptions{Endpoint: cfg.Memory.Endpoint, APIKey: cfg.Memory.APIKey})
+			m, err := openService(cfg)
 			if err != nil {
 				return err
 			}
-			defer func() { _ = r.Close() }()
+			defer func() { _ = m.Close() }()
 			ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 			defer stop()
 			ctx, cancel := context.WithTimeout(ctx, patience)
 			defer cancel()
-			return tryConnection(ctx, c.OutOrStdout(), r, cfg.Memory.Endpoint, smoke, asJSON)
+			return tryConnection(ctx, c.OutOrStdout(), m, cfg.Memory.Endpoint, smoke, asJSON)
 		},
 	}
 	c.Flags().BoolVar(&smoke, "smoke", false, "also write a message to a temporary group and delete it again")
@@ -51,7 +52,20 @@ func newTestConnectionCommand() *cobra.Command {
 	return c
 }
 
-func tryConnection(ctx context.Context, w io.Writer, r *graphiti.REST, endpoint string, smoke, asJSON bool) error {
+// service is a memory that is reached over a network.
+type service interface {
+	graphiti.Memory
+	Check(ctx context.Context, report func(graphiti.Check))
+}
+
+func openService(cfg *config.Config) (service, error) {
+	if cfg.Memory.Backend == "graphiti-mcp" {
+		return graphiti.NewMCP(graphiti.MCPOptions{Endpoint: cfg.Memory.Endpoint, APIKey: cfg.Memory.APIKey})
+	}
+	return graphiti.NewREST(graphiti.RESTOptions{Endpoint: cfg.Memory.Endpoint, APIKey: cfg.Memory.APIKey})
+}
+
+func tryConnection(ctx context.Context, w io.Writer, m service, endpoint string, smoke, asJSON bool) error {
 	var all []graphiti.Check
 	failed := 0
 	report := func(c graphiti.Check) {
@@ -66,9 +80,9 @@ func tryConnection(ctx context.Context, w io.Writer, r *graphiti.REST, endpoint 
 	if !asJSON {
 		fmt.Fprintln(w, "Graphiti at "+endpoint)
 	}
-	r.Check(ctx, report)
+	m.Check(ctx, report)
 	if smoke && all[0].OK {
-		r.Smoke(ctx, report)
+		graphiti.Smoke(ctx, m, report)
 	}
 	if asJSON {
 		if err := printJSON(w, all); err != nil {

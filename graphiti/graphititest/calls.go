@@ -90,8 +90,7 @@ func (s *Server) listEpisodes(w http.ResponseWriter, r *http.Request) {
 	writeJSON(w, http.StatusOK, out)
 }
 
-// search finds what shares words with the query, most words first, then the
-// newest.
+// search answers the facts that are found.
 func (s *Server) search(w http.ResponseWriter, r *http.Request) {
 	b, _ := io.ReadAll(r.Body)
 	q, problems := readQuery(b)
@@ -105,6 +104,12 @@ func (s *Server) search(w http.ResponseWriter, r *http.Request) {
 			return
 		}
 	}
+	writeJSON(w, http.StatusOK, map[string]any{"facts": s.find(q)})
+}
+
+// find finds what shares words with the query, most words first, then the
+// newest.
+func (s *Server) find(q query) []map[string]any {
 	type hit struct {
 		Episode
 		shared int
@@ -136,7 +141,7 @@ func (s *Server) search(w http.ResponseWriter, r *http.Request) {
 			"source_node_uuid": "source-" + h.UUID, "target_node_uuid": "target-" + h.UUID, "episodes": []string{h.UUID},
 		})
 	}
-	writeJSON(w, http.StatusOK, map[string]any{"facts": facts})
+	return facts
 }
 
 // in are the episodes of the groups; nil means all groups.

@@ -10,6 +10,7 @@ import (
 	"maps"
 	"net"
 	"net/http"
+	"slices"
 	"sync"
 	"time"
 )
@@ -43,6 +44,10 @@ type Options struct {
 	// Raises tells the messages whose extraction raises an exception, which
 	// ends the worker. None does when it is nil. It is called by the worker.
 	Raises func(group, content string) bool
+
+	// MCP makes the server an MCP server too. There each group has a worker of
+	// its own, which goes on after an exception.
+	MCP Age
 }
 
 // Request is a request as it was received.
@@ -69,6 +74,8 @@ type Server struct {
 
 	mu       sync.Mutex // guards the rest
 	worker   *worker
+	workers  map[string]*worker // of the MCP server, by group
+	mcp      http.Handler       // nil: there is none
 	episodes map[string][]Episode
 	requests []Request
 	accepted int
@@ -86,7 +93,7 @@ func Start(o Options) (*Server, error) {
 	}
 	s := &Server{
 		o: o, url: "http://" + l.Addr().String(), served: make(chan struct{}),
-		episodes: make(map[string][]Episode), calls: make(map[Call]int),
+		workers: make(map[string]*worker), episodes: make(map[string][]Episode), calls: make(map[Call]int),
 		next: make(map[Call][]Fault), always: make(map[Call]Fault),
 	}
 	mux := http.NewServeMux()
@@ -95,6 +102,14 @@ func Start(o Options) (*Server, error) {
 		Search: s.search, Episodes: s.listEpisodes, Forget: s.forget,
 	} {
 		mux.Handle(string(call), s.received(call, h))
+	}
+	if o.MCP != NoMCP {
+		s.mcp = s.newMCP(o.MCP)
+		path := map[Age]string{Today: "/mcp", Old: "/mcp/"}[o.MCP] // the other one is redirected to, or not there
+		mux.HandleFunc(path, s.serveMCP)
+		if o.MCP == Today {
+			mux.HandleFunc("GET /health", s.healthcheck)
+		}
 	}
 	s.http = &http.Server{Handler: mux, ReadHeaderTimeout: 10 * time.Second}
 	s.worker = s.startWorker()
@@ -115,7 +130,7 @@ func (s *Server) URL() string { return s.url }
 func (s *Server) Close() error {
 	err := s.http.Close()
 	<-s.served
-	s.current().end()
+	s.endWorkers()
 	if err != nil {
 		return fmt.Errorf("close the stand-in Graphiti: %w", err)
 	}
@@ -125,17 +140,40 @@ func (s *Server) Close() error {
 // Restart is what a restart of the process does: the queue is lost, the
 // episodes are not, and there is a worker that lives.
 func (s *Server) Restart() {
-	s.current().end()
+	s.endWorkers()
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.worker = s.startWorker()
+	s.worker, s.workers = s.startWorker(), make(map[string]*worker)
+	if s.o.MCP != NoMCP { // the sessions are lost too
+		s.mcp = s.newMCP(s.o.MCP)
+	}
+}
+
+func (s *Server) endWorkers() {
+	s.current().end()
+	s.mu.Lock()
+	workers := slices.Collect(maps.Values(s.workers))
+	s.mu.Unlock()
+	for _, w := range workers {
+		w.end()
+	}
 }
 
 // KillWorker ends the worker as an exception does: nothing else changes.
 func (s *Server) KillWorker() { s.current().end() }
 
-// Settle waits until the worker has worked off its queue, or has died.
-func (s *Server) Settle(ctx context.Context) error { return s.current().settle(ctx) }
+// Settle waits until the workers have worked off their queues, or have died.
+func (s *Server) Settle(ctx context.Context) error {
+	s.mu.Lock()
+	workers := append(slices.Collect(maps.Values(s.workers)), s.worker)
+	s.mu.Unlock()
+	for _, w := range workers {
+		if err := w.settle(ctx); err != nil {
+			return err
+		}
+	}
+	return nil
+}
 
 func (s *Server) current() *worker {
 	s.mu.Lock()
@@ -177,7 +215,7 @@ func (s *Server) received(call Call, serve http.HandlerFunc) http.HandlerFunc {
 			}
 			return
 		}
-		r.Body = io.NopCloser(bytes.NewReader(body))
+		r.Body = &readBody{*bytes.NewReader(body), body}
 		fault := s.note(call, Request{call, r.URL.RequestURI(), r.Header.Get("Authorization"), body})
 		if fault == nil {
 			serve(w, r)
@@ -186,6 +224,15 @@ func (s *Server) received(call Call, serve http.HandlerFunc) http.HandlerFunc {
 		fault(w, r, serve)
 	}
 }
+
+// readBody is a body that was read.
+type readBody struct {
+	bytes.Reader
+	all []byte
+}
+
+func (*readBody) Close() error    { return nil }
+func (b *readBody) Bytes() []byte { return b.all }
 
 func (s *Server) note(call Call, r Request) Fault {
 	s.mu.Lock()

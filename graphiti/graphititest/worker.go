@@ -25,9 +25,12 @@ type job struct {
 type worker struct {
 	delay  time.Duration
 	raises func(group, content string) bool
-	keep   func(job)
-	stop   chan struct{} // closed when it dies, which ends a delay
-	done   chan struct{} // closed when its goroutine has ended
+
+	survives bool // exceptions
+
+	keep func(job)
+	stop chan struct{} // closed when it dies, which ends a delay
+	done chan struct{} // closed when its goroutine has ended
 
 	mu      sync.Mutex // guards the rest
 	changed *sync.Cond // on any change of it
@@ -71,11 +74,13 @@ func (w *worker) run() {
 				return
 			}
 		}
-		if w.exception(j) {
+		switch {
+		case !w.exception(j):
+			w.keep(j)
+		case !w.survives:
 			w.die()
 			return
 		}
-		w.keep(j)
 	}
 }
 

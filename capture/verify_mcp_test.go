@@ -1,0 +1,97 @@
+package capture
+
+import (
+	"fmt"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/graphiti-proxy/graphiti-proxy/graphiti"
+	"github.com/graphiti-proxy/graphiti-proxy/graphiti/graphititest"
+)
+
+func mcpService(t *testing.T, o graphititest.Options) (*graphititest.Server, *graphiti.MCP) {
+	t.Helper()
+	s, err := graphititest.Start(o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = s.Close() })
+	m, err := graphiti.NewMCP(graphiti.MCPOptions{Endpoint: s.URL()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = m.Close() })
+	return s, m
+}
+
+// TestMCPEveryFaultEveryTurnOnce: as over REST, so over MCP.
+func TestMCPEveryFaultEveryTurnOnce(t *testing.T) {
+	faults := map[string]graphititest.Fault{
+		"refused":           graphititest.Refuse(),
+		"hangs":             graphititest.Hang(),
+		"error":             graphititest.Answer(500, ""),
+		"unavailable":       graphititest.Answer(503, ""),
+		"too many":          graphititest.Answer(429, "0"),
+		"garbage":           graphititest.Garbage(),
+		"failed but stored": graphititest.FailedButStored(),
+		"slow":              graphititest.Slow(300 * time.Millisecond), // longer than the timeout
+	}
+	for name, fault := range faults {
+		for _, age := range []graphititest.Age{graphititest.Today, graphititest.Old} {
+			tool := map[graphititest.Age]string{graphititest.Today: "add_memory", graphititest.Old: "add_episode"}[age]
+			for _, call := range []graphititest.Call{graphititest.Tool(tool), graphititest.Tool("get_episodes")} {
+				t.Run(fmt.Sprintf("%s, %s", call, name), func(t *testing.T) {
+					t.Parallel()
+					s, m := mcpService(t, graphititest.Options{Delay: time.Millisecond, MCP: age})
+					for range 3 {
+						s.Next(call, fault)
+					}
+					p := verifying(t, filepath.Join(t.TempDir(), "spool.db"), m, func(o *Options, _ *timing) { o.Timeout = 200 * time.Millisecond })
+					var ids []string
+					for i := range 6 {
+						ids = append(ids, fmt.Sprint(i))
+						add(t, p, spoken(ids[i], "a", "b"))
+					}
+					waitFor(t, "all turns", func() bool { s := p.Status(); return s.Verified == 12 && s.Pending == 0 })
+					once(t, s, "a", ids...)
+					once(t, s, "b", ids...)
+				})
+			}
+		}
+	}
+}
+
+// TestMCPPoison: a message whose extraction fails is lost alone, and given up
+// in the end; what comes after it, and other groups, are kept all the same. A
+// group that is slow is not taken for one that has lost something because
+// another is fast.
+func TestMCPPoison(t *testing.T) {
+	s, m := mcpService(t, graphititest.Options{
+		Delay: 5 * time.Millisecond, MCP: graphititest.Today,
+		Raises: func(_, content string) bool { return strings.Contains(content, "user poison") },
+	})
+	p := verifying(t, filepath.Join(t.TempDir(), "spool.db"), m, func(o *Options, _ *timing) { o.Timeout = 2 * time.Second })
+	var ids []string
+	for i := range 20 { // a slow group
+		ids = append(ids, fmt.Sprint("slow", i))
+		add(t, p, spoken(ids[i], "slow"))
+	}
+	add(t, p, spoken("poison", "a"))
+	add(t, p, spoken("after", "a"))
+	add(t, p, spoken("other", "b"))
+	waitFor(t, "what can be kept", func() bool { s := p.Status(); return s.Verified == 22 && s.Dead == 1 && s.Pending == 0 })
+	once(t, s, "slow", ids...)
+	once(t, s, "b", "other")
+	count := make(map[string]int)
+	for _, e := range s.Episodes("a") {
+		count[e.Name]++
+	}
+	if n := count[graphiti.EpisodeName("after", graphiti.RoleUser)]; n != 1 {
+		t.Errorf("the turn after the poison was kept %d times", n)
+	}
+	if n := count[graphiti.EpisodeName("poison", graphiti.RoleAssistant)]; n != 1 {
+		t.Errorf("the answer in the poisonous turn was kept %d times", n)
+	}
+}

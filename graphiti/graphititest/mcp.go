@@ -1,0 +1,197 @@
+package graphititest
+
+import (
+	"context"
+	"encoding/json"
+	"net/http"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+)
+
+// Age is which of Graphiti's MCP servers a stand-in is.
+type Age int
+
+// The ages: one that there is today, and one of 2025 whose tools have other
+// names and which has its path with a slash at the end.
+const (
+	NoMCP Age = iota
+	Today
+	Old
+)
+
+// Tool is the call of an MCP tool, for faults and counts.
+func Tool(name string) Call { return Call("tool " + name) }
+
+// mcpTools are a server's tools with the arguments that each takes, those that
+// must be there first; the rest stands behind a bar.
+var mcpTools = map[Age]map[string]string{
+	Today: {
+		"add_memory":          "name episode_body | group_id source source_description uuid reference_time",
+		"search_memory_facts": "query | group_ids max_facts center_node_uuid",
+		"search_nodes":        "query | group_ids max_nodes entity_types",
+		"get_episodes":        "| group_ids max_episodes",
+		"clear_graph":         "| group_ids",
+		"get_status":          "|",
+	},
+	Old: {
+		"add_episode":         "name episode_body | group_id source source_description uuid",
+		"search_facts":        "query | group_id max_facts",
+		"search_memory_nodes": "query | group_id max_nodes",
+		"get_episodes":        "| group_id last_n",
+		"clear_graph":         "|",
+		"get_status":          "|",
+	},
+}
+
+// newMCP makes a server that knows no session yet.
+func (s *Server) newMCP(age Age) http.Handler {
+	server := mcp.NewServer(&mcp.Implementation{Name: "Graphiti Agent Memory", Version: "1"}, nil)
+	for name, takes := range mcpTools[age] {
+		required, optional, _ := strings.Cut(takes, "|")
+		properties := map[string]any{}
+		for _, p := range strings.Fields(required + " " + optional) {
+			properties[p] = map[string]any{}
+		}
+		schema := map[string]any{"type": "object", "properties": properties, "additionalProperties": false}
+		if r := strings.Fields(required); len(r) > 0 {
+			schema["required"] = r
+		}
+		server.AddTool(&mcp.Tool{Name: name, InputSchema: schema}, func(_ context.Context, r *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
+			return s.useTool(name, age, r.Params.Arguments), nil
+		})
+	}
+	return mcp.NewStreamableHTTPHandler(func(*http.Request) *mcp.Server { return server }, &mcp.StreamableHTTPOptions{JSONResponse: age == Old})
+}
+
+// serveMCP counts a tool's call, and lets it suffer its fault.
+func (s *Server) serveMCP(w http.ResponseWriter, r *http.Request) {
+	s.mu.Lock()
+	h := s.mcp
+	s.mu.Unlock()
+	if h == nil {
+		http.NotFound(w, r)
+		return
+	}
+	s.received("POST /mcp", func(w http.ResponseWriter, r *http.Request) {
+		body := r.Body.(interface{ Bytes() []byte }).Bytes() //nolint:forcetypeassert // received makes it
+		var call struct {
+			Method string
+			Params struct{ Name string }
+		}
+		if json.Unmarshal(body, &call) != nil || call.Method != "tools/call" {
+			h.ServeHTTP(w, r)
+			return
+		}
+		s.received(Tool(call.Params.Name), h.ServeHTTP)(w, r)
+	})(w, r)
+}
+
+// useTool does what a tool does. Arguments that it does not take are an error,
+// as FastMCP's are.
+func (s *Server) useTool(name string, age Age, raw json.RawMessage) *mcp.CallToolResult {
+	var args struct {
+		Name, Query, Source, UUID string
+		Body                      string          `json:"episode_body"`
+		Group                     string          `json:"group_id"`
+		Groups                    json.RawMessage `json:"group_ids"`
+		Described                 string          `json:"source_description"`
+		Time                      string          `json:"reference_time"`
+		MaxFacts                  int             `json:"max_facts"`
+		LastN                     int             `json:"last_n"`
+		MaxEpisodes               int             `json:"max_episodes"`
+	}
+	if err := json.Unmarshal(raw, &args); err != nil {
+		return toolError("Error executing tool " + name + ": " + err.Error())
+	}
+	var groups []string
+	if json.Unmarshal(args.Groups, &groups) != nil {
+		groups = nil
+	}
+	if args.Group != "" {
+		groups = []string{args.Group}
+	}
+	switch name {
+	case "add_memory", "add_episode":
+		at := time.Now()
+		if args.Time != "" {
+			t, err := time.Parse(time.RFC3339Nano, args.Time)
+			if err != nil {
+				return toolAnswer(age, map[string]any{"error": "Invalid reference_time: " + err.Error()})
+			}
+			at = t
+		}
+		s.mu.Lock()
+		s.accepted++
+		w := s.workers[args.Group]
+		if w == nil {
+			w = s.startWorker()
+			w.survives = true
+			s.workers[args.Group] = w
+		}
+		s.mu.Unlock()
+		w.put([]job{{group: args.Group, uuid: args.UUID, name: args.Name, content: args.Body, source: args.Described, validAt: at}})
+		return toolAnswer(age, map[string]any{"message": "Episode '" + args.Name + "' queued for processing in group '" + args.Group + "'"})
+	case "search_memory_facts", "search_facts":
+		return toolAnswer(age, map[string]any{"message": "Facts retrieved successfully", "facts": s.find(query{groups, args.Query, args.MaxFacts})})
+	case "search_nodes", "search_memory_nodes":
+		nodes := []any{}
+		for _, e := range s.in(groups) {
+			if who, summary, ok := strings.Cut(said(e.Content), " is "); ok && words(args.Query)[strings.ToLower(who)] {
+				nodes = append(nodes, map[string]any{"uuid": "node-" + e.UUID, "name": who, "labels": []string{"Entity"}, "created_at": stamp(e.CreatedAt, "+00:00"), "summary": summary, "group_id": e.Group, "attributes": map[string]any{}})
+			}
+		}
+		return toolAnswer(age, map[string]any{"message": "Nodes retrieved successfully", "nodes": nodes})
+	case "get_episodes":
+		list, n := s.in(groups), args.MaxEpisodes
+		if age == Old {
+			n = args.LastN
+			list = list[max(0, len(list)-n):]
+		} else { // by uuid, whatever the time
+			slices.SortFunc(list, func(a, b Episode) int { return strings.Compare(b.UUID, a.UUID) })
+			list = list[:min(len(list), max(0, n))]
+		}
+		out := []any{}
+		for _, e := range list {
+			out = append(out, map[string]any{"uuid": e.UUID, "name": e.Name, "content": e.Content, "created_at": stamp(e.CreatedAt, "+00:00"), "source": "message", "source_description": e.SourceDescription, "group_id": e.Group})
+		}
+		switch {
+		case len(out) == 0:
+			return toolAnswer(age, map[string]any{"message": "No episodes found", "episodes": out})
+		case age == Old:
+			return toolAnswer(age, out)
+		}
+		return toolAnswer(age, map[string]any{"message": "Episodes retrieved successfully", "episodes": out})
+	case "clear_graph":
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		if age == Old {
+			s.episodes = make(map[string][]Episode)
+		}
+		for _, g := range groups {
+			delete(s.episodes, g)
+		}
+		return toolAnswer(age, map[string]any{"message": "Graph data cleared successfully for " + strconv.Itoa(len(groups)) + " groups"})
+	case "get_status":
+		return toolAnswer(age, map[string]any{"status": "ok", "message": "connected"})
+	}
+	return toolError("Unknown tool: " + name)
+}
+
+func toolError(text string) *mcp.CallToolResult {
+	return &mcp.CallToolResult{IsError: true, Content: []mcp.Content{&mcp.TextContent{Text: text}}}
+}
+
+// toolAnswer is an answer as the server's library writes it: as text, and
+// today also as a value.
+func toolAnswer(age Age, v any) *mcp.CallToolResult {
+	b, _ := json.MarshalIndent(v, "", "  ") // plain values: cannot fail
+	r := &mcp.CallToolResult{Content: []mcp.Content{&mcp.TextContent{Text: string(b)}}}
+	if age == Today {
+		r.StructuredContent = map[string]any{"result": v}
+	}
+	return r
+}

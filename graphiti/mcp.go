@@ -1,0 +1,336 @@
+package graphiti
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+)
+
+const (
+	// maxMCPList is how many episodes are asked for at once. Servers with
+	// get_episodes(group_ids, max_episodes) give any of a group, not the last
+	// ones, so that all must be looked at.
+	maxMCPList = 20_000
+
+	// maxMCPAnswer bounds an answer.
+	maxMCPAnswer = 64 << 20
+)
+
+// MCP is Graphiti's MCP server (getzep/graphiti, mcp_server). It accepts
+// messages before it has kept them: see Durable. It works off each group by
+// itself, and a message that fails does not stop the next.
+type MCP struct{ session *mcpSession }
+
+var _ Memory = (*MCP)(nil)
+
+// MCPOptions configures an MCP.
+type MCPOptions struct {
+	Endpoint string // address, with or without its path, which is /mcp
+	APIKey   string // sent as a bearer token; may be empty
+}
+
+// NewMCP returns a client. It does not connect.
+func NewMCP(o MCPOptions) (*MCP, error) {
+	s, err := newMCPSession(o)
+	if err != nil {
+		return nil, err
+	}
+	return &MCP{s}, nil
+}
+
+// The tools, and the names that older servers have for them.
+var (
+	toolSearchFacts = mcpTool{"search_memory_facts", "search_facts"}
+	toolSearchNodes = mcpTool{"search_nodes", "search_memory_nodes"}
+	toolAdd         = mcpTool{"add_memory", "add_episode"}
+	toolEpisodes    = mcpTool{"get_episodes"}
+	toolClear       = mcpTool{"clear_graph"}
+	toolStatus      = mcpTool{"get_status"}
+)
+
+// Search implements Memory. Behind the facts come what the server knows of
+// entities, where it can say.
+func (m *MCP) Search(ctx context.Context, groups []string, query string, max int) ([]Fact, error) {
+	if len(groups) == 0 {
+		return nil, nil
+	}
+	var nodes []Fact
+	var wg sync.WaitGroup
+	// Ends with its call, which ctx bounds.
+	wg.Go(func() { nodes = m.nodes(ctx, groups, query, max) })
+	facts, err := m.facts(ctx, groups, query, max)
+	wg.Wait()
+	if err != nil {
+		return nil, fmt.Errorf("search: %w", err)
+	}
+	return append(facts, nodes[:min(len(nodes), max)]...), nil
+}
+
+func (m *MCP) facts(ctx context.Context, groups []string, query string, max int) (facts []Fact, err error) {
+	err = m.perGroups(ctx, toolSearchFacts, groups, map[string]any{"query": query, "max_facts": max}, func(group string, call func(any) error) error {
+		var answer struct{ Facts *[]restFact }
+		if err := call(&answer); err != nil {
+			return err
+		}
+		if answer.Facts == nil {
+			return errNotGraphiti
+		}
+		for _, f := range *answer.Facts {
+			if len(facts) < max && strings.TrimSpace(f.Fact) != "" {
+				facts = append(facts, f.fact(group))
+			}
+		}
+		return nil
+	})
+	return facts, err
+}
+
+// nodes are what the server knows of entities. They are a bonus: where they
+// cannot be had there are none.
+func (m *MCP) nodes(ctx context.Context, groups []string, query string, max int) (facts []Fact) {
+	_ = m.perGroups(ctx, toolSearchNodes, groups, map[string]any{"query": query, "max_nodes": max}, func(group string, call func(any) error) error {
+		var answer struct {
+			Nodes []struct {
+				UUID    string   `json:"uuid"`
+				Name    string   `json:"name"`
+				Summary string   `json:"summary"`
+				Created restTime `json:"created_at"`
+			}
+		}
+		if err := call(&answer); err != nil {
+			return err
+		}
+		for _, n := range answer.Nodes {
+			if len(facts) < max && strings.TrimSpace(n.Summary) != "" {
+				facts = append(facts, Fact{
+					UUID: cutBytes(n.UUID, maxNameBytes), Text: cutBytes(n.Name+": "+n.Summary, maxFactBytes), Group: group,
+					CreatedAt: n.Created.Time, Entity: true,
+				})
+			}
+		}
+		return nil
+	})
+	return facts
+}
+
+// perGroups calls a tool for groups: at once where it takes several, else one
+// after the other.
+func (m *MCP) perGroups(ctx context.Context, t mcpTool, groups []string, args map[string]any, f func(group string, call func(any) error) error) error {
+	set, err := m.session.tools(ctx)
+	if err != nil {
+		return err
+	}
+	name, takes, err := set.find(t)
+	if err != nil {
+		return err
+	}
+	args = keepKnown(args, takes)
+	if !takes["group_id"] || takes["group_ids"] {
+		group := ""
+		if len(groups) == 1 {
+			group = groups[0]
+		}
+		args["group_ids"] = groups
+		return f(group, func(out any) error { return m.session.call(ctx, name, args, out) })
+	}
+	for _, g := range groups {
+		args["group_id"] = g
+		if err := f(g, func(out any) error { return m.session.call(ctx, name, args, out) }); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// keepKnown leaves the arguments that a tool takes: servers refuse others.
+func keepKnown(args map[string]any, takes map[string]bool) map[string]any {
+	out := make(map[string]any, len(args)+1)
+	for k, v := range args {
+		if takes[k] {
+			out[k] = v
+		}
+	}
+	return out
+}
+
+// Write implements Memory: a call for each message, in order. After a failure
+// in the middle the effect is in doubt.
+func (m *MCP) Write(ctx context.Context, group string, messages []Message) error {
+	set, err := m.session.tools(ctx)
+	if err != nil {
+		return fmt.Errorf("send messages: %w", err)
+	}
+	name, takes, err := set.find(toolAdd)
+	if err != nil {
+		return fmt.Errorf("send messages: %w", err)
+	}
+	now := time.Now()
+	for i, msg := range messages {
+		if msg.Timestamp.After(now) {
+			msg.Timestamp = now
+		}
+		err := m.session.call(ctx, name, keepKnown(map[string]any{
+			"name": msg.Name, "group_id": group, "source": "message", "source_description": msg.SourceDescription,
+			"episode_body":   msg.Role + "(" + string(msg.RoleType) + "): " + msg.Content, // as the REST service has it
+			"reference_time": msg.Timestamp.UTC().Format(time.RFC3339Nano),
+		}, takes), nil)
+		if err != nil && i > 0 && Retryable(err) {
+			err = fmt.Errorf("after %d of %d: %v", i, len(messages), err) //nolint:errorlint // it must not be taken for one without effect
+		}
+		if err != nil {
+			return fmt.Errorf("send messages: %w", err)
+		}
+	}
+	return nil
+}
+
+// Episodes implements Memory.
+func (m *MCP) Episodes(ctx context.Context, group string, n int) ([]Episode, error) {
+	list, _, err := m.episodes(ctx, group, n)
+	if err != nil {
+		return nil, fmt.Errorf("list episodes: %w", err)
+	}
+	return list[max(0, len(list)-n):], nil
+}
+
+// episodes lists the last n at least, oldest first. max is how many could have
+// been listed.
+func (m *MCP) episodes(ctx context.Context, group string, n int) (out []Episode, most int, err error) {
+	set, err := m.session.tools(ctx)
+	if err != nil {
+		return nil, 0, err
+	}
+	name, takes, err := set.find(toolEpisodes)
+	if err != nil {
+		return nil, 0, err
+	}
+	ordered := takes["last_n"]
+	if most = n; !ordered {
+		most = maxMCPList
+	}
+	var raw []byte
+	args := keepKnown(map[string]any{"group_ids": []string{group}, "group_id": group, "last_n": most, "max_episodes": most}, takes)
+	if err := m.session.call(ctx, name, args, &raw); err != nil {
+		return nil, 0, err
+	}
+	list, err := episodesIn(raw)
+	if err != nil {
+		return nil, 0, err
+	}
+	for _, e := range list {
+		if e.ValidAt.IsZero() {
+			e.ValidAt = e.CreatedAt
+		}
+		out = append(out, Episode{
+			cutBytes(e.UUID, maxNameBytes), cutBytes(e.Name, maxNameBytes), group, e.Content,
+			cutBytes(e.SourceDescription, maxNameBytes), e.CreatedAt.Time, e.ValidAt.Time,
+		})
+	}
+	if !ordered && len(out) >= most { // those that are not among them may be the last
+		return nil, 0, fmt.Errorf("%w: %d episodes or more", ErrTooLarge, most)
+	}
+	slices.SortStableFunc(out, func(a, b Episode) int { return a.CreatedAt.Compare(b.CreatedAt) })
+	return out, most, nil
+}
+
+// Export implements Memory.
+func (m *MCP) Export(ctx context.Context, group string, f func(Episode) error) error {
+	list, most, err := m.episodes(ctx, group, maxMCPList)
+	if err == nil && len(list) >= most {
+		err = fmt.Errorf("%w: %d episodes or more", ErrTooLarge, most)
+	}
+	if err != nil {
+		return fmt.Errorf("export group: %w", err)
+	}
+	for _, e := range list {
+		if err := f(e); err != nil {
+			return fmt.Errorf("export group: %w", err)
+		}
+	}
+	return nil
+}
+
+// errClearsAll keeps older servers from being asked to forget: they would
+// forget everybody.
+var errClearsAll = errors.New("this MCP server can only clear everything, not one group; use a newer one, or Graphiti's REST service")
+
+// Forget implements Memory.
+func (m *MCP) Forget(ctx context.Context, group string) error {
+	set, err := m.session.tools(ctx)
+	if err != nil {
+		return fmt.Errorf("forget group: %w", err)
+	}
+	name, takes, err := set.find(toolClear)
+	if err == nil && !takes["group_ids"] {
+		err = errClearsAll
+	}
+	if err == nil {
+		err = m.session.call(ctx, name, map[string]any{"group_ids": []string{group}}, nil)
+	}
+	if err != nil {
+		return fmt.Errorf("forget group: %w", err)
+	}
+	return nil
+}
+
+// Health implements Memory: /health, and where there is none the server's own
+// word.
+func (m *MCP) Health(ctx context.Context) error {
+	err := m.session.health(ctx)
+	var status *StatusError
+	if errors.As(err, &status) && status.Code == http.StatusNotFound {
+		var answer struct{ Status, Message string }
+		if err = m.tool(ctx, toolStatus, nil, &answer); err == nil && answer.Status != "ok" {
+			err = errors.New("the server says that it is not well")
+		}
+	}
+	if err != nil {
+		return fmt.Errorf("check health: %w", err)
+	}
+	return nil
+}
+
+func (m *MCP) tool(ctx context.Context, t mcpTool, args map[string]any, out any) error {
+	set, err := m.session.tools(ctx)
+	if err != nil {
+		return err
+	}
+	name, _, err := set.find(t)
+	if err != nil {
+		return err
+	}
+	return m.session.call(ctx, name, args, out)
+}
+
+// Durable implements Memory.
+func (m *MCP) Durable() bool { return false }
+
+// Apart implements Memory.
+func (m *MCP) Apart() bool { return true }
+
+// Close implements Memory.
+func (m *MCP) Close() error { return m.session.close() }
+
+// Check tries, in this order, whether the server lives, whether it has the
+// tools, and whether a search works. report is called after each.
+func (m *MCP) Check(ctx context.Context, report func(Check)) {
+	run(ctx, report, "health", m.Health, "start Graphiti's MCP server, or correct memory.endpoint (now "+m.session.shown+")")
+	run(ctx, report, "tools", func(ctx context.Context) error {
+		set, err := m.session.tools(ctx)
+		for _, t := range []mcpTool{toolAdd, toolSearchFacts, toolEpisodes} {
+			if err == nil {
+				_, _, err = set.find(t)
+			}
+		}
+		return err
+	}, "use Graphiti's MCP server (getzep/graphiti, mcp_server) over streamable HTTP")
+	run(ctx, report, "search", func(ctx context.Context) error {
+		_, err := m.Search(ctx, []string{"graphiti_proxy_check"}, "test", 1)
+		return err
+	}, "look at the server's log: its database and its embedding model must be reachable")
+}

@@ -1,0 +1,207 @@
+package graphiti
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/graphiti-proxy/graphiti-proxy/graphiti/graphititest"
+)
+
+var ages = map[string]graphititest.Age{"today's": graphititest.Today, "older": graphititest.Old}
+
+func mcpStandIn(t *testing.T, o graphititest.Options) (*graphititest.Server, *MCP) {
+	t.Helper()
+	s, err := graphititest.Start(o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { s.Close() })
+	m, err := NewMCP(MCPOptions{Endpoint: s.URL(), APIKey: "secret"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { m.Close() })
+	return s, m
+}
+
+func saying(name, text string) Message {
+	return Message{Name: name, Role: "Ada", RoleType: RoleUser, Content: text, Timestamp: time.Now().Add(time.Hour), SourceDescription: "{}"}
+}
+
+func TestMCPRemembersAndForgets(t *testing.T) {
+	for name, age := range ages {
+		t.Run(name+" server", func(t *testing.T) {
+			s, m := mcpStandIn(t, graphititest.Options{MCP: age})
+			ctx := t.Context()
+			if err := m.Health(ctx); err != nil {
+				t.Fatal("health: ", err)
+			}
+			if list, err := m.Episodes(ctx, "g", 5); err != nil || len(list) != 0 {
+				t.Fatalf("of an empty group: %v, %v", list, err)
+			}
+			if err := m.Write(ctx, "g", []Message{saying("1", "My cat is called Miso."), saying("2", "Miso is a cat of Ada's.")}); err != nil {
+				t.Fatal(err)
+			}
+			if err := m.Write(ctx, "other", []Message{saying("1", "My cat is called Tom.")}); err != nil {
+				t.Fatal(err)
+			}
+			settle(t, s)
+			list, err := m.Episodes(ctx, "g", 1)
+			if err != nil || len(list) != 1 || list[0].Name != "2" || list[0].Content != "Ada(user): Miso is a cat of Ada's." {
+				t.Fatalf("the last episode: %+v, %v", list, err)
+			}
+			facts, err := m.Search(ctx, []string{"g"}, "What is my cat called, Miso?", 5)
+			if err != nil || len(facts) != 3 || facts[0].Text != "My cat is called Miso." || !facts[2].Entity || facts[2].Text != "Miso: a cat of Ada's." {
+				t.Fatalf("found %+v, %v", facts, err)
+			}
+			if facts, err := m.Search(ctx, []string{"g", "other"}, "called", 5); err != nil || len(facts) != 2 {
+				t.Fatalf("in two groups: %+v, %v", facts, err)
+			}
+			exported := 0
+			if err := m.Export(ctx, "g", func(Episode) error { exported++; return nil }); err != nil || exported != 2 {
+				t.Fatalf("exported %d, %v", exported, err)
+			}
+			switch err := m.Forget(ctx, "g"); {
+			case age == graphititest.Old:
+				if !errors.Is(err, errClearsAll) || s.Counts().Calls[graphititest.Tool("clear_graph")] != 0 {
+					t.Errorf("a server that can only forget everybody: %v, asked %d times", err, s.Counts().Calls[graphititest.Tool("clear_graph")])
+				}
+			case err != nil || len(s.Episodes("g")) != 0 || len(s.Episodes("other")) != 1:
+				t.Errorf("forget: %v", err)
+			}
+			for _, r := range s.Requests() {
+				if r.Authorization != "Bearer secret" {
+					t.Errorf("%s without the key", r.Call)
+				}
+			}
+		})
+	}
+}
+
+// TestMCPSessionIsRenewed: a server that has forgotten the session, as after a
+// restart, is asked for a new one, and the call is made.
+func TestMCPSessionIsRenewed(t *testing.T) {
+	for name, age := range ages {
+		t.Run(name+" server", func(t *testing.T) {
+			s, m := mcpStandIn(t, graphititest.Options{MCP: age})
+			for range 3 {
+				if err := m.Write(t.Context(), "g", []Message{saying("1", "Hello there.")}); err != nil {
+					t.Fatal(err)
+				}
+				settle(t, s)
+				s.Restart()
+			}
+			if n := len(s.Episodes("g")); n != 3 {
+				t.Errorf("%d messages arrived, want 3", n)
+			}
+		})
+	}
+}
+
+// TestMCPFaults: what goes wrong with a call is told for what it is, says
+// whether the call may have had an effect, and the next call works.
+func TestMCPFaults(t *testing.T) {
+	for name, c := range map[string]struct {
+		fault             graphititest.Fault
+		retryable, unsent bool
+		status            int
+	}{
+		"refused":     {graphititest.Refuse(), true, false, 0},
+		"error":       {graphititest.Answer(500, ""), true, false, 500},
+		"unavailable": {graphititest.Answer(503, "7"), true, true, 503},
+		"too many":    {graphititest.Answer(429, "7"), true, true, 429},
+		"unwanted":    {graphititest.Answer(422, ""), false, true, 422},
+		"moved":       {graphititest.Answer(307, ""), true, true, 307},
+		"garbage":     {graphititest.Garbage(), true, false, 0},
+		"hangs":       {graphititest.Hang(), true, false, 0},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s, m := mcpStandIn(t, graphititest.Options{MCP: graphititest.Today})
+			ctx, cancel := context.WithTimeout(t.Context(), 2*time.Second)
+			defer cancel()
+			if err := m.Write(ctx, "g", []Message{saying("1", "Hello there.")}); err != nil {
+				t.Fatal(err)
+			}
+			if name == "hangs" {
+				ctx, cancel = context.WithTimeout(t.Context(), 100*time.Millisecond)
+				defer cancel()
+			}
+			s.Next(graphititest.Tool("add_memory"), c.fault)
+			err := m.Write(ctx, "g", []Message{saying("2", "The secret word is swordfish.")})
+			var status *StatusError
+			switch {
+			case err == nil:
+				t.Fatal("no error")
+			case Retryable(err) != c.retryable || Unsent(err) != c.unsent:
+				t.Errorf("%v: retryable %v, unsent %v", err, Retryable(err), Unsent(err))
+			case c.status != 0 && (!errors.As(err, &status) || status.Code != c.status):
+				t.Errorf("%v is not a %d", err, c.status)
+			case strings.Contains(err.Error(), "swordfish"):
+				t.Errorf("the error quotes a message: %v", err)
+			case status != nil && (c.status == 429 || c.status == 503) && status.RetryAfter != 7*time.Second:
+				t.Errorf("retry after %s", status.RetryAfter)
+			}
+			if err := m.Write(t.Context(), "g", []Message{saying("3", "Again.")}); err != nil {
+				t.Errorf("the next call: %v", err)
+			}
+		})
+	}
+}
+
+// TestMCPHalfWritten: after a failure in the middle of several messages it is
+// not claimed that nothing was sent, whatever the failure was.
+func TestMCPHalfWritten(t *testing.T) {
+	s, m := mcpStandIn(t, graphititest.Options{MCP: graphititest.Today})
+	s.Next(graphititest.Tool("add_memory"), nil, graphititest.Answer(503, ""))
+	err := m.Write(t.Context(), "g", []Message{saying("1", "One."), saying("2", "Two.")})
+	if err == nil || Unsent(err) || !Retryable(err) {
+		t.Errorf("%v", err)
+	}
+}
+
+// TestMCPLies: whatever a server answers, there is an error and an end.
+func TestMCPLies(t *testing.T) {
+	for name, h := range map[string]http.HandlerFunc{
+		"a web page":          func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write([]byte("<html>it works")) },
+		"nothing":             func(http.ResponseWriter, *http.Request) {},
+		"another's answer":    func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write([]byte(`{"jsonrpc":"2.0","id":99,"result":{}}`)) },
+		"a redirect for ever": func(w http.ResponseWriter, r *http.Request) { http.Redirect(w, r, "/mcp", http.StatusTemporaryRedirect) },
+		"endless": func(w http.ResponseWriter, r *http.Request) {
+			w.Header().Set("Content-Type", "text/event-stream")
+			for r.Context().Err() == nil {
+				if _, err := w.Write([]byte(strings.Repeat("data: x\n", 1000))); err != nil {
+					return
+				}
+			}
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := httptest.NewServer(h)
+			t.Cleanup(s.Close)
+			m, err := NewMCP(MCPOptions{Endpoint: s.URL})
+			if err != nil {
+				t.Fatal(err)
+			}
+			ctx, cancel := context.WithTimeout(t.Context(), 300*time.Millisecond)
+			defer cancel()
+			if facts, err := m.Search(ctx, []string{"g"}, "x", 5); err == nil {
+				t.Errorf("found %v", facts)
+			}
+			if err := m.Close(); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+}
+
+func TestMCPCheck(t *testing.T) {
+	_, m := mcpStandIn(t, graphititest.Options{MCP: graphititest.Today})
+	if names, failed := checks(func(report func(Check)) { m.Check(t.Context(), report); Smoke(t.Context(), m, report) }); len(failed) > 0 || len(names) != 6 {
+		t.Errorf("checked %v, failed %v", names, failed)
+	}
+}
