@@ -200,3 +200,34 @@ func TestRealGraphiti(t *testing.T) {
 		t.Errorf("%v", held)
 	}
 }
+
+// TestRealGraphitiOverMCP: the same over the tools of Graphiti's MCP server,
+// spoken by the library that it is made with. A session is lost with each
+// restart; a message that fails is lost alone.
+func TestRealGraphitiOverMCP(t *testing.T) {
+	g := startGraphiti(t)
+	w := serve(t, "GRAPHITI_PROXY_MEMORY_BACKEND=graphiti-mcp", "GRAPHITI_PROXY_MEMORY_ENDPOINT="+g.url(), "GRAPHITI_PROXY_MEMORY_CONSENT=true",
+		"GRAPHITI_PROXY_INGEST_STALL_AFTER=4s", "GRAPHITI_PROXY_IDENTITY_OWNER=user:josh", "GRAPHITI_PROXY_IDENTITY_GROUP_IDS=raw",
+		"GRAPHITI_PROXY_LOG_LEVEL=error", "GRAPHITI_PROXY_MEMORY_TIMEOUT=5s", "GRAPHITI_PROXY_RECALL_CACHE_TTL=1ms")
+	w.tell(t, "My cat is called Miso.")
+	w.until(t, "the first turn", func(q queue) bool { return q.Verified == 1 })
+	if answer := w.tell(t, "What is my cat called?"); !strings.Contains(answer, "Miso") {
+		t.Errorf("the memory did not arrive: %s", answer)
+	}
+	for i := range 5 {
+		w.tell(t, fmt.Sprintf("Ada met guest number %d in London.", i))
+		if i == 2 {
+			g.stop()
+		}
+	}
+	w.tell(t, "Eve says [[raise]] to the model.")
+	w.tell(t, "Ada met guest number 5 in London.")
+	g.start()
+	w.until(t, "all but one", func(q queue) bool { return q.Verified == 8 && q.Dead == 1 && q.Pending == 0 })
+	held := g.episodes("user_josh")
+	for i := range 6 {
+		if n := held[fmt.Sprintf("(user): Ada met guest number %d in London.", i)]; n != 1 {
+			t.Errorf("turn %d is there %d times", i, n)
+		}
+	}
+}

@@ -1,4 +1,5 @@
-"""The real graphiti-core behind the calls of Graphiti's REST service.
+"""The real graphiti-core behind the calls of Graphiti's REST service, and behind
+the tools of its MCP server.
 
 A fixture of the end-to-end tests. The graph is real (Kuzu, in this process),
 and so is everything that graphiti-core does; only the model is a stand-in,
@@ -17,7 +18,7 @@ import traceback
 import zlib
 from contextlib import asynccontextmanager
 from datetime import datetime, timezone
-from typing import Literal
+from typing import Any, Literal
 
 os.environ["GRAPHITI_TELEMETRY_ENABLED"] = "false"
 os.environ["OPENAI_API_KEY"] = "none"  # its reranker asks for one, and is not called
@@ -31,8 +32,11 @@ from graphiti_core.graph_queries import get_fulltext_indices
 from graphiti_core.driver.driver import GraphProvider
 from graphiti_core.llm_client.config import LLMConfig
 from graphiti_core.llm_client.openai_generic_client import OpenAIGenericClient
-from graphiti_core.nodes import EpisodeType, Node
+from graphiti_core.nodes import EpisodeType, EpisodicNode, Node
+from graphiti_core.search.search_config_recipes import NODE_HYBRID_SEARCH_RRF
+from mcp.server.fastmcp import FastMCP
 from pydantic import BaseModel, Field
+from typing_extensions import TypedDict
 
 DIMENSIONS = 256
 
@@ -58,6 +62,29 @@ class Query(BaseModel):
     max_facts: int = 10
 
 
+class Success(TypedDict):
+    message: str
+
+
+class Failure(TypedDict):
+    error: str
+
+
+class Facts(TypedDict):
+    message: str
+    facts: list[dict[str, Any]]
+
+
+class Nodes(TypedDict):
+    message: str
+    nodes: list[dict[str, Any]]
+
+
+class Episodes(TypedDict):
+    message: str
+    episodes: list[dict[str, Any]]
+
+
 class Service:
     """Graphiti, and the worker that feeds it."""
 
@@ -71,6 +98,7 @@ class Service:
             embedder=OpenAIEmbedder(OpenAIEmbedderConfig(api_key="none", base_url=model, embedding_dim=DIMENSIONS)),
         )
         self.queue: asyncio.Queue = asyncio.Queue()
+        self.background: list[asyncio.Task] = []  # kept, or they are collected
 
     async def prepare(self, new: bool):
         await self.graphiti.build_indices_and_constraints()
@@ -104,6 +132,8 @@ def mourn(worker: asyncio.Task):
 def build(db: str, port: int) -> FastAPI:
     new = not os.path.exists(db)
     service = Service(db, port)
+    service.tools = build_tools(service)
+    tools_app = service.tools.streamable_http_app()
 
     @asynccontextmanager
     async def lifespan(_: FastAPI):
@@ -111,9 +141,12 @@ def build(db: str, port: int) -> FastAPI:
         worker = asyncio.create_task(service.work())
         worker.add_done_callback(mourn)
         print(f"listening on http://127.0.0.1:{port}", flush=True)
-        yield
+        async with service.tools.session_manager.run():
+            yield
         worker.cancel()
-        await asyncio.wait([worker])
+        for task in service.background:
+            task.cancel()
+        await asyncio.wait([worker, *service.background])
         await service.finish()  # what waits in the queue is lost
 
     app = FastAPI(lifespan=lifespan)
@@ -145,8 +178,73 @@ def build(db: str, port: int) -> FastAPI:
         await Node.delete_by_group_id(service.driver, group_id)
         return {"message": "Group deleted", "success": True}
 
+    @app.get("/health")
+    async def health():
+        return {"status": "healthy", "service": "graphiti-mcp"}
+
     add_model(app)
+    app.router.routes.extend(tools_app.routes)
     return app
+
+
+def build_tools(service: Service) -> FastMCP:
+    """The tools of Graphiti's MCP server that a client of ours may use, with
+    their parameters. Each group has a queue of its own, and an exception ends
+    one message only, as it is there."""
+    mcp = FastMCP("Graphiti Agent Memory")
+    queues: dict[str, asyncio.Queue] = {}
+
+    async def work(group: str):
+        while True:
+            episode = await queues[group].get()
+            try:
+                await service.graphiti.add_episode(group_id=group, source=EpisodeType.message, **episode)
+            except Exception:
+                traceback.print_exc()
+
+    @mcp.tool()
+    async def add_memory(
+        name: str, episode_body: str, group_id: str | None = None, source: str = "text", source_description: str = "",
+        uuid: str | None = None, reference_time: str | None = None,
+    ) -> Success | Failure:
+        try:
+            at = datetime.fromisoformat(reference_time) if reference_time else datetime.now(timezone.utc)
+        except ValueError as e:
+            return Failure(error=f"Invalid reference_time: {e}")
+        if group_id not in queues:
+            queues[group_id] = asyncio.Queue()
+            service.background.append(asyncio.create_task(work(group_id)))
+        await queues[group_id].put(dict(name=name, episode_body=episode_body, source_description=source_description, uuid=uuid, reference_time=at))
+        return Success(message=f"Episode '{name}' queued for processing in group '{group_id}'")
+
+    @mcp.tool()
+    async def search_memory_facts(query: str, group_ids: str | list[str] | None = None, max_facts: int = 10) -> Facts | Failure:
+        edges = await service.graphiti.search(group_ids=as_list(group_ids), query=query, num_results=max_facts)
+        return Facts(message="Facts retrieved successfully", facts=[e.model_dump(mode="json", exclude={"fact_embedding"}) for e in edges])
+
+    @mcp.tool()
+    async def search_nodes(query: str, group_ids: str | list[str] | None = None, max_nodes: int = 10) -> Nodes | Failure:
+        found = await service.graphiti.search_(query=query, config=NODE_HYBRID_SEARCH_RRF, group_ids=as_list(group_ids))
+        fields = {"uuid", "name", "labels", "created_at", "summary", "group_id"}
+        return Nodes(message="Nodes retrieved successfully", nodes=[n.model_dump(mode="json", include=fields) for n in found.nodes[:max_nodes]])
+
+    @mcp.tool()
+    async def get_episodes(group_ids: str | list[str] | None = None, max_episodes: int = 10) -> Episodes | Failure:
+        found = await EpisodicNode.get_by_group_ids(service.driver, as_list(group_ids), limit=max_episodes)
+        fields = {"uuid", "name", "content", "created_at", "source", "source_description", "group_id"}
+        return Episodes(message="Episodes retrieved successfully", episodes=[e.model_dump(mode="json", include=fields) for e in found])
+
+    @mcp.tool()
+    async def clear_graph(group_ids: str | list[str] | None = None) -> Success | Failure:
+        for group in as_list(group_ids):
+            await Node.delete_by_group_id(service.driver, group)
+        return Success(message="Graph data cleared successfully")
+
+    return mcp
+
+
+def as_list(groups: str | list[str] | None) -> list[str]:
+    return [groups] if isinstance(groups, str) else groups or []
 
 
 # --- the stand-in model -----------------------------------------------------
