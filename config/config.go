@@ -18,7 +18,7 @@ type Config struct {
 		ResponseTimeout time.Duration `key:"upstream.response_timeout" default:"10m" min:"1ms" doc:"for the head of an answer"`
 		IdleTimeout     time.Duration `key:"upstream.idle_timeout" default:"5m" min:"1s" doc:"longest silence within a body, of either side"`
 	}
-	WebSocket string `key:"websocket" default:"refuse" kind:"one of refuse, tunnel" doc:"the Responses API over WebSocket: refuse makes clients go on with POST, which has memory; tunnel passes it on without. Other WebSockets are tunnelled"`
+	WebSocket string `key:"websocket" default:"refuse" kind:"one of refuse, intercept, tunnel" doc:"the Responses API over WebSocket: refuse makes clients go on with POST, which has memory; intercept has memory in it too; tunnel passes it on without. Other WebSockets are tunnelled"`
 	DataDir   string `key:"data_dir" doc:"embedded state; default $XDG_DATA_HOME/graphiti-proxy, else ~/.local/share/graphiti-proxy"`
 	Memory    struct {
 		Backend  string        `key:"memory.backend" default:"embedded" kind:"one of embedded, graphiti, graphiti-mcp, off" doc:"where memories are kept"`

@@ -200,3 +200,40 @@ func lastBlock(t *testing.T, model *proxytest.Provider) string {
 	}
 	return ""
 }
+
+// TestCodexOverWebSocket: Codex's first choice of a transport, with memory in
+// it: a fact of one run is known in the next, over a call of its shell.
+func TestCodexOverWebSocket(t *testing.T) {
+	w := serve(t, "GRAPHITI_PROXY_WEBSOCKET=intercept")
+	w.model.SetAnswer(coderModel)
+	dir := t.TempDir()
+	run := func(prompt string) string {
+		home := t.TempDir()
+		if err := os.MkdirAll(filepath.Join(home, ".codex"), 0o700); err != nil {
+			t.Fatal(err)
+		}
+		config := fmt.Sprintf("model = \"gpt-5.1-codex\"\nmodel_provider = \"p\"\n[model_providers.p]\nname = \"p\"\nbase_url = \"%s/v1\"\nwire_api = \"responses\"\nenv_key = \"K\"\nsupports_websockets = true\n", w.url)
+		if err := os.WriteFile(filepath.Join(home, ".codex", "config.toml"), []byte(config), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		return cli(t, dir, append(os.Environ(), "HOME="+home, "K=sk-test"), ".bin/codex", "exec", "--skip-git-repo-check", prompt)
+	}
+	run("My cat is called Miso. Remember it.")
+	w.until(t, "the first turn", func(q queue) bool { return q.Delivered == 1 })
+	if out := run("What is my cat called? Count first. [[tool " + theCoders[0].tool + "]]"); !strings.Contains(out, "Your cat is called Miso.") {
+		t.Errorf("Codex printed %q", out)
+	}
+	w.until(t, "the second turn", func(q queue) bool { return q.Delivered == 2 })
+	frames := 0
+	for _, r := range w.model.Requests() {
+		if r.Method == "WS" {
+			frames++
+		}
+		if r.Refused != "" {
+			t.Errorf("%s %s was refused: %s", r.Method, r.Path, r.Refused)
+		}
+	}
+	if frames < 3 {
+		t.Errorf("%d requests came over WebSocket", frames)
+	}
+}

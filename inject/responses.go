@@ -11,8 +11,11 @@ func (Responses) Parse(body []byte, c *Conversation) bool {
 		return false
 	}
 	c.settle()
-	if p.trigger {
+	switch {
+	case p.trigger:
 		c.Kind = KindSummary
+	case p.prewarm:
+		c.Kind = KindProbe
 	}
 	return true
 }
@@ -21,6 +24,7 @@ type responsesParser struct {
 	bodyParser
 	input   bool // it was seen
 	trigger bool // the last item asks for a compaction
+	prewarm bool // no answer is wanted
 	apart   bool // something stands between the last message and what comes
 }
 
@@ -42,6 +46,9 @@ func (p *responsesParser) member(key []byte) bool {
 		m.to = len(p.c.spans)
 		p.c.Messages = append(p.c.Messages, m)
 		return true
+	case "generate":
+		p.prewarm = p.peek() == 'f'
+		return p.skip()
 	case "instructions":
 		return p.prompt(isResponsesText)
 	}

@@ -38,6 +38,11 @@ type call struct {
 	says  claimant
 	mem   remembered
 
+	// Over a WebSocket: that it is read, and where a conversation stands that
+	// the request refers to.
+	intercepted bool
+	held        *heldEnd
+
 	watched int // position in hangups, plus one; guarded by hangups.mu
 
 	mu   sync.Mutex    // guards gone and up
@@ -71,7 +76,7 @@ func (c *call) release() {
 	}
 	c.body, c.out, c.chain = c.body[:0], c.out[:0], c.chain[:0]
 	c.ctx, c.client, c.rest, c.pump, c.up, c.plain = nil, nil, nil, nil, nil, nil
-	c.route, c.mem, c.says, c.gone = route{}, remembered{}, claimant{}, false
+	c.route, c.mem, c.says, c.gone, c.intercepted = route{}, remembered{}, claimant{}, false, false
 	calls.Put(c)
 }
 

@@ -97,6 +97,7 @@ func (c *call) buildHead(inserts []inject.Insert) error {
 		case fieldIs(name, "host"), fieldIs(name, "content-length"), fieldIs(name, "transfer-encoding"), fieldIs(name, "expect"):
 		case hopByHop(name), namedBy(connection, name):
 		case hasPrefixFold(name, "x-graphiti-") && ours(name):
+		case c.intercepted && fieldIs(name, "sec-websocket-extensions"): // compressed frames could not be read
 		case c.plain != nil && fieldIs(name, "content-encoding") && c.unpacked():
 		default:
 			out = append(out, line...)

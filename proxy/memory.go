@@ -69,7 +69,8 @@ type remembered struct {
 	subagent bool
 	chained  bool // the session was found by, or begins, a chain
 	said     time.Time
-	round    *ending // of the turn that the request goes on with, where it does not say so itself
+	root     inject.Fingerprint // of the conversation before the request's first message
+	round    *ending            // of the turn that the request goes on with, where it does not say so itself
 }
 
 // remember finds out who speaks in which conversation, and what is to be done
@@ -107,20 +108,28 @@ func (s *Server) remember(c *call) (plan inject.Plan) {
 		return skip(inject.StatusOff, inject.ReasonNone)
 	}
 	who := &caller.Who
-	root := inject.Root(who.Tenant, who.User)
+	bare := inject.Root(who.Tenant, who.User)
+	root := bare
+	var known [][16]byte // answers that the provider holds, newest first
+	if previous := c.conv.Field(inject.FieldPreviousResponseID); len(previous) > 0 {
+		root = bare.Link(inject.RoleOther, previous)
+		known = append(known, root)
+	}
+	if c.held != nil {
+		root = c.held.end
+		if who.Session == "" {
+			who.Session = c.held.session
+		}
+	}
+	c.mem.root = root
 	if c.conv.Last < 0 {
 		plan = skip(inject.StatusSkipped, inject.ReasonNoUserMessage)
-		if c.mem.round = s.rounds.of(&c.conv, root); c.mem.round != nil { // rounds.go
+		if c.mem.round = s.rounds.of(&c.conv, bare); c.mem.round != nil { // rounds.go
 			plan.Turn, plan.Write = c.mem.round.turn.ID, c.mem.round.turn.Targets
 		}
 		return plan
 	}
-	var known [][16]byte // answers that the provider holds, newest first
-	if previous := c.conv.Field(inject.FieldPreviousResponseID); len(previous) > 0 {
-		root = root.Link(inject.RoleOther, previous)
-		known = append(known, root)
-	}
-	c.conv.References(func(id []byte) { known = append(known, root.Link(inject.RoleOther, id)) })
+	c.conv.References(func(id []byte) { known = append(known, bare.Link(inject.RoleOther, id)) })
 	c.chain = s.hasher.Chain(&c.conv, root, c.chain[:0])
 	first := false
 	if who.Session == "" {

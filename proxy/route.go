@@ -27,6 +27,9 @@ var dialects = []dialect{
 	{suffix: "/messages/count_tokens", request: inject.Messages{}, count: true},
 }
 
+// responsesDialect is also what is spoken over WebSocket.
+var responsesDialect = &dialects[1]
+
 // route says where a request goes and whether it is understood.
 type route struct {
 	dialect  *dialect // nil: forwarded as it is

@@ -40,8 +40,7 @@ type Options struct {
 	Limits    Limits
 	Memory    Memory // what to insert and keep
 
-	// RefuseWebSocket answers 426 to the Responses API over WebSocket.
-	RefuseWebSocket bool
+	WebSocket WebSocket // the Responses API over one
 
 	Meter metric.Meter
 	Log   *slog.Logger
@@ -57,7 +56,7 @@ type Server struct {
 	rounds    rounds
 	places    sessionPlaces
 
-	refuseWebSocket bool
+	webSocket WebSocket
 
 	metrics *instruments
 	log     *slog.Logger
@@ -103,7 +102,7 @@ func New(o Options) (*Server, error) {
 		limits:    o.Limits,
 		memory:    o.Memory,
 
-		refuseWebSocket: o.RefuseWebSocket,
+		webSocket: o.WebSocket,
 
 		metrics:  in,
 		log:      o.Log,

@@ -18,13 +18,27 @@ import (
 // learnt from it. The answer to a turn that is not to be kept may still be
 // needed to know how the conversation goes on.
 func (s *Server) watch(c *call, head *answerHead, plan inject.Plan) *capture.Tee {
-	if c.route.dialect == nil || c.route.dialect.answer == nil {
+	if head.status != fasthttp.StatusOK || !s.watches(c, plan) {
 		return nil
 	}
-	if plan.Turn == "" || head.status != fasthttp.StatusOK || len(plan.Write) == 0 && !c.mem.chained && c.mem.round == nil || s.memory.Kept(plan.Turn) {
-		return nil
-	}
-	// What the worker needs later is copied: the request's buffers are reused.
+	e := s.endingOf(c, plan)
+	return s.memory.Watcher.Watch(c.route.dialect.answer, capture.Meta{
+		Stream:   head.event,
+		Encoding: strings.ToLower(string(head.encoding)),
+		Order:    xxhash.Sum64String(e.who.Session),
+	}, e.take)
+}
+
+// watches reports whether anything is to be learnt from the answer.
+func (s *Server) watches(c *call, plan inject.Plan) bool {
+	d := c.route.dialect
+	return d != nil && d.answer != nil && plan.Turn != "" &&
+		(len(plan.Write) > 0 || c.mem.chained || c.mem.round != nil) && !s.memory.Kept(plan.Turn)
+}
+
+// endingOf is how the turn is to end. What the worker needs later is copied:
+// the request's buffers are reused.
+func (s *Server) endingOf(c *call, plan inject.Plan) *ending {
 	e := c.mem.round
 	if e == nil {
 		e = s.begun(c, plan)
@@ -32,11 +46,7 @@ func (s *Server) watch(c *call, head *answerHead, plan inject.Plan) *capture.Tee
 	if len(e.turn.Targets) > 0 {
 		s.memory.Open.Busy(plan.Turn)
 	}
-	return s.memory.Watcher.Watch(c.route.dialect.answer, capture.Meta{
-		Stream:   head.event,
-		Encoding: strings.ToLower(string(head.encoding)),
-		Order:    xxhash.Sum64String(e.who.Session),
-	}, e.take)
+	return e
 }
 
 // begun is the end, to come, of a turn of which the request says all that is

@@ -22,17 +22,31 @@ func isUpgrade(h *fasthttp.RequestHeader) bool {
 
 // errUseHTTP makes clients that prefer WebSocket for the Responses API, such as
 // Codex, go on with POST at once.
-var errUseHTTP = &clientError{fasthttp.StatusUpgradeRequired, "graphiti-proxy: the Responses API over WebSocket has no memory here; use POST, or set websocket to tunnel"}
+var errUseHTTP = &clientError{fasthttp.StatusUpgradeRequired, "graphiti-proxy: the Responses API over WebSocket has no memory here; use POST, or set websocket to intercept"}
 
-// refuses reports whether a request is for a WebSocket that is refused: that of
-// the Responses API, which works over POST too. Realtime has nothing else.
+// WebSocket says what is done about the Responses API over WebSocket. Other
+// WebSockets, such as Realtime's, are tunnelled.
+type WebSocket int
+
+// What can be done.
+const (
+	WebSocketRefuse    WebSocket = iota // clients go on with POST
+	WebSocketTunnel                     // without memory
+	WebSocketIntercept                  // with memory
+)
+
+// refuses reports whether a request is for a WebSocket that is refused.
 func (s *Server) refuses(c *call) bool {
 	h := &c.ctx.Request.Header
-	if !s.refuseWebSocket || !isUpgrade(h) {
+	if s.webSocket == WebSocketTunnel || !isUpgrade(h) {
 		return false
 	}
 	path, _, _ := bytes.Cut(h.RequestURI(), []byte{'?'})
-	return bytes.HasSuffix(path, []byte("/responses"))
+	if !bytes.HasSuffix(path, []byte("/responses")) {
+		return false
+	}
+	c.intercepted = s.webSocket == WebSocketIntercept && s.memory.Planner != nil
+	return s.webSocket == WebSocketRefuse
 }
 
 // tunnel passes the upstream's 101 on and then bytes both ways, untouched,
@@ -60,28 +74,32 @@ func (s *Server) tunnel(c *call, up *upstreamConn, head answerHead, n int) {
 		return
 	}
 	_ = up.SetDeadline(time.Time{})
-	client := c.client
+	client, x := c.client, s.newIntercept(c, &head)
 	c.ctx.HijackSetNoResponse(true)
 	c.ctx.Hijack(func(conn net.Conn) {
 		s.tunnels.add(up)
 		defer s.tunnels.remove(up)
-		pipe(client, conn, up)
+		if x == nil {
+			pipe(up, client, func() { _, _ = io.Copy(client, up) }, func() { _, _ = io.Copy(up, conn) })
+			return
+		}
+		pipe(up, client, func() { _ = x.fromUpstream(client, up) }, func() { _ = x.fromClient(up, conn) })
 	})
 }
 
 // pipe copies both ways until both have ended, the second one within
-// tunnelLinger. fromClient reads what the server had buffered first.
-func pipe(client *clientConn, fromClient io.Reader, up *upstreamConn) {
+// tunnelLinger.
+func pipe(up *upstreamConn, client *clientConn, down, upwards func()) {
 	var wg sync.WaitGroup
 	wg.Add(1)
 	// Ends with the upstream's side, which the client's end bounds below.
 	go func() {
 		defer wg.Done()
-		_, _ = io.Copy(client, up)
+		down()
 		closeWrite(client.Conn)
 		_ = client.SetReadDeadline(time.Now().Add(tunnelLinger))
 	}()
-	_, _ = io.Copy(up, fromClient)
+	upwards()
 	closeWrite(up.Conn)
 	_ = up.SetReadDeadline(time.Now().Add(tunnelLinger))
 	wg.Wait()

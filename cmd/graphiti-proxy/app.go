@@ -85,7 +85,7 @@ func newApp(cfg *config.Config, log *slog.Logger) (_ *app, err error) {
 		},
 		Memory: mem,
 
-		RefuseWebSocket: cfg.WebSocket == "refuse" && mem.Planner != nil,
+		WebSocket: webSocket(cfg.WebSocket, mem.Planner != nil),
 
 		Meter: t.meter(),
 		Log:   log,
@@ -199,6 +199,17 @@ func (a *app) openMemory() (proxy.Memory, error) {
 		Ingest:   cfg.Ingest.Enabled,
 		Timeout:  cfg.Recall.Timeout,
 	}, nil
+}
+
+// webSocket reads the setting: without memory there is nothing to refuse for.
+func webSocket(setting string, memory bool) proxy.WebSocket {
+	switch {
+	case !memory || setting == "tunnel":
+		return proxy.WebSocketTunnel
+	case setting == "intercept":
+		return proxy.WebSocketIntercept
+	}
+	return proxy.WebSocketRefuse
 }
 
 func rules(cfg *config.Config) proxy.Rules {

@@ -118,6 +118,10 @@ func (p *Provider) serve(w http.ResponseWriter, r *http.Request) {
 		}})
 		return
 	}
+	if r.Method == http.MethodGet && r.URL.Path == "/v1/responses" && r.Header.Get("Upgrade") != "" {
+		p.socket(w, r, rec, answer)
+		return
+	}
 	api, ok := apis[r.Method+" "+r.URL.Path]
 	switch {
 	case !ok:

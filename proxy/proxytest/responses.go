@@ -9,7 +9,7 @@ import (
 )
 
 // responseFields are the members that a request of the Responses API may have.
-var responseFields = strings.Fields(`model input instructions stream stream_options store previous_response_id conversation
+var responseFields = strings.Fields(`type generate stream_id model input instructions stream stream_options store previous_response_id conversation
 	temperature top_p max_output_tokens max_tool_calls tools tool_choice parallel_tool_calls metadata user safety_identifier
 	prompt_cache_key prompt_cache_retention service_tier reasoning text truncation include background client_metadata`)
 
@@ -52,6 +52,9 @@ type responseRequest struct {
 	Previous     string `json:"previous_response_id"`
 	Conversation any
 	Tools        []any
+	Generate     *bool
+	Type         string
+	Lane         *string `json:"stream_id"`
 }
 
 // readResponses validates a request as the API does, and says what is wrong.
@@ -177,8 +180,20 @@ func (p *Provider) responses(w http.ResponseWriter, r *http.Request, rec *Reques
 		writeJSON(w, http.StatusOK, map[string]any{"object": "response.input_tokens", "input_tokens": tokens(c)})
 		return
 	}
-	reply := answer(c)
-	id := p.store(c, reply, req.Store == nil || *req.Store)
+	whole := p.respond(c, answer(c), req.Store == nil || *req.Store)
+	if !req.Stream {
+		writeJSON(w, http.StatusOK, whole)
+		return
+	}
+	whole.stream(newStreamer(w, r, f).event)
+}
+
+// response is an answer of the API.
+type response map[string]any
+
+// respond makes an answer that later requests may refer to if it is kept.
+func (p *Provider) respond(c Conversation, reply Reply, keep bool) response {
+	id := p.store(c, reply, keep)
 	var output []any
 	if reply.Thinks {
 		output = append(output, map[string]any{"type": "reasoning", "id": "rs_1", "summary": []any{}, "encrypted_content": thoughtOf(c.Messages)})
@@ -189,21 +204,20 @@ func (p *Provider) responses(w http.ResponseWriter, r *http.Request, rec *Reques
 		output = append(output, map[string]any{"type": "message", "id": "msg_1", "role": "assistant", "status": "completed",
 			"content": []any{map[string]any{"type": "output_text", "text": reply.Text, "annotations": []any{}}}})
 	}
-	whole := map[string]any{"id": id, "object": "response", "created_at": 1700000000, "status": "completed", "model": "stand-in", "output": output,
+	return response{"id": id, "object": "response", "created_at": 1700000000, "status": "completed", "model": "stand-in", "output": output,
 		"error": nil, "incomplete_details": nil, "instructions": nil, "metadata": map[string]any{}, "parallel_tool_calls": true,
 		"temperature": 1, "tool_choice": "auto", "tools": []any{}, "top_p": 1,
 		"usage": map[string]any{"input_tokens": tokens(c), "input_tokens_details": map[string]any{"cached_tokens": 0},
 			"output_tokens": 1, "output_tokens_details": map[string]any{"reasoning_tokens": 0}, "total_tokens": tokens(c) + 1}}
-	if !req.Stream {
-		writeJSON(w, http.StatusOK, whole)
-		return
-	}
-	s := newStreamer(w, r, f)
+}
+
+// stream sends the events of an answer.
+func (whole response) stream(send func(kind string, fields map[string]any)) {
 	n := 0
 	event := func(kind string, fields map[string]any) {
 		fields["sequence_number"] = n
 		n++
-		s.event(kind, fields)
+		send(kind, fields)
 	}
 	begun := map[string]any{}
 	for k, v := range whole {
@@ -212,7 +226,7 @@ func (p *Provider) responses(w http.ResponseWriter, r *http.Request, rec *Reques
 	begun["status"], begun["output"], begun["usage"] = "in_progress", []any{}, nil
 	event("response.created", map[string]any{"response": begun})
 	event("response.in_progress", map[string]any{"response": begun})
-	for i, item := range output {
+	for i, item := range whole["output"].([]any) { //nolint:forcetypeassert // respond made it
 		it := item.(map[string]any)
 		at := func(fields map[string]any) map[string]any {
 			fields["item_id"], fields["output_index"] = it["id"], i
@@ -221,20 +235,21 @@ func (p *Provider) responses(w http.ResponseWriter, r *http.Request, rec *Reques
 		switch it["type"] {
 		case "message":
 			empty := map[string]any{"type": "message", "id": "msg_1", "role": "assistant", "status": "in_progress", "content": []any{}}
-			part := it["content"].([]any)[0]
+			part := it["content"].([]any)[0].(map[string]any)
+			text := part["text"].(string)
 			event("response.output_item.added", map[string]any{"output_index": i, "item": empty})
 			event("response.content_part.added", at(map[string]any{"content_index": 0, "part": map[string]any{"type": "output_text", "text": "", "annotations": []any{}}}))
-			for _, word := range strings.SplitAfter(reply.Text, " ") {
+			for _, word := range strings.SplitAfter(text, " ") {
 				event("response.output_text.delta", at(map[string]any{"content_index": 0, "delta": word, "logprobs": []any{}}))
 			}
-			event("response.output_text.done", at(map[string]any{"content_index": 0, "text": reply.Text, "logprobs": []any{}}))
+			event("response.output_text.done", at(map[string]any{"content_index": 0, "text": text, "logprobs": []any{}}))
 			event("response.content_part.done", at(map[string]any{"content_index": 0, "part": part}))
 		case "reasoning":
 			event("response.output_item.added", map[string]any{"output_index": i, "item": map[string]any{"type": "reasoning", "id": "rs_1", "summary": []any{}}})
 		case "function_call":
-			event("response.output_item.added", map[string]any{"output_index": i, "item": map[string]any{"type": "function_call", "id": "fc_1", "call_id": "call_1", "name": reply.Tool, "arguments": "", "status": "in_progress"}})
-			event("response.function_call_arguments.delta", at(map[string]any{"delta": reply.Arguments}))
-			event("response.function_call_arguments.done", at(map[string]any{"arguments": reply.Arguments, "name": reply.Tool}))
+			event("response.output_item.added", map[string]any{"output_index": i, "item": map[string]any{"type": "function_call", "id": "fc_1", "call_id": "call_1", "name": it["name"], "arguments": "", "status": "in_progress"}})
+			event("response.function_call_arguments.delta", at(map[string]any{"delta": it["arguments"]}))
+			event("response.function_call_arguments.done", at(map[string]any{"arguments": it["arguments"], "name": it["name"]}))
 		}
 		event("response.output_item.done", map[string]any{"output_index": i, "item": item})
 	}

@@ -1,0 +1,295 @@
+package proxy
+
+import (
+	"bufio"
+	"fmt"
+	"io"
+	"net"
+	"sync"
+
+	"github.com/cespare/xxhash/v2"
+	"github.com/gobwas/ws"
+	"github.com/tidwall/gjson"
+	"github.com/valyala/fasthttp"
+
+	"github.com/graphiti-proxy/graphiti-proxy/capture"
+	"github.com/graphiti-proxy/graphiti-proxy/inject"
+)
+
+const (
+	// maxEvent bounds the messages of an upstream that are read; longer ones
+	// pass unread.
+	maxEvent = 8 << 20
+
+	// maxAnswers bounds the answers of one connection that requests can refer
+	// to.
+	maxAnswers = 1024
+)
+
+// intercept is the Responses API over one WebSocket: each response.create is a
+// request like one that is posted, and gets memory, and what follows until the
+// response's end is its answer. Conversations may share a connection, each in
+// a lane that has a stream_id.
+type intercept struct {
+	s     *Server
+	head  fasthttp.RequestHeader // of the request that opened the connection
+	route route
+
+	mu    sync.Mutex // guards what follows
+	lanes map[string]*exchange
+	ended map[string]heldEnd // by the id of an answer
+}
+
+// exchange is a request whose answer is under way.
+type exchange struct {
+	tee     *capture.Tee
+	reader  capture.Reader // tells at once how the conversation has ended
+	ending  *ending        // nil: nothing of it is kept
+	end     inject.Fingerprint
+	session string
+}
+
+// heldEnd is where a conversation stands after an answer that the provider
+// holds. A client that refers to it goes on with the same conversation as one
+// that sends it whole.
+type heldEnd struct {
+	end     inject.Fingerprint
+	session string
+}
+
+// newIntercept prepares for a connection that c opened; nil where it is not one
+// to be read.
+func (s *Server) newIntercept(c *call, head *answerHead) *intercept {
+	if !c.intercepted || s.memory.Planner == nil {
+		return nil
+	}
+	for name := range fieldLines(head.fields) {
+		if fieldIs(name, "sec-websocket-extensions") { // nobody offered one
+			return nil
+		}
+	}
+	x := &intercept{s: s, route: c.route, lanes: make(map[string]*exchange), ended: make(map[string]heldEnd)}
+	c.ctx.Request.Header.CopyTo(&x.head)
+	x.route.dialect = responsesDialect
+	return x
+}
+
+// fromClient passes the client's frames on, with memory in the requests.
+func (x *intercept) fromClient(up net.Conn, client io.Reader) error {
+	in := bufio.NewReader(client)
+	var raw, message []byte // the frames and the text of a message that is not whole yet
+	through := false        // the message is too long to be read
+	for {
+		h, err := ws.ReadHeader(in)
+		if err != nil {
+			return fmt.Errorf("read frame: %w", err)
+		}
+		tooLong := int64(len(message))+h.Length > int64(x.s.limits.InspectBytes)
+		if h.OpCode.IsControl() || through || h.OpCode == ws.OpBinary || h.Rsv != 0 || tooLong {
+			if !h.OpCode.IsControl() {
+				if _, err := up.Write(raw); err != nil {
+					return fmt.Errorf("pass frame on: %w", err)
+				}
+				raw, message, through = raw[:0], message[:0], !h.Fin
+			}
+			if err := passFrame(up, in, h); err != nil {
+				return err
+			}
+			continue
+		}
+		raw = appendHeader(raw, h)
+		at := len(raw)
+		raw = append(raw, make([]byte, h.Length)...)
+		if _, err := io.ReadFull(in, raw[at:]); err != nil {
+			return fmt.Errorf("read frame: %w", err)
+		}
+		from := len(message)
+		message = append(message, raw[at:]...)
+		if h.Masked {
+			ws.Cipher(message[from:], h.Mask, 0)
+		}
+		if !h.Fin {
+			continue
+		}
+		if changed := x.request(message); changed != nil {
+			mask := ws.NewMask()
+			raw = appendHeader(raw[:0], ws.Header{Fin: true, OpCode: ws.OpText, Masked: true, Mask: mask, Length: int64(len(changed))})
+			ws.Cipher(changed, mask, 0)
+			raw = append(raw, changed...)
+		}
+		if _, err := up.Write(raw); err != nil {
+			return fmt.Errorf("pass frame on: %w", err)
+		}
+		raw, message = raw[:0], message[:0]
+	}
+}
+
+// fromUpstream passes the upstream's frames on as they are, and reads the
+// answers in them.
+func (x *intercept) fromUpstream(client io.Writer, up io.Reader) error {
+	defer x.close()
+	in := bufio.NewReader(up)
+	var raw, message []byte
+	through := false
+	for {
+		h, err := ws.ReadHeader(in)
+		if err != nil {
+			return fmt.Errorf("read frame: %w", err)
+		}
+		tooLong := int64(len(message))+h.Length > maxEvent
+		if h.OpCode.IsControl() || through || h.OpCode == ws.OpBinary || h.Rsv != 0 || h.Masked || tooLong {
+			if !h.OpCode.IsControl() {
+				message, through = message[:0], !h.Fin
+			}
+			if err := passFrame(client, in, h); err != nil {
+				return err
+			}
+			continue
+		}
+		raw = appendHeader(raw[:0], h)
+		at := len(raw)
+		raw = append(raw, make([]byte, h.Length)...)
+		if _, err := io.ReadFull(in, raw[at:]); err != nil {
+			return fmt.Errorf("read frame: %w", err)
+		}
+		if message = append(message, raw[at:]...); h.Fin {
+			// Before the client has it: what it sends next may refer to it.
+			x.event(message)
+			message = message[:0]
+		}
+		if _, err := client.Write(raw); err != nil {
+			return fmt.Errorf("pass frame on: %w", err)
+		}
+	}
+}
+
+// passFrame copies a frame whose header was read.
+func passFrame(to io.Writer, from io.Reader, h ws.Header) error {
+	if _, err := to.Write(appendHeader(nil, h)); err != nil {
+		return fmt.Errorf("pass frame on: %w", err)
+	}
+	if _, err := io.CopyN(to, from, h.Length); err != nil {
+		return fmt.Errorf("pass frame on: %w", err)
+	}
+	return nil
+}
+
+type byteWriter struct{ b []byte }
+
+func (w *byteWriter) Write(p []byte) (int, error) {
+	w.b = append(w.b, p...)
+	return len(p), nil
+}
+
+func appendHeader(dst []byte, h ws.Header) []byte {
+	w := byteWriter{dst}
+	_ = ws.WriteHeader(&w, h) // to memory; its length was read, or is ours
+	return w.b
+}
+
+// request gives a message of the client its memory; nil means that it goes on
+// as it is.
+func (x *intercept) request(message []byte) []byte {
+	if gjson.GetBytes(message, "type").Str != "response.create" {
+		return nil
+	}
+	c := &call{ctx: &fasthttp.RequestCtx{}, route: x.route, body: message}
+	x.head.CopyTo(&c.ctx.Request.Header)
+	// What Codex says of one request stands in a header where it posts it.
+	if told := gjson.GetBytes(message, "client_metadata.x-codex-turn-metadata"); told.Type == gjson.String {
+		c.ctx.Request.Header.Set("X-Codex-Turn-Metadata", told.Str)
+	}
+	x.mu.Lock()
+	if e, ok := x.ended[gjson.GetBytes(message, "previous_response_id").Str]; ok {
+		c.held = &e
+	}
+	x.mu.Unlock()
+
+	plan := x.s.remember(c)
+	ex := &exchange{end: c.mem.root, session: c.mem.who.Session, reader: capture.Responses{}.NewReader()}
+	if len(c.chain) > 0 {
+		ex.end = c.chain[len(c.chain)-1]
+	}
+	if c.held != nil && ex.session == "" {
+		ex.session = c.held.session
+	}
+	if x.s.watches(c, plan) {
+		ex.ending = x.s.endingOf(c, plan)
+		ex.ending.end = ex.end
+		ex.tee = x.s.memory.Watcher.Watch(x.route.dialect.answer, capture.Meta{
+			Stream: true, Order: xxhash.Sum64String(ex.ending.who.Session),
+		}, ex.ending.take)
+	}
+	lane := gjson.GetBytes(message, "stream_id").Str
+	x.mu.Lock()
+	if old := x.lanes[lane]; old != nil {
+		old.tee.Close(false)
+	}
+	x.lanes[lane] = ex
+	x.mu.Unlock()
+	if len(plan.Inserts) == 0 {
+		return nil
+	}
+	return inject.Splice(nil, message, plan.Inserts)
+}
+
+// event reads a message of the upstream.
+func (x *intercept) event(message []byte) {
+	kind := gjson.GetBytes(message, "type").Str
+	switch kind {
+	case "response.output_item.done", "response.completed", "response.incomplete", "response.failed", "response.cancelled", "error":
+	default:
+		return
+	}
+	lane := gjson.GetBytes(message, "stream_id").Str
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	ex := x.lanes[lane]
+	if ex == nil {
+		return
+	}
+	ex.reader.Event(nil, message)
+	ex.tee.Write([]byte("data: "))
+	ex.tee.Write(oneLine(message))
+	ex.tee.Write([]byte("\n\n"))
+	if kind == "response.output_item.done" {
+		return
+	}
+	delete(x.lanes, lane)
+	a := ex.reader.Answer()
+	if a.ID != "" && (a.End.Final() || a.End == capture.EndToolCalls) {
+		if len(x.ended) >= maxAnswers {
+			clear(x.ended)
+		}
+		end := ex.end
+		if a.Text != "" {
+			end = end.Link(inject.RoleAssistant, []byte(a.Text))
+		}
+		x.ended[a.ID] = heldEnd{end, ex.session}
+		if ex.ending != nil && a.End == capture.EndToolCalls {
+			x.s.rounds.put(ex.ending, a.ID)
+		}
+	}
+	ex.tee.Close(true)
+}
+
+// oneLine is JSON without line breaks, which are white space in it.
+func oneLine(message []byte) []byte {
+	out := append([]byte(nil), message...)
+	for i, b := range out {
+		if b == '\n' || b == '\r' {
+			out[i] = ' '
+		}
+	}
+	return out
+}
+
+// close ends what is under way when the connection ends.
+func (x *intercept) close() {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	for _, ex := range x.lanes {
+		ex.tee.Close(false)
+	}
+	clear(x.lanes)
+}

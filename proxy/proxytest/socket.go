@@ -1,0 +1,53 @@
+package proxytest
+
+import (
+	"encoding/json"
+	"net/http"
+
+	"github.com/gobwas/ws"
+	"github.com/gobwas/ws/wsutil"
+)
+
+// socket answers the Responses API over a WebSocket. Each message of the
+// client is noted as a request, with the method WS. Answers can be referred to
+// whether or not they are stored.
+func (p *Provider) socket(w http.ResponseWriter, r *http.Request, opened *Request, answer func(Conversation) Reply) {
+	conn, _, _, err := ws.UpgradeHTTP(r, w)
+	if err != nil {
+		opened.Refused = err.Error()
+		return
+	}
+	defer conn.Close()
+	for {
+		body, err := wsutil.ReadClientText(conn)
+		if err != nil {
+			return
+		}
+		rec := &Request{Method: "WS", Path: r.URL.Path, Headers: opened.Headers, Body: body, Left: make(chan struct{})}
+		p.mu.Lock()
+		p.requests = append(p.requests, rec)
+		p.mu.Unlock()
+		c, req, wrong := readResponses(body, p.conversation)
+		if wrong == "" && req.Type != "response.create" {
+			wrong = "unknown event " + req.Type
+		}
+		send := func(kind string, fields map[string]any) {
+			fields["type"] = kind
+			if req.Lane != nil {
+				fields["stream_id"] = *req.Lane
+			}
+			b, _ := json.Marshal(fields)        // plain values: cannot fail
+			_ = wsutil.WriteServerText(conn, b) // the client may have left
+		}
+		if wrong != "" {
+			rec.Refused = wrong
+			send("error", map[string]any{"status": http.StatusBadRequest, "error": map[string]any{"type": "invalid_request_error", "message": wrong}})
+			continue
+		}
+		whole := p.respond(c, answer(c), true)
+		if req.Generate != nil && !*req.Generate {
+			whole["output"] = []any{}
+		}
+		whole.stream(send)
+	}
+}
