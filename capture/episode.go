@@ -16,6 +16,9 @@ const truncated = "…[truncated]"
 // already: what the person said, and what was answered.
 func (t *Turn) messages(scope graphiti.Scope, have sides, maxChars int, now time.Time) []graphiti.Message {
 	source := t.source(scope)
+	if t.Kind != "" {
+		return t.curated(scope, source, have, maxChars, now)
+	}
 	answer := dropBlocks(t.Assistant)
 	if t.Tools != "" {
 		answer = strings.TrimSpace(answer) + "\n(tools used: " + t.Tools + ")"
@@ -43,6 +46,25 @@ func (t *Turn) messages(scope graphiti.Scope, have sides, maxChars int, now time
 		})
 	}
 	return out
+}
+
+// curated is a curated text as it is written to one group.
+func (t *Turn) curated(scope graphiti.Scope, source string, have sides, maxChars int, now time.Time) []graphiti.Message {
+	at := t.Said
+	if at.After(now) {
+		at = now
+	}
+	text := clip(strings.TrimSpace(dropBlocks(t.User)), maxChars)
+	if text == "" || have != 0 {
+		return nil
+	}
+	return []graphiti.Message{{
+		Name:              graphiti.EpisodeName(t.ID, graphiti.RoleSystem),
+		RoleType:          graphiti.RoleSystem,
+		Content:           graphiti.Curated{Kind: t.Kind, Scope: scope, At: at, Text: text}.String(),
+		Timestamp:         at.UTC(),
+		SourceDescription: source,
+	}}
 }
 
 // source says where a turn comes from, as a small JSON object. Strings of

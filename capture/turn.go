@@ -12,6 +12,7 @@ import (
 // Turn is one finished exchange: what a person said and what was answered.
 type Turn struct {
 	ID        string // stable over retries, restarts and replicas
+	Kind      string `json:",omitempty"` // of a curated text, which is then in User; empty: a turn
 	Session   string // session:<id>
 	Owner     string // whose turn it is: a person's key, below a credential's fingerprint where nobody vouches for it
 	Workspace string `json:",omitempty"` // its key; may be empty

@@ -43,6 +43,7 @@ type Config struct {
 		Scopes            []string      `key:"recall.scopes" default:"auto" kind:"auto, or some of session, workspace, user, agent" doc:"what is read"`
 		CacheTTL          time.Duration `key:"recall.cache_ttl" default:"1m" min:"1ms" doc:"how long what a search found is used as it is; ten times as long it is used and refreshed behind"`
 		StickyTTL         time.Duration `key:"recall.sticky_ttl" default:"30d" min:"1h" doc:"how long inserted blocks are repeated"`
+		Compaction        bool          `key:"recall.compaction" default:"true" doc:"when a client has its history summarised, tell who summarises what is known"`
 		StaleAfter        time.Duration `key:"recall.stale_after" default:"30d" min:"1h" doc:"facts older than this are marked with their age"`
 	}
 	Ingest struct {

@@ -56,12 +56,20 @@ func (e *Embedded) Write(ctx context.Context, group string, messages []Message) 
 			if err != nil {
 				return err
 			}
-			if _, err := tx.Exec("INSERT INTO words (rowid, content) VALUES (?, ?)", id, indexed(g, wordsOf(m.Content, maxIndexed))); err != nil {
+			if _, err := tx.Exec("INSERT INTO words (rowid, content) VALUES (?, ?)", id, indexed(g, wordsOf(plain(m.Content), maxIndexed))); err != nil {
 				return err
 			}
 		}
 		return nil
 	})
+}
+
+// plain is what a message says, without the form of a curated text.
+func plain(content string) string {
+	if c, ok := ParseCurated(content); ok {
+		return c.Text
+	}
+	return content
 }
 
 // maxIndexed bounds the words of one message that can be found.

@@ -167,10 +167,14 @@ func TestMCPHalfWritten(t *testing.T) {
 // TestMCPLies: whatever a server answers, there is an error and an end.
 func TestMCPLies(t *testing.T) {
 	for name, h := range map[string]http.HandlerFunc{
-		"a web page":          func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write([]byte("<html>it works")) },
-		"nothing":             func(http.ResponseWriter, *http.Request) {},
-		"another's answer":    func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write([]byte(`{"jsonrpc":"2.0","id":99,"result":{}}`)) },
-		"a redirect for ever": func(w http.ResponseWriter, r *http.Request) { http.Redirect(w, r, "/mcp", http.StatusTemporaryRedirect) },
+		"a web page": func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write([]byte("<html>it works")) },
+		"nothing":    func(http.ResponseWriter, *http.Request) {},
+		"another's answer": func(w http.ResponseWriter, _ *http.Request) {
+			_, _ = w.Write([]byte(`{"jsonrpc":"2.0","id":99,"result":{}}`))
+		},
+		"a redirect for ever": func(w http.ResponseWriter, r *http.Request) {
+			http.Redirect(w, r, "/mcp", http.StatusTemporaryRedirect)
+		},
 		"endless": func(w http.ResponseWriter, r *http.Request) {
 			w.Header().Set("Content-Type", "text/event-stream")
 			for r.Context().Err() == nil {

@@ -193,9 +193,13 @@ func (h *hit) fact(group string, terms []string) Fact {
 	if who == "" {
 		who = string(h.role)
 	}
+	text := who + " said on " + h.said.UTC().Format(time.DateOnly) + ": " + window(h.content, terms)
+	if c, ok := ParseCurated(h.content); ok {
+		text = strings.ReplaceAll(c.Kind, "_", " ") + " of " + h.said.UTC().Format(time.DateOnly) + ": " + window(c.Text, terms)
+	}
 	return Fact{
 		UUID:      "embedded-" + strconv.FormatInt(h.id, 10),
-		Text:      who + " said on " + h.said.UTC().Format(time.DateOnly) + ": " + window(h.content, terms),
+		Text:      text,
 		Group:     group,
 		CreatedAt: h.said,
 		ValidAt:   h.said,

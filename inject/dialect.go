@@ -59,6 +59,9 @@ type Conversation struct {
 	// Last is the index of the newest message that a person wrote, or -1.
 	Last int
 
+	// Newest is the index of the newest user message, whoever wrote it, or -1.
+	Newest int
+
 	// Kind says whether this request is a turn of a person, or a chore.
 	Kind Kind
 
@@ -72,7 +75,7 @@ type Conversation struct {
 
 // reset makes c ready for another body.
 func (c *Conversation) reset(body []byte) {
-	*c = Conversation{Messages: c.Messages[:0], refs: c.refs[:0], spans: c.spans[:0], scratch: c.scratch, Last: -1, body: body}
+	*c = Conversation{Messages: c.Messages[:0], refs: c.refs[:0], spans: c.spans[:0], scratch: c.scratch, Last: -1, Newest: -1, body: body}
 }
 
 // Text is what message i says: its text parts joined by line feeds, without

@@ -91,7 +91,6 @@ const near = 400
 func (c *Conversation) kind() Kind {
 	var user []byte
 	var system [][]byte
-	newest := -1
 	for i := c.prompt.from; i < min(c.prompt.to, c.prompt.from+maxPrompts); i++ {
 		system = append(system, trim(c.startOf(c.spans[i])))
 	}
@@ -101,18 +100,18 @@ func (c *Conversation) kind() Kind {
 			system = append(system, trim(c.start(m)))
 		}
 		if m.Role == RoleUser && (m.Person || !m.results) {
-			newest = i
+			c.Newest = i
 		}
 	}
-	if newest >= 0 {
-		user = trim(c.start(&c.Messages[newest]))
+	if c.Newest >= 0 {
+		user = trim(c.start(&c.Messages[c.Newest]))
 	}
 	for i := range chores {
 		if chores[i].matches(system, user, c.Tools) {
 			return chores[i].kind
 		}
 	}
-	if newest > c.Last && newest == len(c.Messages)-1 && c.Last >= 0 {
+	if c.Newest > c.Last && c.Newest == len(c.Messages)-1 && c.Last >= 0 {
 		return KindMachine
 	}
 	return KindTurn

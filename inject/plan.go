@@ -95,6 +95,7 @@ type Options struct {
 	MaxFacts   int
 	MaxChars   int           // of a block, in characters
 	StaleAfter time.Duration // facts older than this are marked
+	Compaction bool          // who summarises a conversation is told what is known
 	Unseen     int           // most earlier turns in Plan.Unseen that nobody knew
 	Log        *slog.Logger
 }
@@ -174,6 +175,9 @@ func (m *Memory) Plan(c *Conversation, chain []Fingerprint, who graphiti.Who, fi
 		}
 		m.handled.add(t.key())
 	}
+	if c.Kind == KindSummary && c.Newest >= c.Last {
+		return m.summary(&t, who, mode, p)
+	}
 	p.Outcome = m.decide(&t, who, mode)
 	if t.decision.Block != "" {
 		p.Inserts = append(p.Inserts, c.insert(c.Last, t.decision.Block))
@@ -206,6 +210,7 @@ type turn struct {
 	found    []bool
 	err      error    // of the look-up
 	decision Decision // about the newest turn
+	own      Key      // of a request that is no turn; zero where it is one
 }
 
 // lookUp finds what was decided about every message that a person wrote.
@@ -227,7 +232,12 @@ func (t *turn) lookUp(b Blocks, chain []Fingerprint, session string, first bool)
 	})
 }
 
-func (t *turn) key() Key { return Key(t.keys[len(t.keys)-1]) }
+func (t *turn) key() Key {
+	if t.own != (Key{}) {
+		return t.own
+	}
+	return Key(t.keys[len(t.keys)-1])
+}
 
 // lookBack is how many earlier turns are looked at that an earlier process
 // knew: it may have ended before all their answers were kept.
@@ -330,7 +340,7 @@ func (m *Memory) decide(t *turn, who graphiti.Who, mode Mode) Outcome {
 		// without a block, or the state was lost. It goes on without.
 		o = Outcome{Status: StatusEmpty}
 	default:
-		d, o = m.recall(t, who)
+		d, o = m.recall(t, who, t.c.query())
 	}
 	d.Unkept = !mode.Ingest
 	return m.keep(t, d, o)
@@ -387,12 +397,12 @@ func (c *Conversation) answered() bool {
 }
 
 // recall searches for the newest turn and makes a block of what was found.
-func (m *Memory) recall(t *turn, who graphiti.Who) (Decision, Outcome) {
+func (m *Memory) recall(t *turn, who graphiti.Who, query string) (Decision, Outcome) {
 	reads := m.o.Reads(who)
 	for _, r := range reads {
 		t.groups = append(t.groups, r.Group)
 	}
-	found, source, err := m.search(t.c.query(), reads, t.deadline)
+	found, source, err := m.search(query, reads, t.deadline)
 	switch {
 	case errors.Is(err, context.DeadlineExceeded):
 		return Decision{}, Outcome{Status: StatusTimeout}

@@ -114,7 +114,7 @@ func memory(t testing.TB, search searchFunc, blocks *fakeBlocks, cache *fakeFact
 	m := New(Options{
 		Search: search, Facts: cache, Blocks: blocks, Reads: targets, Writes: targets,
 		Timeout: 400 * time.Millisecond, Background: 10 * time.Second, MaxFacts: 12, MaxChars: 2000,
-		StaleAfter: 30 * 24 * time.Hour, Log: slog.New(slog.DiscardHandler),
+		Compaction: true, StaleAfter: 30 * 24 * time.Hour, Log: slog.New(slog.DiscardHandler),
 	})
 	t.Cleanup(m.Close)
 	return m
@@ -197,11 +197,34 @@ func TestBlockIsRepeatedByteForByte(t *testing.T) {
 	if p.Turn == id {
 		t.Error("the next turn has the id of the first")
 	}
-	// A compaction asks for no recall, and its prefix stays what it was.
-	summary := strings.Replace(turn2, `"content":"two"`, `"content":"The messages above are a conversation to summarize."`, 1)
-	got, p = ask(t, m, summary, both)
-	if want := withBlocks(summary, map[string]string{"one": first}); got != want || p.Outcome.Status != StatusSkipped || p.Outcome.Reason != ReasonSummary || p.Turn != "" {
-		t.Errorf("summary: %s (%+v)", got, p)
+	// A compaction's prefix stays what it was. What is known goes before its
+	// instruction, again when it is tried again, and not when that is not wanted.
+	const instruction = "The messages above are a conversation to summarize."
+	summary := strings.Replace(turn2, `"content":"two"`, `"content":"`+instruction+`"`, 1)
+	for _, tc := range []struct {
+		name    string
+		knows   string
+		off     bool
+		offered map[string]string
+		status  Status
+	}{
+		{"not wanted", "dog Rex", true, map[string]string{"one": first}, StatusSkipped},
+		{"nothing else is known", "cat Miso", false, map[string]string{"one": first}, StatusSkipped},
+	} {
+		m = memory(t, always(tc.knows), blocks, &fakeFacts{})
+		m.o.Compaction = !tc.off
+		got, p = ask(t, m, summary, both)
+		if want := withBlocks(summary, tc.offered); got != want || p.Outcome.Status != tc.status || p.Outcome.Reason != ReasonSummary {
+			t.Errorf("summary, %s: %s (%+v)", tc.name, got, p.Outcome)
+		}
+	}
+	another := strings.Replace(summary, "one", "another", 1)
+	for _, knows := range []string{"dog Rex", "fish Wanda"} {
+		m = memory(t, always(knows), blocks, &fakeFacts{})
+		got, p = ask(t, m, another, both)
+		if want := withBlocks(another, map[string]string{instruction: blockOf("dog Rex")}); got != want || p.Outcome.Status != StatusRecalled || p.Outcome.Reason != ReasonSummary || p.Turn == "" || len(p.Write) == 0 {
+			t.Errorf("summary:\n got %s\nwant %s (%+v)", got, want, p.Outcome)
+		}
 	}
 }
 

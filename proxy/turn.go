@@ -63,6 +63,10 @@ func (s *Server) begun(c *call, plan inject.Plan) *ending {
 	if id := c.conv.Field(inject.FieldConversation); id != nil {
 		e.held = inject.Root(e.who.Tenant, e.who.User).Link(inject.RoleOther, id)
 	}
+	if c.conv.Kind == inject.KindSummary {
+		e.turn.Kind, e.chained = graphiti.KindSessionSummary, false
+		return e
+	}
 	e.turn.User = string(c.conv.Text(c.conv.Last))
 	if len(plan.Write) > 0 {
 		s.keepEarlier(c, plan)
@@ -169,6 +173,12 @@ func (e *ending) take(a capture.Answer, clean bool) {
 	if !kept {
 		return
 	}
+	if e.turn.Kind != "" {
+		if e.turn.User = summaryIn(a.Text); e.turn.User == "" {
+			return // a compaction that only the provider can read
+		}
+		e.turn.Assistant = ""
+	}
 	e.turn.Partial = a.End == capture.EndLength
 	if err := e.s.memory.Keep(context.Background(), e.turn); err != nil {
 		e.s.faults.report(e.s.log, "keep turn", err)
@@ -190,6 +200,15 @@ func (e *ending) remember(a capture.Answer) {
 		e.s.faults.report(e.s.log, "remember session", err)
 	}
 	e.s.memory.Sessions.EndPending(e.last)
+}
+
+// summaryIn is the summary in a summariser's answer, which may think aloud
+// before it.
+func summaryIn(answer string) string {
+	if _, rest, ok := strings.Cut(answer, "<summary>"); ok {
+		answer, _, _ = strings.Cut(rest, "</summary>")
+	}
+	return strings.TrimSpace(answer)
 }
 
 // reference is the fingerprint of a reference to what the provider holds.

@@ -179,6 +179,7 @@ func (a *app) openMemory() (proxy.Memory, error) {
 		MaxFacts:   cfg.Recall.MaxFacts,
 		MaxChars:   cfg.Recall.MaxChars,
 		StaleAfter: cfg.Recall.StaleAfter,
+		Compaction: cfg.Recall.Compaction,
 		Unseen:     cfg.Ingest.BackfillTurns,
 		Log:        a.log,
 	})

@@ -14,6 +14,8 @@ import (
 	"time"
 
 	"github.com/klauspost/compress/zstd"
+
+	"github.com/graphiti-proxy/graphiti-proxy/proxy/proxytest"
 )
 
 // provider answers the Responses and the Messages API, streamed or not, with
@@ -181,14 +183,14 @@ func TestWhatClientsSayOutright(t *testing.T) {
 		{"X-Other", "1", "", true},
 		{"X-Codex-Turn-Metadata", `{"request_kind":"turn"}`, "", true},
 		{"X-Codex-Turn-Metadata", `{"request_kind":"prewarm"}`, "probe", false},
-		{"X-Codex-Turn-Metadata", `{"request_kind":"compaction"}`, "summary", false},
+		{"X-Codex-Turn-Metadata", `{"request_kind":"compaction"}`, "summary", true}, // its answer
 		{"X-Codex-Turn-Metadata", `{"request_kind":"turn","thread_source":"subagent"}`, "", false},
 		{"X-Openai-Subagent", "collab_spawn", "", false},
 		{"X-Openai-Subagent", "review", "probe", false},
 		{"X-Openai-Memgen-Request", "true", "probe", false},
 		{"X-Claude-Code-Request-Class", "main", "", true},
 		{"X-Claude-Code-Request-Class", "auxiliary", "title", false},
-		{"X-Claude-Code-Request-Class", "compaction", "summary", false},
+		{"X-Claude-Code-Request-Class", "compaction", "summary", true},
 		{"X-Claude-Code-Request-Class", "subagent", "", false},
 		{"X-Claude-Code-Agent-Id", "a", "", false},
 		{"X-Interaction-Type", "conversation-background", "probe", false},
@@ -296,5 +298,49 @@ func TestResponsesOverWebSocket(t *testing.T) {
 			t.Errorf("%s, %s: %s", tc.setting, tc.path, resp.Status)
 		}
 		w.stop()
+	}
+}
+
+// TestCompaction: the summary that a client makes of its history is kept as
+// what it is, once, and found again; the instruction for it is not.
+func TestCompaction(t *testing.T) {
+	w := start(t, t.TempDir(), nil)
+	w.say("Our release branch is called aurora.", "X-Graphiti-Session", "elsewhere")
+	w.delivered(1)
+	w.model.SetAnswer(func(c proxytest.Conversation) proxytest.Reply {
+		if strings.Contains(c.Messages[len(c.Messages)-1].Text, "CONTEXT CHECKPOINT") {
+			return proxytest.Reply{Text: "<analysis>Let me think.</analysis><summary>Open: the importer for Zanzibar fails on empty rows.</summary>"}
+		}
+		return proxytest.Reply{Text: "I see."}
+	})
+	history := []m{{"role": "user", "content": "The importer of the release branch fails."}, {"role": "assistant", "content": "I see."},
+		{"role": "user", "content": "You are performing a CONTEXT CHECKPOINT COMPACTION. Create a handoff summary."}}
+	for range 2 {
+		_, h := w.exchange("/v1/chat/completions", m{"model": "m", "messages": history}, "X-Graphiti-Session", "long")
+		if header := h.Get("X-Graphiti-Memory"); !strings.HasPrefix(header, "recalled; facts=1") || !strings.Contains(header, "reason=summary") {
+			t.Errorf("header %s", header)
+		}
+		requests := w.model.Requests()
+		body := string(requests[len(requests)-1].Body)
+		if at := strings.Index(body, "<graphiti_memory>"); at < strings.Index(body, "I see.") || at > strings.Index(body, "CONTEXT CHECKPOINT") || !strings.Contains(body, "aurora") {
+			t.Errorf("the summariser was sent %s", body)
+		}
+	}
+	w.delivered(2)
+	time.Sleep(50 * time.Millisecond)
+	summaries := 0
+	for _, held := range w.held() {
+		if strings.Contains(held, "CONTEXT CHECKPOINT") || strings.Contains(held, "Let me think") {
+			t.Errorf("kept: %s", held)
+		}
+		if strings.Contains(held, `<graphiti_episode kind="session_summary">`) && strings.Contains(held, "scope: user") {
+			summaries++
+		}
+	}
+	if summaries != 1 {
+		t.Errorf("the summary was kept %d times: %q", summaries, w.held())
+	}
+	if _, _, saw := w.say("What was wrong with the importer for Zanzibar?", "X-Graphiti-Session", "next"); !strings.Contains(saw, "- session summary of ") || strings.Contains(saw, "graphiti_episode") {
+		t.Errorf("the model saw %s", saw)
 	}
 }
