@@ -42,8 +42,10 @@ type chore struct {
 	client string
 	kind   Kind
 	system string
+	within string // stands anywhere near the start of the system prompt
 	user   string
 	then   string // stands anywhere behind user
+	whole  bool   // user is all that the message says
 	tools  bool   // the client offers tools even so
 }
 
@@ -54,6 +56,9 @@ var chores = []chore{
 	{client: "opencode, Kilo", kind: KindSummary, system: "You are a context summarization agent."},
 	{client: "opencode", kind: KindMachine, user: "What did we do so far?", tools: true},
 	{client: "opencode", kind: KindMachine, user: "Continue if you have next steps, or stop and ask for", tools: true},
+	{client: "opencode", kind: KindMachine, user: "The following tool was executed by the user", tools: true},
+	{client: "Crush", kind: KindTitle, user: "Generate a concise title for the following content:"},
+	{client: "Crush", kind: KindSummary, user: "Provide a detailed summary of our conversation above.", whole: true},
 	{client: "Crush", kind: KindTitle, system: "You will generate a short title based on the first"},
 	{client: "Crush", kind: KindSummary, system: "You are summarizing a conversation to preserve context"},
 	{client: "Open WebUI", kind: KindTitle, user: "### Task:\n", then: "Generate a concise, 3-5 word title"},
@@ -63,6 +68,9 @@ var chores = []chore{
 	{client: "Open WebUI", kind: KindProbe, user: "### Task:\n", then: "Generate a detailed prompt for am image"},
 	{client: "Open WebUI", kind: KindProbe, user: "### Task:\n", then: "You are an autocompletion system."},
 	{client: "Open WebUI", kind: KindSummary, user: "### Task:\n", then: "Summarize the conversation history that will be"},
+	{client: "Open WebUI", kind: KindProbe, user: "Your task is to reflect the speaker's likely facial expr"},
+	{client: "Open WebUI", kind: KindProbe, user: "You have been provided with a set of responses from vari"},
+	{client: "Open WebUI", kind: KindProbe, system: "Available Tools: ", within: "choose and return the correct tool(s)"},
 	{client: "LibreChat", kind: KindTitle, user: "Analyze this conversation and provide:\n"},
 	{client: "LibreChat", kind: KindSummary, user: "Hold on, before you continue I need you to write me"},
 	{client: "LibreChat", kind: KindSummary, user: "Hold on again, update your checkpoint."},
@@ -70,6 +78,11 @@ var chores = []chore{
 	{client: "VS Code Copilot", kind: KindSummary, user: "Your task is to create a comprehensive, detailed summary"},
 	{client: "Continue", kind: KindTitle, user: "Given the following... please reply with a title"},
 	{client: "Continue", kind: KindSummary, user: "Create a comprehensive summary of this conversation that"},
+	{client: "Continue", kind: KindSummary, user: "Please provide a concise summary of our conversation so "},
+	{client: "Roo, Kilo", kind: KindSummary, user: "Summarize the conversation so far, as described in the pro"},
+	{client: "Cline", kind: KindSummary, user: `<explicit_instructions type="summarize_task">`, tools: true},
+	{client: "Cline", kind: KindSummary, user: `<explicit_instructions type="condense">`, tools: true},
+	{client: "Qwen Code", kind: KindProbe, system: "You are now acting as the managed memory extraction suba", tools: true},
 	{client: "aider", kind: KindProbe, system: "You are an expert software engineer that generates concise"},
 	{client: "aider", kind: KindSummary, system: "*Briefly* summarize this partial conversation"},
 	{client: "Claude Code", kind: KindTitle, system: "You are naming a coding session"},
@@ -78,6 +91,11 @@ var chores = []chore{
 	{client: "Claude Code", kind: KindSummary, system: "You are a helpful AI assistant tasked with summarizing conv"},
 	{client: "Claude Code", kind: KindProbe, user: "[SUGGESTION MODE: Suggest what the user might naturally", tools: true},
 	{client: "Claude Code", kind: KindProbe, system: "You are an expert at analyzing git history."},
+	{client: "Claude Code", kind: KindProbe, within: "Analyze if this message indicates a new conversation topic."},
+	{client: "Claude Code", kind: KindProbe, within: "You are now acting as the memory extraction subagent", tools: true},
+	{client: "Claude Code", kind: KindProbe, within: "security monitor for autonomous AI coding agents", tools: true},
+	{client: "Claude Code", kind: KindProbe, user: "Warmup", whole: true, tools: true},
+	{client: "Claude Code", kind: KindProbe, user: "quota", whole: true},
 	{client: "Codex", kind: KindSummary, user: "You are performing a CONTEXT CHECKPOINT COMPACTION."},
 	{client: "Codex", kind: KindTitle, user: "Generate a concise, single-line task title of at most"},
 	{client: "Goose", kind: KindTitle, user: "Generate a short title (four words or less)"},
@@ -121,8 +139,13 @@ func (ch *chore) matches(system [][]byte, user []byte, tools bool) bool {
 	if tools && !ch.tools {
 		return false // clients offer none for a chore
 	}
-	if ch.system != "" {
-		return slices.ContainsFunc(system, func(s []byte) bool { return bytes.HasPrefix(s, []byte(ch.system)) })
+	if ch.system != "" || ch.within != "" {
+		return slices.ContainsFunc(system, func(s []byte) bool {
+			return bytes.HasPrefix(s, []byte(ch.system)) && bytes.Contains(s, []byte(ch.within))
+		})
+	}
+	if ch.whole {
+		return string(user) == ch.user
 	}
 	return bytes.HasPrefix(user, []byte(ch.user)) && bytes.Contains(user[len(ch.user):], []byte(ch.then))
 }

@@ -22,8 +22,13 @@ func (p *bodyParser) other(key []byte) bool {
 		p.c.Model = p.b[s.start:s.end]
 		return ok
 	case "tools":
-		p.c.Tools = p.peek() == '['
-		return p.skip()
+		if p.peek() != '[' {
+			return p.skip()
+		}
+		return p.array(func(int) bool {
+			p.c.Tools = true
+			return p.skip()
+		})
 	case "":
 		return false
 	}

@@ -92,6 +92,7 @@ func (p *responsesParser) item(int) bool {
 	if string(kind) == "item_reference" && id.end-id.start <= maxField {
 		p.c.refs = append(p.c.refs, id)
 	}
+	p.c.Tools = p.c.Tools || string(kind) == "additional_tools"
 	p.trigger = string(kind) == "compaction_trigger"
 	isMessage := len(kind) == 0 && len(role) > 0 || string(kind) == "message"
 	if !isMessage || commentary {

@@ -31,20 +31,29 @@ const (
 func (c *Conversation) ToolsUsed() string {
 	var names []string
 	times := make(map[string]int)
-	i := 0
-	gjson.GetBytes(c.body, "messages").ForEach(func(_, m gjson.Result) bool {
-		if i++; i <= c.Last+1 {
-			return true
+	use := func(_, name gjson.Result) bool {
+		n := toolName(name.String())
+		if times[n]++; times[n] == 1 {
+			names = append(names, n)
 		}
-		m.Get("tool_calls.#.function.name").ForEach(func(_, name gjson.Result) bool {
-			n := toolName(name.String())
-			if times[n]++; times[n] == 1 {
-				names = append(names, n)
+		return true
+	}
+	said := 0 // where the newest message ends at the latest
+	if c.Last >= 0 {
+		said = c.Messages[c.Last].at
+	}
+	for _, list := range []string{"messages", "input"} {
+		gjson.GetBytes(c.body, list).ForEach(func(_, m gjson.Result) bool {
+			if m.Index > said {
+				m.Get("tool_calls.#.function.name").ForEach(use)
+				m.Get(`content.#(type=="tool_use")#.name`).ForEach(use)
+				if isCall([]byte(m.Get("type").Str)) {
+					use(m, m.Get("name"))
+				}
 			}
 			return true
 		})
-		return true
-	})
+	}
 	for i, n := range names {
 		if times[n] > 1 {
 			names[i] = fmt.Sprintf("%s ×%d", n, times[n])

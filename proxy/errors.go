@@ -59,7 +59,8 @@ func (s *Server) writeError(c *call, err error) {
 	ctx.SetBody(errorBody(message, typ, kind))
 }
 
-// errorBody is an error in OpenAI's shape.
+// errorBody is an error in OpenAI's shape, which with its type is Anthropic's
+// too.
 func errorBody(message, typ, code string) []byte {
 	type detail struct {
 		Message string  `json:"message"`
@@ -71,7 +72,10 @@ func errorBody(message, typ, code string) []byte {
 	if code != "" {
 		d.Code = &code
 	}
-	b, _ := json.Marshal(map[string]detail{"error": d}) // strings only: cannot fail
+	b, _ := json.Marshal(struct { // strings only: cannot fail
+		Type  string `json:"type"`
+		Error detail `json:"error"`
+	}{"error", d})
 	return b
 }
 

@@ -134,7 +134,7 @@ func (s *Server) remember(c *call) (plan inject.Plan) {
 	first := false
 	if who.Session == "" {
 		c.mem.chained = true
-		who.Session, first = s.session(c, known)
+		who.Session, first = s.session(c, bare, known)
 	}
 	c.mem.place = s.workspaceOf(c, &caller)
 	who.Workspace = c.mem.place.key
@@ -170,8 +170,8 @@ func (s *Server) modeFor(c *call, caller *Caller, recall, ingest bool) inject.Mo
 // session finds the session of a conversation that has no id, by what was said
 // in it: after a turn it is known how the next request must begin. first says
 // that the conversation begins with this request. known are answers that it
-// refers to.
-func (s *Server) session(c *call, known [][16]byte) (session string, first bool) {
+// refers to, bare the fingerprint before anything was said.
+func (s *Server) session(c *call, bare inject.Fingerprint, known [][16]byte) (session string, first bool) {
 	if id, ok := s.answered(known); ok {
 		return id, false
 	}
@@ -197,6 +197,18 @@ func (s *Server) session(c *call, known [][16]byte) (session string, first bool)
 			if id, ok := s.memory.Sessions.Pending(c.chain[i]); ok {
 				return id, false
 			}
+		}
+	}
+	// The beginning may have been cut off.
+	for i := c.conv.Last - 1; i >= 0 && len(answered) > 0; i-- {
+		if c.conv.Messages[i].Role != inject.RoleAssistant {
+			continue
+		}
+		if text := c.conv.Text(i); len(text) >= telling {
+			if id, ok := s.answered([][16]byte{bare.Link(inject.RoleAssistant, text)}); ok {
+				return id, false
+			}
+			break
 		}
 	}
 	// The answer may have ended between the two questions: a turn is pending

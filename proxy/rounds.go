@@ -1,6 +1,8 @@
 package proxy
 
 import (
+	"bytes"
+	"encoding/json"
 	"sync"
 
 	"github.com/graphiti-proxy/graphiti-proxy/inject"
@@ -56,4 +58,39 @@ func (r *rounds) find(f inject.Fingerprint) *ending {
 		return e
 	}
 	return r.old[f]
+}
+
+// fetched is how the turn is to end whose answer, made in the background, is
+// fetched with this request: GET …/responses/{id}. It is nil for all others.
+func (s *Server) fetched(c *call) *ending {
+	h := &c.ctx.Request.Header
+	if !h.IsGet() || s.memory.Planner == nil {
+		return nil
+	}
+	path, _, _ := bytes.Cut(h.RequestURI(), []byte{'?'})
+	before, id, ok := bytes.Cut(path, []byte("/responses/"))
+	if !ok || len(before) > 64 || len(id) == 0 || len(id) > 128 || bytes.IndexByte(id, '/') >= 0 || s.rounds.empty() {
+		return nil
+	}
+	caller := s.memory.Identity.who(&c.says, h, &c.conv)
+	if !caller.Known {
+		return nil
+	}
+	b, err := json.Marshal(string(id))
+	if err != nil {
+		return nil
+	}
+	e := s.rounds.find(inject.Root(caller.Who.Tenant, caller.Who.User).Link(inject.RoleOther, b))
+	if e == nil {
+		return nil
+	}
+	another := *e
+	another.turn.Assistant, another.awaited = "", true
+	return &another
+}
+
+func (r *rounds) empty() bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return len(r.new)+len(r.old) == 0
 }

@@ -15,13 +15,14 @@ type dialect struct {
 	suffix  string // of the path
 	request inject.Dialect
 	answer  capture.Dialect
-	count   bool // tokens are counted: what was decided is inserted, and nothing else happens
+	count   bool // no turn, but a conversation as it stands: what was decided is inserted, and nothing else happens
 }
 
 // dialects lists the APIs that get a memory.
 var dialects = []dialect{
 	{suffix: "/chat/completions", request: inject.Chat{}, answer: capture.Chat{}},
 	{suffix: "/responses", request: inject.Responses{}, answer: capture.Responses{}},
+	{suffix: "/responses/compact", request: inject.Responses{}, count: true},
 	{suffix: "/responses/input_tokens", request: inject.Responses{}, count: true},
 	{suffix: "/messages", request: inject.Messages{}, answer: capture.Messages{}},
 	{suffix: "/messages/count_tokens", request: inject.Messages{}, count: true},

@@ -18,6 +18,13 @@ import (
 // learnt from it. The answer to a turn that is not to be kept may still be
 // needed to know how the conversation goes on.
 func (s *Server) watch(c *call, head *answerHead, plan inject.Plan) *capture.Tee {
+	if c.route.dialect == nil && head.status == fasthttp.StatusOK {
+		if e := s.fetched(c); e != nil { // rounds.go
+			return s.memory.Watcher.Watch(responsesDialect.answer, capture.Meta{
+				Stream: head.event, Encoding: strings.ToLower(string(head.encoding)), Order: xxhash.Sum64String(e.who.Session),
+			}, e.take)
+		}
+	}
 	if head.status != fasthttp.StatusOK || !s.watches(c, plan) {
 		return nil
 	}
@@ -144,6 +151,7 @@ type ending struct {
 	end     inject.Fingerprint // the conversation as it was sent
 	held    inject.Fingerprint // of the conversation that the provider holds, where it has a name
 	chained bool
+	awaited bool // the answer is one that was fetched
 }
 
 // take is called when the answer has ended. Only a clean end makes a turn: an
@@ -155,6 +163,10 @@ func (e *ending) take(a capture.Answer, clean bool) {
 	switch open := e.s.memory.Open; {
 	case clean && a.End.Final():
 		open.End(e.turn.ID)
+	case clean && a.End == capture.EndUnknown && a.ID != "" && !e.awaited: // in the background: it is fetched later
+		e.s.rounds.put(e, a.ID)
+		open.Free(e.turn.ID)
+		return
 	case clean && a.End == capture.EndToolCalls:
 		e.s.rounds.put(e, a.ID)
 		if kept {
@@ -191,6 +203,9 @@ func (e *ending) remember(a capture.Answer) {
 	if a.Text != "" {
 		next = e.end.Link(inject.RoleAssistant, []byte(a.Text))
 	}
+	if len(a.Text) >= telling {
+		e.s.memory.Sessions.PutLater(e.answerAlone(a.Text), e.turn.Session)
+	}
 	for _, id := range []string{a.ID, a.Item} { // it may hold no more than a reference to this answer
 		if id != "" {
 			e.s.memory.Sessions.PutLater(e.reference(id), e.turn.Session)
@@ -209,6 +224,15 @@ func summaryIn(answer string) string {
 		answer, _, _ = strings.Cut(rest, "</summary>")
 	}
 	return strings.TrimSpace(answer)
+}
+
+// telling is the length, in bytes, from which an answer alone tells its
+// conversation: clients cut off the beginning of long ones.
+const telling = 40
+
+// answerAlone is the fingerprint of an answer whatever came before it.
+func (e *ending) answerAlone(text string) inject.Fingerprint {
+	return inject.Root(e.who.Tenant, e.who.User).Link(inject.RoleAssistant, []byte(text))
 }
 
 // reference is the fingerprint of a reference to what the provider holds.

@@ -344,3 +344,56 @@ func TestCompaction(t *testing.T) {
 		t.Errorf("the model saw %s", saw)
 	}
 }
+
+// TestBackgroundAnswer: an answer that is made in the background ends its turn
+// when it is fetched, once.
+func TestBackgroundAnswer(t *testing.T) {
+	status, n := "queued", 0
+	up := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		n++
+		if n > 2 {
+			status = "completed"
+		}
+		w.Header().Set("Content-Type", "application/json")
+		output := "[]"
+		if status == "completed" {
+			output = `[{"type":"message","id":"msg_7","role":"assistant","content":[{"type":"output_text","text":"It rains."}]}]`
+		}
+		fmt.Fprintf(w, `{"id":"resp_7","object":"response","status":%q,"output":%s}`, status, output)
+	}))
+	t.Cleanup(up.Close)
+	w := start(t, t.TempDir(), map[string]string{"upstream.openai": up.URL})
+	w.exchange("/v1/responses", m{"model": "m", "background": true, "input": "How is the weather in Lisbon?"})
+	for range 4 {
+		resp, err := http.Get("http://" + w.app.proxy.Addr().String() + "/v1/responses/resp_7")
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, _ = io.Copy(io.Discard, resp.Body)
+		resp.Body.Close()
+		time.Sleep(20 * time.Millisecond)
+	}
+	w.delivered(1)
+	if held := w.held(); len(held) != 2 || !strings.Contains(strings.Join(held, " "), "It rains.") {
+		t.Errorf("held %q", held)
+	}
+}
+
+// TestBeginningCutOff: a conversation without an id whose beginning a client
+// leaves out is known by an answer in it.
+func TestBeginningCutOff(t *testing.T) {
+	w := start(t, t.TempDir(), map[string]string{"ingest.scopes": "session"})
+	long := "The harbour is closed on Mondays, and the ferry leaves from the other side."
+	w.model.SetAnswer(func(proxytest.Conversation) proxytest.Reply { return proxytest.Reply{Text: long} })
+	user := func(s string) m { return m{"role": "user", "content": s} }
+	history := []m{user("When does the ferry leave?")}
+	w.exchange("/v1/chat/completions", m{"model": "m", "messages": history})
+	w.delivered(1)
+	w.exchange("/v1/chat/completions", m{"model": "m", "messages": []m{{"role": "assistant", "content": long}, user("And on Tuesdays?")}})
+	w.delivered(2)
+	w.exchange("/v1/chat/completions", m{"model": "m", "messages": append(history, m{"role": "assistant", "content": long}, user("On Fridays?"))})
+	w.delivered(3)
+	if groups, err := w.app.pipeline.Groups(t.Context(), ""); err != nil || len(groups) != 1 {
+		t.Errorf("sessions: %v, %v; want one", groups, err)
+	}
+}
