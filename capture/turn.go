@@ -53,6 +53,15 @@ func (t *Turn) said() string {
 	return hex.EncodeToString(sum[:12])
 }
 
+// talk stands for the conversation.
+func (t *Turn) talk() string {
+	if t.Session == "" {
+		return ""
+	}
+	sum := sha256.Sum256([]byte("graphiti-proxy.talk\x00" + t.Session))
+	return hex.EncodeToString(sum[:6])
+}
+
 // rest is what is left of a turn whose beginning was kept without its end.
 func (t *Turn) rest() *Turn {
 	r := *t

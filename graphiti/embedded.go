@@ -9,11 +9,16 @@ import (
 	"strconv"
 	"time"
 
+	"github.com/tidwall/gjson"
+
 	"github.com/graphiti-proxy/graphiti-proxy/cache/sqlite"
 )
 
-//go:embed schema.sql
-var schema string
+//go:embed schema_1.sql
+var schema1 string
+
+//go:embed schema_2.sql
+var schema2 string
 
 // Embedded is a memory in a file of its own: what was said, found again by
 // its words. It needs no other process and no model.
@@ -23,11 +28,55 @@ var _ Memory = (*Embedded)(nil)
 
 // OpenEmbedded opens the store at path, creating it where there is none.
 func OpenEmbedded(path string) (*Embedded, error) {
-	db, err := sqlite.Open(path, sqlite.Options{Migrations: []string{schema}, Sync: sqlite.SyncFull})
+	db, err := sqlite.Open(path, sqlite.Options{Migrations: []string{schema1, schema2}, Sync: sqlite.SyncFull})
 	if err != nil {
 		return nil, fmt.Errorf("open memory: %w", err)
 	}
-	return &Embedded{db}, nil
+	e := &Embedded{db}
+	if err := e.upgrade(); err != nil {
+		_ = db.Close()
+		return nil, fmt.Errorf("open memory: %w", err)
+	}
+	return e, nil
+}
+
+// upgrade takes over what an older version kept, in one transaction.
+func (e *Embedded) upgrade() error {
+	return e.db.Write(context.Background(), func(tx *sqlite.Tx) error {
+		var n int
+		if err := tx.QueryRow("SELECT count(*) FROM sqlite_master WHERE name = 'messages_1'").Scan(&n); err != nil || n == 0 {
+			return err
+		}
+		rows, err := tx.Query("SELECT grp, name, role, speaker, content, source, said, kept FROM messages_1 ORDER BY id")
+		if err != nil {
+			return err
+		}
+		type row struct {
+			group, said, kept int64
+			m                 Message
+		}
+		var all []row
+		for rows.Next() {
+			var r row
+			var role string
+			if err := rows.Scan(&r.group, &r.m.Name, &role, &r.m.Role, &r.m.Content, &r.m.SourceDescription, &r.said, &r.kept); err != nil {
+				_ = rows.Close()
+				return err
+			}
+			r.m.RoleType = RoleType(role)
+			all = append(all, r)
+		}
+		if err := errors.Join(rows.Err(), rows.Close()); err != nil {
+			return err
+		}
+		for i := range all {
+			if err := insert(tx, all[i].group, &all[i].m, all[i].said, all[i].kept); err != nil {
+				return err
+			}
+		}
+		_, err = tx.Exec("DROP TABLE messages_1")
+		return err
+	})
 }
 
 // Write implements Memory. A message whose name the group has already is not
@@ -41,27 +90,58 @@ func (e *Embedded) Write(ctx context.Context, group string, messages []Message) 
 		if err := tx.QueryRow("SELECT id FROM groups WHERE name = ?", group).Scan(&g); err != nil {
 			return err
 		}
-		for _, m := range messages {
-			r, err := tx.Exec(`INSERT INTO messages (grp, name, role, speaker, content, source, said, kept)
-				VALUES (?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT (grp, name) DO NOTHING`,
-				g, m.Name, string(m.RoleType), m.Role, m.Content, m.SourceDescription,
-				m.Timestamp.UnixMilli(), time.Now().UnixMilli())
-			if err != nil {
-				return err
-			}
-			if n, err := r.RowsAffected(); err != nil || n == 0 {
-				continue
-			}
-			id, err := r.LastInsertId()
-			if err != nil {
-				return err
-			}
-			if _, err := tx.Exec("INSERT INTO words (rowid, content) VALUES (?, ?)", id, indexed(g, wordsOf(plain(m.Content), maxIndexed))); err != nil {
+		for i := range messages {
+			if err := insert(tx, g, &messages[i], messages[i].Timestamp.UnixMilli(), time.Now().UnixMilli()); err != nil {
 				return err
 			}
 		}
 		return nil
 	})
+}
+
+// placeBits is how many bits of a message's id are its place in the group.
+const placeBits = 32
+
+// betweenTalks is how many places are left free where another talk begins, so
+// that its messages do not stand beside those of the one before.
+const betweenTalks = 2*sameTalk + 1
+
+// sameTalkFor is how long after a message another one belongs to the same talk,
+// where nothing else tells.
+const sameTalkFor = time.Hour
+
+// insert writes a message at the end of its group.
+func insert(tx *sqlite.Tx, group int64, m *Message, said, kept int64) error {
+	var n int
+	if err := tx.QueryRow("SELECT count(*) FROM messages WHERE grp = ? AND name = ?", group, m.Name).Scan(&n); err != nil || n > 0 {
+		return err
+	}
+	first := group << placeBits
+	var last, before int64
+	var talk string
+	if err := tx.QueryRow("SELECT coalesce((SELECT max(id) FROM messages WHERE id BETWEEN ? AND ?), ?), talk, said FROM groups WHERE id = ?",
+		first, first|(1<<placeBits-1), first, group).Scan(&last, &talk, &before); err != nil {
+		return err
+	}
+	id, now := last+1, gjson.Get(m.SourceDescription, "session").String()
+	if now != talk || now == "" && (said-before > sameTalkFor.Milliseconds() || before-said > sameTalkFor.Milliseconds()) {
+		id += betweenTalks
+	}
+	for _, q := range []struct {
+		query string
+		args  []any
+	}{
+		{"UPDATE groups SET size = size + 1, talk = ?, said = ? WHERE id = ?", []any{now, said, group}},
+		{"INSERT INTO messages (id, grp, name, role, speaker, content, source, said, kept) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",
+			[]any{id, group, m.Name, string(m.RoleType), m.Role, m.Content, m.SourceDescription, said, kept}},
+		{"INSERT INTO speakers (grp, name) SELECT ?, ? WHERE ?2 <> '' ON CONFLICT DO NOTHING", []any{group, m.Role}},
+		{"INSERT INTO words (rowid, content) VALUES (?, ?)", []any{id, indexed(group, wordsOf(plain(m.Content), maxIndexed))}},
+	} {
+		if _, err := tx.Exec(q.query, q.args...); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // plain is what a message says, without the form of a curated text.
@@ -153,6 +233,7 @@ func (e *Embedded) Forget(ctx context.Context, group string) error {
 		for _, q := range []string{
 			"DELETE FROM words WHERE rowid IN (SELECT id FROM messages WHERE grp = ?)",
 			"DELETE FROM messages WHERE grp = ?",
+			"DELETE FROM speakers WHERE grp = ?",
 			"DELETE FROM groups WHERE id = ?",
 		} {
 			if _, err := tx.Exec(q, g); err != nil {

@@ -28,8 +28,8 @@ var said = time.Date(2026, 3, 2, 12, 0, 0, 0, time.UTC)
 func tell(t testing.TB, e *Embedded, group, turn, user, assistant string) {
 	t.Helper()
 	if err := e.Write(context.Background(), group, []Message{
-		{Name: EpisodeName(turn, RoleUser), RoleType: RoleUser, Content: user, Timestamp: said},
-		{Name: EpisodeName(turn, RoleAssistant), RoleType: RoleAssistant, Content: assistant, Timestamp: said},
+		{Name: EpisodeName(turn, RoleUser), RoleType: RoleUser, Content: user, Timestamp: said, SourceDescription: `{"session":"` + turn + `"}`},
+		{Name: EpisodeName(turn, RoleAssistant), RoleType: RoleAssistant, Content: assistant, Timestamp: said, SourceDescription: `{"session":"` + turn + `"}`},
 	}); err != nil {
 		t.Fatal(err)
 	}
@@ -60,13 +60,13 @@ func TestEmbeddedFindsWhatWasSaid(t *testing.T) {
 		want        []string
 	}{
 		{"statement before answer, no question", "What is my cat called?", []string{
-			"user said on 2026-03-02: My cat is called Miso.", "assistant said on 2026-03-02: Your cat is called Miso."}},
-		{"other forms of a word", "when was the deployment, on a friday?", []string{"user said on 2026-03-02: We deploy on Fridays with Terraform."}},
-		{"without its accent", "Wo liegt koln?", []string{"user said on 2026-03-02: Ich wohne in Köln."}},
+			"user, 2026-03-02: My cat is called Miso.", "assistant, 2026-03-02: Your cat is called Miso."}},
+		{"other forms of a word", "when was the deployment, on a friday?", []string{"user, 2026-03-02: We deploy on Fridays with Terraform."}},
+		{"without its accent", "Wo liegt koln?", []string{"user, 2026-03-02: Ich wohne in Köln."}},
 		{"only words that say nothing", "what is the and of it", nil},
 		{"nothing known", "zebra", nil},
 		{"query language is text", `"cat" OR NOT * ( : ^ NEAR(`, []string{
-			"user said on 2026-03-02: My cat is called Miso.", "assistant said on 2026-03-02: Your cat is called Miso."}},
+			"user, 2026-03-02: My cat is called Miso.", "assistant, 2026-03-02: Your cat is called Miso."}},
 		{"empty", "", nil},
 	} {
 		if diff := cmp.Diff(tc.want, search(t, e, "g", tc.query)); diff != "" {

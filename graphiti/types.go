@@ -23,6 +23,9 @@ type Fact struct {
 	// conversation itself still shows.
 	Episode string
 
+	// Dated says that the text itself tells how old it is.
+	Dated bool
+
 	// Entity says that this is what is known of somebody or something in all,
 	// and not one statement.
 	Entity bool

@@ -69,6 +69,9 @@ func repeated(seen map[string]struct{}, uuid, line string) bool {
 
 // age marks a fact that has not been heard of for long.
 func (ch *chooser) age(f *graphiti.Fact) string {
+	if f.Dated {
+		return ""
+	}
 	t := f.ValidAt
 	if t.IsZero() {
 		t = f.CreatedAt

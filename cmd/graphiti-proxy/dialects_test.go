@@ -340,7 +340,7 @@ func TestCompaction(t *testing.T) {
 	if summaries != 1 {
 		t.Errorf("the summary was kept %d times: %q", summaries, w.held())
 	}
-	if _, _, saw := w.say("What was wrong with the importer for Zanzibar?", "X-Graphiti-Session", "next"); !strings.Contains(saw, "- session summary of ") || strings.Contains(saw, "graphiti_episode") {
+	if _, _, saw := w.say("What was wrong with the importer for Zanzibar?", "X-Graphiti-Session", "next"); !strings.Contains(saw, "- session summary, ") || strings.Contains(saw, "graphiti_episode") {
 		t.Errorf("the model saw %s", saw)
 	}
 }

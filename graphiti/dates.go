@@ -1,0 +1,88 @@
+package graphiti
+
+import (
+	"regexp"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// dates is what a question says about when: the zero value is nothing.
+type dates struct {
+	months [13]bool
+	days   [32]bool
+	years  []int
+	month  bool // there is one
+}
+
+// monthNames are the names of months; those that mean something else too only
+// count beside a number or after a preposition (see datesIn).
+var monthNames = map[string]time.Month{
+	"january": 1, "february": 2, "march": 3, "april": 4, "may": 5, "june": 6, "july": 7, "august": 8, "september": 9, "october": 10, "november": 11, "december": 12,
+	"januar": 1, "februar": 2, "märz": 3, "mai": 5, "juni": 6, "juli": 7, "oktober": 10, "dezember": 12,
+	"janvier": 1, "février": 2, "mars": 3, "avril": 4, "juin": 6, "juillet": 7, "août": 8, "septembre": 9, "octobre": 10, "novembre": 11, "décembre": 12,
+	"enero": 1, "febrero": 2, "marzo": 3, "abril": 4, "mayo": 5, "junio": 6, "julio": 7, "agosto": 8, "septiembre": 9, "octubre": 10, "noviembre": 11, "diciembre": 12,
+}
+
+// ambiguous months are words of their own.
+var ambiguous = map[string]bool{"may": true, "march": true, "mars": true, "august": true}
+
+var (
+	dateWord = regexp.MustCompile(`[\p{L}\p{N}]+`)
+	before   = map[string]bool{"in": true, "of": true, "since": true, "during": true, "until": true, "last": true, "im": true, "en": true, "de": true, "early": true, "late": true, "mid": true}
+)
+
+// maxDated bounds what is looked at of a question, in bytes.
+const maxDated = 2048
+
+func datesIn(text string) (d dates) {
+	words := dateWord.FindAllString(strings.ToLower(text[:min(len(text), maxDated)]), -1)
+	number := func(i int) int {
+		if i < 0 || i >= len(words) {
+			return 0
+		}
+		n, err := strconv.Atoi(strings.TrimRight(words[i], "stndrh"))
+		if err != nil {
+			return 0
+		}
+		return n
+	}
+	for i, w := range words {
+		m, ok := monthNames[w]
+		if !ok {
+			if n := number(i); n >= 1990 && n < 2100 && len(w) == 4 {
+				d.years = append(d.years, n)
+			}
+			continue
+		}
+		beside := false
+		for _, j := range []int{i - 2, i - 1, i + 1} { // 7 May, 7th of May, May 7
+			if n := number(j); n >= 1 && n <= 31 {
+				d.days[n], beside = true, true
+			}
+		}
+		if ambiguous[w] && !beside && number(i+1) < 1990 && (i == 0 || !before[words[i-1]]) {
+			continue
+		}
+		d.months[m], d.month = true, true
+	}
+	return d
+}
+
+// fit is what being said then is worth, 1 where nothing was asked for.
+func (d *dates) fit(said time.Time) float64 {
+	said = said.UTC()
+	f := 1.0
+	if d.month && d.months[said.Month()] {
+		f *= onDate
+		if d.days[said.Day()] {
+			f *= onDate
+		}
+	}
+	for _, y := range d.years {
+		if said.Year() == y {
+			f *= 1.5
+		}
+	}
+	return f
+}

@@ -1,0 +1,291 @@
+package graphiti
+
+import (
+	"math"
+	"slices"
+	"sort"
+	"strconv"
+	"strings"
+	"time"
+	"unicode"
+)
+
+// How messages are ranked, without a model. A message seldom repeats what it
+// answers, so that what stands beside it counts as if it were said in it, less
+// the farther away; and a conversation that has all the words of a question
+// somewhere near is more likely to be the one that is meant. The numbers were
+// found by trying, on conversations between people; they are flat, and none of
+// them matters alone.
+const (
+	saturation = 0.8 // how soon a word that is said again adds nothing (BM25's k1)
+	lengthPart = 0.2 // how much a long message is held against (BM25's b)
+	nameWeight = 0.4 // of a speaker's name: most of what they say does not have it
+	sameTalk   = 12  // messages before and after that are the same talk
+	talkWeight = 0.8 // of a talk that has all the words
+	byNamed    = 1.7 // what is said by the one who is asked about
+	onDate     = 2.5 // what was said in the month, or on the day, that is asked for
+	asksToo    = 0.9 // what ends with a question
+	onlyAsks   = 0.2 // what is nothing but a question, and states nothing
+	modelSays  = 0.7 // what a model said
+	recallSays = 1.2 // what somebody found worth promoting
+
+	// fewMessages is added to a group's size: in a small one every word would
+	// be common.
+	fewMessages = 10
+
+	// marginal is the part of the best one's worth below which a message is
+	// not shown: it would cost more than it tells.
+	marginal = 0.3
+)
+
+// beside says how much of a word counts, for the distance from where it was
+// said to the message: an answer follows its question.
+var beside = [...]struct {
+	by     int64
+	weight float32
+}{{0, 1}, {1, 0.55}, {2, 0.25}, {-1, 0.35}, {-2, 0.1}}
+
+// term is a word of a question that a group has.
+type term struct {
+	word   string
+	places []int64 // ascending
+	idf    float64
+	name   bool // a speaker's
+}
+
+func newTerm(word, list string, n int, size int64) term {
+	t := term{word: word, places: make([]int64, 0, n)}
+	for p := range strings.SplitSeq(list, " ") {
+		if v, err := strconv.ParseInt(p, 10, 64); err == nil {
+			t.places = append(t.places, v)
+		}
+	}
+	slices.Sort(t.places)
+	df := float64(n)
+	if n > common { // how many there are in all was not counted
+		df = max(df, float64(size)/10)
+	}
+	t.idf = math.Log(1 + (max(float64(size)-df, 0)+fewMessages)/(df+0.5))
+	return t
+}
+
+// chooseTerms leaves the rarest words that fit. Two forms of one word are one.
+func chooseTerms(all []term) []term {
+	sort.SliceStable(all, func(i, j int) bool { return len(all[i].places) < len(all[j].places) })
+	var out []term
+	visits := 0
+	for _, t := range all {
+		if slices.ContainsFunc(out, func(o term) bool { return alike(o.word, t.word) && slices.Equal(o.places, t.places) }) {
+			continue
+		}
+		if visits += len(t.places); len(out) == maxTerms || len(out) > 0 && visits > mostVisits {
+			break
+		}
+		out = append(out, t)
+	}
+	return out
+}
+
+// alike reports whether two words may be forms of one.
+func alike(a, b string) bool { return len(a) > 2 && len(b) > 2 && a[:3] == b[:3] }
+
+// ranked is a place in a group with how often it has, or stands beside, each
+// term.
+type ranked struct {
+	place int64
+	has   [maxTerms]float32
+	score float64
+}
+
+func (t *term) weight() float64 {
+	if t.name {
+		return nameWeight * t.idf
+	}
+	return t.idf
+}
+
+// rank returns the best places, at most as many.
+func rank(terms []term, most int) []ranked {
+	visits := 0
+	for n := range terms {
+		visits += len(terms[n].places)
+	}
+	at := make(map[int64]int32, 4*visits)
+	all := make([]ranked, 0, 4*visits)
+	for n := range terms {
+		for _, p := range terms[n].places {
+			for _, b := range &beside {
+				q := p + b.by
+				if q < 1 {
+					continue
+				}
+				i, ok := at[q]
+				if !ok {
+					i = int32(len(all)) //nolint:gosec // mostVisits bounds it
+					at[q] = i
+					all = append(all, ranked{place: q})
+				}
+				all[i].has[n] += b.weight
+			}
+		}
+	}
+	for i := range all {
+		r := &all[i]
+		for n := range terms {
+			if f := float64(r.has[n]); f > 0 {
+				r.score += terms[n].weight() * f * (saturation + 1) / (f + saturation)
+			}
+		}
+	}
+	// What else has the words changes a place's worth by less than half.
+	all = bestOf(all, 3*most)
+	whole := 0.0
+	for i := range terms {
+		if !terms[i].name {
+			whole += terms[i].idf
+		}
+	}
+	for i := range all {
+		near := 0.0
+		for n := range terms {
+			t, from := &terms[n], all[i].place-sameTalk
+			if k, _ := slices.BinarySearch(t.places, from); !t.name && k < len(t.places) && t.places[k] <= from+2*sameTalk {
+				near += t.idf
+			}
+		}
+		if whole > 0 {
+			all[i].score *= 1 + talkWeight*near/whole
+		}
+	}
+	return bestOf(all, most)
+}
+
+// bestOf leaves the best, at most as many, in any order.
+func bestOf(all []ranked, most int) []ranked {
+	if len(all) <= most {
+		return all
+	}
+	scores := make([]float64, len(all))
+	for i := range all {
+		scores[i] = all[i].score
+	}
+	slices.Sort(scores)
+	least := scores[len(scores)-most]
+	out := make([]ranked, 0, most)
+	for i := range all {
+		if all[i].score > least {
+			out = append(out, all[i])
+		}
+	}
+	for i := len(all) - 1; i >= 0 && len(out) < most; i-- {
+		if all[i].score == least {
+			out = append(out, all[i])
+		}
+	}
+	return out
+}
+
+// hit is a message that was found.
+type hit struct {
+	place   int64
+	name    string
+	role    RoleType
+	speaker string
+	content string
+	said    time.Time
+	score   float64
+	ranked  *ranked
+}
+
+// asked is what a question tells beside its words.
+type asked struct {
+	text  string
+	named []string // speakers
+	dates dates
+}
+
+// weigh says what hits are worth, now that they have been read.
+func weigh(hits []hit, terms []term, q *asked) {
+	length := 0
+	for i := range hits {
+		length += len(hits[i].content)
+	}
+	mean := float64(length)/float64(max(1, len(hits))) + 1
+	for i := range hits {
+		h := &hits[i]
+		if h.ranked == nil {
+			continue
+		}
+		// The first ranking, with what a message's length does to it.
+		flat, long := 0.0, 0.0
+		norm := saturation * (1 - lengthPart + lengthPart*float64(len(h.content))/mean)
+		for n := range terms {
+			if f := float64(h.ranked.has[n]); f > 0 {
+				flat += terms[n].weight() * f / (f + saturation)
+				long += terms[n].weight() * f / (f + norm)
+			}
+		}
+		h.score = h.ranked.score
+		if flat > 0 {
+			h.score *= long / flat
+		}
+		switch {
+		case isQuestion(h.content) && oneSentence(h.content):
+			h.score *= onlyAsks
+		case isQuestion(h.content):
+			h.score *= asksToo
+		}
+		if len(q.named) == 1 && h.speaker == q.named[0] {
+			h.score *= byNamed
+		}
+		if h.role == RoleAssistant && h.speaker == "" {
+			h.score *= modelSays
+		}
+		if h.role == RoleSystem {
+			h.score *= recallSays
+		}
+		h.score *= q.dates.fit(h.said)
+	}
+}
+
+// best orders hits by what they are worth. Of one turn the answer of a model is
+// not shown beside what it answers, and of questions that state nothing there
+// is one at most, where nothing else was found.
+func best(hits []hit, max int) []hit {
+	sort.SliceStable(hits, func(i, j int) bool {
+		if hits[i].score != hits[j].score {
+			return hits[i].score > hits[j].score
+		}
+		return hits[i].place > hits[j].place
+	})
+	turns := make(map[string]bool)
+	var out []hit
+	for _, h := range hits {
+		if len(out) >= max || h.score < marginal*hits[0].score {
+			break
+		}
+		if isQuestion(h.content) && oneSentence(h.content) && len(out) > 0 {
+			continue
+		}
+		if turn, ok := strings.CutPrefix(h.name, "graphiti-proxy.turn."); ok {
+			turn, _, _ = strings.Cut(turn, ".")
+			if turns[turn] {
+				continue
+			}
+			turns[turn] = true
+		}
+		out = append(out, h)
+	}
+	return out
+}
+
+func isQuestion(s string) bool {
+	s = strings.TrimRightFunc(s, func(r rune) bool { return unicode.IsSpace(r) || r == '"' || r == '\'' })
+	return strings.HasSuffix(s, "?") || strings.HasSuffix(s, "？")
+}
+
+// oneSentence reports whether nothing ends in a text but the text.
+func oneSentence(s string) bool {
+	s = strings.TrimRight(strings.TrimSpace(s), "?!.？\"' ")
+	return !strings.ContainsAny(s, "?!？") && !strings.Contains(s, ". ") && !strings.Contains(s, "\n")
+}

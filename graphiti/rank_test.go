@@ -1,0 +1,124 @@
+package graphiti
+
+import (
+	"context"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/graphiti-proxy/graphiti-proxy/cache/sqlite"
+)
+
+// talk writes messages of one talk: speaker and text by turns.
+func talk(t testing.TB, e *Embedded, session string, at time.Time, lines ...string) {
+	t.Helper()
+	var m []Message
+	for i := 0; i < len(lines); i += 2 {
+		m = append(m, Message{
+			Name: session + "." + lines[i+1], Role: lines[i], RoleType: RoleUser, Content: lines[i+1],
+			Timestamp: at.Add(time.Duration(i) * time.Minute), SourceDescription: `{"session":"` + session + `"}`,
+		})
+	}
+	if err := e.Write(context.Background(), "g", m); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// TestRanking: each thing that counts for a message, with its counterexample.
+func TestRanking(t *testing.T) {
+	day := func(m time.Month, d int) time.Time { return time.Date(2026, m, d, 9, 0, 0, 0, time.UTC) }
+	for _, tc := range []struct {
+		name  string
+		told  func(e *Embedded)
+		query string
+		first string
+		not   string // is not shown at all
+	}{
+		{"an answer without the words of its question", func(e *Embedded) {
+			talk(t, e, "a", day(1, 5), "Ann", "Which instrument did you learn as a child?", "Bob", "The oboe, for nine years.")
+			talk(t, e, "b", day(1, 6), "Ann", "My child is ill.", "Bob", "Get well soon!")
+		}, "What instrument did Bob learn?", "Bob, 2026-01-05: The oboe, for nine years.", ""},
+		{"what stands beside it in another talk does not count", func(e *Embedded) {
+			talk(t, e, "a", day(1, 5), "Ann", "We grow tomatoes behind the house.")
+			talk(t, e, "b", day(1, 5), "Ann", "The train was late.")
+		}, "Where do we grow tomatoes?", "Ann, 2026-01-05: We grow tomatoes behind the house.", "The train was late."},
+		{"who is asked about", func(e *Embedded) {
+			talk(t, e, "a", day(1, 5), "Ann", "I adopted a dog, a small one with a white ear.", "Bob", "Congratulations.")
+			talk(t, e, "b", day(1, 6), "Bob", "I adopted a dog, an old one from the shelter.", "Ann", "Nice.")
+		}, "Which dog did Ann adopt?", "Ann, 2026-01-05: I adopted a dog, a small one with a white ear.", ""},
+		{"when it was said", func(e *Embedded) {
+			talk(t, e, "a", day(2, 5), "Ann", "We went to the lake.")
+			talk(t, e, "b", day(7, 5), "Ann", "We went to the lake.")
+		}, "What did Ann do at the lake in February?", "Ann, 2026-02-05: We went to the lake.", ""},
+		{"may is also a verb", func(e *Embedded) {
+			talk(t, e, "a", day(5, 5), "Ann", "We went to the lake.")
+			talk(t, e, "b", day(7, 5), "Ann", "We went to the lake.")
+		}, "May I ask when Ann was at the lake?", "Ann, 2026-07-05: We went to the lake.", ""},
+		{"a question states nothing", func(e *Embedded) {
+			talk(t, e, "a", day(1, 5), "Ann", "Which port does the staging database use?")
+			talk(t, e, "b", day(1, 6), "Ann", "The staging database has port 6543.")
+		}, "Which port does the staging database use?", "Ann, 2026-01-06: The staging database has port 6543.", "Which port does"},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			e := openEmbedded(t)
+			tc.told(e)
+			got := search(t, e, "g", tc.query)
+			if len(got) == 0 || got[0] != tc.first {
+				t.Errorf("found %q, want %q first", got, tc.first)
+			}
+			for _, g := range got {
+				if tc.not != "" && len(g) >= len(tc.not) && cmp.Equal(g[len("Ann, 2026-01-05: "):][:min(len(tc.not), len(g)-len("Ann, 2026-01-05: "))], tc.not) {
+					t.Errorf("%q is shown too", g)
+				}
+			}
+		})
+	}
+}
+
+// TestOlderStoreIsTakenOver: what an earlier version kept is found, and told
+// apart from what comes.
+func TestOlderStoreIsTakenOver(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "memory.db")
+	db, err := sqlite.Open(path, sqlite.Options{Migrations: []string{schema1}, Sync: sqlite.SyncFull})
+	if err != nil {
+		t.Fatal(err)
+	}
+	err = db.Write(t.Context(), func(tx *sqlite.Tx) error {
+		for _, q := range []string{
+			"INSERT INTO groups (id, name) VALUES (7, 'g'), (8, 'h')",
+			"INSERT INTO messages VALUES (1, 7, 'a', 'user', 'Ann', 'My cat is called Miso.', '{}', 1767225600000, 0), (2, 8, 'a', 'user', '', 'My cat is called Tom.', '{}', 1767225600000, 0)",
+			"INSERT INTO words (rowid, content) VALUES (1, '7qcat 7qcalled 7qmiso'), (2, '8qcat 8qcalled 8qtom')",
+		} {
+			if _, err := tx.Exec(q); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := db.Close(); err != nil {
+		t.Fatal(err)
+	}
+	for range 2 {
+		e, err := OpenEmbedded(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if diff := cmp.Diff([]string{"Ann, 2026-01-01: My cat is called Miso."}, search(t, e, "g", "What is my cat called?")); diff != "" {
+			t.Error(diff)
+		}
+		if err := e.Write(t.Context(), "g", []Message{{Name: "a", Content: "again"}}); err != nil {
+			t.Fatal(err)
+		}
+		if list, err := e.Episodes(t.Context(), "g", 5); err != nil || len(list) != 1 {
+			t.Errorf("%v, %v", list, err)
+		}
+		if err := e.Close(); err != nil {
+			t.Fatal(err)
+		}
+	}
+}

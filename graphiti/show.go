@@ -1,0 +1,55 @@
+package graphiti
+
+import (
+	"strconv"
+	"strings"
+	"time"
+)
+
+// shownMax is how many characters are shown of a message.
+const shownMax = 450
+
+// fact is a hit as one line.
+func (h *hit) fact(group string, terms []string) Fact {
+	who, text := h.speaker, h.content
+	if who == "" {
+		who = string(h.role)
+	}
+	if c, ok := ParseCurated(h.content); ok {
+		who, text = strings.ReplaceAll(c.Kind, "_", " "), c.Text
+	}
+	return Fact{
+		UUID:      "embedded-" + strconv.FormatInt(h.place, 10),
+		Text:      who + ", " + h.said.UTC().Format(time.DateOnly) + ": " + window(text, terms),
+		Group:     group,
+		CreatedAt: h.said,
+		ValidAt:   h.said,
+		Episode:   h.name,
+		Dated:     true,
+	}
+}
+
+// window is the part of a message around the words that were looked for.
+func window(s string, terms []string) string {
+	runes := []rune(strings.Join(strings.Fields(s), " "))
+	if len(runes) <= shownMax {
+		return string(runes)
+	}
+	lower := strings.ToLower(string(runes))
+	at := 0
+	for _, t := range terms { // the rarest first
+		if i := strings.Index(lower, t); i >= 0 {
+			at = len([]rune(lower[:i]))
+			break
+		}
+	}
+	from := max(0, min(at-shownMax/3, len(runes)-shownMax))
+	out := string(runes[from:min(from+shownMax, len(runes))])
+	if from > 0 {
+		out = "…" + out
+	}
+	if from+shownMax < len(runes) {
+		out += "…"
+	}
+	return out
+}
