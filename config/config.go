@@ -43,6 +43,9 @@ type Config struct {
 		Scopes            []string      `key:"recall.scopes" default:"auto" kind:"auto, or some of session, workspace, user, agent" doc:"what is read"`
 		CacheTTL          time.Duration `key:"recall.cache_ttl" default:"1m" min:"1ms" doc:"how long what a search found is used as it is; ten times as long it is used and refreshed behind"`
 		StickyTTL         time.Duration `key:"recall.sticky_ttl" default:"30d" min:"1h" doc:"how long inserted blocks are repeated"`
+		InstructionGuard  string        `key:"recall.instruction_guard" default:"quote" kind:"one of quote, drop, off" doc:"facts that read like instructions to the model: quote shows them as somebody's words, drop leaves them out"`
+		DriftThreshold    float64       `key:"recall.drift_threshold" default:"0.5" min:"0" max:"1" doc:"where the best fact found, and this part of all, stands in earlier blocks of the conversation, nothing new is inserted; 0: always what is new"`
+		ContextShare      float64       `key:"recall.context_share" default:"0" min:"0" max:"1" doc:"of the model's context window that a block may take at most, such as 0.02; 0: recall.max_chars alone bounds it"`
 		Compaction        bool          `key:"recall.compaction" default:"true" doc:"when a client has its history summarised, tell who summarises what is known"`
 		StaleAfter        time.Duration `key:"recall.stale_after" default:"30d" min:"1h" doc:"facts older than this are marked with their age"`
 	}

@@ -58,6 +58,16 @@ func (f *field) set(s string) error {
 		*p = b
 	case *int:
 		return f.setInt(p, s)
+	case *float64:
+		v, err := strconv.ParseFloat(s, 64)
+		if err != nil || v != v {
+			return f.wrong(s, "is not a number", "write e.g. "+f.def)
+		}
+		lo, _ := strconv.ParseFloat(f.min, 64)
+		if hi, _ := strconv.ParseFloat(f.max, 64); v < lo || v > hi {
+			return f.outside(s)
+		}
+		*p = v
 	case *time.Duration:
 		d, err := parseDuration(s)
 		if err != nil {

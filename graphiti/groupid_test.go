@@ -69,7 +69,7 @@ func TestScopesThatAreReadAndWritten(t *testing.T) {
 			t.Fatal(err)
 		}
 		n := Namer{Recall: scopes}
-		if diff := cmp.Diff(tc.reads, scopesOf(n.Reads(tc.who))); diff != "" {
+		if diff := cmp.Diff(tc.reads, scopesOf(n.Reads(tc.who, false))); diff != "" {
 			t.Errorf("%s: reads (-want +got):\n%s", tc.name, diff)
 		}
 		if diff := cmp.Diff(tc.writes, scopesOf(n.Writes(tc.who))); diff != "" {

@@ -88,6 +88,8 @@ type restFact struct {
 	InvalidAt restTime `json:"invalid_at"`
 	CreatedAt restTime `json:"created_at"`
 	ExpiredAt restTime `json:"expired_at"`
+	Source    string   `json:"source_node_uuid"`
+	Target    string   `json:"target_node_uuid"`
 }
 
 // restTime reads the times that Python writes: with and without a zone, which
@@ -147,6 +149,7 @@ func (f *restFact) fact(group string) Fact {
 	return Fact{
 		UUID: cutBytes(f.UUID, maxNameBytes), Name: cutBytes(f.Name, maxNameBytes), Text: cutBytes(f.Fact, maxFactBytes), Group: group,
 		CreatedAt: f.CreatedAt.Time, ValidAt: f.ValidAt.Time, InvalidAt: f.InvalidAt.Time, ExpiredAt: f.ExpiredAt.Time,
+		Source: cutBytes(f.Source, maxNameBytes), Target: cutBytes(f.Target, maxNameBytes),
 	}
 }
 

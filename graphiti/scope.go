@@ -64,15 +64,19 @@ type Namer struct {
 }
 
 // Reads are the groups that a caller's recall searches, in order of
-// preference. A system actor has only its own.
-func (n Namer) Reads(w Who) []Target {
+// preference; about says that the question is about the person. A system actor
+// has only its own.
+func (n Namer) Reads(w Who, about bool) []Target {
 	if w.SystemActor != "" {
 		return n.targets(w, ScopeSystem)
 	}
 	if n.Recall.list != nil {
 		return n.targets(w, n.Recall.list...)
 	}
-	if w.Workspace != "" {
+	switch {
+	case w.Workspace != "" && about:
+		return n.targets(w, ScopeSession, ScopeWorkspace, ScopeUser, ScopeAgent)
+	case w.Workspace != "":
 		return n.targets(w, ScopeSession, ScopeWorkspace, ScopeAgent)
 	}
 	return n.targets(w, ScopeSession, ScopeUser, ScopeAgent)

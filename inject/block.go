@@ -18,33 +18,19 @@ const (
 // maxFactChars bounds one fact's line.
 const maxFactChars = 500
 
-// formatBlock writes the facts that fit: whole ones only, max characters and
-// count facts at most. It returns the block, or "" when none fits, and how
-// many facts are in it.
-func formatBlock(lines []string, count, max int) (string, int) {
-	left := max - utf8.RuneCountInString(blockOpen+blockFrame+blockClose)
-	var b strings.Builder
-	n := 0
-	for _, l := range lines {
-		if n == count {
-			break
-		}
-		size := utf8.RuneCountInString(l) + len("- \n")
-		if size > left {
-			continue
-		}
-		if n == 0 {
-			b.WriteString(blockOpen + blockFrame)
-		}
-		b.WriteString("- " + l + "\n")
-		left -= size
-		n++
-	}
-	if n == 0 {
+// formatBlock writes lines as a block. It returns the block, or "" when there
+// are none, and how many facts are in it.
+func formatBlock(lines []string) (string, int) {
+	if len(lines) == 0 {
 		return "", 0
 	}
+	var b strings.Builder
+	b.WriteString(blockOpen + blockFrame)
+	for _, l := range lines {
+		b.WriteString("- " + l + "\n")
+	}
 	b.WriteString(blockClose)
-	return b.String(), n
+	return b.String(), len(lines)
 }
 
 // factLine makes one line of a fact, which may come from anybody: it cannot

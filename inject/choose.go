@@ -4,8 +4,51 @@ import (
 	"fmt"
 	"strings"
 	"time"
+	"unicode"
+	"unicode/utf8"
 
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti"
+)
+
+// Verdict says what became of a fact that was found.
+type Verdict string
+
+// The verdicts.
+const (
+	Shown       Verdict = "shown"
+	NotValid    Verdict = "not valid now"
+	OwnWords    Verdict = "said in this conversation"
+	Visible     Verdict = "in an earlier block of this conversation"
+	Repeated    Verdict = "repeats another"
+	Superseded  Verdict = "a newer one says otherwise"
+	Instruction Verdict = "reads like an instruction"
+	Empty       Verdict = "says nothing that can be shown"
+	NoRoom      Verdict = "no room"
+	NoDrift     Verdict = "nothing else is spoken of than before"
+)
+
+// Scoped are the facts that were found in one scope, best first.
+type Scoped struct {
+	Scope graphiti.Scope
+	Facts []graphiti.Fact
+}
+
+// Candidate is a fact that was found, and what became of it.
+type Candidate struct {
+	Fact    *graphiti.Fact
+	Scope   graphiti.Scope
+	Line    string // as it is shown
+	Verdict Verdict
+}
+
+// Guard says what is done with facts that read like instructions to a model.
+type Guard string
+
+// The guards.
+const (
+	GuardQuote Guard = "quote" // shown as somebody's words
+	GuardDrop  Guard = "drop"  // left out
+	GuardOff   Guard = "off"
 )
 
 // chooser decides which of the facts found are worth showing.
@@ -14,31 +57,71 @@ type chooser struct {
 	staleAfter time.Duration
 	ownTurns   map[string]struct{} // episodes that the conversation itself shows
 	blocks     []string            // what earlier blocks of the conversation show
+	guard      Guard
+	drift      float64 // likeness to what is visible from which nothing new is shown; 0: never
+	count, max int     // bounds of the block: facts and characters
 }
 
-// choose returns the lines to show, best first: scopes in the order given,
-// what is not valid now left out, nothing twice, nothing that the conversation
-// still shows.
-func (ch *chooser) choose(scopes [][]graphiti.Fact) []string {
-	var lines []string
-	seen := make(map[string]struct{})
-	for _, facts := range scopes {
-		for i := range facts {
-			f := &facts[i]
-			if !ch.valid(f) {
-				continue
-			}
-			if _, own := ch.ownTurns[f.Episode]; own && f.Episode != "" {
-				continue
-			}
-			line := factLine(f.Text)
-			if line == "" || ch.shown(line) || repeated(seen, f.UUID, line) {
-				continue
-			}
-			lines = append(lines, line+ch.age(f))
+// choose decides about every fact: scopes in the order given, what is not valid
+// now left out, nothing twice, of two versions the newer one, nothing that the
+// conversation still shows, and no more than there is room for.
+func (ch *chooser) choose(found []Scoped) []Candidate {
+	var all []Candidate
+	for _, s := range found {
+		for i := range s.Facts {
+			all = append(all, ch.look(&s.Facts[i], s.Scope))
 		}
 	}
-	return lines
+	ch.once(all)
+	if ch.settled(all) {
+		for i := range all {
+			if all[i].Verdict == Shown {
+				all[i].Verdict = NoDrift
+			}
+		}
+	}
+	ch.fit(all)
+	return all
+}
+
+// lines are those that are shown: entities behind statements.
+func lines(all []Candidate) (out []string) {
+	for _, entity := range []bool{false, true} {
+		for i := range all {
+			if all[i].Verdict == Shown && all[i].Fact.Entity == entity {
+				out = append(out, all[i].Line)
+			}
+		}
+	}
+	return out
+}
+
+// look decides about a fact by itself.
+func (ch *chooser) look(f *graphiti.Fact, scope graphiti.Scope) Candidate {
+	c := Candidate{Fact: f, Scope: scope, Verdict: Shown}
+	text := factLine(f.Text)
+	c.Line = text + ch.when(f)
+	_, own := ch.ownTurns[f.Episode]
+	switch {
+	case !ch.valid(f):
+		c.Verdict = NotValid
+	case own && f.Episode != "":
+		c.Verdict = OwnWords
+	case text == "":
+		c.Verdict = Empty
+	case ch.shown(text):
+		c.Verdict = Visible
+	case ch.guard != GuardOff && !f.Dated && instructs(text):
+		if ch.guard == GuardDrop {
+			c.Verdict = Instruction
+			break
+		}
+		c.Line = "somebody said: “" + strings.Trim(text, "“”\"") + "”" + ch.when(f)
+		if ch.shown(strings.TrimSuffix(c.Line, ch.when(f))) {
+			c.Verdict = Visible
+		}
+	}
+	return c
 }
 
 func (ch *chooser) valid(f *graphiti.Fact) bool {
@@ -55,29 +138,175 @@ func (ch *chooser) shown(line string) bool {
 	return false
 }
 
-// repeated reports whether a fact was there already, by id or by its words.
-func repeated(seen map[string]struct{}, uuid, line string) bool {
-	words := strings.ToLower(strings.TrimRight(line, ".!… "))
-	_, byWords := seen[words]
-	_, byID := seen["id "+uuid]
-	if uuid != "" {
-		seen["id "+uuid] = struct{}{}
+// alikeFrom is the likeness, of the words of two statements, from which they
+// are versions of one.
+const alikeFrom = 0.8
+
+// once leaves of facts that say the same one: the newest.
+func (ch *chooser) once(all []Candidate) {
+	ids, texts := make(map[string]bool), make(map[string]int)
+	words := make([]map[string]bool, len(all))
+	for i := range all {
+		c := &all[i]
+		if c.Verdict != Shown {
+			continue
+		}
+		text := normal(c.Fact.Text)
+		if _, same := texts[text]; same || c.Fact.UUID != "" && ids[c.Fact.UUID+c.Fact.Group] {
+			c.Verdict = Repeated
+			continue
+		}
+		texts[text] = i
+		if c.Fact.UUID != "" {
+			ids[c.Fact.UUID+c.Fact.Group] = true
+		}
+		if c.Fact.Dated { // what was said then stays said
+			continue
+		}
+		words[i] = wordSet(text)
+		for j := range i {
+			o := &all[j]
+			if o.Verdict != Shown || words[j] == nil || !sameStatement(c.Fact, o.Fact) && likeness(words[i], words[j]) < alikeFrom {
+				continue
+			}
+			if began(c.Fact).After(began(o.Fact)) {
+				o.Verdict = Superseded
+				continue
+			}
+			c.Verdict = Superseded
+			break
+		}
 	}
-	seen[words] = struct{}{}
-	return byWords || byID && uuid != ""
 }
 
-// age marks a fact that has not been heard of for long.
-func (ch *chooser) age(f *graphiti.Fact) string {
+// sameStatement reports whether two facts relate the same things in the same
+// way.
+func sameStatement(a, b *graphiti.Fact) bool {
+	return a.Name != "" && a.Name == b.Name && a.Source != "" && a.Source == b.Source && a.Target != "" && a.Target == b.Target
+}
+
+// settled reports whether a turn speaks of what is visible already: the best
+// fact found is, and most of the others are. A few new ones at the end come
+// from other words for the same.
+func (ch *chooser) settled(all []Candidate) bool {
+	if ch.drift <= 0 || len(all) == 0 {
+		return false
+	}
+	visible, fresh, first := 0, 0, Shown
+	for i := range all {
+		switch all[i].Verdict {
+		case Visible:
+			visible++
+		case Shown:
+			fresh++
+		default:
+			continue
+		}
+		if visible+fresh == 1 {
+			first = all[i].Verdict
+		}
+	}
+	return first == Visible && float64(visible) >= ch.drift*float64(visible+fresh)
+}
+
+// personal is the part of a block that is for what is known of the person, and
+// of the agent, while there is enough of the project. Either lends the other
+// what it does not use.
+const personal = 0.3
+
+func isPersonal(s graphiti.Scope) bool { return s == graphiti.ScopeUser || s == graphiti.ScopeAgent }
+
+// fit leaves what there is room for, whole facts only.
+func (ch *chooser) fit(all []Candidate) {
+	room := ch.max - utf8.RuneCountInString(blockOpen+blockFrame+blockClose)
+	size := func(c *Candidate) int { return utf8.RuneCountInString(c.Line) + len("- \n") }
+	taken := make([]bool, len(all))
+	used, count := 0, 0
+	fill := func(room, count int, which func(*Candidate) bool) (used, n int) {
+		for i := range all {
+			c := &all[i]
+			if taken[i] || c.Verdict != Shown || !which(c) || n == count || used+size(c) > room {
+				continue
+			}
+			taken[i] = true
+			used += size(c)
+			n++
+		}
+		return used, n
+	}
+	statement := func(c *Candidate) bool { return !c.Fact.Entity }
+	for _, part := range []struct {
+		share float64
+		which func(*Candidate) bool
+	}{
+		{1 - personal, func(c *Candidate) bool { return statement(c) && !isPersonal(c.Scope) }},
+		{personal, func(c *Candidate) bool { return statement(c) && isPersonal(c.Scope) }},
+		{1, statement}, // what one did not use
+		{1, func(*Candidate) bool { return true }},
+	} {
+		u, n := fill(min(int(part.share*float64(room)), room-used), min(int(part.share*float64(ch.count)+0.5), ch.count-count), part.which)
+		used, count = used+u, count+n
+	}
+	for i := range all {
+		if all[i].Verdict == Shown && !taken[i] {
+			all[i].Verdict = NoRoom
+		}
+	}
+}
+
+func began(f *graphiti.Fact) time.Time {
+	if f.ValidAt.IsZero() {
+		return f.CreatedAt
+	}
+	return f.ValidAt
+}
+
+// when says since when a fact holds, and marks one that has not been heard of
+// for long.
+func (ch *chooser) when(f *graphiti.Fact) string {
 	if f.Dated {
 		return ""
 	}
-	t := f.ValidAt
-	if t.IsZero() {
-		t = f.CreatedAt
+	t, since := began(f), ""
+	if !f.ValidAt.IsZero() {
+		since = "since " + f.ValidAt.UTC().Format(time.DateOnly)
 	}
 	if t.IsZero() || ch.staleAfter <= 0 || ch.now.Sub(t) < ch.staleAfter {
-		return ""
+		if since == "" {
+			return ""
+		}
+		return " (" + since + ")"
 	}
-	return fmt.Sprintf(" (%d days old)", int(ch.now.Sub(t)/(24*time.Hour)))
+	old := fmt.Sprintf("%d days old", int(ch.now.Sub(t)/(24*time.Hour)))
+	if since == "" {
+		return " (" + old + ")"
+	}
+	return " (" + since + ", " + old + ")"
+}
+
+// normal is a text by which equal statements are known.
+func normal(s string) string {
+	return strings.Join(strings.FieldsFunc(strings.ToLower(s), func(r rune) bool { return !unicode.IsLetter(r) && !unicode.IsNumber(r) }), " ")
+}
+
+func wordSet(s string) map[string]bool {
+	out := make(map[string]bool)
+	for _, w := range strings.Fields(s) {
+		out[w] = true
+	}
+	return out
+}
+
+// likeness is the share of words that two sets have in common (Jaccard's).
+func likeness(a, b map[string]bool) float64 {
+	both := 0
+	for w := range a {
+		if b[w] {
+			both++
+		}
+	}
+	if all := len(a) + len(b) - both; all > 0 {
+		return float64(both) / float64(all)
+	}
+	return 0
 }

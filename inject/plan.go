@@ -87,7 +87,7 @@ type Options struct {
 	Search Searcher
 	Facts  FactCache
 	Blocks Blocks
-	Reads  func(graphiti.Who) []graphiti.Target // the groups to search, in order of preference
+	Reads  func(w graphiti.Who, about bool) []graphiti.Target // the groups to search, in order of preference
 	Writes func(graphiti.Who) []graphiti.Target
 
 	Timeout    time.Duration // the most that a request may wait
@@ -95,6 +95,9 @@ type Options struct {
 	MaxFacts   int
 	MaxChars   int           // of a block, in characters
 	StaleAfter time.Duration // facts older than this are marked
+	Guard      Guard         // of facts that read like instructions
+	Drift      float64       // likeness of what is found to what is visible from which nothing new is shown; 0: never
+	Share      float64       // of the model's context window, in characters, that a block may take; 0: MaxChars counts alone
 	Compaction bool          // who summarises a conversation is told what is known
 	Unseen     int           // most earlier turns in Plan.Unseen that nobody knew
 	Log        *slog.Logger
@@ -398,7 +401,7 @@ func (c *Conversation) answered() bool {
 
 // recall searches for the newest turn and makes a block of what was found.
 func (m *Memory) recall(t *turn, who graphiti.Who, query string) (Decision, Outcome) {
-	reads := m.o.Reads(who)
+	reads := m.o.Reads(who, aboutPerson(t.c.Text(t.c.Last)))
 	for _, r := range reads {
 		t.groups = append(t.groups, r.Group)
 	}
@@ -409,10 +412,24 @@ func (m *Memory) recall(t *turn, who graphiti.Who, query string) (Decision, Outc
 	case err != nil:
 		return Decision{}, Outcome{Status: StatusError}
 	}
-	ch := chooser{now: time.Now(), staleAfter: m.o.StaleAfter, ownTurns: t.episodes(), blocks: t.blocks()}
-	var d Decision
-	d.Block, d.Facts = formatBlock(ch.choose(found), m.o.MaxFacts, m.o.MaxChars)
+	d := Decision{}
+	d.Block, d.Facts = formatBlock(lines(m.chooser(t).choose(scoped(reads, found))))
 	return d, outcomeOf(d, source)
+}
+
+func (m *Memory) chooser(t *turn) *chooser {
+	return &chooser{
+		now: time.Now(), staleAfter: m.o.StaleAfter, ownTurns: t.episodes(), blocks: t.blocks(),
+		guard: m.o.Guard, drift: m.o.Drift, count: m.o.MaxFacts, max: min(m.o.MaxChars, roomIn(t.c.Model, m.o.Share)),
+	}
+}
+
+func scoped(reads []graphiti.Target, found [][]graphiti.Fact) []Scoped {
+	out := make([]Scoped, len(found))
+	for i := range found {
+		out[i] = Scoped{reads[i].Scope, found[i]}
+	}
+	return out
 }
 
 // episodes are the names under which the conversation's own turns are kept.

@@ -69,7 +69,7 @@ func (m *Memory) Explain(namer graphiti.Namer, path string, header map[string][]
 		e.Off = string(mode.Reason)
 	}
 	if e.Off == "" {
-		e.Reads, e.Writes = namer.Reads(*w), namer.Writes(*w)
+		e.Reads, e.Writes = namer.Reads(*w, false), namer.Writes(*w)
 	}
 	if caller.Temporary {
 		e.Writes = nil

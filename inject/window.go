@@ -1,0 +1,46 @@
+package inject
+
+import (
+	"bytes"
+	"math"
+)
+
+// charsPerToken is about how many characters a token has.
+const charsPerToken = 4
+
+// windows are the context windows of models, in tokens, by how their names
+// begin; the first that fits counts. Providers change them: they only bound
+// how much of a small one a block takes.
+var windows = []struct {
+	prefix string
+	tokens int
+}{
+	{"gpt-4.1", 1_000_000}, {"gpt-5", 400_000}, {"gpt-4o", 128_000}, {"gpt-4-turbo", 128_000}, {"gpt-4", 8_192}, {"gpt-3.5", 16_000},
+	{"o1", 200_000}, {"o3", 200_000}, {"o4", 200_000}, {"claude", 200_000}, {"gemini", 1_000_000},
+	{"llama2", 4_096}, {"llama3.1", 128_000}, {"llama3.2", 128_000}, {"llama3.3", 128_000}, {"llama3", 8_192},
+	{"phi", 4_096}, {"gemma", 8_192}, {"tinyllama", 2_048}, {"mistral", 32_000}, {"mixtral", 32_000}, {"qwen", 32_000}, {"deepseek", 64_000},
+}
+
+// usualWindow is for models that are not listed.
+const usualWindow = 32_000
+
+// roomIn is how many characters of a model's context window a block may take;
+// no bound where no share is set. The model's name may have its maker's before
+// it.
+func roomIn(model []byte, share float64) int {
+	if share <= 0 {
+		return math.MaxInt
+	}
+	name := bytes.ToLower(bytes.Trim(model, `"`))
+	if i := bytes.LastIndexByte(name, '/'); i >= 0 {
+		name = name[i+1:]
+	}
+	tokens := usualWindow
+	for _, w := range windows {
+		if bytes.HasPrefix(name, []byte(w.prefix)) {
+			tokens = w.tokens
+			break
+		}
+	}
+	return int(share * charsPerToken * float64(tokens))
+}
