@@ -39,6 +39,7 @@ func (t *Turn) messages(scope graphiti.Scope, have sides, maxChars int, now time
 		}
 		out = append(out, graphiti.Message{
 			Name:              graphiti.EpisodeName(t.ID, m.role),
+			Role:              t.Speaker,
 			RoleType:          m.role,
 			Content:           text,
 			Timestamp:         m.at.UTC(),

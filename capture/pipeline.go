@@ -208,26 +208,63 @@ func (p *Pipeline) Add(ctx context.Context, t Turn) error {
 	if p.leaveOut(&t); len(t.Targets) == 0 {
 		return nil
 	}
-	p.redact(&t)
-	a, err := p.spool.add(ctx, &t, time.Now())
+	_, err := p.addAll(ctx, []Turn{t})
+	return err
+}
+
+// AddAll is Add for many turns, in their order and with one wait for the disk.
+// It returns how many of them some group did not have.
+func (p *Pipeline) AddAll(ctx context.Context, turns []Turn) (kept int, err error) {
+	p.mu.Lock()
+	closed := p.closed
+	p.mu.Unlock()
+	if closed {
+		return 0, ErrStopped
+	}
+	list := make([]Turn, 0, len(turns))
+	for _, t := range turns {
+		if p.leaveOut(&t); len(t.Targets) > 0 {
+			list = append(list, t)
+		}
+	}
+	return p.addAll(ctx, list)
+}
+
+func (p *Pipeline) addAll(ctx context.Context, turns []Turn) (kept int, err error) {
+	for i := range turns {
+		p.redact(&turns[i])
+	}
+	all, err := p.spool.add(ctx, turns, time.Now())
 	if err != nil {
-		return err
+		return 0, err
 	}
 	p.mu.Lock()
-	if !t.Open { // its end may still come
-		p.rememberLocked(t.ID)
+	for i := range turns {
+		t, a := &turns[i], &all[i]
+		if !t.Open { // its end may still come
+			p.rememberLocked(t.ID)
+		}
+		if len(a.groups) > 0 {
+			kept++
+		}
+		for _, g := range a.groups {
+			p.state.add(g, !t.Earlier)
+		}
+		p.held.pending = p.held.pending.plus(a.size)
 	}
-	for _, g := range a.groups {
-		p.state.add(g, !t.Earlier)
-	}
-	p.held.pending = p.held.pending.plus(a.size)
 	over := p.overLocked() > 0
 	p.mu.Unlock()
 	if over {
 		p.makeRoom()
 	}
 	p.signal()
-	return nil
+	return kept, nil
+}
+
+// HoldsSecret reports whether a text looks like it holds a credential.
+func (p *Pipeline) HoldsSecret(text string) bool {
+	_, n := p.secrets.Redact(text)
+	return n > 0
 }
 
 // earlierMax bounds the conversations whose earlier turns wait to be added.

@@ -155,15 +155,22 @@ type added struct {
 
 // add stores a turn for each of its groups that has not had it. Where a group
 // has the beginning of a turn whose end came late, it gets the end.
-func (s *spool) add(ctx context.Context, t *Turn, now time.Time) (a added, err error) {
-	err = s.db.Write(ctx, func(tx *sqlite.Tx) (err error) {
-		a, err = s.addIn(tx, t, now)
-		return err
+func (s *spool) add(ctx context.Context, turns []Turn, now time.Time) (all []added, err error) {
+	err = s.db.Write(ctx, func(tx *sqlite.Tx) error {
+		all = all[:0]
+		for i := range turns {
+			a, err := s.addIn(tx, &turns[i], now)
+			if err != nil {
+				return err
+			}
+			all = append(all, a)
+		}
+		return nil
 	})
 	if err != nil {
-		return added{}, fmt.Errorf("spool turn: %w", err)
+		return nil, fmt.Errorf("spool turn: %w", err)
 	}
-	return a, nil
+	return all, nil
 }
 
 func (s *spool) addIn(tx *sqlite.Tx, t *Turn, now time.Time) (a added, err error) {

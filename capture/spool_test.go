@@ -26,7 +26,7 @@ func spoolOf(t *testing.T, n int) string {
 	t.Cleanup(func() { _ = s.db.Close() })
 	for i := range n {
 		tn := spoken(fmt.Sprint(i), "g")
-		if _, err := s.add(context.Background(), &tn, time.Now()); err != nil {
+		if _, err := s.add(context.Background(), []Turn{tn}, time.Now()); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -168,7 +168,7 @@ func TestSpoolOfAnOlderVersion(t *testing.T) {
 		t.Errorf("%+v %v", z, err)
 	}
 	tn := turn("0", "g")
-	if a, err := s.add(context.Background(), &tn, time.Now()); err != nil || len(a.groups) != 0 {
+	if a, err := s.add(context.Background(), []Turn{tn}, time.Now()); err != nil || len(a[0].groups) != 0 {
 		t.Errorf("%+v %v", a, err)
 	}
 }
@@ -183,7 +183,7 @@ func TestSeenIsBounded(t *testing.T) {
 	now := time.Now()
 	for i := range 10 {
 		tn := turn(fmt.Sprint(i), "g")
-		if _, err := s.add(context.Background(), &tn, now); err != nil {
+		if _, err := s.add(context.Background(), []Turn{tn}, now); err != nil {
 			t.Fatal(err)
 		}
 		entries, err := s.head(context.Background(), "g", 1)

@@ -16,6 +16,7 @@ type Turn struct {
 	Session   string // session:<id>
 	Owner     string // whose turn it is: a person's key, below a credential's fingerprint where nobody vouches for it
 	Workspace string `json:",omitempty"` // its key; may be empty
+	Speaker   string `json:",omitempty"` // the name of who speaks, in a turn of one side
 	User      string
 	Assistant string
 	Partial   bool      // the answer was cut at the token limit

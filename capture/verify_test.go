@@ -249,7 +249,7 @@ func TestInDoubtAfterACrash(t *testing.T) {
 				t.Fatal(err)
 			}
 			tn := spoken("1", "a")
-			if _, err := sp.add(context.Background(), &tn, time.Now()); err != nil {
+			if _, err := sp.add(context.Background(), []Turn{tn}, time.Now()); err != nil {
 				t.Fatal(err)
 			}
 			entries, err := sp.head(context.Background(), "a", 10)
@@ -406,7 +406,7 @@ func TestEarlierTurnsComeLast(t *testing.T) {
 	store := func(id string, earlier bool) {
 		tn := spoken(id, "a")
 		tn.Earlier = earlier
-		if _, err := sp.add(context.Background(), &tn, time.Now()); err != nil {
+		if _, err := sp.add(context.Background(), []Turn{tn}, time.Now()); err != nil {
 			t.Fatal(err)
 		}
 	}

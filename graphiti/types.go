@@ -7,9 +7,9 @@ import (
 
 // Fact is one thing that the memory knows, as a sentence.
 type Fact struct {
-	UUID  string // the backend's id; empty when it has none
-	Name  string // Graphiti's relation name, such as OWNS; may be empty
-	Text  string // the sentence; hostile until inject has escaped it
+	UUID           string // the backend's id; empty when it has none
+	Name           string // Graphiti's relation name, such as OWNS; may be empty
+	Text           string // the sentence; hostile until inject has escaped it
 	Source, Target string // ids of what is related; may be empty
 
 	Group string // the group it was found in; empty when the backend does not say

@@ -417,6 +417,11 @@ func (m *Memory) recall(t *turn, who graphiti.Who, query string) (Decision, Outc
 	return d, outcomeOf(d, source)
 }
 
+// Choose decides about facts as it would in a conversation that begins.
+func (m *Memory) Choose(found []Scoped) []Candidate {
+	return m.chooser(&turn{c: &Conversation{}}).choose(found)
+}
+
 func (m *Memory) chooser(t *turn) *chooser {
 	return &chooser{
 		now: time.Now(), staleAfter: m.o.StaleAfter, ownTurns: t.episodes(), blocks: t.blocks(),

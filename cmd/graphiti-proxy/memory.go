@@ -24,12 +24,13 @@ import (
 func newMemoryCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use:     "memory",
-		Short:   "Export and forget what is remembered",
-		Long:    "Export and forget what is remembered, through the running proxy.",
-		Example: "  graphiti-proxy memory export --user josh > josh.jsonl\n  graphiti-proxy memory forget --user josh",
+		Short:   "Show, search, add to, import, export and forget what is remembered",
+		Long:    "Show, search, add to, import, export and forget what is remembered: through the\nrunning proxy, or on its files where none runs.",
+		Example: "  graphiti-proxy memory show\n  graphiti-proxy memory search 'which database?'\n  graphiti-proxy memory forget --user josh",
 		RunE:    func(c *cobra.Command, _ []string) error { return c.Help() },
 	}
-	c.AddCommand(newMemoryForgetCommand(), newMemoryExportCommand())
+	c.AddCommand(newMemoryShowCommand(), newMemorySearchCommand(), newMemoryPromoteCommand(), newMemoryImportCommand(),
+		newMemoryExportCommand(), newMemoryForgetCommand())
 	return c
 }
 
@@ -71,11 +72,7 @@ func newMemoryForgetCommand() *cobra.Command {
 	s := selectorFlags(c)
 	c.Flags().BoolVar(&yes, "yes", false, "do not ask")
 	c.Flags().BoolVar(&asJSON, "json", false, "print JSON")
-	c.RunE = func(c *cobra.Command, _ []string) error {
-		cfg, err := loadConfig(c)
-		if err != nil {
-			return err
-		}
+	c.RunE = withProxy(func(c *cobra.Command, _ []string, cfg *config.Config) error {
 		groups, err := findGroups(c.Context(), cfg, s)
 		if err != nil {
 			return err
@@ -96,7 +93,7 @@ func newMemoryForgetCommand() *cobra.Command {
 			}
 		}
 		return forgetGroups(c, cfg, groups, asJSON)
-	}
+	})
 	return c
 }
 
@@ -144,11 +141,7 @@ func newMemoryExportCommand() *cobra.Command {
 		Args:    noArgs,
 	}
 	s := selectorFlags(c)
-	c.RunE = func(c *cobra.Command, _ []string) error {
-		cfg, err := loadConfig(c)
-		if err != nil {
-			return err
-		}
+	c.RunE = withProxy(func(c *cobra.Command, _ []string, cfg *config.Config) error {
 		groups, err := findGroups(c.Context(), cfg, s)
 		if err != nil {
 			return err
@@ -161,7 +154,7 @@ func newMemoryExportCommand() *cobra.Command {
 		}
 		fmt.Fprintf(c.ErrOrStderr(), "%d messages in %d groups\n", n, len(groups))
 		return nil
-	}
+	})
 	return c
 }
 

@@ -53,6 +53,10 @@ func New(o Options) (*Server, error) {
 	mux.HandleFunc("POST /api/v1/queue/drop", s.guard(s.change("drop turns", Queue.Drop)))
 	mux.HandleFunc("POST /api/v1/memory/groups", s.remembers(s.groups))
 	mux.HandleFunc("POST /api/v1/memory/forget", s.remembers(s.forget))
+	mux.HandleFunc("POST /api/v1/memory/show", s.remembers(s.show))
+	mux.HandleFunc("POST /api/v1/memory/search", s.remembers(s.search))
+	mux.HandleFunc("POST /api/v1/memory/promote", s.remembers(s.promote))
+	mux.HandleFunc("POST /api/v1/memory/import", s.remembers(s.importLines))
 	mux.HandleFunc("GET /api/v1/memory/export", s.remembers(s.export))
 	s.http = &http.Server{
 		Handler:           mux,

@@ -10,6 +10,8 @@ import (
 
 // Remembered is what can be done with what is remembered.
 type Remembered interface {
+	Curated
+
 	// Groups finds the groups that a selector means.
 	Groups(ctx context.Context, s Selector) ([]capture.Owned, error)
 

@@ -116,11 +116,13 @@ func (s *Server) change(what string, do func(Queue, []int64) (int, error)) http.
 
 // readJSON reads a small body. Asking for its type keeps forms of web pages
 // out, which may be sent from anywhere.
-func readJSON(w http.ResponseWriter, r *http.Request, v any) error {
+func readJSON(w http.ResponseWriter, r *http.Request, v any) error { return readBody(w, r, v, 1<<20) }
+
+func readBody(w http.ResponseWriter, r *http.Request, v any, most int64) error {
 	if t, _, err := mime.ParseMediaType(r.Header.Get("Content-Type")); err != nil || t != "application/json" {
 		return fmt.Errorf("the body must be sent with Content-Type: application/json")
 	}
-	d := json.NewDecoder(http.MaxBytesReader(w, r.Body, 1<<20))
+	d := json.NewDecoder(http.MaxBytesReader(w, r.Body, most))
 	d.DisallowUnknownFields()
 	if err := d.Decode(v); err != nil {
 		return fmt.Errorf("read the body: %w", err)

@@ -1,0 +1,189 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"os"
+	"strings"
+	"text/tabwriter"
+	"unicode/utf8"
+
+	"github.com/mattn/go-isatty"
+	"github.com/spf13/cobra"
+
+	"github.com/graphiti-proxy/graphiti-proxy/config"
+	"github.com/graphiti-proxy/graphiti-proxy/graphiti"
+	"github.com/graphiti-proxy/graphiti-proxy/proxy/admin"
+)
+
+// withProxy runs a command about memory against the running proxy, or one of
+// its own.
+func withProxy(f func(c *cobra.Command, args []string, cfg *config.Config) error) func(*cobra.Command, []string) error {
+	return func(c *cobra.Command, args []string) error {
+		cfg, err := loadConfig(c)
+		if err != nil {
+			return err
+		}
+		cfg, done, err := reach(c.Context(), cfg)
+		if err != nil {
+			return err
+		}
+		return errors.Join(f(c, args, cfg), done())
+	}
+}
+
+func newMemoryShowCommand() *cobra.Command {
+	var asJSON bool
+	var last int
+	c := &cobra.Command{
+		Use:     "show",
+		Short:   "Show the last messages that are kept",
+		Long:    "Show the last messages that are kept of somebody or something; by default of\nthe owner of this machine.",
+		Example: "  graphiti-proxy memory show\n  graphiti-proxy memory show --workspace https://github.com/acme/widgets --last 10",
+		Args:    noArgs,
+	}
+	s := selectorFlags(c)
+	c.Flags().IntVar(&last, "last", 20, "how many")
+	c.Flags().BoolVar(&asJSON, "json", false, "print JSON")
+	c.RunE = withProxy(func(c *cobra.Command, _ []string, cfg *config.Config) error {
+		var answer struct {
+			Messages []admin.Record `json:"messages"`
+		}
+		in := struct {
+			admin.Selector
+			Last int `json:"last"`
+		}{*s, last}
+		if err := ask(c.Context(), cfg, http.MethodPost, "/api/v1/memory/show", in, &answer); err != nil {
+			return err
+		}
+		if asJSON {
+			return printJSON(c.OutOrStdout(), answer)
+		}
+		if len(answer.Messages) == 0 {
+			fmt.Fprintln(c.ErrOrStderr(), "nothing is kept there")
+			return nil
+		}
+		t := tabwriter.NewWriter(c.OutOrStdout(), 0, 0, 2, ' ', 0)
+		for _, m := range answer.Messages {
+			text := m.Text
+			role := m.Role
+			if cur, ok := graphiti.ParseCurated(text); ok {
+				role, text = cur.Kind, cur.Text
+			}
+			if m.Where == "queue" {
+				role += " (waiting)"
+			}
+			fmt.Fprintf(t, "%s\t%s\t%s\n", strings.Replace(m.Time[:min(len(m.Time), len("2026-11-21T09:00"))], "T", " ", 1), role, oneLine(text, width(c.OutOrStdout())-32))
+		}
+		return t.Flush()
+	})
+	return c
+}
+
+func newMemorySearchCommand() *cobra.Command {
+	var asJSON, explain bool
+	c := &cobra.Command{
+		Use:     "search <text>",
+		Short:   "Show what a message would recall",
+		Long:    "Show the facts that a message with this text would recall at the beginning of a\nconversation. --explain also shows those that would be left out, and why.",
+		Example: "  graphiti-proxy memory search --explain 'which database do we use?'",
+		Args:    cobra.MinimumNArgs(1),
+	}
+	s := selectorFlags(c)
+	c.Flags().BoolVar(&asJSON, "json", false, "print JSON")
+	c.Flags().BoolVar(&explain, "explain", false, "also what is left out, and why")
+	c.RunE = withProxy(func(c *cobra.Command, args []string, cfg *config.Config) error {
+		var answer struct {
+			Facts []admin.Found `json:"facts"`
+		}
+		in := struct {
+			admin.Selector
+			Query string `json:"query"`
+			All   bool   `json:"all"`
+		}{*s, strings.Join(args, " "), explain}
+		if err := ask(c.Context(), cfg, http.MethodPost, "/api/v1/memory/search", in, &answer); err != nil {
+			return err
+		}
+		if asJSON {
+			return printJSON(c.OutOrStdout(), answer)
+		}
+		if len(answer.Facts) == 0 {
+			fmt.Fprintln(c.ErrOrStderr(), "nothing is found")
+			return nil
+		}
+		t := tabwriter.NewWriter(c.OutOrStdout(), 0, 0, 2, ' ', 0)
+		for _, f := range answer.Facts {
+			if explain {
+				fmt.Fprintf(t, "%s\t", f.Verdict)
+			}
+			fmt.Fprintf(t, "%s\t%s\n", f.Scope, oneLine(f.Text, 500))
+		}
+		return t.Flush()
+	})
+	return c
+}
+
+func newMemoryPromoteCommand() *cobra.Command {
+	var p admin.Promotion
+	var asJSON bool
+	c := &cobra.Command{
+		Use:   "promote <text>",
+		Short: "Keep a decision, a preference, a procedure… as it stands",
+		Long: "Keep a text that is worth more than what was said by the way, in a scope: by\n" +
+			"default the workspace or session that is named, else the person. - reads it from\n" +
+			"standard input. The same text is kept once; one that looks like it holds a\n" +
+			"credential is refused.",
+		Example: "  graphiti-proxy memory promote --kind preference 'I write commit messages in the imperative'\n" +
+			"  graphiti-proxy memory promote --kind decision --workspace https://github.com/acme/widgets 'Postgres, not MySQL: we need jsonb'",
+		Args: cobra.MinimumNArgs(1),
+	}
+	s := selectorFlags(c)
+	c.Flags().StringVar(&p.Kind, "kind", "", "one of "+strings.Join(graphiti.Kinds, ", "))
+	c.Flags().StringVar(&p.Scope, "scope", "", "user, workspace, session or agent")
+	c.Flags().BoolVar(&asJSON, "json", false, "print JSON")
+	c.RunE = withProxy(func(c *cobra.Command, args []string, cfg *config.Config) error {
+		p.Text = strings.Join(args, " ")
+		if p.Text == "-" {
+			b, err := io.ReadAll(io.LimitReader(os.Stdin, 1<<20))
+			if err != nil {
+				return fmt.Errorf("read standard input: %w", err)
+			}
+			p.Text = string(b)
+		}
+		var answer struct {
+			Groups []string `json:"groups"`
+		}
+		in := struct {
+			admin.Selector
+			admin.Promotion
+		}{*s, p}
+		if err := ask(c.Context(), cfg, http.MethodPost, "/api/v1/memory/promote", in, &answer); err != nil {
+			return err
+		}
+		if asJSON {
+			return printJSON(c.OutOrStdout(), answer)
+		}
+		fmt.Fprintf(c.OutOrStdout(), "kept as %s in %s\n", p.Kind, strings.Join(answer.Groups, ", "))
+		return nil
+	})
+	return c
+}
+
+// width is how wide lines may be.
+func width(w io.Writer) int {
+	if f, ok := w.(*os.File); ok && isatty.IsTerminal(f.Fd()) {
+		return 120
+	}
+	return 400
+}
+
+func oneLine(s string, n int) string { return clipped(strings.Join(strings.Fields(s), " "), n) }
+
+func clipped(s string, n int) string {
+	if utf8.RuneCountInString(s) <= n {
+		return s
+	}
+	return string([]rune(s)[:max(0, n-1)]) + "…"
+}

@@ -1,0 +1,343 @@
+package main
+
+import (
+	"archive/zip"
+	"bufio"
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"os"
+	"path"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/mattn/go-isatty"
+	"github.com/spf13/cobra"
+
+	"github.com/graphiti-proxy/graphiti-proxy/capture"
+	"github.com/graphiti-proxy/graphiti-proxy/config"
+	"github.com/graphiti-proxy/graphiti-proxy/proxy/admin"
+)
+
+const (
+	importBatch  = 200 // lines in one call
+	importWindow = 10 * time.Minute
+	maxExport    = 2 << 30 // bytes that are read of a file
+)
+
+func newMemoryImportCommand() *cobra.Command {
+	var asJSON bool
+	c := &cobra.Command{
+		Use:   "import <file>",
+		Short: "Keep what was said elsewhere: JSON Lines, or an export of ChatGPT or Claude",
+		Long: "Keep what was said elsewhere. The file is JSON Lines with\n" +
+			`  {"scope": "user", "role": "user", "name": "Ann", "content": "…", "timestamp": "2026-11-21T09:00:00Z", "session": "…"}` + "\n" +
+			"where role and content are needed, and \"group\" may stand for the scope; or the\n" +
+			"conversations.json of an export of a ChatGPT or Claude account, or the .zip with\n" +
+			"it. - reads standard input. Each line is kept once, also when the import is done\n" +
+			"again, so that one that was interrupted goes on where it ended.",
+		Example: "  graphiti-proxy memory import notes.jsonl\n  graphiti-proxy memory import --user josh chatgpt-export.zip",
+		Args:    cobra.ExactArgs(1),
+	}
+	s := selectorFlags(c)
+	c.Flags().BoolVar(&asJSON, "json", false, "print JSON")
+	c.RunE = withProxy(func(c *cobra.Command, args []string, cfg *config.Config) error {
+		r, size, err := openImport(args[0])
+		if err != nil {
+			return err
+		}
+		defer r.Close()
+		progress := &progress{w: c.ErrOrStderr(), size: size, last: time.Now()}
+		done, err := importFrom(c.Context(), cfg, s, r, progress)
+		if err == nil {
+			err = progress.waitFor(c.Context(), cfg)
+		}
+		progress.end()
+		if err != nil {
+			return fmt.Errorf("%w; %d lines were kept before, and doing it again goes on from there", err, done.Kept+done.Known)
+		}
+		if asJSON {
+			return printJSON(c.OutOrStdout(), done)
+		}
+		fmt.Fprintf(c.OutOrStdout(), "%d lines kept, %d were there already\n", done.Kept, done.Known)
+		return nil
+	})
+	return c
+}
+
+// openImport opens a file, or the conversations in an archive.
+func openImport(name string) (io.ReadCloser, int64, error) {
+	if name == "-" {
+		return io.NopCloser(os.Stdin), 0, nil
+	}
+	f, err := os.Open(name) // #nosec G304 -- the user's own
+	if err != nil {
+		return nil, 0, fmt.Errorf("open the file to import: %w", err)
+	}
+	info, err := f.Stat()
+	if err != nil {
+		return nil, 0, errors.Join(err, f.Close())
+	}
+	if z, err := zip.NewReader(f, info.Size()); err == nil {
+		for _, in := range z.File {
+			if path.Base(in.Name) == "conversations.json" {
+				r, err := in.Open()
+				return r, int64(in.UncompressedSize64), err //nolint:gosec // only for the progress
+			}
+		}
+		return nil, 0, errors.Join(fmt.Errorf("%s holds no conversations.json", name), f.Close())
+	}
+	if _, err := f.Seek(0, io.SeekStart); err != nil {
+		return nil, 0, errors.Join(err, f.Close())
+	}
+	return f, info.Size(), nil
+}
+
+// importFrom sends lines in batches, in their order.
+func importFrom(ctx context.Context, cfg *config.Config, s *admin.Selector, r io.Reader, p *progress) (done admin.Imported, err error) {
+	var batch []admin.Line
+	times := make(map[string]int) // equal lines are told apart by their number
+	first := 1
+	flush := func() error {
+		if len(batch) == 0 {
+			return nil
+		}
+		in := struct {
+			admin.Selector
+			Lines []admin.Line `json:"lines"`
+		}{*s, batch}
+		var answer admin.Imported
+		if err := askFor(ctx, importWindow, cfg, http.MethodPost, "/api/v1/memory/import", in, &answer); err != nil {
+			return fmt.Errorf("lines %d to %d: %w", first, first+len(batch)-1, err)
+		}
+		done.Kept, done.Known = done.Kept+answer.Kept, done.Known+answer.Known
+		first, batch = first+len(batch), batch[:0]
+		p.show(done.Kept + done.Known)
+		return nil
+	}
+	err = readLines(io.TeeReader(io.LimitReader(r, maxExport), p), func(l admin.Line) error {
+		b, _ := json.Marshal(l) // strings only
+		if n := times[string(b)]; n > 0 {
+			l.ID += "#" + strconv.Itoa(n)
+		}
+		times[string(b)]++
+		if batch = append(batch, l); len(batch) < importBatch {
+			return nil
+		}
+		return flush()
+	})
+	return done, errors.Join(err, flush())
+}
+
+// readLines finds out what a file is and calls f for each message in it.
+func readLines(r io.Reader, f func(admin.Line) error) error {
+	in := bufio.NewReaderSize(r, 1<<20)
+	if b, err := in.Peek(1); err == nil && b[0] == '[' {
+		return readExport(in, f)
+	}
+	for n := 1; ; n++ {
+		line, err := in.ReadBytes('\n')
+		if line = bytes.TrimSpace(line); len(line) > 0 {
+			var l admin.Line
+			d := json.NewDecoder(bytes.NewReader(line))
+			d.DisallowUnknownFields()
+			if err := d.Decode(&l); err != nil {
+				return fmt.Errorf("line %d is not what is imported: %w; write {\"role\":\"user\",\"content\":\"…\"} and what memory import --help names", n, err)
+			}
+			if err := f(l); err != nil {
+				return err
+			}
+		}
+		if errors.Is(err, io.EOF) {
+			return nil
+		}
+		if err != nil {
+			return fmt.Errorf("read the file: %w", err)
+		}
+	}
+}
+
+// exported is a conversation as either account's export has it.
+type exported struct {
+	// ChatGPT's
+	ID      string                 `json:"conversation_id"`
+	Mapping map[string]exportedTip `json:"mapping"`
+	Current string                 `json:"current_node"`
+
+	// Claude's
+	UUID     string `json:"uuid"`
+	Messages []struct {
+		UUID    string `json:"uuid"`
+		Text    string `json:"text"`
+		Sender  string `json:"sender"`
+		Created string `json:"created_at"`
+		Content []struct {
+			Type string `json:"type"`
+			Text string `json:"text"`
+		} `json:"content"`
+	} `json:"chat_messages"`
+}
+
+type exportedTip struct {
+	Parent  string `json:"parent"`
+	Message *struct {
+		Author struct {
+			Role string `json:"role"`
+		} `json:"author"`
+		Created float64 `json:"create_time"`
+		Content struct {
+			Parts []json.RawMessage `json:"parts"`
+		} `json:"content"`
+	} `json:"message"`
+}
+
+// readExport reads the conversations of an account one by one.
+func readExport(r io.Reader, f func(admin.Line) error) error {
+	d := json.NewDecoder(r)
+	if _, err := d.Token(); err != nil {
+		return fmt.Errorf("read the export: %w", err)
+	}
+	for n := 1; d.More(); n++ {
+		var e exported
+		if err := d.Decode(&e); err != nil {
+			return fmt.Errorf("conversation %d of the export cannot be read: %w", n, err)
+		}
+		for _, l := range append(e.chatGPT(), e.claude()...) {
+			if err := f(l); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// chatGPT is the branch that was shown last, from its beginning.
+func (e *exported) chatGPT() (lines []admin.Line) {
+	for id, steps := e.Current, 0; id != "" && steps <= len(e.Mapping); steps++ {
+		tip := e.Mapping[id]
+		if m := tip.Message; m != nil && (m.Author.Role == "user" || m.Author.Role == "assistant") {
+			var texts []string
+			for _, p := range m.Content.Parts {
+				var text string
+				if json.Unmarshal(p, &text) == nil && strings.TrimSpace(text) != "" { // others are pictures
+					texts = append(texts, text)
+				}
+			}
+			if len(texts) > 0 {
+				l := admin.Line{Role: m.Author.Role, Content: strings.Join(texts, "\n"), Session: "chatgpt-" + e.ID, ID: id}
+				if m.Created > 0 {
+					l.Timestamp = time.UnixMilli(int64(m.Created * 1000)).UTC().Format(time.RFC3339)
+				}
+				lines = append([]admin.Line{l}, lines...)
+			}
+		}
+		id = tip.Parent
+	}
+	return lines
+}
+
+func (e *exported) claude() (lines []admin.Line) {
+	for _, m := range e.Messages {
+		text := m.Text
+		if len(m.Content) > 0 {
+			var texts []string
+			for _, c := range m.Content {
+				if c.Type == "text" {
+					texts = append(texts, c.Text)
+				}
+			}
+			text = strings.Join(texts, "\n")
+		}
+		role := map[string]string{"human": "user", "assistant": "assistant"}[m.Sender]
+		if role == "" || strings.TrimSpace(text) == "" {
+			continue
+		}
+		l := admin.Line{Role: role, Content: text, Session: "claude-" + e.UUID, ID: m.UUID}
+		if t, err := time.Parse(time.RFC3339, m.Created); err == nil {
+			l.Timestamp = t.UTC().Format(time.RFC3339)
+		}
+		lines = append(lines, l)
+	}
+	return lines
+}
+
+// progress shows how far an import is: a bar on a terminal, else a line now
+// and then. It counts what is read through it.
+type progress struct {
+	w     io.Writer
+	size  int64 // of the file; 0: not known
+	read  int64
+	last  time.Time
+	shown bool
+}
+
+// Write implements io.Writer.
+func (p *progress) Write(b []byte) (int, error) {
+	p.read += int64(len(b))
+	return len(b), nil
+}
+
+func (p *progress) show(lines int) {
+	part := ""
+	if p.size > 0 {
+		percent := min(100, p.read*100/p.size)
+		part = fmt.Sprintf("[%-20s] %3d%%  ", strings.Repeat("#", int(percent/5)), percent)
+	}
+	p.print(fmt.Sprintf("%s%d lines", part, lines))
+}
+
+func (p *progress) print(text string) {
+	f, isFile := p.w.(*os.File)
+	bar := isFile && isatty.IsTerminal(f.Fd())
+	if !bar && time.Since(p.last) < 5*time.Second {
+		return
+	}
+	p.last, p.shown = time.Now(), true
+	if bar {
+		fmt.Fprintf(p.w, "\r\x1b[K%s", text)
+		return
+	}
+	fmt.Fprintln(p.w, text)
+}
+
+func (p *progress) end() {
+	if f, ok := p.w.(*os.File); ok && p.shown && isatty.IsTerminal(f.Fd()) {
+		fmt.Fprintln(p.w)
+	}
+}
+
+// waitFor waits until the memory has what was imported, as long as it makes
+// progress: it is on disk already.
+func (p *progress) waitFor(ctx context.Context, cfg *config.Config) error {
+	if ctx == nil {
+		ctx = context.Background()
+	}
+	least, since := -1, time.Now()
+	for {
+		var q capture.QueueStatus
+		if err := ask(ctx, cfg, http.MethodGet, "/api/v1/queue", nil, &q); err != nil {
+			return err
+		}
+		if q.Pending == 0 {
+			return nil
+		}
+		if least < 0 || q.Pending < least {
+			least, since = q.Pending, time.Now()
+		}
+		if time.Since(since) > time.Minute {
+			fmt.Fprintf(p.w, "%d turns wait for the memory, which takes none; they are safe, and are delivered when it does\n", q.Pending)
+			return nil
+		}
+		p.print(fmt.Sprintf("%d turns wait for the memory", q.Pending))
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-time.After(50 * time.Millisecond):
+		}
+	}
+}

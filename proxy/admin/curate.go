@@ -1,0 +1,182 @@
+package admin
+
+import (
+	"context"
+	"net/http"
+	"strings"
+
+	"github.com/graphiti-proxy/graphiti-proxy/graphiti"
+)
+
+// Curated is what a person can do with what is remembered, beside forgetting.
+type Curated interface {
+	// Show returns the last n messages of what a selector means, oldest first.
+	Show(ctx context.Context, s Selector, n int) ([]Record, error)
+
+	// Search returns what would be found for a text, best first; of what would
+	// not be shown only where all is set.
+	Search(ctx context.Context, s Selector, query string, all bool) ([]Found, error)
+
+	// Promote keeps a text of a kind in a scope, once, and returns the groups.
+	Promote(ctx context.Context, s Selector, p Promotion) ([]string, error)
+
+	// Import keeps lines in their order, each once. It waits while too many
+	// wait for the memory.
+	Import(ctx context.Context, s Selector, lines []Line) (Imported, error)
+}
+
+// Found is a fact that was found.
+type Found struct {
+	Group   string `json:"group"`
+	Scope   string `json:"scope"`
+	Text    string `json:"text"`
+	Verdict string `json:"verdict"` // shown, or why not
+	Since   string `json:"since,omitempty"`
+}
+
+// Promotion is a text worth keeping as it stands.
+type Promotion struct {
+	Kind  string `json:"kind"`  // one of graphiti.Kinds
+	Scope string `json:"scope"` // user, workspace, session or agent
+	Text  string `json:"text"`
+}
+
+// Line is one line of an import.
+type Line struct {
+	Scope     string `json:"scope,omitempty"`     // user, workspace, session or agent; default user
+	Group     string `json:"group,omitempty"`     // instead of a scope
+	User      string `json:"user,omitempty"`      // whose it is; default as in the call
+	Workspace string `json:"workspace,omitempty"` // likewise
+	Role      string `json:"role"`                // user or assistant
+	Name      string `json:"name,omitempty"`      // who speaks
+	Content   string `json:"content"`
+	Timestamp string `json:"timestamp,omitempty"` // RFC 3339
+	Session   string `json:"session,omitempty"`   // the conversation it was said in
+	ID        string `json:"id,omitempty"`        // tells equal lines apart
+}
+
+// Imported counts lines.
+type Imported struct {
+	Kept  int `json:"kept"`
+	Known int `json:"known"` // that were there already
+}
+
+type showRequest struct {
+	Selector
+	Last int `json:"last,omitempty"`
+}
+
+type searchRequest struct {
+	Selector
+	Query string `json:"query"`
+	All   bool   `json:"all,omitempty"`
+}
+
+type promoteRequest struct {
+	Selector
+	Promotion
+}
+
+type importRequest struct {
+	Selector
+	Lines []Line `json:"lines"`
+}
+
+const (
+	maxShown = 10_000
+	maxLines = 1000
+)
+
+func (s *Server) show(w http.ResponseWriter, r *http.Request, m Remembered) {
+	in := showRequest{Last: 50}
+	if err := readJSON(w, r, &in); err != nil {
+		writeError(w, http.StatusBadRequest, err.Error())
+		return
+	}
+	if in.Last < 1 || in.Last > maxShown {
+		writeError(w, http.StatusBadRequest, "last: write a number between 1 and 10000")
+		return
+	}
+	s.o.Log.Info("audit", "what", "show", "who", auditName(in.Selector))
+	list, err := m.Show(r.Context(), in.Selector, in.Last)
+	if err != nil {
+		writeError(w, http.StatusBadRequest, err.Error())
+		return
+	}
+	if list == nil {
+		list = []Record{}
+	}
+	writeJSON(w, http.StatusOK, map[string]any{"messages": list})
+}
+
+func (s *Server) search(w http.ResponseWriter, r *http.Request, m Remembered) {
+	var in searchRequest
+	if err := readJSON(w, r, &in); err != nil || strings.TrimSpace(in.Query) == "" {
+		writeError(w, http.StatusBadRequest, "say what to search for as query"+because(err))
+		return
+	}
+	s.o.Log.Info("audit", "what", "search", "who", auditName(in.Selector))
+	list, err := m.Search(r.Context(), in.Selector, in.Query, in.All)
+	if err != nil {
+		writeError(w, http.StatusBadRequest, err.Error())
+		return
+	}
+	if list == nil {
+		list = []Found{}
+	}
+	writeJSON(w, http.StatusOK, map[string]any{"facts": list})
+}
+
+func (s *Server) promote(w http.ResponseWriter, r *http.Request, m Remembered) {
+	var in promoteRequest
+	if err := readJSON(w, r, &in); err != nil || strings.TrimSpace(in.Text) == "" {
+		writeError(w, http.StatusBadRequest, "say what to keep as text, and its kind, one of "+strings.Join(graphiti.Kinds, ", ")+because(err))
+		return
+	}
+	groups, err := m.Promote(r.Context(), in.Selector, in.Promotion)
+	s.o.Log.Info("audit", "what", "promote", "kind", in.Kind, "who", auditName(in.Selector), "groups", groups, "done", err == nil)
+	if err != nil {
+		writeError(w, http.StatusBadRequest, err.Error())
+		return
+	}
+	writeJSON(w, http.StatusOK, map[string]any{"groups": groups})
+}
+
+func (s *Server) importLines(w http.ResponseWriter, r *http.Request, m Remembered) {
+	var in importRequest
+	if err := readBody(w, r, &in, 16<<20); err != nil || len(in.Lines) == 0 || len(in.Lines) > maxLines {
+		writeError(w, http.StatusBadRequest, "send between 1 and 1000 lines"+because(err))
+		return
+	}
+	_ = http.NewResponseController(w).SetWriteDeadline(noDeadline) // it waits for the memory
+	done, err := m.Import(r.Context(), in.Selector, in.Lines)
+	s.o.Log.Info("audit", "what", "import", "who", auditName(in.Selector), "kept", done.Kept, "done", err == nil)
+	if err != nil {
+		writeError(w, http.StatusBadRequest, err.Error())
+		return
+	}
+	writeJSON(w, http.StatusOK, done)
+}
+
+func because(err error) string {
+	if err == nil {
+		return ""
+	}
+	return ": " + err.Error()
+}
+
+// auditName says whose memory a call was about.
+func auditName(s Selector) string {
+	var parts []string
+	for _, p := range []struct{ what, value string }{
+		{"user", s.User}, {"agent", s.Agent}, {"workspace", s.Workspace}, {"session", s.Session}, {"group", s.Group}, {"credential", s.Credential},
+	} {
+		if p.value != "" {
+			parts = append(parts, p.what+"="+p.value)
+		}
+	}
+	if parts == nil {
+		return "the owner"
+	}
+	return strings.Join(parts, " ")
+}
