@@ -67,8 +67,9 @@ type Plan struct {
 
 	// Turn is the id of the turn that the request belongs to, stable over
 	// retries, tool rounds, restarts and replicas; empty when it is of none.
-	Turn  string
-	Write []graphiti.Target // the groups that the turn is to be kept in
+	Turn   string
+	Recall bool              // the next turn may be prepared for
+	Write  []graphiti.Target // the groups that the turn is to be kept in
 
 	// Unseen are those of the newest earlier turns, in their order, of which
 	// this process knows nothing: the conversation went on elsewhere, or
@@ -98,6 +99,7 @@ type Options struct {
 	Guard      Guard         // of facts that read like instructions
 	Drift      float64       // likeness of what is found to what is visible from which nothing new is shown; 0: never
 	Share      float64       // of the model's context window, in characters, that a block may take; 0: MaxChars counts alone
+	Prefetch   bool          // after each turn, for the next one
 	Compaction bool          // who summarises a conversation is told what is known
 	Unseen     int           // most earlier turns in Plan.Unseen that nobody knew
 	Log        *slog.Logger
@@ -111,6 +113,7 @@ type Memory struct {
 	cancel context.CancelFunc
 
 	handled handled
+	warm    warmed
 
 	// forgets counts how often something was forgotten: what was found before
 	// must not be shown after.
@@ -171,7 +174,7 @@ func (m *Memory) Plan(c *Conversation, chain []Fingerprint, who graphiti.Who, fi
 		return p
 	}
 	if c.Kind == KindTurn {
-		p.Turn = t.key().String()
+		p.Turn, p.Recall = t.key().String(), mode.Recall
 		if mode.Ingest {
 			p.Write = m.o.Writes(who)
 			p.Unseen = t.unseen(&m.handled, m.o.Unseen)
@@ -198,6 +201,7 @@ func (m *Memory) Forgot() {
 	m.mu.Lock()
 	clear(m.flights)
 	m.mu.Unlock()
+	m.warm.clear()
 	m.plans.wait(2 * m.o.Timeout)
 }
 
@@ -405,7 +409,18 @@ func (m *Memory) recall(t *turn, who graphiti.Who, query string) (Decision, Outc
 	for _, r := range reads {
 		t.groups = append(t.groups, r.Group)
 	}
-	found, source, err := m.search(query, reads, t.deadline)
+	facts, atOnce := m.prepared(who.Session, query, reads)
+	deadline := t.deadline
+	if atOnce {
+		deadline = time.Time{} // what is not cached is looked up behind
+	}
+	found, source, err := m.search(query, reads, deadline)
+	if err != nil && facts != nil {
+		found, source, err = facts, SourceStale, nil
+		if atOnce {
+			source = SourceCache
+		}
+	}
 	switch {
 	case errors.Is(err, context.DeadlineExceeded):
 		return Decision{}, Outcome{Status: StatusTimeout}

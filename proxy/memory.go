@@ -20,6 +20,9 @@ type Planner interface {
 
 	// Took says that a plan's unseen turns have been taken care of.
 	Took(turns []inject.Unseen)
+
+	// Prefetch prepares the next recall of a session. It does not wait.
+	Prefetch(who graphiti.Who, said, answered string)
 }
 
 // Sessions knows which session a conversation belongs to, by fingerprints of

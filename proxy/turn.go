@@ -66,6 +66,7 @@ func (s *Server) begun(c *call, plan inject.Plan) *ending {
 		end:     c.chain[len(c.chain)-1],
 		turn:    s.turn(c, plan.Turn, plan.Write),
 		chained: c.mem.chained,
+		recall:  plan.Recall,
 	}
 	if id := c.conv.Field(inject.FieldConversation); id != nil {
 		e.held = inject.Root(e.who.Tenant, e.who.User).Link(inject.RoleOther, id)
@@ -151,6 +152,7 @@ type ending struct {
 	end     inject.Fingerprint // the conversation as it was sent
 	held    inject.Fingerprint // of the conversation that the provider holds, where it has a name
 	chained bool
+	recall  bool // the next turn may be prepared for
 	awaited bool // the answer is one that was fetched
 }
 
@@ -181,6 +183,9 @@ func (e *ending) take(a capture.Answer, clean bool) {
 	// found again in the next request of the same session, and kept once.
 	if e.chained {
 		e.remember(a)
+	}
+	if e.recall {
+		e.s.memory.Planner.Prefetch(e.who, e.turn.User, e.turn.Assistant)
 	}
 	if !kept {
 		return

@@ -182,6 +182,7 @@ func (a *app) openMemory() (proxy.Memory, error) {
 		Guard:      inject.Guard(cfg.Recall.InstructionGuard),
 		Drift:      cfg.Recall.DriftThreshold,
 		Share:      cfg.Recall.ContextShare,
+		Prefetch:   cfg.RemoteMemory(),
 		Compaction: cfg.Recall.Compaction,
 		Unseen:     cfg.Ingest.BackfillTurns,
 		Log:        a.log,

@@ -1,0 +1,58 @@
+package inject
+
+import (
+	"context"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/graphiti-proxy/graphiti-proxy/graphiti"
+)
+
+// TestPrefetch: after a turn, a question that speaks of the same does not wait
+// for a slow memory, one about something else does; one that the memory does
+// not answer in time gets what was prepared; and what was forgotten is not
+// among it.
+func TestPrefetch(t *testing.T) {
+	var slow atomic.Int64
+	m := memory(t, func(ctx context.Context, _, query string) ([]graphiti.Fact, error) {
+		select {
+		case <-time.After(time.Duration(slow.Load())):
+		case <-ctx.Done():
+		}
+		if strings.Contains(query, "boat") {
+			return facts("The boat is red"), nil
+		}
+		return facts("Miso is afraid of thunder"), nil
+	}, &fakeBlocks{}, &fakeFacts{})
+	m.o.Prefetch = true
+	who := graphiti.Who{User: "user:p", Session: "session:1"}
+	prepare := func() {
+		m.Prefetch(who, "My cat Miso hides when it rains.", "Cats often fear loud thunder.")
+		for m.warm.get(who.Session) == nil {
+			time.Sleep(time.Millisecond)
+		}
+	}
+	prepare()
+	plan := func(question string) Plan {
+		var c Conversation
+		Chat{}.Parse([]byte(`{"messages":[{"role":"user","content":"`+question+`"}]}`), &c)
+		return m.Plan(&c, hasher.Chain(&c, Root("", "user:p"), nil), who, true, both)
+	}
+	slow.Store(int64(200 * time.Millisecond))
+	if p := plan("does miso fear thunder when it rains"); p.Outcome.Source != SourceCache || p.Outcome.Facts != 1 || p.Outcome.Took > 150*time.Millisecond {
+		t.Errorf("the same: %+v", p.Outcome)
+	}
+	if p := plan("Which colour has the boat?"); p.Outcome.Source != SourceLive || !strings.Contains(string(p.Inserts[0].Text), "red") {
+		t.Errorf("something else: %+v", p.Outcome)
+	}
+	slow.Store(int64(time.Minute))
+	if p := plan("Which colour has the house?"); p.Outcome.Source != SourceStale || !strings.Contains(string(p.Inserts[0].Text), "thunder") {
+		t.Errorf("no answer in time: %+v", p.Outcome)
+	}
+	m.Forgot()
+	if p := plan("does miso fear thunder or rain"); p.Outcome.Status != StatusTimeout {
+		t.Errorf("after forgetting: %+v", p.Outcome)
+	}
+}
