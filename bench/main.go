@@ -29,6 +29,17 @@ func main() {
 		role(os.Args[2:])
 		return
 	}
+	if len(os.Args) > 1 {
+		if run, ok := map[string]func() error{
+			"recall": func() error { return recall(os.Args[2:]) }, "prefix": prefix, "latency": latency,
+		}[os.Args[1]]; ok {
+			if err := run(); err != nil {
+				fmt.Fprintln(os.Stderr, "bench:", err)
+				os.Exit(1)
+			}
+			return
+		}
+	}
 	o := options{chunks: 50, pace: 20 * time.Millisecond}
 	quick := flag.Bool("quick", false, "one short round: a look, not a measurement")
 	flag.IntVar(&o.rounds, "rounds", 3, "rounds; medians are shown")

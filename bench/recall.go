@@ -1,0 +1,190 @@
+package main
+
+import (
+	"encoding/json"
+	"errors"
+	"flag"
+	"fmt"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"time"
+)
+
+// locomo is a conversation of LoCoMo (Maharana et al., 2024), as far as it is
+// read. Its licence forbids to keep any of it here.
+type locomo struct {
+	Speaker  string `json:"speaker_a"`
+	Sessions []struct {
+		Session int
+		Date    string `json:"date_time"`
+		Turns   []struct {
+			Speaker, Text string
+			ID            string `json:"dia_id"`
+		}
+	}
+	QA []struct {
+		Question string
+		Evidence []string
+		Category int
+	}
+}
+
+var categories = []string{"", "multi-hop", "temporal", "open-domain", "single-hop"}
+
+// recall measures which part of the turns that answer a question is in the
+// block before it: conversations are imported with the command that users have,
+// and each question is a chat of its own.
+func recall(args []string) error {
+	fs := flag.NewFlagSet("recall", flag.ContinueOnError)
+	data := fs.String("data", "", "folder with LoCoMo's conversations, conv-*.json")
+	chars := fs.Int("chars", 2000, "recall.max_chars")
+	facts := fs.Int("facts", 12, "recall.max_facts")
+	if err := fs.Parse(args); err != nil {
+		return err
+	}
+	files, err := filepath.Glob(filepath.Join(*data, "conv-*.json"))
+	if err != nil || *data == "" || len(files) == 0 {
+		fmt.Println("SKIPPED: no LoCoMo conversations; give their folder as -data (they may not be part of this project: CC BY-NC)")
+		return nil
+	}
+	dir, err := os.MkdirTemp("", "graphiti-proxy-recall-")
+	if err != nil {
+		return err
+	}
+	defer os.RemoveAll(dir)
+	binary, err := buildProxy(dir)
+	if err != nil {
+		return err
+	}
+	m, err := startModel(func([]byte) string { return `{"role":"assistant","content":"ok"}` })
+	if err != nil {
+		return err
+	}
+	defer m.server.Close()
+	var share, asked [5]float64
+	var took time.Duration
+	blocks, length := 0, 0
+	for i, file := range files {
+		b, err := os.ReadFile(file)
+		if err != nil {
+			return err
+		}
+		var c locomo
+		if err := json.Unmarshal(b, &c); err != nil {
+			return fmt.Errorf("%s: %w", file, err)
+		}
+		home := filepath.Join(dir, fmt.Sprint(i))
+		p := newProxyRun(binary, home, m.url, "GRAPHITI_PROXY_INGEST_ENABLED=false", "GRAPHITI_PROXY_RECALL_TIMEOUT=5s",
+			fmt.Sprintf("GRAPHITI_PROXY_RECALL_MAX_CHARS=%d", *chars), fmt.Sprintf("GRAPHITI_PROXY_RECALL_MAX_FACTS=%d", *facts))
+		lines := filepath.Join(dir, fmt.Sprint(i)+".jsonl")
+		texts, err := c.write(lines)
+		if err == nil {
+			err = p.command("memory", "import", lines)
+		}
+		if err == nil {
+			err = p.start()
+		}
+		if err != nil {
+			p.stop()
+			return err
+		}
+		for _, q := range c.QA {
+			evidence := evidenceOf(q.Evidence, texts)
+			if q.Category < 1 || q.Category > 4 || len(evidence) == 0 {
+				continue
+			}
+			begin := time.Now()
+			if _, _, err := chat(p.url, []json.RawMessage{message("user", q.Question)}); err != nil {
+				p.stop()
+				return err
+			}
+			took += time.Since(begin)
+			var sent struct{ Messages []struct{ Content string } }
+			if err := json.Unmarshal(m.last(), &sent); err != nil {
+				p.stop()
+				return err
+			}
+			block, _, _ := strings.Cut(sent.Messages[0].Content, "</graphiti_memory>")
+			found := 0.0
+			for _, text := range evidence {
+				if strings.Contains(block, shownAs(text)) {
+					found++
+				}
+			}
+			if block != sent.Messages[0].Content {
+				blocks++
+				length += len([]rune(block))
+			}
+			for _, k := range []int{0, q.Category} {
+				share[k] += found / float64(len(evidence))
+				asked[k]++
+			}
+		}
+		p.stop()
+	}
+	if asked[0] == 0 {
+		return errors.New("no questions in these files")
+	}
+	fmt.Printf("| category | questions | share of the evidence shown |\n| --- | --- | --- |\n")
+	for k := 1; k < len(share); k++ {
+		if asked[k] > 0 {
+			fmt.Printf("| %s | %.0f | %.3f |\n", categories[k], asked[k], share[k]/asked[k])
+		}
+	}
+	fmt.Printf("| all | %.0f | %.3f |\n\n%.0f characters in a block on average, %s for a request\n",
+		asked[0], share[0]/asked[0], float64(length)/float64(max(1, blocks)), (took / time.Duration(asked[0])).Round(time.Microsecond))
+	return nil
+}
+
+// write writes the conversation as lines to import, and returns the texts by
+// their ids.
+func (c *locomo) write(path string) (map[string]string, error) {
+	f, err := os.Create(path)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	texts, enc := make(map[string]string), json.NewEncoder(f)
+	for _, s := range c.Sessions {
+		at, err := time.Parse("3:04 pm on 2 January, 2006", s.Date)
+		if err != nil {
+			return nil, fmt.Errorf("read a date: %w", err)
+		}
+		for i, t := range s.Turns {
+			texts[t.ID] = t.Text
+			role := "assistant"
+			if t.Speaker == c.Speaker {
+				role = "user"
+			}
+			err := enc.Encode(map[string]string{
+				"scope": "user", "role": role, "name": t.Speaker, "content": t.Text,
+				"timestamp": at.Add(time.Duration(i) * time.Minute).Format(time.RFC3339), "session": fmt.Sprint(s.Session),
+			})
+			if err != nil {
+				return nil, err
+			}
+		}
+	}
+	return texts, f.Close()
+}
+
+var between = regexp.MustCompile(`[;, ]+`)
+
+func evidenceOf(ids []string, texts map[string]string) (out []string) {
+	for _, list := range ids {
+		for _, id := range between.Split(list, -1) {
+			if texts[id] != "" {
+				out = append(out, texts[id])
+			}
+		}
+	}
+	return out
+}
+
+// shownAs is a text as it stands in a block, or its beginning where it is long.
+func shownAs(text string) string {
+	runes := []rune(strings.Join(strings.Fields(text), " "))
+	return strings.NewReplacer("<", "‹", ">", "›").Replace(string(runes[:min(len(runes), 300)]))
+}

@@ -1,0 +1,141 @@
+package main
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync"
+)
+
+// model is a provider that keeps the last body it was sent, and answers with
+// what answer says.
+type model struct {
+	url    string
+	server *http.Server
+
+	mu     sync.Mutex // guards what follows
+	body   []byte
+	answer func(body []byte) string // the message, as JSON
+}
+
+func startModel(answer func([]byte) string) (*model, error) {
+	ln, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		return nil, err
+	}
+	m := &model{url: "http://" + ln.Addr().String(), answer: answer}
+	m.server = &http.Server{Handler: http.HandlerFunc(m.serve)} //nolint:gosec // our own clients only
+	// Ends when the server is closed.
+	go func() { _ = m.server.Serve(ln) }()
+	return m, nil
+}
+
+func (m *model) serve(w http.ResponseWriter, r *http.Request) {
+	b, err := io.ReadAll(r.Body)
+	if err != nil {
+		return
+	}
+	m.mu.Lock()
+	m.body = b
+	message := m.answer(b)
+	m.mu.Unlock()
+	finish := "stop"
+	if strings.Contains(message, `"tool_calls"`) {
+		finish = "tool_calls"
+	}
+	w.Header().Set("Content-Type", "application/json")
+	fmt.Fprintf(w, `{"id":"c","object":"chat.completion","created":1,"model":"m","choices":[{"index":0,"finish_reason":%q,"message":%s}]}`, finish, message)
+}
+
+func (m *model) last() []byte {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.body
+}
+
+// proxyRun is a proxy of its own, on files of its own.
+type proxyRun struct {
+	dir, binary, url, admin string
+	env                     []string
+	cmd                     *exec.Cmd
+}
+
+// buildProxy builds the binary that users run.
+func buildProxy(dir string) (string, error) {
+	binary := filepath.Join(dir, "graphiti-proxy")
+	if out, err := exec.Command("go", "build", "-tags", "grpcnotrace", "-o", binary, "./cmd/graphiti-proxy").CombinedOutput(); err != nil {
+		return "", fmt.Errorf("build the proxy (run from the module's root): %w\n%s", err, out)
+	}
+	return binary, nil
+}
+
+func newProxyRun(binary, dir, upstream string, env ...string) *proxyRun {
+	p := &proxyRun{dir: dir, binary: binary}
+	listen, admin := freeAddress(), freeAddress()
+	p.url, p.admin = "http://"+listen, "http://"+admin
+	p.env = append([]string{
+		"GRAPHITI_PROXY_LISTEN=" + listen, "GRAPHITI_PROXY_ADMIN_LISTEN=" + admin, "GRAPHITI_PROXY_UPSTREAM_OPENAI=" + upstream,
+		"GRAPHITI_PROXY_DATA_DIR=" + dir, "GRAPHITI_PROXY_LOG_LEVEL=warn",
+	}, env...)
+	return p
+}
+
+// command runs one of the proxy's commands.
+func (p *proxyRun) command(args ...string) error {
+	cmd := exec.Command(p.binary, args...)
+	cmd.Env = append(os.Environ(), p.env...)
+	if out, err := cmd.CombinedOutput(); err != nil {
+		return fmt.Errorf("graphiti-proxy %s: %w\n%s", args[0], err, out)
+	}
+	return nil
+}
+
+func (p *proxyRun) start() error {
+	ps := &processes{}
+	_, err := ps.start(strings.TrimPrefix(p.url, "http://"), p.env, p.binary, "serve")
+	if len(ps.cmds) > 0 {
+		p.cmd = ps.cmds[0]
+	}
+	return err
+}
+
+func (p *proxyRun) stop() {
+	if p.cmd != nil {
+		_ = p.cmd.Process.Kill()
+		_ = p.cmd.Wait()
+		p.cmd = nil
+	}
+}
+
+// chat sends messages as they are and returns the model's, and the memory
+// header.
+func chat(url string, messages []json.RawMessage) (message json.RawMessage, header string, err error) {
+	body, err := json.Marshal(map[string]any{"model": "m", "messages": messages})
+	if err != nil {
+		return nil, "", err
+	}
+	resp, err := http.Post(url+"/v1/chat/completions", "application/json", strings.NewReader(string(body)))
+	if err != nil {
+		return nil, "", err
+	}
+	defer resp.Body.Close()
+	var answer struct {
+		Choices []struct{ Message json.RawMessage }
+	}
+	if err := json.NewDecoder(resp.Body).Decode(&answer); err != nil || len(answer.Choices) == 0 {
+		return nil, "", errors.Join(err, fmt.Errorf("answered %s", resp.Status))
+	}
+	return answer.Choices[0].Message, resp.Header.Get("X-Graphiti-Memory"), nil
+}
+
+func message(role, text string) json.RawMessage {
+	b, _ := json.Marshal(map[string]string{"role": role, "content": text}) // strings only
+	return b
+}
