@@ -51,6 +51,10 @@ func TestChatFindsWhatThePersonWrote(t *testing.T) {
 		{"a person who quotes a title prompt", `{"messages":[{"role":"system","content":"Be brief."},{"role":"user","content":"What does You are a title generator. mean?"}]}`, "What does You are a title generator. mean?", KindTurn},
 		{"Open WebUI's tags", `{"messages":[{"role":"user","content":"### Task:\nGenerate 1-3 broad tags categorizing"}]}`, "### Task:\nGenerate 1-3 broad tags categorizing", KindTitle},
 		{"Open WebUI's question with documents", `{"messages":[{"role":"user","content":"### Task:\nRespond to the user query using the provided context"}]}`, "### Task:\nRespond to the user query using the provided context", KindTurn},
+		{"aider's rules behind the person's words", `{"messages":[{"role":"user","content":"Which team?\n\n# *SEARCH/REPLACE block* Rules:\n\nEvery block must"}]}`, "Which team?", KindTurn},
+		{"aider's rules alone", `{"messages":[{"role":"user","content":"# *SEARCH/REPLACE block* Rules:\n\nEvery"}]}`, "", KindTurn},
+		{"a person who asks about aider's rules", `{"messages":[{"role":"user","content":"What is # *SEARCH/REPLACE block* Rules: for?"}]}`, "What is # *SEARCH/REPLACE block* Rules: for?", KindTurn},
+		{"aider's example", `{"messages":[{"role":"user","content":"Refactor hello() into its own file."},{"role":"assistant","content":"Ok."},{"role":"user","content":"hi"}]}`, "hi", KindTurn},
 		{"aider's summary", `{"messages":[{"role":"system","content":"*Briefly* summarize this partial conversation about programming."},{"role":"user","content":"# USER hi"}]}`, "# USER hi", KindSummary},
 	} {
 		t.Run(tc.name, func(t *testing.T) {

@@ -24,6 +24,19 @@ var harnessStarts = []string{
 	"I have *added these files to the chat*",                 // aider
 	"Here are summaries of some files",                       // aider
 	"Here are some READ ONLY files",                          // aider
+	"I switched to a new code base. Please don't consid",     // aider
+	"I am not sharing any files that you can edit yet.",      // aider
+	"I am not sharing the full contents of any files",        // aider
+	"Change the greeting to be more casual",                  // aider, an example of how to answer
+	"Change get_factorial() to use math.factorial",           // aider, likewise
+	"Refactor hello() into its own file.",                    // aider, likewise
+}
+
+// harnessTails begin what clients put behind the person's words, to the end.
+var harnessTails = []string{
+	"To suggest changes to a file you MUST return the", // aider
+	"# *SEARCH/REPLACE block* Rules:",                  // aider
+	"# File editing rules:",                            // aider
 }
 
 // mayHoldHarness reports whether text, as it stands in a JSON string, needs a
@@ -34,7 +47,17 @@ func mayHoldHarness(raw []byte, role Role, first, escapes bool) bool {
 	if bracket || role == RoleAssistant {
 		return bracket
 	}
-	return first && startsLikeHarness(trimRaw(raw))
+	return first && startsLikeHarness(trimRaw(raw)) || tail(raw) >= 0
+}
+
+// tail is where a text of a harness begins that goes on to the end, or -1.
+func tail(text []byte) int {
+	for _, t := range harnessTails {
+		if i := bytes.Index(text, []byte(t)); i >= 0 {
+			return i
+		}
+	}
+	return -1
 }
 
 func startsLikeHarness(text []byte) bool {
@@ -56,6 +79,10 @@ func stripHarness(text []byte, role Role) []byte {
 	}
 	if startsLikeHarness(trim(text)) {
 		return nil
+	}
+	// In a paragraph of its own: a person may ask about it.
+	if i := tail(text); i == 0 || i > 1 && text[i-1] == '\n' && text[i-2] == '\n' {
+		text = text[:i]
 	}
 	return text
 }

@@ -50,6 +50,10 @@ func (m *remembered) Show(ctx context.Context, s admin.Selector, n int) (list []
 		return nil, err
 	}
 	for _, t := range targets {
+		// A part that was named is meant alone.
+		if s.Group == "" && t.Scope != narrowest(s) {
+			continue
+		}
 		episodes, err := m.app.memory.Episodes(ctx, t.Group, n)
 		if err != nil {
 			return nil, err
@@ -68,6 +72,19 @@ func (m *remembered) Show(ctx context.Context, s admin.Selector, n int) (list []
 	}
 	slices.SortStableFunc(list, func(a, b admin.Record) int { return cmp.Compare(a.Time, b.Time) })
 	return list[max(0, len(list)-n):], nil
+}
+
+// narrowest is the scope that a selector names.
+func narrowest(s admin.Selector) graphiti.Scope {
+	switch {
+	case s.Session != "":
+		return graphiti.ScopeSession
+	case s.Workspace != "":
+		return graphiti.ScopeWorkspace
+	case s.Agent != "":
+		return graphiti.ScopeAgent
+	}
+	return graphiti.ScopeUser
 }
 
 // Search implements admin.Curated.
