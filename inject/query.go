@@ -1,6 +1,10 @@
 package inject
 
-import "unicode/utf8"
+import (
+	"bytes"
+	"regexp"
+	"unicode/utf8"
+)
 
 const (
 	maxQuery = 2048 // characters, as Graphiti's own clients have it
@@ -8,22 +12,98 @@ const (
 	// shortQuestion is the length below which what was asked before is needed
 	// to know what a question is about.
 	shortQuestion = 80
+
+	// plainText is the length up to which a text is asked for as it is: nothing
+	// was pasted into it.
+	plainText = 300
 )
+
+// window is how much is asked of what the person said before, in bytes: less
+// the longer ago it was said.
+var window = [...]int{maxQuery / 4, maxQuery / 12}
 
 // query is what to ask the memory for the newest turn.
 func (c *Conversation) query() string {
-	q := cut(c.Text(c.Last), maxQuery)
+	q := cut(reduced(c.Text(c.Last)), maxQuery)
 	if len(q) >= shortQuestion {
 		return string(q)
 	}
-	for i := c.Last - 1; i >= 0; i-- {
-		if c.Messages[i].Person {
-			if before := cut(c.Text(i), maxQuery/4); len(before) > 0 {
-				return string(q) + "\n" + string(before)
+	out := append([]byte(nil), q...)
+	n := 0
+	for i := c.Last - 1; i >= 0 && n < len(window); i-- {
+		if !c.Messages[i].Person {
+			continue
+		}
+		if before := cut(reduced(c.Text(i)), window[n]); len(before) > 0 {
+			out = append(append(out, '\n'), before...)
+		}
+		n++
+	}
+	return string(out)
+}
+
+const (
+	fewLines   = 5   // of a log that are left as they are
+	keptErrors = 3   // lines of a log that say what went wrong
+	lineLength = 160 // of a line that stands for what was pasted
+)
+
+var (
+	logLine   = regexp.MustCompile(`^\s*(\[?\d{4}-\d\d-\d\d|\[?\d\d:\d\d:\d\d|\d{10,}\b|at [\w.$<>]+\(|File "|goroutine \d|#\d+ |\[?(TRACE|DEBUG|INFO|WARN|WARNING|ERROR|FATAL)\b|\{"(time|level|ts|msg)")`)
+	errorLine = regexp.MustCompile(`(?i)error|exception|fail|panic|fatal|cannot|denied|refused|timeout`)
+)
+
+// reduced is a text with what was pasted into it reduced to what tells it: of
+// code the first line, of a log what went wrong.
+func reduced(text []byte) []byte {
+	if len(text) <= plainText {
+		return text
+	}
+	var out, log [][]byte
+	flush := func() {
+		if len(log) <= fewLines {
+			out = append(out, log...)
+		} else {
+			out = append(out, telling(log)...)
+		}
+		log = log[:0]
+	}
+	fence, first := []byte(nil), false
+	for line := range bytes.Lines(text) {
+		line = bytes.TrimRight(line, "\r\n")
+		trimmed := bytes.TrimSpace(line)
+		switch {
+		case fence != nil && bytes.HasPrefix(trimmed, fence):
+			fence = nil
+		case fence != nil:
+			if first && len(trimmed) > 0 || errorLine.Match(trimmed) && len(log) < keptErrors {
+				out, first = append(out, cut(trimmed, lineLength)), false
 			}
+		case bytes.HasPrefix(trimmed, []byte("```")) || bytes.HasPrefix(trimmed, []byte("~~~")):
+			flush()
+			fence, first = trimmed[:3], true
+		case logLine.Match(line):
+			log = append(log, cut(trimmed, lineLength))
+		default:
+			flush()
+			out = append(out, line)
 		}
 	}
-	return string(q)
+	flush()
+	return bytes.TrimSpace(bytes.Join(out, []byte("\n")))
+}
+
+// telling are the lines of a log that say what went wrong, else its first one.
+func telling(log [][]byte) (out [][]byte) {
+	for _, l := range log {
+		if errorLine.Match(l) && len(out) < keptErrors {
+			out = append(out, l)
+		}
+	}
+	if out == nil {
+		out = log[:1]
+	}
+	return out
 }
 
 // cut shortens text to n bytes at most, between two characters.
