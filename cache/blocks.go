@@ -139,4 +139,12 @@ func (b *Blocks) Forget(group string) (n int, err error) {
 	return n, nil
 }
 
+// Emptied counts the blocks that were emptied by Forget.
+func (b *Blocks) Emptied(ctx context.Context) (n int, err error) {
+	if err := b.db.QueryRow(ctx, "SELECT count(*) FROM blocks WHERE block = '' AND (facts > 0 OR facts < -1)", nil, &n); err != nil {
+		return 0, fmt.Errorf("count blocks: %w", err)
+	}
+	return n, nil
+}
+
 func costOfBlock(e block) int { return 100 + len(e.text) }

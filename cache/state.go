@@ -16,6 +16,9 @@ var schema1 string
 //go:embed schema_2.sql
 var schema2 string
 
+//go:embed schema_3.sql
+var schema3 string
+
 // sweepInterval is how often expired state is removed.
 const sweepInterval = 10 * time.Minute
 
@@ -30,6 +33,8 @@ type State struct {
 	Blocks *Blocks
 	Chain  *Chain
 
+	Snapshots *Snapshots
+
 	stop, done chan struct{}
 }
 
@@ -38,17 +43,18 @@ func OpenState(path string, ttl time.Duration) (*State, error) {
 	// A commit survives the end of the process. The end of the machine may
 	// take the last moment with it, which costs those conversations their
 	// newest block and nothing else; a request does not wait for the disk.
-	db, err := sqlite.Open(path, sqlite.Options{Migrations: []string{schema1, schema2}, Sync: sqlite.SyncNormal})
+	db, err := sqlite.Open(path, sqlite.Options{Migrations: []string{schema1, schema2, schema3}, Sync: sqlite.SyncNormal})
 	if err != nil {
 		return nil, fmt.Errorf("open state: %w", err)
 	}
 	s := &State{
-		db:     db,
-		ttl:    ttl,
-		Blocks: &Blocks{db: db, recent: newRecent[[16]byte, block](blocksInMemory)},
-		Chain:  &Chain{db: db, later: db.Later, recent: newRecent[[16]byte, link](linksInMemory)},
-		stop:   make(chan struct{}),
-		done:   make(chan struct{}),
+		db:        db,
+		ttl:       ttl,
+		Blocks:    &Blocks{db: db, recent: newRecent[[16]byte, block](blocksInMemory)},
+		Snapshots: &Snapshots{db},
+		Chain:     &Chain{db: db, later: db.Later, recent: newRecent[[16]byte, link](linksInMemory)},
+		stop:      make(chan struct{}),
+		done:      make(chan struct{}),
 	}
 	if err := s.Chain.loadPending(time.Now()); err != nil {
 		return nil, errors.Join(err, db.Close())
@@ -89,6 +95,7 @@ func (s *State) sweep(before time.Time) bool {
 		for _, q := range []string{
 			"DELETE FROM blocks WHERE key IN (SELECT key FROM blocks WHERE born < ? LIMIT ?)",
 			"DELETE FROM chain WHERE fingerprint IN (SELECT fingerprint FROM chain WHERE born < ? LIMIT ?)",
+			"DELETE FROM snapshots WHERE session IN (SELECT session FROM snapshots WHERE born < ? LIMIT ?)",
 		} {
 			r, err := tx.Exec(q, before.Unix(), sweepRows)
 			if err != nil {

@@ -261,6 +261,12 @@ func (p *Pipeline) addAll(ctx context.Context, turns []Turn) (kept int, err erro
 	return kept, nil
 }
 
+// Redacted is a text with credentials taken out of it.
+func (p *Pipeline) Redacted(text string) string {
+	text, _ = p.secrets.Redact(text)
+	return text
+}
+
 // HoldsSecret reports whether a text looks like it holds a credential.
 func (p *Pipeline) HoldsSecret(text string) bool {
 	_, n := p.secrets.Redact(text)

@@ -21,11 +21,12 @@ type Config struct {
 	WebSocket string `key:"websocket" default:"refuse" kind:"one of refuse, intercept, tunnel" doc:"the Responses API over WebSocket: refuse makes clients go on with POST, which has memory; intercept has memory in it too; tunnel passes it on without. Other WebSockets are tunnelled"`
 	DataDir   string `key:"data_dir" doc:"embedded state; default $XDG_DATA_HOME/graphiti-proxy, else ~/.local/share/graphiti-proxy"`
 	Memory    struct {
-		Backend  string        `key:"memory.backend" default:"embedded" kind:"one of embedded, graphiti, graphiti-mcp, off" doc:"where memories are kept"`
-		Endpoint string        `key:"memory.endpoint" kind:"url" doc:"Graphiti's address; GRAPHITI_URL sets it and, alone, selects graphiti"`
-		APIKey   string        `key:"memory.api_key" secret:"yes" doc:"sent to Graphiti as Authorization: Bearer"`
-		Consent  bool          `key:"memory.consent" default:"false" doc:"must be true before a conversation is sent to memory.endpoint; in a file it counts for the endpoint that it stands beside"`
-		Timeout  time.Duration `key:"memory.timeout" default:"30s" min:"1ms" doc:"one call to the memory, other than recall"`
+		Backend           string        `key:"memory.backend" default:"embedded" kind:"one of embedded, graphiti, graphiti-mcp, off" doc:"where memories are kept"`
+		Endpoint          string        `key:"memory.endpoint" kind:"url" doc:"Graphiti's address; GRAPHITI_URL sets it and, alone, selects graphiti"`
+		APIKey            string        `key:"memory.api_key" secret:"yes" doc:"sent to Graphiti as Authorization: Bearer"`
+		DropBoundThinking bool          `key:"memory.drop_bound_thinking" default:"false" doc:"in a conversation of Anthropic's that has lost a block to memory forget, ask the API to drop the thoughts that were bound to it, in place of refusing the request; this adds thinking.block_binding and a beta to it"`
+		Consent           bool          `key:"memory.consent" default:"false" doc:"must be true before a conversation is sent to memory.endpoint; in a file it counts for the endpoint that it stands beside"`
+		Timeout           time.Duration `key:"memory.timeout" default:"30s" min:"1ms" doc:"one call to the memory, other than recall"`
 
 		SkipPaths  []string `key:"memory.skip_paths" doc:"requests without memory, by path; * stands for any text"`
 		SkipModels []string `key:"memory.skip_models" doc:"requests without memory, by model; * stands for any text"`

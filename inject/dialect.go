@@ -65,12 +65,13 @@ type Conversation struct {
 	// Kind says whether this request is a turn of a person, or a chore.
 	Kind Kind
 
-	body    []byte
-	prompt  Message          // what the client says for itself beside the messages
-	fields  [fieldCount]span // JSON values
-	refs    []span           // the ids of items that the provider holds, JSON strings
-	spans   []span
-	scratch []byte // for decoding what is not kept
+	body     []byte
+	prompt   Message          // what the client says for itself beside the messages
+	fields   [fieldCount]span // JSON values
+	thinking int              // where the members of Anthropic's thinking begin; 0: there are none
+	refs     []span           // the ids of items that the provider holds, JSON strings
+	spans    []span
+	scratch  []byte // for decoding what is not kept
 }
 
 // reset makes c ready for another body.

@@ -31,6 +31,11 @@ func (p *messagesParser) member(key []byte) bool {
 		return p.array(p.message)
 	case "system":
 		return p.prompt(isChatText)
+	case "thinking":
+		if p.peek() == '{' {
+			p.c.thinking = p.i + 1
+		}
+		return p.field(key, p.c)
 	}
 	return p.other(key)
 }

@@ -34,6 +34,7 @@ const (
 	ReasonConsent       Reason = "consent"
 	ReasonOptOut        Reason = "opt_out"
 	ReasonUntrusted     Reason = "untrusted"
+	ReasonForgotten     Reason = "forgotten" // a block of the conversation was emptied
 )
 
 // Source says where the facts of a block came from.
@@ -52,7 +53,7 @@ var (
 	Statuses = []Status{StatusRecalled, StatusEmpty, StatusTimeout, StatusError, StatusOff, StatusSkipped}
 	Reasons  = []Reason{
 		ReasonNone, ReasonTitle, ReasonSummary, ReasonProbe, ReasonSubagent, ReasonMachine, ReasonEncoding,
-		ReasonTooLarge, ReasonNoUserMessage, ReasonNotPersisted, ReasonConsent, ReasonOptOut, ReasonUntrusted,
+		ReasonTooLarge, ReasonNoUserMessage, ReasonNotPersisted, ReasonConsent, ReasonOptOut, ReasonUntrusted, ReasonForgotten,
 	}
 	Sources = []Source{"", SourceLive, SourceCache, SourceStale, SourceSticky}
 )

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -29,6 +30,10 @@ func (d Decision) stored() int {
 	}
 	return d.Facts
 }
+
+// forgotten reports whether there was a block that was emptied, because what it
+// showed was to be forgotten.
+func (d Decision) forgotten() bool { return d.Block == "" && d.Facts > 0 }
 
 func decision(block string, stored int) Decision {
 	if stored < 0 {
@@ -65,6 +70,10 @@ type Plan struct {
 	Inserts []Insert
 	Outcome Outcome
 
+	// Forgotten says that the conversation has lost a block, so that what the
+	// provider saw of it before is not its beginning any more.
+	Forgotten bool
+
 	// Turn is the id of the turn that the request belongs to, stable over
 	// retries, tool rounds, restarts and replicas; empty when it is of none.
 	Turn   string
@@ -94,14 +103,16 @@ type Options struct {
 	Timeout    time.Duration // the most that a request may wait
 	Background time.Duration // for a search that goes on behind the request
 	MaxFacts   int
-	MaxChars   int           // of a block, in characters
-	StaleAfter time.Duration // facts older than this are marked
-	Guard      Guard         // of facts that read like instructions
-	Drift      float64       // likeness of what is found to what is visible from which nothing new is shown; 0: never
-	Share      float64       // of the model's context window, in characters, that a block may take; 0: MaxChars counts alone
-	Prefetch   bool          // after each turn, for the next one
-	Compaction bool          // who summarises a conversation is told what is known
-	Unseen     int           // most earlier turns in Plan.Unseen that nobody knew
+	MaxChars   int                 // of a block, in characters
+	StaleAfter time.Duration       // facts older than this are marked
+	Guard      Guard               // of facts that read like instructions
+	Drift      float64             // likeness of what is found to what is visible from which nothing new is shown; 0: never
+	Share      float64             // of the model's context window, in characters, that a block may take; 0: MaxChars counts alone
+	Snapshots  Snapshots           // short-term memory; nil: none
+	Redact     func(string) string // takes credentials out of it; nil: nothing is
+	Prefetch   bool                // after each turn, for the next one
+	Compaction bool                // who summarises a conversation is told what is known
+	Unseen     int                 // most earlier turns in Plan.Unseen that nobody knew
 	Log        *slog.Logger
 }
 
@@ -161,9 +172,9 @@ func (m *Memory) Plan(c *Conversation, chain []Fingerprint, who graphiti.Who, fi
 	if c.Last < 0 {
 		return Plan{Outcome: Outcome{Status: StatusSkipped, Reason: ReasonNoUserMessage}}
 	}
-	t := turn{c: c, deadline: start.Add(m.o.Timeout), forgets: m.forgets.Load()}
+	t := turn{c: c, first: first, deadline: start.Add(m.o.Timeout), forgets: m.forgets.Load()}
 	t.lookUp(m.o.Blocks, chain, who.Session, first)
-	p.Inserts = t.repeated()
+	p.Inserts, p.Forgotten = t.repeated(), t.forgotten()
 	if mode.Replay {
 		if newest := t.earlier[len(t.earlier)-1]; newest.Block != "" {
 			p.Inserts = append(p.Inserts, c.insert(c.Last, newest.Block))
@@ -209,6 +220,7 @@ func (m *Memory) Forgot() {
 type turn struct {
 	c        *Conversation
 	deadline time.Time
+	first    bool  // the session was unknown until now
 	forgets  int64 // as it was when the turn came in
 	groups   []string
 	at       []int // the messages that persons wrote
@@ -276,33 +288,9 @@ func (m *Memory) Took(turns []Unseen) {
 	}
 }
 
-// handled remembers the turns that this process knows of, the last ones. It is
-// safe for concurrent use.
-type handled struct {
-	mu       sync.Mutex // guards what follows
-	new, old map[Key]struct{}
-}
-
-// handledMax bounds each of two generations of turns.
-const handledMax = 1 << 16
-
-func (h *handled) add(k Key) {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	if h.new == nil || len(h.new) >= handledMax {
-		h.old, h.new = h.new, make(map[Key]struct{})
-	}
-	h.new[k] = struct{}{}
-}
-
-func (h *handled) has(k Key) bool {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	_, ok := h.new[k]
-	if !ok {
-		_, ok = h.old[k]
-	}
-	return ok
+// forgotten reports whether the conversation has lost a block.
+func (t *turn) forgotten() bool {
+	return slices.ContainsFunc(t.earlier, Decision.forgotten)
 }
 
 // repeated returns the inserts of the earlier turns: the same bytes in the
@@ -322,6 +310,8 @@ func (t *turn) repeated() []Insert {
 func (m *Memory) decide(t *turn, who graphiti.Who, mode Mode) Outcome {
 	last := len(t.keys) - 1
 	switch {
+	case t.found[last] && t.earlier[last].Block == "" && t.forgotten():
+		return Outcome{Status: StatusOff, Reason: ReasonForgotten}
 	case t.found[last]:
 		t.decision = t.earlier[last]
 		o := outcomeOf(t.decision, SourceSticky)
@@ -342,6 +332,8 @@ func (m *Memory) decide(t *turn, who graphiti.Who, mode Mode) Outcome {
 	switch {
 	case !mode.Recall:
 		o = Outcome{Status: StatusOff, Reason: mode.Reason}
+	case t.forgotten():
+		o = Outcome{Status: StatusOff, Reason: ReasonForgotten}
 	case t.c.answered():
 		// A tool round of a turn about which nothing is known: it began
 		// without a block, or the state was lost. It goes on without.
@@ -428,7 +420,12 @@ func (m *Memory) recall(t *turn, who graphiti.Who, query string) (Decision, Outc
 		return Decision{}, Outcome{Status: StatusError}
 	}
 	d := Decision{}
-	d.Block, d.Facts = formatBlock(lines(m.chooser(t).choose(scoped(reads, found))))
+	before := m.resumed(t, who.Session)
+	ch := m.chooser(t)
+	for _, l := range before {
+		ch.max -= utf8.RuneCountInString(l) + len("- \n")
+	}
+	d.Block, d.Facts = formatBlock(append(before, lines(ch.choose(scoped(reads, found)))...))
 	return d, outcomeOf(d, source)
 }
 

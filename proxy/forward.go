@@ -80,7 +80,7 @@ func (c *call) buildHead(inserts []inject.Insert) error {
 	out = append(out, c.route.upstream.host...)
 	out = append(out, "\r\n"...)
 
-	upgrade := isUpgrade(h)
+	upgrade, beta := isUpgrade(h), false
 	connection := h.Peek(fasthttp.HeaderConnection)
 	raw := h.RawHeaders()
 	for len(raw) > 0 {
@@ -97,12 +97,18 @@ func (c *call) buildHead(inserts []inject.Insert) error {
 		case fieldIs(name, "host"), fieldIs(name, "content-length"), fieldIs(name, "transfer-encoding"), fieldIs(name, "expect"):
 		case hopByHop(name), namedBy(connection, name):
 		case hasPrefixFold(name, "x-graphiti-") && ours(name):
+		case c.mem.dropped && fieldIs(name, "anthropic-beta"):
+			out = append(append(out, line...), ","+inject.ThinkingBeta+"\r\n"...)
+			beta = true
 		case c.intercepted && fieldIs(name, "sec-websocket-extensions"): // compressed frames could not be read
 		case c.plain != nil && fieldIs(name, "content-encoding") && c.unpacked():
 		default:
 			out = append(out, line...)
 			out = append(out, "\r\n"...)
 		}
+	}
+	if c.mem.dropped && !beta {
+		out = append(out, "Anthropic-Beta: "+inject.ThinkingBeta+"\r\n"...)
 	}
 	if upgrade {
 		out = append(out, "Connection: Upgrade\r\nUpgrade: "...)

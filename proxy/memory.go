@@ -21,6 +21,10 @@ type Planner interface {
 	// Took says that a plan's unseen turns have been taken care of.
 	Took(turns []inject.Unseen)
 
+	// Remember takes a finished turn into its session's short-term memory. It
+	// may wait.
+	Remember(who graphiti.Who, n inject.Note, said, answered string)
+
 	// Prefetch prepares the next recall of a session. It does not wait.
 	Prefetch(who graphiti.Who, said, answered string)
 }
@@ -54,7 +58,12 @@ type Memory struct {
 	Recall   bool
 	Ingest   bool
 	Note     Note
-	Off      inject.Reason // why there is no Planner; may be empty
+
+	// DropThinking lets Anthropic drop thoughts that are bound to a block that
+	// was forgotten.
+	DropThinking bool
+
+	Off inject.Reason // why there is no Planner; may be empty
 
 	// Timeout bounds what is asked of Sessions for one request.
 	Timeout time.Duration
@@ -72,6 +81,7 @@ type remembered struct {
 	subagent bool
 	chained  bool // the session was found by, or begins, a chain
 	said     time.Time
+	dropped  bool               // thoughts may be, which needs a beta
 	root     inject.Fingerprint // of the conversation before the request's first message
 	round    *ending            // of the turn that the request goes on with, where it does not say so itself
 }
@@ -142,7 +152,11 @@ func (s *Server) remember(c *call) (plan inject.Plan) {
 	c.mem.place = s.workspaceOf(c, &caller)
 	who.Workspace = c.mem.place.key
 	c.mem.who = *who
-	return s.memory.Planner.Plan(&c.conv, c.chain, *who, first, s.mode(c, &caller))
+	plan = s.memory.Planner.Plan(&c.conv, c.chain, *who, first, s.mode(c, &caller))
+	if plan.Forgotten && s.memory.DropThinking {
+		plan.Inserts, c.mem.dropped = c.conv.DropThinking(plan.Inserts)
+	}
+	return plan
 }
 
 // mode is what configuration, person, place and client allow.

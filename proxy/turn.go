@@ -76,6 +76,11 @@ func (s *Server) begun(c *call, plan inject.Plan) *ending {
 		return e
 	}
 	e.turn.User = string(c.conv.Text(c.conv.Last))
+	if e.recall && len(plan.Write) > 0 {
+		e.note = c.conv.Note()
+	} else {
+		e.recall = false
+	}
 	if len(plan.Write) > 0 {
 		s.keepEarlier(c, plan)
 		if s.memory.Note.Tools {
@@ -152,6 +157,7 @@ type ending struct {
 	end     inject.Fingerprint // the conversation as it was sent
 	held    inject.Fingerprint // of the conversation that the provider holds, where it has a name
 	chained bool
+	note    inject.Note
 	recall  bool // the next turn may be prepared for
 	awaited bool // the answer is one that was fetched
 }
@@ -185,6 +191,7 @@ func (e *ending) take(a capture.Answer, clean bool) {
 		e.remember(a)
 	}
 	if e.recall {
+		e.s.memory.Planner.Remember(e.who, e.note, e.turn.User, e.turn.Assistant)
 		e.s.memory.Planner.Prefetch(e.who, e.turn.User, e.turn.Assistant)
 	}
 	if !kept {

@@ -182,13 +182,15 @@ func (a *app) openMemory() (proxy.Memory, error) {
 		Guard:      inject.Guard(cfg.Recall.InstructionGuard),
 		Drift:      cfg.Recall.DriftThreshold,
 		Share:      cfg.Recall.ContextShare,
+		Snapshots:  state.Snapshots,
+		Redact:     a.pipeline.Redacted,
 		Prefetch:   cfg.RemoteMemory(),
 		Compaction: cfg.Recall.Compaction,
 		Unseen:     cfg.Ingest.BackfillTurns,
 		Log:        a.log,
 	})
 	a.onClose("recall", func(context.Context) error { a.planner.Close(); return nil })
-	a.curated = &remembered{a, namer, facts, state.Blocks}
+	a.curated = &remembered{a, namer, facts, state}
 	return proxy.Memory{
 		Planner:  a.planner,
 		Sessions: state.Chain,
@@ -200,9 +202,12 @@ func (a *app) openMemory() (proxy.Memory, error) {
 		Note:     proxy.Note{Git: cfg.Ingest.GitMetadata, Tools: cfg.Ingest.ToolSummaries},
 		Identity: identity,
 		Rules:    rules(cfg),
-		Recall:   cfg.Recall.Enabled,
-		Ingest:   cfg.Ingest.Enabled,
-		Timeout:  cfg.Recall.Timeout,
+
+		DropThinking: cfg.Memory.DropBoundThinking,
+
+		Recall:  cfg.Recall.Enabled,
+		Ingest:  cfg.Ingest.Enabled,
+		Timeout: cfg.Recall.Timeout,
 	}, nil
 }
 
@@ -385,9 +390,15 @@ func (a *app) status(ctx context.Context) admin.Status {
 	default:
 		ctx, cancel := context.WithTimeout(ctx, healthTimeout)
 		defer cancel()
+		if n, err := a.curated.state.Blocks.Emptied(ctx); err == nil {
+			m.Emptied = n
+		}
 		if err := a.memory.Health(ctx); err != nil {
 			m.State, m.Why = admin.StateTrouble, err.Error()
 			m.Remedy = "run graphiti-proxy test-connection; chats go on, and turns wait in the spool"
+		} else if _, err := a.memory.Search(ctx, []string{"graphiti_proxy_check"}, "test", 1); err != nil {
+			m.State, m.Why = admin.StateTrouble, "the memory is up and a search fails: "+err.Error()
+			m.Remedy = "run graphiti-proxy test-connection; look at Graphiti's database and embedding model"
 		} else if s.Queue.Stalled != nil {
 			m.State, m.Remedy = admin.StateTrouble, capture.StallRemedy
 			m.Why = fmt.Sprintf("the memory accepts turns and has kept none since %s; %d wait in the spool, none is lost",

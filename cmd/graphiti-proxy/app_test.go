@@ -56,7 +56,7 @@ func start(t *testing.T, dir string, settings map[string]string) *world {
 	if err != nil {
 		t.Fatal(err)
 	}
-	flags := map[string]string{"listen": "127.0.0.1:0", "admin.listen": "127.0.0.1:0", "data_dir": dir, "upstream.openai": model.URL(), "recall.timeout": "2s"}
+	flags := map[string]string{"listen": "127.0.0.1:0", "admin.listen": "127.0.0.1:0", "data_dir": dir, "upstream.openai": model.URL(), "upstream.anthropic": model.URL(), "recall.timeout": "2s"}
 	for k, v := range settings {
 		flags[k] = v
 	}

@@ -20,10 +20,10 @@ const forgetTimeout = 50 * time.Second
 
 // remembered is the memory of the app in all its places.
 type remembered struct {
-	app    *app
-	namer  graphiti.Namer
-	facts  *cache.Recall[[]graphiti.Fact]
-	blocks *cache.Blocks
+	app   *app
+	namer graphiti.Namer
+	facts *cache.Recall[[]graphiti.Fact]
+	state *cache.State
 }
 
 // Groups implements admin.Remembered.
@@ -123,7 +123,8 @@ func (m *remembered) Forget(ctx context.Context, group string) (int, error) {
 	// the plans that were made with what they found.
 	m.app.planner.Forgot()
 	m.facts.DropGroup(group)
-	blocks, err := m.blocks.Forget(group)
+	blocks, err := m.state.Blocks.Forget(group)
+	err = errors.Join(err, m.state.Snapshots.Forget(group))
 	m.app.planner.Forgot()
 	return blocks, err
 }

@@ -8,6 +8,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/graphiti-proxy/graphiti-proxy/graphiti"
 )
 
 // command runs a command on a data directory, as a user would, and returns
@@ -152,5 +154,106 @@ func TestImport(t *testing.T) {
 		if _, err := command(t, dir, "memory", "import", file("bad", text)); err == nil || !strings.Contains(err.Error(), says) {
 			t.Errorf("%s: %v, want %q", text, err, says)
 		}
+	}
+}
+
+// TestForgottenConversation: a conversation that has lost a block gets none any
+// more, and the header and the status say so; thoughts that are bound to the
+// block are dropped by the API where that was asked for.
+func TestForgottenConversation(t *testing.T) {
+	for _, drop := range []string{"false", "true"} {
+		w := start(t, t.TempDir(), map[string]string{"identity.owner": "josh", "memory.drop_bound_thinking": drop})
+		w.say("My cat is called Miso.")
+		w.delivered(1)
+		thinking := m{"type": "enabled", "budget_tokens": 1024}
+		history := []m{{"role": "user", "content": "What is my cat called?"}}
+		ask := func(beta string) (header, body, betas string) {
+			_, h := w.exchange("/v1/messages", m{"model": "m", "max_tokens": 9, "thinking": thinking, "messages": history},
+				"Anthropic-Version", "2023-06-01", "Anthropic-Beta", beta, "X-Graphiti-Session", "s")
+			r := w.model.Requests()
+			last := r[len(r)-1]
+			return h.Get("X-Graphiti-Memory"), string(last.Body), last.Headers.Get("Anthropic-Beta")
+		}
+		if header, _, _ := ask("one"); !strings.HasPrefix(header, "recalled") {
+			t.Fatal(header)
+		}
+		w.delivered(2)
+		if _, err := w.app.curated.Forget(t.Context(), w.group()); err != nil {
+			t.Fatal(err)
+		}
+		w.say("My cat is called Tom.")
+		w.delivered(3)
+		history = append(history, m{"role": "assistant", "content": "Miso."}, m{"role": "user", "content": "And what is my cat called now?"})
+		for range 2 {
+			header, body, betas := ask("one")
+			if !strings.HasPrefix(header, "off;") || !strings.HasSuffix(header, "reason=forgotten") || strings.Contains(body, "graphiti_memory") {
+				t.Errorf("%s: %s", header, body)
+			}
+			if asked := strings.Contains(body, `"thinking":{"block_binding":{"prefix_mismatch_behavior":"drop_block"},`) && betas == "one,thinking-binding-controls-2026-08-01"; asked != (drop == "true") {
+				t.Errorf("drop_bound_thinking %s: %s, beta %q", drop, body, betas)
+			}
+		}
+		if s := w.app.status(t.Context()); s.Memory.Emptied == 0 {
+			t.Error("the status does not tell")
+		}
+		w.stop()
+	}
+}
+
+// group is the person's.
+func (w *world) group() string {
+	w.t.Helper()
+	id, namer, err := w.app.identity()
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	return namer.Writes(graphiti.Who{User: id.Owner})[0].Group
+}
+
+// TestShortTermMemory: a session whose client has dropped its history is told
+// what it was about, once; one that still shows it is not, nor is another; and
+// it is forgotten with the rest.
+func TestShortTermMemory(t *testing.T) {
+	dir := t.TempDir()
+	w := start(t, dir, nil)
+	edit := m{"role": "assistant", "content": nil, "tool_calls": []m{{"id": "1", "type": "function", "function": m{"name": "edit", "arguments": `{"filePath":"src/parser.go"}`}}}}
+	first := []m{{"role": "user", "content": "Let's use a hand-written parser. Start with the token 7f3a."}, edit, {"role": "tool", "tool_call_id": "1", "content": "FAIL: TestLexer"}}
+	saw := func(session string, messages ...m) string {
+		t.Helper()
+		w.model.Forget()
+		w.exchange("/v1/chat/completions", m{"model": "m", "messages": messages}, "X-Graphiti-Session", session)
+		return string(w.model.Requests()[0].Body)
+	}
+	saw("work", first...)
+	w.delivered(1)
+	history := append(append([]m{}, first...), m{"role": "assistant", "content": "Understood, I will keep that in mind."}, m{"role": "user", "content": "Which one now?"})
+	if body := saw("work", history...); strings.Contains(body, "earlier in this session") {
+		t.Errorf("the history shows it: %s", body)
+	}
+	w.delivered(2)
+	if body := saw("other", m{"role": "user", "content": "Go on."}); strings.Contains(body, "earlier in this session") {
+		t.Errorf("another session: %s", body)
+	}
+	w.delivered(3)
+	w.stop()
+	w = start(t, dir, nil)
+	summary := m{"role": "user", "content": "This session is being continued from a previous conversation that ran out of context."}
+	body := saw("work", summary, m{"role": "user", "content": "Go on, please."})
+	for _, want := range []string{"earlier in this session, asked: Which one now?", "decided: Let's use a hand-written parser.", "files touched: src/parser.go"} {
+		if !strings.Contains(body, want) {
+			t.Errorf("%q is missing in %s", want, body)
+		}
+	}
+	w.delivered(1)
+	body = saw("work", summary, m{"role": "user", "content": "Go on, please."}, m{"role": "assistant", "content": "Understood, I will keep that in mind."}, m{"role": "user", "content": "And then?"})
+	if strings.Count(body, "earlier in this session") != 1 {
+		t.Errorf("in the next turn: %s", body)
+	}
+	w.delivered(2)
+	if _, err := w.app.curated.Forget(t.Context(), w.group()); err != nil {
+		t.Fatal(err)
+	}
+	if body := saw("work", m{"role": "user", "content": "Where were we?"}); strings.Contains(body, "earlier in this session") {
+		t.Errorf("after forgetting: %s", body)
 	}
 }

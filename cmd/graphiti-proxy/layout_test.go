@@ -18,7 +18,7 @@ const module = "github.com/graphiti-proxy/graphiti-proxy/"
 // mayImport says which of our packages each of them may import; tests may
 // import more.
 var mayImport = map[string][]string{
-	"bench":                 {},
+	"bench":                 {"graphiti/graphititest"},
 	"cache":                 {"cache/sqlite"},
 	"cache/sqlite":          {},
 	"capture":               {"capture/secrets", "graphiti", "cache/sqlite"},

@@ -71,6 +71,9 @@ func printStatus(w io.Writer, s *admin.Status) {
 	if m.ConsentSince != nil {
 		fmt.Fprintf(w, "          consent for %s, since %s\n", m.ConsentFor, m.ConsentSince.Local().Format(time.DateTime))
 	}
+	if m.Emptied > 0 {
+		fmt.Fprintf(w, "          %d messages of conversations lost their block to memory forget; those conversations get none any more\n", m.Emptied)
+	}
 	if m.Why != "" {
 		fmt.Fprintf(w, "          %s\n", m.Why)
 	}

@@ -33,6 +33,10 @@ type Memory struct {
 	ConsentFor   string     `json:"consent_for,omitempty"`
 	ConsentSince *time.Time `json:"consent_since,omitempty"`
 	Ingest       bool       `json:"ingest"`
+
+	// Emptied counts the messages of conversations whose block was emptied by
+	// memory forget: those conversations get none any more.
+	Emptied int `json:"emptied_blocks,omitempty"`
 }
 
 // State says in one word how the memory is.

@@ -1,0 +1,84 @@
+package inject
+
+import (
+	"regexp"
+	"slices"
+	"strings"
+)
+
+// Note is what a turn did, read from its tools and from what was said.
+type Note struct {
+	Files  []string // that were touched, the last at the end
+	Errors []string // that were met
+	Tasks  []Task   // the last list of tasks that was written
+}
+
+// Task is an item of such a list.
+type Task struct {
+	Text string
+	Done bool
+}
+
+const (
+	maxNoted   = 256 << 10 // bytes of a turn that are looked at, its end
+	maxFiles   = 10
+	maxErrors  = 3
+	maxTasks   = 8
+	noteLength = 160 // characters of one line
+)
+
+// What tools are given and give stands in a body as JSON, or as JSON in a
+// string; quotes may be escaped.
+var (
+	noteFile  = regexp.MustCompile(`\\?"(?:file_path|filePath|path|filename|notebook_path|target_file)\\?"\s*:\s*\\?"([^"\\]{1,200})\\?"`)
+	noteError = regexp.MustCompile(`(?:\\n|")\s*((?:[Ee]rror|ERROR|FAIL|panic:|fatal:|[A-Za-z]+(?:Error|Exception):)[^"\\]{3,160})`)
+	noteTask  = regexp.MustCompile(`\\?"(?:content|step|task)\\?"\s*:\s*\\?"([^"\\]{3,200})\\?"[^{}]{0,200}?\\?"status\\?"\s*:\s*\\?"(\w+)`)
+	taskNote  = regexp.MustCompile(`\\?"status\\?"\s*:\s*\\?"(\w+)\\?"[^{}]{0,200}?\\?"(?:content|step|task)\\?"\s*:\s*\\?"([^"\\]{3,200})\\?"`)
+)
+
+// Note reads what was done since the newest message of a person.
+func (c *Conversation) Note() (n Note) {
+	if c.Last < 0 {
+		return n
+	}
+	tail := c.body[min(len(c.body), max(0, c.Messages[c.Last].at)):]
+	tail = tail[max(0, len(tail)-maxNoted):]
+	for _, m := range noteFile.FindAllSubmatch(tail, -1) {
+		n.Files = latest(n.Files, string(m[1]), maxFiles)
+	}
+	for _, m := range noteError.FindAllSubmatch(tail, -1) {
+		n.Errors = latest(n.Errors, lineOf(string(m[1])), maxErrors)
+	}
+	add := func(text, status string) {
+		text, done := lineOf(text), status == "completed" || status == "done" || status == "cancelled"
+		n.Tasks = slices.DeleteFunc(n.Tasks, func(t Task) bool { return t.Text == text })
+		n.Tasks = append(n.Tasks, Task{text, done})
+	}
+	for _, m := range noteTask.FindAllSubmatch(tail, -1) {
+		add(string(m[1]), string(m[2]))
+	}
+	if n.Tasks == nil {
+		for _, m := range taskNote.FindAllSubmatch(tail, -1) {
+			add(string(m[2]), string(m[1]))
+		}
+	}
+	if len(n.Tasks) > maxTasks {
+		n.Tasks = n.Tasks[len(n.Tasks)-maxTasks:]
+	}
+	return n
+}
+
+// latest adds to a list what is the newest in it, once, and drops the oldest.
+func latest(list []string, s string, most int) []string {
+	list = append(slices.DeleteFunc(list, func(o string) bool { return o == s }), s)
+	return list[max(0, len(list)-most):]
+}
+
+// lineOf is a text as one line that is not too long.
+func lineOf(s string) string {
+	s = strings.Join(strings.Fields(s), " ")
+	if len(s) > noteLength {
+		s = string(cut([]byte(s), noteLength)) + "…"
+	}
+	return s
+}

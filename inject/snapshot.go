@@ -1,0 +1,172 @@
+package inject
+
+import (
+	"context"
+	"encoding/json"
+	"regexp"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/graphiti-proxy/graphiti-proxy/graphiti"
+)
+
+// Snapshots keeps what sessions were about. Implementations do not retain the
+// slices.
+type Snapshots interface {
+	Load(ctx context.Context, session string) ([]byte, error)
+	Save(session string, body []byte, groups ...string)
+}
+
+// snapshot is the short-term memory of a session: what it was about, for when
+// its client has dropped the history that says so.
+type snapshot struct {
+	Asked     string   `json:"asked,omitempty"`
+	Tasks     []Task   `json:"tasks,omitempty"`
+	Decisions []string `json:"decisions,omitempty"`
+	Files     []string `json:"files,omitempty"`
+	Errors    []string `json:"errors,omitempty"`
+}
+
+const (
+	maxDecisions  = 5
+	snapshotChars = 700 // of a block that it may take
+)
+
+// resumes begins the lines of a snapshot; a block that has it has one.
+const resumes = "earlier in this session, asked: "
+
+var decides = regexp.MustCompile(`(?i)\b(we(?:'ll| will)? (?:use|go with|keep|switch to|chose)|let's (?:use|go with|keep|switch to)|(?:we |I )?decided (?:to|on|against)|we agreed|from now on)\b`)
+
+var sentences = regexp.MustCompile(`[^.!?\n]+[.!?]?`)
+
+// add takes a turn in.
+func (s *snapshot) add(n Note, said, answered string) {
+	s.Asked = lineOf(said)
+	if n.Tasks != nil {
+		s.Tasks = n.Tasks
+	}
+	for _, f := range n.Files {
+		s.Files = latest(s.Files, f, maxFiles)
+	}
+	s.Errors = n.Errors // those of earlier turns have been dealt with, or come again
+	for _, text := range []string{said, answered} {
+		for _, sentence := range sentences.FindAllString(string(cut([]byte(text), 8<<10)), -1) {
+			if decides.MatchString(sentence) && !strings.HasSuffix(sentence, "?") {
+				s.Decisions = latest(s.Decisions, lineOf(sentence), maxDecisions)
+			}
+		}
+	}
+}
+
+// lines are what is shown of a snapshot: the more important first, as many as
+// there is room for.
+func (s *snapshot) lines() (out []string) {
+	room := snapshotChars
+	add := func(line string) {
+		line = factLine(line)
+		if size := utf8.RuneCountInString(line) + len("- \n"); line != "" && size <= room {
+			out, room = append(out, line), room-size
+		}
+	}
+	if s.Asked == "" {
+		return nil
+	}
+	add(resumes + s.Asked)
+	for _, t := range s.Tasks {
+		if !t.Done {
+			add("open task: " + t.Text)
+		}
+	}
+	for i := len(s.Decisions) - 1; i >= 0; i-- {
+		add("decided: " + s.Decisions[i])
+	}
+	if len(s.Files) > 0 {
+		add("files touched: " + strings.Join(s.Files, ", "))
+	}
+	for _, e := range s.Errors {
+		add("error met: " + e)
+	}
+	return out
+}
+
+// Remember takes a finished turn into the short-term memory of its session. It
+// may wait for a file, and is not for a request's way.
+func (m *Memory) Remember(who graphiti.Who, n Note, said, answered string) {
+	if m.o.Snapshots == nil || who.Session == "" {
+		return
+	}
+	ctx, cancel := context.WithTimeout(m.base, m.o.Background)
+	defer cancel()
+	forgets := m.forgets.Load()
+	var s snapshot
+	body, err := m.o.Snapshots.Load(ctx, who.Session)
+	if err != nil {
+		m.o.Log.Debug("a session's snapshot cannot be read", "error", err)
+		return
+	}
+	_ = json.Unmarshal(body, &s) // one that cannot be read begins anew
+	s.add(n, said, answered)
+	if body, err = json.Marshal(s); err != nil || forgets != m.forgets.Load() {
+		return
+	}
+	var groups []string
+	for _, t := range m.o.Writes(who) {
+		groups = append(groups, t.Group)
+	}
+	if m.o.Redact != nil {
+		body = []byte(m.o.Redact(string(body)))
+	}
+	if json.Valid(body) {
+		m.o.Snapshots.Save(who.Session, body, groups...)
+	}
+}
+
+// resumed are the lines of the session's snapshot, where the conversation does
+// not show what came before: its client has compacted it, or dropped it.
+func (m *Memory) resumed(t *turn, session string) []string {
+	if m.o.Snapshots == nil || t.first || len(t.at) > 1 && !t.c.compacted() {
+		return nil
+	}
+	for _, b := range t.blocks() {
+		if strings.Contains(b, "\n- "+resumes) {
+			return nil
+		}
+	}
+	ctx, cancel := context.WithDeadline(context.Background(), t.deadline)
+	defer cancel()
+	body, err := m.o.Snapshots.Load(ctx, session)
+	var s snapshot
+	if err != nil || body == nil || json.Unmarshal(body, &s) != nil || s.Asked == lineOf(string(t.c.Text(t.c.Last))) {
+		return nil
+	}
+	return s.lines()
+}
+
+// summaries begin the messages in which clients give a model the summary of
+// what they have dropped.
+var summaries = []string{
+	"Another language model started to solve this problem",   // Codex
+	"This session is being continued from a previous conver", // Claude Code
+	"What did we do so far?",                                 // opencode
+	"The previous session was interrupted because it got to", // Crush
+}
+
+// compacted reports whether a client has put a summary in place of what was
+// said before.
+func (c *Conversation) compacted() bool {
+	for i := range c.Messages {
+		m := &c.Messages[i]
+		if m.Role != RoleUser || m.from == m.to {
+			continue
+		}
+		for n := m.from; n < m.to; n++ {
+			start := string(trim(c.startOf(c.spans[n])))
+			for _, s := range summaries {
+				if strings.HasPrefix(start, s) {
+					return true
+				}
+			}
+		}
+	}
+	return false
+}
