@@ -65,7 +65,7 @@ func prefix() error {
 	if err != nil {
 		return err
 	}
-	defer m.server.Close()
+	defer func() { _ = m.server.Close() }()
 	p := newProxyRun(binary, filepath.Join(dir, "data"), m.url, "GRAPHITI_PROXY_RECALL_TIMEOUT=5s")
 	if err := p.start(); err != nil {
 		return err
@@ -210,13 +210,13 @@ func latency() error {
 	if err != nil {
 		return err
 	}
-	defer g.Close()
+	defer func() { _ = g.Close() }()
 	g.Always(graphititest.Search, graphititest.Slow(300*time.Millisecond))
 	m, err := startModel(agentModel)
 	if err != nil {
 		return err
 	}
-	defer m.server.Close()
+	defer func() { _ = m.server.Close() }()
 	p := newProxyRun(binary, filepath.Join(dir, "data"), m.url, "GRAPHITI_URL="+g.URL(), "GRAPHITI_PROXY_MEMORY_CONSENT=true")
 	if err := p.start(); err != nil {
 		return err

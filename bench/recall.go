@@ -62,7 +62,7 @@ func recall(args []string) error {
 	if err != nil {
 		return err
 	}
-	defer m.server.Close()
+	defer func() { _ = m.server.Close() }()
 	var share, asked [5]float64
 	var took time.Duration
 	blocks, length := 0, 0

@@ -65,6 +65,11 @@ type Config struct {
 		GitMetadata     bool          `key:"ingest.git_metadata" default:"false" doc:"note branch, commit and whether there were changes, where the client tells"`
 		ToolSummaries   bool          `key:"ingest.tool_summaries" default:"false" doc:"note in one line which tools a turn used; never what they were given or gave"`
 	}
+	Embedding struct {
+		URL    string `key:"embedding.url" kind:"url" doc:"an endpoint with OpenAI's embeddings API, such as http://127.0.0.1:11434/v1: the embedded memory then also finds what means the same; needs memory.consent"`
+		Model  string `key:"embedding.model" default:"text-embedding-3-small" doc:"the model's name there"`
+		APIKey string `key:"embedding.api_key" secret:"yes" doc:"sent to it as a bearer token"`
+	}
 	Identity struct {
 		Mode        string   `key:"identity.mode" default:"single" kind:"one of single, multi" doc:"single: one person's machine; multi: every credential is its own tenant"`
 		Owner       string   `key:"identity.owner" doc:"the person in single mode, such as github_login:octocat; default: random, kept in data_dir"`

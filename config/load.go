@@ -60,6 +60,13 @@ func Load(s Sources) (*Config, error) {
 	if strings.HasPrefix(c.Origin("memory.consent"), filepath.Base(c.file)+":") && c.file != "" && beside != "" && beside != c.Memory.Endpoint {
 		c.Memory.Consent, c.consentFor = false, beside
 	}
+	// For embeddings likewise: one from the file is for the address in the file.
+	fromFile := func(key string) bool {
+		return c.file != "" && strings.HasPrefix(c.Origin(key), filepath.Base(c.file)+":")
+	}
+	if c.Embedding.URL != "" && fromFile("memory.consent") && !fromFile("embedding.url") && c.Memory.Backend == "embedded" {
+		c.Memory.Consent = false
+	}
 	c.check(l.fail)
 	if len(l.errs) > 0 {
 		return nil, l.errs

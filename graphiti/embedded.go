@@ -6,6 +6,7 @@ import (
 	_ "embed"
 	"errors"
 	"fmt"
+	"log/slog"
 	"strconv"
 	"time"
 
@@ -20,24 +21,38 @@ var schema1 string
 //go:embed schema_2.sql
 var schema2 string
 
+//go:embed schema_3.sql
+var schema3 string
+
 // Embedded is a memory in a file of its own: what was said, found again by
 // its words. It needs no other process and no model.
-type Embedded struct{ db *sqlite.DB }
+type Embedded struct {
+	db   *sqlite.DB
+	mean *vectors // nil: messages are found by their words alone
+}
 
 var _ Memory = (*Embedded)(nil)
 
 // OpenEmbedded opens the store at path, creating it where there is none.
 func OpenEmbedded(path string) (*Embedded, error) {
-	db, err := sqlite.Open(path, sqlite.Options{Migrations: []string{schema1, schema2}, Sync: sqlite.SyncFull})
+	db, err := sqlite.Open(path, sqlite.Options{Migrations: []string{schema1, schema2, schema3}, Sync: sqlite.SyncFull})
 	if err != nil {
 		return nil, fmt.Errorf("open memory: %w", err)
 	}
-	e := &Embedded{db}
+	e := &Embedded{db: db}
 	if err := e.upgrade(); err != nil {
 		_ = db.Close()
 		return nil, fmt.Errorf("open memory: %w", err)
 	}
 	return e, nil
+}
+
+// Embed makes messages be found also by what they mean: those that are there
+// and those that come, in the background. It is called once, before anything
+// else.
+func (e *Embedded) Embed(o Embedding, log *slog.Logger) (err error) {
+	e.mean, err = startVectors(e.db, o, log)
+	return err
 }
 
 // upgrade takes over what an older version kept, in one transaction.
@@ -70,7 +85,7 @@ func (e *Embedded) upgrade() error {
 			return err
 		}
 		for i := range all {
-			if err := insert(tx, all[i].group, &all[i].m, all[i].said, all[i].kept); err != nil {
+			if _, err := insert(tx, all[i].group, &all[i].m, all[i].said, all[i].kept); err != nil {
 				return err
 			}
 		}
@@ -82,6 +97,9 @@ func (e *Embedded) upgrade() error {
 // Write implements Memory. A message whose name the group has already is not
 // written again.
 func (e *Embedded) Write(ctx context.Context, group string, messages []Message) error {
+	if e.mean != nil {
+		defer e.mean.more()
+	}
 	return e.db.Write(ctx, func(tx *sqlite.Tx) error {
 		if _, err := tx.Exec("INSERT INTO groups (name) VALUES (?) ON CONFLICT DO NOTHING", group); err != nil {
 			return err
@@ -91,7 +109,11 @@ func (e *Embedded) Write(ctx context.Context, group string, messages []Message) 
 			return err
 		}
 		for i := range messages {
-			if err := insert(tx, g, &messages[i], messages[i].Timestamp.UnixMilli(), time.Now().UnixMilli()); err != nil {
+			id, err := insert(tx, g, &messages[i], messages[i].Timestamp.UnixMilli(), time.Now().UnixMilli())
+			if err == nil && id != 0 && e.mean != nil {
+				_, err = tx.Exec("INSERT INTO unread (id) VALUES (?)", id)
+			}
+			if err != nil {
 				return err
 			}
 		}
@@ -110,20 +132,22 @@ const betweenTalks = 2*sameTalk + 1
 // where nothing else tells.
 const sameTalkFor = time.Hour
 
-// insert writes a message at the end of its group.
-func insert(tx *sqlite.Tx, group int64, m *Message, said, kept int64) error {
+// insert writes a message at the end of its group, and returns its id; 0 when
+// the group has it already.
+func insert(tx *sqlite.Tx, group int64, m *Message, said, kept int64) (id int64, err error) {
 	var n int
 	if err := tx.QueryRow("SELECT count(*) FROM messages WHERE grp = ? AND name = ?", group, m.Name).Scan(&n); err != nil || n > 0 {
-		return err
+		return 0, err
 	}
 	first := group << placeBits
 	var last, before int64
 	var talk string
 	if err := tx.QueryRow("SELECT coalesce((SELECT max(id) FROM messages WHERE id BETWEEN ? AND ?), ?), talk, said FROM groups WHERE id = ?",
 		first, first|(1<<placeBits-1), first, group).Scan(&last, &talk, &before); err != nil {
-		return err
+		return 0, err
 	}
-	id, now := last+1, gjson.Get(m.SourceDescription, "session").String()
+	id = last + 1
+	now := gjson.Get(m.SourceDescription, "session").String()
 	if now != talk || now == "" && (said-before > sameTalkFor.Milliseconds() || before-said > sameTalkFor.Milliseconds()) {
 		id += betweenTalks
 	}
@@ -138,10 +162,10 @@ func insert(tx *sqlite.Tx, group int64, m *Message, said, kept int64) error {
 		{"INSERT INTO words (rowid, content) VALUES (?, ?)", []any{id, indexed(group, wordsOf(plain(m.Content), maxIndexed))}},
 	} {
 		if _, err := tx.Exec(q.query, q.args...); err != nil {
-			return err
+			return 0, err
 		}
 	}
-	return nil
+	return id, nil
 }
 
 // plain is what a message says, without the form of a curated text.
@@ -231,6 +255,8 @@ func (e *Embedded) Forget(ctx context.Context, group string) error {
 			return err
 		}
 		for _, q := range []string{
+			"DELETE FROM vectors WHERE id IN (SELECT id FROM messages WHERE grp = ?)",
+			"DELETE FROM unread WHERE id IN (SELECT id FROM messages WHERE grp = ?)",
 			"DELETE FROM words WHERE rowid IN (SELECT id FROM messages WHERE grp = ?)",
 			"DELETE FROM messages WHERE grp = ?",
 			"DELETE FROM speakers WHERE grp = ?",
@@ -246,6 +272,9 @@ func (e *Embedded) Forget(ctx context.Context, group string) error {
 			return err
 		}
 		tx.Fold()
+		if e.mean != nil {
+			e.mean.forget(g)
+		}
 		return nil
 	})
 }
@@ -266,4 +295,9 @@ func (e *Embedded) Durable() bool { return true }
 func (e *Embedded) Apart() bool { return false }
 
 // Close implements Memory.
-func (e *Embedded) Close() error { return e.db.Close() }
+func (e *Embedded) Close() error {
+	if e.mean != nil {
+		e.mean.close()
+	}
+	return e.db.Close()
+}

@@ -248,6 +248,54 @@ func weigh(hits []hit, terms []term, q *asked) {
 	}
 }
 
+// withNear adds the places that were found by what they mean.
+func withNear(places []ranked, near map[int64]float64) []ranked {
+	there := make(map[int64]bool, len(places))
+	for i := range places {
+		there[places[i].place] = true
+	}
+	for p := range near {
+		if !there[p] {
+			places = append(places, ranked{place: p})
+		}
+	}
+	return places
+}
+
+// meaning is what the message nearest in meaning is worth, beside the one that
+// is best by its words.
+const meaning = 1.0
+
+// blend adds to what hits are worth by their words what they are worth by what
+// they mean, each on a scale of its own.
+func blend(hits []hit, near map[int64]float64) {
+	if len(near) == 0 {
+		return
+	}
+	most, least, words := 0.0, 1.0, 0.0
+	for _, s := range near {
+		most, least = max(most, s), min(least, s)
+	}
+	for i := range hits {
+		words = max(words, hits[i].score)
+	}
+	for i := range hits {
+		h := &hits[i]
+		if words > 0 {
+			h.score /= words
+		}
+		if s, ok := near[h.place]; ok && most > least {
+			worth := meaning * (s - least) / (most - least)
+			if isQuestion(h.content) && oneSentence(h.content) {
+				worth *= onlyAsks
+			}
+			h.score += worth
+		} else if ok {
+			h.score += meaning
+		}
+	}
+}
+
 // best orders hits by what they are worth. Of one turn the answer of a model is
 // not shown beside what it answers, and of questions that state nothing there
 // is one at most, where nothing else was found.

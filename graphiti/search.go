@@ -53,19 +53,27 @@ func (e *Embedded) find(ctx context.Context, group int64, words []string, query 
 		return nil, nil, err
 	}
 	terms, err := e.terms(ctx, group, words, size)
-	if err != nil || len(terms) == 0 {
+	if err != nil {
 		return nil, nil, err
+	}
+	var near map[int64]float64
+	if e.mean != nil {
+		near = e.mean.near(ctx, group, query)
+	}
+	if len(terms)+len(near) == 0 {
+		return nil, nil, nil
 	}
 	named, err := e.named(ctx, group, words, terms)
 	if err != nil {
 		return nil, nil, err
 	}
-	places := rank(terms, maxHits)
+	places := withNear(rank(terms, maxHits), near)
 	hits, err := e.read(ctx, group, places)
 	if err != nil {
 		return nil, nil, err
 	}
 	weigh(hits, terms, &asked{text: query, named: named, dates: datesIn(query)})
+	blend(hits, near)
 	found := make([]string, len(terms))
 	for i := range terms {
 		found[i] = terms[i].word

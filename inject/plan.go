@@ -401,7 +401,7 @@ func (m *Memory) recall(t *turn, who graphiti.Who, query string) (Decision, Outc
 	for _, r := range reads {
 		t.groups = append(t.groups, r.Group)
 	}
-	facts, atOnce := m.prepared(who.Session, query, reads)
+	facts, atOnce := m.prepared(snapshotKey(who), query, reads)
 	deadline := t.deadline
 	if atOnce {
 		deadline = time.Time{} // what is not cached is looked up behind
@@ -420,7 +420,7 @@ func (m *Memory) recall(t *turn, who graphiti.Who, query string) (Decision, Outc
 		return Decision{}, Outcome{Status: StatusError}
 	}
 	d := Decision{}
-	before := m.resumed(t, who.Session)
+	before := m.resumed(t, who)
 	ch := m.chooser(t)
 	for _, l := range before {
 		ch.max -= utf8.RuneCountInString(l) + len("- \n")

@@ -113,7 +113,7 @@ func (m *Memory) prefetch(who graphiti.Who, query string) {
 		w.facts = append(w.facts, f.facts)
 	}
 	if forgets == m.forgets.Load() {
-		m.warm.put(who.Session, w)
+		m.warm.put(snapshotKey(who), w)
 	}
 }
 

@@ -30,7 +30,7 @@ func TestPrefetch(t *testing.T) {
 	who := graphiti.Who{User: "user:p", Session: "session:1"}
 	prepare := func() {
 		m.Prefetch(who, "My cat Miso hides when it rains.", "Cats often fear loud thunder.")
-		for m.warm.get(who.Session) == nil {
+		for m.warm.get(snapshotKey(who)) == nil {
 			time.Sleep(time.Millisecond)
 		}
 	}

@@ -10,11 +10,11 @@ import (
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti"
 )
 
-// Snapshots keeps what sessions were about. Implementations do not retain the
-// slices.
+// Snapshots keeps a text by key, for the groups whose forgetting ends it.
+// Implementations do not retain the slices.
 type Snapshots interface {
-	Load(ctx context.Context, session string) ([]byte, error)
-	Save(session string, body []byte, groups ...string)
+	Load(ctx context.Context, key string) ([]byte, error)
+	Save(key string, body []byte, groups ...string)
 }
 
 // snapshot is the short-term memory of a session: what it was about, for when
@@ -89,6 +89,11 @@ func (s *snapshot) lines() (out []string) {
 	return out
 }
 
+// snapshotKey names a person's session: others may use the same id.
+func snapshotKey(who graphiti.Who) string {
+	return Key(Root(who.Tenant, who.User+"\x00"+who.SystemActor).Link(RoleOther, []byte(who.Session))).String()
+}
+
 // Remember takes a finished turn into the short-term memory of its session. It
 // may wait for a file, and is not for a request's way.
 func (m *Memory) Remember(who graphiti.Who, n Note, said, answered string) {
@@ -99,7 +104,7 @@ func (m *Memory) Remember(who graphiti.Who, n Note, said, answered string) {
 	defer cancel()
 	forgets := m.forgets.Load()
 	var s snapshot
-	body, err := m.o.Snapshots.Load(ctx, who.Session)
+	body, err := m.o.Snapshots.Load(ctx, snapshotKey(who))
 	if err != nil {
 		m.o.Log.Debug("a session's snapshot cannot be read", "error", err)
 		return
@@ -117,13 +122,13 @@ func (m *Memory) Remember(who graphiti.Who, n Note, said, answered string) {
 		body = []byte(m.o.Redact(string(body)))
 	}
 	if json.Valid(body) {
-		m.o.Snapshots.Save(who.Session, body, groups...)
+		m.o.Snapshots.Save(snapshotKey(who), body, groups...)
 	}
 }
 
 // resumed are the lines of the session's snapshot, where the conversation does
 // not show what came before: its client has compacted it, or dropped it.
-func (m *Memory) resumed(t *turn, session string) []string {
+func (m *Memory) resumed(t *turn, who graphiti.Who) []string {
 	if m.o.Snapshots == nil || t.first || len(t.at) > 1 && !t.c.compacted() {
 		return nil
 	}
@@ -134,7 +139,7 @@ func (m *Memory) resumed(t *turn, session string) []string {
 	}
 	ctx, cancel := context.WithDeadline(context.Background(), t.deadline)
 	defer cancel()
-	body, err := m.o.Snapshots.Load(ctx, session)
+	body, err := m.o.Snapshots.Load(ctx, snapshotKey(who))
 	var s snapshot
 	if err != nil || body == nil || json.Unmarshal(body, &s) != nil || s.Asked == lineOf(string(t.c.Text(t.c.Last))) {
 		return nil

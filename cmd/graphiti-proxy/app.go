@@ -128,7 +128,7 @@ func (a *app) openMemory() (proxy.Memory, error) {
 	if err != nil {
 		return off, err
 	}
-	if a.memory, err = openBackend(cfg); err != nil {
+	if a.memory, err = openBackend(cfg, a.log); err != nil {
 		return off, err
 	}
 	a.onClose("memory", func(context.Context) error { return a.memory.Close() })
@@ -229,11 +229,22 @@ func rules(cfg *config.Config) proxy.Rules {
 	}
 }
 
-func openBackend(cfg *config.Config) (graphiti.Memory, error) {
+func openBackend(cfg *config.Config, log *slog.Logger) (graphiti.Memory, error) {
 	if cfg.Memory.Backend != "embedded" {
 		return openService(cfg)
 	}
-	return graphiti.OpenEmbedded(filepath.Join(cfg.DataDir, "memory.db"))
+	e, err := graphiti.OpenEmbedded(filepath.Join(cfg.DataDir, "memory.db"))
+	if err != nil || cfg.Embedding.URL == "" {
+		return e, err
+	}
+	if !cfg.Memory.Consent {
+		log.Warn("embeddings are off: memory.consent is not true, so no conversation is sent to embedding.url", "url", cfg.Embedding.URL)
+		return e, nil
+	}
+	if err := e.Embed(graphiti.Embedding{URL: cfg.Embedding.URL, Model: cfg.Embedding.Model, APIKey: cfg.Embedding.APIKey}, log); err != nil {
+		return nil, errors.Join(err, e.Close())
+	}
+	return e, nil
 }
 
 func (a *app) identity() (proxy.Identity, graphiti.Namer, error) {

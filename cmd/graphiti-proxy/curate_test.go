@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti"
 )
@@ -255,5 +256,27 @@ func TestShortTermMemory(t *testing.T) {
 	}
 	if body := saw("work", m{"role": "user", "content": "Where were we?"}); strings.Contains(body, "earlier in this session") {
 		t.Errorf("after forgetting: %s", body)
+	}
+}
+
+// TestShortTermMemoryIsNobodyElses: the same session id of another credential,
+// or of another person, is another session.
+func TestShortTermMemoryIsNobodyElses(t *testing.T) {
+	w := start(t, t.TempDir(), map[string]string{"identity.mode": "multi"})
+	ask := func(key, person, text string) string {
+		w.model.Forget()
+		w.exchange("/v1/chat/completions", chat(m{"role": "user", "content": text}), "Authorization", "Bearer "+key, "X-Graphiti-User", person, "X-Graphiti-Session", "s1")
+		return string(w.model.Requests()[0].Body)
+	}
+	ask("sk-a", "ann", "Zanzibar is the word.")
+	w.delivered(1)
+	time.Sleep(50 * time.Millisecond)
+	if body := ask("sk-a", "ann", "Where were we?"); !strings.Contains(body, "earlier in this session, asked: Zanzibar") {
+		t.Errorf("her own: %s", body)
+	}
+	for _, other := range [][2]string{{"sk-b", "ann"}, {"sk-a", "bob"}, {"sk-a", "ann|"}} {
+		if body := ask(other[0], other[1], "Where were we?"); strings.Contains(body, "Zanzibar") {
+			t.Errorf("%v: %s", other, body)
+		}
 	}
 }

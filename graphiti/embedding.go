@@ -1,0 +1,105 @@
+package graphiti
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"math"
+	"net/http"
+	"strings"
+)
+
+// Embedding names an endpoint that has OpenAI's embeddings API.
+type Embedding struct {
+	URL    string // base address; /embeddings is added to it
+	Model  string
+	APIKey string // sent as a bearer token; may be empty
+}
+
+const (
+	maxEmbedded   = 8 << 10 // bytes of a text that are embedded
+	maxDimensions = 4096
+	maxEmbeddings = 64 << 20 // bytes of an answer
+)
+
+// embed asks for the vectors of texts, scaled to signed bytes.
+func (e *Embedding) embed(ctx context.Context, client *http.Client, texts []string) ([][]int8, error) {
+	for i := range texts {
+		texts[i] = cutBytes(texts[i], maxEmbedded)
+	}
+	body, err := json.Marshal(map[string]any{"model": e.Model, "input": texts})
+	if err != nil {
+		return nil, fmt.Errorf("embed: %w", err)
+	}
+	req, err := http.NewRequestWithContext(ctx, http.MethodPost, strings.TrimSuffix(e.URL, "/")+"/embeddings", bytes.NewReader(body))
+	if err != nil {
+		return nil, fmt.Errorf("embed: %w", err)
+	}
+	req.Header.Set("Content-Type", "application/json")
+	if e.APIKey != "" {
+		req.Header.Set("Authorization", "Bearer "+e.APIKey)
+	}
+	resp, err := client.Do(req)
+	if err != nil {
+		return nil, fmt.Errorf("embed: %w", err)
+	}
+	defer resp.Body.Close()
+	if resp.StatusCode != http.StatusOK {
+		return nil, fmt.Errorf("embed: %w", &StatusError{Code: resp.StatusCode})
+	}
+	var answer struct {
+		Data []struct {
+			Index     int       `json:"index"`
+			Embedding []float64 `json:"embedding"`
+		} `json:"data"`
+	}
+	if err := json.NewDecoder(io.LimitReader(resp.Body, maxEmbeddings)).Decode(&answer); err != nil || len(answer.Data) != len(texts) {
+		return nil, errors.New("embed: the answer is not what an embeddings endpoint sends")
+	}
+	out := make([][]int8, len(texts))
+	for _, d := range answer.Data {
+		if d.Index < 0 || d.Index >= len(out) || len(d.Embedding) == 0 || len(d.Embedding) > maxDimensions {
+			return nil, errors.New("embed: the answer is not what an embeddings endpoint sends")
+		}
+		out[d.Index] = scaled(d.Embedding)
+	}
+	for _, v := range out {
+		if v == nil {
+			return nil, errors.New("embed: the answer leaves a text out")
+		}
+	}
+	return out, nil
+}
+
+// scaled is a vector of length 127 in the same direction.
+func scaled(v []float64) []int8 {
+	length := 0.0
+	for _, x := range v {
+		length += x * x
+	}
+	length = math.Sqrt(length)
+	out := make([]int8, len(v))
+	if length == 0 || math.IsNaN(length) || math.IsInf(length, 0) {
+		return out
+	}
+	for i, x := range v {
+		out[i] = int8(math.Round(127 * x / length)) //nolint:gosec // within 127
+	}
+	return out
+}
+
+// likeness is the cosine of the angle between two vectors, 0 where they cannot
+// be compared.
+func likeness(a, b []int8) float64 {
+	if len(a) != len(b) {
+		return 0
+	}
+	var sum int32
+	for i, x := range a {
+		sum += int32(x) * int32(b[i])
+	}
+	return float64(sum) / (127 * 127)
+}

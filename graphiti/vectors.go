@@ -1,0 +1,291 @@
+package graphiti
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"net/http"
+	"sort"
+	"sync"
+	"time"
+	"unsafe"
+
+	"github.com/graphiti-proxy/graphiti-proxy/cache/sqlite"
+)
+
+const (
+	embedBatch   = 64
+	embedTimeout = 30 * time.Second
+	embedRetry   = time.Minute // at most, after a failure
+
+	// nearest is how many messages are found by what they mean, of the newest
+	// maxCompared of a group.
+	nearest     = 60
+	maxCompared = 10_000
+	maxHeld     = 64 << 20 // bytes of vectors in memory, over all groups
+
+	// queryPart is the part of a search's time that its question may take to
+	// be embedded.
+	queryPart = 0.5
+)
+
+// vectors lets messages be found by what they mean. The endpoint may be slow or
+// down: then they are found by their words alone. It is safe for concurrent
+// use.
+type vectors struct {
+	db     *sqlite.DB
+	o      Embedding
+	client *http.Client
+	log    *slog.Logger
+	wake   chan struct{}
+	stop   context.CancelFunc
+	done   chan struct{}
+
+	mu     sync.Mutex // guards what follows
+	groups map[int64]*groupVectors
+	held   int
+}
+
+// groupVectors are the vectors of a group's newest messages.
+type groupVectors struct {
+	places []int64
+	vecs   [][]int8
+	used   time.Time
+}
+
+// startVectors begins to embed what is not embedded yet.
+func startVectors(db *sqlite.DB, o Embedding, log *slog.Logger) (*vectors, error) {
+	ctx, cancel := context.WithCancel(context.Background())
+	v := &vectors{
+		db: db, o: o, client: &http.Client{}, log: log, wake: make(chan struct{}, 1), stop: cancel, done: make(chan struct{}),
+		groups: make(map[int64]*groupVectors),
+	}
+	err := db.Write(ctx, func(tx *sqlite.Tx) error {
+		for _, q := range []string{
+			"DELETE FROM vectors WHERE model <> ?1", // of another model: they cannot be compared
+			"INSERT OR IGNORE INTO unread (id) SELECT id FROM messages WHERE id NOT IN (SELECT id FROM vectors WHERE model = ?1)",
+		} {
+			if _, err := tx.Exec(q, o.Model); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		cancel()
+		return nil, fmt.Errorf("prepare embeddings: %w", err)
+	}
+	// Ends with close.
+	go v.run(ctx)
+	return v, nil
+}
+
+// more says that there may be something to embed.
+func (v *vectors) more() {
+	select {
+	case v.wake <- struct{}{}:
+	default:
+	}
+}
+
+func (v *vectors) close() {
+	v.stop()
+	<-v.done
+	v.client.CloseIdleConnections()
+}
+
+func (v *vectors) run(ctx context.Context) {
+	defer close(v.done)
+	wait := time.Second
+	for {
+		n, err := v.some(ctx)
+		switch {
+		case ctx.Err() != nil:
+			return
+		case err != nil:
+			v.log.Warn("messages cannot be embedded; they are found by their words meanwhile", "error", err, "again_in", wait)
+			select {
+			case <-ctx.Done():
+				return
+			case <-time.After(wait):
+			}
+			wait = min(2*wait, embedRetry)
+			continue
+		case n > 0:
+			wait = time.Second
+			continue
+		}
+		select {
+		case <-ctx.Done():
+			return
+		case <-v.wake:
+		}
+	}
+}
+
+// some embeds some messages, and returns how many.
+func (v *vectors) some(ctx context.Context) (int, error) {
+	ctx, cancel := context.WithTimeout(ctx, embedTimeout)
+	defer cancel()
+	rows, err := v.db.Query(ctx, "SELECT u.id, m.content FROM unread u LEFT JOIN messages m ON m.id = u.id LIMIT ?", embedBatch)
+	if err != nil {
+		return 0, fmt.Errorf("find what to embed: %w", err)
+	}
+	var ids []int64
+	var texts []string
+	for rows.Next() {
+		var id int64
+		var content *string
+		if err = rows.Scan(&id, &content); err != nil {
+			break
+		}
+		text := " "
+		if content != nil && *content != "" {
+			text = plain(*content)
+		}
+		ids, texts = append(ids, id), append(texts, text)
+	}
+	if err == nil {
+		err = rows.Err()
+	}
+	_ = rows.Close()
+	if err != nil || len(ids) == 0 {
+		return 0, err
+	}
+	vecs, err := v.o.embed(ctx, v.client, texts)
+	if err != nil {
+		return 0, err
+	}
+	err = v.db.Write(ctx, func(tx *sqlite.Tx) error {
+		for i, id := range ids {
+			// One that was forgotten meanwhile stays forgotten.
+			if _, err := tx.Exec("INSERT OR REPLACE INTO vectors (id, model, vec) SELECT ?, ?, ? WHERE EXISTS (SELECT 1 FROM messages WHERE id = ?1)",
+				id, v.o.Model, bytesOf(vecs[i])); err != nil {
+				return err
+			}
+			if _, err := tx.Exec("DELETE FROM unread WHERE id = ?", id); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		return 0, fmt.Errorf("keep embeddings: %w", err)
+	}
+	v.mu.Lock()
+	for _, id := range ids {
+		v.dropLocked(id >> placeBits)
+	}
+	v.mu.Unlock()
+	return len(ids), nil
+}
+
+func (v *vectors) dropLocked(group int64) {
+	if g := v.groups[group]; g != nil {
+		v.held -= g.size()
+		delete(v.groups, group)
+	}
+}
+
+func (g *groupVectors) size() int {
+	n := 0
+	for _, vec := range g.vecs {
+		n += len(vec) + 48
+	}
+	return n
+}
+
+// near returns the places of a group whose messages mean most nearly what is
+// asked, with how near they are. Where that cannot be known it is empty.
+func (v *vectors) near(ctx context.Context, group int64, query string) map[int64]float64 {
+	if deadline, ok := ctx.Deadline(); ok {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeout(ctx, time.Duration(queryPart*float64(time.Until(deadline))))
+		defer cancel()
+	}
+	g, err := v.of(ctx, group)
+	if err != nil || len(g.places) == 0 {
+		return nil
+	}
+	q, err := v.o.embed(ctx, v.client, []string{query})
+	if err != nil {
+		v.log.Debug("a question cannot be embedded", "error", err)
+		return nil
+	}
+	type near struct {
+		place int64
+		score float64
+	}
+	all := make([]near, len(g.places))
+	for i, vec := range g.vecs {
+		all[i] = near{g.places[i], likeness(q[0], vec)}
+	}
+	sort.Slice(all, func(i, j int) bool { return all[i].score > all[j].score })
+	out := make(map[int64]float64)
+	for _, n := range all[:min(len(all), nearest)] {
+		if n.score > 0 {
+			out[n.place] = n.score
+		}
+	}
+	return out
+}
+
+// of are a group's vectors, from memory where they are there.
+func (v *vectors) of(ctx context.Context, group int64) (*groupVectors, error) {
+	v.mu.Lock()
+	g := v.groups[group]
+	if g != nil {
+		g.used = time.Now()
+	}
+	v.mu.Unlock()
+	if g != nil {
+		return g, nil
+	}
+	first := group << placeBits
+	rows, err := v.db.Query(ctx, "SELECT id & 4294967295, vec FROM vectors WHERE id BETWEEN ? AND ? ORDER BY id DESC LIMIT ?", first, first|(1<<placeBits-1), maxCompared)
+	if err != nil {
+		return nil, fmt.Errorf("read embeddings: %w", err)
+	}
+	defer rows.Close()
+	g = &groupVectors{used: time.Now()}
+	for rows.Next() {
+		var place int64
+		var b []byte
+		if err := rows.Scan(&place, &b); err != nil {
+			return nil, fmt.Errorf("read embeddings: %w", err)
+		}
+		g.places, g.vecs = append(g.places, place), append(g.vecs, int8sOf(b))
+	}
+	if err := rows.Err(); err != nil {
+		return nil, fmt.Errorf("read embeddings: %w", err)
+	}
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	v.dropLocked(group)
+	v.groups[group] = g
+	v.held += g.size()
+	for v.held > maxHeld && len(v.groups) > 1 { // the one that was not used for longest
+		var oldest int64
+		for id, o := range v.groups {
+			if o != g && (oldest == 0 || o.used.Before(v.groups[oldest].used)) {
+				oldest = id
+			}
+		}
+		v.dropLocked(oldest)
+	}
+	return g, nil
+}
+
+// forget drops a group from memory.
+func (v *vectors) forget(group int64) {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	v.dropLocked(group)
+}
+
+func bytesOf(v []int8) []byte {
+	return unsafe.Slice((*byte)(unsafe.Pointer(unsafe.SliceData(v))), len(v))
+}
+func int8sOf(b []byte) []int8 {
+	return unsafe.Slice((*int8)(unsafe.Pointer(unsafe.SliceData(b))), len(b))
+}

@@ -1,0 +1,127 @@
+package graphiti
+
+import (
+	"context"
+	"encoding/json"
+	"io"
+	"log/slog"
+	"net/http"
+	"net/http/httptest"
+	"path/filepath"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+)
+
+// meanings is a stand-in for an embeddings endpoint: words that mean the same
+// have the same dimension.
+var meanings = [][]string{{"car", "automobile", "vehicle"}, {"doctor", "physician"}, {"happy", "glad"}, {"house", "home"}}
+
+type embedder struct {
+	*httptest.Server
+	fault atomic.Int32 // 1: refuses, 2: hangs, 3: lies
+	calls atomic.Int32
+}
+
+func newEmbedder(t *testing.T) *embedder {
+	e := &embedder{}
+	e.Server = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		e.calls.Add(1)
+		switch e.fault.Load() {
+		case 1:
+			http.Error(w, "no", http.StatusServiceUnavailable)
+			return
+		case 2:
+			_, _ = io.Copy(io.Discard, r.Body) // else nobody notices that the client leaves
+			<-r.Context().Done()
+			return
+		case 3:
+			_, _ = w.Write([]byte(`{"data":[{"index":7,"embedding":[]}]}`))
+			return
+		}
+		var in struct{ Input []string }
+		if err := json.NewDecoder(r.Body).Decode(&in); err != nil {
+			t.Error(err)
+		}
+		var data []map[string]any
+		for i, text := range in.Input {
+			v := make([]float64, len(meanings)+1)
+			v[len(meanings)] = 0.1
+			for d, words := range meanings {
+				for _, word := range words {
+					if strings.Contains(strings.ToLower(text), word) {
+						v[d] = 1
+					}
+				}
+			}
+			data = append(data, map[string]any{"index": i, "embedding": v})
+		}
+		_ = json.NewEncoder(w).Encode(map[string]any{"data": data})
+	}))
+	t.Cleanup(e.Close)
+	return e
+}
+
+// TestMeaning: what means the same is found, in what was there before and in
+// what comes; whatever the endpoint does, words find what they found without
+// it; what is forgotten is not found by either.
+func TestMeaning(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "memory.db")
+	e, err := OpenEmbedded(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	tell(t, e, "g", "1", "I sold my automobile in spring.", "")
+	if err := e.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if e, err = OpenEmbedded(path); err != nil {
+		t.Fatal(err)
+	}
+	endpoint := newEmbedder(t)
+	t.Cleanup(func() { e.Close() }) // before the endpoint's
+	if err := e.Embed(Embedding{URL: endpoint.URL, Model: "m"}, slog.New(slog.DiscardHandler)); err != nil {
+		t.Fatal(err)
+	}
+	tell(t, e, "g", "2", "The physician was late.", "")
+	tell(t, e, "other", "3", "An automobile of somebody else.", "")
+	finds := func(question, want string) bool {
+		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+		defer cancel()
+		facts, err := e.Search(ctx, []string{"g"}, question, 5)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return len(facts) > 0 && strings.Contains(facts[0].Text, want) && !strings.Contains(facts[0].Text, "somebody else")
+	}
+	within := func(question, want string) {
+		t.Helper()
+		for range 200 {
+			if finds(question, want) {
+				return
+			}
+			time.Sleep(10 * time.Millisecond)
+		}
+		t.Errorf("%q does not find %q", question, want)
+	}
+	within("Where is the car?", "automobile")
+	within("Is there a doctor?", "physician")
+	for fault := range int32(4) {
+		endpoint.fault.Store(fault)
+		if !finds("When was the automobile sold?", "automobile") {
+			t.Errorf("fault %d: words do not find what they found", fault)
+		}
+	}
+	endpoint.fault.Store(1)
+	tell(t, e, "g", "4", "Our home is by the lake.", "")
+	time.Sleep(20 * time.Millisecond)
+	endpoint.fault.Store(0)
+	within("Which house?", "home")
+	if err := e.Forget(t.Context(), "g"); err != nil {
+		t.Fatal(err)
+	}
+	if finds("Where is the car?", "") {
+		t.Error("what was forgotten is found")
+	}
+}
