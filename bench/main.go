@@ -3,7 +3,7 @@
 // own on the loopback interface, and the targets take turns within each round.
 //
 // It owns the load, the stand-in upstream and the report. It must not know the
-// proxy's packages: it measures the binary that users run.
+// proxy's packages, but its stand-in Graphiti: it measures the binary that users run.
 package main
 
 import (
