@@ -141,6 +141,9 @@ func (s *spool) forget(group string) (d dropped, err error) {
 		if err := rowsIn(tx, "DELETE FROM spool WHERE grp = ? RETURNING dead, bytes", []any{group}, d.row); err != nil {
 			return err
 		}
+		if _, err := tx.Exec("DELETE FROM promoted WHERE grp = ?", group); err != nil {
+			return err
+		}
 		_, err := tx.Exec("DELETE FROM groups WHERE grp = ?", group)
 		return err
 	})

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"log/slog"
 	"math/rand/v2"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -96,6 +97,8 @@ type Pipeline struct {
 	failing time.Time
 	lastErr string
 	fullLog time.Time // when a full spool was last logged
+
+	promoted map[string]bool // groups into which something was
 
 	// lately and before hold the turns that were added last: clients repeat
 	// requests, and most repeats need not be looked up in the file.
@@ -190,7 +193,17 @@ func (p *Pipeline) load() (err error) {
 	for i, d := range doubts {
 		p.state.inDoubt(d.group, d.u, i, len(doubts), now)
 	}
+	if p.promoted, err = p.spool.promoted(context.Background()); err != nil {
+		return err
+	}
 	return p.spool.groups(p.state.add)
+}
+
+// Promoted reports whether something was promoted into a group.
+func (p *Pipeline) Promoted(group string) bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.promoted[group]
 }
 
 // Add stores a turn for its groups, less those that have it already. It is on
@@ -249,6 +262,9 @@ func (p *Pipeline) addAll(ctx context.Context, turns []Turn) (kept int, err erro
 		}
 		for _, g := range a.groups {
 			p.state.add(g, !t.Earlier)
+			if slices.Contains(graphiti.Kinds, t.Kind) {
+				p.promoted[g] = true
+			}
 		}
 		p.held.pending = p.held.pending.plus(a.size)
 	}

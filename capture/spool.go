@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/graphiti-proxy/graphiti-proxy/cache/sqlite"
@@ -18,6 +19,9 @@ var schema1 string
 
 //go:embed schema_2.sql
 var schema2 string
+
+//go:embed schema_3.sql
+var schema3 string
 
 const (
 	// seenFor is how long a delivered turn is remembered. Clients resend their
@@ -53,7 +57,7 @@ const (
 )
 
 func openSpool(path string) (*spool, error) {
-	db, err := sqlite.Open(path, sqlite.Options{Migrations: []string{schema1, schema2}, Sync: sqlite.SyncFull})
+	db, err := sqlite.Open(path, sqlite.Options{Migrations: []string{schema1, schema2, schema3}, Sync: sqlite.SyncFull})
 	if err != nil {
 		return nil, fmt.Errorf("open spool: %w", err)
 	}
@@ -219,7 +223,31 @@ func own(tx *sqlite.Tx, t *Turn, target graphiti.Target) error {
 		key = t.Workspace
 	}
 	_, err := tx.Exec("INSERT INTO groups VALUES (?, ?, ?, ?) ON CONFLICT DO NOTHING", target.Group, t.Owner, string(target.Scope), key)
+	if err == nil && slices.Contains(graphiti.Kinds, t.Kind) {
+		_, err = tx.Exec("INSERT INTO promoted VALUES (?) ON CONFLICT DO NOTHING", target.Group)
+	}
 	return err
+}
+
+// promoted are the groups into which something was promoted.
+func (s *spool) promoted(ctx context.Context) (map[string]bool, error) {
+	rows, err := s.db.Query(ctx, "SELECT grp FROM promoted")
+	if err != nil {
+		return nil, fmt.Errorf("list promoted groups: %w", err)
+	}
+	defer rows.Close()
+	all := make(map[string]bool)
+	for rows.Next() {
+		var g string
+		if err := rows.Scan(&g); err != nil {
+			return nil, fmt.Errorf("list promoted groups: %w", err)
+		}
+		all[g] = true
+	}
+	if err := rows.Err(); err != nil {
+		return nil, fmt.Errorf("list promoted groups: %w", err)
+	}
+	return all, nil
 }
 
 // has reports whether a turn waits for a group or was delivered to it, and

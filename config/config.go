@@ -1,6 +1,9 @@
 package config
 
-import "time"
+import (
+	"slices"
+	"time"
+)
 
 // Config is every setting. The tags are its whole description: key is the name
 // in files, after which the environment's is made, and doc is what the
@@ -81,6 +84,14 @@ type Config struct {
 		Backend  string `key:"state.backend" default:"sqlite" kind:"one of sqlite, redis" doc:"where inserted blocks and sessions are kept (redis is not available yet)"`
 		RedisURL string `key:"state.redis_url" secret:"yes" doc:"for state.backend redis (not available yet)"`
 	}
+	TLS struct {
+		Cert      string   `key:"tls.cert" doc:"file with the certificate, and those between it and its root, in PEM; read anew when it changes"`
+		Key       string   `key:"tls.key" doc:"file with its key"`
+		Listeners []string `key:"tls.listeners" default:"client" kind:"auto, or some of client, admin" doc:"which listeners speak TLS where a certificate is set; auto: both"`
+	}
+	Promote struct {
+		Directives bool `key:"promote.directives" default:"false" doc:"lines such as 'preference: tabs, not spaces' or 'decision (workspace): Postgres' in a person's message are kept as what they are"`
+	}
 	Limits struct {
 		InspectBytes  int           `key:"limits.inspect_bytes" default:"16MiB" kind:"size" min:"1KiB" max:"1GiB" doc:"larger request bodies are streamed through, without memory"`
 		HeaderBytes   int           `key:"limits.header_bytes" default:"64KiB" kind:"size" min:"4KiB" max:"1MiB" doc:"head of a request"`
@@ -106,6 +117,11 @@ func (c *Config) ConsentFor() string { return c.consentFor }
 // RemoteMemory reports whether memories are kept by a service.
 func (c *Config) RemoteMemory() bool {
 	return c.Memory.Backend == "graphiti" || c.Memory.Backend == "graphiti-mcp"
+}
+
+// TLSFor reports whether a listener, client or admin, speaks TLS.
+func (c *Config) TLSFor(listener string) bool {
+	return c.TLS.Cert != "" && (slices.Contains(c.TLS.Listeners, listener) || slices.Contains(c.TLS.Listeners, "auto"))
 }
 
 // File is the configuration file that was read; empty when there was none.

@@ -199,7 +199,7 @@ type hit struct {
 
 // asked is what a question tells beside its words.
 type asked struct {
-	text  string
+	words []string
 	named []string // speakers
 	dates dates
 }
@@ -230,6 +230,8 @@ func weigh(hits []hit, terms []term, q *asked) {
 			h.score *= long / flat
 		}
 		switch {
+		case repeats(h.content, q.words):
+			h.score *= onlyAsks
 		case isQuestion(h.content) && oneSentence(h.content):
 			h.score *= onlyAsks
 		case isQuestion(h.content):
@@ -325,6 +327,22 @@ func best(hits []hit, max int) []hit {
 		out = append(out, h)
 	}
 	return out
+}
+
+// newPart is the part of a message's words that must not be the question's own.
+const newPart = 0.2
+
+// repeats reports whether a message says little but what is asked: the same
+// question, asked before.
+func repeats(content string, asked []string) bool {
+	words := wordsOf(content, maxTerms)
+	known := 0
+	for _, w := range words {
+		if slices.Contains(asked, w) {
+			known++
+		}
+	}
+	return len(words) > 2 && float64(len(words)-known) < newPart*float64(len(words))
 }
 
 func isQuestion(s string) bool {

@@ -56,6 +56,10 @@ func TestRanking(t *testing.T) {
 			talk(t, e, "a", day(5, 5), "Ann", "We went to the lake.")
 			talk(t, e, "b", day(7, 5), "Ann", "We went to the lake.")
 		}, "May I ask when Ann was at the lake?", "Ann, 2026-07-05: We went to the lake.", ""},
+		{"the same, asked before, states nothing either", func(e *Embedded) {
+			talk(t, e, "a", day(1, 5), "Ann", "Which port does the staging database use? Look it up. Which port?")
+			talk(t, e, "b", day(1, 6), "Ann", "The staging database has port 6543.")
+		}, "Which port does the staging database use? Look it up first.", "Ann, 2026-01-06: The staging database has port 6543.", ""},
 		{"a question states nothing", func(e *Embedded) {
 			talk(t, e, "a", day(1, 5), "Ann", "Which port does the staging database use?")
 			talk(t, e, "b", day(1, 6), "Ann", "The staging database has port 6543.")

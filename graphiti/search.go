@@ -72,7 +72,7 @@ func (e *Embedded) find(ctx context.Context, group int64, words []string, query 
 	if err != nil {
 		return nil, nil, err
 	}
-	weigh(hits, terms, &asked{text: query, named: named, dates: datesIn(query)})
+	weigh(hits, terms, &asked{words: words, named: named, dates: datesIn(query)})
 	blend(hits, near)
 	found := make([]string, len(terms))
 	for i := range terms {

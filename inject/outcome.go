@@ -61,6 +61,10 @@ var (
 // Outcome is what happened to one request. It feeds the response header, the
 // log line, the span and the metrics alike.
 type Outcome struct {
+	// Promoted and Refused count the directives in the message that are kept as
+	// they stand, and those that look like they hold a credential.
+	Promoted, Refused int
+
 	Status Status
 	Reason Reason
 	Facts  int // facts in the newest turn's block

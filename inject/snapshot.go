@@ -129,7 +129,7 @@ func (m *Memory) Remember(who graphiti.Who, n Note, said, answered string) {
 // resumed are the lines of the session's snapshot, where the conversation does
 // not show what came before: its client has compacted it, or dropped it.
 func (m *Memory) resumed(t *turn, who graphiti.Who) []string {
-	if m.o.Snapshots == nil || t.first || len(t.at) > 1 && !t.c.compacted() {
+	if m.o.Snapshots == nil || t.first || t.c.heldElsewhere() || len(t.at) > 1 && !t.c.compacted() {
 		return nil
 	}
 	for _, b := range t.blocks() {
@@ -145,6 +145,11 @@ func (m *Memory) resumed(t *turn, who graphiti.Who) []string {
 		return nil
 	}
 	return s.lines()
+}
+
+// heldElsewhere reports whether the provider has what was said before.
+func (c *Conversation) heldElsewhere() bool {
+	return len(c.refs) > 0 || c.Field(FieldPreviousResponseID) != nil || c.Field(FieldConversation) != nil
 }
 
 // summaries begin the messages in which clients give a model the summary of

@@ -1,6 +1,7 @@
 package proxy
 
 import (
+	"crypto/tls"
 	"net"
 	"os"
 	"sync/atomic"
@@ -103,6 +104,7 @@ func (c *clientConn) reset() {
 // clientListener wraps what it accepts.
 type clientListener struct {
 	net.Listener
+	tls      *tls.Config // nil: none
 	patience time.Duration
 }
 
@@ -110,6 +112,9 @@ func (l clientListener) Accept() (net.Conn, error) {
 	c, err := l.Listener.Accept()
 	if err != nil {
 		return nil, err
+	}
+	if l.tls != nil {
+		c = tls.Server(c, l.tls) // shakes hands with the first read, under its deadline
 	}
 	return &clientConn{Conn: c, sock: socketOf(c), patience: l.patience}, nil
 }

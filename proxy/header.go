@@ -46,5 +46,11 @@ func appendOutcome(b []byte, o *inject.Outcome) []byte {
 	if o.Reason != inject.ReasonNone {
 		b = append(append(b, "; reason="...), o.Reason...)
 	}
+	if o.Promoted > 0 {
+		b = strconv.AppendInt(append(b, "; promoted="...), int64(o.Promoted), 10)
+	}
+	if o.Refused > 0 {
+		b = strconv.AppendInt(append(b, "; refused="...), int64(o.Refused), 10)
+	}
 	return b
 }

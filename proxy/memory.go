@@ -59,6 +59,10 @@ type Memory struct {
 	Ingest   bool
 	Note     Note
 
+	// Directives finds, in what a person wrote, what is to be kept as it
+	// stands, and counts what is refused. nil: that is not wanted.
+	Directives func(who graphiti.Who, text string) (list []capture.Turn, refused int)
+
 	// DropThinking lets Anthropic drop thoughts that are bound to a block that
 	// was forgotten.
 	DropThinking bool
@@ -74,16 +78,17 @@ type Note struct{ Git, Tools bool }
 
 // remembered is what is known about a call whose dialect is understood.
 type remembered struct {
-	header   bool // the answer says what memory did
-	outcome  inject.Outcome
-	who      graphiti.Who
-	place    workspace
-	subagent bool
-	chained  bool // the session was found by, or begins, a chain
-	said     time.Time
-	dropped  bool               // thoughts may be, which needs a beta
-	root     inject.Fingerprint // of the conversation before the request's first message
-	round    *ending            // of the turn that the request goes on with, where it does not say so itself
+	header     bool // the answer says what memory did
+	outcome    inject.Outcome
+	who        graphiti.Who
+	place      workspace
+	subagent   bool
+	chained    bool // the session was found by, or begins, a chain
+	said       time.Time
+	directives []capture.Turn
+	dropped    bool               // thoughts may be, which needs a beta
+	root       inject.Fingerprint // of the conversation before the request's first message
+	round      *ending            // of the turn that the request goes on with, where it does not say so itself
 }
 
 // remember finds out who speaks in which conversation, and what is to be done
@@ -155,6 +160,10 @@ func (s *Server) remember(c *call) (plan inject.Plan) {
 	plan = s.memory.Planner.Plan(&c.conv, c.chain, *who, first, s.mode(c, &caller))
 	if plan.Forgotten && s.memory.DropThinking {
 		plan.Inserts, c.mem.dropped = c.conv.DropThinking(plan.Inserts)
+	}
+	if s.memory.Directives != nil && plan.Turn != "" && len(plan.Write) > 0 && c.conv.Kind == inject.KindTurn {
+		c.mem.directives, plan.Outcome.Refused = s.memory.Directives(*who, string(c.conv.Text(c.conv.Last)))
+		plan.Outcome.Promoted = len(c.mem.directives)
 	}
 	return plan
 }

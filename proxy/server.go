@@ -40,7 +40,8 @@ type Options struct {
 	Limits    Limits
 	Memory    Memory // what to insert and keep
 
-	WebSocket WebSocket // the Responses API over one
+	WebSocket WebSocket   // the Responses API over one
+	ServerTLS *tls.Config // of the clients' side; nil: none
 
 	Meter metric.Meter
 	Log   *slog.Logger
@@ -64,6 +65,7 @@ type Server struct {
 
 	fast     *fasthttp.Server
 	listener net.Listener
+	tls      *tls.Config
 	hangups  hangups
 	tunnels  tunnels
 
@@ -103,6 +105,7 @@ func New(o Options) (*Server, error) {
 		memory:    o.Memory,
 
 		webSocket: o.WebSocket,
+		tls:       o.ServerTLS,
 
 		metrics:  in,
 		log:      o.Log,
@@ -146,7 +149,7 @@ func (s *Server) Serve() error {
 	// Both end when Shutdown closes stop.
 	go s.watchClients()
 	go s.ageUpstreams()
-	err := s.fast.Serve(clientListener{Listener: s.listener, patience: s.limits.UpstreamIdle})
+	err := s.fast.Serve(clientListener{s.listener, s.tls, s.limits.UpstreamIdle})
 	if err != nil && !s.stopping() {
 		return fmt.Errorf("serve clients: %w", err)
 	}

@@ -67,6 +67,7 @@ func (s *Server) begun(c *call, plan inject.Plan) *ending {
 		turn:    s.turn(c, plan.Turn, plan.Write),
 		chained: c.mem.chained,
 		recall:  plan.Recall,
+		direct:  c.mem.directives,
 	}
 	if id := c.conv.Field(inject.FieldConversation); id != nil {
 		e.held = inject.Root(e.who.Tenant, e.who.User).Link(inject.RoleOther, id)
@@ -158,8 +159,9 @@ type ending struct {
 	held    inject.Fingerprint // of the conversation that the provider holds, where it has a name
 	chained bool
 	note    inject.Note
-	recall  bool // the next turn may be prepared for
-	awaited bool // the answer is one that was fetched
+	direct  []capture.Turn // to be kept as they stand
+	recall  bool           // the next turn may be prepared for
+	awaited bool           // the answer is one that was fetched
 }
 
 // take is called when the answer has ended. Only a clean end makes a turn: an
@@ -204,8 +206,10 @@ func (e *ending) take(a capture.Answer, clean bool) {
 		e.turn.Assistant = ""
 	}
 	e.turn.Partial = a.End == capture.EndLength
-	if err := e.s.memory.Keep(context.Background(), e.turn); err != nil {
-		e.s.faults.report(e.s.log, "keep turn", err)
+	for _, t := range append([]capture.Turn{e.turn}, e.direct...) {
+		if err := e.s.memory.Keep(context.Background(), t); err != nil {
+			e.s.faults.report(e.s.log, "keep turn", err)
+		}
 	}
 }
 

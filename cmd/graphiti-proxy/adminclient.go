@@ -82,7 +82,15 @@ func send(ctx context.Context, cfg *config.Config, method, path string, body []b
 	if cfg.Admin.Listen == "off" {
 		return nil, errors.New("admin.listen is off, so the proxy cannot be asked")
 	}
-	req, err := http.NewRequestWithContext(ctx, method, "http://"+cfg.Admin.Listen+path, bytes.NewReader(body))
+	scheme, client := "http://", http.DefaultClient
+	if cfg.TLSFor("admin") {
+		trust, err := trusting(cfg)
+		if err != nil {
+			return nil, err
+		}
+		scheme, client = "https://", &http.Client{Transport: &http.Transport{TLSClientConfig: trust, DisableKeepAlives: true}}
+	}
+	req, err := http.NewRequestWithContext(ctx, method, scheme+cfg.Admin.Listen+path, bytes.NewReader(body))
 	if err != nil {
 		return nil, fmt.Errorf("ask the admin side: %w", err)
 	}
@@ -90,7 +98,7 @@ func send(ctx context.Context, cfg *config.Config, method, path string, body []b
 	if cfg.Admin.Token != "" {
 		req.Header.Set("Authorization", "Bearer "+cfg.Admin.Token)
 	}
-	resp, err := http.DefaultClient.Do(req)
+	resp, err := client.Do(req)
 	if err != nil {
 		return nil, fmt.Errorf("%w on %s; start one with graphiti-proxy serve, or name its admin.listen", errNoProxy, cfg.Admin.Listen)
 	}

@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"crypto/rand"
+	"crypto/tls"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -69,6 +70,16 @@ func newApp(cfg *config.Config, log *slog.Logger) (_ *app, err error) {
 	if err != nil {
 		return nil, err
 	}
+	secured, err := serverTLS(cfg, log)
+	if err != nil {
+		return nil, err
+	}
+	only := func(listener string) *tls.Config {
+		if cfg.TLSFor(listener) {
+			return secured
+		}
+		return nil
+	}
 	a.proxy, err = proxy.New(proxy.Options{
 		Listen:    cfg.Listen,
 		OpenAI:    cfg.Upstream.OpenAI,
@@ -86,6 +97,7 @@ func newApp(cfg *config.Config, log *slog.Logger) (_ *app, err error) {
 		Memory: mem,
 
 		WebSocket: webSocket(cfg.WebSocket, mem.Planner != nil),
+		ServerTLS: only("client"),
 
 		Meter: t.meter(),
 		Log:   log,
@@ -94,7 +106,7 @@ func newApp(cfg *config.Config, log *slog.Logger) (_ *app, err error) {
 		return nil, err
 	}
 	a.onClose("client side", a.proxy.Shutdown)
-	if err := a.openAdmin(t.handler()); err != nil {
+	if err := a.openAdmin(t.handler(), only("admin")); err != nil {
 		return nil, err
 	}
 	return a, t.observeQueue(a.queue)
@@ -169,10 +181,16 @@ func (a *app) openMemory() (proxy.Memory, error) {
 	watcher := capture.NewWatcher(a.log)
 	a.onClose("answers", func(context.Context) error { watcher.Close(); return nil })
 	a.planner = inject.New(inject.Options{
-		Search:     a.memory,
-		Facts:      facts,
-		Blocks:     state.Blocks,
-		Reads:      namer.Reads,
+		Search: a.memory,
+		Facts:  facts,
+		Blocks: state.Blocks,
+		Reads: func(w graphiti.Who, about bool) []graphiti.Target {
+			if !about && w.Workspace != "" { // what was promoted for everywhere counts everywhere
+				g, ok := namer.Group(graphiti.ScopeUser, w)
+				about = ok && a.pipeline.Promoted(g)
+			}
+			return namer.Reads(w, about)
+		},
 		Writes:     namer.Writes,
 		Timeout:    cfg.Recall.Timeout,
 		Background: cfg.Recall.BackgroundTimeout,
@@ -191,7 +209,13 @@ func (a *app) openMemory() (proxy.Memory, error) {
 	})
 	a.onClose("recall", func(context.Context) error { a.planner.Close(); return nil })
 	a.curated = &remembered{a, namer, facts, state}
+	var directives func(graphiti.Who, string) ([]capture.Turn, int)
+	if cfg.Promote.Directives {
+		directives = a.curated.directives
+	}
 	return proxy.Memory{
+		Directives: directives,
+
 		Planner:  a.planner,
 		Sessions: state.Chain,
 		Watcher:  watcher,
@@ -303,11 +327,12 @@ func randomOwner(dir string) (string, error) {
 	return owner, nil
 }
 
-func (a *app) openAdmin(metrics http.Handler) (err error) {
+func (a *app) openAdmin(metrics http.Handler, secured *tls.Config) (err error) {
 	if a.cfg.Admin.Listen == "off" {
 		return nil
 	}
 	o := admin.Options{
+		TLS:     secured,
 		Listen:  a.cfg.Admin.Listen,
 		Token:   a.cfg.Admin.Token,
 		Status:  a.status,

@@ -162,13 +162,38 @@ func (m *remembered) Promote(ctx context.Context, s admin.Selector, p admin.Prom
 	if m.app.pipeline.HoldsSecret(p.Text) {
 		return nil, errors.New("the text looks like it holds a credential; it was not kept")
 	}
+	return []string{target.Group}, m.app.pipeline.Add(ctx, promoted(who, target, p.Kind, p.Text))
+}
+
+// promoted is a text as it is kept: the same one once in a group.
+func promoted(who graphiti.Who, target graphiti.Target, kind, text string) capture.Turn {
 	now := time.Now()
-	turn := capture.Turn{
-		ID: digest("promote", p.Kind, target.Group, strings.Join(strings.Fields(p.Text), " ")), Kind: p.Kind, Session: who.Session,
-		Owner: proxy.OwnerOf(who), Workspace: who.Workspace, User: p.Text, Said: now, Answered: now, Client: "graphiti-proxy",
+	return capture.Turn{
+		ID: digest("promote", kind, target.Group, strings.Join(strings.Fields(text), " ")), Kind: kind, Session: who.Session,
+		Owner: proxy.OwnerOf(who), Workspace: who.Workspace, User: text, Said: now, Answered: now, Client: "graphiti-proxy",
 		Targets: []graphiti.Target{target},
 	}
-	return []string{target.Group}, m.app.pipeline.Add(ctx, turn)
+}
+
+// directives are those in a message. Where no scope is written it is the
+// project's, which is less than everywhere, and where there is none the
+// person's.
+func (m *remembered) directives(who graphiti.Who, text string) (list []capture.Turn, refused int) {
+	for _, d := range capture.Directives(text) {
+		scope := graphiti.Scope(d.Scope)
+		if scope == "" {
+			if scope = graphiti.ScopeUser; who.Workspace != "" {
+				scope = graphiti.ScopeWorkspace
+			}
+		}
+		group, ok := m.namer.Group(scope, who)
+		if !ok || m.app.pipeline.HoldsSecret(d.Text) {
+			refused++
+			continue
+		}
+		list = append(list, promoted(who, graphiti.Target{Scope: scope, Group: group}, d.Kind, d.Text))
+	}
+	return list, refused
 }
 
 // maxPending is how many turns may wait for the memory while lines are

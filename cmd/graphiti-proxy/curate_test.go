@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti"
+	"github.com/graphiti-proxy/graphiti-proxy/proxy/admin"
 )
 
 // command runs a command on a data directory, as a user would, and returns
@@ -278,5 +279,72 @@ func TestShortTermMemoryIsNobodyElses(t *testing.T) {
 		if body := ask(other[0], other[1], "Where were we?"); strings.Contains(body, "Zanzibar") {
 			t.Errorf("%v: %s", other, body)
 		}
+	}
+}
+
+// TestDirectives: lines that say so are kept as what they are, once, in the
+// scope as written or the project's; what looks like a credential is refused,
+// and the header says so; without the setting nothing of it happens.
+func TestDirectives(t *testing.T) {
+	for _, on := range []string{"false", "true"} {
+		w := start(t, t.TempDir(), map[string]string{"promote.directives": on})
+		ask := func(text string) string {
+			_, h := w.exchange("/v1/chat/completions", chat(m{"role": "user", "content": text}), "X-Graphiti-Workspace", "github_repo:github.com/acme/widgets")
+			return h.Get("X-Graphiti-Memory")
+		}
+		text := "Please note:\npreference (global): tabs, not spaces\ndecision: Postgres, not MySQL\nprocedure: use ghp_R4kT9wQz7LmX2vBn8JcY5hDf3GsP6aEu1ToK"
+		header := ask(text)
+		if said := strings.HasSuffix(header, "; promoted=2; refused=1"); said != (on == "true") {
+			t.Errorf("directives %s: %s", on, header)
+		}
+		ask(text + "\nAgain.")
+		w.delivered(map[string]int{"false": 2, "true": 4}[on])
+		time.Sleep(50 * time.Millisecond)
+		person := strings.Join(w.held(), "\n")
+		groups, err := w.app.curated.targets(admin.Selector{Workspace: "github_repo:github.com/acme/widgets"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		project := ""
+		for _, g := range groups {
+			if g.Scope == graphiti.ScopeWorkspace {
+				for _, e := range w.heldIn(g.Group) {
+					project += e.Content + "\n"
+				}
+			}
+		}
+		want := map[string]int{"false": 0, "true": 1}[on]
+		if strings.Count(person, `kind="preference"`) != want || strings.Count(project, `kind="decision"`) != want || strings.Contains(project+person, `kind="procedure"`) {
+			t.Errorf("directives %s: the person's %s\nthe project's %s", on, person, project)
+		}
+		w.stop()
+	}
+}
+
+// TestPromotedCountsEverywhere: what was promoted for the person is recalled in
+// each project, also when the question is not about the person; before, nothing
+// of the person is.
+func TestPromotedCountsEverywhere(t *testing.T) {
+	dir := t.TempDir()
+	w := start(t, dir, nil)
+	w.say("Branches of mine begin with wip slash.")
+	w.delivered(1)
+	ask := func() string {
+		_, _, saw := w.say("How do branches begin here?", "X-Graphiti-Workspace", "github_repo:github.com/acme/widgets")
+		return saw
+	}
+	if saw := ask(); strings.Contains(saw, "wip slash") {
+		t.Errorf("before: %s", saw)
+	}
+	if _, err := w.app.curated.Promote(t.Context(), admin.Selector{}, admin.Promotion{Kind: "preference", Text: "Branches begin with josh slash."}); err != nil {
+		t.Fatal(err)
+	}
+	w.delivered(3)
+	for range 2 {
+		if saw := ask(); !strings.Contains(saw, "josh slash") {
+			t.Errorf("after: %s", saw)
+		}
+		w.stop()
+		w = start(t, dir, nil)
 	}
 }

@@ -15,7 +15,7 @@ import (
 )
 
 func newStatusCommand() *cobra.Command {
-	var asJSON bool
+	var asJSON, health bool
 	var request explainFlags
 	c := &cobra.Command{
 		Use:   "status",
@@ -31,6 +31,9 @@ func newStatusCommand() *cobra.Command {
 			cfg, err := loadConfig(c)
 			if err != nil {
 				return err
+			}
+			if health {
+				return ask(c.Context(), cfg, http.MethodGet, "/readyz", nil, &struct{}{})
 			}
 			s, err := fetchStatus(c.Context(), cfg)
 			if err != nil {
@@ -48,6 +51,7 @@ func newStatusCommand() *cobra.Command {
 		},
 	}
 	c.Flags().BoolVar(&asJSON, "json", false, "print JSON")
+	c.Flags().BoolVar(&health, "health", false, "print nothing; the exit code says whether requests are forwarded, whatever memory does")
 	request.add(c)
 	return c
 }

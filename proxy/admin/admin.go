@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/sha256"
 	"crypto/subtle"
+	"crypto/tls"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -20,8 +21,9 @@ type Options struct {
 	Token   string // empty: no token is asked for, which suits loopback only
 	Status  func(context.Context) Status
 	Metrics http.Handler
-	Queue   Queue      // nil: the memory is off
-	Memory  Remembered // nil: it is off
+	Queue   Queue       // nil: the memory is off
+	Memory  Remembered  // nil: it is off
+	TLS     *tls.Config // nil: none
 	Log     *slog.Logger
 }
 
@@ -40,6 +42,9 @@ func New(o Options) (*Server, error) {
 	ln, err := net.Listen("tcp", o.Listen)
 	if err != nil {
 		return nil, fmt.Errorf("listen for administration: %w; choose another address with admin.listen, or off", err)
+	}
+	if o.TLS != nil {
+		ln = tls.NewListener(ln, o.TLS)
 	}
 	s := &Server{o: o, ln: ln}
 	mux := http.NewServeMux()

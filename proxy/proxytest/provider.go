@@ -111,7 +111,13 @@ func (p *Provider) serve(w http.ResponseWriter, r *http.Request) {
 	p.mu.Unlock()
 	// The server ends the context also when the answer is complete, but only
 	// after this function: what is stopped by then was no client that left.
-	defer context.AfterFunc(r.Context(), func() { close(rec.Left) })()
+	left := func() { close(rec.Left) }
+	stop := context.AfterFunc(r.Context(), left)
+	defer func() {
+		if stop() && r.Context().Err() != nil { // the context has ended, and has not come to its functions
+			left()
+		}
+	}()
 	if r.Method == http.MethodGet && r.URL.Path == "/v1/models" {
 		writeJSON(w, http.StatusOK, map[string]any{"object": "list", "data": []any{
 			map[string]any{"id": "stand-in", "object": "model", "created": 1700000000, "owned_by": "proxytest"},

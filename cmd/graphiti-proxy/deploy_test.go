@@ -1,0 +1,125 @@
+package main
+
+import (
+	"encoding/json"
+	"io"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+
+	"go.yaml.in/yaml/v3"
+
+	"github.com/graphiti-proxy/graphiti-proxy/config"
+)
+
+// TestDeployUsesMetricsThatExist: alerts and the dashboard ask for metrics that
+// the proxy has.
+func TestDeployUsesMetricsThatExist(t *testing.T) {
+	w := start(t, t.TempDir(), nil)
+	w.say("My cat is called Miso.")
+	w.delivered(1)
+	w.say("What is my cat called?")
+	resp, err := http.Get("http://" + w.app.admin.Addr().String() + "/metrics")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer resp.Body.Close()
+	b, err := io.ReadAll(resp.Body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	name := regexp.MustCompile(`\b(?:graphiti_proxy|process)_[a-z_]+`)
+	there := make(map[string]bool)
+	for _, n := range name.FindAllString(string(b), -1) {
+		there[n] = true
+	}
+	for _, file := range []string{"alerts.yaml", "dashboard.json"} {
+		text, err := os.ReadFile(filepath.Join("..", "..", "deploy", "prometheus", file))
+		if err != nil {
+			t.Fatal(err)
+		}
+		used := name.FindAllString(string(text), -1)
+		if len(used) == 0 {
+			t.Errorf("%s uses no metrics", file)
+		}
+		for _, n := range used {
+			if !there[n] {
+				t.Errorf("%s asks for %s, which is not there", file, n)
+			}
+		}
+		if file == "dashboard.json" && !json.Valid(text) {
+			t.Errorf("%s is not JSON", file)
+		}
+	}
+}
+
+// TestDeployIsValid: manifests are YAML, settings in them are known, and the
+// unit is one, where systemd is there to tell.
+func TestDeployIsValid(t *testing.T) {
+	deploy := filepath.Join("..", "..", "deploy")
+	settings := regexp.MustCompile(`GRAPHITI_PROXY_[A-Z_]+`)
+	known := make(map[string]bool)
+	reference, err := os.ReadFile(filepath.Join("..", "..", "docs", "configuration.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, key := range regexp.MustCompile("(?m)^\\| `([a-z_.]+)`").FindAllStringSubmatch(string(reference), -1) {
+		known["GRAPHITI_PROXY_"+strings.ToUpper(strings.ReplaceAll(key[1], ".", "_"))] = true
+	}
+	for _, file := range []string{"compose/compose.yaml", "compose/litellm.yaml", "kubernetes/graphiti-proxy.yaml", "prometheus/alerts.yaml", "Dockerfile", "systemd/graphiti-proxy.service"} {
+		b, err := os.ReadFile(filepath.Join(deploy, file))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, s := range settings.FindAllString(string(b), -1) {
+			if !known[s] {
+				t.Errorf("%s sets %s, which is no setting", file, s)
+			}
+		}
+		if !strings.HasSuffix(file, ".yaml") {
+			continue
+		}
+		d := yaml.NewDecoder(strings.NewReader(string(b)))
+		for {
+			var doc map[string]any
+			err := d.Decode(&doc)
+			if err == io.EOF {
+				break
+			}
+			if err != nil {
+				t.Errorf("%s: %v", file, err)
+				break
+			}
+			if data, ok := doc["data"].(map[string]any); ok && doc["kind"] == "ConfigMap" { // a configuration in it
+				dir := t.TempDir()
+				text, _ := data["config.yaml"].(string)
+				if err := os.WriteFile(filepath.Join(dir, "graphiti-proxy.yaml"), []byte(text), 0o600); err != nil {
+					t.Fatal(err)
+				}
+				if _, err := config.Load(config.Sources{Env: []string{"HOME=" + dir, "GRAPHITI_PROXY_ADMIN_TOKEN=x"}, Dir: dir}); err != nil {
+					t.Errorf("%s: %v", file, err)
+				}
+			}
+		}
+	}
+	if _, err := exec.LookPath("systemd-analyze"); err != nil {
+		t.Log("SKIPPED LOUDLY: systemd-analyze is not here to check the unit")
+		return
+	}
+	unit, err := os.ReadFile(filepath.Join(deploy, "systemd", "graphiti-proxy.service"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	// The binary that it names need not be there.
+	path := filepath.Join(t.TempDir(), "graphiti-proxy.service")
+	if err := os.WriteFile(path, []byte(strings.ReplaceAll(string(unit), "/usr/local/bin/graphiti-proxy", "/bin/true")), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if out, err := exec.Command("systemd-analyze", "verify", path).CombinedOutput(); err != nil || strings.Contains(string(out), "Unknown") {
+		t.Errorf("systemd-analyze: %v\n%s", err, out)
+	}
+}

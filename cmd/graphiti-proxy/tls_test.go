@@ -1,0 +1,108 @@
+package main
+
+import (
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/tls"
+	"crypto/x509"
+	"crypto/x509/pkix"
+	"encoding/pem"
+	"io"
+	"math/big"
+	"net"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+)
+
+// writeCertificate writes a certificate of its own and its key, and returns a
+// pool that trusts it.
+func writeCertificate(t *testing.T, dir string, serial int64) (cert, key string, pool *x509.CertPool) {
+	t.Helper()
+	k, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		t.Fatal(err)
+	}
+	template := &x509.Certificate{
+		SerialNumber: big.NewInt(serial), Subject: pkix.Name{CommonName: "proxy"}, NotBefore: time.Now().Add(-time.Hour), NotAfter: time.Now().Add(time.Hour),
+		IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)}, DNSNames: []string{"proxy.test"}, IsCA: true, BasicConstraintsValid: true,
+	}
+	der, err := x509.CreateCertificate(rand.Reader, template, template, &k.PublicKey, k)
+	if err != nil {
+		t.Fatal(err)
+	}
+	raw, err := x509.MarshalPKCS8PrivateKey(k)
+	if err != nil {
+		t.Fatal(err)
+	}
+	cert, key = filepath.Join(dir, "cert.pem"), filepath.Join(dir, "key.pem")
+	text := pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der})
+	for name, b := range map[string][]byte{cert: text, key: pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: raw})} {
+		if err := os.WriteFile(name, b, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	pool = x509.NewCertPool()
+	pool.AppendCertsFromPEM(text)
+	return cert, key, pool
+}
+
+// TestTLS: both listeners speak it where that is set, streams and tunnels
+// included; a new certificate is taken when the files change, and a broken one
+// is not; the commands reach the admin side.
+func TestTLS(t *testing.T) {
+	dir := t.TempDir()
+	cert, key, pool := writeCertificate(t, dir, 1)
+	w := start(t, t.TempDir(), map[string]string{"tls.cert": cert, "tls.key": key, "tls.listeners": "client,admin"})
+	get := func(pool *x509.CertPool, address, path string) (int64, error) {
+		client := &http.Client{Transport: &http.Transport{TLSClientConfig: &tls.Config{RootCAs: pool}, DisableKeepAlives: true}, Timeout: 5 * time.Second}
+		resp, err := client.Get("https://" + address + path)
+		if err != nil {
+			return 0, err
+		}
+		defer resp.Body.Close()
+		if _, err := io.Copy(io.Discard, resp.Body); err != nil || resp.StatusCode != http.StatusOK {
+			t.Errorf("%s: %d, %v", path, resp.StatusCode, err)
+		}
+		return resp.TLS.PeerCertificates[0].SerialNumber.Int64(), nil
+	}
+	clients, operators := w.app.proxy.Addr().String(), w.app.admin.Addr().String()
+	for address, path := range map[string]string{clients: "/v1/models", operators: "/healthz"} {
+		if serial, err := get(pool, address, path); err != nil || serial != 1 {
+			t.Errorf("%s: certificate %d, %v", path, serial, err)
+		}
+	}
+	client := &http.Client{Transport: &http.Transport{TLSClientConfig: &tls.Config{RootCAs: pool}}}
+	resp, err := client.Post("https://"+clients+"/v1/chat/completions", "application/json", strings.NewReader(`{"model":"m","stream":true,"messages":[{"role":"user","content":"hi"}]}`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	b, err := io.ReadAll(resp.Body)
+	resp.Body.Close()
+	client.CloseIdleConnections()
+	if err != nil || !strings.HasSuffix(string(b), "data: [DONE]\n\n") {
+		t.Errorf("a stream: %q, %v", b, err)
+	}
+	own := *w.app.cfg
+	own.Admin.Listen = operators
+	if s, err := fetchStatus(t.Context(), &own); err != nil || !s.Ready {
+		t.Errorf("status: %+v, %v", s, err)
+	}
+
+	if err := os.WriteFile(key, []byte("broken"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	time.Sleep(certificateAge + 100*time.Millisecond)
+	if serial, err := get(pool, clients, "/v1/models"); err != nil || serial != 1 {
+		t.Errorf("with a broken file: certificate %d, %v", serial, err)
+	}
+	_, _, pool = writeCertificate(t, dir, 2)
+	time.Sleep(certificateAge + 100*time.Millisecond)
+	if serial, err := get(pool, clients, "/v1/models"); err != nil || serial != 2 {
+		t.Errorf("after a change: certificate %d, %v", serial, err)
+	}
+}
