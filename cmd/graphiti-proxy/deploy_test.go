@@ -2,6 +2,7 @@ package main
 
 import (
 	"encoding/json"
+	"errors"
 	"io"
 	"net/http"
 	"os"
@@ -87,7 +88,7 @@ func TestDeployIsValid(t *testing.T) {
 		for {
 			var doc map[string]any
 			err := d.Decode(&doc)
-			if err == io.EOF {
+			if errors.Is(err, io.EOF) {
 				break
 			}
 			if err != nil {
