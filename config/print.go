@@ -31,6 +31,20 @@ func (c *Config) Settings() []Setting {
 	return out
 }
 
+// Changed lists the keys of settings that differ.
+func Changed(a, b *Config) (keys []string) {
+	before := make(map[string]string)
+	for _, f := range a.fields() {
+		before[f.key] = f.text()
+	}
+	for _, f := range b.fields() {
+		if before[f.key] != f.text() {
+			keys = append(keys, f.key)
+		}
+	}
+	return keys
+}
+
 // Print writes the settings in the form of a file, each with its origin as a
 // comment where origins are asked for.
 func (c *Config) Print(w io.Writer, origins bool) error {

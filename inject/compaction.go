@@ -17,9 +17,9 @@ func (m *Memory) summary(t *turn, who graphiti.Who, mode Mode, p Plan) Plan {
 	t.own = TurnKey(who.Session+"\x00summary", Fingerprint(t.keys[len(t.keys)-1]))
 	p.Turn = t.own.String()
 	if mode.Ingest {
-		p.Write = m.o.Writes(who)
+		p.Write = m.opts().Writes(who)
 	}
-	if !mode.Recall || !m.o.Compaction || t.err != nil || t.c.Messages[t.c.Newest].form == formNone {
+	if !mode.Recall || !m.opts().Compaction || t.err != nil || t.c.Messages[t.c.Newest].form == formNone {
 		return p
 	}
 	d, o := m.recall(t, who, t.c.gist())

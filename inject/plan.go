@@ -119,7 +119,7 @@ type Options struct {
 // Memory decides what is inserted into requests. It is safe for concurrent
 // use.
 type Memory struct {
-	o      Options
+	o      atomic.Pointer[Options]
 	base   context.Context // of searches that outlive their request
 	cancel context.CancelFunc
 
@@ -140,10 +140,18 @@ type Memory struct {
 
 // New returns a Memory that is ready for use.
 func New(o Options) *Memory {
-	m := &Memory{o: o, flights: make(map[flightKey]*flight)}
+	m := &Memory{flights: make(map[flightKey]*flight)}
+	m.o.Store(&o)
 	m.base, m.cancel = context.WithCancel(context.Background())
 	return m
 }
+
+// opts are the options in force.
+func (m *Memory) opts() *Options { return m.o.Load() }
+
+// Set changes how the memory decides, from the next request on. Search, Facts,
+// Blocks and Snapshots must stay what they are.
+func (m *Memory) Set(o Options) { m.o.Store(&o) }
 
 // Close ends the searches that go on in the background and waits for them.
 func (m *Memory) Close() {
@@ -164,7 +172,7 @@ func (m *Memory) Plan(c *Conversation, chain []Fingerprint, who graphiti.Who, fi
 	defer func() {
 		m.plans.leave(epoch)
 		if r := recover(); r != nil {
-			m.o.Log.Error("recall panicked", "error", fmt.Sprint(r))
+			m.opts().Log.Error("recall panicked", "error", fmt.Sprint(r))
 			p = Plan{Outcome: Outcome{Status: StatusError}}
 		}
 		p.Outcome.Took = time.Since(start)
@@ -172,8 +180,8 @@ func (m *Memory) Plan(c *Conversation, chain []Fingerprint, who graphiti.Who, fi
 	if c.Last < 0 {
 		return Plan{Outcome: Outcome{Status: StatusSkipped, Reason: ReasonNoUserMessage}}
 	}
-	t := turn{c: c, first: first, deadline: start.Add(m.o.Timeout), forgets: m.forgets.Load()}
-	t.lookUp(m.o.Blocks, chain, who.Session, first)
+	t := turn{c: c, first: first, deadline: start.Add(m.opts().Timeout), forgets: m.forgets.Load()}
+	t.lookUp(m.opts().Blocks, chain, who.Session, first)
 	p.Inserts, p.Forgotten = t.repeated(), t.forgotten()
 	if mode.Replay {
 		if newest := t.earlier[len(t.earlier)-1]; newest.Block != "" {
@@ -187,8 +195,8 @@ func (m *Memory) Plan(c *Conversation, chain []Fingerprint, who graphiti.Who, fi
 	if c.Kind == KindTurn {
 		p.Turn, p.Recall = t.key().String(), mode.Recall
 		if mode.Ingest {
-			p.Write = m.o.Writes(who)
-			p.Unseen = t.unseen(&m.handled, m.o.Unseen)
+			p.Write = m.opts().Writes(who)
+			p.Unseen = t.unseen(&m.handled, m.opts().Unseen)
 		}
 		m.handled.add(t.key())
 	}
@@ -213,7 +221,7 @@ func (m *Memory) Forgot() {
 	clear(m.flights)
 	m.mu.Unlock()
 	m.warm.clear()
-	m.plans.wait(2 * m.o.Timeout)
+	m.plans.wait(2 * m.opts().Timeout)
 }
 
 // turn is one request's newest turn, while it is decided about.
@@ -322,7 +330,7 @@ func (m *Memory) decide(t *turn, who graphiti.Who, mode Mode) Outcome {
 	case t.err != nil:
 		// What was decided is not known, so nothing new may be: it could not
 		// be stored either.
-		m.o.Log.Warn("kept blocks cannot be read", "error", t.err)
+		m.opts().Log.Warn("kept blocks cannot be read", "error", t.err)
 		return Outcome{Status: StatusError, Reason: ReasonNotPersisted}
 	case t.c.Kind != KindTurn:
 		return Outcome{Status: StatusSkipped, Reason: t.c.Kind.Reason()}
@@ -349,14 +357,14 @@ func (m *Memory) decide(t *turn, who graphiti.Who, mode Mode) Outcome {
 func (m *Memory) keep(t *turn, d Decision, o Outcome) Outcome {
 	// Storing may take what is left of the time, but is given a moment even
 	// when recall has used all of it: that is what the timeout turns into.
-	ctx, cancel := context.WithDeadline(context.Background(), t.deadline.Add(m.o.Timeout/8))
+	ctx, cancel := context.WithDeadline(context.Background(), t.deadline.Add(m.opts().Timeout/8))
 	defer cancel()
 	if m.forgets.Load() != t.forgets {
 		d, o = Decision{Unkept: d.Unkept}, Outcome{Status: StatusEmpty}
 	}
-	block, facts, err := m.o.Blocks.Keep(ctx, t.key(), d.Block, d.stored(), t.groups...)
+	block, facts, err := m.opts().Blocks.Keep(ctx, t.key(), d.Block, d.stored(), t.groups...)
 	if err != nil {
-		m.o.Log.Warn("a block cannot be kept and is not inserted", "error", err)
+		m.opts().Log.Warn("a block cannot be kept and is not inserted", "error", err)
 		if d.Block == "" {
 			return o
 		}
@@ -364,8 +372,8 @@ func (m *Memory) keep(t *turn, d Decision, o Outcome) Outcome {
 	}
 	kept := decision(block, facts)
 	if kept.Block != "" && m.forgets.Load() != t.forgets { // it may have been kept after the others were emptied
-		if err := m.o.Blocks.Blank(t.key()); err != nil {
-			m.o.Log.Error("a block whose facts were to be forgotten is still kept", "error", err)
+		if err := m.opts().Blocks.Blank(t.key()); err != nil {
+			m.opts().Log.Error("a block whose facts were to be forgotten is still kept", "error", err)
 		}
 		return Outcome{Status: StatusEmpty}
 	}
@@ -397,7 +405,7 @@ func (c *Conversation) answered() bool {
 
 // recall searches for the newest turn and makes a block of what was found.
 func (m *Memory) recall(t *turn, who graphiti.Who, query string) (Decision, Outcome) {
-	reads := m.o.Reads(who, aboutPerson(t.c.Text(t.c.Last)))
+	reads := m.opts().Reads(who, aboutPerson(t.c.Text(t.c.Last)))
 	for _, r := range reads {
 		t.groups = append(t.groups, r.Group)
 	}
@@ -436,8 +444,8 @@ func (m *Memory) Choose(found []Scoped) []Candidate {
 
 func (m *Memory) chooser(t *turn) *chooser {
 	return &chooser{
-		now: time.Now(), staleAfter: m.o.StaleAfter, ownTurns: t.episodes(), blocks: t.blocks(),
-		guard: m.o.Guard, drift: m.o.Drift, count: m.o.MaxFacts, max: min(m.o.MaxChars, roomIn(t.c.Model, m.o.Share)),
+		now: time.Now(), staleAfter: m.opts().StaleAfter, ownTurns: t.episodes(), blocks: t.blocks(),
+		guard: m.opts().Guard, drift: m.opts().Drift, count: m.opts().MaxFacts, max: min(m.opts().MaxChars, roomIn(t.c.Model, m.opts().Share)),
 	}
 }
 

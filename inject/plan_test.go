@@ -212,7 +212,7 @@ func TestBlockIsRepeatedByteForByte(t *testing.T) {
 		{"nothing else is known", "cat Miso", false, map[string]string{"one": first}, StatusSkipped},
 	} {
 		m = memory(t, always(tc.knows), blocks, &fakeFacts{})
-		m.o.Compaction = !tc.off
+		m.opts().Compaction = !tc.off
 		got, p = ask(t, m, summary, both)
 		if want := withBlocks(summary, tc.offered); got != want || p.Outcome.Status != tc.status || p.Outcome.Reason != ReasonSummary {
 			t.Errorf("summary, %s: %s (%+v)", tc.name, got, p.Outcome)
@@ -418,7 +418,7 @@ func TestForgettingWinsOverWhatIsUnderWay(t *testing.T) {
 // ones, less those that were not to be kept.
 func TestUnseenTurns(t *testing.T) {
 	m := memory(t, always(), &fakeBlocks{}, &fakeFacts{})
-	m.o.Unseen = 1
+	m.opts().Unseen = 1
 	const turn3 = `{"messages":[{"role":"user","content":"one"},{"role":"assistant","content":"ok"},{"role":"user","content":"two"},{"role":"assistant","content":"ok"},{"role":"user","content":"three"}]}`
 	_, p := ask(t, m, turn3, both)
 	if len(p.Unseen) != 1 || p.Unseen[0].Message != 2 {

@@ -85,7 +85,7 @@ func (w *warmed) end() {
 // answered at once, and another one if the memory does not answer in time. It
 // does not wait.
 func (m *Memory) Prefetch(who graphiti.Who, said, answered string) {
-	if !m.o.Prefetch || who.Session == "" {
+	if !m.opts().Prefetch || who.Session == "" {
 		return
 	}
 	m.mu.Lock()
@@ -103,7 +103,7 @@ func (m *Memory) prefetch(who graphiti.Who, query string) {
 	defer m.running.Done()
 	defer m.warm.end()
 	forgets := m.forgets.Load()
-	w := &warm{words: wordSet(normal(query)), groups: m.o.Reads(who, false)}
+	w := &warm{words: wordSet(normal(query)), groups: m.opts().Reads(who, false)}
 	for _, t := range w.groups {
 		f := m.fly(flightKey{t.Group, query})
 		<-f.done

@@ -26,7 +26,7 @@ func TestPrefetch(t *testing.T) {
 		}
 		return facts("Miso is afraid of thunder"), nil
 	}, &fakeBlocks{}, &fakeFacts{})
-	m.o.Prefetch = true
+	m.opts().Prefetch = true
 	who := graphiti.Who{User: "user:p", Session: "session:1"}
 	prepare := func() {
 		m.Prefetch(who, "My cat Miso hides when it rains.", "Cats often fear loud thunder.")

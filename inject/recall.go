@@ -38,7 +38,7 @@ func (m *Memory) search(query string, targets []graphiti.Target, deadline time.T
 	flights := make([]*flight, len(targets))
 	source, known := SourceCache, 0
 	for i, t := range targets {
-		facts, found, fresh := m.o.Facts.Lookup(t.Group, query)
+		facts, found, fresh := m.opts().Facts.Lookup(t.Group, query)
 		if found {
 			out[i] = facts
 			known++
@@ -113,14 +113,14 @@ func (m *Memory) fly(k flightKey) *flight {
 // gone long before.
 func (m *Memory) run(k flightKey, f *flight) {
 	defer m.running.Done()
-	ctx, cancel := context.WithTimeout(m.base, m.o.Background)
+	ctx, cancel := context.WithTimeout(m.base, m.opts().Background)
 	defer cancel()
 	forgets := m.forgets.Load()
 	f.facts, f.err = m.ask(ctx, k)
 	if forgets != m.forgets.Load() {
 		f.facts = nil
 	} else if f.err == nil {
-		m.o.Facts.Store(k.group, k.query, f.facts, costOf(f.facts), len(f.facts) == 0)
+		m.opts().Facts.Store(k.group, k.query, f.facts, costOf(f.facts), len(f.facts) == 0)
 	}
 	m.mu.Lock()
 	if m.flights[k] == f {
@@ -134,12 +134,12 @@ func (m *Memory) run(k flightKey, f *flight) {
 func (m *Memory) ask(ctx context.Context, k flightKey) (facts []graphiti.Fact, err error) {
 	defer func() {
 		if r := recover(); r != nil {
-			m.o.Log.Error("search panicked", "error", fmt.Sprint(r))
+			m.opts().Log.Error("search panicked", "error", fmt.Sprint(r))
 			facts, err = nil, fmt.Errorf("search panicked: %v", r)
 		}
 	}()
 	// More than are shown: some will turn out not to be valid, or to be known.
-	return m.o.Search.Search(ctx, []string{k.group}, k.query, 2*m.o.MaxFacts)
+	return m.opts().Search.Search(ctx, []string{k.group}, k.query, 2*m.opts().MaxFacts)
 }
 
 // costOf is about how much memory facts take.

@@ -97,16 +97,16 @@ func snapshotKey(who graphiti.Who) string {
 // Remember takes a finished turn into the short-term memory of its session. It
 // may wait for a file, and is not for a request's way.
 func (m *Memory) Remember(who graphiti.Who, n Note, said, answered string) {
-	if m.o.Snapshots == nil || who.Session == "" {
+	if m.opts().Snapshots == nil || who.Session == "" {
 		return
 	}
-	ctx, cancel := context.WithTimeout(m.base, m.o.Background)
+	ctx, cancel := context.WithTimeout(m.base, m.opts().Background)
 	defer cancel()
 	forgets := m.forgets.Load()
 	var s snapshot
-	body, err := m.o.Snapshots.Load(ctx, snapshotKey(who))
+	body, err := m.opts().Snapshots.Load(ctx, snapshotKey(who))
 	if err != nil {
-		m.o.Log.Debug("a session's snapshot cannot be read", "error", err)
+		m.opts().Log.Debug("a session's snapshot cannot be read", "error", err)
 		return
 	}
 	_ = json.Unmarshal(body, &s) // one that cannot be read begins anew
@@ -115,21 +115,21 @@ func (m *Memory) Remember(who graphiti.Who, n Note, said, answered string) {
 		return
 	}
 	var groups []string
-	for _, t := range m.o.Writes(who) {
+	for _, t := range m.opts().Writes(who) {
 		groups = append(groups, t.Group)
 	}
-	if m.o.Redact != nil {
-		body = []byte(m.o.Redact(string(body)))
+	if m.opts().Redact != nil {
+		body = []byte(m.opts().Redact(string(body)))
 	}
 	if json.Valid(body) {
-		m.o.Snapshots.Save(snapshotKey(who), body, groups...)
+		m.opts().Snapshots.Save(snapshotKey(who), body, groups...)
 	}
 }
 
 // resumed are the lines of the session's snapshot, where the conversation does
 // not show what came before: its client has compacted it, or dropped it.
 func (m *Memory) resumed(t *turn, who graphiti.Who) []string {
-	if m.o.Snapshots == nil || t.first || t.c.heldElsewhere() || len(t.at) > 1 && !t.c.compacted() {
+	if m.opts().Snapshots == nil || t.first || t.c.heldElsewhere() || len(t.at) > 1 && !t.c.compacted() {
 		return nil
 	}
 	for _, b := range t.blocks() {
@@ -139,7 +139,7 @@ func (m *Memory) resumed(t *turn, who graphiti.Who) []string {
 	}
 	ctx, cancel := context.WithDeadline(context.Background(), t.deadline)
 	defer cancel()
-	body, err := m.o.Snapshots.Load(ctx, snapshotKey(who))
+	body, err := m.opts().Snapshots.Load(ctx, snapshotKey(who))
 	var s snapshot
 	if err != nil || body == nil || json.Unmarshal(body, &s) != nil || s.Asked == lineOf(string(t.c.Text(t.c.Last))) {
 		return nil

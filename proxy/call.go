@@ -43,6 +43,8 @@ type call struct {
 	intercepted bool
 	held        *heldEnd
 
+	id      uint64 // its number
+	ids     *requestIDs
 	watched int // position in hangups, plus one; guarded by hangups.mu
 
 	mu   sync.Mutex    // guards gone and up

@@ -54,8 +54,10 @@ func (s *Server) writeError(c *call, err error) {
 	ctx.SetContentType("application/json")
 	if c.mem.header {
 		ctx.Response.Header.Set(memoryHeader, string(appendOutcome(nil, &c.mem.outcome)))
+		ctx.Response.Header.Set(requestHeader, string(s.ids.append(nil, c.id)))
 	}
 	ctx.SetConnectionClose()
+	s.logRequest(c, status, ctx.Time())
 	ctx.SetBody(errorBody(message, typ, kind))
 }
 

@@ -36,7 +36,8 @@ func (m *Memory) Explain(namer graphiti.Namer, path string, header map[string][]
 		}
 	}
 	c := &call{ctx: &ctx, body: body}
-	s := &Server{memory: *m}
+	s := &Server{}
+	s.settings.Store(m)
 	read := false
 	for _, d := range dialects {
 		plain, _, _ := strings.Cut(path, "?")

@@ -12,6 +12,7 @@ const relayedBody = 64 << 10
 func (s *Server) serve(ctx *fasthttp.RequestCtx) {
 	c := newCall(ctx)
 	defer c.release()
+	c.id, c.ids = s.ids.next(), s.ids
 	c.route = s.match(&ctx.Request.Header) // route.go: dialect and upstream
 
 	if s.refuses(c) { // upgrade.go: a WebSocket in which memory could not be
@@ -49,4 +50,5 @@ func (s *Server) serve(ctx *fasthttp.RequestCtx) {
 		return
 	}
 	s.relay(c, up, head, n, s.watch(c, &head, plan)) // relay.go: bytes as they come
+	s.logRequest(c, head.status, ctx.Time())
 }

@@ -11,6 +11,9 @@ import (
 // an answer says what it did.
 const memoryHeader = "X-Graphiti-Memory"
 
+// requestHeader names a request in an answer and in the log.
+const requestHeader = "X-Graphiti-Request-Id"
+
 // ours reports whether a field is one of those that clients address to the
 // proxy. They never reach the upstream.
 func ours(name []byte) bool {

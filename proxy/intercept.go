@@ -60,7 +60,7 @@ type heldEnd struct {
 // newIntercept prepares for a connection that c opened; nil where it is not one
 // to be read.
 func (s *Server) newIntercept(c *call, head *answerHead) *intercept {
-	if !c.intercepted || s.memory.Planner == nil {
+	if !c.intercepted || s.mem().Planner == nil {
 		return nil
 	}
 	for name := range fieldLines(head.fields) {
@@ -216,7 +216,7 @@ func (x *intercept) request(message []byte) []byte {
 	if x.s.watches(c, plan) {
 		ex.ending = x.s.endingOf(c, plan)
 		ex.ending.end = ex.end
-		ex.tee = x.s.memory.Watcher.Watch(x.route.dialect.answer, capture.Meta{
+		ex.tee = x.s.mem().Watcher.Watch(x.route.dialect.answer, capture.Meta{
 			Stream: true, Order: xxhash.Sum64String(ex.ending.who.Session),
 		}, ex.ending.take)
 	}

@@ -111,8 +111,8 @@ func (s *Server) remember(c *call) (plan inject.Plan) {
 		return inject.Plan{Outcome: inject.Outcome{Status: status, Reason: reason}}
 	}
 	switch encoding := h.Peek(fasthttp.HeaderContentEncoding); {
-	case s.memory.Planner == nil:
-		return skip(inject.StatusOff, s.memory.Off)
+	case s.mem().Planner == nil:
+		return skip(inject.StatusOff, s.mem().Off)
 	case c.rest != nil:
 		return skip(inject.StatusSkipped, inject.ReasonTooLarge)
 	case len(encoding) > 0 && !fieldIs(encoding, "identity") && !s.decodeBody(c, encoding):
@@ -121,7 +121,7 @@ func (s *Server) remember(c *call) (plan inject.Plan) {
 		return skip(inject.StatusSkipped, inject.ReasonNone)
 	}
 	c.mem.subagent = signals(h, &c.conv)
-	caller := s.memory.Identity.who(&c.says, h, &c.conv)
+	caller := s.mem().Identity.who(&c.says, h, &c.conv)
 	if !caller.Known {
 		return skip(inject.StatusOff, inject.ReasonNone)
 	}
@@ -157,12 +157,12 @@ func (s *Server) remember(c *call) (plan inject.Plan) {
 	c.mem.place = s.workspaceOf(c, &caller)
 	who.Workspace = c.mem.place.key
 	c.mem.who = *who
-	plan = s.memory.Planner.Plan(&c.conv, c.chain, *who, first, s.mode(c, &caller))
-	if plan.Forgotten && s.memory.DropThinking {
+	plan = s.mem().Planner.Plan(&c.conv, c.chain, *who, first, s.mode(c, &caller))
+	if plan.Forgotten && s.mem().DropThinking {
 		plan.Inserts, c.mem.dropped = c.conv.DropThinking(plan.Inserts)
 	}
-	if s.memory.Directives != nil && plan.Turn != "" && len(plan.Write) > 0 && c.conv.Kind == inject.KindTurn {
-		c.mem.directives, plan.Outcome.Refused = s.memory.Directives(*who, string(c.conv.Text(c.conv.Last)))
+	if s.mem().Directives != nil && plan.Turn != "" && len(plan.Write) > 0 && c.conv.Kind == inject.KindTurn {
+		c.mem.directives, plan.Outcome.Refused = s.mem().Directives(*who, string(c.conv.Text(c.conv.Last)))
 		plan.Outcome.Promoted = len(c.mem.directives)
 	}
 	return plan
@@ -170,16 +170,16 @@ func (s *Server) remember(c *call) (plan inject.Plan) {
 
 // mode is what configuration, person, place and client allow.
 func (s *Server) mode(c *call, caller *Caller) inject.Mode {
-	return s.modeFor(c, caller, s.memory.Recall, s.memory.Ingest)
+	return s.modeFor(c, caller, s.mem().Recall, s.mem().Ingest)
 }
 
 func (s *Server) modeFor(c *call, caller *Caller, recall, ingest bool) inject.Mode {
 	h := &c.ctx.Request.Header
 	m := inject.Mode{Recall: recall, Ingest: ingest && !caller.Temporary && !c.mem.subagent, Replay: c.route.dialect != nil && c.route.dialect.count}
-	if caller.Off || c.mem.place.repo.Ignore || s.memory.Rules.skips(h.RequestURI(), c.conv.Model) {
+	if caller.Off || c.mem.place.repo.Ignore || s.mem().Rules.skips(h.RequestURI(), c.conv.Model) {
 		return inject.Mode{Reason: inject.ReasonOptOut}
 	}
-	if reason := s.memory.Rules.refuses(c.mem.place.key, c.mem.place.directory); reason != inject.ReasonNone {
+	if reason := s.mem().Rules.refuses(c.mem.place.key, c.mem.place.directory); reason != inject.ReasonNone {
 		return inject.Mode{Reason: reason}
 	}
 	switch strings.ToLower(strings.TrimSpace(string(h.Peek(memoryHeader)))) {
@@ -202,7 +202,7 @@ func (s *Server) session(c *call, bare inject.Fingerprint, known [][16]byte) (se
 		return id, false
 	}
 	last := [16]byte(c.chain[c.conv.Last])
-	if id, ok := s.memory.Sessions.Pending(last); ok {
+	if id, ok := s.mem().Sessions.Pending(last); ok {
 		return id, false
 	}
 	// An answer ends each beginning that was remembered; the newest first.
@@ -220,7 +220,7 @@ func (s *Server) session(c *call, bare inject.Fingerprint, known [][16]byte) (se
 	// have kept a part of it.
 	for i := c.conv.Last - 1; i >= 0; i-- {
 		if c.conv.Messages[i].Person {
-			if id, ok := s.memory.Sessions.Pending(c.chain[i]); ok {
+			if id, ok := s.mem().Sessions.Pending(c.chain[i]); ok {
 				return id, false
 			}
 		}
@@ -243,11 +243,11 @@ func (s *Server) session(c *call, bare inject.Fingerprint, known [][16]byte) (se
 		return id, false
 	}
 	session = "session:" + rand.Text()
-	s.memory.Sessions.SetPending(last, session)
+	s.mem().Sessions.SetPending(last, session)
 	if len(answered) > 0 {
 		// The same history again, with this message or another, is the same
 		// conversation, though nothing of it was seen.
-		s.memory.Sessions.PutLater(answered[0], session)
+		s.mem().Sessions.PutLater(answered[0], session)
 	}
 	return session, true
 }
@@ -257,9 +257,9 @@ func (s *Server) answered(fingerprints [][16]byte) (session string, ok bool) {
 	if len(fingerprints) == 0 {
 		return "", false
 	}
-	ctx, cancel := context.WithTimeout(s.base, s.memory.Timeout)
+	ctx, cancel := context.WithTimeout(s.base, s.mem().Timeout)
 	defer cancel()
-	session, ok, err := s.memory.Sessions.Find(ctx, fingerprints)
+	session, ok, err := s.mem().Sessions.Find(ctx, fingerprints)
 	if err != nil {
 		s.faults.report(s.log, "find session", err)
 	}

@@ -117,14 +117,15 @@ func (c *call) answerHead(dst []byte, h *answerHead, closing bool) []byte {
 		case hopByHop(name), namedBy(h.conn, name):
 		case fieldIs(name, "transfer-encoding") && (!http11 || !h.chunked):
 		case fieldIs(name, "content-length") && h.length < 0:
-		case fieldIs(name, "x-graphiti-memory"):
+		case fieldIs(name, "x-graphiti-memory"), fieldIs(name, "x-graphiti-request-id"):
 		default:
 			dst = append(append(dst, line...), "\r\n"...)
 		}
 	}
 	if c.mem.header && h.status >= 200 {
 		dst = append(append(dst, memoryHeader...), ": "...)
-		dst = append(appendOutcome(dst, &c.mem.outcome), "\r\n"...)
+		dst = append(appendOutcome(dst, &c.mem.outcome), "\r\n"+requestHeader+": "...)
+		dst = append(c.ids.append(dst, c.id), "\r\n"...)
 	}
 	if closing && h.status >= 200 {
 		dst = append(dst, "Connection: close\r\n"...)

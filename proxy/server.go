@@ -52,9 +52,10 @@ type Server struct {
 	openai    *upstream
 	anthropic *upstream
 	limits    Limits
-	memory    Memory
+	settings  atomic.Pointer[Memory]
 	hasher    inject.Hasher
 	rounds    rounds
+	ids       *requestIDs
 	places    sessionPlaces
 
 	webSocket WebSocket
@@ -102,16 +103,17 @@ func New(o Options) (*Server, error) {
 		openai:    openai,
 		anthropic: anthropic,
 		limits:    o.Limits,
-		memory:    o.Memory,
 
 		webSocket: o.WebSocket,
 		tls:       o.ServerTLS,
+		ids:       newRequestIDs(),
 
 		metrics:  in,
 		log:      o.Log,
 		listener: ln,
 		stop:     make(chan struct{}),
 	}
+	s.settings.Store(&o.Memory)
 	s.base, s.cancel = context.WithCancel(context.Background())
 	s.fast = &fasthttp.Server{
 		Handler:      s.serve,
@@ -139,6 +141,13 @@ func New(o Options) (*Server, error) {
 	}
 	return s, nil
 }
+
+// mem is what is needed in order to remember, as it is in force.
+func (s *Server) mem() *Memory { return s.settings.Load() }
+
+// Set changes how the proxy remembers, from the next request on. The parts that
+// do the remembering must stay what they are.
+func (s *Server) Set(m Memory) { s.settings.Store(&m) }
 
 // Addr is the address that clients connect to.
 func (s *Server) Addr() net.Addr { return s.listener.Addr() }

@@ -20,7 +20,7 @@ import (
 func (s *Server) watch(c *call, head *answerHead, plan inject.Plan) *capture.Tee {
 	if c.route.dialect == nil && head.status == fasthttp.StatusOK {
 		if e := s.fetched(c); e != nil { // rounds.go
-			return s.memory.Watcher.Watch(responsesDialect.answer, capture.Meta{
+			return s.mem().Watcher.Watch(responsesDialect.answer, capture.Meta{
 				Stream: head.event, Encoding: strings.ToLower(string(head.encoding)), Order: xxhash.Sum64String(e.who.Session),
 			}, e.take)
 		}
@@ -29,7 +29,7 @@ func (s *Server) watch(c *call, head *answerHead, plan inject.Plan) *capture.Tee
 		return nil
 	}
 	e := s.endingOf(c, plan)
-	return s.memory.Watcher.Watch(c.route.dialect.answer, capture.Meta{
+	return s.mem().Watcher.Watch(c.route.dialect.answer, capture.Meta{
 		Stream:   head.event,
 		Encoding: strings.ToLower(string(head.encoding)),
 		Order:    xxhash.Sum64String(e.who.Session),
@@ -40,7 +40,7 @@ func (s *Server) watch(c *call, head *answerHead, plan inject.Plan) *capture.Tee
 func (s *Server) watches(c *call, plan inject.Plan) bool {
 	d := c.route.dialect
 	return d != nil && d.answer != nil && plan.Turn != "" &&
-		(len(plan.Write) > 0 || c.mem.chained || c.mem.round != nil) && !s.memory.Kept(plan.Turn)
+		(len(plan.Write) > 0 || c.mem.chained || c.mem.round != nil) && !s.mem().Kept(plan.Turn)
 }
 
 // endingOf is how the turn is to end. What the worker needs later is copied:
@@ -51,7 +51,7 @@ func (s *Server) endingOf(c *call, plan inject.Plan) *ending {
 		e = s.begun(c, plan)
 	}
 	if len(e.turn.Targets) > 0 {
-		s.memory.Open.Busy(plan.Turn)
+		s.mem().Open.Busy(plan.Turn)
 	}
 	return e
 }
@@ -84,7 +84,7 @@ func (s *Server) begun(c *call, plan inject.Plan) *ending {
 	}
 	if len(plan.Write) > 0 {
 		s.keepEarlier(c, plan)
-		if s.memory.Note.Tools {
+		if s.mem().Note.Tools {
 			e.turn.Tools = c.conv.ToolsUsed()
 		}
 	}
@@ -103,7 +103,7 @@ func (s *Server) turn(c *call, id string, targets []graphiti.Target) capture.Tur
 		Client:    clientFamily(c.ctx.Request.Header.UserAgent()),
 		Targets:   targets,
 	}
-	if s.memory.Note.Git {
+	if s.mem().Note.Git {
 		t.Git = gitOf(c)
 	}
 	return t
@@ -129,12 +129,12 @@ func (s *Server) keepEarlier(c *call, plan inject.Plan) {
 	if len(plan.Unseen) == 0 {
 		return
 	}
-	s.memory.Planner.Took(plan.Unseen)
+	s.mem().Planner.Took(plan.Unseen)
 	var turns []capture.Turn
 	for i, u := range plan.Unseen {
 		id := u.Turn.String()
 		answer := c.conv.AnswerTo(u.Message)
-		if answer == nil || s.memory.Kept(id) {
+		if answer == nil || s.mem().Kept(id) {
 			continue
 		}
 		t := s.turn(c, id, plan.Write)
@@ -145,7 +145,7 @@ func (s *Server) keepEarlier(c *call, plan inject.Plan) {
 		turns = append(turns, t)
 	}
 	if len(turns) > 0 {
-		s.memory.Earlier(turns)
+		s.mem().Earlier(turns)
 	}
 }
 
@@ -170,7 +170,7 @@ type ending struct {
 func (e *ending) take(a capture.Answer, clean bool) {
 	kept := len(e.turn.Targets) > 0
 	e.turn.Assistant, e.turn.Answered = a.Text, time.Now()
-	switch open := e.s.memory.Open; {
+	switch open := e.s.mem().Open; {
 	case clean && a.End.Final():
 		open.End(e.turn.ID)
 	case clean && a.End == capture.EndUnknown && a.ID != "" && !e.awaited: // in the background: it is fetched later
@@ -193,8 +193,8 @@ func (e *ending) take(a capture.Answer, clean bool) {
 		e.remember(a)
 	}
 	if e.recall {
-		e.s.memory.Planner.Remember(e.who, e.note, e.turn.User, e.turn.Assistant)
-		e.s.memory.Planner.Prefetch(e.who, e.turn.User, e.turn.Assistant)
+		e.s.mem().Planner.Remember(e.who, e.note, e.turn.User, e.turn.Assistant)
+		e.s.mem().Planner.Prefetch(e.who, e.turn.User, e.turn.Assistant)
 	}
 	if !kept {
 		return
@@ -207,7 +207,7 @@ func (e *ending) take(a capture.Answer, clean bool) {
 	}
 	e.turn.Partial = a.End == capture.EndLength
 	for _, t := range append([]capture.Turn{e.turn}, e.direct...) {
-		if err := e.s.memory.Keep(context.Background(), t); err != nil {
+		if err := e.s.mem().Keep(context.Background(), t); err != nil {
 			e.s.faults.report(e.s.log, "keep turn", err)
 		}
 	}
@@ -220,17 +220,17 @@ func (e *ending) remember(a capture.Answer) {
 		next = e.end.Link(inject.RoleAssistant, []byte(a.Text))
 	}
 	if len(a.Text) >= telling {
-		e.s.memory.Sessions.PutLater(e.answerAlone(a.Text), e.turn.Session)
+		e.s.mem().Sessions.PutLater(e.answerAlone(a.Text), e.turn.Session)
 	}
 	for _, id := range []string{a.ID, a.Item} { // it may hold no more than a reference to this answer
 		if id != "" {
-			e.s.memory.Sessions.PutLater(e.reference(id), e.turn.Session)
+			e.s.mem().Sessions.PutLater(e.reference(id), e.turn.Session)
 		}
 	}
-	if err := e.s.memory.Sessions.Put(context.Background(), next, e.turn.Session); err != nil {
+	if err := e.s.mem().Sessions.Put(context.Background(), next, e.turn.Session); err != nil {
 		e.s.faults.report(e.s.log, "remember session", err)
 	}
-	e.s.memory.Sessions.EndPending(e.last)
+	e.s.mem().Sessions.EndPending(e.last)
 }
 
 // summaryIn is the summary in a summariser's answer, which may think aloud

@@ -45,7 +45,7 @@ func (s *Server) refuses(c *call) bool {
 	if !bytes.HasSuffix(path, []byte("/responses")) {
 		return false
 	}
-	c.intercepted = s.webSocket == WebSocketIntercept && s.memory.Planner != nil
+	c.intercepted = s.webSocket == WebSocketIntercept && s.mem().Planner != nil
 	return s.webSocket == WebSocketRefuse
 }
 

@@ -128,7 +128,7 @@ func (s *Server) workspaceOf(c *call, caller *Caller) (w workspace) {
 	} else {
 		place = s.places.find(caller.Who.Tenant+"\x00"+caller.Who.User+"\x00"+caller.Who.Session, func() inject.Place { return c.conv.Place(false) })
 	}
-	if places := s.memory.Identity.Places; places != nil && place.Directory != "" {
+	if places := s.mem().Identity.Places; places != nil && place.Directory != "" {
 		w.directory = place.Directory
 		if w.repo = places.Find(place.Directory); w.repo.Root != "" {
 			w.directory = w.repo.Root

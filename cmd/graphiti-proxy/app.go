@@ -12,6 +12,7 @@ import (
 	"path/filepath"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/graphiti-proxy/graphiti-proxy/cache"
@@ -39,10 +40,12 @@ type app struct {
 	started time.Time
 
 	people   *proxy.Registry
-	consent  *consent        // nil: none is needed, or there is none
-	owner    string          // the person of single mode
-	curated  *remembered     // nil: the memory is off
-	memory   graphiti.Memory // nil: off
+	consent  *consent                      // nil: none is needed, or there is none
+	owner    string                        // the person of single mode
+	live     atomic.Pointer[config.Config] // as it was read last; cfg is as it was at the start
+	parts    *parts                        // nil: the memory is off
+	curated  *remembered                   // nil: the memory is off
+	memory   graphiti.Memory               // nil: off
 	pipeline *capture.Pipeline
 	planner  *inject.Memory
 	proxy    *proxy.Server
@@ -56,6 +59,7 @@ type app struct {
 // again when something fails.
 func newApp(cfg *config.Config, log *slog.Logger) (_ *app, err error) {
 	a := &app{cfg: cfg, log: log, started: time.Now()}
+	a.live.Store(cfg)
 	defer func() {
 		if err != nil {
 			err = errors.Join(err, a.Shutdown(context.Background()))
@@ -180,59 +184,12 @@ func (a *app) openMemory() (proxy.Memory, error) {
 	a.onClose("open turns", func(context.Context) error { open.Close(); return nil })
 	watcher := capture.NewWatcher(a.log)
 	a.onClose("answers", func(context.Context) error { watcher.Close(); return nil })
-	a.planner = inject.New(inject.Options{
-		Search: a.memory,
-		Facts:  facts,
-		Blocks: state.Blocks,
-		Reads: func(w graphiti.Who, about bool) []graphiti.Target {
-			if !about && w.Workspace != "" { // what was promoted for everywhere counts everywhere
-				g, ok := namer.Group(graphiti.ScopeUser, w)
-				about = ok && a.pipeline.Promoted(g)
-			}
-			return namer.Reads(w, about)
-		},
-		Writes:     namer.Writes,
-		Timeout:    cfg.Recall.Timeout,
-		Background: cfg.Recall.BackgroundTimeout,
-		MaxFacts:   cfg.Recall.MaxFacts,
-		MaxChars:   cfg.Recall.MaxChars,
-		StaleAfter: cfg.Recall.StaleAfter,
-		Guard:      inject.Guard(cfg.Recall.InstructionGuard),
-		Drift:      cfg.Recall.DriftThreshold,
-		Share:      cfg.Recall.ContextShare,
-		Snapshots:  state.Snapshots,
-		Redact:     a.pipeline.Redacted,
-		Prefetch:   cfg.RemoteMemory(),
-		Compaction: cfg.Recall.Compaction,
-		Unseen:     cfg.Ingest.BackfillTurns,
-		Log:        a.log,
-	})
+	a.parts = &parts{state: state, facts: facts, open: open, watcher: watcher}
+	a.curated = &remembered{app: a, facts: facts, state: state}
+	a.curated.setNamer(namer)
+	a.planner = inject.New(a.planning(cfg, namer))
 	a.onClose("recall", func(context.Context) error { a.planner.Close(); return nil })
-	a.curated = &remembered{a, namer, facts, state}
-	var directives func(graphiti.Who, string) ([]capture.Turn, int)
-	if cfg.Promote.Directives {
-		directives = a.curated.directives
-	}
-	return proxy.Memory{
-		Directives: directives,
-
-		Planner:  a.planner,
-		Sessions: state.Chain,
-		Watcher:  watcher,
-		Keep:     a.pipeline.Add,
-		Kept:     a.pipeline.AddedLately,
-		Earlier:  a.pipeline.AddEarlier,
-		Open:     open,
-		Note:     proxy.Note{Git: cfg.Ingest.GitMetadata, Tools: cfg.Ingest.ToolSummaries},
-		Identity: identity,
-		Rules:    rules(cfg),
-
-		DropThinking: cfg.Memory.DropBoundThinking,
-
-		Recall:  cfg.Recall.Enabled,
-		Ingest:  cfg.Ingest.Enabled,
-		Timeout: cfg.Recall.Timeout,
-	}, nil
+	return a.remembering(cfg, identity), nil
 }
 
 // webSocket reads the setting: without memory there is nothing to refuse for.
@@ -271,26 +228,28 @@ func openBackend(cfg *config.Config, log *slog.Logger) (graphiti.Memory, error) 
 	return e, nil
 }
 
-func (a *app) identity() (proxy.Identity, graphiti.Namer, error) {
-	id := proxy.Identity{Multi: a.cfg.Identity.Mode == "multi"}
-	namer := graphiti.Namer{Raw: a.cfg.Identity.GroupIDs == "raw"}
+func (a *app) identity() (proxy.Identity, graphiti.Namer, error) { return a.identityOf(a.cfg) }
+
+func (a *app) identityOf(cfg *config.Config) (proxy.Identity, graphiti.Namer, error) {
+	id := proxy.Identity{Multi: cfg.Identity.Mode == "multi"}
+	namer := graphiti.Namer{Raw: cfg.Identity.GroupIDs == "raw"}
 	var err error
-	if namer.Recall, err = graphiti.ParseScopes(a.cfg.Recall.Scopes); err != nil {
+	if namer.Recall, err = graphiti.ParseScopes(cfg.Recall.Scopes); err != nil {
 		return id, namer, fmt.Errorf("recall.scopes: %w", err)
 	}
-	if namer.Ingest, err = graphiti.ParseScopes(a.cfg.Ingest.Scopes); err != nil {
+	if namer.Ingest, err = graphiti.ParseScopes(cfg.Ingest.Scopes); err != nil {
 		return id, namer, fmt.Errorf("ingest.scopes: %w", err)
 	}
-	if id.Trusted, err = proxy.NewFingerprints(a.cfg.Identity.TrustedKeys); err != nil {
+	if id.Trusted, err = proxy.NewFingerprints(cfg.Identity.TrustedKeys); err != nil {
 		return id, namer, err
 	}
-	owner := a.cfg.Identity.Owner
+	owner := cfg.Identity.Owner
 	if owner == "" && !id.Multi {
-		if owner, err = randomOwner(a.cfg.DataDir); err != nil {
+		if owner, err = randomOwner(cfg.DataDir); err != nil {
 			return id, namer, err
 		}
 	}
-	if id.People, err = a.readPeople(); err != nil {
+	if id.People, err = a.readPeople(cfg.Identity.UsersFile); err != nil {
 		return id, namer, err
 	}
 	if !id.Multi {
@@ -302,7 +261,9 @@ func (a *app) identity() (proxy.Identity, graphiti.Namer, error) {
 			return id, namer, errors.New("identity.owner: not a name; write e.g. github_login:octocat")
 		}
 		id.Owner = key
-		a.owner = key
+		if a.owner != key { // a reload does not change it
+			a.owner = key
+		}
 	}
 	return id, namer, nil
 }
@@ -396,7 +357,7 @@ const healthTimeout = 2 * time.Second
 
 // status tells how the proxy is, in words.
 func (a *app) status(ctx context.Context) admin.Status {
-	cfg := a.cfg
+	cfg := a.live.Load()
 	s := admin.Status{
 		Version: version(), Started: a.started, Ready: true,
 		Listen: a.proxy.Addr().String(), OpenAI: cfg.Upstream.OpenAI, Anthropic: cfg.Upstream.Anthropic,

@@ -36,7 +36,7 @@ func (m *remembered) targets(s admin.Selector) ([]graphiti.Target, error) {
 	if err != nil {
 		return nil, err
 	}
-	reads := m.namer.Reads(who, true)
+	reads := m.namer().Reads(who, true)
 	if len(reads) == 0 {
 		return nil, errors.New("say whose memory is meant: user, agent, workspace, session, group or credential")
 	}
@@ -95,7 +95,7 @@ func (m *remembered) Search(ctx context.Context, s admin.Selector, query string,
 	}
 	var found []inject.Scoped
 	for _, t := range targets {
-		facts, err := m.app.memory.Search(ctx, []string{t.Group}, query, 2*m.app.cfg.Recall.MaxFacts)
+		facts, err := m.app.memory.Search(ctx, []string{t.Group}, query, 2*m.app.live.Load().Recall.MaxFacts)
 		if err != nil {
 			return nil, err
 		}
@@ -134,7 +134,7 @@ func (m *remembered) target(s admin.Selector, scope string) (graphiti.Target, gr
 	if !slices.Contains(scopes, sc) {
 		return graphiti.Target{}, who, fmt.Errorf("scope: %q is not known; write user, workspace, session or agent", scope)
 	}
-	g, ok := m.namer.Group(sc, who)
+	g, ok := m.namer().Group(sc, who)
 	if !ok {
 		return graphiti.Target{}, who, fmt.Errorf("scope: there is no %s here; name it", sc)
 	}
@@ -186,7 +186,7 @@ func (m *remembered) directives(who graphiti.Who, text string) (list []capture.T
 				scope = graphiti.ScopeWorkspace
 			}
 		}
-		group, ok := m.namer.Group(scope, who)
+		group, ok := m.namer().Group(scope, who)
 		if !ok || m.app.pipeline.HoldsSecret(d.Text) {
 			refused++
 			continue

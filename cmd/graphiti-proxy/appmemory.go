@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"github.com/graphiti-proxy/graphiti-proxy/cache"
@@ -21,10 +22,14 @@ const forgetTimeout = 50 * time.Second
 // remembered is the memory of the app in all its places.
 type remembered struct {
 	app   *app
-	namer graphiti.Namer
+	names atomic.Pointer[graphiti.Namer]
 	facts *cache.Recall[[]graphiti.Fact]
 	state *cache.State
 }
+
+func (m *remembered) namer() graphiti.Namer { return *m.names.Load() }
+
+func (m *remembered) setNamer(n graphiti.Namer) { m.names.Store(&n) }
 
 // Groups implements admin.Remembered.
 func (m *remembered) Groups(ctx context.Context, s admin.Selector) ([]capture.Owned, error) {
@@ -59,7 +64,7 @@ func (m *remembered) Groups(ctx context.Context, s admin.Selector) ([]capture.Ow
 		graphiti.ScopeWorkspace: s.Workspace != "",
 		graphiti.ScopeSession:   s.Session != "",
 	} {
-		if g, ok := m.namer.Group(scope, who); ok && asked && (scope == graphiti.ScopeUser || owner != "" || who.Tenant == "") {
+		if g, ok := m.namer().Group(scope, who); ok && asked && (scope == graphiti.ScopeUser || owner != "" || who.Tenant == "") {
 			add(capture.Owned{Group: g, Owner: owner, Scope: string(scope)})
 		}
 	}

@@ -5,19 +5,21 @@ import (
 	"github.com/graphiti-proxy/graphiti-proxy/proxy"
 )
 
-// readPeople makes the registry of people.
-func (a *app) readPeople() (*proxy.Registry, error) {
-	a.people = &proxy.Registry{}
-	return a.people, a.reloadPeople()
+// readPeople makes the registry of people, or reads it again.
+func (a *app) readPeople(file string) (*proxy.Registry, error) {
+	if a.people == nil {
+		a.people = &proxy.Registry{}
+	}
+	return a.people, a.reloadPeople(file)
 }
 
 // reloadPeople reads the file of the registry again. With a mistake in it the
 // people stay who they are.
-func (a *app) reloadPeople() error {
-	if a.cfg.Identity.UsersFile == "" || a.people == nil {
+func (a *app) reloadPeople(file string) error {
+	if file == "" || a.people == nil {
 		return nil
 	}
-	list, err := config.LoadPeople(a.cfg.Identity.UsersFile)
+	list, err := config.LoadPeople(file)
 	if err != nil {
 		return err
 	}

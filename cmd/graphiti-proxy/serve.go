@@ -28,12 +28,13 @@ func newServeCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			return serve(c.Context(), c.OutOrStdout(), cfg)
+			return serve(c.Context(), c.OutOrStdout(), cfg, func() (*config.Config, error) { return loadConfig(c) })
 		},
 	}
 }
 
-func serve(ctx context.Context, out io.Writer, cfg *config.Config) error {
+// serve serves until it is told to end. read reads the configuration again.
+func serve(ctx context.Context, out io.Writer, cfg *config.Config, read func() (*config.Config, error)) error {
 	if ctx == nil {
 		ctx = context.Background()
 	}
@@ -43,7 +44,7 @@ func serve(ctx context.Context, out io.Writer, cfg *config.Config) error {
 	signal.Notify(hup, syscall.SIGHUP)
 	defer signal.Stop(hup)
 
-	log := newLogger(cfg)
+	log, level := newLogger(cfg)
 	a, err := newApp(cfg, log)
 	if err != nil {
 		return err
@@ -57,11 +58,7 @@ func serve(ctx context.Context, out io.Writer, cfg *config.Config) error {
 		case err := <-served:
 			return errors.Join(err, a.Shutdown(context.Background()))
 		case <-hup:
-			if err := a.reloadPeople(); err != nil {
-				log.Error("the registry of people is not read again; the one that was read stays in force", "error", err)
-			} else {
-				log.Info("the registry of people was read again; other settings are read at start only")
-			}
+			reload(a, level, read, log)
 			continue
 		case <-ctx.Done():
 		}
@@ -98,13 +95,34 @@ func banner(w io.Writer, a *app) {
 `, version(), base, a.cfg.Upstream.OpenAI, a.cfg.Upstream.Anthropic, memoryLine(a.cfg), adminAddr, base)
 }
 
-// newLogger logs to standard error.
-func newLogger(cfg *config.Config) *slog.Logger {
-	var level slog.Level
+// reload takes a changed configuration over. With a mistake in it the old one
+// stays in force.
+func reload(a *app, level *slog.LevelVar, read func() (*config.Config, error), log *slog.Logger) {
+	cfg, err := read()
+	var waiting []string
+	if err == nil {
+		waiting, err = a.reload(cfg)
+	}
+	if err != nil {
+		log.Error("the configuration is not taken over; the one before stays in force", "error", err)
+		return
+	}
+	level.Set(levelOf(cfg))
+	log.Info("the configuration was read again", "file", cfg.File(), "need_a_restart", waiting)
+}
+
+func levelOf(cfg *config.Config) (level slog.Level) {
 	_ = level.UnmarshalText([]byte(cfg.Log.Level)) // checked when it was read
+	return level
+}
+
+// newLogger logs to standard error, from a level on that can be changed.
+func newLogger(cfg *config.Config) (*slog.Logger, *slog.LevelVar) {
+	level := new(slog.LevelVar)
+	level.Set(levelOf(cfg))
 	o := &slog.HandlerOptions{Level: level}
 	if cfg.Log.Format == "text" || cfg.Log.Format == "auto" && isatty.IsTerminal(os.Stderr.Fd()) {
-		return slog.New(slog.NewTextHandler(os.Stderr, o))
+		return slog.New(slog.NewTextHandler(os.Stderr, o)), level
 	}
-	return slog.New(slog.NewJSONHandler(os.Stderr, o))
+	return slog.New(slog.NewJSONHandler(os.Stderr, o)), level
 }

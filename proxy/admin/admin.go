@@ -13,6 +13,8 @@ import (
 	"net/http"
 	"strings"
 	"time"
+
+	"golang.org/x/time/rate"
 )
 
 // Options configures a Server. Status, Metrics and Log are required.
@@ -32,10 +34,15 @@ var noDeadline time.Time
 
 // Server answers operators.
 type Server struct {
-	o    Options
-	ln   net.Listener
-	http *http.Server
+	o     Options
+	ln    net.Listener
+	http  *http.Server
+	calls *rate.Limiter
 }
+
+// callsPerSecond is how many calls of the API are served, for all together:
+// more than programs need, and too few to guess a token.
+const callsPerSecond = 100
 
 // New binds the address.
 func New(o Options) (*Server, error) {
@@ -46,23 +53,15 @@ func New(o Options) (*Server, error) {
 	if o.TLS != nil {
 		ln = tls.NewListener(ln, o.TLS)
 	}
-	s := &Server{o: o, ln: ln}
+	s := &Server{o: o, ln: ln, calls: rate.NewLimiter(callsPerSecond, 2*callsPerSecond)}
 	mux := http.NewServeMux()
-	mux.HandleFunc("GET /healthz", s.healthz)
-	mux.HandleFunc("GET /readyz", s.readyz)
-	mux.Handle("GET /metrics", o.Metrics)
-	mux.HandleFunc("GET /api/v1/status", s.guard(s.status))
-	mux.HandleFunc("GET /api/v1/queue", s.guard(s.queue))
-	mux.HandleFunc("GET /api/v1/queue/turns", s.guard(s.turns))
-	mux.HandleFunc("POST /api/v1/queue/retry", s.guard(s.change("retry turns", Queue.Retry)))
-	mux.HandleFunc("POST /api/v1/queue/drop", s.guard(s.change("drop turns", Queue.Drop)))
-	mux.HandleFunc("POST /api/v1/memory/groups", s.remembers(s.groups))
-	mux.HandleFunc("POST /api/v1/memory/forget", s.remembers(s.forget))
-	mux.HandleFunc("POST /api/v1/memory/show", s.remembers(s.show))
-	mux.HandleFunc("POST /api/v1/memory/search", s.remembers(s.search))
-	mux.HandleFunc("POST /api/v1/memory/promote", s.remembers(s.promote))
-	mux.HandleFunc("POST /api/v1/memory/import", s.remembers(s.importLines))
-	mux.HandleFunc("GET /api/v1/memory/export", s.remembers(s.export))
+	for _, e := range s.endpoints() {
+		serve := e.serve
+		if !e.open {
+			serve = s.limited(s.guard(serve))
+		}
+		mux.HandleFunc(e.method+" "+e.path, serve)
+	}
 	s.http = &http.Server{
 		Handler:           mux,
 		ReadHeaderTimeout: 10 * time.Second,
@@ -115,6 +114,18 @@ func (s *Server) readyz(w http.ResponseWriter, r *http.Request) {
 
 func (s *Server) status(w http.ResponseWriter, r *http.Request) {
 	writeJSON(w, http.StatusOK, s.o.Status(r.Context()))
+}
+
+// limited refuses calls when there are too many.
+func (s *Server) limited(next http.HandlerFunc) http.HandlerFunc {
+	return func(w http.ResponseWriter, r *http.Request) {
+		if !s.calls.Allow() {
+			w.Header().Set("Retry-After", "1")
+			writeError(w, http.StatusTooManyRequests, "too many calls; try again in a second")
+			return
+		}
+		next(w, r)
+	}
 }
 
 // guard lets only those in who know the token. Where none is set, which is on

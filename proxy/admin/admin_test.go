@@ -99,3 +99,20 @@ func TestQueueCountsAreThere(t *testing.T) {
 		}
 	}
 }
+
+// TestTooManyCalls are refused, and health is not among them.
+func TestTooManyCalls(t *testing.T) {
+	base := start(t, "secret", Status{Ready: true})
+	refused := 0
+	for range 3 * callsPerSecond {
+		if status, _ := get(t, base+"/api/v1/status", "a guess"); status == http.StatusTooManyRequests {
+			refused++
+		}
+	}
+	if refused == 0 {
+		t.Error("none was refused")
+	}
+	if status, _ := get(t, base+"/healthz", ""); status != http.StatusOK {
+		t.Errorf("health: %d", status)
+	}
+}

@@ -61,6 +61,19 @@ type Imported struct {
 	Known int `json:"known"` // that were there already
 }
 
+// shown, found and promoted are the answers to show, search and promote.
+type (
+	shown struct {
+		Messages []Record `json:"messages"`
+	}
+	found struct {
+		Facts []Found `json:"facts"`
+	}
+	promoted struct {
+		Groups []string `json:"groups"`
+	}
+)
+
 type showRequest struct {
 	Selector
 	Last int `json:"last,omitempty"`
@@ -106,7 +119,7 @@ func (s *Server) show(w http.ResponseWriter, r *http.Request, m Remembered) {
 	if list == nil {
 		list = []Record{}
 	}
-	writeJSON(w, http.StatusOK, map[string]any{"messages": list})
+	writeJSON(w, http.StatusOK, shown{list})
 }
 
 func (s *Server) search(w http.ResponseWriter, r *http.Request, m Remembered) {
@@ -124,7 +137,7 @@ func (s *Server) search(w http.ResponseWriter, r *http.Request, m Remembered) {
 	if list == nil {
 		list = []Found{}
 	}
-	writeJSON(w, http.StatusOK, map[string]any{"facts": list})
+	writeJSON(w, http.StatusOK, found{list})
 }
 
 func (s *Server) promote(w http.ResponseWriter, r *http.Request, m Remembered) {
@@ -139,7 +152,7 @@ func (s *Server) promote(w http.ResponseWriter, r *http.Request, m Remembered) {
 		writeError(w, http.StatusBadRequest, err.Error())
 		return
 	}
-	writeJSON(w, http.StatusOK, map[string]any{"groups": groups})
+	writeJSON(w, http.StatusOK, promoted{groups})
 }
 
 func (s *Server) importLines(w http.ResponseWriter, r *http.Request, m Remembered) {

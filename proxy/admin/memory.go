@@ -53,13 +53,13 @@ type Forgotten struct {
 
 // remembers answers requests that need a memory.
 func (s *Server) remembers(next func(http.ResponseWriter, *http.Request, Remembered)) http.HandlerFunc {
-	return s.guard(func(w http.ResponseWriter, r *http.Request) {
+	return func(w http.ResponseWriter, r *http.Request) {
 		if s.o.Memory == nil {
 			writeError(w, http.StatusNotFound, "the memory is off")
 			return
 		}
 		next(w, r, s.o.Memory)
-	})
+	}
 }
 
 func (s *Server) groups(w http.ResponseWriter, r *http.Request, m Remembered) {

@@ -1,0 +1,120 @@
+package main
+
+import (
+	"errors"
+	"slices"
+	"strings"
+
+	"github.com/graphiti-proxy/graphiti-proxy/cache"
+	"github.com/graphiti-proxy/graphiti-proxy/capture"
+	"github.com/graphiti-proxy/graphiti-proxy/config"
+	"github.com/graphiti-proxy/graphiti-proxy/graphiti"
+	"github.com/graphiti-proxy/graphiti-proxy/inject"
+	"github.com/graphiti-proxy/graphiti-proxy/proxy"
+)
+
+// parts do the remembering, and stay over a reload.
+type parts struct {
+	state   *cache.State
+	facts   *cache.Recall[[]graphiti.Fact]
+	open    *capture.Idle
+	watcher *capture.Watcher
+}
+
+// planning is how is decided what goes into requests.
+func (a *app) planning(cfg *config.Config, namer graphiti.Namer) inject.Options {
+	return inject.Options{
+		Search: a.memory,
+		Facts:  a.parts.facts,
+		Blocks: a.parts.state.Blocks,
+		Reads: func(w graphiti.Who, about bool) []graphiti.Target {
+			if !about && w.Workspace != "" { // what was promoted for everywhere counts everywhere
+				g, ok := namer.Group(graphiti.ScopeUser, w)
+				about = ok && a.pipeline.Promoted(g)
+			}
+			return namer.Reads(w, about)
+		},
+		Writes:     namer.Writes,
+		Timeout:    cfg.Recall.Timeout,
+		Background: cfg.Recall.BackgroundTimeout,
+		MaxFacts:   cfg.Recall.MaxFacts,
+		MaxChars:   cfg.Recall.MaxChars,
+		StaleAfter: cfg.Recall.StaleAfter,
+		Guard:      inject.Guard(cfg.Recall.InstructionGuard),
+		Drift:      cfg.Recall.DriftThreshold,
+		Share:      cfg.Recall.ContextShare,
+		Snapshots:  a.parts.state.Snapshots,
+		Redact:     a.pipeline.Redacted,
+		Prefetch:   cfg.RemoteMemory(),
+		Compaction: cfg.Recall.Compaction,
+		Unseen:     cfg.Ingest.BackfillTurns,
+		Log:        a.log,
+	}
+}
+
+// remembering is what the proxy needs in order to remember.
+func (a *app) remembering(cfg *config.Config, identity proxy.Identity) proxy.Memory {
+	var directives func(graphiti.Who, string) ([]capture.Turn, int)
+	if cfg.Promote.Directives {
+		directives = a.curated.directives
+	}
+	return proxy.Memory{
+		Directives: directives,
+
+		Planner:  a.planner,
+		Sessions: a.parts.state.Chain,
+		Watcher:  a.parts.watcher,
+		Keep:     a.pipeline.Add,
+		Kept:     a.pipeline.AddedLately,
+		Earlier:  a.pipeline.AddEarlier,
+		Open:     a.parts.open,
+		Note:     proxy.Note{Git: cfg.Ingest.GitMetadata, Tools: cfg.Ingest.ToolSummaries},
+		Identity: identity,
+		Rules:    rules(cfg),
+
+		DropThinking: cfg.Memory.DropBoundThinking,
+
+		Recall:  cfg.Recall.Enabled,
+		Ingest:  cfg.Ingest.Enabled,
+		Timeout: cfg.Recall.Timeout,
+	}
+}
+
+// reloadable are the settings, and the beginnings of settings, that are taken
+// over while the proxy runs. The others say where it listens, what it keeps
+// and how much it may hold.
+var reloadable = []string{
+	"recall.enabled", "recall.timeout", "recall.background_timeout", "recall.max_facts", "recall.max_chars", "recall.scopes",
+	"recall.instruction_guard", "recall.drift_threshold", "recall.context_share", "recall.compaction", "recall.stale_after",
+	"ingest.enabled", "ingest.scopes", "ingest.backfill_turns", "ingest.git_metadata", "ingest.tool_summaries",
+	"memory.skip_paths", "memory.skip_models", "memory.drop_bound_thinking", "workspace.", "promote.",
+	"identity.trusted_keys", "identity.users_file", "log.level",
+}
+
+// reload takes over what has changed in a new configuration, and returns the
+// settings that have changed and are not taken over before a restart. With a
+// mistake in it everything stays as it is.
+func (a *app) reload(cfg *config.Config) (waiting []string, err error) {
+	if cfg.Identity.Mode != a.cfg.Identity.Mode || cfg.Identity.GroupIDs != a.cfg.Identity.GroupIDs || cfg.Identity.Owner != a.cfg.Identity.Owner {
+		return nil, errors.New("identity.mode, identity.owner and identity.group_ids say whose memory is whose; restart the proxy to change them")
+	}
+	if err := a.reloadPeople(cfg.Identity.UsersFile); err != nil {
+		return nil, err
+	}
+	if a.parts != nil {
+		identity, namer, err := a.identityOf(cfg)
+		if err != nil {
+			return nil, err
+		}
+		a.planner.Set(a.planning(cfg, namer))
+		a.proxy.Set(a.remembering(cfg, identity))
+		a.curated.setNamer(namer)
+	}
+	before := a.live.Swap(cfg)
+	for _, key := range config.Changed(before, cfg) {
+		if !slices.ContainsFunc(reloadable, func(r string) bool { return key == r || strings.HasSuffix(r, ".") && strings.HasPrefix(key, r) }) {
+			waiting = append(waiting, key)
+		}
+	}
+	return waiting, nil
+}

@@ -1,0 +1,47 @@
+package proxy
+
+import (
+	"bytes"
+	"crypto/rand"
+	"encoding/hex"
+	"log/slog"
+	"strconv"
+	"sync/atomic"
+	"time"
+)
+
+// requestIDs numbers requests. The ids of two processes differ.
+type requestIDs struct {
+	prefix string
+	last   atomic.Uint64
+}
+
+func newRequestIDs() *requestIDs {
+	var b [6]byte
+	_, _ = rand.Read(b[:]) // never fails
+	return &requestIDs{prefix: hex.EncodeToString(b[:]) + "-"}
+}
+
+func (r *requestIDs) next() uint64 { return r.last.Add(1) }
+
+func (r *requestIDs) append(dst []byte, id uint64) []byte {
+	return strconv.AppendUint(append(dst, r.prefix...), id, 36)
+}
+
+// logRequest writes one line about a request, for those who look for one:
+// nothing of what was said, and no address beyond its path.
+func (s *Server) logRequest(c *call, status int, begun time.Time) {
+	if !s.log.Enabled(s.base, slog.LevelDebug) {
+		return
+	}
+	h := &c.ctx.Request.Header
+	path, _, _ := bytes.Cut(h.RequestURI(), []byte{'?'})
+	attrs := []any{
+		"id", string(s.ids.append(nil, c.id)), "method", string(h.Method()), "path", string(path), "status", status,
+		"ms", time.Since(begun).Milliseconds(),
+	}
+	if c.mem.header {
+		attrs = append(attrs, "memory", string(appendOutcome(nil, &c.mem.outcome)))
+	}
+	s.log.Debug("request", attrs...)
+}
