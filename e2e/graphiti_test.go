@@ -67,9 +67,12 @@ func (g *graphitiService) start() {
 	go func() { _, _ = io.Copy(io.Discard, out) }() // ends with the process
 }
 
-// stop ends it; its queue is lost. (Kuzu does not survive kill -9.)
+// stop ends it; its queue is lost. Kuzu does not survive kill -9, which is for
+// a process that does not end at all.
 func (g *graphitiService) stop() {
 	_ = g.cmd.Process.Signal(syscall.SIGTERM)
+	kill := time.AfterFunc(30*time.Second, func() { _ = g.cmd.Process.Kill() })
+	defer kill.Stop()
 	_ = g.cmd.Wait()
 }
 

@@ -20,7 +20,7 @@ type Task struct {
 }
 
 const (
-	maxNoted   = 256 << 10 // bytes of a turn that are looked at, its end
+	maxNoted   = 32 << 10 // bytes of a turn that are looked at, its end
 	maxFiles   = 10
 	maxErrors  = 3
 	maxTasks   = 8
@@ -36,13 +36,19 @@ var (
 	taskNote  = regexp.MustCompile(`\\?"status\\?"\s*:\s*\\?"(\w+)\\?"[^{}]{0,200}?\\?"(?:content|step|task)\\?"\s*:\s*\\?"([^"\\]{3,200})\\?"`)
 )
 
-// Note reads what was done since the newest message of a person.
-func (c *Conversation) Note() (n Note) {
-	if c.Last < 0 {
-		return n
+// Work is the part of the body in which stands what was done since the newest
+// message of a person; nil where nothing was. It is cheap, and reading it with
+// ReadNote is not.
+func (c *Conversation) Work() []byte {
+	if c.Last < 0 || !c.answered() {
+		return nil
 	}
 	tail := c.body[min(len(c.body), max(0, c.Messages[c.Last].at)):]
-	tail = tail[max(0, len(tail)-maxNoted):]
+	return tail[max(0, len(tail)-maxNoted):]
+}
+
+// ReadNote reads what a turn did.
+func ReadNote(tail []byte) (n Note) {
 	for _, m := range noteFile.FindAllSubmatch(tail, -1) {
 		n.Files = latest(n.Files, string(m[1]), maxFiles)
 	}

@@ -33,7 +33,7 @@ func TestNote(t *testing.T) {
 		if !tc.d.Parse([]byte(tc.body), &c) {
 			t.Fatalf("%s: not understood", name)
 		}
-		if diff := cmp.Diff(want, c.Note()); diff != "" {
+		if diff := cmp.Diff(want, ReadNote(c.Work())); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", name, diff)
 		}
 	}

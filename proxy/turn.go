@@ -78,7 +78,7 @@ func (s *Server) begun(c *call, plan inject.Plan) *ending {
 	}
 	e.turn.User = string(c.conv.Text(c.conv.Last))
 	if e.recall && len(plan.Write) > 0 {
-		e.note = c.conv.Note()
+		e.work = append(e.work, c.conv.Work()...)
 	} else {
 		e.recall = false
 	}
@@ -158,7 +158,7 @@ type ending struct {
 	end     inject.Fingerprint // the conversation as it was sent
 	held    inject.Fingerprint // of the conversation that the provider holds, where it has a name
 	chained bool
-	note    inject.Note
+	work    []byte         // what tools did, as it stands in the body
 	direct  []capture.Turn // to be kept as they stand
 	recall  bool           // the next turn may be prepared for
 	awaited bool           // the answer is one that was fetched
@@ -193,7 +193,7 @@ func (e *ending) take(a capture.Answer, clean bool) {
 		e.remember(a)
 	}
 	if e.recall {
-		e.s.mem().Planner.Remember(e.who, e.note, e.turn.User, e.turn.Assistant)
+		e.s.mem().Planner.Remember(e.who, inject.ReadNote(e.work), e.turn.User, e.turn.Assistant)
 		e.s.mem().Planner.Prefetch(e.who, e.turn.User, e.turn.Assistant)
 	}
 	if !kept {

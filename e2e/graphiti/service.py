@@ -99,6 +99,7 @@ class Service:
         )
         self.queue: asyncio.Queue = asyncio.Queue()
         self.background: list[asyncio.Task] = []  # kept, or they are collected
+        self.stopping = False
 
     async def prepare(self, new: bool):
         await self.graphiti.build_indices_and_constraints()
@@ -143,10 +144,12 @@ def build(db: str, port: int) -> FastAPI:
         print(f"listening on http://127.0.0.1:{port}", flush=True)
         async with service.tools.session_manager.run():
             yield
+        service.stopping = True
         worker.cancel()
         for task in service.background:
             task.cancel()
-        await asyncio.wait([worker, *service.background])
+        # A library may swallow the end of a task: then it ends with its message.
+        await asyncio.wait([worker, *service.background], timeout=10)
         await service.finish()  # what waits in the queue is lost
 
     app = FastAPI(lifespan=lifespan)
@@ -195,7 +198,7 @@ def build_tools(service: Service) -> FastMCP:
     queues: dict[str, asyncio.Queue] = {}
 
     async def work(group: str):
-        while True:
+        while not service.stopping:
             episode = await queues[group].get()
             try:
                 await service.graphiti.add_episode(group_id=group, source=EpisodeType.message, **episode)
@@ -331,7 +334,7 @@ def main():
     args = parser.parse_args()
     listener = socket.create_server(("127.0.0.1", args.port))
     app = build(args.db, listener.getsockname()[1])
-    server = uvicorn.Server(uvicorn.Config(app, log_level="warning"))
+    server = uvicorn.Server(uvicorn.Config(app, log_level="warning", timeout_graceful_shutdown=3))
     asyncio.run(server.serve(sockets=[listener]))
 
 
