@@ -78,7 +78,8 @@ type Server struct {
 	loops  sync.WaitGroup
 }
 
-// New binds the address and makes the server ready to serve.
+// New binds the address and makes the server ready to serve. Shutdown ends what
+// it begins, whether or not it has served.
 func New(o Options) (*Server, error) {
 	if o.TLS == nil {
 		o.TLS = &tls.Config{MinVersion: tls.VersionTLS12}
@@ -139,6 +140,10 @@ func New(o Options) (*Server, error) {
 		SecureErrorLogMessage: true,
 		Logger:                silent{},
 	}
+	s.loops.Add(2)
+	// Both end when Shutdown closes stop.
+	go s.watchClients()
+	go s.ageUpstreams()
 	return s, nil
 }
 
@@ -154,10 +159,6 @@ func (s *Server) Addr() net.Addr { return s.listener.Addr() }
 
 // Serve serves until Shutdown, and then returns nil.
 func (s *Server) Serve() error {
-	s.loops.Add(2)
-	// Both end when Shutdown closes stop.
-	go s.watchClients()
-	go s.ageUpstreams()
 	err := s.fast.Serve(clientListener{s.listener, s.tls, s.limits.UpstreamIdle})
 	if err != nil && !s.stopping() {
 		return fmt.Errorf("serve clients: %w", err)
