@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -224,93 +223,11 @@ func (m *Memory) Forgot() {
 	m.plans.wait(2 * m.opts().Timeout)
 }
 
-// turn is one request's newest turn, while it is decided about.
-type turn struct {
-	c        *Conversation
-	deadline time.Time
-	first    bool  // the session was unknown until now
-	forgets  int64 // as it was when the turn came in
-	groups   []string
-	at       []int // the messages that persons wrote
-	keys     [][16]byte
-	earlier  []Decision // for each of at; the last is the newest turn's
-	found    []bool
-	err      error    // of the look-up
-	decision Decision // about the newest turn
-	own      Key      // of a request that is no turn; zero where it is one
-}
-
-// lookUp finds what was decided about every message that a person wrote.
-func (t *turn) lookUp(b Blocks, chain []Fingerprint, session string, first bool) {
-	for i := 0; i <= t.c.Last; i++ {
-		if t.c.Messages[i].Person {
-			t.at = append(t.at, i)
-			t.keys = append(t.keys, TurnKey(session, chain[i]))
-		}
-	}
-	t.earlier, t.found = make([]Decision, len(t.keys)), make([]bool, len(t.keys))
-	if first {
-		return
-	}
-	ctx, cancel := context.WithDeadline(context.Background(), t.deadline)
-	defer cancel()
-	t.err = b.Lookup(ctx, t.keys, func(i int, block string, facts int) {
-		t.earlier[i], t.found[i] = decision(block, facts), true
-	})
-}
-
-func (t *turn) key() Key {
-	if t.own != (Key{}) {
-		return t.own
-	}
-	return Key(t.keys[len(t.keys)-1])
-}
-
-// lookBack is how many earlier turns are looked at that an earlier process
-// knew: it may have ended before all their answers were kept.
-const lookBack = 50
-
-// unseen are those of the newest earlier turns of which this process knows
-// nothing, less those that were not to be kept: of those that nobody knew, most
-// at most.
-func (t *turn) unseen(h *handled, most int) (turns []Unseen) {
-	if t.err != nil {
-		return nil
-	}
-	earlier := len(t.at) - 1
-	for n := max(0, earlier-max(most, lookBack)); n < earlier; n++ {
-		if !t.found[n] && n < earlier-most || t.earlier[n].Unkept {
-			continue
-		}
-		if k := Key(t.keys[n]); !h.has(k) {
-			turns = append(turns, Unseen{k, t.at[n]})
-		}
-	}
-	return turns
-}
-
 // Took says that earlier turns have been taken care of.
 func (m *Memory) Took(turns []Unseen) {
 	for _, u := range turns {
 		m.handled.add(u.Turn)
 	}
-}
-
-// forgotten reports whether the conversation has lost a block.
-func (t *turn) forgotten() bool {
-	return slices.ContainsFunc(t.earlier, Decision.forgotten)
-}
-
-// repeated returns the inserts of the earlier turns: the same bytes in the
-// same places as ever.
-func (t *turn) repeated() []Insert {
-	var inserts []Insert
-	for n := range len(t.at) - 1 {
-		if t.found[n] && t.earlier[n].Block != "" {
-			inserts = append(inserts, t.c.insert(t.at[n], t.earlier[n].Block))
-		}
-	}
-	return inserts
 }
 
 // decide finds the newest turn's decision: the one that was made, or a new one
@@ -455,26 +372,4 @@ func scoped(reads []graphiti.Target, found [][]graphiti.Fact) []Scoped {
 		out[i] = Scoped{reads[i].Scope, found[i]}
 	}
 	return out
-}
-
-// episodes are the names under which the conversation's own turns are kept.
-func (t *turn) episodes() map[string]struct{} {
-	names := make(map[string]struct{}, 2*len(t.keys))
-	for _, k := range t.keys {
-		id := Key(k).String()
-		names[graphiti.EpisodeName(id, graphiti.RoleUser)] = struct{}{}
-		names[graphiti.EpisodeName(id, graphiti.RoleAssistant)] = struct{}{}
-	}
-	return names
-}
-
-// blocks are the texts of the blocks that the conversation shows.
-func (t *turn) blocks() []string {
-	var b []string
-	for _, d := range t.earlier {
-		if d.Block != "" {
-			b = append(b, d.Block)
-		}
-	}
-	return b
 }
