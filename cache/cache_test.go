@@ -9,8 +9,6 @@ import (
 	"time"
 
 	"go.uber.org/goleak"
-
-	"github.com/graphiti-proxy/graphiti-proxy/cache/sqlite"
 )
 
 func TestMain(m *testing.M) {
@@ -109,18 +107,19 @@ func TestOldStateIsRemoved(t *testing.T) {
 	if err := s.Chain.Put(ctx, key(1), "session:1"); err != nil {
 		t.Fatal(err)
 	}
+	kept := s.store.(*file)
 	count := func() (n int) {
 		t.Helper()
-		if err := s.db.QueryRow(ctx, "SELECT (SELECT count(*) FROM blocks) + (SELECT count(*) FROM chain)", nil, &n); err != nil {
+		if err := kept.db.QueryRow(ctx, "SELECT (SELECT count(*) FROM blocks) + (SELECT count(*) FROM chain)", nil, &n); err != nil {
 			t.Fatal(err)
 		}
 		return n
 	}
-	s.sweep(time.Now().Add(-time.Minute))
+	kept.sweep(time.Now().Add(-time.Minute))
 	if n := count(); n != 2 {
 		t.Errorf("%d rows after sweeping what is older", n)
 	}
-	s.sweep(time.Now().Add(time.Minute))
+	kept.sweep(time.Now().Add(time.Minute))
 	if n := count(); n != 0 {
 		t.Errorf("%d rows are left", n)
 	}
@@ -156,21 +155,28 @@ func TestChainFindsTheLongestKnownBeginning(t *testing.T) {
 	s.Close()
 }
 
+// forgetful is a store that keeps nothing.
+type forgetful struct{ store }
+
+func (forgetful) shared() bool                                { return false }
+func (forgetful) setPendingLater([16]byte, string, time.Time) {}
+func (forgetful) endPendingLater([16]byte)                    {}
+
 // TestPendingConversationEnds with its answer, or after a while.
 func TestPendingConversationEnds(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		c := &Chain{recent: newRecent[[16]byte, link](linksInMemory), later: func(func(*sqlite.Tx) error) {}}
+		c := &Chain{recent: newRecent[[16]byte, link](linksInMemory), store: forgetful{}}
 		c.SetPending(key(1), "session:1")
 		c.SetPending(key(2), "session:2")
-		if s, ok := c.Pending(key(1)); !ok || s != "session:1" {
+		if s, ok := c.Pending(t.Context(), key(1)); !ok || s != "session:1" {
 			t.Errorf("%q, %v", s, ok)
 		}
 		c.EndPending(key(1))
-		if s, ok := c.Pending(key(1)); ok {
+		if s, ok := c.Pending(t.Context(), key(1)); ok {
 			t.Errorf("after its answer: %q", s)
 		}
 		time.Sleep(pendingFor + time.Second)
-		if s, ok := c.Pending(key(2)); ok {
+		if s, ok := c.Pending(t.Context(), key(2)); ok {
 			t.Errorf("after a while: %q", s)
 		}
 	})
@@ -194,10 +200,10 @@ func TestPendingConversationOutlivesTheProcess(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer s.Close()
-	if session, ok := s.Chain.Pending(key(1)); !ok || session != "session:1" {
+	if session, ok := s.Chain.Pending(t.Context(), key(1)); !ok || session != "session:1" {
 		t.Errorf("%q, %v", session, ok)
 	}
-	if session, ok := s.Chain.Pending(key(2)); ok {
+	if session, ok := s.Chain.Pending(t.Context(), key(2)); ok {
 		t.Errorf("answered, and still %q", session)
 	}
 }

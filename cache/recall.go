@@ -7,6 +7,8 @@ import (
 	"time"
 
 	"github.com/dgraph-io/ristretto/v2"
+
+	"github.com/graphiti-proxy/graphiti-proxy/cache/redis"
 )
 
 // RecallOptions configures a Recall.
@@ -14,6 +16,7 @@ type RecallOptions struct {
 	Fresh    time.Duration // an entry younger than this is used as it is
 	Stale    time.Duration // an older one is used until this age, and refreshed
 	MaxBytes int64
+	Shared   *redis.DB // what replicas share of it; nil: nothing
 }
 
 // Recall keeps what searches found, by group and query. It is safe for
@@ -76,8 +79,21 @@ func (r *Recall[V]) Store(group, query string, v V, cost int, empty bool) {
 }
 
 // DropGroup forgets what was found in a group, because it holds something new
-// or lost something.
-func (r *Recall[V]) DropGroup(group string) { r.generation(group).Add(1) }
+// or lost something. Other replicas are told.
+func (r *Recall[V]) DropGroup(group string) {
+	r.Dropped(group)
+	r.tellDropped(group)
+}
+
+// Dropped is DropGroup that another replica has told of.
+func (r *Recall[V]) Dropped(group string) { r.generation(group).Add(1) }
+
+// DropAll forgets everything that this process keeps.
+func (r *Recall[V]) DropAll() {
+	for i := range r.generations {
+		r.generations[i].Add(1)
+	}
+}
 
 // Wait returns when everything stored so far can be looked up.
 func (r *Recall[V]) Wait() { r.store.Wait() }

@@ -82,3 +82,72 @@ func (s *spool) forgetSeen(now time.Time, most int) error {
 		return err
 	})
 }
+
+// overLocked is how many entries are too many.
+func (p *Pipeline) overLocked() int {
+	all := p.held.pending.plus(p.held.dead)
+	n := all.turns - p.o.MaxTurns
+	if all.bytes > p.o.MaxBytes {
+		n = max(n, 1)
+	}
+	return n
+}
+
+// makeRoom drops what is over the bounds: dead turns, then the oldest.
+func (p *Pipeline) makeRoom() {
+	for {
+		p.mu.Lock()
+		n := p.overLocked()
+		p.mu.Unlock()
+		if n <= 0 {
+			return
+		}
+		gone, err := p.spool.dropOldest(min(n, dropChunk))
+		if err != nil {
+			p.o.Log.Warn("the spool is over its bounds and cannot be cut", "error", err)
+			return
+		}
+		if p.noteDropped(gone, "the spool is full; these were the oldest") == 0 {
+			return
+		}
+	}
+}
+
+// noteDropped takes dropped turns off the counts, and logs them once a minute.
+func (p *Pipeline) noteDropped(d dropped, why string) int {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	n := d.pending.turns + d.dead.turns
+	p.held.pending = p.held.pending.minus(d.pending)
+	p.held.dead = p.held.dead.minus(d.dead)
+	p.totals.dropped += n
+	if now := time.Now(); n > 0 && now.Sub(p.fullLog) > time.Minute {
+		p.fullLog = now
+		p.o.Log.Warn("turns are dropped from the queue", "why", why, "dropped_in_all", p.totals.dropped)
+	}
+	return n
+}
+
+// upkeepNow removes what has waited too long, and what need not be remembered
+// any more.
+func (p *Pipeline) upkeepNow(now time.Time) {
+	p.mu.Lock()
+	leads := p.leadsLocked()
+	p.mu.Unlock()
+	if !leads {
+		return
+	}
+	for {
+		gone, err := p.spool.dropBefore(now.Add(-p.o.MaxAge))
+		if err != nil {
+			p.o.Log.Warn("the spool cannot be cleaned", "error", err)
+			return
+		}
+		if p.noteDropped(gone, "they waited longer than ingest.max_age") < dropChunk {
+			break
+		}
+	}
+	if err := p.spool.forgetSeen(now, seenMax); err != nil {
+		p.o.Log.Warn("the spool cannot be cleaned", "error", err)
+	}
+}

@@ -70,6 +70,9 @@ func (p *Pipeline) run() {
 func (p *Pipeline) next(stopping bool) (action, time.Duration) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
+	if !p.leadsLocked() {
+		return action{}, upkeep
+	}
 	now := time.Now()
 	if p.state.stall(now) {
 		p.o.Log.Error("the memory accepts messages and keeps none; nothing is sent until it does, and nothing is lost",
@@ -78,7 +81,11 @@ func (p *Pipeline) next(stopping bool) (action, time.Duration) {
 	if stopping && p.confirm {
 		return action{}, upkeep // there is no time to see anything arrive
 	}
-	return p.state.next(now)
+	a, wait := p.state.next(now)
+	if a.kind != nothing && p.team != nil {
+		p.team.busy.Add(1)
+	}
+	return a, wait
 }
 
 // StallRemedy says what to do about a memory whose worker has died.
@@ -87,7 +94,12 @@ const StallRemedy = "restart Graphiti: its worker has died (getzep/graphiti#1707
 
 // perform does what was decided.
 func (p *Pipeline) perform(a action, finished chan<- struct{}) {
-	defer func() { finished <- struct{}{} }()
+	defer func() {
+		if p.team != nil {
+			p.team.busy.Done()
+		}
+		finished <- struct{}{}
+	}()
 	switch a.kind {
 	case handOver:
 		p.handOver(a)
@@ -159,7 +171,7 @@ func (p *Pipeline) give(l *lane, entries []entry) (kept int, err error) {
 	messages, turns := p.messages(entries)
 	var start, acked int64
 	if p.confirm {
-		if err := p.spool.handOver(entries, time.Now()); err != nil {
+		if err := p.spool.handOver(l.group, entries, time.Now()); err != nil {
 			return 0, err
 		}
 		start = p.ticks(turns)
@@ -184,7 +196,7 @@ func (p *Pipeline) give(l *lane, entries []entry) (kept int, err error) {
 		more, err := p.give(l, entries[half:])
 		return kept + more, err
 	case !graphiti.Retryable(err):
-		return 0, p.orFollow(l, entries, p.bury(&entries[0], wordsOf(err, &entries[0].turn)))
+		return 0, p.orFollow(l, entries, p.bury(l.group, &entries[0], wordsOf(err, &entries[0].turn)))
 	case p.confirm && !errors.Is(err, errNotTried) && !graphiti.Unsent(err):
 		p.underWay(l, turns, start, acked, true) // accepted or not: who knows
 		return 0, err
@@ -197,7 +209,7 @@ func (p *Pipeline) giveUp(l *lane, entries []entry, err error) error {
 	if errors.Is(err, errNotTried) && !p.confirm {
 		return nil
 	}
-	return p.orFollow(l, entries, p.spool.takeBack(entries, clip(err.Error(), maxReason)))
+	return p.orFollow(l, entries, p.spool.takeBack(l.group, entries, clip(err.Error(), maxReason)))
 }
 
 // orFollow takes care of entries about which something could not be written
@@ -277,8 +289,8 @@ func (p *Pipeline) settle(group string, entries []entry, verified bool) error {
 }
 
 // bury puts a turn aside that the memory will not take.
-func (p *Pipeline) bury(e *entry, reason string) error {
-	gone, err := p.spool.bury(e, clip(reason, maxReason))
+func (p *Pipeline) bury(group string, e *entry, reason string) error {
+	gone, err := p.spool.bury(group, e, clip(reason, maxReason))
 	if err != nil {
 		return err
 	}
@@ -292,7 +304,10 @@ func (p *Pipeline) bury(e *entry, reason string) error {
 
 // call makes one call to the memory, bounded in time.
 func (p *Pipeline) call(f func(context.Context) error) error {
-	ctx, cancel := context.WithTimeout(p.base, p.o.Timeout)
+	p.mu.Lock()
+	calls := p.calls
+	p.mu.Unlock()
+	ctx, cancel := context.WithTimeout(calls, p.o.Timeout)
 	defer cancel()
 	return p.gate.call(ctx, f)
 }

@@ -22,8 +22,12 @@ type Owned struct {
 }
 
 // Groups lists the groups that were written to, or those of one owner.
-func (p *Pipeline) Groups(ctx context.Context, owner string) (list []Owned, err error) {
-	err = each(ctx, p.spool.db, `SELECT grp, owner, scope, key, (SELECT count(*) FROM groups o WHERE o.grp = g.grp) > 1
+func (p *Pipeline) Groups(ctx context.Context, owner string) ([]Owned, error) {
+	return p.spool.owned(ctx, owner)
+}
+
+func (s *spool) owned(ctx context.Context, owner string) (list []Owned, err error) {
+	err = each(ctx, s.db, `SELECT grp, owner, scope, key, (SELECT count(*) FROM groups o WHERE o.grp = g.grp) > 1
 		FROM groups g WHERE ?1 = '' OR owner = ?1 ORDER BY scope, key, grp`, []any{owner}, func(scan func(...any) error) error {
 		var o Owned
 		err := scan(&o.Group, &o.Owner, &o.Scope, &o.Key, &o.Shared)
@@ -56,6 +60,11 @@ func (p *Pipeline) leaveOut(t *Turn) {
 // said before are not added any more. It may take as long as the memory needs
 // for what it has accepted; when ctx ends before, it must be called again.
 func (p *Pipeline) Forget(ctx context.Context, group string) error {
+	ctx, release, err := p.asLeader(ctx)
+	if err != nil {
+		return err
+	}
+	defer release()
 	l := p.block(group)
 	defer p.unblock(l)
 	accepted, err := p.empty(ctx, l)
@@ -181,16 +190,25 @@ func (p *Pipeline) barrier(ctx context.Context) error {
 // Waiting calls f for each turn that waits for a group or is dead, with what
 // would be written of it.
 func (p *Pipeline) Waiting(ctx context.Context, group string, f func(graphiti.Message) error) error {
-	return each(ctx, p.spool.db, "SELECT "+entryColumns+" FROM spool WHERE grp = ? ORDER BY seq", []any{group}, func(scan func(...any) error) error {
+	return p.spool.waiting(ctx, group, f, p.o.MaxChars)
+}
+
+func (s *spool) waiting(ctx context.Context, group string, f func(graphiti.Message) error, maxChars int) error {
+	return each(ctx, s.db, "SELECT "+entryColumns+" FROM spool WHERE grp = ? ORDER BY seq", []any{group}, func(scan func(...any) error) error {
 		var e entry
 		if err := e.scan(scan); err != nil {
 			return err
 		}
-		for _, m := range e.turn.messages(e.scope, e.have, p.o.MaxChars, time.Now()) {
-			if err := f(m); err != nil {
-				return err
-			}
-		}
-		return nil
+		return e.messages(f, maxChars)
 	})
+}
+
+// messages calls f for what would be written of an entry.
+func (e *entry) messages(f func(graphiti.Message) error, maxChars int) error {
+	for _, m := range e.turn.messages(e.scope, e.have, maxChars, time.Now()) {
+		if err := f(m); err != nil {
+			return err
+		}
+	}
+	return nil
 }

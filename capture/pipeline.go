@@ -17,7 +17,8 @@ import (
 // ErrStopped says that no more turns are taken.
 var ErrStopped = errors.New("ingestion has stopped")
 
-// Options configures a Pipeline. All fields but OnStored are required.
+// Options configures a Pipeline. All fields but OnStored and Shared are
+// required.
 type Options struct {
 	Path       string // of the spool's file
 	Memory     Memory
@@ -29,6 +30,7 @@ type Options struct {
 	Timeout    time.Duration
 	Verify     bool               // whether acceptance is not taken for proof
 	StallAfter time.Duration      // without a sign of work
+	Shared     *Shared            // what replicas share; nil: nothing
 	OnStored   func(group string) // called when a group holds something new
 	Log        *slog.Logger
 }
@@ -50,30 +52,11 @@ type Memory interface {
 	Apart() bool
 }
 
-// QueueStatus counts turns, one for each group. Pending and dead are what the
-// spool holds, the others count since its file was made.
-type QueueStatus struct {
-	Pending   int        `json:"pending"`   // not known to be kept
-	UnderWay  int        `json:"under_way"` // of the pending: handed over, and not seen yet
-	Delivered int        `json:"delivered"`
-	Verified  int        `json:"verified"` // delivered, and seen in the memory
-	Dropped   int        `json:"dropped"`
-	Dead      int        `json:"dead"`
-	Lost      int        `json:"lost"`     // by the memory, and sent again; since the start
-	Redacted  int        `json:"redacted"` // credentials taken out; since the start
-	Bytes     int        `json:"bytes"`
-	Oldest    *time.Time `json:"oldest,omitempty"`
-	Failing   *time.Time `json:"failing_since,omitempty"`
-	Stalled   *time.Time `json:"stalled_since,omitempty"`
-	Breaker   string     `json:"breaker"` // closed, half-open or open
-	LastError string     `json:"last_error,omitempty"`
-}
-
 // Pipeline keeps turns until the memory is known to hold them. It is safe for
 // concurrent use.
 type Pipeline struct {
 	o          Options
-	spool      *spool
+	spool      store
 	gate       *gate
 	secrets    *secrets.Redactor
 	redacted   atomic.Int64
@@ -84,11 +67,13 @@ type Pipeline struct {
 	ended      chan struct{}
 	earlier    chan []Turn
 	worker     sync.WaitGroup
-	base       context.Context // of the calls to the memory
+	base       context.Context // of all that is done
 	abort      context.CancelFunc
+	team       *team // nil: this process is alone
 
 	mu      sync.Mutex // guards what follows
 	closed  bool
+	calls   context.Context // of the calls to the memory
 	state   *state
 	held    sizes
 	totals  totals
@@ -137,7 +122,7 @@ func open(o Options, t timing, pause time.Duration) (*Pipeline, error) {
 	}
 	redactor, err := secrets.New()
 	if err != nil {
-		return nil, errors.Join(err, s.db.Close())
+		return nil, errors.Join(err, s.close())
 	}
 	p := &Pipeline{
 		o: o, spool: s, secrets: redactor, confirm: o.Verify && !o.Memory.Durable(),
@@ -145,31 +130,39 @@ func open(o Options, t timing, pause time.Duration) (*Pipeline, error) {
 		earlier: make(chan []Turn, earlierMax),
 		state:   newState(t, time.Now()),
 	}
-	if err := p.load(); err != nil {
-		return nil, errors.Join(err, s.db.Close())
+	p.base, p.abort = context.WithCancel(context.Background())
+	p.calls = p.base
+	if o.Shared != nil {
+		p.join(s)
+	} else if err := p.load(); err != nil {
+		p.abort()
+		return nil, errors.Join(err, s.close())
 	}
 	p.gate = newGate(o.Memory.Health, pause, func(open bool) { p.gateChanged(open, pause) })
-	p.base, p.abort = context.WithCancel(context.Background())
-	// Both end when Shutdown closes stop.
+	// All end when Shutdown closes stop.
 	go p.run()
 	p.worker.Go(p.addEarlier)
+	if p.team != nil {
+		go p.lead()
+	}
 	return p, nil
 }
 
-// load finds out what the file holds. What an earlier process handed over and
+// load finds out what the spool holds. What an earlier process handed over and
 // did not see arrive is looked for before it is sent again.
-func (p *Pipeline) load() (err error) {
-	if p.held, err = p.spool.sizes(context.Background()); err != nil {
+func (p *Pipeline) load() error {
+	held, err := p.spool.sizes(context.Background())
+	if err != nil {
 		return err
 	}
-	if p.totals, err = p.spool.totals(); err != nil {
+	totals, err := p.spool.totals()
+	if err != nil {
 		return err
 	}
 	instance, err := p.spool.instance()
 	if err != nil {
 		return err
 	}
-	p.probeGroup = "graphiti_proxy_probe_" + instance
 	type doubt struct {
 		group string
 		u     *under
@@ -183,18 +176,23 @@ func (p *Pipeline) load() (err error) {
 		// A store that takes no harm from repetition is simply told again, and
 		// acceptance that is taken for proof was not seen.
 		for _, d := range doubts {
-			if err := p.spool.takeBack([]entry{d.u.entry}, ""); err != nil {
+			if err := p.spool.takeBack(d.group, []entry{d.u.entry}, ""); err != nil {
 				return err
 			}
 		}
 		doubts = nil
 	}
+	promoted, err := p.spool.promoted(context.Background())
+	if err != nil {
+		return err
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.held, p.totals, p.promoted = held, totals, promoted
+	p.probeGroup = "graphiti_proxy_probe_" + instance
 	now := time.Now()
 	for i, d := range doubts {
 		p.state.inDoubt(d.group, d.u, i, len(doubts), now)
-	}
-	if p.promoted, err = p.spool.promoted(context.Background()); err != nil {
-		return err
 	}
 	return p.spool.groups(p.state.add)
 }
@@ -247,7 +245,7 @@ func (p *Pipeline) addAll(ctx context.Context, turns []Turn) (kept int, err erro
 	for i := range turns {
 		p.redact(&turns[i])
 	}
-	all, err := p.spool.add(ctx, turns, time.Now())
+	all, err := p.keep(ctx, turns)
 	if err != nil {
 		return 0, err
 	}
@@ -261,12 +259,17 @@ func (p *Pipeline) addAll(ctx context.Context, turns []Turn) (kept int, err erro
 			kept++
 		}
 		for _, g := range a.groups {
-			p.state.add(g, !t.Earlier)
+			if p.team == nil { // else who delivers finds them in the stream
+				p.state.add(g, !t.Earlier)
+			}
 			if slices.Contains(graphiti.Kinds, t.Kind) {
 				p.promoted[g] = true
 			}
 		}
 		p.held.pending = p.held.pending.plus(a.size)
+	}
+	if p.team != nil {
+		p.held = p.team.spool.held()
 	}
 	over := p.overLocked() > 0
 	p.mu.Unlock()
@@ -275,6 +278,16 @@ func (p *Pipeline) addAll(ctx context.Context, turns []Turn) (kept int, err erro
 	}
 	p.signal()
 	return kept, nil
+}
+
+// keep stores turns: where replicas share a spool, there, or here until it can
+// be reached.
+func (p *Pipeline) keep(ctx context.Context, turns []Turn) ([]added, error) {
+	all, err := p.spool.add(ctx, turns, time.Now())
+	if err != nil && p.team != nil && ctx.Err() == nil {
+		return p.team.local.add(ctx, turns, time.Now())
+	}
+	return all, err
 }
 
 // Redacted is a text with credentials taken out of it.
@@ -355,93 +368,6 @@ func (p *Pipeline) rememberLocked(turn string) {
 	p.lately[turn] = struct{}{}
 }
 
-// overLocked is how many entries are too many.
-func (p *Pipeline) overLocked() int {
-	all := p.held.pending.plus(p.held.dead)
-	n := all.turns - p.o.MaxTurns
-	if all.bytes > p.o.MaxBytes {
-		n = max(n, 1)
-	}
-	return n
-}
-
-// makeRoom drops what is over the bounds: dead turns, then the oldest.
-func (p *Pipeline) makeRoom() {
-	for {
-		p.mu.Lock()
-		n := p.overLocked()
-		p.mu.Unlock()
-		if n <= 0 {
-			return
-		}
-		gone, err := p.spool.dropOldest(min(n, dropChunk))
-		if err != nil {
-			p.o.Log.Warn("the spool is over its bounds and cannot be cut", "error", err)
-			return
-		}
-		if p.noteDropped(gone, "the spool is full; these were the oldest") == 0 {
-			return
-		}
-	}
-}
-
-// noteDropped takes dropped turns off the counts, and logs them once a minute.
-func (p *Pipeline) noteDropped(d dropped, why string) int {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	n := d.pending.turns + d.dead.turns
-	p.held.pending = p.held.pending.minus(d.pending)
-	p.held.dead = p.held.dead.minus(d.dead)
-	p.totals.dropped += n
-	if now := time.Now(); n > 0 && now.Sub(p.fullLog) > time.Minute {
-		p.fullLog = now
-		p.o.Log.Warn("turns are dropped from the queue", "why", why, "dropped_in_all", p.totals.dropped)
-	}
-	return n
-}
-
-// upkeepNow removes what has waited too long, and what need not be remembered
-// any more.
-func (p *Pipeline) upkeepNow(now time.Time) {
-	for {
-		gone, err := p.spool.dropBefore(now.Add(-p.o.MaxAge))
-		if err != nil {
-			p.o.Log.Warn("the spool cannot be cleaned", "error", err)
-			return
-		}
-		if p.noteDropped(gone, "they waited longer than ingest.max_age") < dropChunk {
-			break
-		}
-	}
-	if err := p.spool.forgetSeen(now, seenMax); err != nil {
-		p.o.Log.Warn("the spool cannot be cleaned", "error", err)
-	}
-}
-
-// Status says how the queue is.
-func (p *Pipeline) Status() QueueStatus {
-	oldest, err := p.spool.oldest()
-	breaker := p.gate.state() // not under our lock: it takes it itself
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	s := QueueStatus{
-		Pending: p.held.pending.turns, UnderWay: p.state.under, Dead: p.held.dead.turns,
-		Delivered: p.totals.delivered, Verified: p.totals.verified, Dropped: p.totals.dropped, Lost: p.lost, Redacted: int(p.redacted.Load()),
-		Bytes:   p.held.pending.bytes + p.held.dead.bytes,
-		Breaker: breaker, LastError: p.lastErr,
-	}
-	if err == nil && !oldest.IsZero() {
-		s.Oldest = &oldest
-	}
-	if t := p.failing; !t.IsZero() {
-		s.Failing = &t
-	}
-	if t := p.state.stalled; !t.IsZero() {
-		s.Stalled = &t
-	}
-	return s
-}
-
 // gateChanged is told when the memory is left alone, and when it is back.
 func (p *Pipeline) gateChanged(open bool, pause time.Duration) {
 	p.mu.Lock()
@@ -474,10 +400,16 @@ func (p *Pipeline) Shutdown(ctx context.Context) error {
 		<-p.ended
 	}
 	p.abort()
+	if p.team != nil {
+		<-p.team.ended
+	}
 	if again {
 		return nil
 	}
-	return p.spool.db.Close()
+	if p.team != nil {
+		return p.team.local.close()
+	}
+	return p.spool.close()
 }
 
 func (p *Pipeline) signal() {

@@ -66,6 +66,7 @@ func pipeline(t testing.TB, path string, m Memory, change ...func(*Options)) *Pi
 	for _, f := range change {
 		f(&o)
 	}
+	o.Shared = overRedis(t, path)
 	p, err := Open(o)
 	if err != nil {
 		t.Fatal(err)

@@ -157,8 +157,6 @@ type added struct {
 	size   size
 }
 
-// add stores a turn for each of its groups that has not had it. Where a group
-// has the beginning of a turn whose end came late, it gets the end.
 func (s *spool) add(ctx context.Context, turns []Turn, now time.Time) (all []added, err error) {
 	err = s.db.Write(ctx, func(tx *sqlite.Tx) error {
 		all = all[:0]
@@ -215,14 +213,8 @@ func (s *spool) addIn(tx *sqlite.Tx, t *Turn, now time.Time) (a added, err error
 
 // own notes whose a group is.
 func own(tx *sqlite.Tx, t *Turn, target graphiti.Target) error {
-	key := t.Owner
-	switch target.Scope {
-	case graphiti.ScopeSession:
-		key = t.Session
-	case graphiti.ScopeWorkspace:
-		key = t.Workspace
-	}
-	_, err := tx.Exec("INSERT INTO groups VALUES (?, ?, ?, ?) ON CONFLICT DO NOTHING", target.Group, t.Owner, string(target.Scope), key)
+	_, err := tx.Exec("INSERT INTO groups VALUES (?, ?, ?, ?) ON CONFLICT DO NOTHING",
+		target.Group, t.Owner, string(target.Scope), t.keyOf(target.Scope))
 	if err == nil && slices.Contains(graphiti.Kinds, t.Kind) {
 		_, err = tx.Exec("INSERT INTO promoted VALUES (?) ON CONFLICT DO NOTHING", target.Group)
 	}
@@ -271,7 +263,7 @@ func heard(tx *sqlite.Tx, said, group string) (found bool, err error) {
 
 // handOver notes, before it happens, that entries are handed over: should the
 // process end now, they are in doubt.
-func (s *spool) handOver(entries []entry, now time.Time) error {
+func (s *spool) handOver(_ string, entries []entry, now time.Time) error {
 	return s.write("note hand-over", func(tx *sqlite.Tx) error {
 		for i := range entries {
 			if _, err := tx.Exec("UPDATE spool SET sent = ? WHERE seq = ?", now.UnixMilli(), entries[i].seq); err != nil {
@@ -283,7 +275,7 @@ func (s *spool) handOver(entries []entry, now time.Time) error {
 }
 
 // takeBack notes that entries, which may have been handed over, wait again.
-func (s *spool) takeBack(entries []entry, reason string) error {
+func (s *spool) takeBack(_ string, entries []entry, reason string) error {
 	return s.write("note failure", func(tx *sqlite.Tx) error {
 		for i := range entries {
 			_, err := tx.Exec("UPDATE spool SET sent = 0, attempts = attempts + 1, error = ?, have = ?, losses = ? WHERE seq = ?",
@@ -326,7 +318,7 @@ func (s *spool) done(group string, entries []entry, verified bool, now time.Time
 
 // bury notes that there will be no further attempt, and returns what became
 // dead.
-func (s *spool) bury(e *entry, reason string) (gone size, err error) {
+func (s *spool) bury(_ string, e *entry, reason string) (gone size, err error) {
 	err = s.write("note refusal", func(tx *sqlite.Tx) error {
 		gone = size{}
 		r, err := tx.Exec("UPDATE spool SET dead = 1, sent = 0, attempts = attempts + 1, error = ?, have = ?, losses = ? WHERE seq = ? AND dead = 0",
@@ -340,6 +332,21 @@ func (s *spool) bury(e *entry, reason string) (gone size, err error) {
 		return nil
 	})
 	return gone, err
+}
+
+// moved takes entries out that another spool has now.
+func (s *spool) moved(seqs []int64) error {
+	if len(seqs) == 0 {
+		return nil
+	}
+	return s.write("note hand-over", func(tx *sqlite.Tx) error {
+		for _, seq := range seqs {
+			if _, err := tx.Exec("DELETE FROM spool WHERE seq = ?", seq); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
 }
 
 // totals are counts of turns since the file exists.
@@ -377,6 +384,8 @@ func (s *spool) instance() (id string, err error) {
 	}
 	return id, nil
 }
+
+func (s *spool) close() error { return s.db.Close() }
 
 func (s *spool) write(what string, fn func(*sqlite.Tx) error) error {
 	if err := s.db.Write(context.Background(), fn); err != nil {

@@ -63,6 +63,17 @@ func (t *Turn) talk() string {
 	return hex.EncodeToString(sum[:6])
 }
 
+// keyOf is whose a group of that scope is.
+func (t *Turn) keyOf(scope graphiti.Scope) string {
+	switch scope {
+	case graphiti.ScopeSession:
+		return t.Session
+	case graphiti.ScopeWorkspace:
+		return t.Workspace
+	}
+	return t.Owner
+}
+
 // rest is what is left of a turn whose beginning was kept without its end.
 func (t *Turn) rest() *Turn {
 	r := *t

@@ -62,6 +62,7 @@ func verifying(t *testing.T, path string, m Memory, change ...func(*Options, *ti
 	for _, f := range change {
 		f(&o, &tm)
 	}
+	o.Shared = overRedis(t, path)
 	p, err := open(o, tm, 30*time.Millisecond)
 	if err != nil {
 		t.Fatal(err)
@@ -256,7 +257,7 @@ func TestInDoubtAfterACrash(t *testing.T) {
 			if err != nil || len(entries) != 1 {
 				t.Fatal(len(entries), err)
 			}
-			if err := sp.handOver(entries, time.Now()); err != nil {
+			if err := sp.handOver("", entries, time.Now()); err != nil {
 				t.Fatal(err)
 			}
 			if arrived {
@@ -508,7 +509,7 @@ func TestWhatCannotBeWrittenDownIsNotForgotten(t *testing.T) {
 		// A trigger stands for a full disk: turns can be handed over and taken,
 		// and nothing else.
 		trigger := func(q string) {
-			if err := p.spool.write("test", func(tx *sqlite.Tx) error { _, err := tx.Exec(q); return err }); err != nil {
+			if err := p.spool.(*spool).write("test", func(tx *sqlite.Tx) error { _, err := tx.Exec(q); return err }); err != nil {
 				t.Fatal(err)
 			}
 		}

@@ -70,6 +70,12 @@ type fakeFacts struct {
 	stored int
 }
 
+func (f *fakeFacts) Fetch(context.Context, string, string) ([]graphiti.Fact, bool, string) {
+	return nil, false, ""
+}
+
+func (f *fakeFacts) Share(string, string, string, []graphiti.Fact, bool) {}
+
 func (f *fakeFacts) Lookup(group, query string) ([]graphiti.Fact, bool, bool) {
 	f.mu.Lock()
 	defer f.mu.Unlock()

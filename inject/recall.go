@@ -18,6 +18,11 @@ type Searcher interface {
 type FactCache interface {
 	Lookup(group, query string) (facts []graphiti.Fact, found, fresh bool)
 	Store(group, query string, facts []graphiti.Fact, cost int, empty bool)
+
+	// Fetch asks other replicas what they found, and Share tells them. What is
+	// known of the group's state when a search begins is the generation.
+	Fetch(ctx context.Context, group, query string) (facts []graphiti.Fact, found bool, generation string)
+	Share(group, query, generation string, facts []graphiti.Fact, empty bool)
 }
 
 // flight is one search under way, shared by all that ask the same.
@@ -25,6 +30,8 @@ type flight struct {
 	done  chan struct{} // closed when the rest is set
 	facts []graphiti.Fact
 	err   error
+
+	fetched bool // from another replica, which searched
 }
 
 type flightKey struct{ group, query string }
@@ -59,7 +66,7 @@ func (m *Memory) search(query string, targets []graphiti.Target, deadline time.T
 	timer := time.NewTimer(time.Until(deadline))
 	defer timer.Stop()
 	var failed error
-	late := false
+	late, searched := false, false
 	for i, f := range flights {
 		if f == nil {
 			continue
@@ -79,12 +86,16 @@ func (m *Memory) search(query string, targets []graphiti.Target, deadline time.T
 			}
 			out[i] = f.facts
 			known++
+			searched = searched || !f.fetched
 		default:
 			failed = context.DeadlineExceeded
 		}
 	}
 	if known == 0 && failed != nil {
 		return nil, source, failed
+	}
+	if failed == nil && !searched {
+		source = SourceCache
 	}
 	return out, source, nil
 }
@@ -116,11 +127,17 @@ func (m *Memory) run(k flightKey, f *flight) {
 	ctx, cancel := context.WithTimeout(m.base, m.opts().Background)
 	defer cancel()
 	forgets := m.forgets.Load()
-	f.facts, f.err = m.ask(ctx, k)
+	cache, generation := m.opts().Facts, ""
+	if f.facts, f.fetched, generation = cache.Fetch(ctx, k.group, k.query); !f.fetched {
+		f.facts, f.err = m.ask(ctx, k)
+	}
 	if forgets != m.forgets.Load() {
 		f.facts = nil
 	} else if f.err == nil {
-		m.opts().Facts.Store(k.group, k.query, f.facts, costOf(f.facts), len(f.facts) == 0)
+		cache.Store(k.group, k.query, f.facts, costOf(f.facts), len(f.facts) == 0)
+		if !f.fetched {
+			cache.Share(k.group, k.query, generation, f.facts, len(f.facts) == 0)
+		}
 	}
 	m.mu.Lock()
 	if m.flights[k] == f {

@@ -32,8 +32,8 @@ type Planner interface {
 // Sessions knows which session a conversation belongs to, by fingerprints of
 // its beginning.
 type Sessions interface {
-	// Pending finds a conversation that has no answer yet.
-	Pending(fingerprint [16]byte) (session string, ok bool)
+	// Pending finds the first of some conversations that has no answer yet.
+	Pending(ctx context.Context, fingerprints ...[16]byte) (session string, ok bool)
 	SetPending(fingerprint [16]byte, session string)
 	EndPending(fingerprint [16]byte)
 
@@ -202,7 +202,7 @@ func (s *Server) session(c *call, bare inject.Fingerprint, known [][16]byte) (se
 		return id, false
 	}
 	last := [16]byte(c.chain[c.conv.Last])
-	if id, ok := s.mem().Sessions.Pending(last); ok {
+	if id, ok := s.pending(last); ok {
 		return id, false
 	}
 	// An answer ends each beginning that was remembered; the newest first.
@@ -218,12 +218,14 @@ func (s *Server) session(c *call, bare inject.Fingerprint, known [][16]byte) (se
 	}
 	// An earlier turn whose answer was never seen to its end: the client may
 	// have kept a part of it.
+	var asked [][16]byte
 	for i := c.conv.Last - 1; i >= 0; i-- {
 		if c.conv.Messages[i].Person {
-			if id, ok := s.mem().Sessions.Pending(c.chain[i]); ok {
-				return id, false
-			}
+			asked = append(asked, c.chain[i])
 		}
+	}
+	if id, ok := s.pending(asked...); ok {
+		return id, false
 	}
 	// The beginning may have been cut off.
 	for i := c.conv.Last - 1; i >= 0 && len(answered) > 0; i-- {
@@ -250,6 +252,13 @@ func (s *Server) session(c *call, bare inject.Fingerprint, known [][16]byte) (se
 		s.mem().Sessions.PutLater(answered[0], session)
 	}
 	return session, true
+}
+
+// pending finds the session of the first conversation that has no answer yet.
+func (s *Server) pending(fingerprints ...[16]byte) (session string, ok bool) {
+	ctx, cancel := context.WithTimeout(s.base, s.mem().Timeout)
+	defer cancel()
+	return s.mem().Sessions.Pending(ctx, fingerprints...)
 }
 
 // answered finds the session in which one of those answers ended.

@@ -19,11 +19,13 @@ const module = "github.com/graphiti-proxy/graphiti-proxy/"
 // import more.
 var mayImport = map[string][]string{
 	"bench":                 {"graphiti/graphititest"},
-	"cache":                 {"cache/sqlite"},
+	"cache":                 {"cache/redis", "cache/sqlite"},
+	"cache/redis":           {},
+	"cache/redis/redistest": {},
 	"cache/sqlite":          {},
-	"capture":               {"capture/secrets", "graphiti", "cache/sqlite"},
+	"capture":               {"capture/secrets", "graphiti", "cache/redis", "cache/sqlite"},
 	"capture/secrets":       {},
-	"cmd/graphiti-proxy":    {"cache", "capture", "config", "graphiti", "inject", "proxy", "proxy/admin", "proxy/proxytest"},
+	"cmd/graphiti-proxy":    {"cache", "cache/redis", "capture", "config", "graphiti", "inject", "proxy", "proxy/admin", "proxy/proxytest"},
 	"config":                {},
 	"graphiti":              {"cache/sqlite"},
 	"graphiti/graphititest": {},

@@ -1,0 +1,291 @@
+package cache
+
+import (
+	"context"
+	"database/sql"
+	_ "embed"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/graphiti-proxy/graphiti-proxy/cache/sqlite"
+)
+
+//go:embed schema_1.sql
+var schema1 string
+
+//go:embed schema_2.sql
+var schema2 string
+
+//go:embed schema_3.sql
+var schema3 string
+
+const (
+	// sweepInterval is how often expired state is removed.
+	sweepInterval = 10 * time.Minute
+
+	// sweepRows bounds how much one sweep removes at a time, so that the
+	// request that comes in between does not wait for it.
+	sweepRows = 1000
+)
+
+// file is the store of one process.
+type file struct {
+	db         *sqlite.DB
+	ttl        time.Duration
+	stop, done chan struct{}
+}
+
+func openFile(path string, ttl time.Duration) (*file, error) {
+	// A commit survives the end of the process. The end of the machine may
+	// take the last moment with it, which costs those conversations their
+	// newest block and nothing else; a request does not wait for the disk.
+	db, err := sqlite.Open(path, sqlite.Options{Migrations: []string{schema1, schema2, schema3}, Sync: sqlite.SyncNormal})
+	if err != nil {
+		return nil, fmt.Errorf("open state: %w", err)
+	}
+	f := &file{db: db, ttl: ttl, stop: make(chan struct{}), done: make(chan struct{})}
+	// Ends when close closes stop.
+	go f.sweepLoop()
+	return f, nil
+}
+
+func (f *file) shared() bool { return false }
+
+func (f *file) close() error {
+	close(f.stop)
+	<-f.done
+	return f.db.Close()
+}
+
+// in is the rest of a query for some keys, and its arguments.
+func in(keys [][16]byte) (string, []any) {
+	args := make([]any, len(keys))
+	for i := range keys {
+		args[i] = keys[i][:]
+	}
+	return "(?" + strings.Repeat(",?", len(args)-1) + ")", args
+}
+
+// positions tells where each key stands.
+func positions(keys [][16]byte) map[[16]byte]int {
+	at := make(map[[16]byte]int, len(keys))
+	for i := range keys {
+		at[keys[i]] = i
+	}
+	return at
+}
+
+func (f *file) readBlocks(ctx context.Context, keys [][16]byte, found func(int, block)) error {
+	rest, args := in(keys)
+	rows, err := f.db.Query(ctx, "SELECT key, block, facts FROM blocks WHERE key IN "+rest, args...)
+	if err != nil {
+		return err
+	}
+	defer rows.Close()
+	at := positions(keys)
+	for rows.Next() {
+		var key []byte
+		b := block{known: true}
+		if err := rows.Scan(&key, &b.text, &b.facts); err != nil {
+			return err
+		}
+		found(at[[16]byte(key)], b)
+	}
+	return rows.Err()
+}
+
+func (f *file) keepBlock(ctx context.Context, key [16]byte, b block, groups []string) (block, error) {
+	err := f.db.Write(ctx, func(tx *sqlite.Tx) error {
+		if err := ctx.Err(); err != nil {
+			return err // nobody waits for it: the request has gone without
+		}
+		r, err := tx.Exec("INSERT INTO blocks (key, block, facts, born, grps) VALUES (?, ?, ?, ?, ?) ON CONFLICT DO NOTHING",
+			key[:], b.text, b.facts, time.Now().Unix(), listed(groups))
+		if err != nil {
+			return err
+		}
+		if n, err := r.RowsAffected(); err != nil || n == 1 {
+			return err
+		}
+		return tx.QueryRow("SELECT block, facts FROM blocks WHERE key = ?", key[:]).Scan(&b.text, &b.facts)
+	})
+	return b, err
+}
+
+// listed are groups as they are found again by one of them.
+func listed(groups []string) string { return "," + strings.Join(groups, ",") + "," }
+
+func (f *file) emptyBlock(key [16]byte) error {
+	return f.db.Write(context.Background(), func(tx *sqlite.Tx) error {
+		tx.Fold()
+		_, err := tx.Exec("UPDATE blocks SET block = '' WHERE key = ?", key[:])
+		return err
+	})
+}
+
+func (f *file) forgetBlocks(group string) (n int, err error) {
+	err = f.db.Write(context.Background(), func(tx *sqlite.Tx) error {
+		tx.Fold()
+		r, err := tx.Exec("UPDATE blocks SET block = '' WHERE block <> '' AND (grps = '' OR instr(grps, ?) > 0)", listed([]string{group}))
+		if err != nil {
+			return err
+		}
+		emptied, err := r.RowsAffected()
+		n = int(emptied)
+		return err
+	})
+	return n, err
+}
+
+func (f *file) countEmptied(ctx context.Context) (n int, err error) {
+	return n, f.db.QueryRow(ctx, "SELECT count(*) FROM blocks WHERE block = '' AND (facts > 0 OR facts < -1)", nil, &n)
+}
+
+func (f *file) readLinks(ctx context.Context, fingerprints [][16]byte, found func(int, string)) error {
+	rest, args := in(fingerprints)
+	rows, err := f.db.Query(ctx, "SELECT fingerprint, session FROM chain WHERE fingerprint IN "+rest, args...)
+	if err != nil {
+		return err
+	}
+	defer rows.Close()
+	at := positions(fingerprints)
+	for rows.Next() {
+		var key []byte
+		var session string
+		if err := rows.Scan(&key, &session); err != nil {
+			return err
+		}
+		found(at[[16]byte(key)], session)
+	}
+	return rows.Err()
+}
+
+func (f *file) putLink(ctx context.Context, fingerprint [16]byte, session string) error {
+	return f.db.Write(ctx, putLink(fingerprint, session))
+}
+
+func (f *file) putLinkLater(fingerprint [16]byte, session string) {
+	f.db.Later(putLink(fingerprint, session))
+}
+
+func putLink(fingerprint [16]byte, session string) func(*sqlite.Tx) error {
+	return func(tx *sqlite.Tx) error {
+		_, err := tx.Exec("INSERT INTO chain VALUES (?, ?, ?) ON CONFLICT DO UPDATE SET session = excluded.session, born = excluded.born",
+			fingerprint[:], session, time.Now().Unix())
+		return err
+	}
+}
+
+// maxPending bounds what is read of conversations without an answer.
+const maxPending = 10000
+
+// loadPending calls found for the conversations that an earlier process left
+// without an answer: their clients will ask again.
+func (f *file) loadPending(now time.Time, found func(fingerprint [16]byte, session string, until time.Time)) error {
+	rows, err := f.db.Query(context.Background(), "SELECT fingerprint, session, until FROM pending WHERE until > ? ORDER BY until DESC LIMIT ?", now.Unix(), maxPending)
+	if err != nil {
+		return fmt.Errorf("read sessions: %w", err)
+	}
+	defer rows.Close()
+	for rows.Next() {
+		var key []byte
+		var session string
+		var until int64
+		if err := rows.Scan(&key, &session, &until); err != nil {
+			return fmt.Errorf("read sessions: %w", err)
+		}
+		if len(key) == 16 {
+			found([16]byte(key), session, time.Unix(until, 0))
+		}
+	}
+	if err := rows.Err(); err != nil {
+		return fmt.Errorf("read sessions: %w", err)
+	}
+	return nil
+}
+
+// readPending finds none: all of them are in memory.
+func (f *file) readPending(context.Context, [][16]byte, func(int, string)) error { return nil }
+
+func (f *file) setPendingLater(fingerprint [16]byte, session string, until time.Time) {
+	f.db.Later(func(tx *sqlite.Tx) error {
+		_, err := tx.Exec("INSERT INTO pending VALUES (?, ?, ?) ON CONFLICT DO UPDATE SET session = excluded.session, until = excluded.until",
+			fingerprint[:], session, until.Unix())
+		return err
+	})
+}
+
+func (f *file) endPendingLater(fingerprint [16]byte) {
+	f.db.Later(func(tx *sqlite.Tx) error {
+		_, err := tx.Exec("DELETE FROM pending WHERE fingerprint = ?", fingerprint[:])
+		return err
+	})
+}
+
+func (f *file) readSnapshot(ctx context.Context, session string) (body []byte, err error) {
+	err = f.db.QueryRow(ctx, "SELECT body FROM snapshots WHERE session = ?", []any{session}, &body)
+	if errors.Is(err, sql.ErrNoRows) {
+		return nil, nil
+	}
+	return body, err
+}
+
+func (f *file) saveSnapshotLater(session string, body []byte, groups []string) {
+	f.db.Later(func(tx *sqlite.Tx) error {
+		_, err := tx.Exec("INSERT OR REPLACE INTO snapshots (session, body, grps, born) VALUES (?, ?, ?, ?)",
+			session, body, listed(groups), time.Now().Unix())
+		return err
+	})
+}
+
+func (f *file) forgetSnapshots(group string) error {
+	return f.db.Write(context.Background(), func(tx *sqlite.Tx) error {
+		tx.Fold()
+		_, err := tx.Exec("DELETE FROM snapshots WHERE instr(grps, ?) > 0", listed([]string{group}))
+		return err
+	})
+}
+
+func (f *file) sweepLoop() {
+	defer close(f.done)
+	t := time.NewTicker(sweepInterval)
+	defer t.Stop()
+	for {
+		select {
+		case <-f.stop:
+			return
+		case now := <-t.C:
+			for f.sweep(now.Add(-f.ttl)) {
+			}
+			f.db.Later(func(tx *sqlite.Tx) error {
+				_, err := tx.Exec("DELETE FROM pending WHERE until < ?", now.Unix())
+				return err
+			})
+		}
+	}
+}
+
+// sweep removes some of what is older than before, and reports whether there
+// may be more.
+func (f *file) sweep(before time.Time) bool {
+	more := false
+	err := f.db.Write(context.Background(), func(tx *sqlite.Tx) error {
+		for _, q := range []string{
+			"DELETE FROM blocks WHERE key IN (SELECT key FROM blocks WHERE born < ? LIMIT ?)",
+			"DELETE FROM chain WHERE fingerprint IN (SELECT fingerprint FROM chain WHERE born < ? LIMIT ?)",
+			"DELETE FROM snapshots WHERE session IN (SELECT session FROM snapshots WHERE born < ? LIMIT ?)",
+		} {
+			r, err := tx.Exec(q, before.Unix(), sweepRows)
+			if err != nil {
+				return err
+			}
+			if n, err := r.RowsAffected(); err == nil && n == sweepRows {
+				more = true
+			}
+		}
+		return nil
+	})
+	return err == nil && more
+}

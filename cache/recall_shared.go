@@ -1,0 +1,87 @@
+package cache
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+
+	"github.com/graphiti-proxy/graphiti-proxy/cache/redis"
+)
+
+// DroppedChannel is where replicas tell each other of which group what was
+// found is to be dropped.
+const DroppedChannel = "dropped"
+
+// sharedEntry is what a search found, as replicas share it. It is of use while
+// its group is of the same generation.
+type sharedEntry[V any] struct {
+	Generation string `json:"g"`
+	Value      V      `json:"v"`
+}
+
+func sharedName(group, query string) string {
+	sum := sha256.Sum256([]byte(group + "\x00" + query))
+	return redis.Key("recall", hex.EncodeToString(sum[:16]))
+}
+
+func generationName(group string) string { return redis.Key("generation", group) }
+
+// Fetch returns what another replica found lately, and the generation of the
+// group; both are empty where nothing is shared.
+func (r *Recall[V]) Fetch(ctx context.Context, group, query string) (v V, found bool, generation string) {
+	if r.o.Shared == nil {
+		return v, false, ""
+	}
+	err := r.o.Shared.Do(ctx, func(ctx context.Context, c redis.Cmdable) error {
+		values, err := c.MGet(ctx, generationName(group), sharedName(group, query)).Result()
+		if err != nil {
+			return err
+		}
+		generation = "0"
+		if g, ok := values[0].(string); ok {
+			generation = g
+		}
+		var e sharedEntry[V]
+		if body, ok := values[1].(string); ok && json.Unmarshal([]byte(body), &e) == nil && e.Generation == generation {
+			v, found = e.Value, true
+		}
+		return nil
+	})
+	if err != nil {
+		return v, false, ""
+	}
+	return v, found, generation
+}
+
+// Share tells other replicas what a search found that began when its group was
+// of that generation. It does not wait.
+func (r *Recall[V]) Share(group, query, generation string, v V, empty bool) {
+	if r.o.Shared == nil || generation == "" {
+		return
+	}
+	body, err := json.Marshal(sharedEntry[V]{generation, v})
+	if err != nil {
+		return
+	}
+	life := r.o.Fresh
+	if empty {
+		life /= 10
+	}
+	r.o.Shared.Later(func(ctx context.Context, c redis.Cmdable) error {
+		return c.Set(ctx, sharedName(group, query), body, life).Err()
+	})
+}
+
+func (r *Recall[V]) tellDropped(group string) {
+	if r.o.Shared == nil {
+		return
+	}
+	// Should it fail, what others keep ends by itself before long.
+	_ = r.o.Shared.Do(context.Background(), func(ctx context.Context, c redis.Cmdable) error {
+		if err := c.Incr(ctx, generationName(group)).Err(); err != nil {
+			return err
+		}
+		return redis.Tell(ctx, c, DroppedChannel, group)
+	})
+}

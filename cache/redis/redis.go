@@ -1,0 +1,267 @@
+package redis
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	goredis "github.com/redis/go-redis/v9"
+	"github.com/redis/go-redis/v9/logging"
+	"github.com/redis/go-redis/v9/maintnotifications"
+)
+
+// ErrDown says that the server does not answer and is left alone until it
+// does.
+var ErrDown = errors.New("redis is down")
+
+// Nil is the answer for what is not there.
+const Nil = goredis.Nil
+
+// Cmdable are the server's commands.
+type Cmdable = goredis.Cmdable
+
+const (
+	// prefix begins every key and channel. The number changes when an older
+	// version could not read what a newer one keeps.
+	prefix = "graphiti-proxy:1:"
+
+	dialTimeout = 500 * time.Millisecond
+	callTimeout = time.Second
+
+	// hanging is how long a call must have taken for its caller's impatience
+	// to count as the server's fault.
+	hanging = 50 * time.Millisecond
+
+	// pingEvery is how often a server that is down is asked whether it is up.
+	pingEvery = 250 * time.Millisecond
+
+	// queued bounds the writes that nobody waits for.
+	queued = 4096
+)
+
+// quiet keeps the library from writing to standard error: what fails is
+// returned, and logged once.
+var quiet sync.Once
+
+// Down says since when the server is not used, and why.
+type Down struct {
+	Since time.Time
+	Why   string
+}
+
+// DB is a shared state. It is safe for concurrent use.
+type DB struct {
+	log    *slog.Logger
+	client *goredis.Client
+	down   atomic.Pointer[Down]
+	failed chan struct{} // wakes the watch
+	queue  chan func(context.Context, Cmdable) error
+	base   context.Context
+	cancel context.CancelFunc
+	wg     sync.WaitGroup
+}
+
+// Open prepares the connection to a URL (redis:// or rediss://); that the
+// server is up is not needed.
+func Open(url string, log *slog.Logger) (*DB, error) {
+	o, err := Parse(url)
+	if err != nil {
+		return nil, err
+	}
+	o.DialTimeout, o.ReadTimeout, o.WriteTimeout = dialTimeout, callTimeout, callTimeout
+	o.ContextTimeoutEnabled = true
+	o.MaxRetries = 1 // a connection from before the server's restart
+	o.DialerRetries = 1
+	o.ClientName = "graphiti-proxy"
+	o.MaintNotificationsConfig = &maintnotifications.Config{Mode: maintnotifications.ModeDisabled}
+	quiet.Do(logging.Disable)
+	d := &DB{
+		log: log, client: goredis.NewClient(o),
+		failed: make(chan struct{}, 1), // more than one says nothing new
+		queue:  make(chan func(context.Context, Cmdable) error, queued),
+	}
+	d.base, d.cancel = context.WithCancel(context.Background())
+	// Both end when Close cancels base.
+	d.wg.Go(d.watch)
+	d.wg.Go(d.write)
+	return d, nil
+}
+
+// Parse reads a URL.
+func Parse(url string) (*goredis.Options, error) {
+	o, err := goredis.ParseURL(url)
+	if err != nil { // which may quote a password
+		return nil, errors.New("not an address of Redis; write e.g. redis://:password@127.0.0.1:6379/0, or rediss:// for TLS")
+	}
+	return o, nil
+}
+
+// Close writes what is queued, and closes the connections.
+func (d *DB) Close() error {
+	d.cancel()
+	d.wg.Wait()
+	return d.client.Close()
+}
+
+// Key is the name under which something is kept.
+func Key(parts ...string) string { return prefix + strings.Join(parts, ":") }
+
+// Down says whether the server is left alone; nil: it is not.
+func (d *DB) Down() *Down { return d.down.Load() }
+
+// Do makes calls, bounded in time. It fails at once while the server is down.
+func (d *DB) Do(ctx context.Context, f func(context.Context, Cmdable) error) error {
+	return d.do(ctx, callTimeout, f)
+}
+
+// Wait is Do for calls that may take longer, because the server is to wait.
+func (d *DB) Wait(ctx context.Context, most time.Duration, f func(context.Context, Cmdable) error) error {
+	return d.do(ctx, most+callTimeout, f)
+}
+
+func (d *DB) do(ctx context.Context, most time.Duration, f func(context.Context, Cmdable) error) error {
+	if d.down.Load() != nil {
+		return ErrDown
+	}
+	start := time.Now()
+	bounded, cancel := context.WithTimeout(ctx, most)
+	defer cancel()
+	err := f(bounded, d.client)
+	hung := errors.Is(ctx.Err(), context.DeadlineExceeded) && time.Since(start) > hanging
+	if err != nil && (hung || ctx.Err() == nil && unreachable(err)) {
+		d.fail(err)
+		return fmt.Errorf("%w: %w", ErrDown, err)
+	}
+	return err
+}
+
+// unreachable tells a server that is gone, or of no use, from one that has
+// understood and refused.
+func unreachable(err error) bool {
+	var answer goredis.Error
+	if !errors.As(err, &answer) {
+		return !errors.Is(err, context.Canceled)
+	}
+	for _, p := range []string{"LOADING", "READONLY", "MASTERDOWN", "CLUSTERDOWN", "NOAUTH", "WRONGPASS", "NOPERM"} {
+		if strings.HasPrefix(answer.Error(), p) {
+			return true
+		}
+	}
+	return false
+}
+
+// fail has the server left alone, and logs where that begins.
+func (d *DB) fail(err error) {
+	if d.base.Err() != nil || !d.down.CompareAndSwap(nil, &Down{time.Now(), err.Error()}) {
+		return
+	}
+	d.log.Warn("redis does not answer: chats go on without new memories, and turns wait in the local spool", "error", err)
+	select {
+	case d.failed <- struct{}{}:
+	default:
+	}
+}
+
+// watch asks a server that is down whether it is up.
+func (d *DB) watch() {
+	for {
+		select {
+		case <-d.base.Done():
+			return
+		case <-d.failed:
+		}
+		for d.down.Load() != nil {
+			select {
+			case <-d.base.Done():
+				return
+			case <-time.After(pingEvery):
+			}
+			ctx, cancel := context.WithTimeout(d.base, callTimeout)
+			if err := d.client.Ping(ctx).Err(); err == nil {
+				d.log.Info("redis answers again", "after", time.Since(d.down.Load().Since).Round(time.Millisecond))
+				d.down.Store(nil)
+			}
+			cancel()
+		}
+	}
+}
+
+// Later makes calls that nobody waits for, in their order. What comes while the
+// server is down, or faster than it takes them, is left out.
+func (d *DB) Later(f func(context.Context, Cmdable) error) {
+	select {
+	case d.queue <- f:
+	default:
+	}
+}
+
+func (d *DB) write() {
+	for {
+		select {
+		case f := <-d.queue:
+			d.try(f)
+			continue
+		case <-d.base.Done():
+		}
+		select {
+		case f := <-d.queue:
+			d.try(f)
+		default:
+			return
+		}
+	}
+}
+
+func (d *DB) try(f func(context.Context, Cmdable) error) {
+	if err := d.Do(context.Background(), f); err != nil && !errors.Is(err, ErrDown) {
+		d.log.Warn("something cannot be kept in redis", "error", err)
+	}
+}
+
+// Listen calls heard for what replicas tell each other on a channel. What may
+// have been said while the server was not heard is made up for by a call of
+// missed. It returns at once; both are called in one goroutine, until Close.
+func (d *DB) Listen(channel string, heard func(string), missed func()) {
+	sub := d.client.Subscribe(d.base, Key(channel))
+	// Ends when Close cancels base.
+	d.wg.Go(func() {
+		defer sub.Close() //nolint:errcheck // the connection goes either way
+		first := true
+		messages := sub.ChannelWithSubscriptions()
+		for {
+			select {
+			case <-d.base.Done():
+				return
+			case m, ok := <-messages:
+				if !ok {
+					return
+				}
+				switch m := m.(type) {
+				case *goredis.Subscription:
+					if !first {
+						missed()
+					}
+					first = false
+				case *goredis.Message:
+					heard(m.Payload)
+				}
+			}
+		}
+	})
+}
+
+// Tell says something to all replicas, this one included.
+func Tell(ctx context.Context, c Cmdable, channel, what string) error {
+	return c.Publish(ctx, Key(channel), what).Err()
+}
+
+// Script is a program that the server runs as one step.
+type Script = goredis.Script
+
+// NewScript reads one.
+func NewScript(source string) *Script { return goredis.NewScript(source) }

@@ -1,0 +1,102 @@
+// Package redistest runs a Redis for tests: the real one where it is
+// installed, else miniredis. It must not be linked into the binary.
+package redistest
+
+import (
+	"context"
+	"fmt"
+	"net"
+	"os"
+	"os/exec"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/alicebob/miniredis/v2"
+	goredis "github.com/redis/go-redis/v9"
+)
+
+// Server is a Redis on a port of its own. It belongs to one goroutine.
+type Server struct {
+	t    testing.TB
+	addr string
+	dir  string
+	real *exec.Cmd
+	mini *miniredis.Miniredis
+}
+
+// Start starts one, which ends with the test.
+func Start(t testing.TB) *Server {
+	t.Helper()
+	s := &Server{t: t, dir: t.TempDir()}
+	if _, err := exec.LookPath("redis-server"); err != nil {
+		if os.Getenv("REDIS_REQUIRED") != "" {
+			t.Fatal("redis-server is not installed")
+		}
+		s.mini = miniredis.RunT(t)
+		s.addr = s.mini.Addr()
+		return s
+	}
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.addr = l.Addr().String()
+	_ = l.Close()
+	t.Cleanup(s.Kill)
+	s.Up()
+	return s
+}
+
+// URL is where it listens.
+func (s *Server) URL() string { return "redis://" + s.addr + "/0" }
+
+// Up starts it again, with what it had.
+func (s *Server) Up() {
+	s.t.Helper()
+	if s.mini != nil {
+		if err := s.mini.Restart(); err != nil {
+			s.t.Fatal(err)
+		}
+		return
+	}
+	_, port, _ := net.SplitHostPort(s.addr)
+	s.real = exec.Command("redis-server", "--port", port, "--bind", "127.0.0.1", "--dir", s.dir, // #nosec G204 -- a test's own
+		"--appendonly", "yes", "--appendfsync", "always", "--save", "", "--loglevel", "warning")
+	if err := s.real.Start(); err != nil {
+		s.t.Fatal(err)
+	}
+	c := s.Client()
+	defer c.Close() //nolint:errcheck // a test's
+	for end := time.Now().Add(20 * time.Second); ; time.Sleep(20 * time.Millisecond) {
+		if err := c.Ping(context.Background()).Err(); err == nil {
+			return
+		} else if time.Now().After(end) {
+			s.t.Fatal(fmt.Errorf("redis does not come up: %w", err))
+		}
+	}
+}
+
+// Kill ends it at once, as kill -9 does.
+func (s *Server) Kill() {
+	if s.mini != nil {
+		s.mini.Close()
+	} else if s.real != nil {
+		_ = s.real.Process.Kill()
+		_ = s.real.Wait()
+		s.real = nil
+	}
+}
+
+// Freeze has it hang until Thaw, where that is possible.
+func (s *Server) Freeze() bool {
+	return s.real != nil && s.real.Process.Signal(syscall.SIGSTOP) == nil
+}
+
+// Thaw ends a Freeze.
+func (s *Server) Thaw() { _ = s.real.Process.Signal(syscall.SIGCONT) }
+
+// Client looks into it.
+func (s *Server) Client() *goredis.Client {
+	return goredis.NewClient(&goredis.Options{Addr: s.addr, DialerRetries: 1})
+}

@@ -1,0 +1,229 @@
+package cache
+
+import (
+	"context"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"time"
+
+	_ "embed"
+
+	"github.com/graphiti-proxy/graphiti-proxy/cache/redis"
+)
+
+// replicas is the store that several processes share. What it keeps ends by
+// itself, ttl after it came in.
+//
+//	block:<key>            a block, as JSON
+//	blocks:<group>         the keys of blocks that hold facts of a group
+//	emptied                keys of blocks that were emptied, by when they end
+//	link:<fingerprint>     a session
+//	pending:<fingerprint>  the session of a conversation without an answer
+//	snapshot:<session>     a session's short-term memory
+//	snapshots:<group>      the keys of snapshots that hold turns of a group
+type replicas struct {
+	db  *redis.DB
+	ttl time.Duration
+}
+
+var (
+	//go:embed block_keep.lua
+	keepSource string
+	//go:embed block_empty.lua
+	emptySource string
+
+	keepScript  = redis.NewScript(keepSource)
+	emptyScript = redis.NewScript(emptySource)
+)
+
+// storedBlock is a block as it is kept.
+type storedBlock struct {
+	Text  string `json:"t"`
+	Facts int    `json:"f"`
+}
+
+func (r *replicas) shared() bool { return true }
+func (r *replicas) close() error { return nil }
+
+func named(kind string, key [16]byte) string { return redis.Key(kind, hex.EncodeToString(key[:])) }
+
+// read calls found for those of some keys that are there.
+func (r *replicas) read(ctx context.Context, kind string, keys [][16]byte, found func(int, string) error) error {
+	names := make([]string, len(keys))
+	for i := range keys {
+		names[i] = named(kind, keys[i])
+	}
+	return r.db.Do(ctx, func(ctx context.Context, c redis.Cmdable) error {
+		values, err := c.MGet(ctx, names...).Result()
+		if err != nil {
+			return err
+		}
+		for i, v := range values {
+			if text, ok := v.(string); ok {
+				if err := found(i, text); err != nil {
+					return err
+				}
+			}
+		}
+		return nil
+	})
+}
+
+func (r *replicas) readBlocks(ctx context.Context, keys [][16]byte, found func(int, block)) error {
+	return r.read(ctx, "block", keys, func(i int, text string) error {
+		b, err := parseBlock(text)
+		if err == nil {
+			found(i, b)
+		}
+		return err
+	})
+}
+
+func parseBlock(text string) (block, error) {
+	var s storedBlock
+	if err := json.Unmarshal([]byte(text), &s); err != nil {
+		return block{}, fmt.Errorf("read block: %w", err)
+	}
+	return block{text: s.Text, facts: s.Facts, known: true}, nil
+}
+
+func (r *replicas) keepBlock(ctx context.Context, key [16]byte, b block, groups []string) (kept block, err error) {
+	body, err := json.Marshal(storedBlock{b.text, b.facts})
+	if err != nil {
+		return block{}, err
+	}
+	keys := []string{named("block", key)}
+	for _, g := range groups {
+		keys = append(keys, redis.Key("blocks", g))
+	}
+	err = r.db.Do(ctx, func(ctx context.Context, c redis.Cmdable) error {
+		text, err := keepScript.Run(ctx, c, keys, string(body), r.ttl.Milliseconds()).Text()
+		if err == nil {
+			kept, err = parseBlock(text)
+		}
+		return err
+	})
+	return kept, err
+}
+
+func (r *replicas) emptyBlock(key [16]byte) error {
+	_, err := r.empty([]string{named("block", key)})
+	return err
+}
+
+func (r *replicas) empty(keys []string) (n int, err error) {
+	err = r.db.Do(context.Background(), func(ctx context.Context, c redis.Cmdable) error {
+		n, err = emptyScript.Run(ctx, c, append([]string{redis.Key("emptied")}, keys...), time.Now().UnixMilli()).Int()
+		return err
+	})
+	return n, err
+}
+
+// batch bounds what one call works on.
+const batch = 500
+
+func (r *replicas) forgetBlocks(group string) (n int, err error) {
+	err = r.members("blocks", group, func(keys []string) error {
+		emptied, err := r.empty(keys)
+		n += emptied
+		return err
+	})
+	return n, err
+}
+
+// members calls f for what a group's set holds, some at a time, and removes
+// the set.
+func (r *replicas) members(kind, group string, f func([]string) error) error {
+	var all []string
+	set := redis.Key(kind, group)
+	err := r.db.Do(context.Background(), func(ctx context.Context, c redis.Cmdable) (err error) {
+		all, err = c.SMembers(ctx, set).Result()
+		return err
+	})
+	for len(all) > 0 && err == nil {
+		n := min(batch, len(all))
+		if err = f(all[:n]); err == nil {
+			done := all[:n]
+			err = r.db.Do(context.Background(), func(ctx context.Context, c redis.Cmdable) error { return c.SRem(ctx, set, done).Err() })
+		}
+		all = all[n:]
+	}
+	return err
+}
+
+func (r *replicas) countEmptied(ctx context.Context) (n int, err error) {
+	err = r.db.Do(ctx, func(ctx context.Context, c redis.Cmdable) error {
+		if err := c.ZRemRangeByScore(ctx, redis.Key("emptied"), "-inf", fmt.Sprint(time.Now().UnixMilli())).Err(); err != nil {
+			return err
+		}
+		all, err := c.ZCard(ctx, redis.Key("emptied")).Result()
+		n = int(all)
+		return err
+	})
+	return n, err
+}
+
+func (r *replicas) readLinks(ctx context.Context, fingerprints [][16]byte, found func(int, string)) error {
+	return r.read(ctx, "link", fingerprints, func(i int, session string) error { found(i, session); return nil })
+}
+
+func (r *replicas) putLink(ctx context.Context, fingerprint [16]byte, session string) error {
+	return r.db.Do(ctx, r.set("link", fingerprint, session, r.ttl))
+}
+
+func (r *replicas) putLinkLater(fingerprint [16]byte, session string) {
+	r.db.Later(r.set("link", fingerprint, session, r.ttl))
+}
+
+func (r *replicas) set(kind string, key [16]byte, value string, ttl time.Duration) func(context.Context, redis.Cmdable) error {
+	return func(ctx context.Context, c redis.Cmdable) error {
+		return c.Set(ctx, named(kind, key), value, ttl).Err()
+	}
+}
+
+func (r *replicas) readPending(ctx context.Context, fingerprints [][16]byte, found func(int, string)) error {
+	return r.read(ctx, "pending", fingerprints, func(i int, session string) error { found(i, session); return nil })
+}
+
+func (r *replicas) setPendingLater(fingerprint [16]byte, session string, until time.Time) {
+	r.db.Later(r.set("pending", fingerprint, session, time.Until(until)))
+}
+
+func (r *replicas) endPendingLater(fingerprint [16]byte) {
+	r.db.Later(func(ctx context.Context, c redis.Cmdable) error {
+		return c.Del(ctx, named("pending", fingerprint)).Err()
+	})
+}
+
+func (r *replicas) readSnapshot(ctx context.Context, session string) (body []byte, err error) {
+	err = r.db.Do(ctx, func(ctx context.Context, c redis.Cmdable) error {
+		body, err = c.Get(ctx, redis.Key("snapshot", session)).Bytes()
+		if errors.Is(err, redis.Nil) {
+			return nil
+		}
+		return err
+	})
+	return body, err
+}
+
+func (r *replicas) saveSnapshotLater(session string, body []byte, groups []string) {
+	r.db.Later(func(ctx context.Context, c redis.Cmdable) error {
+		p := c.Pipeline()
+		name := redis.Key("snapshot", session)
+		for _, g := range groups { // first: what is not listed cannot be forgotten
+			p.SAdd(ctx, redis.Key("snapshots", g), name)
+			p.PExpire(ctx, redis.Key("snapshots", g), r.ttl)
+		}
+		p.Set(ctx, name, body, r.ttl)
+		_, err := p.Exec(ctx)
+		return err
+	})
+}
+
+func (r *replicas) forgetSnapshots(group string) error {
+	return r.members("snapshots", group, func(keys []string) error {
+		return r.db.Do(context.Background(), func(ctx context.Context, c redis.Cmdable) error { return c.Del(ctx, keys...).Err() })
+	})
+}

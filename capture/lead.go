@@ -1,0 +1,393 @@
+package capture
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/graphiti-proxy/graphiti-proxy/cache/redis"
+	"github.com/graphiti-proxy/graphiti-proxy/graphiti"
+)
+
+const (
+	// leadEvery is how often the lease is renewed, or sought.
+	leadEvery = time.Second
+
+	// leadMargin is how long before its lease ends a replica stops to deliver.
+	leadMargin = time.Second
+)
+
+// Shared is the state that replicas share.
+type Shared struct {
+	DB   *redis.DB
+	Name string // of this replica, for people
+}
+
+// team is what a pipeline needs where several replicas share a spool: one of
+// them delivers, and all of them take turns in.
+//
+//	following ──lease taken──► taking over ──read──► leading
+//	    ▲                                               │
+//	    └──calls ended◄── stepping down ◄──lease lost, wanted, or Redis gone
+type team struct {
+	lease lease
+	name  string
+	local *spool // where turns wait while the others cannot be reached
+	spool *shared
+
+	ended  chan struct{}
+	asked  chan struct{}  // somebody here wants to lead
+	busy   sync.WaitGroup // calls, and what people asked for, that need the lead
+	wanted atomic.Int32   // how many here want to lead
+
+	// Guarded by Pipeline.mu.
+	leading bool
+	leave   context.CancelFunc // ends the calls of a leader
+	until   *time.Timer        // calls leave before the lease ends
+	report  report             // of who leads, as it was read last
+	waits   int                // turns in local
+	dropped int                // from local
+}
+
+// report is what a leader tells the others.
+type report struct {
+	Name      string
+	UnderWay  int
+	Lost      int
+	Failing   *time.Time
+	Stalled   *time.Time
+	Breaker   string
+	LastError string
+}
+
+// join has a pipeline share its spool with others; local is its own.
+func (p *Pipeline) join(local *spool) {
+	all := newShared(p.o.Shared.DB, p.o.MaxTurns, p.o.MaxBytes)
+	p.spool = all
+	p.team = &team{
+		lease: lease{p.o.Shared.DB, all.token}, name: p.o.Shared.Name, local: local, spool: all,
+		ended: make(chan struct{}), asked: make(chan struct{}),
+	}
+	p.promoted = make(map[string]bool)
+}
+
+// teamStatusLocked adds what is known of the others.
+func (p *Pipeline) teamStatusLocked(s *QueueStatus) {
+	t := p.team
+	if t == nil {
+		return
+	}
+	s.Replica, s.Here, s.Dropped = t.name, t.waits, s.Dropped+t.dropped
+	s.Deliverer = t.report.Name
+	if t.leading {
+		s.Deliverer = t.name
+	} else {
+		s.UnderWay, s.Lost, s.Breaker = t.report.UnderWay, t.report.Lost, t.report.Breaker
+		s.Failing, s.Stalled, s.LastError = t.report.Failing, t.report.Stalled, t.report.LastError
+	}
+	if d := t.spool.db.Down(); d != nil {
+		s.SharedDown, s.SharedError, s.Deliverer = &d.Since, d.Why, ""
+	}
+}
+
+// lead is the loop that seeks the lease, keeps it, and brings to the others
+// what waits here.
+func (p *Pipeline) lead() {
+	t := p.team
+	defer close(t.ended)
+	tick := time.NewTicker(leadEvery)
+	defer tick.Stop()
+	for {
+		err := contained(func() error { return errors.Join(p.leadOnce(), p.boundLocal(context.Background())) })
+		if err != nil && !errors.Is(err, redis.ErrDown) {
+			p.o.Log.Warn("the shared spool cannot be worked on", "error", err)
+		}
+		select {
+		case <-tick.C:
+		case <-t.asked:
+		case <-p.ended:
+			p.stepDown()
+			ctx, cancel := context.WithTimeout(context.Background(), time.Second)
+			defer cancel()
+			_ = t.lease.leave(ctx) // it ends by itself
+			return
+		}
+	}
+}
+
+func (p *Pipeline) leadOnce() error {
+	t, ctx := p.team, context.Background()
+	p.mu.Lock()
+	leading, stale := t.leading, !t.leading && t.leave != nil
+	p.mu.Unlock()
+	if stale {
+		p.stepDown()
+	}
+	began := time.Now()
+	switch {
+	case leading:
+		held, isWanted, err := t.lease.keep(ctx)
+		switch {
+		case err != nil:
+			return err // the timer decides
+		case held && !isWanted:
+			p.mu.Lock()
+			t.until.Reset(time.Until(began.Add(leaseFor - leadMargin)))
+			p.mu.Unlock()
+		case isWanted && t.wanted.Load() > 0: // not now
+		default:
+			p.stepDown()
+			_ = t.lease.leave(ctx) // it ends by itself
+		}
+	default:
+		take := t.lease.take
+		if t.wanted.Load() > 0 {
+			take = t.lease.want
+		}
+		if held, err := take(ctx); err != nil || !held {
+			return errors.Join(err, p.refresh(ctx))
+		}
+		if err := p.takeOver(began); err != nil {
+			p.stepDown()
+			return errors.Join(err, t.lease.leave(ctx))
+		}
+	}
+	return errors.Join(p.refresh(ctx), p.bring(ctx))
+}
+
+// takeOver begins to deliver.
+func (p *Pipeline) takeOver(began time.Time) error {
+	t := p.team
+	ctx, cancel := context.WithCancel(p.base)
+	p.mu.Lock()
+	p.state = newState(p.state.timing, time.Now())
+	t.leave = cancel
+	p.mu.Unlock()
+	if err := p.load(); err != nil {
+		return err
+	}
+	p.mu.Lock()
+	t.leading = true
+	p.calls = ctx
+	t.until = time.AfterFunc(time.Until(began.Add(leaseFor-leadMargin)), func() {
+		p.mu.Lock()
+		defer p.mu.Unlock()
+		t.leading = false
+		cancel()
+	})
+	p.mu.Unlock()
+	t.busy.Add(1)
+	// Ends when leave is called.
+	go p.followStream(ctx)
+	p.o.Log.Info("this replica delivers what the replicas remember")
+	p.signal()
+	return nil
+}
+
+// followStream tells the state of turns that any replica has added.
+func (p *Pipeline) followStream(ctx context.Context) {
+	defer p.team.busy.Done()
+	for ctx.Err() == nil {
+		err := contained(func() error {
+			return p.team.spool.follow(ctx, leadEvery, func(group string, fresh bool) {
+				p.mu.Lock()
+				defer p.mu.Unlock()
+				p.state.add(group, fresh)
+			})
+		})
+		p.signal()
+		if err != nil {
+			select {
+			case <-ctx.Done():
+			case <-time.After(100 * time.Millisecond):
+			}
+		}
+	}
+}
+
+// stepDown ends delivery here. It returns when nothing is under way.
+func (p *Pipeline) stepDown() {
+	t := p.team
+	p.mu.Lock()
+	was := t.leave
+	t.leading = false
+	if was != nil {
+		was()
+	}
+	if t.until != nil {
+		t.until.Stop()
+	}
+	p.mu.Unlock()
+	t.busy.Wait()
+	p.mu.Lock()
+	t.leave, t.until = nil, nil
+	p.state = newState(p.state.timing, time.Now())
+	p.mu.Unlock()
+	if was != nil {
+		p.o.Log.Info("this replica does not deliver any more; another one does")
+	}
+}
+
+// leadsLocked reports whether this process delivers.
+func (p *Pipeline) leadsLocked() bool { return p.team == nil || p.team.leading }
+
+// asLeader returns when this process delivers, and has it do so until release
+// is called; the context ends when it does not any more.
+func (p *Pipeline) asLeader(ctx context.Context) (_ context.Context, release func(), err error) {
+	t := p.team
+	if t == nil {
+		return ctx, func() {}, nil
+	}
+	t.wanted.Add(1)
+	for {
+		p.mu.Lock()
+		if t.leading {
+			t.busy.Add(1)
+			calls := p.calls
+			p.mu.Unlock()
+			ctx, cancel := context.WithCancel(ctx)
+			stop := context.AfterFunc(calls, cancel)
+			return ctx, func() {
+				stop()
+				cancel()
+				t.wanted.Add(-1)
+				t.busy.Done()
+			}, nil
+		}
+		p.mu.Unlock()
+		select {
+		case t.asked <- struct{}{}:
+		default:
+		}
+		select {
+		case <-ctx.Done():
+			t.wanted.Add(-1)
+			if d := t.spool.db.Down(); d != nil {
+				return nil, nil, fmt.Errorf("redis is down since %s: %s", d.Since.Format(time.RFC3339), d.Why)
+			}
+			return nil, nil, fmt.Errorf("wait for the replica that delivers: %w", ctx.Err())
+		case <-time.After(50 * time.Millisecond):
+		}
+	}
+}
+
+// refresh reads what other replicas have changed, and tells them how it goes.
+func (p *Pipeline) refresh(ctx context.Context) error {
+	t := p.team
+	counts, err := t.spool.counts(ctx)
+	if err != nil {
+		return err
+	}
+	promoted, err := t.spool.promoted(ctx)
+	if err != nil {
+		return err
+	}
+	name, breaker := redis.Key("report"), p.gate.state() // which takes our lock itself
+	p.mu.Lock()
+	p.held, p.totals, p.promoted = countedSizes(counts), countedTotals(counts), promoted
+	leading := t.leading
+	if leading {
+		t.report = p.reportLocked(breaker)
+	}
+	mine := t.report
+	p.mu.Unlock()
+	return t.spool.db.Do(ctx, func(ctx context.Context, c redis.Cmdable) error {
+		if leading {
+			body, err := json.Marshal(mine)
+			if err != nil {
+				return err
+			}
+			return c.Set(ctx, name, body, 3*leaseFor).Err()
+		}
+		var theirs report
+		body, err := c.Get(ctx, name).Bytes()
+		if err == nil {
+			err = json.Unmarshal(body, &theirs)
+		} else if errors.Is(err, redis.Nil) {
+			err = nil
+		}
+		p.mu.Lock()
+		t.report = theirs
+		p.mu.Unlock()
+		return err
+	})
+}
+
+func (p *Pipeline) reportLocked(breaker string) report {
+	r := report{
+		Name: p.team.name, UnderWay: p.state.under, Lost: p.lost,
+		Breaker: breaker, LastError: p.lastErr,
+	}
+	if !p.failing.IsZero() {
+		at := p.failing
+		r.Failing = &at
+	}
+	if !p.state.stalled.IsZero() {
+		at := p.state.stalled
+		r.Stalled = &at
+	}
+	return r
+}
+
+// bring adds to the shared spool what waits in the local one. What is there
+// already, because another replica was told the same, is left out.
+func (p *Pipeline) bring(ctx context.Context) error {
+	t := p.team
+	for {
+		var seqs []int64
+		err := each(ctx, t.local.db, "SELECT grp, born, "+entryColumns+" FROM spool WHERE dead = 0 ORDER BY seq LIMIT ?", []any{page},
+			func(scan func(...any) error) error {
+				var group string
+				var born int64
+				var e entry
+				if err := e.scan(func(dest ...any) error { return scan(append([]any{&group, &born}, dest...)...) }); err != nil {
+					return err
+				}
+				if _, err := t.spool.addTo(ctx, &e.turn, graphiti.Target{Scope: e.scope, Group: group}, time.UnixMilli(born)); err != nil {
+					return err
+				}
+				seqs = append(seqs, e.seq)
+				return nil
+			})
+		if moved := t.local.moved(seqs); moved != nil {
+			return errors.Join(err, moved)
+		}
+		if len(seqs) > 0 {
+			p.o.Log.Info("turns that waited here are with the others now", "turns", len(seqs))
+		}
+		if err != nil || len(seqs) < page {
+			return err
+		}
+	}
+}
+
+// boundLocal keeps what waits here within bounds.
+func (p *Pipeline) boundLocal(ctx context.Context) error {
+	n, err := p.team.local.sizes(ctx)
+	if err != nil {
+		return err
+	}
+	t, err := p.team.local.totals()
+	if err != nil {
+		return err
+	}
+	p.mu.Lock()
+	p.team.waits, p.team.dropped = n.pending.turns, t.dropped
+	p.mu.Unlock()
+	over := n.pending.turns - p.o.MaxTurns
+	if n.pending.bytes > p.o.MaxBytes {
+		over = max(over, 1)
+	}
+	if over <= 0 {
+		return nil
+	}
+	gone, err := p.team.local.dropOldest(min(over, dropChunk))
+	if err == nil {
+		p.o.Log.Warn("turns are dropped from the local queue: it is full, and redis is down", "turns", gone.pending.turns)
+	}
+	return err
+}

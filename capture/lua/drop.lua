@@ -1,0 +1,29 @@
+-- Removes entries, the dead first, the oldest first: at most ARGV[2], and only
+-- while there are more than ARGV[3] turns or ARGV[4] bytes, or as far as they
+-- came in before ARGV[5].
+local pending, pendingBytes, gone, goneBytes = 0, 0, 0, 0
+local most, before = tonumber(ARGV[2]), tonumber(ARGV[5])
+local function held(what) return tonumber(redis.call('HGET', counts, what) or '0') end
+local turns = held('pending') + held('dead') - tonumber(ARGV[3])
+local bytes = held('pending_bytes') + held('dead_bytes') - tonumber(ARGV[4])
+local function over(entry)
+	return most > pending + gone and (turns > pending + gone or bytes > pendingBytes + goneBytes or tonumber(entry.born) < before)
+end
+if held('dead') > 0 then
+	for _, n in ipairs(numbers(6)) do
+		local entry = cjson.decode(redis.call('HGET', dead, n))
+		if not over(entry) then break end
+		undie(n, entry)
+		gone, goneBytes = gone + 1, goneBytes + #entry.body
+	end
+end
+while true do
+	local first = redis.call('XRANGE', stream, '-', '+', 'COUNT', 1)
+	if #first == 0 then break end
+	local entry = fields(first[1][2])
+	if not over(entry) then break end
+	remove(string.match(first[1][1], '^%d+'), entry)
+	pending, pendingBytes = pending + 1, pendingBytes + #entry.body
+end
+redis.call('HINCRBY', counts, 'dropped', pending + gone)
+return {pending, pendingBytes, gone, goneBytes}

@@ -1,0 +1,425 @@
+package capture
+
+import (
+	"cmp"
+	"context"
+	"crypto/rand"
+	"embed"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	goredis "github.com/redis/go-redis/v9"
+
+	"github.com/graphiti-proxy/graphiti-proxy/cache/redis"
+	"github.com/graphiti-proxy/graphiti-proxy/graphiti"
+)
+
+//go:embed lua/*.lua
+var programs embed.FS
+
+// script reads one of the programs, each of which begins with what all know.
+func script(name string) *redis.Script {
+	common, err := programs.ReadFile("lua/common.lua")
+	if err != nil {
+		panic("BUG: " + err.Error())
+	}
+	own, err := programs.ReadFile("lua/" + name + ".lua")
+	if err != nil {
+		panic("BUG: " + err.Error())
+	}
+	return redis.NewScript(string(common) + string(own))
+}
+
+var (
+	addScript      = script("add")
+	markScript     = script("mark")
+	doneScript     = script("done")
+	buryScript     = script("bury")
+	retryScript    = script("retry")
+	dropScript     = script("drop")
+	dropDeadScript = script("drop_dead")
+	forgetScript   = script("forget")
+)
+
+const (
+	// consumers is the group of those who deliver. What one of them has read
+	// is taken over by the next.
+	consumers = "deliver"
+
+	// page is how many entries are read in one call.
+	page = 200
+)
+
+// shared is the spool of several replicas. Its turns are entries of a stream;
+// one replica at a time, which holds the lease, delivers them. It keeps in
+// memory which of them wait, by group.
+//
+//	spool           the stream; the number of an entry is the first half of its id
+//	marks           what became of entries until now, by number
+//	dead            entries that were put aside, by number
+//	counts          turns and bytes of those, and totals
+//	last            the number that was given last
+//	turn:<id>:<group>, said:<group>:<what>   what a group has had, or waits for
+//	forgot:<group>  when it was emptied
+//	groups          whose the groups are
+//	promoted        groups into which something was promoted
+type shared struct {
+	db       *redis.DB
+	token    string // of this process
+	maxTurns int
+	maxBytes int
+
+	mu    sync.Mutex // guards what follows
+	lines map[string]*line
+	known sizes // after what was added last
+}
+
+// line holds the numbers of a group's entries that wait, in their order.
+type line struct{ fresh, older []int64 }
+
+// mark is what became of an entry until now.
+type mark struct {
+	Sent     int64  `json:"s,omitempty"` // Unix milliseconds; 0: it waits
+	Attempts int    `json:"a,omitempty"`
+	Have     sides  `json:"h,omitempty"`
+	Losses   int    `json:"l,omitempty"`
+	Reason   string `json:"r,omitempty"`
+}
+
+func newShared(db *redis.DB, maxTurns, maxBytes int) *shared {
+	return &shared{db: db, token: rand.Text(), maxTurns: maxTurns, maxBytes: maxBytes, lines: make(map[string]*line)}
+}
+
+func (s *shared) close() error { return nil }
+
+// run runs a script; a fenced one does nothing unless this process holds the
+// lease.
+func (s *shared) run(ctx context.Context, what string, script *redis.Script, fenced bool, keys []string, args ...any) (reply []int64, err error) {
+	token := ""
+	if fenced {
+		token = s.token
+	}
+	all := append([]string{leaseName, redis.Key("spool"), redis.Key("marks"), redis.Key("counts"), redis.Key("dead"), redis.Key("last")}, keys...)
+	err = s.db.Do(ctx, func(ctx context.Context, c redis.Cmdable) error {
+		v, err := script.Run(ctx, c, all, append([]any{token}, args...)...).Result()
+		if err != nil {
+			return err
+		}
+		switch v := v.(type) {
+		case int64:
+			reply = []int64{v}
+		case []any:
+			for _, n := range v {
+				i, _ := n.(int64)
+				reply = append(reply, i)
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", what, err)
+	}
+	return reply, nil
+}
+
+func (s *shared) add(ctx context.Context, turns []Turn, now time.Time) (all []added, err error) {
+	for i := range turns {
+		var a added
+		for _, target := range turns[i].Targets {
+			bytes, err := s.addTo(ctx, &turns[i], target, now)
+			if err != nil {
+				return nil, err
+			}
+			if bytes > 0 {
+				a.groups = append(a.groups, target.Group)
+				a.size = a.size.plus(size{1, bytes})
+			}
+		}
+		all = append(all, a)
+	}
+	return all, nil
+}
+
+// addTo stores a turn for one group, and returns the bytes it takes there; 0
+// when the group has had it.
+func (s *shared) addTo(ctx context.Context, t *Turn, target graphiti.Target, now time.Time) (int, error) {
+	body, err := json.Marshal(t)
+	if err != nil {
+		return 0, err
+	}
+	restID, left := "", []byte(nil)
+	if !t.Open && t.Assistant != "" {
+		rest := t.rest()
+		restID = rest.ID
+		if left, err = json.Marshal(rest); err != nil {
+			return 0, err
+		}
+	}
+	whose, err := json.Marshal(Owned{Scope: string(target.Scope), Key: t.keyOf(target.Scope)})
+	if err != nil {
+		return 0, err
+	}
+	about, err := json.Marshal(map[string]any{
+		"grp": target.Group, "scope": string(target.Scope), "born": strconv.FormatInt(now.UnixMilli(), 10), "at": t.Said.UnixMilli(),
+		"later": digit(t.Earlier), "open": digit(t.Open), "owner": t.Owner, "whose": string(whose), "promoted": slices.Contains(graphiti.Kinds, t.Kind),
+	})
+	if err != nil {
+		return 0, err
+	}
+	reply, err := s.run(ctx, "spool turn", addScript, false, []string{
+		redis.Key("forgot", target.Group), redis.Key("groups"), redis.Key("promoted"),
+		redis.Key("turn", t.ID, target.Group), redis.Key("said", target.Group, t.said()), redis.Key("turn", restID, target.Group),
+	}, string(about), string(body), string(left), seenFor.Milliseconds())
+	if err != nil {
+		return 0, err
+	}
+	if len(reply) == 5 {
+		s.mu.Lock()
+		s.known = sizes{size{int(reply[1]), int(reply[2])}, size{int(reply[3]), int(reply[4])}}
+		s.mu.Unlock()
+	}
+	return int(reply[0]), nil
+}
+
+// held are the sizes that were known last.
+func (s *shared) held() sizes {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.known
+}
+
+func digit(b bool) string {
+	if b {
+		return "1"
+	}
+	return "0"
+}
+
+// read calls f for the entries from a number on, a page at a time.
+func (s *shared) read(ctx context.Context, f func(e *sharedEntry) error) error {
+	for from := "-"; from != ""; {
+		var list []goredis.XMessage
+		err := s.db.Do(ctx, func(ctx context.Context, c redis.Cmdable) (err error) {
+			list, err = c.XRangeN(ctx, redis.Key("spool"), from, "+", page).Result()
+			return err
+		})
+		if err != nil {
+			return fmt.Errorf("read spool: %w", err)
+		}
+		from = ""
+		for i := range list {
+			e, err := parseShared(&list[i])
+			if err != nil {
+				return err
+			}
+			if err := f(e); err != nil {
+				return err
+			}
+			if i == page-1 {
+				from = "(" + list[i].ID
+			}
+		}
+	}
+	return nil
+}
+
+// sharedEntry is an entry as it stands in the stream, or among the dead.
+type sharedEntry struct {
+	Number int64          `json:"-"`
+	Group  string         `json:"grp"`
+	Scope  graphiti.Scope `json:"scope"`
+	Born   string         `json:"born"` // Unix milliseconds
+	Later  string         `json:"later"`
+	Body   string         `json:"body"`
+	Mark   string         `json:"mark"` // of the dead
+}
+
+func parseShared(m *goredis.XMessage) (*sharedEntry, error) {
+	text := func(name string) string { v, _ := m.Values[name].(string); return v }
+	number, _, _ := strings.Cut(m.ID, "-")
+	n, err := strconv.ParseInt(number, 10, 64)
+	if err != nil {
+		return nil, fmt.Errorf("read spool: entry %q: %w", m.ID, err)
+	}
+	return &sharedEntry{Number: n, Group: text("grp"), Scope: graphiti.Scope(text("scope")), Born: text("born"), Later: text("later"), Body: text("body")}, nil
+}
+
+// entry is one as delivery knows it.
+func (e *sharedEntry) entry(m mark) (entry, error) {
+	out := entry{seq: e.Number, bytes: len(e.Body), scope: e.Scope, have: m.Have, losses: m.Losses, later: e.Later == "1"}
+	if err := json.Unmarshal([]byte(e.Body), &out.turn); err != nil {
+		return entry{}, fmt.Errorf("entry %d: %w", e.Number, err)
+	}
+	return out, nil
+}
+
+func (e *sharedEntry) born() time.Time {
+	ms, _ := strconv.ParseInt(e.Born, 10, 64) // ours
+	return time.UnixMilli(ms)
+}
+
+// marks are those of all entries.
+func (s *shared) marks(ctx context.Context) (map[int64]mark, error) {
+	out := make(map[int64]mark)
+	err := s.hash(ctx, "marks", func(field, value string) error {
+		n, m, err := parseMark(field, value)
+		out[n] = m
+		return err
+	})
+	return out, err
+}
+
+func parseMark(number, value string) (n int64, m mark, err error) {
+	if n, err = strconv.ParseInt(number, 10, 64); err == nil && value != "" {
+		err = json.Unmarshal([]byte(value), &m)
+	}
+	return n, m, err
+}
+
+// hash calls f for the fields of one of the hashes.
+func (s *shared) hash(ctx context.Context, name string, f func(field, value string) error) error {
+	var all map[string]string
+	err := s.db.Do(ctx, func(ctx context.Context, c redis.Cmdable) (err error) {
+		all, err = c.HGetAll(ctx, redis.Key(name)).Result()
+		return err
+	})
+	if err != nil {
+		return fmt.Errorf("read spool: %w", err)
+	}
+	for field, value := range all {
+		if err := f(field, value); err != nil {
+			return fmt.Errorf("read spool: %w", err)
+		}
+	}
+	return nil
+}
+
+func (s *shared) sizes(ctx context.Context) (sizes, error) {
+	all, err := s.counts(ctx)
+	return countedSizes(all), err
+}
+
+func (s *shared) totals() (totals, error) {
+	all, err := s.counts(context.Background())
+	return countedTotals(all), err
+}
+
+func countedSizes(all map[string]int) sizes {
+	return sizes{
+		pending: size{all["pending"], all["pending_bytes"]},
+		dead:    size{all["dead"], all["dead_bytes"]},
+	}
+}
+
+func countedTotals(all map[string]int) totals {
+	return totals{delivered: all["delivered"], verified: all["verified"], dropped: all["dropped"]}
+}
+
+func (s *shared) counts(ctx context.Context) (map[string]int, error) {
+	out := make(map[string]int)
+	err := s.hash(ctx, "counts", func(name, value string) (err error) {
+		out[name], err = strconv.Atoi(value)
+		return err
+	})
+	return out, err
+}
+
+func (s *shared) oldest() (t time.Time, err error) {
+	err = s.db.Do(context.Background(), func(ctx context.Context, c redis.Cmdable) error {
+		first, err := c.XRangeN(ctx, redis.Key("spool"), "-", "+", 1).Result()
+		if err != nil || len(first) == 0 {
+			return err
+		}
+		e, err := parseShared(&first[0])
+		if err == nil {
+			t = e.born()
+		}
+		return err
+	})
+	return t, err
+}
+
+func (s *shared) instance() (id string, err error) {
+	name := redis.Key("instance")
+	err = s.db.Do(context.Background(), func(ctx context.Context, c redis.Cmdable) error {
+		if err := c.SetNX(ctx, name, strings.ToLower(rand.Text()[:16]), 0).Err(); err != nil {
+			return err
+		}
+		id, err = c.Get(ctx, name).Result()
+		return err
+	})
+	return id, err
+}
+
+func (s *shared) promoted(ctx context.Context) (map[string]bool, error) {
+	all := make(map[string]bool)
+	err := s.db.Do(ctx, func(ctx context.Context, c redis.Cmdable) error {
+		list, err := c.SMembers(ctx, redis.Key("promoted")).Result()
+		for _, g := range list {
+			all[g] = true
+		}
+		return err
+	})
+	if err != nil {
+		return nil, fmt.Errorf("list promoted groups: %w", err)
+	}
+	return all, nil
+}
+
+func (s *shared) owned(ctx context.Context, owner string) (list []Owned, err error) {
+	owners := make(map[string]int)
+	err = s.hash(ctx, "groups", func(field, value string) error {
+		var o Owned
+		if err := json.Unmarshal([]byte(value), &o); err != nil {
+			return err
+		}
+		o.Group, o.Owner, _ = strings.Cut(field, "\n")
+		owners[o.Group]++
+		list = append(list, o)
+		return nil
+	})
+	list = slices.DeleteFunc(list, func(o Owned) bool { return owner != "" && o.Owner != owner })
+	for i := range list {
+		list[i].Shared = owners[list[i].Group] > 1
+	}
+	slices.SortFunc(list, func(a, b Owned) int {
+		return cmp.Or(cmp.Compare(a.Scope, b.Scope), cmp.Compare(a.Key, b.Key), cmp.Compare(a.Group, b.Group), cmp.Compare(a.Owner, b.Owner))
+	})
+	return list, err
+}
+
+func (s *shared) bounded(ctx context.Context, most int, before time.Time) (dropped, error) {
+	reply, err := s.run(ctx, "drop from spool", dropScript, false, nil, most, s.maxTurns, s.maxBytes, before.UnixMilli())
+	return goneOf(reply), err
+}
+
+func (s *shared) dropOldest(n int) (dropped, error) {
+	return s.bounded(context.Background(), n, time.UnixMilli(0))
+}
+
+func (s *shared) dropBefore(t time.Time) (dropped, error) {
+	return s.bounded(context.Background(), dropChunk, t)
+}
+
+func goneOf(reply []int64) (d dropped) {
+	if len(reply) == 4 {
+		d.pending, d.dead = size{int(reply[0]), int(reply[1])}, size{int(reply[2]), int(reply[3])}
+	}
+	return d
+}
+
+// forgetSeen does nothing: what was delivered is forgotten by itself.
+func (s *shared) forgetSeen(time.Time, int) error { return nil }
+
+// notLeading reports whether something was refused because another replica
+// delivers.
+func notLeading(err error) bool {
+	var answer goredis.Error
+	return errors.As(err, &answer) && strings.HasPrefix(answer.Error(), "NOTLEADING")
+}

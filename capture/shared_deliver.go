@@ -1,0 +1,336 @@
+package capture
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	goredis "github.com/redis/go-redis/v9"
+
+	"github.com/graphiti-proxy/graphiti-proxy/cache/redis"
+)
+
+// takeOver reads, when this process begins to deliver, what another has read:
+// what waits goes to its line, what was handed over is in doubt.
+func (s *shared) takeOver(ctx context.Context) (doubts map[string][]entry, err error) {
+	marks, err := s.marks(ctx)
+	if err != nil {
+		return nil, err
+	}
+	s.mu.Lock()
+	s.lines = make(map[string]*line)
+	s.mu.Unlock()
+	if err := s.makeGroup(ctx); err != nil {
+		return nil, err
+	}
+	doubts = make(map[string][]entry)
+	for from := "0-0"; ; {
+		var list []goredis.XMessage
+		err := s.db.Do(ctx, func(ctx context.Context, c redis.Cmdable) (err error) {
+			list, from, err = c.XAutoClaim(ctx, &goredis.XAutoClaimArgs{
+				Stream: redis.Key("spool"), Group: consumers, Consumer: s.token, Start: from, Count: page,
+			}).Result()
+			return err
+		})
+		if err != nil {
+			return nil, fmt.Errorf("take over the spool: %w", err)
+		}
+		for i := range list {
+			e, err := parseShared(&list[i])
+			if err != nil {
+				return nil, err
+			}
+			if m := marks[e.Number]; m.Sent > 0 {
+				one, err := e.entry(m)
+				if err != nil {
+					return nil, err
+				}
+				doubts[e.Group] = append(doubts[e.Group], one)
+				continue
+			}
+			s.queue(e.Group, e.Number, e.Later == "1")
+		}
+		if from == "0-0" {
+			return doubts, nil
+		}
+	}
+}
+
+func (s *shared) makeGroup(ctx context.Context) error {
+	return s.db.Do(ctx, func(ctx context.Context, c redis.Cmdable) error {
+		err := c.XGroupCreateMkStream(ctx, redis.Key("spool"), consumers, "0").Err()
+		if err != nil && strings.HasPrefix(err.Error(), "BUSYGROUP") {
+			return nil
+		}
+		return err
+	})
+}
+
+// follow waits a while for entries that nobody has read, puts them in their
+// lines and calls found for each.
+func (s *shared) follow(ctx context.Context, wait time.Duration, found func(group string, fresh bool)) error {
+	var streams []goredis.XStream
+	err := s.db.Wait(ctx, wait, func(ctx context.Context, c redis.Cmdable) (err error) {
+		streams, err = c.XReadGroup(ctx, &goredis.XReadGroupArgs{
+			Group: consumers, Consumer: s.token, Streams: []string{redis.Key("spool"), ">"}, Count: page, Block: wait,
+		}).Result()
+		if errors.Is(err, redis.Nil) {
+			return nil // nothing came
+		}
+		return err
+	})
+	if err != nil {
+		if strings.HasPrefix(err.Error(), "NOGROUP") {
+			return s.makeGroup(ctx) // somebody has emptied the database
+		}
+		return err
+	}
+	for _, stream := range streams {
+		for i := range stream.Messages {
+			e, err := parseShared(&stream.Messages[i])
+			if err != nil {
+				return err
+			}
+			s.queue(e.Group, e.Number, e.Later == "1")
+			found(e.Group, e.Later != "1")
+		}
+	}
+	return nil
+}
+
+// queue puts an entry into its line.
+func (s *shared) queue(group string, n int64, later bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	l := s.lines[group]
+	if l == nil {
+		l = &line{}
+		s.lines[group] = l
+	}
+	list := &l.fresh
+	if later {
+		list = &l.older
+	}
+	if i, had := slices.BinarySearch(*list, n); !had {
+		*list = slices.Insert(*list, i, n)
+	}
+}
+
+// unqueue takes entries out of their line.
+func (s *shared) unqueue(group string, numbers []int64) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	l := s.lines[group]
+	if l == nil {
+		return
+	}
+	gone := func(n int64) bool { return slices.Contains(numbers, n) }
+	if l.fresh, l.older = slices.DeleteFunc(l.fresh, gone), slices.DeleteFunc(l.older, gone); len(l.fresh)+len(l.older) == 0 {
+		delete(s.lines, group)
+	}
+}
+
+// first returns the numbers of the first n entries of a line.
+func (s *shared) first(group string, n int) []int64 {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	l := s.lines[group]
+	if l == nil {
+		return nil
+	}
+	out := slices.Clone(l.fresh[:min(n, len(l.fresh))])
+	return append(out, l.older[:min(n-len(out), len(l.older))]...)
+}
+
+func (s *shared) groups(found func(group string, fresh bool)) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for group, l := range s.lines {
+		found(group, len(l.fresh) > 0)
+	}
+	return nil
+}
+
+// inDoubt takes over first: it is what delivery begins with.
+func (s *shared) inDoubt(found func(group string, e entry)) error {
+	doubts, err := s.takeOver(context.Background())
+	if err != nil {
+		return err
+	}
+	for group, list := range doubts {
+		for _, e := range list {
+			found(group, e)
+		}
+	}
+	return nil
+}
+
+func (s *shared) head(ctx context.Context, group string, n int) (out []entry, err error) {
+	for len(out) == 0 && err == nil {
+		numbers := s.first(group, n)
+		if len(numbers) == 0 {
+			return nil, nil
+		}
+		var gone []int64
+		out, gone, err = s.entries(ctx, numbers)
+		s.unqueue(group, gone)
+	}
+	return out, err
+}
+
+// entries reads those of the numbers; gone are not there any more.
+func (s *shared) entries(ctx context.Context, numbers []int64) (out []entry, gone []int64, err error) {
+	marks, err := s.marksOf(ctx, numbers)
+	if err != nil {
+		return nil, nil, err
+	}
+	err = s.db.Do(ctx, func(ctx context.Context, c redis.Cmdable) error {
+		out, gone = nil, nil
+		p := c.Pipeline()
+		lists := make([]*goredis.XMessageSliceCmd, len(numbers))
+		for i, n := range numbers {
+			lists[i] = p.XRange(ctx, redis.Key("spool"), idOf(n), idOf(n))
+		}
+		if _, err := p.Exec(ctx); err != nil {
+			return err
+		}
+		for i, l := range lists {
+			if len(l.Val()) == 0 {
+				gone = append(gone, numbers[i])
+				continue
+			}
+			e, err := parseShared(&l.Val()[0])
+			if err != nil {
+				return err
+			}
+			one, err := e.entry(marks[i])
+			if err != nil {
+				return err
+			}
+			out = append(out, one)
+		}
+		return nil
+	})
+	if err != nil {
+		return nil, nil, fmt.Errorf("read spool: %w", err)
+	}
+	return out, gone, nil
+}
+
+func idOf(n int64) string { return strconv.FormatInt(n, 10) + "-0" }
+
+func numbersOf(entries []entry) []int64 {
+	out := make([]int64, len(entries))
+	for i := range entries {
+		out[i] = entries[i].seq
+	}
+	return out
+}
+
+// note writes down what became of entries.
+func (s *shared) note(what string, entries []entry, of func(m *mark, e *entry)) error {
+	if len(entries) == 0 {
+		return nil
+	}
+	before, err := s.marksOf(context.Background(), numbersOf(entries))
+	if err != nil {
+		return err
+	}
+	var args []any
+	for i := range entries {
+		of(&before[i], &entries[i])
+		value, err := json.Marshal(before[i])
+		if err != nil {
+			return err
+		}
+		args = append(args, entries[i].seq, string(value))
+	}
+	_, err = s.run(context.Background(), what, markScript, true, nil, args...)
+	return err
+}
+
+// marksOf are those of some entries.
+func (s *shared) marksOf(ctx context.Context, numbers []int64) ([]mark, error) {
+	fields := make([]string, len(numbers))
+	for i, n := range numbers {
+		fields[i] = strconv.FormatInt(n, 10)
+	}
+	out := make([]mark, len(numbers))
+	err := s.db.Do(ctx, func(ctx context.Context, c redis.Cmdable) error {
+		values, err := c.HMGet(ctx, redis.Key("marks"), fields...).Result()
+		if err != nil {
+			return err
+		}
+		for i := range values {
+			value, _ := values[i].(string)
+			if _, out[i], err = parseMark(fields[i], value); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		return nil, fmt.Errorf("read spool: %w", err)
+	}
+	return out, nil
+}
+
+func (s *shared) handOver(group string, entries []entry, now time.Time) error {
+	err := s.note("note hand-over", entries, func(m *mark, e *entry) {
+		m.Sent, m.Have, m.Losses = now.UnixMilli(), e.have, e.losses
+	})
+	if err == nil {
+		s.unqueue(group, numbersOf(entries))
+	}
+	return err
+}
+
+func (s *shared) takeBack(group string, entries []entry, reason string) error {
+	err := s.note("note failure", entries, func(m *mark, e *entry) {
+		m.Sent, m.Attempts, m.Reason, m.Have, m.Losses = 0, m.Attempts+1, reason, e.have, e.losses
+	})
+	if err == nil {
+		for i := range entries {
+			s.queue(group, entries[i].seq, entries[i].later)
+		}
+	}
+	return err
+}
+
+func (s *shared) done(group string, entries []entry, verified bool, _ time.Time) (gone size, err error) {
+	if len(entries) == 0 {
+		return size{}, nil
+	}
+	args := []any{digit(verified)}
+	for i := range entries {
+		args = append(args, entries[i].seq)
+	}
+	reply, err := s.run(context.Background(), "note delivery", doneScript, true, nil, args...)
+	if err != nil {
+		return size{}, err
+	}
+	s.unqueue(group, numbersOf(entries))
+	return size{int(reply[0]), int(reply[1])}, nil
+}
+
+func (s *shared) bury(group string, e *entry, reason string) (size, error) {
+	before, err := s.marksOf(context.Background(), []int64{e.seq})
+	if err != nil {
+		return size{}, err
+	}
+	value, err := json.Marshal(mark{Attempts: before[0].Attempts + 1, Have: e.have, Losses: e.losses, Reason: reason})
+	if err != nil {
+		return size{}, err
+	}
+	reply, err := s.run(context.Background(), "note refusal", buryScript, true, nil, e.seq, string(value))
+	if err != nil {
+		return size{}, err
+	}
+	s.unqueue(group, []int64{e.seq})
+	return size{int(reply[0]), int(reply[1])}, nil
+}

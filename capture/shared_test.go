@@ -1,0 +1,57 @@
+package capture
+
+import (
+	"log/slog"
+	"os"
+	"os/exec"
+	"strings"
+	"testing"
+
+	"github.com/graphiti-proxy/graphiti-proxy/cache/redis"
+	"github.com/graphiti-proxy/graphiti-proxy/cache/redis/redistest"
+)
+
+// overRedisName has the tests of this package share their spools over Redis.
+const overRedisName = "CAPTURE_TEST_OVER_REDIS"
+
+var servers = make(map[string]*redistest.Server) // by the path of the local spool
+
+// overRedis is what a pipeline shares in the tests that TestAllOverRedis runs;
+// nil in others.
+func overRedis(t testing.TB, path string) *Shared {
+	t.Helper()
+	if os.Getenv(overRedisName) == "" {
+		return nil
+	}
+	s := servers[path]
+	if s == nil {
+		s = redistest.Start(t)
+		servers[path] = s
+	}
+	return &Shared{DB: dial(t, s), Name: "replica"}
+}
+
+func dial(t testing.TB, s *redistest.Server) *redis.DB {
+	t.Helper()
+	db, err := redis.Open(s.URL(), slog.New(slog.DiscardHandler))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = db.Close() })
+	return db
+}
+
+// TestAllOverRedis runs the other tests once more, with spools that are shared.
+func TestAllOverRedis(t *testing.T) {
+	if os.Getenv(overRedisName) != "" {
+		t.Skip("these are the others")
+	}
+	ofTheFile := []string{
+		"TestAllOverRedis", "TestSpoolCutOffInMidWrite", "TestInDoubtAfterACrash", "TestWhatCannotBeWrittenDownIsNotForgotten",
+	}
+	c := exec.Command(os.Args[0], "-test.run", "^Test", "-test.skip", "^("+strings.Join(ofTheFile, "|")+")$", "-test.timeout", "5m") // #nosec G204 -- ourselves
+	c.Env = append(os.Environ(), overRedisName+"=1")
+	if out, err := c.CombinedOutput(); err != nil {
+		t.Errorf("%v\n%s", err, out)
+	}
+}

@@ -1,0 +1,64 @@
+package capture
+
+import (
+	"context"
+	"time"
+)
+
+// QueueStatus counts turns, one for each group. Pending and dead are what the
+// spool holds, the others count since its file was made.
+type QueueStatus struct {
+	Pending   int        `json:"pending"`   // not known to be kept
+	UnderWay  int        `json:"under_way"` // of the pending: handed over, and not seen yet
+	Delivered int        `json:"delivered"`
+	Verified  int        `json:"verified"` // delivered, and seen in the memory
+	Dropped   int        `json:"dropped"`
+	Dead      int        `json:"dead"`
+	Lost      int        `json:"lost"`     // by the memory, and sent again; since the start
+	Redacted  int        `json:"redacted"` // credentials taken out; since the start
+	Bytes     int        `json:"bytes"`
+	Oldest    *time.Time `json:"oldest,omitempty"`
+	Failing   *time.Time `json:"failing_since,omitempty"`
+	Stalled   *time.Time `json:"stalled_since,omitempty"`
+	Breaker   string     `json:"breaker"` // closed, half-open or open
+	LastError string     `json:"last_error,omitempty"`
+
+	// Where several replicas share a queue, of which all of the above is.
+	Replica     string     `json:"replica,omitempty"`           // this one
+	Deliverer   string     `json:"deliverer,omitempty"`         // the one that delivers
+	Here        int        `json:"waiting_here,omitempty"`      // turns that the others cannot see yet
+	SharedDown  *time.Time `json:"shared_down_since,omitempty"` // since when they cannot be reached
+	SharedError string     `json:"shared_error,omitempty"`
+}
+
+// Status says how the queue is.
+func (p *Pipeline) Status() QueueStatus {
+	oldest, err := p.spool.oldest()
+	if p.team != nil { // others change it, too
+		if counts, err := p.team.spool.counts(context.Background()); err == nil {
+			p.mu.Lock()
+			p.held, p.totals = countedSizes(counts), countedTotals(counts)
+			p.mu.Unlock()
+		}
+	}
+	breaker := p.gate.state() // not under our lock: it takes it itself
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	s := QueueStatus{
+		Pending: p.held.pending.turns, UnderWay: p.state.under, Dead: p.held.dead.turns,
+		Delivered: p.totals.delivered, Verified: p.totals.verified, Dropped: p.totals.dropped, Lost: p.lost, Redacted: int(p.redacted.Load()),
+		Bytes:   p.held.pending.bytes + p.held.dead.bytes,
+		Breaker: breaker, LastError: p.lastErr,
+	}
+	if err == nil && !oldest.IsZero() {
+		s.Oldest = &oldest
+	}
+	if t := p.failing; !t.IsZero() {
+		s.Failing = &t
+	}
+	if t := p.state.stalled; !t.IsZero() {
+		s.Stalled = &t
+	}
+	p.teamStatusLocked(&s)
+	return s
+}
