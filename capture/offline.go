@@ -1,10 +1,14 @@
 package capture
 
-import "context"
+import (
+	"context"
+
+	"github.com/graphiti-proxy/graphiti-proxy/cache/redis"
+)
 
 // Offline looks into the spool of a proxy that does not run. Nothing is
 // delivered, and nobody else may use the file meanwhile.
-type Offline struct{ spool *spool }
+type Offline struct{ spool store }
 
 // OpenOffline opens the spool at path.
 func OpenOffline(path string) (*Offline, error) {
@@ -14,6 +18,9 @@ func OpenOffline(path string) (*Offline, error) {
 	}
 	return &Offline{s}, nil
 }
+
+// OpenShared looks into the spool that replicas share.
+func OpenShared(db *redis.DB) *Offline { return &Offline{newShared(db, 0, 0)} }
 
 // Status counts what the spool holds.
 func (f *Offline) Status(ctx context.Context) (QueueStatus, error) {
@@ -54,4 +61,4 @@ func (f *Offline) Drop(numbers []int64) (int, error) {
 }
 
 // Close closes the file.
-func (f *Offline) Close() error { return f.spool.db.Close() }
+func (f *Offline) Close() error { return f.spool.close() }

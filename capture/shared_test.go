@@ -5,6 +5,7 @@ import (
 	"os"
 	"os/exec"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/graphiti-proxy/graphiti-proxy/cache/redis"
@@ -14,7 +15,7 @@ import (
 // overRedisName has the tests of this package share their spools over Redis.
 const overRedisName = "CAPTURE_TEST_OVER_REDIS"
 
-var servers = make(map[string]*redistest.Server) // by the path of the local spool
+var servers sync.Map // *redistest.Server by the path of the local spool
 
 // overRedis is what a pipeline shares in the tests that TestAllOverRedis runs;
 // nil in others.
@@ -23,12 +24,12 @@ func overRedis(t testing.TB, path string) *Shared {
 	if os.Getenv(overRedisName) == "" {
 		return nil
 	}
-	s := servers[path]
-	if s == nil {
+	s, ok := servers.Load(path)
+	if !ok {
 		s = redistest.Start(t)
-		servers[path] = s
+		servers.Store(path, s)
 	}
-	return &Shared{DB: dial(t, s), Name: "replica"}
+	return &Shared{DB: dial(t, s.(*redistest.Server)), Name: "replica"}
 }
 
 func dial(t testing.TB, s *redistest.Server) *redis.DB {

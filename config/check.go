@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"strings"
 )
 
 // check finds what single values do not show.
@@ -28,13 +29,27 @@ func (c *Config) check(fail func(error)) {
 	if (c.TLS.Cert == "") != (c.TLS.Key == "") {
 		fail(errors.New("tls.cert, tls.key: one is set without the other; write both, or none"))
 	}
-	c.checkAvailable(fail)
+	c.checkState(fail)
 }
 
-// checkAvailable refuses what this version does not have.
-func (c *Config) checkAvailable(fail func(error)) {
-	if c.State.Backend == "redis" || c.State.RedisURL != "" {
-		fail(errors.New("state.backend: redis is not available in this version; write sqlite and leave state.redis_url out"))
+// checkState finds what replicas that share their state cannot do.
+func (c *Config) checkState(fail func(error)) {
+	if c.State.Backend != "redis" {
+		if c.State.RedisURL != "" {
+			fail(errors.New("state.redis_url: is set, and state.backend is sqlite; set state.backend to redis, or leave the address out"))
+		}
+		return
+	}
+	if c.State.RedisURL == "" {
+		fail(errors.New("state.redis_url: state.backend is redis, and there is no address; write e.g. redis://127.0.0.1:6379/0"))
+	} else if !strings.HasPrefix(c.State.RedisURL, "redis://") && !strings.HasPrefix(c.State.RedisURL, "rediss://") {
+		fail(errors.New("state.redis_url: not an address of Redis; write e.g. redis://:password@127.0.0.1:6379/0, or rediss:// for TLS"))
+	}
+	if c.Memory.Backend == "embedded" {
+		fail(errors.New("memory.backend: embedded is a file of one process, and state.backend is redis, which is for several; set memory.backend to graphiti or graphiti-mcp"))
+	}
+	if c.Identity.Mode == "single" && c.Identity.Owner == "" {
+		fail(errors.New("identity.owner: is empty, and state.backend is redis: each replica would make up an owner of its own; write e.g. github_login:octocat, or set identity.mode to multi"))
 	}
 }
 

@@ -81,8 +81,8 @@ type Config struct {
 		GroupIDs    string   `key:"identity.group_ids" default:"canonical" kind:"one of canonical, raw" doc:"canonical: hashed, shared with other Graphiti clients; raw: readable"`
 	}
 	State struct {
-		Backend  string `key:"state.backend" default:"sqlite" kind:"one of sqlite, redis" doc:"where inserted blocks and sessions are kept (redis is not available yet)"`
-		RedisURL string `key:"state.redis_url" secret:"yes" doc:"for state.backend redis (not available yet)"`
+		Backend  string `key:"state.backend" default:"sqlite" kind:"one of sqlite, redis" doc:"where inserted blocks, sessions and waiting turns are kept: in data_dir, or in a Redis that several replicas share"`
+		RedisURL string `key:"state.redis_url" secret:"yes" doc:"for state.backend redis: redis://:password@host:6379/0, or rediss:// for TLS"`
 	}
 	TLS struct {
 		Cert      string   `key:"tls.cert" doc:"file with the certificate, and those between it and its root, in PEM; read anew when it changes"`

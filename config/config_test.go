@@ -108,8 +108,16 @@ func TestMistakes(t *testing.T) {
 			`admin.listen: "127.0.0.1:8787" is also listen; give each its own port`},
 		{"no endpoint", "memory:\n  backend: graphiti\n", nil, nil,
 			`memory.endpoint: memory.backend is graphiti, and there is no endpoint; write e.g. http://127.0.0.1:8000`},
-		{"not there yet", "state:\n  backend: redis\n", nil, nil,
-			"state.backend: redis is not available in this version; write sqlite and leave state.redis_url out"},
+		{"redis without an address", "state:\n  backend: redis\nmemory:\n  backend: \"off\"\nidentity:\n  owner: u\n", nil, nil,
+			"state.redis_url: state.backend is redis, and there is no address; write e.g. redis://127.0.0.1:6379/0"},
+		{"an address without redis", "state:\n  redis_url: redis://x\n", nil, nil,
+			"state.redis_url: is set, and state.backend is sqlite; set state.backend to redis, or leave the address out"},
+		{"not an address of redis", "state:\n  backend: redis\n  redis_url: http://:secret@x\nmemory:\n  backend: \"off\"\nidentity:\n  owner: u\n", nil, nil,
+			"state.redis_url: not an address of Redis; write e.g. redis://:password@127.0.0.1:6379/0, or rediss:// for TLS"},
+		{"replicas with a memory each", "state:\n  backend: redis\n  redis_url: redis://x\nidentity:\n  owner: u\n", nil, nil,
+			"memory.backend: embedded is a file of one process, and state.backend is redis, which is for several; set memory.backend to graphiti or graphiti-mcp"},
+		{"replicas with an owner each", "state:\n  backend: redis\n  redis_url: redis://x\nmemory:\n  backend: \"off\"\n", nil, nil,
+			"identity.owner: is empty, and state.backend is redis: each replica would make up an owner of its own; write e.g. github_login:octocat, or set identity.mode to multi"},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			_, err := load(t, tc.file, tc.env, tc.flags)

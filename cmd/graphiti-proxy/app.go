@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"github.com/graphiti-proxy/graphiti-proxy/cache"
+	"github.com/graphiti-proxy/graphiti-proxy/cache/redis"
 	"github.com/graphiti-proxy/graphiti-proxy/capture"
 	"github.com/graphiti-proxy/graphiti-proxy/config"
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti"
@@ -45,6 +46,7 @@ type app struct {
 	live     atomic.Pointer[config.Config] // as it was read last; cfg is as it was at the start
 	parts    *parts                        // nil: the memory is off
 	curated  *remembered                   // nil: the memory is off
+	shared   *redis.DB                     // what replicas share; nil: nothing
 	memory   graphiti.Memory               // nil: off
 	pipeline *capture.Pipeline
 	planner  *inject.Memory
@@ -148,13 +150,12 @@ func (a *app) openMemory() (proxy.Memory, error) {
 		return off, err
 	}
 	a.onClose("memory", func(context.Context) error { return a.memory.Close() })
-	state, err := cache.OpenState(filepath.Join(cfg.DataDir, "state.db"), cfg.Recall.StickyTTL)
+	state, err := a.openState()
 	if err != nil {
 		return off, err
 	}
-	a.onClose("state", func(context.Context) error { return state.Close() })
 	facts, err := cache.NewRecall[[]graphiti.Fact](cache.RecallOptions{
-		Fresh: cfg.Recall.CacheTTL, Stale: 10 * cfg.Recall.CacheTTL, MaxBytes: recallCacheBytes,
+		Fresh: cfg.Recall.CacheTTL, Stale: 10 * cfg.Recall.CacheTTL, MaxBytes: recallCacheBytes, Shared: a.shared,
 	})
 	if err != nil {
 		return off, err
@@ -174,6 +175,7 @@ func (a *app) openMemory() (proxy.Memory, error) {
 		StallAfter: cfg.Ingest.StallAfter,
 
 		OnStored: facts.DropGroup,
+		Shared:   a.team(),
 		Log:      a.log,
 	})
 	if err != nil {
@@ -189,6 +191,7 @@ func (a *app) openMemory() (proxy.Memory, error) {
 	a.curated.setNamer(namer)
 	a.planner = inject.New(a.planning(cfg, namer))
 	a.onClose("recall", func(context.Context) error { a.planner.Close(); return nil })
+	a.listen()
 	return a.remembering(cfg, identity), nil
 }
 
@@ -400,6 +403,9 @@ func (a *app) status(ctx context.Context) admin.Status {
 			m.State, m.Remedy = admin.StateTrouble, capture.StallRemedy
 			m.Why = fmt.Sprintf("the memory accepts turns and has kept none since %s; %d wait in the spool, none is lost",
 				s.Queue.Stalled.Format(time.RFC3339), s.Queue.Pending)
+		} else if d := s.Queue.SharedDown; d != nil {
+			m.State, m.Why = admin.StateTrouble, fmt.Sprintf("redis does not answer since %s: %s", d.Format(time.RFC3339), s.Queue.SharedError)
+			m.Remedy = "start Redis, or correct state.redis_url; chats go on without new memories, and turns wait in data_dir"
 		} else if s.Queue.Failing != nil {
 			m.State, m.Why = admin.StateTrouble, "turns cannot be delivered: "+s.Queue.LastError
 			m.Remedy = "run graphiti-proxy test-connection --smoke; turns wait in the spool"

@@ -128,8 +128,11 @@ func (m *remembered) Forget(ctx context.Context, group string) (int, error) {
 	// the plans that were made with what they found.
 	m.app.planner.Forgot()
 	m.facts.DropGroup(group)
+	// First, so that what other replicas have just found is not kept; then
+	// again, for what they have in memory.
+	told := m.app.tellForgotten(ctx, group)
 	blocks, err := m.state.Blocks.Forget(group)
-	err = errors.Join(err, m.state.Snapshots.Forget(group))
+	err = errors.Join(told, err, m.state.Snapshots.Forget(group), m.app.tellForgotten(ctx, group))
 	m.app.planner.Forgot()
 	return blocks, err
 }

@@ -1,10 +1,12 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"io"
+	"log/slog"
 	"net/http"
 	"net/url"
 	"os"
@@ -50,6 +52,9 @@ func openQueue(ctx context.Context, cfg *config.Config) (queue, error) {
 	if err == nil || cfg.Admin.Listen != "off" && !errors.Is(err, errNoProxy) {
 		return remote, err
 	}
+	if cfg.State.Backend == "redis" {
+		return openSharedQueue(cfg)
+	}
 	path := filepath.Join(cfg.DataDir, "spool.db")
 	if _, statErr := os.Stat(path); statErr != nil {
 		return nil, fmt.Errorf("%w; and there is no queue in %s", err, cfg.DataDir)
@@ -66,6 +71,15 @@ func openQueue(ctx context.Context, cfg *config.Config) (queue, error) {
 		return nil, errors.Join(err, lock.Unlock())
 	}
 	return offlineQueue{q, lock.Unlock}, nil
+}
+
+// openSharedQueue finds what replicas share.
+func openSharedQueue(cfg *config.Config) (queue, error) {
+	db, err := openRedis(cfg, slog.New(slog.DiscardHandler))
+	if err != nil {
+		return nil, err
+	}
+	return offlineQueue{capture.OpenShared(db), db.Close}, nil
 }
 
 type offlineQueue struct {
@@ -162,6 +176,13 @@ func printQueue(w io.Writer, q *capture.QueueStatus) {
 	}
 	if q.Stalled != nil {
 		fmt.Fprintf(w, "          the memory has kept nothing for %s, though it accepts: nothing is sent until it does\n", time.Since(*q.Stalled).Round(time.Second))
+	}
+	switch {
+	case q.SharedDown != nil:
+		fmt.Fprintf(w, "replicas  redis has not answered for %s: %s\n          nothing is delivered meanwhile; %d turns wait in this replica's data_dir\n",
+			time.Since(*q.SharedDown).Round(time.Second), q.SharedError, q.Here)
+	case q.Replica != "":
+		fmt.Fprintf(w, "replicas  this is %s, %s delivers\n", q.Replica, cmp.Or(q.Deliverer, "none of them"))
 	}
 	if q.Dead > 0 {
 		fmt.Fprintf(w, "          see those that were refused: graphiti-proxy queue list --state dead\n")

@@ -1,0 +1,127 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+
+	"github.com/graphiti-proxy/graphiti-proxy/cache"
+	"github.com/graphiti-proxy/graphiti-proxy/cache/redis"
+	"github.com/graphiti-proxy/graphiti-proxy/capture"
+	"github.com/graphiti-proxy/graphiti-proxy/config"
+)
+
+// openState opens where blocks and sessions are kept.
+func (a *app) openState() (*cache.State, error) {
+	cfg := a.cfg
+	if cfg.State.Backend != "redis" {
+		state, err := cache.OpenState(filepath.Join(cfg.DataDir, "state.db"), cfg.Recall.StickyTTL)
+		if err != nil {
+			return nil, err
+		}
+		a.onClose("state", func(context.Context) error { return state.Close() })
+		return state, nil
+	}
+	db, err := openRedis(cfg, a.log)
+	if err != nil {
+		return nil, err
+	}
+	a.shared = db
+	var advice sync.WaitGroup
+	advice.Go(a.adviseRedis) // ends with its one call
+	a.onClose("shared state", func(context.Context) error {
+		defer advice.Wait()
+		return db.Close()
+	})
+	return cache.Share(db, cfg.Recall.StickyTTL), nil
+}
+
+func openRedis(cfg *config.Config, log *slog.Logger) (*redis.DB, error) {
+	db, err := redis.Open(cfg.State.RedisURL, log)
+	if err != nil {
+		return nil, fmt.Errorf("state.redis_url: %w", err)
+	}
+	return db, nil
+}
+
+// adviseRedis says what a server is set up to lose.
+func (a *app) adviseRedis() {
+	var policy, appends string
+	err := a.shared.Do(context.Background(), func(ctx context.Context, c redis.Cmdable) error {
+		info, err := c.Info(ctx, "memory", "persistence").Result()
+		for line := range strings.Lines(info) {
+			switch name, value, _ := strings.Cut(strings.TrimSpace(line), ":"); name {
+			case "maxmemory_policy":
+				policy = value
+			case "aof_enabled":
+				appends = value
+			}
+		}
+		return err
+	})
+	if err != nil {
+		return // which is logged
+	}
+	if policy != "" && policy != "noeviction" {
+		a.log.Warn("redis removes what it has no room for, which may be turns that wait and blocks that conversations need; set maxmemory-policy to noeviction", "policy", policy)
+	}
+	if appends == "0" {
+		a.log.Warn("redis keeps no log of what is written: what came in since its last snapshot is lost when it ends; set appendonly to yes")
+	}
+}
+
+// team is what the pipeline shares with those of other replicas; nil: it is
+// alone.
+func (a *app) team() *capture.Shared {
+	if a.shared == nil {
+		return nil
+	}
+	name, err := os.Hostname()
+	if err != nil {
+		name = "a replica"
+	}
+	return &capture.Shared{DB: a.shared, Name: fmt.Sprintf("%s/%d", name, os.Getpid())}
+}
+
+// forgotten begins what replicas tell each other of a group that was emptied;
+// otherwise it holds something new.
+const forgotten = "forgotten "
+
+// listen takes over what other replicas learn and forget.
+func (a *app) listen() {
+	if a.shared == nil {
+		return
+	}
+	forget := func() {
+		a.planner.Forgot()
+		a.parts.state.Blocks.Forgotten()
+	}
+	a.shared.Listen(cache.DroppedChannel, func(what string) {
+		group, gone := strings.CutPrefix(what, forgotten)
+		if gone {
+			forget()
+		}
+		a.parts.facts.Dropped(group)
+	}, func() { // what was said meanwhile is not known
+		forget()
+		a.parts.facts.DropAll()
+	})
+}
+
+// tellForgotten tells the others that a group was emptied.
+func (a *app) tellForgotten(ctx context.Context, group string) error {
+	if a.shared == nil {
+		return nil
+	}
+	err := a.shared.Do(ctx, func(ctx context.Context, c redis.Cmdable) error {
+		return redis.Tell(ctx, c, cache.DroppedChannel, forgotten+group)
+	})
+	if err != nil {
+		return fmt.Errorf("tell the other replicas: %w", err)
+	}
+	return nil
+}
