@@ -78,10 +78,14 @@ func (c *Chain) EndPending(fingerprint [16]byte) {
 // Find returns the session of the first of the fingerprints that is known.
 func (c *Chain) Find(ctx context.Context, fingerprints [][16]byte) (string, bool, error) {
 	missing := make([][16]byte, 0, min(len(fingerprints), maxPrefixes))
+	older := "" // the session of one that is known, behind one that is not
 	for i := range fingerprints {
 		l, ok := c.recent.get(fingerprints[i])
 		if ok && l.session != "" && l.until.IsZero() && len(missing) == 0 {
 			return l.session, true, nil
+		}
+		if ok && older == "" && l.until.IsZero() {
+			older = l.session
 		}
 		if (!ok || l.session != "") && len(missing) < maxPrefixes {
 			missing = append(missing, fingerprints[i])
@@ -92,6 +96,9 @@ func (c *Chain) Find(ctx context.Context, fingerprints [][16]byte) (string, bool
 	}
 	known := make([]string, len(missing))
 	if err := c.store.readLinks(ctx, missing, func(i int, session string) { known[i] = session }); err != nil {
+		if older != "" {
+			return older, true, nil
+		}
 		return "", false, fmt.Errorf("find session: %w", err)
 	}
 	for i, f := range missing {

@@ -81,12 +81,9 @@ func (r *Recall[V]) Store(group, query string, v V, cost int, empty bool) {
 // DropGroup forgets what was found in a group, because it holds something new
 // or lost something. Other replicas are told.
 func (r *Recall[V]) DropGroup(group string) {
-	r.Dropped(group)
+	r.generation(group).Add(1)
 	r.tellDropped(group)
 }
-
-// Dropped is DropGroup that another replica has told of.
-func (r *Recall[V]) Dropped(group string) { r.generation(group).Add(1) }
 
 // DropAll forgets everything that this process keeps.
 func (r *Recall[V]) DropAll() {

@@ -9,10 +9,6 @@ import (
 	"github.com/graphiti-proxy/graphiti-proxy/cache/redis"
 )
 
-// DroppedChannel is where replicas tell each other of which group what was
-// found is to be dropped.
-const DroppedChannel = "dropped"
-
 // sharedEntry is what a search found, as replicas share it. It is of use while
 // its group is of the same generation.
 type sharedEntry[V any] struct {
@@ -82,6 +78,6 @@ func (r *Recall[V]) tellDropped(group string) {
 		if err := c.Incr(ctx, generationName(group)).Err(); err != nil {
 			return err
 		}
-		return redis.Tell(ctx, c, DroppedChannel, group)
+		return redis.Tell(ctx, c, News, newsOfDrop+group)
 	})
 }

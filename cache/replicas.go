@@ -98,8 +98,18 @@ func (r *replicas) keepBlock(ctx context.Context, key [16]byte, b block, groups 
 	for _, g := range groups {
 		keys = append(keys, redis.Key("blocks", g))
 	}
+	// What is stored after the request has gone without would change the
+	// conversation's beginning.
+	deadline, ok := ctx.Deadline()
+	if !ok {
+		deadline = time.Now().Add(time.Second)
+	}
+	before, err := r.db.Before(ctx, deadline)
+	if err != nil {
+		return block{}, err
+	}
 	err = r.db.Do(ctx, func(ctx context.Context, c redis.Cmdable) error {
-		text, err := keepScript.Run(ctx, c, keys, string(body), r.ttl.Milliseconds()).Text()
+		text, err := keepScript.Run(ctx, c, keys, string(body), r.ttl.Milliseconds(), redis.Key(News), newsOfBlock+hex.EncodeToString(key[:])+string(body), redis.NewsKept, before).Text()
 		if err == nil {
 			kept, err = parseBlock(text)
 		}
@@ -170,11 +180,21 @@ func (r *replicas) readLinks(ctx context.Context, fingerprints [][16]byte, found
 }
 
 func (r *replicas) putLink(ctx context.Context, fingerprint [16]byte, session string) error {
-	return r.db.Do(ctx, r.set("link", fingerprint, session, r.ttl))
+	return r.db.Do(ctx, r.link(fingerprint, session))
 }
 
 func (r *replicas) putLinkLater(fingerprint [16]byte, session string) {
-	r.db.Later(r.set("link", fingerprint, session, r.ttl))
+	r.db.Later(r.link(fingerprint, session))
+}
+
+func (r *replicas) link(fingerprint [16]byte, session string) func(context.Context, redis.Cmdable) error {
+	return func(ctx context.Context, c redis.Cmdable) error {
+		p := c.Pipeline()
+		p.Set(ctx, named("link", fingerprint), session, r.ttl)
+		_ = redis.Tell(ctx, p, News, newsOfLink+hex.EncodeToString(fingerprint[:])+session) // Exec says
+		_, err := p.Exec(ctx)
+		return err
+	}
 }
 
 func (r *replicas) set(kind string, key [16]byte, value string, ttl time.Duration) func(context.Context, redis.Cmdable) error {

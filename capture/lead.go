@@ -148,8 +148,12 @@ func (p *Pipeline) leadOnce() error {
 		if t.wanted.Load() > 0 {
 			take = t.lease.want
 		}
-		if held, err := take(ctx); err != nil || !held {
-			return errors.Join(err, p.refresh(ctx))
+		held, err := take(ctx)
+		if err != nil {
+			return err
+		}
+		if !held {
+			break
 		}
 		if err := p.takeOver(began); err != nil {
 			p.stepDown()

@@ -3,6 +3,7 @@ package proxy
 import (
 	"context"
 	"crypto/rand"
+	"encoding/hex"
 	"strings"
 	"time"
 
@@ -245,6 +246,10 @@ func (s *Server) session(c *call, bare inject.Fingerprint, known [][16]byte) (se
 		return id, false
 	}
 	session = "session:" + rand.Text()
+	if len(answered) > 0 {
+		// Other replicas that know nothing of it come to the same.
+		session = "session:" + hex.EncodeToString(answered[len(answered)-1][:])
+	}
 	s.mem().Sessions.SetPending(last, session)
 	if len(answered) > 0 {
 		// The same history again, with this message or another, is the same

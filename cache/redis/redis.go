@@ -59,7 +59,8 @@ type DB struct {
 	log    *slog.Logger
 	client *goredis.Client
 	down   atomic.Pointer[Down]
-	failed chan struct{} // wakes the watch
+	ahead  atomic.Pointer[time.Duration] // how far the server's clock is before ours
+	failed chan struct{}                 // wakes the watch
 	queue  chan func(context.Context, Cmdable) error
 	base   context.Context
 	cancel context.CancelFunc
@@ -140,6 +141,31 @@ func (d *DB) do(ctx context.Context, most time.Duration, f func(context.Context,
 	return err
 }
 
+// Before is a moment by the server's clock, in milliseconds: what a script is
+// to do before then it must not do later, when the server has hung and its
+// caller has given up.
+func (d *DB) Before(ctx context.Context, deadline time.Time) (int64, error) {
+	ahead := d.ahead.Load()
+	if ahead == nil {
+		err := d.Do(ctx, func(ctx context.Context, c Cmdable) error {
+			asked := time.Now()
+			there, err := c.Time(ctx).Result()
+			if err != nil {
+				return err
+			}
+			now := time.Now()
+			diff := there.Sub(asked.Add(now.Sub(asked) / 2))
+			ahead = &diff
+			return nil
+		})
+		if err != nil {
+			return 0, err
+		}
+		d.ahead.Store(ahead)
+	}
+	return deadline.Add(*ahead).UnixMilli(), nil
+}
+
 // unreachable tells a server that is gone, or of no use, from one that has
 // understood and refused.
 func unreachable(err error) bool {
@@ -183,7 +209,8 @@ func (d *DB) watch() {
 			}
 			ctx, cancel := context.WithTimeout(d.base, callTimeout)
 			if err := d.client.Ping(ctx).Err(); err == nil {
-				d.log.Info("redis answers again", "after", time.Since(d.down.Load().Since).Round(time.Millisecond))
+				d.log.Info("redis answers again", "after", time.Since(d.down.Load().Since).Round(time.Millisecond).String())
+				d.ahead.Store(nil) // it may be another server
 				d.down.Store(nil)
 			}
 			cancel()
@@ -221,43 +248,6 @@ func (d *DB) try(f func(context.Context, Cmdable) error) {
 	if err := d.Do(context.Background(), f); err != nil && !errors.Is(err, ErrDown) {
 		d.log.Warn("something cannot be kept in redis", "error", err)
 	}
-}
-
-// Listen calls heard for what replicas tell each other on a channel. What may
-// have been said while the server was not heard is made up for by a call of
-// missed. It returns at once; both are called in one goroutine, until Close.
-func (d *DB) Listen(channel string, heard func(string), missed func()) {
-	sub := d.client.Subscribe(d.base, Key(channel))
-	// Ends when Close cancels base.
-	d.wg.Go(func() {
-		defer sub.Close() //nolint:errcheck // the connection goes either way
-		first := true
-		messages := sub.ChannelWithSubscriptions()
-		for {
-			select {
-			case <-d.base.Done():
-				return
-			case m, ok := <-messages:
-				if !ok {
-					return
-				}
-				switch m := m.(type) {
-				case *goredis.Subscription:
-					if !first {
-						missed()
-					}
-					first = false
-				case *goredis.Message:
-					heard(m.Payload)
-				}
-			}
-		}
-	})
-}
-
-// Tell says something to all replicas, this one included.
-func Tell(ctx context.Context, c Cmdable, channel, what string) error {
-	return c.Publish(ctx, Key(channel), what).Err()
 }
 
 // Script is a program that the server runs as one step.

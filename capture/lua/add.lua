@@ -12,14 +12,16 @@ end
 local at = redis.call('GET', forgot)
 if at and a.at <= tonumber(at) then return answer(0) end
 local had = redis.call('GET', turn)
-if not had and a.later == '1' and redis.call('EXISTS', said) == 1 then had = '0' end
+-- What another replica found in a history may come in before the turn itself.
+local heard = redis.call('GET', said)
+if not had and heard and (a.later == '1' or heard == '1') then had = '0' end
 if had == '1' and left ~= '' then
 	turn, body = rest, left
 	had = redis.call('GET', turn)
 end
 if had then return answer(0) end
 redis.call('SET', turn, a.open, 'PX', life)
-redis.call('SET', said, '1', 'PX', life)
+redis.call('SET', said, a.later, 'PX', life)
 redis.call('HSETNX', groups, a.grp .. '\n' .. a.owner, a.whose)
 if a.promoted then redis.call('SADD', promoted, a.grp) end
 a.body = body

@@ -38,6 +38,7 @@ type closer struct {
 type app struct {
 	cfg     *config.Config
 	log     *slog.Logger
+	quiet   *slog.Logger // for what may happen with each request
 	started time.Time
 
 	people   *proxy.Registry
@@ -60,7 +61,7 @@ type app struct {
 // newApp builds the parts and binds the addresses. What it had built is ended
 // again when something fails.
 func newApp(cfg *config.Config, log *slog.Logger) (_ *app, err error) {
-	a := &app{cfg: cfg, log: log, started: time.Now()}
+	a := &app{cfg: cfg, log: log, quiet: newQuiet(log), started: time.Now()}
 	a.live.Store(cfg)
 	defer func() {
 		if err != nil {
@@ -176,15 +177,15 @@ func (a *app) openMemory() (proxy.Memory, error) {
 
 		OnStored: facts.DropGroup,
 		Shared:   a.team(),
-		Log:      a.log,
+		Log:      a.quiet,
 	})
 	if err != nil {
 		return off, err
 	}
 	a.onClose("ingestion", a.pipeline.Shutdown)
-	open := capture.NewIdle(cfg.Ingest.IdleFlush, a.pipeline.Add, a.log)
+	open := capture.NewIdle(cfg.Ingest.IdleFlush, a.pipeline.Add, a.quiet)
 	a.onClose("open turns", func(context.Context) error { open.Close(); return nil })
-	watcher := capture.NewWatcher(a.log)
+	watcher := capture.NewWatcher(a.quiet)
 	a.onClose("answers", func(context.Context) error { watcher.Close(); return nil })
 	a.parts = &parts{state: state, facts: facts, open: open, watcher: watcher}
 	a.curated = &remembered{app: a, facts: facts, state: state}

@@ -87,11 +87,7 @@ func (a *app) team() *capture.Shared {
 	return &capture.Shared{DB: a.shared, Name: fmt.Sprintf("%s/%d", name, os.Getpid())}
 }
 
-// forgotten begins what replicas tell each other of a group that was emptied;
-// otherwise it holds something new.
-const forgotten = "forgotten "
-
-// listen takes over what other replicas learn and forget.
+// listen takes over what other replicas keep, learn and forget.
 func (a *app) listen() {
 	if a.shared == nil {
 		return
@@ -100,12 +96,12 @@ func (a *app) listen() {
 		a.planner.Forgot()
 		a.parts.state.Blocks.Forgotten()
 	}
-	a.shared.Listen(cache.DroppedChannel, func(what string) {
-		group, gone := strings.CutPrefix(what, forgotten)
-		if gone {
+	a.shared.Listen(cache.News, func(news string) {
+		a.parts.state.Heard(news)
+		a.parts.facts.Heard(news)
+		if strings.HasPrefix(news, cache.NewsOfForget) {
 			forget()
 		}
-		a.parts.facts.Dropped(group)
 	}, func() { // what was said meanwhile is not known
 		forget()
 		a.parts.facts.DropAll()
@@ -118,7 +114,7 @@ func (a *app) tellForgotten(ctx context.Context, group string) error {
 		return nil
 	}
 	err := a.shared.Do(ctx, func(ctx context.Context, c redis.Cmdable) error {
-		return redis.Tell(ctx, c, cache.DroppedChannel, forgotten+group)
+		return redis.Tell(ctx, c, cache.News, cache.NewsOfForget+group)
 	})
 	if err != nil {
 		return fmt.Errorf("tell the other replicas: %w", err)

@@ -48,7 +48,7 @@ func (a *app) planning(cfg *config.Config, namer graphiti.Namer) inject.Options 
 		Prefetch:   cfg.RemoteMemory(),
 		Compaction: cfg.Recall.Compaction,
 		Unseen:     cfg.Ingest.BackfillTurns,
-		Log:        a.log,
+		Log:        a.quiet,
 	}
 }
 

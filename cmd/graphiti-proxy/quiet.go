@@ -1,0 +1,66 @@
+package main
+
+import (
+	"context"
+	"log/slog"
+	"sync"
+	"time"
+)
+
+// quietFor is how often the same warning is logged at most.
+const quietFor = time.Minute
+
+// quiet is a log handler that lets the same warning through once a minute, with
+// how often it was left out, so that an outage does not fill the log.
+type quiet struct {
+	slog.Handler
+	seen *seenWarnings
+}
+
+type seenWarnings struct {
+	mu  sync.Mutex // guards all
+	all map[string]*seenWarning
+}
+
+type seenWarning struct {
+	last  time.Time
+	quiet int // not logged since last
+}
+
+func newQuiet(log *slog.Logger) *slog.Logger {
+	return slog.New(quiet{log.Handler(), &seenWarnings{all: make(map[string]*seenWarning)}})
+}
+
+// Handle implements slog.Handler. Messages are constants, so that there are few.
+func (q quiet) Handle(ctx context.Context, r slog.Record) error {
+	if r.Level != slog.LevelWarn {
+		return q.Handler.Handle(ctx, r)
+	}
+	q.seen.mu.Lock()
+	w := q.seen.all[r.Message]
+	if w == nil {
+		w = &seenWarning{}
+		q.seen.all[r.Message] = w
+	}
+	if r.Time.Sub(w.last) < quietFor {
+		w.quiet++
+		q.seen.mu.Unlock()
+		return nil
+	}
+	left := w.quiet
+	w.last, w.quiet = r.Time, 0
+	q.seen.mu.Unlock()
+	if left > 0 {
+		r = r.Clone()
+		r.AddAttrs(slog.Int("not_logged_before", left))
+	}
+	return q.Handler.Handle(ctx, r)
+}
+
+// WithAttrs implements slog.Handler.
+func (q quiet) WithAttrs(attrs []slog.Attr) slog.Handler {
+	return quiet{q.Handler.WithAttrs(attrs), q.seen}
+}
+
+// WithGroup implements slog.Handler.
+func (q quiet) WithGroup(name string) slog.Handler { return quiet{q.Handler.WithGroup(name), q.seen} }

@@ -1,0 +1,33 @@
+package main
+
+import (
+	"bytes"
+	"log/slog"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+)
+
+// TestWarningsAreLoggedOnceAMinute, and counted; other levels always.
+func TestWarningsAreLoggedOnceAMinute(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var b bytes.Buffer
+		log := newQuiet(slog.New(slog.NewTextHandler(&b, nil)))
+		for range 5 {
+			log.Warn("redis is down")
+			log.Info("a turn")
+		}
+		log.With("a", 1).Warn("redis is down")
+		log.Warn("the disk is full")
+		if out := b.String(); strings.Count(out, "redis is down") != 1 || strings.Count(out, "disk is full") != 1 || strings.Count(out, "a turn") != 5 {
+			t.Error(out)
+		}
+		time.Sleep(2 * quietFor)
+		b.Reset()
+		log.Warn("redis is down")
+		if out := b.String(); !strings.Contains(out, "not_logged_before=5") {
+			t.Error(out)
+		}
+	})
+}
