@@ -98,6 +98,9 @@ func (r *replicas) keepBlock(ctx context.Context, key [16]byte, b block, groups 
 	for _, g := range groups {
 		keys = append(keys, redis.Key("blocks", g))
 	}
+	if !r.db.Settled() {
+		return block{}, redis.ErrDown
+	}
 	// What is stored after the request has gone without would change the
 	// conversation's beginning.
 	deadline, ok := ctx.Deadline()

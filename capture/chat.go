@@ -24,6 +24,7 @@ type chatReader struct {
 	full   bool
 	end    End
 	failed bool
+	usage  Usage
 }
 
 // Event implements Reader.
@@ -49,6 +50,10 @@ func (r *chatReader) read(data []byte, said string) {
 		switch key.Str {
 		case "error":
 			r.failed = r.failed || value.Type != gjson.Null
+		case "usage":
+			if value.IsObject() { // null in all events but the last
+				r.usage = openAIUsage(value)
+			}
 		case "object":
 			r.failed = r.failed || value.Str == "error"
 		case "choices":
@@ -123,7 +128,7 @@ func (r *chatReader) Answer() Answer {
 	if r.failed {
 		return Answer{End: EndError}
 	}
-	return Answer{Text: strings.TrimSpace(dropThoughts(r.text.String())), End: r.end}
+	return Answer{Text: strings.TrimSpace(dropThoughts(r.text.String())), End: r.end, Usage: r.usage}
 }
 
 // dropThoughts takes out reasoning that some models write into their answer.

@@ -187,6 +187,7 @@ func (p *Pipeline) give(l *lane, entries []entry) (kept int, err error) {
 		p.underWay(l, turns, start, acked, false)
 		return 0, nil
 	case err == nil:
+		p.tell(l.group, entries, handedAt(turns), p.o.Memory.Durable(), nil)
 		return len(entries), p.orFollow(l, entries, p.settle(l.group, entries, p.o.Memory.Durable()))
 	case !graphiti.Retryable(err) && len(entries) > 1:
 		half := len(entries) / 2
@@ -196,6 +197,7 @@ func (p *Pipeline) give(l *lane, entries []entry) (kept int, err error) {
 		more, err := p.give(l, entries[half:])
 		return kept + more, err
 	case !graphiti.Retryable(err):
+		p.tell(l.group, entries, handedAt(turns), false, errDead)
 		return 0, p.orFollow(l, entries, p.bury(l.group, &entries[0], wordsOf(err, &entries[0].turn)))
 	case p.confirm && !errors.Is(err, errNotTried) && !graphiti.Unsent(err):
 		p.underWay(l, turns, start, acked, true) // accepted or not: who knows

@@ -29,6 +29,8 @@ type Answer struct {
 	// ID and Item are by what the next request may refer to the answer, and to
 	// what the model said in it; each may be empty.
 	ID, Item string
+
+	Usage Usage
 }
 
 // End says how an answer ended.

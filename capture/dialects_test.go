@@ -99,7 +99,7 @@ const (
 )
 
 func msgEnd(reason string) string {
-	return `{"type":"message_delta","delta":{"stop_reason":"` + reason + `","stop_sequence":null},"usage":{"output_tokens":3}}`
+	return `{"type":"message_delta","delta":{"stop_reason":"` + reason + `","stop_sequence":null},"usage":{"output_tokens":0}}`
 }
 
 func TestMessagesAnswers(t *testing.T) {

@@ -83,9 +83,10 @@ func (p *Pipeline) teamStatusLocked(s *QueueStatus) {
 	}
 	s.Replica, s.Here, s.Dropped = t.name, t.waits, s.Dropped+t.dropped
 	s.Deliverer = t.report.Name
-	if t.leading {
+	switch {
+	case t.leading:
 		s.Deliverer = t.name
-	} else {
+	case t.report.Name != "":
 		s.UnderWay, s.Lost, s.Breaker = t.report.UnderWay, t.report.Lost, t.report.Breaker
 		s.Failing, s.Stalled, s.LastError = t.report.Failing, t.report.Stalled, t.report.LastError
 	}
@@ -343,7 +344,7 @@ func (p *Pipeline) bring(ctx context.Context) error {
 	t := p.team
 	for {
 		var seqs []int64
-		err := each(ctx, t.local.db, "SELECT grp, born, "+entryColumns+" FROM spool WHERE dead = 0 ORDER BY seq LIMIT ?", []any{page},
+		err := each(ctx, t.local.db, "SELECT grp, born, "+entryColumns+" FROM spool WHERE dead = 0 ORDER BY later, seq LIMIT ?", []any{page},
 			func(scan func(...any) error) error {
 				var group string
 				var born int64

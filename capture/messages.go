@@ -21,6 +21,7 @@ type messagesReader struct {
 	end    End
 	over   bool // message_stop was seen
 	failed bool
+	usage  Usage
 }
 
 // Event implements Reader.
@@ -37,7 +38,11 @@ func (r *messagesReader) Event(_, data []byte) {
 		if doc.Get("delta.type").Str == "text_delta" && r.inText {
 			r.add(doc.Get("delta.text").Str)
 		}
+	case "message_start":
+		r.usage = Usage{}
+		r.usage.anthropicUsage(doc.Get("message.usage"))
 	case "message_delta":
+		r.usage.Output = max(r.usage.Output, tokens(doc.Get("usage.output_tokens")))
 		r.stop(doc.Get("delta.stop_reason").Str)
 	case "message_stop":
 		r.over = true
@@ -60,6 +65,7 @@ func (r *messagesReader) Body(body []byte) {
 		}
 		return true
 	})
+	r.usage.anthropicUsage(doc.Get("usage"))
 	r.stop(doc.Get("stop_reason").Str)
 	r.over = true
 }
@@ -102,5 +108,6 @@ func (r *messagesReader) Answer() Answer {
 	if r.over {
 		a.End = r.end
 	}
+	a.Usage = r.usage
 	return a
 }

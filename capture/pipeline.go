@@ -17,8 +17,8 @@ import (
 // ErrStopped says that no more turns are taken.
 var ErrStopped = errors.New("ingestion has stopped")
 
-// Options configures a Pipeline. All fields but OnStored and Shared are
-// required.
+// Options configures a Pipeline. All fields but OnStored, Shared and
+// Told are required.
 type Options struct {
 	Path       string // of the spool's file
 	Memory     Memory
@@ -31,6 +31,7 @@ type Options struct {
 	Verify     bool               // whether acceptance is not taken for proof
 	StallAfter time.Duration      // without a sign of work
 	Shared     *Shared            // what replicas share; nil: nothing
+	Told       func(Delivery)     // is told of deliveries of turns that have a Trace; may be nil
 	OnStored   func(group string) // called when a group holds something new
 	Log        *slog.Logger
 }

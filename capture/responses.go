@@ -23,6 +23,7 @@ type responsesReader struct {
 	calls bool     // something is to be done before the turn ends
 	size  int
 	end   End
+	usage Usage
 }
 
 // Event implements Reader.
@@ -46,6 +47,7 @@ func (r *responsesReader) Body(body []byte) {
 // whole takes a response object.
 func (r *responsesReader) whole(response gjson.Result) {
 	r.id = strings.Clone(response.Get("id").Str)
+	r.usage = openAIUsage(response.Get("usage"))
 	if output := response.Get("output"); len(output.Array()) > 0 {
 		r.texts, r.calls, r.size = nil, false, 0
 		output.ForEach(func(_, item gjson.Result) bool {
@@ -96,5 +98,5 @@ func (r *responsesReader) Answer() Answer {
 	if r.end == EndError {
 		return Answer{End: EndError}
 	}
-	return Answer{Text: strings.TrimSpace(dropThoughts(strings.Join(r.texts, "\n"))), End: r.end, ID: r.id, Item: r.said}
+	return Answer{Text: strings.TrimSpace(dropThoughts(strings.Join(r.texts, "\n"))), End: r.end, ID: r.id, Item: r.said, Usage: r.usage}
 }

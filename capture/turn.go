@@ -26,6 +26,7 @@ type Turn struct {
 	Client  string            // the client's family, such as "openai-js"; may be empty
 	Tools   string            `json:",omitempty"` // one line about the tools that were called; may be empty
 	Git     Git               `json:",omitzero"`
+	Trace   string            `json:",omitempty"` // W3C's traceparent, where somebody looks
 	Targets []graphiti.Target // where it is to be kept
 
 	// Open says that the turn's end was not seen: its tool loop was abandoned.

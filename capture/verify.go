@@ -74,6 +74,10 @@ func (p *Pipeline) conclude(l *lane, f *findings) {
 	}
 	keep(f.verified, p.settle(l.group, entriesOf(f.verified), true))
 	keep(f.hidden, p.settle(l.group, entriesOf(f.hidden), false))
+	p.tell(l.group, entriesOf(f.verified), handedAt(f.verified), true, nil)
+	p.tell(l.group, entriesOf(f.hidden), handedAt(f.hidden), false, nil)
+	p.tell(l.group, entriesOf(f.lost), handedAt(f.lost), false, errLost)
+	p.tell(l.group, entriesOf(f.buried), handedAt(f.buried), false, errDead)
 	lost := p.spool.takeBack(l.group, entriesOf(f.lost), "accepted by the memory, and lost there")
 	keep(f.lost, lost)
 	for _, u := range f.buried {

@@ -69,6 +69,10 @@ type Plan struct {
 	Inserts []Insert
 	Outcome Outcome
 
+	// Searched are the looks for facts that the newest turn took; none where
+	// nothing new was decided.
+	Searched []Searched
+
 	// Forgotten says that the conversation has lost a block, so that what the
 	// provider saw of it before is not its beginning any more.
 	Forgotten bool
@@ -203,6 +207,7 @@ func (m *Memory) Plan(c *Conversation, chain []Fingerprint, who graphiti.Who, fi
 		return m.summary(&t, who, mode, p)
 	}
 	p.Outcome = m.decide(&t, who, mode)
+	p.Searched = t.looks
 	if t.decision.Block != "" {
 		p.Inserts = append(p.Inserts, c.insert(c.Last, t.decision.Block))
 	}
@@ -331,7 +336,8 @@ func (m *Memory) recall(t *turn, who graphiti.Who, query string) (Decision, Outc
 	if atOnce {
 		deadline = time.Time{} // what is not cached is looked up behind
 	}
-	found, source, err := m.search(query, reads, deadline)
+	found, looks, source, err := m.search(query, reads, deadline)
+	t.looks = looks
 	if err != nil && facts != nil {
 		found, source, err = facts, SourceStale, nil
 		if atOnce {

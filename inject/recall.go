@@ -32,28 +32,45 @@ type flight struct {
 	err   error
 
 	fetched bool // from another replica, which searched
+
+	began time.Time
+	took  time.Duration
 }
 
 type flightKey struct{ group, query string }
+
+// Searched is a look for facts in one group.
+type Searched struct {
+	Scope  graphiti.Scope
+	Group  string
+	Source Source // empty: another replica's cache
+	Found  int    // facts
+	Began  time.Time
+	Took   time.Duration // until there was an answer, or it was not waited for any more
+	Err    error         // context.DeadlineExceeded where it was not
+}
 
 // search asks for the facts of each target, side by side. What is cached
 // answers at once, and is refreshed behind when it is stale. For the rest it
 // waits until the deadline; searches that take longer go on and fill the
 // cache. It fails only when nothing at all could be learnt.
-func (m *Memory) search(query string, targets []graphiti.Target, deadline time.Time) ([][]graphiti.Fact, Source, error) {
+func (m *Memory) search(query string, targets []graphiti.Target, deadline time.Time) ([][]graphiti.Fact, []Searched, Source, error) {
 	out := make([][]graphiti.Fact, len(targets))
+	looks, now := make([]Searched, len(targets)), time.Now()
 	flights := make([]*flight, len(targets))
 	source, known := SourceCache, 0
 	for i, t := range targets {
 		facts, found, fresh := m.opts().Facts.Lookup(t.Group, query)
+		looks[i] = Searched{Scope: t.Scope, Group: t.Group, Source: SourceCache, Found: len(facts), Began: now}
 		if found {
 			out[i] = facts
 			known++
 		}
 		if !found {
 			flights[i] = m.fly(flightKey{t.Group, query})
-			source = SourceLive
+			source, looks[i].Source = SourceLive, SourceLive
 		} else if !fresh {
+			looks[i].Source = SourceStale
 			m.fly(flightKey{t.Group, query})
 			if source == SourceCache {
 				source = SourceStale
@@ -61,7 +78,7 @@ func (m *Memory) search(query string, targets []graphiti.Target, deadline time.T
 		}
 	}
 	if source != SourceLive {
-		return out, source, nil
+		return out, looks, source, nil
 	}
 	timer := time.NewTimer(time.Until(deadline))
 	defer timer.Stop()
@@ -80,6 +97,10 @@ func (m *Memory) search(query string, targets []graphiti.Target, deadline time.T
 		}
 		select {
 		case <-f.done:
+			looks[i].Began, looks[i].Took, looks[i].Found, looks[i].Err = f.began, f.took, len(f.facts), f.err
+			if f.fetched {
+				looks[i].Source = ""
+			}
 			if f.err != nil {
 				failed = f.err
 				continue
@@ -89,15 +110,16 @@ func (m *Memory) search(query string, targets []graphiti.Target, deadline time.T
 			searched = searched || !f.fetched
 		default:
 			failed = context.DeadlineExceeded
+			looks[i].Took, looks[i].Err = time.Since(now), failed
 		}
 	}
 	if known == 0 && failed != nil {
-		return nil, source, failed
+		return nil, looks, source, failed
 	}
 	if failed == nil && !searched {
 		source = SourceCache
 	}
-	return out, source, nil
+	return out, looks, source, nil
 }
 
 // fly joins a search under way, or starts it.
@@ -107,7 +129,7 @@ func (m *Memory) fly(k flightKey) *flight {
 	if f, ok := m.flights[k]; ok {
 		return f
 	}
-	f := &flight{done: make(chan struct{})}
+	f := &flight{done: make(chan struct{}), began: time.Now()}
 	if m.closed {
 		f.err = context.Canceled
 		close(f.done)
@@ -139,6 +161,7 @@ func (m *Memory) run(k flightKey, f *flight) {
 			cache.Share(k.group, k.query, generation, f.facts, len(f.facts) == 0)
 		}
 	}
+	f.took = time.Since(f.began)
 	m.mu.Lock()
 	if m.flights[k] == f {
 		delete(m.flights, k)

@@ -21,7 +21,8 @@ type turn struct {
 	found    []bool
 	err      error    // of the look-up
 	decision Decision // about the newest turn
-	own      Key      // of a request that is no turn; zero where it is one
+	looks    []Searched
+	own      Key // of a request that is no turn; zero where it is one
 }
 
 // lookUp finds what was decided about every message that a person wrote.

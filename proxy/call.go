@@ -43,7 +43,10 @@ type call struct {
 	intercepted bool
 	held        *heldEnd
 
-	id      uint64 // its number
+	trace   *requestTrace // nil: nobody looks
+	status  int           // of the answer; 0: none yet
+	pieced  bool          // some of the answer's body is with the client
+	id      uint64        // its number
 	ids     *requestIDs
 	watched int // position in hangups, plus one; guarded by hangups.mu
 
@@ -78,6 +81,7 @@ func (c *call) release() {
 	}
 	c.body, c.out, c.chain = c.body[:0], c.out[:0], c.chain[:0]
 	c.ctx, c.client, c.rest, c.pump, c.up, c.plain = nil, nil, nil, nil, nil, nil
+	c.trace, c.status, c.pieced = nil, 0, false
 	c.route, c.mem, c.says, c.gone, c.intercepted = route{}, remembered{}, claimant{}, false, false
 	calls.Put(c)
 }

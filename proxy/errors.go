@@ -21,12 +21,17 @@ type clientError struct {
 
 func (e *clientError) Error() string { return e.message }
 
+// statusGone is what logs and traces say of a client that left; nobody is told
+// so, and the number is nginx's.
+const statusGone = 499
+
 // writeError answers with an error of the proxy's own, in the shape that
 // OpenAI's clients understand.
 func (s *Server) writeError(c *call, err error) {
 	ctx := c.ctx
 	ctx.SetConnectionClose()
 	if errors.Is(err, errGone) || c.abandoned() {
+		c.status = statusGone
 		s.metrics.abandoned()
 		c.client.mute()
 		return
@@ -42,6 +47,7 @@ func (s *Server) writeError(c *call, err error) {
 	default:
 		message = "graphiti-proxy: the upstream " + c.route.upstream.host + " could not be reached or broke off"
 	}
+	c.status = status
 	if status >= 500 {
 		s.faults.report(s.log, "upstream request", err)
 	}

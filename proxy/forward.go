@@ -97,6 +97,7 @@ func (c *call) buildHead(inserts []inject.Insert) error {
 		case fieldIs(name, "host"), fieldIs(name, "content-length"), fieldIs(name, "transfer-encoding"), fieldIs(name, "expect"):
 		case hopByHop(name), namedBy(connection, name):
 		case hasPrefixFold(name, "x-graphiti-") && ours(name):
+		case c.trace != nil && (fieldIs(name, "traceparent") || fieldIs(name, "tracestate")):
 		case c.mem.dropped && fieldIs(name, "anthropic-beta"):
 			out = append(append(out, line...), ","+inject.ThinkingBeta+"\r\n"...)
 			beta = true
@@ -106,6 +107,9 @@ func (c *call) buildHead(inserts []inject.Insert) error {
 			out = append(out, line...)
 			out = append(out, "\r\n"...)
 		}
+	}
+	if c.trace != nil {
+		out = c.trace.appendContext(out)
 	}
 	if c.mem.dropped && !beta {
 		out = append(out, "Anthropic-Beta: "+inject.ThinkingBeta+"\r\n"...)

@@ -14,6 +14,8 @@ func (s *Server) serve(ctx *fasthttp.RequestCtx) {
 	defer c.release()
 	c.id, c.ids = s.ids.next(), s.ids
 	c.route = s.match(&ctx.Request.Header) // route.go: dialect and upstream
+	c.trace = s.startTrace(c)              // trace.go: nil where nobody looks
+	defer func() { c.trace.end(c.status) }()
 
 	if s.refuses(c) { // upgrade.go: a WebSocket in which memory could not be
 		s.writeError(c, errUseHTTP)
@@ -33,10 +35,12 @@ func (s *Server) serve(ctx *fasthttp.RequestCtx) {
 	defer s.hangups.forget(c)
 
 	plan := s.remember(c) // memory.go: what is inserted, and what is to be kept
+	c.trace.decided(c, &plan)
 	if len(plan.Inserts) > 0 {
 		c.unpack() // encoding.go: a body that was encoded is not any more
 	}
 
+	c.trace.asks(c)
 	up, head, n, err := s.forward(c, plan.Inserts) // forward.go: one attempt
 	if err != nil {
 		if c.pump != nil {
@@ -45,6 +49,7 @@ func (s *Server) serve(ctx *fasthttp.RequestCtx) {
 		s.writeError(c, err)
 		return
 	}
+	c.status = head.status
 	if head.status == fasthttp.StatusSwitchingProtocols {
 		s.tunnel(c, up, head, n) // upgrade.go: both ways, until one side ends
 		return

@@ -106,6 +106,7 @@ func (s *Server) remember(c *call) (plan inject.Plan) {
 		}
 		c.mem.outcome = plan.Outcome
 		s.metrics.recall(&plan.Outcome)
+		s.metrics.planned(&plan)
 	}()
 	h := &c.ctx.Request.Header
 	skip := func(status inject.Status, reason inject.Reason) inject.Plan {

@@ -3,10 +3,13 @@ package proxy
 import (
 	"context"
 	"fmt"
+	"time"
 
 	"go.opentelemetry.io/otel/attribute"
 	"go.opentelemetry.io/otel/metric"
 
+	"github.com/graphiti-proxy/graphiti-proxy/capture"
+	"github.com/graphiti-proxy/graphiti-proxy/graphiti"
 	"github.com/graphiti-proxy/graphiti-proxy/inject"
 )
 
@@ -21,6 +24,19 @@ type instruments struct {
 	facts metric.Int64Counter     // one series
 	chars metric.Int64Counter     // one series
 	left  metric.Int64Counter     // one series
+
+	looks    map[lookKey]metric.MeasurementOption // scope × source × outcome, 80 series
+	look     metric.Float64Histogram
+	repeated metric.Int64Counter     // one series
+	first    metric.Float64Histogram // one series
+	input    metric.Int64Counter     // one series
+	cached   metric.Int64Counter     // one series
+}
+
+// lookKey tells looks for facts apart.
+type lookKey struct {
+	scope           graphiti.Scope
+	source, outcome string
 }
 
 type outcomeKey struct {
@@ -31,7 +47,7 @@ type outcomeKey struct {
 
 func newInstruments(m metric.Meter) (*instruments, error) {
 	in := &instruments{recalls: make(map[outcomeKey]metric.AddOption)}
-	var err [5]error
+	var err [10]error
 	in.count, err[0] = m.Int64Counter("graphiti_proxy_requests",
 		metric.WithDescription("Requests of understood dialects, by what memory did."))
 	in.took, err[1] = m.Float64Histogram("graphiti_proxy_memory_duration", metric.WithUnit("s"),
@@ -43,9 +59,30 @@ func newInstruments(m metric.Meter) (*instruments, error) {
 		metric.WithDescription("Characters of the blocks of newest turns."))
 	in.left, err[4] = m.Int64Counter("graphiti_proxy_abandoned_requests",
 		metric.WithDescription("Requests whose client left before the answer's end."))
+	in.look, err[5] = m.Float64Histogram("graphiti_proxy_recall_duration", metric.WithUnit("s"),
+		metric.WithDescription("Looks for facts in one group, by where they came from (live: a search; cache, stale: this process; replica: another one) and what came of it."),
+		metric.WithExplicitBucketBoundaries(.0001, .001, .005, .01, .025, .05, .1, .2, .4, .8, 2))
+	in.repeated, err[6] = m.Int64Counter("graphiti_proxy_repeated_blocks",
+		metric.WithDescription("Blocks that were sent again as they were, so that the beginning of the request stays what it was."))
+	in.first, err[7] = m.Float64Histogram("graphiti_proxy_first_chunk_delay", metric.WithUnit("s"),
+		metric.WithDescription("From a request's arrival until the first of its answer's body was with the client."),
+		metric.WithExplicitBucketBoundaries(.005, .01, .025, .05, .1, .25, .5, 1, 2.5, 5, 10, 30, 60))
+	in.input, err[8] = m.Int64Counter("graphiti_proxy_input_tokens",
+		metric.WithDescription("Tokens of requests, as providers said in answers that were read."))
+	in.cached, err[9] = m.Int64Counter("graphiti_proxy_cached_input_tokens",
+		metric.WithDescription("Of those, the tokens that providers read from their prompt caches."))
 	for _, e := range err {
 		if e != nil {
 			return nil, fmt.Errorf("make metrics: %w", e)
+		}
+	}
+	in.looks = make(map[lookKey]metric.MeasurementOption)
+	for _, scope := range []graphiti.Scope{graphiti.ScopeSession, graphiti.ScopeWorkspace, graphiti.ScopeUser, graphiti.ScopeAgent, graphiti.ScopeSystem} {
+		for _, source := range []string{"live", "cache", "stale", "replica"} {
+			for _, outcome := range []string{"found", "empty", "timeout", "error"} {
+				in.looks[lookKey{scope, source, outcome}] = metric.WithAttributeSet(attribute.NewSet(
+					attribute.String("scope", string(scope)), attribute.String("source", source), attribute.String("outcome", outcome)))
+			}
 		}
 	}
 	for _, st := range inject.Statuses {
@@ -68,6 +105,43 @@ func (in *instruments) recall(o *inject.Outcome) {
 		in.facts.Add(ctx, int64(o.Facts))
 		in.chars.Add(ctx, int64(o.Chars))
 	}
+}
+
+// planned records what a plan took beside its outcome.
+func (in *instruments) planned(p *inject.Plan) {
+	ctx := context.Background()
+	for i := range p.Searched {
+		l := &p.Searched[i]
+		outcome := "found"
+		switch {
+		case l.Err != nil:
+			outcome = faultOf(l.Err)
+		case l.Found == 0:
+			outcome = "empty"
+		}
+		if o, ok := in.looks[lookKey{l.Scope, sourceOf(l), outcome}]; ok {
+			in.look.Record(ctx, l.Took.Seconds(), o)
+		}
+	}
+	repeated := len(p.Inserts)
+	if repeated > 0 && p.Outcome.Status == inject.StatusRecalled && p.Outcome.Source != inject.SourceSticky {
+		repeated-- // the newest turn's is new
+	}
+	if repeated > 0 {
+		in.repeated.Add(ctx, int64(repeated))
+	}
+}
+
+// used records what a provider said about an answer.
+func (in *instruments) used(u capture.Usage) {
+	if u.Input > 0 {
+		in.input.Add(context.Background(), int64(u.Input))
+		in.cached.Add(context.Background(), int64(u.Cached))
+	}
+}
+
+func (in *instruments) firstPiece(after time.Duration) {
+	in.first.Record(context.Background(), after.Seconds())
 }
 
 func (in *instruments) abandoned() { in.left.Add(context.Background(), 1) }

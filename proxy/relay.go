@@ -61,6 +61,7 @@ func (s *Server) relayBody(c *call, up *upstreamConn, f *framing, at, n int, tee
 	if sendErr := c.client.send(c.out); sendErr != nil {
 		return false, sendErr
 	}
+	s.piece(c, len(first))
 	var deadline time.Time
 	for err == nil && !f.done() {
 		now := time.Now()
@@ -77,6 +78,7 @@ func (s *Server) relayBody(c *call, up *upstreamConn, f *framing, at, n int, tee
 			if sendErr := c.client.send(out); sendErr != nil {
 				return false, sendErr
 			}
+			s.piece(c, len(out))
 			if n == len(c.in) && n < maxRead {
 				c.in = *wide.Get().(*[]byte) //nolint:forcetypeassert // the pool's only type
 			}
@@ -93,6 +95,14 @@ func (s *Server) relayBody(c *call, up *upstreamConn, f *framing, at, n int, tee
 		s.faults.report(s.log, "answer cut off", err)
 	}
 	return err == nil, err
+}
+
+// piece notes when the first of the answer's body is with the client.
+func (s *Server) piece(c *call, n int) {
+	if !c.pieced && n > 0 {
+		c.pieced = true
+		s.metrics.firstPiece(time.Since(c.ctx.Time()))
+	}
 }
 
 // answerHead writes an answer's head for the client: the upstream's own lines,

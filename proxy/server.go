@@ -14,6 +14,7 @@ import (
 
 	"github.com/valyala/fasthttp"
 	"go.opentelemetry.io/otel/metric"
+	"go.opentelemetry.io/otel/trace"
 
 	"github.com/graphiti-proxy/graphiti-proxy/inject"
 )
@@ -43,8 +44,9 @@ type Options struct {
 	WebSocket WebSocket   // the Responses API over one
 	ServerTLS *tls.Config // of the clients' side; nil: none
 
-	Meter metric.Meter
-	Log   *slog.Logger
+	Meter  metric.Meter
+	Tracer trace.Tracer // nil: nobody looks
+	Log    *slog.Logger
 }
 
 // Server is the client side of the proxy.
@@ -61,6 +63,7 @@ type Server struct {
 	webSocket WebSocket
 
 	metrics *instruments
+	tracer  trace.Tracer
 	log     *slog.Logger
 	faults  faults
 
@@ -110,6 +113,7 @@ func New(o Options) (*Server, error) {
 		ids:       newRequestIDs(),
 
 		metrics:  in,
+		tracer:   o.Tracer,
 		log:      o.Log,
 		listener: ln,
 		stop:     make(chan struct{}),

@@ -28,12 +28,20 @@ func (s *Server) watch(c *call, head *answerHead, plan inject.Plan) *capture.Tee
 	if head.status != fasthttp.StatusOK || !s.watches(c, plan) {
 		return nil
 	}
-	e := s.endingOf(c, plan)
-	return s.mem().Watcher.Watch(c.route.dialect.answer, capture.Meta{
+	e, told := s.endingOf(c, plan), c.trace.awaitAnswer()
+	tee := s.mem().Watcher.Watch(c.route.dialect.answer, capture.Meta{
 		Stream:   head.event,
 		Encoding: strings.ToLower(string(head.encoding)),
 		Order:    xxhash.Sum64String(e.who.Session),
-	}, e.take)
+	}, func(a capture.Answer, clean bool) {
+		s.metrics.used(a.Usage)
+		told(a)
+		e.take(a, clean)
+	})
+	if tee == nil {
+		c.trace.unread()
+	}
+	return tee
 }
 
 // watches reports whether anything is to be learnt from the answer.
@@ -102,6 +110,7 @@ func (s *Server) turn(c *call, id string, targets []graphiti.Target) capture.Tur
 		Workspace: c.mem.who.Workspace,
 		Client:    clientFamily(c.ctx.Request.Header.UserAgent()),
 		Targets:   targets,
+		Trace:     c.trace.parent(),
 	}
 	if s.mem().Note.Git {
 		t.Git = gitOf(c)

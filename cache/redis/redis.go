@@ -34,11 +34,17 @@ const (
 	callTimeout = time.Second
 
 	// hanging is how long a call must have taken for its caller's impatience
-	// to count as the server's fault.
+	// to make the server suspect.
 	hanging = 50 * time.Millisecond
 
-	// pingEvery is how often a server that is down is asked whether it is up.
-	pingEvery = 250 * time.Millisecond
+	// pingEvery is how often a server that is down is asked whether it is up,
+	// and pingTimeout how long that may take.
+	pingEvery   = 100 * time.Millisecond
+	pingTimeout = 500 * time.Millisecond
+
+	// settle is how long after that a server is not new any more: until then
+	// other replicas may still take it for down.
+	settle = time.Second
 
 	// queued bounds the writes that nobody waits for.
 	queued = 4096
@@ -59,6 +65,7 @@ type DB struct {
 	log    *slog.Logger
 	client *goredis.Client
 	down   atomic.Pointer[Down]
+	back   atomic.Pointer[time.Time]     // when it answered again
 	ahead  atomic.Pointer[time.Duration] // how far the server's clock is before ours
 	failed chan struct{}                 // wakes the watch
 	queue  chan func(context.Context, Cmdable) error
@@ -115,6 +122,13 @@ func Key(parts ...string) string { return prefix + strings.Join(parts, ":") }
 // Down says whether the server is left alone; nil: it is not.
 func (d *DB) Down() *Down { return d.down.Load() }
 
+// Settled reports whether other replicas, too, know by now that the server is
+// up. What is kept before, they would not repeat.
+func (d *DB) Settled() bool {
+	back := d.back.Load()
+	return d.down.Load() == nil && (back == nil || time.Since(*back) > settle)
+}
+
 // Do makes calls, bounded in time. It fails at once while the server is down.
 func (d *DB) Do(ctx context.Context, f func(context.Context, Cmdable) error) error {
 	return d.do(ctx, callTimeout, f)
@@ -133,8 +147,11 @@ func (d *DB) do(ctx context.Context, most time.Duration, f func(context.Context,
 	bounded, cancel := context.WithTimeout(ctx, most)
 	defer cancel()
 	err := f(bounded, d.client)
-	hung := errors.Is(ctx.Err(), context.DeadlineExceeded) && time.Since(start) > hanging
-	if err != nil && (hung || ctx.Err() == nil && unreachable(err)) {
+	switch {
+	case err == nil:
+	case errors.Is(ctx.Err(), context.DeadlineExceeded) && time.Since(start) > hanging:
+		d.suspect()
+	case ctx.Err() == nil && unreachable(err):
 		d.fail(err)
 		return fmt.Errorf("%w: %w", ErrDown, err)
 	}
@@ -187,13 +204,25 @@ func (d *DB) fail(err error) {
 		return
 	}
 	d.log.Warn("redis does not answer: chats go on without new memories, and turns wait in the local spool", "error", err)
+	d.suspect()
+}
+
+// suspect has the server asked whether it is up.
+func (d *DB) suspect() {
 	select {
 	case d.failed <- struct{}{}:
 	default:
 	}
 }
 
-// watch asks a server that is down whether it is up.
+func (d *DB) ping() error {
+	ctx, cancel := context.WithTimeout(d.base, pingTimeout)
+	defer cancel()
+	return d.client.Ping(ctx).Err()
+}
+
+// watch asks a server that is suspect whether it is up, and one that is down
+// until it is.
 func (d *DB) watch() {
 	for {
 		select {
@@ -201,19 +230,24 @@ func (d *DB) watch() {
 			return
 		case <-d.failed:
 		}
+		if d.down.Load() == nil {
+			if err := d.ping(); err != nil {
+				d.fail(err)
+			}
+		}
 		for d.down.Load() != nil {
 			select {
 			case <-d.base.Done():
 				return
 			case <-time.After(pingEvery):
 			}
-			ctx, cancel := context.WithTimeout(d.base, callTimeout)
-			if err := d.client.Ping(ctx).Err(); err == nil {
+			if d.ping() == nil {
 				d.log.Info("redis answers again", "after", time.Since(d.down.Load().Since).Round(time.Millisecond).String())
 				d.ahead.Store(nil) // it may be another server
+				now := time.Now()
+				d.back.Store(&now)
 				d.down.Store(nil)
 			}
-			cancel()
 		}
 	}
 }

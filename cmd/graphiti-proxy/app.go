@@ -15,6 +15,8 @@ import (
 	"sync/atomic"
 	"time"
 
+	"go.opentelemetry.io/otel/trace"
+
 	"github.com/graphiti-proxy/graphiti-proxy/cache"
 	"github.com/graphiti-proxy/graphiti-proxy/cache/redis"
 	"github.com/graphiti-proxy/graphiti-proxy/capture"
@@ -47,6 +49,7 @@ type app struct {
 	live     atomic.Pointer[config.Config] // as it was read last; cfg is as it was at the start
 	parts    *parts                        // nil: the memory is off
 	curated  *remembered                   // nil: the memory is off
+	tracer   trace.Tracer                  // nil: nobody looks
 	shared   *redis.DB                     // what replicas share; nil: nothing
 	memory   graphiti.Memory               // nil: off
 	pipeline *capture.Pipeline
@@ -68,11 +71,12 @@ func newApp(cfg *config.Config, log *slog.Logger) (_ *app, err error) {
 			err = errors.Join(err, a.Shutdown(context.Background()))
 		}
 	}()
-	t, err := newTelemetry()
+	t, err := newTelemetry(cfg, a.quiet)
 	if err != nil {
 		return nil, err
 	}
 	a.onClose("telemetry", t.shutdown)
+	a.tracer = t.tracer()
 	mem, err := a.openMemory()
 	if err != nil {
 		return nil, err
@@ -106,8 +110,9 @@ func newApp(cfg *config.Config, log *slog.Logger) (_ *app, err error) {
 		WebSocket: webSocket(cfg.WebSocket, mem.Planner != nil),
 		ServerTLS: only("client"),
 
-		Meter: t.meter(),
-		Log:   log,
+		Meter:  t.meter(),
+		Tracer: a.tracer,
+		Log:    log,
 	})
 	if err != nil {
 		return nil, err
@@ -177,6 +182,7 @@ func (a *app) openMemory() (proxy.Memory, error) {
 
 		OnStored: facts.DropGroup,
 		Shared:   a.team(),
+		Told:     told(a.tracer),
 		Log:      a.quiet,
 	})
 	if err != nil {

@@ -67,7 +67,7 @@ func (h *histories) note(c proxytest.Conversation) (said string) {
 		what := said
 		for k, b := 0, before[len(before)-1]; k < min(len(b), len(texts)); k++ {
 			if b[k] != texts[k] {
-				what = fmt.Sprintf("%s: message %d, %d attempts before, was %.30q, is %.30q", said, k, len(before), b[k], texts[k])
+				what = fmt.Sprintf("%s %s: message %d, %d attempts before, was %.30q, is %.30q", time.Now().Format("05.000"), said, k, len(before), b[k], texts[k])
 				break
 			}
 		}
@@ -104,6 +104,7 @@ func TestReplicasActAsOne(t *testing.T) {
 
 	var answered, repeated atomic.Int64
 	said := make([][]map[string]string, conversations)
+	var pause sync.RWMutex
 	talk := func(n, from, to int) {
 		session := ""
 		if n%2 == 0 {
@@ -112,7 +113,9 @@ func TestReplicasActAsOne(t *testing.T) {
 		for i := from; i < to; i++ {
 			said[n] = append(said[n], map[string]string{"role": "user", "content": fmt.Sprintf("conversation %d says %d", n, i)})
 			for {
+				pause.RLock()
 				answer, err := all[rand.IntN(len(all))].ask(session, said[n]) // any of them
+				pause.RUnlock()
 				if err == nil {
 					said[n] = append(said[n], map[string]string{"role": "assistant", "content": answer})
 					break
@@ -121,9 +124,6 @@ func TestReplicasActAsOne(t *testing.T) {
 				time.Sleep(20 * time.Millisecond)
 			}
 			answered.Add(1)
-			// People are not faster; and replicas need a moment to hear what
-			// they are to repeat while Redis is down.
-			time.Sleep(20 * time.Millisecond)
 		}
 	}
 	var clients sync.WaitGroup
@@ -150,24 +150,36 @@ func TestReplicasActAsOne(t *testing.T) {
 		p.start()
 		time.Sleep(500 * time.Millisecond) // to read what the others kept
 	}
+	// What replicas have not heard of before Redis is gone they do not repeat
+	// while it is; people leave them more time than this.
+	before := func(fault func()) {
+		pause.Lock()
+		defer pause.Unlock()
+		time.Sleep(300 * time.Millisecond)
+		fault()
+		t.Log(time.Now().Format("05.000"), "a fault of redis")
+	}
 	at(10)
 	again(all[0])
 	at(25)
-	r.Kill()
+	before(r.Kill)
 	time.Sleep(500 * time.Millisecond)
 	r.Up()
 	time.Sleep(time.Second)
 	at(40)
 	again(all[1])
 	at(55)
-	if r.Freeze() {
+	frozen := false
+	before(func() { frozen = r.Freeze() })
+	if frozen {
 		time.Sleep(2 * time.Second)
 		r.Thaw()
+		t.Log(time.Now().Format("05.000"), "thawed")
 	}
 	at(70)
 	again(all[deliverer(t, all)])
 	at(85)
-	r.Kill()
+	before(r.Kill)
 	time.Sleep(200 * time.Millisecond)
 	r.Up()
 	clients.Wait()

@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"fmt"
+	"log/slog"
 	"net/http"
 	"time"
 
@@ -12,24 +13,45 @@ import (
 	otelprom "go.opentelemetry.io/otel/exporters/prometheus"
 	"go.opentelemetry.io/otel/metric"
 	sdkmetric "go.opentelemetry.io/otel/sdk/metric"
+	sdktrace "go.opentelemetry.io/otel/sdk/trace"
+	"go.opentelemetry.io/otel/trace"
 
 	"github.com/graphiti-proxy/graphiti-proxy/capture"
+	"github.com/graphiti-proxy/graphiti-proxy/config"
 )
 
-// telemetry collects metrics and shows them to Prometheus.
+// telemetry collects metrics, shows them to Prometheus, and sends them and
+// spans to a collector where there is one.
 type telemetry struct {
 	provider *sdkmetric.MeterProvider
 	registry *prometheus.Registry
+	spans    *sdktrace.TracerProvider // nil: nobody looks
 }
 
-func newTelemetry() (*telemetry, error) {
+func newTelemetry(cfg *config.Config, log *slog.Logger) (*telemetry, error) {
 	registry := prometheus.NewRegistry()
 	registry.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	exporter, err := otelprom.New(otelprom.WithRegisterer(registry), otelprom.WithoutScopeInfo(), otelprom.WithoutTargetInfo())
 	if err != nil {
 		return nil, fmt.Errorf("prepare metrics: %w", err)
 	}
-	return &telemetry{sdkmetric.NewMeterProvider(sdkmetric.WithReader(exporter)), registry}, nil
+	options := []sdkmetric.Option{sdkmetric.WithReader(exporter)}
+	out, err := newCollector(cfg, log)
+	if err != nil {
+		return nil, err
+	}
+	if out.metrics != nil {
+		options = append(options, sdkmetric.WithReader(out.metrics), sdkmetric.WithResource(out.resource))
+	}
+	return &telemetry{sdkmetric.NewMeterProvider(options...), registry, out.spans}, nil
+}
+
+// tracer makes spans; nil: nobody looks.
+func (t *telemetry) tracer() trace.Tracer {
+	if t.spans == nil {
+		return nil
+	}
+	return t.spans.Tracer("github.com/graphiti-proxy/graphiti-proxy", trace.WithInstrumentationVersion(version()))
 }
 
 func (t *telemetry) meter() metric.Meter {
@@ -40,7 +62,16 @@ func (t *telemetry) handler() http.Handler {
 	return promhttp.HandlerFor(t.registry, promhttp.HandlerOpts{})
 }
 
-func (t *telemetry) shutdown(ctx context.Context) error { return t.provider.Shutdown(ctx) }
+// shutdown sends what is left, within the time that a collector may take.
+func (t *telemetry) shutdown(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, collectorGrace)
+	defer cancel()
+	if t.spans != nil {
+		_ = t.spans.Shutdown(ctx) // a collector that is gone is no reason to fail
+	}
+	_ = t.provider.Shutdown(ctx)
+	return nil
+}
 
 // queueGauges are what is shown of the queue; one series each.
 var queueGauges = []struct {

@@ -1,0 +1,238 @@
+package cache
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"testing"
+	"time"
+
+	"github.com/graphiti-proxy/graphiti-proxy/cache/redis"
+	"github.com/graphiti-proxy/graphiti-proxy/cache/redis/redistest"
+)
+
+func dial(t *testing.T, s *redistest.Server) *redis.DB {
+	t.Helper()
+	db, err := redis.Open(s.URL(), slog.New(slog.DiscardHandler))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = db.Close() })
+	return db
+}
+
+func within(t *testing.T, what string, ok func() bool) {
+	t.Helper()
+	for range 500 {
+		if ok() {
+			return
+		}
+		time.Sleep(10 * time.Millisecond)
+	}
+	t.Fatalf("waited in vain for %s", what)
+}
+
+// TestReplicasKeepOneDecision: the first stands, whoever makes it.
+func TestReplicasKeepOneDecision(t *testing.T) {
+	s := redistest.Start(t)
+	a, b := Share(dial(t, s), time.Hour), Share(dial(t, s), time.Hour)
+	ctx := context.Background()
+	if text, facts, err := a.Blocks.Keep(ctx, key(1), "first <&> \"", 3, "g", "h"); err != nil || text != "first <&> \"" || facts != 3 {
+		t.Fatalf("%q %d %v", text, facts, err)
+	}
+	if text, facts, err := b.Blocks.Keep(ctx, key(1), "second", 1, "g"); err != nil || text != "first <&> \"" || facts != 3 {
+		t.Errorf("%q %d %v", text, facts, err)
+	}
+	if _, _, err := a.Blocks.Keep(ctx, key(2), "", -1); err != nil {
+		t.Fatal(err)
+	}
+	if got := lookup(t, b, key(1), key(2), key(3)); len(got) != 2 || got[0] != "first <&> \"/3" || got[1] != "/-1" {
+		t.Errorf("%v", got)
+	}
+	// Not there is not remembered: another replica may decide any moment.
+	if _, _, err := a.Blocks.Keep(ctx, key(3), "third", 1, "g"); err != nil {
+		t.Fatal(err)
+	}
+	if got := lookup(t, b, key(3)); got[0] != "third/1" {
+		t.Errorf("%v", got)
+	}
+}
+
+// TestForgettingEmptiesEveryReplicasBlocks of that group, once.
+func TestForgettingEmptiesEveryReplicasBlocks(t *testing.T) {
+	s := redistest.Start(t)
+	a, b := Share(dial(t, s), time.Hour), Share(dial(t, s), time.Hour)
+	ctx := context.Background()
+	for i, group := range []string{"g", "h", "g"} {
+		if _, _, err := a.Blocks.Keep(ctx, key(i), "text", 1, group); err != nil {
+			t.Fatal(err)
+		}
+	}
+	lookup(t, b, key(0))
+	if n, err := a.Blocks.Forget("g"); n != 2 || err != nil {
+		t.Errorf("%d, %v", n, err)
+	}
+	if n, err := a.Blocks.Forget("g"); n != 0 || err != nil {
+		t.Errorf("once more: %d, %v", n, err)
+	}
+	b.Blocks.Forgotten()
+	for _, s := range []*State{a, b} {
+		if got := lookup(t, s, key(0), key(1), key(2)); got[0] != "/1" || got[1] != "text/1" || got[2] != "/1" {
+			t.Errorf("%v", got)
+		}
+		if n, err := s.Blocks.Emptied(ctx); n != 2 || err != nil {
+			t.Errorf("%d emptied, %v", n, err)
+		}
+	}
+	if err := a.Blocks.Blank(key(1)); err != nil {
+		t.Fatal(err)
+	}
+	if got := lookup(t, a, key(1)); got[0] != "/1" {
+		t.Errorf("%v", got)
+	}
+	a.Snapshots.Save("s", []byte("note"), "g")
+	within(t, "the snapshot", func() bool { body, err := b.Snapshots.Load(ctx, "s"); return err == nil && string(body) == "note" })
+	if err := b.Snapshots.Forget("g"); err != nil {
+		t.Fatal(err)
+	}
+	if body, err := a.Snapshots.Load(ctx, "s"); body != nil || err != nil {
+		t.Errorf("%q %v", body, err)
+	}
+}
+
+// TestReplicasKnowOneAnothersSessions: also of conversations without an
+// answer, which end everywhere.
+func TestReplicasKnowOneAnothersSessions(t *testing.T) {
+	s := redistest.Start(t)
+	a, b := Share(dial(t, s), time.Hour), Share(dial(t, s), time.Hour)
+	ctx := context.Background()
+	a.Chain.SetPending(key(1), "session:1")
+	within(t, "the conversation", func() bool { got, ok := b.Chain.Pending(ctx, key(0), key(1)); return ok && got == "session:1" })
+	if err := b.Chain.Put(ctx, key(2), "session:1"); err != nil {
+		t.Fatal(err)
+	}
+	b.Chain.EndPending(key(1))
+	within(t, "its end", func() bool { _, ok := a.Chain.Pending(ctx, key(1)); return !ok })
+	if got, ok, err := a.Chain.Find(ctx, [][16]byte{key(3), key(2)}); !ok || got != "session:1" || err != nil {
+		t.Errorf("%q %v %v", got, ok, err)
+	}
+}
+
+// TestWhatReplicasHeardOutlastsRedis: what one keeps, the others repeat while
+// Redis is down, also one that started later; and a replica does not wait for
+// it then.
+func TestWhatReplicasHeardOutlastsRedis(t *testing.T) {
+	s := redistest.Start(t)
+	a := Share(dial(t, s), time.Hour)
+	ctx := context.Background()
+	if _, _, err := a.Blocks.Keep(ctx, key(1), "text", 1, "g"); err != nil {
+		t.Fatal(err)
+	}
+	if err := a.Chain.Put(ctx, key(2), "session:1"); err != nil {
+		t.Fatal(err)
+	}
+	db := dial(t, s)
+	b := Share(db, time.Hour)
+	missed := 0
+	db.Listen(News, b.Heard, func() { missed++ })
+	within(t, "the news", func() bool { _, ok := b.Chain.recent.get(key(2)); return ok })
+	s.Kill()
+	if got := lookup(t, b, key(1)); got[0] != "text/1" {
+		t.Errorf("%v", got)
+	}
+	if got, ok, err := b.Chain.Find(ctx, [][16]byte{key(9), key(2)}); !ok || got != "session:1" || err != nil {
+		t.Errorf("%q %v %v", got, ok, err)
+	}
+	if _, _, err := b.Blocks.Keep(ctx, key(3), "text", 1); !errors.Is(err, redis.ErrDown) {
+		t.Errorf("kept: %v", err)
+	}
+	if d := db.Down(); d == nil {
+		t.Error("it is not known to be down")
+	}
+	began := time.Now()
+	for range 1000 {
+		_ = b.Blocks.Lookup(ctx, [][16]byte{key(4)}, func(int, string, int) {})
+	}
+	if d := time.Since(began); d > 5*time.Second { // each would take as long as dialling does
+		t.Errorf("a thousand look-ups took %v", d)
+	}
+	s.Up()
+	within(t, "redis", func() bool { return db.Down() == nil })
+	if _, _, err := b.Blocks.Keep(ctx, key(5), "text", 1); !errors.Is(err, redis.ErrDown) {
+		t.Errorf("kept before the others know: %v", err)
+	}
+	within(t, "the others", db.Settled)
+	if _, _, err := b.Blocks.Keep(ctx, key(5), "text", 1); err != nil {
+		t.Error(err)
+	}
+	if missed > 0 {
+		t.Errorf("%d gaps, and nothing was missed", missed)
+	}
+}
+
+// TestLateDecisionsAreNotKept: a server that hung does not store afterwards
+// what its caller has given up.
+func TestLateDecisionsAreNotKept(t *testing.T) {
+	s := redistest.Start(t)
+	a := Share(dial(t, s), time.Hour)
+	if _, _, err := a.Blocks.Keep(context.Background(), key(1), "text", 1); err != nil {
+		t.Fatal(err)
+	}
+	if !s.Freeze() {
+		t.Skip("needs a redis-server that can be stopped")
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), 100*time.Millisecond)
+	defer cancel()
+	_, _, err := a.Blocks.Keep(ctx, key(2), "late", 1)
+	s.Thaw()
+	if err == nil {
+		t.Fatal("kept by a server that hangs")
+	}
+	time.Sleep(300 * time.Millisecond) // it does what was asked meanwhile
+	b := Share(dial(t, s), time.Hour)
+	if got := lookup(t, b, key(1), key(2)); got[0] != "text/1" || got[1] != "" {
+		t.Errorf("%v", got)
+	}
+}
+
+// TestReplicasShareSearches until the group learns something new.
+func TestReplicasShareSearches(t *testing.T) {
+	s := redistest.Start(t)
+	recall := func() *Recall[[]string] {
+		r, err := NewRecall[[]string](RecallOptions{Fresh: time.Minute, Stale: time.Hour, MaxBytes: 1 << 20, Shared: dial(t, s)})
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(r.Close)
+		return r
+	}
+	a, b := recall(), recall()
+	ctx := context.Background()
+	_, found, generation := a.Fetch(ctx, "g", "q")
+	if found {
+		t.Error("found in an empty cache")
+	}
+	a.Share("g", "q", generation, []string{"fact"}, false)
+	within(t, "the others' fact", func() bool { v, found, _ := b.Fetch(ctx, "g", "q"); return found && len(v) == 1 && v[0] == "fact" })
+	if _, found, _ := b.Fetch(ctx, "h", "q"); found {
+		t.Error("found in another group")
+	}
+	b.DropGroup("g")
+	if _, found, _ := a.Fetch(ctx, "g", "q"); found {
+		t.Error("found after the group changed")
+	}
+	a.Share("g", "q", generation, []string{"old"}, false) // its search began before
+	time.Sleep(100 * time.Millisecond)
+	if _, found, _ := b.Fetch(ctx, "g", "q"); found {
+		t.Error("a search from before the change is shared")
+	}
+	alone, err := NewRecall[[]string](RecallOptions{Fresh: time.Minute, Stale: time.Hour, MaxBytes: 1 << 20})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer alone.Close()
+	alone.Share("g", "q", "0", []string{"x"}, false)
+	if _, found, _ := alone.Fetch(ctx, "g", "q"); found {
+		t.Error("found where nothing is shared")
+	}
+}

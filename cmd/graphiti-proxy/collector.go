@@ -1,0 +1,114 @@
+package main
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"log/slog"
+	"os"
+	"strings"
+	"time"
+
+	"go.opentelemetry.io/otel"
+	"go.opentelemetry.io/otel/attribute"
+	"go.opentelemetry.io/otel/codes"
+	"go.opentelemetry.io/otel/exporters/otlp/otlpmetric/otlpmetrichttp"
+	"go.opentelemetry.io/otel/exporters/otlp/otlptrace/otlptracehttp"
+	"go.opentelemetry.io/otel/propagation"
+	sdkmetric "go.opentelemetry.io/otel/sdk/metric"
+	"go.opentelemetry.io/otel/sdk/resource"
+	sdktrace "go.opentelemetry.io/otel/sdk/trace"
+	"go.opentelemetry.io/otel/trace"
+
+	"github.com/graphiti-proxy/graphiti-proxy/capture"
+	"github.com/graphiti-proxy/graphiti-proxy/config"
+)
+
+// collectorGrace is how long the end of the process waits for a collector.
+const collectorGrace = 2 * time.Second
+
+// collector is what is sent to an OpenTelemetry collector.
+type collector struct {
+	resource *resource.Resource
+	metrics  sdkmetric.Reader         // nil: none
+	spans    *sdktrace.TracerProvider // nil: none
+}
+
+// standard are OpenTelemetry's own names of settings that the exporters read
+// by themselves
+// (https://opentelemetry.io/docs/specs/otel/configuration/sdk-environment-variables/).
+func standard(name string) string {
+	return strings.ToLower(strings.TrimSpace(os.Getenv("OTEL_" + name)))
+}
+
+// newCollector reads configuration and environment. Nothing is sent without an
+// endpoint.
+func newCollector(cfg *config.Config, log *slog.Logger) (c collector, err error) {
+	everything := cfg.OTel.Endpoint != "" || standard("EXPORTER_OTLP_ENDPOINT") != ""
+	traces := cfg.OTel.Traces && standard("TRACES_EXPORTER") != "none" && (everything || standard("EXPORTER_OTLP_TRACES_ENDPOINT") != "")
+	metrics := cfg.OTel.Metrics && standard("METRICS_EXPORTER") != "none" && standard("METRICS_EXPORTER") != "prometheus" &&
+		(everything || standard("EXPORTER_OTLP_METRICS_ENDPOINT") != "")
+	if standard("SDK_DISABLED") == "true" || !traces && !metrics {
+		return c, nil
+	}
+	for _, name := range []string{"EXPORTER_OTLP_PROTOCOL", "EXPORTER_OTLP_TRACES_PROTOCOL", "EXPORTER_OTLP_METRICS_PROTOCOL"} {
+		if p := standard(name); p != "" && p != "http/protobuf" {
+			return c, fmt.Errorf("OTEL_%s: %q is not spoken; write http/protobuf, and the collector's port for it, 4318 as a rule", name, p)
+		}
+	}
+	ctx := context.Background()
+	c.resource, err = resource.New(ctx, resource.WithAttributes(attribute.String("service.name", "graphiti-proxy"), attribute.String("service.version", version())),
+		resource.WithFromEnv(), resource.WithTelemetrySDK())
+	if err != nil {
+		return c, fmt.Errorf("OTEL_RESOURCE_ATTRIBUTES: %w", err)
+	}
+	// Faults of a collector are ours to log, and not the library's to print.
+	otel.SetErrorHandler(otel.ErrorHandlerFunc(func(err error) { log.Warn("telemetry is not taken", "error", err) }))
+	base := strings.TrimSuffix(cfg.OTel.Endpoint, "/")
+	if traces {
+		var o []otlptracehttp.Option
+		if base != "" {
+			o = append(o, otlptracehttp.WithEndpointURL(base+"/v1/traces"))
+		}
+		exporter, err := otlptracehttp.New(ctx, o...)
+		if err != nil {
+			return c, fmt.Errorf("otel.endpoint: %w", err)
+		}
+		options := []sdktrace.TracerProviderOption{sdktrace.WithBatcher(exporter), sdktrace.WithResource(c.resource)}
+		if standard("TRACES_SAMPLER") == "" {
+			options = append(options, sdktrace.WithSampler(sdktrace.ParentBased(sdktrace.TraceIDRatioBased(cfg.OTel.Sample))))
+		}
+		c.spans = sdktrace.NewTracerProvider(options...)
+	}
+	if metrics {
+		var o []otlpmetrichttp.Option
+		if base != "" {
+			o = append(o, otlpmetrichttp.WithEndpointURL(base+"/v1/metrics"))
+		}
+		exporter, err := otlpmetrichttp.New(ctx, o...)
+		if err != nil {
+			return c, fmt.Errorf("otel.endpoint: %w", err)
+		}
+		c.metrics = sdkmetric.NewPeriodicReader(exporter)
+	}
+	return c, nil
+}
+
+// told makes a span of what became of a turn, in the trace of the request that
+// it came from. It may be long after, and by another process.
+func told(tracer trace.Tracer) func(capture.Delivery) {
+	if tracer == nil {
+		return nil
+	}
+	return func(d capture.Delivery) {
+		ctx := propagation.TraceContext{}.Extract(context.Background(), propagation.MapCarrier{"traceparent": d.Trace})
+		sum := sha256.Sum256([]byte(d.Group))
+		_, span := tracer.Start(ctx, "deliver", trace.WithTimestamp(d.Began), trace.WithSpanKind(trace.SpanKindProducer), trace.WithAttributes(
+			attribute.String("graphiti_proxy.group", hex.EncodeToString(sum[:8])), attribute.Bool("graphiti_proxy.verified", d.Verified)))
+		if d.Err != nil {
+			span.SetStatus(codes.Error, d.Err.Error())
+		}
+		span.End()
+	}
+}
