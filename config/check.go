@@ -29,6 +29,9 @@ func (c *Config) check(fail func(error)) {
 	if (c.TLS.Cert == "") != (c.TLS.Key == "") {
 		fail(errors.New("tls.cert, tls.key: one is set without the other; write both, or none"))
 	}
+	if c.Ingest.IncludeSystem && (c.Identity.Mode == "single" && c.Identity.Owner == "" || c.Identity.Mode == "multi" && c.Identity.UsersFile == "") {
+		fail(errors.New("ingest.include_system: says whose a memory is, and the configuration does not name anybody; set identity.owner, or identity.users_file in identity.mode multi"))
+	}
 	c.checkState(fail)
 }
 

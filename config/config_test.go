@@ -108,6 +108,8 @@ func TestMistakes(t *testing.T) {
 			`admin.listen: "127.0.0.1:8787" is also listen; give each its own port`},
 		{"no endpoint", "memory:\n  backend: graphiti\n", nil, nil,
 			`memory.endpoint: memory.backend is graphiti, and there is no endpoint; write e.g. http://127.0.0.1:8000`},
+		{"an owner who is not named", "ingest:\n  include_system: true\n", nil, nil,
+			"ingest.include_system: says whose a memory is, and the configuration does not name anybody; set identity.owner, or identity.users_file in identity.mode multi"},
 		{"redis without an address", "state:\n  backend: redis\nmemory:\n  backend: \"off\"\nidentity:\n  owner: u\n", nil, nil,
 			"state.redis_url: state.backend is redis, and there is no address; write e.g. redis://127.0.0.1:6379/0"},
 		{"an address without redis", "state:\n  redis_url: redis://x\n", nil, nil,

@@ -46,6 +46,7 @@ func NewFingerprints(keys []string) (Fingerprints, error) {
 // Person is someone whom the operator has registered.
 type Person struct {
 	ID         string
+	Name       string            // for people; may be empty
 	Off        bool              // nothing is recalled and nothing kept
 	Identities map[string]string // ids by platform
 	Keys       []string          // SHA-256 of credentials, in hex digits
@@ -83,6 +84,10 @@ func (r *Registry) Resolve(key string) string {
 	}
 	return key
 }
+
+// Registered is the person whom a key of a user names; nil: nobody who is
+// registered.
+func (r *Registry) Registered(key string) *Person { return r.named(key) }
 
 // byKey is the person whose credential has a fingerprint; nil: nobody's.
 func (r *Registry) byKey(fingerprint string) *Person {

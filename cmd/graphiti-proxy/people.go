@@ -25,7 +25,7 @@ func (a *app) reloadPeople(file string) error {
 	}
 	people := make([]proxy.Person, len(list))
 	for i, p := range list {
-		people[i] = proxy.Person{ID: p.ID, Off: !p.Memory, Identities: p.Identities, Keys: p.Keys}
+		people[i] = proxy.Person{ID: p.ID, Name: p.DisplayName, Off: !p.Memory, Identities: p.Identities, Keys: p.Keys}
 	}
 	a.people.Set(people)
 	return nil

@@ -58,13 +58,17 @@ func (a *app) remembering(cfg *config.Config, identity proxy.Identity) proxy.Mem
 	if cfg.Promote.Directives {
 		directives = a.curated.directives
 	}
+	keep := a.pipeline.Add
+	if cfg.Ingest.IncludeSystem {
+		keep = a.keepOwned
+	}
 	return proxy.Memory{
 		Directives: directives,
 
 		Planner:  a.planner,
 		Sessions: a.parts.state.Chain,
 		Watcher:  a.parts.watcher,
-		Keep:     a.pipeline.Add,
+		Keep:     keep,
 		Kept:     a.pipeline.AddedLately,
 		Earlier:  a.pipeline.AddEarlier,
 		Open:     a.parts.open,
@@ -86,7 +90,7 @@ func (a *app) remembering(cfg *config.Config, identity proxy.Identity) proxy.Mem
 var reloadable = []string{
 	"recall.enabled", "recall.timeout", "recall.background_timeout", "recall.max_facts", "recall.max_chars", "recall.scopes",
 	"recall.instruction_guard", "recall.drift_threshold", "recall.context_share", "recall.compaction", "recall.stale_after",
-	"ingest.enabled", "ingest.scopes", "ingest.backfill_turns", "ingest.git_metadata", "ingest.tool_summaries",
+	"ingest.enabled", "ingest.scopes", "ingest.backfill_turns", "ingest.git_metadata", "ingest.tool_summaries", "ingest.include_system",
 	"memory.skip_paths", "memory.skip_models", "memory.drop_bound_thinking", "workspace.", "promote.",
 	"identity.trusted_keys", "identity.users_file", "log.level",
 }

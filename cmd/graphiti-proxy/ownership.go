@@ -1,0 +1,62 @@
+package main
+
+import (
+	"context"
+	"strings"
+	"time"
+
+	"github.com/graphiti-proxy/graphiti-proxy/capture"
+	"github.com/graphiti-proxy/graphiti-proxy/graphiti"
+)
+
+// keepOwned is capture.Pipeline.Add that has each group told once, before its
+// first turn, whose it is.
+func (a *app) keepOwned(ctx context.Context, t capture.Turn) error {
+	turns := make([]capture.Turn, 0, len(t.Targets)+1)
+	for _, target := range t.Targets {
+		if o, ok := a.ownership(&t, target); ok && !a.pipeline.AddedLately(o.ID) {
+			turns = append(turns, o)
+		}
+	}
+	if len(turns) == 0 {
+		return a.pipeline.Add(ctx, t)
+	}
+	_, err := a.pipeline.AddAll(ctx, append(turns, t))
+	return err
+}
+
+// ownership says whose a group is, where the configuration names them: what a
+// request asserts is not enough. It has one id for each group, so that the
+// group gets it once.
+func (a *app) ownership(t *capture.Turn, target graphiti.Target) (capture.Turn, bool) {
+	owner, ok := a.named(t.Owner)
+	if !ok {
+		return capture.Turn{}, false
+	}
+	of := map[graphiti.Scope]string{
+		graphiti.ScopeSession:   "one conversation of theirs",
+		graphiti.ScopeWorkspace: "the workspace " + strings.TrimPrefix(t.Workspace, "workspace:") + ", as they work in it",
+		graphiti.ScopeUser:      "themselves, over all projects and clients",
+		graphiti.ScopeAgent:     "what one agent knows of them",
+	}[target.Scope]
+	if of == "" {
+		return capture.Turn{}, false
+	}
+	now := time.Now()
+	return capture.Turn{
+		ID: digest("ownership", target.Group), Kind: graphiti.KindOwnershipContext, Session: t.Session, Owner: t.Owner, Workspace: t.Workspace,
+		User: "This memory belongs to " + owner + ". It is about " + of + ".",
+		Said: t.Said, Answered: now, Client: "graphiti-proxy", Targets: []graphiti.Target{target},
+	}, true
+}
+
+// named is how a person is called whom the configuration names.
+func (a *app) named(key string) (string, bool) {
+	if p := a.people.Registered(key); p != nil {
+		if p.Name != "" {
+			return p.Name + " (" + key + ")", true
+		}
+		return key, true
+	}
+	return key, a.cfg.Identity.Mode == "single" && key == a.owner
+}

@@ -1,0 +1,75 @@
+package main
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/graphiti-proxy/graphiti-proxy/graphiti/graphititest"
+)
+
+// TestOwnershipContext: each group is told once whose it is, over restarts,
+// before its first turn, and only of people whom the configuration names.
+func TestOwnershipContext(t *testing.T) {
+	const credential = "sk-josh"
+	sum := sha256.Sum256([]byte(credential))
+	people := filepath.Join(t.TempDir(), "people.yaml")
+	if err := os.WriteFile(people, []byte("users:\n  - id: josh\n    displayName: Josh Doe\n    identities:\n      github: octocat\n    keys: [\"sha256:"+hex.EncodeToString(sum[:])+"\"]\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for name, tc := range map[string]struct {
+		settings map[string]string
+		headers  []string
+		want     string // of the person's group; empty: nothing
+	}{
+		"one person": {map[string]string{"identity.owner": "github_login:octocat"}, nil, "This memory belongs to github_login:octocat. It is about themselves"},
+		"registered": {map[string]string{"identity.mode": "multi", "identity.users_file": people}, []string{"Authorization", "Bearer " + credential}, "This memory belongs to Josh Doe (user:josh). It is about themselves"},
+		"a stranger": {map[string]string{"identity.mode": "multi", "identity.users_file": people}, []string{"Authorization", "Bearer sk-other", "X-Graphiti-User", "josh"}, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			g, err := graphititest.Start(graphititest.Options{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer g.Close()
+			settings := map[string]string{
+				"memory.backend": "graphiti", "memory.endpoint": g.URL(), "memory.consent": "true", "ingest.include_system": "true",
+			}
+			for k, v := range tc.settings {
+				settings[k] = v
+			}
+			dir := t.TempDir()
+			var group string
+			for i, text := range []string{"first", "second", "third"} {
+				w := start(t, dir, settings)
+				for _, again := range []string{" thing", " matter"} {
+					w.say(text+again, tc.headers...)
+				}
+				waitUntil(t, "the turns", func() bool { s := w.app.queue(); return s.Pending == 0 && s.Verified >= 2*(i+1) })
+				if list, err := w.app.pipeline.Groups(context.Background(), ""); err == nil && len(list) == 1 {
+					group = list[0].Group
+				}
+				w.stop()
+			}
+			var told []string
+			episodes := g.Episodes(group)
+			for _, e := range episodes {
+				if strings.Contains(e.Content, "ownership_context") {
+					told = append(told, e.Content)
+				}
+			}
+			switch {
+			case tc.want == "" && len(told) > 0:
+				t.Errorf("told of somebody who is not known: %q", told)
+			case tc.want != "" && (len(told) != 1 || !strings.Contains(told[0], tc.want) || episodes[0].Content != told[0]):
+				t.Errorf("%q in %d episodes", told, len(episodes))
+			case len(episodes) < 12:
+				t.Errorf("%d episodes", len(episodes))
+			}
+		})
+	}
+}
