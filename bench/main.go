@@ -32,6 +32,7 @@ func main() {
 	if len(os.Args) > 1 {
 		if run, ok := map[string]func() error{
 			"recall": func() error { return recall(os.Args[2:]) }, "prefix": prefix, "latency": latency,
+			"telemetry": func() error { return telemetry(os.Args[2:]) },
 		}[os.Args[1]]; ok {
 			if err := run(); err != nil {
 				fmt.Fprintln(os.Stderr, "bench:", err)
@@ -62,6 +63,8 @@ func role(args []string) {
 		serveUpstream(args[1])
 	case "relay":
 		serveRelay(args[1], args[2])
+	case "collector":
+		serveCollector(args[1])
 	}
 }
 

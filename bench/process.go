@@ -29,21 +29,8 @@ type processes struct {
 }
 
 func startProcesses() (*processes, error) {
-	p := &processes{}
-	var err error
-	if p.dir, err = os.MkdirTemp("", "graphiti-proxy-bench-"); err != nil {
-		return p, err
-	}
-	binary := filepath.Join(p.dir, "graphiti-proxy")
-	if out, err := exec.Command("go", "build", "-tags", "grpcnotrace", "-o", binary, "./cmd/graphiti-proxy").CombinedOutput(); err != nil {
-		return p, fmt.Errorf("build the proxy (run from the module's root): %w\n%s", err, out)
-	}
-	self, err := os.Executable()
+	p, self, upstream, err := startUpstream()
 	if err != nil {
-		return p, err
-	}
-	upstream := freeAddress()
-	if _, err := p.start(upstream, nil, self, "role", "upstream", upstream); err != nil {
 		return p, err
 	}
 	same := func(int) string { return kept }
@@ -62,24 +49,49 @@ func startProcesses() (*processes, error) {
 		{"graphiti-proxy, memory on, block kept", "embedded", same},
 		{"graphiti-proxy, memory on, every request a new turn", "embedded", func(n int) string { return "number " + strconv.Itoa(n) }},
 	} {
-		address := freeAddress()
-		pid, err := p.start(address, []string{
-			"GRAPHITI_PROXY_LISTEN=" + address, "GRAPHITI_PROXY_ADMIN_LISTEN=off", "GRAPHITI_PROXY_MEMORY_BACKEND=" + v.backend,
-			"GRAPHITI_PROXY_UPSTREAM_OPENAI=http://" + upstream, "GRAPHITI_PROXY_DATA_DIR=" + filepath.Join(p.dir, strconv.Itoa(len(p.cmds))),
-			"GRAPHITI_PROXY_LOG_LEVEL=warn",
-		}, binary, "serve")
-		if err != nil {
+		if err := p.proxy(v.name, p.binary(), upstream, v.backend, v.history); err != nil {
 			return p, err
 		}
-		t := &target{name: v.name, address: address, pid: pid, history: v.history}
-		if v.backend == "embedded" {
-			if err := teach(t); err != nil {
-				return p, err
-			}
-		}
-		p.targets = append(p.targets, t)
 	}
 	return p, nil
+}
+
+// startUpstream builds the proxy and starts what stands behind it.
+func startUpstream() (p *processes, self, upstream string, err error) {
+	p = &processes{}
+	if p.dir, err = os.MkdirTemp("", "graphiti-proxy-bench-"); err != nil {
+		return p, "", "", err
+	}
+	if out, err := exec.Command("go", "build", "-tags", "grpcnotrace", "-o", p.binary(), "./cmd/graphiti-proxy").CombinedOutput(); err != nil { // #nosec G204 -- our own
+		return p, "", "", fmt.Errorf("build the proxy (run from the module's root): %w\n%s", err, out)
+	}
+	if self, err = os.Executable(); err != nil {
+		return p, "", "", err
+	}
+	upstream = freeAddress()
+	_, err = p.start(upstream, nil, self, "role", "upstream", upstream)
+	return p, self, upstream, err
+}
+
+func (p *processes) binary() string { return filepath.Join(p.dir, "graphiti-proxy") }
+
+// proxy starts a proxy as one more target.
+func (p *processes) proxy(name, binary, upstream, backend string, history func(int) string, env ...string) error {
+	address := freeAddress()
+	pid, err := p.start(address, append([]string{
+		"GRAPHITI_PROXY_LISTEN=" + address, "GRAPHITI_PROXY_ADMIN_LISTEN=off", "GRAPHITI_PROXY_MEMORY_BACKEND=" + backend,
+		"GRAPHITI_PROXY_UPSTREAM_OPENAI=http://" + upstream, "GRAPHITI_PROXY_DATA_DIR=" + filepath.Join(p.dir, strconv.Itoa(len(p.cmds))),
+		"GRAPHITI_PROXY_LOG_LEVEL=warn",
+	}, env...), binary, "serve")
+	if err != nil {
+		return err
+	}
+	t := &target{name: name, address: address, pid: pid, history: history}
+	p.targets = append(p.targets, t)
+	if backend == "embedded" {
+		return teach(t)
+	}
+	return nil
 }
 
 // start runs a command and waits until it listens.

@@ -55,7 +55,15 @@ func (s *shared) takeOver(ctx context.Context) (doubts map[string][]entry, err e
 			}
 			s.queue(e.Group, e.Number, e.Later == "1")
 		}
-		if from == "0-0" {
+		switch {
+		case from != "0-0":
+		case len(list) == page: // not all servers say that there is more
+			last, err := parseShared(&list[page-1])
+			if err != nil {
+				return nil, err
+			}
+			from = idOf(last.Number + 1)
+		default:
 			return doubts, nil
 		}
 	}

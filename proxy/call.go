@@ -45,7 +45,7 @@ type call struct {
 
 	trace   *requestTrace // nil: nobody looks
 	status  int           // of the answer; 0: none yet
-	pieced  bool          // some of the answer's body is with the client
+	pieced  bool          // some of the stream is with the client, or it is none
 	id      uint64        // its number
 	ids     *requestIDs
 	watched int // position in hangups, plus one; guarded by hangups.mu

@@ -65,7 +65,7 @@ func newInstruments(m metric.Meter) (*instruments, error) {
 	in.repeated, err[6] = m.Int64Counter("graphiti_proxy_repeated_blocks",
 		metric.WithDescription("Blocks that were sent again as they were, so that the beginning of the request stays what it was."))
 	in.first, err[7] = m.Float64Histogram("graphiti_proxy_first_chunk_delay", metric.WithUnit("s"),
-		metric.WithDescription("From a request's arrival until the first of its answer's body was with the client."),
+		metric.WithDescription("From a request's arrival until the first of its streamed answer was with the client."),
 		metric.WithExplicitBucketBoundaries(.005, .01, .025, .05, .1, .25, .5, 1, 2.5, 5, 10, 30, 60))
 	in.input, err[8] = m.Int64Counter("graphiti_proxy_input_tokens",
 		metric.WithDescription("Tokens of requests, as providers said in answers that were read."))

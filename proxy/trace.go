@@ -50,17 +50,21 @@ func (s *Server) startTrace(c *call) *requestTrace {
 		return nil
 	}
 	h := &c.ctx.Request.Header
-	name := string(h.Method())
-	attrs := []attribute.KeyValue{
-		attribute.String("http.request.method", name),
-		attribute.String("graphiti_proxy.request_id", string(s.ids.append(nil, c.id))),
-	}
+	method, route := string(h.Method()), ""
+	name := method
 	if c.route.dialect != nil {
-		name += " " + c.route.dialect.suffix
-		attrs = append(attrs, attribute.String("http.route", c.route.dialect.suffix))
+		route = c.route.dialect.suffix
+		name += " " + route
 	}
-	ctx, span := s.tracer.Start(traceContext.Extract(context.Background(), headerCarrier{h}), name,
-		trace.WithSpanKind(trace.SpanKindServer), trace.WithTimestamp(c.ctx.Time()), trace.WithAttributes(attrs...))
+	parent := context.Background()
+	if len(h.Peek("traceparent")) > 0 {
+		parent = traceContext.Extract(parent, headerCarrier{h})
+	}
+	ctx, span := s.tracer.Start(parent, name, trace.WithSpanKind(trace.SpanKindServer), trace.WithTimestamp(c.ctx.Time()))
+	if span.IsRecording() {
+		span.SetAttributes(attribute.String("http.request.method", method), attribute.String("http.route", route),
+			attribute.String("graphiti_proxy.request_id", string(s.ids.append(nil, c.id))))
+	}
 	return &requestTrace{tracer: s.tracer, ctx: ctx, server: span}
 }
 
@@ -112,8 +116,8 @@ func faultOf(err error) string {
 
 // asks begins the upstream's span.
 func (t *requestTrace) asks(c *call) {
-	if t == nil {
-		return
+	if t == nil || !t.server.IsRecording() {
+		return // the request's own context goes on
 	}
 	name := string(c.ctx.Request.Header.Method())
 	attrs := []attribute.KeyValue{attribute.String("server.address", c.route.upstream.host)}
@@ -179,6 +183,10 @@ func (t *requestTrace) unread() {
 // end ends what did not end yet. status is what the client was told.
 func (t *requestTrace) end(status int) {
 	if t == nil {
+		return
+	}
+	if !t.server.IsRecording() {
+		t.server.End()
 		return
 	}
 	code := attribute.Int("http.response.status_code", status)

@@ -35,6 +35,7 @@ func Start(t testing.TB) *Server {
 		}
 		s.mini = miniredis.RunT(t)
 		s.addr = s.mini.Addr()
+		s.passTime()
 		return s
 	}
 	l, err := net.Listen("tcp", "127.0.0.1:0")
@@ -46,6 +47,25 @@ func Start(t testing.TB) *Server {
 	t.Cleanup(s.Kill)
 	s.Up()
 	return s
+}
+
+// passTime lets what miniredis keeps for a while end, which it does when it is
+// told only.
+func (s *Server) passTime() {
+	const tick = 100 * time.Millisecond
+	stop, done := make(chan struct{}), make(chan struct{})
+	go func() {
+		defer close(done)
+		for {
+			select {
+			case <-stop:
+				return
+			case <-time.After(tick):
+				s.mini.FastForward(tick)
+			}
+		}
+	}()
+	s.t.Cleanup(func() { close(stop); <-done })
 }
 
 // URL is where it listens.
@@ -87,6 +107,9 @@ func (s *Server) Kill() {
 		s.real = nil
 	}
 }
+
+// Real reports whether it is the real one.
+func (s *Server) Real() bool { return s.mini == nil }
 
 // Freeze has it hang until Thaw, where that is possible.
 func (s *Server) Freeze() bool {
