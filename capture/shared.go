@@ -6,7 +6,6 @@ import (
 	"crypto/rand"
 	"embed"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"slices"
 	"strconv"
@@ -416,10 +415,3 @@ func goneOf(reply []int64) (d dropped) {
 
 // forgetSeen does nothing: what was delivered is forgotten by itself.
 func (s *shared) forgetSeen(time.Time, int) error { return nil }
-
-// notLeading reports whether something was refused because another replica
-// delivers.
-func notLeading(err error) bool {
-	var answer goredis.Error
-	return errors.As(err, &answer) && strings.HasPrefix(answer.Error(), "NOTLEADING")
-}

@@ -44,8 +44,8 @@ func dial(t testing.TB, s *redistest.Server) *redis.DB {
 
 // TestAllOverRedis runs the other tests once more, with spools that are shared.
 func TestAllOverRedis(t *testing.T) {
-	if os.Getenv(overRedisName) != "" {
-		t.Skip("these are the others")
+	if os.Getenv(overRedisName) != "" || testing.Short() {
+		t.Skip("these are the others, or it takes a minute")
 	}
 	ofTheFile := []string{
 		"TestAllOverRedis", "TestSpoolCutOffInMidWrite", "TestInDoubtAfterACrash", "TestWhatCannotBeWrittenDownIsNotForgotten",

@@ -30,4 +30,13 @@ if ! cmp -s graphiti/requirements.txt .cache/graphiti/requirements.txt; then
 	timeout 600 python3 -m pip install --quiet --disable-pip-version-check --target .cache/graphiti -r graphiti/requirements.txt &&
 		cp graphiti/requirements.txt .cache/graphiti/ || failed=1
 fi
+if ! cmp -s validate/requirements.txt .cache/validate/requirements.txt; then
+	rm -rf .cache/validate
+	timeout 300 python3 -m pip install --quiet --disable-pip-version-check --target .cache/validate -r validate/requirements.txt &&
+		cp validate/requirements.txt .cache/validate/ || failed=1
+fi
+./packages.sh || failed=1
+if ! goreleaser --version 2>/dev/null | grep -q 2.12.0; then
+	timeout 600 go install github.com/goreleaser/goreleaser/v2@v2.12.0 || failed=1
+fi
 exit $failed

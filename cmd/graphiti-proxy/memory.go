@@ -129,7 +129,7 @@ func forgetGroups(c *cobra.Command, cfg *config.Config, groups []capture.Owned, 
 	if asJSON {
 		return errors.Join(printJSON(c.OutOrStdout(), map[string]any{"forgotten": done}), failed)
 	}
-	fmt.Fprintf(c.OutOrStdout(), "%d groups forgotten, and %d blocks in conversations\n", len(done), blocks)
+	fmt.Fprintf(c.OutOrStdout(), "%s forgotten, and %s in conversations\n", counted(len(done), "group"), counted(blocks, "block"))
 	return failed
 }
 
@@ -171,4 +171,12 @@ func exportGroup(c *cobra.Command, cfg *config.Config, group string, n *int) err
 		_, err := c.OutOrStdout().Write(append(line, '\n'))
 		return err
 	})
+}
+
+// counted is a number of things, in words.
+func counted(n int, what string) string {
+	if n != 1 {
+		what += "s"
+	}
+	return fmt.Sprintf("%d %s", n, what)
 }

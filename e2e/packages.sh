@@ -1,0 +1,19 @@
+#!/usr/bin/env bash
+# Installs Debian's redis-server and promtool, where they are missing and can
+# be. The services that come with them are not started.
+set -uo pipefail
+missing=()
+command -v redis-server >/dev/null || missing+=(redis-server=5:7.0.15-1~deb12u10)
+command -v promtool >/dev/null || missing+=(prometheus=2.42.0+ds-5+deb12u1)
+[ ${#missing[@]} -eq 0 ] && exit 0
+command -v apt-get >/dev/null && [ "$(id -u)" = 0 ] || { echo "cannot install ${missing[*]} here" >&2; exit 1; }
+policy=/usr/sbin/policy-rc.d
+if [ ! -e $policy ]; then
+	printf '#!/bin/sh\nexit 101\n' >$policy && chmod +x $policy
+	trap 'rm -f $policy' EXIT
+fi
+export DEBIAN_FRONTEND=noninteractive
+timeout 120 apt-get update -q >/dev/null || true
+install() { timeout 300 apt-get install -y -q --no-install-recommends "$@" >/dev/null; }
+# Debian keeps the newest version of a release only.
+install "${missing[@]}" || { echo "not at the pinned versions: ${missing[*]}" >&2; install "${missing[@]%%=*}"; }
