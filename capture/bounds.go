@@ -86,8 +86,8 @@ func (s *spool) forgetSeen(now time.Time, most int) error {
 // overLocked is how many entries are too many.
 func (p *Pipeline) overLocked() int {
 	all := p.held.pending.plus(p.held.dead)
-	n := all.turns - p.o.MaxTurns
-	if all.bytes > p.o.MaxBytes {
+	n := all.turns - p.opts().MaxTurns
+	if all.bytes > p.opts().MaxBytes {
 		n = max(n, 1)
 	}
 	return n
@@ -104,7 +104,7 @@ func (p *Pipeline) makeRoom() {
 		}
 		gone, err := p.spool.dropOldest(min(n, dropChunk))
 		if err != nil {
-			p.o.Log.Warn("the spool is over its bounds and cannot be cut", "error", err)
+			p.opts().Log.Warn("the spool is over its bounds and cannot be cut", "error", err)
 			return
 		}
 		if p.noteDropped(gone, "the spool is full; these were the oldest") == 0 {
@@ -123,7 +123,7 @@ func (p *Pipeline) noteDropped(d dropped, why string) int {
 	p.totals.dropped += n
 	if now := time.Now(); n > 0 && now.Sub(p.fullLog) > time.Minute {
 		p.fullLog = now
-		p.o.Log.Warn("turns are dropped from the queue", "why", why, "dropped_in_all", p.totals.dropped)
+		p.opts().Log.Warn("turns are dropped from the queue", "why", why, "dropped_in_all", p.totals.dropped)
 	}
 	return n
 }
@@ -138,9 +138,9 @@ func (p *Pipeline) upkeepNow(now time.Time) {
 		return
 	}
 	for {
-		gone, err := p.spool.dropBefore(now.Add(-p.o.MaxAge))
+		gone, err := p.spool.dropBefore(now.Add(-p.opts().MaxAge))
 		if err != nil {
-			p.o.Log.Warn("the spool cannot be cleaned", "error", err)
+			p.opts().Log.Warn("the spool cannot be cleaned", "error", err)
 			return
 		}
 		if p.noteDropped(gone, "they waited longer than ingest.max_age") < dropChunk {
@@ -148,6 +148,6 @@ func (p *Pipeline) upkeepNow(now time.Time) {
 		}
 	}
 	if err := p.spool.forgetSeen(now, seenMax); err != nil {
-		p.o.Log.Warn("the spool cannot be cleaned", "error", err)
+		p.opts().Log.Warn("the spool cannot be cleaned", "error", err)
 	}
 }

@@ -70,12 +70,12 @@ func (p *Pipeline) run() {
 func (p *Pipeline) next(stopping bool) (action, time.Duration) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if !p.leadsLocked() {
+	if p.paused || !p.leadsLocked() {
 		return action{}, upkeep
 	}
 	now := time.Now()
 	if p.state.stall(now) {
-		p.o.Log.Error("the memory accepts messages and keeps none; nothing is sent until it does, and nothing is lost",
+		p.opts().Log.Error("the memory accepts messages and keeps none; nothing is sent until it does, and nothing is lost",
 			"since", p.state.stalled, "waiting", p.held.pending.turns, "to_do", StallRemedy)
 	}
 	if stopping && p.confirm {
@@ -156,8 +156,8 @@ func (p *Pipeline) handOver(a action) {
 	}
 	p.state.finish(a)
 	p.mu.Unlock()
-	if stored && p.o.OnStored != nil {
-		p.o.OnStored(a.lane.group)
+	if stored && p.opts().OnStored != nil {
+		p.opts().OnStored(a.lane.group)
 	}
 }
 
@@ -177,7 +177,7 @@ func (p *Pipeline) give(l *lane, entries []entry) (kept int, err error) {
 		start = p.ticks(turns)
 	}
 	if len(messages) > 0 {
-		err = p.call(func(ctx context.Context) error { return p.o.Memory.Write(ctx, l.group, messages) })
+		err = p.call(func(ctx context.Context) error { return p.opts().Memory.Write(ctx, l.group, messages) })
 	}
 	if p.confirm {
 		acked = p.ticks(nil)
@@ -187,8 +187,8 @@ func (p *Pipeline) give(l *lane, entries []entry) (kept int, err error) {
 		p.underWay(l, turns, start, acked, false)
 		return 0, nil
 	case err == nil:
-		p.tell(l.group, entries, handedAt(turns), p.o.Memory.Durable(), nil)
-		return len(entries), p.orFollow(l, entries, p.settle(l.group, entries, p.o.Memory.Durable()))
+		p.tell(l.group, entries, handedAt(turns), p.opts().Memory.Durable(), nil)
+		return len(entries), p.orFollow(l, entries, p.settle(l.group, entries, p.opts().Memory.Durable()))
 	case !graphiti.Retryable(err) && len(entries) > 1:
 		half := len(entries) / 2
 		if kept, err = p.give(l, entries[:half]); err != nil {
@@ -231,7 +231,7 @@ func (p *Pipeline) orFollow(l *lane, entries []entry, err error) error {
 func (p *Pipeline) messages(entries []entry) (messages []graphiti.Message, turns []*under) {
 	for _, e := range entries {
 		u := p.track(e)
-		messages = append(messages, e.turn.messages(e.scope, e.have, p.o.MaxChars, time.Now())...)
+		messages = append(messages, e.turn.messages(e.scope, e.have, p.opts().MaxChars, time.Now())...)
 		turns = append(turns, u)
 	}
 	return messages, turns
@@ -240,7 +240,7 @@ func (p *Pipeline) messages(entries []entry) (messages []graphiti.Message, turns
 // track is a turn as it is followed until it is seen.
 func (p *Pipeline) track(e entry) *under {
 	u := &under{entry: e, names: make(map[string]sides, 2), at: time.Now()}
-	for _, m := range e.turn.messages(e.scope, e.have, p.o.MaxChars, u.at) {
+	for _, m := range e.turn.messages(e.scope, e.have, p.opts().MaxChars, u.at) {
 		side := sideUser
 		if m.RoleType == graphiti.RoleAssistant {
 			side = sideAssistant
@@ -300,7 +300,7 @@ func (p *Pipeline) bury(group string, e *entry, reason string) error {
 	p.held.pending = p.held.pending.minus(gone)
 	p.held.dead = p.held.dead.plus(gone)
 	p.mu.Unlock()
-	p.o.Log.Warn("a turn is refused by the memory and put aside; see graphiti-proxy queue list --state dead")
+	p.opts().Log.Warn("a turn is refused by the memory and put aside; see graphiti-proxy queue list --state dead")
 	return nil
 }
 
@@ -309,7 +309,7 @@ func (p *Pipeline) call(f func(context.Context) error) error {
 	p.mu.Lock()
 	calls := p.calls
 	p.mu.Unlock()
-	ctx, cancel := context.WithTimeout(calls, p.o.Timeout)
+	ctx, cancel := context.WithTimeout(calls, p.opts().Timeout)
 	defer cancel()
 	return p.gate.call(ctx, f)
 }
@@ -322,14 +322,14 @@ func (p *Pipeline) failedLocked(err error) {
 	p.lastErr = clip(err.Error(), maxReason)
 	if p.failing.IsZero() {
 		p.failing = time.Now()
-		p.o.Log.Warn("turns cannot be delivered and wait", "error", err)
+		p.opts().Log.Warn("turns cannot be delivered and wait", "error", err)
 	}
 }
 
 func (p *Pipeline) recoveredLocked(turns int) {
 	if !p.failing.IsZero() && turns > 0 {
 		p.failing, p.lastErr = time.Time{}, ""
-		p.o.Log.Info("turns are delivered again")
+		p.opts().Log.Info("turns are delivered again")
 	}
 }
 

@@ -21,12 +21,12 @@ var (
 
 // tell tells of deliveries that began at a time each.
 func (p *Pipeline) tell(group string, entries []entry, began func(i int) time.Time, verified bool, err error) {
-	if p.o.Told == nil {
+	if p.opts().Told == nil {
 		return
 	}
 	for i := range entries {
 		if t := entries[i].turn.Trace; t != "" {
-			p.o.Told(Delivery{Trace: t, Group: group, Began: began(i), Verified: verified, Err: err})
+			p.opts().Told(Delivery{Trace: t, Group: group, Began: began(i), Verified: verified, Err: err})
 		}
 	}
 }

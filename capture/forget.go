@@ -79,7 +79,7 @@ func (p *Pipeline) Forget(ctx context.Context, group string) error {
 	p.mu.Lock()
 	l.accepted = false
 	p.mu.Unlock()
-	if err := p.o.Memory.Forget(ctx, group); err != nil {
+	if err := p.opts().Memory.Forget(ctx, group); err != nil {
 		return fmt.Errorf("empty group: %w", err)
 	}
 	return nil
@@ -163,7 +163,7 @@ func (s *spool) forget(group string) (d dropped, err error) {
 // until now: a message of our own is there.
 func (p *Pipeline) barrier(ctx context.Context) error {
 	name := "graphiti-proxy.probe." + rand.Text()
-	write := func(ctx context.Context) error { return p.o.Memory.Write(ctx, p.probeGroup, probeMessage(name)) }
+	write := func(ctx context.Context) error { return p.opts().Memory.Write(ctx, p.probeGroup, probeMessage(name)) }
 	if err := p.call(write); err != nil {
 		return err
 	}
@@ -182,7 +182,7 @@ func (p *Pipeline) barrier(ctx context.Context) error {
 			return err
 		}
 		if v.names[name] {
-			return p.call(func(ctx context.Context) error { return p.o.Memory.Forget(ctx, p.probeGroup) })
+			return p.call(func(ctx context.Context) error { return p.opts().Memory.Forget(ctx, p.probeGroup) })
 		}
 	}
 }
@@ -190,7 +190,7 @@ func (p *Pipeline) barrier(ctx context.Context) error {
 // Waiting calls f for each turn that waits for a group or is dead, with what
 // would be written of it.
 func (p *Pipeline) Waiting(ctx context.Context, group string, f func(graphiti.Message) error) error {
-	return p.spool.waiting(ctx, group, f, p.o.MaxChars)
+	return p.spool.waiting(ctx, group, f, p.opts().MaxChars)
 }
 
 func (s *spool) waiting(ctx context.Context, group string, f func(graphiti.Message) error, maxChars int) error {

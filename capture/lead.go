@@ -66,10 +66,10 @@ type report struct {
 
 // join has a pipeline share its spool with others; local is its own.
 func (p *Pipeline) join(local *spool) {
-	all := newShared(p.o.Shared.DB, p.o.MaxTurns, p.o.MaxBytes)
+	all := newShared(p.opts().Shared.DB, p.opts().MaxTurns, p.opts().MaxBytes)
 	p.spool = all
 	p.team = &team{
-		lease: lease{p.o.Shared.DB, all.token}, name: p.o.Shared.Name, local: local, spool: all,
+		lease: lease{p.opts().Shared.DB, all.token}, name: p.opts().Shared.Name, local: local, spool: all,
 		ended: make(chan struct{}), asked: make(chan struct{}),
 	}
 	p.promoted = make(map[string]bool)
@@ -105,7 +105,7 @@ func (p *Pipeline) lead() {
 	for {
 		err := contained(func() error { return errors.Join(p.leadOnce(), p.boundLocal(context.Background())) })
 		if err != nil && !errors.Is(err, redis.ErrDown) {
-			p.o.Log.Warn("the shared spool cannot be worked on", "error", err)
+			p.opts().Log.Warn("the shared spool cannot be worked on", "error", err)
 		}
 		select {
 		case <-tick.C:
@@ -188,7 +188,7 @@ func (p *Pipeline) takeOver(began time.Time) error {
 	t.busy.Add(1)
 	// Ends when leave is called.
 	go p.followStream(ctx)
-	p.o.Log.Info("this replica delivers what the replicas remember")
+	p.opts().Log.Info("this replica delivers what the replicas remember")
 	p.signal()
 	return nil
 }
@@ -233,7 +233,7 @@ func (p *Pipeline) stepDown() {
 	p.state = newState(p.state.timing, time.Now())
 	p.mu.Unlock()
 	if was != nil {
-		p.o.Log.Info("this replica does not deliver any more; another one does")
+		p.opts().Log.Info("this replica does not deliver any more; another one does")
 	}
 }
 
@@ -362,7 +362,7 @@ func (p *Pipeline) bring(ctx context.Context) error {
 			return errors.Join(err, moved)
 		}
 		if len(seqs) > 0 {
-			p.o.Log.Info("turns that waited here are with the others now", "turns", len(seqs))
+			p.opts().Log.Info("turns that waited here are with the others now", "turns", len(seqs))
 		}
 		if err != nil || len(seqs) < page {
 			return err
@@ -383,8 +383,8 @@ func (p *Pipeline) boundLocal(ctx context.Context) error {
 	p.mu.Lock()
 	p.team.waits, p.team.dropped = n.pending.turns, t.dropped
 	p.mu.Unlock()
-	over := n.pending.turns - p.o.MaxTurns
-	if n.pending.bytes > p.o.MaxBytes {
+	over := n.pending.turns - p.opts().MaxTurns
+	if n.pending.bytes > p.opts().MaxBytes {
 		over = max(over, 1)
 	}
 	if over <= 0 {
@@ -392,7 +392,7 @@ func (p *Pipeline) boundLocal(ctx context.Context) error {
 	}
 	gone, err := p.team.local.dropOldest(min(over, dropChunk))
 	if err == nil {
-		p.o.Log.Warn("turns are dropped from the local queue: it is full, and redis is down", "turns", gone.pending.turns)
+		p.opts().Log.Warn("turns are dropped from the local queue: it is full, and redis is down", "turns", gone.pending.turns)
 	}
 	return err
 }

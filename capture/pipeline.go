@@ -56,7 +56,7 @@ type Memory interface {
 // Pipeline keeps turns until the memory is known to hold them. It is safe for
 // concurrent use.
 type Pipeline struct {
-	o          Options
+	o          atomic.Pointer[Options]
 	spool      store
 	gate       *gate
 	secrets    *secrets.Redactor
@@ -74,6 +74,7 @@ type Pipeline struct {
 
 	mu      sync.Mutex // guards what follows
 	closed  bool
+	paused  bool            // nothing is handed over
 	calls   context.Context // of the calls to the memory
 	state   *state
 	held    sizes
@@ -126,11 +127,12 @@ func open(o Options, t timing, pause time.Duration) (*Pipeline, error) {
 		return nil, errors.Join(err, s.close())
 	}
 	p := &Pipeline{
-		o: o, spool: s, secrets: redactor, confirm: o.Verify && !o.Memory.Durable(),
+		spool: s, secrets: redactor, confirm: o.Verify && !o.Memory.Durable(),
 		wake: make(chan struct{}, 1), stop: make(chan struct{}), ended: make(chan struct{}), // wake: more than one says nothing new
 		earlier: make(chan []Turn, earlierMax),
 		state:   newState(t, time.Now()),
 	}
+	p.o.Store(&o)
 	p.base, p.abort = context.WithCancel(context.Background())
 	p.calls = p.base
 	if o.Shared != nil {
@@ -147,6 +149,39 @@ func open(o Options, t timing, pause time.Duration) (*Pipeline, error) {
 		go p.lead()
 	}
 	return p, nil
+}
+
+func (p *Pipeline) opts() *Options { return p.o.Load() }
+
+// Bounds are what may change while a Pipeline works.
+type Bounds struct {
+	MaxTurns   int
+	MaxBytes   int
+	MaxAge     time.Duration
+	MaxBatch   int
+	MaxChars   int
+	Timeout    time.Duration
+	StallAfter time.Duration
+	Paused     bool // nothing is handed over
+}
+
+// Set changes the bounds, from the next turn and the next call on.
+func (p *Pipeline) Set(b Bounds) {
+	o := *p.opts()
+	o.MaxTurns, o.MaxBytes, o.MaxAge, o.MaxBatch, o.MaxChars = b.MaxTurns, b.MaxBytes, b.MaxAge, b.MaxBatch, b.MaxChars
+	o.Timeout, o.StallAfter = b.Timeout, b.StallAfter
+	p.o.Store(&o)
+	p.mu.Lock()
+	t := o.defaultTiming()
+	t.apart = p.state.timing.apart
+	p.state.timing = t
+	p.paused = b.Paused
+	p.mu.Unlock()
+	if p.team != nil {
+		p.team.spool.bound(o.MaxTurns, o.MaxBytes)
+	}
+	p.makeRoom()
+	p.signal()
 }
 
 // load finds out what the spool holds. What an earlier process handed over and
@@ -312,7 +347,7 @@ func (p *Pipeline) AddEarlier(turns []Turn) {
 	select {
 	case p.earlier <- turns:
 	default:
-		p.o.Log.Debug("earlier turns of a conversation are left out: too many wait")
+		p.opts().Log.Debug("earlier turns of a conversation are left out: too many wait")
 	}
 }
 
@@ -325,7 +360,7 @@ func (p *Pipeline) addEarlier() {
 			for _, t := range turns {
 				if err := p.Add(p.base, t); err != nil {
 					if !errors.Is(err, ErrStopped) {
-						p.o.Log.Warn("an earlier turn cannot be kept", "error", err)
+						p.opts().Log.Warn("an earlier turn cannot be kept", "error", err)
 					}
 					break
 				}

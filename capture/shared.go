@@ -69,14 +69,14 @@ const (
 //	groups          whose the groups are
 //	promoted        groups into which something was promoted
 type shared struct {
-	db       *redis.DB
-	token    string // of this process
+	db    *redis.DB
+	token string // of this process
+
+	mu       sync.Mutex // guards what follows
 	maxTurns int
 	maxBytes int
-
-	mu    sync.Mutex // guards what follows
-	lines map[string]*line
-	known sizes // after what was added last
+	lines    map[string]*line
+	known    sizes // after what was added last
 }
 
 // line holds the numbers of a group's entries that wait, in their order.
@@ -393,8 +393,18 @@ func (s *shared) owned(ctx context.Context, owner string) (list []Owned, err err
 	return list, err
 }
 
+// bound changes how much may wait.
+func (s *shared) bound(turns, bytes int) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.maxTurns, s.maxBytes = turns, bytes
+}
+
 func (s *shared) bounded(ctx context.Context, most int, before time.Time) (dropped, error) {
-	reply, err := s.run(ctx, "drop from spool", dropScript, false, nil, most, s.maxTurns, s.maxBytes, before.UnixMilli())
+	s.mu.Lock()
+	turns, bytes := s.maxTurns, s.maxBytes
+	s.mu.Unlock()
+	reply, err := s.run(ctx, "drop from spool", dropScript, false, nil, most, turns, bytes, before.UnixMilli())
 	return goneOf(reply), err
 }
 

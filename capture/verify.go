@@ -34,18 +34,18 @@ func (p *Pipeline) look(a action) {
 	p.mu.Lock()
 	p.state.finish(a)
 	p.mu.Unlock()
-	if len(f.verified) > 0 && p.o.OnStored != nil {
-		p.o.OnStored(a.lane.group)
+	if len(f.verified) > 0 && p.opts().OnStored != nil {
+		p.opts().OnStored(a.lane.group)
 	}
 	if f.revived {
-		p.o.Log.Info("the memory keeps messages again; what it lost is sent again")
+		p.opts().Log.Info("the memory keeps messages again; what it lost is sent again")
 	}
 	p.signal()
 }
 
 // episodes are the names of the last n of a group.
 func (p *Pipeline) episodes(ctx context.Context, group string, n int) (seen, error) {
-	list, err := p.o.Memory.Episodes(ctx, group, n)
+	list, err := p.opts().Memory.Episodes(ctx, group, n)
 	if errors.Is(err, graphiti.ErrTooLarge) {
 		return seen{full: true, oldest: time.Now()}, nil // whatever is sought may be behind that
 	}
@@ -68,7 +68,7 @@ func (p *Pipeline) conclude(l *lane, f *findings) {
 	var again []*under
 	keep := func(turns []*under, err error) {
 		if err != nil {
-			p.o.Log.Warn("a delivery cannot be noted", "error", err)
+			p.opts().Log.Warn("a delivery cannot be noted", "error", err)
 			again = append(again, turns...)
 		}
 	}
@@ -110,7 +110,7 @@ func (p *Pipeline) sendProbe() {
 	start := p.ticks(nil)
 	err := contained(func() error {
 		return p.call(func(ctx context.Context) error {
-			return p.o.Memory.Write(ctx, p.probeGroup, probeMessage(name))
+			return p.opts().Memory.Write(ctx, p.probeGroup, probeMessage(name))
 		})
 	})
 	p.mu.Lock()
@@ -142,14 +142,14 @@ func (p *Pipeline) lookForProbe(a action) {
 	found, revived := p.state.sawProbes(v.names, err == nil, time.Now())
 	p.mu.Unlock()
 	if revived {
-		p.o.Log.Info("the memory keeps messages again; what it lost is sent again")
+		p.opts().Log.Info("the memory keeps messages again; what it lost is sent again")
 	}
 	if found {
 		err := contained(func() error {
-			return p.call(func(ctx context.Context) error { return p.o.Memory.Forget(ctx, p.probeGroup) })
+			return p.call(func(ctx context.Context) error { return p.opts().Memory.Forget(ctx, p.probeGroup) })
 		})
 		if err != nil {
-			p.o.Log.Debug("a probe is left in the memory", "error", err)
+			p.opts().Log.Debug("a probe is left in the memory", "error", err)
 		}
 	}
 }

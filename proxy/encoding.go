@@ -10,7 +10,7 @@ import (
 // reports false when that cannot be read, or would be too large: a small body
 // may stand for a very large one.
 func (s *Server) decodeBody(c *call, encoding []byte) bool {
-	plain, err := capture.Decode(strings.ToLower(strings.TrimSpace(string(encoding))), c.body, s.limits.InspectBytes)
+	plain, err := capture.Decode(strings.ToLower(strings.TrimSpace(string(encoding))), c.body, s.way().limits.InspectBytes)
 	if err != nil {
 		return false
 	}

@@ -152,7 +152,7 @@ const inlineBody = 16 << 10
 
 // send writes head and body.
 func (s *Server) send(c *call, up *upstreamConn, inserts []inject.Insert) error {
-	if err := up.SetWriteDeadline(time.Now().Add(s.limits.UpstreamIdle)); err != nil {
+	if err := up.SetWriteDeadline(time.Now().Add(s.way().limits.UpstreamIdle)); err != nil {
 		return fmt.Errorf("send request: %w", err)
 	}
 	if c.rest != nil {
@@ -186,7 +186,7 @@ func (s *Server) send(c *call, up *upstreamConn, inserts []inject.Insert) error 
 // already. Interim answers are passed on to the client.
 func (s *Server) readHead(c *call, up *upstreamConn, n int) (answerHead, int, error) {
 	var h answerHead
-	if err := up.SetReadDeadline(time.Now().Add(s.limits.UpstreamResponse)); err != nil {
+	if err := up.SetReadDeadline(time.Now().Add(s.way().limits.UpstreamResponse)); err != nil {
 		return h, n, fmt.Errorf("await answer: %w", err)
 	}
 	for {
@@ -251,7 +251,7 @@ func (p *bodyPump) run(s *Server, c *call, up *upstreamConn, pending []byte) {
 	rest, buf := c.rest, make([]byte, maxRead)
 	for {
 		if len(pending) > 0 {
-			if up.SetWriteDeadline(time.Now().Add(s.limits.UpstreamIdle)) != nil {
+			if up.SetWriteDeadline(time.Now().Add(s.way().limits.UpstreamIdle)) != nil {
 				return
 			}
 			if _, err := up.Write(pending); err != nil {

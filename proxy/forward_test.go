@@ -254,7 +254,7 @@ func TestCutAnswerReachesClientCutOff(t *testing.T) {
 			if err == nil {
 				t.Errorf("the cut answer looks whole: %q", body)
 			}
-			if len(s.openai.idle) != 0 {
+			if len(s.way().openai.idle) != 0 {
 				t.Error("the broken connection was kept")
 			}
 		})
@@ -308,9 +308,9 @@ func TestConnectionClosedWhileIdleIsNotUsed(t *testing.T) {
 	for range 3 {
 		post(t, cl, base+"/v1/x", "{}", http.StatusOK)
 		waitFor(t, "the upstream's close to arrive", func() bool {
-			s.openai.mu.Lock()
-			defer s.openai.mu.Unlock()
-			return len(s.openai.idle) == 0 || !s.openai.idle[0].sock.quiet()
+			s.way().openai.mu.Lock()
+			defer s.way().openai.mu.Unlock()
+			return len(s.way().openai.idle) == 0 || !s.way().openai.idle[0].sock.quiet()
 		})
 	}
 	if got := len(w.requests()); got != 3 {
@@ -338,7 +338,7 @@ func TestUpstreamFaults(t *testing.T) {
 		{"silent", silent.url(), http.StatusGatewayTimeout, "upstream_timeout"},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
-			_, base := start(t, tc.upstream, func(o *Options) { o.Limits.UpstreamResponse = 100 * time.Millisecond })
+			_, base := start(t, tc.upstream, func(o *Options) { o.Ways.Limits.UpstreamResponse = 100 * time.Millisecond })
 			body := post(t, client(t), base+"/v1/chat/completions", `{"messages":[]}`, tc.status)
 			var e struct {
 				Error struct{ Message, Type, Code string }
@@ -373,9 +373,9 @@ func TestUpstreamTLSIsVerified(t *testing.T) {
 				t.Errorf("%d bytes came back of %d", len(got), len(big))
 			}
 			waitFor(t, "one connection, used each time, to be idle", func() bool {
-				s.openai.mu.Lock()
-				defer s.openai.mu.Unlock()
-				return len(s.openai.idle) == 1
+				s.way().openai.mu.Lock()
+				defer s.way().openai.mu.Unlock()
+				return len(s.way().openai.idle) == 1
 			})
 		}
 	})
@@ -397,7 +397,7 @@ func TestLargeBodyIsStreamed(t *testing.T) {
 	defer up.Close()
 	for _, chunked := range []bool{false, true} {
 		first = make(chan struct{})
-		_, base := start(t, up.URL, func(o *Options) { o.Limits.InspectBytes = 64 << 10 })
+		_, base := start(t, up.URL, func(o *Options) { o.Ways.Limits.InspectBytes = 64 << 10 })
 		pr, pw := io.Pipe()
 		const size = 1 << 20
 		go func() {

@@ -23,7 +23,7 @@ func (s *Server) serve(ctx *fasthttp.RequestCtx) {
 	}
 	limit := relayedBody
 	if c.route.dialect != nil {
-		limit = s.limits.InspectBytes
+		limit = s.way().limits.InspectBytes
 	}
 	if err := s.readBody(c, limit); err != nil {
 		s.writeError(c, err)

@@ -84,7 +84,7 @@ func (x *intercept) fromClient(up net.Conn, client io.Reader) error {
 		if err != nil {
 			return fmt.Errorf("read frame: %w", err)
 		}
-		tooLong := int64(len(message))+h.Length > int64(x.s.limits.InspectBytes)
+		tooLong := int64(len(message))+h.Length > int64(x.s.way().limits.InspectBytes)
 		if h.OpCode.IsControl() || through || h.OpCode == ws.OpBinary || h.Rsv != 0 || tooLong {
 			if !h.OpCode.IsControl() {
 				if _, err := up.Write(raw); err != nil {

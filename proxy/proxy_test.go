@@ -36,12 +36,10 @@ func testLimits() Limits {
 func start(t testing.TB, upstream string, change ...func(*Options)) (*Server, string) {
 	t.Helper()
 	o := Options{
-		Listen:    "127.0.0.1:0",
-		OpenAI:    upstream,
-		Anthropic: upstream,
-		Limits:    testLimits(),
-		Meter:     noop.Meter{},
-		Log:       slog.New(slog.DiscardHandler),
+		Listen: "127.0.0.1:0",
+		Ways:   Ways{OpenAI: upstream, Anthropic: upstream, Limits: testLimits()},
+		Meter:  noop.Meter{},
+		Log:    slog.New(slog.DiscardHandler),
 	}
 	for _, f := range change {
 		f(&o)

@@ -66,8 +66,8 @@ func (s *Server) relayBody(c *call, up *upstreamConn, f *framing, at, n int, tee
 	var deadline time.Time
 	for err == nil && !f.done() {
 		now := time.Now()
-		if deadline.Sub(now) < s.limits.UpstreamIdle-time.Second {
-			deadline = now.Add(s.limits.UpstreamIdle)
+		if deadline.Sub(now) < s.way().limits.UpstreamIdle-time.Second {
+			deadline = now.Add(s.way().limits.UpstreamIdle)
 			if err := up.SetReadDeadline(deadline); err != nil {
 				return false, err
 			}

@@ -41,9 +41,9 @@ type route struct {
 // differ: /v1, /openai/deployments/{name}, /api/v1.
 func (s *Server) match(h *fasthttp.RequestHeader) route {
 	path, _, _ := bytes.Cut(h.RequestURI(), []byte{'?'})
-	r := route{upstream: s.openai}
+	r := route{upstream: s.way().openai}
 	if isAnthropic(h, path) {
-		r.upstream = s.anthropic
+		r.upstream = s.way().anthropic
 	}
 	if !h.IsPost() {
 		return r

@@ -34,14 +34,10 @@ type Limits struct {
 
 // Options configures a Server.
 type Options struct {
-	Listen    string      // host:port
-	OpenAI    string      // base address of the default upstream
-	Anthropic string      // base address for Anthropic's API
+	Listen    string // host:port
+	Ways      Ways
 	TLS       *tls.Config // for upstreams; nil: the system's roots
-	Limits    Limits
-	Memory    Memory // what to insert and keep
-
-	WebSocket WebSocket   // the Responses API over one
+	Memory    Memory      // what to insert and keep
 	ServerTLS *tls.Config // of the clients' side; nil: none
 
 	Meter  metric.Meter
@@ -51,16 +47,14 @@ type Options struct {
 
 // Server is the client side of the proxy.
 type Server struct {
-	openai    *upstream
-	anthropic *upstream
-	limits    Limits
-	settings  atomic.Pointer[Memory]
-	hasher    inject.Hasher
-	rounds    rounds
-	ids       *requestIDs
-	places    sessionPlaces
+	ways     atomic.Pointer[ways]
+	settings atomic.Pointer[Memory]
+	hasher   inject.Hasher
+	rounds   rounds
+	ids      *requestIDs
+	places   sessionPlaces
 
-	webSocket WebSocket
+	roots *tls.Config // for upstreams
 
 	metrics *instruments
 	tracer  trace.Tracer
@@ -87,11 +81,7 @@ func New(o Options) (*Server, error) {
 	if o.TLS == nil {
 		o.TLS = &tls.Config{MinVersion: tls.VersionTLS12}
 	}
-	openai, err := newUpstream(o.OpenAI, o.TLS, o.Limits.UpstreamConnect)
-	if err != nil {
-		return nil, err
-	}
-	anthropic, err := newUpstream(o.Anthropic, o.TLS, o.Limits.UpstreamConnect)
+	w, err := newWays(o.Ways, o.TLS)
 	if err != nil {
 		return nil, err
 	}
@@ -104,13 +94,9 @@ func New(o Options) (*Server, error) {
 		return nil, fmt.Errorf("listen for clients: %w; choose another address with listen", err)
 	}
 	s := &Server{
-		openai:    openai,
-		anthropic: anthropic,
-		limits:    o.Limits,
-
-		webSocket: o.WebSocket,
-		tls:       o.ServerTLS,
-		ids:       newRequestIDs(),
+		roots: o.TLS,
+		tls:   o.ServerTLS,
+		ids:   newRequestIDs(),
 
 		metrics:  in,
 		tracer:   o.Tracer,
@@ -118,6 +104,7 @@ func New(o Options) (*Server, error) {
 		listener: ln,
 		stop:     make(chan struct{}),
 	}
+	s.ways.Store(w)
 	s.settings.Store(&o.Memory)
 	s.base, s.cancel = context.WithCancel(context.Background())
 	s.fast = &fasthttp.Server{
@@ -133,11 +120,11 @@ func New(o Options) (*Server, error) {
 		// next request begins: see clientConn.
 		ReduceMemoryUsage:     true,
 		ConnState:             unmute,
-		ReadBufferSize:        o.Limits.HeaderBytes,
+		ReadBufferSize:        o.Ways.Limits.HeaderBytes,
 		WriteBufferSize:       1 << 10,
-		ReadTimeout:           o.Limits.HeaderTimeout,
-		IdleTimeout:           o.Limits.IdleTimeout,
-		Concurrency:           o.Limits.Connections,
+		ReadTimeout:           o.Ways.Limits.HeaderTimeout,
+		IdleTimeout:           o.Ways.Limits.IdleTimeout,
+		Concurrency:           o.Ways.Limits.Connections,
 		NoDefaultServerHeader: true,
 		NoDefaultDate:         true,
 		NoDefaultContentType:  true,
@@ -163,7 +150,7 @@ func (s *Server) Addr() net.Addr { return s.listener.Addr() }
 
 // Serve serves until Shutdown, and then returns nil.
 func (s *Server) Serve() error {
-	err := s.fast.Serve(clientListener{s.listener, s.tls, s.limits.UpstreamIdle})
+	err := s.fast.Serve(clientListener{s.listener, s.tls, s.way().limits.UpstreamIdle})
 	if err != nil && !s.stopping() {
 		return fmt.Errorf("serve clients: %w", err)
 	}
@@ -184,8 +171,7 @@ func (s *Server) Shutdown(ctx context.Context) error {
 	s.loops.Wait()
 	_ = s.listener.Close() // when Serve was never called
 	future := time.Now().Add(time.Hour)
-	s.openai.closeIdle(future)
-	s.anthropic.closeIdle(future)
+	s.way().closeIdle(future)
 	if err != nil {
 		return fmt.Errorf("wait for running requests: %w", err)
 	}
@@ -209,8 +195,7 @@ func (s *Server) ageUpstreams() {
 		case <-s.stop:
 			return
 		case now := <-t.C:
-			s.openai.closeIdle(now.Add(-idleUpstream))
-			s.anthropic.closeIdle(now.Add(-idleUpstream))
+			s.way().closeIdle(now.Add(-idleUpstream))
 		}
 	}
 }
@@ -218,7 +203,7 @@ func (s *Server) ageUpstreams() {
 // bodyPatience replaces the deadline of the head by that of a body, of which
 // fasthttp reads the beginning itself.
 func (s *Server) bodyPatience(*fasthttp.RequestHeader) fasthttp.RequestConfig {
-	return fasthttp.RequestConfig{ReadTimeout: s.limits.UpstreamIdle}
+	return fasthttp.RequestConfig{ReadTimeout: s.way().limits.UpstreamIdle}
 }
 
 // refuse answers what is no valid request.

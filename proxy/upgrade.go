@@ -38,15 +38,15 @@ const (
 // refuses reports whether a request is for a WebSocket that is refused.
 func (s *Server) refuses(c *call) bool {
 	h := &c.ctx.Request.Header
-	if s.webSocket == WebSocketTunnel || !isUpgrade(h) {
+	if s.way().webSocket == WebSocketTunnel || !isUpgrade(h) {
 		return false
 	}
 	path, _, _ := bytes.Cut(h.RequestURI(), []byte{'?'})
 	if !bytes.HasSuffix(path, []byte("/responses")) {
 		return false
 	}
-	c.intercepted = s.webSocket == WebSocketIntercept && s.mem().Planner != nil
-	return s.webSocket == WebSocketRefuse
+	c.intercepted = s.way().webSocket == WebSocketIntercept && s.mem().Planner != nil
+	return s.way().webSocket == WebSocketRefuse
 }
 
 // tunnel passes the upstream's 101 on and then bytes both ways, untouched,

@@ -32,8 +32,9 @@ type upstream struct {
 	tls     *tls.Config
 	timeout time.Duration // for connecting, TLS included
 
-	mu   sync.Mutex // guards idle
-	idle []*upstreamConn
+	mu      sync.Mutex // guards what follows
+	idle    []*upstreamConn
+	retired bool // nothing is kept any more
 }
 
 // upstreamConn is one connection to an upstream. It has one owner at a time.
@@ -120,7 +121,7 @@ func (u *upstream) dial(ctx context.Context) (*upstreamConn, error) {
 func (u *upstream) give(c *upstreamConn) {
 	c.since = time.Now()
 	u.mu.Lock()
-	full := len(u.idle) >= maxIdleUpstream
+	full := u.retired || len(u.idle) >= maxIdleUpstream
 	if !full {
 		u.idle = append(u.idle, c)
 	}

@@ -93,21 +93,8 @@ func newApp(cfg *config.Config, log *slog.Logger) (_ *app, err error) {
 	}
 	a.proxy, err = proxy.New(proxy.Options{
 		Listen:    cfg.Listen,
-		OpenAI:    cfg.Upstream.OpenAI,
-		Anthropic: cfg.Upstream.Anthropic,
-		Limits: proxy.Limits{
-			InspectBytes:     cfg.Limits.InspectBytes,
-			HeaderBytes:      cfg.Limits.HeaderBytes,
-			HeaderTimeout:    cfg.Limits.HeaderTimeout,
-			IdleTimeout:      cfg.Limits.IdleTimeout,
-			Connections:      cfg.Limits.Connections,
-			UpstreamConnect:  cfg.Upstream.ConnectTimeout,
-			UpstreamResponse: cfg.Upstream.ResponseTimeout,
-			UpstreamIdle:     cfg.Upstream.IdleTimeout,
-		},
-		Memory: mem,
-
-		WebSocket: webSocket(cfg.WebSocket, mem.Planner != nil),
+		Ways:      ways(cfg, mem.Planner != nil),
+		Memory:    mem,
 		ServerTLS: only("client"),
 
 		Meter:  t.meter(),
@@ -200,6 +187,25 @@ func (a *app) openMemory() (proxy.Memory, error) {
 	a.onClose("recall", func(context.Context) error { a.planner.Close(); return nil })
 	a.listen()
 	return a.remembering(cfg, identity), nil
+}
+
+// ways are where requests go.
+func ways(cfg *config.Config, memory bool) proxy.Ways {
+	return proxy.Ways{
+		OpenAI:    cfg.Upstream.OpenAI,
+		Anthropic: cfg.Upstream.Anthropic,
+		Limits: proxy.Limits{
+			InspectBytes:     cfg.Limits.InspectBytes,
+			HeaderBytes:      cfg.Limits.HeaderBytes,
+			HeaderTimeout:    cfg.Limits.HeaderTimeout,
+			IdleTimeout:      cfg.Limits.IdleTimeout,
+			Connections:      cfg.Limits.Connections,
+			UpstreamConnect:  cfg.Upstream.ConnectTimeout,
+			UpstreamResponse: cfg.Upstream.ResponseTimeout,
+			UpstreamIdle:     cfg.Upstream.IdleTimeout,
+		},
+		WebSocket: webSocket(cfg.WebSocket, memory),
+	}
 }
 
 // webSocket reads the setting: without memory there is nothing to refuse for.
@@ -388,7 +394,7 @@ func (a *app) status(ctx context.Context) admin.Status {
 	switch {
 	case cfg.Memory.Backend == "off":
 		m.State, m.Why, m.Where = admin.StateOff, "memory.backend is off", ""
-	case a.memory == nil:
+	case a.memory == nil || cfg.RemoteMemory() && !cfg.Memory.Consent:
 		m.State, m.Why = admin.StateOff, "no consent was given to send conversations to this endpoint"
 		m.Remedy = "set memory.consent to true"
 		if other := cfg.ConsentFor(); other != "" {

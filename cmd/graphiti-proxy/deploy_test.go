@@ -71,7 +71,7 @@ func TestDeployIsValid(t *testing.T) {
 	for _, key := range regexp.MustCompile("(?m)^\\| `([a-z_.]+)`").FindAllStringSubmatch(string(reference), -1) {
 		known["GRAPHITI_PROXY_"+strings.ToUpper(strings.ReplaceAll(key[1], ".", "_"))] = true
 	}
-	for _, file := range []string{"compose/compose.yaml", "compose/litellm.yaml", "kubernetes/graphiti-proxy.yaml", "prometheus/alerts.yaml", "Dockerfile", "systemd/graphiti-proxy.service"} {
+	for _, file := range []string{"compose/compose.yaml", "compose/replicas.yaml", "compose/litellm.yaml", "kubernetes/graphiti-proxy.yaml", "kubernetes/replicas.yaml", "prometheus/alerts.yaml", "Dockerfile", "systemd/graphiti-proxy.service"} {
 		b, err := os.ReadFile(filepath.Join(deploy, file))
 		if err != nil {
 			t.Fatal(err)
@@ -101,7 +101,7 @@ func TestDeployIsValid(t *testing.T) {
 				if err := os.WriteFile(filepath.Join(dir, "graphiti-proxy.yaml"), []byte(text), 0o600); err != nil {
 					t.Fatal(err)
 				}
-				if _, err := config.Load(config.Sources{Env: []string{"HOME=" + dir, "GRAPHITI_PROXY_ADMIN_TOKEN=x"}, Dir: dir}); err != nil {
+				if _, err := config.Load(config.Sources{Env: []string{"HOME=" + dir, "GRAPHITI_PROXY_ADMIN_TOKEN=x", "GRAPHITI_PROXY_STATE_REDIS_URL=redis://x"}, Dir: dir}); err != nil {
 					t.Errorf("%s: %v", file, err)
 				}
 			}

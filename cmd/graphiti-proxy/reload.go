@@ -85,14 +85,15 @@ func (a *app) remembering(cfg *config.Config, identity proxy.Identity) proxy.Mem
 }
 
 // reloadable are the settings, and the beginnings of settings, that are taken
-// over while the proxy runs. The others say where it listens, what it keeps
-// and how much it may hold.
+// over while the proxy runs. The others say where it listens, what it keeps,
+// and where. memory.consent can be taken back, and given with a restart.
 var reloadable = []string{
 	"recall.enabled", "recall.timeout", "recall.background_timeout", "recall.max_facts", "recall.max_chars", "recall.scopes",
 	"recall.instruction_guard", "recall.drift_threshold", "recall.context_share", "recall.compaction", "recall.stale_after",
 	"ingest.enabled", "ingest.scopes", "ingest.backfill_turns", "ingest.git_metadata", "ingest.tool_summaries", "ingest.include_system",
 	"memory.skip_paths", "memory.skip_models", "memory.drop_bound_thinking", "workspace.", "promote.",
-	"identity.trusted_keys", "identity.users_file", "log.level",
+	"identity.trusted_keys", "identity.users_file", "log.level", "shutdown_grace", "websocket", "upstream.", "limits.inspect_bytes", "admin.token",
+	"ingest.max_turns", "ingest.max_bytes", "ingest.max_age", "ingest.max_batch", "ingest.max_message_chars", "ingest.stall_after", "memory.timeout",
 }
 
 // reload takes over what has changed in a new configuration, and returns the
@@ -105,17 +106,35 @@ func (a *app) reload(cfg *config.Config) (waiting []string, err error) {
 	if err := a.reloadPeople(cfg.Identity.UsersFile); err != nil {
 		return nil, err
 	}
+	if err := a.proxy.SetWays(ways(cfg, a.planner != nil)); err != nil {
+		return nil, err
+	}
+	if a.admin != nil {
+		a.admin.SetToken(cfg.Admin.Token)
+	}
 	if a.parts != nil {
 		identity, namer, err := a.identityOf(cfg)
 		if err != nil {
 			return nil, err
 		}
 		a.planner.Set(a.planning(cfg, namer))
-		a.proxy.Set(a.remembering(cfg, identity))
+		allowed := !a.cfg.RemoteMemory() || cfg.Memory.Consent
+		if allowed {
+			a.proxy.Set(a.remembering(cfg, identity))
+		} else {
+			a.proxy.Set(proxy.Memory{Off: inject.ReasonConsent})
+		}
 		a.curated.setNamer(namer)
+		a.pipeline.Set(capture.Bounds{
+			MaxTurns: cfg.Ingest.MaxTurns, MaxBytes: cfg.Ingest.MaxBytes, MaxAge: cfg.Ingest.MaxAge, MaxBatch: cfg.Ingest.MaxBatch,
+			MaxChars: cfg.Ingest.MaxMessageChars, Timeout: cfg.Memory.Timeout, StallAfter: cfg.Ingest.StallAfter, Paused: !allowed,
+		})
 	}
 	before := a.live.Swap(cfg)
 	for _, key := range config.Changed(before, cfg) {
+		if key == "memory.consent" && a.parts != nil {
+			continue
+		}
 		if !slices.ContainsFunc(reloadable, func(r string) bool { return key == r || strings.HasSuffix(r, ".") && strings.HasPrefix(key, r) }) {
 			waiting = append(waiting, key)
 		}

@@ -1,11 +1,19 @@
 package main
 
 import (
+	"bytes"
+	"errors"
+	"io"
+	"net/http"
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/graphiti-proxy/graphiti-proxy/config"
+	"github.com/graphiti-proxy/graphiti-proxy/graphiti/graphititest"
+	"github.com/graphiti-proxy/graphiti-proxy/proxy/admin"
+	"github.com/graphiti-proxy/graphiti-proxy/proxy/proxytest"
 )
 
 // TestReload: a changed configuration is taken over from the next request on;
@@ -34,7 +42,7 @@ func TestReload(t *testing.T) {
 	}{
 		{map[string]string{"recall.enabled": "false"}, "off;", nil},
 		{map[string]string{"memory.skip_models": "stand-*"}, "off;", nil},
-		{map[string]string{"ingest.max_turns": "7", "recall.max_facts": "1"}, "recalled; facts=1", []string{"ingest.max_turns"}},
+		{map[string]string{"ingest.max_turns": "7", "recall.max_facts": "1", "limits.header_bytes": "32KiB"}, "recalled; facts=1", []string{"limits.header_bytes"}},
 		{nil, "recalled; facts=", nil},
 	} {
 		cfg, err := load(tc.settings)
@@ -63,5 +71,92 @@ func TestReload(t *testing.T) {
 		if header := ask(); !strings.HasPrefix(header, "recalled;") {
 			t.Errorf("after %v: %s", settings, header)
 		}
+	}
+}
+
+// TestReloadOfUpstreamAndToken: both count from the next request on.
+func TestReloadOfUpstreamAndToken(t *testing.T) {
+	dir := t.TempDir()
+	w := start(t, dir, map[string]string{"admin.token": "first"})
+	other, err := proxytest.Start()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer other.Close()
+	cfg := *w.app.cfg
+	cfg.Upstream.OpenAI, cfg.Admin.Token = other.URL(), "second"
+	if waiting, err := w.app.reload(&cfg); err != nil || len(waiting) > 0 {
+		t.Fatalf("%v wait, %v", waiting, err)
+	}
+	if err := post(t, w, "hello"); err != nil {
+		t.Fatal(err)
+	}
+	if len(other.Requests()) != 1 || len(w.model.Requests()) != 0 {
+		t.Errorf("%d to the new upstream, %d to the old one", len(other.Requests()), len(w.model.Requests()))
+	}
+	for token, want := range map[string]int{"first": http.StatusUnauthorized, "second": http.StatusOK} {
+		req, _ := http.NewRequest(http.MethodGet, "http://"+w.app.admin.Addr().String()+"/api/v1/status", nil)
+		req.Header.Set("Authorization", "Bearer "+token)
+		resp, err := http.DefaultClient.Do(req)
+		if err != nil {
+			t.Fatal(err)
+		}
+		resp.Body.Close()
+		if resp.StatusCode != want {
+			t.Errorf("%s: %s", token, resp.Status)
+		}
+	}
+	broken := cfg
+	broken.Upstream.OpenAI = "ftp://nowhere"
+	if _, err := w.app.reload(&broken); err == nil {
+		t.Error("an upstream that cannot be is taken over")
+	}
+	if err := post(t, w, "hello"); err != nil || len(other.Requests()) != 2 {
+		t.Errorf("after that: %v", err)
+	}
+}
+
+func post(t *testing.T, w *world, text string) error {
+	t.Helper()
+	resp, err := http.Post("http://"+w.app.proxy.Addr().String()+"/v1/chat/completions", "application/json", bytes.NewReader(demoBody(text)))
+	if err != nil {
+		return err
+	}
+	_, err = io.Copy(io.Discard, resp.Body)
+	return errors.Join(err, resp.Body.Close())
+}
+
+// TestConsentTakenBack: nothing is sent to the memory any more, from the next
+// request on, and it goes on where it stopped when consent is given again.
+func TestConsentTakenBack(t *testing.T) {
+	g, err := graphititest.Start(graphititest.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer g.Close()
+	w := start(t, t.TempDir(), map[string]string{"memory.backend": "graphiti", "memory.endpoint": g.URL(), "memory.consent": "true"})
+	w.say("My cat is called Miso.")
+	waitUntil(t, "the turn", func() bool { return w.app.queue().Verified == 1 })
+	with, without := *w.app.cfg, *w.app.cfg
+	without.Memory.Consent = false
+	if waiting, err := w.app.reload(&without); err != nil || len(waiting) > 0 {
+		t.Fatalf("%v wait, %v", waiting, err)
+	}
+	before := len(g.Requests())
+	if _, header, _ := w.say("What is my cat called?"); !strings.HasPrefix(header, "off;") || !strings.Contains(header, "reason=consent") {
+		t.Error(header)
+	}
+	if s := w.app.status(t.Context()); s.Memory.State != admin.StateOff || !strings.Contains(s.Memory.Why, "consent") {
+		t.Errorf("%+v", s.Memory)
+	}
+	time.Sleep(100 * time.Millisecond)
+	if n := len(g.Requests()); n != before {
+		t.Errorf("%d calls without consent", n-before)
+	}
+	if _, err := w.app.reload(&with); err != nil {
+		t.Fatal(err)
+	}
+	if _, header, _ := w.say("What is my cat called?"); !strings.HasPrefix(header, "recalled;") {
+		t.Error(header)
 	}
 }

@@ -65,8 +65,9 @@ func serve(ctx context.Context, out io.Writer, cfg *config.Config, read func() (
 		break
 	}
 	stop() // a second Ctrl-C ends the process at once
-	log.Info("stopping; running streams may finish", "grace", cfg.ShutdownGrace.String())
-	grace, cancel := context.WithTimeout(context.Background(), cfg.ShutdownGrace)
+	patience := a.live.Load().ShutdownGrace
+	log.Info("stopping; running streams may finish", "grace", patience.String())
+	grace, cancel := context.WithTimeout(context.Background(), patience)
 	defer cancel()
 	err = a.Shutdown(grace)
 	if errors.Is(err, context.DeadlineExceeded) {

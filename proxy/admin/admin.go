@@ -12,6 +12,7 @@ import (
 	"net"
 	"net/http"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"golang.org/x/time/rate"
@@ -38,7 +39,11 @@ type Server struct {
 	ln    net.Listener
 	http  *http.Server
 	calls *rate.Limiter
+	token atomic.Pointer[string] // empty: none is asked for
 }
+
+// SetToken changes what is asked for, from the next call on.
+func (s *Server) SetToken(token string) { s.token.Store(&token) }
 
 // callsPerSecond is how many calls of the API are served, for all together:
 // more than programs need, and too few to guess a token.
@@ -54,6 +59,7 @@ func New(o Options) (*Server, error) {
 		ln = tls.NewListener(ln, o.TLS)
 	}
 	s := &Server{o: o, ln: ln, calls: rate.NewLimiter(callsPerSecond, 2*callsPerSecond)}
+	s.SetToken(o.Token)
 	mux := http.NewServeMux()
 	for _, e := range s.endpoints() {
 		serve := e.serve
@@ -133,19 +139,19 @@ func (s *Server) limited(next http.HandlerFunc) http.HandlerFunc {
 // neither from another origin, nor under a name of its own that it has pointed
 // here.
 func (s *Server) guard(next http.HandlerFunc) http.HandlerFunc {
-	if s.o.Token == "" {
-		return func(w http.ResponseWriter, r *http.Request) {
+	return func(w http.ResponseWriter, r *http.Request) {
+		secret := *s.token.Load()
+		if secret == "" {
 			if !local(r.Host) || r.Header.Get("Origin") != "" && r.Header.Get("Origin") != "http://"+r.Host {
 				writeError(w, http.StatusForbidden, "the admin side without a token answers to programs on this machine only, by its address; set admin.token for others")
 				return
 			}
 			next(w, r)
+			return
 		}
-	}
-	want := sha256.Sum256([]byte(s.o.Token)) // equal lengths, so that the comparison tells nothing
-	return func(w http.ResponseWriter, r *http.Request) {
 		token, _ := strings.CutPrefix(r.Header.Get("Authorization"), "Bearer ")
-		got := sha256.Sum256([]byte(token))
+		// Sums have equal lengths, so that the comparison tells nothing.
+		got, want := sha256.Sum256([]byte(token)), sha256.Sum256([]byte(secret))
 		if subtle.ConstantTimeCompare(got[:], want[:]) != 1 {
 			w.Header().Set("WWW-Authenticate", `Bearer realm="graphiti-proxy"`)
 			writeError(w, http.StatusUnauthorized, "the admin side needs the token that admin.token names, as Authorization: Bearer …")
