@@ -17,7 +17,7 @@ import (
 
 // ErrDown says that the server does not answer and is left alone until it
 // does.
-var ErrDown = errors.New("redis is down")
+var ErrDown = errors.New("redis does not answer; start it, or correct state.redis_url")
 
 // Nil is the answer for what is not there.
 const Nil = goredis.Nil

@@ -421,7 +421,7 @@ func TestSmokeTestOfGraphiti(t *testing.T) {
 	defer r.Close()
 	try := func(ctx context.Context) (string, error) {
 		var out bytes.Buffer
-		err := tryConnection(ctx, &out, r, g.URL(), true, false)
+		err := tryConnection(ctx, &out, r, &config.Config{}, true, false)
 		return out.String(), err
 	}
 	out, err := try(context.Background())

@@ -2,17 +2,21 @@ package main
 
 import (
 	"context"
+	"crypto/rand"
+	"errors"
 	"fmt"
 	"log/slog"
 	"os"
 	"path/filepath"
 	"strings"
 	"sync"
+	"time"
 
 	"github.com/graphiti-proxy/graphiti-proxy/cache"
 	"github.com/graphiti-proxy/graphiti-proxy/cache/redis"
 	"github.com/graphiti-proxy/graphiti-proxy/capture"
 	"github.com/graphiti-proxy/graphiti-proxy/config"
+	"github.com/graphiti-proxy/graphiti-proxy/graphiti"
 )
 
 // openState opens where blocks and sessions are kept.
@@ -46,6 +50,28 @@ func openRedis(cfg *config.Config, log *slog.Logger) (*redis.DB, error) {
 		return nil, fmt.Errorf("state.redis_url: %w", err)
 	}
 	return db, nil
+}
+
+// checkRedis writes to what replicas share, and reads it again.
+func checkRedis(ctx context.Context, cfg *config.Config) graphiti.Check {
+	check := graphiti.Check{Name: "redis", Remedy: "start Redis, or correct state.redis_url; the user needs to read and write keys, streams and scripts"}
+	began := time.Now()
+	db, err := openRedis(cfg, slog.New(slog.DiscardHandler))
+	if err == nil {
+		key := redis.Key("check", rand.Text())
+		err = db.Do(ctx, func(ctx context.Context, c redis.Cmdable) error {
+			if err := c.Set(ctx, key, "1", time.Minute).Err(); err != nil {
+				return err
+			}
+			return c.Del(ctx, key).Err()
+		})
+		err = errors.Join(err, db.Close())
+	}
+	check.Took, check.OK = time.Since(began), err == nil
+	if err != nil {
+		check.Detail = err.Error()
+	}
+	return check
 }
 
 // adviseRedis says what a server is set up to lose.

@@ -7,6 +7,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/graphiti-proxy/graphiti-proxy/cache/redis"
 	"github.com/graphiti-proxy/graphiti-proxy/config"
 )
 
@@ -77,7 +78,11 @@ func memoryLine(cfg *config.Config) string {
 	case !cfg.Memory.Consent:
 		return "OFF: Graphiti at " + cfg.Memory.Endpoint + " needs your consent; set memory.consent to true to send conversations there"
 	}
-	return "Graphiti at " + cfg.Memory.Endpoint
+	line := "Graphiti at " + cfg.Memory.Endpoint
+	if o, err := redis.Parse(cfg.State.RedisURL); err == nil && cfg.State.Backend == "redis" {
+		line += ", shared with other replicas over Redis at " + o.Addr
+	}
+	return line
 }
 
 func printJSON(w io.Writer, v any) error {

@@ -24,6 +24,13 @@ func TestDeployUsesMetricsThatExist(t *testing.T) {
 	w.say("My cat is called Miso.")
 	w.delivered(1)
 	w.say("What is my cat called?")
+	streamed, err := http.Post("http://"+w.app.proxy.Addr().String()+"/v1/chat/completions", "application/json",
+		strings.NewReader(`{"model":"m","stream":true,"messages":[{"role":"user","content":"And my dog?"}]}`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, _ = io.Copy(io.Discard, streamed.Body)
+	streamed.Body.Close()
 	resp, err := http.Get("http://" + w.app.admin.Addr().String() + "/metrics")
 	if err != nil {
 		t.Fatal(err)
@@ -101,7 +108,11 @@ func TestDeployIsValid(t *testing.T) {
 				if err := os.WriteFile(filepath.Join(dir, "graphiti-proxy.yaml"), []byte(text), 0o600); err != nil {
 					t.Fatal(err)
 				}
-				if _, err := config.Load(config.Sources{Env: []string{"HOME=" + dir, "GRAPHITI_PROXY_ADMIN_TOKEN=x", "GRAPHITI_PROXY_STATE_REDIS_URL=redis://x"}, Dir: dir}); err != nil {
+				env := []string{"HOME=" + dir, "GRAPHITI_PROXY_ADMIN_TOKEN=x"}
+				if strings.Contains(string(b), "redis-url") {
+					env = append(env, "GRAPHITI_PROXY_STATE_REDIS_URL=redis://x")
+				}
+				if _, err := config.Load(config.Sources{Env: env, Dir: dir}); err != nil {
 					t.Errorf("%s: %v", file, err)
 				}
 			}

@@ -22,7 +22,8 @@ func newTestConnectionCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "test-connection",
 		Short: "Try the memory service that the configuration names",
-		Long: "Try Graphiti: its health, whether it has the calls that are made, and a search.\n" +
+		Long: "Try Graphiti: its health, whether it has the calls that are made, and a search;\n" +
+			"and the Redis that replicas share, where there is one.\n" +
 			"With --smoke, also write to a temporary group, wait for the episode, and delete\n" +
 			"the group, whatever happens. No conversation is sent.",
 		Example: "  GRAPHITI_URL=http://127.0.0.1:8000 graphiti-proxy test-connection --smoke",
@@ -43,7 +44,7 @@ func newTestConnectionCommand() *cobra.Command {
 			defer stop()
 			ctx, cancel := context.WithTimeout(ctx, patience)
 			defer cancel()
-			return tryConnection(ctx, c.OutOrStdout(), m, cfg.Memory.Endpoint, smoke, asJSON)
+			return tryConnection(ctx, c.OutOrStdout(), m, cfg, smoke, asJSON)
 		},
 	}
 	c.Flags().BoolVar(&smoke, "smoke", false, "also write a message to a temporary group and delete it again")
@@ -65,7 +66,7 @@ func openService(cfg *config.Config) (service, error) {
 	return graphiti.NewREST(graphiti.RESTOptions{Endpoint: cfg.Memory.Endpoint, APIKey: cfg.Memory.APIKey})
 }
 
-func tryConnection(ctx context.Context, w io.Writer, m service, endpoint string, smoke, asJSON bool) error {
+func tryConnection(ctx context.Context, w io.Writer, m service, cfg *config.Config, smoke, asJSON bool) error {
 	var all []graphiti.Check
 	failed := 0
 	report := func(c graphiti.Check) {
@@ -78,11 +79,14 @@ func tryConnection(ctx context.Context, w io.Writer, m service, endpoint string,
 		}
 	}
 	if !asJSON {
-		fmt.Fprintln(w, "Graphiti at "+endpoint)
+		fmt.Fprintln(w, "Graphiti at "+cfg.Memory.Endpoint)
 	}
 	m.Check(ctx, report)
 	if smoke && all[0].OK {
 		graphiti.Smoke(ctx, m, report)
+	}
+	if cfg.State.Backend == "redis" {
+		report(checkRedis(ctx, cfg))
 	}
 	if asJSON {
 		if err := printJSON(w, all); err != nil {

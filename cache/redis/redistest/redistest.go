@@ -14,6 +14,7 @@ import (
 
 	"github.com/alicebob/miniredis/v2"
 	goredis "github.com/redis/go-redis/v9"
+	"github.com/redis/go-redis/v9/logging"
 )
 
 // Server is a Redis on a port of its own. It belongs to one goroutine.
@@ -28,6 +29,7 @@ type Server struct {
 // Start starts one, which ends with the test.
 func Start(t testing.TB) *Server {
 	t.Helper()
+	logging.Disable() // that nothing answers is what some tests are about
 	s := &Server{t: t, dir: t.TempDir()}
 	if _, err := exec.LookPath("redis-server"); err != nil {
 		if os.Getenv("REDIS_REQUIRED") != "" {
