@@ -19,6 +19,10 @@ const (
 
 	// leadMargin is how long before its lease ends a replica stops to deliver.
 	leadMargin = time.Second
+
+	// adoptEvery is how often who leads looks for entries that another replica
+	// has read in the moment in which it lost the lead.
+	adoptEvery = 30 * time.Second
 )
 
 // Shared is the state that replicas share.
@@ -39,10 +43,11 @@ type team struct {
 	local *spool // where turns wait while the others cannot be reached
 	spool *shared
 
-	ended  chan struct{}
-	asked  chan struct{}  // somebody here wants to lead
-	busy   sync.WaitGroup // calls, and what people asked for, that need the lead
-	wanted atomic.Int32   // how many here want to lead
+	ended   chan struct{}
+	adopted time.Time      // when it was last looked for what others had read
+	asked   chan struct{}  // somebody here wants to lead
+	busy    sync.WaitGroup // calls, and what people asked for, that need the lead
+	wanted  atomic.Int32   // how many here want to lead
 
 	// Guarded by Pipeline.mu.
 	leading bool
@@ -135,11 +140,14 @@ func (p *Pipeline) leadOnce() error {
 		switch {
 		case err != nil:
 			return err // the timer decides
-		case held && !isWanted:
+		case held && (!isWanted || t.wanted.Load() > 0): // the other has to wait
 			p.mu.Lock()
 			t.until.Reset(time.Until(began.Add(leaseFor - leadMargin)))
 			p.mu.Unlock()
-		case isWanted && t.wanted.Load() > 0: // not now
+			if time.Since(t.adopted) > adoptEvery {
+				t.adopted = began
+				p.adopt(ctx)
+			}
 		default:
 			p.stepDown()
 			_ = t.lease.leave(ctx) // it ends by itself
@@ -191,6 +199,18 @@ func (p *Pipeline) takeOver(began time.Time) error {
 	p.opts().Log.Info("this replica delivers what the replicas remember")
 	p.signal()
 	return nil
+}
+
+// adopt takes over what others have read and do not deliver.
+func (p *Pipeline) adopt(ctx context.Context) {
+	err := p.team.spool.adopt(ctx, func(group string, fresh bool) {
+		p.mu.Lock()
+		defer p.mu.Unlock()
+		p.state.add(group, fresh)
+	})
+	if err != nil {
+		p.opts().Log.Warn("what other replicas have read cannot be taken over", "error", err)
+	}
 }
 
 // followStream tells the state of turns that any replica has added.

@@ -43,12 +43,12 @@ func (s *shared) takeOver(ctx context.Context) (doubts map[string][]entry, err e
 		for i := range list {
 			e, err := parseShared(&list[i])
 			if err != nil {
-				return nil, err
+				continue // it is not ours
 			}
 			if m := marks[e.Number]; m.Sent > 0 {
 				one, err := e.entry(m)
 				if err != nil {
-					return nil, err
+					continue
 				}
 				doubts[e.Group] = append(doubts[e.Group], one)
 				continue
@@ -102,8 +102,61 @@ func (s *shared) follow(ctx context.Context, wait time.Duration, found func(grou
 		for i := range stream.Messages {
 			e, err := parseShared(&stream.Messages[i])
 			if err != nil {
-				return err
+				continue // it is not ours
 			}
+			s.queue(e.Group, e.Number, e.Later == "1")
+			found(e.Group, e.Later != "1")
+		}
+	}
+	return nil
+}
+
+// adopt puts into their lines what is down as read by others: who leads now has
+// taken over all that was there, so that it came since. It calls found for
+// each, and forgets those who read it.
+func (s *shared) adopt(ctx context.Context, found func(group string, fresh bool)) error {
+	stream := redis.Key("spool")
+	return s.db.Do(ctx, func(ctx context.Context, c redis.Cmdable) error {
+		others, err := c.XInfoConsumers(ctx, stream, consumers).Result()
+		if err != nil {
+			return err
+		}
+		for _, o := range others {
+			if o.Name == s.token || o.Idle < leaseFor {
+				continue
+			}
+			if o.Pending > 0 {
+				if err := s.claim(ctx, c, o.Name, found); err != nil {
+					return err
+				}
+			}
+			if o.Pending <= page {
+				if err := c.XGroupDelConsumer(ctx, stream, consumers, o.Name).Err(); err != nil {
+					return err
+				}
+			}
+		}
+		return nil
+	})
+}
+
+// claim takes entries over from another replica.
+func (s *shared) claim(ctx context.Context, c redis.Cmdable, from string, found func(group string, fresh bool)) error {
+	stream := redis.Key("spool")
+	pending, err := c.XPendingExt(ctx, &goredis.XPendingExtArgs{Stream: stream, Group: consumers, Start: "-", End: "+", Count: page, Consumer: from}).Result()
+	if err != nil || len(pending) == 0 {
+		return err
+	}
+	ids := make([]string, len(pending))
+	for i := range pending {
+		ids[i] = pending[i].ID
+	}
+	list, err := c.XClaim(ctx, &goredis.XClaimArgs{Stream: stream, Group: consumers, Consumer: s.token, Messages: ids}).Result()
+	if err != nil {
+		return err
+	}
+	for i := range list {
+		if e, err := parseShared(&list[i]); err == nil {
 			s.queue(e.Group, e.Number, e.Later == "1")
 			found(e.Group, e.Later != "1")
 		}
@@ -217,8 +270,9 @@ func (s *shared) entries(ctx context.Context, numbers []int64) (out []entry, gon
 				return err
 			}
 			one, err := e.entry(marks[i])
-			if err != nil {
-				return err
+			if err != nil { // nobody can read it; it does not hold up the others
+				gone = append(gone, numbers[i])
+				continue
 			}
 			out = append(out, one)
 		}

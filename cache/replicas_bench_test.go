@@ -1,0 +1,49 @@
+package cache
+
+import (
+	"context"
+	"encoding/binary"
+	"log/slog"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/graphiti-proxy/graphiti-proxy/cache/redis"
+	"github.com/graphiti-proxy/graphiti-proxy/cache/redis/redistest"
+)
+
+// BenchmarkDecision is what a new turn asks of the store: whether there is a
+// decision, which there is not, and to keep one; in a file and over Redis on
+// this machine.
+func BenchmarkDecision(b *testing.B) {
+	block := strings.Repeat("x", 1000)
+	run := func(b *testing.B, s *State) {
+		ctx := context.Background()
+		n := uint64(time.Now().UnixNano())
+		b.ResetTimer()
+		for b.Loop() {
+			n++
+			var k [16]byte
+			binary.LittleEndian.PutUint64(k[:], n)
+			if err := s.Blocks.Lookup(ctx, [][16]byte{k}, func(int, string, int) { b.Fatal("found") }); err != nil {
+				b.Fatal(err)
+			}
+			if _, _, err := s.Blocks.Keep(ctx, k, block, 3, "group"); err != nil {
+				b.Fatal(err)
+			}
+		}
+	}
+	b.Run("file", func(b *testing.B) {
+		s := openState(b, b.TempDir()+"/state.db")
+		defer s.Close()
+		run(b, s)
+	})
+	b.Run("redis", func(b *testing.B) {
+		db, err := redis.Open(redistest.Start(b).URL(), slog.New(slog.DiscardHandler))
+		if err != nil {
+			b.Fatal(err)
+		}
+		defer db.Close()
+		run(b, Share(db, time.Hour))
+	})
+}

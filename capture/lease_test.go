@@ -1,0 +1,139 @@
+package capture
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	"github.com/graphiti-proxy/graphiti-proxy/cache/redis/redistest"
+)
+
+// TestLease: one holds it, who wants it gets it when it is left, and nobody
+// else meanwhile.
+func TestLease(t *testing.T) {
+	db := dial(t, redistest.Start(t))
+	a, b, c := lease{db, "a"}, lease{db, "b"}, lease{db, "c"}
+	ctx := context.Background()
+	is := func(what string, want bool) func(bool, error) {
+		return func(got bool, err error) {
+			t.Helper()
+			if got != want || err != nil {
+				t.Errorf("%s: %v, %v", what, got, err)
+			}
+		}
+	}
+	keeps := func(l lease, held, wanted bool) {
+		t.Helper()
+		if h, w, err := l.keep(ctx); h != held || w != wanted || err != nil {
+			t.Errorf("%s keeps it: %v, wanted %v, %v", l.token, h, w, err)
+		}
+	}
+	is("a takes what nobody has", true)(a.take(ctx))
+	is("a takes it again", true)(a.take(ctx))
+	is("b takes what a has", false)(b.take(ctx))
+	keeps(a, true, false)
+	keeps(b, false, false)
+	is("b wants what a has", false)(b.want(ctx))
+	keeps(a, true, true) // and is told
+	if err := b.leave(ctx); err != nil {
+		t.Error(err) // what it does not have
+	}
+	keeps(a, true, true)
+	if err := a.leave(ctx); err != nil {
+		t.Error(err)
+	}
+	is("c takes what b wants", false)(c.take(ctx))
+	is("a takes what b wants", false)(a.take(ctx))
+	is("b gets it", true)(b.want(ctx))
+	keeps(b, true, false)
+	keeps(a, false, false)
+}
+
+// TestWhatAnotherReplicaReadIsTakenOver: at once by who begins to deliver, and
+// later what was read in the moment of the change; what was handed over is in
+// doubt; and nothing comes twice.
+func TestWhatAnotherReplicaReadIsTakenOver(t *testing.T) {
+	server := redistest.Start(t)
+	db := dial(t, server)
+	a, b := newShared(db, 100, 1<<20), newShared(db, 100, 1<<20)
+	ctx := context.Background()
+	put := func(id string) {
+		t.Helper()
+		if _, err := a.add(ctx, []Turn{spoken(id, "g")}, time.Now()); err != nil {
+			t.Fatal(err)
+		}
+	}
+	found := func(string, bool) {}
+	names := func(s *shared) (list []string) {
+		t.Helper()
+		all, err := s.head(ctx, "g", 10)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, e := range all {
+			list = append(list, e.turn.ID)
+		}
+		return list
+	}
+	held := lease{db, a.token}
+	if ok, err := held.take(ctx); !ok || err != nil {
+		t.Fatal(ok, err)
+	}
+	if _, err := a.takeOver(ctx); err != nil {
+		t.Fatal(err)
+	}
+	put("1")
+	put("2")
+	if err := a.follow(ctx, 10*time.Millisecond, found); err != nil {
+		t.Fatal(err)
+	}
+	entries, err := a.head(ctx, "g", 1)
+	if err != nil || len(entries) != 1 {
+		t.Fatal(entries, err)
+	}
+	if err := a.handOver("g", entries, time.Now()); err != nil {
+		t.Fatal(err)
+	}
+
+	if err := held.leave(ctx); err != nil {
+		t.Fatal(err)
+	}
+	next := lease{db, b.token}
+	if ok, err := next.take(ctx); !ok || err != nil {
+		t.Fatal(ok, err)
+	}
+	doubts, err := b.takeOver(ctx)
+	if err != nil || len(doubts["g"]) != 1 || doubts["g"][0].turn.ID != "1" {
+		t.Fatalf("%+v, %v", doubts, err)
+	}
+	if got := names(b); len(got) != 1 || got[0] != "2" {
+		t.Errorf("waiting: %q", got)
+	}
+	put("3")
+	if err := a.follow(ctx, 10*time.Millisecond, found); err != nil { // it does not know yet
+		t.Fatal(err)
+	}
+	if _, err := a.done("g", entries, true, time.Now()); err == nil {
+		t.Error("who has lost the lease notes a delivery")
+	}
+	direct := server.Client()
+	defer direct.Close()
+	if err := b.claim(ctx, direct, a.token, found); err != nil {
+		t.Fatal(err)
+	}
+	if got := names(b); len(got) != 2 || got[1] != "3" {
+		t.Errorf("waiting: %q", got)
+	}
+	if err := b.adopt(ctx, found); err != nil {
+		t.Error(err)
+	}
+	if got := names(b); len(got) != 2 {
+		t.Errorf("waiting: %q", got)
+	}
+	if _, err := b.done("g", doubts["g"], true, time.Now()); err != nil {
+		t.Error(err)
+	}
+	if n, err := b.sizes(ctx); n.pending.turns != 2 || err != nil {
+		t.Errorf("%+v, %v", n, err)
+	}
+}

@@ -1,0 +1,33 @@
+package proxy
+
+import (
+	"testing"
+
+	"github.com/valyala/fasthttp"
+
+	"github.com/graphiti-proxy/graphiti-proxy/capture"
+	"github.com/graphiti-proxy/graphiti-proxy/inject"
+)
+
+// TestWhereNobodyLooksATraceTakesNothing: no allocation in all that a request
+// asks of it.
+func TestWhereNobodyLooksATraceTakesNothing(t *testing.T) {
+	s := &Server{}
+	c := &call{ctx: &fasthttp.RequestCtx{}}
+	plan := &inject.Plan{Searched: make([]inject.Searched, 3)}
+	n := testing.AllocsPerRun(100, func() {
+		c.trace = s.startTrace(c)
+		c.trace.decided(c, plan)
+		c.trace.asks(c)
+		told := c.trace.awaitAnswer()
+		if c.trace.parent() != "" {
+			t.Error("a turn of nobody's trace")
+		}
+		c.trace.unread()
+		told(capture.Answer{})
+		c.trace.end(200)
+	})
+	if n != 0 {
+		t.Errorf("%v allocations", n)
+	}
+}
