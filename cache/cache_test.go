@@ -158,9 +158,9 @@ func TestChainFindsTheLongestKnownBeginning(t *testing.T) {
 // forgetful is a store that keeps nothing.
 type forgetful struct{ store }
 
-func (forgetful) shared() bool                                { return false }
-func (forgetful) setPendingLater([16]byte, string, time.Time) {}
-func (forgetful) endPendingLater([16]byte)                    {}
+func (forgetful) shared() bool                           { return false }
+func (forgetful) setPending([16]byte, string, time.Time) {}
+func (forgetful) endPendingLater([16]byte)               {}
 
 // TestPendingConversationEnds with its answer, or after a while.
 func TestPendingConversationEnds(t *testing.T) {

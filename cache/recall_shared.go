@@ -64,9 +64,7 @@ func (r *Recall[V]) Share(group, query, generation string, v V, empty bool) {
 	if empty {
 		life /= 10
 	}
-	r.o.Shared.Later(func(ctx context.Context, c redis.Cmdable) error {
-		return c.Set(ctx, sharedName(group, query), body, life).Err()
-	})
+	r.o.Shared.Later(func(ctx context.Context, c redis.Cmdable) { c.Set(ctx, sharedName(group, query), body, life) })
 }
 
 func (r *Recall[V]) tellDropped(group string) {

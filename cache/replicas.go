@@ -183,41 +183,45 @@ func (r *replicas) readLinks(ctx context.Context, fingerprints [][16]byte, found
 }
 
 func (r *replicas) putLink(ctx context.Context, fingerprint [16]byte, session string) error {
-	return r.db.Do(ctx, r.link(fingerprint, session))
+	return r.db.Do(ctx, func(ctx context.Context, c redis.Cmdable) error {
+		p := c.Pipeline()
+		r.link(ctx, p, fingerprint, session)
+		_, err := p.Exec(ctx)
+		return err
+	})
 }
 
 func (r *replicas) putLinkLater(fingerprint [16]byte, session string) {
-	r.db.Later(r.link(fingerprint, session))
+	r.db.Later(func(ctx context.Context, c redis.Cmdable) { r.link(ctx, c, fingerprint, session) })
 }
 
-func (r *replicas) link(fingerprint [16]byte, session string) func(context.Context, redis.Cmdable) error {
-	return func(ctx context.Context, c redis.Cmdable) error {
-		p := c.Pipeline()
-		p.Set(ctx, named("link", fingerprint), session, r.ttl)
-		_ = redis.Tell(ctx, p, News, newsOfLink+hex.EncodeToString(fingerprint[:])+session) // Exec says
-		_, err := p.Exec(ctx)
-		return err
-	}
-}
-
-func (r *replicas) set(kind string, key [16]byte, value string, ttl time.Duration) func(context.Context, redis.Cmdable) error {
-	return func(ctx context.Context, c redis.Cmdable) error {
-		return c.Set(ctx, named(kind, key), value, ttl).Err()
-	}
+// link is for a pipeline, whose end says whether it went well.
+func (r *replicas) link(ctx context.Context, c redis.Cmdable, fingerprint [16]byte, session string) {
+	c.Set(ctx, named("link", fingerprint), session, r.ttl)
+	_ = redis.Tell(ctx, c, News, newsOfLink+hex.EncodeToString(fingerprint[:])+session)
 }
 
 func (r *replicas) readPending(ctx context.Context, fingerprints [][16]byte, found func(int, string)) error {
 	return r.read(ctx, "pending", fingerprints, func(i int, session string) error { found(i, session); return nil })
 }
 
-func (r *replicas) setPendingLater(fingerprint [16]byte, session string, until time.Time) {
-	r.db.Later(r.set("pending", fingerprint, session, time.Until(until)))
+// pendingWait bounds what a request waits until others can find its
+// conversation.
+const pendingWait = 100 * time.Millisecond
+
+// setPending waits: the next request of the conversation may be with another
+// replica before a queue is empty.
+func (r *replicas) setPending(fingerprint [16]byte, session string, until time.Time) {
+	ctx, cancel := context.WithTimeout(context.Background(), pendingWait)
+	defer cancel()
+	// Should it fail, others take the conversation for a new one.
+	_ = r.db.Do(ctx, func(ctx context.Context, c redis.Cmdable) error {
+		return c.Set(ctx, named("pending", fingerprint), session, time.Until(until)).Err()
+	})
 }
 
 func (r *replicas) endPendingLater(fingerprint [16]byte) {
-	r.db.Later(func(ctx context.Context, c redis.Cmdable) error {
-		return c.Del(ctx, named("pending", fingerprint)).Err()
-	})
+	r.db.Later(func(ctx context.Context, c redis.Cmdable) { c.Del(ctx, named("pending", fingerprint)) })
 }
 
 func (r *replicas) readSnapshot(ctx context.Context, session string) (body []byte, err error) {
@@ -232,16 +236,13 @@ func (r *replicas) readSnapshot(ctx context.Context, session string) (body []byt
 }
 
 func (r *replicas) saveSnapshotLater(session string, body []byte, groups []string) {
-	r.db.Later(func(ctx context.Context, c redis.Cmdable) error {
-		p := c.Pipeline()
+	r.db.Later(func(ctx context.Context, c redis.Cmdable) {
 		name := redis.Key("snapshot", session)
 		for _, g := range groups { // first: what is not listed cannot be forgotten
-			p.SAdd(ctx, redis.Key("snapshots", g), name)
-			p.PExpire(ctx, redis.Key("snapshots", g), r.ttl)
+			c.SAdd(ctx, redis.Key("snapshots", g), name)
+			c.PExpire(ctx, redis.Key("snapshots", g), r.ttl)
 		}
-		p.Set(ctx, name, body, r.ttl)
-		_, err := p.Exec(ctx)
-		return err
+		c.Set(ctx, name, body, r.ttl)
 	})
 }
 

@@ -68,7 +68,7 @@ type DB struct {
 	back   atomic.Pointer[time.Time]     // when it answered again
 	ahead  atomic.Pointer[time.Duration] // how far the server's clock is before ours
 	failed chan struct{}                 // wakes the watch
-	queue  chan func(context.Context, Cmdable) error
+	queue  chan func(context.Context, Cmdable)
 	base   context.Context
 	cancel context.CancelFunc
 	wg     sync.WaitGroup
@@ -91,7 +91,7 @@ func Open(url string, log *slog.Logger) (*DB, error) {
 	d := &DB{
 		log: log, client: goredis.NewClient(o),
 		failed: make(chan struct{}, 1), // more than one says nothing new
-		queue:  make(chan func(context.Context, Cmdable) error, queued),
+		queue:  make(chan func(context.Context, Cmdable), queued),
 	}
 	d.base, d.cancel = context.WithCancel(context.Background())
 	// Both end when Close cancels base.
@@ -252,34 +252,55 @@ func (d *DB) watch() {
 	}
 }
 
-// Later makes calls that nobody waits for, in their order. What comes while the
-// server is down, or faster than it takes them, is left out.
-func (d *DB) Later(f func(context.Context, Cmdable) error) {
+// Later makes calls that nobody waits for, in their order, many of them at
+// once: what they return is not there yet. What comes while the server is down,
+// or faster than it takes them, is left out.
+func (d *DB) Later(f func(context.Context, Cmdable)) {
 	select {
 	case d.queue <- f:
 	default:
 	}
 }
 
+// together bounds the calls that are made at once.
+const together = 256
+
 func (d *DB) write() {
 	for {
 		select {
 		case f := <-d.queue:
-			d.try(f)
+			d.flush(f)
 			continue
 		case <-d.base.Done():
 		}
 		select {
 		case f := <-d.queue:
-			d.try(f)
+			d.flush(f)
 		default:
 			return
 		}
 	}
 }
 
-func (d *DB) try(f func(context.Context, Cmdable) error) {
-	if err := d.Do(context.Background(), f); err != nil && !errors.Is(err, ErrDown) {
+// flush makes a call, and those that wait behind it.
+func (d *DB) flush(f func(context.Context, Cmdable)) {
+	err := d.Do(context.Background(), func(ctx context.Context, c Cmdable) error {
+		p := c.Pipeline()
+		for n := 0; f != nil && n < together; n++ {
+			f(ctx, p)
+			select {
+			case f = <-d.queue:
+			default:
+				f = nil
+			}
+		}
+		if f != nil {
+			f(ctx, p) // it was taken out already
+		}
+		_, err := p.Exec(ctx)
+		return err
+	})
+	if err != nil && !errors.Is(err, ErrDown) {
 		d.log.Warn("something cannot be kept in redis", "error", err)
 	}
 }

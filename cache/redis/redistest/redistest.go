@@ -110,9 +110,6 @@ func (s *Server) Kill() {
 	}
 }
 
-// Real reports whether it is the real one.
-func (s *Server) Real() bool { return s.mini == nil }
-
 // Freeze has it hang until Thaw, where that is possible.
 func (s *Server) Freeze() bool {
 	return s.real != nil && s.real.Process.Signal(syscall.SIGSTOP) == nil
