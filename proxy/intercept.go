@@ -47,6 +47,7 @@ type exchange struct {
 	ending  *ending        // nil: nothing of it is kept
 	end     inject.Fingerprint
 	session string
+	trace   *requestTrace // nil: nobody looks
 }
 
 // heldEnd is where a conversation stands after an answer that the provider
@@ -205,8 +206,12 @@ func (x *intercept) request(message []byte) []byte {
 	}
 	x.mu.Unlock()
 
+	c.id, c.ids = x.s.ids.next(), x.s.ids
+	c.trace = x.s.startTrace(c)
 	plan := x.s.remember(c)
-	ex := &exchange{end: c.mem.root, session: c.mem.who.Session, reader: capture.Responses{}.NewReader()}
+	c.trace.decided(c, &plan)
+	c.trace.asks(c)
+	ex := &exchange{end: c.mem.root, session: c.mem.who.Session, reader: capture.Responses{}.NewReader(), trace: c.trace}
 	if len(c.chain) > 0 {
 		ex.end = c.chain[len(c.chain)-1]
 	}
@@ -218,12 +223,12 @@ func (x *intercept) request(message []byte) []byte {
 		ex.ending.end = ex.end
 		ex.tee = x.s.mem().Watcher.Watch(x.route.dialect.answer, capture.Meta{
 			Stream: true, Order: xxhash.Sum64String(ex.ending.who.Session),
-		}, ex.ending.take)
+		}, x.s.taking(ex.ending, c.trace.awaitAnswer()))
 	}
 	lane := gjson.GetBytes(message, "stream_id").Str
 	x.mu.Lock()
 	if old := x.lanes[lane]; old != nil {
-		old.tee.Close(false)
+		old.abandoned()
 	}
 	x.lanes[lane] = ex
 	x.mu.Unlock()
@@ -271,6 +276,22 @@ func (x *intercept) event(message []byte) {
 		}
 	}
 	ex.tee.Close(true)
+	ex.trace.end(statusOf(kind))
+}
+
+// statusOf is the status that an answer would have had that was not sent over
+// a WebSocket.
+func statusOf(event string) int {
+	if event == "response.failed" || event == "error" {
+		return fasthttp.StatusInternalServerError
+	}
+	return fasthttp.StatusOK
+}
+
+// abandoned ends an exchange that came to no end.
+func (ex *exchange) abandoned() {
+	ex.tee.Close(false)
+	ex.trace.end(statusGone)
 }
 
 // oneLine is JSON without line breaks, which are white space in it.
@@ -289,7 +310,7 @@ func (x *intercept) close() {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	for _, ex := range x.lanes {
-		ex.tee.Close(false)
+		ex.abandoned()
 	}
 	clear(x.lanes)
 }

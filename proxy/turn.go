@@ -33,15 +33,20 @@ func (s *Server) watch(c *call, head *answerHead, plan inject.Plan) *capture.Tee
 		Stream:   head.event,
 		Encoding: strings.ToLower(string(head.encoding)),
 		Order:    xxhash.Sum64String(e.who.Session),
-	}, func(a capture.Answer, clean bool) {
-		s.metrics.used(a.Usage)
-		told(a)
-		e.take(a, clean)
-	})
+	}, s.taking(e, told))
 	if tee == nil {
 		c.trace.unread()
 	}
 	return tee
+}
+
+// taking is what is done with an answer that has been read.
+func (s *Server) taking(e *ending, told func(capture.Answer)) func(capture.Answer, bool) {
+	return func(a capture.Answer, clean bool) {
+		s.metrics.used(a.Usage)
+		told(a)
+		e.take(a, clean)
+	}
 }
 
 // watches reports whether anything is to be learnt from the answer.
