@@ -41,6 +41,8 @@ func recall(args []string) error {
 	data := fs.String("data", "", "folder with LoCoMo's conversations, conv-*.json")
 	chars := fs.Int("chars", 2000, "recall.max_chars")
 	facts := fs.Int("facts", 12, "recall.max_facts")
+	embed := fs.String("embed", "", "embedding.url, to find also what means the same")
+	settle := fs.Duration("settle", time.Minute, "with -embed: how long the embeddings of a conversation may take before it is asked about")
 	if err := fs.Parse(args); err != nil {
 		return err
 	}
@@ -78,6 +80,9 @@ func recall(args []string) error {
 		home := filepath.Join(dir, fmt.Sprint(i))
 		p := newProxyRun(binary, home, m.url, "GRAPHITI_PROXY_INGEST_ENABLED=false", "GRAPHITI_PROXY_RECALL_TIMEOUT=5s",
 			fmt.Sprintf("GRAPHITI_PROXY_RECALL_MAX_CHARS=%d", *chars), fmt.Sprintf("GRAPHITI_PROXY_RECALL_MAX_FACTS=%d", *facts))
+		if *embed != "" {
+			p.env = append(p.env, "GRAPHITI_PROXY_EMBEDDING_URL="+*embed, "GRAPHITI_PROXY_MEMORY_CONSENT=true")
+		}
 		lines := filepath.Join(dir, fmt.Sprint(i)+".jsonl")
 		texts, err := c.write(lines)
 		if err == nil {
@@ -89,6 +94,9 @@ func recall(args []string) error {
 		if err != nil {
 			p.stop()
 			return err
+		}
+		if *embed != "" {
+			time.Sleep(*settle)
 		}
 		for _, q := range c.QA {
 			evidence := evidenceOf(q.Evidence, texts)
