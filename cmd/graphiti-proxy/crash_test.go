@@ -249,7 +249,19 @@ func TestNothingIsLostAndNothingIsKeptTwice(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	missing, twice, held := 0, 0, 0
+	missing, twice, held := tally(t, g, conversations, length)
+	t.Logf("%d turns to 2 groups, %d requests repeated, proxy killed %d times, Graphiti %d times, once in silence:", answered.Load(), repeated.Load(), kills, kills)
+	t.Logf("%d messages held, %d missing, %d kept twice; %d turns delivered, %d verified, %d lost by Graphiti and sent again since the last start, %d messages accepted by Graphiti in all",
+		held, missing, twice, q.Delivered, q.Verified, q.Lost, g.Counts().Accepted)
+	if missing+twice > 0 || held != 4*conversations*length || q.Dead+q.Dropped > 0 {
+		t.Errorf("%+v", q)
+	}
+}
+
+// tally counts what two groups of Graphiti hold of conversations, which is to
+// be each side of each turn once.
+func tally(t *testing.T, g *graphititest.Server, conversations, length int) (missing, twice, held int) {
+	t.Helper()
 	for _, group := range []string{"user_josh", "agent_ava__user_josh"} {
 		count := make(map[string]int)
 		for _, e := range g.Episodes(group) {
@@ -272,12 +284,7 @@ func TestNothingIsLostAndNothingIsKeptTwice(t *testing.T) {
 			}
 		}
 	}
-	t.Logf("%d turns to 2 groups, %d requests repeated, proxy killed %d times, Graphiti %d times, once in silence:", answered.Load(), repeated.Load(), kills, kills)
-	t.Logf("%d messages held, %d missing, %d kept twice; %d turns delivered, %d verified, %d lost by Graphiti and sent again since the last start, %d messages accepted by Graphiti in all",
-		held, missing, twice, q.Delivered, q.Verified, q.Lost, g.Counts().Accepted)
-	if missing+twice > 0 || held != 4*conversations*length || q.Dead+q.Dropped > 0 {
-		t.Errorf("%+v", q)
-	}
+	return missing, twice, held
 }
 
 func waitUntil(t *testing.T, what string, ok func() bool) {

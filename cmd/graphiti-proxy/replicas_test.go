@@ -214,29 +214,8 @@ func TestReplicasActAsOne(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	missing, twice, held, blocks := 0, 0, 0, 0
-	for _, group := range []string{"user_josh", "agent_ava__user_josh"} {
-		count := make(map[string]int)
-		for _, e := range g.Episodes(group) {
-			count[e.Content]++
-			held++
-		}
-		for n := range conversations {
-			for i := range length {
-				what := fmt.Sprintf("conversation %d says %d", n, i)
-				for _, content := range []string{"(user): " + what, "(assistant): answer to " + what} {
-					switch c := count[content]; {
-					case c == 0:
-						missing++
-						t.Logf("%s misses %q", group, content)
-					case c > 1:
-						twice += c - 1
-						t.Logf("%s holds %q %d times", group, content, c)
-					}
-				}
-			}
-		}
-	}
+	missing, twice, held := tally(t, g, conversations, length)
+	blocks := 0
 	for _, attempts := range seen.sent {
 		if strings.Contains(attempts[0][len(attempts[0])-1], "<graphiti_memory>") {
 			blocks++
