@@ -37,6 +37,6 @@ if ! cmp -s validate/requirements.txt .cache/validate/requirements.txt; then
 fi
 ./packages.sh || failed=1
 if ! goreleaser --version 2>/dev/null | grep -q 2.12.0; then
-	timeout 600 go install github.com/goreleaser/goreleaser/v2@v2.12.0 || failed=1
+	timeout 300 go install github.com/goreleaser/goreleaser/v2@v2.12.0 || failed=1
 fi
 exit $failed
