@@ -49,7 +49,7 @@ func (s *Server) writeError(c *call, err error) {
 	}
 	c.status = status
 	if status >= 500 {
-		s.faults.report(s.log, "upstream request", err)
+		s.log.Warn("a request to an upstream fails", "error", err)
 	}
 	typ := "api_error"
 	if status < 500 {

@@ -276,7 +276,7 @@ func (s *Server) answered(fingerprints [][16]byte) (session string, ok bool) {
 	defer cancel()
 	session, ok, err := s.mem().Sessions.Find(ctx, fingerprints)
 	if err != nil {
-		s.faults.report(s.log, "find session", err)
+		s.log.Warn("a session cannot be looked up", "error", err)
 	}
 	return session, ok
 }

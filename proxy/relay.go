@@ -88,12 +88,12 @@ func (s *Server) relayBody(c *call, up *upstreamConn, f *framing, at, n int, tee
 			if errors.Is(readErr, io.EOF) && !f.ends() {
 				return true, nil
 			}
-			s.faults.report(s.log, "answer cut off", readErr)
+			s.log.Warn("an answer is cut off", "error", readErr)
 			return false, readErr
 		}
 	}
 	if err != nil {
-		s.faults.report(s.log, "answer cut off", err)
+		s.log.Warn("an answer is cut off", "error", err)
 	}
 	return err == nil, err
 }

@@ -42,7 +42,7 @@ type Options struct {
 
 	Meter  metric.Meter
 	Tracer trace.Tracer // nil: nobody looks
-	Log    *slog.Logger
+	Log    *slog.Logger // warnings may come with each request
 }
 
 // Server is the client side of the proxy.
@@ -59,7 +59,6 @@ type Server struct {
 	metrics *instruments
 	tracer  trace.Tracer
 	log     *slog.Logger
-	faults  faults
 
 	fast     *fasthttp.Server
 	listener net.Listener

@@ -222,7 +222,7 @@ func (e *ending) take(a capture.Answer, clean bool) {
 	e.turn.Partial = a.End == capture.EndLength
 	for _, t := range append([]capture.Turn{e.turn}, e.direct...) {
 		if err := e.s.mem().Keep(context.Background(), t); err != nil {
-			e.s.faults.report(e.s.log, "keep turn", err)
+			e.s.log.Warn("a turn cannot be kept", "error", err)
 		}
 	}
 }
@@ -242,7 +242,7 @@ func (e *ending) remember(a capture.Answer) {
 		}
 	}
 	if err := e.s.mem().Sessions.Put(context.Background(), next, e.turn.Session); err != nil {
-		e.s.faults.report(e.s.log, "remember session", err)
+		e.s.log.Warn("a session cannot be remembered", "error", err)
 	}
 	e.s.mem().Sessions.EndPending(e.last)
 }

@@ -99,7 +99,7 @@ func newApp(cfg *config.Config, log *slog.Logger) (_ *app, err error) {
 
 		Meter:  t.meter(),
 		Tracer: a.tracer,
-		Log:    log,
+		Log:    a.quiet,
 	})
 	if err != nil {
 		return nil, err
