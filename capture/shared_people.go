@@ -152,26 +152,19 @@ func (s *shared) forget(group string) (d dropped, err error) {
 		gone := goneOf(reply)
 		d.pending, d.dead = d.pending.plus(gone.pending), d.dead.plus(gone.dead)
 	}
+	owned, err := s.owned(ctx, "")
+	if err != nil {
+		return d, err
+	}
 	return d, s.db.Do(ctx, func(ctx context.Context, c redis.Cmdable) error {
 		p := c.Pipeline()
 		p.SRem(ctx, redis.Key("promoted"), group)
-		for _, o := range s.ownersOf(ctx, group) {
-			p.HDel(ctx, redis.Key("groups"), group+"\n"+o)
+		for i := range owned {
+			if owned[i].Group == group {
+				p.HDel(ctx, redis.Key("groups"), group+"\n"+owned[i].Owner)
+			}
 		}
 		_, err := p.Exec(ctx)
 		return err
 	})
-}
-
-func (s *shared) ownersOf(ctx context.Context, group string) (owners []string) {
-	list, err := s.owned(ctx, "")
-	if err != nil {
-		return nil
-	}
-	for i := range list {
-		if list[i].Group == group {
-			owners = append(owners, list[i].Owner)
-		}
-	}
-	return owners
 }

@@ -36,6 +36,21 @@ local function undie(n, entry)
 	redis.call('HDEL', dead, n)
 	count('dead', -1, -#entry.body)
 end
+-- raise calls f for the dead of the numbers, which are none any more, and
+-- returns how many turns and bytes they were.
+local function raise(list, f)
+	local turns, bytes = 0, 0
+	for _, n in ipairs(list) do
+		local had = redis.call('HGET', dead, n)
+		if had then
+			local entry = cjson.decode(had)
+			undie(n, entry)
+			if f then f(entry) end
+			turns, bytes = turns + 1, bytes + #entry.body
+		end
+	end
+	return turns, bytes
+end
 -- numbers are those that are given from ARGV[from] on, or all of the dead.
 local function numbers(from)
 	if #ARGV >= from then return {unpack(ARGV, from)} end

@@ -1,22 +1,13 @@
 -- Takes entries of a group out. ARGV: how many of the numbers are of entries
 -- that wait, the numbers of those, the numbers of the dead. That the group has
 -- had them is still known.
-local pending, pendingBytes, gone, goneBytes = 0, 0, 0, 0
-for i = 3, #ARGV do
-	local n = ARGV[i]
-	if i - 2 <= tonumber(ARGV[2]) then
-		local entry = find(n)
-		if entry then
-			remove(n, entry)
-			pending, pendingBytes = pending + 1, pendingBytes + #entry.body
-		end
-	else
-		local had = redis.call('HGET', dead, n)
-		if had then
-			local entry = cjson.decode(had)
-			undie(n, entry)
-			gone, goneBytes = gone + 1, goneBytes + #entry.body
-		end
+local first = 3 + tonumber(ARGV[2]) -- of the dead
+local pending, bytes = 0, 0
+for i = 3, first - 1 do
+	local entry = find(ARGV[i])
+	if entry then
+		remove(ARGV[i], entry)
+		pending, bytes = pending + 1, bytes + #entry.body
 	end
 end
-return {pending, pendingBytes, gone, goneBytes}
+return {pending, bytes, raise({unpack(ARGV, first)})}
