@@ -287,10 +287,17 @@ func TestForgettingReachesAllReplicas(t *testing.T) {
 	ask(all[0], "a", user("The heliport is called Foxglove."))
 	waitUntil(t, "the turn", func() bool { s, err := all[1].queue(); return err == nil && s.Verified > 0 && s.Pending == 0 })
 	first := user("What is the heliport called?")
+	// The turn is counted a moment before all have heard that there is
+	// something new; each attempt is a conversation of its own.
+	talks := make([]string, len(all))
 	for i, p := range all {
-		if got := ask(p, fmt.Sprint("b", i), first); !strings.Contains(got, "- ") || !strings.Contains(got, "Foxglove") {
-			t.Fatalf("replica %d recalls nothing: %s", i, got)
-		}
+		n := 0
+		waitUntil(t, fmt.Sprint("replica ", i, " to recall it"), func() bool {
+			n++
+			talks[i] = fmt.Sprint("b", i, "-", n)
+			got := ask(p, talks[i], first)
+			return strings.Contains(got, "- ") && strings.Contains(got, "Foxglove")
+		})
 	}
 	_, admin := all[deliverer(t, all)^1].address() // not the one that delivers
 	for _, group := range []string{"agent_ava__user_josh", "user_josh"} {
@@ -299,7 +306,7 @@ func TestForgettingReachesAllReplicas(t *testing.T) {
 		}
 	}
 	for i, p := range all {
-		old := ask(p, fmt.Sprint("b", i^1), first, map[string]string{"role": "assistant", "content": "ok"}, user("And since when?"))
+		old := ask(p, talks[i^1], first, map[string]string{"role": "assistant", "content": "ok"}, user("And since when?"))
 		if strings.Contains(old, "Foxglove") {
 			t.Errorf("replica %d still shows it in an old conversation: %s", i, old)
 		}
