@@ -35,7 +35,7 @@ func TestNothingAcknowledgedIsLostOnAFullDisk(t *testing.T) {
 		"identity.owner": "user:josh", "identity.group_ids": "raw", "recall.enabled": "false",
 	})
 	defer w.stop()
-	full := func() bool { return strings.Contains(w.log.String(), "keep turn") }
+	full := func() bool { return strings.Contains(w.log.String(), "a turn cannot be kept") }
 	said := 0
 	for ; said < 500 && !full(); said++ {
 		if answer, _, _ := w.say(fmt.Sprint("I say ", said, " ", strings.Repeat("and so on ", 3000))); answer == "" {
