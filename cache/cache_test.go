@@ -158,16 +158,16 @@ func TestChainFindsTheLongestKnownBeginning(t *testing.T) {
 // forgetful is a store that keeps nothing.
 type forgetful struct{ store }
 
-func (forgetful) shared() bool                           { return false }
-func (forgetful) setPending([16]byte, string, time.Time) {}
-func (forgetful) endPendingLater([16]byte)               {}
+func (forgetful) shared() bool                                            { return false }
+func (forgetful) setPending(context.Context, [16]byte, string, time.Time) {}
+func (forgetful) endPendingLater([16]byte)                                {}
 
 // TestPendingConversationEnds with its answer, or after a while.
 func TestPendingConversationEnds(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := &Chain{recent: newRecent[[16]byte, link](linksInMemory), store: forgetful{}}
-		c.SetPending(key(1), "session:1")
-		c.SetPending(key(2), "session:2")
+		c.SetPending(t.Context(), key(1), "session:1")
+		c.SetPending(t.Context(), key(2), "session:2")
 		if s, ok := c.Pending(t.Context(), key(1)); !ok || s != "session:1" {
 			t.Errorf("%q, %v", s, ok)
 		}
@@ -190,8 +190,8 @@ func TestPendingConversationOutlivesTheProcess(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s.Chain.SetPending(key(1), "session:1")
-	s.Chain.SetPending(key(2), "session:2")
+	s.Chain.SetPending(t.Context(), key(1), "session:1")
+	s.Chain.SetPending(t.Context(), key(2), "session:2")
 	s.Chain.EndPending(key(2))
 	if err := s.Close(); err != nil {
 		t.Fatal(err)

@@ -59,10 +59,10 @@ func (c *Chain) Pending(ctx context.Context, fingerprints ...[16]byte) (string, 
 
 // SetPending remembers a conversation that has no answer yet, for a while. It
 // does not wait for a file, and is there before what is stored after it.
-func (c *Chain) SetPending(fingerprint [16]byte, session string) {
+func (c *Chain) SetPending(ctx context.Context, fingerprint [16]byte, session string) {
 	until := time.Now().Add(pendingFor)
 	c.remember(fingerprint, session, until)
-	c.store.setPending(fingerprint, session, until)
+	c.store.setPending(ctx, fingerprint, session, until)
 }
 
 func (c *Chain) remember(fingerprint [16]byte, session string, until time.Time) {

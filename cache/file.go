@@ -209,7 +209,7 @@ func (f *file) loadPending(now time.Time, found func(fingerprint [16]byte, sessi
 // readPending finds none: all of them are in memory.
 func (f *file) readPending(context.Context, [][16]byte, func(int, string)) error { return nil }
 
-func (f *file) setPending(fingerprint [16]byte, session string, until time.Time) {
+func (f *file) setPending(_ context.Context, fingerprint [16]byte, session string, until time.Time) {
 	f.db.Later(func(tx *sqlite.Tx) error {
 		_, err := tx.Exec("INSERT INTO pending VALUES (?, ?, ?) ON CONFLICT DO UPDATE SET session = excluded.session, until = excluded.until",
 			fingerprint[:], session, until.Unix())

@@ -211,8 +211,8 @@ const pendingWait = 100 * time.Millisecond
 
 // setPending waits: the next request of the conversation may be with another
 // replica before a queue is empty.
-func (r *replicas) setPending(fingerprint [16]byte, session string, until time.Time) {
-	ctx, cancel := context.WithTimeout(context.Background(), pendingWait)
+func (r *replicas) setPending(ctx context.Context, fingerprint [16]byte, session string, until time.Time) {
+	ctx, cancel := context.WithTimeout(ctx, pendingWait)
 	defer cancel()
 	// Should it fail, others take the conversation for a new one.
 	_ = r.db.Do(ctx, func(ctx context.Context, c redis.Cmdable) error {

@@ -106,7 +106,7 @@ func TestReplicasKnowOneAnothersSessions(t *testing.T) {
 	s := redistest.Start(t)
 	a, b := Share(dial(t, s), time.Hour), Share(dial(t, s), time.Hour)
 	ctx := context.Background()
-	a.Chain.SetPending(key(1), "session:1")
+	a.Chain.SetPending(t.Context(), key(1), "session:1")
 	within(t, "the conversation", func() bool { got, ok := b.Chain.Pending(ctx, key(0), key(1)); return ok && got == "session:1" })
 	if err := b.Chain.Put(ctx, key(2), "session:1"); err != nil {
 		t.Fatal(err)

@@ -26,7 +26,7 @@ type store interface {
 	putLinkLater(fingerprint [16]byte, session string)
 
 	readPending(ctx context.Context, fingerprints [][16]byte, found func(i int, session string)) error
-	setPending(fingerprint [16]byte, session string, until time.Time)
+	setPending(ctx context.Context, fingerprint [16]byte, session string, until time.Time)
 	endPendingLater(fingerprint [16]byte)
 
 	readSnapshot(ctx context.Context, session string) ([]byte, error)

@@ -1,6 +1,8 @@
 package config
 
 import (
+	"crypto/sha256"
+	"encoding/hex"
 	"errors"
 	"fmt"
 	"net"
@@ -31,6 +33,13 @@ func (c *Config) check(fail func(error)) {
 	}
 	if c.Ingest.IncludeSystem && (c.Identity.Mode == "single" && c.Identity.Owner == "" || c.Identity.Mode == "multi" && c.Identity.UsersFile == "") {
 		fail(errors.New("ingest.include_system: says whose a memory is, and the configuration does not name anybody; set identity.owner, or identity.users_file in identity.mode multi"))
+	}
+	for i, k := range c.Identity.TrustedKeys {
+		if digits, hashed := strings.CutPrefix(k, "sha256:"); hashed {
+			if b, err := hex.DecodeString(digits); err != nil || len(b) != sha256.Size {
+				fail(fmt.Errorf("identity.trusted_keys: item %d begins with sha256: and does not go on with 64 hex digits", i+1))
+			}
+		}
 	}
 	c.checkState(fail)
 }

@@ -55,6 +55,14 @@ func (e *Embedded) Embed(o Embedding, log *slog.Logger) (err error) {
 	return err
 }
 
+// Pause ends or begins again to send texts to the endpoint that Embed names;
+// meanwhile messages are found by their words alone.
+func (e *Embedded) Pause(on bool) {
+	if e.mean != nil {
+		e.mean.pause(on)
+	}
+}
+
 // upgrade takes over what an older version kept, in one transaction.
 func (e *Embedded) upgrade() error {
 	return e.db.Write(context.Background(), func(tx *sqlite.Tx) error {

@@ -57,7 +57,7 @@ func (e *Embedded) find(ctx context.Context, group int64, words []string, query 
 		return nil, nil, err
 	}
 	var near map[int64]float64
-	if e.mean != nil {
+	if e.mean != nil && !e.mean.paused.Load() {
 		near = e.mean.near(ctx, group, query)
 	}
 	if len(terms)+len(near) == 0 {

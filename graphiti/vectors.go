@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"sort"
 	"sync"
+	"sync/atomic"
 	"time"
 	"unsafe"
 
@@ -44,6 +45,8 @@ type vectors struct {
 	mu     sync.Mutex // guards what follows
 	groups map[int64]*groupVectors
 	held   int
+
+	paused atomic.Bool // nothing is sent to the endpoint
 }
 
 // groupVectors are the vectors of a group's newest messages.
@@ -88,6 +91,12 @@ func (v *vectors) more() {
 	}
 }
 
+// pause stops what is sent to the endpoint, or lets it go on.
+func (v *vectors) pause(on bool) {
+	v.paused.Store(on)
+	v.more()
+}
+
 func (v *vectors) close() {
 	v.stop()
 	<-v.done
@@ -125,6 +134,9 @@ func (v *vectors) run(ctx context.Context) {
 
 // some embeds some messages, and returns how many.
 func (v *vectors) some(ctx context.Context) (int, error) {
+	if v.paused.Load() {
+		return 0, nil
+	}
 	ctx, cancel := context.WithTimeout(ctx, embedTimeout)
 	defer cancel()
 	rows, err := v.db.Query(ctx, "SELECT u.id, m.content FROM unread u LEFT JOIN messages m ON m.id = u.id LIMIT ?", embedBatch)

@@ -74,6 +74,9 @@ type Conversation struct {
 	scratch  []byte // for decoding what is not kept
 }
 
+// Reset takes everything of a body out of c.
+func (c *Conversation) Reset() { c.reset(nil) }
+
 // reset makes c ready for another body.
 func (c *Conversation) reset(body []byte) {
 	*c = Conversation{Messages: c.Messages[:0], refs: c.refs[:0], spans: c.spans[:0], scratch: c.scratch, Last: -1, Newest: -1, body: body}

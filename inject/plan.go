@@ -62,7 +62,15 @@ type Mode struct {
 	Ingest bool
 	Replay bool   // nothing is decided: only what was is repeated
 	Reason Reason // why not, where something is off
+
+	// Until is when a request must go on, with or without memory. Zero: after
+	// Options.Timeout.
+	Until time.Time
 }
+
+// storing is the part of a request's time, one of so many, that is left for
+// storing what was decided.
+const storing = 8
 
 // Plan is what is to be done with one request.
 type Plan struct {
@@ -103,7 +111,7 @@ type Options struct {
 	Reads  func(w graphiti.Who, about bool) []graphiti.Target // the groups to search, in order of preference
 	Writes func(graphiti.Who) []graphiti.Target
 
-	Timeout    time.Duration // the most that a request may wait
+	Timeout    time.Duration // the most that a request may wait, storing included
 	Background time.Duration // for a search that goes on behind the request
 	MaxFacts   int
 	MaxChars   int                 // of a block, in characters
@@ -183,7 +191,12 @@ func (m *Memory) Plan(c *Conversation, chain []Fingerprint, who graphiti.Who, fi
 	if c.Last < 0 {
 		return Plan{Outcome: Outcome{Status: StatusSkipped, Reason: ReasonNoUserMessage}}
 	}
-	t := turn{c: c, first: first, deadline: start.Add(m.opts().Timeout), forgets: m.forgets.Load()}
+	until := mode.Until
+	if until.IsZero() {
+		until = start.Add(m.opts().Timeout)
+	}
+	// Storing what is found is given the last moment.
+	t := turn{c: c, first: first, until: until, deadline: until.Add(-m.opts().Timeout / storing), forgets: m.forgets.Load()}
 	t.lookUp(m.opts().Blocks, chain, who.Session, first)
 	p.Inserts, p.Forgotten = t.repeated(), t.forgotten()
 	if mode.Replay {
@@ -277,9 +290,7 @@ func (m *Memory) decide(t *turn, who graphiti.Who, mode Mode) Outcome {
 
 // keep stores the decision; one that cannot be stored is not used.
 func (m *Memory) keep(t *turn, d Decision, o Outcome) Outcome {
-	// Storing may take what is left of the time, but is given a moment even
-	// when recall has used all of it: that is what the timeout turns into.
-	ctx, cancel := context.WithDeadline(context.Background(), t.deadline.Add(m.opts().Timeout/8))
+	ctx, cancel := context.WithDeadline(context.Background(), t.until)
 	defer cancel()
 	if m.forgets.Load() != t.forgets {
 		d, o = Decision{Unkept: d.Unkept}, Outcome{Status: StatusEmpty}

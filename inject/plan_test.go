@@ -306,7 +306,7 @@ func TestRecallNeverTakesLongerThanItsTimeout(t *testing.T) {
 		m := memory(t, slow, &fakeBlocks{}, cache)
 		start := time.Now()
 		got, p := ask(t, m, turn1, both)
-		if took := time.Since(start); took != 400*time.Millisecond || got != turn1 || p.Outcome.Status != StatusTimeout {
+		if took := time.Since(start); took > 400*time.Millisecond || took < 300*time.Millisecond || got != turn1 || p.Outcome.Status != StatusTimeout {
 			t.Errorf("took %v: %s (%+v)", took, got, p.Outcome)
 		}
 		time.Sleep(3 * time.Second)

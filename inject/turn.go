@@ -11,9 +11,10 @@ import (
 // turn is one request's newest turn, while it is decided about.
 type turn struct {
 	c        *Conversation
-	deadline time.Time
-	first    bool  // the session was unknown until now
-	forgets  int64 // as it was when the turn came in
+	deadline time.Time // of looking things up
+	until    time.Time // the request waits no longer
+	first    bool      // the session was unknown until now
+	forgets  int64     // as it was when the turn came in
 	groups   []string
 	at       []int // the messages that persons wrote
 	keys     [][16]byte

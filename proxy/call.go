@@ -38,6 +38,9 @@ type call struct {
 	says  claimant
 	mem   remembered
 
+	// How memory is set, for all of the request, whatever changes meanwhile.
+	memory *Memory
+
 	// Over a WebSocket: that it is read, and where a conversation stands that
 	// the request refers to.
 	intercepted bool
@@ -69,8 +72,9 @@ func newCall(ctx *fasthttp.RequestCtx) *call {
 
 // release gives the call's buffers back. Nothing may refer to them any more.
 func (c *call) release() {
-	if cap(c.body) > keptBody {
-		c.body = nil
+	c.conv.Reset() // the next request may not be read
+	if cap(c.body) > keptBody || cap(c.plain) > keptBody {
+		c.body, c.conv = nil, inject.Conversation{} // which refers to what it was read from
 	}
 	if len(c.in) == maxRead {
 		in := c.in
@@ -81,7 +85,7 @@ func (c *call) release() {
 	}
 	c.body, c.out, c.chain = c.body[:0], c.out[:0], c.chain[:0]
 	c.ctx, c.client, c.rest, c.pump, c.up, c.plain = nil, nil, nil, nil, nil, nil
-	c.trace, c.status, c.pieced = nil, 0, false
+	c.trace, c.status, c.pieced, c.held, c.memory = nil, 0, false, nil, nil
 	c.route, c.mem, c.says, c.gone, c.intercepted = route{}, remembered{}, claimant{}, false, false
 	calls.Put(c)
 }

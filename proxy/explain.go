@@ -35,9 +35,8 @@ func (m *Memory) Explain(namer graphiti.Namer, path string, header map[string][]
 			ctx.Request.Header.Add(name, v)
 		}
 	}
-	c := &call{ctx: &ctx, body: body}
+	c := &call{ctx: &ctx, body: body, memory: m}
 	s := &Server{}
-	s.settings.Store(m)
 	read := false
 	for _, d := range dialects {
 		plain, _, _ := strings.Cut(path, "?")

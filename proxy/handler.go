@@ -11,8 +11,8 @@ const relayedBody = 64 << 10
 // serve is the way of every client request, from top to bottom.
 func (s *Server) serve(ctx *fasthttp.RequestCtx) {
 	c := newCall(ctx)
-	defer c.release()
-	c.id, c.ids = s.ids.next(), s.ids
+	defer s.finish(c) // contain.go: a bug ends this connection, and no other
+	c.id, c.ids, c.memory = s.ids.next(), s.ids, s.mem()
 	c.route = s.match(&ctx.Request.Header) // route.go: dialect and upstream
 	c.trace = s.startTrace(c)              // trace.go: nil where nobody looks
 	defer func() { c.trace.end(c.status) }()

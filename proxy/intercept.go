@@ -61,7 +61,7 @@ type heldEnd struct {
 // newIntercept prepares for a connection that c opened; nil where it is not one
 // to be read.
 func (s *Server) newIntercept(c *call, head *answerHead) *intercept {
-	if !c.intercepted || s.mem().Planner == nil {
+	if !c.intercepted || c.memory.Planner == nil {
 		return nil
 	}
 	for name := range fieldLines(head.fields) {
@@ -194,7 +194,7 @@ func (x *intercept) request(message []byte) []byte {
 	if gjson.GetBytes(message, "type").Str != "response.create" {
 		return nil
 	}
-	c := &call{ctx: &fasthttp.RequestCtx{}, route: x.route, body: message}
+	c := &call{ctx: &fasthttp.RequestCtx{}, route: x.route, body: message, memory: x.s.mem()}
 	x.head.CopyTo(&c.ctx.Request.Header)
 	// What Codex says of one request stands in a header where it posts it.
 	if told := gjson.GetBytes(message, "client_metadata.x-codex-turn-metadata"); told.Type == gjson.String {
@@ -221,7 +221,7 @@ func (x *intercept) request(message []byte) []byte {
 	if x.s.watches(c, plan) {
 		ex.ending = x.s.endingOf(c, plan)
 		ex.ending.end = ex.end
-		ex.tee = x.s.mem().Watcher.Watch(x.route.dialect.answer, capture.Meta{
+		ex.tee = c.memory.Watcher.Watch(x.route.dialect.answer, capture.Meta{
 			Stream: true, Order: xxhash.Sum64String(ex.ending.who.Session),
 		}, x.s.taking(ex.ending, c.trace.awaitAnswer()))
 	}

@@ -35,7 +35,7 @@ type Planner interface {
 type Sessions interface {
 	// Pending finds the first of some conversations that has no answer yet.
 	Pending(ctx context.Context, fingerprints ...[16]byte) (session string, ok bool)
-	SetPending(fingerprint [16]byte, session string)
+	SetPending(ctx context.Context, fingerprint [16]byte, session string)
 	EndPending(fingerprint [16]byte)
 
 	// Find returns the session of the first fingerprint that is known.
@@ -70,7 +70,7 @@ type Memory struct {
 
 	Off inject.Reason // why there is no Planner; may be empty
 
-	// Timeout bounds what is asked of Sessions for one request.
+	// Timeout is the most that a request waits for memory.
 	Timeout time.Duration
 }
 
@@ -86,6 +86,7 @@ type remembered struct {
 	subagent   bool
 	chained    bool // the session was found by, or begins, a chain
 	said       time.Time
+	until      time.Time // the request waits no longer for memory
 	directives []capture.Turn
 	dropped    bool               // thoughts may be, which needs a beta
 	root       inject.Fingerprint // of the conversation before the request's first message
@@ -99,9 +100,10 @@ func (s *Server) remember(c *call) (plan inject.Plan) {
 		return plan
 	}
 	c.mem.header, c.mem.said = true, time.Now()
+	c.mem.until = c.mem.said.Add(c.memory.Timeout)
 	defer func() {
 		if r := recover(); r != nil {
-			s.log.Error("memory panicked", "panic", r)
+			logPanic(s.log, "memory", r)
 			plan = inject.Plan{Outcome: inject.Outcome{Status: inject.StatusError}}
 		}
 		c.mem.outcome = plan.Outcome
@@ -113,8 +115,8 @@ func (s *Server) remember(c *call) (plan inject.Plan) {
 		return inject.Plan{Outcome: inject.Outcome{Status: status, Reason: reason}}
 	}
 	switch encoding := h.Peek(fasthttp.HeaderContentEncoding); {
-	case s.mem().Planner == nil:
-		return skip(inject.StatusOff, s.mem().Off)
+	case c.memory.Planner == nil:
+		return skip(inject.StatusOff, c.memory.Off)
 	case c.rest != nil:
 		return skip(inject.StatusSkipped, inject.ReasonTooLarge)
 	case len(encoding) > 0 && !fieldIs(encoding, "identity") && !s.decodeBody(c, encoding):
@@ -123,7 +125,7 @@ func (s *Server) remember(c *call) (plan inject.Plan) {
 		return skip(inject.StatusSkipped, inject.ReasonNone)
 	}
 	c.mem.subagent = signals(h, &c.conv)
-	caller := s.mem().Identity.who(&c.says, h, &c.conv)
+	caller := c.memory.Identity.who(&c.says, h, &c.conv)
 	if !caller.Known {
 		return skip(inject.StatusOff, inject.ReasonNone)
 	}
@@ -154,17 +156,19 @@ func (s *Server) remember(c *call) (plan inject.Plan) {
 	first := false
 	if who.Session == "" {
 		c.mem.chained = true
-		who.Session, first = s.session(c, bare, known)
+		ctx, cancel := context.WithDeadline(s.base, c.mem.until)
+		defer cancel()
+		who.Session, first = s.session(ctx, c, bare, known)
 	}
 	c.mem.place = s.workspaceOf(c, &caller)
 	who.Workspace = c.mem.place.key
 	c.mem.who = *who
-	plan = s.mem().Planner.Plan(&c.conv, c.chain, *who, first, s.mode(c, &caller))
-	if plan.Forgotten && s.mem().DropThinking {
+	plan = c.memory.Planner.Plan(&c.conv, c.chain, *who, first, s.mode(c, &caller))
+	if plan.Forgotten && c.memory.DropThinking {
 		plan.Inserts, c.mem.dropped = c.conv.DropThinking(plan.Inserts)
 	}
-	if s.mem().Directives != nil && plan.Turn != "" && len(plan.Write) > 0 && c.conv.Kind == inject.KindTurn {
-		c.mem.directives, plan.Outcome.Refused = s.mem().Directives(*who, string(c.conv.Text(c.conv.Last)))
+	if c.memory.Directives != nil && plan.Turn != "" && len(plan.Write) > 0 && c.conv.Kind == inject.KindTurn {
+		c.mem.directives, plan.Outcome.Refused = c.memory.Directives(*who, string(c.conv.Text(c.conv.Last)))
 		plan.Outcome.Promoted = len(c.mem.directives)
 	}
 	return plan
@@ -172,21 +176,21 @@ func (s *Server) remember(c *call) (plan inject.Plan) {
 
 // mode is what configuration, person, place and client allow.
 func (s *Server) mode(c *call, caller *Caller) inject.Mode {
-	return s.modeFor(c, caller, s.mem().Recall, s.mem().Ingest)
+	return s.modeFor(c, caller, c.memory.Recall, c.memory.Ingest)
 }
 
 func (s *Server) modeFor(c *call, caller *Caller, recall, ingest bool) inject.Mode {
 	h := &c.ctx.Request.Header
-	m := inject.Mode{Recall: recall, Ingest: ingest && !caller.Temporary && !c.mem.subagent, Replay: c.route.dialect != nil && c.route.dialect.count}
-	if caller.Off || c.mem.place.repo.Ignore || s.mem().Rules.skips(h.RequestURI(), c.conv.Model) {
-		return inject.Mode{Reason: inject.ReasonOptOut}
+	m := inject.Mode{Until: c.mem.until, Recall: recall, Ingest: ingest && !caller.Temporary && !c.mem.subagent, Replay: c.route.dialect != nil && c.route.dialect.count}
+	if caller.Off || c.mem.place.repo.Ignore || c.memory.Rules.skips(h.RequestURI(), c.conv.Model) {
+		return inject.Mode{Until: c.mem.until, Reason: inject.ReasonOptOut}
 	}
-	if reason := s.mem().Rules.refuses(c.mem.place.key, c.mem.place.directory); reason != inject.ReasonNone {
-		return inject.Mode{Reason: reason}
+	if reason := c.memory.Rules.refuses(c.mem.place.key, c.mem.place.directory); reason != inject.ReasonNone {
+		return inject.Mode{Until: c.mem.until, Reason: reason}
 	}
 	switch strings.ToLower(strings.TrimSpace(string(h.Peek(memoryHeader)))) {
 	case "off":
-		return inject.Mode{Reason: inject.ReasonOptOut}
+		return inject.Mode{Until: c.mem.until, Reason: inject.ReasonOptOut}
 	case "recall":
 		m.Ingest = false
 	case "ingest":
@@ -199,12 +203,12 @@ func (s *Server) modeFor(c *call, caller *Caller, recall, ingest bool) inject.Mo
 // in it: after a turn it is known how the next request must begin. first says
 // that the conversation begins with this request. known are answers that it
 // refers to, bare the fingerprint before anything was said.
-func (s *Server) session(c *call, bare inject.Fingerprint, known [][16]byte) (session string, first bool) {
-	if id, ok := s.answered(known); ok {
+func (s *Server) session(ctx context.Context, c *call, bare inject.Fingerprint, known [][16]byte) (session string, first bool) {
+	if id, ok := s.answered(ctx, c, known); ok {
 		return id, false
 	}
 	last := [16]byte(c.chain[c.conv.Last])
-	if id, ok := s.pending(last); ok {
+	if id, ok := s.pending(ctx, c, last); ok {
 		return id, false
 	}
 	// An answer ends each beginning that was remembered; the newest first.
@@ -215,7 +219,7 @@ func (s *Server) session(c *call, bare inject.Fingerprint, known [][16]byte) (se
 			answered = append(answered, f)
 		}
 	}
-	if id, ok := s.answered(answered); ok {
+	if id, ok := s.answered(ctx, c, answered); ok {
 		return id, false
 	}
 	// An earlier turn whose answer was never seen to its end: the client may
@@ -226,7 +230,7 @@ func (s *Server) session(c *call, bare inject.Fingerprint, known [][16]byte) (se
 			asked = append(asked, c.chain[i])
 		}
 	}
-	if id, ok := s.pending(asked...); ok {
+	if id, ok := s.pending(ctx, c, asked...); ok {
 		return id, false
 	}
 	// The beginning may have been cut off.
@@ -235,7 +239,7 @@ func (s *Server) session(c *call, bare inject.Fingerprint, known [][16]byte) (se
 			continue
 		}
 		if text := c.conv.Text(i); len(text) >= telling {
-			if id, ok := s.answered([][16]byte{bare.Link(inject.RoleAssistant, text)}); ok {
+			if id, ok := s.answered(ctx, c, [][16]byte{bare.Link(inject.RoleAssistant, text)}); ok {
 				return id, false
 			}
 			break
@@ -243,7 +247,7 @@ func (s *Server) session(c *call, bare inject.Fingerprint, known [][16]byte) (se
 	}
 	// The answer may have ended between the two questions: a turn is pending
 	// until its answer is known.
-	if id, ok := s.answered(answered); ok {
+	if id, ok := s.answered(ctx, c, answered); ok {
 		return id, false
 	}
 	session = "session:" + rand.Text()
@@ -251,30 +255,26 @@ func (s *Server) session(c *call, bare inject.Fingerprint, known [][16]byte) (se
 		// Other replicas that know nothing of it come to the same.
 		session = "session:" + hex.EncodeToString(answered[len(answered)-1][:])
 	}
-	s.mem().Sessions.SetPending(last, session)
+	c.memory.Sessions.SetPending(ctx, last, session)
 	if len(answered) > 0 {
 		// The same history again, with this message or another, is the same
 		// conversation, though nothing of it was seen.
-		s.mem().Sessions.PutLater(answered[0], session)
+		c.memory.Sessions.PutLater(answered[0], session)
 	}
 	return session, true
 }
 
 // pending finds the session of the first conversation that has no answer yet.
-func (s *Server) pending(fingerprints ...[16]byte) (session string, ok bool) {
-	ctx, cancel := context.WithTimeout(s.base, s.mem().Timeout)
-	defer cancel()
-	return s.mem().Sessions.Pending(ctx, fingerprints...)
+func (s *Server) pending(ctx context.Context, c *call, fingerprints ...[16]byte) (session string, ok bool) {
+	return c.memory.Sessions.Pending(ctx, fingerprints...)
 }
 
 // answered finds the session in which one of those answers ended.
-func (s *Server) answered(fingerprints [][16]byte) (session string, ok bool) {
+func (s *Server) answered(ctx context.Context, c *call, fingerprints [][16]byte) (session string, ok bool) {
 	if len(fingerprints) == 0 {
 		return "", false
 	}
-	ctx, cancel := context.WithTimeout(s.base, s.mem().Timeout)
-	defer cancel()
-	session, ok, err := s.mem().Sessions.Find(ctx, fingerprints)
+	session, ok, err := c.memory.Sessions.Find(ctx, fingerprints)
 	if err != nil {
 		s.log.Warn("a session cannot be looked up", "error", err)
 	}

@@ -64,7 +64,7 @@ func (r *rounds) find(f inject.Fingerprint) *ending {
 // fetched with this request: GET …/responses/{id}. It is nil for all others.
 func (s *Server) fetched(c *call) *ending {
 	h := &c.ctx.Request.Header
-	if !h.IsGet() || s.mem().Planner == nil {
+	if !h.IsGet() || c.memory.Planner == nil {
 		return nil
 	}
 	path, _, _ := bytes.Cut(h.RequestURI(), []byte{'?'})
@@ -72,7 +72,7 @@ func (s *Server) fetched(c *call) *ending {
 	if !ok || len(before) > 64 || len(id) == 0 || len(id) > 128 || bytes.IndexByte(id, '/') >= 0 || s.rounds.empty() {
 		return nil
 	}
-	caller := s.mem().Identity.who(&c.says, h, &c.conv)
+	caller := c.memory.Identity.who(&c.says, h, &c.conv)
 	if !caller.Known {
 		return nil
 	}

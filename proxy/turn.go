@@ -17,10 +17,15 @@ import (
 // watch returns what gets a copy of the answer, or nil when nothing is to be
 // learnt from it. The answer to a turn that is not to be kept may still be
 // needed to know how the conversation goes on.
-func (s *Server) watch(c *call, head *answerHead, plan inject.Plan) *capture.Tee {
+func (s *Server) watch(c *call, head *answerHead, plan inject.Plan) (tee *capture.Tee) {
+	contained(s.log, "watching an answer", func() { tee = s.watching(c, head, plan) })
+	return tee
+}
+
+func (s *Server) watching(c *call, head *answerHead, plan inject.Plan) *capture.Tee {
 	if c.route.dialect == nil && head.status == fasthttp.StatusOK {
 		if e := s.fetched(c); e != nil { // rounds.go
-			return s.mem().Watcher.Watch(responsesDialect.answer, capture.Meta{
+			return c.memory.Watcher.Watch(responsesDialect.answer, capture.Meta{
 				Stream: head.event, Encoding: strings.ToLower(string(head.encoding)), Order: xxhash.Sum64String(e.who.Session),
 			}, e.take)
 		}
@@ -29,7 +34,7 @@ func (s *Server) watch(c *call, head *answerHead, plan inject.Plan) *capture.Tee
 		return nil
 	}
 	e, told := s.endingOf(c, plan), c.trace.awaitAnswer()
-	tee := s.mem().Watcher.Watch(c.route.dialect.answer, capture.Meta{
+	tee := c.memory.Watcher.Watch(c.route.dialect.answer, capture.Meta{
 		Stream:   head.event,
 		Encoding: strings.ToLower(string(head.encoding)),
 		Order:    xxhash.Sum64String(e.who.Session),
@@ -52,8 +57,8 @@ func (s *Server) taking(e *ending, told func(capture.Answer)) func(capture.Answe
 // watches reports whether anything is to be learnt from the answer.
 func (s *Server) watches(c *call, plan inject.Plan) bool {
 	d := c.route.dialect
-	return d != nil && d.answer != nil && plan.Turn != "" &&
-		(len(plan.Write) > 0 || c.mem.chained || c.mem.round != nil) && !s.mem().Kept(plan.Turn)
+	return d != nil && d.answer != nil && plan.Turn != "" && c.memory.Planner != nil &&
+		(len(plan.Write) > 0 || c.mem.chained || c.mem.round != nil) && !c.memory.Kept(plan.Turn)
 }
 
 // endingOf is how the turn is to end. What the worker needs later is copied:
@@ -64,7 +69,7 @@ func (s *Server) endingOf(c *call, plan inject.Plan) *ending {
 		e = s.begun(c, plan)
 	}
 	if len(e.turn.Targets) > 0 {
-		s.mem().Open.Busy(plan.Turn)
+		c.memory.Open.Busy(plan.Turn)
 	}
 	return e
 }
@@ -74,6 +79,7 @@ func (s *Server) endingOf(c *call, plan inject.Plan) *ending {
 func (s *Server) begun(c *call, plan inject.Plan) *ending {
 	e := &ending{
 		s:       s,
+		memory:  c.memory,
 		who:     c.mem.who,
 		last:    [16]byte(c.chain[c.conv.Last]),
 		end:     c.chain[len(c.chain)-1],
@@ -97,7 +103,7 @@ func (s *Server) begun(c *call, plan inject.Plan) *ending {
 	}
 	if len(plan.Write) > 0 {
 		s.keepEarlier(c, plan)
-		if s.mem().Note.Tools {
+		if c.memory.Note.Tools {
 			e.turn.Tools = c.conv.ToolsUsed()
 		}
 	}
@@ -117,7 +123,7 @@ func (s *Server) turn(c *call, id string, targets []graphiti.Target) capture.Tur
 		Targets:   targets,
 		Trace:     c.trace.parent(),
 	}
-	if s.mem().Note.Git {
+	if c.memory.Note.Git {
 		t.Git = gitOf(c)
 	}
 	return t
@@ -143,12 +149,12 @@ func (s *Server) keepEarlier(c *call, plan inject.Plan) {
 	if len(plan.Unseen) == 0 {
 		return
 	}
-	s.mem().Planner.Took(plan.Unseen)
+	c.memory.Planner.Took(plan.Unseen)
 	var turns []capture.Turn
 	for i, u := range plan.Unseen {
 		id := u.Turn.String()
 		answer := c.conv.AnswerTo(u.Message)
-		if answer == nil || s.mem().Kept(id) {
+		if answer == nil || c.memory.Kept(id) {
 			continue
 		}
 		t := s.turn(c, id, plan.Write)
@@ -159,13 +165,14 @@ func (s *Server) keepEarlier(c *call, plan inject.Plan) {
 		turns = append(turns, t)
 	}
 	if len(turns) > 0 {
-		s.mem().Earlier(turns)
+		c.memory.Earlier(turns)
 	}
 }
 
 // ending makes a turn of a request and its answer.
 type ending struct {
 	s       *Server
+	memory  *Memory // as it was when the request came
 	who     graphiti.Who
 	turn    capture.Turn
 	last    [16]byte           // the conversation up to the person's message
@@ -184,7 +191,7 @@ type ending struct {
 func (e *ending) take(a capture.Answer, clean bool) {
 	kept := len(e.turn.Targets) > 0
 	e.turn.Assistant, e.turn.Answered = a.Text, time.Now()
-	switch open := e.s.mem().Open; {
+	switch open := e.memory.Open; {
 	case clean && a.End.Final():
 		open.End(e.turn.ID)
 	case clean && a.End == capture.EndUnknown && a.ID != "" && !e.awaited: // in the background: it is fetched later
@@ -207,8 +214,8 @@ func (e *ending) take(a capture.Answer, clean bool) {
 		e.remember(a)
 	}
 	if e.recall {
-		e.s.mem().Planner.Remember(e.who, inject.ReadNote(e.work), e.turn.User, e.turn.Assistant)
-		e.s.mem().Planner.Prefetch(e.who, e.turn.User, e.turn.Assistant)
+		e.memory.Planner.Remember(e.who, inject.ReadNote(e.work), e.turn.User, e.turn.Assistant)
+		e.memory.Planner.Prefetch(e.who, e.turn.User, e.turn.Assistant)
 	}
 	if !kept {
 		return
@@ -221,7 +228,7 @@ func (e *ending) take(a capture.Answer, clean bool) {
 	}
 	e.turn.Partial = a.End == capture.EndLength
 	for _, t := range append([]capture.Turn{e.turn}, e.direct...) {
-		if err := e.s.mem().Keep(context.Background(), t); err != nil {
+		if err := e.memory.Keep(context.Background(), t); err != nil {
 			e.s.log.Warn("a turn cannot be kept", "error", err)
 		}
 	}
@@ -234,17 +241,17 @@ func (e *ending) remember(a capture.Answer) {
 		next = e.end.Link(inject.RoleAssistant, []byte(a.Text))
 	}
 	if len(a.Text) >= telling {
-		e.s.mem().Sessions.PutLater(e.answerAlone(a.Text), e.turn.Session)
+		e.memory.Sessions.PutLater(e.answerAlone(a.Text), e.turn.Session)
 	}
 	for _, id := range []string{a.ID, a.Item} { // it may hold no more than a reference to this answer
 		if id != "" {
-			e.s.mem().Sessions.PutLater(e.reference(id), e.turn.Session)
+			e.memory.Sessions.PutLater(e.reference(id), e.turn.Session)
 		}
 	}
-	if err := e.s.mem().Sessions.Put(context.Background(), next, e.turn.Session); err != nil {
+	if err := e.memory.Sessions.Put(context.Background(), next, e.turn.Session); err != nil {
 		e.s.log.Warn("a session cannot be remembered", "error", err)
 	}
-	e.s.mem().Sessions.EndPending(e.last)
+	e.memory.Sessions.EndPending(e.last)
 }
 
 // summaryIn is the summary in a summariser's answer, which may think aloud

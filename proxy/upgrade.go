@@ -45,7 +45,7 @@ func (s *Server) refuses(c *call) bool {
 	if !bytes.HasSuffix(path, []byte("/responses")) {
 		return false
 	}
-	c.intercepted = s.way().webSocket == WebSocketIntercept && s.mem().Planner != nil
+	c.intercepted = s.way().webSocket == WebSocketIntercept && c.memory.Planner != nil
 	return s.way().webSocket == WebSocketRefuse
 }
 

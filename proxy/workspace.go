@@ -115,7 +115,7 @@ func (p *sessionPlaces) find(session string, read func() inject.Place) inject.Pl
 func (s *Server) workspaceOf(c *call, caller *Caller) (w workspace) {
 	defer func() {
 		if r := recover(); r != nil {
-			s.log.Error("finding the workspace panicked", "panic", r)
+			logPanic(s.log, "finding the workspace", r)
 		}
 	}()
 	if key := caller.Who.Workspace; key != "" {
@@ -128,7 +128,7 @@ func (s *Server) workspaceOf(c *call, caller *Caller) (w workspace) {
 	} else {
 		place = s.places.find(caller.Who.Tenant+"\x00"+caller.Who.User+"\x00"+caller.Who.Session, func() inject.Place { return c.conv.Place(false) })
 	}
-	if places := s.mem().Identity.Places; places != nil && place.Directory != "" {
+	if places := c.memory.Identity.Places; places != nil && place.Directory != "" {
 		w.directory = place.Directory
 		if w.repo = places.Find(place.Directory); w.repo.Root != "" {
 			w.directory = w.repo.Root

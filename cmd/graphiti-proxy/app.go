@@ -43,8 +43,8 @@ type app struct {
 	quiet   *slog.Logger // for what may happen with each request
 	started time.Time
 
-	people   *proxy.Registry
-	consent  *consent                      // nil: none is needed, or there is none
+	people   proxy.Registry
+	consent  atomic.Pointer[consent]       // nil: none is needed, or there is none
 	owner    string                        // the person of single mode
 	live     atomic.Pointer[config.Config] // as it was read last; cfg is as it was at the start
 	parts    *parts                        // nil: the memory is off
@@ -123,7 +123,7 @@ func (a *app) openMemory() (proxy.Memory, error) {
 		a.log.Warn("memory is off: memory.consent is not true, so no conversation is sent to the memory's endpoint",
 			"endpoint", withoutUser(cfg.Memory.Endpoint), "consent_is_for", withoutUser(cfg.ConsentFor()))
 		off.Off = inject.ReasonConsent
-		return off, nil
+		return off, withdrawConsent(cfg)
 	}
 	lock, err := lockDataDir(cfg)
 	if err != nil {
@@ -131,9 +131,11 @@ func (a *app) openMemory() (proxy.Memory, error) {
 	}
 	a.onClose("lock", func(context.Context) error { return lock.Unlock() })
 	if cfg.RemoteMemory() {
-		if a.consent, err = noteConsent(cfg); err != nil {
+		c, err := noteConsent(cfg)
+		if err != nil {
 			return off, err
 		}
+		a.consent.Store(c)
 	}
 	identity, namer, err := a.identity()
 	if err != nil {
@@ -244,10 +246,20 @@ func openBackend(cfg *config.Config, log *slog.Logger) (graphiti.Memory, error) 
 	return e, nil
 }
 
-func (a *app) identity() (proxy.Identity, graphiti.Namer, error) { return a.identityOf(a.cfg) }
+// identity says how callers are told apart, and reads who is registered.
+func (a *app) identity() (proxy.Identity, graphiti.Namer, error) {
+	people, err := readPeople(a.cfg.Identity.UsersFile)
+	if err != nil {
+		return proxy.Identity{}, graphiti.Namer{}, err
+	}
+	a.people.Set(people)
+	id, namer, err := a.identityOf(a.cfg)
+	a.owner = id.Owner
+	return id, namer, err
+}
 
 func (a *app) identityOf(cfg *config.Config) (proxy.Identity, graphiti.Namer, error) {
-	id := proxy.Identity{Multi: cfg.Identity.Mode == "multi"}
+	id := proxy.Identity{Multi: cfg.Identity.Mode == "multi", People: &a.people}
 	namer := graphiti.Namer{Raw: cfg.Identity.GroupIDs == "raw"}
 	var err error
 	if namer.Recall, err = graphiti.ParseScopes(cfg.Recall.Scopes); err != nil {
@@ -265,9 +277,6 @@ func (a *app) identityOf(cfg *config.Config) (proxy.Identity, graphiti.Namer, er
 			return id, namer, err
 		}
 	}
-	if id.People, err = a.readPeople(cfg.Identity.UsersFile); err != nil {
-		return id, namer, err
-	}
 	if !id.Multi {
 		id.Places = proxy.NewPlaces()
 	}
@@ -277,9 +286,6 @@ func (a *app) identityOf(cfg *config.Config) (proxy.Identity, graphiti.Namer, er
 			return id, namer, errors.New("identity.owner: not a name; write e.g. github_login:octocat")
 		}
 		id.Owner = key
-		if a.owner != key { // a reload does not change it
-			a.owner = key
-		}
 	}
 	return id, namer, nil
 }
@@ -385,8 +391,8 @@ func (a *app) status(ctx context.Context) admin.Status {
 		Queue: a.queue(),
 	}
 	m := &s.Memory
-	if a.consent != nil {
-		m.ConsentFor, m.ConsentSince = a.consent.Endpoint, &a.consent.Since
+	if c := a.consent.Load(); c != nil {
+		m.ConsentFor, m.ConsentSince = c.Endpoint, &c.Since
 	}
 	if m.Backend == "embedded" {
 		m.Where = cfg.DataDir
@@ -394,6 +400,10 @@ func (a *app) status(ctx context.Context) admin.Status {
 	switch {
 	case cfg.Memory.Backend == "off":
 		m.State, m.Why, m.Where = admin.StateOff, "memory.backend is off", ""
+	case a.memory != nil && moved(a.cfg, cfg):
+		m.State, m.Where = admin.StateOff, withoutUser(a.cfg.Memory.Endpoint)
+		m.Why = "memory.endpoint has changed to " + withoutUser(cfg.Memory.Endpoint) + ", and consent counts for the endpoint that it was given for"
+		m.Remedy = "start the proxy again with memory.consent: true beside the new endpoint"
 	case a.memory == nil || cfg.RemoteMemory() && !cfg.Memory.Consent:
 		m.State, m.Why = admin.StateOff, "no consent was given to send conversations to this endpoint"
 		m.Remedy = "set memory.consent to true"

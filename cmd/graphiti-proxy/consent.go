@@ -2,6 +2,7 @@ package main
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"net/url"
 	"os"
@@ -19,7 +20,7 @@ type consent struct {
 
 // noteConsent keeps for which endpoint consent was given, and since when.
 func noteConsent(cfg *config.Config) (*consent, error) {
-	path := filepath.Join(cfg.DataDir, "consent.json")
+	path := consentFile(cfg)
 	endpoint := withoutUser(cfg.Memory.Endpoint)
 	var c consent
 	b, err := os.ReadFile(path) // #nosec G304 -- our own file
@@ -34,6 +35,25 @@ func noteConsent(cfg *config.Config) (*consent, error) {
 		return nil, fmt.Errorf("data_dir: note consent: %w", err)
 	}
 	return &c, nil
+}
+
+func consentFile(cfg *config.Config) string { return filepath.Join(cfg.DataDir, "consent.json") }
+
+// withdrawConsent forgets that it was given: given again, it counts from then
+// on.
+func withdrawConsent(cfg *config.Config) error {
+	if err := os.Remove(consentFile(cfg)); err != nil && !errors.Is(err, os.ErrNotExist) {
+		return fmt.Errorf("data_dir: withdraw consent: %w", err)
+	}
+	return nil
+}
+
+// moved reports whether a configuration that is read while the proxy runs
+// names another memory than the one that it runs with, which consent was given
+// for.
+func moved(running, read *config.Config) bool {
+	return running.RemoteMemory() && read.RemoteMemory() &&
+		withoutUser(running.Memory.Endpoint) != withoutUser(read.Memory.Endpoint)
 }
 
 // withoutUser is an address without the credentials in it.

@@ -194,7 +194,7 @@ func TestPeopleOfTheRegistry(t *testing.T) {
 	if err := os.WriteFile(file, []byte("users: broken"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if err := w.app.reloadPeople(w.app.cfg.Identity.UsersFile); err == nil {
+	if _, err := w.app.reload(w.app.cfg); err == nil {
 		t.Error("a broken registry is accepted")
 	}
 	if _, _, saw := w.say(question+" Tell me.", "Authorization", "Bearer sk-josh"); !strings.Contains(saw, "Miso") {
@@ -203,7 +203,7 @@ func TestPeopleOfTheRegistry(t *testing.T) {
 	if err := os.WriteFile(file, []byte("users: [{id: other}]"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if err := w.app.reloadPeople(w.app.cfg.Identity.UsersFile); err != nil {
+	if _, err := w.app.reload(w.app.cfg); err != nil {
 		t.Error(err)
 	}
 	if _, _, saw := w.say(question+" Tell me now.", "Authorization", "Bearer sk-josh"); strings.Contains(saw, "Miso") {

@@ -2,6 +2,7 @@ package main
 
 import (
 	"errors"
+	"fmt"
 	"slices"
 	"strings"
 
@@ -45,7 +46,7 @@ func (a *app) planning(cfg *config.Config, namer graphiti.Namer) inject.Options 
 		Share:      cfg.Recall.ContextShare,
 		Snapshots:  a.parts.state.Snapshots,
 		Redact:     a.pipeline.Redacted,
-		Prefetch:   cfg.RemoteMemory(),
+		Prefetch:   cfg.RemoteMemory() && cfg.Memory.Consent && !moved(a.cfg, cfg),
 		Compaction: cfg.Recall.Compaction,
 		Unseen:     cfg.Ingest.BackfillTurns,
 		Log:        a.quiet,
@@ -98,37 +99,32 @@ var reloadable = []string{
 
 // reload takes over what has changed in a new configuration, and returns the
 // settings that have changed and are not taken over before a restart. With a
-// mistake in it everything stays as it is.
+// mistake in it everything stays as it is: whatever can be refused is tried
+// before anything is changed.
 func (a *app) reload(cfg *config.Config) (waiting []string, err error) {
 	if cfg.Identity.Mode != a.cfg.Identity.Mode || cfg.Identity.GroupIDs != a.cfg.Identity.GroupIDs || cfg.Identity.Owner != a.cfg.Identity.Owner {
 		return nil, errors.New("identity.mode, identity.owner and identity.group_ids say whose memory is whose; restart the proxy to change them")
 	}
-	if err := a.reloadPeople(cfg.Identity.UsersFile); err != nil {
+	if a.admin != nil && cfg.Admin.Token == "" && !config.Loopback(a.cfg.Admin.Listen) {
+		return nil, fmt.Errorf("admin.token: the admin side listens on %s until a restart, which is open to other machines; set a token", a.cfg.Admin.Listen)
+	}
+	people, err := readPeople(cfg.Identity.UsersFile)
+	if err != nil {
+		return nil, err
+	}
+	identity, namer, err := a.identityOf(cfg)
+	if err != nil {
 		return nil, err
 	}
 	if err := a.proxy.SetWays(ways(cfg, a.planner != nil)); err != nil {
 		return nil, err
 	}
+	a.people.Set(people)
 	if a.admin != nil {
 		a.admin.SetToken(cfg.Admin.Token)
 	}
 	if a.parts != nil {
-		identity, namer, err := a.identityOf(cfg)
-		if err != nil {
-			return nil, err
-		}
-		a.planner.Set(a.planning(cfg, namer))
-		allowed := !a.cfg.RemoteMemory() || cfg.Memory.Consent
-		if allowed {
-			a.proxy.Set(a.remembering(cfg, identity))
-		} else {
-			a.proxy.Set(proxy.Memory{Off: inject.ReasonConsent})
-		}
-		a.curated.setNamer(namer)
-		a.pipeline.Set(capture.Bounds{
-			MaxTurns: cfg.Ingest.MaxTurns, MaxBytes: cfg.Ingest.MaxBytes, MaxAge: cfg.Ingest.MaxAge, MaxBatch: cfg.Ingest.MaxBatch,
-			MaxChars: cfg.Ingest.MaxMessageChars, Timeout: cfg.Memory.Timeout, StallAfter: cfg.Ingest.StallAfter, Paused: !allowed,
-		})
+		a.reloadMemory(cfg, identity, namer)
 	}
 	before := a.live.Swap(cfg)
 	for _, key := range config.Changed(before, cfg) {
@@ -140,4 +136,47 @@ func (a *app) reload(cfg *config.Config) (waiting []string, err error) {
 		}
 	}
 	return waiting, nil
+}
+
+// reloadMemory cannot fail.
+func (a *app) reloadMemory(cfg *config.Config, identity proxy.Identity, namer graphiti.Namer) {
+	a.planner.Set(a.planning(cfg, namer))
+	allowed := a.reloadConsent(cfg)
+	if allowed {
+		a.proxy.Set(a.remembering(cfg, identity))
+	} else {
+		a.proxy.Set(proxy.Memory{Off: inject.ReasonConsent})
+	}
+	a.curated.setNamer(namer)
+	a.pipeline.Set(capture.Bounds{
+		MaxTurns: cfg.Ingest.MaxTurns, MaxBytes: cfg.Ingest.MaxBytes, MaxAge: cfg.Ingest.MaxAge, MaxBatch: cfg.Ingest.MaxBatch,
+		MaxChars: cfg.Ingest.MaxMessageChars, Timeout: cfg.Memory.Timeout, StallAfter: cfg.Ingest.StallAfter, Paused: !allowed,
+	})
+}
+
+// reloadConsent reports whether conversations may be sent to the memory that
+// the proxy runs with: consent counts for the endpoint that it stands beside,
+// and the running one may not be it any more.
+func (a *app) reloadConsent(cfg *config.Config) bool {
+	if e, ok := a.memory.(*graphiti.Embedded); ok {
+		e.Pause(!cfg.Memory.Consent || cfg.Embedding.URL != a.cfg.Embedding.URL)
+	}
+	if !a.cfg.RemoteMemory() {
+		return true
+	}
+	if cfg.Memory.Consent && !moved(a.cfg, cfg) {
+		c, err := noteConsent(a.cfg)
+		if err != nil {
+			a.log.Warn("since when there is consent is not noted", "error", err)
+		}
+		a.consent.Store(c)
+		return true
+	}
+	a.consent.Store(nil)
+	if err := withdrawConsent(a.cfg); err != nil {
+		a.log.Warn("since when there was consent is still noted", "error", err)
+	}
+	a.log.Warn("memory is off: there is no consent any more to send conversations to the memory's endpoint",
+		"endpoint", withoutUser(a.cfg.Memory.Endpoint), "configured", withoutUser(cfg.Memory.Endpoint))
+	return false
 }
