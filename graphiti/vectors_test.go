@@ -16,7 +16,7 @@ import (
 
 // meanings is a stand-in for an embeddings endpoint: words that mean the same
 // have the same dimension.
-var meanings = [][]string{{"car", "automobile", "vehicle"}, {"doctor", "physician"}, {"happy", "glad"}, {"house", "home"}}
+var meanings = [][]string{{"car", "automobile", "vehicle"}, {"doctor", "physician"}, {"happy", "glad"}, {"house", "home"}, {"cat", "feline"}}
 
 type embedder struct {
 	*httptest.Server
@@ -84,8 +84,8 @@ func TestMeaning(t *testing.T) {
 	if err := e.Embed(Embedding{URL: endpoint.URL, Model: "m"}, slog.New(slog.DiscardHandler)); err != nil {
 		t.Fatal(err)
 	}
-	tell(t, e, "g", "2", "The physician was late.", "")
 	tell(t, e, "other", "3", "An automobile of somebody else.", "")
+	tell(t, e, "g", "2", "The physician was late.", "")
 	finds := func(question, want string) bool {
 		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 		defer cancel()
@@ -107,6 +107,15 @@ func TestMeaning(t *testing.T) {
 	}
 	within("Where is the car?", "automobile")
 	within("Is there a doctor?", "physician")
+	e.Pause(true)
+	calls := endpoint.calls.Load()
+	tell(t, e, "g", "5", "Her feline is grey.", "")
+	if finds("Where is the car?", "") || !finds("When was the automobile sold?", "automobile") || endpoint.calls.Load() != calls {
+		t.Errorf("%d calls while paused", endpoint.calls.Load()-calls)
+	}
+	e.Pause(false)
+	within("Where is the car?", "automobile")
+	within("What about the cat?", "feline")
 	for fault := range int32(4) {
 		endpoint.fault.Store(fault)
 		if !finds("When was the automobile sold?", "automobile") {

@@ -54,7 +54,9 @@ const maxField = 16 << 10
 // not there.
 func (c *Conversation) Field(f Field) []byte {
 	if v := c.fields[f]; v.end > 0 {
-		return c.body[v.start:v.end]
+		if raw := c.body[v.start:v.end]; string(raw) != "null" {
+			return raw
+		}
 	}
 	return nil
 }

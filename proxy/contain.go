@@ -25,7 +25,7 @@ func logPanic(log *slog.Logger, what string, r any) {
 	if err, ok := r.(runtime.Error); ok {
 		why = err.Error()
 	}
-	log.Error(what+" panicked; please report it", "error", why, "at", panicAt())
+	log.Error("a bug was contained; please report it", "in", what, "error", why, "at", panicAt())
 }
 
 // panicAt names the innermost functions of ours that a panic went through.

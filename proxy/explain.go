@@ -63,16 +63,31 @@ func (m *Memory) Explain(namer graphiti.Namer, path string, header map[string][]
 		}
 		e.Claims = append(e.Claims, claim)
 	}
-	if !caller.Known {
+	if read {
+		c.mem.subagent = signals(&ctx.Request.Header, &c.conv)
+	}
+	mode := s.mode(c, &caller)
+	switch {
+	case m.Off != inject.ReasonNone:
+		e.Off = string(m.Off)
+	case !caller.Known:
 		e.Off = "no person and no actor is known"
-	} else if mode := s.modeFor(c, &caller, true, true); !mode.Recall && !mode.Ingest {
-		e.Off = string(mode.Reason)
+	case caller.Foreign:
+		e.Off = string(inject.ReasonUntrusted) + ": a page of the web may have sent it"
+	case read && c.conv.Last < 0:
+		e.Off = string(inject.ReasonNoUserMessage)
+	case read && c.conv.Kind != inject.KindTurn && c.conv.Kind != inject.KindSummary:
+		e.Off = string(c.conv.Kind.Reason())
+	case !mode.Recall && !mode.Ingest:
+		if e.Off = string(mode.Reason); e.Off == "" {
+			e.Off = "recall.enabled and ingest.enabled"
+		}
 	}
-	if e.Off == "" {
-		e.Reads, e.Writes = namer.Reads(*w, false), namer.Writes(*w)
+	if e.Off == "" && mode.Recall {
+		e.Reads = namer.Reads(*w, false)
 	}
-	if caller.Temporary {
-		e.Writes = nil
+	if e.Off == "" && mode.Ingest {
+		e.Writes = namer.Writes(*w)
 	}
 	return e
 }

@@ -5,6 +5,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
+	"slices"
 	"strings"
 	"sync/atomic"
 
@@ -129,6 +130,7 @@ type Caller struct {
 	Known     bool // there is somebody whose memory it could be
 	Off       bool // the person wants no memory
 	Temporary bool // nothing is to be kept
+	Foreign   bool // a page of the web may have sent it, which is not the person
 	Why       [claimKinds]string
 }
 
@@ -155,23 +157,23 @@ func (id *Identity) who(cl *claimant, h *fasthttp.RequestHeader, conv *inject.Co
 	for kind, field := range [claimKinds]*string{&w.Session, &w.User, &w.Workspace, &w.Agent, &w.SystemActor} {
 		*field, c.Why[kind] = cl.claim(kind)
 	}
-	if w.User != "" && strings.TrimPrefix(w.User, "user:") == strings.TrimPrefix(w.Session, "session:") {
+	if strings.HasPrefix(c.Why[claimUser], "body ") && strings.TrimPrefix(w.User, "user:") == strings.TrimPrefix(w.Session, "session:") {
 		w.User, c.Why[claimUser] = "", "" // some clients send their conversation as user
 	}
-	c.Temporary = strings.HasPrefix(w.Session, "session:local:") && c.Why[claimSession] == "header X-OpenWebUI-Chat-Id"
+	c.Temporary = bytes.HasPrefix(cl.values[headerIDs[openWebUIChat]], []byte("local:"))
 	person := id.People.named(w.User)
 	switch {
 	case !id.Multi:
-		c.Known = true
+		c.Known, c.Foreign = true, fromWeb(h)
 		if w.User == "" {
 			w.User, c.Why[claimUser] = id.Owner, whyOwner
 			person = id.People.named(w.User)
 		}
 	default:
-		person = id.tenant(&c, credentialOf(h), person)
+		person = id.tenant(&c, credentialsOf(h), person)
 	}
 	if person != nil {
-		w.User, c.Off = "user:"+person.ID, person.Off
+		w.User, c.Off = "user:"+person.ID, c.Off || person.Off
 	}
 	if id.Multi && w.Proven {
 		w.Tenant = TenantOf(w.User)
@@ -185,12 +187,12 @@ func TenantOf(user string) string { return fingerprint([]byte("person:" + user))
 
 // tenant finds out, in multi mode, what a credential proves. It returns the
 // person, as far as they are registered.
-func (id *Identity) tenant(c *Caller, credential []byte, named *Person) *Person {
-	if len(credential) == 0 {
+func (id *Identity) tenant(c *Caller, tenant string, named *Person) *Person {
+	if tenant == "" {
 		return nil
 	}
 	w := &c.Who
-	w.Tenant, c.Known = fingerprint(credential), true
+	w.Tenant, c.Known = tenant, true
 	if person := id.People.byKey(w.Tenant); person != nil {
 		w.Proven, c.Why[claimUser] = true, whyRegistry
 		return person
@@ -203,7 +205,18 @@ func (id *Identity) tenant(c *Caller, credential []byte, named *Person) *Person 
 	if w.User == "" {
 		w.User, c.Why[claimUser] = "user:credential", whyCredential
 	}
-	return nil // a name that nobody vouches for stays below the credential
+	c.Off = named != nil && named.Off // whoever names them
+	return nil                        // a name that nobody vouches for stays below the credential
+}
+
+// rootOf is the fingerprint of a conversation of a caller before anything was
+// said. A bot shares no conversation with the person whose credential it has.
+func rootOf(w *graphiti.Who) inject.Fingerprint {
+	speaker := w.User
+	if w.SystemActor != "" {
+		speaker = "system:" + w.SystemActor
+	}
+	return inject.Root(w.Tenant, speaker)
 }
 
 // claim is the first thing of a kind that the request says and that can be
@@ -226,18 +239,36 @@ func (cl *claimant) claim(kind int) (key, why string) {
 	return "", ""
 }
 
-// credentialOf is the secret that the caller shows to the upstream.
-func credentialOf(h *fasthttp.RequestHeader) []byte {
-	if a := h.Peek(fasthttp.HeaderAuthorization); len(a) > 0 {
-		if len(a) > 7 && bytes.EqualFold(a[:7], []byte("bearer ")) {
-			a = a[7:]
+// credentialsOf is the fingerprint of the secret that the caller shows to the
+// upstream; empty: of none. Which one of several the upstream looks at is not
+// known, so that they count together: whoever lacks one of them is another
+// caller.
+func credentialsOf(h *fasthttp.RequestHeader) string {
+	var few [4][]byte
+	shown := few[:0]
+	for _, name := range []string{fasthttp.HeaderAuthorization, "X-Api-Key", "Api-Key"} {
+		for _, v := range h.PeekAll(name) {
+			if name == fasthttp.HeaderAuthorization && len(v) >= 6 && bytes.EqualFold(v[:6], []byte("bearer")) && (len(v) == 6 || v[6] == ' ') {
+				v = v[6:]
+			}
+			v = bytes.TrimSpace(v)
+			if len(v) > 0 && !slices.ContainsFunc(shown, func(s []byte) bool { return bytes.Equal(s, v) }) {
+				shown = append(shown, v)
+			}
 		}
-		return bytes.TrimSpace(a)
 	}
-	if k := h.Peek("X-Api-Key"); len(k) > 0 {
-		return k
+	switch len(shown) {
+	case 0:
+		return ""
+	case 1:
+		return fingerprint(shown[0])
 	}
-	return h.Peek("Api-Key")
+	all := make([]string, len(shown))
+	for i, v := range shown {
+		all[i] = fingerprint(v)
+	}
+	slices.Sort(all)
+	return fingerprint([]byte(strings.Join(all, " ")))
 }
 
 func fingerprint(credential []byte) string {

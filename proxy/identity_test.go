@@ -10,8 +10,10 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/valyala/fasthttp"
 
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti"
+	"github.com/graphiti-proxy/graphiti-proxy/inject"
 )
 
 // recorded is what a client sends of itself, as it was recorded, reduced to
@@ -63,6 +65,10 @@ var recordedClients = []recorded{
 	{client: "query", path: chatPath + "?userId=q%20u", body: said("", ""), user: "user:q u"},
 	{client: "our own headers come first", path: chatPath, headers: map[string]string{"X-Graphiti-User": "github_login:OctoCat", "X-Graphiti-Session": "mine", "X-Graphiti-Workspace": "git@github.com:acme/app.git", "X-Graphiti-Agent": "ava", "x-session-id": "other", "X-OpenWebUI-User-Id": "other"},
 		body: said(`"user":"other"`, ""), session: "session:mine", user: "github_login:octocat", workspace: "github_repo:github.com/acme/app", agent: "ava"},
+	{client: "nothing that is no text", path: chatPath, body: said(`"user":null,"safety_identifier":null,"session_id":null,"conversation":null,"litellm_session_id":17,"metadata":{"user_id":null,"session_id":{}},"prompt_cache_key":null,"litellm_metadata":null`, "")},
+	{client: "null beside a name", path: chatPath, body: said(`"safety_identifier":null,"user":"ann"`, ""), user: "user:ann"},
+	{client: "Responses API, a conversation", path: "/v1/responses", body: `{"model":"m","conversation":{"id":"conv_1"},"input":"hello"}`, session: "session:conv_1"},
+	{client: "a person who is called like their chat", path: chatPath, headers: map[string]string{"X-Graphiti-User": "4711", "X-Graphiti-Session": "4711"}, body: said("", ""), session: "session:4711", user: "user:4711"},
 	{client: "a bot", path: chatPath, headers: map[string]string{"X-Graphiti-System-Actor": "pr-remediator"}, body: said("", ""), actor: "pr-remediator"},
 	{client: "a person who talks of directories", path: chatPath, body: `{"model":"m","messages":[{"role":"user","content":"Working directory: /home\n* Git repository: evil/repo"},{"role":"tool","tool_call_id":"1","content":"Working directory: /root"}]}`},
 }
@@ -136,7 +142,7 @@ func TestClientsModesAndTricks(t *testing.T) {
 					t.Fatal(err)
 				}
 				namer.Ingest = namer.Recall
-				e := (&Memory{Identity: mode.identity}).Explain(namer, rec.path, header, []byte(rec.body))
+				e := (&Memory{Identity: mode.identity, Recall: true, Ingest: true}).Explain(namer, rec.path, header, []byte(rec.body))
 				person := mode.person(want.user)
 				var groups []graphiti.Target
 				add := func(s graphiti.Scope, key string) {
@@ -166,7 +172,11 @@ func TestClientsModesAndTricks(t *testing.T) {
 						add(graphiti.ScopeAgent, self("agent:"+want.agent+"|"+person))
 					}
 				}
-				if diff := cmp.Diff([][]graphiti.Target{groups, groups}, [][]graphiti.Target{e.Reads, e.Writes}); diff != "" {
+				writes := groups
+				if rec.headers["x-parent-session-id"] != "" { // what a subagent is told comes from a model
+					writes = nil
+				}
+				if diff := cmp.Diff([][]graphiti.Target{groups, writes}, [][]graphiti.Target{e.Reads, e.Writes}); diff != "" {
 					t.Errorf("%s, %s, %s (-want +got):\n%s%+v", rec.client, mode.name, trick.name, diff, e.Claims)
 				}
 				n++
@@ -191,9 +201,139 @@ func personal(person, key string) string {
 
 // TestTemporaryChatIsNotKept: Open WebUI's, which begin with local:.
 func TestTemporaryChatIsNotKept(t *testing.T) {
-	e := (&Memory{Identity: Identity{Owner: "user:o"}}).Explain(graphiti.Namer{}, chatPath, map[string][]string{"X-OpenWebUI-Chat-Id": {"local:1"}}, []byte(said("", "")))
+	e := (&Memory{Identity: Identity{Owner: "user:o"}, Recall: true, Ingest: true}).Explain(graphiti.Namer{}, chatPath, map[string][]string{"X-OpenWebUI-Chat-Id": {"local:1"}}, []byte(said("", "")))
 	if len(e.Writes) != 0 || len(e.Reads) == 0 {
 		t.Errorf("%+v", e)
+	}
+	e = (&Memory{Identity: Identity{Owner: "user:o"}, Recall: true, Ingest: true}).Explain(graphiti.Namer{}, chatPath, map[string][]string{"X-OpenWebUI-Chat-Id": {"local:1"}, "x-litellm-session-id": {"s"}}, []byte(said("", "")))
+	if len(e.Writes) != 0 || len(e.Reads) == 0 {
+		t.Errorf("beside another session: %+v", e)
+	}
+}
+
+// TestSeveralCredentials: an empty one is none, and those that differ count
+// together, so that nobody is taken for who shares one of them.
+func TestSeveralCredentials(t *testing.T) {
+	of := func(lines ...string) string {
+		var h fasthttp.RequestHeader
+		for i := 0; i < len(lines); i += 2 {
+			h.Add(lines[i], lines[i+1])
+		}
+		return credentialsOf(&h)
+	}
+	for _, tc := range []struct {
+		name string
+		a, b []string
+		same bool
+	}{
+		{"one key in any header", []string{"Authorization", "Bearer k"}, []string{"X-Api-Key", "k"}, true},
+		{"the same key twice", []string{"Authorization", "bearer k", "Api-Key", "k"}, []string{"Api-Key", "k"}, true},
+		{"an empty bearer", []string{"Authorization", "Bearer ", "X-Api-Key", "a"}, []string{"Authorization", "Bearer ", "X-Api-Key", "b"}, false},
+		{"an empty bearer is none", []string{"Authorization", "Bearer", "X-Api-Key", "a"}, []string{"X-Api-Key", "a"}, true},
+		{"a dummy that all have", []string{"Authorization", "Bearer dummy", "Api-Key", "a"}, []string{"Authorization", "Bearer dummy", "Api-Key", "b"}, false},
+		{"a dummy, and who has nothing else", []string{"Authorization", "Bearer dummy", "Api-Key", "a"}, []string{"Authorization", "Bearer dummy"}, false},
+		{"two of one header", []string{"Authorization", "Bearer x", "Authorization", "Bearer y"}, []string{"Authorization", "Bearer x"}, false},
+		{"the order of headers", []string{"Api-Key", "a", "X-Api-Key", "b"}, []string{"X-Api-Key", "a", "Api-Key", "b"}, true},
+		{"another scheme is part of it", []string{"Authorization", "Basic k"}, []string{"Authorization", "Bearer k"}, false},
+	} {
+		if a, b := of(tc.a...), of(tc.b...); a == "" || b == "" || (a == b) != tc.same {
+			t.Errorf("%s: %s, %s", tc.name, a, b)
+		}
+	}
+	if got := of("Authorization", "Bearer ", "X-Api-Key", " "); got != "" {
+		t.Errorf("nothing is a credential: %s", got)
+	}
+}
+
+// TestRequestsOfWebPages: in single mode a page of the web has no memory,
+// neither by its origin nor by a name that its server resolves to this machine.
+func TestRequestsOfWebPages(t *testing.T) {
+	for _, tc := range []struct {
+		host, origin string
+		web          bool
+	}{
+		{"127.0.0.1:8787", "", false},
+		{"localhost:8787", "", false},
+		{"LOCALHOST", "", false},
+		{"[::1]:8787", "", false},
+		{"127.0.0.53:1", "", false},
+		{"memory.localhost:8787", "", false},
+		{"host.docker.internal:8787", "", false},
+		{"127.0.0.1:8787", "http://localhost:3000", false},
+		{"127.0.0.1:8787", "chrome-extension://abc", false},
+		{"127.0.0.1:8787", "tauri://localhost", false},
+		{"evil.example:8787", "", true},
+		{"127.0.0.1.evil.example", "", true},
+		{"localhost.evil.example:8787", "", true},
+		{"192.0.2.1:8787", "", true},
+		{"127.0.0.1:8787", "https://evil.example", true},
+		{"127.0.0.1:8787", "http://127.0.0.1.evil.example", true},
+		{"127.0.0.1:8787", "null", true},
+	} {
+		var h fasthttp.RequestHeader
+		h.SetHost(tc.host)
+		if tc.origin != "" {
+			h.Set("Origin", tc.origin)
+		}
+		if got := fromWeb(&h); got != tc.web {
+			t.Errorf("%+v: %v", tc, got)
+		}
+	}
+}
+
+// TestMemoryHeader: the most careful reading of it counts.
+func TestMemoryHeader(t *testing.T) {
+	for _, tc := range []struct {
+		values         []string
+		recall, ingest bool
+	}{
+		{nil, true, true},
+		{[]string{"on"}, true, true},
+		{[]string{" Recall "}, true, false},
+		{[]string{"ingest"}, false, true},
+		{[]string{"off"}, false, false},
+		{[]string{"off, off"}, false, false},
+		{[]string{"on", "off"}, false, false},
+		{[]string{"recall,ingest"}, false, false},
+		{[]string{"OFF;"}, false, false},
+		{[]string{"none"}, false, false},
+		{[]string{"false"}, false, false},
+		{[]string{""}, true, true},
+	} {
+		e := (&Memory{Identity: Identity{Owner: "user:o"}, Recall: true, Ingest: true}).Explain(graphiti.Namer{}, chatPath, map[string][]string{memoryHeader: tc.values}, []byte(said("", "")))
+		if len(e.Reads) > 0 != tc.recall || len(e.Writes) > 0 != tc.ingest {
+			t.Errorf("%q: reads %d, writes %d (%s)", tc.values, len(e.Reads), len(e.Writes), e.Off)
+		}
+	}
+}
+
+// TestExplanationFollowsTheConfiguration and what a request is for.
+func TestExplanationFollowsTheConfiguration(t *testing.T) {
+	title := `{"model":"m","messages":[{"role":"user","content":"hello"}],"input":0}`
+	for _, tc := range []struct {
+		name          string
+		memory        Memory
+		header        string
+		reads, writes bool
+		off           string
+	}{
+		{"all", Memory{Recall: true, Ingest: true}, "", true, true, ""},
+		{"recall alone", Memory{Recall: true}, "", true, false, ""},
+		{"ingest alone", Memory{Ingest: true}, "", false, true, ""},
+		{"neither", Memory{}, "", false, false, "recall.enabled and ingest.enabled"},
+		{"no consent", Memory{Off: inject.ReasonConsent, Recall: true, Ingest: true}, "", false, false, "consent"},
+		{"a title", Memory{Recall: true, Ingest: true}, "auxiliary", false, false, "title"},
+		{"a subagent", Memory{Recall: true, Ingest: true}, "subagent", true, false, ""},
+	} {
+		tc.memory.Identity.Owner = "user:o"
+		header := map[string][]string{}
+		if tc.header != "" {
+			header["X-Claude-Code-Request-Class"] = []string{tc.header}
+		}
+		e := tc.memory.Explain(graphiti.Namer{}, chatPath, header, []byte(title))
+		if len(e.Reads) > 0 != tc.reads || len(e.Writes) > 0 != tc.writes || e.Off != tc.off {
+			t.Errorf("%s: %+v", tc.name, e)
+		}
 	}
 }
 

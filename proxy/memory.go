@@ -1,6 +1,7 @@
 package proxy
 
 import (
+	"bytes"
 	"context"
 	"crypto/rand"
 	"encoding/hex"
@@ -126,11 +127,14 @@ func (s *Server) remember(c *call) (plan inject.Plan) {
 	}
 	c.mem.subagent = signals(h, &c.conv)
 	caller := c.memory.Identity.who(&c.says, h, &c.conv)
-	if !caller.Known {
+	switch {
+	case !caller.Known:
 		return skip(inject.StatusOff, inject.ReasonNone)
+	case caller.Foreign:
+		return skip(inject.StatusOff, inject.ReasonUntrusted)
 	}
 	who := &caller.Who
-	bare := inject.Root(who.Tenant, who.User)
+	bare := rootOf(who)
 	root := bare
 	var known [][16]byte // answers that the provider holds, newest first
 	if previous := c.conv.Field(inject.FieldPreviousResponseID); len(previous) > 0 {
@@ -176,25 +180,26 @@ func (s *Server) remember(c *call) (plan inject.Plan) {
 
 // mode is what configuration, person, place and client allow.
 func (s *Server) mode(c *call, caller *Caller) inject.Mode {
-	return s.modeFor(c, caller, c.memory.Recall, c.memory.Ingest)
-}
-
-func (s *Server) modeFor(c *call, caller *Caller, recall, ingest bool) inject.Mode {
 	h := &c.ctx.Request.Header
-	m := inject.Mode{Until: c.mem.until, Recall: recall, Ingest: ingest && !caller.Temporary && !c.mem.subagent, Replay: c.route.dialect != nil && c.route.dialect.count}
+	m := inject.Mode{Until: c.mem.until, Recall: c.memory.Recall, Ingest: c.memory.Ingest && !caller.Temporary && !c.mem.subagent, Replay: c.route.dialect != nil && c.route.dialect.count}
 	if caller.Off || c.mem.place.repo.Ignore || c.memory.Rules.skips(h.RequestURI(), c.conv.Model) {
 		return inject.Mode{Until: c.mem.until, Reason: inject.ReasonOptOut}
 	}
 	if reason := c.memory.Rules.refuses(c.mem.place.key, c.mem.place.directory); reason != inject.ReasonNone {
 		return inject.Mode{Until: c.mem.until, Reason: reason}
 	}
-	switch strings.ToLower(strings.TrimSpace(string(h.Peek(memoryHeader)))) {
-	case "off":
-		return inject.Mode{Until: c.mem.until, Reason: inject.ReasonOptOut}
-	case "recall":
-		m.Ingest = false
-	case "ingest":
-		m.Recall, m.Reason = false, inject.ReasonOptOut
+	for _, v := range h.PeekAll(memoryHeader) {
+		for word := range bytes.SplitSeq(v, []byte{','}) {
+			switch strings.ToLower(string(bytes.TrimSpace(word))) {
+			case "", "on":
+			case "recall":
+				m.Ingest = false
+			case "ingest":
+				m.Recall, m.Reason = false, inject.ReasonOptOut
+			default: // off, and what may be meant so
+				return inject.Mode{Until: c.mem.until, Reason: inject.ReasonOptOut}
+			}
+		}
 	}
 	return m
 }

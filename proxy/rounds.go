@@ -80,7 +80,7 @@ func (s *Server) fetched(c *call) *ending {
 	if err != nil {
 		return nil
 	}
-	e := s.rounds.find(inject.Root(caller.Who.Tenant, caller.Who.User).Link(inject.RoleOther, b))
+	e := s.rounds.find(rootOf(&caller.Who).Link(inject.RoleOther, b))
 	if e == nil {
 		return nil
 	}

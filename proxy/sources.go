@@ -28,12 +28,15 @@ type Source struct {
 	take    func(v string) string // the part of the value that counts; nil: all
 }
 
+// openWebUIChat is the header of Open WebUI's conversations.
+const openWebUIChat = "X-Openwebui-Chat-Id"
+
 // sessionSources say which conversation a request belongs to. Request ids,
 // window ids and people are not conversations.
 var sessionSources = []Source{
 	{Name: "header X-Graphiti-Session", header: "X-Graphiti-Session"},
 	{Name: "header x-litellm-session-id", header: "X-Litellm-Session-Id"},
-	{Name: "header X-OpenWebUI-Chat-Id", Note: "local:… is a temporary chat: nothing of it is kept", header: "X-Openwebui-Chat-Id"},
+	{Name: "header X-OpenWebUI-Chat-Id", Note: "local:… is a temporary chat: nothing of it is kept", header: openWebUIChat},
 	{Name: "header session-id", Note: "Codex from 0.129", header: "Session-Id", when: (*claimant).codex},
 	{Name: "header session_id", Note: "Codex 0.98 to 0.128", header: "Session_id", when: (*claimant).codex},
 	{Name: "header conversation_id", Note: "Codex 0.58", header: "Conversation_id", when: (*claimant).codex},
@@ -53,7 +56,8 @@ var sessionSources = []Source{
 	{Name: "body metadata.conversation_id", field: inject.FieldMetadata, path: "conversation_id"},
 	{Name: "body metadata.thread_id", field: inject.FieldMetadata, path: "thread_id"},
 	{Name: "body metadata.chat_id", field: inject.FieldMetadata, path: "chat_id"},
-	{Name: "body conversation", Note: "Responses API", field: inject.FieldConversation, take: conversationID},
+	{Name: "body conversation", Note: "Responses API", field: inject.FieldConversation},
+	{Name: "body conversation.id", Note: "Responses API", field: inject.FieldConversation, path: "id"},
 	{Name: "body prompt_cache_key", Note: "a UUID or ses_… only", field: inject.FieldPromptCacheKey, take: conversationLike},
 }
 
@@ -67,6 +71,8 @@ var userSources = []Source{
 	{Name: "header x-litellm-user_api_key_end_user_id", Platform: "litellm", header: "X-Litellm-User_api_key_end_user_id"},
 	{Name: "header x-litellm-user_api_key_user_id", Platform: "litellm", header: "X-Litellm-User_api_key_user_id", take: notEverybody, Note: "not default_user_id, which is everybody with the master key"},
 	{Name: "header x-litellm-user_api_key_user_email", Platform: "litellm", header: "X-Litellm-User_api_key_user_email"},
+	{Name: "header x-claude-gateway-user-id", Platform: "claude", header: "X-Claude-Gateway-User-Id"},
+	{Name: "header x-claude-gateway-user-email", Platform: "claude", header: "X-Claude-Gateway-User-Email"},
 	{Name: "body safety_identifier", field: inject.FieldSafetyIdentifier},
 	{Name: "body user", Note: "not Goose's, which is a conversation", field: inject.FieldUser, when: (*claimant).notGoose},
 	{Name: "body litellm_metadata.user", Platform: "litellm", field: inject.FieldLiteLLMMetadata, path: "user"},
@@ -194,24 +200,20 @@ func (cl *claimant) value(s *Source) (v string) {
 	return v
 }
 
-// fieldValue reads a field's value, a string or an object's member that is
-// one. The take functions read what else there may be.
+// fieldValue reads a field's value, or an object's member. Whatever is no
+// string names nobody.
 func fieldValue(raw []byte, path string) string {
 	if len(raw) == 0 {
 		return ""
 	}
-	if path != "" {
-		r := gjson.GetBytes(raw, path)
-		if r.Type != gjson.String {
-			return ""
-		}
-		return r.Str
-	}
 	r := gjson.ParseBytes(raw)
-	if r.Type == gjson.String {
-		return r.Str
+	if path != "" {
+		r = r.Get(path)
 	}
-	return r.Raw
+	if r.Type != gjson.String {
+		return ""
+	}
+	return r.Str
 }
 
 // queryValue is a parameter of a request's address.
@@ -258,22 +260,6 @@ func claude(v string) (account, session string) {
 // notClaude leaves out what Claude Code writes.
 func notClaude(v string) string {
 	if strings.HasPrefix(v, "{") || claudeOld.MatchString(v) {
-		return ""
-	}
-	return v
-}
-
-// conversationID reads a conversation: its id, or an object that has it.
-func conversationID(v string) string {
-	if strings.HasPrefix(v, "{") {
-		return gjson.Get(v, "id").String()
-	}
-	return conversationText(v)
-}
-
-// conversationText refuses JSON that is no text, such as null.
-func conversationText(v string) string {
-	if v == "null" || strings.HasPrefix(v, "[") {
 		return ""
 	}
 	return v

@@ -89,7 +89,7 @@ func (s *Server) begun(c *call, plan inject.Plan) *ending {
 		direct:  c.mem.directives,
 	}
 	if id := c.conv.Field(inject.FieldConversation); id != nil {
-		e.held = inject.Root(e.who.Tenant, e.who.User).Link(inject.RoleOther, id)
+		e.held = rootOf(&e.who).Link(inject.RoleOther, id)
 	}
 	if c.conv.Kind == inject.KindSummary {
 		e.turn.Kind, e.chained = graphiti.KindSessionSummary, false
@@ -269,13 +269,13 @@ const telling = 40
 
 // answerAlone is the fingerprint of an answer whatever came before it.
 func (e *ending) answerAlone(text string) inject.Fingerprint {
-	return inject.Root(e.who.Tenant, e.who.User).Link(inject.RoleAssistant, []byte(text))
+	return rootOf(&e.who).Link(inject.RoleAssistant, []byte(text))
 }
 
 // reference is the fingerprint of a reference to what the provider holds.
 func (e *ending) reference(id string) inject.Fingerprint {
 	b, _ := json.Marshal(id) // as it stands in a body
-	return inject.Root(e.who.Tenant, e.who.User).Link(inject.RoleOther, b)
+	return rootOf(&e.who).Link(inject.RoleOther, b)
 }
 
 // clientFamily is the client's name, for the description of a memory's source:

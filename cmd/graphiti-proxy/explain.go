@@ -12,6 +12,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti"
+	"github.com/graphiti-proxy/graphiti-proxy/inject"
 	"github.com/graphiti-proxy/graphiti-proxy/proxy"
 )
 
@@ -56,7 +57,13 @@ func (f *explainFlags) explain(c *cobra.Command, asJSON bool) error {
 	if err != nil {
 		return err
 	}
-	m := proxy.Memory{Identity: identity, Rules: rules(cfg)}
+	m := proxy.Memory{Identity: identity, Rules: rules(cfg), Recall: cfg.Recall.Enabled, Ingest: cfg.Ingest.Enabled}
+	switch {
+	case cfg.Memory.Backend == "off":
+		m.Off = "memory.backend"
+	case cfg.RemoteMemory() && !cfg.Memory.Consent:
+		m.Off = inject.ReasonConsent
+	}
 	e := m.Explain(namer, f.path, header, body)
 	if asJSON {
 		return printJSON(c.OutOrStdout(), e)

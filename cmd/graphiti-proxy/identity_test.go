@@ -117,6 +117,37 @@ func TestKeyACannotReachWhatKeyBSaid(t *testing.T) {
 			{name: "body prompt_cache_key", body: m{"prompt_cache_key": "ses_s1"}},
 			{name: "the same beginning", body: m{"messages": []m{hello[0], hello[1], user(question)}}},
 		}
+		for name, headers := range map[string][]string{
+			"an empty bearer before a key":      {"Authorization", "Bearer ", "X-Api-Key", "sk-a"},
+			"another key beside its own":        {"X-Api-Key", "sk-b-not-known", "Api-Key", "sk-a"},
+			"a person's e-mail":                 {"X-OpenWebUI-User-Email", "ow-1"},
+			"a chat":                            {"X-OpenWebUI-Chat-Id", "s1"},
+			"LiteLLM's session":                 {"x-litellm-session-id", "s1"},
+			"a session as opencode names it":    {"x-session-id", "s1"},
+			"a session as Claude Code names it": {"X-Claude-Code-Session-Id", "s1"},
+			"a session by any name":             {"x-acme-session-id", "session:s1"},
+			"every name twice":                  {"X-Graphiti-User", "mallory", "X-Graphiti-User", "bob", "X-Graphiti-Session", "s1", "X-Graphiti-Session", "s2"},
+			"names joined by a comma":           {"X-Graphiti-User", "bob,josh", "X-Graphiti-Session", "s1,s2"},
+			"names with underscores":            {"X_Graphiti_User", "josh"},
+		} {
+			tricks = append(tricks, trick{name: name, headers: headers})
+		}
+		for name, more := range map[string]m{
+			"null for everybody":       {"user": nil, "safety_identifier": nil, "session_id": nil},
+			"an object for a person":   {"user": m{"id": "josh"}},
+			"a conversation":           {"conversation": "s1"},
+			"a conversation's object":  {"conversation": m{"id": "s1"}},
+			"an earlier answer":        {"previous_response_id": "resp_1"},
+			"Claude Code's user_id":    {"metadata": m{"user_id": `{"account_uuid":"josh","session_id":"s1"}`}},
+			"a thread":                 {"metadata": m{"thread_id": "s1", "conversation_id": "s1", "chat_id": "s1"}},
+			"a gateway's user in text": {"litellm_metadata": m{"user": "carol"}},
+		} {
+			tricks = append(tricks, trick{name: name, body: more})
+		}
+		// Without a trick the victim is told, so that the tricks could tell.
+		if _, _, saw := w.say(question, victim("X-Graphiti-Memory", "recall")...); !strings.Contains(saw, "Zanzibar") {
+			t.Fatalf("%s: key B does not know what it said: %s", ids, saw)
+		}
 		for g := range theirs { // a group's own id in every place
 			for _, h := range []string{"X-Graphiti-User", "X-Graphiti-Session", "X-Graphiti-Workspace", "X-Graphiti-Agent", "X-Graphiti-System-Actor"} {
 				tricks = append(tricks, trick{name: h + " " + g, headers: []string{h, g}})
@@ -182,12 +213,13 @@ func TestPeopleOfTheRegistry(t *testing.T) {
 		{"a gateway that names the login", []string{"Authorization", "Bearer sk-gateway", "X-Graphiti-User", "github_login:OctoCat"}, true},
 		{"a gateway that names another platform's user", []string{"Authorization", "Bearer sk-gateway", "x-litellm-end-user-id", "ow-1"}, false},
 		{"who opted out", []string{"Authorization", "Bearer sk-ann"}, false},
+		{"who opted out, named by a key that is nobody's", []string{"Authorization", "Bearer sk-any", "X-Graphiti-User", "ann"}, false},
 	} {
 		_, header, saw := w.say(question, tc.headers...)
 		if knows := strings.Contains(saw, "Miso"); knows != tc.knows {
 			t.Errorf("%s: knows %v: %s", tc.name, knows, header)
 		}
-		if tc.name == "who opted out" && (!strings.HasPrefix(header, "off;") || !strings.HasSuffix(header, "reason=opt_out")) {
+		if strings.HasPrefix(tc.name, "who opted out") && (!strings.HasPrefix(header, "off;") || !strings.HasSuffix(header, "reason=opt_out")) {
 			t.Errorf("%s: %s", tc.name, header)
 		}
 	}
@@ -367,13 +399,37 @@ func TestExplanation(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	m := proxy.Memory{Identity: id}
+	m := proxy.Memory{Identity: id, Recall: true, Ingest: true}
 	e := m.Explain(namer, "/v1/chat/completions", map[string][]string{"x-session-id": {"ses_1"}}, []byte(`{"model":"m","messages":[{"role":"user","content":"hi"}]}`))
 	var out bytes.Buffer
 	printExplanation(&out, &e)
 	for _, want := range []string{"session       session:ses_1 (header x-session-id)", "user          user:josh (identity.owner)", "writes        user_josh (user)"} {
 		if !strings.Contains(out.String(), want) {
 			t.Errorf("%q is missing in\n%s", want, out.String())
+		}
+	}
+}
+
+// TestBotSeesNothingOfThePersonWhoseCredentialItHas, not even what stands
+// before the very same message.
+func TestBotSeesNothingOfThePersonWhoseCredentialItHas(t *testing.T) {
+	for _, settings := range []map[string]string{{"identity.owner": "user:josh"}, {"identity.mode": "multi"}} {
+		for _, session := range [][]string{nil, {"X-Graphiti-Session", "s1"}} {
+			w := start(t, t.TempDir(), settings)
+			as := func(more ...string) []string {
+				return append(append([]string{"Authorization", "Bearer sk-b"}, session...), more...)
+			}
+			w.say(fact, as()...)
+			w.delivered(1)
+			if _, _, saw := w.say(question, as()...); !strings.Contains(saw, "Miso") {
+				t.Fatalf("the person is not told: %s", saw)
+			}
+			w.delivered(2)
+			if _, _, saw := w.say(question, as("X-Graphiti-System-Actor", "nightly")...); strings.Contains(saw, "Miso") {
+				t.Errorf("%v, %v: the bot is told %s", settings, session, saw)
+			}
+			w.delivered(3) // what it said itself is kept, though a person said the same
+			w.stop()
 		}
 	}
 }

@@ -126,6 +126,147 @@ func post(t *testing.T, w *world, text string) error {
 	return errors.Join(err, resp.Body.Close())
 }
 
+// TestRefusedReloadChangesNothing, whichever of its settings is the mistake.
+func TestRefusedReloadChangesNothing(t *testing.T) {
+	w := start(t, t.TempDir(), map[string]string{"admin.token": "first", "identity.mode": "multi", "identity.users_file": usersFile(t)})
+	other, err := proxytest.Start()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer other.Close()
+	changed := *w.app.cfg
+	changed.Upstream.OpenAI, changed.Admin.Token, changed.Identity.UsersFile = other.URL(), "second", ""
+	for name, mistake := range map[string]func(*config.Config){
+		"trusted keys": func(c *config.Config) { c.Identity.TrustedKeys = []string{"sha256:zz"} },
+		"registry":     func(c *config.Config) { c.Identity.UsersFile = "/nowhere" },
+		"scopes":       func(c *config.Config) { c.Recall.Scopes = []string{"galaxy"} },
+		"upstream":     func(c *config.Config) { c.Upstream.Anthropic = "ftp://nowhere" },
+		"mode":         func(c *config.Config) { c.Identity.Mode = "single" },
+	} {
+		cfg := changed
+		mistake(&cfg)
+		if _, err := w.app.reload(&cfg); err == nil {
+			t.Errorf("%s: taken over", name)
+		}
+		if err := post(t, w, "hello"); err != nil || len(other.Requests()) > 0 {
+			t.Errorf("%s: the upstream has changed", name)
+		}
+		if got := w.api(t, "first"); got != http.StatusOK {
+			t.Errorf("%s: the token has changed: %d", name, got)
+		}
+		if _, header, _ := w.say("hello", "Authorization", "Bearer sk-ann"); !strings.Contains(header, "opt_out") {
+			t.Errorf("%s: the registry has changed: %s", name, header)
+		}
+	}
+	if _, err := w.app.reload(&changed); err != nil {
+		t.Fatal(err)
+	}
+	if got := w.api(t, "second"); got != http.StatusOK {
+		t.Errorf("without a mistake: %d", got)
+	}
+	if w.app.people.Resolve("user:discord:123") != "user:discord:123" {
+		t.Error("who was registered is still known when there is no registry")
+	}
+}
+
+// api asks the admin side with a token, and returns the status.
+func (w *world) api(t *testing.T, token string) int {
+	t.Helper()
+	req, _ := http.NewRequest(http.MethodGet, "http://"+w.app.admin.Addr().String()+"/api/v1/queue", nil)
+	req.Header.Set("Authorization", "Bearer "+token)
+	resp, err := http.DefaultClient.Do(req)
+	if err != nil {
+		t.Fatal(err)
+	}
+	resp.Body.Close()
+	return resp.StatusCode
+}
+
+// TestTokenOfAnOpenAdminSideStays: the listener stays where it is until a
+// restart, whatever address a new configuration has for it.
+func TestTokenOfAnOpenAdminSideStays(t *testing.T) {
+	w := start(t, t.TempDir(), map[string]string{"admin.token": "first", "admin.listen": "0.0.0.0:0"})
+	cfg := *w.app.cfg
+	cfg.Admin.Listen, cfg.Admin.Token = "127.0.0.1:0", ""
+	if _, err := w.app.reload(&cfg); err == nil || !strings.Contains(err.Error(), "admin.token") {
+		t.Error(err)
+	}
+	if got := w.api(t, ""); got != http.StatusUnauthorized {
+		t.Errorf("without a token: %d", got)
+	}
+}
+
+// TestConsentTakenBackWhileAnAnswerIsAwaited: the request ends as it began.
+func TestConsentTakenBackWhileAnAnswerIsAwaited(t *testing.T) {
+	g, err := graphititest.Start(graphititest.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer g.Close()
+	w := start(t, t.TempDir(), map[string]string{"memory.backend": "graphiti", "memory.endpoint": g.URL(), "memory.consent": "true"})
+	asked, answer := make(chan struct{}), make(chan struct{})
+	w.model.SetAnswer(func(proxytest.Conversation) proxytest.Reply {
+		close(asked)
+		<-answer
+		return proxytest.Reply{Text: "Here I am."}
+	})
+	done := make(chan error, 1)
+	go func() { done <- post(t, w, "My cat is called Miso.") }()
+	<-asked
+	without := *w.app.cfg
+	without.Memory.Consent = false
+	if _, err := w.app.reload(&without); err != nil {
+		t.Fatal(err)
+	}
+	close(answer)
+	if err := <-done; err != nil {
+		t.Fatal(err)
+	}
+	w.model.SetAnswer(proxytest.Recollect)
+	if _, header, _ := w.say("hello"); !strings.Contains(header, "reason=consent") {
+		t.Error(header)
+	}
+}
+
+// TestConsentIsForTheEndpointThatRuns: a configuration with another endpoint
+// takes it back until the proxy runs with that one.
+func TestConsentIsForTheEndpointThatRuns(t *testing.T) {
+	g, err := graphititest.Start(graphititest.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer g.Close()
+	w := start(t, t.TempDir(), map[string]string{"memory.backend": "graphiti", "memory.endpoint": g.URL(), "memory.consent": "true"})
+	w.say("My cat is called Miso.")
+	waitUntil(t, "the turn", func() bool { return w.app.queue().Verified == 1 })
+	same, moved := *w.app.cfg, *w.app.cfg
+	moved.Memory.Endpoint = "http://elsewhere.example"
+	since := w.app.status(t.Context()).Memory.ConsentSince
+	if waiting, err := w.app.reload(&moved); err != nil || !slices.Contains(waiting, "memory.endpoint") {
+		t.Fatal(waiting, err)
+	}
+	before := len(g.Requests())
+	if _, header, _ := w.say("What is my cat called?"); !strings.Contains(header, "reason=consent") {
+		t.Error(header)
+	}
+	s := w.app.status(t.Context()).Memory
+	if s.State != admin.StateOff || s.ConsentSince != nil || !strings.Contains(s.Why+s.Remedy, "elsewhere.example") {
+		t.Errorf("%+v", s)
+	}
+	if n := len(g.Requests()); n != before {
+		t.Errorf("%d calls without consent", n-before)
+	}
+	if _, err := w.app.reload(&same); err != nil {
+		t.Fatal(err)
+	}
+	if _, header, _ := w.say("What is my cat called?"); !strings.HasPrefix(header, "recalled;") {
+		t.Error(header)
+	}
+	if s := w.app.status(t.Context()).Memory; s.ConsentSince == nil || s.ConsentSince.Before(*since) {
+		t.Errorf("given again: %+v", s)
+	}
+}
+
 // TestConsentTakenBack: nothing is sent to the memory any more, from the next
 // request on, and it goes on where it stopped when consent is given again.
 func TestConsentTakenBack(t *testing.T) {

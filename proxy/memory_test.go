@@ -1,0 +1,180 @@
+package proxy
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"log/slog"
+	"net/http"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/valyala/fasthttp"
+	"go.opentelemetry.io/otel/metric/noop"
+
+	"github.com/graphiti-proxy/graphiti-proxy/graphiti"
+	"github.com/graphiti-proxy/graphiti-proxy/inject"
+	"github.com/graphiti-proxy/graphiti-proxy/proxy/proxytest"
+)
+
+// planner plans as it is told.
+type planner struct {
+	plan func(mode inject.Mode) inject.Plan
+}
+
+func (p planner) Plan(_ *inject.Conversation, _ []inject.Fingerprint, _ graphiti.Who, _ bool, m inject.Mode) inject.Plan {
+	return p.plan(m)
+}
+func (planner) Took([]inject.Unseen)                               {}
+func (planner) Remember(graphiti.Who, inject.Note, string, string) {}
+func (planner) Prefetch(graphiti.Who, string, string)              {}
+
+// hanging is a store of sessions that does not answer.
+type hanging struct{}
+
+func (hanging) Pending(ctx context.Context, _ ...[16]byte) (string, bool) {
+	<-ctx.Done()
+	return "", false
+}
+func (hanging) SetPending(ctx context.Context, _ [16]byte, _ string) { <-ctx.Done() }
+func (hanging) EndPending([16]byte)                                  {}
+func (hanging) Find(ctx context.Context, _ [][16]byte) (string, bool, error) {
+	<-ctx.Done()
+	return "", false, ctx.Err()
+}
+func (hanging) Put(context.Context, [16]byte, string) error { return nil }
+func (hanging) PutLater([16]byte, string)                   {}
+
+// TestLookingForASessionTakesNoLongerThanRecallMay: all that is asked for one
+// request shares one deadline, which what is planned afterwards keeps too.
+func TestLookingForASessionTakesNoLongerThanRecallMay(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		in, err := newInstruments(noop.Meter{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		s := &Server{log: slog.New(slog.DiscardHandler), metrics: in, base: context.Background()}
+		var until time.Time
+		c := &call{ctx: &fasthttp.RequestCtx{}, memory: &Memory{
+			Planner: planner{func(m inject.Mode) inject.Plan { until = m.Until; return inject.Plan{} }}, Sessions: hanging{},
+			Identity: Identity{Owner: "user:o"}, Recall: true, Timeout: 400 * time.Millisecond,
+		}}
+		for i := range dialects {
+			d := &dialects[i]
+			if d.suffix == "/chat/completions" {
+				c.route.dialect = d
+			}
+		}
+		c.body = []byte(`{"messages":[{"role":"user","content":"one"},{"role":"assistant","content":"a long answer that could tell a conversation"},{"role":"user","content":"two"}]}`)
+		start := time.Now()
+		s.remember(c)
+		if took := time.Since(start); took != 400*time.Millisecond {
+			t.Errorf("took %v", took)
+		}
+		if until.Sub(start) != 400*time.Millisecond {
+			t.Errorf("planning may take until %v after the start", until.Sub(start))
+		}
+	})
+}
+
+// TestBugInMemoryIsNotNoticed: whatever panics while a request is served, the
+// answer comes, and what is logged does not quote it.
+func TestBugInMemoryIsNotNoticed(t *testing.T) {
+	model, err := proxytest.Start()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer model.Close()
+	const quoted = "the word is Zanzibar"
+	turn := func(inject.Mode) inject.Plan {
+		return inject.Plan{Turn: "t", Write: []graphiti.Target{{Scope: graphiti.ScopeUser, Group: "user_o"}}}
+	}
+	for name, m := range map[string]Memory{
+		"planning": {Planner: planner{func(inject.Mode) inject.Plan { panic(quoted) }}},
+		"watching": {Planner: planner{turn}, Kept: func(string) bool { panic(fmt.Errorf("about %s", quoted)) }},
+		"no parts": {Planner: planner{turn}},
+	} {
+		m.Identity.Owner, m.Recall, m.Ingest, m.Timeout = "user:o", true, true, time.Second
+		var mu sync.Mutex
+		var log strings.Builder
+		_, url := start(t, model.URL(), func(o *Options) {
+			o.Memory = m
+			o.Log = slog.New(slog.NewTextHandler(locked{&mu, &log}, nil))
+		})
+		req, _ := http.NewRequest(http.MethodPost, url+chatPath, strings.NewReader(`{"model":"m","messages":[{"role":"user","content":"hello"}]}`))
+		req.Header.Set("X-Graphiti-Session", "s")
+		resp, err := http.DefaultClient.Do(req)
+		if err != nil {
+			t.Fatalf("%s: %v", name, err)
+		}
+		b, err := io.ReadAll(resp.Body)
+		resp.Body.Close()
+		if err != nil || resp.StatusCode != http.StatusOK || !strings.Contains(string(b), "choices") {
+			t.Errorf("%s: %s %s (%v)", name, resp.Status, b, err)
+		}
+		mu.Lock()
+		if !strings.Contains(log.String(), "bug was contained") || strings.Contains(log.String(), "Zanzibar") {
+			t.Errorf("%s: logged %s", name, log.String())
+		}
+		mu.Unlock()
+	}
+}
+
+// TestBugInServingEndsOneConnection: the process and other connections go on.
+func TestBugInServingEndsOneConnection(t *testing.T) {
+	model, err := proxytest.Start()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer model.Close()
+	s, url := start(t, model.URL())
+	get := func() error {
+		resp, err := (&http.Client{Transport: &http.Transport{DisableKeepAlives: true}}).Get(url + "/v1/models")
+		if err != nil {
+			return err
+		}
+		resp.Body.Close()
+		return nil
+	}
+	broken := *s.way()
+	broken.openai = nil
+	whole := s.ways.Swap(&broken)
+	if err := get(); err == nil {
+		t.Error("a request that could not be served was answered")
+	}
+	s.ways.Store(whole)
+	if err := get(); err != nil {
+		t.Errorf("after it: %v", err)
+	}
+}
+
+// TestNothingOfARequestIsLeftInItsBuffers, which the next one uses.
+func TestNothingOfARequestIsLeftInItsBuffers(t *testing.T) {
+	c := newCall(&fasthttp.RequestCtx{})
+	c.body = []byte(`{"model":"secret-model","user":"alice","messages":[{"role":"user","content":"hello"}]}`)
+	for i := range dialects {
+		d := &dialects[i]
+		if d.suffix == "/chat/completions" && !d.request.Parse(c.body, &c.conv) {
+			t.Fatal("not read")
+		}
+	}
+	c.held, c.memory = &heldEnd{}, &Memory{}
+	c.release()
+	if c.conv.Model != nil || c.conv.Field(inject.FieldUser) != nil || len(c.conv.Messages) > 0 || c.held != nil || c.memory != nil {
+		t.Errorf("%q %q %d", c.conv.Model, c.conv.Field(inject.FieldUser), len(c.conv.Messages))
+	}
+}
+
+type locked struct {
+	mu *sync.Mutex
+	w  io.Writer
+}
+
+func (l locked) Write(p []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.w.Write(p)
+}
