@@ -2,6 +2,7 @@
 // stable: what searches found, which block stands before which message, and
 // which session a conversation belongs to.
 //
-// It must not know what a fact, a block or a conversation is: keys are bytes,
-// values are opaque. Of our packages it may import cache/sqlite only.
+// It must not know what a block says or how a conversation is written: keys
+// are bytes, values are opaque. Of our packages it may import cache/sqlite and
+// cache/redis only.
 package cache

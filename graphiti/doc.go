@@ -1,5 +1,6 @@
 // Package graphiti owns what a memory is: the Memory interface and its
-// implementations (an embedded store and Graphiti's REST service), the scopes
+// implementations (an embedded store, Graphiti's REST service and its MCP
+// server), the scopes
 // a memory can have, and the group ids that keep one scope's memory apart
 // from another's.
 //

@@ -168,6 +168,9 @@ func (s *Server) remember(c *call) (plan inject.Plan) {
 	who.Workspace = c.mem.place.key
 	c.mem.who = *who
 	plan = c.memory.Planner.Plan(&c.conv, c.chain, *who, first, s.mode(c, &caller))
+	if c.mem.subagent && plan.Outcome.Reason == inject.ReasonNone {
+		plan.Outcome.Reason = inject.ReasonSubagent // which is why its turns are not kept
+	}
 	if plan.Forgotten && c.memory.DropThinking {
 		plan.Inserts, c.mem.dropped = c.conv.DropThinking(plan.Inserts)
 	}

@@ -55,7 +55,7 @@ func get(t *testing.T, url, token string) (int, string) {
 	return resp.StatusCode, string(b)
 }
 
-// TestTokenGuardsAllButHealthAndMetrics as the contract says.
+// TestTokenGuardsAllButHealthAndMetrics, which say nothing of anybody.
 func TestTokenGuardsAllButHealthAndMetrics(t *testing.T) {
 	base := start(t, "secret", Status{Ready: true})
 	for _, tc := range []struct {
