@@ -37,16 +37,16 @@ func (h *hangups) watch(c *call) {
 }
 
 func (h *hangups) forget(c *call) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
 	if c.watched == 0 {
 		return
 	}
-	h.mu.Lock()
 	i, last := c.watched-1, len(h.calls)-1
 	h.calls[i], h.socks[i] = h.calls[last], h.socks[last]
 	h.calls[i].watched = i + 1
 	h.calls[last] = nil
 	h.calls, h.socks = h.calls[:last], h.socks[:last]
-	h.mu.Unlock()
 	c.watched = 0
 }
 
