@@ -27,6 +27,8 @@ type call struct {
 	client *clientConn
 	route  route
 
+	connection []byte // the client's Connection field
+
 	body  []byte    // what was read of the request's body
 	plain []byte    // what body says, where it is encoded
 	rest  io.Reader // the body's rest, to be streamed; nil when body holds all
@@ -67,6 +69,7 @@ func newCall(ctx *fasthttp.RequestCtx) *call {
 	c := calls.Get().(*call) //nolint:forcetypeassert // the pool's only type
 	c.ctx = ctx
 	c.client, _ = ctx.Conn().(*clientConn)
+	c.connection = connectionOf(ctx.Request.Header.RawHeaders())
 	return c
 }
 

@@ -80,8 +80,7 @@ func (c *call) buildHead(inserts []inject.Insert) error {
 	out = append(out, c.route.upstream.host...)
 	out = append(out, "\r\n"...)
 
-	upgrade, beta := isUpgrade(h), false
-	connection := h.Peek(fasthttp.HeaderConnection)
+	upgrade, beta := c.isUpgrade(), false
 	raw := h.RawHeaders()
 	for len(raw) > 0 {
 		var line []byte
@@ -95,7 +94,7 @@ func (c *call) buildHead(inserts []inject.Insert) error {
 		}
 		switch {
 		case fieldIs(name, "host"), fieldIs(name, "content-length"), fieldIs(name, "transfer-encoding"), fieldIs(name, "expect"):
-		case hopByHop(name), namedBy(connection, name):
+		case hopByHop(name), namedBy(c.connection, name):
 		case hasPrefixFold(name, "x-graphiti-") && ours(name):
 		case c.trace != nil && (fieldIs(name, "traceparent") || fieldIs(name, "tracestate")):
 		case c.mem.dropped && fieldIs(name, "anthropic-beta"):

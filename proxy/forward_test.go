@@ -41,6 +41,16 @@ func TestRequestReachesUpstreamAsItCame(t *testing.T) {
 			want:    "GET / HTTP/1.1\r\nHost: HOST\r\nX-Kept: 1\r\n\r\n",
 		},
 		{
+			name:    "fields of the connection stay behind, whichever of its lines names them",
+			request: "GET / HTTP/1.1\r\nHost: proxy\r\nConnection: X-One\r\nconnection:\tX-Two , X-Three\r\nX-One: 1\r\nX-Two: 2\r\nConnection: close\r\nX-Three: 3\r\nX-Kept: 1\r\n\r\n",
+			want:    "GET / HTTP/1.1\r\nHost: HOST\r\nX-Kept: 1\r\n\r\n",
+		},
+		{
+			name:    "the connection ends though another line comes behind the one that says so",
+			request: "GET / HTTP/1.1\r\nHost: proxy\r\nConnection: close\r\nConnection: X-Private\r\nX-Private: 1\r\n\r\n",
+			want:    "GET / HTTP/1.1\r\nHost: HOST\r\n\r\n",
+		},
+		{
 			name:    "our own fields stay behind, others of the name do not",
 			request: "GET / HTTP/1.1\r\nHost: proxy\r\nX-Graphiti-User: u\r\nx-graphiti-session: s\r\nX-GRAPHITI-WORKSPACE: w\r\nX-Graphiti-Agent: a\r\nX-Graphiti-System-Actor: b\r\nX-Graphiti-Memory: off\r\nX-Graphiti-Else: e\r\nConnection: close\r\n\r\n",
 			want:    "GET / HTTP/1.1\r\nHost: HOST\r\nX-Graphiti-Else: e\r\n\r\n",
@@ -169,6 +179,11 @@ func TestAnswerReachesClientAsItCame(t *testing.T) {
 			name:   "fields of the connection stay behind",
 			answer: "HTTP/1.1 200 OK\r\nConnection: keep-alive, X-Hop\r\nX-Hop: 1\r\nKeep-Alive: timeout=5\r\nX-Graphiti-Memory: forged\r\nContent-Length: 0\r\n\r\n",
 			want:   "HTTP/1.1 200 OK\r\nContent-Length: 0\r\nConnection: close\r\n\r\n",
+		},
+		{
+			name:   "fields of the connection stay behind, whichever of its lines names them",
+			answer: "HTTP/1.1 200 OK\r\nConnection: X-One\r\nX-One: 1\r\nX-Two: 2\r\nConnection: X-Two\r\nX-Kept: 1\r\nContent-Length: 0\r\n\r\n",
+			want:   "HTTP/1.1 200 OK\r\nX-Kept: 1\r\nContent-Length: 0\r\nConnection: close\r\n\r\n",
 		},
 		{
 			name:   "compressed bytes",
@@ -315,6 +330,25 @@ func TestConnectionClosedWhileIdleIsNotUsed(t *testing.T) {
 	}
 	if got := len(w.requests()); got != 3 {
 		t.Errorf("%d requests, want 3", got)
+	}
+}
+
+// TestConnectionThatItsPeerEndsIsNotKept, whichever line says so.
+func TestConnectionThatItsPeerEndsIsNotKept(t *testing.T) {
+	for _, lines := range []string{
+		"Connection: close\r\n", "Connection: close\r\nConnection: keep-alive\r\n", "Connection: X-Hop\r\nConnection: close\r\n",
+	} {
+		w := newWire(t, say("HTTP/1.1 200 OK\r\n"+lines+"Content-Length: 2\r\n\r\nok"))
+		s, _ := start(t, w.url())
+		if _, err := talk(t, s, "GET / HTTP/1.1\r\nHost: p\r\nConnection: close\r\n\r\n"); err != nil {
+			t.Fatal(err)
+		}
+		u := s.way().openai
+		u.mu.Lock()
+		if n := len(u.idle); n != 0 {
+			t.Errorf("%q: %d connections are kept", lines, n)
+		}
+		u.mu.Unlock()
 	}
 }
 

@@ -27,7 +27,7 @@ type answerHead struct {
 	keep     bool // the connection may be used again
 	event    bool // text/event-stream
 	encoding []byte
-	conn     []byte // value of Connection
+	conn     []byte // value of Connection, of all its lines
 }
 
 // headEnd returns the length of the head at the start of b, the empty line
@@ -73,7 +73,7 @@ func parseHead(b []byte, n int, h *answerHead) error {
 }
 
 func (h *answerHead) parseFields() error {
-	var coded bool
+	var coded, connection bool
 	for name, value := range fieldLines(h.fields) {
 		if len(name) == 0 {
 			return errBadHead
@@ -89,17 +89,16 @@ func (h *answerHead) parseFields() error {
 			coded = true
 			h.chunked = lastTokenIs(value, "chunked")
 		case fieldIs(name, "connection"):
-			h.conn = value
-			if tokenIn(value, "close") {
-				h.keep = false
-			} else if tokenIn(value, "keep-alive") {
-				h.keep = true
-			}
+			connection = true
 		case fieldIs(name, "content-type"):
 			h.event = hasPrefixFold(value, "text/event-stream")
 		case fieldIs(name, "content-encoding"):
 			h.encoding = value
 		}
+	}
+	if connection {
+		h.conn = connectionOf(h.fields)
+		h.keep = !tokenIn(h.conn, "close") && (h.keep || tokenIn(h.conn, "keep-alive"))
 	}
 	if coded {
 		// RFC 9112 section 6.3: the transfer coding overrides the length, and
@@ -137,6 +136,31 @@ func fieldLines(b []byte) func(yield func(name, value []byte) bool) {
 			}
 		}
 	}
+}
+
+// connectionOf is the value of the Connection field among the lines of a head.
+// Several lines are one list (RFC 9110 section 5.3); one alone is not copied.
+func connectionOf(fields []byte) []byte {
+	const name = "connection"
+	var list []byte
+	own := false
+	for len(fields) > 0 {
+		var line []byte
+		line, fields = cutLine(fields)
+		if len(line) <= len(name) || line[len(name)] != ':' || !fieldIs(line[:len(name)], name) {
+			continue
+		}
+		value := trimBlank(line[len(name)+1:])
+		if len(list) == 0 {
+			list = value
+			continue
+		}
+		if !own {
+			list, own = append([]byte(nil), list...), true
+		}
+		list = append(append(list, ','), value...)
+	}
+	return list
 }
 
 // cutLine cuts the first line off b, without its end.

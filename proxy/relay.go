@@ -6,8 +6,6 @@ import (
 	"strconv"
 	"time"
 
-	"github.com/valyala/fasthttp"
-
 	"github.com/graphiti-proxy/graphiti-proxy/capture"
 )
 
@@ -49,8 +47,7 @@ func (s *Server) relay(c *call, up *upstreamConn, head answerHead, n int, tee *c
 // lastOfClient reports whether the client's connection ends with this call.
 // HTTP/1.0 connections always do.
 func (c *call) lastOfClient() bool {
-	h := &c.ctx.Request.Header
-	return !h.IsHTTP11() || h.ConnectionClose() || tokenIn(h.Peek(fasthttp.HeaderConnection), "close")
+	return !c.ctx.Request.Header.IsHTTP11() || tokenIn(c.connection, "close")
 }
 
 // relayBody sends c.out, which holds the head, and then the body. It reports

@@ -16,8 +16,8 @@ const tunnelLinger = time.Second
 
 // isUpgrade reports whether the client asks for another protocol, such as
 // WebSocket.
-func isUpgrade(h *fasthttp.RequestHeader) bool {
-	return len(h.Peek(fasthttp.HeaderUpgrade)) > 0 && tokenIn(h.Peek(fasthttp.HeaderConnection), "upgrade")
+func (c *call) isUpgrade() bool {
+	return len(c.ctx.Request.Header.Peek(fasthttp.HeaderUpgrade)) > 0 && tokenIn(c.connection, "upgrade")
 }
 
 // errUseHTTP makes clients that prefer WebSocket for the Responses API, such as
@@ -37,11 +37,10 @@ const (
 
 // refuses reports whether a request is for a WebSocket that is refused.
 func (s *Server) refuses(c *call) bool {
-	h := &c.ctx.Request.Header
-	if s.way().webSocket == WebSocketTunnel || !isUpgrade(h) {
+	if s.way().webSocket == WebSocketTunnel || !c.isUpgrade() {
 		return false
 	}
-	path, _, _ := bytes.Cut(h.RequestURI(), []byte{'?'})
+	path, _, _ := bytes.Cut(c.ctx.Request.Header.RequestURI(), []byte{'?'})
 	if !bytes.HasSuffix(path, []byte("/responses")) {
 		return false
 	}
@@ -52,7 +51,7 @@ func (s *Server) refuses(c *call) bool {
 // tunnel passes the upstream's 101 on and then bytes both ways, untouched,
 // until one side ends. It takes the connection out of the server's hands.
 func (s *Server) tunnel(c *call, up *upstreamConn, head answerHead, n int) {
-	if !isUpgrade(&c.ctx.Request.Header) {
+	if !c.isUpgrade() {
 		c.detach()
 		up.Close()
 		s.writeError(c, errBadHead)
