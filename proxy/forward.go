@@ -61,21 +61,16 @@ func (c *call) repeatable() bool {
 // those that belong to its connection or to us.
 func (c *call) buildHead(inserts []inject.Insert) error {
 	h := &c.ctx.Request.Header
-	target := h.RequestURI()
-	if i := bytes.Index(target, []byte("://")); i >= 0 && target[0] != '/' {
-		// The absolute form, as sent to a forward proxy.
-		if j := bytes.IndexByte(target[i+3:], '/'); j >= 0 {
-			target = target[i+3+j:]
-		} else {
-			target = []byte{'/'}
-		}
-	}
 	out := append(c.out[:0], h.Method()...)
 	out = append(out, ' ')
-	if len(target) > 0 && target[0] == '/' {
-		out = append(out, c.route.upstream.prefix...)
+	switch target := originForm(h.RequestURI()); {
+	case len(target) == 0 || target[0] == '?':
+		out = append(append(append(out, c.route.upstream.prefix...), '/'), target...)
+	case target[0] == '/':
+		out = append(append(out, c.route.upstream.prefix...), target...)
+	default: // *
+		out = append(out, target...)
 	}
-	out = append(out, target...)
 	out = append(out, " HTTP/1.1\r\nHost: "...)
 	out = append(out, c.route.upstream.host...)
 	out = append(out, "\r\n"...)
@@ -120,6 +115,20 @@ func (c *call) buildHead(inserts []inject.Insert) error {
 	}
 	c.out = append(c.appendLength(out, inserts), "\r\n"...)
 	return nil
+}
+
+// originForm is a target without the scheme and the host of the absolute form,
+// which is sent to forward proxies. Its path may be empty.
+func originForm(target []byte) []byte {
+	i := bytes.Index(target, []byte("://"))
+	if i < 0 || target[0] == '/' {
+		return target
+	}
+	target = target[i+len("://"):]
+	if i = bytes.IndexAny(target, "/?"); i < 0 {
+		return nil
+	}
+	return target[i:]
 }
 
 // appendLength says how long the body is. A body that came in chunks and was

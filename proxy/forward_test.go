@@ -87,6 +87,23 @@ func TestRequestReachesUpstreamAsItCame(t *testing.T) {
 			want:    "GET /v1/models HTTP/1.1\r\nHost: HOST\r\n\r\n",
 		},
 		{
+			name:    "absolute form without a path",
+			prefix:  "/base",
+			request: "GET http://elsewhere HTTP/1.1\r\nHost: elsewhere\r\nConnection: close\r\n\r\n",
+			want:    "GET /base/ HTTP/1.1\r\nHost: HOST\r\n\r\n",
+		},
+		{
+			name:    "absolute form with a query alone",
+			request: "GET http://elsewhere?x=1 HTTP/1.1\r\nHost: elsewhere\r\nConnection: close\r\n\r\n",
+			want:    "GET /?x=1 HTTP/1.1\r\nHost: HOST\r\n\r\n",
+		},
+		{
+			name:    "absolute form with a query alone, which holds a slash",
+			prefix:  "/base",
+			request: "GET http://elsewhere?x=a/b HTTP/1.1\r\nHost: elsewhere\r\nConnection: close\r\n\r\n",
+			want:    "GET /base/?x=a/b HTTP/1.1\r\nHost: HOST\r\n\r\n",
+		},
+		{
 			name:    "large fields",
 			request: "GET / HTTP/1.1\r\nHost: proxy\r\nX-Big: " + big + "\r\nConnection: close\r\n\r\n",
 			want:    "GET / HTTP/1.1\r\nHost: HOST\r\nX-Big: " + big + "\r\n\r\n",
