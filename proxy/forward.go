@@ -234,7 +234,7 @@ func (s *Server) sendInterim(c *call, h *answerHead) error {
 	if h.status == fasthttp.StatusContinue || !c.ctx.Request.Header.IsHTTP11() {
 		return nil
 	}
-	c.client.mute()
+	// Not muted: what follows may be a tunnel, or an error of the proxy's own.
 	return c.client.send(c.answerHead(nil, h, false))
 }
 

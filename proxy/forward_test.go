@@ -401,6 +401,38 @@ func TestUpstreamFaults(t *testing.T) {
 	}
 }
 
+// TestInterimAnswerIsNotTheLast: what comes after it reaches the client, also
+// where it is no answer of the upstream's that is relayed.
+func TestInterimAnswerIsNotTheLast(t *testing.T) {
+	const early = "HTTP/1.1 103 Early Hints\r\nLink: </x>\r\n\r\n"
+	t.Run("a tunnel", func(t *testing.T) {
+		w := newWire(t, func(_ *wire, c net.Conn, _ string) bool {
+			_, _ = io.WriteString(c, early+"HTTP/1.1 101 Switching Protocols\r\nUpgrade: x\r\nConnection: Upgrade\r\n\r\n")
+			b := make([]byte, 5)
+			_, _ = io.ReadFull(c, b)
+			_, _ = c.Write(b)
+			return false
+		})
+		s, _ := start(t, w.url())
+		got, err := talk(t, s, "GET /v1/realtime HTTP/1.1\r\nHost: p\r\nConnection: Upgrade\r\nUpgrade: x\r\n\r\nhello")
+		want := early + "HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: x\r\n\r\nhello"
+		if diff := cmp.Diff(want, got); diff != "" || err != nil {
+			t.Errorf("%v (-want +got):\n%s", err, diff)
+		}
+	})
+	t.Run("an upstream that breaks off", func(t *testing.T) {
+		w := newWire(t, func(_ *wire, c net.Conn, _ string) bool {
+			_, _ = io.WriteString(c, early)
+			return false
+		})
+		s, _ := start(t, w.url())
+		got, _ := talk(t, s, "GET / HTTP/1.1\r\nHost: p\r\n\r\n")
+		if rest, ok := strings.CutPrefix(got, early); !ok || !strings.HasPrefix(rest, "HTTP/1.1 502 ") {
+			t.Errorf("answer %q", got)
+		}
+	})
+}
+
 func TestUpstreamTLSIsVerified(t *testing.T) {
 	up := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		body, _ := io.ReadAll(r.Body)
