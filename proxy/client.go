@@ -20,7 +20,7 @@ type clientConn struct {
 	muted bool // owned by the goroutine that serves the connection
 
 	patience time.Duration // longest wait for one read of a body, or one write
-	writeBy  time.Time     // the deadline in force, renewed once a second
+	writeBy  time.Time     // the deadline in force, renewed by extend
 
 	inBody  bool        // the server reads a body
 	stopped atomic.Bool // the body's rest is not wanted any more
@@ -66,14 +66,25 @@ func (c *clientConn) Write(p []byte) (int, error) {
 
 // send writes a piece of an answer past the server.
 func (c *clientConn) send(p []byte) error {
-	if now := time.Now(); c.writeBy.Sub(now) < c.patience-time.Second {
-		c.writeBy = now.Add(c.patience)
-		if err := c.SetWriteDeadline(c.writeBy); err != nil {
+	if by, renewed := extend(c.writeBy, c.patience); renewed {
+		c.writeBy = by
+		if err := c.SetWriteDeadline(by); err != nil {
 			return err
 		}
 	}
 	_, err := c.Conn.Write(p)
 	return err
+}
+
+// extend returns the deadline of a wait that begins now and may take as long
+// as patience: the one in force where that leaves the time. A renewed one lies
+// somewhat further than it need, so that few reads and writes set one.
+func extend(by time.Time, patience time.Duration) (_ time.Time, renewed bool) {
+	now := time.Now()
+	if by.Sub(now) >= patience {
+		return by, false
+	}
+	return now.Add(patience + min(patience/4, time.Second)), true
 }
 
 // mute is called when an answer was, or was in part, sent past the server.

@@ -62,10 +62,9 @@ func (s *Server) relayBody(c *call, up *upstreamConn, f *framing, at, n int, tee
 	s.piece(c, len(first))
 	var deadline time.Time
 	for err == nil && !f.done() {
-		now := time.Now()
-		if deadline.Sub(now) < s.way().limits.UpstreamIdle-time.Second {
-			deadline = now.Add(s.way().limits.UpstreamIdle)
-			if err := up.SetReadDeadline(deadline); err != nil {
+		if by, renewed := extend(deadline, s.way().limits.UpstreamIdle); renewed {
+			deadline = by
+			if err := up.SetReadDeadline(by); err != nil {
 				return false, err
 			}
 		}

@@ -4,9 +4,15 @@ import (
 	"bufio"
 	"bytes"
 	"io"
+	"log/slog"
 	"net"
 	"strings"
+	"sync"
 	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/valyala/fasthttp"
 )
 
 // FuzzChunkTracker: in whatever pieces a body comes, its payload and its end
@@ -58,6 +64,64 @@ func TestChunkTrackerFindsTheEnd(t *testing.T) {
 		if string(payload) != tc.payload || used != tc.used || done != tc.done || bad != tc.bad {
 			t.Errorf("%q: %q, %d, %v, %v", tc.body, payload, used, done, bad)
 		}
+	}
+}
+
+// TestSilenceIsAllowedInFull: neither a stream nor its client is cut off before
+// it has been silent as long as the setting says, nor much later.
+func TestSilenceIsAllowedInFull(t *testing.T) {
+	for _, tc := range []struct {
+		name                   string
+		idle, upstream, client time.Duration // the setting, and how long each side waits between two pieces
+	}{
+		{"pieces that come", 1 * time.Second, 300 * time.Millisecond, 0},
+		{"pieces that come just in time", 1 * time.Second, 999 * time.Millisecond, 0},
+		{"a setting below a second", 100 * time.Millisecond, 99 * time.Millisecond, 0},
+		{"a long one", time.Minute, time.Minute - time.Millisecond, 0},
+		{"a client that takes its time", 1 * time.Second, 0, 999 * time.Millisecond},
+		{"a client that takes little", 100 * time.Millisecond, 0, 99 * time.Millisecond},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				s := &Server{log: slog.New(slog.DiscardHandler)}
+				s.ways.Store(&ways{limits: Limits{UpstreamIdle: tc.idle}})
+				var wg sync.WaitGroup
+				defer wg.Wait()
+				upstream, up := net.Pipe()
+				clients, client := net.Pipe()
+				defer upstream.Close()
+				defer up.Close()
+				defer client.Close()
+				c := &call{ctx: &fasthttp.RequestCtx{}, client: &clientConn{Conn: client, patience: tc.idle}, in: make([]byte, firstRead), pieced: true}
+				const pieces = 12
+				var last time.Time
+				wg.Go(func() {
+					for range pieces {
+						time.Sleep(tc.upstream)
+						if _, err := upstream.Write([]byte("1\r\nx\r\n")); err != nil {
+							return
+						}
+					}
+					last = time.Now()
+				})
+				wg.Go(func() {
+					b := make([]byte, 6)
+					for {
+						time.Sleep(tc.client)
+						if _, err := clients.Read(b); err != nil {
+							return
+						}
+					}
+				})
+				whole, err := s.relayBody(c, &upstreamConn{Conn: up}, &framing{chunked: true}, 0, 0, nil)
+				if synctest.Wait(); last.IsZero() {
+					t.Fatalf("cut off in the middle: %v", err)
+				}
+				if silent := time.Since(last); whole || !isTimeout(err) || silent < tc.idle || silent > tc.idle*5/4+tc.client {
+					t.Errorf("whole %v, %v after a silence of %v", whole, err, silent)
+				}
+			})
+		})
 	}
 }
 
