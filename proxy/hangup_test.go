@@ -1,8 +1,18 @@
 package proxy
 
 import (
+	"bytes"
+	"context"
+	"io"
+	"log/slog"
+	"net"
+	"net/http"
+	"strings"
 	"sync"
 	"testing"
+
+	sdkmetric "go.opentelemetry.io/otel/sdk/metric"
+	"go.opentelemetry.io/otel/sdk/metric/metricdata"
 )
 
 // TestHangupsOfManyAtTheSameTime: where a call stands changes as others go,
@@ -25,5 +35,103 @@ func TestHangupsOfManyAtTheSameTime(t *testing.T) {
 	wg.Wait()
 	if len(h.calls) != 0 || len(h.socks) != 0 {
 		t.Errorf("%d calls, %d sockets are left", len(h.calls), len(h.socks))
+	}
+}
+
+// lines is a log that is looked at while it is written.
+type lines struct {
+	mu sync.Mutex // guards what follows
+	b  bytes.Buffer
+}
+
+func (l *lines) Write(p []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.b.Write(p)
+}
+
+func (l *lines) String() string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.b.String()
+}
+
+// counter reads what a counter has come to.
+func counter(t testing.TB, reader sdkmetric.Reader, name string) (n int64) {
+	t.Helper()
+	var all metricdata.ResourceMetrics
+	if err := reader.Collect(context.Background(), &all); err != nil {
+		t.Fatal(err)
+	}
+	for _, scope := range all.ScopeMetrics {
+		for _, m := range scope.Metrics {
+			if sum, ok := m.Data.(metricdata.Sum[int64]); ok && m.Name == name {
+				for _, p := range sum.DataPoints {
+					n += p.Value
+				}
+			}
+		}
+	}
+	return n
+}
+
+// TestAnswerThatHasNoEnd: where the client left it is counted, and is no fault
+// of the upstream's; what the upstream cut off is told.
+func TestAnswerThatHasNoEnd(t *testing.T) {
+	const head = "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n"
+	for _, tc := range []struct {
+		name    string
+		answer  func(c net.Conn)
+		stays   bool // the client does
+		counted int64
+	}{
+		{"client leaves a stream that is silent", func(c net.Conn) {
+			_, _ = io.WriteString(c, head+"1\r\na\r\n")
+			_, _ = io.Copy(io.Discard, c)
+		}, false, 1},
+		{"client leaves a stream that goes on", func(c net.Conn) {
+			_, err := io.WriteString(c, head)
+			for err == nil {
+				_, err = io.WriteString(c, "1\r\na\r\n")
+			}
+		}, false, 1},
+		{"upstream breaks off", func(c net.Conn) { _, _ = io.WriteString(c, head+"1\r\na\r\n") }, true, 0},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			ended := make(chan struct{})
+			w := newWire(t, func(_ *wire, c net.Conn, _ string) bool {
+				tc.answer(c)
+				close(ended)
+				return false
+			})
+			var log lines
+			reader := sdkmetric.NewManualReader()
+			s, _ := start(t, w.url(), func(o *Options) {
+				o.Log = slog.New(slog.NewTextHandler(&log, nil))
+				o.Meter = sdkmetric.NewMeterProvider(sdkmetric.WithReader(reader)).Meter("test")
+			})
+			c := dial(t, s)
+			_, _ = io.WriteString(c, "GET /v1/x HTTP/1.1\r\nHost: p\r\n\r\n")
+			resp, err := http.ReadResponse(newReader(c), nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if tc.stays {
+				_, _ = io.Copy(io.Discard, resp.Body)
+			}
+			c.Close()
+			<-ended
+			waitFor(t, "the call to end", func() bool {
+				s.hangups.mu.Lock()
+				defer s.hangups.mu.Unlock()
+				return len(s.hangups.calls) == 0
+			})
+			if n := counter(t, reader, "graphiti_proxy_abandoned_requests"); n != tc.counted {
+				t.Errorf("%d requests were abandoned, want %d", n, tc.counted)
+			}
+			if told := strings.Contains(log.String(), "an answer is cut off"); told != tc.stays {
+				t.Errorf("log: %q", log.String())
+			}
+		})
 	}
 }

@@ -27,6 +27,13 @@ func (s *Server) relay(c *call, up *upstreamConn, head answerHead, n int, tee *c
 	tee.Close(whole)
 
 	open := c.detach()
+	switch {
+	case err == nil:
+	case errors.Is(err, errGone), !open: // open: closed by us, because the client left
+		s.metrics.abandoned()
+	default:
+		s.log.Warn("an answer is cut off", "error", err)
+	}
 	if c.pump != nil && !c.pump.join(c) {
 		open = false
 	}
@@ -51,13 +58,14 @@ func (c *call) lastOfClient() bool {
 }
 
 // relayBody sends c.out, which holds the head, and then the body. It reports
-// whether the whole body went through.
+// whether the whole body went through. errGone says that the client did not
+// take it.
 func (s *Server) relayBody(c *call, up *upstreamConn, f *framing, at, n int, tee *capture.Tee) (whole bool, err error) {
 	// The first bytes of the body came with the head, and go with it.
 	first, err := f.take(c.in[at:n], tee)
 	c.out = append(c.out, first...)
-	if sendErr := c.client.send(c.out); sendErr != nil {
-		return false, sendErr
+	if c.client.send(c.out) != nil {
+		return false, errGone
 	}
 	s.piece(c, len(first))
 	var deadline time.Time
@@ -72,8 +80,8 @@ func (s *Server) relayBody(c *call, up *upstreamConn, f *framing, at, n int, tee
 		if n > 0 {
 			var out []byte
 			out, err = f.take(c.in[:n], tee)
-			if sendErr := c.client.send(out); sendErr != nil {
-				return false, sendErr
+			if c.client.send(out) != nil {
+				return false, errGone
 			}
 			s.piece(c, len(out))
 			if n == len(c.in) && n < maxRead {
@@ -84,12 +92,8 @@ func (s *Server) relayBody(c *call, up *upstreamConn, f *framing, at, n int, tee
 			if errors.Is(readErr, io.EOF) && !f.ends() {
 				return true, nil
 			}
-			s.log.Warn("an answer is cut off", "error", readErr)
 			return false, readErr
 		}
-	}
-	if err != nil {
-		s.log.Warn("an answer is cut off", "error", err)
 	}
 	return err == nil, err
 }
