@@ -279,7 +279,9 @@ func (p *bodyPump) run(s *Server, c *call, up *upstreamConn, pending []byte) {
 				pending = append(appendTrailers(append(pending, "0\r\n"...), &c.ctx.Request.Header), "\r\n"...)
 			}
 		case err != nil:
-			c.abandon() // the client left or fell silent in the middle
+			if !c.client.stopped.Load() {
+				c.abandon() // the client left or fell silent in the middle
+			}
 			return
 		}
 	}

@@ -2,6 +2,7 @@ package proxy
 
 import (
 	"bytes"
+	"errors"
 	"io"
 	"net"
 	"sync"
@@ -23,6 +24,10 @@ func (c *call) isUpgrade() bool {
 // errUseHTTP makes clients that prefer WebSocket for the Responses API, such as
 // Codex, go on with POST at once.
 var errUseHTTP = &clientError{fasthttp.StatusUpgradeRequired, "graphiti-proxy: the Responses API over WebSocket has no memory here; use POST, or set websocket to intercept"}
+
+// errBodyCut says that an upstream wants to speak another protocol and has not
+// taken the request.
+var errBodyCut = errors.New("the request's body did not reach its end")
 
 // WebSocket says what is done about the Responses API over WebSocket. Other
 // WebSockets, such as Realtime's, are tunnelled.
@@ -51,10 +56,17 @@ func (s *Server) refuses(c *call) bool {
 // tunnel passes the upstream's 101 on and then bytes both ways, untouched,
 // until one side ends. It takes the connection out of the server's hands.
 func (s *Server) tunnel(c *call, up *upstreamConn, head answerHead, n int) {
-	if !c.isUpgrade() {
-		c.detach()
+	err := errBadHead
+	if c.isUpgrade() {
+		err = c.endRequest()
+	}
+	if err != nil {
 		up.Close()
-		s.writeError(c, errBadHead)
+		c.detach()
+		if c.pump != nil {
+			c.pump.join(c)
+		}
+		s.writeError(c, err)
 		return
 	}
 	out := c.answerHead(nil, &head, false)
@@ -84,6 +96,19 @@ func (s *Server) tunnel(c *call, up *upstreamConn, head answerHead, n int) {
 		}
 		pipe(up, client, func() { _ = x.fromUpstream(client, up) }, func() { _ = x.fromClient(up, conn) })
 	})
+}
+
+// endRequest waits until the upstream has the request's body. An upstream may
+// agree to another protocol before, but both sides speak it behind the body,
+// and until then the connections are the pump's.
+func (c *call) endRequest() error {
+	if c.pump == nil {
+		return nil
+	}
+	if <-c.pump.done; !c.pump.join(c) {
+		return errBodyCut
+	}
+	return nil
 }
 
 // pipe copies both ways until both have ended, the second one within

@@ -1,0 +1,112 @@
+package proxy
+
+import (
+	"bufio"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"strings"
+	"testing"
+)
+
+// newHasty is an upstream that answers 101 when it has seen a head, and then
+// goes on with the connection.
+func newHasty(t testing.TB, then func(c net.Conn, br *bufio.Reader)) string {
+	t.Helper()
+	ln, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	done := make(chan struct{})
+	t.Cleanup(func() { ln.Close(); <-done })
+	go func() {
+		defer close(done)
+		for {
+			c, err := ln.Accept()
+			if err != nil {
+				return
+			}
+			br := bufio.NewReader(c)
+			for {
+				if line, err := br.ReadString('\n'); err != nil || line == "\r\n" {
+					break
+				}
+			}
+			_, _ = io.WriteString(c, "HTTP/1.1 101 Switching Protocols\r\nUpgrade: x\r\nConnection: Upgrade\r\n\r\n")
+			then(c, br)
+			c.Close()
+		}
+	}()
+	return "http://" + ln.Addr().String()
+}
+
+// TestUpgradeWithABody: what both sides say in the other protocol stands behind
+// the request's body, also where the upstream agrees before it has read that.
+func TestUpgradeWithABody(t *testing.T) {
+	const size = 1 << 20
+	body := strings.Repeat("b", size)
+	request := fmt.Sprintf("POST /v1/x HTTP/1.1\r\nHost: p\r\nConnection: Upgrade\r\nUpgrade: x\r\nContent-Length: %d\r\n\r\n", size)
+	t.Run("upstream agrees at once", func(t *testing.T) {
+		w := newHasty(t, func(c net.Conn, br *bufio.Reader) {
+			if _, err := io.CopyN(io.Discard, br, size); err != nil {
+				t.Errorf("the body: %v", err)
+			}
+			hello := make([]byte, 5)
+			_, _ = io.ReadFull(br, hello)
+			_, _ = c.Write(hello)
+		})
+		s, _ := start(t, w)
+		for range 5 { // calls are used again
+			got, err := talk(t, s, request+body+"hello")
+			want := "HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: x\r\n\r\nhello"
+			if got != want || err != nil {
+				t.Errorf("got %q, %v", got, err)
+			}
+		}
+	})
+	t.Run("upstream does not take the body", func(t *testing.T) {
+		w := newHasty(t, func(net.Conn, *bufio.Reader) {})
+		s, _ := start(t, w)
+		c := dial(t, s)
+		sent := make(chan struct{})
+		go func() {
+			defer close(sent)
+			_, err := io.WriteString(c, strings.Replace(request, "Content-Length: ", "Content-Length: 9", 1))
+			for err == nil { // more than fits between the two
+				_, err = io.WriteString(c, body)
+			}
+		}()
+		resp, err := http.ReadResponse(newReader(c), nil)
+		if err != nil || resp.StatusCode != http.StatusBadGateway {
+			t.Errorf("%v, %v", resp, err)
+		}
+		c.Close()
+		<-sent
+	})
+	t.Run("client leaves in the body", func(t *testing.T) {
+		gone := make(chan struct{})
+		w := newHasty(t, func(_ net.Conn, br *bufio.Reader) {
+			_, _ = io.Copy(io.Discard, br)
+			close(gone)
+		})
+		s, _ := start(t, w)
+		c := dial(t, s)
+		_, _ = io.WriteString(c, request+body[:size/2])
+		c.Close()
+		<-gone
+	})
+	t.Run("nobody asked for an upgrade", func(t *testing.T) {
+		w := newHasty(t, func(_ net.Conn, br *bufio.Reader) { _, _ = io.Copy(io.Discard, br) })
+		s, _ := start(t, w)
+		for range 5 {
+			c := dial(t, s)
+			_, _ = io.WriteString(c, strings.Replace(request, "Connection: Upgrade\r\nUpgrade: x\r\n", "", 1)+body[:100<<10])
+			resp, err := http.ReadResponse(newReader(c), nil)
+			if err != nil || resp.StatusCode != http.StatusBadGateway {
+				t.Errorf("%v, %v", resp, err)
+			}
+			c.Close()
+		}
+	})
+}
