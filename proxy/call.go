@@ -28,6 +28,8 @@ type call struct {
 	route  route
 
 	connection []byte // the client's Connection field
+	fields     int    // how many the head has, where the body comes in chunks
+	trailers   []byte // lines behind a body in chunks that was read whole
 
 	body  []byte    // what was read of the request's body
 	plain []byte    // what body says, where it is encoded
@@ -69,7 +71,7 @@ func newCall(ctx *fasthttp.RequestCtx) *call {
 	c := calls.Get().(*call) //nolint:forcetypeassert // the pool's only type
 	c.ctx = ctx
 	c.client, _ = ctx.Conn().(*clientConn)
-	c.connection = connectionOf(ctx.Request.Header.RawHeaders())
+	c.connection, c.trailers = connectionOf(ctx.Request.Header.RawHeaders()), c.trailers[:0]
 	return c
 }
 

@@ -132,17 +132,14 @@ func originForm(target []byte) []byte {
 }
 
 // appendLength says how long the body is. A body that came in chunks and was
-// read whole goes on with a length.
+// read whole goes on with a length, unless there is a trailer.
 func (c *call) appendLength(out []byte, inserts []inject.Insert) []byte {
 	length := c.ctx.Request.Header.ContentLength()
 	switch {
-	case c.rest != nil && length < 0:
+	case c.rest != nil && length < 0, len(c.trailers) > 0:
 		return append(out, "Transfer-Encoding: chunked\r\n"...)
 	case c.rest == nil && (length != -2 || len(c.body) > 0):
-		length = len(c.body)
-		for _, ins := range inserts {
-			length += len(ins.Text)
-		}
+		length = c.length(inserts)
 	case c.rest == nil:
 		return out
 	}
@@ -152,6 +149,15 @@ func (c *call) appendLength(out []byte, inserts []inject.Insert) []byte {
 	out = append(out, "Content-Length: "...)
 	out = strconv.AppendInt(out, int64(length), 10)
 	return append(out, "\r\n"...)
+}
+
+// length is that of a body that was read whole, with what is inserted.
+func (c *call) length(inserts []inject.Insert) int {
+	n := len(c.body)
+	for _, ins := range inserts {
+		n += len(ins.Text)
+	}
+	return n
 }
 
 // inlineBody is the size up to which a body is copied behind its head to be
@@ -168,22 +174,32 @@ func (s *Server) send(c *call, up *upstreamConn, inserts []inject.Insert) error 
 		return nil
 	}
 	var err error
+	head := len(c.out)
+	var end []byte // behind the body, where that is a chunk
+	if len(c.trailers) > 0 {
+		if n := c.length(inserts); n > 0 {
+			c.out = append(strconv.AppendInt(c.out, int64(n), 16), "\r\n"...)
+			end = append(end, "\r\n"...)
+		}
+		end = append(append(append(end, "0\r\n"...), c.trailers...), "\r\n"...)
+	}
 	if len(c.body) <= inlineBody {
-		head := len(c.out)
-		c.out = inject.Splice(c.out, c.body, inserts)
+		c.out = append(inject.Splice(c.out, c.body, inserts), end...)
 		_, err = up.Write(c.out)
-		c.out = c.out[:head]
 	} else {
-		bufs := make(net.Buffers, 0, 2+2*len(inserts))
+		bufs := make(net.Buffers, 0, 3+2*len(inserts))
 		bufs = append(bufs, c.out)
 		at := 0
 		for _, ins := range inserts {
 			bufs = append(bufs, c.body[at:ins.At], ins.Text)
 			at = ins.At
 		}
-		bufs = append(bufs, c.body[at:])
+		if bufs = append(bufs, c.body[at:]); len(end) > 0 {
+			bufs = append(bufs, end)
+		}
 		_, err = bufs.WriteTo(up.Conn)
 	}
+	c.out = c.out[:head]
 	if err != nil {
 		return fmt.Errorf("send request: %w", err)
 	}
@@ -276,7 +292,7 @@ func (p *bodyPump) run(s *Server, c *call, up *upstreamConn, pending []byte) {
 		case errors.Is(err, io.EOF):
 			p.whole = true
 			if p.chunked {
-				pending = append(appendTrailers(append(pending, "0\r\n"...), &c.ctx.Request.Header), "\r\n"...)
+				pending = append(c.appendTrailers(append(pending, "0\r\n"...)), "\r\n"...)
 			}
 		case err != nil:
 			if !c.client.stopped.Load() {
@@ -319,16 +335,6 @@ func (p *bodyPump) frame(dst, piece []byte) []byte {
 	return append(dst, "\r\n"...)
 }
 
-// appendTrailers writes the trailer fields that the client announced and sent.
-func appendTrailers(dst []byte, h *fasthttp.RequestHeader) []byte {
-	for _, name := range h.PeekTrailerKeys() {
-		if value := h.PeekBytes(name); len(value) > 0 {
-			dst = append(append(append(append(dst, name...), ": "...), value...), "\r\n"...)
-		}
-	}
-	return dst
-}
-
 // readBody reads the request's body into c.body, up to limit; what is longer
 // is left in c.rest.
 func (s *Server) readBody(c *call, limit int) error {
@@ -343,6 +349,9 @@ func (s *Server) readBody(c *call, limit int) error {
 		}
 	}()
 	length := c.ctx.Request.Header.ContentLength()
+	if length < 0 {
+		c.fields = headFields(&c.ctx.Request.Header)
+	}
 	if length > limit {
 		c.rest = stream
 		return nil
@@ -367,6 +376,9 @@ func (s *Server) readBody(c *call, limit int) error {
 		case errors.Is(err, io.EOF):
 			if length >= 0 && len(c.body) < length {
 				return &clientError{fasthttp.StatusBadRequest, "graphiti-proxy: the request's body ended early"}
+			}
+			if length < 0 {
+				c.trailers = c.appendTrailers(c.trailers)
 			}
 			return nil
 		case isTimeout(err):

@@ -1,0 +1,91 @@
+package proxy
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/graphiti-proxy/graphiti-proxy/graphiti"
+	"github.com/graphiti-proxy/graphiti-proxy/inject"
+)
+
+// inserting is a Planner that puts white space into every request, behind its
+// first byte.
+type inserting struct{}
+
+func (*inserting) Plan(*inject.Conversation, []inject.Fingerprint, graphiti.Who, bool, inject.Mode) inject.Plan {
+	return inject.Plan{Inserts: []inject.Insert{{At: 1, Text: []byte(" ")}}}
+}
+
+func (*inserting) Took([]inject.Unseen)                               {}
+func (*inserting) Remember(graphiti.Who, inject.Note, string, string) {}
+func (*inserting) Prefetch(graphiti.Who, string, string)              {}
+
+// remembering has the proxy insert with a planner.
+func remembering(p Planner) func(*Options) {
+	return func(o *Options) {
+		o.Memory = Memory{Planner: p, Identity: Identity{Owner: "user:owner"}, Recall: true}
+	}
+}
+
+// TestTrailersReachUpstream behind the body, whether it was read whole or not,
+// and whether or not they were announced.
+func TestTrailersReachUpstream(t *testing.T) {
+	const (
+		head    = "POST /v1/x HTTP/1.1\r\nHost: proxy\r\nTransfer-Encoding: chunked\r\nConnection: close\r\n"
+		trailer = "0\r\nX-Sum: 9\r\nX-Other: a b\r\n\r\n"
+	)
+	chunk := func(n int) string { return fmt.Sprintf("%x\r\n%s\r\n", n, strings.Repeat("y", n)) }
+	for _, tc := range []struct{ name, fields, body, want string }{
+		{"a small body", "Trailer: X-Sum\r\n", "3\r\nabc\r\n2\r\nde\r\n" + trailer, "5\r\nabcde\r\n" + trailer},
+		{"none was announced", "", "3\r\nabc\r\n" + trailer, "3\r\nabc\r\n" + trailer},
+		{"an empty body", "", trailer, trailer},
+		{"a body that is sent from where it is", "", chunk(20<<10) + trailer, chunk(20<<10) + trailer},
+		{"a body that is streamed", "Trailer: X-Sum\r\nTrailer: X-Other\r\n", chunk(100<<10) + trailer, ""},
+		{"a field of the same name in the head", "X-Sum: 1\r\n", "3\r\nabc\r\n" + trailer, "3\r\nabc\r\n" + trailer},
+		{"what belongs to the connection, or to us", "Connection: X-Hop\r\n", "3\r\nabc\r\n0\r\nX-Hop: 1\r\nX-Graphiti-User: u\r\nX-Sum: 9\r\n\r\n", "3\r\nabc\r\n0\r\nX-Sum: 9\r\n\r\n"},
+		{"announced and not sent", "Trailer: X-Sum\r\n", "3\r\nabc\r\n0\r\n\r\n", "abc"},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			w := newWire(t, say(okAnswer))
+			s, _ := start(t, w.url())
+			if _, err := talk(t, s, head+tc.fields+"\r\n"+tc.body); err != nil {
+				t.Fatal(err)
+			}
+			got, body, _ := strings.Cut(w.requests()[0], "\r\n\r\n")
+			if tc.want == "" {
+				if got := strings.Count(body, "y"); got != 100<<10 || !strings.HasSuffix(body, "\r\n"+trailer) {
+					t.Errorf("%d bytes of a body that ends %q", got, body[max(0, len(body)-100):])
+				}
+				return
+			}
+			if diff := cmp.Diff(tc.want, body); diff != "" {
+				t.Errorf("body (-want +got):\n%s", diff)
+			}
+			chunked := strings.HasSuffix(tc.want, "\r\n\r\n")
+			if strings.Contains(got, "Transfer-Encoding: chunked") != chunked || strings.Contains(got, "Content-Length") == chunked {
+				t.Errorf("head %q", got)
+			}
+		})
+	}
+}
+
+// TestTrailersStayWithMemory: what is inserted is in the chunk.
+func TestTrailersStayWithMemory(t *testing.T) {
+	for _, size := range []int{10, 20 << 10} {
+		body := `{"model":"m","messages":[{"role":"user","content":"` + strings.Repeat("x", size) + `"}]}`
+		w := newWire(t, say(okAnswer))
+		s, _ := start(t, w.url(), remembering(&inserting{}))
+		request := fmt.Sprintf("POST /v1/chat/completions HTTP/1.1\r\nHost: p\r\nX-Graphiti-Session: s\r\nTransfer-Encoding: chunked\r\nConnection: close\r\n\r\n%x\r\n%s\r\n0\r\nX-Sum: 9\r\n\r\n", len(body), body)
+		if _, err := talk(t, s, request); err != nil {
+			t.Fatal(err)
+		}
+		_, got, _ := strings.Cut(w.requests()[0], "\r\n\r\n")
+		want := fmt.Sprintf("%x\r\n%s %s\r\n0\r\nX-Sum: 9\r\n\r\n", len(body)+1, body[:1], body[1:])
+		if got != want {
+			t.Errorf("%d bytes arrived as %.200q…", len(body), got)
+		}
+	}
+}
