@@ -379,6 +379,7 @@ func (s *Server) readBody(c *call, limit int) error {
 			}
 			if length < 0 {
 				c.trailers = c.appendTrailers(c.trailers)
+				c.dropTrailers()
 			}
 			return nil
 		case isTimeout(err):

@@ -1,6 +1,9 @@
 package proxy
 
 import (
+	"bytes"
+	"slices"
+
 	"github.com/valyala/fasthttp"
 )
 
@@ -25,4 +28,25 @@ func (c *call) appendTrailers(dst []byte) []byte {
 		}
 	}
 	return dst
+}
+
+// dropTrailers takes the trailer out of the head again. Who a request is from
+// stands in fields that gateways set and take away, which they do with heads.
+func (c *call) dropTrailers() {
+	h := &c.ctx.Request.Header
+	var names [][]byte
+	i, end := 0, headFields(h)
+	for name := range h.All() {
+		if i++; i > c.fields && i <= end {
+			names = append(names, bytes.Clone(name))
+		}
+	}
+	for _, name := range names {
+		h.DelBytes(name)
+	}
+	for name, value := range fieldLines(h.RawHeaders()) {
+		if slices.ContainsFunc(names, func(n []byte) bool { return bytes.EqualFold(n, name) }) {
+			h.AddBytesKV(name, value)
+		}
+	}
 }

@@ -3,6 +3,7 @@ package proxy
 import (
 	"fmt"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -12,10 +13,16 @@ import (
 )
 
 // inserting is a Planner that puts white space into every request, behind its
-// first byte.
-type inserting struct{}
+// first byte, and notes who they are from.
+type inserting struct {
+	mu   sync.Mutex // guards what follows
+	from []graphiti.Who
+}
 
-func (*inserting) Plan(*inject.Conversation, []inject.Fingerprint, graphiti.Who, bool, inject.Mode) inject.Plan {
+func (p *inserting) Plan(_ *inject.Conversation, _ []inject.Fingerprint, who graphiti.Who, _ bool, _ inject.Mode) inject.Plan {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.from = append(p.from, who)
 	return inject.Plan{Inserts: []inject.Insert{{At: 1, Text: []byte(" ")}}}
 }
 
@@ -87,5 +94,31 @@ func TestTrailersStayWithMemory(t *testing.T) {
 		if got != want {
 			t.Errorf("%d bytes arrived as %.200q…", len(body), got)
 		}
+	}
+}
+
+// TestNobodyIsWhoTheySayInATrailer, and who they are in the head they stay.
+func TestNobodyIsWhoTheySayInATrailer(t *testing.T) {
+	const body = `{"model":"m","messages":[{"role":"user","content":"hello"}]}`
+	for _, tc := range []struct{ name, fields, trailer, want string }{
+		{"no field in the head", "", "X-Graphiti-User: mallory\r\n", "user:owner"},
+		{"an empty one", "X-Graphiti-User:\r\n", "X-Graphiti-User: mallory\r\n", "user:owner"},
+		{"another one", "x-graphiti-user: ann\r\n", "X-Graphiti-User: mallory\r\nX-A: 1\r\nX-Graphiti-User: mallory\r\n", "user:ann"},
+		{"other fields", "X-Graphiti-User: ann\r\n", "X-Sum: 9\r\nX-OpenWebUI-User-Id: mallory\r\n", "user:ann"},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			w := newWire(t, say(okAnswer))
+			p := &inserting{}
+			s, _ := start(t, w.url(), remembering(p))
+			request := fmt.Sprintf("POST /v1/chat/completions HTTP/1.1\r\nHost: p\r\n%sX-Graphiti-Session: s\r\nTransfer-Encoding: chunked\r\nConnection: close\r\n\r\n%x\r\n%s\r\n0\r\n%s\r\n", tc.fields, len(body), body, tc.trailer)
+			if _, err := talk(t, s, request); err != nil {
+				t.Fatal(err)
+			}
+			p.mu.Lock()
+			defer p.mu.Unlock()
+			if len(p.from) != 1 || p.from[0].User != tc.want || p.from[0].Session != "session:s" {
+				t.Errorf("from %+v, want %s", p.from, tc.want)
+			}
+		})
 	}
 }
