@@ -68,7 +68,8 @@ func reduced(text []byte) []byte {
 		}
 		log = log[:0]
 	}
-	fence, first := []byte(nil), false
+	var fence []byte
+	first, errors := false, 0 // of what the fence holds
 	for line := range bytes.Lines(text) {
 		line = bytes.TrimRight(line, "\r\n")
 		trimmed := bytes.TrimSpace(line)
@@ -76,12 +77,15 @@ func reduced(text []byte) []byte {
 		case fence != nil && bytes.HasPrefix(trimmed, fence):
 			fence = nil
 		case fence != nil:
-			if first && len(trimmed) > 0 || errorLine.Match(trimmed) && len(log) < keptErrors {
+			if first && len(trimmed) > 0 {
 				out, first = append(out, cut(trimmed, lineLength)), false
+			} else if errors < keptErrors && errorLine.Match(trimmed) {
+				out = append(out, cut(trimmed, lineLength))
+				errors++
 			}
 		case bytes.HasPrefix(trimmed, []byte("```")) || bytes.HasPrefix(trimmed, []byte("~~~")):
 			flush()
-			fence, first = trimmed[:3], true
+			fence, first, errors = trimmed[:3], true, 0
 		case logLine.Match(line):
 			log = append(log, cut(trimmed, lineLength))
 		default:

@@ -15,6 +15,10 @@ func TestQuery(t *testing.T) {
 		fmt.Fprintf(&log, "2026-11-21 09:00:%02d INFO step %d done\n", i, i)
 	}
 	log.WriteString("2026-11-21 09:01:00 ERROR connection refused by warehouse-7\n")
+	var failures strings.Builder
+	for i := range 200 {
+		fmt.Fprintf(&failures, "test %03d failed\n", i)
+	}
 	for _, tc := range []struct {
 		name  string
 		said  []string
@@ -28,6 +32,8 @@ func TestQuery(t *testing.T) {
 		{"code is told by its first line", []string{long + "\nWhy?\n```go\nfunc importRows(db *sql.DB) error {\n\tx := 1\n\tsecretName := 2\n}\n```\nthanks"}, []string{"func importRows", "Why?", "thanks"}, []string{"secretName"}},
 		{"a log is told by what went wrong", []string{long + "\n" + log.String() + "What happened?"}, []string{"connection refused by warehouse-7", "What happened?"}, []string{"step 7 done", "step 30"}},
 		{"a few lines of one stay", []string{long + "\n2026-11-21 09:00:01 INFO step one\nWhat is that?"}, []string{"step one"}, nil},
+		{"so is one within a fence", []string{long + "\n```\n$ make test\n" + failures.String() + "```\nWhich of them is mine?"},
+			[]string{"$ make test", "test 000 failed", "test 002 failed", "Which of them is mine?"}, []string{"test 003", "test 199"}},
 		{"harness text is not asked for", []string{"<system-reminder>The directory is /x</system-reminder>Who owns the importer?"}, []string{"Who owns the importer?"}, []string{"directory"}},
 	} {
 		var messages []map[string]string
