@@ -46,61 +46,97 @@ const (
 	fewLines   = 5   // of a log that are left as they are
 	keptErrors = 3   // lines of a log that say what went wrong
 	lineLength = 160 // of a line that stands for what was pasted
+
+	// lookedAt is how much of each end of a text is looked at, in bytes. A
+	// person pastes whole files; what they say of them stands before or behind.
+	lookedAt = 32 << 10
 )
 
-var (
-	logLine   = regexp.MustCompile(`^\s*(\[?\d{4}-\d\d-\d\d|\[?\d\d:\d\d:\d\d|\d{10,}\b|at [\w.$<>]+\(|File "|goroutine \d|#\d+ |\[?(TRACE|DEBUG|INFO|WARN|WARNING|ERROR|FATAL)\b|\{"(time|level|ts|msg)")`)
-	errorLine = regexp.MustCompile(`(?i)error|exception|fail|panic|fatal|cannot|denied|refused|timeout`)
-)
+var logLine = regexp.MustCompile(`^\s*(\[?\d{4}-\d\d-\d\d|\[?\d\d:\d\d:\d\d|\d{10,}\b|at [\w.$<>]+\(|File "|goroutine \d|#\d+ |\[?(TRACE|DEBUG|INFO|WARN|WARNING|ERROR|FATAL)\b|\{"(time|level|ts|msg)")`)
+
+// errorWords stand in the lines of a log that say what went wrong.
+var errorWords = [...]string{"error", "exception", "fail", "panic", "fatal", "cannot", "denied", "refused", "timeout"}
+
+func tellsError(line []byte) bool {
+	line = bytes.ToLower(line)
+	for _, w := range errorWords {
+		if bytes.Contains(line, []byte(w)) {
+			return true
+		}
+	}
+	return false
+}
 
 // reduced is a text with what was pasted into it reduced to what tells it: of
-// code the first line, of a log what went wrong.
+// code the first line, of a log what went wrong. It ends where nothing more
+// can be asked for, and of the middle of a long text it sees only the fences.
 func reduced(text []byte) []byte {
 	if len(text) <= plainText {
 		return text
 	}
-	var out, log [][]byte
+	var out []byte
+	var log [][]byte
+	keep := func(line []byte) {
+		if len(out) == 0 {
+			line = bytes.TrimLeft(line, " \t\r\n")
+		}
+		if len(out)+len(line) > 0 {
+			out = append(append(out, line...), '\n')
+		}
+	}
 	flush := func() {
-		if len(log) <= fewLines {
-			out = append(out, log...)
-		} else {
-			out = append(out, telling(log)...)
+		if len(log) > fewLines {
+			log = telling(log)
+		}
+		for _, l := range log {
+			keep(l)
 		}
 		log = log[:0]
 	}
 	var fence []byte
 	first, errors := false, 0 // of what the fence holds
+	at := 0
 	for line := range bytes.Lines(text) {
-		line = bytes.TrimRight(line, "\r\n")
+		near := at < lookedAt || at+len(line) > len(text)-lookedAt
+		at += len(line)
 		trimmed := bytes.TrimSpace(line)
 		switch {
 		case fence != nil && bytes.HasPrefix(trimmed, fence):
 			fence = nil
-		case fence != nil:
-			if first && len(trimmed) > 0 {
-				out, first = append(out, cut(trimmed, lineLength)), false
-			} else if errors < keptErrors && errorLine.Match(trimmed) {
-				out = append(out, cut(trimmed, lineLength))
-				errors++
-			}
-		case bytes.HasPrefix(trimmed, []byte("```")) || bytes.HasPrefix(trimmed, []byte("~~~")):
+		case fence == nil && (bytes.HasPrefix(trimmed, []byte("```")) || bytes.HasPrefix(trimmed, []byte("~~~"))):
 			flush()
 			fence, first, errors = trimmed[:3], true, 0
-		case logLine.Match(line):
+		case !near:
+			first = false
+		case fence != nil && first && len(trimmed) > 0:
+			keep(cut(trimmed, lineLength))
+			first = false
+		case fence != nil:
+			if errors < keptErrors && tellsError(cut(trimmed, maxQuery)) {
+				keep(cut(trimmed, lineLength))
+				errors++
+			}
+		case logLine.Match(cut(line, maxQuery)):
 			log = append(log, cut(trimmed, lineLength))
 		default:
 			flush()
-			out = append(out, line)
+			keep(cut(bytes.TrimRight(line, "\r\n"), maxQuery))
+		}
+		if len(out) > maxQuery {
+			break
 		}
 	}
 	flush()
-	return bytes.TrimSpace(bytes.Join(out, []byte("\n")))
+	return bytes.TrimSpace(out)
 }
 
 // telling are the lines of a log that say what went wrong, else its first one.
 func telling(log [][]byte) (out [][]byte) {
 	for _, l := range log {
-		if errorLine.Match(l) && len(out) < keptErrors {
+		if len(out) == keptErrors {
+			break
+		}
+		if tellsError(l) {
 			out = append(out, l)
 		}
 	}

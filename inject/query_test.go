@@ -19,6 +19,8 @@ func TestQuery(t *testing.T) {
 	for i := range 200 {
 		fmt.Fprintf(&failures, "test %03d failed\n", i)
 	}
+	quiet := strings.Repeat("2026-11-21 09:00:00 INFO nothing happened\n", lookedAt/20) // more than both ends
+	prose := strings.Repeat("Rows are read in the order of their numbers.\n", lookedAt/20)
 	for _, tc := range []struct {
 		name  string
 		said  []string
@@ -34,6 +36,13 @@ func TestQuery(t *testing.T) {
 		{"a few lines of one stay", []string{long + "\n2026-11-21 09:00:01 INFO step one\nWhat is that?"}, []string{"step one"}, nil},
 		{"so is one within a fence", []string{long + "\n```\n$ make test\n" + failures.String() + "```\nWhich of them is mine?"},
 			[]string{"$ make test", "test 000 failed", "test 002 failed", "Which of them is mine?"}, []string{"test 003", "test 199"}},
+		{"of a large log the ends are looked at", []string{"```\n$ make run\nERROR early\n" + quiet + "ERROR between\n" + quiet + "ERROR late\n```\nWhat happened?"},
+			[]string{"$ make run", "ERROR early", "ERROR late", "What happened?"}, []string{"between"}},
+		{"so are those of one that stands by itself", []string{quiet + "2026-11-21 09:00:00 ERROR between\n" + quiet + "2026-11-21 09:00:00 ERROR late\nWhat happened?"},
+			[]string{"ERROR late", "What happened?"}, []string{"between"}},
+		{"a block that ends between does not swallow the question", []string{"```\nx := 1\n" + prose + "```\n" + quiet + "What is x?"}, []string{"x := 1", "What is x?"}, []string{"Rows"}},
+		{"a block that begins between is none of the person's words", []string{quiet + "```\n" + prose + "y := 2\n```\nWhat is y?"}, []string{"What is y?"}, []string{"Rows", "y := 2"}},
+		{"a line has no end", []string{"```\n" + strings.Repeat("x", lookedAt) + "\n```\n" + strings.Repeat("word ", lookedAt)}, []string{"xxx\nword word"}, nil},
 		{"harness text is not asked for", []string{"<system-reminder>The directory is /x</system-reminder>Who owns the importer?"}, []string{"Who owns the importer?"}, []string{"directory"}},
 	} {
 		var messages []map[string]string
@@ -59,5 +68,18 @@ func TestQuery(t *testing.T) {
 				t.Errorf("%s: %q holds %q", tc.name, q, n)
 			}
 		}
+	}
+}
+
+func BenchmarkQuery(b *testing.B) {
+	for name, line := range map[string]string{"log": "2026-11-21 09:00:00 INFO step one done and nothing else\n", "prose": "The importer reads rows from the warehouse.\n", "empty": "\n"} {
+		text := []byte("```\n" + strings.Repeat(line, (1<<20)/len(line)) + "```\nWhat happened?")
+		b.Run(name, func(b *testing.B) {
+			b.SetBytes(int64(len(text)))
+			b.ReportAllocs()
+			for b.Loop() {
+				reduced(text)
+			}
+		})
 	}
 }
