@@ -265,6 +265,26 @@ func TestFingerprintsDoNotDependOnHowTextIsWritten(t *testing.T) {
 	}
 }
 
+// TestTextIsDecodedOnce: what the person said last is asked for by many, and
+// may be large.
+func TestTextIsDecodedOnce(t *testing.T) {
+	c, ok := parse(t, `{"messages":[{"role":"user","content":"one\ntwo"},{"role":"user","content":" three\n\"four\" "}]}`)
+	if !ok {
+		t.Fatal("not understood")
+	}
+	first, again := c.Text(c.Last), c.Text(c.Last)
+	if string(first) != "three\n\"four\"" || &first[0] != &again[0] {
+		t.Errorf("%q, and again %q", first, again)
+	}
+	if got := string(c.Text(0)); got != "one\ntwo" {
+		t.Errorf("%q", got)
+	}
+	c.reset(nil)
+	if all := c.Messages[:2]; all[1].clean != nil {
+		t.Errorf("the text is held for longer: %q", all[1].clean)
+	}
+}
+
 // history is a realistic conversation of about size bytes.
 func history(size int) []byte {
 	var messages []string

@@ -79,6 +79,7 @@ func (c *Conversation) Reset() { c.reset(nil) }
 
 // reset makes c ready for another body.
 func (c *Conversation) reset(body []byte) {
+	clear(c.Messages) // which may hold large texts
 	*c = Conversation{Messages: c.Messages[:0], refs: c.refs[:0], spans: c.spans[:0], scratch: c.scratch, Last: -1, Newest: -1, body: body}
 }
 
@@ -86,10 +87,14 @@ func (c *Conversation) reset(body []byte) {
 // what a harness put there, trimmed.
 func (c *Conversation) Text(i int) []byte {
 	m := &c.Messages[i]
-	if m.cleaned {
+	if m.cleaned || m.clean != nil {
 		return m.clean
 	}
-	return trim(c.joined(m))
+	text := trim(c.joined(m))
+	if i == c.Last {
+		m.clean = text // it is asked for several times
+	}
+	return text
 }
 
 // joined is a message's whole text.

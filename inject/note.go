@@ -82,9 +82,14 @@ func latest(list []string, s string, most int) []string {
 
 // lineOf is a text as one line that is not too long.
 func lineOf(s string) string {
-	s = strings.Join(strings.Fields(s), " ")
-	if len(s) > noteLength {
-		s = string(cut([]byte(s), noteLength)) + "…"
+	var line []byte
+	for word := range strings.FieldsSeq(s) {
+		if len(line) > 0 {
+			line = append(line, ' ')
+		}
+		if line = append(line, word...); len(line) > noteLength {
+			return string(cut(line, noteLength)) + "…"
+		}
 	}
-	return s
+	return string(line)
 }

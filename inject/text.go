@@ -9,14 +9,13 @@ import (
 // appendText appends the text of a JSON string's inside.
 func appendText(dst, raw []byte) []byte {
 	for len(raw) > 0 {
-		i := indexEscape(raw)
-		dst = append(dst, raw[:i]...)
-		if raw = raw[i:]; len(raw) == 0 {
-			break
+		if raw[0] != '\\' {
+			i := indexEscape(raw)
+			dst, raw = append(dst, raw[:i]...), raw[i:]
+			continue
 		}
 		r, n := decodeEscape(raw)
-		dst = utf8.AppendRune(dst, r)
-		raw = raw[n:]
+		dst, raw = utf8.AppendRune(dst, r), raw[n:]
 	}
 	return dst
 }
