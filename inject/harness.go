@@ -4,7 +4,7 @@ import "bytes"
 
 // harnessTags are the elements that clients put into user messages beside what
 // the person wrote, and our own block, which some clients send back.
-var harnessTags = []string{
+var harnessTags = [...]string{
 	"graphiti_memory",
 	"system-reminder",                                              // Claude Code
 	"local-command-caveat", "local-command-stdout", "command-name", // Claude Code
@@ -74,8 +74,11 @@ func stripHarness(text []byte, role Role) []byte {
 	if role == RoleAssistant {
 		return stripElement(stripElement(text, "think"), "graphiti_memory")
 	}
-	for _, tag := range harnessTags {
-		text = stripElement(text, tag)
+	opened := openedIn(text)
+	for i, tag := range harnessTags {
+		if opened[i] {
+			text = stripElement(text, tag)
+		}
 	}
 	if startsLikeHarness(trim(text)) {
 		return nil
@@ -87,28 +90,62 @@ func stripHarness(text []byte, role Role) []byte {
 	return text
 }
 
+// openedIn tells which of harnessTags may open in a text: most texts with a
+// bracket in them hold none, and those with many need not be read for each.
+func openedIn(text []byte) (opened [len(harnessTags)]bool) {
+	for {
+		i := bytes.IndexByte(text, '<') + 1
+		if i == 0 {
+			return opened
+		}
+		text = text[i:]
+		if len(text) == 0 {
+			return opened
+		}
+		for _, n := range tagsBy[text[0]] {
+			tag := harnessTags[n]
+			opened[n] = opened[n] || len(text) > len(tag) && string(text[:len(tag)]) == tag
+		}
+	}
+}
+
+// tagsBy are places in harnessTags, by the byte that a tag begins with.
+var tagsBy = func() (by [256][]int) {
+	for n, tag := range harnessTags {
+		by[tag[0]] = append(by[tag[0]], n)
+	}
+	return by
+}()
+
 // stripElement takes out every <tag …>…</tag>. One that is not closed is left.
+// Its time is linear in the text's size: what is looked for behind an opening
+// tag is passed over when it is found, and ends the search when it is not.
 func stripElement(text []byte, tag string) []byte {
 	open, shut := []byte("<"+tag), []byte("</"+tag+">")
 	var out []byte
-	for {
-		i := bytes.Index(text, open)
+	kept := 0 // up to where out has what is left of text
+	for at := 0; ; {
+		i := bytes.Index(text[at:], open)
 		if i < 0 {
 			break
 		}
-		after := i + len(open)
-		j := bytes.Index(text[after:], shut)
+		i += at
+		if at = i + len(open); at == len(text) {
+			break
+		}
+		if c := text[at]; c != '>' && !isSpace(c) { // a longer name
+			continue
+		}
+		j := bytes.Index(text[at:], shut)
 		if j < 0 {
 			break
 		}
-		if c := text[after]; c != '>' && !isSpace(c) { // a longer name
-			out, text = append(out, text[:after]...), text[after:]
-			continue
-		}
-		out, text = append(out, text[:i]...), text[after+j+len(shut):]
+		out = append(out, text[kept:i]...)
+		at += j + len(shut)
+		kept = at
 	}
-	if out == nil {
+	if kept == 0 {
 		return text
 	}
-	return append(out, text...)
+	return append(out, text[kept:]...)
 }
