@@ -204,6 +204,9 @@ func FuzzChatParse(f *testing.F) {
 	f.Add([]byte(`{"messages":[{"role":"user","content":[{"type":"text","text":"\ud83d\ude00"}]}],"a":[1,-2.5e+3,{"b":null}]}`))
 	f.Add([]byte("{\"messages\":[{\"role\":\"user\",\"content\":\"\x00\"}]}"))
 	f.Add([]byte(`{"messages":[{"role":"user","content":"\\"}],"x":""}`))
+	for _, content := range emptyContents {
+		f.Add([]byte(`{"messages":[{"role":"user","content":"a"},{"role":"user","content":` + content + `}]}`))
+	}
 	f.Fuzz(func(t *testing.T, body []byte) {
 		var c Conversation
 		if !(Chat{}).Parse(body, &c) {
@@ -218,7 +221,7 @@ func FuzzChatParse(f *testing.F) {
 		}
 		var inserts []Insert
 		for i, m := range c.Messages {
-			if m.Person {
+			if m.Person || i == c.Newest && m.form != formNone {
 				inserts = append(inserts, c.insert(i, blockOpen+blockClose))
 			}
 		}

@@ -1,6 +1,7 @@
 package inject
 
 import (
+	"encoding/json"
 	"strings"
 	"testing"
 
@@ -116,16 +117,31 @@ func FuzzDialects(f *testing.F) {
 	for _, tc := range append(append([]dialectCase(nil), responsesCases...), messagesCases...) {
 		f.Add([]byte(strings.Replace(tc.body, "«»", "", 1)))
 	}
+	for _, content := range emptyContents {
+		f.Add([]byte(`{"messages":[{"role":"user","content":"a"},{"role":"user","content":` + content + `}]}`))
+		f.Add([]byte(`{"input":[{"role":"user","content":"a"},{"role":"user","content":` + content + `},{"type":"compaction_trigger"}]}`))
+	}
 	f.Fuzz(func(t *testing.T, body []byte) {
 		for _, d := range []Dialect{Chat{}, Responses{}, Messages{}} {
 			var c Conversation
-			if !d.Parse(body, &c) || c.Last < 0 {
+			if !d.Parse(body, &c) {
 				continue
 			}
-			in := c.insert(c.Last, "block")
-			got := Splice(nil, body, []Insert{in})
-			if string(append(append([]byte(nil), got[:in.At]...), got[in.At+len(in.Text):]...)) != string(body) {
-				t.Error("the block cannot be taken out again")
+			for i, m := range c.Messages {
+				if !m.Person && (i != c.Newest || m.form == formNone) {
+					continue
+				}
+				in := c.insert(i, "block")
+				got := Splice(nil, body, []Insert{in})
+				if string(append(append([]byte(nil), got[:in.At]...), got[in.At+len(in.Text):]...)) != string(body) {
+					t.Error("the block cannot be taken out again")
+				}
+				if !json.Valid(got) {
+					t.Errorf("not valid any more: %s", got)
+				}
+			}
+			if c.Last < 0 {
+				continue
 			}
 			c.Place(true)
 			c.AnswerTo(c.Last)

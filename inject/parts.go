@@ -66,8 +66,11 @@ func (p *bodyParser) content(m *Message, form form, isText func(kind []byte) boo
 		m.at, m.form = s.start, formString
 		return ok
 	case '[':
-		m.at, m.form = p.i+1, form
-		return p.array(func(int) bool { return p.part(isText, each) })
+		first := p.i + 1
+		return p.array(func(int) bool {
+			m.at, m.form = first, form // of an empty one a block could be no part
+			return p.part(isText, each)
+		})
 	}
 	return p.skip()
 }
