@@ -44,3 +44,26 @@ func TestSummaryWithoutAnInstruction(t *testing.T) {
 		}
 	}
 }
+
+// TestSummaryThatNobodyAsksForRepeatsAllBlocks: where the instruction is no
+// person's message, what the person said last is a turn that was answered.
+func TestSummaryThatNobodyAsksForRepeatsAllBlocks(t *testing.T) {
+	body := strings.NewReplacer(`{"role":"user","content":"one"}`, `{"role":"system","content":"You are a context summarization agent."},{"role":"user","content":"one"}`,
+		`"two"`, `"<system-reminder>Summarize.</system-reminder>"`).Replace(turn2)
+	for name, tc := range map[string]struct {
+		off    bool
+		blocks map[string]string
+	}{
+		"with what is known":    {false, map[string]string{"one": blockOf("cat Miso"), "<system-reminder>Summarize.</system-reminder>": blockOf("dog Rex")}},
+		"without what is known": {true, map[string]string{"one": blockOf("cat Miso")}},
+	} {
+		blocks := &fakeBlocks{}
+		ask(t, memory(t, always("cat Miso"), blocks, &fakeFacts{}), turn1, both)
+		m := memory(t, always("dog Rex"), blocks, &fakeFacts{})
+		m.opts().Compaction = !tc.off
+		got, p := ask(t, m, body, both)
+		if want := withBlocks(body, tc.blocks); got != want || p.Outcome.Reason != ReasonSummary {
+			t.Errorf("%s:\n got %s\nwant %s (%+v)", name, got, want, p.Outcome)
+		}
+	}
+}
