@@ -81,7 +81,7 @@ type workspace struct {
 }
 
 // sessionPlaces remembers where the conversations of the moment take place:
-// finding it out reads whole prompts.
+// finding it out reads whole prompts, and not every request says it.
 type sessionPlaces struct {
 	mu       sync.Mutex // guards what follows
 	new, old map[string]inject.Place
@@ -89,24 +89,42 @@ type sessionPlaces struct {
 
 const maxSessionPlaces = 1 << 14 // in each of two generations
 
-func (p *sessionPlaces) find(session string, read func() inject.Place) inject.Place {
+func (p *sessionPlaces) of(session string) (place inject.Place, ok bool) {
 	p.mu.Lock()
-	place, ok := p.new[session]
-	if !ok {
+	defer p.mu.Unlock()
+	if place, ok = p.new[session]; !ok {
 		place, ok = p.old[session]
 	}
-	p.mu.Unlock()
-	if ok {
-		return place
-	}
-	place = read()
+	return place, ok
+}
+
+func (p *sessionPlaces) keep(session string, place inject.Place) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.new == nil || len(p.new) >= maxSessionPlaces {
 		p.old, p.new = p.new, make(map[string]inject.Place)
 	}
 	p.new[session] = place
-	return place
+}
+
+// placeOf is where the client works: where a turn of the conversation said
+// so, else what this request says. A title or a probe comes before the first
+// turn, and says nothing or something else: it decides nothing for the others.
+func (s *Server) placeOf(c *call, w *graphiti.Who) inject.Place {
+	session := w.Tenant + "\x00" + w.User + "\x00" + w.Session
+	codex := isCodex(c)
+	known, ok := s.places.of(session)
+	if ok && !codex { // which may change its directory
+		return known
+	}
+	said := c.conv.Place(codex)
+	if said == (inject.Place{}) {
+		return known // of a conversation over a WebSocket only what is new is said
+	}
+	if c.conv.Kind == inject.KindTurn && !c.mem.subagent {
+		s.places.keep(session, said)
+	}
+	return said
 }
 
 // workspaceOf finds the project of a request: what it claims, what Codex or
@@ -122,12 +140,7 @@ func (s *Server) workspaceOf(c *call, caller *Caller) (w workspace) {
 		return workspace{key: key, why: caller.Why[claimWorkspace]}
 	}
 	codex := isCodex(c)
-	place := inject.Place{}
-	if codex { // it may change its directory
-		place = c.conv.Place(true)
-	} else {
-		place = s.places.find(caller.Who.Tenant+"\x00"+caller.Who.User+"\x00"+caller.Who.Session, func() inject.Place { return c.conv.Place(false) })
-	}
+	place := s.placeOf(c, &caller.Who)
 	if places := c.memory.Identity.Places; places != nil && place.Directory != "" {
 		w.directory = place.Directory
 		if w.repo = places.Find(place.Directory); w.repo.Root != "" {

@@ -1,0 +1,148 @@
+package main
+
+import (
+	"context"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// checkout is a directory with a clone of acme/widgets in it, as far as the
+// proxy reads of one.
+func checkout(t *testing.T, files ...string) (dir string) {
+	t.Helper()
+	dir, err := filepath.EvalSymlinks(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Mkdir(filepath.Join(dir, ".git"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	for name, text := range map[string]string{
+		".git/config": "[remote \"origin\"]\n\turl = https://github.com/acme/widgets.git\n",
+		".git/HEAD":   "ref: refs/heads/main\n",
+	} {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, name := range files {
+		if err := os.WriteFile(filepath.Join(dir, name), nil, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return dir
+}
+
+// sessionStart is the first requests of a client, in the order in which it sends
+// them.
+type sessionStart struct {
+	client  string
+	path    string
+	headers []string
+	title   func(said string) m
+	turn    func(dir, said string) m
+}
+
+// asRecorded are clients that ask for a title first, in the session of the
+// conversation and without saying where.
+var asRecorded = []sessionStart{
+	{
+		client:  "opencode 1.18",
+		path:    "/v1/chat/completions",
+		headers: []string{"User-Agent", "opencode/1.18.33 ai-sdk/provider-utils/4.0.23 runtime/bun/1.3.14", "X-Session-Affinity", "ses_e048776adffeJLVywTK2jw7fdK", "X-Session-Id", "ses_e048776adffeJLVywTK2jw7fdK"},
+		title: func(said string) m {
+			return chat(m{"role": "system", "content": "You are a title generator. You output ONLY a thread title. Nothing else.\n\n<task>\nGenerate a brief title"},
+				user("Generate a title for this conversation:\n"), user(`"`+said+`"`))
+		},
+		turn: func(dir, said string) m {
+			body := chat(m{"role": "system", "content": "You are opencode, an interactive CLI tool.\nuser: what command should I run to list files in the current directory?\n<env>\n  Working directory: " + dir + "\n  Workspace root folder: " + dir + "\n  Is directory a git repo: yes\n</env>"},
+				user(`"`+said+`"`))
+			body["tools"] = []m{{"type": "function", "function": m{"name": "bash", "parameters": m{"type": "object"}}}}
+			return body
+		},
+	},
+	{
+		client:  "Claude Code 2.1, TUI",
+		path:    "/v1/messages?beta=true",
+		headers: []string{"User-Agent", "claude-cli/2.1.329 (external, cli)", "Anthropic-Version", "2023-06-01", "X-Claude-Code-Session-Id", "28fa7aa0-fcd0-445c-a7bc-629bf3763962"},
+		title: func(said string) m {
+			return m{"model": "m", "max_tokens": 128000, "tools": []m{}, "system": []m{
+				{"type": "text", "text": "x-anthropic-billing-header: cc_version=2.1.329.f35; cc_entrypoint=cli;"},
+				{"type": "text", "text": "You are Claude Code, Anthropic's official CLI for Claude."},
+				{"type": "text", "text": "You are naming a coding session so the user can pick it out of a long list of sessions."},
+			}, "messages": []m{{"role": "user", "content": []m{{"type": "text", "text": "<session>\n" + said + "\n</session>\n\nWrite the title in the predominant language of the session."}}}}}
+		},
+		turn: func(dir, said string) m {
+			return m{"model": "m", "max_tokens": 128000, "tools": []m{{"name": "Bash", "input_schema": m{"type": "object"}}}, "system": []m{
+				{"type": "text", "text": "x-anthropic-billing-header: cc_version=2.1.329.b08; cc_entrypoint=cli;"},
+				{"type": "text", "text": "You are Claude Code, Anthropic's official CLI for Claude.", "cache_control": m{"type": "ephemeral"}},
+			}, "messages": []m{
+				{"role": "user", "content": []m{{"type": "text", "text": "<system-reminder>\nCurrent branch: master\n</system-reminder>"}, {"type": "text", "text": said}}},
+				{"role": "system", "content": []m{{"type": "text", "text": "# Environment\nYou have been invoked in the following environment: \n - Primary working directory: " + dir + "\n - Is a git repository: true\n"}}},
+			}}
+		},
+	},
+}
+
+// groups are those that anything was ever kept in.
+func (w *world) groups() (groups []string) {
+	w.t.Helper()
+	list, err := w.app.pipeline.Groups(context.Background(), "")
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	for _, g := range list {
+		groups = append(groups, g.Group)
+	}
+	return groups
+}
+
+// TestTitleDecidesNoWorkspace: it comes first, and names no directory; the
+// turn after it is the project's all the same, and without memory where the
+// project has none.
+func TestTitleDecidesNoWorkspace(t *testing.T) {
+	const said = "The deploy key is rotated on Mondays."
+	for _, tc := range []struct {
+		name     string
+		files    []string
+		settings map[string]string
+		reason   string // why there is no memory; empty: the workspace has it
+	}{
+		{name: "remembered"},
+		{name: "ignore file", files: []string{".graphiti-proxy-ignore"}, reason: "opt_out"},
+		{name: "workspace.ignored", settings: map[string]string{"workspace.ignored": "github_repo:github.com/acme/*"}, reason: "opt_out"},
+		{name: "workspace.trusted", settings: map[string]string{"workspace.trusted": "github_repo:github.com/other/*"}, reason: "untrusted"},
+	} {
+		for _, client := range asRecorded {
+			t.Run(tc.name+"/"+client.client, func(t *testing.T) {
+				dir := checkout(t, tc.files...)
+				settings := map[string]string{"identity.owner": "user:josh", "identity.group_ids": "raw"}
+				for k, v := range tc.settings {
+					settings[k] = v
+				}
+				data := t.TempDir()
+				w := start(t, data, settings)
+				if _, h := w.exchange(client.path, client.title(said), client.headers...); !strings.Contains(h.Get("X-Graphiti-Memory"), "reason=title") {
+					t.Errorf("the title: %s", h.Get("X-Graphiti-Memory"))
+				}
+				_, h := w.exchange(client.path, client.turn(dir, said), client.headers...)
+				want := []string{"workspace_github_repo_github_com_acme_widgets"}
+				if tc.reason != "" {
+					if got := h.Get("X-Graphiti-Memory"); !strings.HasPrefix(got, "off;") || !strings.HasSuffix(got, "reason="+tc.reason) {
+						t.Errorf("the turn: %s", got)
+					}
+					w.say(fact) // which is kept
+					want = []string{"user_josh"}
+				}
+				w.delivered(1)
+				w.stop() // what was captured is in the spool now
+				if got := start(t, data, settings).groups(); !slices.Equal(got, want) {
+					t.Errorf("kept in %v, want %v", got, want)
+				}
+			})
+		}
+	}
+}
