@@ -6,6 +6,8 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"io"
+	"net/http"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -21,8 +23,8 @@ import (
 // toolWish is how a test asks the model for a call.
 var toolWish = regexp.MustCompile(`\[\[tool (\w+) (\{.*?\})\]\]`)
 
-// coderModel says what the cat is called where the memory shows it, after the
-// tool call that was asked for.
+// coderModel says what it is called where the memory shows it, after the tool
+// call that was asked for.
 func coderModel(c proxytest.Conversation) proxytest.Reply {
 	asked, called := -1, false
 	for i, m := range c.Messages {
@@ -39,7 +41,7 @@ func coderModel(c proxytest.Conversation) proxytest.Reply {
 	}
 	for _, m := range c.Messages {
 		if _, memory, ok := strings.Cut(m.Text, "<graphiti_memory>"); ok && m.Role == "user" && strings.Contains(memory, "called Miso") {
-			return proxytest.Reply{Text: "Your cat is called Miso."}
+			return proxytest.Reply{Text: "It is called Miso."}
 		}
 	}
 	return proxytest.Reply{Text: "Understood."}
@@ -120,20 +122,16 @@ var theCoders = []coder{
 // TestCodingClientsShareARepositorysMemory: what one is told in a clone, the
 // next knows in another clone of it, over a call of its shell; in a
 // conversation that goes on the first message keeps its block, byte for byte;
-// each turn is kept once, and requests for titles are not.
+// each turn is kept once, in the repository's memory, and requests for titles
+// are not kept. What is asked for is the project's, since a question about the
+// person finds the person's memory without any repository.
 func TestCodingClientsShareARepositorysMemory(t *testing.T) {
-	w := serve(t)
+	w := serve(t, "GRAPHITI_PROXY_IDENTITY_OWNER=user:josh", "GRAPHITI_PROXY_IDENTITY_GROUP_IDS=raw")
 	w.model.SetAnswer(coderModel)
 	dir := t.TempDir()
 	var clones []string
 	for i := range theCoders {
-		clone := filepath.Join(dir, fmt.Sprint("clone", i))
-		for _, args := range [][]string{{"init", "-q", clone}, {"-C", clone, "remote", "add", "origin", "https://github.com/acme/widgets.git"}} {
-			if out, err := exec.Command("git", args...).CombinedOutput(); err != nil {
-				t.Skipf("SKIPPED LOUDLY: git: %v %s", err, out)
-			}
-		}
-		clones = append(clones, clone)
+		clones = append(clones, clone(t, filepath.Join(dir, fmt.Sprint("clone", i))))
 	}
 	told := 0
 	kept := func(t *testing.T, c coder) {
@@ -143,7 +141,7 @@ func TestCodingClientsShareARepositorysMemory(t *testing.T) {
 	}
 	for i, c := range theCoders {
 		t.Run(c.name+" is told", func(t *testing.T) {
-			out := c.run(t, w.url, filepath.Join(dir, fmt.Sprint("home", i)), clones[i], fmt.Sprintf("This is %s. My cat is called Miso. Remember it.", c.name), false)
+			out := c.run(t, w.url, filepath.Join(dir, fmt.Sprint("home", i)), clones[i], fmt.Sprintf("This is %s. The staging database is called Miso. Remember it.", c.name), false)
 			if !strings.Contains(out, "Understood.") && i == 0 {
 				t.Errorf("%s printed %q", c.name, out)
 			}
@@ -155,8 +153,8 @@ func TestCodingClientsShareARepositorysMemory(t *testing.T) {
 			clone := clones[(i+1)%len(clones)]
 			home := filepath.Join(dir, fmt.Sprint("new home", i))
 			w.model.Forget()
-			out := c.run(t, w.url, home, clone, "What is my cat called? Count first. [[tool "+c.tool+"]]", false)
-			if !strings.Contains(out, "Your cat is called Miso.") {
+			out := c.run(t, w.url, home, clone, "What is the staging database called? Count first. [[tool "+c.tool+"]]", false)
+			if !strings.Contains(out, "It is called Miso.") {
 				t.Errorf("%s in another clone printed %q", c.name, out)
 			}
 			kept(t, c)
@@ -167,7 +165,7 @@ func TestCodingClientsShareARepositorysMemory(t *testing.T) {
 				t.Error("no tool was called")
 			}
 			first := lastBlock(t, w.model)
-			c.run(t, w.url, home, clone, "And do I have a dog?", true)
+			c.run(t, w.url, home, clone, "And which port does it listen on?", true)
 			if again := lastBlock(t, w.model); first == "" || again != first {
 				t.Errorf("the first message's block became\n%s\nfrom\n%s", again, first)
 			}
@@ -182,6 +180,81 @@ func TestCodingClientsShareARepositorysMemory(t *testing.T) {
 	if q := w.queue(t); q.Delivered != told {
 		t.Errorf("%d turns were kept of %d", q.Delivered, told)
 	}
+	all := w.export(t, widgets)
+	for _, c := range theCoders {
+		if !strings.Contains(all, "This is "+c.name+". The staging database is called Miso.") {
+			t.Errorf("what %s was told is not the repository's: %s", c.name, all)
+		}
+	}
+	if kept := w.export(t, "user_josh"); kept != "" {
+		t.Errorf("the person's memory holds %s", kept)
+	}
+}
+
+// TestIgnoreFileIsForAllCodingClients: what they are told in a clone that holds
+// it is kept nowhere, and what is known of the repository stays out of it.
+func TestIgnoreFileIsForAllCodingClients(t *testing.T) {
+	w := serve(t, "GRAPHITI_PROXY_IDENTITY_OWNER=user:josh", "GRAPHITI_PROXY_IDENTITY_GROUP_IDS=raw")
+	w.model.SetAnswer(coderModel)
+	dir := t.TempDir()
+	told := clone(t, filepath.Join(dir, "told"))
+	theCoders[0].run(t, w.url, filepath.Join(dir, "home"), told, "The staging database is called Miso. Remember it.", false)
+	w.until(t, "the turn that is kept", func(q queue) bool { return q.Delivered == 1 })
+	before := w.export(t, widgets)
+	w.model.Forget()
+	for i, c := range theCoders {
+		t.Run(c.name, func(t *testing.T) {
+			ignored := clone(t, filepath.Join(dir, fmt.Sprint("ignored", i)))
+			if err := os.WriteFile(filepath.Join(ignored, ".graphiti-proxy-ignore"), nil, 0o600); err != nil {
+				t.Fatal(err)
+			}
+			out := c.run(t, w.url, filepath.Join(dir, fmt.Sprint("home", i)), ignored, "What is the staging database called? The production one is called Zanzibar.", false)
+			if !strings.Contains(out, "Understood.") {
+				t.Errorf("%s printed %q", c.name, out)
+			}
+		})
+	}
+	if block := lastBlock(t, w.model); block != "" {
+		t.Errorf("the model saw %s", block)
+	}
+	w.stop(t) // what was captured is in the spool now
+	w.start(t, w.env...)
+	w.until(t, "the queue to be empty", func(q queue) bool { return q.Pending == 0 })
+	if kept := w.export(t, widgets); kept != before {
+		t.Errorf("the repository's memory holds\n%s\nand held\n%s", kept, before)
+	}
+	if kept := w.export(t, "user_josh"); kept != "" {
+		t.Errorf("the person's memory holds %s", kept)
+	}
+}
+
+// widgets is the group of the repository that the clones are of.
+const widgets = "workspace_github_repo_github_com_acme_widgets"
+
+// clone is a clone of acme/widgets, as far as can be told without a network.
+func clone(t *testing.T, dir string) string {
+	t.Helper()
+	for _, args := range [][]string{{"init", "-q", dir}, {"-C", dir, "remote", "add", "origin", "https://github.com/acme/widgets.git"}} {
+		if out, err := exec.Command("git", args...).CombinedOutput(); err != nil {
+			t.Skipf("SKIPPED LOUDLY: git: %v %s", err, out)
+		}
+	}
+	return dir
+}
+
+// export is all that a group holds, as JSON Lines.
+func (w *world) export(t *testing.T, group string) string {
+	t.Helper()
+	resp, err := http.Get(w.admin + "/api/v1/memory/export?group=" + group)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer resp.Body.Close()
+	b, err := io.ReadAll(resp.Body)
+	if err != nil || resp.StatusCode != http.StatusOK {
+		t.Fatalf("export: %s %s (%v)", resp.Status, b, err)
+	}
+	return string(b)
 }
 
 // lastBlock is the first block in the last request that holds one, as it
@@ -220,7 +293,7 @@ func TestCodexOverWebSocket(t *testing.T) {
 	}
 	run("My cat is called Miso. Remember it.")
 	w.until(t, "the first turn", func(q queue) bool { return q.Delivered == 1 })
-	if out := run("What is my cat called? Count first. [[tool " + theCoders[0].tool + "]]"); !strings.Contains(out, "Your cat is called Miso.") {
+	if out := run("What is my cat called? Count first. [[tool " + theCoders[0].tool + "]]"); !strings.Contains(out, "It is called Miso.") {
 		t.Errorf("Codex printed %q", out)
 	}
 	w.until(t, "the second turn", func(q queue) bool { return q.Delivered == 2 })

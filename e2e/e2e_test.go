@@ -175,6 +175,7 @@ type world struct {
 	admin string
 	cmd   *exec.Cmd
 	dir   string
+	env   []string
 }
 
 var address = regexp.MustCompile(`(listening on|admin side)\s+(http://\S+)`)
@@ -186,7 +187,7 @@ func serve(t *testing.T, env ...string) *world {
 	if err != nil {
 		t.Fatal(err)
 	}
-	w := &world{model: model, dir: t.TempDir()}
+	w := &world{model: model, dir: t.TempDir(), env: env}
 	w.start(t, env...)
 	t.Cleanup(func() { w.stop(t); model.Close() })
 	return w
