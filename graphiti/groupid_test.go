@@ -3,9 +3,11 @@ package graphiti
 import (
 	"crypto/sha256"
 	"encoding/hex"
+	"fmt"
 	"regexp"
 	"strings"
 	"testing"
+	"unicode"
 
 	"github.com/google/go-cmp/cmp"
 )
@@ -124,10 +126,42 @@ func TestKeys(t *testing.T) {
 		{"address without a path", WorkspaceKey, "https://github.com/", ""},
 		{"address that cannot be read", WorkspaceKey, "https://tok%en@github.com/o/r", ""},
 		{"control character behind an escape", WorkspaceKey, "https://github.com/o/r%0A", ""},
+		{"token instead of a user", WorkspaceKey, "x+y://hunter2@host.io/x", "x+y://host.io/x"},
+		{"IPv6", WorkspaceKey, "ssh://git@[::1]:22/o/@r", "github_repo:::1/o/@r"},
 		{"path", WorkspaceKey, "path:/home/me@x:y", "path:/home/me@x:y"},
 		{"name", WorkspaceKey, "my project", "my project"},
 		{"name with @", WorkspaceKey, "project @home: x", "project @home: x"},
-		{"other scheme", WorkspaceKey, "vscode://a@b:c", "vscode://a@b:c"},
+		{"other scheme, whose user is not kept", WorkspaceKey, "vscode://a@b:c", "vscode://b:c"},
+		{"without a user", WorkspaceKey, "github.com:acme/app.git", "github_repo:github.com/acme/app"},
+		{"without a user, one part", WorkspaceKey, "host.io:app.git", "github_repo:host.io/app"},
+		{"a name with a colon is no address", WorkspaceKey, "notes.v2:app", "notes.v2:app"},
+		{"nor is a drive", WorkspaceKey, `C:/src/acme/app`, `C:/src/acme/app`},
+		{"absolute path of scp", WorkspaceKey, "git@github.com:/acme/app.git", "github_repo:github.com/acme/app"},
+		{"git+ssh", WorkspaceKey, "git+ssh://git@github.com/acme/app.git", "github_repo:github.com/acme/app"},
+		{"ssh+git", WorkspaceKey, "ssh+git://git@github.com/acme/app.git", "github_repo:github.com/acme/app"},
+		{"ftp", WorkspaceKey, "ftp://u:hunter2@h.io/x.git", "github_repo:h.io/x"},
+		{"GitHub's port 443 for ssh", WorkspaceKey, "ssh://git@ssh.github.com:443/acme/app.git", "github_repo:github.com/acme/app"},
+		{"GitLab's", WorkspaceKey, "ssh://git@altssh.gitlab.com:443/acme/app.git", "github_repo:gitlab.com/acme/app"},
+		{"www", WorkspaceKey, "https://www.github.com/acme/app", "github_repo:github.com/acme/app"},
+		{"a host's last dot", WorkspaceKey, "https://github.com./acme/app", "github_repo:github.com/acme/app"},
+		{"GitHub has one name in any case", WorkspaceKey, "https://github.com/Acme/App.git", "github_repo:github.com/acme/app"},
+		{"GitLab too", WorkspaceKey, "git@gitlab.com:Acme/Team/App.git", "github_repo:gitlab.com/acme/team/app"},
+		{"Bitbucket too", WorkspaceKey, "git@bitbucket.org:Acme/App", "github_repo:bitbucket.org/acme/app"},
+		{"other hosts may tell cases apart", WorkspaceKey, "git@Host.io:Acme/App", "github_repo:host.io/Acme/App"},
+		{"a key in another case", WorkspaceKey, "github_repo:GitHub.com/Acme/App", "github_repo:github.com/acme/app"},
+		{"a checkout's own directory", WorkspaceKey, "ssh://host.io/srv/app/.git", "github_repo:host.io/srv/app"},
+		{"password of a tool's address", WorkspaceKey, "git+https://tok:hunter2@github.com/acme/app", "github_repo:github.com/acme/app"},
+		{"password of another scheme", WorkspaceKey, "svn+ssh://u:hunter2@h/x", "svn+ssh://h/x"},
+		{"password with @", WorkspaceKey, "svn://u:hun@ter2@h:1/x", "svn://h:1/x"},
+		{"password with a slash", WorkspaceKey, "svn://u:hunter2/x@h/x", ""},
+		{"password of scp", WorkspaceKey, "u:hunter2@h:x", "github_repo:h/x"},
+		{"password of scp with a slash", WorkspaceKey, "u:hun/ter2@h:x", "github_repo:h/x"},
+		{"an e-mail address as user", WorkspaceKey, "me@corp.io:hunter2@h:x", "github_repo:h/x"},
+		{"password before @ in the path", WorkspaceKey, "u:hunter2@host:o/r@x", "github_repo:host/o/r@x"},
+		{"password without a scheme", WorkspaceKey, "u:hunter2@github.com/o/r", "github_repo:github.com/o/r"},
+		{"password in a key", WorkspaceKey, "github_repo:u:hunter2@github.com/o/r", "github_repo:github.com/o/r"},
+		{"password in a sentence", WorkspaceKey, "see http://u:hunter2@h/x", "see http://h/x"},
+		{"a path with @ and a colon", WorkspaceKey, "/home/me@x:y", "/home/me@x:y"},
 		{"agent", BareName, "ava", "ava"},
 		{"agent that holds a person", BareName, "ava|user:josh", ""},
 	} {
@@ -154,19 +188,32 @@ func FuzzGroupIDIsAccepted(f *testing.F) {
 
 // FuzzWorkspaceKey: a key is accepted again as it is, and keeps no password.
 func FuzzWorkspaceKey(f *testing.F) {
-	for _, s := range []string{"https://u:hunter2@github.com/o/r", "git@h:o/r", "ssh://u:hunter2@h:22/r", "path:/x", "x"} {
-		f.Add(s)
+	for _, s := range []string{"https://u:p@github.com/o/r", "git@h:o/r", "ssh://u:p@h:22/r", "path:/x", "x", "github_repo:h.git/r.git/.git", "h.io:o/r", "a@b.c:d@e:f"} {
+		for _, password := range []string{"", "/", "@a:b/", "://", "?", "#%41", ":1"} {
+			f.Add(s, password)
+		}
 	}
-	f.Fuzz(func(t *testing.T, name string) {
-		key, ok := WorkspaceKey(name)
-		if !ok {
+	f.Fuzz(func(t *testing.T, name, password string) {
+		if key, ok := WorkspaceKey(name); ok {
+			if again, ok := WorkspaceKey(key); !ok || again != key {
+				t.Errorf("%q becomes %q, and that %q (%v)", name, key, again, ok)
+			}
+		}
+		if !validKey("p"+password) || strings.ContainsFunc(password, unicode.IsSpace) {
 			return
 		}
-		if again, ok := WorkspaceKey(key); !ok || again != key {
-			t.Errorf("%q becomes %q, and that %q (%v)", name, key, again, ok)
-		}
-		if !validKey(key) && key != name {
-			t.Errorf("%q is no key", key)
+		for _, address := range []string{"https://u:%s@host.io/o/r", "git+ssh://u:%s@host.io:22/o/r", "ftp://u:%s@host.io/o/r", "svn://u:%s@host.io/o/r", "u:%s@host.io:o/r", "u:%s@host.io/o/r"} {
+			s := fmt.Sprintf(address, "hunter2"+password)
+			key, ok := WorkspaceKey(s)
+			if !ok {
+				continue
+			}
+			if strings.Contains(key, "hunter2") {
+				t.Errorf("%q becomes %q", s, key)
+			}
+			if id, ok := (Namer{Raw: true}).Group(ScopeWorkspace, Who{Workspace: key}); ok && strings.Contains(id, "hunter2") {
+				t.Errorf("%q becomes %q", s, id)
+			}
 		}
 	})
 }

@@ -2,7 +2,6 @@ package graphiti
 
 import (
 	"fmt"
-	"net/url"
 	"slices"
 	"strings"
 )
@@ -129,45 +128,6 @@ func UserKey(name string) (key string, ok bool) {
 func SessionKey(id string) (key string, ok bool) {
 	id = strings.TrimPrefix(id, "session:")
 	return "session:" + id, validKey(id)
-}
-
-// WorkspaceKey is the canonical key of a project: a remote address of a
-// repository becomes github_repo:host/org/repo; other names are kept.
-func WorkspaceKey(name string) (key string, ok bool) {
-	if !validKey(name) {
-		return "", false
-	}
-	host, path, isRemote := remote(name)
-	if !isRemote {
-		return name, true
-	}
-	path = strings.TrimSuffix(strings.Trim(path, "/"), ".git")
-	key = "github_repo:" + strings.ToLower(host) + "/" + path
-	return key, host != "" && path != "" && validKey(key)
-}
-
-// remote takes the address of a repository apart. What may be secret, a user,
-// a password or a query, is left out. An address that cannot be read yields
-// no host.
-func remote(s string) (host, path string, ok bool) {
-	if scheme, _, found := strings.Cut(s, "://"); found {
-		switch strings.ToLower(scheme) {
-		case "https", "http", "ssh", "git":
-			u, err := url.Parse(s)
-			if err != nil {
-				return "", "", true
-			}
-			return u.Hostname(), u.Path, true
-		}
-		return "", "", false
-	}
-	// user@host:path, as git and scp write it
-	user, rest, found := strings.Cut(s, "@")
-	if !found || strings.ContainsAny(user, "/: ") {
-		return "", "", false
-	}
-	host, path, ok = strings.Cut(rest, ":")
-	return host, path, ok && !strings.ContainsAny(host, "/ ")
 }
 
 // BareName accepts the name of an agent or of a system actor. "|" stands
