@@ -131,6 +131,8 @@ func (s *Server) remember(c *call) (plan inject.Plan) {
 	case !caller.Known:
 		return skip(inject.StatusOff, inject.ReasonNone)
 	case caller.Foreign:
+		s.log.Warn("a request that a page of the web may have sent has no memory; let clients call 127.0.0.1 or localhost, or set identity.mode to multi",
+			"host", string(h.Host()[:min(len(h.Host()), 64)]))
 		return skip(inject.StatusOff, inject.ReasonUntrusted)
 	}
 	who := &caller.Who

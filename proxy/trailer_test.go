@@ -85,7 +85,7 @@ func TestTrailersStayWithMemory(t *testing.T) {
 		body := `{"model":"m","messages":[{"role":"user","content":"` + strings.Repeat("x", size) + `"}]}`
 		w := newWire(t, say(okAnswer))
 		s, _ := start(t, w.url(), remembering(&inserting{}))
-		request := fmt.Sprintf("POST /v1/chat/completions HTTP/1.1\r\nHost: p\r\nX-Graphiti-Session: s\r\nTransfer-Encoding: chunked\r\nConnection: close\r\n\r\n%x\r\n%s\r\n0\r\nX-Sum: 9\r\n\r\n", len(body), body)
+		request := fmt.Sprintf("POST /v1/chat/completions HTTP/1.1\r\nHost: localhost\r\nX-Graphiti-Session: s\r\nTransfer-Encoding: chunked\r\nConnection: close\r\n\r\n%x\r\n%s\r\n0\r\nX-Sum: 9\r\n\r\n", len(body), body)
 		if _, err := talk(t, s, request); err != nil {
 			t.Fatal(err)
 		}
@@ -110,7 +110,7 @@ func TestNobodyIsWhoTheySayInATrailer(t *testing.T) {
 			w := newWire(t, say(okAnswer))
 			p := &inserting{}
 			s, _ := start(t, w.url(), remembering(p))
-			request := fmt.Sprintf("POST /v1/chat/completions HTTP/1.1\r\nHost: p\r\n%sX-Graphiti-Session: s\r\nTransfer-Encoding: chunked\r\nConnection: close\r\n\r\n%x\r\n%s\r\n0\r\n%s\r\n", tc.fields, len(body), body, tc.trailer)
+			request := fmt.Sprintf("POST /v1/chat/completions HTTP/1.1\r\nHost: localhost\r\n%sX-Graphiti-Session: s\r\nTransfer-Encoding: chunked\r\nConnection: close\r\n\r\n%x\r\n%s\r\n0\r\n%s\r\n", tc.fields, len(body), body, tc.trailer)
 			if _, err := talk(t, s, request); err != nil {
 				t.Fatal(err)
 			}
