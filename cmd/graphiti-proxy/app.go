@@ -49,6 +49,7 @@ type app struct {
 	live     atomic.Pointer[config.Config] // as it was read last; cfg is as it was at the start
 	parts    *parts                        // nil: the memory is off
 	curated  *remembered                   // nil: the memory is off
+	prober   *prober                       // nil: the memory is off
 	tracer   trace.Tracer                  // nil: nobody looks
 	shared   *redis.DB                     // what replicas share; nil: nothing
 	memory   graphiti.Memory               // nil: off
@@ -187,6 +188,8 @@ func (a *app) openMemory() (proxy.Memory, error) {
 	a.curated.setNamer(namer)
 	a.planner = inject.New(a.planning(cfg, namer))
 	a.onClose("recall", func(context.Context) error { a.planner.Close(); return nil })
+	a.prober = newProber(a.memory, a.mayAsk, state.Blocks.Emptied)
+	a.onClose("probe", func(context.Context) error { a.prober.Close(); return nil })
 	a.listen()
 	return a.remembering(cfg, identity), nil
 }
@@ -319,6 +322,7 @@ func (a *app) openAdmin(metrics http.Handler, secured *tls.Config) (err error) {
 		Listen:  a.cfg.Admin.Listen,
 		Token:   a.cfg.Admin.Token,
 		Status:  a.status,
+		Counts:  a.queue,
 		Metrics: metrics,
 		Log:     a.log,
 	}
@@ -372,67 +376,4 @@ func (a *app) queue() capture.QueueStatus {
 		return capture.QueueStatus{}
 	}
 	return a.pipeline.Status()
-}
-
-// healthTimeout bounds the question whether the memory answers.
-const healthTimeout = 2 * time.Second
-
-// status tells how the proxy is, in words.
-func (a *app) status(ctx context.Context) admin.Status {
-	cfg := a.live.Load()
-	s := admin.Status{
-		Version: version(), Started: a.started, Ready: true,
-		Listen: a.proxy.Addr().String(), OpenAI: cfg.Upstream.OpenAI, Anthropic: cfg.Upstream.Anthropic,
-		Identity: cfg.Identity.Mode,
-		Memory: admin.Memory{
-			Backend: cfg.Memory.Backend, Where: cfg.Memory.Endpoint, State: admin.StateWorking,
-			Recall: cfg.Recall.Enabled, Ingest: cfg.Ingest.Enabled,
-		},
-		Queue: a.queue(),
-	}
-	m := &s.Memory
-	if c := a.consent.Load(); c != nil {
-		m.ConsentFor, m.ConsentSince = c.Endpoint, &c.Since
-	}
-	if m.Backend == "embedded" {
-		m.Where = cfg.DataDir
-	}
-	switch {
-	case cfg.Memory.Backend == "off":
-		m.State, m.Why, m.Where = admin.StateOff, "memory.backend is off", ""
-	case a.memory != nil && moved(a.cfg, cfg):
-		m.State, m.Where = admin.StateOff, withoutUser(a.cfg.Memory.Endpoint)
-		m.Why = "memory.endpoint has changed to " + withoutUser(cfg.Memory.Endpoint) + ", and consent counts for the endpoint that it was given for"
-		m.Remedy = "start the proxy again with memory.consent: true beside the new endpoint"
-	case a.memory == nil || cfg.RemoteMemory() && !cfg.Memory.Consent:
-		m.State, m.Why = admin.StateOff, "no consent was given to send conversations to this endpoint"
-		m.Remedy = "set memory.consent to true"
-		if other := cfg.ConsentFor(); other != "" {
-			m.Remedy = "consent stands beside " + withoutUser(other) + " in the file: write the endpoint and memory.consent: true together"
-		}
-	default:
-		ctx, cancel := context.WithTimeout(ctx, healthTimeout)
-		defer cancel()
-		if n, err := a.curated.state.Blocks.Emptied(ctx); err == nil {
-			m.Emptied = n
-		}
-		if err := a.memory.Health(ctx); err != nil {
-			m.State, m.Why = admin.StateTrouble, err.Error()
-			m.Remedy = "run graphiti-proxy test-connection; chats go on, and turns wait in the spool"
-		} else if _, err := a.memory.Search(ctx, []string{"graphiti_proxy_check"}, "test", 1); err != nil {
-			m.State, m.Why = admin.StateTrouble, "the memory is up and a search fails: "+err.Error()
-			m.Remedy = "run graphiti-proxy test-connection; look at Graphiti's database and embedding model"
-		} else if s.Queue.Stalled != nil {
-			m.State, m.Remedy = admin.StateTrouble, capture.StallRemedy
-			m.Why = fmt.Sprintf("the memory accepts turns and has kept none since %s; %d wait in the spool, none is lost",
-				s.Queue.Stalled.Format(time.RFC3339), s.Queue.Pending)
-		} else if d := s.Queue.SharedDown; d != nil {
-			m.State, m.Why = admin.StateTrouble, fmt.Sprintf("redis does not answer since %s: %s", d.Format(time.RFC3339), s.Queue.SharedError)
-			m.Remedy = "start Redis, or correct state.redis_url; chats go on without new memories, and turns wait in data_dir"
-		} else if s.Queue.Failing != nil {
-			m.State, m.Why = admin.StateTrouble, "turns cannot be delivered: "+s.Queue.LastError
-			m.Remedy = "run graphiti-proxy test-connection --smoke; turns wait in the spool"
-		}
-	}
-	return s
 }

@@ -368,7 +368,7 @@ func TestWithoutConsentNothingIsSent(t *testing.T) {
 	if strings.Count(w.log.String(), "memory.consent") != 1 {
 		t.Errorf("the log does not say so once: %s", w.log)
 	}
-	if s := w.app.status(context.Background()); s.Memory.State != admin.StateOff || !strings.Contains(s.Memory.Remedy, "memory.consent") || !s.Ready {
+	if s := w.app.status(context.Background(), true); s.Memory.State != admin.StateOff || !strings.Contains(s.Memory.Remedy, "memory.consent") || !s.Ready {
 		t.Errorf("%+v", s.Memory)
 	}
 }
@@ -379,11 +379,11 @@ func TestStatusTellsOfTrouble(t *testing.T) {
 		t.Fatal(err)
 	}
 	w := start(t, t.TempDir(), map[string]string{"memory.backend": "graphiti", "memory.endpoint": g.URL(), "memory.consent": "true"})
-	if s := w.app.status(context.Background()); s.Memory.State != admin.StateWorking {
+	if s := w.app.status(context.Background(), true); s.Memory.State != admin.StateWorking {
 		t.Errorf("%+v", s.Memory)
 	}
 	g.Close()
-	s := w.app.status(context.Background())
+	s := w.app.status(context.Background(), true)
 	if s.Memory.State != admin.StateTrouble || s.Memory.Remedy == "" || !s.Ready {
 		t.Errorf("%+v", s.Memory)
 	}

@@ -318,7 +318,7 @@ func (p *progress) waitFor(ctx context.Context, cfg *config.Config) error {
 		ctx = context.Background()
 	}
 	least, since := -1, time.Now()
-	for {
+	for pause := 50 * time.Millisecond; ; pause = min(2*pause, time.Second) {
 		var q capture.QueueStatus
 		if err := ask(ctx, cfg, http.MethodGet, "/api/v1/queue", nil, &q); err != nil {
 			return err
@@ -337,7 +337,7 @@ func (p *progress) waitFor(ctx context.Context, cfg *config.Config) error {
 		select {
 		case <-ctx.Done():
 			return ctx.Err()
-		case <-time.After(50 * time.Millisecond):
+		case <-time.After(pause):
 		}
 	}
 }

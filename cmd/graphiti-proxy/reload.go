@@ -126,16 +126,22 @@ func (a *app) reload(cfg *config.Config) (waiting []string, err error) {
 	if a.parts != nil {
 		a.reloadMemory(cfg, identity, namer)
 	}
-	before := a.live.Swap(cfg)
-	for _, key := range config.Changed(before, cfg) {
+	a.live.Store(cfg)
+	return a.waiting(), nil
+}
+
+// waiting are the settings that differ from those that the proxy runs with and
+// that it does not take over while it does.
+func (a *app) waiting() (list []string) {
+	for _, key := range config.Changed(a.cfg, a.live.Load()) {
 		if key == "memory.consent" && a.parts != nil {
 			continue
 		}
 		if !slices.ContainsFunc(reloadable, func(r string) bool { return key == r || strings.HasSuffix(r, ".") && strings.HasPrefix(key, r) }) {
-			waiting = append(waiting, key)
+			list = append(list, key)
 		}
 	}
-	return waiting, nil
+	return list
 }
 
 // reloadMemory cannot fail.

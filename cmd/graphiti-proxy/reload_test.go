@@ -287,7 +287,7 @@ func TestConsentTakenBack(t *testing.T) {
 	if _, header, _ := w.say("What is my cat called?"); !strings.HasPrefix(header, "off;") || !strings.Contains(header, "reason=consent") {
 		t.Error(header)
 	}
-	if s := w.app.status(t.Context()); s.Memory.State != admin.StateOff || !strings.Contains(s.Memory.Why, "consent") {
+	if s := w.app.status(t.Context(), true); s.Memory.State != admin.StateOff || !strings.Contains(s.Memory.Why, "consent") {
 		t.Errorf("%+v", s.Memory)
 	}
 	time.Sleep(100 * time.Millisecond)

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -56,10 +57,10 @@ func newStatusCommand() *cobra.Command {
 	return c
 }
 
-// fetchStatus asks the admin side.
+// fetchStatus asks the admin side, and has it ask the memory.
 func fetchStatus(ctx context.Context, cfg *config.Config) (*admin.Status, error) {
 	var s admin.Status
-	return &s, ask(ctx, cfg, http.MethodGet, "/api/v1/status", nil, &s)
+	return &s, ask(ctx, cfg, http.MethodGet, "/api/v1/status?fresh=true", nil, &s)
 }
 
 func printStatus(w io.Writer, s *admin.Status) {
@@ -81,10 +82,16 @@ func printStatus(w io.Writer, s *admin.Status) {
 	if m.Why != "" {
 		fmt.Fprintf(w, "          %s\n", m.Why)
 	}
+	if m.Since != nil {
+		fmt.Fprintf(w, "          since %s\n", m.Since.Local().Format(time.DateTime))
+	}
 	if m.Remedy != "" {
 		fmt.Fprintf(w, "          to do: %s\n", m.Remedy)
 	}
 	printQueue(w, &s.Queue)
+	if len(s.Waiting) > 0 {
+		fmt.Fprintf(w, "settings  changed in the file, and taken over by a restart: %s\n", strings.Join(s.Waiting, ", "))
+	}
 }
 
 func onOff(b bool) string {

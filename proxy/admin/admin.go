@@ -11,18 +11,25 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
+	"strconv"
 	"strings"
 	"sync/atomic"
 	"time"
 
 	"golang.org/x/time/rate"
+
+	"github.com/graphiti-proxy/graphiti-proxy/capture"
 )
 
-// Options configures a Server. Status, Metrics and Log are required.
+// Options configures a Server. Status, Counts, Metrics and Log are required.
 type Options struct {
-	Listen  string // host:port
-	Token   string // empty: no token is asked for, which suits loopback only
-	Status  func(context.Context) Status
+	Listen string // host:port
+	Token  string // empty: no token is asked for, which suits loopback only
+
+	// Status tells how the proxy is. Only where fresh is set does it ask the
+	// memory, and wait for it; else it tells what was found last.
+	Status  func(ctx context.Context, fresh bool) Status
+	Counts  func() capture.QueueStatus
 	Metrics http.Handler
 	Queue   Queue       // nil: the memory is off
 	Memory  Remembered  // nil: it is off
@@ -108,9 +115,11 @@ func (s *Server) healthz(w http.ResponseWriter, _ *http.Request) {
 }
 
 // readyz is true when requests can be forwarded. Trouble with the memory is
-// told in the body and never makes the proxy unready: it can still forward.
+// told in the body and never makes the proxy unready: it can still forward. The
+// memory is not asked: one that hangs would make the answer late, and everybody
+// may call this.
 func (s *Server) readyz(w http.ResponseWriter, r *http.Request) {
-	st := s.o.Status(r.Context())
+	st := s.o.Status(r.Context(), false)
 	code := http.StatusOK
 	if !st.Ready {
 		code = http.StatusServiceUnavailable
@@ -119,7 +128,15 @@ func (s *Server) readyz(w http.ResponseWriter, r *http.Request) {
 }
 
 func (s *Server) status(w http.ResponseWriter, r *http.Request) {
-	writeJSON(w, http.StatusOK, s.o.Status(r.Context()))
+	fresh := false
+	if v := r.URL.Query().Get("fresh"); v != "" {
+		var err error
+		if fresh, err = strconv.ParseBool(v); err != nil {
+			writeError(w, http.StatusBadRequest, fmt.Sprintf("fresh: %q is not true or false", v))
+			return
+		}
+	}
+	writeJSON(w, http.StatusOK, s.o.Status(r.Context(), fresh))
 }
 
 // limited refuses calls when there are too many.

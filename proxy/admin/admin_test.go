@@ -9,6 +9,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/graphiti-proxy/graphiti-proxy/capture"
 )
 
 func start(t *testing.T, token string, st Status) string {
@@ -16,7 +18,8 @@ func start(t *testing.T, token string, st Status) string {
 	s, err := New(Options{
 		Listen:  "127.0.0.1:0",
 		Token:   token,
-		Status:  func(context.Context) Status { return st },
+		Status:  func(context.Context, bool) Status { return st },
+		Counts:  func() capture.QueueStatus { return st.Queue },
 		Metrics: http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, "m 1\n") }),
 		Log:     slog.New(slog.DiscardHandler),
 	})
@@ -78,11 +81,14 @@ func TestTokenGuardsAllButHealthAndMetrics(t *testing.T) {
 	}
 }
 
-// TestMemoryTroubleKeepsTheProxyReady, and is told.
+// TestMemoryTroubleKeepsTheProxyReady, and is told: all of it, in words that
+// hold no address.
 func TestMemoryTroubleKeepsTheProxyReady(t *testing.T) {
-	base := start(t, "", Status{Ready: true, Memory: Memory{Backend: "graphiti", Where: "http://secret-host", State: StateTrouble, Why: "refused"}})
-	status, body := get(t, base+"/readyz", "")
-	if status != 200 || !strings.Contains(body, "refused") || strings.Contains(body, "secret-host") {
+	st := Status{Ready: true, Memory: Memory{Backend: "graphiti", Where: "http://secret-host"}}
+	st.Memory.Fail(FaultUnreachable, time.Time{}, "dial secret-host: refused", "look at secret-host")
+	st.Memory.Fail(FaultStalled, time.Time{}, "secret-host keeps none", "start it again")
+	status, body := get(t, start(t, "", st)+"/readyz", "")
+	if status != 200 || !strings.Contains(body, "does not answer; the memory accepts turns and keeps none") || strings.Contains(body, "secret-host") {
 		t.Errorf("status %d, body %s", status, body)
 	}
 }

@@ -33,7 +33,7 @@ func (s *Server) endpoints() []endpoint {
 		{method: "GET", path: "/readyz", about: "200 when requests are forwarded; what memory does is in the body", out: ready{}, open: true, serve: s.readyz},
 		{method: "GET", path: "/metrics", about: "Metrics for Prometheus", open: true, serve: s.o.Metrics.ServeHTTP},
 		{method: "GET", path: "/api/v1/openapi.json", about: "This document", serve: s.openAPI},
-		{method: "GET", path: "/api/v1/status", about: "How the proxy is", out: Status{}, serve: s.status},
+		{method: "GET", path: "/api/v1/status", about: "How the proxy is; with fresh=true the memory is asked now, else what it answered last is told", params: "fresh", out: Status{}, serve: s.status},
 		{method: "GET", path: "/api/v1/queue", about: "Counts of the queue", out: capture.QueueStatus{}, serve: s.queue},
 		{method: "GET", path: "/api/v1/queue/turns", about: "Turns in the queue", params: "state group limit text", out: Letters{}, serve: s.turns},
 		{method: "POST", path: "/api/v1/queue/retry", about: "Have refused turns delivered again", in: Selection{}, out: Affected{}, serve: s.change("retry turns", Queue.Retry)},

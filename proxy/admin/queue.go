@@ -45,8 +45,8 @@ const (
 	maxNumbers   = 10000
 )
 
-func (s *Server) queue(w http.ResponseWriter, r *http.Request) {
-	writeJSON(w, http.StatusOK, s.o.Status(r.Context()).Queue)
+func (s *Server) queue(w http.ResponseWriter, _ *http.Request) {
+	writeJSON(w, http.StatusOK, s.o.Counts())
 }
 
 func (s *Server) turns(w http.ResponseWriter, r *http.Request) {

@@ -18,6 +18,10 @@ type Status struct {
 
 	Memory Memory              `json:"memory"`
 	Queue  capture.QueueStatus `json:"queue"`
+
+	// Waiting are the settings that have changed in the file and count after a
+	// restart.
+	Waiting []string `json:"need_a_restart,omitempty"`
 }
 
 // Memory says in words whether the memory works.
@@ -28,6 +32,12 @@ type Memory struct {
 	Why     string `json:"why,omitempty"`    // what does not work
 	Remedy  string `json:"remedy,omitempty"` // what to do about it
 	Recall  bool   `json:"recall"`
+
+	// Faults are the same in words of a closed list, Since is the beginning of
+	// the first of them, and Checked is when the memory was asked last.
+	Faults  []Fault    `json:"faults,omitempty"`
+	Since   *time.Time `json:"since,omitempty"`
+	Checked *time.Time `json:"checked,omitempty"`
 
 	// For which endpoint consent was given, and since when it counts.
 	ConsentFor   string     `json:"consent_for,omitempty"`
@@ -47,10 +57,60 @@ const (
 	StateWorking State = "working"
 	StateTrouble State = "trouble"
 	StateOff     State = "off"
+	StateUnknown State = "unknown" // it has not been asked yet
 )
 
-// public is what may be told without the token: no address, no path.
+// Fault says in one word what does not work.
+type Fault string
+
+// The faults of a memory, and the reasons why it is off.
+const (
+	FaultUnreachable Fault = "unreachable"
+	FaultSearch      Fault = "search"
+	FaultStalled     Fault = "stalled"
+	FaultShared      Fault = "shared_state"
+	FaultDelivery    Fault = "delivery"
+	FaultSetting     Fault = "setting"
+	FaultConsent     Fault = "consent"
+)
+
+// words are what everybody may be told.
+var words = map[Fault]string{
+	FaultUnreachable: "the memory does not answer",
+	FaultSearch:      "the memory is up and a search fails",
+	FaultStalled:     "the memory accepts turns and keeps none",
+	FaultShared:      "the state that replicas share cannot be used",
+	FaultDelivery:    "turns cannot be delivered",
+	FaultSetting:     "memory.backend is off",
+	FaultConsent:     "there is no consent to send conversations to the memory",
+}
+
+// Fail adds something that does not work, since a moment where that is known.
+func (m *Memory) Fail(f Fault, since time.Time, why, remedy string) {
+	m.State = StateTrouble
+	m.Faults = append(m.Faults, f)
+	m.Why, m.Remedy = joined(m.Why, why), joined(m.Remedy, remedy)
+	if !since.IsZero() && (m.Since == nil || since.Before(*m.Since)) {
+		m.Since = &since
+	}
+}
+
+func joined(a, b string) string {
+	if a == "" || a == b {
+		return b
+	}
+	return a + "; " + b
+}
+
+// public is what may be told without the token: no address, no path, and no
+// words of the memory's.
 func (m Memory) public() Memory {
-	m.Where, m.ConsentFor = "", ""
+	m.Where, m.ConsentFor, m.Why, m.Remedy = "", "", "", ""
+	for _, f := range m.Faults {
+		m.Why = joined(m.Why, words[f])
+	}
+	if m.Why != "" {
+		m.Remedy = "graphiti-proxy status says more"
+	}
 	return m
 }

@@ -1,0 +1,113 @@
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"io"
+	"net/http"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/graphiti-proxy/graphiti-proxy/capture"
+	"github.com/graphiti-proxy/graphiti-proxy/config"
+	"github.com/graphiti-proxy/graphiti-proxy/graphiti/graphititest"
+	"github.com/graphiti-proxy/graphiti-proxy/proxy/admin"
+)
+
+// TestHealthDoesNotWaitForTheMemory: readiness and the queue are told without a
+// call to the memory, which may hang and which pays for each search; the status
+// command still has it asked.
+func TestHealthDoesNotWaitForTheMemory(t *testing.T) {
+	g, err := graphititest.Start(graphititest.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer g.Close()
+	w := start(t, t.TempDir(), map[string]string{"memory.backend": "graphiti", "memory.endpoint": g.URL(), "memory.consent": "true"})
+	w.app.prober.fresh(t.Context())
+	g.Always(graphititest.Healthcheck, graphititest.Answer(http.StatusServiceUnavailable, ""))
+	before := len(g.Requests())
+	get := func(path string, out any) {
+		t.Helper()
+		resp, err := http.Get("http://" + w.app.admin.Addr().String() + path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer resp.Body.Close()
+		body, err := io.ReadAll(resp.Body)
+		if err != nil || resp.StatusCode != http.StatusOK || json.Unmarshal(body, out) != nil {
+			t.Fatalf("%s: %s %s", path, resp.Status, body)
+		}
+	}
+	var ready struct {
+		Ready  bool
+		Memory admin.Memory
+	}
+	for range 20 {
+		get("/readyz", &ready)
+		get("/api/v1/queue", &capture.QueueStatus{})
+		get("/api/v1/status", &admin.Status{})
+	}
+	if n := len(g.Requests()); n != before {
+		t.Errorf("%d calls to the memory", n-before)
+	}
+	if !ready.Ready || ready.Memory.State != admin.StateWorking || ready.Memory.Checked == nil {
+		t.Errorf("%+v", ready)
+	}
+	first, err := fetchStatus(t.Context(), adminOf(w))
+	if err != nil || first.Memory.State != admin.StateTrouble || first.Memory.Since == nil {
+		t.Fatalf("%+v, %v", first.Memory, err)
+	}
+	again, err := fetchStatus(t.Context(), adminOf(w))
+	if err != nil || !again.Memory.Since.Equal(*first.Memory.Since) || again.Memory.Checked.Equal(*first.Memory.Checked) {
+		t.Errorf("asked again: %+v, %v", again.Memory, err)
+	}
+	var out bytes.Buffer
+	printStatus(&out, again)
+	if !strings.Contains(out.String(), "since 20") {
+		t.Errorf("it does not say since when: %s", out.String())
+	}
+	get("/readyz", &ready)
+	if ready.Memory.State != admin.StateTrouble || strings.Contains(ready.Memory.Why, "127.0.0.1") {
+		t.Errorf("%+v", ready.Memory)
+	}
+}
+
+// TestOneFaultDoesNotHideAnother: a search that fails does not hide that
+// nothing is kept, nor what to do about it.
+func TestOneFaultDoesNotHideAnother(t *testing.T) {
+	now := time.Now()
+	m := admin.Memory{State: admin.StateWorking}
+	faults(&m, &probed{at: now, search: errors.New("no such model"), since: now.Add(-time.Minute)}, &capture.QueueStatus{Stalled: &now, Pending: 3})
+	if !strings.Contains(m.Why, "no such model") || !strings.Contains(m.Why, "has kept none") || !strings.Contains(m.Remedy, capture.StallRemedy) || !m.Since.Equal(now.Add(-time.Minute)) {
+		t.Errorf("%+v", m)
+	}
+}
+
+// adminOf is the configuration of a command that asks a proxy.
+func adminOf(w *world) *config.Config {
+	cfg := *w.app.cfg
+	cfg.Admin.Listen = w.app.admin.Addr().String()
+	return &cfg
+}
+
+// TestStatusTellsWhatRuns: what is in the file by now, and counts after a
+// restart only, is named as that, however often the file is read.
+func TestStatusTellsWhatRuns(t *testing.T) {
+	w := start(t, t.TempDir(), nil)
+	cfg := *w.app.cfg
+	cfg.Memory.Backend, cfg.Memory.Endpoint = "graphiti", "http://elsewhere:8000"
+	for range 2 {
+		waiting, err := w.app.reload(&cfg)
+		if err != nil || !slices.Equal(waiting, []string{"memory.backend", "memory.endpoint"}) {
+			t.Errorf("%v wait, %v", waiting, err)
+		}
+	}
+	s := w.app.status(t.Context(), true)
+	if s.Memory.Backend != "embedded" || s.Memory.Where != w.app.cfg.DataDir || s.Memory.State != admin.StateWorking || len(s.Waiting) != 2 {
+		t.Errorf("%+v, %v wait", s.Memory, s.Waiting)
+	}
+}
