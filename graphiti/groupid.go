@@ -3,6 +3,7 @@ package graphiti
 import (
 	"crypto/sha256"
 	"encoding/hex"
+	"fmt"
 	"strings"
 )
 
@@ -63,11 +64,15 @@ func (n Namer) Group(s Scope, w Who) (id string, ok bool) {
 
 func rawUser(key string) string { return "user_" + strings.TrimPrefix(key, "user:") }
 
+// inID reports whether Graphiti accepts a character in an id.
+func inID(r rune) bool {
+	return 'a' <= r && r <= 'z' || 'A' <= r && r <= 'Z' || '0' <= r && r <= '9' || r == '-' || r == '_'
+}
+
 // rawID replaces what Graphiti does not accept.
 func rawID(s string) string {
 	clean := strings.Map(func(r rune) rune {
-		switch {
-		case 'a' <= r && r <= 'z', 'A' <= r && r <= 'Z', '0' <= r && r <= '9', r == '-', r == '_':
+		if inID(r) {
 			return r
 		}
 		return '_'
@@ -77,4 +82,31 @@ func rawID(s string) string {
 	}
 	sum := sha256.Sum256([]byte(s))
 	return clean[:maxRaw-1-rawHash] + "-" + hex.EncodeToString(sum[:rawHash/2])
+}
+
+// maxGroup bounds the ids that are taken from elsewhere.
+const maxGroup = 256
+
+// CheckGroup refuses what Graphiti rejects as the id of a group. It accepts a
+// message for such a group, and its worker dies of it.
+func CheckGroup(id string) error {
+	if id == "" || len(id) > maxGroup || strings.ContainsFunc(id, func(r rune) bool { return !inID(r) }) {
+		return fmt.Errorf("group: %.60q is not the id of a group; ids are of letters, digits, - and _, at most %d", id, maxGroup)
+	}
+	return nil
+}
+
+// ScopeOf is the scope of a group, where its id tells: canonical ids do, and raw
+// ones, also those of tenants.
+func ScopeOf(id string) (Scope, bool) {
+	id = strings.TrimPrefix(id, "graphiti_")
+	if t, rest, ok := strings.Cut(id, "_"); ok && len(t) == 1+rawTenant && t[0] == 't' {
+		id = rest
+	}
+	for _, s := range []Scope{ScopeSession, ScopeWorkspace, ScopeUser, ScopeAgent, ScopeSystem} {
+		if strings.HasPrefix(id, string(s)+"_") {
+			return s, true
+		}
+	}
+	return "", false
 }

@@ -217,3 +217,27 @@ func FuzzWorkspaceKey(f *testing.F) {
 		}
 	})
 }
+
+// TestGroupsFromElsewhere: an id that Graphiti would die of is refused, and one
+// of ours tells its scope.
+func TestGroupsFromElsewhere(t *testing.T) {
+	for id, want := range map[string]Scope{
+		"graphiti_user_" + joshSum:                ScopeUser,
+		"workspace_path__home_x":                  ScopeWorkspace,
+		"t0123456789abcdef01234567_session_a":     ScopeSession,
+		"agent_ava__user_josh":                    ScopeAgent,
+		"system_bot":                              ScopeSystem,
+		"team-notes":                              "",
+		"user":                                    "",
+		"t0123456789abcdef0123456_user_too-short": "",
+	} {
+		if got, ok := ScopeOf(id); got != want || ok != (want != "") || CheckGroup(id) != nil {
+			t.Errorf("%s: %q, %v, %v", id, got, ok, CheckGroup(id))
+		}
+	}
+	for _, id := range []string{"", "bad group", "ünï", "a/x", "a.b", "a\n", strings.Repeat("a", 257)} {
+		if CheckGroup(id) == nil {
+			t.Errorf("%q is taken", id)
+		}
+	}
+}

@@ -127,12 +127,21 @@ func (m *remembered) target(s admin.Selector, scope string) (graphiti.Target, gr
 	if err != nil {
 		return graphiti.Target{}, who, err
 	}
-	if s.Group != "" {
-		return graphiti.Target{Group: s.Group}, who, nil
-	}
 	sc := graphiti.Scope(cmp.Or(scope, string(graphiti.ScopeUser)))
 	if !slices.Contains(scopes, sc) {
 		return graphiti.Target{}, who, fmt.Errorf("scope: %q is not known; write user, workspace, session or agent", scope)
+	}
+	if s.Group != "" {
+		if err := graphiti.CheckGroup(s.Group); err != nil {
+			return graphiti.Target{}, who, err
+		}
+		if scope == "" {
+			var ok bool
+			if sc, ok = graphiti.ScopeOf(s.Group); !ok {
+				return graphiti.Target{}, who, errors.New("scope: the group's id does not tell it; write user, workspace, session or agent beside the group")
+			}
+		}
+		return graphiti.Target{Scope: sc, Group: s.Group}, who, nil
 	}
 	g, ok := m.namer().Group(sc, who)
 	if !ok {

@@ -110,6 +110,9 @@ func (s *Server) show(w http.ResponseWriter, r *http.Request, m Remembered) {
 		writeError(w, http.StatusBadRequest, "last: write a number between 1 and 10000")
 		return
 	}
+	if refused(w, in.check()) {
+		return
+	}
 	s.o.Log.Info("audit", "what", "show", "who", auditName(in.Selector))
 	list, err := m.Show(r.Context(), in.Selector, in.Last)
 	if err != nil {
@@ -126,6 +129,9 @@ func (s *Server) search(w http.ResponseWriter, r *http.Request, m Remembered) {
 	var in searchRequest
 	if err := readJSON(w, r, &in); err != nil || strings.TrimSpace(in.Query) == "" {
 		writeError(w, http.StatusBadRequest, "say what to search for as query"+because(err))
+		return
+	}
+	if refused(w, in.check()) {
 		return
 	}
 	s.o.Log.Info("audit", "what", "search", "who", auditName(in.Selector))
@@ -146,6 +152,9 @@ func (s *Server) promote(w http.ResponseWriter, r *http.Request, m Remembered) {
 		writeError(w, http.StatusBadRequest, "say what to keep as text, and its kind, one of "+strings.Join(graphiti.Kinds, ", ")+because(err))
 		return
 	}
+	if refused(w, in.check()) {
+		return
+	}
 	groups, err := m.Promote(r.Context(), in.Selector, in.Promotion)
 	s.o.Log.Info("audit", "what", "promote", "kind", in.Kind, "who", auditName(in.Selector), "groups", groups, "done", err == nil)
 	if err != nil {
@@ -159,6 +168,9 @@ func (s *Server) importLines(w http.ResponseWriter, r *http.Request, m Remembere
 	var in importRequest
 	if err := readBody(w, r, &in, 16<<20); err != nil || len(in.Lines) == 0 || len(in.Lines) > maxLines {
 		writeError(w, http.StatusBadRequest, "send between 1 and 1000 lines"+because(err))
+		return
+	}
+	if refused(w, in.check()) {
 		return
 	}
 	_ = http.NewResponseController(w).SetWriteDeadline(noDeadline) // it waits for the memory

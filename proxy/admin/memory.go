@@ -6,6 +6,7 @@ import (
 	"net/http"
 
 	"github.com/graphiti-proxy/graphiti-proxy/capture"
+	"github.com/graphiti-proxy/graphiti-proxy/graphiti"
 )
 
 // Remembered is what can be done with what is remembered.
@@ -32,6 +33,14 @@ type Selector struct {
 	Session    string `json:"session,omitempty"`
 	Group      string `json:"group,omitempty"`
 	Credential string `json:"credential,omitempty"` // sha256:<hex>, in multi mode
+}
+
+// check refuses a group that cannot be one.
+func (s Selector) check() error {
+	if s.Group == "" {
+		return nil
+	}
+	return graphiti.CheckGroup(s.Group)
 }
 
 // Record is one line of an export.
@@ -62,6 +71,14 @@ func (s *Server) remembers(next func(http.ResponseWriter, *http.Request, Remembe
 	}
 }
 
+// refused answers a request that cannot be meant, and reports whether it is one.
+func refused(w http.ResponseWriter, err error) bool {
+	if err != nil {
+		writeError(w, http.StatusBadRequest, err.Error())
+	}
+	return err != nil
+}
+
 func (s *Server) groups(w http.ResponseWriter, r *http.Request, m Remembered) {
 	var sel Selector
 	if err := readJSON(w, r, &sel); err != nil {
@@ -70,6 +87,9 @@ func (s *Server) groups(w http.ResponseWriter, r *http.Request, m Remembered) {
 	}
 	if sel == (Selector{}) {
 		writeError(w, http.StatusBadRequest, "say whose memory is meant: user, agent, workspace, session, group or credential")
+		return
+	}
+	if refused(w, sel.check()) {
 		return
 	}
 	list, err := m.Groups(r.Context(), sel)
@@ -89,6 +109,9 @@ func (s *Server) forget(w http.ResponseWriter, r *http.Request, m Remembered) {
 		writeError(w, http.StatusBadRequest, `name one group as {"group":"…"}; POST /api/v1/memory/groups finds them`)
 		return
 	}
+	if refused(w, sel.check()) {
+		return
+	}
 	blocks, err := m.Forget(r.Context(), sel.Group)
 	s.o.Log.Info("audit", "what", "forget", "group", sel.Group, "done", err == nil)
 	if err != nil {
@@ -104,6 +127,9 @@ func (s *Server) export(w http.ResponseWriter, r *http.Request, m Remembered) {
 	group := r.URL.Query().Get("group")
 	if group == "" {
 		writeError(w, http.StatusBadRequest, "name the group as ?group=…")
+		return
+	}
+	if refused(w, graphiti.CheckGroup(group)) {
 		return
 	}
 	s.o.Log.Info("audit", "what", "export", "group", group)
