@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strings"
 	"time"
+	"unicode/utf8"
 
 	"github.com/graphiti-proxy/graphiti-proxy/capture"
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti"
@@ -154,6 +155,9 @@ func (m *remembered) target(s admin.Selector, scope string) (graphiti.Target, gr
 func (m *remembered) Promote(ctx context.Context, s admin.Selector, p admin.Promotion) ([]string, error) {
 	if !slices.Contains(graphiti.Kinds, p.Kind) {
 		return nil, fmt.Errorf("kind: %q is not known; write one of %s", p.Kind, strings.Join(graphiti.Kinds, ", "))
+	}
+	if n, most := utf8.RuneCountInString(strings.TrimSpace(p.Text)), m.app.live.Load().Ingest.MaxMessageChars; n > most {
+		return nil, fmt.Errorf("text: it has %d characters, and %d are kept; shorten it, or raise ingest.max_message_chars", n, most)
 	}
 	scope := p.Scope
 	if scope == "" { // the most durable one that was named

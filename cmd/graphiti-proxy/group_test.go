@@ -46,3 +46,10 @@ func TestGroupsThatCannotBe(t *testing.T) {
 		}
 	}
 }
+
+// TestPromoteIsWhole: a text that would be cut is refused, and the limit named.
+func TestPromoteIsWhole(t *testing.T) {
+	if _, err := command(t, t.TempDir(), "memory", "promote", "--kind", "procedure", strings.Repeat("é", 8001)); err == nil || !strings.Contains(err.Error(), "8000") {
+		t.Errorf("%v", err)
+	}
+}
