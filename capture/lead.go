@@ -87,16 +87,21 @@ func (p *Pipeline) teamStatusLocked(s *QueueStatus) {
 		return
 	}
 	s.Replica, s.Here, s.Dropped = t.name, t.waits, s.Dropped+t.dropped
-	s.Deliverer = t.report.Name
+	s.Deliverer, s.Delivers = t.report.Name, t.leading
 	switch {
 	case t.leading:
 		s.Deliverer = t.name
+	case t.report.Name == t.name: // from before
+		s.Deliverer = ""
 	case t.report.Name != "":
 		s.UnderWay, s.Lost, s.Breaker = t.report.UnderWay, t.report.Lost, t.report.Breaker
 		s.Failing, s.Stalled, s.LastError = t.report.Failing, t.report.Stalled, t.report.LastError
 	}
 	if d := t.spool.db.Down(); d != nil {
-		s.SharedDown, s.SharedError, s.Deliverer = &d.Since, d.Why, ""
+		s.SharedDown, s.SharedError = &d.Since, d.Why
+		if !d.Full {
+			s.Deliverer, s.Delivers = "", false
+		}
 	}
 }
 
@@ -249,7 +254,7 @@ func (p *Pipeline) stepDown() {
 	p.mu.Unlock()
 	t.busy.Wait()
 	p.mu.Lock()
-	t.leave, t.until = nil, nil
+	t.leave, t.until, t.report = nil, nil, report{}
 	p.state = newState(p.state.timing, time.Now())
 	p.mu.Unlock()
 	if was != nil {
@@ -320,14 +325,15 @@ func (p *Pipeline) refresh(ctx context.Context) error {
 	}
 	mine := t.report
 	p.mu.Unlock()
-	return t.spool.db.Do(ctx, func(ctx context.Context, c redis.Cmdable) error {
-		if leading {
-			body, err := json.Marshal(mine)
-			if err != nil {
-				return err
-			}
-			return c.Set(ctx, name, body, 3*leaseFor).Err()
+	if leading {
+		body, err := json.Marshal(mine)
+		if err != nil {
+			return err
 		}
+		_, err = t.spool.run(ctx, "report", reportScript, true, []string{name}, string(body), (3 * leaseFor).Milliseconds())
+		return err
+	}
+	return t.spool.db.Ease(ctx, func(ctx context.Context, c redis.Cmdable) error {
 		var theirs report
 		body, err := c.Get(ctx, name).Bytes()
 		if err == nil {

@@ -50,7 +50,7 @@ func (l lease) ask(ctx context.Context, what string) (bool, error) {
 }
 
 func (l lease) run(ctx context.Context, what string) (holder string, err error) {
-	err = l.db.Do(ctx, func(ctx context.Context, c redis.Cmdable) error {
+	err = l.db.Ease(ctx, func(ctx context.Context, c redis.Cmdable) error {
 		holder, err = leaseScript.Run(ctx, c, []string{leaseName, redis.Key("wanted")}, l.token, what, leaseFor.Milliseconds()).Text()
 		return err
 	})

@@ -6,6 +6,7 @@ import (
 	"crypto/rand"
 	"embed"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"slices"
 	"strconv"
@@ -44,6 +45,7 @@ var (
 	dropScript     = script("drop")
 	dropDeadScript = script("drop_dead")
 	forgetScript   = script("forget")
+	reportScript   = script("report")
 )
 
 const (
@@ -105,7 +107,11 @@ func (s *shared) run(ctx context.Context, what string, script *redis.Script, fen
 		token = s.token
 	}
 	all := append([]string{leaseName, redis.Key("spool"), redis.Key("marks"), redis.Key("counts"), redis.Key("dead"), redis.Key("last")}, keys...)
-	err = s.db.Do(ctx, func(ctx context.Context, c redis.Cmdable) error {
+	do := s.db.Ease
+	if script == addScript { // all others make room, or need none
+		do = s.db.Do
+	}
+	err = do(ctx, func(ctx context.Context, c redis.Cmdable) error {
 		v, err := script.Run(ctx, c, all, append([]any{token}, args...)...).Result()
 		if err != nil {
 			return err
@@ -204,7 +210,7 @@ func digit(b bool) string {
 func (s *shared) read(ctx context.Context, f func(e *sharedEntry) error) error {
 	for from := "-"; from != ""; {
 		var list []goredis.XMessage
-		err := s.db.Do(ctx, func(ctx context.Context, c redis.Cmdable) (err error) {
+		err := s.db.Ease(ctx, func(ctx context.Context, c redis.Cmdable) (err error) {
 			list, err = c.XRangeN(ctx, redis.Key("spool"), from, "+", page).Result()
 			return err
 		})
@@ -284,7 +290,7 @@ func parseMark(number, value string) (n int64, m mark, err error) {
 // hash calls f for the fields of one of the hashes.
 func (s *shared) hash(ctx context.Context, name string, f func(field, value string) error) error {
 	var all map[string]string
-	err := s.db.Do(ctx, func(ctx context.Context, c redis.Cmdable) (err error) {
+	err := s.db.Ease(ctx, func(ctx context.Context, c redis.Cmdable) (err error) {
 		all, err = c.HGetAll(ctx, redis.Key(name)).Result()
 		return err
 	})
@@ -330,7 +336,7 @@ func (s *shared) counts(ctx context.Context) (map[string]int, error) {
 }
 
 func (s *shared) oldest() (t time.Time, err error) {
-	err = s.db.Do(context.Background(), func(ctx context.Context, c redis.Cmdable) error {
+	err = s.db.Ease(context.Background(), func(ctx context.Context, c redis.Cmdable) error {
 		first, err := c.XRangeN(ctx, redis.Key("spool"), "-", "+", 1).Result()
 		if err != nil || len(first) == 0 {
 			return err
@@ -346,7 +352,10 @@ func (s *shared) oldest() (t time.Time, err error) {
 
 func (s *shared) instance() (id string, err error) {
 	name := redis.Key("instance")
-	err = s.db.Do(context.Background(), func(ctx context.Context, c redis.Cmdable) error {
+	err = s.db.Ease(context.Background(), func(ctx context.Context, c redis.Cmdable) error {
+		if id, err = c.Get(ctx, name).Result(); !errors.Is(err, redis.Nil) {
+			return err
+		}
 		if err := c.SetNX(ctx, name, strings.ToLower(rand.Text()[:16]), 0).Err(); err != nil {
 			return err
 		}
@@ -358,7 +367,7 @@ func (s *shared) instance() (id string, err error) {
 
 func (s *shared) promoted(ctx context.Context) (map[string]bool, error) {
 	all := make(map[string]bool)
-	err := s.db.Do(ctx, func(ctx context.Context, c redis.Cmdable) error {
+	err := s.db.Ease(ctx, func(ctx context.Context, c redis.Cmdable) error {
 		list, err := c.SMembers(ctx, redis.Key("promoted")).Result()
 		for _, g := range list {
 			all[g] = true

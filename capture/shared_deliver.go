@@ -31,7 +31,7 @@ func (s *shared) takeOver(ctx context.Context) (doubts map[string][]entry, err e
 	doubts = make(map[string][]entry)
 	for from := "0-0"; ; {
 		var list []goredis.XMessage
-		err := s.db.Do(ctx, func(ctx context.Context, c redis.Cmdable) (err error) {
+		err := s.db.Ease(ctx, func(ctx context.Context, c redis.Cmdable) (err error) {
 			list, from, err = c.XAutoClaim(ctx, &goredis.XAutoClaimArgs{
 				Stream: redis.Key("spool"), Group: consumers, Consumer: s.token, Start: from, Count: page,
 			}).Result()
@@ -70,8 +70,13 @@ func (s *shared) takeOver(ctx context.Context) (doubts map[string][]entry, err e
 }
 
 func (s *shared) makeGroup(ctx context.Context) error {
-	return s.db.Do(ctx, func(ctx context.Context, c redis.Cmdable) error {
-		err := c.XGroupCreateMkStream(ctx, redis.Key("spool"), consumers, "0").Err()
+	return s.db.Ease(ctx, func(ctx context.Context, c redis.Cmdable) error {
+		// A server that is full would refuse to make what is there.
+		groups, err := c.XInfoGroups(ctx, redis.Key("spool")).Result()
+		if err == nil && slices.ContainsFunc(groups, func(g goredis.XInfoGroup) bool { return g.Name == consumers }) {
+			return nil
+		}
+		err = c.XGroupCreateMkStream(ctx, redis.Key("spool"), consumers, "0").Err()
 		if err != nil && strings.HasPrefix(err.Error(), "BUSYGROUP") {
 			return nil
 		}
@@ -83,7 +88,7 @@ func (s *shared) makeGroup(ctx context.Context) error {
 // lines and calls found for each.
 func (s *shared) follow(ctx context.Context, wait time.Duration, found func(group string, fresh bool)) error {
 	var streams []goredis.XStream
-	err := s.db.Wait(ctx, wait, func(ctx context.Context, c redis.Cmdable) (err error) {
+	err := s.db.EaseWait(ctx, wait, func(ctx context.Context, c redis.Cmdable) (err error) {
 		streams, err = c.XReadGroup(ctx, &goredis.XReadGroupArgs{
 			Group: consumers, Consumer: s.token, Streams: []string{redis.Key("spool"), ">"}, Count: page, Block: wait,
 		}).Result()
@@ -116,7 +121,7 @@ func (s *shared) follow(ctx context.Context, wait time.Duration, found func(grou
 // each, and forgets those who read it.
 func (s *shared) adopt(ctx context.Context, found func(group string, fresh bool)) error {
 	stream := redis.Key("spool")
-	return s.db.Do(ctx, func(ctx context.Context, c redis.Cmdable) error {
+	return s.db.Ease(ctx, func(ctx context.Context, c redis.Cmdable) error {
 		others, err := c.XInfoConsumers(ctx, stream, consumers).Result()
 		if err != nil {
 			return err
@@ -250,7 +255,7 @@ func (s *shared) entries(ctx context.Context, numbers []int64) (out []entry, gon
 	if err != nil {
 		return nil, nil, err
 	}
-	err = s.db.Do(ctx, func(ctx context.Context, c redis.Cmdable) error {
+	err = s.db.Ease(ctx, func(ctx context.Context, c redis.Cmdable) error {
 		out, gone = nil, nil
 		p := c.Pipeline()
 		lists := make([]*goredis.XMessageSliceCmd, len(numbers))
@@ -323,7 +328,7 @@ func (s *shared) marksOf(ctx context.Context, numbers []int64) ([]mark, error) {
 		fields[i] = strconv.FormatInt(n, 10)
 	}
 	out := make([]mark, len(numbers))
-	err := s.db.Do(ctx, func(ctx context.Context, c redis.Cmdable) error {
+	err := s.db.Ease(ctx, func(ctx context.Context, c redis.Cmdable) error {
 		values, err := c.HMGet(ctx, redis.Key("marks"), fields...).Result()
 		if err != nil {
 			return err

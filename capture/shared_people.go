@@ -122,7 +122,7 @@ func (s *shared) waiting(ctx context.Context, group string, f func(graphiti.Mess
 
 func (s *shared) forget(group string) (d dropped, err error) {
 	ctx := context.Background()
-	err = s.db.Do(ctx, func(ctx context.Context, c redis.Cmdable) error {
+	err = s.db.Ease(ctx, func(ctx context.Context, c redis.Cmdable) error {
 		return c.Set(ctx, redis.Key("forgot", group), time.Now().UnixMilli(), seenFor).Err()
 	})
 	if err != nil {
@@ -156,7 +156,7 @@ func (s *shared) forget(group string) (d dropped, err error) {
 	if err != nil {
 		return d, err
 	}
-	return d, s.db.Do(ctx, func(ctx context.Context, c redis.Cmdable) error {
+	return d, s.db.Ease(ctx, func(ctx context.Context, c redis.Cmdable) error {
 		p := c.Pipeline()
 		p.SRem(ctx, redis.Key("promoted"), group)
 		for i := range owned {

@@ -23,6 +23,9 @@ type QueueStatus struct {
 	Breaker   string     `json:"breaker"` // closed, half-open or open
 	LastError string     `json:"last_error,omitempty"`
 
+	// Delivers says whether this process does: of several replicas one.
+	Delivers bool `json:"delivers"`
+
 	// Where several replicas share a queue, of which all of the above is.
 	Replica     string     `json:"replica,omitempty"`           // this one
 	Deliverer   string     `json:"deliverer,omitempty"`         // the one that delivers
@@ -48,7 +51,7 @@ func (p *Pipeline) Status() QueueStatus {
 		Pending: p.held.pending.turns, UnderWay: p.state.under, Dead: p.held.dead.turns,
 		Delivered: p.totals.delivered, Verified: p.totals.verified, Dropped: p.totals.dropped, Lost: p.lost, Redacted: int(p.redacted.Load()),
 		Bytes:   p.held.pending.bytes + p.held.dead.bytes,
-		Breaker: breaker, LastError: p.lastErr,
+		Breaker: breaker, LastError: p.lastErr, Delivers: p.team == nil,
 	}
 	if err == nil && !oldest.IsZero() {
 		s.Oldest = &oldest

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -15,9 +16,8 @@ import (
 	"github.com/redis/go-redis/v9/maintnotifications"
 )
 
-// ErrDown says that the server does not answer and is left alone until it
-// does.
-var ErrDown = errors.New("redis does not answer; start it, or correct state.redis_url")
+// ErrDown says that the server cannot be used and is left alone until it can.
+var ErrDown = errors.New("redis cannot be used; start it, give it room, or correct state.redis_url")
 
 // Nil is the answer for what is not there.
 const Nil = goredis.Nil
@@ -38,9 +38,14 @@ const (
 	hanging = 50 * time.Millisecond
 
 	// pingEvery is how often a server that is down is asked whether it is up,
-	// and pingTimeout how long that may take.
+	// roomEvery how often one that is full whether it has room, and pingTimeout
+	// how long that may take.
 	pingEvery   = 100 * time.Millisecond
+	roomEvery   = time.Second
 	pingTimeout = 500 * time.Millisecond
+
+	// sameOutage is how long after its end another outage is the same one.
+	sameOutage = 10 * time.Second
 
 	// settle is how long after that a server is not new any more: until then
 	// other replicas may still take it for down.
@@ -54,18 +59,23 @@ const (
 // returned, and logged once.
 var quiet sync.Once
 
-// Down says since when the server is not used, and why.
+// Down says since when the server is not used, and why. One that is full is
+// still used for what needs no room.
 type Down struct {
 	Since time.Time
 	Why   string
+	Full  bool
 }
+
+// recovery is when a server could be used again that could not since a moment.
+type recovery struct{ at, since time.Time }
 
 // DB is a shared state. It is safe for concurrent use.
 type DB struct {
 	log    *slog.Logger
 	client *goredis.Client
 	down   atomic.Pointer[Down]
-	back   atomic.Pointer[time.Time]     // when it answered again
+	back   atomic.Pointer[recovery]      // nil: it was never down
 	ahead  atomic.Pointer[time.Duration] // how far the server's clock is before ours
 	failed chan struct{}                 // wakes the watch
 	queue  chan func(context.Context, Cmdable)
@@ -126,21 +136,34 @@ func (d *DB) Down() *Down { return d.down.Load() }
 // up. What is kept before, they would not repeat.
 func (d *DB) Settled() bool {
 	back := d.back.Load()
-	return d.down.Load() == nil && (back == nil || time.Since(*back) > settle)
+	return d.down.Load() == nil && (back == nil || time.Since(back.at) > settle)
 }
 
-// Do makes calls, bounded in time. It fails at once while the server is down.
+// Do makes calls, bounded in time. It fails at once while the server is down,
+// or full.
 func (d *DB) Do(ctx context.Context, f func(context.Context, Cmdable) error) error {
-	return d.do(ctx, callTimeout, f)
+	return d.do(ctx, callTimeout, false, f)
 }
 
 // Wait is Do for calls that may take longer, because the server is to wait.
 func (d *DB) Wait(ctx context.Context, most time.Duration, f func(context.Context, Cmdable) error) error {
-	return d.do(ctx, most+callTimeout, f)
+	return d.do(ctx, most+callTimeout, false, f)
 }
 
-func (d *DB) do(ctx context.Context, most time.Duration, f func(context.Context, Cmdable) error) error {
-	if d.down.Load() != nil {
+// Ease is Do for calls that need no room, which are made while the server is
+// full, too: what only reads, removes, or writes after it has removed
+// something.
+func (d *DB) Ease(ctx context.Context, f func(context.Context, Cmdable) error) error {
+	return d.do(ctx, callTimeout, true, f)
+}
+
+// EaseWait is Ease and Wait.
+func (d *DB) EaseWait(ctx context.Context, most time.Duration, f func(context.Context, Cmdable) error) error {
+	return d.do(ctx, most+callTimeout, true, f)
+}
+
+func (d *DB) do(ctx context.Context, most time.Duration, eases bool, f func(context.Context, Cmdable) error) error {
+	if down := d.down.Load(); down != nil && (!down.Full || !eases) {
 		return ErrDown
 	}
 	start := time.Now()
@@ -183,6 +206,13 @@ func (d *DB) Before(ctx context.Context, deadline time.Time) (int64, error) {
 	return deadline.Add(*ahead).UnixMilli(), nil
 }
 
+// useless are the answers of a server that cannot be used, whatever it is asked
+// for. full is that of one that has no room
+// (https://redis.io/docs/latest/develop/reference/eviction/).
+var useless = []string{"LOADING", "READONLY", "MISCONF", "NOREPLICAS", "MASTERDOWN", "CLUSTERDOWN", "NOAUTH", "WRONGPASS", "NOPERM"}
+
+const full = "OOM"
+
 // unreachable tells a server that is gone, or of no use, from one that has
 // understood and refused.
 func unreachable(err error) bool {
@@ -190,20 +220,46 @@ func unreachable(err error) bool {
 	if !errors.As(err, &answer) {
 		return !errors.Is(err, context.Canceled)
 	}
-	for _, p := range []string{"LOADING", "READONLY", "MASTERDOWN", "CLUSTERDOWN", "NOAUTH", "WRONGPASS", "NOPERM"} {
-		if strings.HasPrefix(answer.Error(), p) {
-			return true
-		}
-	}
-	return false
+	return says(answer, full) || slices.ContainsFunc(useless, func(code string) bool { return says(answer, code) })
 }
 
-// fail has the server left alone, and logs where that begins.
+// says reports whether an answer is of a kind. Before version 7 the answer of a
+// script quotes that of the call in it.
+func says(answer error, code string) bool {
+	text := answer.Error()
+	return strings.HasPrefix(text, code) || strings.HasPrefix(text, "ERR Error running script") && strings.Contains(text, " -"+code+" ")
+}
+
+// fail has the server left alone, and logs where that begins. What follows an
+// outage at once belongs to it.
 func (d *DB) fail(err error) {
-	if d.base.Err() != nil || !d.down.CompareAndSwap(nil, &Down{time.Now(), err.Error()}) {
+	if d.base.Err() != nil {
 		return
 	}
-	d.log.Warn("redis does not answer: chats go on without new memories, and turns wait in the local spool", "error", err)
+	var answer goredis.Error
+	now := &Down{time.Now(), err.Error(), errors.As(err, &answer) && says(answer, full)}
+	again := false
+	for {
+		before := d.down.Load()
+		if before != nil && before.Full == now.Full {
+			return
+		}
+		if before != nil {
+			now.Since = before.Since
+		} else if back := d.back.Load(); back != nil && time.Since(back.at) < sameOutage {
+			now.Since, again = back.since, true
+		}
+		if d.down.CompareAndSwap(before, now) {
+			break
+		}
+	}
+	switch {
+	case again:
+	case now.Full:
+		d.log.Warn("redis is full: chats go on without new memories, and turns wait in the local spool; what it holds is delivered, which makes room", "error", err)
+	default:
+		d.log.Warn("redis cannot be used: chats go on without new memories, and turns wait in the local spool", "error", err)
+	}
 	d.suspect()
 }
 
@@ -221,6 +277,14 @@ func (d *DB) ping() error {
 	return d.client.Ping(ctx).Err()
 }
 
+// tryWrite asks a server that is down: one that is full, or that follows
+// another, answers a ping as if nothing were wrong.
+func (d *DB) tryWrite() error {
+	ctx, cancel := context.WithTimeout(d.base, pingTimeout)
+	defer cancel()
+	return d.client.Set(ctx, Key("probe"), "1", time.Second).Err()
+}
+
 // watch asks a server that is suspect whether it is up, and one that is down
 // until it is.
 func (d *DB) watch() {
@@ -235,19 +299,26 @@ func (d *DB) watch() {
 				d.fail(err)
 			}
 		}
-		for d.down.Load() != nil {
+		for down := d.down.Load(); down != nil; down = d.down.Load() {
+			pause := pingEvery
+			if down.Full {
+				pause = roomEvery
+			}
 			select {
 			case <-d.base.Done():
 				return
-			case <-time.After(pingEvery):
+			case <-time.After(pause):
 			}
-			if d.ping() == nil {
-				d.log.Info("redis answers again", "after", time.Since(d.down.Load().Since).Round(time.Millisecond).String())
-				d.ahead.Store(nil) // it may be another server
-				now := time.Now()
-				d.back.Store(&now)
-				d.down.Store(nil)
+			if err := d.tryWrite(); err != nil {
+				d.fail(err) // it may be of another kind by now
+				continue
 			}
+			now := time.Now()
+			if before := d.back.Swap(&recovery{now, down.Since}); before == nil || now.Sub(before.at) > sameOutage {
+				d.log.Info("redis can be used again", "after", now.Sub(down.Since).Round(time.Millisecond).String())
+			}
+			d.ahead.Store(nil) // it may be another server
+			d.down.Store(nil)
 		}
 	}
 }

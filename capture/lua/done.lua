@@ -7,6 +7,6 @@ for i = 3, #ARGV do
 		turns, bytes = turns + 1, bytes + #entry.body
 	end
 end
-redis.call('HINCRBY', counts, 'delivered', turns)
-if ARGV[2] == '1' then redis.call('HINCRBY', counts, 'verified', turns) end
+if turns > 0 then redis.call('HINCRBY', counts, 'delivered', turns) end
+if turns > 0 and ARGV[2] == '1' then redis.call('HINCRBY', counts, 'verified', turns) end
 return {turns, bytes}

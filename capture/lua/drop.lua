@@ -25,5 +25,5 @@ while true do
 	remove(string.match(first[1][1], '^%d+'), entry)
 	pending, pendingBytes = pending + 1, pendingBytes + #entry.body
 end
-redis.call('HINCRBY', counts, 'dropped', pending + gone)
+if pending + gone > 0 then redis.call('HINCRBY', counts, 'dropped', pending + gone) end
 return {pending, pendingBytes, gone, goneBytes}

@@ -373,7 +373,7 @@ func (a *app) onClose(name string, f func(context.Context) error) {
 
 func (a *app) queue() capture.QueueStatus {
 	if a.pipeline == nil {
-		return capture.QueueStatus{}
+		return capture.QueueStatus{Delivers: true} // all that there is
 	}
 	return a.pipeline.Status()
 }

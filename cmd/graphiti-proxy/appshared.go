@@ -30,7 +30,7 @@ func (a *app) openState() (*cache.State, error) {
 		a.onClose("state", func(context.Context) error { return state.Close() })
 		return state, nil
 	}
-	db, err := openRedis(cfg, a.log)
+	db, err := openRedis(cfg, a.quiet)
 	if err != nil {
 		return nil, err
 	}

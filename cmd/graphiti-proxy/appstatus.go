@@ -92,7 +92,7 @@ func faults(m *admin.Memory, p *probed, q *capture.QueueStatus) {
 	}
 	if d := q.SharedDown; d != nil {
 		m.Fail(admin.FaultShared, *d, fmt.Sprintf("redis cannot be used since %s: %s", d.Format(time.RFC3339), q.SharedError),
-			"start Redis, or correct state.redis_url; chats go on without new memories, and turns wait in data_dir")
+			"start Redis, give it room, or correct state.redis_url; chats go on without new memories, and turns wait in data_dir")
 	}
 	if q.Failing != nil && m.State != admin.StateTrouble { // else it follows from that
 		m.Fail(admin.FaultDelivery, *q.Failing, "turns cannot be delivered: "+q.LastError,

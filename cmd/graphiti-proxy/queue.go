@@ -179,8 +179,8 @@ func printQueue(w io.Writer, q *capture.QueueStatus) {
 	}
 	switch {
 	case q.SharedDown != nil:
-		fmt.Fprintf(w, "replicas  redis has not answered for %s: %s\n          nothing is delivered meanwhile; %d turns wait in this replica's data_dir\n",
-			time.Since(*q.SharedDown).Round(time.Second), q.SharedError, q.Here)
+		fmt.Fprintf(w, "replicas  redis cannot be used for %s: %s\n          %s delivers meanwhile; %d turns wait in this replica's data_dir\n",
+			time.Since(*q.SharedDown).Round(time.Second), q.SharedError, cmp.Or(q.Deliverer, "nobody"), q.Here)
 	case q.Replica != "":
 		fmt.Fprintf(w, "replicas  this is %s, %s delivers\n", q.Replica, cmp.Or(q.Deliverer, "none of them"))
 	}

@@ -90,12 +90,12 @@ var queueGauges = []struct {
 	{"oldest_turn_age", "s", "Age of the oldest turn that waits.", func(s *capture.QueueStatus) float64 { return since(s.Oldest) }},
 	{"delivery_failing", "s", "For how long delivery has failed; 0 when it works.", func(s *capture.QueueStatus) float64 { return since(s.Failing) }},
 	{"turns_waiting_here", "", "Turns that wait in this replica's own spool, because the shared one cannot be reached.", func(s *capture.QueueStatus) float64 { return float64(s.Here) }},
-	{"shared_state_down", "s", "For how long Redis has not answered; 0 when it does, or is not used.", func(s *capture.QueueStatus) float64 { return since(s.SharedDown) }},
+	{"shared_state_down", "s", "For how long Redis cannot be used, because it is down, full or read-only; 0 when it can, or is not needed.", func(s *capture.QueueStatus) float64 { return since(s.SharedDown) }},
 	{"delivers", "", "Whether this process delivers turns: of several replicas one does.", func(s *capture.QueueStatus) float64 {
-		if s.Replica != "" && s.Replica != s.Deliverer {
-			return 0
+		if s.Delivers {
+			return 1
 		}
-		return 1
+		return 0
 	}},
 	{"memory_stalled", "s", "For how long the memory has accepted turns and kept none; 0 when it works.", func(s *capture.QueueStatus) float64 { return since(s.Stalled) }},
 	{"breaker_open", "", "Whether a memory that is down is left alone: 1 it is, 0.5 it is tried, 0 it works.", func(s *capture.QueueStatus) float64 {

@@ -1,0 +1,163 @@
+package redis_test
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"log/slog"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	goredis "github.com/redis/go-redis/v9"
+	"go.uber.org/goleak"
+
+	"github.com/graphiti-proxy/graphiti-proxy/cache/redis"
+	"github.com/graphiti-proxy/graphiti-proxy/cache/redis/redistest"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// lines counts what is logged.
+type lines struct {
+	mu sync.Mutex // guards b
+	b  bytes.Buffer
+}
+
+func (l *lines) Write(p []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.b.Write(p)
+}
+
+func (l *lines) count(what string) int {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return strings.Count(l.b.String(), what)
+}
+
+// world is a real server, one that can be full or read-only, and what is
+// connected to it.
+func world(t *testing.T) (*redis.DB, *goredis.Client, *lines) {
+	t.Helper()
+	s := redistest.Start(t)
+	direct := s.Client()
+	t.Cleanup(func() { _ = direct.Close() })
+	if err := direct.ConfigSet(t.Context(), "maxmemory-policy", "noeviction").Err(); err != nil {
+		t.Skipf("needs redis-server: %v", err)
+	}
+	log := &lines{}
+	db, err := redis.Open(s.URL(), slog.New(slog.NewTextHandler(log, nil)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = db.Close() })
+	return db, direct, log
+}
+
+func set(name string) func(context.Context, redis.Cmdable) error {
+	return func(ctx context.Context, c redis.Cmdable) error { return c.Set(ctx, redis.Key(name), "x", 0).Err() }
+}
+
+func until(t *testing.T, what string, ok func() bool) {
+	t.Helper()
+	for range 2000 {
+		if ok() {
+			return
+		}
+		time.Sleep(5 * time.Millisecond)
+	}
+	t.Fatalf("waited in vain for %s", what)
+}
+
+// rejected is how many writes a server has refused.
+func rejected(t *testing.T, direct *goredis.Client) int {
+	t.Helper()
+	info, err := direct.InfoMap(t.Context(), "errorstats").Result()
+	if err != nil {
+		t.Fatal(err)
+	}
+	n := 0
+	for name := range info["Errorstats"] {
+		if name == "errorstat_READONLY" || name == "errorstat_OOM" {
+			for _, part := range strings.Split(info["Errorstats"][name], "=")[1:] {
+				for _, r := range part {
+					n = 10*n + int(r-'0')
+				}
+			}
+		}
+	}
+	return n
+}
+
+// TestServerThatTakesNoWrites: one that became a follower answers a ping, and is
+// down nevertheless, once, until it takes a write.
+func TestServerThatTakesNoWrites(t *testing.T) {
+	db, direct, log := world(t)
+	if err := direct.SlaveOf(t.Context(), "127.0.0.1", "1").Err(); err != nil {
+		t.Fatal(err)
+	}
+	if err := db.Do(t.Context(), set("a")); !errors.Is(err, redis.ErrDown) {
+		t.Fatalf("a write: %v", err)
+	}
+	since := db.Down().Since
+	until(t, "attempts to write", func() bool {
+		if d := db.Down(); d == nil || !d.Since.Equal(since) || d.Full {
+			t.Fatalf("meanwhile: %+v", d)
+		}
+		return rejected(t, direct) > 5
+	})
+	if n := log.count("\n"); n != 1 {
+		t.Errorf("%d lines are logged", n)
+	}
+	if err := direct.SlaveOf(t.Context(), "NO", "ONE").Err(); err != nil {
+		t.Fatal(err)
+	}
+	until(t, "the end", func() bool { return db.Down() == nil })
+	if err := db.Do(t.Context(), set("a")); err != nil {
+		t.Error(err)
+	}
+}
+
+// TestFullServer: it is down for what needs room, and used for what makes it.
+func TestFullServer(t *testing.T) {
+	db, direct, log := world(t)
+	if err := db.Do(t.Context(), set("a")); err != nil {
+		t.Fatal(err)
+	}
+	if err := direct.ConfigSet(t.Context(), "maxmemory", "1").Err(); err != nil {
+		t.Fatal(err)
+	}
+	if err := db.Do(t.Context(), set("b")); !errors.Is(err, redis.ErrDown) || db.Down() == nil || !db.Down().Full {
+		t.Fatalf("%v, %+v", err, db.Down())
+	}
+	since := db.Down().Since
+	if err := db.Do(t.Context(), func(context.Context, redis.Cmdable) error { t.Error("it is asked"); return nil }); !errors.Is(err, redis.ErrDown) {
+		t.Error(err)
+	}
+	err := db.Ease(t.Context(), func(ctx context.Context, c redis.Cmdable) error {
+		return errors.Join(c.Get(ctx, redis.Key("a")).Err(), c.PExpire(ctx, redis.Key("a"), time.Minute).Err(), c.Del(ctx, redis.Key("a")).Err())
+	})
+	if err != nil {
+		t.Error(err)
+	}
+	script := redis.NewScript(`return redis.call('SET', KEYS[1], '1')`)
+	err = db.Ease(t.Context(), func(ctx context.Context, c redis.Cmdable) error { return script.Run(ctx, c, []string{redis.Key("a")}).Err() })
+	if !errors.Is(err, redis.ErrDown) || !db.Down().Since.Equal(since) {
+		t.Errorf("a script that needs room: %v, %+v", err, db.Down())
+	}
+	if n := log.count("level=WARN"); n != 1 {
+		t.Errorf("%d warnings", n)
+	}
+	if err := direct.ConfigSet(t.Context(), "maxmemory", "0").Err(); err != nil {
+		t.Fatal(err)
+	}
+	until(t, "room", func() bool { return db.Down() == nil })
+	if err := direct.ConfigSet(t.Context(), "maxmemory", "1").Err(); err != nil {
+		t.Fatal(err)
+	}
+	if err := db.Do(t.Context(), set("b")); !errors.Is(err, redis.ErrDown) || !db.Down().Since.Equal(since) {
+		t.Errorf("full again at once is another outage: %v, %+v", err, db.Down())
+	}
+}

@@ -1,0 +1,85 @@
+package capture
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"path/filepath"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/graphiti-proxy/graphiti-proxy/cache/redis/redistest"
+	"github.com/graphiti-proxy/graphiti-proxy/graphiti"
+)
+
+// TestFullRedisIsDrained: what it holds is delivered, also by a replica that
+// begins then, and that is what makes room; what comes meanwhile waits here. Who
+// delivers says so, and who does not any more does not.
+func TestFullRedisIsDrained(t *testing.T) {
+	if testing.Short() {
+		t.Skip("it waits for a lease")
+	}
+	server := redistest.Start(t)
+	direct := server.Client()
+	defer direct.Close()
+	room := func(bytes string) {
+		t.Helper()
+		if err := direct.ConfigSet(context.Background(), "maxmemory", bytes).Err(); err != nil {
+			t.Skipf("needs redis-server: %v", err)
+		}
+	}
+	room("0")
+	var up atomic.Bool
+	m := &fakeMemory{fail: func(string, []graphiti.Message) error {
+		if !up.Load() {
+			return &graphiti.StatusError{Code: 503}
+		}
+		return nil
+	}}
+	open := func(name string) *Pipeline {
+		o := Options{
+			Path: filepath.Join(t.TempDir(), "spool.db"), Memory: m, MaxTurns: 1000, MaxBytes: 1 << 20, MaxAge: time.Hour, MaxBatch: 10, MaxChars: 8000,
+			Timeout: time.Second, Verify: true, StallAfter: time.Minute, Log: slog.New(slog.DiscardHandler), Shared: &Shared{DB: dial(t, server), Name: name},
+		}
+		p, err := Open(o)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return p
+	}
+	first := open("first")
+	for _, id := range []string{"1", "2", "3"} {
+		add(t, first, turn(id, "g"))
+	}
+	waitFor(t, "who delivers", func() bool { return first.Status().Delivers })
+	room("1")
+	add(t, first, turn("4", "g"))
+	s := first.Status()
+	if s.SharedDown == nil || !s.Delivers || s.Deliverer != "first" {
+		t.Errorf("full: %+v", s)
+	}
+	waitFor(t, "the local turn", func() bool { return first.Status().Here == 1 })
+	second := open("second")
+	defer stop(t, second)
+	stop(t, first)
+	if s := first.Status(); s.Delivers || s.Deliverer == "first" {
+		t.Errorf("stopped: %+v", s)
+	}
+	up.Store(true)
+	waitFor(t, "what Redis held", func() bool { return len(m.contents("g")) == 3 })
+	if s := second.Status(); !s.Delivers || s.Delivered != 3 || s.Pending != 0 {
+		t.Errorf("drained: %+v", s)
+	}
+	third := open("third")
+	defer stop(t, third)
+	waitFor(t, "the report", func() bool { return third.Status().Deliverer == "second" })
+	if third.Status().Delivers {
+		t.Error("two deliver")
+	}
+	room("0")
+	waitFor(t, "room", func() bool { return second.Status().SharedDown == nil })
+	if !errors.Is(first.Add(context.Background(), turn("5", "g")), ErrStopped) {
+		t.Error("a pipeline that has ended takes turns")
+	}
+}
