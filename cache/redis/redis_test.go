@@ -143,7 +143,9 @@ func TestFullServer(t *testing.T) {
 		t.Error(err)
 	}
 	script := redis.NewScript(`return redis.call('SET', KEYS[1], '1')`)
-	err = db.Ease(t.Context(), func(ctx context.Context, c redis.Cmdable) error { return script.Run(ctx, c, []string{redis.Key("a")}).Err() })
+	err = db.Ease(t.Context(), func(ctx context.Context, c redis.Cmdable) error {
+		return script.Run(ctx, c, []string{redis.Key("a")}).Err()
+	})
 	if !errors.Is(err, redis.ErrDown) || !db.Down().Since.Equal(since) {
 		t.Errorf("a script that needs room: %v, %+v", err, db.Down())
 	}

@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net"
 	"net/http"
 	"time"
 
@@ -82,15 +83,18 @@ func send(ctx context.Context, cfg *config.Config, method, path string, body []b
 	if cfg.Admin.Listen == "off" {
 		return nil, errors.New("admin.listen is off, so the proxy cannot be asked")
 	}
-	scheme, client := "http://", http.DefaultClient
+	// No proxy between: it would get the token, and what is remembered.
+	transport := &http.Transport{Proxy: nil, DisableKeepAlives: true}
+	scheme := "http://"
 	if cfg.TLSFor("admin") {
 		trust, err := trusting(cfg)
 		if err != nil {
 			return nil, err
 		}
-		scheme, client = "https://", &http.Client{Transport: &http.Transport{TLSClientConfig: trust, DisableKeepAlives: true}}
+		scheme, transport.TLSClientConfig = "https://", trust
 	}
-	req, err := http.NewRequestWithContext(ctx, method, scheme+cfg.Admin.Listen+path, bytes.NewReader(body))
+	client := &http.Client{Transport: transport}
+	req, err := http.NewRequestWithContext(ctx, method, scheme+reachable(cfg.Admin.Listen)+path, bytes.NewReader(body))
 	if err != nil {
 		return nil, fmt.Errorf("ask the admin side: %w", err)
 	}
@@ -117,6 +121,22 @@ func send(ctx context.Context, cfg *config.Config, method, path string, body []b
 		return nil, errors.New(refusal.Error)
 	}
 	return nil, notOurs(cfg)
+}
+
+// reachable is an address at which a listener is reached from this machine: one
+// that listens on all is no place to connect to.
+func reachable(listen string) string {
+	host, port, err := net.SplitHostPort(listen)
+	if err != nil {
+		return listen
+	}
+	switch ip := net.ParseIP(host); {
+	case host == "" || ip != nil && ip.IsUnspecified() && ip.To4() != nil:
+		host = "127.0.0.1"
+	case ip != nil && ip.IsUnspecified():
+		host = "::1"
+	}
+	return net.JoinHostPort(host, port)
 }
 
 func notOurs(cfg *config.Config) error {
