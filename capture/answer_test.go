@@ -35,6 +35,8 @@ const (
 	finish = `data: {"choices":[{"index":0,"delta":{},"finish_reason":"stop"}]}` + "\n\n"
 	usage  = `data: {"choices":[],"usage":{"total_tokens":3}}` + "\n\n"
 	done   = "data: [DONE]\n\n"
+
+	chatCall = `data: {"choices":[{"index":0,"delta":{"tool_calls":[{"index":0,"id":"c","type":"function","function":{"name":"f","arguments":"{}"}}]},"finish_reason":null}]}` + "\n\n"
 )
 
 func TestStreamedAnswers(t *testing.T) {
@@ -56,6 +58,13 @@ func TestStreamedAnswers(t *testing.T) {
 		{"reasoning is not the answer", `data: {"choices":[{"index":0,"delta":{"reasoning_content":"hm","reasoning":"hm"}}]}` + "\n\n" + hello + finish, Answer{Text: "Hello", End: EndStop}},
 		{"thoughts within the answer", strings.Replace(hello, "Hello", "<think>hm</think>\\n\\nHello", 1) + finish, Answer{Text: "Hello", End: EndStop}},
 		{"tool calls", first + `data: {"choices":[{"index":0,"delta":{"tool_calls":[{"index":0,"function":{"arguments":"{"}}]}}]}` + "\n\n" + strings.Replace(finish, "stop", "tool_calls", 1), Answer{Text: "", End: EndToolCalls}},
+		{"tool calls that end with stop", first + chatCall + finish + done, Answer{Text: "", End: EndToolCalls}},
+		{"text and tool calls that end with stop", hello + chatCall + finish + done, Answer{Text: "Hello", End: EndToolCalls}},
+		{"a call as it was before tools", `data: {"choices":[{"index":0,"delta":{"function_call":{"name":"f","arguments":""}}}]}` + "\n\n" + finish, Answer{Text: "", End: EndToolCalls}},
+		{"call and end in one event", `data: {"choices":[{"index":0,"delta":{"tool_calls":[{"index":0,"id":"c","function":{"name":"f","arguments":"{}"}}]},"finish_reason":"stop"}]}` + "\n\n", Answer{Text: "", End: EndToolCalls}},
+		{"no calls, said in so many words", strings.Replace(hello, `"content"`, `"tool_calls":[],"function_call":null,"content"`, 1) + finish, Answer{Text: "Hello", End: EndStop}},
+		{"a call that was cut at the token limit", chatCall + strings.Replace(finish, "stop", "length", 1), Answer{Text: "", End: EndLength}},
+		{"a call of another choice", strings.Replace(chatCall, `"index":0,"delta"`, `"index":1,"delta"`, 1) + hello + finish, Answer{Text: "Hello", End: EndStop}},
 		{"token limit", hello + strings.Replace(finish, "stop", "length", 1), Answer{Text: "Hello", End: EndLength}},
 		{"filtered", hello + strings.Replace(finish, "stop", "content_filter", 1), Answer{Text: "Hello", End: EndFilter}},
 		{"refusal", `data: {"choices":[{"index":0,"delta":{"refusal":"no"}}]}` + "\n\n" + finish, Answer{Text: "", End: EndFilter}},
@@ -110,6 +119,29 @@ func FuzzStreamedAnswer(f *testing.F) {
 }
 
 const whole = `{"choices":[{"index":0,"message":{"role":"assistant","content":"Hello","refusal":null},"finish_reason":"stop"},{"index":1,"message":{"content":"no"},"finish_reason":"stop"}]}`
+
+// TestWholeAnswersThatCall: an answer that is not streamed and calls a tool is
+// no end of a turn, whatever reason it gives.
+func TestWholeAnswersThatCall(t *testing.T) {
+	for name, tc := range map[string]struct {
+		dialect Dialect
+		body    string
+		want    End
+	}{
+		"chat":               {Chat{}, `{"choices":[{"index":0,"message":{"role":"assistant","content":null,"tool_calls":[{"id":"c","type":"function","function":{"name":"f","arguments":"{}"}}]},"finish_reason":"stop"}]}`, EndToolCalls},
+		"chat, a function":   {Chat{}, `{"choices":[{"index":0,"message":{"role":"assistant","content":null,"function_call":{"name":"f","arguments":"{}"}},"finish_reason":"stop"}]}`, EndToolCalls},
+		"messages":           {Messages{}, `{"type":"message","content":[{"type":"tool_use","id":"t","name":"f","input":{}}],"stop_reason":"end_turn"}`, EndToolCalls},
+		"messages, a search": {Messages{}, `{"type":"message","content":[{"type":"server_tool_use","id":"t","name":"web_search","input":{}},{"type":"text","text":"Hi"}],"stop_reason":"end_turn"}`, EndStop},
+		"responses":          {Responses{}, `{"status":"completed","output":[{"type":"function_call","name":"f"}]}`, EndToolCalls},
+		"responses, a shell": {Responses{}, `{"status":"completed","output":[{"type":"local_shell_call","action":{}}]}`, EndToolCalls},
+	} {
+		r := tc.dialect.NewReader()
+		r.Body([]byte(tc.body))
+		if got := r.Answer().End; got != tc.want {
+			t.Errorf("%s: %d, want %d", name, got, tc.want)
+		}
+	}
+}
 
 func encode(t *testing.T, encoding, s string) []byte {
 	t.Helper()

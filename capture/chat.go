@@ -22,6 +22,7 @@ func (Chat) NewReader() Reader { return &chatReader{} }
 type chatReader struct {
 	text   strings.Builder
 	full   bool
+	calls  bool // of tools; some servers end such an answer with "stop"
 	end    End
 	failed bool
 	usage  Usage
@@ -86,6 +87,9 @@ func (r *chatReader) choice(choice gjson.Result, said string) {
 	if m.Get("refusal").Str != "" {
 		r.end = EndFilter
 	}
+	if m.Get("tool_calls.0").Exists() || m.Get("function_call.name").Str != "" {
+		r.calls = true
+	}
 	switch reason := choice.Get("finish_reason").Str; reason {
 	case "":
 	case "stop":
@@ -128,7 +132,7 @@ func (r *chatReader) Answer() Answer {
 	if r.failed {
 		return Answer{End: EndError}
 	}
-	return Answer{Text: strings.TrimSpace(dropThoughts(r.text.String())), End: r.end, Usage: r.usage}
+	return Answer{Text: strings.TrimSpace(dropThoughts(r.text.String())), End: r.end.after(r.calls), Usage: r.usage}
 }
 
 // dropThoughts takes out reasoning that some models write into their answer.

@@ -48,3 +48,13 @@ const (
 
 // Final reports whether the answer finishes its turn.
 func (e End) Final() bool { return e == EndStop || e == EndLength }
+
+// after is the end of an answer that called tools, or did not: whatever it says
+// of itself, the turn goes on with what they bring. OpenAI ends a call that the
+// request forced with "stop", and many compatible servers end all calls so.
+func (e End) after(calls bool) End {
+	if calls && e == EndStop {
+		return EndToolCalls
+	}
+	return e
+}

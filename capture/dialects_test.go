@@ -94,6 +94,8 @@ const (
 	msgWorld    = `{"type":"content_block_delta","index":1,"delta":{"type":"text_delta","text":"wörld"}}`
 	msgCite     = `{"type":"content_block_delta","index":1,"delta":{"type":"citations_delta","citation":{}}}`
 	msgBlockEnd = `{"type":"content_block_stop","index":1}`
+	msgTool     = `{"type":"content_block_start","index":2,"content_block":{"type":"tool_use","id":"t","name":"f","input":{}}}`
+	msgServer   = `{"type":"content_block_start","index":2,"content_block":{"type":"server_tool_use","id":"t","name":"web_search","input":{}}}`
 	msgPing     = `{"type":"ping"}`
 	msgStop     = `{"type":"message_stop"}`
 )
@@ -113,6 +115,9 @@ func TestMessagesAnswers(t *testing.T) {
 		{"stop_sequence", with(msgEnd("stop_sequence"), msgStop), Answer{Text: "Hello wörld", End: EndStop}},
 		{"max_tokens", with(msgEnd("max_tokens"), msgStop), Answer{Text: "Hello wörld", End: EndLength}},
 		{"tool_use", with(msgEnd("tool_use"), msgStop), Answer{Text: "Hello wörld", End: EndToolCalls}},
+		{"a call that ends like a turn", with(msgTool, msgEnd("end_turn"), msgStop), Answer{Text: "Hello wörld", End: EndToolCalls}},
+		{"a call and a stop sequence", with(msgTool, msgEnd("stop_sequence"), msgStop), Answer{Text: "Hello wörld", End: EndToolCalls}},
+		{"a call that the provider carries out", with(msgServer, msgEnd("end_turn"), msgStop), Answer{Text: "Hello wörld", End: EndStop}},
 		{"pause_turn", with(msgEnd("pause_turn"), msgStop), Answer{Text: "Hello wörld", End: EndToolCalls}},
 		{"refusal", with(msgEnd("refusal"), msgStop), Answer{Text: "Hello wörld", End: EndFilter}},
 		{"error in mid-stream", with(`{"type":"error","error":{"type":"overloaded_error"}}`), Answer{End: EndError}},

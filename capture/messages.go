@@ -17,6 +17,7 @@ func (Messages) NewReader() Reader { return &messagesReader{} }
 type messagesReader struct {
 	texts  []*strings.Builder
 	inText bool // the block that is being sent is one of text
+	calls  bool // of tools that the client has
 	size   int
 	end    End
 	over   bool // message_stop was seen
@@ -34,6 +35,7 @@ func (r *messagesReader) Event(_, data []byte) {
 			r.texts = append(r.texts, &strings.Builder{})
 			r.add(block.Get("text").Str)
 		}
+		r.calls = r.calls || block.Get("type").Str == "tool_use"
 	case "content_block_delta":
 		if doc.Get("delta.type").Str == "text_delta" && r.inText {
 			r.add(doc.Get("delta.text").Str)
@@ -63,6 +65,7 @@ func (r *messagesReader) Body(body []byte) {
 			r.texts = append(r.texts, &strings.Builder{})
 			r.add(block.Get("text").Str)
 		}
+		r.calls = r.calls || block.Get("type").Str == "tool_use"
 		return true
 	})
 	r.usage.anthropicUsage(doc.Get("usage"))
@@ -106,7 +109,7 @@ func (r *messagesReader) Answer() Answer {
 	}
 	a := Answer{Text: strings.TrimSpace(dropThoughts(strings.Join(texts, "\n")))}
 	if r.over {
-		a.End = r.end
+		a.End = r.end.after(r.calls)
 	}
 	a.Usage = r.usage
 	return a
