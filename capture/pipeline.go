@@ -86,14 +86,8 @@ type Pipeline struct {
 	fullLog time.Time // when a full spool was last logged
 
 	promoted map[string]bool // groups into which something was
-
-	// lately and before hold the turns that were added last: clients repeat
-	// requests, and most repeats need not be looked up in the file.
-	lately, before map[string]struct{}
+	lately   lately          // the turns that were added last
 }
-
-// latelyMax bounds each of the two generations of turns that are remembered.
-const latelyMax = 10000
 
 // defaultTiming is for a Graphiti that takes seconds for a message, and not
 // too slow for one that takes none.
@@ -243,19 +237,7 @@ func (p *Pipeline) Promoted(group string) bool {
 // Add stores a turn for its groups, less those that have it already. It is on
 // disk when Add returns, and never waits for the memory.
 func (p *Pipeline) Add(ctx context.Context, t Turn) error {
-	p.mu.Lock()
-	closed, again := p.closed, p.addedLatelyLocked(t.ID)
-	p.mu.Unlock()
-	switch {
-	case closed:
-		return ErrStopped
-	case again:
-		return nil
-	}
-	if p.leaveOut(&t); len(t.Targets) == 0 {
-		return nil
-	}
-	_, err := p.addAll(ctx, []Turn{t})
+	_, err := p.AddAll(ctx, []Turn{t})
 	return err
 }
 
@@ -268,16 +250,14 @@ func (p *Pipeline) AddAll(ctx context.Context, turns []Turn) (kept int, err erro
 	if closed {
 		return 0, ErrStopped
 	}
-	list := make([]Turn, 0, len(turns))
-	for _, t := range turns {
-		if p.leaveOut(&t); len(t.Targets) > 0 {
-			list = append(list, t)
-		}
-	}
-	return p.addAll(ctx, list)
+	return p.addAll(ctx, turns)
 }
 
 func (p *Pipeline) addAll(ctx context.Context, turns []Turn) (kept int, err error) {
+	turns = p.wanted(turns)
+	if len(turns) == 0 {
+		return 0, nil
+	}
 	for i := range turns {
 		p.redact(&turns[i])
 	}
@@ -288,8 +268,8 @@ func (p *Pipeline) addAll(ctx context.Context, turns []Turn) (kept int, err erro
 	p.mu.Lock()
 	for i := range turns {
 		t, a := &turns[i], &all[i]
-		if !t.Open { // its end may still come
-			p.rememberLocked(t.ID)
+		if !t.Open && !t.Earlier { // its end, or the turn itself, may still come
+			p.lately.add(t.ID, t.Targets)
 		}
 		if len(a.groups) > 0 {
 			kept++
@@ -314,6 +294,21 @@ func (p *Pipeline) addAll(ctx context.Context, turns []Turn) (kept int, err erro
 	}
 	p.signal()
 	return kept, nil
+}
+
+// wanted are the turns that a group may not have, less the groups that were
+// emptied since they were said.
+func (p *Pipeline) wanted(turns []Turn) []Turn {
+	list := make([]Turn, 0, len(turns))
+	for _, t := range turns {
+		if p.AddedLately(t.ID, t.Targets) {
+			continue
+		}
+		if p.leaveOut(&t); len(t.Targets) > 0 {
+			list = append(list, t)
+		}
+	}
+	return list
 }
 
 // keep stores turns: where replicas share a spool, there, or here until it can
@@ -379,29 +374,6 @@ func (p *Pipeline) redact(t *Turn) {
 	if n := said + answered; n > 0 {
 		p.redacted.Add(int64(n))
 	}
-}
-
-// AddedLately reports whether a turn was added not long ago: its answer need
-// not be read again. It does not ask the file.
-func (p *Pipeline) AddedLately(turn string) bool {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	return p.addedLatelyLocked(turn)
-}
-
-func (p *Pipeline) addedLatelyLocked(turn string) bool {
-	_, ok := p.lately[turn]
-	if !ok {
-		_, ok = p.before[turn]
-	}
-	return ok
-}
-
-func (p *Pipeline) rememberLocked(turn string) {
-	if p.lately == nil || len(p.lately) >= latelyMax {
-		p.before, p.lately = p.lately, make(map[string]struct{})
-	}
-	p.lately[turn] = struct{}{}
 }
 
 // gateChanged is told when the memory is left alone, and when it is back.

@@ -151,6 +151,27 @@ func TestEachTurnReachesEachGroupOnce(t *testing.T) {
 	}
 }
 
+// TestSameTurnOfAnotherGroup: two agents may have the same turn in one session,
+// and each gets it, though it was added a moment ago for the other.
+func TestSameTurnOfAnotherGroup(t *testing.T) {
+	m := &fakeMemory{}
+	p := pipeline(t, filepath.Join(t.TempDir(), "spool.db"), m)
+	ava, bob := turn("1", "person", "ava"), turn("1", "person", "bob")
+	add(t, p, ava)
+	if !p.AddedLately("1", ava.Targets) || p.AddedLately("1", bob.Targets) || p.AddedLately("1", nil) || p.AddedLately("2", ava.Targets) {
+		t.Error("it is not told for which groups a turn was added lately")
+	}
+	for range 2 {
+		add(t, p, bob)
+	}
+	waitFor(t, "all groups", func() bool { s := p.Status(); return s.Delivered >= 3 && s.Pending == 0 })
+	for _, g := range []string{"person", "ava", "bob"} {
+		if diff := cmp.Diff([]string{"user 1"}, m.contents(g)); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", g, diff)
+		}
+	}
+}
+
 // TestTurnsOfAGroupStayInOrder, also over failures.
 func TestTurnsOfAGroupStayInOrder(t *testing.T) {
 	calls := 0

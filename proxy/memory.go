@@ -52,9 +52,9 @@ type Memory struct {
 	Sessions Sessions
 	Watcher  *capture.Watcher
 	Keep     func(context.Context, capture.Turn) error
-	Kept     func(turn string) bool // whether a turn was kept lately
-	Earlier  func([]capture.Turn)   // keeps what was said before; must not block
-	Open     *capture.Idle          // the turns whose end is waited for
+	Kept     func(turn string, in []graphiti.Target) bool // whether a turn was kept lately in all of those
+	Earlier  func([]capture.Turn)                         // keeps what was said before; must not block
+	Open     *capture.Idle                                // the turns whose end is waited for
 	Identity Identity
 	Rules    Rules
 	Recall   bool

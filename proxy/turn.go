@@ -58,7 +58,7 @@ func (s *Server) taking(e *ending, told func(capture.Answer)) func(capture.Answe
 func (s *Server) watches(c *call, plan inject.Plan) bool {
 	d := c.route.dialect
 	return d != nil && d.answer != nil && plan.Turn != "" && c.memory.Planner != nil &&
-		(len(plan.Write) > 0 || c.mem.chained || c.mem.round != nil) && !c.memory.Kept(plan.Turn)
+		(len(plan.Write) > 0 || c.mem.chained || c.mem.round != nil) && !c.memory.Kept(plan.Turn, plan.Write)
 }
 
 // endingOf is how the turn is to end. What the worker needs later is copied:
@@ -154,7 +154,7 @@ func (s *Server) keepEarlier(c *call, plan inject.Plan) {
 	for i, u := range plan.Unseen {
 		id := u.Turn.String()
 		answer := c.conv.AnswerTo(u.Message)
-		if answer == nil || c.memory.Kept(id) {
+		if answer == nil || c.memory.Kept(id, plan.Write) {
 			continue
 		}
 		t := s.turn(c, id, plan.Write)

@@ -14,7 +14,7 @@ import (
 func (a *app) keepOwned(ctx context.Context, t capture.Turn) error {
 	turns := make([]capture.Turn, 0, len(t.Targets)+1)
 	for _, target := range t.Targets {
-		if o, ok := a.ownership(&t, target); ok && !a.pipeline.AddedLately(o.ID) {
+		if o, ok := a.ownership(&t, target); ok && !a.pipeline.AddedLately(o.ID, o.Targets) {
 			turns = append(turns, o)
 		}
 	}

@@ -63,3 +63,24 @@ func TestCallThatEndsWithStop(t *testing.T) {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
 }
+
+// TestSameWordsToTwoAgents: what is said in one session to one agent and then
+// to another is in the memory of both, and so with two systems that act.
+func TestSameWordsToTwoAgents(t *testing.T) {
+	w := start(t, t.TempDir(), map[string]string{"identity.owner": "user:josh", "identity.group_ids": "raw"})
+	for i, tc := range []struct{ session, header, name, group string }{
+		{"ticket-42", "X-Graphiti-Agent", "ava", "agent_ava__user_josh"},
+		{"ticket-42", "X-Graphiti-Agent", "bob", "agent_bob__user_josh"},
+		{"nightly", "X-Graphiti-System-Actor", "bot1", "system_bot1"},
+		{"nightly", "X-Graphiti-System-Actor", "bot2", "system_bot2"},
+	} {
+		w.request(history(0, "Summarise what is open."), "X-Graphiti-Session", tc.session, tc.header, tc.name)
+		w.delivered([]int{2, 3, 4, 5}[i])
+		if got := w.heldIn(tc.group); len(got) != 2 || !strings.HasSuffix(got[0].Content, "Summarise what is open.") {
+			t.Errorf("%s has %q", tc.group, got)
+		}
+	}
+	if got := w.heldIn("user_josh"); len(got) != 2 {
+		t.Errorf("the person has it more than once: %q", got)
+	}
+}
