@@ -128,6 +128,52 @@ func TestEndOfAnAbandonedTurn(t *testing.T) {
 	}
 }
 
+// TestTurnThatIsAbandonedAgain: a loop that went on after it was abandoned, and
+// was abandoned again, loses nothing of what was said, over restarts, and its
+// end comes once.
+func TestTurnThatIsAbandonedAgain(t *testing.T) {
+	m := &fakeMemory{}
+	path := filepath.Join(t.TempDir(), "spool.db")
+	p := pipeline(t, path, m)
+	texts := []string{"I shall look.", "There is more.", "And more.", "It is done."}
+	for i, text := range texts {
+		tn := turn("1", "g")
+		tn.Open, tn.Assistant = i < len(texts)-1, text
+		for range 2 { // as of two replicas
+			add(t, p, tn)
+		}
+		waitFor(t, text, func() bool { s := p.Status(); return s.Pending == 0 && s.Delivered >= i+1 })
+		stop(t, p)
+		p = pipeline(t, path, m)
+		add(t, p, tn)
+	}
+	stop(t, p)
+	if diff := cmp.Diff(append([]string{"user 1"}, texts...), m.contents("g")); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
+// TestEndOfAnAbandonedTurnIsHeard: a history that shows the turn as a whole, and
+// is shorter than it was, brings nothing new.
+func TestEndOfAnAbandonedTurnIsHeard(t *testing.T) {
+	p := pipeline(t, filepath.Join(t.TempDir(), "spool.db"), &fakeMemory{})
+	open, whole := turn("1", "g"), turn("1", "g")
+	open.Open, open.Assistant, whole.Assistant = true, "I shall look.", "It is done."
+	add(t, p, open)
+	add(t, p, whole)
+	for _, delivered := range []bool{false, true} {
+		if delivered {
+			waitFor(t, "delivery", func() bool { return p.Status().Delivered == 2 })
+		}
+		for id, tn := range map[string]Turn{"2": whole, "3": open} {
+			tn.ID, tn.Open, tn.Earlier = id, false, true
+			if n, err := p.AddAll(context.Background(), []Turn{tn}); n != 0 || err != nil {
+				t.Errorf("delivered %t: %q is kept again: %d, %v", delivered, tn.Assistant, n, err)
+			}
+		}
+	}
+}
+
 // TestSourceOfATurn says no more than was asked for.
 func TestSourceOfATurn(t *testing.T) {
 	tn := Turn{Client: `co"dex`, Git: Git{Branch: "main", Commit: "abc", Dirty: true}}

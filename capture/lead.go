@@ -370,15 +370,15 @@ func (p *Pipeline) bring(ctx context.Context) error {
 	t := p.team
 	for {
 		var seqs []int64
-		err := each(ctx, t.local.db, "SELECT grp, born, "+entryColumns+" FROM spool WHERE dead = 0 ORDER BY later, seq LIMIT ?", []any{page},
+		err := each(ctx, t.local.db, "SELECT grp, born, said, "+entryColumns+" FROM spool WHERE dead = 0 ORDER BY later, seq LIMIT ?", []any{page},
 			func(scan func(...any) error) error {
-				var group string
+				var group, said string
 				var born int64
 				var e entry
-				if err := e.scan(func(dest ...any) error { return scan(append([]any{&group, &born}, dest...)...) }); err != nil {
+				if err := e.scan(func(dest ...any) error { return scan(append([]any{&group, &born, &said}, dest...)...) }); err != nil {
 					return err
 				}
-				if _, err := t.spool.addTo(ctx, &e.turn, graphiti.Target{Scope: e.scope, Group: group}, time.UnixMilli(born)); err != nil {
+				if _, err := t.spool.addTo(ctx, &e.turn, said, graphiti.Target{Scope: e.scope, Group: group}, time.UnixMilli(born)); err != nil {
 					return err
 				}
 				seqs = append(seqs, e.seq)

@@ -137,7 +137,7 @@ func (s *shared) add(ctx context.Context, turns []Turn, now time.Time) (all []ad
 	for i := range turns {
 		var a added
 		for _, target := range turns[i].Targets {
-			bytes, err := s.addTo(ctx, &turns[i], target, now)
+			bytes, err := s.addTo(ctx, &turns[i], turns[i].said(), target, now)
 			if err != nil {
 				return nil, err
 			}
@@ -151,20 +151,24 @@ func (s *shared) add(ctx context.Context, turns []Turn, now time.Time) (all []ad
 	return all, nil
 }
 
-// addTo stores a turn for one group, and returns the bytes it takes there; 0
-// when the group has had it.
-func (s *shared) addTo(ctx context.Context, t *Turn, target graphiti.Target, now time.Time) (int, error) {
+// addTo stores for one group what it does not have of a turn, and returns the
+// bytes it takes there; 0 when the group has had it. said is of the whole turn,
+// of which t may be a part.
+func (s *shared) addTo(ctx context.Context, t *Turn, said string, target graphiti.Target, now time.Time) (int, error) {
+	for part := t; ; part = part.rest() {
+		bytes, err := s.addPart(ctx, part, said, target, now)
+		if bytes >= 0 || err != nil {
+			return bytes, err
+		}
+	}
+}
+
+// addPart stores a turn, or a part of one. It returns -1 when the group has the
+// part's beginning only.
+func (s *shared) addPart(ctx context.Context, t *Turn, said string, target graphiti.Target, now time.Time) (int, error) {
 	body, err := json.Marshal(t)
 	if err != nil {
 		return 0, err
-	}
-	restID, left := "", []byte(nil)
-	if !t.Open && t.Assistant != "" {
-		rest := t.rest()
-		restID = rest.ID
-		if left, err = json.Marshal(rest); err != nil {
-			return 0, err
-		}
 	}
 	whose, err := json.Marshal(Owned{Scope: string(target.Scope), Key: t.keyOf(target.Scope)})
 	if err != nil {
@@ -173,14 +177,15 @@ func (s *shared) addTo(ctx context.Context, t *Turn, target graphiti.Target, now
 	about, err := json.Marshal(map[string]any{
 		"grp": target.Group, "scope": string(target.Scope), "born": strconv.FormatInt(now.UnixMilli(), 10), "at": t.Said.UnixMilli(),
 		"later": digit(t.Earlier), "open": digit(t.Open), "owner": t.Owner, "whose": string(whose), "promoted": slices.Contains(graphiti.Kinds, t.Kind),
+		"said": said, "ends": t.Assistant != "",
 	})
 	if err != nil {
 		return 0, err
 	}
 	reply, err := s.run(ctx, "spool turn", addScript, false, []string{
 		redis.Key("forgot", target.Group), redis.Key("groups"), redis.Key("promoted"),
-		redis.Key("turn", t.ID, target.Group), redis.Key("said", target.Group, t.said()), redis.Key("turn", restID, target.Group),
-	}, string(about), string(body), string(left), seenFor.Milliseconds())
+		redis.Key("turn", t.ID, target.Group), redis.Key("said", target.Group, said),
+	}, string(about), string(body), seenFor.Milliseconds())
 	if err != nil {
 		return 0, err
 	}

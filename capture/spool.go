@@ -178,19 +178,11 @@ func (s *spool) add(ctx context.Context, turns []Turn, now time.Time) (all []add
 func (s *spool) addIn(tx *sqlite.Tx, t *Turn, now time.Time) (a added, err error) {
 	said := t.said()
 	for _, target := range t.Targets {
-		part := t
-		had, open, err := has(tx, t.ID, target.Group)
-		if err == nil && !had && t.Earlier {
-			had, err = heard(tx, said, target.Group)
-		}
-		if err == nil && had && open && !t.Open && t.Assistant != "" {
-			part = t.rest()
-			had, _, err = has(tx, part.ID, target.Group)
-		}
+		part, err := missing(tx, t, said, target.Group)
 		if err != nil {
 			return a, err
 		}
-		if had {
+		if part == nil {
 			continue
 		}
 		body, err := json.Marshal(part)
@@ -209,6 +201,26 @@ func (s *spool) addIn(tx *sqlite.Tx, t *Turn, now time.Time) (a added, err error
 		a.size = a.size.plus(size{1, len(body)})
 	}
 	return a, nil
+}
+
+// missing is what a group does not have of a turn: all of it, or what came
+// after the parts that it has; nil when it has everything. said is of the whole
+// turn.
+func missing(tx *sqlite.Tx, t *Turn, said, group string) (*Turn, error) {
+	for part := t; ; part = part.rest() {
+		had, err := has(tx, part.ID, said, group)
+		if err == nil && had == hasNone && t.Earlier {
+			had, err = heard(tx, said, group)
+		}
+		switch {
+		case err != nil:
+			return nil, err
+		case had == hasNone:
+			return part, nil
+		case had == hasAll || t.Assistant == "":
+			return nil, nil
+		}
+	}
 }
 
 // own notes whose a group is.
@@ -242,23 +254,39 @@ func (s *spool) promoted(ctx context.Context) (map[string]bool, error) {
 	return all, nil
 }
 
-// has reports whether a turn waits for a group or was delivered to it, and
-// whether its end is missing there.
-func has(tx *sqlite.Tx, turn, group string) (had, open bool, err error) {
-	err = tx.QueryRow(`SELECT open FROM spool WHERE turn = ?1 AND grp = ?2
-		UNION ALL SELECT open FROM seen WHERE turn = ?1 AND grp = ?2 LIMIT 1`, turn, group).Scan(&open)
-	if errors.Is(err, sql.ErrNoRows) {
-		return false, false, nil
+// holds is how much a group has, or waits for, of a turn.
+type holds uint8
+
+const (
+	hasNone  holds = iota
+	hasBegun       // its end is missing there
+	hasAll         // or the same beginning
+)
+
+// has says how much a group has of a turn in which that was said.
+func has(tx *sqlite.Tx, turn, said, group string) (holds, error) {
+	var begun bool
+	err := tx.QueryRow(`SELECT open AND said <> ?3 FROM spool WHERE turn = ?1 AND grp = ?2
+		UNION ALL SELECT open AND said <> ?3 FROM seen WHERE turn = ?1 AND grp = ?2 LIMIT 1`, turn, group, said).Scan(&begun)
+	switch {
+	case errors.Is(err, sql.ErrNoRows):
+		return hasNone, nil
+	case begun:
+		return hasBegun, err
 	}
-	return err == nil, open, err
+	return hasAll, err
 }
 
-// heard reports whether a group has, or waits for, a turn in which the same was
+// heard is has for any turn: whether a group has one in which the same was
 // said.
-func heard(tx *sqlite.Tx, said, group string) (found bool, err error) {
-	err = tx.QueryRow(`SELECT EXISTS (SELECT 1 FROM spool WHERE grp = ?1 AND said = ?2)
+func heard(tx *sqlite.Tx, said, group string) (holds, error) {
+	var found bool
+	err := tx.QueryRow(`SELECT EXISTS (SELECT 1 FROM spool WHERE grp = ?1 AND said = ?2)
 		OR EXISTS (SELECT 1 FROM seen WHERE grp = ?1 AND said = ?2)`, group, said).Scan(&found)
-	return found, err
+	if found {
+		return hasAll, err
+	}
+	return hasNone, err
 }
 
 // handOver notes, before it happens, that entries are handed over: should the
@@ -290,11 +318,16 @@ func (s *spool) takeBack(_ string, entries []entry, reason string) error {
 
 // done notes that a group has the entries, and returns what left the spool;
 // verified says that they were seen there.
-func (s *spool) done(group string, entries []entry, verified bool, now time.Time) (gone size, err error) {
+func (s *spool) done(_ string, entries []entry, verified bool, now time.Time) (gone size, err error) {
 	err = s.write("note delivery", func(tx *sqlite.Tx) error {
 		gone = size{}
 		for i := range entries {
 			e := &entries[i]
+			// Of a part the row knows what was said in the whole turn.
+			if _, err := tx.Exec("INSERT INTO seen (turn, grp, at, open, said) SELECT turn, grp, ?, open, said FROM spool WHERE seq = ? ON CONFLICT DO NOTHING",
+				now.Unix(), e.seq); err != nil {
+				return err
+			}
 			r, err := tx.Exec("DELETE FROM spool WHERE seq = ?", e.seq)
 			if err != nil {
 				return err
@@ -303,10 +336,6 @@ func (s *spool) done(group string, entries []entry, verified bool, now time.Time
 				continue // dropped meanwhile
 			}
 			gone = gone.plus(size{1, e.bytes})
-			if _, err := tx.Exec("INSERT INTO seen (turn, grp, at, open, said) VALUES (?, ?, ?, ?, ?) ON CONFLICT DO NOTHING",
-				e.turn.ID, group, now.Unix(), e.turn.Open, e.turn.said()); err != nil {
-				return err
-			}
 		}
 		if err := count(tx, "delivered", gone.turns); err != nil || !verified {
 			return err

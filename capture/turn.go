@@ -30,7 +30,7 @@ type Turn struct {
 	Targets []graphiti.Target // where it is to be kept
 
 	// Open says that the turn's end was not seen: its tool loop was abandoned.
-	// Should the end come after all, the rest is kept as a turn of its own.
+	// Should it go on after all, what comes is kept as a turn of its own.
 	Open bool `json:",omitempty"`
 
 	// Earlier says that the turn is from before the conversation was first
@@ -75,7 +75,8 @@ func (t *Turn) keyOf(scope graphiti.Scope) string {
 	return t.Owner
 }
 
-// rest is what is left of a turn whose beginning was kept without its end.
+// rest is what is left of a turn whose beginning was kept without its end. Of
+// one that goes on again and again there is a rest of the rest.
 func (t *Turn) rest() *Turn {
 	r := *t
 	sum := sha256.Sum256([]byte(t.ID + ".rest"))

@@ -1,0 +1,65 @@
+package capture
+
+import (
+	"context"
+	"log/slog"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/graphiti-proxy/graphiti-proxy/cache/redis/redistest"
+)
+
+// replica opens a pipeline that shares its spool over a Redis of the test's.
+func replica(t *testing.T, path string, m Memory, s *redistest.Server) *Pipeline {
+	t.Helper()
+	p, err := Open(Options{
+		Path: path, Memory: m, MaxTurns: 1000, MaxBytes: 1 << 20, MaxAge: time.Hour, MaxBatch: 10, MaxChars: 8000,
+		Timeout: time.Second, Verify: true, StallAfter: time.Minute, Log: slog.New(slog.DiscardHandler),
+		Shared: &Shared{DB: dial(t, s), Name: "replica"},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { stop(t, p) })
+	return p
+}
+
+// whileRedisWasDown fills the spool of a replica's own.
+func whileRedisWasDown(t *testing.T, path string, f func(*spool)) {
+	t.Helper()
+	local, err := openSpool(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	f(local)
+	if err := local.close(); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// TestPartsThatWaitedHere: of a part it is known, also where it waited in a
+// replica's own spool, what was said in its turn.
+func TestPartsThatWaitedHere(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "spool.db")
+	open, whole := turn("1", "g"), turn("1", "g")
+	open.Open, open.Assistant, whole.Assistant = true, "I shall look.", "It is done."
+	whileRedisWasDown(t, path, func(s *spool) {
+		if _, err := s.add(context.Background(), []Turn{open, whole}, time.Now()); err != nil {
+			t.Fatal(err)
+		}
+	})
+	m := &fakeMemory{}
+	p := replica(t, path, m, redistest.Start(t))
+	waitFor(t, "delivery", func() bool { return p.Status().Delivered == 2 })
+	again := whole
+	again.ID, again.Earlier = "2", true
+	if n, err := p.AddAll(context.Background(), []Turn{again}); n != 0 || err != nil {
+		t.Errorf("kept again: %d, %v", n, err)
+	}
+	if diff := cmp.Diff([]string{"user 1", "I shall look.", "It is done."}, m.contents("g")); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
