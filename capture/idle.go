@@ -4,6 +4,7 @@ import (
 	"container/list"
 	"context"
 	"log/slog"
+	"strings"
 	"sync"
 	"time"
 )
@@ -31,15 +32,28 @@ type Idle struct {
 	stop  chan struct{}
 	ended chan struct{}
 
-	mu    sync.Mutex // guards what follows
-	turns map[string]*list.Element
-	order *list.List // of *openTurn, by when they were last heard of
-	bytes int
+	mu       sync.Mutex // guards what follows
+	turns    map[string]*list.Element
+	order    *list.List // of *openTurn, by when they were last heard of
+	bytes    int
+	new, old map[string]time.Time // when those began that were kept without their end, the last ones
 }
 
 type openTurn struct {
+	key  string
 	turn Turn
 	due  time.Time
+}
+
+// idleKey tells turns apart. Two agents may have the same one in one session,
+// each for groups of its own.
+func idleKey(t *Turn) string {
+	var b strings.Builder
+	b.WriteString(t.ID)
+	for i := range t.Targets {
+		b.WriteString("\x00" + t.Targets[i].Group)
+	}
+	return b.String()
 }
 
 // NewIdle keeps with keep the turns of which nothing is heard for a while.
@@ -55,48 +69,77 @@ func NewIdle(after time.Duration, keep func(context.Context, Turn) error, log *s
 }
 
 // Hold says that a round of a turn has ended and another is expected. What was
-// answered in it is added to what was answered before.
+// answered in it is added to what was answered before. Where too many are held
+// it waits until the oldest are kept.
 func (d *Idle) Hold(t Turn) {
+	key := idleKey(&t)
 	d.mu.Lock()
-	e := d.turns[t.ID]
+	e := d.turns[key]
 	if e == nil {
+		if began := d.beganLocked(key); !began.IsZero() {
+			t.Said = began
+		}
 		t.Open = true
-		e = d.order.PushBack(&openTurn{turn: t})
-		d.turns[t.ID] = e
+		e = d.order.PushBack(&openTurn{key: key, turn: t})
+		d.turns[key] = e
 		d.bytes += len(t.User) + len(t.Assistant)
 	} else {
 		held := opened(e)
 		if held.turn.Assistant != "" && t.Assistant != "" {
 			held.turn.Assistant += "\n\n"
+			d.bytes += len("\n\n")
 		}
 		held.turn.Assistant += t.Assistant
 		held.turn.Answered = t.Answered
 		d.bytes += len(t.Assistant)
 	}
 	d.heard(e, d.after)
+	var over []Turn
+	for d.order.Len() > maxOpen || d.bytes > maxOpenBytes {
+		over = append(over, d.give(d.order.Front()))
+	}
 	d.mu.Unlock()
+	d.keepAll(over)
 }
 
 // Busy says that another round of a turn has begun: its answer may take a
 // while.
-func (d *Idle) Busy(turn string) { d.touch(turn, busyFor) }
+func (d *Idle) Busy(t *Turn) { d.touch(t, busyFor) }
 
 // Free says that a round has ended without an answer.
-func (d *Idle) Free(turn string) { d.touch(turn, d.after) }
+func (d *Idle) Free(t *Turn) { d.touch(t, d.after) }
 
-func (d *Idle) touch(turn string, wait time.Duration) {
+func (d *Idle) touch(t *Turn, wait time.Duration) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	if e := d.turns[turn]; e != nil {
+	if e := d.turns[idleKey(t)]; e != nil {
 		d.heard(e, wait)
 	}
 }
 
-// End says that a turn has ended and is kept by others.
-func (d *Idle) End(turn string) {
+// Began is when the message of a turn was said that went on in rounds, which
+// the last of them does not know; zero when nothing was heard of it before.
+func (d *Idle) Began(t *Turn) time.Time {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	if e := d.turns[turn]; e != nil {
+	return d.beganLocked(idleKey(t))
+}
+
+func (d *Idle) beganLocked(key string) time.Time {
+	if e := d.turns[key]; e != nil {
+		return opened(e).turn.Said
+	}
+	if at, ok := d.new[key]; ok {
+		return at
+	}
+	return d.old[key]
+}
+
+// End says that a turn has ended and was kept by others.
+func (d *Idle) End(t *Turn) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if e := d.turns[idleKey(t)]; e != nil {
 		d.take(e)
 	}
 }
@@ -107,27 +150,47 @@ func (d *Idle) heard(e *list.Element, wait time.Duration) {
 }
 
 func (d *Idle) take(e *list.Element) Turn {
-	t := opened(e).turn
+	o := opened(e)
 	d.order.Remove(e)
-	delete(d.turns, t.ID)
-	d.bytes -= len(t.User) + len(t.Assistant)
-	return t
+	delete(d.turns, o.key)
+	d.bytes -= len(o.turn.User) + len(o.turn.Assistant)
+	return o.turn
+}
+
+// give takes a turn out that is kept without its end.
+func (d *Idle) give(e *list.Element) Turn {
+	if d.new == nil || len(d.new) >= maxOpen {
+		d.old, d.new = d.new, make(map[string]time.Time)
+	}
+	d.new[opened(e).key] = opened(e).turn.Said
+	return d.take(e)
 }
 
 func opened(e *list.Element) *openTurn { return e.Value.(*openTurn) } //nolint:forcetypeassert // the list's only type
 
-// due takes out the turns whose time has come, and those that are too many.
+// due takes out the turns whose time has come.
 func (d *Idle) due(now time.Time, all bool) (turns []Turn) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	for e := d.order.Front(); e != nil; {
 		next := e.Next()
-		if all || !opened(e).due.After(now) || d.order.Len() > maxOpen || d.bytes > maxOpenBytes {
-			turns = append(turns, d.take(e))
+		if all || !opened(e).due.After(now) {
+			turns = append(turns, d.give(e))
 		}
 		e = next
 	}
 	return turns
+}
+
+func (d *Idle) keepAll(turns []Turn) {
+	for _, t := range turns {
+		if len(t.User)+len(t.Assistant) < minOpen {
+			continue
+		}
+		if err := d.keep(context.Background(), t); err != nil {
+			d.log.Warn("an abandoned turn cannot be kept", "error", err)
+		}
+	}
 }
 
 func (d *Idle) run() {
@@ -140,14 +203,7 @@ func (d *Idle) run() {
 		case <-d.stop:
 			stopping = true
 		}
-		for _, t := range d.due(time.Now(), stopping) {
-			if len(t.User)+len(t.Assistant) < minOpen {
-				continue
-			}
-			if err := d.keep(context.Background(), t); err != nil {
-				d.log.Warn("an abandoned turn cannot be kept", "error", err)
-			}
-		}
+		d.keepAll(d.due(time.Now(), stopping))
 	}
 }
 

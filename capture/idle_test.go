@@ -2,6 +2,7 @@ package capture
 
 import (
 	"context"
+	"fmt"
 	"log/slog"
 	"path/filepath"
 	"strings"
@@ -37,8 +38,8 @@ func TestAbandonedToolLoopIsKept(t *testing.T) {
 		f    func(*Idle)
 		want []string // the assistant's texts
 	}{
-		{"after a while", func(d *Idle) { d.Hold(openTurnOf); time.Sleep(3 * time.Minute); d.End("1") }, []string{"I shall read them now."}},
-		{"not before", func(d *Idle) { d.Hold(openTurnOf); time.Sleep(time.Minute); d.End("1") }, nil},
+		{"after a while", func(d *Idle) { d.Hold(openTurnOf); time.Sleep(3 * time.Minute); d.End(&openTurnOf) }, []string{"I shall read them now."}},
+		{"not before", func(d *Idle) { d.Hold(openTurnOf); time.Sleep(time.Minute); d.End(&openTurnOf) }, nil},
 		{"rounds add up", func(d *Idle) {
 			d.Hold(openTurnOf)
 			time.Sleep(time.Minute)
@@ -52,16 +53,16 @@ func TestAbandonedToolLoopIsKept(t *testing.T) {
 		}, []string{"I shall read them now.\n\nOne is missing."}},
 		{"not while a round is going on", func(d *Idle) {
 			d.Hold(openTurnOf)
-			d.Busy("1")
+			d.Busy(&openTurnOf)
 			time.Sleep(9 * time.Minute)
-			d.End("1")
+			d.End(&openTurnOf)
 		}, nil},
 		{"a round that came to nothing", func(d *Idle) {
 			d.Hold(openTurnOf)
-			d.Busy("1")
-			d.Free("1")
+			d.Busy(&openTurnOf)
+			d.Free(&openTurnOf)
 			time.Sleep(3 * time.Minute)
-			d.End("1")
+			d.End(&openTurnOf)
 		}, []string{"I shall read them now."}},
 		{"too short to be worth it", func(d *Idle) {
 			d.Hold(Turn{ID: "1", User: "list", Assistant: "Let me look."})
@@ -84,20 +85,99 @@ func TestAbandonedToolLoopIsKept(t *testing.T) {
 	}
 }
 
-// TestOpenTurnsAreBounded: the oldest are kept at once.
+// TestOpenTurnsAreBounded: the oldest are kept at once, before another moment
+// has passed.
 func TestOpenTurnsAreBounded(t *testing.T) {
+	var kept []Turn
+	d := NewIdle(time.Hour, func(_ context.Context, t Turn) error {
+		kept = append(kept, t)
+		return nil
+	}, slog.New(slog.DiscardHandler))
 	long := strings.Repeat("x", maxOpenBytes/4)
+	for i := range 6 {
+		d.Hold(Turn{ID: string(rune('a' + i)), User: long})
+	}
+	if len(kept) != 2 || kept[0].ID != "a" || kept[1].ID != "b" || !kept[0].Open {
+		t.Errorf("%d turns were kept because of their size", len(kept))
+	}
+	d.Hold(Turn{ID: "c", Assistant: long}) // one of those that are held grows
+	if len(kept) != 3 || kept[2].ID != "d" {
+		t.Errorf("%d turns were kept because one grew", len(kept))
+	}
+	for _, id := range []string{"c", "e", "f"} {
+		d.End(&Turn{ID: id})
+	}
+	kept = nil
+	for i := range maxOpen + 3 {
+		d.Hold(Turn{ID: fmt.Sprint(i), User: strings.Repeat("x", minOpen)})
+	}
+	if len(kept) != 3 || kept[0].ID != "0" {
+		t.Errorf("%d turns were kept because of their number", len(kept))
+	}
+	for i := range maxOpen + 3 {
+		d.End(&Turn{ID: fmt.Sprint(i)})
+	}
+	d.Close()
+	if len(kept) != 3 {
+		t.Errorf("%d turns were kept, though they ended", len(kept)-3)
+	}
+}
+
+// TestWhenATurnBegan is known as long as it goes on, also when what there was
+// of it has been kept since.
+func TestWhenATurnBegan(t *testing.T) {
+	said := time.Date(2026, 5, 1, 0, 0, 0, 0, time.UTC)
 	kept := idle(t, func(d *Idle) {
-		for i := range 6 {
-			d.Hold(Turn{ID: string(rune('a' + i)), User: long})
+		is := func(when string, want time.Time) {
+			t.Helper()
+			if got := d.Began(&openTurnOf); !got.Equal(want) {
+				t.Errorf("%s: %v, want %v", when, got, want)
+			}
 		}
-		time.Sleep(time.Minute) // less than it would take
-		for i := range 6 {
-			d.End(string(rune('a' + i)))
+		is("not heard of", time.Time{})
+		for range 2 {
+			one := openTurnOf
+			one.Said = said
+			d.Hold(one)
+			is("in a round", said)
+			one.Said = said.Add(time.Minute)
+			d.Hold(one)
+			is("in the next", said)
+			time.Sleep(3 * time.Minute)
+			is("after it was kept", said)
+			one.Said = said.Add(5 * time.Minute)
+			d.Hold(one)
+			is("when it goes on", said)
+			d.End(&openTurnOf)
+			is("at its end", said)
 		}
 	})
-	if len(kept) != 2 || kept[0].ID != "a" {
-		t.Errorf("%d turns were kept early", len(kept))
+	for _, k := range kept {
+		if !k.Said.Equal(said) {
+			t.Errorf("kept as said at %v", k.Said)
+		}
+	}
+	if len(kept) != 2 {
+		t.Errorf("%d turns were kept", len(kept))
+	}
+}
+
+// TestOpenTurnsOfTwoAgents: the same turn of one session, for groups of their
+// own, is two.
+func TestOpenTurnsOfTwoAgents(t *testing.T) {
+	kept := idle(t, func(d *Idle) {
+		for _, agent := range []string{"ava", "bob"} {
+			one := openTurnOf
+			one.Targets = []graphiti.Target{{Group: "person"}, {Group: agent}}
+			d.Hold(one)
+			if agent == "ava" {
+				continue
+			}
+			d.End(&one)
+		}
+	})
+	if len(kept) != 1 || kept[0].Targets[1].Group != "ava" || kept[0].Assistant != openTurnOf.Assistant {
+		t.Errorf("%+v", kept)
 	}
 }
 

@@ -69,7 +69,7 @@ func (s *Server) endingOf(c *call, plan inject.Plan) *ending {
 		e = s.begun(c, plan)
 	}
 	if len(e.turn.Targets) > 0 {
-		c.memory.Open.Busy(plan.Turn)
+		c.memory.Open.Busy(&e.turn)
 	}
 	return e
 }
@@ -193,10 +193,10 @@ func (e *ending) take(a capture.Answer, clean bool) {
 	e.turn.Assistant, e.turn.Answered = a.Text, time.Now()
 	switch open := e.memory.Open; {
 	case clean && a.End.Final():
-		open.End(e.turn.ID)
+		open.End(&e.turn)
 	case clean && a.End == capture.EndUnknown && a.ID != "" && !e.awaited: // in the background: it is fetched later
 		e.s.rounds.put(e, a.ID)
-		open.Free(e.turn.ID)
+		open.Free(&e.turn)
 		return
 	case clean && a.End == capture.EndToolCalls:
 		e.s.rounds.put(e, a.ID)
@@ -205,7 +205,7 @@ func (e *ending) take(a capture.Answer, clean bool) {
 		}
 		return
 	default:
-		open.Free(e.turn.ID)
+		open.Free(&e.turn)
 		return
 	}
 	// The session first: should the process end between the two, the turn is
