@@ -189,37 +189,51 @@ type ending struct {
 // answer that was cut off, failed, or was left by the client is not one. One
 // that calls tools is a round of a turn that goes on.
 func (e *ending) take(a capture.Answer, clean bool) {
-	kept := len(e.turn.Targets) > 0
 	e.turn.Assistant, e.turn.Answered = a.Text, time.Now()
 	switch open := e.memory.Open; {
 	case clean && a.End.Final():
-		open.End(&e.turn)
+		e.finish(a)
 	case clean && a.End == capture.EndUnknown && a.ID != "" && !e.awaited: // in the background: it is fetched later
 		e.s.rounds.put(e, a.ID)
 		open.Free(&e.turn)
-		return
 	case clean && a.End == capture.EndToolCalls:
 		e.s.rounds.put(e, a.ID)
-		if kept {
+		if e.kept() {
 			open.Hold(e.turn)
 		}
-		return
 	default:
 		open.Free(&e.turn)
-		return
 	}
+}
+
+// kept reports whether there is a group that the turn is to be kept in.
+func (e *ending) kept() bool { return len(e.turn.Targets) > 0 }
+
+// finish is the end of a turn. What may wait, or fail, comes after what must
+// not be lost, and a bug costs its own step only.
+func (e *ending) finish(a capture.Answer) {
+	said, answered := e.turn.User, e.turn.Assistant
 	// The session first: should the process end between the two, the turn is
 	// found again in the next request of the same session, and kept once.
 	if e.chained {
-		e.remember(a)
+		contained(e.s.log, "remembering a session", func() { e.remember(a) })
+	}
+	if e.kept() {
+		contained(e.s.log, "keeping a turn", func() { e.keep(a) })
 	}
 	if e.recall {
-		e.memory.Planner.Remember(e.who, inject.ReadNote(e.work), e.turn.User, e.turn.Assistant)
-		e.memory.Planner.Prefetch(e.who, e.turn.User, e.turn.Assistant)
+		contained(e.s.log, "remembering a turn for its session", func() {
+			e.memory.Planner.Remember(e.who, inject.ReadNote(e.work), said, answered)
+		})
+		contained(e.s.log, "preparing the next turn", func() {
+			e.memory.Planner.Prefetch(e.who, said, answered)
+		})
 	}
-	if !kept {
-		return
-	}
+}
+
+// keep has the turn on disk when it returns. Until then what was held of its
+// rounds stays held.
+func (e *ending) keep(a capture.Answer) {
 	if e.turn.Kind != "" {
 		if e.turn.User = summaryIn(a.Text); e.turn.User == "" {
 			return // a compaction that only the provider can read
@@ -227,10 +241,18 @@ func (e *ending) take(a capture.Answer, clean bool) {
 		e.turn.Assistant = ""
 	}
 	e.turn.Partial = a.End == capture.EndLength
+	if began := e.memory.Open.Began(&e.turn); !began.IsZero() {
+		e.turn.Said = began // what was said before a group was emptied is not to come back with a late end
+	}
+	kept := true
 	for _, t := range append([]capture.Turn{e.turn}, e.direct...) {
 		if err := e.memory.Keep(context.Background(), t); err != nil {
 			e.s.log.Warn("a turn cannot be kept", "error", err)
+			kept = false
 		}
+	}
+	if kept {
+		e.memory.Open.End(&e.turn)
 	}
 }
 

@@ -1,0 +1,135 @@
+package proxy
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"log/slog"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/graphiti-proxy/graphiti-proxy/capture"
+	"github.com/graphiti-proxy/graphiti-proxy/graphiti"
+	"github.com/graphiti-proxy/graphiti-proxy/inject"
+)
+
+// steps notes what is done when a turn ends, in its order, and panics where it
+// is told to.
+type steps struct {
+	done   []string
+	panics string
+	fails  bool // nothing can be kept
+	kept   []capture.Turn
+	open   *capture.Idle
+}
+
+func (s *steps) step(name string) {
+	s.done = append(s.done, name)
+	if name == s.panics {
+		panic("a secret that somebody said")
+	}
+}
+
+func (s *steps) keep(_ context.Context, t capture.Turn) error {
+	s.step("keep")
+	if s.fails {
+		return errors.New("the disk is full")
+	}
+	s.kept = append(s.kept, t)
+	return nil
+}
+
+// Planner.
+func (s *steps) Plan(*inject.Conversation, []inject.Fingerprint, graphiti.Who, bool, inject.Mode) inject.Plan {
+	panic("BUG: nothing is planned")
+}
+func (s *steps) Took([]inject.Unseen)                               {}
+func (s *steps) Remember(graphiti.Who, inject.Note, string, string) { s.step("remember") }
+func (s *steps) Prefetch(graphiti.Who, string, string)              { s.step("prefetch") }
+
+// Sessions.
+func (s *steps) Pending(context.Context, ...[16]byte) (string, bool) { return "", false }
+func (s *steps) SetPending(context.Context, [16]byte, string)        {}
+func (s *steps) EndPending([16]byte)                                 {}
+func (s *steps) PutLater([16]byte, string)                           {}
+func (s *steps) Find(context.Context, [][16]byte) (string, bool, error) {
+	return "", false, nil
+}
+
+func (s *steps) Put(context.Context, [16]byte, string) error {
+	s.step("session")
+	return nil
+}
+
+// ends is a turn that is about to end, and what it ends in.
+func ends(t *testing.T, s *steps, log *bytes.Buffer) *ending {
+	t.Helper()
+	s.open = capture.NewIdle(time.Hour, func(_ context.Context, tn capture.Turn) error {
+		s.done = append(s.done, "abandoned")
+		s.kept = append(s.kept, tn)
+		return nil
+	}, slog.New(slog.DiscardHandler))
+	m := &Memory{Planner: s, Sessions: s, Keep: s.keep, Open: s.open}
+	return &ending{
+		s: &Server{log: slog.New(slog.NewTextHandler(log, nil))}, memory: m, chained: true, recall: true,
+		turn: capture.Turn{ID: "1", User: "please look it up in all of the files", Said: time.Now(), Targets: []graphiti.Target{{Group: "g"}}},
+	}
+}
+
+// TestTurnIsKeptBeforeWhatMayWait, and a bug in one step, or a full disk, costs
+// no other.
+func TestTurnIsKeptBeforeWhatMayWait(t *testing.T) {
+	const text = "It is done, and here is what was found."
+	for _, tc := range []struct {
+		name, panics string
+		fails        bool
+		want         []string
+	}{
+		{"all is well", "", false, []string{"session", "keep", "remember", "prefetch"}},
+		{"the session panics", "session", false, []string{"session", "keep", "remember", "prefetch"}},
+		{"short-term memory panics", "remember", false, []string{"session", "keep", "remember", "prefetch"}},
+		{"keeping panics", "keep", false, []string{"session", "keep", "remember", "prefetch", "abandoned"}},
+		{"the disk is full", "", true, []string{"session", "keep", "remember", "prefetch", "abandoned"}},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			s, log := &steps{panics: tc.panics, fails: tc.fails}, &bytes.Buffer{}
+			e := ends(t, s, log)
+			round := *e
+			round.take(capture.Answer{Text: "I shall look.", End: capture.EndToolCalls}, true)
+			e.take(capture.Answer{Text: text, End: capture.EndStop}, true)
+			s.open.Close() // what is held still is kept as it is
+			if diff := cmp.Diff(tc.want, s.done); diff != "" {
+				t.Errorf("(-want +got):\n%s", diff)
+			}
+			if len(s.kept) != 1 {
+				t.Fatalf("%d turns were kept", len(s.kept))
+			}
+			if got := s.kept[0]; got.Open != slices.Contains(tc.want, "abandoned") || !got.Open && got.Assistant != text {
+				t.Errorf("%+v", got)
+			}
+			if strings.Contains(log.String(), "secret") || tc.panics != "" && !strings.Contains(log.String(), "panicked") {
+				t.Errorf("%s", log)
+			}
+		})
+	}
+}
+
+// TestTurnIsAsOldAsItsMessage: the rounds of a turn are requests of their own,
+// and none of them is when its message was said but the first.
+func TestTurnIsAsOldAsItsMessage(t *testing.T) {
+	s := &steps{}
+	first := ends(t, s, &bytes.Buffer{})
+	defer s.open.Close()
+	second, last := *first, *first
+	second.turn.Said, last.turn.Said = first.turn.Said.Add(time.Minute), first.turn.Said.Add(time.Hour)
+	first.take(capture.Answer{Text: "I shall look.", End: capture.EndToolCalls}, true)
+	second.take(capture.Answer{End: capture.EndToolCalls}, true)
+	last.take(capture.Answer{Text: "Done.", End: capture.EndStop}, true)
+	if len(s.kept) != 1 || !s.kept[0].Said.Equal(first.turn.Said) || s.kept[0].Answered.Before(first.turn.Answered) {
+		t.Errorf("%+v", s.kept)
+	}
+}
