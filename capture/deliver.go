@@ -100,19 +100,29 @@ func (p *Pipeline) perform(a action, finished chan<- struct{}) {
 		}
 		finished <- struct{}{}
 	}()
-	switch a.kind {
-	case handOver:
-		p.handOver(a)
-	case look:
-		p.look(a)
-	case sendProbe:
-		p.sendProbe()
-	case lookForProbe:
-		p.lookForProbe(a)
-	case knock:
-		p.knock()
-	case nothing:
+	err := contained(func() error {
+		switch a.kind {
+		case handOver:
+			p.handOver(a)
+		case look:
+			p.look(a)
+		case sendProbe:
+			p.sendProbe()
+		case lookForProbe:
+			p.lookForProbe(a)
+		case knock:
+			p.knock()
+		case nothing:
+		}
+		return nil
+	})
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if err != nil {
+		p.opts().Log.Error("delivery goes on after a mistake in it", "error", err)
+		p.state.broke(a, time.Now())
 	}
+	p.state.finish(a)
 }
 
 // knock asks whether the memory is up again; the gate draws the consequences.
@@ -139,26 +149,30 @@ func (p *Pipeline) handOver(a action) {
 		stored = n > 0
 		return err
 	})
-	p.mu.Lock()
-	if err == nil {
-		a.lane.failures, a.lane.next = 0, time.Time{}
-		if len(entries) == a.n { // there may be more
-			a.lane.ready, a.lane.fresh = true, a.lane.fresh || !entries[len(entries)-1].later
-		}
-		p.recoveredLocked(len(entries))
-	} else {
-		wait := retryIn(a.lane.failures, err)
-		if asked := retryAfter(err); asked > 0 {
-			p.state.pause(time.Now().Add(asked))
-		}
-		p.state.failed(a.lane, len(entries) == 0 || !entries[0].later, time.Now().Add(wait))
-		p.failedLocked(err)
-	}
-	p.state.finish(a)
-	p.mu.Unlock()
+	p.handedOver(a, entries, err)
 	if stored && p.opts().OnStored != nil {
 		p.opts().OnStored(a.lane.group)
 	}
+}
+
+// handedOver tells the state what came of a hand-over.
+func (p *Pipeline) handedOver(a action, entries []entry, err error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if err == nil {
+		a.lane.failures, a.lane.next = 0, time.Time{}
+		if n := len(entries); n > 0 && n == a.n { // there may be more
+			a.lane.ready, a.lane.fresh = true, a.lane.fresh || !entries[n-1].later
+		}
+		p.recoveredLocked(len(entries))
+		return
+	}
+	wait := retryIn(a.lane.failures, err)
+	if asked := retryAfter(err); asked > 0 {
+		p.state.pause(time.Now().Add(asked))
+	}
+	p.state.failed(a.lane, len(entries) == 0 || !entries[0].later, time.Now().Add(wait))
+	p.failedLocked(err)
 }
 
 // give hands entries over in one call. Where something in them is refused it

@@ -166,9 +166,7 @@ func (p *Pipeline) Set(b Bounds) {
 	o.Timeout, o.StallAfter = b.Timeout, b.StallAfter
 	p.o.Store(&o)
 	p.mu.Lock()
-	t := o.defaultTiming()
-	t.apart = p.state.timing.apart
-	p.state.timing = t
+	p.state.retime(o.defaultTiming())
 	p.paused = b.Paused
 	p.mu.Unlock()
 	if p.team != nil {

@@ -156,15 +156,11 @@ func (s *state) next(now time.Time) (a action, wait time.Duration) {
 		return action{}, wait
 	}
 	room := s.timing.maxUnder - s.under - s.reserved
-	if room > 0 {
-		if l := s.fresh.due(now, &wait); l != nil {
-			return s.begin(action{kind: handOver, lane: l, n: min(room, s.room(l))}), 0
-		}
+	if a := s.nextHandOver(&s.fresh, room, now, &wait); a.kind != nothing {
+		return a, 0
 	}
-	if room = min(room, s.timing.olderUnder-s.under-s.reserved); room > 0 {
-		if l := s.older.due(now, &wait); l != nil {
-			return s.begin(action{kind: handOver, lane: l, n: min(room, s.room(l))}), 0
-		}
+	if a := s.nextHandOver(&s.older, min(room, s.timing.olderUnder-s.under-s.reserved), now, &wait); a.kind != nothing {
+		return a, 0
 	}
 	if s.under > 0 {
 		wait = min(wait, max(0, s.arrived.Add(s.timing.stallAfter).Sub(now)))
@@ -172,8 +168,35 @@ func (s *state) next(now time.Time) (a action, wait time.Duration) {
 	return action{}, wait
 }
 
+// nextHandOver is one for the next lane of an agenda, of no more turns than
+// there is room for.
+func (s *state) nextHandOver(of *agenda, room int, now time.Time, wait *time.Duration) action {
+	for room > 0 {
+		l := of.due(now, wait)
+		if l == nil {
+			break
+		}
+		if n := min(room, s.room(l)); n > 0 {
+			return s.begin(action{kind: handOver, lane: l, n: n})
+		}
+		s.place(l) // which takes it off the agenda
+	}
+	return action{}
+}
+
+// room is how many turns a call may hand over for a lane.
 func (s *state) room(l *lane) int {
-	return min(s.timing.batch, s.timing.window-len(l.under))
+	return max(0, min(s.timing.batch, s.timing.window-len(l.under)))
+}
+
+// retime changes the timing. A lane may now be full that was not, or the other
+// way round.
+func (s *state) retime(t timing) {
+	t.apart = s.timing.apart
+	s.timing = t
+	for _, l := range s.lanes {
+		s.place(l)
+	}
 }
 
 func (s *state) begin(a action) action {
@@ -191,8 +214,29 @@ func (s *state) finish(a action) {
 	if a.kind == handOver {
 		s.reserved -= a.n
 	}
-	a.lane.active = false
-	s.place(a.lane)
+	if a.lane != nil {
+		a.lane.active = false
+		s.place(a.lane)
+	}
+}
+
+// broke says that an action ended in the middle, by a mistake of ours: what it
+// was about is tried again after a while.
+func (s *state) broke(a action, now time.Time) {
+	switch a.kind {
+	case handOver:
+		s.failed(a.lane, true, now.Add(lastRetry))
+	case look:
+		s.lookFailed(a.lane, now)
+	case sendProbe:
+		s.probed("", 0, false, now)
+	case lookForProbe:
+		s.sawProbes(nil, false, now)
+	case knock:
+		s.knocked = false
+		s.pause(now.Add(lastRetry))
+	case nothing:
+	}
 }
 
 // lane finds or makes the lane of a group.
@@ -208,7 +252,7 @@ func (s *state) lane(group string) *lane {
 // place puts a lane where it belongs on the agendas, and lets go of one for
 // which there is nothing to do.
 func (s *state) place(l *lane) {
-	send := !l.active && !l.blocked && l.ready && l.doubts == 0 && len(l.under) < s.timing.window
+	send := !l.active && !l.blocked && l.ready && l.doubts == 0 && s.room(l) > 0
 	s.fresh.set(l, send && l.fresh, l.next)
 	s.older.set(l, send && !l.fresh, l.next)
 	s.looks.set(l, !l.active && !l.blocked && len(l.under) > 0, l.lookAt)

@@ -18,22 +18,12 @@ func (p *Pipeline) look(a action) {
 			return err
 		})
 	})
-	p.mu.Lock()
 	if err != nil {
-		p.state.lookFailed(a.lane, time.Now())
-		p.failedLocked(err)
-		p.state.finish(a)
-		p.mu.Unlock()
+		p.notSeen(a, err)
 		return
 	}
-	p.recoveredLocked(1)
-	f := p.state.saw(a, v, time.Now())
-	p.mu.Unlock()
-
+	f := p.saw(a, v)
 	p.conclude(a.lane, &f)
-	p.mu.Lock()
-	p.state.finish(a)
-	p.mu.Unlock()
 	if len(f.verified) > 0 && p.opts().OnStored != nil {
 		p.opts().OnStored(a.lane.group)
 	}
@@ -41,6 +31,21 @@ func (p *Pipeline) look(a action) {
 		p.opts().Log.Info("the memory keeps messages again; what it lost is sent again")
 	}
 	p.signal()
+}
+
+// saw and notSeen tell the state what came of a look.
+func (p *Pipeline) saw(a action, v seen) findings {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.recoveredLocked(1)
+	return p.state.saw(a, v, time.Now())
+}
+
+func (p *Pipeline) notSeen(a action, err error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.state.lookFailed(a.lane, time.Now())
+	p.failedLocked(err)
 }
 
 // episodes are the names of the last n of a group.

@@ -1,0 +1,208 @@
+package capture
+
+import (
+	"bytes"
+	"context"
+	"io"
+	"log/slog"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/graphiti-proxy/graphiti-proxy/graphiti"
+)
+
+// graph is a Graphiti for tests that have a clock of their own: what it
+// accepts waits in memory for its one worker, which an exception ends in
+// silence.
+type graph struct {
+	mu     sync.Mutex // guards what follows
+	takes  time.Duration
+	raises func(content string) bool
+	fails  func(call, group string) error // of what is asked next
+	behind time.Duration                  // its clock
+
+	queue   []accepted // each with the time at which the worker will have kept it
+	dead    bool
+	kept    []accepted
+	batches [][]string // names, by call of Write
+	looks   int
+	healthy int // calls of Health
+}
+
+type accepted struct {
+	group string
+	m     graphiti.Message
+	at    time.Time
+}
+
+// work has the worker do what it has done by now.
+func (g *graph) work() {
+	for len(g.queue) > 0 && !g.dead && !g.queue[0].at.After(time.Now()) {
+		next := g.queue[0]
+		g.queue = g.queue[1:]
+		if g.raises != nil && g.raises(next.m.Content) {
+			g.dead = true
+			break
+		}
+		g.kept = append(g.kept, next)
+	}
+}
+
+func (g *graph) asked(call, group string) error {
+	if g.fails == nil {
+		return nil
+	}
+	return g.fails(call, group)
+}
+
+func (g *graph) Write(_ context.Context, group string, messages []graphiti.Message) error {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.work()
+	if err := g.asked("write", group); err != nil {
+		return err
+	}
+	at := time.Now()
+	if n := len(g.queue); n > 0 {
+		at = g.queue[n-1].at
+	}
+	var names []string
+	for _, m := range messages {
+		at = at.Add(g.takes)
+		g.queue = append(g.queue, accepted{group, m, at})
+		names = append(names, m.Name)
+	}
+	g.batches = append(g.batches, names)
+	return nil
+}
+
+func (g *graph) Episodes(_ context.Context, group string, n int) (list []graphiti.Episode, err error) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.work()
+	g.looks++
+	if err := g.asked("episodes", group); err != nil {
+		return nil, err
+	}
+	for _, a := range g.kept {
+		if a.group == group && !a.m.Timestamp.After(time.Now().Add(-g.behind)) {
+			list = append(list, graphiti.Episode{Name: a.m.Name, Group: group, ValidAt: a.m.Timestamp})
+		}
+	}
+	slices.SortStableFunc(list, func(a, b graphiti.Episode) int { return a.ValidAt.Compare(b.ValidAt) })
+	return list[max(0, len(list)-n):], nil
+}
+
+func (g *graph) Forget(_ context.Context, group string) error {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.work()
+	g.kept = slices.DeleteFunc(g.kept, func(a accepted) bool { return a.group == group })
+	return nil
+}
+
+func (g *graph) Health(context.Context) error {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.healthy++
+	return g.asked("health", "")
+}
+
+func (g *graph) Durable() bool { return false }
+func (g *graph) Apart() bool   { return false }
+
+// restart is what a restart does: the queue is lost, and the worker lives.
+func (g *graph) restart() {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.work()
+	g.queue, g.dead = nil, false
+}
+
+// holds is how many times a group holds something.
+func (g *graph) holds(group, name string) (n int) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.work()
+	for _, a := range g.kept {
+		if a.group == group && a.m.Name == name {
+			n++
+		}
+	}
+	return n
+}
+
+func (g *graph) set(f func()) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	f()
+}
+
+// times is how often a group holds the turn's message of a person.
+func (g *graph) times(group, turn string) int {
+	return g.holds(group, graphiti.EpisodeName(turn, graphiti.RoleUser))
+}
+
+// inBubble runs f with a pipeline in a bubble of its own time, in front of a
+// memory. The timing is that of a product's configuration.
+func inBubble(t *testing.T, m Memory, f func(p *Pipeline, log *logged), change ...func(*Options)) {
+	t.Helper()
+	synctest.Test(t, func(t *testing.T) {
+		log := &logged{}
+		o := Options{
+			Path: filepath.Join(t.TempDir(), "spool.db"), Memory: m, MaxTurns: 10000, MaxBytes: 1 << 24, MaxAge: 24 * time.Hour, MaxBatch: 10, MaxChars: 8000,
+			Timeout: 10 * time.Second, Verify: true, StallAfter: 5 * time.Minute, Log: slog.New(slog.NewTextHandler(log, nil)),
+		}
+		for _, c := range change {
+			c(&o)
+		}
+		p, err := Open(o)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer stop(t, p)
+		synctest.Wait()
+		f(p, log)
+	})
+}
+
+// until lets time pass until something is so, a day at most.
+func until(t *testing.T, what string, ok func() bool) {
+	t.Helper()
+	for begun := time.Now(); !ok(); time.Sleep(50 * time.Millisecond) {
+		if time.Since(begun) > 24*time.Hour {
+			t.Fatalf("waited in vain for %s", what)
+		}
+	}
+}
+
+// logged is what was logged.
+type logged struct {
+	mu sync.Mutex // guards b
+	b  bytes.Buffer
+}
+
+var _ io.Writer = (*logged)(nil)
+
+func (l *logged) Write(b []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.b.Write(b)
+}
+
+// lines are those that hold a text.
+func (l *logged) lines(text string) (out []string) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for _, line := range strings.Split(l.b.String(), "\n") {
+		if strings.Contains(line, text) {
+			out = append(out, line)
+		}
+	}
+	return out
+}

@@ -1,0 +1,97 @@
+package capture
+
+import (
+	"fmt"
+	"testing"
+	"time"
+)
+
+// clock is a moment that tests of the state count from.
+var clock = time.Date(2026, 5, 1, 12, 0, 0, 0, time.UTC)
+
+// stateOf is a state whose timing is that of a configuration.
+func stateOf(batch int) *state {
+	o := Options{MaxBatch: batch, StallAfter: 5 * time.Minute}
+	return newState(o.defaultTiming(), clock)
+}
+
+// underWayIn has n turns be under way in a lane, in which more wait; it is
+// looked at later.
+func underWayIn(s *state, group string, n int, later time.Duration) *lane {
+	s.add(group, true)
+	l := s.lane(group)
+	start := s.tick()
+	var turns []*under
+	for i := range n {
+		turns = append(turns, &under{names: map[string]sides{fmt.Sprint(group, i): sideUser}, at: clock, start: start, tick: s.tick()})
+	}
+	acked := s.tick()
+	for _, u := range turns {
+		u.acked = acked
+	}
+	s.handed(l, turns, clock)
+	l.lookAt = clock.Add(later)
+	s.place(l)
+	return l
+}
+
+// TestSmallerBatches: SIGHUP makes batches, and with them the window, smaller
+// than what is under way. A full lane is given nothing, and the others go on.
+func TestSmallerBatches(t *testing.T) {
+	for _, under := range []int{32, 56} { // as many as the new window takes, and more
+		s := stateOf(100)
+		full := underWayIn(s, "full", under, time.Hour)
+		s.add("other", true)
+		o := Options{MaxBatch: 10, StallAfter: 5 * time.Minute}
+		s.retime(o.defaultTiming())
+		a, _ := s.next(clock)
+		if a.kind != handOver || a.lane.group != "other" || a.n != 10 {
+			t.Fatalf("%d under way: %+v", under, a)
+		}
+		s.finish(a)
+		if a, _ := s.next(clock); a.kind != nothing || a.n != 0 {
+			t.Errorf("%d under way: %+v", under, a)
+		}
+		s.keep(full, full.under[:31])
+		s.place(full)
+		if a, _ := s.next(clock); a.kind != handOver || a.lane != full || a.n != 1 {
+			t.Errorf("%d under way: %+v", under, a)
+		}
+	}
+}
+
+// TestLargerBatches: a lane that was full is not any more.
+func TestLargerBatches(t *testing.T) {
+	s := stateOf(10)
+	full := underWayIn(s, "full", 32, time.Hour)
+	if a, _ := s.next(clock); a.kind != nothing {
+		t.Fatalf("%+v", a)
+	}
+	o := Options{MaxBatch: 100, StallAfter: 5 * time.Minute}
+	s.retime(o.defaultTiming())
+	if a, _ := s.next(clock); a.lane != full || a.n != 100 {
+		t.Errorf("%+v", a)
+	}
+}
+
+// TestMistakeInDelivery: what panics ends neither the process nor delivery,
+// and holds no lock.
+func TestMistakeInDelivery(t *testing.T) {
+	told := 0
+	g := &graph{}
+	inBubble(t, g, func(p *Pipeline, log *logged) {
+		add(t, p, spoken("1", "a"))
+		until(t, "the first turn", func() bool { return p.Status().Verified == 1 })
+		add(t, p, spoken("2", "a"))
+		until(t, "the second turn", func() bool { return p.Status().Verified == 2 })
+		if told != 2 || g.times("a", "1") != 1 || g.times("a", "2") != 1 || len(log.lines("a mistake")) != 1 {
+			t.Errorf("told %d times; %q", told, log.lines(""))
+		}
+	}, func(o *Options) {
+		o.OnStored = func(string) {
+			if told++; told == 1 {
+				panic("BUG")
+			}
+		}
+	})
+}
