@@ -94,7 +94,7 @@ func TestBugInMemoryIsNotNoticed(t *testing.T) {
 	}
 	for name, m := range map[string]Memory{
 		"planning": {Planner: planner{func(inject.Mode) inject.Plan { panic(quoted) }}},
-		"watching": {Planner: planner{turn}, Kept: func(string) bool { panic(fmt.Errorf("about %s", quoted)) }},
+		"watching": {Planner: planner{turn}, Kept: func(string, []graphiti.Target) bool { panic(fmt.Errorf("about %s", quoted)) }},
 		"no parts": {Planner: planner{turn}},
 	} {
 		m.Identity.Owner, m.Recall, m.Ingest, m.Timeout = "user:o", true, true, time.Second

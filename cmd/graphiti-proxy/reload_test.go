@@ -241,7 +241,7 @@ func TestConsentIsForTheEndpointThatRuns(t *testing.T) {
 	waitUntil(t, "the turn", func() bool { return w.app.queue().Verified == 1 })
 	same, moved := *w.app.cfg, *w.app.cfg
 	moved.Memory.Endpoint = "http://elsewhere.example"
-	since := w.app.status(t.Context()).Memory.ConsentSince
+	since := w.app.status(t.Context(), true).Memory.ConsentSince
 	if waiting, err := w.app.reload(&moved); err != nil || !slices.Contains(waiting, "memory.endpoint") {
 		t.Fatal(waiting, err)
 	}
@@ -249,7 +249,7 @@ func TestConsentIsForTheEndpointThatRuns(t *testing.T) {
 	if _, header, _ := w.say("What is my cat called?"); !strings.Contains(header, "reason=consent") {
 		t.Error(header)
 	}
-	s := w.app.status(t.Context()).Memory
+	s := w.app.status(t.Context(), true).Memory
 	if s.State != admin.StateOff || s.ConsentSince != nil || !strings.Contains(s.Why+s.Remedy, "elsewhere.example") {
 		t.Errorf("%+v", s)
 	}
@@ -262,7 +262,7 @@ func TestConsentIsForTheEndpointThatRuns(t *testing.T) {
 	if _, header, _ := w.say("What is my cat called?"); !strings.HasPrefix(header, "recalled;") {
 		t.Error(header)
 	}
-	if s := w.app.status(t.Context()).Memory; s.ConsentSince == nil || s.ConsentSince.Before(*since) {
+	if s := w.app.status(t.Context(), true).Memory; s.ConsentSince == nil || s.ConsentSince.Before(*since) {
 		t.Errorf("given again: %+v", s)
 	}
 }
