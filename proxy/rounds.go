@@ -2,22 +2,41 @@ package proxy
 
 import (
 	"bytes"
+	"container/list"
 	"encoding/json"
 	"sync"
+	"time"
 
+	"github.com/graphiti-proxy/graphiti-proxy/capture"
 	"github.com/graphiti-proxy/graphiti-proxy/inject"
 )
 
-// roundsMax bounds each of two generations of rounds.
-const roundsMax = 1 << 12
+const (
+	roundsMax   = 1 << 13
+	roundsBytes = 32 << 20 // of what was said and done in them
+
+	// roundsFor is how long a round is remembered: a person may be asked
+	// before a tool is used.
+	roundsFor = 2 * time.Hour
+)
 
 // rounds remembers the turns in which tools are at work while the provider
 // holds the conversation: the next request brings their results and does not
 // say to which turn they belong, but by a reference. It is safe for concurrent
 // use.
 type rounds struct {
-	mu       sync.Mutex // guards what follows
-	new, old map[inject.Fingerprint]*ending
+	mu    sync.Mutex // guards what follows
+	known map[inject.Fingerprint]*list.Element
+	order list.List // of *round, the oldest first
+	bytes int
+}
+
+// round is a turn that goes on with a request of that reference.
+type round struct {
+	reference inject.Fingerprint
+	ending    ending
+	since     time.Time
+	bytes     int
 }
 
 // put remembers a turn whose last answer, with this id, called tools.
@@ -25,16 +44,54 @@ func (r *rounds) put(e *ending, answer string) {
 	var none inject.Fingerprint
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if r.new == nil || len(r.new) >= roundsMax {
-		r.old, r.new = r.new, make(map[inject.Fingerprint]*ending)
-	}
 	if answer != "" {
-		r.new[e.reference(answer)] = e
+		r.putLocked(e.reference(answer), e)
 	}
 	if e.held != none {
-		r.new[e.held] = e
+		r.putLocked(e.held, e)
 	}
 }
+
+func (r *rounds) putLocked(reference inject.Fingerprint, e *ending) {
+	if r.known == nil {
+		r.known = make(map[inject.Fingerprint]*list.Element)
+	}
+	if old := r.known[reference]; old != nil {
+		r.dropLocked(old)
+	}
+	n := &round{reference: reference, ending: *e, since: time.Now(), bytes: len(e.turn.User) + len(e.work)}
+	n.ending.turn.Assistant = "" // the answer to come is written there
+	r.known[reference] = r.order.PushBack(n)
+	r.bytes += n.bytes
+	for r.order.Len() > 0 && (r.order.Len() > roundsMax || r.bytes > roundsBytes || time.Since(roundIn(r.order.Front()).since) > roundsFor) {
+		r.dropLocked(r.order.Front())
+	}
+}
+
+func (r *rounds) dropLocked(at *list.Element) {
+	n := roundIn(at)
+	r.order.Remove(at)
+	delete(r.known, n.reference)
+	r.bytes -= n.bytes
+}
+
+func roundIn(at *list.Element) *round { return at.Value.(*round) } //nolint:forcetypeassert // the list's only type
+
+// forget drops the turns that are meant.
+func (r *rounds) forget(meant func(*capture.Turn) bool) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for at := r.order.Front(); at != nil; {
+		next := at.Next()
+		if meant(&roundIn(at).ending.turn) {
+			r.dropLocked(at)
+		}
+		at = next
+	}
+}
+
+// Forget drops what is known of turns under way that are to be forgotten.
+func (s *Server) Forget(meant func(*capture.Turn) bool) { s.rounds.forget(meant) }
 
 // of returns how the turn is to end with which a request goes on that holds
 // nothing of a person; nil when it is not known.
@@ -42,22 +99,27 @@ func (r *rounds) of(c *inject.Conversation, root inject.Fingerprint) *ending {
 	for _, f := range []inject.Field{inject.FieldPreviousResponseID, inject.FieldConversation} {
 		if id := c.Field(f); id != nil {
 			if e := r.find(root.Link(inject.RoleOther, id)); e != nil {
-				another := *e // the answer to come is written into it
-				another.turn.Assistant = ""
-				return &another
+				return e
 			}
 		}
 	}
 	return nil
 }
 
-func (r *rounds) find(f inject.Fingerprint) *ending {
+// find returns a copy.
+func (r *rounds) find(reference inject.Fingerprint) *ending {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if e := r.new[f]; e != nil {
-		return e
+	at := r.known[reference]
+	if at == nil {
+		return nil
 	}
-	return r.old[f]
+	if time.Since(roundIn(at).since) > roundsFor {
+		r.dropLocked(at)
+		return nil
+	}
+	e := roundIn(at).ending
+	return &e
 }
 
 // fetched is how the turn is to end whose answer, made in the background, is
@@ -81,16 +143,14 @@ func (s *Server) fetched(c *call) *ending {
 		return nil
 	}
 	e := s.rounds.find(rootOf(&caller.Who).Link(inject.RoleOther, b))
-	if e == nil {
-		return nil
+	if e != nil {
+		e.awaited = true
 	}
-	another := *e
-	another.turn.Assistant, another.awaited = "", true
-	return &another
+	return e
 }
 
 func (r *rounds) empty() bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	return len(r.new)+len(r.old) == 0
+	return len(r.known) == 0
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"time"
@@ -128,6 +129,9 @@ func (m *remembered) Forget(ctx context.Context, group string) (int, error) {
 	// the plans that were made with what they found.
 	m.app.planner.Forgot()
 	m.facts.DropGroup(group)
+	m.app.proxy.Forget(func(t *capture.Turn) bool {
+		return slices.ContainsFunc(t.Targets, func(target graphiti.Target) bool { return target.Group == group })
+	})
 	// First, so that what other replicas have just found is not kept; then
 	// again, for what they have in memory.
 	told := m.app.tellForgotten(ctx, group)
