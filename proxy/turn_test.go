@@ -111,7 +111,7 @@ func TestTurnIsKeptBeforeWhatMayWait(t *testing.T) {
 			if got := s.kept[0]; got.Open != slices.Contains(tc.want, "abandoned") || !got.Open && got.Assistant != text {
 				t.Errorf("%+v", got)
 			}
-			if strings.Contains(log.String(), "secret") || tc.panics != "" && !strings.Contains(log.String(), "panicked") {
+			if strings.Contains(log.String(), "secret") || tc.panics != "" && !strings.Contains(log.String(), "bug was contained") {
 				t.Errorf("%s", log)
 			}
 		})
