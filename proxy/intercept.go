@@ -24,7 +24,14 @@ const (
 	// maxAnswers bounds the answers of one connection that requests can refer
 	// to.
 	maxAnswers = 1024
+
+	// maxLanes bounds the answers that are under way at the same time over one
+	// connection.
+	maxLanes = 256
 )
+
+// errLanes ends a connection over which too much is under way.
+var errLanes = fmt.Errorf("graphiti-proxy: more than %d responses are under way over this connection", maxLanes)
 
 // intercept is the Responses API over one WebSocket: each response.create is a
 // request like one that is posted, and gets memory, and what follows until the
@@ -38,6 +45,7 @@ type intercept struct {
 	mu    sync.Mutex // guards what follows
 	lanes map[string]*exchange
 	ended map[string]heldEnd // by the id of an answer
+	wrong error              // why the connection is ended; nil: it is not, or not by us
 }
 
 // exchange is a request whose answer is under way.
@@ -85,7 +93,8 @@ func (x *intercept) fromClient(up net.Conn, client io.Reader) error {
 		if err != nil {
 			return fmt.Errorf("read frame: %w", err)
 		}
-		tooLong := int64(len(message))+h.Length > int64(x.s.way().limits.InspectBytes)
+		limit := int64(x.s.way().limits.InspectBytes)
+		tooLong := h.Length > limit-int64(len(message)) || int64(len(raw)) > 2*limit // frames may be empty
 		if h.OpCode.IsControl() || through || h.OpCode == ws.OpBinary || h.Rsv != 0 || tooLong {
 			if !h.OpCode.IsControl() {
 				if _, err := up.Write(raw); err != nil {
@@ -112,7 +121,11 @@ func (x *intercept) fromClient(up net.Conn, client io.Reader) error {
 		if !h.Fin {
 			continue
 		}
-		if changed := x.request(message); changed != nil {
+		changed, err := x.request(message)
+		if err != nil {
+			return x.refuse(err, up, in)
+		}
+		if changed != nil {
 			mask := ws.NewMask()
 			raw = appendHeader(raw[:0], ws.Header{Fin: true, OpCode: ws.OpText, Masked: true, Mask: mask, Length: int64(len(changed))})
 			ws.Cipher(changed, mask, 0)
@@ -135,9 +148,10 @@ func (x *intercept) fromUpstream(client io.Writer, up io.Reader) error {
 	for {
 		h, err := ws.ReadHeader(in)
 		if err != nil {
+			x.bye(client)
 			return fmt.Errorf("read frame: %w", err)
 		}
-		tooLong := int64(len(message))+h.Length > maxEvent
+		tooLong := h.Length > maxEvent-int64(len(message))
 		if h.OpCode.IsControl() || through || h.OpCode == ws.OpBinary || h.Rsv != 0 || h.Masked || tooLong {
 			if !h.OpCode.IsControl() {
 				message, through = message[:0], !h.Fin
@@ -151,6 +165,7 @@ func (x *intercept) fromUpstream(client io.Writer, up io.Reader) error {
 		at := len(raw)
 		raw = append(raw, make([]byte, h.Length)...)
 		if _, err := io.ReadFull(in, raw[at:]); err != nil {
+			x.bye(client)
 			return fmt.Errorf("read frame: %w", err)
 		}
 		if message = append(message, raw[at:]...); h.Fin {
@@ -161,6 +176,27 @@ func (x *intercept) fromUpstream(client io.Writer, up io.Reader) error {
 		if _, err := client.Write(raw); err != nil {
 			return fmt.Errorf("pass frame on: %w", err)
 		}
+	}
+}
+
+// refuse ends the connection because of something that the client asks for.
+// fromUpstream tells the client, who gets the time to read it.
+func (x *intercept) refuse(err error, up net.Conn, client io.Reader) error {
+	x.mu.Lock()
+	x.wrong = err
+	x.mu.Unlock()
+	up.Close()
+	_, _ = io.Copy(io.Discard, client)
+	return err
+}
+
+// bye tells the client why the connection is ended, where it is so by us. It is
+// called between two frames.
+func (x *intercept) bye(client io.Writer) {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	if x.wrong != nil {
+		_ = ws.WriteFrame(client, ws.NewCloseFrame(ws.NewCloseFrameBody(ws.StatusPolicyViolation, x.wrong.Error())))
 	}
 }
 
@@ -189,11 +225,12 @@ func appendHeader(dst []byte, h ws.Header) []byte {
 }
 
 // request gives a message of the client its memory; nil means that it goes on
-// as it is.
-func (x *intercept) request(message []byte) []byte {
+// as it is. An error ends the connection.
+func (x *intercept) request(message []byte) ([]byte, error) {
 	if gjson.GetBytes(message, "type").Str != "response.create" {
-		return nil
+		return nil, nil
 	}
+	lane := gjson.GetBytes(message, "stream_id").Str
 	c := &call{ctx: &fasthttp.RequestCtx{}, route: x.route, body: message, memory: x.s.mem()}
 	x.head.CopyTo(&c.ctx.Request.Header)
 	// What Codex says of one request stands in a header where it posts it.
@@ -201,10 +238,14 @@ func (x *intercept) request(message []byte) []byte {
 		c.ctx.Request.Header.Set("X-Codex-Turn-Metadata", told.Str)
 	}
 	x.mu.Lock()
+	full := x.lanes[lane] == nil && len(x.lanes) >= maxLanes
 	if e, ok := x.ended[gjson.GetBytes(message, "previous_response_id").Str]; ok {
 		c.held = &e
 	}
 	x.mu.Unlock()
+	if full {
+		return nil, errLanes
+	}
 
 	c.id, c.ids = x.s.ids.next(), x.s.ids
 	c.trace = x.s.startTrace(c)
@@ -225,7 +266,6 @@ func (x *intercept) request(message []byte) []byte {
 			Stream: true, Order: xxhash.Sum64String(ex.ending.who.Session),
 		}, x.s.taking(ex.ending, c.trace.awaitAnswer()))
 	}
-	lane := gjson.GetBytes(message, "stream_id").Str
 	x.mu.Lock()
 	if old := x.lanes[lane]; old != nil {
 		old.abandoned()
@@ -233,9 +273,9 @@ func (x *intercept) request(message []byte) []byte {
 	x.lanes[lane] = ex
 	x.mu.Unlock()
 	if len(plan.Inserts) == 0 {
-		return nil
+		return nil, nil
 	}
-	return inject.Splice(nil, message, plan.Inserts)
+	return inject.Splice(nil, message, plan.Inserts), nil
 }
 
 // event reads a message of the upstream.

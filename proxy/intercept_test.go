@@ -1,0 +1,118 @@
+package proxy
+
+import (
+	"bytes"
+	"encoding/binary"
+	"fmt"
+	"io"
+	"math"
+	"net"
+	"net/http"
+	"strings"
+	"testing"
+
+	"github.com/gobwas/ws"
+)
+
+const (
+	openSocket = "GET /v1/responses HTTP/1.1\r\nHost: p\r\nX-Graphiti-Session: s\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\r\n"
+	opened     = "HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n\r\n"
+)
+
+// intercepting runs a proxy that reads WebSockets in front of an upstream that
+// does with them what serve says, and opens one.
+func intercepting(t *testing.T, serve func(c net.Conn), change ...func(*Options)) (*Server, net.Conn, io.Reader) {
+	t.Helper()
+	w := newWire(t, func(_ *wire, c net.Conn, _ string) bool {
+		_, _ = io.WriteString(c, opened)
+		serve(c)
+		return false
+	})
+	change = append([]func(*Options){remembering(&inserting{}), func(o *Options) { o.Ways.WebSocket = WebSocketIntercept }}, change...)
+	s, _ := start(t, w.url(), change...)
+	c := dial(t, s)
+	_, _ = io.WriteString(c, openSocket)
+	br := newReader(c)
+	if resp, err := http.ReadResponse(br, nil); err != nil || resp.StatusCode != http.StatusSwitchingProtocols {
+		t.Fatalf("%v, %v", resp, err)
+	}
+	return s, c, br
+}
+
+// frameOf is a frame as it stands on the wire; length is what it says of its
+// own.
+func frameOf(op ws.OpCode, fin, masked bool, length int64, payload string) []byte {
+	h := ws.Header{OpCode: op, Fin: fin, Masked: masked, Length: length}
+	return append(appendHeader(nil, h), payload...)
+}
+
+// TestFrameThatClaimsTheLargestLength: what is too long to be read passes, and
+// adding to it does not make it short.
+func TestFrameThatClaimsTheLargestLength(t *testing.T) {
+	for _, masked := range []bool{true, false} { // by the client, by the upstream
+		sent := frameOf(ws.OpText, false, masked, 5, "hello")
+		sent = append(sent, frameOf(ws.OpContinuation, true, masked, math.MaxInt64, strings.Repeat("x", 1000))...)
+		got := make([]byte, len(sent))
+		read := make(chan error, 1)
+		if masked {
+			_, c, _ := intercepting(t, func(c net.Conn) {
+				_, err := io.ReadFull(c, got)
+				read <- err
+			})
+			_, _ = c.Write(sent)
+		} else {
+			_, _, br := intercepting(t, func(c net.Conn) {
+				_, _ = c.Write(sent)
+				_, _ = io.Copy(io.Discard, c)
+			})
+			_, err := io.ReadFull(br, got)
+			read <- err
+		}
+		if err := <-read; err != nil || !bytes.Equal(got, sent) {
+			t.Errorf("masked %v: %q arrived (%v)", masked, got, err)
+		}
+	}
+}
+
+// TestMessageOfEmptyFrames is not gathered without end.
+func TestMessageOfEmptyFrames(t *testing.T) {
+	sent := frameOf(ws.OpText, false, true, 5, "hello")
+	for range 1000 {
+		sent = append(sent, frameOf(ws.OpContinuation, false, true, 0, "")...)
+	}
+	got := make([]byte, len(sent))
+	read := make(chan error, 1)
+	_, c, _ := intercepting(t, func(c net.Conn) {
+		_, err := io.ReadFull(c, got)
+		read <- err
+	}, func(o *Options) { o.Ways.Limits.InspectBytes = 1 << 10 })
+	_, _ = c.Write(sent)
+	if err := <-read; err != nil || !bytes.Equal(got, sent) {
+		t.Errorf("%q arrived (%v)", got, err)
+	}
+}
+
+// TestLanesAreBounded: a client that begins ever more is told why it goes no
+// further.
+func TestLanesAreBounded(t *testing.T) {
+	_, c, br := intercepting(t, func(c net.Conn) { _, _ = io.Copy(io.Discard, c) })
+	go func() {
+		for i := range maxLanes + 100 {
+			body := fmt.Sprintf(`{"type":"response.create","model":"m","stream_id":"%d","input":[{"role":"user","content":"hello"}]}`, i)
+			if ws.WriteFrame(c, ws.MaskFrame(ws.NewTextFrame([]byte(body)))) != nil {
+				return
+			}
+		}
+	}()
+	h, err := ws.ReadHeader(br)
+	if err != nil || h.OpCode != ws.OpClose {
+		t.Fatalf("%+v, %v", h, err)
+	}
+	why, err := io.ReadAll(br) // to the connection's end
+	if err != nil || int64(len(why)) != h.Length {
+		t.Fatalf("%q, %v", why, err)
+	}
+	if code := binary.BigEndian.Uint16(why); code != 1008 || string(why[2:]) != errLanes.Error() {
+		t.Errorf("%d %q", code, why[2:])
+	}
+}
