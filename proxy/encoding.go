@@ -33,6 +33,3 @@ func (c *call) unpack() {
 		c.body = c.plain
 	}
 }
-
-// unpacked reports whether the body is sent without its encoding.
-func (c *call) unpacked() bool { return c.plain != nil && len(c.body) > 0 && &c.body[0] == &c.plain[0] }

@@ -96,7 +96,7 @@ func (c *call) buildHead(inserts []inject.Insert) error {
 			out = append(append(out, line...), ","+inject.ThinkingBeta+"\r\n"...)
 			beta = true
 		case c.intercepted && fieldIs(name, "sec-websocket-extensions"): // compressed frames could not be read
-		case c.plain != nil && fieldIs(name, "content-encoding") && c.unpacked():
+		case c.plain != nil && len(inserts) > 0 && fieldIs(name, "content-encoding"): // unpacked, see handler.go
 		default:
 			out = append(out, line...)
 			out = append(out, "\r\n"...)
