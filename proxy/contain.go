@@ -3,60 +3,74 @@ package proxy
 import (
 	"fmt"
 	"log/slog"
+	"path"
 	"runtime"
 	"strings"
 )
 
-// contained runs what a request can do without. A bug in it ends there and
-// nowhere else: fasthttp lets a panic end the process.
-func contained(log *slog.Logger, what string, f func()) {
+// contained runs what a request can do without. A bug in it ends there:
+// fasthttp lets a panic end the process, and so does a goroutine of ours.
+func contained(log *slog.Logger, part string, f func()) {
 	defer func() {
 		if r := recover(); r != nil {
-			logPanic(log, what, r)
+			tellBug(log, part, r)
 		}
 	}()
 	f()
 }
 
-// logPanic says where it was. What panicked may quote a conversation, unless
-// it is the runtime's own.
-func logPanic(log *slog.Logger, what string, r any) {
-	why := fmt.Sprintf("%T", r)
-	if err, ok := r.(runtime.Error); ok {
-		why = err.Error()
-	}
-	log.Error("a bug was contained; please report it", "in", what, "error", why, "at", panicAt())
-}
-
-// panicAt names the innermost functions of ours that a panic went through.
-func panicAt() string {
-	var pcs [32]uintptr
-	frames := runtime.CallersFrames(pcs[:runtime.Callers(4, pcs[:])])
-	var at []string
-	for {
-		f, more := frames.Next()
-		if _, name, ours := strings.Cut(f.Function, "graphiti-proxy/graphiti-proxy/"); ours {
-			at = append(at, fmt.Sprintf("%s:%d", name, f.Line))
-		}
-		if !more || len(at) == 3 {
-			return strings.Join(at, " < ")
-		}
+// caught is deferred where what panics cannot go on: end ends it.
+func (s *Server) caught(part string, end func()) {
+	if r := recover(); r != nil {
+		tellBug(s.log, part, r)
+		end()
 	}
 }
 
-// finish ends a call, also one that panicked: its connection ends with it, and
-// its buffers are not used again, because something may still refer to them.
+// tellBug logs a panic. Its own words may quote somebody, other than those of
+// the runtime's.
+func tellBug(log *slog.Logger, part string, r any) {
+	what := fmt.Sprintf("%T", r)
+	if e, ok := r.(runtime.Error); ok {
+		what = e.Error()
+	}
+	log.Error("a bug was contained; please report it", "part", part, "panic", what, "at", bugSite())
+}
+
+// bugSite is the top of the stack that has panicked.
+func bugSite() string {
+	var pcs [24]uintptr
+	frames := runtime.CallersFrames(pcs[:runtime.Callers(3, pcs[:])])
+	var top []string
+	panicked := false
+	for more := true; more && len(top) < 4; {
+		var f runtime.Frame
+		f, more = frames.Next()
+		switch {
+		case f.Function == "runtime.gopanic":
+			panicked = true
+		case panicked && !strings.HasPrefix(f.Function, "runtime."):
+			top = append(top, fmt.Sprintf("%s:%d", path.Base(f.Function), f.Line))
+		}
+	}
+	return strings.Join(top, " < ")
+}
+
+// finish gives a call back. It is deferred by serve, of which a bug ends the
+// client's connection: nobody can say what was answered.
 func (s *Server) finish(c *call) {
 	r := recover()
 	if r == nil {
 		c.release()
 		return
 	}
-	logPanic(s.log, "a request", r)
+	tellBug(s.log, "a request", r)
 	c.abandon()
-	if c.client != nil {
-		c.client.mute()
-		_ = c.client.Close()
+	if c.pump != nil {
+		c.pump.join(c)
 	}
+	c.client.mute()
+	c.client.reset()
 	c.ctx.SetConnectionClose()
+	// The call is not used again: what broke may still hold it.
 }

@@ -272,6 +272,10 @@ func startPump(s *Server, c *call, up *upstreamConn) *bodyPump {
 
 func (p *bodyPump) run(s *Server, c *call, up *upstreamConn, pending []byte) {
 	defer close(p.done)
+	defer s.caught("body of a request", func() {
+		p.whole = false
+		c.abandon()
+	})
 	rest, buf := c.rest, make([]byte, maxRead)
 	for {
 		if len(pending) > 0 {

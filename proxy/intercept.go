@@ -6,6 +6,7 @@ import (
 	"io"
 	"net"
 	"sync"
+	"sync/atomic"
 
 	"github.com/cespare/xxhash/v2"
 	"github.com/gobwas/ws"
@@ -46,7 +47,12 @@ type intercept struct {
 	lanes map[string]*exchange
 	ended map[string]heldEnd // by the id of an answer
 	wrong error              // why the connection is ended; nil: it is not, or not by us
+
+	broken atomic.Bool // a bug of memory's has shown: what follows passes as it is
 }
+
+// breaks is what a bug of memory's costs.
+func (x *intercept) breaks() { x.broken.Store(true) }
 
 // exchange is a request whose answer is under way.
 type exchange struct {
@@ -69,6 +75,7 @@ type heldEnd struct {
 // newIntercept prepares for a connection that c opened; nil where it is not one
 // to be read.
 func (s *Server) newIntercept(c *call, head *answerHead) *intercept {
+	defer s.caught("start of a WebSocket", func() {})
 	if !c.intercepted || c.memory.Planner == nil {
 		return nil
 	}
@@ -227,7 +234,8 @@ func appendHeader(dst []byte, h ws.Header) []byte {
 // request gives a message of the client its memory; nil means that it goes on
 // as it is. An error ends the connection.
 func (x *intercept) request(message []byte) ([]byte, error) {
-	if gjson.GetBytes(message, "type").Str != "response.create" {
+	defer x.s.caught("request over a WebSocket", x.breaks)
+	if x.broken.Load() || gjson.GetBytes(message, "type").Str != "response.create" {
 		return nil, nil
 	}
 	lane := gjson.GetBytes(message, "stream_id").Str
@@ -237,16 +245,10 @@ func (x *intercept) request(message []byte) ([]byte, error) {
 	if told := gjson.GetBytes(message, "client_metadata.x-codex-turn-metadata"); told.Type == gjson.String {
 		c.ctx.Request.Header.Set("X-Codex-Turn-Metadata", told.Str)
 	}
-	x.mu.Lock()
-	full := x.lanes[lane] == nil && len(x.lanes) >= maxLanes
-	if e, ok := x.ended[gjson.GetBytes(message, "previous_response_id").Str]; ok {
-		c.held = &e
-	}
-	x.mu.Unlock()
-	if full {
+	var ok bool
+	if c.held, ok = x.admit(lane, gjson.GetBytes(message, "previous_response_id").Str); !ok {
 		return nil, errLanes
 	}
-
 	c.id, c.ids = x.s.ids.next(), x.s.ids
 	c.trace = x.s.startTrace(c)
 	plan := x.s.remember(c)
@@ -266,20 +268,41 @@ func (x *intercept) request(message []byte) ([]byte, error) {
 			Stream: true, Order: xxhash.Sum64String(ex.ending.who.Session),
 		}, x.s.taking(ex.ending, c.trace.awaitAnswer()))
 	}
-	x.mu.Lock()
-	if old := x.lanes[lane]; old != nil {
-		old.abandoned()
-	}
-	x.lanes[lane] = ex
-	x.mu.Unlock()
+	x.begin(lane, ex)
 	if len(plan.Inserts) == 0 {
 		return nil, nil
 	}
 	return inject.Splice(nil, message, plan.Inserts), nil
 }
 
+// admit reports whether there is room for another request, and where the
+// conversation stands that it refers to; nil where it is not known.
+func (x *intercept) admit(lane, previous string) (held *heldEnd, ok bool) {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	if e, known := x.ended[previous]; known {
+		held = &e
+	}
+	return held, x.lanes[lane] != nil || len(x.lanes) < maxLanes
+}
+
+// begin puts an exchange under way.
+func (x *intercept) begin(lane string, ex *exchange) {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	old := x.lanes[lane]
+	x.lanes[lane] = ex
+	if old != nil {
+		old.abandoned()
+	}
+}
+
 // event reads a message of the upstream.
 func (x *intercept) event(message []byte) {
+	defer x.s.caught("answer over a WebSocket", x.breaks)
+	if x.broken.Load() {
+		return
+	}
 	kind := gjson.GetBytes(message, "type").Str
 	switch kind {
 	case "response.output_item.done", "response.completed", "response.incomplete", "response.failed", "response.cancelled", "error":
@@ -347,6 +370,7 @@ func oneLine(message []byte) []byte {
 
 // close ends what is under way when the connection ends.
 func (x *intercept) close() {
+	defer x.s.caught("end of a WebSocket", x.breaks)
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	for _, ex := range x.lanes {

@@ -15,7 +15,7 @@ import (
 )
 
 const (
-	openSocket = "GET /v1/responses HTTP/1.1\r\nHost: p\r\nX-Graphiti-Session: s\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\r\n"
+	openSocket = "GET /v1/responses HTTP/1.1\r\nHost: localhost\r\nX-Graphiti-Session: s\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\r\n"
 	opened     = "HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n\r\n"
 )
 

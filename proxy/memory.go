@@ -104,7 +104,7 @@ func (s *Server) remember(c *call) (plan inject.Plan) {
 	c.mem.until = c.mem.said.Add(c.memory.Timeout)
 	defer func() {
 		if r := recover(); r != nil {
-			logPanic(s.log, "memory", r)
+			tellBug(s.log, "memory", r)
 			plan = inject.Plan{Outcome: inject.Outcome{Status: inject.StatusError}}
 		}
 		c.mem.outcome = plan.Outcome

@@ -91,10 +91,10 @@ func (s *Server) tunnel(c *call, up *upstreamConn, head answerHead, n int) {
 		s.tunnels.add(up)
 		defer s.tunnels.remove(up)
 		if x == nil {
-			pipe(up, client, func() { _, _ = io.Copy(client, up) }, func() { _, _ = io.Copy(up, conn) })
+			s.pipe(up, client, func() { _, _ = io.Copy(client, up) }, func() { _, _ = io.Copy(up, conn) })
 			return
 		}
-		pipe(up, client, func() { _ = x.fromUpstream(client, up) }, func() { _ = x.fromClient(up, conn) })
+		s.pipe(up, client, func() { _ = x.fromUpstream(client, up) }, func() { _ = x.fromClient(up, conn) })
 	})
 }
 
@@ -112,18 +112,26 @@ func (c *call) endRequest() error {
 }
 
 // pipe copies both ways until both have ended, the second one within
-// tunnelLinger.
-func pipe(up *upstreamConn, client *clientConn, down, upwards func()) {
+// tunnelLinger. A bug in one ends both.
+func (s *Server) pipe(up *upstreamConn, client *clientConn, down, upwards func()) {
+	end := func() {
+		up.Close()
+		client.Close()
+	}
 	var wg sync.WaitGroup
 	wg.Add(1)
 	// Ends with the upstream's side, which the client's end bounds below.
 	go func() {
 		defer wg.Done()
+		defer s.caught("tunnel to a client", end)
 		down()
 		closeWrite(client.Conn)
 		_ = client.SetReadDeadline(time.Now().Add(tunnelLinger))
 	}()
-	upwards()
+	func() {
+		defer s.caught("tunnel to an upstream", end)
+		upwards()
+	}()
 	closeWrite(up.Conn)
 	_ = up.SetReadDeadline(time.Now().Add(tunnelLinger))
 	wg.Wait()

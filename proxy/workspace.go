@@ -133,7 +133,7 @@ func (s *Server) placeOf(c *call, w *graphiti.Who) inject.Place {
 func (s *Server) workspaceOf(c *call, caller *Caller) (w workspace) {
 	defer func() {
 		if r := recover(); r != nil {
-			logPanic(s.log, "finding the workspace", r)
+			tellBug(s.log, "finding the workspace", r)
 		}
 	}()
 	if key := caller.Who.Workspace; key != "" {
