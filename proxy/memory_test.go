@@ -123,34 +123,6 @@ func TestBugInMemoryIsNotNoticed(t *testing.T) {
 	}
 }
 
-// TestBugInServingEndsOneConnection: the process and other connections go on.
-func TestBugInServingEndsOneConnection(t *testing.T) {
-	model, err := proxytest.Start()
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer model.Close()
-	s, url := start(t, model.URL())
-	get := func() error {
-		resp, err := (&http.Client{Transport: &http.Transport{DisableKeepAlives: true}}).Get(url + "/v1/models")
-		if err != nil {
-			return err
-		}
-		resp.Body.Close()
-		return nil
-	}
-	broken := *s.way()
-	broken.openai = nil
-	whole := s.ways.Swap(&broken)
-	if err := get(); err == nil {
-		t.Error("a request that could not be served was answered")
-	}
-	s.ways.Store(whole)
-	if err := get(); err != nil {
-		t.Errorf("after it: %v", err)
-	}
-}
-
 // TestNothingOfARequestIsLeftInItsBuffers, which the next one uses.
 func TestNothingOfARequestIsLeftInItsBuffers(t *testing.T) {
 	c := newCall(&fasthttp.RequestCtx{})
