@@ -136,16 +136,34 @@ func (r *chatReader) Answer() Answer {
 }
 
 // dropThoughts takes out reasoning that some models write into their answer.
+// What is not closed is left.
 func dropThoughts(s string) string {
+	s, open := dropBetween(s, "<think>", "</think>")
+	return s + open
+}
+
+// dropBetween takes out of s what stands between two tags, and the tags. What
+// others leave behind may be a tag too. open is the rest, from a first tag that
+// no second one follows. It reads s once: an answer may be full of them.
+func dropBetween(s, first, second string) (kept, open string) {
+	if !strings.Contains(s, first) {
+		return s, ""
+	}
+	out := make([]byte, 0, len(s))
 	for {
-		i := strings.Index(s, "<think>")
-		if i < 0 {
-			return s
+		i := strings.IndexByte(s, first[len(first)-1]) + 1
+		if i == 0 {
+			return string(append(out, s...)), ""
 		}
-		j := strings.Index(s[i:], "</think>")
+		out, s = append(out, s[:i]...), s[i:]
+		if !bytes.HasSuffix(out, []byte(first)) {
+			continue
+		}
+		kept := len(out) - len(first)
+		j := strings.Index(s, second)
 		if j < 0 {
-			return s
+			return string(out[:kept]), first + s
 		}
-		s = s[:i] + s[i+j+len("</think>"):]
+		out, s = out[:kept], s[j+len(second):]
 	}
 }

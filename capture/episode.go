@@ -84,18 +84,8 @@ func (t *Turn) source(scope graphiti.Scope) string {
 // dropBlocks takes out our own blocks, also when the model quotes one: a
 // memory must not feed on itself. One that is not closed goes on to the end.
 func dropBlocks(s string) string {
-	const open, shut = "<graphiti_memory>", "</graphiti_memory>"
-	for {
-		i := strings.Index(s, open)
-		if i < 0 {
-			return s
-		}
-		j := strings.Index(s[i:], shut)
-		if j < 0 {
-			return s[:i]
-		}
-		s = s[:i] + s[i+j+len(shut):]
-	}
+	s, _ = dropBetween(s, "<graphiti_memory>", "</graphiti_memory>")
+	return s
 }
 
 // clip shortens s to max characters, the mark at its end included.
