@@ -197,10 +197,21 @@ func withoutQuotes(words, text string) string {
 	if len(text) < quoteLen {
 		return strings.ReplaceAll(words, text, gap)
 	}
+	// Of words the pieces of that length, and whether they stand in text: words
+	// are few, and text may be large.
+	quoted := make(map[string]bool)
+	for i := 0; i+quoteLen <= len(words); i++ {
+		quoted[words[i:i+quoteLen]] = false
+	}
+	for i := 0; i+quoteLen <= len(text); i++ {
+		if known, ok := quoted[text[i:i+quoteLen]]; ok && !known {
+			quoted[text[i:i+quoteLen]] = true
+		}
+	}
 	var b strings.Builder
 	for i := 0; i < len(words); {
 		n := 0
-		for i+n+quoteLen <= len(words) && strings.Contains(text, words[i:i+n+quoteLen]) {
+		for i+n+quoteLen <= len(words) && quoted[words[i+n:i+n+quoteLen]] {
 			n++
 		}
 		if n == 0 {

@@ -356,6 +356,14 @@ func TestRefusedTurnKeepsTheServersWords(t *testing.T) {
 			t.Errorf("(-want +got):\n%s", diff)
 		}
 	}
+	// A large turn is read once for what is quoted of it, not once for each word.
+	tn.User = strings.Repeat("row row row ", 1<<18)
+	rox := strings.Repeat("row row rox ", 600)
+	for detail, want := range map[string]string{"no: " + rox + "!": "no: " + rox + "!", "no:" + strings.Repeat(" row", 2000) + "!": "no:…!"} {
+		if got, want := wordsOf(bad(detail), &tn), "the memory service answered 422 Unprocessable Entity: "+want; got != want {
+			t.Errorf("%.200q, want %.200q", got, want)
+		}
+	}
 }
 
 // TestDeadTurnsCanBeRetriedAndDropped, and the counts stay exact.
