@@ -1,7 +1,6 @@
 package capture
 
 import (
-	"regexp"
 	"strings"
 	"unicode/utf8"
 )
@@ -17,13 +16,18 @@ type Directive struct {
 const (
 	maxDirectives     = 10
 	maxDirectiveChars = 1000
+	maxDirectiveHead  = 64 // bytes before the colon
 )
 
+// How people write kinds and scopes, in lower case.
 var (
-	directive = regexp.MustCompile(`(?i)^\s*(?:[-*]\s+)?(decision|lesson|lesson learned|preference|procedure|task|task update|terminology|repo state)(?:\s*\((session|workspace|project|user|global|agent)\))?:\s+(\S.*)$`)
-
-	directiveKinds  = map[string]string{"lesson": "lesson_learned", "task": "task_update"}
-	directiveScopes = map[string]string{"project": "workspace", "global": "user"}
+	directiveKinds = map[string]string{
+		"decision": "decision", "lesson": "lesson_learned", "lesson learned": "lesson_learned", "preference": "preference", "procedure": "procedure",
+		"task": "task_update", "task update": "task_update", "terminology": "terminology", "repo state": "repo_state",
+	}
+	directiveScopes = map[string]string{
+		"session": "session", "workspace": "workspace", "project": "workspace", "user": "user", "global": "user", "agent": "agent",
+	}
 )
 
 // Directives finds them in what a person wrote. A line within a code block is
@@ -37,21 +41,33 @@ func Directives(text string) (list []Directive) {
 		if t := strings.TrimSpace(line); strings.HasPrefix(t, "```") || strings.HasPrefix(t, "~~~") {
 			fenced = !fenced
 		}
-		m := directive.FindStringSubmatch(strings.TrimRight(line, "\r\n"))
-		if m == nil || fenced || utf8.RuneCountInString(m[3]) > maxDirectiveChars {
+		d, ok := directive(line)
+		if !ok || fenced || utf8.RuneCountInString(d.Text) > maxDirectiveChars {
 			continue
 		}
-		kind := strings.ReplaceAll(strings.ToLower(m[1]), " ", "_")
-		if k, ok := directiveKinds[kind]; ok {
-			kind = k
-		}
-		scope := strings.ToLower(m[2])
-		if s, ok := directiveScopes[scope]; ok {
-			scope = s
-		}
-		if list = append(list, Directive{kind, scope, strings.TrimSpace(m[3])}); len(list) == maxDirectives {
+		if list = append(list, d); len(list) == maxDirectives {
 			break
 		}
 	}
 	return list
+}
+
+// directive reads a line such as "- preference (project): tabs, not spaces".
+// Most lines of a large text are none, which must cost next to nothing.
+func directive(line string) (d Directive, ok bool) {
+	head, text, ok := strings.Cut(line, ":")
+	if !ok || len(head) > maxDirectiveHead || head != strings.TrimRight(head, " \t") || text == strings.TrimLeft(text, " \t") {
+		return d, false
+	}
+	if start := strings.TrimLeft(head, "-* \t"); start == "" || strings.IndexByte("dlptrDLPTR", start[0]) < 0 {
+		return d, false // no kind begins so
+	}
+	words := strings.Fields(strings.ToLower(head))
+	if words[0] == "-" || words[0] == "*" {
+		words = words[1:]
+	}
+	name, scope, scoped := strings.Cut(strings.Join(words, " "), "(")
+	scope, closed := strings.CutSuffix(scope, ")")
+	d = Directive{directiveKinds[strings.TrimSpace(name)], directiveScopes[scope], strings.TrimSpace(text)}
+	return d, d.Kind != "" && d.Text != "" && scoped == closed && scoped == (d.Scope != "")
 }

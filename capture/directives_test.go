@@ -1,6 +1,7 @@
 package capture
 
 import (
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -15,6 +16,10 @@ func TestDirectives(t *testing.T) {
 		"My preference: is that a word?":                                 nil,
 		"the decision: was hard":                                         nil,
 		"```\npreference: in code\n```\npreference (project): outside":   {{"preference", "workspace", "outside"}},
+		"*\tTask Update(agent): ship it":                                 {{"task_update", "agent", "ship it"}},
+		"- - task: x\n-task: x\n task : x":                               nil,
+		"task (): x\ntask (user: x\ntask user): x\ntask (user) y: x":     nil,
+		"task:x\ntask: \ntask\ntask: " + strings.Repeat("x", 1001):       nil,
 		"preference:":            nil,
 		"preference (galaxy): x": nil,
 		"http://preference: x":   nil,
@@ -22,5 +27,17 @@ func TestDirectives(t *testing.T) {
 		if diff := cmp.Diff(want, Directives(text)); diff != "" {
 			t.Errorf("%q (-want +got):\n%s", text, diff)
 		}
+	}
+}
+
+func BenchmarkDirectives(b *testing.B) {
+	for name, line := range map[string]string{"log": "2026-11-21 09:00:00 INFO: step one is done\n", "json": "  \"name\": \"value\",\n", "colons": ": \n", "long": "task: " + strings.Repeat("x", 1<<20)} {
+		text := strings.Repeat(line, max(1, (1<<20)/len(line)))
+		b.Run(name, func(b *testing.B) {
+			b.SetBytes(int64(len(text)))
+			for b.Loop() {
+				Directives(text)
+			}
+		})
 	}
 }
