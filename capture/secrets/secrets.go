@@ -150,8 +150,7 @@ func (r *Redactor) find(all []found, rule *rule, text string) []found {
 		if rule.Entropy > 0 && entropy(secret) <= rule.Entropy {
 			continue
 		}
-		line := lineAround(text, m[0], m[1])
-		if allowed(r.allow, secret, text[m[0]:m[1]], line) || allowed(rule.Allow, secret, text[m[0]:m[1]], line) {
+		if allowed(r.allow, secret, text, m) || allowed(rule.Allow, secret, text, m) {
 			continue
 		}
 		all = append(all, found{start, end, rule.ID})
@@ -173,7 +172,9 @@ func (r *rule) secret(m []int) (start, end int) {
 	return m[0], m[1]
 }
 
-func allowed(lists []allowlist, secret, match, line string) bool {
+// allowed reports whether a secret is known to be none; match is where the rule
+// found it in text.
+func allowed(lists []allowlist, secret, text string, match []int) bool {
 	for i := range lists {
 		l := &lists[i]
 		l.once.Do(func() {
@@ -184,9 +185,9 @@ func allowed(lists []allowlist, secret, match, line string) bool {
 		target := secret
 		switch l.Target {
 		case "match":
-			target = match
+			target = text[match[0]:match[1]]
 		case "line":
-			target = line
+			target = lineAround(text, match[0], match[1])
 		}
 		for _, re := range l.res {
 			if re.MatchString(target) {
@@ -203,14 +204,19 @@ func allowed(lists []allowlist, secret, match, line string) bool {
 	return false
 }
 
+// maxAround bounds what is looked at of a line on each side of a place: a text
+// may be one line with thousands of them.
+const maxAround = 512
+
 // lineAround is the text from the start of the line of one place to the end of
-// the line of another.
+// the line of another, or as much of it as may be looked at.
 func lineAround(text string, from, to int) string {
-	start := strings.LastIndexByte(text[:from], '\n') + 1
-	if i := strings.IndexByte(text[to:], '\n'); i >= 0 {
-		return text[start : to+i]
+	before, after := text[max(0, from-maxAround):from], text[to:min(len(text), to+maxAround)]
+	before = before[strings.LastIndexByte(before, '\n')+1:]
+	if i := strings.IndexByte(after, '\n'); i >= 0 {
+		after = after[:i]
 	}
-	return text[start:]
+	return text[from-len(before) : to+len(after)]
 }
 
 // entropy is Shannon's, in bits for each character.

@@ -114,6 +114,34 @@ func TestLookAlikesStay(t *testing.T) {
 	t.Logf("%d of %d look-alikes stayed", len(lookAlikes)-wrong, len(lookAlikes))
 }
 
+// TestManySecretsInOneLine: of a line no more is looked at around each of them
+// than tells whether it is one; else this would take minutes.
+func TestManySecretsInOneLine(t *testing.T) {
+	for _, tc := range []struct{ text, want string }{
+		{"one\ntwo [] three\nfour", "two [] three"},
+		{"[]", "[]"},
+		{"\n[\n]\n", "[\n]"},
+		{strings.Repeat("a", 2*maxAround) + "[]" + strings.Repeat("b", 2*maxAround), strings.Repeat("a", maxAround) + "[]" + strings.Repeat("b", maxAround)},
+	} {
+		if got := lineAround(tc.text, strings.IndexByte(tc.text, '['), strings.IndexByte(tc.text, ']')+1); got != tc.want {
+			t.Errorf("%q, want %q", got, tc.want)
+		}
+	}
+	line := strings.Repeat("a://b:hunter2@c ", 1<<19)
+	for at := range 1 << 17 {
+		if got := lineAround(line, len(line)/2+at, len(line)/2+at+1); len(got) != 2*maxAround+1 {
+			t.Fatalf("%d bytes", len(got))
+		}
+	}
+	r, err := New()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got, n := r.Redact(line[:1<<14]); n != 1<<10 || strings.Contains(got, "hunter2") {
+		t.Errorf("%d secrets", n)
+	}
+}
+
 // TestRulesCompile: every rule works, and none finds itself in nothing.
 func TestRulesCompile(t *testing.T) {
 	r, err := New()
