@@ -25,42 +25,45 @@ type block struct {
 }
 
 // Lookup calls found for each key that has a block, with its position. What
-// is not in memory is read from the store, in one query.
+// is not in memory is read from the store, maxLookup keys at a time: all that
+// are asked for, or a conversation would begin otherwise the next time.
 func (b *Blocks) Lookup(ctx context.Context, keys [][16]byte, found func(i int, text string, facts int)) error {
-	var missing map[[16]byte]int
+	var missing [][16]byte
+	var at []int // where they stand among keys
 	for i, k := range keys {
 		e, ok := b.recent.get(k)
 		switch {
-		case ok && e.known:
+		case !ok:
+			missing, at = append(missing, k), append(at, i)
+		case e.known:
 			found(i, e.text, e.facts)
-		case !ok && len(missing) < maxLookup:
-			if missing == nil {
-				missing = make(map[[16]byte]int)
-			}
-			missing[k] = i
 		}
 	}
-	if len(missing) == 0 {
-		return nil
+	for len(missing) > 0 {
+		n := min(len(missing), maxLookup)
+		if err := b.read(ctx, missing[:n], func(i int, e block) { found(at[i], e.text, e.facts) }); err != nil {
+			return fmt.Errorf("read blocks: %w", err)
+		}
+		missing, at = missing[n:], at[n:]
 	}
-	asked := make([][16]byte, 0, len(missing))
-	for k := range missing {
-		asked = append(asked, k)
-	}
-	err := b.store.readBlocks(ctx, asked, func(i int, e block) {
-		k := asked[i]
-		found(missing[k], e.text, e.facts)
-		b.recent.putNew(k, e, costOfBlock(e))
-		delete(missing, k)
+	return nil
+}
+
+// read calls found for those of some keys that the store has.
+func (b *Blocks) read(ctx context.Context, keys [][16]byte, found func(i int, e block)) error {
+	has := make([]bool, len(keys))
+	err := b.store.readBlocks(ctx, keys, func(i int, e block) {
+		has[i] = true
+		found(i, e)
+		b.recent.putNew(keys[i], e, costOfBlock(e))
 	})
-	if err != nil {
-		return fmt.Errorf("read blocks: %w", err)
+	if err != nil || b.store.shared() { // another replica may decide any moment
+		return err
 	}
-	if b.store.shared() {
-		return nil // another replica may decide any moment
-	}
-	for k := range missing {
-		b.recent.putNew(k, block{}, costOfBlock(block{}))
+	for i, k := range keys {
+		if !has[i] {
+			b.recent.putNew(k, block{}, costOfBlock(block{}))
+		}
 	}
 	return nil
 }

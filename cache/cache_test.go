@@ -9,6 +9,8 @@ import (
 	"time"
 
 	"go.uber.org/goleak"
+
+	"github.com/graphiti-proxy/graphiti-proxy/cache/redis/redistest"
 )
 
 func TestMain(m *testing.M) {
@@ -76,24 +78,37 @@ func TestBlocksOutliveTheProcess(t *testing.T) {
 	s.Close()
 }
 
+// TestManyKeysAreLookedUpAtOnce: a process that knows nothing finds the blocks
+// of the longest conversation in its first request, from either store.
 func TestManyKeysAreLookedUpAtOnce(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "state.db")
-	s := openState(t, path)
-	var keys [][16]byte
-	for i := range maxLookup + 10 {
-		keys = append(keys, key(i))
-		if _, _, err := s.Blocks.Keep(context.Background(), key(i), "b", 1); err != nil {
-			t.Fatal(err)
+	server := redistest.Start(t)
+	for name, begin := range map[string]func() *State{
+		"file":     func() *State { return openState(t, path) },
+		"replicas": func() *State { return Share(dial(t, server), time.Hour) },
+	} {
+		s := begin()
+		keys := make([][16]byte, 2*maxLookup+10)
+		for i := range keys {
+			keys[i] = key(i)
+			if i%3 == 0 { // about the others nothing was decided
+				continue
+			}
+			if _, _, err := s.Blocks.Keep(t.Context(), key(i), "b", i); err != nil {
+				t.Fatal(err)
+			}
 		}
-	}
-	s.Close()
-	s = openState(t, path)
-	defer s.Close()
-	if got := lookup(t, s, keys...); len(got) != maxLookup {
-		t.Errorf("%d blocks from the file at once, want %d", len(got), maxLookup)
-	}
-	if got := lookup(t, s, keys...); len(got) != len(keys) {
-		t.Errorf("%d blocks, want %d", len(got), len(keys))
+		s.Close()
+		s = begin()
+		for _, when := range []string{"at first", "again"} {
+			got := lookup(t, s, keys...)
+			for i := range keys {
+				if want := fmt.Sprintf("b/%d", i); i%3 == 0 && got[i] != "" || i%3 > 0 && got[i] != want {
+					t.Fatalf("%s, %s: block %d of %d is %q", name, when, i, len(got), got[i])
+				}
+			}
+		}
+		s.Close()
 	}
 }
 
