@@ -242,8 +242,9 @@ func TestRecallAges(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer r.Close()
-	r.Store("g", "q", "v", 100, false)
-	r.Store("g", "none", "", 100, true)
+	_, _, generation := r.Fetch(t.Context(), "g", "q")
+	r.Store("g", "q", generation, "v", 100, false)
+	r.Store("g", "none", generation, "", 100, true)
 	r.Wait()
 	if v, found, fresh := r.Lookup("g", "q"); v != "v" || !found || !fresh {
 		t.Errorf("%q, %v, %v", v, found, fresh)
@@ -261,5 +262,43 @@ func TestRecallAges(t *testing.T) {
 	r.DropGroup("g")
 	if _, found, _ := r.Lookup("g", "q"); found {
 		t.Error("still there after the group learnt something")
+	}
+}
+
+// TestRecallKeepsNothingFromBeforeAChange: what a search found that began before
+// its group learnt something, or lost it, is not stored after.
+func TestRecallKeepsNothingFromBeforeAChange(t *testing.T) {
+	server := redistest.Start(t)
+	for _, tc := range []struct {
+		name   string
+		shared bool
+		change func(*Recall[string])
+		found  bool
+	}{
+		{"nothing happened", false, func(*Recall[string]) {}, true},
+		{"something was learnt", false, func(r *Recall[string]) { r.DropGroup("g") }, false},
+		{"all is dropped", false, func(r *Recall[string]) { r.DropAll() }, false},
+		{"another replica forgot", false, func(r *Recall[string]) { r.Heard(NewsOfForget + "g") }, false},
+		{"something was learnt elsewhere", false, func(r *Recall[string]) { r.DropGroup("h") }, true},
+		{"nothing happened, replicas", true, func(*Recall[string]) {}, true},
+		{"something was learnt, replicas", true, func(r *Recall[string]) { r.DropGroup("g") }, false},
+		{"another replica learnt something", true, func(r *Recall[string]) { r.Heard(newsOfDrop + "g") }, false},
+	} {
+		o := RecallOptions{Fresh: time.Minute, Stale: time.Hour, MaxBytes: 1 << 20}
+		if tc.shared {
+			o.Shared = dial(t, server)
+		}
+		r, err := NewRecall[string](o)
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, _, generation := r.Fetch(t.Context(), "g", "q")
+		tc.change(r)
+		r.Store("g", "q", generation, "v", 100, false)
+		r.Wait()
+		if v, found, _ := r.Lookup("g", "q"); found != tc.found {
+			t.Errorf("%s: %q, %v", tc.name, v, found)
+		}
+		r.Close()
 	}
 }

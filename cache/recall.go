@@ -3,6 +3,8 @@ package cache
 import (
 	"fmt"
 	"hash/maphash"
+	"strconv"
+	"strings"
 	"sync/atomic"
 	"time"
 
@@ -71,10 +73,16 @@ func (r *Recall[V]) Lookup(group, query string) (v V, found, fresh bool) {
 	return e.value, true, age <= limit
 }
 
-// Store keeps a value; cost is about its size in bytes.
-func (r *Recall[V]) Store(group, query string, v V, cost int, empty bool) {
+// Store keeps what a search found that began when its group was of that
+// generation, unless the group has changed since; cost is about its size in
+// bytes.
+func (r *Recall[V]) Store(group, query, generation string, v V, cost int, empty bool) {
+	now := r.generation(group).Load()
+	if here, _, _ := strings.Cut(generation, "/"); here != strconv.FormatUint(uint64(now), 10) {
+		return
+	}
 	key, check := r.key(group, query)
-	e := entry[V]{value: v, check: check, born: time.Now(), empty: empty, generation: r.generation(group).Load()}
+	e := entry[V]{value: v, check: check, born: time.Now(), empty: empty, generation: now}
 	r.store.SetWithTTL(key, e, int64(cost), r.o.Stale)
 }
 

@@ -5,6 +5,8 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
+	"strconv"
+	"strings"
 
 	"github.com/graphiti-proxy/graphiti-proxy/cache/redis"
 )
@@ -23,11 +25,13 @@ func sharedName(group, query string) string {
 
 func generationName(group string) string { return redis.Key("generation", group) }
 
-// Fetch returns what another replica found lately, and the generation of the
-// group; both are empty where nothing is shared.
+// Fetch returns what another replica found lately, where that is shared, and
+// the generation of the group, for a search that begins now: as this process
+// counts it and, where it is known, as all replicas do, a slash between.
 func (r *Recall[V]) Fetch(ctx context.Context, group, query string) (v V, found bool, generation string) {
+	here := strconv.FormatUint(uint64(r.generation(group).Load()), 10)
 	if r.o.Shared == nil {
-		return v, false, ""
+		return v, false, here
 	}
 	err := r.o.Shared.Do(ctx, func(ctx context.Context, c redis.Cmdable) error {
 		values, err := c.MGet(ctx, generationName(group), sharedName(group, query)).Result()
@@ -45,18 +49,19 @@ func (r *Recall[V]) Fetch(ctx context.Context, group, query string) (v V, found 
 		return nil
 	})
 	if err != nil {
-		return v, false, ""
+		return v, false, here
 	}
-	return v, found, generation
+	return v, found, here + "/" + generation
 }
 
 // Share tells other replicas what a search found that began when its group was
 // of that generation. It does not wait.
 func (r *Recall[V]) Share(group, query, generation string, v V, empty bool) {
-	if r.o.Shared == nil || generation == "" {
+	_, everywhere, ok := strings.Cut(generation, "/")
+	if r.o.Shared == nil || !ok {
 		return
 	}
-	body, err := json.Marshal(sharedEntry[V]{generation, v})
+	body, err := json.Marshal(sharedEntry[V]{everywhere, v})
 	if err != nil {
 		return
 	}

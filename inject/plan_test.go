@@ -68,10 +68,14 @@ type fakeFacts struct {
 	facts  map[string][]graphiti.Fact
 	stale  bool
 	stored int
+
+	generation string // of all groups
 }
 
 func (f *fakeFacts) Fetch(context.Context, string, string) ([]graphiti.Fact, bool, string) {
-	return nil, false, ""
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return nil, false, f.generation
 }
 
 func (f *fakeFacts) Share(string, string, string, []graphiti.Fact, bool) {}
@@ -83,9 +87,12 @@ func (f *fakeFacts) Lookup(group, query string) ([]graphiti.Fact, bool, bool) {
 	return v, ok, !f.stale
 }
 
-func (f *fakeFacts) Store(group, query string, facts []graphiti.Fact, _ int, _ bool) {
+func (f *fakeFacts) Store(group, query, generation string, facts []graphiti.Fact, _ int, _ bool) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
+	if generation != f.generation {
+		return
+	}
 	f.stored++
 	if f.facts == nil {
 		f.facts = make(map[string][]graphiti.Fact)

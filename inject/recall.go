@@ -17,11 +17,14 @@ type Searcher interface {
 // not be changed.
 type FactCache interface {
 	Lookup(group, query string) (facts []graphiti.Fact, found, fresh bool)
-	Store(group, query string, facts []graphiti.Fact, cost int, empty bool)
 
-	// Fetch asks other replicas what they found, and Share tells them. What is
-	// known of the group's state when a search begins is the generation.
+	// Fetch is called before a search begins: it asks other replicas what they
+	// found. What is known of the group's state then is the generation; what
+	// is found is of no use once that has changed.
 	Fetch(ctx context.Context, group, query string) (facts []graphiti.Fact, found bool, generation string)
+
+	// Store keeps what was found, and Share tells other replicas.
+	Store(group, query, generation string, facts []graphiti.Fact, cost int, empty bool)
 	Share(group, query, generation string, facts []graphiti.Fact, empty bool)
 }
 
@@ -149,14 +152,15 @@ func (m *Memory) run(k flightKey, f *flight) {
 	ctx, cancel := context.WithTimeout(m.base, m.opts().Background)
 	defer cancel()
 	forgets := m.forgets.Load()
-	cache, generation := m.opts().Facts, ""
+	cache := m.opts().Facts
+	var generation string
 	if f.facts, f.fetched, generation = cache.Fetch(ctx, k.group, k.query); !f.fetched {
 		f.facts, f.err = m.ask(ctx, k)
 	}
 	if forgets != m.forgets.Load() {
 		f.facts = nil
 	} else if f.err == nil {
-		cache.Store(k.group, k.query, f.facts, costOf(f.facts), len(f.facts) == 0)
+		cache.Store(k.group, k.query, generation, f.facts, costOf(f.facts), len(f.facts) == 0)
 		if !f.fetched {
 			cache.Share(k.group, k.query, generation, f.facts, len(f.facts) == 0)
 		}

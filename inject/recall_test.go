@@ -1,0 +1,24 @@
+package inject
+
+import (
+	"context"
+	"testing"
+
+	"github.com/graphiti-proxy/graphiti-proxy/graphiti"
+)
+
+// TestSearchFromBeforeAChangeIsNotCached: a turn that is delivered while its
+// group is searched is found by the next question.
+func TestSearchFromBeforeAChangeIsNotCached(t *testing.T) {
+	cache := &fakeFacts{}
+	m := memory(t, func(_ context.Context, group, _ string) ([]graphiti.Fact, error) {
+		cache.mu.Lock()
+		defer cache.mu.Unlock()
+		cache.generation += group
+		return nil, nil
+	}, &fakeBlocks{}, cache)
+	ask(t, m, turn1, both)
+	if cache.stored != 0 {
+		t.Errorf("%d results were cached", cache.stored)
+	}
+}
