@@ -56,7 +56,7 @@ type chooser struct {
 	now        time.Time
 	staleAfter time.Duration
 	ownTurns   map[string]struct{} // episodes that the conversation itself shows
-	blocks     []string            // what earlier blocks of the conversation show
+	visible    map[string]struct{} // what earlier blocks of the conversation show: visibleIn
 	guard      Guard
 	drift      float64 // likeness to what is visible from which nothing new is shown; 0: never
 	count, max int     // bounds of the block: facts and characters
@@ -109,15 +109,16 @@ func (ch *chooser) look(f *graphiti.Fact, scope graphiti.Scope) Candidate {
 		c.Verdict = OwnWords
 	case text == "":
 		c.Verdict = Empty
-	case ch.shown(text):
+	case ch.shows(text):
 		c.Verdict = Visible
 	case ch.guard != GuardOff && !f.Dated && instructs(text):
 		if ch.guard == GuardDrop {
 			c.Verdict = Instruction
 			break
 		}
-		c.Line = "somebody said: “" + strings.Trim(text, "“”\"") + "”" + ch.when(f)
-		if ch.shown(strings.TrimSuffix(c.Line, ch.when(f))) {
+		text = "somebody said: “" + strings.Trim(text, "“”\"") + "”"
+		c.Line = text + ch.when(f)
+		if ch.shows(text) {
 			c.Verdict = Visible
 		}
 	}
@@ -129,13 +130,28 @@ func (ch *chooser) valid(f *graphiti.Fact) bool {
 	return !over(f.ExpiredAt) && !over(f.InvalidAt) && !f.ValidAt.After(ch.now)
 }
 
-func (ch *chooser) shown(line string) bool {
-	for _, b := range ch.blocks {
-		if strings.Contains(b, "\n- "+line) {
-			return true
+func (ch *chooser) shows(text string) bool {
+	_, ok := ch.visible[text]
+	return ok
+}
+
+// visibleIn are the lines of blocks, as they stand there and without what when
+// says at their end, which changes with time.
+func visibleIn(blocks []string) map[string]struct{} {
+	lines := make(map[string]struct{})
+	for _, b := range blocks {
+		for line := range strings.Lines(b) {
+			line, ok := strings.CutPrefix(strings.TrimSuffix(line, "\n"), "- ")
+			if !ok {
+				continue
+			}
+			lines[line] = struct{}{}
+			if i := strings.LastIndex(line, " ("); i > 0 && (strings.HasPrefix(line[i:], " (since ") || strings.HasSuffix(line, " days old)")) {
+				lines[line[:i]] = struct{}{}
+			}
 		}
 	}
-	return false
+	return lines
 }
 
 // alikeFrom is the likeness, of the words of two statements, from which they

@@ -378,7 +378,7 @@ func (m *Memory) Choose(found []Scoped) []Candidate {
 
 func (m *Memory) chooser(t *turn) *chooser {
 	return &chooser{
-		now: time.Now(), staleAfter: m.opts().StaleAfter, ownTurns: t.episodes(), blocks: t.blocks(),
+		now: time.Now(), staleAfter: m.opts().StaleAfter, ownTurns: t.episodes(), visible: visibleIn(t.blocks()),
 		guard: m.opts().Guard, drift: m.opts().Drift, count: m.opts().MaxFacts, max: min(m.opts().MaxChars, roomIn(t.c.Model, m.opts().Share)),
 	}
 }
