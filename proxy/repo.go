@@ -69,7 +69,7 @@ func (r *Repo) readGit(git string) {
 			common = filepath.Join(git, c)
 		}
 	}
-	r.Remote = origin(readFile(filepath.Join(common, "config")))
+	r.Remote = originOf(filepath.Join(common, "config"))
 	head := firstLine(filepath.Join(git, "HEAD"))
 	ref, branch := strings.CutPrefix(head, "ref: ")
 	if !branch {
@@ -83,31 +83,6 @@ func (r *Repo) readGit(git string) {
 	if r.Commit = firstLine(filepath.Join(common, filepath.FromSlash(ref))); r.Commit == "" {
 		r.Commit = packed(readFile(filepath.Join(common, "packed-refs")), ref)
 	}
-}
-
-// origin reads the address of the remote called origin, else of the first one,
-// from git's configuration.
-func origin(config []byte) (url string) {
-	section, first := "", ""
-	for line := range bytes.Lines(config) {
-		s := strings.TrimSpace(string(line))
-		if strings.HasPrefix(s, "[") {
-			section = strings.Trim(s, "[]")
-			continue
-		}
-		name, value, ok := strings.Cut(s, "=")
-		if !ok || !strings.HasPrefix(section, `remote "`) || !strings.EqualFold(strings.TrimSpace(name), "url") {
-			continue
-		}
-		value = strings.Trim(strings.TrimSpace(value), `"`)
-		if section == `remote "origin"` {
-			return value
-		}
-		if first == "" {
-			first = value
-		}
-	}
-	return first
 }
 
 // packed finds a reference among those that git has packed.

@@ -1,0 +1,115 @@
+package proxy
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/graphiti-proxy/graphiti-proxy/graphiti"
+)
+
+// write makes files below a directory.
+func write(t *testing.T, dir string, files map[string]string) {
+	t.Helper()
+	for name, text := range files {
+		path := filepath.Join(dir, filepath.FromSlash(name))
+		if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+const repoHead = "[core]\n\trepositoryformatversion = 0\n"
+
+// TestOriginAsGitReadsIt: the address in each way of writing it down, as git
+// itself tells it, and the project that it comes to.
+func TestOriginAsGitReadsIt(t *testing.T) {
+	const app = "github_repo:github.com/acme/app"
+	for _, tc := range []struct {
+		name, config string
+		home         map[string]string
+		key          string // empty: it is no address
+		differs      bool   // from what git would fetch
+	}{
+		{name: "as git writes it", config: "[remote \"origin\"]\n\turl = https://github.com/acme/app.git\n\tfetch = +refs/heads/*:refs/remotes/origin/*\n", key: app},
+		{name: "comment behind it", config: "[remote \"origin\"]\n\turl = https://github.com/acme/app # mine\n", key: app},
+		{name: "the other comment", config: "[remote \"origin\"]\n\turl = https://github.com/acme/app;mine\n", key: app},
+		{name: "quotes", config: "[remote \"origin\"]\n\turl = \"https://github.com/acme/app\" \n", key: app},
+		{name: "quotes around a comment's sign", config: "[remote \"origin\"]\n\turl = https://host.io/acme/\"a#b;c\" # x\n", key: "github_repo:host.io/acme/a"},
+		{name: "escapes", config: "[remote \"origin\"]\n\turl = https://host.io/acme/\\\"app\\\\\n", key: `github_repo:host.io/acme/"app\`},
+		{name: "a line that goes on", config: "[remote \"origin\"]\n\turl = https://github.com/\\\nacme/app\n", key: app},
+		{name: "lines as Windows ends them", config: "[remote \"origin\"]\r\n\turl = https://github.com/acme/app\r\n", key: app},
+		{name: "a mark of UTF-8", config: "\xef\xbb\xbf[remote \"origin\"]\n\turl = https://github.com/acme/app\n", key: app},
+		{name: "comment behind the section", config: "[remote \"origin\"] # mine\n\turl = https://github.com/acme/app\n", key: app},
+		{name: "on the section's line", config: "[remote \"origin\"] url = https://github.com/acme/app\n", key: app},
+		{name: "in capitals", config: "[REMOTE \"origin\"]\n\tURL=https://github.com/acme/app\n", key: app},
+		{name: "in the old way", config: "[remote.Origin]\n\turl = https://github.com/acme/app\n", key: app},
+		{name: "a comment that is none", config: "[remote \"other\"]\n\turl = https://github.com/acme/no\n# [remote \"origin\"]\n#\turl = https://github.com/acme/no\n[remote \"origin\"]\n\turl = https://github.com/acme/app\n", key: app},
+		{name: "a flag before it", config: "[remote \"origin\"]\n\tmirror\n\tprune\n\turl = https://github.com/acme/app\n", key: app},
+		{name: "two addresses", config: "[remote \"origin\"]\n\turl = https://github.com/acme/app\n\turl = https://github.com/acme/no\n", key: app},
+		{name: "a quoted name", config: "[remote \"o\\\"r]i\\\\gin\"]\n\turl = https://github.com/acme/no\n[remote \"origin\"]\n\turl = https://github.com/acme/app\n", key: app},
+		{name: "in a file that is included", config: "[include]\n\tpath = ../shared.config\n", home: map[string]string{"app/shared.config": "[remote \"origin\"]\n\turl = https://github.com/acme/app\n"}, key: app},
+		{name: "a file that includes itself", config: "[include]\n\tpath = config\n[remote \"origin\"]\n\turl = https://github.com/acme/app\n", key: app, differs: true},
+		{name: "no scheme, no user", config: "[remote \"origin\"]\n\turl = github.com:acme/app.git\n", key: app},
+		{name: "abbreviated in the repository", config: "[remote \"origin\"]\n\turl = gh:acme/app\n[url \"git@github.com:\"]\n\tinsteadOf = gh:\n", key: app},
+		{name: "abbreviated by the person", config: "[remote \"origin\"]\n\turl = gh:acme/app\n", home: map[string]string{".gitconfig": "[url \"https://github.com/\"]\n\tinsteadOf = \"gh:\"\n\tinsteadOf = github:\n"}, key: app},
+		{name: "in XDG's place", config: "[remote \"origin\"]\n\turl = work:app\n", home: map[string]string{".config/git/config": "[url \"git+ssh://git@github.com/acme/\"]\n\tinsteadOf = work:\n"}, key: app},
+		{name: "in a file of theirs", config: "[remote \"origin\"]\n\turl = gh:acme/app\n", home: map[string]string{".gitconfig": "[include]\n\tpath = ~/more/git\n", "more/git": "[include]\n\tpath = again\n", "more/again": "[url \"https://github.com/\"]\n\tinsteadOf = gh:\n"}, key: app},
+		{name: "the longest counts", config: "[remote \"origin\"]\n\turl = gh:me/app\n[url \"https://github.com/acme/\"]\n\tinsteadOf = gh:me/\n[url \"https://github.com/\"]\n\tinsteadOf = gh:\n", key: app},
+		{name: "for pushes only", config: "[remote \"origin\"]\n\turl = https://github.com/acme/app\n[url \"ssh://git@push.io/\"]\n\tpushInsteadOf = https://github.com/\n", key: app},
+		{name: "a mirror is not where it came from", config: "[remote \"origin\"]\n\turl = https://github.com/acme/app\n[url \"https://mirror.io/github.com/\"]\n\tinsteadOf = https://github.com/\n", key: app, differs: true},
+		{name: "nor is a host of ssh's configuration", config: "[remote \"origin\"]\n\turl = git@github.com:acme/app\n[url \"git@github-work:\"]\n\tinsteadOf = git@github.com:\n", key: app, differs: true},
+		{name: "a host without a domain", config: "[remote \"origin\"]\n\turl = git@forge:acme/App\n", key: "github_repo:forge/acme/App"},
+		{name: "a directory", config: "[remote \"origin\"]\n\turl = /srv/git/app.git\n"},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			home := t.TempDir()
+			t.Setenv("HOME", home)
+			t.Setenv("XDG_CONFIG_HOME", "")
+			repo := filepath.Join(home, "app")
+			config, mark := strings.CutPrefix(tc.config, "\xef\xbb\xbf")
+			if config = repoHead + config; mark {
+				config = "\xef\xbb\xbf" + config
+			}
+			write(t, repo, map[string]string{".git/config": config, ".git/HEAD": "ref: refs/heads/main\n", ".git/objects/x": "", ".git/refs/x": ""})
+			write(t, home, tc.home)
+			got := originOf(filepath.Join(repo, ".git", "config"))
+			if key, _ := graphiti.WorkspaceKey(got); key != tc.key && (tc.key != "" || strings.HasPrefix(key, graphiti.RepoPrefix)) {
+				t.Errorf("%q comes to %q, want %q", got, key, tc.key)
+			}
+			if _, err := exec.LookPath("git"); err != nil || tc.differs {
+				return
+			}
+			cmd := exec.Command("git", "-C", repo, "remote", "get-url", "origin")
+			if tc.name == "in the old way" { // the command looks for the section
+				cmd = exec.Command("git", "-C", repo, "config", "remote.origin.url")
+			}
+			out, err := cmd.CombinedOutput()
+			if want := strings.TrimSuffix(string(out), "\n"); err != nil || got != want {
+				t.Errorf("%q, and git says %q (%v)", got, want, err)
+			}
+		})
+	}
+}
+
+// FuzzGitConfig: any file is read to its end.
+func FuzzGitConfig(f *testing.F) {
+	f.Add([]byte("[remote \"origin\"] # x\n\turl = \"a\\\"b\" \\\n c ; d\n[include]\npath=config\n"))
+	f.Add([]byte("[a.B] c\n[url \"x\\\n= 1\\"))
+	f.Fuzz(func(t *testing.T, config []byte) {
+		p := gitParser{rest: config}
+		for p.next() {
+			if p.section == "" || p.name == "" || strings.ContainsAny(p.sub, "\n") {
+				t.Errorf("%+v", p)
+			}
+		}
+		if len(p.rest) > 0 {
+			t.Errorf("%q is left", p.rest)
+		}
+	})
+}
