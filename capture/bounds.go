@@ -107,7 +107,9 @@ func (p *Pipeline) makeRoom() {
 			p.opts().Log.Warn("the spool is over its bounds and cannot be cut", "error", err)
 			return
 		}
-		if p.noteDropped(gone, "the spool is full; these were the oldest") == 0 {
+		n = p.noteDropped(gone, "the spool is full; these were the oldest")
+		p.evicted.Add(int64(n))
+		if n == 0 {
 			return
 		}
 	}
@@ -143,7 +145,9 @@ func (p *Pipeline) upkeepNow(now time.Time) {
 			p.opts().Log.Warn("the spool cannot be cleaned", "error", err)
 			return
 		}
-		if p.noteDropped(gone, "they waited longer than ingest.max_age") < dropChunk {
+		n := p.noteDropped(gone, "they waited longer than ingest.max_age")
+		p.evicted.Add(int64(n))
+		if n < dropChunk {
 			break
 		}
 	}

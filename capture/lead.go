@@ -418,6 +418,7 @@ func (p *Pipeline) boundLocal(ctx context.Context) error {
 	}
 	gone, err := p.team.local.dropOldest(min(over, dropChunk))
 	if err == nil {
+		p.evicted.Add(int64(gone.pending.turns))
 		p.opts().Log.Warn("turns are dropped from the local queue: it is full, and redis is down", "turns", gone.pending.turns)
 	}
 	return err

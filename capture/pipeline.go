@@ -61,8 +61,9 @@ type Pipeline struct {
 	gate       *gate
 	secrets    *secrets.Redactor
 	redacted   atomic.Int64
-	confirm    bool   // acceptance is no proof
-	probeGroup string // where probes are written
+	evicted    atomic.Int64 // dropped by what bounds the spool
+	confirm    bool         // acceptance is no proof
+	probeGroup string       // where probes are written
 	wake       chan struct{}
 	stop       chan struct{}
 	ended      chan struct{}

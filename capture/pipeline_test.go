@@ -224,7 +224,7 @@ func TestFullSpoolDropsTheOldest(t *testing.T) {
 	for i := range 25 {
 		add(t, p, turn(fmt.Sprint(i), "g"))
 	}
-	if s := p.Status(); s.Pending != 10 || s.Dropped != 15 {
+	if s := p.Status(); s.Pending != 10 || s.Dropped != 15 || s.Evicted != 15 {
 		t.Errorf("%+v", s)
 	}
 	stop(t, p)

@@ -13,6 +13,7 @@ type QueueStatus struct {
 	Delivered int        `json:"delivered"`
 	Verified  int        `json:"verified"` // delivered, and seen in the memory
 	Dropped   int        `json:"dropped"`
+	Evicted   int        `json:"evicted"` // of the dropped, because there were too many or too old ones; by this process, since its start
 	Dead      int        `json:"dead"`
 	Lost      int        `json:"lost"`     // by the memory, and sent again; since the start
 	Redacted  int        `json:"redacted"` // credentials taken out; since the start
@@ -49,7 +50,7 @@ func (p *Pipeline) Status() QueueStatus {
 	defer p.mu.Unlock()
 	s := QueueStatus{
 		Pending: p.held.pending.turns, UnderWay: p.state.under, Dead: p.held.dead.turns,
-		Delivered: p.totals.delivered, Verified: p.totals.verified, Dropped: p.totals.dropped, Lost: p.lost, Redacted: int(p.redacted.Load()),
+		Delivered: p.totals.delivered, Verified: p.totals.verified, Dropped: p.totals.dropped, Evicted: int(p.evicted.Load()), Lost: p.lost, Redacted: int(p.redacted.Load()),
 		Bytes:   p.held.pending.bytes + p.held.dead.bytes,
 		Breaker: breaker, LastError: p.lastErr, Delivers: p.team == nil,
 	}

@@ -5,6 +5,7 @@ package e2e
 import (
 	"bytes"
 	"encoding/json"
+	"fmt"
 	"net/http"
 	"os"
 	"os/exec"
@@ -111,7 +112,7 @@ func TestPrometheusAcceptsWhatWeShowAndAsk(t *testing.T) {
 	rules := group{Name: "dashboard"}
 	for _, p := range dashboard.Panels {
 		for _, target := range p.Targets {
-			rules.Rules = append(rules.Rules, rule{"dashboard:query:" + string(rune('a'+len(rules.Rules))), target.Expr})
+			rules.Rules = append(rules.Rules, rule{fmt.Sprintf("dashboard:query:%d", len(rules.Rules)), target.Expr})
 		}
 	}
 	text, err := yaml.Marshal(map[string][]group{"groups": {rules}})

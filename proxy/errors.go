@@ -43,8 +43,10 @@ func (s *Server) writeError(c *call, err error) {
 		status, kind, message = ce.status, "invalid_request_error", ce.message
 	case isTimeout(err):
 		status, kind = fasthttp.StatusGatewayTimeout, "upstream_timeout"
+		s.metrics.failed(c.route.upstream, resultTimeout)
 		message = "graphiti-proxy: the upstream " + c.route.upstream.host + " did not answer in time"
 	default:
+		s.metrics.failed(c.route.upstream, resultUnreachable)
 		message = "graphiti-proxy: the upstream " + c.route.upstream.host + " could not be reached or broke off"
 	}
 	c.status = status

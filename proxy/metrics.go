@@ -29,8 +29,10 @@ type instruments struct {
 	look     metric.Float64Histogram
 	repeated metric.Int64Counter     // one series
 	first    metric.Float64Histogram // one series
-	input    metric.Int64Counter     // one series
-	cached   metric.Int64Counter     // one series
+	answers  metric.Int64Counter     // upstream × result, 14 series
+	results  map[resultKey]metric.AddOption
+	input    metric.Int64Counter // one series
+	cached   metric.Int64Counter // one series
 }
 
 // lookKey tells looks for facts apart.
@@ -38,6 +40,18 @@ type lookKey struct {
 	scope           graphiti.Scope
 	source, outcome string
 }
+
+// resultKey tells what came of requests to upstreams apart.
+type resultKey struct{ upstream, result string }
+
+// What comes of a request to an upstream, other than the class of a status.
+const (
+	resultUnreachable = "unreachable"
+	resultTimeout     = "timeout"
+)
+
+// classes are those of statuses, by their first digit.
+var classes = [...]string{1: "1xx", 2: "2xx", 3: "3xx", 4: "4xx", 5: "5xx"}
 
 type outcomeKey struct {
 	status inject.Status
@@ -47,7 +61,7 @@ type outcomeKey struct {
 
 func newInstruments(m metric.Meter) (*instruments, error) {
 	in := &instruments{recalls: make(map[outcomeKey]metric.AddOption)}
-	var err [10]error
+	var err [11]error
 	in.count, err[0] = m.Int64Counter("graphiti_proxy_requests",
 		metric.WithDescription("Requests of understood dialects, by what memory did."))
 	in.took, err[1] = m.Float64Histogram("graphiti_proxy_memory_duration", metric.WithUnit("s"),
@@ -71,9 +85,19 @@ func newInstruments(m metric.Meter) (*instruments, error) {
 		metric.WithDescription("Tokens of requests, as providers said in answers that were read."))
 	in.cached, err[9] = m.Int64Counter("graphiti_proxy_cached_input_tokens",
 		metric.WithDescription("Of those, the tokens that providers read from their prompt caches."))
+	in.answers, err[10] = m.Int64Counter("graphiti_proxy_upstream_answers",
+		metric.WithDescription("Requests that were sent to an upstream, by the class of the answer's status; unreachable: there was none, or it broke off in its head; timeout: it did not come in time."))
 	for _, e := range err {
 		if e != nil {
 			return nil, fmt.Errorf("make metrics: %w", e)
+		}
+	}
+	in.results = make(map[resultKey]metric.AddOption)
+	for _, up := range []string{nameOpenAI, nameAnthropic} {
+		for _, result := range append([]string{resultUnreachable, resultTimeout}, classes[1:]...) {
+			o := metric.WithAttributeSet(attribute.NewSet(attribute.String("upstream", up), attribute.String("result", result)))
+			in.results[resultKey{up, result}] = o
+			in.answers.Add(context.Background(), 0, o) // what is there from the beginning can be seen to rise
 		}
 	}
 	in.looks = make(map[lookKey]metric.MeasurementOption)
@@ -138,6 +162,20 @@ func (in *instruments) used(u capture.Usage) {
 		in.input.Add(context.Background(), int64(u.Input))
 		in.cached.Add(context.Background(), int64(u.Cached))
 	}
+}
+
+// answered records the status of an upstream's answer.
+func (in *instruments) answered(u *upstream, status int) {
+	class := "5xx" // beyond them all
+	if n := status / 100; n > 0 && n < len(classes) {
+		class = classes[n]
+	}
+	in.answers.Add(context.Background(), 1, in.results[resultKey{u.name, class}])
+}
+
+// failed records that there was none.
+func (in *instruments) failed(u *upstream, result string) {
+	in.answers.Add(context.Background(), 1, in.results[resultKey{u.name, result}])
 }
 
 func (in *instruments) firstPiece(after time.Duration) {

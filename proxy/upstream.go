@@ -25,6 +25,7 @@ const (
 // connections, newest last: the newest is taken first, so that the others can
 // age and go.
 type upstream struct {
+	name    string // what metrics call it
 	base    *url.URL
 	host    string // the Host field
 	addr    string // host:port to dial
@@ -44,12 +45,13 @@ type upstreamConn struct {
 	since time.Time // when it became idle
 }
 
-func newUpstream(base string, roots *tls.Config, timeout time.Duration) (*upstream, error) {
+func newUpstream(name, base string, roots *tls.Config, timeout time.Duration) (*upstream, error) {
 	u, err := url.Parse(base)
 	if err != nil {
 		return nil, fmt.Errorf("read upstream address: %w", err)
 	}
 	up := &upstream{
+		name:    name,
 		base:    u,
 		host:    u.Host,
 		prefix:  strings.TrimSuffix(u.EscapedPath(), "/"),

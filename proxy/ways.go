@@ -21,12 +21,18 @@ type ways struct {
 	webSocket         WebSocket
 }
 
+// How metrics call the upstreams.
+const (
+	nameOpenAI    = "openai"
+	nameAnthropic = "anthropic"
+)
+
 func newWays(w Ways, roots *tls.Config) (*ways, error) {
-	openai, err := newUpstream(w.OpenAI, roots, w.Limits.UpstreamConnect)
+	openai, err := newUpstream(nameOpenAI, w.OpenAI, roots, w.Limits.UpstreamConnect)
 	if err != nil {
 		return nil, err
 	}
-	anthropic, err := newUpstream(w.Anthropic, roots, w.Limits.UpstreamConnect)
+	anthropic, err := newUpstream(nameAnthropic, w.Anthropic, roots, w.Limits.UpstreamConnect)
 	if err != nil {
 		return nil, err
 	}

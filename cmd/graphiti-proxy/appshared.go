@@ -106,11 +106,16 @@ func (a *app) team() *capture.Shared {
 	if a.shared == nil {
 		return nil
 	}
+	return &capture.Shared{DB: a.shared, Name: processName()}
+}
+
+// processName tells this process from others, for people.
+func processName() string {
 	name, err := os.Hostname()
 	if err != nil {
 		name = "a replica"
 	}
-	return &capture.Shared{DB: a.shared, Name: fmt.Sprintf("%s/%d", name, os.Getpid())}
+	return fmt.Sprintf("%s/%d", name, os.Getpid())
 }
 
 // listen takes over what other replicas keep, learn and forget.

@@ -58,7 +58,8 @@ func newCollector(cfg *config.Config, log *slog.Logger) (c collector, err error)
 		}
 	}
 	ctx := context.Background()
-	c.resource, err = resource.New(ctx, resource.WithAttributes(attribute.String("service.name", "graphiti-proxy"), attribute.String("service.version", version())),
+	c.resource, err = resource.New(ctx, resource.WithAttributes(attribute.String("service.name", "graphiti-proxy"), attribute.String("service.version", version()),
+		attribute.String("service.instance.id", processName())),
 		resource.WithFromEnv(), resource.WithTelemetrySDK())
 	if err != nil {
 		return c, fmt.Errorf("OTEL_RESOURCE_ATTRIBUTES: %w", err)

@@ -73,52 +73,79 @@ func (t *telemetry) shutdown(ctx context.Context) error {
 	return nil
 }
 
-// queueGauges are what is shown of the queue; one series each.
-var queueGauges = []struct {
+// ofAll is said of what every replica tells alike.
+const ofAll = " All replicas that share a queue tell the same."
+
+// queueMetric is a number of the queue; one series each.
+type queueMetric struct {
 	name, unit, about string
 	of                func(*capture.QueueStatus) float64
-}{
-	{"turns_pending", "", "Turns not known to be kept.", func(s *capture.QueueStatus) float64 { return float64(s.Pending) }},
-	{"turns_under_way", "", "Of the pending turns, those that the memory accepted and does not show yet.", func(s *capture.QueueStatus) float64 { return float64(s.UnderWay) }},
-	{"turns_delivered", "", "Turns delivered.", func(s *capture.QueueStatus) float64 { return float64(s.Delivered) }},
-	{"turns_verified", "", "Turns delivered and seen in the memory.", func(s *capture.QueueStatus) float64 { return float64(s.Verified) }},
-	{"turns_dropped", "", "Turns dropped because too many waited, for too long, or by an operator.", func(s *capture.QueueStatus) float64 { return float64(s.Dropped) }},
-	{"turns_dead", "", "Turns that the memory refused.", func(s *capture.QueueStatus) float64 { return float64(s.Dead) }},
-	{"turns_lost", "", "Turns that the memory lost, and that were sent again.", func(s *capture.QueueStatus) float64 { return float64(s.Lost) }},
-	{"secrets_redacted", "", "Credentials taken out of turns before they were kept.", func(s *capture.QueueStatus) float64 { return float64(s.Redacted) }},
-	{"spool_size", "By", "Size of the turns in the spool.", func(s *capture.QueueStatus) float64 { return float64(s.Bytes) }},
-	{"oldest_turn_age", "s", "Age of the oldest turn that waits.", func(s *capture.QueueStatus) float64 { return since(s.Oldest) }},
-	{"delivery_failing", "s", "For how long delivery has failed; 0 when it works.", func(s *capture.QueueStatus) float64 { return since(s.Failing) }},
-	{"turns_waiting_here", "", "Turns that wait in this replica's own spool, because the shared one cannot be reached.", func(s *capture.QueueStatus) float64 { return float64(s.Here) }},
-	{"shared_state_down", "s", "For how long Redis cannot be used, because it is down, full or read-only; 0 when it can, or is not needed.", func(s *capture.QueueStatus) float64 { return since(s.SharedDown) }},
-	{"delivers", "", "Whether this process delivers turns: of several replicas one does.", func(s *capture.QueueStatus) float64 {
-		if s.Delivers {
-			return 1
-		}
-		return 0
-	}},
-	{"memory_stalled", "s", "For how long the memory has accepted turns and kept none; 0 when it works.", func(s *capture.QueueStatus) float64 { return since(s.Stalled) }},
-	{"breaker_open", "", "Whether a memory that is down is left alone: 1 it is, 0.5 it is tried, 0 it works.", func(s *capture.QueueStatus) float64 {
-		return map[string]float64{"open": 1, "half-open": 0.5}[s.Breaker]
-	}},
 }
+
+// queueTotals only grow, while queueGauges go up and down.
+var (
+	queueTotals = []queueMetric{
+		{"turns_delivered", "", "Turns delivered, since the queue was made." + ofAll, func(s *capture.QueueStatus) float64 { return float64(s.Delivered) }},
+		{"turns_verified", "", "Turns delivered and seen in the memory, since the queue was made." + ofAll, func(s *capture.QueueStatus) float64 { return float64(s.Verified) }},
+		{"turns_dropped", "", "Turns dropped because too many waited, for too long, or by an operator, since the queue was made." + ofAll, func(s *capture.QueueStatus) float64 { return float64(s.Dropped) }},
+		{"turns_evicted", "", "Turns that this process dropped because too many waited, or for too long.", func(s *capture.QueueStatus) float64 { return float64(s.Evicted) }},
+		{"turns_lost", "", "Turns that the memory lost, and that were sent again." + ofAll, func(s *capture.QueueStatus) float64 { return float64(s.Lost) }},
+		{"secrets_redacted", "", "Credentials that this process took out of turns before they were kept.", func(s *capture.QueueStatus) float64 { return float64(s.Redacted) }},
+	}
+	queueGauges = []queueMetric{
+		{"turns_pending", "", "Turns not known to be kept." + ofAll, func(s *capture.QueueStatus) float64 { return float64(s.Pending) }},
+		{"turns_under_way", "", "Of the pending turns, those that the memory accepted and does not show yet." + ofAll, func(s *capture.QueueStatus) float64 { return float64(s.UnderWay) }},
+		{"turns_dead", "", "Turns that the memory refused." + ofAll, func(s *capture.QueueStatus) float64 { return float64(s.Dead) }},
+		{"spool_size", "By", "Size of the turns in the spool." + ofAll, func(s *capture.QueueStatus) float64 { return float64(s.Bytes) }},
+		{"oldest_turn_age", "s", "Age of the oldest turn that waits." + ofAll, func(s *capture.QueueStatus) float64 { return since(s.Oldest) }},
+		{"delivery_failing", "s", "For how long delivery has failed; 0 when it works." + ofAll, func(s *capture.QueueStatus) float64 { return since(s.Failing) }},
+		{"turns_waiting_here", "", "Turns that wait in this replica's own spool, because the shared one cannot be reached.", func(s *capture.QueueStatus) float64 { return float64(s.Here) }},
+		{"shared_state_down", "s", "For how long Redis cannot be used, because it is down, full or read-only; 0 when it can, or is not needed.", func(s *capture.QueueStatus) float64 { return since(s.SharedDown) }},
+		{"delivers", "", "Whether this process delivers turns: of several replicas one does.", func(s *capture.QueueStatus) float64 {
+			if s.Delivers {
+				return 1
+			}
+			return 0
+		}},
+		{"memory_stalled", "s", "For how long the memory has accepted turns and kept none; 0 when it works." + ofAll, func(s *capture.QueueStatus) float64 { return since(s.Stalled) }},
+		{"breaker_open", "", "Whether a memory that is down is left alone: 1 it is, 0.5 it is tried, 0 it works." + ofAll, func(s *capture.QueueStatus) float64 {
+			return map[string]float64{"open": 1, "half-open": 0.5}[s.Breaker]
+		}},
+	}
+)
 
 // observeQueue shows the queue, which is looked at when the metrics are read.
 func (t *telemetry) observeQueue(status func() capture.QueueStatus) error {
 	m := t.meter()
-	var gauges []metric.Float64ObservableGauge
+	type shown struct {
+		queueMetric
+		as metric.Float64Observable
+	}
+	var all []shown
 	var instruments []metric.Observable
-	for _, q := range queueGauges {
-		g, err := m.Float64ObservableGauge("graphiti_proxy_"+q.name, metric.WithDescription(q.about), metric.WithUnit(q.unit))
+	show := func(q queueMetric, as metric.Float64Observable, err error) error {
 		if err != nil {
 			return fmt.Errorf("prepare metrics: %w", err)
 		}
-		gauges, instruments = append(gauges, g), append(instruments, g)
+		all, instruments = append(all, shown{q, as}), append(instruments, as)
+		return nil
+	}
+	for _, q := range queueTotals {
+		c, err := m.Float64ObservableCounter("graphiti_proxy_"+q.name, metric.WithDescription(q.about), metric.WithUnit(q.unit))
+		if err := show(q, c, err); err != nil {
+			return err
+		}
+	}
+	for _, q := range queueGauges {
+		g, err := m.Float64ObservableGauge("graphiti_proxy_"+q.name, metric.WithDescription(q.about), metric.WithUnit(q.unit))
+		if err := show(q, g, err); err != nil {
+			return err
+		}
 	}
 	_, err := m.RegisterCallback(func(_ context.Context, o metric.Observer) error {
 		s := status()
-		for i, g := range gauges {
-			o.ObserveFloat64(g, queueGauges[i].of(&s))
+		for _, q := range all {
+			o.ObserveFloat64(q.as, q.of(&s))
 		}
 		return nil
 	}, instruments...)

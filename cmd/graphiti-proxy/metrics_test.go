@@ -1,0 +1,154 @@
+package main
+
+import (
+	"cmp"
+	"fmt"
+	"io"
+	"net/http"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"go.yaml.in/yaml/v3"
+)
+
+// metrics are those of a proxy, by name: their kind and what they tell.
+func metrics(t *testing.T, w *world) map[string][2]string {
+	t.Helper()
+	resp, err := http.Get("http://" + w.app.admin.Addr().String() + "/metrics")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer resp.Body.Close()
+	b, err := io.ReadAll(resp.Body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	all := make(map[string][2]string)
+	for _, m := range regexp.MustCompile(`(?m)^# HELP (graphiti_proxy_\w+) (.*)\n# TYPE \w+ (\w+)$`).FindAllStringSubmatch(string(b), -1) {
+		all[m[1]] = [2]string{m[3], m[2]}
+	}
+	return all
+}
+
+// TestMetricsAreDocumented, each with its kind and the words that it has
+// itself. The table is made again with METRICS_TABLE=1 go test -v.
+func TestMetricsAreDocumented(t *testing.T) {
+	w := start(t, t.TempDir(), nil)
+	w.say("My cat is called Miso.")
+	w.delivered(1)
+	w.say("What is my cat called?")
+	w.say("And what is my cat called now?")
+	streamed, err := http.Post("http://"+w.app.proxy.Addr().String()+"/v1/chat/completions", "application/json",
+		strings.NewReader(`{"model":"m","stream":true,"messages":[{"role":"user","content":"And my dog?"}]}`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, _ = io.Copy(io.Discard, streamed.Body)
+	streamed.Body.Close()
+	docs, err := os.ReadFile(filepath.Join("..", "..", "docs", "metrics.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	all := metrics(t, w)
+	var rows []string
+	for name, m := range all {
+		rows = append(rows, fmt.Sprintf("| `%s` | %s | %s |", name, m[0], m[1]))
+		if strings.HasSuffix(name, "_total") != (m[0] == "counter") {
+			t.Errorf("%s is a %s", name, m[0])
+		}
+	}
+	slices.SortFunc(rows, cmp.Compare)
+	if os.Getenv("METRICS_TABLE") != "" {
+		t.Log("\n" + strings.Join(rows, "\n"))
+	}
+	for _, row := range rows {
+		if !strings.Contains(string(docs), row+"\n") {
+			t.Errorf("docs/metrics.md does not have\n%s", row)
+		}
+	}
+	for _, m := range regexp.MustCompile("(?m)^\\| `(graphiti_proxy_\\w+)`").FindAllStringSubmatch(string(docs), -1) {
+		if _, ok := all[m[1]]; !ok && !slices.Contains(seldom, m[1]) {
+			t.Errorf("docs/metrics.md has %s, which is not there", m[1])
+		}
+	}
+}
+
+// seldom are metrics that are there after what this test does not do.
+var seldom = []string{"graphiti_proxy_abandoned_requests_total", "graphiti_proxy_repeated_blocks_total"}
+
+// TestAlertsHaveARunbook, and the job that they ask for is one that is shipped.
+func TestAlertsHaveARunbook(t *testing.T) {
+	read := func(path ...string) string {
+		t.Helper()
+		b, err := os.ReadFile(filepath.Join(append([]string{"..", ".."}, path...)...))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return string(b)
+	}
+	docs, alerts, scrape := read("docs", "metrics.md"), read("deploy", "prometheus", "alerts.yaml"), read("deploy", "prometheus", "scrape.yaml")
+	var rules struct {
+		Groups []struct {
+			Rules []struct {
+				Alert, Expr string
+				Annotations map[string]string
+			}
+		}
+	}
+	if err := yaml.Unmarshal([]byte(alerts), &rules); err != nil {
+		t.Fatal(err)
+	}
+	for _, g := range rules.Groups {
+		for _, r := range g.Rules {
+			if !strings.Contains(docs, "\n### "+r.Alert+"\n") {
+				t.Errorf("docs/metrics.md does not say what to do about %s", r.Alert)
+			}
+			if want := "docs/metrics.md#" + strings.ToLower(r.Alert); !strings.HasSuffix(r.Annotations["runbook_url"], want) {
+				t.Errorf("%s does not lead to %s", r.Alert, want)
+			}
+			if regexp.MustCompile(`(rate|increase)\(graphiti_proxy_\w+`).MatchString(r.Expr) && !regexp.MustCompile(`(rate|increase)\(graphiti_proxy_\w+_total`).MatchString(r.Expr) {
+				t.Errorf("%s takes the rate of what is no counter", r.Alert)
+			}
+			for _, m := range regexp.MustCompile(`job="([^"]+)"`).FindAllStringSubmatch(r.Expr, -1) {
+				if !strings.Contains(scrape, "job_name: "+m[1]+"\n") {
+					t.Errorf("%s asks for the job %s, which scrape.yaml does not have", r.Alert, m[1])
+				}
+			}
+		}
+	}
+	for _, file := range []string{"graphiti-proxy.yaml", "replicas.yaml"} {
+		if k := read("deploy", "kubernetes", file); !strings.Contains(k, `prometheus.io/scrape: "true", prometheus.io/port: "8788"`) || !strings.Contains(scrape, "prometheus_io_scrape") {
+			t.Errorf("the pods of %s are not those that scrape.yaml looks for", file)
+		}
+	}
+}
+
+// TestUpstreamsAreCounted: by what they answer, and whether they do.
+func TestUpstreamsAreCounted(t *testing.T) {
+	w := start(t, t.TempDir(), map[string]string{"upstream.anthropic": "http://127.0.0.1:1"})
+	for path, status := range map[string]int{"/v1/models": http.StatusOK, "/v1/messages": http.StatusBadGateway} {
+		resp, err := http.Get("http://" + w.app.proxy.Addr().String() + path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		resp.Body.Close()
+		if resp.StatusCode != status {
+			t.Errorf("%s: %s", path, resp.Status)
+		}
+	}
+	resp, err := http.Get("http://" + w.app.admin.Addr().String() + "/metrics")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer resp.Body.Close()
+	b, _ := io.ReadAll(resp.Body)
+	for labels, want := range map[string]string{`result="2xx",upstream="openai"`: "1", `result="unreachable",upstream="anthropic"`: "1", `result="5xx",upstream="openai"`: "0"} {
+		if line := "graphiti_proxy_upstream_answers_total{" + labels + "} " + want + "\n"; !strings.Contains(string(b), line) {
+			t.Errorf("not there: %s", line)
+		}
+	}
+}
