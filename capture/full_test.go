@@ -5,6 +5,8 @@ import (
 	"errors"
 	"log/slog"
 	"path/filepath"
+	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -12,6 +14,24 @@ import (
 	"github.com/graphiti-proxy/graphiti-proxy/cache/redis/redistest"
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti"
 )
+
+// lockedLog takes what several goroutines log.
+type lockedLog struct {
+	mu sync.Mutex // guards b
+	b  strings.Builder
+}
+
+func (l *lockedLog) Write(p []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.b.Write(p)
+}
+
+func (l *lockedLog) String() string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.b.String()
+}
 
 // TestFullRedisIsDrained: what it holds is delivered, also by a replica that
 // begins then, and that is what makes room; what comes meanwhile waits here. Who
@@ -37,10 +57,11 @@ func TestFullRedisIsDrained(t *testing.T) {
 		}
 		return nil
 	}}
+	var log lockedLog
 	open := func(name string) *Pipeline {
 		o := Options{
 			Path: filepath.Join(t.TempDir(), "spool.db"), Memory: m, MaxTurns: 1000, MaxBytes: 1 << 20, MaxAge: time.Hour, MaxBatch: 10, MaxChars: 8000,
-			Timeout: time.Second, Verify: true, StallAfter: time.Minute, Log: slog.New(slog.DiscardHandler), Shared: &Shared{DB: dial(t, server), Name: name},
+			Timeout: time.Second, Verify: true, StallAfter: time.Minute, Log: slog.New(slog.NewTextHandler(&log, nil)), Shared: &Shared{DB: dial(t, server), Name: name},
 		}
 		p, err := Open(o)
 		if err != nil {
@@ -65,6 +86,9 @@ func TestFullRedisIsDrained(t *testing.T) {
 	stop(t, first)
 	if s := first.Status(); s.Delivers || s.Deliverer == "first" {
 		t.Errorf("stopped: %+v", s)
+	}
+	if said := log.String(); !strings.Contains(said, "data_dir") || !strings.Contains(said, "turns=1") {
+		t.Errorf("the end says nothing of the turn that waits: %s", said)
 	}
 	up.Store(true)
 	waitFor(t, "what Redis held", func() bool { return len(m.contents("g")) == 3 })

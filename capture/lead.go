@@ -396,6 +396,14 @@ func (p *Pipeline) bring(ctx context.Context) error {
 	}
 }
 
+// warnOfLocal says at the end that turns are where no other replica finds them.
+func (p *Pipeline) warnOfLocal() {
+	n, err := p.team.local.sizes(context.Background())
+	if err == nil && n.pending.turns > 0 {
+		p.opts().Log.Warn("turns wait in this replica's data_dir and nowhere else: keep it, and start a replica there again", "turns", n.pending.turns)
+	}
+}
+
 // boundLocal keeps what waits here within bounds.
 func (p *Pipeline) boundLocal(ctx context.Context) error {
 	n, err := p.team.local.sizes(ctx)

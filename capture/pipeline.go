@@ -414,6 +414,7 @@ func (p *Pipeline) Shutdown(ctx context.Context) error {
 		return nil
 	}
 	if p.team != nil {
+		p.warnOfLocal()
 		return p.team.local.close()
 	}
 	return p.spool.close()

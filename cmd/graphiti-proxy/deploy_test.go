@@ -135,3 +135,71 @@ func TestDeployIsValid(t *testing.T) {
 		t.Errorf("systemd-analyze: %v\n%s", err, out)
 	}
 }
+
+// TestReplicasKeepTheirVolumes: what a replica cannot share waits on a volume
+// that outlives it, each on one of its own, and it ends after it is out of
+// balance.
+func TestReplicasKeepTheirVolumes(t *testing.T) {
+	read := func(name string) (all []map[string]any) {
+		t.Helper()
+		b, err := os.ReadFile(filepath.Join("..", "..", "deploy", name))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for d := yaml.NewDecoder(strings.NewReader(string(b))); ; {
+			var doc map[string]any
+			if err := d.Decode(&doc); errors.Is(err, io.EOF) {
+				return all
+			} else if err != nil {
+				t.Fatal(err)
+			}
+			all = append(all, doc)
+		}
+	}
+	at := func(doc any, path ...string) any {
+		for _, p := range path {
+			m, _ := doc.(map[string]any)
+			doc = m[p]
+		}
+		return doc
+	}
+	for _, name := range []string{"kubernetes/graphiti-proxy.yaml", "kubernetes/replicas.yaml"} {
+		found := false
+		for _, doc := range read(name) {
+			if doc["kind"] != "StatefulSet" {
+				continue
+			}
+			found = true
+			container := at(doc, "spec", "template", "spec", "containers").([]any)[0]
+			if at(container, "lifecycle", "preStop") == nil || at(container, "readinessProbe", "timeoutSeconds") != 3 {
+				t.Errorf("%s: %v", name, container)
+			}
+			if n, _ := at(doc, "spec", "replicas").(int); n > 1 && at(doc, "spec", "volumeClaimTemplates") == nil {
+				t.Errorf("%s: its replicas have no volumes", name)
+			}
+		}
+		if !found {
+			t.Errorf("%s is no StatefulSet", name)
+		}
+	}
+	volumes := make(map[any]string)
+	services, _ := at(read("compose/replicas.yaml")[0], "services").(map[string]any)
+	base, _ := at(read("compose/compose.yaml")[0], "services").(map[string]any)
+	services["the first"] = base["proxy"]
+	for name, s := range services {
+		list, _ := at(s, "volumes").([]any)
+		if len(list) == 0 || name == "redis" {
+			continue
+		}
+		if other, taken := volumes[list[0]]; taken {
+			t.Errorf("%s and %s share %v", name, other, list[0])
+		}
+		volumes[list[0]] = name
+		if at(s, "environment", "GRAPHITI_PROXY_UPSTREAM_ANTHROPIC") != "http://litellm:4000" {
+			t.Errorf("%s sends LiteLLM's key elsewhere", name)
+		}
+	}
+	if len(volumes) != 3 {
+		t.Errorf("%v", volumes)
+	}
+}
