@@ -105,7 +105,7 @@ func newApp(cfg *config.Config, log *slog.Logger) (_ *app, err error) {
 	if err != nil {
 		return nil, err
 	}
-	a.onClose("client side", a.proxy.Shutdown)
+	a.onClose("listeners", a.closeSides)
 	if err := a.openAdmin(t.handler(), only("admin")); err != nil {
 		return nil, err
 	}
@@ -332,8 +332,32 @@ func (a *app) openAdmin(metrics http.Handler, secured *tls.Config) (err error) {
 	if a.admin, err = admin.New(o); err != nil {
 		return err
 	}
-	a.onClose("admin side", a.admin.Shutdown)
 	return nil
+}
+
+// adminGrace is how long the end waits for calls of the admin side.
+const adminGrace = time.Second
+
+// closeSides has both sides take nothing more, at the same time: a call of the
+// admin side, or a connection to it that says nothing, must not have clients
+// come in meanwhile.
+func (a *app) closeSides(ctx context.Context) error {
+	done := make(chan struct{})
+	// Ends within adminGrace.
+	go func() {
+		defer close(done)
+		if a.admin == nil {
+			return
+		}
+		ctx, cancel := context.WithTimeout(ctx, adminGrace)
+		defer cancel()
+		if err := a.admin.Shutdown(ctx); err != nil {
+			a.log.Info("calls of the admin side were cut off", "error", err)
+		}
+	}()
+	err := a.proxy.Shutdown(ctx)
+	<-done
+	return err
 }
 
 // Serve serves until Shutdown, or until one side fails.
