@@ -150,3 +150,16 @@ func (l locked) Write(p []byte) (int, error) {
 	defer l.mu.Unlock()
 	return l.w.Write(p)
 }
+
+// TestAbsoluteTargetGoesWhereItsPathSays, as the same path alone does.
+func TestAbsoluteTargetGoesWhereItsPathSays(t *testing.T) {
+	s, _ := start(t, "http://openai.example", func(o *Options) { o.Ways.Anthropic = "http://anthropic.example" })
+	for _, target := range []string{"/v1/messages", "http://proxy/v1/messages", "http://proxy/v1/messages?beta=true"} {
+		var h fasthttp.RequestHeader
+		h.SetMethod(http.MethodPost)
+		h.SetRequestURI(target)
+		if r := s.match(&h); r.upstream.host != "anthropic.example" || r.dialect == nil {
+			t.Errorf("%s: to %s, %v", target, r.upstream.host, r.dialect)
+		}
+	}
+}

@@ -126,7 +126,7 @@ func (r *rounds) find(reference inject.Fingerprint) *ending {
 // fetched with this request: GET …/responses/{id}. It is nil for all others.
 func (s *Server) fetched(c *call) *ending {
 	h := &c.ctx.Request.Header
-	if !h.IsGet() || c.memory.Planner == nil {
+	if !h.IsGet() || c.rest != nil || c.memory.Planner == nil { // rest: the head may still grow a trailer
 		return nil
 	}
 	path, _, _ := bytes.Cut(h.RequestURI(), []byte{'?'})

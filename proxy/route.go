@@ -40,7 +40,7 @@ type route struct {
 // match finds the route of a request by its path's end, because prefixes
 // differ: /v1, /openai/deployments/{name}, /api/v1.
 func (s *Server) match(h *fasthttp.RequestHeader) route {
-	path, _, _ := bytes.Cut(h.RequestURI(), []byte{'?'})
+	path, _, _ := bytes.Cut(originForm(h.RequestURI()), []byte{'?'})
 	r := route{upstream: s.way().openai}
 	if isAnthropic(h, path) {
 		r.upstream = s.way().anthropic
