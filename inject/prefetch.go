@@ -1,6 +1,7 @@
 package inject
 
 import (
+	"fmt"
 	"slices"
 	"strings"
 	"sync"
@@ -102,6 +103,11 @@ func (m *Memory) Prefetch(who graphiti.Who, said, answered string) {
 func (m *Memory) prefetch(who graphiti.Who, query string) {
 	defer m.running.Done()
 	defer m.warm.end()
+	defer func() {
+		if r := recover(); r != nil {
+			m.opts().Log.Error("preparing a turn panicked", "error", fmt.Sprint(r))
+		}
+	}()
 	forgets := m.forgets.Load()
 	w := &warm{words: wordSet(normal(query)), groups: m.opts().Reads(who, false)}
 	for _, t := range w.groups {

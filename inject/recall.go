@@ -151,20 +151,7 @@ func (m *Memory) run(k flightKey, f *flight) {
 	defer m.running.Done()
 	ctx, cancel := context.WithTimeout(m.base, m.opts().Background)
 	defer cancel()
-	forgets := m.forgets.Load()
-	cache := m.opts().Facts
-	var generation string
-	if f.facts, f.fetched, generation = cache.Fetch(ctx, k.group, k.query); !f.fetched {
-		f.facts, f.err = m.ask(ctx, k)
-	}
-	if forgets != m.forgets.Load() {
-		f.facts = nil
-	} else if f.err == nil {
-		cache.Store(k.group, k.query, generation, f.facts, costOf(f.facts), len(f.facts) == 0)
-		if !f.fetched {
-			cache.Share(k.group, k.query, generation, f.facts, len(f.facts) == 0)
-		}
-	}
+	m.find(ctx, k, f)
 	f.took = time.Since(f.began)
 	m.mu.Lock()
 	if m.flights[k] == f {
@@ -174,16 +161,30 @@ func (m *Memory) run(k flightKey, f *flight) {
 	close(f.done)
 }
 
-// ask contains panics of the backend.
-func (m *Memory) ask(ctx context.Context, k flightKey) (facts []graphiti.Fact, err error) {
+// find asks the cache, and then the memory. It contains panics of both.
+func (m *Memory) find(ctx context.Context, k flightKey, f *flight) {
 	defer func() {
 		if r := recover(); r != nil {
 			m.opts().Log.Error("search panicked", "error", fmt.Sprint(r))
-			facts, err = nil, fmt.Errorf("search panicked: %v", r)
+			f.facts, f.err = nil, fmt.Errorf("search panicked: %v", r)
 		}
 	}()
-	// More than are shown: some will turn out not to be valid, or to be known.
-	return m.opts().Search.Search(ctx, []string{k.group}, k.query, 2*m.opts().MaxFacts)
+	forgets := m.forgets.Load()
+	cache := m.opts().Facts
+	var generation string
+	if f.facts, f.fetched, generation = cache.Fetch(ctx, k.group, k.query); !f.fetched {
+		// More than are shown: some will turn out not to be valid, or to be known.
+		f.facts, f.err = m.opts().Search.Search(ctx, []string{k.group}, k.query, 2*m.opts().MaxFacts)
+	}
+	switch {
+	case forgets != m.forgets.Load():
+		f.facts = nil
+	case f.err == nil:
+		cache.Store(k.group, k.query, generation, f.facts, costOf(f.facts), len(f.facts) == 0)
+		if !f.fetched {
+			cache.Share(k.group, k.query, generation, f.facts, len(f.facts) == 0)
+		}
+	}
 }
 
 // costOf is about how much memory facts take.
