@@ -1,6 +1,7 @@
 package proxy
 
 import (
+	"log/slog"
 	"strings"
 
 	"github.com/valyala/fasthttp"
@@ -36,7 +37,7 @@ func (m *Memory) Explain(namer graphiti.Namer, path string, header map[string][]
 		}
 	}
 	c := &call{ctx: &ctx, body: body, memory: m}
-	s := &Server{}
+	s := &Server{log: slog.New(slog.DiscardHandler)}
 	read := false
 	for _, d := range dialects {
 		plain, _, _ := strings.Cut(path, "?")
@@ -49,6 +50,7 @@ func (m *Memory) Explain(namer graphiti.Namer, path string, header map[string][]
 	}
 	caller := m.Identity.who(&c.says, &ctx.Request.Header, &c.conv)
 	w := &caller.Who
+	c.mem.chained = w.Session == ""
 	place := s.workspaceOf(c, &caller)
 	w.Workspace, c.mem.place = place.key, place
 	caller.Why[claimWorkspace] = place.why

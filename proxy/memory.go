@@ -190,7 +190,7 @@ func (s *Server) mode(c *call, caller *Caller) inject.Mode {
 	if caller.Off || c.mem.place.repo.Ignore || c.memory.Rules.skips(h.RequestURI(), c.conv.Model) {
 		return inject.Mode{Until: c.mem.until, Reason: inject.ReasonOptOut}
 	}
-	if reason := c.memory.Rules.refuses(c.mem.place.key, c.mem.place.directory); reason != inject.ReasonNone {
+	if reason := c.memory.Rules.refuses(&c.mem.place); reason != inject.ReasonNone {
 		return inject.Mode{Until: c.mem.until, Reason: reason}
 	}
 	for _, v := range h.PeekAll(memoryHeader) {

@@ -15,15 +15,20 @@ const (
 
 	// maxPlaces bounds the directories that are remembered.
 	maxPlaces = 4096
+
+	// maxLooks bounds those that are looked at in the same moment: more come
+	// from a file system that does not answer.
+	maxLooks = 128
 )
 
 // Repo is the repository that a directory of this machine belongs to.
 type Repo struct {
-	Root   string // empty: the directory is not there
+	Dir    string // the directory itself, without symbolic links; empty: it is not there
+	Root   string // of the repository; without one the directory
 	Remote string // the address of its origin; empty: it has none
 	Branch string
 	Commit string
-	Ignore bool // it holds a file .graphiti-proxy-ignore
+	Ignore bool // a file .graphiti-proxy-ignore stands in it, or above it
 }
 
 // Places finds repositories by directory: each directory is looked at once in
@@ -31,51 +36,89 @@ type Repo struct {
 type Places struct {
 	read func(dir string) Repo
 
-	mu    sync.Mutex // guards what follows
+	mu    sync.Mutex // guards what follows, and every place
 	known map[string]*place
+	looks int // under way
 }
 
+// place is what is known of a directory. While it is looked at again, what was
+// found before counts.
 type place struct {
-	found chan struct{} // closed when repo is set
 	repo  Repo
-	at    time.Time
+	found time.Time     // when repo was; zero: never
+	look  chan struct{} // closed when the look that is under way ends; nil: none is
+	began time.Time     // that look
+	fault any           // what the last look panicked with
 }
 
 // NewPlaces is ready for use.
 func NewPlaces() *Places { return &Places{read: readRepo, known: make(map[string]*place)} }
 
-// Find returns the repository of a directory. A file system that does not
-// answer in time is no repository, until it has answered.
-func (p *Places) Find(dir string) Repo {
+// Find returns the repository of a directory. ok is false while nothing is
+// known of it, because its file system has not answered in time.
+func (p *Places) Find(dir string) (repo Repo, ok bool) {
 	dir = filepath.Clean(dir)
 	p.mu.Lock()
-	one := p.known[dir]
-	if one == nil || time.Since(one.at) > placeFresh {
-		if len(p.known) >= maxPlaces {
-			clear(p.known)
-		}
-		one = &place{found: make(chan struct{}), at: time.Now()}
-		p.known[dir] = one
-		// Ends when the file system has answered; at most one for a directory.
-		go p.look(dir, one)
+	one := p.place(dir)
+	if !one.found.IsZero() && time.Since(one.found) <= placeFresh {
+		defer p.mu.Unlock()
+		return one.repo, true
 	}
+	if one.look == nil && p.looks < maxLooks {
+		p.looks++
+		one.look, one.began = make(chan struct{}), time.Now()
+		// Ends when the file system has answered; one for a directory.
+		go p.lookAt(dir, one)
+	}
+	look, wait := one.look, placeWait-time.Since(one.began)
 	p.mu.Unlock()
-	select {
-	case <-one.found:
-		return one.repo
-	default:
+	if look != nil && wait > 0 {
+		t := time.NewTimer(wait)
+		defer t.Stop()
+		select {
+		case <-look:
+		case <-t.C:
+		}
 	}
-	t := time.NewTimer(placeWait)
-	defer t.Stop()
-	select {
-	case <-one.found:
-		return one.repo
-	case <-t.C:
-		return Repo{}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if one.fault != nil {
+		panic(one.fault) // the request's, which says so and goes on
 	}
+	return one.repo, !one.found.IsZero()
 }
 
-func (p *Places) look(dir string, one *place) {
-	one.repo = p.read(dir)
-	close(one.found)
+// place is that of a directory. Those that are being looked at are not
+// forgotten, so that no second look begins. mu is held.
+func (p *Places) place(dir string) *place {
+	one := p.known[dir]
+	if one != nil {
+		return one
+	}
+	if len(p.known) >= maxPlaces {
+		for d, other := range p.known {
+			if other.look == nil {
+				delete(p.known, d)
+			}
+		}
+	}
+	one = &place{}
+	p.known[dir] = one
+	return one
+}
+
+func (p *Places) lookAt(dir string, one *place) {
+	var repo Repo
+	defer func() {
+		fault := recover()
+		p.mu.Lock()
+		defer p.mu.Unlock()
+		if one.fault = fault; fault == nil {
+			one.repo, one.found = repo, time.Now()
+		}
+		close(one.look)
+		one.look = nil
+		p.looks--
+	}()
+	repo = p.read(dir)
 }

@@ -1,10 +1,14 @@
 package proxy
 
 import (
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strings"
+	"sync/atomic"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
@@ -54,9 +58,15 @@ func TestReposAsGitMakesThem(t *testing.T) {
 	places := NewPlaces()
 	check := func(name, at string, want Repo) {
 		t.Helper()
-		got := places.Find(filepath.Join(dir, at))
+		got, ok := places.Find(filepath.Join(dir, at))
 		if want.Commit == "any" {
 			got.Commit = "any"
+		}
+		if want.Root != "" {
+			want.Dir = filepath.Join(dir, at)
+		}
+		if !ok {
+			t.Errorf("%s: not found out", name)
 		}
 		if diff := cmp.Diff(want, got); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", name, diff)
@@ -75,27 +85,162 @@ func TestReposAsGitMakesThem(t *testing.T) {
 	check("packed references", "app", Repo{Root: app, Remote: "git@github.com:acme/app.git", Branch: "main", Commit: head})
 }
 
-// TestSlowFileSystem is waited for no longer than a moment, and only once.
+// TestIgnoreFileCountsBelow the directory that holds it, through repositories
+// and symbolic links, and in what belongs to the repository but is elsewhere.
+func TestIgnoreFileCountsBelow(t *testing.T) {
+	if _, err := exec.LookPath("git"); err != nil {
+		t.Skip("SKIPPED LOUDLY: there is no git")
+	}
+	dir, err := filepath.EvalSymlinks(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	write(t, dir, map[string]string{"lib/x": "", "app/x": "", "app/deep/x": "", "client/clone/x": "", "client/" + ignoreFile: ""})
+	app := filepath.Join(dir, "app")
+	for _, repo := range []string{"lib", "app", "client/clone"} {
+		git(t, filepath.Join(dir, repo), "init", "-b", "main")
+		git(t, filepath.Join(dir, repo), "commit", "--allow-empty", "-m", "x")
+	}
+	git(t, app, "submodule", "add", filepath.Join(dir, "lib"), "vendor/lib")
+	git(t, app, "commit", "-m", "x")
+	git(t, app, "worktree", "add", "-b", "feature", filepath.Join(dir, "tree"))
+	git(t, filepath.Join(dir, "tree"), "submodule", "update", "--init")
+	for link, to := range map[string]string{"into": "app/deep", "app/outof": "lib"} {
+		if err := os.Symlink(filepath.Join(dir, to), filepath.Join(dir, link)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	write(t, dir, map[string]string{"app/" + ignoreFile: ""})
+	for _, tc := range []struct {
+		name, at string
+		want     bool
+	}{
+		{"the repository", "app", true},
+		{"a directory in it", "app/deep", true},
+		{"a submodule", "app/vendor/lib", true},
+		{"a worktree elsewhere", "tree", true},
+		{"a submodule there", "tree/vendor/lib", true},
+		{"a repository below a directory", "client/clone", true},
+		{"a link into it", "into", true},
+		{"a link out of it, named by its way", "app/outof", true},
+		{"what the submodule is a clone of", "lib", false},
+	} {
+		if repo, ok := NewPlaces().Find(filepath.Join(dir, tc.at)); repo.Ignore != tc.want || !ok || repo.Dir == "" {
+			t.Errorf("%s: %+v, %v", tc.name, repo, ok)
+		}
+	}
+}
+
+// TestFileSystemInTrouble is not taken for one without the file.
+func TestFileSystemInTrouble(t *testing.T) {
+	loop := filepath.Join(t.TempDir(), "loop")
+	if err := os.Symlink(loop, loop); err != nil {
+		t.Fatal(err)
+	}
+	if repo, ok := NewPlaces().Find(loop); !ok || !repo.Ignore {
+		t.Errorf("%+v, %v", repo, ok)
+	}
+}
+
+// TestSlowFileSystem is waited for no longer than a moment, is asked once, and
+// until it has answered it is not known what is there.
 func TestSlowFileSystem(t *testing.T) {
-	answer := make(chan struct{})
-	reads := make(chan string, 10)
-	p := NewPlaces()
-	p.read = func(dir string) Repo { reads <- dir; <-answer; return Repo{Root: dir} }
-	for range 3 {
-		if r := p.Find("/slow"); r.Root != "" {
-			t.Error(r)
+	synctest.Test(t, func(t *testing.T) {
+		answer := make(chan struct{})
+		var reads atomic.Int32
+		p := NewPlaces()
+		p.read = func(dir string) Repo { reads.Add(1); <-answer; return Repo{Root: dir} }
+		asks := func(want bool, wait time.Duration) {
+			t.Helper()
+			begin := time.Now()
+			if r, ok := p.Find("/slow"); ok != want || (r.Root != "") != want {
+				t.Errorf("%+v, %v", r, ok)
+			}
+			if took := time.Since(begin); took != wait {
+				t.Errorf("took %v, not %v", took, wait)
+			}
 		}
-	}
-	close(answer)
-	for range 1000 {
-		if p.Find("/slow").Root == "/slow" {
-			break
+		asks(false, placeWait)
+		asks(false, 0) // it was waited for already
+		time.Sleep(24 * time.Hour)
+		asks(false, 0)
+		close(answer)
+		synctest.Wait()
+		asks(true, 0)
+		if n := reads.Load(); n != 1 {
+			t.Errorf("%d reads", n)
 		}
-		time.Sleep(time.Millisecond)
-	}
-	if p.Find("/slow").Root != "/slow" || len(reads) != 1 {
-		t.Errorf("%d reads", len(reads))
-	}
+	})
+}
+
+// TestWhatWasFoundCountsWhileItIsReread, and what is found in time counts at
+// once.
+func TestWhatWasFoundCountsWhileItIsReread(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var takes time.Duration
+		now := Repo{Root: "/r", Branch: "old"}
+		p := NewPlaces()
+		p.read = func(string) Repo { r := now; time.Sleep(takes); return r }
+		branch := func(want string) {
+			t.Helper()
+			if r, ok := p.Find("/r"); !ok || r.Branch != want {
+				t.Errorf("%+v, %v; want %s", r, ok, want)
+			}
+		}
+		branch("old")
+		now.Branch = "new"
+		branch("old") // fresh
+		time.Sleep(placeFresh + 1)
+		takes = placeWait / 2
+		branch("new")
+		now.Branch, takes = "newer", time.Hour
+		time.Sleep(placeFresh + 1)
+		branch("new")
+		time.Sleep(30 * time.Minute)
+		branch("new") // it is still being read
+		time.Sleep(30 * time.Minute)
+		branch("newer")
+	})
+}
+
+// TestFileSystemThatHangs has a bound to what waits for it, and is asked once
+// for each directory however many others there are.
+func TestFileSystemThatHangs(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		answer := make(chan struct{})
+		var hung atomic.Int32
+		p := NewPlaces()
+		p.read = func(dir string) Repo {
+			if strings.HasPrefix(dir, "/hung") {
+				hung.Add(1)
+				<-answer
+			}
+			return Repo{Root: dir}
+		}
+		if _, ok := p.Find("/hung"); ok {
+			t.Error("found")
+		}
+		for i := range maxPlaces + 10 { // more than are remembered
+			if _, ok := p.Find(fmt.Sprint("/quick/", i)); !ok {
+				t.Fatal("not found")
+			}
+		}
+		time.Sleep(placeFresh + 1)
+		if _, ok := p.Find("/hung"); ok || hung.Load() != 1 {
+			t.Errorf("%v, asked %d times", ok, hung.Load())
+		}
+		for i := range 2 * maxLooks {
+			p.Find(fmt.Sprint("/hung/", i))
+		}
+		if n := hung.Load(); n != maxLooks {
+			t.Errorf("%d at once", n)
+		}
+		close(answer)
+		synctest.Wait()
+		if _, ok := p.Find("/hung/1000"); !ok {
+			t.Error("not found when it has answered")
+		}
+	})
 }
 
 func TestMatch(t *testing.T) {

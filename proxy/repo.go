@@ -3,13 +3,16 @@ package proxy
 import (
 	"bufio"
 	"bytes"
+	"errors"
 	"io"
+	"io/fs"
+	"iter"
 	"os"
 	"path/filepath"
 	"strings"
 )
 
-// ignoreFile turns memory off in the repository, or directory, that holds it.
+// ignoreFile turns memory off in the directory that holds it, and below.
 const ignoreFile = ".graphiti-proxy-ignore"
 
 const (
@@ -21,25 +24,63 @@ const (
 // worktrees and submodules included, and where that came from.
 func readRepo(dir string) (r Repo) {
 	if info, err := os.Stat(dir); err != nil || !info.IsDir() {
-		return Repo{}
+		return Repo{Ignore: err != nil && !isAbsent(err)}
 	}
-	r.Root = dir
-	for at, n := dir, 0; n < maxAbove; n++ {
-		if _, err := os.Lstat(filepath.Join(at, ignoreFile)); err == nil {
-			r.Ignore = true
+	r.Dir = dir
+	if to, err := filepath.EvalSymlinks(dir); err == nil {
+		r.Dir = to
+	}
+	r.Root = r.Dir
+	r.Ignore = isIgnored(dir) || isIgnored(r.Dir)
+	for at := range upwards(r.Dir) {
+		git, ok := gitDir(filepath.Join(at, ".git"))
+		if !ok {
+			continue
 		}
-		if git, ok := gitDir(filepath.Join(at, ".git")); ok {
-			r.Root = at
-			r.readGit(git)
-			return r
+		r.Root = at
+		r.readGit(git)
+		// What is ignored is so in its worktrees and submodules, wherever they
+		// are: their git directory is in that of the whole.
+		inside := string(filepath.Separator) + ".git" + string(filepath.Separator)
+		if i := strings.Index(git, inside); i > 0 {
+			r.Ignore = r.Ignore || isIgnored(git[:i])
 		}
-		up := filepath.Dir(at)
-		if up == at {
-			break
-		}
-		at = up
+		return r
 	}
 	return r
+}
+
+// isIgnored reports whether the file that turns memory off stands in a
+// directory, or above it.
+func isIgnored(dir string) bool {
+	for at := range upwards(dir) {
+		if _, err := os.Lstat(filepath.Join(at, ignoreFile)); err == nil || !isAbsent(err) {
+			return true
+		}
+	}
+	return false
+}
+
+// isAbsent tells what is not there, or not for us, from a file system in
+// trouble, of which the better is not assumed.
+func isAbsent(err error) bool {
+	return errors.Is(err, fs.ErrNotExist) || errors.Is(err, fs.ErrPermission)
+}
+
+// upwards are a directory and those above it.
+func upwards(dir string) iter.Seq[string] {
+	return func(yield func(string) bool) {
+		for range maxAbove {
+			if !yield(dir) {
+				return
+			}
+			up := filepath.Dir(dir)
+			if up == dir {
+				return
+			}
+			dir = up
+		}
+	}
 }
 
 // gitDir follows a file .git to the directory that it names: that of a

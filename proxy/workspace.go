@@ -2,6 +2,7 @@ package proxy
 
 import (
 	"bytes"
+	"slices"
 	"strings"
 	"sync"
 
@@ -17,18 +18,25 @@ type Rules struct {
 	SkipPaths, SkipModels []string // of requests
 }
 
-// refuses says why a workspace has no memory; empty when it has.
-func (r *Rules) refuses(key, directory string) inject.Reason {
-	if key == "" && directory == "" {
-		return inject.ReasonNone
-	}
-	if matchAny(r.Ignored, key) || directory != "" && matchAny(r.Ignored, directory) {
+// refuses says why a workspace has no memory; empty when it has. A rule counts
+// for the directory that the client names, for what that is without symbolic
+// links, and for the repository that it belongs to.
+func (r *Rules) refuses(w *workspace) inject.Reason {
+	names := []string{w.key, w.directory, w.repo.Dir, w.repo.Root}
+	switch {
+	case matchOne(r.Ignored, names), matchOne(r.Ignored, w.others):
 		return inject.ReasonOptOut
-	}
-	if len(r.Trusted) > 0 && !matchAny(r.Trusted, key) && (directory == "" || !matchAny(r.Trusted, directory)) {
+	case w.unknown:
+		return inject.ReasonUntrusted
+	case len(r.Trusted) > 0 && w.key+w.directory != "" && !matchOne(r.Trusted, names):
 		return inject.ReasonUntrusted
 	}
 	return inject.ReasonNone
+}
+
+// matchOne reports whether one of the names there are fits a pattern.
+func matchOne(patterns, names []string) bool {
+	return len(patterns) > 0 && slices.ContainsFunc(names, func(n string) bool { return n != "" && matchAny(patterns, n) })
 }
 
 // skips reports whether a request is left alone by its path or model.
@@ -75,9 +83,11 @@ func match(pattern, s string) bool {
 // workspace is the project of one request.
 type workspace struct {
 	key       string // canonical; empty: none is known
-	directory string // on this machine; empty where it is not
 	why       string
-	repo      Repo
+	others    []string // what else it could be called; only what is ignored asks
+	directory string   // that the client works in, as it names it
+	repo      Repo     // which that belongs to, on this machine
+	unknown   bool     // it was not found out whether memory is wanted there
 }
 
 // sessionPlaces remembers where the conversations of the moment take place:
@@ -107,24 +117,27 @@ func (p *sessionPlaces) keep(session string, place inject.Place) {
 	p.new[session] = place
 }
 
-// placeOf is where the client works: where a turn of the conversation said
-// so, else what this request says. A title or a probe comes before the first
-// turn, and says nothing or something else: it decides nothing for the others.
-func (s *Server) placeOf(c *call, w *graphiti.Who) inject.Place {
+// placeOf is where the client works: where a turn of the conversation said so,
+// else what this request says. A title or a probe comes before the first turn,
+// and says nothing or something else: it decides nothing for the others. ok is
+// false when neither this request says it, nor a turn was seen that could.
+func (s *Server) placeOf(c *call, w *graphiti.Who) (place inject.Place, ok bool) {
 	session := w.Tenant + "\x00" + w.User + "\x00" + w.Session
+	known, seen := s.places.of(session)
 	codex := isCodex(c)
-	known, ok := s.places.of(session)
-	if ok && !codex { // which may change its directory
-		return known
+	if known != (inject.Place{}) && !codex { // which may change its directory
+		return known, true
 	}
-	said := c.conv.Place(codex)
-	if said == (inject.Place{}) {
-		return known // of a conversation over a WebSocket only what is new is said
+	place = c.conv.Place(codex)
+	says := place != (inject.Place{})
+	turn := c.conv.Kind == inject.KindTurn && !c.mem.subagent
+	if turn && (says || !seen) { // that one said nothing is known then, and decides nothing
+		s.places.keep(session, place)
 	}
-	if c.conv.Kind == inject.KindTurn && !c.mem.subagent {
-		s.places.keep(session, said)
+	if !says {
+		place = known // over a WebSocket only what is new is said
 	}
-	return said
+	return place, says || turn || seen
 }
 
 // workspaceOf finds the project of a request: what it claims, what Codex or
@@ -134,32 +147,42 @@ func (s *Server) workspaceOf(c *call, caller *Caller) (w workspace) {
 	defer func() {
 		if r := recover(); r != nil {
 			tellBug(s.log, "finding the workspace", r)
+			w = workspace{unknown: true}
 		}
 	}()
-	if key := caller.Who.Workspace; key != "" {
-		return workspace{key: key, why: caller.Why[claimWorkspace]}
-	}
-	codex := isCodex(c)
-	place := s.placeOf(c, &caller.Who)
-	if places := c.memory.Identity.Places; places != nil && place.Directory != "" {
-		w.directory = place.Directory
-		if w.repo = places.Find(place.Directory); w.repo.Root != "" {
-			w.directory = w.repo.Root
+	m := c.memory
+	place, ok := s.placeOf(c, &caller.Who)
+	w.directory = place.Directory
+	if m.Identity.Places != nil {
+		// A summary is of a whole conversation, and some clients ask for it
+		// with another prompt, which does not say in which project that was.
+		w.unknown = !ok && c.conv.Kind == inject.KindSummary && !c.mem.chained && caller.Who.Workspace == ""
+		if w.directory != "" {
+			if w.repo, ok = m.Identity.Places.Find(w.directory); !ok {
+				w.unknown = true
+			}
 		}
 	}
-	try := func(remote, why string) bool {
+	try := func(remote, why string) {
 		key, ok := graphiti.WorkspaceKey(remote)
-		if ok && strings.HasPrefix(key, "github_repo:") {
+		switch {
+		case !ok || !strings.HasPrefix(key, graphiti.RepoPrefix):
+		case w.key == "":
 			w.key, w.why = key, why
+		default:
+			w.others = append(w.others, key)
 		}
-		return w.key != ""
 	}
-	switch {
-	case codex && try(codexRemote(c, place.Directory), "x-codex-turn-metadata"):
-	case w.repo.Remote != "" && try(w.repo.Remote, "the repository of the working directory"):
-	case place.Repo != "" && try("https://github.com/"+place.Repo, "the repository that the client names"):
-	case w.repo.Root != "":
-		w.key, w.why = "path:"+w.repo.Root, "the working directory"
+	w.key, w.why = caller.Who.Workspace, caller.Why[claimWorkspace]
+	if isCodex(c) {
+		try(codexRemote(c, place.Directory), "x-codex-turn-metadata")
+	}
+	try(w.repo.Remote, "the repository of the working directory")
+	if place.Repo != "" {
+		try("https://github.com/"+place.Repo, "the repository that the client names")
+	}
+	if w.key == "" && w.repo.Root != "" {
+		w.key, w.why = graphiti.PathPrefix+w.repo.Root, "the working directory"
 	}
 	return w
 }

@@ -315,7 +315,8 @@ func TestResponsesOverWebSocket(t *testing.T) {
 func TestCompaction(t *testing.T) {
 	w := start(t, t.TempDir(), nil)
 	w.say("Our release branch is called aurora.", "X-Graphiti-Session", "elsewhere")
-	w.delivered(1)
+	w.say("Good morning.", "X-Graphiti-Session", "long") // of no project, as is known then
+	w.delivered(2)
 	w.model.SetAnswer(func(c proxytest.Conversation) proxytest.Reply {
 		if strings.Contains(c.Messages[len(c.Messages)-1].Text, "CONTEXT CHECKPOINT") {
 			return proxytest.Reply{Text: "<analysis>Let me think.</analysis><summary>Open: the importer for Zanzibar fails on empty rows.</summary>"}
@@ -335,7 +336,7 @@ func TestCompaction(t *testing.T) {
 			t.Errorf("the summariser was sent %s", body)
 		}
 	}
-	w.delivered(2)
+	w.delivered(3)
 	time.Sleep(50 * time.Millisecond)
 	summaries := 0
 	for _, held := range w.held() {

@@ -1,0 +1,194 @@
+package proxy
+
+import (
+	"fmt"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"testing"
+	"testing/synctest"
+
+	"github.com/valyala/fasthttp"
+
+	"github.com/graphiti-proxy/graphiti-proxy/graphiti"
+	"github.com/graphiti-proxy/graphiti-proxy/inject"
+)
+
+// TestRulesOfPlaces count for the directory that a client names, for what it
+// is, and for the repository that it belongs to, whatever the workspace is
+// called.
+func TestRulesOfPlaces(t *testing.T) {
+	dir, err := filepath.EvalSymlinks(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	clone := "[remote \"origin\"]\n\turl = git@github.com:acme/app.git\n"
+	write(t, dir, map[string]string{
+		"app/.git/config": clone, "app/private/x/y": "", "app/open/y": "",
+		"off/.git/config": clone, "off/" + ignoreFile: "",
+	})
+	app := filepath.Join(dir, "app")
+	link := filepath.Join(dir, "link")
+	if err := os.Symlink(filepath.Join(app, "private", "x"), link); err != nil {
+		t.Fatal(err)
+	}
+	hung := make(chan struct{})
+	defer close(hung)
+	slow := NewPlaces()
+	slow.read = func(dir string) Repo { <-hung; return Repo{} }
+	mine := map[string][]string{"X-Graphiti-Workspace": {"mine"}}
+	codex := map[string][]string{"X-Codex-Turn-Metadata": {fmt.Sprintf(`{"workspaces":{%q:{"associated_remote_urls":{"origin":"https://github.com/acme/secret"}}}}`, app)}}
+	copilot := "\n* Git repository: acme/secret"
+	private := filepath.Join(app, "private", "x")
+	for _, tc := range []struct {
+		name    string
+		in      string // the directory, and what else the prompt says
+		headers map[string][]string
+		rules   Rules
+		id      Identity
+		want    string
+	}{
+		{name: "no rules", in: private},
+		{name: "ignored: the directory", in: private, rules: Rules{Ignored: []string{app + "/private/*"}}, want: "opt_out"},
+		{name: "ignored: the repository's root", in: private, rules: Rules{Ignored: []string{app}}, want: "opt_out"},
+		{name: "ignored: what a link leads to", in: link, rules: Rules{Ignored: []string{app + "/private/*"}}, want: "opt_out"},
+		{name: "ignored: the link", in: link, rules: Rules{Ignored: []string{link}}, want: "opt_out"},
+		{name: "ignored: the repository", in: private, rules: Rules{Ignored: []string{"github_repo:github.com/acme/*"}}, want: "opt_out"},
+		{name: "ignored: the repository, called otherwise", in: private, headers: mine, rules: Rules{Ignored: []string{"github_repo:github.com/acme/app"}}, want: "opt_out"},
+		{name: "ignored: the directory, called otherwise", in: private, headers: mine, rules: Rules{Ignored: []string{app + "/private/*"}}, want: "opt_out"},
+		{name: "ignored: what Codex tells", in: private, headers: codex, rules: Rules{Ignored: []string{"*/secret"}}, want: "opt_out"},
+		{name: "ignored: what Copilot tells", in: private + copilot, rules: Rules{Ignored: []string{"*/secret"}}, want: "opt_out"},
+		{name: "ignored: elsewhere", in: filepath.Join(app, "open"), rules: Rules{Ignored: []string{app + "/private/*"}}},
+		{name: "ignored: a directory of another machine", in: "/nowhere/private", rules: Rules{Ignored: []string{"/nowhere/*"}}, want: "opt_out"},
+		{name: "ignored: in multi mode", in: "/nowhere/private", id: Identity{Multi: true}, rules: Rules{Ignored: []string{"/nowhere/*"}}, want: "opt_out"},
+		{name: "ignore file, called otherwise", in: filepath.Join(dir, "off"), headers: mine, want: "opt_out"},
+		{name: "trusted: the directory", in: private, rules: Rules{Trusted: []string{private + "*"}}},
+		{name: "trusted: what a link leads to", in: link, rules: Rules{Trusted: []string{private}}},
+		{name: "trusted: the repository's root", in: private, rules: Rules{Trusted: []string{app}}},
+		{name: "trusted: the repository", in: private, rules: Rules{Trusted: []string{"github_repo:github.com/acme/*"}}},
+		{name: "trusted: another directory", in: filepath.Join(app, "open"), rules: Rules{Trusted: []string{private}}, want: "untrusted"},
+		{name: "trusted: another name", in: filepath.Join(app, "open") + copilot, rules: Rules{Trusted: []string{"*/secret"}}, want: "untrusted"},
+		{name: "not found out in time", in: private, id: Identity{Places: slow}, want: "untrusted"},
+		{name: "not found out in time, called otherwise", in: private, headers: mine, id: Identity{Places: slow}, want: "untrusted"},
+		{name: "not found out in time, but ignored", in: private, id: Identity{Places: slow}, rules: Rules{Ignored: []string{app + "/*"}}, want: "opt_out"},
+		{name: "not found out in time, but trusted", in: private, id: Identity{Places: slow}, rules: Rules{Trusted: []string{app + "/*"}}, want: "untrusted"},
+	} {
+		if tc.id.Owner = "user:o"; tc.id.Places == nil && !tc.id.Multi {
+			tc.id.Places = NewPlaces()
+		}
+		header := map[string][]string{"Authorization": {"Bearer k"}}
+		for k, v := range tc.headers {
+			header[k] = v
+		}
+		m := &Memory{Identity: tc.id, Rules: tc.rules}
+		e := m.Explain(graphiti.Namer{}, chatPath, header, []byte(said("", "Working directory: "+tc.in)))
+		if e.Off != tc.want {
+			t.Errorf("%s: %q, want %q: %+v", tc.name, e.Off, tc.want, e.Claims)
+		}
+	}
+}
+
+// TestSummaryOfAnUnknownProject is of a whole conversation: where nothing tells
+// in which project that took place, it could be one without memory.
+func TestSummaryOfAnUnknownProject(t *testing.T) {
+	const summary = "You are a context summarization agent."
+	for _, tc := range []struct {
+		name    string
+		before  string // what a turn said; empty: none was seen
+		summary string
+		chained bool // the client names no session, as the others of its requests did
+		multi   bool
+		unknown bool
+		key     string
+	}{
+		{name: "nothing was seen", summary: summary, unknown: true},
+		{name: "nothing could be seen", summary: summary, chained: true},
+		{name: "in multi mode directories say nothing", summary: summary, multi: true},
+		{name: "it says where", summary: summary + "\n* Git repository: acme/app", key: "github_repo:github.com/acme/app"},
+		{name: "a turn said where", before: "* Git repository: acme/app", summary: summary, key: "github_repo:github.com/acme/app"},
+		{name: "a turn said nothing", before: "Be brief.", summary: summary},
+	} {
+		s := &Server{log: slog.New(slog.DiscardHandler)}
+		m := &Memory{Identity: Identity{Owner: "user:o", Multi: tc.multi}}
+		if !tc.multi {
+			m.Identity.Places = NewPlaces()
+		}
+		s.settings.Store(m)
+		caller := &Caller{Who: graphiti.Who{Session: "session:s"}}
+		for _, prompt := range []string{tc.before, tc.summary} {
+			if prompt == "" {
+				continue
+			}
+			c := prompted(t, prompt)
+			c.memory = m
+			c.mem.chained = tc.chained
+			w := s.workspaceOf(c, caller)
+			if prompt == tc.summary && (w.unknown != tc.unknown || w.key != tc.key) {
+				t.Errorf("%s: %+v", tc.name, w)
+			}
+		}
+	}
+}
+
+// TestPlaceOfASession: what a turn says counts for the requests of its
+// conversation that say nothing, and nothing else does.
+func TestPlaceOfASession(t *testing.T) {
+	const title = "You are a title generator."
+	type step struct {
+		prompt    string
+		codex     bool
+		subagent  bool
+		directory string // that it is taken to be in
+	}
+	for _, tc := range []struct {
+		name  string
+		steps []step
+	}{
+		{"a title first", []step{{prompt: title}, {prompt: "Working directory: /a", directory: "/a"}, {prompt: title, directory: "/a"}}},
+		{"a title that names another", []step{{prompt: title + "\nWorking directory: /b", directory: "/b"}, {prompt: "Working directory: /a", directory: "/a"}}},
+		{"a subagent first", []step{{prompt: "Working directory: /b", subagent: true, directory: "/b"}, {prompt: "Working directory: /a", directory: "/a"}}},
+		{"a turn that says nothing", []step{{prompt: "Be brief."}, {prompt: "Working directory: /a", directory: "/a"}, {prompt: "Be brief.", directory: "/a"}}},
+		{"the first that says something", []step{{prompt: "Working directory: /a", directory: "/a"}, {prompt: "Working directory: /b", directory: "/a"}}},
+		{"Codex may change it, or say nothing", []step{{prompt: "<cwd>/a</cwd>", codex: true, directory: "/a"}, {prompt: "Go on.", codex: true, directory: "/a"}, {prompt: "<cwd>/b</cwd>", codex: true, directory: "/b"}, {prompt: "Go on.", codex: true, directory: "/b"}}},
+	} {
+		s := &Server{log: slog.New(slog.DiscardHandler)}
+		s.settings.Store(&Memory{Identity: Identity{Owner: "user:o"}})
+		for i, step := range tc.steps {
+			c := prompted(t, step.prompt)
+			c.memory = s.mem()
+			if c.mem.subagent = step.subagent; step.codex {
+				c.ctx.Request.Header.Set("Originator", "codex_exec")
+			}
+			caller := s.mem().Identity.who(&c.says, &c.ctx.Request.Header, &c.conv)
+			caller.Who.Session = "session:s"
+			if w := s.workspaceOf(c, &caller); w.directory != step.directory {
+				t.Errorf("%s: request %d is in %q, want %q", tc.name, i, w.directory, step.directory)
+			}
+		}
+	}
+}
+
+// TestLookThatPanics is the request's to report, which has no memory then.
+func TestLookThatPanics(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p := NewPlaces()
+		p.read = func(string) Repo { panic("BUG") }
+		s := &Server{log: slog.New(slog.DiscardHandler)}
+		s.settings.Store(&Memory{Identity: Identity{Owner: "user:o", Places: p}})
+		c := prompted(t, "Working directory: /r")
+		c.memory = s.mem()
+		if w := s.workspaceOf(c, &Caller{}); !w.unknown {
+			t.Errorf("%+v", w)
+		}
+	})
+}
+
+// prompted is a request with a system prompt.
+func prompted(t *testing.T, system string) *call {
+	t.Helper()
+	c := &call{ctx: &fasthttp.RequestCtx{}}
+	if !(inject.Chat{}).Parse([]byte(said("", system)), &c.conv) {
+		t.Fatal("the request is not understood")
+	}
+	return c
+}
