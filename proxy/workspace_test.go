@@ -80,7 +80,7 @@ func TestRulesOfPlaces(t *testing.T) {
 		for k, v := range tc.headers {
 			header[k] = v
 		}
-		m := &Memory{Identity: tc.id, Rules: tc.rules}
+		m := &Memory{Recall: true, Ingest: true, Identity: tc.id, Rules: tc.rules}
 		e := m.Explain(graphiti.Namer{}, chatPath, header, []byte(said("", "Working directory: "+tc.in)))
 		if e.Off != tc.want {
 			t.Errorf("%s: %q, want %q: %+v", tc.name, e.Off, tc.want, e.Claims)
