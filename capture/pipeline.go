@@ -67,7 +67,10 @@ type Pipeline struct {
 	wake       chan struct{}
 	stop       chan struct{}
 	ended      chan struct{}
-	earlier    chan []Turn
+	notes      later // short ones, of a moment ago
+	earlier    later // from before their conversation was first seen
+	wakeLater  chan struct{}
+	leftOut    atomic.Int64 // earlier turns
 	worker     sync.WaitGroup
 	base       context.Context // of all that is done
 	abort      context.CancelFunc
@@ -124,10 +127,11 @@ func open(o Options, t timing, pause time.Duration) (*Pipeline, error) {
 	p := &Pipeline{
 		spool: s, secrets: redactor, confirm: o.Verify && !o.Memory.Durable(),
 		wake: make(chan struct{}, 1), stop: make(chan struct{}), ended: make(chan struct{}), // wake: more than one says nothing new
-		earlier: make(chan []Turn, earlierMax),
-		state:   newState(t, time.Now()),
+		wakeLater: make(chan struct{}, 1), // likewise
+		state:     newState(t, time.Now()),
 	}
 	p.o.Store(&o)
+	p.notes.most, p.earlier.most = noteBytes, earlierBytes
 	p.base, p.abort = context.WithCancel(context.Background())
 	p.calls = p.base
 	if o.Shared != nil {
@@ -139,7 +143,7 @@ func open(o Options, t timing, pause time.Duration) (*Pipeline, error) {
 	p.gate = newGate(o.Memory.Health, pause, func(open bool) { p.gateChanged(open, pause) })
 	// All end when Shutdown closes stop.
 	go p.run()
-	p.worker.Go(p.addEarlier)
+	p.worker.Go(p.addLater)
 	if p.team != nil {
 		go p.lead()
 	}
@@ -332,39 +336,6 @@ func (p *Pipeline) HoldsSecret(text string) bool {
 	return n > 0
 }
 
-// earlierMax bounds the conversations whose earlier turns wait to be added.
-const earlierMax = 64
-
-// AddEarlier stores turns from before their conversation was first seen, some
-// time later. It never waits: when there is too much to do they are left out.
-func (p *Pipeline) AddEarlier(turns []Turn) {
-	select {
-	case p.earlier <- turns:
-	default:
-		p.opts().Log.Debug("earlier turns of a conversation are left out: too many wait")
-	}
-}
-
-// addEarlier is the loop that stores them. Turns of the live conversation come
-// first: a failure here is not tried again.
-func (p *Pipeline) addEarlier() {
-	for {
-		select {
-		case turns := <-p.earlier:
-			for _, t := range turns {
-				if err := p.Add(p.base, t); err != nil {
-					if !errors.Is(err, ErrStopped) {
-						p.opts().Log.Warn("an earlier turn cannot be kept", "error", err)
-					}
-					break
-				}
-			}
-		case <-p.stop:
-			return
-		}
-	}
-}
-
 // redact takes credentials out of what was said, before it is anywhere.
 func (p *Pipeline) redact(t *Turn) {
 	var said, answered int
@@ -399,13 +370,9 @@ func (p *Pipeline) Shutdown(ctx context.Context) error {
 	if !again {
 		close(p.stop)
 	}
+	defer context.AfterFunc(ctx, p.abort)()
 	p.worker.Wait()
-	select {
-	case <-p.ended:
-	case <-ctx.Done():
-		p.abort()
-		<-p.ended
-	}
+	<-p.ended
 	p.abort()
 	if p.team != nil {
 		<-p.team.ended

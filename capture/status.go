@@ -17,6 +17,7 @@ type QueueStatus struct {
 	Dead      int        `json:"dead"`
 	Lost      int        `json:"lost"`     // by the memory, and sent again; since the start
 	Redacted  int        `json:"redacted"` // credentials taken out; since the start
+	LeftOut   int        `json:"left_out"` // turns of histories for which there was no room; since the start
 	Bytes     int        `json:"bytes"`
 	Oldest    *time.Time `json:"oldest,omitempty"`
 	Failing   *time.Time `json:"failing_since,omitempty"`
@@ -50,7 +51,8 @@ func (p *Pipeline) Status() QueueStatus {
 	defer p.mu.Unlock()
 	s := QueueStatus{
 		Pending: p.held.pending.turns, UnderWay: p.state.under, Dead: p.held.dead.turns,
-		Delivered: p.totals.delivered, Verified: p.totals.verified, Dropped: p.totals.dropped, Evicted: int(p.evicted.Load()), Lost: p.lost, Redacted: int(p.redacted.Load()),
+		Delivered: p.totals.delivered, Verified: p.totals.verified, Dropped: p.totals.dropped, Evicted: int(p.evicted.Load()), Lost: p.lost,
+		Redacted: int(p.redacted.Load()), LeftOut: int(p.leftOut.Load()),
 		Bytes:   p.held.pending.bytes + p.held.dead.bytes,
 		Breaker: breaker, LastError: p.lastErr, Delivers: p.team == nil,
 	}

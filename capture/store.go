@@ -15,6 +15,9 @@ type store interface {
 	// group has the beginning of a turn whose end came late, it gets the end.
 	add(ctx context.Context, turns []Turn, now time.Time) ([]added, error)
 
+	// whole says of each turn whether all of its groups have all of it.
+	whole(ctx context.Context, turns []Turn) ([]bool, error)
+
 	// What is read when delivery begins: the groups for which turns wait, and
 	// the entries that an earlier process handed over.
 	groups(found func(group string, fresh bool)) error

@@ -30,3 +30,10 @@ func (h *handled) has(k Key) bool {
 	}
 	return ok
 }
+
+func (h *handled) remove(k Key) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	delete(h.new, k)
+	delete(h.old, k)
+}

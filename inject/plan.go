@@ -101,6 +101,9 @@ type Plan struct {
 type Unseen struct {
 	Turn    Key
 	Message int // what the person said
+
+	back  int  // how many turns before the newest
+	doubt bool // whether it was to be kept was not to be known in time
 }
 
 // Options configures a Memory. All fields are required.
@@ -245,6 +248,14 @@ func (m *Memory) Forgot() {
 func (m *Memory) Took(turns []Unseen) {
 	for _, u := range turns {
 		m.handled.add(u.Turn)
+	}
+}
+
+// Left says that turns have not been taken care of after all: they are unseen in
+// the next request that shows them.
+func (m *Memory) Left(turns []Unseen) {
+	for _, u := range turns {
+		m.handled.remove(u.Turn)
 	}
 }
 

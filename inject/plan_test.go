@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -437,12 +438,57 @@ func TestUnseenTurns(t *testing.T) {
 	if len(p.Unseen) != 1 || p.Unseen[0].Message != 2 {
 		t.Errorf("%+v", p.Unseen)
 	}
-	m.Took(p.Unseen)
+	left := p.Unseen
+	m.Took(left)
 	if _, p = ask(t, m, turn3, both); len(p.Unseen) != 0 {
 		t.Errorf("again: %+v", p.Unseen)
 	}
+	m.Left([]Unseen{{Turn: TurnKey("session:1", Fingerprint{})}}) // of which nobody knows
+	m.Left(left)
+	if _, p = ask(t, m, turn3, both); len(p.Unseen) != 1 || p.Unseen[0] != left[0] {
+		t.Errorf("left: %+v", p.Unseen)
+	}
 	if _, p = ask(t, m, turn3, Mode{Recall: true}); len(p.Unseen) != 0 {
 		t.Errorf("not to be kept: %+v", p.Unseen)
+	}
+}
+
+// TestUnseenTurnsInDoubt: what was decided about earlier turns could not be
+// looked up in time; they are unseen all the same, and it is looked up later
+// which of them were to be kept.
+func TestUnseenTurnsInDoubt(t *testing.T) {
+	blocks := &fakeBlocks{}
+	before := memory(t, always(), blocks, &fakeFacts{})
+	one := `{"role":"user","content":"one"}`
+	ask(t, before, `{"messages":[`+one+`]}`, both)
+	two := one + `,{"role":"assistant","content":"ok"},{"role":"user","content":"two"}`
+	ask(t, before, `{"messages":[`+two+`]}`, Mode{Recall: true}) // not to be kept
+	all := `{"messages":[` + two + `,{"role":"assistant","content":"ok"},{"role":"user","content":"three"},{"role":"assistant","content":"ok"},{"role":"user","content":"four"}]}`
+
+	for _, most := range []int{0, 10} {
+		m := memory(t, always(), blocks, &fakeFacts{}) // after a restart
+		m.opts().Unseen = most
+		blocks.lookupErr = errors.New("too slow")
+		_, p := ask(t, m, all, both)
+		if len(p.Unseen) != 3 {
+			t.Fatalf("%+v", p.Unseen)
+		}
+		if sure, err := m.Sure(t.Context(), p.Unseen); err == nil {
+			t.Errorf("sure of %+v, though it is not to be known", sure)
+		}
+		blocks.lookupErr = nil
+		sure, err := m.Sure(t.Context(), p.Unseen)
+		want := map[int][]Unseen{0: p.Unseen[:1], 10: {p.Unseen[0], p.Unseen[2]}}[most]
+		if err != nil || !slices.Equal(sure, want) {
+			t.Errorf("most %d: %+v, %v", most, sure, err)
+		}
+		_, p = ask(t, m, all, both) // in time
+		for i := range want {
+			want[i].doubt = false
+		}
+		if sure, err = m.Sure(t.Context(), p.Unseen); err != nil || !slices.Equal(sure, want) {
+			t.Errorf("most %d, in time: %+v, %v", most, sure, err)
+		}
 	}
 }
 

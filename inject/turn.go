@@ -58,21 +58,51 @@ const lookBack = 50
 
 // unseen are those of the newest earlier turns of which this process knows
 // nothing, less those that were not to be kept: of those that nobody knew, most
-// at most.
+// at most. Where that could not be looked up they are in doubt.
 func (t *turn) unseen(h *handled, most int) (turns []Unseen) {
-	if t.err != nil {
-		return nil
-	}
 	earlier := len(t.at) - 1
 	for n := max(0, earlier-max(most, lookBack)); n < earlier; n++ {
-		if !t.found[n] && n < earlier-most || t.earlier[n].Unkept {
-			continue
-		}
-		if k := Key(t.keys[n]); !h.has(k) {
-			turns = append(turns, Unseen{k, t.at[n]})
+		u := Unseen{Turn: Key(t.keys[n]), Message: t.at[n], back: earlier - n, doubt: t.err != nil}
+		if !h.has(u.Turn) && (u.doubt || u.wanted(t.found[n], t.earlier[n], most)) {
+			turns = append(turns, u)
 		}
 	}
 	return turns
+}
+
+// wanted reports whether a turn is to be kept about which was decided, or was
+// not.
+func (u *Unseen) wanted(found bool, d Decision, most int) bool {
+	return (found || u.back <= most) && !d.Unkept
+}
+
+// Sure are those of some unseen turns that are to be kept. What could not be
+// looked up in the time of their request is looked up now, for which it may
+// wait.
+func (m *Memory) Sure(ctx context.Context, turns []Unseen) ([]Unseen, error) {
+	if !slices.ContainsFunc(turns, func(u Unseen) bool { return u.doubt }) {
+		return turns, nil
+	}
+	ctx, cancel := context.WithTimeout(ctx, m.opts().Background)
+	defer cancel()
+	keys := make([][16]byte, len(turns))
+	for i := range turns {
+		keys[i] = turns[i].Turn
+	}
+	found, decided := make([]bool, len(turns)), make([]Decision, len(turns))
+	err := m.opts().Blocks.Lookup(ctx, keys, func(i int, block string, facts int) {
+		found[i], decided[i] = true, decision(block, facts)
+	})
+	if err != nil {
+		return nil, err
+	}
+	var sure []Unseen
+	for i, u := range turns {
+		if u.wanted(found[i], decided[i], m.opts().Unseen) {
+			sure = append(sure, u)
+		}
+	}
+	return sure, nil
 }
 
 // forgotten reports whether the conversation has lost a block.

@@ -20,8 +20,13 @@ import (
 type Planner interface {
 	Plan(c *inject.Conversation, chain []inject.Fingerprint, who graphiti.Who, first bool, mode inject.Mode) inject.Plan
 
-	// Took says that a plan's unseen turns have been taken care of.
+	// Took says that a plan's unseen turns have been taken care of, and Left that
+	// they have not after all.
 	Took(turns []inject.Unseen)
+	Left(turns []inject.Unseen)
+
+	// Sure are those of a plan's unseen turns that are to be kept. It may wait.
+	Sure(ctx context.Context, turns []inject.Unseen) ([]inject.Unseen, error)
 
 	// Remember takes a finished turn into its session's short-term memory. It
 	// may wait.
@@ -53,13 +58,14 @@ type Memory struct {
 	Watcher  *capture.Watcher
 	Keep     func(context.Context, capture.Turn) error
 	Kept     func(turn string, in []graphiti.Target) bool // whether a turn was kept lately in all of those
-	Earlier  func([]capture.Turn)                         // keeps what was said before; must not block
 	Open     *capture.Idle                                // the turns whose end is waited for
 	Identity Identity
 	Rules    Rules
 	Recall   bool
 	Ingest   bool
 	Note     Note
+
+	Earlier func(capture.History) // keeps what was said before; must not block
 
 	// Directives finds, in what a person wrote, what is to be kept as it
 	// stands, and counts what is refused. nil: that is not wanted.

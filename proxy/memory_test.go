@@ -28,7 +28,11 @@ type planner struct {
 func (p planner) Plan(_ *inject.Conversation, _ []inject.Fingerprint, _ graphiti.Who, _ bool, m inject.Mode) inject.Plan {
 	return p.plan(m)
 }
-func (planner) Took([]inject.Unseen)                               {}
+func (planner) Took([]inject.Unseen) {}
+func (planner) Left([]inject.Unseen) {}
+func (planner) Sure(_ context.Context, list []inject.Unseen) ([]inject.Unseen, error) {
+	return list, nil
+}
 func (planner) Remember(graphiti.Who, inject.Note, string, string) {}
 func (planner) Prefetch(graphiti.Who, string, string)              {}
 

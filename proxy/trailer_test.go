@@ -1,6 +1,7 @@
 package proxy
 
 import (
+	"context"
 	"fmt"
 	"strings"
 	"sync"
@@ -26,7 +27,11 @@ func (p *inserting) Plan(_ *inject.Conversation, _ []inject.Fingerprint, who gra
 	return inject.Plan{Inserts: []inject.Insert{{At: 1, Text: []byte(" ")}}}
 }
 
-func (*inserting) Took([]inject.Unseen)                               {}
+func (*inserting) Took([]inject.Unseen) {}
+func (*inserting) Left([]inject.Unseen) {}
+func (*inserting) Sure(_ context.Context, list []inject.Unseen) ([]inject.Unseen, error) {
+	return list, nil
+}
 func (*inserting) Remember(graphiti.Who, inject.Note, string, string) {}
 func (*inserting) Prefetch(graphiti.Who, string, string)              {}
 

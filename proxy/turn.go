@@ -3,6 +3,7 @@ package proxy
 import (
 	"context"
 	"encoding/json"
+	"slices"
 	"strings"
 	"time"
 
@@ -149,7 +150,6 @@ func (s *Server) keepEarlier(c *call, plan inject.Plan) {
 	if len(plan.Unseen) == 0 {
 		return
 	}
-	c.memory.Planner.Took(plan.Unseen)
 	var turns []capture.Turn
 	for i, u := range plan.Unseen {
 		id := u.Turn.String()
@@ -164,9 +164,23 @@ func (s *Server) keepEarlier(c *call, plan inject.Plan) {
 		t.Answered = t.Said.Add(time.Millisecond)
 		turns = append(turns, t)
 	}
-	if len(turns) > 0 {
-		c.memory.Earlier(turns)
+	planner, unseen := c.memory.Planner, plan.Unseen
+	planner.Took(unseen)
+	if len(turns) == 0 {
+		return
 	}
+	c.memory.Earlier(capture.History{
+		Turns: turns,
+		Left:  func() { planner.Left(unseen) },
+		Wanted: func(ctx context.Context, turns []capture.Turn) ([]capture.Turn, error) {
+			sure, err := planner.Sure(ctx, unseen)
+			wanted := make(map[string]bool, len(sure))
+			for _, u := range sure {
+				wanted[u.Turn.String()] = true
+			}
+			return slices.DeleteFunc(turns, func(t capture.Turn) bool { return !wanted[t.ID] }), err
+		},
+	})
 }
 
 // ending makes a turn of a request and its answer.
@@ -253,6 +267,10 @@ func (e *ending) keep(a capture.Answer) {
 	}
 	if kept {
 		e.memory.Open.End(&e.turn)
+		return
+	}
+	if e.turn.Kind == "" { // the next request shows it, and it may be kept then
+		e.memory.Planner.Left([]inject.Unseen{{Turn: inject.TurnKey(e.turn.Session, e.last)}})
 	}
 }
 

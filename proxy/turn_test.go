@@ -24,6 +24,7 @@ type steps struct {
 	panics string
 	fails  bool // nothing can be kept
 	kept   []capture.Turn
+	left   []inject.Unseen
 	open   *capture.Idle
 }
 
@@ -47,7 +48,11 @@ func (s *steps) keep(_ context.Context, t capture.Turn) error {
 func (s *steps) Plan(*inject.Conversation, []inject.Fingerprint, graphiti.Who, bool, inject.Mode) inject.Plan {
 	panic("BUG: nothing is planned")
 }
-func (s *steps) Took([]inject.Unseen)                               {}
+func (s *steps) Took([]inject.Unseen)      {}
+func (s *steps) Left(list []inject.Unseen) { s.left = append(s.left, list...) }
+func (s *steps) Sure(_ context.Context, list []inject.Unseen) ([]inject.Unseen, error) {
+	return list, nil
+}
 func (s *steps) Remember(graphiti.Who, inject.Note, string, string) { s.step("remember") }
 func (s *steps) Prefetch(graphiti.Who, string, string)              { s.step("prefetch") }
 
@@ -76,7 +81,7 @@ func ends(t *testing.T, s *steps, log *bytes.Buffer) *ending {
 	m := &Memory{Planner: s, Sessions: s, Keep: s.keep, Open: s.open}
 	return &ending{
 		s: &Server{log: slog.New(slog.NewTextHandler(log, nil))}, memory: m, chained: true, recall: true,
-		turn: capture.Turn{ID: "1", User: "please look it up in all of the files", Said: time.Now(), Targets: []graphiti.Target{{Group: "g"}}},
+		turn: capture.Turn{ID: "1", Session: "session:1", User: "please look it up in all of the files", Said: time.Now(), Targets: []graphiti.Target{{Group: "g"}}},
 	}
 }
 
@@ -110,6 +115,9 @@ func TestTurnIsKeptBeforeWhatMayWait(t *testing.T) {
 			}
 			if got := s.kept[0]; got.Open != slices.Contains(tc.want, "abandoned") || !got.Open && got.Assistant != text {
 				t.Errorf("%+v", got)
+			}
+			if found := len(s.left) == 1 && s.left[0].Turn == inject.TurnKey("session:1", e.last); found != tc.fails {
+				t.Errorf("found again in the next request: %+v", s.left)
 			}
 			if strings.Contains(log.String(), "secret") || tc.panics != "" && !strings.Contains(log.String(), "bug was contained") {
 				t.Errorf("%s", log)

@@ -168,6 +168,9 @@ func printQueue(w io.Writer, q *capture.QueueStatus) {
 	if q.Lost > 0 {
 		fmt.Fprintf(w, "          %d were accepted, lost by the memory, and sent again\n", q.Lost)
 	}
+	if q.LeftOut > 0 {
+		fmt.Fprintf(w, "          %d of histories were left out for now, because too many waited\n", q.LeftOut)
+	}
 	if q.Oldest != nil {
 		fmt.Fprintf(w, "          the oldest has waited for %s\n", time.Since(*q.Oldest).Round(time.Second))
 	}
