@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"bytes"
 	"context"
+	"database/sql"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -12,6 +13,7 @@ import (
 	"net/http"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -133,12 +135,14 @@ func (p *process) ask(session string, messages []map[string]string) (string, err
 }
 
 // TestNothingIsLostAndNothingIsKeptTwice: a thousand turns, while the proxy is
-// killed three times and Graphiti three times, once in silence.
+// killed three times and Graphiti three times, once in silence. Then hundreds of
+// people are answered, the proxy is killed before any of it is on disk, and all
+// of them come back at once.
 func TestNothingIsLostAndNothingIsKeptTwice(t *testing.T) {
 	if testing.Short() {
 		t.Skip("takes half a minute")
 	}
-	const conversations, length, kills = 50, 20, 3
+	const conversations, length, kills, returning = 50, 20, 3, 400
 	model, err := proxytest.Start()
 	if err != nil {
 		t.Fatal(err)
@@ -160,9 +164,9 @@ func TestNothingIsLostAndNothingIsKeptTwice(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer g.Close()
-	p := &process{t: t, args: []string{"serve"}}
+	p, dir := &process{t: t, args: []string{"serve"}}, t.TempDir()
 	for k, v := range map[string]string{
-		"listen": "127.0.0.1:0", "admin.listen": "127.0.0.1:0", "data_dir": t.TempDir(), "upstream.openai": model.URL(),
+		"listen": "127.0.0.1:0", "admin.listen": "127.0.0.1:0", "data_dir": dir, "upstream.openai": model.URL(),
 		"memory.backend": "graphiti", "memory.endpoint": g.URL(), "memory.consent": "true", "memory.timeout": "1s",
 		"identity.owner": "user:josh", "identity.group_ids": "raw", "ingest.stall_after": "2s", "log.level": "error",
 	} {
@@ -176,7 +180,7 @@ func TestNothingIsLostAndNothingIsKeptTwice(t *testing.T) {
 	// the faults are over, as of people who come back: what was answered in the
 	// very moment of a kill, and not yet on disk, is found in their histories.
 	var answered, repeated atomic.Int64
-	histories := make([][]map[string]string, conversations)
+	histories := make([][]map[string]string, conversations+returning)
 	talk := func(n, from, to int) {
 		session := ""
 		if n%2 == 0 {
@@ -237,10 +241,31 @@ func TestNothingIsLostAndNothingIsKeptTwice(t *testing.T) {
 		}
 	}
 	clients.Wait()
-	for n := range conversations {
-		talk(n, length-1, length)
+	release := lockSpool(t, dir)
+	for n := conversations; n < conversations+returning; n++ {
+		clients.Go(func() { talk(n, 0, 1) })
 	}
-	waitUntil(t, "the queue to be empty", func() bool { s, err := p.queue(); return err == nil && s.Pending == 0 })
+	clients.Wait()
+	p.kill()
+	release()
+	p.start()
+	turns := make(map[int]int) // by conversation
+	for n := range conversations + returning {
+		last := length
+		if n >= conversations {
+			last = 2
+		}
+		turns[n] = last
+		clients.Go(func() { talk(n, last-1, last) })
+	}
+	clients.Wait()
+	const all = conversations*length + 2*returning
+	for range 6000 { // what is missing after that is told below
+		if s, err := p.queue(); err == nil && s.Pending == 0 && s.Delivered >= 2*all {
+			break
+		}
+		time.Sleep(10 * time.Millisecond)
+	}
 	if err := g.Settle(context.Background()); err != nil {
 		t.Fatal(err)
 	}
@@ -249,18 +274,37 @@ func TestNothingIsLostAndNothingIsKeptTwice(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	missing, twice, held := tally(t, g, conversations, length)
-	t.Logf("%d turns to 2 groups, %d requests repeated, proxy killed %d times, Graphiti %d times, once in silence:", answered.Load(), repeated.Load(), kills, kills)
+	missing, twice, held := tally(t, g, turns)
+	t.Logf("%d turns to 2 groups, %d requests repeated, proxy killed %d times, Graphiti %d times, once in silence, and %d conversations came back at once:",
+		answered.Load(), repeated.Load(), kills+1, kills, conversations+returning)
 	t.Logf("%d messages held, %d missing, %d kept twice; %d turns delivered, %d verified, %d lost by Graphiti and sent again since the last start, %d messages accepted by Graphiti in all",
 		held, missing, twice, q.Delivered, q.Verified, q.Lost, g.Counts().Accepted)
-	if missing+twice > 0 || held != 4*conversations*length || q.Dead+q.Dropped > 0 {
+	if missing+twice > 0 || held != 4*all || q.Dead+q.Dropped > 0 {
 		t.Errorf("%+v", q)
 	}
 }
 
-// tally counts what two groups of Graphiti hold of conversations, which is to
-// be each side of each turn once.
-func tally(t *testing.T, g *graphititest.Server, conversations, length int) (missing, twice, held int) {
+// lockSpool has writes to the spool wait, as on a disk that is slow, until
+// release is called.
+func lockSpool(t *testing.T, dir string) (release func()) {
+	t.Helper()
+	db, err := sql.Open("sqlite", filepath.Join(dir, "spool.db")+"?_txlock=immediate&_pragma=busy_timeout(10000)")
+	if err != nil {
+		t.Fatal(err)
+	}
+	tx, err := db.Begin()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return func() {
+		_ = tx.Rollback()
+		db.Close()
+	}
+}
+
+// tally counts what two groups of Graphiti hold of conversations of so many
+// turns, which is to be each side of each turn once.
+func tally(t *testing.T, g *graphititest.Server, turns map[int]int) (missing, twice, held int) {
 	t.Helper()
 	for _, group := range []string{"user_josh", "agent_ava__user_josh"} {
 		count := make(map[string]int)
@@ -268,7 +312,7 @@ func tally(t *testing.T, g *graphititest.Server, conversations, length int) (mis
 			count[e.Content]++
 			held++
 		}
-		for n := range conversations {
+		for n, length := range turns {
 			for i := range length {
 				said := fmt.Sprintf("conversation %d says %d", n, i)
 				for _, content := range []string{"(user): " + said, "(assistant): answer to " + said} {

@@ -214,7 +214,11 @@ func TestReplicasActAsOne(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	missing, twice, held := tally(t, g, conversations, length)
+	turns := make(map[int]int)
+	for n := range conversations {
+		turns[n] = length
+	}
+	missing, twice, held := tally(t, g, turns)
 	blocks := 0
 	for _, attempts := range seen.sent {
 		if strings.Contains(attempts[0][len(attempts[0])-1], "<graphiti_memory>") {
