@@ -71,6 +71,10 @@ type Memory struct {
 	// stands, and counts what is refused. nil: that is not wanted.
 	Directives func(who graphiti.Who, text string) (list []capture.Turn, refused int)
 
+	// Later keeps turns whatever becomes of the request, and must not block. It
+	// reports whether there is room for them.
+	Later func([]capture.Turn) bool
+
 	// DropThinking lets Anthropic drop thoughts that are bound to a block that
 	// was forgotten.
 	DropThinking bool
@@ -86,18 +90,17 @@ type Note struct{ Git, Tools bool }
 
 // remembered is what is known about a call whose dialect is understood.
 type remembered struct {
-	header     bool // the answer says what memory did
-	outcome    inject.Outcome
-	who        graphiti.Who
-	place      workspace
-	subagent   bool
-	chained    bool // the session was found by, or begins, a chain
-	said       time.Time
-	until      time.Time // the request waits no longer for memory
-	directives []capture.Turn
-	dropped    bool               // thoughts may be, which needs a beta
-	root       inject.Fingerprint // of the conversation before the request's first message
-	round      *ending            // of the turn that the request goes on with, where it does not say so itself
+	header   bool // the answer says what memory did
+	outcome  inject.Outcome
+	who      graphiti.Who
+	place    workspace
+	subagent bool
+	chained  bool // the session was found by, or begins, a chain
+	said     time.Time
+	until    time.Time          // the request waits no longer for memory
+	dropped  bool               // thoughts may be, which needs a beta
+	root     inject.Fingerprint // of the conversation before the request's first message
+	round    *ending            // of the turn that the request goes on with, where it does not say so itself
 }
 
 // remember finds out who speaks in which conversation, and what is to be done
@@ -183,8 +186,12 @@ func (s *Server) remember(c *call) (plan inject.Plan) {
 		plan.Inserts, c.mem.dropped = c.conv.DropThinking(plan.Inserts)
 	}
 	if c.memory.Directives != nil && plan.Turn != "" && len(plan.Write) > 0 && c.conv.Kind == inject.KindTurn {
-		c.mem.directives, plan.Outcome.Refused = c.memory.Directives(*who, string(c.conv.Text(c.conv.Last)))
-		plan.Outcome.Promoted = len(c.mem.directives)
+		var list []capture.Turn
+		list, plan.Outcome.Refused = c.memory.Directives(*who, string(c.conv.Text(c.conv.Last)))
+		// Now: the header says so, and the answer may never come to its end.
+		if len(list) > 0 && c.memory.Later(list) {
+			plan.Outcome.Promoted = len(list)
+		}
 	}
 	return plan
 }

@@ -87,7 +87,6 @@ func (s *Server) begun(c *call, plan inject.Plan) *ending {
 		turn:    s.turn(c, plan.Turn, plan.Write),
 		chained: c.mem.chained,
 		recall:  plan.Recall,
-		direct:  c.mem.directives,
 	}
 	if id := c.conv.Field(inject.FieldConversation); id != nil {
 		e.held = rootOf(&e.who).Link(inject.RoleOther, id)
@@ -193,10 +192,9 @@ type ending struct {
 	end     inject.Fingerprint // the conversation as it was sent
 	held    inject.Fingerprint // of the conversation that the provider holds, where it has a name
 	chained bool
-	work    []byte         // what tools did, as it stands in the body
-	direct  []capture.Turn // to be kept as they stand
-	recall  bool           // the next turn may be prepared for
-	awaited bool           // the answer is one that was fetched
+	work    []byte // what tools did, as it stands in the body
+	recall  bool   // the next turn may be prepared for
+	awaited bool   // the answer is one that was fetched
 }
 
 // take is called when the answer has ended. Only a clean end makes a turn: an
@@ -258,17 +256,12 @@ func (e *ending) keep(a capture.Answer) {
 	if began := e.memory.Open.Began(&e.turn); !began.IsZero() {
 		e.turn.Said = began // what was said before a group was emptied is not to come back with a late end
 	}
-	kept := true
-	for _, t := range append([]capture.Turn{e.turn}, e.direct...) {
-		if err := e.memory.Keep(context.Background(), t); err != nil {
-			e.s.log.Warn("a turn cannot be kept", "error", err)
-			kept = false
-		}
-	}
-	if kept {
+	err := e.memory.Keep(context.Background(), e.turn)
+	if err == nil {
 		e.memory.Open.End(&e.turn)
 		return
 	}
+	e.s.log.Warn("a turn cannot be kept", "error", err)
 	if e.turn.Kind == "" { // the next request shows it, and it may be kept then
 		e.memory.Planner.Left([]inject.Unseen{{Turn: inject.TurnKey(e.turn.Session, e.last)}})
 	}

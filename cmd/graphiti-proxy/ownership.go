@@ -1,7 +1,6 @@
 package main
 
 import (
-	"context"
 	"strings"
 	"time"
 
@@ -9,20 +8,17 @@ import (
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti"
 )
 
-// keepOwned is capture.Pipeline.Add that has each group told once, before its
-// first turn, whose it is.
-func (a *app) keepOwned(ctx context.Context, t capture.Turn) error {
-	turns := make([]capture.Turn, 0, len(t.Targets)+1)
-	for _, target := range t.Targets {
-		if o, ok := a.ownership(&t, target); ok && !a.pipeline.AddedLately(o.ID, o.Targets) {
-			turns = append(turns, o)
+// owned are turns, and before them, once for each of their groups, whose it is.
+func (a *app) owned(turns []capture.Turn) []capture.Turn {
+	list := make([]capture.Turn, 0, 2*len(turns))
+	for i := range turns {
+		for _, target := range turns[i].Targets {
+			if o, ok := a.ownership(&turns[i], target); ok && !a.pipeline.AddedLately(o.ID, o.Targets) {
+				list = append(list, o)
+			}
 		}
 	}
-	if len(turns) == 0 {
-		return a.pipeline.Add(ctx, t)
-	}
-	_, err := a.pipeline.AddAll(ctx, append(turns, t))
-	return err
+	return append(list, turns...)
 }
 
 // ownership says whose a group is, where the configuration names them: what a

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"slices"
@@ -59,12 +60,17 @@ func (a *app) remembering(cfg *config.Config, identity proxy.Identity) proxy.Mem
 	if cfg.Promote.Directives {
 		directives = a.curated.directives
 	}
-	keep := a.pipeline.Add
+	keep, later := a.pipeline.Add, a.pipeline.AddLater
 	if cfg.Ingest.IncludeSystem {
-		keep = a.keepOwned
+		keep = func(ctx context.Context, t capture.Turn) error {
+			_, err := a.pipeline.AddAll(ctx, a.owned([]capture.Turn{t}))
+			return err
+		}
+		later = func(turns []capture.Turn) bool { return a.pipeline.AddLater(a.owned(turns)) }
 	}
 	return proxy.Memory{
 		Directives: directives,
+		Later:      later,
 
 		Planner:  a.planner,
 		Sessions: a.parts.state.Chain,

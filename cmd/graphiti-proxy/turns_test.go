@@ -108,3 +108,36 @@ func TestConversationsThatComeBackAtOnce(t *testing.T) {
 		t.Errorf("%+v", q)
 	}
 }
+
+// TestDirectivesOutliveTheirAnswer: what the header says was promoted is kept,
+// also where the answer is cut off, and where it calls a tool and no more comes.
+func TestDirectivesOutliveTheirAnswer(t *testing.T) {
+	up := answering(t, func(w http.ResponseWriter, request string) {
+		if strings.Contains(request, "cut") {
+			w.Header().Set("Content-Type", "text/event-stream")
+			_, _ = io.WriteString(w, `data: {"choices":[{"index":0,"delta":{"content":"half an answ"},"finish_reason":null}]}`+"\n\n")
+			_ = http.NewResponseController(w).Flush()
+			panic(http.ErrAbortHandler)
+		}
+		whole(w, calls, "tool_calls")
+	})
+	w := start(t, t.TempDir(), map[string]string{"upstream.openai": up, "promote.directives": "true", "ingest.include_system": "true", "identity.owner": "user:josh"})
+	for i, text := range []string{"preference: answers that are cut short", "preference: tabs, not spaces"} {
+		req, _ := http.NewRequest(http.MethodPost, "http://"+w.app.proxy.Addr().String()+"/v1/chat/completions",
+			strings.NewReader(fmt.Sprintf(`{"model":"m","stream":true,"messages":[{"role":"user","content":%q}]}`, text)))
+		resp, err := http.DefaultClient.Do(req)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if h := resp.Header.Get("X-Graphiti-Memory"); !strings.HasSuffix(h, "; promoted=1") {
+			t.Errorf("%s: %s", text, h)
+		}
+		_, _ = io.Copy(io.Discard, resp.Body)
+		resp.Body.Close()
+		w.delivered(i + 2) // and whose memory it is, once
+	}
+	got := w.held()
+	if len(got) != 3 || !strings.Contains(got[0], "This memory belongs to user:josh") || !strings.Contains(got[1], "cut short") || !strings.Contains(got[2], "tabs, not spaces") {
+		t.Errorf("%q", got)
+	}
+}
