@@ -156,3 +156,31 @@ func heapNow() uint64 {
 	runtime.ReadMemStats(&m)
 	return m.HeapAlloc
 }
+
+// BenchmarkFullSpool is what a turn costs that comes into a full spool of
+// 100,000: over the number of turns, and a large one over the bytes.
+func BenchmarkFullSpool(b *testing.B) {
+	const turns = 100_000
+	for _, over := range []string{"turns", "bytes"} {
+		b.Run("over "+over, func(b *testing.B) {
+			path := filepath.Join(b.TempDir(), "spool.db")
+			fill(b, path, turns, 20)
+			p := pipeline(b, path, &stuck{}, func(o *Options) {
+				o.MaxTurns, o.MaxBytes, o.MaxChars = 1<<30, 1<<40, 1<<30
+			})
+			bounds := Bounds{MaxTurns: turns, MaxBytes: 1 << 40, MaxAge: time.Hour, MaxBatch: 10, MaxChars: 1 << 30, Timeout: time.Second, StallAfter: time.Minute}
+			if over == "bytes" {
+				bounds.MaxTurns, bounds.MaxBytes = 1<<30, p.Status().Bytes
+			}
+			p.Set(bounds)
+			i := turns
+			for b.Loop() {
+				tn := typical(i, "g")
+				if i++; over == "bytes" {
+					tn.User = strings.Repeat("a line of a log\n", 1<<20/16)
+				}
+				add(b, p, tn)
+			}
+		})
+	}
+}

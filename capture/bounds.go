@@ -13,10 +13,39 @@ const dropChunk = 1000
 // dropped is what was removed from the spool.
 type dropped struct{ pending, dead size }
 
-// dropOldest removes n entries: of the dead, while there are some, else of
-// those that wait, the oldest first.
-func (s *spool) dropOldest(n int) (dropped, error) {
-	return s.drop("SELECT seq FROM spool ORDER BY dead DESC, seq LIMIT ?", n)
+// all are what waited and what was dead.
+func (d dropped) all() size { return d.pending.plus(d.dead) }
+
+// The dead and the others have an index each for their order: neither
+// statement looks at more than it may remove.
+const (
+	cutDead    = "DELETE FROM spool WHERE seq IN (" + firstOf + "WHERE dead = 1" + upTo + ") RETURNING dead, bytes"
+	cutWaiting = "DELETE FROM spool WHERE seq IN (" + firstOf + "WHERE dead = 0" + upTo + ") RETURNING dead, bytes"
+
+	firstOf = `SELECT seq FROM (SELECT seq, row_number() OVER (ORDER BY seq) AS nth, sum(bytes) OVER (ORDER BY seq) - bytes AS before
+		FROM (SELECT seq, bytes FROM spool `
+	upTo = ` ORDER BY seq LIMIT ?3)) WHERE nth <= ?1 OR before < ?2`
+)
+
+// cut removes as many turns and bytes as are over the bounds: of the dead,
+// while there are some, else of those that wait, the oldest first; dropChunk
+// at most.
+func (s *spool) cut(over size) (d dropped, err error) {
+	err = s.write("drop from spool", func(tx *sqlite.Tx) error {
+		d = dropped{}
+		for _, statement := range []string{cutDead, cutWaiting} {
+			gone := d.all()
+			left, room := over.minus(gone), dropChunk-gone.turns
+			if left.turns <= 0 && left.bytes <= 0 || room <= 0 {
+				break
+			}
+			if err := rowsIn(tx, statement, []any{left.turns, left.bytes, room}, d.row); err != nil {
+				return err
+			}
+		}
+		return count(tx, "dropped", d.all().turns)
+	})
+	return d, err
 }
 
 // dropBefore removes the entries that came in before t, up to dropChunk of
@@ -44,7 +73,7 @@ func (s *spool) drop(which string, arg any) (d dropped, err error) {
 		if err := rowsIn(tx, "DELETE FROM spool WHERE seq IN ("+which+") RETURNING dead, bytes", []any{arg}, d.row); err != nil {
 			return err
 		}
-		return count(tx, "dropped", d.pending.turns+d.dead.turns)
+		return count(tx, "dropped", d.all().turns)
 	})
 	return d, err
 }
@@ -83,35 +112,39 @@ func (s *spool) forgetSeen(now time.Time, most int) error {
 	})
 }
 
-// overLocked is how many entries are too many.
-func (p *Pipeline) overLocked() int {
-	all := p.held.pending.plus(p.held.dead)
-	n := all.turns - p.opts().MaxTurns
-	if all.bytes > p.opts().MaxBytes {
-		n = max(n, 1)
+// spare is the part of the bounds, one in so many, that is free after a cut: so
+// not every turn that comes into a full spool needs one.
+const spare = 1000
+
+// over is how much has to go of what is held; nothing while it is within the
+// bounds.
+func (o *Options) over(held sizes) size {
+	n := held.pending.plus(held.dead).minus(size{o.MaxTurns, o.MaxBytes})
+	if n.turns <= 0 && n.bytes <= 0 {
+		return size{}
 	}
-	return n
+	return n.plus(size{o.MaxTurns / spare, o.MaxBytes / spare})
 }
 
 // makeRoom drops what is over the bounds: dead turns, then the oldest.
 func (p *Pipeline) makeRoom() {
-	for {
-		p.mu.Lock()
-		n := p.overLocked()
-		p.mu.Unlock()
-		if n <= 0 {
-			return
-		}
-		gone, err := p.spool.dropOldest(min(n, dropChunk))
+	p.cutting.Lock()
+	defer p.cutting.Unlock()
+	p.mu.Lock()
+	over := p.opts().over(p.held)
+	p.mu.Unlock()
+	for over.turns > 0 || over.bytes > 0 {
+		gone, err := p.spool.cut(over)
 		if err != nil {
 			p.opts().Log.Warn("the spool is over its bounds and cannot be cut", "error", err)
 			return
 		}
-		n = p.noteDropped(gone, "the spool is full; these were the oldest")
+		n := p.noteDropped(gone, "the spool is full; these were the oldest")
 		p.evicted.Add(int64(n))
 		if n == 0 {
 			return
 		}
+		over = over.minus(gone.all())
 	}
 }
 
@@ -119,7 +152,7 @@ func (p *Pipeline) makeRoom() {
 func (p *Pipeline) noteDropped(d dropped, why string) int {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	n := d.pending.turns + d.dead.turns
+	n := d.all().turns
 	p.held.pending = p.held.pending.minus(d.pending)
 	p.held.dead = p.held.dead.minus(d.dead)
 	p.totals.dropped += n

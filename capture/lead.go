@@ -417,17 +417,14 @@ func (p *Pipeline) boundLocal(ctx context.Context) error {
 	p.mu.Lock()
 	p.team.waits, p.team.dropped = n.pending.turns, t.dropped
 	p.mu.Unlock()
-	over := n.pending.turns - p.opts().MaxTurns
-	if n.pending.bytes > p.opts().MaxBytes {
-		over = max(over, 1)
-	}
-	if over <= 0 {
+	over := p.opts().over(n)
+	if over == (size{}) {
 		return nil
 	}
-	gone, err := p.team.local.dropOldest(min(over, dropChunk))
+	gone, err := p.team.local.cut(over)
 	if err == nil {
-		p.evicted.Add(int64(gone.pending.turns))
-		p.opts().Log.Warn("turns are dropped from the local queue: it is full, and redis is down", "turns", gone.pending.turns)
+		p.evicted.Add(int64(gone.all().turns))
+		p.opts().Log.Warn("turns are dropped from the local queue: it is full, and redis is down", "turns", gone.all().turns)
 	}
 	return err
 }

@@ -74,7 +74,8 @@ type Pipeline struct {
 	worker     sync.WaitGroup
 	base       context.Context // of all that is done
 	abort      context.CancelFunc
-	team       *team // nil: this process is alone
+	team       *team      // nil: this process is alone
+	cutting    sync.Mutex // one cut at a time: two would take the same excess twice
 
 	mu      sync.Mutex // guards what follows
 	closed  bool
@@ -290,9 +291,9 @@ func (p *Pipeline) addAll(ctx context.Context, turns []Turn) (kept int, err erro
 	if p.team != nil {
 		p.held = p.team.spool.held()
 	}
-	over := p.overLocked() > 0
+	over := p.opts().over(p.held)
 	p.mu.Unlock()
-	if over {
+	if over != (size{}) {
 		p.makeRoom()
 	}
 	p.signal()

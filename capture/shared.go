@@ -64,6 +64,7 @@ const (
 //	spool           the stream; the number of an entry is the first half of its id
 //	marks           what became of entries until now, by number
 //	dead            entries that were put aside, by number
+//	dead-order      their numbers, the lowest first
 //	counts          turns and bytes of those, and totals
 //	last            the number that was given last
 //	turn:<id>:<group>, said:<group>:<what>   what a group has had, or waits for
@@ -106,7 +107,7 @@ func (s *shared) run(ctx context.Context, what string, script *redis.Script, fen
 	if fenced {
 		token = s.token
 	}
-	all := append([]string{leaseName, redis.Key("spool"), redis.Key("marks"), redis.Key("counts"), redis.Key("dead"), redis.Key("last")}, keys...)
+	all := append([]string{leaseName, redis.Key("spool"), redis.Key("marks"), redis.Key("counts"), redis.Key("dead"), redis.Key("last"), redis.Key("dead-order")}, keys...)
 	do := s.db.Ease
 	if script == addScript { // all others make room, or need none
 		do = s.db.Do
@@ -418,12 +419,13 @@ func (s *shared) bounded(ctx context.Context, most int, before time.Time) (dropp
 	s.mu.Lock()
 	turns, bytes := s.maxTurns, s.maxBytes
 	s.mu.Unlock()
-	reply, err := s.run(ctx, "drop from spool", dropScript, false, nil, most, turns, bytes, before.UnixMilli())
+	reply, err := s.run(ctx, "drop from spool", dropScript, false, nil, most, turns, bytes, before.UnixMilli(), turns/spare, bytes/spare)
 	return goneOf(reply), err
 }
 
-func (s *shared) dropOldest(n int) (dropped, error) {
-	return s.bounded(context.Background(), n, time.UnixMilli(0))
+// cut asks the store itself what is over: others change it, too.
+func (s *shared) cut(size) (dropped, error) {
+	return s.bounded(context.Background(), dropChunk, time.UnixMilli(0))
 }
 
 func (s *shared) dropBefore(t time.Time) (dropped, error) {

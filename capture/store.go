@@ -35,7 +35,7 @@ type store interface {
 	sizes(ctx context.Context) (sizes, error)
 	totals() (totals, error)
 	oldest() (time.Time, error)
-	dropOldest(n int) (dropped, error)
+	cut(over size) (dropped, error)
 	dropBefore(t time.Time) (dropped, error)
 	forgetSeen(now time.Time, most int) error
 

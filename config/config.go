@@ -56,8 +56,8 @@ type Config struct {
 	Ingest struct {
 		Enabled         bool          `key:"ingest.enabled" default:"true" doc:"keep finished turns"`
 		Scopes          []string      `key:"ingest.scopes" default:"auto" kind:"auto, or some of session, workspace, user, agent" doc:"where turns are kept"`
-		MaxTurns        int           `key:"ingest.max_turns" default:"100000" min:"1" max:"10000000" doc:"most turns in the spool; then the oldest is dropped"`
-		MaxBytes        int           `key:"ingest.max_bytes" default:"256MiB" kind:"size" min:"1KiB" doc:"most bytes in the spool"`
+		MaxTurns        int           `key:"ingest.max_turns" default:"100000" min:"1" max:"10000000" doc:"most turns in the spool; then the oldest are dropped, of those that were refused first"`
+		MaxBytes        int           `key:"ingest.max_bytes" default:"256MiB" kind:"size" min:"1KiB" doc:"most bytes in the spool; then the same"`
 		MaxAge          time.Duration `key:"ingest.max_age" default:"30d" min:"1m" doc:"longest wait of a turn"`
 		MaxBatch        int           `key:"ingest.max_batch" default:"10" min:"1" max:"100" doc:"most turns in one call"`
 		MaxMessageChars int           `key:"ingest.max_message_chars" default:"8000" min:"100" max:"1000000" doc:"longer messages are cut"`

@@ -1,7 +1,7 @@
 -- Stores a turn, or a part of one, for a group that has not had it. Returns its
 -- bytes, 0 when the group has had it, or -1 when the group has a beginning in
 -- which something else was said; and what all entries come to.
-local forgot, groups, promoted, turn, said = KEYS[7], KEYS[8], KEYS[9], KEYS[10], KEYS[11]
+local forgot, groups, promoted, turn, said = KEYS[8], KEYS[9], KEYS[10], KEYS[11], KEYS[12]
 local a = cjson.decode(ARGV[2])
 local body, life = ARGV[3], ARGV[4]
 local function answer(bytes)

@@ -1,7 +1,8 @@
 -- What all scripts know. KEYS, of every script: the lease, the stream, the
--- marks, the counts, the dead, the number given last. ARGV[1] is the token of
--- the process that must hold the lease, or empty.
-local lease, stream, marks, counts, dead, last = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5], KEYS[6]
+-- marks, the counts, the dead, the number given last, the numbers of the dead
+-- in their order. ARGV[1] is the token of the process that must hold the lease,
+-- or empty.
+local lease, stream, marks, counts, dead, last, order = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5], KEYS[6], KEYS[7]
 if ARGV[1] ~= '' and redis.call('GET', lease) ~= ARGV[1] then
 	return redis.error_reply('NOTLEADING another replica delivers')
 end
@@ -34,6 +35,7 @@ local function insert(entry)
 end
 local function undie(n, entry)
 	redis.call('HDEL', dead, n)
+	redis.call('ZREM', order, n)
 	count('dead', -1, -#entry.body)
 end
 -- raise calls f for the dead of the numbers, which are none any more, and
@@ -51,10 +53,17 @@ local function raise(list, f)
 	end
 	return turns, bytes
 end
+-- eldest are the numbers of the first n of the dead, of all for 0. Their order
+-- is made anew where an older version has not kept it.
+local function eldest(n)
+	if redis.call('ZCARD', order) ~= redis.call('HLEN', dead) then
+		redis.call('DEL', order)
+		for _, number in ipairs(redis.call('HKEYS', dead)) do redis.call('ZADD', order, number, number) end
+	end
+	return redis.call('ZRANGE', order, 0, n - 1)
+end
 -- numbers are those that are given from ARGV[from] on, or all of the dead.
 local function numbers(from)
 	if #ARGV >= from then return {unpack(ARGV, from)} end
-	local all = redis.call('HKEYS', dead)
-	table.sort(all, function(a, b) return tonumber(a) < tonumber(b) end)
-	return all
+	return eldest(0)
 end

@@ -1,0 +1,178 @@
+package capture
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/graphiti-proxy/graphiti-proxy/cache/redis"
+	"github.com/graphiti-proxy/graphiti-proxy/cache/redis/redistest"
+	"github.com/graphiti-proxy/graphiti-proxy/graphiti"
+)
+
+// refusing is a memory that is down, and refuses what holds a word.
+func refusing(word string) *fakeMemory {
+	return &fakeMemory{fail: func(_ string, messages []graphiti.Message) error {
+		for _, m := range messages {
+			if strings.Contains(m.Content, word) {
+				return &graphiti.StatusError{Code: 422}
+			}
+		}
+		return errors.New("down")
+	}}
+}
+
+// left are the turns in the spool, in order.
+func left(t *testing.T, p *Pipeline) (ids []string) {
+	t.Helper()
+	list, _, err := p.Letters(context.Background(), ListOptions{Limit: 1000, Text: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, l := range list {
+		ids = append(ids, strings.Fields(l.User)[1])
+	}
+	return ids
+}
+
+func sized(id string, bytes int, group string) Turn {
+	tn := turn(id, group)
+	tn.User += " " + strings.Repeat("x", bytes)
+	return tn
+}
+
+// TestDeadTurnsMakeRoomFirst, the oldest of them first, and then the oldest of
+// those that wait.
+func TestDeadTurnsMakeRoomFirst(t *testing.T) {
+	p := pipeline(t, filepath.Join(t.TempDir(), "spool.db"), refusing("bad"), func(o *Options) { o.MaxTurns = 5 })
+	add(t, p, turn("first", "a"))
+	for i := range 3 {
+		add(t, p, sized(fmt.Sprint("bad", i), 1, fmt.Sprint("g", i)))
+		waitFor(t, "the refusal", func() bool { return p.Status().Dead == i+1 })
+	}
+	for i, want := range [][]string{
+		{"first", "bad0", "bad1", "bad2", "0"},
+		{"first", "bad1", "bad2", "0", "1"},
+		{"first", "bad2", "0", "1", "2"},
+		{"first", "0", "1", "2", "3"},
+		{"0", "1", "2", "3", "4"},
+	} {
+		add(t, p, turn(fmt.Sprint(i), "a"))
+		if diff := cmp.Diff(want, left(t, p)); diff != "" {
+			t.Errorf("after %d (-want +got):\n%s", i, diff)
+		}
+	}
+	if st := p.Status(); st.Dropped != 4 || st.Pending != 5 || st.Dead != 0 {
+		t.Errorf("%+v", st)
+	}
+}
+
+// TestSpoolThatHoldsTooManyBytes drops as many of the oldest as a large turn
+// needs, at once.
+func TestSpoolThatHoldsTooManyBytes(t *testing.T) {
+	p := pipeline(t, filepath.Join(t.TempDir(), "spool.db"), &stuck{})
+	add(t, p, sized("0", 1000, "a"))
+	one := p.Status().Bytes
+	p.Set(Bounds{MaxTurns: 1000, MaxBytes: 10*one + 50, MaxAge: time.Hour, MaxBatch: 10, MaxChars: 1 << 20, Timeout: time.Second, StallAfter: time.Minute})
+	for i := 1; i < 10; i++ {
+		add(t, p, sized(fmt.Sprint(i), 1000, "a"))
+	}
+	if st := p.Status(); st.Pending != 10 || st.Dropped != 0 {
+		t.Fatalf("%+v", st)
+	}
+	add(t, p, sized("large", 4*one, "a"))
+	if diff := cmp.Diff([]string{"5", "6", "7", "8", "9", "large"}, left(t, p)); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+	if st := p.Status(); st.Pending != 6 || st.Dropped != 5 || st.Bytes > 10*one+50 {
+		t.Errorf("%+v, and one has %d bytes", st, one)
+	}
+}
+
+// TestCutLeavesRoom, so that not every turn that comes into a full spool needs
+// one.
+func TestCutLeavesRoom(t *testing.T) {
+	p := pipeline(t, filepath.Join(t.TempDir(), "spool.db"), &stuck{}, func(o *Options) { o.MaxTurns, o.MaxBytes = 2000, 1<<30 })
+	turns := make([]Turn, 2000)
+	for i := range turns {
+		turns[i] = turn(fmt.Sprint(i), "a")
+	}
+	if _, err := p.AddAll(context.Background(), turns); err != nil {
+		t.Fatal(err)
+	}
+	for i, want := range []int{1998, 1999, 2000, 1998} {
+		add(t, p, turn(fmt.Sprint("more", i), "a"))
+		if st := p.Status(); st.Pending != want {
+			t.Errorf("%d wait, want %d", st.Pending, want)
+		}
+	}
+	if st := p.Status(); st.Dropped != 6 {
+		t.Errorf("%+v", st)
+	}
+}
+
+// TestCutLooksAtNoMoreThanItRemoves: what a full spool costs does not depend on
+// how much is in it.
+func TestCutLooksAtNoMoreThanItRemoves(t *testing.T) {
+	s, err := openSpool(filepath.Join(t.TempDir(), "spool.db"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.close()
+	for statement, want := range map[string]string{cutDead: "SCAN spool USING INDEX spool_dead", cutWaiting: "SCAN spool"} {
+		found := false
+		err := each(context.Background(), s.db, "EXPLAIN QUERY PLAN "+statement, []any{1, 1, 1}, func(scan func(...any) error) error {
+			var id, parent, unused int
+			var step string
+			err := scan(&id, &parent, &unused, &step)
+			if found = found || step == want; strings.Contains(step, "TEMP B-TREE") {
+				t.Errorf("%s: %s", statement, step)
+			}
+			return err
+		})
+		if err != nil || !found {
+			t.Errorf("%s: %v", statement, err)
+		}
+	}
+}
+
+// TestOrderOfTheDeadIsMadeAnew where an older version has not kept it.
+func TestOrderOfTheDeadIsMadeAnew(t *testing.T) {
+	server := redistest.Start(t)
+	db := dial(t, server)
+	s := newShared(db, 3, 1<<20)
+	ctx := context.Background()
+	held := lease{db, s.token}
+	if ok, err := held.take(ctx); !ok || err != nil {
+		t.Fatal(ok, err)
+	}
+	for i := range 12 {
+		if _, err := s.add(ctx, []Turn{turn(fmt.Sprint(i), "g")}, time.Now()); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for n := int64(12); n > 0; n-- {
+		if _, err := s.bury("g", &entry{seq: n}, "no"); err != nil {
+			t.Fatal(err)
+		}
+	}
+	direct := server.Client()
+	defer direct.Close()
+	if n, err := direct.Del(ctx, redis.Key("dead-order")).Result(); n != 1 || err != nil {
+		t.Fatal(n, err)
+	}
+	gone, err := s.cut(size{})
+	if err != nil || gone.dead.turns != 9 || gone.pending.turns != 0 {
+		t.Fatalf("%+v %v", gone, err)
+	}
+	list, _, err := s.letters(ctx, ListOptions{Limit: 10})
+	if err != nil || len(list) != 3 || list[0].Number != 10 || list[2].Number != 12 {
+		t.Errorf("%+v %v", list, err)
+	}
+}
