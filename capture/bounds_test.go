@@ -176,3 +176,84 @@ func TestOrderOfTheDeadIsMadeAnew(t *testing.T) {
 		t.Errorf("%+v %v", list, err)
 	}
 }
+
+// TestLongTurnIsCutBeforeItIsStored: it takes no more room than what is sent of
+// it, which is what it was without.
+func TestLongTurnIsCutBeforeItIsStored(t *testing.T) {
+	m := &fakeMemory{}
+	p := pipeline(t, filepath.Join(t.TempDir(), "spool.db"), m, func(o *Options) { o.MaxChars, o.MaxBytes = 100, 10_000 })
+	m.mu.Lock() // nothing is delivered meanwhile
+	for i := range 5 {
+		add(t, p, turn(fmt.Sprint(i), "a"))
+	}
+	long := sized("long", 2<<20, "a")
+	long.User = "<graphiti_memory>\n" + strings.Repeat("- x\n", 100) + "</graphiti_memory>\n" + long.User
+	add(t, p, long)
+	st := p.Status()
+	m.mu.Unlock()
+	if st.Pending != 6 || st.Dropped != 0 || st.Bytes > 6*500 {
+		t.Errorf("%+v", st)
+	}
+	waitFor(t, "delivery", func() bool { return p.Status().Delivered == 6 })
+	want := clip("user long "+strings.Repeat("x", 100), 100)
+	if got := m.contents("a"); got[5] != want {
+		t.Errorf("%q", got[5])
+	}
+}
+
+// TestWhatWasCutIsKnownAgain: whether the same was said is told by all of it,
+// before, while and after it waits, also by what an older version kept.
+func TestWhatWasCutIsKnownAgain(t *testing.T) {
+	m := &fakeMemory{}
+	path := filepath.Join(t.TempDir(), "spool.db")
+	p := pipeline(t, path, m) // of an older version: long turns are not cut
+	same := func(id string, end string) Turn {
+		tn := turn(id, "a")
+		tn.User, tn.Earlier = end+strings.Repeat(" the same", 50), true
+		return tn
+	}
+	add(t, p, same("1", "one"))
+	waitFor(t, "delivery", func() bool { return p.Status().Delivered == 1 })
+	stop(t, p)
+	p = pipeline(t, path, m, func(o *Options) { o.MaxChars = 100 })
+	add(t, p, same("again 1", "one"))
+	m.mu.Lock()
+	add(t, p, same("2", "two"))
+	add(t, p, same("again 2", "two"))
+	if st := p.Status(); st.Pending != 1 {
+		t.Errorf("%+v", st)
+	}
+	m.mu.Unlock()
+	waitFor(t, "delivery", func() bool { return p.Status().Delivered == 2 })
+	add(t, p, same("2 again", "two"))
+	waitFor(t, "rest", func() bool { return p.Status().Pending == 0 })
+	if got := m.contents("a"); len(got) != 2 {
+		t.Errorf("%d turns: %q", len(got), got)
+	}
+	other := same("3", "two")
+	other.User += ", but for its end"
+	add(t, p, other)
+	waitFor(t, "another", func() bool { return p.Status().Delivered == 3 })
+}
+
+// TestRestOfATurnIsKnownAgain: where the end of a turn came late, the whole of
+// it is known by what was said.
+func TestRestOfATurnIsKnownAgain(t *testing.T) {
+	m := &fakeMemory{}
+	p := pipeline(t, filepath.Join(t.TempDir(), "spool.db"), m)
+	open := turn("1", "a")
+	open.Open, open.Assistant = true, "I shall look."
+	add(t, p, open)
+	waitFor(t, "the beginning", func() bool { return p.Status().Delivered == 1 })
+	whole := turn("1", "a")
+	whole.Assistant = "It is done."
+	add(t, p, whole)
+	waitFor(t, "the end", func() bool { return p.Status().Delivered == 2 })
+	again := whole
+	again.ID, again.Earlier = "another", true
+	add(t, p, again)
+	waitFor(t, "rest", func() bool { return p.Status().Pending == 0 })
+	if diff := cmp.Diff([]string{"user 1", "I shall look.", "It is done."}, m.contents("a")); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}

@@ -264,6 +264,7 @@ func (p *Pipeline) addAll(ctx context.Context, turns []Turn) (kept int, err erro
 	}
 	for i := range turns {
 		p.redact(&turns[i])
+		turns[i].cut(p.opts().MaxChars)
 	}
 	all, err := p.keep(ctx, turns)
 	if err != nil {

@@ -3,8 +3,10 @@ package capture
 import (
 	"crypto/sha256"
 	"encoding/hex"
+	"slices"
 	"strings"
 	"time"
+	"unicode/utf8"
 
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti"
 )
@@ -39,6 +41,10 @@ type Turn struct {
 	// and repeat examples, and then it is not the conversation that tells
 	// turns apart.
 	Earlier bool `json:",omitempty"`
+
+	// Heard stands for what was said where the texts are not all of it any
+	// more: they were cut, or this is the rest of a turn.
+	Heard string `json:",omitempty"`
 }
 
 // Git is the state of the repository in which a turn happened. Its fields are
@@ -51,8 +57,27 @@ type Git struct {
 
 // said stands for what was said in a turn.
 func (t *Turn) said() string {
+	if t.Heard != "" {
+		return t.Heard
+	}
 	sum := sha256.Sum256([]byte(strings.TrimSpace(t.User) + "\x00" + strings.TrimSpace(t.Assistant)))
 	return hex.EncodeToString(sum[:12])
+}
+
+// cut shortens texts to what is written of them: what is longer takes room in
+// the spool, and is not sent.
+func (t *Turn) cut(maxChars int) {
+	texts := []*string{&t.User, &t.Assistant}
+	long := func(text *string) bool { return utf8.RuneCountInString(*text) > maxChars }
+	if !slices.ContainsFunc(texts, long) {
+		return
+	}
+	t.Heard = t.said()
+	for _, text := range texts {
+		if long(text) {
+			*text = clip(strings.TrimSpace(dropBlocks(*text)), maxChars)
+		}
+	}
 }
 
 // talk stands for the conversation.
@@ -79,6 +104,7 @@ func (t *Turn) keyOf(scope graphiti.Scope) string {
 // one that goes on again and again there is a rest of the rest.
 func (t *Turn) rest() *Turn {
 	r := *t
+	r.Heard = t.said()
 	sum := sha256.Sum256([]byte(t.ID + ".rest"))
 	r.ID, r.User = hex.EncodeToString(sum[:16]), ""
 	return &r
