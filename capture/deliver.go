@@ -164,7 +164,7 @@ func (p *Pipeline) handedOver(a action, entries []entry, err error) {
 		if n := len(entries); n > 0 && n == a.n { // there may be more
 			a.lane.ready, a.lane.fresh = true, a.lane.fresh || !entries[n-1].later
 		}
-		p.recoveredLocked(len(entries))
+		p.workedLocked(a)
 		return
 	}
 	wait := retryIn(a.lane.failures, err)
@@ -172,7 +172,7 @@ func (p *Pipeline) handedOver(a action, entries []entry, err error) {
 		p.state.pause(time.Now().Add(asked))
 	}
 	p.state.failed(a.lane, len(entries) == 0 || !entries[0].later, time.Now().Add(wait))
-	p.failedLocked(err)
+	p.failedLocked(a, err)
 }
 
 // give hands entries over in one call. Where something in them is refused it
@@ -326,25 +326,6 @@ func (p *Pipeline) call(f func(context.Context) error) error {
 	ctx, cancel := context.WithTimeout(calls, p.opts().Timeout)
 	defer cancel()
 	return p.gate.call(ctx, f)
-}
-
-// failedLocked notes trouble, and logs where it begins.
-func (p *Pipeline) failedLocked(err error) {
-	if errors.Is(err, context.Canceled) {
-		return // we stop
-	}
-	p.lastErr = clip(err.Error(), maxReason)
-	if p.failing.IsZero() {
-		p.failing = time.Now()
-		p.opts().Log.Warn("turns cannot be delivered and wait", "error", err)
-	}
-}
-
-func (p *Pipeline) recoveredLocked(turns int) {
-	if !p.failing.IsZero() && turns > 0 {
-		p.failing, p.lastErr = time.Time{}, ""
-		p.opts().Log.Info("turns are delivered again")
-	}
 }
 
 // retryIn is the wait before the next attempt: exponential, with full jitter,

@@ -24,6 +24,7 @@ type findings struct {
 // saw says what a look showed.
 func (s *state) saw(a action, v seen, now time.Time) (f findings) {
 	l, before := a.lane, a.lane.seenTick
+	s.sight(l, true)
 	progress, back := false, false
 	var left []*under
 	first := s.firstElsewhere(l)
@@ -115,10 +116,14 @@ func (s *state) keep(l *lane, left []*under) {
 		}
 	}
 	s.under += len(left) - len(l.under)
+	if l.blind {
+		s.blind += len(left) - len(l.under)
+	}
 	s.doubts += doubts - l.doubts
 	l.under, l.doubts = left, doubts
 	if len(left) == 0 {
 		l.seenTick, l.ask = math.MinInt64, 0
+		s.fine(l, look)
 	}
 }
 
@@ -247,7 +252,7 @@ func (s *state) sawProbes(names map[string]bool, ok bool, now time.Time) (found,
 		return true, s.alive(now)
 	}
 	if !ok {
-		s.arrived = now
+		s.unseen(now)
 	}
 	if s.under == 0 && s.stalled.IsZero() && p.look >= s.timing.lastLook {
 		p.sent = nil // nobody needs to know any more

@@ -150,7 +150,7 @@ func (g *graph) times(group, turn string) int {
 
 // inBubble runs f with a pipeline in a bubble of its own time, in front of a
 // memory. The timing is that of a product's configuration.
-func inBubble(t *testing.T, m Memory, f func(p *Pipeline, log *logged), change ...func(*Options)) {
+func inBubble(t *testing.T, m Memory, f func(t *testing.T, p *Pipeline, log *logged), change ...func(*Options)) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
 		log := &logged{}
@@ -167,7 +167,7 @@ func inBubble(t *testing.T, m Memory, f func(p *Pipeline, log *logged), change .
 		}
 		defer stop(t, p)
 		synctest.Wait()
-		f(p, log)
+		f(t, p, log)
 	})
 }
 

@@ -255,7 +255,7 @@ func (p *Pipeline) stepDown() {
 	t.busy.Wait()
 	p.mu.Lock()
 	t.leave, t.until, t.report = nil, nil, report{}
-	p.state = newState(p.state.timing, time.Now())
+	p.state, p.troubleTold = newState(p.state.timing, time.Now()), false
 	p.mu.Unlock()
 	if was != nil {
 		p.opts().Log.Info("this replica does not deliver any more; another one does")
@@ -351,11 +351,10 @@ func (p *Pipeline) refresh(ctx context.Context) error {
 func (p *Pipeline) reportLocked(breaker string) report {
 	r := report{
 		Name: p.team.name, UnderWay: p.state.under, Lost: p.lost,
-		Breaker: breaker, LastError: p.lastErr,
+		Breaker: breaker,
 	}
-	if !p.failing.IsZero() {
-		at := p.failing
-		r.Failing = &at
+	if since, why := p.state.failing(); !since.IsZero() {
+		r.Failing, r.LastError = &since, why
 	}
 	if !p.state.stalled.IsZero() {
 		at := p.state.stalled

@@ -86,9 +86,10 @@ type Pipeline struct {
 	totals  totals
 	lost    int
 	forgot  map[string]time.Time // when groups were emptied, the last ones
-	failing time.Time
-	lastErr string
-	fullLog time.Time // when a full spool was last logged
+	fullLog time.Time            // when a full spool was last logged
+
+	troubleTold bool // that turns cannot be delivered
+	troubleLog  time.Time
 
 	promoted map[string]bool // groups into which something was
 	lately   lately          // the turns that were added last

@@ -43,7 +43,10 @@ type state struct {
 	paused  time.Time     // nothing is done before
 	down    bool          // and then it is asked whether the memory is up again
 	knocked bool          // which is going on
-	probe   probe
+
+	troubles map[*lane]struct{} // lanes for which something fails
+	blind    int                // turns under way in lanes that cannot be looked at
+	probe    probe
 }
 
 // timing is when things happen and how many at a time.
@@ -88,6 +91,8 @@ type lane struct {
 	lookAt   time.Time
 	lookWait time.Duration
 	ask      int
+	blind    bool // the last look failed
+	trouble  map[kind]trouble
 
 	at  [agendas]time.Time
 	pos [agendas]int // in each agenda, from 1; 0: not there
@@ -107,7 +112,7 @@ type under struct {
 
 func newState(t timing, now time.Time) *state {
 	return &state{
-		timing: t, lanes: make(map[string]*lane), arrived: now,
+		timing: t, lanes: make(map[string]*lane), troubles: make(map[*lane]struct{}), arrived: now,
 		fresh: agenda{which: agendaFresh}, older: agenda{which: agendaOlder}, looks: agenda{which: agendaLooks},
 		probe: probe{wait: t.firstProbe},
 	}
@@ -258,6 +263,7 @@ func (s *state) place(l *lane) {
 	s.looks.set(l, !l.active && !l.blocked && len(l.under) > 0, l.lookAt)
 	if !l.active && !l.blocked && !l.accepted && !l.ready && len(l.under) == 0 {
 		delete(s.lanes, l.group)
+		delete(s.troubles, l)
 	}
 }
 
@@ -285,6 +291,9 @@ func (s *state) handed(l *lane, turns []*under, now time.Time) {
 			s.doubts++
 			l.doubts++
 		}
+	}
+	if l.blind {
+		s.blind += len(turns)
 	}
 	l.under = append(l.under, turns...)
 	l.lookWait = s.firstLook()
@@ -324,10 +333,31 @@ func (s *state) resume(now time.Time, spread func() time.Duration) {
 
 // lookFailed says that a group could not be looked at.
 func (s *state) lookFailed(l *lane, now time.Time) {
-	s.arrived = now // whether there was work is not known
+	s.sight(l, false)
+	s.unseen(now)
 	l.lookWait = min(2*l.lookWait, s.timing.lastLook)
 	l.lookAt = now.Add(l.lookWait)
 	s.place(l)
+}
+
+// sight notes whether a lane can be looked at.
+func (s *state) sight(l *lane, ok bool) {
+	if l.blind == ok {
+		n := len(l.under)
+		if ok {
+			n = -n
+		}
+		s.blind += n
+		l.blind = !ok
+	}
+}
+
+// unseen says that something could not be looked at. Where nothing can be,
+// whether there was work is not known; another lane would show it.
+func (s *state) unseen(now time.Time) {
+	if s.blind >= s.under {
+		s.arrived = now
+	}
 }
 
 // stall says, once, that there has been no sign of work for too long.

@@ -1,6 +1,7 @@
 package capture
 
 import (
+	"errors"
 	"fmt"
 	"testing"
 	"time"
@@ -79,7 +80,7 @@ func TestLargerBatches(t *testing.T) {
 func TestMistakeInDelivery(t *testing.T) {
 	told := 0
 	g := &graph{}
-	inBubble(t, g, func(p *Pipeline, log *logged) {
+	inBubble(t, g, func(t *testing.T, p *Pipeline, log *logged) {
 		add(t, p, spoken("1", "a"))
 		until(t, "the first turn", func() bool { return p.Status().Verified == 1 })
 		add(t, p, spoken("2", "a"))
@@ -92,6 +93,93 @@ func TestMistakeInDelivery(t *testing.T) {
 			if told++; told == 1 {
 				panic("BUG")
 			}
+		}
+	})
+}
+
+// lookOnly performs the looks that are due, of which those at bad fail and the
+// others show nothing, until a moment.
+func lookOnly(s *state, from, to time.Time, bad string) time.Time {
+	for now := from; now.Before(to); {
+		a, wait := s.next(now)
+		switch {
+		case a.kind == nothing:
+			now = now.Add(max(wait, time.Millisecond))
+		case a.lane.group == bad:
+			s.lookFailed(a.lane, now)
+			s.finish(a)
+		default:
+			s.saw(a, seen{}, now)
+			s.finish(a)
+		}
+		if s.stall(now) {
+			return now
+		}
+	}
+	return time.Time{}
+}
+
+// TestStallIsSeenBesideAGroupThatCannotBeRead: another group's look shows that
+// there is no work. Where no group can be read it is not known.
+func TestStallIsSeenBesideAGroupThatCannotBeRead(t *testing.T) {
+	for _, tc := range []struct {
+		groups []string
+		stalls bool
+	}{
+		{[]string{"bad", "good"}, true},
+		{[]string{"good", "bad"}, true},
+		{[]string{"bad"}, false},
+	} {
+		s := stateOf(10)
+		for _, g := range tc.groups {
+			s.lane(g).ready = false
+			underWayIn(s, g, 1, time.Second).ready = false
+			s.place(s.lane(g))
+		}
+		at := lookOnly(s, clock, clock.Add(time.Hour), "bad")
+		if got := !at.IsZero(); got != tc.stalls || got && at.Sub(clock) > s.timing.stallAfter+2*s.timing.lastLook {
+			t.Errorf("%v: stalled at %v", tc.groups, at)
+		}
+	}
+}
+
+// TestTroubleOfOneGroup: that others are delivered neither hides it nor has it
+// logged again and again; and a dead worker is noticed beside it.
+func TestTroubleOfOneGroup(t *testing.T) {
+	g := &graph{takes: time.Second, fails: func(call, group string) error {
+		if call == "episodes" && group == "bad" {
+			return errors.New("the answer is not what Graphiti sends")
+		}
+		return nil
+	}}
+	inBubble(t, g, func(t *testing.T, p *Pipeline, log *logged) {
+		add(t, p, spoken("bad", "bad"))
+		for i := range 50 {
+			add(t, p, spoken(fmt.Sprint(i), "good"))
+			until(t, "delivery", func() bool { return p.Status().Verified == i+1 })
+		}
+		st := p.Status()
+		if st.Failing == nil || st.LastError == "" || st.Stalled != nil {
+			t.Errorf("%+v", st)
+		}
+		g.set(func() { g.dead = true })
+		add(t, p, spoken("lost", "good"))
+		begun := time.Now()
+		until(t, "the stall", func() bool { return p.Status().Stalled != nil })
+		if d := time.Since(begun); d > 6*time.Minute {
+			t.Errorf("noticed after %v", d)
+		}
+		if n := len(log.lines("cannot be delivered")); n != 1 {
+			t.Errorf("logged %d times", n)
+		}
+		g.restart()
+		g.set(func() { g.fails = nil })
+		until(t, "all turns", func() bool { return p.Status().Verified == 52 })
+		if st := p.Status(); st.Failing != nil || len(log.lines("delivered again")) != 1 {
+			t.Errorf("%+v\n%q", st, log.lines(""))
+		}
+		if g.times("bad", "bad") != 1 || g.times("good", "lost") != 1 {
+			t.Error("a turn is not there once")
 		}
 	})
 }

@@ -54,13 +54,13 @@ func (p *Pipeline) Status() QueueStatus {
 		Delivered: p.totals.delivered, Verified: p.totals.verified, Dropped: p.totals.dropped, Evicted: int(p.evicted.Load()), Lost: p.lost,
 		Redacted: int(p.redacted.Load()), LeftOut: int(p.leftOut.Load()),
 		Bytes:   p.held.pending.bytes + p.held.dead.bytes,
-		Breaker: breaker, LastError: p.lastErr, Delivers: p.team == nil,
+		Breaker: breaker, Delivers: p.team == nil,
 	}
 	if err == nil && !oldest.IsZero() {
 		s.Oldest = &oldest
 	}
-	if t := p.failing; !t.IsZero() {
-		s.Failing = &t
+	if since, why := p.state.failing(); !since.IsZero() {
+		s.Failing, s.LastError = &since, why
 	}
 	if t := p.state.stalled; !t.IsZero() {
 		s.Stalled = &t

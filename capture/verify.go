@@ -37,7 +37,7 @@ func (p *Pipeline) look(a action) {
 func (p *Pipeline) saw(a action, v seen) findings {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.recoveredLocked(1)
+	p.workedLocked(a)
 	return p.state.saw(a, v, time.Now())
 }
 
@@ -45,7 +45,7 @@ func (p *Pipeline) notSeen(a action, err error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.state.lookFailed(a.lane, time.Now())
-	p.failedLocked(err)
+	p.failedLocked(a, err)
 }
 
 // episodes are the names of the last n of a group.
@@ -121,9 +121,6 @@ func (p *Pipeline) sendProbe() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.state.probed(name, start, err == nil, time.Now())
-	if err != nil {
-		p.failedLocked(err)
-	}
 }
 
 func probeMessage(name string) []graphiti.Message {

@@ -1,0 +1,87 @@
+package capture
+
+import (
+	"context"
+	"errors"
+	"time"
+)
+
+// trouble is what keeps the turns of a group from being handed over, or from
+// being seen, until that works again for the same group: that it works for
+// another one says nothing.
+type trouble struct {
+	since time.Time
+	last  time.Time // zero when it was not even tried
+	why   string
+}
+
+// troubled notes that an action for a lane has failed. That it was not tried
+// says less than what was before.
+func (s *state) troubled(l *lane, k kind, why string, tried bool, now time.Time) {
+	t, had := l.trouble[k]
+	if !had {
+		t.since, t.why = now, why
+	}
+	if tried {
+		t.last, t.why = now, why
+	}
+	if l.trouble == nil {
+		l.trouble = make(map[kind]trouble, 1)
+	}
+	l.trouble[k] = t
+	s.troubles[l] = struct{}{}
+}
+
+// fine notes that an action for a lane has worked.
+func (s *state) fine(l *lane, k kind) {
+	delete(l.trouble, k)
+	if len(l.trouble) == 0 {
+		delete(s.troubles, l)
+	}
+}
+
+// failing is since when there is trouble, and what it was last; zero when
+// there is none.
+func (s *state) failing() (since time.Time, why string) {
+	var last time.Time
+	for l := range s.troubles {
+		for _, t := range l.trouble {
+			if since.IsZero() || t.since.Before(since) {
+				since = t.since
+			}
+			if why == "" || t.last.After(last) {
+				last, why = t.last, t.why
+			}
+		}
+	}
+	return since, why
+}
+
+// failedLocked notes trouble.
+func (p *Pipeline) failedLocked(a action, err error) {
+	if errors.Is(err, context.Canceled) {
+		return // we stop
+	}
+	p.state.troubled(a.lane, a.kind, clip(err.Error(), maxReason), !errors.Is(err, errNotTried), time.Now())
+	p.tellTroubleLocked(err)
+}
+
+// workedLocked notes that there is none.
+func (p *Pipeline) workedLocked(a action) {
+	p.state.fine(a.lane, a.kind)
+	p.tellTroubleLocked(nil)
+}
+
+// tellTroubleLocked logs where trouble begins, and where all of it is over;
+// what comes and goes, once a minute.
+func (p *Pipeline) tellTroubleLocked(err error) {
+	switch there := len(p.state.troubles) > 0; {
+	case there == p.troubleTold:
+	case !there:
+		p.troubleTold = false
+		p.opts().Log.Info("turns are delivered again")
+	case err != nil && time.Since(p.troubleLog) > time.Minute:
+		p.troubleTold, p.troubleLog = true, time.Now()
+		p.opts().Log.Warn("turns cannot be delivered and wait", "error", err)
+	}
+}
