@@ -141,6 +141,9 @@ func (p *Pipeline) handOver(a action) {
 	var entries []entry
 	stored := false
 	err := contained(func() (err error) {
+		if err = p.putBack(a.lane); err != nil {
+			return err
+		}
 		if entries, err = p.spool.head(p.base, a.lane.group, a.n); err != nil {
 			return err
 		}
@@ -186,7 +189,7 @@ func (p *Pipeline) give(l *lane, entries []entry) (kept int, err error) {
 	var start, acked int64
 	if p.confirm {
 		if err := p.spool.handOver(l.group, entries, time.Now()); err != nil {
-			return 0, err
+			return 0, errors.Join(err, p.giveUp(l, entries, err))
 		}
 		start = p.ticks(turns)
 	}
@@ -202,7 +205,7 @@ func (p *Pipeline) give(l *lane, entries []entry) (kept int, err error) {
 		return 0, nil
 	case err == nil:
 		p.tell(l.group, entries, handedAt(turns), p.opts().Memory.Durable(), nil)
-		return len(entries), p.orFollow(l, entries, p.settle(l.group, entries, p.opts().Memory.Durable()))
+		return len(entries), p.orBack(l, entries, p.settle(l.group, entries, p.opts().Memory.Durable()))
 	case !graphiti.Retryable(err) && len(entries) > 1:
 		half := len(entries) / 2
 		if kept, err = p.give(l, entries[:half]); err != nil {
@@ -212,7 +215,7 @@ func (p *Pipeline) give(l *lane, entries []entry) (kept int, err error) {
 		return kept + more, err
 	case !graphiti.Retryable(err):
 		p.tell(l.group, entries, handedAt(turns), false, errDead)
-		return 0, p.orFollow(l, entries, p.bury(l.group, &entries[0], wordsOf(err, &entries[0].turn)))
+		return 0, p.orBack(l, entries, p.bury(l.group, &entries[0], wordsOf(err, &entries[0].turn)))
 	case p.confirm && !errors.Is(err, errNotTried) && !graphiti.Unsent(err):
 		p.underWay(l, turns, start, acked, true) // accepted or not: who knows
 		return 0, err
@@ -225,20 +228,30 @@ func (p *Pipeline) giveUp(l *lane, entries []entry, err error) error {
 	if errors.Is(err, errNotTried) && !p.confirm {
 		return nil
 	}
-	return p.orFollow(l, entries, p.spool.takeBack(l.group, entries, clip(err.Error(), maxReason)))
+	return p.orBack(l, entries, p.spool.takeBack(l.group, entries, clip(err.Error(), maxReason)))
 }
 
-// orFollow takes care of entries about which something could not be written
-// down: the file still has them as handed over, so they are looked for like
-// those of which it is not known what became of them.
-func (p *Pipeline) orFollow(l *lane, entries []entry, err error) error {
-	if err == nil || !p.confirm {
+// orBack takes care of entries that the memory does not have, when something
+// about them could not be written down: the spool may have them as handed over,
+// and then nobody would look at them again before the next start.
+func (p *Pipeline) orBack(l *lane, entries []entry, err error) error {
+	if err != nil && p.confirm {
+		l.back = append(l.back, entries...)
+	}
+	return err
+}
+
+// putBack has entries wait of which that could not be written down, before
+// anything else is done for their group.
+func (p *Pipeline) putBack(l *lane) error {
+	if len(l.back) == 0 {
+		return nil
+	}
+	if err := p.spool.takeBack(l.group, l.back, "what became of it could not be written down"); err != nil {
 		return err
 	}
-	_, turns := p.messages(entries)
-	start := p.ticks(turns)
-	p.underWay(l, turns, start, p.ticks(nil), true)
-	return err
+	l.back = nil
+	return nil
 }
 
 // messages are those of the entries, and the turns as they are followed.

@@ -157,8 +157,14 @@ type added struct {
 	size   size
 }
 
+// add waits for the end of what it has begun, whoever gives up meanwhile: a turn
+// of which nobody knows that it is there would not be delivered before the next
+// start.
 func (s *spool) add(ctx context.Context, turns []Turn, now time.Time) (all []added, err error) {
-	err = s.db.Write(ctx, func(tx *sqlite.Tx) error {
+	if err := ctx.Err(); err != nil {
+		return nil, fmt.Errorf("spool turn: %w", err)
+	}
+	err = s.db.Write(context.WithoutCancel(ctx), func(tx *sqlite.Tx) error {
 		all = all[:0]
 		for i := range turns {
 			a, err := s.addIn(tx, &turns[i], now)
@@ -306,7 +312,7 @@ func (s *spool) handOver(_ string, entries []entry, now time.Time) error {
 func (s *spool) takeBack(_ string, entries []entry, reason string) error {
 	return s.write("note failure", func(tx *sqlite.Tx) error {
 		for i := range entries {
-			_, err := tx.Exec("UPDATE spool SET sent = 0, attempts = attempts + 1, error = ?, have = ?, losses = ? WHERE seq = ?",
+			_, err := tx.Exec("UPDATE spool SET sent = 0, attempts = attempts + 1, error = ?, have = ?, losses = ? WHERE seq = ? AND dead = 0",
 				reason, entries[i].have, entries[i].losses, entries[i].seq)
 			if err != nil {
 				return err

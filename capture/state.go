@@ -91,7 +91,8 @@ type lane struct {
 	lookAt   time.Time
 	lookWait time.Duration
 	ask      int
-	blind    bool // the last look failed
+	back     []entry // wait, and the spool may say otherwise; of who acts for the lane
+	blind    bool    // the last look failed
 	trouble  map[kind]trouble
 
 	at  [agendas]time.Time

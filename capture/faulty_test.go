@@ -1,0 +1,134 @@
+package capture
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/graphiti-proxy/graphiti-proxy/graphiti"
+)
+
+// faulty is a spool whose disk is full now and then: before says of a write
+// that it does not happen, after that it happens and is reported as failed.
+type faulty struct {
+	store
+	before, after func(what string, entries []entry) bool
+}
+
+var errFull = errors.New("the disk is full")
+
+func (f *faulty) try(what string, entries []entry, write func() error) error {
+	if f.before != nil && f.before(what, entries) {
+		return errFull
+	}
+	err := write()
+	if err == nil && f.after != nil && f.after(what, entries) {
+		return errFull
+	}
+	return err
+}
+
+func (f *faulty) handOver(group string, entries []entry, now time.Time) error {
+	return f.try("hand over", entries, func() error { return f.store.handOver(group, entries, now) })
+}
+
+func (f *faulty) takeBack(group string, entries []entry, reason string) error {
+	return f.try("take back", entries, func() error { return f.store.takeBack(group, entries, reason) })
+}
+
+func (f *faulty) bury(group string, e *entry, reason string) (gone size, err error) {
+	err = f.try("bury", []entry{*e}, func() error { gone, err = f.store.bury(group, e, reason); return err })
+	return gone, err
+}
+
+// TestTurnsThatCannotBeNotedAreDelivered: whatever cannot be written down, and
+// whether it is there all the same, no turn waits for the next start, and each
+// arrives once.
+func TestTurnsThatCannotBeNotedAreDelivered(t *testing.T) {
+	for name, tc := range map[string]struct {
+		refused       bool // the call with both turns
+		before, after func(what string, entries []entry) bool
+	}{
+		"second half": {refused: true, before: func(what string, e []entry) bool { return len(e) == 1 && e[0].turn.ID == "1" }},
+		"hand-over":   {before: func(what string, _ []entry) bool { return what == "hand over" }},
+		"hand-over that stands": {
+			before: func(what string, _ []entry) bool { return what == "take back" },
+			after:  func(what string, _ []entry) bool { return what == "hand over" },
+		},
+		"all, and it stands": {refused: true, after: func(string, []entry) bool { return true }},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var full atomic.Bool
+			full.Store(true)
+			var calls atomic.Int64
+			g := &graph{fails: func(call, _ string) error {
+				if call == "write" && calls.Add(1) == 1 && tc.refused {
+					return &graphiti.StatusError{Code: 422}
+				}
+				return nil
+			}}
+			inBubble(t, g, func(t *testing.T, p *Pipeline, _ *logged) {
+				now := func(f func(string, []entry) bool) func(string, []entry) bool {
+					return func(what string, e []entry) bool { return f != nil && full.Load() && f(what, e) }
+				}
+				p.spool = &faulty{p.spool, now(tc.before), now(tc.after)}
+				if _, err := p.AddAll(context.Background(), []Turn{spoken("0", "a"), spoken("1", "a")}); err != nil {
+					t.Fatal(err)
+				}
+				time.Sleep(10 * time.Minute)
+				if p.Status().Verified == 2 {
+					t.Error("nothing was in the way")
+				}
+				full.Store(false)
+				until(t, "both turns", func() bool { return p.Status().Verified == 2 })
+				for _, id := range []string{"0", "1"} {
+					if n := g.times("a", id); n != 1 {
+						t.Errorf("turn %s is there %d times", id, n)
+					}
+				}
+				if st := p.Status(); st.Pending != 0 || st.Dead != 0 || st.Lost != 0 {
+					t.Errorf("%+v", st)
+				}
+			})
+		})
+	}
+}
+
+// leaves is the context of one who gives up as soon as it was asked for once.
+type leaves struct {
+	context.Context
+	asked atomic.Bool
+}
+
+func (l *leaves) Done() <-chan struct{} {
+	gone := make(chan struct{})
+	close(gone)
+	return gone
+}
+
+func (l *leaves) Err() error {
+	if l.asked.Swap(true) {
+		return context.Canceled
+	}
+	return nil
+}
+
+// TestTurnWhoseSenderGivesUp is stored and known to be: one that is in the file
+// and was reported as not stored, nobody would deliver before the next start.
+func TestTurnWhoseSenderGivesUp(t *testing.T) {
+	s, err := openSpool(filepath.Join(t.TempDir(), "spool.db"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.close()
+	for i := range 20 {
+		all, err := s.add(&leaves{Context: context.Background()}, []Turn{turn(fmt.Sprint(i), "a")}, time.Now())
+		if err != nil || len(all) != 1 || len(all[0].groups) != 1 {
+			t.Fatalf("turn %d: %+v, %v", i, all, err)
+		}
+	}
+}
