@@ -239,6 +239,17 @@ func (cl *claimant) claim(kind int) (key, why string) {
 	return "", ""
 }
 
+// all are the keys of everything of a kind that the request says.
+func (cl *claimant) all(kind int) (keys []string) {
+	t := &tables[kind]
+	for i := range t.Sources {
+		if key, ok := t.key(cl.value(&t.Sources[i])); ok {
+			keys = append(keys, key)
+		}
+	}
+	return keys
+}
+
 // credentialsOf is the fingerprint of the secret that the caller shows to the
 // upstream; empty: of none. Which one of several the upstream looks at is not
 // known, so that they count together: whoever lacks one of them is another

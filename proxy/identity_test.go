@@ -356,7 +356,7 @@ func TestReferenceOfSources(t *testing.T) {
 		case "user":
 			b.WriteString("\nThen `identity.owner` (single mode) or the credential (multi mode). In multi mode a name lies below the credential it came with, unless the credential is in `identity.trusted_keys`, or `identity.users_file` gives it to a person, who then is that person whatever the request says.\n")
 		case "workspace":
-			b.WriteString("\nThen the remote that Codex names in `x-codex-turn-metadata`; in single mode the origin of the repository that holds the client's working directory, as its system prompt names it (Claude Code, opencode, Copilot, Cline, Continue, pi, Roo, Kilo, Qwen Code, Codex), or the directory itself; the repository that Copilot names.\n")
+			b.WriteString("\nThe working directory is the one that the client's own prompt names (Claude Code, opencode, Copilot, Cline, Continue, pi, Roo, Kilo, Qwen Code, Codex): in a turn of the conversation, the first that names one, and Codex's last. Clones that came from one address share, however it is written down. A file `.graphiti-proxy-ignore` and `workspace.ignored` count for all of these, and not only for the one that names the project.\n")
 		}
 	}
 	path := filepath.Join("..", "docs", "identity.md")

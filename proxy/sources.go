@@ -19,13 +19,14 @@ type Source struct {
 	Note     string
 	Platform string // whose ids these are; empty for names of ours
 
-	header  string                // in fasthttp's spelling, or
-	field   inject.Field          // a member of the body, and
-	path    string                // what to take of it, as gjson has it; empty: itself
-	pattern bool                  // any header that fits sessionHeader
-	query   string                // or a query parameter
-	when    func(*claimant) bool  // nil: always
-	take    func(v string) string // the part of the value that counts; nil: all
+	header  string                 // in fasthttp's spelling, or
+	field   inject.Field           // a member of the body, and
+	path    string                 // what to take of it, as gjson has it; empty: itself
+	pattern bool                   // any header that fits sessionHeader
+	query   string                 // or a query parameter
+	place   func(*claimant) string // or what follows from where the client works
+	when    func(*claimant) bool   // nil: always
+	take    func(v string) string  // the part of the value that counts; nil: all
 }
 
 // openWebUIChat is the header of Open WebUI's conversations.
@@ -81,10 +82,16 @@ var userSources = []Source{
 	{Name: "query userId", query: "userId"},
 }
 
-// workspaceSources say in which project. After them comes where the client
-// says that it works: see place.
+// workspaceSources say in which project. What a client says outright comes
+// first; then what all clones and all clients have in common, where this
+// machine holds it, before what one client tells of it, and a directory, which
+// is one clone's own, last.
 var workspaceSources = []Source{
 	{Name: "header X-Graphiti-Workspace", header: "X-Graphiti-Workspace"},
+	{Name: "repository of the working directory", Note: "single mode: the address of origin, else of the first remote, in .git/config", place: (*claimant).placeRemote},
+	{Name: "header x-codex-turn-metadata", Note: "Codex from 0.98, or the same in body client_metadata: the origin of the repository that it works in", when: (*claimant).codex, place: (*claimant).codexRemote},
+	{Name: "prompt Git repository: owner/name", Note: "Copilot, on github.com", place: (*claimant).placeRepo},
+	{Name: "working directory", Note: "single mode, where it is on this machine: the repository's root, else the directory itself", place: (*claimant).placeRoot},
 }
 
 var agentSources = []Source{
@@ -144,6 +151,7 @@ type claimant struct {
 	values  [maxHeaders][]byte
 	generic []byte // of a header that fits sessionHeader
 	isCodex bool
+	at      *workspace // where the client works; nil: that was not looked up yet
 }
 
 // sessionHeader is what gateways and clients call the header of a session.
@@ -191,6 +199,10 @@ func (cl *claimant) value(s *Source) (v string) {
 		v = string(cl.generic)
 	case s.query != "":
 		v = string(queryValue(cl.h.RequestURI(), s.query))
+	case s.place != nil:
+		if cl.at != nil {
+			v = s.place(cl)
+		}
 	case cl.conv != nil:
 		v = fieldValue(cl.conv.Field(s.field), s.path)
 	}

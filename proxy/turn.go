@@ -328,7 +328,7 @@ func clientFamily(agent []byte) string {
 // what stands in the repository itself where that is on this machine.
 func gitOf(c *call) (g capture.Git) {
 	g.Branch, g.Commit = c.mem.place.repo.Branch, c.mem.place.repo.Commit
-	_, w := codexWorkspace(c, c.mem.place.directory)
+	_, w := c.says.codexWorkspace(c.mem.place.directory)
 	if commit := w.Get("latest_git_commit_hash").String(); commit != "" {
 		g.Commit, g.Dirty = commit, w.Get("has_changes").Bool()
 	}

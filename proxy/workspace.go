@@ -86,6 +86,7 @@ type workspace struct {
 	why       string
 	others    []string // what else it could be called; only what is ignored asks
 	directory string   // that the client works in, as it names it
+	named     string   // owner/name of a repository on GitHub that it names
 	repo      Repo     // which that belongs to, on this machine
 	unknown   bool     // it was not found out whether memory is wanted there
 }
@@ -124,7 +125,7 @@ func (p *sessionPlaces) keep(session string, place inject.Place) {
 func (s *Server) placeOf(c *call, w *graphiti.Who) (place inject.Place, ok bool) {
 	session := w.Tenant + "\x00" + w.User + "\x00" + w.Session
 	known, seen := s.places.of(session)
-	codex := isCodex(c)
+	codex := c.says.isCodex
 	if known != (inject.Place{}) && !codex { // which may change its directory
 		return known, true
 	}
@@ -140,9 +141,8 @@ func (s *Server) placeOf(c *call, w *graphiti.Who) (place inject.Place, ok bool)
 	return place, says || turn || seen
 }
 
-// workspaceOf finds the project of a request: what it claims, what Codex or
-// Copilot tells of its repository, and on a person's own machine the
-// repository of the directory that the client works in.
+// workspaceOf finds the project of a request, by the table of its sources, of
+// whom the caller was told by (*Identity).who.
 func (s *Server) workspaceOf(c *call, caller *Caller) (w workspace) {
 	defer func() {
 		if r := recover(); r != nil {
@@ -152,7 +152,10 @@ func (s *Server) workspaceOf(c *call, caller *Caller) (w workspace) {
 	}()
 	m := c.memory
 	place, ok := s.placeOf(c, &caller.Who)
-	w.directory = place.Directory
+	w.directory, w.named = place.Directory, place.Repo
+	if w.directory == "" {
+		w.directory, _ = c.says.codexWorkspace("")
+	}
 	if m.Identity.Places != nil {
 		// A summary is of a whole conversation, and some clients ask for it
 		// with another prompt, which does not say in which project that was.
@@ -163,55 +166,57 @@ func (s *Server) workspaceOf(c *call, caller *Caller) (w workspace) {
 			}
 		}
 	}
-	try := func(remote, why string) {
-		key, ok := graphiti.WorkspaceKey(remote)
-		switch {
-		case !ok || !strings.HasPrefix(key, graphiti.RepoPrefix):
-		case w.key == "":
-			w.key, w.why = key, why
-		default:
-			w.others = append(w.others, key)
-		}
-	}
-	w.key, w.why = caller.Who.Workspace, caller.Why[claimWorkspace]
-	if isCodex(c) {
-		try(codexRemote(c, place.Directory), "x-codex-turn-metadata")
-	}
-	try(w.repo.Remote, "the repository of the working directory")
-	if place.Repo != "" {
-		try("https://github.com/"+place.Repo, "the repository that the client names")
-	}
-	if w.key == "" && w.repo.Root != "" {
-		w.key, w.why = graphiti.PathPrefix+w.repo.Root, "the working directory"
+	c.says.at = &w
+	w.key, w.why = c.says.claim(claimWorkspace)
+	if len(m.Rules.Ignored) > 0 {
+		w.others = c.says.all(claimWorkspace)
 	}
 	return w
 }
 
-func isCodex(c *call) bool {
-	h := &c.ctx.Request.Header
-	return len(h.Peek("X-Codex-Turn-Metadata")) > 0 || bytes.HasPrefix(h.UserAgent(), []byte("codex")) ||
-		bytes.HasPrefix(h.Peek("Originator"), []byte("codex"))
-}
+// placeRemote is where the repository that the client works in came from.
+func (cl *claimant) placeRemote() string { return repository(cl.at.repo.Remote) }
 
-// codexWorkspaces is what Codex tells of the repositories it works in (since
-// 0.98): an object by directory.
-func codexWorkspaces(c *call) map[string]gjson.Result {
-	told := c.ctx.Request.Header.Peek("X-Codex-Turn-Metadata")
-	if len(told) == 0 {
-		told = []byte(gjson.GetBytes(c.conv.Field(inject.FieldClientMetadata), "x-codex-turn-metadata").String())
+// placeRepo is the repository that the client names.
+func (cl *claimant) placeRepo() string {
+	if cl.at.named == "" {
+		return ""
 	}
-	return gjson.GetBytes(told, "workspaces").Map()
+	return repository("https://github.com/" + cl.at.named)
 }
 
-// codexRemote is the address of the repository that holds the directory, or
-// of the only one there is.
-func codexRemote(c *call, directory string) string {
-	_, w := codexWorkspace(c, directory)
-	return w.Get("associated_remote_urls.origin").String()
+// placeRoot is the directory itself.
+func (cl *claimant) placeRoot() string {
+	if cl.at.repo.Root == "" {
+		return ""
+	}
+	return graphiti.PathPrefix + cl.at.repo.Root
 }
 
-func codexWorkspace(c *call, directory string) (path string, w gjson.Result) {
-	all := codexWorkspaces(c)
+// codexRemote is the address of the repository that Codex works in.
+func (cl *claimant) codexRemote() string {
+	_, w := cl.codexWorkspace(cl.at.directory)
+	return repository(w.Get("associated_remote_urls.origin").String())
+}
+
+// repository is the key of the repository with an address; empty for one that
+// only this machine knows.
+func repository(remote string) string {
+	key, ok := graphiti.WorkspaceKey(remote)
+	if !ok || !strings.HasPrefix(key, graphiti.RepoPrefix) {
+		return ""
+	}
+	return key
+}
+
+// codexWorkspace is what Codex tells (since 0.98) of the repository that holds
+// a directory, or of the only one there is, and that one's path.
+func (cl *claimant) codexWorkspace(directory string) (path string, w gjson.Result) {
+	told := cl.h.Peek("X-Codex-Turn-Metadata")
+	if len(told) == 0 && cl.conv != nil {
+		told = []byte(gjson.GetBytes(cl.conv.Field(inject.FieldClientMetadata), "x-codex-turn-metadata").String())
+	}
+	all := gjson.GetBytes(told, "workspaces").Map()
 	for p, one := range all {
 		inside := p == directory || strings.HasPrefix(directory, strings.TrimSuffix(p, "/")+"/")
 		if len(all) == 1 || inside && len(p) >= len(path) {

@@ -88,6 +88,68 @@ func TestRulesOfPlaces(t *testing.T) {
 	}
 }
 
+// TestSourcesOfTheWorkspace: each of them, and which counts where several say
+// something.
+func TestSourcesOfTheWorkspace(t *testing.T) {
+	dir, err := filepath.EvalSymlinks(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	clone := "[remote \"origin\"]\n\turl = git@git.acme.io:acme/app.git\n"
+	write(t, dir, map[string]string{"clone/.git/config": clone, "clone/sub/x": "", "new/.git/config": "", "new/sub/x": "", "plain/x": "",
+		"local/.git/config": "[remote \"origin\"]\n\turl = /srv/git/app.git\n", "off/.git/config": clone, "off/" + ignoreFile: ""})
+	header := map[string]string{"X-Graphiti-Workspace": "mine"}
+	codex := func(at string) map[string]string {
+		return map[string]string{"X-Codex-Turn-Metadata": fmt.Sprintf(`{"workspaces":{%q:{"associated_remote_urls":{"origin":"https://github.com/acme/told"}}}}`, filepath.Join(dir, at))}
+	}
+	const (
+		app  = "github_repo:git.acme.io/acme/app"
+		told = "github_repo:github.com/acme/told"
+	)
+	in := func(at string) string { return "Working directory: " + filepath.Join(dir, at) }
+	const repo = "\n* Git repository: acme/named"
+	for _, tc := range []struct {
+		name    string
+		prompt  string
+		headers map[string]string
+		multi   bool
+		key     string
+		why     string
+		off     string
+	}{
+		{name: "nothing", prompt: "Be brief.", why: "nothing names one"},
+		{name: "the header", prompt: in("clone") + repo, headers: header, key: "mine", why: "header X-Graphiti-Workspace"},
+		{name: "the repository", prompt: in("clone/sub"), key: app, why: "repository of the working directory"},
+		{name: "the repository before what Codex tells", prompt: in("clone"), headers: codex("clone"), key: app, why: "repository of the working directory"},
+		{name: "and before what Copilot tells, which knows no host", prompt: in("clone") + repo, key: app, why: "repository of the working directory"},
+		{name: "what Codex tells", prompt: in("nowhere"), headers: codex("nowhere"), key: told, why: "header x-codex-turn-metadata"},
+		{name: "what Codex tells, before a directory", prompt: in("new"), headers: codex("new"), key: told, why: "header x-codex-turn-metadata"},
+		{name: "what Codex tells, in multi mode", prompt: in("clone"), headers: codex("clone"), multi: true, key: told, why: "header x-codex-turn-metadata"},
+		{name: "the directory that Codex tells, where its prompt is not repeated", prompt: "Be brief.", headers: codex("clone/sub"), key: app, why: "repository of the working directory"},
+		{name: "and that is ignored", prompt: "Be brief.", headers: codex("off"), key: app, why: "repository of the working directory", off: "opt_out"},
+		{name: "what Copilot tells", prompt: in("nowhere") + repo, key: "github_repo:github.com/acme/named", why: "prompt Git repository: owner/name"},
+		{name: "what Copilot tells, before a directory", prompt: in("new") + repo, key: "github_repo:github.com/acme/named", why: "prompt Git repository: owner/name"},
+		{name: "the repository's root", prompt: in("new/sub"), key: "path:" + filepath.Join(dir, "new"), why: "working directory"},
+		{name: "the directory", prompt: in("plain"), key: "path:" + filepath.Join(dir, "plain"), why: "working directory"},
+		{name: "a remote that only this machine knows", prompt: in("local"), key: "path:" + filepath.Join(dir, "local"), why: "working directory"},
+		{name: "a directory that is not there", prompt: in("nowhere"), why: "nothing names one"},
+		{name: "a directory in multi mode", prompt: in("plain"), multi: true, why: "nothing names one"},
+	} {
+		id := Identity{Owner: "user:o", Multi: tc.multi}
+		if !tc.multi {
+			id.Places = NewPlaces()
+		}
+		headers := map[string][]string{"Authorization": {"Bearer k"}}
+		for k, v := range tc.headers {
+			headers[k] = []string{v}
+		}
+		e := (&Memory{Recall: true, Ingest: true, Identity: id}).Explain(graphiti.Namer{}, chatPath, headers, []byte(said("", tc.prompt)))
+		if got := e.Claims[claimWorkspace]; got.Key != tc.key || got.Why != tc.why || e.Off != tc.off {
+			t.Errorf("%s: %+v, %q", tc.name, got, e.Off)
+		}
+	}
+}
+
 // TestSummaryOfAnUnknownProject is of a whole conversation: where nothing tells
 // in which project that took place, it could be one without memory.
 func TestSummaryOfAnUnknownProject(t *testing.T) {
@@ -109,7 +171,7 @@ func TestSummaryOfAnUnknownProject(t *testing.T) {
 		{name: "a turn said nothing", before: "Be brief.", summary: summary},
 	} {
 		s := &Server{log: slog.New(slog.DiscardHandler)}
-		m := &Memory{Identity: Identity{Owner: "user:o", Multi: tc.multi}}
+		m := &Memory{Recall: true, Ingest: true, Identity: Identity{Owner: "user:o", Multi: tc.multi}}
 		if !tc.multi {
 			m.Identity.Places = NewPlaces()
 		}
@@ -152,7 +214,7 @@ func TestPlaceOfASession(t *testing.T) {
 		{"Codex may change it, or say nothing", []step{{prompt: "<cwd>/a</cwd>", codex: true, directory: "/a"}, {prompt: "Go on.", codex: true, directory: "/a"}, {prompt: "<cwd>/b</cwd>", codex: true, directory: "/b"}, {prompt: "Go on.", codex: true, directory: "/b"}}},
 	} {
 		s := &Server{log: slog.New(slog.DiscardHandler)}
-		s.settings.Store(&Memory{Identity: Identity{Owner: "user:o"}})
+		s.settings.Store(&Memory{Recall: true, Ingest: true, Identity: Identity{Owner: "user:o"}})
 		for i, step := range tc.steps {
 			c := prompted(t, step.prompt)
 			c.memory = s.mem()
@@ -174,10 +236,10 @@ func TestLookThatPanics(t *testing.T) {
 		p := NewPlaces()
 		p.read = func(string) Repo { panic("BUG") }
 		s := &Server{log: slog.New(slog.DiscardHandler)}
-		s.settings.Store(&Memory{Identity: Identity{Owner: "user:o", Places: p}})
+		s.settings.Store(&Memory{Recall: true, Ingest: true, Identity: Identity{Owner: "user:o", Places: p}})
 		c := prompted(t, "Working directory: /r")
 		c.memory = s.mem()
-		if w := s.workspaceOf(c, &Caller{}); !w.unknown {
+		if w := s.workspaceOf(c, &Caller{}); !w.unknown || w.key != "" {
 			t.Errorf("%+v", w)
 		}
 	})
@@ -190,5 +252,6 @@ func prompted(t *testing.T, system string) *call {
 	if !(inject.Chat{}).Parse([]byte(said("", system)), &c.conv) {
 		t.Fatal("the request is not understood")
 	}
+	c.says = claimant{h: &c.ctx.Request.Header, conv: &c.conv}
 	return c
 }
