@@ -178,7 +178,7 @@ func (p *peopleReader) platforms(n *yaml.Node, one *Person) {
 			p.fail(k, "identities: %q is not the name of a platform", k.Value)
 			continue
 		}
-		if platform == "github" {
+		if platform == "github" || strings.Contains(id, "@") { // a login, an e-mail address
 			id = strings.ToLower(id)
 		}
 		p.once(v, p.identities, platform+":"+id, "identities")

@@ -51,6 +51,7 @@ func TestMistakesInTheRegistry(t *testing.T) {
 		{"bad id", "users:\n- id: a b\n", `users.yaml:2: id: "a b" cannot be one; write up to 100 letters, digits, dots, - and _`},
 		{"twice the same id", "users:\n- id: a\n- id: a\n", `users.yaml:3: id: "a" is another person's already, in line 2`},
 		{"twice the same identity", "users:\n- id: a\n  identities: {github: x}\n- id: b\n  identities:\n    github: X\n", `users.yaml:6: identities: "github:x" is another person's already, in line 3`},
+		{"twice the same address", "users:\n- id: a\n  identities: {openwebui: x@h.io}\n- id: b\n  identities: {openwebui: X@H.io}\n", `users.yaml:5: identities: "openwebui:x@h.io" is another person's already, in line 3`},
 		{"flag", "users:\n- id: a\n  memoryEnabled: maybe\n", `users.yaml:3: memoryEnabled: "maybe" is not true or false`},
 		{"a credential as it is", "users:\n- id: a\n  keys: [sk-secret]\n", "users.yaml:3: keys: not the SHA-256 of a credential; write sha256: and the 64 hex digits that this prints: printf %s \"$KEY\" | sha256sum"},
 		{"given twice", "users:\n- id: a\n  admin: true\n  admin: false\n", "users.yaml:4: admin is given twice; keep one"},

@@ -111,17 +111,20 @@ func (n Namer) targets(w Who, scopes ...Scope) []Target {
 const maxKey = 512
 
 // UserKey is the canonical key of a person that a client names: josh becomes
-// user:josh. ok is false for a name that cannot be one.
+// user:josh. GitHub's logins are the same in any case. ok is false for a name
+// that cannot be one.
 func UserKey(name string) (key string, ok bool) {
 	switch {
 	case !validKey(name):
 		return "", false
-	case strings.HasPrefix(name, "user:"):
-		return name, len(name) > len("user:")
 	case strings.HasPrefix(name, "github_login:"):
 		return strings.ToLower(name), len(name) > len("github_login:")
 	}
-	return "user:" + name, true
+	name = strings.TrimPrefix(name, "user:")
+	if platform, login, ok := strings.Cut(name, ":"); ok && strings.EqualFold(platform, "github") {
+		name = "github:" + strings.ToLower(login)
+	}
+	return "user:" + name, name != ""
 }
 
 // SessionKey is the canonical key of a conversation.

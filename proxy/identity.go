@@ -72,7 +72,7 @@ func (r *Registry) Set(list []Person) {
 			p.byKey[strings.ToLower(strings.TrimPrefix(k, "sha256:"))] = one
 		}
 		for platform, id := range one.Identities {
-			p.byIdentity[[2]string{platform, id}] = one
+			p.byIdentity[identityOf(platform, id)] = one
 		}
 	}
 	r.people.Store(p)
@@ -112,16 +112,25 @@ func (r *Registry) named(key string) *Person {
 		return nil
 	}
 	if login, ok := strings.CutPrefix(key, "github_login:"); ok {
-		return p.byIdentity[[2]string{"github", login}]
+		return p.byIdentity[identityOf("github", login)]
 	}
 	name := strings.TrimPrefix(key, "user:")
 	if one := p.byID[name]; one != nil {
 		return one
 	}
 	if platform, id, ok := strings.Cut(name, ":"); ok {
-		return p.byIdentity[[2]string{platform, id}]
+		return p.byIdentity[identityOf(platform, id)]
 	}
 	return nil
+}
+
+// identityOf is how an id on a platform is looked up: logins of GitHub and
+// e-mail addresses are the same in any case.
+func identityOf(platform, id string) [2]string {
+	if platform = strings.ToLower(platform); platform == "github" || strings.Contains(id, "@") {
+		id = strings.ToLower(id)
+	}
+	return [2]string{platform, id}
 }
 
 // Caller is who a request is from, and why that is thought.
@@ -161,7 +170,7 @@ func (id *Identity) who(cl *claimant, h *fasthttp.RequestHeader, conv *inject.Co
 		w.User, c.Why[claimUser] = "", "" // some clients send their conversation as user
 	}
 	c.Temporary = bytes.HasPrefix(cl.values[headerIDs[openWebUIChat]], []byte("local:"))
-	person := id.People.named(w.User)
+	person := cl.registered(id.People, &c)
 	switch {
 	case !id.Multi:
 		c.Known, c.Foreign = true, fromWeb(h)
@@ -237,6 +246,27 @@ func (cl *claimant) claim(kind int) (key, why string) {
 		}
 	}
 	return "", ""
+}
+
+// registered is the person whom the registry has for the user of a caller: by
+// the name that counted, else by another name that the request has for the same
+// person.
+func (cl *claimant) registered(people *Registry, c *Caller) *Person {
+	person := people.named(c.Who.User)
+	if person != nil || people == nil || c.Who.User == "" {
+		return person
+	}
+	list := tables[claimUser].Sources
+	at := slices.IndexFunc(list, func(s Source) bool { return s.Name == c.Why[claimUser] })
+	for _, s := range list[at+1:] {
+		if !s.same {
+			break
+		}
+		if person = people.named("user:" + s.Platform + ":" + cl.value(&s)); person != nil {
+			return person
+		}
+	}
+	return nil
 }
 
 // all are the keys of everything of a kind that the request says.

@@ -199,6 +199,47 @@ func personal(person, key string) string {
 	return "tenant:" + hex.EncodeToString(sum[:]) + "|" + key
 }
 
+// TestNamesOfTheRegistry: a person is found by each of their identities, in any
+// case where the platform tells none apart, and by no other name.
+func TestNamesOfTheRegistry(t *testing.T) {
+	registry := &Registry{}
+	registry.Set([]Person{
+		{ID: "josh", Identities: map[string]string{"openwebui": "Josh@example.com", "github": "Octocat", "slack": "U1"}},
+		{ID: "ann", Identities: map[string]string{"openwebui": "ow-ann"}},
+		{ID: "off", Off: true, Identities: map[string]string{"litellm": "off@example.com"}},
+	})
+	const id, mail = "X-OpenWebUI-User-Id", "X-OpenWebUI-User-Email"
+	for _, tc := range []struct {
+		name    string
+		headers map[string]string
+		user    string
+		off     bool
+	}{
+		{"an e-mail address beside an id", map[string]string{id: "5f2c", mail: "josh@example.com"}, "user:josh", false},
+		{"in another case", map[string]string{id: "5f2c", mail: "JOSH@Example.com"}, "user:josh", false},
+		{"alone", map[string]string{mail: "josh@example.com"}, "user:josh", false},
+		{"the id comes first", map[string]string{id: "ow-ann", mail: "josh@example.com"}, "user:ann", false},
+		{"neither is registered", map[string]string{id: "5f2c", mail: "eve@example.com"}, "user:openwebui:5f2c", false},
+		{"another name counts", map[string]string{"X-Graphiti-User": "eve", mail: "josh@example.com"}, "user:eve", false},
+		{"a key's person", map[string]string{"x-litellm-user_api_key_user_id": "u1", "x-litellm-user_api_key_user_email": "off@example.com"}, "user:off", true},
+		{"a key's person is not whom it serves", map[string]string{"x-litellm-end-user-id": "eve", "x-litellm-user_api_key_user_email": "off@example.com"}, "user:litellm:eve", false},
+		{"a login", map[string]string{"X-Graphiti-User": "github:OCTOCAT"}, "user:josh", false},
+		{"a login in capitals", map[string]string{"X-Graphiti-User": "GitHub:Octocat"}, "user:josh", false},
+		{"a login by its key", map[string]string{"X-Graphiti-User": "github_login:octocat"}, "user:josh", false},
+		{"a login that is not registered", map[string]string{"X-Graphiti-User": "github:Eve"}, "user:github:eve", false},
+		{"other platforms tell cases apart", map[string]string{"X-Graphiti-User": "slack:u1"}, "user:slack:u1", false},
+	} {
+		headers := make(map[string][]string)
+		for k, v := range tc.headers {
+			headers[k] = []string{v}
+		}
+		e := (&Memory{Identity: Identity{Owner: "user:o", People: registry}}).Explain(graphiti.Namer{}, chatPath, headers, []byte(said("", "")))
+		if got := e.Claims[claimUser].Key; got != tc.user || (e.Off != "") != tc.off {
+			t.Errorf("%s: %s, off %q", tc.name, got, e.Off)
+		}
+	}
+}
+
 // TestTemporaryChatIsNotKept: Open WebUI's, which begin with local:.
 func TestTemporaryChatIsNotKept(t *testing.T) {
 	e := (&Memory{Identity: Identity{Owner: "user:o"}, Recall: true, Ingest: true}).Explain(graphiti.Namer{}, chatPath, map[string][]string{"X-OpenWebUI-Chat-Id": {"local:1"}}, []byte(said("", "")))

@@ -18,6 +18,7 @@ type Source struct {
 	Name     string // as the documentation has it
 	Note     string
 	Platform string // whose ids these are; empty for names of ours
+	same     bool   // it names the same person as the source before it
 
 	header  string                 // in fasthttp's spelling, or
 	field   inject.Field           // a member of the body, and
@@ -66,14 +67,14 @@ var sessionSources = []Source{
 var userSources = []Source{
 	{Name: "header X-Graphiti-User", Note: "a name, or platform:id", header: "X-Graphiti-User"},
 	{Name: "header X-OpenWebUI-User-Id", Platform: "openwebui", header: "X-Openwebui-User-Id"},
-	{Name: "header X-OpenWebUI-User-Email", Platform: "openwebui", header: "X-Openwebui-User-Email"},
+	{Name: "header X-OpenWebUI-User-Email", Platform: "openwebui", same: true, header: "X-Openwebui-User-Email", Note: "looked up in identity.users_file too, where that does not have the id"},
 	{Name: "header x-litellm-customer-id", Platform: "litellm", header: "X-Litellm-Customer-Id"},
 	{Name: "header x-litellm-end-user-id", Platform: "litellm", header: "X-Litellm-End-User-Id"},
 	{Name: "header x-litellm-user_api_key_end_user_id", Platform: "litellm", header: "X-Litellm-User_api_key_end_user_id"},
 	{Name: "header x-litellm-user_api_key_user_id", Platform: "litellm", header: "X-Litellm-User_api_key_user_id", take: notEverybody, Note: "not default_user_id, which is everybody with the master key"},
-	{Name: "header x-litellm-user_api_key_user_email", Platform: "litellm", header: "X-Litellm-User_api_key_user_email"},
+	{Name: "header x-litellm-user_api_key_user_email", Platform: "litellm", same: true, header: "X-Litellm-User_api_key_user_email", Note: "looked up in identity.users_file too, where that does not have the id"},
 	{Name: "header x-claude-gateway-user-id", Platform: "claude", header: "X-Claude-Gateway-User-Id"},
-	{Name: "header x-claude-gateway-user-email", Platform: "claude", header: "X-Claude-Gateway-User-Email"},
+	{Name: "header x-claude-gateway-user-email", Platform: "claude", same: true, header: "X-Claude-Gateway-User-Email", Note: "looked up in identity.users_file too, where that does not have the id"},
 	{Name: "body safety_identifier", field: inject.FieldSafetyIdentifier},
 	{Name: "body user", Note: "not Goose's, which is a conversation", field: inject.FieldUser, when: (*claimant).notGoose},
 	{Name: "body litellm_metadata.user", Platform: "litellm", field: inject.FieldLiteLLMMetadata, path: "user"},
