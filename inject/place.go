@@ -16,8 +16,9 @@ type Place struct {
 // maxPath bounds a path, in bytes.
 const maxPath = 4096
 
-// placeMarks stand in every line that placeLines look for.
-var placeMarks = [][]byte{[]byte("irectory"), []byte("<cwd>"), []byte("Git repository: ")}
+// placeMarks stand in every line that placeLines look for, however a body
+// spells what is around them.
+var placeMarks = [][]byte{[]byte("irectory"), []byte("cwd"), []byte("Git repository: ")}
 
 // placeLines are how clients say where they work, each on a line of its own:
 // system prompts hold sample conversations too.
@@ -36,7 +37,7 @@ var (
 // last word counts, for a client whose directory changes. It reads whole
 // prompts: callers remember what it found.
 func (c *Conversation) Place(last bool) (p Place) {
-	if c.prompt.from < c.prompt.to {
+	if c.marked(&c.prompt) {
 		p.read(c.joined(&c.prompt), last)
 	}
 	for i := range c.Messages {
@@ -46,16 +47,33 @@ func (c *Conversation) Place(last bool) (p Place) {
 		m := &c.Messages[i]
 		var text []byte
 		switch {
+		case !m.system && (m.Role != RoleUser || !m.cleaned) || !c.marked(m):
+			continue
 		case m.system:
 			text = c.joined(m)
-		case m.Role == RoleUser && m.cleaned:
-			text = harnessOnly(c.joined(m), m.clean)
 		default:
-			continue
+			text = harnessOnly(c.joined(m), m.clean)
 		}
 		p.read(text, last)
 	}
 	return p
+}
+
+// marked reports whether a place can stand in a message, before it is decoded:
+// most prompts name none, and are long.
+func (c *Conversation) marked(m *Message) bool {
+	for _, s := range c.spans[m.from:m.to] {
+		raw := c.body[s.start:s.end]
+		if s.unicode && bytes.Contains(raw, []byte(`\u00`)) {
+			return true // which may spell a letter
+		}
+		for _, mark := range placeMarks {
+			if bytes.Contains(raw, mark) {
+				return true
+			}
+		}
+	}
+	return false
 }
 
 // harnessOnly is what a client put into a user message: of one that a person
@@ -69,13 +87,6 @@ func harnessOnly(text, person []byte) []byte {
 }
 
 func (p *Place) read(text []byte, last bool) {
-	marked := false
-	for _, mark := range placeMarks {
-		marked = marked || bytes.Contains(text, mark)
-	}
-	if !marked {
-		return
-	}
 	for line := range bytes.Lines(text) {
 		line = bytes.TrimRight(line, "\r\n")
 		if len(line) > maxPath+100 {
