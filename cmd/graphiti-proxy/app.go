@@ -325,6 +325,7 @@ func (a *app) openAdmin(metrics http.Handler, secured *tls.Config) (err error) {
 		Counts:  a.queue,
 		Metrics: metrics,
 		Log:     a.log,
+		Audit:   slog.New(always{a.log.Handler()}),
 	}
 	if a.pipeline != nil {
 		o.Queue, o.Memory = a.pipeline, a.curated

@@ -45,19 +45,20 @@ func (m *remembered) targets(s admin.Selector) ([]graphiti.Target, error) {
 }
 
 // Show implements admin.Curated.
-func (m *remembered) Show(ctx context.Context, s admin.Selector, n int) (list []admin.Record, err error) {
+func (m *remembered) Show(ctx context.Context, s admin.Selector, n int) (list []admin.Record, groups []string, err error) {
 	targets, err := m.targets(s)
 	if err != nil {
-		return nil, err
+		return nil, groups, err
 	}
 	for _, t := range targets {
 		// A part that was named is meant alone.
 		if s.Group == "" && t.Scope != narrowest(s) {
 			continue
 		}
+		groups = append(groups, t.Group)
 		episodes, err := m.app.memory.Episodes(ctx, t.Group, n)
 		if err != nil {
-			return nil, err
+			return nil, groups, err
 		}
 		for _, e := range episodes {
 			role, text := spoken(e.Content)
@@ -68,11 +69,11 @@ func (m *remembered) Show(ctx context.Context, s admin.Selector, n int) (list []
 			return nil
 		})
 		if err != nil {
-			return nil, err
+			return nil, groups, err
 		}
 	}
 	slices.SortStableFunc(list, func(a, b admin.Record) int { return cmp.Compare(a.Time, b.Time) })
-	return list[max(0, len(list)-n):], nil
+	return list[max(0, len(list)-n):], groups, nil
 }
 
 // narrowest is the scope that a selector names.
@@ -89,23 +90,23 @@ func narrowest(s admin.Selector) graphiti.Scope {
 }
 
 // Search implements admin.Curated.
-func (m *remembered) Search(ctx context.Context, s admin.Selector, query string, all bool) ([]admin.Found, error) {
+func (m *remembered) Search(ctx context.Context, s admin.Selector, query string, all bool) (list []admin.Found, groups []string, err error) {
 	targets, err := m.targets(s)
 	if err != nil {
-		return nil, err
+		return nil, groups, err
 	}
 	var found []inject.Scoped
 	for _, t := range targets {
+		groups = append(groups, t.Group)
 		facts, err := m.app.memory.Search(ctx, []string{t.Group}, query, 2*m.app.live.Load().Recall.MaxFacts)
 		if err != nil {
-			return nil, err
+			return nil, groups, err
 		}
 		for i := range facts {
 			facts[i].Group = t.Group
 		}
 		found = append(found, inject.Scoped{Scope: t.Scope, Facts: facts})
 	}
-	var list []admin.Found
 	for _, c := range m.app.planner.Choose(found) {
 		if c.Verdict != inject.Shown && !all {
 			continue
@@ -116,7 +117,7 @@ func (m *remembered) Search(ctx context.Context, s admin.Selector, query string,
 		}
 		list = append(list, f)
 	}
-	return list, nil
+	return list, groups, nil
 }
 
 // scopes are those that a text can be put into by hand.
@@ -222,6 +223,9 @@ func (m *remembered) Import(ctx context.Context, s admin.Selector, lines []admin
 			return done, fmt.Errorf("line %d: %w", i+1, err)
 		}
 		turns = append(turns, t)
+		if g := t.Targets[0].Group; !slices.Contains(done.Groups, g) {
+			done.Groups = append(done.Groups, g)
+		}
 	}
 	for m.app.pipeline.Status().Pending > maxPending {
 		select {
@@ -231,7 +235,8 @@ func (m *remembered) Import(ctx context.Context, s admin.Selector, lines []admin
 		}
 	}
 	kept, err := m.app.pipeline.AddAll(ctx, turns)
-	return admin.Imported{Kept: kept, Known: len(turns) - kept}, err
+	done.Kept, done.Known = kept, len(turns)-kept
+	return done, err
 }
 
 // turnOf is a line as it is kept: one side of a turn.

@@ -64,3 +64,16 @@ func (q quiet) WithAttrs(attrs []slog.Attr) slog.Handler {
 
 // WithGroup implements slog.Handler.
 func (q quiet) WithGroup(name string) slog.Handler { return quiet{q.Handler.WithGroup(name), q.seen} }
+
+// always is a log handler that takes everything, whatever the level: nobody
+// asked for less of it.
+type always struct{ slog.Handler }
+
+// Enabled implements slog.Handler.
+func (always) Enabled(context.Context, slog.Level) bool { return true }
+
+// WithAttrs implements slog.Handler.
+func (a always) WithAttrs(attrs []slog.Attr) slog.Handler { return always{a.Handler.WithAttrs(attrs)} }
+
+// WithGroup implements slog.Handler.
+func (a always) WithGroup(name string) slog.Handler { return always{a.Handler.WithGroup(name)} }

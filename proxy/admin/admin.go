@@ -2,8 +2,6 @@ package admin
 
 import (
 	"context"
-	"crypto/sha256"
-	"crypto/subtle"
 	"crypto/tls"
 	"encoding/json"
 	"errors"
@@ -12,7 +10,6 @@ import (
 	"net"
 	"net/http"
 	"strconv"
-	"strings"
 	"sync/atomic"
 	"time"
 
@@ -35,6 +32,7 @@ type Options struct {
 	Memory  Remembered  // nil: it is off
 	TLS     *tls.Config // nil: none
 	Log     *slog.Logger
+	Audit   *slog.Logger // gets a line for each look at, and change of, what is remembered
 }
 
 // noDeadline is none.
@@ -45,15 +43,16 @@ type Server struct {
 	o     Options
 	ln    net.Listener
 	http  *http.Server
-	calls *rate.Limiter
+	calls *rate.Limiter          // of those who are let in
+	fails *guesses               // of the others
 	token atomic.Pointer[string] // empty: none is asked for
 }
 
 // SetToken changes what is asked for, from the next call on.
 func (s *Server) SetToken(token string) { s.token.Store(&token) }
 
-// callsPerSecond is how many calls of the API are served, for all together:
-// more than programs need, and too few to guess a token.
+// callsPerSecond is how many calls of the API are served, for all together who
+// know the token: more than programs need.
 const callsPerSecond = 100
 
 // New binds the address.
@@ -65,13 +64,13 @@ func New(o Options) (*Server, error) {
 	if o.TLS != nil {
 		ln = tls.NewListener(ln, o.TLS)
 	}
-	s := &Server{o: o, ln: ln, calls: rate.NewLimiter(callsPerSecond, 2*callsPerSecond)}
+	s := &Server{o: o, ln: ln, calls: rate.NewLimiter(callsPerSecond, 2*callsPerSecond), fails: newGuesses()}
 	s.SetToken(o.Token)
 	mux := http.NewServeMux()
 	for _, e := range s.endpoints() {
 		serve := e.serve
 		if !e.open {
-			serve = s.limited(s.guard(serve))
+			serve = s.guard(s.limited(serve))
 		}
 		mux.HandleFunc(e.method+" "+e.path, serve)
 	}
@@ -137,55 +136,6 @@ func (s *Server) status(w http.ResponseWriter, r *http.Request) {
 		}
 	}
 	writeJSON(w, http.StatusOK, s.o.Status(r.Context(), fresh))
-}
-
-// limited refuses calls when there are too many.
-func (s *Server) limited(next http.HandlerFunc) http.HandlerFunc {
-	return func(w http.ResponseWriter, r *http.Request) {
-		if !s.calls.Allow() {
-			w.Header().Set("Retry-After", "1")
-			writeError(w, http.StatusTooManyRequests, "too many calls; try again in a second")
-			return
-		}
-		next(w, r)
-	}
-}
-
-// guard lets only those in who know the token. Where none is set, which is on
-// this machine only, a web page must not get in through its visitor's browser:
-// neither from another origin, nor under a name of its own that it has pointed
-// here.
-func (s *Server) guard(next http.HandlerFunc) http.HandlerFunc {
-	return func(w http.ResponseWriter, r *http.Request) {
-		secret := *s.token.Load()
-		if secret == "" {
-			if !local(r.Host) || r.Header.Get("Origin") != "" && r.Header.Get("Origin") != "http://"+r.Host {
-				writeError(w, http.StatusForbidden, "the admin side without a token answers to programs on this machine only, by its address; set admin.token for others")
-				return
-			}
-			next(w, r)
-			return
-		}
-		token, _ := strings.CutPrefix(r.Header.Get("Authorization"), "Bearer ")
-		// Sums have equal lengths, so that the comparison tells nothing.
-		got, want := sha256.Sum256([]byte(token)), sha256.Sum256([]byte(secret))
-		if subtle.ConstantTimeCompare(got[:], want[:]) != 1 {
-			w.Header().Set("WWW-Authenticate", `Bearer realm="graphiti-proxy"`)
-			writeError(w, http.StatusUnauthorized, "the admin side needs the token that admin.token names, as Authorization: Bearer …")
-			return
-		}
-		next(w, r)
-	}
-}
-
-// local reports whether a Host header names this machine and nothing else.
-func local(host string) bool {
-	name, _, err := net.SplitHostPort(host)
-	if err != nil {
-		name = host
-	}
-	ip := net.ParseIP(strings.Trim(name, "[]"))
-	return name == "localhost" || ip != nil && ip.IsLoopback()
 }
 
 func writeJSON(w http.ResponseWriter, code int, v any) {

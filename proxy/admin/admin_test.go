@@ -5,7 +5,9 @@ import (
 	"encoding/json"
 	"io"
 	"log/slog"
+	"net"
 	"net/http"
+	"runtime"
 	"strings"
 	"testing"
 	"time"
@@ -22,6 +24,7 @@ func start(t *testing.T, token string, st Status) string {
 		Counts:  func() capture.QueueStatus { return st.Queue },
 		Metrics: http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, "m 1\n") }),
 		Log:     slog.New(slog.DiscardHandler),
+		Audit:   slog.New(slog.DiscardHandler),
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -43,11 +46,17 @@ func start(t *testing.T, token string, st Status) string {
 
 func get(t *testing.T, url, token string) (int, string) {
 	t.Helper()
+	return getFrom(t, "127.0.0.1", url, token)
+}
+
+// getFrom asks from an address of this machine.
+func getFrom(t *testing.T, from, url, token string) (int, string) {
+	t.Helper()
 	req, _ := http.NewRequest(http.MethodGet, url, nil)
 	if token != "" {
 		req.Header.Set("Authorization", "Bearer "+token)
 	}
-	tr := &http.Transport{}
+	tr := &http.Transport{DialContext: (&net.Dialer{LocalAddr: &net.TCPAddr{IP: net.ParseIP(from)}}).DialContext}
 	defer tr.CloseIdleConnections()
 	resp, err := tr.RoundTrip(req)
 	if err != nil {
@@ -106,17 +115,39 @@ func TestQueueCountsAreThere(t *testing.T) {
 	}
 }
 
-// TestTooManyCalls are refused, and health is not among them.
-func TestTooManyCalls(t *testing.T) {
-	base := start(t, "secret", Status{Ready: true})
-	refused := 0
-	for range 3 * callsPerSecond {
-		if status, _ := get(t, base+"/api/v1/status", "a guess"); status == http.StatusTooManyRequests {
-			refused++
+// refusedFrom reports whether another address is limited, too, in the end.
+func refusedFrom(t *testing.T, base string) bool {
+	for range 20 * callsPerSecond {
+		if status, _ := getFrom(t, "127.0.0.2", base+"/api/v1/queue", "secret"); status == http.StatusTooManyRequests {
+			return true
 		}
 	}
-	if refused == 0 {
-		t.Error("none was refused")
+	return false
+}
+
+// TestTooManyCalls are refused, and health is not among them; who guesses tokens
+// keeps out nobody who knows it, from elsewhere.
+func TestTooManyCalls(t *testing.T) {
+	base := start(t, "secret", Status{Ready: true})
+	refused := func(token string) bool {
+		for range 20 * callsPerSecond {
+			if status, _ := get(t, base+"/api/v1/status", token); status == http.StatusTooManyRequests {
+				return true
+			}
+		}
+		return false
+	}
+	if !refused("a guess") {
+		t.Error("guesses are not limited")
+	}
+	if status, _ := get(t, base+"/api/v1/queue", "secret"); status != http.StatusTooManyRequests {
+		t.Errorf("a guess that is right, among too many: %d", status)
+	}
+	if status, _ := getFrom(t, "127.0.0.2", base+"/api/v1/queue", "secret"); status != http.StatusOK && runtime.GOOS == "linux" {
+		t.Errorf("from elsewhere: %d", status)
+	}
+	if status, _ := getFrom(t, "127.0.0.2", base+"/api/v1/queue", "secret"); status == http.StatusOK && !refusedFrom(t, base) {
+		t.Error("calls are not limited")
 	}
 	if status, _ := get(t, base+"/healthz", ""); status != http.StatusOK {
 		t.Errorf("health: %d", status)

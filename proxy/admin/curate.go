@@ -2,6 +2,7 @@ package admin
 
 import (
 	"context"
+	"log/slog"
 	"net/http"
 	"strings"
 
@@ -10,12 +11,14 @@ import (
 
 // Curated is what a person can do with what is remembered, beside forgetting.
 type Curated interface {
-	// Show returns the last n messages of what a selector means, oldest first.
-	Show(ctx context.Context, s Selector, n int) ([]Record, error)
+	// Show returns the last n messages of what a selector means, oldest first,
+	// and the groups that were looked into.
+	Show(ctx context.Context, s Selector, n int) (list []Record, groups []string, err error)
 
 	// Search returns what would be found for a text, best first; of what would
-	// not be shown only where all is set.
-	Search(ctx context.Context, s Selector, query string, all bool) ([]Found, error)
+	// not be shown only where all is set. It also returns the groups that were
+	// searched.
+	Search(ctx context.Context, s Selector, query string, all bool) (list []Found, groups []string, err error)
 
 	// Promote keeps a text of a kind in a scope, once, and returns the groups.
 	Promote(ctx context.Context, s Selector, p Promotion) ([]string, error)
@@ -59,6 +62,8 @@ type Line struct {
 type Imported struct {
 	Kept  int `json:"kept"`
 	Known int `json:"known"` // that were there already
+
+	Groups []string `json:"-"`
 }
 
 // shown, found and promoted are the answers to show, search and promote.
@@ -113,8 +118,8 @@ func (s *Server) show(w http.ResponseWriter, r *http.Request, m Remembered) {
 	if refused(w, in.check()) {
 		return
 	}
-	s.o.Log.Info("audit", "what", "show", "who", auditName(in.Selector))
-	list, err := m.Show(r.Context(), in.Selector, in.Last)
+	list, groups, err := m.Show(r.Context(), in.Selector, in.Last)
+	s.audit(r, "show", auditName(in.Selector), groups, err)
 	if err != nil {
 		writeError(w, http.StatusBadRequest, err.Error())
 		return
@@ -134,8 +139,8 @@ func (s *Server) search(w http.ResponseWriter, r *http.Request, m Remembered) {
 	if refused(w, in.check()) {
 		return
 	}
-	s.o.Log.Info("audit", "what", "search", "who", auditName(in.Selector))
-	list, err := m.Search(r.Context(), in.Selector, in.Query, in.All)
+	list, groups, err := m.Search(r.Context(), in.Selector, in.Query, in.All)
+	s.audit(r, "search", auditName(in.Selector), groups, err)
 	if err != nil {
 		writeError(w, http.StatusBadRequest, err.Error())
 		return
@@ -156,7 +161,7 @@ func (s *Server) promote(w http.ResponseWriter, r *http.Request, m Remembered) {
 		return
 	}
 	groups, err := m.Promote(r.Context(), in.Selector, in.Promotion)
-	s.o.Log.Info("audit", "what", "promote", "kind", in.Kind, "who", auditName(in.Selector), "groups", groups, "done", err == nil)
+	s.audit(r, "promote", auditName(in.Selector), groups, err, slog.String("kind", in.Kind))
 	if err != nil {
 		writeError(w, http.StatusBadRequest, err.Error())
 		return
@@ -175,7 +180,7 @@ func (s *Server) importLines(w http.ResponseWriter, r *http.Request, m Remembere
 	}
 	_ = http.NewResponseController(w).SetWriteDeadline(noDeadline) // it waits for the memory
 	done, err := m.Import(r.Context(), in.Selector, in.Lines)
-	s.o.Log.Info("audit", "what", "import", "who", auditName(in.Selector), "kept", done.Kept, "done", err == nil)
+	s.audit(r, "import", auditName(in.Selector), done.Groups, err, slog.Int("kept", done.Kept))
 	if err != nil {
 		writeError(w, http.StatusBadRequest, err.Error())
 		return
@@ -188,20 +193,4 @@ func because(err error) string {
 		return ""
 	}
 	return ": " + err.Error()
-}
-
-// auditName says whose memory a call was about.
-func auditName(s Selector) string {
-	var parts []string
-	for _, p := range []struct{ what, value string }{
-		{"user", s.User}, {"agent", s.Agent}, {"workspace", s.Workspace}, {"session", s.Session}, {"group", s.Group}, {"credential", s.Credential},
-	} {
-		if p.value != "" {
-			parts = append(parts, p.what+"="+p.value)
-		}
-	}
-	if parts == nil {
-		return "the owner"
-	}
-	return strings.Join(parts, " ")
 }

@@ -93,6 +93,11 @@ func (s *Server) groups(w http.ResponseWriter, r *http.Request, m Remembered) {
 		return
 	}
 	list, err := m.Groups(r.Context(), sel)
+	found := make([]string, len(list))
+	for i := range list {
+		found[i] = list[i].Group
+	}
+	s.audit(r, "list groups", auditName(sel), found, err)
 	if err != nil {
 		writeError(w, http.StatusBadRequest, err.Error())
 		return
@@ -113,7 +118,7 @@ func (s *Server) forget(w http.ResponseWriter, r *http.Request, m Remembered) {
 		return
 	}
 	blocks, err := m.Forget(r.Context(), sel.Group)
-	s.o.Log.Info("audit", "what", "forget", "group", sel.Group, "done", err == nil)
+	s.audit(r, "forget", auditName(sel), []string{sel.Group}, err)
 	if err != nil {
 		writeError(w, http.StatusBadGateway, err.Error())
 		return
@@ -132,11 +137,12 @@ func (s *Server) export(w http.ResponseWriter, r *http.Request, m Remembered) {
 	if refused(w, graphiti.CheckGroup(group)) {
 		return
 	}
-	s.o.Log.Info("audit", "what", "export", "group", group)
 	_ = http.NewResponseController(w).SetWriteDeadline(noDeadline) // as long as it takes
 	w.Header().Set("Content-Type", "application/jsonl")
 	enc := json.NewEncoder(w)
-	if err := m.Export(r.Context(), group, func(rec Record) error { return enc.Encode(rec) }); err != nil {
+	err := m.Export(r.Context(), group, func(rec Record) error { return enc.Encode(rec) })
+	s.audit(r, "export", auditName(Selector{Group: group}), []string{group}, err)
+	if err != nil {
 		_ = enc.Encode(map[string]string{"error": err.Error()})
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"log/slog"
 	"mime"
 	"net/http"
 	"net/url"
@@ -60,12 +61,18 @@ func (s *Server) turns(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	list, all, err := s.o.Queue.Letters(r.Context(), o)
+	if o.Text {
+		var groups []string
+		for i := range list {
+			if !slices.Contains(groups, list[i].Group) {
+				groups = append(groups, list[i].Group)
+			}
+		}
+		s.audit(r, "show queued turns", "the queue", groups, err, slog.Int("turns", len(list)))
+	}
 	if err != nil {
 		writeError(w, http.StatusInternalServerError, err.Error())
 		return
-	}
-	if o.Text {
-		s.o.Log.Info("audit", "what", "show queued turns", "turns", len(list))
 	}
 	writeJSON(w, http.StatusOK, Letters{all, list})
 }
@@ -105,11 +112,11 @@ func (s *Server) change(what string, do func(Queue, []int64) (int, error)) http.
 			return
 		}
 		n, err := do(s.o.Queue, sel.Numbers)
+		s.audit(r, what, "the queue", nil, err, slog.Int("turns", n))
 		if err != nil {
 			writeError(w, http.StatusInternalServerError, err.Error())
 			return
 		}
-		s.o.Log.Info("audit", "what", what, "turns", n)
 		writeJSON(w, http.StatusOK, Affected{n})
 	}
 }

@@ -1,0 +1,145 @@
+package admin
+
+import (
+	"crypto/sha256"
+	"crypto/subtle"
+	"net"
+	"net/http"
+	"net/netip"
+	"strings"
+	"sync"
+
+	"golang.org/x/time/rate"
+)
+
+// limited refuses calls when there are too many.
+func (s *Server) limited(next http.HandlerFunc) http.HandlerFunc {
+	return func(w http.ResponseWriter, r *http.Request) {
+		if !s.calls.Allow() {
+			tooMany(w)
+			return
+		}
+		next(w, r)
+	}
+}
+
+// guard lets only those in who know the token. Where none is set, which is on
+// this machine only, a web page must not get in through its visitor's browser:
+// neither from another origin, nor under a name of its own that it has pointed
+// here.
+func (s *Server) guard(next http.HandlerFunc) http.HandlerFunc {
+	return func(w http.ResponseWriter, r *http.Request) {
+		secret := *s.token.Load()
+		if secret == "" {
+			if !local(r.Host) || r.Header.Get("Origin") != "" && r.Header.Get("Origin") != "http://"+r.Host {
+				writeError(w, http.StatusForbidden, "the admin side without a token answers to programs on this machine only, by its address; set admin.token for others")
+				return
+			}
+			next(w, r)
+			return
+		}
+		peer := peerOf(r)
+		if !s.fails.mayGuess(peer) {
+			tooMany(w)
+			return
+		}
+		token, _ := strings.CutPrefix(r.Header.Get("Authorization"), "Bearer ")
+		// Sums have equal lengths, so that the comparison tells nothing.
+		got, want := sha256.Sum256([]byte(token)), sha256.Sum256([]byte(secret))
+		if subtle.ConstantTimeCompare(got[:], want[:]) != 1 {
+			s.fails.guessed(peer)
+			w.Header().Set("WWW-Authenticate", `Bearer realm="graphiti-proxy"`)
+			writeError(w, http.StatusUnauthorized, "the admin side needs the token that admin.token names, as Authorization: Bearer …")
+			return
+		}
+		next(w, r)
+	}
+}
+
+func tooMany(w http.ResponseWriter) {
+	w.Header().Set("Retry-After", "1")
+	writeError(w, http.StatusTooManyRequests, "too many calls; try again in a second")
+}
+
+const (
+	// guessesPerSecond is how many wrong tokens an address may send.
+	guessesPerSecond = 5
+
+	// maxGuessers bounds the addresses that are told apart.
+	maxGuessers = 4096
+)
+
+// guesses counts wrong tokens by address, so that who guesses keeps out nobody
+// else. It is safe for concurrent use.
+type guesses struct {
+	mu     sync.Mutex // guards by
+	by     map[netip.Prefix]*rate.Limiter
+	others *rate.Limiter // of all addresses together that are too many
+}
+
+func newGuesses() *guesses {
+	return &guesses{by: make(map[netip.Prefix]*rate.Limiter), others: newGuesser()}
+}
+
+func newGuesser() *rate.Limiter { return rate.NewLimiter(guessesPerSecond, 4*guessesPerSecond) }
+
+// mayGuess reports whether what an address sends is looked at.
+func (g *guesses) mayGuess(peer string) bool { return g.of(peer, false).Tokens() >= 1 }
+
+// guessed notes that it was wrong.
+func (g *guesses) guessed(peer string) { g.of(peer, true).Allow() }
+
+// of finds the count of an address, which is made where keep is set.
+func (g *guesses) of(peer string, keep bool) *rate.Limiter {
+	ip, err := netip.ParseAddr(peer)
+	if err != nil {
+		return g.others
+	}
+	bits := ip.Unmap().BitLen()
+	if bits > 64 {
+		bits = 64 // which is one network's
+	}
+	network, err := ip.Unmap().WithZone("").Prefix(bits)
+	if err != nil {
+		return g.others
+	}
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if l, ok := g.by[network]; ok {
+		return l
+	}
+	if len(g.by) >= maxGuessers {
+		for n, l := range g.by {
+			if l.Tokens() >= float64(l.Burst()) { // it has not guessed for a while
+				delete(g.by, n)
+			}
+		}
+	}
+	if len(g.by) >= maxGuessers {
+		return g.others
+	}
+	l := newGuesser()
+	if keep {
+		g.by[network] = l
+	}
+	return l
+}
+
+// peerOf is the address that a call came from.
+func peerOf(r *http.Request) string {
+	host, _, err := net.SplitHostPort(r.RemoteAddr)
+	if err != nil {
+		return r.RemoteAddr
+	}
+	return host
+}
+
+// local reports whether a Host header names this machine and nothing else.
+func local(host string) bool {
+	name, _, err := net.SplitHostPort(host)
+	if err != nil {
+		name = host
+	}
+	ip := net.ParseIP(strings.Trim(name, "[]"))
+	return name == "localhost" || ip != nil && ip.IsLoopback()
+}
