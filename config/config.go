@@ -105,7 +105,7 @@ type Config struct {
 		Format string `key:"log.format" default:"auto" kind:"one of auto, text, json" doc:"auto: text on a terminal, else json"`
 	}
 	OTel struct {
-		Endpoint string  `key:"otel.endpoint" doc:"OpenTelemetry collector that takes OTLP over HTTP, e.g. http://127.0.0.1:4318; empty: what OTEL_EXPORTER_OTLP_ENDPOINT says, else nothing is exported"`
+		Endpoint string  `key:"otel.endpoint" kind:"url" doc:"OpenTelemetry collector that takes OTLP over HTTP, e.g. http://127.0.0.1:4318; empty: what OTEL_EXPORTER_OTLP_ENDPOINT says, else nothing is exported"`
 		Traces   bool    `key:"otel.traces" default:"true" doc:"whether spans are exported, where there is a collector"`
 		Metrics  bool    `key:"otel.metrics" default:"true" doc:"whether metrics are exported, where there is a collector; Prometheus reads /metrics on the admin side either way"`
 		Sample   float64 `key:"otel.sample" default:"1" min:"0" max:"1" doc:"the part of requests that are traced, where the client does not say; OTEL_TRACES_SAMPLER goes before"`

@@ -106,6 +106,11 @@ func TestMistakes(t *testing.T) {
 			`admin.listen: ":9000" is open to other machines; set admin.token, or listen on 127.0.0.1`},
 		{"same address", "admin:\n  listen: 127.0.0.1:8787\n", nil, nil,
 			`admin.listen: "127.0.0.1:8787" is also listen; give each its own port`},
+		{"what config print shows in place of a secret", "admin:\n  token: '***'\nidentity:\n  trusted_keys: [a, '***']\n", nil, nil,
+			`graphiti-proxy.yaml:2: admin.token: *** stands for a secret where settings are shown; write the secret itself, or leave the setting out` + "\n" +
+				`graphiti-proxy.yaml:4: identity.trusted_keys: *** stands for a secret where settings are shown; write the secret itself, or leave the setting out`},
+		{"collector without a scheme", "otel:\n  endpoint: collector:4318\n", nil, nil,
+			`graphiti-proxy.yaml:2: otel.endpoint: "collector:4318" is not an address that can be used; write http://host[:port][/path] or https://…, without a user, a query or a fragment`},
 		{"no endpoint", "memory:\n  backend: graphiti\n", nil, nil,
 			`memory.endpoint: memory.backend is graphiti, and there is no endpoint; write e.g. http://127.0.0.1:8000`},
 		{"an owner who is not named", "ingest:\n  include_system: true\n", nil, nil,
@@ -133,7 +138,7 @@ func TestMistakes(t *testing.T) {
 	}
 }
 
-// TestPrintCanBeReadAgain, and shows no secret.
+// TestPrintCanBeReadAgain, and shows no secret, which has to be filled in.
 func TestPrintCanBeReadAgain(t *testing.T) {
 	c, err := load(t, "listen: 127.0.0.1:1\nidentity:\n  trusted_keys: [sk-secret, sk-other]\nrecall:\n  scopes: [user, session]\n", nil, nil)
 	if err != nil {
@@ -146,7 +151,10 @@ func TestPrintCanBeReadAgain(t *testing.T) {
 	if strings.Contains(out.String(), "secret") || !strings.Contains(out.String(), "trusted_keys: '***'") {
 		t.Errorf("%s", out.String())
 	}
-	again, err := load(t, out.String(), nil, nil)
+	if _, err := load(t, out.String(), nil, nil); err == nil {
+		t.Error("what stands for a secret is taken for one")
+	}
+	again, err := load(t, strings.ReplaceAll(out.String(), "'***'", "[sk-secret, sk-other]"), nil, nil)
 	if err != nil {
 		t.Fatalf("%v in\n%s", err, out.String())
 	}

@@ -46,6 +46,9 @@ func fieldsOf(v reflect.Value) []*field {
 // set reads a value. The error says what is allowed, and quotes no secret.
 func (f *field) set(s string) error {
 	s = strings.TrimSpace(s)
+	if f.secret && slices.Contains(strings.Split(s, ","), masked) {
+		return fmt.Errorf("%s: %s stands for a secret where settings are shown; write the secret itself, or leave the setting out", f.key, masked)
+	}
 	switch p := f.value.Addr().Interface().(type) {
 	case *string:
 		*p = s
@@ -162,7 +165,7 @@ func orList(choices string) string {
 // wrong is the error of a value: what it is not, and what to write instead.
 func (f *field) wrong(s, what, remedy string) error {
 	if f.secret {
-		s = "***"
+		s = masked
 	}
 	return fmt.Errorf("%s: %q %s; %s", f.key, s, what, remedy)
 }

@@ -249,6 +249,8 @@ func openBackend(cfg *config.Config, log *slog.Logger) (graphiti.Memory, error) 
 	return e, nil
 }
 
+var errOwner = errors.New("identity.owner: not a name; write e.g. github_login:octocat")
+
 // identity says how callers are told apart, and reads who is registered.
 func (a *app) identity() (proxy.Identity, graphiti.Namer, error) {
 	people, err := readPeople(a.cfg.Identity.UsersFile)
@@ -286,7 +288,7 @@ func (a *app) identityOf(cfg *config.Config) (proxy.Identity, graphiti.Namer, er
 	if owner != "" {
 		key, ok := graphiti.UserKey(owner)
 		if !ok {
-			return id, namer, errors.New("identity.owner: not a name; write e.g. github_login:octocat")
+			return id, namer, errOwner
 		}
 		id.Owner = key
 	}

@@ -2,13 +2,16 @@ package main
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
+	"log/slog"
 
 	"github.com/spf13/cobra"
 
 	"github.com/graphiti-proxy/graphiti-proxy/cache/redis"
 	"github.com/graphiti-proxy/graphiti-proxy/config"
+	"github.com/graphiti-proxy/graphiti-proxy/graphiti"
 )
 
 func newConfigCommand() *cobra.Command {
@@ -18,6 +21,7 @@ func newConfigCommand() *cobra.Command {
 		Example: "  graphiti-proxy config check\n  graphiti-proxy config print --origin",
 		RunE:    func(c *cobra.Command, _ []string) error { return c.Help() },
 	}
+	var checkJSON bool
 	check := &cobra.Command{
 		Use:     "check",
 		Short:   "Say whether the configuration is valid, and name every mistake",
@@ -32,24 +36,30 @@ func newConfigCommand() *cobra.Command {
 			if file == "" {
 				file = "none, defaults and environment only"
 			}
+			registered, err := checkFiles(cfg)
+			if err != nil {
+				return err
+			}
+			if checkJSON {
+				return printJSON(c.OutOrStdout(), map[string]any{
+					"valid": true, "file": cfg.File(), "listen": cfg.Listen, "upstream": cfg.Upstream.OpenAI, "memory": memoryLine(cfg), "people": registered,
+				})
+			}
 			people := ""
 			if cfg.Identity.UsersFile != "" {
-				list, err := config.LoadPeople(cfg.Identity.UsersFile)
-				if err != nil {
-					return err
-				}
-				people = fmt.Sprintf("people    %d in %s\n", len(list), cfg.Identity.UsersFile)
+				people = fmt.Sprintf("people    %d in %s\n", registered, cfg.Identity.UsersFile)
 			}
 			fmt.Fprintf(c.OutOrStdout(), "file      %s\nlisten    %s\nupstream  %s\nmemory    %s\n%sthe configuration is valid\n",
 				file, cfg.Listen, cfg.Upstream.OpenAI, memoryLine(cfg), people)
 			return nil
 		},
 	}
+	check.Flags().BoolVar(&checkJSON, "json", false, "print JSON")
 	var origins, asJSON bool
 	show := &cobra.Command{
 		Use:     "print",
 		Short:   "Show every setting as it is in force, secrets masked",
-		Example: "  graphiti-proxy config print > graphiti-proxy.yaml\n  graphiti-proxy config print --origin",
+		Example: "  graphiti-proxy config print > all-settings.yaml\n  graphiti-proxy config print --origin",
 		Args:    noArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
 			cfg, err := loadConfig(c)
@@ -66,6 +76,22 @@ func newConfigCommand() *cobra.Command {
 	show.Flags().BoolVar(&asJSON, "json", false, "print JSON")
 	c.AddCommand(check, show)
 	return c
+}
+
+// checkFiles finds the mistakes that are in what the configuration names: all of
+// them. It returns how many people are registered.
+func checkFiles(cfg *config.Config) (people int, err error) {
+	if cfg.Identity.UsersFile != "" {
+		list, failed := config.LoadPeople(cfg.Identity.UsersFile)
+		people, err = len(list), failed
+	}
+	if cfg.Identity.Owner != "" {
+		if _, ok := graphiti.UserKey(cfg.Identity.Owner); !ok {
+			err = errors.Join(err, errOwner)
+		}
+	}
+	_, failed := serverTLS(cfg, slog.New(slog.DiscardHandler))
+	return people, errors.Join(err, failed)
 }
 
 // memoryLine says in a few words which memory is used, and where it lives.
