@@ -30,11 +30,11 @@ var (
 	}
 )
 
-// Directives finds them in what a person wrote. A line within a code block is
-// none.
-func Directives(text string) (list []Directive) {
+// Directives finds them in what a person wrote, and counts those that are too
+// long. A line within a code block is none.
+func Directives(text string) (list []Directive, tooLong int) {
 	if !strings.Contains(text, ": ") {
-		return nil
+		return nil, 0
 	}
 	fenced := false
 	for line := range strings.Lines(text) {
@@ -42,14 +42,18 @@ func Directives(text string) (list []Directive) {
 			fenced = !fenced
 		}
 		d, ok := directive(line)
-		if !ok || fenced || utf8.RuneCountInString(d.Text) > maxDirectiveChars {
+		if !ok || fenced {
+			continue
+		}
+		if utf8.RuneCountInString(d.Text) > maxDirectiveChars {
+			tooLong++
 			continue
 		}
 		if list = append(list, d); len(list) == maxDirectives {
 			break
 		}
 	}
-	return list
+	return list, tooLong
 }
 
 // directive reads a line such as "- preference (project): tabs, not spaces".
@@ -68,6 +72,6 @@ func directive(line string) (d Directive, ok bool) {
 	}
 	name, scope, scoped := strings.Cut(strings.Join(words, " "), "(")
 	scope, closed := strings.CutSuffix(scope, ")")
-	d = Directive{directiveKinds[strings.TrimSpace(name)], directiveScopes[scope], strings.TrimSpace(text)}
+	d = Directive{directiveKinds[strings.TrimSpace(strings.ReplaceAll(name, "_", " "))], directiveScopes[scope], strings.TrimSpace(text)}
 	return d, d.Kind != "" && d.Text != "" && scoped == closed && scoped == (d.Scope != "")
 }

@@ -62,8 +62,9 @@ var (
 // log line, the span and the metrics alike.
 type Outcome struct {
 	// Promoted and Refused count the directives in the message that are kept as
-	// they stand, and those that look like they hold a credential.
-	Promoted, Refused int
+	// they stand, and those that look like they hold a credential or are too
+	// long; Unscoped those for a scope that the request does not have.
+	Promoted, Refused, Unscoped int
 
 	Status Status
 	Reason Reason

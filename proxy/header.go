@@ -55,5 +55,8 @@ func appendOutcome(b []byte, o *inject.Outcome) []byte {
 	if o.Refused > 0 {
 		b = strconv.AppendInt(append(b, "; refused="...), int64(o.Refused), 10)
 	}
+	if o.Unscoped > 0 {
+		b = strconv.AppendInt(append(b, "; unscoped="...), int64(o.Unscoped), 10)
+	}
 	return b
 }

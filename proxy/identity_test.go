@@ -233,7 +233,7 @@ func TestNamesOfTheRegistry(t *testing.T) {
 		for k, v := range tc.headers {
 			headers[k] = []string{v}
 		}
-		e := (&Memory{Identity: Identity{Owner: "user:o", People: registry}}).Explain(graphiti.Namer{}, chatPath, headers, []byte(said("", "")))
+		e := (&Memory{Recall: true, Ingest: true, Identity: Identity{Owner: "user:o", People: registry}}).Explain(graphiti.Namer{}, chatPath, headers, []byte(said("", "")))
 		if got := e.Claims[claimUser].Key; got != tc.user || (e.Off != "") != tc.off {
 			t.Errorf("%s: %s, off %q", tc.name, got, e.Off)
 		}

@@ -68,8 +68,9 @@ type Memory struct {
 	Earlier func(capture.History) // keeps what was said before; must not block
 
 	// Directives finds, in what a person wrote, what is to be kept as it
-	// stands, and counts what is refused. nil: that is not wanted.
-	Directives func(who graphiti.Who, text string) (list []capture.Turn, refused int)
+	// stands, and counts what is refused, and what is for a scope that there is
+	// not. nil: that is not wanted.
+	Directives func(who graphiti.Who, text string) (list []capture.Turn, refused, unscoped int)
 
 	// Later keeps turns whatever becomes of the request, and must not block. It
 	// reports whether there is room for them.
@@ -187,7 +188,7 @@ func (s *Server) remember(c *call) (plan inject.Plan) {
 	}
 	if c.memory.Directives != nil && plan.Turn != "" && len(plan.Write) > 0 && c.conv.Kind == inject.KindTurn {
 		var list []capture.Turn
-		list, plan.Outcome.Refused = c.memory.Directives(*who, string(c.conv.Text(c.conv.Last)))
+		list, plan.Outcome.Refused, plan.Outcome.Unscoped = c.memory.Directives(*who, string(c.conv.Text(c.conv.Last)))
 		// Now: the header says so, and the answer may never come to its end.
 		if len(list) > 0 && c.memory.Later(list) {
 			plan.Outcome.Promoted = len(list)

@@ -191,9 +191,11 @@ func promoted(who graphiti.Who, target graphiti.Target, kind, text string) captu
 
 // directives are those in a message. Where no scope is written it is the
 // project's, which is less than everywhere, and where there is none the
-// person's.
-func (m *remembered) directives(who graphiti.Who, text string) (list []capture.Turn, refused int) {
-	for _, d := range capture.Directives(text) {
+// person's. Those that look like they hold a credential, or are too long, are
+// refused; those for a scope that there is not here are unscoped.
+func (m *remembered) directives(who graphiti.Who, text string) (list []capture.Turn, refused, unscoped int) {
+	found, refused := capture.Directives(text)
+	for _, d := range found {
 		scope := graphiti.Scope(d.Scope)
 		if scope == "" {
 			if scope = graphiti.ScopeUser; who.Workspace != "" {
@@ -201,13 +203,17 @@ func (m *remembered) directives(who graphiti.Who, text string) (list []capture.T
 			}
 		}
 		group, ok := m.namer().Group(scope, who)
-		if !ok || m.app.pipeline.HoldsSecret(d.Text) {
+		switch {
+		case !ok:
+			unscoped++
+			continue
+		case m.app.pipeline.HoldsSecret(d.Text):
 			refused++
 			continue
 		}
 		list = append(list, promoted(who, graphiti.Target{Scope: scope, Group: group}, d.Kind, d.Text))
 	}
-	return list, refused
+	return list, refused, unscoped
 }
 
 // maxPending is how many turns may wait for the memory while lines are

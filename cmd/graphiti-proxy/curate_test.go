@@ -292,9 +292,9 @@ func TestDirectives(t *testing.T) {
 			_, h := w.exchange("/v1/chat/completions", chat(m{"role": "user", "content": text}), "X-Graphiti-Workspace", "github_repo:github.com/acme/widgets")
 			return h.Get("X-Graphiti-Memory")
 		}
-		text := "Please note:\npreference (global): tabs, not spaces\ndecision: Postgres, not MySQL\nprocedure: use ghp_R4kT9wQz7LmX2vBn8JcY5hDf3GsP6aEu1ToK"
+		text := "Please note:\npreference (global): tabs, not spaces\ndecision: Postgres, not MySQL\nprocedure: use ghp_R4kT9wQz7LmX2vBn8JcY5hDf3GsP6aEu1ToK\nrepo_state (agent): nobody is one"
 		header := ask(text)
-		if said := strings.HasSuffix(header, "; promoted=2; refused=1"); said != (on == "true") {
+		if said := strings.HasSuffix(header, "; promoted=2; refused=1; unscoped=1"); said != (on == "true") {
 			t.Errorf("directives %s: %s", on, header)
 		}
 		ask(text + "\nAgain.")

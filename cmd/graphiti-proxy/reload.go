@@ -56,7 +56,7 @@ func (a *app) planning(cfg *config.Config, namer graphiti.Namer) inject.Options 
 
 // remembering is what the proxy needs in order to remember.
 func (a *app) remembering(cfg *config.Config, identity proxy.Identity) proxy.Memory {
-	var directives func(graphiti.Who, string) ([]capture.Turn, int)
+	var directives func(graphiti.Who, string) ([]capture.Turn, int, int)
 	if cfg.Promote.Directives {
 		directives = a.curated.directives
 	}
