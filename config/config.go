@@ -64,7 +64,7 @@ type Config struct {
 		Verify          bool          `key:"ingest.verify" default:"true" doc:"a turn counts as delivered when Graphiti shows it, and is sent again when Graphiti lost it; false: when Graphiti accepted it"`
 		StallAfter      time.Duration `key:"ingest.stall_after" default:"5m" min:"1s" doc:"without an arrival Graphiti's worker is taken for dead; nothing is sent until it lives"`
 		BackfillTurns   int           `key:"ingest.backfill_turns" default:"10" min:"0" max:"1000" doc:"turns that are kept of what was said before a conversation was first seen; the newest"`
-		IncludeSystem   bool          `key:"ingest.include_system" default:"false" doc:"write once into each group whose it is: the owner from identity.owner or the registry of people, and which workspace, user, agent or session"`
+		IncludeSystem   bool          `key:"ingest.include_system" default:"false" doc:"write once into each group whose it is: the owner from identity.owner or the registry of people, and whether it is about a workspace, themselves, an agent or a session"`
 		IdleFlush       time.Duration `key:"ingest.idle_flush" default:"2m" min:"1s" max:"24h" doc:"silence after which a tool loop that has not ended is kept as it is"`
 		GitMetadata     bool          `key:"ingest.git_metadata" default:"false" doc:"note branch, commit and whether there were changes, where the client tells"`
 		ToolSummaries   bool          `key:"ingest.tool_summaries" default:"false" doc:"note in one line which tools a turn used; never what they were given or gave"`

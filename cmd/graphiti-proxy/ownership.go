@@ -1,7 +1,6 @@
 package main
 
 import (
-	"strings"
 	"time"
 
 	"github.com/graphiti-proxy/graphiti-proxy/capture"
@@ -31,7 +30,7 @@ func (a *app) ownership(t *capture.Turn, target graphiti.Target) (capture.Turn, 
 	}
 	of := map[graphiti.Scope]string{
 		graphiti.ScopeSession:   "one conversation of theirs",
-		graphiti.ScopeWorkspace: "the workspace " + strings.TrimPrefix(t.Workspace, "workspace:") + ", as they work in it",
+		graphiti.ScopeWorkspace: "one workspace, as they work in it", // which one a request may have claimed
 		graphiti.ScopeUser:      "themselves, over all projects and clients",
 		graphiti.ScopeAgent:     "what one agent knows of them",
 	}[target.Scope]

@@ -27,6 +27,8 @@ func TestOwnershipContext(t *testing.T) {
 		want     string // of the person's group; empty: nothing
 	}{
 		"one person": {map[string]string{"identity.owner": "github_login:octocat"}, nil, "This memory belongs to github_login:octocat. It is about themselves"},
+		"a workspace that was claimed": {map[string]string{"identity.owner": "github_login:octocat"}, []string{"X-Graphiti-Workspace", "claimed"},
+			"This memory belongs to github_login:octocat. It is about one workspace"},
 		"registered": {map[string]string{"identity.mode": "multi", "identity.users_file": people}, []string{"Authorization", "Bearer " + credential}, "This memory belongs to Josh Doe (user:josh). It is about themselves"},
 		"a stranger": {map[string]string{"identity.mode": "multi", "identity.users_file": people}, []string{"Authorization", "Bearer sk-other", "X-Graphiti-User", "josh"}, ""},
 	} {
@@ -65,6 +67,8 @@ func TestOwnershipContext(t *testing.T) {
 			switch {
 			case tc.want == "" && len(told) > 0:
 				t.Errorf("told of somebody who is not known: %q", told)
+			case strings.Contains(strings.Join(told, ""), "claimed"):
+				t.Errorf("what a request says is told: %q", told)
 			case tc.want != "" && (len(told) != 1 || !strings.Contains(told[0], tc.want) || episodes[0].Content != told[0]):
 				t.Errorf("%q in %d episodes", told, len(episodes))
 			case len(episodes) < 12:
