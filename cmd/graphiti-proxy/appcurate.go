@@ -226,7 +226,7 @@ func (m *remembered) Import(ctx context.Context, s admin.Selector, lines []admin
 	for i := range lines {
 		t, err := m.turnOf(s, &lines[i])
 		if err != nil {
-			return done, fmt.Errorf("line %d: %w", i+1, err)
+			return done, fmt.Errorf("line %d: %w", cmp.Or(lines[i].Number, i+1), err)
 		}
 		turns = append(turns, t)
 		if g := t.Targets[0].Group; !slices.Contains(done.Groups, g) {

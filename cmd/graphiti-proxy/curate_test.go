@@ -146,12 +146,16 @@ func TestImport(t *testing.T) {
 		t.Errorf("%v %s", err, out)
 	}
 	for text, says := range map[string]string{
-		`{"role":"user"}`:                                       "content: it is empty",
-		`{"role":"tool","content":"x"}`:                         `role: "tool"`,
-		`{"role":"user","content":"x","timestamp":"yesterday"}`: "timestamp",
-		`{"role":"user","content":"x","colour":"red"}`:          "colour",
-		`nonsense`:        "line 1",
-		`[{"mapping":7}]`: "conversation 1",
+		`{"role":"user"}`:                                                                    "content: it is empty",
+		`{"role":"tool","content":"x"}`:                                                      `role: "tool"`,
+		`{"role":"user","content":"x","timestamp":"yesterday"}`:                              "timestamp",
+		`{"role":"user","content":"x","colour":"red"}`:                                       "colour",
+		"\n\n{\"role\":\"user\",\"content\":\"x\"}\n\n{\"role\":\"tool\",\"content\":\"x\"}": "line 5: role",
+		"\ufeff\n nonsense":                                                                  "line 2 ",
+		`[{"role":"user","content":"x"}]`:                                                    "item 1",
+		`{"role":"user","content":"x"} {"a":1}`:                                              "line 1 ",
+		`nonsense`:                                                                           "line 1",
+		`[{"mapping":7}]`:                                                                    "conversation 1",
 	} {
 		if _, err := command(t, dir, "memory", "import", file("bad", text)); err == nil || !strings.Contains(err.Error(), says) {
 			t.Errorf("%s: %v, want %q", text, err, says)

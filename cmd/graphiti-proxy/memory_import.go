@@ -16,18 +16,20 @@ import (
 	"strings"
 	"time"
 
-	"github.com/mattn/go-isatty"
 	"github.com/spf13/cobra"
 
-	"github.com/graphiti-proxy/graphiti-proxy/capture"
 	"github.com/graphiti-proxy/graphiti-proxy/config"
 	"github.com/graphiti-proxy/graphiti-proxy/proxy/admin"
 )
 
 const (
-	importBatch  = 200 // lines in one call
+	importBatch  = 200     // lines in one call
+	importBytes  = 4 << 20 // of those lines
 	importWindow = 10 * time.Minute
 	maxExport    = 2 << 30 // bytes that are read of a file
+
+	// byteOrderMark begins texts of some editors.
+	byteOrderMark = "\ufeff"
 )
 
 func newMemoryImportCommand() *cobra.Command {
@@ -98,14 +100,18 @@ func openImport(name string) (io.ReadCloser, int64, error) {
 	return f, info.Size(), nil
 }
 
-// importFrom sends lines in batches, in their order.
+// importFrom sends lines in batches, in their order, as fast as the memory takes
+// them in.
 func importFrom(ctx context.Context, cfg *config.Config, s *admin.Selector, r io.Reader, p *progress) (done admin.Imported, err error) {
 	var batch []admin.Line
+	bytes := 0
 	times := make(map[string]int) // equal lines are told apart by their number
-	first := 1
 	flush := func() error {
 		if len(batch) == 0 {
 			return nil
+		}
+		if err := p.waitForRoom(ctx, cfg); err != nil {
+			return err
 		}
 		in := struct {
 			admin.Selector
@@ -113,43 +119,71 @@ func importFrom(ctx context.Context, cfg *config.Config, s *admin.Selector, r io
 		}{*s, batch}
 		var answer admin.Imported
 		if err := askFor(ctx, importWindow, cfg, http.MethodPost, "/api/v1/memory/import", in, &answer); err != nil {
-			return fmt.Errorf("lines %d to %d: %w", first, first+len(batch)-1, err)
+			return err
 		}
 		done.Kept, done.Known = done.Kept+answer.Kept, done.Known+answer.Known
-		first, batch = first+len(batch), batch[:0]
+		batch, bytes = batch[:0], 0
 		p.show(done.Kept + done.Known)
 		return nil
 	}
-	err = readLines(io.TeeReader(io.LimitReader(r, maxExport), p), func(l admin.Line) error {
+	err = readLines(io.TeeReader(io.LimitReader(r, maxExport), p), func(n int, l admin.Line) error {
 		b, _ := json.Marshal(l) // strings only
+		if len(b) > importBytes {
+			return fmt.Errorf("line %d is larger than %d MiB", n, importBytes>>20)
+		}
+		if len(batch) == importBatch || bytes+len(b) > importBytes {
+			if err := flush(); err != nil {
+				return err
+			}
+		}
 		if n := times[string(b)]; n > 0 {
 			l.ID += "#" + strconv.Itoa(n)
 		}
 		times[string(b)]++
-		if batch = append(batch, l); len(batch) < importBatch {
-			return nil
-		}
-		return flush()
+		l.Number = n
+		batch, bytes = append(batch, l), bytes+len(b)
+		return nil
 	})
-	return done, errors.Join(err, flush())
+	if err != nil {
+		return done, err
+	}
+	return done, flush()
 }
 
-// readLines finds out what a file is and calls f for each message in it.
-func readLines(r io.Reader, f func(admin.Line) error) error {
+// readLines finds out what a file is and calls f for each message in it, with
+// the number of its line, or of the message in an export.
+func readLines(r io.Reader, f func(int, admin.Line) error) error {
 	in := bufio.NewReaderSize(r, 1<<20)
-	if b, err := in.Peek(1); err == nil && b[0] == '[' {
-		return readExport(in, f)
+	if b, err := in.Peek(len(byteOrderMark)); err == nil && string(b) == byteOrderMark {
+		_, _ = in.Discard(len(byteOrderMark)) // it was peeked
 	}
-	for n := 1; ; n++ {
+	n := 1
+	for b, err := in.ReadByte(); err == nil; b, err = in.ReadByte() {
+		if b == '\n' {
+			n++
+		}
+		if strings.IndexByte(" \t\r\n", b) < 0 {
+			_ = in.UnreadByte() // it was read
+			if b == '[' {
+				return readExport(in, f)
+			}
+			break
+		}
+	}
+	for ; ; n++ {
 		line, err := in.ReadBytes('\n')
 		if line = bytes.TrimSpace(line); len(line) > 0 {
 			var l admin.Line
 			d := json.NewDecoder(bytes.NewReader(line))
 			d.DisallowUnknownFields()
-			if err := d.Decode(&l); err != nil {
+			err := d.Decode(&l)
+			if err == nil && d.More() {
+				err = errors.New("there is more behind its end")
+			}
+			if err != nil {
 				return fmt.Errorf("line %d is not what is imported: %w; write {\"role\":\"user\",\"content\":\"…\"} and what memory import --help names", n, err)
 			}
-			if err := f(l); err != nil {
+			if err := f(n, l); err != nil {
 				return err
 			}
 		}
@@ -197,18 +231,23 @@ type exportedTip struct {
 }
 
 // readExport reads the conversations of an account one by one.
-func readExport(r io.Reader, f func(admin.Line) error) error {
+func readExport(r io.Reader, f func(int, admin.Line) error) error {
 	d := json.NewDecoder(r)
 	if _, err := d.Token(); err != nil {
 		return fmt.Errorf("read the export: %w", err)
 	}
+	message := 0
 	for n := 1; d.More(); n++ {
 		var e exported
 		if err := d.Decode(&e); err != nil {
 			return fmt.Errorf("conversation %d of the export cannot be read: %w", n, err)
 		}
+		if e.Mapping == nil && e.Messages == nil {
+			return fmt.Errorf("item %d of the file is no conversation of ChatGPT or Claude; lines as memory import --help names them stand each on a line of its own, without brackets around them", n)
+		}
 		for _, l := range append(e.chatGPT(), e.claude()...) {
-			if err := f(l); err != nil {
+			message++
+			if err := f(message, l); err != nil {
 				return err
 			}
 		}
@@ -264,80 +303,4 @@ func (e *exported) claude() (lines []admin.Line) {
 		lines = append(lines, l)
 	}
 	return lines
-}
-
-// progress shows how far an import is: a bar on a terminal, else a line now
-// and then. It counts what is read through it.
-type progress struct {
-	w     io.Writer
-	size  int64 // of the file; 0: not known
-	read  int64
-	last  time.Time
-	shown bool
-}
-
-// Write implements io.Writer.
-func (p *progress) Write(b []byte) (int, error) {
-	p.read += int64(len(b))
-	return len(b), nil
-}
-
-func (p *progress) show(lines int) {
-	part := ""
-	if p.size > 0 {
-		percent := min(100, p.read*100/p.size)
-		part = fmt.Sprintf("[%-20s] %3d%%  ", strings.Repeat("#", int(percent/5)), percent)
-	}
-	p.print(fmt.Sprintf("%s%d lines", part, lines))
-}
-
-func (p *progress) print(text string) {
-	f, isFile := p.w.(*os.File)
-	bar := isFile && isatty.IsTerminal(f.Fd())
-	if !bar && time.Since(p.last) < 5*time.Second {
-		return
-	}
-	p.last, p.shown = time.Now(), true
-	if bar {
-		fmt.Fprintf(p.w, "\r\x1b[K%s", text)
-		return
-	}
-	fmt.Fprintln(p.w, text)
-}
-
-func (p *progress) end() {
-	if f, ok := p.w.(*os.File); ok && p.shown && isatty.IsTerminal(f.Fd()) {
-		fmt.Fprintln(p.w)
-	}
-}
-
-// waitFor waits until the memory has what was imported, as long as it makes
-// progress: it is on disk already.
-func (p *progress) waitFor(ctx context.Context, cfg *config.Config) error {
-	if ctx == nil {
-		ctx = context.Background()
-	}
-	least, since := -1, time.Now()
-	for pause := 50 * time.Millisecond; ; pause = min(2*pause, time.Second) {
-		var q capture.QueueStatus
-		if err := ask(ctx, cfg, http.MethodGet, "/api/v1/queue", nil, &q); err != nil {
-			return err
-		}
-		if q.Pending == 0 {
-			return nil
-		}
-		if least < 0 || q.Pending < least {
-			least, since = q.Pending, time.Now()
-		}
-		if time.Since(since) > time.Minute {
-			fmt.Fprintf(p.w, "%d turns wait for the memory, which takes none; they are safe, and are delivered when it does\n", q.Pending)
-			return nil
-		}
-		p.print(fmt.Sprintf("%d turns wait for the memory", q.Pending))
-		select {
-		case <-ctx.Done():
-			return ctx.Err()
-		case <-time.After(pause):
-		}
-	}
 }

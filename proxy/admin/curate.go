@@ -56,6 +56,7 @@ type Line struct {
 	Timestamp string `json:"timestamp,omitempty"` // RFC 3339
 	Session   string `json:"session,omitempty"`   // the conversation it was said in
 	ID        string `json:"id,omitempty"`        // tells equal lines apart
+	Number    int    `json:"number,omitempty"`    // of its line in a file, for errors; default its place in the call
 }
 
 // Imported counts lines.
