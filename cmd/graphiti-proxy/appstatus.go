@@ -23,7 +23,7 @@ func (a *app) status(ctx context.Context, fresh bool) admin.Status {
 	read := a.live.Load()
 	s := admin.Status{
 		Version: version(), Started: a.started, Ready: true,
-		Listen: a.proxy.Addr().String(), OpenAI: read.Upstream.OpenAI, Anthropic: read.Upstream.Anthropic,
+		Listen: a.proxy.Addr().String(), TLS: a.cfg.TLSFor("client"), OpenAI: read.Upstream.OpenAI, Anthropic: read.Upstream.Anthropic,
 		Identity: a.cfg.Identity.Mode,
 		Memory: admin.Memory{
 			Backend: a.cfg.Memory.Backend, Where: withoutUser(a.cfg.Memory.Endpoint), State: admin.StateWorking,

@@ -74,7 +74,7 @@ func TestMemoryByHand(t *testing.T) {
 		{[]string{"memory", "promote", "--kind", "decision", "--scope", "workspace", "x"}, "no workspace"},
 		{[]string{"memory", "promote", "--kind", "preference", "the token is ghp_R4kT9wQz7LmX2vBn8JcY5hDf3GsP6aEu1ToK"}, "credential"},
 		{[]string{"memory", "show", "--last", "0"}, "between 1 and"},
-		{[]string{"memory", "search"}, "arg"},
+		{[]string{"memory", "search"}, "needs the text"},
 	} {
 		if _, err := command(t, dir, tc.args...); err == nil || !strings.Contains(err.Error(), tc.says) {
 			t.Errorf("%v: %v, want %q", tc.args, err, tc.says)

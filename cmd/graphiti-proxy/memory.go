@@ -104,7 +104,7 @@ func printGroups(w io.Writer, groups []capture.Owned) {
 		if g.Shared {
 			note = "others wrote to it too: left"
 		}
-		fmt.Fprintf(t, "%s\t%s\t%s\t%s\n", g.Group, g.Scope, g.Key, note)
+		fmt.Fprintf(t, "%s\t%s\t%s\t%s\n", printable(g.Group), g.Scope, printable(g.Key), note)
 	}
 	_ = t.Flush()
 }
@@ -141,6 +141,7 @@ func newMemoryExportCommand() *cobra.Command {
 		Args:    noArgs,
 	}
 	s := selectorFlags(c)
+	c.Flags().Bool("json", true, "JSON Lines, which it is anyway")
 	c.RunE = withProxy(func(c *cobra.Command, _ []string, cfg *config.Config) error {
 		groups, err := findGroups(c.Context(), cfg, s)
 		if err != nil {

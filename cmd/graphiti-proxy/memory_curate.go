@@ -6,8 +6,10 @@ import (
 	"io"
 	"net/http"
 	"os"
+	"slices"
 	"strings"
 	"text/tabwriter"
+	"unicode"
 	"unicode/utf8"
 
 	"github.com/mattn/go-isatty"
@@ -75,11 +77,21 @@ func newMemoryShowCommand() *cobra.Command {
 			if m.Where == "queue" {
 				role += " (waiting)"
 			}
-			fmt.Fprintf(t, "%s\t%s\t%s\n", strings.Replace(m.Time[:min(len(m.Time), len("2026-11-21T09:00"))], "T", " ", 1), role, oneLine(text, width(c.OutOrStdout())-32))
+			fmt.Fprintf(t, "%s\t%s\t%s\n", strings.Replace(m.Time[:min(len(m.Time), len("2026-11-21T09:00"))], "T", " ", 1), printable(role), row(c.OutOrStdout(), text, 88))
 		}
 		return t.Flush()
 	})
 	return c
+}
+
+// needs refuses a command line without arguments.
+func needs(what string) cobra.PositionalArgs {
+	return func(c *cobra.Command, args []string) error {
+		if len(args) == 0 || strings.TrimSpace(strings.Join(args, "")) == "" {
+			return usageError{fmt.Errorf("%s needs %s; see %s --help", c.CommandPath(), what, c.CommandPath())}
+		}
+		return nil
+	}
 }
 
 func newMemorySearchCommand() *cobra.Command {
@@ -89,7 +101,7 @@ func newMemorySearchCommand() *cobra.Command {
 		Short:   "Show what a message would recall",
 		Long:    "Show the facts that a message with this text would recall at the beginning of a\nconversation. --explain also shows those that would be left out, and why.",
 		Example: "  graphiti-proxy memory search --explain 'which database do we use?'",
-		Args:    cobra.MinimumNArgs(1),
+		Args:    needs("the text of a message"),
 	}
 	s := selectorFlags(c)
 	c.Flags().BoolVar(&asJSON, "json", false, "print JSON")
@@ -118,7 +130,7 @@ func newMemorySearchCommand() *cobra.Command {
 			if explain {
 				fmt.Fprintf(t, "%s\t", f.Verdict)
 			}
-			fmt.Fprintf(t, "%s\t%s\n", f.Scope, oneLine(f.Text, 500))
+			fmt.Fprintf(t, "%s\t%s\n", f.Scope, row(c.OutOrStdout(), f.Text, 500))
 		}
 		return t.Flush()
 	})
@@ -137,7 +149,15 @@ func newMemoryPromoteCommand() *cobra.Command {
 			"credential is refused.",
 		Example: "  graphiti-proxy memory promote --kind preference 'I write commit messages in the imperative'\n" +
 			"  graphiti-proxy memory promote --kind decision --workspace https://github.com/acme/widgets 'Postgres, not MySQL: we need jsonb'",
-		Args: cobra.MinimumNArgs(1),
+		Args: func(c *cobra.Command, args []string) error {
+			if err := needs("the text to keep")(c, args); err != nil {
+				return err
+			}
+			if !slices.Contains(graphiti.Kinds, p.Kind) {
+				return usageError{fmt.Errorf("--kind %q is not known; write one of %s", p.Kind, strings.Join(graphiti.Kinds, ", "))}
+			}
+			return nil
+		},
 	}
 	s := selectorFlags(c)
 	c.Flags().StringVar(&p.Kind, "kind", "", "one of "+strings.Join(graphiti.Kinds, ", "))
@@ -171,15 +191,25 @@ func newMemoryPromoteCommand() *cobra.Command {
 	return c
 }
 
-// width is how wide lines may be.
-func width(w io.Writer) int {
+// row is a text in a line of a table: on a terminal cut to a width, elsewhere
+// whole. What a terminal would obey is taken out: it was said by anybody.
+func row(w io.Writer, s string, n int) string {
+	s = strings.Join(strings.Fields(printable(s)), " ")
 	if f, ok := w.(*os.File); ok && isatty.IsTerminal(f.Fd()) {
-		return 120
+		return clipped(s, n)
 	}
-	return 400
+	return s
 }
 
-func oneLine(s string, n int) string { return clipped(strings.Join(strings.Fields(s), " "), n) }
+// printable is a text without what does not print, white space aside.
+func printable(s string) string {
+	return strings.Map(func(r rune) rune {
+		if unicode.IsSpace(r) || unicode.IsPrint(r) {
+			return r
+		}
+		return -1
+	}, s)
+}
 
 func clipped(s string, n int) string {
 	if utf8.RuneCountInString(s) <= n {

@@ -44,7 +44,12 @@ func newMemoryImportCommand() *cobra.Command {
 			"it. - reads standard input. Each line is kept once, also when the import is done\n" +
 			"again, so that one that was interrupted goes on where it ended.",
 		Example: "  graphiti-proxy memory import notes.jsonl\n  graphiti-proxy memory import --user josh chatgpt-export.zip",
-		Args:    cobra.ExactArgs(1),
+		Args: func(c *cobra.Command, args []string) error {
+			if len(args) != 1 {
+				return usageError{fmt.Errorf("%s needs one file, or - for standard input; see %s --help", c.CommandPath(), c.CommandPath())}
+			}
+			return nil
+		},
 	}
 	s := selectorFlags(c)
 	c.Flags().BoolVar(&asJSON, "json", false, "print JSON")

@@ -241,7 +241,7 @@ func printLetters(w io.Writer, list []capture.Letter, all int) {
 	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(t, "NUMBER\tSTATE\tAGE\tBYTES\tATTEMPTS\tGROUP\tREASON")
 	for _, l := range list {
-		fmt.Fprintf(t, "%d\t%s\t%s\t%d\t%d\t%s\t%s\n", l.Number, l.Condition, time.Since(l.Since).Round(time.Second), l.Bytes, l.Attempts, l.Group, l.Reason)
+		fmt.Fprintf(t, "%d\t%s\t%s\t%d\t%d\t%s\t%s\n", l.Number, l.Condition, time.Since(l.Since).Round(time.Second), l.Bytes, l.Attempts, printable(l.Group), printable(l.Reason))
 		for _, text := range []struct{ who, said string }{{"user", l.User}, {"assistant", l.Assistant}} {
 			if text.said != "" {
 				fmt.Fprintf(t, "\t%s: %q\n", text.who, text.said)
@@ -255,7 +255,7 @@ func printLetters(w io.Writer, list []capture.Letter, all int) {
 }
 
 func newQueueChangeCommand(name, short, done string, do func(queue, []int64) (int, error)) *cobra.Command {
-	var all bool
+	var all, asJSON bool
 	c := &cobra.Command{
 		Use:     name + " [number…]",
 		Short:   short,
@@ -278,7 +278,14 @@ func newQueueChangeCommand(name, short, done string, do func(queue, []int64) (in
 				if err != nil {
 					return err
 				}
-				fmt.Fprintf(c.OutOrStdout(), "%d turns %s\n", n, done)
+				if asJSON {
+					err = printJSON(c.OutOrStdout(), admin.Affected{Turns: n})
+				} else {
+					_, err = fmt.Fprintf(c.OutOrStdout(), "%d turns %s\n", n, done)
+				}
+				if err != nil {
+					return err
+				}
 				if n < len(numbers) {
 					return fmt.Errorf("%d of the numbers are of no refused turn", len(numbers)-n)
 				}
@@ -287,5 +294,6 @@ func newQueueChangeCommand(name, short, done string, do func(queue, []int64) (in
 		},
 	}
 	c.Flags().BoolVar(&all, "all", false, "all that were refused")
+	c.Flags().BoolVar(&asJSON, "json", false, "print JSON")
 	return c
 }

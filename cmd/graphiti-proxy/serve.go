@@ -81,9 +81,9 @@ func serve(ctx context.Context, out io.Writer, cfg *config.Config, read func() (
 func banner(w io.Writer, a *app) {
 	adminAddr := "off"
 	if a.admin != nil {
-		adminAddr = "http://" + a.admin.Addr().String()
+		adminAddr = scheme(a.cfg, "admin") + a.admin.Addr().String()
 	}
-	base := "http://" + a.proxy.Addr().String()
+	base := scheme(a.cfg, "client") + a.proxy.Addr().String()
 	fmt.Fprintf(w, `graphiti-proxy %s
   listening on  %s
   forwarding to %s (Anthropic's API to %s)
@@ -94,6 +94,14 @@ func banner(w io.Writer, a *app) {
     export OPENAI_BASE_URL=%s/v1
 
 `, version(), base, a.cfg.Upstream.OpenAI, a.cfg.Upstream.Anthropic, memoryLine(a.cfg), adminAddr, base)
+}
+
+// scheme begins the addresses of a listener, client or admin.
+func scheme(cfg *config.Config, listener string) string {
+	if cfg.TLSFor(listener) {
+		return "https://"
+	}
+	return "http://"
 }
 
 // reload takes a changed configuration over. With a mistake in it the old one

@@ -65,7 +65,11 @@ func fetchStatus(ctx context.Context, cfg *config.Config) (*admin.Status, error)
 
 func printStatus(w io.Writer, s *admin.Status) {
 	fmt.Fprintf(w, "proxy     running for %s, version %s\n", time.Since(s.Started).Round(time.Second), s.Version)
-	fmt.Fprintf(w, "clients   http://%s (identity %s)\n", s.Listen, s.Identity)
+	clients := "http://"
+	if s.TLS {
+		clients = "https://"
+	}
+	fmt.Fprintf(w, "clients   %s%s (identity %s)\n", clients, s.Listen, s.Identity)
 	fmt.Fprintf(w, "upstream  %s, Anthropic's API %s\n", s.OpenAI, s.Anthropic)
 	m := s.Memory
 	fmt.Fprintf(w, "memory    %s, %s", m.Backend, m.State)

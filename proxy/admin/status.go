@@ -12,6 +12,7 @@ type Status struct {
 	Started   time.Time `json:"started"`
 	Ready     bool      `json:"ready"`
 	Listen    string    `json:"listen"`
+	TLS       bool      `json:"tls"` // whether clients speak it
 	OpenAI    string    `json:"upstream_openai"`
 	Anthropic string    `json:"upstream_anthropic"`
 	Identity  string    `json:"identity_mode"`
