@@ -120,6 +120,23 @@ func (m *remembered) Search(ctx context.Context, s admin.Selector, query string,
 	return list, groups, nil
 }
 
+// Others implements admin.Curated.
+func (m *remembered) Others(ctx context.Context, s admin.Selector, groups []string) []capture.Owned {
+	if s != (admin.Selector{User: s.User}) {
+		return nil
+	}
+	who, err := m.meant(s)
+	owner := proxy.OwnerOf(who)
+	if err != nil || owner == "" {
+		return nil
+	}
+	known, err := m.app.pipeline.Groups(ctx, owner)
+	if err != nil {
+		return nil // it is a hint
+	}
+	return slices.DeleteFunc(known, func(o capture.Owned) bool { return slices.Contains(groups, o.Group) })
+}
+
 // scopes are those that a text can be put into by hand.
 var scopes = []graphiti.Scope{graphiti.ScopeUser, graphiti.ScopeWorkspace, graphiti.ScopeSession, graphiti.ScopeAgent}
 

@@ -15,6 +15,7 @@ import (
 	"github.com/mattn/go-isatty"
 	"github.com/spf13/cobra"
 
+	"github.com/graphiti-proxy/graphiti-proxy/capture"
 	"github.com/graphiti-proxy/graphiti-proxy/config"
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti"
 	"github.com/graphiti-proxy/graphiti-proxy/proxy/admin"
@@ -40,9 +41,10 @@ func newMemoryShowCommand() *cobra.Command {
 	var asJSON bool
 	var last int
 	c := &cobra.Command{
-		Use:     "show",
-		Short:   "Show the last messages that are kept",
-		Long:    "Show the last messages that are kept of somebody or something; by default of\nthe owner of this machine.",
+		Use:   "show",
+		Short: "Show the last messages that are kept",
+		Long: "Show the last messages that are kept of somebody or something; by default of\nthe owner of this machine, outside of projects: what was said in a project is\n" +
+			"kept with it, and shown with --workspace, wherever the command is run.",
 		Example: "  graphiti-proxy memory show\n  graphiti-proxy memory show --workspace https://github.com/acme/widgets --last 10",
 		Args:    noArgs,
 	}
@@ -51,7 +53,8 @@ func newMemoryShowCommand() *cobra.Command {
 	c.Flags().BoolVar(&asJSON, "json", false, "print JSON")
 	c.RunE = withProxy(func(c *cobra.Command, _ []string, cfg *config.Config) error {
 		var answer struct {
-			Messages []admin.Record `json:"messages"`
+			Messages []admin.Record  `json:"messages"`
+			Others   []capture.Owned `json:"others,omitempty"`
 		}
 		in := struct {
 			admin.Selector
@@ -63,6 +66,7 @@ func newMemoryShowCommand() *cobra.Command {
 		if asJSON {
 			return printJSON(c.OutOrStdout(), answer)
 		}
+		hintAt(c.ErrOrStderr(), answer.Others)
 		if len(answer.Messages) == 0 {
 			fmt.Fprintln(c.ErrOrStderr(), "nothing is kept there")
 			return nil
@@ -84,6 +88,26 @@ func newMemoryShowCommand() *cobra.Command {
 	return c
 }
 
+// hintAt says that there is more, and how to see it: what was said in a project
+// is kept with the project.
+func hintAt(w io.Writer, others []capture.Owned) {
+	if len(others) == 0 {
+		return
+	}
+	such := others[0]
+	for _, o := range others {
+		if o.Scope == string(graphiti.ScopeWorkspace) {
+			such = o
+			break
+		}
+	}
+	selector := "--group " + such.Group
+	if such.Scope == string(graphiti.ScopeWorkspace) {
+		selector = "--workspace '" + strings.ReplaceAll(printable(such.Key), "'", "") + "'"
+	}
+	fmt.Fprintf(w, "not looked into: %s of theirs, such as %s\n", counted(len(others), "other group"), selector)
+}
+
 // needs refuses a command line without arguments.
 func needs(what string) cobra.PositionalArgs {
 	return func(c *cobra.Command, args []string) error {
@@ -99,7 +123,7 @@ func newMemorySearchCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use:     "search <text>",
 		Short:   "Show what a message would recall",
-		Long:    "Show the facts that a message with this text would recall at the beginning of a\nconversation. --explain also shows those that would be left out, and why.",
+		Long:    "Show the facts that a message with this text would recall at the beginning of a\nconversation outside of projects, or, with --workspace, in one. --explain also\nshows those that would be left out, and why.",
 		Example: "  graphiti-proxy memory search --explain 'which database do we use?'",
 		Args:    needs("the text of a message"),
 	}
@@ -108,7 +132,8 @@ func newMemorySearchCommand() *cobra.Command {
 	c.Flags().BoolVar(&explain, "explain", false, "also what is left out, and why")
 	c.RunE = withProxy(func(c *cobra.Command, args []string, cfg *config.Config) error {
 		var answer struct {
-			Facts []admin.Found `json:"facts"`
+			Facts  []admin.Found   `json:"facts"`
+			Others []capture.Owned `json:"others,omitempty"`
 		}
 		in := struct {
 			admin.Selector
@@ -121,6 +146,7 @@ func newMemorySearchCommand() *cobra.Command {
 		if asJSON {
 			return printJSON(c.OutOrStdout(), answer)
 		}
+		hintAt(c.ErrOrStderr(), answer.Others)
 		if len(answer.Facts) == 0 {
 			fmt.Fprintln(c.ErrOrStderr(), "nothing is found")
 			return nil

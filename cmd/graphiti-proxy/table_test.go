@@ -3,8 +3,11 @@ package main
 import (
 	"bytes"
 	"errors"
+	"net/http"
 	"strings"
 	"testing"
+
+	"github.com/graphiti-proxy/graphiti-proxy/capture"
 )
 
 // TestTablesObeyNobody: what was said cannot tell the terminal what to do, and a
@@ -68,5 +71,29 @@ func TestQueueChangesPrintJSON(t *testing.T) {
 	}
 	if out, err := command(t, dir, "memory", "export", "--json", "--user", owner(t, dir)); err != nil || !strings.Contains(out, "Postgres") {
 		t.Errorf("%q, %v", out, err)
+	}
+}
+
+// TestShowTellsWhatElseThereIs: what was said in projects is not the person's
+// own, and who looks is told where it is.
+func TestShowTellsWhatElseThereIs(t *testing.T) {
+	w := start(t, t.TempDir(), map[string]string{"identity.owner": "josh"})
+	w.say("My cat is called Miso.")
+	w.say("We use Postgres.", "X-Graphiti-Workspace", "github_repo:github.com/acme/widgets")
+	w.delivered(2)
+	for _, path := range []string{"show", "search"} {
+		var answer struct{ Others []capture.Owned }
+		in := map[string]any{"query": "cat"}
+		if path == "show" {
+			in = map[string]any{"last": 5}
+		}
+		if err := ask(t.Context(), adminOf(w), http.MethodPost, "/api/v1/memory/"+path, in, &answer); err != nil || len(answer.Others) != 1 || answer.Others[0].Scope != "workspace" {
+			t.Errorf("%s: %+v, %v", path, answer, err)
+		}
+		var hint bytes.Buffer
+		hintAt(&hint, answer.Others)
+		if !strings.Contains(hint.String(), "1 other group of theirs, such as --workspace 'github_repo:github.com/acme/widgets'") {
+			t.Errorf("%s", hint.String())
+		}
 	}
 }

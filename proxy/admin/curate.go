@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"strings"
 
+	"github.com/graphiti-proxy/graphiti-proxy/capture"
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti"
 )
 
@@ -19,6 +20,10 @@ type Curated interface {
 	// not be shown only where all is set. It also returns the groups that were
 	// searched.
 	Search(ctx context.Context, s Selector, query string, all bool) (list []Found, groups []string, err error)
+
+	// Others returns the groups of the same owner that were not looked into,
+	// where only the person was named.
+	Others(ctx context.Context, s Selector, groups []string) []capture.Owned
 
 	// Promote keeps a text of a kind in a scope, once, and returns the groups.
 	Promote(ctx context.Context, s Selector, p Promotion) ([]string, error)
@@ -70,10 +75,12 @@ type Imported struct {
 // shown, found and promoted are the answers to show, search and promote.
 type (
 	shown struct {
-		Messages []Record `json:"messages"`
+		Messages []Record        `json:"messages"`
+		Others   []capture.Owned `json:"others,omitempty"` // groups of theirs that were not looked into
 	}
 	found struct {
-		Facts []Found `json:"facts"`
+		Facts  []Found         `json:"facts"`
+		Others []capture.Owned `json:"others,omitempty"`
 	}
 	promoted struct {
 		Groups []string `json:"groups"`
@@ -128,7 +135,7 @@ func (s *Server) show(w http.ResponseWriter, r *http.Request, m Remembered) {
 	if list == nil {
 		list = []Record{}
 	}
-	writeJSON(w, http.StatusOK, shown{list})
+	writeJSON(w, http.StatusOK, shown{list, m.Others(r.Context(), in.Selector, groups)})
 }
 
 func (s *Server) search(w http.ResponseWriter, r *http.Request, m Remembered) {
@@ -149,7 +156,7 @@ func (s *Server) search(w http.ResponseWriter, r *http.Request, m Remembered) {
 	if list == nil {
 		list = []Found{}
 	}
-	writeJSON(w, http.StatusOK, found{list})
+	writeJSON(w, http.StatusOK, found{list, m.Others(r.Context(), in.Selector, groups)})
 }
 
 func (s *Server) promote(w http.ResponseWriter, r *http.Request, m Remembered) {
