@@ -14,5 +14,12 @@ for i = 2, #KEYS do
 	redis.call('PEXPIRE', KEYS[i], ARGV[2])
 end
 redis.call('SET', KEYS[1], ARGV[1], 'PX', ARGV[2])
+-- A group that is always in use would keep the names of all that have ended: of
+-- those, more are removed than one that is added.
+for i = 2, #KEYS do
+	for _, name in ipairs(redis.call('SRANDMEMBER', KEYS[i], 3)) do
+		if redis.call('EXISTS', name) == 0 then redis.call('SREM', KEYS[i], name) end
+	end
+end
 redis.call('XADD', ARGV[3], 'MAXLEN', '~', ARGV[5], '*', 'm', ARGV[4])
 return ARGV[1]

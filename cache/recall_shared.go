@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/graphiti-proxy/graphiti-proxy/cache/redis"
 )
@@ -22,6 +23,10 @@ func sharedName(group, query string) string {
 	sum := sha256.Sum256([]byte(group + "\x00" + query))
 	return redis.Key("recall", hex.EncodeToString(sum[:16]))
 }
+
+// generationLife is how long the generation of a group is known in which nothing
+// changes; longer than searches take, and what they found is kept.
+const generationLife = 24 * time.Hour
 
 func generationName(group string) string { return redis.Key("generation", group) }
 
@@ -79,6 +84,9 @@ func (r *Recall[V]) tellDropped(group string) {
 	// Should it fail, what others keep ends by itself before long.
 	_ = r.o.Shared.Do(context.Background(), func(ctx context.Context, c redis.Cmdable) error {
 		if err := c.Incr(ctx, generationName(group)).Err(); err != nil {
+			return err
+		}
+		if err := c.Expire(ctx, generationName(group), generationLife+10*r.o.Fresh).Err(); err != nil {
 			return err
 		}
 		return redis.Tell(ctx, c, News, newsOfDrop+group)

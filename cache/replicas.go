@@ -33,9 +33,12 @@ var (
 	keepSource string
 	//go:embed block_empty.lua
 	emptySource string
+	//go:embed snapshot_save.lua
+	saveSource string
 
 	keepScript  = redis.NewScript(keepSource)
 	emptyScript = redis.NewScript(emptySource)
+	saveScript  = redis.NewScript(saveSource)
 )
 
 // storedBlock is a block as it is kept.
@@ -237,12 +240,11 @@ func (r *replicas) readSnapshot(ctx context.Context, session string) (body []byt
 
 func (r *replicas) saveSnapshotLater(session string, body []byte, groups []string) {
 	r.db.Later(func(ctx context.Context, c redis.Cmdable) {
-		name := redis.Key("snapshot", session)
-		for _, g := range groups { // first: what is not listed cannot be forgotten
-			c.SAdd(ctx, redis.Key("snapshots", g), name)
-			c.PExpire(ctx, redis.Key("snapshots", g), r.ttl)
+		keys := []string{redis.Key("snapshot", session)}
+		for _, g := range groups {
+			keys = append(keys, redis.Key("snapshots", g))
 		}
-		c.Set(ctx, name, body, r.ttl)
+		saveScript.Eval(ctx, c, keys, body, r.ttl.Milliseconds()) // whole: many calls are made at once, and none of them twice
 	})
 }
 

@@ -87,16 +87,38 @@ func (s *shared) letters(ctx context.Context, o ListOptions) (list []Letter, all
 }
 
 func (s *shared) retry(numbers []int64) (groups []string, back size, err error) {
-	reply, err := s.run(context.Background(), "retry turns", retryScript, false, nil, anyOf(numbers)...)
-	if err != nil {
-		return nil, size{}, err
-	}
-	return nil, size{int(reply[0]), int(reply[1])}, nil // who delivers finds them in the stream
+	err = paged(numbers, func(some []int64) error {
+		reply, err := s.run(context.Background(), "retry turns", retryScript, false, nil, anyOf(some)...)
+		if err == nil {
+			back = back.plus(size{int(reply[0]), int(reply[1])})
+		}
+		return err
+	})
+	return nil, back, err // who delivers finds them in the stream
 }
 
-func (s *shared) dropDead(numbers []int64) (dropped, error) {
-	reply, err := s.run(context.Background(), "drop from spool", dropDeadScript, false, nil, anyOf(numbers)...)
-	return goneOf(reply), err
+func (s *shared) dropDead(numbers []int64) (d dropped, err error) {
+	err = paged(numbers, func(some []int64) error {
+		reply, err := s.run(context.Background(), "drop from spool", dropDeadScript, false, nil, anyOf(some)...)
+		gone := goneOf(reply)
+		d.pending, d.dead = d.pending.plus(gone.pending), d.dead.plus(gone.dead)
+		return err
+	})
+	return d, err
+}
+
+// paged calls f for some of the numbers at a time, because a script takes so
+// many at most; once with none where there are none, which means all.
+func paged(numbers []int64, f func([]int64) error) error {
+	if len(numbers) == 0 {
+		return f(nil)
+	}
+	for some := range slices.Chunk(numbers, page) {
+		if err := f(some); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 func anyOf(numbers []int64) []any {

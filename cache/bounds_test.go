@@ -1,0 +1,61 @@
+package cache
+
+import (
+	"context"
+	"encoding/binary"
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/graphiti-proxy/graphiti-proxy/cache/redis"
+	"github.com/graphiti-proxy/graphiti-proxy/cache/redis/redistest"
+)
+
+// TestSharedNamesAreBounded: a group that is always in use does not collect the
+// names of all blocks and snapshots that ever were, and the generation of one
+// that is not ends.
+func TestSharedNamesAreBounded(t *testing.T) {
+	server := redistest.Start(t)
+	db := dial(t, server)
+	s := Share(db, time.Hour)
+	direct := server.Client()
+	defer direct.Close()
+	ctx := context.Background()
+	const n = 300
+	keep := func(from int) {
+		t.Helper()
+		for i := from; i < from+n; i++ {
+			var k [16]byte
+			binary.BigEndian.PutUint32(k[:], uint32(i))
+			if _, _, err := s.Blocks.Keep(ctx, k, "text", 1, "g"); err != nil {
+				t.Fatal(err)
+			}
+			s.Snapshots.Save(fmt.Sprint(i), []byte("text"), "g")
+		}
+		within(t, "the last snapshot", func() bool {
+			return direct.Exists(ctx, redis.Key("snapshot", fmt.Sprint(from+n-1))).Val() == 1
+		})
+	}
+	keep(0)
+	for _, kind := range []string{"block", "snapshot"} { // as if their time were over
+		names, err := direct.Keys(ctx, redis.Key(kind, "*")).Result()
+		if err != nil || len(names) != n || direct.Del(ctx, names...).Err() != nil {
+			t.Fatal(kind, len(names), err)
+		}
+	}
+	keep(n)
+	for _, kind := range []string{"blocks", "snapshots"} {
+		if got := direct.SCard(ctx, redis.Key(kind, "g")).Val(); got < n || got > n+n/2 {
+			t.Errorf("%d names of %d %s", got, n, kind)
+		}
+	}
+	facts, err := NewRecall[string](RecallOptions{Fresh: time.Minute, Stale: time.Hour, MaxBytes: 1 << 20, Shared: db})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer facts.Close()
+	facts.DropGroup("g")
+	if ttl := direct.TTL(ctx, redis.Key("generation", "g")).Val(); ttl <= 0 {
+		t.Errorf("the generation is kept for %v", ttl)
+	}
+}

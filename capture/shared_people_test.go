@@ -1,0 +1,49 @@
+package capture
+
+import (
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/graphiti-proxy/graphiti-proxy/cache/redis/redistest"
+)
+
+// TestManyNumbersOverRedis: as many as a call of the admin side may have.
+func TestManyNumbersOverRedis(t *testing.T) {
+	s := newShared(dial(t, redistest.Start(t)), 100, 1<<20)
+	held := lease{s.db, s.token}
+	if ok, err := held.take(t.Context()); !ok || err != nil {
+		t.Fatal(ok, err)
+	}
+	var numbers []int64
+	for _, id := range []string{"1", "2", "3"} {
+		if _, err := s.add(t.Context(), []Turn{spoken(id, "g")}, time.Now()); err != nil {
+			t.Fatal(err)
+		}
+	}
+	err := s.read(t.Context(), func(e *sharedEntry) error {
+		one, err := e.entry(mark{})
+		if err != nil {
+			return err
+		}
+		numbers = append(numbers, e.Number)
+		_, err = s.bury("g", &one, "refused")
+		return err
+	})
+	if err != nil || len(numbers) != 3 {
+		t.Fatal(numbers, err)
+	}
+	var many []int64
+	for n := range int64(9000) {
+		many = append(many, 1_000_000+n)
+	}
+	if _, back, err := s.retry(slices.Concat(many, numbers[:1])); err != nil || back.turns != 1 {
+		t.Errorf("retry: %+v, %v", back, err)
+	}
+	if gone, err := s.dropDead(slices.Concat(numbers[1:2], many)); err != nil || gone.dead.turns != 1 {
+		t.Errorf("drop: %+v, %v", gone, err)
+	}
+	if gone, err := s.dropDead(nil); err != nil || gone.dead.turns != 1 {
+		t.Errorf("drop all: %+v, %v", gone, err)
+	}
+}
