@@ -181,6 +181,11 @@ func TestReplicasKeepTheirVolumes(t *testing.T) {
 		if !found {
 			t.Errorf("%s is no StatefulSet", name)
 		}
+		for _, doc := range read(name) {
+			if out, _ := at(doc, "spec", "egress").([]any); doc["kind"] == "NetworkPolicy" && len(out) < 3 {
+				t.Errorf("%s: %v", name, out)
+			}
+		}
 	}
 	volumes := make(map[any]string)
 	services, _ := at(read("compose/replicas.yaml")[0], "services").(map[string]any)
