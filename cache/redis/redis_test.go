@@ -95,7 +95,7 @@ func rejected(t *testing.T, direct *goredis.Client) int {
 // down nevertheless, once, until it takes a write.
 func TestServerThatTakesNoWrites(t *testing.T) {
 	db, direct, log := world(t)
-	if err := direct.SlaveOf(t.Context(), "127.0.0.1", "1").Err(); err != nil {
+	if err := direct.ReplicaOf(t.Context(), "127.0.0.1", "1").Err(); err != nil {
 		t.Fatal(err)
 	}
 	if err := db.Do(t.Context(), set("a")); !errors.Is(err, redis.ErrDown) {
@@ -111,7 +111,7 @@ func TestServerThatTakesNoWrites(t *testing.T) {
 	if n := log.count("\n"); n != 1 {
 		t.Errorf("%d lines are logged", n)
 	}
-	if err := direct.SlaveOf(t.Context(), "NO", "ONE").Err(); err != nil {
+	if err := direct.ReplicaOf(t.Context(), "NO", "ONE").Err(); err != nil {
 		t.Fatal(err)
 	}
 	until(t, "the end", func() bool { return db.Down() == nil })
