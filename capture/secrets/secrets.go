@@ -6,41 +6,19 @@
 package secrets
 
 import (
-	_ "embed"
-	"encoding/json"
-	"fmt"
-	"math"
-	"regexp"
-	"sort"
+	"iter"
+	"slices"
 	"strings"
-	"sync"
+	"time"
+	"unicode/utf8"
 )
 
-//go:embed rules.json
-var rulesJSON []byte
+// MaxText bounds the text that is looked at, in bytes; what is behind it is cut
+// off. It is as long as the longest message that may be kept.
+const MaxText = 4 << 20
 
-// rule is how one kind of secret is known.
-type rule struct {
-	ID       string      `json:"id"`
-	Regex    string      `json:"regex"`
-	Keywords []string    `json:"keywords"` // lower case; one must be in the text
-	Entropy  float64     `json:"entropy"`  // bits for each character, at least
-	Group    int         `json:"secretGroup"`
-	Allow    []allowlist `json:"allow"`
-
-	once sync.Once
-	re   *regexp.Regexp
-}
-
-// allowlist is what is known not to be a secret.
-type allowlist struct {
-	Regexes   []string `json:"regexes"`
-	Stopwords []string `json:"stopwords"` // lower case, in the secret
-	Target    string   `json:"target"`    // secret, match or line
-
-	once sync.Once
-	res  []*regexp.Regexp
-}
+// cutOff ends a text that was longer.
+const cutOff = "…[truncated]"
 
 // ours are the rules for what stands in conversations and is not code. They
 // come first: their names say more.
@@ -66,16 +44,61 @@ type Redactor struct {
 	allow []allowlist // of all rules
 }
 
-// New reads the rules. What they look for is compiled when it is needed first.
+// New reads the rules.
 func New() (*Redactor, error) {
-	var file struct {
-		Allow []allowlist `json:"allow"`
-		Rules []*rule     `json:"rules"`
+	rules, allow, err := readRules()
+	if err != nil {
+		return nil, err
 	}
-	if err := json.Unmarshal(rulesJSON, &file); err != nil {
-		return nil, fmt.Errorf("read the rules of secrets: %w", err)
+	for _, r := range ours() {
+		r.afar = MaxText
+		for _, k := range r.Keywords {
+			r.keys = append(r.keys, keyword{word: k})
+		}
+		rules = append(rules, r)
 	}
-	return &Redactor{rules: append(ours(), file.Rules...), allow: file.Allow}, nil
+	slices.SortStableFunc(rules, func(a, b *rule) int { return b.afar/MaxText - a.afar/MaxText }) // ours first
+	return &Redactor{rules, allow}, nil
+}
+
+// Redact replaces every secret with [redacted:<kind>] and says how many there
+// were.
+func (r *Redactor) Redact(text string) (string, int) {
+	text, n, _ := r.RedactBy(text, time.Time{})
+	return text, n
+}
+
+// RedactBy is Redact for who cannot wait longer than until a time. ok is false
+// where that was not enough: then there is no text.
+func (r *Redactor) RedactBy(text string, by time.Time) (_ string, n int, ok bool) {
+	if len(text) > MaxText {
+		end := MaxText
+		for !utf8.RuneStart(text[end]) {
+			end--
+		}
+		text = text[:end] + cutOff
+	}
+	if len(text) < 8 {
+		return text, 0, true
+	}
+	s := newScan(text)
+	for _, rule := range r.rules {
+		where := s.windows(rule)
+		if len(where) > 0 && !by.IsZero() && time.Now().After(by) {
+			return "", 0, false
+		}
+		s.byRule(rule, r.allow, where)
+	}
+	text, n = s.replaced()
+	return text, n, true
+}
+
+// scan is one text while it is looked through.
+type scan struct {
+	text  string
+	lower string // with ASCII's letters in lower case, so that all places are the same
+	seen  trigrams
+	list  []found
 }
 
 // found is a secret's place in a text.
@@ -84,38 +107,78 @@ type found struct {
 	id         string
 }
 
-// Redact replaces every secret with [redacted:<kind>] and says how many there
-// were.
-func (r *Redactor) Redact(text string) (string, int) {
-	if len(text) < 8 {
-		return text, 0
-	}
-	lower := strings.ToLower(text)
-	var seen trigrams
-	seen.add(lower)
-	var all []found
-	for _, rule := range r.rules {
-		if rule.mayBeIn(lower, &seen) {
-			all = r.find(all, rule, text)
-		}
-	}
-	if len(all) == 0 {
-		return text, 0
-	}
-	return replace(text, all)
+func newScan(text string) *scan {
+	s := &scan{text: text, lower: lowered(text)}
+	s.seen.add(s.lower)
+	return s
 }
 
-func (r *rule) mayBeIn(lower string, seen *trigrams) bool {
-	for _, k := range r.Keywords {
-		if seen.mayHold(k) && strings.Contains(lower, k) {
-			return true
+func lowered(text string) string {
+	var b strings.Builder
+	b.Grow(len(text))
+	for i := 0; i < len(text); i++ {
+		c := text[i]
+		if isUpper(c) {
+			c |= 0x20
+		}
+		b.WriteByte(c)
+	}
+	return b.String()
+}
+
+// places are where a word stands in the text; it is in lower case.
+func (s *scan) places(word string) iter.Seq[int] {
+	return func(yield func(int) bool) {
+		if !s.seen.mayHold(word) {
+			return
+		}
+		for at := 0; ; at++ {
+			i := strings.Index(s.lower[at:], word)
+			if i < 0 || !yield(at+i) {
+				return
+			}
+			at += i
 		}
 	}
-	return len(r.Keywords) == 0
+}
+
+// found notes a secret. One that was taken out before is none.
+func (s *scan) found(id string, start, end int) {
+	if !strings.Contains(s.text[start:end], "[redacted:") {
+		s.list = append(s.list, found{start, end, id})
+	}
+}
+
+// sort puts what was found in the order in which it stands in the text.
+func (s *scan) sort() {
+	slices.SortStableFunc(s.list, func(a, b found) int { return a.start - b.start })
+}
+
+// replaced is the text without the secrets, and how many there were. Where two
+// overlap the first one stands for both.
+func (s *scan) replaced() (string, int) {
+	if len(s.list) == 0 {
+		return s.text, 0
+	}
+	s.sort()
+	var b strings.Builder
+	at, n := 0, 0
+	for _, f := range s.list {
+		if f.start < at {
+			at = max(at, f.end) // the rest of one that overlaps
+			continue
+		}
+		b.WriteString(s.text[at:f.start])
+		b.WriteString("[redacted:" + f.id + "]")
+		at = f.end
+		n++
+	}
+	b.WriteString(s.text[at:])
+	return b.String(), n
 }
 
 // trigrams is what three bytes in a row a text holds, or may: most of the some
-// 200 keywords need not be looked for.
+// 300 keywords need not be looked for.
 type trigrams [1 << 10]uint64
 
 func trigram(s string) uint32 {
@@ -137,119 +200,4 @@ func (t *trigrams) mayHold(s string) bool {
 		}
 	}
 	return true
-}
-
-func (r *Redactor) find(all []found, rule *rule, text string) []found {
-	rule.once.Do(func() { rule.re = regexp.MustCompile(rule.Regex) })
-	for _, m := range rule.re.FindAllStringSubmatchIndex(text, -1) {
-		start, end := rule.secret(m)
-		if start < 0 || start == end {
-			continue
-		}
-		secret := text[start:end]
-		if rule.Entropy > 0 && entropy(secret) <= rule.Entropy {
-			continue
-		}
-		if allowed(r.allow, secret, text, m) || allowed(rule.Allow, secret, text, m) {
-			continue
-		}
-		all = append(all, found{start, end, rule.ID})
-	}
-	return all
-}
-
-// secret is the part of a match that is the secret itself: the group that the
-// rule names, else the first one that took part, else the whole.
-func (r *rule) secret(m []int) (start, end int) {
-	if r.Group > 0 && 2*r.Group+1 < len(m) {
-		return m[2*r.Group], m[2*r.Group+1]
-	}
-	for i := 2; i+1 < len(m); i += 2 {
-		if m[i] >= 0 && m[i] < m[i+1] {
-			return m[i], m[i+1]
-		}
-	}
-	return m[0], m[1]
-}
-
-// allowed reports whether a secret is known to be none; match is where the rule
-// found it in text.
-func allowed(lists []allowlist, secret, text string, match []int) bool {
-	for i := range lists {
-		l := &lists[i]
-		l.once.Do(func() {
-			for _, re := range l.Regexes {
-				l.res = append(l.res, regexp.MustCompile(re))
-			}
-		})
-		target := secret
-		switch l.Target {
-		case "match":
-			target = text[match[0]:match[1]]
-		case "line":
-			target = lineAround(text, match[0], match[1])
-		}
-		for _, re := range l.res {
-			if re.MatchString(target) {
-				return true
-			}
-		}
-		lower := strings.ToLower(secret)
-		for _, w := range l.Stopwords {
-			if strings.Contains(lower, w) {
-				return true
-			}
-		}
-	}
-	return false
-}
-
-// maxAround bounds what is looked at of a line on each side of a place: a text
-// may be one line with thousands of them.
-const maxAround = 512
-
-// lineAround is the text from the start of the line of one place to the end of
-// the line of another, or as much of it as may be looked at.
-func lineAround(text string, from, to int) string {
-	before, after := text[max(0, from-maxAround):from], text[to:min(len(text), to+maxAround)]
-	before = before[strings.LastIndexByte(before, '\n')+1:]
-	if i := strings.IndexByte(after, '\n'); i >= 0 {
-		after = after[:i]
-	}
-	return text[from-len(before) : to+len(after)]
-}
-
-// entropy is Shannon's, in bits for each character.
-func entropy(s string) (bits float64) {
-	count := make(map[rune]int)
-	n := 0
-	for _, c := range s {
-		count[c]++
-		n++
-	}
-	for _, c := range count {
-		p := float64(c) / float64(n)
-		bits -= p * math.Log2(p)
-	}
-	return bits
-}
-
-// replace takes the secrets out. Where two overlap the first one stands for
-// both.
-func replace(text string, all []found) (string, int) {
-	sort.SliceStable(all, func(i, j int) bool { return all[i].start < all[j].start })
-	var b strings.Builder
-	at, n := 0, 0
-	for _, f := range all {
-		if f.start < at {
-			at = max(at, f.end) // the rest of one that overlaps
-			continue
-		}
-		b.WriteString(text[at:f.start])
-		b.WriteString("[redacted:" + f.id + "]")
-		at = f.end
-		n++
-	}
-	b.WriteString(text[at:])
-	return b.String(), n
 }

@@ -1,8 +1,12 @@
 package secrets
 
 import (
+	"fmt"
+	"os"
 	"strings"
 	"testing"
+	"time"
+	"unicode/utf8"
 )
 
 // random are characters as generators make them; a test's secrets are made of
@@ -114,47 +118,24 @@ func TestLookAlikesStay(t *testing.T) {
 	t.Logf("%d of %d look-alikes stayed", len(lookAlikes)-wrong, len(lookAlikes))
 }
 
-// TestManySecretsInOneLine: of a line no more is looked at around each of them
-// than tells whether it is one; else this would take minutes.
-func TestManySecretsInOneLine(t *testing.T) {
-	for _, tc := range []struct{ text, want string }{
-		{"one\ntwo [] three\nfour", "two [] three"},
-		{"[]", "[]"},
-		{"\n[\n]\n", "[\n]"},
-		{strings.Repeat("a", 2*maxAround) + "[]" + strings.Repeat("b", 2*maxAround), strings.Repeat("a", maxAround) + "[]" + strings.Repeat("b", maxAround)},
-	} {
-		if got := lineAround(tc.text, strings.IndexByte(tc.text, '['), strings.IndexByte(tc.text, ']')+1); got != tc.want {
-			t.Errorf("%q, want %q", got, tc.want)
-		}
-	}
-	line := strings.Repeat("a://b:hunter2@c ", 1<<19)
-	for at := range 1 << 17 {
-		if got := lineAround(line, len(line)/2+at, len(line)/2+at+1); len(got) != 2*maxAround+1 {
-			t.Fatalf("%d bytes", len(got))
-		}
-	}
+// TestLongText: no more is looked at than may be kept, and what was not looked
+// at is not there. Who cannot wait gets nothing.
+func TestLongText(t *testing.T) {
 	r, err := New()
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got, n := r.Redact(line[:1<<14]); n != 1<<10 || strings.Contains(got, "hunter2") {
-		t.Errorf("%d secrets", n)
+	key := "ghp_" + mixed(36)
+	text := key + strings.Repeat(" é", MaxText/3) + key
+	got, n := r.Redact(text)
+	if n != 1 || strings.Contains(got, key) || len(got) > MaxText+100 || !strings.HasSuffix(got, cutOff) || !utf8.ValidString(got) {
+		t.Errorf("%d secrets, %d bytes that end with %q", n, len(got), got[len(got)-40:])
 	}
-}
-
-// TestRulesCompile: every rule works, and none finds itself in nothing.
-func TestRulesCompile(t *testing.T) {
-	r, err := New()
-	if err != nil {
-		t.Fatal(err)
+	if got, _, ok := r.RedactBy("my key is "+key, time.Now().Add(-time.Second)); ok || got != "" {
+		t.Errorf("too late: %q, %v", got, ok)
 	}
-	if len(r.rules) < 200 {
-		t.Errorf("%d rules", len(r.rules))
-	}
-	for _, one := range r.rules {
-		if got := r.find(nil, one, "hello world"); len(got) != 0 {
-			t.Errorf("%s finds %v", one.ID, got)
-		}
+	if got, n, ok := r.RedactBy("my key is "+key, time.Now().Add(time.Minute)); !ok || n != 1 || strings.Contains(got, key) {
+		t.Errorf("in time: %q, %v", got, ok)
 	}
 }
 
@@ -180,15 +161,50 @@ func FuzzRedact(f *testing.F) {
 	})
 }
 
+// BenchmarkRedact: what a turn costs, and a question before it is asked of the
+// memory. Keywords is every word of which any rule takes notice, one after the
+// other.
 func BenchmarkRedact(b *testing.B) {
 	r, err := New()
 	if err != nil {
 		b.Fatal(err)
 	}
-	text := strings.Repeat("I think that the token budget is key to a good answer, and the password is not. ", 100)
-	b.SetBytes(int64(len(text)))
-	b.ReportAllocs()
-	for b.Loop() {
-		r.Redact(text)
+	code, err := os.ReadFile("../pipeline.go")
+	if err != nil {
+		b.Fatal(err)
+	}
+	prose := strings.Repeat("I think that the token budget is key to a good answer, and the password is not. ", 100)
+	var env strings.Builder
+	for i := 0; env.Len() < 8000; i++ {
+		fmt.Fprintf(&env, "SERVICE_%d_PASSWORD=hunter%d22x\nSERVICE_%d_API_KEY=%s\nSERVICE_%d_PORT=80\n", i, i, i, mixed(32), i)
+	}
+	var keywords strings.Builder
+	for _, rule := range r.rules {
+		for _, k := range rule.Keywords {
+			keywords.WriteString(k + "_x=" + mixed(24) + " ")
+		}
+	}
+	for _, text := range []struct{ name, text string }{
+		{"prose 8KB", prose},
+		{"code 8KB", string(code[:8000])},
+		{"env 8KB", env.String()},
+		{"question 2KB", prose[:2048]},
+		{"keywords 2KB", keywords.String()[:2048]},
+		{"keywords 8KB", keywords.String()[:8000]},
+		{"prose 1MB", strings.Repeat(prose, 130)},
+		{"hostile names 1MB", strings.Repeat("password=", 116000)},
+		{"hostile tokens 1MB", strings.Repeat("whsec_/", 150000)},
+		{"hostile headers 1MB", strings.Repeat("authorization:", 75000)},
+		{"hostile paths 1MB", strings.Repeat("discord.com/api/webhooks/", 42000)},
+		{"hostile keywords 1MB", strings.Repeat("eyj.", 260000)},
+		{"hostile addresses 1MB", strings.Repeat("a://b:", 175000)},
+	} {
+		b.Run(text.name, func(b *testing.B) {
+			b.SetBytes(int64(len(text.text)))
+			b.ReportAllocs()
+			for b.Loop() {
+				r.Redact(text.text)
+			}
+		})
 	}
 }

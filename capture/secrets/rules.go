@@ -1,0 +1,369 @@
+package secrets
+
+import (
+	_ "embed"
+	"encoding/json"
+	"fmt"
+	"math"
+	"regexp"
+	"slices"
+	"strings"
+	"sync"
+)
+
+//go:embed rules.json
+var rulesJSON []byte
+
+// rule is how one kind of secret is known, as gitleaks has it.
+type rule struct {
+	ID       string      `json:"id"`
+	Regex    string      `json:"regex"`
+	Keywords []string    `json:"keywords"` // lower case; one must be in the text
+	Entropy  float64     `json:"entropy"`  // bits for each character, at least
+	Group    int         `json:"secretGroup"`
+	Allow    []allowlist `json:"allow"`
+
+	keys     []keyword
+	assigned bool // the secret is assigned to what has a keyword in its name
+	afar     int  // bytes around a keyword in which the secret may stand; 0: beside it
+
+	once sync.Once
+	re   *regexp.Regexp
+}
+
+// allowlist is what is known not to be a secret.
+type allowlist struct {
+	Regexes   []string `json:"regexes"`
+	Stopwords []string `json:"stopwords"` // lower case, in the secret
+	Target    string   `json:"target"`    // secret, match or line
+
+	once sync.Once
+	res  []*regexp.Regexp
+}
+
+// keyword is what must be in a text for a rule to find something.
+type keyword struct {
+	word  string // in lower case
+	exact string // as the rule has it; empty: in any case
+	leads bool   // a word begins with it
+	names bool   // it is in the name of what is assigned
+}
+
+// assignment stands in the rules whose keyword is part of a name.
+const assignment = `(?:=|>|:{1,3}=|\|\||:|=>|\?=|,)`
+
+// afar are the rules whose secret need not stand beside the keyword.
+var afar = map[string]int{
+	"airtable-personnal-access-token": 1 << 10,
+	"facebook-access-token":           1 << 10,
+	"curl-auth-header":                4 << 10,
+	"curl-auth-user":                  4 << 10,
+}
+
+// rarer are keywords in place of those that stand in every other text.
+var rarer = map[string][]string{
+	"authress-service-client-access-key": {".acc-", ".acc_"},
+	"jwt":                                {"eyj", "eyi", "eya"}, // an object in base64
+	"lob-api-key":                        {"lob"},
+	"lob-pub-api-key":                    {"lob"},
+}
+
+// readRules reads the rules of gitleaks. What they look for is compiled when
+// it is needed first.
+func readRules() (rules []*rule, allow []allowlist, err error) {
+	var file struct {
+		Allow []allowlist `json:"allow"`
+		Rules []*rule     `json:"rules"`
+	}
+	if err := json.Unmarshal(rulesJSON, &file); err != nil {
+		return nil, nil, fmt.Errorf("read the rules of secrets: %w", err)
+	}
+	for _, r := range file.Rules {
+		switch r.ID {
+		case "sourcegraph-access-token": // its oldest form is any commit's hash
+			r.Allow = append(r.Allow, allowlist{Regexes: []string{`^[a-f0-9]{40}$`}})
+		case "jwt-base64", "microsoft-teams-webhook": // their groups are parts of it
+			r.Group = wholeMatch
+		}
+		if words, ok := rarer[r.ID]; ok {
+			r.Keywords = words
+		}
+		r.assigned, r.afar = strings.Contains(r.Regex, assignment), afar[r.ID]
+		for _, k := range r.Keywords {
+			r.keys = append(r.keys, r.keyword(k))
+		}
+		rules = append(rules, r)
+	}
+	return rules, file.Allow, nil
+}
+
+// keyword finds out how a rule has one of its keywords.
+func (r *rule) keyword(word string) keyword {
+	k, quoted, lower := keyword{word: word}, regexp.QuoteMeta(word), strings.ToLower(r.Regex)
+	name, _, assigned := strings.Cut(lower, assignment)
+	k.names = assigned && (strings.Contains(name, quoted) || !strings.Contains(lower, quoted))
+	if strings.Count(lower, quoted) != 1 {
+		return k
+	}
+	at := strings.Index(lower, quoted)
+	if !strings.Contains(r.Regex[:at], "(?i") {
+		k.exact = strings.ReplaceAll(r.Regex[at:at+len(quoted)], `\`, "")
+	}
+	k.leads = strings.Trim(r.Regex[:at], "(?i)") == `\b`
+	return k
+}
+
+const (
+	// before and behind are what of a text is looked at around a keyword, in
+	// bytes; more where what is found goes on to the end of it.
+	before = 128
+	behind = 256
+
+	// maxWindow is the length up to which a window grows for that.
+	maxWindow = 64 << 10
+
+	// tokenLen is the length below which nothing that holds a keyword is a
+	// secret by itself.
+	tokenLen = 16
+
+	// valueLen is the length of the shortest value that a name is given.
+	valueLen = 10
+
+	// nameLen and nameRest are what may stand of a name before a keyword, and
+	// between the keyword and the sign of assignment.
+	nameLen  = 64
+	nameRest = 48
+)
+
+// span is a part of a text.
+type span struct{ from, to int }
+
+// windows are the parts of the text in which the rule may find something.
+func (s *scan) windows(r *rule) (list []span) {
+	for i := range r.keys {
+		k := &r.keys[i]
+		for at := range s.places(k.word) {
+			end := at + len(k.word)
+			if n := len(list); n > 0 && list[n-1].from <= at-before && list[n-1].to >= end+behind {
+				continue
+			}
+			w := span{at - before, s.tokenRest(end + behind)}
+			switch {
+			case k.exact != "" && s.text[at:end] != k.exact, k.leads && at > 0 && (isAlnum(s.text[at-1]) || s.text[at-1] == '_'):
+				continue
+			case r.afar > 0:
+				if w = (span{at - r.afar, end + r.afar}); strings.HasPrefix(r.ID, "curl-") && !curls(s.lower[end:min(w.to, len(s.lower))]) {
+					continue
+				}
+			case !k.names && s.inToken(at):
+			case r.assigned:
+				value := s.assigned(end)
+				if value < 0 {
+					continue
+				}
+				w = span{at - nameLen, value + 3}
+			default:
+				continue
+			}
+			list = append(list, span{s.wordStart(max(w.from, 0)), min(w.to, len(s.text))})
+		}
+	}
+	slices.SortFunc(list, func(a, b span) int { return a.from - b.from })
+	merged := list[:0]
+	for _, w := range list {
+		if n := len(merged); n > 0 && w.from <= merged[n-1].to {
+			merged[n-1].to = max(merged[n-1].to, w.to)
+			continue
+		}
+		merged = append(merged, w)
+	}
+	return merged
+}
+
+// curls reports whether what stands behind the word curl may be a call with a
+// credential.
+func curls(rest string) bool {
+	for _, option := range []string{" -u", " -h", "\t-u", "\t-h", "\n-u", "\n-h", "--user", "--header"} {
+		if strings.Contains(rest, option) {
+			return true
+		}
+	}
+	return false
+}
+
+// wordStart is where the word at a place begins, not too far away.
+func (s *scan) wordStart(at int) int {
+	for n := 0; n < before && at > 0 && isName(s.text[at-1]); n++ {
+		at--
+	}
+	return at
+}
+
+// tokenRest is where the token at a place ends.
+func (s *scan) tokenRest(at int) int {
+	for n := 0; n < maxValue && at < len(s.text) && isGraph(s.text[at]); n++ {
+		at++
+	}
+	return at
+}
+
+// inToken reports whether a place is in a word that is long enough for a
+// secret.
+func (s *scan) inToken(at int) bool {
+	from, to := at, at
+	for from > 0 && at-from < tokenLen && isGraph(s.text[from-1]) {
+		from--
+	}
+	for to < len(s.text) && to-from < tokenLen && isGraph(s.text[to]) {
+		to++
+	}
+	return to-from >= tokenLen
+}
+
+// assigned is where the value ends that a name is given which may go on at a
+// place; -1 where there is none that is long enough.
+func (s *scan) assigned(at int) int {
+	for end := min(at+nameRest, len(s.text)); at < end; at++ {
+		c := s.text[at]
+		if isName(c) || isSpace(c) || c == '"' || c == '\'' || c == '.' {
+			continue
+		}
+		if strings.IndexByte("=:>|?,", c) < 0 {
+			return -1
+		}
+		for n := 0; n < 10 && at < len(s.text) && strings.IndexByte("=:>|?,`'\" \t\r\n", s.text[at]) >= 0; n++ {
+			at++
+		}
+		from := at
+		for at < len(s.text) && at-from < maxValue && isGraph(s.text[at]) {
+			at++
+		}
+		if at-from < valueLen {
+			return -1
+		}
+		return at
+	}
+	return -1
+}
+
+func isGraph(c byte) bool { return c > ' ' && c < 0x7f && c != '"' && c != '\'' && c != '`' }
+func isSpace(c byte) bool { return c == ' ' || c == '\t' || c == '\n' || c == '\r' }
+func isName(c byte) bool  { return isAlnum(c) || c == '_' || c == '-' }
+func isAlnum(c byte) bool { return isLetter(c) || isDigit(c) }
+func isDigit(c byte) bool { return c >= '0' && c <= '9' }
+
+const maxValue = 2 << 10  // bytes of a value
+func isLower(c byte) bool { return c >= 'a' && c <= 'z' }
+func isUpper(c byte) bool { return c >= 'A' && c <= 'Z' }
+func isLetter(c byte) bool {
+	return isLower(c) || isUpper(c)
+}
+
+// byRule finds what one rule knows in some parts of the text.
+func (s *scan) byRule(r *rule, allow []allowlist, where []span) {
+	for _, w := range where {
+		r.once.Do(func() { r.re = regexp.MustCompile(r.Regex) })
+		for {
+			matches := r.re.FindAllStringSubmatchIndex(s.text[w.from:w.to], -1)
+			if n := len(matches); n > 0 && w.from+matches[n-1][1] == w.to && w.to < len(s.text) && w.to-w.from < maxWindow {
+				w.to = min(w.from+2*(w.to-w.from), len(s.text)) // it may go on
+				continue
+			}
+			for _, m := range matches {
+				s.matched(r, allow, w.from, m)
+			}
+			break
+		}
+	}
+}
+
+func (s *scan) matched(r *rule, allow []allowlist, at int, m []int) {
+	from, to := r.secret(m)
+	if from < 0 || from == to {
+		return
+	}
+	secret, match, line := s.text[at+from:at+to], s.text[at+m[0]:at+m[1]], lineAround(s.text, at+m[0], at+m[1])
+	if r.Entropy > 0 && entropy(secret) <= r.Entropy || allowed(allow, secret, match, line) || allowed(r.Allow, secret, match, line) {
+		return
+	}
+	s.found(r.ID, at+from, at+to)
+}
+
+// wholeMatch is the group of a rule all of whose match is the secret.
+const wholeMatch = -1
+
+// secret is the part of a match that is the secret itself: the group that the
+// rule names, else the first one that took part, else the whole.
+func (r *rule) secret(m []int) (start, end int) {
+	if r.Group == wholeMatch {
+		return m[0], m[1]
+	}
+	if r.Group > 0 && 2*r.Group+1 < len(m) {
+		return m[2*r.Group], m[2*r.Group+1]
+	}
+	for i := 2; i+1 < len(m); i += 2 {
+		if m[i] >= 0 && m[i] < m[i+1] {
+			return m[i], m[i+1]
+		}
+	}
+	return m[0], m[1]
+}
+
+func allowed(lists []allowlist, secret, match, line string) bool {
+	for i := range lists {
+		l := &lists[i]
+		l.once.Do(func() {
+			for _, re := range l.Regexes {
+				l.res = append(l.res, regexp.MustCompile(re))
+			}
+		})
+		target := secret
+		switch l.Target {
+		case "match":
+			target = match
+		case "line":
+			target = line
+		}
+		for _, re := range l.res {
+			if re.MatchString(target) {
+				return true
+			}
+		}
+		lower := strings.ToLower(secret)
+		for _, w := range l.Stopwords {
+			if strings.Contains(lower, w) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// maxLine bounds what is taken of a line on either side.
+const maxLine = 1 << 10
+
+// lineAround is the text from the start of the line of one place to the end of
+// the line of another.
+func lineAround(text string, from, to int) string {
+	lo, hi := max(0, from-maxLine), min(len(text), to+maxLine)
+	start := lo + strings.LastIndexByte(text[lo:from], '\n') + 1
+	if i := strings.IndexByte(text[to:hi], '\n'); i >= 0 {
+		hi = to + i
+	}
+	return text[start:hi]
+}
+
+// entropy is Shannon's, in bits for each character.
+func entropy(s string) (bits float64) {
+	count := make(map[rune]int)
+	n := 0
+	for _, c := range s {
+		count[c]++
+		n++
+	}
+	for _, c := range count {
+		p := float64(c) / float64(n)
+		bits -= p * math.Log2(p)
+	}
+	return bits
+}
