@@ -8,6 +8,7 @@ package secrets
 import (
 	"iter"
 	"slices"
+	"sort"
 	"strings"
 	"time"
 	"unicode/utf8"
@@ -19,24 +20,6 @@ const MaxText = 4 << 20
 
 // cutOff ends a text that was longer.
 const cutOff = "…[truncated]"
-
-// ours are the rules for what stands in conversations and is not code. They
-// come first: their names say more.
-func ours() []*rule {
-	return []*rule{
-		{ID: "password-in-url", Regex: `\b[a-zA-Z][a-zA-Z0-9+.-]*://[^\s:/@"'<>]*:([^\s@/"'<>]{3,})@`, Keywords: []string{"://"}, Group: 1},
-		{ID: "private-key", Regex: `-----BEGIN[ A-Z0-9_-]{0,100}PRIVATE KEY(?: BLOCK)?-----[\s\S]*?(?:-----END[ A-Z0-9_-]{0,100}PRIVATE KEY(?: BLOCK)?-----|\z)`, Keywords: []string{"private key"}},
-		{ID: "api-key", Regex: `\b((?:sk|rk|pk)-[A-Za-z0-9_-]{18,})`, Keywords: []string{"sk-", "rk-", "pk-"}, Entropy: 3, Group: 1},
-		{ID: "bearer-token", Regex: `(?i)\bbearer\s+([A-Za-z0-9._~+/-]{20,}=*)`, Keywords: []string{"bearer"}, Entropy: 3.5, Group: 1},
-		{
-			ID:       "env-secret",
-			Regex:    `(?m)^[ \t]*(?:export[ \t]+|set[ \t]+)?(?:[A-Z][A-Z0-9_]*_)?(?:PASSWORD|PASSWD|PASSPHRASE|SECRET|TOKEN|API_?KEY|PRIVATE_KEY|ACCESS_KEY|SECRET_KEY|AUTH_KEY|CREDENTIALS?)(?:_(?:ID|VALUE|PROD|DEV|TEST|STAGING|LIVE|OLD|NEW|[0-9]+))?[ \t]*=[ \t]*["']?([^\s"']{6,})`,
-			Keywords: []string{"password", "passwd", "passphrase", "secret", "token", "apikey", "api_key", "private_key", "access_key", "auth_key", "credential"},
-			Group:    1,
-			Allow:    []allowlist{{Regexes: []string{`^[$%<{(\[]`, `(?i)^(?:your|my|the|change|example|placeholder|dummy|insert|todo|replace|redacted)`, `^(?i)(?:x+|\*+|\.+|-+)$`, `^(?:os|process|env|System|config|settings)[.\[(]`, `^/`}, Target: "secret"}},
-		},
-	}
-}
 
 // Redactor takes secrets out of texts. It is safe for concurrent use.
 type Redactor struct {
@@ -50,14 +33,6 @@ func New() (*Redactor, error) {
 	if err != nil {
 		return nil, err
 	}
-	for _, r := range ours() {
-		r.afar = MaxText
-		for _, k := range r.Keywords {
-			r.keys = append(r.keys, keyword{word: k})
-		}
-		rules = append(rules, r)
-	}
-	slices.SortStableFunc(rules, func(a, b *rule) int { return b.afar/MaxText - a.afar/MaxText }) // ours first
 	return &Redactor{rules, allow}, nil
 }
 
@@ -82,6 +57,13 @@ func (r *Redactor) RedactBy(text string, by time.Time) (_ string, n int, ok bool
 		return text, 0, true
 	}
 	s := newScan(text)
+	s.urls()
+	s.privateKeys()
+	s.tokens()
+	s.headers()
+	s.commands()
+	s.settings()
+	s.sort()
 	for _, rule := range r.rules {
 		where := s.windows(rule)
 		if len(where) > 0 && !by.IsZero() && time.Now().After(by) {
@@ -99,6 +81,7 @@ type scan struct {
 	lower string // with ASCII's letters in lower case, so that all places are the same
 	seen  trigrams
 	list  []found
+	known int // of list, which are sorted
 }
 
 // found is a secret's place in a text.
@@ -152,6 +135,13 @@ func (s *scan) found(id string, start, end int) {
 // sort puts what was found in the order in which it stands in the text.
 func (s *scan) sort() {
 	slices.SortStableFunc(s.list, func(a, b found) int { return a.start - b.start })
+	s.known = len(s.list)
+}
+
+// isFound reports whether a place was in a secret when they were sorted.
+func (s *scan) isFound(at int) bool {
+	i := sort.Search(s.known, func(i int) bool { return s.list[i].start > at })
+	return i > 0 && at < s.list[i-1].end
 }
 
 // replaced is the text without the secrets, and how many there were. Where two

@@ -3,50 +3,12 @@ package secrets
 import (
 	"fmt"
 	"os"
+	"regexp"
 	"strings"
 	"testing"
 	"time"
 	"unicode/utf8"
 )
-
-// random are characters as generators make them; a test's secrets are made of
-// them when it runs, so that no scanner finds one here.
-const random = "q7Zk2mX9vB4tLw8RnY3cH6jDfG5sPaU1eTz0oKiVxQyM"
-
-func upper(n int) string { return strings.ToUpper(strings.Repeat(random, 3))[:n] }
-func mixed(n int) string { return strings.Repeat(random, 5)[:n] }
-func hexed(n int) string { return strings.Repeat("9f8b3c0d7e2a41564bd1", 10)[:n] }
-
-// secretsInText are texts with {} for the secret that must go.
-var secretsInText = []struct{ name, text, secret string }{
-	{"OpenAI, project", "my key is {} please keep it", "sk-proj-" + mixed(48)},
-	{"OpenAI, old", "OPENAI_API_KEY={}", "sk-" + mixed(20) + "T3BlbkFJ" + mixed(20)},
-	{"Anthropic", "use {}", "sk-ant-api03-" + mixed(93) + "AA"},
-	{"OpenRouter", "here: {}", "sk-or-v1-" + hexed(64)},
-	{"LiteLLM master key", "the master key is {}", "sk-" + mixed(22)},
-	{"AWS access key", "id {} in us-east-1", "AKIA" + strings.NewReplacer("0", "A", "1", "B", "8", "C", "9", "D").Replace(upper(16))},
-	{"AWS secret", "aws_secret_access_key = {}", mixed(40)},
-	{"GitHub", "git clone with {}", "ghp_" + mixed(36)},
-	{"GitHub, fine-grained", "token {}", "github_pat_" + mixed(82)},
-	{"GitLab", "{} is the token", "glpat-" + mixed(20)},
-	{"Slack bot", "SLACK {}", "xoxb-123456789012-1234567890123-" + mixed(24)},
-	{"Stripe", "charge with {}", "sk_live_" + mixed(24)},
-	{"Google", "maps key {}", "AIza" + mixed(35)},
-	{"npm", "//registry.npmjs.org/:_authToken={}", "npm_" + strings.ToLower(mixed(36))},
-	{"Hugging Face", "login with {}", "hf_" + strings.NewReplacer("0", "a", "1", "b", "2", "c", "3", "d", "4", "e", "5", "f", "6", "g", "7", "h", "8", "i", "9", "j").Replace(mixed(34))},
-	{"SendGrid", "mail: {}", "SG." + mixed(66)},
-	{"JSON web token", "the cookie is {}", "eyJhbGciOiJIUzI1NiIsInR5cCI6IkpXVCJ9.eyJzdWIiOiIxMjM0NTY3ODkwIiwibmFtZSI6IkpvaG4ifQ." + mixed(43)},
-	{"bearer", "curl -H 'Authorization: Bearer {}' https://x", mixed(40)},
-	{"private key", "look:\n{}\nthat is all", "-----BEGIN RSA PRIVATE KEY-----\n" + mixed(64) + "\n" + mixed(64) + "\n-----END RSA PRIVATE KEY-----"},
-	{"private key, cut off", "look:\n{}", "-----BEGIN OPENSSH PRIVATE KEY-----\n" + mixed(64)},
-	{"password in a URL", "connect to postgres://bob:{}@db.example.com/x", "hunter2secret"},
-	{"Redis URL without a user", "redis://:{}@cache:6379/0", "s3cr3tpw"},
-	{".env password", "DB_PASSWORD={}", "Xk9mP2qL7vR4"},
-	{".env, quoted and exported", "export SMTP_PASSWORD=\"{}\"", "correct-horse-battery"},
-	{".env secret among others", "PORT=80\nAPP_SECRET={}\nDEBUG=1", mixed(24)},
-	{"API key in YAML", "api_key: {}", hexed(32)},
-	{"token in JSON", `{"access_token": "{}"}`, mixed(36)},
-}
 
 func TestSecretsGo(t *testing.T) {
 	r, err := New()
@@ -55,53 +17,25 @@ func TestSecretsGo(t *testing.T) {
 	}
 	missed := 0
 	for _, tc := range secretsInText {
-		text := strings.ReplaceAll(tc.text, "{}", tc.secret)
-		got, n := r.Redact(text)
-		if strings.Contains(got, tc.secret) || !strings.Contains(got, "[redacted:") || n == 0 {
+		got, n := r.Redact(strings.Replace(tc.text, "{}", tc.secret, 1))
+		before, after, _ := strings.Cut(tc.text, "{}")
+		rest, begins := strings.CutPrefix(got, before)
+		kind, ends := strings.CutSuffix(rest, after)
+		switch {
+		case n == 0 || strings.Contains(got, tc.secret):
 			missed++
 			t.Errorf("%s: %q", tc.name, got)
+		case n != 1 || !begins || !ends || !redacted.MatchString(kind):
+			t.Errorf("%s: not the secret alone went: %q", tc.name, got)
 		}
-		before, after, _ := strings.Cut(tc.text, "{}")
-		if !strings.HasPrefix(got, before) && !strings.HasPrefix(before, got[:min(len(got), 3)]) || !strings.HasSuffix(got, after) {
-			t.Errorf("%s: more than the secret went: %q", tc.name, got)
+		if again, n := r.Redact(got); n != 0 || again != got {
+			t.Errorf("%s: %q became %q", tc.name, got, again)
 		}
 	}
 	t.Logf("%d of %d secrets found", len(secretsInText)-missed, len(secretsInText))
 }
 
-// lookAlikes are not secrets, and must stay.
-var lookAlikes = []string{
-	"commit 3a31ddaab3a8e0fee85dbb10be71711d53e8f046 broke it",
-	"the id is 98de077d-fcdc-4708-93dc-3f2cde045f38",
-	"sha256:84e301d7b382b2f8a83af2856c1b65c0e3f1a2b4c5d6e7f8091a2b3c4d5e6f70",
-	"integrity sha512-Xk9mP2qL7vR4abcdEFGHijklMNOPqrstUVWXyz0123456789abcdefgh==",
-	"OPENAI_API_KEY=$OPENAI_API_KEY",
-	"OPENAI_API_KEY=<your key here>",
-	"export TOKEN=${GITHUB_TOKEN}",
-	"API_KEY=your-api-key-goes-here",
-	"API_KEY=xxxxxxxxxxxxxxxx",
-	"set the password with os.environ[\"DB_PASSWORD\"]",
-	"const key = process.env.API_KEY",
-	"the keyboard shortcut is ctrl-shift-k",
-	"sk-learn is a library, sk-... is how keys begin",
-	"see https://example.com/a/b?c=d@e and ask bob@example.com",
-	"http://localhost:8080/path",
-	"ssh git@github.com:acme/widgets.git",
-	"Bearer tokens are sent in the Authorization header",
-	"-----BEGIN PUBLIC KEY-----\nMIIBIjANBgkqhkiG9w0BAQEFAAOCAQ8A\n-----END PUBLIC KEY-----",
-	"My cat is called Miso and she is afraid of thunder.",
-	"what is the secret of a good sauce?",
-	"a token is about four characters of English",
-	"PASSWORD_MIN_LENGTH=12345678 is what I would call a setting, MAX_TOKENS=200000 too",
-	"primary key: customer_identifier",
-	"The key takeaway: measure before you optimise",
-	"aws s3 ls s3://my-bucket/prefix",
-	"ses_e048776adffeJLVywTK2jw7fdK",
-	"func (s *Server) authenticate(token string) error",
-	"docker run -e POSTGRES_PASSWORD=$PGPASS postgres",
-	"the mass is 6.02214076e23",
-	"v1.2.3-0.20190123101112-0123456789ab",
-}
+var redacted = regexp.MustCompile(`^\[redacted:[a-z0-9-]+\]$`)
 
 func TestLookAlikesStay(t *testing.T) {
 	r, err := New()
@@ -157,6 +91,9 @@ func FuzzRedact(f *testing.F) {
 		}
 		if n != strings.Count(got, "[redacted:")-strings.Count(text, "[redacted:") && !strings.Contains(text, "[redacted:") {
 			t.Errorf("%d secrets in %q", n, got)
+		}
+		if again, _ := r.Redact(got); again != got {
+			t.Errorf("%q became %q, and that %q", text, got, again)
 		}
 	})
 }

@@ -1,0 +1,99 @@
+package secrets
+
+import (
+	"regexp"
+	"strings"
+)
+
+const maxUser = 200 // bytes of an address's user, and of its password
+
+// urls finds the passwords in addresses. They may hold what should be escaped:
+// the last @ before the host's end counts, where one could be a host.
+func (s *scan) urls() {
+	done := 0
+	for at := range s.places("://") {
+		if at < done || at == 0 || !isAlnum(s.text[at-1]) {
+			continue
+		}
+		from := at + len("://")
+		end := from
+		for end < len(s.text) && end-from < 2*maxUser && !s.endsURL(end) {
+			end++
+		}
+		if i := strings.Index(s.text[from:end], "://"); i >= 0 { // the next of a list
+			end = from + i
+		}
+		auth := s.text[from:end]
+		at := hostAt(auth, strings.HasSuffix(s.lower[:at], "http") || strings.HasSuffix(s.lower[:at], "https"))
+		if at < 0 {
+			continue
+		}
+		user, pass, ok := strings.Cut(auth[:at], ":")
+		switch {
+		case strings.ContainsAny(user, "/@?#") || strings.Contains(auth, "[redacted:"):
+		case ok && pass != "" && !port(pass) && !stands(pass) && !sayPassword[strings.ToLower(pass)]:
+			s.found("password-in-url", from+len(user)+1, from+at)
+			done = from + at
+		case !ok && len(user) >= 20 && !wordy(user) && !stands(user):
+			s.found("token-in-url", from, from+at)
+			done = from + at
+		}
+	}
+}
+
+func (s *scan) endsURL(at int) bool {
+	c := s.text[at]
+	return isSpace(c) || strings.IndexByte("\"'`<>\\", c) >= 0
+}
+
+// sayPassword are passwords that only say where one belongs.
+var sayPassword = wordsIn("password passwd pass pwd your-password yourpassword your_password user:password")
+
+// hostAt is the place of the @ before the host, or -1.
+func hostAt(auth string, web bool) int {
+	first := strings.IndexByte(auth, '@')
+	if first < 0 {
+		return -1
+	}
+	if i := strings.IndexAny(auth, "?#"); i > first {
+		auth = auth[:i]
+	}
+	for at := strings.LastIndexByte(auth, '@'); at >= 0; at = strings.LastIndexByte(auth[:at], '@') {
+		host := at+1 < len(auth) && (isAlnum(auth[at+1]) || strings.IndexByte("[$*_{", auth[at+1]) >= 0)
+		// A path of the web may hold an @, as in /@scope/name.
+		if path := web && at > first && auth[at-1] == '/'; host && !path {
+			return at
+		}
+	}
+	return -1
+}
+
+// port reports whether what looks like a password is a port and a path.
+func port(pass string) bool {
+	i := strings.IndexAny(pass, "/?#")
+	return i > 0 && i <= 5 && strings.Trim(pass[:i], "0123456789") == ""
+}
+
+var (
+	privateKey = regexp.MustCompile(`-----BEGIN[ A-Z0-9_-]{0,100}PRIVATE KEY(?: BLOCK)?-----`)
+	keyEnd     = regexp.MustCompile(`-----END[ A-Z0-9_-]{0,100}PRIVATE KEY(?: BLOCK)?-----`)
+)
+
+// privateKeys finds private keys; one that has no end goes on to the text's.
+func (s *scan) privateKeys() {
+	done := 0
+	for at := range s.places("-----begin") {
+		if at < done {
+			continue
+		}
+		m := privateKey.FindStringIndex(s.text[at:min(len(s.text), at+200)])
+		if m == nil || m[0] != 0 {
+			continue
+		}
+		done = len(s.text)
+		if end := keyEnd.FindStringIndex(s.text[at+m[1]:]); end != nil {
+			done = at + m[1] + end[1]
+		}
+		s.found("private-key", at, done)
+	}
+}

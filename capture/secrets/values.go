@@ -1,0 +1,388 @@
+package secrets
+
+import (
+	"strings"
+	"unicode"
+	"unicode/utf8"
+)
+
+// describing are the words of which values are made that only say what belongs
+// in their place, and names of types.
+var describing = wordsIn(`
+	a about above access account actual add admin alert all allowed an and any api app application are argument as at auth
+	authentication authenticate authorization authorized authtoken aws azure
+	back base be bearer been below between bool boolean both but by byte bytes
+	call can cannot change changed changeit changeme changes char character characters choose client code confirm confirmation contains
+	correct corresponds could create created credential credentials csrf current custom
+	data database db default demo description digits disabled do does dummy
+	each edit email empty enabled enter env environment error example expired explain export
+	fake false field file fill first foo for forgot forgotten form format found from
+	generated get gh github gitlab given go goes google
+	has hash hashed have header help here hidden hint how
+	id identifier if import in incorrect include included info input insert int integer into invalid is it item its
+	jwt key keys kind
+	label least length letter letters like link list login long lower
+	managed master maximum may me minimum missing more must my
+	name needed new next no none not null nil number numbers
+	of off old omit on one only openai opaque option optional or origin other out over own
+	page param parameter pass passcode passphrase passwd password passwords passwort pat path pattern permission personal phrase pin
+	place placeholder please plain prefix primary private profile project prod production prompt property provide provided provider public put pw pwd
+	random raw read redacted redirect refresh removed repeat replace replaced repository request required requires reset response
+	retype return role root rotate rotated rotation
+	same sample scope sk secret secrets secure see send sensitive sent server service session set settings short should show sign some something
+	somepassword stored str string strong submit such super support supports
+	tbd temp test testing text than that the them then there these they this to todo token tokens true try type typed
+	undefined unique unknown unset update updated upper url use used user username uses using
+	val valid value values var variable verify very
+	want wants was when where which will with without word write wrong
+	you your yourpassword yours
+	argon argon2 argon2id base64 base32 bcrypt ed25519 hex http https md5 oauth oauth2 pbkdf pbkdf2 scrypt sha sha1 sha256 sha512 ssl tls utf utf8 uuid
+	float float32 float64 int32 int64 rsa uint uint32 uint64 varchar`)
+
+// placing are those of them that say that the value is not the real one.
+var placing = wordsIn(`changeit changeme dummy example fake foo here insert placeholder redacted replace sample tbd todo your yourpassword`)
+
+func wordsIn(list string) map[string]bool {
+	set := make(map[string]bool)
+	for _, w := range strings.Fields(list) {
+		set[w] = true
+	}
+	return set
+}
+
+// describes reports whether a value says what belongs in its place: it is made
+// of such words, however they are joined, and where numbers are among them it
+// says so.
+func describes(v string) bool {
+	letters, digits, placed := 0, false, false
+	for _, w := range parts(v) {
+		switch {
+		case strings.Trim(w, "0123456789") == "":
+			digits = true
+			continue
+		case strings.Trim(w, "x") == "":
+			placed = true
+		case !describing[w] && !madeOf(w):
+			return false
+		}
+		letters += len(w)
+		placed = placed || placing[w]
+	}
+	return letters > 0 && (!digits || placed)
+}
+
+// parts are the words of a value in lower case: what stands between other
+// characters than letters and digits, and between the humps of a camel.
+func parts(v string) (list []string) {
+	start := 0
+	flush := func(end int) {
+		if end > start {
+			list = append(list, strings.ToLower(v[start:end]))
+		}
+	}
+	for i := 0; i < len(v); i++ {
+		c := v[i]
+		switch {
+		case !isAlnum(c) && c < utf8.RuneSelf:
+			flush(i)
+			start = i + 1
+		case i > start && isUpper(c) && (isLower(v[i-1]) || i+1 < len(v) && isUpper(v[i-1]) && isLower(v[i+1])):
+			flush(i)
+			start = i
+		}
+	}
+	flush(len(v))
+	return list
+}
+
+// madeOf reports whether a word is some describing ones run together, such as
+// mysecretpassword.
+func madeOf(w string) bool {
+	const longest = 40
+	if len(w) > longest {
+		return false
+	}
+	var ends [longest + 1]bool
+	ends[0] = true
+	for i := range w {
+		for j := i + 2; ends[i] && j <= len(w); j++ {
+			ends[j] = ends[j] || describing[w[i:j]]
+		}
+	}
+	return ends[len(w)]
+}
+
+// talks reports whether a text of several words is about a secret, and not one.
+func talks(v string) bool {
+	words := strings.Fields(v)
+	n := 0
+	for _, w := range words {
+		if describes(w) {
+			n++
+		}
+	}
+	return len(words) > 1 && 2*n >= len(words)
+}
+
+// start is as much of a token or a value as tells what it is.
+func start(v string) string { return v[:min(len(v), 256)] }
+
+// stands reports whether something stands for a value that is not in the text:
+// a variable, a template, a mask, what was redacted before.
+func stands(v string) bool {
+	for _, in := range []string{"${", "$(", "{{", "<%", "%{", "#{", "[redacted", "[REDACTED", "EXAMPLE", "…", "%s"} {
+		if strings.Contains(v, in) {
+			return true
+		}
+	}
+	inside := func(open, shut string) bool {
+		return strings.HasPrefix(v, open) && strings.Contains(v[len(open):], shut)
+	}
+	switch {
+	case v == "" || strings.HasSuffix(v, "..."):
+		return true
+	case inside("<", ">") || inside("[", "]") || inside("{", "}") || inside("(", ")"):
+		return true
+	case (v[0] == '%' || v[0] == '@') && len(v) > 2 && v[len(v)-1] == v[0] && strings.Trim(v[1:len(v)-1], nameChars) == "":
+		return true
+	case len(v) > 1 && v[0] == '$' && (isLetter(v[1]) || v[1] == '_'):
+		if rest := strings.TrimLeft(v[1:], nameChars); rest == "" || rest[0] == '/' {
+			return true
+		}
+	case strings.HasPrefix(v, "&lt;") || strings.HasPrefix(v, "&#x3"):
+		return true
+	case len(v) == 2 && v[0] == '%':
+		return true
+	}
+	return strings.Trim(v, "*.•·●-_=#?…") == "" || strings.Trim(v, "xX-_") == "" || strings.Trim(v, string(v[0])) == "" && !isDigit(v[0])
+}
+
+const nameChars = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_"
+
+// elsewhere reports whether a value says where the secret is to be found: an
+// address, a path, a reference to a store of secrets.
+func elsewhere(v string) bool {
+	if scheme, rest, ok := strings.Cut(v, ":"); ok && len(scheme) < 16 && (strings.HasPrefix(rest, "//") ||
+		scheme == "vault" || scheme == "arn" || scheme == "env" || scheme == "@env" || scheme == "file" || scheme == "data" || scheme == "ssm" || scheme == "op") {
+		return true
+	}
+	if isPath(v) {
+		return true
+	}
+	if i := strings.LastIndexByte(v, '.'); i > 0 && len(v)-i <= 6 {
+		switch strings.ToLower(v[i+1:]) {
+		case "pem", "key", "crt", "cer", "json", "yaml", "yml", "txt", "toml", "env", "p12", "pfx", "jks", "conf", "cfg", "ini", "gpg", "pub", "go", "py", "js", "ts", "rb", "php", "java", "sh", "html", "md":
+			return wordy(v[:i])
+		}
+	}
+	return false
+}
+
+func isPath(v string) bool {
+	rest := strings.TrimPrefix(strings.TrimPrefix(strings.TrimPrefix(v, "~"), ".."), ".")
+	if len(rest) < 2 || rest[0] != '/' {
+		return len(v) > 3 && isLetter(v[0]) && v[1] == ':' && (v[2] == '\\' || v[2] == '/')
+	}
+	for _, part := range strings.Split(rest[1:], "/") {
+		if part != "" && !wordy(part) {
+			return false
+		}
+	}
+	return true
+}
+
+// roots are the names at which expressions begin.
+var roots = wordsIn(`app args body c cfg conf config context credentials ctx data db document e env environ event form import input json local localstorage
+	module opts option options os params payload process props r req request res resp response result row s secrets self session
+	sessionstorage settings state store system this user var vars viper window`)
+
+// isCode reports whether a value is an expression that gives one, and not the
+// value itself. A line of settings holds few of those.
+func isCode(v string, setting bool) bool {
+	v = strings.TrimLeft(v, "*&!")
+	i := strings.IndexAny(v, ".[({-:?")
+	if i <= 0 || !identifier(v[:i]) {
+		return false
+	}
+	rest := v[i:]
+	if roots[strings.ToLower(v[:i])] {
+		switch {
+		case strings.HasPrefix(rest, "["), strings.HasPrefix(rest, "("), strings.HasPrefix(rest, "->"), strings.HasPrefix(rest, "::"), strings.HasPrefix(rest, "?."):
+			return true
+		case rest[0] == '.' && identifier(rest[1:]):
+			return true
+		}
+	}
+	if setting {
+		return strings.HasSuffix(v, "()")
+	}
+	return strings.IndexByte("([{", rest[0]) >= 0 || identifier(v) && (wordy(v) || strings.ContainsAny(v, "(["))
+}
+
+// identifier reports whether an expression begins as one that names things.
+func identifier(v string) bool {
+	if v == "" || !isLetter(v[0]) && v[0] != '_' {
+		return false
+	}
+	for i := 0; i < len(v); i++ {
+		if c := v[i]; c == '(' || c == '[' {
+			return true
+		} else if !isAlnum(c) && c != '_' && c != '.' {
+			return false
+		}
+	}
+	return true
+}
+
+// wordy reports whether a token is made of words, as names of things are,
+// where generators make others.
+func wordy(v string) bool {
+	if identifies(v) {
+		return false
+	}
+	start, any := 0, false
+	for i := 0; i <= len(v); i++ {
+		if i < len(v) && isAlnum(v[i]) {
+			continue
+		}
+		if i < len(v) && strings.IndexByte("-_.:/~+=@", v[i]) < 0 {
+			return false
+		}
+		if i > start {
+			if !wordLike(v[start:i]) {
+				return false
+			}
+			any = true
+		}
+		start = i + 1
+	}
+	return any
+}
+
+// wordLike reports whether letters and digits look like a word, an abbreviation
+// or a small number, or like some words run together as code does it.
+func wordLike(w string) bool {
+	if len(w) <= 4 {
+		return true
+	}
+	letters := strings.TrimRight(w, "0123456789")
+	if len(letters) == 0 {
+		return len(w) <= 8 // a date
+	}
+	humps, length := 0, 0
+	for _, p := range parts(w) {
+		for _, hump := range strings.FieldsFunc(p, unicode.IsDigit) {
+			if len(hump) > 20 || !pronounceable(hump) {
+				return false
+			}
+			humps++
+			length += len(hump)
+		}
+	}
+	if len(w)-len(letters) <= 2 && !strings.ContainsAny(letters, "0123456789") {
+		return humps <= 1+len(letters)/4
+	}
+	if describing[strings.ToLower(w)] {
+		return true
+	}
+	// With numbers in it, as in testKey2048Private.
+	return humps > 1 && length >= 4*humps && len(w)-length <= 5 && strings.ToLower(w) != w && strings.ToUpper(w) != w
+}
+
+// pronounceable reports whether a word, in lower case, has vowels where words
+// have them.
+func pronounceable(w string) bool {
+	run, vowels := 0, 0
+	for i := 0; i < len(w); i++ {
+		if strings.IndexByte("aeiouy", w[i]) >= 0 {
+			run = 0
+			vowels++
+			continue
+		}
+		if run++; run > 5 {
+			return false
+		}
+	}
+	return len(w) <= 4 || vowels > 0
+}
+
+// identifies reports whether a value is what things are told apart by: a UUID,
+// or a hash as git and others have it.
+func identifies(v string) bool {
+	hex := 0
+	for i := 0; i < len(v); i++ {
+		c := v[i] | 0x20
+		switch {
+		case isDigit(v[i]) || c >= 'a' && c <= 'f':
+			hex++
+		case v[i] != '-':
+			return false
+		}
+	}
+	switch {
+	case len(v) == 36:
+		return hex == 32 && v[8] == '-' && v[13] == '-' && v[18] == '-' && v[23] == '-'
+	case hex == len(v):
+		return hex == 32 || hex == 40 || hex == 64 || hex == 128
+	}
+	return false
+}
+
+// confides reports whether a name says that its value is a secret, and not
+// merely a key by which something is found.
+func confides(name string) bool {
+	name = strings.ToLower(name)
+	for _, w := range []string{"api", "secret", "token", "passw", "cred", "private", "auth", "access"} {
+		if strings.Contains(name, w) {
+			return true
+		}
+	}
+	return false
+}
+
+// telling reports whether a value by itself looks like a password, among words
+// and code: letters with digits or signs between them.
+func telling(v string) bool {
+	v = strings.TrimLeft(strings.TrimRight(v, ".,;:!?"), "&*")
+	if len(v) < 6 || isMail(v) || strings.Contains(v, "::") || strings.Contains(v, "->") {
+		return false
+	}
+	letters, digits, signs := 0, 0, 0
+	for _, c := range v {
+		switch {
+		case unicode.IsLetter(c):
+			letters++
+		case unicode.IsDigit(c):
+			digits++
+		case strings.ContainsRune("!@#$%^&*+~?", c):
+			signs++
+		}
+	}
+	if letters == 0 {
+		return digits == utf8.RuneCountInString(v)
+	}
+	if digits == 0 && signs == 0 {
+		return false
+	}
+	for _, w := range parts(v) {
+		if w = strings.Trim(w, "0123456789"); len(w) > 1 && !describing[w] && !madeOf(w) {
+			return true
+		}
+	}
+	return signs > 0
+}
+
+// isToken reports whether a value has only characters that generators use.
+func isToken(v string) bool {
+	for i := 0; i < len(v); i++ {
+		if !isValue(v[i]) && strings.IndexByte("~:@%|", v[i]) < 0 {
+			return false
+		}
+	}
+	return true
+}
+
+func isMail(v string) bool {
+	name, host, ok := strings.Cut(v, "@")
+	return ok && name != "" && strings.IndexByte(host, '.') > 0 && wordy(host) && wordy(name)
+}
