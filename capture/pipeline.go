@@ -327,28 +327,6 @@ func (p *Pipeline) keep(ctx context.Context, turns []Turn) ([]added, error) {
 	return all, err
 }
 
-// Redacted is a text with credentials taken out of it.
-func (p *Pipeline) Redacted(text string) string {
-	text, _ = p.secrets.Redact(text)
-	return text
-}
-
-// HoldsSecret reports whether a text looks like it holds a credential.
-func (p *Pipeline) HoldsSecret(text string) bool {
-	_, n := p.secrets.Redact(text)
-	return n > 0
-}
-
-// redact takes credentials out of what was said, before it is anywhere.
-func (p *Pipeline) redact(t *Turn) {
-	var said, answered int
-	t.User, said = p.secrets.Redact(t.User)
-	t.Assistant, answered = p.secrets.Redact(t.Assistant)
-	if n := said + answered; n > 0 {
-		p.redacted.Add(int64(n))
-	}
-}
-
 // gateChanged is told when the memory is left alone, and when it is back.
 func (p *Pipeline) gateChanged(open bool, pause time.Duration) {
 	p.mu.Lock()

@@ -22,6 +22,7 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 type fakeMemory struct {
 	mu   sync.Mutex
 	got  map[string][]string // names by group, in order
+	from map[string]string   // who spoke, and the sources, by group
 	fail func(group string, m []graphiti.Message) error
 }
 
@@ -34,12 +35,19 @@ func (f *fakeMemory) Write(_ context.Context, group string, messages []graphiti.
 		}
 	}
 	if f.got == nil {
-		f.got = make(map[string][]string)
+		f.got, f.from = make(map[string][]string), make(map[string]string)
 	}
 	for _, m := range messages {
 		f.got[group] = append(f.got[group], m.Content)
+		f.from[group] += m.Role + m.SourceDescription
 	}
 	return nil
+}
+
+func (f *fakeMemory) sources(group string) string {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.from[group]
 }
 
 func (f *fakeMemory) Durable() bool                { return true }

@@ -1,0 +1,36 @@
+package capture
+
+import (
+	"strings"
+	"unicode/utf8"
+)
+
+// redactSlack is what is kept of a text, in bytes, beyond what can be delivered
+// of it: our own blocks are taken out of it later.
+const redactSlack = 64 << 10
+
+// redact takes credentials out of what was said, and of all else that somebody
+// wrote, before it is anywhere. What is too long to be delivered goes first.
+func (p *Pipeline) redact(t *Turn) {
+	most := utf8.UTFMax*p.opts().MaxChars + redactSlack
+	for _, text := range []*string{&t.User, &t.Assistant, &t.Speaker, &t.Tools, &t.Git.Branch} {
+		if len(*text) > most {
+			*text = strings.ToValidUTF8((*text)[:most], "")
+		}
+		clean, n := p.secrets.Redact(*text)
+		*text = clean
+		p.redacted.Add(int64(n))
+	}
+}
+
+// Redacted is a text with credentials taken out of it.
+func (p *Pipeline) Redacted(text string) string {
+	text, _ = p.secrets.Redact(text)
+	return text
+}
+
+// HoldsSecret reports whether a text looks like it holds a credential.
+func (p *Pipeline) HoldsSecret(text string) bool {
+	_, n := p.secrets.Redact(text)
+	return n > 0
+}

@@ -1,0 +1,75 @@
+package capture
+
+import (
+	"context"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/graphiti-proxy/graphiti-proxy/graphiti"
+)
+
+// TestNothingKeptHoldsASecret: whoever wrote what of a turn, and what a memory
+// says when it refuses one.
+func TestNothingKeptHoldsASecret(t *testing.T) {
+	const secret = "hunter22xyz"
+	const line = "DB_PASSWORD=" + secret
+	m := &fakeMemory{fail: func(group string, _ []graphiti.Message) error {
+		if group == "refused" {
+			return &graphiti.StatusError{Code: 422, Detail: `{"detail":"what was said before it, ` + line + `, is too long"}`}
+		}
+		return nil
+	}}
+	p := pipeline(t, filepath.Join(t.TempDir(), "spool.db"), m)
+	for name, tc := range map[string]struct {
+		change func(*Turn)
+		want   string // of all that the group was given
+	}{
+		"what a person says": {func(tn *Turn) { tn.User = "it is\n" + line + "\nthere" }, "DB_PASSWORD=[redacted:password]"},
+		"an answer":          {func(tn *Turn) { tn.Assistant = "set " + line + " then" }, "DB_PASSWORD=[redacted:password]"},
+		"a speaker":          {func(tn *Turn) { tn.Speaker = "Ann, password: " + secret }, ""},
+		"tools":              {func(tn *Turn) { tn.Assistant, tn.Tools = "done", "bash "+line }, "(tools used: bash DB_PASSWORD=[redacted:password])"},
+		"a branch":           {func(tn *Turn) { tn.Git.Branch = "fix/ghp_" + strings.Repeat("a1B2c3D4e", 4) }, "[redacted:github-pat]"},
+		"a promoted text":    {func(tn *Turn) { tn.Kind, tn.User = "decision", "We set "+line }, "We set DB_PASSWORD=[redacted:password]"},
+		"whose a group is":   {func(tn *Turn) { tn.Kind, tn.User = graphiti.KindOwnershipContext, "It belongs to "+line }, "It belongs to DB_PASSWORD=[redacted:password]"},
+		"an earlier turn":    {func(tn *Turn) { tn.Earlier, tn.Assistant = true, line }, "DB_PASSWORD=[redacted:password]"},
+		"an open one":        {func(tn *Turn) { tn.Open, tn.Assistant = true, line }, "DB_PASSWORD=[redacted:password]"},
+	} {
+		tn := turn(name, name)
+		tc.change(&tn)
+		if _, err := p.AddAll(context.Background(), []Turn{tn}); err != nil {
+			t.Fatal(err)
+		}
+		waitFor(t, name, func() bool { return len(m.contents(name)) > 0 })
+		all := strings.Join(m.contents(name), "\n") + m.sources(name)
+		if strings.Contains(all, secret) || strings.Contains(all, "a1B2c3D4e") || !strings.Contains(all, tc.want) {
+			t.Errorf("%s: %q", name, all)
+		}
+	}
+	add(t, p, turn("r", "refused"))
+	waitFor(t, "the refusal", func() bool { return p.Status().Dead == 1 })
+	letters, _, err := p.Letters(context.Background(), ListOptions{Condition: Dead, Limit: 1})
+	if err != nil || len(letters) != 1 || !strings.Contains(letters[0].Reason, "what was said before it, DB_PASSWORD=[redacted:password], is too long") {
+		t.Errorf("%+v, %v", letters, err)
+	}
+	if n := p.Status().Redacted; n != 9 {
+		t.Errorf("%d counted", n)
+	}
+}
+
+// TestLongTextIsCutBeforeItIsKept: no more than can be delivered, and a bit.
+func TestLongTextIsCutBeforeItIsKept(t *testing.T) {
+	m := &fakeMemory{}
+	p := pipeline(t, filepath.Join(t.TempDir(), "spool.db"), m, func(o *Options) { o.MaxChars = 1000 })
+	tn := turn("1", "a")
+	tn.User = strings.Repeat("é", 1<<20) + " hunter2"
+	p.redact(&tn)
+	if len(tn.User) > 4*1000+redactSlack || !strings.HasSuffix(tn.User, "é") {
+		t.Errorf("%d bytes, that end with %q", len(tn.User), tn.User[len(tn.User)-10:])
+	}
+	add(t, p, tn)
+	waitFor(t, "the turn", func() bool { return len(m.contents("a")) > 0 })
+	if got := m.contents("a")[0]; got != strings.Repeat("é", 1000-len([]rune(truncated)))+truncated {
+		t.Errorf("%d characters", len([]rune(got)))
+	}
+}
