@@ -123,7 +123,7 @@ type Options struct {
 	Drift      float64             // likeness of what is found to what is visible from which nothing new is shown; 0: never
 	Share      float64             // of the model's context window, in characters, that a block may take; 0: MaxChars counts alone
 	Snapshots  Snapshots           // short-term memory; nil: none
-	Redact     func(string) string // takes credentials out of it; nil: nothing is
+	Redact     func(string) string // takes credentials out of what is kept; nil: nothing is
 	Prefetch   bool                // after each turn, for the next one
 	Compaction bool                // who summarises a conversation is told what is known
 	Unseen     int                 // most earlier turns in Plan.Unseen that nobody knew

@@ -94,9 +94,10 @@ func snapshotKey(who graphiti.Who) string {
 	return Key(Root(who.Tenant, who.User+"\x00"+who.SystemActor).Link(RoleOther, []byte(who.Session))).String()
 }
 
-// Remember takes a finished turn into the short-term memory of its session. It
-// may wait for a file, and is not for a request's way.
-func (m *Memory) Remember(who graphiti.Who, n Note, said, answered string) {
+// Remember takes a finished turn into the short-term memory of its session:
+// work is the part of the body in which stands what was done. It may wait for a
+// file, and is not for a request's way.
+func (m *Memory) Remember(who graphiti.Who, work []byte, said, answered string) {
 	if m.opts().Snapshots == nil || who.Session == "" {
 		return
 	}
@@ -110,7 +111,8 @@ func (m *Memory) Remember(who graphiti.Who, n Note, said, answered string) {
 		return
 	}
 	_ = json.Unmarshal(body, &s) // one that cannot be read begins anew
-	s.add(n, said, answered)
+	// Before lines are joined and cut: then a credential is not known any more.
+	s.add(ReadNote([]byte(m.redacted(string(work)))), m.redacted(said), m.redacted(answered))
 	if body, err = json.Marshal(s); err != nil || forgets != m.forgets.Load() {
 		return
 	}
@@ -118,12 +120,15 @@ func (m *Memory) Remember(who graphiti.Who, n Note, said, answered string) {
 	for _, t := range m.opts().Writes(who) {
 		groups = append(groups, t.Group)
 	}
-	if m.opts().Redact != nil {
-		body = []byte(m.opts().Redact(string(body)))
+	m.opts().Snapshots.Save(snapshotKey(who), body, groups...)
+}
+
+// redacted is a text with credentials taken out of it.
+func (m *Memory) redacted(text string) string {
+	if m.opts().Redact == nil {
+		return text
 	}
-	if json.Valid(body) {
-		m.opts().Snapshots.Save(snapshotKey(who), body, groups...)
-	}
+	return m.opts().Redact(text)
 }
 
 // resumed are the lines of the session's snapshot, where the conversation does

@@ -1,9 +1,15 @@
 package inject
 
 import (
+	"bytes"
+	"context"
+	"regexp"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/graphiti-proxy/graphiti-proxy/graphiti"
 )
 
 // TestNote: what a turn's tools did is read in each API, and nothing of earlier
@@ -59,5 +65,54 @@ func TestSnapshotLines(t *testing.T) {
 	}
 	if size > snapshotChars || len(s.Files) > maxFiles {
 		t.Errorf("%d characters, %d files", size, len(s.Files))
+	}
+}
+
+// fakeSnapshots keeps texts in memory.
+type fakeSnapshots map[string][]byte
+
+func (f fakeSnapshots) Load(_ context.Context, key string) ([]byte, error) { return f[key], nil }
+func (f fakeSnapshots) Save(key string, body []byte, _ ...string)          { f[key] = bytes.Clone(body) }
+
+// TestShortTermMemoryHoldsNoSecret: what is taken in is redacted as it was
+// written, and not when its lines have been joined and cut.
+func TestShortTermMemoryHoldsNoSecret(t *testing.T) {
+	const secret = "correct-horse-battery"
+	// As the rules of capture/secrets, for lines; and for what goes on behind
+	// the length of a line of ours.
+	rule := regexp.MustCompile(`(?m)(^|\\n)DB_PASSWORD=[a-z-]+|://\w+:[a-z-]+@[\w.]+`)
+	redact := func(text string) string { return rule.ReplaceAllString(text, "[redacted]") }
+	long := strings.Repeat("x", 125)
+	for name, tc := range map[string]struct{ body, said, answered, want string }{
+		"what was asked":      {said: "DB_PASSWORD=" + secret + "\nis my setting", want: resumes + "[redacted] is my setting"},
+		"what was asked, cut": {said: long + " postgres://bob:" + secret + "@db.example.com", want: resumes + long + " postgres[redacted]"},
+		"a decision":          {said: "So.", answered: "DB_PASSWORD=" + secret + " is what we'll keep.\nDone.", want: "decided: [redacted] is what we'll keep."},
+		"an error": {said: "Fix it.", want: "error met: error: " + long + " postgres[redacted]",
+			body: `{"messages":[{"role":"user","content":"Fix it."},{"role":"assistant","content":"","tool_calls":[]},{"role":"tool","content":"building\nerror: ` + long + ` postgres://bob:` + secret + `@db.example.com\ndone"}]}`},
+		"a task": {said: "Fix it.", want: "open task: set [redacted] now",
+			body: `{"messages":[{"role":"user","content":"Fix it."},{"role":"assistant","tool_calls":[{"function":{"name":"todowrite","arguments":"{\"todos\":[{\"content\":\"set ://bob:` + secret + `@db now\",\"status\":\"pending\"}]}"}}]},{"role":"tool","content":"ok"}]}`},
+	} {
+		m := memory(t, always(), &fakeBlocks{}, &fakeFacts{})
+		kept := fakeSnapshots{}
+		o := *m.opts()
+		o.Snapshots, o.Redact = kept, redact
+		m.Set(o)
+		var c Conversation
+		if tc.body != "" && !(Chat{}).Parse([]byte(tc.body), &c) {
+			t.Fatalf("%s: not understood", name)
+		}
+		var work []byte
+		if tc.body != "" {
+			work = c.Work()
+		}
+		who := graphiti.Who{User: "user:p", Session: "session:1"}
+		m.Remember(who, work, tc.said, tc.answered)
+		if strings.Contains(string(kept[snapshotKey(who)]), "horse") {
+			t.Errorf("%s: %s", name, kept[snapshotKey(who)])
+		}
+		// The conversation goes on without its history.
+		if sent, _ := ask(t, m, `{"messages":[{"role":"user","content":"Go on, please."}]}`, both); !strings.Contains(sent, tc.want) || strings.Contains(sent, "horse") {
+			t.Errorf("%s: %s", name, sent)
+		}
 	}
 }

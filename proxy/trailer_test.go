@@ -32,8 +32,8 @@ func (*inserting) Left([]inject.Unseen) {}
 func (*inserting) Sure(_ context.Context, list []inject.Unseen) ([]inject.Unseen, error) {
 	return list, nil
 }
-func (*inserting) Remember(graphiti.Who, inject.Note, string, string) {}
-func (*inserting) Prefetch(graphiti.Who, string, string)              {}
+func (*inserting) Remember(graphiti.Who, []byte, string, string) {}
+func (*inserting) Prefetch(graphiti.Who, string, string)         {}
 
 // remembering has the proxy insert with a planner.
 func remembering(p Planner) func(*Options) {

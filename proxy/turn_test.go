@@ -53,8 +53,8 @@ func (s *steps) Left(list []inject.Unseen) { s.left = append(s.left, list...) }
 func (s *steps) Sure(_ context.Context, list []inject.Unseen) ([]inject.Unseen, error) {
 	return list, nil
 }
-func (s *steps) Remember(graphiti.Who, inject.Note, string, string) { s.step("remember") }
-func (s *steps) Prefetch(graphiti.Who, string, string)              { s.step("prefetch") }
+func (s *steps) Remember(graphiti.Who, []byte, string, string) { s.step("remember") }
+func (s *steps) Prefetch(graphiti.Who, string, string)         { s.step("prefetch") }
 
 // Sessions.
 func (s *steps) Pending(context.Context, ...[16]byte) (string, bool) { return "", false }
