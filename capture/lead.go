@@ -367,6 +367,9 @@ func (p *Pipeline) reportLocked(breaker string) report {
 // already, because another replica was told the same, is left out.
 func (p *Pipeline) bring(ctx context.Context) error {
 	t := p.team
+	if err := p.bringCut(ctx); err != nil {
+		return err
+	}
 	for {
 		var seqs []int64
 		err := each(ctx, t.local.db, "SELECT grp, born, said, "+entryColumns+" FROM spool WHERE dead = 0 ORDER BY later, seq LIMIT ?", []any{page},

@@ -185,7 +185,7 @@ func (s *shared) addPart(ctx context.Context, t *Turn, said string, target graph
 	}
 	reply, err := s.run(ctx, "spool turn", addScript, false, []string{
 		redis.Key("forgot", target.Group), redis.Key("groups"), redis.Key("promoted"),
-		redis.Key("turn", t.ID, target.Group), redis.Key("said", target.Group, said),
+		redis.Key("turn", t.ID, target.Group), redis.Key("said", target.Group, said), redis.Key("turn", cutPrefix+t.ID, target.Group),
 	}, string(about), string(body), seenFor.Milliseconds())
 	if err != nil {
 		return 0, err

@@ -213,6 +213,16 @@ func (s *spool) addIn(tx *sqlite.Tx, t *Turn, now time.Time) (a added, err error
 // after the parts that it has; nil when it has everything. said is of the whole
 // turn.
 func missing(tx *sqlite.Tx, t *Turn, said, group string) (*Turn, error) {
+	switch {
+	case t.Earlier:
+		if cut, err := has(tx, cutPrefix+t.ID, said, group); err != nil || cut != hasNone {
+			return nil, err
+		}
+	case !t.Open: // it was answered again, and to the end
+		if _, err := tx.Exec("DELETE FROM seen WHERE turn = ? AND grp = ?", cutPrefix+t.ID, group); err != nil {
+			return nil, err
+		}
+	}
 	for part := t; ; part = part.rest() {
 		had, err := has(tx, part.ID, said, group)
 		if err == nil && had == hasNone && t.Earlier {

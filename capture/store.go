@@ -18,6 +18,10 @@ type store interface {
 	// whole says of each turn whether all of its groups have all of it.
 	whole(ctx context.Context, turns []Turn) ([]bool, error)
 
+	// cutOff notes that a turn's answer came to no clean end: the turn is not
+	// added any more where it comes from a history.
+	cutOff(ctx context.Context, t *Turn, now time.Time) error
+
 	// What is read when delivery begins: the groups for which turns wait, and
 	// the entries that an earlier process handed over.
 	groups(found func(group string, fresh bool)) error

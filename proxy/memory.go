@@ -57,6 +57,7 @@ type Memory struct {
 	Sessions Sessions
 	Watcher  *capture.Watcher
 	Keep     func(context.Context, capture.Turn) error
+	CutOff   func(context.Context, capture.Turn) error    // notes that an answer came to no clean end
 	Kept     func(turn string, in []graphiti.Target) bool // whether a turn was kept lately in all of those
 	Open     *capture.Idle                                // the turns whose end is waited for
 	Identity Identity

@@ -215,6 +215,19 @@ func (e *ending) take(a capture.Answer, clean bool) {
 		}
 	default:
 		open.Free(&e.turn)
+		// What is fetched can be fetched again, and an answer whose end was said
+		// may stand in the client's history as a whole.
+		if e.kept() && e.turn.Kind == "" && !e.awaited && !a.End.Final() {
+			contained(e.s.log, "noting an answer that was cut off", e.cutOff)
+		}
+	}
+}
+
+// cutOff notes, over restarts, that the turn is not to be kept as a history
+// shows it. This process knows it anyway.
+func (e *ending) cutOff() {
+	if err := e.memory.CutOff(context.Background(), e.turn); err != nil {
+		e.s.log.Warn("an answer that was cut off cannot be noted; a history that shows it may be kept", "error", err)
 	}
 }
 

@@ -44,6 +44,11 @@ func (s *steps) keep(_ context.Context, t capture.Turn) error {
 	return nil
 }
 
+func (s *steps) cutOff(_ context.Context, t capture.Turn) error {
+	s.step("cut off: " + t.Assistant)
+	return nil
+}
+
 // Planner.
 func (s *steps) Plan(*inject.Conversation, []inject.Fingerprint, graphiti.Who, bool, inject.Mode) inject.Plan {
 	panic("BUG: nothing is planned")
@@ -78,7 +83,7 @@ func ends(t *testing.T, s *steps, log *bytes.Buffer) *ending {
 		s.kept = append(s.kept, tn)
 		return nil
 	}, slog.New(slog.DiscardHandler))
-	m := &Memory{Planner: s, Sessions: s, Keep: s.keep, Open: s.open}
+	m := &Memory{Planner: s, Sessions: s, Keep: s.keep, CutOff: s.cutOff, Open: s.open}
 	return &ending{
 		s: &Server{log: slog.New(slog.NewTextHandler(log, nil))}, memory: m, chained: true, recall: true,
 		turn: capture.Turn{ID: "1", Session: "session:1", User: "please look it up in all of the files", Said: time.Now(), Targets: []graphiti.Target{{Group: "g"}}},
@@ -139,5 +144,38 @@ func TestTurnIsAsOldAsItsMessage(t *testing.T) {
 	last.take(capture.Answer{Text: "Done.", End: capture.EndStop}, true)
 	if len(s.kept) != 1 || !s.kept[0].Said.Equal(first.turn.Said) || s.kept[0].Answered.Before(first.turn.Answered) {
 		t.Errorf("%+v", s.kept)
+	}
+}
+
+// TestAnswerWithoutACleanEnd is no turn, and that is noted; what is made in the
+// background, or goes on, is none.
+func TestAnswerWithoutACleanEnd(t *testing.T) {
+	const half = "half an answ"
+	for _, tc := range []struct {
+		name    string
+		end     capture.End
+		clean   bool
+		awaited bool
+		kind    string
+		want    []string
+	}{
+		{"cut off", capture.EndUnknown, false, false, "", []string{"cut off: " + half}},
+		{"cut off in a round", capture.EndToolCalls, false, false, "", []string{"cut off: " + half}},
+		{"cut off behind its end", capture.EndStop, false, false, "", nil},
+		{"no end was said", capture.EndUnknown, true, false, "", []string{"cut off: " + half}},
+		{"withheld", capture.EndFilter, true, false, "", []string{"cut off: " + half}},
+		{"failed", capture.EndError, true, false, "", []string{"cut off: " + half}},
+		{"calls a tool", capture.EndToolCalls, true, false, "", nil},
+		{"still being made", capture.EndUnknown, true, true, "", nil},
+		{"a summary", capture.EndUnknown, false, false, graphiti.KindSessionSummary, nil},
+	} {
+		s := &steps{}
+		e := ends(t, s, &bytes.Buffer{})
+		e.awaited, e.turn.Kind = tc.awaited, tc.kind
+		e.take(capture.Answer{Text: half, End: tc.end}, tc.clean)
+		if diff := cmp.Diff(tc.want, s.done); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", tc.name, diff)
+		}
+		s.open.Close()
 	}
 }

@@ -1,7 +1,7 @@
 -- Stores a turn, or a part of one, for a group that has not had it. Returns its
 -- bytes, 0 when the group has had it, or -1 when the group has a beginning in
 -- which something else was said; and what all entries come to.
-local forgot, groups, promoted, turn, said = KEYS[8], KEYS[9], KEYS[10], KEYS[11], KEYS[12]
+local forgot, groups, promoted, turn, said, cut = KEYS[8], KEYS[9], KEYS[10], KEYS[11], KEYS[12], KEYS[13]
 local a = cjson.decode(ARGV[2])
 local body, life = ARGV[3], ARGV[4]
 local function answer(bytes)
@@ -12,6 +12,13 @@ local function answer(bytes)
 end
 local at = redis.call('GET', forgot)
 if at and a.at <= tonumber(at) then return answer(0) end
+-- Its answer came to no clean end, whatever a history shows; or it was answered
+-- again, and to the end.
+if a.later == '1' then
+	if redis.call('EXISTS', cut) == 1 then return answer(0) end
+elseif a.open ~= '1' then
+	redis.call('DEL', cut)
+end
 -- Of a turn it is known whether its end is missing, and what was said in it.
 local had = redis.call('GET', turn)
 if had and a.ends and string.sub(had, 1, 1) == '1' and string.sub(had, 3) ~= a.said then return answer(-1) end

@@ -76,6 +76,7 @@ func (a *app) remembering(cfg *config.Config, identity proxy.Identity) proxy.Mem
 		Sessions: a.parts.state.Chain,
 		Watcher:  a.parts.watcher,
 		Keep:     keep,
+		CutOff:   a.pipeline.CutOff,
 		Kept:     a.pipeline.AddedLately,
 		Earlier:  a.pipeline.AddEarlier,
 		Open:     a.parts.open,

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"encoding/json"
 	"fmt"
 	"io"
 	"net/http"
@@ -139,5 +140,74 @@ func TestDirectivesOutliveTheirAnswer(t *testing.T) {
 	got := w.held()
 	if len(got) != 3 || !strings.Contains(got[0], "This memory belongs to user:josh") || !strings.Contains(got[1], "cut short") || !strings.Contains(got[2], "tabs, not spaces") {
 		t.Errorf("%q", got)
+	}
+}
+
+// TestAnswerWithoutACleanEndIsNeverKept: not after a restart either, when the
+// client's history shows what it has of it; one that came with a second try is.
+func TestAnswerWithoutACleanEndIsNeverKept(t *testing.T) {
+	tries := 0
+	up := answering(t, func(w http.ResponseWriter, request string) {
+		switch {
+		case strings.Contains(request, "Go on."):
+			whole(w, `{"role":"assistant","content":"I go on."}`, "stop")
+		case strings.Contains(request, "refuse"):
+			whole(w, `{"role":"assistant","content":null,"refusal":"I will not."}`, "stop")
+		case strings.Contains(request, "filter"):
+			whole(w, `{"role":"assistant","content":"As I was say"}`, "content_filter")
+		case strings.Contains(request, "twice") && tries > 0:
+			whole(w, `{"role":"assistant","content":"half an answer, and the rest"}`, "stop")
+		default:
+			tries++
+			w.Header().Set("Content-Type", "text/event-stream")
+			_, _ = io.WriteString(w, `data: {"choices":[{"index":0,"delta":{"content":"half an answ"},"finish_reason":null}]}`+"\n\n")
+			_ = http.NewResponseController(w).Flush()
+			panic(http.ErrAbortHandler)
+		}
+	})
+	dir, settings := t.TempDir(), map[string]string{"upstream.openai": up, "recall.enabled": "false"}
+	ask := func(w *world, session string, messages ...m) {
+		b, _ := json.Marshal(chat(messages...))
+		req, _ := http.NewRequest(http.MethodPost, "http://"+w.app.proxy.Addr().String()+"/v1/chat/completions", strings.NewReader(string(b)))
+		req.Header.Set("X-Graphiti-Session", session)
+		resp, err := http.DefaultClient.Do(req)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer resp.Body.Close()
+		_, _ = io.Copy(io.Discard, resp.Body) // of which not all may come
+	}
+	talks := []struct{ session, said, shows string }{
+		{"a", "Tell me of alpacas.", "half an answ"},
+		{"b", "Tell me what they filter.", "As I was say"},
+		{"c", "Tell me what you refuse.", "I will not."},
+	}
+	w := start(t, dir, settings)
+	for _, talk := range talks {
+		ask(w, talk.session, user(talk.said))
+	}
+	tries = 0
+	for range 2 {
+		ask(w, "d", user("I ask twice."))
+	}
+	w.delivered(1)
+	w.stop()
+	w = start(t, dir, settings)
+	for _, talk := range talks {
+		ask(w, talk.session, user(talk.said), m{"role": "assistant", "content": talk.shows}, user("Go on."))
+	}
+	for _, talk := range talks[:2] { // a history that was shortened is told by what was said
+		ask(w, talk.session+"-short", user(talk.said), m{"role": "assistant", "content": talk.shows}, user("Go on."))
+	}
+	ask(w, "d", user("I ask twice."), m{"role": "assistant", "content": "half an answer, and the rest"}, user("Go on."))
+	w.stop()
+	w = start(t, dir, settings) // what the histories brought is on disk
+	waitUntil(t, "delivery", func() bool { return w.app.queue().Pending == 0 })
+	want := []string{"I ask twice.", "half an answer, and the rest"}
+	for range len(talks) + 2 + 1 {
+		want = append(want, "Go on.", "I go on.")
+	}
+	if diff := cmp.Diff(want, w.held()); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
 	}
 }

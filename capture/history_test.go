@@ -1,0 +1,129 @@
+package capture
+
+import (
+	"context"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/graphiti-proxy/graphiti-proxy/cache/redis/redistest"
+)
+
+// shown is a turn as a history shows it.
+func shown(id, answer string, groups ...string) Turn {
+	tn := turn(id, groups...)
+	tn.User, tn.Assistant, tn.Earlier = "user 1", answer, true
+	return tn
+}
+
+// kept is how many of one turn a pipeline keeps.
+func kept(t *testing.T, p *Pipeline, tn Turn) int {
+	t.Helper()
+	n, err := p.AddAll(context.Background(), []Turn{tn})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return n
+}
+
+// TestCutOffAnswers are not kept as a history shows them, over restarts, by the
+// turn or by what was said; a turn that is answered again is kept, and after
+// that where it was not yet.
+func TestCutOffAnswers(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "spool.db")
+	p := pipeline(t, path, &fakeMemory{})
+	cut := spoken("1", "g", "h")
+	cut.Assistant = "half, and the token ghp_R4kT9wQz7LmX2vBn8JcY5hDf3GsP6aEu1ToK"
+	for range 2 {
+		if err := p.CutOff(context.Background(), cut); err != nil {
+			t.Fatal(err)
+		}
+	}
+	stop(t, p)
+	if err := p.CutOff(context.Background(), cut); err == nil {
+		t.Error("noted after the end")
+	}
+	p = pipeline(t, path, &fakeMemory{})
+	for name, tn := range map[string]Turn{
+		"the turn":             shown("1", "half", "g"),
+		"the turn, in another": shown("1", "half, and more", "h"),
+		"a shortened history":  shown("2", cut.Assistant, "g", "h"),
+	} {
+		if n := kept(t, p, tn); n != 0 {
+			t.Errorf("%s is kept", name)
+		}
+	}
+	for name, tn := range map[string]Turn{
+		"another turn":   shown("3", "all of it", "g"),
+		"of another one": shown("1", "half", "i"),
+	} {
+		if n := kept(t, p, tn); n != 1 {
+			t.Errorf("%s is not kept", name)
+		}
+	}
+	again := spoken("1", "g")
+	if n := kept(t, p, again); n != 1 {
+		t.Error("a turn that was answered again is not kept")
+	}
+	if err := p.CutOff(context.Background(), cut); err != nil { // and regenerated, and cut off
+		t.Fatal(err)
+	}
+	if n := kept(t, p, again); n != 0 {
+		t.Error("a turn is kept twice")
+	}
+	both := shown("1", again.Assistant, "g", "h")
+	if n := kept(t, p, both); n != 0 {
+		t.Error("what was cut off is kept")
+	}
+	waitFor(t, "delivery", func() bool { s := p.Status(); return s.Pending == 0 && s.Delivered == 3 })
+}
+
+// TestCutOffOnceAndAnsweredThen: what was noted is over with the answer that
+// came to its end.
+func TestCutOffOnceAndAnsweredThen(t *testing.T) {
+	p := pipeline(t, filepath.Join(t.TempDir(), "spool.db"), &fakeMemory{})
+	if err := p.CutOff(context.Background(), spoken("1", "g", "h")); err != nil {
+		t.Fatal(err)
+	}
+	open := spoken("1", "h")
+	open.Open, open.Assistant = true, "I shall look."
+	for _, tn := range []Turn{spoken("1", "g"), open} {
+		if kept(t, p, tn) != 1 {
+			t.Errorf("not kept: %+v", tn)
+		}
+	}
+	if err := p.spool.cutOff(context.Background(), &Turn{ID: "other"}, time.Now()); err != nil { // for nobody
+		t.Error(err)
+	}
+	if n := kept(t, p, shown("1", "the end", "h")); n != 0 {
+		t.Error("the end of an abandoned turn whose answer was cut off is kept")
+	}
+	if n := kept(t, p, spoken("1", "h")); n != 1 {
+		t.Error("its true end is not kept")
+	}
+}
+
+// TestCutOffWhileRedisWasDown: what a replica noted in its own spool counts in
+// the shared one.
+func TestCutOffWhileRedisWasDown(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "spool.db")
+	cut := spoken("1", "g")
+	whileRedisWasDown(t, path, func(s *spool) {
+		if err := s.cutOff(context.Background(), &cut, time.Now()); err != nil {
+			t.Fatal(err)
+		}
+	})
+	server := redistest.Start(t)
+	p := replica(t, path, &fakeMemory{}, server)
+	local := p.team.local
+	waitFor(t, "the others to know", func() bool {
+		var n int
+		return local.db.QueryRow(context.Background(), "SELECT count(*) FROM seen", nil, &n) == nil && n == 0
+	})
+	other := replica(t, filepath.Join(t.TempDir(), "spool.db"), &fakeMemory{}, server)
+	for _, tn := range []Turn{shown("1", "half", "g"), shown("2", cut.Assistant, "g")} {
+		if n := kept(t, other, tn); n != 0 {
+			t.Errorf("kept: %+v", tn)
+		}
+	}
+}
