@@ -215,7 +215,7 @@ func (p *Pipeline) give(l *lane, entries []entry) (kept int, err error) {
 		return kept + more, err
 	case !graphiti.Retryable(err):
 		p.tell(l.group, entries, handedAt(turns), false, errDead)
-		return 0, p.orBack(l, entries, p.bury(l.group, &entries[0], p.Redacted(wordsOf(err, &entries[0].turn))))
+		return 0, p.orBack(l, entries, p.bury(l.group, &entries[0], p.Redacted(wordsOf(err, messages))))
 	case p.confirm && !errors.Is(err, errNotTried) && !graphiti.Unsent(err):
 		p.underWay(l, turns, start, acked, true) // accepted or not: who knows
 		return 0, err

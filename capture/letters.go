@@ -3,12 +3,9 @@ package capture
 import (
 	"context"
 	"encoding/json"
-	"errors"
-	"strings"
 	"time"
 
 	"github.com/graphiti-proxy/graphiti-proxy/cache/sqlite"
-	"github.com/graphiti-proxy/graphiti-proxy/graphiti"
 )
 
 // maxReason bounds what is kept of why a turn was not delivered, in
@@ -141,86 +138,4 @@ func forDead(tx *sqlite.Tx, statement string, numbers []int64, row func(scan fun
 		}
 	}
 	return nil
-}
-
-// wordsOf is what a server said about a turn that it refused, without what it
-// quotes of it.
-func wordsOf(err error, t *Turn) string {
-	var s *graphiti.StatusError
-	if !errors.As(err, &s) || strings.TrimSpace(s.Detail) == "" {
-		return err.Error()
-	}
-	words := strings.Join(strings.Fields(serverWords(s.Detail)), " ")
-	for _, text := range []string{t.User, t.Assistant} {
-		words = withoutQuotes(words, strings.Join(strings.Fields(text), " "))
-	}
-	return err.Error() + ": " + words
-}
-
-// serverWords reads FastAPI's errors, which quote the input in a field of its
-// own; other answers are taken as they are.
-func serverWords(detail string) string {
-	var body struct {
-		Detail json.RawMessage `json:"detail"`
-	}
-	if json.Unmarshal([]byte(detail), &body) != nil || body.Detail == nil {
-		return detail
-	}
-	var text string
-	if json.Unmarshal(body.Detail, &text) == nil {
-		return text
-	}
-	var problems []struct {
-		Loc []any  `json:"loc"`
-		Msg string `json:"msg"`
-	}
-	if json.Unmarshal(body.Detail, &problems) != nil {
-		return detail
-	}
-	var out []string
-	for _, p := range problems {
-		loc, _ := json.Marshal(p.Loc) // was read from JSON
-		out = append(out, strings.Trim(strings.NewReplacer(`"`, "", ",", ".").Replace(string(loc)), "[]")+": "+p.Msg)
-	}
-	return strings.Join(out, "; ")
-}
-
-// quoteLen is the length from which text that stands in both is a quote.
-const quoteLen = 12
-
-// withoutQuotes takes out of words what stands in text.
-func withoutQuotes(words, text string) string {
-	const gap = "…"
-	if text == "" {
-		return words
-	}
-	if len(text) < quoteLen {
-		return strings.ReplaceAll(words, text, gap)
-	}
-	// Of words the pieces of that length, and whether they stand in text: words
-	// are few, and text may be large.
-	quoted := make(map[string]bool)
-	for i := 0; i+quoteLen <= len(words); i++ {
-		quoted[words[i:i+quoteLen]] = false
-	}
-	for i := 0; i+quoteLen <= len(text); i++ {
-		if known, ok := quoted[text[i:i+quoteLen]]; ok && !known {
-			quoted[text[i:i+quoteLen]] = true
-		}
-	}
-	var b strings.Builder
-	for i := 0; i < len(words); {
-		n := 0
-		for i+n+quoteLen <= len(words) && quoted[words[i+n:i+n+quoteLen]] {
-			n++
-		}
-		if n == 0 {
-			b.WriteByte(words[i])
-			i++
-			continue
-		}
-		b.WriteString(gap)
-		i += n + quoteLen - 1
-	}
-	return strings.ToValidUTF8(b.String(), "")
 }

@@ -2,7 +2,6 @@ package capture
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"log/slog"
 	"math/rand/v2"
@@ -332,37 +331,6 @@ func TestDownMemoryIsLeftAlone(t *testing.T) {
 	waitFor(t, "all turns", func() bool { return p.Status().Verified == 40 })
 	if st := p.Status(); st.Failing != nil || st.Breaker != "closed" {
 		t.Errorf("%+v", st)
-	}
-}
-
-// TestRefusedTurnKeepsTheServersWords, without what they quote.
-func TestRefusedTurnKeepsTheServersWords(t *testing.T) {
-	bad := func(detail string) error { return &graphiti.StatusError{Code: 422, Detail: detail} }
-	tn := spoken("1", "a")
-	tn.User, tn.Assistant = "the PIN of my card is 1234", "ok"
-	for _, tc := range []struct {
-		err  error
-		want string
-	}{
-		{bad(""), "the memory service answered 422 Unprocessable Entity"},
-		{bad(`{"detail":[{"type":"missing","loc":["body","messages",0,"role"],"msg":"Field required","input":{"content":"the PIN of my card is 1234"}}]}`),
-			"the memory service answered 422 Unprocessable Entity: body.messages.0.role: Field required"},
-		{bad(`{"detail":"not this: the PIN of my card is 1234!"}`), "the memory service answered 422 Unprocessable Entity: not this: …!"},
-		{bad("<h1>too\n large</h1>"), "the memory service answered 422 Unprocessable Entity: <h1>too large</h1>"},
-		{bad("card is 1234, he said"), "the memory service answered 422 Unprocessable Entity: …, he said"},
-		{errors.New("x"), "x"},
-	} {
-		if diff := cmp.Diff(tc.want, wordsOf(tc.err, &tn)); diff != "" {
-			t.Errorf("(-want +got):\n%s", diff)
-		}
-	}
-	// A large turn is read once for what is quoted of it, not once for each word.
-	tn.User = strings.Repeat("row row row ", 1<<18)
-	rox := strings.Repeat("row row rox ", 600)
-	for detail, want := range map[string]string{"no: " + rox + "!": "no: " + rox + "!", "no:" + strings.Repeat(" row", 2000) + "!": "no:…!"} {
-		if got, want := wordsOf(bad(detail), &tn), "the memory service answered 422 Unprocessable Entity: "+want; got != want {
-			t.Errorf("%.200q, want %.200q", got, want)
-		}
 	}
 }
 

@@ -1,0 +1,129 @@
+package capture
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"html"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"pgregory.net/rapid"
+
+	"github.com/graphiti-proxy/graphiti-proxy/graphiti"
+)
+
+// refused is what a server answers, as it is kept: the rest was cut off.
+func refused(detail string) error {
+	return &graphiti.StatusError{Code: 422, Detail: detail[:min(len(detail), 8<<10)]}
+}
+
+const said422 = "the memory service answered 422 Unprocessable Entity"
+
+// TestRefusedTurnKeepsTheServersWords, without what they quote.
+func TestRefusedTurnKeepsTheServersWords(t *testing.T) {
+	tn := spoken("1", "a")
+	tn.User, tn.Assistant = "the PIN of my card is 1234", "ok, 我的密码是四七一一"
+	long := strings.Repeat("short line\n", 2000)
+	for _, tc := range []struct {
+		name string
+		err  error
+		want string
+	}{
+		{"no words", refused(""), said422},
+		{"no status", errors.New("x"), "x"},
+		{"FastAPI's", refused(`{"detail":[{"type":"missing","loc":["body","messages",0,"role"],"msg":"Field required","input":{"content":"the PIN of my card is 1234"}}]}`),
+			said422 + ": body.messages.0.role: Field required"},
+		{"two problems", refused(`{"detail":[{"loc":["body",1],"msg":"no"},{"loc":["body",2],"msg":"neither"}]}`), said422 + ": body.1: no; body.2: neither"},
+		{"cut off within the input", refused(`{"detail":[{"type":"missing","loc":["body","messages",0,"role"],"msg":"Field required","input":{"content":"` + long + `"}}]}`),
+			said422 + ": body.messages.0.role: Field required"},
+		{"cut off within the second input", refused(`{"detail":[{"loc":["a"],"msg":"no","input":"x"},{"loc":["b"],"msg":"neither","input":"my PIN ` + long), said422 + ": a: no; b: neither"},
+		{"the input comes first and is cut off", refused(`{"detail":[{"input":{"content":"my PIN ` + long + `"},"msg":"Field required"}]}`), said422 + ": " + unreadable},
+		{"a place that is not ours", refused(`{"detail":[{"loc":["body","my card"],"msg":"no"}]}`), said422 + ": body.…: no"},
+		{"a text", refused(`{"detail":"not this: the PIN of my card is 1234!"}`), said422 + ": not this: …!"},
+		{"a text that is cut off", refused(`{"detail":"not this: the PIN of my card is 1234` + long), said422 + ": " + unreadable},
+		{"another server's", refused(`{"error":{"code":3,"message":"too large"}}`), said422 + ": too large"},
+		{"nothing to be read", refused(`{"code":3,"content":"my PIN"}`), said422 + ": " + unreadable},
+		{"no JSON after all", refused(`{my card}`), said422 + ": " + unreadable},
+		{"a page", refused("<h1>too\n large</h1>"), said422 + ": " + unreadable},
+		{"plain words", refused("request entity too\n large"), said422 + ": request entity too large"},
+		{"plain words that quote", refused("card is 1234, he said"), said422 + ": …, he said"},
+		{"plain words and a quote", refused(`it's not valid: "ok"`), said422 + ": it's not valid:"},
+		{"a tool's", refused("1 validation error for add_memory\nname\n  Field required [type=missing, input_value={'content': 'my card is'}]"),
+			said422 + ": 1 validation error for add_memory name Field required"},
+		{"a value without marks", refused("cannot take this, input: ok"), said422 + ": cannot take this,"},
+		{"escapes break no quote", refused(`{"detail":"bad: the PIN\\nof my\\u0020card"}`), said422 + ": bad: …"},
+		{"no spaces between words", refused(`{"detail":"bad: 密码是四 and so on"}`), said422 + ": bad: … and so on"},
+		{"one word in marks", refused(`{"detail":"'card' was no role, and 'tool' was none"}`), said422 + ": '…' was no role, and 'tool' was none"},
+		{"a quote that was cut off", refused(`{"detail":"bad: the PIN of my car..., and so on"}`), said422 + ": bad: …..., and so on"},
+	} {
+		if diff := cmp.Diff(tc.want, wordsOf(tc.err, tn.messages(graphiti.ScopeUser, 0, 8000, time.Now()))); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", tc.name, diff)
+		}
+	}
+}
+
+// TestServersWordsQuoteNothing: however a server writes what it quotes, no two
+// words of it are kept.
+func TestServersWordsQuoteNothing(t *testing.T) {
+	quoteJSON := func(s string) string {
+		b, _ := json.Marshal(s)
+		return string(b)
+	}
+	notations := map[string]func(string) string{
+		"as it is": func(s string) string { return s },
+		"JSON":     quoteJSON,
+		"Go":       func(s string) string { return fmt.Sprintf("%+q", s) },
+		"HTML":     html.EscapeString,
+		"Python": func(s string) string {
+			return "'" + strings.NewReplacer("\n", `\n`, "'", `\'`, "ö", `\xf6`).Replace(s) + "'"
+		},
+		"one line": func(s string) string { return strings.Join(strings.Fields(s), " ") },
+	}
+	frames := map[string]func(string) string{
+		"plain":        func(s string) string { return "cannot take " + s + " here" },
+		"a text":       func(s string) string { return `{"detail":` + quoteJSON("cannot take "+s+" here") + `}` },
+		"a message":    func(s string) string { return `{"detail":[{"loc":["body"],"msg":` + quoteJSON("not "+s) + `}]}` },
+		"an input":     func(s string) string { return `{"detail":[{"msg":"no","input":` + quoteJSON(s) + `}]}` },
+		"cut off":      func(s string) string { return `{"detail":[{"msg":"no","input":` + quoteJSON(s)[:len(s)/2+1] },
+		"broken":       func(s string) string { return `{"detail":` + s },
+		"another list": func(s string) string { return `[` + quoteJSON(s) + `]` },
+	}
+	rapid.Check(t, func(t *rapid.T) {
+		parts := []string{"pässword", "Anna", "zürich", "42", "\"hello\"", "it's", "line\nbreak", "a\\b", "<b>", "löwe", "x1234", "O'Neil"}
+		n := rapid.IntRange(2, 12).Draw(t, "parts")
+		var said []string
+		for range n {
+			said = append(said, rapid.SampledFrom(parts).Draw(t, "part"))
+		}
+		from := rapid.IntRange(0, n-2).Draw(t, "from")
+		to := rapid.IntRange(from+2, n).Draw(t, "to")
+		quote := notations[rapid.SampledFrom([]string{"as it is", "JSON", "Go", "HTML", "Python", "one line"}).Draw(t, "notation")](strings.Join(said[from:to], " "))
+		detail := frames[rapid.SampledFrom([]string{"plain", "a text", "a message", "an input", "cut off", "broken", "another list"}).Draw(t, "frame")](quote)
+		sent := []graphiti.Message{{Content: strings.Join(said, " ")}}
+		got := wordsOf(refused(detail), sent)
+		var all []string
+		for _, w := range wordsIn(strings.TrimPrefix(got, said422)) {
+			all = append(all, w.text)
+		}
+		pairs := sayings(sent).pairs
+		for i := 1; i < len(all); i++ {
+			if pairs[[2]string{all[i-1], all[i]}] {
+				t.Fatalf("%q of %q in %q", all[i-1:i+1], detail, got)
+			}
+		}
+	})
+}
+
+// BenchmarkServersWords is about a long turn that a long answer refuses.
+func BenchmarkServersWords(b *testing.B) {
+	tn := spoken("1", "a")
+	tn.User = strings.Repeat("alpha beta gamma delta ", 10<<20/23)
+	sent := tn.messages(graphiti.ScopeUser, 0, 8000, time.Now())
+	err := refused(strings.Repeat("alpha gamma 413 request entity too large zq ", 180))
+	for b.Loop() {
+		wordsOf(err, sent)
+	}
+}
