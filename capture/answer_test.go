@@ -217,11 +217,20 @@ func TestWatcherSurvivesWhatItReads(t *testing.T) {
 		large.Write(make([]byte, segment))
 	}
 	large.Close(true)
+	w.Watch(panics{}, Meta{}, func(Answer, bool) { t.Error("an answer that broke its reader was reported") }).Close(true)
 	w.Close()
-	if calls != 1 {
-		t.Errorf("%d calls", calls)
+	if calls != 1 || w.Dropped() != 2 {
+		t.Errorf("%d calls, %d dropped", calls, w.Dropped())
 	}
 }
+
+// panics is a reader that breaks.
+type panics struct{}
+
+func (panics) NewReader() Reader  { return panics{} }
+func (panics) Event(_, _ []byte)  {}
+func (panics) Body([]byte)        { panic("boom") }
+func (panics) Answer() (_ Answer) { return }
 
 // BenchmarkTee copies a stream of 1,000 chunks.
 func BenchmarkTee(b *testing.B) {

@@ -15,9 +15,10 @@ type QueueStatus struct {
 	Dropped   int        `json:"dropped"`
 	Evicted   int        `json:"evicted"` // of the dropped, because there were too many or too old ones; by this process, since its start
 	Dead      int        `json:"dead"`
-	Lost      int        `json:"lost"`     // by the memory, and sent again; since the start
-	Redacted  int        `json:"redacted"` // credentials taken out; since the start
-	LeftOut   int        `json:"left_out"` // turns of histories for which there was no room; since the start
+	Lost      int        `json:"lost"`            // by the memory, and sent again; since the start
+	Redacted  int        `json:"redacted"`        // credentials taken out; since the start
+	LeftOut   int        `json:"left_out"`        // turns of histories for which there was no room; since the start
+	GivenUp   int        `json:"answers_dropped"` // that a Watcher, which counts them, did not read; since the start
 	Bytes     int        `json:"bytes"`
 	Oldest    *time.Time `json:"oldest,omitempty"`
 	Failing   *time.Time `json:"failing_since,omitempty"`

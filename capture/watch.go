@@ -119,8 +119,8 @@ func (w *Watcher) Close() {
 	w.last.Wait()
 }
 
-// Dropped counts the answers that were given up because the workers could not
-// follow.
+// Dropped counts the answers that were given up: the workers could not follow,
+// or an answer was too large, or broke its reader.
 func (w *Watcher) Dropped() int64 { return w.dropped.Load() }
 
 // Watch returns a Tee for one answer, or nil when the answer cannot be read.
@@ -212,6 +212,7 @@ func (w *Watcher) take(p piece) {
 	defer func() {
 		if r := recover(); r != nil {
 			p.answer.lost = true
+			w.dropped.Add(1)
 			w.log.Error("reading an answer panicked", "error", fmt.Sprint(r))
 		}
 	}()

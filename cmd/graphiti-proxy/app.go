@@ -402,5 +402,7 @@ func (a *app) queue() capture.QueueStatus {
 	if a.pipeline == nil {
 		return capture.QueueStatus{Delivers: true} // all that there is
 	}
-	return a.pipeline.Status()
+	s := a.pipeline.Status()
+	s.GivenUp = int(a.parts.watcher.Dropped())
+	return s
 }

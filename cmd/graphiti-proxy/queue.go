@@ -171,6 +171,9 @@ func printQueue(w io.Writer, q *capture.QueueStatus) {
 	if q.LeftOut > 0 {
 		fmt.Fprintf(w, "          %d of histories were left out for now, because too many waited\n", q.LeftOut)
 	}
+	if q.GivenUp > 0 {
+		fmt.Fprintf(w, "          %d answers were too many at once, or too large, to be read; their turns are not kept\n", q.GivenUp)
+	}
 	if q.Oldest != nil {
 		fmt.Fprintf(w, "          the oldest has waited for %s\n", time.Since(*q.Oldest).Round(time.Second))
 	}

@@ -90,6 +90,7 @@ var (
 		{"turns_dropped", "", "Turns dropped because too many waited, for too long, or by an operator, since the queue was made." + ofAll, func(s *capture.QueueStatus) float64 { return float64(s.Dropped) }},
 		{"turns_evicted", "", "Turns that this process dropped because too many waited, or for too long.", func(s *capture.QueueStatus) float64 { return float64(s.Evicted) }},
 		{"turns_lost", "", "Turns that the memory lost, and that were sent again." + ofAll, func(s *capture.QueueStatus) float64 { return float64(s.Lost) }},
+		{"answers_dropped", "", "Answers that this process gave up, because they were too many at once or too large to be read: their turns are not kept.", func(s *capture.QueueStatus) float64 { return float64(s.GivenUp) }},
 		{"earlier_turns_left_out", "", "Turns of histories that this process did not take because too many waited; they are tried again with the next request of their conversation.", func(s *capture.QueueStatus) float64 { return float64(s.LeftOut) }},
 		{"secrets_redacted", "", "Credentials that this process took out of turns before they were kept.", func(s *capture.QueueStatus) float64 { return float64(s.Redacted) }},
 	}

@@ -211,3 +211,32 @@ func TestAnswerWithoutACleanEndIsNeverKept(t *testing.T) {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
 }
+
+// TestAnswersThatAreGivenUpAreTold, in the metrics and by the status.
+func TestAnswersThatAreGivenUpAreTold(t *testing.T) {
+	up := answering(t, func(w http.ResponseWriter, _ string) {
+		whole(w, `{"role":"assistant","content":"`+strings.Repeat("x", 9<<20)+`"}`, "stop")
+	})
+	w := start(t, t.TempDir(), map[string]string{"upstream.openai": up})
+	told := func() (metrics, words string) {
+		resp, err := http.Get("http://" + w.app.admin.Addr().String() + "/metrics")
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer resp.Body.Close()
+		b, _ := io.ReadAll(resp.Body)
+		s, out := w.app.status(t.Context(), true), &strings.Builder{}
+		printStatus(out, &s)
+		return string(b), out.String()
+	}
+	metrics, words := told()
+	if !strings.Contains(metrics, "\ngraphiti_proxy_answers_dropped_total 0\n") || strings.Contains(words, "to be read") {
+		t.Errorf("before: %s", words)
+	}
+	w.request(history(0, "Tell me everything."))
+	waitUntil(t, "an answer to be given up", func() bool { return w.app.queue().GivenUp == 1 })
+	metrics, words = told()
+	if !strings.Contains(metrics, "\ngraphiti_proxy_answers_dropped_total 1\n") || !strings.Contains(words, "1 answers were too many at once, or too large, to be read") {
+		t.Errorf("after: %s", words)
+	}
+}
