@@ -150,6 +150,7 @@ func (sink) Forget(context.Context, string) error { return nil }
 func (sink) Health(context.Context) error         { return nil }
 func (sink) Durable() bool                        { return true }
 func (sink) Apart() bool                          { return false }
+func (sink) Clock() time.Time                     { return time.Time{} }
 
 func heapNow() uint64 {
 	var m runtime.MemStats

@@ -188,7 +188,7 @@ func (p *Pipeline) give(l *lane, entries []entry) (kept int, err error) {
 	messages, turns := p.messages(entries)
 	var start, acked int64
 	if p.confirm {
-		if err := p.spool.handOver(l.group, entries, time.Now()); err != nil {
+		if err := p.spool.handOver(l.group, entries); err != nil {
 			return 0, errors.Join(err, p.giveUp(l, entries, err))
 		}
 		start = p.ticks(turns)
@@ -256,18 +256,20 @@ func (p *Pipeline) putBack(l *lane) error {
 
 // messages are those of the entries, and the turns as they are followed.
 func (p *Pipeline) messages(entries []entry) (messages []graphiti.Message, turns []*under) {
-	for _, e := range entries {
-		u := p.track(e)
-		messages = append(messages, e.turn.messages(e.scope, e.have, p.opts().MaxChars, time.Now())...)
-		turns = append(turns, u)
+	now := graphiti.Now(p.opts().Memory.Clock())
+	for i := range entries {
+		u, own := p.track(entries[i], now)
+		messages, turns = append(messages, own...), append(turns, u)
 	}
 	return messages, turns
 }
 
-// track is a turn as it is followed until it is seen.
-func (p *Pipeline) track(e entry) *under {
+// track is a turn as it is followed until it is seen, and its messages, which
+// speak of no later time than now.
+func (p *Pipeline) track(e entry, now time.Time) (*under, []graphiti.Message) {
 	u := &under{entry: e, names: make(map[string]sides, 2), at: time.Now()}
-	for _, m := range e.turn.messages(e.scope, e.have, p.opts().MaxChars, u.at) {
+	messages := e.turn.messages(e.scope, e.have, p.opts().MaxChars, now)
+	for _, m := range messages {
 		side := sideUser
 		if m.RoleType == graphiti.RoleAssistant {
 			side = sideAssistant
@@ -276,8 +278,11 @@ func (p *Pipeline) track(e entry) *under {
 		if u.said.IsZero() || m.Timestamp.Before(u.said) {
 			u.said = m.Timestamp
 		}
+		if m.Timestamp.After(u.until) {
+			u.until = m.Timestamp
+		}
 	}
-	return u
+	return u, messages
 }
 
 // ticks lets the logical clock go on, one tick for the call and one for each

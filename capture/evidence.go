@@ -10,6 +10,7 @@ type seen struct {
 	names  map[string]bool
 	full   bool      // there may be more, older ones
 	oldest time.Time // the time that the oldest of them speaks of
+	clock  time.Time // by the memory; what speaks of a later time is not shown; zero: it is
 }
 
 // findings is what follows from a look.
@@ -26,6 +27,7 @@ func (s *state) saw(a action, v seen, now time.Time) (f findings) {
 	l, before := a.lane, a.lane.seenTick
 	s.sight(l, true)
 	progress, back := false, false
+	veil := time.Duration(math.MaxInt64) // until something that is hidden by its time may be seen
 	var left []*under
 	first := s.firstElsewhere(l)
 	for _, u := range l.under {
@@ -42,6 +44,9 @@ func (s *state) saw(a action, v seen, now time.Time) (f findings) {
 		processed := u.tick < before || u.acked < a.after && (!s.timing.apart || now.Sub(u.at) > s.timing.stallAfter)
 		behind := v.full && v.oldest.After(u.said) // it may be there, further back
 		switch {
+		case processed && !v.clock.IsZero() && u.until.After(v.clock): // it may be there, and hidden
+			veil = min(veil, u.until.Sub(v.clock))
+			left = append(left, u)
 		case behind && a.n < maxAsk:
 			back = true
 			left = append(left, u)
@@ -64,7 +69,7 @@ func (s *state) saw(a action, v seen, now time.Time) (f findings) {
 	if back { // further, at once
 		l.ask = min(4*a.n, maxAsk)
 	}
-	s.schedule(l, progress, back, now)
+	s.schedule(l, progress, back, veil, now)
 	return f
 }
 
@@ -146,8 +151,9 @@ func (s *state) alive(now time.Time) (revived bool) {
 	return revived
 }
 
-// schedule decides when a lane is looked at again.
-func (s *state) schedule(l *lane, progress, again bool, now time.Time) {
+// schedule decides when a lane is looked at again; veil is how long something
+// is hidden at least.
+func (s *state) schedule(l *lane, progress, again bool, veil time.Duration, now time.Time) {
 	switch {
 	case progress:
 		l.lookWait = s.firstLook()
@@ -155,8 +161,12 @@ func (s *state) schedule(l *lane, progress, again bool, now time.Time) {
 		l.lookWait = min(2*l.lookWait, s.timing.lastLook)
 	}
 	l.lookAt = now.Add(l.lookWait)
-	if again || len(l.under) > 0 && (l.under[0].tick < l.seenTick || l.under[0].acked < s.evidence) {
+	known := len(l.under) > 0 && (l.under[0].tick < l.seenTick || l.under[0].acked < s.evidence)
+	switch {
+	case again || known && veil == math.MaxInt64:
 		l.lookAt = now // what proves a loss is known; the next look decides
+	case known:
+		l.lookAt = now.Add(min(max(veil, s.timing.firstLook), l.lookWait))
 	}
 	s.place(l)
 }

@@ -32,8 +32,8 @@ func (f *faulty) try(what string, entries []entry, write func() error) error {
 	return err
 }
 
-func (f *faulty) handOver(group string, entries []entry, now time.Time) error {
-	return f.try("hand over", entries, func() error { return f.store.handOver(group, entries, now) })
+func (f *faulty) handOver(group string, entries []entry) error {
+	return f.try("hand over", entries, func() error { return f.store.handOver(group, entries) })
 }
 
 func (f *faulty) takeBack(group string, entries []entry, reason string) error {

@@ -25,6 +25,7 @@ type graph struct {
 	raises func(content string) bool
 	fails  func(call, group string) error // of what is asked next
 	behind time.Duration                  // its clock
+	met    bool                           // it has answered
 
 	queue   []accepted // each with the time at which the worker will have kept it
 	dead    bool
@@ -54,6 +55,7 @@ func (g *graph) work() {
 }
 
 func (g *graph) asked(call, group string) error {
+	g.met = true
 	if g.fails == nil {
 		return nil
 	}
@@ -115,6 +117,16 @@ func (g *graph) Health(context.Context) error {
 
 func (g *graph) Durable() bool { return false }
 func (g *graph) Apart() bool   { return false }
+
+// Clock is known from its answers, in whole seconds.
+func (g *graph) Clock() time.Time {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if !g.met {
+		return time.Time{}
+	}
+	return time.Now().Add(-g.behind).Truncate(time.Second)
+}
 
 // restart is what a restart does: the queue is lost, and the worker lives.
 func (g *graph) restart() {

@@ -91,7 +91,7 @@ func TestWhatAnotherReplicaReadIsTakenOver(t *testing.T) {
 	if err != nil || len(entries) != 1 {
 		t.Fatal(entries, err)
 	}
-	if err := a.handOver("g", entries, time.Now()); err != nil {
+	if err := a.handOver("g", entries); err != nil {
 		t.Fatal(err)
 	}
 
@@ -103,7 +103,7 @@ func TestWhatAnotherReplicaReadIsTakenOver(t *testing.T) {
 		t.Fatal(ok, err)
 	}
 	doubts, err := b.takeOver(ctx)
-	if err != nil || len(doubts["g"]) != 1 || doubts["g"][0].turn.ID != "1" {
+	if err != nil || len(doubts) != 1 || doubts[0].entry.turn.ID != "1" {
 		t.Fatalf("%+v, %v", doubts, err)
 	}
 	if got := names(b); len(got) != 1 || got[0] != "2" {
@@ -130,7 +130,7 @@ func TestWhatAnotherReplicaReadIsTakenOver(t *testing.T) {
 	if got := names(b); len(got) != 2 {
 		t.Errorf("waiting: %q", got)
 	}
-	if _, err := b.done("g", doubts["g"], true, time.Now()); err != nil {
+	if _, err := b.done("g", []entry{doubts[0].entry}, true, time.Now()); err != nil {
 		t.Error(err)
 	}
 	if n, err := b.sizes(ctx); n.pending.turns != 2 || err != nil {

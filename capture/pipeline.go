@@ -51,6 +51,11 @@ type Memory interface {
 
 	// Apart reports whether groups are worked off by themselves.
 	Apart() bool
+
+	// Clock is a time that has come by the memory's clock, as late a one as is
+	// known: it may hide what speaks of a later one. Zero where it does not, or
+	// where its clock is not known yet.
+	Clock() time.Time
 }
 
 // Pipeline keeps turns until the memory is known to hold them. It is safe for
@@ -203,7 +208,11 @@ func (p *Pipeline) load() error {
 		u     *under
 	}
 	var doubts []doubt
-	err = p.spool.inDoubt(func(group string, e entry) { doubts = append(doubts, doubt{group, p.track(e)}) })
+	clock := graphiti.Now(p.opts().Memory.Clock())
+	err = p.spool.inDoubt(func(group string, e entry) {
+		u, _ := p.track(e, clock)
+		doubts = append(doubts, doubt{group, u})
+	})
 	if err != nil {
 		return err
 	}

@@ -52,6 +52,7 @@ func (f *fakeMemory) sources(group string) string {
 
 func (f *fakeMemory) Durable() bool                { return true }
 func (f *fakeMemory) Apart() bool                  { return false }
+func (f *fakeMemory) Clock() time.Time             { return time.Time{} }
 func (f *fakeMemory) Health(context.Context) error { return nil }
 
 func (f *fakeMemory) Episodes(context.Context, string, int) ([]graphiti.Episode, error) {

@@ -8,7 +8,7 @@ CREATE TABLE queue (
 	bytes    INTEGER NOT NULL,                  -- of body
 	later    INTEGER NOT NULL DEFAULT 0,        -- 1: after all others of its group
 	open     INTEGER NOT NULL DEFAULT 0,        -- 1: its end was not seen
-	sent     INTEGER NOT NULL DEFAULT 0,        -- Unix milliseconds; 0: it waits
+	sent     INTEGER NOT NULL DEFAULT 0,        -- order of hand-over; 0: it waits
 	have     INTEGER NOT NULL DEFAULT 0,        -- sides that the group holds: 1 user, 2 assistant
 	losses   INTEGER NOT NULL DEFAULT 0,        -- how often the memory lost it, being first in line
 	attempts INTEGER NOT NULL DEFAULT 0,

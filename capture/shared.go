@@ -80,6 +80,7 @@ type shared struct {
 	maxBytes int
 	lines    map[string]*line
 	known    sizes // after what was added last
+	sent     int64 // the place in the order of hand-over that was given last
 }
 
 // line holds the numbers of a group's entries that wait, in their order.
@@ -87,7 +88,7 @@ type line struct{ fresh, older []int64 }
 
 // mark is what became of an entry until now.
 type mark struct {
-	Sent     int64  `json:"s,omitempty"` // Unix milliseconds; 0: it waits
+	Sent     int64  `json:"s,omitempty"` // order of hand-over; 0: it waits
 	Attempts int    `json:"a,omitempty"`
 	Have     sides  `json:"h,omitempty"`
 	Losses   int    `json:"l,omitempty"`

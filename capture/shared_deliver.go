@@ -1,6 +1,7 @@
 package capture
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -15,20 +16,30 @@ import (
 	"github.com/graphiti-proxy/graphiti-proxy/cache/redis"
 )
 
+// handed is an entry that was handed over, and when among others.
+type handed struct {
+	group string
+	sent  int64
+	entry entry
+}
+
 // takeOver reads, when this process begins to deliver, what another has read:
-// what waits goes to its line, what was handed over is in doubt.
-func (s *shared) takeOver(ctx context.Context) (doubts map[string][]entry, err error) {
+// what waits goes to its line, what was handed over is in doubt, and returned
+// in the order in which it was.
+func (s *shared) takeOver(ctx context.Context) (doubts []handed, err error) {
 	marks, err := s.marks(ctx)
 	if err != nil {
 		return nil, err
 	}
 	s.mu.Lock()
 	s.lines = make(map[string]*line)
+	for _, m := range marks {
+		s.sent = max(s.sent, m.Sent)
+	}
 	s.mu.Unlock()
 	if err := s.makeGroup(ctx); err != nil {
 		return nil, err
 	}
-	doubts = make(map[string][]entry)
 	for from := "0-0"; ; {
 		var list []goredis.XMessage
 		err := s.db.Ease(ctx, func(ctx context.Context, c redis.Cmdable) (err error) {
@@ -50,7 +61,7 @@ func (s *shared) takeOver(ctx context.Context) (doubts map[string][]entry, err e
 				if err != nil {
 					continue
 				}
-				doubts[e.Group] = append(doubts[e.Group], one)
+				doubts = append(doubts, handed{e.Group, m.Sent, one})
 				continue
 			}
 			s.queue(e.Group, e.Number, e.Later == "1")
@@ -64,6 +75,7 @@ func (s *shared) takeOver(ctx context.Context) (doubts map[string][]entry, err e
 			}
 			from = idOf(last.Number + 1)
 		default:
+			slices.SortStableFunc(doubts, func(a, b handed) int { return cmp.Compare(a.sent, b.sent) })
 			return doubts, nil
 		}
 	}
@@ -228,10 +240,8 @@ func (s *shared) inDoubt(found func(group string, e entry)) error {
 	if err != nil {
 		return err
 	}
-	for group, list := range doubts {
-		for _, e := range list {
-			found(group, e)
-		}
+	for _, d := range doubts {
+		found(d.group, d.entry)
 	}
 	return nil
 }
@@ -347,9 +357,14 @@ func (s *shared) marksOf(ctx context.Context, numbers []int64) ([]mark, error) {
 	return out, nil
 }
 
-func (s *shared) handOver(group string, entries []entry, now time.Time) error {
+func (s *shared) handOver(group string, entries []entry) error {
+	s.mu.Lock()
+	sent := s.sent
+	s.sent += int64(len(entries))
+	s.mu.Unlock()
 	err := s.note("note hand-over", entries, func(m *mark, e *entry) {
-		m.Sent, m.Have, m.Losses = now.UnixMilli(), e.have, e.losses
+		sent++
+		m.Sent, m.Have, m.Losses = sent, e.have, e.losses
 	})
 	if err == nil {
 		s.unqueue(group, numbersOf(entries))

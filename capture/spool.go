@@ -307,10 +307,17 @@ func heard(tx *sqlite.Tx, said, group string) (holds, error) {
 
 // handOver notes, before it happens, that entries are handed over: should the
 // process end now, they are in doubt.
-func (s *spool) handOver(_ string, entries []entry, now time.Time) error {
+func (s *spool) handOver(_ string, entries []entry) error {
 	return s.write("note hand-over", func(tx *sqlite.Tx) error {
+		// In the order in which that happens, whatever the clock says.
+		var last int64
+		err := tx.QueryRow("SELECT coalesce((SELECT sent FROM spool WHERE dead = 0 AND sent > 0 ORDER BY sent DESC LIMIT 1), 0)").Scan(&last)
+		if err != nil {
+			return err
+		}
 		for i := range entries {
-			if _, err := tx.Exec("UPDATE spool SET sent = ? WHERE seq = ?", now.UnixMilli(), entries[i].seq); err != nil {
+			last++
+			if _, err := tx.Exec("UPDATE spool SET sent = ? WHERE seq = ?", last, entries[i].seq); err != nil {
 				return err
 			}
 		}

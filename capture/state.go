@@ -105,6 +105,7 @@ type under struct {
 	names map[string]sides // of the messages that were sent
 	at    time.Time        // when it was handed over
 	said  time.Time        // the earliest time that a message speaks of
+	until time.Time        // and the latest
 	start int64            // when the call began
 	tick  int64            // of the message, within the call
 	acked int64            // when the answer came

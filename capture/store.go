@@ -30,7 +30,7 @@ type store interface {
 
 	// What delivery goes by, and writes down.
 	head(ctx context.Context, group string, n int) ([]entry, error)
-	handOver(group string, entries []entry, now time.Time) error
+	handOver(group string, entries []entry) error
 	takeBack(group string, entries []entry, reason string) error
 	done(group string, entries []entry, verified bool, now time.Time) (size, error)
 	bury(group string, e *entry, reason string) (size, error)

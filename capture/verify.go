@@ -57,7 +57,7 @@ func (p *Pipeline) episodes(ctx context.Context, group string, n int) (seen, err
 	if err != nil {
 		return seen{}, err
 	}
-	v := seen{names: make(map[string]bool, len(list)), full: len(list) >= n}
+	v := seen{names: make(map[string]bool, len(list)), full: len(list) >= n, clock: p.opts().Memory.Clock()}
 	for i := range list {
 		v.names[list[i].Name] = true
 		if i == 0 || list[i].ValidAt.Before(v.oldest) {

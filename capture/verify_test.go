@@ -257,7 +257,7 @@ func TestInDoubtAfterACrash(t *testing.T) {
 			if err != nil || len(entries) != 1 {
 				t.Fatal(len(entries), err)
 			}
-			if err := sp.handOver("", entries, time.Now()); err != nil {
+			if err := sp.handOver("", entries); err != nil {
 				t.Fatal(err)
 			}
 			if arrived {

@@ -302,6 +302,9 @@ func (e *Embedded) Durable() bool { return true }
 // Apart implements Memory.
 func (e *Embedded) Apart() bool { return false }
 
+// Clock implements Memory: nothing is hidden.
+func (e *Embedded) Clock() time.Time { return time.Time{} }
+
 // Close implements Memory.
 func (e *Embedded) Close() error {
 	if e.mean != nil {

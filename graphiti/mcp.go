@@ -313,6 +313,9 @@ func (m *MCP) Durable() bool { return false }
 // Apart implements Memory.
 func (m *MCP) Apart() bool { return true }
 
+// Clock implements Memory: the server shows episodes of the future too.
+func (m *MCP) Clock() time.Time { return time.Time{} }
+
 // Close implements Memory.
 func (m *MCP) Close() error { return m.session.close() }
 

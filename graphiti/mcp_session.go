@@ -300,7 +300,7 @@ func (t *mcpTransport) RoundTrip(r *http.Request) (*http.Response, error) {
 	if resp.StatusCode/100 != 2 && !missing && r.Method != http.MethodDelete {
 		detail, _ := io.ReadAll(io.LimitReader(resp.Body, maxDetailBytes))
 		_ = resp.Body.Close()
-		return nil, &StatusError{Code: resp.StatusCode, RetryAfter: retryAfter(resp.Header.Get("Retry-After")), Detail: string(detail)}
+		return nil, &StatusError{Code: resp.StatusCode, RetryAfter: retryAfter(resp.Header), Detail: string(detail)}
 	}
 	resp.Body = &boundedBody{resp.Body, maxMCPAnswer}
 	return resp, nil

@@ -43,9 +43,9 @@ type REST struct {
 	key    string
 	client *http.Client
 
-	// behind is by how much the service's clock is behind ours, in
-	// nanoseconds; 0 when it is not, or not much.
-	behind atomic.Int64
+	// clock is by how much the service's clock was behind ours at its newest
+	// answer; nil before there was one.
+	clock atomic.Pointer[time.Duration]
 }
 
 var _ Memory = (*REST)(nil)
@@ -167,7 +167,7 @@ type restMessage struct {
 // Write implements Memory. A time ahead of now becomes now, by the service's
 // clock: it would hide the episode until then.
 func (r *REST) Write(ctx context.Context, group string, messages []Message) error {
-	out, now := make([]restMessage, len(messages)), time.Now().Add(-time.Duration(r.behind.Load()))
+	out, now := make([]restMessage, len(messages)), Now(r.Clock())
 	for i, m := range messages {
 		if m.Timestamp.After(now) {
 			m.Timestamp = now
@@ -357,10 +357,10 @@ func (r *REST) send(ctx context.Context, method, path string, in any, read func(
 	}
 	// A body that was not read to its end closes its connection.
 	defer resp.Body.Close()
-	r.compareClocks(resp.Header.Get("Date"), time.Now())
+	r.compareClocks(resp.Header, time.Now())
 	if resp.StatusCode/100 != 2 {
 		detail, _ := io.ReadAll(io.LimitReader(resp.Body, maxDetailBytes))
-		return &StatusError{resp.StatusCode, retryAfter(resp.Header.Get("Retry-After")), cutBytes(string(detail), maxDetailBytes)}
+		return &StatusError{resp.StatusCode, retryAfter(resp.Header), cutBytes(string(detail), maxDetailBytes)}
 	}
 	return read(resp.Body)
 }
@@ -369,25 +369,47 @@ func (r *REST) send(ctx context.Context, method, path string, in any, read func(
 // the header has whole seconds, and answers take a moment.
 const clockPrecision = 2 * time.Second
 
-func (r *REST) compareClocks(date string, now time.Time) {
-	if t, err := http.ParseTime(date); err == nil {
+// Now is the time that a message may speak of at most, to a backend with that
+// clock: ours, unless the backend's is clearly behind it.
+func Now(clock time.Time) time.Time {
+	now := time.Now()
+	if !clock.IsZero() && now.Sub(clock) >= clockPrecision {
+		return clock
+	}
+	return now
+}
+
+func (r *REST) compareClocks(h http.Header, now time.Time) {
+	if t, err := http.ParseTime(h.Get("Date")); err == nil {
 		behind := now.Sub(t)
-		if behind < clockPrecision {
-			behind = 0
-		}
-		r.behind.Store(int64(behind))
+		r.clock.Store(&behind)
 	}
 }
 
-// retryAfter reads both forms of the header.
-func retryAfter(v string) time.Duration {
+// Clock implements Memory.
+func (r *REST) Clock() time.Time {
+	if behind := r.clock.Load(); behind != nil {
+		return time.Now().Add(-*behind)
+	}
+	return time.Time{}
+}
+
+// retryAfter reads both forms of the header. A date is one by the clock of who
+// answers.
+func retryAfter(h http.Header) time.Duration {
+	v := h.Get("Retry-After")
 	if s, err := strconv.Atoi(v); err == nil && s > 0 {
 		return time.Duration(min(s, 24*3600)) * time.Second
 	}
-	if t, err := http.ParseTime(v); err == nil {
-		return max(time.Until(t), 0)
+	until, err := http.ParseTime(v)
+	if err != nil {
+		return 0
 	}
-	return 0
+	now, err := http.ParseTime(h.Get("Date"))
+	if err != nil {
+		now = time.Now()
+	}
+	return max(until.Sub(now), 0)
 }
 
 // cutBytes shortens s to n bytes at most, between two characters.

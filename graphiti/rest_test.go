@@ -468,3 +468,29 @@ func (c canned) RoundTrip(*http.Request) (*http.Response, error) {
 	_, _ = rec.WriteString(c.body)
 	return rec.Result(), nil
 }
+
+// TestRESTWaitsByTheServersClock: a date is compared with the answer's own, and
+// both with no other clock.
+func TestRESTWaitsByTheServersClock(t *testing.T) {
+	for _, ahead := range []time.Duration{0, -48 * time.Hour, 48 * time.Hour} {
+		r := answering(t, func(w http.ResponseWriter, _ *http.Request) {
+			now := time.Now().Add(ahead).UTC()
+			w.Header().Set("Date", now.Format(http.TimeFormat))
+			w.Header().Set("Retry-After", now.Add(30*time.Second).Format(http.TimeFormat))
+			w.WriteHeader(http.StatusServiceUnavailable)
+		})
+		if !r.Clock().IsZero() {
+			t.Error("a clock before there was an answer")
+		}
+		var status *StatusError
+		if err := r.Health(context.Background()); !errors.As(err, &status) || status.RetryAfter != 30*time.Second {
+			t.Errorf("ahead by %v: %v, %+v", ahead, err, status)
+		}
+		if d := r.Clock().Sub(time.Now().Add(ahead)); d > 0 || d < -5*time.Second {
+			t.Errorf("ahead by %v: its clock is %v before it", ahead, d)
+		}
+		if d := Now(r.Clock()).Sub(time.Now().Add(min(ahead, 0))); d.Abs() > 5*time.Second {
+			t.Errorf("ahead by %v: messages may speak of a time %v off", ahead, d)
+		}
+	}
+}

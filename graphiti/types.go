@@ -104,6 +104,11 @@ type Memory interface {
 	// only queue.
 	Apart() bool
 
+	// Clock is a time that has come by the backend's clock, as late a one as is
+	// known: it may hide what speaks of a later one. Zero where it does not, or
+	// where its clock is not known yet.
+	Clock() time.Time
+
 	// Close releases what the backend holds.
 	Close() error
 }

@@ -1,0 +1,172 @@
+package capture
+
+import (
+	"context"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/graphiti-proxy/graphiti-proxy/cache/redis/redistest"
+	"github.com/graphiti-proxy/graphiti-proxy/graphiti"
+)
+
+// TestMemoryWhoseClockIsBehind: what was written before its clock was known is
+// hidden until its time has come there. That later things show does not prove
+// it lost.
+func TestMemoryWhoseClockIsBehind(t *testing.T) {
+	for _, behind := range []time.Duration{0, 700 * time.Millisecond, 90 * time.Second, time.Hour} {
+		t.Run(behind.String(), func(t *testing.T) {
+			g := &graph{behind: behind}
+			inBubble(t, g, func(t *testing.T, p *Pipeline, _ *logged) {
+				add(t, p, spoken("first", "a"))
+				time.Sleep(200 * time.Millisecond)
+				old := spoken("said before", "a")
+				old.Said, old.Answered = time.Now().Add(-2*time.Hour), time.Now().Add(-2*time.Hour)
+				add(t, p, old)
+				until(t, "what is not hidden", func() bool { return p.Status().Verified > 0 })
+				time.Sleep(time.Minute)
+				add(t, p, spoken("later", "a"))
+				until(t, "all turns", func() bool { return p.Status().Verified == 3 })
+				for _, id := range []string{"first", "said before", "later"} {
+					if n := g.times("a", id); n != 1 {
+						t.Errorf("turn %q is there %d times", id, n)
+					}
+				}
+				if st := p.Status(); st.Lost != 0 {
+					t.Errorf("%+v", st)
+				}
+				if g.looks > 2000 {
+					t.Errorf("%d looks", g.looks)
+				}
+			})
+		})
+	}
+}
+
+// TestLossBesideAClockThatIsBehind is found all the same, when it would show.
+func TestLossBesideAClockThatIsBehind(t *testing.T) {
+	g := &graph{takes: time.Second, behind: time.Minute}
+	inBubble(t, g, func(t *testing.T, p *Pipeline, _ *logged) {
+		add(t, p, spoken("lost", "a"))
+		time.Sleep(100 * time.Millisecond)
+		g.restart()
+		add(t, p, spoken("later", "a"))
+		until(t, "both", func() bool { return p.Status().Verified == 2 })
+		if g.times("a", "lost") != 1 || g.times("a", "later") != 1 || p.Status().Lost != 1 {
+			t.Errorf("%+v", p.Status())
+		}
+	})
+}
+
+// TestTimeThatIsWrittenIsFollowed: where a turn's time is put back to the
+// memory's clock, it is sought at that time.
+func TestTimeThatIsWrittenIsFollowed(t *testing.T) {
+	g := &graph{behind: time.Hour, met: true}
+	inBubble(t, g, func(t *testing.T, p *Pipeline, _ *logged) {
+		tn := spoken("1", "a")
+		u, messages := p.track(entry{turn: tn, scope: "user"}, graphiti.Now(p.opts().Memory.Clock()))
+		for _, m := range messages {
+			if !m.Timestamp.Equal(u.said) || !m.Timestamp.Equal(u.until) || time.Since(u.said) < time.Hour {
+				t.Errorf("written with %v, followed with %v to %v", m.Timestamp, u.said, u.until)
+			}
+		}
+	})
+}
+
+// TestOrderOfHandOverOutlivesTheProcess, whatever the clock did meanwhile, and
+// also within a call.
+func TestOrderOfHandOverOutlivesTheProcess(t *testing.T) {
+	later := turn("0 later", "a")
+	later.Earlier = true
+	turns := []Turn{later, turn("1", "a"), turn("2", "a"), turn("3", "b"), turn("4", "a")}
+	hand := func(t *testing.T, s store) {
+		t.Helper()
+		give := func(group string, n int) []entry {
+			t.Helper()
+			entries, err := s.head(context.Background(), group, n)
+			if err == nil {
+				err = s.handOver(group, entries)
+			}
+			if err != nil || len(entries) != n {
+				t.Fatal(len(entries), err)
+			}
+			return entries
+		}
+		first := give("a", 4)[:1] // 1, 2, 4 and then the earlier one
+		give("b", 1)
+		if err := s.takeBack("a", first, "lost"); err != nil {
+			t.Fatal(err)
+		}
+		give("a", 1)
+	}
+	want := []string{"2", "4", "0 later", "3", "1"}
+	doubts := func(t *testing.T, s store) (ids []string) {
+		t.Helper()
+		if err := s.inDoubt(func(_ string, e entry) { ids = append(ids, e.turn.ID) }); err != nil {
+			t.Fatal(err)
+		}
+		return ids
+	}
+	t.Run("file", func(t *testing.T) {
+		s, err := openSpool(filepath.Join(t.TempDir(), "spool.db"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer s.close()
+		if _, err := s.add(context.Background(), turns, time.Now()); err != nil {
+			t.Fatal(err)
+		}
+		hand(t, s)
+		if diff := cmp.Diff(want, doubts(t, s)); diff != "" {
+			t.Errorf("(-want +got):\n%s", diff)
+		}
+	})
+	t.Run("Redis", func(t *testing.T) {
+		db := dial(t, redistest.Start(t))
+		a, b := newShared(db, 100, 1<<20), newShared(db, 100, 1<<20)
+		ctx := context.Background()
+		lead := func(s *shared) []string {
+			t.Helper()
+			if ok, err := (lease{db, s.token}).take(ctx); !ok || err != nil {
+				t.Fatal(ok, err)
+			}
+			return doubts(t, s)
+		}
+		lead(a)
+		if _, err := a.add(ctx, turns, time.Now()); err != nil {
+			t.Fatal(err)
+		}
+		if err := a.follow(ctx, 10*time.Millisecond, func(string, bool) {}); err != nil {
+			t.Fatal(err)
+		}
+		hand(t, a)
+		if err := (lease{db, a.token}).leave(ctx); err != nil {
+			t.Fatal(err)
+		}
+		if diff := cmp.Diff(want, lead(b)); diff != "" {
+			t.Errorf("(-want +got):\n%s", diff)
+		}
+		// What the next one hands over comes after that.
+		if _, err := b.add(ctx, []Turn{turn("5", "c")}, time.Now()); err != nil {
+			t.Fatal(err)
+		}
+		if err := b.follow(ctx, 10*time.Millisecond, func(string, bool) {}); err != nil {
+			t.Fatal(err)
+		}
+		entries, err := b.head(ctx, "c", 1)
+		if err == nil {
+			err = b.handOver("c", entries)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := (lease{db, b.token}).leave(ctx); err != nil {
+			t.Fatal(err)
+		}
+		if diff := cmp.Diff(append(want, "5"), lead(newShared(db, 100, 1<<20))); diff != "" {
+			t.Errorf("(-want +got):\n%s", diff)
+		}
+	})
+}
