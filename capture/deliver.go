@@ -17,7 +17,7 @@ const (
 	lastRetry  = 20 * time.Second
 
 	// maxRetryAfter bounds what a server may ask for.
-	maxRetryAfter = 2 * time.Minute
+	maxRetryAfter = time.Hour
 
 	// parallel is how many calls are made at the same time.
 	parallel = 8
@@ -171,9 +171,6 @@ func (p *Pipeline) handedOver(a action, entries []entry, err error) {
 		return
 	}
 	wait := retryIn(a.lane.failures, err)
-	if asked := retryAfter(err); asked > 0 {
-		p.state.pause(time.Now().Add(asked))
-	}
 	p.state.failed(a.lane, len(entries) == 0 || !entries[0].later, time.Now().Add(wait))
 	p.failedLocked(a, err)
 }
@@ -336,14 +333,21 @@ func (p *Pipeline) bury(group string, e *entry, reason string) error {
 	return nil
 }
 
-// call makes one call to the memory, bounded in time.
+// call makes one call to the memory, bounded in time. Whatever was asked, a
+// memory that wants to be left alone is.
 func (p *Pipeline) call(f func(context.Context) error) error {
 	p.mu.Lock()
 	calls := p.calls
 	p.mu.Unlock()
 	ctx, cancel := context.WithTimeout(calls, p.opts().Timeout)
 	defer cancel()
-	return p.gate.call(ctx, f)
+	err := p.gate.call(ctx, f)
+	if asked := retryAfter(err); asked > 0 {
+		p.mu.Lock()
+		defer p.mu.Unlock()
+		p.state.leaveAlone(time.Now().Add(asked))
+	}
+	return err
 }
 
 // retryIn is the wait before the next attempt: exponential, with full jitter,

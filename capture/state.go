@@ -41,6 +41,7 @@ type state struct {
 	arrived time.Time     // when there was last a sign of work, or reason to wait for one
 	stalled time.Time     // since when there is none; zero: work goes on
 	paused  time.Time     // nothing is done before
+	asked   time.Time     // for what the memory said of it itself
 	down    bool          // and then it is asked whether the memory is up again
 	knocked bool          // which is going on
 
@@ -316,15 +317,29 @@ func (s *state) failed(l *lane, fresh bool, next time.Time) {
 	s.place(l)
 }
 
-// pause has nothing done until then.
+// pause has nothing done until then, or until a later time that was said
+// before.
 func (s *state) pause(until time.Time) {
-	s.paused = until
-	s.arrived = until // until then there can be no sign of work
+	if until.After(s.paused) {
+		s.paused = until
+	}
+	if until.After(s.arrived) {
+		s.arrived = until // until then there can be no sign of work
+	}
+}
+
+// leaveAlone is pause where the memory asked for it: that it answers meanwhile
+// is no reason to go on.
+func (s *state) leaveAlone(until time.Time) {
+	if until.After(s.asked) {
+		s.asked = until
+	}
+	s.pause(until)
 }
 
 // resume has all lanes tried soon: the memory answers again.
 func (s *state) resume(now time.Time, spread func() time.Duration) {
-	s.paused, s.down = time.Time{}, false
+	s.paused, s.down = s.asked, false
 	for _, l := range s.lanes {
 		if t := now.Add(spread()); l.failures > 0 && t.Before(l.next) {
 			l.next = t

@@ -3,8 +3,11 @@ package capture
 import (
 	"errors"
 	"fmt"
+	"strings"
 	"testing"
 	"time"
+
+	"github.com/graphiti-proxy/graphiti-proxy/graphiti"
 )
 
 // clock is a moment that tests of the state count from.
@@ -182,4 +185,75 @@ func TestTroubleOfOneGroup(t *testing.T) {
 			t.Error("a turn is not there once")
 		}
 	})
+}
+
+// TestMemoryThatAsksToBeLeftAlone is, whatever it was asked, and for as long as
+// it said; that the circuit breaker waits less changes nothing.
+func TestMemoryThatAsksToBeLeftAlone(t *testing.T) {
+	for _, tc := range []struct {
+		call string // that is answered so
+		code int
+		asks time.Duration
+		want time.Duration
+	}{
+		{"write", 503, 10 * time.Minute, 10 * time.Minute},
+		{"episodes", 429, 10 * time.Minute, 10 * time.Minute},
+		{"health", 503, 10 * time.Minute, 10 * time.Minute},
+		{"write", 429, 48 * time.Hour, maxRetryAfter},
+	} {
+		t.Run(fmt.Sprint(tc.call, " ", tc.asks), func(t *testing.T) {
+			var asked time.Time
+			var after time.Duration // until the next call
+			g := &graph{fails: func(call, group string) error {
+				switch {
+				case !asked.IsZero():
+					after = time.Since(asked)
+					return nil
+				case call == tc.call:
+					asked = time.Now()
+					return &graphiti.StatusError{Code: tc.code, RetryAfter: tc.asks}
+				case call == "write" && tc.call == "health":
+					return &graphiti.StatusError{Code: 503}
+				}
+				return nil
+			}}
+			ask := g.fails
+			g.fails = func(call, group string) error {
+				if after > 0 {
+					return nil
+				}
+				return ask(call, group)
+			}
+			inBubble(t, g, func(t *testing.T, p *Pipeline, _ *logged) {
+				add(t, p, spoken("1", "a"))
+				until(t, "the answer", func() bool { g.mu.Lock(); defer g.mu.Unlock(); return !asked.IsZero() })
+				add(t, p, spoken("2", "b"))
+				if tc.call != "health" {
+					until(t, "trouble", func() bool { return strings.Contains(p.Status().LastError, "left alone for") })
+				}
+				until(t, "both turns", func() bool { return p.Status().Verified == 2 })
+				if after < tc.want || after > tc.want+time.Minute {
+					t.Errorf("left alone for %v, want %v", after, tc.want)
+				}
+				if st := p.Status(); st.Stalled != nil || g.times("a", "1") != 1 || g.times("b", "2") != 1 {
+					t.Errorf("%+v", st)
+				}
+			})
+		})
+	}
+}
+
+// TestPauseIsNotCutShort by a shorter one, nor by an answer.
+func TestPauseIsNotCutShort(t *testing.T) {
+	s := stateOf(10)
+	s.add("a", true)
+	s.leaveAlone(clock.Add(time.Minute))
+	s.pause(clock.Add(10 * time.Second))
+	s.resume(clock.Add(time.Second), func() time.Duration { return 0 })
+	if a, wait := s.next(clock.Add(2 * time.Second)); a.kind != nothing || wait != 58*time.Second {
+		t.Errorf("%+v, %v", a, wait)
+	}
+	if a, _ := s.next(clock.Add(time.Minute)); a.kind != handOver {
+		t.Errorf("%+v", a)
+	}
 }

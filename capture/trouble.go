@@ -62,7 +62,11 @@ func (p *Pipeline) failedLocked(a action, err error) {
 	if errors.Is(err, context.Canceled) {
 		return // we stop
 	}
-	p.state.troubled(a.lane, a.kind, clip(err.Error(), maxReason), !errors.Is(err, errNotTried), time.Now())
+	why := err.Error()
+	if asked := retryAfter(err); asked > 0 {
+		why += "; it asked to be left alone for " + asked.String()
+	}
+	p.state.troubled(a.lane, a.kind, clip(why, maxReason), !errors.Is(err, errNotTried), time.Now())
 	p.tellTroubleLocked(err)
 }
 
