@@ -2,6 +2,7 @@ package capture
 
 import (
 	"strings"
+	"time"
 	"unicode/utf8"
 )
 
@@ -27,6 +28,13 @@ func (p *Pipeline) redact(t *Turn) {
 func (p *Pipeline) Redacted(text string) string {
 	text, _ = p.secrets.Redact(text)
 	return text
+}
+
+// RedactedBy is Redacted for who cannot wait longer than until a time. ok is
+// false where that was not enough: then there is no text.
+func (p *Pipeline) RedactedBy(text string, by time.Time) (redacted string, ok bool) {
+	redacted, _, ok = p.secrets.RedactBy(text, by)
+	return redacted, ok
 }
 
 // HoldsSecret reports whether a text looks like it holds a credential.

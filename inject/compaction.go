@@ -51,9 +51,9 @@ func (c *Conversation) gist() string {
 		text := c.Text(i)
 		if len(text) > room {
 			if i == c.Newest {
-				text = bytes.ToValidUTF8(text[len(text)-room:], nil)
+				text = fromWord(text, room)
 			} else {
-				text = cut(text, room)
+				text = cutWord(text, room)
 			}
 		}
 		room -= len(text)

@@ -106,6 +106,10 @@ type Unseen struct {
 	doubt bool // whether it was to be kept was not to be known in time
 }
 
+// Redact takes credentials out of a text, before it is kept or asked for. It
+// gives up at a time, when there is one; then there is no text.
+type Redact func(text string, by time.Time) (redacted string, ok bool)
+
 // Options configures a Memory. All fields are required.
 type Options struct {
 	Search Searcher
@@ -117,16 +121,16 @@ type Options struct {
 	Timeout    time.Duration // the most that a request may wait, storing included
 	Background time.Duration // for a search that goes on behind the request
 	MaxFacts   int
-	MaxChars   int                 // of a block, in characters
-	StaleAfter time.Duration       // facts older than this are marked
-	Guard      Guard               // of facts that read like instructions
-	Drift      float64             // likeness of what is found to what is visible from which nothing new is shown; 0: never
-	Share      float64             // of the model's context window, in characters, that a block may take; 0: MaxChars counts alone
-	Snapshots  Snapshots           // short-term memory; nil: none
-	Redact     func(string) string // takes credentials out of what is kept; nil: nothing is
-	Prefetch   bool                // after each turn, for the next one
-	Compaction bool                // who summarises a conversation is told what is known
-	Unseen     int                 // most earlier turns in Plan.Unseen that nobody knew
+	MaxChars   int           // of a block, in characters
+	StaleAfter time.Duration // facts older than this are marked
+	Guard      Guard         // of facts that read like instructions
+	Drift      float64       // likeness of what is found to what is visible from which nothing new is shown; 0: never
+	Share      float64       // of the model's context window, in characters, that a block may take; 0: MaxChars counts alone
+	Snapshots  Snapshots     // short-term memory; nil: none
+	Redact     Redact        // nil: nothing is taken out
+	Prefetch   bool          // after each turn, for the next one
+	Compaction bool          // who summarises a conversation is told what is known
+	Unseen     int           // most earlier turns in Plan.Unseen that nobody knew
 	Log        *slog.Logger
 }
 
@@ -349,6 +353,10 @@ func (c *Conversation) answered() bool {
 
 // recall searches for the newest turn and makes a block of what was found.
 func (m *Memory) recall(t *turn, who graphiti.Who, query string) (Decision, Outcome) {
+	query, ok := m.question(query, t.deadline)
+	if !ok {
+		return Decision{}, Outcome{Status: StatusTimeout}
+	}
 	reads := m.opts().Reads(who, aboutPerson(t.c.Text(t.c.Last)))
 	for _, r := range reads {
 		t.groups = append(t.groups, r.Group)

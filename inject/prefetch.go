@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"time"
 
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti"
 )
@@ -95,7 +96,7 @@ func (m *Memory) Prefetch(who graphiti.Who, said, answered string) {
 		return
 	}
 	m.running.Add(1)
-	query := string(cut([]byte(said), maxQuery-answerPart)) + "\n" + string(cut([]byte(answered), answerPart))
+	query := string(cutWord([]byte(said), maxQuery-answerPart)) + "\n" + string(cutWord([]byte(answered), answerPart))
 	// Ends with its searches, which Background bounds and Close cancels.
 	go m.prefetch(who, query)
 }
@@ -109,6 +110,10 @@ func (m *Memory) prefetch(who graphiti.Who, query string) {
 		}
 	}()
 	forgets := m.forgets.Load()
+	query, ok := m.question(query, time.Now().Add(m.opts().Background))
+	if !ok {
+		return
+	}
 	w := &warm{words: wordSet(normal(query)), groups: m.opts().Reads(who, false)}
 	for _, t := range w.groups {
 		f := m.fly(flightKey{t.Group, query})

@@ -3,6 +3,7 @@ package inject
 import (
 	"bytes"
 	"regexp"
+	"time"
 	"unicode/utf8"
 )
 
@@ -22,9 +23,17 @@ const (
 // the longer ago it was said.
 var window = [...]int{maxQuery / 4, maxQuery / 12}
 
+// question is a query as it is asked: the memory, and who makes embeddings, are
+// no place for a credential that was pasted into it. ok is false where finding
+// that out would take too long.
+func (m *Memory) question(query string, by time.Time) (_ string, ok bool) {
+	query, ok = m.redacted(query, by)
+	return string(cut([]byte(query), maxQuery)), ok
+}
+
 // query is what to ask the memory for the newest turn.
 func (c *Conversation) query() string {
-	q := cut(reduced(c.Text(c.Last)), maxQuery)
+	q := cutWord(reduced(c.Text(c.Last)), maxQuery)
 	if len(q) >= shortQuestion {
 		return string(q)
 	}
@@ -34,7 +43,7 @@ func (c *Conversation) query() string {
 		if !c.Messages[i].Person {
 			continue
 		}
-		if before := cut(reduced(c.Text(i)), window[n]); len(before) > 0 {
+		if before := cutWord(reduced(c.Text(i)), window[n]); len(before) > 0 {
 			out = append(append(out, '\n'), before...)
 		}
 		n++
@@ -109,18 +118,18 @@ func reduced(text []byte) []byte {
 		case !near:
 			first = false
 		case fence != nil && first && len(trimmed) > 0:
-			keep(cut(trimmed, lineLength))
+			keep(cutWord(trimmed, lineLength))
 			first = false
 		case fence != nil:
 			if errors < keptErrors && tellsError(cut(trimmed, maxQuery)) {
-				keep(cut(trimmed, lineLength))
+				keep(cutWord(trimmed, lineLength))
 				errors++
 			}
 		case logLine.Match(cut(line, maxQuery)):
-			log = append(log, cut(trimmed, lineLength))
+			log = append(log, cutWord(trimmed, lineLength))
 		default:
 			flush()
-			keep(cut(bytes.TrimRight(line, "\r\n"), maxQuery))
+			keep(cutWord(bytes.TrimRight(line, "\r\n"), maxQuery))
 		}
 		if len(out) > maxQuery {
 			break
@@ -145,6 +154,40 @@ func telling(log [][]byte) (out [][]byte) {
 	}
 	return out
 }
+
+// maxWord is the length, in bytes, of what is taken for one word.
+const maxWord = 200
+
+// cutWord shortens text to n bytes at most, before a word that would be cut: of
+// a credential a part is not known for one.
+func cutWord(text []byte, n int) []byte {
+	if len(text) <= n {
+		return text
+	}
+	text = cut(text, n)
+	for i := len(text); i > max(0, len(text)-maxWord); i-- {
+		if !inWord(text[i-1]) {
+			return text[:i]
+		}
+	}
+	return text
+}
+
+// fromWord is the end of text, n bytes at most, likewise.
+func fromWord(text []byte, n int) []byte {
+	if len(text) <= n {
+		return text
+	}
+	text = text[len(text)-n:]
+	for i := range text[:min(len(text), maxWord)] {
+		if !inWord(text[i]) {
+			return bytes.ToValidUTF8(text[i:], nil)
+		}
+	}
+	return bytes.ToValidUTF8(text, nil)
+}
+
+func inWord(c byte) bool { return c > ' ' && c < utf8.RuneSelf }
 
 // cut shortens text to n bytes at most, between two characters.
 func cut(text []byte, n int) []byte {

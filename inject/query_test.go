@@ -1,10 +1,15 @@
 package inject
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
 	"strings"
+	"sync"
 	"testing"
+	"time"
+
+	"github.com/graphiti-proxy/graphiti-proxy/graphiti"
 )
 
 // TestQuery: what is asked of the memory for a turn.
@@ -81,5 +86,67 @@ func BenchmarkQuery(b *testing.B) {
 				reduced(text)
 			}
 		})
+	}
+}
+
+// TestNothingAskedHoldsASecret: neither for a turn nor for the next one, nor for
+// a summary; not a part of one either, where a text is cut. A redaction that
+// takes too long costs the recall, and not the time.
+func TestNothingAskedHoldsASecret(t *testing.T) {
+	const secret = "key-abcdefghijklmnopqrstuvwxyz"
+	redact := func(text string, _ time.Time) (string, bool) {
+		return strings.ReplaceAll(text, secret, "[redacted]"), true
+	}
+	words := strings.Repeat("The importer reads rows. ", 200)
+	upTo := func(n int) string { return words[:n-len(secret)/2] + " " + secret + " is it, and so on." }
+	chat := func(said ...string) string {
+		var messages []map[string]string
+		for i, s := range said {
+			if i > 0 {
+				messages = append(messages, map[string]string{"role": "assistant", "content": "ok"})
+			}
+			messages = append(messages, map[string]string{"role": "user", "content": s})
+		}
+		body, _ := json.Marshal(map[string]any{"messages": messages})
+		return string(body)
+	}
+	logs := strings.Repeat("2026-11-21 09:00:00 INFO step done\n", 9) + "2026-11-21 09:01:00 ERROR refused: " + words[:lineLength-40-len(secret)/2] + " " + secret + "\n"
+	for name, tc := range map[string]struct{ body, want string }{
+		"a question":          {chat("Why does " + secret + " not work?"), "Why does [redacted] not work?"},
+		"a long one":          {chat(upTo(maxQuery)), "The importer"},
+		"what was asked":      {chat("Use "+secret+" for Porto.", "and now?"), "Use [redacted] for Porto."},
+		"what was asked, cut": {chat(upTo(window[0]), "and now?"), "The importer"},
+		"code":                {chat(words[:400] + "\n```\n" + words[:lineLength-len(secret)/2] + " " + secret + "\n```\n"), "The importer"},
+		"a log":               {chat(words[:400] + "\n" + logs), "ERROR refused"},
+		"a summary":           {`{"messages":[{"role":"user","content":"Use ` + secret + ` for Porto."},{"role":"assistant","content":"ok"},{"role":"user","content":"You are performing a CONTEXT CHECKPOINT COMPACTION. Create a handoff summary"}]}`, "Use [redacted] for Porto."},
+	} {
+		var mu sync.Mutex
+		var asked []string
+		m := memory(t, func(_ context.Context, _, query string) ([]graphiti.Fact, error) {
+			mu.Lock()
+			defer mu.Unlock()
+			asked = append(asked, query)
+			return nil, nil
+		}, &fakeBlocks{}, &fakeFacts{})
+		m.opts().Redact = redact
+		ask(t, m, tc.body, both)
+		if len(asked) != 2 || !strings.Contains(asked[0], tc.want) || strings.Contains(strings.Join(asked, " "), "key-a") {
+			t.Errorf("%s: %q", name, asked)
+		}
+		m.opts().Prefetch = true
+		asked = nil
+		who := graphiti.Who{User: "user:p", Session: "session:2"}
+		m.Prefetch(who, upTo(maxQuery-answerPart), upTo(answerPart))
+		for m.warm.get(snapshotKey(who)) == nil {
+			time.Sleep(time.Millisecond)
+		}
+		if len(asked) != 2 || strings.Contains(strings.Join(asked, " "), "key-a") {
+			t.Errorf("%s, looked up ahead: %q", name, asked)
+		}
+		m.opts().Redact = func(_ string, by time.Time) (string, bool) { return "", time.Now().After(by) }
+		asked = nil
+		if _, p := ask(t, m, chat("Something else, that takes long"), both); p.Outcome.Status != StatusTimeout || len(asked) != 0 {
+			t.Errorf("too late: %+v, %q", p.Outcome, asked)
+		}
 	}
 }

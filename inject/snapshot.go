@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"regexp"
 	"strings"
+	"time"
 	"unicode/utf8"
 
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti"
@@ -112,7 +113,10 @@ func (m *Memory) Remember(who graphiti.Who, work []byte, said, answered string) 
 	}
 	_ = json.Unmarshal(body, &s) // one that cannot be read begins anew
 	// Before lines are joined and cut: then a credential is not known any more.
-	s.add(ReadNote([]byte(m.redacted(string(work)))), m.redacted(said), m.redacted(answered))
+	done, _ := m.redacted(string(work), time.Time{})
+	said, _ = m.redacted(said, time.Time{})
+	answered, _ = m.redacted(answered, time.Time{})
+	s.add(ReadNote([]byte(done)), said, answered)
 	if body, err = json.Marshal(s); err != nil || forgets != m.forgets.Load() {
 		return
 	}
@@ -123,12 +127,12 @@ func (m *Memory) Remember(who graphiti.Who, work []byte, said, answered string) 
 	m.opts().Snapshots.Save(snapshotKey(who), body, groups...)
 }
 
-// redacted is a text with credentials taken out of it.
-func (m *Memory) redacted(text string) string {
+// redacted is a text with credentials taken out of it, where there is time.
+func (m *Memory) redacted(text string, by time.Time) (string, bool) {
 	if m.opts().Redact == nil {
-		return text
+		return text, true
 	}
-	return m.opts().Redact(text)
+	return m.opts().Redact(text, by)
 }
 
 // resumed are the lines of the session's snapshot, where the conversation does

@@ -6,6 +6,7 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -81,7 +82,7 @@ func TestShortTermMemoryHoldsNoSecret(t *testing.T) {
 	// As the rules of capture/secrets, for lines; and for what goes on behind
 	// the length of a line of ours.
 	rule := regexp.MustCompile(`(?m)(^|\\n)DB_PASSWORD=[a-z-]+|://\w+:[a-z-]+@[\w.]+`)
-	redact := func(text string) string { return rule.ReplaceAllString(text, "[redacted]") }
+	redact := func(text string, _ time.Time) (string, bool) { return rule.ReplaceAllString(text, "[redacted]"), true }
 	long := strings.Repeat("x", 125)
 	for name, tc := range map[string]struct{ body, said, answered, want string }{
 		"what was asked":      {said: "DB_PASSWORD=" + secret + "\nis my setting", want: resumes + "[redacted] is my setting"},

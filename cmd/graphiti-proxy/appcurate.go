@@ -95,6 +95,7 @@ func (m *remembered) Search(ctx context.Context, s admin.Selector, query string,
 	if err != nil {
 		return nil, groups, err
 	}
+	query = m.app.pipeline.Redacted(query)
 	var found []inject.Scoped
 	for _, t := range targets {
 		groups = append(groups, t.Group)

@@ -46,7 +46,7 @@ func (a *app) planning(cfg *config.Config, namer graphiti.Namer) inject.Options 
 		Drift:      cfg.Recall.DriftThreshold,
 		Share:      cfg.Recall.ContextShare,
 		Snapshots:  a.parts.state.Snapshots,
-		Redact:     a.pipeline.Redacted,
+		Redact:     a.pipeline.RedactedBy,
 		Prefetch:   cfg.RemoteMemory() && cfg.Memory.Consent && !moved(a.cfg, cfg),
 		Compaction: cfg.Recall.Compaction,
 		Unseen:     cfg.Ingest.BackfillTurns,

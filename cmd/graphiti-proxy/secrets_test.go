@@ -1,0 +1,93 @@
+package main
+
+import (
+	"bytes"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/graphiti-proxy/graphiti-proxy/graphiti/graphititest"
+	"github.com/graphiti-proxy/graphiti-proxy/proxy/admin"
+)
+
+// TestSecretsStayWithTheModel: a credential that somebody writes goes to the
+// model, as it was written, and nowhere else: not to the memory service, as a
+// turn, a question, a name or anything else, not into a file, and not into a
+// later request.
+func TestSecretsStayWithTheModel(t *testing.T) {
+	const secret = "hunter22xyz"
+	g, err := graphititest.Start(graphititest.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer g.Close()
+	dir := t.TempDir()
+	w := start(t, dir, map[string]string{
+		"memory.backend": "graphiti", "memory.endpoint": g.URL(), "memory.consent": "true", "identity.owner": "user:josh", "promote.directives": "true",
+	})
+	one := []string{"X-Graphiti-Session", "one"}
+	w.exchange("/v1/chat/completions", chat(user("DB_PASSWORD="+secret+"\nis my setting")), one...)
+	if !strings.Contains(string(w.model.Requests()[0].Body), secret) {
+		t.Error("the model was not told")
+	}
+	w.exchange("/v1/chat/completions", chat(
+		user("Why can the importer not connect?"),
+		m{"role": "assistant", "content": "", "tool_calls": []m{{"id": "1", "type": "function", "function": m{"name": "bash", "arguments": `{"command":"PGPASSWORD=` + secret + ` psql"}`}}}},
+		m{"role": "tool", "tool_call_id": "1", "content": "error: cannot connect to postgres://bob:" + secret + "@db.example.com/x"},
+	), one...)
+	w.say("Why does postgres://bob:" + secret + "@db/x not answer?")
+	w.say("- preference: set SMTP_PASS=" + secret + " first")
+	w.say(`My settings are {"password": "` + secret + `"}, and what are yours?`)
+
+	ctx := t.Context()
+	if _, _, err := w.app.curated.Search(ctx, admin.Selector{}, "Where is password="+secret+" used?", true); err != nil {
+		t.Error(err)
+	}
+	if _, err := w.app.curated.Promote(ctx, admin.Selector{}, admin.Promotion{Kind: "decision", Text: "We set DB_PASS=" + secret}); err == nil {
+		t.Error("promoted")
+	}
+	line := admin.Line{Role: "user", Name: "Ann, password: " + secret, Content: "The login is bob, password: " + secret}
+	if done, err := w.app.curated.Import(ctx, admin.Selector{}, []admin.Line{line}); err != nil || done.Kept != 1 {
+		t.Errorf("import: %+v, %v", done, err)
+	}
+	waitUntil(t, "the turns", func() bool { s := w.app.queue(); return s.Pending == 0 && s.Verified >= 6 })
+	time.Sleep(100 * time.Millisecond) // short-term memory is written behind
+
+	w.model.Forget()
+	w.exchange("/v1/chat/completions", chat(user("Go on, please.")), one...)
+	if b := string(w.model.Requests()[0].Body); !strings.Contains(b, "earlier in this session") || strings.Contains(b, secret) {
+		t.Errorf("inserted: %s", b)
+	}
+	searches := 0
+	for _, r := range g.Requests() {
+		if r.Call == graphititest.Search {
+			searches++
+		}
+		if bytes.Contains(r.Body, []byte(secret)) || strings.Contains(r.Path, secret) {
+			t.Errorf("the memory was told: %s %s", r.Call, r.Body)
+		}
+	}
+	if searches < 5 {
+		t.Errorf("%d searches", searches)
+	}
+	w.stop()
+	err = filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
+		if err != nil || d.IsDir() {
+			return err
+		}
+		b, err := os.ReadFile(path)
+		if bytes.Contains(b, []byte(secret)) {
+			t.Errorf("it is in %s", d.Name())
+		}
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if strings.Contains(w.log.String(), secret) {
+		t.Error("it is in the log")
+	}
+}
