@@ -191,7 +191,7 @@ func (p *Pipeline) give(l *lane, entries []entry) (kept int, err error) {
 		start = p.ticks(turns)
 	}
 	if len(messages) > 0 {
-		err = p.call(func(ctx context.Context) error { return p.opts().Memory.Write(ctx, l.group, messages) })
+		err = p.call(func(ctx context.Context) error { return p.write(ctx, l.group, messages) })
 	}
 	if p.confirm {
 		acked = p.ticks(nil)
@@ -213,7 +213,7 @@ func (p *Pipeline) give(l *lane, entries []entry) (kept int, err error) {
 	case !graphiti.Retryable(err):
 		p.tell(l.group, entries, handedAt(turns), false, errDead)
 		return 0, p.orBack(l, entries, p.bury(l.group, &entries[0], p.Redacted(wordsOf(err, messages))))
-	case p.confirm && !errors.Is(err, errNotTried) && !graphiti.Unsent(err):
+	case p.confirm && !unsent(err):
 		p.underWay(l, turns, start, acked, true) // accepted or not: who knows
 		return 0, err
 	}
@@ -319,8 +319,21 @@ func (p *Pipeline) settle(group string, entries []entry, verified bool) error {
 	return nil
 }
 
-// bury puts a turn aside that the memory will not take.
+// bury puts a turn aside that the memory refuses.
 func (p *Pipeline) bury(group string, e *entry, reason string) error {
+	if err := p.putAside(group, e, reason); err != nil {
+		return err
+	}
+	p.mu.Lock()
+	if len(p.refused.numbers) < maxRefused+parallel {
+		p.refused.numbers = append(p.refused.numbers, e.seq)
+	}
+	p.mu.Unlock()
+	return nil
+}
+
+// putAside puts a turn aside that the memory will not take.
+func (p *Pipeline) putAside(group string, e *entry, reason string) error {
 	gone, err := p.spool.bury(group, e, clip(reason, maxReason))
 	if err != nil {
 		return err

@@ -235,9 +235,14 @@ func (s *state) probed(name string, start int64, ok bool, now time.Time) {
 	p.active = false
 	p.nextAt = now.Add(p.wait)
 	p.wait = min(2*p.wait, s.timing.lastProbe)
-	if !ok {
-		return
+	if ok {
+		s.awaitProbe(name, start, now)
 	}
+}
+
+// awaitProbe has a probe looked for that was handed over.
+func (s *state) awaitProbe(name string, start int64, now time.Time) {
+	p := &s.probe
 	if len(p.sent) == 0 || len(p.sent) >= maxProbes {
 		p.sent = make(map[string]int64)
 	}

@@ -20,12 +20,13 @@ import (
 // accepts waits in memory for its one worker, which an exception ends in
 // silence.
 type graph struct {
-	mu     sync.Mutex // guards what follows
-	takes  time.Duration
-	raises func(content string) bool
-	fails  func(call, group string) error // of what is asked next
-	behind time.Duration                  // its clock
-	met    bool                           // it has answered
+	mu      sync.Mutex // guards what follows
+	takes   time.Duration
+	raises  func(content string) bool
+	refuses func(content string) bool
+	fails   func(call, group string) error // of what is asked next
+	behind  time.Duration                  // its clock
+	met     bool                           // it has answered
 
 	queue   []accepted // each with the time at which the worker will have kept it
 	dead    bool
@@ -68,6 +69,11 @@ func (g *graph) Write(_ context.Context, group string, messages []graphiti.Messa
 	g.work()
 	if err := g.asked("write", group); err != nil {
 		return err
+	}
+	for _, m := range messages {
+		if g.refuses != nil && g.refuses(m.Content) {
+			return &graphiti.StatusError{Code: 422}
+		}
 	}
 	at := time.Now()
 	if n := len(g.queue); n > 0 {

@@ -67,6 +67,7 @@ type report struct {
 	Stalled   *time.Time
 	Breaker   string
 	LastError string
+	Remedy    string
 }
 
 // join has a pipeline share its spool with others; local is its own.
@@ -96,6 +97,7 @@ func (p *Pipeline) teamStatusLocked(s *QueueStatus) {
 	case t.report.Name != "":
 		s.UnderWay, s.Lost, s.Breaker = t.report.UnderWay, t.report.Lost, t.report.Breaker
 		s.Failing, s.Stalled, s.LastError = t.report.Failing, t.report.Stalled, t.report.LastError
+		s.Remedy = t.report.Remedy
 	}
 	if d := t.spool.db.Down(); d != nil {
 		s.SharedDown, s.SharedError = &d.Since, d.Why
@@ -353,8 +355,8 @@ func (p *Pipeline) reportLocked(breaker string) report {
 		Name: p.team.name, UnderWay: p.state.under, Lost: p.lost,
 		Breaker: breaker,
 	}
-	if since, why := p.state.failing(); !since.IsZero() {
-		r.Failing, r.LastError = &since, why
+	if t := p.state.failing(); !t.since.IsZero() {
+		r.Failing, r.LastError, r.Remedy = &t.since, t.why, t.to
 	}
 	if !p.state.stalled.IsZero() {
 		at := p.state.stalled

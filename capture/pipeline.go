@@ -90,6 +90,7 @@ type Pipeline struct {
 	held    sizes
 	totals  totals
 	lost    int
+	refused refused
 	forgot  map[string]time.Time // when groups were emptied, the last ones
 	fullLog time.Time            // when a full spool was last logged
 

@@ -25,6 +25,7 @@ type QueueStatus struct {
 	Stalled   *time.Time `json:"stalled_since,omitempty"`
 	Breaker   string     `json:"breaker"` // closed, half-open or open
 	LastError string     `json:"last_error,omitempty"`
+	Remedy    string     `json:"remedy,omitempty"` // what to do about it
 
 	// Delivers says whether this process does: of several replicas one.
 	Delivers bool `json:"delivers"`
@@ -60,8 +61,8 @@ func (p *Pipeline) Status() QueueStatus {
 	if err == nil && !oldest.IsZero() {
 		s.Oldest = &oldest
 	}
-	if since, why := p.state.failing(); !since.IsZero() {
-		s.Failing, s.LastError = &since, why
+	if t := p.state.failing(); !t.since.IsZero() {
+		s.Failing, s.LastError, s.Remedy = &t.since, t.why, t.to
 	}
 	if t := p.state.stalled; !t.IsZero() {
 		s.Stalled = &t

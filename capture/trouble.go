@@ -13,17 +13,21 @@ type trouble struct {
 	since time.Time
 	last  time.Time // zero when it was not even tried
 	why   string
+	to    string // do about it; may be empty
 }
 
 // troubled notes that an action for a lane has failed. That it was not tried
 // says less than what was before.
-func (s *state) troubled(l *lane, k kind, why string, tried bool, now time.Time) {
+func (s *state) troubled(l *lane, k kind, why, to string, tried bool, now time.Time) {
 	t, had := l.trouble[k]
 	if !had {
-		t.since, t.why = now, why
+		t.since = now
+	}
+	if !had || tried {
+		t.why, t.to = why, to
 	}
 	if tried {
-		t.last, t.why = now, why
+		t.last = now
 	}
 	if l.trouble == nil {
 		l.trouble = make(map[kind]trouble, 1)
@@ -40,21 +44,22 @@ func (s *state) fine(l *lane, k kind) {
 	}
 }
 
-// failing is since when there is trouble, and what it was last; zero when
-// there is none.
-func (s *state) failing() (since time.Time, why string) {
-	var last time.Time
+// failing is the trouble that there is in all: since when, and what it was
+// last; zero when there is none.
+func (s *state) failing() (all trouble) {
 	for l := range s.troubles {
 		for _, t := range l.trouble {
-			if since.IsZero() || t.since.Before(since) {
-				since = t.since
+			since := t.since
+			if !all.since.IsZero() && all.since.Before(since) {
+				since = all.since
 			}
-			if why == "" || t.last.After(last) {
-				last, why = t.last, t.why
+			if all.why == "" || t.last.After(all.last) {
+				all = t
 			}
+			all.since = since
 		}
 	}
-	return since, why
+	return all
 }
 
 // failedLocked notes trouble.
@@ -66,7 +71,7 @@ func (p *Pipeline) failedLocked(a action, err error) {
 	if asked := retryAfter(err); asked > 0 {
 		why += "; it asked to be left alone for " + asked.String()
 	}
-	p.state.troubled(a.lane, a.kind, clip(why, maxReason), !errors.Is(err, errNotTried), time.Now())
+	p.state.troubled(a.lane, a.kind, clip(why, maxReason), remedyOf(err), !errors.Is(err, errNotTried), time.Now())
 	p.tellTroubleLocked(err)
 }
 
@@ -86,6 +91,6 @@ func (p *Pipeline) tellTroubleLocked(err error) {
 		p.opts().Log.Info("turns are delivered again")
 	case err != nil && time.Since(p.troubleLog) > time.Minute:
 		p.troubleTold, p.troubleLog = true, time.Now()
-		p.opts().Log.Warn("turns cannot be delivered and wait", "error", err)
+		p.opts().Log.Warn("turns cannot be delivered and wait", "error", err, "to_do", remedyOf(err))
 	}
 }

@@ -86,7 +86,7 @@ func (p *Pipeline) conclude(l *lane, f *findings) {
 	lost := p.spool.takeBack(l.group, entriesOf(f.lost), "accepted by the memory, and lost there")
 	keep(f.lost, lost)
 	for _, u := range f.buried {
-		keep([]*under{u}, p.bury(l.group, &u.entry, "accepted by the memory and lost there each time; it may be what ends its worker"))
+		keep([]*under{u}, p.putAside(l.group, &u.entry, "accepted by the memory and lost there each time; it may be what ends its worker"))
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -1,6 +1,7 @@
 package capture
 
 import (
+	"bytes"
 	"context"
 	"fmt"
 	"log/slog"
@@ -337,7 +338,13 @@ func TestDownMemoryIsLeftAlone(t *testing.T) {
 // TestDeadTurnsCanBeRetriedAndDropped, and the counts stay exact.
 func TestDeadTurnsCanBeRetriedAndDropped(t *testing.T) {
 	s, m := service(t, graphititest.Options{})
-	s.Always(graphititest.Messages, graphititest.Answer(422, ""))
+	s.Always(graphititest.Messages, func(w http.ResponseWriter, r *http.Request, serve http.HandlerFunc) {
+		body := r.Body.(interface{ Bytes() []byte }).Bytes() //nolint:forcetypeassert // the stand-in's
+		if !bytes.Contains(body, []byte("graphiti-proxy.probe.")) {
+			serve = func(w http.ResponseWriter, r *http.Request) { graphititest.Answer(422, "")(w, r, nil) }
+		}
+		serve(w, r)
+	})
 	path := filepath.Join(t.TempDir(), "spool.db")
 	p := verifying(t, path, m)
 	for i := range 5 {

@@ -15,8 +15,8 @@ import (
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti"
 )
 
-// refused is what a server answers, as it is kept: the rest was cut off.
-func refused(detail string) error {
+// answered422 is what a server answers, as it is kept: the rest was cut off.
+func answered422(detail string) error {
 	return &graphiti.StatusError{Code: 422, Detail: detail[:min(len(detail), 8<<10)]}
 }
 
@@ -32,32 +32,32 @@ func TestRefusedTurnKeepsTheServersWords(t *testing.T) {
 		err  error
 		want string
 	}{
-		{"no words", refused(""), said422},
+		{"no words", answered422(""), said422},
 		{"no status", errors.New("x"), "x"},
-		{"FastAPI's", refused(`{"detail":[{"type":"missing","loc":["body","messages",0,"role"],"msg":"Field required","input":{"content":"the PIN of my card is 1234"}}]}`),
+		{"FastAPI's", answered422(`{"detail":[{"type":"missing","loc":["body","messages",0,"role"],"msg":"Field required","input":{"content":"the PIN of my card is 1234"}}]}`),
 			said422 + ": body.messages.0.role: Field required"},
-		{"two problems", refused(`{"detail":[{"loc":["body",1],"msg":"no"},{"loc":["body",2],"msg":"neither"}]}`), said422 + ": body.1: no; body.2: neither"},
-		{"cut off within the input", refused(`{"detail":[{"type":"missing","loc":["body","messages",0,"role"],"msg":"Field required","input":{"content":"` + long + `"}}]}`),
+		{"two problems", answered422(`{"detail":[{"loc":["body",1],"msg":"no"},{"loc":["body",2],"msg":"neither"}]}`), said422 + ": body.1: no; body.2: neither"},
+		{"cut off within the input", answered422(`{"detail":[{"type":"missing","loc":["body","messages",0,"role"],"msg":"Field required","input":{"content":"` + long + `"}}]}`),
 			said422 + ": body.messages.0.role: Field required"},
-		{"cut off within the second input", refused(`{"detail":[{"loc":["a"],"msg":"no","input":"x"},{"loc":["b"],"msg":"neither","input":"my PIN ` + long), said422 + ": a: no; b: neither"},
-		{"the input comes first and is cut off", refused(`{"detail":[{"input":{"content":"my PIN ` + long + `"},"msg":"Field required"}]}`), said422 + ": " + unreadable},
-		{"a place that is not ours", refused(`{"detail":[{"loc":["body","my card"],"msg":"no"}]}`), said422 + ": body.…: no"},
-		{"a text", refused(`{"detail":"not this: the PIN of my card is 1234!"}`), said422 + ": not this: …!"},
-		{"a text that is cut off", refused(`{"detail":"not this: the PIN of my card is 1234` + long), said422 + ": " + unreadable},
-		{"another server's", refused(`{"error":{"code":3,"message":"too large"}}`), said422 + ": too large"},
-		{"nothing to be read", refused(`{"code":3,"content":"my PIN"}`), said422 + ": " + unreadable},
-		{"no JSON after all", refused(`{my card}`), said422 + ": " + unreadable},
-		{"a page", refused("<h1>too\n large</h1>"), said422 + ": " + unreadable},
-		{"plain words", refused("request entity too\n large"), said422 + ": request entity too large"},
-		{"plain words that quote", refused("card is 1234, he said"), said422 + ": …, he said"},
-		{"plain words and a quote", refused(`it's not valid: "ok"`), said422 + ": it's not valid:"},
-		{"a tool's", refused("1 validation error for add_memory\nname\n  Field required [type=missing, input_value={'content': 'my card is'}]"),
+		{"cut off within the second input", answered422(`{"detail":[{"loc":["a"],"msg":"no","input":"x"},{"loc":["b"],"msg":"neither","input":"my PIN ` + long), said422 + ": a: no; b: neither"},
+		{"the input comes first and is cut off", answered422(`{"detail":[{"input":{"content":"my PIN ` + long + `"},"msg":"Field required"}]}`), said422 + ": " + unreadable},
+		{"a place that is not ours", answered422(`{"detail":[{"loc":["body","my card"],"msg":"no"}]}`), said422 + ": body.…: no"},
+		{"a text", answered422(`{"detail":"not this: the PIN of my card is 1234!"}`), said422 + ": not this: …!"},
+		{"a text that is cut off", answered422(`{"detail":"not this: the PIN of my card is 1234` + long), said422 + ": " + unreadable},
+		{"another server's", answered422(`{"error":{"code":3,"message":"too large"}}`), said422 + ": too large"},
+		{"nothing to be read", answered422(`{"code":3,"content":"my PIN"}`), said422 + ": " + unreadable},
+		{"no JSON after all", answered422(`{my card}`), said422 + ": " + unreadable},
+		{"a page", answered422("<h1>too\n large</h1>"), said422 + ": " + unreadable},
+		{"plain words", answered422("request entity too\n large"), said422 + ": request entity too large"},
+		{"plain words that quote", answered422("card is 1234, he said"), said422 + ": …, he said"},
+		{"plain words and a quote", answered422(`it's not valid: "ok"`), said422 + ": it's not valid:"},
+		{"a tool's", answered422("1 validation error for add_memory\nname\n  Field required [type=missing, input_value={'content': 'my card is'}]"),
 			said422 + ": 1 validation error for add_memory name Field required"},
-		{"a value without marks", refused("cannot take this, input: ok"), said422 + ": cannot take this,"},
-		{"escapes break no quote", refused(`{"detail":"bad: the PIN\\nof my\\u0020card"}`), said422 + ": bad: …"},
-		{"no spaces between words", refused(`{"detail":"bad: 密码是四 and so on"}`), said422 + ": bad: … and so on"},
-		{"one word in marks", refused(`{"detail":"'card' was no role, and 'tool' was none"}`), said422 + ": '…' was no role, and 'tool' was none"},
-		{"a quote that was cut off", refused(`{"detail":"bad: the PIN of my car..., and so on"}`), said422 + ": bad: …..., and so on"},
+		{"a value without marks", answered422("cannot take this, input: ok"), said422 + ": cannot take this,"},
+		{"escapes break no quote", answered422(`{"detail":"bad: the PIN\\nof my\\u0020card"}`), said422 + ": bad: …"},
+		{"no spaces between words", answered422(`{"detail":"bad: 密码是四 and so on"}`), said422 + ": bad: … and so on"},
+		{"one word in marks", answered422(`{"detail":"'card' was no role, and 'tool' was none"}`), said422 + ": '…' was no role, and 'tool' was none"},
+		{"a quote that was cut off", answered422(`{"detail":"bad: the PIN of my car..., and so on"}`), said422 + ": bad: …..., and so on"},
 	} {
 		if diff := cmp.Diff(tc.want, wordsOf(tc.err, tn.messages(graphiti.ScopeUser, 0, 8000, time.Now()))); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", tc.name, diff)
@@ -103,7 +103,7 @@ func TestServersWordsQuoteNothing(t *testing.T) {
 		quote := notations[rapid.SampledFrom([]string{"as it is", "JSON", "Go", "HTML", "Python", "one line"}).Draw(t, "notation")](strings.Join(said[from:to], " "))
 		detail := frames[rapid.SampledFrom([]string{"plain", "a text", "a message", "an input", "cut off", "broken", "another list"}).Draw(t, "frame")](quote)
 		sent := []graphiti.Message{{Content: strings.Join(said, " ")}}
-		got := wordsOf(refused(detail), sent)
+		got := wordsOf(answered422(detail), sent)
 		var all []string
 		for _, w := range wordsIn(strings.TrimPrefix(got, said422)) {
 			all = append(all, w.text)
@@ -122,7 +122,7 @@ func BenchmarkServersWords(b *testing.B) {
 	tn := spoken("1", "a")
 	tn.User = strings.Repeat("alpha beta gamma delta ", 10<<20/23)
 	sent := tn.messages(graphiti.ScopeUser, 0, 8000, time.Now())
-	err := refused(strings.Repeat("alpha gamma 413 request entity too large zq ", 180))
+	err := answered422(strings.Repeat("alpha gamma 413 request entity too large zq ", 180))
 	for b.Loop() {
 		wordsOf(err, sent)
 	}

@@ -1,6 +1,7 @@
 package graphiti
 
 import (
+	"encoding/json"
 	"errors"
 	"fmt"
 	"net"
@@ -24,18 +25,74 @@ func (e *StatusError) Error() string {
 }
 
 // Retryable reports whether the same call may succeed later. What the server
-// refuses for its content will be refused again.
+// refuses for its content will be refused again; everything else that it may
+// say is about the service, its address or what stands before it, and can be
+// mended.
 func Retryable(err error) bool {
 	var s *StatusError
 	if !errors.As(err, &s) {
 		return true
 	}
 	switch s.Code {
-	case http.StatusRequestTimeout, http.StatusTooEarly, http.StatusTooManyRequests,
-		http.StatusUnauthorized, http.StatusForbidden, http.StatusNotFound: // a wrong setting, which can be mended
-		return true
+	case http.StatusRequestEntityTooLarge, http.StatusUnprocessableEntity:
+		return false
+	case http.StatusBadRequest:
+		return !speaksOfContent(s.Detail)
 	}
-	return s.Code >= 500 || s.Code < 400
+	return true
+}
+
+// speaksOfContent reports whether the text of an error is FastAPI's, and about
+// what was sent: a proxy on the way says 400 for reasons of its own.
+func speaksOfContent(detail string) bool {
+	var body struct {
+		Detail json.RawMessage `json:"detail"`
+	}
+	if json.Unmarshal([]byte(detail), &body) != nil || body.Detail == nil {
+		return false
+	}
+	var text string
+	if json.Unmarshal(body.Detail, &text) == nil {
+		return text != "" && text != http.StatusText(http.StatusBadRequest)
+	}
+	var problems []struct {
+		Loc []any `json:"loc"`
+	}
+	if json.Unmarshal(body.Detail, &problems) != nil {
+		return false
+	}
+	for _, p := range problems {
+		if len(p.Loc) > 0 && p.Loc[0] == "body" {
+			return true
+		}
+	}
+	return false
+}
+
+// Remedy says what to do about an answer that is no success; empty where the
+// answer does not tell.
+func Remedy(err error) string {
+	var s *StatusError
+	if !errors.As(err, &s) || Retryable(err) && s.Code >= 500 {
+		return ""
+	}
+	switch s.Code {
+	case http.StatusUnauthorized, http.StatusForbidden:
+		return "check memory.api_key: the service, or what stands before it, does not accept it"
+	case http.StatusProxyAuthRequired:
+		return "a proxy on the way wants credentials: check HTTP_PROXY, HTTPS_PROXY and NO_PROXY"
+	case http.StatusNotFound, http.StatusMethodNotAllowed, http.StatusGone:
+		return "check memory.endpoint: what answers there does not have Graphiti's calls"
+	case http.StatusRequestTimeout, http.StatusTooEarly, http.StatusTooManyRequests:
+		return ""
+	}
+	if s.Code/100 == 3 {
+		return "check memory.endpoint: it answers with another address, and redirects are not followed"
+	}
+	if Retryable(err) {
+		return "check memory.endpoint, and what stands between it and this proxy: the answer is not about what was sent"
+	}
+	return ""
 }
 
 // Unsent reports whether a call that failed surely had no effect: nobody was

@@ -1,11 +1,13 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"time"
 
 	"github.com/graphiti-proxy/graphiti-proxy/capture"
+	"github.com/graphiti-proxy/graphiti-proxy/graphiti"
 	"github.com/graphiti-proxy/graphiti-proxy/proxy/admin"
 )
 
@@ -81,7 +83,7 @@ func faults(m *admin.Memory, p *probed, q *capture.QueueStatus) {
 	}
 	switch {
 	case p.health != nil:
-		m.Fail(admin.FaultUnreachable, p.since, p.health.Error(), "run graphiti-proxy test-connection; chats go on, and turns wait in the spool")
+		m.Fail(admin.FaultUnreachable, p.since, p.health.Error(), cmp.Or(graphiti.Remedy(p.health), "run graphiti-proxy test-connection")+"; chats go on, and turns wait in the spool")
 	case p.search != nil:
 		m.Fail(admin.FaultSearch, p.since, "the memory is up and a search fails: "+p.search.Error(),
 			"run graphiti-proxy test-connection; look at Graphiti's database and embedding model")
@@ -96,6 +98,6 @@ func faults(m *admin.Memory, p *probed, q *capture.QueueStatus) {
 	}
 	if q.Failing != nil && m.State != admin.StateTrouble { // else it follows from that
 		m.Fail(admin.FaultDelivery, *q.Failing, "turns cannot be delivered: "+q.LastError,
-			"run graphiti-proxy test-connection --smoke; turns wait in the spool")
+			cmp.Or(q.Remedy, "run graphiti-proxy test-connection --smoke")+"; turns wait in the spool")
 	}
 }

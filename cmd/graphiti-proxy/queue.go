@@ -179,6 +179,9 @@ func printQueue(w io.Writer, q *capture.QueueStatus) {
 	}
 	if q.Failing != nil {
 		fmt.Fprintf(w, "          delivery has failed for %s: %s\n", time.Since(*q.Failing).Round(time.Second), q.LastError)
+		if q.Remedy != "" {
+			fmt.Fprintf(w, "          to do: %s\n", q.Remedy)
+		}
 	}
 	if q.Stalled != nil {
 		fmt.Fprintf(w, "          the memory has kept nothing for %s, though it accepts: nothing is sent until it does\n", time.Since(*q.Stalled).Round(time.Second))

@@ -1,0 +1,118 @@
+package capture
+
+import (
+	"context"
+	"fmt"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/graphiti-proxy/graphiti-proxy/graphiti"
+)
+
+// TestOutageIsNoRefusal: an endpoint that is wrong, one that wants other
+// credentials, and one that takes other messages, cost no turn. Trouble is
+// told, with what to do, and when it is over each turn arrives once.
+func TestOutageIsNoRefusal(t *testing.T) {
+	for _, tc := range []struct {
+		code   int
+		health bool // works meanwhile
+		remedy string
+	}{
+		{405, false, "memory.endpoint"},
+		{405, true, "memory.endpoint"},
+		{407, true, "NO_PROXY"},
+		{403, true, "memory.api_key"},
+		{400, true, "memory.endpoint"},
+		{422, true, "test-connection"},
+		{413, true, "test-connection"},
+	} {
+		t.Run(fmt.Sprint(tc.code, " ", tc.health), func(t *testing.T) {
+			wrong, calls := true, 0
+			g := &graph{fails: func(call, _ string) error {
+				if calls++; wrong && (call != "health" || !tc.health) {
+					return &graphiti.StatusError{Code: tc.code}
+				}
+				return nil
+			}}
+			inBubble(t, g, func(t *testing.T, p *Pipeline, _ *logged) {
+				var turns []Turn
+				for i := range 200 {
+					turns = append(turns, spoken(fmt.Sprint(i), fmt.Sprint("g", i%3)))
+				}
+				if _, err := p.AddAll(context.Background(), turns); err != nil {
+					t.Fatal(err)
+				}
+				time.Sleep(10 * time.Minute)
+				st := p.Status()
+				if st.Dead != 0 || st.Pending != 200 || st.Failing == nil || !strings.Contains(st.Remedy, tc.remedy) {
+					t.Errorf("%+v", st)
+				}
+				g.set(func() {
+					if calls > 2000 {
+						t.Errorf("%d calls in ten minutes", calls)
+					}
+					wrong = false
+				})
+				until(t, "all turns", func() bool { return p.Status().Verified == 200 })
+				for i := range 200 {
+					if n := g.times(fmt.Sprint("g", i%3), fmt.Sprint(i)); n != 1 {
+						t.Errorf("turn %d is there %d times", i, n)
+					}
+				}
+				if st := p.Status(); st.Failing != nil || st.Remedy != "" || st.Dead != 0 {
+					t.Errorf("%+v", st)
+				}
+			})
+		})
+	}
+}
+
+// TestManyRefusedTurns: each is put aside, however many there are in a row, as
+// long as the memory takes a message of our own, which does not stay there.
+func TestManyRefusedTurns(t *testing.T) {
+	g := &graph{}
+	g.refuses = func(content string) bool { return strings.Contains(content, "bad") }
+	inBubble(t, g, func(t *testing.T, p *Pipeline, _ *logged) {
+		var turns []Turn
+		for i := range 30 {
+			turns = append(turns, spoken(fmt.Sprint("bad", i), "a"))
+		}
+		if _, err := p.AddAll(context.Background(), append(turns, spoken("good", "a"))); err != nil {
+			t.Fatal(err)
+		}
+		until(t, "all turns", func() bool { st := p.Status(); return st.Verified == 1 && st.Dead == 30 && st.Pending == 0 })
+		until(t, "the probes to be removed", func() bool {
+			g.mu.Lock()
+			defer g.mu.Unlock()
+			return len(g.kept) == 2
+		})
+	})
+}
+
+// TestRefusedTurnsWaitAgain, over either store, where it shows that nothing at
+// all is accepted.
+func TestRefusedTurnsWaitAgain(t *testing.T) {
+	m := &fakeMemory{fail: func(string, []graphiti.Message) error { return &graphiti.StatusError{Code: 422} }}
+	p := pipeline(t, filepath.Join(t.TempDir(), "spool.db"), &undurable{fakeMemory: m}, func(o *Options) { o.Verify = false })
+	for i := range 10 {
+		add(t, p, turn(fmt.Sprint(i), "g"))
+	}
+	waitFor(t, "the outage", func() bool { st := p.Status(); return st.Remedy != "" && st.Dead == 0 && st.Pending == 10 })
+	m.mu.Lock()
+	m.fail = nil
+	m.mu.Unlock()
+	waitFor(t, "all turns", func() bool { return p.Status().Delivered == 10 })
+	if n := len(m.contents("g")); n != 10 {
+		t.Errorf("%d turns", n)
+	}
+}
+
+// undurable is a fakeMemory of which acceptance is taken for proof.
+type undurable struct{ *fakeMemory }
+
+func (*undurable) Durable() bool { return false }
+func (*undurable) Episodes(context.Context, string, int) ([]graphiti.Episode, error) {
+	return nil, nil
+}
