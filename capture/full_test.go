@@ -155,7 +155,7 @@ func TestFullRedisTakesWhatDeliveryWrites(t *testing.T) {
 	if err != nil || len(entries) != 2 {
 		t.Fatal(entries, err)
 	}
-	if err := s.handOver("g", entries, time.Now()); err != nil {
+	if err := s.handOver("g", entries); err != nil {
 		t.Error("hand over", err)
 	}
 	if err := s.takeBack("g", entries[:1], "not there"); err != nil {
