@@ -167,7 +167,7 @@ func TestFullRedisTakesWhatDeliveryWrites(t *testing.T) {
 	if gone, err := s.done("g", entries[1:], true, time.Now()); gone.turns != 1 || err != nil {
 		t.Error("done", gone, err)
 	}
-	if _, err := s.dropOldest(1); err != nil {
+	if _, err := s.cut(size{turns: 1}); err != nil {
 		t.Error("drop", err)
 	}
 	if _, err := s.run(ctx, "report", reportScript, true, []string{redis.Key("report")}, "{}", 1000); err != nil {

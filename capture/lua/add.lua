@@ -12,13 +12,8 @@ local function answer(bytes)
 end
 local at = redis.call('GET', forgot)
 if at and a.at <= tonumber(at) then return answer(0) end
--- Its answer came to no clean end, whatever a history shows; or it was answered
--- again, and to the end.
-if a.later == '1' then
-	if redis.call('EXISTS', cut) == 1 then return answer(0) end
-elseif a.open ~= '1' then
-	redis.call('DEL', cut)
-end
+-- Its answer came to no clean end, whatever a history shows.
+if a.later == '1' and redis.call('EXISTS', cut) == 1 then return answer(0) end
 -- Of a turn it is known whether its end is missing, and what was said in it.
 local had = redis.call('GET', turn)
 if had and a.ends and string.sub(had, 1, 1) == '1' and string.sub(had, 3) ~= a.said then return answer(-1) end
@@ -32,4 +27,7 @@ redis.call('HSETNX', groups, a.grp .. '\n' .. a.owner, a.whose)
 if a.promoted then redis.call('SADD', promoted, a.grp) end
 a.body = body
 insert(a)
+-- It was answered again, and to the end. Last: what has written is not refused
+-- by a server that is full.
+if a.later ~= '1' and a.open ~= '1' then redis.call('DEL', cut) end
 return answer(#body)
