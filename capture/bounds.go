@@ -19,63 +19,93 @@ func (d dropped) all() size { return d.pending.plus(d.dead) }
 // The dead and the others have an index each for their order: neither
 // statement looks at more than it may remove.
 const (
-	cutDead    = "DELETE FROM spool WHERE seq IN (" + firstOf + "WHERE dead = 1" + upTo + ") RETURNING dead, bytes"
-	cutWaiting = "DELETE FROM spool WHERE seq IN (" + firstOf + "WHERE dead = 0" + upTo + ") RETURNING dead, bytes"
+	cutDead    = "DELETE FROM spool WHERE seq IN (" + firstOf + "WHERE dead = 1" + upTo + ")" + whatGoes
+	cutWaiting = "DELETE FROM spool WHERE seq IN (" + firstOf + "WHERE dead = 0" + upTo + ")" + whatGoes
 
 	firstOf = `SELECT seq FROM (SELECT seq, row_number() OVER (ORDER BY seq) AS nth, sum(bytes) OVER (ORDER BY seq) - bytes AS before
 		FROM (SELECT seq, bytes FROM spool `
 	upTo = ` ORDER BY seq LIMIT ?3)) WHERE nth <= ?1 OR before < ?2`
+
+	whatGoes = " RETURNING dead, bytes, turn, grp, open, said"
 )
+
+// remember notes that a group has had a turn.
+const remember = "INSERT INTO seen (turn, grp, at, open, said) VALUES (?, ?, ?, ?, ?) ON CONFLICT DO NOTHING"
+
+// removal is what one write removes from the file. It is noted as had: what was
+// dropped does not come back with the history that a client sends.
+type removal struct {
+	dropped
+	had []heardOf
+}
+
+// heardOf is what is remembered of a turn.
+type heardOf struct {
+	turn, group, said string
+	open              bool
+}
+
+func (r *removal) row(scan func(...any) error) error {
+	var h heardOf
+	err := r.dropped.row(func(dest ...any) error { return scan(append(dest, &h.turn, &h.group, &h.open, &h.said)...) })
+	r.had = append(r.had, h)
+	return err
+}
+
+func (r *removal) note(tx *sqlite.Tx) error {
+	at := time.Now().Unix()
+	for _, h := range r.had {
+		if _, err := tx.Exec(remember, h.turn, h.group, at, h.open, h.said); err != nil {
+			return err
+		}
+	}
+	return count(tx, "dropped", r.all().turns)
+}
+
+// remove writes down what find removes.
+func (s *spool) remove(find func(tx *sqlite.Tx, r *removal) error) (d dropped, err error) {
+	err = s.write("drop from spool", func(tx *sqlite.Tx) error {
+		var r removal
+		if err := find(tx, &r); err != nil {
+			return err
+		}
+		d = r.dropped
+		return r.note(tx)
+	})
+	return d, err
+}
 
 // cut removes as many turns and bytes as are over the bounds: of the dead,
 // while there are some, else of those that wait, the oldest first; dropChunk
 // at most.
-func (s *spool) cut(over size) (d dropped, err error) {
-	err = s.write("drop from spool", func(tx *sqlite.Tx) error {
-		d = dropped{}
+func (s *spool) cut(over size) (dropped, error) {
+	return s.remove(func(tx *sqlite.Tx, r *removal) error {
 		for _, statement := range []string{cutDead, cutWaiting} {
-			gone := d.all()
+			gone := r.all()
 			left, room := over.minus(gone), dropChunk-gone.turns
 			if left.turns <= 0 && left.bytes <= 0 || room <= 0 {
 				break
 			}
-			if err := rowsIn(tx, statement, []any{left.turns, left.bytes, room}, d.row); err != nil {
+			if err := rowsIn(tx, statement, []any{left.turns, left.bytes, room}, r.row); err != nil {
 				return err
 			}
 		}
-		return count(tx, "dropped", d.all().turns)
+		return nil
 	})
-	return d, err
 }
 
 // dropBefore removes the entries that came in before t, up to dropChunk of
 // them. Entries come in by time, so that only the first need be looked at.
 func (s *spool) dropBefore(t time.Time) (dropped, error) {
-	return s.drop("SELECT seq FROM (SELECT seq, born FROM spool ORDER BY seq LIMIT 1000) WHERE born < ?", t.UnixMilli())
+	const old = "DELETE FROM spool WHERE seq IN (SELECT seq FROM (SELECT seq, born FROM spool ORDER BY seq LIMIT 1000) WHERE born < ?)" + whatGoes
+	return s.remove(func(tx *sqlite.Tx, r *removal) error { return rowsIn(tx, old, []any{t.UnixMilli()}, r.row) })
 }
 
 // dropDead removes the dead of those numbers, or all when there are none.
-func (s *spool) dropDead(numbers []int64) (d dropped, err error) {
-	err = s.write("drop from spool", func(tx *sqlite.Tx) error {
-		d = dropped{}
-		err := forDead(tx, "DELETE FROM spool WHERE dead = 1 AND (?1 OR seq = ?2) RETURNING dead, bytes", numbers, d.row)
-		if err != nil {
-			return err
-		}
-		return count(tx, "dropped", d.dead.turns)
+func (s *spool) dropDead(numbers []int64) (dropped, error) {
+	return s.remove(func(tx *sqlite.Tx, r *removal) error {
+		return forDead(tx, "DELETE FROM spool WHERE dead = 1 AND (?1 OR seq = ?2)"+whatGoes, numbers, r.row)
 	})
-	return d, err
-}
-
-func (s *spool) drop(which string, arg any) (d dropped, err error) {
-	err = s.write("drop from spool", func(tx *sqlite.Tx) error {
-		d = dropped{}
-		if err := rowsIn(tx, "DELETE FROM spool WHERE seq IN ("+which+") RETURNING dead, bytes", []any{arg}, d.row); err != nil {
-			return err
-		}
-		return count(tx, "dropped", d.all().turns)
-	})
-	return d, err
 }
 
 // row adds a removed row.

@@ -257,3 +257,50 @@ func TestRestOfATurnIsKnownAgain(t *testing.T) {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
 }
+
+// TestDroppedTurnsDoNotComeBack with the history that a client sends again,
+// also after a restart: what an operator drops, what is too much, and what is
+// too old.
+func TestDroppedTurnsDoNotComeBack(t *testing.T) {
+	for name, drop := range map[string]func(t *testing.T, p *Pipeline){
+		"by an operator": func(t *testing.T, p *Pipeline) {
+			waitFor(t, "the refusal", func() bool { return p.Status().Dead == 1 })
+			if n, err := p.Drop(nil); n != 1 || err != nil {
+				t.Fatal(n, err)
+			}
+		},
+		"too many": func(_ *testing.T, p *Pipeline) {
+			b := Bounds{MaxTurns: 1, MaxBytes: 1 << 20, MaxAge: time.Hour, MaxBatch: 10, MaxChars: 8000, Timeout: time.Second, StallAfter: time.Minute}
+			p.Set(b)
+			add(t, p, turn("2", "g"))
+		},
+		"too old": func(_ *testing.T, p *Pipeline) {
+			waitFor(t, "who delivers", func() bool { p.mu.Lock(); defer p.mu.Unlock(); return p.leadsLocked() })
+			p.upkeepNow(time.Now().Add(2 * time.Hour))
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			path := filepath.Join(t.TempDir(), "spool.db")
+			p := pipeline(t, path, refusing("bad"))
+			add(t, p, turn("bad", "g"))
+			drop(t, p)
+			if st := p.Status(); st.Dropped != 1 {
+				t.Fatalf("%+v", st)
+			}
+			stop(t, p)
+			p = pipeline(t, path, &stuck{})
+			before := p.Status().Pending
+			for _, earlier := range []bool{true, false} {
+				again := turn("bad", "g")
+				again.Earlier = earlier
+				add(t, p, again)
+			}
+			copied := turn("bad", "g")
+			copied.ID, copied.Earlier = "under another key", true
+			add(t, p, copied)
+			if st := p.Status(); st.Pending != before {
+				t.Errorf("%+v", st)
+			}
+		})
+	}
+}
