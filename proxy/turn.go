@@ -201,6 +201,8 @@ type ending struct {
 // answer that was cut off, failed, or was left by the client is not one. One
 // that calls tools is a round of a turn that goes on.
 func (e *ending) take(a capture.Answer, clean bool) {
+	own := *e // the next request may be reading what this one began with
+	e = &own
 	e.turn.Assistant, e.turn.Answered = a.Text, time.Now()
 	switch open := e.memory.Open; {
 	case clean && a.End.Final():

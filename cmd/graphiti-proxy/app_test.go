@@ -128,7 +128,7 @@ func (w *world) say(text string, headers ...string) (answer, header, saw string)
 // delivered waits until n turns were delivered.
 func (w *world) delivered(n int) {
 	w.t.Helper()
-	for range 1000 {
+	for range 12000 { // a minute: machines are slow, and races are looked for
 		if w.app.queue().Delivered >= n {
 			return
 		}
