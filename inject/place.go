@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 )
 
@@ -77,13 +78,14 @@ func (c *Conversation) marked(m *Message) bool {
 }
 
 // harnessOnly is what a client put into a user message: of one that a person
-// wrote too, the part before their words.
+// wrote too, what stands before their words and, as Roo and Kilo have it,
+// behind them.
 func harnessOnly(text, person []byte) []byte {
 	if len(person) == 0 {
 		return text
 	}
-	before, _, _ := bytes.Cut(text, person)
-	return before
+	before, after, _ := bytes.Cut(text, person)
+	return slices.Concat(before, []byte{'\n'}, after)
 }
 
 func (p *Place) read(text []byte, last bool) {

@@ -18,6 +18,8 @@ func TestPlace(t *testing.T) {
 		{"letters that are escaped", `{"messages":[{"role":"system","content":"W\u006frking d\u0069rectory: /a"},{"role":"user","content":"hi"}]}`, false, Place{Directory: "/a"}},
 		{"signs that are escaped", `{"messages":[{"role":"system","content":"\u003ccwd\u003e/a\u003c/cwd\u003e"},{"role":"user","content":"hi"}]}`, false, Place{Directory: "/a"}},
 		{"Copilot's repository", `{"messages":[{"role":"system","content":"* Git repository: acme/app"},{"role":"user","content":"hi"}]}`, false, Place{Repo: "acme/app"}},
+		{"behind a person's words", `{"messages":[{"role":"user","content":[{"type":"text","text":"I am in\nWorking directory: /b"},{"type":"text","text":"<environment_details>\n# Current Workspace Directory (/a) Files\nx.go\n</environment_details>"}]}]}`, false, Place{Directory: "/a"}},
+		{"before them", `{"messages":[{"role":"user","content":[{"type":"text","text":"<environment_details>\nWorking directory: /a\n</environment_details>"},{"type":"text","text":"Working directory: /b"}]}]}`, true, Place{Directory: "/a"}},
 		{"a person's words", `{"messages":[{"role":"user","content":"Working directory: /a"}]}`, false, Place{}},
 		{"the first", `{"messages":[{"role":"system","content":"Working directory: /a"},{"role":"user","content":"hi"},{"role":"system","content":"Working directory: /b"}]}`, false, Place{Directory: "/a"}},
 		{"the last", `{"messages":[{"role":"system","content":"Working directory: /a"},{"role":"user","content":"hi"},{"role":"system","content":"Working directory: /b"}]}`, true, Place{Directory: "/b"}},
