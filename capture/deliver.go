@@ -139,7 +139,7 @@ func (p *Pipeline) knock() {
 // handOver hands the first turns of a group over.
 func (p *Pipeline) handOver(a action) {
 	var entries []entry
-	stored := false
+	rest, stored := false, false
 	err := contained(func() (err error) {
 		if err = p.putBack(a.lane); err != nil {
 			return err
@@ -147,25 +147,46 @@ func (p *Pipeline) handOver(a action) {
 		if entries, err = p.spool.head(p.base, a.lane.group, a.n); err != nil {
 			return err
 		}
+		if entries, rest = p.apart(a, entries); len(entries) == 0 {
+			return nil
+		}
 		var n int
 		n, err = p.give(a.lane, entries)
 		stored = n > 0
 		return err
 	})
-	p.handedOver(a, entries, err)
+	p.handedOver(a, entries, rest, err)
 	if stored && p.opts().OnStored != nil {
 		p.opts().OnStored(a.lane.group)
 	}
 }
 
-// handedOver tells the state what came of a hand-over.
-func (p *Pipeline) handedOver(a action, entries []entry, err error) {
+// apart leaves of entries what may go in one call: a suspect goes alone, and
+// waits where others are under way. rest says that something was left.
+func (p *Pipeline) apart(a action, entries []entry) (now []entry, rest bool) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for i := range entries {
+		switch {
+		case !p.state.timing.suspect(&entries[i]) || i == 0 && a.alone:
+			continue
+		case i == 0:
+			a.lane.suspect = true
+		}
+		return entries[:i], true
+	}
+	return entries, len(entries) == a.n && len(entries) > 0
+}
+
+// handedOver tells the state what came of a hand-over; rest says that there may
+// be more to hand over.
+func (p *Pipeline) handedOver(a action, entries []entry, rest bool, err error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if err == nil {
 		a.lane.failures, a.lane.next = 0, time.Time{}
-		if n := len(entries); n > 0 && n == a.n { // there may be more
-			a.lane.ready, a.lane.fresh = true, a.lane.fresh || !entries[n-1].later
+		if rest {
+			a.lane.ready, a.lane.fresh = true, a.lane.fresh || len(entries) == 0 || !entries[len(entries)-1].later
 		}
 		p.workedLocked(a)
 		return
@@ -295,11 +316,11 @@ func (p *Pipeline) ticks(turns []*under) int64 {
 }
 
 func (p *Pipeline) underWay(l *lane, turns []*under, start, acked int64, doubt bool) {
-	for _, u := range turns {
-		u.start, u.acked, u.doubt = start, acked, doubt
-	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
+	for _, u := range turns {
+		u.start, u.acked, u.doubt, u.alone = start, acked, doubt, l.solo
+	}
 	p.state.handed(l, turns, time.Now())
 }
 

@@ -55,10 +55,7 @@ func (s *state) saw(a action, v seen, now time.Time) (f findings) {
 		case behind:
 			f.hidden = append(f.hidden, u)
 		default:
-			if u.tick < first {
-				u.entry.losses++
-			}
-			f.lose(u, s.timing.maxLosses)
+			f.lose(u, u.tick < first, s.timing.maxLosses)
 		}
 		first = min(first, u.tick)
 	}
@@ -81,7 +78,7 @@ func (s *state) firstElsewhere(not *lane) int64 {
 		return first
 	}
 	for _, l := range s.lanes {
-		if l != not && len(l.under) > 0 {
+		if l != not && len(l.under) > 0 && !l.blind {
 			first = min(first, l.under[0].tick)
 		}
 	}
@@ -103,14 +100,19 @@ func (u *under) recognise(v seen) (found bool) {
 
 // lose takes the consequences of a loss. A worker that dies takes with it all
 // that waits, and only the first in line can be to blame: it alone counts its
-// losses.
-func (f *findings) lose(u *under, most int) {
-	if u.entry.losses >= most {
+// losses. As the first of many it may have been there by chance, when somebody
+// restarted the memory; the last loss counts only when it was alone.
+func (f *findings) lose(u *under, first bool, most int) {
+	u.blamed = first && (u.alone || u.entry.losses+1 < most)
+	if u.blamed && u.entry.losses+1 >= most {
 		f.buried = append(f.buried, u)
 	} else {
 		f.lost = append(f.lost, u)
 	}
 }
+
+// suspect reports whether a turn was lost so often that it goes alone.
+func (t *timing) suspect(e *entry) bool { return e.losses+1 >= t.maxLosses }
 
 // keep leaves those turns under way in a lane.
 func (s *state) keep(l *lane, left []*under) {
@@ -209,7 +211,7 @@ func (s *state) nextProbe(now time.Time, wait *time.Duration) action {
 	switch {
 	case !s.stalled.IsZero():
 		at = p.nextAt
-	case s.doubts > 0:
+	case s.doubts > 0, s.solo != nil && len(p.sent) == 0:
 		at = s.arrived.Add(s.timing.doubtAfter)
 		if p.nextAt.After(at) {
 			at = p.nextAt

@@ -1,7 +1,6 @@
 package capture
 
 import (
-	"container/heap"
 	"math"
 	"time"
 )
@@ -30,6 +29,8 @@ type state struct {
 
 	lanes               map[string]*lane
 	fresh, older, looks agenda
+	alone               agenda // lanes whose first turn goes alone
+	solo                *lane  // for which one went that is under way
 
 	clock    int64
 	evidence int64 // what was answered before this tick has been worked off
@@ -84,6 +85,8 @@ type lane struct {
 	failures int       // in a row
 	active   bool      // a call is in progress
 	blocked  bool      // the group is being emptied
+	suspect  bool      // its first turn goes alone
+	solo     bool      // one that went alone is under way
 	accepted bool      // and the memory may not have come to all it accepted for it
 
 	under    []*under // in the order in which they were handed over
@@ -111,12 +114,15 @@ type under struct {
 	tick  int64            // of the message, within the call
 	acked int64            // when the answer came
 	doubt bool
+	alone bool // nothing else was under way
+
+	blamed bool // when it was lost the last time
 }
 
 func newState(t timing, now time.Time) *state {
 	return &state{
 		timing: t, lanes: make(map[string]*lane), troubles: make(map[*lane]struct{}), arrived: now,
-		fresh: agenda{which: agendaFresh}, older: agenda{which: agendaOlder}, looks: agenda{which: agendaLooks},
+		fresh: agenda{which: agendaFresh}, older: agenda{which: agendaOlder}, looks: agenda{which: agendaLooks}, alone: agenda{which: agendaAlone},
 		probe: probe{wait: t.firstProbe},
 	}
 }
@@ -127,6 +133,7 @@ type action struct {
 	lane  *lane
 	n     int   // turns to hand over, or episodes to ask for
 	after int64 // evidence that was known when the look began
+	alone bool  // of a hand-over: nothing else is under way
 }
 
 type kind uint8
@@ -164,16 +171,39 @@ func (s *state) next(now time.Time) (a action, wait time.Duration) {
 		return action{}, wait
 	}
 	room := s.timing.maxUnder - s.under - s.reserved
+	if a, wait, held := s.nextAlone(room, now, wait); a.kind != nothing || held {
+		return a, wait
+	}
 	if a := s.nextHandOver(&s.fresh, room, now, &wait); a.kind != nothing {
 		return a, 0
 	}
 	if a := s.nextHandOver(&s.older, min(room, s.timing.olderUnder-s.under-s.reserved), now, &wait); a.kind != nothing {
 		return a, 0
 	}
+	return action{}, s.untilStall(now, wait)
+}
+
+// untilStall shortens a wait to when silence is too long.
+func (s *state) untilStall(now time.Time, wait time.Duration) time.Duration {
 	if s.under > 0 {
 		wait = min(wait, max(0, s.arrived.Add(s.timing.stallAfter).Sub(now)))
 	}
-	return action{}, wait
+	return wait
+}
+
+// nextAlone is the hand-over of a turn that is suspected of ending the worker:
+// it goes when nothing else is under way, and nothing else goes while it is, so
+// that it is known whether it was to blame. held says that all others wait.
+// What cannot be looked at holds up nobody.
+func (s *state) nextAlone(room int, now time.Time, wait time.Duration) (a action, until time.Duration, held bool) {
+	l := s.alone.due(now, &wait)
+	switch {
+	case l != nil && room > 0 && (s.timing.apart || s.under == s.blind && s.reserved == 0):
+		return s.begin(action{kind: handOver, lane: l, n: 1, alone: true}), 0, true
+	case s.timing.apart:
+		return action{}, wait, false
+	}
+	return action{}, s.untilStall(now, wait), l != nil || s.solo != nil && !s.solo.blind
 }
 
 // nextHandOver is one for the next lane of an agenda, of no more turns than
@@ -211,6 +241,12 @@ func (s *state) begin(a action) action {
 	if a.kind == handOver {
 		s.reserved += a.n
 		a.lane.ready, a.lane.fresh = false, false
+	}
+	if a.alone {
+		a.lane.suspect, a.lane.solo = false, true
+		if !s.timing.apart {
+			s.solo = a.lane
+		}
 	}
 	a.lane.active = true
 	s.place(a.lane)
@@ -260,7 +296,15 @@ func (s *state) lane(group string) *lane {
 // place puts a lane where it belongs on the agendas, and lets go of one for
 // which there is nothing to do.
 func (s *state) place(l *lane) {
-	send := !l.active && !l.blocked && l.ready && l.doubts == 0 && s.room(l) > 0
+	if l.solo && !l.active && len(l.under) == 0 {
+		l.solo = false
+		if s.solo == l {
+			s.solo = nil
+		}
+	}
+	send := !l.active && !l.blocked && l.ready && l.doubts == 0 && !l.solo
+	s.alone.set(l, send && l.suspect && len(l.under) == 0, l.next)
+	send = send && !l.suspect && s.room(l) > 0
 	s.fresh.set(l, send && l.fresh, l.next)
 	s.older.set(l, send && !l.fresh, l.next)
 	s.looks.set(l, !l.active && !l.blocked && len(l.under) > 0, l.lookAt)
@@ -384,68 +428,4 @@ func (s *state) stall(now time.Time) bool {
 	}
 	s.stalled = s.arrived
 	return true
-}
-
-// agenda holds lanes by when something is due for them.
-type agenda struct {
-	which int
-	lanes []*lane
-}
-
-const (
-	agendaFresh = iota
-	agendaOlder
-	agendaLooks
-	agendas
-)
-
-// due is a lane for which it is time; when there is none, wait is shortened to
-// when there will be.
-func (a *agenda) due(now time.Time, wait *time.Duration) *lane {
-	if len(a.lanes) == 0 {
-		return nil
-	}
-	l := a.lanes[0]
-	if d := l.at[a.which].Sub(now); d > 0 {
-		*wait = min(*wait, d)
-		return nil
-	}
-	return l
-}
-
-func (a *agenda) set(l *lane, in bool, at time.Time) {
-	l.at[a.which] = at
-	switch i := l.pos[a.which] - 1; {
-	case in && i < 0:
-		heap.Push(a, l)
-	case in:
-		heap.Fix(a, i)
-	case i >= 0:
-		heap.Remove(a, i)
-	}
-}
-
-// What follows implements heap.Interface.
-
-func (a *agenda) Len() int { return len(a.lanes) }
-func (a *agenda) Less(i, j int) bool {
-	return a.lanes[i].at[a.which].Before(a.lanes[j].at[a.which])
-}
-
-func (a *agenda) Swap(i, j int) {
-	a.lanes[i], a.lanes[j] = a.lanes[j], a.lanes[i]
-	a.lanes[i].pos[a.which], a.lanes[j].pos[a.which] = i+1, j+1
-}
-
-func (a *agenda) Push(x any) {
-	l := x.(*lane) //nolint:forcetypeassert // the heap's only type
-	a.lanes = append(a.lanes, l)
-	l.pos[a.which] = len(a.lanes)
-}
-
-func (a *agenda) Pop() any {
-	l := a.lanes[len(a.lanes)-1]
-	a.lanes = a.lanes[:len(a.lanes)-1]
-	l.pos[a.which] = 0
-	return l
 }

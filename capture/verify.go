@@ -86,7 +86,7 @@ func (p *Pipeline) conclude(l *lane, f *findings) {
 	lost := p.spool.takeBack(l.group, entriesOf(f.lost), "accepted by the memory, and lost there")
 	keep(f.lost, lost)
 	for _, u := range f.buried {
-		keep([]*under{u}, p.putAside(l.group, &u.entry, "accepted by the memory and lost there each time; it may be what ends its worker"))
+		keep([]*under{u}, p.putAside(l.group, &entriesOf([]*under{u})[0], "accepted by the memory and lost there each time; it may be what ends its worker"))
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -104,7 +104,9 @@ func (p *Pipeline) conclude(l *lane, f *findings) {
 func entriesOf(turns []*under) []entry {
 	out := make([]entry, len(turns))
 	for i, u := range turns {
-		out[i] = u.entry
+		if out[i] = u.entry; u.blamed {
+			out[i].losses++ // in what is written down; in ours when that is done
+		}
 	}
 	return out
 }

@@ -1,0 +1,95 @@
+package capture
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+)
+
+// TestRestartsBuryNobody: a turn that is by chance the first of those that a
+// restart of the memory takes with it, each time, is not to blame.
+func TestRestartsBuryNobody(t *testing.T) {
+	g := &graph{takes: 10 * time.Second}
+	inBubble(t, g, func(t *testing.T, p *Pipeline, _ *logged) {
+		for i := range 12 {
+			add(t, p, spoken(fmt.Sprint(i), fmt.Sprint("g", i%2)))
+		}
+		for range 5 {
+			// Whatever is first now is lost with all the others.
+			until(t, "turns under way", func() bool { st := p.Status(); return st.UnderWay > 1 && st.Stalled == nil || st.Pending == 0 })
+			before := p.Status()
+			if before.Pending == 0 {
+				t.Fatalf("all is done: %+v", before)
+			}
+			g.restart()
+			until(t, "the loss", func() bool { return p.Status().Lost > before.Lost })
+		}
+		until(t, "the end", func() bool { return p.Status().Pending == 0 })
+		if st := p.Status(); st.Dead != 0 || st.Verified != 12 {
+			t.Errorf("%+v", st)
+		}
+		for i := range 12 {
+			if n := g.times(fmt.Sprint("g", i%2), fmt.Sprint(i)); n != 1 {
+				t.Errorf("turn %d is there %d times", i, n)
+			}
+		}
+	})
+}
+
+// TestSuspectGoesAlone: what ends the worker is put aside after three times,
+// the last of which it was alone; and all others arrive. A group that cannot be
+// read holds that up for nobody.
+func TestSuspectGoesAlone(t *testing.T) {
+	for _, blind := range []bool{false, true} {
+		t.Run(fmt.Sprint("beside a group that cannot be read: ", blind), func(t *testing.T) {
+			g := &graph{takes: time.Second, raises: func(content string) bool { return strings.Contains(content, "user poison") }}
+			g.fails = func(call, group string) error {
+				if call == "episodes" && group == "blind" {
+					return errFull
+				}
+				return nil
+			}
+			inBubble(t, g, func(t *testing.T, p *Pipeline, _ *logged) {
+				all := 20
+				if blind {
+					add(t, p, spoken("blind", "blind"))
+					until(t, "trouble", func() bool { return p.Status().Failing != nil })
+				}
+				add(t, p, spoken("poison", "a"))
+				for i := range all {
+					add(t, p, spoken(fmt.Sprint(i), fmt.Sprint("g", i%2)))
+				}
+				deaths := 0
+				for p.Status().Dead == 0 {
+					until(t, "a stall", func() bool { st := p.Status(); return st.Stalled != nil || st.Dead > 0 })
+					if deaths++; deaths > 10 {
+						t.Fatalf("%+v", p.Status())
+					}
+					g.restart()
+					until(t, "work", func() bool { return p.Status().Stalled == nil })
+					lost := p.Status().Lost
+					until(t, "the consequence", func() bool { st := p.Status(); return st.Lost > lost || st.Dead > 0 || st.Stalled != nil })
+				}
+				until(t, "the others", func() bool { return p.Status().Verified == all })
+				if deaths != 3 {
+					t.Errorf("the worker died %d times", deaths)
+				}
+				last := 0
+				for i, b := range g.batches {
+					if strings.Contains(b[0], ".poison.") {
+						last = i
+					}
+				}
+				if b := g.batches[last]; len(b) != 2 || last+1 < len(g.batches) && !strings.Contains(g.batches[last+1][0], ".probe.") {
+					t.Errorf("not alone: %q and then %q", b, g.batches[last+1])
+				}
+				for i := range all {
+					if n := g.times(fmt.Sprint("g", i%2), fmt.Sprint(i)); n != 1 {
+						t.Errorf("turn %d is there %d times", i, n)
+					}
+				}
+			})
+		})
+	}
+}
