@@ -170,14 +170,15 @@ func (s *state) next(now time.Time) (a action, wait time.Duration) {
 	if !s.stalled.IsZero() {
 		return action{}, wait
 	}
-	room := s.timing.maxUnder - s.under - s.reserved
+	busy := s.under - s.blind + s.reserved // what cannot be looked at takes nobody's room
+	room := s.timing.maxUnder - busy
 	if a, wait, held := s.nextAlone(room, now, wait); a.kind != nothing || held {
 		return a, wait
 	}
 	if a := s.nextHandOver(&s.fresh, room, now, &wait); a.kind != nothing {
 		return a, 0
 	}
-	if a := s.nextHandOver(&s.older, min(room, s.timing.olderUnder-s.under-s.reserved), now, &wait); a.kind != nothing {
+	if a := s.nextHandOver(&s.older, min(room, s.timing.olderUnder-busy), now, &wait); a.kind != nothing {
 		return a, 0
 	}
 	return action{}, s.untilStall(now, wait)
@@ -302,7 +303,7 @@ func (s *state) place(l *lane) {
 			s.solo = nil
 		}
 	}
-	send := !l.active && !l.blocked && l.ready && l.doubts == 0 && !l.solo
+	send := !l.active && !l.blocked && l.ready && l.doubts == 0 && !l.solo && !(l.blind && len(l.under) > 0)
 	s.alone.set(l, send && l.suspect && len(l.under) == 0, l.next)
 	send = send && !l.suspect && s.room(l) > 0
 	s.fresh.set(l, send && l.fresh, l.next)

@@ -257,3 +257,35 @@ func TestPauseIsNotCutShort(t *testing.T) {
 		t.Errorf("%+v", a)
 	}
 }
+
+// TestGroupsThatCannotBeReadTakeNoRoom from the others, and are given nothing
+// more until they can be.
+func TestGroupsThatCannotBeReadTakeNoRoom(t *testing.T) {
+	s := stateOf(10)
+	for i := range 9 {
+		l := underWayIn(s, fmt.Sprint("blind", i), 30, time.Hour)
+		s.lookFailed(l, clock)
+	}
+	s.add("earlier", false)
+	s.add("new", true)
+	for _, want := range []string{"new", "earlier"} {
+		a, _ := s.next(clock)
+		if a.kind != handOver || a.lane.group != want {
+			t.Fatalf("%+v", a)
+		}
+		s.reserved -= a.n - 1 // it hands over one
+	}
+	if a, _ := s.next(clock); a.kind != nothing {
+		t.Errorf("%+v", a)
+	}
+	now := clock.Add(time.Minute)
+	a, _ := s.next(now)
+	if a.kind != look {
+		t.Fatalf("%+v", a)
+	}
+	s.saw(a, seen{}, now)
+	s.finish(a)
+	if a.lane.blind || a.lane.pos[agendaFresh] == 0 {
+		t.Errorf("%+v", a.lane)
+	}
+}
