@@ -110,12 +110,12 @@ func (r *replicas) keepBlock(ctx context.Context, key [16]byte, b block, groups 
 	if !ok {
 		deadline = time.Now().Add(time.Second)
 	}
-	before, err := r.db.Before(ctx, deadline)
+	before, err := r.db.At(ctx, deadline)
 	if err != nil {
 		return block{}, err
 	}
 	err = r.db.Do(ctx, func(ctx context.Context, c redis.Cmdable) error {
-		text, err := keepScript.Run(ctx, c, keys, string(body), r.ttl.Milliseconds(), redis.Key(News), newsOfBlock+hex.EncodeToString(key[:])+string(body), redis.NewsKept, before).Text()
+		text, err := keepScript.Run(ctx, c, keys, string(body), r.ttl.Milliseconds(), redis.Key(News), newsOfBlock+hex.EncodeToString(key[:])+string(body), redis.NewsKept, before.UnixMilli()).Text()
 		if err == nil {
 			kept, err = parseBlock(text)
 		}

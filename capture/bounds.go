@@ -133,11 +133,18 @@ func (s *spool) oldest() (time.Time, error) {
 	return time.UnixMilli(born), nil
 }
 
-// forgetSeen forgets the delivered turns that need not be remembered any more.
+// forgetSeen forgets the delivered turns that need not be remembered any more,
+// and what was forgotten so long ago that nobody brings it.
 func (s *spool) forgetSeen(now time.Time, most int) error {
 	return s.write("forget delivered turns", func(tx *sqlite.Tx) error {
 		_, err := tx.Exec(`DELETE FROM seen WHERE at < ?1 OR at <= (SELECT at FROM seen ORDER BY at DESC LIMIT 1 OFFSET ?2)`,
 			now.Add(-seenFor).Unix(), most)
+		if err == nil {
+			_, err = tx.Exec("DELETE FROM forgot WHERE at < ?", now.Add(-seenFor).UnixMicro())
+		}
+		if err == nil {
+			_, err = tx.Exec("DELETE FROM talks WHERE at < ?", now.Add(-seenFor).Unix())
+		}
 		return err
 	})
 }

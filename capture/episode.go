@@ -75,9 +75,9 @@ func (t *Turn) source(scope graphiti.Scope) string {
 		Source string         `json:"source"`
 		Scope  graphiti.Scope `json:"scope"`
 		Client string         `json:"client,omitempty"`
-		Talk   string         `json:"session,omitempty"` // tells conversations apart, and not which they are
+		Talk   string         `json:"session,omitempty"`
 		Git    Git            `json:"git,omitzero"`
-	}{"graphiti-proxy", scope, t.Client, t.talk(), t.Git})
+	}{"graphiti-proxy", scope, t.Client, talkOf(t.Session), t.Git})
 	return string(b)
 }
 

@@ -7,67 +7,23 @@ import (
 	"fmt"
 	"slices"
 	"time"
-
-	"github.com/graphiti-proxy/graphiti-proxy/cache/sqlite"
-	"github.com/graphiti-proxy/graphiti-proxy/graphiti"
 )
 
-// Owned is a group that was written to, and one of those whose it is.
-type Owned struct {
-	Group  string `json:"group"`
-	Owner  string `json:"owner"`
-	Scope  string `json:"scope"`
-	Key    string `json:"key"`
-	Shared bool   `json:"shared,omitempty"` // others wrote to it too
-}
-
-// Groups lists the groups that were written to, or those of one owner.
-func (p *Pipeline) Groups(ctx context.Context, owner string) ([]Owned, error) {
-	return p.spool.owned(ctx, owner)
-}
-
-func (s *spool) owned(ctx context.Context, owner string) (list []Owned, err error) {
-	err = each(ctx, s.db, `SELECT grp, owner, scope, key, (SELECT count(*) FROM groups o WHERE o.grp = g.grp) > 1
-		FROM groups g WHERE ?1 = '' OR owner = ?1 ORDER BY scope, key, grp`, []any{owner}, func(scan func(...any) error) error {
-		var o Owned
-		err := scan(&o.Group, &o.Owner, &o.Scope, &o.Key, &o.Shared)
-		list = append(list, o)
-		return err
-	})
-	return list, err
-}
-
-// maxForgot bounds the groups of which it is remembered when they were
-// emptied.
-const maxForgot = 10000
-
-// leaveOut takes the groups off a turn that were emptied after it was said.
-func (p *Pipeline) leaveOut(t *Turn) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if len(p.forgot) == 0 {
-		return
-	}
-	// The targets may be shared with other turns.
-	t.Targets = slices.DeleteFunc(slices.Clone(t.Targets), func(target graphiti.Target) bool {
-		at, ok := p.forgot[target.Group]
-		return ok && !t.Said.After(at)
-	})
-}
-
-// Forget empties a group: what waits for it, what is dead, what the memory
-// holds, and what the memory has accepted and not come to yet. Turns that were
-// said before are not added any more. It may take as long as the memory needs
-// for what it has accepted; when ctx ends before, it must be called again.
-func (p *Pipeline) Forget(ctx context.Context, group string) error {
+// Forget empties a part: what waits for it, what is dead, what the memory holds,
+// and what the memory has accepted and not come to yet. Then elsewhere is
+// called, to empty what others keep of it. What was said before the end is not
+// kept any more, and nothing is delivered to the group meanwhile. It may take
+// as long as the memory needs for what it has accepted; when ctx ends before,
+// or anything fails, it must be called again.
+func (p *Pipeline) Forget(ctx context.Context, part Part, elsewhere func(context.Context) error) error {
 	ctx, release, err := p.asLeader(ctx)
 	if err != nil {
 		return err
 	}
 	defer release()
-	l := p.block(group)
+	l := p.block(part.Group)
 	defer p.unblock(l)
-	accepted, err := p.empty(ctx, l)
+	accepted, err := p.empty(ctx, l, part, false)
 	if err != nil {
 		return err
 	}
@@ -79,19 +35,21 @@ func (p *Pipeline) Forget(ctx context.Context, group string) error {
 	p.mu.Lock()
 	l.accepted = false
 	p.mu.Unlock()
-	if err := p.opts().Memory.Forget(ctx, group); err != nil {
+	if err := p.opts().Memory.Forget(ctx, part.Group); err != nil {
 		return fmt.Errorf("empty group: %w", err)
 	}
-	return nil
+	if err := elsewhere(ctx); err != nil {
+		return err
+	}
+	// An answer that was on its way may repeat what was recalled before.
+	_, err = p.empty(ctx, l, part, true)
+	p.ForgetLately()
+	return err
 }
 
 func (p *Pipeline) block(group string) *lane {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if len(p.forgot) >= maxForgot || p.forgot == nil {
-		p.forgot = make(map[string]time.Time)
-	}
-	p.forgot[group] = time.Now()
 	l := p.state.lane(group)
 	l.blocked = true
 	p.state.place(l)
@@ -106,15 +64,15 @@ func (p *Pipeline) unblock(l *lane) {
 	p.signal()
 }
 
-// empty takes a group's turns out of the spool, and notes whether some of them
+// empty takes a part's turns out of the spool, and notes whether some of them
 // may have been accepted by the memory.
-func (p *Pipeline) empty(ctx context.Context, l *lane) (accepted bool, err error) {
+func (p *Pipeline) empty(ctx context.Context, l *lane, part Part, last bool) (accepted bool, err error) {
 	for busy := true; busy; {
 		p.mu.Lock()
 		if busy = l.active; !busy {
 			l.accepted = l.accepted || len(l.under) > 0
 			accepted = l.accepted
-			p.state.keep(l, nil)
+			p.state.keep(l, slices.DeleteFunc(slices.Clone(l.under), func(u *under) bool { return part.Session == "" || part.Means(&u.entry.turn) }))
 		}
 		p.mu.Unlock()
 		if busy {
@@ -125,7 +83,7 @@ func (p *Pipeline) empty(ctx context.Context, l *lane) (accepted bool, err error
 			}
 		}
 	}
-	gone, err := p.spool.forget(l.group)
+	gone, err := p.spool.forget(part, last)
 	if err != nil {
 		return accepted, err
 	}
@@ -134,29 +92,6 @@ func (p *Pipeline) empty(ctx context.Context, l *lane) (accepted bool, err error
 	p.held.pending = p.held.pending.minus(gone.pending)
 	p.held.dead = p.held.dead.minus(gone.dead)
 	return accepted, nil
-}
-
-// forget removes a group's turns, and that it was written to. That they were
-// delivered is still known: clients resend them.
-func (s *spool) forget(group string) (d dropped, err error) {
-	err = s.write("empty group", func(tx *sqlite.Tx) error {
-		tx.Fold()
-		d = dropped{}
-		// A turn that never was delivered is not to come back either.
-		if _, err := tx.Exec("INSERT INTO seen (turn, grp, at, open, said) SELECT turn, grp, ?, open, said FROM spool WHERE grp = ? ON CONFLICT DO NOTHING",
-			time.Now().Unix(), group); err != nil {
-			return err
-		}
-		if err := rowsIn(tx, "DELETE FROM spool WHERE grp = ? RETURNING dead, bytes", []any{group}, d.row); err != nil {
-			return err
-		}
-		if _, err := tx.Exec("DELETE FROM promoted WHERE grp = ?", group); err != nil {
-			return err
-		}
-		_, err := tx.Exec("DELETE FROM groups WHERE grp = ?", group)
-		return err
-	})
-	return d, err
 }
 
 // barrier returns when the memory has come to everything that it accepted
@@ -185,30 +120,4 @@ func (p *Pipeline) barrier(ctx context.Context) error {
 			return p.call(func(ctx context.Context) error { return p.opts().Memory.Forget(ctx, p.probeGroup) })
 		}
 	}
-}
-
-// Waiting calls f for each turn that waits for a group or is dead, with what
-// would be written of it.
-func (p *Pipeline) Waiting(ctx context.Context, group string, f func(graphiti.Message) error) error {
-	return p.spool.waiting(ctx, group, f, p.opts().MaxChars)
-}
-
-func (s *spool) waiting(ctx context.Context, group string, f func(graphiti.Message) error, maxChars int) error {
-	return each(ctx, s.db, "SELECT "+entryColumns+" FROM spool WHERE grp = ? ORDER BY seq", []any{group}, func(scan func(...any) error) error {
-		var e entry
-		if err := e.scan(scan); err != nil {
-			return err
-		}
-		return e.messages(f, maxChars)
-	})
-}
-
-// messages calls f for what would be written of an entry.
-func (e *entry) messages(f func(graphiti.Message) error, maxChars int) error {
-	for _, m := range e.turn.messages(e.scope, e.have, maxChars, time.Now()) {
-		if err := f(m); err != nil {
-			return err
-		}
-	}
-	return nil
 }

@@ -44,3 +44,11 @@ func (p *Pipeline) AddedLately(turn string, targets []graphiti.Target) bool {
 	defer p.mu.Unlock()
 	return p.lately.has(turn, targets)
 }
+
+// ForgetLately has turns looked up in the file that were added lately: they may
+// have been forgotten.
+func (p *Pipeline) ForgetLately() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.lately = lately{}
+}

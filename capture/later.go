@@ -214,7 +214,7 @@ func (p *Pipeline) storeAll(ctx context.Context, turns []Turn) error {
 	whole, err := p.spool.whole(ctx, turns)
 	list := make([]Turn, 0, len(turns))
 	for i := range turns {
-		if err != nil || !whole[i] { // what cannot be read may be written elsewhere
+		if err != nil || !whole[i] || turns[i].Again { // what cannot be read may be written elsewhere
 			list = append(list, turns[i])
 		}
 	}

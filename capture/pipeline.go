@@ -91,8 +91,7 @@ type Pipeline struct {
 	totals  totals
 	lost    int
 	refused refused
-	forgot  map[string]time.Time // when groups were emptied, the last ones
-	fullLog time.Time            // when a full spool was last logged
+	fullLog time.Time // when a full spool was last logged
 
 	troubleTold bool // that turns cannot be delivered
 	troubleLog  time.Time
@@ -312,15 +311,11 @@ func (p *Pipeline) addAll(ctx context.Context, turns []Turn) (kept int, err erro
 	return kept, nil
 }
 
-// wanted are the turns that a group may not have, less the groups that were
-// emptied since they were said.
+// wanted are the turns that a group may not have.
 func (p *Pipeline) wanted(turns []Turn) []Turn {
 	list := make([]Turn, 0, len(turns))
 	for _, t := range turns {
-		if p.AddedLately(t.ID, t.Targets) {
-			continue
-		}
-		if p.leaveOut(&t); len(t.Targets) > 0 {
+		if len(t.Targets) > 0 && !p.AddedLately(t.ID, t.Targets) {
 			list = append(list, t)
 		}
 	}

@@ -58,7 +58,13 @@ func (f *fakeMemory) Health(context.Context) error { return nil }
 func (f *fakeMemory) Episodes(context.Context, string, int) ([]graphiti.Episode, error) {
 	panic("BUG: acceptance was proof")
 }
-func (f *fakeMemory) Forget(context.Context, string) error { panic("BUG: nothing to forget") }
+
+func (f *fakeMemory) Forget(_ context.Context, group string) error {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	delete(f.got, group)
+	return nil
+}
 
 func (f *fakeMemory) contents(group string) []string {
 	f.mu.Lock()

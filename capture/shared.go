@@ -68,7 +68,8 @@ const (
 //	counts          turns and bytes of those, and totals
 //	last            the number that was given last
 //	turn:<id>:<group>, said:<group>:<what>   what a group has had, or waits for
-//	forgot:<group>  when it was emptied
+//	forgot:<part>   when a group, or a session, was forgotten
+//	talk:<session>  the groups in which it left something lately
 //	groups          whose the groups are
 //	promoted        groups into which something was promoted
 type shared struct {
@@ -176,18 +177,28 @@ func (s *shared) addPart(ctx context.Context, t *Turn, said string, target graph
 	if err != nil {
 		return 0, err
 	}
+	there, err := s.db.At(ctx, now)
+	if err != nil {
+		return 0, fmt.Errorf("spool turn: %w", err)
+	}
+	since := there.Add(-now.Sub(t.since()))
 	about, err := json.Marshal(map[string]any{
-		"grp": target.Group, "scope": string(target.Scope), "born": strconv.FormatInt(now.UnixMilli(), 10), "at": t.Said.UnixMilli(),
+		"grp": target.Group, "scope": string(target.Scope), "born": strconv.FormatInt(now.UnixMilli(), 10), "talk": talkOf(t.Session),
+		"now": strconv.FormatInt(there.UnixMicro(), 10), "at": strconv.FormatInt(since.UnixMicro(), 10), "again": t.Again,
 		"later": digit(t.Earlier), "open": digit(t.Open), "owner": t.Owner, "whose": string(whose), "promoted": slices.Contains(graphiti.Kinds, t.Kind),
 		"said": said, "ends": t.Assistant != "",
 	})
 	if err != nil {
 		return 0, err
 	}
-	reply, err := s.run(ctx, "spool turn", addScript, false, []string{
-		redis.Key("forgot", target.Group), redis.Key("groups"), redis.Key("promoted"),
+	keys := []string{
+		redis.Key("groups"), redis.Key("promoted"), redis.Key("talk", talkOf(t.Session)),
 		redis.Key("turn", t.ID, target.Group), redis.Key("said", target.Group, said), redis.Key("turn", cutPrefix+t.ID, target.Group),
-	}, string(about), string(body), seenFor.Milliseconds())
+	}
+	for _, m := range t.marks(target.Group) {
+		keys = append(keys, redis.Key("forgot", m))
+	}
+	reply, err := s.run(ctx, "spool turn", addScript, false, keys, string(about), string(body), seenFor.Milliseconds())
 	if err != nil {
 		return 0, err
 	}

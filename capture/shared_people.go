@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"slices"
+	"strconv"
 	"time"
 
 	"github.com/graphiti-proxy/graphiti-proxy/cache/redis"
@@ -129,32 +130,94 @@ func anyOf(numbers []int64) []any {
 	return out
 }
 
-func (s *shared) waiting(ctx context.Context, group string, f func(graphiti.Message) error, maxChars int) error {
+func (s *shared) waiting(ctx context.Context, part Part, f func(graphiti.Message) error, maxChars int) error {
 	return s.each(ctx, func(e *sharedEntry, m mark, _ bool) error {
-		if e.Group != group {
+		if e.Group != part.Group {
 			return nil
 		}
 		one, err := e.entry(m)
-		if err != nil {
+		if err != nil || part.Session != "" && !part.Means(&one.turn) {
 			return err
 		}
 		return one.messages(f, maxChars)
 	})
 }
 
-func (s *shared) forget(group string) (d dropped, err error) {
-	ctx := context.Background()
+func (s *shared) talks(ctx context.Context, session string) (list []Owned, err error) {
+	var fields []string
+	err = s.db.Ease(ctx, func(ctx context.Context, c redis.Cmdable) (err error) {
+		fields, err = c.SMembers(ctx, redis.Key("talk", talkOf(session))).Result()
+		return err
+	})
+	if err != nil || len(fields) == 0 {
+		return nil, err
+	}
+	owned, err := s.owned(ctx, "")
+	for _, o := range owned {
+		if slices.Contains(fields, o.Group+"\n"+o.Owner) {
+			o.Session, o.Shared = session, false
+			list = append(list, o)
+		}
+	}
+	return list, err
+}
+
+func (s *shared) forgotten(ctx context.Context, t *Turn) (found bool, err error) {
+	since, err := s.db.At(ctx, t.since())
+	if err != nil {
+		return false, err
+	}
+	var keys []string
+	for _, target := range t.Targets {
+		for _, m := range t.marks(target.Group) {
+			keys = append(keys, redis.Key("forgot", m))
+		}
+	}
+	if len(keys) == 0 {
+		return false, nil
+	}
 	err = s.db.Ease(ctx, func(ctx context.Context, c redis.Cmdable) error {
-		return c.Set(ctx, redis.Key("forgot", group), time.Now().UnixMilli(), seenFor).Err()
+		values, err := c.MGet(ctx, keys...).Result()
+		for _, v := range values {
+			if text, ok := v.(string); ok {
+				at, _ := strconv.ParseInt(text, 10, 64) // ours
+				found = found || since.UnixMicro() <= at
+			}
+		}
+		return err
+	})
+	return found, err
+}
+
+// gone does nothing: what is known of a turn tells since when.
+func (s *shared) gone(string, []string) error { return nil }
+
+func (s *shared) forget(part Part, last bool) (d dropped, err error) {
+	ctx := context.Background()
+	now, err := s.db.At(ctx, time.Now())
+	if err != nil {
+		return d, err
+	}
+	err = s.db.Ease(ctx, func(ctx context.Context, c redis.Cmdable) error {
+		return c.Set(ctx, redis.Key("forgot", part.mark()), now.UnixMicro(), seenFor).Err()
 	})
 	if err != nil {
 		return d, err
 	}
 	var waiting, dead []int64
-	err = s.each(ctx, func(e *sharedEntry, _ mark, isDead bool) error {
-		if e.Group == group && isDead {
+	err = s.each(ctx, func(e *sharedEntry, m mark, isDead bool) error {
+		if e.Group != part.Group {
+			return nil
+		}
+		if part.Session != "" {
+			one, err := e.entry(m)
+			if err != nil || !part.Means(&one.turn) {
+				return err
+			}
+		}
+		if isDead {
 			dead = append(dead, e.Number)
-		} else if e.Group == group {
+		} else {
 			waiting = append(waiting, e.Number)
 		}
 		return nil
@@ -169,7 +232,7 @@ func (s *shared) forget(group string) (d dropped, err error) {
 		if err != nil {
 			return d, err
 		}
-		s.unqueue(group, waiting[:w])
+		s.unqueue(part.Group, waiting[:w])
 		waiting, dead = waiting[w:], dead[n:]
 		gone := goneOf(reply)
 		d.pending, d.dead = d.pending.plus(gone.pending), d.dead.plus(gone.dead)
@@ -180,10 +243,16 @@ func (s *shared) forget(group string) (d dropped, err error) {
 	}
 	return d, s.db.Ease(ctx, func(ctx context.Context, c redis.Cmdable) error {
 		p := c.Pipeline()
-		p.SRem(ctx, redis.Key("promoted"), group)
+		if part.Session == "" {
+			p.SRem(ctx, redis.Key("promoted"), part.Group)
+		}
 		for i := range owned {
-			if owned[i].Group == group {
-				p.HDel(ctx, redis.Key("groups"), group+"\n"+owned[i].Owner)
+			switch o := &owned[i]; {
+			case !last || o.Group != part.Group:
+			case part.Session == "":
+				p.HDel(ctx, redis.Key("groups"), o.Group+"\n"+o.Owner)
+			case part.Owner == "" || part.Owner == o.Owner:
+				p.SRem(ctx, redis.Key("talk", talkOf(part.Session)), o.Group+"\n"+o.Owner)
 			}
 		}
 		_, err := p.Exec(ctx)

@@ -23,6 +23,9 @@ var schema2 string
 //go:embed schema_3.sql
 var schema3 string
 
+//go:embed schema_4.sql
+var schema4 string
+
 const (
 	// seenFor is how long a delivered turn is remembered. Clients resend their
 	// history, but hardly that of last season.
@@ -57,7 +60,7 @@ const (
 )
 
 func openSpool(path string) (*spool, error) {
-	db, err := sqlite.Open(path, sqlite.Options{Migrations: []string{schema1, schema2, schema3}, Sync: sqlite.SyncFull})
+	db, err := sqlite.Open(path, sqlite.Options{Migrations: []string{schema1, schema2, schema3, schema4}, Sync: sqlite.SyncFull})
 	if err != nil {
 		return nil, fmt.Errorf("open spool: %w", err)
 	}
@@ -184,6 +187,13 @@ func (s *spool) add(ctx context.Context, turns []Turn, now time.Time) (all []add
 func (s *spool) addIn(tx *sqlite.Tx, t *Turn, now time.Time) (a added, err error) {
 	said := t.said()
 	for _, target := range t.Targets {
+		forgotten, err := leftOut(tx, t, target.Group, now)
+		if err != nil {
+			return a, err
+		}
+		if forgotten {
+			continue
+		}
 		part, err := missing(tx, t, said, target.Group)
 		if err != nil {
 			return a, err
@@ -200,7 +210,7 @@ func (s *spool) addIn(tx *sqlite.Tx, t *Turn, now time.Time) (a added, err error
 		if err != nil {
 			return a, err
 		}
-		if err := own(tx, t, target); err != nil {
+		if err := own(tx, t, target, now); err != nil {
 			return a, err
 		}
 		a.groups = append(a.groups, target.Group)
@@ -215,7 +225,7 @@ func (s *spool) addIn(tx *sqlite.Tx, t *Turn, now time.Time) (a added, err error
 func missing(tx *sqlite.Tx, t *Turn, said, group string) (*Turn, error) {
 	switch {
 	case t.Earlier:
-		if cut, err := has(tx, cutPrefix+t.ID, said, group); err != nil || cut != hasNone {
+		if cut, err := has(tx, t, cutPrefix+t.ID, said, group); err != nil || cut != hasNone {
 			return nil, err
 		}
 	case !t.Open: // it was answered again, and to the end
@@ -224,7 +234,7 @@ func missing(tx *sqlite.Tx, t *Turn, said, group string) (*Turn, error) {
 		}
 	}
 	for part := t; ; part = part.rest() {
-		had, err := has(tx, part.ID, said, group)
+		had, err := has(tx, t, part.ID, said, group)
 		if err == nil && had == hasNone && t.Earlier {
 			had, err = heard(tx, said, group)
 		}
@@ -239,10 +249,14 @@ func missing(tx *sqlite.Tx, t *Turn, said, group string) (*Turn, error) {
 	}
 }
 
-// own notes whose a group is.
-func own(tx *sqlite.Tx, t *Turn, target graphiti.Target) error {
+// own notes whose a group is, and which session left something there.
+func own(tx *sqlite.Tx, t *Turn, target graphiti.Target, now time.Time) error {
 	_, err := tx.Exec("INSERT INTO groups VALUES (?, ?, ?, ?) ON CONFLICT DO NOTHING",
 		target.Group, t.Owner, string(target.Scope), t.keyOf(target.Scope))
+	if err == nil && t.Session != "" {
+		_, err = tx.Exec("INSERT INTO talks VALUES (?, ?, ?, ?) ON CONFLICT DO UPDATE SET at = excluded.at WHERE at < excluded.at",
+			talkOf(t.Session), t.Owner, target.Group, now.Truncate(24*time.Hour).Unix())
+	}
 	if err == nil && slices.Contains(graphiti.Kinds, t.Kind) {
 		_, err = tx.Exec("INSERT INTO promoted VALUES (?) ON CONFLICT DO NOTHING", target.Group)
 	}
@@ -270,32 +284,38 @@ func (s *spool) promoted(ctx context.Context) (map[string]bool, error) {
 	return all, nil
 }
 
-// holds is how much a group has, or waits for, of a turn.
-type holds uint8
+// extent is how much a group has, or waits for, of a turn.
+type extent uint8
 
 const (
-	hasNone  holds = iota
-	hasBegun       // its end is missing there
-	hasAll         // or the same beginning
+	hasNone  extent = iota
+	hasBegun        // its end is missing there
+	hasAll          // or the same beginning
 )
 
-// has says how much a group has of a turn in which that was said.
-func has(tx *sqlite.Tx, turn, said, group string) (holds, error) {
-	var begun bool
-	err := tx.QueryRow(`SELECT open AND said <> ?3 FROM spool WHERE turn = ?1 AND grp = ?2
-		UNION ALL SELECT open AND said <> ?3 FROM seen WHERE turn = ?1 AND grp = ?2 LIMIT 1`, turn, group, said).Scan(&begun)
+// has says how much a group has of a turn, or of the part of it with that id, in
+// which that was said. What the group has forgotten it does not have where it
+// may be told again; else it has all of it.
+func has(tx *sqlite.Tx, t *Turn, id, said, group string) (extent, error) {
+	var begun, gone bool
+	err := tx.QueryRow(`SELECT open AND said <> ?3, 0 FROM spool WHERE turn = ?1 AND grp = ?2
+		UNION ALL SELECT open AND said <> ?3 AND NOT gone, gone FROM seen WHERE turn = ?1 AND grp = ?2 LIMIT 1`, id, group, said).Scan(&begun, &gone)
 	switch {
 	case errors.Is(err, sql.ErrNoRows):
 		return hasNone, nil
+	case err != nil:
+		return hasNone, err
+	case gone && t.Again:
+		return hasNone, run(tx, "DELETE FROM seen WHERE turn = ? AND grp = ?", id, group)
 	case begun:
-		return hasBegun, err
+		return hasBegun, nil
 	}
-	return hasAll, err
+	return hasAll, nil
 }
 
 // heard is has for any turn: whether a group has one in which the same was
 // said.
-func heard(tx *sqlite.Tx, said, group string) (holds, error) {
+func heard(tx *sqlite.Tx, said, group string) (extent, error) {
 	var found bool
 	err := tx.QueryRow(`SELECT EXISTS (SELECT 1 FROM spool WHERE grp = ?1 AND said = ?2)
 		OR EXISTS (SELECT 1 FROM seen WHERE grp = ?1 AND said = ?2)`, group, said).Scan(&found)

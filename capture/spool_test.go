@@ -121,7 +121,7 @@ func TestSpoolThatCannotBeRead(t *testing.T) {
 // TestSpoolOfANewerVersion is left as it is.
 func TestSpoolOfANewerVersion(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "spool.db")
-	db, err := sqlite.Open(path, sqlite.Options{Migrations: []string{schema1, schema2, schema3, "CREATE TABLE x (y)"}, Sync: sqlite.SyncFull})
+	db, err := sqlite.Open(path, sqlite.Options{Migrations: []string{schema1, schema2, schema3, schema4, "CREATE TABLE x (y)"}, Sync: sqlite.SyncFull})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -49,8 +49,20 @@ type store interface {
 	dropDead(numbers []int64) (dropped, error)
 	promoted(ctx context.Context) (map[string]bool, error)
 	owned(ctx context.Context, owner string) ([]Owned, error)
-	waiting(ctx context.Context, group string, f func(graphiti.Message) error, maxChars int) error
-	forget(group string) (dropped, error)
+	talks(ctx context.Context, session string) ([]Owned, error)
+	waiting(ctx context.Context, part Part, f func(graphiti.Message) error, maxChars int) error
+
+	// forget takes the turns of a part out, and has none kept from now on that
+	// was heard of until now. The last time it also forgets that there was
+	// something.
+	forget(part Part, last bool) (dropped, error)
+
+	// gone says that a group has forgotten turns that were delivered to it.
+	gone(group string, turns []string) error
+
+	// forgotten reports whether a turn was forgotten, in one of its groups,
+	// after it was heard of.
+	forgotten(ctx context.Context, t *Turn) (bool, error)
 
 	close() error
 }

@@ -45,6 +45,14 @@ type Turn struct {
 	// Heard stands for what was said where the texts are not all of it any
 	// more: they were cut, or this is the rest of a turn.
 	Heard string `json:",omitempty"`
+
+	// Since is when the turn was first heard of; zero: when it was said. What
+	// was forgotten after that is not kept.
+	Since time.Time `json:",omitzero"`
+
+	// Again says that the turn is a text by itself, and its ID made of it. It
+	// is kept once, and once more when it is told again after it was forgotten.
+	Again bool `json:",omitempty"`
 }
 
 // Git is the state of the repository in which a turn happened. Its fields are
@@ -80,12 +88,21 @@ func (t *Turn) cut(maxChars int) {
 	}
 }
 
-// talk stands for the conversation.
-func (t *Turn) talk() string {
-	if t.Session == "" {
+// since is when the turn was first heard of.
+func (t *Turn) since() time.Time {
+	if t.Since.IsZero() {
+		return t.Said
+	}
+	return t.Since
+}
+
+// talkOf stands for a session: it tells conversations apart, and not which they
+// are.
+func talkOf(session string) string {
+	if session == "" {
 		return ""
 	}
-	sum := sha256.Sum256([]byte("graphiti-proxy.talk\x00" + t.Session))
+	sum := sha256.Sum256([]byte("graphiti-proxy.talk\x00" + session))
 	return hex.EncodeToString(sum[:6])
 }
 

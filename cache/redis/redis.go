@@ -181,10 +181,10 @@ func (d *DB) do(ctx context.Context, most time.Duration, eases bool, f func(cont
 	return err
 }
 
-// Before is a moment by the server's clock, in milliseconds: what a script is
-// to do before then it must not do later, when the server has hung and its
-// caller has given up.
-func (d *DB) Before(ctx context.Context, deadline time.Time) (int64, error) {
+// At is a moment by the server's clock, which is that of all replicas. What a
+// script is to do before a moment it must not do later, when the server has
+// hung and its caller has given up.
+func (d *DB) At(ctx context.Context, t time.Time) (time.Time, error) {
 	ahead := d.ahead.Load()
 	if ahead == nil {
 		err := d.Do(ctx, func(ctx context.Context, c Cmdable) error {
@@ -199,11 +199,11 @@ func (d *DB) Before(ctx context.Context, deadline time.Time) (int64, error) {
 			return nil
 		})
 		if err != nil {
-			return 0, err
+			return time.Time{}, err
 		}
 		d.ahead.Store(ahead)
 	}
-	return deadline.Add(*ahead).UnixMilli(), nil
+	return t.Add(*ahead), nil
 }
 
 // useless are the answers of a server that cannot be used, whatever it is asked

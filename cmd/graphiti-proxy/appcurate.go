@@ -64,7 +64,7 @@ func (m *remembered) Show(ctx context.Context, s admin.Selector, n int) (list []
 			role, text := spoken(e.Content)
 			list = append(list, admin.Record{Group: t.Group, Name: e.Name, Where: "memory", Role: role, Text: text, Time: e.ValidAt.UTC().Format(time.RFC3339), Source: e.SourceDescription})
 		}
-		err = m.app.pipeline.Waiting(ctx, t.Group, func(g graphiti.Message) error {
+		err = m.app.pipeline.Waiting(ctx, capture.Part{Group: t.Group}, func(g graphiti.Message) error {
 			list = append(list, admin.Record{Group: t.Group, Name: g.Name, Where: "queue", Role: string(g.RoleType), Text: g.Content, Time: g.Timestamp.UTC().Format(time.RFC3339), Source: g.SourceDescription})
 			return nil
 		})

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 	"strings"
 	"sync/atomic"
 	"time"
@@ -121,22 +120,30 @@ func (m *remembered) who(s admin.Selector) (w graphiti.Who, err error) {
 func (m *remembered) Forget(ctx context.Context, group string) (int, error) {
 	ctx, cancel := context.WithTimeout(ctx, forgetTimeout)
 	defer cancel()
+	blocks, part := 0, capture.Part{Group: group}
 	m.app.planner.Forgot()
-	if err := m.app.pipeline.Forget(ctx, group); err != nil {
-		return 0, err
-	}
+	err := m.app.pipeline.Forget(ctx, part, func(ctx context.Context) (err error) {
+		blocks, err = m.elsewhere(ctx, part)
+		return err
+	})
+	return blocks, err
+}
+
+// elsewhere empties what is kept outside of the memory itself.
+func (m *remembered) elsewhere(ctx context.Context, part capture.Part) (blocks int, err error) {
 	// Searches that began before the group was empty, and what they left; then
 	// the plans that were made with what they found.
 	m.app.planner.Forgot()
-	m.facts.DropGroup(group)
-	m.app.proxy.Forget(func(t *capture.Turn) bool {
-		return slices.ContainsFunc(t.Targets, func(target graphiti.Target) bool { return target.Group == group })
-	})
+	m.facts.DropGroup(part.Group)
+	m.app.proxy.Forget(part.Means)
+	if err := m.app.parts.open.Forget(part.Means); err != nil {
+		return 0, err
+	}
 	// First, so that what other replicas have just found is not kept; then
 	// again, for what they have in memory.
-	told := m.app.tellForgotten(ctx, group)
-	blocks, err := m.state.Blocks.Forget(group)
-	err = errors.Join(told, err, m.state.Snapshots.Forget(group), m.app.tellForgotten(ctx, group))
+	told := m.app.tellForgotten(ctx, part.Group)
+	blocks, err = m.state.Blocks.Forget(part.Group)
+	err = errors.Join(told, err, m.state.Snapshots.Forget(part.Group), m.app.tellForgotten(ctx, part.Group))
 	m.app.planner.Forgot()
 	return blocks, err
 }
@@ -150,7 +157,7 @@ func (m *remembered) Export(ctx context.Context, group string, f func(admin.Reco
 	if err != nil {
 		return err
 	}
-	return m.app.pipeline.Waiting(ctx, group, func(g graphiti.Message) error {
+	return m.app.pipeline.Waiting(ctx, capture.Part{Group: group}, func(g graphiti.Message) error {
 		return f(admin.Record{Group: group, Name: g.Name, Where: "queue", Role: string(g.RoleType), Text: g.Content, Time: g.Timestamp.UTC().Format(time.RFC3339Nano), Source: g.SourceDescription})
 	})
 }

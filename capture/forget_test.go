@@ -1,0 +1,161 @@
+package capture
+
+import (
+	"context"
+	"crypto/rand"
+	"log/slog"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+)
+
+func forget(t *testing.T, p *Pipeline, part Part, elsewhere ...func()) {
+	t.Helper()
+	err := p.Forget(context.Background(), part, func(context.Context) error {
+		for _, f := range elsewhere {
+			f()
+		}
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// said is a turn of a session with a text.
+func said(id, session, text string, groups ...string) Turn {
+	tn := turn(id, groups...)
+	tn.Session, tn.Owner, tn.User = session, "user:o", text
+	return tn
+}
+
+// holds waits for a turn that is added last, behind all others, and compares
+// what was delivered.
+func holds(t *testing.T, p *Pipeline, m *fakeMemory, group string, want ...string) {
+	t.Helper()
+	last := said(rand.Text(), "session:last", "the last one: "+rand.Text(), group)
+	last.Earlier = true
+	add(t, p, last)
+	waitFor(t, "the last turn", func() bool { return slices.Contains(m.contents(group), last.User) && p.Status().Pending == 0 })
+	got := slices.DeleteFunc(m.contents(group), func(s string) bool { return strings.HasPrefix(s, "the last one: ") })
+	slices.Sort(got)
+	if diff := cmp.Diff(want, got, cmpopts.EquateEmpty()); diff != "" {
+		t.Errorf("%s: %s", group, diff)
+	}
+}
+
+// TestWhatWasForgottenStaysForgotten: what was said before, whoever brings it:
+// an answer that ends late, a tool loop, a history, also in a process that
+// knows nothing of it. What is said after is kept, the same words included.
+func TestWhatWasForgottenStaysForgotten(t *testing.T) {
+	path, m := filepath.Join(t.TempDir(), "spool.db"), &fakeMemory{}
+	p := pipeline(t, path, m)
+	late := said("late", "session:s", "said before, answered after", "g", "h")
+	meanwhile := said("meanwhile", "session:s", "said before it ended", "g")
+	add(t, p, said("1", "session:s", "delivered", "g", "h"))
+	waitFor(t, "the turn", func() bool { return p.Status().Delivered == 2 })
+	forget(t, p, Part{Group: "g"}, func() {
+		meanwhile.Said = time.Now()
+		add(t, p, meanwhile)
+		meanwhile.Said = time.Now()
+	})
+	add(t, p, late)
+	holds(t, p, m, "g")
+	holds(t, p, m, "h", "delivered", late.User)
+
+	// From now on nobody says when it was.
+	history := func() (turns []Turn) {
+		for _, tn := range []Turn{said("1", "session:s", "delivered", "g"), late, meanwhile, said("renamed", "session:t", late.User, "g")} {
+			tn.Said, tn.Earlier = time.Now(), true
+			turns = append(turns, tn)
+		}
+		return turns
+	}
+	for range 2 {
+		for _, tn := range history() {
+			add(t, p, tn)
+		}
+		again := late // the last round of a tool loop
+		again.Said = time.Now()
+		add(t, p, again)
+		since := said("known", "session:s", "decided about before, and never kept", "g")
+		since.Since, since.Earlier = late.Said, true
+		add(t, p, since)
+		holds(t, p, m, "g")
+		stop(t, p)
+		p = pipeline(t, path, m)
+	}
+	add(t, p, said("new", "session:s", late.User, "g"))
+	holds(t, p, m, "g", late.User)
+}
+
+// TestTheEndOfATurnThatWasForgotten is not kept without its beginning.
+func TestTheEndOfATurnThatWasForgotten(t *testing.T) {
+	path, m := filepath.Join(t.TempDir(), "spool.db"), &fakeMemory{}
+	p := pipeline(t, path, m)
+	open := said("1", "session:s", "a tool loop that was abandoned", "g")
+	open.Open = true
+	add(t, p, open)
+	waitFor(t, "the turn", func() bool { return p.Status().Delivered == 1 })
+	forget(t, p, Part{Group: "g"})
+	ended := open
+	ended.Open, ended.Assistant, ended.Said = false, "and its answer", time.Now()
+	add(t, p, ended)
+	holds(t, p, m, "g")
+}
+
+// TestOpenTurnsAreForgotten: they are not kept when nothing more is heard of
+// them, nor by whoever hears their end.
+func TestOpenTurnsAreForgotten(t *testing.T) {
+	path, m := filepath.Join(t.TempDir(), "spool.db"), &fakeMemory{}
+	p := pipeline(t, path, m)
+	idle := NewIdle(time.Hour, p.Add, slog.New(slog.DiscardHandler))
+	defer idle.Close()
+	open, other := said("1", "session:s", "a tool loop under way, with a lot to say about it all", "g"), said("2", "session:t", "another, which is long enough to be worth keeping", "h")
+	idle.Hold(open)
+	idle.Hold(other)
+	part := Part{Group: "g"}
+	forget(t, p, part, func() {
+		if err := idle.Forget(part.Means); err != nil {
+			t.Fatal(err)
+		}
+	})
+	ended := open
+	ended.Said, ended.Assistant = time.Now(), "the end"
+	add(t, p, ended)
+	holds(t, p, m, "g")
+	if len(idle.turns) != 1 {
+		t.Errorf("%d turns are open", len(idle.turns))
+	}
+}
+
+// TestATextIsToldAgain: one by itself is kept once, and once more after it was
+// forgotten.
+func TestATextIsToldAgain(t *testing.T) {
+	path, m := filepath.Join(t.TempDir(), "spool.db"), &fakeMemory{}
+	p := pipeline(t, path, m)
+	line := said("line", "session:s", "said long ago", "g")
+	line.Said, line.Again = time.Now().Add(-24*time.Hour), true
+	tell := func(want int) {
+		t.Helper()
+		line.Since = time.Now()
+		if kept, err := p.AddAll(context.Background(), []Turn{line}); err != nil || kept != want {
+			t.Errorf("%d kept, want %d (%v)", kept, want, err)
+		}
+	}
+	tell(1)
+	tell(0)
+	waitFor(t, "the line", func() bool { return p.Status().Delivered == 1 })
+	tell(0)
+	forget(t, p, Part{Group: "g"})
+	tell(1)
+	tell(0)
+	waitFor(t, "the line", func() bool { return p.Status().Delivered == 2 })
+	tell(0)
+	holds(t, p, m, "g", line.User)
+}

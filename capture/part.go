@@ -1,0 +1,202 @@
+package capture
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/graphiti-proxy/graphiti-proxy/cache/sqlite"
+	"github.com/graphiti-proxy/graphiti-proxy/graphiti"
+)
+
+// Owned is a group that was written to, and one of those whose it is.
+type Owned struct {
+	Group   string `json:"group"`
+	Owner   string `json:"owner"`
+	Scope   string `json:"scope"`
+	Key     string `json:"key"`
+	Session string `json:"session,omitempty"` // what was said in it is meant, and not the whole group
+	Shared  bool   `json:"shared,omitempty"`  // others wrote to it too
+}
+
+// Part is what is forgotten or exported at a time: a group, or what was said in
+// it in one session.
+type Part struct {
+	Group   string
+	Session string // its key; empty: all of the group
+	Owner   string // whose session; empty: whoever's has that id
+}
+
+// Means reports whether a turn is to be forgotten with the part. A session is
+// forgotten in all groups.
+func (p Part) Means(t *Turn) bool {
+	if p.Session != "" {
+		return t.Session == p.Session && (p.Owner == "" || t.Owner == p.Owner)
+	}
+	return slices.ContainsFunc(t.Targets, func(target graphiti.Target) bool { return target.Group == p.Group })
+}
+
+// mark is the name under which it is noted when a part was forgotten.
+func (p Part) mark() string {
+	if p.Session == "" {
+		return p.Group
+	}
+	return talkMark(p.Session, p.Owner)
+}
+
+func talkMark(session, owner string) string { return "talk:" + talkOf(session) + ":" + owner }
+
+// marks are the names that count for a turn in a group.
+func (t *Turn) marks(group string) [3]string {
+	return [3]string{group, talkMark(t.Session, ""), talkMark(t.Session, t.Owner)}
+}
+
+// Groups lists the groups that were written to, or those of one owner.
+func (p *Pipeline) Groups(ctx context.Context, owner string) ([]Owned, error) {
+	return p.spool.owned(ctx, owner)
+}
+
+// Talks lists the groups in which a session left something lately.
+func (p *Pipeline) Talks(ctx context.Context, session string) ([]Owned, error) {
+	return p.spool.talks(ctx, session)
+}
+
+// Forgotten reports whether a turn was forgotten after it was heard of, in any
+// of its groups.
+func (p *Pipeline) Forgotten(ctx context.Context, t *Turn) (bool, error) {
+	return p.spool.forgotten(ctx, t)
+}
+
+// Waiting calls f for each turn of a part that waits or is dead, with what would
+// be written of it.
+func (p *Pipeline) Waiting(ctx context.Context, part Part, f func(graphiti.Message) error) error {
+	return p.spool.waiting(ctx, part, f, p.opts().MaxChars)
+}
+
+func (s *spool) owned(ctx context.Context, owner string) (list []Owned, err error) {
+	err = each(ctx, s.db, `SELECT grp, owner, scope, key, (SELECT count(*) FROM groups o WHERE o.grp = g.grp) > 1
+		FROM groups g WHERE ?1 = '' OR owner = ?1 ORDER BY scope, key, grp`, []any{owner}, func(scan func(...any) error) error {
+		var o Owned
+		err := scan(&o.Group, &o.Owner, &o.Scope, &o.Key, &o.Shared)
+		list = append(list, o)
+		return err
+	})
+	return list, err
+}
+
+func (s *spool) talks(ctx context.Context, session string) (list []Owned, err error) {
+	err = each(ctx, s.db, `SELECT grp, owner, scope, key FROM talks JOIN groups USING (grp, owner) WHERE talk = ? ORDER BY scope, key, grp, owner`,
+		[]any{talkOf(session)}, func(scan func(...any) error) error {
+			o := Owned{Session: session}
+			err := scan(&o.Group, &o.Owner, &o.Scope, &o.Key)
+			list = append(list, o)
+			return err
+		})
+	return list, err
+}
+
+// ofPart are a part's rows of the spool.
+const ofPart = ` FROM spool WHERE grp = ?1 AND (?2 = '' OR json_extract(body, '$.Session') = ?2 AND (?3 = '' OR json_extract(body, '$.Owner') = ?3))`
+
+func (p Part) args() []any { return []any{p.Group, p.Session, p.Owner} }
+
+func (s *spool) waiting(ctx context.Context, part Part, f func(graphiti.Message) error, maxChars int) error {
+	return each(ctx, s.db, "SELECT "+entryColumns+ofPart+" ORDER BY seq", part.args(), func(scan func(...any) error) error {
+		var e entry
+		if err := e.scan(scan); err != nil {
+			return err
+		}
+		return e.messages(f, maxChars)
+	})
+}
+
+// messages calls f for what would be written of an entry.
+func (e *entry) messages(f func(graphiti.Message) error, maxChars int) error {
+	for _, m := range e.turn.messages(e.scope, e.have, maxChars, time.Now()) {
+		if err := f(m); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// forget implements store. That turns were there is still known: clients resend
+// them.
+func (s *spool) forget(part Part, last bool) (d dropped, err error) {
+	err = s.write("empty group", func(tx *sqlite.Tx) error {
+		tx.Fold()
+		d = dropped{}
+		now := time.Now()
+		if err := run(tx, "INSERT INTO forgot VALUES (?, ?) ON CONFLICT DO UPDATE SET at = max(at, excluded.at)", part.mark(), now.UnixMicro()); err != nil {
+			return err
+		}
+		// A turn that never was delivered is not to come back either.
+		if err := run(tx, "INSERT INTO seen (turn, grp, at, said, gone) SELECT turn, grp, ?4, said, 1"+ofPart+" ON CONFLICT DO NOTHING",
+			append(part.args(), now.Unix())...); err != nil {
+			return err
+		}
+		if err := rowsIn(tx, "DELETE"+ofPart+" RETURNING dead, bytes", part.args(), d.row); err != nil {
+			return err
+		}
+		if part.Session != "" {
+			if !last {
+				return nil
+			}
+			return run(tx, "DELETE FROM talks WHERE talk = ? AND grp = ? AND (?3 = '' OR owner = ?3)", talkOf(part.Session), part.Group, part.Owner)
+		}
+		if err := run(tx, "UPDATE seen SET gone = 1, open = 0 WHERE grp = ? AND gone = 0", part.Group); err != nil {
+			return err
+		}
+		if err := run(tx, "DELETE FROM promoted WHERE grp = ?", part.Group); err != nil || !last {
+			return err
+		}
+		if err := run(tx, "DELETE FROM talks WHERE grp = ?", part.Group); err != nil {
+			return err
+		}
+		return run(tx, "DELETE FROM groups WHERE grp = ?", part.Group)
+	})
+	return d, err
+}
+
+func (s *spool) gone(group string, turns []string) error {
+	return s.write("empty group", func(tx *sqlite.Tx) error {
+		for _, t := range turns {
+			if err := run(tx, "UPDATE seen SET gone = 1, open = 0 WHERE turn = ? AND grp = ?", t, group); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+}
+
+const forgotSince = "SELECT EXISTS (SELECT 1 FROM forgot WHERE what IN (?, ?, ?) AND at >= ?)"
+
+func (s *spool) forgotten(ctx context.Context, t *Turn) (found bool, err error) {
+	for _, target := range t.Targets {
+		m := t.marks(target.Group)
+		if err := s.db.QueryRow(ctx, forgotSince, []any{m[0], m[1], m[2], t.since().UnixMicro()}, &found); err != nil || found {
+			if err != nil {
+				return false, fmt.Errorf("read spool: %w", err)
+			}
+			return true, nil
+		}
+	}
+	return false, nil
+}
+
+// leftOut reports whether a turn was forgotten after it was heard of, and notes
+// it: whoever tells of it later does not say when it was said.
+func leftOut(tx *sqlite.Tx, t *Turn, group string, now time.Time) (found bool, err error) {
+	m := t.marks(group)
+	if err := tx.QueryRow(forgotSince, m[0], m[1], m[2], t.since().UnixMicro()).Scan(&found); err != nil || !found {
+		return false, err
+	}
+	return true, run(tx, "INSERT INTO seen (turn, grp, at, said, gone) VALUES (?, ?, ?, ?, 1) ON CONFLICT DO NOTHING", t.ID, group, now.Unix(), t.said())
+}
+
+// run runs a statement.
+func run(tx *sqlite.Tx, statement string, args ...any) error {
+	_, err := tx.Exec(statement, args...)
+	return err
+}
