@@ -3,6 +3,7 @@ package cache
 import (
 	"context"
 	"fmt"
+	"time"
 )
 
 // blocksInMemory bounds the bytes of one generation of blocks in memory.
@@ -21,13 +22,22 @@ type Blocks struct {
 type block struct {
 	text  string
 	facts int
-	known bool // false: the store has none
+	since time.Time // when the request came in that it was decided for
+	known bool      // false: the store has none
 }
 
-// Lookup calls found for each key that has a block, with its position. What
-// is not in memory is read from the store, maxLookup keys at a time: all that
-// are asked for, or a conversation would begin otherwise the next time.
-func (b *Blocks) Lookup(ctx context.Context, keys [][16]byte, found func(i int, text string, facts int)) error {
+// without is a block that does not show anything: it never did, so that its
+// count is none. Below zero it says something else.
+func (b block) without() block {
+	b.text, b.facts = "", max(min(b.facts, 0), -1)
+	return b
+}
+
+// Lookup calls found for each key that has a block, with its position and with
+// when the request came in that it was decided for. What is not in memory is
+// read from the store, maxLookup keys at a time: all that are asked for, or a
+// conversation would begin otherwise the next time.
+func (b *Blocks) Lookup(ctx context.Context, keys [][16]byte, found func(i int, text string, facts int, since time.Time)) error {
 	var missing [][16]byte
 	var at []int // where they stand among keys
 	for i, k := range keys {
@@ -36,12 +46,12 @@ func (b *Blocks) Lookup(ctx context.Context, keys [][16]byte, found func(i int, 
 		case !ok:
 			missing, at = append(missing, k), append(at, i)
 		case e.known:
-			found(i, e.text, e.facts)
+			found(i, e.text, e.facts, e.since)
 		}
 	}
 	for len(missing) > 0 {
 		n := min(len(missing), maxLookup)
-		if err := b.read(ctx, missing[:n], func(i int, e block) { found(at[i], e.text, e.facts) }); err != nil {
+		if err := b.read(ctx, missing[:n], func(i int, e block) { found(at[i], e.text, e.facts, e.since) }); err != nil {
 			return fmt.Errorf("read blocks: %w", err)
 		}
 		missing, at = missing[n:], at[n:]
@@ -69,10 +79,11 @@ func (b *Blocks) read(ctx context.Context, keys [][16]byte, found func(i int, e 
 }
 
 // Keep stores a block for a key that has none, and returns the one that the
-// key has now. It is stored when Keep returns. groups are those that its facts
-// came from.
-func (b *Blocks) Keep(ctx context.Context, key [16]byte, text string, facts int, groups ...string) (string, int, error) {
-	e, err := b.store.keepBlock(ctx, key, block{text: text, facts: facts, known: true}, groups)
+// key has now. It is stored when Keep returns. since is when the request came
+// in, and groups are those that its facts came from: what they have forgotten
+// since is not kept.
+func (b *Blocks) Keep(ctx context.Context, key [16]byte, text string, facts int, since time.Time, groups ...string) (string, int, error) {
+	e, err := b.store.keepBlock(ctx, key, block{text: text, facts: facts, since: since, known: true}, groups)
 	if err != nil {
 		// It may have been stored all the same, when only the time ran out.
 		b.recent.drop(key)

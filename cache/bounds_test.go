@@ -27,10 +27,10 @@ func TestSharedNamesAreBounded(t *testing.T) {
 		for i := from; i < from+n; i++ {
 			var k [16]byte
 			binary.BigEndian.PutUint32(k[:], uint32(i))
-			if _, _, err := s.Blocks.Keep(ctx, k, "text", 1, "g"); err != nil {
+			if _, _, err := s.Blocks.Keep(ctx, k, "text", 1, time.Now(), "g"); err != nil {
 				t.Fatal(err)
 			}
-			s.Snapshots.Save(fmt.Sprint(i), []byte("text"), "g")
+			s.Snapshots.Save(fmt.Sprint(i), []byte("text"), time.Now(), "g")
 		}
 		within(t, "the last snapshot", func() bool {
 			return direct.Exists(ctx, redis.Key("snapshot", fmt.Sprint(from+n-1))).Val() == 1

@@ -38,7 +38,7 @@ func key(n int) (k [16]byte) {
 func lookup(t testing.TB, s *State, keys ...[16]byte) map[int]string {
 	t.Helper()
 	got := make(map[int]string)
-	if err := s.Blocks.Lookup(context.Background(), keys, func(i int, text string, facts int) {
+	if err := s.Blocks.Lookup(context.Background(), keys, func(i int, text string, facts int, _ time.Time) {
 		got[i] = fmt.Sprintf("%s/%d", text, facts)
 	}); err != nil {
 		t.Fatal(err)
@@ -58,7 +58,7 @@ func TestBlocksOutliveTheProcess(t *testing.T) {
 		key        int
 		text, want string
 	}{{1, "first", "first"}, {1, "second", "first"}, {2, "", ""}, {2, "late", ""}} {
-		if got, _, err := s.Blocks.Keep(ctx, key(tc.key), tc.text, len(tc.text)); err != nil || got != tc.want {
+		if got, _, err := s.Blocks.Keep(ctx, key(tc.key), tc.text, len(tc.text), time.Now()); err != nil || got != tc.want {
 			t.Errorf("keeping %q for %d: %q, %v", tc.text, tc.key, got, err)
 		}
 	}
@@ -72,7 +72,7 @@ func TestBlocksOutliveTheProcess(t *testing.T) {
 		}
 		s = openState(t, path)
 	}
-	if got, _, err := s.Blocks.Keep(ctx, key(1), "third", 1); err != nil || got != "first" {
+	if got, _, err := s.Blocks.Keep(ctx, key(1), "third", 1, time.Now()); err != nil || got != "first" {
 		t.Errorf("after a restart: %q, %v", got, err)
 	}
 	s.Close()
@@ -94,7 +94,7 @@ func TestManyKeysAreLookedUpAtOnce(t *testing.T) {
 			if i%3 == 0 { // about the others nothing was decided
 				continue
 			}
-			if _, _, err := s.Blocks.Keep(t.Context(), key(i), "b", i); err != nil {
+			if _, _, err := s.Blocks.Keep(t.Context(), key(i), "b", i, time.Now()); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -116,7 +116,7 @@ func TestOldStateIsRemoved(t *testing.T) {
 	s := openState(t, filepath.Join(t.TempDir(), "state.db"))
 	defer s.Close()
 	ctx := context.Background()
-	if _, _, err := s.Blocks.Keep(ctx, key(1), "b", 1); err != nil {
+	if _, _, err := s.Blocks.Keep(ctx, key(1), "b", 1, time.Now()); err != nil {
 		t.Fatal(err)
 	}
 	if err := s.Chain.Put(ctx, key(1), "session:1"); err != nil {

@@ -21,6 +21,9 @@ var schema2 string
 //go:embed schema_3.sql
 var schema3 string
 
+//go:embed schema_4.sql
+var schema4 string
+
 const (
 	// sweepInterval is how often expired state is removed.
 	sweepInterval = 10 * time.Minute
@@ -41,7 +44,7 @@ func openFile(path string, ttl time.Duration) (*file, error) {
 	// A commit survives the end of the process. The end of the machine may
 	// take the last moment with it, which costs those conversations their
 	// newest block and nothing else; a request does not wait for the disk.
-	db, err := sqlite.Open(path, sqlite.Options{Migrations: []string{schema1, schema2, schema3}, Sync: sqlite.SyncNormal})
+	db, err := sqlite.Open(path, sqlite.Options{Migrations: []string{schema1, schema2, schema3, schema4}, Sync: sqlite.SyncNormal})
 	if err != nil {
 		return nil, fmt.Errorf("open state: %w", err)
 	}
@@ -79,7 +82,7 @@ func positions(keys [][16]byte) map[[16]byte]int {
 
 func (f *file) readBlocks(ctx context.Context, keys [][16]byte, found func(int, block)) error {
 	rest, args := in(keys)
-	rows, err := f.db.Query(ctx, "SELECT key, block, facts FROM blocks WHERE key IN "+rest, args...)
+	rows, err := f.db.Query(ctx, "SELECT key, block, facts, iif(since > 0, since, born * 1000000) FROM blocks WHERE key IN "+rest, args...)
 	if err != nil {
 		return err
 	}
@@ -87,10 +90,12 @@ func (f *file) readBlocks(ctx context.Context, keys [][16]byte, found func(int, 
 	at := positions(keys)
 	for rows.Next() {
 		var key []byte
+		var since int64
 		b := block{known: true}
-		if err := rows.Scan(&key, &b.text, &b.facts); err != nil {
+		if err := rows.Scan(&key, &b.text, &b.facts, &since); err != nil {
 			return err
 		}
+		b.since = time.UnixMicro(since)
 		found(at[[16]byte(key)], b)
 	}
 	return rows.Err()
@@ -101,17 +106,42 @@ func (f *file) keepBlock(ctx context.Context, key [16]byte, b block, groups []st
 		if err := ctx.Err(); err != nil {
 			return err // nobody waits for it: the request has gone without
 		}
-		r, err := tx.Exec("INSERT INTO blocks (key, block, facts, born, grps) VALUES (?, ?, ?, ?, ?) ON CONFLICT DO NOTHING",
-			key[:], b.text, b.facts, time.Now().Unix(), listed(groups))
+		if gone, err := cleared(tx, b.since, groups...); err != nil {
+			return err
+		} else if gone {
+			b, groups = b.without(), nil
+		}
+		r, err := tx.Exec("INSERT INTO blocks (key, block, facts, born, grps, since) VALUES (?, ?, ?, ?, ?, ?) ON CONFLICT DO NOTHING",
+			key[:], b.text, b.facts, time.Now().Unix(), listed(groups), b.since.UnixMicro())
 		if err != nil {
 			return err
 		}
 		if n, err := r.RowsAffected(); err != nil || n == 1 {
 			return err
 		}
-		return tx.QueryRow("SELECT block, facts FROM blocks WHERE key = ?", key[:]).Scan(&b.text, &b.facts)
+		var since int64
+		err = tx.QueryRow("SELECT block, facts, since FROM blocks WHERE key = ?", key[:]).Scan(&b.text, &b.facts, &since)
+		b.since = time.UnixMicro(since)
+		return err
 	})
 	return b, err
+}
+
+// setCleared notes when something was forgotten.
+func setCleared(tx *sqlite.Tx, what string) error {
+	_, err := tx.Exec("INSERT INTO cleared VALUES (?, ?) ON CONFLICT DO UPDATE SET at = excluded.at", what, time.Now().UnixMicro())
+	return err
+}
+
+// cleared reports whether any of some things was forgotten since.
+func cleared(tx *sqlite.Tx, since time.Time, things ...string) (found bool, err error) {
+	for _, what := range things {
+		err := tx.QueryRow("SELECT EXISTS (SELECT 1 FROM cleared WHERE what = ? AND at >= ?)", what, since.UnixMicro()).Scan(&found)
+		if err != nil || found {
+			return found, err
+		}
+	}
+	return false, nil
 }
 
 // listed are groups as they are found again by one of them.
@@ -128,6 +158,9 @@ func (f *file) emptyBlock(key [16]byte) error {
 func (f *file) forgetBlocks(group string) (n int, err error) {
 	err = f.db.Write(context.Background(), func(tx *sqlite.Tx) error {
 		tx.Fold()
+		if err := setCleared(tx, group); err != nil {
+			return err
+		}
 		r, err := tx.Exec("UPDATE blocks SET block = '' WHERE block <> '' AND (grps = '' OR instr(grps, ?) > 0)", listed([]string{group}))
 		if err != nil {
 			return err
@@ -232,8 +265,11 @@ func (f *file) readSnapshot(ctx context.Context, session string) (body []byte, e
 	return body, err
 }
 
-func (f *file) saveSnapshotLater(session string, body []byte, groups []string) {
+func (f *file) saveSnapshotLater(session string, body []byte, since time.Time, groups []string) {
 	f.db.Later(func(tx *sqlite.Tx) error {
+		if gone, err := cleared(tx, since, append([]string{session}, groups...)...); err != nil || gone {
+			return err
+		}
 		_, err := tx.Exec("INSERT OR REPLACE INTO snapshots (session, body, grps, born) VALUES (?, ?, ?, ?)",
 			session, body, listed(groups), time.Now().Unix())
 		return err
@@ -243,6 +279,9 @@ func (f *file) saveSnapshotLater(session string, body []byte, groups []string) {
 func (f *file) forgetSnapshots(group string) error {
 	return f.db.Write(context.Background(), func(tx *sqlite.Tx) error {
 		tx.Fold()
+		if err := setCleared(tx, group); err != nil {
+			return err
+		}
 		_, err := tx.Exec("DELETE FROM snapshots WHERE instr(grps, ?) > 0", listed([]string{group}))
 		return err
 	})
@@ -261,6 +300,9 @@ func (f *file) sweepLoop() {
 			}
 			f.db.Later(func(tx *sqlite.Tx) error {
 				_, err := tx.Exec("DELETE FROM pending WHERE until < ?", now.Unix())
+				if err == nil {
+					_, err = tx.Exec("DELETE FROM cleared WHERE at < ?", now.Add(-f.ttl).UnixMicro())
+				}
 				return err
 			})
 		}

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"strings"
 	"time"
 
 	_ "embed"
@@ -18,6 +19,7 @@ import (
 //
 //	block:<key>            a block, as JSON
 //	blocks:<group>         the keys of blocks that hold facts of a group
+//	cleared:<what>         when a group, or a snapshot, was forgotten
 //	emptied                keys of blocks that were emptied, by when they end
 //	link:<fingerprint>     a session
 //	pending:<fingerprint>  the session of a conversation without an answer
@@ -45,6 +47,7 @@ var (
 type storedBlock struct {
 	Text  string `json:"t"`
 	Facts int    `json:"f"`
+	Since int64  `json:"s,omitempty,string"` // Unix microseconds, by the server's clock; scripts would round a number
 }
 
 func (r *replicas) shared() bool { return true }
@@ -76,7 +79,7 @@ func (r *replicas) read(ctx context.Context, kind string, keys [][16]byte, found
 
 func (r *replicas) readBlocks(ctx context.Context, keys [][16]byte, found func(int, block)) error {
 	return r.read(ctx, "block", keys, func(i int, text string) error {
-		b, err := parseBlock(text)
+		b, err := r.parseBlock(text)
 		if err == nil {
 			found(i, b)
 		}
@@ -84,23 +87,19 @@ func (r *replicas) readBlocks(ctx context.Context, keys [][16]byte, found func(i
 	})
 }
 
-func parseBlock(text string) (block, error) {
+func (r *replicas) parseBlock(text string) (block, error) {
 	var s storedBlock
 	if err := json.Unmarshal([]byte(text), &s); err != nil {
 		return block{}, fmt.Errorf("read block: %w", err)
 	}
-	return block{text: s.Text, facts: s.Facts, known: true}, nil
+	b := block{text: s.Text, facts: s.Facts, known: true}
+	if s.Since > 0 {
+		b.since = r.db.Here(time.UnixMicro(s.Since))
+	}
+	return b, nil
 }
 
 func (r *replicas) keepBlock(ctx context.Context, key [16]byte, b block, groups []string) (kept block, err error) {
-	body, err := json.Marshal(storedBlock{b.text, b.facts})
-	if err != nil {
-		return block{}, err
-	}
-	keys := []string{named("block", key)}
-	for _, g := range groups {
-		keys = append(keys, redis.Key("blocks", g))
-	}
 	if !r.db.Settled() {
 		return block{}, redis.ErrDown
 	}
@@ -114,19 +113,54 @@ func (r *replicas) keepBlock(ctx context.Context, key [16]byte, b block, groups 
 	if err != nil {
 		return block{}, err
 	}
+	since := before.Add(-deadline.Sub(b.since)).UnixMicro()
+	var args []any
+	for _, b := range []block{b, b.without()} {
+		body, err := json.Marshal(storedBlock{b.text, b.facts, since})
+		if err != nil {
+			return block{}, err
+		}
+		args = append(args, string(body), newsOfBlock+hex.EncodeToString(key[:])+string(body))
+	}
+	args = append(args, since, r.ttl.Milliseconds(), redis.Key(News), redis.NewsKept, before.UnixMilli())
+	keys := keysOf(named("block", key), "blocks", groups)
+	for _, g := range groups {
+		keys = append(keys, redis.Key("cleared", g))
+	}
 	err = r.db.Do(ctx, func(ctx context.Context, c redis.Cmdable) error {
-		text, err := keepScript.Run(ctx, c, keys, string(body), r.ttl.Milliseconds(), redis.Key(News), newsOfBlock+hex.EncodeToString(key[:])+string(body), redis.NewsKept, before.UnixMilli()).Text()
+		text, err := keepScript.Run(ctx, c, keys, args...).Text()
 		if err == nil {
-			kept, err = parseBlock(text)
+			kept, err = r.parseBlock(text)
 		}
 		return err
 	})
 	return kept, err
 }
 
+// keysOf are the keys for a thing and the sets of its groups in which it is
+// listed.
+func keysOf(name, kind string, groups []string) []string {
+	keys := []string{name}
+	for _, g := range groups {
+		keys = append(keys, redis.Key(kind, g))
+	}
+	return keys
+}
+
+// setCleared notes when something was forgotten.
+func (r *replicas) setCleared(what string) error {
+	now, err := r.db.At(context.Background(), time.Now())
+	if err != nil {
+		return err
+	}
+	return r.db.Do(context.Background(), func(ctx context.Context, c redis.Cmdable) error {
+		return c.Set(ctx, redis.Key("cleared", what), now.UnixMicro(), r.ttl).Err()
+	})
+}
+
 func (r *replicas) emptyBlock(key [16]byte) error {
 	_, err := r.empty([]string{named("block", key)})
-	return err
+	return errors.Join(err, r.unsay([]string{named("block", key)}))
 }
 
 func (r *replicas) empty(keys []string) (n int, err error) {
@@ -141,6 +175,16 @@ func (r *replicas) empty(keys []string) (n int, err error) {
 const batch = 500
 
 func (r *replicas) forgetBlocks(group string) (n int, err error) {
+	if err := r.setCleared(group); err != nil {
+		return 0, err
+	}
+	listed, err := r.listed("blocks", group)
+	if err != nil || len(listed) == 0 {
+		return 0, err
+	}
+	if err := r.unsay(listed); err != nil {
+		return 0, err
+	}
 	err = r.members("blocks", group, func(keys []string) error {
 		emptied, err := r.empty(keys)
 		n += emptied
@@ -149,15 +193,31 @@ func (r *replicas) forgetBlocks(group string) (n int, err error) {
 	return n, err
 }
 
+// unsay takes what was told of blocks out of the news.
+func (r *replicas) unsay(blocks []string) error {
+	meant := make(map[string]bool, len(blocks))
+	for _, name := range blocks {
+		meant[newsOfBlock+strings.TrimPrefix(name, redis.Key("block", ""))] = true
+	}
+	return r.db.Unsay(context.Background(), News, func(news string) bool {
+		n := len(newsOfBlock) + 2*len([16]byte{})
+		return len(news) >= n && meant[news[:n]]
+	})
+}
+
+func (r *replicas) listed(kind, group string) (all []string, err error) {
+	err = r.db.Do(context.Background(), func(ctx context.Context, c redis.Cmdable) error {
+		all, err = c.SMembers(ctx, redis.Key(kind, group)).Result()
+		return err
+	})
+	return all, err
+}
+
 // members calls f for what a group's set holds, some at a time, and removes
 // the set.
 func (r *replicas) members(kind, group string, f func([]string) error) error {
-	var all []string
 	set := redis.Key(kind, group)
-	err := r.db.Do(context.Background(), func(ctx context.Context, c redis.Cmdable) (err error) {
-		all, err = c.SMembers(ctx, set).Result()
-		return err
-	})
+	all, err := r.listed(kind, group)
 	for len(all) > 0 && err == nil {
 		n := min(batch, len(all))
 		if err = f(all[:n]); err == nil {
@@ -238,17 +298,25 @@ func (r *replicas) readSnapshot(ctx context.Context, session string) (body []byt
 	return body, err
 }
 
-func (r *replicas) saveSnapshotLater(session string, body []byte, groups []string) {
+func (r *replicas) saveSnapshotLater(session string, body []byte, since time.Time, groups []string) {
+	there, err := r.db.At(context.Background(), since)
+	if err != nil {
+		return // Redis is down
+	}
+	keys := append(keysOf(redis.Key("snapshot", session), "snapshots", groups), redis.Key("cleared", session))
+	for _, g := range groups {
+		keys = append(keys, redis.Key("cleared", g))
+	}
+	// As a whole: what stands in a queue of calls cannot be sent once more.
 	r.db.Later(func(ctx context.Context, c redis.Cmdable) {
-		keys := []string{redis.Key("snapshot", session)}
-		for _, g := range groups {
-			keys = append(keys, redis.Key("snapshots", g))
-		}
-		saveScript.Eval(ctx, c, keys, body, r.ttl.Milliseconds()) // whole: many calls are made at once, and none of them twice
+		saveScript.Eval(ctx, c, keys, body, there.UnixMicro(), r.ttl.Milliseconds())
 	})
 }
 
 func (r *replicas) forgetSnapshots(group string) error {
+	if err := r.setCleared(group); err != nil {
+		return err
+	}
 	return r.members("snapshots", group, func(keys []string) error {
 		return r.db.Do(context.Background(), func(ctx context.Context, c redis.Cmdable) error { return c.Del(ctx, keys...).Err() })
 	})

@@ -37,20 +37,20 @@ func TestReplicasKeepOneDecision(t *testing.T) {
 	s := redistest.Start(t)
 	a, b := Share(dial(t, s), time.Hour), Share(dial(t, s), time.Hour)
 	ctx := context.Background()
-	if text, facts, err := a.Blocks.Keep(ctx, key(1), "first <&> \"", 3, "g", "h"); err != nil || text != "first <&> \"" || facts != 3 {
+	if text, facts, err := a.Blocks.Keep(ctx, key(1), "first <&> \"", 3, time.Now(), "g", "h"); err != nil || text != "first <&> \"" || facts != 3 {
 		t.Fatalf("%q %d %v", text, facts, err)
 	}
-	if text, facts, err := b.Blocks.Keep(ctx, key(1), "second", 1, "g"); err != nil || text != "first <&> \"" || facts != 3 {
+	if text, facts, err := b.Blocks.Keep(ctx, key(1), "second", 1, time.Now(), "g"); err != nil || text != "first <&> \"" || facts != 3 {
 		t.Errorf("%q %d %v", text, facts, err)
 	}
-	if _, _, err := a.Blocks.Keep(ctx, key(2), "", -1); err != nil {
+	if _, _, err := a.Blocks.Keep(ctx, key(2), "", -1, time.Now()); err != nil {
 		t.Fatal(err)
 	}
 	if got := lookup(t, b, key(1), key(2), key(3)); len(got) != 2 || got[0] != "first <&> \"/3" || got[1] != "/-1" {
 		t.Errorf("%v", got)
 	}
 	// Not there is not remembered: another replica may decide any moment.
-	if _, _, err := a.Blocks.Keep(ctx, key(3), "third", 1, "g"); err != nil {
+	if _, _, err := a.Blocks.Keep(ctx, key(3), "third", 1, time.Now(), "g"); err != nil {
 		t.Fatal(err)
 	}
 	if got := lookup(t, b, key(3)); got[0] != "third/1" {
@@ -64,7 +64,7 @@ func TestForgettingEmptiesEveryReplicasBlocks(t *testing.T) {
 	a, b := Share(dial(t, s), time.Hour), Share(dial(t, s), time.Hour)
 	ctx := context.Background()
 	for i, group := range []string{"g", "h", "g"} {
-		if _, _, err := a.Blocks.Keep(ctx, key(i), "text", 1, group); err != nil {
+		if _, _, err := a.Blocks.Keep(ctx, key(i), "text", 1, time.Now(), group); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -90,7 +90,7 @@ func TestForgettingEmptiesEveryReplicasBlocks(t *testing.T) {
 	if got := lookup(t, a, key(1)); got[0] != "/1" {
 		t.Errorf("%v", got)
 	}
-	a.Snapshots.Save("s", []byte("note"), "g")
+	a.Snapshots.Save("s", []byte("note"), time.Now(), "g")
 	within(t, "the snapshot", func() bool { body, err := b.Snapshots.Load(ctx, "s"); return err == nil && string(body) == "note" })
 	if err := b.Snapshots.Forget("g"); err != nil {
 		t.Fatal(err)
@@ -125,7 +125,7 @@ func TestWhatReplicasHeardOutlastsRedis(t *testing.T) {
 	s := redistest.Start(t)
 	a := Share(dial(t, s), time.Hour)
 	ctx := context.Background()
-	if _, _, err := a.Blocks.Keep(ctx, key(1), "text", 1, "g"); err != nil {
+	if _, _, err := a.Blocks.Keep(ctx, key(1), "text", 1, time.Now(), "g"); err != nil {
 		t.Fatal(err)
 	}
 	if err := a.Chain.Put(ctx, key(2), "session:1"); err != nil {
@@ -143,7 +143,7 @@ func TestWhatReplicasHeardOutlastsRedis(t *testing.T) {
 	if got, ok, err := b.Chain.Find(ctx, [][16]byte{key(9), key(2)}); !ok || got != "session:1" || err != nil {
 		t.Errorf("%q %v %v", got, ok, err)
 	}
-	if _, _, err := b.Blocks.Keep(ctx, key(3), "text", 1); !errors.Is(err, redis.ErrDown) {
+	if _, _, err := b.Blocks.Keep(ctx, key(3), "text", 1, time.Now()); !errors.Is(err, redis.ErrDown) {
 		t.Errorf("kept: %v", err)
 	}
 	if d := db.Down(); d == nil {
@@ -151,18 +151,18 @@ func TestWhatReplicasHeardOutlastsRedis(t *testing.T) {
 	}
 	began := time.Now()
 	for range 1000 {
-		_ = b.Blocks.Lookup(ctx, [][16]byte{key(4)}, func(int, string, int) {})
+		_ = b.Blocks.Lookup(ctx, [][16]byte{key(4)}, func(int, string, int, time.Time) {})
 	}
 	if d := time.Since(began); d > 5*time.Second { // each would take as long as dialling does
 		t.Errorf("a thousand look-ups took %v", d)
 	}
 	s.Up()
 	within(t, "redis", func() bool { return db.Down() == nil })
-	if _, _, err := b.Blocks.Keep(ctx, key(5), "text", 1); !errors.Is(err, redis.ErrDown) {
+	if _, _, err := b.Blocks.Keep(ctx, key(5), "text", 1, time.Now()); !errors.Is(err, redis.ErrDown) {
 		t.Errorf("kept before the others know: %v", err)
 	}
 	within(t, "the others", db.Settled)
-	if _, _, err := b.Blocks.Keep(ctx, key(5), "text", 1); err != nil {
+	if _, _, err := b.Blocks.Keep(ctx, key(5), "text", 1, time.Now()); err != nil {
 		t.Error(err)
 	}
 	if missed > 0 {
@@ -175,7 +175,7 @@ func TestWhatReplicasHeardOutlastsRedis(t *testing.T) {
 func TestLateDecisionsAreNotKept(t *testing.T) {
 	s := redistest.Start(t)
 	a := Share(dial(t, s), time.Hour)
-	if _, _, err := a.Blocks.Keep(context.Background(), key(1), "text", 1); err != nil {
+	if _, _, err := a.Blocks.Keep(context.Background(), key(1), "text", 1, time.Now()); err != nil {
 		t.Fatal(err)
 	}
 	if !s.Freeze() {
@@ -183,7 +183,7 @@ func TestLateDecisionsAreNotKept(t *testing.T) {
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), 100*time.Millisecond)
 	defer cancel()
-	_, _, err := a.Blocks.Keep(ctx, key(2), "late", 1)
+	_, _, err := a.Blocks.Keep(ctx, key(2), "late", 1, time.Now())
 	s.Thaw()
 	if err == nil {
 		t.Fatal("kept by a server that hangs")

@@ -3,6 +3,7 @@ package cache
 import (
 	"context"
 	"fmt"
+	"time"
 )
 
 // Snapshots keeps a text by session. It is safe for concurrent use.
@@ -17,9 +18,10 @@ func (s *Snapshots) Load(ctx context.Context, session string) ([]byte, error) {
 	return body, nil
 }
 
-// Save replaces a session's, without waiting for the store.
-func (s *Snapshots) Save(session string, body []byte, groups ...string) {
-	s.store.saveSnapshotLater(session, body, groups)
+// Save replaces a session's, without waiting for the store, unless it or one of
+// the groups was forgotten since what it takes in was said.
+func (s *Snapshots) Save(session string, body []byte, since time.Time, groups ...string) {
+	s.store.saveSnapshotLater(session, body, since, groups)
 }
 
 // Forget removes those whose turns are kept in a group.

@@ -15,7 +15,8 @@ type store interface {
 	readBlocks(ctx context.Context, keys [][16]byte, found func(i int, b block)) error
 
 	// keepBlock stores a block for a key that has none, and returns the one
-	// that the key has then.
+	// that the key has then. One that shows what was forgotten since is stored
+	// without it.
 	keepBlock(ctx context.Context, key [16]byte, b block, groups []string) (block, error)
 	emptyBlock(key [16]byte) error
 	forgetBlocks(group string) (int, error)
@@ -30,7 +31,7 @@ type store interface {
 	endPendingLater(fingerprint [16]byte)
 
 	readSnapshot(ctx context.Context, session string) ([]byte, error)
-	saveSnapshotLater(session string, body []byte, groups []string)
+	saveSnapshotLater(session string, body []byte, since time.Time, groups []string)
 	forgetSnapshots(group string) error
 
 	close() error

@@ -2,7 +2,6 @@ package capture
 
 import (
 	"context"
-	"fmt"
 	"slices"
 	"time"
 
@@ -49,7 +48,8 @@ func talkMark(session, owner string) string { return "talk:" + talkOf(session) +
 
 // marks are the names that count for a turn in a group.
 func (t *Turn) marks(group string) [3]string {
-	return [3]string{group, talkMark(t.Session, ""), talkMark(t.Session, t.Owner)}
+	talk := talkMark(t.Session, "")
+	return [3]string{group, talk, talk + t.Owner}
 }
 
 // Groups lists the groups that were written to, or those of one owner.
@@ -60,12 +60,6 @@ func (p *Pipeline) Groups(ctx context.Context, owner string) ([]Owned, error) {
 // Talks lists the groups in which a session left something lately.
 func (p *Pipeline) Talks(ctx context.Context, session string) ([]Owned, error) {
 	return p.spool.talks(ctx, session)
-}
-
-// Forgotten reports whether a turn was forgotten after it was heard of, in any
-// of its groups.
-func (p *Pipeline) Forgotten(ctx context.Context, t *Turn) (bool, error) {
-	return p.spool.forgotten(ctx, t)
 }
 
 // Waiting calls f for each turn of a part that waits or is dead, with what would
@@ -170,26 +164,11 @@ func (s *spool) gone(group string, turns []string) error {
 	})
 }
 
-const forgotSince = "SELECT EXISTS (SELECT 1 FROM forgot WHERE what IN (?, ?, ?) AND at >= ?)"
-
-func (s *spool) forgotten(ctx context.Context, t *Turn) (found bool, err error) {
-	for _, target := range t.Targets {
-		m := t.marks(target.Group)
-		if err := s.db.QueryRow(ctx, forgotSince, []any{m[0], m[1], m[2], t.since().UnixMicro()}, &found); err != nil || found {
-			if err != nil {
-				return false, fmt.Errorf("read spool: %w", err)
-			}
-			return true, nil
-		}
-	}
-	return false, nil
-}
-
 // leftOut reports whether a turn was forgotten after it was heard of, and notes
 // it: whoever tells of it later does not say when it was said.
 func leftOut(tx *sqlite.Tx, t *Turn, group string, now time.Time) (found bool, err error) {
 	m := t.marks(group)
-	if err := tx.QueryRow(forgotSince, m[0], m[1], m[2], t.since().UnixMicro()).Scan(&found); err != nil || !found {
+	if err := tx.QueryRow("SELECT EXISTS (SELECT 1 FROM forgot WHERE what IN (?, ?, ?) AND at >= ?)", m[0], m[1], m[2], t.HeardOf().UnixMicro()).Scan(&found); err != nil || !found {
 		return false, err
 	}
 	return true, run(tx, "INSERT INTO seen (turn, grp, at, said, gone) VALUES (?, ?, ?, ?, 1) ON CONFLICT DO NOTHING", t.ID, group, now.Unix(), t.said())

@@ -181,7 +181,7 @@ func (s *shared) addPart(ctx context.Context, t *Turn, said string, target graph
 	if err != nil {
 		return 0, fmt.Errorf("spool turn: %w", err)
 	}
-	since := there.Add(-now.Sub(t.since()))
+	since := there.Add(-now.Sub(t.HeardOf()))
 	about, err := json.Marshal(map[string]any{
 		"grp": target.Group, "scope": string(target.Scope), "born": strconv.FormatInt(now.UnixMilli(), 10), "talk": talkOf(t.Session),
 		"now": strconv.FormatInt(there.UnixMicro(), 10), "at": strconv.FormatInt(since.UnixMicro(), 10), "again": t.Again,

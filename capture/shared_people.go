@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"slices"
-	"strconv"
 	"time"
 
 	"github.com/graphiti-proxy/graphiti-proxy/cache/redis"
@@ -160,33 +159,6 @@ func (s *shared) talks(ctx context.Context, session string) (list []Owned, err e
 		}
 	}
 	return list, err
-}
-
-func (s *shared) forgotten(ctx context.Context, t *Turn) (found bool, err error) {
-	since, err := s.db.At(ctx, t.since())
-	if err != nil {
-		return false, err
-	}
-	var keys []string
-	for _, target := range t.Targets {
-		for _, m := range t.marks(target.Group) {
-			keys = append(keys, redis.Key("forgot", m))
-		}
-	}
-	if len(keys) == 0 {
-		return false, nil
-	}
-	err = s.db.Ease(ctx, func(ctx context.Context, c redis.Cmdable) error {
-		values, err := c.MGet(ctx, keys...).Result()
-		for _, v := range values {
-			if text, ok := v.(string); ok {
-				at, _ := strconv.ParseInt(text, 10, 64) // ours
-				found = found || since.UnixMicro() <= at
-			}
-		}
-		return err
-	})
-	return found, err
 }
 
 // gone does nothing: what is known of a turn tells since when.

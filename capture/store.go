@@ -60,9 +60,5 @@ type store interface {
 	// gone says that a group has forgotten turns that were delivered to it.
 	gone(group string, turns []string) error
 
-	// forgotten reports whether a turn was forgotten, in one of its groups,
-	// after it was heard of.
-	forgotten(ctx context.Context, t *Turn) (bool, error)
-
 	close() error
 }

@@ -88,8 +88,8 @@ func (t *Turn) cut(maxChars int) {
 	}
 }
 
-// since is when the turn was first heard of.
-func (t *Turn) since() time.Time {
+// HeardOf is when the turn was first heard of.
+func (t *Turn) HeardOf() time.Time {
 	if t.Since.IsZero() {
 		return t.Said
 	}

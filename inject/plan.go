@@ -45,15 +45,17 @@ func decision(block string, stored int) Decision {
 // Implementations do not retain the slices.
 type Blocks interface {
 	// Lookup calls found, before it returns, for each key about which there is
-	// a decision. It answers from memory where it can.
-	Lookup(ctx context.Context, keys [][16]byte, found func(i int, block string, facts int)) error
+	// a decision, with when the request came in for which it was made. It
+	// answers from memory where it can.
+	Lookup(ctx context.Context, keys [][16]byte, found func(i int, block string, facts int, since time.Time)) error
 
 	// Blank empties the block of a decision.
 	Blank(key [16]byte) error
 
 	// Keep stores a decision and returns the one in force, which is an earlier
-	// one where there was one. It is stored when Keep returns.
-	Keep(ctx context.Context, key [16]byte, block string, facts int, groups ...string) (string, int, error)
+	// one where there was one, and shows nothing where one of the groups was
+	// forgotten since the request came in. It is stored when Keep returns.
+	Keep(ctx context.Context, key [16]byte, block string, facts int, since time.Time, groups ...string) (string, int, error)
 }
 
 // Mode says what may be done for one request.
@@ -88,6 +90,7 @@ type Plan struct {
 	// Turn is the id of the turn that the request belongs to, stable over
 	// retries, tool rounds, restarts and replicas; empty when it is of none.
 	Turn   string
+	Since  time.Time         // when its first request came in; zero: this is it
 	Recall bool              // the next turn may be prepared for
 	Write  []graphiti.Target // the groups that the turn is to be kept in
 
@@ -100,7 +103,8 @@ type Plan struct {
 // Unseen is an earlier turn that may not have been kept.
 type Unseen struct {
 	Turn    Key
-	Message int // what the person said
+	Message int       // what the person said
+	Since   time.Time // when its first request came in; zero: there was none
 
 	back  int  // how many turns before the newest
 	doubt bool // whether it was to be kept was not to be known in time
@@ -203,7 +207,7 @@ func (m *Memory) Plan(c *Conversation, chain []Fingerprint, who graphiti.Who, fi
 		until = start.Add(m.opts().Timeout)
 	}
 	// Storing what is found is given the last moment.
-	t := turn{c: c, first: first, until: until, deadline: until.Add(-m.opts().Timeout / storing), forgets: m.forgets.Load()}
+	t := turn{c: c, first: first, began: start, until: until, deadline: until.Add(-m.opts().Timeout / storing), forgets: m.forgets.Load()}
 	t.lookUp(m.opts().Blocks, chain, who.Session, first)
 	p.Inserts, p.Forgotten = t.repeated(), t.forgotten()
 	if mode.Replay {
@@ -216,7 +220,7 @@ func (m *Memory) Plan(c *Conversation, chain []Fingerprint, who graphiti.Who, fi
 		return p
 	}
 	if c.Kind == KindTurn {
-		p.Turn, p.Recall = t.key().String(), mode.Recall
+		p.Turn, p.Since, p.Recall = t.key().String(), t.since[len(t.since)-1], mode.Recall
 		if mode.Ingest {
 			p.Write = m.opts().Writes(who)
 			p.Unseen = t.unseen(&m.handled, m.opts().Unseen)
@@ -310,7 +314,7 @@ func (m *Memory) keep(t *turn, d Decision, o Outcome) Outcome {
 	if m.forgets.Load() != t.forgets {
 		d, o = Decision{Unkept: d.Unkept}, Outcome{Status: StatusEmpty}
 	}
-	block, facts, err := m.opts().Blocks.Keep(ctx, t.key(), d.Block, d.stored(), t.groups...)
+	block, facts, err := m.opts().Blocks.Keep(ctx, t.key(), d.Block, d.stored(), t.began, t.groups...)
 	if err != nil {
 		m.opts().Log.Warn("a block cannot be kept and is not inserted", "error", err)
 		if d.Block == "" {

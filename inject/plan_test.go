@@ -25,16 +25,17 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 type fakeBlocks struct {
 	mu        sync.Mutex
 	kept      map[[16]byte]Decision
+	since     map[[16]byte]time.Time
 	lookupErr error
 	keepErr   error
 }
 
-func (f *fakeBlocks) Lookup(_ context.Context, keys [][16]byte, found func(int, string, int)) error {
+func (f *fakeBlocks) Lookup(_ context.Context, keys [][16]byte, found func(int, string, int, time.Time)) error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	for i, k := range keys {
 		if d, ok := f.kept[k]; ok {
-			found(i, d.Block, d.Facts)
+			found(i, d.Block, d.Facts, f.since[k])
 		}
 	}
 	return f.lookupErr
@@ -47,7 +48,7 @@ func (f *fakeBlocks) Blank(key [16]byte) error {
 	return nil
 }
 
-func (f *fakeBlocks) Keep(_ context.Context, key [16]byte, block string, facts int, _ ...string) (string, int, error) {
+func (f *fakeBlocks) Keep(_ context.Context, key [16]byte, block string, facts int, since time.Time, _ ...string) (string, int, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if f.keepErr != nil {
@@ -57,8 +58,9 @@ func (f *fakeBlocks) Keep(_ context.Context, key [16]byte, block string, facts i
 		return d.Block, d.Facts, nil
 	}
 	if f.kept == nil {
-		f.kept = make(map[[16]byte]Decision)
+		f.kept, f.since = make(map[[16]byte]Decision), make(map[[16]byte]time.Time)
 	}
+	f.since[key] = since
 	f.kept[key] = Decision{Block: block, Facts: facts}
 	return block, facts, nil
 }

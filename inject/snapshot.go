@@ -11,11 +11,12 @@ import (
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti"
 )
 
-// Snapshots keeps a text by key, for the groups whose forgetting ends it.
-// Implementations do not retain the slices.
+// Snapshots keeps a text by key, for the groups whose forgetting ends it. What
+// was forgotten since what it takes in was said is not kept. Implementations do
+// not retain the slices.
 type Snapshots interface {
 	Load(ctx context.Context, key string) ([]byte, error)
-	Save(key string, body []byte, groups ...string)
+	Save(key string, body []byte, since time.Time, groups ...string)
 }
 
 // snapshot is the short-term memory of a session: what it was about, for when
@@ -95,10 +96,10 @@ func snapshotKey(who graphiti.Who) string {
 	return Key(Root(who.Tenant, who.User+"\x00"+who.SystemActor).Link(RoleOther, []byte(who.Session))).String()
 }
 
-// Remember takes a finished turn into the short-term memory of its session:
-// work is the part of the body in which stands what was done. It may wait for a
-// file, and is not for a request's way.
-func (m *Memory) Remember(who graphiti.Who, work []byte, said, answered string) {
+// Remember takes a finished turn, of which was heard since then, into the
+// short-term memory of its session: work is the part of the body in which stands
+// what was done. It may wait for a file, and is not for a request's way.
+func (m *Memory) Remember(who graphiti.Who, since time.Time, work []byte, said, answered string) {
 	if m.opts().Snapshots == nil || who.Session == "" {
 		return
 	}
@@ -124,7 +125,7 @@ func (m *Memory) Remember(who graphiti.Who, work []byte, said, answered string) 
 	for _, t := range m.opts().Writes(who) {
 		groups = append(groups, t.Group)
 	}
-	m.opts().Snapshots.Save(snapshotKey(who), body, groups...)
+	m.opts().Snapshots.Save(snapshotKey(who), body, since, groups...)
 }
 
 // redacted is a text with credentials taken out of it, where there is time.

@@ -73,7 +73,9 @@ func TestSnapshotLines(t *testing.T) {
 type fakeSnapshots map[string][]byte
 
 func (f fakeSnapshots) Load(_ context.Context, key string) ([]byte, error) { return f[key], nil }
-func (f fakeSnapshots) Save(key string, body []byte, _ ...string)          { f[key] = bytes.Clone(body) }
+func (f fakeSnapshots) Save(key string, body []byte, _ time.Time, _ ...string) {
+	f[key] = bytes.Clone(body)
+}
 
 // TestShortTermMemoryHoldsNoSecret: what is taken in is redacted as it was
 // written, and not when its lines have been joined and cut.
@@ -107,7 +109,7 @@ func TestShortTermMemoryHoldsNoSecret(t *testing.T) {
 			work = c.Work()
 		}
 		who := graphiti.Who{User: "user:p", Session: "session:1"}
-		m.Remember(who, work, tc.said, tc.answered)
+		m.Remember(who, time.Now(), work, tc.said, tc.answered)
 		if strings.Contains(string(kept[snapshotKey(who)]), "horse") {
 			t.Errorf("%s: %s", name, kept[snapshotKey(who)])
 		}

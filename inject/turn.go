@@ -11,6 +11,7 @@ import (
 // turn is one request's newest turn, while it is decided about.
 type turn struct {
 	c        *Conversation
+	began    time.Time // when the request came in
 	deadline time.Time // of looking things up
 	until    time.Time // the request waits no longer
 	first    bool      // the session was unknown until now
@@ -20,8 +21,9 @@ type turn struct {
 	keys     [][16]byte
 	earlier  []Decision // for each of at; the last is the newest turn's
 	found    []bool
-	err      error    // of the look-up
-	decision Decision // about the newest turn
+	since    []time.Time // when the requests came in for which it was decided; zero: it was not
+	err      error       // of the look-up
+	decision Decision    // about the newest turn
 	looks    []Searched
 	own      Key // of a request that is no turn; zero where it is one
 }
@@ -34,14 +36,14 @@ func (t *turn) lookUp(b Blocks, chain []Fingerprint, session string, first bool)
 			t.keys = append(t.keys, TurnKey(session, chain[i]))
 		}
 	}
-	t.earlier, t.found = make([]Decision, len(t.keys)), make([]bool, len(t.keys))
+	t.earlier, t.found, t.since = make([]Decision, len(t.keys)), make([]bool, len(t.keys)), make([]time.Time, len(t.keys))
 	if first {
 		return
 	}
 	ctx, cancel := context.WithDeadline(context.Background(), t.deadline)
 	defer cancel()
-	t.err = b.Lookup(ctx, t.keys, func(i int, block string, facts int) {
-		t.earlier[i], t.found[i] = decision(block, facts), true
+	t.err = b.Lookup(ctx, t.keys, func(i int, block string, facts int, since time.Time) {
+		t.earlier[i], t.found[i], t.since[i] = decision(block, facts), true, since
 	})
 }
 
@@ -62,7 +64,7 @@ const lookBack = 50
 func (t *turn) unseen(h *handled, most int) (turns []Unseen) {
 	earlier := len(t.at) - 1
 	for n := max(0, earlier-max(most, lookBack)); n < earlier; n++ {
-		u := Unseen{Turn: Key(t.keys[n]), Message: t.at[n], back: earlier - n, doubt: t.err != nil}
+		u := Unseen{Turn: Key(t.keys[n]), Message: t.at[n], Since: t.since[n], back: earlier - n, doubt: t.err != nil}
 		if !h.has(u.Turn) && (u.doubt || u.wanted(t.found[n], t.earlier[n], most)) {
 			turns = append(turns, u)
 		}
@@ -85,13 +87,14 @@ func (m *Memory) Sure(ctx context.Context, turns []Unseen) ([]Unseen, error) {
 	}
 	ctx, cancel := context.WithTimeout(ctx, m.opts().Background)
 	defer cancel()
+	turns = slices.Clone(turns)
 	keys := make([][16]byte, len(turns))
 	for i := range turns {
 		keys[i] = turns[i].Turn
 	}
 	found, decided := make([]bool, len(turns)), make([]Decision, len(turns))
-	err := m.opts().Blocks.Lookup(ctx, keys, func(i int, block string, facts int) {
-		found[i], decided[i] = true, decision(block, facts)
+	err := m.opts().Blocks.Lookup(ctx, keys, func(i int, block string, facts int, since time.Time) {
+		found[i], decided[i], turns[i].Since = true, decision(block, facts), since
 	})
 	if err != nil {
 		return nil, err

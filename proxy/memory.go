@@ -28,9 +28,10 @@ type Planner interface {
 	// Sure are those of a plan's unseen turns that are to be kept. It may wait.
 	Sure(ctx context.Context, turns []inject.Unseen) ([]inject.Unseen, error)
 
-	// Remember takes a finished turn, and what Conversation.Work says was done
-	// in it, into its session's short-term memory. It may wait.
-	Remember(who graphiti.Who, work []byte, said, answered string)
+	// Remember takes a finished turn, of which was heard since then, and what
+	// Conversation.Work says was done in it, into its session's short-term
+	// memory. It may wait.
+	Remember(who graphiti.Who, since time.Time, work []byte, said, answered string)
 
 	// Prefetch prepares the next recall of a session. It does not wait.
 	Prefetch(who graphiti.Who, said, answered string)

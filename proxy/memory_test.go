@@ -33,7 +33,7 @@ func (planner) Left([]inject.Unseen) {}
 func (planner) Sure(_ context.Context, list []inject.Unseen) ([]inject.Unseen, error) {
 	return list, nil
 }
-func (planner) Remember(graphiti.Who, []byte, string, string) {}
+func (planner) Remember(graphiti.Who, time.Time, []byte, string, string) {}
 func (planner) Prefetch(graphiti.Who, string, string)         {}
 
 // hanging is a store of sessions that does not answer.

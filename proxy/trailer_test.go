@@ -6,6 +6,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -32,7 +33,7 @@ func (*inserting) Left([]inject.Unseen) {}
 func (*inserting) Sure(_ context.Context, list []inject.Unseen) ([]inject.Unseen, error) {
 	return list, nil
 }
-func (*inserting) Remember(graphiti.Who, []byte, string, string) {}
+func (*inserting) Remember(graphiti.Who, time.Time, []byte, string, string) {}
 func (*inserting) Prefetch(graphiti.Who, string, string)         {}
 
 // remembering has the proxy insert with a planner.

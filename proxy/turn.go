@@ -250,7 +250,7 @@ func (e *ending) finish(a capture.Answer) {
 	}
 	if e.recall {
 		contained(e.s.log, "remembering a turn for its session", func() {
-			e.memory.Planner.Remember(e.who, e.work, said, answered)
+			e.memory.Planner.Remember(e.who, e.turn.HeardOf(), e.work, said, answered)
 		})
 		contained(e.s.log, "preparing the next turn", func() {
 			e.memory.Planner.Prefetch(e.who, said, answered)

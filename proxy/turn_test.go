@@ -58,7 +58,7 @@ func (s *steps) Left(list []inject.Unseen) { s.left = append(s.left, list...) }
 func (s *steps) Sure(_ context.Context, list []inject.Unseen) ([]inject.Unseen, error) {
 	return list, nil
 }
-func (s *steps) Remember(graphiti.Who, []byte, string, string) { s.step("remember") }
+func (s *steps) Remember(graphiti.Who, time.Time, []byte, string, string) { s.step("remember") }
 func (s *steps) Prefetch(graphiti.Who, string, string)         { s.step("prefetch") }
 
 // Sessions.

@@ -79,3 +79,33 @@ func (d *DB) readNews(stream, last string, broken bool) (list []goredis.XMessage
 func Tell(ctx context.Context, c Cmdable, news, what string) error {
 	return c.XAdd(ctx, &goredis.XAddArgs{Stream: Key(news), MaxLen: NewsKept, Approx: true, Values: []string{newsField, what}}).Err()
 }
+
+// Unsay removes what was told and is meant.
+func (d *DB) Unsay(ctx context.Context, news string, meant func(string) bool) error {
+	stream := Key(news)
+	for from := "-"; from != ""; {
+		err := d.Do(ctx, func(ctx context.Context, c Cmdable) error {
+			list, err := c.XRangeN(ctx, stream, from, "+", newsPage).Result()
+			if err != nil {
+				return err
+			}
+			var ids []string
+			for i := range list {
+				if text, ok := list[i].Values[newsField].(string); ok && meant(text) {
+					ids = append(ids, list[i].ID)
+				}
+			}
+			if len(ids) > 0 {
+				err = c.XDel(ctx, stream, ids...).Err()
+			}
+			if from = ""; len(list) == newsPage {
+				from = "(" + list[newsPage-1].ID
+			}
+			return err
+		})
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}

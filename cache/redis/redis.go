@@ -206,6 +206,14 @@ func (d *DB) At(ctx context.Context, t time.Time) (time.Time, error) {
 	return t.Add(*ahead), nil
 }
 
+// Here is a moment of the server's by our clock.
+func (d *DB) Here(t time.Time) time.Time {
+	if ahead := d.ahead.Load(); ahead != nil {
+		return t.Add(-*ahead)
+	}
+	return t
+}
+
 // useless are the answers of a server that cannot be used, whatever it is asked
 // for. full is that of one that has no room
 // (https://redis.io/docs/latest/develop/reference/eviction/).
