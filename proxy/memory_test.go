@@ -34,7 +34,7 @@ func (planner) Sure(_ context.Context, list []inject.Unseen) ([]inject.Unseen, e
 	return list, nil
 }
 func (planner) Remember(graphiti.Who, time.Time, []byte, string, string) {}
-func (planner) Prefetch(graphiti.Who, string, string)         {}
+func (planner) Prefetch(graphiti.Who, string, string)                    {}
 
 // hanging is a store of sessions that does not answer.
 type hanging struct{}

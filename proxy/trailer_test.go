@@ -34,7 +34,7 @@ func (*inserting) Sure(_ context.Context, list []inject.Unseen) ([]inject.Unseen
 	return list, nil
 }
 func (*inserting) Remember(graphiti.Who, time.Time, []byte, string, string) {}
-func (*inserting) Prefetch(graphiti.Who, string, string)         {}
+func (*inserting) Prefetch(graphiti.Who, string, string)                    {}
 
 // remembering has the proxy insert with a planner.
 func remembering(p Planner) func(*Options) {

@@ -3,7 +3,6 @@ package proxy
 import (
 	"context"
 	"encoding/json"
-	"slices"
 	"strings"
 	"time"
 
@@ -88,6 +87,7 @@ func (s *Server) begun(c *call, plan inject.Plan) *ending {
 		chained: c.mem.chained,
 		recall:  plan.Recall,
 	}
+	e.turn.Since = plan.Since
 	if id := c.conv.Field(inject.FieldConversation); id != nil {
 		e.held = rootOf(&e.who).Link(inject.RoleOther, id)
 	}
@@ -157,7 +157,7 @@ func (s *Server) keepEarlier(c *call, plan inject.Plan) {
 			continue
 		}
 		t := s.turn(c, id, plan.Write)
-		t.Earlier = true
+		t.Earlier, t.Since = true, u.Since
 		t.User, t.Assistant = string(c.conv.Text(u.Message)), string(answer)
 		t.Said = t.Said.Add(time.Duration(i-len(plan.Unseen)) * 2 * time.Millisecond)
 		t.Answered = t.Said.Add(time.Millisecond)
@@ -173,11 +173,18 @@ func (s *Server) keepEarlier(c *call, plan inject.Plan) {
 		Left:  func() { planner.Left(unseen) },
 		Wanted: func(ctx context.Context, turns []capture.Turn) ([]capture.Turn, error) {
 			sure, err := planner.Sure(ctx, unseen)
-			wanted := make(map[string]bool, len(sure))
+			since := make(map[string]time.Time, len(sure))
 			for _, u := range sure {
-				wanted[u.Turn.String()] = true
+				since[u.Turn.String()] = u.Since
 			}
-			return slices.DeleteFunc(turns, func(t capture.Turn) bool { return !wanted[t.ID] }), err
+			list := make([]capture.Turn, 0, len(sure))
+			for _, t := range turns {
+				var wanted bool
+				if t.Since, wanted = since[t.ID]; wanted {
+					list = append(list, t)
+				}
+			}
+			return list, err
 		},
 	})
 }

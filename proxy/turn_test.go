@@ -59,7 +59,7 @@ func (s *steps) Sure(_ context.Context, list []inject.Unseen) ([]inject.Unseen, 
 	return list, nil
 }
 func (s *steps) Remember(graphiti.Who, time.Time, []byte, string, string) { s.step("remember") }
-func (s *steps) Prefetch(graphiti.Who, string, string)         { s.step("prefetch") }
+func (s *steps) Prefetch(graphiti.Who, string, string)                    { s.step("prefetch") }
 
 // Sessions.
 func (s *steps) Pending(context.Context, ...[16]byte) (string, bool) { return "", false }
