@@ -212,7 +212,9 @@ func (p *Pipeline) give(l *lane, entries []entry) (kept int, err error) {
 		start = p.ticks(turns)
 	}
 	if len(messages) > 0 {
+		p.gave()
 		err = p.call(func(ctx context.Context) error { return p.write(ctx, l.group, messages) })
+		p.gave()
 	}
 	if p.confirm {
 		acked = p.ticks(nil)
@@ -239,6 +241,13 @@ func (p *Pipeline) give(l *lane, entries []entry) (kept int, err error) {
 		return 0, err
 	}
 	return 0, errors.Join(err, p.giveUp(l, entries, err))
+}
+
+// gave notes that a call which hands something over begins, or has ended.
+func (p *Pipeline) gave() {
+	p.mu.Lock()
+	p.given++
+	p.mu.Unlock()
 }
 
 // giveUp has entries wait again.

@@ -2,7 +2,6 @@ package capture
 
 import (
 	"context"
-	"crypto/rand"
 	"errors"
 	"fmt"
 	"slices"
@@ -23,28 +22,42 @@ func (p *Pipeline) Forget(ctx context.Context, part Part, elsewhere func(context
 	defer release()
 	l := p.block(part.Group)
 	defer p.unblock(l)
-	accepted, err := p.empty(ctx, l, part, false)
-	if err != nil {
+	if err := p.empty(ctx, l, part, false); err != nil {
 		return err
 	}
-	if accepted && p.confirm {
-		if err := p.barrier(ctx); err != nil {
-			return fmt.Errorf("wait for what the memory has accepted: %w; run it again", err)
-		}
-	}
-	p.mu.Lock()
-	l.accepted = false
-	p.mu.Unlock()
-	if err := p.opts().Memory.Forget(ctx, part.Group); err != nil {
-		return fmt.Errorf("empty group: %w", err)
+	if err := p.emptyMemory(ctx, part.Group); err != nil {
+		return err
 	}
 	if err := elsewhere(ctx); err != nil {
 		return err
 	}
 	// An answer that was on its way may repeat what was recalled before.
-	_, err = p.empty(ctx, l, part, true)
+	err = p.empty(ctx, l, part, true)
 	p.ForgetLately()
 	return err
+}
+
+// emptyMemory has the memory forget a group: what it holds at once, and what it
+// has accepted and not come to yet when it has.
+func (p *Pipeline) emptyMemory(ctx context.Context, group string) error {
+	m := p.opts().Memory
+	if err := m.Forget(ctx, group); err != nil {
+		return fmt.Errorf("empty group: %w", err)
+	}
+	if m.Durable() {
+		return nil
+	}
+	waited, err := p.waitForAccepted(ctx, group)
+	if err != nil {
+		return fmt.Errorf("what the memory held is deleted; wait for what it has accepted: %w; run it again", err)
+	}
+	if !waited {
+		return nil
+	}
+	if err := m.Forget(ctx, group); err != nil {
+		return fmt.Errorf("empty group: %w", err)
+	}
+	return nil
 }
 
 func (p *Pipeline) block(group string) *lane {
@@ -64,42 +77,70 @@ func (p *Pipeline) unblock(l *lane) {
 	p.signal()
 }
 
-// empty takes a part's turns out of the spool, and notes whether some of them
-// may have been accepted by the memory.
-func (p *Pipeline) empty(ctx context.Context, l *lane, part Part, last bool) (accepted bool, err error) {
+// empty takes a part's turns out of the spool.
+func (p *Pipeline) empty(ctx context.Context, l *lane, part Part, last bool) error {
 	for busy := true; busy; {
 		p.mu.Lock()
 		if busy = l.active; !busy {
-			l.accepted = l.accepted || len(l.under) > 0
-			accepted = l.accepted
 			p.state.keep(l, slices.DeleteFunc(slices.Clone(l.under), func(u *under) bool { return part.Session == "" || part.Means(&u.entry.turn) }))
 		}
 		p.mu.Unlock()
 		if busy {
 			select {
 			case <-ctx.Done():
-				return false, fmt.Errorf("wait for a call to the memory: %w", ctx.Err())
+				return fmt.Errorf("wait for a call to the memory: %w", ctx.Err())
 			case <-time.After(5 * time.Millisecond):
 			}
 		}
 	}
 	gone, err := p.spool.forget(part, last)
 	if err != nil {
-		return accepted, err
+		return err
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.held.pending = p.held.pending.minus(gone.pending)
 	p.held.dead = p.held.dead.minus(gone.dead)
-	return accepted, nil
+	return nil
 }
 
-// barrier returns when the memory has come to everything that it accepted
-// until now: a message of our own is there.
-func (p *Pipeline) barrier(ctx context.Context) error {
-	name := "graphiti-proxy.probe." + rand.Text()
-	write := func(ctx context.Context) error { return p.opts().Memory.Write(ctx, p.probeGroup, probeMessage(name)) }
-	if err := p.call(write); err != nil {
+// waitForAccepted returns when the memory has come to everything that it
+// accepted for a group until now, and whether it may have kept something
+// meanwhile. Acceptance may have been taken for proof, or be of another process
+// of ours, so that only what was never written to need not be waited for.
+func (p *Pipeline) waitForAccepted(ctx context.Context, group string) (waited bool, err error) {
+	owned, err := p.spool.owned(ctx, "")
+	if err != nil {
+		return false, err
+	}
+	if !slices.ContainsFunc(owned, func(o Owned) bool { return o.Group == group }) {
+		return false, nil
+	}
+	p.mu.Lock()
+	given, passed, stalled := p.given, p.passed, p.state.stalled
+	p.mu.Unlock()
+	switch {
+	case !stalled.IsZero():
+		return false, fmt.Errorf("it has kept nothing since %s: %s", stalled.Format(time.RFC3339), StallRemedy)
+	case p.opts().Memory.Apart():
+		return true, p.barrier(ctx, group)
+	case passed == given:
+		return false, nil
+	}
+	if err := p.barrier(ctx, p.probeGroup); err != nil {
+		return false, err
+	}
+	p.mu.Lock()
+	p.passed = given
+	p.mu.Unlock()
+	return true, p.call(func(ctx context.Context) error { return p.opts().Memory.Forget(ctx, p.probeGroup) })
+}
+
+// barrier returns when a message of our own is in a group: what was accepted
+// before it, for that group or for all, has been worked off.
+func (p *Pipeline) barrier(ctx context.Context, group string) error {
+	name := probeName()
+	if err := p.call(func(ctx context.Context) error { return p.opts().Memory.Write(ctx, group, probeMessage(name)) }); err != nil {
 		return err
 	}
 	for wait := 50 * time.Millisecond; ; wait = min(2*wait, 5*time.Second) {
@@ -110,14 +151,14 @@ func (p *Pipeline) barrier(ctx context.Context) error {
 		}
 		var v seen
 		err := p.call(func(ctx context.Context) (err error) {
-			v, err = p.episodes(ctx, p.probeGroup, firstAsk)
+			v, err = p.episodes(ctx, group, firstAsk)
 			return err
 		})
 		if err != nil && !errors.Is(err, errNotTried) {
 			return err
 		}
 		if v.names[name] {
-			return p.call(func(ctx context.Context) error { return p.opts().Memory.Forget(ctx, p.probeGroup) })
+			return nil
 		}
 	}
 }

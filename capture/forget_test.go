@@ -3,6 +3,7 @@ package capture
 import (
 	"context"
 	"crypto/rand"
+	"fmt"
 	"log/slog"
 	"path/filepath"
 	"slices"
@@ -12,6 +13,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
+
+	"github.com/graphiti-proxy/graphiti-proxy/graphiti/graphititest"
 )
 
 func forget(t *testing.T, p *Pipeline, part Part, elsewhere ...func()) {
@@ -158,4 +161,42 @@ func TestATextIsToldAgain(t *testing.T) {
 	waitFor(t, "the line", func() bool { return p.Status().Delivered == 2 })
 	tell(0)
 	holds(t, p, m, "g", line.User)
+}
+
+// TestForgettingWaitsForWhatWasAccepted: what the memory has taken and not come
+// to yet does not come after its group was emptied, also where acceptance is
+// taken for delivery, and where each group has a queue of its own.
+func TestForgettingWaitsForWhatWasAccepted(t *testing.T) {
+	rest := func(t *testing.T, o graphititest.Options) (*graphititest.Server, Memory) { return service(t, o) }
+	mcp := func(t *testing.T, o graphititest.Options) (*graphititest.Server, Memory) {
+		o.MCP = graphititest.Today
+		return mcpService(t, o)
+	}
+	for name, tc := range map[string]struct {
+		open   func(*testing.T, graphititest.Options) (*graphititest.Server, Memory)
+		verify bool
+	}{"verified": {rest, true}, "taken for delivered": {rest, false}, "over MCP": {mcp, true}, "over MCP, taken for delivered": {mcp, false}} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			g, m := tc.open(t, graphititest.Options{Delay: 20 * time.Millisecond})
+			p := verifying(t, filepath.Join(t.TempDir(), "spool.db"), m, func(o *Options, _ *timing) {
+				o.Verify, o.Timeout = tc.verify, 5*time.Second
+			})
+			for i := range 12 {
+				add(t, p, spoken(fmt.Sprint(i), "g"))
+			}
+			waitFor(t, "most of them to be accepted", func() bool { return g.Counts().Accepted > 20 })
+			for range 2 { // the second time there is nothing
+				forget(t, p, Part{Group: "g"})
+				if err := g.Settle(context.Background()); err != nil {
+					t.Fatal(err)
+				}
+				if e := g.Episodes("g"); len(e) > 0 {
+					t.Errorf("%d episodes came after all, the first of them %q", len(e), e[0].Content)
+				}
+			}
+			add(t, p, spoken("later", "g"))
+			waitFor(t, "a later turn", func() bool { return len(g.Episodes("g")) == 2 })
+		})
+	}
 }

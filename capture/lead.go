@@ -184,7 +184,7 @@ func (p *Pipeline) takeOver(began time.Time) error {
 	t := p.team
 	ctx, cancel := context.WithCancel(p.base)
 	p.mu.Lock()
-	p.state = newState(p.state.timing, time.Now())
+	p.state, p.passed = newState(p.state.timing, time.Now()), -1
 	t.leave = cancel
 	p.mu.Unlock()
 	if err := p.load(); err != nil {

@@ -91,6 +91,8 @@ type Pipeline struct {
 	totals  totals
 	lost    int
 	refused refused
+	given   int       // beginnings and ends of calls that handed something over
+	passed  int       // what that was when all had been worked off; below zero: it is not known
 	fullLog time.Time // when a full spool was last logged
 
 	troubleTold bool // that turns cannot be delivered
@@ -136,6 +138,7 @@ func open(o Options, t timing, pause time.Duration) (*Pipeline, error) {
 		wake: make(chan struct{}, 1), stop: make(chan struct{}), ended: make(chan struct{}), // wake: more than one says nothing new
 		wakeLater: make(chan struct{}, 1), // likewise
 		state:     newState(t, time.Now()),
+		passed:    -1,
 	}
 	p.o.Store(&o)
 	p.notes.most, p.earlier.most = noteBytes, earlierBytes

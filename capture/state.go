@@ -87,7 +87,6 @@ type lane struct {
 	blocked  bool      // the group is being emptied
 	suspect  bool      // its first turn goes alone
 	solo     bool      // one that went alone is under way
-	accepted bool      // and the memory may not have come to all it accepted for it
 
 	under    []*under // in the order in which they were handed over
 	doubts   int
@@ -309,7 +308,7 @@ func (s *state) place(l *lane) {
 	s.fresh.set(l, send && l.fresh, l.next)
 	s.older.set(l, send && !l.fresh, l.next)
 	s.looks.set(l, !l.active && !l.blocked && len(l.under) > 0, l.lookAt)
-	if !l.active && !l.blocked && !l.accepted && !l.ready && len(l.under) == 0 {
+	if !l.active && !l.blocked && !l.ready && len(l.under) == 0 {
 		delete(s.lanes, l.group)
 		delete(s.troubles, l)
 	}

@@ -113,7 +113,7 @@ func entriesOf(turns []*under) []entry {
 
 // sendProbe writes a message of our own to a group of its own.
 func (p *Pipeline) sendProbe() {
-	name := "graphiti-proxy.probe." + rand.Text()
+	name := probeName()
 	start := p.ticks(nil)
 	err := contained(func() error {
 		return p.call(func(ctx context.Context) error {
@@ -124,6 +124,11 @@ func (p *Pipeline) sendProbe() {
 	defer p.mu.Unlock()
 	p.state.probed(name, start, err == nil, time.Now())
 }
+
+// probePrefix begins the names of messages of our own.
+const probePrefix = "graphiti-proxy.probe."
+
+func probeName() string { return probePrefix + rand.Text() }
 
 func probeMessage(name string) []graphiti.Message {
 	return []graphiti.Message{{

@@ -15,9 +15,9 @@ import (
 	"github.com/graphiti-proxy/graphiti-proxy/proxy/admin"
 )
 
-// forgetTimeout is how long one call to forget a group may take; less than the
-// admin side gives an answer.
-const forgetTimeout = 50 * time.Second
+// forgetTimeout is how long one call to forget a group may take: as long as
+// Graphiti needs for what it has accepted.
+const forgetTimeout = 5 * time.Minute
 
 // remembered is the memory of the app in all its places.
 type remembered struct {

@@ -117,6 +117,7 @@ func (s *Server) forget(w http.ResponseWriter, r *http.Request, m Remembered) {
 	if refused(w, sel.check()) {
 		return
 	}
+	_ = http.NewResponseController(w).SetWriteDeadline(noDeadline) // it waits for the memory
 	blocks, err := m.Forget(r.Context(), sel.Group)
 	s.audit(r, "forget", auditName(sel), []string{sel.Group}, err)
 	if err != nil {
