@@ -118,7 +118,7 @@ func TestNewsHoldNothingForgotten(t *testing.T) {
 	}
 	other := dial(t, server)
 	later := Share(other, time.Hour)
-	other.Listen(News, later.Heard, func() {})
+	other.Listen("later", News, later.Heard, func() {})
 	within(t, "the news", func() bool { _, ok := later.Blocks.recent.get(key(1199)); return ok })
 	if e, ok := later.Blocks.recent.get(key(0)); ok {
 		t.Errorf("a replica that starts later has %q", e.text)

@@ -1,6 +1,9 @@
 package cache
 
-import "encoding/hex"
+import (
+	"encoding/hex"
+	"strings"
+)
 
 // News is where replicas tell each other what they keep and drop, so that each
 // of them goes on repeating blocks while Redis is down. A piece of news begins
@@ -12,7 +15,8 @@ const (
 	newsOfLink  = "link "  // its fingerprint in hex, and the session
 	newsOfDrop  = "drop "  // a group of which what was found is to be dropped
 
-	// NewsOfForget begins what is told of a group that was emptied.
+	// NewsOfForget begins what is told of a group of which something was
+	// forgotten. More may stand in lines behind its name.
 	NewsOfForget = "forget "
 )
 
@@ -43,7 +47,8 @@ func keyed(news, kind string) (key [16]byte, rest string, ok bool) {
 func (r *Recall[V]) Heard(news string) {
 	for _, kind := range []string{newsOfDrop, NewsOfForget} {
 		if len(news) > len(kind) && news[:len(kind)] == kind {
-			r.generation(news[len(kind):]).Add(1)
+			group, _, _ := strings.Cut(news[len(kind):], "\n")
+			r.generation(group).Add(1)
 		}
 	}
 }

@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"log/slog"
+	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -134,7 +136,7 @@ func TestWhatReplicasHeardOutlastsRedis(t *testing.T) {
 	db := dial(t, s)
 	b := Share(db, time.Hour)
 	missed := 0
-	db.Listen(News, b.Heard, func() { missed++ })
+	db.Listen("b", News, b.Heard, func() { missed++ })
 	within(t, "the news", func() bool { _, ok := b.Chain.recent.get(key(2)); return ok })
 	s.Kill()
 	if got := lookup(t, b, key(1)); got[0] != "text/1" {
@@ -234,5 +236,47 @@ func TestReplicasShareSearches(t *testing.T) {
 	alone.Share("g", "q", "0", []string{"x"}, false)
 	if _, found, _ := alone.Fetch(ctx, "g", "q"); found {
 		t.Error("found where nothing is shared")
+	}
+}
+
+// TestAnnouncing returns when all that listen have done what they do about it,
+// names one that does not, and does not wait for one that has ended.
+func TestAnnouncing(t *testing.T) {
+	s := redistest.Start(t)
+	a, b := dial(t, s), dial(t, s)
+	ctx := context.Background()
+	dead := dial(t, s)
+	dead.Listen("dead", News, func(string) {}, func() {})
+	if err := dead.Close(); err != nil {
+		t.Fatal(err)
+	}
+	release, done := make(chan struct{}), atomic.Bool{}
+	a.Listen("a", News, func(string) {}, func() {})
+	b.Listen("b", News, func(news string) {
+		if news == NewsOfForget+"g" {
+			<-release
+			done.Store(true)
+		}
+	}, func() {})
+	within(t, "both to listen", func() bool {
+		n := 0
+		err := a.Do(ctx, func(ctx context.Context, c redis.Cmdable) error {
+			tokens, err := c.SMembers(ctx, redis.Key("listeners")).Result()
+			for _, token := range tokens {
+				there, e := c.Exists(ctx, redis.Key("listener", token)).Result()
+				n, err = n+int(there), errors.Join(err, e)
+			}
+			return err
+		})
+		return err == nil && n == 2
+	})
+	impatient, cancel := context.WithTimeout(ctx, 200*time.Millisecond)
+	defer cancel()
+	if err := a.Announce(impatient, News, NewsOfForget+"g"); err == nil || !strings.Contains(err.Error(), "b has not heard") {
+		t.Errorf("nobody is named: %v", err)
+	}
+	time.AfterFunc(50*time.Millisecond, func() { close(release) })
+	if err := a.Announce(ctx, News, NewsOfForget+"h"); err != nil || !done.Load() {
+		t.Errorf("it did not wait: %v", err)
 	}
 }

@@ -106,6 +106,7 @@ func newApp(cfg *config.Config, log *slog.Logger) (_ *app, err error) {
 		return nil, err
 	}
 	a.onClose("listeners", a.closeSides)
+	a.listen()
 	if err := a.openAdmin(t.handler(), only("admin")); err != nil {
 		return nil, err
 	}
@@ -190,7 +191,6 @@ func (a *app) openMemory() (proxy.Memory, error) {
 	a.onClose("recall", func(context.Context) error { a.planner.Close(); return nil })
 	a.prober = newProber(a.memory, a.mayAsk, state.Blocks.Emptied)
 	a.onClose("probe", func(context.Context) error { a.prober.Close(); return nil })
-	a.listen()
 	return a.remembering(cfg, identity), nil
 }
 

@@ -129,21 +129,24 @@ func (m *remembered) Forget(ctx context.Context, group string) (int, error) {
 	return blocks, err
 }
 
-// elsewhere empties what is kept outside of the memory itself.
+// elsewhere empties what is kept outside of the memory itself. When it returns
+// no replica shows any of it.
 func (m *remembered) elsewhere(ctx context.Context, part capture.Part) (blocks int, err error) {
 	// Searches that began before the group was empty, and what they left; then
-	// the plans that were made with what they found.
+	// the blocks that were made of what they found, and those of plans which
+	// had that.
 	m.app.planner.Forgot()
 	m.facts.DropGroup(part.Group)
-	m.app.proxy.Forget(part.Means)
-	if err := m.app.parts.open.Forget(part.Means); err != nil {
+	if err := m.app.dropUnderWay(part); err != nil {
 		return 0, err
 	}
-	// First, so that what other replicas have just found is not kept; then
-	// again, for what they have in memory.
-	told := m.app.tellForgotten(ctx, part.Group)
-	blocks, err = m.state.Blocks.Forget(part.Group)
-	err = errors.Join(told, err, m.state.Snapshots.Forget(part.Group), m.app.tellForgotten(ctx, part.Group))
+	if err := m.app.tellForgotten(ctx, part); err != nil {
+		return 0, err
+	}
+	if blocks, err = m.state.Blocks.Forget(part.Group); err != nil {
+		return blocks, err
+	}
+	err = errors.Join(m.state.Snapshots.Forget(part.Group), m.app.tellForgotten(ctx, part))
 	m.app.planner.Forgot()
 	return blocks, err
 }

@@ -126,12 +126,16 @@ func (a *app) listen() {
 	forget := func() {
 		a.planner.Forgot()
 		a.parts.state.Blocks.Forgotten()
+		a.pipeline.ForgetLately()
 	}
-	a.shared.Listen(cache.News, func(news string) {
+	a.shared.Listen(processName(), cache.News, func(news string) {
 		a.parts.state.Heard(news)
 		a.parts.facts.Heard(news)
-		if strings.HasPrefix(news, cache.NewsOfForget) {
+		if what, ok := strings.CutPrefix(news, cache.NewsOfForget); ok {
 			forget()
+			if err := a.dropUnderWay(partIn(what)); err != nil {
+				a.log.Warn("what is under way here cannot be forgotten", "error", err)
+			}
 		}
 	}, func() { // what was said meanwhile is not known
 		forget()
@@ -139,16 +143,34 @@ func (a *app) listen() {
 	})
 }
 
-// tellForgotten tells the others that a group was emptied.
-func (a *app) tellForgotten(ctx context.Context, group string) error {
+// dropUnderWay drops what this process knows of turns that have not ended.
+func (a *app) dropUnderWay(part capture.Part) error {
+	a.proxy.Forget(part.Means)
+	return a.parts.open.Forget(part.Means)
+}
+
+// tellForgotten returns when other replicas have dropped what they have in
+// memory of a part.
+func (a *app) tellForgotten(ctx context.Context, part capture.Part) error {
 	if a.shared == nil {
 		return nil
 	}
-	err := a.shared.Do(ctx, func(ctx context.Context, c redis.Cmdable) error {
-		return redis.Tell(ctx, c, cache.News, cache.NewsOfForget+group)
-	})
-	if err != nil {
+	if err := a.shared.Announce(ctx, cache.News, cache.NewsOfForget+partNews(part)); err != nil {
 		return fmt.Errorf("tell the other replicas: %w", err)
 	}
 	return nil
+}
+
+// partNews is how replicas speak of a part: no name has line breaks in it.
+func partNews(part capture.Part) string {
+	if part.Session == "" {
+		return part.Group
+	}
+	return part.Group + "\n" + part.Session + "\n" + part.Owner
+}
+
+func partIn(news string) (part capture.Part) {
+	part.Group, news, _ = strings.Cut(news, "\n")
+	part.Session, part.Owner, _ = strings.Cut(news, "\n")
+	return part
 }
