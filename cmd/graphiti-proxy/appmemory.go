@@ -44,17 +44,24 @@ func (m *remembered) Groups(ctx context.Context, s admin.Selector) ([]capture.Ow
 	if s.User != "" || s.Credential != "" {
 		owner = proxy.OwnerOf(who)
 	}
-	known, err := m.app.pipeline.Groups(ctx, owner)
+	known, err := m.app.pipeline.Groups(ctx, "")
 	if err != nil {
 		return nil, err
 	}
 	var list []capture.Owned
 	listed := make(map[string]bool)
 	add := func(o capture.Owned) {
-		if !listed[o.Group] {
-			listed[o.Group] = true
-			list = append(list, o)
+		if listed[o.Group] {
+			return
 		}
+		listed[o.Group] = true
+		// Whose a group is says what was written to it, and not its name.
+		for _, k := range known {
+			if k.Group == o.Group {
+				o.Scope, o.Key, o.Shared = k.Scope, k.Key, k.Shared || owner != "" && k.Owner != owner
+			}
+		}
+		list = append(list, o)
 	}
 	// What would be written for them now, whether or not this proxy did: other
 	// clients share these groups.
@@ -70,7 +77,7 @@ func (m *remembered) Groups(ctx context.Context, s admin.Selector) ([]capture.Ow
 	}
 	for _, o := range known {
 		switch {
-		case s.Agent != "":
+		case s.Agent != "", owner != "" && o.Owner != owner:
 		case s.Workspace != "" && (o.Scope != string(graphiti.ScopeWorkspace) || o.Key != who.Workspace):
 		case s.Session != "" && (o.Scope != string(graphiti.ScopeSession) || o.Key != who.Session):
 		default:

@@ -83,3 +83,40 @@ func TestForgettingWhatIsUnderWay(t *testing.T) {
 		t.Errorf("recalled: %s", saw)
 	}
 }
+
+// cli runs a command against the running proxy.
+func (w *world) cli(args ...string) (string, error) {
+	w.t.Helper()
+	return command(w.t, w.t.TempDir(), append(args, "--set", "admin.listen="+w.app.admin.Addr().String())...)
+}
+
+// TestForgettingLeavesWhatOthersWrote: a project's memory to which several
+// people wrote, or another alone, is named and left, however it is asked for;
+// its group says that all of it is meant.
+func TestForgettingLeavesWhatOthersWrote(t *testing.T) {
+	w := start(t, t.TempDir(), map[string]string{"identity.owner": "user:josh", "identity.group_ids": "raw"})
+	say := func(person, workspace, text string) {
+		w.exchange("/v1/chat/completions", m{"model": "m", "user": person, "messages": []m{user(text)}}, "X-Graphiti-Workspace", workspace)
+	}
+	say("josh", "both", "We use Postgres here.")
+	say("ann", "both", "We use Redis here too.")
+	say("ann", "hers", "This is mine alone.")
+	say("josh", "his", "And this is mine.")
+	w.delivered(4)
+	for _, args := range [][]string{{"--user", "josh", "--workspace", "both"}, {"--workspace", "both"}, {"--user", "josh", "--workspace", "hers"}} {
+		if out, err := w.cli(append([]string{"memory", "forget", "--yes"}, args...)...); err == nil || !strings.Contains(err.Error(), "--group") {
+			t.Errorf("%v: %q, %v", args, out, err)
+		}
+	}
+	if out, err := w.cli("memory", "forget", "--user", "josh", "--yes"); err != nil || !strings.HasPrefix(out, "2 groups forgotten") {
+		t.Errorf("%q, %v", out, err)
+	}
+	for group, want := range map[string]int{"workspace_both": 4, "workspace_hers": 2, "workspace_his": 0} {
+		if n := len(w.heldIn(group)); n != want {
+			t.Errorf("%s has %d messages, want %d", group, n, want)
+		}
+	}
+	if _, err := w.cli("memory", "forget", "--group", "workspace_both", "--yes"); err != nil || len(w.heldIn("workspace_both")) > 0 {
+		t.Errorf("%v", err)
+	}
+}

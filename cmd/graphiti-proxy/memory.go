@@ -10,6 +10,7 @@ import (
 	"net/http"
 	"net/url"
 	"os"
+	"slices"
 	"strings"
 	"text/tabwriter"
 
@@ -81,6 +82,9 @@ func newMemoryForgetCommand() *cobra.Command {
 		printGroups(errOut, groups)
 		if len(groups) == 0 {
 			return errors.New("nothing is remembered there")
+		}
+		if !slices.ContainsFunc(groups, func(g capture.Owned) bool { return !g.Shared }) {
+			return errors.New("others wrote to it too, so that nothing was deleted; name it with --group to delete what is theirs with it")
 		}
 		if !yes {
 			if !isatty.IsTerminal(os.Stdin.Fd()) {
