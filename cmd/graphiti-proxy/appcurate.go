@@ -203,7 +203,7 @@ func promoted(who graphiti.Who, target graphiti.Target, kind, text string) captu
 	return capture.Turn{
 		ID: digest("promote", kind, target.Group, strings.Join(strings.Fields(text), " ")), Kind: kind, Session: who.Session,
 		Owner: proxy.OwnerOf(who), Workspace: who.Workspace, User: text, Said: now, Answered: now, Client: "graphiti-proxy",
-		Targets: []graphiti.Target{target},
+		Targets: []graphiti.Target{target}, Again: true,
 	}
 }
 
@@ -283,7 +283,7 @@ func (m *remembered) turnOf(s admin.Selector, l *admin.Line) (capture.Turn, erro
 	t = capture.Turn{
 		ID:      digest("import", target.Group, s.Session, l.Timestamp, l.Role, l.Name, l.Content, l.ID),
 		Session: who.Session, Owner: proxy.OwnerOf(who), Workspace: who.Workspace, Speaker: l.Name, Said: at, Answered: at,
-		Client: "import", Targets: []graphiti.Target{target},
+		Client: "import", Targets: []graphiti.Target{target}, Since: time.Now(), Again: true,
 	}
 	switch l.Role {
 	case "user", "human":

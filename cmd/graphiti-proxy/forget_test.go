@@ -2,6 +2,9 @@ package main
 
 import (
 	"context"
+	"fmt"
+	"os"
+	"path/filepath"
 	"strings"
 	"sync"
 	"testing"
@@ -118,5 +121,36 @@ func TestForgettingLeavesWhatOthersWrote(t *testing.T) {
 	}
 	if _, err := w.cli("memory", "forget", "--group", "workspace_both", "--yes"); err != nil || len(w.heldIn("workspace_both")) > 0 {
 		t.Errorf("%v", err)
+	}
+}
+
+// TestToldAgainAfterForgetting: lines are imported, texts promoted, and groups
+// told whose they are, once more after it was all forgotten, and the command
+// says so.
+func TestToldAgainAfterForgetting(t *testing.T) {
+	dir := t.TempDir()
+	w := start(t, dir, map[string]string{"identity.owner": "user:josh", "identity.group_ids": "raw", "promote.directives": "true", "ingest.include_system": "true"})
+	lines := filepath.Join(dir, "lines.jsonl")
+	if err := os.WriteFile(lines, []byte(`{"role":"user","content":"I breed alpacas.","timestamp":"2026-01-05T09:00:00Z"}`+"\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for round := range 2 {
+		for _, want := range []string{"1 lines kept, 0 were there already\n", "0 lines kept, 1 were there already\n"} {
+			if out, err := w.cli("memory", "import", lines); err != nil || out != want {
+				t.Errorf("%q, %v, want %q", out, err, want)
+			}
+			if _, err := w.cli("memory", "promote", "--kind", "decision", "Postgres, not MySQL"); err != nil {
+				t.Error(err)
+			}
+		}
+		w.say(fmt.Sprint("preference: tabs, not spaces\nround ", round))
+		waitUntil(t, "all of it", func() bool { return len(w.held()) == 6 && w.app.queue().Pending == 0 })
+		all := strings.Join(w.held(), "\n")
+		for _, want := range []string{"alpacas", "Postgres", "content:\ntabs", "This memory belongs to"} {
+			if strings.Count(all, want) != 1 {
+				t.Errorf("round %d: %q is there %d times in %s", round, want, strings.Count(all, want), all)
+			}
+		}
+		w.forget("user_josh")
 	}
 }

@@ -41,7 +41,7 @@ func (a *app) ownership(t *capture.Turn, target graphiti.Target) (capture.Turn, 
 	return capture.Turn{
 		ID: digest("ownership", target.Group), Kind: graphiti.KindOwnershipContext, Session: t.Session, Owner: t.Owner, Workspace: t.Workspace,
 		User: "This memory belongs to " + owner + ". It is about " + of + ".",
-		Said: t.Said, Answered: now, Client: "graphiti-proxy", Targets: []graphiti.Target{target},
+		Said: t.Said, Answered: now, Client: "graphiti-proxy", Targets: []graphiti.Target{target}, Again: true,
 	}, true
 }
 
