@@ -189,6 +189,7 @@ type restEpisode struct {
 	SourceDescription string   `json:"source_description"`
 	CreatedAt         restTime `json:"created_at"`
 	ValidAt           restTime `json:"valid_at"`
+	EntityEdges       []string `json:"entity_edges"` // facts that are read from it, or found in it again
 }
 
 // Episodes implements Memory. It keeps no more contents than an answer
@@ -236,7 +237,7 @@ func (r *REST) Export(ctx context.Context, group string, f func(Episode) error) 
 	read := func(body io.Reader) error {
 		return decodeList(io.LimitReader(body, maxRESTExport), func(e *restEpisode) {
 			if failed == nil {
-				failed = f(Episode{e.UUID, e.Name, e.GroupID, e.Content, e.SourceDescription, e.CreatedAt.Time, e.ValidAt.Time})
+				failed = f(*e.episode())
 			}
 		})
 	}
@@ -268,12 +269,7 @@ func decodeList[T any](r io.Reader, f func(*T)) error {
 
 // Forget implements Memory.
 func (r *REST) Forget(ctx context.Context, group string) error {
-	err := r.call(ctx, http.MethodDelete, "/group/"+url.PathEscape(group), nil, nil)
-	var s *StatusError
-	if errors.As(err, &s) && s.Code == http.StatusNotFound {
-		return nil
-	}
-	if err != nil {
+	if err := r.remove(ctx, "/group/", group); err != nil {
 		return fmt.Errorf("forget group: %w", err)
 	}
 	return nil

@@ -2,6 +2,7 @@ package graphiti
 
 import (
 	"context"
+	"strings"
 	"time"
 )
 
@@ -64,9 +65,22 @@ type Episode struct {
 	ValidAt           time.Time
 }
 
+const turnPrefix = "graphiti-proxy.turn."
+
 // EpisodeName is the stable name under which one side of a turn is kept.
 func EpisodeName(turn string, role RoleType) string {
-	return "graphiti-proxy.turn." + turn + "." + string(role)
+	return turnPrefix + turn + "." + string(role)
+}
+
+// TurnOf is the turn of which an episode is one side; ok is false for the name
+// of another.
+func TurnOf(name string) (turn string, ok bool) {
+	rest, ok := strings.CutPrefix(name, turnPrefix)
+	i := strings.LastIndexByte(rest, '.')
+	if !ok || i < 0 {
+		return "", false
+	}
+	return rest[:i], true
 }
 
 // Memory is what every backend can do. All calls are safe for concurrent use,
@@ -90,6 +104,11 @@ type Memory interface {
 	// Forget removes a group and all that was learnt from it. Forgetting what
 	// does not exist is not an error.
 	Forget(ctx context.Context, group string) error
+
+	// ForgetEpisodes removes the episodes of a group that are meant, and what
+	// was first learnt from them as far as the backend tells, and returns the
+	// names of those that are gone.
+	ForgetEpisodes(ctx context.Context, group string, meant func(*Episode) bool) ([]string, error)
 
 	// Health reports whether the backend answers.
 	Health(ctx context.Context) error

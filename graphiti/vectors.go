@@ -139,23 +139,24 @@ func (v *vectors) some(ctx context.Context) (int, error) {
 	}
 	ctx, cancel := context.WithTimeout(ctx, embedTimeout)
 	defer cancel()
-	rows, err := v.db.Query(ctx, "SELECT u.id, m.content FROM unread u LEFT JOIN messages m ON m.id = u.id LIMIT ?", embedBatch)
+	rows, err := v.db.Query(ctx, "SELECT u.id, m.content, coalesce(m.name, '') FROM unread u LEFT JOIN messages m ON m.id = u.id LIMIT ?", embedBatch)
 	if err != nil {
 		return 0, fmt.Errorf("find what to embed: %w", err)
 	}
 	var ids []int64
-	var texts []string
+	var texts, names []string
 	for rows.Next() {
 		var id int64
+		var name string
 		var content *string
-		if err = rows.Scan(&id, &content); err != nil {
+		if err = rows.Scan(&id, &content, &name); err != nil {
 			break
 		}
 		text := " "
 		if content != nil && *content != "" {
 			text = plain(*content)
 		}
-		ids, texts = append(ids, id), append(texts, text)
+		ids, texts, names = append(ids, id), append(texts, text), append(names, name)
 	}
 	if err == nil {
 		err = rows.Err()
@@ -170,12 +171,13 @@ func (v *vectors) some(ctx context.Context) (int, error) {
 	}
 	err = v.db.Write(ctx, func(tx *sqlite.Tx) error {
 		for i, id := range ids {
-			// One that was forgotten meanwhile stays forgotten.
-			if _, err := tx.Exec("INSERT OR REPLACE INTO vectors (id, model, vec) SELECT ?, ?, ? WHERE EXISTS (SELECT 1 FROM messages WHERE id = ?1)",
-				id, v.o.Model, bytesOf(vecs[i])); err != nil {
+			// One that was forgotten meanwhile stays forgotten, and its number may
+			// be another's now.
+			if _, err := tx.Exec("INSERT OR REPLACE INTO vectors (id, model, vec) SELECT ?, ?, ? WHERE EXISTS (SELECT 1 FROM messages WHERE id = ?1 AND name = ?4)",
+				id, v.o.Model, bytesOf(vecs[i]), names[i]); err != nil {
 				return err
 			}
-			if _, err := tx.Exec("DELETE FROM unread WHERE id = ?", id); err != nil {
+			if _, err := tx.Exec("DELETE FROM unread WHERE id = ?1 AND NOT EXISTS (SELECT 1 FROM messages WHERE id = ?1 AND name <> ?2)", id, names[i]); err != nil {
 				return err
 			}
 		}

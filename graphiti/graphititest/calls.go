@@ -22,6 +22,7 @@ type Episode struct {
 	SourceDescription string
 	CreatedAt         time.Time
 	ValidAt           time.Time
+	Edges             []string // the facts that were read from it, or found in it again
 }
 
 func (s *Server) healthcheck(w http.ResponseWriter, _ *http.Request) {
@@ -57,10 +58,12 @@ func (s *Server) keep(j job) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.kept++
-	s.episodes[j.group] = append(s.episodes[j.group], Episode{
+	e := Episode{
 		UUID: newUUID(), Name: j.name, Group: j.group, Content: j.content,
 		SourceDescription: j.source, CreatedAt: time.Now().UTC(), ValidAt: j.validAt,
-	})
+	}
+	s.readLocked(&e)
+	s.episodes[j.group] = append(s.episodes[j.group], e)
 }
 
 // listEpisodes answers the last of a group by the time they speak of, oldest
@@ -84,64 +87,10 @@ func (s *Server) listEpisodes(w http.ResponseWriter, r *http.Request) {
 		out = append(out, map[string]any{
 			"uuid": e.UUID, "name": e.Name, "group_id": e.Group, "labels": []string{}, "created_at": stamp(e.CreatedAt, "Z"),
 			"source": "message", "source_description": e.SourceDescription, "content": e.Content,
-			"valid_at": stamp(e.ValidAt, "Z"), "entity_edges": []string{}, "episode_metadata": nil,
+			"valid_at": stamp(e.ValidAt, "Z"), "entity_edges": e.Edges, "episode_metadata": nil,
 		})
 	}
 	writeJSON(w, http.StatusOK, out)
-}
-
-// search answers the facts that are found.
-func (s *Server) search(w http.ResponseWriter, r *http.Request) {
-	b, _ := io.ReadAll(r.Body)
-	q, problems := readQuery(b)
-	if len(problems) > 0 {
-		unprocessable(w, problems)
-		return
-	}
-	for _, g := range q.groups {
-		if !acceptedID.MatchString(g) {
-			http.Error(w, "Internal Server Error", http.StatusInternalServerError)
-			return
-		}
-	}
-	writeJSON(w, http.StatusOK, map[string]any{"facts": s.find(q)})
-}
-
-// find finds what shares words with the query, most words first, then the
-// newest.
-func (s *Server) find(q query) []map[string]any {
-	type hit struct {
-		Episode
-		shared int
-	}
-	var hits []hit
-	asked := words(q.text)
-	for _, e := range s.in(q.groups) {
-		h := hit{Episode: e}
-		for word := range words(said(e.Content)) {
-			if asked[word] {
-				h.shared++
-			}
-		}
-		if h.shared > 0 {
-			hits = append(hits, h)
-		}
-	}
-	sort.SliceStable(hits, func(i, j int) bool {
-		if hits[i].shared != hits[j].shared {
-			return hits[i].shared > hits[j].shared
-		}
-		return hits[i].ValidAt.After(hits[j].ValidAt)
-	})
-	facts := []map[string]any{}
-	for _, h := range hits[:max(0, min(q.max, len(hits)))] {
-		facts = append(facts, map[string]any{
-			"uuid": "edge-" + h.UUID, "name": "SAID", "fact": said(h.Content),
-			"valid_at": stamp(h.ValidAt, "+00:00"), "invalid_at": nil, "created_at": stamp(h.CreatedAt, "+00:00"), "expired_at": nil,
-			"source_node_uuid": "source-" + h.UUID, "target_node_uuid": "target-" + h.UUID, "episodes": []string{h.UUID},
-		})
-	}
-	return facts
 }
 
 // in are the episodes of the groups; nil means all groups.
@@ -165,6 +114,7 @@ func (s *Server) in(groups []string) []Episode {
 func (s *Server) forget(w http.ResponseWriter, r *http.Request) {
 	s.mu.Lock()
 	delete(s.episodes, r.PathValue("group_id"))
+	delete(s.edges, r.PathValue("group_id"))
 	s.mu.Unlock()
 	writeJSON(w, http.StatusOK, map[string]any{"message": "Group deleted", "success": true})
 }

@@ -35,7 +35,11 @@ var mcpTools = map[Age]map[string]string{
 		"search_nodes":        "query | group_ids max_nodes entity_types",
 		"get_episodes":        "| group_ids max_episodes",
 		"clear_graph":         "| group_ids",
-		"get_status":          "|",
+		"delete_episode":      "uuid |",
+		"delete_entity_edge":  "uuid |",
+
+		"get_episode_entities": "episode_uuids |",
+		"get_status":           "|",
 	},
 	Old: {
 		"add_episode":         "name episode_body | group_id source source_description uuid",
@@ -43,6 +47,8 @@ var mcpTools = map[Age]map[string]string{
 		"search_memory_nodes": "query | group_id max_nodes",
 		"get_episodes":        "| group_id last_n",
 		"clear_graph":         "|",
+		"delete_episode":      "uuid |",
+		"delete_entity_edge":  "uuid |",
 		"get_status":          "|",
 	},
 }
@@ -169,12 +175,26 @@ func (s *Server) useTool(name string, age Age, raw json.RawMessage) *mcp.CallToo
 		s.mu.Lock()
 		defer s.mu.Unlock()
 		if age == Old {
-			s.episodes = make(map[string][]Episode)
+			s.episodes, s.edges = make(map[string][]Episode), make(map[string][]*edge)
 		}
 		for _, g := range groups {
 			delete(s.episodes, g)
+			delete(s.edges, g)
 		}
 		return toolAnswer(age, map[string]any{"message": "Graph data cleared successfully for " + strconv.Itoa(len(groups)) + " groups"})
+	case "delete_episode":
+		if !s.removeEpisode(args.UUID) {
+			return toolAnswer(age, map[string]any{"error": "Error deleting episode: node " + args.UUID + " not found"})
+		}
+		if age == Today { // older servers leave what was read from it
+			s.removeEdges(func(f *edge) bool { return f.episodes[0] == args.UUID })
+		}
+		return toolAnswer(age, map[string]any{"message": "Episode with UUID " + args.UUID + " deleted successfully"})
+	case "delete_entity_edge":
+		if !s.removeEdges(func(f *edge) bool { return f.uuid == args.UUID }) {
+			return toolAnswer(age, map[string]any{"error": "Error deleting entity edge: edge " + args.UUID + " not found"})
+		}
+		return toolAnswer(age, map[string]any{"message": "Entity edge with UUID " + args.UUID + " deleted successfully"})
 	case "get_status":
 		return toolAnswer(age, map[string]any{"status": "ok", "message": "connected"})
 	}

@@ -26,6 +26,9 @@ const (
 	Search      Call = "POST /search"
 	Episodes    Call = "GET /episodes/{group_id}"
 	Forget      Call = "DELETE /group/{group_id}"
+	DropEpisode Call = "DELETE /episode/{uuid}"
+	ShowEdge    Call = "GET /entity-edge/{uuid}"
+	DropEdge    Call = "DELETE /entity-edge/{uuid}"
 )
 
 const (
@@ -48,6 +51,12 @@ type Options struct {
 	// MCP makes the server an MCP server too. There each group has a worker of
 	// its own, which goes on after an exception.
 	MCP Age
+
+	// Merge makes one fact of messages that say the same.
+	Merge bool
+
+	// OldFacts makes facts that do not say which episodes they are from.
+	OldFacts bool
 }
 
 // Request is a request as it was received.
@@ -77,6 +86,7 @@ type Server struct {
 	workers  map[string]*worker // of the MCP server, by group
 	mcp      http.Handler       // nil: there is none
 	episodes map[string][]Episode
+	edges    map[string][]*edge
 	requests []Request
 	accepted int
 	kept     int
@@ -93,13 +103,14 @@ func Start(o Options) (*Server, error) {
 	}
 	s := &Server{
 		o: o, url: "http://" + l.Addr().String(), served: make(chan struct{}),
-		workers: make(map[string]*worker), episodes: make(map[string][]Episode), calls: make(map[Call]int),
+		workers: make(map[string]*worker), episodes: make(map[string][]Episode), edges: make(map[string][]*edge), calls: make(map[Call]int),
 		next: make(map[Call][]Fault), always: make(map[Call]Fault),
 	}
 	mux := http.NewServeMux()
 	for call, h := range map[Call]http.HandlerFunc{
 		Healthcheck: s.healthcheck, OpenAPI: s.openAPI, Messages: s.messages,
 		Search: s.search, Episodes: s.listEpisodes, Forget: s.forget,
+		DropEpisode: s.dropEpisode, ShowEdge: s.showEdge, DropEdge: s.dropEdge,
 	} {
 		mux.Handle(string(call), s.received(call, h))
 	}

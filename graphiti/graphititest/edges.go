@@ -1,0 +1,174 @@
+package graphititest
+
+import (
+	"io"
+	"maps"
+	"net/http"
+	"slices"
+	"sort"
+	"time"
+)
+
+// edge is a fact that was read from a message. It is there after the message,
+// unless it is deleted too.
+type edge struct {
+	uuid     string
+	group    string
+	fact     string
+	created  time.Time
+	validAt  time.Time
+	episodes []string // that say it, the one it was read from first
+}
+
+// readLocked reads from a message what it says, which is one fact.
+func (s *Server) readLocked(e *Episode) {
+	text := said(e.Content)
+	if s.o.Merge {
+		for _, known := range s.edges[e.Group] {
+			if known.fact == text {
+				known.episodes = append(known.episodes, e.UUID)
+				e.Edges = []string{known.uuid}
+				return
+			}
+		}
+	}
+	read := &edge{uuid: "edge-" + e.UUID, group: e.Group, fact: text, created: time.Now().UTC(), validAt: e.ValidAt, episodes: []string{e.UUID}}
+	s.edges[e.Group] = append(s.edges[e.Group], read)
+	e.Edges = []string{read.uuid}
+}
+
+// result is a fact as it is sent. Services from before August 2026 do not say
+// which episodes it is from.
+func (f *edge) result(old bool) map[string]any {
+	r := map[string]any{
+		"uuid": f.uuid, "name": "SAID", "fact": f.fact,
+		"valid_at": stamp(f.validAt, "+00:00"), "invalid_at": nil, "created_at": stamp(f.created, "+00:00"), "expired_at": nil,
+		"source_node_uuid": "source-" + f.uuid, "target_node_uuid": "target-" + f.uuid,
+	}
+	if !old {
+		r["episodes"] = f.episodes
+	}
+	return r
+}
+
+// search answers the facts that are found.
+func (s *Server) search(w http.ResponseWriter, r *http.Request) {
+	b, _ := io.ReadAll(r.Body)
+	q, problems := readQuery(b)
+	if len(problems) > 0 {
+		unprocessable(w, problems)
+		return
+	}
+	for _, g := range q.groups {
+		if !acceptedID.MatchString(g) {
+			http.Error(w, "Internal Server Error", http.StatusInternalServerError)
+			return
+		}
+	}
+	writeJSON(w, http.StatusOK, map[string]any{"facts": s.find(q)})
+}
+
+// find finds what shares words with the query, most words first, then the
+// newest.
+func (s *Server) find(q query) []map[string]any {
+	type hit struct {
+		*edge
+		shared int
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	var hits []hit
+	asked := words(q.text)
+	groups := q.groups
+	if groups == nil {
+		groups = slices.Sorted(maps.Keys(s.edges))
+	}
+	for _, group := range groups {
+		for _, f := range s.edges[group] {
+			h := hit{edge: f}
+			for word := range words(f.fact) {
+				if asked[word] {
+					h.shared++
+				}
+			}
+			if h.shared > 0 {
+				hits = append(hits, h)
+			}
+		}
+	}
+	sort.SliceStable(hits, func(i, j int) bool {
+		if hits[i].shared != hits[j].shared {
+			return hits[i].shared > hits[j].shared
+		}
+		return hits[i].validAt.After(hits[j].validAt)
+	})
+	facts := []map[string]any{}
+	for _, h := range hits[:max(0, min(q.max, len(hits)))] {
+		facts = append(facts, h.result(s.o.OldFacts))
+	}
+	return facts
+}
+
+func (s *Server) edgeLocked(uuid string) *edge {
+	for _, list := range s.edges {
+		for _, f := range list {
+			if f.uuid == uuid {
+				return f
+			}
+		}
+	}
+	return nil
+}
+
+// showEdge answers a fact.
+func (s *Server) showEdge(w http.ResponseWriter, r *http.Request) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	f := s.edgeLocked(r.PathValue("uuid"))
+	if f == nil {
+		writeJSON(w, http.StatusNotFound, map[string]any{"detail": "edge " + r.PathValue("uuid") + " not found"})
+		return
+	}
+	writeJSON(w, http.StatusOK, f.result(s.o.OldFacts))
+}
+
+// dropEdge removes a fact.
+func (s *Server) dropEdge(w http.ResponseWriter, r *http.Request) {
+	if !s.removeEdges(func(f *edge) bool { return f.uuid == r.PathValue("uuid") }) {
+		writeJSON(w, http.StatusNotFound, map[string]any{"detail": "edge " + r.PathValue("uuid") + " not found"})
+		return
+	}
+	writeJSON(w, http.StatusOK, map[string]any{"message": "Entity Edge deleted", "success": true})
+}
+
+func (s *Server) removeEdges(meant func(*edge) bool) (found bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for group, list := range s.edges {
+		n := len(list)
+		s.edges[group] = slices.DeleteFunc(list, meant)
+		found = found || len(s.edges[group]) < n
+	}
+	return found
+}
+
+// dropEpisode removes a message. What was read from it stays, as with the real
+// one.
+func (s *Server) dropEpisode(w http.ResponseWriter, r *http.Request) {
+	if !s.removeEpisode(r.PathValue("uuid")) {
+		writeJSON(w, http.StatusNotFound, map[string]any{"detail": "node " + r.PathValue("uuid") + " not found"})
+		return
+	}
+	writeJSON(w, http.StatusOK, map[string]any{"message": "Episode deleted", "success": true})
+}
+
+func (s *Server) removeEpisode(uuid string) (found bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for group, list := range s.episodes {
+		n := len(list)
+		s.episodes[group] = slices.DeleteFunc(list, func(e Episode) bool { return e.UUID == uuid })
+		found = found || len(s.episodes[group]) < n
+	}
+	return found
+}
