@@ -151,6 +151,9 @@ func (sink) Health(context.Context) error         { return nil }
 func (sink) Durable() bool                        { return true }
 func (sink) Apart() bool                          { return false }
 func (sink) Clock() time.Time                     { return time.Time{} }
+func (sink) ForgetEpisodes(context.Context, string, func(*graphiti.Episode) bool) ([]string, error) {
+	return nil, nil
+}
 
 func heapNow() uint64 {
 	var m runtime.MemStats

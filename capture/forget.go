@@ -5,11 +5,14 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
+
+	"github.com/graphiti-proxy/graphiti-proxy/graphiti"
 )
 
 // Forget empties a part: what waits for it, what is dead, what the memory holds,
-// and what the memory has accepted and not come to yet. Then elsewhere is
+// and what it has accepted and not come to yet. Then elsewhere is
 // called, to empty what others keep of it. What was said before the end is not
 // kept any more, and nothing is delivered to the group meanwhile. It may take
 // as long as the memory needs for what it has accepted; when ctx ends before,
@@ -25,7 +28,7 @@ func (p *Pipeline) Forget(ctx context.Context, part Part, elsewhere func(context
 	if err := p.empty(ctx, l, part, false); err != nil {
 		return err
 	}
-	if err := p.emptyMemory(ctx, part.Group); err != nil {
+	if err := p.emptyMemory(ctx, part); err != nil {
 		return err
 	}
 	if err := elsewhere(ctx); err != nil {
@@ -37,25 +40,45 @@ func (p *Pipeline) Forget(ctx context.Context, part Part, elsewhere func(context
 	return err
 }
 
-// emptyMemory has the memory forget a group: what it holds at once, and what it
+// emptyMemory has the memory forget a part: what it holds at once, and what it
 // has accepted and not come to yet when it has.
-func (p *Pipeline) emptyMemory(ctx context.Context, group string) error {
-	m := p.opts().Memory
-	if err := m.Forget(ctx, group); err != nil {
-		return fmt.Errorf("empty group: %w", err)
+func (p *Pipeline) emptyMemory(ctx context.Context, part Part) error {
+	if err := p.forgetHeld(ctx, part); err != nil {
+		return err
 	}
-	if m.Durable() {
+	if p.opts().Memory.Durable() {
 		return nil
 	}
-	waited, err := p.waitForAccepted(ctx, group)
+	waited, err := p.waitForAccepted(ctx, part.Group)
 	if err != nil {
 		return fmt.Errorf("what the memory held is deleted; wait for what it has accepted: %w; run it again", err)
 	}
 	if !waited {
 		return nil
 	}
-	if err := m.Forget(ctx, group); err != nil {
-		return fmt.Errorf("empty group: %w", err)
+	return p.forgetHeld(ctx, part)
+}
+
+// forgetHeld has the memory forget what it holds of a part, and a message of our
+// own where one was put there.
+func (p *Pipeline) forgetHeld(ctx context.Context, part Part) error {
+	if part.Session == "" {
+		if err := p.opts().Memory.Forget(ctx, part.Group); err != nil {
+			return fmt.Errorf("empty group: %w", err)
+		}
+		return nil
+	}
+	names, err := p.opts().Memory.ForgetEpisodes(ctx, part.Group, func(e *graphiti.Episode) bool {
+		return part.Said(e) || strings.HasPrefix(e.Name, probePrefix)
+	})
+	var turns []string
+	for _, name := range names {
+		if turn, ok := graphiti.TurnOf(name); ok {
+			turns = append(turns, turn)
+		}
+	}
+	if err = errors.Join(err, p.spool.gone(part.Group, turns)); err != nil {
+		return fmt.Errorf("forget a session: %w", err)
 	}
 	return nil
 }

@@ -14,6 +14,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
 
+	"github.com/graphiti-proxy/graphiti-proxy/graphiti"
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti/graphititest"
 )
 
@@ -198,5 +199,136 @@ func TestForgettingWaitsForWhatWasAccepted(t *testing.T) {
 			add(t, p, spoken("later", "g"))
 			waitFor(t, "a later turn", func() bool { return len(g.Episodes("g")) == 2 })
 		})
+	}
+}
+
+// TestForgettingASession: of all that was said in it nothing stays in the groups
+// that are named, in any backend, also of what was accepted or is under way;
+// others' turns stay.
+func TestForgettingASession(t *testing.T) {
+	type held func(group string) []string
+	contents := func(list []graphititest.Episode) (out []string) {
+		for _, e := range list {
+			out = append(out, e.Content)
+		}
+		return out
+	}
+	for name, open := range map[string]func(*testing.T) (Memory, held){
+		"REST": func(t *testing.T) (Memory, held) {
+			g, m := service(t, graphititest.Options{Delay: 5 * time.Millisecond})
+			return m, func(group string) []string { settle(t, g); return contents(g.Episodes(group)) }
+		},
+		"MCP": func(t *testing.T) (Memory, held) {
+			g, m := mcpService(t, graphititest.Options{Delay: 5 * time.Millisecond, MCP: graphititest.Today})
+			return m, func(group string) []string { settle(t, g); return contents(g.Episodes(group)) }
+		},
+		"embedded": func(t *testing.T) (Memory, held) {
+			e, err := graphiti.OpenEmbedded(filepath.Join(t.TempDir(), "memory.db"))
+			if err != nil {
+				t.Fatal(err)
+			}
+			t.Cleanup(func() { e.Close() })
+			return e, func(group string) (out []string) {
+				list, err := e.Episodes(context.Background(), group, 100)
+				if err != nil {
+					t.Fatal(err)
+				}
+				for _, ep := range list {
+					out = append(out, ep.Content)
+				}
+				return out
+			}
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			m, holds := open(t)
+			path := filepath.Join(t.TempDir(), "spool.db")
+			slow := func(o *Options, _ *timing) { o.Timeout = 5 * time.Second }
+			p := verifying(t, path, m, slow)
+			late := said("late", "session:s", "forget the late one", "g", "other")
+			for i := range 5 {
+				add(t, p, said(fmt.Sprint("s", i), "session:s", fmt.Sprint("forget ", i), "g", "h"))
+				add(t, p, said(fmt.Sprint("t", i), "session:t", fmt.Sprint("keep ", i), "g"))
+			}
+			if list, err := p.Talks(context.Background(), "session:s"); err != nil || len(list) != 2 || list[0].Group != "g" || list[1].Group != "h" || list[0].Session != "session:s" {
+				t.Errorf("%+v, %v", list, err)
+			}
+			for _, group := range []string{"g", "h"} {
+				part := Part{Group: group, Session: "session:s"}
+				forget(t, p, part)
+				if err := p.Waiting(context.Background(), part, func(m graphiti.Message) error { return fmt.Errorf("%s waits", m.Content) }); err != nil {
+					t.Error(err)
+				}
+			}
+			if list, err := p.Talks(context.Background(), "session:s"); err != nil || len(list) != 0 {
+				t.Errorf("%+v, %v", list, err)
+			}
+			add(t, p, late)
+			for range 2 {
+				for i := range 5 {
+					again := said(fmt.Sprint("s", i), "session:s", fmt.Sprint("forget ", i), "g", "h")
+					again.Earlier = true
+					add(t, p, again)
+				}
+				last := said(rand.Text(), "session:t", "keep the last", "g", "h", "other")
+				last.Earlier = true
+				last.User += rand.Text()
+				add(t, p, last)
+				waitFor(t, "the last turn", func() bool { return p.Status().Pending == 0 })
+				for group, want := range map[string]int{"g": 5, "h": 0, "other": 0} {
+					n := 0
+					for _, text := range holds(group) {
+						if strings.Contains(text, "forget") || strings.Contains(text, "checks that") {
+							t.Errorf("%s holds %q", group, text)
+						}
+						if !strings.Contains(text, "the last") {
+							n++
+						}
+					}
+					if n != want {
+						t.Errorf("%s holds %d others, want %d", group, n, want)
+					}
+				}
+				stop(t, p)
+				p = verifying(t, path, m, slow)
+			}
+			add(t, p, said("new", "session:s", "keep what is new", "g"))
+			waitFor(t, "a new turn", func() bool { return strings.Contains(strings.Join(holds("g"), "|"), "what is new") })
+		})
+	}
+}
+
+// TestForgettingASessionThatWaits: what is in the queue, or dead, of one person;
+// another's session of the same name stays.
+func TestForgettingASessionThatWaits(t *testing.T) {
+	m := &fakeMemory{fail: func(_ string, messages []graphiti.Message) error {
+		if strings.Contains(messages[0].Content, "refused") {
+			return &graphiti.StatusError{Code: 422}
+		}
+		return &graphiti.StatusError{Code: 503}
+	}}
+	p := pipeline(t, filepath.Join(t.TempDir(), "spool.db"), m)
+	hers := said("hers", "session:s", "what she said", "g")
+	hers.Owner = "user:ann"
+	for _, tn := range []Turn{said("dead", "session:s", "refused", "g"), hers, said("other", "session:t", "of another session", "g")} {
+		add(t, p, tn)
+		waitFor(t, "the first to be refused", func() bool { return p.Status().Dead == 1 })
+	}
+	add(t, p, said("waits", "session:s", "waits", "g"))
+	forget(t, p, Part{Group: "g", Session: "session:s", Owner: "user:o"})
+	list, all, err := p.Letters(context.Background(), ListOptions{Limit: 9, Text: true})
+	if err != nil || all != 2 || list[0].User != "what she said" || list[1].User != "of another session" {
+		t.Errorf("%+v, %v", list, err)
+	}
+	if s := p.Status(); s.Pending != 2 || s.Dead != 0 {
+		t.Errorf("%+v", s)
+	}
+}
+
+func settle(t *testing.T, g *graphititest.Server) {
+	t.Helper()
+	if err := g.Settle(context.Background()); err != nil {
+		t.Fatal(err)
 	}
 }

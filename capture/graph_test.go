@@ -114,6 +114,10 @@ func (g *graph) Forget(_ context.Context, group string) error {
 	return nil
 }
 
+func (g *graph) ForgetEpisodes(context.Context, string, func(*graphiti.Episode) bool) ([]string, error) {
+	panic("BUG: no session is forgotten")
+}
+
 func (g *graph) Health(context.Context) error {
 	g.mu.Lock()
 	defer g.mu.Unlock()

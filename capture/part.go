@@ -5,6 +5,8 @@ import (
 	"slices"
 	"time"
 
+	"github.com/tidwall/gjson"
+
 	"github.com/graphiti-proxy/graphiti-proxy/cache/sqlite"
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti"
 )
@@ -34,6 +36,11 @@ func (p Part) Means(t *Turn) bool {
 		return t.Session == p.Session && (p.Owner == "" || t.Owner == p.Owner)
 	}
 	return slices.ContainsFunc(t.Targets, func(target graphiti.Target) bool { return target.Group == p.Group })
+}
+
+// Said reports whether an episode was said in the session.
+func (p Part) Said(e *graphiti.Episode) bool {
+	return p.Session == "" || gjson.Get(e.SourceDescription, "session").Str == talkOf(p.Session)
 }
 
 // mark is the name under which it is noted when a part was forgotten.

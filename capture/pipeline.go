@@ -42,6 +42,7 @@ type Memory interface {
 	Write(ctx context.Context, group string, messages []graphiti.Message) error
 	Episodes(ctx context.Context, group string, n int) ([]graphiti.Episode, error)
 	Forget(ctx context.Context, group string) error
+	ForgetEpisodes(ctx context.Context, group string, meant func(*graphiti.Episode) bool) ([]string, error)
 	Health(ctx context.Context) error
 
 	// Durable reports whether a Write that returned nil proves that the

@@ -66,6 +66,10 @@ func (f *fakeMemory) Forget(_ context.Context, group string) error {
 	return nil
 }
 
+func (f *fakeMemory) ForgetEpisodes(context.Context, string, func(*graphiti.Episode) bool) ([]string, error) {
+	return nil, nil
+}
+
 func (f *fakeMemory) contents(group string) []string {
 	f.mu.Lock()
 	defer f.mu.Unlock()
