@@ -6,6 +6,7 @@ import (
 	_ "embed"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -265,24 +266,46 @@ func (f *file) readSnapshot(ctx context.Context, session string) (body []byte, e
 	return body, err
 }
 
-func (f *file) saveSnapshotLater(session string, body []byte, since time.Time, groups []string) {
+func (f *file) eachSnapshot(ctx context.Context, marks []string, do func([]byte) error) error {
+	rows, err := f.db.Query(ctx, "SELECT body, grps FROM snapshots WHERE instr(grps, ?) > 0 ORDER BY born", listed(marks[:1]))
+	if err != nil {
+		return err
+	}
+	defer rows.Close()
+	for rows.Next() {
+		var body []byte
+		var has string
+		if err := rows.Scan(&body, &has); err != nil {
+			return err
+		}
+		if slices.ContainsFunc(marks, func(m string) bool { return !strings.Contains(has, listed([]string{m})) }) {
+			continue
+		}
+		if err := do(body); err != nil {
+			return err
+		}
+	}
+	return rows.Err()
+}
+
+func (f *file) saveSnapshotLater(session string, body []byte, since time.Time, marks []string) {
 	f.db.Later(func(tx *sqlite.Tx) error {
-		if gone, err := cleared(tx, since, append([]string{session}, groups...)...); err != nil || gone {
+		if gone, err := cleared(tx, since, marks...); err != nil || gone {
 			return err
 		}
 		_, err := tx.Exec("INSERT OR REPLACE INTO snapshots (session, body, grps, born) VALUES (?, ?, ?, ?)",
-			session, body, listed(groups), time.Now().Unix())
+			session, body, listed(marks), time.Now().Unix())
 		return err
 	})
 }
 
-func (f *file) forgetSnapshots(group string) error {
+func (f *file) forgetSnapshots(mark string) error {
 	return f.db.Write(context.Background(), func(tx *sqlite.Tx) error {
 		tx.Fold()
-		if err := setCleared(tx, group); err != nil {
+		if err := setCleared(tx, mark); err != nil {
 			return err
 		}
-		_, err := tx.Exec("DELETE FROM snapshots WHERE instr(grps, ?) > 0", listed([]string{group}))
+		_, err := tx.Exec("DELETE FROM snapshots WHERE instr(grps, ?) > 0", listed([]string{mark}))
 		return err
 	})
 }

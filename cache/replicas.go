@@ -19,12 +19,12 @@ import (
 //
 //	block:<key>            a block, as JSON
 //	blocks:<group>         the keys of blocks that hold facts of a group
-//	cleared:<what>         when a group, or a snapshot, was forgotten
+//	cleared:<mark>         when a group, or a session, was forgotten
 //	emptied                keys of blocks that were emptied, by when they end
 //	link:<fingerprint>     a session
 //	pending:<fingerprint>  the session of a conversation without an answer
 //	snapshot:<session>     a session's short-term memory
-//	snapshots:<group>      the keys of snapshots that hold turns of a group
+//	snapshots:<mark>       the keys of snapshots that hold turns of a group, or of a session
 type replicas struct {
 	db  *redis.DB
 	ttl time.Duration
@@ -298,14 +298,14 @@ func (r *replicas) readSnapshot(ctx context.Context, session string) (body []byt
 	return body, err
 }
 
-func (r *replicas) saveSnapshotLater(session string, body []byte, since time.Time, groups []string) {
+func (r *replicas) saveSnapshotLater(session string, body []byte, since time.Time, marks []string) {
 	there, err := r.db.At(context.Background(), since)
 	if err != nil {
 		return // Redis is down
 	}
-	keys := append(keysOf(redis.Key("snapshot", session), "snapshots", groups), redis.Key("cleared", session))
-	for _, g := range groups {
-		keys = append(keys, redis.Key("cleared", g))
+	keys := keysOf(redis.Key("snapshot", session), "snapshots", marks)
+	for _, m := range marks {
+		keys = append(keys, redis.Key("cleared", m))
 	}
 	// As a whole: what stands in a queue of calls cannot be sent once more.
 	r.db.Later(func(ctx context.Context, c redis.Cmdable) {
@@ -313,11 +313,39 @@ func (r *replicas) saveSnapshotLater(session string, body []byte, since time.Tim
 	})
 }
 
-func (r *replicas) forgetSnapshots(group string) error {
-	if err := r.setCleared(group); err != nil {
+func (r *replicas) eachSnapshot(ctx context.Context, marks []string, f func([]byte) error) error {
+	sets := make([]string, len(marks))
+	for i, m := range marks {
+		sets[i] = redis.Key("snapshots", m)
+	}
+	var all []string
+	err := r.db.Do(ctx, func(ctx context.Context, c redis.Cmdable) (err error) {
+		all, err = c.SInter(ctx, sets...).Result()
+		return err
+	})
+	for _, name := range all {
+		var body []byte
+		if err == nil {
+			err = r.db.Do(ctx, func(ctx context.Context, c redis.Cmdable) error {
+				body, err = c.Get(ctx, name).Bytes()
+				if errors.Is(err, redis.Nil) {
+					return nil
+				}
+				return err
+			})
+		}
+		if err == nil && body != nil {
+			err = f(body)
+		}
+	}
+	return err
+}
+
+func (r *replicas) forgetSnapshots(mark string) error {
+	if err := r.setCleared(mark); err != nil {
 		return err
 	}
-	return r.members("snapshots", group, func(keys []string) error {
+	return r.members("snapshots", mark, func(keys []string) error {
 		return r.db.Do(context.Background(), func(ctx context.Context, c redis.Cmdable) error { return c.Del(ctx, keys...).Err() })
 	})
 }

@@ -18,15 +18,24 @@ func (s *Snapshots) Load(ctx context.Context, session string) ([]byte, error) {
 	return body, nil
 }
 
-// Save replaces a session's, without waiting for the store, unless it or one of
-// the groups was forgotten since what it takes in was said.
-func (s *Snapshots) Save(session string, body []byte, since time.Time, groups ...string) {
-	s.store.saveSnapshotLater(session, body, since, groups)
+// Save replaces a session's, without waiting for the store, unless one of the
+// marks was forgotten since what it takes in was said: the groups in which its
+// turns are kept, and those of the session itself.
+func (s *Snapshots) Save(session string, body []byte, since time.Time, marks ...string) {
+	s.store.saveSnapshotLater(session, body, since, marks)
 }
 
-// Forget removes those whose turns are kept in a group.
-func (s *Snapshots) Forget(group string) error {
-	if err := s.store.forgetSnapshots(group); err != nil {
+// Each calls f for those that have all of some marks.
+func (s *Snapshots) Each(ctx context.Context, f func(body []byte) error, marks ...string) error {
+	if err := s.store.eachSnapshot(ctx, marks, f); err != nil {
+		return fmt.Errorf("read snapshots: %w", err)
+	}
+	return nil
+}
+
+// Forget removes those that have a mark.
+func (s *Snapshots) Forget(mark string) error {
+	if err := s.store.forgetSnapshots(mark); err != nil {
 		return fmt.Errorf("forget snapshots: %w", err)
 	}
 	return nil

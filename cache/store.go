@@ -31,8 +31,9 @@ type store interface {
 	endPendingLater(fingerprint [16]byte)
 
 	readSnapshot(ctx context.Context, session string) ([]byte, error)
-	saveSnapshotLater(session string, body []byte, since time.Time, groups []string)
-	forgetSnapshots(group string) error
+	eachSnapshot(ctx context.Context, marks []string, f func(body []byte) error) error
+	saveSnapshotLater(session string, body []byte, since time.Time, marks []string)
+	forgetSnapshots(mark string) error
 
 	close() error
 }

@@ -77,7 +77,7 @@ func (t *Turn) source(scope graphiti.Scope) string {
 		Client string         `json:"client,omitempty"`
 		Talk   string         `json:"session,omitempty"`
 		Git    Git            `json:"git,omitzero"`
-	}{"graphiti-proxy", scope, t.Client, talkOf(t.Session), t.Git})
+	}{"graphiti-proxy", scope, t.Client, graphiti.Talk(t.Session), t.Git})
 	return string(b)
 }
 

@@ -40,23 +40,20 @@ func (p Part) Means(t *Turn) bool {
 
 // Said reports whether an episode was said in the session.
 func (p Part) Said(e *graphiti.Episode) bool {
-	return p.Session == "" || gjson.Get(e.SourceDescription, "session").Str == talkOf(p.Session)
+	return p.Session == "" || gjson.Get(e.SourceDescription, "session").Str == graphiti.Talk(p.Session)
 }
 
-// mark is the name under which it is noted when a part was forgotten.
-func (p Part) mark() string {
+// Mark is the name under which it is noted when a part was forgotten.
+func (p Part) Mark() string {
 	if p.Session == "" {
 		return p.Group
 	}
-	return talkMark(p.Session, p.Owner)
+	return graphiti.TalkMark(p.Session, p.Owner)
 }
-
-func talkMark(session, owner string) string { return "talk:" + talkOf(session) + ":" + owner }
 
 // marks are the names that count for a turn in a group.
 func (t *Turn) marks(group string) [3]string {
-	talk := talkMark(t.Session, "")
-	return [3]string{group, talk, talk + t.Owner}
+	return [3]string{group, graphiti.TalkMark(t.Session, ""), graphiti.TalkMark(t.Session, t.Owner)}
 }
 
 // Groups lists the groups that were written to, or those of one owner.
@@ -88,7 +85,7 @@ func (s *spool) owned(ctx context.Context, owner string) (list []Owned, err erro
 
 func (s *spool) talks(ctx context.Context, session string) (list []Owned, err error) {
 	err = each(ctx, s.db, `SELECT grp, owner, scope, key FROM talks JOIN groups USING (grp, owner) WHERE talk = ? ORDER BY scope, key, grp, owner`,
-		[]any{talkOf(session)}, func(scan func(...any) error) error {
+		[]any{graphiti.Talk(session)}, func(scan func(...any) error) error {
 			o := Owned{Session: session}
 			err := scan(&o.Group, &o.Owner, &o.Scope, &o.Key)
 			list = append(list, o)
@@ -129,7 +126,7 @@ func (s *spool) forget(part Part, last bool) (d dropped, err error) {
 		tx.Fold()
 		d = dropped{}
 		now := time.Now()
-		if err := run(tx, "INSERT INTO forgot VALUES (?, ?) ON CONFLICT DO UPDATE SET at = max(at, excluded.at)", part.mark(), now.UnixMicro()); err != nil {
+		if err := run(tx, "INSERT INTO forgot VALUES (?, ?) ON CONFLICT DO UPDATE SET at = max(at, excluded.at)", part.Mark(), now.UnixMicro()); err != nil {
 			return err
 		}
 		// A turn that never was delivered is not to come back either.
@@ -144,7 +141,7 @@ func (s *spool) forget(part Part, last bool) (d dropped, err error) {
 			if !last {
 				return nil
 			}
-			return run(tx, "DELETE FROM talks WHERE talk = ? AND grp = ? AND (?3 = '' OR owner = ?3)", talkOf(part.Session), part.Group, part.Owner)
+			return run(tx, "DELETE FROM talks WHERE talk = ? AND grp = ? AND (?3 = '' OR owner = ?3)", graphiti.Talk(part.Session), part.Group, part.Owner)
 		}
 		if err := run(tx, "UPDATE seen SET gone = 1, open = 0 WHERE grp = ? AND gone = 0", part.Group); err != nil {
 			return err

@@ -1,7 +1,7 @@
 -- When groups, and sessions, were forgotten: what was said
 -- before is not kept any more, whoever brings it.
 CREATE TABLE forgot (
-	what TEXT PRIMARY KEY, -- a group, or talk:<session>:<owner>
+	what TEXT PRIMARY KEY, -- a group, or a session's mark
 	at   INTEGER NOT NULL  -- Unix microseconds
 ) STRICT, WITHOUT ROWID;
 

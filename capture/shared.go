@@ -183,7 +183,7 @@ func (s *shared) addPart(ctx context.Context, t *Turn, said string, target graph
 	}
 	since := there.Add(-now.Sub(t.HeardOf()))
 	about, err := json.Marshal(map[string]any{
-		"grp": target.Group, "scope": string(target.Scope), "born": strconv.FormatInt(now.UnixMilli(), 10), "talk": talkOf(t.Session),
+		"grp": target.Group, "scope": string(target.Scope), "born": strconv.FormatInt(now.UnixMilli(), 10), "talk": graphiti.Talk(t.Session),
 		"now": strconv.FormatInt(there.UnixMicro(), 10), "at": strconv.FormatInt(since.UnixMicro(), 10), "again": t.Again,
 		"later": digit(t.Earlier), "open": digit(t.Open), "owner": t.Owner, "whose": string(whose), "promoted": slices.Contains(graphiti.Kinds, t.Kind),
 		"said": said, "ends": t.Assistant != "",
@@ -192,7 +192,7 @@ func (s *shared) addPart(ctx context.Context, t *Turn, said string, target graph
 		return 0, err
 	}
 	keys := []string{
-		redis.Key("groups"), redis.Key("promoted"), redis.Key("talk", talkOf(t.Session)),
+		redis.Key("groups"), redis.Key("promoted"), redis.Key("talk", graphiti.Talk(t.Session)),
 		redis.Key("turn", t.ID, target.Group), redis.Key("said", target.Group, said), redis.Key("turn", cutPrefix+t.ID, target.Group),
 	}
 	for _, m := range t.marks(target.Group) {

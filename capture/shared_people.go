@@ -145,7 +145,7 @@ func (s *shared) waiting(ctx context.Context, part Part, f func(graphiti.Message
 func (s *shared) talks(ctx context.Context, session string) (list []Owned, err error) {
 	var fields []string
 	err = s.db.Ease(ctx, func(ctx context.Context, c redis.Cmdable) (err error) {
-		fields, err = c.SMembers(ctx, redis.Key("talk", talkOf(session))).Result()
+		fields, err = c.SMembers(ctx, redis.Key("talk", graphiti.Talk(session))).Result()
 		return err
 	})
 	if err != nil || len(fields) == 0 {
@@ -171,7 +171,7 @@ func (s *shared) forget(part Part, last bool) (d dropped, err error) {
 		return d, err
 	}
 	err = s.db.Ease(ctx, func(ctx context.Context, c redis.Cmdable) error {
-		return c.Set(ctx, redis.Key("forgot", part.mark()), now.UnixMicro(), seenFor).Err()
+		return c.Set(ctx, redis.Key("forgot", part.Mark()), now.UnixMicro(), seenFor).Err()
 	})
 	if err != nil {
 		return d, err
@@ -224,7 +224,7 @@ func (s *shared) forget(part Part, last bool) (d dropped, err error) {
 			case part.Session == "":
 				p.HDel(ctx, redis.Key("groups"), o.Group+"\n"+o.Owner)
 			case part.Owner == "" || part.Owner == o.Owner:
-				p.SRem(ctx, redis.Key("talk", talkOf(part.Session)), o.Group+"\n"+o.Owner)
+				p.SRem(ctx, redis.Key("talk", graphiti.Talk(part.Session)), o.Group+"\n"+o.Owner)
 			}
 		}
 		_, err := p.Exec(ctx)

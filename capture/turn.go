@@ -96,16 +96,6 @@ func (t *Turn) HeardOf() time.Time {
 	return t.Since
 }
 
-// talkOf stands for a session: it tells conversations apart, and not which they
-// are.
-func talkOf(session string) string {
-	if session == "" {
-		return ""
-	}
-	sum := sha256.Sum256([]byte("graphiti-proxy.talk\x00" + session))
-	return hex.EncodeToString(sum[:6])
-}
-
 // keyOf is whose a group of that scope is.
 func (t *Turn) keyOf(scope graphiti.Scope) string {
 	switch scope {

@@ -11,12 +11,12 @@ import (
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti"
 )
 
-// Snapshots keeps a text by key, for the groups whose forgetting ends it. What
-// was forgotten since what it takes in was said is not kept. Implementations do
-// not retain the slices.
+// Snapshots keeps a text by key, for the groups and the marks of sessions whose
+// forgetting ends it. What was forgotten since what it takes in was said is not
+// kept. Implementations do not retain the slices.
 type Snapshots interface {
 	Load(ctx context.Context, key string) ([]byte, error)
-	Save(key string, body []byte, since time.Time, groups ...string)
+	Save(key string, body []byte, since time.Time, marks ...string)
 }
 
 // snapshot is the short-term memory of a session: what it was about, for when
@@ -64,14 +64,18 @@ func (s *snapshot) add(n Note, said, answered string) {
 // there is room for.
 func (s *snapshot) lines() (out []string) {
 	room := snapshotChars
-	add := func(line string) {
+	s.each(func(line string) {
 		line = factLine(line)
 		if size := utf8.RuneCountInString(line) + len("- \n"); line != "" && size <= room {
 			out, room = append(out, line), room-size
 		}
-	}
+	})
+	return out
+}
+
+func (s *snapshot) each(add func(line string)) {
 	if s.Asked == "" {
-		return nil
+		return
 	}
 	add(resumes + s.Asked)
 	for _, t := range s.Tasks {
@@ -88,7 +92,15 @@ func (s *snapshot) lines() (out []string) {
 	for _, e := range s.Errors {
 		add("error met: " + e)
 	}
-	return out
+}
+
+// SnapshotLines are all that a snapshot says.
+func SnapshotLines(body []byte) (lines []string) {
+	var s snapshot
+	if json.Unmarshal(body, &s) == nil {
+		s.each(func(line string) { lines = append(lines, line) })
+	}
+	return lines
 }
 
 // snapshotKey names a person's session: others may use the same id.
@@ -121,11 +133,11 @@ func (m *Memory) Remember(who graphiti.Who, since time.Time, work []byte, said, 
 	if body, err = json.Marshal(s); err != nil || forgets != m.forgets.Load() {
 		return
 	}
-	var groups []string
+	marks := []string{graphiti.TalkMark(who.Session, ""), graphiti.TalkMark(who.Session, who.Owner())}
 	for _, t := range m.opts().Writes(who) {
-		groups = append(groups, t.Group)
+		marks = append(marks, t.Group)
 	}
-	m.opts().Snapshots.Save(snapshotKey(who), body, since, groups...)
+	m.opts().Snapshots.Save(snapshotKey(who), body, since, marks...)
 }
 
 // redacted is a text with credentials taken out of it, where there is time.

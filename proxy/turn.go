@@ -129,18 +129,8 @@ func (s *Server) turn(c *call, id string, targets []graphiti.Target) capture.Tur
 	return t
 }
 
-// OwnerOf names whose turns a caller's are: a person, and where nobody vouches
-// for them the credential that they came with.
-func OwnerOf(w graphiti.Who) string {
-	person := w.User
-	if w.SystemActor != "" {
-		person = "system:" + w.SystemActor
-	}
-	if w.Tenant != "" && !w.Proven {
-		return "sha256:" + w.Tenant + "|" + person
-	}
-	return person
-}
+// OwnerOf names whose turns a caller's are.
+func OwnerOf(w graphiti.Who) string { return w.Owner() }
 
 // keepEarlier keeps what was said before the conversation was first seen, or
 // shortly before a crash. When it was said is not known: shortly before now,
