@@ -11,6 +11,7 @@ import (
 	"github.com/graphiti-proxy/graphiti-proxy/cache"
 	"github.com/graphiti-proxy/graphiti-proxy/capture"
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti"
+	"github.com/graphiti-proxy/graphiti-proxy/inject"
 	"github.com/graphiti-proxy/graphiti-proxy/proxy"
 	"github.com/graphiti-proxy/graphiti-proxy/proxy/admin"
 )
@@ -33,16 +34,15 @@ func (m *remembered) setNamer(n graphiti.Namer) { m.names.Store(&n) }
 
 // Groups implements admin.Remembered.
 func (m *remembered) Groups(ctx context.Context, s admin.Selector) ([]capture.Owned, error) {
+	if s.Group != "" && s.Session != "" {
+		return nil, nil // a part of it
+	}
 	if s.Group != "" {
 		return []capture.Owned{{Group: s.Group}}, nil
 	}
-	who, err := m.who(s)
+	who, owner, err := m.asked(s)
 	if err != nil {
 		return nil, err
-	}
-	owner := ""
-	if s.User != "" || s.Credential != "" {
-		owner = proxy.OwnerOf(who)
 	}
 	known, err := m.app.pipeline.Groups(ctx, "")
 	if err != nil {
@@ -67,9 +67,9 @@ func (m *remembered) Groups(ctx context.Context, s admin.Selector) ([]capture.Ow
 	// clients share these groups.
 	for scope, asked := range map[graphiti.Scope]bool{
 		graphiti.ScopeUser:      s.Workspace+s.Session+s.Agent == "" && owner != "",
-		graphiti.ScopeAgent:     s.Agent != "",
-		graphiti.ScopeWorkspace: s.Workspace != "",
-		graphiti.ScopeSession:   s.Session != "",
+		graphiti.ScopeAgent:     s.Agent != "" && s.Session == "",
+		graphiti.ScopeWorkspace: s.Workspace != "" && s.Session == "",
+		graphiti.ScopeSession:   s.Session != "" && s.Workspace+s.Agent == "",
 	} {
 		if g, ok := m.namer().Group(scope, who); ok && asked && (scope == graphiti.ScopeUser || owner != "" || who.Tenant == "") {
 			add(capture.Owned{Group: g, Owner: owner, Scope: string(scope)})
@@ -85,6 +85,18 @@ func (m *remembered) Groups(ctx context.Context, s admin.Selector) ([]capture.Ow
 		}
 	}
 	return list, nil
+}
+
+// asked is who a selector means, and whose turns are theirs; empty: whoever's.
+func (m *remembered) asked(s admin.Selector) (who graphiti.Who, owner string, err error) {
+	who, err = m.who(s)
+	if s.User != "" || s.Credential != "" {
+		owner = proxy.OwnerOf(who)
+	}
+	if err == nil && s.Session != "" && owner == "" && s.Group == "" && m.app.cfg.Identity.Mode == "multi" {
+		err = errors.New("session: others may use the same id; say whose it is with user or credential")
+	}
+	return who, owner, err
 }
 
 // who is the caller that a selector means.
@@ -125,11 +137,14 @@ func (m *remembered) who(s admin.Selector) (w graphiti.Who, err error) {
 // Forget implements admin.Remembered. What is on its way when it begins is not
 // recalled any more when it ends.
 func (m *remembered) Forget(ctx context.Context, group string) (int, error) {
+	return m.forget(ctx, capture.Part{Group: group})
+}
+
+func (m *remembered) forget(ctx context.Context, part capture.Part) (blocks int, err error) {
 	ctx, cancel := context.WithTimeout(ctx, forgetTimeout)
 	defer cancel()
-	blocks, part := 0, capture.Part{Group: group}
 	m.app.planner.Forgot()
-	err := m.app.pipeline.Forget(ctx, part, func(ctx context.Context) (err error) {
+	err = m.app.pipeline.Forget(ctx, part, func(ctx context.Context) (err error) {
 		blocks, err = m.elsewhere(ctx, part)
 		return err
 	})
@@ -137,7 +152,8 @@ func (m *remembered) Forget(ctx context.Context, group string) (int, error) {
 }
 
 // elsewhere empties what is kept outside of the memory itself. When it returns
-// no replica shows any of it.
+// no replica shows any of it. Which blocks show what was said in a session is
+// not known, so that all of the group's go.
 func (m *remembered) elsewhere(ctx context.Context, part capture.Part) (blocks int, err error) {
 	// Searches that began before the group was empty, and what they left; then
 	// the blocks that were made of what they found, and those of plans which
@@ -153,23 +169,41 @@ func (m *remembered) elsewhere(ctx context.Context, part capture.Part) (blocks i
 	if blocks, err = m.state.Blocks.Forget(part.Group); err != nil {
 		return blocks, err
 	}
-	err = errors.Join(m.state.Snapshots.Forget(part.Group), m.app.tellForgotten(ctx, part))
+	err = errors.Join(m.state.Snapshots.Forget(part.Mark()), m.app.tellForgotten(ctx, part))
 	m.app.planner.Forgot()
 	return blocks, err
 }
 
 // Export implements admin.Remembered.
 func (m *remembered) Export(ctx context.Context, group string, f func(admin.Record) error) error {
-	err := m.app.memory.Export(ctx, group, func(e graphiti.Episode) error {
+	return m.export(ctx, capture.Part{Group: group}, f)
+}
+
+func (m *remembered) export(ctx context.Context, part capture.Part, f func(admin.Record) error) error {
+	err := m.app.memory.Export(ctx, part.Group, func(e graphiti.Episode) error {
+		if !part.Said(&e) {
+			return nil
+		}
 		role, text := spoken(e.Content)
-		return f(admin.Record{Group: group, Name: e.Name, Where: "memory", Role: role, Text: text, Time: e.ValidAt.UTC().Format(time.RFC3339Nano), Source: e.SourceDescription})
+		return f(admin.Record{Group: part.Group, Name: e.Name, Where: "memory", Role: role, Text: text, Time: e.ValidAt.UTC().Format(time.RFC3339Nano), Source: e.SourceDescription})
 	})
 	if err != nil {
 		return err
 	}
-	return m.app.pipeline.Waiting(ctx, capture.Part{Group: group}, func(g graphiti.Message) error {
-		return f(admin.Record{Group: group, Name: g.Name, Where: "queue", Role: string(g.RoleType), Text: g.Content, Time: g.Timestamp.UTC().Format(time.RFC3339Nano), Source: g.SourceDescription})
+	err = m.app.pipeline.Waiting(ctx, part, func(g graphiti.Message) error {
+		return f(admin.Record{Group: part.Group, Name: g.Name, Where: "queue", Role: string(g.RoleType), Text: g.Content, Time: g.Timestamp.UTC().Format(time.RFC3339Nano), Source: g.SourceDescription})
 	})
+	if err != nil {
+		return err
+	}
+	return m.state.Snapshots.Each(ctx, func(body []byte) error {
+		for _, line := range inject.SnapshotLines(body) {
+			if err := f(admin.Record{Group: part.Group, Where: "session", Text: line}); err != nil {
+				return err
+			}
+		}
+		return nil
+	}, part.Mark(), part.Group)
 }
 
 // spoken takes apart what Graphiti makes of a message: role(role_type): text.

@@ -8,7 +8,9 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
+	"github.com/graphiti-proxy/graphiti-proxy/graphiti"
 	"github.com/graphiti-proxy/graphiti-proxy/proxy/proxytest"
 )
 
@@ -152,5 +154,88 @@ func TestToldAgainAfterForgetting(t *testing.T) {
 			}
 		}
 		w.forget("user_josh")
+	}
+}
+
+// TestForgettingOneSession: what was said in it lies in the person's or the
+// project's memory, and is exported and forgotten there, with what the session
+// itself was to be told; what was said in others stays.
+func TestForgettingOneSession(t *testing.T) {
+	w := start(t, t.TempDir(), map[string]string{"identity.owner": "user:josh", "identity.group_ids": "raw"})
+	w.ask("s1", user("My cat is called Miso."))
+	w.ask("s2", user("My dog is called Rex."))
+	w.exchange("/v1/chat/completions", chat(user("The bird is called Bo.")), "X-Graphiti-Session", "s1", "X-Graphiti-Workspace", "w")
+	w.delivered(3)
+	// A proxy that does not know who said it finds it all the same.
+	err := w.app.memory.Write(t.Context(), "user_josh", []graphiti.Message{{
+		Name: "elsewhere", RoleType: "user", Content: "My fish is called Nemo.", Timestamp: time.Now(),
+		SourceDescription: `{"session":"` + graphiti.Talk("session:s3") + `"}`,
+	}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	export := func(session string) string {
+		t.Helper()
+		out, err := w.cli("memory", "export", "--session", session)
+		if err != nil {
+			t.Error(err)
+		}
+		return out
+	}
+	out := export("s1")
+	for _, want := range []string{`"text":"My cat is called Miso."`, `"text":"The bird is called Bo."`, `"where":"session","text":"earlier in this session, asked: The bird is called Bo."`} {
+		if strings.Count(out, want) != 1 {
+			t.Errorf("%s is %d times in %s", want, strings.Count(out, want), out)
+		}
+	}
+	if strings.Contains(out, "Rex") || strings.Contains(out, "Nemo") || !strings.Contains(export("s3"), "Nemo") {
+		t.Errorf("of another session: %s", out)
+	}
+	if out, err := w.cli("memory", "export", "--user", "josh"); err != nil || !strings.Contains(out, "asked: My dog is called Rex.") {
+		t.Errorf("all that is a person's: %s, %v", out, err)
+	}
+	if out, err := w.cli("memory", "forget", "--session", "s1", "--yes"); err != nil || !strings.HasPrefix(out, "the session is forgotten in 3 groups") {
+		t.Errorf("%q, %v", out, err)
+	}
+	if _, err := w.cli("memory", "forget", "--session", "s3", "--user", "josh", "--yes"); err != nil {
+		t.Error(err)
+	}
+	for _, session := range []string{"s1", "s3"} {
+		if out := export(session); out != "" {
+			t.Errorf("%s after it was forgotten: %s", session, out)
+		}
+	}
+	saw := w.ask("s9", user("What are my cat, my dog, the bird and my fish called?"))
+	if strings.Contains(saw, "Miso") || strings.Contains(saw, "Bo.") || strings.Contains(saw, "Nemo") || !strings.Contains(saw, "Rex") {
+		t.Errorf("another session is told %s", saw)
+	}
+	if saw := w.ask("s1", user("Where were we?")); strings.Contains(saw, "earlier in this session") || strings.Contains(saw, "Miso") {
+		t.Errorf("the same session is told %s", saw)
+	}
+	w.delivered(5)
+	if out := export("s1"); !strings.Contains(out, "Where were we?") || strings.Contains(out, "Miso") {
+		t.Errorf("what was said in it afterwards: %s", out)
+	}
+}
+
+// TestASessionIsSomebodys: where credentials are tenants, a session's id alone
+// says nothing, and another's session of that name is left.
+func TestASessionIsSomebodys(t *testing.T) {
+	w := start(t, t.TempDir(), map[string]string{"identity.mode": "multi"})
+	for _, key := range []string{"sk-a", "sk-b"} {
+		w.exchange("/v1/chat/completions", chat(user("I am "+key)), "Authorization", "Bearer "+key, "X-Graphiti-Session", "s1")
+	}
+	w.delivered(2)
+	if _, err := w.cli("memory", "forget", "--session", "s1", "--yes"); err == nil || !strings.Contains(err.Error(), "credential") {
+		t.Errorf("%v", err)
+	}
+	if _, err := w.cli("memory", "forget", "--session", "s1", "--credential", "sha256:"+sha("sk-a"), "--yes"); err != nil {
+		t.Error(err)
+	}
+	for key, want := range map[string]int{"sk-a": 0, "sk-b": 3} {
+		out, err := w.cli("memory", "export", "--session", "s1", "--credential", "sha256:"+sha(key))
+		if n := strings.Count(out, "\n"); err != nil || n != want {
+			t.Errorf("%s has %d lines, want %d: %s %v", key, n, want, out, err)
+		}
 	}
 }

@@ -48,14 +48,24 @@ func selectorFlags(c *cobra.Command) *admin.Selector {
 	return &s
 }
 
-// findGroups asks the proxy for the groups that are meant.
+// findGroups asks the proxy for the groups that are meant, and for those of
+// which what was said in a session is.
 func findGroups(ctx context.Context, cfg *config.Config, s *admin.Selector) ([]capture.Owned, error) {
 	if *s == (admin.Selector{}) {
 		return nil, usageError{errors.New("say whose memory is meant: --user, --agent, --workspace, --session, --group or --credential")}
 	}
-	var found struct{ Groups []capture.Owned }
-	err := ask(ctx, cfg, http.MethodPost, "/api/v1/memory/groups", s, &found)
-	return found.Groups, err
+	var found admin.Meant
+	err := askFor(ctx, forgetTimeout, cfg, http.MethodPost, "/api/v1/memory/groups", s, &found)
+	return append(found.Groups, found.Parts...), err
+}
+
+// oneOf is what a call about one of the groups names.
+func oneOf(s *admin.Selector, group string) admin.Selector {
+	one := admin.Selector{Group: group}
+	if s.Session != "" {
+		one.Session, one.User, one.Credential = s.Session, s.User, s.Credential
+	}
+	return one
 }
 
 func newMemoryForgetCommand() *cobra.Command {
@@ -96,7 +106,7 @@ func newMemoryForgetCommand() *cobra.Command {
 				return errors.New("nothing was deleted")
 			}
 		}
-		return forgetGroups(c, cfg, groups, asJSON)
+		return forgetGroups(c, cfg, s, groups, asJSON)
 	})
 	return c
 }
@@ -105,6 +115,9 @@ func printGroups(w io.Writer, groups []capture.Owned) {
 	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
 	for _, g := range groups {
 		note := ""
+		if g.Session != "" {
+			note = "what was said in " + g.Session
+		}
 		if g.Shared {
 			note = "others wrote to it too: left"
 		}
@@ -115,25 +128,33 @@ func printGroups(w io.Writer, groups []capture.Owned) {
 
 // forgetGroups deletes one group after the other, so that what fails can be
 // done again.
-func forgetGroups(c *cobra.Command, cfg *config.Config, groups []capture.Owned, asJSON bool) error {
+func forgetGroups(c *cobra.Command, cfg *config.Config, s *admin.Selector, groups []capture.Owned, asJSON bool) error {
 	done, blocks, failed := []admin.Forgotten{}, 0, error(nil)
 	for i, g := range groups {
 		if g.Shared {
 			continue
 		}
 		var f admin.Forgotten
-		err := askFor(c.Context(), forgetTimeout+adminTimeout, cfg, http.MethodPost, "/api/v1/memory/forget", admin.Selector{Group: g.Group}, &f)
+		err := askFor(c.Context(), forgetTimeout+adminTimeout, cfg, http.MethodPost, "/api/v1/memory/forget", oneOf(s, g.Group), &f)
 		if err != nil {
 			failed = errors.Join(failed, fmt.Errorf("%s: %w", g.Group, err))
 			continue
 		}
 		done, blocks = append(done, f), blocks+f.Blocks
-		fmt.Fprintf(c.ErrOrStderr(), "%d of %d: %s is empty\n", i+1, len(groups), g.Group)
+		if g.Session != "" {
+			fmt.Fprintf(c.ErrOrStderr(), "%d of %d: %s holds nothing of %s\n", i+1, len(groups), g.Group, g.Session)
+		} else {
+			fmt.Fprintf(c.ErrOrStderr(), "%d of %d: %s is empty\n", i+1, len(groups), g.Group)
+		}
 	}
 	if asJSON {
 		return errors.Join(printJSON(c.OutOrStdout(), map[string]any{"forgotten": done}), failed)
 	}
-	fmt.Fprintf(c.OutOrStdout(), "%s forgotten, and %s in conversations\n", counted(len(done), "group"), counted(blocks, "block"))
+	what := counted(len(done), "group") + " forgotten"
+	if s.Session != "" {
+		what = "the session is forgotten in " + counted(len(done), "group")
+	}
+	fmt.Fprintf(c.OutOrStdout(), "%s, and %s in conversations\n", what, counted(blocks, "block"))
 	return failed
 }
 
@@ -153,7 +174,7 @@ func newMemoryExportCommand() *cobra.Command {
 		}
 		n := 0
 		for _, g := range groups {
-			if err := exportGroup(c, cfg, g.Group, &n); err != nil {
+			if err := exportGroup(c, cfg, oneOf(s, g.Group), &n); err != nil {
 				return err
 			}
 		}
@@ -164,13 +185,19 @@ func newMemoryExportCommand() *cobra.Command {
 }
 
 // exportGroup copies a group's lines, and finds out whether they are all.
-func exportGroup(c *cobra.Command, cfg *config.Config, group string, n *int) error {
-	return stream(c.Context(), cfg, "/api/v1/memory/export?group="+url.QueryEscape(group), func(line []byte) error {
+func exportGroup(c *cobra.Command, cfg *config.Config, s admin.Selector, n *int) error {
+	query := url.Values{"group": {s.Group}}
+	for name, value := range map[string]string{"session": s.Session, "user": s.User, "credential": s.Credential} {
+		if value != "" {
+			query.Set(name, value)
+		}
+	}
+	return stream(c.Context(), cfg, "/api/v1/memory/export?"+query.Encode(), func(line []byte) error {
 		var failed struct {
 			Error string `json:"error"`
 		}
 		if json.Unmarshal(line, &failed) == nil && failed.Error != "" {
-			return fmt.Errorf("the export of %s is not complete: %s", group, failed.Error)
+			return fmt.Errorf("the export of %s is not complete: %s", s.Group, failed.Error)
 		}
 		*n++
 		_, err := c.OutOrStdout().Write(append(line, '\n'))

@@ -13,15 +13,22 @@ import (
 type Remembered interface {
 	Curated
 
-	// Groups finds the groups that a selector means.
+	// Groups finds the groups that a selector means as a whole, and Parts those
+	// in which something lies of the session that it names, whose own group is
+	// among the others.
 	Groups(ctx context.Context, s Selector) ([]capture.Owned, error)
+	Parts(ctx context.Context, s Selector) ([]capture.Owned, error)
 
 	// Forget empties a group everywhere, and returns how many inserted blocks
-	// it emptied.
+	// it emptied. ForgetSession empties what was said in a session in one of its
+	// groups.
 	Forget(ctx context.Context, group string) (blocks int, err error)
+	ForgetSession(ctx context.Context, s Selector) (blocks int, err error)
 
-	// Export calls f for everything that is kept of a group.
+	// Export calls f for everything that is kept of a group, ExportSession for
+	// what is of a session in one of its groups.
 	Export(ctx context.Context, group string, f func(Record) error) error
+	ExportSession(ctx context.Context, s Selector, f func(Record) error) error
 }
 
 // Selector says whose memory is meant, and which part of it. At least one
@@ -47,7 +54,7 @@ func (s Selector) check() error {
 type Record struct {
 	Group  string `json:"group"`
 	Name   string `json:"name"`
-	Where  string `json:"where"` // memory or queue
+	Where  string `json:"where"` // memory, queue, or session: what is noted of one for when its client drops its history
 	Role   string `json:"role,omitempty"`
 	Text   string `json:"text"`
 	Time   string `json:"time,omitempty"`
@@ -56,8 +63,15 @@ type Record struct {
 
 // Forgotten is the answer to POST /api/v1/memory/forget.
 type Forgotten struct {
-	Group  string `json:"group"`
-	Blocks int    `json:"blocks"` // inserted blocks that were emptied
+	Group   string `json:"group"`
+	Session string `json:"session,omitempty"` // what was said in it, and not the whole group
+	Blocks  int    `json:"blocks"`            // inserted blocks that were emptied
+}
+
+// Meant is the answer to POST /api/v1/memory/groups.
+type Meant struct {
+	Groups []capture.Owned `json:"groups"`
+	Parts  []capture.Owned `json:"parts,omitempty"` // of which what was said in a session is meant
 }
 
 // remembers answers requests that need a memory.
@@ -92,10 +106,18 @@ func (s *Server) groups(w http.ResponseWriter, r *http.Request, m Remembered) {
 	if refused(w, sel.check()) {
 		return
 	}
+	_ = http.NewResponseController(w).SetWriteDeadline(noDeadline) // a session may be looked for in all of them
 	list, err := m.Groups(r.Context(), sel)
-	found := make([]string, len(list))
-	for i := range list {
-		found[i] = list[i].Group
+	var parts []capture.Owned
+	if err == nil {
+		parts, err = m.Parts(r.Context(), sel)
+	}
+	found := make([]string, 0, len(list)+len(parts))
+	for _, o := range list {
+		found = append(found, o.Group)
+	}
+	for _, o := range parts {
+		found = append(found, o.Group)
 	}
 	s.audit(r, "list groups", auditName(sel), found, err)
 	if err != nil {
@@ -105,44 +127,62 @@ func (s *Server) groups(w http.ResponseWriter, r *http.Request, m Remembered) {
 	if list == nil {
 		list = []capture.Owned{}
 	}
-	writeJSON(w, http.StatusOK, map[string]any{"groups": list})
+	writeJSON(w, http.StatusOK, Meant{list, parts})
 }
 
 func (s *Server) forget(w http.ResponseWriter, r *http.Request, m Remembered) {
 	var sel Selector
-	if err := readJSON(w, r, &sel); err != nil || sel.Group == "" || sel != (Selector{Group: sel.Group}) {
-		writeError(w, http.StatusBadRequest, `name one group as {"group":"…"}; POST /api/v1/memory/groups finds them`)
+	if err := readJSON(w, r, &sel); err != nil || !sel.one() {
+		writeError(w, http.StatusBadRequest, `name one group as {"group":"…"}, and for a session in it "session" and whose it is; POST /api/v1/memory/groups finds them`)
 		return
 	}
 	if refused(w, sel.check()) {
 		return
 	}
 	_ = http.NewResponseController(w).SetWriteDeadline(noDeadline) // it waits for the memory
-	blocks, err := m.Forget(r.Context(), sel.Group)
+	var blocks int
+	var err error
+	if sel.Session == "" {
+		blocks, err = m.Forget(r.Context(), sel.Group)
+	} else {
+		blocks, err = m.ForgetSession(r.Context(), sel)
+	}
 	s.audit(r, "forget", auditName(sel), []string{sel.Group}, err)
 	if err != nil {
 		writeError(w, http.StatusBadGateway, err.Error())
 		return
 	}
-	writeJSON(w, http.StatusOK, Forgotten{sel.Group, blocks})
+	writeJSON(w, http.StatusOK, Forgotten{sel.Group, sel.Session, blocks})
+}
+
+// one reports whether a selector names a group, or a session in it.
+func (s Selector) one() bool {
+	return s.Group != "" && s.Agent == "" && s.Workspace == "" && (s.Session != "" || s.User == "" && s.Credential == "")
 }
 
 // export answers JSON Lines. One that was cut off ends with a line that says
 // so.
 func (s *Server) export(w http.ResponseWriter, r *http.Request, m Remembered) {
-	group := r.URL.Query().Get("group")
-	if group == "" {
-		writeError(w, http.StatusBadRequest, "name the group as ?group=…")
+	q := r.URL.Query()
+	sel := Selector{Group: q.Get("group"), Session: q.Get("session"), User: q.Get("user"), Credential: q.Get("credential")}
+	if !sel.one() {
+		writeError(w, http.StatusBadRequest, "name the group as ?group=…, and for a session in it session and whose it is")
 		return
 	}
-	if refused(w, graphiti.CheckGroup(group)) {
+	if refused(w, sel.check()) {
 		return
 	}
 	_ = http.NewResponseController(w).SetWriteDeadline(noDeadline) // as long as it takes
 	w.Header().Set("Content-Type", "application/jsonl")
 	enc := json.NewEncoder(w)
-	err := m.Export(r.Context(), group, func(rec Record) error { return enc.Encode(rec) })
-	s.audit(r, "export", auditName(Selector{Group: group}), []string{group}, err)
+	encode := func(rec Record) error { return enc.Encode(rec) }
+	var err error
+	if sel.Session == "" {
+		err = m.Export(r.Context(), sel.Group, encode)
+	} else {
+		err = m.ExportSession(r.Context(), sel, encode)
+	}
+	s.audit(r, "export", auditName(sel), []string{sel.Group}, err)
 	if err != nil {
 		_ = enc.Encode(map[string]string{"error": err.Error()})
 	}

@@ -21,9 +21,6 @@ type endpoint struct {
 }
 
 func (s *Server) endpoints() []endpoint {
-	type groups struct {
-		Groups []capture.Owned `json:"groups"`
-	}
 	type ready struct {
 		Ready  bool   `json:"ready"`
 		Memory Memory `json:"memory"`
@@ -38,13 +35,13 @@ func (s *Server) endpoints() []endpoint {
 		{method: "GET", path: "/api/v1/queue/turns", about: "Turns in the queue", params: "state group limit text", out: Letters{}, serve: s.turns},
 		{method: "POST", path: "/api/v1/queue/retry", about: "Have refused turns delivered again", in: Selection{}, out: Affected{}, serve: s.change("retry turns", Queue.Retry)},
 		{method: "POST", path: "/api/v1/queue/drop", about: "Remove refused turns for good", in: Selection{}, out: Affected{}, serve: s.change("drop turns", Queue.Drop)},
-		{method: "POST", path: "/api/v1/memory/groups", about: "The groups that somebody's memory is in", in: Selector{}, out: groups{}, serve: s.remembers(s.groups)},
+		{method: "POST", path: "/api/v1/memory/groups", about: "The groups that somebody's memory is in", in: Selector{}, out: Meant{}, serve: s.remembers(s.groups)},
 		{method: "POST", path: "/api/v1/memory/show", about: "The last messages that are kept", in: showRequest{}, out: shown{}, serve: s.remembers(s.show)},
 		{method: "POST", path: "/api/v1/memory/search", about: "What a message would recall", in: searchRequest{}, out: found{}, serve: s.remembers(s.search)},
 		{method: "POST", path: "/api/v1/memory/promote", about: "Keep a text as it stands", in: promoteRequest{}, out: promoted{}, serve: s.remembers(s.promote)},
 		{method: "POST", path: "/api/v1/memory/import", about: "Keep lines that were said elsewhere, each once", in: importRequest{}, out: Imported{}, serve: s.remembers(s.importLines)},
-		{method: "POST", path: "/api/v1/memory/forget", about: "Empty a group everywhere", in: Selector{}, out: Forgotten{}, serve: s.remembers(s.forget)},
-		{method: "GET", path: "/api/v1/memory/export", about: "All that is kept of a group, as JSON Lines of Record", params: "group", serve: s.remembers(s.export)},
+		{method: "POST", path: "/api/v1/memory/forget", about: "Empty a group everywhere, or what was said in it in a session", in: Selector{}, out: Forgotten{}, serve: s.remembers(s.forget)},
+		{method: "GET", path: "/api/v1/memory/export", about: "All that is kept of a group, or of a session in it, as JSON Lines of Record", params: "group session user credential", serve: s.remembers(s.export)},
 	}
 }
 

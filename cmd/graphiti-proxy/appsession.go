@@ -1,0 +1,120 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"slices"
+
+	"github.com/graphiti-proxy/graphiti-proxy/capture"
+	"github.com/graphiti-proxy/graphiti-proxy/graphiti"
+	"github.com/graphiti-proxy/graphiti-proxy/proxy/admin"
+)
+
+// Parts implements admin.Remembered. Which groups a session left something in
+// lately is known; where it is not, the person's are looked through.
+func (m *remembered) Parts(ctx context.Context, s admin.Selector) (list []capture.Owned, err error) {
+	if s.Session == "" {
+		return nil, nil
+	}
+	who, owner, err := m.asked(s)
+	if err != nil {
+		return nil, err
+	}
+	if s.Group != "" {
+		return []capture.Owned{{Group: s.Group, Owner: owner, Session: who.Session}}, nil
+	}
+	known, err := m.app.pipeline.Talks(ctx, who.Session)
+	if err != nil {
+		return nil, err
+	}
+	search := len(known) == 0
+	if search {
+		if known, err = m.app.pipeline.Groups(ctx, ""); err != nil {
+			return nil, err
+		}
+	}
+	agent, _ := m.namer().Group(graphiti.ScopeAgent, who)
+	for _, o := range known {
+		o.Session, o.Shared = who.Session, false
+		before := slices.IndexFunc(list, func(l capture.Owned) bool { return l.Group == o.Group })
+		switch {
+		case s.Workspace != "" && (o.Scope != string(graphiti.ScopeWorkspace) || o.Key != who.Workspace),
+			s.Agent != "" && o.Group != agent,
+			o.Scope == string(graphiti.ScopeSession): // that is all of a group
+		case before >= 0: // two people's sessions of one name cannot be told apart there
+			list[before].Shared = list[before].Shared || !search
+		case owner != "" && o.Owner != owner:
+			if !search && slices.ContainsFunc(known, func(k capture.Owned) bool { return k.Group == o.Group && k.Owner == owner }) {
+				o.Owner, o.Shared = owner, true
+				list = append(list, o)
+			}
+		default:
+			if search {
+				if there, err := m.holds(ctx, capture.Part{Group: o.Group, Session: who.Session, Owner: owner}); err != nil || !there {
+					if err != nil {
+						return nil, err
+					}
+					continue
+				}
+			}
+			list = append(list, o)
+		}
+	}
+	return list, nil
+}
+
+var errFound = errors.New("found")
+
+// holds reports whether anything of a part is kept.
+func (m *remembered) holds(ctx context.Context, part capture.Part) (bool, error) {
+	err := m.export(ctx, part, func(admin.Record) error { return errFound })
+	if errors.Is(err, errFound) {
+		return true, nil
+	}
+	return false, err
+}
+
+// ForgetSession implements admin.Remembered. A group of the session's own is
+// emptied as a whole.
+func (m *remembered) ForgetSession(ctx context.Context, s admin.Selector) (blocks int, err error) {
+	part, own, err := m.partOf(ctx, s)
+	if err != nil {
+		return 0, err
+	}
+	if own {
+		if blocks, err = m.Forget(ctx, s.Group); err != nil {
+			return blocks, err
+		}
+	}
+	more, err := m.forget(ctx, part)
+	return blocks + more, err
+}
+
+// ExportSession implements admin.Remembered.
+func (m *remembered) ExportSession(ctx context.Context, s admin.Selector, f func(admin.Record) error) error {
+	part, own, err := m.partOf(ctx, s)
+	if err != nil {
+		return err
+	}
+	if own {
+		return m.Export(ctx, s.Group, f)
+	}
+	return m.export(ctx, part, f)
+}
+
+// partOf is what a selector with a group and a session means, and whether the
+// group is the session's own.
+func (m *remembered) partOf(ctx context.Context, s admin.Selector) (part capture.Part, own bool, err error) {
+	who, owner, err := m.asked(s)
+	if err != nil {
+		return part, false, err
+	}
+	known, err := m.app.pipeline.Groups(ctx, "")
+	if g, ok := m.namer().Group(graphiti.ScopeSession, who); ok && g == s.Group {
+		own = true
+	}
+	own = own || slices.ContainsFunc(known, func(o capture.Owned) bool {
+		return o.Group == s.Group && o.Scope == string(graphiti.ScopeSession) && o.Key == who.Session
+	})
+	return capture.Part{Group: s.Group, Session: who.Session, Owner: owner}, own, err
+}
