@@ -5,9 +5,12 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
+	"fmt"
 	"strconv"
 	"strings"
 	"time"
+
+	goredis "github.com/redis/go-redis/v9"
 
 	"github.com/graphiti-proxy/graphiti-proxy/cache/redis"
 )
@@ -74,7 +77,34 @@ func (r *Recall[V]) Share(group, query, generation string, v V, empty bool) {
 	if empty {
 		life /= 10
 	}
-	r.o.Shared.Later(func(ctx context.Context, c redis.Cmdable) { c.Set(ctx, sharedName(group, query), body, life) })
+	r.o.Shared.Later(func(ctx context.Context, c redis.Cmdable) {
+		name, list, now := sharedName(group, query), redis.Key("recalls", group), time.Now()
+		// First: what is not listed cannot be forgotten.
+		c.ZAdd(ctx, list, goredis.Z{Score: float64(now.Add(life).UnixMilli()), Member: name})
+		c.ZRemRangeByScore(ctx, list, "-inf", strconv.FormatInt(now.UnixMilli(), 10))
+		c.PExpire(ctx, list, r.o.Fresh)
+		c.Set(ctx, name, body, life)
+	})
+}
+
+// Forget is DropGroup, after which what was found is nowhere.
+func (r *Recall[V]) Forget(group string) error {
+	r.DropGroup(group)
+	if r.o.Shared == nil {
+		return nil
+	}
+	err := r.o.Shared.Do(context.Background(), func(ctx context.Context, c redis.Cmdable) error {
+		list := redis.Key("recalls", group)
+		names, err := c.ZRange(ctx, list, 0, -1).Result()
+		if err != nil {
+			return err
+		}
+		return c.Del(ctx, append(names, list)...).Err()
+	})
+	if err != nil {
+		return fmt.Errorf("empty the recall cache: %w", err)
+	}
+	return nil
 }
 
 func (r *Recall[V]) tellDropped(group string) {

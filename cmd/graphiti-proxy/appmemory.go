@@ -169,7 +169,7 @@ func (m *remembered) elsewhere(ctx context.Context, part capture.Part) (blocks i
 	if blocks, err = m.state.Blocks.Forget(part.Group); err != nil {
 		return blocks, err
 	}
-	err = errors.Join(m.state.Snapshots.Forget(part.Mark()), m.app.tellForgotten(ctx, part))
+	err = errors.Join(m.state.Snapshots.Forget(part.Mark()), m.app.tellForgotten(ctx, part), m.facts.Forget(part.Group))
 	m.app.planner.Forgot()
 	return blocks, err
 }

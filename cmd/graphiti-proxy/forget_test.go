@@ -1,8 +1,10 @@
 package main
 
 import (
+	"bytes"
 	"context"
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
 	"strings"
@@ -10,7 +12,10 @@ import (
 	"testing"
 	"time"
 
+	"github.com/graphiti-proxy/graphiti-proxy/cache/redis/redistest"
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti"
+	"github.com/graphiti-proxy/graphiti-proxy/graphiti/graphititest"
+	"github.com/graphiti-proxy/graphiti-proxy/proxy/admin"
 	"github.com/graphiti-proxy/graphiti-proxy/proxy/proxytest"
 )
 
@@ -30,6 +35,153 @@ func (w *world) forget(group string) {
 }
 
 func answered(text string) m { return m{"role": "assistant", "content": text} }
+
+// TestForgetting: after it nothing can be recalled, neither from the memory
+// nor from a cache, a running conversation, the queue or the dead; and a
+// restart brings nothing back. It is in no file of ours any more, nor in what
+// replicas share.
+func TestForgetting(t *testing.T) {
+	type settings = map[string]string
+	stand := func(t *testing.T, o graphititest.Options, more settings) (settings, *graphititest.Server) {
+		o.Delay = 20 * time.Millisecond
+		g, err := graphititest.Start(o)
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { g.Close() })
+		s := settings{"memory.backend": "graphiti", "memory.endpoint": g.URL(), "memory.consent": "true"}
+		maps.Copy(s, more)
+		return s, g
+	}
+	var shared *redistest.Server
+	for name, open := range map[string]func(*testing.T) (settings, *graphititest.Server){
+		"embedded": func(*testing.T) (settings, *graphititest.Server) { return settings{}, nil },
+		"REST":     func(t *testing.T) (settings, *graphititest.Server) { return stand(t, graphititest.Options{}, nil) },
+		"REST, taken for delivered": func(t *testing.T) (settings, *graphititest.Server) {
+			return stand(t, graphititest.Options{}, settings{"ingest.verify": "false"})
+		},
+		"MCP": func(t *testing.T) (settings, *graphititest.Server) {
+			return stand(t, graphititest.Options{MCP: graphititest.Today}, settings{"memory.backend": "graphiti-mcp"})
+		},
+		"Redis": func(t *testing.T) (settings, *graphititest.Server) {
+			shared = redistest.Start(t)
+			return stand(t, graphititest.Options{}, settings{"state.backend": "redis", "state.redis_url": shared.URL()})
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			shared = nil
+			dir := t.TempDir()
+			s, g := open(t)
+			maps.Copy(s, settings{"identity.owner": "user:josh", "identity.group_ids": "raw", "recall.cache_ttl": "1h"})
+			forgets(t, dir, s, g, shared)
+		})
+	}
+}
+
+func forgets(t *testing.T, dir string, settings map[string]string, g *graphititest.Server, shared *redistest.Server) {
+	w := start(t, dir, settings)
+	w.say(fact)
+	w.delivered(1)
+	settled(t, g)
+	if _, _, saw := w.say(question); !strings.Contains(saw, "Miso") {
+		t.Fatal("it is not known to begin with")
+	}
+	_, block := w.send("on", user("And what is my cat called, again?"))
+	if !strings.Contains(block, "Miso") {
+		t.Fatal("no block")
+	}
+	w.delivered(3)
+	for i := range 8 { // accepted, and not there yet
+		w.say(fmt.Sprint("Miso did something funny, number ", i))
+	}
+	groups, err := w.app.curated.Groups(context.Background(), admin.Selector{User: "josh"})
+	if err != nil || len(groups) == 0 {
+		t.Fatal(groups, err)
+	}
+	for _, one := range groups {
+		w.forget(one.Group)
+	}
+	check := func(when string) {
+		t.Helper()
+		if _, _, saw := w.say("Do you know my cat Whatsit? " + when); strings.Contains(saw, "Miso") {
+			t.Errorf("%s: the model saw %q", when, saw)
+		}
+		if _, first := w.send("off", user("And what is my cat called, again?"), m{"role": "assistant", "content": "You told me: My cat is called Miso."}, user("And now?")); strings.Contains(first, "graphiti_memory") {
+			t.Errorf("%s: the running conversation still has %q", when, first)
+		}
+	}
+	if q := w.app.queue(); q.Pending != 0 || q.Dead != 0 {
+		t.Errorf("%+v", q)
+	}
+	settled(t, g)
+	if n := len(w.heldIn("user_josh")); n != 0 {
+		t.Errorf("%d episodes came after all", n)
+	}
+	files, err := filepath.Glob(filepath.Join(dir, "*.db*"))
+	if err != nil || len(files) == 0 {
+		t.Fatal(files, err)
+	}
+	for _, file := range files {
+		if b, err := os.ReadFile(file); err != nil || bytes.Contains(b, []byte("Miso")) {
+			t.Errorf("%s still holds it, or cannot be read: %v", filepath.Base(file), err)
+		}
+	}
+	if shared != nil {
+		for key, what := range everything(t, shared) {
+			if strings.Contains(what, "Miso") {
+				t.Errorf("replicas share %s: %s", key, what)
+			}
+		}
+	}
+	check("at once")
+	w.stop()
+
+	w = start(t, dir, settings)
+	check("after a restart")
+}
+
+// settled waits until Graphiti has come to all that it has accepted.
+func settled(t *testing.T, g *graphititest.Server) {
+	t.Helper()
+	if g == nil {
+		return
+	}
+	if err := g.Settle(context.Background()); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// everything that a Redis holds, by its keys.
+func everything(t *testing.T, s *redistest.Server) map[string]string {
+	t.Helper()
+	c, ctx := s.Client(), context.Background()
+	defer c.Close()
+	keys, err := c.Keys(ctx, "*").Result()
+	if err != nil || len(keys) == 0 {
+		t.Fatal(keys, err)
+	}
+	all := make(map[string]string)
+	for _, k := range keys {
+		var v any
+		switch kind, err := c.Type(ctx, k).Result(); kind {
+		case "string":
+			v, err = c.Get(ctx, k).Result()
+		case "hash":
+			v, err = c.HGetAll(ctx, k).Result()
+		case "set":
+			v, err = c.SMembers(ctx, k).Result()
+		case "zset":
+			v, err = c.ZRange(ctx, k, 0, -1).Result()
+		case "stream":
+			v, err = c.XRange(ctx, k, "-", "+").Result()
+		case "none": // it has ended
+		default:
+			t.Errorf("%s is a %s, %v", k, kind, err)
+		}
+		all[k] = fmt.Sprint(v)
+	}
+	return all
+}
 
 // TestForgettingWhatIsUnderWay: a request whose answer ends after its group was
 // forgotten leaves nothing, neither in the memory nor in the session's own, and
