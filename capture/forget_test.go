@@ -332,3 +332,39 @@ func settle(t *testing.T, g *graphititest.Server) {
 		t.Fatal(err)
 	}
 }
+
+// TestForgettingWhatIsThereInPart: the end of a turn whose beginning one of its
+// groups has forgotten goes to the others only, and no history brings any of it
+// back there. What was answered anew and to the end after both is kept.
+func TestForgettingWhatIsThereInPart(t *testing.T) {
+	path, m := filepath.Join(t.TempDir(), "spool.db"), &fakeMemory{}
+	p := pipeline(t, path, m)
+	begun, cut := said("1", "session:s", "a tool loop", "g", "h"), said("2", "session:s", "cut off", "g")
+	begun.Open, begun.Assistant, cut.Assistant = true, "I shall look.", "half"
+	add(t, p, begun)
+	if err := p.CutOff(context.Background(), cut); err != nil {
+		t.Fatal(err)
+	}
+	waitFor(t, "the beginning", func() bool { return p.Status().Delivered == 2 })
+	forget(t, p, Part{Group: "g"})
+	whole := begun
+	whole.Open, whole.Assistant = false, "It is done."
+	add(t, p, whole)
+	for range 2 {
+		for _, tn := range []Turn{whole, cut} {
+			for _, id := range []string{tn.ID, tn.ID + ", renamed"} {
+				tn.ID, tn.Earlier, tn.Said = id, true, time.Now()
+				add(t, p, tn)
+			}
+		}
+		holds(t, p, m, "g")
+		stop(t, p)
+		p = pipeline(t, path, m)
+	}
+	holds(t, p, m, "h", "I shall look.", "It is done.", "a tool loop")
+	cut.Assistant, cut.Said = "all of it", time.Now()
+	add(t, p, cut)
+	cut.Earlier = true
+	add(t, p, cut)
+	holds(t, p, m, "g", "all of it", "cut off")
+}

@@ -175,7 +175,16 @@ func leftOut(tx *sqlite.Tx, t *Turn, group string, now time.Time) (found bool, e
 	if err := tx.QueryRow("SELECT EXISTS (SELECT 1 FROM forgot WHERE what IN (?, ?, ?) AND at >= ?)", m[0], m[1], m[2], t.HeardOf().UnixMicro()).Scan(&found); err != nil || !found {
 		return false, err
 	}
-	return true, run(tx, "INSERT INTO seen (turn, grp, at, said, gone) VALUES (?, ?, ?, ?, 1) ON CONFLICT DO NOTHING", t.ID, group, now.Unix(), t.said())
+	// Where the group has had its beginning, what was said is that of the rest.
+	for _, part := range []*Turn{t, t.rest()} {
+		err := run(tx, `INSERT INTO seen (turn, grp, at, said, gone) SELECT ?1, ?2, ?3, ?4, 1
+			WHERE NOT EXISTS (SELECT 1 FROM seen WHERE grp = ?2 AND said = ?4) OR ?5 ON CONFLICT DO NOTHING`,
+			part.ID, group, now.Unix(), t.said(), part == t)
+		if err != nil {
+			return false, err
+		}
+	}
+	return true, nil
 }
 
 // run runs a statement.
