@@ -182,8 +182,9 @@ func (s *state) inDoubt(group string, u *under, order, of int, now time.Time) {
 }
 
 // probe is a message of our own that shows whether the worker lives, where
-// nothing else does. It costs the memory an extraction, so it is sent only
-// when there is no other way to know.
+// nothing else does: after a restart that lost what was under way, nothing else
+// would. It costs the memory an extraction, so it is sent only when there is no
+// other way to know.
 type probe struct {
 	sent   map[string]int64 // when the calls began, by name
 	active bool
@@ -210,14 +211,15 @@ func (s *state) nextProbe(now time.Time, wait *time.Duration) action {
 	var at time.Time
 	switch {
 	case !s.stalled.IsZero():
-		at = p.nextAt
 	case s.doubts > 0, s.solo != nil && len(p.sent) == 0:
 		at = s.arrived.Add(s.timing.doubtAfter)
-		if p.nextAt.After(at) {
-			at = p.nextAt
-		}
+	case s.under > s.blind && len(p.sent) == 0:
+		at = s.arrived.Add(s.timing.stallAfter / 2) // before the worker is taken for dead
 	default:
 		return action{}
+	}
+	if p.nextAt.After(at) {
+		at = p.nextAt
 	}
 	if d := at.Sub(now); d > 0 {
 		*wait = min(*wait, d)

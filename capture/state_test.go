@@ -101,13 +101,17 @@ func TestMistakeInDelivery(t *testing.T) {
 }
 
 // lookOnly performs the looks that are due, of which those at bad fail and the
-// others show nothing, until a moment.
+// others, and those for probes, show nothing, until a moment.
 func lookOnly(s *state, from, to time.Time, bad string) time.Time {
 	for now := from; now.Before(to); {
 		a, wait := s.next(now)
 		switch {
 		case a.kind == nothing:
 			now = now.Add(max(wait, time.Millisecond))
+		case a.kind == sendProbe:
+			s.probed(fmt.Sprint("probe ", now), s.tick(), true, now)
+		case a.kind == lookForProbe:
+			s.sawProbes(nil, true, now)
 		case a.lane.group == bad:
 			s.lookFailed(a.lane, now)
 			s.finish(a)

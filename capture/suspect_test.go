@@ -93,3 +93,19 @@ func TestSuspectGoesAlone(t *testing.T) {
 		})
 	}
 }
+
+// TestRestartOfAnIdleMemory: what it lost is found and sent again, and a memory
+// that lives is not called dead.
+func TestRestartOfAnIdleMemory(t *testing.T) {
+	g := &graph{takes: 5 * time.Second}
+	inBubble(t, g, func(t *testing.T, p *Pipeline, log *logged) {
+		add(t, p, spoken("1", "a"))
+		time.Sleep(time.Second)
+		g.restart()
+		until(t, "the turn", func() bool { return p.Status().Verified == 1 })
+		if n := len(log.lines("keeps none")); n != 0 || g.times("a", "1") != 1 {
+			t.Errorf("it lives, and is called dead %d times", n)
+		}
+		until(t, "the probe to be removed", func() bool { g.mu.Lock(); defer g.mu.Unlock(); return len(g.kept) == 2 })
+	})
+}
