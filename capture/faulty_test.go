@@ -132,3 +132,29 @@ func TestTurnWhoseSenderGivesUp(t *testing.T) {
 		}
 	}
 }
+
+// TestLossCountsOnce: it is found with each look while it cannot be written
+// down, and is still one loss; and the looks become rare.
+func TestLossCountsOnce(t *testing.T) {
+	var full atomic.Bool
+	full.Store(true)
+	g := &graph{takes: time.Second}
+	inBubble(t, g, func(t *testing.T, p *Pipeline, _ *logged) {
+		p.spool = &faulty{store: p.spool, before: func(what string, _ []entry) bool { return what == "take back" && full.Load() }}
+		add(t, p, spoken("lost", "a"))
+		time.Sleep(100 * time.Millisecond)
+		g.restart()
+		add(t, p, spoken("later", "a"))
+		time.Sleep(10 * time.Minute)
+		g.set(func() {
+			if g.looks > 60 {
+				t.Errorf("%d looks", g.looks)
+			}
+		})
+		full.Store(false)
+		until(t, "both turns", func() bool { return p.Status().Verified == 2 })
+		if st := p.Status(); st.Lost != 1 || st.Dead != 0 || g.times("a", "lost") != 1 {
+			t.Errorf("%+v", st)
+		}
+	})
+}

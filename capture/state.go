@@ -302,7 +302,8 @@ func (s *state) place(l *lane) {
 			s.solo = nil
 		}
 	}
-	send := !l.active && !l.blocked && l.ready && l.doubts == 0 && !l.solo && !(l.blind && len(l.under) > 0)
+	unseen := l.blind && len(l.under) > 0
+	send := !l.active && !l.blocked && l.ready && l.doubts == 0 && !l.solo && !unseen
 	s.alone.set(l, send && l.suspect && len(l.under) == 0, l.next)
 	send = send && !l.suspect && s.room(l) > 0
 	s.fresh.set(l, send && l.fresh, l.next)
@@ -345,6 +346,17 @@ func (s *state) handed(l *lane, turns []*under, now time.Time) {
 	l.under = append(l.under, turns...)
 	l.lookWait = s.firstLook()
 	l.lookAt = now.Add(l.lookWait)
+	s.place(l)
+}
+
+// handedAgain says that turns are still under way, because what was found out
+// about them could not be written down. They are looked for more and more
+// rarely.
+func (s *state) handedAgain(l *lane, turns []*under, now time.Time) {
+	wait := l.lookWait
+	s.handed(l, turns, now)
+	l.lookWait = wait
+	l.lookAt = now.Add(wait)
 	s.place(l)
 }
 

@@ -91,7 +91,7 @@ func (p *Pipeline) conclude(l *lane, f *findings) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if len(again) > 0 {
-		p.state.handed(l, again, time.Now())
+		p.state.handedAgain(l, again, time.Now())
 	}
 	if lost == nil && len(f.lost) > 0 {
 		p.lost += len(f.lost)
