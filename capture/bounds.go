@@ -185,7 +185,14 @@ func (p *Pipeline) makeRoom() {
 	}
 }
 
-// noteDropped takes dropped turns off the counts, and logs them once a minute.
+// drops are those for one reason.
+type drops struct {
+	logged time.Time
+	since  int // which were not logged
+}
+
+// noteDropped takes dropped turns off the counts, and logs them, for each
+// reason once a minute.
 func (p *Pipeline) noteDropped(d dropped, why string) int {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -193,17 +200,37 @@ func (p *Pipeline) noteDropped(d dropped, why string) int {
 	p.held.pending = p.held.pending.minus(d.pending)
 	p.held.dead = p.held.dead.minus(d.dead)
 	p.totals.dropped += n
-	if now := time.Now(); n > 0 && now.Sub(p.fullLog) > time.Minute {
-		p.fullLog = now
-		p.opts().Log.Warn("turns are dropped from the queue", "why", why, "dropped_in_all", p.totals.dropped)
-	}
+	p.countDropsLocked(n, why)
+	p.logDropsLocked(time.Minute)
 	return n
+}
+
+func (p *Pipeline) countDropsLocked(n int, why string) {
+	if p.drops == nil {
+		p.drops = make(map[string]*drops)
+	}
+	if p.drops[why] == nil {
+		p.drops[why] = &drops{}
+	}
+	p.drops[why].since += n
+}
+
+// logDropsLocked logs the drops of which none was logged for so long.
+func (p *Pipeline) logDropsLocked(quiet time.Duration) {
+	now := time.Now()
+	for why, d := range p.drops {
+		if d.since > 0 && now.Sub(d.logged) >= quiet {
+			p.opts().Log.Warn("turns are dropped from the queue", "why", why, "turns", d.since, "dropped_in_all", p.totals.dropped)
+			d.logged, d.since = now, 0
+		}
+	}
 }
 
 // upkeepNow removes what has waited too long, and what need not be remembered
 // any more.
 func (p *Pipeline) upkeepNow(now time.Time) {
 	p.mu.Lock()
+	p.logDropsLocked(time.Minute)
 	leads := p.leadsLocked()
 	p.mu.Unlock()
 	if !leads {

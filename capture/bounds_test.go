@@ -304,3 +304,92 @@ func TestDroppedTurnsDoNotComeBack(t *testing.T) {
 		})
 	}
 }
+
+// TestDropsAreLogged: each reason once a minute, with all that went meanwhile.
+func TestDropsAreLogged(t *testing.T) {
+	g := &graph{fails: func(call, _ string) error {
+		if call == "write" {
+			return &graphiti.StatusError{Code: 503}
+		}
+		return nil
+	}}
+	var log *logged
+	inBubble(t, g, func(t *testing.T, p *Pipeline, l *logged) {
+		log = l
+		p.noteDropped(dropped{dead: size{1, 0}}, "an operator dropped them")
+		p.mu.Lock()
+		p.held.dead = size{}
+		p.mu.Unlock()
+		for i := range 25 {
+			add(t, p, turn(fmt.Sprint(i), "g"))
+		}
+		want := func(when string, turns ...string) {
+			t.Helper()
+			var got []string
+			for _, line := range log.lines("the spool is full") {
+				_, n, _ := strings.Cut(line, " turns=")
+				n, _, _ = strings.Cut(n, " ")
+				got = append(got, n)
+			}
+			if diff := cmp.Diff(turns, got); diff != "" {
+				t.Errorf("%s (-want +got):\n%s", when, diff)
+			}
+		}
+		want("at once", "1")
+		time.Sleep(2 * time.Minute)
+		want("after a minute", "1", "14")
+		add(t, p, turn("more", "g"))
+		add(t, p, turn("more still", "g"))
+		time.Sleep(2 * time.Minute)
+		want("later", "1", "14", "1", "1")
+		if n := len(log.lines("an operator")); n != 1 {
+			t.Errorf("%d lines", n)
+		}
+		add(t, p, turn("at last", "g"))
+		add(t, p, turn("at the very last", "g"))
+	}, func(o *Options) { o.MaxTurns = 10 })
+	if n := len(log.lines("the spool is full")); n != 6 {
+		t.Errorf("%d lines after the end", n)
+	}
+}
+
+// TestTurnsThatWaitTooLong are dropped, dead ones too, and that is logged.
+func TestTurnsThatWaitTooLong(t *testing.T) {
+	g := &graph{
+		refuses: func(content string) bool { return strings.Contains(content, "bad") },
+		fails: func(call, group string) error {
+			if call == "write" && group == "down" {
+				return &graphiti.StatusError{Code: 500}
+			}
+			return nil
+		},
+	}
+	inBubble(t, g, func(t *testing.T, p *Pipeline, log *logged) {
+		add(t, p, turn("bad", "a"))
+		until(t, "the refusal", func() bool { return p.Status().Dead == 1 })
+		g.set(func() {
+			g.fails = func(call, _ string) error {
+				if call == "write" {
+					return &graphiti.StatusError{Code: 503}
+				}
+				return nil
+			}
+		})
+		add(t, p, turn("1", "down"))
+		time.Sleep(45 * time.Minute)
+		add(t, p, turn("2", "down"))
+		if st := p.Status(); st.Pending != 2 || st.Dead != 1 || st.Dropped != 0 {
+			t.Fatalf("%+v", st)
+		}
+		time.Sleep(20 * time.Minute)
+		if st := p.Status(); st.Pending != 1 || st.Dead != 0 || st.Dropped != 2 {
+			t.Errorf("%+v", st)
+		}
+		if diff := cmp.Diff([]string{"2"}, left(t, p)); diff != "" {
+			t.Errorf("(-want +got):\n%s", diff)
+		}
+		if n := len(log.lines("ingest.max_age")); n != 1 {
+			t.Errorf("%q", log.lines(""))
+		}
+	}, func(o *Options) { o.MaxAge = time.Hour })
+}

@@ -426,9 +426,10 @@ func (p *Pipeline) boundLocal(ctx context.Context) error {
 		return nil
 	}
 	gone, err := p.team.local.cut(over)
-	if err == nil {
-		p.evicted.Add(int64(gone.all().turns))
-		p.opts().Log.Warn("turns are dropped from the local queue: it is full, and redis is down", "turns", gone.all().turns)
-	}
+	p.evicted.Add(int64(gone.all().turns))
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.countDropsLocked(gone.all().turns, "redis is down, and this replica's own spool is full; these were the oldest")
+	p.logDropsLocked(time.Minute)
 	return err
 }

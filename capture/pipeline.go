@@ -92,9 +92,9 @@ type Pipeline struct {
 	totals  totals
 	lost    int
 	refused refused
-	given   int       // beginnings and ends of calls that handed something over
-	passed  int       // what that was when all had been worked off; below zero: it is not known
-	fullLog time.Time // when a full spool was last logged
+	given   int               // beginnings and ends of calls that handed something over
+	passed  int               // what that was when all had been worked off; below zero: it is not known
+	drops   map[string]*drops // that were logged, by their reason
 
 	troubleTold bool // that turns cannot be delivered
 	troubleLog  time.Time
@@ -370,6 +370,9 @@ func (p *Pipeline) Shutdown(ctx context.Context) error {
 	if again {
 		return nil
 	}
+	p.mu.Lock()
+	p.logDropsLocked(0)
+	p.mu.Unlock()
 	if p.team != nil {
 		p.warnOfLocal()
 		return p.team.local.close()
