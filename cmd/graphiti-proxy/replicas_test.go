@@ -318,4 +318,33 @@ func TestForgettingReachesAllReplicas(t *testing.T) {
 			t.Errorf("replica %d still shows it in a new conversation: %s", i, got)
 		}
 	}
+
+	// One conversation, of which the other replica knows what it is to be told.
+	ask(all[0], "one", user("The depot is called Larkspur."))
+	ask(all[1], "two", user("The ferry is called Oleander."))
+	waitUntil(t, "the turns", func() bool { // asking is remembered too
+		all := fmt.Sprint(g.Episodes("user_josh"))
+		return strings.Contains(all, "Larkspur") && strings.Contains(all, "Oleander")
+	})
+	places := user("What are the depot and the ferry called?")
+	n := 0
+	waitUntil(t, "both to be recalled", func() bool {
+		n++
+		got := ask(all[1], fmt.Sprint("d", n), places)
+		return strings.Contains(got, "Larkspur") && strings.Contains(got, "Oleander")
+	})
+	if _, err := command(t, t.TempDir(), "memory", "forget", "--session", "one", "--yes", "--set", "admin.listen="+strings.TrimPrefix(admin, "http://")); err != nil {
+		t.Fatal(err)
+	}
+	for i, p := range all {
+		if got := ask(p, fmt.Sprint("e", i), places); strings.Contains(got, "Larkspur") || !strings.Contains(got, "Oleander") {
+			t.Errorf("replica %d recalls %s", i, got)
+		}
+		if got := ask(p, "one", user("Where were we?")); strings.Contains(got, "Larkspur") {
+			t.Errorf("replica %d tells the session %s", i, got)
+		}
+		if got := ask(p, fmt.Sprint("d", n), places, map[string]string{"role": "assistant", "content": "ok"}, user("Since when?")); strings.Contains(got, "Larkspur") {
+			t.Errorf("replica %d still shows it in a running conversation: %s", i, got)
+		}
+	}
 }
