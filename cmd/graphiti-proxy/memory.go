@@ -74,10 +74,21 @@ func newMemoryForgetCommand() *cobra.Command {
 		Use:   "forget",
 		Short: "Delete a person's, a project's or a conversation's memory everywhere",
 		Long: "Delete memory everywhere it is: in the memory itself, in caches, in what was\n" +
-			"inserted into running conversations, in the queue and among refused turns.\n" +
-			"When the command ends nothing of it can be recalled. It cannot be undone.\n" +
-			"Groups that several people wrote to are named and left: give --group for them.",
-		Example: "  graphiti-proxy memory forget --user josh\n  graphiti-proxy memory forget --workspace github_repo:github.com/acme/widgets --yes",
+			"inserted into running conversations, in the queue and among refused turns, in\n" +
+			"what a session is told of itself, and in turns that are under way. When the\n" +
+			"command ends without an error nothing of it is recalled any more, on no\n" +
+			"replica that Redis reaches, and a history that a client sends again does not\n" +
+			"bring it back. It cannot be undone.\n\n" +
+			"It waits until Graphiti has come to all that it had accepted, which may take\n" +
+			"minutes. When it fails, run it again.\n\n" +
+			"Groups that several people wrote to are named and left: give --group for them.\n\n" +
+			"--session deletes what was said in one conversation, whichever memory that is\n" +
+			"in. Facts that Graphiti had from others before it stay, and so does what other\n" +
+			"conversations said of it. Running conversations with the same memory lose the\n" +
+			"blocks that were inserted into them.\n\n" +
+			"Out of reach is what others hold: the provider, for conversations of which it\n" +
+			"keeps the history, and backups.",
+		Example: "  graphiti-proxy memory forget --user josh\n  graphiti-proxy memory forget --workspace github_repo:github.com/acme/widgets --yes\n  graphiti-proxy memory forget --session ses_1",
 		Args:    noArgs,
 	}
 	s := selectorFlags(c)
@@ -160,9 +171,12 @@ func forgetGroups(c *cobra.Command, cfg *config.Config, s *admin.Selector, group
 
 func newMemoryExportCommand() *cobra.Command {
 	c := &cobra.Command{
-		Use:     "export",
-		Short:   "Print everything that is kept, as JSON Lines",
-		Example: "  graphiti-proxy memory export --user josh > josh.jsonl",
+		Use:   "export",
+		Short: "Print everything that is kept, as JSON Lines",
+		Long: "Print everything that is kept, as JSON Lines: what the memory holds, what waits\n" +
+			"for it or was refused, and what sessions are told of themselves when their\n" +
+			"clients have dropped their histories.",
+		Example: "  graphiti-proxy memory export --user josh > josh.jsonl\n  graphiti-proxy memory export --session ses_1",
 		Args:    noArgs,
 	}
 	s := selectorFlags(c)
