@@ -3,6 +3,7 @@ package main
 import (
 	"bytes"
 	"errors"
+	"fmt"
 	"io"
 	"net/http"
 	"slices"
@@ -31,8 +32,10 @@ func TestReload(t *testing.T) {
 		}
 		return config.Load(config.Sources{Flags: flags, Env: []string{"HOME=" + dir}, Dir: dir})
 	}
+	asked := 0
 	ask := func() string {
-		_, header, _ := w.say("What is my cat called?")
+		asked++ // in a conversation of its own: one that has no answer yet goes on
+		_, header, _ := w.say(fmt.Sprintf("What is my cat called? I ask for time %d.", asked))
 		return header
 	}
 	for _, tc := range []struct {
