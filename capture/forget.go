@@ -87,14 +87,14 @@ func (p *Pipeline) block(group string) *lane {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	l := p.state.lane(group)
-	l.blocked = true
+	l.blocked++
 	p.state.place(l)
 	return l
 }
 
 func (p *Pipeline) unblock(l *lane) {
 	p.mu.Lock()
-	l.blocked = false
+	l.blocked--
 	p.state.place(l)
 	p.mu.Unlock()
 	p.signal()

@@ -84,7 +84,7 @@ type lane struct {
 	next     time.Time // no hand-over before
 	failures int       // in a row
 	active   bool      // a call is in progress
-	blocked  bool      // the group is being emptied
+	blocked  int       // how often the group is being emptied now
 	suspect  bool      // its first turn goes alone
 	solo     bool      // one that went alone is under way
 
@@ -303,13 +303,13 @@ func (s *state) place(l *lane) {
 		}
 	}
 	unseen := l.blind && len(l.under) > 0
-	send := !l.active && !l.blocked && l.ready && l.doubts == 0 && !l.solo && !unseen
+	send := !l.active && l.blocked == 0 && l.ready && l.doubts == 0 && !l.solo && !unseen
 	s.alone.set(l, send && l.suspect && len(l.under) == 0, l.next)
 	send = send && !l.suspect && s.room(l) > 0
 	s.fresh.set(l, send && l.fresh, l.next)
 	s.older.set(l, send && !l.fresh, l.next)
-	s.looks.set(l, !l.active && !l.blocked && len(l.under) > 0, l.lookAt)
-	if !l.active && !l.blocked && !l.ready && len(l.under) == 0 {
+	s.looks.set(l, !l.active && l.blocked == 0 && len(l.under) > 0, l.lookAt)
+	if !l.active && l.blocked == 0 && !l.ready && len(l.under) == 0 {
 		delete(s.lanes, l.group)
 		delete(s.troubles, l)
 	}
