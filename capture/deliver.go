@@ -147,7 +147,7 @@ func (p *Pipeline) handOver(a action) {
 		if entries, err = p.spool.head(p.base, a.lane.group, a.n); err != nil {
 			return err
 		}
-		if entries, rest = p.apart(a, entries); len(entries) == 0 {
+		if entries, rest = p.together(a, entries); len(entries) == 0 {
 			return nil
 		}
 		var n int
@@ -161,9 +161,9 @@ func (p *Pipeline) handOver(a action) {
 	}
 }
 
-// apart leaves of entries what may go in one call: a suspect goes alone, and
+// together leaves of entries what may go in one call: a suspect goes alone, and
 // waits where others are under way. rest says that something was left.
-func (p *Pipeline) apart(a action, entries []entry) (now []entry, rest bool) {
+func (p *Pipeline) together(a action, entries []entry) (now []entry, rest bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	for i := range entries {

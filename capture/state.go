@@ -63,7 +63,7 @@ type timing struct {
 	doubtAfter time.Duration // until a probe is sent for what is in doubt
 	firstProbe time.Duration // between two probes; doubled up to lastProbe
 	lastProbe  time.Duration
-	maxLosses  int // of one turn, being first in line
+	maxLosses  int // of one turn, being first in line, and the last time alone
 
 	// apart says that groups are worked off by themselves: that another group
 	// goes on proves nothing until a turn has been waited for as long as for a
@@ -171,8 +171,10 @@ func (s *state) next(now time.Time) (a action, wait time.Duration) {
 	}
 	busy := s.under - s.blind + s.reserved // what cannot be looked at takes nobody's room
 	room := s.timing.maxUnder - busy
-	if a, wait, held := s.nextAlone(room, now, wait); a.kind != nothing || held {
-		return a, wait
+	if a, held := s.nextAlone(room, now, &wait); a.kind != nothing {
+		return a, 0
+	} else if held {
+		return action{}, s.untilStall(now, wait)
 	}
 	if a := s.nextHandOver(&s.fresh, room, now, &wait); a.kind != nothing {
 		return a, 0
@@ -195,15 +197,15 @@ func (s *state) untilStall(now time.Time, wait time.Duration) time.Duration {
 // it goes when nothing else is under way, and nothing else goes while it is, so
 // that it is known whether it was to blame. held says that all others wait.
 // What cannot be looked at holds up nobody.
-func (s *state) nextAlone(room int, now time.Time, wait time.Duration) (a action, until time.Duration, held bool) {
-	l := s.alone.due(now, &wait)
+func (s *state) nextAlone(room int, now time.Time, wait *time.Duration) (a action, held bool) {
+	l := s.alone.due(now, wait)
 	switch {
 	case l != nil && room > 0 && (s.timing.apart || s.under == s.blind && s.reserved == 0):
-		return s.begin(action{kind: handOver, lane: l, n: 1, alone: true}), 0, true
+		return s.begin(action{kind: handOver, lane: l, n: 1, alone: true}), false
 	case s.timing.apart:
-		return action{}, wait, false
+		return action{}, false
 	}
-	return action{}, s.untilStall(now, wait), l != nil || s.solo != nil && !s.solo.blind
+	return action{}, l != nil || s.solo != nil && !s.solo.blind
 }
 
 // nextHandOver is one for the next lane of an agenda, of no more turns than
