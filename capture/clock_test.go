@@ -60,6 +60,37 @@ func TestLossBesideAClockThatIsBehind(t *testing.T) {
 	})
 }
 
+// TestCallThatIsAcceptedLate: it was given up, and reaches the memory after one
+// that came later, as it may when something stands before the memory. That the
+// later one shows does not prove it lost.
+func TestCallThatIsAcceptedLate(t *testing.T) {
+	g := &graph{takes: 10 * time.Millisecond}
+	first := true
+	g.fails = func(call, group string) error {
+		if call != "write" || group != "late" || !first {
+			return nil
+		}
+		first = false
+		time.AfterFunc(3*time.Second, func() {
+			tn := spoken("1", "late")
+			if err := g.Write(context.Background(), "late", tn.messages("user", 0, 8000, time.Now())); err != nil {
+				t.Error(err)
+			}
+		})
+		return context.DeadlineExceeded
+	}
+	inBubble(t, g, func(t *testing.T, p *Pipeline, _ *logged) {
+		add(t, p, spoken("1", "late"))
+		time.Sleep(1100 * time.Millisecond) // its time has come
+		add(t, p, spoken("2", "a"))
+		until(t, "both turns", func() bool { return p.Status().Verified == 2 })
+		time.Sleep(time.Minute)
+		if n := g.times("late", "1"); n != 1 || p.Status().Lost != 0 {
+			t.Errorf("it is there %d times; %+v", n, p.Status())
+		}
+	})
+}
+
 // TestTimeThatIsWrittenIsFollowed: where a turn's time is put back to the
 // memory's clock, it is sought at that time.
 func TestTimeThatIsWrittenIsFollowed(t *testing.T) {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"math/rand/v2"
 	"time"
 
@@ -329,6 +330,9 @@ func (p *Pipeline) underWay(l *lane, turns []*under, start, acked int64, doubt b
 	defer p.mu.Unlock()
 	for _, u := range turns {
 		u.start, u.acked, u.doubt, u.alone = start, acked, doubt, l.solo
+		if doubt {
+			u.acked, u.ended = math.MaxInt64, time.Now()
+		}
 	}
 	p.state.handed(l, turns, time.Now())
 }

@@ -177,8 +177,22 @@ func (s *state) schedule(l *lane, progress, again bool, veil time.Duration, now 
 // have been accepted or not; it comes before whatever this one hands over.
 func (s *state) inDoubt(group string, u *under, order, of int, now time.Time) {
 	u.tick = int64(order - of)
-	u.start, u.acked, u.doubt, u.at = u.tick-int64(of), 0, true, now
+	u.start, u.acked, u.doubt, u.at, u.ended = u.tick-int64(of), math.MaxInt64, true, now, now
 	s.handed(s.lane(group), []*under{u}, now)
+}
+
+// settle notes of what is in doubt that it will not be accepted any more: only
+// what is sent from now on can prove that it was lost. A call that was given up
+// may wait somewhere before the memory, and arrive after those that came later.
+func (s *state) settle(now time.Time, wait *time.Duration) {
+	for ; len(s.late) > 0; s.late = s.late[1:] {
+		u := s.late[0]
+		if d := u.ended.Add(s.timing.doubtAfter).Sub(now); d > 0 {
+			*wait = min(*wait, d)
+			return
+		}
+		u.acked = s.tick()
+	}
 }
 
 // probe is a message of our own that shows whether the worker lives, where
@@ -213,6 +227,9 @@ func (s *state) nextProbe(now time.Time, wait *time.Duration) action {
 	case !s.stalled.IsZero():
 	case s.doubts > 0, s.solo != nil && len(p.sent) == 0:
 		at = s.arrived.Add(s.timing.doubtAfter)
+		if n := len(s.late); n > 0 && s.late[n-1].ended.After(s.arrived) {
+			at = s.late[n-1].ended.Add(s.timing.doubtAfter)
+		}
 	case s.under > s.blind && len(p.sent) == 0:
 		at = s.arrived.Add(s.timing.stallAfter / 2) // before the worker is taken for dead
 	default:

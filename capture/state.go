@@ -33,10 +33,11 @@ type state struct {
 	solo                *lane  // for which one went that is under way
 
 	clock    int64
-	evidence int64 // what was answered before this tick has been worked off
-	under    int   // turns that are under way
-	reserved int   // turns that calls in progress may hand over
-	doubts   int   // of those under way: whether they were accepted is not known
+	evidence int64    // what was answered before this tick has been worked off
+	under    int      // turns that are under way
+	reserved int      // turns that calls in progress may hand over
+	doubts   int      // of those under way: whether they were accepted is not known
+	late     []*under // of those: they may still be accepted, the oldest first
 
 	typical time.Duration // from hand-over until a turn is seen
 	arrived time.Time     // when there was last a sign of work, or reason to wait for one
@@ -60,7 +61,7 @@ type timing struct {
 	stallAfter time.Duration // without a sign of work
 	firstLook  time.Duration // after a hand-over; doubled up to lastLook
 	lastLook   time.Duration
-	doubtAfter time.Duration // until a probe is sent for what is in doubt
+	doubtAfter time.Duration // until what is in doubt will not be accepted any more, and a probe is sent for it
 	firstProbe time.Duration // between two probes; doubled up to lastProbe
 	lastProbe  time.Duration
 	maxLosses  int // of one turn, being first in line, and the last time alone
@@ -111,7 +112,8 @@ type under struct {
 	until time.Time        // and the latest
 	start int64            // when the call began
 	tick  int64            // of the message, within the call
-	acked int64            // when the answer came
+	acked int64            // when the answer came; math.MaxInt64 while it may still be accepted
+	ended time.Time        // when the call did
 	doubt bool
 	alone bool // nothing else was under way
 
@@ -153,6 +155,7 @@ func (s *state) next(now time.Time) (a action, wait time.Duration) {
 		return action{}, s.paused.Sub(now)
 	}
 	wait = upkeep
+	s.settle(now, &wait)
 	if s.down {
 		if s.knocked {
 			return action{}, wait
@@ -340,6 +343,9 @@ func (s *state) handed(l *lane, turns []*under, now time.Time) {
 		if u.doubt {
 			s.doubts++
 			l.doubts++
+		}
+		if u.acked == math.MaxInt64 {
+			s.late = append(s.late, u)
 		}
 	}
 	if l.blind {
