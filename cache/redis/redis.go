@@ -188,13 +188,14 @@ func (d *DB) At(ctx context.Context, t time.Time) (time.Time, error) {
 	ahead := d.ahead.Load()
 	if ahead == nil {
 		err := d.Do(ctx, func(ctx context.Context, c Cmdable) error {
-			asked := time.Now()
 			there, err := c.Time(ctx).Result()
 			if err != nil {
 				return err
 			}
-			now := time.Now()
-			diff := there.Sub(asked.Add(now.Sub(asked) / 2))
+			// No more than the server is ahead, however long the answer, or the
+			// connection before it, has taken: a moment comes out too early
+			// rather than too late.
+			diff := time.Until(there)
 			ahead = &diff
 			return nil
 		})

@@ -143,6 +143,7 @@ func (a *app) openMemory() (proxy.Memory, error) {
 	if err != nil {
 		return off, err
 	}
+	a.owner = identity.Owner
 	if a.memory, err = openBackend(cfg, a.log); err != nil {
 		return off, err
 	}
@@ -258,9 +259,7 @@ func (a *app) identity() (proxy.Identity, graphiti.Namer, error) {
 		return proxy.Identity{}, graphiti.Namer{}, err
 	}
 	a.people.Set(people)
-	id, namer, err := a.identityOf(a.cfg)
-	a.owner = id.Owner
-	return id, namer, err
+	return a.identityOf(a.cfg)
 }
 
 func (a *app) identityOf(cfg *config.Config) (proxy.Identity, graphiti.Namer, error) {
