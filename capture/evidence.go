@@ -41,7 +41,7 @@ func (s *state) saw(a action, v seen, now time.Time) (f findings) {
 			f.verified = append(f.verified, u)
 			continue
 		}
-		processed := u.tick < before || u.acked < a.after && (!s.timing.apart || now.Sub(u.at) > s.timing.stallAfter)
+		processed := u.tick < before || s.passed(u, a.after, now)
 		behind := v.full && v.oldest.After(u.said) // it may be there, further back
 		switch {
 		case processed && !v.clock.IsZero() && u.until.After(v.clock): // it may be there, and hidden
@@ -68,6 +68,13 @@ func (s *state) saw(a action, v seen, now time.Time) (f findings) {
 	}
 	s.schedule(l, progress, back, veil, now)
 	return f
+}
+
+// passed reports whether the memory has come past a turn, as far as other lanes
+// show: up to a tick all was worked off. Where groups are apart that is not
+// believed before it has taken as long as a stall.
+func (s *state) passed(u *under, tick int64, now time.Time) bool {
+	return u.acked < tick && (!s.timing.apart || now.Sub(u.at) > s.timing.stallAfter)
 }
 
 // firstElsewhere is the tick of the first turn in line, other lanes' only
@@ -142,7 +149,7 @@ func (s *state) alive(now time.Time) (revived bool) {
 	s.stalled = time.Time{}
 	var due []*lane
 	for _, l := range s.looks.lanes {
-		if l.under[0].acked < s.evidence {
+		if s.passed(l.under[0], s.evidence, now) {
 			due = append(due, l)
 		}
 	}
@@ -163,7 +170,7 @@ func (s *state) schedule(l *lane, progress, again bool, veil time.Duration, now 
 		l.lookWait = min(2*l.lookWait, s.timing.lastLook)
 	}
 	l.lookAt = now.Add(l.lookWait)
-	known := len(l.under) > 0 && (l.under[0].tick < l.seenTick || l.under[0].acked < s.evidence)
+	known := len(l.under) > 0 && (l.under[0].tick < l.seenTick || s.passed(l.under[0], s.evidence, now))
 	switch {
 	case again || known && veil == math.MaxInt64:
 		l.lookAt = now // what proves a loss is known; the next look decides

@@ -30,6 +30,7 @@ type graph struct {
 
 	queue   []accepted // each with the time at which the worker will have kept it
 	dead    bool
+	apart   bool // as over MCP: an exception ends nothing, and groups are worked off by themselves
 	kept    []accepted
 	batches [][]string // names, by call of Write
 	looks   int
@@ -48,6 +49,9 @@ func (g *graph) work() {
 		next := g.queue[0]
 		g.queue = g.queue[1:]
 		if g.raises != nil && g.raises(next.m.Content) {
+			if g.apart {
+				continue
+			}
 			g.dead = true
 			break
 		}
@@ -126,7 +130,7 @@ func (g *graph) Health(context.Context) error {
 }
 
 func (g *graph) Durable() bool { return false }
-func (g *graph) Apart() bool   { return false }
+func (g *graph) Apart() bool   { return g.apart }
 
 // Clock is known from its answers, in whole seconds.
 func (g *graph) Clock() time.Time {

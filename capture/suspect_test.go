@@ -134,3 +134,43 @@ func TestSuspectThatHasToWait(t *testing.T) {
 		t.Errorf("%+v", a)
 	}
 }
+
+// TestAnotherGroupIsNoReasonToLook where groups are apart: what it shows is not
+// believed before a turn has been waited for as long as for a stall, and until
+// then looks become rare all the same.
+func TestAnotherGroupIsNoReasonToLook(t *testing.T) {
+	g := &graph{takes: time.Second, apart: true, raises: func(content string) bool { return strings.Contains(content, "user lost") }}
+	looks := 0
+	g.fails = func(call, group string) error {
+		if looks++; looks > 1000 {
+			panic("BUG: it looks all the time") // which lets no time pass
+		}
+		return nil
+	}
+	inBubble(t, g, func(t *testing.T, p *Pipeline, _ *logged) {
+		add(t, p, spoken("lost", "a"))
+		time.Sleep(100 * time.Millisecond)
+		add(t, p, spoken("1", "b"))
+		until(t, "the loss", func() bool { return p.Status().Lost == 1 })
+		if looks > 100 {
+			t.Errorf("%d looks", looks)
+		}
+	})
+}
+
+// TestSuspectWhereGroupsAreApart: it holds up its own group only, and is put
+// aside though nothing else goes there.
+func TestSuspectWhereGroupsAreApart(t *testing.T) {
+	g := &graph{takes: time.Second, apart: true, raises: func(content string) bool { return strings.Contains(content, "user poison") }}
+	inBubble(t, g, func(t *testing.T, p *Pipeline, _ *logged) {
+		add(t, p, spoken("poison", "a"))
+		add(t, p, spoken("after it", "a"))
+		add(t, p, spoken("elsewhere", "b"))
+		begun := time.Now()
+		until(t, "the other group", func() bool { return g.times("b", "elsewhere") == 1 })
+		until(t, "the end", func() bool { st := p.Status(); return st.Dead == 1 && st.Verified == 2 && st.Pending == 0 })
+		if g.times("a", "after it") != 1 || g.times("b", "elsewhere") != 1 || time.Since(begun) > time.Hour {
+			t.Errorf("after %v: %+v", time.Since(begun), p.Status())
+		}
+	})
+}
