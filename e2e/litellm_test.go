@@ -44,6 +44,7 @@ model_list:
   - model_name: m
     litellm_params: {model: openai/m, api_base: "%s/v1", api_key: sk-gateway}
 general_settings:
+  forward_client_headers_to_llm_api: true
   master_key: %s
 litellm_settings: {telemetry: false, add_user_information_to_llm_headers: true}
 `, upstream, masterKey)
