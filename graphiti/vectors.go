@@ -134,9 +134,6 @@ func (v *vectors) run(ctx context.Context) {
 
 // some embeds some messages, and returns how many.
 func (v *vectors) some(ctx context.Context) (int, error) {
-	if v.paused.Load() {
-		return 0, nil
-	}
 	ctx, cancel := context.WithTimeout(ctx, embedTimeout)
 	defer cancel()
 	rows, err := v.db.Query(ctx, "SELECT u.id, m.content, coalesce(m.name, '') FROM unread u LEFT JOIN messages m ON m.id = u.id LIMIT ?", embedBatch)
@@ -164,6 +161,9 @@ func (v *vectors) some(ctx context.Context) (int, error) {
 	_ = rows.Close()
 	if err != nil || len(ids) == 0 {
 		return 0, err
+	}
+	if v.paused.Load() { // now: what came after it was paused is not sent
+		return 0, nil
 	}
 	vecs, err := v.o.embed(ctx, v.client, texts)
 	if err != nil {
