@@ -153,3 +153,41 @@ func TestTooManyCalls(t *testing.T) {
 		t.Errorf("health: %d", status)
 	}
 }
+
+// TestPagesUseUpNothing: what a browser sends for a page of another site, and
+// what shows no token, keeps out nobody who has one.
+func TestPagesUseUpNothing(t *testing.T) {
+	for _, token := range []string{"", "secret"} {
+		base := start(t, token, Status{Ready: true})
+		send := func(token string, lines ...string) int {
+			req, _ := http.NewRequest(http.MethodGet, base+"/api/v1/status", nil)
+			if token != "" {
+				req.Header.Set("Authorization", "Bearer "+token)
+			}
+			for i := 0; i < len(lines); i += 2 {
+				req.Header.Add(lines[i], lines[i+1])
+			}
+			resp, err := http.DefaultClient.Do(req)
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer resp.Body.Close()
+			_, _ = io.Copy(io.Discard, resp.Body)
+			return resp.StatusCode
+		}
+		for range 3 * callsPerSecond {
+			if status := send("a guess", "Sec-Fetch-Site", "cross-site"); status != http.StatusForbidden {
+				t.Fatalf("token %q: a page is answered %d", token, status)
+			}
+			if status := send(token, "Sec-Fetch-Site", "none", "Sec-Fetch-Site", "Cross-Site"); status != http.StatusForbidden {
+				t.Fatalf("token %q: a page that knows the token is answered %d", token, status)
+			}
+			if status := send("", "Origin", "https://evil.example"); status != http.StatusForbidden && status != http.StatusUnauthorized {
+				t.Fatalf("token %q: a page of an old browser is answered %d", token, status)
+			}
+		}
+		if status := send(token); status != http.StatusOK {
+			t.Errorf("token %q: afterwards a program is answered %d", token, status)
+		}
+	}
+}

@@ -6,6 +6,7 @@ import (
 	"net"
 	"net/http"
 	"net/netip"
+	"slices"
 	"strings"
 	"sync"
 
@@ -26,9 +27,15 @@ func (s *Server) limited(next http.HandlerFunc) http.HandlerFunc {
 // guard lets only those in who know the token. Where none is set, which is on
 // this machine only, a web page must not get in through its visitor's browser:
 // neither from another origin, nor under a name of its own that it has pointed
-// here.
+// here. What a browser sends for a page of another site is refused before it
+// counts as a call or as a guess: a page is not to use up what its visitor's
+// programs may do.
 func (s *Server) guard(next http.HandlerFunc) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
+		if crossSite(r) {
+			writeError(w, http.StatusForbidden, "the admin side does not answer to pages of other sites")
+			return
+		}
 		secret := *s.token.Load()
 		if secret == "" {
 			if !local(r.Host) || r.Header.Get("Origin") != "" && r.Header.Get("Origin") != "http://"+r.Host {
@@ -47,13 +54,22 @@ func (s *Server) guard(next http.HandlerFunc) http.HandlerFunc {
 		// Sums have equal lengths, so that the comparison tells nothing.
 		got, want := sha256.Sum256([]byte(token)), sha256.Sum256([]byte(secret))
 		if subtle.ConstantTimeCompare(got[:], want[:]) != 1 {
-			s.fails.guessed(peer)
+			if token != "" { // none is no guess, and a page can send none
+				s.fails.guessed(peer)
+			}
 			w.Header().Set("WWW-Authenticate", `Bearer realm="graphiti-proxy"`)
 			writeError(w, http.StatusUnauthorized, "the admin side needs the token that admin.token names, as Authorization: Bearer …")
 			return
 		}
 		next(w, r)
 	}
+}
+
+// crossSite reports whether a browser says that a page of another site asks.
+func crossSite(r *http.Request) bool {
+	return slices.ContainsFunc(r.Header.Values("Sec-Fetch-Site"), func(v string) bool {
+		return strings.EqualFold(strings.TrimSpace(v), "cross-site")
+	})
 }
 
 func tooMany(w http.ResponseWriter) {

@@ -39,7 +39,7 @@ type Selector struct {
 	Workspace  string `json:"workspace,omitempty"`
 	Session    string `json:"session,omitempty"`
 	Group      string `json:"group,omitempty"`
-	Credential string `json:"credential,omitempty"` // sha256:<hex>, in multi mode
+	Credential string `json:"credential,omitempty"` // sha256:<hex>, in multi mode; with commas between several
 }
 
 // check refuses a group that cannot be one.
