@@ -25,6 +25,9 @@ var schema3 string
 //go:embed schema_4.sql
 var schema4 string
 
+//go:embed schema_5.sql
+var schema5 string
+
 const (
 	// sweepInterval is how often expired state is removed.
 	sweepInterval = 10 * time.Minute
@@ -45,7 +48,7 @@ func openFile(path string, ttl time.Duration) (*file, error) {
 	// A commit survives the end of the process. The end of the machine may
 	// take the last moment with it, which costs those conversations their
 	// newest block and nothing else; a request does not wait for the disk.
-	db, err := sqlite.Open(path, sqlite.Options{Migrations: []string{schema1, schema2, schema3, schema4}, Sync: sqlite.SyncNormal})
+	db, err := sqlite.Open(path, sqlite.Options{Migrations: []string{schema1, schema2, schema3, schema4, schema5}, Sync: sqlite.SyncNormal})
 	if err != nil {
 		return nil, fmt.Errorf("open state: %w", err)
 	}
@@ -306,6 +309,24 @@ func (f *file) forgetSnapshots(mark string) error {
 			return err
 		}
 		_, err := tx.Exec("DELETE FROM snapshots WHERE instr(grps, ?) > 0", listed([]string{mark}))
+		return err
+	})
+}
+
+func (f *file) readAccepted(ctx context.Context, tenant string) (day int64, err error) {
+	err = f.db.QueryRow(ctx, "SELECT at FROM accepted WHERE tenant = ?", []any{tenant}, &day)
+	if errors.Is(err, sql.ErrNoRows) {
+		return 0, nil
+	}
+	return day, err
+}
+
+func (f *file) acceptLater(tenant string, day int64) {
+	f.db.Later(func(tx *sqlite.Tx) error {
+		if _, err := tx.Exec("INSERT INTO accepted VALUES (?, ?) ON CONFLICT DO UPDATE SET at = excluded.at", tenant, day); err != nil {
+			return err
+		}
+		_, err := tx.Exec("DELETE FROM accepted WHERE tenant IN (SELECT tenant FROM accepted ORDER BY at DESC, tenant LIMIT -1 OFFSET ?)", maxTenants)
 		return err
 	})
 }

@@ -17,6 +17,7 @@ import (
 // replicas is the store that several processes share. What it keeps ends by
 // itself, ttl after it came in.
 //
+//	accepted               tenants whose credentials were accepted, by the day; the last ones stay
 //	block:<key>            a block, as JSON
 //	blocks:<group>         the keys of blocks that hold facts of a group
 //	cleared:<mark>         when a group, or a session, was forgotten
@@ -339,6 +340,25 @@ func (r *replicas) eachSnapshot(ctx context.Context, marks []string, f func([]by
 		}
 	}
 	return err
+}
+
+func (r *replicas) readAccepted(ctx context.Context, tenant string) (day int64, err error) {
+	err = r.db.Do(ctx, func(ctx context.Context, c redis.Cmdable) error {
+		score, err := c.ZScore(ctx, redis.Key("accepted"), tenant).Result()
+		if errors.Is(err, redis.Nil) {
+			return nil
+		}
+		day = int64(score)
+		return err
+	})
+	return day, err
+}
+
+func (r *replicas) acceptLater(tenant string, day int64) {
+	r.db.Later(func(ctx context.Context, c redis.Cmdable) {
+		c.ZAdd(ctx, redis.Key("accepted"), redis.Z{Score: float64(day), Member: tenant})
+		c.ZRemRangeByRank(ctx, redis.Key("accepted"), 0, -maxTenants-1)
+	})
 }
 
 func (r *replicas) forgetSnapshots(mark string) error {

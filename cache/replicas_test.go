@@ -280,3 +280,14 @@ func TestAnnouncing(t *testing.T) {
 		t.Errorf("it did not wait: %v", err)
 	}
 }
+
+// TestReplicasShareAcceptedTenants.
+func TestReplicasShareAcceptedTenants(t *testing.T) {
+	server := redistest.Start(t)
+	one, two := Share(dial(t, server), time.Hour), Share(dial(t, server), time.Hour)
+	one.Tenants.Accept("a")
+	within(t, "another replica knows it", func() bool { return two.Tenants.Accepted(t.Context(), "a") })
+	if two.Tenants.Accepted(t.Context(), "b") {
+		t.Error("nobody accepted b")
+	}
+}

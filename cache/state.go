@@ -15,6 +15,7 @@ type State struct {
 	Chain  *Chain
 
 	Snapshots *Snapshots
+	Tenants   *Tenants
 }
 
 // OpenState opens the file at path. What was not used for ttl is removed.
@@ -39,6 +40,7 @@ func newState(kept store) *State {
 		store:     kept,
 		Blocks:    &Blocks{store: kept, recent: newRecent[[16]byte, block](blocksInMemory)},
 		Snapshots: &Snapshots{kept},
+		Tenants:   &Tenants{store: kept, recent: newRecent[string, int64](tenantsInMemory)},
 		Chain:     &Chain{store: kept, recent: newRecent[[16]byte, link](linksInMemory)},
 	}
 }

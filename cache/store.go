@@ -35,5 +35,9 @@ type store interface {
 	saveSnapshotLater(session string, body []byte, since time.Time, marks []string)
 	forgetSnapshots(mark string) error
 
+	// readAccepted is the Unix day on which a tenant was accepted last; 0: never.
+	readAccepted(ctx context.Context, tenant string) (day int64, err error)
+	acceptLater(tenant string, day int64)
+
 	close() error
 }

@@ -22,6 +22,9 @@ var ErrDown = errors.New("redis cannot be used; start it, give it room, or corre
 // Nil is the answer for what is not there.
 const Nil = goredis.Nil
 
+// Z is a member of a sorted set.
+type Z = goredis.Z
+
 // Cmdable are the server's commands.
 type Cmdable = goredis.Cmdable
 

@@ -1,0 +1,60 @@
+package cache
+
+import (
+	"context"
+	"path/filepath"
+	"testing"
+
+	"github.com/graphiti-proxy/graphiti-proxy/cache/sqlite"
+)
+
+// TestAcceptedTenants are known over restarts, and others are not.
+func TestAcceptedTenants(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "state.db")
+	s := openState(t, path)
+	s.Tenants.Accept("a")
+	if ctx := t.Context(); !s.Tenants.Accepted(ctx, "a") || s.Tenants.Accepted(ctx, "b") {
+		t.Error("at once")
+	}
+	s.Close()
+	s = openState(t, path)
+	defer s.Close()
+	if ctx := t.Context(); !s.Tenants.Accepted(ctx, "a") || s.Tenants.Accepted(ctx, "b") {
+		t.Error("after a restart")
+	}
+	ended, cancel := context.WithCancel(t.Context())
+	cancel()
+	if s.Tenants.Accepted(ended, "c") || !s.Tenants.Accepted(ended, "a") {
+		t.Error("without the store")
+	}
+}
+
+// TestAcceptedTenantsAreBounded: those that were accepted longest ago go.
+func TestAcceptedTenantsAreBounded(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "state.db")
+	s := openState(t, path)
+	defer s.Close()
+	f := s.store.(*file) //nolint:forcetypeassert // opened as one
+	err := f.db.Write(t.Context(), func(tx *sqlite.Tx) error {
+		_, err := tx.Exec(`WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < ?)
+			INSERT INTO accepted SELECT 'tenant' || i, i FROM n`, maxTenants)
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.Tenants.Accept("one more")                              // the first day is longest ago
+	err = f.db.Write(t.Context(), func(tx *sqlite.Tx) error { // behind what does not wait
+		var n int
+		if err := tx.QueryRow("SELECT count(*) FROM accepted").Scan(&n); err != nil || n != maxTenants {
+			t.Errorf("%d are kept (%v)", n, err)
+		}
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if ctx := t.Context(); s.Tenants.Accepted(ctx, "tenant1") || !s.Tenants.Accepted(ctx, "tenant2") {
+		t.Error("another one went")
+	}
+}
