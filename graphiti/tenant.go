@@ -1,0 +1,82 @@
+package graphiti
+
+import (
+	"crypto/sha256"
+	"encoding/binary"
+	"encoding/hex"
+	"regexp"
+	"slices"
+	"strings"
+)
+
+// identityDomain begins whatever an identity is derived from. Its last part is
+// the version: another derivation gets another one.
+const identityDomain = "graphiti-proxy.identity.2"
+
+// The kinds of identities that have a tenant.
+const (
+	tenantCredential  = "credential"
+	tenantCredentials = "credentials"
+	tenantPerson      = "person"
+)
+
+// Digest derives an identity from its kind and its parts. Everything is hashed
+// behind its length: no part can be spelt so that it reads as two parts, as
+// another kind, or as an identity of another version.
+func Digest(kind string, parts ...string) (sum [sha256.Size]byte) {
+	h := sha256.New()
+	var size [8]byte
+	for _, s := range append([]string{identityDomain, kind}, parts...) {
+		binary.BigEndian.PutUint64(size[:], uint64(len(s)))
+		h.Write(size[:])
+		h.Write([]byte(s))
+	}
+	h.Sum(sum[:0])
+	return sum
+}
+
+func tenant(kind string, parts ...string) string {
+	sum := Digest(kind, parts...)
+	return hex.EncodeToString(sum[:])
+}
+
+// Fingerprint is the SHA-256 of a credential, as operators write it down.
+func Fingerprint(credential []byte) string {
+	sum := sha256.Sum256(credential)
+	return hex.EncodeToString(sum[:])
+}
+
+// SetPerson puts the caller below the tenant of their own person, who is
+// proven.
+func (w *Who) SetPerson() {
+	w.Proven = true
+	w.Tenant, w.OldTenant = tenant(tenantPerson, w.User), Fingerprint([]byte("person:"+w.User))
+}
+
+// SetCredentials puts the caller below the tenant of what they show: one
+// credential, or several together, by their fingerprints.
+func (w *Who) SetCredentials(fingerprints ...string) {
+	all := slices.Compact(slices.Sorted(slices.Values(fingerprints)))
+	if len(all) == 1 {
+		w.Tenant, w.OldTenant = tenant(tenantCredential, all[0]), all[0]
+		return
+	}
+	w.Tenant, w.OldTenant = tenant(tenantCredentials, all...), Fingerprint([]byte(strings.Join(all, " ")))
+}
+
+// several is what the first version made of several credentials.
+var several = regexp.MustCompile(`^[0-9a-fA-F]{64}(\s+[0-9a-fA-F]{64})+$`)
+
+// SpellsTenant reports whether a credential is what the first version hashed
+// for a person, or for several credentials. Its old tenant may be another's.
+func SpellsTenant(credential []byte) bool {
+	return strings.HasPrefix(string(credential), "person:") || several.Match(credential)
+}
+
+// Former is the caller below the tenant that they had in the first version; ok
+// is false when they had none, or none that was theirs for certain.
+func (w Who) Former() (former Who, ok bool) {
+	former = w
+	former.Tenant, former.OldTenant = w.OldTenant, ""
+	return former, w.OldTenant != ""
+}
