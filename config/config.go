@@ -79,6 +79,7 @@ type Config struct {
 		Owner       string   `key:"identity.owner" doc:"the person in single mode, such as github_login:octocat; default: random, kept in data_dir"`
 		UsersFile   string   `key:"identity.users_file" doc:"the registry of people, a YAML file; read again on SIGHUP"`
 		TrustedKeys []string `key:"identity.trusted_keys" secret:"yes" doc:"credentials, or sha256:<hex> of them, whose asserted user is believed"`
+		BodyUsers   bool     `key:"identity.body_users" default:"false" doc:"a trusted key's person may be named in the body (safety_identifier, user, metadata.user_id) and in ?userId= too, and not in headers alone; only where callers of that gateway cannot choose them"`
 		GroupIDs    string   `key:"identity.group_ids" default:"canonical" kind:"one of canonical, raw" doc:"canonical: hashed, shared with other Graphiti clients; raw: readable"`
 	}
 	State struct {

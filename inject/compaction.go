@@ -22,7 +22,7 @@ func (m *Memory) summary(t *turn, who graphiti.Who, mode Mode, p Plan) Plan {
 	if last := t.earlier[len(t.earlier)-1]; t.c.Newest > t.c.Last && last.Block != "" {
 		p.Inserts = append(p.Inserts, t.c.insert(t.c.Last, last.Block)) // the last turn is an earlier one
 	}
-	if !mode.Recall || !m.opts().Compaction || t.err != nil || t.c.Messages[t.c.Newest].form == formNone {
+	if !mode.Recall || mode.Nobody || !m.opts().Compaction || t.err != nil || t.c.Messages[t.c.Newest].form == formNone {
 		return p
 	}
 	d, o := m.recall(t, who, t.c.gist())

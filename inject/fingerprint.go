@@ -12,7 +12,9 @@ import (
 // and what was said, by whom, in which order.
 type Fingerprint [16]byte
 
-// Root is the fingerprint of a conversation in which nothing was said yet.
+// Root is the fingerprint of a conversation in which nothing was said yet. A
+// tenant is hex digits or nothing, and a person's key holds no character that
+// does not print, so that the two cannot run into each other.
 func Root(tenant, person string) Fingerprint {
 	h := sha256.New()
 	h.Write([]byte("graphiti-proxy.chain.1\x00" + tenant + "\x00" + person))

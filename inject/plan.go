@@ -63,6 +63,7 @@ type Mode struct {
 	Recall bool
 	Ingest bool
 	Replay bool   // nothing is decided: only what was is repeated
+	Nobody bool   // nobody's memory is searched: nothing is found
 	Reason Reason // why not, where something is off
 
 	// Until is when a request must go on, with or without memory. Zero: after
@@ -296,6 +297,8 @@ func (m *Memory) decide(t *turn, who graphiti.Who, mode Mode) Outcome {
 		o = Outcome{Status: StatusOff, Reason: mode.Reason}
 	case t.forgotten():
 		o = Outcome{Status: StatusOff, Reason: ReasonForgotten}
+	case mode.Nobody:
+		o = Outcome{Status: StatusEmpty}
 	case t.c.answered():
 		// A tool round of a turn about which nothing is known: it began
 		// without a block, or the state was lost. It goes on without.

@@ -105,7 +105,8 @@ func SnapshotLines(body []byte) (lines []string) {
 
 // snapshotKey names a person's session: others may use the same id.
 func snapshotKey(who graphiti.Who) string {
-	return Key(Root(who.Tenant, who.User+"\x00"+who.SystemActor).Link(RoleOther, []byte(who.Session))).String()
+	sum := graphiti.Digest("snapshot", who.Tenant, who.User, who.SystemActor, who.Session)
+	return Key(sum[:len(Key{})]).String()
 }
 
 // Remember takes a finished turn, of which was heard since then, into the

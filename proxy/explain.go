@@ -72,6 +72,8 @@ func (m *Memory) Explain(namer graphiti.Namer, path string, header map[string][]
 	switch {
 	case m.Off != inject.ReasonNone:
 		e.Off = string(m.Off)
+	case caller.Contradicts:
+		e.Off = string(inject.ReasonUntrusted) + ": a header that says whose memory it is stands twice, with different values"
 	case !caller.Known:
 		e.Off = "no person and no actor is known"
 	case caller.Foreign:

@@ -50,6 +50,7 @@ func (s *Server) serve(ctx *fasthttp.RequestCtx) {
 		return
 	}
 	c.status = head.status
+	s.judged(c, head.status) // accept.go: what is kept only of a request that was accepted
 	s.metrics.answered(c.route.upstream, head.status)
 	if head.status == fasthttp.StatusSwitchingProtocols {
 		s.tunnel(c, up, head, n) // upgrade.go: both ways, until one side ends

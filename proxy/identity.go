@@ -17,11 +17,12 @@ import (
 
 // Identity says how callers are told apart.
 type Identity struct {
-	Multi   bool   // every credential is its own tenant
-	Owner   string // the person in single mode, a canonical key
-	Trusted Fingerprints
-	People  *Registry
-	Places  *Places // finds the repositories of this machine; nil: there are none
+	Multi     bool   // every credential is its own tenant
+	Owner     string // the person in single mode, a canonical key
+	Trusted   Fingerprints
+	BodyUsers bool // a trusted credential's person may be named in the body and the query too
+	People    *Registry
+	Places    *Places // finds the repositories of this machine; nil: there are none
 }
 
 // Fingerprints is a set of credentials, of which only hashes are held.
@@ -33,7 +34,7 @@ func NewFingerprints(keys []string) (Fingerprints, error) {
 	for i, k := range keys {
 		digits, hashed := strings.CutPrefix(k, "sha256:")
 		if !hashed {
-			f[fingerprint([]byte(k))] = struct{}{}
+			f[graphiti.Fingerprint([]byte(k))] = struct{}{}
 			continue
 		}
 		if b, err := hex.DecodeString(digits); err != nil || len(b) != sha256.Size {
@@ -137,10 +138,16 @@ func identityOf(platform, id string) [2]string {
 type Caller struct {
 	Who       graphiti.Who
 	Known     bool // there is somebody whose memory it could be
+	Vouched   bool // the operator has named the credential
 	Off       bool // the person wants no memory
 	Temporary bool // nothing is to be kept
 	Foreign   bool // a page of the web may have sent it, which is not the person
-	Why       [claimKinds]string
+
+	// Contradicts says that a header which names somebody or something stands
+	// twice, with different values.
+	Contradicts bool
+
+	Why [claimKinds]string
 }
 
 // reasons that are no source of a table.
@@ -162,6 +169,8 @@ const (
 func (id *Identity) who(cl *claimant, h *fasthttp.RequestHeader, conv *inject.Conversation) (c Caller) {
 	*cl = claimant{h: h, conv: conv}
 	cl.collect()
+	shown := credentialsOf(h)
+	cl.headersOnly = id.Multi && !id.BodyUsers && id.trusts(&shown)
 	w := &c.Who
 	for kind, field := range [claimKinds]*string{&w.Session, &w.User, &w.Workspace, &w.Agent, &w.SystemActor} {
 		*field, c.Why[kind] = cl.claim(kind)
@@ -178,36 +187,42 @@ func (id *Identity) who(cl *claimant, h *fasthttp.RequestHeader, conv *inject.Co
 			w.User, c.Why[claimUser] = id.Owner, whyOwner
 			person = id.People.named(w.User)
 		}
-	default:
-		person = id.tenant(&c, credentialsOf(h), person)
+	case len(shown.fingerprints) > 0:
+		person = id.tenant(&c, &shown, person)
 	}
 	if person != nil {
 		w.User, c.Off = "user:"+person.ID, c.Off || person.Off
 	}
 	if id.Multi && w.Proven {
-		w.Tenant = TenantOf(w.User)
+		w.SetPerson()
+	}
+	if cl.contradicts(c.Why[claimUser] == whyRegistry) {
+		c.Known, c.Contradicts = false, true
 	}
 	return c
 }
 
-// TenantOf is the tenant below which a person who is proven has what is not
-// theirs by name: conversations and projects.
-func TenantOf(user string) string { return fingerprint([]byte("person:" + user)) }
+// trusts reports whether a credential is a gateway's whose word counts.
+func (id *Identity) trusts(shown *credentials) bool {
+	_, trusted := id.Trusted[shown.single()]
+	return trusted
+}
 
 // tenant finds out, in multi mode, what a credential proves. It returns the
 // person, as far as they are registered.
-func (id *Identity) tenant(c *Caller, tenant string, named *Person) *Person {
-	if tenant == "" {
-		return nil
-	}
+func (id *Identity) tenant(c *Caller, shown *credentials, named *Person) *Person {
 	w := &c.Who
-	w.Tenant, c.Known = tenant, true
-	if person := id.People.byKey(w.Tenant); person != nil {
-		w.Proven, c.Why[claimUser] = true, whyRegistry
+	c.Known = true
+	w.SetCredentials(shown.fingerprints...)
+	if shown.spells {
+		w.OldTenant = ""
+	}
+	if person := id.People.byKey(shown.single()); person != nil {
+		w.Proven, c.Vouched, c.Why[claimUser] = true, true, whyRegistry
 		return person
 	}
-	if _, trusted := id.Trusted[w.Tenant]; trusted {
-		w.Proven = w.User != ""
+	if id.trusts(shown) {
+		w.Proven, c.Vouched = w.User != "", true
 		c.Known = w.User != "" || w.SystemActor != ""
 		return named
 	}
@@ -229,14 +244,21 @@ func rootOf(w *graphiti.Who) inject.Fingerprint {
 }
 
 // claim is the first thing of a kind that the request says and that can be
-// one, as a key, and where it says so.
+// one, as a key, and where it says so. What it says in two ways is nothing.
 func (cl *claimant) claim(kind int) (key, why string) {
 	t := &tables[kind]
 	for i := range t.Sources {
 		s := &t.Sources[i]
+		if kind == claimUser && cl.headersOnly && s.header == "" {
+			continue
+		}
 		v := cl.value(s)
 		if v == "" {
 			continue
+		}
+		if cl.twice(s) {
+			cl.unclear[kind] = true
+			return "", s.Name
 		}
 		if s.Platform != "" {
 			v = "user:" + s.Platform + ":" + v
@@ -280,39 +302,37 @@ func (cl *claimant) all(kind int) (keys []string) {
 	return keys
 }
 
-// credentialsOf is the fingerprint of the secret that the caller shows to the
-// upstream; empty: of none. Which one of several the upstream looks at is not
+// credentials are the secrets that a caller shows to the upstream.
+type credentials struct {
+	fingerprints []string // distinct; none: nothing was shown
+	spells       bool     // one of them could have another's old tenant
+}
+
+// single is the fingerprint of the only one; empty: there are none, or several.
+func (s *credentials) single() string {
+	if len(s.fingerprints) != 1 {
+		return ""
+	}
+	return s.fingerprints[0]
+}
+
+// credentialsOf finds them. Which one of several the upstream looks at is not
 // known, so that they count together: whoever lacks one of them is another
 // caller.
-func credentialsOf(h *fasthttp.RequestHeader) string {
-	var few [4][]byte
-	shown := few[:0]
+func credentialsOf(h *fasthttp.RequestHeader) (all credentials) {
 	for _, name := range []string{fasthttp.HeaderAuthorization, "X-Api-Key", "Api-Key"} {
 		for _, v := range h.PeekAll(name) {
 			if name == fasthttp.HeaderAuthorization && len(v) >= 6 && bytes.EqualFold(v[:6], []byte("bearer")) && (len(v) == 6 || v[6] == ' ') {
 				v = v[6:]
 			}
-			v = bytes.TrimSpace(v)
-			if len(v) > 0 && !slices.ContainsFunc(shown, func(s []byte) bool { return bytes.Equal(s, v) }) {
-				shown = append(shown, v)
+			if v = bytes.TrimSpace(v); len(v) == 0 {
+				continue
 			}
+			if f := graphiti.Fingerprint(v); !slices.Contains(all.fingerprints, f) {
+				all.fingerprints = append(all.fingerprints, f)
+			}
+			all.spells = all.spells || graphiti.SpellsTenant(v)
 		}
 	}
-	switch len(shown) {
-	case 0:
-		return ""
-	case 1:
-		return fingerprint(shown[0])
-	}
-	all := make([]string, len(shown))
-	for i, v := range shown {
-		all[i] = fingerprint(v)
-	}
-	slices.Sort(all)
-	return fingerprint([]byte(strings.Join(all, " ")))
-}
-
-func fingerprint(credential []byte) string {
-	sum := sha256.Sum256(credential)
-	return hex.EncodeToString(sum[:])
+	return all
 }

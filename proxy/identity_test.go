@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -86,6 +87,7 @@ func TestClientsModesAndTricks(t *testing.T) {
 	const key = "sk-caller"
 	full := sha256.Sum256([]byte(key))
 	digits := hex.EncodeToString(full[:])
+	tenant := tenant64("credential", digits)
 	registry := &Registry{}
 	registry.Set([]Person{{ID: "josh", Keys: []string{"sha256:" + digits}}})
 	trusted, err := NewFingerprints([]string{key})
@@ -100,9 +102,9 @@ func TestClientsModesAndTricks(t *testing.T) {
 		proven   bool
 	}{
 		{"single", Identity{Owner: "user:owner"}, func(c string) string { return or(c, "user:owner") }, func(_, k string) string { return k }, true},
-		{"multi", Identity{Multi: true}, func(c string) string { return or(c, "user:credential") }, func(_, k string) string { return "tenant:" + digits + "|" + k }, false},
+		{"multi", Identity{Multi: true}, func(c string) string { return or(c, "user:credential") }, func(_, k string) string { return "tenant:" + tenant + "|" + k }, false},
 		{"multi, registered", Identity{Multi: true, People: registry}, func(string) string { return "user:josh" }, personal, true},
-		{"multi, gateway", Identity{Multi: true, Trusted: trusted}, func(c string) string { return c }, personal, true},
+		{"multi, gateway", Identity{Multi: true, Trusted: trusted, BodyUsers: true}, func(c string) string { return c }, personal, true},
 	}
 	tricks := []struct {
 		name    string
@@ -144,13 +146,21 @@ func TestClientsModesAndTricks(t *testing.T) {
 				namer.Ingest = namer.Recall
 				e := (&Memory{Identity: mode.identity, Recall: true, Ingest: true}).Explain(namer, rec.path, header, []byte(rec.body))
 				person := mode.person(want.user)
-				var groups []graphiti.Target
+				var groups, reads []graphiti.Target
 				add := func(s graphiti.Scope, key string) {
-					groups = append(groups, graphiti.Target{Scope: s, Group: "graphiti_" + string(s) + "_" + id32(key)})
+					group := func(key string) graphiti.Target {
+						return graphiti.Target{Scope: s, Group: "graphiti_" + string(s) + "_" + id32(key)}
+					}
+					groups, reads = append(groups, group(key)), append(reads, group(key))
+					for now, before := range map[string]string{tenant: digits, tenant64("person", person): hash64("person:" + person)} {
+						if rest, ok := strings.CutPrefix(key, "tenant:"+now+"|"); ok {
+							reads = append(reads, group("tenant:"+before+"|"+rest))
+						}
+					}
 				}
 				switch {
 				case want.actor != "" && mode.name == "multi, gateway" && person == "":
-					add(graphiti.ScopeSystem, "tenant:"+digits+"|system:"+want.actor)
+					add(graphiti.ScopeSystem, "tenant:"+tenant+"|system:"+want.actor)
 				case person == "":
 				case want.actor != "":
 					add(graphiti.ScopeSystem, mode.below(person, "system:"+want.actor))
@@ -176,7 +186,7 @@ func TestClientsModesAndTricks(t *testing.T) {
 				if rec.headers["x-parent-session-id"] != "" { // what a subagent is told comes from a model
 					writes = nil
 				}
-				if diff := cmp.Diff([][]graphiti.Target{groups, writes}, [][]graphiti.Target{e.Reads, e.Writes}); diff != "" {
+				if diff := cmp.Diff([][]graphiti.Target{reads, writes}, [][]graphiti.Target{e.Reads, e.Writes}); diff != "" {
 					t.Errorf("%s, %s, %s (-want +got):\n%s%+v", rec.client, mode.name, trick.name, diff, e.Claims)
 				}
 				n++
@@ -195,8 +205,22 @@ func or(a, b string) string {
 
 // personal is a key below a person who is proven.
 func personal(person, key string) string {
-	sum := sha256.Sum256([]byte("person:" + person))
-	return "tenant:" + hex.EncodeToString(sum[:]) + "|" + key
+	return "tenant:" + tenant64("person", person) + "|" + key
+}
+
+func hash64(s string) string {
+	sum := sha256.Sum256([]byte(s))
+	return hex.EncodeToString(sum[:])
+}
+
+// tenant64 are the digits of a tenant, made without the code under test: each
+// part behind its length in eight bytes.
+func tenant64(parts ...string) string {
+	text := ""
+	for _, p := range append([]string{"graphiti-proxy.identity.2"}, parts...) {
+		text += fmt.Sprintf("\x00\x00\x00\x00\x00\x00%c%c", len(p)>>8, len(p)&0x7f) + p
+	}
+	return hash64(text)
 }
 
 // TestNamesOfTheRegistry: a person is found by each of their identities, in any
@@ -260,7 +284,13 @@ func TestSeveralCredentials(t *testing.T) {
 		for i := 0; i < len(lines); i += 2 {
 			h.Add(lines[i], lines[i+1])
 		}
-		return credentialsOf(&h)
+		shown := credentialsOf(&h)
+		if len(shown.fingerprints) == 0 {
+			return ""
+		}
+		var w graphiti.Who
+		w.SetCredentials(shown.fingerprints...)
+		return w.Tenant
 	}
 	for _, tc := range []struct {
 		name string
@@ -310,6 +340,16 @@ func TestRequestsOfWebPages(t *testing.T) {
 		{"127.0.0.1:8787", "https://evil.example", true},
 		{"127.0.0.1:8787", "http://127.0.0.1.evil.example", true},
 		{"127.0.0.1:8787", "null", true},
+		{"127.0.0.1:8787", "NULL", true},
+		{"127.0.0.1:8787", "localhost", true},
+		{"127.0.0.1:8787", "//localhost", true},
+		{"127.0.0.1:8787", "file://", true},
+		{"127.0.0.1:8787", "http://localhost:3000/page", true},
+		{"127.0.0.1:8787", "http://localhost@evil.example", true},
+		{"127.0.0.1:8787", "http://evil@localhost", true},
+		{"127.0.0.1:8787", "http://localhost https://evil.example", true},
+		{"127.0.0.1:8787", "http://localhost, https://evil.example", true},
+		{"127.0.0.1:8787", "%", true},
 	} {
 		var h fasthttp.RequestHeader
 		h.SetHost(tc.host)
@@ -318,6 +358,110 @@ func TestRequestsOfWebPages(t *testing.T) {
 		}
 		if got := fromWeb(&h); got != tc.web {
 			t.Errorf("%+v: %v", tc, got)
+		}
+	}
+	for _, tc := range []struct {
+		lines []string
+		web   bool
+	}{
+		{[]string{"Sec-Fetch-Site", "cross-site"}, true},
+		{[]string{"Sec-Fetch-Site", " Cross-Site "}, true},
+		{[]string{"Sec-Fetch-Site", "none", "Sec-Fetch-Site", "cross-site"}, true},
+		{[]string{"Sec-Fetch-Site", "cross-site", "Origin", "http://localhost:3000"}, true},
+		{[]string{"Sec-Fetch-Site", "same-origin"}, false},
+		{[]string{"Sec-Fetch-Site", "none"}, false},
+		{[]string{"Origin", "http://localhost", "Origin", "https://evil.example"}, true},
+		{[]string{"Origin", "http://localhost", "Origin", "http://localhost"}, true},
+		{[]string{"Origin", ""}, true},
+	} {
+		var h fasthttp.RequestHeader
+		h.SetHost("127.0.0.1:8787")
+		for i := 0; i < len(tc.lines); i += 2 {
+			h.Add(tc.lines[i], tc.lines[i+1])
+		}
+		if got := fromWeb(&h); got != tc.web {
+			t.Errorf("%q: %v", tc.lines, got)
+		}
+	}
+}
+
+// TestHeadersThatContradictThemselves name nobody: whoever appends to what
+// another has written is not believed, and the request has no memory. The same
+// value twice says one thing.
+func TestHeadersThatContradictThemselves(t *testing.T) {
+	trusted, err := NewFingerprints([]string{"sk-gateway"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	people := &Registry{}
+	people.Set([]Person{{ID: "josh", Keys: []string{graphiti.Fingerprint([]byte("sk-josh"))}}})
+	values := map[string][2]string{"X-Litellm-User_api_key_user_id": {"u-1", "u-2"}, "X-Acme-Session-Id": {"session-1", "session-2"}}
+	for name := range headerIDs {
+		if _, ok := values[name]; !ok {
+			values[name] = [2]string{"ann", "bob"}
+		}
+	}
+	for name, v := range values {
+		for _, key := range []string{"sk-gateway", "sk-any", "sk-josh", ""} {
+			for _, twice := range []bool{true, false} {
+				second := v[0]
+				if twice {
+					second = v[1]
+				}
+				header := map[string][]string{name: {v[0], second}, "Authorization": {"Bearer " + key}, "User-Agent": {"codex_cli_rs/0.98"}}
+				if key == "sk-gateway" && name != "X-Graphiti-User" && strings.HasPrefix(name, "X-Graphiti-") {
+					header["X-Graphiti-User"] = []string{"carol"}
+				}
+				id := Identity{Multi: key != "", Owner: "user:o", Trusted: trusted, People: people}
+				var h fasthttp.RequestHeader
+				for n, list := range header {
+					for _, one := range list {
+						h.Add(n, one)
+					}
+				}
+				var cl claimant
+				c := id.who(&cl, &h, &inject.Conversation{Last: -1})
+				user := slices.ContainsFunc(userSources, func(s Source) bool { return s.header == name })
+				if want := twice && (key != "sk-josh" || !user); c.Contradicts != want || want && c.Known {
+					t.Errorf("%s, key %q, twice %v: contradicts %v, known %v", name, key, twice, c.Contradicts, c.Known)
+				}
+				if key == "sk-josh" && user && (!c.Known || c.Who.User != "user:josh") {
+					t.Errorf("%s: a registered person is %+v", name, c)
+				}
+			}
+		}
+	}
+	e := (&Memory{Recall: true, Ingest: true, Identity: Identity{Owner: "user:o"}}).Explain(graphiti.Namer{}, chatPath+"?userId=a&userId=b", nil, []byte(said("", "")))
+	if e.Off == "" || len(e.Reads)+len(e.Writes) > 0 {
+		t.Errorf("two people in the query: %+v", e)
+	}
+}
+
+// TestBodyNamesNobodyBehindAGateway, unless the operator says that the
+// gateway's callers do not choose it.
+func TestBodyNamesNobodyBehindAGateway(t *testing.T) {
+	trusted, err := NewFingerprints([]string{"sk-gateway"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, tc := range []struct{ path, members string }{
+		{chatPath + "?userId=josh", ""},
+		{chatPath, `"user":"josh"`},
+		{chatPath, `"safety_identifier":"josh"`},
+		{chatPath, `"metadata":{"user_id":"josh"}`},
+		{chatPath, `"litellm_metadata":{"user":"josh"}`},
+	} {
+		for _, allowed := range []bool{false, true} {
+			m := &Memory{Recall: true, Ingest: true, Identity: Identity{Multi: true, Trusted: trusted, BodyUsers: allowed}}
+			header := map[string][]string{"Authorization": {"Bearer sk-gateway"}}
+			e := m.Explain(graphiti.Namer{}, tc.path, header, []byte(said(tc.members, "")))
+			if named := e.Claims[claimUser].Key != ""; named != allowed || (len(e.Reads) > 0) != allowed {
+				t.Errorf("%+v, allowed %v: %+v", tc, allowed, e)
+			}
+			header["Authorization"] = []string{"Bearer sk-any"} // which names people below itself
+			if e = m.Explain(graphiti.Namer{}, tc.path, header, []byte(said(tc.members, ""))); e.Claims[claimUser].Key == "user:credential" {
+				t.Errorf("%+v: below a credential of its own: %+v", tc, e)
+			}
 		}
 	}
 }
@@ -378,6 +522,29 @@ func TestExplanationFollowsTheConfiguration(t *testing.T) {
 	}
 }
 
+// identityNotes end docs/identity.md.
+const identityNotes = `
+## What contradicts itself
+
+A header of these tables that stands twice, with different values, names nobody: such a request has no memory (` + "`off; reason=untrusted`" + `). The same value twice is fine. A person whom ` + "`identity.users_file`" + ` knows by the credential stays that person.
+
+In single mode a request that a page of the web may have sent has no memory either: ` + "`Sec-Fetch-Site: cross-site`" + `, an ` + "`Origin`" + ` of another machine, several of them, or one that cannot be read (` + "`null`" + ` is one).
+
+## Tenants
+
+In multi mode conversations and projects, and persons whom nobody vouches for, lie below a tenant. It is a SHA-256 over ` + "`graphiti-proxy.identity.2`" + `, the kind (` + "`credential`, `credentials`, `person`" + `) and its parts, each behind its length in eight bytes, so that no credential can be spelt so that it is a person or several credentials. The parts are the SHA-256 of a credential in hex digits, those of several credentials in order, or a person's key.
+
+**Old groups.** The first version named tenants otherwise. Groups with those names are still read by recall, ` + "`memory show`, `search` and `export`" + `, and deleted by ` + "`memory forget`" + `, canonical and raw ones; new turns are written to new groups alone. That is one more search for each scope that has a tenant in its name: none in single mode, none for a person's own group. A credential that begins with ` + "`person:`" + `, or looks like several fingerprints, finds no old groups, because they could be another's. What such a credential wrote into them before cannot be told apart.
+
+` + "`memory forget --credential sha256:<hex>`" + ` takes several with commas between them, for callers who send several together.
+
+## Credentials that an upstream accepts
+
+An answer 401 or 403 has no ` + "`X-Graphiti-Memory`" + ` header, and nothing of its request is kept.
+
+In multi mode a credential is searched with nobody's memory (` + "`empty; facts=0`" + `) until an upstream has answered it with a 2xx once. That is remembered in the state store, for the 100,000 tenants that were accepted last. Keys in ` + "`identity.trusted_keys` and `identity.users_file`" + ` need no such proof. A new credential has no memory of its own yet, so that nobody loses anything, but for one request of each credential after the update that brought this, or after the state was lost. That request's message stays without a block; blocks that a conversation was given before are repeated.
+`
+
 // TestReferenceOfSources keeps docs/identity.md current: UPDATE=1 writes it.
 func TestReferenceOfSources(t *testing.T) {
 	var b strings.Builder
@@ -395,11 +562,13 @@ func TestReferenceOfSources(t *testing.T) {
 		case "session":
 			b.WriteString("\nThen the conversation itself: after a turn it is known how the next request begins.\n")
 		case "user":
+			b.WriteString("\nBehind a key in `identity.trusted_keys` only headers name a person: what stands in the body or in `?userId=` a gateway passes on as its caller wrote it. `identity.body_users` lets those sources count too, for servers that write the body themselves ([OpenAI SDKs](../deploy/recipes/openai-sdks.md)).\n")
 			b.WriteString("\nThen `identity.owner` (single mode) or the credential (multi mode). In multi mode a name lies below the credential it came with, unless the credential is in `identity.trusted_keys`, or `identity.users_file` gives it to a person, who then is that person whatever the request says.\n")
 		case "workspace":
 			b.WriteString("\nThe working directory is the one that the client's own prompt names (Claude Code, opencode, Copilot, Cline, Continue, pi, Roo, Kilo, Qwen Code, Codex): in a turn of the conversation, the first that names one, and Codex's last. Clones that came from one address share, however it is written down. A file `.graphiti-proxy-ignore` and `workspace.ignored` count for all of these, and not only for the one that names the project.\n")
 		}
 	}
+	b.WriteString(identityNotes)
 	path := filepath.Join("..", "docs", "identity.md")
 	if os.Getenv("UPDATE") != "" {
 		if err := os.WriteFile(path, []byte(b.String()), 0o644); err != nil { // #nosec G306 -- documentation

@@ -62,6 +62,19 @@ type exchange struct {
 	end     inject.Fingerprint
 	session string
 	trace   *requestTrace // nil: nobody looks
+
+	memory   *Memory
+	promises promises // what is kept once it is accepted
+	judged   bool     // whether it is, is known
+}
+
+// judge does what was promised, when an event is the first that tells whether
+// the upstream has accepted the request.
+func (ex *exchange) judge(kind string, event []byte) {
+	if !ex.judged {
+		ex.judged = true
+		ex.promises.keep(ex.memory, statusIn(kind, event))
+	}
 }
 
 // heldEnd is where a conversation stands after an answer that the provider
@@ -254,7 +267,7 @@ func (x *intercept) request(message []byte) ([]byte, error) {
 	plan := x.s.remember(c)
 	c.trace.decided(c, &plan)
 	c.trace.asks(c)
-	ex := &exchange{end: c.mem.root, session: c.mem.who.Session, reader: capture.Responses{}.NewReader(), trace: c.trace}
+	ex := &exchange{end: c.mem.root, session: c.mem.who.Session, reader: capture.Responses{}.NewReader(), trace: c.trace, memory: c.memory, promises: c.mem.promises}
 	if len(c.chain) > 0 {
 		ex.end = c.chain[len(c.chain)-1]
 	}
@@ -305,7 +318,7 @@ func (x *intercept) event(message []byte) {
 	}
 	kind := gjson.GetBytes(message, "type").Str
 	switch kind {
-	case "response.output_item.done", "response.completed", "response.incomplete", "response.failed", "response.cancelled", "error":
+	case "response.created", "response.output_item.done", "response.completed", "response.incomplete", "response.failed", "response.cancelled", "error":
 	default:
 		return
 	}
@@ -314,6 +327,10 @@ func (x *intercept) event(message []byte) {
 	defer x.mu.Unlock()
 	ex := x.lanes[lane]
 	if ex == nil {
+		return
+	}
+	ex.judge(kind, message)
+	if kind == "response.created" {
 		return
 	}
 	ex.reader.Event(nil, message)

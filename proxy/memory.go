@@ -78,6 +78,9 @@ type Memory struct {
 	// reports whether there is room for them.
 	Later func([]capture.Turn) bool
 
+	// Tenants says whose credentials were accepted; nil: nobody asks.
+	Tenants Tenants
+
 	// DropThinking lets Anthropic drop thoughts that are bound to a block that
 	// was forgotten.
 	DropThinking bool
@@ -104,6 +107,7 @@ type remembered struct {
 	dropped  bool               // thoughts may be, which needs a beta
 	root     inject.Fingerprint // of the conversation before the request's first message
 	round    *ending            // of the turn that the request goes on with, where it does not say so itself
+	promises promises           // accept.go: to be kept when the upstream has accepted the request
 }
 
 // remember finds out who speaks in which conversation, and what is to be done
@@ -140,6 +144,8 @@ func (s *Server) remember(c *call) (plan inject.Plan) {
 	c.mem.subagent = signals(h, &c.conv)
 	caller := c.memory.Identity.who(&c.says, h, &c.conv)
 	switch {
+	case caller.Contradicts:
+		return skip(inject.StatusOff, inject.ReasonUntrusted)
 	case !caller.Known:
 		return skip(inject.StatusOff, inject.ReasonNone)
 	case caller.Foreign:
@@ -147,6 +153,7 @@ func (s *Server) remember(c *call) (plan inject.Plan) {
 			"host", string(h.Host()[:min(len(h.Host()), 64)]))
 		return skip(inject.StatusOff, inject.ReasonUntrusted)
 	}
+	c.mem.promises = s.promised(c, &caller)
 	who := &caller.Who
 	bare := rootOf(who)
 	root := bare
@@ -189,12 +196,7 @@ func (s *Server) remember(c *call) (plan inject.Plan) {
 		plan.Inserts, c.mem.dropped = c.conv.DropThinking(plan.Inserts)
 	}
 	if c.memory.Directives != nil && plan.Turn != "" && len(plan.Write) > 0 && c.conv.Kind == inject.KindTurn {
-		var list []capture.Turn
-		list, plan.Outcome.Refused, plan.Outcome.Unscoped = c.memory.Directives(*who, string(c.conv.Text(c.conv.Last)))
-		// Now: the header says so, and the answer may never come to its end.
-		if len(list) > 0 && c.memory.Later(list) {
-			plan.Outcome.Promoted = len(list)
-		}
+		c.mem.promises.directives, plan.Outcome.Refused, plan.Outcome.Unscoped = c.memory.Directives(*who, string(c.conv.Text(c.conv.Last)))
 	}
 	return plan
 }
@@ -202,7 +204,7 @@ func (s *Server) remember(c *call) (plan inject.Plan) {
 // mode is what configuration, person, place and client allow.
 func (s *Server) mode(c *call, caller *Caller) inject.Mode {
 	h := &c.ctx.Request.Header
-	m := inject.Mode{Until: c.mem.until, Recall: c.memory.Recall, Ingest: c.memory.Ingest && !caller.Temporary && !c.mem.subagent, Replay: c.route.dialect != nil && c.route.dialect.count}
+	m := inject.Mode{Until: c.mem.until, Recall: c.memory.Recall, Nobody: c.mem.promises.stranger, Ingest: c.memory.Ingest && !caller.Temporary && !c.mem.subagent, Replay: c.route.dialect != nil && c.route.dialect.count}
 	if caller.Off || c.mem.place.repo.Ignore || c.memory.Rules.skips(h.RequestURI(), c.conv.Model) {
 		return inject.Mode{Until: c.mem.until, Reason: inject.ReasonOptOut}
 	}

@@ -10,21 +10,34 @@ import (
 )
 
 // fromWeb reports whether a page of the web may have sent a request to the
-// proxy of this machine, where no credential tells people apart: it names its
-// origin, or it reached the proxy by a name that its own server resolves.
+// proxy of this machine, where no credential tells people apart: its browser
+// says that it is of another site, it names its origin, or it reached the proxy
+// by a name that its own server resolves. What cannot be read counts as foreign.
 func fromWeb(h *fasthttp.RequestHeader) bool {
 	if host := h.Host(); len(host) > 0 && !ofThisMachine(host) {
 		return true
 	}
-	origin := h.Peek("Origin")
-	if len(origin) == 0 {
+	for _, site := range h.PeekAll("Sec-Fetch-Site") {
+		if fieldIs(bytes.TrimSpace(site), "cross-site") {
+			return true
+		}
+	}
+	switch origins := h.PeekAll("Origin"); len(origins) {
+	case 0:
 		return false
+	case 1:
+		return foreignOrigin(string(origins[0]))
 	}
-	u, err := url.Parse(string(origin))
-	if err != nil || string(origin) == "null" { // a page in a sandbox
-		return true
+	return true
+}
+
+// foreignOrigin reports whether an Origin is not a program's of this machine.
+// Extensions and desktop programs have schemes of their own.
+func foreignOrigin(origin string) bool {
+	u, err := url.Parse(origin)
+	if err != nil || u.Scheme == "" || u.Host == "" || !strings.EqualFold(u.Scheme+"://"+u.Host, origin) {
+		return true // null: a page in a sandbox
 	}
-	// Extensions and desktop programs have schemes of their own.
 	return (u.Scheme == "http" || u.Scheme == "https") && !ofThisMachine([]byte(u.Host))
 }
 

@@ -134,8 +134,11 @@ func (c *call) answerHead(dst []byte, h *answerHead, closing bool) []byte {
 		}
 	}
 	if c.mem.header && h.status >= 200 {
-		dst = append(append(dst, memoryHeader...), ": "...)
-		dst = append(appendOutcome(dst, &c.mem.outcome), "\r\n"+requestHeader+": "...)
+		if !rejected(h.status) {
+			dst = append(append(dst, memoryHeader...), ": "...)
+			dst = append(appendOutcome(dst, &c.mem.outcome), "\r\n"...)
+		}
+		dst = append(append(dst, requestHeader...), ": "...)
 		dst = append(c.ids.append(dst, c.id), "\r\n"...)
 	}
 	if closing && h.status >= 200 {

@@ -3,6 +3,7 @@ package proxy
 import (
 	"bytes"
 	"regexp"
+	"slices"
 	"strings"
 
 	"github.com/tidwall/gjson"
@@ -150,7 +151,14 @@ type claimant struct {
 	h       *fasthttp.RequestHeader
 	conv    *inject.Conversation // nil: the body was not read
 	values  [maxHeaders][]byte
-	generic []byte // of a header that fits sessionHeader
+	several [maxHeaders]bool // the header stands twice, with different values
+	generic []byte           // of a header that fits sessionHeader
+	named   []byte           // that header's name
+	mixed   bool             // it stands twice, with different values
+
+	headersOnly bool             // a person is named by a header or not at all
+	unclear     [claimKinds]bool // what was to count stands twice, with different values
+
 	isCodex bool
 	at      *workspace // where the client works; nil: that was not looked up yet
 }
@@ -170,6 +178,7 @@ func (cl *claimant) collect() {
 			if cl.values[id] == nil {
 				cl.values[id] = value
 			}
+			cl.several[id] = cl.several[id] || !bytes.Equal(cl.values[id], value)
 			continue
 		}
 		if len(name) < 2 || name[0] != 'X' && name[0] != 'O' {
@@ -178,8 +187,10 @@ func (cl *claimant) collect() {
 		switch {
 		case bytes.HasPrefix(name, []byte("X-Codex-")), string(name) == "Originator" && bytes.HasPrefix(value, []byte("codex")):
 			cl.isCodex = true
+		case cl.generic != nil && bytes.Equal(name, cl.named):
+			cl.mixed = cl.mixed || !bytes.Equal(cl.generic, value)
 		case bytes.HasSuffix(name, []byte("-Id")) && len(value) >= minGeneric && cl.generic == nil && sessionHeader.Match(name):
-			cl.generic = value
+			cl.generic, cl.named = value, name
 		}
 	}
 	cl.isCodex = cl.isCodex || bytes.HasPrefix(cl.h.UserAgent(), []byte("codex"))
@@ -187,6 +198,32 @@ func (cl *claimant) collect() {
 
 func (cl *claimant) codex() bool    { return cl.isCodex }
 func (cl *claimant) notGoose() bool { return !bytes.Contains(cl.h.UserAgent(), []byte("oose")) }
+
+// twice reports whether a source says two different things.
+func (cl *claimant) twice(s *Source) bool {
+	switch {
+	case s.when != nil && !s.when(cl):
+		return false
+	case s.header != "":
+		return cl.several[headerIDs[s.header]]
+	case s.pattern:
+		return cl.mixed
+	case s.query != "":
+		return queryDiffers(cl.h.RequestURI(), s.query)
+	}
+	return false
+}
+
+// contradicts reports whether the request says two things where one counts. Who
+// a registered person is it need not say.
+func (cl *claimant) contradicts(registered bool) bool {
+	for kind, unclear := range cl.unclear {
+		if unclear && (kind != claimUser || !registered) {
+			return true
+		}
+	}
+	return false
+}
 
 // value is what a source says; empty when it says nothing.
 func (cl *claimant) value(s *Source) (v string) {
@@ -238,6 +275,18 @@ func queryValue(uri []byte, name string) []byte {
 	var args fasthttp.Args
 	args.ParseBytes(query)
 	return args.Peek(name)
+}
+
+// queryDiffers reports whether a parameter has different values.
+func queryDiffers(uri []byte, name string) bool {
+	_, query, ok := bytes.Cut(uri, []byte{'?'})
+	if !ok {
+		return false
+	}
+	var args fasthttp.Args
+	args.ParseBytes(query)
+	all := args.PeekMulti(name)
+	return slices.ContainsFunc(all, func(v []byte) bool { return !bytes.Equal(v, all[0]) })
 }
 
 // notEverybody leaves out whom LiteLLM makes of its master key.

@@ -263,7 +263,7 @@ func (a *app) identity() (proxy.Identity, graphiti.Namer, error) {
 }
 
 func (a *app) identityOf(cfg *config.Config) (proxy.Identity, graphiti.Namer, error) {
-	id := proxy.Identity{Multi: cfg.Identity.Mode == "multi", People: &a.people}
+	id := proxy.Identity{Multi: cfg.Identity.Mode == "multi", BodyUsers: cfg.Identity.BodyUsers, People: &a.people}
 	namer := graphiti.Namer{Raw: cfg.Identity.GroupIDs == "raw"}
 	var err error
 	if namer.Recall, err = graphiti.ParseScopes(cfg.Recall.Scopes); err != nil {

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"encoding/hex"
 	"errors"
 	"fmt"
 	"strings"
@@ -12,7 +13,6 @@ import (
 	"github.com/graphiti-proxy/graphiti-proxy/capture"
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti"
 	"github.com/graphiti-proxy/graphiti-proxy/inject"
-	"github.com/graphiti-proxy/graphiti-proxy/proxy"
 	"github.com/graphiti-proxy/graphiti-proxy/proxy/admin"
 )
 
@@ -58,7 +58,7 @@ func (m *remembered) Groups(ctx context.Context, s admin.Selector) ([]capture.Ow
 		// Whose a group is says what was written to it, and not its name.
 		for _, k := range known {
 			if k.Group == o.Group {
-				o.Scope, o.Key, o.Shared = k.Scope, k.Key, k.Shared || owner != "" && k.Owner != owner
+				o.Scope, o.Key, o.Shared = k.Scope, k.Key, k.Shared || owner != "" && !owns(who, k.Owner)
 			}
 		}
 		list = append(list, o)
@@ -71,13 +71,16 @@ func (m *remembered) Groups(ctx context.Context, s admin.Selector) ([]capture.Ow
 		graphiti.ScopeWorkspace: s.Workspace != "" && s.Session == "",
 		graphiti.ScopeSession:   s.Session != "" && s.Workspace+s.Agent == "",
 	} {
-		if g, ok := m.namer().Group(scope, who); ok && asked && (scope == graphiti.ScopeUser || owner != "" || who.Tenant == "") {
+		if !asked || scope != graphiti.ScopeUser && owner == "" && who.Tenant != "" {
+			continue
+		}
+		for _, g := range m.namer().Groups(scope, who) {
 			add(capture.Owned{Group: g, Owner: owner, Scope: string(scope)})
 		}
 	}
 	for _, o := range known {
 		switch {
-		case s.Agent != "", owner != "" && o.Owner != owner:
+		case s.Agent != "", owner != "" && !owns(who, o.Owner):
 		case s.Workspace != "" && (o.Scope != string(graphiti.ScopeWorkspace) || o.Key != who.Workspace):
 		case s.Session != "" && (o.Scope != string(graphiti.ScopeSession) || o.Key != who.Session):
 		default:
@@ -87,11 +90,18 @@ func (m *remembered) Groups(ctx context.Context, s admin.Selector) ([]capture.Ow
 	return list, nil
 }
 
+// owns reports whether turns of an owner are the caller's, those included that
+// were kept below the caller's old tenant.
+func owns(who graphiti.Who, owner string) bool {
+	former, old := who.Former()
+	return owner == who.Owner() || old && owner == former.Owner()
+}
+
 // asked is who a selector means, and whose turns are theirs; empty: whoever's.
 func (m *remembered) asked(s admin.Selector) (who graphiti.Who, owner string, err error) {
 	who, err = m.who(s)
 	if s.User != "" || s.Credential != "" {
-		owner = proxy.OwnerOf(who)
+		owner = who.Owner()
 	}
 	if err == nil && s.Session != "" && owner == "" && s.Group == "" && m.app.cfg.Identity.Mode == "multi" {
 		err = errors.New("session: others may use the same id; say whose it is with user or credential")
@@ -118,20 +128,32 @@ func (m *remembered) who(s admin.Selector) (w graphiti.Who, err error) {
 	read("workspace", s.Workspace, graphiti.WorkspaceKey, &w.Workspace)
 	read("session", s.Session, graphiti.SessionKey, &w.Session)
 	w.User = m.app.people.Resolve(w.User)
-	switch digits, hashed := strings.CutPrefix(s.Credential, "sha256:"); {
-	case s.Credential != "" && (!hashed || len(digits) != 64 || !multi):
-		err = errors.Join(err, errors.New("credential: write sha256: and 64 hex digits; credentials are told apart in identity.mode multi only"))
+	switch fingerprints, ok := readFingerprints(s.Credential); {
+	case s.Credential != "" && (!ok || !multi):
+		err = errors.Join(err, errors.New("credential: write sha256: and 64 hex digits, with commas between several that are sent together; credentials are told apart in identity.mode multi only"))
 	case s.Credential != "":
-		w.Tenant = strings.ToLower(digits)
+		w.SetCredentials(fingerprints...)
 		if w.User == "" {
 			w.User = "user:credential"
 		}
 	case multi && w.User != "":
-		w.Proven, w.Tenant = true, proxy.TenantOf(w.User)
+		w.SetPerson()
 	case !multi && w.User == "" && w.Agent != "":
 		w.User = m.app.owner
 	}
 	return w, err
+}
+
+// readFingerprints reads sha256:<hex>, or several with commas between them.
+func readFingerprints(list string) (fingerprints []string, ok bool) {
+	for one := range strings.SplitSeq(list, ",") {
+		digits, hashed := strings.CutPrefix(strings.TrimSpace(one), "sha256:")
+		if _, err := hex.DecodeString(digits); err != nil || !hashed || len(digits) != 64 {
+			return nil, false
+		}
+		fingerprints = append(fingerprints, strings.ToLower(digits))
+	}
+	return fingerprints, true
 }
 
 // Forget implements admin.Remembered. What is on its way when it begins is not

@@ -33,24 +33,24 @@ func (m *remembered) Parts(ctx context.Context, s admin.Selector) (list []captur
 			return nil, err
 		}
 	}
-	agent, _ := m.namer().Group(graphiti.ScopeAgent, who)
+	agents := m.namer().Groups(graphiti.ScopeAgent, who)
 	for _, o := range known {
 		o.Session, o.Shared = who.Session, false
 		before := slices.IndexFunc(list, func(l capture.Owned) bool { return l.Group == o.Group })
 		switch {
 		case s.Workspace != "" && (o.Scope != string(graphiti.ScopeWorkspace) || o.Key != who.Workspace),
-			s.Agent != "" && o.Group != agent,
+			s.Agent != "" && !slices.Contains(agents, o.Group),
 			o.Scope == string(graphiti.ScopeSession): // that is all of a group
 		case before >= 0: // two people's sessions of one name cannot be told apart there
 			list[before].Shared = list[before].Shared || !search
-		case owner != "" && o.Owner != owner:
-			if !search && slices.ContainsFunc(known, func(k capture.Owned) bool { return k.Group == o.Group && k.Owner == owner }) {
+		case owner != "" && !owns(who, o.Owner):
+			if !search && slices.ContainsFunc(known, func(k capture.Owned) bool { return k.Group == o.Group && owns(who, k.Owner) }) {
 				o.Owner, o.Shared = owner, true
 				list = append(list, o)
 			}
 		default:
 			if search {
-				if there, err := m.holds(ctx, capture.Part{Group: o.Group, Session: who.Session, Owner: owner}); err != nil || !there {
+				if there, err := m.holds(ctx, capture.Part{Group: o.Group, Session: who.Session, Owner: ownerIn(known, o.Group, who, owner)}); err != nil || !there {
 					if err != nil {
 						return nil, err
 					}
@@ -110,11 +110,18 @@ func (m *remembered) partOf(ctx context.Context, s admin.Selector) (part capture
 		return part, false, err
 	}
 	known, err := m.app.pipeline.Groups(ctx, "")
-	if g, ok := m.namer().Group(graphiti.ScopeSession, who); ok && g == s.Group {
-		own = true
-	}
-	own = own || slices.ContainsFunc(known, func(o capture.Owned) bool {
+	own = slices.Contains(m.namer().Groups(graphiti.ScopeSession, who), s.Group) || slices.ContainsFunc(known, func(o capture.Owned) bool {
 		return o.Group == s.Group && o.Scope == string(graphiti.ScopeSession) && o.Key == who.Session
 	})
-	return capture.Part{Group: s.Group, Session: who.Session, Owner: owner}, own, err
+	return capture.Part{Group: s.Group, Session: who.Session, Owner: ownerIn(known, s.Group, who, owner)}, own, err
+}
+
+// ownerIn is whose the caller's turns are in a group: the owner, or who that was
+// below the old tenant, where the group is from then.
+func ownerIn(known []capture.Owned, group string, who graphiti.Who, owner string) string {
+	former, old := who.Former()
+	if owner != "" && old && slices.ContainsFunc(known, func(k capture.Owned) bool { return k.Group == group && k.Owner == former.Owner() }) {
+		return former.Owner()
+	}
+	return owner
 }

@@ -153,6 +153,7 @@ func TestKeyACannotReachWhatKeyBSaid(t *testing.T) {
 				tricks = append(tricks, trick{name: h + " " + g, headers: []string{h, g}})
 			}
 		}
+		w.say("Hello, it is A.", "Authorization", "Bearer sk-a") // which the upstream has accepted from now on
 		for _, tc := range tricks {
 			w.model.Forget()
 			body := chat(user(question))

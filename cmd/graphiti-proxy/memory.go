@@ -44,7 +44,7 @@ func selectorFlags(c *cobra.Command) *admin.Selector {
 	f.StringVar(&s.Workspace, "workspace", "", "a project: github_repo:github.com/org/repo, path:/home/me/x, or a remote's address")
 	f.StringVar(&s.Session, "session", "", "a conversation")
 	f.StringVar(&s.Group, "group", "", "a group of Graphiti's, by its id")
-	f.StringVar(&s.Credential, "credential", "", "sha256:<hex> of a credential, in identity.mode multi")
+	f.StringVar(&s.Credential, "credential", "", "sha256:<hex> of a credential, in identity.mode multi; several that are sent together with commas between them")
 	return &s
 }
 

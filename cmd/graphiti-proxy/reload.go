@@ -31,8 +31,7 @@ func (a *app) planning(cfg *config.Config, namer graphiti.Namer) inject.Options 
 		Blocks: a.parts.state.Blocks,
 		Reads: func(w graphiti.Who, about bool) []graphiti.Target {
 			if !about && w.Workspace != "" { // what was promoted for everywhere counts everywhere
-				g, ok := namer.Group(graphiti.ScopeUser, w)
-				about = ok && a.pipeline.Promoted(g)
+				about = slices.ContainsFunc(namer.Groups(graphiti.ScopeUser, w), a.pipeline.Promoted)
 			}
 			return namer.Reads(w, about)
 		},
@@ -84,6 +83,8 @@ func (a *app) remembering(cfg *config.Config, identity proxy.Identity) proxy.Mem
 		Identity: identity,
 		Rules:    rules(cfg),
 
+		Tenants: a.parts.state.Tenants,
+
 		DropThinking: cfg.Memory.DropBoundThinking,
 
 		Recall:  cfg.Recall.Enabled,
@@ -100,7 +101,7 @@ var reloadable = []string{
 	"recall.instruction_guard", "recall.drift_threshold", "recall.context_share", "recall.compaction", "recall.stale_after",
 	"ingest.enabled", "ingest.scopes", "ingest.backfill_turns", "ingest.git_metadata", "ingest.tool_summaries", "ingest.include_system",
 	"memory.skip_paths", "memory.skip_models", "memory.drop_bound_thinking", "workspace.", "promote.",
-	"identity.trusted_keys", "identity.users_file", "log.level", "shutdown_grace", "websocket", "upstream.", "limits.inspect_bytes", "admin.token",
+	"identity.trusted_keys", "identity.body_users", "identity.users_file", "log.level", "shutdown_grace", "websocket", "upstream.", "limits.inspect_bytes", "admin.token",
 	"ingest.max_turns", "ingest.max_bytes", "ingest.max_age", "ingest.max_batch", "ingest.max_message_chars", "ingest.stall_after", "memory.timeout",
 }
 

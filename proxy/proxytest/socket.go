@@ -39,6 +39,14 @@ func (p *Provider) socket(w http.ResponseWriter, r *http.Request, opened *Reques
 			b, _ := json.Marshal(fields)        // plain values: cannot fail
 			_ = wsutil.WriteServerText(conn, b) // the client may have left
 		}
+		p.mu.Lock()
+		status := p.faults.Status
+		p.mu.Unlock()
+		if status != 0 {
+			rec.Refused = "a fault was asked for"
+			send("error", map[string]any{"status": status, "error": map[string]any{"type": "invalid_request_error", "message": rec.Refused}})
+			continue
+		}
 		if wrong != "" {
 			rec.Refused = wrong
 			send("error", map[string]any{"status": http.StatusBadRequest, "error": map[string]any{"type": "invalid_request_error", "message": wrong}})

@@ -1,0 +1,276 @@
+package main
+
+import (
+	"context"
+	"net/http"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/graphiti-proxy/graphiti-proxy/capture"
+	"github.com/graphiti-proxy/graphiti-proxy/graphiti"
+	"github.com/graphiti-proxy/graphiti-proxy/proxy/admin"
+	"github.com/graphiti-proxy/graphiti-proxy/proxy/proxytest"
+)
+
+// both is what the first version hashed for two credentials that are sent
+// together.
+func both(a, b string) string {
+	all := []string{sha(a), sha(b)}
+	slices.Sort(all)
+	return strings.Join(all, " ")
+}
+
+// TestCredentialIsNobodyElse: whatever a credential is spelt like, it is no
+// person, and not several credentials, in what it reads and in what it writes.
+func TestCredentialIsNobodyElse(t *testing.T) {
+	for _, ids := range []string{"canonical", "raw"} {
+		w := start(t, t.TempDir(), map[string]string{
+			"identity.mode": "multi", "identity.group_ids": ids, "identity.users_file": usersFile(t), "identity.trusted_keys": "sk-gateway",
+			"recall.scopes": "session,workspace,user,agent", "ingest.scopes": "session,workspace,user,agent",
+		})
+		const secret = "My cat is called Miso, and the word is Zanzibar."
+		in := []string{"X-Graphiti-Workspace", "w", "X-Graphiti-Session", "s", "X-Graphiti-Agent", "ava"}
+		victims := [][]string{
+			{"Authorization", "Bearer sk-josh"},
+			{"Authorization", "Bearer sk-gateway", "X-Graphiti-User", "carol"},
+			{"Authorization", "Bearer sk-x", "X-Api-Key", "sk-y"},
+		}
+		for _, v := range victims {
+			w.say("Hello.", v...)
+			w.say(secret, append(slices.Clone(v), in...)...)
+		}
+		w.delivered(9 + 3) // two of three have an agent beside three scopes, and each said hello
+		theirs := make(map[string]int)
+		for _, g := range w.groups() {
+			theirs[g] = len(w.heldIn(g))
+		}
+		for _, v := range victims {
+			if _, _, saw := w.say(question+" Recall it.", append(append(slices.Clone(v), in...), "X-Graphiti-Memory", "recall")...); !strings.Contains(saw, "Zanzibar") {
+				t.Fatalf("%s: %q is not told what it said: %s", ids, v, saw)
+			}
+		}
+		for _, spelt := range []string{"person:user:josh", "person:user:carol", both("sk-x", "sk-y"), strings.ToUpper(both("sk-x", "sk-y")), sha("sk-x"), sha("person:user:josh")} {
+			for _, name := range []string{"Authorization", "X-Api-Key", "Api-Key"} {
+				value := spelt
+				if name == "Authorization" {
+					value = "Bearer " + spelt
+				}
+				a := append([]string{name, value}, in...)
+				w.say("Hello, it is me.", a...) // from now on the upstream has accepted it
+				for _, who := range [][]string{nil, {"X-Graphiti-User", "josh"}, {"X-Graphiti-User", "carol"}} {
+					if _, header, saw := w.say(question, append(slices.Clone(a), who...)...); strings.Contains(saw, "Zanzibar") {
+						t.Errorf("%s: %s: %s, %q: %s: %s", ids, name, spelt, who, header, saw)
+					}
+				}
+			}
+		}
+		w.stop() // what was said is kept
+		again := start(t, w.app.cfg.DataDir, map[string]string{"identity.mode": "multi"})
+		for g, n := range theirs {
+			if now := len(again.heldIn(g)); now != n {
+				t.Errorf("%s: %s holds %d episodes, and held %d", ids, g, now, n)
+			}
+		}
+		again.stop()
+	}
+}
+
+// keptBefore puts a turn where the first version kept it.
+func (w *world) keptBefore(tenant, owner, key, text string) (group string) {
+	w.t.Helper()
+	who := graphiti.Who{Tenant: tenant, Workspace: "w", User: key}
+	group, _ = w.app.curated.namer().Group(graphiti.ScopeWorkspace, who)
+	err := w.app.pipeline.Add(context.Background(), capture.Turn{
+		ID: sha(text + tenant)[:32], Owner: owner, Workspace: "w", Session: "session:old", User: text, Assistant: "Understood.",
+		Said: time.Now(), Answered: time.Now(), Targets: []graphiti.Target{{Scope: graphiti.ScopeWorkspace, Group: group}},
+	})
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	return group
+}
+
+// TestOldGroupsAreFoundAgain by those whose they are, and by nobody who spells
+// them; new turns go to new groups, and forgetting takes both.
+func TestOldGroupsAreFoundAgain(t *testing.T) {
+	for _, ids := range []string{"canonical", "raw"} {
+		w := start(t, t.TempDir(), map[string]string{"identity.mode": "multi", "identity.group_ids": ids, "identity.users_file": usersFile(t)})
+		olds := []string{
+			w.keptBefore(sha("sk-b"), "sha256:"+sha("sk-b")+"|user:credential", "user:credential", "The word of b is Zanzibar."),
+			w.keptBefore(sha("person:user:josh"), "user:josh", "user:josh", "The word of josh is Yukon."),
+			w.keptBefore(sha(both("sk-x", "sk-y")), "sha256:"+sha(both("sk-x", "sk-y"))+"|user:credential", "user:credential", "The word of both is Xanadu."),
+		}
+		w.delivered(3)
+		for _, tc := range []struct {
+			word    string // empty: nothing
+			headers []string
+		}{
+			{"Zanzibar", []string{"Authorization", "Bearer sk-b"}},
+			{"Yukon", []string{"Authorization", "Bearer sk-josh"}},
+			{"Xanadu", []string{"Authorization", "Bearer sk-x", "X-Api-Key", "sk-y"}},
+			{"", []string{"Authorization", "Bearer person:user:josh"}},
+			{"", []string{"Authorization", "Bearer " + both("sk-x", "sk-y")}},
+			{"", []string{"Authorization", "Bearer sk-x"}},
+		} {
+			headers := append(tc.headers, "X-Graphiti-Workspace", "w", "X-Graphiti-Memory", "recall")
+			w.say("Hello.", headers...)
+			_, _, saw := w.say("What is the word?", headers...)
+			for _, word := range []string{"Zanzibar", "Yukon", "Xanadu"} {
+				if told := strings.Contains(saw, word); told != (word == tc.word) {
+					t.Errorf("%s: %q is told %s: %v", ids, tc.headers, word, told)
+				}
+			}
+		}
+		w.say("We use Postgres.", "Authorization", "Bearer sk-b", "X-Graphiti-Workspace", "w")
+		w.delivered(4)
+		if n := len(w.heldIn(olds[0])); n != 2 {
+			t.Errorf("%s: the old group holds %d episodes", ids, n)
+		}
+		// Whoever asks to forget the credential that spells josh leaves what is josh's.
+		spelt, err := w.app.curated.Groups(context.Background(), admin.Selector{Credential: "sha256:" + sha("person:user:josh"), Workspace: "w"})
+		for _, g := range spelt {
+			if g.Group == olds[1] && !g.Shared || err != nil {
+				t.Errorf("%s: %+v (%v)", ids, g, err)
+			}
+		}
+		for i, s := range []admin.Selector{{Credential: "sha256:" + sha("sk-b")}, {User: "josh"}, {Credential: "sha256:" + sha("sk-x") + ",sha256:" + sha("sk-y")}} {
+			if i == 0 {
+				s.Workspace = "w"
+				if list, _, err := w.app.curated.Show(context.Background(), s, 100); err != nil || len(list) != 4 {
+					t.Errorf("%s: shown are %d (%v)", ids, len(list), err)
+				}
+				s.Workspace = ""
+			}
+			groups, err := w.app.curated.Groups(context.Background(), s)
+			if err != nil || !slices.ContainsFunc(groups, func(o capture.Owned) bool { return o.Group == olds[i] && !o.Shared }) {
+				t.Errorf("%s: %+v finds %+v (%v)", ids, s, groups, err)
+			}
+			parts, err := w.app.curated.Parts(context.Background(), admin.Selector{User: s.User, Credential: s.Credential, Session: "old"})
+			if err != nil || !slices.ContainsFunc(parts, func(o capture.Owned) bool { return o.Group == olds[i] && !o.Shared }) {
+				t.Errorf("%s: of the session %+v finds %+v (%v)", ids, s, parts, err)
+			}
+			if _, err := w.app.curated.ForgetSession(context.Background(), admin.Selector{User: s.User, Credential: s.Credential, Session: "old", Group: olds[i]}); err != nil {
+				t.Error(err)
+			}
+			if held := w.heldIn(olds[i]); len(held) > 0 {
+				t.Errorf("%s: %+v: the session is left in the old group: %v", ids, s, held)
+			}
+			for _, g := range groups {
+				w.forget(g.Group)
+			}
+		}
+		if _, _, saw := w.say("What is the word? Say it.", "Authorization", "Bearer sk-b", "X-Graphiti-Workspace", "w"); strings.Contains(saw, "Zanzibar") || strings.Contains(saw, "Postgres") {
+			t.Errorf("%s: after forgetting: %s", ids, saw)
+		}
+		w.stop()
+	}
+}
+
+// TestRejectedCredentialLearnsNothing: an answer 401 or 403 does not say what
+// memory found, and nothing of its request is kept: no turn, no directive.
+func TestRejectedCredentialLearnsNothing(t *testing.T) {
+	for _, mode := range []string{"single", "multi"} {
+		w := start(t, t.TempDir(), map[string]string{"identity.mode": mode, "identity.users_file": usersFile(t), "promote.directives": "true"})
+		key := []string{"Authorization", "Bearer sk-josh"}
+		w.say(fact, key...)
+		w.delivered(1)
+		for _, status := range []int{http.StatusUnauthorized, http.StatusForbidden, http.StatusInternalServerError} {
+			w.model.SetFaults(proxytest.Faults{Status: status})
+			text := question + "\npreference (user): I want " + http.StatusText(status)
+			got, header := w.exchange("/v1/chat/completions", chat(user(text)), key...)
+			said := header.Get("X-Graphiti-Memory")
+			refused := status != http.StatusInternalServerError
+			if got != status || (said == "") != refused || !refused && !strings.HasPrefix(said, "recalled; facts=1") || header.Get("X-Graphiti-Request-Id") == "" {
+				t.Errorf("%s: %d says %q", mode, got, said)
+			}
+		}
+		w.model.SetFaults(proxytest.Faults{})
+		w.delivered(2) // the directive of the request that failed for another reason
+		w.say("Good night.", key...)
+		w.delivered(3)
+		all := ""
+		for _, g := range w.groups() {
+			for _, e := range w.heldIn(g) {
+				all += e.Content + "\n"
+			}
+		}
+		if strings.Contains(all, "Unauthorized") || strings.Contains(all, "Forbidden") || !strings.Contains(all, "I want Internal Server Error") {
+			t.Errorf("%s: kept is %s", mode, all)
+		}
+		w.stop()
+	}
+}
+
+// TestRejectedOverWebSocket: nothing is kept of a request that an upstream
+// refuses in an event.
+func TestRejectedOverWebSocket(t *testing.T) {
+	w := start(t, t.TempDir(), map[string]string{"websocket": "intercept", "promote.directives": "true"})
+	s := w.socket()
+	for _, status := range []int{http.StatusUnauthorized, http.StatusForbidden, 0} {
+		w.model.SetFaults(proxytest.Faults{Status: status})
+		_, _, last := s.create(m{"input": []m{said("Hello.\npreference (user): I want " + http.StatusText(status))}})
+		if (last == "error") != (status != 0) {
+			t.Errorf("%d: %s", status, last)
+		}
+	}
+	w.delivered(2) // the last one's directive, and its turn
+	for _, g := range w.groups() {
+		for _, e := range w.heldIn(g) {
+			if strings.Contains(e.Content, "Unauthorized") || strings.Contains(e.Content, "Forbidden") {
+				t.Errorf("kept is %s", e.Content)
+			}
+		}
+	}
+}
+
+// TestStrangerIsSearchedWithNobodysMemory: a credential that no upstream has
+// accepted yet finds nothing, though there were something below it; from the
+// first answer on it does, over restarts, and what was decided meanwhile stays.
+func TestStrangerIsSearchedWithNobodysMemory(t *testing.T) {
+	dir := t.TempDir()
+	settings := map[string]string{"identity.mode": "multi", "identity.users_file": usersFile(t), "identity.trusted_keys": "sk-gateway"}
+	b, josh, carol := []string{"Authorization", "Bearer sk-b"}, []string{"Authorization", "Bearer sk-josh"}, []string{"Authorization", "Bearer sk-gateway", "X-Graphiti-User", "carol"}
+	w := start(t, dir, settings)
+	for _, key := range [][]string{b, josh, carol} {
+		w.say(fact, key...)
+	}
+	w.delivered(3)
+	w.stop()
+	for _, name := range []string{"state.db", "state.db-wal", "state.db-shm"} { // the state is lost
+		if err := os.Remove(filepath.Join(dir, name)); err != nil && !os.IsNotExist(err) {
+			t.Fatal(err)
+		}
+	}
+	w = start(t, dir, settings)
+	for _, key := range [][]string{josh, carol} { // for whom the operator vouches
+		if _, header, _ := w.say(question, key...); !strings.HasPrefix(header, "recalled; facts=1") {
+			t.Errorf("%q: %s", key, header)
+		}
+	}
+	session := append(slices.Clone(b), "X-Graphiti-Session", "s")
+	w.model.SetFaults(proxytest.Faults{Status: http.StatusBadRequest}) // as some say that a key is wrong
+	if _, header := w.exchange("/v1/chat/completions", chat(user(question)), session...); !strings.HasPrefix(header.Get("X-Graphiti-Memory"), "empty; facts=0") {
+		t.Errorf("a stranger that is refused: %s", header.Get("X-Graphiti-Memory"))
+	}
+	w.model.SetFaults(proxytest.Faults{})
+	answer, header, saw := w.say("And what else do you know of my cat?", session...)
+	if !strings.HasPrefix(header, "empty; facts=0") || strings.Contains(saw, "Miso") {
+		t.Errorf("a stranger: %s: %s", header, saw)
+	}
+	first := user("And what else do you know of my cat?")
+	w.model.Forget()
+	w.request(chat(first, answered(answer), user(question+" Again.")), session...)
+	if saw := string(w.model.Requests()[0].Body); strings.Count(saw, "graphiti_memory>") != 2 || !strings.Contains(saw, "Miso") ||
+		strings.Index(saw, "graphiti_memory>") < strings.Index(saw, "And what else") {
+		t.Errorf("accepted: %s", saw)
+	}
+	w.stop()
+	w = start(t, dir, settings)
+	if _, header, _ := w.say(question+" Once more.", b...); !strings.HasPrefix(header, "recalled") {
+		t.Errorf("after a restart: %s", header)
+	}
+}

@@ -1,0 +1,86 @@
+package proxy
+
+import (
+	"context"
+
+	"github.com/tidwall/gjson"
+	"github.com/valyala/fasthttp"
+
+	"github.com/graphiti-proxy/graphiti-proxy/capture"
+)
+
+// Tenants remembers whose credentials an upstream has accepted.
+type Tenants interface {
+	// Accepted reports whether a tenant's were, as far as can be learnt before
+	// ctx ends.
+	Accepted(ctx context.Context, tenant string) bool
+
+	// Accept notes that they were. It does not wait.
+	Accept(tenant string)
+}
+
+// promises are what a request leaves to be done once the upstream has accepted
+// its credential.
+type promises struct {
+	stranger   bool           // no upstream has accepted the credential so far
+	tenant     string         // to be noted as accepted; empty: the operator vouches for it, or there is none
+	directives []capture.Turn // to be kept
+}
+
+// promised is what follows for a caller. A stranger is searched with nobody's
+// memory: whoever makes a credential up learns nothing with it.
+func (s *Server) promised(c *call, caller *Caller) (p promises) {
+	if caller.Vouched || caller.Who.Tenant == "" || c.memory.Tenants == nil {
+		return p
+	}
+	ctx, cancel := context.WithDeadline(s.base, c.mem.until)
+	defer cancel()
+	p.tenant = caller.Who.Tenant
+	p.stranger = !c.memory.Tenants.Accepted(ctx, p.tenant)
+	return p
+}
+
+// rejected reports whether an upstream has refused a credential. Such an answer
+// does not say what memory did, and nothing of its request is kept.
+func rejected(status int) bool {
+	return status == fasthttp.StatusUnauthorized || status == fasthttp.StatusForbidden
+}
+
+// keep does what was promised, now that the status of the answer is known, and
+// returns how many directives are kept. It must be called once.
+func (p *promises) keep(m *Memory, status int) (directives int) {
+	accepted := status >= 200 && status < 300
+	if p.tenant != "" && accepted {
+		m.Tenants.Accept(p.tenant)
+	}
+	if rejected(status) || p.stranger && !accepted {
+		return 0
+	}
+	if len(p.directives) > 0 && m.Later(p.directives) {
+		return len(p.directives)
+	}
+	return 0
+}
+
+// judged does what the head of an answer allows: the header that follows says
+// so, and the answer may never come to its end.
+func (s *Server) judged(c *call, status int) {
+	contained(s.log, "the head of an answer", func() {
+		c.mem.outcome.Promoted = c.mem.promises.keep(c.memory, status)
+	})
+}
+
+// statusIn is the status that an event of a WebSocket stands for; zero: it does
+// not tell yet.
+func statusIn(kind string, event []byte) int {
+	switch kind {
+	case "error":
+		if status := int(gjson.GetBytes(event, "status").Int()); status > 0 {
+			return status
+		}
+		return fasthttp.StatusInternalServerError
+	case "response.failed":
+		return fasthttp.StatusInternalServerError
+	}
+	return fasthttp.StatusOK
+}
