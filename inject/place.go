@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"path/filepath"
 	"regexp"
-	"slices"
 	"strings"
 )
 
@@ -12,53 +11,89 @@ import (
 type Place struct {
 	Directory string // an absolute path; empty when it does not say
 	Repo      string // owner/name on GitHub, where it names that
+
+	// Unclear says that several places are named, and that which of them the
+	// client itself wrote cannot be told: a file of the repository may have.
+	Unclear bool
 }
 
 // maxPath bounds a path, in bytes.
 const maxPath = 4096
 
-// placeMarks stand in every line that placeLines look for, however a body
-// spells what is around them.
-var placeMarks = [][]byte{[]byte("irectory"), []byte("cwd"), []byte("Git repository: ")}
+// placeMarks stand in every statement of a place, however a body spells what
+// is around them.
+var placeMarks = [][]byte{[]byte("irectory"), []byte("cwd")}
 
-// placeLines are how clients say where they work, each on a line of its own:
-// system prompts hold sample conversations too.
-var (
-	placeLines = []*regexp.Regexp{
-		regexp.MustCompile(`^\s*(?:[-*]|\d+\.)?\s*(?:Primary )?(?:Current )?[Ww]orking [Dd]irectory: (.+)$`), // Claude Code, opencode, Copilot, Cline, Continue, pi
-		regexp.MustCompile(`^\s*<cwd>(.+?)</cwd>`),                                                           // Codex
-		regexp.MustCompile(`^# Current Workspace Directory \((.+?)\) Files`),                                 // Roo, Kilo
-		regexp.MustCompile(`^I'm currently working in the directory: (.+)$`),                                 // Qwen Code
-	}
-	repoLine = regexp.MustCompile(`^\s*\* Git repository: ([\w.-]+/[\w.-]+)\s*$`) // Copilot CLI
-)
+// Place finds out where the client says that it works: only where that client
+// itself writes it (placeprompt.go, placeitem.go), never in a person's words, a
+// tool's output or a file that the client quotes. codex says that the client is
+// Codex. It reads whole prompts: callers remember what it found.
+func (c *Conversation) Place(codex bool) Place { return c.PlaceUpTo(len(c.Messages), codex) }
 
-// Place finds out where the client says that it works: in what it says for
-// itself, never in a person's words or a tool's output. last says that the
-// last word counts, for a client whose directory changes. It reads whole
-// prompts: callers remember what it found.
-func (c *Conversation) Place(last bool) (p Place) {
+// PlaceUpTo is the place as it is stated up to the first n messages.
+func (c *Conversation) PlaceUpTo(n int, codex bool) Place {
+	var s statements
 	if c.marked(&c.prompt) {
-		p.read(c.joined(&c.prompt), last)
+		s.prompt(c.joined(&c.prompt))
 	}
-	for i := range c.Messages {
-		if p.Directory != "" && !last {
-			break
-		}
-		m := &c.Messages[i]
-		var text []byte
-		switch {
-		case !m.system && (m.Role != RoleUser || !m.cleaned) || !c.marked(m):
-			continue
+	for i := range c.Messages[:min(n, len(c.Messages))] {
+		switch m := &c.Messages[i]; {
+		case !c.marked(m):
 		case m.system:
-			text = c.joined(m)
-		default:
-			text = harnessOnly(c.joined(m), m.clean)
+			s.prompt(c.joined(m))
+		case m.Role == RoleUser:
+			if dir, ok := c.itemPlace(i, codex); ok {
+				s.item, s.items = dir, true
+			}
 		}
-		p.read(text, last)
 	}
-	return p
+	return s.place(codex)
 }
+
+// statements are those that were found of a place.
+type statements struct {
+	own    claim  // in a prompt, in the form and position that a client writes
+	loose  claim  // in a prompt, on a line that looks like one
+	quoted bool   // one stands in what a prompt quotes from files
+	repo   claim  // beside own or loose
+	item   string // of the newest item in which a client says nothing else
+	items  bool   // there was one
+}
+
+// place decides. A client that states its place in items means those. All of
+// the others' statements have to agree: who wrote which cannot be told.
+func (s *statements) place(codex bool) Place {
+	unclear := Place{Unclear: true}
+	switch {
+	case s.items && (s.item == "" || !codex && !s.own.fits(s.item)):
+		return unclear
+	case s.items:
+		return Place{Directory: s.item}
+	case codex:
+		return Place{}
+	case s.own.several || s.repo.several:
+		return unclear
+	case s.own.value != "":
+		return Place{Directory: s.own.value, Repo: s.repo.value}
+	case s.loose.several || s.quoted && s.loose.value == "":
+		return unclear
+	}
+	return Place{Directory: s.loose.value, Repo: s.repo.value}
+}
+
+// claim is a value that is stated once or several times.
+type claim struct {
+	value   string
+	several bool // different ones are
+}
+
+func (c *claim) add(v string) {
+	c.several = c.several || c.value != "" && c.value != v
+	c.value = v
+}
+
+// fits reports whether nothing but v is stated.
+func (c *claim) fits(v string) bool { return !c.several && (c.value == "" || c.value == v) }
 
 // marked reports whether a place can stand in a message, before it is decoded:
 // most prompts name none, and are long.
@@ -77,36 +112,15 @@ func (c *Conversation) marked(m *Message) bool {
 	return false
 }
 
-// harnessOnly is what a client put into a user message: of one that a person
-// wrote too, what stands before their words and, as Roo and Kilo have it,
-// behind them.
-func harnessOnly(text, person []byte) []byte {
-	if len(person) == 0 {
-		return text
+// directoryIn is the directory that a line names; empty when it names none.
+func directoryIn(re *regexp.Regexp, line []byte) string {
+	if len(line) > maxPath+100 {
+		return ""
 	}
-	before, after, _ := bytes.Cut(text, person)
-	return slices.Concat(before, []byte{'\n'}, after)
-}
-
-func (p *Place) read(text []byte, last bool) {
-	for line := range bytes.Lines(text) {
-		line = bytes.TrimRight(line, "\r\n")
-		if len(line) > maxPath+100 {
-			continue
-		}
-		if m := repoLine.FindSubmatch(line); m != nil && (p.Repo == "" || last) {
-			p.Repo = string(m[1])
-		}
-		for _, re := range placeLines {
-			m := re.FindSubmatch(line)
-			if m == nil || p.Directory != "" && !last {
-				continue
-			}
-			if dir := cleanDirectory(string(m[1])); dir != "" {
-				p.Directory = dir
-			}
-		}
+	if m := re.FindSubmatch(line); m != nil {
+		return cleanDirectory(string(m[1]))
 	}
+	return ""
 }
 
 // cleanDirectory takes quotes off, and refuses what is no absolute path.

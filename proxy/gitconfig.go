@@ -20,6 +20,7 @@ const (
 type gitConfig struct {
 	remotes []gitRemote // in the order in which they are named
 	aliases []gitAlias
+	tree    string // core.worktree
 	files   int
 	entries int
 }
@@ -30,21 +31,22 @@ type gitRemote struct{ name, url string }
 // from there.
 type gitAlias struct{ short, base string }
 
-// originOf is the address that a repository came from: that of the remote
-// called origin, else of the first one. What is an address in itself stays as
+// originOf is the remote that a repository came from: the one called origin,
+// else the first one. What is an address in itself stays as
 // it is, since mirrors and hosts of one's own ssh configuration mean nothing to
 // other clones; an abbreviation is spelt out.
-func originOf(file string) string {
+func originOf(file string) gitRemote {
 	var c gitConfig
 	c.read(file)
-	url := ""
+	var origin gitRemote
 	for _, r := range c.remotes {
-		if url == "" || r.name == "origin" {
-			url = r.url
+		if origin.url == "" || r.name == "origin" {
+			origin = r
 		}
 	}
+	url := origin.url
 	if url == "" || isAddress(url) {
-		return url
+		return origin
 	}
 	for _, f := range personalConfigs() {
 		c.read(f)
@@ -55,7 +57,15 @@ func originOf(file string) string {
 			best = a
 		}
 	}
-	return best.base + strings.TrimPrefix(url, best.short)
+	origin.url = best.base + strings.TrimPrefix(url, best.short)
+	return origin
+}
+
+// workTreeOf is the directory that a repository says it is checked out in.
+func workTreeOf(file string) string {
+	var c gitConfig
+	c.read(file)
+	return c.tree
 }
 
 // isAddress reports whether others can know the address: it is that of a
@@ -92,6 +102,8 @@ func (c *gitConfig) read(file string) {
 			return
 		}
 		switch p.section + "." + p.name {
+		case "core.worktree":
+			c.tree = p.value
 		case "remote.url":
 			c.remote(p.sub, p.value)
 		case "url.insteadof":

@@ -253,7 +253,7 @@ func (cl *claimant) claim(kind int) (key, why string) {
 			continue
 		}
 		v := cl.value(s)
-		if v == "" {
+		if v == "" || s.elsewhere && cl.at.repo.Dir != "" {
 			continue
 		}
 		if cl.twice(s) {

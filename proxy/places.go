@@ -1,6 +1,7 @@
 package proxy
 
 import (
+	"log/slog"
 	"path/filepath"
 	"sync"
 	"time"
@@ -25,7 +26,12 @@ const (
 type Repo struct {
 	Dir    string // the directory itself, without symbolic links; empty: it is not there
 	Root   string // of the repository; without one the directory
-	Remote string // the address of its origin; empty: it has none
+	Remote string // the address of its origin; empty: it has none that counts
+
+	// Claimed is the address that it names without proof: there is a project
+	// with it, and this one does not hold its history (projects.go).
+	Claimed string
+
 	Branch string
 	Commit string
 	Ignore bool // a file .graphiti-proxy-ignore stands in it, or above it
@@ -34,6 +40,9 @@ type Repo struct {
 // Places finds repositories by directory: each directory is looked at once in
 // a while, and no process is started. It is safe for concurrent use.
 type Places struct {
+	// Projects says which remotes are believed.
+	Projects *Projects
+
 	read func(dir string) Repo
 
 	mu    sync.Mutex // guards what follows, and every place
@@ -51,8 +60,12 @@ type place struct {
 	fault any           // what the last look panicked with
 }
 
-// NewPlaces is ready for use.
-func NewPlaces() *Places { return &Places{read: readRepo, known: make(map[string]*place)} }
+// NewPlaces is ready for use. Its projects are kept nowhere: set others before.
+func NewPlaces() *Places {
+	p := &Places{Projects: OpenProjects("", slog.New(slog.DiscardHandler)), known: make(map[string]*place)}
+	p.read = func(dir string) Repo { return p.Projects.settle(readCheckout(dir)) }
+	return p
+}
 
 // Find returns the repository of a directory. ok is false while nothing is
 // known of it, because its file system has not answered in time.

@@ -3,6 +3,7 @@ package proxy
 import (
 	"bufio"
 	"bytes"
+	"encoding/hex"
 	"errors"
 	"io"
 	"io/fs"
@@ -15,39 +16,49 @@ import (
 // ignoreFile turns memory off in the directory that holds it, and below.
 const ignoreFile = ".graphiti-proxy-ignore"
 
-const (
-	maxGitFile = 1 << 20 // of a file of git's that is read
-	maxAbove   = 64      // directories above the one that is asked for
-)
+const maxGitFile = 1 << 20 // of a file of git's that is read
 
-// readRepo reads what is known of a directory: which repository it belongs to,
-// worktrees and submodules included, and where that came from.
-func readRepo(dir string) (r Repo) {
+// checkout is a directory with what git says about it. All of it may come from
+// an archive that somebody else made.
+type checkout struct {
+	Repo
+	git    string // the repository's git directory, without symbolic links; empty: there is none
+	remote string // the name of the remote that it came from
+	refs   gitRefs
+}
+
+// readCheckout reads which repository a directory belongs to, worktrees and
+// submodules included, and where that says it came from.
+func readCheckout(dir string) (c checkout) {
 	if info, err := os.Stat(dir); err != nil || !info.IsDir() {
-		return Repo{Ignore: err != nil && !isAbsent(err)}
+		c.Ignore = err != nil && !isAbsent(err)
+		return c
 	}
-	r.Dir = dir
+	c.Dir = dir
 	if to, err := filepath.EvalSymlinks(dir); err == nil {
-		r.Dir = to
+		c.Dir = to
 	}
-	r.Root = r.Dir
-	r.Ignore = isIgnored(dir) || isIgnored(r.Dir)
-	for at := range upwards(r.Dir) {
-		git, ok := gitDir(filepath.Join(at, ".git"))
-		if !ok {
+	c.Root = c.Dir
+	c.Ignore = isIgnored(dir) || isIgnored(c.Dir)
+	for at := range upwards(c.Dir) {
+		info, err := os.Lstat(filepath.Join(at, ".git"))
+		if err != nil {
 			continue
 		}
-		r.Root = at
-		r.readGit(git)
+		c.Root = at
+		git, common, ok := gitDir(at, info)
 		// What is ignored is so in its worktrees and submodules, wherever they
-		// are: their git directory is in that of the whole.
+		// are, also in one that it does not know.
 		inside := string(filepath.Separator) + ".git" + string(filepath.Separator)
 		if i := strings.Index(git, inside); i > 0 {
-			r.Ignore = r.Ignore || isIgnored(git[:i])
+			c.Ignore = c.Ignore || isIgnored(git[:i])
 		}
-		return r
+		if ok {
+			c.readGit(git, common)
+		}
+		return c
 	}
-	return r
+	return c
 }
 
 // isIgnored reports whether the file that turns memory off stands in a
@@ -67,13 +78,10 @@ func isAbsent(err error) bool {
 	return errors.Is(err, fs.ErrNotExist) || errors.Is(err, fs.ErrPermission)
 }
 
-// upwards are a directory and those above it.
+// upwards are a directory and all above it.
 func upwards(dir string) iter.Seq[string] {
 	return func(yield func(string) bool) {
-		for range maxAbove {
-			if !yield(dir) {
-				return
-			}
+		for yield(dir) {
 			up := filepath.Dir(dir)
 			if up == dir {
 				return
@@ -83,47 +91,77 @@ func upwards(dir string) iter.Seq[string] {
 	}
 }
 
-// gitDir follows a file .git to the directory that it names: that of a
-// worktree or of a submodule.
-func gitDir(path string) (dir string, ok bool) {
-	info, err := os.Stat(path)
-	if err != nil {
-		return "", false
+// readGit reads the state of a repository: git holds what is of this checkout,
+// common what it shares with the repository's worktrees.
+func (c *checkout) readGit(git, common string) {
+	c.git = common
+	origin := originOf(filepath.Join(common, "config"))
+	c.Remote, c.remote = origin.url, origin.name
+	c.refs = gitRefs{dir: common}
+	head := firstLine(filepath.Join(git, "HEAD"))
+	ref, isBranch := strings.CutPrefix(head, "ref: ")
+	if !isBranch {
+		if isHash(head) {
+			c.Commit = head
+		}
+		return
 	}
-	if info.IsDir() {
-		return path, true
-	}
-	to, ok := strings.CutPrefix(firstLine(path), "gitdir: ")
-	if !ok {
-		return "", false
-	}
-	if !filepath.IsAbs(to) {
-		to = filepath.Join(filepath.Dir(path), to)
-	}
-	return filepath.Clean(to), true
+	c.Branch = strings.TrimPrefix(ref, "refs/heads/")
+	c.Commit = c.refs.commit(ref)
 }
 
-func (r *Repo) readGit(git string) {
-	common := git
-	if c := firstLine(filepath.Join(git, "commondir")); c != "" { // a worktree
-		if common = c; !filepath.IsAbs(c) {
-			common = filepath.Join(git, c)
+// gitRefs reads the references of a git directory.
+type gitRefs struct {
+	dir    string
+	packed []byte
+	read   bool // packed was
+}
+
+// commit is the hash of the commit that a reference names; empty when it is not
+// known.
+func (r *gitRefs) commit(ref string) string {
+	for range 2 { // one may name another
+		if !strings.HasPrefix(ref, "refs/") || strings.Contains(ref, "..") {
+			return ""
+		}
+		line := firstLine(filepath.Join(r.dir, filepath.FromSlash(ref)))
+		if line == "" {
+			if !r.read {
+				r.packed, r.read = readFile(filepath.Join(r.dir, "packed-refs")), true
+			}
+			line = packed(r.packed, ref)
+		}
+		if isHash(line) {
+			return line
+		}
+		next, ok := strings.CutPrefix(line, "ref: ")
+		if !ok {
+			return ""
+		}
+		ref = next
+	}
+	return ""
+}
+
+// published is the newest commit that is known to be in the repository's
+// remote; empty when none is.
+func (c *checkout) published() string {
+	at := "refs/remotes/" + c.remote + "/"
+	for _, name := range []string{"HEAD", c.Branch, "main", "master"} {
+		if name == "" {
+			continue
+		}
+		if hash := c.refs.commit(at + name); hash != "" {
+			return hash
 		}
 	}
-	r.Remote = originOf(filepath.Join(common, "config"))
-	head := firstLine(filepath.Join(git, "HEAD"))
-	ref, branch := strings.CutPrefix(head, "ref: ")
-	if !branch {
-		r.Commit = head
-		return
-	}
-	r.Branch = strings.TrimPrefix(ref, "refs/heads/")
-	if strings.Contains(ref, "..") {
-		return
-	}
-	if r.Commit = firstLine(filepath.Join(common, filepath.FromSlash(ref))); r.Commit == "" {
-		r.Commit = packed(readFile(filepath.Join(common, "packed-refs")), ref)
-	}
+	return ""
+}
+
+// isHash reports whether s is the hash of an object of git's.
+func isHash(s string) bool {
+	_, err := hex.DecodeString(s)
+	return err == nil && (len(s) == 40 || len(s) == 64)
 }
 
 // packed finds a reference among those that git has packed.

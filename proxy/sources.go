@@ -21,6 +21,11 @@ type Source struct {
 	Platform string // whose ids these are; empty for names of ours
 	same     bool   // it names the same person as the source before it
 
+	// elsewhere says that it counts only where the working directory is not on
+	// this machine: the client has it from the same .git/config as we, and does
+	// not ask whether that is true.
+	elsewhere bool
+
 	header  string                 // in fasthttp's spelling, or
 	field   inject.Field           // a member of the body, and
 	path    string                 // what to take of it, as gjson has it; empty: itself
@@ -90,9 +95,9 @@ var userSources = []Source{
 // is one clone's own, last.
 var workspaceSources = []Source{
 	{Name: "header X-Graphiti-Workspace", header: "X-Graphiti-Workspace"},
-	{Name: "repository of the working directory", Note: "single mode: the address of origin, else of the first remote, in .git/config", place: (*claimant).placeRemote},
-	{Name: "header x-codex-turn-metadata", Note: "Codex from 0.98, or the same in body client_metadata: the origin of the repository that it works in", when: (*claimant).codex, place: (*claimant).codexRemote},
-	{Name: "prompt Git repository: owner/name", Note: "Copilot, on github.com", place: (*claimant).placeRepo},
+	{Name: "repository of the working directory", Note: "single mode: the address of origin, else of the first remote, in .git/config, where the directory holds the history that belongs to it", place: (*claimant).placeRemote},
+	{Name: "header x-codex-turn-metadata", Note: "Codex from 0.98, or the same in body client_metadata: the origin of the repository that it works in", when: (*claimant).codex, place: (*claimant).codexRemote, elsewhere: true},
+	{Name: "prompt Git repository: owner/name", Note: "Copilot, on github.com", place: (*claimant).placeRepo, elsewhere: true},
 	{Name: "working directory", Note: "single mode, where it is on this machine: the repository's root, else the directory itself", place: (*claimant).placeRoot},
 }
 

@@ -159,17 +159,20 @@ func (s *Server) workspaceOf(c *call, caller *Caller) (w workspace) {
 	if m.Identity.Places != nil {
 		// A summary is of a whole conversation, and some clients ask for it
 		// with another prompt, which does not say in which project that was.
-		w.unknown = !ok && c.conv.Kind == inject.KindSummary && !c.mem.chained && caller.Who.Workspace == ""
+		w.unknown = !ok && c.conv.Kind == inject.KindSummary && !c.mem.chained && caller.Who.Workspace == "" || place.Unclear
 		if w.directory != "" {
 			if w.repo, ok = m.Identity.Places.Find(w.directory); !ok {
 				w.unknown = true
 			}
 		}
 	}
+	if place.Unclear && len(m.Rules.Ignored)+len(m.Rules.Trusted) > 0 {
+		w.unknown = true // the rules may be about one of the places
+	}
 	c.says.at = &w
 	w.key, w.why = c.says.claim(claimWorkspace)
 	if len(m.Rules.Ignored) > 0 {
-		w.others = c.says.all(claimWorkspace)
+		w.others = append(c.says.all(claimWorkspace), repository(w.repo.Claimed))
 	}
 	return w
 }

@@ -1,0 +1,135 @@
+package inject
+
+import (
+	"bytes"
+	"regexp"
+)
+
+var (
+	codexLine = regexp.MustCompile(`^\s*<cwd>(.+?)</cwd>`)
+	qwenLine  = regexp.MustCompile(`^I'm currently working in the directory: (.+)$`)
+	// Kilo CLI's, and that of Roo and of older Cline and Kilo.
+	detailsLine = regexp.MustCompile(`^(?:Working directory: |# Current (?:Workspace|Working) Directory \()(.+?)(?:\) Files)?$`)
+)
+
+// itemPlace is the directory that a client states in user message i, where it
+// writes one itself. ok says that it does; dir is empty where what it wrote is
+// ambiguous.
+func (c *Conversation) itemPlace(i int, codex bool) (dir string, ok bool) {
+	m := &c.Messages[i]
+	spans := c.spans[m.from:m.to]
+	switch {
+	case len(spans) == 0:
+	case codex:
+		for n := range spans {
+			if d, stated := codexPlace(c.part(m, n)); stated && !m.Person {
+				dir, ok = d, true
+			}
+		}
+	case c.isQwenSetup(i):
+		return qwenPlace(c.part(m, 0)), true
+	case len(spans) > 1 || m.results:
+		// The client's own part comes last, after the person's and the files'.
+		text, isDetails := element(c.part(m, len(spans)-1), "environment_details")
+		if isDetails && c.hasDetails() {
+			return detailsPlace(text)
+		}
+	}
+	return dir, ok
+}
+
+// part is the text of a part of a message, trimmed.
+func (c *Conversation) part(m *Message, n int) []byte {
+	s := c.spans[m.from+n]
+	return trim(appendText(nil, c.body[s.start:s.end]))
+}
+
+// element is what stands in an element that is the whole text.
+func element(text []byte, tag string) (inner []byte, ok bool) {
+	inner, open := bytes.CutPrefix(text, []byte("<"+tag+">"))
+	inner, shut := bytes.CutSuffix(inner, []byte("</"+tag+">"))
+	return inner, open && shut
+}
+
+// codexPlace reads the item in which Codex tells its environment.
+func codexPlace(text []byte) (dir string, ok bool) {
+	text, ok = element(text, "environment_context")
+	if !ok {
+		return "", false
+	}
+	if n := bytes.Count(text, []byte("<cwd>")); n != 1 {
+		return "", n > 0
+	}
+	for line := range bytes.Lines(text) {
+		if dir = directoryIn(codexLine, bytes.TrimRight(line, "\r\n")); dir != "" {
+			return dir, true
+		}
+	}
+	return "", true
+}
+
+// isQwenSetup reports whether message i is the one with which Qwen Code begins
+// each conversation, and which it answers itself.
+func (c *Conversation) isQwenSetup(i int) bool {
+	for j := range i {
+		if !c.Messages[j].system {
+			return false
+		}
+	}
+	answered := i+1 < len(c.Messages) && c.Messages[i+1].Role == RoleAssistant
+	return answered && !c.Messages[i].Person &&
+		bytes.HasPrefix(c.part(&c.Messages[i], 0), []byte("This is the Qwen Code. We are setting up the context"))
+}
+
+// qwenPlace reads what stands before the names of files.
+func qwenPlace(text []byte) string {
+	text, _, _ = bytes.Cut(text, []byte("\nHere is the folder structure"))
+	var dir claim
+	for line := range bytes.Lines(text) {
+		if d := directoryIn(qwenLine, bytes.TrimRight(line, "\r\n")); d != "" {
+			dir.add(d)
+		}
+	}
+	if dir.several {
+		return ""
+	}
+	return dir.value
+}
+
+// hasDetails reports whether the client is one that ends a person's messages
+// with its environment: another may send a file as a part.
+func (c *Conversation) hasDetails() bool {
+	if c.isDetailed(&c.prompt) {
+		return true
+	}
+	for i := range c.Messages {
+		if m := &c.Messages[i]; m.system && c.isDetailed(m) {
+			return true
+		}
+	}
+	return false
+}
+
+func (c *Conversation) isDetailed(m *Message) bool {
+	for n := range m.to - m.from {
+		text := c.part(m, n)
+		if bytes.HasPrefix(text, []byte("You are Kilo")) || bytes.HasPrefix(text, []byte("You are Roo")) || bytes.Contains(text, []byte("environment_details")) {
+			return true
+		}
+	}
+	return false
+}
+
+// detailsPlace reads the part with which Kilo and Roo end a message.
+func detailsPlace(text []byte) (dir string, ok bool) {
+	var found claim
+	for line := range bytes.Lines(text) {
+		if d := directoryIn(detailsLine, bytes.TrimRight(line, "\r\n")); d != "" {
+			found.add(d)
+		}
+	}
+	if found.several {
+		return "", true
+	}
+	return found.value, found.value != ""
+}

@@ -1,0 +1,140 @@
+package inject
+
+import (
+	"bytes"
+	"regexp"
+)
+
+var (
+	// looseLine is a line of a prompt that names a directory, in any client.
+	looseLine = regexp.MustCompile(`^\s*(?:[-*]|\d+\.)?\s*(?:Primary )?(?:Current )?[Ww]ork(?:ing|space) [Dd]irectory: (.+)$`)
+	repoLine  = regexp.MustCompile(`^\s*\* Git repository: ([\w.-]+/[\w.-]+)\s*$`) // Copilot CLI
+)
+
+// envLines bounds the lines of an <env> block.
+const envLines = 16
+
+// placeForm is how clients state their directory in a system prompt: a line of
+// their own after one that they always write before it.
+type placeForm struct {
+	clients string
+	before  string // how the line before begins; in an <env> block: any
+	line    *regexp.Regexp
+	env     bool // it stands in an <env> block
+	end     bool // it ends the prompt
+}
+
+var placeForms = []placeForm{
+	{clients: "Claude Code to 2.1.50, opencode, Continue, Crush", env: true, line: regexp.MustCompile(`^\s*Working directory: (.+)$`)},
+	{clients: "Cline", env: true, line: regexp.MustCompile(`^\s*\d+\. Working Directory: (.+)$`)},
+	{clients: "Claude Code", before: "You have been invoked in the following environment:", line: regexp.MustCompile(`^ - Primary working directory: (.+)$`)},
+	{clients: "Copilot CLI", before: "You are working in the following environment.", line: regexp.MustCompile(`^\* Current working directory: (.+)$`)},
+	{clients: "Roo, older Cline and Kilo", before: "Home Directory: ", line: regexp.MustCompile(`^Current (?:Workspace|Working) Directory: (.+)$`)},
+	{clients: "pi", before: "Current date", end: true, line: regexp.MustCompile(`^Current working directory: (.+)$`)},
+}
+
+// fileMarks begin the lines behind which a prompt quotes files of the
+// repository: none but pi says anything for itself behind them.
+var fileMarks = []string{
+	piFiles,
+	"Instructions from: ",        // opencode, Kilo
+	`<context name="userRules">`, // Continue
+	"## Workspace ",              // Cline
+	"<custom_instruction",        // Copilot
+	"--- Context from: ",         // Qwen Code, Gemini CLI
+	"USER'S CUSTOM INSTRUCTIONS", // Roo, older Cline
+}
+
+// piFiles is pi's: its own statement ends the prompt.
+const piFiles = "# Project Context"
+
+// prompt adds what a system prompt states.
+func (s *statements) prompt(text []byte) {
+	r := promptReader{s: s}
+	for line := range bytes.Lines(text) {
+		r.line(bytes.TrimRight(line, "\r\n"))
+	}
+	if r.last != "" && (r.mark == "" || r.mark == piFiles) {
+		s.own.add(r.last)
+		s.own.several = s.own.several || r.ends.several
+	}
+}
+
+// promptReader reads a system prompt line by line.
+type promptReader struct {
+	s    *statements
+	prev []byte
+	mark string // behind which the prompt quotes files
+	env  int    // lines of an <env> block, the current one included; zero: outside
+	near int    // lines for which a repository may still be named
+	last string // what the line that ends the prompt so far states
+	ends claim  // all that stands as at the end: a directory's name may hold line feeds
+}
+
+func (r *promptReader) line(line []byte) {
+	text := bytes.TrimSpace(line)
+	if len(text) == 0 {
+		return
+	}
+	r.last = ""
+	for i := 0; r.mark == "" && i < len(fileMarks); i++ {
+		if bytes.HasPrefix(text, []byte(fileMarks[i])) {
+			r.mark = fileMarks[i]
+		}
+	}
+	switch {
+	case string(text) == "<env>":
+		r.env = 1
+	case r.env > 0:
+		if r.env++; string(text) == "</env>" || r.env > envLines {
+			r.env = 0
+		}
+	}
+	if dir := directoryIn(looseLine, line); dir != "" {
+		r.directory(line, dir)
+	} else if r.near > 0 {
+		r.near--
+		if m := repoLine.FindSubmatch(line); m != nil {
+			r.s.repo.add(string(m[1]))
+		}
+	}
+	r.prev = text
+}
+
+// directory adds a line that names one.
+func (r *promptReader) directory(line []byte, dir string) {
+	switch form := r.form(line); {
+	case form != nil && form.end:
+		r.last = dir
+		r.ends.add(dir)
+		r.loose(dir)
+	case form != nil && r.mark == "":
+		r.s.own.add(dir)
+		r.near = 2
+	default:
+		r.loose(dir)
+	}
+}
+
+func (r *promptReader) loose(dir string) {
+	if r.mark != "" {
+		r.s.quoted = true
+		if r.s.loose.value != "" {
+			r.s.loose.add(dir)
+		}
+		return
+	}
+	r.s.loose.add(dir)
+	r.near = 2
+}
+
+// form is a client's that the line has, where it stands.
+func (r *promptReader) form(line []byte) *placeForm {
+	for i := range placeForms {
+		f := &placeForms[i]
+		if f.env == (r.env > 0) && bytes.HasPrefix(r.prev, []byte(f.before)) && f.line.Match(line) {
+			return f
+		}
+	}
+	return nil
+}

@@ -1,0 +1,109 @@
+package proxy
+
+import (
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+)
+
+// gitDir finds the git directory of a checkout, of which info is .git: git is
+// its own, common that of its repository. A .git that leads elsewhere, as in a
+// worktree or a submodule, counts only where what it leads to knows this very
+// checkout: an archive can hold a .git that leads to anybody's repository. Where
+// ok is false, git is what it leads to.
+func gitDir(at string, info fs.FileInfo) (git, common string, ok bool) {
+	path := filepath.Join(at, ".git")
+	if info.IsDir() {
+		// Git's own holds no commondir, which would lead elsewhere too.
+		return path, path, !exists(filepath.Join(path, "commondir"))
+	}
+	git = path
+	if info.Mode().IsRegular() {
+		to, named := strings.CutPrefix(firstLine(path), "gitdir: ")
+		if !named {
+			return "", "", false
+		}
+		git = from(at, to)
+	}
+	to, err := filepath.EvalSymlinks(git)
+	if err != nil {
+		return git, "", false
+	}
+	if common, ok = worktreeOf(at, to); !ok && isWorkTree(at, to) {
+		common, ok = to, true
+	}
+	return to, common, ok && sameOwner(at, path, to, common)
+}
+
+// worktreeOf is the git directory of the repository of which at is a linked
+// worktree with the git directory git.
+func worktreeOf(at, git string) (common string, ok bool) {
+	if filepath.Base(filepath.Dir(git)) != "worktrees" {
+		return "", false
+	}
+	common = filepath.Dir(filepath.Dir(git))
+	back := firstLine(filepath.Join(git, "gitdir"))
+	return common, leadsTo(git, firstLine(filepath.Join(git, "commondir")), common) &&
+		filepath.Base(back) == ".git" && leadsTo(git, filepath.Dir(back), at)
+}
+
+// isWorkTree reports whether at is where the repository with the git directory
+// git is checked out: a submodule is, inside of the checkout that it is a part
+// of.
+func isWorkTree(at, git string) bool {
+	if exists(filepath.Join(git, "commondir")) || !leadsTo(git, workTreeOf(filepath.Join(git, "config")), at) {
+		return false
+	}
+	whole, rest, isPart := strings.Cut(git, string(filepath.Separator)+".git"+string(filepath.Separator))
+	if !isPart {
+		return true // git init --separate-git-dir
+	}
+	if parts := strings.Split(rest, string(filepath.Separator)); len(parts) > 2 && parts[0] == "worktrees" {
+		tree := filepath.Join(whole, ".git", parts[0], parts[1])
+		whole = filepath.Dir(from(tree, firstLine(filepath.Join(tree, "gitdir"))))
+	}
+	inside, err := filepath.Rel(whole, at)
+	return err == nil && filepath.IsLocal(inside)
+}
+
+// leadsTo reports whether a path, as a file in dir names it, is that of a
+// directory whose path is free of symbolic links.
+func leadsTo(dir, path, want string) bool {
+	if path == "" {
+		return false
+	}
+	to, err := filepath.EvalSymlinks(from(dir, path))
+	return err == nil && to == want
+}
+
+// from is a path as it stands in a directory.
+func from(dir, path string) string {
+	if filepath.IsAbs(path) {
+		return filepath.Clean(path)
+	}
+	return filepath.Join(dir, path)
+}
+
+// exists reports whether something stands there, or may.
+func exists(path string) bool {
+	_, err := os.Lstat(path)
+	return err == nil || !os.IsNotExist(err)
+}
+
+// sameOwner reports whether files belong to the same user.
+func sameOwner(paths ...string) bool {
+	var first fileOwner
+	for i, path := range paths {
+		info, err := os.Lstat(path)
+		if err != nil {
+			return false
+		}
+		if owner := ownerOf(info); i == 0 {
+			first = owner
+		} else if owner != first {
+			return false
+		}
+	}
+	return true
+}

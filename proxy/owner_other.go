@@ -1,0 +1,12 @@
+//go:build !unix
+
+package proxy
+
+import "io/fs"
+
+// fileOwner is not known here.
+type fileOwner struct{}
+
+func ownerOf(fs.FileInfo) fileOwner { return fileOwner{} }
+
+func inodeOf(fs.FileInfo) string { return "" }
