@@ -42,9 +42,7 @@ func (c *Conversation) PlaceUpTo(n int, codex bool) Place {
 		case m.system:
 			s.prompt(c.joined(m))
 		case m.Role == RoleUser:
-			if dir, ok := c.itemPlace(i, codex); ok {
-				s.item, s.items = dir, true
-			}
+			c.item(&s, i, codex)
 		}
 	}
 	return s.place(codex)
@@ -52,33 +50,37 @@ func (c *Conversation) PlaceUpTo(n int, codex bool) Place {
 
 // statements are those that were found of a place.
 type statements struct {
-	own    claim  // in a prompt, in the form and position that a client writes
-	loose  claim  // in a prompt, on a line that looks like one
+	own    stated // in a prompt, in the form and position that a client writes
+	loose  stated // in a prompt, on a line that looks like one
 	quoted bool   // one stands in what a prompt quotes from files
-	repo   claim  // beside own or loose
 	item   string // of the newest item in which a client says nothing else
 	items  bool   // there was one
+	parts  claim  // in what may be such an item, or a file that a person attached
 }
+
+type stated struct{ dir, repo claim }
 
 // place decides. A client that states its place in items means those. All of
 // the others' statements have to agree: who wrote which cannot be told.
-func (s *statements) place(codex bool) Place {
-	unclear := Place{Unclear: true}
+func (s *statements) place(codex bool) (p Place) {
 	switch {
-	case s.items && (s.item == "" || !codex && !s.own.fits(s.item)):
-		return unclear
 	case s.items:
-		return Place{Directory: s.item}
-	case codex:
-		return Place{}
-	case s.own.several || s.repo.several:
-		return unclear
-	case s.own.value != "":
-		return Place{Directory: s.own.value, Repo: s.repo.value}
-	case s.loose.several || s.quoted && s.loose.value == "":
-		return unclear
+		p = Place{Directory: s.item, Unclear: s.item == "" || !codex && !s.own.dir.fits(s.item)}
+	case codex: // which says it in items only
+	case s.own.dir.value != "":
+		p = s.own.place()
+	default:
+		p = s.loose.place()
+		p.Unclear = p.Unclear || s.quoted && p.Directory == ""
 	}
-	return Place{Directory: s.loose.value, Repo: s.repo.value}
+	if p.Unclear || s.parts.value != "" && !s.parts.fits(p.Directory) {
+		return Place{Unclear: true}
+	}
+	return p
+}
+
+func (s *stated) place() Place {
+	return Place{Directory: s.dir.value, Repo: s.repo.value, Unclear: s.dir.several || s.repo.several}
 }
 
 // claim is a value that is stated once or several times.

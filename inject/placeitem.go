@@ -12,30 +12,38 @@ var (
 	detailsLine = regexp.MustCompile(`^(?:Working directory: |# Current (?:Workspace|Working) Directory \()(.+?)(?:\) Files)?$`)
 )
 
-// itemPlace is the directory that a client states in user message i, where it
-// writes one itself. ok says that it does; dir is empty where what it wrote is
-// ambiguous.
-func (c *Conversation) itemPlace(i int, codex bool) (dir string, ok bool) {
+// item adds the directory that a client states in user message i, where it
+// writes one itself.
+func (c *Conversation) item(s *statements, i int, codex bool) {
 	m := &c.Messages[i]
-	spans := c.spans[m.from:m.to]
+	n := m.to - m.from
 	switch {
-	case len(spans) == 0:
+	case n == 0:
 	case codex:
-		for n := range spans {
-			if d, stated := codexPlace(c.part(m, n)); stated && !m.Person {
-				dir, ok = d, true
+		for part := range n {
+			if dir, ok := codexPlace(c.part(m, part)); ok && !m.Person {
+				s.item, s.items = dir, true
 			}
 		}
 	case c.isQwenSetup(i):
-		return qwenPlace(c.part(m, 0)), true
-	case len(spans) > 1 || m.results:
+		s.item, s.items = qwenPlace(c.part(m, 0)), true
+	case n > 1 || m.results:
 		// The client's own part comes last, after the person's and the files'.
-		text, isDetails := element(c.part(m, len(spans)-1), "environment_details")
-		if isDetails && c.hasDetails() {
-			return detailsPlace(text)
+		text, ok := element(c.part(m, n-1), "environment_details")
+		if !ok {
+			return
+		}
+		dir := detailsPlace(text)
+		switch {
+		case dir.value == "":
+		case !c.hasDetails():
+			s.parts.add(dir.value)
+		case dir.several:
+			s.item, s.items = "", true
+		default:
+			s.item, s.items = dir.value, true
 		}
 	}
-	return dir, ok
 }
 
 // part is the text of a part of a message, trimmed.
@@ -121,15 +129,11 @@ func (c *Conversation) isDetailed(m *Message) bool {
 }
 
 // detailsPlace reads the part with which Kilo and Roo end a message.
-func detailsPlace(text []byte) (dir string, ok bool) {
-	var found claim
+func detailsPlace(text []byte) (dir claim) {
 	for line := range bytes.Lines(text) {
 		if d := directoryIn(detailsLine, bytes.TrimRight(line, "\r\n")); d != "" {
-			found.add(d)
+			dir.add(d)
 		}
 	}
-	if found.several {
-		return "", true
-	}
-	return found.value, found.value != ""
+	return dir
 }

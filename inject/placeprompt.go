@@ -22,13 +22,14 @@ type placeForm struct {
 	line    *regexp.Regexp
 	env     bool // it stands in an <env> block
 	end     bool // it ends the prompt
+	repo    bool // the repository may follow
 }
 
 var placeForms = []placeForm{
 	{clients: "Claude Code to 2.1.50, opencode, Continue, Crush", env: true, line: regexp.MustCompile(`^\s*Working directory: (.+)$`)},
 	{clients: "Cline", env: true, line: regexp.MustCompile(`^\s*\d+\. Working Directory: (.+)$`)},
 	{clients: "Claude Code", before: "You have been invoked in the following environment:", line: regexp.MustCompile(`^ - Primary working directory: (.+)$`)},
-	{clients: "Copilot CLI", before: "You are working in the following environment.", line: regexp.MustCompile(`^\* Current working directory: (.+)$`)},
+	{clients: "Copilot CLI", before: "You are working in the following environment.", line: regexp.MustCompile(`^\* Current working directory: (.+)$`), repo: true},
 	{clients: "Roo, older Cline and Kilo", before: "Home Directory: ", line: regexp.MustCompile(`^Current (?:Workspace|Working) Directory: (.+)$`)},
 	{clients: "pi", before: "Current date", end: true, line: regexp.MustCompile(`^Current working directory: (.+)$`)},
 }
@@ -55,8 +56,9 @@ func (s *statements) prompt(text []byte) {
 		r.line(bytes.TrimRight(line, "\r\n"))
 	}
 	if r.last != "" && (r.mark == "" || r.mark == piFiles) {
-		s.own.add(r.last)
-		s.own.several = s.own.several || r.ends.several
+		// What else is in a client's form may be this client's.
+		s.own.dir.add(r.last)
+		s.own.dir.several = s.own.dir.several || !r.quoted.fits(r.last)
 	}
 }
 
@@ -66,9 +68,14 @@ type promptReader struct {
 	prev []byte
 	mark string // behind which the prompt quotes files
 	env  int    // lines of an <env> block, the current one included; zero: outside
-	near int    // lines for which a repository may still be named
 	last string // what the line that ends the prompt so far states
-	ends claim  // all that stands as at the end: a directory's name may hold line feeds
+
+	near   *claim // where a repository goes that is named within so many lines
+	within int
+
+	// quoted is what stands in a client's form where it does not count: behind
+	// a mark, or as at the end, since a directory's name may hold line feeds.
+	quoted claim
 }
 
 func (r *promptReader) line(line []byte) {
@@ -92,10 +99,10 @@ func (r *promptReader) line(line []byte) {
 	}
 	if dir := directoryIn(looseLine, line); dir != "" {
 		r.directory(line, dir)
-	} else if r.near > 0 {
-		r.near--
+	} else if r.within > 0 {
+		r.within--
 		if m := repoLine.FindSubmatch(line); m != nil {
-			r.s.repo.add(string(m[1]))
+			r.near.add(string(m[1]))
 		}
 	}
 	r.prev = text
@@ -103,29 +110,31 @@ func (r *promptReader) line(line []byte) {
 
 // directory adds a line that names one.
 func (r *promptReader) directory(line []byte, dir string) {
-	switch form := r.form(line); {
-	case form != nil && form.end:
-		r.last = dir
-		r.ends.add(dir)
-		r.loose(dir)
-	case form != nil && r.mark == "":
-		r.s.own.add(dir)
-		r.near = 2
-	default:
-		r.loose(dir)
-	}
-}
-
-func (r *promptReader) loose(dir string) {
-	if r.mark != "" {
-		r.s.quoted = true
-		if r.s.loose.value != "" {
-			r.s.loose.add(dir)
+	form := r.form(line)
+	r.within = 0
+	switch {
+	case form != nil && !form.end && r.mark == "":
+		r.s.own.dir.add(dir)
+		if form.repo {
+			r.near, r.within = &r.s.own.repo, 2
 		}
 		return
+	case form != nil && form.end:
+		r.last = dir
 	}
-	r.s.loose.add(dir)
-	r.near = 2
+	if form != nil {
+		r.quoted.add(dir)
+	}
+	switch loose := &r.s.loose; {
+	case r.mark == "":
+		loose.dir.add(dir)
+		r.near, r.within = &loose.repo, 2
+	case loose.dir.value != "":
+		loose.dir.add(dir)
+		fallthrough
+	default:
+		r.s.quoted = true
+	}
 }
 
 // form is a client's that the line has, where it stands.

@@ -5,6 +5,7 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 	"testing/synctest"
 
@@ -123,12 +124,14 @@ func TestSourcesOfTheWorkspace(t *testing.T) {
 		{name: "the repository before what Codex tells", prompt: in("clone"), headers: codex("clone"), key: app, why: "repository of the working directory"},
 		{name: "and before what Copilot tells, which knows no host", prompt: in("clone") + repo, key: app, why: "repository of the working directory"},
 		{name: "what Codex tells", prompt: in("nowhere"), headers: codex("nowhere"), key: told, why: "header x-codex-turn-metadata"},
-		{name: "what Codex tells, before a directory", prompt: in("new"), headers: codex("new"), key: told, why: "header x-codex-turn-metadata"},
+		{name: "what Codex tells of a directory that is here does not count", prompt: in("new"), headers: codex("new"), key: "path:" + filepath.Join(dir, "new"), why: "working directory"},
 		{name: "what Codex tells, in multi mode", prompt: in("clone"), headers: codex("clone"), multi: true, key: told, why: "header x-codex-turn-metadata"},
 		{name: "the directory that Codex tells, where its prompt is not repeated", prompt: "Be brief.", headers: codex("clone/sub"), key: app, why: "repository of the working directory"},
 		{name: "and that is ignored", prompt: "Be brief.", headers: codex("off"), key: app, why: "repository of the working directory", off: "opt_out"},
 		{name: "what Copilot tells", prompt: in("nowhere") + repo, key: "github_repo:github.com/acme/named", why: "prompt Git repository: owner/name"},
-		{name: "what Copilot tells, before a directory", prompt: in("new") + repo, key: "github_repo:github.com/acme/named", why: "prompt Git repository: owner/name"},
+		{name: "nor what Copilot tells", prompt: in("new") + repo, key: "path:" + filepath.Join(dir, "new"), why: "working directory"},
+		{name: "several places", prompt: in("new") + "\n" + in("clone"), off: "untrusted", why: "nothing names one"},
+		{name: "several places, in multi mode", prompt: in("new") + "\n" + in("clone"), multi: true, why: "nothing names one"},
 		{name: "the repository's root", prompt: in("new/sub"), key: "path:" + filepath.Join(dir, "new"), why: "working directory"},
 		{name: "the directory", prompt: in("plain"), key: "path:" + filepath.Join(dir, "plain"), why: "working directory"},
 		{name: "a remote that only this machine knows", prompt: in("local"), key: "path:" + filepath.Join(dir, "local"), why: "working directory"},
@@ -166,8 +169,8 @@ func TestSummaryOfAnUnknownProject(t *testing.T) {
 		{name: "nothing was seen", summary: summary, unknown: true},
 		{name: "nothing could be seen", summary: summary, chained: true},
 		{name: "in multi mode directories say nothing", summary: summary, multi: true},
-		{name: "it says where", summary: summary + "\n* Git repository: acme/app", key: "github_repo:github.com/acme/app"},
-		{name: "a turn said where", before: "* Git repository: acme/app", summary: summary, key: "github_repo:github.com/acme/app"},
+		{name: "it says where", summary: summary + "\nWorking directory: /nowhere\n* Git repository: acme/app", key: "github_repo:github.com/acme/app"},
+		{name: "a turn said where", before: "Working directory: /nowhere\n* Git repository: acme/app", summary: summary, key: "github_repo:github.com/acme/app"},
 		{name: "a turn said nothing", before: "Be brief.", summary: summary},
 	} {
 		s := &Server{log: slog.New(slog.DiscardHandler)}
@@ -211,12 +214,18 @@ func TestPlaceOfASession(t *testing.T) {
 		{"a subagent first", []step{{prompt: "Working directory: /b", subagent: true, directory: "/b"}, {prompt: "Working directory: /a", directory: "/a"}}},
 		{"a turn that says nothing", []step{{prompt: "Be brief."}, {prompt: "Working directory: /a", directory: "/a"}, {prompt: "Be brief.", directory: "/a"}}},
 		{"the first that says something", []step{{prompt: "Working directory: /a", directory: "/a"}, {prompt: "Working directory: /b", directory: "/a"}}},
-		{"Codex may change it, or say nothing", []step{{prompt: "<cwd>/a</cwd>", codex: true, directory: "/a"}, {prompt: "Go on.", codex: true, directory: "/a"}, {prompt: "<cwd>/b</cwd>", codex: true, directory: "/b"}, {prompt: "Go on.", codex: true, directory: "/b"}}},
+		{"Codex may change it, or say nothing", []step{{prompt: "/a", codex: true, directory: "/a"}, {prompt: "Go on.", codex: true, directory: "/a"}, {prompt: "/b", codex: true, directory: "/b"}, {prompt: "Go on.", codex: true, directory: "/b"}}},
 	} {
 		s := &Server{log: slog.New(slog.DiscardHandler)}
 		s.settings.Store(&Memory{Recall: true, Ingest: true, Identity: Identity{Owner: "user:o"}})
 		for i, step := range tc.steps {
 			c := prompted(t, step.prompt)
+			if strings.HasPrefix(step.prompt, "/") { // Codex says it in an item of its own
+				body := fmt.Sprintf(`{"messages":[{"role":"user","content":"<environment_context>\n  <cwd>%s</cwd>\n</environment_context>"},{"role":"user","content":"hello"}]}`, step.prompt)
+				if !(inject.Chat{}).Parse([]byte(body), &c.conv) {
+					t.Fatal("the request is not understood")
+				}
+			}
 			c.memory = s.mem()
 			if c.mem.subagent = step.subagent; step.codex {
 				c.ctx.Request.Header.Set("Originator", "codex_exec")

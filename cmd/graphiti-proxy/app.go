@@ -44,6 +44,7 @@ type app struct {
 	started time.Time
 
 	people   proxy.Registry
+	projects *proxy.Projects               // nil in multi mode, where directories say nothing
 	consent  atomic.Pointer[consent]       // nil: none is needed, or there is none
 	owner    string                        // the person of single mode
 	live     atomic.Pointer[config.Config] // as it was read last; cfg is as it was at the start
@@ -282,7 +283,12 @@ func (a *app) identityOf(cfg *config.Config) (proxy.Identity, graphiti.Namer, er
 		}
 	}
 	if !id.Multi {
+		if a.projects == nil {
+			a.projects = proxy.OpenProjects(filepath.Join(cfg.DataDir, "projects.json"), a.log)
+		}
+		a.projects.SetClones(cfg.Workspace.Clones)
 		id.Places = proxy.NewPlaces()
+		id.Places.Projects = a.projects
 	}
 	if owner != "" {
 		key, ok := graphiti.UserKey(owner)
