@@ -22,8 +22,8 @@ import (
 const (
 	maxObject  = 1 << 20 // bytes
 	maxPacks   = 4096
-	maxDeltas  = 64   // of which an object is made
-	maxHistory = 2000 // commits of which one is old
+	maxDeltas  = 64  // of which an object is made
+	maxHistory = 500 // commits of which one is old: what is read once, while a request waits
 	minPast    = 30 * 24 * time.Hour
 )
 

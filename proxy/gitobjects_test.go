@@ -79,7 +79,7 @@ func benchProject(b *testing.B) string {
 	return app
 }
 
-// BenchmarkFirstLook binds a project: 2000 commits are read.
+// BenchmarkFirstLook binds a project: maxHistory commits are read.
 func BenchmarkFirstLook(b *testing.B) {
 	app := benchProject(b)
 	for b.Loop() {
