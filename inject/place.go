@@ -32,30 +32,48 @@ func (c *Conversation) Place(codex bool) Place { return c.PlaceUpTo(len(c.Messag
 
 // PlaceUpTo is the place as it is stated up to the first n messages.
 func (c *Conversation) PlaceUpTo(n int, codex bool) Place {
-	var s statements
-	if c.marked(&c.prompt) {
-		s.prompt(c.joined(&c.prompt))
-	}
+	s := c.prompted(&c.prompt)
 	for i := range c.Messages[:min(n, len(c.Messages))] {
-		switch m := &c.Messages[i]; {
-		case !c.marked(m):
-		case m.system:
-			s.prompt(c.joined(m))
-		case m.Role == RoleUser:
-			c.item(&s, i, codex)
-		}
+		c.states(&s, i, codex)
 	}
 	return s.place(codex)
+}
+
+// states adds what message i states of the place.
+func (c *Conversation) states(s *statements, i int, codex bool) {
+	switch m := &c.Messages[i]; {
+	case m.system:
+		s.merge(c.prompted(m))
+	case m.Role == RoleUser && c.marked(m):
+		c.item(s, i, codex)
+	}
+}
+
+// prompted is what a system prompt states. It depends on nothing else.
+func (c *Conversation) prompted(m *Message) (s statements) {
+	if c.marked(m) {
+		s.prompt(c.joined(m))
+	}
+	return s
 }
 
 // statements are those that were found of a place.
 type statements struct {
 	own    stated // in a prompt, in the form and position that a client writes
 	loose  stated // in a prompt, on a line that looks like one
-	quoted bool   // one stands in what a prompt quotes from files
+	quoted claim  // on such a line, in what a prompt quotes from files
 	item   string // of the newest item in which a client says nothing else
 	items  bool   // there was one
 	parts  claim  // in what may be such an item, or a file that a person attached
+}
+
+// merge adds what another prompt states.
+func (s *statements) merge(q statements) {
+	s.own.dir.merge(q.own.dir)
+	s.own.repo.merge(q.own.repo)
+	s.loose.dir.merge(q.loose.dir)
+	s.loose.repo.merge(q.loose.repo)
+	s.quoted.merge(q.quoted)
 }
 
 type stated struct{ dir, repo claim }
@@ -71,9 +89,9 @@ func (s *statements) place(codex bool) (p Place) {
 		p = s.own.place()
 	default:
 		p = s.loose.place()
-		p.Unclear = p.Unclear || s.quoted && p.Directory == ""
+		p.Unclear = p.Unclear || !s.quoted.fits(p.Directory)
 	}
-	if p.Unclear || s.parts.value != "" && !s.parts.fits(p.Directory) {
+	if p.Unclear || !s.parts.fits(p.Directory) {
 		return Place{Unclear: true}
 	}
 	return p
@@ -92,6 +110,13 @@ type claim struct {
 func (c *claim) add(v string) {
 	c.several = c.several || c.value != "" && c.value != v
 	c.value = v
+}
+
+func (c *claim) merge(q claim) {
+	if q.value != "" {
+		c.add(q.value)
+	}
+	c.several = c.several || q.several
 }
 
 // fits reports whether nothing but v is stated.

@@ -125,16 +125,12 @@ func (r *promptReader) directory(line []byte, dir string) {
 	if form != nil {
 		r.quoted.add(dir)
 	}
-	switch loose := &r.s.loose; {
-	case r.mark == "":
-		loose.dir.add(dir)
-		r.near, r.within = &loose.repo, 2
-	case loose.dir.value != "":
-		loose.dir.add(dir)
-		fallthrough
-	default:
-		r.s.quoted = true
+	if r.mark != "" {
+		r.s.quoted.add(dir)
+		return
 	}
+	r.s.loose.dir.add(dir)
+	r.near, r.within = &r.s.loose.repo, 2
 }
 
 // form is a client's that the line has, where it stands.
