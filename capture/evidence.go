@@ -33,6 +33,7 @@ func (s *state) saw(a action, v seen, now time.Time) (f findings) {
 	for _, u := range l.under {
 		if u.recognise(v) {
 			progress = true
+			l.worked = now
 			l.seenTick = max(l.seenTick, u.tick)
 			s.evidence = max(s.evidence, u.start)
 			s.typical = (3*s.typical + now.Sub(u.at)) / 4
@@ -41,7 +42,7 @@ func (s *state) saw(a action, v seen, now time.Time) (f findings) {
 			f.verified = append(f.verified, u)
 			continue
 		}
-		processed := u.tick < before || s.passed(u, a.after, now)
+		processed := u.tick < before || s.passed(l, u, a.after, a.began)
 		behind := v.full && v.oldest.After(u.said) // it may be there, further back
 		switch {
 		case processed && !v.clock.IsZero() && u.until.After(v.clock): // it may be there, and hidden
@@ -71,10 +72,20 @@ func (s *state) saw(a action, v seen, now time.Time) (f findings) {
 }
 
 // passed reports whether the memory has come past a turn, as far as other lanes
-// show: up to a tick all was worked off. Where groups are apart that is not
-// believed before it has taken as long as a stall.
-func (s *state) passed(u *under, tick int64, now time.Time) bool {
-	return u.acked < tick && (!s.timing.apart || now.Sub(u.at) > s.timing.stallAfter)
+// show: up to a tick all was worked off. Where groups are apart that says
+// little, and only the silence of its own group counts: since the turn was
+// handed over, and since the group last showed something, because whatever is
+// in line before it takes its time. at is when the memory was looked at, and
+// not when its answer was read: we may be slow too.
+func (s *state) passed(l *lane, u *under, tick int64, at time.Time) bool {
+	if u.acked >= tick {
+		return false
+	}
+	silent := u.at
+	if l.worked.After(silent) {
+		silent = l.worked
+	}
+	return !s.timing.apart || at.Sub(silent) > s.timing.stallAfter
 }
 
 // firstElsewhere is the tick of the first turn in line, other lanes' only
@@ -149,7 +160,7 @@ func (s *state) alive(now time.Time) (revived bool) {
 	s.stalled = time.Time{}
 	var due []*lane
 	for _, l := range s.looks.lanes {
-		if s.passed(l.under[0], s.evidence, now) {
+		if s.passed(l, l.under[0], s.evidence, now) {
 			due = append(due, l)
 		}
 	}
@@ -170,7 +181,7 @@ func (s *state) schedule(l *lane, progress, again bool, veil time.Duration, now 
 		l.lookWait = min(2*l.lookWait, s.timing.lastLook)
 	}
 	l.lookAt = now.Add(l.lookWait)
-	known := len(l.under) > 0 && (l.under[0].tick < l.seenTick || s.passed(l.under[0], s.evidence, now))
+	known := len(l.under) > 0 && (l.under[0].tick < l.seenTick || s.passed(l, l.under[0], s.evidence, now))
 	switch {
 	case again || known && veil == math.MaxInt64:
 		l.lookAt = now // what proves a loss is known; the next look decides

@@ -91,7 +91,8 @@ type lane struct {
 
 	under    []*under // in the order in which they were handed over
 	doubts   int
-	seenTick int64 // of the newest message that was seen
+	seenTick int64     // of the newest message that was seen
+	worked   time.Time // when something in it was seen for the first time last
 	lookAt   time.Time
 	lookWait time.Duration
 	ask      int
@@ -132,9 +133,10 @@ func newState(t timing, now time.Time) *state {
 type action struct {
 	kind  kind
 	lane  *lane
-	n     int   // turns to hand over, or episodes to ask for
-	after int64 // evidence that was known when the look began
-	alone bool  // of a hand-over: nothing else is under way
+	n     int       // turns to hand over, or episodes to ask for
+	after int64     // evidence that was known when the look began
+	began time.Time // of a look
+	alone bool      // of a hand-over: nothing else is under way
 }
 
 type kind uint8
@@ -164,7 +166,7 @@ func (s *state) next(now time.Time) (a action, wait time.Duration) {
 		return action{kind: knock}, 0
 	}
 	if l := s.looks.due(now, &wait); l != nil {
-		return s.begin(action{kind: look, lane: l, n: max(l.ask, 2*len(l.under)+firstAsk), after: s.evidence}), 0
+		return s.begin(action{kind: look, lane: l, n: max(l.ask, 2*len(l.under)+firstAsk), after: s.evidence, began: now}), 0
 	}
 	if a := s.nextProbe(now, &wait); a.kind != nothing {
 		return a, 0

@@ -1,6 +1,7 @@
 package capture
 
 import (
+	"context"
 	"fmt"
 	"path/filepath"
 	"strings"
@@ -24,6 +25,16 @@ func mcpService(t *testing.T, o graphititest.Options) (*graphititest.Server, *gr
 	}
 	t.Cleanup(func() { _ = m.Close() })
 	return s, m
+}
+
+// settled waits until the stand-in has worked off all that it accepted.
+func settled(t *testing.T, s *graphititest.Server) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)
+	defer cancel()
+	if err := s.Settle(ctx); err != nil {
+		t.Fatal(err)
+	}
 }
 
 // TestMCPEveryFaultEveryTurnOnce: as over REST, so over MCP.
@@ -93,5 +104,38 @@ func TestMCPPoison(t *testing.T) {
 	}
 	if n := count[graphiti.EpisodeName("poison", graphiti.RoleAssistant)]; n != 1 {
 		t.Errorf("the answer in the poisonous turn was kept %d times", n)
+	}
+}
+
+// TestMCPSlowGroupIsNotSentAgain: a group takes longer than a stall for all of
+// its turns, but each of them arrives in time; another group is fast. What is
+// still in line is not taken for lost.
+func TestMCPSlowGroupIsNotSentAgain(t *testing.T) {
+	s, m := mcpService(t, graphititest.Options{
+		MCP: graphititest.Today, DelayOf: func(group string) time.Duration {
+			if group == "slow" {
+				return 40 * time.Millisecond
+			}
+			return 0
+		},
+	})
+	p := verifying(t, filepath.Join(t.TempDir(), "spool.db"), m, func(o *Options, _ *timing) { o.Timeout = 2 * time.Second })
+	var slow, fast []string
+	for i := range 20 {
+		slow = append(slow, fmt.Sprint("slow", i))
+		add(t, p, spoken(slow[i], "slow"))
+	}
+	for i := range 20 {
+		fast = append(fast, fmt.Sprint("fast", i))
+		add(t, p, spoken(fast[i], "fast"))
+		waitFor(t, "the fast group", func() bool { return len(s.Episodes("fast")) == 2*(i+1) })
+		waitFor(t, "the slow group", func() bool { return len(s.Episodes("slow")) >= 2*i })
+	}
+	waitFor(t, "all turns", func() bool { s := p.Status(); return s.Verified == 40 && s.Pending == 0 })
+	settled(t, s)
+	once(t, s, "slow", slow...)
+	once(t, s, "fast", fast...)
+	if st := p.Status(); st.Lost != 0 {
+		t.Errorf("%+v", st)
 	}
 }

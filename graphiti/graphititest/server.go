@@ -44,6 +44,9 @@ type Options struct {
 	// Delay is what the worker takes for one message.
 	Delay time.Duration
 
+	// DelayOf is Delay for a group; nil: Delay, for all of them.
+	DelayOf func(group string) time.Duration
+
 	// Raises tells the messages whose extraction raises an exception, which
 	// ends the worker. None does when it is nil. It is called by the worker.
 	Raises func(group, content string) bool

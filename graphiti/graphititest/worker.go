@@ -23,7 +23,7 @@ type job struct {
 //
 // What a dead worker's queue holds, and what is added to it, is lost.
 type worker struct {
-	delay  time.Duration
+	delay  func(group string) time.Duration
 	raises func(group, content string) bool
 
 	survives bool // exceptions
@@ -41,13 +41,20 @@ type worker struct {
 
 func (s *Server) startWorker() *worker {
 	w := &worker{
-		delay: s.o.Delay, raises: s.o.Raises, keep: s.keep,
+		delay: s.o.delayOf, raises: s.o.Raises, keep: s.keep,
 		stop: make(chan struct{}), done: make(chan struct{}),
 	}
 	w.changed = sync.NewCond(&w.mu)
 	// Ends when the worker dies, at the latest with Close.
 	go w.run()
 	return w
+}
+
+func (o *Options) delayOf(group string) time.Duration {
+	if o.DelayOf != nil {
+		return o.DelayOf(group)
+	}
+	return o.Delay
 }
 
 // put queues jobs. Nobody learns that the worker is dead.
@@ -65,8 +72,8 @@ func (w *worker) run() {
 		if !ok {
 			return
 		}
-		if w.delay > 0 {
-			t := time.NewTimer(w.delay)
+		if d := w.delay(j.group); d > 0 {
+			t := time.NewTimer(d)
 			select {
 			case <-t.C:
 			case <-w.stop:
