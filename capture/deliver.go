@@ -220,7 +220,10 @@ func (p *Pipeline) give(l *lane, entries []entry) (kept int, err error) {
 	if p.confirm {
 		acked = p.ticks(nil)
 	}
+	var part *graphiti.PartError
 	switch {
+	case errors.As(err, &part):
+		return p.gavePart(l, entries, turns, part, start, acked)
 	case err == nil && p.confirm && len(messages) > 0:
 		p.underWay(l, turns, start, acked, false)
 		return 0, nil
@@ -242,6 +245,37 @@ func (p *Pipeline) give(l *lane, entries []entry) (kept int, err error) {
 		return 0, err
 	}
 	return 0, errors.Join(err, p.giveUp(l, entries, err))
+}
+
+// gavePart draws the consequences of a call that ended in the middle: what was
+// accepted is under way, the turn in which it ended is looked for, and the
+// others were not sent.
+func (p *Pipeline) gavePart(l *lane, entries []entry, turns []*under, part *graphiti.PartError, start, acked int64) (int, error) {
+	done, left := 0, part.Accepted
+	for done < len(turns) && len(turns[done].names) <= left {
+		left -= len(turns[done].names)
+		done++
+	}
+	if !p.confirm { // acceptance is delivery
+		p.tell(l.group, entries[:done], handedAt(turns), false, nil)
+		err := p.orBack(l, entries[:done], p.settle(l.group, entries[:done], false))
+		return done, errors.Join(part, err, p.giveUp(l, entries[done:], part))
+	}
+	if done > 0 {
+		p.underWay(l, turns[:done], start, acked, false)
+	}
+	if done == len(turns) { // cannot be: something was not accepted
+		return 0, part
+	}
+	rest := done
+	if left > 0 || graphiti.Retryable(part.Err) && !unsent(part.Err) {
+		p.underWay(l, turns[done:done+1], start, acked, true)
+		rest++
+	} else if !graphiti.Retryable(part.Err) {
+		kept, err := p.give(l, entries[done:]) // alone it is put aside
+		return kept, err
+	}
+	return 0, errors.Join(part, p.giveUp(l, entries[rest:], part))
 }
 
 // gave notes that a call which hands something over begins, or has ended.

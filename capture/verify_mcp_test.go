@@ -139,3 +139,38 @@ func TestMCPSlowGroupIsNotSentAgain(t *testing.T) {
 		t.Errorf("%+v", st)
 	}
 }
+
+// TestMCPCallThatEndsInTheMiddle: what was accepted before is not sent again,
+// and what was not sent is.
+func TestMCPCallThatEndsInTheMiddle(t *testing.T) {
+	for name, fault := range map[string]graphititest.Fault{
+		"refused content": graphititest.Answer(422, ""), "refused": graphititest.Refuse(), "unavailable": graphititest.Answer(503, ""),
+		"hangs": graphititest.Hang(), "failed but stored": graphititest.FailedButStored(),
+	} {
+		for at := 1; at < 6; at++ {
+			t.Run(fmt.Sprintf("%s, message %d", name, at), func(t *testing.T) {
+				t.Parallel()
+				s, m := mcpService(t, graphititest.Options{MCP: graphititest.Today})
+				s.Next(graphititest.Tool("add_memory"), append(make([]graphititest.Fault, at), fault)...)
+				path := filepath.Join(t.TempDir(), "spool.db")
+				sp, err := openSpool(path)
+				if err != nil {
+					t.Fatal(err)
+				}
+				ids := []string{"1", "2", "3", "4"}
+				for _, id := range ids { // one call takes them all
+					if _, err := sp.add(context.Background(), []Turn{spoken(id, "a")}, time.Now()); err != nil {
+						t.Fatal(err)
+					}
+				}
+				if err := sp.db.Close(); err != nil {
+					t.Fatal(err)
+				}
+				p := verifying(t, path, m, func(o *Options, _ *timing) { o.Timeout = 200 * time.Millisecond })
+				waitFor(t, "all turns", func() bool { s := p.Status(); return s.Verified == 4 && s.Pending == 0 })
+				settled(t, s)
+				once(t, s, "a", ids...)
+			})
+		}
+	}
+}

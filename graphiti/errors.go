@@ -12,6 +12,20 @@ import (
 // ErrTooLarge says that an answer is larger than will be read.
 var ErrTooLarge = errors.New("the answer is too large")
 
+// PartError says that a call handed over some of several messages, in order:
+// Accepted were accepted, and Err is about the next. Those behind it were not
+// sent.
+type PartError struct {
+	Accepted int
+	Err      error
+}
+
+// Error implements error. It does not unwrap: whoever repeats the whole call
+// writes twice.
+func (e *PartError) Error() string {
+	return fmt.Sprintf("after %d messages: %v", e.Accepted, e.Err)
+}
+
 // StatusError is an answer of the memory service that is no success.
 type StatusError struct {
 	Code       int

@@ -158,8 +158,8 @@ func keepKnown(args map[string]any, takes map[string]bool) map[string]any {
 	return out
 }
 
-// Write implements Memory: a call for each message, in order. After a failure
-// in the middle the effect is in doubt.
+// Write implements Memory: a call for each message, in order. A
+// failure in the middle is a PartError.
 func (m *MCP) Write(ctx context.Context, group string, messages []Message) error {
 	set, err := m.session.tools(ctx)
 	if err != nil {
@@ -179,8 +179,8 @@ func (m *MCP) Write(ctx context.Context, group string, messages []Message) error
 			"episode_body":   msg.Role + "(" + string(msg.RoleType) + "): " + msg.Content, // as the REST service has it
 			"reference_time": msg.Timestamp.UTC().Format(time.RFC3339Nano),
 		}, takes), nil)
-		if err != nil && i > 0 && Retryable(err) {
-			err = fmt.Errorf("after %d of %d: %v", i, len(messages), err) //nolint:errorlint // it must not be taken for one without effect
+		if err != nil && i > 0 {
+			err = &PartError{Accepted: i, Err: err}
 		}
 		if err != nil {
 			return fmt.Errorf("send messages: %w", err)
