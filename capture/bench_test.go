@@ -150,7 +150,12 @@ func (sink) Forget(context.Context, string) error { return nil }
 func (sink) Health(context.Context) error         { return nil }
 func (sink) Durable() bool                        { return true }
 func (sink) Apart() bool                          { return false }
-func (sink) Clock() time.Time                     { return time.Time{} }
+
+func (sink) Search(context.Context, []string, string, int) ([]graphiti.Fact, error) {
+	return nil, nil
+}
+
+func (sink) Clock() time.Time { return time.Time{} }
 func (sink) ForgetEpisodes(context.Context, string, func(*graphiti.Episode) bool) ([]string, error) {
 	return nil, nil
 }

@@ -77,7 +77,7 @@ func (p *Pipeline) next(stopping bool) (action, time.Duration) {
 	now := time.Now()
 	if p.state.stall(now) {
 		p.opts().Log.Error("the memory accepts messages and keeps none; nothing is sent until it does, and nothing is lost",
-			"since", p.state.stalled, "waiting", p.held.pending.turns, "to_do", StallRemedy)
+			"since", p.state.stalled, "waiting", p.held.pending.turns, "to_do", p.stallLocked().Remedy())
 	}
 	if stopping && p.confirm {
 		return action{}, upkeep // there is no time to see anything arrive
@@ -88,10 +88,6 @@ func (p *Pipeline) next(stopping bool) (action, time.Duration) {
 	}
 	return a, wait
 }
-
-// StallRemedy says what to do about a memory whose worker has died.
-const StallRemedy = "restart Graphiti: its worker has died (getzep/graphiti#1707); then look in its log for the exception: " +
-	"often a model alias that its endpoint does not have (gpt-4.1-nano, text-embedding-3-small), an API key, or a group id with other characters than letters, digits, - and _"
 
 // perform does what was decided.
 func (p *Pipeline) perform(a action, finished chan<- struct{}) {
@@ -329,14 +325,14 @@ func (p *Pipeline) messages(entries []entry) (messages []graphiti.Message, turns
 // track is a turn as it is followed until it is seen, and its messages, which
 // speak of no later time than now.
 func (p *Pipeline) track(e entry, now time.Time) (*under, []graphiti.Message) {
-	u := &under{entry: e, names: make(map[string]sides, 2), at: time.Now()}
+	u := &under{entry: e, names: make(map[string]sides, 2), times: make(map[string]time.Time, 2), at: time.Now()}
 	messages := e.turn.messages(e.scope, e.have, p.opts().MaxChars, now)
 	for _, m := range messages {
 		side := sideUser
 		if m.RoleType == graphiti.RoleAssistant {
 			side = sideAssistant
 		}
-		u.names[m.Name] = side
+		u.names[m.Name], u.times[m.Name] = side, m.Timestamp
 		if u.said.IsZero() || m.Timestamp.Before(u.said) {
 			u.said = m.Timestamp
 		}

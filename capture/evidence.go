@@ -19,6 +19,7 @@ type findings struct {
 	lost     []*under // to be sent again, as far as they are not there
 	hidden   []*under // worked off, and behind more episodes than can be asked for
 	buried   []*under // lost too often
+	unknown  []*under // whether they are there cannot be found out
 	revived  bool     // work goes on after a stall
 }
 
@@ -230,6 +231,10 @@ type probe struct {
 func (s *state) nextProbe(now time.Time, wait *time.Duration) action {
 	p := &s.probe
 	if p.active {
+		return action{}
+	}
+	if s.hidden { // what a search does not show is not waited for
+		p.sent = nil
 		return action{}
 	}
 	if len(p.sent) > 0 {

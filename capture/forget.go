@@ -69,7 +69,7 @@ func (p *Pipeline) forgetHeld(ctx context.Context, part Part) error {
 		return nil
 	}
 	names, err := p.opts().Memory.ForgetEpisodes(ctx, part.Group, func(e *graphiti.Episode) bool {
-		return part.Said(e) || strings.HasPrefix(e.Name, probePrefix)
+		return part.Said(e) || strings.HasPrefix(e.Name, graphiti.CheckNamePrefix)
 	})
 	var turns []string
 	for _, name := range names {
@@ -140,11 +140,11 @@ func (p *Pipeline) waitForAccepted(ctx context.Context, group string) (waited bo
 		return false, nil
 	}
 	p.mu.Lock()
-	given, passed, stalled := p.given, p.passed, p.state.stalled
+	given, passed, stalled, why := p.given, p.passed, p.state.stalled, p.stallLocked()
 	p.mu.Unlock()
 	switch {
 	case !stalled.IsZero():
-		return false, fmt.Errorf("it has kept nothing since %s: %s", stalled.Format(time.RFC3339), StallRemedy)
+		return false, fmt.Errorf("it has kept nothing since %s: %s", stalled.Format(time.RFC3339), why.Remedy())
 	case p.opts().Memory.Apart():
 		return true, p.barrier(ctx, group)
 	case passed == given:

@@ -132,6 +132,10 @@ func (g *graph) Health(context.Context) error {
 func (g *graph) Durable() bool { return false }
 func (g *graph) Apart() bool   { return g.apart }
 
+func (*graph) Search(context.Context, []string, string, int) ([]graphiti.Fact, error) {
+	return nil, nil
+}
+
 // Clock is known from its answers, in whole seconds.
 func (g *graph) Clock() time.Time {
 	g.mu.Lock()

@@ -65,6 +65,8 @@ type report struct {
 	Lost      int
 	Failing   *time.Time
 	Stalled   *time.Time
+	Unlisted  *time.Time
+	Diagnosis graphiti.Diagnosis
 	Breaker   string
 	LastError string
 	Remedy    string
@@ -97,7 +99,7 @@ func (p *Pipeline) teamStatusLocked(s *QueueStatus) {
 	case t.report.Name != "":
 		s.UnderWay, s.Lost, s.Breaker = t.report.UnderWay, t.report.Lost, t.report.Breaker
 		s.Failing, s.Stalled, s.LastError = t.report.Failing, t.report.Stalled, t.report.LastError
-		s.Remedy = t.report.Remedy
+		s.Remedy, s.Unlisted, s.Diagnosis = t.report.Remedy, t.report.Unlisted, t.report.Diagnosis
 	}
 	if d := t.spool.db.Down(); d != nil {
 		s.SharedDown, s.SharedError = &d.Since, d.Why
@@ -360,7 +362,10 @@ func (p *Pipeline) reportLocked(breaker string) report {
 	}
 	if !p.state.stalled.IsZero() {
 		at := p.state.stalled
-		r.Stalled = &at
+		r.Stalled, r.Diagnosis = &at, p.stallLocked()
+	}
+	if at := p.state.unlisted; !at.IsZero() {
+		r.Unlisted, r.Diagnosis = &at, p.state.sightless()
 	}
 	return r
 }

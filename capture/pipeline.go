@@ -39,6 +39,7 @@ type Options struct {
 // Memory takes what is to be remembered; graphiti.Memory is one. Its calls
 // must end when their context does.
 type Memory interface {
+	Search(ctx context.Context, groups []string, query string, max int) ([]graphiti.Fact, error)
 	Write(ctx context.Context, group string, messages []graphiti.Message) error
 	Episodes(ctx context.Context, group string, n int) ([]graphiti.Episode, error)
 	Forget(ctx context.Context, group string) error
@@ -98,6 +99,7 @@ type Pipeline struct {
 
 	troubleTold bool // that turns cannot be delivered
 	troubleLog  time.Time
+	searchErr   error // of the last search for a message of our own
 
 	promoted map[string]bool // groups into which something was
 	lately   lately          // the turns that were added last
@@ -114,6 +116,7 @@ func (o *Options) defaultTiming() timing {
 		stallAfter: o.StallAfter,
 		firstLook:  100 * time.Millisecond,
 		lastLook:   30 * time.Second,
+		showAfter:  min(time.Minute, o.StallAfter),
 		doubtAfter: min(10*time.Second, o.StallAfter/4),
 		firstProbe: min(30*time.Second, o.StallAfter/4),
 		lastProbe:  5 * time.Minute,
@@ -237,7 +240,8 @@ func (p *Pipeline) load() error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.held, p.totals, p.promoted = held, totals, promoted
-	p.probeGroup = "graphiti_proxy_probe_" + instance
+	p.probeGroup = graphiti.CheckGroupPrefix + instance
+	p.state.listed = totals.verified > 0
 	now := time.Now()
 	for i, d := range doubts {
 		p.state.inDoubt(d.group, d.u, i, len(doubts), now)

@@ -50,8 +50,13 @@ func (f *fakeMemory) sources(group string) string {
 	return f.from[group]
 }
 
-func (f *fakeMemory) Durable() bool                { return true }
-func (f *fakeMemory) Apart() bool                  { return false }
+func (f *fakeMemory) Durable() bool { return true }
+func (f *fakeMemory) Apart() bool   { return false }
+
+func (*fakeMemory) Search(context.Context, []string, string, int) ([]graphiti.Fact, error) {
+	return nil, nil
+}
+
 func (f *fakeMemory) Clock() time.Time             { return time.Time{} }
 func (f *fakeMemory) Health(context.Context) error { return nil }
 

@@ -2,7 +2,6 @@ package capture
 
 import (
 	"context"
-	"crypto/rand"
 	"errors"
 	"fmt"
 	"time"
@@ -35,7 +34,7 @@ func (p *Pipeline) write(ctx context.Context, group string, messages []graphiti.
 	if graphiti.Retryable(err) || m.Durable() || !p.doubted() {
 		return err
 	}
-	name, start := "graphiti-proxy.probe."+rand.Text(), p.ticks(nil)
+	name, start := probeName(), p.ticks(nil)
 	if other := m.Write(ctx, p.probeGroup, probeMessage(name)); other != nil {
 		p.retryRefused()
 		return fmt.Errorf("%w: %v", errRefusesAll, err) //nolint:errorlint // it must not be taken for one about the turn

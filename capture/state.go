@@ -47,6 +47,11 @@ type state struct {
 	down    bool          // and then it is asked whether the memory is up again
 	knocked bool          // which is going on
 
+	unlisted time.Time // since when it is known that episodes cannot be listed; zero: they can, or it is not known
+	hidden   bool      // that was so once: a listing without an episode proves nothing any more
+	listed   bool      // a listing has shown what was written
+	shown    bool      // a search has, where a listing did not
+
 	troubles map[*lane]struct{} // lanes for which something fails
 	blind    int                // turns under way in lanes that cannot be looked at
 	probe    probe
@@ -62,6 +67,7 @@ type timing struct {
 	firstLook  time.Duration // after a hand-over; doubled up to lastLook
 	lastLook   time.Duration
 	doubtAfter time.Duration // until what is in doubt will not be accepted any more, and a probe is sent for it
+	showAfter  time.Duration // how long a turn is searched for that cannot be listed
 	firstProbe time.Duration // between two probes; doubled up to lastProbe
 	lastProbe  time.Duration
 	maxLosses  int // of one turn, being first in line, and the last time alone
@@ -107,14 +113,15 @@ type lane struct {
 // under is a turn that was handed over and not seen yet.
 type under struct {
 	entry entry
-	names map[string]sides // of the messages that were sent
-	at    time.Time        // when it was handed over
-	said  time.Time        // the earliest time that a message speaks of
-	until time.Time        // and the latest
-	start int64            // when the call began
-	tick  int64            // of the message, within the call
-	acked int64            // when the answer came; math.MaxInt64 while it may still be accepted
-	ended time.Time        // when the call did
+	names map[string]sides     // of the messages that were sent
+	times map[string]time.Time // that they speak of
+	at    time.Time            // when it was handed over
+	said  time.Time            // the earliest time that a message speaks of
+	until time.Time            // and the latest
+	start int64                // when the call began
+	tick  int64                // of the message, within the call
+	acked int64                // when the answer came; math.MaxInt64 while it may still be accepted
+	ended time.Time            // when the call did
 	doubt bool
 	alone bool // nothing else was under way
 
@@ -445,7 +452,7 @@ func (s *state) unseen(now time.Time) {
 
 // stall says, once, that there has been no sign of work for too long.
 func (s *state) stall(now time.Time) bool {
-	if s.under == 0 || !s.stalled.IsZero() || s.paused.After(now) || now.Sub(s.arrived) < s.timing.stallAfter {
+	if s.under == 0 || s.hidden || !s.stalled.IsZero() || s.paused.After(now) || now.Sub(s.arrived) < s.timing.stallAfter {
 		return false
 	}
 	s.stalled = s.arrived

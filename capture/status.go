@@ -3,6 +3,8 @@ package capture
 import (
 	"context"
 	"time"
+
+	"github.com/graphiti-proxy/graphiti-proxy/graphiti"
 )
 
 // QueueStatus counts turns, one for each group. Pending and dead are what the
@@ -23,9 +25,13 @@ type QueueStatus struct {
 	Oldest    *time.Time `json:"oldest,omitempty"`
 	Failing   *time.Time `json:"failing_since,omitempty"`
 	Stalled   *time.Time `json:"stalled_since,omitempty"`
-	Breaker   string     `json:"breaker"` // closed, half-open or open
+	Breaker   string     `json:"breaker"`                  // closed, half-open or open
+	Unlisted  *time.Time `json:"unlisted_since,omitempty"` // since when turns cannot be verified by a listing
 	LastError string     `json:"last_error,omitempty"`
 	Remedy    string     `json:"remedy,omitempty"` // what to do about it
+
+	// Diagnosis says in a word why nothing is kept, or not verified.
+	Diagnosis graphiti.Diagnosis `json:"diagnosis,omitempty"`
 
 	// Delivers says whether this process does: of several replicas one.
 	Delivers bool `json:"delivers"`
@@ -64,8 +70,11 @@ func (p *Pipeline) Status() QueueStatus {
 	if t := p.state.failing(); !t.since.IsZero() {
 		s.Failing, s.LastError, s.Remedy = &t.since, t.why, t.to
 	}
+	if t := p.state.unlisted; !t.IsZero() {
+		s.Unlisted, s.Diagnosis = &t, p.state.sightless()
+	}
 	if t := p.state.stalled; !t.IsZero() {
-		s.Stalled = &t
+		s.Stalled, s.Diagnosis = &t, p.stallLocked()
 	}
 	p.teamStatusLocked(&s)
 	return s

@@ -18,11 +18,16 @@ func (p *Pipeline) look(a action) {
 			return err
 		})
 	})
+	var facts seen
+	searched := false
+	if err == nil && len(v.names) == 0 && !v.full {
+		err = contained(func() (err error) { facts, searched, err = p.search(a); return err })
+	}
 	if err != nil {
 		p.notSeen(a, err)
 		return
 	}
-	f := p.saw(a, v)
+	f := p.saw(a, v, facts, searched)
 	p.conclude(a.lane, &f)
 	if len(f.verified) > 0 && p.opts().OnStored != nil {
 		p.opts().OnStored(a.lane.group)
@@ -34,11 +39,30 @@ func (p *Pipeline) look(a action) {
 }
 
 // saw and notSeen tell the state what came of a look.
-func (p *Pipeline) saw(a action, v seen) findings {
+func (p *Pipeline) saw(a action, v, facts seen, searched bool) findings {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.workedLocked(a)
-	return p.state.saw(a, v, time.Now())
+	now := time.Now()
+	if len(facts.names) > 0 {
+		p.hideLocked(true, now)
+	}
+	if searched && p.state.hidden {
+		return p.state.sawFacts(a, facts, now)
+	}
+	f := p.state.saw(a, v, now)
+	if len(f.verified) > 0 && p.state.lists() {
+		p.opts().Log.Info("the memory lists what it holds again")
+	}
+	return f
+}
+
+// hideLocked notes that episodes cannot be listed, and says so once.
+func (p *Pipeline) hideLocked(shown bool, now time.Time) {
+	if p.state.hide(shown, now) {
+		d := p.state.sightless()
+		p.opts().Log.Warn("turns cannot be verified by a listing", "why", d.Says(), "to_do", d.Remedy())
+	}
 }
 
 func (p *Pipeline) notSeen(a action, err error) {
@@ -88,6 +112,10 @@ func (p *Pipeline) conclude(l *lane, f *findings) {
 	for _, u := range f.buried {
 		keep([]*under{u}, p.putAside(l.group, &entriesOf([]*under{u})[0], "accepted by the memory and lost there each time; it may be what ends its worker"))
 	}
+	for _, u := range f.unknown {
+		keep([]*under{u}, p.putAside(l.group, &entriesOf([]*under{u})[0], "a call ended in the middle, and this memory does not show whether it has the turn; graphiti-proxy queue retry sends it again"))
+	}
+	p.tell(l.group, entriesOf(f.unknown), handedAt(f.unknown), false, errDead)
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if len(again) > 0 {
@@ -125,17 +153,76 @@ func (p *Pipeline) sendProbe() {
 	p.state.probed(name, start, err == nil, time.Now())
 }
 
-// probePrefix begins the names of messages of our own.
-const probePrefix = "graphiti-proxy.probe."
-
-func probeName() string { return probePrefix + rand.Text() }
+func probeName() string { return graphiti.CheckNamePrefix + rand.Text() }
 
 func probeMessage(name string) []graphiti.Message {
 	return []graphiti.Message{{
 		Name: name, RoleType: graphiti.RoleUser, Timestamp: time.Now(),
-		Content:           "This message of graphiti-proxy checks that the memory works. It is deleted again.",
-		SourceDescription: `{"source":"graphiti-proxy","scope":"probe"}`,
+		Content: graphiti.CheckText, SourceDescription: `{"source":"graphiti-proxy","scope":"probe"}`,
 	}}
+}
+
+// checkFacts counts the facts that a search shows of our own messages.
+func (p *Pipeline) checkFacts() (n int, err error) {
+	err = contained(func() error {
+		return p.call(func(ctx context.Context) error {
+			facts, err := p.opts().Memory.Search(ctx, []string{p.probeGroup}, graphiti.CheckText, shownFacts)
+			n = len(facts)
+			return err
+		})
+	})
+	return n, err
+}
+
+// listsForSure reports whether the memory's database is one in which nothing is
+// looked for in another place.
+func (p *Pipeline) listsForSure() (sure bool) {
+	m, ok := p.opts().Memory.(interface{ Database(context.Context) string })
+	_ = contained(func() error {
+		return p.call(func(ctx context.Context) error { sure = ok && m.Database(ctx) == "neo4j"; return nil })
+	})
+	return sure
+}
+
+// sightless says why turns are not verified by a listing.
+func (s *state) sightless() graphiti.Diagnosis {
+	switch {
+	case s.unlisted.IsZero():
+		return graphiti.NoDiagnosis
+	case s.shown:
+		return graphiti.Unlisted
+	}
+	return graphiti.Unshown
+}
+
+// stallLocked says why nothing is kept, as far as that shows.
+func (p *Pipeline) stallLocked() graphiti.Diagnosis {
+	if d := graphiti.Diagnose(p.searchErr); d != graphiti.NoDiagnosis {
+		return d
+	}
+	switch {
+	case p.state.timing.apart:
+		return graphiti.ModelFails
+	case !p.state.listed:
+		return graphiti.NeverKept
+	}
+	return graphiti.WorkerDead
+}
+
+// judgeLocked decides what it means that a listing does not show a message of
+// our own. Where a search shows it, episodes cannot be listed here. Where a
+// search shows nothing either and no listing ever showed anything, that is so
+// too for a memory whose workers outlive a failure; another one has lost its
+// only worker, and a memory that did list before has stopped working.
+func (p *Pipeline) judgeLocked(facts int, failed error, sure bool, now time.Time) {
+	p.searchErr = failed
+	switch {
+	case failed != nil:
+	case facts > 0:
+		p.hideLocked(true, now)
+	case !p.state.stalled.IsZero() && !p.state.listed && !sure && p.state.timing.apart:
+		p.hideLocked(false, now)
+	}
 }
 
 // lookForProbe looks whether a probe has arrived, and removes it.
@@ -147,8 +234,19 @@ func (p *Pipeline) lookForProbe(a action) {
 			return err
 		})
 	})
+	facts, failed, sure := 0, err, false
+	if err == nil && len(v.names) == 0 {
+		facts, failed = p.checkFacts()
+		sure = p.listsForSure()
+	}
 	p.mu.Lock()
+	if err == nil && len(v.names) == 0 {
+		p.judgeLocked(facts, failed, sure, time.Now())
+	}
 	found, revived := p.state.sawProbes(v.names, err == nil, time.Now())
+	if found {
+		p.state.lists()
+	}
 	p.mu.Unlock()
 	if revived {
 		p.opts().Log.Info("the memory keeps messages again; what it lost is sent again")

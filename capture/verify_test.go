@@ -27,6 +27,7 @@ func quick(o *Options) timing {
 	t := o.defaultTiming()
 	t.stallAfter = 300 * time.Millisecond
 	t.firstLook, t.lastLook = 2*time.Millisecond, 20*time.Millisecond
+	t.showAfter = 300 * time.Millisecond
 	t.doubtAfter = 100 * time.Millisecond
 	t.firstProbe, t.lastProbe = 30*time.Millisecond, 60*time.Millisecond
 	return t

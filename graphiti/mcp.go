@@ -68,7 +68,7 @@ func (m *MCP) Search(ctx context.Context, groups []string, query string, max int
 	if err != nil {
 		return nil, fmt.Errorf("search: %w", err)
 	}
-	return append(facts, nodes[:min(len(nodes), max)]...), nil
+	return withoutChecks(groups, append(facts, nodes[:min(len(nodes), max)]...)), nil
 }
 
 func (m *MCP) facts(ctx context.Context, groups []string, query string, max int) (facts []Fact, err error) {
@@ -179,7 +179,7 @@ func (m *MCP) Write(ctx context.Context, group string, messages []Message) error
 			"episode_body":   msg.Role + "(" + string(msg.RoleType) + "): " + msg.Content, // as the REST service has it
 			"reference_time": msg.Timestamp.UTC().Format(time.RFC3339Nano),
 		}, takes), nil)
-		if err != nil && i > 0 {
+		if err != nil && (i > 0 || len(messages) > 1 && Retryable(err) && !Unsent(err)) {
 			err = &PartError{Accepted: i, Err: err}
 		}
 		if err != nil {
@@ -293,6 +293,22 @@ func (m *MCP) Health(ctx context.Context) error {
 		return fmt.Errorf("check health: %w", err)
 	}
 	return nil
+}
+
+// Database names the server's database in lower case, where it says so: neo4j,
+// falkordb.
+func (m *MCP) Database(ctx context.Context) string {
+	var answer struct{ Message string }
+	if m.tool(ctx, toolStatus, nil, &answer) != nil {
+		return ""
+	}
+	said := strings.ToLower(answer.Message)
+	for _, name := range []string{"falkordb", "neo4j"} {
+		if strings.Contains(said, name) {
+			return name
+		}
+	}
+	return ""
 }
 
 func (m *MCP) tool(ctx context.Context, t mcpTool, args map[string]any, out any) error {

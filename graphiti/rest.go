@@ -88,6 +88,7 @@ type restFact struct {
 	InvalidAt restTime `json:"invalid_at"`
 	CreatedAt restTime `json:"created_at"`
 	ExpiredAt restTime `json:"expired_at"`
+	Reference restTime `json:"reference_time"` // over MCP
 	Source    string   `json:"source_node_uuid"`
 	Target    string   `json:"target_node_uuid"`
 }
@@ -142,14 +143,15 @@ func (r *REST) Search(ctx context.Context, groups []string, query string, max in
 		}
 		facts = append(facts, f.fact(group))
 	}
-	return facts, nil
+	return withoutChecks(groups, facts), nil
 }
 
 func (f *restFact) fact(group string) Fact {
 	return Fact{
 		UUID: cutBytes(f.UUID, maxNameBytes), Name: cutBytes(f.Name, maxNameBytes), Text: cutBytes(f.Fact, maxFactBytes), Group: group,
 		CreatedAt: f.CreatedAt.Time, ValidAt: f.ValidAt.Time, InvalidAt: f.InvalidAt.Time, ExpiredAt: f.ExpiredAt.Time,
-		Source: cutBytes(f.Source, maxNameBytes), Target: cutBytes(f.Target, maxNameBytes),
+		ReferenceTime: f.Reference.Time,
+		Source:        cutBytes(f.Source, maxNameBytes), Target: cutBytes(f.Target, maxNameBytes),
 	}
 }
 
@@ -174,7 +176,7 @@ func (r *REST) Write(ctx context.Context, group string, messages []Message) erro
 		}
 		out[i] = restMessage{m.Content, m.RoleType, m.Role, m.Name, m.Timestamp.UTC(), m.SourceDescription}
 	}
-	if err := r.call(ctx, http.MethodPost, "/messages", map[string]any{"group_id": group, "messages": out}, nil); err != nil {
+	if err := r.call(ctx, http.MethodPost, "/messages", map[string]any{"group_id": group, "messages": out}, &struct{}{}); err != nil {
 		return fmt.Errorf("send messages: %w", err)
 	}
 	return nil

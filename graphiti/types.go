@@ -21,6 +21,10 @@ type Fact struct {
 	InvalidAt time.Time // when it stopped being true
 	ExpiredAt time.Time // when the backend withdrew it
 
+	// ReferenceTime is the time of the message that the fact was first read
+	// from; zero where the backend does not say.
+	ReferenceTime time.Time
+
 	// Episode is the name of the message the fact was read from, where the
 	// backend knows it (see EpisodeName). It lets a caller leave out what the
 	// conversation itself still shows.

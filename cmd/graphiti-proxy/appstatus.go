@@ -72,6 +72,14 @@ func (a *app) status(ctx context.Context, fresh bool) admin.Status {
 	return s
 }
 
+// worded is a diagnosis behind other words.
+func worded(d graphiti.Diagnosis) string {
+	if d == graphiti.NoDiagnosis {
+		return ""
+	}
+	return ": " + d.Says() + " (" + string(d) + ")"
+}
+
 // faults says what does not work: all of it, because one fault does not mend
 // another.
 func faults(m *admin.Memory, p *probed, q *capture.QueueStatus) {
@@ -85,12 +93,16 @@ func faults(m *admin.Memory, p *probed, q *capture.QueueStatus) {
 	case p.health != nil:
 		m.Fail(admin.FaultUnreachable, p.since, p.health.Error(), cmp.Or(graphiti.Remedy(p.health), "run graphiti-proxy test-connection")+"; chats go on, and turns wait in the spool")
 	case p.search != nil:
-		m.Fail(admin.FaultSearch, p.since, "the memory is up and a search fails: "+p.search.Error(),
-			"run graphiti-proxy test-connection; look at Graphiti's database and embedding model")
+		d := graphiti.Diagnose(p.search)
+		m.Fail(admin.FaultSearch, p.since, "the memory is up and a search fails: "+p.search.Error()+worded(d),
+			cmp.Or(d.Remedy(), graphiti.Remedy(p.search), "run graphiti-proxy test-connection; look at Graphiti's database and embedding model"))
 	}
 	if q.Stalled != nil {
 		m.Fail(admin.FaultStalled, *q.Stalled, fmt.Sprintf("the memory accepts turns and has kept none since %s; %d wait in the spool, none is lost",
-			q.Stalled.Format(time.RFC3339), q.Pending), capture.StallRemedy)
+			q.Stalled.Format(time.RFC3339), q.Pending)+worded(q.Diagnosis), q.Diagnosis.Remedy())
+	}
+	if q.Unlisted != nil && q.Diagnosis == graphiti.Unshown {
+		m.Fail(admin.FaultUnshown, *q.Unlisted, q.Diagnosis.Says(), q.Diagnosis.Remedy())
 	}
 	if d := q.SharedDown; d != nil {
 		m.Fail(admin.FaultShared, *d, fmt.Sprintf("redis cannot be used since %s: %s", d.Format(time.RFC3339), q.SharedError),

@@ -13,6 +13,7 @@ import (
 
 	"github.com/graphiti-proxy/graphiti-proxy/capture"
 	"github.com/graphiti-proxy/graphiti-proxy/config"
+	"github.com/graphiti-proxy/graphiti-proxy/graphiti"
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti/graphititest"
 	"github.com/graphiti-proxy/graphiti-proxy/proxy/admin"
 )
@@ -81,8 +82,8 @@ func TestHealthDoesNotWaitForTheMemory(t *testing.T) {
 func TestOneFaultDoesNotHideAnother(t *testing.T) {
 	now := time.Now()
 	m := admin.Memory{State: admin.StateWorking}
-	faults(&m, &probed{at: now, search: errors.New("no such model"), since: now.Add(-time.Minute)}, &capture.QueueStatus{Stalled: &now, Pending: 3})
-	if !strings.Contains(m.Why, "no such model") || !strings.Contains(m.Why, "has kept none") || !strings.Contains(m.Remedy, capture.StallRemedy) || !m.Since.Equal(now.Add(-time.Minute)) {
+	faults(&m, &probed{at: now, search: errors.New("no such model"), since: now.Add(-time.Minute)}, &capture.QueueStatus{Stalled: &now, Pending: 3, Diagnosis: graphiti.WorkerDead})
+	if !strings.Contains(m.Why, "no such model") || !strings.Contains(m.Why, "has kept none") || !strings.Contains(m.Remedy, graphiti.WorkerDead.Remedy()) || !m.Since.Equal(now.Add(-time.Minute)) {
 		t.Errorf("%+v", m)
 	}
 }

@@ -186,6 +186,10 @@ func printQueue(w io.Writer, q *capture.QueueStatus) {
 	if q.Stalled != nil {
 		fmt.Fprintf(w, "          the memory has kept nothing for %s, though it accepts: nothing is sent until it does\n", time.Since(*q.Stalled).Round(time.Second))
 	}
+	if q.Unlisted != nil {
+		fmt.Fprintf(w, "          not verified by a listing for %s (%s): %s\n          to do: %s\n",
+			time.Since(*q.Unlisted).Round(time.Second), q.Diagnosis, q.Diagnosis.Says(), q.Diagnosis.Remedy())
+	}
 	switch {
 	case q.SharedDown != nil:
 		fmt.Fprintf(w, "replicas  redis cannot be used for %s: %s\n          %s delivers meanwhile; %d turns wait in this replica's data_dir\n",

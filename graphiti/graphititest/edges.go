@@ -65,6 +65,10 @@ func (s *Server) search(w http.ResponseWriter, r *http.Request) {
 			return
 		}
 	}
+	if _, broken := s.sight(); broken != "" {
+		http.Error(w, "Internal Server Error", http.StatusInternalServerError)
+		return
+	}
 	writeJSON(w, http.StatusOK, map[string]any{"facts": s.find(q)})
 }
 
@@ -77,6 +81,9 @@ func (s *Server) find(q query) []map[string]any {
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	if s.blind == BlindAll {
+		return []map[string]any{}
+	}
 	var hits []hit
 	asked := words(q.text)
 	groups := q.groups

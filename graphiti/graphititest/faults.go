@@ -26,6 +26,42 @@ func (s *Server) Always(c Call, f Fault) {
 	s.always[c] = f
 }
 
+// Blindness is what a server does not show of what it keeps.
+type Blindness int
+
+// What is not shown: nothing is hidden, listings are empty though searches are
+// not (an MCP server on FalkorDB), or both are empty.
+const (
+	Sees Blindness = iota
+	BlindListing
+	BlindAll
+)
+
+// Blind has the server not show what it keeps.
+func (s *Server) Blind(b Blindness) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.blind = b
+}
+
+// DriverClosed is the text of the exception that ends the worker of a REST
+// service with version 6 of the neo4j driver, at each message.
+const DriverClosed = "Driver closed"
+
+// BreakModel has the model endpoint fail with a text, and work again when it is
+// empty: messages are not kept, and searches fail.
+func (s *Server) BreakModel(text string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.broken = text
+}
+
+func (s *Server) sight() (b Blindness, broken string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.blind, s.broken
+}
+
 // Refuse closes the connection without an answer; nothing is stored.
 func Refuse() Fault {
 	return func(http.ResponseWriter, *http.Request, http.HandlerFunc) { panic(http.ErrAbortHandler) }

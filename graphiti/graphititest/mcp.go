@@ -142,10 +142,16 @@ func (s *Server) useTool(name string, age Age, raw json.RawMessage) *mcp.CallToo
 		w.put([]job{{group: args.Group, uuid: args.UUID, name: args.Name, content: args.Body, source: args.Described, validAt: at}})
 		return toolAnswer(age, map[string]any{"message": "Episode '" + args.Name + "' queued for processing in group '" + args.Group + "'"})
 	case "search_memory_facts", "search_facts":
+		if _, broken := s.sight(); broken != "" {
+			return toolAnswer(age, map[string]any{"error": "Error searching facts: " + broken})
+		}
 		return toolAnswer(age, map[string]any{"message": "Facts retrieved successfully", "facts": s.find(query{groups, args.Query, args.MaxFacts})})
 	case "search_nodes", "search_memory_nodes":
 		nodes := []any{}
 		for _, e := range s.in(groups) {
+			if blind, _ := s.sight(); blind == BlindAll {
+				break
+			}
 			if who, summary, ok := strings.Cut(said(e.Content), " is "); ok && words(args.Query)[strings.ToLower(who)] {
 				nodes = append(nodes, map[string]any{"uuid": "node-" + e.UUID, "name": who, "labels": []string{"Entity"}, "created_at": stamp(e.CreatedAt, "+00:00"), "summary": summary, "group_id": e.Group, "attributes": map[string]any{}})
 			}
@@ -161,6 +167,9 @@ func (s *Server) useTool(name string, age Age, raw json.RawMessage) *mcp.CallToo
 			list = list[:min(len(list), max(0, n))]
 		}
 		out := []any{}
+		if blind, _ := s.sight(); blind != Sees {
+			list = nil
+		}
 		for _, e := range list {
 			out = append(out, map[string]any{"uuid": e.UUID, "name": e.Name, "content": e.Content, "created_at": stamp(e.CreatedAt, "+00:00"), "source": "message", "source_description": e.SourceDescription, "group_id": e.Group})
 		}

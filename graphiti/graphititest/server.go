@@ -96,6 +96,8 @@ type Server struct {
 	calls    map[Call]int
 	next     map[Call][]Fault
 	always   map[Call]Fault
+	blind    Blindness
+	broken   string // what the model endpoint says; empty: it works
 }
 
 // Start begins to serve on a loopback port of its own.

@@ -41,13 +41,19 @@ type worker struct {
 
 func (s *Server) startWorker() *worker {
 	w := &worker{
-		delay: s.o.delayOf, raises: s.o.Raises, keep: s.keep,
+		delay: s.o.delayOf, raises: s.raises, keep: s.keep,
 		stop: make(chan struct{}), done: make(chan struct{}),
 	}
 	w.changed = sync.NewCond(&w.mu)
 	// Ends when the worker dies, at the latest with Close.
 	go w.run()
 	return w
+}
+
+// raises tells the messages that are not kept.
+func (s *Server) raises(group, content string) bool {
+	_, broken := s.sight()
+	return broken != "" || s.o.Raises != nil && s.o.Raises(group, content)
 }
 
 func (o *Options) delayOf(group string) time.Duration {

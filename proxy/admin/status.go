@@ -69,6 +69,7 @@ const (
 	FaultUnreachable Fault = "unreachable"
 	FaultSearch      Fault = "search"
 	FaultStalled     Fault = "stalled"
+	FaultUnshown     Fault = "nothing_shown"
 	FaultShared      Fault = "shared_state"
 	FaultDelivery    Fault = "delivery"
 	FaultSetting     Fault = "setting"
@@ -80,6 +81,7 @@ var words = map[Fault]string{
 	FaultUnreachable: "the memory does not answer",
 	FaultSearch:      "the memory is up and a search fails",
 	FaultStalled:     "the memory accepts turns and keeps none",
+	FaultUnshown:     "the memory accepts turns and shows none of them",
 	FaultShared:      "the state that replicas share cannot be used",
 	FaultDelivery:    "turns cannot be delivered",
 	FaultSetting:     "memory.backend is off",

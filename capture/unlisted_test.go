@@ -1,0 +1,141 @@
+package capture
+
+import (
+	"fmt"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/graphiti-proxy/graphiti-proxy/graphiti"
+	"github.com/graphiti-proxy/graphiti-proxy/graphiti/graphititest"
+)
+
+// TestUnlistedEveryFaultEveryTurnOnce: the server lists nothing of what it
+// holds, and a search shows it. Whatever happens to calls, each turn is in its
+// group once, is verified, and nothing stops.
+func TestUnlistedEveryFaultEveryTurnOnce(t *testing.T) {
+	faults := map[string]graphititest.Fault{
+		"none":              nil,
+		"refused":           graphititest.Refuse(),
+		"hangs":             graphititest.Hang(),
+		"error":             graphititest.Answer(500, ""),
+		"unavailable":       graphititest.Answer(503, ""),
+		"garbage":           graphititest.Garbage(),
+		"failed but stored": graphititest.FailedButStored(),
+		"slow":              graphititest.Slow(300 * time.Millisecond),
+	}
+	for name, fault := range faults {
+		for _, call := range []graphititest.Call{graphititest.Tool("add_memory"), graphititest.Tool("search_memory_facts"), graphititest.Messages, graphititest.Search} {
+			t.Run(fmt.Sprintf("%s, %s", call, name), func(t *testing.T) {
+				t.Parallel()
+				var s *graphititest.Server
+				var m Memory
+				if strings.HasPrefix(string(call), "tool") {
+					s, m = mcpService(t, graphititest.Options{MCP: graphititest.Today})
+				} else {
+					s, m = service(t, graphititest.Options{})
+				}
+				s.Blind(graphititest.BlindListing)
+				for range 2 {
+					s.Next(call, fault)
+				}
+				p := verifying(t, filepath.Join(t.TempDir(), "spool.db"), m, func(o *Options, tm *timing) { o.Timeout = 200 * time.Millisecond })
+				var ids []string
+				for i := range 6 {
+					ids = append(ids, fmt.Sprint(i))
+					tn := spoken(ids[i], "a", "b")
+					tn.Said = time.Now().Add(-time.Hour).Add(time.Duration(i) * time.Minute)
+					tn.Answered = tn.Said.Add(10 * time.Second)
+					add(t, p, tn)
+				}
+				waitFor(t, "all turns", func() bool { s := p.Status(); return s.Delivered == 12 && s.Pending == 0 })
+				settled(t, s)
+				once(t, s, "a", ids...)
+				once(t, s, "b", ids...)
+				if st := p.Status(); st.Verified != 12 || st.Unlisted == nil || st.Stalled != nil || st.Diagnosis != graphiti.Unlisted {
+					t.Errorf("%+v", st)
+				}
+			})
+		}
+	}
+}
+
+// TestNothingIsShown: over MCP neither a listing nor a search shows what was
+// accepted, from the beginning. Turns go on as without verification, and the
+// status says so; what is in doubt is put aside, and nothing is written twice.
+func TestNothingIsShown(t *testing.T) {
+	for name, fault := range map[string]graphititest.Fault{"no fault": nil, "hangs": graphititest.Hang(), "failed but stored": graphititest.FailedButStored(), "refused": graphititest.Answer(503, "0")} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s, m := mcpService(t, graphititest.Options{MCP: graphititest.Today})
+			s.Blind(graphititest.BlindAll)
+			s.Next(graphititest.Tool("add_memory"), fault)
+			p := verifying(t, filepath.Join(t.TempDir(), "spool.db"), m, func(o *Options, _ *timing) { o.Timeout = 200 * time.Millisecond })
+			var ids []string
+			for i := range 6 {
+				ids = append(ids, fmt.Sprint(i))
+				add(t, p, spoken(ids[i], "a"))
+			}
+			waitFor(t, "all turns", func() bool { s := p.Status(); return s.Pending == 0 && s.Delivered+s.Dead == 6 })
+			settled(t, s)
+			count := make(map[string]int)
+			for _, e := range s.Episodes("a") {
+				if count[e.Name]++; count[e.Name] > 1 {
+					t.Errorf("%s is there %d times", e.Name, count[e.Name])
+				}
+			}
+			st := p.Status()
+			if st.Unlisted == nil || st.Verified != 0 || st.Stalled != nil || st.Diagnosis != graphiti.Unshown || st.Dead > 1 {
+				t.Errorf("%+v", st)
+			}
+			if len(count) < 2*st.Delivered {
+				t.Errorf("%d turns count as delivered, and %d messages are there", st.Delivered, len(count))
+			}
+		})
+	}
+}
+
+// TestSilenceAfterListings: a server that listed before and shows nothing any
+// more has stopped working; nothing is sent on, and nothing is lost.
+func TestSilenceAfterListings(t *testing.T) {
+	s, m := mcpService(t, graphititest.Options{MCP: graphititest.Today})
+	p := verifying(t, filepath.Join(t.TempDir(), "spool.db"), m)
+	add(t, p, spoken("1", "a"))
+	waitFor(t, "the first turn", func() bool { return p.Status().Verified == 1 })
+	s.BreakModel("Error code: 401 - {'error': {'message': 'Incorrect API key provided: sk-secret', 'code': 'invalid_api_key'}}")
+	add(t, p, spoken("2", "a"))
+	waitFor(t, "the stall and its cause", func() bool { st := p.Status(); return st.Stalled != nil && st.Diagnosis == graphiti.ModelKey })
+	if st := p.Status(); st.Unlisted != nil || st.Pending != 1 {
+		t.Errorf("%+v", st)
+	}
+	s.BreakModel("")
+	waitFor(t, "the second turn", func() bool { return p.Status().Verified == 2 })
+	settled(t, s)
+	once(t, s, "a", "1", "2")
+}
+
+// TestStallDiagnosis: what is said about a memory that keeps nothing fits its
+// kind and its past.
+func TestStallDiagnosis(t *testing.T) {
+	closed := func(string, string) bool { return true }
+	s, m := service(t, graphititest.Options{Raises: closed})
+	p := verifying(t, filepath.Join(t.TempDir(), "spool.db"), m)
+	add(t, p, spoken("1", "a"))
+	waitFor(t, "the stall", func() bool { return p.Status().Stalled != nil })
+	if st := p.Status(); st.Diagnosis != graphiti.NeverKept || !strings.Contains(st.Diagnosis.Remedy(), "neo4j<6") || st.Pending != 1 {
+		t.Errorf("%+v", st)
+	}
+	_ = s
+
+	s, m = service(t, graphititest.Options{})
+	p = verifying(t, filepath.Join(t.TempDir(), "spool.db"), m)
+	add(t, p, spoken("1", "a"))
+	waitFor(t, "the first turn", func() bool { return p.Status().Verified == 1 })
+	s.KillWorker()
+	add(t, p, spoken("2", "a"))
+	waitFor(t, "the stall", func() bool { return p.Status().Stalled != nil })
+	if st := p.Status(); st.Diagnosis != graphiti.WorkerDead || !strings.Contains(st.Diagnosis.Remedy(), "restart Graphiti") {
+		t.Errorf("%+v", st)
+	}
+}

@@ -1,0 +1,54 @@
+package graphiti
+
+import "strings"
+
+// What this proxy writes by itself, to find out whether the memory keeps
+// anything. It stands in a group of its own that is never searched for a
+// prompt.
+const (
+	CheckGroupPrefix = "graphiti_proxy_probe_"
+	CheckNamePrefix  = "graphiti-proxy.probe."
+
+	checkWord = "graphiti-proxy-check"
+
+	// CheckText is a fact, so that something can be read from it.
+	CheckText = checkWord + " stores its memory in Graphiti. The sentence about " + checkWord + " is deleted again."
+)
+
+// olderChecks are texts of earlier versions, which may still be in a memory.
+var olderChecks = []string{"message of graphiti-proxy checks that the memory works", "smoke test: ada lives in london"}
+
+// ofCheck reports whether a fact was read from a message of ours and not from a
+// conversation. Some databases mix up their groups.
+func ofCheck(f *Fact) bool {
+	if strings.HasPrefix(f.Group, CheckGroupPrefix) || strings.HasPrefix(f.Episode, CheckNamePrefix) {
+		return true
+	}
+	text := strings.ToLower(f.Text)
+	if strings.Contains(text, checkWord) {
+		return true
+	}
+	for _, old := range olderChecks {
+		if strings.Contains(text, old) {
+			return true
+		}
+	}
+	return false
+}
+
+// withoutChecks leaves out what our own messages said, unless their group was
+// asked for.
+func withoutChecks(groups []string, facts []Fact) []Fact {
+	for _, g := range groups {
+		if strings.HasPrefix(g, CheckGroupPrefix) {
+			return facts
+		}
+	}
+	kept := facts[:0]
+	for i := range facts {
+		if !ofCheck(&facts[i]) {
+			kept = append(kept, facts[i])
+		}
+	}
+	return kept
+}

@@ -1,0 +1,94 @@
+package graphiti
+
+import (
+	"errors"
+	"strings"
+)
+
+// Diagnosis is what is wrong with a memory, in a word of a closed list.
+type Diagnosis string
+
+// The diagnoses.
+const (
+	NoDiagnosis  Diagnosis = ""
+	DriverClosed Diagnosis = "driver_closed" // the server closes its database driver under its worker
+	ModelKey     Diagnosis = "model_key"     // the model endpoint refuses the server's key
+	ModelUnknown Diagnosis = "model_unknown" // it does not have the model
+	ModelLimit   Diagnosis = "model_limit"   // it has had enough for now
+	ModelDown    Diagnosis = "model_down"    // it is not reached
+	DatabaseDown Diagnosis = "database_down" // the database is not reached
+	WorkerDead   Diagnosis = "worker_dead"   // the only worker has died
+	NeverKept    Diagnosis = "never_kept"    // the only worker has not kept a single message
+	ModelFails   Diagnosis = "model_fails"   // workers live, and messages are dropped
+	Unlisted     Diagnosis = "unlisted"      // a search shows what a listing does not
+	Unshown      Diagnosis = "nothing_shown" // neither shows anything
+)
+
+// diagnoses is the one table from a diagnosis to what it means and what to do.
+var diagnoses = map[Diagnosis]struct{ says, remedy string }{
+	DriverClosed: {"Graphiti's database driver is closed", `install neo4j<6 beside graphiti (pip install "neo4j<6") and restart it: getzep/graphiti#1622`},
+	ModelKey:     {"Graphiti's model endpoint refuses its key", "correct Graphiti's OPENAI_API_KEY, or that of the endpoint it uses, and restart it"},
+	ModelUnknown: {"Graphiti's model endpoint does not have the model", "set MODEL_NAME and the embedding model of Graphiti to what its endpoint has, and restart it"},
+	ModelLimit:   {"Graphiti's model endpoint refuses for its limits", "raise the limits of Graphiti's model account, or lower its SEMAPHORE_LIMIT"},
+	ModelDown:    {"Graphiti does not reach its model endpoint", "start the model endpoint that Graphiti uses, or correct its OPENAI_BASE_URL"},
+	DatabaseDown: {"Graphiti does not reach its database", "start Graphiti's database, or correct its address in Graphiti's settings"},
+	WorkerDead: {"Graphiti accepts messages and keeps none any more", "restart Graphiti: its worker has died (getzep/graphiti#1707); then look in its log for the exception: " +
+		"often a model alias that its endpoint does not have (gpt-4.1-nano, text-embedding-3-small), an API key, or a group id with other characters than letters, digits, - and _"},
+	NeverKept: {"Graphiti accepts messages and has not kept one", "look in Graphiti's log for the exception that ended its worker, mend it and restart Graphiti: " +
+		`"Driver closed": install neo4j<6 beside graphiti (getzep/graphiti#1622); a model or a key that its endpoint does not take: correct it; ` +
+		"no exception: its listing asks another database (FalkorDB with an old graphiti-core); upgrade Graphiti or set ingest.verify: false"},
+	ModelFails: {"Graphiti accepts messages and keeps none, though its workers live", "look in the MCP server's log for \"Failed to process episode\": its model endpoint fails (key, model name, limits); " +
+		"mend that, a restart is needed only for new settings; what it dropped is sent again"},
+	Unlisted: {"this MCP server, or its database, lists no episodes of a group that a search shows (get_episodes asks another database; FalkorDB)",
+		"nothing is held up: what a search shows counts as verified, the rest as delivered; use Graphiti on Neo4j, or its REST service, for a full check"},
+	Unshown: {"neither a listing nor a search shows what this server accepted: it asks another database (FalkorDB), or its model endpoint fails",
+		"turns go on as with ingest.verify: false, and may be lost: look in the server's log for \"Failed to process episode\"; if there is none, upgrade graphiti-core or use Neo4j"},
+}
+
+// Says is the diagnosis in words; empty where there is none.
+func (d Diagnosis) Says() string { return diagnoses[d].says }
+
+// Remedy says what to do about it; empty where there is none.
+func (d Diagnosis) Remedy() string { return diagnoses[d].remedy }
+
+// kinds are what servers and their libraries write, in lower case, about each
+// kind of error. Nothing else of their words is told: they may quote what was
+// said.
+var kinds = []struct {
+	words string
+	is    Diagnosis
+}{
+	{"driver closed", DriverClosed},
+	{"driver has been closed", DriverClosed},
+	{"incorrect api key", ModelKey},
+	{"invalid_api_key", ModelKey},
+	{"authenticationerror", ModelKey},
+	{"error code: 401", ModelKey},
+	{"error code: 403", ModelKey},
+	{"model_not_found", ModelUnknown},
+	{"notfounderror", ModelUnknown},
+	{"error code: 404", ModelUnknown},
+	{"ratelimiterror", ModelLimit},
+	{"rate limit exceeded", ModelLimit},
+	{"insufficient_quota", ModelLimit},
+	{"error code: 429", ModelLimit},
+	{"serviceunavailable", DatabaseDown},
+	{"couldn't connect to", DatabaseDown},
+	{"apiconnectionerror", ModelDown},
+	{"connection error.", ModelDown},
+}
+
+// Diagnose reads the kind of an error from the server's own words.
+func Diagnose(err error) Diagnosis {
+	var s *StatusError
+	if !errors.As(err, &s) {
+		return NoDiagnosis
+	}
+	detail := strings.ToLower(s.Detail)
+	for _, k := range kinds {
+		if strings.Contains(detail, k.words) {
+			return k.is
+		}
+	}
+	return NoDiagnosis
+}

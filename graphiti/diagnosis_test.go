@@ -1,0 +1,80 @@
+package graphiti
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+)
+
+// TestDiagnose: the kind of an error is read from the server's words, and
+// nothing of what they quote is told.
+func TestDiagnose(t *testing.T) {
+	for detail, want := range map[string]Diagnosis{
+		"Error searching facts: Driver closed": DriverClosed,
+		"Error searching facts: Error code: 401 - {'error': {'message': 'Incorrect API key provided: sk-my-secret'}}":   ModelKey,
+		"Error searching facts: Error code: 404 - {'error': {'code': 'model_not_found', 'message': 'my-secret-model'}}": ModelUnknown,
+		"Error searching facts: Error code: 429 - rate limit":                                                           ModelLimit,
+		"Error searching facts: Connection error.":                                                                      ModelDown,
+		"Error searching facts: Couldn't connect to localhost:7687 (my-secret)":                                         DatabaseDown,
+		"my-secret dog is called Bruno":                                                                                 NoDiagnosis,
+		"":                                                                                                              NoDiagnosis,
+	} {
+		err := fmt.Errorf("search: %w", &StatusError{Code: 503, Detail: detail})
+		got := Diagnose(err)
+		if got != want {
+			t.Errorf("%q: %q, want %q", detail, got, want)
+		}
+		if strings.Contains(got.Says()+got.Remedy(), "secret") {
+			t.Errorf("%q is quoted", detail)
+		}
+	}
+	if d := Diagnose(errors.New("driver closed")); d != NoDiagnosis {
+		t.Errorf("an error of ours: %q", d)
+	}
+}
+
+// TestEveryDiagnosisHasARemedy, and each its own.
+func TestEveryDiagnosisHasARemedy(t *testing.T) {
+	says := make(map[string]Diagnosis)
+	for d, row := range diagnoses {
+		if row.says == "" || row.remedy == "" || says[row.remedy] != NoDiagnosis {
+			t.Errorf("%s: %+v", d, row)
+		}
+		says[row.remedy] = d
+	}
+	for _, k := range kinds {
+		if k.is.Remedy() == "" || k.words != strings.ToLower(k.words) {
+			t.Errorf("%+v", k)
+		}
+	}
+	for d, want := range map[Diagnosis]string{DriverClosed: "neo4j<6", NeverKept: "neo4j<6", WorkerDead: "restart Graphiti", Unlisted: "nothing is held up", Unshown: "ingest.verify: false"} {
+		if !strings.Contains(d.Remedy(), want) {
+			t.Errorf("%s: %s", d, d.Remedy())
+		}
+	}
+	if strings.Contains(ModelFails.Remedy(), "its worker has died") {
+		t.Error("over MCP the worker lives")
+	}
+}
+
+// TestChecksAreNotFacts: what our own messages say is not found, but in their
+// own group.
+func TestChecksAreNotFacts(t *testing.T) {
+	facts := func() []Fact {
+		return []Fact{
+			{Text: "My dog is called Bruno", Group: "g"},
+			{Text: "Graphiti-Proxy-Check stores its memory in Graphiti.", Group: "g"},
+			{Text: "graphiti-proxy-check: a program", Group: "g", Entity: true},
+			{Text: "anything", Group: CheckGroupPrefix + "x"},
+			{Text: "anything", Episode: CheckNamePrefix + "x"},
+			{Text: "This message of graphiti-proxy checks that the memory works.", Group: "g"},
+		}
+	}
+	if got := withoutChecks([]string{"g"}, facts()); len(got) != 1 || got[0].Text != "My dog is called Bruno" {
+		t.Errorf("%+v", got)
+	}
+	if got := withoutChecks([]string{CheckGroupPrefix + "x"}, facts()); len(got) != 6 {
+		t.Errorf("%+v", got)
+	}
+}
