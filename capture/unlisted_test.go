@@ -2,6 +2,7 @@ package capture
 
 import (
 	"fmt"
+	"net/http"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -138,4 +139,23 @@ func TestStallDiagnosis(t *testing.T) {
 	if st := p.Status(); st.Diagnosis != graphiti.WorkerDead || !strings.Contains(st.Diagnosis.Remedy(), "restart Graphiti") {
 		t.Errorf("%+v", st)
 	}
+}
+
+// TestWhatComesBetweenTwoLooks: a turn is kept after a listing and before a
+// search. The server lists well.
+func TestWhatComesBetweenTwoLooks(t *testing.T) {
+	s, m := mcpService(t, graphititest.Options{MCP: graphititest.Today, DelayOf: func(string) time.Duration { return 150 * time.Millisecond }})
+	s.Always(graphititest.Tool("search_memory_facts"), func(w http.ResponseWriter, r *http.Request, serve http.HandlerFunc) {
+		settled(t, s)
+		serve(w, r)
+	})
+	p := verifying(t, filepath.Join(t.TempDir(), "spool.db"), m, func(o *Options, tm *timing) {
+		o.Timeout, tm.stallAfter = 5*time.Second, time.Minute
+	})
+	add(t, p, spoken("1", "a"))
+	waitFor(t, "the turn", func() bool { return p.Status().Verified == 1 })
+	if st := p.Status(); st.Unlisted != nil || s.Counts().Calls[graphititest.Tool("search_memory_facts")] == 0 {
+		t.Errorf("%+v", st)
+	}
+	once(t, s, "a", "1")
 }

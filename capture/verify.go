@@ -11,17 +11,15 @@ import (
 
 // look looks for the turns of a group that are under way.
 func (p *Pipeline) look(a action) {
-	var v seen
-	err := contained(func() error {
-		return p.call(func(ctx context.Context) (err error) {
-			v, err = p.episodes(ctx, a.lane.group, a.n)
-			return err
-		})
-	})
+	v, err := p.list(a.lane.group, a.n)
 	var facts seen
 	searched := false
 	if err == nil && len(v.names) == 0 && !v.full {
 		err = contained(func() (err error) { facts, searched, err = p.search(a); return err })
+		if err == nil && len(facts.names) > 0 { // they may have come between the two
+			v, err = p.list(a.lane.group, a.n)
+		}
+		searched = searched && len(v.names) == 0
 	}
 	if err != nil {
 		p.notSeen(a, err)
@@ -38,13 +36,24 @@ func (p *Pipeline) look(a action) {
 	p.signal()
 }
 
+// list lists the last n of a group.
+func (p *Pipeline) list(group string, n int) (v seen, err error) {
+	err = contained(func() error {
+		return p.call(func(ctx context.Context) (err error) {
+			v, err = p.episodes(ctx, group, n)
+			return err
+		})
+	})
+	return v, err
+}
+
 // saw and notSeen tell the state what came of a look.
 func (p *Pipeline) saw(a action, v, facts seen, searched bool) findings {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.workedLocked(a)
 	now := time.Now()
-	if len(facts.names) > 0 {
+	if searched && len(facts.names) > 0 {
 		p.hideLocked(true, now)
 	}
 	if searched && p.state.hidden {
@@ -227,16 +236,12 @@ func (p *Pipeline) judgeLocked(facts int, failed error, sure bool, now time.Time
 
 // lookForProbe looks whether a probe has arrived, and removes it.
 func (p *Pipeline) lookForProbe(a action) {
-	var v seen
-	err := contained(func() error {
-		return p.call(func(ctx context.Context) (err error) {
-			v, err = p.episodes(ctx, p.probeGroup, a.n)
-			return err
-		})
-	})
+	v, err := p.list(p.probeGroup, a.n)
 	facts, failed, sure := 0, err, false
 	if err == nil && len(v.names) == 0 {
-		facts, failed = p.checkFacts()
+		if facts, failed = p.checkFacts(); facts > 0 { // they may have come between the two
+			v, err = p.list(p.probeGroup, a.n)
+		}
 		sure = p.listsForSure()
 	}
 	p.mu.Lock()

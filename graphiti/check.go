@@ -8,6 +8,7 @@ import "strings"
 const (
 	CheckGroupPrefix = "graphiti_proxy_probe_"
 	CheckNamePrefix  = "graphiti-proxy.probe."
+	ownGroups        = "graphiti_proxy_"
 
 	checkWord = "graphiti-proxy-check"
 
@@ -21,7 +22,7 @@ var olderChecks = []string{"message of graphiti-proxy checks that the memory wor
 // ofCheck reports whether a fact was read from a message of ours and not from a
 // conversation. Some databases mix up their groups.
 func ofCheck(f *Fact) bool {
-	if strings.HasPrefix(f.Group, CheckGroupPrefix) || strings.HasPrefix(f.Episode, CheckNamePrefix) {
+	if strings.HasPrefix(f.Group, ownGroups) || strings.HasPrefix(f.Episode, CheckNamePrefix) {
 		return true
 	}
 	text := strings.ToLower(f.Text)
@@ -40,7 +41,7 @@ func ofCheck(f *Fact) bool {
 // asked for.
 func withoutChecks(groups []string, facts []Fact) []Fact {
 	for _, g := range groups {
-		if strings.HasPrefix(g, CheckGroupPrefix) {
+		if strings.HasPrefix(g, ownGroups) {
 			return facts
 		}
 	}
