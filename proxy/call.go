@@ -30,6 +30,7 @@ type call struct {
 	connection []byte // the client's Connection field
 	fields     int    // how many the head has, where the body comes in chunks
 	trailers   []byte // lines behind a body in chunks that was read whole
+	suspect    bool   // the head says two things about the body's length
 
 	body  []byte    // what was read of the request's body
 	plain []byte    // what body says, where it is encoded
@@ -92,6 +93,7 @@ func (c *call) release() {
 	c.ctx, c.client, c.rest, c.pump, c.up, c.plain = nil, nil, nil, nil, nil, nil
 	c.trace, c.status, c.pieced, c.held, c.memory = nil, 0, false, nil, nil
 	c.route, c.mem, c.says, c.gone, c.intercepted = route{}, remembered{}, claimant{}, false, false
+	c.suspect = false
 	calls.Put(c)
 }
 

@@ -1,8 +1,8 @@
 package proxy
 
 import (
-	"crypto/tls"
 	"net"
+	"net/netip"
 	"os"
 	"sync/atomic"
 	"time"
@@ -19,29 +19,76 @@ type clientConn struct {
 	sock  socket
 	muted bool // owned by the goroutine that serves the connection
 
-	patience time.Duration // longest wait for one read of a body, or one write
+	patience time.Duration // longest wait for one write
 	writeBy  time.Time     // the deadline in force, renewed by extend
 
-	inBody  bool        // the server reads a body
-	stopped atomic.Bool // the body's rest is not wanted any more
+	silence time.Duration // longest wait for one read of a body
+	stage   stage         // of the request that the server reads
+	stopped atomic.Bool   // the body's rest is not wanted any more
+
+	all       *clients     // where it counts; nil: nowhere
+	from      netip.Prefix // whose it is
+	idleSince atomic.Int64 // in Unix nanoseconds; 0: a request is under way
 }
 
-// beginBody gives each read a deadline of its own, so that a slow client may
-// take its time with a body but a silent one may not.
-func (c *clientConn) beginBody() { c.inBody = true }
+// stage is how far the server is with reading a request.
+type stage uint8
 
-func (c *clientConn) endBody() { c.inBody = false }
+const (
+	stageIdle stage = iota // nothing is there, or all was read
+	stageBegan             // the first byte is there
+	stageHead              // in the head
+	stageBody              // in the body
+)
+
+// SetReadDeadline is called by the server, which sets one deadline for a head
+// when the request's first byte is there, and one for the body behind it. A
+// body has another for each read instead, so that a slow client may take its
+// time but a silent one may not.
+func (c *clientConn) SetReadDeadline(t time.Time) error {
+	if c.stage == stageBegan || c.stage == stageHead {
+		c.stage++
+	}
+	return c.Conn.SetReadDeadline(t)
+}
+
+// endBody says that nothing more of the body is read.
+func (c *clientConn) endBody() { c.stage = stageIdle }
+
+// Close closes the connection, which does not count any more.
+func (c *clientConn) Close() error {
+	err := c.Conn.Close()
+	if c.all != nil {
+		c.all.leave(c)
+	}
+	return err
+}
+
+// cut closes the connection without a word to the peer, which could make the
+// caller wait.
+func (c *clientConn) cut() {
+	_ = rawConn(c.Conn).Close()
+	c.all.leave(c)
+}
+
+// rawConn is the connection under TLS.
+func rawConn(c net.Conn) net.Conn {
+	if t, ok := c.(interface{ NetConn() net.Conn }); ok {
+		return t.NetConn()
+	}
+	return c
+}
 
 // stopBody ends a read that another goroutine waits in, and all later ones.
 func (c *clientConn) stopBody() {
 	c.stopped.Store(true)
-	_ = c.SetReadDeadline(time.Unix(1, 0))
+	_ = c.Conn.SetReadDeadline(time.Unix(1, 0))
 }
 
 // Read reads for the server.
 func (c *clientConn) Read(p []byte) (int, error) {
-	if c.inBody {
-		if err := c.SetReadDeadline(time.Now().Add(c.patience)); err != nil {
+	if c.stage == stageBody {
+		if err := c.Conn.SetReadDeadline(time.Now().Add(c.silence)); err != nil {
 			return 0, err
 		}
 		// After the deadline was set: stopBody sets its own after the flag, so
@@ -90,42 +137,27 @@ func extend(by time.Time, patience time.Duration) (_ time.Time, renewed bool) {
 // mute is called when an answer was, or was in part, sent past the server.
 func (c *clientConn) mute() { c.muted = true }
 
-// unmute follows the server's own states: it becomes idle when it has written
-// what it had to say about the last request.
-func unmute(c net.Conn, s fasthttp.ConnState) {
-	if s == fasthttp.StateIdle {
-		if cc, ok := c.(*clientConn); ok {
-			cc.muted = false
-		}
+// follow follows the server's own states: it becomes active with the first byte
+// of a request, and idle when it has written what it had to say about it.
+func follow(c net.Conn, s fasthttp.ConnState) {
+	cc, ok := c.(*clientConn)
+	if !ok {
+		return
+	}
+	switch s {
+	case fasthttp.StateActive:
+		cc.idleSince.Store(0)
+		cc.stage = stageBegan
+	case fasthttp.StateIdle:
+		cc.idleSince.Store(time.Now().UnixNano())
+		cc.muted, cc.stage = false, stageIdle
 	}
 }
 
 // reset makes the connection end in a reset instead of an orderly end, for
 // clients that could otherwise not tell a cut answer from a whole one.
 func (c *clientConn) reset() {
-	nc := c.Conn
-	if t, ok := nc.(interface{ NetConn() net.Conn }); ok {
-		nc = t.NetConn()
-	}
-	if tc, ok := nc.(*net.TCPConn); ok {
+	if tc, ok := rawConn(c.Conn).(*net.TCPConn); ok {
 		_ = tc.SetLinger(0)
 	}
-}
-
-// clientListener wraps what it accepts.
-type clientListener struct {
-	net.Listener
-	tls      *tls.Config // nil: none
-	patience time.Duration
-}
-
-func (l clientListener) Accept() (net.Conn, error) {
-	c, err := l.Listener.Accept()
-	if err != nil {
-		return nil, err
-	}
-	if l.tls != nil {
-		c = tls.Server(c, l.tls) // shakes hands with the first read, under its deadline
-	}
-	return &clientConn{Conn: c, sock: socketOf(c), patience: l.patience}, nil
 }

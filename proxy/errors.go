@@ -21,6 +21,20 @@ type clientError struct {
 
 func (e *clientError) Error() string { return e.message }
 
+// code is what programs read.
+func (e *clientError) code() string {
+	switch e.status {
+	case fasthttp.StatusNotImplemented:
+		return "not_implemented"
+	case fasthttp.StatusLoopDetected:
+		return "loop_detected"
+	}
+	return "invalid_request_error"
+}
+
+// errBodyLate says that the client fell silent in the middle of a body.
+var errBodyLate = &clientError{fasthttp.StatusRequestTimeout, "graphiti-proxy: the request's body did not arrive in time; limits.body_timeout bounds the silence in one"}
+
 // statusGone is what logs and traces say of a client that left; nobody is told
 // so, and the number is nginx's.
 const statusGone = 499
@@ -30,7 +44,7 @@ const statusGone = 499
 func (s *Server) writeError(c *call, err error) {
 	ctx := c.ctx
 	ctx.SetConnectionClose()
-	if errors.Is(err, errGone) || c.abandoned() {
+	if errors.Is(err, errGone) || c.abandoned() && !errors.Is(err, errBodyLate) {
 		c.status = statusGone
 		s.metrics.abandoned()
 		c.client.mute()
@@ -40,7 +54,12 @@ func (s *Server) writeError(c *call, err error) {
 	var ce *clientError
 	switch {
 	case errors.As(err, &ce):
-		status, kind, message = ce.status, "invalid_request_error", ce.message
+		status, kind, message = ce.status, ce.code(), ce.message
+	case noDescriptors(err):
+		status, kind = fasthttp.StatusServiceUnavailable, "out_of_file_descriptors"
+		s.metrics.failed(c.route.upstream, resultUnreachable)
+		message = "graphiti-proxy: there are no file descriptors left to connect to the upstream " + c.route.upstream.host +
+			"; raise the limit of open files (ulimit -n, LimitNOFILE of systemd), or lower limits.connections"
 	case isTimeout(err):
 		status, kind = fasthttp.StatusGatewayTimeout, "upstream_timeout"
 		s.metrics.failed(c.route.upstream, resultTimeout)
@@ -50,7 +69,7 @@ func (s *Server) writeError(c *call, err error) {
 		message = "graphiti-proxy: the upstream " + c.route.upstream.host + " could not be reached or broke off"
 	}
 	c.status = status
-	if status >= 500 {
+	if status >= 500 && ce == nil {
 		s.log.Warn("a request to an upstream fails", "error", err)
 	}
 	typ := "api_error"

@@ -21,12 +21,16 @@ import (
 // When it returns without error the call is attached to the connection, and
 // head describes the first bytes of c.in[:n].
 func (s *Server) forward(c *call, inserts []inject.Insert) (up *upstreamConn, head answerHead, n int, err error) {
-	if err := c.buildHead(inserts); err != nil {
+	if err := c.buildHead(s.hop, inserts); err != nil {
 		return nil, head, 0, err
 	}
 	for {
 		var reused bool
 		up, reused, err = c.route.upstream.take(s.base)
+		if noDescriptors(err) {
+			s.makeRoom()
+			up, reused, err = c.route.upstream.take(s.base)
+		}
 		if err != nil {
 			return nil, head, 0, err
 		}
@@ -59,7 +63,7 @@ func (c *call) repeatable() bool {
 
 // buildHead writes the request's head into c.out: the client's own lines, less
 // those that belong to its connection or to us.
-func (c *call) buildHead(inserts []inject.Insert) error {
+func (c *call) buildHead(hop string, inserts []inject.Insert) error {
 	h := &c.ctx.Request.Header
 	out := append(c.out[:0], h.Method()...)
 	out = append(out, ' ')
@@ -107,6 +111,9 @@ func (c *call) buildHead(inserts []inject.Insert) error {
 	}
 	if c.mem.dropped && !beta {
 		out = append(out, "Anthropic-Beta: "+inject.ThinkingBeta+"\r\n"...)
+	}
+	if c.route.upstream.marks {
+		out = append(append(append(out, hopField+": "...), hop...), "\r\n"...)
 	}
 	if upgrade {
 		out = append(out, "Connection: Upgrade\r\nUpgrade: "...)
@@ -260,6 +267,7 @@ type bodyPump struct {
 	done    chan struct{}
 	chunked bool
 	whole   bool // the body was sent to its end; valid after done
+	late    bool // the client fell silent in it; valid after done
 }
 
 func startPump(s *Server, c *call, up *upstreamConn) *bodyPump {
@@ -300,6 +308,7 @@ func (p *bodyPump) run(s *Server, c *call, up *upstreamConn, pending []byte) {
 			}
 		case err != nil:
 			if !c.client.stopped.Load() {
+				p.late = isTimeout(err)
 				c.abandon() // the client left or fell silent in the middle
 			}
 			return
@@ -315,6 +324,18 @@ func (p *bodyPump) finished() bool {
 	default:
 		return false
 	}
+}
+
+// fault is what the client is told where the upstream did not answer: err, or
+// what the client itself did. It ends the pump.
+func (p *bodyPump) fault(c *call, err error) error {
+	if p == nil {
+		return err
+	}
+	if p.join(c); p.late {
+		return errBodyLate
+	}
+	return err
 }
 
 // join ends the pump and reports whether the whole body was sent. If not, both
@@ -342,16 +363,15 @@ func (p *bodyPump) frame(dst, piece []byte) []byte {
 // readBody reads the request's body into c.body, up to limit; what is longer
 // is left in c.rest.
 func (s *Server) readBody(c *call, limit int) error {
-	stream := c.ctx.RequestBodyStream()
-	if stream == nil {
-		return nil
-	}
-	c.client.beginBody()
 	defer func() {
 		if c.rest == nil {
 			c.client.endBody()
 		}
 	}()
+	stream := c.ctx.RequestBodyStream()
+	if stream == nil {
+		return nil
+	}
 	length := c.ctx.Request.Header.ContentLength()
 	if length < 0 {
 		c.fields = headFields(&c.ctx.Request.Header)
@@ -387,7 +407,7 @@ func (s *Server) readBody(c *call, limit int) error {
 			}
 			return nil
 		case isTimeout(err):
-			return &clientError{fasthttp.StatusRequestTimeout, "graphiti-proxy: the request's body did not arrive in time"}
+			return errBodyLate
 		case err != nil:
 			return &clientError{fasthttp.StatusBadRequest, "graphiti-proxy: the request's body cannot be read"}
 		}

@@ -407,15 +407,15 @@ func TestInterimAnswerIsNotTheLast(t *testing.T) {
 	const early = "HTTP/1.1 103 Early Hints\r\nLink: </x>\r\n\r\n"
 	t.Run("a tunnel", func(t *testing.T) {
 		w := newWire(t, func(_ *wire, c net.Conn, _ string) bool {
-			_, _ = io.WriteString(c, early+"HTTP/1.1 101 Switching Protocols\r\nUpgrade: x\r\nConnection: Upgrade\r\n\r\n")
+			_, _ = io.WriteString(c, early+"HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n\r\n")
 			b := make([]byte, 5)
 			_, _ = io.ReadFull(c, b)
 			_, _ = c.Write(b)
 			return false
 		})
 		s, _ := start(t, w.url())
-		got, err := talk(t, s, "GET /v1/realtime HTTP/1.1\r\nHost: p\r\nConnection: Upgrade\r\nUpgrade: x\r\n\r\nhello")
-		want := early + "HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: x\r\n\r\nhello"
+		got, err := talk(t, s, "GET /v1/realtime HTTP/1.1\r\nHost: p\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\r\nhello")
+		want := early + "HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\r\nhello"
 		if diff := cmp.Diff(want, got); diff != "" || err != nil {
 			t.Errorf("%v (-want +got):\n%s", err, diff)
 		}

@@ -17,8 +17,8 @@ func (s *Server) serve(ctx *fasthttp.RequestCtx) {
 	c.trace = s.startTrace(c)              // trace.go: nil where nobody looks
 	defer func() { c.trace.end(c.status) }()
 
-	if s.refuses(c) { // upgrade.go: a WebSocket in which memory could not be
-		s.writeError(c, errUseHTTP)
+	if err := s.refusal(c); err != nil { // refuse.go: what cannot be forwarded as it is
+		s.writeError(c, err)
 		return
 	}
 	limit := relayedBody
@@ -43,10 +43,7 @@ func (s *Server) serve(ctx *fasthttp.RequestCtx) {
 	c.trace.asks(c)
 	up, head, n, err := s.forward(c, plan.Inserts) // forward.go: one attempt
 	if err != nil {
-		if c.pump != nil {
-			c.pump.join(c)
-		}
-		s.writeError(c, err)
+		s.writeError(c, c.pump.fault(c, err))
 		return
 	}
 	c.status = head.status

@@ -122,7 +122,7 @@ func TestSilentBodyIsEnded(t *testing.T) {
 	w := newWire(t, say(okAnswer))
 	s, _ := start(t, w.url(), func(o *Options) {
 		o.Ways.Limits.HeaderTimeout = 50 * time.Millisecond
-		o.Ways.Limits.UpstreamIdle = 300 * time.Millisecond
+		o.Ways.Limits.BodyTimeout = 300 * time.Millisecond
 	})
 	head := "POST /v1/chat/completions HTTP/1.1\r\nHost: p\r\nConnection: close\r\nContent-Length: 20000\r\n\r\n"
 	t.Run("silent", func(t *testing.T) {

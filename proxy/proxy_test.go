@@ -28,6 +28,7 @@ func testLimits() Limits {
 		UpstreamConnect:  2 * time.Second,
 		UpstreamResponse: 30 * time.Second,
 		UpstreamIdle:     30 * time.Second,
+		BodyTimeout:      30 * time.Second,
 	}
 }
 
@@ -127,7 +128,20 @@ func (w *wire) accept(answer func(*wire, net.Conn, string) bool) {
 	}
 }
 
+// requests are those that came, without the line that says through which
+// proxies: see TestHopIsAdded.
 func (w *wire) requests() []string {
+	list := w.raw()
+	for i, r := range list {
+		if at := strings.Index(r, hopField+": "+hopName); at >= 0 {
+			_, rest, _ := strings.Cut(r[at:], "\r\n")
+			list[i] = r[:at] + rest
+		}
+	}
+	return list
+}
+
+func (w *wire) raw() []string {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return append([]string(nil), w.got...)
@@ -223,4 +237,26 @@ func client(t testing.TB) *http.Client {
 	tr := &http.Transport{DisableCompression: true}
 	t.Cleanup(tr.CloseIdleConnections)
 	return &http.Client{Transport: tr, Timeout: 20 * time.Second}
+}
+
+// logBuffer keeps what is logged.
+type logBuffer struct {
+	mu sync.Mutex // guards b
+	b  bytes.Buffer
+}
+
+func (l *logBuffer) logger() *slog.Logger {
+	return slog.New(slog.NewTextHandler(l, &slog.HandlerOptions{Level: slog.LevelDebug}))
+}
+
+func (l *logBuffer) Write(p []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.b.Write(p)
+}
+
+func (l *logBuffer) String() string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.b.String()
 }

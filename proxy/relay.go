@@ -54,7 +54,7 @@ func (s *Server) relay(c *call, up *upstreamConn, head answerHead, n int, tee *c
 // lastOfClient reports whether the client's connection ends with this call.
 // HTTP/1.0 connections always do.
 func (c *call) lastOfClient() bool {
-	return !c.ctx.Request.Header.IsHTTP11() || tokenIn(c.connection, "close")
+	return !c.ctx.Request.Header.IsHTTP11() || c.suspect || tokenIn(c.connection, "close")
 }
 
 // relayBody sends c.out, which holds the head, and then the body. It reports

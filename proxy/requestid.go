@@ -1,7 +1,6 @@
 package proxy
 
 import (
-	"bytes"
 	"crypto/rand"
 	"encoding/hex"
 	"log/slog"
@@ -29,15 +28,15 @@ func (r *requestIDs) append(dst []byte, id uint64) []byte {
 }
 
 // logRequest writes one line about a request, for those who look for one:
-// nothing of what was said, and no address beyond its path.
+// nothing of what was said, and of its address the path, without what looks
+// like a key.
 func (s *Server) logRequest(c *call, status int, begun time.Time) {
 	if !s.log.Enabled(s.base, slog.LevelDebug) {
 		return
 	}
 	h := &c.ctx.Request.Header
-	path, _, _ := bytes.Cut(h.RequestURI(), []byte{'?'})
 	attrs := []any{
-		"id", string(s.ids.append(nil, c.id)), "method", string(h.Method()), "path", string(path), "status", status,
+		"id", string(s.ids.append(nil, c.id)), "method", string(h.Method()), "path", loggedPath(h.RequestURI()), "status", status,
 		"ms", time.Since(begun).Milliseconds(),
 	}
 	if c.mem.header {

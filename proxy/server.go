@@ -20,13 +20,15 @@ import (
 )
 
 // Limits bounds what clients and upstreams may take of the proxy. All fields
-// are required.
+// but PerAddress are required.
 type Limits struct {
 	InspectBytes     int           // request bodies above are streamed through, without memory
 	HeaderBytes      int           // head of a request
 	HeaderTimeout    time.Duration // for a request's head to arrive
 	IdleTimeout      time.Duration // for the next request on a kept connection
+	BodyTimeout      time.Duration // longest silence of a client within a request's body
 	Connections      int           // clients at the same time; more are answered 503
+	PerAddress       int           // of them, those from one address; 0: all
 	UpstreamConnect  time.Duration // for connecting, TLS included
 	UpstreamResponse time.Duration // for the head of an answer
 	UpstreamIdle     time.Duration // longest silence within a body, either side
@@ -52,6 +54,7 @@ type Server struct {
 	hasher   inject.Hasher
 	rounds   rounds
 	ids      *requestIDs
+	hop      string // see hopField
 	places   sessionPlaces
 
 	roots *tls.Config // for upstreams
@@ -63,6 +66,7 @@ type Server struct {
 	fast     *fasthttp.Server
 	listener net.Listener
 	tls      *tls.Config
+	clients  clients
 	hangups  hangups
 	tunnels  tunnels
 
@@ -96,6 +100,7 @@ func New(o Options) (*Server, error) {
 		roots: o.TLS,
 		tls:   o.ServerTLS,
 		ids:   newRequestIDs(),
+		hop:   newHop(),
 
 		metrics:  in,
 		tracer:   o.Tracer,
@@ -106,6 +111,11 @@ func New(o Options) (*Server, error) {
 	s.ways.Store(w)
 	s.settings.Store(&o.Memory)
 	s.base, s.cancel = context.WithCancel(context.Background())
+	s.clients = clients{limit: o.Ways.Limits.Connections, part: o.Ways.Limits.PerAddress, room: roomForClients()}
+	if room := s.clients.room; room < s.clients.limit {
+		s.log.Info("there are file descriptors for fewer clients than limits.connections", "clients", room,
+			"remedy", "raise the limit of open files (ulimit -n, LimitNOFILE of systemd), or lower limits.connections")
+	}
 	s.fast = &fasthttp.Server{
 		Handler:      s.serve,
 		ErrorHandler: refuse,
@@ -118,12 +128,12 @@ func New(o Options) (*Server, error) {
 		// The server's own answer must be written, and swallowed, before the
 		// next request begins: see clientConn.
 		ReduceMemoryUsage:     true,
-		ConnState:             unmute,
+		ConnState:             follow,
 		ReadBufferSize:        o.Ways.Limits.HeaderBytes,
 		WriteBufferSize:       1 << 10,
 		ReadTimeout:           o.Ways.Limits.HeaderTimeout,
 		IdleTimeout:           o.Ways.Limits.IdleTimeout,
-		Concurrency:           o.Ways.Limits.Connections,
+		Concurrency:           math.MaxInt32, // see clients
 		NoDefaultServerHeader: true,
 		NoDefaultDate:         true,
 		NoDefaultContentType:  true,
@@ -149,7 +159,7 @@ func (s *Server) Addr() net.Addr { return s.listener.Addr() }
 
 // Serve serves until Shutdown, and then returns nil.
 func (s *Server) Serve() error {
-	err := s.fast.Serve(clientListener{s.listener, s.tls, s.way().limits.UpstreamIdle})
+	err := s.fast.Serve(s.newListener())
 	if err != nil && !s.stopping() {
 		return fmt.Errorf("serve clients: %w", err)
 	}
@@ -202,7 +212,7 @@ func (s *Server) ageUpstreams() {
 // bodyPatience replaces the deadline of the head by that of a body, of which
 // fasthttp reads the beginning itself.
 func (s *Server) bodyPatience(*fasthttp.RequestHeader) fasthttp.RequestConfig {
-	return fasthttp.RequestConfig{ReadTimeout: s.way().limits.UpstreamIdle}
+	return fasthttp.RequestConfig{ReadTimeout: s.way().limits.BodyTimeout}
 }
 
 // refuse answers what is no valid request.

@@ -63,10 +63,7 @@ func (s *Server) tunnel(c *call, up *upstreamConn, head answerHead, n int) {
 	if err != nil {
 		up.Close()
 		c.detach()
-		if c.pump != nil {
-			c.pump.join(c)
-		}
-		s.writeError(c, err)
+		s.writeError(c, c.pump.fault(c, err))
 		return
 	}
 	out := c.answerHead(nil, &head, false)

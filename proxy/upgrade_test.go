@@ -33,7 +33,7 @@ func newHasty(t testing.TB, then func(c net.Conn, br *bufio.Reader)) string {
 					break
 				}
 			}
-			_, _ = io.WriteString(c, "HTTP/1.1 101 Switching Protocols\r\nUpgrade: x\r\nConnection: Upgrade\r\n\r\n")
+			_, _ = io.WriteString(c, "HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n\r\n")
 			then(c, br)
 			c.Close()
 		}
@@ -46,7 +46,7 @@ func newHasty(t testing.TB, then func(c net.Conn, br *bufio.Reader)) string {
 func TestUpgradeWithABody(t *testing.T) {
 	const size = 1 << 20
 	body := strings.Repeat("b", size)
-	request := fmt.Sprintf("POST /v1/x HTTP/1.1\r\nHost: p\r\nConnection: Upgrade\r\nUpgrade: x\r\nContent-Length: %d\r\n\r\n", size)
+	request := fmt.Sprintf("POST /v1/x HTTP/1.1\r\nHost: p\r\nConnection: Upgrade\r\nUpgrade: websocket\r\nContent-Length: %d\r\n\r\n", size)
 	t.Run("upstream agrees at once", func(t *testing.T) {
 		w := newHasty(t, func(c net.Conn, br *bufio.Reader) {
 			if _, err := io.CopyN(io.Discard, br, size); err != nil {
@@ -59,7 +59,7 @@ func TestUpgradeWithABody(t *testing.T) {
 		s, _ := start(t, w)
 		for range 5 { // calls are used again
 			got, err := talk(t, s, request+body+"hello")
-			want := "HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: x\r\n\r\nhello"
+			want := "HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\r\nhello"
 			if got != want || err != nil {
 				t.Errorf("got %q, %v", got, err)
 			}
@@ -101,7 +101,7 @@ func TestUpgradeWithABody(t *testing.T) {
 		s, _ := start(t, w)
 		for range 5 {
 			c := dial(t, s)
-			_, _ = io.WriteString(c, strings.Replace(request, "Connection: Upgrade\r\nUpgrade: x\r\n", "", 1)+body[:100<<10])
+			_, _ = io.WriteString(c, strings.Replace(request, "Connection: Upgrade\r\nUpgrade: websocket\r\n", "", 1)+body[:100<<10])
 			resp, err := http.ReadResponse(newReader(c), nil)
 			if err != nil || resp.StatusCode != http.StatusBadGateway {
 				t.Errorf("%v, %v", resp, err)

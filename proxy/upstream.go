@@ -32,6 +32,7 @@ type upstream struct {
 	prefix  string // path before every request path, without a final slash
 	tls     *tls.Config
 	timeout time.Duration // for connecting, TLS included
+	marks   bool          // requests carry hopField
 
 	mu      sync.Mutex // guards what follows
 	idle    []*upstreamConn
@@ -56,6 +57,7 @@ func newUpstream(name, base string, roots *tls.Config, timeout time.Duration) (*
 		host:    u.Host,
 		prefix:  strings.TrimSuffix(u.EscapedPath(), "/"),
 		timeout: timeout,
+		marks:   marks(u.Hostname()),
 	}
 	port := u.Port()
 	switch {

@@ -1,0 +1,180 @@
+package proxy
+
+import (
+	"cmp"
+	"net"
+	"net/netip"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/valyala/fasthttp"
+)
+
+// refusalTime bounds the writing of an answer to a connection that is not
+// served. It happens where connections are accepted, and nothing was written
+// before, so that it need not wait.
+const refusalTime = 100 * time.Millisecond
+
+// keptDescriptors are for files, listeners and the memory's connections.
+const keptDescriptors = 64
+
+// clients are the open connections of clients, whatever is spoken on them. A
+// connection counts from the moment it is accepted until it is closed.
+type clients struct {
+	limit int // at the same time
+	part  int // of one address; 0: no bound
+	room  int // for which there are file descriptors
+
+	mu   sync.Mutex // guards what follows
+	open map[*clientConn]struct{}
+	from map[netip.Prefix]int
+	gone chan struct{} // closed when the last one leaves; nil: nobody waits
+}
+
+// Why a connection is not served; empty where it is.
+const (
+	admitted   = ""
+	tooMany    = "graphiti-proxy: too many clients are connected; try again, or raise limits.connections"
+	tooManyOf  = "graphiti-proxy: too many clients are connected from this address; close some, or raise limits.connections_per_address"
+	outOfFiles = "graphiti-proxy: there are no file descriptors left for more clients; try again, or raise the limit of open files"
+)
+
+// admit counts a connection, or says why it is not served. Where descriptors
+// are short, connections on which nothing happens make room for it.
+func (cs *clients) admit(c *clientConn) (why string) {
+	var idle []*clientConn
+	defer func() {
+		for _, c := range idle {
+			c.cut()
+		}
+	}()
+	cs.mu.Lock()
+	defer cs.mu.Unlock()
+	c.from = prefixOf(c.RemoteAddr())
+	switch {
+	case len(cs.open) >= cs.limit:
+		return tooMany
+	case cs.part > 0 && c.from.IsValid() && cs.from[c.from] >= cs.part:
+		return tooManyOf
+	case len(cs.open) >= cs.room:
+		if idle = cs.oldestIdleLocked(); len(idle) == 0 {
+			return outOfFiles
+		}
+	}
+	if cs.open == nil {
+		cs.open, cs.from = make(map[*clientConn]struct{}), make(map[netip.Prefix]int)
+	}
+	cs.open[c] = struct{}{}
+	if c.from.IsValid() {
+		cs.from[c.from]++
+	}
+	c.all = cs
+	return admitted
+}
+
+// leave takes a closed connection out of the count, once.
+func (cs *clients) leave(c *clientConn) {
+	cs.mu.Lock()
+	defer cs.mu.Unlock()
+	if _, ok := cs.open[c]; !ok {
+		return
+	}
+	delete(cs.open, c)
+	if c.from.IsValid() {
+		if cs.from[c.from]--; cs.from[c.from] == 0 {
+			delete(cs.from, c.from)
+		}
+	}
+	if len(cs.open) == 0 && cs.gone != nil {
+		close(cs.gone)
+		cs.gone = nil
+	}
+}
+
+// makeRoom closes connections on which nothing happens, those first that have
+// been silent for longest.
+func (cs *clients) makeRoom() {
+	cs.mu.Lock()
+	idle := cs.oldestIdleLocked()
+	cs.mu.Unlock()
+	for _, c := range idle {
+		c.cut()
+	}
+}
+
+// oldestIdleLocked is an eighth of the idle connections, so that all are not
+// looked at again for each one that is let in.
+func (cs *clients) oldestIdleLocked() []*clientConn {
+	type silent struct {
+		c     *clientConn
+		since int64
+	}
+	var list []silent
+	for c := range cs.open {
+		if since := c.idleSince.Load(); since > 0 {
+			list = append(list, silent{c, since})
+		}
+	}
+	slices.SortFunc(list, func(a, b silent) int { return cmp.Compare(a.since, b.since) })
+	out := make([]*clientConn, (len(list)+7)/8)
+	for i := range out {
+		out[i] = list[i].c
+	}
+	return out
+}
+
+// cutAll closes every connection, and returns when all have left or the time
+// is over.
+func (cs *clients) cutAll(patience time.Duration) {
+	cs.mu.Lock()
+	list := make([]*clientConn, 0, len(cs.open))
+	for c := range cs.open {
+		list = append(list, c)
+	}
+	if len(list) > 0 && cs.gone == nil {
+		cs.gone = make(chan struct{})
+	}
+	gone := cs.gone
+	cs.mu.Unlock()
+	if gone == nil {
+		return
+	}
+	for _, c := range list {
+		_ = rawConn(c.Conn).Close() // who serves it finds out, and closes it
+	}
+	select {
+	case <-gone:
+	case <-time.After(patience):
+	}
+}
+
+// prefixOf is whom an address belongs to: a machine over IPv4, a network of 64
+// bits over IPv6, of which one machine has all. It is invalid for what is no
+// address of the internet's.
+func prefixOf(a net.Addr) netip.Prefix {
+	t, ok := a.(*net.TCPAddr)
+	if !ok {
+		return netip.Prefix{}
+	}
+	ip := t.AddrPort().Addr().Unmap().WithZone("")
+	bits := 64
+	if ip.Is4() {
+		bits = 32
+	}
+	p, _ := ip.Prefix(bits)
+	return p
+}
+
+// refusal is the whole answer to a connection that is not served.
+func refusal(why string) []byte {
+	var resp fasthttp.Response
+	resp.Header.DisableNormalizing()
+	resp.SetStatusCode(fasthttp.StatusServiceUnavailable)
+	resp.Header.SetNoDefaultContentType(true)
+	resp.Header.Set("Content-Type", "application/json")
+	resp.Header.Set("Retry-After", "1")
+	resp.SetConnectionClose()
+	resp.SetBody(errorBody(why, "api_error", "too_many_connections"))
+	return []byte(resp.String())
+}

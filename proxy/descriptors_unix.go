@@ -1,0 +1,21 @@
+//go:build unix
+
+package proxy
+
+import (
+	"math"
+
+	"golang.org/x/sys/unix"
+)
+
+// roomForClients is how many clients the process has file descriptors for: two
+// each, of which one is for the upstream, and some are for files. The Go
+// runtime has raised the limit as far as it may.
+func roomForClients() int {
+	var l unix.Rlimit
+	if unix.Getrlimit(unix.RLIMIT_NOFILE, &l) != nil || l.Cur > math.MaxInt32 {
+		return math.MaxInt32
+	}
+	n := int(l.Cur) // #nosec G115 -- compared above
+	return max((n-min(keptDescriptors, n/4))/2, 1)
+}

@@ -1,0 +1,60 @@
+package proxy
+
+import (
+	"bytes"
+	"crypto/rand"
+	"encoding/hex"
+	"slices"
+
+	"github.com/valyala/fasthttp"
+)
+
+// hopField tells a proxy that a request went through it before (RFC 8586).
+// Servers in between leave it as it is, and none behaves otherwise because of
+// it, as some do where they see Via.
+const (
+	hopField      = "CDN-Loop"
+	hopFieldLower = "cdn-loop"
+	hopName       = "graphiti-proxy-"
+)
+
+// maxHops is how many proxies like this one may stand in a row. A ring of
+// several behind one address, of which none need see itself again, ends there.
+const maxHops = 8
+
+// providers are hosts that no proxy is behind. They are not sent hopField: what
+// they get is what the client sent.
+var providers = []string{"api.openai.com", "api.anthropic.com", "generativelanguage.googleapis.com"}
+
+// newHop is what a server writes into hopField: another one for each.
+func newHop() string {
+	var b [6]byte
+	_, _ = rand.Read(b[:]) // never fails
+	return hopName + hex.EncodeToString(b[:])
+}
+
+// marks reports whether requests to a host carry hopField.
+func marks(host string) bool { return !slices.Contains(providers, host) }
+
+// loopIn reports a request that this server has sent itself, or that too many
+// like it have passed on.
+func (s *Server) loopIn(c *call, hops [][]byte) error {
+	n := 0
+	for _, list := range hops {
+		for hop := range tokens(list) {
+			if string(hop) == s.hop {
+				n = maxHops
+			} else if bytes.HasPrefix(hop, []byte(hopName)) {
+				n++
+			}
+		}
+	}
+	if n < maxHops {
+		return nil
+	}
+	setting := "upstream." + c.route.upstream.name
+	s.log.Warn("a request came back to the proxy that sent it", "setting", setting, "upstream", c.route.upstream.host,
+		"remedy", "set it to the provider's address; now it is a way back to this proxy")
+	return &clientError{fasthttp.StatusLoopDetected, "graphiti-proxy: this request came back to the proxy that sent it; set " + setting +
+		" to the provider's address, not to one that leads back here"}
+}

@@ -1,0 +1,88 @@
+package proxy
+
+import (
+	"bytes"
+	"net/url"
+	"strings"
+)
+
+// hidden stands for a part of a path that looks like a key.
+const hidden = "***"
+
+// keyPrefixes begin keys that are short enough to be missed otherwise.
+var keyPrefixes = []string{"sk-", "sk_", "pk-", "pk_", "rk_", "AIza", "ya29.", "ghp_", "gho_", "ghs_", "ghu_", "ghr_", "github_pat_", "glpat-", "xoxb-", "xoxp-", "AKIA", "ASIA", "hf_", "gsk_", "eyJ", "r8_", "Bearer"}
+
+// loggedPath is a request's path as it may be logged: without its query, and
+// without what looks like a key.
+func loggedPath(target []byte) string {
+	path, _, _ := bytes.Cut(originForm(target), []byte{'?'})
+	path, _, _ = bytes.Cut(path, []byte{'#'})
+	segments := strings.Split(string(path), "/")
+	for i, s := range segments {
+		plain, err := url.PathUnescape(s)
+		if err != nil {
+			plain = s
+		}
+		if likeKey(plain) {
+			segments[i] = hidden
+		}
+	}
+	return strings.Join(segments, "/")
+}
+
+// likeKey reports whether some text may be, or hold, a key: it begins like one,
+// has a long run of letters and digits, or changes between small and capital
+// letters and digits more than names do. Ids of answers and files look the
+// same, and go too.
+func likeKey(s string) bool {
+	if _, rest, ok := strings.Cut(s, ":"); ok && strings.Contains(rest, "@") { // user:password@
+		return true
+	}
+	for part := range strings.FieldsFuncSeq(s, func(r rune) bool { return strings.ContainsRune("=&;,: /", r) }) {
+		for _, p := range keyPrefixes {
+			if strings.HasPrefix(part, p) && len(part) >= len(p)+6 {
+				return true
+			}
+		}
+		if random(part) {
+			return true
+		}
+	}
+	return false
+}
+
+// random reports whether text looks as if nobody had chosen it.
+func random(s string) bool {
+	const (
+		longRun  = 32 // letters and digits in a row: no word has so many
+		longText = 20
+	)
+	run, changes, last := 0, 0, byte(0)
+	for i := range len(s) {
+		class := classOf(s[i])
+		if class == 0 {
+			run, last = 0, 0
+			continue
+		}
+		if run++; run >= longRun {
+			return true
+		}
+		if last != 0 && class != last {
+			changes++
+		}
+		last = class
+	}
+	return len(s) >= longText && 4*changes >= len(s)
+}
+
+func classOf(c byte) byte {
+	switch {
+	case 'a' <= c && c <= 'z':
+		return 'a'
+	case 'A' <= c && c <= 'Z':
+		return 'A'
+	case '0' <= c && c <= '9':
+		return '0'
+	}
+	return 0
+}

@@ -1,0 +1,222 @@
+package proxy
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+)
+
+// TestOnlyWebSocketIsTunnelled: in a tunnel of HTTP/2 stand requests that
+// nobody reads, with fields that say whose they are.
+func TestOnlyWebSocketIsTunnelled(t *testing.T) {
+	w := newWire(t, say("HTTP/1.1 101 Switching Protocols\r\nUpgrade: h2c\r\nConnection: Upgrade\r\n\r\n"))
+	s, _ := start(t, w.url())
+	for name, request := range map[string]string{
+		"h2c":                    "GET /v1/x HTTP/1.1\r\nHost: p\r\nConnection: Upgrade, HTTP2-Settings\r\nUpgrade: h2c\r\nHTTP2-Settings: AAMAAABkAAQCAAAAAAIAAAAA\r\n\r\n",
+		"h2c with a body":        "POST /v1/chat/completions HTTP/1.1\r\nHost: p\r\nConnection: Upgrade, HTTP2-Settings\r\nUpgrade: h2c\r\nHTTP2-Settings: x\r\nContent-Length: 2\r\n\r\n{}",
+		"h2c behind websocket":   "GET /v1/x HTTP/1.1\r\nHost: p\r\nConnection: Upgrade\r\nUpgrade: websocket, h2c\r\n\r\n",
+		"h2c in a second line":   "GET /v1/x HTTP/1.1\r\nHost: p\r\nConnection: Upgrade\r\nUpgrade: websocket\r\nUpgrade: h2c\r\n\r\n",
+		"in capitals":            "GET /v1/x HTTP/1.1\r\nHost: p\r\nCONNECTION: UPGRADE\r\nUPGRADE: H2C\r\n\r\n",
+		"another protocol":       "GET /v1/x HTTP/1.1\r\nHost: p\r\nConnection: Upgrade\r\nUpgrade: TLS/1.0\r\n\r\n",
+		"HTTP/2 without upgrade": "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n",
+	} {
+		t.Run(name, func(t *testing.T) {
+			got, err := talk(t, s, request)
+			if !strings.HasPrefix(got, "HTTP/1.1 501 ") || !strings.Contains(got, `"code":"not_implemented"`) {
+				t.Errorf("answer %q, %v", got, err)
+			}
+		})
+	}
+	if got := w.requests(); len(got) > 0 {
+		t.Errorf("the upstream got %q", got)
+	}
+	// Without Connection: Upgrade the field is another hop's, and goes.
+	if got, _ := talk(t, s, "GET /v1/x HTTP/1.1\r\nHost: p\r\nUpgrade: h2c\r\nConnection: close\r\n\r\n"); !strings.HasPrefix(got, "HTTP/1.1 502 ") {
+		t.Errorf("answer %q", got) // to an upstream that switches unasked
+	}
+	if got := w.requests(); len(got) != 1 || strings.Contains(got[0], "h2c") {
+		t.Errorf("the upstream got %q", got)
+	}
+}
+
+// TestTwoLengths: where a request says two things about its body's length,
+// nothing that stands behind it is taken for a request.
+func TestTwoLengths(t *testing.T) {
+	const chunks = "2\r\nhi\r\n0\r\n\r\n"
+	const next = "GET /smuggled HTTP/1.1\r\nHost: p\r\n\r\n"
+	for name, tc := range map[string]struct{ fields, want string }{
+		"length first":           {"Content-Length: 2\r\nTransfer-Encoding: chunked\r\n", "200"},
+		"coding first":           {"Transfer-Encoding: chunked\r\nContent-Length: 2\r\n", "200"},
+		"in capitals":            {"TRANSFER-ENCODING: CHUNKED\r\nCONTENT-LENGTH: 3\r\n", "200"},
+		"two lengths":            {"Content-Length: 2\r\nContent-Length: 3\r\n", "400"},
+		"a length twice":         {"Content-Length: 2\r\nContent-Length: 2\r\n", "400"},
+		"a list of lengths":      {"Content-Length: 2, 2\r\n", "400"},
+		"identity":               {"Content-Length: 2\r\nTransfer-Encoding: identity\r\n", "400"},
+		"identity alone":         {"Transfer-Encoding: identity\r\n", "400"},
+		"identity last":          {"Transfer-Encoding: chunked, identity\r\n", "400"},
+		"coding twice":           {"Transfer-Encoding: chunked\r\nTransfer-Encoding: chunked\r\n", "400"},
+		"blank before the colon": {"Transfer-Encoding : chunked\r\nContent-Length: 2\r\n", "400"},
+		"folded":                 {"Transfer-Encoding:\r\n chunked\r\nContent-Length: 2\r\n", "400"},
+		"unknown coding":         {"Transfer-Encoding: xchunked\r\nContent-Length: 2\r\n", "400"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWire(t, say(okAnswer))
+			s, _ := start(t, w.url())
+			got, _ := talk(t, s, "POST /v1/x HTTP/1.1\r\nHost: p\r\n"+tc.fields+"\r\n"+chunks+next)
+			if !strings.HasPrefix(got, "HTTP/1.1 "+tc.want+" ") || strings.Count(got, "HTTP/1.1 ") != 1 {
+				t.Errorf("answer %q", got)
+			}
+			if !strings.Contains(got, "Connection: close\r\n") {
+				t.Errorf("the end of the connection is not said: %q", got)
+			}
+			for _, r := range w.requests() {
+				if strings.Contains(r, "/smuggled") || strings.Count(strings.ToLower(r), "content-length:")+strings.Count(strings.ToLower(r), "transfer-encoding:") != 1 {
+					t.Errorf("the upstream got %q", r)
+				}
+			}
+		})
+	}
+}
+
+// TestHopIsAdded where there could be a proxy, and nowhere else.
+func TestHopIsAdded(t *testing.T) {
+	w := newWire(t, say(okAnswer))
+	s, _ := start(t, w.url())
+	if _, err := talk(t, s, "GET /v1/x HTTP/1.1\r\nHost: p\r\nCDN-Loop: cloudflare; loops=1\r\nConnection: close\r\n\r\n"); err != nil {
+		t.Fatal(err)
+	}
+	want := "GET /v1/x HTTP/1.1\r\nHost: " + strings.TrimPrefix(w.url(), "http://") + "\r\nCDN-Loop: cloudflare; loops=1\r\nCDN-Loop: " + s.hop + "\r\n\r\n"
+	if got := w.raw(); len(got) != 1 || got[0] != want {
+		t.Errorf("the upstream got %q, want %q", got, want)
+	}
+	for _, provider := range providers {
+		u, err := newUpstream(nameOpenAI, "https://"+provider, s.roots, time.Second)
+		if err != nil || u.marks {
+			t.Errorf("%s: marked %v, %v", provider, u.marks, err)
+		}
+	}
+}
+
+// TestLoopIsNoticed: a proxy whose upstream is itself, or another one whose
+// upstream it is, says so at once.
+func TestLoopIsNoticed(t *testing.T) {
+	reserve := func() string {
+		ln, err := net.Listen("tcp", "127.0.0.1:0")
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer ln.Close()
+		return ln.Addr().String()
+	}
+	at := func(addr string) func(*Options) { return func(o *Options) { o.Listen = addr } }
+	check := func(t *testing.T, s *Server, path, setting string, connections int64) {
+		for _, request := range []string{
+			"POST /v1/chat/completions HTTP/1.1\r\nHost: p\r\nConnection: close\r\nContent-Length: 2\r\n\r\n{}",
+			"GET /v1/models HTTP/1.1\r\nHost: p\r\nConnection: close\r\n\r\n",
+			"GET " + path + " HTTP/1.1\r\nHost: p\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\r\n",
+		} {
+			c := dial(t, s)
+			_, _ = io.WriteString(c, request)
+			resp, err := http.ReadResponse(newReader(c), nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			body, _ := io.ReadAll(resp.Body)
+			if resp.StatusCode != http.StatusLoopDetected || !strings.Contains(string(body), setting) || !strings.Contains(string(body), `"code":"loop_detected"`) {
+				t.Errorf("%d %s", resp.StatusCode, body)
+			}
+			c.Close()
+		}
+		s.clients.mu.Lock()
+		defer s.clients.mu.Unlock()
+		if n := int64(len(s.clients.open)); n > connections {
+			t.Errorf("%d connections", n)
+		}
+	}
+	t.Run("itself", func(t *testing.T) {
+		addr := reserve()
+		s, _ := start(t, "http://"+addr, at(addr))
+		check(t, s, "/v1/realtime", "upstream.openai", 6)
+	})
+	t.Run("a ring of two", func(t *testing.T) {
+		a, b := reserve(), reserve()
+		s, _ := start(t, "http://"+b, at(a))
+		_, _ = start(t, "http://"+a, at(b))
+		check(t, s, "/v1/realtime", "upstream.openai", 6)
+	})
+	t.Run("a row of honest ones", func(t *testing.T) {
+		w := newWire(t, say(okAnswer))
+		base := w.url()
+		for range maxHops {
+			_, base = start(t, base)
+		}
+		s, _ := start(t, base) // the ninth of them
+		get := func(base string) int {
+			resp, err := client(t).Get(base + "/v1/models")
+			if err != nil {
+				t.Fatal(err)
+			}
+			resp.Body.Close()
+			return resp.StatusCode
+		}
+		if got := get(base); got != http.StatusOK {
+			t.Errorf("%d proxies in a row: %d", maxHops, got)
+		}
+		if got := get("http://" + s.Addr().String()); got != http.StatusLoopDetected {
+			t.Errorf("one more: %d", got)
+		}
+	})
+}
+
+func TestLoggedPath(t *testing.T) {
+	secret := func(parts ...string) string { return strings.Join(parts, "") } // so that no scanner finds one here
+	for target, want := range map[string]string{
+		"/v1/chat/completions":                      "/v1/chat/completions",
+		"/v1/models?key=abc":                        "/v1/models",
+		"/v1/models#key":                            "/v1/models",
+		"/openai/deployments/gpt-4o-mini/responses": "/openai/deployments/gpt-4o-mini/responses",
+		"/v1beta/models/gemini-2.5-flash-preview-05-20:streamGenerateContent": "/v1beta/models/gemini-2.5-flash-preview-05-20:streamGenerateContent",
+		"/v1/models/meta-llama/Llama-4-Maverick-17B-128E-Instruct-FP8":        "/v1/models/meta-llama/Llama-4-Maverick-17B-128E-Instruct-FP8",
+		"/v1/models/claude-3-5-sonnet@20240620":                               "/v1/models/claude-3-5-sonnet@20240620",
+		"/" + secret("sk", "-abcdef123456") + "/v1/x":                         "/***/v1/x",
+		"/" + secret("sk", "-proj-AbC_dEf-123") + "/v1/x":                     "/***/v1/x",
+		"/" + secret("AI", "zaSyA1234567") + "/v1/x":                          "/***/v1/x",
+		"/" + secret("%73", "k-abcdef123456") + "/v1/x":                       "/***/v1/x",
+		"/v1/key=" + secret("sk", "-abcdef123456") + ";x":                     "/v1/***",
+		"/0123456789abcdef0123456789abcdef01234567/v1/x":                      "/***/v1/x",
+		"/9f86d081-884c-4d63-a5f4-0d1a2b3c4d5e/v1/x":                          "/***/v1/x",
+		"/aB3_dE6-gH9_jK2-mN5_pQ8-sT1_vW4/v1/x":                               "/***/v1/x",
+		"http://user:password@host/v1/x?key=abc":                              "/v1/x",
+		"//user:password@host/v1/x":                                           "//***/v1/x",
+		"user:password@host:443":                                              "***",
+		"*":                                                                   "*",
+	} {
+		if got := loggedPath([]byte(target)); got != want {
+			t.Errorf("%s: %s, want %s", target, got, want)
+		}
+	}
+}
+
+// TestKeyInPathIsNotLogged.
+func TestKeyInPathIsNotLogged(t *testing.T) {
+	w := newWire(t, say(okAnswer))
+	var b logBuffer
+	s, _ := start(t, w.url(), func(o *Options) { o.Log = b.logger() })
+	key := "sk-" + strings.Repeat("a1", 12)
+	for _, target := range []string{"/" + key + "/v1/x", "/v1/x?key=" + key, "http://u:" + key + "@h/v1/x"} {
+		if got, _ := talk(t, s, fmt.Sprintf("GET %s HTTP/1.1\r\nHost: h\r\nConnection: close\r\n\r\n", target)); !strings.HasPrefix(got, "HTTP/1.1 200 ") {
+			t.Errorf("%s: %q", target, got)
+		}
+	}
+	if err := s.Shutdown(context.Background()); err != nil {
+		t.Fatal(err)
+	}
+	if log := b.String(); strings.Contains(log, key) || strings.Count(log, "msg=request") != 3 {
+		t.Error(log)
+	}
+}
