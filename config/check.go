@@ -28,6 +28,7 @@ func (c *Config) check(fail func(error)) {
 	if c.Upstream.OpenAI == "" || c.Upstream.Anthropic == "" {
 		fail(errors.New("upstream: an address is empty; leave the setting out to have its default"))
 	}
+	c.checkUpstreams(fail)
 	if (c.TLS.Cert == "") != (c.TLS.Key == "") {
 		fail(errors.New("tls.cert, tls.key: one is set without the other; write both, or none"))
 	}

@@ -19,7 +19,7 @@ type Config struct {
 		Anthropic       string        `key:"upstream.anthropic" default:"https://api.anthropic.com" kind:"url" doc:"base for /v1/messages and for whatever carries an anthropic-version header"`
 		ConnectTimeout  time.Duration `key:"upstream.connect_timeout" default:"10s" min:"1ms" doc:"for connecting, TLS included"`
 		ResponseTimeout time.Duration `key:"upstream.response_timeout" default:"10m" min:"1ms" doc:"for the head of an answer"`
-		IdleTimeout     time.Duration `key:"upstream.idle_timeout" default:"5m" min:"1s" doc:"longest silence within a body, of either side"`
+		IdleTimeout     time.Duration `key:"upstream.idle_timeout" default:"5m" min:"1s" doc:"longest silence within an answer's body, and of a client that does not take it"`
 	}
 	WebSocket string `key:"websocket" default:"refuse" kind:"one of refuse, intercept, tunnel" doc:"the Responses API over WebSocket: refuse makes clients go on with POST, which has memory; intercept has memory in it too; tunnel passes it on without. Other WebSockets are tunnelled"`
 	DataDir   string `key:"data_dir" doc:"embedded state; default $XDG_DATA_HOME/graphiti-proxy, else ~/.local/share/graphiti-proxy"`
@@ -100,7 +100,9 @@ type Config struct {
 		HeaderBytes   int           `key:"limits.header_bytes" default:"64KiB" kind:"size" min:"4KiB" max:"1MiB" doc:"head of a request"`
 		HeaderTimeout time.Duration `key:"limits.header_timeout" default:"10s" min:"100ms" doc:"for a request's head to arrive"`
 		IdleTimeout   time.Duration `key:"limits.idle_timeout" default:"2m" min:"1s" doc:"for the next request on a kept connection"`
-		Connections   int           `key:"limits.connections" default:"16384" min:"1" max:"1000000" doc:"clients at the same time; more are answered 503"`
+		BodyTimeout   time.Duration `key:"limits.body_timeout" default:"30s" min:"100ms" doc:"longest silence of a client within a request's body; then it is answered 408"`
+		Connections   int           `key:"limits.connections" default:"16384" min:"1" max:"1000000" doc:"clients at the same time, tunnels included; more are answered 503. Each takes two file descriptors: where there are fewer, silent connections are closed for new ones"`
+		PerAddress    int           `key:"limits.connections_per_address" default:"0" min:"0" max:"1000000" doc:"of them, those from one address (IPv6: one /64); more are answered 503. 0: half of limits.connections in identity.mode multi, all in single. Behind a gateway or load balancer every client has its address: set it to limits.connections there"`
 	}
 	Log struct {
 		Level  string `key:"log.level" default:"info" kind:"one of debug, info, warn, error" doc:"what is logged; never conversation text, never a credential"`
@@ -126,6 +128,15 @@ func (c *Config) ConsentFor() string { return c.consentFor }
 // RemoteMemory reports whether memories are kept by a service.
 func (c *Config) RemoteMemory() bool {
 	return c.Memory.Backend == "graphiti" || c.Memory.Backend == "graphiti-mcp"
+}
+
+// PerAddress is how many clients may be connected from one address; 0: as many
+// as there are.
+func (c *Config) PerAddress() int {
+	if c.Limits.PerAddress == 0 && c.Identity.Mode == "multi" {
+		return max(c.Limits.Connections/2, 1)
+	}
+	return c.Limits.PerAddress
 }
 
 // TLSFor reports whether a listener, client or admin, speaks TLS.

@@ -30,12 +30,6 @@ import (
 // recallCacheBytes bounds the cache of what searches found.
 const recallCacheBytes = 64 << 20
 
-// closer ends one part of the app.
-type closer struct {
-	name  string
-	close func(context.Context) error
-}
-
 // app is a running proxy: its parts, and the order in which they end.
 type app struct {
 	cfg     *config.Config
@@ -132,7 +126,7 @@ func (a *app) openMemory() (proxy.Memory, error) {
 	if err != nil {
 		return off, err
 	}
-	a.onClose("lock", func(context.Context) error { return lock.Unlock() })
+	a.onClose(lockPart, func(context.Context) error { return lock.Unlock() })
 	if cfg.RemoteMemory() {
 		c, err := noteConsent(cfg)
 		if err != nil {
@@ -206,7 +200,9 @@ func ways(cfg *config.Config, memory bool) proxy.Ways {
 			HeaderBytes:      cfg.Limits.HeaderBytes,
 			HeaderTimeout:    cfg.Limits.HeaderTimeout,
 			IdleTimeout:      cfg.Limits.IdleTimeout,
+			BodyTimeout:      cfg.Limits.BodyTimeout,
 			Connections:      cfg.Limits.Connections,
+			PerAddress:       cfg.PerAddress(),
 			UpstreamConnect:  cfg.Upstream.ConnectTimeout,
 			UpstreamResponse: cfg.Upstream.ResponseTimeout,
 			UpstreamIdle:     cfg.Upstream.IdleTimeout,
@@ -384,23 +380,6 @@ func (a *app) Serve() error {
 		}
 	}
 	return nil
-}
-
-// Shutdown ends the parts in the reverse of the order in which they began:
-// first no more requests, then what those left behind, then what that needs.
-func (a *app) Shutdown(ctx context.Context) (err error) {
-	a.once.Do(func() {
-		for i := len(a.closers) - 1; i >= 0; i-- {
-			if e := a.closers[i].close(ctx); e != nil {
-				err = errors.Join(err, fmt.Errorf("stop %s: %w", a.closers[i].name, e))
-			}
-		}
-	})
-	return err
-}
-
-func (a *app) onClose(name string, f func(context.Context) error) {
-	a.closers = append(a.closers, closer{name, f})
 }
 
 func (a *app) queue() capture.QueueStatus {

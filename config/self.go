@@ -1,0 +1,94 @@
+package config
+
+import (
+	"fmt"
+	"net"
+	"net/netip"
+	"net/url"
+	"os"
+	"slices"
+	"strings"
+)
+
+// checkUpstreams finds upstreams that are this proxy: each request would be
+// sent to itself.
+func (c *Config) checkUpstreams(fail func(error)) {
+	for _, up := range []struct{ key, base string }{{"upstream.openai", c.Upstream.OpenAI}, {"upstream.anthropic", c.Upstream.Anthropic}} {
+		if leadsTo(up.base, c.Listen) {
+			fail(fmt.Errorf("%s: %q is this proxy itself, which listens on %s; write the provider's address, e.g. https://api.openai.com", up.key, redact(up.base), c.Listen))
+		}
+	}
+}
+
+// leadsTo reports whether what is sent to a base address arrives at listen, as
+// far as can be seen without asking a name server.
+func leadsTo(base, listen string) bool {
+	u, err := url.Parse(base)
+	if err != nil {
+		return false
+	}
+	port := u.Port()
+	switch {
+	case port != "":
+	case u.Scheme == "http":
+		port = "80"
+	case u.Scheme == "https":
+		port = "443"
+	}
+	host, own, err := net.SplitHostPort(listen)
+	if err != nil || own != port || own == "0" {
+		return false
+	}
+	if strings.EqualFold(u.Hostname(), host) {
+		return true
+	}
+	return slices.ContainsFunc(addressesOf(u.Hostname()), func(ip netip.Addr) bool {
+		if unspecified(host) {
+			return ip.IsLoopback() || slices.Contains(interfaces(), ip)
+		}
+		return slices.Contains(addressesOf(host), ip)
+	})
+}
+
+// unspecified reports whether who listens there listens on every address.
+func unspecified(host string) bool {
+	ip, err := netip.ParseAddr(host)
+	return host == "" || err == nil && ip.Unmap().IsUnspecified()
+}
+
+// addressesOf are the addresses of a host that is this machine, or an address
+// itself; nil: nobody knows.
+func addressesOf(host string) []netip.Addr {
+	loopback := []netip.Addr{netip.AddrFrom4([4]byte{127, 0, 0, 1}), netip.IPv6Loopback()}
+	ip, err := netip.ParseAddr(host)
+	ip = ip.Unmap()
+	name := strings.ToLower(strings.TrimSuffix(host, "."))
+	switch {
+	case err == nil && ip.IsUnspecified(): // which a client connects to as the loopback
+		return loopback
+	case err == nil:
+		return []netip.Addr{ip}
+	case name == "localhost", strings.HasSuffix(name, ".localhost"):
+		return loopback
+	}
+	if own, err := os.Hostname(); err == nil && strings.EqualFold(name, own) {
+		return append(interfaces(), loopback...)
+	}
+	return nil
+}
+
+// interfaces are the machine's own addresses.
+func interfaces() (list []netip.Addr) {
+	all, err := net.InterfaceAddrs()
+	if err != nil {
+		return nil
+	}
+	for _, a := range all {
+		if n, ok := a.(*net.IPNet); ok {
+			if ip, ok := netip.AddrFromSlice(n.IP); ok {
+				list = append(list, ip.Unmap())
+			}
+		}
+	}
+	return list
+}

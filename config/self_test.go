@@ -1,0 +1,74 @@
+package config
+
+import (
+	"net/netip"
+	"os"
+	"strings"
+	"testing"
+)
+
+// TestUpstreamIsNotTheProxy: each way of writing one's own address is refused,
+// and others are not.
+func TestUpstreamIsNotTheProxy(t *testing.T) {
+	own, err := os.Hostname()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, tc := range []struct {
+		listen, base string
+		want         bool
+	}{
+		{"127.0.0.1:8787", "http://127.0.0.1:8787", true},
+		{"127.0.0.1:8787", "http://localhost:8787/v1", true},
+		{"127.0.0.1:8787", "http://LOCALHOST.:8787", true},
+		{"127.0.0.1:8787", "http://api.localhost:8787", true},
+		{"127.0.0.1:8787", "http://0.0.0.0:8787", true},
+		{"127.0.0.1:8787", "http://[::ffff:127.0.0.1]:8787", true},
+		{"localhost:8787", "https://127.0.0.1:8787", true},
+		{"[::1]:8787", "http://[::1]:8787", true},
+		{"[::1]:8787", "http://[::]:8787", true},
+		{"0.0.0.0:8787", "http://127.0.0.1:8787", true},
+		{"0.0.0.0:8787", "http://127.9.9.9:8787", true},
+		{"[::]:8787", "http://localhost:8787", true},
+		{":8787", "http://localhost:8787", true},
+		{":8787", "http://" + own + ":8787", true},
+		{"0.0.0.0:80", "http://localhost", true},
+		{"0.0.0.0:443", "https://localhost/v1", true},
+		{"proxy.acme.test:8787", "http://proxy.acme.test:8787", true},
+
+		{"127.0.0.1:8787", "http://127.0.0.1:8788", false},
+		{"127.0.0.1:8787", "http://127.0.0.2:8787", false},
+		{"127.0.0.1:8787", "https://api.openai.com:8787", false},
+		{"127.0.0.1:0", "http://127.0.0.1:0", false},
+		{"0.0.0.0:8787", "http://203.0.113.9:8787", false},
+		{"127.0.0.1:443", "https://api.openai.com", false},
+	} {
+		if got := leadsTo(tc.base, tc.listen); got != tc.want {
+			t.Errorf("%s, listening on %s: %v", tc.base, tc.listen, got)
+		}
+	}
+	for _, ip := range interfaces() {
+		if ip.Is4() && !leadsTo("http://"+netip.AddrPortFrom(ip, 8787).String(), ":8787") {
+			t.Errorf("%s is not known", ip)
+		}
+	}
+	for _, key := range []string{"upstream.openai", "upstream.anthropic"} {
+		_, err := Load(Sources{Flags: map[string]string{key: "http://localhost:8787"}})
+		if err == nil || strings.Count(err.Error(), "\n") > 0 || !strings.Contains(err.Error(), key+": ") || !strings.Contains(err.Error(), "is this proxy itself") {
+			t.Errorf("%s: %v", key, err)
+		}
+	}
+}
+
+// TestPerAddress: nobody shares a single machine's proxy.
+func TestPerAddress(t *testing.T) {
+	for _, tc := range []struct {
+		mode, set string
+		want      int
+	}{{"single", "0", 0}, {"multi", "0", 50}, {"multi", "100", 100}, {"single", "7", 7}} {
+		c, err := Load(Sources{Flags: map[string]string{"identity.mode": tc.mode, "limits.connections": "100", "limits.connections_per_address": tc.set}})
+		if err != nil || c.PerAddress() != tc.want {
+			t.Errorf("%v: %v", tc, err)
+		}
+	}
+}
