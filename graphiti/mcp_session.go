@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"net/url"
 	"strings"
+	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
@@ -268,16 +269,35 @@ func (s *mcpSession) health(ctx context.Context) error {
 	return resp.Body.Close()
 }
 
+// farewell bounds how long a server may take to be told that a session ends.
+const farewell = 2 * time.Second
+
+// close ends the session. A server that does not answer is not waited for.
 func (s *mcpSession) close() error {
-	st := <-s.turn
-	s.turn <- mcpState{closed: true}
+	over := time.NewTimer(farewell)
+	defer over.Stop()
+	var st mcpState
+	select {
+	case st = <-s.turn:
+		s.turn <- mcpState{closed: true}
+	case <-over.C:
+		return nil
+	}
 	if st.session == nil {
 		return nil
 	}
-	if err := st.session.Close(); err != nil {
-		return fmt.Errorf("close the MCP session: %w", err)
+	done := make(chan error, 1)
+	// Ends when the server answers, or the process ends.
+	go func() { done <- st.session.Close() }()
+	select {
+	case err := <-done:
+		if err != nil {
+			return fmt.Errorf("close the MCP session: %w", err)
+		}
+		return nil
+	case <-over.C:
+		return nil
 	}
-	return nil
 }
 
 // mcpTransport makes errors of answers that are none, and bounds the others.

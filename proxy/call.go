@@ -103,7 +103,7 @@ func (c *call) abandon() {
 	defer c.mu.Unlock()
 	c.gone = true
 	if c.up != nil {
-		c.up.Close()
+		_ = rawConn(c.up.Conn).Close() // without a word, which could take time
 	}
 }
 

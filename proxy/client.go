@@ -35,10 +35,10 @@ type clientConn struct {
 type stage uint8
 
 const (
-	stageIdle stage = iota // nothing is there, or all was read
-	stageBegan             // the first byte is there
-	stageHead              // in the head
-	stageBody              // in the body
+	stageIdle  stage = iota // nothing is there, or all was read
+	stageBegan              // the first byte is there
+	stageHead               // in the head
+	stageBody               // in the body
 )
 
 // SetReadDeadline is called by the server, which sets one deadline for a head

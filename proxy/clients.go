@@ -124,28 +124,34 @@ func (cs *clients) oldestIdleLocked() []*clientConn {
 	return out
 }
 
-// cutAll closes every connection, and returns when all have left or the time
-// is over.
-func (cs *clients) cutAll(patience time.Duration) {
+// wait waits until no connection is open, and reports whether that is so.
+func (cs *clients) wait(patience time.Duration) bool {
 	cs.mu.Lock()
-	list := make([]*clientConn, 0, len(cs.open))
-	for c := range cs.open {
-		list = append(list, c)
+	if len(cs.open) == 0 {
+		cs.mu.Unlock()
+		return true
 	}
-	if len(list) > 0 && cs.gone == nil {
+	if cs.gone == nil {
 		cs.gone = make(chan struct{})
 	}
 	gone := cs.gone
 	cs.mu.Unlock()
-	if gone == nil {
-		return
-	}
-	for _, c := range list {
-		_ = rawConn(c.Conn).Close() // who serves it finds out, and closes it
-	}
+	t := time.NewTimer(patience)
+	defer t.Stop()
 	select {
 	case <-gone:
-	case <-time.After(patience):
+		return true
+	case <-t.C:
+		return false
+	}
+}
+
+// breakAll breaks every connection off. Who serves one finds out, and closes it.
+func (cs *clients) breakAll() {
+	cs.mu.Lock()
+	defer cs.mu.Unlock()
+	for c := range cs.open {
+		_ = rawConn(c.Conn).Close()
 	}
 }
 

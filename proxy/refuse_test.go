@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"log/slog"
 	"net"
 	"net/http"
 	"strings"
@@ -205,8 +206,10 @@ func TestLoggedPath(t *testing.T) {
 // TestKeyInPathIsNotLogged.
 func TestKeyInPathIsNotLogged(t *testing.T) {
 	w := newWire(t, say(okAnswer))
-	var b logBuffer
-	s, _ := start(t, w.url(), func(o *Options) { o.Log = b.logger() })
+	var b lines
+	s, _ := start(t, w.url(), func(o *Options) {
+		o.Log = slog.New(slog.NewTextHandler(&b, &slog.HandlerOptions{Level: slog.LevelDebug}))
+	})
 	key := "sk-" + strings.Repeat("a1", 12)
 	for _, target := range []string{"/" + key + "/v1/x", "/v1/x?key=" + key, "http://u:" + key + "@h/v1/x"} {
 		if got, _ := talk(t, s, fmt.Sprintf("GET %s HTTP/1.1\r\nHost: h\r\nConnection: close\r\n\r\n", target)); !strings.HasPrefix(got, "HTTP/1.1 200 ") {

@@ -166,8 +166,13 @@ func (s *Server) Serve() error {
 	return nil
 }
 
+// cutTime is how long connections may take to end by themselves when they are
+// cut off, before they are broken off.
+const cutTime = 2 * tunnelLinger
+
 // Shutdown stops accepting and lets running requests finish until ctx ends;
-// then it cuts them off, and returns ctx's error. It may be called again.
+// then it cuts them off, and returns ctx's error. It returns within twice
+// cutTime of that, whatever clients and upstreams do. It may be called again.
 func (s *Server) Shutdown(ctx context.Context) error {
 	s.ending.Store(true)
 	err := s.fast.ShutdownWithContext(ctx)
@@ -176,6 +181,10 @@ func (s *Server) Shutdown(ctx context.Context) error {
 	}
 	s.cancel()
 	s.tunnels.closeAll()
+	if !s.clients.wait(cutTime) { // of one that does not read, a write takes longer
+		s.clients.breakAll()
+		s.clients.wait(cutTime)
+	}
 	s.once.Do(func() { close(s.stop) })
 	s.loops.Wait()
 	_ = s.listener.Close() // when Serve was never called

@@ -147,7 +147,6 @@ func closeWrite(c net.Conn) {
 type tunnels struct {
 	mu   sync.Mutex // guards what follows
 	open map[*upstreamConn]struct{}
-	wg   sync.WaitGroup
 }
 
 func (t *tunnels) add(c *upstreamConn) {
@@ -157,22 +156,19 @@ func (t *tunnels) add(c *upstreamConn) {
 		t.open = make(map[*upstreamConn]struct{})
 	}
 	t.open[c] = struct{}{}
-	t.wg.Add(1)
 }
 
 func (t *tunnels) remove(c *upstreamConn) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	delete(t.open, c)
-	t.wg.Done()
 }
 
-// closeAll ends the tunnels and waits for them.
+// closeAll ends the tunnels: the clients' sides end within tunnelLinger.
 func (t *tunnels) closeAll() {
 	t.mu.Lock()
+	defer t.mu.Unlock()
 	for c := range t.open {
-		c.Close()
+		_ = rawConn(c.Conn).Close()
 	}
-	t.mu.Unlock()
-	t.wg.Wait()
 }

@@ -9,6 +9,7 @@ import (
 	"os"
 	"os/signal"
 	"syscall"
+	"time"
 
 	"github.com/mattn/go-isatty"
 	"github.com/spf13/cobra"
@@ -45,7 +46,7 @@ func serve(ctx context.Context, out io.Writer, cfg *config.Config, read func() (
 	defer signal.Stop(hup)
 
 	log, level := newLogger(cfg)
-	a, err := newApp(cfg, log)
+	a, err := beginApp(ctx, cfg, log)
 	if err != nil {
 		return err
 	}
@@ -70,11 +71,41 @@ func serve(ctx context.Context, out io.Writer, cfg *config.Config, read func() (
 	grace, cancel := context.WithTimeout(context.Background(), patience)
 	defer cancel()
 	err = a.Shutdown(grace)
+	var stuck *stuckError
+	if errors.As(err, &stuck) {
+		return err // what serves may hang too
+	}
 	if errors.Is(err, context.DeadlineExceeded) {
 		log.Warn("streams outlived shutdown_grace and were cut off")
 		err = nil
 	}
 	return errors.Join(err, <-served)
+}
+
+// beginApp makes the app, unless the process is told to end before it is there:
+// a directory or a service that hangs must not keep it.
+func beginApp(ctx context.Context, cfg *config.Config, log *slog.Logger) (*app, error) {
+	type made struct {
+		app *app
+		err error
+	}
+	done := make(chan made, 1)
+	// Ends with what newApp waits for, or with the process.
+	go func() {
+		a, err := newApp(cfg, log)
+		done <- made{a, err}
+	}()
+	select {
+	case m := <-done:
+		return m.app, m.err
+	case <-ctx.Done():
+	}
+	select {
+	case m := <-done: // it is ended as any other
+		return m.app, m.err
+	case <-time.After(partBound):
+		return nil, fmt.Errorf("stopped before the proxy had begun: a part of it did not within %s; see that data_dir and state.redis_url can be reached", partBound)
+	}
 }
 
 // banner says what a person needs to know to use the proxy.

@@ -1,0 +1,305 @@
+package proxy
+
+import (
+	"crypto/tls"
+	"errors"
+	"io"
+	"log/slog"
+	"net"
+	"net/http"
+	"os"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"go.opentelemetry.io/otel/metric/noop"
+)
+
+// failing is a listener that fails before it accepts.
+type failing struct {
+	net.Listener
+	mu   sync.Mutex // guards errs
+	errs []error
+}
+
+func (f *failing) Accept() (net.Conn, error) {
+	f.mu.Lock()
+	if len(f.errs) > 0 {
+		err := f.errs[0]
+		f.errs = f.errs[1:]
+		f.mu.Unlock()
+		return nil, &net.OpError{Op: "accept", Net: "tcp", Err: err}
+	}
+	f.mu.Unlock()
+	return f.Listener.Accept()
+}
+
+// TestAcceptGoesOn: an error that passes does not end the server, which fasthttp
+// would.
+func TestAcceptGoesOn(t *testing.T) {
+	errs := []error{
+		os.NewSyscallError("accept4", syscall.EMFILE), os.NewSyscallError("accept4", syscall.ENFILE),
+		os.NewSyscallError("accept4", syscall.ENOBUFS), os.NewSyscallError("accept4", syscall.ECONNABORTED), os.NewSyscallError("accept4", syscall.EPERM),
+	}
+	w := newWire(t, say(okAnswer))
+	var log lines
+	o := Options{Listen: "127.0.0.1:0", Ways: Ways{OpenAI: w.url(), Anthropic: w.url(), Limits: testLimits()}, Meter: noop.Meter{}, Log: slog.New(slog.NewTextHandler(&log, nil))}
+	s, err := New(o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.listener = &failing{Listener: s.listener, errs: errs}
+	served := make(chan error, 1)
+	go func() { served <- s.Serve() }()
+	if got, _ := talk(t, s, "GET / HTTP/1.1\r\nHost: p\r\nConnection: close\r\n\r\n"); !strings.HasPrefix(got, "HTTP/1.1 200 ") {
+		t.Errorf("answer %q", got)
+	}
+	if err := s.Shutdown(t.Context()); err != nil {
+		t.Error(err)
+	}
+	if err := <-served; err != nil {
+		t.Error(err)
+	}
+	if !strings.Contains(log.String(), "LimitNOFILE") {
+		t.Errorf("the log does not say what to do: %s", log.String())
+	}
+}
+
+// TestAcceptPausesAndEnds: the pauses grow to a second, and the end of the
+// listener ends one.
+func TestAcceptPausesAndEnds(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		errs := make([]error, 12)
+		for i := range errs {
+			errs[i] = syscall.EMFILE
+		}
+		f := &failing{Listener: closedListener{}, errs: errs}
+		s := &Server{listener: f, log: slog.New(slog.DiscardHandler)}
+		s.ways.Store(&ways{openai: &upstream{}, anthropic: &upstream{}})
+		l := s.newListener()
+		began := time.Now()
+		if _, err := l.Accept(); !errors.Is(err, net.ErrClosed) {
+			t.Error(err)
+		}
+		// 5, 10, 20 … 640 ms, and then four seconds.
+		if took, want := time.Since(began), 1275*time.Millisecond+4*time.Second; took != want {
+			t.Errorf("%d failures took %s, want %s", len(errs), took, want)
+		}
+		f.errs = []error{syscall.EMFILE}
+		ended := make(chan error, 1)
+		go func() { _, err := l.Accept(); ended <- err }()
+		synctest.Wait()
+		began = time.Now()
+		_ = l.Close()
+		if err := <-ended; !errors.Is(err, net.ErrClosed) || time.Since(began) > 0 {
+			t.Errorf("%v after %s", err, time.Since(began))
+		}
+	})
+}
+
+type closedListener struct{ net.Listener }
+
+func (closedListener) Accept() (net.Conn, error) { return nil, net.ErrClosed }
+func (closedListener) Close() error              { return nil }
+
+// TestPartOfOneAddress: one address fills its part and no more, others are
+// served, and what has ended does not count, however it ended.
+func TestPartOfOneAddress(t *testing.T) {
+	hold := make(chan struct{})
+	w := newWire(t, func(_ *wire, c net.Conn, request string) bool {
+		switch {
+		case strings.Contains(request, "Upgrade: websocket"):
+			_, _ = io.WriteString(c, "HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n\r\n")
+			_, _ = io.Copy(io.Discard, c)
+			return false
+		case strings.Contains(request, "/hangs"):
+			<-hold
+		}
+		_, err := io.WriteString(c, okAnswer)
+		return err == nil
+	})
+	t.Cleanup(func() { close(hold) })
+	s, _ := start(t, w.url(), func(o *Options) { o.Ways.Limits.PerAddress = 3 })
+	from := func(ip string) net.Conn {
+		d := net.Dialer{LocalAddr: &net.TCPAddr{IP: net.ParseIP(ip)}}
+		c, err := d.Dial("tcp", s.Addr().String())
+		if err != nil {
+			t.Skipf("this machine has no %s: %v", ip, err)
+		}
+		t.Cleanup(func() { c.Close() })
+		_ = c.SetDeadline(time.Now().Add(20 * time.Second))
+		return c
+	}
+	ask := func(c net.Conn, request string) int {
+		_, _ = io.WriteString(c, request)
+		resp, err := http.ReadResponse(newReader(c), nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return resp.StatusCode
+	}
+	const get = "GET / HTTP/1.1\r\nHost: p\r\n\r\n"
+	for range 5 { // what left is not counted
+		idle, tunnel, hangs := from("127.0.0.1"), from("127.0.0.1"), from("127.0.0.1")
+		if got := ask(idle, get); got != http.StatusOK {
+			t.Fatal(got)
+		}
+		if got := ask(tunnel, "GET /v1/realtime HTTP/1.1\r\nHost: p\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\r\n"); got != http.StatusSwitchingProtocols {
+			t.Fatal(got)
+		}
+		_, _ = io.WriteString(hangs, "GET /hangs HTTP/1.1\r\nHost: p\r\n\r\n")
+		waitFor(t, "three connections", func() bool { return s.clients.count() == 3 })
+		if got := ask(from("127.0.0.1"), get); got != http.StatusServiceUnavailable {
+			t.Errorf("a fourth connection of one address: %d", got)
+		}
+		other := from("127.0.0.2")
+		if got := ask(other, get); got != http.StatusOK {
+			t.Errorf("another address: %d", got)
+		}
+		for _, c := range []net.Conn{idle, tunnel, hangs, other} {
+			c.Close()
+		}
+		waitFor(t, "all to leave", func() bool { return s.clients.count() == 0 })
+		s.clients.mu.Lock()
+		if n := len(s.clients.from); n > 0 {
+			t.Errorf("%d addresses are kept", n)
+		}
+		s.clients.mu.Unlock()
+	}
+}
+
+func (cs *clients) count() int {
+	cs.mu.Lock()
+	defer cs.mu.Unlock()
+	return len(cs.open)
+}
+
+func TestPrefixOf(t *testing.T) {
+	for addr, want := range map[string]string{
+		"192.0.2.1":            "192.0.2.1/32",
+		"::ffff:192.0.2.1":     "192.0.2.1/32",
+		"2001:db8:1:2::1":      "2001:db8:1:2::/64",
+		"2001:db8:1:2:ffff::1": "2001:db8:1:2::/64",
+		"fe80::1%eth0":         "fe80::/64",
+	} {
+		ip, zone, _ := strings.Cut(addr, "%")
+		if got := prefixOf(&net.TCPAddr{IP: net.ParseIP(ip), Zone: zone}); got.String() != want {
+			t.Errorf("%s: %s, want %s", addr, got, want)
+		}
+	}
+	if p := prefixOf(&net.UnixAddr{Name: "/x"}); p.IsValid() {
+		t.Error(p)
+	}
+}
+
+// TestIdleMakeRoom: where descriptors are short, connections on which nothing
+// happens are closed for new ones, and others are not.
+func TestIdleMakeRoom(t *testing.T) {
+	hold := make(chan struct{})
+	w := newWire(t, func(_ *wire, c net.Conn, request string) bool {
+		if strings.Contains(request, "/hangs") {
+			<-hold
+		}
+		_, err := io.WriteString(c, okAnswer)
+		return err == nil
+	})
+	s, base := start(t, w.url())
+	s.clients.room = 4
+	busy := dial(t, s)
+	_, _ = io.WriteString(busy, "GET /hangs HTTP/1.1\r\nHost: p\r\n\r\n")
+	waitFor(t, "the request", func() bool { return len(w.requests()) == 1 })
+	for range 20 {
+		dial(t, s) // and no word
+	}
+	for range 3 {
+		resp, err := client(t).Get(base + "/v1/models")
+		if err != nil || resp.StatusCode != http.StatusOK {
+			t.Fatalf("%v, %v", resp, err)
+		}
+		resp.Body.Close()
+	}
+	if n := s.clients.count(); n > 4 {
+		t.Errorf("%d connections", n)
+	}
+	close(hold)
+	if resp, err := http.ReadResponse(newReader(busy), nil); err != nil || resp.StatusCode != http.StatusOK {
+		t.Errorf("the busy one: %v, %v", resp, err)
+	}
+}
+
+// TestTooManyOverTLS: a connection too many does not stop the others from being
+// accepted by never shaking hands.
+func TestTooManyOverTLS(t *testing.T) {
+	w := newWire(t, say(okAnswer))
+	s, _ := start(t, w.url(), func(o *Options) {
+		o.Ways.Limits.Connections = 1
+		o.ServerTLS = &tls.Config{MinVersion: tls.VersionTLS12}
+	})
+	first := dial(t, s)
+	waitFor(t, "the first", func() bool { return s.clients.count() == 1 })
+	for range 3 {
+		c := dial(t, s) // which says nothing
+		if b, err := io.ReadAll(c); err == nil && len(b) > 0 {
+			t.Errorf("%q", b)
+		}
+	}
+	first.Close()
+	waitFor(t, "the first to leave", func() bool { return s.clients.count() == 0 })
+	dial(t, s)
+	waitFor(t, "another", func() bool { return s.clients.count() == 1 })
+}
+
+// TestSlowBodyGoesOn however small it is: each byte has its time. One that stops
+// is answered 408, also where it is passed on as it comes.
+func TestSlowBodyGoesOn(t *testing.T) {
+	w := newWire(t, say(okAnswer))
+	s, _ := start(t, w.url(), func(o *Options) { o.Ways.Limits.BodyTimeout = 200 * time.Millisecond })
+	tick := func() { <-time.After(80 * time.Millisecond) }
+	t.Run("slow", func(t *testing.T) {
+		c := dial(t, s)
+		_, _ = io.WriteString(c, "POST /v1/chat/completions HTTP/1.1\r\nHost: p\r\nConnection: close\r\nContent-Length: 6\r\n\r\n")
+		for range 6 {
+			tick()
+			_, _ = io.WriteString(c, "x")
+		}
+		if got, _ := io.ReadAll(c); !strings.HasPrefix(string(got), "HTTP/1.1 200 ") {
+			t.Errorf("answer %q", got)
+		}
+	})
+	big := strings.Repeat("x", 100<<10)
+	for name, request := range map[string]string{
+		"nothing of a small one": "POST /v1/chat/completions HTTP/1.1\r\nHost: p\r\nContent-Length: 20\r\n\r\n",
+		"small":                  "POST /v1/chat/completions HTTP/1.1\r\nHost: p\r\nContent-Length: 20\r\n\r\n{",
+		"inspected":              "POST /v1/chat/completions HTTP/1.1\r\nHost: p\r\nContent-Length: 200000\r\n\r\n" + big,
+		"in chunks":              "POST /v1/chat/completions HTTP/1.1\r\nHost: p\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nhel",
+		"relayed":                "POST /v1/files HTTP/1.1\r\nHost: p\r\nContent-Length: 200000\r\n\r\n" + big,
+		"relayed in chunks":      "POST /v1/files HTTP/1.1\r\nHost: p\r\nTransfer-Encoding: chunked\r\n\r\n19000\r\n" + big + "\r\n5\r\nhel",
+		"an upgrade's":           "POST /v1/x HTTP/1.1\r\nHost: p\r\nConnection: Upgrade\r\nUpgrade: websocket\r\nContent-Length: 200000\r\n\r\n" + big,
+	} {
+		t.Run(name, func(t *testing.T) {
+			got, _ := talk(t, s, request)
+			if !strings.HasPrefix(got, "HTTP/1.1 408 ") {
+				t.Errorf("answer %q", got)
+			}
+		})
+	}
+	// What comes after a body has the time of an idle connection.
+	t.Run("kept connection", func(t *testing.T) {
+		c := dial(t, s)
+		br := newReader(c)
+		for _, wait := range []int{0, 5} {
+			for range wait {
+				tick()
+			}
+			_, _ = io.WriteString(c, "POST /v1/x HTTP/1.1\r\nHost: p\r\nContent-Length: 2\r\n\r\n{}")
+			resp, err := http.ReadResponse(br, nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			_, _ = io.Copy(io.Discard, resp.Body)
+		}
+	})
+}
