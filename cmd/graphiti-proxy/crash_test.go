@@ -35,8 +35,10 @@ func TestMain(m *testing.M) {
 
 // process is the proxy as a process of its own, on changing ports.
 type process struct {
-	t    *testing.T
-	args []string
+	t      *testing.T
+	args   []string
+	wrap   []string  // the command that runs it; empty: none
+	stderr io.Writer // nil: the test's
 
 	mu    sync.Mutex // guards what follows
 	cmd   *exec.Cmd
@@ -47,9 +49,12 @@ type process struct {
 // start starts it and waits until it listens.
 func (p *process) start() {
 	p.t.Helper()
-	cmd := exec.Command(os.Args[0], p.args...)
+	line := append(append(p.wrap[:len(p.wrap):len(p.wrap)], os.Args[0]), p.args...)
+	cmd := exec.Command(line[0], line[1:]...) // #nosec G204 -- ourselves
 	cmd.Env = append(os.Environ(), "TEST_BINARY_RUNS=the program")
-	cmd.Stderr = os.Stderr
+	if cmd.Stderr = p.stderr; p.stderr == nil {
+		cmd.Stderr = os.Stderr
+	}
 	out, err := cmd.StdoutPipe()
 	if err != nil {
 		p.t.Fatal(err)

@@ -1,0 +1,75 @@
+//go:build linux
+
+package main
+
+import (
+	"io"
+	"net"
+	"net/http"
+	"os/exec"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/graphiti-proxy/graphiti-proxy/proxy/proxytest"
+)
+
+// TestOutOfDescriptors: a process that may have 256 files open outlives more
+// clients than that, on both sides, and answers meanwhile and afterwards.
+func TestOutOfDescriptors(t *testing.T) {
+	if _, err := exec.LookPath("prlimit"); err != nil {
+		t.Skip(err)
+	}
+	provider, err := proxytest.Start()
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = provider.Close() })
+	p := &process{t: t, wrap: []string{"prlimit", "--nofile=256:256"}, args: []string{
+		"serve", "--set", "listen=127.0.0.1:0", "--set", "admin.listen=127.0.0.1:0", "--set", "data_dir=" + t.TempDir(), "--set", "upstream.openai=" + provider.URL(),
+	}}
+	p.start()
+	t.Cleanup(p.kill)
+	url, admin := p.address()
+	chat := func() {
+		t.Helper()
+		c := &http.Client{Transport: &http.Transport{DisableKeepAlives: true}, Timeout: 20 * time.Second}
+		resp, err := c.Post(url+"/v1/chat/completions", "application/json", strings.NewReader(`{"model":"m","messages":[{"role":"user","content":"hello"}]}`))
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer resp.Body.Close()
+		if b, _ := io.ReadAll(resp.Body); resp.StatusCode != http.StatusOK {
+			t.Fatalf("%s: %s", resp.Status, b)
+		}
+	}
+	fill := func(base string) (all []net.Conn) {
+		for range 300 {
+			c, err := net.DialTimeout("tcp", strings.TrimPrefix(base, "http://"), 5*time.Second)
+			if err != nil {
+				t.Fatal(err)
+			}
+			all = append(all, c)
+		}
+		return all
+	}
+	leave := func(all []net.Conn) {
+		for _, c := range all {
+			c.Close()
+		}
+	}
+	chat()
+	idle := fill(url)
+	chat() // the oldest of them have made room
+	leave(idle)
+	chat()
+	// The admin side has no bound of its own: it takes all that there are.
+	idle = fill(admin)
+	time.AfterFunc(2*time.Second, func() { leave(idle) })
+	chat() // as soon as there is one again, at the latest
+	resp, err := http.Get(admin + "/healthz")
+	if err != nil || resp.StatusCode != http.StatusOK {
+		t.Fatalf("the admin side: %v, %v", resp, err)
+	}
+	resp.Body.Close()
+}

@@ -1,0 +1,201 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"syscall"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/graphiti-proxy/graphiti-proxy/config"
+)
+
+// TestStopIsBounded: a part that hangs, such as one that writes to a disk that
+// does not answer, is left behind and named; the others end all the same.
+func TestStopIsBounded(t *testing.T) {
+	const grace = 30 * time.Second
+	for name, tc := range map[string]struct {
+		hang   []string
+		grace  bool // whether the context ends
+		longer time.Duration
+	}{
+		"none":           {nil, true, -grace},
+		"one":            {[]string{"ingestion"}, true, partBound},
+		"without an end": {[]string{"ingestion"}, false, partBound},
+		"some":           {[]string{"probe", "ingestion"}, true, 2 * partBound},
+		"all":            {[]string{"listeners", "probe", "recall", "answers", "ingestion", "memory"}, true, stopBound + 3*leastBound},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				a := &app{cfg: &config.Config{ShutdownGrace: grace}, log: slog.New(slog.DiscardHandler)}
+				var ended []string
+				let := make(chan struct{})
+				for _, part := range []string{lockPart, "memory", "ingestion", "answers", "recall", "probe", "listeners"} {
+					a.onClose(part, func(context.Context) error {
+						if slices.Contains(tc.hang, part) {
+							<-let
+							return nil
+						}
+						ended = append(ended, part)
+						return nil
+					})
+				}
+				ctx := context.Background()
+				if tc.grace {
+					var cancel context.CancelFunc
+					ctx, cancel = context.WithTimeout(ctx, grace)
+					defer cancel()
+				}
+				began := time.Now()
+				err := a.Shutdown(ctx)
+				if took := time.Since(began); took != grace+tc.longer {
+					t.Errorf("took %s, want %s", took, grace+tc.longer)
+				}
+				var stuck *stuckError
+				if errors.As(err, &stuck) != (len(tc.hang) > 0) {
+					t.Error(err)
+				} else if stuck != nil && len(stuck.parts) != len(tc.hang) {
+					t.Errorf("named %v, want %v", stuck.parts, tc.hang)
+				}
+				want := 7 - len(tc.hang)
+				if len(tc.hang) > 0 {
+					want-- // the lock
+				}
+				if len(ended) != want || len(tc.hang) > 0 && slices.Contains(ended, lockPart) {
+					t.Errorf("ended %v", ended)
+				}
+				close(let)
+			})
+		})
+	}
+}
+
+// stopped starts the program, has something done with it, ends it with a
+// signal, and returns how long the end took, its error and what it said.
+func stopped(t *testing.T, args []string, do func(url string)) (time.Duration, error, string) {
+	t.Helper()
+	p := &process{t: t, args: append([]string{
+		"serve", "--set", "listen=127.0.0.1:0", "--set", "admin.listen=127.0.0.1:0", "--set", "data_dir=" + t.TempDir(), "--set", "shutdown_grace=1s",
+	}, args...)}
+	var said bytes.Buffer
+	p.stderr = &said
+	p.start()
+	url, _ := p.address()
+	do(url)
+	began := time.Now()
+	_ = p.cmd.Process.Signal(syscall.SIGTERM)
+	done := make(chan error, 1)
+	go func() { done <- p.cmd.Wait() }()
+	select {
+	case err := <-done:
+		return time.Since(began), err, said.String()
+	case <-time.After(60 * time.Second):
+		p.kill()
+		t.Fatalf("it did not end: %s", said.String())
+		return 0, nil, ""
+	}
+}
+
+// TestStopOfTheProcess, while somebody does the worst.
+func TestStopOfTheProcess(t *testing.T) {
+	let := make(chan struct{})
+	hangs := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+		select {
+		case <-let:
+		case <-r.Context().Done():
+		}
+	}))
+	t.Cleanup(func() { close(let); hangs.Close() })
+	endless := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		piece := bytes.Repeat([]byte("x"), 1<<16)
+		for {
+			if _, err := w.Write(piece); err != nil {
+				return
+			}
+		}
+	}))
+	t.Cleanup(endless.Close)
+	ask := func(path string, read bool) func(string) {
+		return func(url string) {
+			c, err := net.Dial("tcp", strings.TrimPrefix(url, "http://"))
+			if err != nil {
+				t.Fatal(err)
+			}
+			t.Cleanup(func() { c.Close() })
+			const body = `{"model":"m","stream":true,"messages":[{"role":"user","content":"hello"}]}`
+			fmt.Fprintf(c, "POST %s HTTP/1.1\r\nHost: p\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n%s", path, len(body), body)
+			if read {
+				_ = c.SetReadDeadline(time.Now().Add(10 * time.Second))
+				_, _ = c.Read(make([]byte, 1))
+			}
+		}
+	}
+	for name, tc := range map[string]struct {
+		args []string
+		do   func(string)
+	}{
+		"nothing":                     {nil, func(string) {}},
+		"an upstream that hangs":      {[]string{"--set", "upstream.openai=" + hangs.URL}, ask("/v1/chat/completions", false)},
+		"a client that does not read": {[]string{"--set", "upstream.openai=" + endless.URL}, ask("/v1/chat/completions", true)},
+		"a Graphiti that hangs": {[]string{"--set", "memory.backend=graphiti", "--set", "memory.endpoint=" + hangs.URL, "--set", "memory.consent=true",
+			"--set", "upstream.openai=" + endless.URL}, ask("/v1/chat/completions", true)},
+		"one over MCP": {[]string{"--set", "memory.backend=graphiti-mcp", "--set", "memory.endpoint=" + hangs.URL, "--set", "memory.consent=true",
+			"--set", "upstream.openai=" + endless.URL}, ask("/v1/chat/completions", true)},
+	} {
+		t.Run(name, func(t *testing.T) {
+			took, err, said := stopped(t, tc.args, tc.do)
+			if err != nil || took > time.Second+stopBound {
+				t.Errorf("%s, %v: %s", took, err, said)
+			}
+			t.Log(took)
+		})
+	}
+}
+
+// TestStopDuringTheStart: what a part waits for before it begins does not keep
+// the process.
+func TestStopDuringTheStart(t *testing.T) {
+	dir := t.TempDir()
+	pipe := filepath.Join(dir, "owner") // reading it waits for a writer
+	if err := syscall.Mkfifo(pipe, 0o600); err != nil {
+		t.Skip(err)
+	}
+	cmd := exec.Command(os.Args[0], "serve", "--set", "listen=127.0.0.1:0", "--set", "admin.listen=127.0.0.1:0", "--set", "data_dir="+dir)
+	cmd.Env = append(os.Environ(), "TEST_BINARY_RUNS=the program")
+	var said bytes.Buffer
+	cmd.Stderr = &said
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	// The lock is there shortly before the pipe is opened.
+	for range 2000 {
+		if _, err := os.Stat(filepath.Join(dir, "lock")); err == nil {
+			break
+		}
+		<-time.After(5 * time.Millisecond)
+	}
+	_ = cmd.Process.Signal(syscall.SIGTERM)
+	done := make(chan error, 1)
+	go func() { done <- cmd.Wait() }()
+	select {
+	case err := <-done:
+		if err == nil || !strings.Contains(said.String(), "stopped before the proxy had begun") {
+			t.Errorf("%v: %s", err, said.String())
+		}
+	case <-time.After(30 * time.Second):
+		_ = cmd.Process.Kill()
+		t.Error("it goes on")
+	}
+}
