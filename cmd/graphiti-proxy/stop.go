@@ -13,7 +13,7 @@ const (
 	partBound = 5 * time.Second
 
 	// stopBound is how long all of them may.
-	stopBound = 15 * time.Second
+	stopBound = 10 * time.Second
 
 	// leastBound is what each has, so that one that hangs does not keep the
 	// others from writing down what they hold.

@@ -35,7 +35,7 @@ func TestStopIsBounded(t *testing.T) {
 		"one":            {[]string{"ingestion"}, true, partBound},
 		"without an end": {[]string{"ingestion"}, false, partBound},
 		"some":           {[]string{"probe", "ingestion"}, true, 2 * partBound},
-		"all":            {[]string{"listeners", "probe", "recall", "answers", "ingestion", "memory"}, true, stopBound + 3*leastBound},
+		"all":            {[]string{"listeners", "probe", "recall", "answers", "ingestion", "memory"}, true, stopBound + 4*leastBound},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
