@@ -207,7 +207,9 @@ func TestIdleMakeRoom(t *testing.T) {
 		return err == nil
 	})
 	s, base := start(t, w.url())
+	s.clients.mu.Lock()
 	s.clients.room = 4
+	s.clients.mu.Unlock()
 	busy := dial(t, s)
 	_, _ = io.WriteString(busy, "GET /hangs HTTP/1.1\r\nHost: p\r\n\r\n")
 	waitFor(t, "the request", func() bool { return len(w.requests()) == 1 })
