@@ -1,0 +1,145 @@
+package main
+
+import (
+	"encoding/json"
+	"strings"
+	"testing"
+
+	"github.com/graphiti-proxy/graphiti-proxy/proxy/proxytest"
+)
+
+// codexAt is what Codex says of its directory, before the person's message.
+func codexAt(dir string) m {
+	return m{"type": "message", "role": "user", "content": []m{{"type": "input_text", "text": "<environment_context>\n  <cwd>" + dir + "</cwd>\n  <shell>bash</shell>\n</environment_context>"}}}
+}
+
+func codexSays(text string) m {
+	return m{"type": "message", "role": "user", "content": []m{{"type": "input_text", "text": text}}}
+}
+
+func codexHears(text string) m {
+	return m{"type": "message", "role": "assistant", "content": []m{{"type": "output_text", "text": text}}}
+}
+
+// codex sends a request as Codex does, and returns what persons said as the
+// model saw it, and what the proxy says of it.
+func (w *world) codex(session string, input ...m) (saw []string, header string) {
+	w.t.Helper()
+	w.model.Forget()
+	headers := []string{"User-Agent", "codex_exec/0.169.0 (Debian 12.0.0; x86_64)", "Originator", "codex_exec"}
+	if session != "" {
+		headers = append(headers, "Session-Id", session)
+	}
+	all := append([]m{{"type": "message", "role": "developer", "content": "You are a coding agent running in the Codex CLI."}}, input...)
+	_, h := w.exchange("/v1/responses", m{"model": "m", "store": false, "input": all}, headers...)
+	return asked(w.t, w.model.Requests()[0].Body), h.Get("X-Graphiti-Memory")
+}
+
+// asked are the texts of persons in a request of the Responses API.
+func asked(t *testing.T, body []byte) (texts []string) {
+	t.Helper()
+	var r struct {
+		Input []struct {
+			Role    string
+			Content json.RawMessage
+		}
+	}
+	if err := json.Unmarshal(body, &r); err != nil {
+		t.Fatal(err)
+	}
+	for _, item := range r.Input {
+		var parts []struct{ Text string }
+		var all string
+		if item.Role != "user" {
+			continue
+		}
+		if json.Unmarshal(item.Content, &all) != nil && json.Unmarshal(item.Content, &parts) == nil {
+			for _, p := range parts {
+				all += p.Text
+			}
+		}
+		if !strings.Contains(all, "<cwd>") {
+			texts = append(texts, all)
+		}
+	}
+	return texts
+}
+
+// TestConversationMoves: Codex changes its directory in the middle. What was
+// decided in the first one stays before its messages, byte for byte; what comes
+// next is of the other, and is kept there.
+func TestConversationMoves(t *testing.T) {
+	for name, session := range map[string]string{"a session": "01a1fb72-d43b-7710-b778-d63b3585d1dc", "no session": ""} {
+		t.Run(name, func(t *testing.T) {
+			w, one, other := projects(t, nil)
+			w.see(qwen(other, user("Our staging database is called Marlin.")))
+			w.delivered(2)
+			const noted = "I have noted it."
+			w.model.SetAnswer(func(proxytest.Conversation) proxytest.Reply { return proxytest.Reply{Text: noted} })
+			opening := []m{codexAt(one), codexSays(asks)}
+			first, header := w.codex(session, opening...)
+			if !strings.Contains(first[0], "Bluefin") || strings.Contains(first[0], "Marlin") {
+				t.Fatalf("%q, %s", first, header)
+			}
+			w.delivered(3)
+			moved := append(opening, codexHears(noted), codexAt(other), codexSays("Again: "+asks))
+			second, header := w.codex(session, moved...)
+			if second[0] != first[0] {
+				t.Errorf("the first message became %q, %s", second[0], header)
+			}
+			if !strings.Contains(second[1], "Marlin") || strings.Contains(second[1], "Bluefin") {
+				t.Errorf("after the move: %q, %s", second[1], header)
+			}
+			w.delivered(4)
+			third, header := w.codex(session, append(moved, codexHears(noted), codexSays("Thanks. The port is 6543."))...)
+			if third[0] != first[0] || third[1] != second[1] {
+				t.Errorf("later: %q, %s", third, header)
+			}
+			w.delivered(5)
+			if kept := w.keptFor(one); strings.Contains(kept, "6543") || strings.Contains(kept, "Again") {
+				t.Errorf("kept for the one: %q", kept)
+			}
+			if kept := w.keptFor(other); !strings.Contains(kept, "6543") || !strings.Contains(kept, "Again") {
+				t.Errorf("kept for the other: %q", kept)
+			}
+			// The same opener in the other directory is no part of it.
+			if saw, header := w.codex(session, codexAt(other), codexSays(asks)); strings.Contains(saw[0], "Bluefin") {
+				t.Errorf("begun elsewhere: %q, %s", saw, header)
+			}
+		})
+	}
+}
+
+// TestConnectionHoldsThePlace: over a WebSocket only what is new is said. What
+// says nothing of a place goes on where the conversation is that it refers to,
+// and what says another one does not.
+func TestConnectionHoldsThePlace(t *testing.T) {
+	w, one, other := projects(t, map[string]string{"websocket": "intercept"})
+	s := w.socket()
+	fields := func(previous string, input ...m) m {
+		f := m{"input": input, "client_metadata": m{"x-codex-turn-metadata": "{}"}}
+		if previous != "" {
+			f["previous_response_id"] = previous
+		}
+		return f
+	}
+	saw := func() string {
+		r := w.model.Requests()
+		return strings.Join(asked(t, r[len(r)-1].Body), "\n")
+	}
+	id, _, _ := s.create(fields("", codexAt(one), codexSays("Hello there.")))
+	w.delivered(2)
+	next, _, _ := s.create(fields(id, codexSays(asks)))
+	if !strings.Contains(saw(), "Bluefin") {
+		t.Errorf("goes on: %q", saw())
+	}
+	w.delivered(3)
+	s.create(fields(next, codexAt(other), codexSays("Again: "+asks)))
+	if text := saw(); strings.Contains(text[strings.Index(text, "Again"):], "Bluefin") || strings.Contains(text, "<graphiti_memory>") {
+		t.Errorf("goes on elsewhere: %q", text)
+	}
+	s.create(fields("", codexAt(other), codexSays(asks)))
+	if strings.Contains(saw(), "Bluefin") {
+		t.Errorf("begins elsewhere: %q", saw())
+	}
+}

@@ -1,0 +1,356 @@
+package main
+
+import (
+	"encoding/json"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/graphiti-proxy/graphiti-proxy/graphiti"
+	"github.com/graphiti-proxy/graphiti-proxy/proxy/proxytest"
+)
+
+const (
+	staging = "Our staging database is called Bluefin."
+	asks    = "What is our staging database called?"
+	greets  = "Got it. Thanks for the context!"
+)
+
+// project is a directory of its own.
+func project(t *testing.T) string {
+	t.Helper()
+	dir, err := filepath.EvalSymlinks(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return dir
+}
+
+// qwen is a request as Qwen Code sends it: without a session, and with an
+// answer that stands before the first message of the person and is always the
+// same.
+func qwen(dir string, messages ...m) m { return greeted(greets, dir, messages...) }
+
+func greeted(greeting, dir string, messages ...m) m {
+	return chat(append([]m{
+		{"role": "system", "content": "You are Qwen Code, an interactive CLI agent developed by Alibaba Group."},
+		{"role": "user", "content": []m{{"type": "text", "text": "This is the Qwen Code. We are setting up the context for our chat.\nToday's date is Saturday, November 21, 2026 (formatted according to the user's locale).\nMy operating system is: linux\nI'm currently working in the directory: " + dir + "\nHere is the folder structure of the current working directories:\n\nShowing up to 20 items:\n\n" + dir + "/\n├───app.py\n"}}},
+		{"role": "assistant", "content": greeting},
+	}, messages...)...)
+}
+
+func replied(text string) m { return m{"role": "assistant", "content": text} }
+
+// see sends a request, and returns the texts that persons said as the model saw
+// them, and what the proxy says of the request.
+func (w *world) see(body m, headers ...string) (saw []string, header string) {
+	w.t.Helper()
+	w.model.Forget()
+	_, h := w.exchange("/v1/chat/completions", body, append([]string{"User-Agent", "QwenCode/0.15.10 (linux; x64)"}, headers...)...)
+	return seen(w.t, w.model.Requests()[0]), h.Get("X-Graphiti-Memory")
+}
+
+func seen(t *testing.T, r *proxytest.Request) (texts []string) {
+	t.Helper()
+	var body struct {
+		Messages []struct {
+			Role    string
+			Content json.RawMessage
+		}
+	}
+	if err := json.Unmarshal(r.Body, &body); err != nil {
+		t.Fatal(err)
+	}
+	for _, m := range body.Messages {
+		var s string
+		if m.Role == "user" && json.Unmarshal(m.Content, &s) == nil {
+			texts = append(texts, s)
+		}
+	}
+	return texts
+}
+
+// keptFor are the texts that are kept for a project.
+func (w *world) keptFor(dir string) string {
+	w.t.Helper()
+	_, namer, err := w.app.identity()
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	group, _ := namer.Group(graphiti.ScopeWorkspace, graphiti.Who{User: "user:josh", Workspace: "path:" + dir})
+	var all strings.Builder
+	for _, e := range w.heldIn(group) {
+		all.WriteString(e.Content + "\n")
+	}
+	return all.String()
+}
+
+// projects is a proxy that knows a fact of one project.
+func projects(t *testing.T, settings map[string]string) (w *world, one, other string) {
+	t.Helper()
+	all := map[string]string{"identity.owner": "user:josh"}
+	for k, v := range settings {
+		all[k] = v
+	}
+	w, one, other = start(t, t.TempDir(), all), project(t), project(t)
+	w.see(qwen(one, user(staging)))
+	w.delivered(1)
+	return w, one, other
+}
+
+// TestGreetingIsNoConversation: an answer that stands before the first message
+// of a person is that of all conversations, whichever project they are of.
+func TestGreetingIsNoConversation(t *testing.T) {
+	w, one, other := projects(t, nil)
+	if saw, header := w.see(qwen(other, user(asks))); strings.Contains(saw[0], "Bluefin") {
+		t.Errorf("the other project is told %q, %s", saw, header)
+	}
+	w.see(qwen(other, user("Our staging database is called Marlin.")))
+	w.delivered(3)
+	if kept := w.keptFor(one); !strings.Contains(kept, "Bluefin") || strings.Contains(kept, "Marlin") {
+		t.Errorf("kept for the one: %q", kept)
+	}
+	if kept := w.keptFor(other); !strings.Contains(kept, "Marlin") || strings.Contains(kept, "Bluefin") {
+		t.Errorf("kept for the other: %q", kept)
+	}
+	for dir, want := range map[string]string{one: "Bluefin", other: "Marlin"} {
+		if saw, header := w.see(qwen(dir, user("Please tell me: what is our staging database called?"))); !strings.Contains(saw[0], want) || strings.Contains(saw[0], "Bluefin") == strings.Contains(saw[0], "Marlin") {
+			t.Errorf("%s: the model saw %q, %s", want, saw, header)
+		}
+	}
+}
+
+// TestIgnoredProjectBesideAnother: its conversations begin like all others, and
+// the ignore file counts in it and nowhere else, whichever comes first.
+func TestIgnoredProjectBesideAnother(t *testing.T) {
+	for _, first := range []string{"ignored", "other"} {
+		t.Run(first+" first", func(t *testing.T) {
+			ignored, other := checkout(t, ".graphiti-proxy-ignore"), project(t)
+			w := start(t, t.TempDir(), map[string]string{"identity.owner": "user:josh"})
+			order := []string{ignored, other, ignored, other}
+			if first == "other" {
+				order = order[1:]
+			}
+			for i, dir := range order {
+				_, header := w.see(qwen(dir, user(strings.Repeat("Well, ", i)+staging)))
+				if off := strings.HasPrefix(header, "off;") && strings.HasSuffix(header, "reason=opt_out"); off != (dir == ignored) {
+					t.Errorf("request %d, ignored %v: %s", i, dir == ignored, header)
+				}
+			}
+			w.delivered(len(order) / 2)
+			if kept := w.keptFor(other); strings.Count(kept, "user(user)")+strings.Count(kept, "Bluefin") == 0 {
+				t.Errorf("kept for the other: %q", kept)
+			}
+		})
+	}
+}
+
+// TestSameOpenerInTwoProjects is two conversations: while both wait for their
+// answers, and after one that was not answered. Asked again in its own project
+// it is the same one.
+func TestSameOpenerInTwoProjects(t *testing.T) {
+	t.Run("at the same time", func(t *testing.T) {
+		w, one, other := projects(t, nil)
+		w.model.Forget()
+		asked, answer, done := make(chan struct{}, 2), make(chan struct{}), make(chan struct{}, 2)
+		w.model.SetAnswer(func(proxytest.Conversation) proxytest.Reply {
+			asked <- struct{}{}
+			<-answer
+			return proxytest.Reply{Text: "I do not know."}
+		})
+		for _, dir := range []string{one, other} {
+			go func() {
+				w.exchange("/v1/chat/completions", qwen(dir, user(asks)))
+				done <- struct{}{}
+			}()
+			<-asked
+		}
+		close(answer)
+		<-done
+		<-done
+		r := w.model.Requests()
+		if saw := seen(t, r[0]); !strings.Contains(saw[0], "Bluefin") {
+			t.Errorf("the one: %q", saw)
+		}
+		if saw := seen(t, r[1]); strings.Contains(saw[0], "Bluefin") {
+			t.Errorf("the other: %q", saw)
+		}
+	})
+	t.Run("after an aborted answer", func(t *testing.T) {
+		w, one, other := projects(t, nil)
+		w.model.SetFaults(proxytest.Faults{Status: 500})
+		first, _ := w.see(qwen(one, user(asks)))
+		if !strings.Contains(first[0], "Bluefin") {
+			t.Fatalf("%q", first)
+		}
+		if saw, header := w.see(qwen(other, user(asks))); strings.Contains(saw[0], "Bluefin") || strings.Contains(header, "sticky") {
+			t.Errorf("the other: %q, %s", saw, header)
+		}
+		// The client keeps a part of an answer of which the end was not seen.
+		if saw, _ := w.see(qwen(one, user(asks), replied("Blue"), user("Go on."))); saw[0] != first[0] {
+			t.Errorf("with a part of the answer: %q", saw)
+		}
+		w.model.SetFaults(proxytest.Faults{})
+		if saw, header := w.see(qwen(one, user(asks))); saw[0] != first[0] || !strings.Contains(header, "source=sticky") {
+			t.Errorf("again: %q, %s", saw, header)
+		}
+	})
+}
+
+// TestConversationGoesOn in its own project: a block stays before its message
+// in later turns, in rounds of tools, and where a later message is edited.
+func TestConversationGoesOn(t *testing.T) {
+	w, one, other := projects(t, nil)
+	tool := m{"type": "function", "function": m{"name": "f", "parameters": m{}}}
+	first, _ := w.see(qwen(one, user(asks)))
+	if !strings.Contains(first[0], "Bluefin") {
+		t.Fatalf("%q", first)
+	}
+	w.delivered(2)
+	opening := []m{user(asks), replied("You told me: Our staging database is called Bluefin.")}
+	turn := func(messages ...m) m {
+		body := qwen(one, append(append([]m(nil), opening...), messages...)...)
+		body["tools"] = []m{tool}
+		return body
+	}
+	const wish = `Which port does it listen on? [[tool f {"q":"port"}]]`
+	second, _ := w.see(turn(user(wish)))
+	round, header := w.see(turn(user(wish), m{"role": "assistant", "content": nil, "tool_calls": []m{{"id": "call_1", "type": "function", "function": m{"name": "f", "arguments": `{"q":"port"}`}}}}, m{"role": "tool", "tool_call_id": "call_1", "content": "6543"}))
+	if second[0] != first[0] || round[0] != first[0] || round[1] != second[1] || !strings.Contains(header, "source=sticky") && strings.HasPrefix(header, "recalled") {
+		t.Errorf("the second turn saw %q, its round %q, %s", second, round, header)
+	}
+	if edited, _ := w.see(turn(user("And who looks after it?"))); edited[0] != first[0] {
+		t.Errorf("with an edited message: %q", edited)
+	}
+	// The same history in another project is no part of it.
+	moved := turn(user("And who looks after it?"))["messages"].([]m)[3:]
+	if saw, header := w.see(qwen(other, moved...)); strings.Contains(saw[0], "<graphiti_memory>") || strings.Contains(saw[1], "Bluefin") {
+		t.Errorf("elsewhere: %q, %s", saw, header)
+	}
+}
+
+// TestSessionScopeIsOneConversations, though all begin with the same greeting,
+// however long. One whose beginning was cut off is found by an answer.
+func TestSessionScopeIsOneConversations(t *testing.T) {
+	for _, greeting := range []string{greets, "Got it. Thanks for the context! I am ready to help you with your project."} {
+		w := start(t, t.TempDir(), map[string]string{"identity.owner": "user:josh", "recall.scopes": "session", "ingest.scopes": "session"})
+		one, other := project(t), project(t)
+		const answer = "That is noted; the other things are under way as you have asked for."
+		w.model.SetAnswer(func(c proxytest.Conversation) proxytest.Reply {
+			if strings.Contains(c.Messages[len(c.Messages)-1].Text, asks) {
+				return proxytest.Reply{Text: "I do not know."}
+			}
+			return proxytest.Reply{Text: answer}
+		})
+		w.see(greeted(greeting, one, user(staging)))
+		w.delivered(1)
+		const second = "Please begin with all of the other things."
+		w.see(greeted(greeting, one, user(staging), replied(answer), user(second)))
+		w.delivered(2)
+		for _, dir := range []string{one, other} {
+			if saw, header := w.see(greeted(greeting, dir, user(asks))); strings.Contains(saw[0], "Bluefin") {
+				t.Errorf("another conversation: %q, %s", saw, header)
+			}
+		}
+		window := []m{user(second), replied(answer), user("By the way: " + asks)}
+		if saw, header := w.see(greeted(greeting, one, window...)); !strings.Contains(saw[1], "Bluefin") {
+			t.Errorf("without its beginning: %q, %s", saw, header)
+		}
+		if saw, header := w.see(greeted(greeting, other, window...)); strings.Contains(saw[1], "Bluefin") {
+			t.Errorf("the same elsewhere: %q, %s", saw, header)
+		}
+		w.stop()
+	}
+}
+
+// TestSessionIDInTwoProjects: what was decided, and what is remembered of a
+// session for when its history is dropped, is that of one project.
+func TestSessionIDInTwoProjects(t *testing.T) {
+	w, one, other := projects(t, nil)
+	id := []string{"X-Graphiti-Session", "main"}
+	first, _ := w.see(qwen(one, user(asks)), id...)
+	if !strings.Contains(first[0], "Bluefin") {
+		t.Fatalf("%q", first)
+	}
+	w.see(qwen(one, user("We decided to use Postgres for it.")), id...)
+	w.delivered(3)
+	if saw, header := w.see(qwen(other, user(asks)), id...); strings.Contains(saw[0], "Bluefin") || strings.Contains(saw[0], "Postgres") {
+		t.Errorf("the other: %q, %s", saw, header)
+	}
+	if saw, header := w.see(qwen(other, user("Go on, please.")), id...); strings.Contains(saw[0], "Postgres") {
+		t.Errorf("the other is told of the one's work: %q, %s", saw, header)
+	}
+	if saw, header := w.see(qwen(one, user("Go on, please.")), id...); !strings.Contains(saw[0], "Postgres") {
+		t.Errorf("the one goes on: %q, %s", saw, header)
+	}
+	if saw, _ := w.see(qwen(one, user(asks)), id...); saw[0] != first[0] {
+		t.Errorf("again: %q", saw)
+	}
+}
+
+// TestWorkspaceHeaderPartsConversations that say nothing else of a place.
+func TestWorkspaceHeaderPartsConversations(t *testing.T) {
+	w := start(t, t.TempDir(), map[string]string{"identity.owner": "user:josh"})
+	one, other := []string{"X-Graphiti-Workspace", "one"}, []string{"X-Graphiti-Workspace", "other"}
+	w.see(chat(user(staging)), one...)
+	w.delivered(1)
+	w.model.SetFaults(proxytest.Faults{Status: 500})
+	first, _ := w.see(chat(user(asks)), one...)
+	if saw, header := w.see(chat(user(asks)), other...); !strings.Contains(first[0], "Bluefin") || strings.Contains(saw[0], "Bluefin") {
+		t.Errorf("%q, %q, %s", first, saw, header)
+	}
+}
+
+// TestSameOpenerOfTwoPeople in one directory.
+func TestSameOpenerOfTwoPeople(t *testing.T) {
+	w := start(t, t.TempDir(), map[string]string{"identity.mode": "multi"})
+	dir := project(t)
+	ann, bob := []string{"Authorization", "Bearer sk-ann"}, []string{"Authorization", "Bearer sk-bob"}
+	w.see(qwen(dir, user(staging)), ann...)
+	w.delivered(1)
+	w.model.SetFaults(proxytest.Faults{Status: 500})
+	first, _ := w.see(qwen(dir, user(asks)), ann...)
+	if saw, header := w.see(qwen(dir, user(asks)), bob...); !strings.Contains(first[0], "Bluefin") || strings.Contains(saw[0], "Bluefin") {
+		t.Errorf("%q, %q, %s", first, saw, header)
+	}
+}
+
+// TestSummaryOfWhere: one that does not say in which project its conversation
+// was is not kept, unless the conversation did not say so either.
+func TestSummaryOfWhere(t *testing.T) {
+	w, one, _ := projects(t, nil)
+	const (
+		summarise = "Create a comprehensive summary of this conversation that holds all."
+		cat       = "My cat is called Miso."
+		heard     = "Understood, I will keep that in mind."
+	)
+	w.model.SetAnswer(func(c proxytest.Conversation) proxytest.Reply {
+		if last := c.Messages[len(c.Messages)-1].Text; strings.Contains(last, summarise) {
+			return proxytest.Reply{Text: "They spoke of: " + c.Messages[len(c.Messages)-3].Text}
+		}
+		return proxytest.Reply{Text: heard}
+	})
+	w.see(chat(user(staging), replied(heard), user(summarise)))
+	w.see(chat(user(cat)))
+	w.delivered(2)
+	w.see(chat(user(cat), replied(heard), user(summarise)))
+	w.see(qwen(one, user(staging), replied(heard), user(summarise)))
+	w.delivered(4)
+	w.see(chat(user("Goodbye."))) // in the order of the queue
+	w.delivered(5)
+	_, namer, err := w.app.identity()
+	if err != nil {
+		t.Fatal(err)
+	}
+	group, _ := namer.Group(graphiti.ScopeUser, graphiti.Who{User: "user:josh"})
+	var kept strings.Builder
+	for _, e := range w.heldIn(group) {
+		kept.WriteString(e.Content + "\n")
+	}
+	if !strings.Contains(kept.String(), "They spoke of: "+cat) || strings.Contains(kept.String(), "Bluefin") {
+		t.Errorf("kept of no project: %q", kept.String())
+	}
+	if kept := w.keptFor(one); !strings.Contains(kept, "They spoke of: ") {
+		t.Errorf("kept of the project: %q", kept)
+	}
+}
