@@ -70,6 +70,8 @@ type Conversation struct {
 	fields   [fieldCount]span // JSON values
 	thinking int              // where the members of Anthropic's thinking begin; 0: there are none
 	refs     []span           // the ids of items that the provider holds, JSON strings
+	began    Place            // where the conversation began, as Place has found
+	moves    []move           // and where it went
 	spans    []span
 	scratch  []byte // for decoding what is not kept
 }
@@ -80,7 +82,7 @@ func (c *Conversation) Reset() { c.reset(nil) }
 // reset makes c ready for another body.
 func (c *Conversation) reset(body []byte) {
 	clear(c.Messages) // which may hold large texts
-	*c = Conversation{Messages: c.Messages[:0], refs: c.refs[:0], spans: c.spans[:0], scratch: c.scratch, Last: -1, Newest: -1, body: body}
+	*c = Conversation{Messages: c.Messages[:0], refs: c.refs[:0], moves: c.moves[:0], spans: c.spans[:0], scratch: c.scratch, Last: -1, Newest: -1, body: body}
 }
 
 // Text is what message i says: its text parts joined by line feeds, without

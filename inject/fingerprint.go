@@ -6,10 +6,12 @@ import (
 	"sync"
 
 	"github.com/cespare/xxhash/v2"
+
+	"github.com/graphiti-proxy/graphiti-proxy/graphiti"
 )
 
-// Fingerprint stands for a conversation up to some message: who it belongs to
-// and what was said, by whom, in which order.
+// Fingerprint stands for a conversation up to some message: who it belongs to,
+// where it takes place, and what was said, by whom, in which order.
 type Fingerprint [16]byte
 
 // Root is the fingerprint of a conversation in which nothing was said yet. A
@@ -20,6 +22,23 @@ func Root(tenant, person string) Fingerprint {
 	h.Write([]byte("graphiti-proxy.chain.1\x00" + tenant + "\x00" + person))
 	var f Fingerprint
 	copy(f[:], h.Sum(nil))
+	return f
+}
+
+// In is the fingerprint of a conversation that is in a workspace from here on:
+// one that the client calls by a name, or a place. Without either it stays.
+// Unlike texts these are hashed strongly: nobody can make up a directory that
+// is taken for another.
+func (f Fingerprint) In(workspace string, p Place) Fingerprint {
+	if workspace == "" && p == (Place{}) {
+		return f
+	}
+	unclear := ""
+	if p.Unclear {
+		unclear = "unclear"
+	}
+	sum := graphiti.Digest("conversation in", string(f[:]), workspace, p.Directory, p.Repo, unclear)
+	copy(f[:], sum[:])
 	return f
 }
 
@@ -76,10 +95,15 @@ func (h *Hasher) remember(raw, text uint64) {
 }
 
 // Chain appends to dst the fingerprint after each message. Messages that
-// neither a person nor the model spoke change nothing.
+// neither a person nor the model spoke change nothing, but for those that Place
+// has found to move the conversation elsewhere.
 func (h *Hasher) Chain(c *Conversation, root Fingerprint, dst []Fingerprint) []Fingerprint {
+	moves := c.moves
 	for i := range c.Messages {
 		m := &c.Messages[i]
+		if len(moves) > 0 && moves[0].message == i {
+			root, moves = root.In("", moves[0].to), moves[1:]
+		}
 		if m.Person || m.Role == RoleAssistant && m.from < m.to && !c.blank(m) {
 			root = root.link(m.Role, h.text(c, i))
 		}

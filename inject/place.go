@@ -27,26 +27,29 @@ var placeMarks = [][]byte{[]byte("irectory"), []byte("cwd")}
 // Place finds out where the client says that it works: only where that client
 // itself writes it (placeprompt.go, placeitem.go), never in a person's words, a
 // tool's output or a file that the client quotes. codex says that the client is
-// Codex. It reads whole prompts: callers remember what it found.
-func (c *Conversation) Place(codex bool) Place { return c.PlaceUpTo(len(c.Messages), codex) }
-
-// PlaceUpTo is the place as it is stated up to the first n messages.
-func (c *Conversation) PlaceUpTo(n int, codex bool) Place {
-	s := c.prompted(&c.prompt)
-	for i := range c.Messages[:min(n, len(c.Messages))] {
-		c.states(&s, i, codex)
+// Codex. Began and Chain go by what it has found.
+func (c *Conversation) Place(codex bool) Place {
+	s := prompts.stated(c, &c.prompt)
+	p := s.place(codex)
+	c.began, c.moves = p, c.moves[:0]
+	asked, answered := false, false
+	for i := range c.Messages {
+		m := &c.Messages[i]
+		answered = answered || asked && m.Role == RoleAssistant
+		asked = asked || m.Person
+		switch {
+		case m.system:
+			s.merge(prompts.stated(c, m))
+		case m.Role == RoleUser && c.marked(m):
+			c.item(&s, i, codex)
+		default:
+			continue
+		}
+		before := p
+		p = s.place(codex)
+		c.went(i, before, p, answered, codex)
 	}
-	return s.place(codex)
-}
-
-// states adds what message i states of the place.
-func (c *Conversation) states(s *statements, i int, codex bool) {
-	switch m := &c.Messages[i]; {
-	case m.system:
-		s.merge(c.prompted(m))
-	case m.Role == RoleUser && c.marked(m):
-		c.item(s, i, codex)
-	}
+	return p
 }
 
 // prompted is what a system prompt states. It depends on nothing else.

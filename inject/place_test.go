@@ -238,20 +238,6 @@ func TestPlaceHoweverItIsSpelt(t *testing.T) {
 	}
 }
 
-// TestPlaceUpTo a message is the one that counted then.
-func TestPlaceUpTo(t *testing.T) {
-	var c Conversation
-	item := "<environment_context>\n  <cwd>%s</cwd>\n</environment_context>"
-	if !(Chat{}).Parse(bodyOf(t, person(fmt.Sprintf(item, "/a")), person(hello), answer("hi"), person(fmt.Sprintf(item, "/b")), person("go on")), &c) {
-		t.Fatal("the request is not understood")
-	}
-	for n, want := range []string{"", "/a", "/a", "/a", "/b", "/b"} {
-		if got := c.PlaceUpTo(n, true); got.Directory != want {
-			t.Errorf("up to %d: %+v, want %s", n, got, want)
-		}
-	}
-}
-
 // FuzzPlace: a prompt's own block is not overruled by what stands behind the
 // line that begins its files.
 func FuzzPlace(f *testing.F) {
@@ -271,10 +257,15 @@ func FuzzPlace(f *testing.F) {
 	})
 }
 
-// BenchmarkPlace of a long conversation that says nothing of one, which each
-// of its requests is asked.
+// BenchmarkPlace of a long conversation, which each of its requests is asked.
 func BenchmarkPlace(b *testing.B) {
-	messages := []said{system(strings.Repeat("You are a helpful assistant with \"many\" rules.\nThey go on.\n", 1000))}
+	for name, says := range map[string]string{"nothing": "", "somewhere": "\n<env>\nWorking directory: /a\n</env>\n"} {
+		b.Run(name, func(b *testing.B) { benchPlace(b, says) })
+	}
+}
+
+func benchPlace(b *testing.B, says string) {
+	messages := []said{system(strings.Repeat("You are a helpful assistant with \"many\" rules.\nThey go on.\n", 1000) + says)}
 	for i := range 100 {
 		messages = append(messages, person(fmt.Sprint("message ", i, strings.Repeat(" words", 50))), answer(strings.Repeat("answer ", 200)))
 	}

@@ -103,9 +103,10 @@ func SnapshotLines(body []byte) (lines []string) {
 	return lines
 }
 
-// snapshotKey names a person's session: others may use the same id.
+// snapshotKey names a person's session in a workspace: others may use the same
+// id, and the person may use it elsewhere.
 func snapshotKey(who graphiti.Who) string {
-	sum := graphiti.Digest("snapshot", who.Tenant, who.User, who.SystemActor, who.Session)
+	sum := graphiti.Digest("snapshot", who.Tenant, who.User, who.SystemActor, who.Workspace, who.Session)
 	return Key(sum[:len(Key{})]).String()
 }
 

@@ -51,6 +51,8 @@ func (m *Memory) Explain(namer graphiti.Namer, path string, header map[string][]
 	caller := m.Identity.who(&c.says, &ctx.Request.Header, &c.conv)
 	w := &caller.Who
 	c.mem.chained = w.Session == ""
+	c.mem.at = stated(c, w)
+	s.locate(c, w)
 	place := s.workspaceOf(c, &caller)
 	w.Workspace, c.mem.place = place.key, place
 	caller.Why[claimWorkspace] = place.why

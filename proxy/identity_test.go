@@ -560,7 +560,7 @@ func TestReferenceOfSources(t *testing.T) {
 		}
 		switch table.What {
 		case "session":
-			b.WriteString("\nThen the conversation itself: after a turn it is known how the next request begins.\n")
+			b.WriteString("\nThen the conversation itself: after a turn it is known how the next request begins: with the same messages of the person and the same answers to them, in the same directory or workspace. An answer before the first message of the person, such as a greeting, does not count.\n\nA session belongs to a person and a workspace: where the same id is used in two projects, what was decided and what is remembered in one of them is not used in the other. A request that names its directory is in that one. One that does not is where its session was, by its id or by the answer that it refers to.\n")
 		case "user":
 			b.WriteString("\nBehind a key in `identity.trusted_keys` only headers name a person: what stands in the body or in `?userId=` a gateway passes on as its caller wrote it. `identity.body_users` lets those sources count too, for servers that write the body themselves ([OpenAI SDKs](../deploy/recipes/openai-sdks.md)).\n")
 			b.WriteString("\nThen `identity.owner` (single mode) or the credential (multi mode). In multi mode a name lies below the credential it came with, unless the credential is in `identity.trusted_keys`, or `identity.users_file` gives it to a person, who then is that person whatever the request says.\n")

@@ -60,6 +60,7 @@ type exchange struct {
 	reader  capture.Reader // tells at once how the conversation has ended
 	ending  *ending        // nil: nothing of it is kept
 	end     inject.Fingerprint
+	at      where
 	session string
 	trace   *requestTrace // nil: nobody looks
 
@@ -82,6 +83,7 @@ func (ex *exchange) judge(kind string, event []byte) {
 // that sends it whole.
 type heldEnd struct {
 	end     inject.Fingerprint
+	at      where // of the request that was answered
 	session string
 }
 
@@ -267,7 +269,7 @@ func (x *intercept) request(message []byte) ([]byte, error) {
 	plan := x.s.remember(c)
 	c.trace.decided(c, &plan)
 	c.trace.asks(c)
-	ex := &exchange{end: c.mem.root, session: c.mem.who.Session, reader: capture.Responses{}.NewReader(), trace: c.trace, memory: c.memory, promises: c.mem.promises}
+	ex := &exchange{end: c.mem.at.root, at: c.mem.at, session: c.mem.who.Session, reader: capture.Responses{}.NewReader(), trace: c.trace, memory: c.memory, promises: c.mem.promises}
 	if len(c.chain) > 0 {
 		ex.end = c.chain[len(c.chain)-1]
 	}
@@ -350,7 +352,7 @@ func (x *intercept) event(message []byte) {
 		if a.Text != "" {
 			end = end.Link(inject.RoleAssistant, []byte(a.Text))
 		}
-		x.ended[a.ID] = heldEnd{end, ex.session}
+		x.ended[a.ID] = heldEnd{end, ex.at, ex.session}
 		if ex.ending != nil && a.End == capture.EndToolCalls {
 			x.s.rounds.put(ex.ending, a.ID)
 		}

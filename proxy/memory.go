@@ -103,11 +103,11 @@ type remembered struct {
 	subagent bool
 	chained  bool // the session was found by, or begins, a chain
 	said     time.Time
-	until    time.Time          // the request waits no longer for memory
-	dropped  bool               // thoughts may be, which needs a beta
-	root     inject.Fingerprint // of the conversation before the request's first message
-	round    *ending            // of the turn that the request goes on with, where it does not say so itself
-	promises promises           // accept.go: to be kept when the upstream has accepted the request
+	until    time.Time // the request waits no longer for memory
+	dropped  bool      // thoughts may be, which needs a beta
+	at       where
+	round    *ending  // of the turn that the request goes on with, where it does not say so itself
+	promises promises // accept.go: to be kept when the upstream has accepted the request
 }
 
 // remember finds out who speaks in which conversation, and what is to be done
@@ -155,38 +155,36 @@ func (s *Server) remember(c *call) (plan inject.Plan) {
 	}
 	c.mem.promises = s.promised(c, &caller)
 	who := &caller.Who
-	bare := rootOf(who)
-	root := bare
-	var known [][16]byte // answers that the provider holds, newest first
-	if previous := c.conv.Field(inject.FieldPreviousResponseID); len(previous) > 0 {
-		root = bare.Link(inject.RoleOther, previous)
-		known = append(known, root)
+	c.mem.at = stated(c, who)
+	if c.held != nil && !c.held.goesOn(&c.mem.at, c.says.isCodex) {
+		c.held = nil
 	}
-	if c.held != nil {
-		root = c.held.end
-		if who.Session == "" {
-			who.Session = c.held.session
-		}
+	if c.held != nil && who.Session == "" {
+		who.Session = c.held.session
 	}
-	c.mem.root = root
+	ctx, cancel := context.WithDeadline(s.base, c.mem.until)
+	defer cancel()
+	if who.Session == "" {
+		c.mem.chained = true
+		who.Session, _ = s.referred(ctx, c)
+	}
+	s.locate(c, who)
 	if c.conv.Last < 0 {
 		plan = skip(inject.StatusSkipped, inject.ReasonNoUserMessage)
-		if c.mem.round = s.rounds.of(&c.conv, bare); c.mem.round != nil { // rounds.go
+		if c.mem.round = s.rounds.of(&c.conv, &c.mem.at); c.mem.round != nil { // rounds.go
 			plan.Turn, plan.Write = c.mem.round.turn.ID, c.mem.round.turn.Targets
 		}
 		return plan
 	}
-	c.conv.References(func(id []byte) { known = append(known, bare.Link(inject.RoleOther, id)) })
-	c.chain = s.hasher.Chain(&c.conv, root, c.chain[:0])
-	first := false
-	if who.Session == "" {
-		c.mem.chained = true
-		ctx, cancel := context.WithDeadline(s.base, c.mem.until)
-		defer cancel()
-		who.Session, first = s.session(ctx, c, bare, known)
-	}
 	c.mem.place = s.workspaceOf(c, &caller)
 	who.Workspace = c.mem.place.key
+	c.chain = s.hasher.Chain(&c.conv, c.mem.at.root, c.chain[:0])
+	first := false
+	if who.Session == "" {
+		who.Session, first = s.session(ctx, c)
+		c.mem.place.unknown = c.mem.place.unknown || first && c.summaryOfWhere()
+	}
+	s.places.keep(c, who.Session)
 	c.mem.who = *who
 	plan = c.memory.Planner.Plan(&c.conv, c.chain, *who, first, s.mode(c, &caller))
 	if c.mem.subagent && plan.Outcome.Reason == inject.ReasonNone {
@@ -227,23 +225,18 @@ func (s *Server) mode(c *call, caller *Caller) inject.Mode {
 	return m
 }
 
-// session finds the session of a conversation that has no id, by what was said
-// in it: after a turn it is known how the next request must begin. first says
-// that the conversation begins with this request. known are answers that it
-// refers to, bare the fingerprint before anything was said.
-func (s *Server) session(ctx context.Context, c *call, bare inject.Fingerprint, known [][16]byte) (session string, first bool) {
-	if id, ok := s.answered(ctx, c, known); ok {
-		return id, false
-	}
+// session finds the session of a conversation that has no id, by where it takes
+// place and what was said in it: after a turn it is known how the next request
+// must begin. first says that the conversation begins with this request.
+func (s *Server) session(ctx context.Context, c *call) (session string, first bool) {
 	last := [16]byte(c.chain[c.conv.Last])
 	if id, ok := s.pending(ctx, c, last); ok {
 		return id, false
 	}
 	// An answer ends each beginning that was remembered; the newest first.
 	var answered [][16]byte
-	for i := len(c.conv.Messages) - 1; i >= 0; i-- {
-		if f := [16]byte(c.chain[i]); c.conv.Messages[i].Role == inject.RoleAssistant &&
-			(len(answered) == 0 || answered[len(answered)-1] != f) {
+	for i := range c.conv.Answers {
+		if f := [16]byte(c.chain[i]); len(answered) == 0 || answered[len(answered)-1] != f {
 			answered = append(answered, f)
 		}
 	}
@@ -262,12 +255,12 @@ func (s *Server) session(ctx context.Context, c *call, bare inject.Fingerprint, 
 		return id, false
 	}
 	// The beginning may have been cut off.
-	for i := c.conv.Last - 1; i >= 0 && len(answered) > 0; i-- {
-		if c.conv.Messages[i].Role != inject.RoleAssistant {
+	for i := range c.conv.Answers {
+		if i > c.conv.Last {
 			continue
 		}
 		if text := c.conv.Text(i); len(text) >= telling {
-			if id, ok := s.answered(ctx, c, [][16]byte{bare.Link(inject.RoleAssistant, text)}); ok {
+			if id, ok := s.answered(ctx, c, [][16]byte{c.mem.at.here.Link(inject.RoleAssistant, text)}); ok {
 				return id, false
 			}
 			break

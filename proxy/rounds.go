@@ -3,7 +3,6 @@ package proxy
 import (
 	"bytes"
 	"container/list"
-	"encoding/json"
 	"sync"
 	"time"
 
@@ -45,7 +44,7 @@ func (r *rounds) put(e *ending, answer string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if answer != "" {
-		r.putLocked(e.reference(answer), e)
+		r.putLocked(reference(e.at.person, answer), e)
 	}
 	if e.held != none {
 		r.putLocked(e.held, e)
@@ -94,11 +93,11 @@ func (r *rounds) forget(meant func(*capture.Turn) bool) {
 func (s *Server) Forget(meant func(*capture.Turn) bool) { s.rounds.forget(meant) }
 
 // of returns how the turn is to end with which a request goes on that holds
-// nothing of a person; nil when it is not known.
-func (r *rounds) of(c *inject.Conversation, root inject.Fingerprint) *ending {
+// nothing of a person; nil when it is not known, or was begun elsewhere.
+func (r *rounds) of(c *inject.Conversation, at *where) *ending {
 	for _, f := range []inject.Field{inject.FieldPreviousResponseID, inject.FieldConversation} {
 		if id := c.Field(f); id != nil {
-			if e := r.find(root.Link(inject.RoleOther, id)); e != nil {
+			if e := r.find(at.person.Link(inject.RoleOther, id)); e != nil && (e.at.here == at.here || !at.says && at.base == at.person) {
 				return e
 			}
 		}
@@ -138,11 +137,7 @@ func (s *Server) fetched(c *call) *ending {
 	if !caller.Known {
 		return nil
 	}
-	b, err := json.Marshal(string(id))
-	if err != nil {
-		return nil
-	}
-	e := s.rounds.find(rootOf(&caller.Who).Link(inject.RoleOther, b))
+	e := s.rounds.find(reference(rootOf(&caller.Who), string(id)))
 	if e != nil {
 		e.awaited = true
 	}

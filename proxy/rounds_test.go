@@ -16,7 +16,9 @@ func heldTurn(said, group string) *ending {
 	return &ending{turn: capture.Turn{ID: said, User: said, Assistant: "an answer", Targets: []graphiti.Target{{Group: group}}}}
 }
 
-func (r *rounds) knows(e *ending, answer string) bool { return r.find(e.reference(answer)) != nil }
+func (r *rounds) knows(e *ending, answer string) bool {
+	return r.find(reference(e.at.person, answer)) != nil
+}
 
 // TestRoundsAreBounded by their bytes, their number and their age, and drop
 // what is to be forgotten.

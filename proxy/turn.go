@@ -81,6 +81,7 @@ func (s *Server) begun(c *call, plan inject.Plan) *ending {
 		s:       s,
 		memory:  c.memory,
 		who:     c.mem.who,
+		at:      c.mem.at,
 		last:    [16]byte(c.chain[c.conv.Last]),
 		end:     c.chain[len(c.chain)-1],
 		turn:    s.turn(c, plan.Turn, plan.Write),
@@ -89,7 +90,7 @@ func (s *Server) begun(c *call, plan inject.Plan) *ending {
 	}
 	e.turn.Since = plan.Since
 	if id := c.conv.Field(inject.FieldConversation); id != nil {
-		e.held = rootOf(&e.who).Link(inject.RoleOther, id)
+		e.held = e.at.person.Link(inject.RoleOther, id)
 	}
 	if c.conv.Kind == inject.KindSummary {
 		e.turn.Kind, e.chained = graphiti.KindSessionSummary, false
@@ -184,6 +185,7 @@ type ending struct {
 	s       *Server
 	memory  *Memory // as it was when the request came
 	who     graphiti.Who
+	at      where
 	turn    capture.Turn
 	last    [16]byte           // the conversation up to the person's message
 	end     inject.Fingerprint // the conversation as it was sent
@@ -286,11 +288,15 @@ func (e *ending) remember(a capture.Answer) {
 		next = e.end.Link(inject.RoleAssistant, []byte(a.Text))
 	}
 	if len(a.Text) >= telling {
-		e.memory.Sessions.PutLater(e.answerAlone(a.Text), e.turn.Session)
+		e.memory.Sessions.PutLater(e.at.here.Link(inject.RoleAssistant, []byte(a.Text)), e.turn.Session)
 	}
 	for _, id := range []string{a.ID, a.Item} { // it may hold no more than a reference to this answer
-		if id != "" {
-			e.memory.Sessions.PutLater(e.reference(id), e.turn.Session)
+		if id == "" {
+			continue
+		}
+		e.memory.Sessions.PutLater(reference(e.at.here, id), e.turn.Session)
+		if e.at.here != e.at.base { // it may not even say where it takes place
+			e.memory.Sessions.PutLater(reference(e.at.base, id), e.turn.Session)
 		}
 	}
 	if err := e.memory.Sessions.Put(context.Background(), next, e.turn.Session); err != nil {
@@ -312,15 +318,10 @@ func summaryIn(answer string) string {
 // conversation: clients cut off the beginning of long ones.
 const telling = 40
 
-// answerAlone is the fingerprint of an answer whatever came before it.
-func (e *ending) answerAlone(text string) inject.Fingerprint {
-	return rootOf(&e.who).Link(inject.RoleAssistant, []byte(text))
-}
-
 // reference is the fingerprint of a reference to what the provider holds.
-func (e *ending) reference(id string) inject.Fingerprint {
+func reference(root inject.Fingerprint, id string) inject.Fingerprint {
 	b, _ := json.Marshal(id) // as it stands in a body
-	return rootOf(&e.who).Link(inject.RoleOther, b)
+	return root.Link(inject.RoleOther, b)
 }
 
 // clientFamily is the client's name, for the description of a memory's source:

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"slices"
 	"strings"
-	"sync"
 
 	"github.com/tidwall/gjson"
 
@@ -91,56 +90,6 @@ type workspace struct {
 	unknown   bool     // it was not found out whether memory is wanted there
 }
 
-// sessionPlaces remembers where the conversations of the moment take place:
-// finding it out reads whole prompts, and not every request says it.
-type sessionPlaces struct {
-	mu       sync.Mutex // guards what follows
-	new, old map[string]inject.Place
-}
-
-const maxSessionPlaces = 1 << 14 // in each of two generations
-
-func (p *sessionPlaces) of(session string) (place inject.Place, ok bool) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if place, ok = p.new[session]; !ok {
-		place, ok = p.old[session]
-	}
-	return place, ok
-}
-
-func (p *sessionPlaces) keep(session string, place inject.Place) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if p.new == nil || len(p.new) >= maxSessionPlaces {
-		p.old, p.new = p.new, make(map[string]inject.Place)
-	}
-	p.new[session] = place
-}
-
-// placeOf is where the client works: where a turn of the conversation said so,
-// else what this request says. A title or a probe comes before the first turn,
-// and says nothing or something else: it decides nothing for the others. ok is
-// false when neither this request says it, nor a turn was seen that could.
-func (s *Server) placeOf(c *call, w *graphiti.Who) (place inject.Place, ok bool) {
-	session := w.Tenant + "\x00" + w.User + "\x00" + w.Session
-	known, seen := s.places.of(session)
-	codex := c.says.isCodex
-	if known != (inject.Place{}) && !codex { // which may change its directory
-		return known, true
-	}
-	place = c.conv.Place(codex)
-	says := place != (inject.Place{})
-	turn := c.conv.Kind == inject.KindTurn && !c.mem.subagent
-	if turn && (says || !seen) { // that one said nothing is known then, and decides nothing
-		s.places.keep(session, place)
-	}
-	if !says {
-		place = known // over a WebSocket only what is new is said
-	}
-	return place, says || turn || seen
-}
-
 // workspaceOf finds the project of a request, by the table of its sources, of
 // whom the caller was told by (*Identity).who.
 func (s *Server) workspaceOf(c *call, caller *Caller) (w workspace) {
@@ -151,22 +100,17 @@ func (s *Server) workspaceOf(c *call, caller *Caller) (w workspace) {
 		}
 	}()
 	m := c.memory
-	place, ok := s.placeOf(c, &caller.Who)
-	w.directory, w.named = place.Directory, place.Repo
-	if w.directory == "" {
-		w.directory, _ = c.says.codexWorkspace("")
-	}
+	w.directory, w.named = c.mem.at.place.Directory, c.mem.at.place.Repo
 	if m.Identity.Places != nil {
-		// A summary is of a whole conversation, and some clients ask for it
-		// with another prompt, which does not say in which project that was.
-		w.unknown = !ok && c.conv.Kind == inject.KindSummary && !c.mem.chained && caller.Who.Workspace == "" || place.Unclear
+		w.unknown = !c.mem.chained && c.summaryOfWhere() || c.mem.at.place.Unclear
 		if w.directory != "" {
+			var ok bool
 			if w.repo, ok = m.Identity.Places.Find(w.directory); !ok {
 				w.unknown = true
 			}
 		}
 	}
-	if place.Unclear && len(m.Rules.Ignored)+len(m.Rules.Trusted) > 0 {
+	if c.mem.at.place.Unclear && len(m.Rules.Ignored)+len(m.Rules.Trusted) > 0 {
 		w.unknown = true // the rules may be about one of the places
 	}
 	c.says.at = &w
@@ -175,6 +119,19 @@ func (s *Server) workspaceOf(c *call, caller *Caller) (w workspace) {
 		w.others = append(c.says.all(claimWorkspace), repository(w.repo.Claimed))
 	}
 	return w
+}
+
+// summaryOfWhere reports whether nothing tells in which project a conversation
+// was that is to be summarised: a summary is of a whole conversation, and some
+// clients ask for it with another prompt, which does not say so.
+func (c *call) summaryOfWhere() bool {
+	return c.conv.Kind == inject.KindSummary && c.memory.Identity.Places != nil && !c.mem.at.says && !c.mem.at.seen && c.says.calls() == ""
+}
+
+// calls is the workspace that the request names in a header.
+func (cl *claimant) calls() string {
+	key, _ := graphiti.WorkspaceKey(cl.value(&workspaceSources[0]))
+	return key
 }
 
 // placeRemote is where the repository that the client works in came from.
@@ -221,8 +178,7 @@ func (cl *claimant) codexWorkspace(directory string) (path string, w gjson.Resul
 	}
 	all := gjson.GetBytes(told, "workspaces").Map()
 	for p, one := range all {
-		inside := p == directory || strings.HasPrefix(directory, strings.TrimSuffix(p, "/")+"/")
-		if len(all) == 1 || inside && len(p) >= len(path) {
+		if len(all) == 1 || within(p, directory) && len(p) >= len(path) {
 			path, w = p, one
 		}
 	}

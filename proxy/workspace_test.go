@@ -187,7 +187,7 @@ func TestSummaryOfAnUnknownProject(t *testing.T) {
 			c := prompted(t, prompt)
 			c.memory = m
 			c.mem.chained = tc.chained
-			w := s.workspaceOf(c, caller)
+			w := s.located(c, caller)
 			if prompt == tc.summary && (w.unknown != tc.unknown || w.key != tc.key) {
 				t.Errorf("%s: %+v", tc.name, w)
 			}
@@ -213,7 +213,7 @@ func TestPlaceOfASession(t *testing.T) {
 		{"a title that names another", []step{{prompt: title + "\nWorking directory: /b", directory: "/b"}, {prompt: "Working directory: /a", directory: "/a"}}},
 		{"a subagent first", []step{{prompt: "Working directory: /b", subagent: true, directory: "/b"}, {prompt: "Working directory: /a", directory: "/a"}}},
 		{"a turn that says nothing", []step{{prompt: "Be brief."}, {prompt: "Working directory: /a", directory: "/a"}, {prompt: "Be brief.", directory: "/a"}}},
-		{"the first that says something", []step{{prompt: "Working directory: /a", directory: "/a"}, {prompt: "Working directory: /b", directory: "/a"}}},
+		{"what a request says is its own", []step{{prompt: "Working directory: /a", directory: "/a"}, {prompt: "Working directory: /b", directory: "/b"}, {prompt: title, directory: "/b"}}},
 		{"Codex may change it, or say nothing", []step{{prompt: "/a", codex: true, directory: "/a"}, {prompt: "Go on.", codex: true, directory: "/a"}, {prompt: "/b", codex: true, directory: "/b"}, {prompt: "Go on.", codex: true, directory: "/b"}}},
 	} {
 		s := &Server{log: slog.New(slog.DiscardHandler)}
@@ -232,7 +232,7 @@ func TestPlaceOfASession(t *testing.T) {
 			}
 			caller := s.mem().Identity.who(&c.says, &c.ctx.Request.Header, &c.conv)
 			caller.Who.Session = "session:s"
-			if w := s.workspaceOf(c, &caller); w.directory != step.directory {
+			if w := s.located(c, &caller); w.directory != step.directory {
 				t.Errorf("%s: request %d is in %q, want %q", tc.name, i, w.directory, step.directory)
 			}
 		}
@@ -248,10 +248,19 @@ func TestLookThatPanics(t *testing.T) {
 		s.settings.Store(&Memory{Recall: true, Ingest: true, Identity: Identity{Owner: "user:o", Places: p}})
 		c := prompted(t, "Working directory: /r")
 		c.memory = s.mem()
-		if w := s.workspaceOf(c, &Caller{}); !w.unknown || w.key != "" {
+		if w := s.located(c, &Caller{}); !w.unknown || w.key != "" {
 			t.Errorf("%+v", w)
 		}
 	})
+}
+
+// located is the workspace of a request of a session.
+func (s *Server) located(c *call, caller *Caller) workspace {
+	c.mem.at = stated(c, &caller.Who)
+	s.locate(c, &caller.Who)
+	w := s.workspaceOf(c, caller)
+	s.places.keep(c, caller.Who.Session)
+	return w
 }
 
 // prompted is a request with a system prompt.

@@ -1,0 +1,136 @@
+package proxy
+
+import (
+	"context"
+	"strings"
+	"sync"
+
+	"github.com/graphiti-proxy/graphiti-proxy/graphiti"
+	"github.com/graphiti-proxy/graphiti-proxy/inject"
+)
+
+// where is the place of a request, and what the fingerprints of its
+// conversation begin with: a session belongs to a person and a workspace.
+type where struct {
+	place inject.Place
+	says  bool // the request itself says so
+	seen  bool // it does not, and another one of the session did, or could
+
+	person inject.Fingerprint // the caller, wherever they are
+	base   inject.Fingerprint // and in the workspace that a header names
+	here   inject.Fingerprint // and in this place
+	root   inject.Fingerprint // the conversation before the request's first message
+}
+
+// stated is what a request says for itself of the place.
+func stated(c *call, who *graphiti.Who) (at where) {
+	at.place = c.conv.Place(c.says.isCodex)
+	at.says = at.place != (inject.Place{})
+	at.person = rootOf(who)
+	at.base = at.person.In(c.says.calls(), inject.Place{})
+	at.here = at.base.In("", at.place)
+	return at
+}
+
+// locate finds out where a request takes place. Only one that says nothing is
+// where its session was, or the conversation that its connection holds: a
+// directory that a request names is never another's.
+func (s *Server) locate(c *call, who *graphiti.Who) {
+	at := &c.mem.at
+	from := c.conv.Began()
+	if !at.says {
+		if c.held != nil {
+			at.place, at.seen = c.held.at.place, true
+		} else if who.Session != "" {
+			at.place, at.seen = s.places.of(at.base, who.Session)
+		}
+		if path, _ := c.says.codexWorkspace(at.place.Directory); path != "" && !within(path, at.place.Directory) {
+			at.place, at.says = inject.Place{Directory: path}, true
+		}
+		at.here = at.base.In("", at.place)
+		from = at.place
+	}
+	previous := c.conv.Field(inject.FieldPreviousResponseID)
+	switch {
+	case c.held != nil && from == c.held.at.place:
+		at.root = c.held.end
+	case c.held != nil:
+		at.root = c.held.end.In("", from)
+	case len(previous) > 0:
+		at.root = at.here.Link(inject.RoleOther, previous)
+	default:
+		at.root = at.base.In("", from)
+	}
+}
+
+// within reports whether a directory is another one, or below it.
+func within(path, directory string) bool {
+	return path == directory || strings.HasPrefix(directory, strings.TrimSuffix(path, "/")+"/")
+}
+
+// goesOn reports whether a request with this place can belong to a conversation
+// that the connection holds: it is of the same person, and in the same place,
+// unless its client changes its directory.
+func (h *heldEnd) goesOn(at *where, moves bool) bool {
+	if h.at.base != at.base {
+		return false
+	}
+	return moves || !at.says || h.at.place == (inject.Place{}) || h.at.place == at.place
+}
+
+// referred finds the session of the answers that a request refers to and that
+// the provider holds: where the request says where it takes place, only there.
+func (s *Server) referred(ctx context.Context, c *call) (session string, ok bool) {
+	root := c.mem.at.base
+	if c.mem.at.says {
+		root = c.mem.at.here
+	}
+	var answers [][16]byte // the newest first
+	if previous := c.conv.Field(inject.FieldPreviousResponseID); len(previous) > 0 {
+		answers = append(answers, root.Link(inject.RoleOther, previous))
+	}
+	c.conv.References(func(id []byte) { answers = append(answers, root.Link(inject.RoleOther, id)) })
+	return s.answered(ctx, c, answers)
+}
+
+// sessionPlaces remembers where the sessions of the moment take place: not
+// every request of a client says it.
+type sessionPlaces struct {
+	mu       sync.Mutex // guards what follows
+	new, old map[sessionOf]inject.Place
+}
+
+// sessionOf is a session of a person, in a workspace that a header names or in
+// none: others may use the same id.
+type sessionOf struct {
+	base    inject.Fingerprint
+	session string
+}
+
+const maxSessionPlaces = 1 << 14 // in each of two generations
+
+func (p *sessionPlaces) of(base inject.Fingerprint, session string) (place inject.Place, ok bool) {
+	key := sessionOf{base, session}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if place, ok = p.new[key]; !ok {
+		place, ok = p.old[key]
+	}
+	return place, ok
+}
+
+// keep remembers where a session takes place, as a turn says. A title or a
+// probe comes before the first turn, and says nothing or something else: it
+// decides nothing for the others.
+func (p *sessionPlaces) keep(c *call, session string) {
+	at := &c.mem.at
+	if c.conv.Kind != inject.KindTurn || c.mem.subagent || at.seen && !at.says {
+		return
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.new == nil || len(p.new) >= maxSessionPlaces {
+		p.old, p.new = p.new, make(map[sessionOf]inject.Place)
+	}
+	p.new[sessionOf{at.base, session}] = at.place
+}
