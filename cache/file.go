@@ -48,7 +48,8 @@ func openFile(path string, ttl time.Duration) (*file, error) {
 	// A commit survives the end of the process. The end of the machine may
 	// take the last moment with it, which costs those conversations their
 	// newest block and nothing else; a request does not wait for the disk.
-	db, err := sqlite.Open(path, sqlite.Options{Migrations: []string{schema1, schema2, schema3, schema4, schema5}, Sync: sqlite.SyncNormal})
+	db, err := sqlite.Open(path, sqlite.Options{Migrations: []string{schema1, schema2, schema3, schema4, schema5}, Sync: sqlite.SyncNormal,
+		Holds: "the blocks that running conversations were given, and which session they belong to"})
 	if err != nil {
 		return nil, fmt.Errorf("open state: %w", err)
 	}

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/graphiti-proxy/graphiti-proxy/cache/redis"
+	"github.com/graphiti-proxy/graphiti-proxy/cache/sqlite"
 )
 
 // State is where blocks and sessions outlive the process: a file, or what
@@ -43,6 +44,23 @@ func newState(kept store) *State {
 		Tenants:   &Tenants{store: kept, recent: newRecent[string, int64](tenantsInMemory)},
 		Chain:     &Chain{store: kept, recent: newRecent[[16]byte, link](linksInMemory)},
 	}
+}
+
+// Trouble is what is known to be wrong with the file; nil: nothing, or there is
+// none. Check looks.
+func (s *State) Trouble() *sqlite.Trouble {
+	if f, ok := s.store.(*file); ok {
+		return f.db.Trouble()
+	}
+	return nil
+}
+
+// Check looks whether the file can be used, and returns what is wrong.
+func (s *State) Check() *sqlite.Trouble {
+	if f, ok := s.store.(*file); ok {
+		return f.db.Check()
+	}
+	return nil
 }
 
 // Close ends what the state does by itself, and closes its file.

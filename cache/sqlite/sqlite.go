@@ -9,6 +9,7 @@ import (
 	"os"
 	"path/filepath"
 	"sync"
+	"sync/atomic"
 
 	_ "modernc.org/sqlite" // the driver "sqlite"
 )
@@ -35,6 +36,7 @@ var (
 type Options struct {
 	Migrations []string // migration i brings a file from version i to i+1
 	Sync       Sync
+	Holds      string // what is lost with the file, for people
 }
 
 const (
@@ -45,10 +47,14 @@ const (
 
 // DB is an open file. It is safe for concurrent use.
 type DB struct {
-	path  string
-	write *sql.DB // one connection, used by the writer alone
-	read  *sql.DB
-	stmts sync.Map // of *sql.Stmt on read, by query
+	path    string
+	holds   string
+	write   *sql.DB // one connection, used by the writer alone
+	read    *sql.DB
+	stmts   sync.Map // of *sql.Stmt on read, by query
+	files   []opened // not changed after Open, as is the version
+	version int
+	trouble atomic.Pointer[Trouble]
 
 	queue  chan *job
 	mu     sync.RWMutex // guards closed against sends on queue
@@ -63,11 +69,27 @@ type job struct {
 }
 
 // Open opens the file, creating it where there is none, and brings it up to
-// the newest version. A file of a newer version, or one that is no database,
-// is left as it is.
+// the newest version. A file of a newer version, one that is damaged, or one
+// that is no database, is left as it is; the error is then a Trouble.
 func Open(path string, o Options) (*DB, error) {
+	d, err := connect(path, o)
+	var known *Trouble
+	switch kind := kindOf(err); {
+	case err == nil || errors.As(err, &known):
+		return d, err
+	case kind == "":
+		return nil, trouble(path, Denied, err, o.Holds)
+	default:
+		return nil, trouble(path, kind, err, o.Holds)
+	}
+}
+
+func connect(path string, o Options) (*DB, error) {
 	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
 		return nil, fmt.Errorf("create the directory of %s: %w", path, err)
+	}
+	if kind, err := preflight(path, len(o.Migrations)); err != nil {
+		return nil, trouble(path, kind, err, o.Holds)
 	}
 	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o600)
 	if err != nil {
@@ -76,12 +98,15 @@ func Open(path string, o Options) (*DB, error) {
 	if err := f.Close(); err != nil {
 		return nil, fmt.Errorf("open %s: %w", path, err)
 	}
-	d := &DB{path: path, queue: make(chan *job, maxWaiting), done: make(chan struct{})}
+	d := &DB{path: path, holds: o.Holds, version: len(o.Migrations), queue: make(chan *job, maxWaiting), done: make(chan struct{})}
 	if d.write, err = sql.Open("sqlite", dsn(path, o.Sync, false)); err != nil {
 		return nil, fmt.Errorf("open %s: %w", path, err)
 	}
 	d.write.SetMaxOpenConns(1)
-	if err := migrate(d.write, path, o.Migrations); err != nil {
+	if err = migrate(d.write, path, o.Migrations); err == nil {
+		err = d.note()
+	}
+	if err != nil {
 		d.write.Close()
 		return nil, err
 	}
@@ -113,10 +138,7 @@ func dsn(path string, s Sync, readOnly bool) string {
 func migrate(db *sql.DB, path string, migrations []string) error {
 	var version int
 	if err := db.QueryRow("PRAGMA user_version").Scan(&version); err != nil {
-		return fmt.Errorf("read %s: it is not a readable database and was left as it is; move it away to begin with an empty one: %w", path, err)
-	}
-	if version > len(migrations) {
-		return fmt.Errorf("%s was %w (version %d, this one knows %d): use that one, or move the file away", path, ErrNewer, version, len(migrations))
+		return fmt.Errorf("read %s: %w", path, err)
 	}
 	for ; version < len(migrations); version++ {
 		tx, err := db.Begin()
@@ -136,14 +158,32 @@ func migrate(db *sql.DB, path string, migrations []string) error {
 	return nil
 }
 
+// Rows are the rows of a query.
+type Rows struct {
+	*sql.Rows
+	db *DB
+}
+
+// Err is what ended the rows before their end.
+func (r *Rows) Err() error {
+	err := r.Rows.Err()
+	r.db.noticeRead(err)
+	return err
+}
+
 // Query reads what was committed. The query is prepared once and kept, so it
 // must be one of a few: a constant, or made of a bounded number of pieces.
-func (d *DB) Query(ctx context.Context, query string, args ...any) (*sql.Rows, error) {
+func (d *DB) Query(ctx context.Context, query string, args ...any) (*Rows, error) {
 	s, err := d.prepared(ctx, query)
 	if err != nil {
 		return nil, err
 	}
-	return s.QueryContext(ctx, args...)
+	rows, err := s.QueryContext(ctx, args...)
+	if err != nil {
+		d.noticeRead(err)
+		return nil, err
+	}
+	return &Rows{rows, d}, nil
 }
 
 // QueryRow reads at most one row into dest, and returns sql.ErrNoRows when
@@ -153,15 +193,21 @@ func (d *DB) QueryRow(ctx context.Context, query string, args []any, dest ...any
 	if err != nil {
 		return err
 	}
-	return s.QueryRowContext(ctx, args...).Scan(dest...)
+	err = s.QueryRowContext(ctx, args...).Scan(dest...)
+	d.noticeRead(err)
+	return err
 }
 
 func (d *DB) prepared(ctx context.Context, query string) (*sql.Stmt, error) {
+	if err := d.usable(); err != nil {
+		return nil, err
+	}
 	if s, ok := d.stmts.Load(query); ok {
 		return s.(*sql.Stmt), nil //nolint:forcetypeassert // the map's only type
 	}
 	s, err := d.read.PrepareContext(ctx, query)
 	if err != nil {
+		d.noticeRead(err)
 		return nil, err
 	}
 	if old, loaded := d.stmts.LoadOrStore(query, s); loaded {

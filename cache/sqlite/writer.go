@@ -86,7 +86,7 @@ func (d *DB) run() {
 			}
 			continue
 		}
-		tx.commit(batch)
+		d.commit(tx, batch)
 	}
 }
 
@@ -99,13 +99,40 @@ func (t *Tx) close() {
 	_ = t.conn.Close()
 }
 
+// commit runs the jobs and tells each what became of it. A commit counts when
+// the file is in place before and after it.
+func (d *DB) commit(tx *Tx, batch []*job) {
+	errs, err := make([]error, len(batch)), d.usable()
+	if err == nil {
+		err = d.inPlace()
+	}
+	if err == nil {
+		errs, err = tx.commit(batch)
+	}
+	if err == nil {
+		err = d.inPlace()
+	}
+	if err == nil {
+		d.written()
+	}
+	for i, j := range batch {
+		if errs[i] == nil {
+			errs[i] = err
+		}
+		if errs[i] != nil {
+			d.notice(errs[i])
+		}
+		j.reply <- errs[i]
+	}
+}
+
 // commit runs the jobs in one transaction, each within a savepoint of its own
 // so that one that fails takes nothing of the others with it. A job that is
 // alone needs none.
-func (t *Tx) commit(batch []*job) {
-	errs := make([]error, len(batch))
+func (t *Tx) commit(batch []*job) (errs []error, err error) {
+	errs = make([]error, len(batch))
 	t.fold = false
-	err := t.command("BEGIN IMMEDIATE")
+	err = t.command("BEGIN IMMEDIATE")
 	switch {
 	case err != nil:
 	case len(batch) == 1:
@@ -126,12 +153,7 @@ func (t *Tx) commit(batch []*job) {
 		var busy, frames, folded int
 		_ = t.QueryRow("PRAGMA wal_checkpoint(TRUNCATE)").Scan(&busy, &frames, &folded) // the commit stands
 	}
-	for i, j := range batch {
-		if errs[i] == nil {
-			errs[i] = err
-		}
-		j.reply <- errs[i]
-	}
+	return errs, err
 }
 
 // within runs a job in a savepoint. failed is what became of the job, err what

@@ -1,0 +1,111 @@
+package sqlite
+
+import (
+	"database/sql"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io"
+	"net/url"
+	"os"
+	"strings"
+)
+
+// checkedWhole is the size up to which a file is read through before it is
+// used. A larger one would keep the start waiting; its damage is noticed when
+// it is met.
+const checkedWhole = 16 << 20
+
+// preflight finds out whether a file can be used, and changes nothing of it:
+// SQLite itself would delete the log of a file that is empty or missing, and
+// write a log into a file that is damaged.
+func preflight(path string, newest int) (Kind, error) {
+	info, err := os.Stat(path)
+	wal := sizeOf(path + "-wal")
+	switch {
+	case errors.Is(err, os.ErrNotExist):
+		if wal > 0 {
+			return Damaged, errors.New("it is missing, and its log is there")
+		}
+		return "", nil
+	case err != nil:
+		return Denied, err
+	case info.IsDir():
+		return Denied, errors.New("is a directory")
+	case !info.Mode().IsRegular():
+		return Denied, errors.New("it is no regular file")
+	case info.Size() == 0:
+		if wal > 0 {
+			return Damaged, errors.New("it is empty, and its log is not")
+		}
+		return "", nil
+	}
+	f, err := os.OpenFile(path, os.O_RDWR, 0) // #nosec G304 -- one of the proxy's own
+	if err != nil {
+		return Denied, err
+	}
+	err = whole(f, info.Size(), wal)
+	_ = f.Close()
+	if err != nil {
+		return Damaged, err
+	}
+	return readable(path, newest, info.Size() <= checkedWhole)
+}
+
+func sizeOf(path string) int64 {
+	info, err := os.Stat(path)
+	if err != nil {
+		return 0
+	}
+	return info.Size()
+}
+
+// whole compares the size of a file with what its head says. With a log that is
+// not folded in, the head may speak of pages that are there.
+func whole(f io.ReaderAt, size, wal int64) error {
+	head := make([]byte, 100)
+	if _, err := f.ReadAt(head, 0); err != nil || string(head[:16]) != "SQLite format 3\x00" {
+		return errors.New("it is no database")
+	}
+	page := int64(binary.BigEndian.Uint16(head[16:]))
+	if page == 1 {
+		page = 65536
+	}
+	counted := binary.BigEndian.Uint32(head[24:]) == binary.BigEndian.Uint32(head[92:])
+	if want := page * int64(binary.BigEndian.Uint32(head[28:])); counted && wal == 0 && size < want {
+		return fmt.Errorf("it has %d bytes of %d", size, want)
+	}
+	return nil
+}
+
+// readable reads what tells of damage over a connection that cannot write.
+func readable(path string, newest int, all bool) (Kind, error) {
+	q := url.Values{"mode": {"ro"}, "_pragma": {"busy_timeout(5000)"}}
+	db, err := sql.Open("sqlite", (&url.URL{Scheme: "file", Opaque: url.PathEscape(path), RawQuery: q.Encode()}).String())
+	if err != nil {
+		return Denied, err
+	}
+	defer db.Close()
+	db.SetMaxOpenConns(1)
+	var version, tables int
+	err = db.QueryRow("PRAGMA user_version").Scan(&version)
+	if err == nil && version > newest {
+		return Newer, fmt.Errorf("%w (version %d, this one knows %d)", ErrNewer, version, newest)
+	}
+	if err == nil {
+		err = db.QueryRow("SELECT count(*) FROM sqlite_master").Scan(&tables)
+	}
+	found := "ok"
+	if err == nil && all {
+		err = db.QueryRow("PRAGMA quick_check(1)").Scan(&found)
+	}
+	switch kind := kindOf(err); {
+	case kind == Unwritten:
+		return Denied, err
+	case err != nil:
+		return Damaged, err
+	case found != "ok":
+		return Damaged, errors.New(found[strings.LastIndex(found, "\n")+1:])
+	}
+	return "", nil
+}

@@ -1,0 +1,196 @@
+package sqlite
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"time"
+
+	"modernc.org/sqlite"
+	lib "modernc.org/sqlite/lib"
+)
+
+// Kind says in what way a file cannot be used.
+type Kind string
+
+// The kinds of trouble. All but the last are for good: only a person can end
+// them.
+const (
+	Damaged   Kind = "is damaged"
+	Newer     Kind = "is of a newer version"
+	Denied    Kind = "cannot be opened"
+	Gone      Kind = "was deleted or replaced while the proxy used it"
+	Unwritten Kind = "cannot be written"
+)
+
+// Trouble is an error that says which file cannot be used, why, and what a
+// person can do about it.
+type Trouble struct {
+	Path   string
+	Kind   Kind
+	Since  time.Time
+	Remedy string
+	Err    error
+}
+
+// Error is one line: file, fault, cause, remedy.
+func (t *Trouble) Error() string { return t.What() + "; " + t.Remedy }
+
+// What is Error without the remedy.
+func (t *Trouble) What() string { return fmt.Sprintf("%s %s: %v", t.Path, t.Kind, t.Err) }
+
+// Unwrap gives the cause.
+func (t *Trouble) Unwrap() error { return t.Err }
+
+// Lasting reports whether the file cannot be used at all. Else it can be read,
+// and written again when what is in the way is gone.
+func (t *Trouble) Lasting() bool { return t != nil && t.Kind != Unwritten }
+
+// IsFault reports whether an error says that the file failed, and not what was
+// to be done with it: the same may work later, or with another file.
+func IsFault(err error) bool {
+	var t *Trouble
+	return errors.As(err, &t) || kindOf(err) != ""
+}
+
+// kindOf is what an error of SQLite's says about the file; empty: nothing.
+func kindOf(err error) Kind {
+	var e *sqlite.Error
+	if !errors.As(err, &e) {
+		return ""
+	}
+	switch e.Code() & 0xff {
+	case lib.SQLITE_CORRUPT, lib.SQLITE_NOTADB:
+		return Damaged
+	case lib.SQLITE_FULL, lib.SQLITE_IOERR, lib.SQLITE_READONLY, lib.SQLITE_CANTOPEN, lib.SQLITE_PERM, lib.SQLITE_BUSY, lib.SQLITE_LOCKED:
+		return Unwritten
+	}
+	return ""
+}
+
+// trouble makes one of a cause. holds says what is lost with the file.
+func trouble(path string, kind Kind, err error, holds string) *Trouble {
+	t := &Trouble{Path: path, Kind: kind, Since: time.Now(), Err: err}
+	away := fmt.Sprintf("move it away together with %s-wal and -shm, which costs %s, and start the proxy again", filepath.Base(path), holds)
+	switch kind {
+	case Damaged:
+		t.Remedy = "it was left as it is; stop the proxy, put a backup in its place or " + away
+	case Newer:
+		t.Remedy = "it was left as it is; use the newer program, or stop the proxy, " + away
+	case Denied:
+		t.Remedy = "let the proxy's user read and write it and its directory, or " + away
+	case Gone:
+		t.Remedy = "restart the proxy, which then uses what is in its place"
+	case Unwritten:
+		t.Remedy = "make room on the disk, or let the proxy's user write there (a full or read-only file system, a quota, a limit on the size of files)"
+	}
+	return t
+}
+
+// Trouble is what is wrong with the file, as far as it is known; nil: nothing.
+func (d *DB) Trouble() *Trouble { return d.trouble.Load() }
+
+// Check looks whether the file is still the one that was opened, and where it
+// could not be written, whether it can be now. It returns what is wrong.
+func (d *DB) Check() *Trouble {
+	if err := d.inPlace(); err != nil {
+		return d.notice(err)
+	}
+	switch t := d.Trouble(); {
+	case t == nil || t.Kind == Damaged:
+		return t
+	case t.Kind == Gone: // it has come back
+		d.trouble.CompareAndSwap(t, nil)
+	}
+	// The version is written as it is, so that something is.
+	_ = d.Write(context.Background(), func(tx *Tx) error {
+		_, err := tx.Exec(fmt.Sprintf("PRAGMA user_version = %d", d.version))
+		return err
+	})
+	return d.Trouble()
+}
+
+// inPlace returns an error unless the path leads to the files that are open:
+// SQLite does not notice when they are deleted, and goes on writing to what
+// nobody finds again.
+func (d *DB) inPlace() error {
+	for _, f := range d.files {
+		now, err := os.Stat(f.path)
+		if err == nil && !os.SameFile(now, f.info) {
+			err = fmt.Errorf("%s is another file now", filepath.Base(f.path))
+		}
+		if err != nil {
+			return trouble(d.path, Gone, err, d.holds)
+		}
+	}
+	return nil
+}
+
+// opened is a file as it was when it was opened.
+type opened struct {
+	path string
+	info os.FileInfo
+}
+
+// note remembers which files are open.
+func (d *DB) note() error {
+	for _, path := range []string{d.path, d.path + "-wal"} {
+		info, err := os.Stat(path)
+		if errors.Is(err, os.ErrNotExist) && path != d.path {
+			continue // where the file system cannot have one
+		}
+		if err != nil {
+			return fmt.Errorf("open %s: %w", d.path, err)
+		}
+		d.files = append(d.files, opened{path, info})
+	}
+	return nil
+}
+
+// notice draws the consequences of an error: one that says that the file failed
+// is remembered. It returns what is wrong with the file.
+func (d *DB) notice(err error) *Trouble {
+	var t *Trouble
+	if !errors.As(err, &t) {
+		kind := kindOf(err)
+		if kind == "" {
+			return d.Trouble()
+		}
+		t = trouble(d.path, kind, err, d.holds)
+	}
+	for {
+		before := d.trouble.Load()
+		switch {
+		case before == nil || before.Kind != t.Kind && before.Kind != Damaged && (t.Lasting() || !before.Lasting()):
+		default:
+			return before // since it began
+		}
+		if d.trouble.CompareAndSwap(before, t) {
+			return t
+		}
+	}
+}
+
+// noticeRead is notice for a read: what it says of writing counts for nothing.
+func (d *DB) noticeRead(err error) {
+	if kindOf(err) == Damaged {
+		d.notice(err)
+	}
+}
+
+// written says that a commit has worked.
+func (d *DB) written() {
+	if t := d.Trouble(); t != nil && t.Kind == Unwritten {
+		d.trouble.CompareAndSwap(t, nil)
+	}
+}
+
+// usable returns an error when the file cannot be used at all.
+func (d *DB) usable() error {
+	if t := d.Trouble(); t.Lasting() {
+		return t
+	}
+	return nil
+}

@@ -1,0 +1,131 @@
+package sqlite
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"os"
+	"path/filepath"
+	"testing"
+)
+
+// TestDeletedFileTakesNoWrites: SQLite itself goes on, and what it is given is
+// gone with the process. Files that come back are used again.
+func TestDeletedFileTakesNoWrites(t *testing.T) {
+	if os.PathSeparator != '/' {
+		t.Skip("open files cannot be deleted here")
+	}
+	for _, end := range []string{"", "-wal"} {
+		path := filepath.Join(t.TempDir(), "x.db")
+		d := open(t, path)
+		ctx := context.Background()
+		if err := d.Write(ctx, insert(1)); err != nil {
+			t.Fatal(err)
+		}
+		if wrong := d.Check(); wrong != nil {
+			t.Fatal(wrong)
+		}
+		if err := os.Rename(path+end, path+"-away"); err != nil {
+			t.Fatal(err)
+		}
+		var wrong *Trouble
+		if err := d.Write(ctx, insert(2)); !errors.As(err, &wrong) || wrong.Kind != Gone || !IsFault(err) {
+			t.Errorf("%q: %v", end, err)
+		}
+		var n int
+		if err := d.QueryRow(ctx, "SELECT count(*) FROM t", nil, &n); !errors.As(err, &wrong) {
+			t.Errorf("%q is read: %d, %v", end, n, err)
+		}
+		if wrong := d.Check(); !wrong.Lasting() || wrong.Kind != Gone {
+			t.Errorf("%q: %v", end, wrong)
+		}
+		if err := os.Rename(path+"-away", path+end); err != nil {
+			t.Fatal(err)
+		}
+		if wrong := d.Check(); wrong != nil {
+			t.Errorf("%q: %v", end, wrong)
+		}
+		if err := d.Write(ctx, insert(3)); err != nil || count(t, d) != 2 {
+			t.Errorf("%q: %v, %d rows", end, err, count(t, d))
+		}
+	}
+}
+
+// TestFullDiskIsNoticedAndMended: without another write, too.
+func TestFullDiskIsNoticedAndMended(t *testing.T) {
+	d := open(t, filepath.Join(t.TempDir(), "x.db"))
+	full := true
+	err := d.Write(context.Background(), func(*Tx) error {
+		return nil
+	})
+	if err != nil || d.Trouble() != nil {
+		t.Fatal(err, d.Trouble())
+	}
+	limit := func(n string) {
+		t.Helper()
+		if err := d.Write(context.Background(), func(tx *Tx) error {
+			var n2 int
+			return tx.QueryRow("PRAGMA max_page_count = " + n).Scan(&n2)
+		}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	limit("2")
+	for k := 0; full && k < 10000; k++ {
+		if err := d.Write(context.Background(), insert(k)); err != nil {
+			if !IsFault(err) {
+				t.Fatal(err)
+			}
+			full = false
+		}
+	}
+	wrong := d.Trouble()
+	if wrong == nil || wrong.Lasting() || wrong.Kind != Unwritten {
+		t.Fatal(wrong)
+	}
+	if n := count(t, d); n == 0 {
+		t.Error("it cannot be read")
+	}
+	if again := d.Check(); again != nil && again.Since != wrong.Since {
+		t.Error("since when it is has changed")
+	}
+	limit("1000")
+	if wrong := d.Check(); wrong != nil {
+		t.Error(wrong)
+	}
+}
+
+// TestDamageIsNoticed by whoever meets it, and the file is not written any more.
+func TestDamageIsNoticed(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "x.db")
+	d := open(t, path)
+	for k := range 3000 {
+		if err := d.Write(context.Background(), insert(k)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	d.Close()
+	d = open(t, path)
+	f, err := os.OpenFile(path, os.O_RDWR, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	info, _ := f.Stat()
+	noise := make([]byte, info.Size()-4096)
+	_, _ = rand.Read(noise)
+	if _, err := f.WriteAt(noise, 4096); err != nil {
+		t.Fatal(err)
+	}
+	f.Close()
+	var n int
+	if err := d.QueryRow(context.Background(), "SELECT count(*) FROM t", nil, &n); err == nil {
+		t.Fatal("it is read")
+	}
+	if wrong := d.Check(); !wrong.Lasting() || wrong.Kind != Damaged {
+		t.Error(wrong)
+	}
+	var wrong *Trouble
+	if err := d.Write(context.Background(), insert(9999)); !errors.As(err, &wrong) || wrong.Kind != Damaged {
+		t.Error(err)
+	}
+}
