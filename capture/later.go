@@ -203,6 +203,9 @@ func (p *Pipeline) notNow(err error, list ...batch) {
 		p.opts().Log.Warn("turns of a history, or notes, cannot be kept for now", "error", err)
 	}
 	for _, b := range list {
+		if b.Left == nil && p.holdUnkept(b.Turns, err) == nil { // nobody brings them again
+			continue
+		}
 		b.left()
 	}
 }

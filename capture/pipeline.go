@@ -65,6 +65,7 @@ type Memory interface {
 type Pipeline struct {
 	o          atomic.Pointer[Options]
 	spool      store
+	disk       *spool // where this process keeps turns: the same, unless it is shared
 	gate       *gate
 	secrets    *secrets.Redactor
 	redacted   atomic.Int64
@@ -81,6 +82,7 @@ type Pipeline struct {
 	worker     sync.WaitGroup
 	base       context.Context // of all that is done
 	abort      context.CancelFunc
+	unkept     unkept     // turns that wait for the disk
 	team       *team      // nil: this process is alone
 	cutting    sync.Mutex // one cut at a time: two would take the same excess twice
 
@@ -138,7 +140,7 @@ func open(o Options, t timing, pause time.Duration) (*Pipeline, error) {
 		return nil, errors.Join(err, s.close())
 	}
 	p := &Pipeline{
-		spool: s, secrets: redactor, confirm: o.Verify && !o.Memory.Durable(),
+		spool: s, disk: s, secrets: redactor, confirm: o.Verify && !o.Memory.Durable(),
 		wake: make(chan struct{}, 1), stop: make(chan struct{}), ended: make(chan struct{}), // wake: more than one says nothing new
 		wakeLater: make(chan struct{}, 1), // likewise
 		state:     newState(t, time.Now()),
@@ -158,6 +160,7 @@ func open(o Options, t timing, pause time.Duration) (*Pipeline, error) {
 	// All end when Shutdown closes stop.
 	go p.run()
 	p.worker.Go(p.addLater)
+	p.worker.Go(p.writeUnkept)
 	if p.team != nil {
 		go p.lead()
 	}
@@ -258,9 +261,17 @@ func (p *Pipeline) Promoted(group string) bool {
 
 // Add stores a turn for its groups, less those that have it already. It is on
 // disk when Add returns, and never waits for the memory.
-func (p *Pipeline) Add(ctx context.Context, t Turn) error {
-	_, err := p.AddAll(ctx, []Turn{t})
-	return err
+//
+// While the disk takes nothing, a bounded number of turns waits in memory.
+func (p *Pipeline) Add(ctx context.Context, t Turn) error { return p.AddTurns(ctx, []Turn{t}) }
+
+// AddTurns is Add for turns that belong together.
+func (p *Pipeline) AddTurns(ctx context.Context, turns []Turn) error {
+	err := p.behindUnkept()
+	if err == nil {
+		_, err = p.AddAll(ctx, turns)
+	}
+	return p.holdUnkept(turns, err)
 }
 
 // AddAll is Add for many turns, in their order and with one wait for the disk.
@@ -284,16 +295,32 @@ func (p *Pipeline) addAll(ctx context.Context, turns []Turn) (kept int, err erro
 		p.redact(&turns[i])
 		turns[i].cut(p.opts().MaxChars)
 	}
+	kept, err = p.keepAll(ctx, turns)
+	if err == nil {
+		p.keptAgain()
+	}
+	return kept, err
+}
+
+// noteAddedLocked remembers turns whose answers need not be read again.
+func (p *Pipeline) noteAddedLocked(turns []Turn) {
+	for i := range turns {
+		if t := &turns[i]; !t.Open && !t.Earlier { // its end, or the turn itself, may still come
+			p.lately.add(t.ID, t.Targets)
+		}
+	}
+}
+
+// keepAll stores turns as they are, and has them delivered.
+func (p *Pipeline) keepAll(ctx context.Context, turns []Turn) (kept int, err error) {
 	all, err := p.keep(ctx, turns)
 	if err != nil {
 		return 0, err
 	}
 	p.mu.Lock()
+	p.noteAddedLocked(turns)
 	for i := range turns {
 		t, a := &turns[i], &all[i]
-		if !t.Open && !t.Earlier { // its end, or the turn itself, may still come
-			p.lately.add(t.ID, t.Targets)
-		}
 		if len(a.groups) > 0 {
 			kept++
 		}
@@ -366,6 +393,7 @@ func (p *Pipeline) Shutdown(ctx context.Context) error {
 	}
 	defer context.AfterFunc(ctx, p.abort)()
 	p.worker.Wait()
+	p.endUnkept()
 	<-p.ended
 	p.abort()
 	if p.team != nil {

@@ -60,7 +60,7 @@ const (
 )
 
 func openSpool(path string) (*spool, error) {
-	db, err := sqlite.Open(path, sqlite.Options{Migrations: []string{schema1, schema2, schema3, schema4}, Sync: sqlite.SyncFull})
+	db, err := sqlite.Open(path, sqlite.Options{Migrations: []string{schema1, schema2, schema3, schema4}, Sync: sqlite.SyncFull, Holds: spoolHolds})
 	if err != nil {
 		return nil, fmt.Errorf("open spool: %w", err)
 	}

@@ -21,6 +21,8 @@ type QueueStatus struct {
 	Redacted  int        `json:"redacted"`        // credentials taken out; since the start
 	LeftOut   int        `json:"left_out"`        // turns of histories for which there was no room; since the start
 	GivenUp   int        `json:"answers_dropped"` // that a Watcher, which counts them, did not read; since the start
+	NotKept   int        `json:"not_kept"`        // turns lost because data_dir cannot be used; since the start
+	InMemory  int        `json:"in_memory"`       // turns that wait for data_dir in memory, and end with the process
 	Bytes     int        `json:"bytes"`
 	Oldest    *time.Time `json:"oldest,omitempty"`
 	Failing   *time.Time `json:"failing_since,omitempty"`
@@ -32,6 +34,11 @@ type QueueStatus struct {
 
 	// Diagnosis says in a word why nothing is kept, or not verified.
 	Diagnosis graphiti.Diagnosis `json:"diagnosis,omitempty"`
+
+	// Since when turns cannot be kept in data_dir, why, and what to do about it.
+	Unkept       *time.Time `json:"not_kept_since,omitempty"`
+	UnkeptError  string     `json:"not_kept_error,omitempty"`
+	UnkeptRemedy string     `json:"not_kept_remedy,omitempty"`
 
 	// Delivers says whether this process does: of several replicas one.
 	Delivers bool `json:"delivers"`
@@ -76,6 +83,7 @@ func (p *Pipeline) Status() QueueStatus {
 	if t := p.state.stalled; !t.IsZero() {
 		s.Stalled, s.Diagnosis = &t, p.stallLocked()
 	}
+	p.unkept.tell(&s, p.Trouble())
 	p.teamStatusLocked(&s)
 	return s
 }

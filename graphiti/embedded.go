@@ -35,7 +35,8 @@ var _ Memory = (*Embedded)(nil)
 
 // OpenEmbedded opens the store at path, creating it where there is none.
 func OpenEmbedded(path string) (*Embedded, error) {
-	db, err := sqlite.Open(path, sqlite.Options{Migrations: []string{schema1, schema2, schema3}, Sync: sqlite.SyncFull})
+	db, err := sqlite.Open(path, sqlite.Options{Migrations: []string{schema1, schema2, schema3}, Sync: sqlite.SyncFull,
+		Holds: "all that the embedded memory has remembered"})
 	if err != nil {
 		return nil, fmt.Errorf("open memory: %w", err)
 	}
@@ -295,6 +296,12 @@ func (e *Embedded) Health(ctx context.Context) error {
 	}
 	return nil
 }
+
+// Trouble is what is known to be wrong with the file; nil: nothing.
+func (e *Embedded) Trouble() *sqlite.Trouble { return e.db.Trouble() }
+
+// Check looks whether the file can be used, and returns what is wrong.
+func (e *Embedded) Check() *sqlite.Trouble { return e.db.Check() }
 
 // Durable implements Memory.
 func (e *Embedded) Durable() bool { return true }

@@ -35,6 +35,7 @@ const (
 	ReasonOptOut        Reason = "opt_out"
 	ReasonUntrusted     Reason = "untrusted"
 	ReasonForgotten     Reason = "forgotten" // a block of the conversation was emptied
+	ReasonState         Reason = "state"     // a file of data_dir cannot be used
 )
 
 // Source says where the facts of a block came from.
@@ -53,7 +54,7 @@ var (
 	Statuses = []Status{StatusRecalled, StatusEmpty, StatusTimeout, StatusError, StatusOff, StatusSkipped}
 	Reasons  = []Reason{
 		ReasonNone, ReasonTitle, ReasonSummary, ReasonProbe, ReasonSubagent, ReasonMachine, ReasonEncoding,
-		ReasonTooLarge, ReasonNoUserMessage, ReasonNotPersisted, ReasonConsent, ReasonOptOut, ReasonUntrusted, ReasonForgotten,
+		ReasonTooLarge, ReasonNoUserMessage, ReasonNotPersisted, ReasonConsent, ReasonOptOut, ReasonUntrusted, ReasonForgotten, ReasonState,
 	}
 	Sources = []Source{"", SourceLive, SourceCache, SourceStale, SourceSticky}
 )

@@ -87,6 +87,10 @@ type Memory struct {
 
 	Off inject.Reason // why there is no Planner; may be empty
 
+	// Missed is called for each turn of a person that goes by without a Planner.
+	// It must not block. May be nil.
+	Missed func()
+
 	// Timeout is the most that a request waits for memory.
 	Timeout time.Duration
 }
@@ -133,6 +137,7 @@ func (s *Server) remember(c *call) (plan inject.Plan) {
 	}
 	switch encoding := h.Peek(fasthttp.HeaderContentEncoding); {
 	case c.memory.Planner == nil:
+		s.missed(c)
 		return skip(inject.StatusOff, c.memory.Off)
 	case c.rest != nil:
 		return skip(inject.StatusSkipped, inject.ReasonTooLarge)
@@ -197,6 +202,23 @@ func (s *Server) remember(c *call) (plan inject.Plan) {
 		c.mem.promises.directives, plan.Outcome.Refused, plan.Outcome.Unscoped = c.memory.Directives(*who, string(c.conv.Text(c.conv.Last)))
 	}
 	return plan
+}
+
+// maxMissed is the size of a body up to which is read, only to count, whether it
+// is a turn of a person.
+const maxMissed = 1 << 20
+
+// missed counts a turn that memory is off for. What is too large to be read for
+// that, or compressed, counts as one.
+func (s *Server) missed(c *call) {
+	if c.memory.Missed == nil {
+		return
+	}
+	if c.rest == nil && len(c.body) <= maxMissed && len(c.ctx.Request.Header.Peek(fasthttp.HeaderContentEncoding)) == 0 &&
+		(!c.route.dialect.request.Parse(c.text(), &c.conv) || c.conv.Last < 0 || c.conv.Kind != inject.KindTurn) {
+		return
+	}
+	c.memory.Missed()
 }
 
 // mode is what configuration, person, place and client allow.

@@ -99,12 +99,13 @@ func send(ctx context.Context, cfg *config.Config, method, path string, body []b
 		return nil, fmt.Errorf("ask the admin side: %w", err)
 	}
 	req.Header.Set("Content-Type", "application/json")
+	onBehalf(cfg, req)
 	if cfg.Admin.Token != "" {
 		req.Header.Set("Authorization", "Bearer "+cfg.Admin.Token)
 	}
 	resp, err := client.Do(req)
 	if err != nil {
-		return nil, fmt.Errorf("%w on %s; start one with graphiti-proxy serve, or name its admin.listen", errNoProxy, cfg.Admin.Listen)
+		return nil, noProxyAt(cfg)
 	}
 	if resp.StatusCode == http.StatusOK {
 		return resp, nil
@@ -121,6 +122,13 @@ func send(ctx context.Context, cfg *config.Config, method, path string, body []b
 		return nil, errors.New(refusal.Error)
 	}
 	return nil, notOurs(cfg)
+}
+
+func noProxyAt(cfg *config.Config) error {
+	if cfg.Admin.Listen == "off" {
+		return fmt.Errorf("%w: admin.listen is off, so that it cannot be asked", errNoProxy)
+	}
+	return fmt.Errorf("%w on %s; start one with graphiti-proxy serve, or name its admin.listen", errNoProxy, cfg.Admin.Listen)
 }
 
 // reachable is an address at which a listener is reached from this machine: one

@@ -53,6 +53,9 @@ type app struct {
 	proxy    *proxy.Server
 	admin    *admin.Server // nil: off
 
+	lock  *dirLock // nil: data_dir is not used
+	files files
+
 	closers []closer // ended last to first
 	once    sync.Once
 }
@@ -101,16 +104,20 @@ func newApp(cfg *config.Config, log *slog.Logger) (_ *app, err error) {
 		return nil, err
 	}
 	a.onClose("listeners", a.closeSides)
-	a.listen()
+	if a.parts != nil {
+		a.listen()
+		a.setMemory(mem)
+		a.watchFiles()
+	}
 	if err := a.openAdmin(t.handler(), only("admin")); err != nil {
 		return nil, err
 	}
 	return a, t.observeQueue(a.queue)
 }
 
-// openMemory opens what remembering needs, from the memory itself to the
-// watcher of answers.
-func (a *app) openMemory() (proxy.Memory, error) {
+// openMemory opens what remembering needs. Where data_dir cannot be used, and
+// nobody else uses it, the proxy goes on without memory.
+func (a *app) openMemory() (mem proxy.Memory, err error) {
 	cfg := a.cfg
 	off := proxy.Memory{}
 	switch {
@@ -122,11 +129,27 @@ func (a *app) openMemory() (proxy.Memory, error) {
 		off.Off = inject.ReasonConsent
 		return off, withdrawConsent(cfg)
 	}
-	lock, err := lockDataDir(cfg)
-	if err != nil {
+	switch a.lock, err = lockDataDir(cfg); {
+	case errors.Is(err, errInUse):
 		return off, err
+	case err != nil:
+		return a.giveUp(err), nil
 	}
-	a.onClose(lockPart, func(context.Context) error { return lock.Unlock() })
+	a.onClose(lockPart, func(context.Context) error { return a.lock.Unlock() })
+	before := len(a.closers)
+	if mem, err = a.openParts(); err == nil || !ofDataDir(err) {
+		return mem, err
+	}
+	a.undo(before)
+	a.parts, a.curated, a.prober, a.shared, a.memory, a.pipeline, a.planner = nil, nil, nil, nil, nil, nil, nil
+	return a.giveUp(err), nil
+}
+
+// openParts opens what is in data_dir and what works with it, from the memory
+// itself to the watcher of answers.
+func (a *app) openParts() (proxy.Memory, error) {
+	cfg := a.cfg
+	off := proxy.Memory{}
 	if cfg.RemoteMemory() {
 		c, err := noteConsent(cfg)
 		if err != nil {
@@ -297,21 +320,26 @@ func (a *app) identityOf(cfg *config.Config) (proxy.Identity, graphiti.Namer, er
 }
 
 // randomOwner is the key of the person of a machine, made once and kept.
-func randomOwner(dir string) (string, error) {
+func randomOwner(dir string) (owner string, err error) {
+	defer func() {
+		if err != nil {
+			err = dirError{err}
+		}
+	}()
 	path := filepath.Join(dir, "owner")
 	b, err := os.ReadFile(path) // #nosec G304 -- our own file
 	if owner := strings.TrimSpace(string(b)); err == nil && owner != "" {
 		return owner, nil
 	}
 	if err != nil && !errors.Is(err, os.ErrNotExist) {
-		return "", fmt.Errorf("data_dir: %w; choose another with data_dir, or make it readable", err)
+		return "", fmt.Errorf("data_dir: %w", err)
 	}
 	if err := os.MkdirAll(dir, 0o700); err != nil {
-		return "", fmt.Errorf("data_dir: %w; choose another with data_dir, or make it writable", err)
+		return "", fmt.Errorf("data_dir: %w", err)
 	}
-	owner := "user:" + strings.ToLower(rand.Text())
+	owner = "user:" + strings.ToLower(rand.Text())
 	if err := os.WriteFile(path, []byte(owner+"\n"), 0o600); err != nil {
-		return "", fmt.Errorf("data_dir: %w; choose another with data_dir, or make it writable", err)
+		return "", fmt.Errorf("data_dir: %w", err)
 	}
 	return owner, nil
 }
@@ -330,11 +358,17 @@ func (a *app) openAdmin(metrics http.Handler, secured *tls.Config) (err error) {
 		Log:     a.log,
 		Audit:   slog.New(always{a.log.Handler()}),
 	}
+	if a.lock != nil {
+		o.Instance = a.lock.id
+	}
 	if a.pipeline != nil {
 		o.Queue, o.Memory = a.pipeline, a.curated
 	}
 	if a.admin, err = admin.New(o); err != nil {
 		return err
+	}
+	if a.lock != nil {
+		a.lock.note(a.cfg, a.admin.Addr().String())
 	}
 	return nil
 }
@@ -384,9 +418,12 @@ func (a *app) Serve() error {
 
 func (a *app) queue() capture.QueueStatus {
 	if a.pipeline == nil {
-		return capture.QueueStatus{Delivers: true} // all that there is
+		s := capture.QueueStatus{Delivers: true} // all that there is
+		a.tellFiles(&s)
+		return s
 	}
 	s := a.pipeline.Status()
 	s.GivenUp = int(a.parts.watcher.Dropped())
+	a.tellFiles(&s)
 	return s
 }

@@ -4,8 +4,10 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"slices"
 	"time"
 
+	"github.com/graphiti-proxy/graphiti-proxy/cache/sqlite"
 	"github.com/graphiti-proxy/graphiti-proxy/capture"
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti"
 	"github.com/graphiti-proxy/graphiti-proxy/proxy/admin"
@@ -26,7 +28,7 @@ func (a *app) status(ctx context.Context, fresh bool) admin.Status {
 	s := admin.Status{
 		Version: version(), Started: a.started, Ready: true,
 		Listen: a.proxy.Addr().String(), TLS: a.cfg.TLSFor("client"), OpenAI: read.Upstream.OpenAI, Anthropic: read.Upstream.Anthropic,
-		Identity: a.cfg.Identity.Mode,
+		Identity: a.cfg.Identity.Mode, DataDir: a.cfg.DataDir,
 		Memory: admin.Memory{
 			Backend: a.cfg.Memory.Backend, Where: withoutUser(a.cfg.Memory.Endpoint), State: admin.StateWorking,
 			Recall: read.Recall.Enabled, Ingest: read.Ingest.Enabled,
@@ -44,7 +46,16 @@ func (a *app) status(ctx context.Context, fresh bool) admin.Status {
 		m.Fail(f, time.Time{}, why, remedy)
 		m.State = admin.StateOff
 	}
+	s.Queue = a.queue()
+	m.NotKept, m.InMemory = s.Queue.NotKept, s.Queue.InMemory
+	troubles := a.troubles()
 	switch {
+	case slices.ContainsFunc(troubles, (*sqlite.Trouble).Lasting):
+		for _, t := range troubles {
+			off(admin.FaultState, t.What(), t.Remedy)
+			m.Sooner(t.Since)
+		}
+		m.Why += fmt.Sprintf("; nothing is recalled or kept: %d turns are lost so far, %d wait in memory", m.NotKept, m.InMemory)
 	case m.Backend == "off":
 		m.Where = ""
 		off(admin.FaultSetting, "memory.backend is off", "")
@@ -66,9 +77,8 @@ func (a *app) status(ctx context.Context, fresh bool) admin.Status {
 		}
 		s.Queue = a.queue()
 		faults(m, a.prober.last.Load(), &s.Queue)
-		return s
+		diskFaults(m, troubles, &s.Queue)
 	}
-	s.Queue = a.queue()
 	return s
 }
 
@@ -78,6 +88,19 @@ func worded(d graphiti.Diagnosis) string {
 		return ""
 	}
 	return ": " + d.Says() + " (" + string(d) + ")"
+}
+
+// diskFaults says what keeps data_dir from being written.
+func diskFaults(m *admin.Memory, troubles []*sqlite.Trouble, q *capture.QueueStatus) {
+	if q.Unkept != nil {
+		m.Fail(admin.FaultDisk, *q.Unkept, fmt.Sprintf("turns are not kept on disk since %s: %s; %d wait in memory, %d are lost",
+			q.Unkept.Format(time.RFC3339), q.UnkeptError, q.InMemory, q.NotKept), q.UnkeptRemedy)
+	}
+	for _, t := range troubles {
+		if q.Unkept == nil || t.What() != q.UnkeptError {
+			m.Fail(admin.FaultDisk, t.Since, t.What(), t.Remedy)
+		}
+	}
 }
 
 // faults says what does not work: all of it, because one fault does not mend

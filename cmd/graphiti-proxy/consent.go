@@ -32,7 +32,7 @@ func noteConsent(cfg *config.Config) (*consent, error) {
 		err = os.WriteFile(path, append(b, '\n'), 0o600)
 	}
 	if err != nil {
-		return nil, fmt.Errorf("data_dir: note consent: %w", err)
+		return nil, dirError{fmt.Errorf("data_dir: note consent: %w", err)}
 	}
 	return &c, nil
 }

@@ -43,7 +43,24 @@ func TestChatGoesOnWithAFullDisk(t *testing.T) {
 			t.Errorf("%q, %s, %q", answer, header, saw)
 		}
 	}
+	waitUntil(t, "the turns to wait in memory", func() bool { return w.app.queue().InMemory == 5 })
+	if s := w.status(); !strings.Contains(s, "5 wait in memory, 0 are lost") || !strings.Contains(s, "embedded, trouble") || !strings.Contains(s, "make room") {
+		t.Error(s)
+	}
+	if ready := w.get("/readyz"); !strings.Contains(ready, `"ready": true`) || !strings.Contains(ready, `"disk"`) || !strings.Contains(ready, `"turns_in_memory": 5`) || !strings.Contains(ready, `"since"`) {
+		t.Error(ready)
+	}
+	if n, v := w.metric("graphiti_proxy_turns_in_memory"), w.metric("graphiti_proxy_data_dir_failing_seconds"); n != "5" || v == "0" {
+		t.Errorf("%s turns in memory, failing for %s", n, v)
+	}
+	if !strings.Contains(w.log.String(), "turns cannot be kept on disk") {
+		t.Error(w.log)
+	}
 	restore()
+	w.delivered(6)
+	if q := w.app.queue(); q.InMemory+q.NotKept != 0 || q.Unkept != nil || !strings.Contains(w.log.String(), "turns are kept on disk again") {
+		t.Errorf("%+v", q)
+	}
 	if answer, header, _ := w.say(question); !strings.Contains(answer, "Miso") {
 		t.Errorf("after there was room again: %q, %s", answer, header)
 	}

@@ -25,7 +25,7 @@ var mayImport = map[string][]string{
 	"cache/sqlite":          {},
 	"capture":               {"capture/secrets", "graphiti", "cache/redis", "cache/sqlite"},
 	"capture/secrets":       {},
-	"cmd/graphiti-proxy":    {"cache", "cache/redis", "capture", "config", "graphiti", "inject", "proxy", "proxy/admin", "proxy/proxytest"},
+	"cmd/graphiti-proxy":    {"cache", "cache/redis", "cache/sqlite", "capture", "config", "graphiti", "inject", "proxy", "proxy/admin", "proxy/proxytest"},
 	"config":                {},
 	"graphiti":              {"cache/sqlite"},
 	"graphiti/graphititest": {},

@@ -5,11 +5,19 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"net/http"
 	"time"
 
 	"github.com/graphiti-proxy/graphiti-proxy/config"
 )
+
+// unreachable says that the proxy of a data directory cannot be asked, and why
+// its files are not used without it.
+func unreachable(cfg *config.Config, found error) error {
+	if pid, _ := holder(cfg); pid > 0 {
+		return fmt.Errorf("a proxy (process %d) runs on %s, and its admin side cannot be found; name its admin.listen: %w", pid, cfg.DataDir, found)
+	}
+	return fmt.Errorf("a proxy runs on %s, and its admin side cannot be found; name its admin.listen: %w", cfg.DataDir, found)
+}
 
 // reach finds the proxy that a command about memory talks to: the one that
 // runs, else one of its own, on the same files, for as long as the command
@@ -18,20 +26,22 @@ func reach(ctx context.Context, cfg *config.Config) (*config.Config, func() erro
 	if ctx == nil {
 		ctx = context.Background()
 	}
-	var health map[string]any
-	err := ask(ctx, cfg, http.MethodGet, "/api/v1/status", nil, &health)
-	if err == nil || cfg.Admin.Listen != "off" && !errors.Is(err, errNoProxy) {
-		return cfg, func() error { return nil }, err
+	at, found := findOwner(ctx, cfg)
+	if found == nil || byAddress(cfg) || !errors.Is(found, errNoProxy) {
+		return at, func() error { return nil }, found
 	}
 	own := *cfg
 	own.Listen, own.Admin.Listen = "127.0.0.1:0", "127.0.0.1:0"
 	// What it would say of itself is not what was asked for.
 	a, err := newApp(&own, slog.New(slog.DiscardHandler))
 	if errors.Is(err, errInUse) {
-		return nil, nil, fmt.Errorf("a proxy runs on %s, and its admin side does not answer on %s; name its admin.listen", cfg.DataDir, cfg.Admin.Listen)
+		return nil, nil, unreachable(cfg, found)
 	}
 	if err != nil {
 		return nil, nil, err
+	}
+	if err := a.files.broken; err != nil {
+		return nil, nil, errors.Join(eachOf(err)[0], a.Shutdown(ctx))
 	}
 	served := make(chan error, 1)
 	// Ends with Shutdown below.

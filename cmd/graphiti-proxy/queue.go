@@ -47,21 +47,22 @@ type queue interface {
 // openQueue finds the running proxy's queue, else the one in the data
 // directory.
 func openQueue(ctx context.Context, cfg *config.Config) (queue, error) {
-	remote := remoteQueue{ctx, cfg}
-	_, err := remote.Status(ctx)
-	if err == nil || cfg.Admin.Listen != "off" && !errors.Is(err, errNoProxy) {
-		return remote, err
+	at, err := findOwner(ctx, cfg)
+	if err == nil || byAddress(cfg) || !errors.Is(err, errNoProxy) {
+		return remoteQueue{ctx, at}, err
 	}
 	if cfg.State.Backend == "redis" {
 		return openSharedQueue(cfg)
 	}
 	path := filepath.Join(cfg.DataDir, "spool.db")
-	if _, statErr := os.Stat(path); statErr != nil {
+	_, noFile := os.Stat(path)
+	_, noLog := os.Stat(path + "-wal")
+	if noFile != nil && noLog != nil {
 		return nil, fmt.Errorf("%w; and there is no queue in %s", err, cfg.DataDir)
 	}
 	lock, lockErr := lockDataDir(cfg)
 	if errors.Is(lockErr, errInUse) {
-		return nil, fmt.Errorf("a running proxy uses %s, and %w", cfg.DataDir, err)
+		return nil, unreachable(cfg, err)
 	}
 	if lockErr != nil {
 		return nil, lockErr
@@ -173,6 +174,9 @@ func printQueue(w io.Writer, q *capture.QueueStatus) {
 	}
 	if q.GivenUp > 0 {
 		fmt.Fprintf(w, "          %d answers were too many at once, or too large, to be read; their turns are not kept\n", q.GivenUp)
+	}
+	if q.Unkept != nil || q.NotKept > 0 {
+		fmt.Fprintf(w, "          %d were lost because data_dir cannot be used, %d wait for it in memory\n", q.NotKept, q.InMemory)
 	}
 	if q.Oldest != nil {
 		fmt.Fprintf(w, "          the oldest has waited for %s\n", time.Since(*q.Oldest).Round(time.Second))

@@ -62,8 +62,7 @@ func (a *app) remembering(cfg *config.Config, identity proxy.Identity) proxy.Mem
 	keep, later := a.pipeline.Add, a.pipeline.AddLater
 	if cfg.Ingest.IncludeSystem {
 		keep = func(ctx context.Context, t capture.Turn) error {
-			_, err := a.pipeline.AddAll(ctx, a.owned([]capture.Turn{t}))
-			return err
+			return a.pipeline.AddTurns(ctx, a.owned([]capture.Turn{t}))
 		}
 		later = func(turns []capture.Turn) bool { return a.pipeline.AddLater(a.owned(turns)) }
 	}
@@ -157,9 +156,9 @@ func (a *app) reloadMemory(cfg *config.Config, identity proxy.Identity, namer gr
 	a.planner.Set(a.planning(cfg, namer))
 	allowed := a.reloadConsent(cfg)
 	if allowed {
-		a.proxy.Set(a.remembering(cfg, identity))
+		a.setMemory(a.remembering(cfg, identity))
 	} else {
-		a.proxy.Set(proxy.Memory{Off: inject.ReasonConsent})
+		a.setMemory(proxy.Memory{Off: inject.ReasonConsent})
 	}
 	a.curated.setNamer(namer)
 	a.pipeline.Set(capture.Bounds{

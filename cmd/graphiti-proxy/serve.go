@@ -124,7 +124,20 @@ func banner(w io.Writer, a *app) {
   point your client at it:
     export OPENAI_BASE_URL=%s/v1
 
-`, version(), base, a.cfg.Upstream.OpenAI, a.cfg.Upstream.Anthropic, memoryLine(a.cfg), adminAddr, base)
+`, version(), base, a.cfg.Upstream.OpenAI, a.cfg.Upstream.Anthropic, a.memoryLine(), adminAddr, base)
+}
+
+// memoryLine says in a few words which memory is used, or that a file of it
+// cannot be.
+func (a *app) memoryLine() string {
+	line := memoryLine(a.cfg)
+	for i, e := range eachOf(a.files.broken) {
+		if i == 0 {
+			line = "OFF, nothing is recalled or kept"
+		}
+		line += "\n                " + what(e) + "\n                to do: " + remedy(e)
+	}
+	return line
 }
 
 // scheme begins the addresses of a listener, client or admin.

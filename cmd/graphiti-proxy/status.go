@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"slices"
 	"strings"
 	"time"
 
@@ -34,9 +35,13 @@ func newStatusCommand() *cobra.Command {
 				return err
 			}
 			if health {
-				return ask(c.Context(), cfg, http.MethodGet, "/readyz", nil, &struct{}{})
+				return healthy(c.Context(), cfg)
 			}
-			s, err := fetchStatus(c.Context(), cfg)
+			at, err := shown(c.Context(), cfg)
+			if err != nil {
+				return err
+			}
+			s, err := fetchStatus(c.Context(), at)
 			if err != nil {
 				return err
 			}
@@ -45,7 +50,7 @@ func newStatusCommand() *cobra.Command {
 			} else {
 				printStatus(c.OutOrStdout(), s)
 			}
-			if err == nil && s.Memory.State == admin.StateTrouble {
+			if err == nil && (s.Memory.State == admin.StateTrouble || slices.Contains(s.Memory.Faults, admin.FaultState)) {
 				err = errors.New("the memory is in trouble: " + s.Memory.Remedy)
 			}
 			return err
@@ -55,6 +60,24 @@ func newStatusCommand() *cobra.Command {
 	c.Flags().BoolVar(&health, "health", false, "print nothing; the exit code says whether requests are forwarded, whatever memory does")
 	request.add(c)
 	return c
+}
+
+// healthy asks whether requests are forwarded, and needs no token for that. Only
+// the owner of another data_dir is not meant.
+func healthy(ctx context.Context, cfg *config.Config) error {
+	id := instance(cfg)
+	at, err := findOwner(ctx, cfg)
+	if errors.Is(err, errNoProxy) {
+		who, asked := whoAnswers(ctx, cfg)
+		if asked != nil || id != "" && who != admin.NoInstance {
+			return err
+		}
+		at, err = cfg, nil
+	}
+	if err != nil {
+		return err
+	}
+	return ask(ctx, at, http.MethodGet, "/readyz", nil, &struct{}{})
 }
 
 // fetchStatus asks the admin side, and has it ask the memory.

@@ -92,6 +92,7 @@ var (
 		{"turns_lost", "", "Turns that the memory lost, and that were sent again." + ofAll, func(s *capture.QueueStatus) float64 { return float64(s.Lost) }},
 		{"answers_dropped", "", "Answers that this process gave up, because they were too many at once or too large to be read: their turns are not kept.", func(s *capture.QueueStatus) float64 { return float64(s.GivenUp) }},
 		{"earlier_turns_left_out", "", "Turns of histories that this process did not take because too many waited; they are tried again with the next request of their conversation.", func(s *capture.QueueStatus) float64 { return float64(s.LeftOut) }},
+		{"turns_not_kept", "", "Turns of people that this process has lost, because data_dir cannot be used and no more can wait in memory, or because memory is off for it.", func(s *capture.QueueStatus) float64 { return float64(s.NotKept) }},
 		{"secrets_redacted", "", "Credentials that this process took out of turns before they were kept.", func(s *capture.QueueStatus) float64 { return float64(s.Redacted) }},
 	}
 	queueGauges = []queueMetric{
@@ -103,6 +104,8 @@ var (
 		{"delivery_failing", "s", "For how long delivery has failed; 0 when it works." + ofAll, func(s *capture.QueueStatus) float64 { return since(s.Failing) }},
 		{"turns_waiting_here", "", "Turns that wait in this replica's own spool, because the shared one cannot be reached.", func(s *capture.QueueStatus) float64 { return float64(s.Here) }},
 		{"shared_state_down", "s", "For how long Redis cannot be used, because it is down, full or read-only; 0 when it can, or is not needed.", func(s *capture.QueueStatus) float64 { return since(s.SharedDown) }},
+		{"turns_in_memory", "", "Turns that wait in memory until data_dir can be written, and end with the process.", func(s *capture.QueueStatus) float64 { return float64(s.InMemory) }},
+		{"data_dir_failing", "s", "For how long data_dir cannot be used, so that turns are not kept on disk; 0 when it can.", func(s *capture.QueueStatus) float64 { return since(s.Unkept) }},
 		{"delivers", "", "Whether this process delivers turns: of several replicas one does.", func(s *capture.QueueStatus) float64 {
 			if s.Delivers {
 				return 1

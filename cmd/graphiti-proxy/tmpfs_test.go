@@ -12,8 +12,8 @@ import (
 )
 
 // TestNothingAcknowledgedIsLostOnAFullDisk: turns wait on a file system of two
-// megabytes while Graphiti is down. When it is full chats go on; when there is
-// room again, every turn that was taken arrives.
+// megabytes while Graphiti is down. When it is full chats go on, and turns wait
+// in memory, which is told; when there is room again, every turn arrives.
 func TestNothingAcknowledgedIsLostOnAFullDisk(t *testing.T) {
 	dir := t.TempDir()
 	if err := syscall.Mount("tmpfs", dir, "tmpfs", 0, "size=2m"); err != nil {
@@ -35,7 +35,7 @@ func TestNothingAcknowledgedIsLostOnAFullDisk(t *testing.T) {
 		"identity.owner": "user:josh", "identity.group_ids": "raw", "recall.enabled": "false",
 	})
 	defer w.stop()
-	full := func() bool { return strings.Contains(w.log.String(), "a turn cannot be kept") }
+	full := func() bool { return w.app.queue().InMemory > 0 }
 	said := 0
 	for ; said < 500 && !full(); said++ {
 		if answer, _, _ := w.say(fmt.Sprint("I say ", said, " ", strings.Repeat("and so on ", 3000))); answer == "" {
@@ -50,17 +50,24 @@ func TestNothingAcknowledgedIsLostOnAFullDisk(t *testing.T) {
 			t.Fatal("no answer")
 		}
 	}
+	waitUntil(t, "all turns to be on disk or in memory", func() bool { q := w.app.queue(); return q.Pending+q.InMemory == said+3 })
 	taken := w.app.queue().Pending
 	if taken == 0 || taken >= said+3 {
 		t.Fatalf("%d turns of %d were taken", taken, said+3)
+	}
+	if s := w.status(); !strings.Contains(s, "turns are not kept on disk since") || !strings.Contains(s, "wait in memory") || !strings.Contains(s, "make room") {
+		t.Error(s)
 	}
 	if err := syscall.Mount("tmpfs", dir, "tmpfs", syscall.MS_REMOUNT, "size=64m"); err != nil {
 		t.Fatal(err)
 	}
 	g.Always(graphititest.Messages, nil)
-	waitUntil(t, "every turn that was taken", func() bool { q := w.app.queue(); return q.Verified >= taken && q.Pending == 0 })
+	waitUntil(t, "every turn", func() bool { q := w.app.queue(); return q.Verified == said+3 && q.Pending == 0 && q.Unkept == nil })
 	if n, q := len(g.Episodes("user_josh")), w.app.queue(); n != 2*q.Verified {
 		t.Errorf("%d messages of %d turns", n, q.Verified)
 	}
-	t.Logf("%d turns said, %d taken, all of those delivered", said+3, taken)
+	if q := w.app.queue(); q.InMemory+q.NotKept != 0 || !strings.Contains(w.log.String(), "turns are kept on disk again") {
+		t.Errorf("%+v", q)
+	}
+	t.Logf("%d turns said, %d found room, all of them delivered", said+3, taken)
 }

@@ -1,6 +1,7 @@
 package admin
 
 import (
+	"cmp"
 	"context"
 	"crypto/tls"
 	"encoding/json"
@@ -28,11 +29,15 @@ type Options struct {
 	Status  func(ctx context.Context, fresh bool) Status
 	Counts  func() capture.QueueStatus
 	Metrics http.Handler
-	Queue   Queue       // nil: the memory is off
-	Memory  Remembered  // nil: it is off
-	TLS     *tls.Config // nil: none
-	Log     *slog.Logger
-	Audit   *slog.Logger // gets a line for each look at, and change of, what is remembered
+	Queue   Queue // nil: the memory is off
+	// Instance names the data directory that the proxy owns: calls that are
+	// meant for another are refused. Everybody may know it. Empty: none.
+	Instance string
+
+	Memory Remembered  // nil: it is off
+	TLS    *tls.Config // nil: none
+	Log    *slog.Logger
+	Audit  *slog.Logger // gets a line for each look at, and change of, what is remembered
 }
 
 // noDeadline is none.
@@ -69,6 +74,9 @@ func New(o Options) (*Server, error) {
 	mux := http.NewServeMux()
 	for _, e := range s.endpoints() {
 		serve := e.serve
+		if e.owned {
+			serve = s.meant(serve)
+		}
 		if !e.open {
 			serve = s.guard(s.limited(serve))
 		}
@@ -109,7 +117,9 @@ func (s *Server) Shutdown(ctx context.Context) error {
 }
 
 // healthz is true while the process lives.
+// Who is healthy it says too, for commands that look for a certain proxy.
 func (s *Server) healthz(w http.ResponseWriter, _ *http.Request) {
+	w.Header().Set(InstanceHeader, cmp.Or(s.o.Instance, NoInstance))
 	_, _ = w.Write([]byte("ok\n"))
 }
 

@@ -13,6 +13,25 @@ import (
 	"golang.org/x/time/rate"
 )
 
+// InstanceHeader names a data directory: the proxy's in answers to /healthz, and
+// in calls the one that is meant.
+const (
+	InstanceHeader = "X-Graphiti-Instance"
+	NoInstance     = "none" // the proxy owns no data directory
+)
+
+// meant refuses calls that are meant for the owner of another data directory:
+// what they would show or delete is somebody else's.
+func (s *Server) meant(next http.HandlerFunc) http.HandlerFunc {
+	return func(w http.ResponseWriter, r *http.Request) {
+		if asked := r.Header.Get(InstanceHeader); asked != "" && asked != s.o.Instance {
+			writeError(w, http.StatusMisdirectedRequest, "this proxy does not own the data_dir that is meant")
+			return
+		}
+		next(w, r)
+	}
+}
+
 // limited refuses calls when there are too many.
 func (s *Server) limited(next http.HandlerFunc) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {

@@ -78,7 +78,7 @@ type Meant struct {
 func (s *Server) remembers(next func(http.ResponseWriter, *http.Request, Remembered)) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		if s.o.Memory == nil {
-			writeError(w, http.StatusNotFound, "the memory is off")
+			s.memoryIsOff(w, r)
 			return
 		}
 		next(w, r, s.o.Memory)

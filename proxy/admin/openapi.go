@@ -17,6 +17,7 @@ type endpoint struct {
 	params       string // of the query, by white space
 	in, out      any    // bodies; nil: none, or not JSON
 	open         bool   // needs no token
+	owned        bool   // is about what is in the data directory
 	serve        http.HandlerFunc
 }
 
@@ -31,17 +32,17 @@ func (s *Server) endpoints() []endpoint {
 		{method: "GET", path: "/metrics", about: "Metrics for Prometheus", open: true, serve: s.o.Metrics.ServeHTTP},
 		{method: "GET", path: "/api/v1/openapi.json", about: "This document", serve: s.openAPI},
 		{method: "GET", path: "/api/v1/status", about: "How the proxy is; with fresh=true the memory is asked now, else what it answered last is told", params: "fresh", out: Status{}, serve: s.status},
-		{method: "GET", path: "/api/v1/queue", about: "Counts of the queue", out: capture.QueueStatus{}, serve: s.queue},
-		{method: "GET", path: "/api/v1/queue/turns", about: "Turns in the queue", params: "state group limit text", out: Letters{}, serve: s.turns},
-		{method: "POST", path: "/api/v1/queue/retry", about: "Have refused turns delivered again", in: Selection{}, out: Affected{}, serve: s.change("retry turns", Queue.Retry)},
-		{method: "POST", path: "/api/v1/queue/drop", about: "Remove refused turns for good", in: Selection{}, out: Affected{}, serve: s.change("drop turns", Queue.Drop)},
-		{method: "POST", path: "/api/v1/memory/groups", about: "The groups that somebody's memory is in", in: Selector{}, out: Meant{}, serve: s.remembers(s.groups)},
-		{method: "POST", path: "/api/v1/memory/show", about: "The last messages that are kept", in: showRequest{}, out: shown{}, serve: s.remembers(s.show)},
-		{method: "POST", path: "/api/v1/memory/search", about: "What a message would recall", in: searchRequest{}, out: found{}, serve: s.remembers(s.search)},
-		{method: "POST", path: "/api/v1/memory/promote", about: "Keep a text as it stands", in: promoteRequest{}, out: promoted{}, serve: s.remembers(s.promote)},
-		{method: "POST", path: "/api/v1/memory/import", about: "Keep lines that were said elsewhere, each once", in: importRequest{}, out: Imported{}, serve: s.remembers(s.importLines)},
-		{method: "POST", path: "/api/v1/memory/forget", about: "Empty a group everywhere, or what was said in it in a session", in: Selector{}, out: Forgotten{}, serve: s.remembers(s.forget)},
-		{method: "GET", path: "/api/v1/memory/export", about: "All that is kept of a group, or of a session in it, as JSON Lines of Record", params: "group session user credential", serve: s.remembers(s.export)},
+		{method: "GET", path: "/api/v1/queue", about: "Counts of the queue", out: capture.QueueStatus{}, owned: true, serve: s.queue},
+		{method: "GET", path: "/api/v1/queue/turns", about: "Turns in the queue", params: "state group limit text", out: Letters{}, owned: true, serve: s.turns},
+		{method: "POST", path: "/api/v1/queue/retry", about: "Have refused turns delivered again", in: Selection{}, out: Affected{}, owned: true, serve: s.change("retry turns", Queue.Retry)},
+		{method: "POST", path: "/api/v1/queue/drop", about: "Remove refused turns for good", in: Selection{}, out: Affected{}, owned: true, serve: s.change("drop turns", Queue.Drop)},
+		{method: "POST", path: "/api/v1/memory/groups", about: "The groups that somebody's memory is in", in: Selector{}, out: Meant{}, owned: true, serve: s.remembers(s.groups)},
+		{method: "POST", path: "/api/v1/memory/show", about: "The last messages that are kept", in: showRequest{}, out: shown{}, owned: true, serve: s.remembers(s.show)},
+		{method: "POST", path: "/api/v1/memory/search", about: "What a message would recall", in: searchRequest{}, out: found{}, owned: true, serve: s.remembers(s.search)},
+		{method: "POST", path: "/api/v1/memory/promote", about: "Keep a text as it stands", in: promoteRequest{}, out: promoted{}, owned: true, serve: s.remembers(s.promote)},
+		{method: "POST", path: "/api/v1/memory/import", about: "Keep lines that were said elsewhere, each once", in: importRequest{}, out: Imported{}, owned: true, serve: s.remembers(s.importLines)},
+		{method: "POST", path: "/api/v1/memory/forget", about: "Empty a group everywhere, or what was said in it in a session", in: Selector{}, out: Forgotten{}, owned: true, serve: s.remembers(s.forget)},
+		{method: "GET", path: "/api/v1/memory/export", about: "All that is kept of a group, or of a session in it, as JSON Lines of Record", params: "group session user credential", owned: true, serve: s.remembers(s.export)},
 	}
 }
 
@@ -58,7 +59,7 @@ func (s *Server) openAPI(w http.ResponseWriter, _ *http.Request) {
 		if !e.open {
 			op["security"] = []any{map[string]any{"token": []string{}}}
 			failed := map[string]any{"description": "what is wrong", "content": jsonOf(refusal{})}
-			for _, code := range []string{"400", "401", "403", "404", "429", "500", "502"} {
+			for _, code := range []string{"400", "401", "403", "404", "421", "429", "500", "502"} {
 				answers[code] = failed
 			}
 		}

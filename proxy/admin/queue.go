@@ -52,7 +52,7 @@ func (s *Server) queue(w http.ResponseWriter, _ *http.Request) {
 
 func (s *Server) turns(w http.ResponseWriter, r *http.Request) {
 	if s.o.Queue == nil {
-		writeError(w, http.StatusNotFound, "the memory is off: there is no queue")
+		s.memoryIsOff(w, r)
 		return
 	}
 	o, err := listOptions(r.URL.Query())
@@ -99,7 +99,7 @@ func listOptions(q url.Values) (o capture.ListOptions, err error) {
 func (s *Server) change(what string, do func(Queue, []int64) (int, error)) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		if s.o.Queue == nil {
-			writeError(w, http.StatusNotFound, "the memory is off: there is no queue")
+			s.memoryIsOff(w, r)
 			return
 		}
 		var sel Selection
@@ -135,6 +135,15 @@ func readBody(w http.ResponseWriter, r *http.Request, v any, most int64) error {
 		return fmt.Errorf("read the body: %w", err)
 	}
 	return nil
+}
+
+// memoryIsOff answers what needs a memory, and says why there is none.
+func (s *Server) memoryIsOff(w http.ResponseWriter, r *http.Request) {
+	text := "the memory is off"
+	if m := s.o.Status(r.Context(), false).Memory; m.Why != "" {
+		text = joined(text+": "+m.Why, m.Remedy)
+	}
+	writeError(w, http.StatusNotFound, text)
 }
 
 func writeError(w http.ResponseWriter, code int, message string) {

@@ -1,6 +1,8 @@
 package admin
 
 import (
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/graphiti-proxy/graphiti-proxy/capture"
@@ -16,6 +18,7 @@ type Status struct {
 	OpenAI    string    `json:"upstream_openai"`
 	Anthropic string    `json:"upstream_anthropic"`
 	Identity  string    `json:"identity_mode"`
+	DataDir   string    `json:"data_dir"`
 
 	Memory Memory              `json:"memory"`
 	Queue  capture.QueueStatus `json:"queue"`
@@ -48,6 +51,12 @@ type Memory struct {
 	// Emptied counts the messages of conversations whose block was emptied by
 	// memory forget: those conversations get none any more.
 	Emptied int `json:"emptied_blocks,omitempty"`
+
+	// NotKept are the turns since the start that are lost because data_dir
+	// cannot be used, and InMemory those that wait for it, and end with the
+	// process.
+	NotKept  int `json:"turns_not_kept,omitempty"`
+	InMemory int `json:"turns_in_memory,omitempty"`
 }
 
 // State says in one word how the memory is.
@@ -74,6 +83,8 @@ const (
 	FaultDelivery    Fault = "delivery"
 	FaultSetting     Fault = "setting"
 	FaultConsent     Fault = "consent"
+	FaultState       Fault = "state"
+	FaultDisk        Fault = "disk"
 )
 
 // words are what everybody may be told.
@@ -86,13 +97,23 @@ var words = map[Fault]string{
 	FaultDelivery:    "turns cannot be delivered",
 	FaultSetting:     "memory.backend is off",
 	FaultConsent:     "there is no consent to send conversations to the memory",
+	FaultState:       "a file of data_dir cannot be used: nothing is recalled or kept",
+	FaultDisk:        "data_dir cannot be written: turns are not kept on disk",
 }
 
 // Fail adds something that does not work, since a moment where that is known.
 func (m *Memory) Fail(f Fault, since time.Time, why, remedy string) {
 	m.State = StateTrouble
-	m.Faults = append(m.Faults, f)
+	if !slices.Contains(m.Faults, f) {
+		m.Faults = append(m.Faults, f)
+	}
 	m.Why, m.Remedy = joined(m.Why, why), joined(m.Remedy, remedy)
+	m.Sooner(since)
+}
+
+// Sooner says that something has not worked since a moment, where that is
+// known.
+func (m *Memory) Sooner(since time.Time) {
 	if !since.IsZero() && (m.Since == nil || since.Before(*m.Since)) {
 		m.Since = &since
 	}
@@ -101,6 +122,9 @@ func (m *Memory) Fail(f Fault, since time.Time, why, remedy string) {
 func joined(a, b string) string {
 	if a == "" || a == b {
 		return b
+	}
+	if b == "" || strings.HasSuffix(a, "; "+b) {
+		return a
 	}
 	return a + "; " + b
 }

@@ -1,0 +1,195 @@
+package capture
+
+import (
+	"context"
+	"sync"
+	"time"
+
+	"github.com/graphiti-proxy/graphiti-proxy/cache/sqlite"
+)
+
+const (
+	// unkeptTurns and unkeptBytes bound the turns that wait in memory for the
+	// disk. More are refused and counted: a client's history may bring them
+	// again.
+	unkeptTurns = 5000
+	unkeptBytes = 32 << 20
+
+	// unkeptRetry is how often the disk is tried again.
+	unkeptRetry = time.Second
+)
+
+// spoolHolds is what is lost with the spool's file, for people.
+const spoolHolds = "the turns that waited in it for the memory, and what was delivered already"
+
+// unkept holds turns while data_dir cannot be written. They end with the
+// process.
+type unkept struct {
+	writing sync.Mutex // one after the other, or turns would be written twice
+
+	mu    sync.Mutex // guards what follows
+	turns []Turn     // what they say has no credentials in it
+	bytes int
+	lost  int       // turns since the start that were not kept
+	err   error     // the last one
+	since time.Time // of the trouble; zero: there is none
+}
+
+func (u *unkept) waiting() (turns int, err error) {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	return len(u.turns), u.err
+}
+
+// turnsSize is what turns take in memory.
+func turnsSize(turns []Turn) (bytes int) {
+	for i := range turns {
+		bytes += turnBytes + len(turns[i].User) + len(turns[i].Assistant)
+	}
+	return bytes
+}
+
+// behindUnkept has turns that wait for the disk written first, so that the
+// order stays. It returns an error when they still wait.
+func (p *Pipeline) behindUnkept() error {
+	if n, _ := p.unkept.waiting(); n == 0 {
+		return nil
+	}
+	p.flushUnkept()
+	if n, err := p.unkept.waiting(); n > 0 {
+		return err
+	}
+	return nil
+}
+
+// holdUnkept takes turns that could not be kept because the file failed. It
+// returns nil when they wait now, else why they are not kept.
+func (p *Pipeline) holdUnkept(turns []Turn, err error) error {
+	if err == nil || !sqlite.IsFault(err) {
+		return err
+	}
+	turns = p.wanted(turns)
+	for i := range turns {
+		p.redact(&turns[i])
+		turns[i].cut(p.opts().MaxChars)
+	}
+	n, u := turnsSize(turns), &p.unkept
+	u.mu.Lock()
+	if u.since.IsZero() {
+		u.since = time.Now()
+	}
+	u.err = err
+	room := len(u.turns)+len(turns) <= unkeptTurns && u.bytes+n <= unkeptBytes
+	if room {
+		u.turns, u.bytes = append(u.turns, turns...), u.bytes+n
+	} else {
+		u.lost += len(turns)
+	}
+	held, lost, since := len(u.turns), u.lost, u.since
+	u.mu.Unlock()
+	p.opts().Log.Warn("turns cannot be kept on disk", "error", err, "since", since, "in_memory", held, "not_kept", lost)
+	if !room {
+		return err
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.noteAddedLocked(turns)
+	return nil
+}
+
+// writeUnkept is the loop that writes what waits for the disk, when there is
+// room again. It ends when Shutdown closes stop.
+func (p *Pipeline) writeUnkept() {
+	tick := time.NewTicker(unkeptRetry)
+	defer tick.Stop()
+	for {
+		select {
+		case <-p.stop:
+			return
+		case <-tick.C:
+			p.flushUnkept()
+		}
+	}
+}
+
+// flushUnkept writes what waits for the disk, as far as that works.
+func (p *Pipeline) flushUnkept() {
+	u := &p.unkept
+	u.writing.Lock()
+	defer u.writing.Unlock()
+	for {
+		u.mu.Lock()
+		turns := u.turns[:min(len(u.turns), laterTurns)]
+		u.mu.Unlock()
+		if len(turns) == 0 {
+			return
+		}
+		_, err := p.keepAll(context.WithoutCancel(p.base), turns)
+		u.mu.Lock()
+		if sqlite.IsFault(err) {
+			u.err = err
+			u.mu.Unlock()
+			return
+		}
+		u.turns, u.bytes = u.turns[len(turns):], u.bytes-turnsSize(turns)
+		if err != nil {
+			u.lost += len(turns)
+		}
+		left := len(u.turns)
+		u.mu.Unlock()
+		if err != nil {
+			p.opts().Log.Error("turns that waited in memory cannot be kept", "error", err, "turns", len(turns))
+		}
+		if left == 0 {
+			p.keptAgain()
+		}
+	}
+}
+
+// keptAgain says that turns were written, and none waits.
+func (p *Pipeline) keptAgain() {
+	u := &p.unkept
+	u.mu.Lock()
+	mended := len(u.turns) == 0 && !u.since.IsZero()
+	if mended {
+		u.since, u.err, u.turns = time.Time{}, nil, nil
+	}
+	lost := u.lost
+	u.mu.Unlock()
+	if mended {
+		p.opts().Log.Info("turns are kept on disk again", "not_kept", lost)
+	}
+}
+
+// endUnkept tries a last time to write what waits for the disk, and says what
+// ends with the process.
+func (p *Pipeline) endUnkept() {
+	p.flushUnkept()
+	if n, err := p.unkept.waiting(); n > 0 {
+		p.opts().Log.Error("turns are lost with the process: they waited in memory for data_dir", "turns", n, "error", err)
+	}
+}
+
+// tell says how it is; wrong is what is wrong with the file.
+func (u *unkept) tell(s *QueueStatus, wrong *sqlite.Trouble) {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	s.InMemory, s.NotKept = len(u.turns), u.lost
+	if u.since.IsZero() {
+		return
+	}
+	since := u.since
+	s.Unkept = &since
+	if wrong != nil {
+		s.UnkeptError, s.UnkeptRemedy = wrong.What(), wrong.Remedy
+	} else if u.err != nil {
+		s.UnkeptError = u.err.Error()
+	}
+}
+
+// Trouble is what is known to be wrong with the file of this process; nil:
+// nothing. Check looks.
+func (p *Pipeline) Trouble() *sqlite.Trouble { return p.disk.db.Trouble() }
+
+// Check looks whether the file can be used, and returns what is wrong.
+func (p *Pipeline) Check() *sqlite.Trouble { return p.disk.db.Check() }

@@ -1,0 +1,105 @@
+package capture
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// TestTurnsWaitForTheDisk in their order, within bounds, and are not lost when
+// it takes them again. What there is no room for is refused and counted, and
+// what is left at the end is said.
+func TestTurnsWaitForTheDisk(t *testing.T) {
+	if os.PathSeparator != '/' {
+		t.Skip("open files cannot be moved here")
+	}
+	dir := filepath.Join(t.TempDir(), "data")
+	log := &lockedLog{}
+	m := &fakeMemory{}
+	p := pipeline(t, filepath.Join(dir, "spool.db"), m, func(o *Options) {
+		o.MaxTurns, o.MaxBytes, o.Log = 2*unkeptTurns, unkeptBytes, slog.New(slog.NewTextHandler(log, nil))
+	})
+	if p.team != nil {
+		t.Skip("replicas keep turns elsewhere")
+	}
+	away := func() {
+		t.Helper()
+		if err := os.Rename(dir, dir+"-away"); err != nil {
+			t.Fatal(err)
+		}
+	}
+	back := func() {
+		t.Helper()
+		if err := os.Rename(dir+"-away", dir); err != nil {
+			t.Fatal(err)
+		}
+		if wrong := p.Check(); wrong != nil {
+			t.Fatal(wrong)
+		}
+	}
+	away()
+	secret := "sk-proj-" + strings.Repeat("aB3dE6gH9", 5)
+	var want []string
+	for i := range 300 {
+		tn := turn(fmt.Sprint("t", i), "g")
+		if i == 7 {
+			tn.User += " " + secret
+		}
+		add(t, p, tn)
+		if !p.AddedLately(tn.ID, tn.Targets) {
+			t.Fatal("it would be taken again")
+		}
+		add(t, p, tn) // a request that is repeated
+	}
+	if p.unkept.turns[7].User == "user t7 "+secret {
+		t.Error("a credential waits in memory")
+	}
+	s := p.Status()
+	if s.InMemory != 300 || s.NotKept != 0 || s.Unkept == nil || s.UnkeptError == "" || s.UnkeptRemedy == "" {
+		t.Errorf("%+v", s)
+	}
+	if _, err := p.AddAll(context.Background(), []Turn{turn("asked", "g")}); err == nil {
+		t.Error("a text that somebody waits for is said to be kept")
+	}
+	if p.AddLater([]Turn{turn("note", "h")}) {
+		waitFor(t, "the note to wait", func() bool { return p.Status().InMemory == 301 })
+	}
+	back()
+	add(t, p, turn("last", "g"))
+	for i := range 300 {
+		want = append(want, fmt.Sprint("user t", i))
+	}
+	want = append(want, "user last")
+	waitFor(t, "delivery", func() bool { return len(m.contents("g")) == len(want) && len(m.contents("h")) == 1 })
+	got := m.contents("g")
+	got[7] = want[7]
+	if !slices.Equal(got, want) {
+		t.Errorf("%q", got)
+	}
+	if s := p.Status(); s.InMemory != 0 || s.Unkept != nil || !strings.Contains(log.String(), "turns are kept on disk again") {
+		t.Errorf("%+v", s)
+	}
+
+	away()
+	big := strings.Repeat("x", 8000)
+	refused := 0
+	for i := range unkeptBytes/8000 + 10 {
+		tn := turn(fmt.Sprint("b", i), "g")
+		tn.User = big
+		if err := p.Add(context.Background(), tn); err != nil {
+			refused++
+		}
+	}
+	if s := p.Status(); refused == 0 || s.NotKept != refused || p.unkept.bytes > unkeptBytes {
+		t.Errorf("%d refused, %+v", refused, s)
+	}
+	stop(t, p)
+	if !strings.Contains(log.String(), "turns are lost with the process") {
+		t.Error("nothing is said of what ends with the process")
+	}
+}

@@ -1,0 +1,485 @@
+package main
+
+import (
+	"bytes"
+	"crypto/rand"
+	"encoding/json"
+	"fmt"
+	"io"
+	"log/slog"
+	"net/http"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/graphiti-proxy/graphiti-proxy/proxy/admin"
+)
+
+// removeFiles deletes every file in a directory and leaves the directory.
+func removeFiles(t *testing.T, dir string) {
+	t.Helper()
+	list, err := os.ReadDir(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, e := range list {
+		if err := os.RemoveAll(filepath.Join(dir, e.Name())); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// get reads a page of the admin side.
+func (w *world) get(path string) string {
+	w.t.Helper()
+	resp, err := http.Get("http://" + w.app.admin.Addr().String() + path)
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	defer resp.Body.Close()
+	b, err := io.ReadAll(resp.Body)
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	return string(b)
+}
+
+// metric is the value of a metric without labels.
+func (w *world) metric(name string) string {
+	w.t.Helper()
+	m := regexp.MustCompile(`(?m)^` + name + ` (\S+)$`).FindStringSubmatch(w.get("/metrics"))
+	if m == nil {
+		return "not there"
+	}
+	return m[1]
+}
+
+// status is what the command status prints.
+func (w *world) status() string {
+	s, out := w.app.status(w.t.Context(), true), &strings.Builder{}
+	printStatus(out, &s)
+	return out.String()
+}
+
+// TestRemovedFilesLetNobodyIn: the lock is held on the directory, so that no
+// second proxy begins where somebody has cleaned up.
+func TestRemovedFilesLetNobodyIn(t *testing.T) {
+	dir := t.TempDir()
+	for _, remove := range []func(){
+		func() {},
+		func() { _ = os.Remove(filepath.Join(dir, "lock")) },
+		func() { removeFiles(t, dir) },
+	} {
+		w := start(t, dir, nil)
+		remove()
+		cfg := *w.app.cfg
+		other, err := newApp(&cfg, slog.New(slog.DiscardHandler))
+		if err == nil {
+			_ = other.Shutdown(t.Context())
+			t.Error("two proxies share a data_dir")
+		} else if !strings.Contains(err.Error(), errInUse.Error()) {
+			t.Error(err)
+		}
+		w.stop()
+	}
+}
+
+// off waits until memory is off because of the state's files.
+func (w *world) off() {
+	w.t.Helper()
+	waitUntil(w.t, "memory to be off", func() bool {
+		_, header, saw := w.say("Is my memory there?")
+		if strings.Contains(saw, "graphiti_memory") {
+			w.t.Errorf("the model saw %q", saw)
+		}
+		return strings.HasPrefix(header, "off;") && strings.HasSuffix(header, "reason=state")
+	})
+}
+
+// TestDeletedFilesAreNoticed: SQLite goes on writing to files that are deleted
+// or replaced. The proxy says that nothing is kept, and counts what is not.
+func TestDeletedFilesAreNoticed(t *testing.T) {
+	for name, remove := range map[string]func(dir string) error{
+		"directory": os.RemoveAll,
+		"directory that is there again": func(dir string) error {
+			if err := os.RemoveAll(dir); err != nil {
+				return err
+			}
+			return os.Mkdir(dir, 0o700)
+		},
+		"all files":     func(dir string) error { removeFiles(t, dir); return nil },
+		"spool":         func(dir string) error { return os.Remove(filepath.Join(dir, "spool.db")) },
+		"log of a file": func(dir string) error { return os.Remove(filepath.Join(dir, "state.db-wal")) },
+		"replaced file": func(dir string) error {
+			b, err := os.ReadFile(filepath.Join(dir, "memory.db"))
+			if err == nil {
+				err = os.Remove(filepath.Join(dir, "memory.db"))
+			}
+			if err == nil {
+				err = os.WriteFile(filepath.Join(dir, "memory.db"), b, 0o600)
+			}
+			return err
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			dir := filepath.Join(t.TempDir(), "data")
+			w := start(t, dir, nil)
+			w.say(fact)
+			w.delivered(1)
+			if err := remove(dir); err != nil {
+				t.Fatal(err)
+			}
+			w.off()
+			before := w.app.queue().NotKept
+			if answer, _, saw := w.say(question); answer != "I do not know." || saw != question {
+				t.Errorf("%q, %q", answer, saw)
+			}
+			if n := w.app.queue().NotKept; n != before+1 {
+				t.Errorf("%d turns are not kept, after %d", n, before)
+			}
+			status := w.status()
+			for _, want := range []string{"embedded, off", "deleted or replaced", "since", "restart the proxy", fmt.Sprintf("%d turns are lost", before+1)} {
+				if !strings.Contains(status, want) {
+					t.Errorf("the status does not say %q:\n%s", want, status)
+				}
+			}
+			if ready := w.get("/readyz"); !strings.Contains(ready, `"ready": true`) || !strings.Contains(ready, `"state"`) || !strings.Contains(ready, fmt.Sprintf(`"turns_not_kept": %d`, before+1)) || strings.Contains(ready, dir) {
+				t.Error(ready)
+			}
+			if v := w.metric("graphiti_proxy_data_dir_failing_seconds"); v == "0" || v == "not there" {
+				t.Errorf("failing for %s", v)
+			}
+			if n := strings.Count(w.log.String(), "memory is off: a file of data_dir cannot be used"); n != 1 || !strings.Contains(w.log.String(), dir) {
+				t.Errorf("logged %d times:\n%s", n, w.log)
+			}
+			w.stop()
+		})
+	}
+}
+
+// TestMovedDirectoryComesBack: what was said just before is written when the
+// files are there again.
+func TestMovedDirectoryComesBack(t *testing.T) {
+	if os.PathSeparator != '/' {
+		t.Skip("open files cannot be moved here")
+	}
+	dir := filepath.Join(t.TempDir(), "data")
+	w := start(t, dir, nil)
+	if err := os.Rename(dir, dir+"-away"); err != nil {
+		t.Fatal(err)
+	}
+	w.off()
+	if err := os.Rename(dir+"-away", dir); err != nil {
+		t.Fatal(err)
+	}
+	waitUntil(t, "memory to be there", func() bool { _, header, _ := w.say("Are you there?"); return !strings.HasPrefix(header, "off;") })
+	w.say(fact)
+	waitUntil(t, "the fact", func() bool { answer, _, _ := w.say(question); return strings.Contains(answer, "Miso") })
+	if s := w.status(); !strings.Contains(s, "embedded, working") {
+		t.Error(s)
+	}
+	if !strings.Contains(w.log.String(), "memory is on again") {
+		t.Error(w.log)
+	}
+}
+
+// damages are ways in which a file becomes one that cannot be used.
+var damages = map[string]func(path string) error{
+	"random bytes": func(path string) error {
+		b := make([]byte, 20<<10)
+		_, _ = rand.Read(b)
+		return os.WriteFile(path, b, 0o600)
+	},
+	"truncated": func(path string) error { return os.Truncate(path, 5000) },
+	"empty beside its log": func(path string) error {
+		b, err := os.ReadFile(path)
+		if err == nil {
+			err = os.WriteFile(path+"-wal", b, 0o600)
+		}
+		if err == nil {
+			err = os.Truncate(path, 0)
+		}
+		return err
+	},
+	"gone, its log is there": func(path string) error { return os.Rename(path, path+"-wal") },
+	"a directory": func(path string) error {
+		if err := os.Remove(path); err != nil {
+			return err
+		}
+		return os.Mkdir(path, 0o700)
+	},
+	"a newer version": func(path string) error {
+		f, err := os.OpenFile(path, os.O_RDWR, 0)
+		if err != nil {
+			return err
+		}
+		_, err = f.WriteAt([]byte{0, 0, 0, 99}, 60) // user_version
+		_ = f.Close()
+		return err
+	},
+	"not to be read": func(path string) error { return os.Chmod(path, 0) },
+	"a page of noise": func(path string) error {
+		f, err := os.OpenFile(path, os.O_RDWR, 0)
+		if err != nil {
+			return err
+		}
+		noise := make([]byte, 3*4096)
+		_, _ = rand.Read(noise)
+		_, err = f.WriteAt(noise, 4096)
+		_ = f.Close()
+		return err
+	},
+}
+
+// contents are the files of a directory, less those that come and go with the
+// files that are open, and those that each start writes.
+func contents(t *testing.T, dir string, file string) map[string]string {
+	t.Helper()
+	all := make(map[string]string)
+	list, err := filepath.Glob(filepath.Join(dir, file+"*"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, path := range list {
+		b, err := os.ReadFile(path)
+		if err != nil {
+			b = []byte(err.Error())
+		}
+		if !strings.HasSuffix(path, "-shm") && !(strings.HasSuffix(path, "-wal") && len(b) == 0) {
+			all[filepath.Base(path)] = string(b)
+		}
+	}
+	return all
+}
+
+// TestDamagedFile: the proxy forwards without memory and says which file it is,
+// what is wrong, what to do and what that costs. It changes nothing of it, and
+// the other files are what they were.
+func TestDamagedFile(t *testing.T) {
+	costs := map[string]string{"state.db": "blocks", "spool.db": "waited", "memory.db": "remembered"}
+	for file, cost := range costs {
+		for name, damage := range damages {
+			t.Run(file+" "+name, func(t *testing.T) {
+				if name == "not to be read" && os.Getuid() == 0 {
+					t.Skip("root reads everything")
+				}
+				dir := t.TempDir()
+				w := start(t, dir, nil)
+				w.say(fact)
+				w.delivered(1)
+				w.stop()
+				path := filepath.Join(dir, file)
+				if err := damage(path); err != nil {
+					t.Fatal(err)
+				}
+				before := contents(t, dir, file)
+				w = start(t, dir, nil)
+				answer, header, saw := w.say(question)
+				if answer != "I do not know." || !strings.HasPrefix(header, "off;") || !strings.HasSuffix(header, "reason=state") || saw != question {
+					t.Errorf("%q, %s, %q", answer, header, saw)
+				}
+				var out bytes.Buffer
+				banner(&out, w.app)
+				for what, text := range map[string]string{"status": w.status(), "log": w.log.String(), "banner": out.String()} {
+					if !strings.Contains(text, path) || what != "banner" && (!strings.Contains(text, "move") || !strings.Contains(text, cost)) {
+						t.Errorf("the %s does not say enough:\n%s", what, text)
+					}
+				}
+				if ready := w.get("/readyz"); !strings.Contains(ready, `"ready": true`) || !strings.Contains(ready, `"state"`) || !strings.Contains(ready, `"turns_not_kept": 1`) || strings.Contains(ready, dir) {
+					t.Error(ready)
+				}
+				if v := w.metric("graphiti_proxy_turns_not_kept_total"); v != "1" {
+					t.Errorf("%s turns are not kept", v)
+				}
+				w.stop()
+				if after := contents(t, dir, file); !equalMaps(before, after) {
+					t.Errorf("the damaged file was changed: %v, %v", sizesOf(before), sizesOf(after))
+				}
+				for _, args := range [][]string{{"memory", "show"}, {"queue", "list"}, {"memory", "export", "--user", "josh"}} {
+					if args[0] == "queue" && file != "spool.db" {
+						continue
+					}
+					_, err := command(t, dir, append(args, "--set", "data_dir="+dir)...)
+					if err == nil || !strings.Contains(err.Error(), path) || !strings.Contains(err.Error(), "move") || strings.Contains(err.Error(), "\n") {
+						t.Errorf("%v: %v", args, err)
+					}
+				}
+
+				// What the remedy says helps, and costs what it says.
+				if err := os.Chmod(path, 0o700); err != nil && !os.IsNotExist(err) {
+					t.Fatal(err)
+				}
+				away := t.TempDir()
+				for _, end := range []string{"", "-wal", "-shm"} {
+					if err := os.Rename(path+end, filepath.Join(away, file+end)); err != nil && !os.IsNotExist(err) {
+						t.Fatal(err)
+					}
+				}
+				w = start(t, dir, nil)
+				if answer, header, _ = w.say(question); strings.Contains(answer, "Miso") != (file != "memory.db") {
+					t.Errorf("after the remedy: %q, %s", answer, header)
+				}
+				if q := w.app.queue(); file != "spool.db" && q.Delivered == 0 {
+					t.Errorf("the queue has forgotten: %+v", q)
+				}
+			})
+		}
+	}
+}
+
+func equalMaps(a, b map[string]string) bool {
+	if len(a) != len(b) {
+		return false
+	}
+	for k, v := range a {
+		if w, ok := b[k]; !ok || v != w {
+			return false
+		}
+	}
+	return true
+}
+
+func sizesOf(files map[string]string) (list []string) {
+	for name, text := range files {
+		list = append(list, fmt.Sprint(name, " ", len(text)))
+	}
+	slices.Sort(list)
+	return list
+}
+
+// TestFileThatBreaksWhileItIsUsed ends memory, and nothing else.
+func TestFileThatBreaksWhileItIsUsed(t *testing.T) {
+	for _, file := range []string{"state.db", "memory.db", "spool.db"} {
+		t.Run(file, func(t *testing.T) {
+			dir := t.TempDir()
+			w := start(t, dir, nil)
+			w.say(fact)
+			w.delivered(1)
+			w.stop() // so that all is in the file
+			w = start(t, dir, nil)
+			noise := make([]byte, 4096)
+			_, _ = rand.Read(noise)
+			f, err := os.OpenFile(filepath.Join(dir, file), os.O_RDWR, 0)
+			if err != nil {
+				t.Fatal(err)
+			}
+			info, err := f.Stat()
+			if err != nil {
+				t.Fatal(err)
+			}
+			for at := int64(4096); at < info.Size(); at += 4096 {
+				if _, err := f.WriteAt(noise, at); err != nil {
+					t.Fatal(err)
+				}
+			}
+			f.Close()
+			n := 0
+			waitUntil(t, "the damage to be noticed", func() bool {
+				n++
+				_, header, _ := w.say(fmt.Sprintf("My cat number %d is called Miso, what is it called?", n))
+				return strings.HasPrefix(header, "off;") && strings.HasSuffix(header, "reason=state")
+			})
+			if s := w.status(); !strings.Contains(s, file) || !strings.Contains(s, "damaged") || !strings.Contains(s, "move") {
+				t.Error(s)
+			}
+		})
+	}
+}
+
+// TestCommandsTalkToTheOwner of the data directory that they mean, wherever
+// they find a proxy.
+func TestCommandsTalkToTheOwner(t *testing.T) {
+	a, b := start(t, t.TempDir(), map[string]string{"identity.owner": "user:josh"}), t.TempDir()
+	a.say(fact)
+	a.delivered(1)
+	listen := "admin.listen=" + a.app.admin.Addr().String()
+	own := []string{"--set", "identity.owner=user:josh", "--set", listen}
+	there := func() bool {
+		answer, _, _ := a.say("So what is my cat called? And " + rand.Text() + "?")
+		return strings.Contains(answer, "Miso")
+	}
+	for _, args := range [][]string{
+		{"memory", "forget", "--yes", "--user", "josh"},
+		{"memory", "show"},
+		{"memory", "export", "--user", "josh"},
+		{"memory", "search", "cat"},
+		{"queue", "status", "--json"},
+		{"queue", "drop", "--all"},
+		{"status"},
+		{"memory", "promote", "--kind", "decision", "Postgres"},
+	} {
+		out, err := command(t, b, slices.Concat(args, own, []string{"--set", "data_dir=" + b})...)
+		if strings.Contains(out, "Miso") || strings.Contains(out, `"delivered": 1`) || args[0] == "status" && err == nil {
+			t.Errorf("%v told of another's memory: %s %v", args, out, err)
+		}
+		if err != nil && strings.Contains(err.Error(), "\n") {
+			t.Errorf("%v: %v", args, err)
+		}
+	}
+	if !there() {
+		t.Fatal("a command emptied another proxy")
+	}
+	if out := a.get("/api/v1/memory/export?group=" + group(t, a)); strings.Contains(out, "Postgres") {
+		t.Error("a command wrote to another proxy")
+	}
+
+	// While one runs there, it is asked, whatever the address says.
+	second := start(t, b, map[string]string{"identity.owner": "user:josh"})
+	second.say("My dog is called Rex.")
+	waitUntil(t, "the dog", func() bool { answer, _, _ := second.say("What is my dog called?"); return strings.Contains(answer, "Rex") })
+	for _, args := range [][]string{{"memory", "export", "--user", "josh"}, {"queue", "status", "--json"}, {"status"}} {
+		out, err := command(t, b, slices.Concat(args, own, []string{"--set", "data_dir=" + b})...)
+		if err != nil || strings.Contains(out, "Miso") || args[0] == "memory" && !strings.Contains(out, "Rex") {
+			t.Errorf("%v: %s %v", args, out, err)
+		}
+	}
+
+	// An address alone names whoever answers there.
+	if out, err := command(t, b, slices.Concat([]string{"memory", "export", "--user", "josh"}, own)...); err != nil || !strings.Contains(out, "Miso") {
+		t.Errorf("by its address: %s %v", out, err)
+	}
+	// And a copy of a directory is another one.
+	c := t.TempDir()
+	if err := os.CopyFS(c, os.DirFS(a.app.cfg.DataDir)); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := command(t, c, slices.Concat([]string{"memory", "forget", "--yes", "--user", "josh"}, own, []string{"--set", "data_dir=" + c})...); err != nil {
+		t.Error(err)
+	}
+	if !there() {
+		t.Error("forgetting in a copy emptied the original")
+	}
+}
+
+// group is the first one that a proxy knows.
+func group(t *testing.T, w *world) string {
+	t.Helper()
+	var found admin.Meant
+	if err := ask(t.Context(), adminOf(w), http.MethodPost, "/api/v1/memory/groups", admin.Selector{User: "josh"}, &found); err != nil || len(found.Groups) == 0 {
+		t.Fatal(found, err)
+	}
+	return found.Groups[0].Group
+}
+
+// TestWritesForAnotherAreRefused, also where a proxy took the place of the one
+// that was found.
+func TestWritesForAnotherAreRefused(t *testing.T) {
+	w := start(t, t.TempDir(), nil)
+	for _, path := range []string{"/api/v1/memory/forget", "/api/v1/queue/drop", "/api/v1/memory/groups"} {
+		body, _ := json.Marshal(map[string]any{})
+		req, _ := http.NewRequest(http.MethodPost, "http://"+w.app.admin.Addr().String()+path, bytes.NewReader(body))
+		req.Header.Set("Content-Type", "application/json")
+		req.Header.Set("X-Graphiti-Instance", "another")
+		resp, err := http.DefaultClient.Do(req)
+		if err != nil {
+			t.Fatal(err)
+		}
+		resp.Body.Close()
+		if resp.StatusCode != http.StatusMisdirectedRequest {
+			t.Errorf("%s: %s", path, resp.Status)
+		}
+	}
+}

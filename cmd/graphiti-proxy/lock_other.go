@@ -1,0 +1,18 @@
+//go:build !darwin && !dragonfly && !freebsd && !linux && !netbsd && !openbsd && !windows
+
+package main
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"os"
+)
+
+// lockDir locks nothing: the file in the directory has to do.
+func lockDir(*os.File) error { return nil }
+
+// instanceOf names a directory by its path.
+func instanceOf(dir *os.File) string {
+	sum := sha256.Sum256([]byte("graphiti-proxy data_dir " + dir.Name()))
+	return hex.EncodeToString(sum[:16])
+}

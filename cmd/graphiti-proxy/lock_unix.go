@@ -1,0 +1,43 @@
+//go:build darwin || dragonfly || freebsd || linux || netbsd || openbsd
+
+package main
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"os"
+	"syscall"
+
+	"golang.org/x/sys/unix"
+)
+
+// lockDir locks a directory. Where its file system locks none, as NFS, the file
+// in it has to do.
+func lockDir(dir *os.File) error {
+	err := unix.Flock(int(dir.Fd()), unix.LOCK_EX|unix.LOCK_NB) // #nosec G115 -- a descriptor
+	switch {
+	case errors.Is(err, unix.EWOULDBLOCK):
+		return errInUse
+	case errors.Is(err, unix.EBADF), errors.Is(err, unix.EINVAL), errors.Is(err, unix.ENOTSUP), errors.Is(err, unix.ENOLCK), errors.Is(err, unix.ENOSYS):
+		return nil
+	}
+	return err
+}
+
+// instanceOf names a directory: a copy, or one that is made again in its place,
+// has another name. While it is open no other directory gets the same. It is no
+// secret, and opens nothing.
+func instanceOf(dir *os.File) string {
+	info, err := dir.Stat()
+	if err != nil {
+		return ""
+	}
+	s, ok := info.Sys().(*syscall.Stat_t)
+	if !ok {
+		return ""
+	}
+	sum := sha256.Sum256(fmt.Appendf(nil, "graphiti-proxy data_dir %d %d", s.Dev, s.Ino))
+	return hex.EncodeToString(sum[:16])
+}
