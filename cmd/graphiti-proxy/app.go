@@ -130,10 +130,10 @@ func (a *app) openMemory() (mem proxy.Memory, err error) {
 		return off, withdrawConsent(cfg)
 	}
 	switch a.lock, err = lockDataDir(cfg); {
-	case errors.Is(err, errInUse):
-		return off, err
-	case err != nil:
+	case ofDataDir(err):
 		return a.giveUp(err), nil
+	case err != nil:
+		return off, err
 	}
 	a.onClose(lockPart, func(context.Context) error { return a.lock.Unlock() })
 	before := len(a.closers)

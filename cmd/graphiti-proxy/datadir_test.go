@@ -483,3 +483,19 @@ func TestWritesForAnotherAreRefused(t *testing.T) {
 		}
 	}
 }
+
+// TestDataDirOfAnotherUser: where the directory is there and cannot be used, the
+// proxy forwards and says so.
+func TestDataDirOfAnotherUser(t *testing.T) {
+	dir := t.TempDir()
+	if err := os.Mkdir(filepath.Join(dir, "lock"), 0o700); err != nil { // which no user can lock
+		t.Fatal(err)
+	}
+	w := start(t, dir, nil)
+	if _, header, saw := w.say(question); !strings.HasSuffix(header, "reason=state") || saw != question {
+		t.Errorf("%s, %q", header, saw)
+	}
+	if s := w.status(); !strings.Contains(s, "embedded, off") || !strings.Contains(s, dir) || !strings.Contains(s, "readable and writable") {
+		t.Error(s)
+	}
+}

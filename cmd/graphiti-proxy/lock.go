@@ -30,7 +30,7 @@ type dirLock struct {
 
 func lockDataDir(cfg *config.Config) (*dirLock, error) {
 	if err := os.MkdirAll(cfg.DataDir, 0o700); err != nil {
-		return nil, dirError{fmt.Errorf("data_dir: %w", err)}
+		return nil, fmt.Errorf("data_dir: %w; choose another with data_dir, or make it writable", err) // a wrong setting
 	}
 	dir, err := os.Open(cfg.DataDir)
 	if err != nil {
