@@ -429,7 +429,10 @@ func TestCommandsTalkToTheOwner(t *testing.T) {
 	// While one runs there, it is asked, whatever the address says.
 	second := start(t, b, map[string]string{"identity.owner": "user:josh"})
 	second.say("My dog is called Rex.")
-	waitUntil(t, "the dog", func() bool { answer, _, _ := second.say("What is my dog called?"); return strings.Contains(answer, "Rex") })
+	waitUntil(t, "the dog", func() bool {
+		answer, _, _ := second.say("What is my dog called?")
+		return strings.Contains(answer, "Rex")
+	})
 	for _, args := range [][]string{{"memory", "export", "--user", "josh"}, {"queue", "status", "--json"}, {"status"}} {
 		out, err := command(t, b, slices.Concat(args, own, []string{"--set", "data_dir=" + b})...)
 		if err != nil || strings.Contains(out, "Miso") || args[0] == "memory" && !strings.Contains(out, "Rex") {

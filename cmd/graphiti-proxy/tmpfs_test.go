@@ -45,8 +45,8 @@ func TestNothingAcknowledgedIsLostOnAFullDisk(t *testing.T) {
 	if !full() {
 		t.Fatal("the disk did not fill")
 	}
-	for range 3 {
-		if answer, _, _ := w.say("I go on talking " + strings.Repeat("and on ", 3000)); answer == "" {
+	for i := range 3 {
+		if answer, _, _ := w.say(fmt.Sprint("I go on talking ", i, " ") + strings.Repeat("and on ", 3000)); answer == "" {
 			t.Fatal("no answer")
 		}
 	}
