@@ -34,7 +34,7 @@ var diagnoses = map[Diagnosis]struct{ says, remedy string }{
 	DatabaseDown: {"Graphiti does not reach its database", "start Graphiti's database, or correct its address in Graphiti's settings"},
 	WorkerDead: {"Graphiti accepts messages and keeps none any more", "restart Graphiti: its worker has died (getzep/graphiti#1707); then look in its log for the exception: " +
 		"often a model alias that its endpoint does not have (gpt-4.1-nano, text-embedding-3-small), an API key, or a group id with other characters than letters, digits, - and _"},
-	NeverKept: {"Graphiti accepts messages and has not kept one", "look in Graphiti's log for the exception that ended its worker, mend it and restart Graphiti: " +
+	NeverKept: {"Graphiti accepts messages and has not kept one", "look in Graphiti's log for the exception that ended its worker (getzep/graphiti#1707), mend it and restart Graphiti: " +
 		`"Driver closed": install neo4j<6 beside graphiti (getzep/graphiti#1622); a model or a key that its endpoint does not take: correct it; ` +
 		"no exception: its listing asks another database (FalkorDB with an old graphiti-core); upgrade Graphiti or set ingest.verify: false"},
 	ModelFails: {"Graphiti accepts messages and keeps none, though its workers live", "look in the MCP server's log for \"Failed to process episode\": its model endpoint fails (key, model name, limits); " +
