@@ -43,7 +43,7 @@ func TestCredentialIsNobodyElse(t *testing.T) {
 			w.say("Hello.", v...)
 			w.say(secret, append(slices.Clone(v), in...)...)
 		}
-		w.delivered(9 + 3) // two of three have an agent beside three scopes, and each said hello
+		w.delivered(3*4 + 3*2) // the secret in four scopes, the greeting in two: it names no project and no agent
 		theirs := make(map[string]int)
 		for _, g := range w.groups() {
 			theirs[g] = len(w.heldIn(g))
