@@ -10,12 +10,16 @@ import (
 	"strings"
 )
 
-// checkUpstreams finds upstreams that are this proxy: each request would be
-// sent to itself.
+// checkUpstreams finds addresses that are this proxy: what is sent there would
+// come back, and a conversation for the memory would reach the provider.
 func (c *Config) checkUpstreams(fail func(error)) {
-	for _, up := range []struct{ key, base string }{{"upstream.openai", c.Upstream.OpenAI}, {"upstream.anthropic", c.Upstream.Anthropic}} {
-		if leadsTo(up.base, c.Listen) {
-			fail(fmt.Errorf("%s: %q is this proxy itself, which listens on %s; write the provider's address, e.g. https://api.openai.com", up.key, redact(up.base), c.Listen))
+	for _, to := range []struct{ key, base, instead string }{
+		{"upstream.openai", c.Upstream.OpenAI, "the provider's address, e.g. https://api.openai.com"},
+		{"upstream.anthropic", c.Upstream.Anthropic, "the provider's address, e.g. https://api.anthropic.com"},
+		{"memory.endpoint", c.Memory.Endpoint, "Graphiti's address, e.g. http://127.0.0.1:8000"},
+	} {
+		if to.base != "" && leadsTo(to.base, c.Listen) {
+			fail(fmt.Errorf("%s: %q is this proxy itself, which listens on %s; write %s", to.key, redact(to.base), c.Listen, to.instead))
 		}
 	}
 }
