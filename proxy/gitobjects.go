@@ -43,7 +43,7 @@ func openObjects(git string) (*gitObjects, error) {
 	if err != nil {
 		return nil, fmt.Errorf("open a git directory: %w", err)
 	}
-	defer dir.Close()
+	defer func() { _ = dir.Close() }()
 	root, err := dir.OpenRoot("objects")
 	if err != nil {
 		return nil, fmt.Errorf("open a git directory: %w", err)
@@ -65,7 +65,7 @@ func (o *gitObjects) Close() {
 	for _, p := range o.open {
 		p.close()
 	}
-	o.root.Close()
+	_ = o.root.Close()
 }
 
 // file opens a regular file: an archive may hold pipes, which block.

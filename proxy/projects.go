@@ -181,7 +181,7 @@ func (p *Projects) save(known map[string]project) (err error) {
 		err = os.Rename(f.Name(), p.file)
 	}
 	if err != nil {
-		os.Remove(f.Name())
+		_ = os.Remove(f.Name())
 		return fmt.Errorf("write %s: %w", p.file, err)
 	}
 	return nil

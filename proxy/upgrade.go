@@ -113,7 +113,7 @@ func (c *call) endRequest() error {
 func (s *Server) pipe(up *upstreamConn, client *clientConn, down, upwards func()) {
 	end := func() {
 		up.Close()
-		client.Close()
+		_ = client.Close()
 	}
 	var wg sync.WaitGroup
 	wg.Add(1)

@@ -176,7 +176,7 @@ func (d *DB) notice(err error) *Trouble {
 // noticeRead is notice for a read: what it says of writing counts for nothing.
 func (d *DB) noticeRead(err error) {
 	if kindOf(err) == Damaged {
-		d.notice(err)
+		_ = d.notice(err)
 	}
 }
 

@@ -120,7 +120,7 @@ func (d *DB) commit(tx *Tx, batch []*job) {
 			errs[i] = err
 		}
 		if errs[i] != nil {
-			d.notice(errs[i])
+			_ = d.notice(errs[i])
 		}
 		j.reply <- errs[i]
 	}

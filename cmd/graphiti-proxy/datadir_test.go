@@ -248,7 +248,7 @@ func contents(t *testing.T, dir string, file string) map[string]string {
 		if err != nil {
 			b = []byte(err.Error())
 		}
-		if !strings.HasSuffix(path, "-shm") && !(strings.HasSuffix(path, "-wal") && len(b) == 0) {
+		if !strings.HasSuffix(path, "-shm") && (!strings.HasSuffix(path, "-wal") || len(b) > 0) {
 			all[filepath.Base(path)] = string(b)
 		}
 	}

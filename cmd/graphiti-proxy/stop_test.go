@@ -83,14 +83,14 @@ func TestStopIsBounded(t *testing.T) {
 }
 
 // stopped starts the program, has something done with it, ends it with a
-// signal, and returns how long the end took, its error and what it said.
-func stopped(t *testing.T, args []string, do func(url string)) (time.Duration, error, string) {
+// signal, and returns how long the end took, what it said and its error.
+func stopped(t *testing.T, args []string, do func(url string)) (took time.Duration, said string, err error) {
 	t.Helper()
 	p := &process{t: t, args: append([]string{
 		"serve", "--set", "listen=127.0.0.1:0", "--set", "admin.listen=127.0.0.1:0", "--set", "data_dir=" + t.TempDir(), "--set", "shutdown_grace=1s",
 	}, args...)}
-	var said bytes.Buffer
-	p.stderr = &said
+	var log bytes.Buffer
+	p.stderr = &log
 	p.start()
 	url, _ := p.address()
 	do(url)
@@ -100,11 +100,11 @@ func stopped(t *testing.T, args []string, do func(url string)) (time.Duration, e
 	go func() { done <- p.cmd.Wait() }()
 	select {
 	case err := <-done:
-		return time.Since(began), err, said.String()
+		return time.Since(began), log.String(), err
 	case <-time.After(60 * time.Second):
 		p.kill()
-		t.Fatalf("it did not end: %s", said.String())
-		return 0, nil, ""
+		t.Fatalf("it did not end: %s", log.String())
+		return 0, "", nil
 	}
 }
 
@@ -155,7 +155,7 @@ func TestStopOfTheProcess(t *testing.T) {
 			"--set", "upstream.openai=" + endless.URL}, ask("/v1/chat/completions", true)},
 	} {
 		t.Run(name, func(t *testing.T) {
-			took, err, said := stopped(t, tc.args, tc.do)
+			took, said, err := stopped(t, tc.args, tc.do)
 			if err != nil || took > time.Second+stopBound {
 				t.Errorf("%s, %v: %s", took, err, said)
 			}
