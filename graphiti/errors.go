@@ -86,6 +86,10 @@ func speaksOfContent(detail string) bool {
 // Remedy says what to do about an answer that is no success; empty where the
 // answer does not tell.
 func Remedy(err error) string {
+	var left *RemainsError
+	if errors.As(err, &left) {
+		return left.remedy()
+	}
 	var s *StatusError
 	if !errors.As(err, &s) || Retryable(err) && s.Code >= 500 {
 		return ""

@@ -255,29 +255,6 @@ func (m *MCP) Export(ctx context.Context, group string, f func(Episode) error) e
 	return nil
 }
 
-// errClearsAll keeps older servers from being asked to forget: they would
-// forget everybody.
-var errClearsAll = errors.New("this MCP server can only clear everything, not one group; use a newer one, or Graphiti's REST service")
-
-// Forget implements Memory.
-func (m *MCP) Forget(ctx context.Context, group string) error {
-	set, err := m.session.tools(ctx)
-	if err != nil {
-		return fmt.Errorf("forget group: %w", err)
-	}
-	name, takes, err := set.find(toolClear)
-	if err == nil && !takes["group_ids"] {
-		err = errClearsAll
-	}
-	if err == nil {
-		err = m.session.call(ctx, name, map[string]any{"group_ids": []string{group}}, nil)
-	}
-	if err != nil {
-		return fmt.Errorf("forget group: %w", err)
-	}
-	return nil
-}
-
 // Health implements Memory: /health, and where there is none the server's own
 // word.
 func (m *MCP) Health(ctx context.Context) error {

@@ -1,11 +1,11 @@
 package graphiti
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
-	"net/http"
-	"strings"
+	"slices"
 )
 
 // The tools for parts of a group. A server that has toolProvenance, since June
@@ -17,12 +17,44 @@ var (
 	toolProvenance  = mcpTool{"get_episode_entities"}
 )
 
-// ForgetEpisodes implements Memory.
-func (m *MCP) ForgetEpisodes(ctx context.Context, group string, meant func(*Episode) bool) (names []string, err error) {
-	list, most, err := m.episodes(ctx, group, maxMCPList)
-	if err == nil && len(list) >= most {
-		err = fmt.Errorf("%w: %d episodes or more", ErrTooLarge, most)
+// errClearsAll keeps older servers from being asked to forget: they would
+// forget everybody.
+var errClearsAll = errors.New("this MCP server can only clear everything, not one group; use a newer one, or Graphiti's REST service")
+
+// Forget implements Memory.
+func (m *MCP) Forget(ctx context.Context, group string) error {
+	set, err := m.session.tools(ctx)
+	if err != nil {
+		return fmt.Errorf("forget group: %w", err)
 	}
+	name, takes, err := set.find(toolClear)
+	if err == nil && !takes["group_ids"] {
+		err = errClearsAll
+	}
+	if err == nil {
+		err = m.session.call(ctx, name, map[string]any{"group_ids": []string{group}}, nil)
+	}
+	if err == nil {
+		err = proveEmpty(ctx, m, group)
+	}
+	if err != nil {
+		return fmt.Errorf("forget group: %w", err)
+	}
+	return nil
+}
+
+func (m *MCP) dropEpisode(ctx context.Context, uuid string) error {
+	return m.tool(ctx, toolDropEpisode, map[string]any{"uuid": uuid}, nil)
+}
+
+func (m *MCP) dropFact(ctx context.Context, uuid string) error {
+	return m.tool(ctx, toolDropFact, map[string]any{"uuid": uuid}, nil)
+}
+
+// ForgetEpisodes implements Memory. Where the server lists nothing and a search
+// finds something, what is meant cannot be told from the rest.
+func (m *MCP) ForgetEpisodes(ctx context.Context, group string, meant func(*Episode) bool) (names []string, err error) {
+	list, err := m.meant(ctx, group, meant)
 	if err != nil {
 		return nil, fmt.Errorf("list episodes: %w", err)
 	}
@@ -30,27 +62,65 @@ func (m *MCP) ForgetEpisodes(ctx context.Context, group string, meant func(*Epis
 	if err != nil {
 		return nil, fmt.Errorf("forget episode: %w", err)
 	}
-	name, _, err := set.find(toolDropEpisode)
-	if err != nil {
-		return nil, fmt.Errorf("forget episode: %w", err)
-	}
 	_, _, leaves := set.find(toolProvenance)
+	unreachable := false
 	for i := range list {
 		e := &list[i]
-		if !meant(e) {
-			continue
-		}
 		if leaves != nil {
 			if err := m.forgetFacts(ctx, e); err != nil {
 				return names, fmt.Errorf("forget fact: %w", err)
 			}
 		}
-		if err := m.session.call(ctx, name, map[string]any{"uuid": e.UUID}, nil); there(err) != nil {
+		err := m.dropEpisode(ctx, e.UUID)
+		if present(err) != nil {
 			return names, fmt.Errorf("forget episode: %w", err)
 		}
+		unreachable = unreachable || err != nil
 		names = append(names, e.Name)
 	}
-	return names, nil
+	return names, m.proveForgotten(ctx, group, list, meant, unreachable)
+}
+
+// meant lists the episodes of a group that are meant.
+func (m *MCP) meant(ctx context.Context, group string, meant func(*Episode) bool) ([]Episode, error) {
+	list, most, err := m.episodes(ctx, group, maxMCPList)
+	if err == nil && len(list) >= most {
+		err = fmt.Errorf("%w: %d episodes or more", ErrTooLarge, most)
+	}
+	if err != nil {
+		return nil, err
+	}
+	if len(list) == 0 {
+		if _, facts, err := lookAt(ctx, m, group); err != nil || len(facts) > 0 {
+			return nil, cmp.Or[error](err, &RemainsError{Group: group, Facts: len(facts), Unreachable: true})
+		}
+	}
+	return slices.DeleteFunc(list, func(e Episode) bool { return !meant(&e) }), nil
+}
+
+// proveForgotten looks whether episodes are gone, and what was read from them.
+func (m *MCP) proveForgotten(ctx context.Context, group string, gone []Episode, meant func(*Episode) bool, unreachable bool) error {
+	if len(gone) == 0 {
+		return nil
+	}
+	left := &RemainsError{Group: group, Unreachable: unreachable}
+	list, most, err := m.episodes(ctx, group, maxMCPList)
+	if err == nil && len(list) >= most {
+		err = ErrTooLarge
+	}
+	for i := range list {
+		if meant(&list[i]) {
+			left.Episodes++
+		}
+	}
+	for i := range gone[:min(len(gone), maxSearched)] {
+		facts, failed := m.readFrom(ctx, &gone[i])
+		left.Facts, err = left.Facts+len(facts), errors.Join(err, failed)
+	}
+	if err != nil {
+		return fmt.Errorf("look whether they are gone: %w", err)
+	}
+	return left.orNil()
 }
 
 const (
@@ -58,12 +128,22 @@ const (
 	factQuery  = 2000 // bytes of the episode by which they are sought
 )
 
-// forgetFacts deletes the facts that were first read from an episode, as far as
-// a search for its text finds them: an old server has no other way to tell.
+// forgetFacts deletes the facts that were first read from an episode.
 func (m *MCP) forgetFacts(ctx context.Context, e *Episode) error {
-	var going []string
+	facts, err := m.readFrom(ctx, e)
+	for _, uuid := range facts {
+		if err == nil {
+			err = present(m.dropFact(ctx, uuid))
+		}
+	}
+	return err
+}
+
+// readFrom are the facts that were first read from an episode, as far as a search
+// for its text finds them: an old server has no other way to tell.
+func (m *MCP) readFrom(ctx context.Context, e *Episode) (uuids []string, err error) {
 	args := map[string]any{"query": cutBytes(e.Content, factQuery), "max_facts": factsOfOne}
-	err := m.perGroups(ctx, toolSearchFacts, []string{e.Group}, args, func(_ string, call func(any) error) error {
+	err = m.perGroups(ctx, toolSearchFacts, []string{e.Group}, args, func(_ string, call func(any) error) error {
 		var answer struct {
 			Facts []struct {
 				UUID     string   `json:"uuid"`
@@ -75,24 +155,10 @@ func (m *MCP) forgetFacts(ctx context.Context, e *Episode) error {
 		}
 		for _, f := range answer.Facts {
 			if len(f.Episodes) > 0 && f.Episodes[0] == e.UUID {
-				going = append(going, f.UUID)
+				uuids = append(uuids, f.UUID)
 			}
 		}
 		return nil
 	})
-	for _, uuid := range going {
-		if err == nil {
-			err = there(m.tool(ctx, toolDropFact, map[string]any{"uuid": uuid}, nil))
-		}
-	}
-	return err
-}
-
-// there is nil where a tool says that something is not there.
-func there(err error) error {
-	var s *StatusError
-	if errors.As(err, &s) && s.Code == http.StatusServiceUnavailable && strings.Contains(s.Detail, "not found") {
-		return nil
-	}
-	return err
+	return uuids, err
 }

@@ -269,14 +269,6 @@ func decodeList[T any](r io.Reader, f func(*T)) error {
 	return nil
 }
 
-// Forget implements Memory.
-func (r *REST) Forget(ctx context.Context, group string) error {
-	if err := r.remove(ctx, "/group/", group); err != nil {
-		return fmt.Errorf("forget group: %w", err)
-	}
-	return nil
-}
-
 // Health implements Memory. It does not tell whether messages are still being
 // worked off: getzep/graphiti#1707.
 func (r *REST) Health(ctx context.Context) error {

@@ -150,8 +150,12 @@ func Smoke(ctx context.Context, m Memory, report func(Check)) {
 	// A context of its own: what was written is deleted also when ctx is over.
 	cleanup, cancel := context.WithTimeout(context.WithoutCancel(ctx), 10*time.Second)
 	defer cancel()
-	run(cleanup, report, "delete the group", func(ctx context.Context) error { return m.Forget(ctx, group) },
-		"delete the group "+group+" by hand")
+	remedy := "delete the group " + group + " by hand"
+	err := m.Forget(cleanup, group)
+	if r := Remedy(err); r != "" {
+		remedy = r
+	}
+	run(cleanup, report, "delete the group", func(context.Context) error { return err }, remedy)
 }
 
 // notKept says why a memory does not keep a message that it accepted.

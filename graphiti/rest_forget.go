@@ -2,83 +2,149 @@ package graphiti
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"net/http"
 	"net/url"
 	"strconv"
+	"strings"
 )
+
+// Forget implements Memory.
+func (r *REST) Forget(ctx context.Context, group string) error {
+	err := r.remove(ctx, "/group/", group)
+	if err == nil {
+		err = proveEmpty(ctx, r, group)
+	}
+	if err != nil {
+		return fmt.Errorf("forget group: %w", err)
+	}
+	return nil
+}
+
+func (r *REST) dropEpisode(ctx context.Context, uuid string) error {
+	return r.drop(ctx, "/episode/", uuid)
+}
+
+func (r *REST) dropFact(ctx context.Context, uuid string) error {
+	return r.drop(ctx, "/entity-edge/", uuid)
+}
+
+func (r *REST) drop(ctx context.Context, path, uuid string) error {
+	return r.call(ctx, http.MethodDelete, path+url.PathEscape(uuid), nil, nil)
+}
 
 // ForgetEpisodes implements Memory. The service deletes an episode and leaves
 // the facts that it has read from it (getzep/graphiti, delete_episodic_node), so
 // that they are deleted before.
 func (r *REST) ForgetEpisodes(ctx context.Context, group string, meant func(*Episode) bool) (names []string, err error) {
-	var list []restEpisode
-	read := func(body io.Reader) error {
-		return decodeList(io.LimitReader(body, maxRESTExport), func(e *restEpisode) {
-			if meant(e.episode()) {
-				list = append(list, restEpisode{UUID: e.UUID, Name: e.Name, CreatedAt: e.CreatedAt, EntityEdges: e.EntityEdges})
-			}
-		})
-	}
-	if err := r.send(ctx, http.MethodGet, "/episodes/"+url.PathEscape(group)+"?last_n="+strconv.Itoa(maxExport), nil, read); err != nil {
+	list, err := r.meant(ctx, group, meant)
+	if err != nil {
 		return nil, fmt.Errorf("list episodes: %w", err)
 	}
 	going := make(map[string]bool, len(list))
 	for i := range list {
 		going[list[i].UUID] = true
 	}
+	facts, unreachable := make(map[string]bool), false
 	for i := range list {
 		e := &list[i]
 		for _, edge := range e.EntityEdges {
-			if err := r.forgetFact(ctx, edge, e, going); err != nil {
+			gone, err := r.forgetFact(ctx, edge, e, going)
+			if err != nil {
 				return names, fmt.Errorf("forget fact: %w", err)
 			}
+			facts[edge] = facts[edge] || gone
 		}
-		if err := r.remove(ctx, "/episode/", e.UUID); err != nil {
+		err := r.dropEpisode(ctx, e.UUID)
+		if present(err) != nil {
 			return names, fmt.Errorf("forget episode: %w", err)
 		}
+		unreachable = unreachable || err != nil
 		names = append(names, e.Name)
 	}
-	return names, nil
+	if len(list) == 0 {
+		return nil, nil
+	}
+	left := &RemainsError{Group: group, Unreachable: unreachable}
+	if err := r.countLeft(ctx, list, facts, meant, left); err != nil {
+		return names, fmt.Errorf("look whether they are gone: %w", err)
+	}
+	return names, left.orNil()
+}
+
+// meant lists the episodes of a group that are meant, with the beginning of what
+// they say.
+func (r *REST) meant(ctx context.Context, group string, meant func(*Episode) bool) (list []restEpisode, err error) {
+	read := func(body io.Reader) error {
+		return decodeList(io.LimitReader(body, maxRESTExport), func(e *restEpisode) {
+			if meant(e.episode()) {
+				list = append(list, restEpisode{UUID: e.UUID, Name: e.Name, CreatedAt: e.CreatedAt, EntityEdges: e.EntityEdges, Content: strings.Clone(cutBytes(e.Content, factQuery))})
+			}
+		})
+	}
+	err = r.send(ctx, http.MethodGet, "/episodes/"+url.PathEscape(group)+"?last_n="+strconv.Itoa(maxExport), nil, read)
+	return list, err
+}
+
+// countLeft counts the episodes that are still listed, and those of the deleted
+// facts that a search for what was said still finds.
+func (r *REST) countLeft(ctx context.Context, gone []restEpisode, facts map[string]bool, meant func(*Episode) bool, left *RemainsError) error {
+	list, err := r.meant(ctx, left.Group, meant)
+	if err != nil {
+		return err
+	}
+	left.Episodes = len(list)
+	seen := make(map[string]bool)
+	for i := range gone[:min(len(gone), maxSearched)] {
+		found, err := r.Search(ctx, []string{left.Group}, gone[i].Content, lookFacts)
+		if err != nil {
+			return err
+		}
+		for _, f := range found {
+			if facts[f.UUID] && !seen[f.UUID] {
+				seen[f.UUID] = true
+				left.Facts++
+			}
+		}
+	}
+	return nil
 }
 
 func (e *restEpisode) episode() *Episode {
 	return &Episode{e.UUID, e.Name, e.GroupID, e.Content, e.SourceDescription, e.CreatedAt.Time, e.ValidAt.Time}
 }
 
-// forgetFact deletes a fact that was first read in an episode that goes: one
-// that was there before belongs to others too. Where the service does not say
-// which episodes a fact is from, its age tells: an episode is older than what is
-// read from it.
-func (r *REST) forgetFact(ctx context.Context, edge string, e *restEpisode, going map[string]bool) error {
+// forgetFact deletes a fact that was first read in an episode that goes, and
+// reports whether it did: one that was there before belongs to others too. Where
+// the service does not say which episodes a fact is from, its age tells: an
+// episode is older than what is read from it.
+func (r *REST) forgetFact(ctx context.Context, edge string, e *restEpisode, going map[string]bool) (gone bool, err error) {
 	var fact struct {
 		CreatedAt restTime `json:"created_at"`
 		Episodes  []string `json:"episodes"`
 	}
 	if err := r.call(ctx, http.MethodGet, "/entity-edge/"+url.PathEscape(edge), nil, &fact); err != nil {
-		return present(err)
+		return false, present(err)
 	}
 	first := !fact.CreatedAt.Before(e.CreatedAt.Time)
 	if len(fact.Episodes) > 0 {
 		first = going[fact.Episodes[0]]
 	}
 	if !first {
-		return nil
+		return false, nil
 	}
-	return r.remove(ctx, "/entity-edge/", edge)
+	return true, r.remove(ctx, "/entity-edge/", edge)
 }
 
 // remove deletes what may not be there.
 func (r *REST) remove(ctx context.Context, path, uuid string) error {
-	return present(r.call(ctx, http.MethodDelete, path+url.PathEscape(uuid), nil, nil))
+	return present(r.drop(ctx, path, uuid))
 }
 
 // present is nil where an error says that something is not there.
 func present(err error) error {
-	var s *StatusError
-	if errors.As(err, &s) && s.Code == http.StatusNotFound {
+	if notFound(err) {
 		return nil
 	}
 	return err
