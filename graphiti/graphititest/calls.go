@@ -114,10 +114,16 @@ func (s *Server) in(groups []string) []Episode {
 // later all the same, as with the real one.
 func (s *Server) forget(w http.ResponseWriter, r *http.Request) {
 	s.mu.Lock()
-	delete(s.episodes, r.PathValue("group_id"))
-	delete(s.edges, r.PathValue("group_id"))
+	s.clearLocked(r.PathValue("group_id"))
 	s.mu.Unlock()
 	writeJSON(w, http.StatusOK, map[string]any{"message": "Group deleted", "success": true})
+}
+
+func (s *Server) clearLocked(group string) {
+	if s.o.Deletes == Deleted {
+		delete(s.episodes, group)
+		delete(s.edges, group)
+	}
 }
 
 // said is an episode's content without who said it.

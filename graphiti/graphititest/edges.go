@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"slices"
 	"sort"
+	"strings"
 	"time"
 )
 
@@ -93,6 +94,9 @@ func (s *Server) find(q query) []map[string]any {
 	for _, group := range groups {
 		for _, f := range s.edges[group] {
 			h := hit{edge: f}
+			if slices.Contains(strings.Fields(q.text), group) { // the real index holds it beside the text
+				h.shared++
+			}
 			for word := range words(f.fact) {
 				if asked[word] {
 					h.shared++
@@ -132,7 +136,7 @@ func (s *Server) showEdge(w http.ResponseWriter, r *http.Request) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	f := s.edgeLocked(r.PathValue("uuid"))
-	if f == nil {
+	if f == nil || s.o.Deletes == Elsewhere {
 		writeJSON(w, http.StatusNotFound, map[string]any{"detail": "edge " + r.PathValue("uuid") + " not found"})
 		return
 	}
@@ -151,6 +155,9 @@ func (s *Server) dropEdge(w http.ResponseWriter, r *http.Request) {
 func (s *Server) removeEdges(meant func(*edge) bool) (found bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	if s.o.Deletes >= Elsewhere {
+		return s.o.Deletes == InWords
+	}
 	for group, list := range s.edges {
 		n := len(list)
 		s.edges[group] = slices.DeleteFunc(list, meant)
@@ -172,6 +179,9 @@ func (s *Server) dropEpisode(w http.ResponseWriter, r *http.Request) {
 func (s *Server) removeEpisode(uuid string) (found bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	if s.o.Deletes >= Elsewhere {
+		return s.o.Deletes == InWords
+	}
 	for group, list := range s.episodes {
 		n := len(list)
 		s.episodes[group] = slices.DeleteFunc(list, func(e Episode) bool { return e.UUID == uuid })

@@ -187,15 +187,14 @@ func (s *Server) useTool(name string, age Age, raw json.RawMessage) *mcp.CallToo
 			s.episodes, s.edges = make(map[string][]Episode), make(map[string][]*edge)
 		}
 		for _, g := range groups {
-			delete(s.episodes, g)
-			delete(s.edges, g)
+			s.clearLocked(g)
 		}
 		return toolAnswer(age, map[string]any{"message": "Graph data cleared successfully for " + strconv.Itoa(len(groups)) + " groups"})
 	case "delete_episode":
 		if !s.removeEpisode(args.UUID) {
 			return toolAnswer(age, map[string]any{"error": "Error deleting episode: node " + args.UUID + " not found"})
 		}
-		if age == Today { // older servers leave what was read from it
+		if age == Today && s.o.Deletes != InWords { // older servers leave what was read from it
 			s.removeEdges(func(f *edge) bool { return f.episodes[0] == args.UUID })
 		}
 		return toolAnswer(age, map[string]any{"message": "Episode with UUID " + args.UUID + " deleted successfully"})

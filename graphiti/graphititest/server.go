@@ -58,9 +58,24 @@ type Options struct {
 	// Merge makes one fact of messages that say the same.
 	Merge bool
 
+	// Deletes says what becomes of a deletion.
+	Deletes Deletion
+
 	// OldFacts makes facts that do not say which episodes they are from.
 	OldFacts bool
 }
+
+// Deletion is what becomes of a deletion.
+type Deletion int
+
+// The deletions. Those that delete nothing answer all the same: Elsewhere is
+// what Graphiti does on FalkorDB, where it looks into another graph.
+const (
+	Deleted   Deletion = iota
+	OneByOne           // a group stays, single things go
+	Elsewhere          // a group stays, single things are not found
+	InWords            // all stays, and all answers say that it is gone
+)
 
 // Request is a request as it was received.
 type Request struct {

@@ -1,0 +1,126 @@
+package graphiti
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/graphiti-proxy/graphiti-proxy/graphiti/graphititest"
+)
+
+// TestDeletionIsProven: a service that answers that a group is deleted is
+// believed only when a look shows nothing any more. The attack is Graphiti on
+// FalkorDB, which answers 200 and deletes nothing.
+func TestDeletionIsProven(t *testing.T) {
+	for _, tc := range []struct {
+		name     string
+		o        graphititest.Options
+		blind    graphititest.Blindness
+		fails    bool
+		episodes int // that are still shown
+		facts    int
+		remedy   string
+	}{
+		{"deleted", graphititest.Options{}, graphititest.Sees, false, 0, 0, ""},
+		{"one by one", graphititest.Options{Deletes: graphititest.OneByOne}, graphititest.Sees, false, 0, 0, ""},
+		{"in another graph", graphititest.Options{Deletes: graphititest.Elsewhere}, graphititest.Sees, true, 4, 4, "redis-cli GRAPH.DELETE g"},
+		{"in words only", graphititest.Options{Deletes: graphititest.InWords}, graphititest.Sees, true, 4, 4, "Graphiti's log"},
+		{"found though not listed", graphititest.Options{Deletes: graphititest.Elsewhere}, graphititest.BlindListing, true, 0, 4, "redis-cli GRAPH.DELETE g"},
+		{"facts though not listed", graphititest.Options{Deletes: graphititest.OneByOne}, graphititest.BlindListing, false, 0, 0, ""},
+	} {
+		for _, over := range []string{"REST", "MCP"} {
+			t.Run(tc.name+" over "+over, func(t *testing.T) {
+				m, s := serviceOf(t, over, tc.o)
+				for i := range 4 {
+					writeOne(t, m, s, fmt.Sprint("n", i), fmt.Sprintf("Zyx%d qwv%d.", i, i))
+				}
+				s.Blind(tc.blind)
+				err := m.Forget(t.Context(), "g")
+				if !tc.fails {
+					if err != nil {
+						t.Fatal(err)
+					}
+					return
+				}
+				var left *RemainsError
+				if !errors.As(err, &left) {
+					t.Fatalf("it is taken for deleted: %v", err)
+				}
+				if left.Episodes != tc.episodes || left.Facts != tc.facts || !strings.Contains(Remedy(err), tc.remedy) {
+					t.Errorf("%+v, to do: %s", left, Remedy(err))
+				}
+				if strings.Contains(err.Error(), "Zyx") {
+					t.Errorf("the error holds what was said: %v", err)
+				}
+			})
+		}
+	}
+}
+
+// TestForgettingASessionIsProven likewise.
+func TestForgettingASessionIsProven(t *testing.T) {
+	for _, tc := range []struct {
+		name  string
+		o     graphititest.Options
+		fails bool
+	}{
+		{"deleted", graphititest.Options{}, false},
+		{"in another graph", graphititest.Options{Deletes: graphititest.Elsewhere}, true},
+		{"in words only", graphititest.Options{Deletes: graphititest.InWords}, true},
+	} {
+		for _, over := range []string{"REST", "MCP"} {
+			t.Run(tc.name+" over "+over, func(t *testing.T) {
+				m, s := serviceOf(t, over, tc.o)
+				writeOne(t, m, s, "stays", "The bird sings.")
+				writeOne(t, m, s, "goes", "Zyx qwv.")
+				_, err := m.ForgetEpisodes(t.Context(), "g", func(e *Episode) bool { return e.Name == "goes" })
+				var left *RemainsError
+				if errors.As(err, &left) != tc.fails || !tc.fails && err != nil || tc.fails && left.Episodes != 1 {
+					t.Errorf("%+v, %v", left, err)
+				}
+			})
+		}
+	}
+	m, s := serviceOf(t, "MCP", graphititest.Options{})
+	writeOne(t, m, s, "goes", "Zyx qwv.")
+	s.Blind(graphititest.BlindListing)
+	var left *RemainsError
+	if _, err := m.ForgetEpisodes(t.Context(), "g", func(*Episode) bool { return true }); !errors.As(err, &left) || left.Facts != 1 {
+		t.Errorf("what a server does not list is taken for deleted: %v", err)
+	}
+}
+
+// TestSmokeProvesItsCleanUp: the group of the smoke test is not taken for deleted
+// because the service says so.
+func TestSmokeProvesItsCleanUp(t *testing.T) {
+	for _, over := range []string{"REST", "MCP"} {
+		m, _ := serviceOf(t, over, graphititest.Options{Deletes: graphititest.Elsewhere})
+		var last Check
+		Smoke(t.Context(), m, func(c Check) { last = c })
+		if last.Name != "delete the group" || last.OK || !strings.Contains(last.Remedy, "GRAPH.DELETE graphiti_proxy_smoke_") {
+			t.Errorf("%s: %+v", over, last)
+		}
+	}
+}
+
+func serviceOf(t *testing.T, over string, o graphititest.Options) (Memory, *graphititest.Server) {
+	t.Helper()
+	if over == "REST" {
+		s, r := standIn(t, o)
+		return r, s
+	}
+	o.MCP = graphititest.Today
+	s, m := mcpStandIn(t, o)
+	return m, s
+}
+
+func writeOne(t *testing.T, m Memory, s *graphititest.Server, name, text string) {
+	t.Helper()
+	err := m.Write(t.Context(), "g", []Message{{Name: name, Role: "josh", RoleType: RoleUser, Content: text, Timestamp: time.Now().Add(-time.Minute)}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	settle(t, s)
+}
