@@ -28,6 +28,9 @@ var schema4 string
 //go:embed schema_5.sql
 var schema5 string
 
+//go:embed schema_6.sql
+var schema6 string
+
 const (
 	// sweepInterval is how often expired state is removed.
 	sweepInterval = 10 * time.Minute
@@ -48,8 +51,8 @@ func openFile(path string, ttl time.Duration) (*file, error) {
 	// A commit survives the end of the process. The end of the machine may
 	// take the last moment with it, which costs those conversations their
 	// newest block and nothing else; a request does not wait for the disk.
-	db, err := sqlite.Open(path, sqlite.Options{Migrations: []string{schema1, schema2, schema3, schema4, schema5}, Sync: sqlite.SyncNormal,
-		Holds: "the blocks that running conversations were given, and which session they belong to"})
+	db, err := sqlite.Open(path, sqlite.Options{Migrations: []string{schema1, schema2, schema3, schema4, schema5, schema6}, Sync: sqlite.SyncNormal,
+		Holds: "the blocks that running conversations were given, which session they belong to, and which memory is still to be forgotten"})
 	if err != nil {
 		return nil, fmt.Errorf("open state: %w", err)
 	}

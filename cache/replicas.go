@@ -25,6 +25,7 @@ import (
 //	link:<fingerprint>     a session
 //	pending:<fingerprint>  the session of a conversation without an answer
 //	snapshot:<session>     a session's short-term memory
+//	tombstones             groups, and what was to be forgotten in each
 //	snapshots:<mark>       the keys of snapshots that hold turns of a group, or of a session
 type replicas struct {
 	db  *redis.DB

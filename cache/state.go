@@ -1,6 +1,7 @@
 package cache
 
 import (
+	"context"
 	"errors"
 	"time"
 
@@ -15,8 +16,9 @@ type State struct {
 	Blocks *Blocks
 	Chain  *Chain
 
-	Snapshots *Snapshots
-	Tenants   *Tenants
+	Snapshots  *Snapshots
+	Tenants    *Tenants
+	Tombstones *Tombstones
 }
 
 // OpenState opens the file at path. What was not used for ttl is removed.
@@ -27,6 +29,9 @@ func OpenState(path string, ttl time.Duration) (*State, error) {
 	}
 	s := newState(f)
 	if err := f.loadPending(time.Now(), s.Chain.remember); err != nil {
+		return nil, errors.Join(err, f.close())
+	}
+	if _, err := s.Tombstones.Groups(context.Background()); err != nil {
 		return nil, errors.Join(err, f.close())
 	}
 	return s, nil
@@ -42,7 +47,9 @@ func newState(kept store) *State {
 		Blocks:    &Blocks{store: kept, recent: newRecent[[16]byte, block](blocksInMemory)},
 		Snapshots: &Snapshots{kept},
 		Tenants:   &Tenants{store: kept, recent: newRecent[string, int64](tenantsInMemory)},
-		Chain:     &Chain{store: kept, recent: newRecent[[16]byte, link](linksInMemory)},
+
+		Tombstones: &Tombstones{store: kept},
+		Chain:      &Chain{store: kept, recent: newRecent[[16]byte, link](linksInMemory)},
 	}
 }
 

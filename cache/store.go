@@ -38,6 +38,9 @@ type store interface {
 	// readAccepted is the Unix day on which a tenant was accepted last; 0: never.
 	readAccepted(ctx context.Context, tenant string) (day int64, err error)
 	acceptLater(tenant string, day int64)
+	readTombstones(ctx context.Context) ([]Tombstone, error)
+	setTombstone(ctx context.Context, s Tombstone) error
+	clearTombstone(ctx context.Context, s Tombstone) error
 
 	close() error
 }

@@ -12,51 +12,87 @@ import (
 )
 
 // Forget empties a part: what waits for it, what is dead, what the memory holds,
-// and what it has accepted and not come to yet. Then elsewhere is
-// called, to empty what others keep of it. What was said before the end is not
-// kept any more, and nothing is delivered to the group meanwhile. It may take
-// as long as the memory needs for what it has accepted; when ctx ends before,
-// or anything fails, it must be called again.
+// and what it has accepted and not come to yet. elsewhere is called, whatever
+// the memory does, to empty what others keep of it. What was said before the end is not kept any
+// more, and nothing is delivered to the group meanwhile. It may take as long as
+// the memory needs for what it has accepted; when ctx ends before, or anything
+// fails, it must be called again.
 func (p *Pipeline) Forget(ctx context.Context, part Part, elsewhere func(context.Context) error) error {
-	ctx, release, err := p.asLeader(ctx)
+	led, release, err := p.asLeader(ctx)
 	if err != nil {
-		return err
+		return errors.Join(err, bounded(ctx, elsewhere))
 	}
 	defer release()
 	l := p.block(part.Group)
 	defer p.unblock(l)
-	if err := p.empty(ctx, l, part, false); err != nil {
-		return err
+	failed := p.empty(led, l, part, false)
+	if failed == nil {
+		failed = p.emptyMemory(led, part)
 	}
-	if err := p.emptyMemory(ctx, part); err != nil {
-		return err
+	if err := bounded(ctx, elsewhere); err != nil {
+		return errors.Join(failed, err)
 	}
-	if err := elsewhere(ctx); err != nil {
-		return err
-	}
-	// An answer that was on its way may repeat what was recalled before.
-	err = p.empty(ctx, l, part, true)
+	// An answer that was on its way may repeat what was recalled before. That
+	// there is a group is known until it is gone.
+	err = p.empty(led, l, part, failed == nil)
 	p.ForgetLately()
-	return err
+	return errors.Join(failed, err)
 }
+
+// bounded calls f, also when ctx has ended, for answerTime at most.
+func bounded(ctx context.Context, f func(context.Context) error) error {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), answerTime)
+	defer cancel()
+	return f(ctx)
+}
+
+// Withhold has nothing handed over to some groups, and to no others, until it is
+// called again. Their turns wait.
+func (p *Pipeline) Withhold(groups []string) {
+	withheld := make(map[string]bool, len(groups))
+	for _, g := range groups {
+		withheld[g] = true
+	}
+	p.mu.Lock()
+	p.state.withheld = withheld
+	for _, l := range p.state.lanes {
+		p.state.place(l)
+	}
+	p.mu.Unlock()
+	p.signal()
+}
+
+// answerTime bounds what a memory that is to forget is waited for, to answer at
+// all.
+const answerTime = 10 * time.Second
 
 // emptyMemory has the memory forget a part: what it holds at once, and what it
 // has accepted and not come to yet when it has.
 func (p *Pipeline) emptyMemory(ctx context.Context, part Part) error {
-	if err := p.forgetHeld(ctx, part); err != nil {
+	if err := p.answers(ctx); err != nil {
+		return fmt.Errorf("the memory does not answer, and what it holds waits to be deleted: %w", err)
+	}
+	err := p.forgetHeld(ctx, part)
+	var left *graphiti.RemainsError
+	if remains := errors.As(err, &left); p.opts().Memory.Durable() || err != nil && (!remains || left.Unreachable) {
 		return err
 	}
-	if p.opts().Memory.Durable() {
-		return nil
-	}
-	waited, err := p.waitForAccepted(ctx, part.Group)
-	if err != nil {
-		return fmt.Errorf("what the memory held is deleted; wait for what it has accepted: %w; run it again", err)
+	// What comes while it is being emptied may remain.
+	waited, failed := p.waitForAccepted(ctx, part.Group)
+	if failed != nil {
+		return errors.Join(err, fmt.Errorf("what it has accepted and not come to waits to be deleted: %w", failed))
 	}
 	if !waited {
-		return nil
+		return err
 	}
 	return p.forgetHeld(ctx, part)
+}
+
+// answers asks the memory whether it is there.
+func (p *Pipeline) answers(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, min(answerTime, p.opts().Timeout))
+	defer cancel()
+	return p.opts().Memory.Health(ctx)
 }
 
 // forgetHeld has the memory forget what it holds of a part, and a message of our
@@ -156,7 +192,11 @@ func (p *Pipeline) waitForAccepted(ctx context.Context, group string) (waited bo
 	p.mu.Lock()
 	p.passed = given
 	p.mu.Unlock()
-	return true, p.call(func(ctx context.Context) error { return p.opts().Memory.Forget(ctx, p.probeGroup) })
+	err = p.call(func(ctx context.Context) error { return p.opts().Memory.Forget(ctx, p.probeGroup) })
+	if err != nil {
+		p.opts().Log.Debug("a message of our own is left in the memory", "error", err)
+	}
+	return true, nil
 }
 
 // barrier returns when a message of our own is in a group: what was accepted
@@ -177,7 +217,7 @@ func (p *Pipeline) barrier(ctx context.Context, group string) error {
 			v, err = p.episodes(ctx, group, firstAsk)
 			return err
 		})
-		if err != nil && !errors.Is(err, errNotTried) {
+		if err != nil { // a memory that is down is not waited for
 			return err
 		}
 		if v.names[name] {

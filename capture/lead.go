@@ -186,7 +186,7 @@ func (p *Pipeline) takeOver(began time.Time) error {
 	t := p.team
 	ctx, cancel := context.WithCancel(p.base)
 	p.mu.Lock()
-	p.state, p.passed = newState(p.state.timing, time.Now()), -1
+	p.state, p.passed = p.state.again(time.Now()), -1
 	t.leave = cancel
 	p.mu.Unlock()
 	if err := p.load(); err != nil {
@@ -259,7 +259,7 @@ func (p *Pipeline) stepDown() {
 	t.busy.Wait()
 	p.mu.Lock()
 	t.leave, t.until, t.report = nil, nil, report{}
-	p.state, p.troubleTold = newState(p.state.timing, time.Now()), false
+	p.state, p.troubleTold = p.state.again(time.Now()), false
 	p.mu.Unlock()
 	if was != nil {
 		p.opts().Log.Info("this replica does not deliver any more; another one does")

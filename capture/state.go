@@ -28,6 +28,7 @@ type state struct {
 	timing timing
 
 	lanes               map[string]*lane
+	withheld            map[string]bool // groups to which nothing is handed over
 	fresh, older, looks agenda
 	alone               agenda // lanes whose first turn goes alone
 	solo                *lane  // for which one went that is under way
@@ -134,6 +135,13 @@ func newState(t timing, now time.Time) *state {
 		fresh: agenda{which: agendaFresh}, older: agenda{which: agendaOlder}, looks: agenda{which: agendaLooks}, alone: agenda{which: agendaAlone},
 		probe: probe{wait: t.firstProbe},
 	}
+}
+
+// again is a state that begins anew.
+func (s *state) again(now time.Time) *state {
+	n := newState(s.timing, now)
+	n.withheld = s.withheld
+	return n
 }
 
 // action is what is to be done.
@@ -317,7 +325,7 @@ func (s *state) place(l *lane) {
 		}
 	}
 	unseen := l.blind && len(l.under) > 0
-	send := !l.active && l.blocked == 0 && l.ready && l.doubts == 0 && !l.solo && !unseen
+	send := !l.active && l.blocked == 0 && !s.withheld[l.group] && l.ready && l.doubts == 0 && !l.solo && !unseen
 	s.alone.set(l, send && l.suspect && len(l.under) == 0, l.next)
 	send = send && !l.suspect && s.room(l) > 0
 	s.fresh.set(l, send && l.fresh, l.next)

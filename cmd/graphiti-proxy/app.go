@@ -206,6 +206,9 @@ func (a *app) openParts() (proxy.Memory, error) {
 	a.parts = &parts{state: state, facts: facts, open: open, watcher: watcher}
 	a.curated = &remembered{app: a, facts: facts, state: state}
 	a.curated.setNamer(namer)
+	if err := a.curated.withhold(context.Background()); err != nil {
+		a.log.Warn("which groups are to be forgotten is not known; nothing is recalled until it is", "error", err)
+	}
 	a.planner = inject.New(a.planning(cfg, namer))
 	a.onClose("recall", func(context.Context) error { a.planner.Close(); return nil })
 	a.prober = newProber(a.memory, a.mayAsk, state.Blocks.Emptied)

@@ -97,7 +97,7 @@ func (m *remembered) Search(ctx context.Context, s admin.Selector, query string,
 	}
 	query = m.app.pipeline.Redacted(query)
 	var found []inject.Scoped
-	for _, t := range targets {
+	for _, t := range m.recallable(targets) {
 		groups = append(groups, t.Group)
 		facts, err := m.app.memory.Search(ctx, []string{t.Group}, query, 2*m.app.live.Load().Recall.MaxFacts)
 		if err != nil {

@@ -5,6 +5,7 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"time"
@@ -162,15 +163,52 @@ func (m *remembered) Forget(ctx context.Context, group string) (int, error) {
 	return m.forget(ctx, capture.Part{Group: group})
 }
 
+// forget forgets a part. From its beginning until it is proven to be gone nothing
+// of the group is recalled, over restarts.
 func (m *remembered) forget(ctx context.Context, part capture.Part) (blocks int, err error) {
 	ctx, cancel := context.WithTimeout(ctx, forgetTimeout)
 	defer cancel()
+	stone := cache.Tombstone{Group: part.Group, Mark: part.Mark()}
+	if err := m.state.Tombstones.Set(ctx, stone); err != nil {
+		return 0, err
+	}
 	m.app.planner.Forgot()
 	err = m.app.pipeline.Forget(ctx, part, func(ctx context.Context) (err error) {
 		blocks, err = m.elsewhere(ctx, part)
 		return err
 	})
-	return blocks, err
+	if err == nil {
+		err = m.state.Tombstones.Clear(ctx, stone)
+	}
+	if err != nil {
+		err = notForgotten(err)
+	}
+	return blocks, errors.Join(err, m.withhold(ctx))
+}
+
+// notForgotten says what follows from a group that is not proven to be forgotten.
+func notForgotten(err error) error {
+	to := graphiti.Remedy(err)
+	if to != "" {
+		to += "; then "
+	}
+	return fmt.Errorf("not forgotten: %w; until it is, nothing of this group is recalled, and new turns for it wait; to do: %srun it again, which also deletes what was said since", err, to)
+}
+
+// withhold keeps turns from the groups that have a tombstone, so that a look
+// shows only what was to be forgotten.
+func (m *remembered) withhold(ctx context.Context) error {
+	groups, err := m.state.Tombstones.Groups(ctx)
+	if err != nil {
+		return err
+	}
+	m.app.pipeline.Withhold(groups)
+	return nil
+}
+
+// recallable leaves the groups of which something may be shown.
+func (m *remembered) recallable(reads []graphiti.Target) []graphiti.Target {
+	return slices.DeleteFunc(slices.Clone(reads), func(t graphiti.Target) bool { return m.state.Tombstones.Has(t.Group) })
 }
 
 // elsewhere empties what is kept outside of the memory itself. When it returns

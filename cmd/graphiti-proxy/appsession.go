@@ -67,6 +67,8 @@ var errFound = errors.New("found")
 
 // holds reports whether anything of a part is kept.
 func (m *remembered) holds(ctx context.Context, part capture.Part) (bool, error) {
+	ctx, cancel := context.WithTimeout(ctx, m.app.live.Load().Memory.Timeout)
+	defer cancel()
 	err := m.export(ctx, part, func(admin.Record) error { return errFound })
 	if errors.Is(err, errFound) {
 		return true, nil

@@ -128,7 +128,15 @@ func (a *app) listen() {
 		a.parts.state.Blocks.Forgotten()
 		a.pipeline.ForgetLately()
 	}
+	withhold := func() {
+		if err := a.curated.withhold(context.Background()); err != nil {
+			a.log.Warn("which groups are to be forgotten is not known; nothing is recalled until it is", "error", err)
+		}
+	}
 	a.shared.Listen(processName(), cache.News, func(news string) {
+		if news == cache.NewsOfTombstones {
+			withhold()
+		}
 		a.parts.state.Heard(news)
 		a.parts.facts.Heard(news)
 		if what, ok := strings.CutPrefix(news, cache.NewsOfForget); ok {
@@ -138,6 +146,7 @@ func (a *app) listen() {
 			}
 		}
 	}, func() { // what was said meanwhile is not known
+		withhold()
 		forget()
 		a.parts.facts.DropAll()
 	})

@@ -33,7 +33,7 @@ func (a *app) planning(cfg *config.Config, namer graphiti.Namer) inject.Options 
 			if !about && w.Workspace != "" { // what was promoted for everywhere counts everywhere
 				about = slices.ContainsFunc(namer.Groups(graphiti.ScopeUser, w), a.pipeline.Promoted)
 			}
-			return namer.Reads(w, about)
+			return a.curated.recallable(namer.Reads(w, about))
 		},
 		Writes:     namer.Writes,
 		Timeout:    cfg.Recall.Timeout,

@@ -126,6 +126,16 @@ func (s *Server) clearLocked(group string) {
 	}
 }
 
+// Erase removes all that is kept, by hand and not by a call, and has deletions
+// delete from then on.
+func (s *Server) Erase() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	clear(s.episodes)
+	clear(s.edges)
+	s.o.Deletes = Deleted
+}
+
 // said is an episode's content without who said it.
 func said(content string) string {
 	if _, text, ok := strings.Cut(content, "): "); ok {

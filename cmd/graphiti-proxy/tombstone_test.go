@@ -1,0 +1,130 @@
+package main
+
+import (
+	"maps"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/graphiti-proxy/graphiti-proxy/cache/redis/redistest"
+	"github.com/graphiti-proxy/graphiti-proxy/graphiti/graphititest"
+)
+
+// TestForgettingThatDeletesNothing: the memory answers that a group is deleted
+// and keeps it, as Graphiti does on FalkorDB. The command fails with what
+// remains and what to do, the audit says that it was not done, and nothing of
+// the group gets into a prompt any more: not by a search, not by a block of
+// before, not after a restart, on no replica; until it is proven to be gone.
+func TestForgettingThatDeletesNothing(t *testing.T) {
+	type settings = map[string]string
+	for name, tc := range map[string]struct {
+		o    graphititest.Options
+		more func(t *testing.T) settings
+	}{
+		"REST": {graphititest.Options{Deletes: graphititest.Elsewhere}, func(*testing.T) settings { return settings{"memory.backend": "graphiti"} }},
+		"MCP": {graphititest.Options{Deletes: graphititest.Elsewhere, MCP: graphititest.Today}, func(*testing.T) settings {
+			return settings{"memory.backend": "graphiti-mcp"}
+		}},
+		"Redis": {graphititest.Options{Deletes: graphititest.Elsewhere}, func(t *testing.T) settings {
+			return settings{"memory.backend": "graphiti", "state.backend": "redis", "state.redis_url": redistest.Start(t).URL()}
+		}},
+	} {
+		for _, part := range []string{"--user", "--session"} {
+			t.Run(name+part, func(t *testing.T) {
+				g, err := graphititest.Start(tc.o)
+				if err != nil {
+					t.Fatal(err)
+				}
+				t.Cleanup(func() { g.Close() })
+				s := settings{"memory.endpoint": g.URL(), "memory.consent": "true", "identity.owner": "user:josh", "identity.group_ids": "raw", "recall.cache_ttl": "1h"}
+				maps.Copy(s, tc.more(t))
+				deletesNothing(t, g, s, part)
+			})
+		}
+	}
+}
+
+func deletesNothing(t *testing.T, g *graphititest.Server, settings map[string]string, part string) {
+	dir := t.TempDir()
+	w := start(t, dir, settings)
+	w.ask("s1", user("My cat is called Miso."))
+	w.delivered(2) // of the person, and of the session
+	settled(t, g)
+	if saw := w.ask("s2", user("What is my cat called?")); !strings.Contains(saw, "Miso") {
+		t.Fatal("it is not known to begin with")
+	}
+	whose := map[string]string{"--user": "josh", "--session": "s1"}[part]
+	forget := func() error {
+		_, err := w.cli("memory", "forget", part, whose, "--yes")
+		return err
+	}
+	err := forget()
+	if err == nil || !strings.Contains(err.Error(), "still shows") || !strings.Contains(err.Error(), "GRAPH.DELETE user_josh") || strings.Contains(err.Error(), "Miso") {
+		t.Fatalf("it is taken for forgotten, or says nothing of use: %v", err)
+	}
+	check := func(when string) {
+		t.Helper()
+		for _, session := range []string{"s2", "s3" + when} {
+			if saw := w.ask(session, user("What is my cat called?"), answered("I see."), user("And what is my cat called, again?")); strings.Contains(saw, "Miso") {
+				t.Errorf("%s, in %s: the model saw %s", when, session, saw)
+			}
+		}
+		if saw := w.ask("s4"+when, user("Is there a cat called something?")); strings.Contains(saw, "Miso") {
+			t.Errorf("%s: the model saw %s", when, saw)
+		}
+	}
+	check("at once")
+	w.stop()
+	w = start(t, dir, settings)
+	check("after a restart")
+	if err := forget(); err == nil {
+		t.Error("the second time it is taken for forgotten")
+	}
+	g.Erase() // as redis-cli GRAPH.DELETE does
+	waitUntil(t, "the memory to be forgotten", func() bool { return forget() == nil })
+	w.ask("s5", user("My dog is called Rex."))
+	waitUntil(t, "new turns", func() bool { return strings.Contains(strings.Join(w.held(), "\n"), "Rex") })
+	if saw := w.ask("s6", user("What is my dog called?")); !strings.Contains(saw, "Rex") || strings.Contains(saw, "Miso") {
+		t.Errorf("when it was forgotten the model saw %s", saw)
+	}
+}
+
+// TestForgettingOfAMemoryThatIsDown ends, and says what waits; when the memory is
+// back nothing is recalled before it was forgotten.
+func TestForgettingOfAMemoryThatIsDown(t *testing.T) {
+	for name, fault := range map[string]graphititest.Fault{"refuses": graphititest.Refuse(), "hangs": graphititest.Hang()} {
+		t.Run(name, func(t *testing.T) {
+			g, err := graphititest.Start(graphititest.Options{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			t.Cleanup(func() { g.Close() })
+			w := start(t, t.TempDir(), map[string]string{
+				"memory.endpoint": g.URL(), "memory.consent": "true", "memory.backend": "graphiti", "memory.timeout": "300ms",
+				"identity.owner": "user:josh", "identity.group_ids": "raw",
+			})
+			w.ask("s1", user("My cat is called Miso."))
+			w.delivered(2)
+			settled(t, g)
+			calls := []graphititest.Call{graphititest.Healthcheck, graphititest.Forget, graphititest.Episodes, graphititest.Search, graphititest.Messages}
+			for _, c := range calls {
+				g.Always(c, fault)
+			}
+			began := time.Now()
+			_, err = w.cli("memory", "forget", "--user", "josh", "--yes")
+			if err == nil || !strings.Contains(err.Error(), "waits to be deleted") || time.Since(began) > 20*time.Second {
+				t.Errorf("after %v: %v", time.Since(began), err)
+			}
+			for _, c := range calls {
+				g.Always(c, nil)
+			}
+			if saw := w.ask("s2", user("What is my cat called?")); strings.Contains(saw, "Miso") {
+				t.Errorf("when it is back the model saw %s", saw)
+			}
+			waitUntil(t, "it to be forgotten", func() bool {
+				_, err := w.cli("memory", "forget", "--user", "josh", "--yes")
+				return err == nil && len(w.heldIn("user_josh")) == 0
+			})
+		})
+	}
+}
