@@ -48,7 +48,7 @@ func deletesNothing(t *testing.T, g *graphititest.Server, settings map[string]st
 	dir := t.TempDir()
 	w := start(t, dir, settings)
 	w.ask("s1", user("My cat is called Miso."))
-	w.delivered(2) // of the person, and of the session
+	w.delivered(1)
 	settled(t, g)
 	if saw := w.ask("s2", user("What is my cat called?")); !strings.Contains(saw, "Miso") {
 		t.Fatal("it is not known to begin with")
@@ -104,7 +104,7 @@ func TestForgettingOfAMemoryThatIsDown(t *testing.T) {
 				"identity.owner": "user:josh", "identity.group_ids": "raw",
 			})
 			w.ask("s1", user("My cat is called Miso."))
-			w.delivered(2)
+			w.delivered(1)
 			settled(t, g)
 			calls := []graphititest.Call{graphititest.Healthcheck, graphititest.Forget, graphititest.Episodes, graphititest.Search, graphititest.Messages}
 			for _, c := range calls {
