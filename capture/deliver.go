@@ -278,6 +278,7 @@ func (p *Pipeline) gavePart(l *lane, entries []entry, turns []*under, part *grap
 func (p *Pipeline) gave() {
 	p.mu.Lock()
 	p.given++
+	p.gaveAt = time.Now()
 	p.mu.Unlock()
 }
 

@@ -181,6 +181,8 @@ func (p *Pipeline) waitForAccepted(ctx context.Context, group string) (waited bo
 	switch {
 	case !stalled.IsZero():
 		return false, fmt.Errorf("it has kept nothing since %s: %s", stalled.Format(time.RFC3339), why.Remedy())
+	case p.opts().Memory.Apart() && p.unseen(ctx):
+		return true, p.waitUnseen(ctx)
 	case p.opts().Memory.Apart():
 		return true, p.barrier(ctx, group)
 	case passed == given:
@@ -197,6 +199,30 @@ func (p *Pipeline) waitForAccepted(ctx context.Context, group string) (waited bo
 		p.opts().Log.Debug("a message of our own is left in the memory", "error", err)
 	}
 	return true, nil
+}
+
+// unseen reports whether the memory lists nothing of what it holds, as an MCP
+// server on FalkorDB.
+func (p *Pipeline) unseen(ctx context.Context) bool {
+	p.mu.Lock()
+	hidden := p.state.hidden
+	p.mu.Unlock()
+	m, ok := p.opts().Memory.(interface{ Database(context.Context) string })
+	return hidden || ok && m.Database(ctx) == "falkordb"
+}
+
+// waitUnseen returns when a memory that lists nothing has had the time in which
+// a turn is waited for: when it comes to what it has accepted is not to be seen.
+func (p *Pipeline) waitUnseen(ctx context.Context) error {
+	p.mu.Lock()
+	until := p.gaveAt.Add(p.state.timing.showAfter)
+	p.mu.Unlock()
+	select {
+	case <-ctx.Done():
+		return ctx.Err()
+	case <-time.After(time.Until(until)):
+		return nil
+	}
 }
 
 // barrier returns when a message of our own is in a group: what was accepted

@@ -96,6 +96,7 @@ type Pipeline struct {
 	lost    int
 	refused refused
 	given   int               // beginnings and ends of calls that handed something over
+	gaveAt  time.Time         // when one did last; when the pipeline was opened where none did
 	passed  int               // what that was when all had been worked off; below zero: it is not known
 	drops   map[string]*drops // that were logged, by their reason
 
@@ -145,6 +146,7 @@ func open(o Options, t timing, pause time.Duration) (*Pipeline, error) {
 		wakeLater: make(chan struct{}, 1), // likewise
 		state:     newState(t, time.Now()),
 		passed:    -1,
+		gaveAt:    time.Now(),
 	}
 	p.o.Store(&o)
 	p.notes.most, p.earlier.most = noteBytes, earlierBytes

@@ -37,8 +37,8 @@ func (e *RemainsError) orNil() error {
 // remedy says what to do about it.
 func (e *RemainsError) remedy() string {
 	if e.Unreachable {
-		return "this Graphiti cannot delete the group, as on FalkorDB, where its delete calls look into another graph: delete the graph with redis-cli GRAPH.DELETE " +
-			e.Group + " on FalkorDB, or run Graphiti on Neo4j"
+		return "this Graphiti cannot delete the group, as on FalkorDB, where its delete calls look into another graph: delete all of the group with redis-cli GRAPH.DELETE " +
+			e.Group + " on FalkorDB, and run Graphiti on Neo4j to delete from here"
 	}
 	return "look at Graphiti's log for why it does not delete the group " + e.Group
 }

@@ -1,6 +1,7 @@
 package graphiti
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"encoding/json"
@@ -150,12 +151,15 @@ func Smoke(ctx context.Context, m Memory, report func(Check)) {
 	// A context of its own: what was written is deleted also when ctx is over.
 	cleanup, cancel := context.WithTimeout(context.WithoutCancel(ctx), 10*time.Second)
 	defer cancel()
-	remedy := "delete the group " + group + " by hand"
-	err := m.Forget(cleanup, group)
-	if r := Remedy(err); r != "" {
-		remedy = r
-	}
-	run(cleanup, report, "delete the group", func(context.Context) error { return err }, remedy)
+	deleting := ""
+	run(cleanup, func(c Check) {
+		c.Remedy = cmp.Or(deleting, c.Remedy)
+		report(c)
+	}, "delete the group", func(ctx context.Context) error {
+		err := m.Forget(ctx, group)
+		deleting = Remedy(err)
+		return err
+	}, "delete the group "+group+" by hand")
 }
 
 // notKept says why a memory does not keep a message that it accepted.

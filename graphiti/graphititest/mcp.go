@@ -204,7 +204,11 @@ func (s *Server) useTool(name string, age Age, raw json.RawMessage) *mcp.CallToo
 		}
 		return toolAnswer(age, map[string]any{"message": "Entity edge with UUID " + args.UUID + " deleted successfully"})
 	case "get_status":
-		return toolAnswer(age, map[string]any{"status": "ok", "message": "connected"})
+		message := "connected"
+		if blind, _ := s.sight(); blind == BlindListing {
+			message = "Graphiti MCP server is running and connected to falkordb database"
+		}
+		return toolAnswer(age, map[string]any{"status": "ok", "message": message})
 	}
 	return toolError("Unknown tool: " + name)
 }
