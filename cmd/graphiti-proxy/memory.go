@@ -80,7 +80,9 @@ func newMemoryForgetCommand() *cobra.Command {
 			"replica that Redis reaches, and a history that a client sends again does not\n" +
 			"bring it back. It cannot be undone.\n\n" +
 			"It waits until Graphiti has come to all that it had accepted, which may take\n" +
-			"minutes. When it fails, run it again.\n\n" +
+			"minutes, and then looks whether all is gone. When it fails it says what remains\n" +
+			"and what to do; until it succeeds nothing of that group is recalled, and new\n" +
+			"turns for it wait. Run it again, which also deletes what was said since.\n\n" +
 			"Groups that several people wrote to are named and left: give --group for them.\n\n" +
 			"--session deletes what was said in one conversation, whichever memory that is\n" +
 			"in. Facts that Graphiti had from others before it stay, and so does what other\n" +

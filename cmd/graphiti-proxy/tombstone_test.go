@@ -91,7 +91,9 @@ func deletesNothing(t *testing.T, g *graphititest.Server, settings map[string]st
 		t.Fatal(err)
 	}
 	w.ask("s5", user("My dog is called Rex."))
-	waitUntil(t, "new turns", func() bool { return slices.ContainsFunc(g.Episodes("user_josh"), func(e graphititest.Episode) bool { return strings.Contains(e.Content, "Rex") }) })
+	waitUntil(t, "new turns", func() bool {
+		return slices.ContainsFunc(g.Episodes("user_josh"), func(e graphititest.Episode) bool { return strings.Contains(e.Content, "Rex") })
+	})
 	// What another conversation quoted of a session stays.
 	if saw := w.ask("s6", user("What is my dog called?")); !strings.Contains(saw, "Rex") || part == "--user" && strings.Contains(saw, "Miso") {
 		t.Errorf("when it was forgotten the model saw %s", saw)
