@@ -70,7 +70,7 @@ const answerTime = 10 * time.Second
 // has accepted and not come to yet when it has.
 func (p *Pipeline) emptyMemory(ctx context.Context, part Part) error {
 	if err := p.answers(ctx); err != nil {
-		return fmt.Errorf("the memory does not answer, and what it holds waits to be deleted: %w", err)
+		return fmt.Errorf("the memory does not answer and must be started first; what it holds waits to be deleted: %w", err)
 	}
 	err := p.forgetHeld(ctx, part)
 	var left *graphiti.RemainsError
