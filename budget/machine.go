@@ -1,0 +1,110 @@
+package budget
+
+import (
+	"bytes"
+	"math"
+	"os"
+	"path"
+	"runtime/debug"
+	"strconv"
+	"strings"
+)
+
+const (
+	// part is the share of the memory limit that requests may hold together.
+	part = 4
+
+	// most bounds the default where nothing limits the memory of the process
+	// but the machine, which has others to serve.
+	most = 1 << 30
+
+	// unknown is the default where it is not known how much memory there is.
+	unknown = 256 << 20
+)
+
+// Default is what requests may hold together unless somebody says otherwise: a
+// quarter of the memory that the process may have, which GOMEMLIMIT or a cgroup
+// says, else of the machine's, 1 GiB at most.
+func Default() int {
+	limit := min(debug.SetMemoryLimit(-1), cgroupLimit("/"))
+	if limit < math.MaxInt64 {
+		return int(limit / part)
+	}
+	if total := physical("/proc/meminfo"); total > 0 {
+		return int(min(total/part, most))
+	}
+	return unknown
+}
+
+// LimitHeap has the garbage collector keep the process below the limit of its
+// cgroup, of which a tenth is left for what is not Go's heap. Where GOMEMLIMIT
+// is set, or there is no limit, it does nothing.
+func LimitHeap() {
+	if limit := cgroupLimit("/"); os.Getenv("GOMEMLIMIT") == "" && limit < math.MaxInt64 {
+		debug.SetMemoryLimit(limit - limit/10)
+	}
+}
+
+// cgroupLimit is the least limit of memory among the process's cgroup and those
+// above it, version 2 or 1; math.MaxInt64 where there is none. root is the
+// machine's.
+func cgroupLimit(root string) int64 {
+	limit := int64(math.MaxInt64)
+	own, err := os.ReadFile(path.Join(root, "proc/self/cgroup"))
+	if err != nil {
+		return limit
+	}
+	for line := range strings.Lines(string(own)) {
+		field := strings.SplitN(strings.TrimSpace(line), ":", 3)
+		if len(field) != 3 {
+			continue
+		}
+		mount, file := "", ""
+		switch {
+		case field[0] == "0" && field[1] == "":
+			mount, file = "sys/fs/cgroup", "memory.max"
+		case strings.Contains(","+field[1]+",", ",memory,"):
+			mount, file = "sys/fs/cgroup/memory", "memory.limit_in_bytes"
+		default:
+			continue
+		}
+		// In a container the path may be the one outside of it: then only the
+		// mount itself is there.
+		for at := path.Join("/", field[2]); ; at = path.Dir(at) {
+			limit = min(limit, readLimit(path.Join(root, mount, at, file)))
+			if at == "/" {
+				break
+			}
+		}
+	}
+	return limit
+}
+
+// readLimit reads a cgroup's limit. Version 1 writes a very large number where
+// there is none, version 2 "max".
+func readLimit(file string) int64 {
+	b, err := os.ReadFile(file) // #nosec G304 -- the system's own files
+	if err != nil {
+		return math.MaxInt64
+	}
+	n, err := strconv.ParseInt(string(bytes.TrimSpace(b)), 10, 64)
+	if err != nil || n <= 0 || n >= 1<<60 {
+		return math.MaxInt64
+	}
+	return n
+}
+
+// physical is the memory of the machine; 0 where it does not say.
+func physical(file string) int64 {
+	b, err := os.ReadFile(file) // #nosec G304 -- the system's own file
+	if err != nil {
+		return 0
+	}
+	for line := range strings.Lines(string(b)) {
+		if fields := strings.Fields(line); len(fields) == 3 && fields[0] == "MemTotal:" {
+			kib, _ := strconv.ParseInt(fields[1], 10, 64)
+			return kib << 10
+		}
+	}
+	return 0
+}
