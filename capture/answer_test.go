@@ -177,7 +177,7 @@ func TestWatchedAnswers(t *testing.T) {
 			if streamed {
 				body = first + hello + finish + done
 			}
-			w := NewWatcher(slog.New(slog.DiscardHandler))
+			w := NewWatcher(slog.New(slog.DiscardHandler), nil)
 			var got Answer
 			var clean bool
 			name := strings.TrimPrefix(encoding, "raw ")
@@ -195,7 +195,7 @@ func TestWatchedAnswers(t *testing.T) {
 }
 
 func TestWatcherSurvivesWhatItReads(t *testing.T) {
-	w := NewWatcher(slog.New(slog.DiscardHandler))
+	w := NewWatcher(slog.New(slog.DiscardHandler), nil)
 	if tee := w.Watch(Chat{}, Meta{Encoding: "compress"}, nil); tee != nil {
 		t.Error("an unknown encoding is watched")
 	}
@@ -234,7 +234,7 @@ func (panics) Answer() (_ Answer) { return }
 
 // BenchmarkTee copies a stream of 1,000 chunks.
 func BenchmarkTee(b *testing.B) {
-	w := NewWatcher(slog.New(slog.DiscardHandler))
+	w := NewWatcher(slog.New(slog.DiscardHandler), nil)
 	defer w.Close()
 	b.ReportAllocs()
 	for b.Loop() {

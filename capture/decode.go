@@ -5,43 +5,120 @@ import (
 	"bytes"
 	"compress/flate"
 	"compress/zlib"
+	"errors"
 	"fmt"
 	"io"
+	"slices"
+	"time"
 
 	"github.com/klauspost/compress/gzip"
 	"github.com/klauspost/compress/zstd"
 	brrr "github.com/molecule-man/go-brrr"
+
+	"github.com/graphiti-proxy/graphiti-proxy/budget"
 )
 
-// maxDecoded bounds what is read of one compressed answer.
-const maxDecoded = 32 << 20
+const (
+	// maxDecoded bounds what is read of one compressed answer.
+	maxDecoded = 32 << 20
 
-// Decode returns what encoded bytes say, in full; more than max bytes are an
-// error. The encoding is one of HTTP's, in lower case.
-func Decode(encoding string, b []byte, max int) ([]byte, error) {
+	// maxRatio is how many bytes one encoded byte may stand for; freely is how
+	// many may be decoded whatever the ratio.
+	maxRatio = 100
+	freely   = 1 << 20
+
+	// maxWindow is the largest window of a decoder: RFC 9659 asks for no more
+	// of zstd on the web. A frame that claims a larger one is refused.
+	maxWindow = 8 << 20
+
+	// firstDecoded is what is allocated before anything is decoded.
+	firstDecoded = 64 << 10
+)
+
+// What Decode gives up with, beside what is wrong with the encoded bytes.
+var (
+	ErrTooLarge = errors.New("decoded, it is too large")
+	ErrBusy     = errors.New("there is no memory for it now")
+	ErrLate     = errors.New("decoding it took too long")
+)
+
+// Decoding is what one decoding may take.
+type Decoding struct {
+	Max   int           // bytes
+	Share *budget.Share // pays for what is allocated
+	Until time.Time     // zero: it may take its time
+}
+
+// Decode returns what encoded bytes say, in full. The encoding is one of
+// HTTP's, in lower case. What the result and the decoder take is asked of the
+// share as it grows; the decoder's part is given back.
+func Decode(encoding string, b []byte, bounds Decoding) (plain []byte, err error) {
+	window := windowOf(encoding, b)
+	if !bounds.Share.Grow(window) {
+		return nil, ErrBusy
+	}
+	defer func() { bounds.Share.Shrink(bounds.Share.Held() - window) }()
 	r, err := decode(encoding, bytes.NewReader(b))
 	if err != nil {
 		return nil, err
 	}
-	plain, err := io.ReadAll(io.LimitReader(r, int64(max)+1))
-	if err != nil {
-		return nil, fmt.Errorf("decode %s: %w", encoding, err)
+	most := min(bounds.Max, max(freely, maxRatio*len(b)))
+	for {
+		if len(plain) == cap(plain) {
+			size := min(max(firstDecoded, 2*cap(plain)), most+1)
+			if size <= len(plain) {
+				return nil, ErrTooLarge
+			}
+			if !bounds.Share.Grow(size) {
+				return nil, ErrBusy
+			}
+			before := cap(plain)
+			plain = append(make([]byte, 0, size), plain...)
+			bounds.Share.Shrink(bounds.Share.Held() - before)
+		}
+		if !bounds.Until.IsZero() && time.Now().After(bounds.Until) {
+			return nil, ErrLate
+		}
+		n, err := r.Read(plain[len(plain):min(cap(plain), len(plain)+firstDecoded)])
+		plain = plain[:len(plain)+n]
+		switch {
+		case len(plain) > most:
+			return nil, ErrTooLarge
+		case errors.Is(err, io.EOF):
+			return plain, nil
+		case err != nil:
+			return nil, fmt.Errorf("decode %s: %w", encoding, err)
+		}
 	}
-	if len(plain) > max {
-		return nil, fmt.Errorf("decode %s: more than %d bytes", encoding, max)
+}
+
+// windowOf is about how much memory the decoder of some bytes takes.
+func windowOf(encoding string, b []byte) int {
+	const least = 64 << 10
+	switch encoding {
+	case "br":
+		return 16 << 20 // the largest that the format has
+	case "zstd":
+		var h zstd.Header
+		if h.Decode(b) != nil {
+			return least
+		}
+		window := h.WindowSize
+		if h.SingleSegment {
+			window = h.FrameContentSize
+		}
+		return least + 2*int(min(window, maxWindow)) // #nosec G115 -- bounded
 	}
-	return plain, nil
+	return least
 }
 
 // decodes reports whether an encoding can be read. The empty one and identity
 // need no decoding.
 func decodes(encoding string) bool {
-	switch encoding {
-	case "", "identity", "gzip", "x-gzip", "deflate", "br", "zstd":
-		return true
-	}
-	return false
+	return encoding == "" || encoding == "identity" || slices.Contains(encodings, encoding)
 }
+
+var encodings = []string{"gzip", "x-gzip", "deflate", "br", "zstd"}
 
 // decode returns what an encoded answer says, as far as it can be read.
 func decode(encoding string, r io.Reader) (io.Reader, error) {
@@ -57,7 +134,8 @@ func decode(encoding string, r io.Reader) (io.Reader, error) {
 	case "br":
 		out = brrr.NewReader(r)
 	case "zstd":
-		out, err = zstd.NewReader(r, zstd.WithDecoderConcurrency(1), zstd.WithDecoderMaxMemory(maxDecoded))
+		out, err = zstd.NewReader(r, zstd.WithDecoderConcurrency(1), zstd.WithDecoderLowmem(true),
+			zstd.WithDecoderMaxMemory(maxDecoded), zstd.WithDecoderMaxWindow(maxWindow))
 	default:
 		return nil, fmt.Errorf("unknown content encoding %q", encoding)
 	}

@@ -22,6 +22,12 @@ type sseReader struct {
 	begun   bool // the byte order mark, if any, was seen
 }
 
+// keptLine bounds the buffers that are kept from one event to the next.
+const keptLine = 64 << 10
+
+// size is what is held of an event that is not whole yet.
+func (r *sseReader) size() int { return cap(r.line) + cap(r.data) + cap(r.name) }
+
 // feed takes the next piece.
 func (r *sseReader) feed(p []byte) {
 	for len(p) > 0 {
@@ -45,8 +51,16 @@ func (r *sseReader) feed(p []byte) {
 		r.afterCR = p[i] == '\r'
 		p = p[i+1:]
 		r.take(line)
-		r.line = r.line[:0]
+		r.line = emptied(r.line)
 	}
+}
+
+// emptied is a buffer to be used again, unless it is large.
+func emptied(b []byte) []byte {
+	if cap(b) > keptLine {
+		return nil
+	}
+	return b[:0]
 }
 
 // end takes what the stream's end completes.
@@ -98,5 +112,5 @@ func (r *sseReader) dispatch() {
 	if r.hasData && !r.skip {
 		r.emit(r.name, r.data)
 	}
-	r.name, r.data, r.hasData, r.skip = r.name[:0], r.data[:0], false, false
+	r.name, r.data, r.hasData, r.skip = emptied(r.name), emptied(r.data), false, false
 }

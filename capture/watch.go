@@ -6,6 +6,8 @@ import (
 	"log/slog"
 	"sync"
 	"sync/atomic"
+
+	"github.com/graphiti-proxy/graphiti-proxy/budget"
 )
 
 const (
@@ -36,20 +38,47 @@ type Meta struct {
 // use.
 type Watcher struct {
 	log     *slog.Logger
-	lanes   [lanes]chan piece
+	lanes   [lanes]*worker
 	finish  [finishers]chan finished
 	last    sync.WaitGroup // of the finishers
 	next    atomic.Uint32
 	dropped atomic.Int64
 	pool    sync.Pool
+	budget  *budget.Budget
 	stop    chan struct{}
 	wg      sync.WaitGroup
+}
+
+// worker is what one worker is handed.
+type worker struct {
+	pieces chan piece
+
+	mu   sync.Mutex // guards gone
+	gone []*watched // answers that were given up, and of which nothing more comes
+}
+
+// giveUp has the worker give back what it holds of an answer. It does not wait.
+func (l *worker) giveUp(a *watched) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.gone = append(l.gone, a)
+}
+
+func (l *worker) reap() {
+	l.mu.Lock()
+	gone := l.gone
+	l.gone = nil
+	l.mu.Unlock()
+	for _, a := range gone {
+		a.lose()
+	}
 }
 
 // piece is what a Tee hands over.
 type piece struct {
 	answer *watched
 	bytes  *[]byte
+	share  budget.Share // of the bytes
 	end    bool
 	clean  bool
 }
@@ -66,17 +95,19 @@ type watched struct {
 	reader Reader
 	meta   Meta
 	sse    sseReader
+	share  budget.Share // of held, and of the event that is not whole yet
 	held   []byte
 	lost   bool
 	done   func(Answer, bool)
 }
 
-// NewWatcher starts the workers, which Close ends.
-func NewWatcher(log *slog.Logger) *Watcher {
-	w := &Watcher{log: log, stop: make(chan struct{})}
+// NewWatcher starts the workers, which Close ends. What they hold is taken of b,
+// which may be nil.
+func NewWatcher(log *slog.Logger, b *budget.Budget) *Watcher {
+	w := &Watcher{log: log, budget: b, stop: make(chan struct{})}
 	w.pool.New = func() any { b := make([]byte, 0, 2<<10); return &b }
 	for i := range w.lanes {
-		w.lanes[i] = make(chan piece, laneDepth)
+		w.lanes[i] = &worker{pieces: make(chan piece, laneDepth)}
 		w.wg.Add(1)
 		// Ends when Close closes stop.
 		go w.work(w.lanes[i])
@@ -133,18 +164,19 @@ func (w *Watcher) Watch(d Dialect, m Meta, done func(a Answer, clean bool)) *Tee
 	if m.Encoding == "identity" {
 		m.Encoding = ""
 	}
-	a := &watched{reader: d.NewReader(), meta: m, done: done}
+	a := &watched{reader: d.NewReader(), meta: m, done: done, share: w.budget.Share()}
 	a.sse.emit = a.reader.Event
-	return &Tee{w: w, lane: w.lanes[w.next.Add(1)%lanes], answer: a}
+	return &Tee{w: w, share: w.budget.Share(), lane: w.lanes[w.next.Add(1)%lanes], answer: a}
 }
 
 // Tee takes the copy of one answer's body. It belongs to one goroutine. It
 // never blocks and never fails; a nil Tee takes nothing.
 type Tee struct {
 	w      *Watcher
-	lane   chan piece
+	lane   *worker
 	answer *watched
 	buf    *[]byte
+	share  budget.Share // of buf
 	lost   bool
 }
 
@@ -157,9 +189,21 @@ func (t *Tee) Write(p []byte) {
 		t.buf = t.w.pool.Get().(*[]byte) //nolint:forcetypeassert // the pool's only type
 	}
 	*t.buf = append(*t.buf, p...)
+	if !t.share.Grow(cap(*t.buf) - t.share.Held()) {
+		t.lose()
+		return
+	}
 	if len(*t.buf) >= segment {
 		t.hand(piece{answer: t.answer, bytes: t.buf})
 	}
+}
+
+// lose gives the answer up.
+func (t *Tee) lose() {
+	t.buf, t.lost = nil, true
+	t.share.Release()
+	t.w.dropped.Add(1)
+	t.lane.giveUp(t.answer)
 }
 
 // Close says that no more will come, and whether the body's end was seen.
@@ -171,27 +215,29 @@ func (t *Tee) Close(clean bool) {
 }
 
 func (t *Tee) hand(p piece) {
-	t.buf = nil
+	p.share, t.buf = t.share, nil
 	select {
-	case t.lane <- p:
+	case t.lane.pieces <- p:
+		t.share = t.w.budget.Share()
 	default:
-		t.lost = true
-		t.w.dropped.Add(1)
+		t.lose()
 	}
 }
 
-func (w *Watcher) work(lane <-chan piece) {
+func (w *Watcher) work(l *worker) {
 	defer w.wg.Done()
 	for {
 		select {
-		case p := <-lane:
+		case p := <-l.pieces:
 			w.takeAndKeep(p)
+			l.reap()
 			continue
 		case <-w.stop:
 		}
 		select {
-		case p := <-lane:
+		case p := <-l.pieces:
 			w.takeAndKeep(p)
+			l.reap()
 		default:
 			return
 		}
@@ -201,6 +247,10 @@ func (w *Watcher) work(lane <-chan piece) {
 // takeAndKeep reads one piece, and keeps its buffer for another.
 func (w *Watcher) takeAndKeep(p piece) {
 	w.take(p)
+	p.share.Release()
+	if p.end {
+		p.answer.share.Release()
+	}
 	if p.bytes != nil && cap(*p.bytes) <= 2*segment {
 		*p.bytes = (*p.bytes)[:0]
 		w.pool.Put(p.bytes)
@@ -218,6 +268,7 @@ func (w *Watcher) take(p piece) {
 	}()
 	a := p.answer
 	if a.lost {
+		a.lose()
 		return
 	}
 	if p.bytes != nil {
@@ -225,23 +276,39 @@ func (w *Watcher) take(p piece) {
 	}
 	if p.end && !a.lost {
 		a.finish()
+	}
+	if p.end && !a.lost {
 		w.finish[a.meta.Order%finishers] <- finished{a.done, a.reader.Answer(), p.clean}
 	}
 	if a.lost {
+		a.lose()
 		w.dropped.Add(1)
 	}
+}
+
+// lose gives back what is held of an answer that is given up.
+func (a *watched) lose() {
+	a.lost, a.held, a.sse = true, nil, sseReader{}
+	a.share.Release()
+}
+
+// pays reports whether there is memory for what is held now.
+func (a *watched) pays() bool {
+	return a.share.Resize(a.share.Held(), cap(a.held)+a.sse.size())
 }
 
 func (a *watched) take(b []byte) {
 	if a.meta.Stream && a.meta.Encoding == "" {
 		a.sse.feed(b)
+		a.lost = !a.pays()
 		return
 	}
 	if len(a.held)+len(b) > maxHeld {
-		a.lost, a.held = true, nil
+		a.lost = true
 		return
 	}
 	a.held = append(a.held, b...)
+	a.lost = !a.pays()
 }
 
 // finish reads what could only be read whole.
@@ -254,18 +321,22 @@ func (a *watched) finish() {
 		}
 		return
 	}
+	if !a.meta.Stream {
+		plain, err := Decode(a.meta.Encoding, a.held, Decoding{Max: maxDecoded, Share: &a.share})
+		if err == nil {
+			a.reader.Body(plain)
+		}
+		return
+	}
+	if !a.share.Grow(windowOf(a.meta.Encoding, a.held)) {
+		a.lost = true
+		return
+	}
 	plain, err := decode(a.meta.Encoding, bytes.NewReader(a.held))
 	if err != nil {
 		return // the reader has seen no end: no turn
 	}
-	if a.meta.Stream {
-		// What could be decoded counts, also of a stream that was cut.
-		_, _ = copyTo(plain, a.sse.feed)
-		a.sse.end()
-		return
-	}
-	var body bytes.Buffer
-	if _, err := body.ReadFrom(plain); err == nil {
-		a.reader.Body(body.Bytes())
-	}
+	// What could be decoded counts, also of a stream that was cut.
+	_, _ = copyTo(plain, a.sse.feed)
+	a.sse.end()
 }

@@ -97,6 +97,8 @@ type Config struct {
 	}
 	Limits struct {
 		InspectBytes  int           `key:"limits.inspect_bytes" default:"16MiB" kind:"size" min:"1KiB" max:"1GiB" doc:"larger request bodies are streamed through, without memory"`
+		InspectTotal  int           `key:"limits.inspect_total" default:"0" kind:"size" min:"0" doc:"what is inspected of all requests and answers at the same time: bodies, decoded bodies, parsed messages, frames; requests above it are streamed through, without memory. 0: a quarter of the memory limit (GOMEMLIMIT or the cgroup's), else of the machine's memory, 1GiB at most"`
+		Messages      int           `key:"limits.messages" default:"20000" min:"1" max:"1000000" doc:"messages of a request; one with more is sent on without memory"`
 		HeaderBytes   int           `key:"limits.header_bytes" default:"64KiB" kind:"size" min:"4KiB" max:"1MiB" doc:"head of a request"`
 		HeaderTimeout time.Duration `key:"limits.header_timeout" default:"10s" min:"100ms" doc:"for a request's head to arrive"`
 		IdleTimeout   time.Duration `key:"limits.idle_timeout" default:"2m" min:"1s" doc:"for the next request on a kept connection"`

@@ -6,11 +6,10 @@ type Chat struct{}
 // Parse implements Dialect.
 func (Chat) Parse(body []byte, c *Conversation) bool {
 	c.reset(body)
-	p := chatParser{bodyParser: bodyParser{scanner: scanner{b: body}, c: c}}
-	if !p.object(p.member) || !p.atEnd() || !p.messages {
+	p := chatParser{bodyParser: newBodyParser(body, c)}
+	if !p.read(p.member) || !p.messages || !c.settle() {
 		return false
 	}
-	c.settle()
 	return true
 }
 
@@ -59,8 +58,7 @@ func (p *chatParser) message(int) bool {
 		return p.skip()
 	})
 	m.to = len(p.c.spans)
-	p.c.Messages = append(p.c.Messages, m)
-	return ok && role
+	return ok && role && p.c.addMessage(m)
 }
 
 func chatRole(raw []byte) Role {

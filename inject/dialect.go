@@ -6,7 +6,8 @@ type Dialect interface {
 	// that was not understood (not valid JSON, not of this API's shape,
 	// ambiguous) is forwarded untouched. c refers to body, and both live only
 	// as long as the caller's buffer. Parse does not modify body, and its time
-	// is linear in the body's size.
+	// is linear in the body's size. It stays within the limits of c, and
+	// c.Stopped says so where they end it.
 	Parse(body []byte, c *Conversation) bool
 }
 
@@ -74,15 +75,22 @@ type Conversation struct {
 	moves    []move           // and where it went
 	spans    []span
 	scratch  []byte // for decoding what is not kept
+
+	limits  Limits  // of reading the body
+	stopped Outcome // why it was given up; see Stopped
+	worked  int     // bytes since the clock was looked at
 }
 
 // Reset takes everything of a body out of c.
-func (c *Conversation) Reset() { c.reset(nil) }
+func (c *Conversation) Reset() {
+	c.limits = Limits{}
+	c.reset(nil)
+}
 
 // reset makes c ready for another body.
 func (c *Conversation) reset(body []byte) {
 	clear(c.Messages) // which may hold large texts
-	*c = Conversation{Messages: c.Messages[:0], refs: c.refs[:0], moves: c.moves[:0], spans: c.spans[:0], scratch: c.scratch, Last: -1, Newest: -1, body: body}
+	*c = Conversation{Messages: c.Messages[:0], refs: c.refs[:0], moves: c.moves[:0], spans: c.spans[:0], scratch: c.scratch, Last: -1, Newest: -1, body: body, limits: c.limits}
 }
 
 // Text is what message i says: its text parts joined by line feeds, without
@@ -116,14 +124,29 @@ func (c *Conversation) joined(m *Message) []byte {
 }
 
 // settle finds out which messages a person wrote, and what the request is for.
-func (c *Conversation) settle() {
+// It reports false where that takes too much time or memory.
+func (c *Conversation) settle() bool {
+	if !c.room(len(c.Messages) * sizeOfTurn) {
+		return false
+	}
+	longest := 0 // of the texts that are decoded, each by itself
 	for i := range c.Messages {
 		m := &c.Messages[i]
+		n := c.rawSize(m)
+		if !c.after(n + sizeOfMessage) {
+			return false
+		}
+		if m.to-m.from > 1 || n > 0 && c.spans[m.from].escaped {
+			longest = max(longest, n)
+		}
 		switch {
 		case m.Role == RoleOther || m.from == m.to:
 		case !c.suspicious(m):
 			m.Person = m.Role == RoleUser && !c.blank(m)
 		default:
+			if !c.room(2 * n) {
+				return false
+			}
 			m.clean, m.cleaned = c.cleaned(m), true
 			m.Person = m.Role == RoleUser && len(m.clean) > 0
 		}
@@ -131,7 +154,19 @@ func (c *Conversation) settle() {
 			c.Last = i
 		}
 	}
+	if !c.room(2*longest) || !c.InTime() {
+		return false
+	}
 	c.Kind = c.kind()
+	return true
+}
+
+// rawSize is how many bytes of the body a message's texts take.
+func (c *Conversation) rawSize(m *Message) (n int) {
+	for _, s := range c.spans[m.from:m.to] {
+		n += s.end - s.start
+	}
+	return n
 }
 
 // cleaned is a message's text without what a harness put there: within a part,
@@ -139,7 +174,8 @@ func (c *Conversation) settle() {
 func (c *Conversation) cleaned(m *Message) []byte {
 	var b []byte
 	for _, s := range c.spans[m.from:m.to] {
-		text := trim(stripHarness(appendText(nil, c.body[s.start:s.end]), m.Role))
+		raw := c.body[s.start:s.end]
+		text := trim(c.stripHarness(appendText(make([]byte, 0, len(raw)), raw), m.Role))
 		if len(text) == 0 {
 			continue
 		}

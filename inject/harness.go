@@ -70,13 +70,13 @@ func startsLikeHarness(text []byte) bool {
 }
 
 // stripHarness takes out what the person, or the model, did not say.
-func stripHarness(text []byte, role Role) []byte {
+func (c *Conversation) stripHarness(text []byte, role Role) []byte {
 	if role == RoleAssistant {
 		return stripElement(stripElement(text, "think"), "graphiti_memory")
 	}
 	opened := openedIn(text)
 	for i, tag := range harnessTags {
-		if opened[i] {
+		if opened[i] && c.after(len(text)) {
 			text = stripElement(text, tag)
 		}
 	}

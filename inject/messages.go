@@ -7,11 +7,10 @@ type Messages struct{}
 // Parse implements Dialect.
 func (Messages) Parse(body []byte, c *Conversation) bool {
 	c.reset(body)
-	p := messagesParser{bodyParser: bodyParser{scanner: scanner{b: body}, c: c}}
-	if !p.object(p.member) || !p.atEnd() || !p.messages {
+	p := messagesParser{bodyParser: newBodyParser(body, c)}
+	if !p.read(p.member) || !p.messages || !c.settle() {
 		return false
 	}
-	c.settle()
 	return true
 }
 
@@ -75,6 +74,5 @@ func (p *messagesParser) message(int) bool {
 		m.at = after
 	}
 	m.to = len(p.c.spans)
-	p.c.Messages = append(p.c.Messages, m)
-	return ok && len(role) > 0
+	return ok && len(role) > 0 && p.c.addMessage(m)
 }

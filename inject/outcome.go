@@ -36,6 +36,7 @@ const (
 	ReasonUntrusted     Reason = "untrusted"
 	ReasonForgotten     Reason = "forgotten" // a block of the conversation was emptied
 	ReasonState         Reason = "state"     // a file of data_dir cannot be used
+	ReasonBusy          Reason = "busy"      // the budget for inspected bodies is used up
 )
 
 // Source says where the facts of a block came from.
@@ -54,7 +55,7 @@ var (
 	Statuses = []Status{StatusRecalled, StatusEmpty, StatusTimeout, StatusError, StatusOff, StatusSkipped}
 	Reasons  = []Reason{
 		ReasonNone, ReasonTitle, ReasonSummary, ReasonProbe, ReasonSubagent, ReasonMachine, ReasonEncoding,
-		ReasonTooLarge, ReasonNoUserMessage, ReasonNotPersisted, ReasonConsent, ReasonOptOut, ReasonUntrusted, ReasonForgotten, ReasonState,
+		ReasonTooLarge, ReasonNoUserMessage, ReasonNotPersisted, ReasonConsent, ReasonOptOut, ReasonUntrusted, ReasonForgotten, ReasonState, ReasonBusy,
 	}
 	Sources = []Source{"", SourceLive, SourceCache, SourceStale, SourceSticky}
 )

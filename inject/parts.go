@@ -6,6 +6,19 @@ type bodyParser struct {
 	c *Conversation
 }
 
+func newBodyParser(body []byte, c *Conversation) bodyParser {
+	s := scanner{b: body, next: len(body)}
+	if !c.limits.Until.IsZero() {
+		s.inTime, s.next = c.InTime, stride
+	}
+	return bodyParser{scanner: s, c: c}
+}
+
+// read reads the whole body, an object.
+func (p *bodyParser) read(member func(key []byte) bool) bool {
+	return p.c.room(p.c.Size()) && p.object(member) && p.atEnd()
+}
+
 func (p *bodyParser) atEnd() bool {
 	p.space()
 	return p.i == len(p.b)
@@ -62,9 +75,8 @@ func (p *bodyParser) content(m *Message, form form, isText func(kind []byte) boo
 	switch p.peek() {
 	case '"':
 		s, ok := p.string()
-		p.c.spans = append(p.c.spans, s)
 		m.at, m.form = s.start, formString
-		return ok
+		return ok && p.c.addSpan(s)
 	case '[':
 		first := p.i + 1
 		return p.array(func(int) bool {
@@ -108,7 +120,7 @@ func (p *bodyParser) part(isText func(kind []byte) bool, each func(kind []byte, 
 		each(kind, at, has)
 	}
 	if ok && has {
-		p.c.spans = append(p.c.spans, text)
+		return p.c.addSpan(text)
 	}
 	return ok
 }

@@ -6,11 +6,10 @@ type Responses struct{}
 // Parse implements Dialect.
 func (Responses) Parse(body []byte, c *Conversation) bool {
 	c.reset(body)
-	p := responsesParser{bodyParser: bodyParser{scanner: scanner{b: body}, c: c}, apart: true}
-	if !p.object(p.member) || !p.atEnd() || !p.input {
+	p := responsesParser{bodyParser: newBodyParser(body, c), apart: true}
+	if !p.read(p.member) || !p.input || !c.settle() {
 		return false
 	}
-	c.settle()
 	switch {
 	case p.trigger:
 		c.Kind = KindSummary
@@ -44,8 +43,7 @@ func (p *responsesParser) member(key []byte) bool {
 			return false
 		}
 		m.to = len(p.c.spans)
-		p.c.Messages = append(p.c.Messages, m)
-		return true
+		return p.c.addMessage(m)
 	case "generate":
 		p.prewarm = p.peek() == 'f'
 		return p.skip()
@@ -56,7 +54,10 @@ func (p *responsesParser) member(key []byte) bool {
 }
 
 // item reads one item of the input. Messages may come without a type.
-func (p *responsesParser) item(int) bool {
+func (p *responsesParser) item(n int) bool {
+	if n >= p.c.maxMessages() {
+		return p.c.tooLarge()
+	}
 	m := Message{from: len(p.c.spans), at: -1}
 	var kind, role []byte
 	var content, commentary bool
@@ -105,23 +106,22 @@ func (p *responsesParser) item(int) bool {
 	case isCall(kind):
 		m.Role = RoleAssistant
 	}
-	p.add(m, string(kind) == "reasoning" || commentary)
-	return ok
+	return ok && p.add(m, string(kind) == "reasoning" || commentary)
 }
 
 // add appends a message. An answer of several messages is one, as it was when
 // it was captured; what the model thought does not part them.
-func (p *responsesParser) add(m Message, silent bool) {
+func (p *responsesParser) add(m Message, silent bool) bool {
 	last := len(p.c.Messages) - 1
 	if m.Role == RoleAssistant && m.from < m.to && !p.apart && p.c.Messages[last].to == m.from {
 		p.c.Messages[last].to = m.to
-		return
+		return true
 	}
 	if silent && !p.apart {
-		return
+		return true
 	}
-	p.c.Messages = append(p.c.Messages, m)
 	p.apart = m.Role != RoleAssistant || m.from == m.to
+	return p.c.addMessage(m)
 }
 
 // isCall tells the items with which a model asks for something to be done.

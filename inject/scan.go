@@ -14,6 +14,19 @@ type scanner struct {
 	b     []byte
 	i     int
 	depth int
+
+	next   int         // where the clock is looked at again
+	inTime func() bool // nil: there is no hurry
+}
+
+// onTime is asked at least once in a stride of what takes time: the members of
+// objects and arrays, and escapes.
+func (s *scanner) onTime(at int) bool {
+	if at < s.next || s.inTime == nil {
+		return true
+	}
+	s.next = at + stride
+	return s.inTime()
 }
 
 // span is a JSON string's inside: b[start:end].
@@ -82,7 +95,7 @@ func (s *scanner) string() (span, bool) {
 			return out, true
 		case c == '\\':
 			n := escapeLen(s.b[j:])
-			if n == 0 {
+			if n == 0 || !s.onTime(j) {
 				return span{}, false
 			}
 			out.escaped = true
@@ -163,7 +176,7 @@ func (s *scanner) object(member func(key []byte) bool) bool {
 	}
 	for {
 		key, ok := s.string()
-		if !ok || !s.is(':') {
+		if !ok || !s.is(':') || !s.onTime(s.i) {
 			return false
 		}
 		name := s.b[key.start:key.end]
@@ -193,7 +206,7 @@ func (s *scanner) array(element func(i int) bool) bool {
 		return true
 	}
 	for i := 0; ; i++ {
-		if !element(i) {
+		if !s.onTime(s.i) || !element(i) {
 			return false
 		}
 		if s.is(']') {

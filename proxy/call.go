@@ -6,6 +6,7 @@ import (
 
 	"github.com/valyala/fasthttp"
 
+	"github.com/graphiti-proxy/graphiti-proxy/budget"
 	"github.com/graphiti-proxy/graphiti-proxy/inject"
 )
 
@@ -14,9 +15,6 @@ const (
 	// for answers that fill it and stays small for streams of small chunks.
 	firstRead = 4 << 10
 	maxRead   = 64 << 10
-
-	// keptBody bounds the body buffers that are kept for reuse.
-	keptBody = 1 << 20
 )
 
 // call is one request on its way through the proxy, and the buffers it needs.
@@ -32,9 +30,12 @@ type call struct {
 	trailers   []byte // lines behind a body in chunks that was read whole
 	suspect    bool   // the head says two things about the body's length
 
+	share budget.Share // what is inspected of the request
+
 	body  []byte    // what was read of the request's body
 	plain []byte    // what body says, where it is encoded
 	rest  io.Reader // the body's rest, to be streamed; nil when body holds all
+	busy  bool      // the body would have been read whole, and there was no memory for it
 	pump  *bodyPump // streams the rest
 	out   []byte    // heads under construction
 	in    []byte    // what was read from the upstream
@@ -78,10 +79,8 @@ func newCall(ctx *fasthttp.RequestCtx) *call {
 
 // release gives the call's buffers back. Nothing may refer to them any more.
 func (c *call) release() {
-	c.conv.Reset() // the next request may not be read
-	if cap(c.body) > keptBody || cap(c.plain) > keptBody {
-		c.body, c.conv = nil, inject.Conversation{} // which refers to what it was read from
-	}
+	c.dropBody()
+	c.share.Release()
 	if len(c.in) == maxRead {
 		in := c.in
 		wide.Put(&in)
@@ -89,10 +88,13 @@ func (c *call) release() {
 	if len(c.in) != firstRead {
 		c.in = make([]byte, firstRead)
 	}
-	c.body, c.out, c.chain = c.body[:0], c.out[:0], c.chain[:0]
+	if cap(c.out) > smallBody {
+		c.out = nil
+	}
+	c.out, c.chain = c.out[:0], c.chain[:0]
 	c.ctx, c.client, c.rest, c.pump, c.up, c.plain = nil, nil, nil, nil, nil, nil
 	c.trace, c.status, c.pieced, c.held, c.memory = nil, 0, false, nil, nil
-	c.route, c.mem, c.says, c.gone, c.intercepted = route{}, remembered{}, claimant{}, false, false
+	c.route, c.mem, c.says, c.gone, c.intercepted, c.busy = route{}, remembered{}, claimant{}, false, false, false
 	c.suspect = false
 	calls.Put(c)
 }

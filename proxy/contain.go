@@ -65,6 +65,7 @@ func (s *Server) finish(c *call) {
 		return
 	}
 	tellBug(s.log, "a request", r)
+	c.share.Release()
 	c.abandon()
 	if c.pump != nil {
 		c.pump.join(c)

@@ -380,8 +380,13 @@ func (s *Server) readBody(c *call, limit int) error {
 		c.rest = stream
 		return nil
 	}
-	if length > cap(c.body) {
-		c.body = make([]byte, 0, length)
+	inspected := limit > relayedBody && c.mem.barred == nil && c.route.dialect != nil
+	if !c.share.Grow(cap(c.body)) {
+		c.body = nil
+	}
+	if inspected && !c.share.Fits(length-cap(c.body)) {
+		c.busy, c.rest = true, stream
+		return nil
 	}
 	for {
 		if len(c.body) == cap(c.body) {
@@ -392,7 +397,10 @@ func (s *Server) readBody(c *call, limit int) error {
 				c.rest = stream
 				return nil
 			}
-			c.body = append(c.body, 0)[:len(c.body)]
+			if !c.growBody(length, limit) {
+				c.busy, c.rest = inspected, stream
+				return nil
+			}
 		}
 		n, err := stream.Read(c.body[len(c.body):cap(c.body)])
 		c.body = c.body[:len(c.body)+n]

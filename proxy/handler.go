@@ -4,10 +4,6 @@ import (
 	"github.com/valyala/fasthttp"
 )
 
-// relayedBody is how much of a body is read before it is sent on, where
-// nothing in it is of interest.
-const relayedBody = 64 << 10
-
 // serve is the way of every client request, from top to bottom.
 func (s *Server) serve(ctx *fasthttp.RequestCtx) {
 	c := newCall(ctx)
@@ -21,11 +17,8 @@ func (s *Server) serve(ctx *fasthttp.RequestCtx) {
 		s.writeError(c, err)
 		return
 	}
-	limit := relayedBody
-	if c.route.dialect != nil {
-		limit = s.way().limits.InspectBytes
-	}
-	if err := s.readBody(c, limit); err != nil {
+	c.share = s.budget.Share()
+	if err := s.readBody(c, s.bodyLimit(c)); err != nil { // eligible.go: whose body is inspected
 		s.writeError(c, err)
 		return
 	}
@@ -53,6 +46,8 @@ func (s *Server) serve(ctx *fasthttp.RequestCtx) {
 		s.tunnel(c, up, head, n) // upgrade.go: both ways, until one side ends
 		return
 	}
-	s.relay(c, up, head, n, s.watch(c, &head, plan)) // relay.go: bytes as they come
+	tee := s.watch(c, &head, plan)
+	c.freeBody()                 // body.go
+	s.relay(c, up, head, n, tee) // relay.go: bytes as they come
 	s.logRequest(c, head.status, ctx.Time())
 }

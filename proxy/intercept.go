@@ -1,7 +1,6 @@
 package proxy
 
 import (
-	"bufio"
 	"fmt"
 	"io"
 	"net"
@@ -25,6 +24,9 @@ const (
 	// maxAnswers bounds the answers of one connection that requests can refer
 	// to.
 	maxAnswers = 1024
+
+	// maxTold bounds what a message says in place of a header, and an id.
+	maxTold = 16 << 10
 
 	// maxLanes bounds the answers that are under way at the same time over one
 	// connection.
@@ -91,7 +93,7 @@ type heldEnd struct {
 // to be read.
 func (s *Server) newIntercept(c *call, head *answerHead) *intercept {
 	defer s.caught("start of a WebSocket", func() {})
-	if !c.intercepted || c.memory.Planner == nil {
+	if _, barred := s.barred(c); !c.intercepted || barred {
 		return nil
 	}
 	for name := range fieldLines(head.fields) {
@@ -107,56 +109,56 @@ func (s *Server) newIntercept(c *call, head *answerHead) *intercept {
 
 // fromClient passes the client's frames on, with memory in the requests.
 func (x *intercept) fromClient(up net.Conn, client io.Reader) error {
-	in := bufio.NewReader(client)
-	var raw, message []byte // the frames and the text of a message that is not whole yet
-	through := false        // the message is too long to be read
+	f := newFrames(client, x.s.budget.Share())
+	defer f.drop()
+	through := false // the message is not read
 	for {
-		h, err := ws.ReadHeader(in)
+		h, err := ws.ReadHeader(f.in)
 		if err != nil {
 			return fmt.Errorf("read frame: %w", err)
 		}
 		limit := int64(x.s.way().limits.InspectBytes)
-		tooLong := h.Length > limit-int64(len(message)) || int64(len(raw)) > 2*limit // frames may be empty
+		tooLong := h.Length > limit-int64(len(f.message)) || int64(len(f.raw)) > 2*limit // frames may be empty
 		if h.OpCode.IsControl() || through || h.OpCode == ws.OpBinary || h.Rsv != 0 || tooLong {
 			if !h.OpCode.IsControl() {
-				if _, err := up.Write(raw); err != nil {
+				if _, err := up.Write(f.raw); err != nil {
 					return fmt.Errorf("pass frame on: %w", err)
 				}
-				raw, message, through = raw[:0], message[:0], !h.Fin
+				f.drop()
+				through = !h.Fin
 			}
-			if err := passFrame(up, in, h); err != nil {
+			if err := f.passFrame(up, h); err != nil {
 				return err
 			}
 			continue
 		}
-		raw = appendHeader(raw, h)
-		at := len(raw)
-		raw = append(raw, make([]byte, h.Length)...)
-		if _, err := io.ReadFull(in, raw[at:]); err != nil {
-			return fmt.Errorf("read frame: %w", err)
+		left, err := f.take(h)
+		if err != nil {
+			return err
 		}
-		from := len(message)
-		message = append(message, raw[at:]...)
-		if h.Masked {
-			ws.Cipher(message[from:], h.Mask, 0)
-		}
-		if !h.Fin {
+		if f.whole(left) && !h.Fin {
 			continue
 		}
-		changed, err := x.request(message)
-		if err != nil {
-			return x.refuse(err, up, in)
+		out := net.Buffers{f.raw}
+		if f.whole(left) {
+			changed, err := x.request(f.message)
+			if err != nil {
+				return x.refuse(err, up, f.in)
+			}
+			if changed != nil {
+				mask := ws.NewMask()
+				ws.Cipher(changed, mask, 0)
+				out = net.Buffers{appendHeader(nil, ws.Header{Fin: true, OpCode: ws.OpText, Masked: true, Mask: mask, Length: int64(len(changed))}), changed}
+			}
 		}
-		if changed != nil {
-			mask := ws.NewMask()
-			raw = appendHeader(raw[:0], ws.Header{Fin: true, OpCode: ws.OpText, Masked: true, Mask: mask, Length: int64(len(changed))})
-			ws.Cipher(changed, mask, 0)
-			raw = append(raw, changed...)
-		}
-		if _, err := up.Write(raw); err != nil {
+		if _, err := out.WriteTo(up); err != nil {
 			return fmt.Errorf("pass frame on: %w", err)
 		}
-		raw, message = raw[:0], message[:0]
+		f.drop()
+		through = !h.Fin
+		if err := f.pass(up, left); err != nil {
+			return err
+		}
 	}
 }
 
@@ -164,39 +166,49 @@ func (x *intercept) fromClient(up net.Conn, client io.Reader) error {
 // answers in them.
 func (x *intercept) fromUpstream(client io.Writer, up io.Reader) error {
 	defer x.close()
-	in := bufio.NewReader(up)
-	var raw, message []byte
+	f := newFrames(up, x.s.budget.Share())
+	defer f.drop()
 	through := false
 	for {
-		h, err := ws.ReadHeader(in)
+		h, err := ws.ReadHeader(f.in)
 		if err != nil {
 			x.bye(client)
 			return fmt.Errorf("read frame: %w", err)
 		}
-		tooLong := h.Length > maxEvent-int64(len(message))
+		tooLong := h.Length > maxEvent-int64(len(f.message))
 		if h.OpCode.IsControl() || through || h.OpCode == ws.OpBinary || h.Rsv != 0 || h.Masked || tooLong {
 			if !h.OpCode.IsControl() {
-				message, through = message[:0], !h.Fin
+				f.drop()
+				through = !h.Fin
 			}
-			if err := passFrame(client, in, h); err != nil {
+			if err := f.passFrame(client, h); err != nil {
 				return err
 			}
 			continue
 		}
-		raw = appendHeader(raw[:0], h)
-		at := len(raw)
-		raw = append(raw, make([]byte, h.Length)...)
-		if _, err := io.ReadFull(in, raw[at:]); err != nil {
+		left, err := f.take(h)
+		if err != nil {
 			x.bye(client)
-			return fmt.Errorf("read frame: %w", err)
+			return err
 		}
-		if message = append(message, raw[at:]...); h.Fin {
+		whole := f.whole(left)
+		if whole && h.Fin {
 			// Before the client has it: what it sends next may refer to it.
-			x.event(message)
-			message = message[:0]
+			x.event(f.message)
 		}
-		if _, err := client.Write(raw); err != nil {
+		if _, err := client.Write(f.raw); err != nil {
 			return fmt.Errorf("pass frame on: %w", err)
+		}
+		f.share.Shrink(f.share.Held() - cap(f.raw))
+		f.raw = nil // the frame is with the client
+		if !whole || h.Fin {
+			f.drop()
+		}
+		if !whole {
+			through = !h.Fin
+			if err := f.pass(client, left); err != nil {
+				return err
+			}
 		}
 	}
 }
@@ -222,30 +234,6 @@ func (x *intercept) bye(client io.Writer) {
 	}
 }
 
-// passFrame copies a frame whose header was read.
-func passFrame(to io.Writer, from io.Reader, h ws.Header) error {
-	if _, err := to.Write(appendHeader(nil, h)); err != nil {
-		return fmt.Errorf("pass frame on: %w", err)
-	}
-	if _, err := io.CopyN(to, from, h.Length); err != nil {
-		return fmt.Errorf("pass frame on: %w", err)
-	}
-	return nil
-}
-
-type byteWriter struct{ b []byte }
-
-func (w *byteWriter) Write(p []byte) (int, error) {
-	w.b = append(w.b, p...)
-	return len(p), nil
-}
-
-func appendHeader(dst []byte, h ws.Header) []byte {
-	w := byteWriter{dst}
-	_ = ws.WriteHeader(&w, h) // to memory; its length was read, or is ours
-	return w.b
-}
-
 // request gives a message of the client its memory; nil means that it goes on
 // as it is. An error ends the connection.
 func (x *intercept) request(message []byte) ([]byte, error) {
@@ -256,8 +244,14 @@ func (x *intercept) request(message []byte) ([]byte, error) {
 	lane := gjson.GetBytes(message, "stream_id").Str
 	c := &call{ctx: &fasthttp.RequestCtx{}, route: x.route, body: message, memory: x.s.mem()}
 	x.head.CopyTo(&c.ctx.Request.Header)
+	c.share = x.s.budget.Share()
+	defer c.share.Release()
+	c.busy = !c.share.Grow(2 * len(message)) // what is made of it
+	if o, yes := x.s.barred(c); yes {
+		c.mem.barred = &o
+	}
 	// What Codex says of one request stands in a header where it posts it.
-	if told := gjson.GetBytes(message, "client_metadata.x-codex-turn-metadata"); told.Type == gjson.String {
+	if told := gjson.GetBytes(message, "client_metadata.x-codex-turn-metadata"); told.Type == gjson.String && len(told.Raw) <= maxTold {
 		c.ctx.Request.Header.Set("X-Codex-Turn-Metadata", told.Str)
 	}
 	var ok bool
@@ -344,7 +338,7 @@ func (x *intercept) event(message []byte) {
 	}
 	delete(x.lanes, lane)
 	a := ex.reader.Answer()
-	if a.ID != "" && (a.End.Final() || a.End == capture.EndToolCalls) {
+	if a.ID != "" && len(a.ID) <= maxTold && (a.End.Final() || a.End == capture.EndToolCalls) {
 		if len(x.ended) >= maxAnswers {
 			clear(x.ended)
 		}

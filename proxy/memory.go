@@ -110,8 +110,10 @@ type remembered struct {
 	until    time.Time // the request waits no longer for memory
 	dropped  bool      // thoughts may be, which needs a beta
 	at       where
-	round    *ending  // of the turn that the request goes on with, where it does not say so itself
-	promises promises // accept.go: to be kept when the upstream has accepted the request
+	barred   *inject.Outcome // nothing of the body was to be read, and why; nil: it was
+	copied   int             // bytes of the body that are kept for the turn's end
+	round    *ending         // of the turn that the request goes on with, where it does not say so itself
+	promises promises        // accept.go: to be kept when the upstream has accepted the request
 }
 
 // remember finds out who speaks in which conversation, and what is to be done
@@ -127,6 +129,7 @@ func (s *Server) remember(c *call) (plan inject.Plan) {
 			tellBug(s.log, "memory", r)
 			plan = inject.Plan{Outcome: inject.Outcome{Status: inject.StatusError}}
 		}
+		plan.Outcome.Took = time.Since(c.mem.said)
 		c.mem.outcome = plan.Outcome
 		s.metrics.recall(&plan.Outcome)
 		s.metrics.planned(&plan)
@@ -135,16 +138,19 @@ func (s *Server) remember(c *call) (plan inject.Plan) {
 	skip := func(status inject.Status, reason inject.Reason) inject.Plan {
 		return inject.Plan{Outcome: inject.Outcome{Status: status, Reason: reason}}
 	}
-	switch encoding := h.Peek(fasthttp.HeaderContentEncoding); {
-	case c.memory.Planner == nil:
-		s.missed(c)
-		return skip(inject.StatusOff, c.memory.Off)
+	switch {
+	case c.mem.barred != nil:
+		if c.memory.Planner == nil {
+			s.missed(c)
+		}
+		return skip(c.mem.barred.Status, c.mem.barred.Reason)
+	case c.busy:
+		return skip(inject.StatusSkipped, inject.ReasonBusy)
 	case c.rest != nil:
 		return skip(inject.StatusSkipped, inject.ReasonTooLarge)
-	case len(encoding) > 0 && !fieldIs(encoding, "identity") && !s.decodeBody(c, encoding):
-		return skip(inject.StatusSkipped, inject.ReasonEncoding)
-	case !c.route.dialect.request.Parse(c.text(), &c.conv):
-		return skip(inject.StatusSkipped, inject.ReasonNone)
+	}
+	if o, ok := s.read(c); !ok {
+		return inject.Plan{Outcome: o}
 	}
 	c.mem.subagent = signals(h, &c.conv)
 	caller := c.memory.Identity.who(&c.says, h, &c.conv)
@@ -154,8 +160,7 @@ func (s *Server) remember(c *call) (plan inject.Plan) {
 	case !caller.Known:
 		return skip(inject.StatusOff, inject.ReasonNone)
 	case caller.Foreign:
-		s.log.Warn("a request that a page of the web may have sent has no memory; let clients call 127.0.0.1 or localhost, or set identity.mode to multi",
-			"host", string(h.Host()[:min(len(h.Host()), 64)]))
+		s.warnForeign(h)
 		return skip(inject.StatusOff, inject.ReasonUntrusted)
 	}
 	c.mem.promises = s.promised(c, &caller)
@@ -184,6 +189,10 @@ func (s *Server) remember(c *call) (plan inject.Plan) {
 	c.mem.place = s.workspaceOf(c, &caller)
 	who.Workspace = c.mem.place.key
 	c.chain = s.hasher.Chain(&c.conv, c.mem.at.root, c.chain[:0])
+	if !c.conv.InTime() { // or where it takes place was not found in time
+		o, _ := c.conv.Stopped()
+		return inject.Plan{Outcome: o}
+	}
 	first := false
 	if who.Session == "" {
 		who.Session, first = s.session(ctx, c)
@@ -204,21 +213,23 @@ func (s *Server) remember(c *call) (plan inject.Plan) {
 	return plan
 }
 
-// maxMissed is the size of a body up to which is read, only to count, whether it
-// is a turn of a person.
-const maxMissed = 1 << 20
-
-// missed counts a turn that memory is off for. What is too large to be read for
-// that, or compressed, counts as one.
-func (s *Server) missed(c *call) {
-	if c.memory.Missed == nil {
-		return
+// read reads the body. It reports false, and why, when that is not understood,
+// or takes more memory or time than there is.
+func (s *Server) read(c *call) (o inject.Outcome, ok bool) {
+	encoding := c.ctx.Request.Header.Peek(fasthttp.HeaderContentEncoding)
+	if len(encoding) > 0 && !fieldIs(encoding, "identity") {
+		if o, ok = s.decodeBody(c, encoding); !ok {
+			return o, false
+		}
 	}
-	if c.rest == nil && len(c.body) <= maxMissed && len(c.ctx.Request.Header.Peek(fasthttp.HeaderContentEncoding)) == 0 &&
-		(!c.route.dialect.request.Parse(c.text(), &c.conv) || c.conv.Last < 0 || c.conv.Kind != inject.KindTurn) {
-		return
+	c.conv.Limit(inject.Limits{Messages: s.way().limits.Messages, Until: c.mem.until, Room: c.share.Grow})
+	if c.route.dialect.request.Parse(c.text(), &c.conv) {
+		return o, true
 	}
-	c.memory.Missed()
+	if o, ok = c.conv.Stopped(); !ok {
+		o.Status = inject.StatusSkipped
+	}
+	return o, false
 }
 
 // mode is what configuration, person, place and client allow.

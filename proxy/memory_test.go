@@ -61,6 +61,7 @@ func TestLookingForASessionTakesNoLongerThanRecallMay(t *testing.T) {
 			t.Fatal(err)
 		}
 		s := &Server{log: slog.New(slog.DiscardHandler), metrics: in, base: context.Background()}
+		s.ways.Store(&ways{})
 		var until time.Time
 		c := &call{ctx: &fasthttp.RequestCtx{}, memory: &Memory{
 			Planner: planner{func(m inject.Mode) inject.Plan { until = m.Until; return inject.Plan{} }}, Sessions: hanging{},

@@ -16,6 +16,7 @@ import (
 	"go.opentelemetry.io/otel/metric"
 	"go.opentelemetry.io/otel/trace"
 
+	"github.com/graphiti-proxy/graphiti-proxy/budget"
 	"github.com/graphiti-proxy/graphiti-proxy/inject"
 )
 
@@ -23,6 +24,8 @@ import (
 // but PerAddress are required.
 type Limits struct {
 	InspectBytes     int           // request bodies above are streamed through, without memory
+	InspectTotal     int           // what is inspected at the same time, in bytes; above it likewise
+	Messages         int           // messages of a body; bodies with more have no memory
 	HeaderBytes      int           // head of a request
 	HeaderTimeout    time.Duration // for a request's head to arrive
 	IdleTimeout      time.Duration // for the next request on a kept connection
@@ -42,6 +45,10 @@ type Options struct {
 	Memory    Memory      // what to insert and keep
 	ServerTLS *tls.Config // of the clients' side; nil: none
 
+	// Budget bounds what is inspected at the same time. SetWays sets its size.
+	// nil: there is no bound.
+	Budget *budget.Budget
+
 	Meter  metric.Meter
 	Tracer trace.Tracer // nil: nobody looks
 	Log    *slog.Logger // warnings may come with each request
@@ -52,6 +59,7 @@ type Server struct {
 	ways     atomic.Pointer[ways]
 	settings atomic.Pointer[Memory]
 	hasher   inject.Hasher
+	budget   *budget.Budget // of all that is inspected
 	rounds   rounds
 	ids      *requestIDs
 	hop      string // see hopField
@@ -102,6 +110,8 @@ func New(o Options) (*Server, error) {
 		ids:   newRequestIDs(),
 		hop:   newHop(),
 
+		budget: o.Budget,
+
 		metrics:  in,
 		tracer:   o.Tracer,
 		log:      o.Log,
@@ -109,6 +119,7 @@ func New(o Options) (*Server, error) {
 		stop:     make(chan struct{}),
 	}
 	s.ways.Store(w)
+	s.sizeBudget(o.Ways.Limits)
 	s.settings.Store(&o.Memory)
 	s.base, s.cancel = context.WithCancel(context.Background())
 	s.clients = clients{limit: o.Ways.Limits.Connections, part: o.Ways.Limits.PerAddress, room: roomForClients()}

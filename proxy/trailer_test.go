@@ -39,7 +39,7 @@ func (*inserting) Prefetch(graphiti.Who, string, string)                    {}
 // remembering has the proxy insert with a planner.
 func remembering(p Planner) func(*Options) {
 	return func(o *Options) {
-		o.Memory = Memory{Planner: p, Identity: Identity{Owner: "user:owner"}, Recall: true}
+		o.Memory = Memory{Planner: p, Identity: Identity{Owner: "user:owner"}, Recall: true, Timeout: time.Minute}
 	}
 }
 

@@ -97,8 +97,10 @@ func (s *Server) begun(c *call, plan inject.Plan) *ending {
 		return e
 	}
 	e.turn.User = string(c.conv.Text(c.conv.Last))
+	c.mem.copied += len(e.turn.User)
 	if e.recall && len(plan.Write) > 0 {
 		e.work = append(e.work, c.conv.Work()...)
+		c.mem.copied += len(e.work)
 	} else {
 		e.recall = false
 	}
@@ -153,6 +155,7 @@ func (s *Server) keepEarlier(c *call, plan inject.Plan) {
 		t.Said = t.Said.Add(time.Duration(i-len(plan.Unseen)) * 2 * time.Millisecond)
 		t.Answered = t.Said.Add(time.Millisecond)
 		turns = append(turns, t)
+		c.mem.copied += len(t.User) + len(t.Assistant)
 	}
 	planner, unseen := c.memory.Planner, plan.Unseen
 	planner.Took(unseen)

@@ -57,12 +57,20 @@ func (s *Server) SetWays(w Ways) error {
 	// Upstreams that stay keep their connections.
 	now.openai, now.anthropic = before.openai.unless(now.openai), before.anthropic.unless(now.anthropic)
 	s.ways.Store(now)
+	s.sizeBudget(w.Limits)
 	for _, u := range []*upstream{before.openai, before.anthropic} {
 		if u != now.openai && u != now.anthropic {
 			u.retire()
 		}
 	}
 	return nil
+}
+
+// sizeBudget is called when the limits change.
+func (s *Server) sizeBudget(l Limits) {
+	if s.budget != nil {
+		s.budget.Set(l.InspectTotal)
+	}
 }
 
 // unless returns the upstream itself unless the other is another one.

@@ -43,8 +43,16 @@ func (r *Rules) skips(uri, model []byte) bool {
 	if len(r.SkipPaths)+len(r.SkipModels) == 0 {
 		return false
 	}
+	return r.skipsPath(uri) || matchAny(r.SkipModels, string(model))
+}
+
+// skipsPath reports whether a request is left alone by its path.
+func (r *Rules) skipsPath(uri []byte) bool {
+	if len(r.SkipPaths) == 0 {
+		return false
+	}
 	path, _, _ := bytes.Cut(uri, []byte{'?'})
-	return matchAny(r.SkipPaths, string(path)) || matchAny(r.SkipModels, string(model))
+	return matchAny(r.SkipPaths, string(path))
 }
 
 func matchAny(patterns []string, s string) bool {

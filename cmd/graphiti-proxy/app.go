@@ -17,6 +17,7 @@ import (
 
 	"go.opentelemetry.io/otel/trace"
 
+	"github.com/graphiti-proxy/graphiti-proxy/budget"
 	"github.com/graphiti-proxy/graphiti-proxy/cache"
 	"github.com/graphiti-proxy/graphiti-proxy/cache/redis"
 	"github.com/graphiti-proxy/graphiti-proxy/capture"
@@ -39,6 +40,7 @@ type app struct {
 
 	people   proxy.Registry
 	projects *proxy.Projects               // nil in multi mode, where directories say nothing
+	budget   *budget.Budget                // of what is inspected
 	consent  atomic.Pointer[consent]       // nil: none is needed, or there is none
 	owner    string                        // the person of single mode
 	live     atomic.Pointer[config.Config] // as it was read last; cfg is as it was at the start
@@ -63,7 +65,7 @@ type app struct {
 // newApp builds the parts and binds the addresses. What it had built is ended
 // again when something fails.
 func newApp(cfg *config.Config, log *slog.Logger) (_ *app, err error) {
-	a := &app{cfg: cfg, log: log, quiet: newQuiet(log), started: time.Now()}
+	a := &app{cfg: cfg, log: log, quiet: newQuiet(log), started: time.Now(), budget: budget.New(inspectTotal(cfg))}
 	a.live.Store(cfg)
 	defer func() {
 		if err != nil {
@@ -95,6 +97,7 @@ func newApp(cfg *config.Config, log *slog.Logger) (_ *app, err error) {
 		Ways:      ways(cfg, mem.Planner != nil),
 		Memory:    mem,
 		ServerTLS: only("client"),
+		Budget:    a.budget,
 
 		Meter:  t.meter(),
 		Tracer: a.tracer,
@@ -201,7 +204,7 @@ func (a *app) openParts() (proxy.Memory, error) {
 	a.onClose("ingestion", a.pipeline.Shutdown)
 	open := capture.NewIdle(cfg.Ingest.IdleFlush, a.pipeline.Add, a.quiet)
 	a.onClose("open turns", func(context.Context) error { open.Close(); return nil })
-	watcher := capture.NewWatcher(a.quiet)
+	watcher := capture.NewWatcher(a.quiet, a.budget)
 	a.onClose("answers", func(context.Context) error { watcher.Close(); return nil })
 	a.parts = &parts{state: state, facts: facts, open: open, watcher: watcher}
 	a.curated = &remembered{app: a, facts: facts, state: state}
@@ -223,6 +226,8 @@ func ways(cfg *config.Config, memory bool) proxy.Ways {
 		Anthropic: cfg.Upstream.Anthropic,
 		Limits: proxy.Limits{
 			InspectBytes:     cfg.Limits.InspectBytes,
+			InspectTotal:     inspectTotal(cfg),
+			Messages:         cfg.Limits.Messages,
 			HeaderBytes:      cfg.Limits.HeaderBytes,
 			HeaderTimeout:    cfg.Limits.HeaderTimeout,
 			IdleTimeout:      cfg.Limits.IdleTimeout,
@@ -235,6 +240,14 @@ func ways(cfg *config.Config, memory bool) proxy.Ways {
 		},
 		WebSocket: webSocket(cfg.WebSocket, memory),
 	}
+}
+
+// inspectTotal is what may be inspected at the same time.
+func inspectTotal(cfg *config.Config) int {
+	if cfg.Limits.InspectTotal > 0 {
+		return cfg.Limits.InspectTotal
+	}
+	return budget.Default()
 }
 
 // webSocket reads the setting: without memory there is nothing to refuse for.

@@ -100,7 +100,7 @@ var reloadable = []string{
 	"recall.instruction_guard", "recall.drift_threshold", "recall.context_share", "recall.compaction", "recall.stale_after",
 	"ingest.enabled", "ingest.scopes", "ingest.backfill_turns", "ingest.git_metadata", "ingest.tool_summaries", "ingest.include_system",
 	"memory.skip_paths", "memory.skip_models", "memory.drop_bound_thinking", "workspace.", "promote.",
-	"identity.trusted_keys", "identity.body_users", "identity.users_file", "log.level", "shutdown_grace", "websocket", "upstream.", "limits.inspect_bytes", "admin.token",
+	"identity.trusted_keys", "identity.body_users", "identity.users_file", "log.level", "shutdown_grace", "websocket", "upstream.", "limits.inspect_bytes", "limits.inspect_total", "limits.messages", "admin.token",
 	"ingest.max_turns", "ingest.max_bytes", "ingest.max_age", "ingest.max_batch", "ingest.max_message_chars", "ingest.stall_after", "memory.timeout",
 }
 

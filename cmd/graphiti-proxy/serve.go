@@ -14,6 +14,7 @@ import (
 	"github.com/mattn/go-isatty"
 	"github.com/spf13/cobra"
 
+	"github.com/graphiti-proxy/graphiti-proxy/budget"
 	"github.com/graphiti-proxy/graphiti-proxy/config"
 )
 
@@ -45,6 +46,7 @@ func serve(ctx context.Context, out io.Writer, cfg *config.Config, read func() (
 	signal.Notify(hup, syscall.SIGHUP)
 	defer signal.Stop(hup)
 
+	budget.LimitHeap()
 	log, level := newLogger(cfg)
 	a, err := beginApp(ctx, cfg, log)
 	if err != nil {

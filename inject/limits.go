@@ -1,0 +1,103 @@
+package inject
+
+import "time"
+
+// Limits bound what reading a body may take. The zero Limits have the usual
+// number of messages, and no other bound.
+type Limits struct {
+	Messages int                  // most messages; 0: usualMessages
+	Until    time.Time            // when reading gives up; zero: never
+	Room     func(bytes int) bool // asked before memory is allocated; nil: there is room
+}
+
+const (
+	usualMessages = 20000
+
+	// partsOfMessage is how many texts a body may hold for each message that it
+	// may hold.
+	partsOfMessage = 4
+
+	sizeOfMessage = 72
+	sizeOfSpan    = 24
+
+	// sizeOfTurn is what is noted beside a message while it is decided about
+	// it: its fingerprint, its key, and what was decided.
+	sizeOfTurn = 128
+
+	// stride is how many bytes are read between two looks at the clock.
+	stride = 64 << 10
+)
+
+// Limit bounds the reading of the next body.
+func (c *Conversation) Limit(l Limits) { c.limits = l }
+
+// Stopped says why a body was not read to its end that may be a good one: it is
+// too large, it took too long, or there is no memory for it now. ok is false
+// where that is not so.
+func (c *Conversation) Stopped() (o Outcome, ok bool) { return c.stopped, c.stopped.Status != "" }
+
+// stop gives a body up.
+func (c *Conversation) stop(s Status, r Reason) bool {
+	if c.stopped.Status == "" {
+		c.stopped = Outcome{Status: s, Reason: r}
+	}
+	return false
+}
+
+func (c *Conversation) tooLarge() bool { return c.stop(StatusSkipped, ReasonTooLarge) }
+
+// room asks for memory before it is allocated.
+func (c *Conversation) room(bytes int) bool {
+	return c.limits.Room == nil || c.limits.Room(bytes) || c.stop(StatusSkipped, ReasonBusy)
+}
+
+// maxMessages is how many items a body may hold.
+func (c *Conversation) maxMessages() int {
+	if c.limits.Messages > 0 {
+		return c.limits.Messages
+	}
+	return usualMessages
+}
+
+// InTime reports whether there is time left to go on with a body.
+func (c *Conversation) InTime() bool {
+	return c.limits.Until.IsZero() || time.Now().Before(c.limits.Until) || c.stop(StatusTimeout, ReasonTooLarge)
+}
+
+// after is InTime, asked once for so many bytes that were worked on.
+func (c *Conversation) after(bytes int) bool {
+	if c.worked += bytes; c.worked < stride {
+		return true
+	}
+	c.worked = 0
+	return c.InTime()
+}
+
+// Size is what c keeps for the next body, in bytes.
+func (c *Conversation) Size() int {
+	return cap(c.Messages)*sizeOfMessage + cap(c.spans)*sizeOfSpan + cap(c.refs)*sizeOfSpan + cap(c.scratch)
+}
+
+// addMessage notes a message.
+func (c *Conversation) addMessage(m Message) bool {
+	if len(c.Messages) >= c.maxMessages() {
+		return c.tooLarge()
+	}
+	if len(c.Messages) == cap(c.Messages) && !c.room((cap(c.Messages)+16)*sizeOfMessage) {
+		return false
+	}
+	c.Messages = append(c.Messages, m)
+	return true
+}
+
+// addSpan notes a text.
+func (c *Conversation) addSpan(s span) bool {
+	if len(c.spans) >= partsOfMessage*c.maxMessages() {
+		return c.tooLarge()
+	}
+	if len(c.spans) == cap(c.spans) && !c.room((cap(c.spans)+16)*sizeOfSpan) {
+		return false
+	}
+	c.spans = append(c.spans, s)
+	return true
+}

@@ -1,0 +1,120 @@
+package proxy
+
+import (
+	"bufio"
+	"fmt"
+	"io"
+
+	"github.com/gobwas/ws"
+
+	"github.com/graphiti-proxy/graphiti-proxy/budget"
+)
+
+// frames gathers the message of a WebSocket that is read. What it allocates
+// follows what has come, never what a frame says of its length, and is paid for
+// by a share.
+type frames struct {
+	in    *bufio.Reader
+	share budget.Share
+
+	raw     []byte // the frames of a message that is not whole yet, as they came
+	message []byte // the text in them
+}
+
+func newFrames(in io.Reader, share budget.Share) *frames {
+	return &frames{in: bufio.NewReader(in), share: share}
+}
+
+// take reads a frame's payload. left is what could not be taken, because there
+// is no memory for it: what came before stands in raw.
+func (f *frames) take(h ws.Header) (left int64, err error) {
+	f.raw = appendHeader(f.raw, h)
+	at := len(f.raw)
+	for left = h.Length; left > 0; {
+		if _, err := f.in.Peek(1); err != nil {
+			return left, fmt.Errorf("read frame: %w", err)
+		}
+		n := int(min(int64(f.in.Buffered()), left))
+		if !f.room(&f.raw, n) {
+			return left, nil
+		}
+		b, _ := f.in.Peek(n) // they are there
+		f.raw = append(f.raw, b...)
+		_, _ = f.in.Discard(n)
+		left -= int64(n)
+	}
+	from := len(f.message)
+	if !f.room(&f.message, len(f.raw)-at) {
+		f.message = nil
+		return 0, nil
+	}
+	f.message = append(f.message, f.raw[at:]...)
+	if h.Masked {
+		ws.Cipher(f.message[from:], h.Mask, 0)
+	}
+	return 0, nil
+}
+
+// whole reports whether the message holds all that was taken.
+func (f *frames) whole(left int64) bool { return left == 0 && f.message != nil }
+
+// room makes room in a buffer for n bytes more, if there is memory for it.
+func (f *frames) room(b *[]byte, n int) bool {
+	if *b == nil {
+		*b = []byte{}
+	}
+	before := cap(*b)
+	if len(*b)+n <= before {
+		return true
+	}
+	size := max(2*before, len(*b)+n, 512)
+	if !f.share.Grow(size) {
+		return false
+	}
+	*b = append(make([]byte, 0, size), *b...)
+	f.share.Shrink(f.share.Held() - before)
+	return true
+}
+
+// drop gives back what was gathered.
+func (f *frames) drop() {
+	f.raw, f.message = nil, nil
+	f.share.Release()
+}
+
+// pass copies n bytes as they come.
+func (f *frames) pass(to io.Writer, n int64) error {
+	for n > 0 {
+		if _, err := f.in.Peek(1); err != nil {
+			return fmt.Errorf("read frame: %w", err)
+		}
+		b, _ := f.in.Peek(int(min(int64(f.in.Buffered()), n))) // they are there
+		if _, err := to.Write(b); err != nil {
+			return fmt.Errorf("pass frame on: %w", err)
+		}
+		_, _ = f.in.Discard(len(b))
+		n -= int64(len(b))
+	}
+	return nil
+}
+
+// passFrame copies a frame whose header was read.
+func (f *frames) passFrame(to io.Writer, h ws.Header) error {
+	if _, err := to.Write(appendHeader(nil, h)); err != nil {
+		return fmt.Errorf("pass frame on: %w", err)
+	}
+	return f.pass(to, h.Length)
+}
+
+type byteWriter struct{ b []byte }
+
+func (w *byteWriter) Write(p []byte) (int, error) {
+	w.b = append(w.b, p...)
+	return len(p), nil
+}
+
+func appendHeader(dst []byte, h ws.Header) []byte {
+	w := byteWriter{dst}
+	_ = ws.WriteHeader(&w, h) // to memory; its length was read, or is ours
+	return w.b
+}
