@@ -37,6 +37,7 @@ func TestMain(m *testing.M) {
 type process struct {
 	t      *testing.T
 	args   []string
+	binary string    // another build of it; empty: this one
 	wrap   []string  // the command that runs it; empty: none
 	stderr io.Writer // nil: the test's
 
@@ -49,8 +50,7 @@ type process struct {
 // start starts it and waits until it listens.
 func (p *process) start() {
 	p.t.Helper()
-	line := append(append(p.wrap[:len(p.wrap):len(p.wrap)], os.Args[0]), p.args...)
-	cmd := exec.Command(line[0], line[1:]...) // #nosec G204 -- ourselves
+	cmd := p.command()
 	cmd.Env = append(os.Environ(), "TEST_BINARY_RUNS=the program")
 	if cmd.Stderr = p.stderr; p.stderr == nil {
 		cmd.Stderr = os.Stderr
@@ -80,6 +80,16 @@ func (p *process) start() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.cmd, p.url, p.admin = cmd, url, admin
+}
+
+// command is the program, or the test binary that can be it.
+func (p *process) command() *exec.Cmd {
+	binary := p.binary
+	if binary == "" {
+		binary = os.Args[0]
+	}
+	line := append(append(append([]string{}, p.wrap...), binary), p.args...)
+	return exec.Command(line[0], line[1:]...)
 }
 
 // kill ends it as kill -9 does.
