@@ -22,10 +22,8 @@ const (
 	// maxDecoded bounds what is read of one compressed answer.
 	maxDecoded = 32 << 20
 
-	// maxRatio is how many bytes one encoded byte may stand for; freely is how
-	// many may be decoded whatever the ratio.
-	maxRatio = 100
-	freely   = 1 << 20
+	// freely is how many bytes may be decoded whatever the ratio.
+	freely = 1 << 20
 
 	// maxWindow is the largest window of a decoder: RFC 9659 asks for no more
 	// of zstd on the web. A frame that claims a larger one is refused.
@@ -45,24 +43,37 @@ var (
 // Decoding is what one decoding may take.
 type Decoding struct {
 	Max   int           // bytes
+	Ratio int           // bytes that one encoded byte may stand for; 0: any number
 	Share *budget.Share // pays for what is allocated
 	Until time.Time     // zero: it may take its time
 }
 
 // Decode returns what encoded bytes say, in full. The encoding is one of
 // HTTP's, in lower case. What the result and the decoder take is asked of the
-// share as it grows; the decoder's part is given back.
+// share as it grows; the decoder's part is given back, and all of it where it
+// fails.
 func Decode(encoding string, b []byte, bounds Decoding) (plain []byte, err error) {
 	window := windowOf(encoding, b)
 	if !bounds.Share.Grow(window) {
 		return nil, ErrBusy
 	}
-	defer func() { bounds.Share.Shrink(bounds.Share.Held() - window) }()
+	before := bounds.Share.Held() - window
+	defer func() {
+		if err != nil {
+			plain = nil
+			bounds.Share.Shrink(before)
+			return
+		}
+		bounds.Share.Shrink(bounds.Share.Held() - window)
+	}()
 	r, err := decode(encoding, bytes.NewReader(b))
 	if err != nil {
 		return nil, err
 	}
-	most := min(bounds.Max, max(freely, maxRatio*len(b)))
+	most := bounds.Max
+	if bounds.Ratio > 0 {
+		most = min(most, max(freely, bounds.Ratio*len(b)))
+	}
 	for {
 		if len(plain) == cap(plain) {
 			size := min(max(firstDecoded, 2*cap(plain)), most+1)
@@ -72,9 +83,9 @@ func Decode(encoding string, b []byte, bounds Decoding) (plain []byte, err error
 			if !bounds.Share.Grow(size) {
 				return nil, ErrBusy
 			}
-			before := cap(plain)
+			old := cap(plain)
 			plain = append(make([]byte, 0, size), plain...)
-			bounds.Share.Shrink(bounds.Share.Held() - before)
+			bounds.Share.Shrink(bounds.Share.Held() - old)
 		}
 		if !bounds.Until.IsZero() && time.Now().After(bounds.Until) {
 			return nil, ErrLate

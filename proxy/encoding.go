@@ -8,12 +8,16 @@ import (
 	"github.com/graphiti-proxy/graphiti-proxy/inject"
 )
 
+// maxRatio is how many bytes one byte of an encoded body may stand for. What
+// people and tools say is far below.
+const maxRatio = 100
+
 // decodeBody reads an encoded body, which some clients send (Codex: zstd). It
 // reports false, and why, when that cannot be read within bounds: a small body
 // may stand for a very large one.
 func (s *Server) decodeBody(c *call, encoding []byte) (o inject.Outcome, ok bool) {
 	plain, err := capture.Decode(strings.ToLower(strings.TrimSpace(string(encoding))), c.body, capture.Decoding{
-		Max: s.way().limits.InspectBytes, Share: &c.share, Until: c.mem.until,
+		Max: s.way().limits.InspectBytes, Ratio: maxRatio, Share: &c.share, Until: c.mem.until,
 	})
 	switch {
 	case err == nil:

@@ -79,6 +79,9 @@ func TestLookingForASessionTakesNoLongerThanRecallMay(t *testing.T) {
 		if took := time.Since(start); took != 400*time.Millisecond {
 			t.Errorf("took %v", took)
 		}
+		if took := c.mem.outcome.Took; took != 400*time.Millisecond {
+			t.Errorf("the client is told %v", took)
+		}
 		if until.Sub(start) != 400*time.Millisecond {
 			t.Errorf("planning may take until %v after the start", until.Sub(start))
 		}

@@ -1,0 +1,134 @@
+package capture
+
+import (
+	"bytes"
+	"compress/zlib"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"math/rand/v2"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/klauspost/compress/gzip"
+	"github.com/klauspost/compress/zstd"
+
+	"github.com/graphiti-proxy/graphiti-proxy/budget"
+)
+
+func encoded(t *testing.T, encoding, text string) []byte {
+	t.Helper()
+	var b bytes.Buffer
+	var w io.WriteCloser
+	switch encoding {
+	case "gzip":
+		w = gzip.NewWriter(&b)
+	case "deflate":
+		w = zlib.NewWriter(&b)
+	case "zstd":
+		w, _ = zstd.NewWriter(&b, zstd.WithWindowSize(4<<20))
+	case "zstd, a large window":
+		w, _ = zstd.NewWriter(&b, zstd.WithWindowSize(64<<20))
+	}
+	for part := text; len(part) > 0; part = part[min(len(part), 1<<20):] {
+		if _, err := io.WriteString(w, part[:min(len(part), 1<<20)]); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := w.Close(); err != nil {
+		t.Fatal(err)
+	}
+	return b.Bytes()
+}
+
+// TestDecodingIsBounded: by a size, by how much one byte may stand for, by the
+// memory there is, and by time. What failed holds nothing.
+func TestDecodingIsBounded(t *testing.T) {
+	words := func(size int) string { // about 10:1
+		var b strings.Builder
+		for b.Len() < size {
+			b.WriteString(strings.Repeat("said ", 10) + fmt.Sprint(rand.Uint32()))
+		}
+		return b.String()
+	}
+	for _, tc := range []struct {
+		name, encoding, text string
+		max, budget          int
+		late                 bool
+		want                 error
+	}{
+		{"a request", "zstd", words(3 << 20), 16 << 20, 64 << 20, false, nil},
+		{"a small one of a few bytes", "gzip", strings.Repeat("x", 900<<10), 16 << 20, 64 << 20, false, nil},
+		{"a bomb", "gzip", strings.Repeat("x", 15<<20), 16 << 20, 64 << 20, false, ErrTooLarge},
+		{"another one", "zstd", strings.Repeat("x", 15<<20), 16 << 20, 64 << 20, false, ErrTooLarge},
+		{"another one", "deflate", strings.Repeat("x", 15<<20), 16 << 20, 64 << 20, false, ErrTooLarge},
+		{"too long", "gzip", words(3 << 20), 2 << 20, 64 << 20, false, ErrTooLarge},
+		{"no memory", "gzip", words(3 << 20), 16 << 20, 2 << 20, false, ErrBusy},
+		{"no memory for the window", "zstd", words(10 << 20), 16 << 20, 1 << 20, false, ErrBusy},
+		{"a window that is too large", "zstd, a large window", words(70 << 20), 80 << 20, 1 << 30, false, zstd.ErrWindowSizeExceeded},
+		{"no time", "gzip", words(3 << 20), 16 << 20, 64 << 20, true, ErrLate},
+	} {
+		b := budget.New(tc.budget)
+		share := b.Share()
+		d := Decoding{Max: tc.max, Ratio: 100, Share: &share}
+		if tc.late {
+			d.Until = time.Now().Add(-time.Second)
+		}
+		name, _, _ := strings.Cut(tc.encoding, ",")
+		plain, err := Decode(name, encoded(t, tc.encoding, tc.text), d)
+		switch {
+		case !errors.Is(err, tc.want):
+			t.Errorf("%s (%s): %d bytes, %v; want %v", tc.name, tc.encoding, len(plain), err, tc.want)
+		case err != nil && (share.Held() != 0 || b.Used() != 0 || plain != nil):
+			t.Errorf("%s (%s): %d bytes are still held", tc.name, tc.encoding, share.Held())
+		case err == nil && (string(plain) != tc.text || share.Held() != cap(plain)):
+			t.Errorf("%s (%s): %d bytes of %d, %d held of %d", tc.name, tc.encoding, len(plain), len(tc.text), share.Held(), cap(plain))
+		}
+	}
+}
+
+// TestAnswersAreBoundedTogether: an answer for which there is no memory is given
+// up, and whatever became of one, nothing of it stays taken.
+func TestAnswersAreBoundedTogether(t *testing.T) {
+	long := strings.Repeat("x", 1<<20)
+	body := `{"choices":[{"index":0,"message":{"content":"` + long + `"},"finish_reason":"stop"}]}`
+	for _, tc := range []struct {
+		name   string
+		meta   Meta
+		body   string
+		budget int
+		told   bool
+	}{
+		{"whole", Meta{}, body, 16 << 20, true},
+		{"whole, no memory", Meta{}, body, 1 << 20, false},
+		{"an event", Meta{Stream: true}, "data: " + body + "\n\n", 16 << 20, true},
+		{"an event, no memory", Meta{Stream: true}, "data: " + body + "\n\n", 1 << 20, false},
+		{"compressed", Meta{Encoding: "gzip"}, string(encoded(t, "gzip", body)), 16 << 20, true},
+		{"compressed, no memory", Meta{Encoding: "gzip"}, string(encoded(t, "gzip", body)), 512 << 10, false},
+	} {
+		b := budget.New(tc.budget)
+		w := NewWatcher(slog.New(slog.DiscardHandler), b)
+		told := make(chan Answer, 1)
+		tee := w.Watch(Chat{}, tc.meta, func(a Answer, _ bool) { told <- a })
+		for part := tc.body; len(part) > 0; part = part[min(len(part), 4<<10):] {
+			tee.Write([]byte(part[:min(len(part), 4<<10)]))
+		}
+		tee.Close(true)
+		w.Close()
+		select {
+		case a := <-told:
+			if tc.told != (a.End == EndStop) {
+				t.Errorf("%s: told %d", tc.name, a.End)
+			}
+		default:
+			if tc.told {
+				t.Errorf("%s: nothing told", tc.name)
+			}
+		}
+		if b.Used() != 0 {
+			t.Errorf("%s: %d bytes stay taken", tc.name, b.Used())
+		}
+	}
+}

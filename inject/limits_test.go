@@ -1,0 +1,136 @@
+package inject
+
+import (
+	"fmt"
+	"reflect"
+	"strings"
+	"testing"
+	"time"
+	"unsafe"
+)
+
+func repeated(before, one, after string, size int) []byte {
+	n := (size - len(before) - len(after)) / (len(one) + 1)
+	return []byte(before + strings.Repeat(one+",", n) + one + after)
+}
+
+// TestBodyOfTinyMessages: three bytes a message cost what the bound lets them,
+// not a struct for each.
+func TestBodyOfTinyMessages(t *testing.T) {
+	user := `{"role":"user","content":"x"}`
+	for _, tc := range []struct {
+		name string
+		d    Dialect
+		body []byte
+	}{
+		{"responses", Responses{}, repeated(`{"input":[`, `{}`, `]}`, 16<<20)},
+		{"responses, silent", Responses{}, repeated(`{"input":[`, `{"type":"reasoning"}`, `]}`, 16<<20)},
+		{"responses, references", Responses{}, repeated(`{"input":[`, `{"type":"item_reference","id":"a"}`, `]}`, 16<<20)},
+		{"responses, one answer", Responses{}, repeated(`{"input":[`, `{"role":"assistant","content":"x"}`, `]}`, 16<<20)},
+		{"chat", Chat{}, repeated(`{"messages":[`, user, `]}`, 16<<20)},
+		{"messages", Messages{}, repeated(`{"messages":[`, user, `]}`, 16<<20)},
+		{"parts of one message", Chat{}, repeated(`{"messages":[{"role":"user","content":[`, `{"type":"text","text":""}`, `]}]}`, 16<<20)},
+		{"parts of a prompt", Messages{}, repeated(`{"messages":[`+user+`],"system":[`, `{"type":"text","text":""}`, `]}`, 16<<20)},
+	} {
+		var c Conversation
+		taken := 0
+		c.Limit(Limits{Room: func(n int) bool { taken += n; return true }})
+		began := time.Now()
+		ok := tc.d.Parse(tc.body, &c)
+		if o, stopped := c.Stopped(); ok || !stopped || o.Status != StatusSkipped || o.Reason != ReasonTooLarge {
+			t.Errorf("%s: understood %v, %+v", tc.name, ok, o)
+		}
+		if c.Size() > 8<<20 || taken > 16<<20 {
+			t.Errorf("%s: %d bytes are held, %d were asked for, in %v", tc.name, c.Size(), taken, time.Since(began))
+		}
+	}
+}
+
+// TestMessagesAreBounded at what is set, and not before.
+func TestMessagesAreBounded(t *testing.T) {
+	for _, tc := range []struct {
+		messages int
+		ok       bool
+	}{{10, true}, {11, false}} {
+		body := `{"messages":[` + strings.Repeat(`{"role":"user","content":"x"},`, tc.messages-1) + `{"role":"user","content":"x"}]}`
+		var c Conversation
+		c.Limit(Limits{Messages: 10})
+		if ok := (Chat{}).Parse([]byte(body), &c); ok != tc.ok {
+			t.Errorf("%d messages: %v", tc.messages, ok)
+		}
+	}
+}
+
+// TestParsingAsksBeforeItAllocates: where there is no room, nothing is held.
+func TestParsingAsksBeforeItAllocates(t *testing.T) {
+	body := repeated(`{"messages":[`, `{"role":"user","content":"<system-reminder>a\n</system-reminder>b"}`, `]}`, 64<<10)
+	for allowed := range 40 {
+		var c Conversation
+		taken := 0
+		c.Limit(Limits{Room: func(n int) bool {
+			if taken+n > allowed<<12 {
+				return false
+			}
+			taken += n
+			return true
+		}})
+		ok := (Chat{}).Parse(body, &c)
+		if o, stopped := c.Stopped(); ok == stopped || !ok && o.Reason != ReasonBusy {
+			t.Errorf("%d KiB: %v, %+v", 4*allowed, ok, o)
+		}
+		if c.Size() > 2*taken {
+			t.Errorf("%d bytes are held, %d were asked for", c.Size(), taken)
+		}
+	}
+}
+
+// TestParsingEndsInTime: whatever its shape, a body is given up when the time
+// is over, and a body that takes long is noticed before it was read.
+func TestParsingEndsInTime(t *testing.T) {
+	const size = 16 << 20
+	long := func(text string) []byte {
+		return []byte(`{"messages":[{"role":"user","content":"` + strings.Repeat(text, size/len(text)) + `"}]}`)
+	}
+	shapes := map[string][]byte{
+		"one string":         long("hello there "),
+		"escapes":            long(`\n`),
+		"unicode":            long(`\u003c`),
+		"brackets":           long(`<`),
+		"tags":               long(`<system-reminder>`),
+		"tags and ends":      long(`<skill>a</skill><cwd>b</cwd><user_action>`),
+		"tools":              repeated(`{"messages":[{"role":"user","content":"x"}],"tools":[`, `{"a":[1,2]}`, `]}`, size),
+		"nesting":            repeated(`{"messages":[{"role":"user","content":"x"}],"x":[`, strings.Repeat("[", 190)+strings.Repeat("]", 190), `]}`, size),
+		"members":            repeated(`{"messages":[{"role":"user","content":"x"}],"x":{`, `"a":1`, `}}`, size),
+		"white space":        []byte(`{"messages":[{"role":"user","content":"x"}]` + strings.Repeat(" ", size) + "}"),
+		"other parts":        repeated(`{"messages":[{"role":"user","content":[`, `{"type":"image_url"}`, `]}]}`, size),
+		"messages of tags":   repeated(`{"messages":[`, `{"role":"user","content":"`+strings.Repeat("<skill>", 150)+`"}`, `]}`, size),
+		"a prompt of places": []byte(`{"messages":[{"role":"user","content":"x"},{"role":"system","content":"` + strings.Repeat(strings.Repeat(" ", 4000)+`irectory\n`, size/4010) + `"}]}`),
+	}
+	for name, body := range shapes {
+		var c Conversation
+		began := time.Now()
+		c.Limit(Limits{Until: began.Add(20 * time.Millisecond)})
+		ok := (Chat{}).Parse(body, &c)
+		if ok {
+			c.Place(true)
+		}
+		took := time.Since(began)
+		o, stopped := c.Stopped()
+		if ok && !stopped && took > 200*time.Millisecond || !ok && (o.Status != StatusTimeout || o.Reason != ReasonTooLarge) {
+			t.Errorf("%s: understood %v, %+v, after %v", name, ok, o, took)
+		}
+		var free Conversation
+		began = time.Now()
+		whole := (Chat{}).Parse(body, &free)
+		parsed := time.Since(began)
+		free.Place(true)
+		t.Logf("%-20s gave up %5v after %5v; without a bound %v, and its place %v, understood %v", name, stopped, took.Round(time.Millisecond), parsed.Round(time.Millisecond), (time.Since(began) - parsed).Round(time.Millisecond), whole)
+	}
+}
+
+// TestSizes: what is counted for a message and a text is what they take.
+func TestSizes(t *testing.T) {
+	if m, s := unsafe.Sizeof(Message{}), unsafe.Sizeof(span{}); m > sizeOfMessage || s > sizeOfSpan {
+		t.Error(fmt.Sprint(m, s, reflect.TypeFor[Message]()))
+	}
+}
