@@ -18,7 +18,7 @@ func (s *Server) barred(c *call) (o inject.Outcome, yes bool) {
 	switch {
 	case m.Planner == nil:
 		return off(m.Off)
-	case m.Identity.Multi && credentialsOf(h) == "":
+	case m.Identity.Multi && len(credentialsOf(h).fingerprints) == 0:
 		return off(inject.ReasonNone)
 	case !m.Identity.Multi && fromWeb(h):
 		s.warnForeign(h)
