@@ -11,6 +11,11 @@ const (
 	// nothing in it is of interest.
 	relayedBody = 64 << 10
 
+	// copiedBody is likewise for a request of a dialect that has no memory and
+	// says how long it is: sending it at once is cheaper. Of a longer one
+	// nothing is read before.
+	copiedBody = 256 << 10
+
 	// firstBody is what is allocated for a body before any of it has come,
 	// whatever it says of its length.
 	firstBody = 16 << 10
@@ -29,11 +34,15 @@ func (s *Server) bodyLimit(c *call) int {
 	if c.route.dialect == nil {
 		return relayedBody
 	}
-	if o, yes := s.barred(c); yes {
-		c.mem.barred = &o
+	o, yes := s.barred(c)
+	if !yes {
+		return s.way().limits.InspectBytes
+	}
+	c.mem.barred = &o
+	if c.ctx.Request.Header.ContentLength() < 0 {
 		return relayedBody
 	}
-	return s.way().limits.InspectBytes
+	return copiedBody
 }
 
 // growBody makes room for more of the body, of which most bytes may come, or
@@ -41,13 +50,10 @@ func (s *Server) bodyLimit(c *call) int {
 // What is allocated follows what has come, never what is only said.
 func (c *call) growBody(length, most int) bool {
 	before := cap(c.body)
-	if before == 0 && length > smallBody {
-		if b, _ := bodies.Get().(*[]byte); b != nil {
-			if c.share.Grow(cap(*b)) {
-				c.body = (*b)[:0]
-				return true
-			}
-			bodies.Put(b)
+	if len(c.body) == 0 && length > smallBody {
+		if b, _ := bodies.Get().(*[]byte); b != nil && c.share.Resize(before, cap(*b)) {
+			c.body = (*b)[:0]
+			return true
 		}
 	}
 	size := max(4*before, firstBody)

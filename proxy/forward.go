@@ -279,12 +279,14 @@ func startPump(s *Server, c *call, up *upstreamConn) *bodyPump {
 }
 
 func (p *bodyPump) run(s *Server, c *call, up *upstreamConn, pending []byte) {
+	var framed []byte // a piece of a body in chunks
 	defer close(p.done)
 	defer s.caught("body of a request", func() {
 		p.whole = false
 		c.abandon()
 	})
-	rest, buf := c.rest, make([]byte, maxRead)
+	rest, pooled := c.rest, wide.Get().(*[]byte) //nolint:forcetypeassert // the pool's only type
+	defer wide.Put(pooled)
 	for {
 		if len(pending) > 0 {
 			if up.SetWriteDeadline(time.Now().Add(s.way().limits.UpstreamIdle)) != nil {
@@ -298,8 +300,11 @@ func (p *bodyPump) run(s *Server, c *call, up *upstreamConn, pending []byte) {
 			s.hangups.watch(c)
 			return
 		}
-		n, err := rest.Read(buf)
-		pending = p.frame(pending[:0], buf[:n])
+		n, err := rest.Read(*pooled)
+		if pending = (*pooled)[:n]; p.chunked {
+			framed = p.frame(framed[:0], pending)
+			pending = framed
+		}
 		switch {
 		case errors.Is(err, io.EOF):
 			p.whole = true
@@ -380,7 +385,7 @@ func (s *Server) readBody(c *call, limit int) error {
 		c.rest = stream
 		return nil
 	}
-	inspected := limit > relayedBody && c.mem.barred == nil && c.route.dialect != nil
+	inspected := c.mem.barred == nil && c.route.dialect != nil
 	if !c.share.Grow(cap(c.body)) {
 		c.body = nil
 	}
