@@ -74,6 +74,7 @@ type Conversation struct {
 	began    Place            // where the conversation began, as Place has found
 	moves    []move           // and where it went
 	spans    []span
+	details  *bool  // what hasDetails found; nil: it was not asked
 	scratch  []byte // for decoding what is not kept
 
 	limits  Limits  // of reading the body

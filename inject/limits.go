@@ -21,8 +21,8 @@ const (
 	sizeOfSpan    = 24
 
 	// sizeOfTurn is what is noted beside a message while it is decided about
-	// it: its fingerprint, its key, and what was decided.
-	sizeOfTurn = 128
+	// it: its fingerprint, its key, where it took place, and what was decided.
+	sizeOfTurn = 192
 
 	// stride is how many bytes are read between two looks at the clock.
 	stride = 64 << 10

@@ -92,19 +92,22 @@ func TestParsingEndsInTime(t *testing.T) {
 		return []byte(`{"messages":[{"role":"user","content":"` + strings.Repeat(text, size/len(text)) + `"}]}`)
 	}
 	shapes := map[string][]byte{
-		"one string":         long("hello there "),
-		"escapes":            long(`\n`),
-		"unicode":            long(`\u003c`),
-		"brackets":           long(`<`),
-		"tags":               long(`<system-reminder>`),
-		"tags and ends":      long(`<skill>a</skill><cwd>b</cwd><user_action>`),
-		"tools":              repeated(`{"messages":[{"role":"user","content":"x"}],"tools":[`, `{"a":[1,2]}`, `]}`, size),
-		"nesting":            repeated(`{"messages":[{"role":"user","content":"x"}],"x":[`, strings.Repeat("[", 190)+strings.Repeat("]", 190), `]}`, size),
-		"members":            repeated(`{"messages":[{"role":"user","content":"x"}],"x":{`, `"a":1`, `}}`, size),
-		"white space":        []byte(`{"messages":[{"role":"user","content":"x"}]` + strings.Repeat(" ", size) + "}"),
-		"other parts":        repeated(`{"messages":[{"role":"user","content":[`, `{"type":"image_url"}`, `]}]}`, size),
-		"messages of tags":   repeated(`{"messages":[`, `{"role":"user","content":"`+strings.Repeat("<skill>", 150)+`"}`, `]}`, size),
-		"a prompt of places": []byte(`{"messages":[{"role":"user","content":"x"},{"role":"system","content":"` + strings.Repeat(strings.Repeat(" ", 4000)+`irectory\n`, size/4010) + `"}]}`),
+		"one string":       long("hello there "),
+		"escapes":          long(`\n`),
+		"unicode":          long(`\u003c`),
+		"brackets":         long(`<`),
+		"tags":             long(`<system-reminder>`),
+		"tags and ends":    long(`<skill>a</skill><cwd>b</cwd><user_action>`),
+		"tools":            repeated(`{"messages":[{"role":"user","content":"x"}],"tools":[`, `{"a":[1,2]}`, `]}`, size),
+		"nesting":          repeated(`{"messages":[{"role":"user","content":"x"}],"x":[`, strings.Repeat("[", 190)+strings.Repeat("]", 190), `]}`, size),
+		"members":          repeated(`{"messages":[{"role":"user","content":"x"}],"x":{`, `"a":1`, `}}`, size),
+		"white space":      []byte(`{"messages":[{"role":"user","content":"x"}]` + strings.Repeat(" ", size) + "}"),
+		"other parts":      repeated(`{"messages":[{"role":"user","content":[`, `{"type":"image_url"}`, `]}]}`, size),
+		"messages of tags": repeated(`{"messages":[`, `{"role":"user","content":"`+strings.Repeat("<skill>", 150)+`"}`, `]}`, size),
+		"details, and a long prompt": []byte(`{"messages":[{"role":"system","content":"` + strings.Repeat("prompt ", size/2/7) + `"}` +
+			strings.Repeat(`,{"role":"user","content":[{"type":"text","text":"x"},{"type":"text","text":"<environment_details>\nWorking directory: /a\n</environment_details>"}]}`, 15000) + `]}`),
+		"a prompt of lines":  []byte(`{"messages":[{"role":"user","content":"x"},{"role":"system","content":"` + strings.Repeat(strings.Repeat(" ", 4000)+`x: \nirectory: \n`, size/4018) + `"}]}`),
+		"a prompt of places": []byte(`{"messages":[{"role":"user","content":"x"},{"role":"system","content":"` + strings.Repeat(strings.Repeat(" ", 4000)+`irectory: \n`, size/4012) + `"}]}`),
 	}
 	for name, body := range shapes {
 		var c Conversation
@@ -113,6 +116,7 @@ func TestParsingEndsInTime(t *testing.T) {
 		ok := (Chat{}).Parse(body, &c)
 		if ok {
 			c.Place(true)
+			c.Place(false)
 		}
 		took := time.Since(began)
 		o, stopped := c.Stopped()
@@ -124,6 +128,7 @@ func TestParsingEndsInTime(t *testing.T) {
 		whole := (Chat{}).Parse(body, &free)
 		parsed := time.Since(began)
 		free.Place(true)
+		free.Place(false)
 		t.Logf("%-20s gave up %5v after %5v; without a bound %v, and its place %v, understood %v", name, stopped, took.Round(time.Millisecond), parsed.Round(time.Millisecond), (time.Since(began) - parsed).Round(time.Millisecond), whole)
 	}
 }

@@ -35,6 +35,9 @@ func (c *Conversation) Place(codex bool) Place {
 	asked, answered := false, false
 	for i := range c.Messages {
 		m := &c.Messages[i]
+		if !c.after(c.rawSize(m) + sizeOfMessage) {
+			break // who asks sees that reading was stopped
+		}
 		answered = answered || asked && m.Role == RoleAssistant
 		asked = asked || m.Person
 		switch {
@@ -55,7 +58,7 @@ func (c *Conversation) Place(codex bool) Place {
 // prompted is what a system prompt states. It depends on nothing else.
 func (c *Conversation) prompted(m *Message) (s statements) {
 	if c.marked(m) {
-		s.prompt(c.joined(m))
+		s.prompt(c.joined(m), c.after)
 	}
 	return s
 }

@@ -105,17 +105,17 @@ func qwenPlace(text []byte) string {
 }
 
 // hasDetails reports whether the client is one that ends a person's messages
-// with its environment: another may send a file as a part.
+// with its environment: another may send a file as a part. Its prompts, which
+// tell, are read once.
 func (c *Conversation) hasDetails() bool {
-	if c.isDetailed(&c.prompt) {
-		return true
-	}
-	for i := range c.Messages {
-		if m := &c.Messages[i]; m.system && c.isDetailed(m) {
-			return true
+	if c.details == nil {
+		has := c.isDetailed(&c.prompt)
+		for i := 0; i < len(c.Messages) && !has; i++ {
+			has = c.Messages[i].system && c.isDetailed(&c.Messages[i])
 		}
+		c.details = &has
 	}
-	return false
+	return *c.details
 }
 
 func (c *Conversation) isDetailed(m *Message) bool {

@@ -49,10 +49,14 @@ var fileMarks = []string{
 // piFiles is pi's: its own statement ends the prompt.
 const piFiles = "# Project Context"
 
-// prompt adds what a system prompt states.
-func (s *statements) prompt(text []byte) {
+// prompt adds what a system prompt states. It ends where after, which gets how
+// much it has read, says that there is no time for more.
+func (s *statements) prompt(text []byte, after func(bytes int) bool) {
 	r := promptReader{s: s}
 	for line := range bytes.Lines(text) {
+		if !after(len(line)) {
+			return
+		}
 		r.line(bytes.TrimRight(line, "\r\n"))
 	}
 	if r.last != "" && (r.mark == "" || r.mark == piFiles) {
@@ -97,7 +101,11 @@ func (r *promptReader) line(line []byte) {
 			r.env = 0
 		}
 	}
-	if dir := directoryIn(looseLine, line); dir != "" {
+	dir := ""
+	if bytes.Contains(text, []byte("irectory: ")) { // most lines need no closer look
+		dir = directoryIn(looseLine, line)
+	}
+	if dir != "" {
 		r.directory(line, dir)
 	} else if r.within > 0 {
 		r.within--

@@ -13,6 +13,17 @@ var prompts = promptMemo{seed: maphash.MakeSeed()}
 // rememberedPrompts bounds each of two generations of prompts.
 const rememberedPrompts = 1 << 12
 
+// maxStated bounds, in bytes, what is remembered of one.
+const maxStated = 4 << 10
+
+// size is about how much memory the statements take.
+func (s *statements) size() (n int) {
+	for _, c := range []*claim{&s.own.dir, &s.own.repo, &s.loose.dir, &s.loose.repo, &s.quoted, &s.parts} {
+		n += len(c.value)
+	}
+	return n + len(s.item)
+}
+
 // promptMemo goes by hashes of the prompts as they stand in bodies, with a seed
 // that nobody knows: no text can be made up that is taken for another. It is
 // safe for concurrent use.
@@ -45,6 +56,9 @@ func (p *promptMemo) stated(c *Conversation, m *Message) (s statements) {
 		return s
 	}
 	s = c.prompted(m)
+	if _, stopped := c.Stopped(); stopped || s.size() > maxStated {
+		return s
+	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.new == nil || len(p.new) >= rememberedPrompts {

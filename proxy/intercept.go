@@ -25,8 +25,8 @@ const (
 	// to.
 	maxAnswers = 1024
 
-	// maxTold bounds what a message says in place of a header, and an id.
-	maxTold = 16 << 10
+	// maxMetadata bounds what a message says in place of a header, and an id.
+	maxMetadata = 16 << 10
 
 	// maxLanes bounds the answers that are under way at the same time over one
 	// connection.
@@ -251,7 +251,7 @@ func (x *intercept) request(message []byte) ([]byte, error) {
 		c.mem.barred = &o
 	}
 	// What Codex says of one request stands in a header where it posts it.
-	if told := gjson.GetBytes(message, "client_metadata.x-codex-turn-metadata"); told.Type == gjson.String && len(told.Raw) <= maxTold {
+	if told := gjson.GetBytes(message, "client_metadata.x-codex-turn-metadata"); told.Type == gjson.String && len(told.Raw) <= maxMetadata {
 		c.ctx.Request.Header.Set("X-Codex-Turn-Metadata", told.Str)
 	}
 	var ok bool
@@ -338,7 +338,7 @@ func (x *intercept) event(message []byte) {
 	}
 	delete(x.lanes, lane)
 	a := ex.reader.Answer()
-	if a.ID != "" && len(a.ID) <= maxTold && (a.End.Final() || a.End == capture.EndToolCalls) {
+	if a.ID != "" && len(a.ID) <= maxMetadata && (a.End.Final() || a.End == capture.EndToolCalls) {
 		if len(x.ended) >= maxAnswers {
 			clear(x.ended)
 		}
