@@ -222,7 +222,7 @@ func (s *Server) read(c *call) (o inject.Outcome, ok bool) {
 			return o, false
 		}
 	}
-	c.conv.Limit(inject.Limits{Messages: s.way().limits.Messages, Until: c.mem.until, Room: c.share.Grow})
+	s.bound(c)
 	if c.route.dialect.request.Parse(c.text(), &c.conv) {
 		return o, true
 	}
@@ -230,6 +230,25 @@ func (s *Server) read(c *call) (o inject.Outcome, ok bool) {
 		o.Status = inject.StatusSkipped
 	}
 	return o, false
+}
+
+// bound bounds the reading of the body.
+func (s *Server) bound(c *call) {
+	c.conv.Limit(inject.Limits{Messages: s.way().limits.Messages, Until: c.mem.until, Room: c.share.Grow})
+}
+
+// missed counts a turn that memory is off for. What was not read whole, or is
+// compressed, counts as one.
+func (s *Server) missed(c *call) {
+	if c.memory.Missed == nil {
+		return
+	}
+	s.bound(c)
+	if c.rest == nil && len(c.ctx.Request.Header.Peek(fasthttp.HeaderContentEncoding)) == 0 &&
+		(!c.route.dialect.request.Parse(c.text(), &c.conv) || c.conv.Last < 0 || c.conv.Kind != inject.KindTurn) {
+		return
+	}
+	c.memory.Missed()
 }
 
 // mode is what configuration, person, place and client allow.
