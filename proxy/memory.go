@@ -222,7 +222,7 @@ func (s *Server) read(c *call) (o inject.Outcome, ok bool) {
 			return o, false
 		}
 	}
-	s.bound(c)
+	c.conv.Limit(inject.Limits{Messages: s.way().limits.Messages, Until: c.mem.until, Room: c.share.Grow})
 	if c.route.dialect.request.Parse(c.text(), &c.conv) {
 		return o, true
 	}
@@ -232,21 +232,19 @@ func (s *Server) read(c *call) (o inject.Outcome, ok bool) {
 	return o, false
 }
 
-// bound bounds the reading of the body.
-func (s *Server) bound(c *call) {
-	c.conv.Limit(inject.Limits{Messages: s.way().limits.Messages, Until: c.mem.until, Room: c.share.Grow})
-}
-
 // missed counts a turn that memory is off for. What was not read whole, or is
 // compressed, counts as one.
 func (s *Server) missed(c *call) {
 	if c.memory.Missed == nil {
 		return
 	}
-	s.bound(c)
-	if c.rest == nil && len(c.ctx.Request.Header.Peek(fasthttp.HeaderContentEncoding)) == 0 &&
-		(!c.route.dialect.request.Parse(c.text(), &c.conv) || c.conv.Last < 0 || c.conv.Kind != inject.KindTurn) {
-		return
+	// No more than copiedBody is there, which takes next to no time.
+	c.conv.Limit(inject.Limits{Messages: s.way().limits.Messages, Room: c.share.Grow})
+	if c.rest == nil && len(c.ctx.Request.Header.Peek(fasthttp.HeaderContentEncoding)) == 0 {
+		read := c.route.dialect.request.Parse(c.text(), &c.conv)
+		if _, stopped := c.conv.Stopped(); !stopped && (!read || c.conv.Last < 0 || c.conv.Kind != inject.KindTurn) {
+			return
+		}
 	}
 	c.memory.Missed()
 }
