@@ -16,6 +16,10 @@ import (
 // before, so that it need not wait.
 const refusalTime = 100 * time.Millisecond
 
+// timeToSpeak is how long a connection may be silent before it is closed where
+// file descriptors have run out.
+const timeToSpeak = time.Second
+
 // keptDescriptors are for files, listeners and the memory's connections.
 const keptDescriptors = 64
 
@@ -58,7 +62,7 @@ func (cs *clients) admit(c *clientConn) (why string) {
 	case cs.part > 0 && c.from.IsValid() && cs.from[c.from] >= cs.part:
 		return tooManyOf
 	case len(cs.open) >= cs.room:
-		if idle = cs.oldestIdleLocked(); len(idle) == 0 {
+		if idle = cs.oldestIdleLocked(time.Now()); len(idle) == 0 {
 			return outOfFiles
 		}
 	}
@@ -93,26 +97,28 @@ func (cs *clients) leave(c *clientConn) {
 }
 
 // makeRoom closes connections on which nothing happens, those first that have
-// been silent for longest.
+// been silent for longest. A new one is given time to say something: nobody
+// else is there yet to take its place.
 func (cs *clients) makeRoom() {
 	cs.mu.Lock()
-	idle := cs.oldestIdleLocked()
+	idle := cs.oldestIdleLocked(time.Now().Add(-timeToSpeak))
 	cs.mu.Unlock()
 	for _, c := range idle {
 		c.cut()
 	}
 }
 
-// oldestIdleLocked is an eighth of the idle connections, so that all are not
-// looked at again for each one that is let in.
-func (cs *clients) oldestIdleLocked() []*clientConn {
+// oldestIdleLocked is an eighth of the connections that have been idle since
+// then or longer, so that all are not looked at again for each one that is let
+// in.
+func (cs *clients) oldestIdleLocked(then time.Time) []*clientConn {
 	type silent struct {
 		c     *clientConn
 		since int64
 	}
 	var list []silent
 	for c := range cs.open {
-		if since := c.idleSince.Load(); since > 0 {
+		if since := c.idleSince.Load(); since > 0 && since <= then.UnixNano() {
 			list = append(list, silent{c, since})
 		}
 	}

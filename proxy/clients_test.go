@@ -305,3 +305,21 @@ func TestSlowBodyGoesOn(t *testing.T) {
 		}
 	})
 }
+
+// TestNewConnectionMakesNoRoom: where descriptors have run out, a client that
+// has just connected is not closed before it can say anything.
+func TestNewConnectionMakesNoRoom(t *testing.T) {
+	for silent, want := range map[time.Duration]bool{0: true, 2 * timeToSpeak: false} {
+		here, there := net.Pipe()
+		t.Cleanup(func() { _ = there.Close() })
+		c := &clientConn{Conn: here}
+		c.idleSince.Store(time.Now().Add(-silent).UnixNano())
+		cs := clients{open: map[*clientConn]struct{}{c: {}}}
+		c.all = &cs
+		cs.makeRoom()
+		_ = there.SetReadDeadline(time.Now().Add(100 * time.Millisecond))
+		if _, err := there.Read(make([]byte, 1)); errors.Is(err, os.ErrDeadlineExceeded) != want {
+			t.Errorf("silent for %s: %v", silent, err)
+		}
+	}
+}

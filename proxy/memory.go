@@ -304,9 +304,11 @@ func (s *Server) session(ctx context.Context, c *call) (session string, first bo
 	if id, ok := s.pending(ctx, c, asked...); ok {
 		return id, false
 	}
-	// The beginning may have been cut off.
-	for i := range c.conv.Answers {
-		if i > c.conv.Last {
+	// The beginning may have been cut off, the message too that the first answer
+	// left belongs to. Known here is what the model has answered, in this place:
+	// a greeting that a client writes itself is not.
+	for i := c.conv.Last - 1; i >= 0; i-- {
+		if c.conv.Messages[i].Role != inject.RoleAssistant {
 			continue
 		}
 		if text := c.conv.Text(i); len(text) >= telling {
