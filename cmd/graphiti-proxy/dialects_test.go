@@ -200,7 +200,8 @@ func TestWhatClientsSayOutright(t *testing.T) {
 	}
 	turns := 0
 	for i, tc := range cases {
-		_, h := w.exchange("/v1/responses", m{"model": "m", "input": fmt.Sprint("This is message number ", i, ".")}, tc.header, tc.value)
+		_, h := w.exchange("/v1/responses", m{"model": "m", "input": fmt.Sprint("This is message number ", i, ".")},
+			tc.header, tc.value, "X-Graphiti-Workspace", "acme/widgets") // a summary of an unknown project is not kept
 		if header := h.Get("X-Graphiti-Memory"); strings.HasSuffix(header, "reason="+tc.reason) != (tc.reason != "") {
 			t.Errorf("%s %s: %s", tc.header, tc.value, header)
 		}
@@ -214,7 +215,12 @@ func TestWhatClientsSayOutright(t *testing.T) {
 	if n := w.app.queue().Delivered; n != turns {
 		t.Errorf("%d turns were kept, not %d", n, turns)
 	}
-	said := strings.Join(w.held(), "\n")
+	said := ""
+	for _, g := range w.groups() {
+		for _, e := range w.heldIn(g) {
+			said += e.Content + "\n"
+		}
+	}
 	for i, tc := range cases {
 		if kept := strings.Contains(said, fmt.Sprint("message number ", i, ".")); kept != (tc.kept && tc.reason == "") {
 			t.Errorf("%s %s: kept %v", tc.header, tc.value, kept)
