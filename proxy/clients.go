@@ -20,8 +20,9 @@ const refusalTime = 100 * time.Millisecond
 // file descriptors have run out.
 const timeToSpeak = time.Second
 
-// keptDescriptors are for files, listeners and the memory's connections.
-const keptDescriptors = 64
+// keptDescriptors are for files, listeners, the admin side's connections and
+// the memory's.
+const keptDescriptors = 96
 
 // clients are the open connections of clients, whatever is spoken on them. A
 // connection counts from the moment it is accepted until it is closed.

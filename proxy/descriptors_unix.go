@@ -17,5 +17,5 @@ func roomForClients() int {
 		return math.MaxInt32
 	}
 	n := int(l.Cur) // #nosec G115 -- compared above
-	return max((n-min(keptDescriptors, n/4))/2, 1)
+	return max((n-min(keptDescriptors, n/3))/2, 1)
 }

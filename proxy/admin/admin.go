@@ -14,6 +14,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"golang.org/x/net/netutil"
 	"golang.org/x/time/rate"
 
 	"github.com/graphiti-proxy/graphiti-proxy/capture"
@@ -39,6 +40,11 @@ type Options struct {
 	Log    *slog.Logger
 	Audit  *slog.Logger // gets a line for each look at, and change of, what is remembered
 }
+
+// maxConnections bounds the connections at the same time, so that they leave
+// file descriptors to the clients. More wait to be accepted; silent ones are
+// closed when their head does not arrive.
+const maxConnections = 32
 
 // noDeadline is none.
 var noDeadline time.Time
@@ -66,6 +72,7 @@ func New(o Options) (*Server, error) {
 	if err != nil {
 		return nil, fmt.Errorf("listen for administration: %w; choose another address with admin.listen, or off", err)
 	}
+	ln = netutil.LimitListener(ln, maxConnections)
 	if o.TLS != nil {
 		ln = tls.NewListener(ln, o.TLS)
 	}
