@@ -29,6 +29,7 @@ type call struct {
 	fields     int    // how many the head has, where the body comes in chunks
 	trailers   []byte // lines behind a body in chunks that was read whole
 	suspect    bool   // the head says two things about the body's length
+	marked     bool   // a proxy in front has marked the request, see loop.go
 
 	share budget.Share // what is inspected of the request
 
@@ -95,7 +96,7 @@ func (c *call) release() {
 	c.ctx, c.client, c.rest, c.pump, c.up, c.plain = nil, nil, nil, nil, nil, nil
 	c.trace, c.status, c.pieced, c.held, c.memory = nil, 0, false, nil, nil
 	c.route, c.mem, c.says, c.gone, c.intercepted, c.busy = route{}, remembered{}, claimant{}, false, false, false
-	c.suspect = false
+	c.suspect, c.marked = false, false
 	calls.Put(c)
 }
 

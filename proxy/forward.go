@@ -21,6 +21,8 @@ import (
 // When it returns without error the call is attached to the connection, and
 // head describes the first bytes of c.in[:n].
 func (s *Server) forward(c *call, inserts []inject.Insert) (up *upstreamConn, head answerHead, n int, err error) {
+	c.route.upstream.waiting.Add(1)
+	defer c.route.upstream.waiting.Add(-1)
 	if err := c.buildHead(s.hop, inserts); err != nil {
 		return nil, head, 0, err
 	}
@@ -112,7 +114,7 @@ func (c *call) buildHead(hop string, inserts []inject.Insert) error {
 	if c.mem.dropped && !beta {
 		out = append(out, "Anthropic-Beta: "+inject.ThinkingBeta+"\r\n"...)
 	}
-	if c.route.upstream.marks {
+	if c.route.upstream.marks(c) {
 		out = append(append(append(out, hopField+": "...), hop...), "\r\n"...)
 	}
 	if upgrade {

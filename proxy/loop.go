@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"crypto/rand"
 	"encoding/hex"
-	"slices"
 
 	"github.com/valyala/fasthttp"
 )
@@ -18,12 +17,17 @@ const (
 	hopName       = "graphiti-proxy-"
 )
 
-// maxHops is how many proxies like this one may stand in a row. A ring of
-// several behind one address, of which none need see itself again, ends there.
+// maxHops is how many proxies like this one may have marked a request. A ring
+// of several behind one address, of which none need see itself again, ends there.
 const maxHops = 8
 
-// providers are hosts that no proxy is behind. They are not sent hopField: what
-// they get is what the client sent.
+// unmarked is how many requests an upstream may have without having answered
+// one, before those that follow are marked. A request that goes round in a ring
+// comes to that at once, so that nothing is added to a request without need.
+const unmarked = 16
+
+// providers are hosts that no proxy is behind. Requests to them are never
+// marked: what they get is what the client sent.
 var providers = []string{"api.openai.com", "api.anthropic.com", "generativelanguage.googleapis.com"}
 
 // newHop is what a server writes into hopField: another one for each.
@@ -33,8 +37,11 @@ func newHop() string {
 	return hopName + hex.EncodeToString(b[:])
 }
 
-// marks reports whether requests to a host carry hopField.
-func marks(host string) bool { return !slices.Contains(providers, host) }
+// marks reports whether a request that is about to be sent carries hopField:
+// it could go round in a ring, or another proxy thought so.
+func (u *upstream) marks(c *call) bool {
+	return !u.provider && (c.marked || u.waiting.Load() > unmarked)
+}
 
 // loopIn reports a request that this server has sent itself, or that too many
 // like it have passed on.
@@ -46,6 +53,7 @@ func (s *Server) loopIn(c *call, hops [][]byte) error {
 				n = maxHops
 			} else if bytes.HasPrefix(hop, []byte(hopName)) {
 				n++
+				c.marked = true
 			}
 		}
 	}

@@ -84,21 +84,45 @@ func TestTwoLengths(t *testing.T) {
 	}
 }
 
-// TestHopIsAdded where there could be a proxy, and nowhere else.
+// TestHopIsAdded where a request could go round in a ring, and nowhere else.
 func TestHopIsAdded(t *testing.T) {
 	w := newWire(t, say(okAnswer))
 	s, _ := start(t, w.url())
-	if _, err := talk(t, s, "GET /v1/x HTTP/1.1\r\nHost: p\r\nCDN-Loop: cloudflare; loops=1\r\nConnection: close\r\n\r\n"); err != nil {
-		t.Fatal(err)
-	}
-	want := "GET /v1/x HTTP/1.1\r\nHost: " + strings.TrimPrefix(w.url(), "http://") + "\r\nCDN-Loop: cloudflare; loops=1\r\nCDN-Loop: " + s.hop + "\r\n\r\n"
-	if got := w.raw(); len(got) != 1 || got[0] != want {
-		t.Errorf("the upstream got %q, want %q", got, want)
+	up := s.way().openai
+	for name, tc := range map[string]struct {
+		waiting int64
+		hops    string
+		marked  bool
+	}{
+		"the first":                  {0, "", false},
+		"behind another network":     {0, "CDN-Loop: cloudflare; loops=1\r\n", false},
+		"while many wait":            {unmarked, "", true},
+		"marked by a proxy in front": {0, "CDN-Loop: cloudflare; loops=1, graphiti-proxy-0123456789ab\r\n", true},
+	} {
+		up.waiting.Store(tc.waiting)
+		w.forget()
+		if _, err := talk(t, s, "GET /v1/x HTTP/1.1\r\nHost: p\r\n"+tc.hops+"Connection: close\r\n\r\n"); err != nil {
+			t.Fatal(err)
+		}
+		want := "GET /v1/x HTTP/1.1\r\nHost: " + strings.TrimPrefix(w.url(), "http://") + "\r\n" + tc.hops
+		if tc.marked {
+			want += "CDN-Loop: " + s.hop + "\r\n"
+		}
+		if got := w.requests(); len(got) != 1 || got[0] != want+"\r\n" {
+			t.Errorf("%s: the upstream got %q, want %q", name, got, want)
+		}
+		if n := up.waiting.Load(); n != tc.waiting {
+			t.Errorf("%s: %d wait afterwards", name, n-tc.waiting)
+		}
 	}
 	for _, provider := range providers {
 		u, err := newUpstream(nameOpenAI, "https://"+provider, s.roots, time.Second)
-		if err != nil || u.marks {
-			t.Errorf("%s: marked %v, %v", provider, u.marks, err)
+		if err != nil {
+			t.Fatal(err)
+		}
+		u.waiting.Store(2 * unmarked)
+		if u.marks(&call{marked: true}) {
+			t.Errorf("%s: marked", provider)
 		}
 	}
 }
@@ -142,23 +166,25 @@ func TestLoopIsNoticed(t *testing.T) {
 	t.Run("itself", func(t *testing.T) {
 		addr := reserve()
 		s, _ := start(t, "http://"+addr, at(addr))
-		check(t, s, "/v1/realtime", "upstream.openai", 6)
+		check(t, s, "/v1/realtime", "upstream.openai", 3*unmarked)
 	})
 	t.Run("a ring of two", func(t *testing.T) {
 		a, b := reserve(), reserve()
 		s, _ := start(t, "http://"+b, at(a))
 		_, _ = start(t, "http://"+a, at(b))
-		check(t, s, "/v1/realtime", "upstream.openai", 6)
+		check(t, s, "/v1/realtime", "upstream.openai", 3*unmarked)
 	})
 	t.Run("a row of honest ones", func(t *testing.T) {
 		w := newWire(t, say(okAnswer))
 		base := w.url()
-		for range maxHops {
+		for range maxHops - 1 { // behind one that has marked the request
 			_, base = start(t, base)
 		}
 		s, _ := start(t, base) // the ninth of them
 		get := func(base string) int {
-			resp, err := client(t).Get(base + "/v1/models")
+			req, _ := http.NewRequest(http.MethodGet, base+"/v1/models", nil)
+			req.Header.Set(hopField, hopName+"0123456789ab")
+			resp, err := client(t).Do(req)
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -123,7 +123,7 @@ func New(o Options) (*Server, error) {
 	s.settings.Store(&o.Memory)
 	s.base, s.cancel = context.WithCancel(context.Background())
 	s.clients = clients{limit: o.Ways.Limits.Connections, part: o.Ways.Limits.PerAddress, room: roomForClients()}
-	if room := s.clients.room; room < s.clients.limit {
+	if room := s.clients.room; room < s.clients.limit/2 {
 		s.log.Info("there are file descriptors for fewer clients than limits.connections", "clients", room,
 			"remedy", "raise the limit of open files (ulimit -n, LimitNOFILE of systemd), or lower limits.connections")
 	}

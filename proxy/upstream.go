@@ -6,8 +6,10 @@ import (
 	"fmt"
 	"net"
 	"net/url"
+	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 )
 
@@ -32,7 +34,9 @@ type upstream struct {
 	prefix  string // path before every request path, without a final slash
 	tls     *tls.Config
 	timeout time.Duration // for connecting, TLS included
-	marks   bool          // requests carry hopField
+
+	provider bool         // no proxy is behind it
+	waiting  atomic.Int64 // requests that have no answer yet
 
 	mu      sync.Mutex // guards what follows
 	idle    []*upstreamConn
@@ -57,7 +61,8 @@ func newUpstream(name, base string, roots *tls.Config, timeout time.Duration) (*
 		host:    u.Host,
 		prefix:  strings.TrimSuffix(u.EscapedPath(), "/"),
 		timeout: timeout,
-		marks:   marks(u.Hostname()),
+
+		provider: slices.Contains(providers, u.Hostname()),
 	}
 	port := u.Port()
 	switch {
