@@ -12,6 +12,7 @@ import (
 	"github.com/tidwall/gjson"
 	"github.com/valyala/fasthttp"
 
+	"github.com/graphiti-proxy/graphiti-proxy/budget"
 	"github.com/graphiti-proxy/graphiti-proxy/capture"
 	"github.com/graphiti-proxy/graphiti-proxy/inject"
 )
@@ -45,10 +46,11 @@ type intercept struct {
 	head  fasthttp.RequestHeader // of the request that opened the connection
 	route route
 
-	mu    sync.Mutex // guards what follows
-	lanes map[string]*exchange
-	ended map[string]heldEnd // by the id of an answer
-	wrong error              // why the connection is ended; nil: it is not, or not by us
+	mu     sync.Mutex // guards what follows
+	lanes  map[string]*exchange
+	ended  map[string]heldEnd // by the id of an answer
+	wrong  error              // why the connection is ended; nil: it is not, or not by us
+	closed bool               // no answer comes any more
 
 	broken atomic.Bool // a bug of memory's has shown: what follows passes as it is
 }
@@ -65,18 +67,25 @@ type exchange struct {
 	at      where
 	session string
 	trace   *requestTrace // nil: nobody looks
+	share   budget.Share  // of what is held of the request until the answer has ended
 
 	memory   *Memory
 	promises promises // what is kept once it is accepted
+	earlier  func()   // keeps what was said before, then; may be nil
 	judged   bool     // whether it is, is known
 }
 
 // judge does what was promised, when an event is the first that tells whether
 // the upstream has accepted the request.
 func (ex *exchange) judge(kind string, event []byte) {
-	if !ex.judged {
-		ex.judged = true
-		ex.promises.keep(ex.memory, statusIn(kind, event))
+	if ex.judged {
+		return
+	}
+	ex.judged = true
+	status := statusIn(kind, event)
+	ex.promises.keep(ex.memory, status)
+	if ex.earlier != nil && status == fasthttp.StatusOK {
+		ex.earlier()
 	}
 }
 
@@ -245,7 +254,7 @@ func (x *intercept) request(message []byte) ([]byte, error) {
 	c := &call{ctx: &fasthttp.RequestCtx{}, route: x.route, body: message, memory: x.s.mem()}
 	x.head.CopyTo(&c.ctx.Request.Header)
 	c.share = x.s.budget.Share()
-	defer c.share.Release()
+	defer c.share.Release()                  // but for what the exchange takes over
 	c.busy = !c.share.Grow(2 * len(message)) // what is made of it
 	if o, yes := x.s.barred(c); yes {
 		c.mem.barred = &o
@@ -271,12 +280,14 @@ func (x *intercept) request(message []byte) ([]byte, error) {
 		ex.session = c.held.session
 	}
 	if x.s.watches(c, plan) {
-		ex.ending = x.s.endingOf(c, plan)
+		ex.ending, ex.earlier = x.s.endingOf(c, plan)
 		ex.ending.end = ex.end
 		ex.tee = c.memory.Watcher.Watch(x.route.dialect.answer, capture.Meta{
 			Stream: true, Order: xxhash.Sum64String(ex.ending.who.Session),
 		}, x.s.taking(ex.ending, c.trace.awaitAnswer()))
 	}
+	c.share.Shrink(c.mem.copied)
+	ex.share, c.share = c.share, budget.Share{}
 	x.begin(lane, ex)
 	if len(plan.Inserts) == 0 {
 		return nil, nil
@@ -303,6 +314,10 @@ func (x *intercept) begin(lane string, ex *exchange) {
 	x.lanes[lane] = ex
 	if old != nil {
 		old.abandoned()
+	}
+	if x.closed {
+		ex.abandoned()
+		delete(x.lanes, lane)
 	}
 }
 
@@ -353,6 +368,7 @@ func (x *intercept) event(message []byte) {
 	}
 	ex.tee.Close(true)
 	ex.trace.end(statusOf(kind))
+	ex.share.Release()
 }
 
 // statusOf is the status that an answer would have had that was not sent over
@@ -368,6 +384,7 @@ func statusOf(event string) int {
 func (ex *exchange) abandoned() {
 	ex.tee.Close(false)
 	ex.trace.end(statusGone)
+	ex.share.Release()
 }
 
 // oneLine is JSON without line breaks, which are white space in it.
@@ -386,6 +403,7 @@ func (x *intercept) close() {
 	defer x.s.caught("end of a WebSocket", x.breaks)
 	x.mu.Lock()
 	defer x.mu.Unlock()
+	x.closed = true
 	for _, ex := range x.lanes {
 		ex.abandoned()
 	}

@@ -33,7 +33,9 @@ func (s *Server) watching(c *call, head *answerHead, plan inject.Plan) *capture.
 	if head.status != fasthttp.StatusOK || !s.watches(c, plan) {
 		return nil
 	}
-	e, told := s.endingOf(c, plan), c.trace.awaitAnswer()
+	e, earlier := s.endingOf(c, plan)
+	earlier()
+	told := c.trace.awaitAnswer()
 	tee := c.memory.Watcher.Watch(c.route.dialect.answer, capture.Meta{
 		Stream:   head.event,
 		Encoding: strings.ToLower(string(head.encoding)),
@@ -61,17 +63,21 @@ func (s *Server) watches(c *call, plan inject.Plan) bool {
 		(len(plan.Write) > 0 || c.mem.chained || c.mem.round != nil) && !c.memory.Kept(plan.Turn, plan.Write)
 }
 
-// endingOf is how the turn is to end. What the worker needs later is copied:
-// the request's buffers are reused.
-func (s *Server) endingOf(c *call, plan inject.Plan) *ending {
-	e := c.mem.round
+// endingOf is how the turn is to end, and what keeps what was said before it:
+// to be called when the upstream has accepted the request. What the worker
+// needs later is copied: the request's buffers are reused.
+func (s *Server) endingOf(c *call, plan inject.Plan) (e *ending, earlier func()) {
+	e, earlier = c.mem.round, func() {}
 	if e == nil {
 		e = s.begun(c, plan)
+		if e.turn.Kind == "" && len(plan.Unseen) > 0 && len(plan.Write) > 0 {
+			earlier = s.earlier(c, plan)
+		}
 	}
 	if len(e.turn.Targets) > 0 {
 		c.memory.Open.Busy(&e.turn)
 	}
-	return e
+	return e, earlier
 }
 
 // begun is the end, to come, of a turn of which the request says all that is
@@ -104,11 +110,8 @@ func (s *Server) begun(c *call, plan inject.Plan) *ending {
 	} else {
 		e.recall = false
 	}
-	if len(plan.Write) > 0 {
-		s.keepEarlier(c, plan)
-		if c.memory.Note.Tools {
-			e.turn.Tools = c.conv.ToolsUsed()
-		}
+	if len(plan.Write) > 0 && c.memory.Note.Tools {
+		e.turn.Tools = c.conv.ToolsUsed()
 	}
 	return e
 }
@@ -135,13 +138,10 @@ func (s *Server) turn(c *call, id string, targets []graphiti.Target) capture.Tur
 // OwnerOf names whose turns a caller's are.
 func OwnerOf(w graphiti.Who) string { return w.Owner() }
 
-// keepEarlier keeps what was said before the conversation was first seen, or
-// shortly before a crash. When it was said is not known: shortly before now,
-// in its order.
-func (s *Server) keepEarlier(c *call, plan inject.Plan) {
-	if len(plan.Unseen) == 0 {
-		return
-	}
+// earlier returns what keeps what was said before the conversation was first
+// seen, or shortly before a crash. When it was said is not known: shortly before
+// now, in its order.
+func (s *Server) earlier(c *call, plan inject.Plan) func() {
 	var turns []capture.Turn
 	for i, u := range plan.Unseen {
 		id := u.Turn.String()
@@ -157,30 +157,32 @@ func (s *Server) keepEarlier(c *call, plan inject.Plan) {
 		turns = append(turns, t)
 		c.mem.copied += len(t.User) + len(t.Assistant)
 	}
-	planner, unseen := c.memory.Planner, plan.Unseen
-	planner.Took(unseen)
-	if len(turns) == 0 {
-		return
-	}
-	c.memory.Earlier(capture.History{
-		Turns: turns,
-		Left:  func() { planner.Left(unseen) },
-		Wanted: func(ctx context.Context, turns []capture.Turn) ([]capture.Turn, error) {
-			sure, err := planner.Sure(ctx, unseen)
-			since := make(map[string]time.Time, len(sure))
-			for _, u := range sure {
-				since[u.Turn.String()] = u.Since
-			}
-			list := make([]capture.Turn, 0, len(sure))
-			for _, t := range turns {
-				var wanted bool
-				if t.Since, wanted = since[t.ID]; wanted {
-					list = append(list, t)
+	m, unseen := c.memory, plan.Unseen
+	return func() {
+		m.Planner.Took(unseen)
+		if len(turns) == 0 {
+			return
+		}
+		m.Earlier(capture.History{
+			Turns: turns,
+			Left:  func() { m.Planner.Left(unseen) },
+			Wanted: func(ctx context.Context, turns []capture.Turn) ([]capture.Turn, error) {
+				sure, err := m.Planner.Sure(ctx, unseen)
+				since := make(map[string]time.Time, len(sure))
+				for _, u := range sure {
+					since[u.Turn.String()] = u.Since
 				}
-			}
-			return list, err
-		},
-	})
+				list := make([]capture.Turn, 0, len(sure))
+				for _, t := range turns {
+					var wanted bool
+					if t.Since, wanted = since[t.ID]; wanted {
+						list = append(list, t)
+					}
+				}
+				return list, err
+			},
+		})
+	}
 }
 
 // ending makes a turn of a request and its answer.

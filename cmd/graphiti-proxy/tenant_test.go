@@ -274,3 +274,34 @@ func TestStrangerIsSearchedWithNobodysMemory(t *testing.T) {
 		t.Errorf("after a restart: %s", header)
 	}
 }
+
+// TestRejectedHistoryOverWebSocket: nor is what the request shows of what was
+// said before.
+func TestRejectedHistoryOverWebSocket(t *testing.T) {
+	for _, status := range []int{http.StatusUnauthorized, http.StatusForbidden, 0} {
+		w := start(t, t.TempDir(), map[string]string{"websocket": "intercept"})
+		s := w.socket()
+		w.model.SetFaults(proxytest.Faults{Status: status})
+		history := []m{said("We use Postgres."), {"type": "message", "role": "assistant", "content": []m{{"type": "output_text", "text": "Noted: Postgres it is."}}}, said("Hello.")}
+		s.create(m{"input": history})
+		if status != 0 {
+			w.model.SetFaults(proxytest.Faults{})
+			s.create(m{"input": []m{said("Good night.")}})
+			w.delivered(1)
+		} else {
+			w.delivered(2)
+		}
+		w.stop()
+		again := start(t, w.app.cfg.DataDir, nil)
+		all := ""
+		for _, g := range again.groups() {
+			for _, e := range again.heldIn(g) {
+				all += e.Content + "\n"
+			}
+		}
+		if strings.Contains(all, "Postgres") != (status == 0) {
+			t.Errorf("%d: kept is %s", status, all)
+		}
+		again.stop()
+	}
+}
