@@ -33,6 +33,7 @@ const (
 type gitObjects struct {
 	root  *os.Root
 	packs []string // their paths, without .idx
+	size  int      // of the ids of its objects
 	open  map[string]*gitPack
 }
 
@@ -111,6 +112,7 @@ func (o *gitObjects) commit(hash string) (c gitCommit, err error) {
 		return c, errObject
 	}
 	id, _ := hex.DecodeString(hash)
+	o.size = len(id)
 	kind, body, err := o.object(id, 0)
 	if err != nil || kind != "commit" {
 		return c, errObject
@@ -312,7 +314,7 @@ func (p *gitPack) object(o *gitObjects, at int64, depth int) (kind string, body 
 			return "", nil, err
 		}
 	case 7: // a delta to an object that it names
-		base := make([]byte, sha1.Size)
+		base := make([]byte, o.size)
 		if _, err = io.ReadFull(r, base); err != nil {
 			return "", nil, errObject
 		}

@@ -232,6 +232,31 @@ func TestClonesShareAProject(t *testing.T) {
 	}
 }
 
+// TestOwnNameOfTheMainBranch: what binds a project need not be called main.
+func TestOwnNameOfTheMainBranch(t *testing.T) {
+	for _, packed := range []bool{false, true} {
+		dir := gitHome(t)
+		app, clone := filepath.Join(dir, "app"), filepath.Join(dir, "clone")
+		newProject(t, app, privateRemote, "first", "second")
+		for _, args := range [][]string{
+			{"update-ref", "refs/remotes/origin/release/1.0", "HEAD"}, {"update-ref", "refs/remotes/origin/develop", "HEAD"},
+			{"update-ref", "-d", "refs/remotes/origin/main"}, {"checkout", "-q", "-b", "mine"},
+		} {
+			gitAt(t, app, time.Time{}, args...)
+		}
+		if packed {
+			gitAt(t, app, time.Time{}, "pack-refs", "--all")
+		}
+		cloneOf(t, app, clone)
+		p, log := openProjects(t, filepath.Join(dir, "projects.json"))
+		for _, at := range []string{app, clone} {
+			if got := look(t, p, at); got.Remote != privateRemote {
+				t.Errorf("packed %v: %+v: %s", packed, got, log)
+			}
+		}
+	}
+}
+
 // TestArchiveThatCameFirst keeps the true clone out, which is told what to do.
 func TestArchiveThatCameFirst(t *testing.T) {
 	dir := gitHome(t)

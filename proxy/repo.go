@@ -10,6 +10,7 @@ import (
 	"iter"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 )
 
@@ -106,6 +107,9 @@ func (c *checkout) readGit(git, common string) {
 		}
 		return
 	}
+	if ref == "refs/heads/.invalid" {
+		return // references are in tables, which are not read
+	}
 	c.Branch = strings.TrimPrefix(ref, "refs/heads/")
 	c.Commit = c.refs.commit(ref)
 }
@@ -144,7 +148,8 @@ func (r *gitRefs) commit(ref string) string {
 }
 
 // published is the newest commit that is known to be in the repository's
-// remote; empty when none is.
+// remote; empty when none is. Any branch of the remote's does where none has a
+// usual name.
 func (c *checkout) published() string {
 	at := "refs/remotes/" + c.remote + "/"
 	for _, name := range []string{"HEAD", c.Branch, "main", "master"} {
@@ -155,7 +160,36 @@ func (c *checkout) published() string {
 			return hash
 		}
 	}
+	for _, ref := range c.refs.below(at) {
+		if hash := c.refs.commit(ref); hash != "" {
+			return hash
+		}
+	}
 	return ""
+}
+
+// maxRefs bounds the references that are tried one by one.
+const maxRefs = 100
+
+// below are references whose names begin with a folder's, which ends with a
+// slash.
+func (r *gitRefs) below(folder string) (refs []string) {
+	if strings.Contains(folder, "..") {
+		return nil
+	}
+	path := filepath.Join(r.dir, filepath.FromSlash(folder))
+	if info, err := os.Stat(path); err == nil && info.IsDir() { // an archive may hold a pipe, which blocks
+		for _, name := range namesIn(path) {
+			refs = append(refs, folder+name)
+		}
+	}
+	for line := range bytes.Lines(r.packed) {
+		if _, name, ok := strings.Cut(strings.TrimSpace(string(line)), " "); ok && strings.HasPrefix(name, folder) && len(refs) < 2*maxRefs {
+			refs = append(refs, name)
+		}
+	}
+	slices.Sort(refs)
+	return refs
 }
 
 // isHash reports whether s is the hash of an object of git's.
@@ -172,6 +206,17 @@ func packed(refs []byte, ref string) string {
 		}
 	}
 	return ""
+}
+
+// namesIn are some of the names in a directory.
+func namesIn(path string) []string {
+	dir, err := os.Open(path) // #nosec G304 -- a folder of git's
+	if err != nil {
+		return nil
+	}
+	defer dir.Close()
+	names, _ := dir.Readdirnames(maxRefs)
+	return names
 }
 
 func firstLine(path string) string {
