@@ -3,6 +3,7 @@ package inject
 import (
 	"crypto/sha256"
 	"encoding/hex"
+	"hash/maphash"
 	"sync"
 
 	"github.com/cespare/xxhash/v2"
@@ -76,6 +77,10 @@ const (
 	rememberMax = 1 << 15 // in each generation
 )
 
+// rawSeed is of the hashes that long texts are remembered by: nobody can make
+// up one that is taken for another person's.
+var rawSeed = maphash.MakeSeed()
+
 func (h *Hasher) known(raw uint64) (text uint64, ok bool) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -125,7 +130,7 @@ func (h *Hasher) text(c *Conversation, i int) uint64 {
 	if len(raw) < longText {
 		return c.decodedHash(raw)
 	}
-	key := xxhash.Sum64(raw)
+	key := maphash.Bytes(rawSeed, raw)
 	text, ok := h.known(key)
 	if !ok {
 		text = c.decodedHash(raw)
