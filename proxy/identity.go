@@ -284,6 +284,10 @@ func (cl *claimant) registered(people *Registry, c *Caller) *Person {
 		if !s.same {
 			break
 		}
+		if cl.twice(&s) {
+			cl.unclear[claimUser] = true
+			return nil
+		}
 		if person = people.named("user:" + s.Platform + ":" + cl.value(&s)); person != nil {
 			return person
 		}

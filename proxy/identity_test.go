@@ -431,6 +431,15 @@ func TestHeadersThatContradictThemselves(t *testing.T) {
 			}
 		}
 	}
+	people.Set([]Person{{ID: "ann", Identities: map[string]string{"openwebui": "ann@example.com"}}})
+	var h fasthttp.RequestHeader
+	for _, line := range [][2]string{{"Authorization", "Bearer sk-gateway"}, {"X-OpenWebUI-User-Id", "5f2c"}, {"X-OpenWebUI-User-Email", "ann@example.com"}, {"X-OpenWebUI-User-Email", "bob@example.com"}} {
+		h.Add(line[0], line[1])
+	}
+	id := Identity{Multi: true, Trusted: trusted, People: people}
+	if c := id.who(&claimant{}, &h, &inject.Conversation{Last: -1}); !c.Contradicts || c.Known {
+		t.Errorf("two addresses beside an id: %+v", c)
+	}
 	e := (&Memory{Recall: true, Ingest: true, Identity: Identity{Owner: "user:o"}}).Explain(graphiti.Namer{}, chatPath+"?userId=a&userId=b", nil, []byte(said("", "")))
 	if e.Off == "" || len(e.Reads)+len(e.Writes) > 0 {
 		t.Errorf("two people in the query: %+v", e)
