@@ -5,6 +5,7 @@ import (
 	"encoding/binary"
 	"fmt"
 	"io"
+	"log/slog"
 	"math"
 	"net"
 	"net/http"
@@ -12,6 +13,9 @@ import (
 	"testing"
 
 	"github.com/gobwas/ws"
+
+	"github.com/graphiti-proxy/graphiti-proxy/budget"
+	"github.com/graphiti-proxy/graphiti-proxy/capture"
 )
 
 const (
@@ -114,5 +118,34 @@ func TestLanesAreBounded(t *testing.T) {
 	}
 	if code := binary.BigEndian.Uint16(why); code != 1008 || string(why[2:]) != errLanes.Error() {
 		t.Errorf("%d %q", code, why[2:])
+	}
+}
+
+// TestHeldOfAWebSocketIsGivenBack: whatever ends an exchange, also one that
+// begins when no answer can come any more.
+func TestHeldOfAWebSocketIsGivenBack(t *testing.T) {
+	all := budget.New(1000)
+	x := &intercept{s: &Server{log: slog.New(slog.DiscardHandler)}, lanes: make(map[string]*exchange), ended: make(map[string]heldEnd)}
+	begin := func(lane string) {
+		ex := &exchange{reader: capture.Responses{}.NewReader(), memory: &Memory{}, share: all.Share()}
+		if !ex.share.Grow(10) {
+			t.Fatal("there is no room")
+		}
+		x.begin(lane, ex)
+	}
+	begin("a")
+	begin("b")
+	begin("b") // instead of the one before
+	if n := all.Used(); n != 20 {
+		t.Errorf("%d bytes are held by two", n)
+	}
+	x.event([]byte(`{"type":"response.completed","stream_id":"a","response":{"id":"r","status":"completed"}}`))
+	if n := all.Used(); n != 10 {
+		t.Errorf("%d bytes are held by one", n)
+	}
+	x.close()
+	begin("c")
+	if n := all.Used(); n != 0 || len(x.lanes) > 0 {
+		t.Errorf("%d bytes are held at the end", n)
 	}
 }
