@@ -231,10 +231,19 @@ func TestIgnoreFileIsForAllCodingClients(t *testing.T) {
 // widgets is the group of the repository that the clones are of.
 const widgets = "workspace_github_repo_github_com_acme_widgets"
 
-// clone is a clone of acme/widgets, as far as can be told without a network.
+// clone is a clone of acme/widgets, as far as can be known without a network:
+// the first one beside it makes the history that all of them have.
 func clone(t *testing.T, dir string) string {
 	t.Helper()
-	for _, args := range [][]string{{"init", "-q", dir}, {"-C", dir, "remote", "add", "origin", "https://github.com/acme/widgets.git"}} {
+	origin := filepath.Join(filepath.Dir(dir), "origin")
+	steps := [][]string{{"clone", "-q", origin, dir}, {"-C", dir, "remote", "set-url", "origin", "https://github.com/acme/widgets.git"}}
+	if _, err := os.Stat(origin); err != nil {
+		steps = append([][]string{
+			{"init", "-q", "-b", "main", origin},
+			{"-C", origin, "-c", "user.name=acme", "-c", "user.email=dev@acme.test", "commit", "-q", "--allow-empty", "-m", "widgets"},
+		}, steps...)
+	}
+	for _, args := range steps {
 		if out, err := exec.Command("git", args...).CombinedOutput(); err != nil {
 			t.Skipf("SKIPPED LOUDLY: git: %v %s", err, out)
 		}
