@@ -28,7 +28,12 @@ func newFrames(in io.Reader, share budget.Share) *frames {
 // take reads a frame's payload. left is what could not be taken, because there
 // is no memory for it: what came before stands in raw.
 func (f *frames) take(h ws.Header) (left int64, err error) {
+	paid := f.room(&f.raw, ws.MaxHeaderSize) // a frame may be empty, and there may be any number of them
 	f.raw = appendHeader(f.raw, h)
+	if !paid {
+		f.message = nil
+		return h.Length, nil
+	}
 	at := len(f.raw)
 	for left = h.Length; left > 0; {
 		if _, err := f.in.Peek(1); err != nil {

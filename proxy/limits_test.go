@@ -182,3 +182,29 @@ func TestClaimedFrameTakesNothing(t *testing.T) {
 		}
 	}
 }
+
+// TestEmptyFramesArePaidFor: a message in any number of frames without a
+// payload is not gathered beyond what there is memory for, and arrives.
+func TestEmptyFramesArePaidFor(t *testing.T) {
+	const frames, total = 20000, 32 << 10
+	sent := frameOf(ws.OpText, false, true, 0, "")
+	for range frames {
+		sent = append(sent, frameOf(ws.OpContinuation, false, true, 0, "")...)
+	}
+	got, read := make([]byte, len(sent)), make(chan error, 2)
+	b := budget.New(0)
+	_, c, _ := intercepting(t, func(c net.Conn) {
+		_ = c.SetReadDeadline(time.Now().Add(10 * time.Second))
+		_, err := io.ReadFull(c, got)
+		read <- err
+	}, func(o *Options) { o.Budget, o.Ways.Limits.InspectTotal = b, total })
+	if _, err := c.Write(sent); err != nil {
+		t.Fatal(err)
+	}
+	if err := <-read; err != nil || !bytes.Equal(got, sent) {
+		t.Errorf("they did not arrive as they were sent (%v)", err)
+	}
+	if used := b.Used(); used != 0 {
+		t.Errorf("%d bytes stay taken", used)
+	}
+}
