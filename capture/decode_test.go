@@ -132,3 +132,47 @@ func TestAnswersAreBoundedTogether(t *testing.T) {
 		}
 	}
 }
+
+// TestGivenUpIsGivenBack: what is held of answers that are given up does not
+// stay taken until another answer comes: where all is taken, none can.
+func TestGivenUpIsGivenBack(t *testing.T) {
+	b := budget.New(300 << 10)
+	w := NewWatcher(slog.New(slog.DiscardHandler), b)
+	defer w.Close()
+	tee := w.Watch(Chat{}, Meta{}, func(Answer, bool) {})
+	held := func() int { return b.Used() - tee.share.Held() }
+	for held() < 64<<10 {
+		tee.Write(make([]byte, segment))
+		time.Sleep(time.Millisecond)
+	}
+	for used := -1; used != b.Used(); time.Sleep(20 * time.Millisecond) {
+		used = b.Used()
+	}
+	others := b.Share()
+	if !others.Grow(300<<10 - b.Used()) {
+		t.Fatal("there is more taken than there is")
+	}
+	tee.Write([]byte("x"))
+	others.Release()
+	for late := time.Now().Add(5 * time.Second); b.Used() != 0; time.Sleep(time.Millisecond) {
+		if time.Now().After(late) {
+			t.Fatalf("%d bytes stay taken", b.Used())
+		}
+	}
+}
+
+// TestTeeIsClosedTwice: the first time counts.
+func TestTeeIsClosedTwice(t *testing.T) {
+	b := budget.New(1 << 20)
+	w := NewWatcher(slog.New(slog.DiscardHandler), b)
+	told := make(chan bool, 2)
+	tee := w.Watch(Chat{}, Meta{}, func(_ Answer, clean bool) { told <- clean })
+	tee.Write([]byte(`{}`))
+	tee.Close(true)
+	tee.Close(false)
+	tee.Write([]byte(`{}`))
+	w.Close()
+	if len(told) != 1 || !<-told || b.Used() != 0 {
+		t.Errorf("told %d times more; %d bytes stay taken", len(told), b.Used())
+	}
+}

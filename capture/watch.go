@@ -52,16 +52,22 @@ type Watcher struct {
 // worker is what one worker is handed.
 type worker struct {
 	pieces chan piece
+	wake   chan struct{} // gone is not empty
 
 	mu   sync.Mutex // guards gone
 	gone []*watched // answers that were given up, and of which nothing more comes
 }
 
-// giveUp has the worker give back what it holds of an answer. It does not wait.
+// giveUp has the worker give back what it holds of an answer, also when no
+// piece comes: where there is no memory left, none does. It does not wait.
 func (l *worker) giveUp(a *watched) {
 	l.mu.Lock()
-	defer l.mu.Unlock()
 	l.gone = append(l.gone, a)
+	l.mu.Unlock()
+	select {
+	case l.wake <- struct{}{}:
+	default:
+	}
 }
 
 func (l *worker) reap() {
@@ -107,7 +113,7 @@ func NewWatcher(log *slog.Logger, b *budget.Budget) *Watcher {
 	w := &Watcher{log: log, budget: b, stop: make(chan struct{})}
 	w.pool.New = func() any { b := make([]byte, 0, 2<<10); return &b }
 	for i := range w.lanes {
-		w.lanes[i] = &worker{pieces: make(chan piece, laneDepth)}
+		w.lanes[i] = &worker{pieces: make(chan piece, laneDepth), wake: make(chan struct{}, 1)}
 		w.wg.Add(1)
 		// Ends when Close closes stop.
 		go w.work(w.lanes[i])
@@ -206,12 +212,14 @@ func (t *Tee) lose() {
 	t.lane.giveUp(t.answer)
 }
 
-// Close says that no more will come, and whether the body's end was seen.
+// Close says that no more will come, and whether the body's end was seen. It may
+// be called again.
 func (t *Tee) Close(clean bool) {
 	if t == nil || t.lost {
 		return
 	}
 	t.hand(piece{answer: t.answer, bytes: t.buf, end: true, clean: clean})
+	t.lost = true
 }
 
 func (t *Tee) hand(p piece) {
@@ -232,6 +240,9 @@ func (w *Watcher) work(l *worker) {
 			w.takeAndKeep(p)
 			l.reap()
 			continue
+		case <-l.wake:
+			l.reap()
+			continue
 		case <-w.stop:
 		}
 		select {
@@ -239,6 +250,7 @@ func (w *Watcher) work(l *worker) {
 			w.takeAndKeep(p)
 			l.reap()
 		default:
+			l.reap()
 			return
 		}
 	}

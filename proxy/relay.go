@@ -23,6 +23,7 @@ func (s *Server) relay(c *call, up *upstreamConn, head answerHead, n int, tee *c
 	c.out = c.answerHead(c.out[:0], &head, closing)
 	c.client.mute()
 	c.pieced = !head.event // of the others it says nothing
+	defer tee.Close(false) // where a bug ends it
 	whole, err := s.relayBody(c, up, &f, head.size, n, tee)
 	tee.Close(whole)
 
