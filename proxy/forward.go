@@ -266,6 +266,7 @@ func (s *Server) sendInterim(c *call, h *answerHead) error {
 // bodyPump streams the rest of a request's body to the upstream, while the
 // answer is awaited: an upstream may answer before it has read everything.
 type bodyPump struct {
+	up      *upstreamConn
 	done    chan struct{}
 	chunked bool
 	whole   bool // the body was sent to its end; valid after done
@@ -273,7 +274,7 @@ type bodyPump struct {
 }
 
 func startPump(s *Server, c *call, up *upstreamConn) *bodyPump {
-	p := &bodyPump{done: make(chan struct{}), chunked: c.ctx.Request.Header.ContentLength() < 0}
+	p := &bodyPump{up: up, done: make(chan struct{}), chunked: c.ctx.Request.Header.ContentLength() < 0}
 	pending := p.frame(append([]byte(nil), c.out...), c.body)
 	// Ends with the body, or when join stops what it reads from.
 	go p.run(s, c, up, pending)
@@ -345,15 +346,17 @@ func (p *bodyPump) fault(c *call, err error) error {
 	return err
 }
 
-// join ends the pump and reports whether the whole body was sent. If not, both
-// connections are spoilt.
+// join ends the pump, which may wait for either side, and reports whether it had
+// sent the whole body. If not, both connections are spoilt.
 func (p *bodyPump) join(c *call) bool {
-	if !p.finished() {
+	whole := p.finished()
+	if !whole {
 		c.client.stopBody()
+		_ = rawConn(p.up.Conn).Close()
 		<-p.done
 	}
 	c.client.endBody()
-	return p.whole
+	return whole
 }
 
 // frame appends a piece of the body as it goes over the wire.

@@ -263,3 +263,38 @@ func TestOpenTunnelDoesNotOutliveShutdown(t *testing.T) {
 		t.Errorf("the client's side: %v", err)
 	}
 }
+
+// TestAnswerEndsABodyThatIsNotRead: an upstream that has answered and reads no
+// more of the body keeps nobody waiting.
+func TestAnswerEndsABodyThatIsNotRead(t *testing.T) {
+	full, answered := make(chan struct{}), make(chan struct{})
+	ln, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer ln.Close()
+	go func() {
+		c, err := ln.Accept()
+		if err != nil {
+			return
+		}
+		defer c.Close()
+		<-full
+		_, _ = io.WriteString(c, "HTTP/1.1 413 Too Large\r\nContent-Length: 0\r\n\r\n")
+		<-answered
+	}()
+	defer close(answered)
+	s, _ := start(t, "http://"+ln.Addr().String())
+	c := dial(t, s)
+	_, _ = io.WriteString(c, "POST /v1/files HTTP/1.1\r\nHost: p\r\nContent-Length: 1000000000\r\n\r\n")
+	for n, piece := 1, make([]byte, 64<<10); n > 0; { // until no socket takes any more
+		_ = c.SetWriteDeadline(time.Now().Add(500 * time.Millisecond))
+		n, _ = c.Write(piece)
+	}
+	close(full)
+	_ = c.SetReadDeadline(time.Now().Add(10 * time.Second))
+	got, err := io.ReadAll(c)
+	if !strings.HasPrefix(string(got), "HTTP/1.1 413 ") || isTimeout(err) {
+		t.Errorf("%q, then %v", got, err)
+	}
+}
