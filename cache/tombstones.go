@@ -3,6 +3,7 @@ package cache
 import (
 	"context"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"sync"
@@ -27,6 +28,8 @@ type Tombstones struct {
 	mu     sync.RWMutex // guards the rest
 	known  bool         // whether groups is what the store has
 	groups map[string]bool
+	reads  int // that have begun
+	newest int // of those that have ended, the one that began last
 }
 
 // readTime bounds what a request waits for the store where it is not known which
@@ -47,20 +50,37 @@ func (t *Tombstones) Has(group string) bool {
 	return err != nil || slices.Contains(groups, group)
 }
 
+// Known is which groups have a tombstone, as it was read last.
+func (t *Tombstones) Known() []string {
+	t.mu.RLock()
+	defer t.mu.RUnlock()
+	return slices.Sorted(maps.Keys(t.groups))
+}
+
 // Groups reads which groups have a tombstone.
 func (t *Tombstones) Groups(ctx context.Context) (list []string, err error) {
-	all, err := t.store.readTombstones(ctx)
 	t.mu.Lock()
-	defer t.mu.Unlock()
-	if t.known = err == nil; err != nil {
-		return nil, fmt.Errorf("read tombstones: %w", err)
-	}
-	t.groups = make(map[string]bool, len(all))
+	t.reads++
+	read := t.reads
+	t.mu.Unlock()
+	all, err := t.store.readTombstones(ctx)
+	groups := make(map[string]bool, len(all))
 	for _, s := range all {
-		if !t.groups[s.Group] {
-			t.groups[s.Group] = true
+		if !groups[s.Group] {
+			groups[s.Group] = true
 			list = append(list, s.Group)
 		}
+	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if read > t.newest { // else it may not show what a later one did
+		t.newest, t.known = read, err == nil
+		if err == nil {
+			t.groups = groups
+		}
+	}
+	if err != nil {
+		return nil, fmt.Errorf("read tombstones: %w", err)
 	}
 	return list, nil
 }

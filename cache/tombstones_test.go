@@ -1,6 +1,10 @@
 package cache
 
 import (
+	"context"
+	"path/filepath"
+	"slices"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -53,5 +57,50 @@ func TestTombstones(t *testing.T) {
 	server.Kill()
 	if !s.Tombstones.Has("g") {
 		t.Error("where it cannot be known it may be shown")
+	}
+}
+
+// lagging is a store whose first read of tombstones answers late.
+type lagging struct {
+	store
+	read   atomic.Bool
+	began  chan struct{}
+	answer chan struct{}
+}
+
+func (l *lagging) readTombstones(ctx context.Context) (list []Tombstone, err error) {
+	list, err = l.store.readTombstones(ctx)
+	if l.read.CompareAndSwap(false, true) {
+		close(l.began)
+		<-l.answer
+	}
+	return list, err
+}
+
+// TestTombstonesReadLate: a read that began before a tombstone was set, and ends
+// after it, does not take it away.
+func TestTombstonesReadLate(t *testing.T) {
+	f, err := openFile(filepath.Join(t.TempDir(), "state.db"), time.Hour)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = f.close() })
+	slow := &lagging{store: f, began: make(chan struct{}), answer: make(chan struct{})}
+	stones := &Tombstones{store: slow}
+	ended := make(chan error)
+	go func() { // ends with the test
+		_, err := stones.Groups(t.Context())
+		ended <- err
+	}()
+	<-slow.began
+	if err := stones.Set(t.Context(), Tombstone{"g", "g"}); err != nil {
+		t.Fatal(err)
+	}
+	close(slow.answer)
+	if err := <-ended; err != nil {
+		t.Fatal(err)
+	}
+	if known := stones.Known(); !stones.Has("g") || !slices.Equal(known, []string{"g"}) {
+		t.Errorf("known are %q", known)
 	}
 }

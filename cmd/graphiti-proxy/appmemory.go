@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -21,12 +22,18 @@ import (
 // Graphiti needs for what it has accepted.
 const forgetTimeout = 5 * time.Minute
 
+// earlyTimeout is how long other replicas are waited for before the memory is
+// asked to forget. At the end they are waited for again.
+const earlyTimeout = 10 * time.Second
+
 // remembered is the memory of the app in all its places.
 type remembered struct {
 	app   *app
 	names atomic.Pointer[graphiti.Namer]
 	facts *cache.Recall[[]graphiti.Fact]
 	state *cache.State
+
+	withholding sync.Mutex // one after the other, or an older look would count
 }
 
 func (m *remembered) namer() graphiti.Namer { return *m.names.Load() }
@@ -172,9 +179,14 @@ func (m *remembered) forget(ctx context.Context, part capture.Part) (blocks int,
 	if err := m.state.Tombstones.Set(ctx, stone); err != nil {
 		return 0, err
 	}
-	m.app.planner.Forgot()
-	err = m.app.pipeline.Forget(ctx, part, func(ctx context.Context) (err error) {
-		blocks, err = m.elsewhere(ctx, part)
+	// Conversations lose their blocks before the memory is asked, which may take
+	// minutes or be cut off. What fails here is done again at the end.
+	early, stop := context.WithTimeout(ctx, earlyTimeout)
+	blocks, _ = m.elsewhere(early, part)
+	stop()
+	err = m.app.pipeline.Forget(ctx, part, func(ctx context.Context) error {
+		more, err := m.elsewhere(ctx, part)
+		blocks += more
 		return err
 	})
 	if err == nil {
@@ -198,6 +210,8 @@ func notForgotten(err error) error {
 // withhold keeps turns from the groups that have a tombstone, so that a look
 // shows only what was to be forgotten.
 func (m *remembered) withhold(ctx context.Context) error {
+	m.withholding.Lock()
+	defer m.withholding.Unlock()
 	groups, err := m.state.Tombstones.Groups(ctx)
 	if err != nil {
 		return err
@@ -220,16 +234,10 @@ func (m *remembered) elsewhere(ctx context.Context, part capture.Part) (blocks i
 	// had that.
 	m.app.planner.Forgot()
 	m.facts.DropGroup(part.Group)
-	if err := m.app.dropUnderWay(part); err != nil {
-		return 0, err
-	}
-	if err := m.app.tellForgotten(ctx, part); err != nil {
-		return 0, err
-	}
-	if blocks, err = m.state.Blocks.Forget(part.Group); err != nil {
-		return blocks, err
-	}
-	err = errors.Join(m.state.Snapshots.Forget(part.Mark()), m.app.tellForgotten(ctx, part), m.facts.Forget(part.Group))
+	// A replica that does not answer keeps nothing from the others.
+	failed := errors.Join(m.app.dropUnderWay(part), m.app.tellForgotten(ctx, part))
+	blocks, err = m.state.Blocks.Forget(part.Group)
+	err = errors.Join(failed, err, m.state.Snapshots.Forget(part.Mark()), m.app.tellForgotten(ctx, part), m.facts.Forget(part.Group))
 	m.app.planner.Forgot()
 	return blocks, err
 }

@@ -42,6 +42,9 @@ func (a *app) status(ctx context.Context, fresh bool) admin.Status {
 	if m.Backend == "embedded" {
 		m.Where = a.cfg.DataDir
 	}
+	if a.curated != nil {
+		s.Blocked = a.curated.state.Tombstones.Known()
+	}
 	off := func(f admin.Fault, why, remedy string) {
 		m.Fail(f, time.Time{}, why, remedy)
 		m.State = admin.StateOff

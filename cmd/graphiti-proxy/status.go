@@ -106,6 +106,11 @@ func printStatus(w io.Writer, s *admin.Status) {
 	if m.Emptied > 0 {
 		fmt.Fprintf(w, "          %d messages of conversations lost their block to memory forget; those conversations get none any more\n", m.Emptied)
 	}
+	if n := len(s.Blocked); n > 0 {
+		fmt.Fprintf(w, "          %s blocked, because memory forget has not succeeded: nothing of them is recalled, and new turns for them wait: %s\n",
+			counted(n, "group"), strings.Join(s.Blocked, ", "))
+		fmt.Fprintln(w, "          to do: run the same memory forget again, and do what it says")
+	}
 	if m.Why != "" {
 		fmt.Fprintf(w, "          %s\n", m.Why)
 	}

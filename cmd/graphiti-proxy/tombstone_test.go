@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"maps"
 	"slices"
 	"strings"
@@ -137,5 +138,58 @@ func TestForgettingOfAMemoryThatIsDown(t *testing.T) {
 				return err == nil && len(w.heldIn("user_josh")) == 0
 			})
 		})
+	}
+}
+
+// TestForgettingThatIsCutOff: the memory takes long to forget, and the proxy ends
+// meanwhile. Running conversations have lost their blocks at once, and status
+// says that the group is blocked and what to do.
+func TestForgettingThatIsCutOff(t *testing.T) {
+	g, err := graphititest.Start(graphititest.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { g.Close() })
+	dir, settings := t.TempDir(), map[string]string{
+		"memory.endpoint": g.URL(), "memory.consent": "true", "memory.backend": "graphiti",
+		"identity.owner": "user:josh", "identity.group_ids": "raw",
+	}
+	w := start(t, dir, settings)
+	w.ask("s1", user("My cat is called Miso."))
+	w.delivered(1)
+	settled(t, g)
+	question := user("What is my cat called?")
+	if saw := w.ask("s2", question); !strings.Contains(saw, "Miso") {
+		t.Fatal("it is not known to begin with")
+	}
+	g.Always(graphititest.Forget, graphititest.Hang())
+	ctx, cutOff := context.WithCancel(t.Context())
+	ended := make(chan error, 1)
+	go func() { // ends with cutOff
+		_, err := w.app.curated.Forget(ctx, "user_josh")
+		ended <- err
+	}()
+	waitUntil(t, "the call that hangs", func() bool { return g.Counts().Calls[graphititest.Forget] > 0 })
+	check := func(when string) {
+		t.Helper()
+		if saw := w.ask("s2", question, answered("I see."), user("And again?")); strings.Contains(saw, "Miso") {
+			t.Errorf("%s the model saw %s", when, saw)
+		}
+		if status := w.status(); !strings.Contains(status, "1 group blocked") || !strings.Contains(status, "user_josh") || !strings.Contains(status, "run the same memory forget again") {
+			t.Errorf("%s the status is %s", when, status)
+		}
+	}
+	check("while it hangs")
+	cutOff()
+	if err := <-ended; err == nil {
+		t.Fatal("it is taken for forgotten")
+	}
+	w.stop()
+	w = start(t, dir, settings)
+	check("after a restart")
+	g.Always(graphititest.Forget, nil)
+	w.forget("user_josh")
+	if status := w.status(); strings.Contains(status, "blocked") {
+		t.Errorf("when it is forgotten the status is %s", status)
 	}
 }

@@ -23,6 +23,10 @@ type Status struct {
 	Memory Memory              `json:"memory"`
 	Queue  capture.QueueStatus `json:"queue"`
 
+	// Blocked are the groups of which nothing is recalled and to which nothing is
+	// delivered, because they are not proven to be forgotten.
+	Blocked []string `json:"blocked_groups,omitempty"`
+
 	// Waiting are the settings that have changed in the file and count after a
 	// restart.
 	Waiting []string `json:"need_a_restart,omitempty"`
