@@ -207,8 +207,7 @@ func (p *Pipeline) unseen(ctx context.Context) bool {
 	p.mu.Lock()
 	hidden := p.state.hidden
 	p.mu.Unlock()
-	m, ok := p.opts().Memory.(interface{ Database(context.Context) string })
-	return hidden || ok && m.Database(ctx) == "falkordb"
+	return hidden || p.database(ctx) == "falkordb"
 }
 
 // waitUnseen returns when a memory that lists nothing has had the time in which

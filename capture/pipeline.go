@@ -104,6 +104,8 @@ type Pipeline struct {
 	troubleLog  time.Time
 	searchErr   error // of the last search for a message of our own
 
+	saidDatabase string // the memory's, as it said last; empty: it never did
+
 	promoted map[string]bool // groups into which something was
 	lately   lately          // the turns that were added last
 }

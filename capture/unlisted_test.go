@@ -1,10 +1,12 @@
 package capture
 
 import (
+	"context"
 	"fmt"
 	"net/http"
 	"path/filepath"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -158,4 +160,32 @@ func TestWhatComesBetweenTwoLooks(t *testing.T) {
 		t.Errorf("%+v", st)
 	}
 	once(t, s, "a", "1")
+}
+
+// forgetful is a memory that says once which database it has.
+type forgetful struct {
+	*graphiti.MCP
+	asked *atomic.Int64
+}
+
+func (f forgetful) Database(context.Context) string {
+	if f.asked.Add(1) == 1 {
+		return "neo4j"
+	}
+	return "" // it does not answer
+}
+
+// TestDatabaseThatWasSaid: a server on Neo4j that has never kept a turn, and
+// does not always say that it is on Neo4j, is not taken for one that shows
+// nothing: its turns wait.
+func TestDatabaseThatWasSaid(t *testing.T) {
+	s, m := mcpService(t, graphititest.Options{MCP: graphititest.Today})
+	s.Blind(graphititest.BlindAll)
+	asked := &atomic.Int64{}
+	p := verifying(t, filepath.Join(t.TempDir(), "spool.db"), forgetful{m, asked})
+	add(t, p, spoken("1", "a"))
+	waitFor(t, "the stall, and many looks", func() bool { return p.Status().Stalled != nil && asked.Load() > 10 })
+	if st := p.Status(); st.Unlisted != nil || st.Pending != 1 {
+		t.Errorf("%+v", st)
+	}
 }

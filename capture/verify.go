@@ -186,11 +186,24 @@ func (p *Pipeline) checkFacts() (n int, err error) {
 // listsForSure reports whether the memory's database is one in which nothing is
 // looked for in another place.
 func (p *Pipeline) listsForSure() (sure bool) {
-	m, ok := p.opts().Memory.(interface{ Database(context.Context) string })
 	_ = contained(func() error {
-		return p.call(func(ctx context.Context) error { sure = ok && m.Database(ctx) == "neo4j"; return nil })
+		return p.call(func(ctx context.Context) error { sure = p.database(ctx) == "neo4j"; return nil })
 	})
 	return sure
+}
+
+// database is what the memory says that it keeps things in. One that does not
+// answer this time has what it had the last time.
+func (p *Pipeline) database(ctx context.Context) (name string) {
+	if m, ok := p.opts().Memory.(interface{ Database(context.Context) string }); ok {
+		name = m.Database(ctx)
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if name != "" {
+		p.saidDatabase = name
+	}
+	return p.saidDatabase
 }
 
 // sightless says why turns are not verified by a listing.
