@@ -94,6 +94,8 @@ func TestMistakes(t *testing.T) {
 		{"no YAML", "a: [\n", nil, nil, `graphiti-proxy.yaml: line 1: did not find expected node content`},
 		{"environment", "", []string{"GRAPHITI_PROXY_LIMITS_INSPECT_BYTES=lots"}, nil,
 			`environment GRAPHITI_PROXY_LIMITS_INSPECT_BYTES: limits.inspect_bytes: "lots" is not a size; write e.g. 16MiB`},
+		{"size whose default says nothing", "", []string{"GRAPHITI_PROXY_LIMITS_INSPECT_TOTAL=lots"}, nil,
+			`environment GRAPHITI_PROXY_LIMITS_INSPECT_TOTAL: limits.inspect_total: "lots" is not a size; write e.g. 64MiB`},
 		{"unknown name in the environment", "", []string{"GRAPHITI_PROXY_LISTN=x"}, nil,
 			`environment: GRAPHITI_PROXY_LISTN is not a setting; did you mean GRAPHITI_PROXY_LISTEN?`},
 		{"flag", "", nil, map[string]string{"recall.scopes": "session,galaxy"},

@@ -95,13 +95,16 @@ func (f *field) set(s string) error {
 }
 
 func (f *field) setInt(p *int, s string) error {
-	parse, what := strconv.Atoi, "is not a whole number"
+	parse, what, example := strconv.Atoi, "is not a whole number", f.def
 	if f.kind == "size" {
 		parse, what = parseSize, "is not a size"
+		if example == "0" {
+			example = "64MiB"
+		}
 	}
 	n, err := parse(s)
 	if err != nil {
-		return f.wrong(s, what, "write e.g. "+f.def)
+		return f.wrong(s, what, "write e.g. "+example)
 	}
 	lo, _ := parse(f.min)
 	hi, err := parse(f.max)
