@@ -292,10 +292,13 @@ func (p *bodyPump) run(s *Server, c *call, up *upstreamConn, pending []byte) {
 	defer wide.Put(pooled)
 	for {
 		if len(pending) > 0 {
-			if up.SetWriteDeadline(time.Now().Add(s.way().limits.UpstreamIdle)) != nil {
+			// Stopped is asked behind the deadline, and join sets it before its own.
+			if up.SetWriteDeadline(time.Now().Add(s.way().limits.UpstreamIdle)) != nil || c.client.stopped.Load() {
+				p.whole = false
 				return
 			}
 			if _, err := up.Write(pending); err != nil {
+				p.whole = false
 				return // the answer, if there is one, says why
 			}
 		}
@@ -346,17 +349,17 @@ func (p *bodyPump) fault(c *call, err error) error {
 	return err
 }
 
-// join ends the pump, which may wait for either side, and reports whether it had
+// join ends the pump, which may wait for either side, and reports whether it has
 // sent the whole body. If not, both connections are spoilt.
 func (p *bodyPump) join(c *call) bool {
-	whole := p.finished()
-	if !whole {
+	if !p.finished() {
 		c.client.stopBody()
-		_ = rawConn(p.up.Conn).Close()
+		_ = p.up.SetWriteDeadline(time.Unix(1, 0)) // what was written stays written
 		<-p.done
+		_ = p.up.SetWriteDeadline(time.Time{})
 	}
 	c.client.endBody()
-	return whole
+	return p.whole
 }
 
 // frame appends a piece of the body as it goes over the wire.
