@@ -1,7 +1,6 @@
 package graphiti
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -84,16 +83,20 @@ func (m *MCP) ForgetEpisodes(ctx context.Context, group string, meant func(*Epis
 // meant lists the episodes of a group that are meant.
 func (m *MCP) meant(ctx context.Context, group string, meant func(*Episode) bool) ([]Episode, error) {
 	list, most, err := m.episodes(ctx, group, maxMCPList)
+	if err == nil && len(list) == 0 {
+		var facts []Fact
+		facts, err = m.Search(ctx, []string{group}, broadQuery(group), lookFacts)
+		if err == nil && len(facts) > 0 { // which may have come since the listing
+			if list, most, err = m.episodes(ctx, group, maxMCPList); err == nil && len(list) == 0 {
+				err = &RemainsError{Group: group, Facts: len(facts), Unreachable: true}
+			}
+		}
+	}
 	if err == nil && len(list) >= most {
 		err = fmt.Errorf("%w: %d episodes or more", ErrTooLarge, most)
 	}
 	if err != nil {
 		return nil, err
-	}
-	if len(list) == 0 {
-		if _, facts, err := lookAt(ctx, m, group); err != nil || len(facts) > 0 {
-			return nil, cmp.Or[error](err, &RemainsError{Group: group, Facts: len(facts), Unreachable: true})
-		}
 	}
 	return slices.DeleteFunc(list, func(e Episode) bool { return !meant(&e) }), nil
 }

@@ -3,7 +3,9 @@ package graphiti
 import (
 	"errors"
 	"fmt"
+	"net/http"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -89,6 +91,21 @@ func TestForgettingASessionIsProven(t *testing.T) {
 	var left *RemainsError
 	if _, err := m.ForgetEpisodes(t.Context(), "g", func(*Episode) bool { return true }); !errors.As(err, &left) || left.Facts != 1 {
 		t.Errorf("what a server does not list is taken for deleted: %v", err)
+	}
+}
+
+// TestForgettingASessionMeanwhile: what is kept after the listing and before the
+// search is no proof that the server does not list.
+func TestForgettingASessionMeanwhile(t *testing.T) {
+	m, s := serviceOf(t, "MCP", graphititest.Options{})
+	var once sync.Once
+	s.Always(graphititest.Tool("search_memory_facts"), func(w http.ResponseWriter, r *http.Request, serve http.HandlerFunc) {
+		once.Do(func() { writeOne(t, m, s, "goes", "Zyx qwv.") })
+		serve(w, r)
+	})
+	names, err := m.ForgetEpisodes(t.Context(), "g", func(*Episode) bool { return true })
+	if err != nil || len(names) != 1 {
+		t.Errorf("%q, %v", names, err)
 	}
 }
 
