@@ -137,7 +137,7 @@ func newState(t timing, now time.Time) *state {
 	}
 }
 
-// again is a state that begins anew.
+// again returns a fresh state.
 func (s *state) again(now time.Time) *state {
 	n := newState(s.timing, now)
 	n.withheld = s.withheld

@@ -55,7 +55,7 @@ type worker struct {
 	wake   chan struct{} // gone is not empty
 
 	mu   sync.Mutex // guards gone
-	gone []*watched // answers that were given up, and of which nothing more comes
+	gone []*watched // answers that were given up: nothing more of them arrives
 }
 
 // giveUp has the worker give back what it holds of an answer, also when no

@@ -84,7 +84,7 @@ func serve(ctx context.Context, out io.Writer, cfg *config.Config, read func() (
 	return errors.Join(err, <-served)
 }
 
-// beginApp makes the app, unless the process is told to end before it is there:
+// beginApp makes the app, unless a signal ends the process before it is there:
 // a directory or a service that hangs must not keep it.
 func beginApp(ctx context.Context, cfg *config.Config, log *slog.Logger) (*app, error) {
 	type made struct {

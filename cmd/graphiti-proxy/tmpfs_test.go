@@ -13,7 +13,7 @@ import (
 
 // TestNothingAcknowledgedIsLostOnAFullDisk: turns wait on a file system of two
 // megabytes while Graphiti is down. When it is full chats go on, and turns wait
-// in memory, which is told; when there is room again, every turn arrives.
+// in memory, and status says so; when there is room again, every turn arrives.
 func TestNothingAcknowledgedIsLostOnAFullDisk(t *testing.T) {
 	dir := t.TempDir()
 	if err := syscall.Mount("tmpfs", dir, "tmpfs", 0, "size=2m"); err != nil {
