@@ -13,6 +13,7 @@ import (
 
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti"
 	"github.com/graphiti-proxy/graphiti-proxy/inject"
+	"github.com/graphiti-proxy/graphiti-proxy/proxy/workspace"
 )
 
 // Identity says how callers are told apart.
@@ -22,7 +23,7 @@ type Identity struct {
 	Trusted   Fingerprints
 	BodyUsers bool // a trusted credential's person may be named in the body and the query too
 	People    *Registry
-	Places    *Places // finds the repositories of this machine; nil: there are none
+	Places    *workspace.Places // finds the repositories of this machine; nil: there are none
 }
 
 // Fingerprints is a set of credentials, of which only hashes are held.

@@ -103,7 +103,7 @@ type remembered struct {
 	header   bool // the answer says what memory did
 	outcome  inject.Outcome
 	who      graphiti.Who
-	place    workspace
+	place    project
 	subagent bool
 	chained  bool // the session was found by, or begins, a chain
 	said     time.Time

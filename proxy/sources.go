@@ -165,7 +165,7 @@ type claimant struct {
 	unclear     [claimKinds]bool // what was to count stands twice, with different values
 
 	isCodex bool
-	at      *workspace // where the client works; nil: that was not looked up yet
+	at      *project // where the client works; nil: that was not looked up yet
 }
 
 // sessionHeader is what gateways and clients call the header of a session.

@@ -2,11 +2,11 @@ package proxy
 
 import (
 	"context"
-	"strings"
 	"sync"
 
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti"
 	"github.com/graphiti-proxy/graphiti-proxy/inject"
+	"github.com/graphiti-proxy/graphiti-proxy/proxy/workspace"
 )
 
 // where is the place of a request, and what the fingerprints of its
@@ -44,7 +44,7 @@ func (s *Server) locate(c *call, who *graphiti.Who) {
 		} else if who.Session != "" {
 			at.place, at.seen = s.places.of(at.base, who.Session)
 		}
-		if path, _ := c.says.codexWorkspace(at.place.Directory); path != "" && !within(path, at.place.Directory) {
+		if path, _ := c.says.codexWorkspace(at.place.Directory); path != "" && !workspace.Within(path, at.place.Directory) {
 			at.place, at.says = inject.Place{Directory: path}, true
 		}
 		at.here = at.base.In("", at.place)
@@ -61,11 +61,6 @@ func (s *Server) locate(c *call, who *graphiti.Who) {
 	default:
 		at.root = at.base.In("", from)
 	}
-}
-
-// within reports whether a directory is another one, or below it.
-func within(path, directory string) bool {
-	return path == directory || strings.HasPrefix(directory, strings.TrimSuffix(path, "/")+"/")
 }
 
 // goesOn reports whether a request with this place can belong to a conversation

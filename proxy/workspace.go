@@ -2,13 +2,12 @@ package proxy
 
 import (
 	"bytes"
-	"slices"
-	"strings"
 
 	"github.com/tidwall/gjson"
 
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti"
 	"github.com/graphiti-proxy/graphiti-proxy/inject"
+	"github.com/graphiti-proxy/graphiti-proxy/proxy/workspace"
 )
 
 // Rules say where there is no memory. In a pattern * stands for any text.
@@ -20,22 +19,17 @@ type Rules struct {
 // refuses says why a workspace has no memory; empty when it has. A rule counts
 // for the directory that the client names, for what that is without symbolic
 // links, and for the repository that it belongs to.
-func (r *Rules) refuses(w *workspace) inject.Reason {
+func (r *Rules) refuses(w *project) inject.Reason {
 	names := []string{w.key, w.directory, w.repo.Dir, w.repo.Root}
 	switch {
-	case matchOne(r.Ignored, names), matchOne(r.Ignored, w.others):
+	case workspace.MatchAny(r.Ignored, names...), workspace.MatchAny(r.Ignored, w.others...):
 		return inject.ReasonOptOut
 	case w.unknown:
 		return inject.ReasonUntrusted
-	case len(r.Trusted) > 0 && w.key+w.directory != "" && !matchOne(r.Trusted, names):
+	case len(r.Trusted) > 0 && w.key+w.directory != "" && !workspace.MatchAny(r.Trusted, names...):
 		return inject.ReasonUntrusted
 	}
 	return inject.ReasonNone
-}
-
-// matchOne reports whether one of the names there are fits a pattern.
-func matchOne(patterns, names []string) bool {
-	return len(patterns) > 0 && slices.ContainsFunc(names, func(n string) bool { return n != "" && matchAny(patterns, n) })
 }
 
 // skips reports whether a request is left alone by its path or model.
@@ -43,7 +37,7 @@ func (r *Rules) skips(uri, model []byte) bool {
 	if len(r.SkipPaths)+len(r.SkipModels) == 0 {
 		return false
 	}
-	return r.skipsPath(uri) || matchAny(r.SkipModels, string(model))
+	return r.skipsPath(uri) || workspace.Match(r.SkipModels, string(model))
 }
 
 // skipsPath reports whether a request is left alone by its path.
@@ -52,59 +46,27 @@ func (r *Rules) skipsPath(uri []byte) bool {
 		return false
 	}
 	path, _, _ := bytes.Cut(uri, []byte{'?'})
-	return matchAny(r.SkipPaths, string(path))
+	return workspace.Match(r.SkipPaths, string(path))
 }
 
-func matchAny(patterns []string, s string) bool {
-	for _, p := range patterns {
-		if match(p, s) {
-			return true
-		}
-	}
-	return false
-}
-
-// match reports whether s fits a pattern in which * stands for any text.
-func match(pattern, s string) bool {
-	first, rest, star := strings.Cut(pattern, "*")
-	if !star {
-		return pattern == s
-	}
-	if !strings.HasPrefix(s, first) {
-		return false
-	}
-	s = s[len(first):]
-	for {
-		var part string
-		if part, rest, star = strings.Cut(rest, "*"); !star {
-			return strings.HasSuffix(s, part)
-		}
-		i := strings.Index(s, part)
-		if i < 0 {
-			return false
-		}
-		s = s[i+len(part):]
-	}
-}
-
-// workspace is the project of one request.
-type workspace struct {
+// project is the workspace of one request.
+type project struct {
 	key       string // canonical; empty: none is known
 	why       string
-	others    []string // what else it could be called; only what is ignored asks
-	directory string   // that the client works in, as it names it
-	named     string   // owner/name of a repository on GitHub that it names
-	repo      Repo     // which that belongs to, on this machine
-	unknown   bool     // it was not found out whether memory is wanted there
+	others    []string       // what else it could be called; only what is ignored asks
+	directory string         // that the client works in, as it names it
+	named     string         // owner/name of a repository on GitHub that it names
+	repo      workspace.Repo // which that belongs to, on this machine
+	unknown   bool           // it was not found out whether memory is wanted there
 }
 
 // workspaceOf finds the project of a request, by the table of its sources, of
 // whom the caller was told by (*Identity).who.
-func (s *Server) workspaceOf(c *call, caller *Caller) (w workspace) {
+func (s *Server) workspaceOf(c *call, caller *Caller) (w project) {
 	defer func() {
 		if r := recover(); r != nil {
 			tellBug(s.log, "finding the workspace", r)
-			w = workspace{unknown: true}
+			w = project{unknown: true}
 		}
 	}()
 	m := c.memory
@@ -124,7 +86,7 @@ func (s *Server) workspaceOf(c *call, caller *Caller) (w workspace) {
 	c.says.at = &w
 	w.key, w.why = c.says.claim(claimWorkspace)
 	if len(m.Rules.Ignored) > 0 {
-		w.others = append(c.says.all(claimWorkspace), repository(w.repo.Claimed))
+		w.others = append(c.says.all(claimWorkspace), workspace.Key(w.repo.Claimed))
 	}
 	return w
 }
@@ -143,14 +105,14 @@ func (cl *claimant) calls() string {
 }
 
 // placeRemote is where the repository that the client works in came from.
-func (cl *claimant) placeRemote() string { return repository(cl.at.repo.Remote) }
+func (cl *claimant) placeRemote() string { return workspace.Key(cl.at.repo.Remote) }
 
 // placeRepo is the repository that the client names.
 func (cl *claimant) placeRepo() string {
 	if cl.at.named == "" {
 		return ""
 	}
-	return repository("https://github.com/" + cl.at.named)
+	return workspace.Key("https://github.com/" + cl.at.named)
 }
 
 // placeRoot is the directory itself.
@@ -164,17 +126,7 @@ func (cl *claimant) placeRoot() string {
 // codexRemote is the address of the repository that Codex works in.
 func (cl *claimant) codexRemote() string {
 	_, w := cl.codexWorkspace(cl.at.directory)
-	return repository(w.Get("associated_remote_urls.origin").String())
-}
-
-// repository is the key of the repository with an address; empty for one that
-// only this machine knows.
-func repository(remote string) string {
-	key, ok := graphiti.WorkspaceKey(remote)
-	if !ok || !strings.HasPrefix(key, graphiti.RepoPrefix) {
-		return ""
-	}
-	return key
+	return workspace.Key(w.Get("associated_remote_urls.origin").String())
 }
 
 // codexWorkspace is what Codex tells (since 0.98) of the repository that holds
@@ -186,7 +138,7 @@ func (cl *claimant) codexWorkspace(directory string) (path string, w gjson.Resul
 	}
 	all := gjson.GetBytes(told, "workspaces").Map()
 	for p, one := range all {
-		if len(all) == 1 || within(p, directory) && len(p) >= len(path) {
+		if len(all) == 1 || workspace.Within(p, directory) && len(p) >= len(path) {
 			path, w = p, one
 		}
 	}

@@ -13,6 +13,7 @@ import (
 
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti"
 	"github.com/graphiti-proxy/graphiti-proxy/inject"
+	"github.com/graphiti-proxy/graphiti-proxy/proxy/workspace"
 )
 
 // TestRulesOfPlaces count for the directory that a client names, for what it
@@ -26,7 +27,7 @@ func TestRulesOfPlaces(t *testing.T) {
 	clone := "[remote \"origin\"]\n\turl = git@github.com:acme/app.git\n"
 	write(t, dir, map[string]string{
 		"app/.git/config": clone, "app/private/x/y": "", "app/open/y": "",
-		"off/.git/config": clone, "off/" + ignoreFile: "",
+		"off/.git/config": clone, "off/" + workspace.IgnoreFile: "",
 	})
 	app := filepath.Join(dir, "app")
 	link := filepath.Join(dir, "link")
@@ -35,8 +36,8 @@ func TestRulesOfPlaces(t *testing.T) {
 	}
 	hung := make(chan struct{})
 	defer close(hung)
-	slow := NewPlaces()
-	slow.read = func(dir string) Repo { <-hung; return Repo{} }
+	slow := workspace.NewPlaces()
+	slow.Read = func(dir string) workspace.Repo { <-hung; return workspace.Repo{} }
 	mine := map[string][]string{"X-Graphiti-Workspace": {"mine"}}
 	codex := map[string][]string{"X-Codex-Turn-Metadata": {fmt.Sprintf(`{"workspaces":{%q:{"associated_remote_urls":{"origin":"https://github.com/acme/secret"}}}}`, app)}}
 	copilot := "\n* Git repository: acme/secret"
@@ -75,7 +76,7 @@ func TestRulesOfPlaces(t *testing.T) {
 		{name: "not found out in time, but trusted", in: private, id: Identity{Places: slow}, rules: Rules{Trusted: []string{app + "/*"}}, want: "untrusted"},
 	} {
 		if tc.id.Owner = "user:o"; tc.id.Places == nil && !tc.id.Multi {
-			tc.id.Places = NewPlaces()
+			tc.id.Places = workspace.NewPlaces()
 		}
 		header := map[string][]string{"Authorization": {"Bearer k"}}
 		for k, v := range tc.headers {
@@ -98,7 +99,7 @@ func TestSourcesOfTheWorkspace(t *testing.T) {
 	}
 	clone := "[remote \"origin\"]\n\turl = git@git.acme.io:acme/app.git\n"
 	write(t, dir, map[string]string{"clone/.git/config": clone, "clone/sub/x": "", "new/.git/config": "", "new/sub/x": "", "plain/x": "",
-		"local/.git/config": "[remote \"origin\"]\n\turl = /srv/git/app.git\n", "off/.git/config": clone, "off/" + ignoreFile: ""})
+		"local/.git/config": "[remote \"origin\"]\n\turl = /srv/git/app.git\n", "off/.git/config": clone, "off/" + workspace.IgnoreFile: ""})
 	header := map[string]string{"X-Graphiti-Workspace": "mine"}
 	codex := func(at string) map[string]string {
 		return map[string]string{"X-Codex-Turn-Metadata": fmt.Sprintf(`{"workspaces":{%q:{"associated_remote_urls":{"origin":"https://github.com/acme/told"}}}}`, filepath.Join(dir, at))}
@@ -140,7 +141,7 @@ func TestSourcesOfTheWorkspace(t *testing.T) {
 	} {
 		id := Identity{Owner: "user:o", Multi: tc.multi}
 		if !tc.multi {
-			id.Places = NewPlaces()
+			id.Places = workspace.NewPlaces()
 		}
 		headers := map[string][]string{"Authorization": {"Bearer k"}}
 		for k, v := range tc.headers {
@@ -176,7 +177,7 @@ func TestSummaryOfAnUnknownProject(t *testing.T) {
 		s := &Server{log: slog.New(slog.DiscardHandler)}
 		m := &Memory{Recall: true, Ingest: true, Identity: Identity{Owner: "user:o", Multi: tc.multi}}
 		if !tc.multi {
-			m.Identity.Places = NewPlaces()
+			m.Identity.Places = workspace.NewPlaces()
 		}
 		s.settings.Store(m)
 		caller := &Caller{Who: graphiti.Who{Session: "session:s"}}
@@ -242,8 +243,8 @@ func TestPlaceOfASession(t *testing.T) {
 // TestLookThatPanics is the request's to report, which has no memory then.
 func TestLookThatPanics(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		p := NewPlaces()
-		p.read = func(string) Repo { panic("BUG") }
+		p := workspace.NewPlaces()
+		p.Read = func(string) workspace.Repo { panic("BUG") }
 		s := &Server{log: slog.New(slog.DiscardHandler)}
 		s.settings.Store(&Memory{Recall: true, Ingest: true, Identity: Identity{Owner: "user:o", Places: p}})
 		c := prompted(t, "Working directory: /r")
@@ -255,7 +256,7 @@ func TestLookThatPanics(t *testing.T) {
 }
 
 // located is the workspace of a request of a session.
-func (s *Server) located(c *call, caller *Caller) workspace {
+func (s *Server) located(c *call, caller *Caller) project {
 	c.mem.at = stated(c, &caller.Who)
 	s.locate(c, &caller.Who)
 	w := s.workspaceOf(c, caller)
@@ -272,4 +273,18 @@ func prompted(t *testing.T, system string) *call {
 	}
 	c.says = claimant{h: &c.ctx.Request.Header, conv: &c.conv}
 	return c
+}
+
+// write makes files below a directory.
+func write(t *testing.T, dir string, files map[string]string) {
+	t.Helper()
+	for name, text := range files {
+		path := filepath.Join(dir, filepath.FromSlash(name))
+		if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
 }

@@ -26,6 +26,7 @@ import (
 	"github.com/graphiti-proxy/graphiti-proxy/inject"
 	"github.com/graphiti-proxy/graphiti-proxy/proxy"
 	"github.com/graphiti-proxy/graphiti-proxy/proxy/admin"
+	"github.com/graphiti-proxy/graphiti-proxy/proxy/workspace"
 )
 
 // recallCacheBytes bounds the cache of what searches found.
@@ -39,7 +40,7 @@ type app struct {
 	started time.Time
 
 	people   proxy.Registry
-	projects *proxy.Projects               // nil in multi mode, where directories say nothing
+	projects *workspace.Projects           // nil in multi mode, where directories say nothing
 	budget   *budget.Budget                // of what is inspected
 	consent  atomic.Pointer[consent]       // nil: none is needed, or there is none
 	owner    string                        // the person of single mode
@@ -319,10 +320,10 @@ func (a *app) identityOf(cfg *config.Config) (proxy.Identity, graphiti.Namer, er
 	}
 	if !id.Multi {
 		if a.projects == nil {
-			a.projects = proxy.OpenProjects(filepath.Join(cfg.DataDir, "projects.json"), a.log)
+			a.projects = workspace.OpenProjects(filepath.Join(cfg.DataDir, "projects.json"), a.log)
 		}
 		a.projects.SetClones(cfg.Workspace.Clones)
-		id.Places = proxy.NewPlaces()
+		id.Places = workspace.NewPlaces()
 		id.Places.Projects = a.projects
 	}
 	if owner != "" {

@@ -26,14 +26,15 @@ var mayImport = map[string][]string{
 	"budget":                {},
 	"capture":               {"budget", "capture/secrets", "graphiti", "cache/redis", "cache/sqlite"},
 	"capture/secrets":       {},
-	"cmd/graphiti-proxy":    {"budget", "cache", "cache/redis", "cache/sqlite", "capture", "config", "graphiti", "inject", "proxy", "proxy/admin", "proxy/proxytest"},
+	"cmd/graphiti-proxy":    {"budget", "cache", "cache/redis", "cache/sqlite", "capture", "config", "graphiti", "inject", "proxy", "proxy/admin", "proxy/proxytest", "proxy/workspace"},
 	"config":                {},
 	"graphiti":              {"cache/sqlite"},
 	"graphiti/graphititest": {},
 	"inject":                {"graphiti"},
-	"proxy":                 {"budget", "capture", "graphiti", "inject"},
+	"proxy":                 {"budget", "capture", "graphiti", "inject", "proxy/workspace"},
 	"proxy/admin":           {"capture", "graphiti"},
 	"proxy/proxytest":       {},
+	"proxy/workspace":       {"graphiti"},
 }
 
 // maxLines is the length from which a file holds more than one idea.

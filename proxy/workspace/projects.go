@@ -1,4 +1,4 @@
-package proxy
+package workspace
 
 import (
 	"encoding/json"
@@ -76,7 +76,7 @@ func (p *Projects) SetClones(patterns []string) {
 
 // settle decides whether what a checkout says of its remote counts.
 func (p *Projects) settle(c checkout) Repo {
-	if key := repository(c.Remote); key != "" && !p.owns(key, &c) {
+	if key := Key(c.Remote); key != "" && !p.owns(key, &c) {
 		c.Claimed, c.Remote = c.Remote, ""
 	}
 	return c.Repo
@@ -135,7 +135,7 @@ func (p *Projects) find(key string) (was project, known, ok bool) {
 func (p *Projects) believes(dirs ...string) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	return matchOne(p.clones, dirs)
+	return MatchAny(p.clones, dirs...)
 }
 
 // bind binds a key unless it is bound to something else than it was.

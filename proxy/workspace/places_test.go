@@ -1,4 +1,4 @@
-package proxy
+package workspace
 
 import (
 	"fmt"
@@ -47,7 +47,7 @@ func TestReposAsGitMakesThem(t *testing.T) {
 	git(t, app, "commit", "-m", "x")
 	git(t, filepath.Join(app, "vendor", "lib"), "remote", "set-url", "origin", "https://github.com/acme/lib")
 	git(t, app, "worktree", "add", "-b", "feature/x", filepath.Join(dir, "tree"))
-	if err := os.WriteFile(filepath.Join(dir, "off", ignoreFile), nil, 0o600); err != nil {
+	if err := os.WriteFile(filepath.Join(dir, "off", IgnoreFile), nil, 0o600); err != nil {
 		t.Fatal(err)
 	}
 	out, err := exec.Command("git", "-C", app, "rev-parse", "HEAD").Output()
@@ -95,7 +95,7 @@ func TestIgnoreFileCountsBelow(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	write(t, dir, map[string]string{"lib/x": "", "app/x": "", "app/deep/x": "", "client/clone/x": "", "client/" + ignoreFile: ""})
+	write(t, dir, map[string]string{"lib/x": "", "app/x": "", "app/deep/x": "", "client/clone/x": "", "client/" + IgnoreFile: ""})
 	app := filepath.Join(dir, "app")
 	for _, repo := range []string{"lib", "app", "client/clone"} {
 		git(t, filepath.Join(dir, repo), "init", "-b", "main")
@@ -110,7 +110,7 @@ func TestIgnoreFileCountsBelow(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	write(t, dir, map[string]string{"app/" + ignoreFile: ""})
+	write(t, dir, map[string]string{"app/" + IgnoreFile: ""})
 	for _, tc := range []struct {
 		name, at string
 		want     bool
@@ -149,7 +149,7 @@ func TestSlowFileSystem(t *testing.T) {
 		answer := make(chan struct{})
 		var reads atomic.Int32
 		p := NewPlaces()
-		p.read = func(dir string) Repo { reads.Add(1); <-answer; return Repo{Root: dir} }
+		p.Read = func(dir string) Repo { reads.Add(1); <-answer; return Repo{Root: dir} }
 		asks := func(want bool, wait time.Duration) {
 			t.Helper()
 			begin := time.Now()
@@ -180,7 +180,7 @@ func TestWhatWasFoundCountsWhileItIsReread(t *testing.T) {
 		var takes time.Duration
 		now := Repo{Root: "/r", Branch: "old"}
 		p := NewPlaces()
-		p.read = func(string) Repo { r := now; time.Sleep(takes); return r }
+		p.Read = func(string) Repo { r := now; time.Sleep(takes); return r }
 		branch := func(want string) {
 			t.Helper()
 			if r, ok := p.Find("/r"); !ok || r.Branch != want {
@@ -210,7 +210,7 @@ func TestFileSystemThatHangs(t *testing.T) {
 		answer := make(chan struct{})
 		var hung atomic.Int32
 		p := NewPlaces()
-		p.read = func(dir string) Repo {
+		p.Read = func(dir string) Repo {
 			if strings.HasPrefix(dir, "/hung") {
 				hung.Add(1)
 				<-answer

@@ -1,4 +1,4 @@
-package proxy
+package workspace
 
 import (
 	"log/slog"
@@ -43,7 +43,8 @@ type Places struct {
 	// Projects says which remotes are believed.
 	Projects *Projects
 
-	read func(dir string) Repo
+	// Read reads one directory, which may take as long as its file system.
+	Read func(dir string) Repo
 
 	mu    sync.Mutex // guards what follows, and every place
 	known map[string]*place
@@ -63,7 +64,7 @@ type place struct {
 // NewPlaces is ready for use. Its projects are kept nowhere: set others before.
 func NewPlaces() *Places {
 	p := &Places{Projects: OpenProjects("", slog.New(slog.DiscardHandler)), known: make(map[string]*place)}
-	p.read = func(dir string) Repo { return p.Projects.settle(readCheckout(dir)) }
+	p.Read = func(dir string) Repo { return p.Projects.settle(readCheckout(dir)) }
 	return p
 }
 
@@ -133,5 +134,5 @@ func (p *Places) lookAt(dir string, one *place) {
 		one.look = nil
 		p.looks--
 	}()
-	repo = p.read(dir)
+	repo = p.Read(dir)
 }

@@ -1,4 +1,4 @@
-package proxy
+package workspace
 
 import (
 	"bufio"
@@ -14,8 +14,8 @@ import (
 	"strings"
 )
 
-// ignoreFile turns memory off in the directory that holds it, and below.
-const ignoreFile = ".graphiti-proxy-ignore"
+// IgnoreFile turns memory off in the directory that holds it, and below.
+const IgnoreFile = ".graphiti-proxy-ignore"
 
 const maxGitFile = 1 << 20 // of a file of git's that is read
 
@@ -66,7 +66,7 @@ func readCheckout(dir string) (c checkout) {
 // directory, or above it.
 func isIgnored(dir string) bool {
 	for at := range upwards(dir) {
-		if _, err := os.Lstat(filepath.Join(at, ignoreFile)); err == nil || !isAbsent(err) {
+		if _, err := os.Lstat(filepath.Join(at, IgnoreFile)); err == nil || !isAbsent(err) {
 			return true
 		}
 	}

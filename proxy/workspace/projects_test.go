@@ -1,4 +1,4 @@
-package proxy
+package workspace
 
 import (
 	"bytes"
@@ -104,7 +104,7 @@ func TestArchiveIsNoOthersProject(t *testing.T) {
 		t.Fatalf("the project itself: %+v", got)
 	}
 	head := gitAt(t, app, time.Time{}, "rev-parse", "HEAD")
-	bound, _, _ := p.find(repository(privateRemote))
+	bound, _, _ := p.find(Key(privateRemote))
 	if len(bound.Commit) != 40 {
 		t.Fatalf("%+v", bound)
 	}
@@ -170,7 +170,7 @@ func TestArchiveIsNoOthersProject(t *testing.T) {
 				tc.make(at)
 			}
 			if ignored {
-				write(t, base, map[string]string{ignoreFile: ""})
+				write(t, base, map[string]string{IgnoreFile: ""})
 			}
 			got := look(t, p, filepath.Join(at, "src"))
 			if got.Remote != "" || got.Root != at || got.Ignore != ignored {
@@ -217,7 +217,7 @@ func TestClonesShareAProject(t *testing.T) {
 	shallow := filepath.Join(dir, "shallow")
 	cloneOf(t, app, shallow, "--depth=1")
 	gitAt(t, shallow, time.Time{}, "commit", "-q", "--allow-empty", "-m", "x")
-	bound, _, _ := p.find(repository(privateRemote))
+	bound, _, _ := p.find(Key(privateRemote))
 	if holds := look(t, p, shallow).Remote != ""; holds {
 		t.Errorf("a shallow clone without %s", bound.Commit)
 	}
