@@ -170,7 +170,7 @@ func TestPrintCanBeReadAgain(t *testing.T) {
 // TestReferenceIsCurrent: write it anew with UPDATE=1 go test ./config.
 func TestReferenceIsCurrent(t *testing.T) {
 	var want bytes.Buffer
-	want.WriteString("# Settings\n\nMade from the code; see the README for where settings come from. Durations as `400ms` or `30d`, sizes as `8MiB`, lists in the environment with commas.\n\n")
+	want.WriteString("# Settings\n\nMade from the code; see settings.md for where settings come from. Durations as `400ms` or `30d`, sizes as `8MiB`, lists in the environment with commas.\n\n")
 	if err := Reference(&want); err != nil {
 		t.Fatal(err)
 	}
