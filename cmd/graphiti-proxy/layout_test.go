@@ -2,9 +2,11 @@ package main
 
 import (
 	"bytes"
+	"go/ast"
 	"go/parser"
 	"go/token"
 	"io/fs"
+	"maps"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -37,13 +39,34 @@ var mayImport = map[string][]string{
 	"proxy/workspace":       {"graphiti"},
 }
 
-// maxLines is the length from which a file holds more than one idea.
-const maxLines = 500
+// The limits from which a thing holds more than one idea. Tests may be longer.
+const (
+	maxFileLines     = 500
+	maxFunctionLines = 70
+	maxMethods       = 7
+	maxPackageFiles  = 20
+	maxPackageLines  = 2500
+)
 
-// TestLayout holds the tree to ARCHITECTURE.md.
-func TestLayout(t *testing.T) {
+// source is one Go file of the tree.
+type source struct {
+	path string // from the root, with slashes
+	pkg  string // its folder
+	test bool
+	text []byte
+	file *ast.File
+	set  *token.FileSet
+}
+
+func (s *source) lines() int { return bytes.Count(s.text, []byte("\n")) }
+
+// lineOf is where a node begins.
+func (s *source) lineOf(n ast.Node) int { return s.set.Position(n.Pos()).Line }
+
+// readTree parses every Go file of the module.
+func readTree(t *testing.T) (tree []*source) {
+	t.Helper()
 	root := filepath.Join("..", "..")
-	documented := make(map[string]bool)
 	err := filepath.WalkDir(root, func(path string, d fs.DirEntry, err error) error {
 		if err != nil || d.IsDir() {
 			if d != nil && (d.Name() == ".git" || d.Name() == ".cache" || d.Name() == "testdata") {
@@ -51,49 +74,271 @@ func TestLayout(t *testing.T) {
 			}
 			return err
 		}
-		if !strings.HasSuffix(path, ".go") || strings.HasSuffix(path, "_test.go") {
+		if !strings.HasSuffix(path, ".go") {
 			return nil
 		}
-		name, err := filepath.Rel(root, filepath.Dir(path))
+		name, err := filepath.Rel(root, path)
 		if err != nil {
 			return err
 		}
 		name = filepath.ToSlash(name)
-		src, err := os.ReadFile(path)
-		if err != nil {
+		s := &source{path: name, pkg: filepath.ToSlash(filepath.Dir(name)), test: strings.HasSuffix(name, "_test.go"), set: token.NewFileSet()}
+		if s.text, err = os.ReadFile(path); err != nil {
 			return err
 		}
-		if n := bytes.Count(src, []byte("\n")); n > maxLines {
-			t.Errorf("%s has %d lines", path, n)
-		}
-		file, err := parser.ParseFile(token.NewFileSet(), path, src, parser.ImportsOnly|parser.ParseComments)
-		if err != nil {
+		if s.file, err = parser.ParseFile(s.set, path, s.text, parser.ParseComments|parser.SkipObjectResolution); err != nil {
 			return err
 		}
-		if file.Doc != nil {
-			documented[name] = true
-		} else if !documented[name] {
-			documented[name] = false
-		}
-		allowed, known := mayImport[name]
-		if !known {
-			t.Errorf("%s is a package that the layout does not have", name)
-		}
-		for _, imp := range file.Imports {
-			if of, ours := strings.CutPrefix(strings.Trim(imp.Path.Value, `"`), module); ours && !slices.Contains(allowed, of) {
-				t.Errorf("%s imports %s", path, of)
-			}
-		}
+		tree = append(tree, s)
 		return nil
 	})
 	if err != nil {
 		t.Fatal(err)
 	}
-	for name, ok := range documented {
-		if !ok {
-			t.Errorf("%s does not say what it owns", name)
+	return tree
+}
+
+// TestLayout holds the tree to docs/adr/0001-second-edition.md.
+func TestLayout(t *testing.T) {
+	tree := readTree(t)
+	for _, rule := range []struct {
+		name       string
+		exceptions map[string]string // what breaks the rule, and why it may
+		check      func(tree []*source, breaks func(what, format string, args ...any))
+	}{
+		{"imports follow the table", nil, checkImports},
+		{"a file holds one idea", nil, checkFileSizes},
+		{"a package holds one idea", largePackages, checkPackages},
+		{"a package says what it owns and what it must not know", silentPackages, checkComments},
+		{"a function fits a screen", longFunctions, checkFunctions},
+		{"an interface is small", largeInterfaces, checkInterfaces},
+		{"a test does not sleep", sleepingTests, checkSleeps},
+	} {
+		t.Run(rule.name, func(t *testing.T) {
+			used := make(map[string]bool)
+			rule.check(tree, func(what, format string, args ...any) {
+				if used[what] = true; rule.exceptions[what] == "" {
+					t.Errorf(what+" "+format, args...)
+				}
+			})
+			for what := range rule.exceptions {
+				if !used[what] {
+					t.Logf("%s needs no exception any more", what)
+				}
+			}
+		})
+	}
+}
+
+func checkImports(tree []*source, breaks func(what, format string, args ...any)) {
+	for _, s := range tree {
+		if s.test || s.pkg == "e2e" {
+			continue
+		}
+		allowed, known := mayImport[s.pkg]
+		if !known {
+			breaks(s.pkg, "is a package that the table mayImport does not have")
+		}
+		for _, imp := range s.file.Imports {
+			if of, ours := strings.CutPrefix(strings.Trim(imp.Path.Value, `"`), module); ours && !slices.Contains(allowed, of) {
+				breaks(s.path, "imports %s", of)
+			}
 		}
 	}
+}
+
+func checkFileSizes(tree []*source, breaks func(what, format string, args ...any)) {
+	for _, s := range tree {
+		if n := s.lines(); !s.test && n > maxFileLines {
+			breaks(s.path, "has %d lines; %d are the most", n, maxFileLines)
+		}
+	}
+}
+
+func checkPackages(tree []*source, breaks func(what, format string, args ...any)) {
+	type size struct{ files, lines int }
+	sizes := make(map[string]size)
+	for _, s := range tree {
+		if !s.test {
+			n := sizes[s.pkg]
+			sizes[s.pkg] = size{n.files + 1, n.lines + s.lines()}
+		}
+	}
+	for _, pkg := range slices.Sorted(maps.Keys(sizes)) {
+		if n := sizes[pkg]; n.files > maxPackageFiles || n.lines > maxPackageLines {
+			breaks(pkg, "has %d files and %d lines; %d and %d are the most", n.files, n.lines, maxPackageFiles, maxPackageLines)
+		}
+	}
+}
+
+func checkComments(tree []*source, breaks func(what, format string, args ...any)) {
+	comments := make(map[string]string)
+	for _, s := range tree {
+		if !s.test {
+			comments[s.pkg] += s.file.Doc.Text()
+		}
+	}
+	for _, pkg := range slices.Sorted(maps.Keys(comments)) {
+		words := strings.Join(strings.Fields(comments[pkg]), " ")
+		if !strings.Contains(words, "owns") || !strings.Contains(words, "must not") {
+			breaks(pkg, `does not say in its package comment what it "owns" and what it "must not" know`)
+		}
+	}
+}
+
+// checkFunctions counts lines from the first brace to the last. A table of
+// data in a function is as long as its data.
+func checkFunctions(tree []*source, breaks func(what, format string, args ...any)) {
+	for _, s := range tree {
+		if s.test {
+			continue
+		}
+		for _, d := range s.file.Decls {
+			f, ok := d.(*ast.FuncDecl)
+			if !ok || f.Body == nil {
+				continue
+			}
+			if n := s.set.Position(f.End()).Line - s.lineOf(f.Body) + 1; n > maxFunctionLines {
+				breaks(nameOf(f), "(%s:%d) has %d lines; %d are the most", s.path, s.lineOf(f), n, maxFunctionLines)
+			}
+		}
+	}
+}
+
+// nameOf is how the tables of exceptions call a function: it keeps its name
+// when its file moves.
+func nameOf(f *ast.FuncDecl) string {
+	if f.Recv == nil {
+		return f.Name.Name
+	}
+	t := f.Recv.List[0].Type
+	for {
+		switch of := t.(type) {
+		case *ast.StarExpr:
+			t = of.X
+		case *ast.IndexExpr:
+			t = of.X
+		case *ast.IndexListExpr:
+			t = of.X
+		case *ast.Ident:
+			return of.Name + "." + f.Name.Name
+		default:
+			return f.Name.Name
+		}
+	}
+}
+
+// checkInterfaces counts methods, with those of embedded interfaces of ours.
+func checkInterfaces(tree []*source, breaks func(what, format string, args ...any)) {
+	type found struct {
+		*ast.InterfaceType
+		in *source
+	}
+	all := make(map[string]found)
+	for _, s := range tree {
+		ast.Inspect(s.file, func(n ast.Node) bool {
+			if spec, ok := n.(*ast.TypeSpec); ok {
+				if i, ok := spec.Type.(*ast.InterfaceType); ok {
+					all[s.file.Name.Name+"."+spec.Name.Name] = found{i, s}
+				}
+			}
+			return true
+		})
+	}
+	var count func(name string) int
+	count = func(name string) (n int) {
+		i, ok := all[name]
+		if !ok {
+			return 0
+		}
+		pkg, _, _ := strings.Cut(name, ".")
+		for _, m := range i.Methods.List {
+			switch of := m.Type.(type) {
+			case *ast.FuncType:
+				n += len(m.Names)
+			case *ast.Ident:
+				n += count(pkg + "." + of.Name)
+			case *ast.SelectorExpr:
+				if x, ok := of.X.(*ast.Ident); ok {
+					n += count(x.Name + "." + of.Sel.Name)
+				}
+			}
+		}
+		return n
+	}
+	for _, name := range slices.Sorted(maps.Keys(all)) {
+		if n := count(name); n > maxMethods && !all[name].in.test {
+			_, short, _ := strings.Cut(name, ".")
+			breaks(short, "(%s:%d) has %d methods; %d are the most", all[name].in.path, all[name].in.lineOf(all[name]), n, maxMethods)
+		}
+	}
+}
+
+// checkSleeps finds calls of time.Sleep in tests. In a bubble of synctest time
+// is not real: what is written in the call of synctest.Test, or of a helper
+// that calls it, may sleep.
+func checkSleeps(tree []*source, breaks func(what, format string, args ...any)) {
+	bubbles := bubbleHelpers(tree)
+	for _, s := range tree {
+		if !s.test {
+			continue
+		}
+		for _, d := range s.file.Decls {
+			f, ok := d.(*ast.FuncDecl)
+			if !ok {
+				continue
+			}
+			ast.Inspect(f, func(n ast.Node) bool {
+				call, ok := n.(*ast.CallExpr)
+				switch {
+				case !ok:
+				case isCall(call, "synctest", "Test"), bubbles[s.pkg+"."+calledName(call)]:
+					return false
+				case isCall(call, "time", "Sleep"):
+					breaks(nameOf(f), "(%s:%d) sleeps; wait for a condition, or test in a bubble of synctest", s.path, s.lineOf(call))
+				}
+				return true
+			})
+		}
+	}
+}
+
+// bubbleHelpers are the functions of tests that call synctest.Test, by their
+// packages.
+func bubbleHelpers(tree []*source) map[string]bool {
+	helpers := make(map[string]bool)
+	for _, s := range tree {
+		for _, d := range s.file.Decls {
+			f, ok := d.(*ast.FuncDecl)
+			if !ok || !s.test || strings.HasPrefix(f.Name.Name, "Test") {
+				continue
+			}
+			ast.Inspect(f, func(n ast.Node) bool {
+				if call, ok := n.(*ast.CallExpr); ok && isCall(call, "synctest", "Test") {
+					helpers[s.pkg+"."+f.Name.Name] = true
+				}
+				return true
+			})
+		}
+	}
+	return helpers
+}
+
+// calledName is the name of a function that is called without its package.
+func calledName(c *ast.CallExpr) string {
+	if f, ok := c.Fun.(*ast.Ident); ok {
+		return f.Name
+	}
+	return ""
+}
+
+func isCall(c *ast.CallExpr, pkg, name string) bool {
+	sel, ok := c.Fun.(*ast.SelectorExpr)
+	if !ok || sel.Sel.Name != name {
+		return false
+	}
+	x, ok := sel.X.(*ast.Ident)
+	return ok && x.Name == pkg
 }
 
 // TestBinaryHoldsNoTestCode.
