@@ -124,11 +124,18 @@ func (p *Provider) serve(w http.ResponseWriter, r *http.Request) {
 		}})
 		return
 	}
+	if r.Method == http.MethodGet && r.URL.Path == "/v1beta/models" {
+		writeJSON(w, http.StatusOK, map[string]any{"models": []any{map[string]any{"name": "models/stand-in", "displayName": "Stand-in"}}})
+		return
+	}
 	if r.Method == http.MethodGet && r.URL.Path == "/v1/responses" && r.Header.Get("Upgrade") != "" {
 		p.socket(w, r, rec, answer)
 		return
 	}
 	api, ok := apis[r.Method+" "+r.URL.Path]
+	if r.Method == http.MethodPost && geminiMethod(r.URL.Path) != "" {
+		api, ok = (*Provider).gemini, true
+	}
 	switch {
 	case !ok:
 		refuse(w, rec, http.StatusNotFound, "Unknown request URL: "+r.Method+" "+r.URL.Path)
@@ -171,6 +178,10 @@ func unknown(object []byte, where string, allowed []string) string {
 // refuse answers with an error in the API's shape.
 func refuse(w http.ResponseWriter, rec *Request, status int, message string) {
 	rec.Refused = message
+	if ofGoogle(rec.Path) {
+		writeJSON(w, status, googleError(status, message))
+		return
+	}
 	writeJSON(w, status, map[string]any{"error": map[string]any{
 		"message": message, "type": "invalid_request_error", "param": nil, "code": nil,
 	}})

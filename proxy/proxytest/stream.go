@@ -40,8 +40,11 @@ func streamChat(w http.ResponseWriter, r *http.Request, reply Reply, n int, usag
 func newStreamer(w http.ResponseWriter, r *http.Request, f Faults) *streamer {
 	w.Header().Set("Content-Type", "text/event-stream; charset=utf-8")
 	w.WriteHeader(http.StatusOK)
-	return &streamer{w: w, r: r, f: f}
+	return &streamer{w: w, r: r, f: f, failure: openAIFailure}
 }
+
+// openAIFailure is an error in a stream, as OpenAI and Anthropic send it.
+const openAIFailure = `data: {"type":"error","error":{"message":"a fault was asked for","type":"server_error","param":null,"code":null}}`
 
 type streamer struct {
 	w     http.ResponseWriter
@@ -49,6 +52,9 @@ type streamer struct {
 	f     Faults
 	usage bool
 	sent  int
+
+	failure string // what Faults.FailAfter sends
+	plain   bool   // pieces are no events
 }
 
 func (s *streamer) delta(i int, delta map[string]any, finish any) {
@@ -78,7 +84,7 @@ func (s *streamer) step(event string) {
 	}
 	if s.f.FailAfter > 0 && s.sent == s.f.FailAfter {
 		s.sent++
-		s.write(`data: {"type":"error","error":{"message":"a fault was asked for","type":"server_error","param":null,"code":null}}`)
+		s.write(s.failure)
 		panic(http.ErrAbortHandler)
 	}
 	select {
@@ -90,10 +96,12 @@ func (s *streamer) step(event string) {
 	s.sent++
 }
 
-// write sends one event.
+// write sends one event, or a piece of an array.
 func (s *streamer) write(event string) {
-	event += "\n\n"
-	if s.f.Comments {
+	if !s.plain {
+		event += "\n\n"
+	}
+	if s.f.Comments && !s.plain {
 		event = strings.ReplaceAll(": keep-alive\n\n"+event, "\n", "\r\n")
 	}
 	size := len(event)

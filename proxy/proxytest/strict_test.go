@@ -1,6 +1,8 @@
 package proxytest
 
 import (
+	"encoding/json"
+	"errors"
 	"io"
 	"net/http"
 	"strings"
@@ -14,6 +16,9 @@ func TestRefusals(t *testing.T) {
 		chat      = "/v1/chat/completions"
 		responses = "/v1/responses"
 		messages  = "/v1/messages"
+		gemini    = "/v1beta/models/m:generateContent"
+		callOf    = `{"role":"model","parts":[{"functionCall":{"name":"f","args":{}}}]}`
+		resultOf  = `{"functionResponse":{"name":"f","response":{"x":1}}}`
 		call      = `{"role":"assistant","content":[{"type":"tool_use","id":"a","name":"f","input":{}}]}`
 	)
 	for _, c := range []struct{ name, path, body, says string }{
@@ -42,6 +47,26 @@ func TestRefusals(t *testing.T) {
 		{"no limit", messages, `{"model":"m","messages":[{"role":"user","content":"hi"}]}`, "max_tokens"},
 		{"changed before a thought", messages, `{"model":"m","max_tokens":1,"messages":[{"role":"user","content":"hi"},{"role":"assistant","content":[{"type":"thinking","thinking":"x","signature":"00"}]},{"role":"user","content":"x"}]}`, "bound to a different"},
 		{"five breakpoints", messages, `{"model":"m","max_tokens":1,"messages":[{"role":"user","content":[` + strings.TrimSuffix(strings.Repeat(`{"type":"text","text":"x","cache_control":{"type":"ephemeral"}},`, 5), ",") + `]}]}`, "Found 5"},
+
+		{"a turn", gemini, `{"contents":[{"parts":[{"text":"hi"}]}]}`, ""},
+		{"one value for a list", gemini, `{"contents":{"parts":{"text":"hi"}},"system_instruction":{"parts":{"text":"s"}}}`, ""},
+		{"snake case", gemini, `{"contents":[{"role":"user","parts":[{"text":"hi"},{"inline_data":{"mime_type":"image/png","data":"AA=="}}]}],"generation_config":{"max_output_tokens":1}}`, ""},
+		{"a round", gemini, `{"contents":[{"parts":[{"text":"hi"}]},` + callOf + `,{"role":"user","parts":[` + resultOf + `,{"text":"and"}]}]}`, ""},
+		{"a round, the role of a function", gemini, `{"contents":[{"parts":[{"text":"hi"}]},` + callOf + `,{"role":"function","parts":[` + resultOf + `]}]}`, ""},
+		{"an answer in pieces", gemini, `{"contents":[{"parts":[{"text":"hi"}]},{"role":"model","parts":[{"text":"a"}]},{"role":"model","parts":[{"text":"b"}]},{"parts":[{"text":"x"}]}]}`, ""},
+		{"unknown member", gemini, `{"contents":[{"parts":[{"text":"hi"}]}],"memory":1}`, "memory"},
+		{"unknown member of a part", gemini, `{"contents":[{"parts":[{"type":"text","text":"hi"}]}]}`, "type"},
+		{"unknown member of the configuration", gemini, `{"contents":[{"parts":[{"text":"hi"}]}],"generationConfig":{"max_tokens":1}}`, "max_tokens"},
+		{"unknown role", gemini, `{"contents":[{"role":"assistant","parts":[{"text":"hi"}]}]}`, "valid role"},
+		{"no parts", gemini, `{"contents":[{"role":"user","parts":[]}]}`, "must not be empty"},
+		{"no data", gemini, `{"contents":[{"parts":[{"thought":true}]}]}`, "oneof"},
+		{"data twice", gemini, `{"contents":[{"parts":[{"text":"a","fileData":{"fileUri":"x"}}]}]}`, "oneof"},
+		{"ends with the model", gemini, `{"contents":[{"parts":[{"text":"hi"}]},{"role":"model","parts":[{"text":"a"}]}]}`, "end with a user role"},
+		{"between call and result", gemini, `{"contents":[{"parts":[{"text":"hi"}]},` + callOf + `,{"parts":[{"text":"x"}]},{"parts":[` + resultOf + `]}]}`, "function response turn"},
+		{"result without call", gemini, `{"contents":[{"parts":[` + resultOf + `]}]}`, "function response turn"},
+		{"two results", gemini, `{"contents":[{"parts":[{"text":"hi"}]},` + callOf + `,{"parts":[` + resultOf + `,` + resultOf + `]}]}`, "number of function response parts"},
+		{"call first", gemini, `{"contents":[` + callOf + `,{"parts":[` + resultOf + `]}]}`, "function call turn comes"},
+		{"changed before a thought", gemini, `{"contents":[{"parts":[{"text":"x"}]},{"role":"model","parts":[{"text":"a","thoughtSignature":"00"}]},{"parts":[{"text":"y"}]}]}`, "thought signature"},
 	} {
 		t.Run(c.path+" "+c.name, func(t *testing.T) {
 			p := provider(t)
@@ -53,6 +78,72 @@ func TestRefusals(t *testing.T) {
 				t.Errorf("%d %s, want %q", status, answer, c.says)
 			}
 		})
+	}
+}
+
+// TestGeminiStreams: an answer in pieces is the same as events and as an array,
+// and fails in the API's shape.
+func TestGeminiStreams(t *testing.T) {
+	type answer struct {
+		Candidates []struct {
+			Content      struct{ Parts []struct{ Text string } }
+			FinishReason string
+		}
+		Error *struct{ Status string }
+	}
+	for _, tc := range []struct {
+		name, query string
+		fails       bool
+	}{{"events", "?alt=sse", false}, {"an array", "", false}, {"events that fail", "?alt=sse", true}, {"an array that fails", "", true}} {
+		t.Run(tc.name, func(t *testing.T) {
+			p := provider(t)
+			p.SetAnswer(func(Conversation) Reply { return Reply{Text: "one two three"} })
+			if tc.fails {
+				p.SetFaults(Faults{FailAfter: 1})
+			}
+			body := `{"contents":[{"parts":[{"text":"hi"}]}]}`
+			req, _ := http.NewRequestWithContext(t.Context(), http.MethodPost, p.URL()+"/v1/models/m:streamGenerateContent"+tc.query, strings.NewReader(body))
+			req.Header.Set("X-Goog-Api-Key", "k-test")
+			resp, err := http.DefaultClient.Do(req)
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer resp.Body.Close()
+			b, _ := io.ReadAll(resp.Body) // broken off where it fails
+			var list []answer
+			if tc.query == "" {
+				err = json.Unmarshal(b, &list)
+			} else {
+				for line := range strings.FieldsFuncSeq(string(b), func(r rune) bool { return r == '\n' }) {
+					var a answer
+					err = errors.Join(err, json.Unmarshal([]byte(strings.TrimPrefix(line, "data: ")), &a))
+					list = append(list, a)
+				}
+			}
+			if err != nil {
+				t.Fatalf("%s: %v", b, err)
+			}
+			text, end := "", ""
+			for _, a := range list {
+				for _, c := range a.Candidates {
+					text, end = text+c.Content.Parts[0].Text, c.FinishReason
+				}
+			}
+			last := list[len(list)-1]
+			if tc.fails && (last.Error == nil || last.Error.Status != "INTERNAL") || !tc.fails && (text != "one two three" || end != "STOP") {
+				t.Errorf("%s", b)
+			}
+		})
+	}
+}
+
+// TestGeminiAnswersInASchema, as the API makes models do.
+func TestGeminiAnswersInASchema(t *testing.T) {
+	p := provider(t)
+	_, body := post(t, p, "/v1beta/models/m:generateContent", `{"contents":[{"parts":[{"text":"hi"}]}],"generationConfig":{"responseMimeType":"application/json",`+
+		`"responseJsonSchema":{"type":"OBJECT","properties":{"n":{"type":"INTEGER"},"who":{"type":"string","enum":["user","model"]}}}}}`)
+	if !strings.Contains(body, `{\"n\":1,\"who\":\"user\"}`) {
+		t.Errorf("%s", body)
 	}
 }
 
@@ -70,6 +161,7 @@ func post(t *testing.T, p *Provider, path, body string) (int, string) {
 	t.Helper()
 	req, _ := http.NewRequestWithContext(t.Context(), http.MethodPost, p.URL()+path, strings.NewReader(body))
 	req.Header.Set("Anthropic-Version", "2023-06-01")
+	req.Header.Set("X-Goog-Api-Key", "k-test")
 	resp, err := http.DefaultClient.Do(req)
 	if err != nil {
 		t.Fatal(err)
