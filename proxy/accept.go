@@ -7,6 +7,7 @@ import (
 	"github.com/valyala/fasthttp"
 
 	"github.com/graphiti-proxy/graphiti-proxy/capture"
+	"github.com/graphiti-proxy/graphiti-proxy/proxy/identity"
 )
 
 // Tenants remembers whose credentials an upstream has accepted.
@@ -29,7 +30,7 @@ type promises struct {
 
 // promised is what follows for a caller. A stranger is searched with nobody's
 // memory: whoever makes a credential up learns nothing with it.
-func (s *Server) promised(c *call, caller *Caller) (p promises) {
+func (s *Server) promised(c *call, caller *identity.Caller) (p promises) {
 	if caller.Vouched || caller.Who.Tenant == "" || c.memory.Tenants == nil {
 		return p
 	}

@@ -8,6 +8,7 @@ import (
 
 	"github.com/graphiti-proxy/graphiti-proxy/budget"
 	"github.com/graphiti-proxy/graphiti-proxy/inject"
+	"github.com/graphiti-proxy/graphiti-proxy/proxy/identity"
 )
 
 const (
@@ -42,7 +43,7 @@ type call struct {
 	in    []byte    // what was read from the upstream
 	conv  inject.Conversation
 	chain []inject.Fingerprint
-	says  claimant
+	says  identity.Claims
 	mem   remembered
 
 	// How memory is set, for all of the request, whatever changes meanwhile.
@@ -95,7 +96,7 @@ func (c *call) release() {
 	c.out, c.chain = c.out[:0], c.chain[:0]
 	c.ctx, c.client, c.rest, c.pump, c.up, c.plain = nil, nil, nil, nil, nil, nil
 	c.trace, c.status, c.pieced, c.held, c.memory = nil, 0, false, nil, nil
-	c.route, c.mem, c.says, c.gone, c.intercepted, c.busy = route{}, remembered{}, claimant{}, false, false, false
+	c.route, c.mem, c.says, c.gone, c.intercepted, c.busy = route{}, remembered{}, identity.Claims{}, false, false, false
 	c.suspect, c.marked = false, false
 	calls.Put(c)
 }

@@ -4,6 +4,7 @@ import (
 	"github.com/valyala/fasthttp"
 
 	"github.com/graphiti-proxy/graphiti-proxy/inject"
+	"github.com/graphiti-proxy/graphiti-proxy/proxy/identity"
 )
 
 // barred says, by a request's head alone, that it cannot have memory, and why.
@@ -18,9 +19,9 @@ func (s *Server) barred(c *call) (o inject.Outcome, yes bool) {
 	switch {
 	case m.Planner == nil:
 		return off(m.Off)
-	case m.Identity.Multi && len(credentialsOf(h).fingerprints) == 0:
+	case m.Identity.Multi && !identity.ShowsCredential(h):
 		return off(inject.ReasonNone)
-	case !m.Identity.Multi && fromWeb(h):
+	case !m.Identity.Multi && identity.FromWeb(h):
 		s.warnForeign(h)
 		return off(inject.ReasonUntrusted)
 	case m.Rules.skipsPath(h.RequestURI()):

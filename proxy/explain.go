@@ -8,18 +8,12 @@ import (
 
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti"
 	"github.com/graphiti-proxy/graphiti-proxy/inject"
+	"github.com/graphiti-proxy/graphiti-proxy/proxy/identity"
 )
-
-// Claim is what is known of a caller, and why.
-type Claim struct {
-	What string `json:"what"`
-	Key  string `json:"key,omitempty"`
-	Why  string `json:"why"`
-}
 
 // Explanation says who a request is from and what memory would do with it.
 type Explanation struct {
-	Claims []Claim           `json:"claims"`
+	Claims []identity.Claim  `json:"claims"`
 	Off    string            `json:"off,omitempty"` // why there is no memory; empty: there is
 	Reads  []graphiti.Target `json:"reads"`
 	Writes []graphiti.Target `json:"writes"`
@@ -48,25 +42,15 @@ func (m *Memory) Explain(namer graphiti.Namer, path string, header map[string][]
 	if !read {
 		c.conv = inject.Conversation{Last: -1}
 	}
-	caller := m.Identity.who(&c.says, &ctx.Request.Header, &c.conv)
+	caller := m.Identity.Identify(&c.says, &ctx.Request.Header, &c.conv)
 	w := &caller.Who
 	c.mem.chained = w.Session == ""
 	c.mem.at = stated(c, w)
 	s.locate(c, w)
-	place := s.workspaceOf(c, &caller)
+	place := s.workspaceOf(c)
 	w.Workspace, c.mem.place = place.key, place
-	caller.Why[claimWorkspace] = place.why
-	var e Explanation
-	for i, key := range []string{w.Session, w.User, w.Workspace, w.Agent, w.SystemActor} {
-		claim := Claim{What: tables[i].What, Key: key, Why: caller.Why[i]}
-		switch {
-		case key == "" && i == claimSession:
-			claim.Why = "nothing names it: what was said tells which conversation goes on"
-		case key == "":
-			claim.Why = "nothing names one"
-		}
-		e.Claims = append(e.Claims, claim)
-	}
+	caller.Why[identity.Workspace] = place.why
+	e := Explanation{Claims: caller.Claims()}
 	if read {
 		c.mem.subagent = signals(&ctx.Request.Header, &c.conv)
 	}

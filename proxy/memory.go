@@ -13,6 +13,7 @@ import (
 	"github.com/graphiti-proxy/graphiti-proxy/capture"
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti"
 	"github.com/graphiti-proxy/graphiti-proxy/inject"
+	"github.com/graphiti-proxy/graphiti-proxy/proxy/identity"
 )
 
 // Planner decides what is inserted into a request. It must not block longer
@@ -61,7 +62,7 @@ type Memory struct {
 	CutOff   func(context.Context, capture.Turn) error    // notes that an answer came to no clean end
 	Kept     func(turn string, in []graphiti.Target) bool // whether a turn was kept lately in all of those
 	Open     *capture.Idle                                // the turns whose end is waited for
-	Identity Identity
+	Identity identity.Settings
 	Rules    Rules
 	Recall   bool
 	Ingest   bool
@@ -153,7 +154,7 @@ func (s *Server) remember(c *call) (plan inject.Plan) {
 		return inject.Plan{Outcome: o}
 	}
 	c.mem.subagent = signals(h, &c.conv)
-	caller := c.memory.Identity.who(&c.says, h, &c.conv)
+	caller := c.memory.Identity.Identify(&c.says, h, &c.conv)
 	switch {
 	case caller.Contradicts:
 		return skip(inject.StatusOff, inject.ReasonUntrusted)
@@ -166,7 +167,7 @@ func (s *Server) remember(c *call) (plan inject.Plan) {
 	c.mem.promises = s.promised(c, &caller)
 	who := &caller.Who
 	c.mem.at = stated(c, who)
-	if c.held != nil && !c.held.goesOn(&c.mem.at, c.says.isCodex) {
+	if c.held != nil && !c.held.goesOn(&c.mem.at, c.says.Codex()) {
 		c.held = nil
 	}
 	if c.held != nil && who.Session == "" {
@@ -186,7 +187,7 @@ func (s *Server) remember(c *call) (plan inject.Plan) {
 		}
 		return plan
 	}
-	c.mem.place = s.workspaceOf(c, &caller)
+	c.mem.place = s.workspaceOf(c)
 	who.Workspace = c.mem.place.key
 	c.chain = s.hasher.Chain(&c.conv, c.mem.at.root, c.chain[:0])
 	if !c.conv.InTime() { // or where it takes place was not found in time
@@ -250,10 +251,10 @@ func (s *Server) missed(c *call) {
 }
 
 // mode is what configuration, person, place and client allow.
-func (s *Server) mode(c *call, caller *Caller) inject.Mode {
+func (s *Server) mode(c *call, caller *identity.Caller) inject.Mode {
 	h := &c.ctx.Request.Header
 	m := inject.Mode{Until: c.mem.until, Recall: c.memory.Recall, Nobody: c.mem.promises.stranger, Ingest: c.memory.Ingest && !caller.Temporary && !c.mem.subagent, Replay: c.route.dialect != nil && c.route.dialect.count}
-	if caller.Off || c.mem.place.repo.Ignore || c.memory.Rules.skips(h.RequestURI(), c.conv.Model) {
+	if caller.Off || c.mem.place.Repo.Ignore || c.memory.Rules.skips(h.RequestURI(), c.conv.Model) {
 		return inject.Mode{Until: c.mem.until, Reason: inject.ReasonOptOut}
 	}
 	if reason := c.memory.Rules.refuses(&c.mem.place); reason != inject.ReasonNone {

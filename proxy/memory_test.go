@@ -17,6 +17,7 @@ import (
 
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti"
 	"github.com/graphiti-proxy/graphiti-proxy/inject"
+	"github.com/graphiti-proxy/graphiti-proxy/proxy/identity"
 	"github.com/graphiti-proxy/graphiti-proxy/proxy/proxytest"
 )
 
@@ -65,7 +66,7 @@ func TestLookingForASessionTakesNoLongerThanRecallMay(t *testing.T) {
 		var until time.Time
 		c := &call{ctx: &fasthttp.RequestCtx{}, memory: &Memory{
 			Planner: planner{func(m inject.Mode) inject.Plan { until = m.Until; return inject.Plan{} }}, Sessions: hanging{},
-			Identity: Identity{Owner: "user:o"}, Recall: true, Timeout: 400 * time.Millisecond,
+			Identity: identity.Settings{Owner: "user:o"}, Recall: true, Timeout: 400 * time.Millisecond,
 		}}
 		for i := range dialects {
 			d := &dialects[i]

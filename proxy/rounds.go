@@ -133,7 +133,7 @@ func (s *Server) fetched(c *call) *ending {
 	if !ok || len(before) > 64 || len(id) == 0 || len(id) > 128 || bytes.IndexByte(id, '/') >= 0 || s.rounds.empty() {
 		return nil
 	}
-	caller := c.memory.Identity.who(&c.says, h, &c.conv)
+	caller := c.memory.Identity.Identify(&c.says, h, &c.conv)
 	if !caller.Known {
 		return nil
 	}

@@ -12,6 +12,7 @@ import (
 
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti"
 	"github.com/graphiti-proxy/graphiti-proxy/inject"
+	"github.com/graphiti-proxy/graphiti-proxy/proxy/identity"
 )
 
 // inserting is a Planner that puts white space into every request, behind its
@@ -39,7 +40,7 @@ func (*inserting) Prefetch(graphiti.Who, string, string)                    {}
 // remembering has the proxy insert with a planner.
 func remembering(p Planner) func(*Options) {
 	return func(o *Options) {
-		o.Memory = Memory{Planner: p, Identity: Identity{Owner: "user:owner"}, Recall: true, Timeout: time.Minute}
+		o.Memory = Memory{Planner: p, Identity: identity.Settings{Owner: "user:owner"}, Recall: true, Timeout: time.Minute}
 	}
 }
 

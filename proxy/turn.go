@@ -345,10 +345,9 @@ func clientFamily(agent []byte) string {
 // gitOf is what is known of the repository: what Codex tells (since 0.98), and
 // what stands in the repository itself where that is on this machine.
 func gitOf(c *call) (g capture.Git) {
-	g.Branch, g.Commit = c.mem.place.repo.Branch, c.mem.place.repo.Commit
-	_, w := c.says.codexWorkspace(c.mem.place.directory)
-	if commit := w.Get("latest_git_commit_hash").String(); commit != "" {
-		g.Commit, g.Dirty = commit, w.Get("has_changes").Bool()
+	g.Branch, g.Commit = c.mem.place.Repo.Branch, c.mem.place.Repo.Commit
+	if repo := c.says.CodexRepo(c.mem.place.Directory); repo.Commit != "" {
+		g.Commit, g.Dirty = repo.Commit, repo.Dirty
 	}
 	if len(g.Commit) != 40 && len(g.Commit) != 64 || strings.Trim(strings.ToLower(g.Commit), "0123456789abcdef") != "" {
 		g.Commit, g.Dirty = "", false

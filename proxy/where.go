@@ -24,10 +24,10 @@ type where struct {
 
 // stated is what a request says for itself of the place.
 func stated(c *call, who *graphiti.Who) (at where) {
-	at.place = c.conv.Place(c.says.isCodex)
+	at.place = c.conv.Place(c.says.Codex())
 	at.says = at.place != (inject.Place{})
 	at.person = rootOf(who)
-	at.base = at.person.In(c.says.calls(), inject.Place{})
+	at.base = at.person.In(c.says.NamedWorkspace(), inject.Place{})
 	at.here = at.base.In("", at.place)
 	return at
 }
@@ -44,7 +44,7 @@ func (s *Server) locate(c *call, who *graphiti.Who) {
 		} else if who.Session != "" {
 			at.place, at.seen = s.places.of(at.base, who.Session)
 		}
-		if path, _ := c.says.codexWorkspace(at.place.Directory); path != "" && !workspace.Within(path, at.place.Directory) {
+		if path := c.says.CodexRepo(at.place.Directory).Path; path != "" && !workspace.Within(path, at.place.Directory) {
 			at.place, at.says = inject.Place{Directory: path}, true
 		}
 		at.here = at.base.In("", at.place)
@@ -128,4 +128,14 @@ func (p *sessionPlaces) keep(c *call, session string) {
 		p.old, p.new = p.new, make(map[sessionOf]inject.Place)
 	}
 	p.new[sessionOf{at.base, session}] = at.place
+}
+
+// rootOf is the fingerprint of a conversation of a caller before anything was
+// said. A bot shares no conversation with the person whose credential it has.
+func rootOf(w *graphiti.Who) inject.Fingerprint {
+	speaker := w.User
+	if w.SystemActor != "" {
+		speaker = "system:" + w.SystemActor
+	}
+	return inject.Root(w.Tenant, speaker)
 }

@@ -13,6 +13,7 @@ import (
 
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti"
 	"github.com/graphiti-proxy/graphiti-proxy/inject"
+	"github.com/graphiti-proxy/graphiti-proxy/proxy/identity"
 	"github.com/graphiti-proxy/graphiti-proxy/proxy/workspace"
 )
 
@@ -47,7 +48,7 @@ func TestRulesOfPlaces(t *testing.T) {
 		in      string // the directory, and what else the prompt says
 		headers map[string][]string
 		rules   Rules
-		id      Identity
+		id      identity.Settings
 		want    string
 	}{
 		{name: "no rules", in: private},
@@ -62,7 +63,7 @@ func TestRulesOfPlaces(t *testing.T) {
 		{name: "ignored: what Copilot tells", in: private + copilot, rules: Rules{Ignored: []string{"*/secret"}}, want: "opt_out"},
 		{name: "ignored: elsewhere", in: filepath.Join(app, "open"), rules: Rules{Ignored: []string{app + "/private/*"}}},
 		{name: "ignored: a directory of another machine", in: "/nowhere/private", rules: Rules{Ignored: []string{"/nowhere/*"}}, want: "opt_out"},
-		{name: "ignored: in multi mode", in: "/nowhere/private", id: Identity{Multi: true}, rules: Rules{Ignored: []string{"/nowhere/*"}}, want: "opt_out"},
+		{name: "ignored: in multi mode", in: "/nowhere/private", id: identity.Settings{Multi: true}, rules: Rules{Ignored: []string{"/nowhere/*"}}, want: "opt_out"},
 		{name: "ignore file, called otherwise", in: filepath.Join(dir, "off"), headers: mine, want: "opt_out"},
 		{name: "trusted: the directory", in: private, rules: Rules{Trusted: []string{private + "*"}}},
 		{name: "trusted: what a link leads to", in: link, rules: Rules{Trusted: []string{private}}},
@@ -70,10 +71,10 @@ func TestRulesOfPlaces(t *testing.T) {
 		{name: "trusted: the repository", in: private, rules: Rules{Trusted: []string{"github_repo:github.com/acme/*"}}},
 		{name: "trusted: another directory", in: filepath.Join(app, "open"), rules: Rules{Trusted: []string{private}}, want: "untrusted"},
 		{name: "trusted: another name", in: filepath.Join(app, "open") + copilot, rules: Rules{Trusted: []string{"*/secret"}}, want: "untrusted"},
-		{name: "not found out in time", in: private, id: Identity{Places: slow}, want: "untrusted"},
-		{name: "not found out in time, called otherwise", in: private, headers: mine, id: Identity{Places: slow}, want: "untrusted"},
-		{name: "not found out in time, but ignored", in: private, id: Identity{Places: slow}, rules: Rules{Ignored: []string{app + "/*"}}, want: "opt_out"},
-		{name: "not found out in time, but trusted", in: private, id: Identity{Places: slow}, rules: Rules{Trusted: []string{app + "/*"}}, want: "untrusted"},
+		{name: "not found out in time", in: private, id: identity.Settings{Places: slow}, want: "untrusted"},
+		{name: "not found out in time, called otherwise", in: private, headers: mine, id: identity.Settings{Places: slow}, want: "untrusted"},
+		{name: "not found out in time, but ignored", in: private, id: identity.Settings{Places: slow}, rules: Rules{Ignored: []string{app + "/*"}}, want: "opt_out"},
+		{name: "not found out in time, but trusted", in: private, id: identity.Settings{Places: slow}, rules: Rules{Trusted: []string{app + "/*"}}, want: "untrusted"},
 	} {
 		if tc.id.Owner = "user:o"; tc.id.Places == nil && !tc.id.Multi {
 			tc.id.Places = workspace.NewPlaces()
@@ -139,7 +140,7 @@ func TestSourcesOfTheWorkspace(t *testing.T) {
 		{name: "a directory that is not there", prompt: in("nowhere"), why: "nothing names one"},
 		{name: "a directory in multi mode", prompt: in("plain"), multi: true, why: "nothing names one"},
 	} {
-		id := Identity{Owner: "user:o", Multi: tc.multi}
+		id := identity.Settings{Owner: "user:o", Multi: tc.multi}
 		if !tc.multi {
 			id.Places = workspace.NewPlaces()
 		}
@@ -148,7 +149,7 @@ func TestSourcesOfTheWorkspace(t *testing.T) {
 			headers[k] = []string{v}
 		}
 		e := (&Memory{Recall: true, Ingest: true, Identity: id}).Explain(graphiti.Namer{}, chatPath, headers, []byte(said("", tc.prompt)))
-		if got := e.Claims[claimWorkspace]; got.Key != tc.key || got.Why != tc.why || e.Off != tc.off {
+		if got := e.Claims[identity.Workspace]; got.Key != tc.key || got.Why != tc.why || e.Off != tc.off {
 			t.Errorf("%s: %+v, %q", tc.name, got, e.Off)
 		}
 	}
@@ -175,12 +176,12 @@ func TestSummaryOfAnUnknownProject(t *testing.T) {
 		{name: "a turn said nothing", before: "Be brief.", summary: summary},
 	} {
 		s := &Server{log: slog.New(slog.DiscardHandler)}
-		m := &Memory{Recall: true, Ingest: true, Identity: Identity{Owner: "user:o", Multi: tc.multi}}
+		m := &Memory{Recall: true, Ingest: true, Identity: identity.Settings{Owner: "user:o", Multi: tc.multi}}
 		if !tc.multi {
 			m.Identity.Places = workspace.NewPlaces()
 		}
 		s.settings.Store(m)
-		caller := &Caller{Who: graphiti.Who{Session: "session:s"}}
+		caller := &identity.Caller{Who: graphiti.Who{Session: "session:s"}}
 		for _, prompt := range []string{tc.before, tc.summary} {
 			if prompt == "" {
 				continue
@@ -218,7 +219,7 @@ func TestPlaceOfASession(t *testing.T) {
 		{"Codex may change it, or say nothing", []step{{prompt: "/a", codex: true, directory: "/a"}, {prompt: "Go on.", codex: true, directory: "/a"}, {prompt: "/b", codex: true, directory: "/b"}, {prompt: "Go on.", codex: true, directory: "/b"}}},
 	} {
 		s := &Server{log: slog.New(slog.DiscardHandler)}
-		s.settings.Store(&Memory{Recall: true, Ingest: true, Identity: Identity{Owner: "user:o"}})
+		s.settings.Store(&Memory{Recall: true, Ingest: true, Identity: identity.Settings{Owner: "user:o"}})
 		for i, step := range tc.steps {
 			c := prompted(t, step.prompt)
 			if strings.HasPrefix(step.prompt, "/") { // Codex says it in an item of its own
@@ -231,10 +232,10 @@ func TestPlaceOfASession(t *testing.T) {
 			if c.mem.subagent = step.subagent; step.codex {
 				c.ctx.Request.Header.Set("Originator", "codex_exec")
 			}
-			caller := s.mem().Identity.who(&c.says, &c.ctx.Request.Header, &c.conv)
+			caller := s.mem().Identity.Identify(&c.says, &c.ctx.Request.Header, &c.conv)
 			caller.Who.Session = "session:s"
-			if w := s.located(c, &caller); w.directory != step.directory {
-				t.Errorf("%s: request %d is in %q, want %q", tc.name, i, w.directory, step.directory)
+			if w := s.located(c, &caller); w.Directory != step.directory {
+				t.Errorf("%s: request %d is in %q, want %q", tc.name, i, w.Directory, step.directory)
 			}
 		}
 	}
@@ -246,20 +247,20 @@ func TestLookThatPanics(t *testing.T) {
 		p := workspace.NewPlaces()
 		p.Read = func(string) workspace.Repo { panic("BUG") }
 		s := &Server{log: slog.New(slog.DiscardHandler)}
-		s.settings.Store(&Memory{Recall: true, Ingest: true, Identity: Identity{Owner: "user:o", Places: p}})
+		s.settings.Store(&Memory{Recall: true, Ingest: true, Identity: identity.Settings{Owner: "user:o", Places: p}})
 		c := prompted(t, "Working directory: /r")
 		c.memory = s.mem()
-		if w := s.located(c, &Caller{}); !w.unknown || w.key != "" {
+		if w := s.located(c, &identity.Caller{}); !w.unknown || w.key != "" {
 			t.Errorf("%+v", w)
 		}
 	})
 }
 
 // located is the workspace of a request of a session.
-func (s *Server) located(c *call, caller *Caller) project {
+func (s *Server) located(c *call, caller *identity.Caller) project {
 	c.mem.at = stated(c, &caller.Who)
 	s.locate(c, &caller.Who)
-	w := s.workspaceOf(c, caller)
+	w := s.workspaceOf(c)
 	s.places.keep(c, caller.Who.Session)
 	return w
 }
@@ -271,7 +272,7 @@ func prompted(t *testing.T, system string) *call {
 	if !(inject.Chat{}).Parse([]byte(said("", system)), &c.conv) {
 		t.Fatal("the request is not understood")
 	}
-	c.says = claimant{h: &c.ctx.Request.Header, conv: &c.conv}
+	(&identity.Settings{}).Identify(&c.says, &c.ctx.Request.Header, &c.conv)
 	return c
 }
 

@@ -26,6 +26,7 @@ import (
 	"github.com/graphiti-proxy/graphiti-proxy/inject"
 	"github.com/graphiti-proxy/graphiti-proxy/proxy"
 	"github.com/graphiti-proxy/graphiti-proxy/proxy/admin"
+	"github.com/graphiti-proxy/graphiti-proxy/proxy/identity"
 	"github.com/graphiti-proxy/graphiti-proxy/proxy/workspace"
 )
 
@@ -39,7 +40,7 @@ type app struct {
 	quiet   *slog.Logger // for what may happen with each request
 	started time.Time
 
-	people   proxy.Registry
+	people   identity.Registry
 	projects *workspace.Projects           // nil in multi mode, where directories say nothing
 	budget   *budget.Budget                // of what is inspected
 	consent  atomic.Pointer[consent]       // nil: none is needed, or there is none
@@ -161,11 +162,11 @@ func (a *app) openParts() (proxy.Memory, error) {
 		}
 		a.consent.Store(c)
 	}
-	identity, namer, err := a.identity()
+	id, namer, err := a.identity()
 	if err != nil {
 		return off, err
 	}
-	a.owner = identity.Owner
+	a.owner = id.Owner
 	if a.memory, err = openBackend(cfg, a.log); err != nil {
 		return off, err
 	}
@@ -217,7 +218,7 @@ func (a *app) openParts() (proxy.Memory, error) {
 	a.onClose("recall", func(context.Context) error { a.planner.Close(); return nil })
 	a.prober = newProber(a.memory, a.mayAsk, state.Blocks.Emptied)
 	a.onClose("probe", func(context.Context) error { a.prober.Close(); return nil })
-	return a.remembering(cfg, identity), nil
+	return a.remembering(cfg, id), nil
 }
 
 // ways are where requests go.
@@ -290,17 +291,17 @@ func openBackend(cfg *config.Config, log *slog.Logger) (graphiti.Memory, error) 
 var errOwner = errors.New("identity.owner: not a name; write e.g. github_login:octocat")
 
 // identity says how callers are told apart, and reads who is registered.
-func (a *app) identity() (proxy.Identity, graphiti.Namer, error) {
+func (a *app) identity() (identity.Settings, graphiti.Namer, error) {
 	people, err := readPeople(a.cfg.Identity.UsersFile)
 	if err != nil {
-		return proxy.Identity{}, graphiti.Namer{}, err
+		return identity.Settings{}, graphiti.Namer{}, err
 	}
 	a.people.Set(people)
 	return a.identityOf(a.cfg)
 }
 
-func (a *app) identityOf(cfg *config.Config) (proxy.Identity, graphiti.Namer, error) {
-	id := proxy.Identity{Multi: cfg.Identity.Mode == "multi", BodyUsers: cfg.Identity.BodyUsers, People: &a.people}
+func (a *app) identityOf(cfg *config.Config) (identity.Settings, graphiti.Namer, error) {
+	id := identity.Settings{Multi: cfg.Identity.Mode == "multi", BodyUsers: cfg.Identity.BodyUsers, People: &a.people}
 	namer := graphiti.Namer{Raw: cfg.Identity.GroupIDs == "raw"}
 	var err error
 	if namer.Recall, err = graphiti.ParseScopes(cfg.Recall.Scopes); err != nil {
@@ -309,7 +310,7 @@ func (a *app) identityOf(cfg *config.Config) (proxy.Identity, graphiti.Namer, er
 	if namer.Ingest, err = graphiti.ParseScopes(cfg.Ingest.Scopes); err != nil {
 		return id, namer, fmt.Errorf("ingest.scopes: %w", err)
 	}
-	if id.Trusted, err = proxy.NewFingerprints(cfg.Identity.TrustedKeys); err != nil {
+	if id.Trusted, err = identity.NewFingerprints(cfg.Identity.TrustedKeys); err != nil {
 		return id, namer, err
 	}
 	owner := cfg.Identity.Owner

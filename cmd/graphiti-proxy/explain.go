@@ -53,11 +53,11 @@ func (f *explainFlags) explain(c *cobra.Command, asJSON bool) error {
 		}
 	}
 	a := &app{cfg: cfg, log: slog.New(slog.DiscardHandler)}
-	identity, namer, err := a.identity()
+	id, namer, err := a.identity()
 	if err != nil {
 		return err
 	}
-	m := proxy.Memory{Identity: identity, Rules: rules(cfg), Recall: cfg.Recall.Enabled, Ingest: cfg.Ingest.Enabled}
+	m := proxy.Memory{Identity: id, Rules: rules(cfg), Recall: cfg.Recall.Enabled, Ingest: cfg.Ingest.Enabled}
 	switch {
 	case cfg.Memory.Backend == "off":
 		m.Off = "memory.backend"

@@ -2,11 +2,11 @@ package main
 
 import (
 	"github.com/graphiti-proxy/graphiti-proxy/config"
-	"github.com/graphiti-proxy/graphiti-proxy/proxy"
+	"github.com/graphiti-proxy/graphiti-proxy/proxy/identity"
 )
 
 // readPeople reads the file of the registry; without one nobody is registered.
-func readPeople(file string) ([]proxy.Person, error) {
+func readPeople(file string) ([]identity.Person, error) {
 	if file == "" {
 		return nil, nil
 	}
@@ -14,9 +14,9 @@ func readPeople(file string) ([]proxy.Person, error) {
 	if err != nil {
 		return nil, err
 	}
-	people := make([]proxy.Person, len(list))
+	people := make([]identity.Person, len(list))
 	for i, p := range list {
-		people[i] = proxy.Person{ID: p.ID, Name: p.DisplayName, Off: !p.Memory, Identities: p.Identities, Keys: p.Keys}
+		people[i] = identity.Person{ID: p.ID, Name: p.DisplayName, Off: !p.Memory, Identities: p.Identities, Keys: p.Keys}
 	}
 	return people, nil
 }

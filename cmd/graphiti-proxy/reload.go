@@ -13,6 +13,7 @@ import (
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti"
 	"github.com/graphiti-proxy/graphiti-proxy/inject"
 	"github.com/graphiti-proxy/graphiti-proxy/proxy"
+	"github.com/graphiti-proxy/graphiti-proxy/proxy/identity"
 )
 
 // parts do the remembering, and stay over a reload.
@@ -54,7 +55,7 @@ func (a *app) planning(cfg *config.Config, namer graphiti.Namer) inject.Options 
 }
 
 // remembering is what the proxy needs in order to remember.
-func (a *app) remembering(cfg *config.Config, identity proxy.Identity) proxy.Memory {
+func (a *app) remembering(cfg *config.Config, id identity.Settings) proxy.Memory {
 	var directives func(graphiti.Who, string) ([]capture.Turn, int, int)
 	if cfg.Promote.Directives {
 		directives = a.curated.directives
@@ -79,7 +80,7 @@ func (a *app) remembering(cfg *config.Config, identity proxy.Identity) proxy.Mem
 		Earlier:  a.pipeline.AddEarlier,
 		Open:     a.parts.open,
 		Note:     proxy.Note{Git: cfg.Ingest.GitMetadata, Tools: cfg.Ingest.ToolSummaries},
-		Identity: identity,
+		Identity: id,
 		Rules:    rules(cfg),
 
 		Tenants: a.parts.state.Tenants,
@@ -119,7 +120,7 @@ func (a *app) reload(cfg *config.Config) (waiting []string, err error) {
 	if err != nil {
 		return nil, err
 	}
-	identity, namer, err := a.identityOf(cfg)
+	id, namer, err := a.identityOf(cfg)
 	if err != nil {
 		return nil, err
 	}
@@ -131,7 +132,7 @@ func (a *app) reload(cfg *config.Config) (waiting []string, err error) {
 		a.admin.SetToken(cfg.Admin.Token)
 	}
 	if a.parts != nil {
-		a.reloadMemory(cfg, identity, namer)
+		a.reloadMemory(cfg, id, namer)
 	}
 	a.live.Store(cfg)
 	return a.waiting(), nil
@@ -152,11 +153,11 @@ func (a *app) waiting() (list []string) {
 }
 
 // reloadMemory cannot fail.
-func (a *app) reloadMemory(cfg *config.Config, identity proxy.Identity, namer graphiti.Namer) {
+func (a *app) reloadMemory(cfg *config.Config, id identity.Settings, namer graphiti.Namer) {
 	a.planner.Set(a.planning(cfg, namer))
 	allowed := a.reloadConsent(cfg)
 	if allowed {
-		a.setMemory(a.remembering(cfg, identity))
+		a.setMemory(a.remembering(cfg, id))
 	} else {
 		a.setMemory(proxy.Memory{Off: inject.ReasonConsent})
 	}

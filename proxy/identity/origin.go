@@ -1,4 +1,4 @@
-package proxy
+package identity
 
 import (
 	"bytes"
@@ -9,16 +9,16 @@ import (
 	"github.com/valyala/fasthttp"
 )
 
-// fromWeb reports whether a page of the web may have sent a request to the
+// FromWeb reports whether a page of the web may have sent a request to the
 // proxy of this machine, where no credential tells people apart: its browser
 // says that it is of another site, it names its origin, or it reached the proxy
 // by a name that its own server resolves. What cannot be read counts as foreign.
-func fromWeb(h *fasthttp.RequestHeader) bool {
+func FromWeb(h *fasthttp.RequestHeader) bool {
 	if host := h.Host(); len(host) > 0 && !ofThisMachine(host) {
 		return true
 	}
 	for _, site := range h.PeekAll("Sec-Fetch-Site") {
-		if fieldIs(bytes.TrimSpace(site), "cross-site") {
+		if bytes.EqualFold(bytes.TrimSpace(site), []byte("cross-site")) {
 			return true
 		}
 	}

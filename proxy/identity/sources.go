@@ -1,13 +1,10 @@
-package proxy
+package identity
 
 import (
-	"bytes"
 	"regexp"
-	"slices"
 	"strings"
 
 	"github.com/tidwall/gjson"
-	"github.com/valyala/fasthttp"
 
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti"
 	"github.com/graphiti-proxy/graphiti-proxy/inject"
@@ -26,14 +23,14 @@ type Source struct {
 	// not ask whether that is true.
 	elsewhere bool
 
-	header  string                 // in fasthttp's spelling, or
-	field   inject.Field           // a member of the body, and
-	path    string                 // what to take of it, as gjson has it; empty: itself
-	pattern bool                   // any header that fits sessionHeader
-	query   string                 // or a query parameter
-	place   func(*claimant) string // or what follows from where the client works
-	when    func(*claimant) bool   // nil: always
-	take    func(v string) string  // the part of the value that counts; nil: all
+	header  string                // in fasthttp's spelling, or
+	field   inject.Field          // a member of the body, and
+	path    string                // what to take of it, as gjson has it; empty: itself
+	pattern bool                  // any header that fits sessionHeader
+	query   string                // or a query parameter
+	place   func(*Claims) string  // or what follows from where the client works
+	when    func(*Claims) bool    // nil: always
+	take    func(v string) string // the part of the value that counts; nil: all
 }
 
 // openWebUIChat is the header of Open WebUI's conversations.
@@ -45,9 +42,9 @@ var sessionSources = []Source{
 	{Name: "header X-Graphiti-Session", header: "X-Graphiti-Session"},
 	{Name: "header x-litellm-session-id", header: "X-Litellm-Session-Id"},
 	{Name: "header X-OpenWebUI-Chat-Id", Note: "local:… is a temporary chat: nothing of it is kept", header: openWebUIChat},
-	{Name: "header session-id", Note: "Codex from 0.129", header: "Session-Id", when: (*claimant).codex},
-	{Name: "header session_id", Note: "Codex 0.98 to 0.128", header: "Session_id", when: (*claimant).codex},
-	{Name: "header conversation_id", Note: "Codex 0.58", header: "Conversation_id", when: (*claimant).codex},
+	{Name: "header session-id", Note: "Codex from 0.129", header: "Session-Id", when: (*Claims).Codex},
+	{Name: "header session_id", Note: "Codex 0.98 to 0.128", header: "Session_id", when: (*Claims).Codex},
+	{Name: "header conversation_id", Note: "Codex 0.58", header: "Conversation_id", when: (*Claims).Codex},
 	{Name: "body client_metadata.session_id", Note: "Codex", field: inject.FieldClientMetadata, path: "session_id"},
 	{Name: "header X-Claude-Code-Session-Id", header: "X-Claude-Code-Session-Id"},
 	{Name: "body metadata.user_id, Claude Code's", Note: "the session in it", field: inject.FieldMetadata, path: "user_id", take: claudeSession},
@@ -82,7 +79,7 @@ var userSources = []Source{
 	{Name: "header x-claude-gateway-user-id", Platform: "claude", header: "X-Claude-Gateway-User-Id"},
 	{Name: "header x-claude-gateway-user-email", Platform: "claude", same: true, header: "X-Claude-Gateway-User-Email", Note: "looked up in identity.users_file too, where that does not have the id"},
 	{Name: "body safety_identifier", field: inject.FieldSafetyIdentifier},
-	{Name: "body user", Note: "not Goose's, which is a conversation", field: inject.FieldUser, when: (*claimant).notGoose},
+	{Name: "body user", Note: "not Goose's, which is a conversation", field: inject.FieldUser, when: (*Claims).notGoose},
 	{Name: "body litellm_metadata.user", Platform: "litellm", field: inject.FieldLiteLLMMetadata, path: "user"},
 	{Name: "body metadata.user_id", Note: "not what Claude Code writes there", field: inject.FieldMetadata, path: "user_id", take: notClaude},
 	{Name: "body metadata.user_id, Claude Code's", Platform: "claude", field: inject.FieldMetadata, path: "user_id", take: claudeAccount},
@@ -95,10 +92,10 @@ var userSources = []Source{
 // is one clone's own, last.
 var workspaceSources = []Source{
 	{Name: "header X-Graphiti-Workspace", header: "X-Graphiti-Workspace"},
-	{Name: "repository of the working directory", Note: "single mode: the address of origin, else of the first remote, in .git/config, where the directory holds the history that belongs to it", place: (*claimant).placeRemote},
-	{Name: "header x-codex-turn-metadata", Note: "Codex from 0.98, or the same in body client_metadata: the origin of the repository that it works in", when: (*claimant).codex, place: (*claimant).codexRemote, elsewhere: true},
-	{Name: "prompt Git repository: owner/name", Note: "Copilot, on github.com", place: (*claimant).placeRepo, elsewhere: true},
-	{Name: "working directory", Note: "single mode, where it is on this machine: the repository's root, else the directory itself", place: (*claimant).placeRoot},
+	{Name: "repository of the working directory", Note: "single mode: the address of origin, else of the first remote, in .git/config, where the directory holds the history that belongs to it", place: (*Claims).placeRemote},
+	{Name: "header x-codex-turn-metadata", Note: "Codex from 0.98, or the same in body client_metadata: the origin of the repository that it works in", when: (*Claims).Codex, place: (*Claims).codexRemote, elsewhere: true},
+	{Name: "prompt Git repository: owner/name", Note: "Copilot, on github.com", place: (*Claims).placeRepo, elsewhere: true},
+	{Name: "working directory", Note: "single mode, where it is on this machine: the repository's root, else the directory itself", place: (*Claims).placeRoot},
 }
 
 var agentSources = []Source{
@@ -123,14 +120,14 @@ var tables = []struct {
 	{"system actor", actorSources, graphiti.BareName},
 }
 
-// places of the tables, and of what was claimed.
+// Kinds of claims, in the order of the tables.
 const (
-	claimSession = iota
-	claimUser
-	claimWorkspace
-	claimAgent
-	claimActor
-	claimKinds
+	Session = iota
+	User
+	Workspace
+	Agent
+	SystemActor
+	kinds
 )
 
 // headerIDs numbers the headers of all tables.
@@ -150,149 +147,6 @@ var headerIDs = func() map[string]int {
 
 // maxHeaders is more than there are.
 const maxHeaders = 40
-
-// claimant is what one request says of itself.
-type claimant struct {
-	h       *fasthttp.RequestHeader
-	conv    *inject.Conversation // nil: the body was not read
-	values  [maxHeaders][]byte
-	several [maxHeaders]bool // the header stands twice, with different values
-	generic []byte           // of a header that fits sessionHeader
-	named   []byte           // that header's name
-	mixed   bool             // it stands twice, with different values
-
-	headersOnly bool             // a person is named by a header or not at all
-	unclear     [claimKinds]bool // what was to count stands twice, with different values
-
-	isCodex bool
-	at      *project // where the client works; nil: that was not looked up yet
-}
-
-// sessionHeader is what gateways and clients call the header of a session.
-var sessionHeader = regexp.MustCompile(`^X-.+-(Session|Conversation|Thread|Chat)-Id$`)
-
-const minGeneric = 8 // characters of the value of such a header
-
-// collect goes over the headers once.
-func (cl *claimant) collect() {
-	for name, value := range cl.h.All() {
-		if len(value) == 0 {
-			continue
-		}
-		if id, ok := headerIDs[string(name)]; ok {
-			if cl.values[id] == nil {
-				cl.values[id] = value
-			}
-			cl.several[id] = cl.several[id] || !bytes.Equal(cl.values[id], value)
-			continue
-		}
-		if len(name) < 2 || name[0] != 'X' && name[0] != 'O' {
-			continue
-		}
-		switch {
-		case bytes.HasPrefix(name, []byte("X-Codex-")), string(name) == "Originator" && bytes.HasPrefix(value, []byte("codex")):
-			cl.isCodex = true
-		case cl.generic != nil && bytes.Equal(name, cl.named):
-			cl.mixed = cl.mixed || !bytes.Equal(cl.generic, value)
-		case bytes.HasSuffix(name, []byte("-Id")) && len(value) >= minGeneric && cl.generic == nil && sessionHeader.Match(name):
-			cl.generic, cl.named = value, name
-		}
-	}
-	cl.isCodex = cl.isCodex || bytes.HasPrefix(cl.h.UserAgent(), []byte("codex"))
-}
-
-func (cl *claimant) codex() bool    { return cl.isCodex }
-func (cl *claimant) notGoose() bool { return !bytes.Contains(cl.h.UserAgent(), []byte("oose")) }
-
-// twice reports whether a source says two different things.
-func (cl *claimant) twice(s *Source) bool {
-	switch {
-	case s.when != nil && !s.when(cl):
-		return false
-	case s.header != "":
-		return cl.several[headerIDs[s.header]]
-	case s.pattern:
-		return cl.mixed
-	case s.query != "":
-		return queryDiffers(cl.h.RequestURI(), s.query)
-	}
-	return false
-}
-
-// contradicts reports whether the request says two things where one counts. Who
-// a registered person is it need not say.
-func (cl *claimant) contradicts(registered bool) bool {
-	for kind, unclear := range cl.unclear {
-		if unclear && (kind != claimUser || !registered) {
-			return true
-		}
-	}
-	return false
-}
-
-// value is what a source says; empty when it says nothing.
-func (cl *claimant) value(s *Source) (v string) {
-	if s.when != nil && !s.when(cl) {
-		return ""
-	}
-	switch {
-	case s.header != "":
-		v = string(cl.values[headerIDs[s.header]])
-	case s.pattern:
-		v = string(cl.generic)
-	case s.query != "":
-		v = string(queryValue(cl.h.RequestURI(), s.query))
-	case s.place != nil:
-		if cl.at != nil {
-			v = s.place(cl)
-		}
-	case cl.conv != nil:
-		v = fieldValue(cl.conv.Field(s.field), s.path)
-	}
-	if v != "" && s.take != nil {
-		v = s.take(v)
-	}
-	return v
-}
-
-// fieldValue reads a field's value, or an object's member. Whatever is no
-// string names nobody.
-func fieldValue(raw []byte, path string) string {
-	if len(raw) == 0 {
-		return ""
-	}
-	r := gjson.ParseBytes(raw)
-	if path != "" {
-		r = r.Get(path)
-	}
-	if r.Type != gjson.String {
-		return ""
-	}
-	return r.Str
-}
-
-// queryValue is a parameter of a request's address.
-func queryValue(uri []byte, name string) []byte {
-	_, query, ok := bytes.Cut(uri, []byte{'?'})
-	if !ok {
-		return nil
-	}
-	var args fasthttp.Args
-	args.ParseBytes(query)
-	return args.Peek(name)
-}
-
-// queryDiffers reports whether a parameter has different values.
-func queryDiffers(uri []byte, name string) bool {
-	_, query, ok := bytes.Cut(uri, []byte{'?'})
-	if !ok {
-		return false
-	}
-	var args fasthttp.Args
-	args.ParseBytes(query)
-	all := args.PeekMulti(name)
-	return slices.ContainsFunc(all, func(v []byte) bool { return !bytes.Equal(v, all[0]) })
-}
 
 // notEverybody leaves out whom LiteLLM makes of its master key.
 func notEverybody(v string) string {

@@ -1,0 +1,220 @@
+package identity
+
+import (
+	"bytes"
+	"regexp"
+	"slices"
+
+	"github.com/tidwall/gjson"
+	"github.com/valyala/fasthttp"
+
+	"github.com/graphiti-proxy/graphiti-proxy/inject"
+)
+
+// Claims is what one request says of itself.
+type Claims struct {
+	h       *fasthttp.RequestHeader
+	conv    *inject.Conversation // nil: the body was not read
+	values  [maxHeaders][]byte
+	several [maxHeaders]bool // the header stands twice, with different values
+	generic []byte           // of a header that fits sessionHeader
+	named   []byte           // that header's name
+	mixed   bool             // it stands twice, with different values
+
+	headersOnly bool        // a person is named by a header or not at all
+	unclear     [kinds]bool // what was to count stands twice, with different values
+
+	isCodex bool
+	at      *Place // where the client works; nil: that was not looked up yet
+}
+
+// sessionHeader is what gateways and clients call the header of a session.
+var sessionHeader = regexp.MustCompile(`^X-.+-(Session|Conversation|Thread|Chat)-Id$`)
+
+const minGeneric = 8 // characters of the value of such a header
+
+// collect reads the headers once.
+func (cl *Claims) collect() {
+	for name, value := range cl.h.All() {
+		if len(value) == 0 {
+			continue
+		}
+		if id, ok := headerIDs[string(name)]; ok {
+			if cl.values[id] == nil {
+				cl.values[id] = value
+			}
+			cl.several[id] = cl.several[id] || !bytes.Equal(cl.values[id], value)
+			continue
+		}
+		if len(name) < 2 || name[0] != 'X' && name[0] != 'O' {
+			continue
+		}
+		switch {
+		case bytes.HasPrefix(name, []byte("X-Codex-")), string(name) == "Originator" && bytes.HasPrefix(value, []byte("codex")):
+			cl.isCodex = true
+		case cl.generic != nil && bytes.Equal(name, cl.named):
+			cl.mixed = cl.mixed || !bytes.Equal(cl.generic, value)
+		case bytes.HasSuffix(name, []byte("-Id")) && len(value) >= minGeneric && cl.generic == nil && sessionHeader.Match(name):
+			cl.generic, cl.named = value, name
+		}
+	}
+	cl.isCodex = cl.isCodex || bytes.HasPrefix(cl.h.UserAgent(), []byte("codex"))
+}
+
+// Codex reports whether the client is OpenAI's Codex.
+func (cl *Claims) Codex() bool { return cl.isCodex }
+
+func (cl *Claims) notGoose() bool { return !bytes.Contains(cl.h.UserAgent(), []byte("oose")) }
+
+// twice reports whether a source says two different things.
+func (cl *Claims) twice(s *Source) bool {
+	switch {
+	case s.when != nil && !s.when(cl):
+		return false
+	case s.header != "":
+		return cl.several[headerIDs[s.header]]
+	case s.pattern:
+		return cl.mixed
+	case s.query != "":
+		return queryDiffers(cl.h.RequestURI(), s.query)
+	}
+	return false
+}
+
+// contradicts reports whether the request says two things where one counts. Who
+// a registered person is it need not say.
+func (cl *Claims) contradicts(registered bool) bool {
+	for kind, unclear := range cl.unclear {
+		if unclear && (kind != User || !registered) {
+			return true
+		}
+	}
+	return false
+}
+
+// value is what a source says; empty when it says nothing.
+func (cl *Claims) value(s *Source) (v string) {
+	if s.when != nil && !s.when(cl) {
+		return ""
+	}
+	switch {
+	case s.header != "":
+		v = string(cl.values[headerIDs[s.header]])
+	case s.pattern:
+		v = string(cl.generic)
+	case s.query != "":
+		v = string(queryValue(cl.h.RequestURI(), s.query))
+	case s.place != nil:
+		if cl.at != nil {
+			v = s.place(cl)
+		}
+	case cl.conv != nil:
+		v = fieldValue(cl.conv.Field(s.field), s.path)
+	}
+	if v != "" && s.take != nil {
+		v = s.take(v)
+	}
+	return v
+}
+
+// fieldValue reads a field's value, or an object's member. Whatever is no
+// string names nobody.
+func fieldValue(raw []byte, path string) string {
+	if len(raw) == 0 {
+		return ""
+	}
+	r := gjson.ParseBytes(raw)
+	if path != "" {
+		r = r.Get(path)
+	}
+	if r.Type != gjson.String {
+		return ""
+	}
+	return r.Str
+}
+
+// queryValue is a parameter of a request's address.
+func queryValue(uri []byte, name string) []byte {
+	_, query, ok := bytes.Cut(uri, []byte{'?'})
+	if !ok {
+		return nil
+	}
+	var args fasthttp.Args
+	args.ParseBytes(query)
+	return args.Peek(name)
+}
+
+// queryDiffers reports whether a parameter has different values.
+func queryDiffers(uri []byte, name string) bool {
+	_, query, ok := bytes.Cut(uri, []byte{'?'})
+	if !ok {
+		return false
+	}
+	var args fasthttp.Args
+	args.ParseBytes(query)
+	all := args.PeekMulti(name)
+	return slices.ContainsFunc(all, func(v []byte) bool { return !bytes.Equal(v, all[0]) })
+}
+
+// claim is the first thing of a kind that the request says and that can be
+// one, as a key, and where it says so. What it says in two ways is nothing.
+func (cl *Claims) claim(kind int) (key, why string) {
+	t := &tables[kind]
+	for i := range t.Sources {
+		s := &t.Sources[i]
+		if kind == User && cl.headersOnly && s.header == "" {
+			continue
+		}
+		v := cl.value(s)
+		if v == "" || s.elsewhere && cl.at.Repo.Dir != "" {
+			continue
+		}
+		if cl.twice(s) {
+			cl.unclear[kind] = true
+			return "", s.Name
+		}
+		if s.Platform != "" {
+			v = "user:" + s.Platform + ":" + v
+		}
+		if key, ok := t.key(v); ok {
+			return key, s.Name
+		}
+	}
+	return "", ""
+}
+
+// registered is the person whom the registry has for the user of a caller: by
+// the name that counted, else by another name that the request has for the same
+// person.
+func (cl *Claims) registered(people *Registry, c *Caller) *Person {
+	person := people.named(c.Who.User)
+	if person != nil || people == nil || c.Who.User == "" {
+		return person
+	}
+	list := tables[User].Sources
+	at := slices.IndexFunc(list, func(s Source) bool { return s.Name == c.Why[User] })
+	for _, s := range list[at+1:] {
+		if !s.same {
+			break
+		}
+		if cl.twice(&s) {
+			cl.unclear[User] = true
+			return nil
+		}
+		if person = people.named("user:" + s.Platform + ":" + cl.value(&s)); person != nil {
+			return person
+		}
+	}
+	return nil
+}
+
+// all are the keys of everything of a kind that the request says.
+func (cl *Claims) all(kind int) (keys []string) {
+	t := &tables[kind]
+	for i := range t.Sources {
+		if key, ok := t.key(cl.value(&t.Sources[i])); ok {
+			keys = append(keys, key)
+		}
+	}
+	return keys
+}

@@ -1,0 +1,72 @@
+package identity
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/valyala/fasthttp"
+
+	"github.com/graphiti-proxy/graphiti-proxy/graphiti"
+)
+
+// Fingerprints is a set of credentials, of which only hashes are held.
+type Fingerprints map[string]struct{}
+
+// NewFingerprints reads credentials, or "sha256:" and the hex digits of one.
+func NewFingerprints(keys []string) (Fingerprints, error) {
+	f := make(Fingerprints)
+	for i, k := range keys {
+		digits, hashed := strings.CutPrefix(k, "sha256:")
+		if !hashed {
+			f[graphiti.Fingerprint([]byte(k))] = struct{}{}
+			continue
+		}
+		if b, err := hex.DecodeString(digits); err != nil || len(b) != sha256.Size {
+			return nil, fmt.Errorf("identity.trusted_keys: item %d begins with sha256: and does not go on with 64 hex digits", i+1)
+		}
+		f[strings.ToLower(digits)] = struct{}{}
+	}
+	return f, nil
+}
+
+// credentials are the secrets that a caller shows to the upstream.
+type credentials struct {
+	fingerprints []string // distinct; none: nothing was shown
+	spells       bool     // one of them could have another's old tenant
+}
+
+// single is the fingerprint of the only one; empty: there are none, or several.
+func (s *credentials) single() string {
+	if len(s.fingerprints) != 1 {
+		return ""
+	}
+	return s.fingerprints[0]
+}
+
+// ShowsCredential reports whether a request shows any.
+func ShowsCredential(h *fasthttp.RequestHeader) bool { return len(credentialsOf(h).fingerprints) > 0 }
+
+// credentialsOf finds them. Which one of several the upstream looks at is not
+// known, so that they count together: whoever lacks one of them is another
+// caller.
+func credentialsOf(h *fasthttp.RequestHeader) (all credentials) {
+	for _, name := range []string{fasthttp.HeaderAuthorization, "X-Api-Key", "Api-Key"} {
+		for _, v := range h.PeekAll(name) {
+			if name == fasthttp.HeaderAuthorization && len(v) >= 6 && bytes.EqualFold(v[:6], []byte("bearer")) && (len(v) == 6 || v[6] == ' ') {
+				v = v[6:]
+			}
+			if v = bytes.TrimSpace(v); len(v) == 0 {
+				continue
+			}
+			if f := graphiti.Fingerprint(v); !slices.Contains(all.fingerprints, f) {
+				all.fingerprints = append(all.fingerprints, f)
+			}
+			all.spells = all.spells || graphiti.SpellsTenant(v)
+		}
+	}
+	return all
+}

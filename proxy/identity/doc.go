@@ -1,0 +1,9 @@
+// Package identity says who a request is from: it reads what the request claims
+// (person, session, workspace, agent, system actor), what its credential
+// proves, and who is registered.
+//
+// It owns the table of claims, credentials as fingerprints, and the registry of
+// people. It must not know what a request asks for, nor connections. Of our
+// packages it may import inject (the fields of a parsed body), graphiti (keys)
+// and proxy/workspace (repositories).
+package identity

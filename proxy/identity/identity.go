@@ -1,0 +1,144 @@
+package identity
+
+import (
+	"bytes"
+	"strings"
+
+	"github.com/valyala/fasthttp"
+
+	"github.com/graphiti-proxy/graphiti-proxy/graphiti"
+	"github.com/graphiti-proxy/graphiti-proxy/inject"
+	"github.com/graphiti-proxy/graphiti-proxy/proxy/workspace"
+)
+
+// Settings say how callers are told apart.
+type Settings struct {
+	Multi     bool   // every credential is its own tenant
+	Owner     string // the person in single mode, a canonical key
+	Trusted   Fingerprints
+	BodyUsers bool // a trusted credential's person may be named in the body and the query too
+	People    *Registry
+	Places    *workspace.Places // finds the repositories of this machine; nil: there are none
+}
+
+// Caller is who a request is from, and why that is thought.
+type Caller struct {
+	Who       graphiti.Who
+	Known     bool // there is somebody whose memory it could be
+	Vouched   bool // the operator has named the credential
+	Off       bool // the person wants no memory
+	Temporary bool // nothing is to be kept
+	Foreign   bool // a page of the web may have sent it, which is not the person
+
+	// Contradicts says that a header which names somebody or something stands
+	// twice, with different values.
+	Contradicts bool
+
+	Why [kinds]string
+}
+
+// reasons that are no source of a table.
+const (
+	whyOwner      = "identity.owner"
+	whyCredential = "the credential"
+	whyRegistry   = "the credential, which identity.users_file gives to this person"
+)
+
+// Identify says who a request is from. cl is where it keeps what the request
+// claims: the caller gives it, so that it can be used again.
+//
+// In multi mode whatever a request claims lies below the credential that was
+// shown. Two kinds of credentials prove a person: those that the registry
+// gives to one, whatever they claim, and those of trusted gateways, whose word
+// counts. A person who is proven has their own groups everywhere; their
+// conversations and projects are nobody else's even so.
+func (id *Settings) Identify(cl *Claims, h *fasthttp.RequestHeader, conv *inject.Conversation) (c Caller) {
+	*cl = Claims{h: h, conv: conv}
+	cl.collect()
+	shown := credentialsOf(h)
+	cl.headersOnly = id.Multi && !id.BodyUsers && id.trusts(&shown)
+	w := &c.Who
+	for kind, field := range [kinds]*string{&w.Session, &w.User, &w.Workspace, &w.Agent, &w.SystemActor} {
+		*field, c.Why[kind] = cl.claim(kind)
+	}
+	if strings.HasPrefix(c.Why[User], "body ") && strings.TrimPrefix(w.User, "user:") == strings.TrimPrefix(w.Session, "session:") {
+		w.User, c.Why[User] = "", "" // some clients send their conversation as user
+	}
+	c.Temporary = bytes.HasPrefix(cl.values[headerIDs[openWebUIChat]], []byte("local:"))
+	person := cl.registered(id.People, &c)
+	switch {
+	case !id.Multi:
+		c.Known, c.Foreign = true, FromWeb(h)
+		if w.User == "" {
+			w.User, c.Why[User] = id.Owner, whyOwner
+			person = id.People.named(w.User)
+		}
+	case len(shown.fingerprints) > 0:
+		person = id.tenant(&c, &shown, person)
+	}
+	if person != nil {
+		w.User, c.Off = "user:"+person.ID, c.Off || person.Off
+	}
+	if id.Multi && w.Proven {
+		w.SetPerson()
+	}
+	if cl.contradicts(c.Why[User] == whyRegistry) {
+		c.Known, c.Contradicts = false, true
+	}
+	return c
+}
+
+// trusts reports whether a credential is a gateway's whose word counts.
+func (id *Settings) trusts(shown *credentials) bool {
+	_, trusted := id.Trusted[shown.single()]
+	return trusted
+}
+
+// tenant finds out, in multi mode, what a credential proves. It returns the
+// person, as far as they are registered.
+func (id *Settings) tenant(c *Caller, shown *credentials, named *Person) *Person {
+	w := &c.Who
+	c.Known = true
+	w.SetCredentials(shown.fingerprints...)
+	if shown.spells {
+		w.OldTenant = ""
+	}
+	if person := id.People.byKey(shown.single()); person != nil {
+		w.Proven, c.Vouched, c.Why[User] = true, true, whyRegistry
+		return person
+	}
+	if id.trusts(shown) {
+		w.Proven, c.Vouched = w.User != "", true
+		c.Known = w.User != "" || w.SystemActor != ""
+		return named
+	}
+	if w.User == "" {
+		w.User, c.Why[User] = "user:credential", whyCredential
+	}
+	c.Off = named != nil && named.Off // whoever names them
+	return nil                        // a name that nobody vouches for stays below the credential
+}
+
+// Claim is one thing that is known of a caller, and why.
+type Claim struct {
+	What string `json:"what"`
+	Key  string `json:"key,omitempty"`
+	Why  string `json:"why"`
+}
+
+// Claims are all that is known of a caller, in the order of the tables.
+func (c *Caller) Claims() []Claim {
+	w := &c.Who
+	list := make([]Claim, 0, kinds)
+	for kind, key := range [kinds]string{w.Session, w.User, w.Workspace, w.Agent, w.SystemActor} {
+		claim := Claim{What: tables[kind].What, Key: key, Why: c.Why[kind]}
+		switch {
+		case key == "" && kind == Session:
+			claim.Why = "nothing names it: what was said tells which conversation goes on"
+		case key == "":
+			claim.Why = "nothing names one"
+		}
+		list = append(list, claim)
+	}
+	return list
+}
