@@ -13,6 +13,7 @@ import (
 	"github.com/graphiti-proxy/graphiti-proxy/cache/sqlite"
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti"
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti/graphititest"
+	"github.com/graphiti-proxy/graphiti-proxy/graphiti/rest"
 )
 
 // typical is a turn of a usual size: 200 characters said, 1,200 answered.
@@ -65,7 +66,7 @@ func BenchmarkDelivery(b *testing.B) {
 				b.Fatal(err)
 			}
 			defer s.Close()
-			m, err := graphiti.NewREST(graphiti.RESTOptions{Endpoint: s.URL()})
+			m, err := rest.New(rest.Options{Endpoint: s.URL()})
 			if err != nil {
 				b.Fatal(err)
 			}

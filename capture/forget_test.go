@@ -15,6 +15,7 @@ import (
 	"github.com/google/go-cmp/cmp/cmpopts"
 
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti"
+	"github.com/graphiti-proxy/graphiti-proxy/graphiti/embedded"
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti/graphititest"
 )
 
@@ -223,7 +224,7 @@ func TestForgettingASession(t *testing.T) {
 			return m, func(group string) []string { settle(t, g); return contents(g.Episodes(group)) }
 		},
 		"embedded": func(t *testing.T) (Memory, held) {
-			e, err := graphiti.OpenEmbedded(filepath.Join(t.TempDir(), "memory.db"))
+			e, err := embedded.Open(filepath.Join(t.TempDir(), "memory.db"))
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -12,6 +12,7 @@ import (
 
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti"
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti/graphititest"
+	"github.com/graphiti-proxy/graphiti-proxy/graphiti/mcp"
 )
 
 // TestUnlistedEveryFaultEveryTurnOnce: the server lists nothing of what it
@@ -164,7 +165,7 @@ func TestWhatComesBetweenTwoLooks(t *testing.T) {
 
 // forgetful is a memory that says once which database it has.
 type forgetful struct {
-	*graphiti.MCP
+	*mcp.Client
 	asked *atomic.Int64
 }
 

@@ -10,16 +10,17 @@ import (
 
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti"
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti/graphititest"
+	"github.com/graphiti-proxy/graphiti-proxy/graphiti/mcp"
 )
 
-func mcpService(t *testing.T, o graphititest.Options) (*graphititest.Server, *graphiti.MCP) {
+func mcpService(t *testing.T, o graphititest.Options) (*graphititest.Server, *mcp.Client) {
 	t.Helper()
 	s, err := graphititest.Start(o)
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = s.Close() })
-	m, err := graphiti.NewMCP(graphiti.MCPOptions{Endpoint: s.URL()})
+	m, err := mcp.New(mcp.Options{Endpoint: s.URL()})
 	if err != nil {
 		t.Fatal(err)
 	}

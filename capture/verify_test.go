@@ -20,6 +20,7 @@ import (
 	"github.com/graphiti-proxy/graphiti-proxy/cache/sqlite"
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti"
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti/graphititest"
+	"github.com/graphiti-proxy/graphiti-proxy/graphiti/rest"
 )
 
 // quick is for a stand-in that takes milliseconds for a message.
@@ -34,7 +35,7 @@ func quick(o *Options) timing {
 }
 
 // service is a stand-in Graphiti, and what sends to it.
-func service(t *testing.T, o graphititest.Options) (*graphititest.Server, *graphiti.REST) {
+func service(t *testing.T, o graphititest.Options) (*graphititest.Server, *rest.Client) {
 	t.Helper()
 	s, err := graphititest.Start(o)
 	if err != nil {
@@ -44,9 +45,9 @@ func service(t *testing.T, o graphititest.Options) (*graphititest.Server, *graph
 	return s, client(t, s.URL())
 }
 
-func client(t *testing.T, url string) *graphiti.REST {
+func client(t *testing.T, url string) *rest.Client {
 	t.Helper()
-	r, err := graphiti.NewREST(graphiti.RESTOptions{Endpoint: url})
+	r, err := rest.New(rest.Options{Endpoint: url})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -37,9 +37,9 @@ func ofCheck(f *Fact) bool {
 	return false
 }
 
-// withoutChecks leaves out what our own messages said, unless their group was
+// WithoutChecks leaves out what our own messages said, unless their group was
 // asked for.
-func withoutChecks(groups []string, facts []Fact) []Fact {
+func WithoutChecks(groups []string, facts []Fact) []Fact {
 	for _, g := range groups {
 		if strings.HasPrefix(g, ownGroups) {
 			return facts

@@ -71,10 +71,10 @@ func TestChecksAreNotFacts(t *testing.T) {
 			{Text: "This message of graphiti-proxy checks that the memory works.", Group: "g"},
 		}
 	}
-	if got := withoutChecks([]string{"g"}, facts()); len(got) != 1 || got[0].Text != "My dog is called Bruno" {
+	if got := WithoutChecks([]string{"g"}, facts()); len(got) != 1 || got[0].Text != "My dog is called Bruno" {
 		t.Errorf("%+v", got)
 	}
-	if got := withoutChecks([]string{CheckGroupPrefix + "x"}, facts()); len(got) != 6 {
+	if got := WithoutChecks([]string{CheckGroupPrefix + "x"}, facts()); len(got) != 6 {
 		t.Errorf("%+v", got)
 	}
 }

@@ -1,10 +1,8 @@
-// Package graphiti owns what a memory is: the Memory interface and its
-// implementations (an embedded store, Graphiti's REST service and its MCP
-// server), the scopes
-// a memory can have, and the group ids that keep one scope's memory apart
-// from another's.
+// Package graphiti owns what a memory is: the Memory interface and its types,
+// the scopes a memory can have, the group ids that keep one scope's memory
+// apart from another's, and the errors and diagnoses that all memories share.
 //
-// It must not know of HTTP clients of the proxy, of request or answer
-// dialects, or of what is done with a fact once it was found. Of our packages
-// it may import cache/sqlite only.
+// It must not know how a memory stores anything or how a service is called:
+// those are graphiti/embedded, graphiti/rest and graphiti/mcp. It imports no
+// package of ours.
 package graphiti

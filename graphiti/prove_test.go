@@ -1,4 +1,4 @@
-package graphiti
+package graphiti_test
 
 import (
 	"errors"
@@ -9,7 +9,9 @@ import (
 	"testing"
 	"time"
 
+	"github.com/graphiti-proxy/graphiti-proxy/graphiti"
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti/graphititest"
+	"github.com/graphiti-proxy/graphiti-proxy/graphiti/remote"
 )
 
 // TestDeletionIsProven: a service that answers that a group is deleted is
@@ -46,12 +48,12 @@ func TestDeletionIsProven(t *testing.T) {
 					}
 					return
 				}
-				var left *RemainsError
+				var left *graphiti.RemainsError
 				if !errors.As(err, &left) {
 					t.Fatalf("it is taken for deleted: %v", err)
 				}
-				if left.Episodes != tc.episodes || left.Facts != tc.facts || !strings.Contains(Remedy(err), tc.remedy) {
-					t.Errorf("%+v, to do: %s", left, Remedy(err))
+				if left.Episodes != tc.episodes || left.Facts != tc.facts || !strings.Contains(graphiti.Remedy(err), tc.remedy) {
+					t.Errorf("%+v, to do: %s", left, graphiti.Remedy(err))
 				}
 				if strings.Contains(err.Error(), "Zyx") {
 					t.Errorf("the error holds what was said: %v", err)
@@ -77,8 +79,8 @@ func TestForgettingASessionIsProven(t *testing.T) {
 				m, s := serviceOf(t, over, tc.o)
 				writeOne(t, m, s, "stays", "The bird sings.")
 				writeOne(t, m, s, "goes", "Zyx qwv.")
-				_, err := m.ForgetEpisodes(t.Context(), "g", func(e *Episode) bool { return e.Name == "goes" })
-				var left *RemainsError
+				_, err := m.ForgetEpisodes(t.Context(), "g", func(e *graphiti.Episode) bool { return e.Name == "goes" })
+				var left *graphiti.RemainsError
 				if errors.As(err, &left) != tc.fails || !tc.fails && err != nil || tc.fails && left.Episodes != 1 {
 					t.Errorf("%+v, %v", left, err)
 				}
@@ -88,8 +90,8 @@ func TestForgettingASessionIsProven(t *testing.T) {
 	m, s := serviceOf(t, "MCP", graphititest.Options{})
 	writeOne(t, m, s, "goes", "Zyx qwv.")
 	s.Blind(graphititest.BlindListing)
-	var left *RemainsError
-	if _, err := m.ForgetEpisodes(t.Context(), "g", func(*Episode) bool { return true }); !errors.As(err, &left) || left.Facts != 1 {
+	var left *graphiti.RemainsError
+	if _, err := m.ForgetEpisodes(t.Context(), "g", func(*graphiti.Episode) bool { return true }); !errors.As(err, &left) || left.Facts != 1 {
 		t.Errorf("what a server does not list is taken for deleted: %v", err)
 	}
 }
@@ -103,7 +105,7 @@ func TestForgettingASessionMeanwhile(t *testing.T) {
 		once.Do(func() { writeOne(t, m, s, "goes", "Zyx qwv.") })
 		serve(w, r)
 	})
-	names, err := m.ForgetEpisodes(t.Context(), "g", func(*Episode) bool { return true })
+	names, err := m.ForgetEpisodes(t.Context(), "g", func(*graphiti.Episode) bool { return true })
 	if err != nil || len(names) != 1 {
 		t.Errorf("%q, %v", names, err)
 	}
@@ -114,28 +116,28 @@ func TestForgettingASessionMeanwhile(t *testing.T) {
 func TestSmokeProvesItsCleanUp(t *testing.T) {
 	for _, over := range []string{"REST", "MCP"} {
 		m, _ := serviceOf(t, over, graphititest.Options{Deletes: graphititest.Elsewhere})
-		var last Check
-		Smoke(t.Context(), m, func(c Check) { last = c })
+		var last remote.Check
+		remote.Smoke(t.Context(), m, func(c remote.Check) { last = c })
 		if last.Name != "delete the group" || last.OK || !strings.Contains(last.Remedy, "GRAPH.DELETE graphiti_proxy_smoke_") {
 			t.Errorf("%s: %+v", over, last)
 		}
 	}
 }
 
-func serviceOf(t *testing.T, over string, o graphititest.Options) (Memory, *graphititest.Server) {
+func serviceOf(t *testing.T, over string, o graphititest.Options) (graphiti.Memory, *graphititest.Server) {
 	t.Helper()
 	if over == "REST" {
-		s, r := standIn(t, o)
+		s, r := overREST(t, o)
 		return r, s
 	}
 	o.MCP = graphititest.Today
-	s, m := mcpStandIn(t, o)
+	s, m := overMCP(t, o)
 	return m, s
 }
 
-func writeOne(t *testing.T, m Memory, s *graphititest.Server, name, text string) {
+func writeOne(t *testing.T, m graphiti.Memory, s *graphititest.Server, name, text string) {
 	t.Helper()
-	err := m.Write(t.Context(), "g", []Message{{Name: name, Role: "josh", RoleType: RoleUser, Content: text, Timestamp: time.Now().Add(-time.Minute)}})
+	err := m.Write(t.Context(), "g", []graphiti.Message{{Name: name, Role: "josh", RoleType: graphiti.RoleUser, Content: text, Timestamp: time.Now().Add(-time.Minute)}})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -23,6 +23,7 @@ import (
 	"github.com/graphiti-proxy/graphiti-proxy/capture"
 	"github.com/graphiti-proxy/graphiti-proxy/config"
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti"
+	"github.com/graphiti-proxy/graphiti-proxy/graphiti/embedded"
 	"github.com/graphiti-proxy/graphiti-proxy/inject"
 	"github.com/graphiti-proxy/graphiti-proxy/proxy"
 	"github.com/graphiti-proxy/graphiti-proxy/proxy/admin"
@@ -274,7 +275,7 @@ func openBackend(cfg *config.Config, log *slog.Logger) (graphiti.Memory, error) 
 	if cfg.Memory.Backend != "embedded" {
 		return openService(cfg)
 	}
-	e, err := graphiti.OpenEmbedded(filepath.Join(cfg.DataDir, "memory.db"))
+	e, err := embedded.Open(filepath.Join(cfg.DataDir, "memory.db"))
 	if err != nil || cfg.Embedding.URL == "" {
 		return e, err
 	}
@@ -282,7 +283,7 @@ func openBackend(cfg *config.Config, log *slog.Logger) (graphiti.Memory, error) 
 		log.Warn("embeddings are off: memory.consent is not true, so no conversation is sent to embedding.url", "url", cfg.Embedding.URL)
 		return e, nil
 	}
-	if err := e.Embed(graphiti.Embedding{URL: cfg.Embedding.URL, Model: cfg.Embedding.Model, APIKey: cfg.Embedding.APIKey}, log); err != nil {
+	if err := e.Embed(embedded.Embedding{URL: cfg.Embedding.URL, Model: cfg.Embedding.Model, APIKey: cfg.Embedding.APIKey}, log); err != nil {
 		return nil, errors.Join(err, e.Close())
 	}
 	return e, nil

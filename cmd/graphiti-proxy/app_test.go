@@ -17,6 +17,7 @@ import (
 	"github.com/graphiti-proxy/graphiti-proxy/config"
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti"
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti/graphititest"
+	"github.com/graphiti-proxy/graphiti-proxy/graphiti/rest"
 	"github.com/graphiti-proxy/graphiti-proxy/proxy/admin"
 	"github.com/graphiti-proxy/graphiti-proxy/proxy/proxytest"
 )
@@ -414,7 +415,7 @@ func TestSmokeTestOfGraphiti(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer g.Close()
-	r, err := graphiti.NewREST(graphiti.RESTOptions{Endpoint: g.URL()})
+	r, err := rest.New(rest.Options{Endpoint: g.URL()})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -12,7 +12,7 @@ import (
 	"github.com/graphiti-proxy/graphiti-proxy/cache/sqlite"
 	"github.com/graphiti-proxy/graphiti-proxy/capture"
 	"github.com/graphiti-proxy/graphiti-proxy/config"
-	"github.com/graphiti-proxy/graphiti-proxy/graphiti"
+	"github.com/graphiti-proxy/graphiti-proxy/graphiti/embedded"
 	"github.com/graphiti-proxy/graphiti-proxy/inject"
 	"github.com/graphiti-proxy/graphiti-proxy/proxy"
 )
@@ -48,7 +48,7 @@ func (a *app) openFiles() (list []file) {
 		return nil
 	}
 	list = append(list, a.parts.state, a.pipeline)
-	if e, ok := a.memory.(*graphiti.Embedded); ok {
+	if e, ok := a.memory.(*embedded.Store); ok {
 		list = append(list, e)
 	}
 	return list
@@ -164,7 +164,7 @@ func lookAtFiles(cfg *config.Config) (all []error) {
 	q, err := capture.OpenOffline(filepath.Join(cfg.DataDir, "spool.db"))
 	note(q, err)
 	if cfg.Memory.Backend == "embedded" {
-		e, err := graphiti.OpenEmbedded(filepath.Join(cfg.DataDir, "memory.db"))
+		e, err := embedded.Open(filepath.Join(cfg.DataDir, "memory.db"))
 		note(e, err)
 	}
 	return all

@@ -16,7 +16,7 @@ import (
 	"github.com/graphiti-proxy/graphiti-proxy/cache/redis"
 	"github.com/graphiti-proxy/graphiti-proxy/capture"
 	"github.com/graphiti-proxy/graphiti-proxy/config"
-	"github.com/graphiti-proxy/graphiti-proxy/graphiti"
+	"github.com/graphiti-proxy/graphiti-proxy/graphiti/remote"
 )
 
 // openState opens where blocks and sessions are kept.
@@ -53,8 +53,8 @@ func openRedis(cfg *config.Config, log *slog.Logger) (*redis.DB, error) {
 }
 
 // checkRedis writes to what replicas share, and reads it again.
-func checkRedis(ctx context.Context, cfg *config.Config) graphiti.Check {
-	check := graphiti.Check{Name: "redis", Remedy: "start Redis, or correct state.redis_url; the user needs to read and write keys, streams and scripts"}
+func checkRedis(ctx context.Context, cfg *config.Config) remote.Check {
+	check := remote.Check{Name: "redis", Remedy: "start Redis, or correct state.redis_url; the user needs to read and write keys, streams and scripts"}
 	began := time.Now()
 	db, err := openRedis(cfg, slog.New(slog.DiscardHandler))
 	if err == nil {

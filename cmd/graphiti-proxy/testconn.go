@@ -14,6 +14,9 @@ import (
 
 	"github.com/graphiti-proxy/graphiti-proxy/config"
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti"
+	"github.com/graphiti-proxy/graphiti-proxy/graphiti/mcp"
+	"github.com/graphiti-proxy/graphiti-proxy/graphiti/remote"
+	"github.com/graphiti-proxy/graphiti-proxy/graphiti/rest"
 )
 
 func newTestConnectionCommand() *cobra.Command {
@@ -56,20 +59,20 @@ func newTestConnectionCommand() *cobra.Command {
 // service is a memory that is reached over a network.
 type service interface {
 	graphiti.Memory
-	Check(ctx context.Context, report func(graphiti.Check))
+	Check(ctx context.Context, report func(remote.Check))
 }
 
 func openService(cfg *config.Config) (service, error) {
 	if cfg.Memory.Backend == "graphiti-mcp" {
-		return graphiti.NewMCP(graphiti.MCPOptions{Endpoint: cfg.Memory.Endpoint, APIKey: cfg.Memory.APIKey})
+		return mcp.New(mcp.Options{Endpoint: cfg.Memory.Endpoint, APIKey: cfg.Memory.APIKey})
 	}
-	return graphiti.NewREST(graphiti.RESTOptions{Endpoint: cfg.Memory.Endpoint, APIKey: cfg.Memory.APIKey})
+	return rest.New(rest.Options{Endpoint: cfg.Memory.Endpoint, APIKey: cfg.Memory.APIKey})
 }
 
 func tryConnection(ctx context.Context, w io.Writer, m service, cfg *config.Config, smoke, asJSON bool) error {
-	var all []graphiti.Check
+	var all []remote.Check
 	failed := 0
-	report := func(c graphiti.Check) {
+	report := func(c remote.Check) {
 		all = append(all, c)
 		if !c.OK {
 			failed++
@@ -83,7 +86,7 @@ func tryConnection(ctx context.Context, w io.Writer, m service, cfg *config.Conf
 	}
 	m.Check(ctx, report)
 	if smoke && all[0].OK {
-		graphiti.Smoke(ctx, m, report)
+		remote.Smoke(ctx, m, report)
 	}
 	if cfg.State.Backend == "redis" {
 		report(checkRedis(ctx, cfg))
@@ -99,7 +102,7 @@ func tryConnection(ctx context.Context, w io.Writer, m service, cfg *config.Conf
 	return nil
 }
 
-func printCheck(w io.Writer, c graphiti.Check) {
+func printCheck(w io.Writer, c remote.Check) {
 	mark := "✓"
 	if !c.OK {
 		mark = "✗"

@@ -1,19 +1,22 @@
-package graphiti
+package mcp
 
 import (
 	"context"
 	"errors"
 	"fmt"
 	"slices"
+
+	"github.com/graphiti-proxy/graphiti-proxy/graphiti"
+	"github.com/graphiti-proxy/graphiti-proxy/graphiti/remote"
 )
 
 // The tools for parts of a group. A server that has toolProvenance, since June
 // 2026, deletes with an episode the facts that it has first read from it; older
 // ones leave them.
 var (
-	toolDropEpisode = mcpTool{"delete_episode"}
-	toolDropFact    = mcpTool{"delete_entity_edge"}
-	toolProvenance  = mcpTool{"get_episode_entities"}
+	toolDropEpisode = toolNames{"delete_episode"}
+	toolDropFact    = toolNames{"delete_entity_edge"}
+	toolProvenance  = toolNames{"get_episode_entities"}
 )
 
 // errClearsAll keeps older servers from being asked to forget: they would
@@ -21,7 +24,7 @@ var (
 var errClearsAll = errors.New("this MCP server can only clear everything, not one group; use a newer one, or Graphiti's REST service")
 
 // Forget implements Memory.
-func (m *MCP) Forget(ctx context.Context, group string) error {
+func (m *Client) Forget(ctx context.Context, group string) error {
 	set, err := m.session.tools(ctx)
 	if err != nil {
 		return fmt.Errorf("forget group: %w", err)
@@ -34,7 +37,7 @@ func (m *MCP) Forget(ctx context.Context, group string) error {
 		err = m.session.call(ctx, name, map[string]any{"group_ids": []string{group}}, nil)
 	}
 	if err == nil {
-		err = proveEmpty(ctx, m, group)
+		err = remote.ProveEmpty(ctx, m, group)
 	}
 	if err != nil {
 		return fmt.Errorf("forget group: %w", err)
@@ -42,17 +45,17 @@ func (m *MCP) Forget(ctx context.Context, group string) error {
 	return nil
 }
 
-func (m *MCP) dropEpisode(ctx context.Context, uuid string) error {
+func (m *Client) DropEpisode(ctx context.Context, uuid string) error {
 	return m.tool(ctx, toolDropEpisode, map[string]any{"uuid": uuid}, nil)
 }
 
-func (m *MCP) dropFact(ctx context.Context, uuid string) error {
+func (m *Client) DropFact(ctx context.Context, uuid string) error {
 	return m.tool(ctx, toolDropFact, map[string]any{"uuid": uuid}, nil)
 }
 
 // ForgetEpisodes implements Memory. Where the server lists nothing and a search
 // finds something, what is meant cannot be told from the rest.
-func (m *MCP) ForgetEpisodes(ctx context.Context, group string, meant func(*Episode) bool) (names []string, err error) {
+func (m *Client) ForgetEpisodes(ctx context.Context, group string, meant func(*graphiti.Episode) bool) (names []string, err error) {
 	list, err := m.meant(ctx, group, meant)
 	if err != nil {
 		return nil, fmt.Errorf("list episodes: %w", err)
@@ -70,8 +73,8 @@ func (m *MCP) ForgetEpisodes(ctx context.Context, group string, meant func(*Epis
 				return names, fmt.Errorf("forget fact: %w", err)
 			}
 		}
-		err := m.dropEpisode(ctx, e.UUID)
-		if present(err) != nil {
+		err := m.DropEpisode(ctx, e.UUID)
+		if remote.Present(err) != nil {
 			return names, fmt.Errorf("forget episode: %w", err)
 		}
 		unreachable = unreachable || err != nil
@@ -81,62 +84,60 @@ func (m *MCP) ForgetEpisodes(ctx context.Context, group string, meant func(*Epis
 }
 
 // meant lists the episodes of a group that are meant.
-func (m *MCP) meant(ctx context.Context, group string, meant func(*Episode) bool) ([]Episode, error) {
+func (m *Client) meant(ctx context.Context, group string, meant func(*graphiti.Episode) bool) ([]graphiti.Episode, error) {
 	list, most, err := m.episodes(ctx, group, maxMCPList)
 	if err == nil && len(list) == 0 {
-		var facts []Fact
-		facts, err = m.Search(ctx, []string{group}, broadQuery(group), lookFacts)
+		var facts []graphiti.Fact
+		facts, err = m.Search(ctx, []string{group}, remote.BroadQuery(group), remote.LookFacts)
 		if err == nil && len(facts) > 0 { // which may have come since the listing
 			if list, most, err = m.episodes(ctx, group, maxMCPList); err == nil && len(list) == 0 {
-				err = &RemainsError{Group: group, Facts: len(facts), Unreachable: true}
+				err = &graphiti.RemainsError{Group: group, Facts: len(facts), Unreachable: true}
 			}
 		}
 	}
 	if err == nil && len(list) >= most {
-		err = fmt.Errorf("%w: %d episodes or more", ErrTooLarge, most)
+		err = fmt.Errorf("%w: %d episodes or more", graphiti.ErrTooLarge, most)
 	}
 	if err != nil {
 		return nil, err
 	}
-	return slices.DeleteFunc(list, func(e Episode) bool { return !meant(&e) }), nil
+	return slices.DeleteFunc(list, func(e graphiti.Episode) bool { return !meant(&e) }), nil
 }
 
 // proveForgotten looks whether episodes are gone, and what was read from them.
-func (m *MCP) proveForgotten(ctx context.Context, group string, gone []Episode, meant func(*Episode) bool, unreachable bool) error {
+func (m *Client) proveForgotten(ctx context.Context, group string, gone []graphiti.Episode, meant func(*graphiti.Episode) bool, unreachable bool) error {
 	if len(gone) == 0 {
 		return nil
 	}
-	left := &RemainsError{Group: group, Unreachable: unreachable}
+	left := &graphiti.RemainsError{Group: group, Unreachable: unreachable}
 	list, most, err := m.episodes(ctx, group, maxMCPList)
 	if err == nil && len(list) >= most {
-		err = ErrTooLarge
+		err = graphiti.ErrTooLarge
 	}
 	for i := range list {
 		if meant(&list[i]) {
 			left.Episodes++
 		}
 	}
-	for i := range gone[:min(len(gone), maxSearched)] {
+	for i := range gone[:min(len(gone), remote.MaxSearched)] {
 		facts, failed := m.readFrom(ctx, &gone[i])
 		left.Facts, err = left.Facts+len(facts), errors.Join(err, failed)
 	}
 	if err != nil {
 		return fmt.Errorf("look whether they are gone: %w", err)
 	}
-	return left.orNil()
+	return left.OrNil()
 }
 
-const (
-	factsOfOne = 100  // facts that are looked at for one episode
-	factQuery  = 2000 // bytes of the episode by which they are sought
-)
+// factsOfOne is how many facts are looked at for one episode.
+const factsOfOne = 100
 
 // forgetFacts deletes the facts that were first read from an episode.
-func (m *MCP) forgetFacts(ctx context.Context, e *Episode) error {
+func (m *Client) forgetFacts(ctx context.Context, e *graphiti.Episode) error {
 	facts, err := m.readFrom(ctx, e)
 	for _, uuid := range facts {
 		if err == nil {
-			err = present(m.dropFact(ctx, uuid))
+			err = remote.Present(m.DropFact(ctx, uuid))
 		}
 	}
 	return err
@@ -144,8 +145,8 @@ func (m *MCP) forgetFacts(ctx context.Context, e *Episode) error {
 
 // readFrom are the facts that were first read from an episode, as far as a search
 // for its text finds them: an old server has no other way to tell.
-func (m *MCP) readFrom(ctx context.Context, e *Episode) (uuids []string, err error) {
-	args := map[string]any{"query": cutBytes(e.Content, factQuery), "max_facts": factsOfOne}
+func (m *Client) readFrom(ctx context.Context, e *graphiti.Episode) (uuids []string, err error) {
+	args := map[string]any{"query": graphiti.Truncate(e.Content, remote.MaxQueryBytes), "max_facts": factsOfOne}
 	err = m.perGroups(ctx, toolSearchFacts, []string{e.Group}, args, func(_ string, call func(any) error) error {
 		var answer struct {
 			Facts []struct {

@@ -1,4 +1,4 @@
-package graphiti
+package rest
 
 import (
 	"context"
@@ -14,11 +14,15 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/graphiti-proxy/graphiti-proxy/graphiti"
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti/graphititest"
+	"github.com/graphiti-proxy/graphiti-proxy/graphiti/remote"
 )
 
+var said = time.Date(2026, 3, 2, 12, 0, 0, 0, time.UTC)
+
 // standIn starts a stand-in Graphiti and a client of it.
-func standIn(t *testing.T, o graphititest.Options) (*graphititest.Server, *REST) {
+func standIn(t *testing.T, o graphititest.Options) (*graphititest.Server, *Client) {
 	t.Helper()
 	s, err := graphititest.Start(o)
 	if err != nil {
@@ -28,9 +32,9 @@ func standIn(t *testing.T, o graphititest.Options) (*graphititest.Server, *REST)
 	return s, client(t, s.URL(), "")
 }
 
-func client(t *testing.T, endpoint, key string) *REST {
+func client(t *testing.T, endpoint, key string) *Client {
 	t.Helper()
-	r, err := NewREST(RESTOptions{Endpoint: endpoint, APIKey: key})
+	r, err := New(Options{Endpoint: endpoint, APIKey: key})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -39,7 +43,7 @@ func client(t *testing.T, endpoint, key string) *REST {
 }
 
 // answering is a service that answers everything alike.
-func answering(t *testing.T, h http.HandlerFunc) *REST {
+func answering(t *testing.T, h http.HandlerFunc) *Client {
 	t.Helper()
 	s := httptest.NewServer(h)
 	t.Cleanup(s.Close)
@@ -62,9 +66,9 @@ func settle(t *testing.T, s *graphititest.Server) {
 func TestRESTRemembersAndForgets(t *testing.T) {
 	s, r := standIn(t, graphititest.Options{})
 	ctx := context.Background()
-	if err := r.Write(ctx, "g", []Message{
-		{Name: "n1", RoleType: RoleUser, Content: "My cat is called Miso", Timestamp: said, SourceDescription: "{}"},
-		{Name: "n2", Role: "bot", RoleType: RoleAssistant, Content: "A lovely name", Timestamp: said.Add(time.Second)},
+	if err := r.Write(ctx, "g", []graphiti.Message{
+		{Name: "n1", RoleType: graphiti.RoleUser, Content: "My cat is called Miso", Timestamp: said, SourceDescription: "{}"},
+		{Name: "n2", Role: "bot", RoleType: graphiti.RoleAssistant, Content: "A lovely name", Timestamp: said.Add(time.Second)},
 	}); err != nil {
 		t.Fatal(err)
 	}
@@ -79,7 +83,7 @@ func TestRESTRemembersAndForgets(t *testing.T) {
 		}
 		episodes[i].UUID, episodes[i].CreatedAt = "", time.Time{}
 	}
-	if diff := cmp.Diff([]Episode{
+	if diff := cmp.Diff([]graphiti.Episode{
 		{Name: "n1", Group: "g", Content: "(user): My cat is called Miso", SourceDescription: "{}", ValidAt: said},
 		{Name: "n2", Group: "g", Content: "bot(assistant): A lovely name", ValidAt: said.Add(time.Second)},
 	}, episodes); diff != "" {
@@ -105,8 +109,8 @@ func TestRESTSendsWhatGraphitiAccepts(t *testing.T) {
 	s, _ := standIn(t, graphititest.Options{})
 	r := client(t, s.URL()+"/", "the-key")
 	before := time.Now()
-	if err := r.Write(context.Background(), "g", []Message{
-		{Name: "n", RoleType: RoleUser, Content: "x", Timestamp: time.Now().Add(time.Hour).In(time.FixedZone("", 7200))},
+	if err := r.Write(context.Background(), "g", []graphiti.Message{
+		{Name: "n", RoleType: graphiti.RoleUser, Content: "x", Timestamp: time.Now().Add(time.Hour).In(time.FixedZone("", 7200))},
 	}); err != nil {
 		t.Fatal(err)
 	}
@@ -140,20 +144,20 @@ func TestRESTSendsWhatGraphitiAccepts(t *testing.T) {
 
 func TestRESTReadsAnyFormOfAnAnswer(t *testing.T) {
 	second := time.Date(2026, 3, 2, 12, 0, 5, 0, time.UTC)
-	long := strings.Repeat("é", maxFactBytes)
+	long := strings.Repeat("é", remote.MaxFactBytes)
 	for _, tc := range []struct {
 		name, body string
-		want       []Fact // nil: an error
+		want       []graphiti.Fact // nil: an error
 	}{
-		{"nothing found", `{"facts":[]}`, []Fact{}},
-		{"unknown fields", `{"facts":[{"fact":"f","score":{"x":[1]}}],"more":1}`, []Fact{{Text: "f"}}},
-		{"times with a zone", `{"facts":[{"fact":"f","valid_at":"2026-03-02T14:00:05+02:00","created_at":"2026-03-02T12:00:05Z"}]}`, []Fact{{Text: "f", ValidAt: second, CreatedAt: second}}},
-		{"times without a zone", `{"facts":[{"fact":"f","valid_at":"2026-03-02T12:00:05","invalid_at":"2026-03-02T12:00:05.000000"}]}`, []Fact{{Text: "f", ValidAt: second, InvalidAt: second}}},
-		{"fractions of a second", `{"facts":[{"fact":"f","expired_at":"2026-03-02T12:00:05.001500+00:00"}]}`, []Fact{{Text: "f", ExpiredAt: second.Add(1500 * time.Microsecond)}}},
-		{"null times", `{"facts":[{"fact":"f","valid_at":null,"invalid_at":null}]}`, []Fact{{Text: "f"}}},
-		{"facts without text", `{"facts":[{"fact":""},{"fact":" \n"},null,{},{"fact":"f"}]}`, []Fact{{Text: "f"}}},
-		{"long text", `{"facts":[{"fact":"` + long + `"}]}`, []Fact{{Text: long[:maxFactBytes]}}},
-		{"more than asked for", `{"facts":[{"fact":"1"},{"fact":"2"},{"fact":"3"},{"fact":"4"}]}`, []Fact{{Text: "1"}, {Text: "2"}, {Text: "3"}}},
+		{"nothing found", `{"facts":[]}`, []graphiti.Fact{}},
+		{"unknown fields", `{"facts":[{"fact":"f","score":{"x":[1]}}],"more":1}`, []graphiti.Fact{{Text: "f"}}},
+		{"times with a zone", `{"facts":[{"fact":"f","valid_at":"2026-03-02T14:00:05+02:00","created_at":"2026-03-02T12:00:05Z"}]}`, []graphiti.Fact{{Text: "f", ValidAt: second, CreatedAt: second}}},
+		{"times without a zone", `{"facts":[{"fact":"f","valid_at":"2026-03-02T12:00:05","invalid_at":"2026-03-02T12:00:05.000000"}]}`, []graphiti.Fact{{Text: "f", ValidAt: second, InvalidAt: second}}},
+		{"fractions of a second", `{"facts":[{"fact":"f","expired_at":"2026-03-02T12:00:05.001500+00:00"}]}`, []graphiti.Fact{{Text: "f", ExpiredAt: second.Add(1500 * time.Microsecond)}}},
+		{"null times", `{"facts":[{"fact":"f","valid_at":null,"invalid_at":null}]}`, []graphiti.Fact{{Text: "f"}}},
+		{"facts without text", `{"facts":[{"fact":""},{"fact":" \n"},null,{},{"fact":"f"}]}`, []graphiti.Fact{{Text: "f"}}},
+		{"long text", `{"facts":[{"fact":"` + long + `"}]}`, []graphiti.Fact{{Text: long[:remote.MaxFactBytes]}}},
+		{"more than asked for", `{"facts":[{"fact":"1"},{"fact":"2"},{"fact":"3"},{"fact":"4"}]}`, []graphiti.Fact{{Text: "1"}, {Text: "2"}, {Text: "3"}}},
 		{"no facts in it", `{"detail":"hello"}`, nil},
 		{"null", `null`, nil},
 		{"wrong type", `{"facts":[{"fact":5}]}`, nil},
@@ -170,7 +174,7 @@ func TestRESTReadsAnyFormOfAnAnswer(t *testing.T) {
 			t.Errorf("%s: error %v", tc.name, err)
 			continue
 		}
-		if diff := cmp.Diff(tc.want, append([]Fact{}, got...)); err == nil && diff != "" {
+		if diff := cmp.Diff(tc.want, append([]graphiti.Fact{}, got...)); err == nil && diff != "" {
 			t.Errorf("%s (-want +got):\n%s", tc.name, diff)
 		}
 	}
@@ -200,7 +204,7 @@ func TestRESTLongListOfEpisodes(t *testing.T) {
 func TestRESTBoundsWhatItReads(t *testing.T) {
 	s, r := standIn(t, graphititest.Options{})
 	s.Always(graphititest.Search, graphititest.Huge(50<<20))
-	if _, err := r.Search(context.Background(), []string{"g"}, "q", 1); !errors.Is(err, ErrTooLarge) {
+	if _, err := r.Search(context.Background(), []string{"g"}, "q", 1); !errors.Is(err, graphiti.ErrTooLarge) {
 		t.Errorf("error %v", err)
 	}
 	s.Always(graphititest.Search, nil)
@@ -230,7 +234,7 @@ func TestRESTErrorsQuoteNothing(t *testing.T) {
 	} {
 		r := answering(t, tc.answer)
 		_, searched := r.Search(context.Background(), []string{"g"}, secret, 1)
-		written := r.Write(context.Background(), "g", []Message{{Content: secret}})
+		written := r.Write(context.Background(), "g", []graphiti.Message{{Content: secret}})
 		for _, err := range []error{searched, written} {
 			if err != nil && strings.Contains(err.Error(), "Miso") {
 				t.Errorf("%s: the error quotes the conversation: %v", tc.name, err)
@@ -265,11 +269,11 @@ func TestRESTFaults(t *testing.T) {
 	} {
 		s, r := standIn(t, graphititest.Options{})
 		s.Always(graphititest.Messages, tc.fault)
-		err := r.Write(context.Background(), "g", []Message{{RoleType: RoleUser, Content: "x"}})
-		if err == nil || Retryable(err) != tc.retry {
-			t.Errorf("%s: %v, retryable %v", tc.name, err, Retryable(err))
+		err := r.Write(context.Background(), "g", []graphiti.Message{{RoleType: graphiti.RoleUser, Content: "x"}})
+		if err == nil || graphiti.Retryable(err) != tc.retry {
+			t.Errorf("%s: %v, retryable %v", tc.name, err, graphiti.Retryable(err))
 		}
-		var status *StatusError
+		var status *graphiti.StatusError
 		if errors.As(err, &status) && status.RetryAfter != tc.after {
 			t.Errorf("%s: wait %v, want %v", tc.name, status.RetryAfter, tc.after)
 		}
@@ -281,7 +285,7 @@ func TestRESTEndsWithItsContext(t *testing.T) {
 	s.Always(graphititest.Search, graphititest.Hang())
 	ctx, cancel := context.WithTimeout(context.Background(), 20*time.Millisecond)
 	defer cancel()
-	if _, err := r.Search(ctx, []string{"g"}, "q", 1); !errors.Is(err, context.DeadlineExceeded) || !Retryable(err) {
+	if _, err := r.Search(ctx, []string{"g"}, "q", 1); !errors.Is(err, context.DeadlineExceeded) || !graphiti.Retryable(err) {
 		t.Errorf("error %v", err)
 	}
 }
@@ -295,7 +299,7 @@ func TestRESTFollowsNoRedirect(t *testing.T) {
 	r := answering(t, func(w http.ResponseWriter, r *http.Request) {
 		http.Redirect(w, r, other.URL, http.StatusTemporaryRedirect)
 	})
-	if err := r.Write(context.Background(), "g", []Message{{RoleType: RoleUser}}); err == nil || reached {
+	if err := r.Write(context.Background(), "g", []graphiti.Message{{RoleType: graphiti.RoleUser}}); err == nil || reached {
 		t.Errorf("error %v, reached %v", err, reached)
 	}
 }
@@ -304,8 +308,8 @@ func TestRESTDetailIsBounded(t *testing.T) {
 	r := answering(t, func(w http.ResponseWriter, _ *http.Request) {
 		http.Error(w, strings.Repeat("é", 5000), http.StatusBadRequest)
 	})
-	var status *StatusError
-	if err := r.Health(context.Background()); !errors.As(err, &status) || len(status.Detail) > maxDetailBytes || status.Code != 400 {
+	var status *graphiti.StatusError
+	if err := r.Health(context.Background()); !errors.As(err, &status) || len(status.Detail) > remote.MaxDetailBytes || status.Code != 400 {
 		t.Errorf("error %v, %+v", err, status)
 	}
 }
@@ -315,7 +319,7 @@ func TestRESTEndpoints(t *testing.T) {
 		"http://127.0.0.1:8000": true, "https://memory.example/graphiti/": true,
 		"": false, "localhost:8000": false, "ftp://x": false, "http://": false, "http://x/?a=b": false, "http://x/#a": false, "http://\x7f": false,
 	} {
-		if r, err := NewREST(RESTOptions{Endpoint: endpoint}); (err == nil) != ok {
+		if r, err := New(Options{Endpoint: endpoint}); (err == nil) != ok {
 			t.Errorf("%q: %v", endpoint, err)
 		} else if ok && strings.HasSuffix(r.base, "/") {
 			t.Errorf("%q: base %q", endpoint, r.base)
@@ -324,9 +328,9 @@ func TestRESTEndpoints(t *testing.T) {
 }
 
 // checks runs what reports, and returns the names with what each found.
-func checks(run func(report func(Check))) (names []string, failed map[string]Check) {
-	failed = make(map[string]Check)
-	run(func(c Check) {
+func checks(run func(report func(remote.Check))) (names []string, failed map[string]remote.Check) {
+	failed = make(map[string]remote.Check)
+	run(func(c remote.Check) {
 		names = append(names, c.Name)
 		if !c.OK {
 			failed[c.Name] = c
@@ -364,7 +368,7 @@ func TestCheck(t *testing.T) {
 		if tc.fault != nil {
 			s.Always(tc.call, tc.fault)
 		}
-		names, failed := checks(func(report func(Check)) { r.Check(context.Background(), report) })
+		names, failed := checks(func(report func(remote.Check)) { r.Check(context.Background(), report) })
 		if diff := cmp.Diff([]string{"healthcheck", "openapi.json", "search"}, names); diff != "" {
 			t.Errorf("%s: checks (-want +got):\n%s", tc.name, diff)
 		}
@@ -380,7 +384,7 @@ func TestCheck(t *testing.T) {
 // TestCheckShowsNoCredentials, which may stand in the endpoint.
 func TestCheckShowsNoCredentials(t *testing.T) {
 	r := client(t, "http://user:hunter2@127.0.0.1:1", "")
-	_, failed := checks(func(report func(Check)) { r.Check(context.Background(), report) })
+	_, failed := checks(func(report func(remote.Check)) { r.Check(context.Background(), report) })
 	for _, c := range failed {
 		if strings.Contains(c.Detail+c.Remedy, "hunter2") || strings.Contains(c.Detail+c.Remedy, "user:") {
 			t.Errorf("%+v", c)
@@ -410,7 +414,7 @@ func TestSmokeDeletesItsGroupAlways(t *testing.T) {
 		if len(tc.failed) > 0 { // nothing will come
 			ctx, cancel = context.WithTimeout(context.Background(), 50*time.Millisecond)
 		}
-		names, failed := checks(func(report func(Check)) { Smoke(ctx, r, report) })
+		names, failed := checks(func(report func(remote.Check)) { remote.Smoke(ctx, r, report) })
 		cancel()
 		if diff := cmp.Diff(tc.names, names); diff != "" {
 			t.Errorf("%s: (-want +got):\n%s", tc.name, diff)
@@ -449,7 +453,7 @@ func FuzzRESTAnswer(f *testing.F) {
 			t.Errorf("%d facts, %v", len(facts), err)
 		}
 		for _, fact := range facts {
-			if len(fact.Text) > maxFactBytes || strings.TrimSpace(fact.Text) == "" {
+			if len(fact.Text) > remote.MaxFactBytes || strings.TrimSpace(fact.Text) == "" {
 				t.Errorf("a text of %d bytes", len(fact.Text))
 			}
 		}
@@ -485,58 +489,15 @@ func TestRESTWaitsByTheServersClock(t *testing.T) {
 		if !r.Clock().IsZero() {
 			t.Error("a clock before there was an answer")
 		}
-		var status *StatusError
+		var status *graphiti.StatusError
 		if err := r.Health(context.Background()); !errors.As(err, &status) || status.RetryAfter != 30*time.Second {
 			t.Errorf("ahead by %v: %v, %+v", ahead, err, status)
 		}
 		if d := r.Clock().Sub(time.Now().Add(ahead)); d > 0 || d < -5*time.Second {
 			t.Errorf("ahead by %v: its clock is %v before it", ahead, d)
 		}
-		if d := Now(r.Clock()).Sub(time.Now().Add(min(ahead, 0))); d.Abs() > 5*time.Second {
+		if d := graphiti.Now(r.Clock()).Sub(time.Now().Add(min(ahead, 0))); d.Abs() > 5*time.Second {
 			t.Errorf("ahead by %v: messages may speak of a time %v off", ahead, d)
 		}
-	}
-}
-
-// TestWhatIsAboutTheMessage is refused for good; everything else can be mended,
-// and where it is known how, that is said.
-func TestWhatIsAboutTheMessage(t *testing.T) {
-	for _, tc := range []struct {
-		code   int
-		detail string
-		retry  bool
-		remedy string // the beginning
-	}{
-		{422, "", false, ""},
-		{413, "<html>", false, ""},
-		{400, `{"detail":[{"type":"missing","loc":["body","messages",0,"role"],"msg":"Field required"}]}`, false, ""},
-		{400, `{"detail":"There was an error parsing the body"}`, false, ""},
-		{400, `{"detail":[{"loc":["query","last_n"],"msg":"Input should be a valid integer"}]}`, true, "check memory.endpoint, and what stands"},
-		{400, `{"detail":"Bad Request"}`, true, "check memory.endpoint, and what stands"},
-		{400, `{"error":{"message":"no such model"}}`, true, "check memory.endpoint, and what stands"},
-		{400, "<html>400 Request Header Or Cookie Too Large", true, "check memory.endpoint, and what stands"},
-		{401, "", true, "check memory.api_key"},
-		{402, "", true, "check memory.endpoint, and what stands"},
-		{403, "", true, "check memory.api_key"},
-		{404, "", true, "check memory.endpoint: what answers"},
-		{405, "", true, "check memory.endpoint: what answers"},
-		{407, "", true, "a proxy on the way"},
-		{409, "", true, "check memory.endpoint, and what stands"},
-		{415, "", true, "check memory.endpoint, and what stands"},
-		{429, "", true, ""},
-		{301, "", true, "check memory.endpoint: it answers with another"},
-		{500, "", true, ""},
-		{503, "", true, ""},
-	} {
-		err := fmt.Errorf("send messages: %w", &StatusError{Code: tc.code, Detail: tc.detail})
-		if Retryable(err) != tc.retry {
-			t.Errorf("%d %s: retryable %v", tc.code, tc.detail, !tc.retry)
-		}
-		if got := Remedy(err); !strings.HasPrefix(got, tc.remedy) || (got == "") != (tc.remedy == "") {
-			t.Errorf("%d %s: remedy %q", tc.code, tc.detail, got)
-		}
-	}
-	if Remedy(errors.New("connection refused")) != "" || !Retryable(errors.New("connection refused")) {
-		t.Error("what never reached the service")
 	}
 }

@@ -1,18 +1,21 @@
-package graphiti
+package embedded
 
 import (
 	"bytes"
 	"context"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
+
+	"github.com/graphiti-proxy/graphiti-proxy/graphiti"
 )
 
 // TestForgottenWordsAreInNoFile, while the store is open and after: neither in
 // the messages, nor in the index, nor in the log.
 func TestForgottenWordsAreInNoFile(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "memory.db")
-	e, err := OpenEmbedded(path)
+	e, err := Open(path)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -54,6 +57,36 @@ func TestGroupNumbersAreNotUsedAgain(t *testing.T) {
 	tell(t, e, "another", "2", "theirs", "ok")
 	if second, ok, err := e.group(ctx, "another"); err != nil || !ok || second == first {
 		t.Errorf("number %d after %d, %v", second, first, err)
+	}
+}
+
+// TestForgottenEpisodesAreInNoFile, nor does a message that gets the number of
+// one that is gone get anything of it.
+func TestForgottenEpisodesAreInNoFile(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "memory.db")
+	e, err := Open(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { e.Close() })
+	tell(t, e, "g", "1", "this stays", "ok")
+	tell(t, e, "g", "2", "I am a xylophonist", "ok")
+	if found(t, path) == 0 {
+		t.Fatal("it was never there")
+	}
+	ctx := context.Background()
+	if _, err := e.ForgetEpisodes(ctx, "g", func(e *graphiti.Episode) bool { return strings.Contains(e.SourceDescription, `"2"`) }); err != nil {
+		t.Fatal(err)
+	}
+	if n := found(t, path); n > 0 {
+		t.Errorf("%d times in the files", n)
+	}
+	tell(t, e, "g", "3", "this is new", "ok")
+	if got := search(t, e, "g", "who is a xylophonist?"); len(got) > 0 {
+		t.Errorf("found %q", got)
+	}
+	if got := search(t, e, "g", "what stays?"); len(got) == 0 {
+		t.Error("the others are not found any more")
 	}
 }
 

@@ -1,4 +1,4 @@
-package graphiti
+package mcp
 
 import (
 	"context"
@@ -11,16 +11,19 @@ import (
 	"strings"
 	"time"
 
-	"github.com/modelcontextprotocol/go-sdk/mcp"
+	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/graphiti-proxy/graphiti-proxy/graphiti"
+	"github.com/graphiti-proxy/graphiti-proxy/graphiti/remote"
 )
 
-// mcpTool is the names of one tool, today's first.
-type mcpTool []string
+// toolNames is the names of one tool, today's first.
+type toolNames []string
 
 // toolSet is what a server offers: tools, and the arguments that each takes.
 type toolSet map[string]map[string]bool
 
-func (s toolSet) find(t mcpTool) (name string, takes map[string]bool, err error) {
+func (s toolSet) find(t toolNames) (name string, takes map[string]bool, err error) {
 	for _, name := range t {
 		if takes, ok := s[name]; ok {
 			return name, takes, nil
@@ -29,28 +32,28 @@ func (s toolSet) find(t mcpTool) (name string, takes map[string]bool, err error)
 	return "", nil, fmt.Errorf("the MCP server has no tool %s", strings.Join(t, " or "))
 }
 
-// mcpSession is a session with an MCP server: begun when it is needed, and
+// session is a session with an MCP server: begun when it is needed, and
 // anew when the server does not know it any more. It is safe for concurrent
 // use.
-type mcpSession struct {
+type session struct {
 	endpoints []string // addresses to try
 	healthURL string
 	shown     string
 	http      *http.Client
-	client    *mcp.Client
+	client    *sdk.Client
 
 	// turn holds the session for whoever may change it; others wait.
-	turn chan mcpState
+	turn chan state
 }
 
-// mcpState is a session that is open; the zero state is none.
-type mcpState struct {
-	session *mcp.ClientSession
+// state is a session that is open; the zero state is none.
+type state struct {
+	session *sdk.ClientSession
 	tools   toolSet
 	closed  bool
 }
 
-func newMCPSession(o MCPOptions) (*mcpSession, error) {
+func newSession(o Options) (*session, error) {
 	u, err := url.Parse(o.Endpoint)
 	if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" {
 		return nil, errors.New("the memory's endpoint is not an http:// or https:// address")
@@ -69,28 +72,28 @@ func newMCPSession(o MCPOptions) (*mcpSession, error) {
 	t := http.DefaultTransport.(*http.Transport).Clone() //nolint:forcetypeassert // the standard library's
 	t.MaxIdleConnsPerHost, t.MaxConnsPerHost = 16, 64
 	t.MaxResponseHeaderBytes = 64 << 10
-	s := &mcpSession{
+	s := &session{
 		endpoints: []string{u.String(), u.String() + "/"}, healthURL: base.String(), shown: shown.String(),
 		http: &http.Client{
-			Transport: &mcpTransport{t, o.APIKey},
+			Transport: &transport{t, o.APIKey},
 			// A redirect could carry a conversation to where nobody agreed to.
 			CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 		},
-		client: mcp.NewClient(&mcp.Implementation{Name: "graphiti-proxy", Version: "1"}, nil),
-		turn:   make(chan mcpState, 1),
+		client: sdk.NewClient(&sdk.Implementation{Name: "graphiti-proxy", Version: "1"}, nil),
+		turn:   make(chan state, 1),
 	}
-	s.turn <- mcpState{}
+	s.turn <- state{}
 	return s, nil
 }
 
 // tools lists what the server offers, in the session that is open or a new one.
-func (s *mcpSession) tools(ctx context.Context) (toolSet, error) {
+func (s *session) tools(ctx context.Context) (toolSet, error) {
 	st, err := s.open(ctx)
 	return st.tools, err
 }
 
 // open returns the session, begun if there is none.
-func (s *mcpSession) open(ctx context.Context) (st mcpState, err error) {
+func (s *session) open(ctx context.Context) (st state, err error) {
 	select {
 	case st = <-s.turn:
 	case <-ctx.Done():
@@ -109,27 +112,27 @@ func (s *mcpSession) open(ctx context.Context) (st mcpState, err error) {
 
 // begin opens a session and asks for the tools. Which of the two addresses a
 // server has depends on its age.
-func (s *mcpSession) begin(ctx context.Context) (st mcpState, err error) {
+func (s *session) begin(ctx context.Context) (st state, err error) {
 	for _, endpoint := range s.endpoints {
-		transport := &mcp.StreamableClientTransport{
+		transport := &sdk.StreamableClientTransport{
 			Endpoint: endpoint, HTTPClient: s.http, MaxRetries: -1, DisableStandaloneSSE: true, MaxEventSize: maxMCPAnswer,
 		}
 		if st.session, err = s.client.Connect(ctx, transport, nil); err == nil {
 			break
 		}
-		var status *StatusError
+		var status *graphiti.StatusError
 		if !errors.As(err, &status) || status.Code != http.StatusNotFound && status.Code/100 != 3 {
-			return mcpState{}, outer(ctx, err)
+			return state{}, outer(ctx, err)
 		}
 	}
 	if err != nil {
-		return mcpState{}, outer(ctx, err)
+		return state{}, outer(ctx, err)
 	}
 	st.tools = make(toolSet)
 	for tool, err := range st.session.Tools(ctx, nil) {
 		if err != nil {
 			_ = st.session.Close()
-			return mcpState{}, outer(ctx, err)
+			return state{}, outer(ctx, err)
 		}
 		var schema struct{ Properties map[string]any }
 		b, _ := json.Marshal(tool.InputSchema) // came as JSON
@@ -144,10 +147,10 @@ func (s *mcpSession) begin(ctx context.Context) (st mcpState, err error) {
 }
 
 // drop ends a session that has failed, if it is still the one in use.
-func (s *mcpSession) drop(session *mcp.ClientSession) {
+func (s *session) drop(session *sdk.ClientSession) {
 	st := <-s.turn
 	if st.session == session {
-		st = mcpState{closed: st.closed}
+		st = state{closed: st.closed}
 	} else {
 		session = nil
 	}
@@ -161,20 +164,20 @@ func (s *mcpSession) drop(session *mcp.ClientSession) {
 // *[]byte that gets it as it is. A session that the server does not know, or
 // whose connection has broken, is begun anew, and the call repeated once if it
 // had no effect.
-func (s *mcpSession) call(ctx context.Context, tool string, args map[string]any, out any) error {
+func (s *session) call(ctx context.Context, tool string, args map[string]any, out any) error {
 	for again := true; ; again = false {
 		st, err := s.open(ctx)
 		if err != nil {
 			return err
 		}
-		r, err := st.session.CallTool(ctx, &mcp.CallToolParams{Name: tool, Arguments: args})
+		r, err := st.session.CallTool(ctx, &sdk.CallToolParams{Name: tool, Arguments: args})
 		if err == nil {
 			return readResult(r, out)
 		}
 		if ctx.Err() == nil {
 			s.drop(st.session)
 		}
-		if !again || !errors.Is(err, mcp.ErrSessionMissing) {
+		if !again || !errors.Is(err, sdk.ErrSessionMissing) {
 			return outer(ctx, err)
 		}
 	}
@@ -182,7 +185,7 @@ func (s *mcpSession) call(ctx context.Context, tool string, args map[string]any,
 
 // outer leaves of an error what is not the server's own words.
 func outer(ctx context.Context, err error) error {
-	var status *StatusError
+	var status *graphiti.StatusError
 	var to *url.Error
 	switch {
 	case ctx.Err() != nil:
@@ -191,30 +194,30 @@ func outer(ctx context.Context, err error) error {
 		return status
 	case errors.As(err, &to):
 		return fmt.Errorf("call the MCP server: %w", to.Err)
-	case errors.Is(err, mcp.ErrSessionMissing), errors.Is(err, mcp.ErrConnectionClosed):
+	case errors.Is(err, sdk.ErrSessionMissing), errors.Is(err, sdk.ErrConnectionClosed):
 		return fmt.Errorf("call the MCP server: %w", io.ErrUnexpectedEOF)
 	}
-	return fmt.Errorf("call the MCP server: %w", errNotGraphiti)
+	return fmt.Errorf("call the MCP server: %w", remote.ErrNotGraphiti)
 }
 
 // readResult reads what a tool answered: JSON in its text, and in newer
 // servers also beside it. A tool says that something failed in either of two
 // ways.
-func readResult(r *mcp.CallToolResult, out any) error {
+func readResult(r *sdk.CallToolResult, out any) error {
 	text := ""
 	for _, c := range r.Content {
-		if t, ok := c.(*mcp.TextContent); ok {
+		if t, ok := c.(*sdk.TextContent); ok {
 			text += t.Text
 		}
 	}
 	if r.IsError { // it does not take these arguments
-		return &StatusError{Code: http.StatusUnprocessableEntity, Detail: cutBytes(text, maxDetailBytes)}
+		return &graphiti.StatusError{Code: http.StatusUnprocessableEntity, Detail: graphiti.Truncate(text, remote.MaxDetailBytes)}
 	}
 	b := []byte(text)
 	if !json.Valid(b) || len(b) == 0 {
 		structured, err := json.Marshal(r.StructuredContent)
 		if err != nil {
-			return errNotGraphiti
+			return remote.ErrNotGraphiti
 		}
 		b = structured
 		var wrapped struct{ Result json.RawMessage }
@@ -228,36 +231,36 @@ func readResult(r *mcp.CallToolResult, out any) error {
 		if strings.HasPrefix(failed.Error, "Invalid ") {
 			code = http.StatusUnprocessableEntity
 		}
-		return &StatusError{Code: code, Detail: cutBytes(failed.Error, maxDetailBytes)}
+		return &graphiti.StatusError{Code: code, Detail: graphiti.Truncate(failed.Error, remote.MaxDetailBytes)}
 	}
 	if raw, ok := out.(*[]byte); ok {
 		*raw = b
 		return nil
 	}
 	if out != nil && json.Unmarshal(b, out) != nil {
-		return errNotGraphiti
+		return remote.ErrNotGraphiti
 	}
 	return nil
 }
 
 // episodesIn reads a list of episodes, bare or as the member of an object.
-func episodesIn(b []byte) (list []restEpisode, err error) {
+func episodesIn(b []byte) (list []remote.EpisodeJSON, err error) {
 	if json.Unmarshal(b, &list) == nil {
 		return list, nil
 	}
-	var answer struct{ Episodes *[]restEpisode }
+	var answer struct{ Episodes *[]remote.EpisodeJSON }
 	if json.Unmarshal(b, &answer) != nil || answer.Episodes == nil {
 		var message struct{ Message string }
 		if json.Unmarshal(b, &message) == nil && message.Message != "" { // "No episodes found for group"
 			return nil, nil
 		}
-		return nil, errNotGraphiti
+		return nil, remote.ErrNotGraphiti
 	}
 	return *answer.Episodes, nil
 }
 
 // health asks for the server's health, which has no part in the session.
-func (s *mcpSession) health(ctx context.Context) error {
+func (s *session) health(ctx context.Context) error {
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, s.healthURL, nil)
 	if err != nil {
 		return fmt.Errorf("make request: %w", err)
@@ -273,13 +276,13 @@ func (s *mcpSession) health(ctx context.Context) error {
 const farewell = 2 * time.Second
 
 // close ends the session. A server that does not answer is not waited for.
-func (s *mcpSession) close() error {
+func (s *session) close() error {
 	over := time.NewTimer(farewell)
 	defer over.Stop()
-	var st mcpState
+	var st state
 	select {
 	case st = <-s.turn:
-		s.turn <- mcpState{closed: true}
+		s.turn <- state{closed: true}
 	case <-over.C:
 		return nil
 	}
@@ -300,14 +303,14 @@ func (s *mcpSession) close() error {
 	}
 }
 
-// mcpTransport makes errors of answers that are none, and bounds the others.
-type mcpTransport struct {
+// transport makes errors of answers that are none, and bounds the others.
+type transport struct {
 	base *http.Transport
 	key  string
 }
 
 // RoundTrip implements http.RoundTripper.
-func (t *mcpTransport) RoundTrip(r *http.Request) (*http.Response, error) {
+func (t *transport) RoundTrip(r *http.Request) (*http.Response, error) {
 	if t.key != "" {
 		r = r.Clone(r.Context())
 		r.Header.Set("Authorization", "Bearer "+t.key)
@@ -318,9 +321,9 @@ func (t *mcpTransport) RoundTrip(r *http.Request) (*http.Response, error) {
 	}
 	missing := resp.StatusCode == http.StatusNotFound && r.Header.Get("Mcp-Session-Id") != ""
 	if resp.StatusCode/100 != 2 && !missing && r.Method != http.MethodDelete {
-		detail, _ := io.ReadAll(io.LimitReader(resp.Body, maxDetailBytes))
+		detail, _ := io.ReadAll(io.LimitReader(resp.Body, remote.MaxDetailBytes))
 		_ = resp.Body.Close()
-		return nil, &StatusError{Code: resp.StatusCode, RetryAfter: retryAfter(resp.Header), Detail: string(detail)}
+		return nil, &graphiti.StatusError{Code: resp.StatusCode, RetryAfter: remote.RetryAfter(resp.Header), Detail: string(detail)}
 	}
 	resp.Body = &boundedBody{resp.Body, maxMCPAnswer}
 	return resp, nil
@@ -334,7 +337,7 @@ type boundedBody struct {
 
 func (b *boundedBody) Read(p []byte) (int, error) {
 	if b.left <= 0 {
-		return 0, ErrTooLarge
+		return 0, graphiti.ErrTooLarge
 	}
 	n, err := b.ReadCloser.Read(p[:min(len(p), b.left)])
 	b.left -= n

@@ -1,4 +1,4 @@
-package graphiti
+package embedded
 
 import (
 	"context"
@@ -68,7 +68,7 @@ func newEmbedder(t *testing.T) *embedder {
 // it; what is forgotten is not found by either.
 func TestMeaning(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "memory.db")
-	e, err := OpenEmbedded(path)
+	e, err := Open(path)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -76,7 +76,7 @@ func TestMeaning(t *testing.T) {
 	if err := e.Close(); err != nil {
 		t.Fatal(err)
 	}
-	if e, err = OpenEmbedded(path); err != nil {
+	if e, err = Open(path); err != nil {
 		t.Fatal(err)
 	}
 	endpoint := newEmbedder(t)

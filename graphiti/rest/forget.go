@@ -1,4 +1,4 @@
-package graphiti
+package rest
 
 import (
 	"context"
@@ -8,13 +8,16 @@ import (
 	"net/url"
 	"strconv"
 	"strings"
+
+	"github.com/graphiti-proxy/graphiti-proxy/graphiti"
+	"github.com/graphiti-proxy/graphiti-proxy/graphiti/remote"
 )
 
 // Forget implements Memory.
-func (r *REST) Forget(ctx context.Context, group string) error {
+func (r *Client) Forget(ctx context.Context, group string) error {
 	err := r.remove(ctx, "/group/", group)
 	if err == nil {
-		err = proveEmpty(ctx, r, group)
+		err = remote.ProveEmpty(ctx, r, group)
 	}
 	if err != nil {
 		return fmt.Errorf("forget group: %w", err)
@@ -22,22 +25,22 @@ func (r *REST) Forget(ctx context.Context, group string) error {
 	return nil
 }
 
-func (r *REST) dropEpisode(ctx context.Context, uuid string) error {
+func (r *Client) DropEpisode(ctx context.Context, uuid string) error {
 	return r.drop(ctx, "/episode/", uuid)
 }
 
-func (r *REST) dropFact(ctx context.Context, uuid string) error {
+func (r *Client) DropFact(ctx context.Context, uuid string) error {
 	return r.drop(ctx, "/entity-edge/", uuid)
 }
 
-func (r *REST) drop(ctx context.Context, path, uuid string) error {
+func (r *Client) drop(ctx context.Context, path, uuid string) error {
 	return r.call(ctx, http.MethodDelete, path+url.PathEscape(uuid), nil, nil)
 }
 
 // ForgetEpisodes implements Memory. The service deletes an episode and leaves
 // the facts that it has read from it (getzep/graphiti, delete_episodic_node), so
 // that they are deleted before.
-func (r *REST) ForgetEpisodes(ctx context.Context, group string, meant func(*Episode) bool) (names []string, err error) {
+func (r *Client) ForgetEpisodes(ctx context.Context, group string, meant func(*graphiti.Episode) bool) (names []string, err error) {
 	list, err := r.meant(ctx, group, meant)
 	if err != nil {
 		return nil, fmt.Errorf("list episodes: %w", err)
@@ -56,8 +59,8 @@ func (r *REST) ForgetEpisodes(ctx context.Context, group string, meant func(*Epi
 			}
 			facts[edge] = facts[edge] || gone
 		}
-		err := r.dropEpisode(ctx, e.UUID)
-		if present(err) != nil {
+		err := r.DropEpisode(ctx, e.UUID)
+		if remote.Present(err) != nil {
 			return names, fmt.Errorf("forget episode: %w", err)
 		}
 		unreachable = unreachable || err != nil
@@ -66,20 +69,20 @@ func (r *REST) ForgetEpisodes(ctx context.Context, group string, meant func(*Epi
 	if len(list) == 0 {
 		return nil, nil
 	}
-	left := &RemainsError{Group: group, Unreachable: unreachable}
+	left := &graphiti.RemainsError{Group: group, Unreachable: unreachable}
 	if err := r.countLeft(ctx, list, facts, meant, left); err != nil {
 		return names, fmt.Errorf("look whether they are gone: %w", err)
 	}
-	return names, left.orNil()
+	return names, left.OrNil()
 }
 
 // meant lists the episodes of a group that are meant, with the beginning of what
 // they say.
-func (r *REST) meant(ctx context.Context, group string, meant func(*Episode) bool) (list []restEpisode, err error) {
+func (r *Client) meant(ctx context.Context, group string, meant func(*graphiti.Episode) bool) (list []remote.EpisodeJSON, err error) {
 	read := func(body io.Reader) error {
-		return decodeList(io.LimitReader(body, maxRESTExport), func(e *restEpisode) {
-			if meant(e.episode()) {
-				list = append(list, restEpisode{UUID: e.UUID, Name: e.Name, CreatedAt: e.CreatedAt, EntityEdges: e.EntityEdges, Content: strings.Clone(cutBytes(e.Content, factQuery))})
+		return decodeList(io.LimitReader(body, maxRESTExport), func(e *remote.EpisodeJSON) {
+			if meant(e.Episode()) {
+				list = append(list, remote.EpisodeJSON{UUID: e.UUID, Name: e.Name, CreatedAt: e.CreatedAt, EntityEdges: e.EntityEdges, Content: strings.Clone(graphiti.Truncate(e.Content, remote.MaxQueryBytes))})
 			}
 		})
 	}
@@ -89,15 +92,15 @@ func (r *REST) meant(ctx context.Context, group string, meant func(*Episode) boo
 
 // countLeft counts the episodes that are still listed, and those of the deleted
 // facts that a search for what was said still finds.
-func (r *REST) countLeft(ctx context.Context, gone []restEpisode, facts map[string]bool, meant func(*Episode) bool, left *RemainsError) error {
+func (r *Client) countLeft(ctx context.Context, gone []remote.EpisodeJSON, facts map[string]bool, meant func(*graphiti.Episode) bool, left *graphiti.RemainsError) error {
 	list, err := r.meant(ctx, left.Group, meant)
 	if err != nil {
 		return err
 	}
 	left.Episodes = len(list)
 	seen := make(map[string]bool)
-	for i := range gone[:min(len(gone), maxSearched)] {
-		found, err := r.Search(ctx, []string{left.Group}, gone[i].Content, lookFacts)
+	for i := range gone[:min(len(gone), remote.MaxSearched)] {
+		found, err := r.Search(ctx, []string{left.Group}, gone[i].Content, remote.LookFacts)
 		if err != nil {
 			return err
 		}
@@ -111,21 +114,17 @@ func (r *REST) countLeft(ctx context.Context, gone []restEpisode, facts map[stri
 	return nil
 }
 
-func (e *restEpisode) episode() *Episode {
-	return &Episode{e.UUID, e.Name, e.GroupID, e.Content, e.SourceDescription, e.CreatedAt.Time, e.ValidAt.Time}
-}
-
 // forgetFact deletes a fact that was first read in an episode that goes, and
 // reports whether it did: one that was there before belongs to others too. Where
 // the service does not say which episodes a fact is from, its age tells: an
 // episode is older than what is read from it.
-func (r *REST) forgetFact(ctx context.Context, edge string, e *restEpisode, going map[string]bool) (gone bool, err error) {
+func (r *Client) forgetFact(ctx context.Context, edge string, e *remote.EpisodeJSON, going map[string]bool) (gone bool, err error) {
 	var fact struct {
-		CreatedAt restTime `json:"created_at"`
-		Episodes  []string `json:"episodes"`
+		CreatedAt remote.Time `json:"created_at"`
+		Episodes  []string    `json:"episodes"`
 	}
 	if err := r.call(ctx, http.MethodGet, "/entity-edge/"+url.PathEscape(edge), nil, &fact); err != nil {
-		return false, present(err)
+		return false, remote.Present(err)
 	}
 	first := !fact.CreatedAt.Before(e.CreatedAt.Time)
 	if len(fact.Episodes) > 0 {
@@ -138,14 +137,6 @@ func (r *REST) forgetFact(ctx context.Context, edge string, e *restEpisode, goin
 }
 
 // remove deletes what may not be there.
-func (r *REST) remove(ctx context.Context, path, uuid string) error {
-	return present(r.drop(ctx, path, uuid))
-}
-
-// present is nil where an error says that something is not there.
-func present(err error) error {
-	if notFound(err) {
-		return nil
-	}
-	return err
+func (r *Client) remove(ctx context.Context, path, uuid string) error {
+	return remote.Present(r.drop(ctx, path, uuid))
 }

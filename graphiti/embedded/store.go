@@ -1,4 +1,4 @@
-package graphiti
+package embedded
 
 import (
 	"context"
@@ -13,6 +13,7 @@ import (
 	"github.com/tidwall/gjson"
 
 	"github.com/graphiti-proxy/graphiti-proxy/cache/sqlite"
+	"github.com/graphiti-proxy/graphiti-proxy/graphiti"
 )
 
 //go:embed schema_1.sql
@@ -24,23 +25,23 @@ var schema2 string
 //go:embed schema_3.sql
 var schema3 string
 
-// Embedded is a memory in a file of its own: what was said, found again by
+// Store is a memory in a file of its own: what was said, found again by
 // its words. It needs no other process and no model.
-type Embedded struct {
+type Store struct {
 	db   *sqlite.DB
 	mean *vectors // nil: messages are found by their words alone
 }
 
-var _ Memory = (*Embedded)(nil)
+var _ graphiti.Memory = (*Store)(nil)
 
-// OpenEmbedded opens the store at path, creating it where there is none.
-func OpenEmbedded(path string) (*Embedded, error) {
+// Open opens the store at path, creating it where there is none.
+func Open(path string) (*Store, error) {
 	db, err := sqlite.Open(path, sqlite.Options{Migrations: []string{schema1, schema2, schema3}, Sync: sqlite.SyncFull,
 		Holds: "all that the embedded memory has remembered"})
 	if err != nil {
 		return nil, fmt.Errorf("open memory: %w", err)
 	}
-	e := &Embedded{db: db}
+	e := &Store{db: db}
 	if err := e.upgrade(); err != nil {
 		_ = db.Close()
 		return nil, fmt.Errorf("open memory: %w", err)
@@ -51,21 +52,21 @@ func OpenEmbedded(path string) (*Embedded, error) {
 // Embed makes messages be found also by what they mean: those that are there
 // and those that come, in the background. It is called once, before anything
 // else.
-func (e *Embedded) Embed(o Embedding, log *slog.Logger) (err error) {
+func (e *Store) Embed(o Embedding, log *slog.Logger) (err error) {
 	e.mean, err = startVectors(e.db, o, log)
 	return err
 }
 
 // Pause ends or begins again to send texts to the endpoint that Embed names;
 // meanwhile messages are found by their words alone.
-func (e *Embedded) Pause(on bool) {
+func (e *Store) Pause(on bool) {
 	if e.mean != nil {
 		e.mean.pause(on)
 	}
 }
 
 // upgrade takes over what an older version kept, in one transaction.
-func (e *Embedded) upgrade() error {
+func (e *Store) upgrade() error {
 	return e.db.Write(context.Background(), func(tx *sqlite.Tx) error {
 		var n int
 		if err := tx.QueryRow("SELECT count(*) FROM sqlite_master WHERE name = 'messages_1'").Scan(&n); err != nil || n == 0 {
@@ -77,7 +78,7 @@ func (e *Embedded) upgrade() error {
 		}
 		type row struct {
 			group, said, kept int64
-			m                 Message
+			m                 graphiti.Message
 		}
 		var all []row
 		for rows.Next() {
@@ -87,7 +88,7 @@ func (e *Embedded) upgrade() error {
 				_ = rows.Close()
 				return err
 			}
-			r.m.RoleType = RoleType(role)
+			r.m.RoleType = graphiti.RoleType(role)
 			all = append(all, r)
 		}
 		if err := errors.Join(rows.Err(), rows.Close()); err != nil {
@@ -105,7 +106,7 @@ func (e *Embedded) upgrade() error {
 
 // Write implements Memory. A message whose name the group has already is not
 // written again.
-func (e *Embedded) Write(ctx context.Context, group string, messages []Message) error {
+func (e *Store) Write(ctx context.Context, group string, messages []graphiti.Message) error {
 	if e.mean != nil {
 		defer e.mean.more()
 	}
@@ -143,7 +144,7 @@ const sameTalkFor = time.Hour
 
 // insert writes a message at the end of its group, and returns its id; 0 when
 // the group has it already.
-func insert(tx *sqlite.Tx, group int64, m *Message, said, kept int64) (id int64, err error) {
+func insert(tx *sqlite.Tx, group int64, m *graphiti.Message, said, kept int64) (id int64, err error) {
 	var n int
 	if err := tx.QueryRow("SELECT count(*) FROM messages WHERE grp = ? AND name = ?", group, m.Name).Scan(&n); err != nil || n > 0 {
 		return 0, err
@@ -179,7 +180,7 @@ func insert(tx *sqlite.Tx, group int64, m *Message, said, kept int64) (id int64,
 
 // plain is what a message says, without the form of a curated text.
 func plain(content string) string {
-	if c, ok := ParseCurated(content); ok {
+	if c, ok := graphiti.ParseCurated(content); ok {
 		return c.Text
 	}
 	return content
@@ -190,7 +191,7 @@ const maxIndexed = 4000
 
 // group is the number of a group; ok is false when nothing was ever said
 // there.
-func (e *Embedded) group(ctx context.Context, name string) (id int64, ok bool, err error) {
+func (e *Store) group(ctx context.Context, name string) (id int64, ok bool, err error) {
 	err = e.db.QueryRow(ctx, "SELECT id FROM groups WHERE name = ?", []any{name}, &id)
 	if errors.Is(err, sql.ErrNoRows) {
 		return 0, false, nil
@@ -202,15 +203,15 @@ func (e *Embedded) group(ctx context.Context, name string) (id int64, ok bool, e
 }
 
 // Episodes implements Memory.
-func (e *Embedded) Episodes(ctx context.Context, group string, n int) ([]Episode, error) {
+func (e *Store) Episodes(ctx context.Context, group string, n int) ([]graphiti.Episode, error) {
 	g, ok, err := e.group(ctx, group)
 	if err != nil || !ok {
 		return nil, err
 	}
-	var out []Episode
+	var out []graphiti.Episode
 	err = e.episodes(ctx, group, `SELECT * FROM
 		(SELECT id, name, speaker, role, content, source, kept, said FROM messages WHERE grp = ? ORDER BY id DESC LIMIT ?) ORDER BY id`,
-		[]any{g, n}, func(ep Episode) error { out = append(out, ep); return nil })
+		[]any{g, n}, func(ep graphiti.Episode) error { out = append(out, ep); return nil })
 	if err != nil {
 		return nil, fmt.Errorf("list episodes: %w", err)
 	}
@@ -218,7 +219,7 @@ func (e *Embedded) Episodes(ctx context.Context, group string, n int) ([]Episode
 }
 
 // Export implements Memory.
-func (e *Embedded) Export(ctx context.Context, group string, f func(Episode) error) error {
+func (e *Store) Export(ctx context.Context, group string, f func(graphiti.Episode) error) error {
 	g, ok, err := e.group(ctx, group)
 	if err == nil && ok {
 		err = e.episodes(ctx, group, "SELECT id, name, speaker, role, content, source, kept, said FROM messages WHERE grp = ? ORDER BY id", []any{g}, f)
@@ -230,7 +231,7 @@ func (e *Embedded) Export(ctx context.Context, group string, f func(Episode) err
 }
 
 // episodes calls f for each row of a query for messages.
-func (e *Embedded) episodes(ctx context.Context, group, query string, args []any, f func(Episode) error) error {
+func (e *Store) episodes(ctx context.Context, group, query string, args []any, f func(graphiti.Episode) error) error {
 	rows, err := e.db.Query(ctx, query, args...)
 	if err != nil {
 		return err
@@ -239,7 +240,7 @@ func (e *Embedded) episodes(ctx context.Context, group, query string, args []any
 	for rows.Next() {
 		var id, kept, said int64
 		var speaker, role string
-		ep := Episode{Group: group}
+		ep := graphiti.Episode{Group: group}
 		if err := rows.Scan(&id, &ep.Name, &speaker, &role, &ep.Content, &ep.SourceDescription, &kept, &said); err != nil {
 			return err
 		}
@@ -255,7 +256,7 @@ func (e *Embedded) episodes(ctx context.Context, group, query string, args []any
 
 // Forget implements Memory. What is deleted is overwritten in the file, and is
 // in its log no more.
-func (e *Embedded) Forget(ctx context.Context, group string) error {
+func (e *Store) Forget(ctx context.Context, group string) error {
 	return e.db.Write(ctx, func(tx *sqlite.Tx) error {
 		var g int64
 		if err := tx.QueryRow("SELECT id FROM groups WHERE name = ?", group).Scan(&g); errors.Is(err, sql.ErrNoRows) {
@@ -289,7 +290,7 @@ func (e *Embedded) Forget(ctx context.Context, group string) error {
 }
 
 // Health implements Memory.
-func (e *Embedded) Health(ctx context.Context) error {
+func (e *Store) Health(ctx context.Context) error {
 	var n int
 	if err := e.db.QueryRow(ctx, "SELECT count(*) FROM (SELECT 1 FROM messages LIMIT 1)", nil, &n); err != nil {
 		return fmt.Errorf("read memory: %w", err)
@@ -298,22 +299,22 @@ func (e *Embedded) Health(ctx context.Context) error {
 }
 
 // Trouble is what is known to be wrong with the file; nil: nothing.
-func (e *Embedded) Trouble() *sqlite.Trouble { return e.db.Trouble() }
+func (e *Store) Trouble() *sqlite.Trouble { return e.db.Trouble() }
 
 // Check looks whether the file can be used, and returns what is wrong.
-func (e *Embedded) Check() *sqlite.Trouble { return e.db.Check() }
+func (e *Store) Check() *sqlite.Trouble { return e.db.Check() }
 
 // Durable implements Memory.
-func (e *Embedded) Durable() bool { return true }
+func (e *Store) Durable() bool { return true }
 
 // Apart implements Memory.
-func (e *Embedded) Apart() bool { return false }
+func (e *Store) Apart() bool { return false }
 
 // Clock implements Memory: nothing is hidden.
-func (e *Embedded) Clock() time.Time { return time.Time{} }
+func (e *Store) Clock() time.Time { return time.Time{} }
 
 // Close implements Memory.
-func (e *Embedded) Close() error {
+func (e *Store) Close() error {
 	if e.mean != nil {
 		e.mean.close()
 	}

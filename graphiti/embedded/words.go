@@ -1,4 +1,4 @@
-package graphiti
+package embedded
 
 import (
 	"strings"

@@ -1,24 +1,26 @@
-package graphiti
+package embedded
 
 import (
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/graphiti-proxy/graphiti-proxy/graphiti"
 )
 
 // shownMax is how many characters are shown of a message.
 const shownMax = 450
 
 // fact is a hit as one line.
-func (h *hit) fact(group string, terms []string) Fact {
+func (h *hit) fact(group string, terms []string) graphiti.Fact {
 	who, text := h.speaker, h.content
 	if who == "" {
 		who = string(h.role)
 	}
-	if c, ok := ParseCurated(h.content); ok {
+	if c, ok := graphiti.ParseCurated(h.content); ok {
 		who, text = strings.ReplaceAll(c.Kind, "_", " "), c.Text
 	}
-	return Fact{
+	return graphiti.Fact{
 		UUID:      "embedded-" + strconv.FormatInt(h.place, 10),
 		Text:      who + ", " + h.said.UTC().Format(time.DateOnly) + ": " + window(text, terms),
 		Group:     group,

@@ -1,4 +1,4 @@
-package graphiti
+package embedded
 
 import (
 	"context"
@@ -7,6 +7,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/graphiti-proxy/graphiti-proxy/graphiti"
 )
 
 const (
@@ -23,9 +25,9 @@ const (
 )
 
 // Search implements Memory. A hit is shown as one line: who, when, what.
-func (e *Embedded) Search(ctx context.Context, groups []string, query string, max int) ([]Fact, error) {
+func (e *Store) Search(ctx context.Context, groups []string, query string, max int) ([]graphiti.Fact, error) {
 	words := wordsOf(query, maxAsked)
-	var facts []Fact
+	var facts []graphiti.Fact
 	for _, name := range groups {
 		g, ok, err := e.group(ctx, name)
 		if err != nil {
@@ -47,7 +49,7 @@ func (e *Embedded) Search(ctx context.Context, groups []string, query string, ma
 
 // find returns the messages of a group that may be worth showing, with what
 // each is worth, and the words that they were found by, rarest first.
-func (e *Embedded) find(ctx context.Context, group int64, words []string, query string) ([]hit, []string, error) {
+func (e *Store) find(ctx context.Context, group int64, words []string, query string) ([]hit, []string, error) {
 	size, err := e.size(ctx, group)
 	if err != nil {
 		return nil, nil, err
@@ -82,7 +84,7 @@ func (e *Embedded) find(ctx context.Context, group int64, words []string, query 
 }
 
 // size is how many messages a group has.
-func (e *Embedded) size(ctx context.Context, group int64) (n int64, err error) {
+func (e *Store) size(ctx context.Context, group int64) (n int64, err error) {
 	if err := e.db.QueryRow(ctx, "SELECT size FROM groups WHERE id = ?", []any{group}, &n); err != nil {
 		return 0, fmt.Errorf("count messages: %w", err)
 	}
@@ -91,7 +93,7 @@ func (e *Embedded) size(ctx context.Context, group int64) (n int64, err error) {
 
 // terms looks the words up. Of those that are common the newest messages count,
 // and they only where there is room.
-func (e *Embedded) terms(ctx context.Context, group int64, words []string, size int64) ([]term, error) {
+func (e *Store) terms(ctx context.Context, group int64, words []string, size int64) ([]term, error) {
 	var all []term
 	for _, w := range words {
 		var n int
@@ -109,7 +111,7 @@ func (e *Embedded) terms(ctx context.Context, group int64, words []string, size 
 }
 
 // named are those of a group's speakers whose name is among the words.
-func (e *Embedded) named(ctx context.Context, group int64, words []string, terms []term) ([]string, error) {
+func (e *Store) named(ctx context.Context, group int64, words []string, terms []term) ([]string, error) {
 	rows, err := e.db.Query(ctx, "SELECT name FROM speakers WHERE grp = ? LIMIT ?", group, maxSpeakers)
 	if err != nil {
 		return nil, fmt.Errorf("list speakers: %w", err)
@@ -137,7 +139,7 @@ func (e *Embedded) named(ctx context.Context, group int64, words []string, terms
 }
 
 // read reads the messages at these places.
-func (e *Embedded) read(ctx context.Context, group int64, places []ranked) ([]hit, error) {
+func (e *Store) read(ctx context.Context, group int64, places []ranked) ([]hit, error) {
 	at := make(map[int64]*ranked, len(places))
 	var ids strings.Builder
 	for i := range places {

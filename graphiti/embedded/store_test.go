@@ -1,4 +1,4 @@
-package graphiti
+package embedded
 
 import (
 	"context"
@@ -10,11 +10,13 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/graphiti-proxy/graphiti-proxy/graphiti"
 )
 
-func openEmbedded(t testing.TB) *Embedded {
+func openEmbedded(t testing.TB) *Store {
 	t.Helper()
-	e, err := OpenEmbedded(filepath.Join(t.TempDir(), "memory.db"))
+	e, err := Open(filepath.Join(t.TempDir(), "memory.db"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -25,17 +27,17 @@ func openEmbedded(t testing.TB) *Embedded {
 var said = time.Date(2026, 3, 2, 12, 0, 0, 0, time.UTC)
 
 // tell writes one turn.
-func tell(t testing.TB, e *Embedded, group, turn, user, assistant string) {
+func tell(t testing.TB, e *Store, group, turn, user, assistant string) {
 	t.Helper()
-	if err := e.Write(context.Background(), group, []Message{
-		{Name: EpisodeName(turn, RoleUser), RoleType: RoleUser, Content: user, Timestamp: said, SourceDescription: `{"session":"` + turn + `"}`},
-		{Name: EpisodeName(turn, RoleAssistant), RoleType: RoleAssistant, Content: assistant, Timestamp: said, SourceDescription: `{"session":"` + turn + `"}`},
+	if err := e.Write(context.Background(), group, []graphiti.Message{
+		{Name: graphiti.EpisodeName(turn, graphiti.RoleUser), RoleType: graphiti.RoleUser, Content: user, Timestamp: said, SourceDescription: `{"session":"` + turn + `"}`},
+		{Name: graphiti.EpisodeName(turn, graphiti.RoleAssistant), RoleType: graphiti.RoleAssistant, Content: assistant, Timestamp: said, SourceDescription: `{"session":"` + turn + `"}`},
 	}); err != nil {
 		t.Fatal(err)
 	}
 }
 
-func search(t testing.TB, e *Embedded, group, query string) []string {
+func search(t testing.TB, e *Store, group, query string) []string {
 	t.Helper()
 	facts, err := e.Search(context.Background(), []string{group}, query, 5)
 	if err != nil {
@@ -91,7 +93,7 @@ func TestEmbeddedKeepsAMessageOnce(t *testing.T) {
 		tell(t, e, "g", "1", "hello", "yes")
 	}
 	episodes, err := e.Episodes(context.Background(), "g", 10)
-	if err != nil || len(episodes) != 2 || episodes[0].Content != "(user): hello" || episodes[1].Name != EpisodeName("1", RoleAssistant) {
+	if err != nil || len(episodes) != 2 || episodes[0].Content != "(user): hello" || episodes[1].Name != graphiti.EpisodeName("1", graphiti.RoleAssistant) {
 		t.Errorf("%+v, %v", episodes, err)
 	}
 }
@@ -127,10 +129,10 @@ func BenchmarkEmbeddedSearch(b *testing.B) {
 		return s.String()
 	}
 	for turn := 0; turn < 100000; {
-		var m []Message
+		var m []graphiti.Message
 		for range 1000 {
 			turn++
-			m = append(m, Message{Name: EpisodeName(fmt.Sprint(turn), RoleUser), RoleType: RoleUser, Content: text(15), Timestamp: said})
+			m = append(m, graphiti.Message{Name: graphiti.EpisodeName(fmt.Sprint(turn), graphiti.RoleUser), RoleType: graphiti.RoleUser, Content: text(15), Timestamp: said})
 		}
 		if err := e.Write(context.Background(), "g", m); err != nil {
 			b.Fatal(err)

@@ -1,4 +1,4 @@
-package graphiti
+package embedded
 
 import (
 	"context"
@@ -9,15 +9,16 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/graphiti-proxy/graphiti-proxy/cache/sqlite"
+	"github.com/graphiti-proxy/graphiti-proxy/graphiti"
 )
 
 // talk writes messages of one talk: speaker and text by turns.
-func talk(t testing.TB, e *Embedded, session string, at time.Time, lines ...string) {
+func talk(t testing.TB, e *Store, session string, at time.Time, lines ...string) {
 	t.Helper()
-	var m []Message
+	var m []graphiti.Message
 	for i := 0; i < len(lines); i += 2 {
-		m = append(m, Message{
-			Name: session + "." + lines[i+1], Role: lines[i], RoleType: RoleUser, Content: lines[i+1],
+		m = append(m, graphiti.Message{
+			Name: session + "." + lines[i+1], Role: lines[i], RoleType: graphiti.RoleUser, Content: lines[i+1],
 			Timestamp: at.Add(time.Duration(i) * time.Minute), SourceDescription: `{"session":"` + session + `"}`,
 		})
 	}
@@ -31,36 +32,36 @@ func TestRanking(t *testing.T) {
 	day := func(m time.Month, d int) time.Time { return time.Date(2026, m, d, 9, 0, 0, 0, time.UTC) }
 	for _, tc := range []struct {
 		name  string
-		told  func(e *Embedded)
+		told  func(e *Store)
 		query string
 		first string
 		not   string // is not shown at all
 	}{
-		{"an answer without the words of its question", func(e *Embedded) {
+		{"an answer without the words of its question", func(e *Store) {
 			talk(t, e, "a", day(1, 5), "Ann", "Which instrument did you learn as a child?", "Bob", "The oboe, for nine years.")
 			talk(t, e, "b", day(1, 6), "Ann", "My child is ill.", "Bob", "Get well soon!")
 		}, "What instrument did Bob learn?", "Bob, 2026-01-05: The oboe, for nine years.", ""},
-		{"what stands beside it in another talk does not count", func(e *Embedded) {
+		{"what stands beside it in another talk does not count", func(e *Store) {
 			talk(t, e, "a", day(1, 5), "Ann", "We grow tomatoes behind the house.")
 			talk(t, e, "b", day(1, 5), "Ann", "The train was late.")
 		}, "Where do we grow tomatoes?", "Ann, 2026-01-05: We grow tomatoes behind the house.", "The train was late."},
-		{"who is asked about", func(e *Embedded) {
+		{"who is asked about", func(e *Store) {
 			talk(t, e, "a", day(1, 5), "Ann", "I adopted a dog, a small one with a white ear.", "Bob", "Congratulations.")
 			talk(t, e, "b", day(1, 6), "Bob", "I adopted a dog, an old one from the shelter.", "Ann", "Nice.")
 		}, "Which dog did Ann adopt?", "Ann, 2026-01-05: I adopted a dog, a small one with a white ear.", ""},
-		{"when it was said", func(e *Embedded) {
+		{"when it was said", func(e *Store) {
 			talk(t, e, "a", day(2, 5), "Ann", "We went to the lake.")
 			talk(t, e, "b", day(7, 5), "Ann", "We went to the lake.")
 		}, "What did Ann do at the lake in February?", "Ann, 2026-02-05: We went to the lake.", ""},
-		{"may is also a verb", func(e *Embedded) {
+		{"may is also a verb", func(e *Store) {
 			talk(t, e, "a", day(5, 5), "Ann", "We went to the lake.")
 			talk(t, e, "b", day(7, 5), "Ann", "We went to the lake.")
 		}, "May I ask when Ann was at the lake?", "Ann, 2026-07-05: We went to the lake.", ""},
-		{"the same, asked before, states nothing either", func(e *Embedded) {
+		{"the same, asked before, states nothing either", func(e *Store) {
 			talk(t, e, "a", day(1, 5), "Ann", "Which port does the staging database use? Look it up. Which port?")
 			talk(t, e, "b", day(1, 6), "Ann", "The staging database has port 6543.")
 		}, "Which port does the staging database use? Look it up first.", "Ann, 2026-01-06: The staging database has port 6543.", ""},
-		{"a question states nothing", func(e *Embedded) {
+		{"a question states nothing", func(e *Store) {
 			talk(t, e, "a", day(1, 5), "Ann", "Which port does the staging database use?")
 			talk(t, e, "b", day(1, 6), "Ann", "The staging database has port 6543.")
 		}, "Which port does the staging database use?", "Ann, 2026-01-06: The staging database has port 6543.", "Which port does"},
@@ -108,14 +109,14 @@ func TestOlderStoreIsTakenOver(t *testing.T) {
 		t.Fatal(err)
 	}
 	for range 2 {
-		e, err := OpenEmbedded(path)
+		e, err := Open(path)
 		if err != nil {
 			t.Fatal(err)
 		}
 		if diff := cmp.Diff([]string{"Ann, 2026-01-01: My cat is called Miso."}, search(t, e, "g", "What is my cat called?")); diff != "" {
 			t.Error(diff)
 		}
-		if err := e.Write(t.Context(), "g", []Message{{Name: "a", Content: "again"}}); err != nil {
+		if err := e.Write(t.Context(), "g", []graphiti.Message{{Name: "a", Content: "again"}}); err != nil {
 			t.Fatal(err)
 		}
 		if list, err := e.Episodes(t.Context(), "g", 5); err != nil || len(list) != 1 {

@@ -1,4 +1,4 @@
-package graphiti
+package embedded
 
 import (
 	"bytes"
@@ -10,6 +10,8 @@ import (
 	"math"
 	"net/http"
 	"strings"
+
+	"github.com/graphiti-proxy/graphiti-proxy/graphiti"
 )
 
 // Embedding names an endpoint that has OpenAI's embeddings API.
@@ -28,7 +30,7 @@ const (
 // embed asks for the vectors of texts, scaled to signed bytes.
 func (e *Embedding) embed(ctx context.Context, client *http.Client, texts []string) ([][]int8, error) {
 	for i := range texts {
-		texts[i] = cutBytes(texts[i], maxEmbedded)
+		texts[i] = graphiti.Truncate(texts[i], maxEmbedded)
 	}
 	body, err := json.Marshal(map[string]any{"model": e.Model, "input": texts})
 	if err != nil {
@@ -48,7 +50,7 @@ func (e *Embedding) embed(ctx context.Context, client *http.Client, texts []stri
 	}
 	defer resp.Body.Close()
 	if resp.StatusCode != http.StatusOK {
-		return nil, fmt.Errorf("embed: %w", &StatusError{Code: resp.StatusCode})
+		return nil, fmt.Errorf("embed: %w", &graphiti.StatusError{Code: resp.StatusCode})
 	}
 	var answer struct {
 		Data []struct {

@@ -1,4 +1,4 @@
-package graphiti
+package embedded
 
 import (
 	"context"
@@ -6,17 +6,18 @@ import (
 	"strconv"
 
 	"github.com/graphiti-proxy/graphiti-proxy/cache/sqlite"
+	"github.com/graphiti-proxy/graphiti-proxy/graphiti"
 )
 
 // ForgetEpisodes implements Memory. As with Forget, what is deleted is in the
 // file no more.
-func (e *Embedded) ForgetEpisodes(ctx context.Context, group string, meant func(*Episode) bool) (names []string, err error) {
+func (e *Store) ForgetEpisodes(ctx context.Context, group string, meant func(*graphiti.Episode) bool) (names []string, err error) {
 	g, ok, err := e.group(ctx, group)
 	if err != nil || !ok {
 		return nil, err
 	}
 	var ids []int64
-	err = e.episodes(ctx, group, "SELECT id, name, speaker, role, content, source, kept, said FROM messages WHERE grp = ? ORDER BY id", []any{g}, func(ep Episode) error {
+	err = e.episodes(ctx, group, "SELECT id, name, speaker, role, content, source, kept, said FROM messages WHERE grp = ? ORDER BY id", []any{g}, func(ep graphiti.Episode) error {
 		if !meant(&ep) {
 			return nil
 		}

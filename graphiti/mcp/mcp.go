@@ -1,4 +1,4 @@
-package graphiti
+package mcp
 
 import (
 	"context"
@@ -9,6 +9,9 @@ import (
 	"strings"
 	"sync"
 	"time"
+
+	"github.com/graphiti-proxy/graphiti-proxy/graphiti"
+	"github.com/graphiti-proxy/graphiti-proxy/graphiti/remote"
 )
 
 const (
@@ -21,45 +24,45 @@ const (
 	maxMCPAnswer = 64 << 20
 )
 
-// MCP is Graphiti's MCP server (getzep/graphiti, mcp_server). It accepts
+// Client is Graphiti's MCP server (getzep/graphiti, mcp_server). It accepts
 // messages before it has kept them: see Durable. It works off each group by
 // itself, and a message that fails does not stop the next.
-type MCP struct{ session *mcpSession }
+type Client struct{ session *session }
 
-var _ Memory = (*MCP)(nil)
+var _ graphiti.Memory = (*Client)(nil)
 
-// MCPOptions configures an MCP.
-type MCPOptions struct {
+// Options configures a Client.
+type Options struct {
 	Endpoint string // address, with or without its path, which is /mcp
 	APIKey   string // sent as a bearer token; may be empty
 }
 
-// NewMCP returns a client. It does not connect.
-func NewMCP(o MCPOptions) (*MCP, error) {
-	s, err := newMCPSession(o)
+// New returns a client. It does not connect.
+func New(o Options) (*Client, error) {
+	s, err := newSession(o)
 	if err != nil {
 		return nil, err
 	}
-	return &MCP{s}, nil
+	return &Client{s}, nil
 }
 
 // The tools, and the names that older servers have for them.
 var (
-	toolSearchFacts = mcpTool{"search_memory_facts", "search_facts"}
-	toolSearchNodes = mcpTool{"search_nodes", "search_memory_nodes"}
-	toolAdd         = mcpTool{"add_memory", "add_episode"}
-	toolEpisodes    = mcpTool{"get_episodes"}
-	toolClear       = mcpTool{"clear_graph"}
-	toolStatus      = mcpTool{"get_status"}
+	toolSearchFacts = toolNames{"search_memory_facts", "search_facts"}
+	toolSearchNodes = toolNames{"search_nodes", "search_memory_nodes"}
+	toolAdd         = toolNames{"add_memory", "add_episode"}
+	toolEpisodes    = toolNames{"get_episodes"}
+	toolClear       = toolNames{"clear_graph"}
+	toolStatus      = toolNames{"get_status"}
 )
 
 // Search implements Memory. Behind the facts come what the server knows of
 // entities, where it can say.
-func (m *MCP) Search(ctx context.Context, groups []string, query string, max int) ([]Fact, error) {
+func (m *Client) Search(ctx context.Context, groups []string, query string, max int) ([]graphiti.Fact, error) {
 	if len(groups) == 0 {
 		return nil, nil
 	}
-	var nodes []Fact
+	var nodes []graphiti.Fact
 	var wg sync.WaitGroup
 	// Ends with its call, which ctx bounds.
 	wg.Go(func() { nodes = m.nodes(ctx, groups, query, max) })
@@ -68,21 +71,21 @@ func (m *MCP) Search(ctx context.Context, groups []string, query string, max int
 	if err != nil {
 		return nil, fmt.Errorf("search: %w", err)
 	}
-	return withoutChecks(groups, append(facts, nodes[:min(len(nodes), max)]...)), nil
+	return graphiti.WithoutChecks(groups, append(facts, nodes[:min(len(nodes), max)]...)), nil
 }
 
-func (m *MCP) facts(ctx context.Context, groups []string, query string, max int) (facts []Fact, err error) {
+func (m *Client) facts(ctx context.Context, groups []string, query string, max int) (facts []graphiti.Fact, err error) {
 	err = m.perGroups(ctx, toolSearchFacts, groups, map[string]any{"query": query, "max_facts": max}, func(group string, call func(any) error) error {
-		var answer struct{ Facts *[]restFact }
+		var answer struct{ Facts *[]remote.FactJSON }
 		if err := call(&answer); err != nil {
 			return err
 		}
 		if answer.Facts == nil {
-			return errNotGraphiti
+			return remote.ErrNotGraphiti
 		}
 		for _, f := range *answer.Facts {
 			if len(facts) < max && strings.TrimSpace(f.Fact) != "" {
-				facts = append(facts, f.fact(group))
+				facts = append(facts, f.In(group))
 			}
 		}
 		return nil
@@ -92,14 +95,14 @@ func (m *MCP) facts(ctx context.Context, groups []string, query string, max int)
 
 // nodes are what the server knows of entities. They are a bonus: where they
 // cannot be had there are none.
-func (m *MCP) nodes(ctx context.Context, groups []string, query string, max int) (facts []Fact) {
+func (m *Client) nodes(ctx context.Context, groups []string, query string, max int) (facts []graphiti.Fact) {
 	_ = m.perGroups(ctx, toolSearchNodes, groups, map[string]any{"query": query, "max_nodes": max}, func(group string, call func(any) error) error {
 		var answer struct {
 			Nodes []struct {
-				UUID    string   `json:"uuid"`
-				Name    string   `json:"name"`
-				Summary string   `json:"summary"`
-				Created restTime `json:"created_at"`
+				UUID    string      `json:"uuid"`
+				Name    string      `json:"name"`
+				Summary string      `json:"summary"`
+				Created remote.Time `json:"created_at"`
 			}
 		}
 		if err := call(&answer); err != nil {
@@ -107,8 +110,8 @@ func (m *MCP) nodes(ctx context.Context, groups []string, query string, max int)
 		}
 		for _, n := range answer.Nodes {
 			if len(facts) < max && strings.TrimSpace(n.Summary) != "" {
-				facts = append(facts, Fact{
-					UUID: cutBytes(n.UUID, maxNameBytes), Text: cutBytes(n.Name+": "+n.Summary, maxFactBytes), Group: group,
+				facts = append(facts, graphiti.Fact{
+					UUID: graphiti.Truncate(n.UUID, remote.MaxNameBytes), Text: graphiti.Truncate(n.Name+": "+n.Summary, remote.MaxFactBytes), Group: group,
 					CreatedAt: n.Created.Time, Entity: true,
 				})
 			}
@@ -120,7 +123,7 @@ func (m *MCP) nodes(ctx context.Context, groups []string, query string, max int)
 
 // perGroups calls a tool for groups: at once where it takes several, else one
 // after the other.
-func (m *MCP) perGroups(ctx context.Context, t mcpTool, groups []string, args map[string]any, f func(group string, call func(any) error) error) error {
+func (m *Client) perGroups(ctx context.Context, t toolNames, groups []string, args map[string]any, f func(group string, call func(any) error) error) error {
 	set, err := m.session.tools(ctx)
 	if err != nil {
 		return err
@@ -160,7 +163,7 @@ func keepKnown(args map[string]any, takes map[string]bool) map[string]any {
 
 // Write implements Memory: a call for each message, in order. A
 // failure in the middle is a PartError.
-func (m *MCP) Write(ctx context.Context, group string, messages []Message) error {
+func (m *Client) Write(ctx context.Context, group string, messages []graphiti.Message) error {
 	set, err := m.session.tools(ctx)
 	if err != nil {
 		return fmt.Errorf("send messages: %w", err)
@@ -179,8 +182,8 @@ func (m *MCP) Write(ctx context.Context, group string, messages []Message) error
 			"episode_body":   msg.Role + "(" + string(msg.RoleType) + "): " + msg.Content, // as the REST service has it
 			"reference_time": msg.Timestamp.UTC().Format(time.RFC3339Nano),
 		}, takes), nil)
-		if err != nil && (i > 0 || len(messages) > 1 && Retryable(err) && !Unsent(err)) {
-			err = &PartError{Accepted: i, Err: err}
+		if err != nil && (i > 0 || len(messages) > 1 && graphiti.Retryable(err) && !graphiti.Unsent(err)) {
+			err = &graphiti.PartError{Accepted: i, Err: err}
 		}
 		if err != nil {
 			return fmt.Errorf("send messages: %w", err)
@@ -190,7 +193,7 @@ func (m *MCP) Write(ctx context.Context, group string, messages []Message) error
 }
 
 // Episodes implements Memory.
-func (m *MCP) Episodes(ctx context.Context, group string, n int) ([]Episode, error) {
+func (m *Client) Episodes(ctx context.Context, group string, n int) ([]graphiti.Episode, error) {
 	list, _, err := m.episodes(ctx, group, n)
 	if err != nil {
 		return nil, fmt.Errorf("list episodes: %w", err)
@@ -200,7 +203,7 @@ func (m *MCP) Episodes(ctx context.Context, group string, n int) ([]Episode, err
 
 // episodes lists the last n at least, oldest first. max is how many could have
 // been listed.
-func (m *MCP) episodes(ctx context.Context, group string, n int) (out []Episode, most int, err error) {
+func (m *Client) episodes(ctx context.Context, group string, n int) (out []graphiti.Episode, most int, err error) {
 	set, err := m.session.tools(ctx)
 	if err != nil {
 		return nil, 0, err
@@ -226,23 +229,21 @@ func (m *MCP) episodes(ctx context.Context, group string, n int) (out []Episode,
 		if e.ValidAt.IsZero() {
 			e.ValidAt = e.CreatedAt
 		}
-		out = append(out, Episode{
-			cutBytes(e.UUID, maxNameBytes), cutBytes(e.Name, maxNameBytes), group, e.Content,
-			cutBytes(e.SourceDescription, maxNameBytes), e.CreatedAt.Time, e.ValidAt.Time,
-		})
+		e.GroupID = group
+		out = append(out, e.Bounded())
 	}
 	if !ordered && len(out) >= most { // those that are not among them may be the last
-		return nil, 0, fmt.Errorf("%w: %d episodes or more", ErrTooLarge, most)
+		return nil, 0, fmt.Errorf("%w: %d episodes or more", graphiti.ErrTooLarge, most)
 	}
-	slices.SortStableFunc(out, func(a, b Episode) int { return a.CreatedAt.Compare(b.CreatedAt) })
+	slices.SortStableFunc(out, func(a, b graphiti.Episode) int { return a.CreatedAt.Compare(b.CreatedAt) })
 	return out, most, nil
 }
 
 // Export implements Memory.
-func (m *MCP) Export(ctx context.Context, group string, f func(Episode) error) error {
+func (m *Client) Export(ctx context.Context, group string, f func(graphiti.Episode) error) error {
 	list, most, err := m.episodes(ctx, group, maxMCPList)
 	if err == nil && len(list) >= most {
-		err = fmt.Errorf("%w: %d episodes or more", ErrTooLarge, most)
+		err = fmt.Errorf("%w: %d episodes or more", graphiti.ErrTooLarge, most)
 	}
 	if err != nil {
 		return fmt.Errorf("export group: %w", err)
@@ -257,9 +258,9 @@ func (m *MCP) Export(ctx context.Context, group string, f func(Episode) error) e
 
 // Health implements Memory: /health, and where there is none the server's own
 // word.
-func (m *MCP) Health(ctx context.Context) error {
+func (m *Client) Health(ctx context.Context) error {
 	err := m.session.health(ctx)
-	var status *StatusError
+	var status *graphiti.StatusError
 	if errors.As(err, &status) && status.Code == http.StatusNotFound {
 		var answer struct{ Status, Message string }
 		if err = m.tool(ctx, toolStatus, nil, &answer); err == nil && answer.Status != "ok" {
@@ -274,7 +275,7 @@ func (m *MCP) Health(ctx context.Context) error {
 
 // Database names the server's database in lower case, where it says so: neo4j,
 // falkordb.
-func (m *MCP) Database(ctx context.Context) string {
+func (m *Client) Database(ctx context.Context) string {
 	var answer struct{ Message string }
 	if m.tool(ctx, toolStatus, nil, &answer) != nil {
 		return ""
@@ -288,7 +289,7 @@ func (m *MCP) Database(ctx context.Context) string {
 	return ""
 }
 
-func (m *MCP) tool(ctx context.Context, t mcpTool, args map[string]any, out any) error {
+func (m *Client) tool(ctx context.Context, t toolNames, args map[string]any, out any) error {
 	set, err := m.session.tools(ctx)
 	if err != nil {
 		return err
@@ -301,31 +302,31 @@ func (m *MCP) tool(ctx context.Context, t mcpTool, args map[string]any, out any)
 }
 
 // Durable implements Memory.
-func (m *MCP) Durable() bool { return false }
+func (m *Client) Durable() bool { return false }
 
 // Apart implements Memory.
-func (m *MCP) Apart() bool { return true }
+func (m *Client) Apart() bool { return true }
 
 // Clock implements Memory: the server shows episodes of the future too.
-func (m *MCP) Clock() time.Time { return time.Time{} }
+func (m *Client) Clock() time.Time { return time.Time{} }
 
 // Close implements Memory.
-func (m *MCP) Close() error { return m.session.close() }
+func (m *Client) Close() error { return m.session.close() }
 
 // Check tries, in this order, whether the server lives, whether it has the
 // tools, and whether a search works. report is called after each.
-func (m *MCP) Check(ctx context.Context, report func(Check)) {
-	run(ctx, report, "health", m.Health, "start Graphiti's MCP server, or correct memory.endpoint (now "+m.session.shown+")")
-	run(ctx, report, "tools", func(ctx context.Context) error {
+func (m *Client) Check(ctx context.Context, report func(remote.Check)) {
+	remote.Run(ctx, report, "health", m.Health, "start Graphiti's MCP server, or correct memory.endpoint (now "+m.session.shown+")")
+	remote.Run(ctx, report, "tools", func(ctx context.Context) error {
 		set, err := m.session.tools(ctx)
-		for _, t := range []mcpTool{toolAdd, toolSearchFacts, toolEpisodes} {
+		for _, t := range []toolNames{toolAdd, toolSearchFacts, toolEpisodes} {
 			if err == nil {
 				_, _, err = set.find(t)
 			}
 		}
 		return err
 	}, "use Graphiti's MCP server (getzep/graphiti, mcp_server) over streamable HTTP")
-	run(ctx, report, "search", func(ctx context.Context) error {
+	remote.Run(ctx, report, "search", func(ctx context.Context) error {
 		_, err := m.Search(ctx, []string{"graphiti_proxy_check"}, "test", 1)
 		return err
 	}, "look at the server's log: its database and its embedding model must be reachable")

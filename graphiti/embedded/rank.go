@@ -1,4 +1,4 @@
-package graphiti
+package embedded
 
 import (
 	"math"
@@ -8,6 +8,8 @@ import (
 	"strings"
 	"time"
 	"unicode"
+
+	"github.com/graphiti-proxy/graphiti-proxy/graphiti"
 )
 
 // How messages are ranked, without a model. A message seldom repeats what it
@@ -189,7 +191,7 @@ func bestOf(all []ranked, most int) []ranked {
 type hit struct {
 	place   int64
 	name    string
-	role    RoleType
+	role    graphiti.RoleType
 	speaker string
 	content string
 	said    time.Time
@@ -240,10 +242,10 @@ func weigh(hits []hit, terms []term, q *asked) {
 		if len(q.named) == 1 && h.speaker == q.named[0] {
 			h.score *= byNamed
 		}
-		if h.role == RoleAssistant && h.speaker == "" {
+		if h.role == graphiti.RoleAssistant && h.speaker == "" {
 			h.score *= modelSays
 		}
-		if h.role == RoleSystem {
+		if h.role == graphiti.RoleSystem {
 			h.score *= recallSays
 		}
 		h.score *= q.dates.fit(h.said)

@@ -1,4 +1,4 @@
-package graphiti
+package mcp
 
 import (
 	"context"
@@ -9,19 +9,21 @@ import (
 	"testing"
 	"time"
 
+	"github.com/graphiti-proxy/graphiti-proxy/graphiti"
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti/graphititest"
+	"github.com/graphiti-proxy/graphiti-proxy/graphiti/remote"
 )
 
 var ages = map[string]graphititest.Age{"today's": graphititest.Today, "older": graphititest.Old}
 
-func mcpStandIn(t *testing.T, o graphititest.Options) (*graphititest.Server, *MCP) {
+func standIn(t *testing.T, o graphititest.Options) (*graphititest.Server, *Client) {
 	t.Helper()
 	s, err := graphititest.Start(o)
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { s.Close() })
-	m, err := NewMCP(MCPOptions{Endpoint: s.URL(), APIKey: "secret"})
+	m, err := New(Options{Endpoint: s.URL(), APIKey: "secret"})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -29,14 +31,14 @@ func mcpStandIn(t *testing.T, o graphititest.Options) (*graphititest.Server, *MC
 	return s, m
 }
 
-func saying(name, text string) Message {
-	return Message{Name: name, Role: "Ada", RoleType: RoleUser, Content: text, Timestamp: time.Now().Add(time.Hour), SourceDescription: "{}"}
+func saying(name, text string) graphiti.Message {
+	return graphiti.Message{Name: name, Role: "Ada", RoleType: graphiti.RoleUser, Content: text, Timestamp: time.Now().Add(time.Hour), SourceDescription: "{}"}
 }
 
 func TestMCPRemembersAndForgets(t *testing.T) {
 	for name, age := range ages {
 		t.Run(name+" server", func(t *testing.T) {
-			s, m := mcpStandIn(t, graphititest.Options{MCP: age})
+			s, m := standIn(t, graphititest.Options{MCP: age})
 			ctx := t.Context()
 			if err := m.Health(ctx); err != nil {
 				t.Fatal("health: ", err)
@@ -44,10 +46,10 @@ func TestMCPRemembersAndForgets(t *testing.T) {
 			if list, err := m.Episodes(ctx, "g", 5); err != nil || len(list) != 0 {
 				t.Fatalf("of an empty group: %v, %v", list, err)
 			}
-			if err := m.Write(ctx, "g", []Message{saying("1", "My cat is called Miso."), saying("2", "Miso is a cat of Ada's.")}); err != nil {
+			if err := m.Write(ctx, "g", []graphiti.Message{saying("1", "My cat is called Miso."), saying("2", "Miso is a cat of Ada's.")}); err != nil {
 				t.Fatal(err)
 			}
-			if err := m.Write(ctx, "other", []Message{saying("1", "My cat is called Tom.")}); err != nil {
+			if err := m.Write(ctx, "other", []graphiti.Message{saying("1", "My cat is called Tom.")}); err != nil {
 				t.Fatal(err)
 			}
 			settle(t, s)
@@ -63,7 +65,7 @@ func TestMCPRemembersAndForgets(t *testing.T) {
 				t.Fatalf("in two groups: %+v, %v", facts, err)
 			}
 			exported := 0
-			if err := m.Export(ctx, "g", func(Episode) error { exported++; return nil }); err != nil || exported != 2 {
+			if err := m.Export(ctx, "g", func(graphiti.Episode) error { exported++; return nil }); err != nil || exported != 2 {
 				t.Fatalf("exported %d, %v", exported, err)
 			}
 			switch err := m.Forget(ctx, "g"); {
@@ -88,9 +90,9 @@ func TestMCPRemembersAndForgets(t *testing.T) {
 func TestMCPSessionIsRenewed(t *testing.T) {
 	for name, age := range ages {
 		t.Run(name+" server", func(t *testing.T) {
-			s, m := mcpStandIn(t, graphititest.Options{MCP: age})
+			s, m := standIn(t, graphititest.Options{MCP: age})
 			for range 3 {
-				if err := m.Write(t.Context(), "g", []Message{saying("1", "Hello there.")}); err != nil {
+				if err := m.Write(t.Context(), "g", []graphiti.Message{saying("1", "Hello there.")}); err != nil {
 					t.Fatal(err)
 				}
 				settle(t, s)
@@ -121,10 +123,10 @@ func TestMCPFaults(t *testing.T) {
 		"hangs":       {graphititest.Hang(), true, false, 0},
 	} {
 		t.Run(name, func(t *testing.T) {
-			s, m := mcpStandIn(t, graphititest.Options{MCP: graphititest.Today})
+			s, m := standIn(t, graphititest.Options{MCP: graphititest.Today})
 			ctx, cancel := context.WithTimeout(t.Context(), 2*time.Second)
 			defer cancel()
-			if err := m.Write(ctx, "g", []Message{saying("1", "Hello there.")}); err != nil {
+			if err := m.Write(ctx, "g", []graphiti.Message{saying("1", "Hello there.")}); err != nil {
 				t.Fatal(err)
 			}
 			if name == "hangs" {
@@ -132,13 +134,13 @@ func TestMCPFaults(t *testing.T) {
 				defer cancel()
 			}
 			s.Next(graphititest.Tool("add_memory"), c.fault)
-			err := m.Write(ctx, "g", []Message{saying("2", "The secret word is swordfish.")})
-			var status *StatusError
+			err := m.Write(ctx, "g", []graphiti.Message{saying("2", "The secret word is swordfish.")})
+			var status *graphiti.StatusError
 			switch {
 			case err == nil:
 				t.Fatal("no error")
-			case Retryable(err) != c.retryable || Unsent(err) != c.unsent:
-				t.Errorf("%v: retryable %v, unsent %v", err, Retryable(err), Unsent(err))
+			case graphiti.Retryable(err) != c.retryable || graphiti.Unsent(err) != c.unsent:
+				t.Errorf("%v: retryable %v, unsent %v", err, graphiti.Retryable(err), graphiti.Unsent(err))
 			case c.status != 0 && (!errors.As(err, &status) || status.Code != c.status):
 				t.Errorf("%v is not a %d", err, c.status)
 			case strings.Contains(err.Error(), "swordfish"):
@@ -146,7 +148,7 @@ func TestMCPFaults(t *testing.T) {
 			case status != nil && (c.status == 429 || c.status == 503) && status.RetryAfter != 7*time.Second:
 				t.Errorf("retry after %s", status.RetryAfter)
 			}
-			if err := m.Write(t.Context(), "g", []Message{saying("3", "Again.")}); err != nil {
+			if err := m.Write(t.Context(), "g", []graphiti.Message{saying("3", "Again.")}); err != nil {
 				t.Errorf("the next call: %v", err)
 			}
 		})
@@ -156,10 +158,10 @@ func TestMCPFaults(t *testing.T) {
 // TestMCPHalfWritten: after a failure in the middle of several messages it is
 // not claimed that nothing was sent, whatever the failure was.
 func TestMCPHalfWritten(t *testing.T) {
-	s, m := mcpStandIn(t, graphititest.Options{MCP: graphititest.Today})
+	s, m := standIn(t, graphititest.Options{MCP: graphititest.Today})
 	s.Next(graphititest.Tool("add_memory"), nil, graphititest.Answer(503, ""))
-	err := m.Write(t.Context(), "g", []Message{saying("1", "One."), saying("2", "Two.")})
-	if err == nil || Unsent(err) || !Retryable(err) {
+	err := m.Write(t.Context(), "g", []graphiti.Message{saying("1", "One."), saying("2", "Two.")})
+	if err == nil || graphiti.Unsent(err) || !graphiti.Retryable(err) {
 		t.Errorf("%v", err)
 	}
 }
@@ -187,7 +189,7 @@ func TestMCPLies(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			s := httptest.NewServer(h)
 			t.Cleanup(s.Close)
-			m, err := NewMCP(MCPOptions{Endpoint: s.URL})
+			m, err := New(Options{Endpoint: s.URL})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -204,8 +206,29 @@ func TestMCPLies(t *testing.T) {
 }
 
 func TestMCPCheck(t *testing.T) {
-	_, m := mcpStandIn(t, graphititest.Options{MCP: graphititest.Today})
-	if names, failed := checks(func(report func(Check)) { m.Check(t.Context(), report); Smoke(t.Context(), m, report) }); len(failed) > 0 || len(names) != 6 {
+	_, m := standIn(t, graphititest.Options{MCP: graphititest.Today})
+	if names, failed := checks(func(report func(remote.Check)) { m.Check(t.Context(), report); remote.Smoke(t.Context(), m, report) }); len(failed) > 0 || len(names) != 6 {
 		t.Errorf("checked %v, failed %v", names, failed)
+	}
+}
+
+// checks runs what reports, and returns the names with what each found.
+func checks(run func(report func(remote.Check))) (names []string, failed map[string]remote.Check) {
+	failed = make(map[string]remote.Check)
+	run(func(c remote.Check) {
+		names = append(names, c.Name)
+		if !c.OK {
+			failed[c.Name] = c
+		}
+	})
+	return names, failed
+}
+
+func settle(t *testing.T, s *graphititest.Server) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+	defer cancel()
+	if err := s.Settle(ctx); err != nil {
+		t.Fatal(err)
 	}
 }

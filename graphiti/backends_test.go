@@ -1,0 +1,68 @@
+package graphiti_test
+
+import (
+	"context"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/graphiti-proxy/graphiti-proxy/graphiti"
+	"github.com/graphiti-proxy/graphiti-proxy/graphiti/embedded"
+	"github.com/graphiti-proxy/graphiti-proxy/graphiti/graphititest"
+	"github.com/graphiti-proxy/graphiti-proxy/graphiti/mcp"
+	"github.com/graphiti-proxy/graphiti-proxy/graphiti/rest"
+)
+
+// start starts a stand-in Graphiti that ends with the test.
+func start(t *testing.T, o graphititest.Options) *graphititest.Server {
+	t.Helper()
+	s, err := graphititest.Start(o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { s.Close() })
+	return s
+}
+
+// overREST is a stand-in Graphiti and a client of its REST service.
+func overREST(t *testing.T, o graphititest.Options) (*graphititest.Server, *rest.Client) {
+	t.Helper()
+	s := start(t, o)
+	r, err := rest.New(rest.Options{Endpoint: s.URL()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { r.Close() })
+	return s, r
+}
+
+// overMCP is a stand-in Graphiti and a client of its MCP server.
+func overMCP(t *testing.T, o graphititest.Options) (*graphititest.Server, *mcp.Client) {
+	t.Helper()
+	s := start(t, o)
+	m, err := mcp.New(mcp.Options{Endpoint: s.URL()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { m.Close() })
+	return s, m
+}
+
+func openEmbedded(t *testing.T) graphiti.Memory {
+	t.Helper()
+	e, err := embedded.Open(filepath.Join(t.TempDir(), "memory.db"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { e.Close() })
+	return e
+}
+
+func settle(t *testing.T, s *graphititest.Server) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+	defer cancel()
+	if err := s.Settle(ctx); err != nil {
+		t.Fatal(err)
+	}
+}

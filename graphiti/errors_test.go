@@ -1,0 +1,51 @@
+package graphiti
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+)
+
+// TestWhatIsAboutTheMessage is refused for good; everything else can be mended,
+// and where it is known how, that is said.
+func TestWhatIsAboutTheMessage(t *testing.T) {
+	for _, tc := range []struct {
+		code   int
+		detail string
+		retry  bool
+		remedy string // the beginning
+	}{
+		{422, "", false, ""},
+		{413, "<html>", false, ""},
+		{400, `{"detail":[{"type":"missing","loc":["body","messages",0,"role"],"msg":"Field required"}]}`, false, ""},
+		{400, `{"detail":"There was an error parsing the body"}`, false, ""},
+		{400, `{"detail":[{"loc":["query","last_n"],"msg":"Input should be a valid integer"}]}`, true, "check memory.endpoint, and what stands"},
+		{400, `{"detail":"Bad Request"}`, true, "check memory.endpoint, and what stands"},
+		{400, `{"error":{"message":"no such model"}}`, true, "check memory.endpoint, and what stands"},
+		{400, "<html>400 Request Header Or Cookie Too Large", true, "check memory.endpoint, and what stands"},
+		{401, "", true, "check memory.api_key"},
+		{402, "", true, "check memory.endpoint, and what stands"},
+		{403, "", true, "check memory.api_key"},
+		{404, "", true, "check memory.endpoint: what answers"},
+		{405, "", true, "check memory.endpoint: what answers"},
+		{407, "", true, "a proxy on the way"},
+		{409, "", true, "check memory.endpoint, and what stands"},
+		{415, "", true, "check memory.endpoint, and what stands"},
+		{429, "", true, ""},
+		{301, "", true, "check memory.endpoint: it answers with another"},
+		{500, "", true, ""},
+		{503, "", true, ""},
+	} {
+		err := fmt.Errorf("send messages: %w", &StatusError{Code: tc.code, Detail: tc.detail})
+		if Retryable(err) != tc.retry {
+			t.Errorf("%d %s: retryable %v", tc.code, tc.detail, !tc.retry)
+		}
+		if got := Remedy(err); !strings.HasPrefix(got, tc.remedy) || (got == "") != (tc.remedy == "") {
+			t.Errorf("%d %s: remedy %q", tc.code, tc.detail, got)
+		}
+	}
+	if Remedy(errors.New("connection refused")) != "" || !Retryable(errors.New("connection refused")) {
+		t.Error("what never reached the service")
+	}
+}

@@ -1,0 +1,38 @@
+package graphiti
+
+import "fmt"
+
+// RemainsError says that a group was deleted and is not gone: a look after the
+// deletion still shows something.
+type RemainsError struct {
+	Group    string
+	Episodes int // that are listed
+	Facts    int // that a search finds
+
+	// Unreachable says that the service does not find what it shows, so that no
+	// call of it can delete that. Graphiti does so on FalkorDB: it shows the
+	// graph that is named after the group, and deletes in its default one.
+	Unreachable bool
+}
+
+// Error holds no text of what remains.
+func (e *RemainsError) Error() string {
+	return fmt.Sprintf("the memory answered that it was deleted, and still shows %d episodes and %d facts", e.Episodes, e.Facts)
+}
+
+// OrNil is nil where nothing remains.
+func (e *RemainsError) OrNil() error {
+	if e.Episodes+e.Facts == 0 {
+		return nil
+	}
+	return e
+}
+
+// remedy says what to do about it.
+func (e *RemainsError) remedy() string {
+	if e.Unreachable {
+		return "this Graphiti cannot delete the group, as on FalkorDB, where its delete calls look into another graph: delete all of the group with redis-cli GRAPH.DELETE " +
+			e.Group + " on FalkorDB, and run Graphiti on Neo4j to delete from here"
+	}
+	return "look at Graphiti's log for why it does not delete the group " + e.Group
+}

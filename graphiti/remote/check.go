@@ -1,0 +1,91 @@
+package remote
+
+import (
+	"cmp"
+	"context"
+	"crypto/rand"
+	"errors"
+	"time"
+
+	"github.com/graphiti-proxy/graphiti-proxy/graphiti"
+)
+
+// Check is one thing that was tried with a memory service.
+type Check struct {
+	Name   string        `json:"name"`
+	Took   time.Duration `json:"took_ns"`
+	OK     bool          `json:"ok"`
+	Detail string        `json:"detail,omitempty"` // what is wrong
+	Remedy string        `json:"remedy,omitempty"` // what to do about it
+}
+
+// Run tries one thing and reports whether it worked.
+func Run(ctx context.Context, report func(Check), name string, f func(context.Context) error, remedy string) bool {
+	start := time.Now()
+	err := f(ctx)
+	c := Check{Name: name, Took: time.Since(start), OK: err == nil}
+	if err != nil {
+		c.Detail, c.Remedy = err.Error(), remedy
+	}
+	report(c)
+	return err == nil
+}
+
+// Smoke writes to a group of its own, waits until the episode is there, which
+// proves that the service's worker lives, and deletes the group whatever
+// happens. It gives up when ctx ends.
+func Smoke(ctx context.Context, m graphiti.Memory, report func(Check)) {
+	group := "graphiti_proxy_smoke_" + rand.Text()
+	name := "graphiti-proxy.smoke"
+	written := Run(ctx, report, "write a message", func(ctx context.Context) error {
+		return m.Write(ctx, group, []graphiti.Message{{
+			Name: name, RoleType: graphiti.RoleUser, Content: "smoke test: Ada lives in London", Timestamp: time.Now(),
+			SourceDescription: `{"source":"graphiti-proxy"}`,
+		}})
+	}, "look at Graphiti's log")
+	if written {
+		Run(ctx, report, "wait for its episode", func(ctx context.Context) error { return await(ctx, m, group, name) },
+			notKept(m).Remedy())
+	}
+	// A context of its own: what was written is deleted also when ctx is over.
+	cleanup, cancel := context.WithTimeout(context.WithoutCancel(ctx), 10*time.Second)
+	defer cancel()
+	deleting := ""
+	Run(cleanup, func(c Check) {
+		c.Remedy = cmp.Or(deleting, c.Remedy)
+		report(c)
+	}, "delete the group", func(ctx context.Context) error {
+		err := m.Forget(ctx, group)
+		deleting = graphiti.Remedy(err)
+		return err
+	}, "delete the group "+group+" by hand")
+}
+
+// notKept says why a memory does not keep a message that it accepted.
+func notKept(m graphiti.Memory) graphiti.Diagnosis {
+	if m.Apart() {
+		return graphiti.ModelFails
+	}
+	return graphiti.NeverKept
+}
+
+// await waits until a message is listed, or a search shows what was read from
+// it: not all servers list.
+func await(ctx context.Context, m graphiti.Memory, group, name string) error {
+	for wait := 200 * time.Millisecond; ; wait = min(2*wait, 5*time.Second) {
+		episodes, err := m.Episodes(ctx, group, 10)
+		for _, e := range episodes {
+			if e.Name == name {
+				return nil
+			}
+		}
+		if facts, failed := m.Search(ctx, []string{group}, "Ada London", 1); failed == nil && len(facts) > 0 {
+			return nil
+		}
+		select {
+		case <-ctx.Done():
+			return errors.Join(errors.New("the episode did not appear in time"), err)
+		case <-time.After(wait):
+		}
+	}
+}

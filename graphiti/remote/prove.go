@@ -1,0 +1,124 @@
+package remote
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"strings"
+
+	"github.com/graphiti-proxy/graphiti-proxy/graphiti"
+)
+
+// Deleter is what a service can do about what it shows of a group. DropEpisode and DropFact
+// answer with a StatusError that means "not found" where there is nothing.
+type Deleter interface {
+	Episodes(ctx context.Context, group string, n int) ([]graphiti.Episode, error)
+	Search(ctx context.Context, groups []string, query string, max int) ([]graphiti.Fact, error)
+	DropEpisode(ctx context.Context, uuid string) error
+	DropFact(ctx context.Context, uuid string) error
+}
+
+const (
+	lookEpisodes  = 1000 // that a look lists
+	LookFacts     = 100  // that a look searches for
+	maxDrops      = 5000 // calls that delete one thing, in all
+	MaxSearched   = 20   // deleted episodes whose facts are searched for
+	MaxQueryBytes = 2000 // bytes of such an episode by which they are sought
+	maxUnknown    = 3    // answers in a row that there is no such thing, until no more is tried
+)
+
+// BroadQuery finds the facts of a group whatever they are about: Graphiti's
+// indexes hold the group's id beside the text. Where one does not, the words
+// find most.
+func BroadQuery(group string) string {
+	return group + " user assistant person name called named likes prefers uses works lives wants needs says said about project agent system team"
+}
+
+// ProveEmpty looks at a group after it was deleted, deletes one by one what it
+// still shows, and looks again, until nothing is shown or nothing changes.
+func ProveEmpty(ctx context.Context, d Deleter, group string) error {
+	tried := make(map[string]bool)
+	left := &graphiti.RemainsError{Group: group}
+	for drops := 0; ; {
+		episodes, facts, err := lookAt(ctx, d, group)
+		if err != nil {
+			return fmt.Errorf("look whether the group is empty: %w", err)
+		}
+		left.Episodes, left.Facts = len(episodes), len(facts)
+		if left.Episodes+left.Facts == 0 {
+			return nil
+		}
+		calls, stuck := dropsFor(d, episodes, facts, tried)
+		if stuck || len(calls) == 0 || drops+len(calls) > maxDrops {
+			return left
+		}
+		drops += len(calls)
+		if left.Unreachable, err = dropAll(ctx, calls); err != nil {
+			return fmt.Errorf("%w: %w", left, err)
+		}
+	}
+}
+
+// lookAt is what a group shows: its episodes, and what a search finds.
+func lookAt(ctx context.Context, d Deleter, group string) (episodes []graphiti.Episode, facts []graphiti.Fact, err error) {
+	if episodes, err = d.Episodes(ctx, group, lookEpisodes); err != nil {
+		return nil, nil, err
+	}
+	facts, err = d.Search(ctx, []string{group}, BroadQuery(group), LookFacts)
+	return episodes, facts, err
+}
+
+// dropsFor are the calls that delete what a look shows. stuck says that
+// something is shown whose deletion was tried before.
+func dropsFor(d Deleter, episodes []graphiti.Episode, facts []graphiti.Fact, tried map[string]bool) (calls []func(context.Context) error, stuck bool) {
+	add := func(uuid string, drop func(context.Context, string) error) {
+		stuck = stuck || tried[uuid]
+		tried[uuid] = true
+		calls = append(calls, func(ctx context.Context) error { return drop(ctx, uuid) })
+	}
+	for i := range facts { // before the episodes that lead to them
+		if !facts[i].Entity { // which goes with its episodes
+			add(facts[i].UUID, d.DropFact)
+		}
+	}
+	for i := range episodes {
+		add(episodes[i].UUID, d.DropEpisode)
+	}
+	return calls, stuck
+}
+
+// dropAll makes the calls. unreachable says that the service does not know the
+// last things that it has just shown.
+func dropAll(ctx context.Context, calls []func(context.Context) error) (unreachable bool, err error) {
+	unknown := 0
+	for _, call := range calls {
+		switch err := call(ctx); {
+		case err == nil:
+			unknown = 0
+		case notFound(err):
+			if unknown++; unknown == maxUnknown {
+				return true, nil
+			}
+		default:
+			return false, err
+		}
+	}
+	return unknown > 0, nil
+}
+
+// notFound reports whether an error says that something is not there: in a
+// status, or in the words of a tool.
+func notFound(err error) bool {
+	var s *graphiti.StatusError
+	return errors.As(err, &s) && (s.Code == http.StatusNotFound ||
+		s.Code == http.StatusServiceUnavailable && strings.Contains(s.Detail, "not found"))
+}
+
+// Present is nil where an error says that something is not there.
+func Present(err error) error {
+	if notFound(err) {
+		return nil
+	}
+	return err
+}

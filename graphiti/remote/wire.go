@@ -1,0 +1,115 @@
+package remote
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"strconv"
+	"time"
+
+	"github.com/graphiti-proxy/graphiti-proxy/graphiti"
+)
+
+// Bounds on what is kept of an answer, in bytes.
+const (
+	MaxFactBytes   = 8 << 10 // of one fact's text
+	MaxNameBytes   = 512     // of ids and names
+	MaxDetailBytes = 8 << 10 // of an error's text; FastAPI quotes the request in it
+)
+
+// ErrNotGraphiti says that what answers is another service.
+var ErrNotGraphiti = errors.New("the answer is not what Graphiti sends")
+
+// FactJSON is a fact as the service sends it.
+type FactJSON struct {
+	UUID      string `json:"uuid"`
+	Name      string `json:"name"`
+	Fact      string `json:"fact"`
+	ValidAt   Time   `json:"valid_at"`
+	InvalidAt Time   `json:"invalid_at"`
+	CreatedAt Time   `json:"created_at"`
+	ExpiredAt Time   `json:"expired_at"`
+	Reference Time   `json:"reference_time"` // over MCP
+	Source    string `json:"source_node_uuid"`
+	Target    string `json:"target_node_uuid"`
+}
+
+// Time reads the times that Python writes: with and without a zone, which
+// then is UTC, and null.
+type Time struct{ time.Time }
+
+// UnmarshalJSON implements json.Unmarshaler.
+func (t *Time) UnmarshalJSON(b []byte) error {
+	var s *string
+	if err := json.Unmarshal(b, &s); err != nil {
+		return fmt.Errorf("a time is not a string: %w", err)
+	}
+	if s == nil || *s == "" {
+		return nil
+	}
+	for _, layout := range []string{time.RFC3339Nano, "2006-01-02T15:04:05.999999999", "2006-01-02 15:04:05.999999999Z07:00", "2006-01-02"} {
+		if p, err := time.Parse(layout, *s); err == nil {
+			t.Time = p
+			return nil
+		}
+	}
+	return errors.New("a time cannot be read")
+}
+
+// In is the fact, found in a group; empty where that is not known.
+func (f *FactJSON) In(group string) graphiti.Fact {
+	return graphiti.Fact{
+		UUID: graphiti.Truncate(f.UUID, MaxNameBytes), Name: graphiti.Truncate(f.Name, MaxNameBytes), Text: graphiti.Truncate(f.Fact, MaxFactBytes), Group: group,
+		CreatedAt: f.CreatedAt.Time, ValidAt: f.ValidAt.Time, InvalidAt: f.InvalidAt.Time, ExpiredAt: f.ExpiredAt.Time,
+		ReferenceTime: f.Reference.Time,
+		Source:        graphiti.Truncate(f.Source, MaxNameBytes), Target: graphiti.Truncate(f.Target, MaxNameBytes),
+	}
+}
+
+// EpisodeJSON is an episode as the service sends it.
+type EpisodeJSON struct {
+	UUID              string   `json:"uuid"`
+	Name              string   `json:"name"`
+	GroupID           string   `json:"group_id"`
+	Content           string   `json:"content"`
+	SourceDescription string   `json:"source_description"`
+	CreatedAt         Time     `json:"created_at"`
+	ValidAt           Time     `json:"valid_at"`
+	EntityEdges       []string `json:"entity_edges"` // facts that are read from it, or found in it again
+}
+
+// Episode is what a service sent, as it is.
+func (e *EpisodeJSON) Episode() *graphiti.Episode {
+	return &graphiti.Episode{
+		UUID: e.UUID, Name: e.Name, Group: e.GroupID, Content: e.Content, SourceDescription: e.SourceDescription,
+		CreatedAt: e.CreatedAt.Time, ValidAt: e.ValidAt.Time,
+	}
+}
+
+// Bounded is what a service sent, with ids and names no longer than they may be.
+func (e *EpisodeJSON) Bounded() graphiti.Episode {
+	out := *e.Episode()
+	for _, s := range []*string{&out.UUID, &out.Name, &out.Group, &out.SourceDescription} {
+		*s = graphiti.Truncate(*s, MaxNameBytes)
+	}
+	return out
+}
+
+// RetryAfter reads both forms of the header. A date is one by the clock of who
+// answers.
+func RetryAfter(h http.Header) time.Duration {
+	v := h.Get("Retry-After")
+	if s, err := strconv.Atoi(v); err == nil && s > 0 {
+		return time.Duration(min(s, 24*3600)) * time.Second
+	}
+	until, err := http.ParseTime(v)
+	if err != nil {
+		return 0
+	}
+	now, err := http.ParseTime(h.Get("Date"))
+	if err != nil {
+		now = time.Now()
+	}
+	return max(until.Sub(now), 0)
+}
