@@ -3,6 +3,7 @@ package inject
 import (
 	"bytes"
 
+	"github.com/graphiti-proxy/graphiti-proxy/dialect"
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti"
 )
 
@@ -14,18 +15,18 @@ func (m *Memory) summary(t *turn, who graphiti.Who, mode Mode, p Plan) Plan {
 	p.Outcome = Outcome{Status: StatusSkipped, Reason: ReasonSummary}
 	// The instruction may be no person's message, and then the conversation's
 	// fingerprint is that of the turn before.
-	t.own = TurnKey(who.Session+"\x00summary", Fingerprint(t.keys[len(t.keys)-1]))
+	t.own = TurnKey(who.Session+"\x00summary", dialect.Fingerprint(t.keys[len(t.keys)-1]))
 	p.Turn = t.own.String()
 	if mode.Ingest {
 		p.Write = m.opts().Writes(who)
 	}
 	if last := t.earlier[len(t.earlier)-1]; t.c.Newest > t.c.Last && last.Block != "" {
-		p.Inserts = append(p.Inserts, t.c.insert(t.c.Last, last.Block)) // the last turn is an earlier one
+		p.Inserts = append(p.Inserts, t.c.Insert(t.c.Last, last.Block)) // the last turn is an earlier one
 	}
-	if !mode.Recall || mode.Nobody || !m.opts().Compaction || t.err != nil || t.c.Messages[t.c.Newest].form == formNone {
+	if !mode.Recall || mode.Nobody || !m.opts().Compaction || t.err != nil || !t.c.Insertable(t.c.Newest) {
 		return p
 	}
-	d, o := m.recall(t, who, t.c.gist())
+	d, o := m.recall(t, who, gist(t.c))
 	if o.Status == StatusRecalled || o.Status == StatusEmpty { // else another attempt may know more
 		d.Unkept = !mode.Ingest
 		o = m.keep(t, d, o)
@@ -35,13 +36,13 @@ func (m *Memory) summary(t *turn, who graphiti.Who, mode Mode, p Plan) Plan {
 	}
 	p.Outcome = o
 	p.Outcome.Reason = ReasonSummary
-	p.Inserts = append(p.Inserts, t.c.insert(t.c.Newest, t.decision.Block))
+	p.Inserts = append(p.Inserts, t.c.Insert(t.c.Newest, t.decision.Block))
 	return p
 }
 
 // gist is what to ask the memory about a conversation as a whole: what the
 // person said last, and in a request that holds it all in one message its end.
-func (c *Conversation) gist() string {
+func gist(c *dialect.Conversation) string {
 	var parts [][]byte
 	room := maxQuery
 	for i := c.Last; i >= 0 && room > 0; i-- {

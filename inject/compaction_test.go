@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/graphiti-proxy/graphiti-proxy/dialect"
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti"
 )
 
@@ -16,24 +17,24 @@ var emptyContents = []string{`[]`, `[ ]`, `null`, `""`, `[{"type":"image_url","i
 func TestSummaryWithoutAnInstruction(t *testing.T) {
 	for _, d := range []struct {
 		name         string
-		dialect      Dialect
+		dialect      dialect.Dialect
 		before, part string
 		behind       string
 	}{
-		{"chat", Chat{}, `{"messages":[{"role":"system","content":"You are a context summarization agent."},{"role":"user","content":"one"},{"role":"user","content":`, "text", `}]}`},
-		{"messages", Messages{}, `{"system":"You are a helpful AI assistant tasked with summarizing conversations.","messages":[{"role":"user","content":"one"},{"role":"user","content":`, "text", `}]}`},
-		{"responses", Responses{}, `{"input":[{"role":"user","content":"one"},{"role":"user","content":`, "input_text", `},{"type":"compaction_trigger"}]}`},
+		{"chat", dialect.Chat{}, `{"messages":[{"role":"system","content":"You are a context summarization agent."},{"role":"user","content":"one"},{"role":"user","content":`, "text", `}]}`},
+		{"messages", dialect.Messages{}, `{"system":"You are a helpful AI assistant tasked with summarizing conversations.","messages":[{"role":"user","content":"one"},{"role":"user","content":`, "text", `}]}`},
+		{"responses", dialect.Responses{}, `{"input":[{"role":"user","content":"one"},{"role":"user","content":`, "input_text", `},{"type":"compaction_trigger"}]}`},
 	} {
-		part := `{"type":"` + d.part + `","text":"` + string(appendJSON(nil, blockOf("cat Miso"))) + `\n\n"},`
-		want := map[string]string{`[]`: `[]`, `[ ]`: `[ ]`, `null`: `null`, `""`: `"` + string(appendJSON(nil, blockOf("cat Miso"))) + `\n\n"`}
+		part := `{"type":"` + d.part + `","text":"` + inJSON(blockOf("cat Miso")) + `\n\n"},`
+		want := map[string]string{`[]`: `[]`, `[ ]`: `[ ]`, `null`: `null`, `""`: `"` + inJSON(blockOf("cat Miso")) + `\n\n"`}
 		for _, content := range emptyContents {
 			body := d.before + content + d.behind
-			var c Conversation
-			if !d.dialect.Parse([]byte(body), &c) || c.Kind != KindSummary || c.Newest <= c.Last {
+			var c dialect.Conversation
+			if !d.dialect.Parse([]byte(body), &c) || c.Kind != dialect.KindSummary || c.Newest <= c.Last {
 				t.Fatalf("%s, %s: kind %v, newest %d", d.name, content, c.Kind, c.Newest)
 			}
-			p := memory(t, always("cat Miso"), &fakeBlocks{}, &fakeFacts{}).Plan(&c, hasher.Chain(&c, Root("", "p"), nil), graphiti.Who{User: "user:p", Session: "session:1"}, false, both)
-			got := string(Splice(nil, []byte(body), p.Inserts))
+			p := memory(t, always("cat Miso"), &fakeBlocks{}, &fakeFacts{}).Plan(&c, hasher.Chain(&c, dialect.Root("", "p"), nil), graphiti.Who{User: "user:p", Session: "session:1"}, false, both)
+			got := string(dialect.Splice(nil, []byte(body), p.Inserts))
 			with, ok := want[content]
 			if !ok {
 				with = strings.Replace(content, "[", "["+part, 1)

@@ -4,6 +4,8 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+
+	"github.com/graphiti-proxy/graphiti-proxy/dialect"
 )
 
 // Note is what a turn did, read from its tools and from what was said.
@@ -39,11 +41,11 @@ var (
 // Work is the part of the body in which stands what was done since the newest
 // message of a person; nil where nothing was. It is cheap, and reading it with
 // ReadNote is not.
-func (c *Conversation) Work() []byte {
-	if c.Last < 0 || !c.answered() {
+func Work(c *dialect.Conversation) []byte {
+	if c.Last < 0 || !c.Answered() {
 		return nil
 	}
-	tail := c.body[min(len(c.body), max(0, c.Messages[c.Last].at)):]
+	tail := c.Behind(c.Last)
 	return tail[max(0, len(tail)-maxNoted):]
 }
 

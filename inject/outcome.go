@@ -1,6 +1,10 @@
 package inject
 
-import "time"
+import (
+	"time"
+
+	"github.com/graphiti-proxy/graphiti-proxy/dialect"
+)
 
 // Status says in one word what recall came to.
 type Status string
@@ -39,6 +43,22 @@ const (
 	ReasonBusy          Reason = "busy"      // the budget for inspected bodies is used up
 )
 
+// KindReason is what the response header says of a request of this kind.
+func KindReason(k dialect.Kind) Reason {
+	switch k {
+	case dialect.KindTitle:
+		return ReasonTitle
+	case dialect.KindSummary:
+		return ReasonSummary
+	case dialect.KindProbe:
+		return ReasonProbe
+	case dialect.KindMachine:
+		return ReasonMachine
+	case dialect.KindTurn:
+	}
+	return ReasonNone
+}
+
 // Source says where the facts of a block came from.
 type Source string
 
@@ -74,4 +94,19 @@ type Outcome struct {
 	Chars  int // characters of the newest turn's block
 	Took   time.Duration
 	Source Source
+}
+
+// Stopped is the outcome of a request whose body was not read to its end,
+// although it may be a good one; ok is false where that is not so.
+func Stopped(c *dialect.Conversation) (o Outcome, ok bool) {
+	switch c.Stopped() {
+	case dialect.StoppedTooLarge:
+		return Outcome{Status: StatusSkipped, Reason: ReasonTooLarge}, true
+	case dialect.StoppedBusy:
+		return Outcome{Status: StatusSkipped, Reason: ReasonBusy}, true
+	case dialect.StoppedLate:
+		return Outcome{Status: StatusTimeout, Reason: ReasonTooLarge}, true
+	case dialect.NotStopped:
+	}
+	return Outcome{}, false
 }

@@ -10,6 +10,7 @@ import (
 	"time"
 	"unicode/utf8"
 
+	"github.com/graphiti-proxy/graphiti-proxy/dialect"
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti"
 )
 
@@ -77,7 +78,7 @@ const storing = 8
 
 // Plan is what is to be done with one request.
 type Plan struct {
-	Inserts []Insert
+	Inserts []dialect.Insert
 	Outcome Outcome
 
 	// Searched are the looks for facts that the newest turn took; none where
@@ -189,7 +190,7 @@ func (m *Memory) Close() {
 // newest turn gets. chain holds the conversation's fingerprints, and first
 // says that the session was unknown until now, so that nothing can have been
 // decided about it. Whatever goes wrong, a plan comes back within the timeout.
-func (m *Memory) Plan(c *Conversation, chain []Fingerprint, who graphiti.Who, first bool, mode Mode) (p Plan) {
+func (m *Memory) Plan(c *dialect.Conversation, chain []dialect.Fingerprint, who graphiti.Who, first bool, mode Mode) (p Plan) {
 	start := time.Now()
 	epoch := m.plans.enter()
 	defer func() {
@@ -213,14 +214,14 @@ func (m *Memory) Plan(c *Conversation, chain []Fingerprint, who graphiti.Who, fi
 	p.Inserts, p.Forgotten = t.repeated(), t.forgotten()
 	if mode.Replay {
 		if newest := t.earlier[len(t.earlier)-1]; newest.Block != "" {
-			p.Inserts = append(p.Inserts, c.insert(c.Last, newest.Block))
+			p.Inserts = append(p.Inserts, c.Insert(c.Last, newest.Block))
 			p.Outcome = outcomeOf(newest, SourceSticky)
 			return p
 		}
 		p.Outcome = Outcome{Status: StatusEmpty}
 		return p
 	}
-	if c.Kind == KindTurn {
+	if c.Kind == dialect.KindTurn {
 		p.Turn, p.Since, p.Recall = t.key().String(), t.since[len(t.since)-1], mode.Recall
 		if mode.Ingest {
 			p.Write = m.opts().Writes(who)
@@ -228,13 +229,13 @@ func (m *Memory) Plan(c *Conversation, chain []Fingerprint, who graphiti.Who, fi
 		}
 		m.handled.add(t.key())
 	}
-	if c.Kind == KindSummary && c.Newest >= c.Last {
+	if c.Kind == dialect.KindSummary && c.Newest >= c.Last {
 		return m.summary(&t, who, mode, p)
 	}
 	p.Outcome = m.decide(&t, who, mode)
 	p.Searched = t.looks
 	if t.decision.Block != "" {
-		p.Inserts = append(p.Inserts, c.insert(c.Last, t.decision.Block))
+		p.Inserts = append(p.Inserts, c.Insert(c.Last, t.decision.Block))
 	}
 	return p
 }
@@ -287,8 +288,8 @@ func (m *Memory) decide(t *turn, who graphiti.Who, mode Mode) Outcome {
 		// be stored either.
 		m.opts().Log.Warn("kept blocks cannot be read", "error", t.err)
 		return Outcome{Status: StatusError, Reason: ReasonNotPersisted}
-	case t.c.Kind != KindTurn:
-		return Outcome{Status: StatusSkipped, Reason: t.c.Kind.Reason()}
+	case t.c.Kind != dialect.KindTurn:
+		return Outcome{Status: StatusSkipped, Reason: KindReason(t.c.Kind)}
 	}
 	var d Decision
 	var o Outcome
@@ -299,12 +300,12 @@ func (m *Memory) decide(t *turn, who graphiti.Who, mode Mode) Outcome {
 		o = Outcome{Status: StatusOff, Reason: ReasonForgotten}
 	case mode.Nobody:
 		o = Outcome{Status: StatusEmpty}
-	case t.c.answered():
+	case t.c.Answered():
 		// A tool round of a turn about which nothing is known: it began
 		// without a block, or the state was lost. It goes on without.
 		o = Outcome{Status: StatusEmpty}
 	default:
-		d, o = m.recall(t, who, t.c.query())
+		d, o = m.recall(t, who, query(t.c))
 	}
 	d.Unkept = !mode.Ingest
 	return m.keep(t, d, o)
@@ -344,18 +345,6 @@ func outcomeOf(d Decision, s Source) Outcome {
 		return Outcome{Status: StatusEmpty, Source: s}
 	}
 	return Outcome{Status: StatusRecalled, Facts: d.Facts, Chars: utf8.RuneCountInString(d.Block), Source: s}
-}
-
-// answered reports whether an answer to the newest message of a person has been
-// acted upon: the request is then a round within its turn. One that stands at
-// the end is a beginning that the client gives the model.
-func (c *Conversation) answered() bool {
-	for i := c.Last + 1; i < len(c.Messages)-1; i++ {
-		if c.Messages[i].Role == RoleAssistant {
-			return true
-		}
-	}
-	return false
 }
 
 // recall searches for the newest turn and makes a block of what was found.
@@ -399,7 +388,7 @@ func (m *Memory) recall(t *turn, who graphiti.Who, query string) (Decision, Outc
 
 // Choose decides about facts as it would in a conversation that begins.
 func (m *Memory) Choose(found []Scoped) []Candidate {
-	return m.chooser(&turn{c: &Conversation{}}).choose(found)
+	return m.chooser(&turn{c: &dialect.Conversation{}}).choose(found)
 }
 
 func (m *Memory) chooser(t *turn) *chooser {

@@ -16,6 +16,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"go.uber.org/goleak"
 
+	"github.com/graphiti-proxy/graphiti-proxy/dialect"
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti"
 )
 
@@ -145,9 +146,9 @@ func ask(t testing.TB, m *Memory, body string, mode Mode) (string, Plan) {
 	if !ok {
 		t.Fatalf("not understood: %s", body)
 	}
-	p := m.Plan(c, hasher.Chain(c, Root("", "p"), nil), graphiti.Who{User: "user:p", Session: "session:1"}, false, mode)
+	p := m.Plan(c, hasher.Chain(c, dialect.Root("", "p"), nil), graphiti.Who{User: "user:p", Session: "session:1"}, false, mode)
 	p.Outcome.Took = 0
-	return string(Splice(nil, []byte(body), p.Inserts)), p
+	return string(dialect.Splice(nil, []byte(body), p.Inserts)), p
 }
 
 const (
@@ -162,7 +163,7 @@ func blockOf(lines ...string) string {
 
 func withBlocks(body string, blocks map[string]string) string {
 	for text, block := range blocks {
-		body = strings.Replace(body, `"content":"`+text+`"`, `"content":"`+string(appendJSON(nil, block))+`\n\n`+text+`"`, 1)
+		body = strings.Replace(body, `"content":"`+text+`"`, `"content":"`+inJSON(block)+`\n\n`+text+`"`, 1)
 	}
 	return body
 }
@@ -322,7 +323,7 @@ func TestRecallNeverTakesLongerThanItsTimeout(t *testing.T) {
 		time.Sleep(3 * time.Second)
 		other := strings.Replace(turn1, "{", `{"model":"again",`, 1)
 		c, _ := parse(t, other)
-		q := m.Plan(c, hasher.Chain(c, Root("", "p"), nil), graphiti.Who{User: "user:p", Session: "session:other"}, true, both)
+		q := m.Plan(c, hasher.Chain(c, dialect.Root("", "p"), nil), graphiti.Who{User: "user:p", Session: "session:other"}, true, both)
 		if q.Outcome.Source != SourceCache || q.Outcome.Facts != 1 || q.Outcome.Took != 0 {
 			t.Errorf("after the search came back: %+v", q.Outcome)
 		}
@@ -445,7 +446,7 @@ func TestUnseenTurns(t *testing.T) {
 	if _, p = ask(t, m, turn3, both); len(p.Unseen) != 0 {
 		t.Errorf("again: %+v", p.Unseen)
 	}
-	m.Left([]Unseen{{Turn: TurnKey("session:1", Fingerprint{})}}) // of which nobody knows
+	m.Left([]Unseen{{Turn: TurnKey("session:1", dialect.Fingerprint{})}}) // of which nobody knows
 	m.Left(left)
 	if _, p = ask(t, m, turn3, both); len(p.Unseen) != 1 || p.Unseen[0] != left[0] {
 		t.Errorf("left: %+v", p.Unseen)
@@ -517,14 +518,14 @@ func BenchmarkPlan(b *testing.B) {
 		body := history(size)
 		blocks := &fakeBlocks{}
 		m := memory(b, always("The cat is called Miso", "The dog is called Rex"), blocks, &fakeFacts{})
-		var c Conversation
-		var chain []Fingerprint
+		var c dialect.Conversation
+		var chain []dialect.Fingerprint
 		who := graphiti.Who{User: "user:p", Session: "session:1"}
 		b.Run(fmt.Sprintf("kept/%dKiB", size>>10), func(b *testing.B) {
 			b.ReportAllocs()
 			for b.Loop() {
-				Chat{}.Parse(body, &c)
-				chain = hasher.Chain(&c, Root("", "user:p"), chain[:0])
+				dialect.Chat{}.Parse(body, &c)
+				chain = hasher.Chain(&c, dialect.Root("", "user:p"), chain[:0])
 				if p := m.Plan(&c, chain, who, false, both); p.Outcome.Facts != 2 {
 					b.Fatal(p.Outcome)
 				}
@@ -534,8 +535,8 @@ func BenchmarkPlan(b *testing.B) {
 			b.ReportAllocs()
 			for b.Loop() {
 				clear(blocks.kept)
-				Chat{}.Parse(body, &c)
-				chain = hasher.Chain(&c, Root("", "user:p"), chain[:0])
+				dialect.Chat{}.Parse(body, &c)
+				chain = hasher.Chain(&c, dialect.Root("", "user:p"), chain[:0])
 				if p := m.Plan(&c, chain, who, true, both); p.Outcome.Facts != 2 {
 					b.Fatal(p.Outcome)
 				}

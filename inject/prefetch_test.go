@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/graphiti-proxy/graphiti-proxy/dialect"
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti"
 )
 
@@ -39,9 +40,9 @@ func TestPrefetch(t *testing.T) {
 	}
 	prepare()
 	plan := func(question string) Plan {
-		var c Conversation
-		Chat{}.Parse([]byte(`{"messages":[{"role":"user","content":"`+question+`"}]}`), &c)
-		return m.Plan(&c, hasher.Chain(&c, Root("", "user:p"), nil), who, true, both)
+		var c dialect.Conversation
+		dialect.Chat{}.Parse([]byte(`{"messages":[{"role":"user","content":"`+question+`"}]}`), &c)
+		return m.Plan(&c, hasher.Chain(&c, dialect.Root("", "user:p"), nil), who, true, both)
 	}
 	slow.Store(int64(200 * time.Millisecond))
 	if p := plan("does miso fear thunder when it rains"); p.Outcome.Source != SourceCache || p.Outcome.Facts != 1 {

@@ -5,6 +5,8 @@ import (
 	"regexp"
 	"time"
 	"unicode/utf8"
+
+	"github.com/graphiti-proxy/graphiti-proxy/dialect"
 )
 
 const (
@@ -32,7 +34,7 @@ func (m *Memory) question(query string, by time.Time) (_ string, ok bool) {
 }
 
 // query is what to ask the memory for the newest turn.
-func (c *Conversation) query() string {
+func query(c *dialect.Conversation) string {
 	q := cutWord(reduced(c.Text(c.Last)), maxQuery)
 	if len(q) >= shortQuestion {
 		return string(q)

@@ -59,7 +59,7 @@ func TestQuery(t *testing.T) {
 		}
 		body, _ := json.Marshal(map[string]any{"messages": messages})
 		c, _ := parse(t, string(body))
-		q := c.query()
+		q := query(c)
 		if len(q) > maxQuery {
 			t.Errorf("%s: %d bytes", tc.name, len(q))
 		}

@@ -1,13 +1,16 @@
 package inject
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"regexp"
+	"slices"
 	"strings"
 	"time"
 	"unicode/utf8"
 
+	"github.com/graphiti-proxy/graphiti-proxy/dialect"
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti"
 )
 
@@ -153,7 +156,7 @@ func (m *Memory) redacted(text string, by time.Time) (string, bool) {
 // resumed are the lines of the session's snapshot, where the conversation does
 // not show what came before: its client has compacted it, or dropped it.
 func (m *Memory) resumed(t *turn, who graphiti.Who) []string {
-	if m.opts().Snapshots == nil || t.first || t.c.heldElsewhere() || len(t.at) > 1 && !t.c.compacted() {
+	if m.opts().Snapshots == nil || t.first || t.c.HeldElsewhere() || len(t.at) > 1 && !compacted(t.c) {
 		return nil
 	}
 	for _, b := range t.blocks() {
@@ -171,11 +174,6 @@ func (m *Memory) resumed(t *turn, who graphiti.Who) []string {
 	return s.lines()
 }
 
-// heldElsewhere reports whether the provider has what was said before.
-func (c *Conversation) heldElsewhere() bool {
-	return len(c.refs) > 0 || c.Field(FieldPreviousResponseID) != nil || c.Field(FieldConversation) != nil
-}
-
 // summaries begin the messages in which clients give a model the summary of
 // what they have dropped.
 var summaries = []string{
@@ -187,20 +185,15 @@ var summaries = []string{
 
 // compacted reports whether a client has put a summary in place of what was
 // said before.
-func (c *Conversation) compacted() bool {
+func compacted(c *dialect.Conversation) bool {
 	for i := range c.Messages {
-		m := &c.Messages[i]
-		if m.Role != RoleUser || m.from == m.to {
-			continue
-		}
-		for n := m.from; n < m.to; n++ {
-			start := string(trim(c.startOf(c.spans[n])))
-			for _, s := range summaries {
-				if strings.HasPrefix(start, s) {
-					return true
-				}
-			}
+		if c.Messages[i].Role == dialect.RoleUser && c.Starts(i, isSummary) {
+			return true
 		}
 	}
 	return false
+}
+
+func isSummary(start []byte) bool {
+	return slices.ContainsFunc(summaries, func(s string) bool { return bytes.HasPrefix(start, []byte(s)) })
 }

@@ -10,6 +10,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/graphiti-proxy/graphiti-proxy/dialect"
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti"
 )
 
@@ -22,25 +23,25 @@ func TestNote(t *testing.T) {
 		Tasks:  []Task{{"Write the parser", true}, {"Test the parser", false}},
 	}
 	for name, tc := range map[string]struct {
-		d    Dialect
+		d    dialect.Dialect
 		body string
 	}{
-		"chat": {Chat{}, `{"messages":[{"role":"user","content":"old"},{"role":"assistant","tool_calls":[{"function":{"name":"read","arguments":"{\"filePath\":\"old.go\"}"}}]},{"role":"tool","content":"x"},{"role":"assistant","content":"ok"},
+		"chat": {dialect.Chat{}, `{"messages":[{"role":"user","content":"old"},{"role":"assistant","tool_calls":[{"function":{"name":"read","arguments":"{\"filePath\":\"old.go\"}"}}]},{"role":"tool","content":"x"},{"role":"assistant","content":"ok"},
 			{"role":"user","content":"Fix it."},{"role":"assistant","tool_calls":[{"function":{"name":"edit","arguments":"{\"filePath\":\"src/a.go\"}"}},{"function":{"name":"read","arguments":"{\"filePath\": \"src/b.go\"}"}},
 			{"function":{"name":"edit","arguments":"{\"filePath\":\"src/a.go\"}"}},{"function":{"name":"todowrite","arguments":"{\"todos\":[{\"content\":\"Write the parser\",\"status\":\"completed\"},{\"content\":\"Test the parser\",\"status\":\"in_progress\"}]}"}}]},
 			{"role":"tool","content":"building\nerror: cannot find package widgets\ndone"}]}`},
-		"messages": {Messages{}, `{"messages":[{"role":"user","content":"Fix it."},{"role":"assistant","content":[{"type":"tool_use","id":"1","name":"Read","input":{"file_path":"src/b.go"}},{"type":"tool_use","id":"2","name":"Edit","input":{"file_path":"src/a.go"}},
+		"messages": {dialect.Messages{}, `{"messages":[{"role":"user","content":"Fix it."},{"role":"assistant","content":[{"type":"tool_use","id":"1","name":"Read","input":{"file_path":"src/b.go"}},{"type":"tool_use","id":"2","name":"Edit","input":{"file_path":"src/a.go"}},
 			{"type":"tool_use","id":"3","name":"TodoWrite","input":{"todos":[{"content":"Write the parser","status":"completed"},{"content":"Test the parser","status":"pending"}]}}]},
 			{"role":"user","content":[{"type":"tool_result","tool_use_id":"1","content":"error: cannot find package widgets\nnothing else"}]}]}`},
-		"responses": {Responses{}, `{"input":[{"role":"user","content":"Fix it."},{"type":"function_call","call_id":"1","name":"read","arguments":"{\"path\":\"src/b.go\"}"},{"type":"function_call","call_id":"2","name":"edit","arguments":"{\"path\":\"src/a.go\"}"},
+		"responses": {dialect.Responses{}, `{"input":[{"role":"user","content":"Fix it."},{"type":"function_call","call_id":"1","name":"read","arguments":"{\"path\":\"src/b.go\"}"},{"type":"function_call","call_id":"2","name":"edit","arguments":"{\"path\":\"src/a.go\"}"},
 			{"type":"function_call","call_id":"3","name":"update_plan","arguments":"{\"plan\":[{\"status\":\"completed\",\"step\":\"Write the parser\"},{\"status\":\"pending\",\"step\":\"Test the parser\"}]}"},
 			{"type":"function_call_output","call_id":"1","output":"error: cannot find package widgets\n"}]}`},
 	} {
-		var c Conversation
+		var c dialect.Conversation
 		if !tc.d.Parse([]byte(tc.body), &c) {
 			t.Fatalf("%s: not understood", name)
 		}
-		if diff := cmp.Diff(want, ReadNote(c.Work())); diff != "" {
+		if diff := cmp.Diff(want, ReadNote(Work(&c))); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", name, diff)
 		}
 	}
@@ -100,13 +101,13 @@ func TestShortTermMemoryHoldsNoSecret(t *testing.T) {
 		o := *m.opts()
 		o.Snapshots, o.Redact = kept, redact
 		m.Set(o)
-		var c Conversation
-		if tc.body != "" && !(Chat{}).Parse([]byte(tc.body), &c) {
+		var c dialect.Conversation
+		if tc.body != "" && !(dialect.Chat{}).Parse([]byte(tc.body), &c) {
 			t.Fatalf("%s: not understood", name)
 		}
 		var work []byte
 		if tc.body != "" {
-			work = c.Work()
+			work = Work(&c)
 		}
 		who := graphiti.Who{User: "user:p", Session: "session:1"}
 		m.Remember(who, time.Now(), work, tc.said, tc.answered)

@@ -5,12 +5,13 @@ import (
 	"slices"
 	"time"
 
+	"github.com/graphiti-proxy/graphiti-proxy/dialect"
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti"
 )
 
 // turn is one request's newest turn, while it is decided about.
 type turn struct {
-	c        *Conversation
+	c        *dialect.Conversation
 	began    time.Time // when the request came in
 	deadline time.Time // of looking things up
 	until    time.Time // the request waits no longer
@@ -29,7 +30,7 @@ type turn struct {
 }
 
 // lookUp finds what was decided about every message that a person wrote.
-func (t *turn) lookUp(b Blocks, chain []Fingerprint, session string, first bool) {
+func (t *turn) lookUp(b Blocks, chain []dialect.Fingerprint, session string, first bool) {
 	for i := 0; i <= t.c.Last; i++ {
 		if t.c.Messages[i].Person {
 			t.at = append(t.at, i)
@@ -115,11 +116,11 @@ func (t *turn) forgotten() bool {
 
 // repeated returns the inserts of the earlier turns: the same bytes in the
 // same places as ever.
-func (t *turn) repeated() []Insert {
-	var inserts []Insert
+func (t *turn) repeated() []dialect.Insert {
+	var inserts []dialect.Insert
 	for n := range len(t.at) - 1 {
 		if t.found[n] && t.earlier[n].Block != "" {
-			inserts = append(inserts, t.c.insert(t.at[n], t.earlier[n].Block))
+			inserts = append(inserts, t.c.Insert(t.at[n], t.earlier[n].Block))
 		}
 	}
 	return inserts

@@ -3,7 +3,7 @@ package proxy
 import (
 	"sync"
 
-	"github.com/graphiti-proxy/graphiti-proxy/inject"
+	"github.com/graphiti-proxy/graphiti-proxy/dialect"
 )
 
 const (
@@ -81,7 +81,7 @@ func (c *call) freeBody() {
 func (c *call) dropBody() {
 	c.conv.Reset() // which refers to the body
 	if c.conv.Size() > smallBody {
-		c.conv = inject.Conversation{}
+		c.conv = dialect.Conversation{}
 	}
 	if cap(c.chain) > smallBody/16 {
 		c.chain = nil

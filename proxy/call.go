@@ -7,7 +7,7 @@ import (
 	"github.com/valyala/fasthttp"
 
 	"github.com/graphiti-proxy/graphiti-proxy/budget"
-	"github.com/graphiti-proxy/graphiti-proxy/inject"
+	"github.com/graphiti-proxy/graphiti-proxy/dialect"
 	"github.com/graphiti-proxy/graphiti-proxy/proxy/identity"
 )
 
@@ -41,8 +41,8 @@ type call struct {
 	pump  *bodyPump // streams the rest
 	out   []byte    // heads under construction
 	in    []byte    // what was read from the upstream
-	conv  inject.Conversation
-	chain []inject.Fingerprint
+	conv  dialect.Conversation
+	chain []dialect.Fingerprint
 	says  identity.Claims
 	mem   remembered
 

@@ -15,6 +15,7 @@ import (
 	"github.com/valyala/fasthttp"
 
 	"github.com/graphiti-proxy/graphiti-proxy/capture"
+	"github.com/graphiti-proxy/graphiti-proxy/dialect"
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti"
 	"github.com/graphiti-proxy/graphiti-proxy/inject"
 )
@@ -102,7 +103,7 @@ func TestBugInABody(t *testing.T) {
 // turning is a Planner of which each request is a turn that is to be kept.
 type turning struct{ inserting }
 
-func (p *turning) Plan(*inject.Conversation, []inject.Fingerprint, graphiti.Who, bool, inject.Mode) inject.Plan {
+func (p *turning) Plan(*dialect.Conversation, []dialect.Fingerprint, graphiti.Who, bool, inject.Mode) inject.Plan {
 	return inject.Plan{Turn: "turn", Write: []graphiti.Target{{Scope: graphiti.ScopeUser, Group: "g"}}}
 }
 

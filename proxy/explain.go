@@ -6,6 +6,7 @@ import (
 
 	"github.com/valyala/fasthttp"
 
+	"github.com/graphiti-proxy/graphiti-proxy/dialect"
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti"
 	"github.com/graphiti-proxy/graphiti-proxy/inject"
 	"github.com/graphiti-proxy/graphiti-proxy/proxy/identity"
@@ -40,7 +41,7 @@ func (m *Memory) Explain(namer graphiti.Namer, path string, header map[string][]
 		}
 	}
 	if !read {
-		c.conv = inject.Conversation{Last: -1}
+		c.conv = dialect.Conversation{Last: -1}
 	}
 	caller := m.Identity.Identify(&c.says, &ctx.Request.Header, &c.conv)
 	w := &caller.Who
@@ -66,8 +67,8 @@ func (m *Memory) Explain(namer graphiti.Namer, path string, header map[string][]
 		e.Off = string(inject.ReasonUntrusted) + ": a page of the web may have sent it"
 	case read && c.conv.Last < 0:
 		e.Off = string(inject.ReasonNoUserMessage)
-	case read && c.conv.Kind != inject.KindTurn && c.conv.Kind != inject.KindSummary:
-		e.Off = string(c.conv.Kind.Reason())
+	case read && c.conv.Kind != dialect.KindTurn && c.conv.Kind != dialect.KindSummary:
+		e.Off = string(inject.KindReason(c.conv.Kind))
 	case !mode.Recall && !mode.Ingest:
 		if e.Off = string(mode.Reason); e.Off == "" {
 			e.Off = "recall.enabled and ingest.enabled"

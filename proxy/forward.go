@@ -11,7 +11,7 @@ import (
 
 	"github.com/valyala/fasthttp"
 
-	"github.com/graphiti-proxy/graphiti-proxy/inject"
+	"github.com/graphiti-proxy/graphiti-proxy/dialect"
 )
 
 // forward sends the request with the inserts spliced in, and reads the head of
@@ -20,7 +20,7 @@ import (
 //
 // When it returns without error the call is attached to the connection, and
 // head describes the first bytes of c.in[:n].
-func (s *Server) forward(c *call, inserts []inject.Insert) (up *upstreamConn, head answerHead, n int, err error) {
+func (s *Server) forward(c *call, inserts []dialect.Insert) (up *upstreamConn, head answerHead, n int, err error) {
 	c.route.upstream.waiting.Add(1)
 	defer c.route.upstream.waiting.Add(-1)
 	if err := c.buildHead(s.hop, inserts); err != nil {
@@ -65,7 +65,7 @@ func (c *call) repeatable() bool {
 
 // buildHead writes the request's head into c.out: the client's own lines, less
 // those that belong to its connection or to us.
-func (c *call) buildHead(hop string, inserts []inject.Insert) error {
+func (c *call) buildHead(hop string, inserts []dialect.Insert) error {
 	h := &c.ctx.Request.Header
 	out := append(c.out[:0], h.Method()...)
 	out = append(out, ' ')
@@ -99,7 +99,7 @@ func (c *call) buildHead(hop string, inserts []inject.Insert) error {
 		case hasPrefixFold(name, "x-graphiti-") && ours(name):
 		case c.trace != nil && (fieldIs(name, "traceparent") || fieldIs(name, "tracestate")):
 		case c.mem.dropped && fieldIs(name, "anthropic-beta"):
-			out = append(append(out, line...), ","+inject.ThinkingBeta+"\r\n"...)
+			out = append(append(out, line...), ","+dialect.ThinkingBeta+"\r\n"...)
 			beta = true
 		case c.intercepted && fieldIs(name, "sec-websocket-extensions"): // compressed frames could not be read
 		case c.plain != nil && len(inserts) > 0 && fieldIs(name, "content-encoding"): // unpacked, see handler.go
@@ -112,7 +112,7 @@ func (c *call) buildHead(hop string, inserts []inject.Insert) error {
 		out = c.trace.appendContext(out)
 	}
 	if c.mem.dropped && !beta {
-		out = append(out, "Anthropic-Beta: "+inject.ThinkingBeta+"\r\n"...)
+		out = append(out, "Anthropic-Beta: "+dialect.ThinkingBeta+"\r\n"...)
 	}
 	if c.route.upstream.marks(c) {
 		out = append(append(append(out, hopField+": "...), hop...), "\r\n"...)
@@ -142,7 +142,7 @@ func originForm(target []byte) []byte {
 
 // appendLength says how long the body is. A body that came in chunks and was
 // read whole goes on with a length, unless there is a trailer.
-func (c *call) appendLength(out []byte, inserts []inject.Insert) []byte {
+func (c *call) appendLength(out []byte, inserts []dialect.Insert) []byte {
 	length := c.ctx.Request.Header.ContentLength()
 	switch {
 	case c.rest != nil && length < 0, len(c.trailers) > 0:
@@ -161,7 +161,7 @@ func (c *call) appendLength(out []byte, inserts []inject.Insert) []byte {
 }
 
 // length is that of a body that was read whole, with what is inserted.
-func (c *call) length(inserts []inject.Insert) int {
+func (c *call) length(inserts []dialect.Insert) int {
 	n := len(c.body)
 	for _, ins := range inserts {
 		n += len(ins.Text)
@@ -174,7 +174,7 @@ func (c *call) length(inserts []inject.Insert) int {
 const inlineBody = 16 << 10
 
 // send writes head and body.
-func (s *Server) send(c *call, up *upstreamConn, inserts []inject.Insert) error {
+func (s *Server) send(c *call, up *upstreamConn, inserts []dialect.Insert) error {
 	if err := up.SetWriteDeadline(time.Now().Add(s.way().limits.UpstreamIdle)); err != nil {
 		return fmt.Errorf("send request: %w", err)
 	}
@@ -193,7 +193,7 @@ func (s *Server) send(c *call, up *upstreamConn, inserts []inject.Insert) error 
 		end = append(append(append(end, "0\r\n"...), c.trailers...), "\r\n"...)
 	}
 	if len(c.body) <= inlineBody {
-		c.out = append(inject.Splice(c.out, c.body, inserts), end...)
+		c.out = append(dialect.Splice(c.out, c.body, inserts), end...)
 		_, err = up.Write(c.out)
 	} else {
 		bufs := make(net.Buffers, 0, 3+2*len(inserts))

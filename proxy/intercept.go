@@ -14,7 +14,7 @@ import (
 
 	"github.com/graphiti-proxy/graphiti-proxy/budget"
 	"github.com/graphiti-proxy/graphiti-proxy/capture"
-	"github.com/graphiti-proxy/graphiti-proxy/inject"
+	"github.com/graphiti-proxy/graphiti-proxy/dialect"
 )
 
 const (
@@ -63,7 +63,7 @@ type exchange struct {
 	tee     *capture.Tee
 	reader  capture.Reader // tells at once how the conversation has ended
 	ending  *ending        // nil: nothing of it is kept
-	end     inject.Fingerprint
+	end     dialect.Fingerprint
 	at      where
 	session string
 	trace   *requestTrace // nil: nobody looks
@@ -93,7 +93,7 @@ func (ex *exchange) judge(kind string, event []byte) {
 // holds. A client that refers to it goes on with the same conversation as one
 // that sends it whole.
 type heldEnd struct {
-	end     inject.Fingerprint
+	end     dialect.Fingerprint
 	at      where // of the request that was answered
 	session string
 }
@@ -292,7 +292,7 @@ func (x *intercept) request(message []byte) ([]byte, error) {
 	if len(plan.Inserts) == 0 {
 		return nil, nil
 	}
-	return inject.Splice(nil, message, plan.Inserts), nil
+	return dialect.Splice(nil, message, plan.Inserts), nil
 }
 
 // admit reports whether there is room for another request, and where the
@@ -359,7 +359,7 @@ func (x *intercept) event(message []byte) {
 		}
 		end := ex.end
 		if a.Text != "" {
-			end = end.Link(inject.RoleAssistant, []byte(a.Text))
+			end = end.Link(dialect.RoleAssistant, []byte(a.Text))
 		}
 		x.ended[a.ID] = heldEnd{end, ex.at, ex.session}
 		if ex.ending != nil && a.End == capture.EndToolCalls {

@@ -11,6 +11,7 @@ import (
 	"github.com/valyala/fasthttp"
 
 	"github.com/graphiti-proxy/graphiti-proxy/capture"
+	"github.com/graphiti-proxy/graphiti-proxy/dialect"
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti"
 	"github.com/graphiti-proxy/graphiti-proxy/inject"
 	"github.com/graphiti-proxy/graphiti-proxy/proxy/identity"
@@ -19,7 +20,7 @@ import (
 // Planner decides what is inserted into a request. It must not block longer
 // than the recall timeout, nor keep the conversation.
 type Planner interface {
-	Plan(c *inject.Conversation, chain []inject.Fingerprint, who graphiti.Who, first bool, mode inject.Mode) inject.Plan
+	Plan(c *dialect.Conversation, chain []dialect.Fingerprint, who graphiti.Who, first bool, mode inject.Mode) inject.Plan
 
 	// Took says that a plan's unseen turns have been taken care of, and Left that
 	// they have not after all.
@@ -191,7 +192,7 @@ func (s *Server) remember(c *call) (plan inject.Plan) {
 	who.Workspace = c.mem.place.key
 	c.chain = s.hasher.Chain(&c.conv, c.mem.at.root, c.chain[:0])
 	if !c.conv.InTime() { // or where it takes place was not found in time
-		o, _ := c.conv.Stopped()
+		o, _ := inject.Stopped(&c.conv)
 		return inject.Plan{Outcome: o}
 	}
 	first := false
@@ -208,7 +209,7 @@ func (s *Server) remember(c *call) (plan inject.Plan) {
 	if plan.Forgotten && c.memory.DropThinking {
 		plan.Inserts, c.mem.dropped = c.conv.DropThinking(plan.Inserts)
 	}
-	if c.memory.Directives != nil && plan.Turn != "" && len(plan.Write) > 0 && c.conv.Kind == inject.KindTurn {
+	if c.memory.Directives != nil && plan.Turn != "" && len(plan.Write) > 0 && c.conv.Kind == dialect.KindTurn {
 		c.mem.promises.directives, plan.Outcome.Refused, plan.Outcome.Unscoped = c.memory.Directives(*who, string(c.conv.Text(c.conv.Last)))
 	}
 	return plan
@@ -223,11 +224,11 @@ func (s *Server) read(c *call) (o inject.Outcome, ok bool) {
 			return o, false
 		}
 	}
-	c.conv.Limit(inject.Limits{Messages: s.way().limits.Messages, Until: c.mem.until, Room: c.share.Grow})
+	c.conv.Limit(dialect.Limits{Messages: s.way().limits.Messages, Until: c.mem.until, Room: c.share.Grow})
 	if c.route.dialect.request.Parse(c.text(), &c.conv) {
 		return o, true
 	}
-	if o, ok = c.conv.Stopped(); !ok {
+	if o, ok = inject.Stopped(&c.conv); !ok {
 		o.Status = inject.StatusSkipped
 	}
 	return o, false
@@ -240,10 +241,10 @@ func (s *Server) missed(c *call) {
 		return
 	}
 	// No more than copiedBody is there, which takes next to no time.
-	c.conv.Limit(inject.Limits{Messages: s.way().limits.Messages, Room: c.share.Grow})
+	c.conv.Limit(dialect.Limits{Messages: s.way().limits.Messages, Room: c.share.Grow})
 	if c.rest == nil && len(c.ctx.Request.Header.Peek(fasthttp.HeaderContentEncoding)) == 0 {
 		read := c.route.dialect.request.Parse(c.text(), &c.conv)
-		if _, stopped := c.conv.Stopped(); !stopped && (!read || c.conv.Last < 0 || c.conv.Kind != inject.KindTurn) {
+		if _, stopped := inject.Stopped(&c.conv); !stopped && (!read || c.conv.Last < 0 || c.conv.Kind != dialect.KindTurn) {
 			return
 		}
 	}
@@ -309,11 +310,11 @@ func (s *Server) session(ctx context.Context, c *call) (session string, first bo
 	// left belongs to. Known here is what the model has answered, in this place:
 	// a greeting that a client writes itself is not.
 	for i := c.conv.Last - 1; i >= 0; i-- {
-		if c.conv.Messages[i].Role != inject.RoleAssistant {
+		if c.conv.Messages[i].Role != dialect.RoleAssistant {
 			continue
 		}
 		if text := c.conv.Text(i); len(text) >= telling {
-			if id, ok := s.answered(ctx, c, [][16]byte{c.mem.at.here.Link(inject.RoleAssistant, text)}); ok {
+			if id, ok := s.answered(ctx, c, [][16]byte{c.mem.at.here.Link(dialect.RoleAssistant, text)}); ok {
 				return id, false
 			}
 			break

@@ -15,6 +15,7 @@ import (
 	"github.com/valyala/fasthttp"
 	"go.opentelemetry.io/otel/metric/noop"
 
+	"github.com/graphiti-proxy/graphiti-proxy/dialect"
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti"
 	"github.com/graphiti-proxy/graphiti-proxy/inject"
 	"github.com/graphiti-proxy/graphiti-proxy/proxy/identity"
@@ -26,7 +27,7 @@ type planner struct {
 	plan func(mode inject.Mode) inject.Plan
 }
 
-func (p planner) Plan(_ *inject.Conversation, _ []inject.Fingerprint, _ graphiti.Who, _ bool, m inject.Mode) inject.Plan {
+func (p planner) Plan(_ *dialect.Conversation, _ []dialect.Fingerprint, _ graphiti.Who, _ bool, m inject.Mode) inject.Plan {
 	return p.plan(m)
 }
 func (planner) Took([]inject.Unseen) {}
@@ -144,8 +145,8 @@ func TestNothingOfARequestIsLeftInItsBuffers(t *testing.T) {
 	}
 	c.held, c.memory = &heldEnd{}, &Memory{}
 	c.release()
-	if c.conv.Model != nil || c.conv.Field(inject.FieldUser) != nil || len(c.conv.Messages) > 0 || c.held != nil || c.memory != nil {
-		t.Errorf("%q %q %d", c.conv.Model, c.conv.Field(inject.FieldUser), len(c.conv.Messages))
+	if c.conv.Model != nil || c.conv.Field(dialect.FieldUser) != nil || len(c.conv.Messages) > 0 || c.held != nil || c.memory != nil {
+		t.Errorf("%q %q %d", c.conv.Model, c.conv.Field(dialect.FieldUser), len(c.conv.Messages))
 	}
 }
 

@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"github.com/graphiti-proxy/graphiti-proxy/capture"
-	"github.com/graphiti-proxy/graphiti-proxy/inject"
+	"github.com/graphiti-proxy/graphiti-proxy/dialect"
 )
 
 const (
@@ -25,14 +25,14 @@ const (
 // use.
 type rounds struct {
 	mu    sync.Mutex // guards what follows
-	known map[inject.Fingerprint]*list.Element
+	known map[dialect.Fingerprint]*list.Element
 	order list.List // of *round, the oldest first
 	bytes int
 }
 
 // round is a turn that goes on with a request of that reference.
 type round struct {
-	reference inject.Fingerprint
+	reference dialect.Fingerprint
 	ending    ending
 	since     time.Time
 	bytes     int
@@ -40,7 +40,7 @@ type round struct {
 
 // put remembers a turn whose last answer, with this id, called tools.
 func (r *rounds) put(e *ending, answer string) {
-	var none inject.Fingerprint
+	var none dialect.Fingerprint
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if answer != "" {
@@ -51,9 +51,9 @@ func (r *rounds) put(e *ending, answer string) {
 	}
 }
 
-func (r *rounds) putLocked(reference inject.Fingerprint, e *ending) {
+func (r *rounds) putLocked(reference dialect.Fingerprint, e *ending) {
 	if r.known == nil {
-		r.known = make(map[inject.Fingerprint]*list.Element)
+		r.known = make(map[dialect.Fingerprint]*list.Element)
 	}
 	if old := r.known[reference]; old != nil {
 		r.dropLocked(old)
@@ -94,10 +94,10 @@ func (s *Server) Forget(meant func(*capture.Turn) bool) { s.rounds.forget(meant)
 
 // of returns how the turn is to end with which a request goes on that holds
 // nothing of a person; nil when it is not known, or was begun elsewhere.
-func (r *rounds) of(c *inject.Conversation, at *where) *ending {
-	for _, f := range []inject.Field{inject.FieldPreviousResponseID, inject.FieldConversation} {
+func (r *rounds) of(c *dialect.Conversation, at *where) *ending {
+	for _, f := range []dialect.Field{dialect.FieldPreviousResponseID, dialect.FieldConversation} {
 		if id := c.Field(f); id != nil {
-			if e := r.find(at.person.Link(inject.RoleOther, id)); e != nil && (e.at.here == at.here || !at.says && at.base == at.person) {
+			if e := r.find(at.person.Link(dialect.RoleOther, id)); e != nil && (e.at.here == at.here || !at.says && at.base == at.person) {
 				return e
 			}
 		}
@@ -106,7 +106,7 @@ func (r *rounds) of(c *inject.Conversation, at *where) *ending {
 }
 
 // find returns a copy.
-func (r *rounds) find(reference inject.Fingerprint) *ending {
+func (r *rounds) find(reference dialect.Fingerprint) *ending {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	at := r.known[reference]

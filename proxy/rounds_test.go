@@ -8,8 +8,8 @@ import (
 	"time"
 
 	"github.com/graphiti-proxy/graphiti-proxy/capture"
+	"github.com/graphiti-proxy/graphiti-proxy/dialect"
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti"
-	"github.com/graphiti-proxy/graphiti-proxy/inject"
 )
 
 func heldTurn(said, group string) *ending {
@@ -43,7 +43,7 @@ func TestRoundsAreBounded(t *testing.T) {
 		if len(r.known) > roundsMax || r.order.Len() != len(r.known) || r.knows(small, "small0") {
 			t.Errorf("%d rounds, %d in order", len(r.known), r.order.Len())
 		}
-		small.held = inject.Root("", "somebody")
+		small.held = dialect.Root("", "somebody")
 		r.put(small, "last")
 		r.put(small, "last")
 		if e := r.find(small.held); e == nil || e.turn.User != "hello" || e.turn.Assistant != "" {

@@ -6,26 +6,26 @@ import (
 	"github.com/valyala/fasthttp"
 
 	"github.com/graphiti-proxy/graphiti-proxy/capture"
-	"github.com/graphiti-proxy/graphiti-proxy/inject"
+	"github.com/graphiti-proxy/graphiti-proxy/dialect"
 )
 
-// dialect is an API whose requests and answers are understood. The two sides
+// api is one whose requests and answers are understood. The two sides
 // meet here and nowhere else.
-type dialect struct {
+type api struct {
 	suffix  string // of the path
-	request inject.Dialect
+	request dialect.Dialect
 	answer  capture.Dialect
 	count   bool // no turn, but a conversation as it stands: what was decided is inserted, and nothing else happens
 }
 
 // dialects lists the APIs that get a memory.
-var dialects = []dialect{
-	{suffix: "/chat/completions", request: inject.Chat{}, answer: capture.Chat{}},
-	{suffix: "/responses", request: inject.Responses{}, answer: capture.Responses{}},
-	{suffix: "/responses/compact", request: inject.Responses{}, count: true},
-	{suffix: "/responses/input_tokens", request: inject.Responses{}, count: true},
-	{suffix: "/messages", request: inject.Messages{}, answer: capture.Messages{}},
-	{suffix: "/messages/count_tokens", request: inject.Messages{}, count: true},
+var dialects = []api{
+	{suffix: "/chat/completions", request: dialect.Chat{}, answer: capture.Chat{}},
+	{suffix: "/responses", request: dialect.Responses{}, answer: capture.Responses{}},
+	{suffix: "/responses/compact", request: dialect.Responses{}, count: true},
+	{suffix: "/responses/input_tokens", request: dialect.Responses{}, count: true},
+	{suffix: "/messages", request: dialect.Messages{}, answer: capture.Messages{}},
+	{suffix: "/messages/count_tokens", request: dialect.Messages{}, count: true},
 }
 
 // responsesDialect is also what is spoken over WebSocket.
@@ -33,7 +33,7 @@ var responsesDialect = &dialects[1]
 
 // route says where a request goes and whether it is understood.
 type route struct {
-	dialect  *dialect // nil: forwarded as it is
+	dialect  *api // nil: forwarded as it is
 	upstream *upstream
 }
 

@@ -17,7 +17,7 @@ import (
 	"go.opentelemetry.io/otel/trace"
 
 	"github.com/graphiti-proxy/graphiti-proxy/budget"
-	"github.com/graphiti-proxy/graphiti-proxy/inject"
+	"github.com/graphiti-proxy/graphiti-proxy/dialect"
 )
 
 // Limits bounds what clients and upstreams may take of the proxy. All fields
@@ -58,7 +58,7 @@ type Options struct {
 type Server struct {
 	ways     atomic.Pointer[ways]
 	settings atomic.Pointer[Memory]
-	hasher   inject.Hasher
+	hasher   dialect.Hasher
 	budget   *budget.Budget // of all that is inspected
 	rounds   rounds
 	ids      *requestIDs

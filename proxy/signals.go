@@ -6,15 +6,15 @@ import (
 	"github.com/tidwall/gjson"
 	"github.com/valyala/fasthttp"
 
-	"github.com/graphiti-proxy/graphiti-proxy/inject"
+	"github.com/graphiti-proxy/graphiti-proxy/dialect"
 )
 
 // signals reads what clients say outright about what a request is for, which
 // counts for more than its text. It reports whether a subagent speaks: what it
 // is told comes from a model, and is not kept.
-func signals(h *fasthttp.RequestHeader, c *inject.Conversation) (subagent bool) {
-	set := func(k inject.Kind) {
-		if c.Kind == inject.KindTurn {
+func signals(h *fasthttp.RequestHeader, c *dialect.Conversation) (subagent bool) {
+	set := func(k dialect.Kind) {
+		if c.Kind == dialect.KindTurn {
 			c.Kind = k
 		}
 	}
@@ -23,9 +23,9 @@ func signals(h *fasthttp.RequestHeader, c *inject.Conversation) (subagent bool) 
 		switch kind := gjson.GetBytes(told, "request_kind").Str; kind {
 		case "", "turn":
 		case "compaction":
-			set(inject.KindSummary)
+			set(dialect.KindSummary)
 		default: // prewarm, review…
-			set(inject.KindProbe)
+			set(dialect.KindProbe)
 		}
 		subagent = gjson.GetBytes(told, "thread_source").Str == "subagent"
 	}
@@ -34,24 +34,24 @@ func signals(h *fasthttp.RequestHeader, c *inject.Conversation) (subagent bool) 
 	case string(s) == "collab_spawn":
 		subagent = true
 	default: // review, compact, memory_consolidation…
-		set(inject.KindProbe)
+		set(dialect.KindProbe)
 	}
 	if bytes.EqualFold(h.Peek("X-Openai-Memgen-Request"), []byte("true")) {
-		set(inject.KindProbe)
+		set(dialect.KindProbe)
 	}
 	// Claude Code, from 2.1.273, when asked for hints.
 	switch string(h.Peek("X-Claude-Code-Request-Class")) {
 	case "auxiliary":
-		set(inject.KindTitle)
+		set(dialect.KindTitle)
 	case "compaction":
-		set(inject.KindSummary)
+		set(dialect.KindSummary)
 	case "subagent":
 		subagent = true
 	}
 	// Copilot.
 	switch string(h.Peek("X-Interaction-Type")) {
 	case "conversation-background":
-		set(inject.KindProbe)
+		set(dialect.KindProbe)
 	case "conversation-subagent":
 		subagent = true
 	}

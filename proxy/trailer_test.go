@@ -10,6 +10,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/graphiti-proxy/graphiti-proxy/dialect"
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti"
 	"github.com/graphiti-proxy/graphiti-proxy/inject"
 	"github.com/graphiti-proxy/graphiti-proxy/proxy/identity"
@@ -22,11 +23,11 @@ type inserting struct {
 	from []graphiti.Who
 }
 
-func (p *inserting) Plan(_ *inject.Conversation, _ []inject.Fingerprint, who graphiti.Who, _ bool, _ inject.Mode) inject.Plan {
+func (p *inserting) Plan(_ *dialect.Conversation, _ []dialect.Fingerprint, who graphiti.Who, _ bool, _ inject.Mode) inject.Plan {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.from = append(p.from, who)
-	return inject.Plan{Inserts: []inject.Insert{{At: 1, Text: []byte(" ")}}}
+	return inject.Plan{Inserts: []dialect.Insert{{At: 1, Text: []byte(" ")}}}
 }
 
 func (*inserting) Took([]inject.Unseen) {}

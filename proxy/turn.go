@@ -10,6 +10,7 @@ import (
 	"github.com/valyala/fasthttp"
 
 	"github.com/graphiti-proxy/graphiti-proxy/capture"
+	"github.com/graphiti-proxy/graphiti-proxy/dialect"
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti"
 	"github.com/graphiti-proxy/graphiti-proxy/inject"
 )
@@ -95,17 +96,17 @@ func (s *Server) begun(c *call, plan inject.Plan) *ending {
 		recall:  plan.Recall,
 	}
 	e.turn.Since = plan.Since
-	if id := c.conv.Field(inject.FieldConversation); id != nil {
-		e.held = e.at.person.Link(inject.RoleOther, id)
+	if id := c.conv.Field(dialect.FieldConversation); id != nil {
+		e.held = e.at.person.Link(dialect.RoleOther, id)
 	}
-	if c.conv.Kind == inject.KindSummary {
+	if c.conv.Kind == dialect.KindSummary {
 		e.turn.Kind, e.chained = graphiti.KindSessionSummary, false
 		return e
 	}
 	e.turn.User = string(c.conv.Text(c.conv.Last))
 	c.mem.copied += len(e.turn.User)
 	if e.recall && len(plan.Write) > 0 {
-		e.work = append(e.work, c.conv.Work()...)
+		e.work = append(e.work, inject.Work(&c.conv)...)
 		c.mem.copied += len(e.work)
 	} else {
 		e.recall = false
@@ -192,9 +193,9 @@ type ending struct {
 	who     graphiti.Who
 	at      where
 	turn    capture.Turn
-	last    [16]byte           // the conversation up to the person's message
-	end     inject.Fingerprint // the conversation as it was sent
-	held    inject.Fingerprint // of the conversation that the provider holds, where it has a name
+	last    [16]byte            // the conversation up to the person's message
+	end     dialect.Fingerprint // the conversation as it was sent
+	held    dialect.Fingerprint // of the conversation that the provider holds, where it has a name
 	chained bool
 	work    []byte // what tools did, as it stands in the body
 	recall  bool   // the next turn may be prepared for
@@ -290,10 +291,10 @@ func (e *ending) keep(a capture.Answer) {
 func (e *ending) remember(a capture.Answer) {
 	next := [16]byte(e.end)
 	if a.Text != "" {
-		next = e.end.Link(inject.RoleAssistant, []byte(a.Text))
+		next = e.end.Link(dialect.RoleAssistant, []byte(a.Text))
 	}
 	if len(a.Text) >= telling {
-		e.memory.Sessions.PutLater(e.at.here.Link(inject.RoleAssistant, []byte(a.Text)), e.turn.Session)
+		e.memory.Sessions.PutLater(e.at.here.Link(dialect.RoleAssistant, []byte(a.Text)), e.turn.Session)
 	}
 	for _, id := range []string{a.ID, a.Item} { // it may hold no more than a reference to this answer
 		if id == "" {
@@ -324,9 +325,9 @@ func summaryIn(answer string) string {
 const telling = 40
 
 // reference is the fingerprint of a reference to what the provider holds.
-func reference(root inject.Fingerprint, id string) inject.Fingerprint {
+func reference(root dialect.Fingerprint, id string) dialect.Fingerprint {
 	b, _ := json.Marshal(id) // as it stands in a body
-	return root.Link(inject.RoleOther, b)
+	return root.Link(dialect.RoleOther, b)
 }
 
 // clientFamily is the client's name, for the description of a memory's source:

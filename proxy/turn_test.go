@@ -13,6 +13,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/graphiti-proxy/graphiti-proxy/capture"
+	"github.com/graphiti-proxy/graphiti-proxy/dialect"
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti"
 	"github.com/graphiti-proxy/graphiti-proxy/inject"
 )
@@ -50,7 +51,7 @@ func (s *steps) cutOff(_ context.Context, t capture.Turn) error {
 }
 
 // Planner.
-func (s *steps) Plan(*inject.Conversation, []inject.Fingerprint, graphiti.Who, bool, inject.Mode) inject.Plan {
+func (s *steps) Plan(*dialect.Conversation, []dialect.Fingerprint, graphiti.Who, bool, inject.Mode) inject.Plan {
 	panic("BUG: nothing is planned")
 }
 func (s *steps) Took([]inject.Unseen)      {}

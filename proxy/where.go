@@ -4,30 +4,30 @@ import (
 	"context"
 	"sync"
 
+	"github.com/graphiti-proxy/graphiti-proxy/dialect"
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti"
-	"github.com/graphiti-proxy/graphiti-proxy/inject"
 	"github.com/graphiti-proxy/graphiti-proxy/proxy/workspace"
 )
 
 // where is the place of a request, and what the fingerprints of its
 // conversation begin with: a session belongs to a person and a workspace.
 type where struct {
-	place inject.Place
+	place dialect.Place
 	says  bool // the request itself says so
 	seen  bool // it does not, and another one of the session did, or could
 
-	person inject.Fingerprint // the caller, wherever they are
-	base   inject.Fingerprint // and in the workspace that a header names
-	here   inject.Fingerprint // and in this place
-	root   inject.Fingerprint // the conversation before the request's first message
+	person dialect.Fingerprint // the caller, wherever they are
+	base   dialect.Fingerprint // and in the workspace that a header names
+	here   dialect.Fingerprint // and in this place
+	root   dialect.Fingerprint // the conversation before the request's first message
 }
 
 // stated is what a request says for itself of the place.
 func stated(c *call, who *graphiti.Who) (at where) {
 	at.place = c.conv.Place(c.says.Codex())
-	at.says = at.place != (inject.Place{})
+	at.says = at.place != (dialect.Place{})
 	at.person = rootOf(who)
-	at.base = at.person.In(c.says.NamedWorkspace(), inject.Place{})
+	at.base = at.person.In(c.says.NamedWorkspace(), dialect.Place{})
 	at.here = at.base.In("", at.place)
 	return at
 }
@@ -45,19 +45,19 @@ func (s *Server) locate(c *call, who *graphiti.Who) {
 			at.place, at.seen = s.places.of(at.base, who.Session)
 		}
 		if path := c.says.CodexRepo(at.place.Directory).Path; path != "" && !workspace.Within(path, at.place.Directory) {
-			at.place, at.says = inject.Place{Directory: path}, true
+			at.place, at.says = dialect.Place{Directory: path}, true
 		}
 		at.here = at.base.In("", at.place)
 		from = at.place
 	}
-	previous := c.conv.Field(inject.FieldPreviousResponseID)
+	previous := c.conv.Field(dialect.FieldPreviousResponseID)
 	switch {
 	case c.held != nil && from == c.held.at.place:
 		at.root = c.held.end
 	case c.held != nil:
 		at.root = c.held.end.In("", from)
 	case len(previous) > 0:
-		at.root = at.here.Link(inject.RoleOther, previous)
+		at.root = at.here.Link(dialect.RoleOther, previous)
 	default:
 		at.root = at.base.In("", from)
 	}
@@ -70,7 +70,7 @@ func (h *heldEnd) goesOn(at *where, moves bool) bool {
 	if h.at.base != at.base {
 		return false
 	}
-	return moves || !at.says || h.at.place == (inject.Place{}) || h.at.place == at.place
+	return moves || !at.says || h.at.place == (dialect.Place{}) || h.at.place == at.place
 }
 
 // referred finds the session of the answers that a request refers to and that
@@ -81,10 +81,10 @@ func (s *Server) referred(ctx context.Context, c *call) (session string, ok bool
 		root = c.mem.at.here
 	}
 	var answers [][16]byte // the newest first
-	if previous := c.conv.Field(inject.FieldPreviousResponseID); len(previous) > 0 {
-		answers = append(answers, root.Link(inject.RoleOther, previous))
+	if previous := c.conv.Field(dialect.FieldPreviousResponseID); len(previous) > 0 {
+		answers = append(answers, root.Link(dialect.RoleOther, previous))
 	}
-	c.conv.References(func(id []byte) { answers = append(answers, root.Link(inject.RoleOther, id)) })
+	c.conv.References(func(id []byte) { answers = append(answers, root.Link(dialect.RoleOther, id)) })
 	return s.answered(ctx, c, answers)
 }
 
@@ -92,19 +92,19 @@ func (s *Server) referred(ctx context.Context, c *call) (session string, ok bool
 // every request of a client says it.
 type sessionPlaces struct {
 	mu       sync.Mutex // guards what follows
-	new, old map[sessionOf]inject.Place
+	new, old map[sessionOf]dialect.Place
 }
 
 // sessionOf is a session of a person, in a workspace that a header names or in
 // none: others may use the same id.
 type sessionOf struct {
-	base    inject.Fingerprint
+	base    dialect.Fingerprint
 	session string
 }
 
 const maxSessionPlaces = 1 << 14 // in each of two generations
 
-func (p *sessionPlaces) of(base inject.Fingerprint, session string) (place inject.Place, ok bool) {
+func (p *sessionPlaces) of(base dialect.Fingerprint, session string) (place dialect.Place, ok bool) {
 	key := sessionOf{base, session}
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -119,23 +119,23 @@ func (p *sessionPlaces) of(base inject.Fingerprint, session string) (place injec
 // decides nothing for the others.
 func (p *sessionPlaces) keep(c *call, session string) {
 	at := &c.mem.at
-	if c.conv.Kind != inject.KindTurn || c.mem.subagent || at.seen && !at.says {
+	if c.conv.Kind != dialect.KindTurn || c.mem.subagent || at.seen && !at.says {
 		return
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.new == nil || len(p.new) >= maxSessionPlaces {
-		p.old, p.new = p.new, make(map[sessionOf]inject.Place)
+		p.old, p.new = p.new, make(map[sessionOf]dialect.Place)
 	}
 	p.new[sessionOf{at.base, session}] = at.place
 }
 
 // rootOf is the fingerprint of a conversation of a caller before anything was
 // said. A bot shares no conversation with the person whose credential it has.
-func rootOf(w *graphiti.Who) inject.Fingerprint {
+func rootOf(w *graphiti.Who) dialect.Fingerprint {
 	speaker := w.User
 	if w.SystemActor != "" {
 		speaker = "system:" + w.SystemActor
 	}
-	return inject.Root(w.Tenant, speaker)
+	return dialect.Root(w.Tenant, speaker)
 }

@@ -3,6 +3,7 @@ package proxy
 import (
 	"bytes"
 
+	"github.com/graphiti-proxy/graphiti-proxy/dialect"
 	"github.com/graphiti-proxy/graphiti-proxy/inject"
 	"github.com/graphiti-proxy/graphiti-proxy/proxy/identity"
 	"github.com/graphiti-proxy/graphiti-proxy/proxy/workspace"
@@ -89,5 +90,5 @@ func (s *Server) workspaceOf(c *call) (w project) {
 // was that is to be summarised: a summary is of a whole conversation, and some
 // clients ask for it with another prompt, which does not say so.
 func (c *call) summaryOfWhere() bool {
-	return c.conv.Kind == inject.KindSummary && c.memory.Identity.Places != nil && !c.mem.at.says && !c.mem.at.seen && c.says.NamedWorkspace() == ""
+	return c.conv.Kind == dialect.KindSummary && c.memory.Identity.Places != nil && !c.mem.at.says && !c.mem.at.seen && c.says.NamedWorkspace() == ""
 }

@@ -9,7 +9,6 @@ var largePackages = map[string]string{
 	"capture":            "first edition",
 	"cmd/graphiti-proxy": "first edition",
 	"graphiti":           "first edition",
-	"inject":             "first edition",
 	"proxy":              "first edition",
 }
 

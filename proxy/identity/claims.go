@@ -8,13 +8,13 @@ import (
 	"github.com/tidwall/gjson"
 	"github.com/valyala/fasthttp"
 
-	"github.com/graphiti-proxy/graphiti-proxy/inject"
+	"github.com/graphiti-proxy/graphiti-proxy/dialect"
 )
 
 // Claims is what one request says of itself.
 type Claims struct {
 	h       *fasthttp.RequestHeader
-	conv    *inject.Conversation // nil: the body was not read
+	conv    *dialect.Conversation // nil: the body was not read
 	values  [maxHeaders][]byte
 	several [maxHeaders]bool // the header stands twice, with different values
 	generic []byte           // of a header that fits sessionHeader

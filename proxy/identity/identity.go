@@ -6,8 +6,8 @@ import (
 
 	"github.com/valyala/fasthttp"
 
+	"github.com/graphiti-proxy/graphiti-proxy/dialect"
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti"
-	"github.com/graphiti-proxy/graphiti-proxy/inject"
 	"github.com/graphiti-proxy/graphiti-proxy/proxy/workspace"
 )
 
@@ -52,7 +52,7 @@ const (
 // gives to one, whatever they claim, and those of trusted gateways, whose word
 // counts. A person who is proven has their own groups everywhere; their
 // conversations and projects are nobody else's even so.
-func (id *Settings) Identify(cl *Claims, h *fasthttp.RequestHeader, conv *inject.Conversation) (c Caller) {
+func (id *Settings) Identify(cl *Claims, h *fasthttp.RequestHeader, conv *dialect.Conversation) (c Caller) {
 	*cl = Claims{h: h, conv: conv}
 	cl.collect()
 	shown := credentialsOf(h)

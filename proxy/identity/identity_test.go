@@ -10,8 +10,8 @@ import (
 
 	"github.com/valyala/fasthttp"
 
+	"github.com/graphiti-proxy/graphiti-proxy/dialect"
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti"
-	"github.com/graphiti-proxy/graphiti-proxy/inject"
 )
 
 // TestSeveralCredentials: an empty one is none, and those that differ count
@@ -158,7 +158,7 @@ func TestHeadersThatContradictThemselves(t *testing.T) {
 					}
 				}
 				var cl Claims
-				c := id.Identify(&cl, &h, &inject.Conversation{Last: -1})
+				c := id.Identify(&cl, &h, &dialect.Conversation{Last: -1})
 				user := slices.ContainsFunc(userSources, func(s Source) bool { return s.header == name })
 				if want := twice && (key != "sk-josh" || !user); c.Contradicts != want || want && c.Known {
 					t.Errorf("%s, key %q, twice %v: contradicts %v, known %v", name, key, twice, c.Contradicts, c.Known)
@@ -175,7 +175,7 @@ func TestHeadersThatContradictThemselves(t *testing.T) {
 		h.Add(line[0], line[1])
 	}
 	id := Settings{Multi: true, Trusted: trusted, People: people}
-	if c := id.Identify(&Claims{}, &h, &inject.Conversation{Last: -1}); !c.Contradicts || c.Known {
+	if c := id.Identify(&Claims{}, &h, &dialect.Conversation{Last: -1}); !c.Contradicts || c.Known {
 		t.Errorf("two addresses beside an id: %+v", c)
 	}
 }

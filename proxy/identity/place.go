@@ -3,8 +3,8 @@ package identity
 import (
 	"github.com/tidwall/gjson"
 
+	"github.com/graphiti-proxy/graphiti-proxy/dialect"
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti"
-	"github.com/graphiti-proxy/graphiti-proxy/inject"
 	"github.com/graphiti-proxy/graphiti-proxy/proxy/workspace"
 )
 
@@ -72,7 +72,7 @@ type CodexRepo struct {
 func (cl *Claims) CodexRepo(directory string) (repo CodexRepo) {
 	metadata := cl.h.Peek("X-Codex-Turn-Metadata")
 	if len(metadata) == 0 && cl.conv != nil {
-		metadata = []byte(gjson.GetBytes(cl.conv.Field(inject.FieldClientMetadata), "x-codex-turn-metadata").String())
+		metadata = []byte(gjson.GetBytes(cl.conv.Field(dialect.FieldClientMetadata), "x-codex-turn-metadata").String())
 	}
 	all := gjson.GetBytes(metadata, "workspaces").Map()
 	for path, one := range all {

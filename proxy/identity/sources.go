@@ -6,8 +6,8 @@ import (
 
 	"github.com/tidwall/gjson"
 
+	"github.com/graphiti-proxy/graphiti-proxy/dialect"
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti"
-	"github.com/graphiti-proxy/graphiti-proxy/inject"
 )
 
 // Source is one place where a request may say who it is from. Sources are
@@ -24,7 +24,7 @@ type Source struct {
 	elsewhere bool
 
 	header  string                // in fasthttp's spelling, or
-	field   inject.Field          // a member of the body, and
+	field   dialect.Field         // a member of the body, and
 	path    string                // what to take of it, as gjson has it; empty: itself
 	pattern bool                  // any header that fits sessionHeader
 	query   string                // or a query parameter
@@ -45,9 +45,9 @@ var sessionSources = []Source{
 	{Name: "header session-id", Note: "Codex from 0.129", header: "Session-Id", when: (*Claims).Codex},
 	{Name: "header session_id", Note: "Codex 0.98 to 0.128", header: "Session_id", when: (*Claims).Codex},
 	{Name: "header conversation_id", Note: "Codex 0.58", header: "Conversation_id", when: (*Claims).Codex},
-	{Name: "body client_metadata.session_id", Note: "Codex", field: inject.FieldClientMetadata, path: "session_id"},
+	{Name: "body client_metadata.session_id", Note: "Codex", field: dialect.FieldClientMetadata, path: "session_id"},
 	{Name: "header X-Claude-Code-Session-Id", header: "X-Claude-Code-Session-Id"},
-	{Name: "body metadata.user_id, Claude Code's", Note: "the session in it", field: inject.FieldMetadata, path: "user_id", take: claudeSession},
+	{Name: "body metadata.user_id, Claude Code's", Note: "the session in it", field: dialect.FieldMetadata, path: "user_id", take: claudeSession},
 	{Name: "header x-parent-session-id", Note: "opencode and Kilo: a subagent belongs to its parent's conversation", header: "X-Parent-Session-Id", take: noTitle},
 	{Name: "header x-opencode-session", header: "X-Opencode-Session", take: noTitle},
 	{Name: "header x-session-id", Note: "opencode, Kilo, Crush, OpenRouter's", header: "X-Session-Id", take: noTitle},
@@ -55,15 +55,15 @@ var sessionSources = []Source{
 	{Name: "header agent-session-id", Note: "Goose", header: "Agent-Session-Id"},
 	{Name: "header goose-session-id", Note: "Goose, older", header: "Goose-Session-Id"},
 	{Name: "header x-…-session-id", Note: "also -conversation-, -thread- and -chat-id, from 8 characters", pattern: true},
-	{Name: "body session_id", field: inject.FieldSessionID},
-	{Name: "body litellm_session_id", field: inject.FieldLiteLLMSessionID},
-	{Name: "body metadata.session_id", field: inject.FieldMetadata, path: "session_id"},
-	{Name: "body metadata.conversation_id", field: inject.FieldMetadata, path: "conversation_id"},
-	{Name: "body metadata.thread_id", field: inject.FieldMetadata, path: "thread_id"},
-	{Name: "body metadata.chat_id", field: inject.FieldMetadata, path: "chat_id"},
-	{Name: "body conversation", Note: "Responses API", field: inject.FieldConversation},
-	{Name: "body conversation.id", Note: "Responses API", field: inject.FieldConversation, path: "id"},
-	{Name: "body prompt_cache_key", Note: "a UUID or ses_… only", field: inject.FieldPromptCacheKey, take: conversationLike},
+	{Name: "body session_id", field: dialect.FieldSessionID},
+	{Name: "body litellm_session_id", field: dialect.FieldLiteLLMSessionID},
+	{Name: "body metadata.session_id", field: dialect.FieldMetadata, path: "session_id"},
+	{Name: "body metadata.conversation_id", field: dialect.FieldMetadata, path: "conversation_id"},
+	{Name: "body metadata.thread_id", field: dialect.FieldMetadata, path: "thread_id"},
+	{Name: "body metadata.chat_id", field: dialect.FieldMetadata, path: "chat_id"},
+	{Name: "body conversation", Note: "Responses API", field: dialect.FieldConversation},
+	{Name: "body conversation.id", Note: "Responses API", field: dialect.FieldConversation, path: "id"},
+	{Name: "body prompt_cache_key", Note: "a UUID or ses_… only", field: dialect.FieldPromptCacheKey, take: conversationLike},
 }
 
 // userSources say which person speaks.
@@ -78,11 +78,11 @@ var userSources = []Source{
 	{Name: "header x-litellm-user_api_key_user_email", Platform: "litellm", same: true, header: "X-Litellm-User_api_key_user_email", Note: "looked up in identity.users_file too, where that does not have the id"},
 	{Name: "header x-claude-gateway-user-id", Platform: "claude", header: "X-Claude-Gateway-User-Id"},
 	{Name: "header x-claude-gateway-user-email", Platform: "claude", same: true, header: "X-Claude-Gateway-User-Email", Note: "looked up in identity.users_file too, where that does not have the id"},
-	{Name: "body safety_identifier", field: inject.FieldSafetyIdentifier},
-	{Name: "body user", Note: "not Goose's, which is a conversation", field: inject.FieldUser, when: (*Claims).notGoose},
-	{Name: "body litellm_metadata.user", Platform: "litellm", field: inject.FieldLiteLLMMetadata, path: "user"},
-	{Name: "body metadata.user_id", Note: "not what Claude Code writes there", field: inject.FieldMetadata, path: "user_id", take: notClaude},
-	{Name: "body metadata.user_id, Claude Code's", Platform: "claude", field: inject.FieldMetadata, path: "user_id", take: claudeAccount},
+	{Name: "body safety_identifier", field: dialect.FieldSafetyIdentifier},
+	{Name: "body user", Note: "not Goose's, which is a conversation", field: dialect.FieldUser, when: (*Claims).notGoose},
+	{Name: "body litellm_metadata.user", Platform: "litellm", field: dialect.FieldLiteLLMMetadata, path: "user"},
+	{Name: "body metadata.user_id", Note: "not what Claude Code writes there", field: dialect.FieldMetadata, path: "user_id", take: notClaude},
+	{Name: "body metadata.user_id, Claude Code's", Platform: "claude", field: dialect.FieldMetadata, path: "user_id", take: claudeAccount},
 	{Name: "query userId", query: "userId"},
 }
 

@@ -1,4 +1,4 @@
-package inject
+package dialect
 
 // Chat reads the Chat Completions API: POST …/chat/completions.
 type Chat struct{}

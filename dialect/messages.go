@@ -1,4 +1,4 @@
-package inject
+package dialect
 
 // Messages reads Anthropic's Messages API: POST …/v1/messages, and
 // …/v1/messages/count_tokens.

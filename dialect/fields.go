@@ -1,4 +1,4 @@
-package inject
+package dialect
 
 // Field is a member of a request, beside the messages, that may tell who
 // speaks or where.
@@ -70,6 +70,11 @@ func (c *Conversation) References(f func(id []byte)) {
 	for i := len(c.refs) - 1; i >= max(0, len(c.refs)-maxReferences); i-- {
 		f(c.body[c.refs[i].start:c.refs[i].end])
 	}
+}
+
+// HeldElsewhere reports whether the provider has what was said before.
+func (c *Conversation) HeldElsewhere() bool {
+	return len(c.refs) > 0 || c.Field(FieldPreviousResponseID) != nil || c.Field(FieldConversation) != nil
 }
 
 // field skips a member's value, and notes where it stands if it matters.

@@ -1,4 +1,4 @@
-package inject
+package dialect
 
 // bodyParser is what the parsers of all dialects share.
 type bodyParser struct {

@@ -1,14 +1,12 @@
-package inject
+package dialect
 
 import (
 	"crypto/sha256"
-	"encoding/hex"
+	"encoding/binary"
 	"hash/maphash"
 	"sync"
 
 	"github.com/cespare/xxhash/v2"
-
-	"github.com/graphiti-proxy/graphiti-proxy/graphiti"
 )
 
 // Fingerprint stands for a conversation up to some message: who it belongs to,
@@ -38,7 +36,17 @@ func (f Fingerprint) In(workspace string, p Place) Fingerprint {
 	if p.Unclear {
 		unclear = "unclear"
 	}
-	sum := graphiti.Digest("conversation in", string(f[:]), workspace, p.Directory, p.Repo, unclear)
+	// Each part is hashed behind its length, so that no part can be spelt to
+	// read as two.
+	h := sha256.New()
+	for _, part := range [...]string{"graphiti-proxy.identity.2", "conversation in", string(f[:]), workspace, p.Directory, p.Repo, unclear} {
+		var size [8]byte
+		binary.BigEndian.PutUint64(size[:], uint64(len(part)))
+		h.Write(size[:])
+		h.Write([]byte(part))
+	}
+	var sum [sha256.Size]byte
+	h.Sum(sum[:0])
 	copy(f[:], sum[:])
 	return f
 }
@@ -144,16 +152,3 @@ func (c *Conversation) decodedHash(raw []byte) uint64 {
 	c.scratch = appendText(c.scratch[:0], raw)
 	return xxhash.Sum64(c.scratch)
 }
-
-// Key names a turn, and with it the decision about its block.
-type Key [16]byte
-
-// TurnKey is the key of the turn that the message with this fingerprint opens
-// in a session.
-func TurnKey(session string, f Fingerprint) Key {
-	sum := sha256.Sum256(append(f[:], session...))
-	return Key(sum[:16])
-}
-
-// String is the key as it stands in the names of episodes.
-func (k Key) String() string { return hex.EncodeToString(k[:]) }

@@ -1,4 +1,4 @@
-package inject
+package dialect
 
 // Insert is one piece of text to be spliced into a body.
 type Insert struct {
@@ -18,8 +18,8 @@ func Splice(dst, body []byte, inserts []Insert) []byte {
 	return append(dst, body[at:]...)
 }
 
-// insert is what puts block before message i.
-func (c *Conversation) insert(i int, block string) Insert {
+// Insert is what puts block before message i.
+func (c *Conversation) Insert(i int, block string) Insert {
 	m := &c.Messages[i]
 	text := make([]byte, 0, len(block)+len(block)/16+48)
 	switch m.form {

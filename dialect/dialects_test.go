@@ -1,4 +1,4 @@
-package inject
+package dialect
 
 import (
 	"encoding/json"
@@ -76,10 +76,10 @@ func TestDialects(t *testing.T) {
 				t.Errorf("%s, %s: no person was found", d.name, tc.name)
 				continue
 			}
-			if got := string(c.Text(c.Last)); got != tc.last || c.Kind != tc.kind || c.answered() != tc.round {
-				t.Errorf("%s, %s: %q, kind %v, round %v", d.name, tc.name, got, c.Kind, c.answered())
+			if got := string(c.Text(c.Last)); got != tc.last || c.Kind != tc.kind || c.Answered() != tc.round {
+				t.Errorf("%s, %s: %q, kind %v, round %v", d.name, tc.name, got, c.Kind, c.Answered())
 			}
-			in := c.insert(c.Last, block)
+			in := c.Insert(c.Last, block)
 			at := strings.Index(tc.body, "«»")
 			want := string(appendJSON(nil, block)) + `\n\n`
 			if tc.body[at-1] != '"' {
@@ -113,6 +113,9 @@ func TestAnswersInPieces(t *testing.T) {
 	}
 }
 
+// emptyContents are those in which nobody says anything.
+var emptyContents = []string{`[]`, `[ ]`, `null`, `""`, `[{"type":"image_url","image_url":{"url":"x"}}]`, `[5]`, `[[]]`}
+
 func FuzzDialects(f *testing.F) {
 	for _, tc := range append(append([]dialectCase(nil), responsesCases...), messagesCases...) {
 		f.Add([]byte(strings.Replace(tc.body, "«»", "", 1)))
@@ -131,7 +134,7 @@ func FuzzDialects(f *testing.F) {
 				if !m.Person && (i != c.Newest || m.form == formNone) {
 					continue
 				}
-				in := c.insert(i, "block")
+				in := c.Insert(i, "block")
 				got := Splice(nil, body, []Insert{in})
 				if string(append(append([]byte(nil), got[:in.At]...), got[in.At+len(in.Text):]...)) != string(body) {
 					t.Error("the block cannot be taken out again")

@@ -1,4 +1,4 @@
-package inject
+package dialect
 
 import (
 	"bytes"
@@ -147,11 +147,11 @@ func TestSpliceIsTransparent(t *testing.T) {
 		if !(Chat{}).Parse([]byte(body), &c) {
 			t.Fatalf("not understood: %s", body)
 		}
-		block := blockOpen + blockFrame + "- " + factLine(rapid.String().Draw(t, "fact")) + "\n" + blockClose
+		block := "<graphiti_memory>\n- " + strings.ToValidUTF8(rapid.String().Draw(t, "fact"), "?") + "\n</graphiti_memory>"
 		var inserts []Insert
 		for i, m := range c.Messages {
 			if m.Person && rapid.Bool().Draw(t, "insert") {
-				inserts = append(inserts, c.insert(i, block))
+				inserts = append(inserts, c.Insert(i, block))
 			}
 		}
 		checkSplice(t, body, &c, inserts, block)
@@ -187,7 +187,7 @@ func checkSplice(t interface{ Fatalf(string, ...any) }, body string, c *Conversa
 	n := 0
 	for i := range again.Messages {
 		if n < len(inserts) && c.Messages[i].at == inserts[n].At {
-			if got := string(again.joined(&again.Messages[i])); !strings.HasPrefix(got, block+blockGap) {
+			if got := string(again.joined(&again.Messages[i])); !strings.HasPrefix(got, block+"\n\n") {
 				t.Fatalf("message %d begins with %q", i, got)
 			}
 			n++
@@ -222,11 +222,11 @@ func FuzzChatParse(f *testing.F) {
 		var inserts []Insert
 		for i, m := range c.Messages {
 			if m.Person || i == c.Newest && m.form != formNone {
-				inserts = append(inserts, c.insert(i, blockOpen+blockClose))
+				inserts = append(inserts, c.Insert(i, "<graphiti_memory>\n</graphiti_memory>"))
 			}
 		}
 		if len(inserts) > 0 {
-			checkSplice(t, string(body), &c, inserts, blockOpen+blockClose)
+			checkSplice(t, string(body), &c, inserts, "<graphiti_memory>\n</graphiti_memory>")
 		}
 	})
 }
@@ -300,8 +300,8 @@ func history(size int) []byte {
 }
 
 func BenchmarkParseAndSplice(b *testing.B) {
-	block := blockOpen + blockFrame + strings.Repeat("- a fact about something that was said before\n", 8) + blockClose
-	for _, size := range []int{2 << 10, 64 << 10, 1 << 20} {
+	block := "<graphiti_memory>\nRecalled.\n" + strings.Repeat("- a fact about something that was said before\n", 8) + "</graphiti_memory>"
+	for _, size := range []int{2 << 10, 64 << 10, 512 << 10, 1 << 20} {
 		body := history(size)
 		b.Run(fmt.Sprintf("%dKiB", size>>10), func(b *testing.B) {
 			var c Conversation
@@ -314,7 +314,7 @@ func BenchmarkParseAndSplice(b *testing.B) {
 					b.Fatal("not understood")
 				}
 				chain = hasher.Chain(&c, Root("", "p"), chain[:0])
-				out = Splice(out[:0], body, []Insert{c.insert(c.Last, block)})
+				out = Splice(out[:0], body, []Insert{c.Insert(c.Last, block)})
 			}
 		})
 	}

@@ -1,4 +1,4 @@
-package inject
+package dialect
 
 import (
 	"hash/maphash"
@@ -56,7 +56,7 @@ func (p *promptMemo) stated(c *Conversation, m *Message) (s statements) {
 		return s
 	}
 	s = c.prompted(m)
-	if _, stopped := c.Stopped(); stopped || s.size() > maxStated {
+	if c.Stopped() != NotStopped || s.size() > maxStated {
 		return s
 	}
 	p.mu.Lock()

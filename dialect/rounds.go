@@ -1,7 +1,8 @@
-package inject
+package dialect
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/tidwall/gjson"
@@ -73,4 +74,19 @@ func toolName(s string) string {
 		}
 		return -1
 	}, s[:min(len(s), maxToolName)])
+}
+
+// Answers are the messages of the model that answer a person, the newest first.
+// What stands before the first message of a person answers nobody: clients
+// begin all their conversations with the same greeting.
+func (c *Conversation) Answers(yield func(i int) bool) {
+	first := slices.IndexFunc(c.Messages, func(m Message) bool { return m.Person })
+	if first < 0 {
+		return
+	}
+	for i := len(c.Messages) - 1; i > first; i-- {
+		if c.Messages[i].Role == RoleAssistant && !yield(i) {
+			return
+		}
+	}
 }

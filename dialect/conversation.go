@@ -1,4 +1,4 @@
-package inject
+package dialect
 
 // Dialect reads one API's request bodies.
 type Dialect interface {
@@ -77,9 +77,9 @@ type Conversation struct {
 	details  *bool  // what hasDetails found; nil: it was not asked
 	scratch  []byte // for decoding what is not kept
 
-	limits  Limits  // of reading the body
-	stopped Outcome // why it was given up; see Stopped
-	worked  int     // bytes since the clock was looked at
+	limits  Limits // of reading the body
+	stopped Stop   // why it was given up
+	worked  int    // bytes since the clock was looked at
 }
 
 // Reset takes everything of a body out of c.
@@ -206,4 +206,36 @@ func (c *Conversation) blank(m *Message) bool {
 		}
 	}
 	return true
+}
+
+// Answered reports whether an answer to the newest message of a person has been
+// acted upon: the request is then a round within its turn. One that stands at
+// the end is a beginning that the client gives the model.
+func (c *Conversation) Answered() bool {
+	for i := c.Last + 1; i < len(c.Messages)-1; i++ {
+		if c.Messages[i].Role == RoleAssistant {
+			return true
+		}
+	}
+	return false
+}
+
+// Insertable reports whether message i has a place where a block can stand.
+func (c *Conversation) Insertable(i int) bool { return c.Messages[i].form != formNone }
+
+// Behind is the rest of the body from where a block stands before message i.
+func (c *Conversation) Behind(i int) []byte {
+	return c.body[min(len(c.body), max(0, c.Messages[i].at)):]
+}
+
+// Starts calls f with the beginning of each text of message i, until it
+// reports true, and reports whether it did.
+func (c *Conversation) Starts(i int, f func(start []byte) bool) bool {
+	m := &c.Messages[i]
+	for _, s := range c.spans[m.from:m.to] {
+		if f(trim(c.startOf(s))) {
+			return true
+		}
+	}
+	return false
 }

@@ -1,4 +1,4 @@
-package inject
+package dialect
 
 import (
 	"fmt"
@@ -37,8 +37,8 @@ func TestBodyOfTinyMessages(t *testing.T) {
 		c.Limit(Limits{Room: func(n int) bool { taken += n; return true }})
 		began := time.Now()
 		ok := tc.d.Parse(tc.body, &c)
-		if o, stopped := c.Stopped(); ok || !stopped || o.Status != StatusSkipped || o.Reason != ReasonTooLarge {
-			t.Errorf("%s: understood %v, %+v", tc.name, ok, o)
+		if stop := c.Stopped(); ok || stop != StoppedTooLarge {
+			t.Errorf("%s: understood %v, %v", tc.name, ok, stop)
 		}
 		if c.Size() > 8<<20 || taken > 16<<20 {
 			t.Errorf("%s: %d bytes are held, %d were asked for, in %v", tc.name, c.Size(), taken, time.Since(began))
@@ -75,8 +75,8 @@ func TestParsingAsksBeforeItAllocates(t *testing.T) {
 			return true
 		}})
 		ok := (Chat{}).Parse(body, &c)
-		if o, stopped := c.Stopped(); ok == stopped || !ok && o.Reason != ReasonBusy {
-			t.Errorf("%d KiB: %v, %+v", 4*allowed, ok, o)
+		if stop := c.Stopped(); ok && stop != NotStopped || !ok && stop != StoppedBusy {
+			t.Errorf("%d KiB: %v, %v", 4*allowed, ok, stop)
 		}
 		if c.Size() > 2*taken {
 			t.Errorf("%d bytes are held, %d were asked for", c.Size(), taken)
@@ -119,9 +119,10 @@ func TestParsingEndsInTime(t *testing.T) {
 			c.Place(false)
 		}
 		took := time.Since(began)
-		o, stopped := c.Stopped()
-		if took > time.Second || ok && !stopped && took > 200*time.Millisecond || !ok && (o.Status != StatusTimeout || o.Reason != ReasonTooLarge) {
-			t.Errorf("%s: understood %v, %+v, after %v", name, ok, o, took)
+		stop := c.Stopped()
+		stopped := stop != NotStopped
+		if took > time.Second || ok && !stopped && took > 200*time.Millisecond || !ok && stop != StoppedLate {
+			t.Errorf("%s: understood %v, %v, after %v", name, ok, stop, took)
 		}
 		var free Conversation
 		began = time.Now()

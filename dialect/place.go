@@ -1,4 +1,4 @@
-package inject
+package dialect
 
 import (
 	"bytes"
@@ -165,3 +165,28 @@ func cleanDirectory(s string) string {
 	}
 	return filepath.Clean(s)
 }
+
+// move is a message that says that the conversation goes on elsewhere.
+type move struct {
+	message int
+	to      Place
+}
+
+// went notes what a message says of the place. What is said before the first
+// answer is where the conversation began, though it may stand behind the
+// person's words; of Codex, which says it before them, the first counts. What
+// comes later moves the conversation from there on.
+// So what is known of a message depends on nothing but how the conversation
+// went up to its answer, and stays when the client goes elsewhere.
+func (c *Conversation) went(message int, from, to Place, answered, codex bool) {
+	switch {
+	case from == to:
+	case !answered && (!codex || from == (Place{})):
+		c.began = to
+	default:
+		c.moves = append(c.moves, move{message, to})
+	}
+}
+
+// Began is where the conversation began, after Place.
+func (c *Conversation) Began() Place { return c.began }

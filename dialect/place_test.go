@@ -1,4 +1,4 @@
-package inject
+package dialect
 
 import (
 	"encoding/json"

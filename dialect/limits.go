@@ -1,4 +1,4 @@
-package inject
+package dialect
 
 import "time"
 
@@ -31,24 +31,34 @@ const (
 // Limit bounds the reading of the next body.
 func (c *Conversation) Limit(l Limits) { c.limits = l }
 
-// Stopped says why a body was not read to its end that may be a good one: it is
-// too large, it took too long, or there is no memory for it now. ok is false
-// where that is not so.
-func (c *Conversation) Stopped() (o Outcome, ok bool) { return c.stopped, c.stopped.Status != "" }
+// Stop says why a body was not read to its end, although it may be a good one.
+type Stop uint8
 
-// stop gives a body up.
-func (c *Conversation) stop(s Status, r Reason) bool {
-	if c.stopped.Status == "" {
-		c.stopped = Outcome{Status: s, Reason: r}
+// The limits that end the reading of a body.
+const (
+	NotStopped      Stop = iota
+	StoppedTooLarge      // it holds too many messages or texts
+	StoppedBusy          // there is no memory for it now
+	StoppedLate          // reading it took too long
+)
+
+// Stopped says which limit ended the reading of the body.
+func (c *Conversation) Stopped() Stop { return c.stopped }
+
+// stop gives a body up; the first reason counts. It returns false, which is
+// what its callers return.
+func (c *Conversation) stop(s Stop) bool {
+	if c.stopped == NotStopped {
+		c.stopped = s
 	}
 	return false
 }
 
-func (c *Conversation) tooLarge() bool { return c.stop(StatusSkipped, ReasonTooLarge) }
+func (c *Conversation) tooLarge() bool { return c.stop(StoppedTooLarge) }
 
 // room asks for memory before it is allocated.
 func (c *Conversation) room(bytes int) bool {
-	return c.limits.Room == nil || c.limits.Room(bytes) || c.stop(StatusSkipped, ReasonBusy)
+	return c.limits.Room == nil || c.limits.Room(bytes) || c.stop(StoppedBusy)
 }
 
 // maxMessages is how many items a body may hold.
@@ -61,7 +71,7 @@ func (c *Conversation) maxMessages() int {
 
 // InTime reports whether there is time left to go on with a body.
 func (c *Conversation) InTime() bool {
-	return c.limits.Until.IsZero() || time.Now().Before(c.limits.Until) || c.stop(StatusTimeout, ReasonTooLarge)
+	return c.limits.Until.IsZero() || time.Now().Before(c.limits.Until) || c.stop(StoppedLate)
 }
 
 // after is InTime, asked once for so many bytes that were worked on.

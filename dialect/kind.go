@@ -1,4 +1,4 @@
-package inject
+package dialect
 
 import (
 	"bytes"
@@ -17,22 +17,6 @@ const (
 	KindProbe               // quota, topic, autocompletion, choice of tools
 	KindMachine             // no person wrote the newest user message
 )
-
-// Reason is what the response header says of a request of this kind.
-func (k Kind) Reason() Reason {
-	switch k {
-	case KindTitle:
-		return ReasonTitle
-	case KindSummary:
-		return ReasonSummary
-	case KindProbe:
-		return ReasonProbe
-	case KindMachine:
-		return ReasonMachine
-	case KindTurn:
-	}
-	return ReasonNone
-}
 
 // chore recognises one kind of request that a client makes for itself. The
 // texts are anchored: system at the start of the first message, user at the

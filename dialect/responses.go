@@ -1,4 +1,4 @@
-package inject
+package dialect
 
 // Responses reads the Responses API: POST …/responses.
 type Responses struct{}

@@ -1,0 +1,81 @@
+package inject
+
+import (
+	"bytes"
+	"encoding/json"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/graphiti-proxy/graphiti-proxy/dialect"
+	"github.com/graphiti-proxy/graphiti-proxy/graphiti"
+)
+
+var hasher dialect.Hasher
+
+func parse(t testing.TB, body string) (*dialect.Conversation, bool) {
+	t.Helper()
+	c := &dialect.Conversation{}
+	ok := dialect.Chat{}.Parse([]byte(body), c)
+	return c, ok
+}
+
+// inJSON is text as the inside of a JSON string.
+func inJSON(text string) string {
+	var b bytes.Buffer
+	e := json.NewEncoder(&b)
+	e.SetEscapeHTML(false)
+	_ = e.Encode(text) // a string: cannot fail
+	return strings.TrimSuffix(b.String(), "\n")[1 : b.Len()-2]
+}
+
+// TestFingerprintsOutliveTheProgram: sessions are stored under them.
+func TestFingerprintsOutliveTheProgram(t *testing.T) {
+	root := dialect.Root("", "p")
+	for _, p := range []dialect.Place{{Directory: "/a"}, {Repo: "a/b"}, {Unclear: true}} {
+		unclear := ""
+		if p.Unclear {
+			unclear = "unclear"
+		}
+		want := graphiti.Digest("conversation in", string(root[:]), "w", p.Directory, p.Repo, unclear)
+		if got := root.In("w", p); !bytes.Equal(got[:], want[:len(got)]) {
+			t.Errorf("%+v: %x, want %x", p, got, want[:len(got)])
+		}
+	}
+}
+
+// TestStopped: each limit has its words in the response header.
+func TestStopped(t *testing.T) {
+	body := []byte(`{"messages":[{"role":"user","content":"a"},{"role":"user","content":"b"}]}`)
+	for name, tc := range map[string]struct {
+		limits dialect.Limits
+		want   Outcome
+	}{
+		"messages": {dialect.Limits{Messages: 1}, Outcome{Status: StatusSkipped, Reason: ReasonTooLarge}},
+		"memory":   {dialect.Limits{Room: func(int) bool { return false }}, Outcome{Status: StatusSkipped, Reason: ReasonBusy}},
+		"time":     {dialect.Limits{Until: time.Unix(1, 0)}, Outcome{Status: StatusTimeout, Reason: ReasonTooLarge}},
+	} {
+		var c dialect.Conversation
+		c.Limit(tc.limits)
+		ok := dialect.Chat{}.Parse(body, &c)
+		if got, stopped := Stopped(&c); ok || !stopped || got != tc.want {
+			t.Errorf("%s: understood %v, %+v", name, ok, got)
+		}
+	}
+	if c, ok := parse(t, string(body)); !ok {
+		t.Error("not understood")
+	} else if o, stopped := Stopped(c); stopped {
+		t.Errorf("%+v", o)
+	}
+}
+
+// history is a realistic conversation of about size bytes.
+func history(size int) []byte {
+	var messages []string
+	para, _ := json.Marshal(strings.Repeat("The quick brown fox \"jumps\" over\nthe lazy dog, again and again.\n", 12))
+	for n := 0; n < size; n += 2 * len(para) {
+		messages = append(messages, `{"role":"user","content":`+string(para)+`},{"role":"assistant","content":`+string(para)+`}`)
+	}
+	messages = append(messages, `{"role":"user","content":"What is my cat called?"}`)
+	return []byte(`{"model":"gpt","stream":true,"messages":[{"role":"system","content":"You are kind."},` + strings.Join(messages, ",") + `]}`)
+}

@@ -1,0 +1,21 @@
+package inject
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+
+	"github.com/graphiti-proxy/graphiti-proxy/dialect"
+)
+
+// Key names a turn, and with it the decision about its block.
+type Key [16]byte
+
+// TurnKey is the key of the turn that the message with this fingerprint opens
+// in a session.
+func TurnKey(session string, f dialect.Fingerprint) Key {
+	sum := sha256.Sum256(append(f[:], session...))
+	return Key(sum[:16])
+}
+
+// String is the key as it stands in the names of episodes.
+func (k Key) String() string { return hex.EncodeToString(k[:]) }
