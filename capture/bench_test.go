@@ -10,15 +10,15 @@ import (
 	"testing"
 	"time"
 
-	"github.com/graphiti-proxy/graphiti-proxy/cache/sqlite"
+	"github.com/graphiti-proxy/graphiti-proxy/capture/ledger"
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti"
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti/graphititest"
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti/rest"
 )
 
 // typical is a turn of a usual size: 200 characters said, 1,200 answered.
-func typical(i int, group string) Turn {
-	return Turn{
+func typical(i int, group string) ledger.Turn {
+	return ledger.Turn{
 		ID: fmt.Sprintf("%032x", i), Session: "session:1", Client: "openai-js", Said: time.Now(), Answered: time.Now(),
 		User: fmt.Sprint(i, strings.Repeat(" word", 40)), Assistant: fmt.Sprint(i, strings.Repeat(" answer", 170)),
 		Targets: []graphiti.Target{{Scope: graphiti.ScopeUser, Group: group}},
@@ -86,26 +86,21 @@ func BenchmarkDelivery(b *testing.B) {
 // fill makes a spool with n turns for some groups.
 func fill(b *testing.B, path string, n, groups int) {
 	b.Helper()
-	s, err := openSpool(path)
+	s, err := ledger.Open(path)
 	if err != nil {
 		b.Fatal(err)
 	}
 	const batch = 1000
 	for i := 0; i < n; i += batch {
-		err := s.db.Write(context.Background(), func(tx *sqlite.Tx) error {
-			for j := i; j < min(i+batch, n); j++ {
-				tn := typical(j, fmt.Sprint("g", j%groups))
-				if _, err := s.addIn(tx, &tn, time.Now()); err != nil {
-					return err
-				}
-			}
-			return nil
-		})
-		if err != nil {
+		var turns []ledger.Turn
+		for j := i; j < min(i+batch, n); j++ {
+			turns = append(turns, typical(j, fmt.Sprint("g", j%groups)))
+		}
+		if _, err := s.Add(context.Background(), turns, time.Now()); err != nil {
 			b.Fatal(err)
 		}
 	}
-	if err := s.db.Close(); err != nil {
+	if err := s.Close(); err != nil {
 		b.Fatal(err)
 	}
 }

@@ -13,6 +13,7 @@ import (
 
 	"github.com/graphiti-proxy/graphiti-proxy/cache/redis"
 	"github.com/graphiti-proxy/graphiti-proxy/cache/redis/redistest"
+	"github.com/graphiti-proxy/graphiti-proxy/capture/ledger"
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti"
 )
 
@@ -31,7 +32,7 @@ func refusing(word string) *fakeMemory {
 // left are the turns in the spool, in order.
 func left(t *testing.T, p *Pipeline) (ids []string) {
 	t.Helper()
-	list, _, err := p.Letters(context.Background(), ListOptions{Limit: 1000, Text: true})
+	list, _, err := p.Letters(context.Background(), ledger.ListOptions{Limit: 1000, Text: true})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -41,7 +42,7 @@ func left(t *testing.T, p *Pipeline) (ids []string) {
 	return ids
 }
 
-func sized(id string, bytes int, group string) Turn {
+func sized(id string, bytes int, group string) ledger.Turn {
 	tn := turn(id, group)
 	tn.User += " " + strings.Repeat("x", bytes)
 	return tn
@@ -99,7 +100,7 @@ func TestSpoolThatHoldsTooManyBytes(t *testing.T) {
 // one.
 func TestCutLeavesRoom(t *testing.T) {
 	p := pipeline(t, filepath.Join(t.TempDir(), "spool.db"), &stuck{}, func(o *Options) { o.MaxTurns, o.MaxBytes = 2000, 1<<30 })
-	turns := make([]Turn, 2000)
+	turns := make([]ledger.Turn, 2000)
 	for i := range turns {
 		turns[i] = turn(fmt.Sprint(i), "a")
 	}
@@ -117,31 +118,6 @@ func TestCutLeavesRoom(t *testing.T) {
 	}
 }
 
-// TestCutLooksAtNoMoreThanItRemoves: what a full spool costs does not depend on
-// how much is in it.
-func TestCutLooksAtNoMoreThanItRemoves(t *testing.T) {
-	s, err := openSpool(filepath.Join(t.TempDir(), "spool.db"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer s.close()
-	for statement, want := range map[string]string{cutDead: "SCAN spool USING INDEX spool_dead", cutWaiting: "SCAN spool"} {
-		found := false
-		err := each(context.Background(), s.db, "EXPLAIN QUERY PLAN "+statement, []any{1, 1, 1}, func(scan func(...any) error) error {
-			var id, parent, unused int
-			var step string
-			err := scan(&id, &parent, &unused, &step)
-			if found = found || step == want; strings.Contains(step, "TEMP B-TREE") {
-				t.Errorf("%s: %s", statement, step)
-			}
-			return err
-		})
-		if err != nil || !found {
-			t.Errorf("%s: %v", statement, err)
-		}
-	}
-}
-
 // TestOrderOfTheDeadIsMadeAnew where an older version has not kept it.
 func TestOrderOfTheDeadIsMadeAnew(t *testing.T) {
 	server := redistest.Start(t)
@@ -153,12 +129,12 @@ func TestOrderOfTheDeadIsMadeAnew(t *testing.T) {
 		t.Fatal(ok, err)
 	}
 	for i := range 12 {
-		if _, err := s.add(ctx, []Turn{turn(fmt.Sprint(i), "g")}, time.Now()); err != nil {
+		if _, err := s.Add(ctx, []ledger.Turn{turn(fmt.Sprint(i), "g")}, time.Now()); err != nil {
 			t.Fatal(err)
 		}
 	}
 	for n := int64(12); n > 0; n-- {
-		if _, err := s.bury("g", &entry{seq: n}, "no"); err != nil {
+		if _, err := s.MarkDead("g", &ledger.Entry{Seq: n}, "no"); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -167,11 +143,11 @@ func TestOrderOfTheDeadIsMadeAnew(t *testing.T) {
 	if n, err := direct.Del(ctx, redis.Key("dead-order")).Result(); n != 1 || err != nil {
 		t.Fatal(n, err)
 	}
-	gone, err := s.cut(size{})
-	if err != nil || gone.dead.turns != 9 || gone.pending.turns != 0 {
+	gone, err := s.Cut(ledger.Size{})
+	if err != nil || gone.Dead.Turns != 9 || gone.Pending.Turns != 0 {
 		t.Fatalf("%+v %v", gone, err)
 	}
-	list, _, err := s.letters(ctx, ListOptions{Limit: 10})
+	list, _, err := s.Items(ctx, ledger.ListOptions{Limit: 10})
 	if err != nil || len(list) != 3 || list[0].Number != 10 || list[2].Number != 12 {
 		t.Errorf("%+v %v", list, err)
 	}
@@ -207,7 +183,7 @@ func TestWhatWasCutIsKnownAgain(t *testing.T) {
 	m := &fakeMemory{}
 	path := filepath.Join(t.TempDir(), "spool.db")
 	p := pipeline(t, path, m) // of an older version: long turns are not cut
-	same := func(id string, end string) Turn {
+	same := func(id string, end string) ledger.Turn {
 		tn := turn(id, "a")
 		tn.User, tn.Earlier = end+strings.Repeat(" the same", 50), true
 		return tn
@@ -316,9 +292,9 @@ func TestDropsAreLogged(t *testing.T) {
 	var log *logged
 	inBubble(t, g, func(t *testing.T, p *Pipeline, l *logged) {
 		log = l
-		p.noteDropped(dropped{dead: size{1, 0}}, "an operator dropped them")
+		p.noteDropped(ledger.Dropped{Dead: ledger.Size{Turns: 1, Bytes: 0}}, "an operator dropped them")
 		p.mu.Lock()
-		p.held.dead = size{}
+		p.held.Dead = ledger.Size{}
 		p.mu.Unlock()
 		for i := range 25 {
 			add(t, p, turn(fmt.Sprint(i), "g"))

@@ -10,6 +10,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/graphiti-proxy/graphiti-proxy/cache/redis/redistest"
+	"github.com/graphiti-proxy/graphiti-proxy/capture/ledger"
 )
 
 // replica opens a pipeline that shares its spool over a Redis of the test's.
@@ -28,14 +29,14 @@ func replica(t *testing.T, path string, m Memory, s *redistest.Server) *Pipeline
 }
 
 // whileRedisWasDown fills the spool of a replica's own.
-func whileRedisWasDown(t *testing.T, path string, f func(*spool)) {
+func whileRedisWasDown(t *testing.T, path string, f func(*ledger.Ledger)) {
 	t.Helper()
-	local, err := openSpool(path)
+	local, err := ledger.Open(path)
 	if err != nil {
 		t.Fatal(err)
 	}
 	f(local)
-	if err := local.close(); err != nil {
+	if err := local.Close(); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -46,8 +47,8 @@ func TestPartsThatWaitedHere(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "spool.db")
 	open, whole := turn("1", "g"), turn("1", "g")
 	open.Open, open.Assistant, whole.Assistant = true, "I shall look.", "It is done."
-	whileRedisWasDown(t, path, func(s *spool) {
-		if _, err := s.add(context.Background(), []Turn{open, whole}, time.Now()); err != nil {
+	whileRedisWasDown(t, path, func(s *ledger.Ledger) {
+		if _, err := s.Add(context.Background(), []ledger.Turn{open, whole}, time.Now()); err != nil {
 			t.Fatal(err)
 		}
 	})
@@ -56,7 +57,7 @@ func TestPartsThatWaitedHere(t *testing.T) {
 	waitFor(t, "delivery", func() bool { return p.Status().Delivered == 2 })
 	again := whole
 	again.ID, again.Earlier = "2", true
-	if n, err := p.AddAll(context.Background(), []Turn{again}); n != 0 || err != nil {
+	if n, err := p.AddAll(context.Background(), []ledger.Turn{again}); n != 0 || err != nil {
 		t.Errorf("kept again: %d, %v", n, err)
 	}
 	if diff := cmp.Diff([]string{"user 1", "I shall look.", "It is done."}, m.contents("g")); diff != "" {

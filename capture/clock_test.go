@@ -9,6 +9,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/graphiti-proxy/graphiti-proxy/cache/redis/redistest"
+	"github.com/graphiti-proxy/graphiti-proxy/capture/ledger"
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti"
 )
 
@@ -73,7 +74,7 @@ func TestCallThatIsAcceptedLate(t *testing.T) {
 		first = false
 		time.AfterFunc(3*time.Second, func() {
 			tn := spoken("1", "late")
-			if err := g.Write(context.Background(), "late", tn.messages("user", 0, 8000, time.Now())); err != nil {
+			if err := g.Write(context.Background(), "late", messagesOf(&tn, "user", 0, 8000, time.Now())); err != nil {
 				t.Error(err)
 			}
 		})
@@ -97,7 +98,7 @@ func TestTimeThatIsWrittenIsFollowed(t *testing.T) {
 	g := &graph{behind: time.Hour, met: true}
 	inBubble(t, g, func(t *testing.T, p *Pipeline, _ *logged) {
 		tn := spoken("1", "a")
-		u, messages := p.track(entry{turn: tn, scope: "user"}, graphiti.Now(p.opts().Memory.Clock()))
+		u, messages := p.track(ledger.Entry{Turn: tn, Scope: "user"}, graphiti.Now(p.opts().Memory.Clock()))
 		for _, m := range messages {
 			if !m.Timestamp.Equal(u.said) || !m.Timestamp.Equal(u.until) || time.Since(u.said) < time.Hour {
 				t.Errorf("written with %v, followed with %v to %v", m.Timestamp, u.said, u.until)
@@ -111,14 +112,14 @@ func TestTimeThatIsWrittenIsFollowed(t *testing.T) {
 func TestOrderOfHandOverOutlivesTheProcess(t *testing.T) {
 	later := turn("0 later", "a")
 	later.Earlier = true
-	turns := []Turn{later, turn("1", "a"), turn("2", "a"), turn("3", "b"), turn("4", "a")}
-	hand := func(t *testing.T, s store) {
+	turns := []ledger.Turn{later, turn("1", "a"), turn("2", "a"), turn("3", "b"), turn("4", "a")}
+	hand := func(t *testing.T, s ledger.Store) {
 		t.Helper()
-		give := func(group string, n int) []entry {
+		give := func(group string, n int) []ledger.Entry {
 			t.Helper()
-			entries, err := s.head(context.Background(), group, n)
+			entries, err := s.Next(context.Background(), group, n)
 			if err == nil {
-				err = s.handOver(group, entries)
+				err = s.MarkSent(group, entries)
 			}
 			if err != nil || len(entries) != n {
 				t.Fatal(len(entries), err)
@@ -127,26 +128,26 @@ func TestOrderOfHandOverOutlivesTheProcess(t *testing.T) {
 		}
 		first := give("a", 4)[:1] // 1, 2, 4 and then the earlier one
 		give("b", 1)
-		if err := s.takeBack("a", first, "lost"); err != nil {
+		if err := s.Requeue("a", first, "lost"); err != nil {
 			t.Fatal(err)
 		}
 		give("a", 1)
 	}
 	want := []string{"2", "4", "0 later", "3", "1"}
-	doubts := func(t *testing.T, s store) (ids []string) {
+	doubts := func(t *testing.T, s ledger.Store) (ids []string) {
 		t.Helper()
-		if err := s.inDoubt(func(_ string, e entry) { ids = append(ids, e.turn.ID) }); err != nil {
+		if err := s.InDoubt(func(_ string, e ledger.Entry) { ids = append(ids, e.Turn.ID) }); err != nil {
 			t.Fatal(err)
 		}
 		return ids
 	}
 	t.Run("file", func(t *testing.T) {
-		s, err := openSpool(filepath.Join(t.TempDir(), "spool.db"))
+		s, err := ledger.Open(filepath.Join(t.TempDir(), "spool.db"))
 		if err != nil {
 			t.Fatal(err)
 		}
-		defer s.close()
-		if _, err := s.add(context.Background(), turns, time.Now()); err != nil {
+		defer s.Close()
+		if _, err := s.Add(context.Background(), turns, time.Now()); err != nil {
 			t.Fatal(err)
 		}
 		hand(t, s)
@@ -166,7 +167,7 @@ func TestOrderOfHandOverOutlivesTheProcess(t *testing.T) {
 			return doubts(t, s)
 		}
 		lead(a)
-		if _, err := a.add(ctx, turns, time.Now()); err != nil {
+		if _, err := a.Add(ctx, turns, time.Now()); err != nil {
 			t.Fatal(err)
 		}
 		if err := a.follow(ctx, 10*time.Millisecond, func(string, bool) {}); err != nil {
@@ -180,15 +181,15 @@ func TestOrderOfHandOverOutlivesTheProcess(t *testing.T) {
 			t.Errorf("(-want +got):\n%s", diff)
 		}
 		// What the next one hands over comes after that.
-		if _, err := b.add(ctx, []Turn{turn("5", "c")}, time.Now()); err != nil {
+		if _, err := b.Add(ctx, []ledger.Turn{turn("5", "c")}, time.Now()); err != nil {
 			t.Fatal(err)
 		}
 		if err := b.follow(ctx, 10*time.Millisecond, func(string, bool) {}); err != nil {
 			t.Fatal(err)
 		}
-		entries, err := b.head(ctx, "c", 1)
+		entries, err := b.Next(ctx, "c", 1)
 		if err == nil {
-			err = b.handOver("c", entries)
+			err = b.MarkSent("c", entries)
 		}
 		if err != nil {
 			t.Fatal(err)

@@ -8,6 +8,7 @@ import (
 	"math/rand/v2"
 	"time"
 
+	"github.com/graphiti-proxy/graphiti-proxy/capture/ledger"
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti"
 )
 
@@ -77,7 +78,7 @@ func (p *Pipeline) next(stopping bool) (action, time.Duration) {
 	now := time.Now()
 	if p.state.stall(now) {
 		p.opts().Log.Error("the memory accepts messages and keeps none; nothing is sent until it does, and nothing is lost",
-			"since", p.state.stalled, "waiting", p.held.pending.turns, "to_do", p.stallLocked().Remedy())
+			"since", p.state.stalled, "waiting", p.held.Pending.Turns, "to_do", p.stallLocked().Remedy())
 	}
 	if stopping && p.confirm {
 		return action{}, upkeep // there is no time to see anything arrive
@@ -135,13 +136,13 @@ func (p *Pipeline) knock() {
 
 // handOver hands the first turns of a group over.
 func (p *Pipeline) handOver(a action) {
-	var entries []entry
+	var entries []ledger.Entry
 	rest, stored := false, false
 	err := contained(func() (err error) {
 		if err = p.putBack(a.lane); err != nil {
 			return err
 		}
-		if entries, err = p.spool.head(p.base, a.lane.group, a.n); err != nil {
+		if entries, err = p.spool.Next(p.base, a.lane.group, a.n); err != nil {
 			return err
 		}
 		if entries, rest = p.together(a, entries); len(entries) == 0 {
@@ -160,7 +161,7 @@ func (p *Pipeline) handOver(a action) {
 
 // together leaves of entries what may go in one call: a suspect goes alone, and
 // waits where others are under way. rest says that something was left.
-func (p *Pipeline) together(a action, entries []entry) (now []entry, rest bool) {
+func (p *Pipeline) together(a action, entries []ledger.Entry) (now []ledger.Entry, rest bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	for i := range entries {
@@ -177,33 +178,33 @@ func (p *Pipeline) together(a action, entries []entry) (now []entry, rest bool) 
 
 // handedOver tells the state what came of a hand-over; rest says that there may
 // be more to hand over.
-func (p *Pipeline) handedOver(a action, entries []entry, rest bool, err error) {
+func (p *Pipeline) handedOver(a action, entries []ledger.Entry, rest bool, err error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if err == nil {
 		a.lane.failures, a.lane.next = 0, time.Time{}
 		if rest {
-			a.lane.ready, a.lane.fresh = true, a.lane.fresh || len(entries) == 0 || !entries[len(entries)-1].later
+			a.lane.ready, a.lane.fresh = true, a.lane.fresh || len(entries) == 0 || !entries[len(entries)-1].Later
 		}
 		p.workedLocked(a)
 		return
 	}
 	wait := retryIn(a.lane.failures, err)
-	p.state.failed(a.lane, len(entries) == 0 || !entries[0].later, time.Now().Add(wait))
+	p.state.failed(a.lane, len(entries) == 0 || !entries[0].Later, time.Now().Add(wait))
 	p.failedLocked(a, err)
 }
 
 // give hands entries over in one call. Where something in them is refused it
 // is narrowed down, half by half, and the rest gets through. It returns how
 // many are known to be kept.
-func (p *Pipeline) give(l *lane, entries []entry) (kept int, err error) {
+func (p *Pipeline) give(l *lane, entries []ledger.Entry) (kept int, err error) {
 	if len(entries) == 0 {
 		return 0, nil
 	}
 	messages, turns := p.messages(entries)
 	var start, acked int64
 	if p.confirm {
-		if err := p.spool.handOver(l.group, entries); err != nil {
+		if err := p.spool.MarkSent(l.group, entries); err != nil {
 			return 0, errors.Join(err, p.giveUp(l, entries, err))
 		}
 		start = p.ticks(turns)
@@ -246,7 +247,7 @@ func (p *Pipeline) give(l *lane, entries []entry) (kept int, err error) {
 // gavePart draws the consequences of a call that ended in the middle: what was
 // accepted is under way, the turn in which it ended is looked for, and the
 // others were not sent.
-func (p *Pipeline) gavePart(l *lane, entries []entry, turns []*under, part *graphiti.PartError, start, acked int64) (int, error) {
+func (p *Pipeline) gavePart(l *lane, entries []ledger.Entry, turns []*under, part *graphiti.PartError, start, acked int64) (int, error) {
 	done, left := 0, part.Accepted
 	for done < len(turns) && len(turns[done].names) <= left {
 		left -= len(turns[done].names)
@@ -283,17 +284,17 @@ func (p *Pipeline) gave() {
 }
 
 // giveUp has entries wait again.
-func (p *Pipeline) giveUp(l *lane, entries []entry, err error) error {
+func (p *Pipeline) giveUp(l *lane, entries []ledger.Entry, err error) error {
 	if errors.Is(err, errNotTried) && !p.confirm {
 		return nil
 	}
-	return p.orBack(l, entries, p.spool.takeBack(l.group, entries, clip(err.Error(), maxReason)))
+	return p.orBack(l, entries, p.spool.Requeue(l.group, entries, clip(err.Error(), ledger.MaxReason)))
 }
 
 // orBack takes care of entries that the memory does not have, when something
 // about them could not be written down: the spool may have them as handed over,
 // and then nobody would look at them again before the next start.
-func (p *Pipeline) orBack(l *lane, entries []entry, err error) error {
+func (p *Pipeline) orBack(l *lane, entries []ledger.Entry, err error) error {
 	if err != nil && p.confirm {
 		l.back = append(l.back, entries...)
 	}
@@ -306,7 +307,7 @@ func (p *Pipeline) putBack(l *lane) error {
 	if len(l.back) == 0 {
 		return nil
 	}
-	if err := p.spool.takeBack(l.group, l.back, "what became of it could not be written down"); err != nil {
+	if err := p.spool.Requeue(l.group, l.back, "what became of it could not be written down"); err != nil {
 		return err
 	}
 	l.back = nil
@@ -314,7 +315,7 @@ func (p *Pipeline) putBack(l *lane) error {
 }
 
 // messages are those of the entries, and the turns as they are followed.
-func (p *Pipeline) messages(entries []entry) (messages []graphiti.Message, turns []*under) {
+func (p *Pipeline) messages(entries []ledger.Entry) (messages []graphiti.Message, turns []*under) {
 	now := graphiti.Now(p.opts().Memory.Clock())
 	for i := range entries {
 		u, own := p.track(entries[i], now)
@@ -325,13 +326,13 @@ func (p *Pipeline) messages(entries []entry) (messages []graphiti.Message, turns
 
 // track is a turn as it is followed until it is seen, and its messages, which
 // speak of no later time than now.
-func (p *Pipeline) track(e entry, now time.Time) (*under, []graphiti.Message) {
-	u := &under{entry: e, names: make(map[string]sides, 2), times: make(map[string]time.Time, 2), at: time.Now()}
-	messages := e.turn.messages(e.scope, e.have, p.opts().MaxChars, now)
+func (p *Pipeline) track(e ledger.Entry, now time.Time) (*under, []graphiti.Message) {
+	u := &under{entry: e, names: make(map[string]ledger.Sides, 2), times: make(map[string]time.Time, 2), at: time.Now()}
+	messages := messagesOf(&e.Turn, e.Scope, e.Have, p.opts().MaxChars, now)
 	for _, m := range messages {
-		side := sideUser
+		side := ledger.SideUser
 		if m.RoleType == graphiti.RoleAssistant {
-			side = sideAssistant
+			side = ledger.SideAssistant
 		}
 		u.names[m.Name], u.times[m.Name] = side, m.Timestamp
 		if u.said.IsZero() || m.Timestamp.Before(u.said) {
@@ -369,43 +370,43 @@ func (p *Pipeline) underWay(l *lane, turns []*under, start, acked int64, doubt b
 }
 
 // settle notes that the group has the entries.
-func (p *Pipeline) settle(group string, entries []entry, verified bool) error {
-	gone, err := p.spool.done(group, entries, verified, time.Now())
+func (p *Pipeline) settle(group string, entries []ledger.Entry, verified bool) error {
+	gone, err := p.spool.MarkDelivered(group, entries, verified, time.Now())
 	if err != nil {
 		return err
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.held.pending = p.held.pending.minus(gone)
-	p.totals.delivered += gone.turns
+	p.held.Pending = p.held.Pending.Minus(gone)
+	p.totals.Delivered += gone.Turns
 	if verified {
-		p.totals.verified += gone.turns
+		p.totals.Verified += gone.Turns
 	}
 	return nil
 }
 
 // bury puts a turn aside that the memory refuses.
-func (p *Pipeline) bury(group string, e *entry, reason string) error {
+func (p *Pipeline) bury(group string, e *ledger.Entry, reason string) error {
 	if err := p.putAside(group, e, reason); err != nil {
 		return err
 	}
 	p.mu.Lock()
 	if len(p.refused.numbers) < maxRefused+parallel {
-		p.refused.numbers = append(p.refused.numbers, e.seq)
+		p.refused.numbers = append(p.refused.numbers, e.Seq)
 	}
 	p.mu.Unlock()
 	return nil
 }
 
 // putAside puts a turn aside that the memory will not take.
-func (p *Pipeline) putAside(group string, e *entry, reason string) error {
-	gone, err := p.spool.bury(group, e, clip(reason, maxReason))
+func (p *Pipeline) putAside(group string, e *ledger.Entry, reason string) error {
+	gone, err := p.spool.MarkDead(group, e, clip(reason, ledger.MaxReason))
 	if err != nil {
 		return err
 	}
 	p.mu.Lock()
-	p.held.pending = p.held.pending.minus(gone)
-	p.held.dead = p.held.dead.plus(gone)
+	p.held.Pending = p.held.Pending.Minus(gone)
+	p.held.Dead = p.held.Dead.Plus(gone)
 	p.mu.Unlock()
 	p.opts().Log.Warn("a turn is refused by the memory and put aside; see graphiti-proxy queue list --state dead")
 	return nil

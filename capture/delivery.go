@@ -3,6 +3,8 @@ package capture
 import (
 	"errors"
 	"time"
+
+	"github.com/graphiti-proxy/graphiti-proxy/capture/ledger"
 )
 
 // Delivery is what became of one turn in one group.
@@ -20,12 +22,12 @@ var (
 )
 
 // tell tells of deliveries that began at a time each.
-func (p *Pipeline) tell(group string, entries []entry, began func(i int) time.Time, verified bool, err error) {
+func (p *Pipeline) tell(group string, entries []ledger.Entry, began func(i int) time.Time, verified bool, err error) {
 	if p.opts().Told == nil {
 		return
 	}
 	for i := range entries {
-		if t := entries[i].turn.Trace; t != "" {
+		if t := entries[i].Turn.Trace; t != "" {
 			p.opts().Told(Delivery{Trace: t, Group: group, Began: began(i), Verified: verified, Err: err})
 		}
 	}

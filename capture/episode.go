@@ -2,22 +2,24 @@ package capture
 
 import (
 	"encoding/json"
+	"slices"
 	"strings"
 	"time"
 	"unicode/utf8"
 
+	"github.com/graphiti-proxy/graphiti-proxy/capture/ledger"
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti"
 )
 
 // truncated ends a text that was cut.
 const truncated = "…[truncated]"
 
-// messages are a turn as it is written to one group, less what the group has
+// messagesOf is a turn as it is written to one group, less what the group has
 // already: what the person said, and what was answered.
-func (t *Turn) messages(scope graphiti.Scope, have sides, maxChars int, now time.Time) []graphiti.Message {
-	source := t.source(scope)
+func messagesOf(t *ledger.Turn, scope graphiti.Scope, have ledger.Sides, maxChars int, now time.Time) []graphiti.Message {
+	source := sourceOf(t, scope)
 	if t.Kind != "" {
-		return t.curated(scope, source, have, maxChars, now)
+		return curated(t, scope, source, have, maxChars, now)
 	}
 	answer := dropBlocks(t.Assistant)
 	if t.Tools != "" {
@@ -25,11 +27,11 @@ func (t *Turn) messages(scope graphiti.Scope, have sides, maxChars int, now time
 	}
 	var out []graphiti.Message
 	for _, m := range []struct {
-		side sides
+		side ledger.Sides
 		role graphiti.RoleType
 		text string
 		at   time.Time
-	}{{sideUser, graphiti.RoleUser, dropBlocks(t.User), t.Said}, {sideAssistant, graphiti.RoleAssistant, answer, t.Answered}} {
+	}{{ledger.SideUser, graphiti.RoleUser, dropBlocks(t.User), t.Said}, {ledger.SideAssistant, graphiti.RoleAssistant, answer, t.Answered}} {
 		text := clip(strings.TrimSpace(m.text), maxChars)
 		if text == "" || have&m.side != 0 {
 			continue
@@ -50,7 +52,7 @@ func (t *Turn) messages(scope graphiti.Scope, have sides, maxChars int, now time
 }
 
 // curated is a curated text as it is written to one group.
-func (t *Turn) curated(scope graphiti.Scope, source string, have sides, maxChars int, now time.Time) []graphiti.Message {
+func curated(t *ledger.Turn, scope graphiti.Scope, source string, have ledger.Sides, maxChars int, now time.Time) []graphiti.Message {
 	at := t.Said
 	if at.After(now) {
 		at = now
@@ -70,13 +72,13 @@ func (t *Turn) curated(scope graphiti.Scope, source string, have sides, maxChars
 
 // source says where a turn comes from, as a small JSON object. Strings of
 // ours and of clients are all it holds, so that it cannot fail.
-func (t *Turn) source(scope graphiti.Scope) string {
+func sourceOf(t *ledger.Turn, scope graphiti.Scope) string {
 	b, _ := json.Marshal(struct {
 		Source string         `json:"source"`
 		Scope  graphiti.Scope `json:"scope"`
 		Client string         `json:"client,omitempty"`
 		Talk   string         `json:"session,omitempty"`
-		Git    Git            `json:"git,omitzero"`
+		Git    ledger.Git     `json:"git,omitzero"`
 	}{"graphiti-proxy", scope, t.Client, graphiti.Talk(t.Session), t.Git})
 	return string(b)
 }
@@ -101,4 +103,20 @@ func clip(s string, max int) string {
 		keep--
 	}
 	return s
+}
+
+// shorten cuts texts to what is written of them: what is longer takes room in
+// the spool, and is not sent.
+func shorten(t *ledger.Turn, maxChars int) {
+	texts := []*string{&t.User, &t.Assistant}
+	long := func(text *string) bool { return utf8.RuneCountInString(*text) > maxChars }
+	if !slices.ContainsFunc(texts, long) {
+		return
+	}
+	t.Heard = t.Digest()
+	for _, text := range texts {
+		if long(text) {
+			*text = clip(strings.TrimSpace(dropBlocks(*text)), maxChars)
+		}
+	}
 }

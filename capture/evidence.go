@@ -3,6 +3,8 @@ package capture
 import (
 	"math"
 	"time"
+
+	"github.com/graphiti-proxy/graphiti-proxy/capture/ledger"
 )
 
 // seen is what a look at a group showed.
@@ -110,7 +112,7 @@ func (u *under) recognise(v seen) (found bool) {
 	for name, side := range u.names {
 		if v.names[name] {
 			delete(u.names, name)
-			u.entry.have |= side
+			u.entry.Have |= side
 			found = true
 		}
 	}
@@ -122,8 +124,8 @@ func (u *under) recognise(v seen) (found bool) {
 // losses. As the first of many it may have been there by chance, when somebody
 // restarted the memory; the last loss counts only when it was alone.
 func (f *findings) lose(u *under, first bool, most int) {
-	u.blamed = first && (u.alone || u.entry.losses+1 < most)
-	if u.blamed && u.entry.losses+1 >= most {
+	u.blamed = first && (u.alone || u.entry.Losses+1 < most)
+	if u.blamed && u.entry.Losses+1 >= most {
 		f.buried = append(f.buried, u)
 	} else {
 		f.lost = append(f.lost, u)
@@ -131,7 +133,7 @@ func (f *findings) lose(u *under, first bool, most int) {
 }
 
 // suspect reports whether a turn was lost so often that it goes alone.
-func (t *timing) suspect(e *entry) bool { return e.losses+1 >= t.maxLosses }
+func (t *timing) suspect(e *ledger.Entry) bool { return e.Losses+1 >= t.maxLosses }
 
 // keep leaves those turns under way in a lane.
 func (s *state) keep(l *lane, left []*under) {

@@ -9,19 +9,20 @@ import (
 	"testing"
 	"time"
 
+	"github.com/graphiti-proxy/graphiti-proxy/capture/ledger"
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti"
 )
 
 // faulty is a spool whose disk is full now and then: before says of a write
 // that it does not happen, after that it happens and is reported as failed.
 type faulty struct {
-	store
-	before, after func(what string, entries []entry) bool
+	ledger.Store
+	before, after func(what string, entries []ledger.Entry) bool
 }
 
 var errFull = errors.New("the disk is full")
 
-func (f *faulty) try(what string, entries []entry, write func() error) error {
+func (f *faulty) try(what string, entries []ledger.Entry, write func() error) error {
 	if f.before != nil && f.before(what, entries) {
 		return errFull
 	}
@@ -32,16 +33,16 @@ func (f *faulty) try(what string, entries []entry, write func() error) error {
 	return err
 }
 
-func (f *faulty) handOver(group string, entries []entry) error {
-	return f.try("hand over", entries, func() error { return f.store.handOver(group, entries) })
+func (f *faulty) handOver(group string, entries []ledger.Entry) error {
+	return f.try("hand over", entries, func() error { return f.Store.MarkSent(group, entries) })
 }
 
-func (f *faulty) takeBack(group string, entries []entry, reason string) error {
-	return f.try("take back", entries, func() error { return f.store.takeBack(group, entries, reason) })
+func (f *faulty) takeBack(group string, entries []ledger.Entry, reason string) error {
+	return f.try("take back", entries, func() error { return f.Store.Requeue(group, entries, reason) })
 }
 
-func (f *faulty) bury(group string, e *entry, reason string) (gone size, err error) {
-	err = f.try("bury", []entry{*e}, func() error { gone, err = f.store.bury(group, e, reason); return err })
+func (f *faulty) bury(group string, e *ledger.Entry, reason string) (gone ledger.Size, err error) {
+	err = f.try("bury", []ledger.Entry{*e}, func() error { gone, err = f.Store.MarkDead(group, e, reason); return err })
 	return gone, err
 }
 
@@ -51,15 +52,15 @@ func (f *faulty) bury(group string, e *entry, reason string) (gone size, err err
 func TestTurnsThatCannotBeNotedAreDelivered(t *testing.T) {
 	for name, tc := range map[string]struct {
 		refused       bool // the call with both turns
-		before, after func(what string, entries []entry) bool
+		before, after func(what string, entries []ledger.Entry) bool
 	}{
-		"second half": {refused: true, before: func(what string, e []entry) bool { return len(e) == 1 && e[0].turn.ID == "1" }},
-		"hand-over":   {before: func(what string, _ []entry) bool { return what == "hand over" }},
+		"second half": {refused: true, before: func(what string, e []ledger.Entry) bool { return len(e) == 1 && e[0].Turn.ID == "1" }},
+		"hand-over":   {before: func(what string, _ []ledger.Entry) bool { return what == "hand over" }},
 		"hand-over that stands": {
-			before: func(what string, _ []entry) bool { return what == "take back" },
-			after:  func(what string, _ []entry) bool { return what == "hand over" },
+			before: func(what string, _ []ledger.Entry) bool { return what == "take back" },
+			after:  func(what string, _ []ledger.Entry) bool { return what == "hand over" },
 		},
-		"all, and it stands": {refused: true, after: func(string, []entry) bool { return true }},
+		"all, and it stands": {refused: true, after: func(string, []ledger.Entry) bool { return true }},
 	} {
 		t.Run(name, func(t *testing.T) {
 			var full atomic.Bool
@@ -72,11 +73,11 @@ func TestTurnsThatCannotBeNotedAreDelivered(t *testing.T) {
 				return nil
 			}}
 			inBubble(t, g, func(t *testing.T, p *Pipeline, _ *logged) {
-				now := func(f func(string, []entry) bool) func(string, []entry) bool {
-					return func(what string, e []entry) bool { return f != nil && full.Load() && f(what, e) }
+				now := func(f func(string, []ledger.Entry) bool) func(string, []ledger.Entry) bool {
+					return func(what string, e []ledger.Entry) bool { return f != nil && full.Load() && f(what, e) }
 				}
 				p.spool = &faulty{p.spool, now(tc.before), now(tc.after)}
-				if _, err := p.AddAll(context.Background(), []Turn{spoken("0", "a"), spoken("1", "a")}); err != nil {
+				if _, err := p.AddAll(context.Background(), []ledger.Turn{spoken("0", "a"), spoken("1", "a")}); err != nil {
 					t.Fatal(err)
 				}
 				time.Sleep(10 * time.Minute)
@@ -120,14 +121,14 @@ func (l *leaves) Err() error {
 // TestTurnWhoseSenderGivesUp is stored and known to be: one that is in the file
 // and was reported as not stored, nobody would deliver before the next start.
 func TestTurnWhoseSenderGivesUp(t *testing.T) {
-	s, err := openSpool(filepath.Join(t.TempDir(), "spool.db"))
+	s, err := ledger.Open(filepath.Join(t.TempDir(), "spool.db"))
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer s.close()
+	defer s.Close()
 	for i := range 20 {
-		all, err := s.add(&leaves{Context: context.Background()}, []Turn{turn(fmt.Sprint(i), "a")}, time.Now())
-		if err != nil || len(all) != 1 || len(all[0].groups) != 1 {
+		all, err := s.Add(&leaves{Context: context.Background()}, []ledger.Turn{turn(fmt.Sprint(i), "a")}, time.Now())
+		if err != nil || len(all) != 1 || len(all[0].Groups) != 1 {
 			t.Fatalf("turn %d: %+v, %v", i, all, err)
 		}
 	}
@@ -140,7 +141,7 @@ func TestLossCountsOnce(t *testing.T) {
 	full.Store(true)
 	g := &graph{takes: time.Second}
 	inBubble(t, g, func(t *testing.T, p *Pipeline, _ *logged) {
-		p.spool = &faulty{store: p.spool, before: func(what string, _ []entry) bool { return what == "take back" && full.Load() }}
+		p.spool = &faulty{Store: p.spool, before: func(what string, _ []ledger.Entry) bool { return what == "take back" && full.Load() }}
 		add(t, p, spoken("lost", "a"))
 		time.Sleep(100 * time.Millisecond)
 		g.restart()

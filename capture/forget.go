@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/graphiti-proxy/graphiti-proxy/capture/ledger"
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti"
 )
 
@@ -17,7 +18,7 @@ import (
 // more, and nothing is delivered to the group meanwhile. It may take as long as
 // the memory needs for what it has accepted; when ctx ends before, or anything
 // fails, it must be called again.
-func (p *Pipeline) Forget(ctx context.Context, part Part, elsewhere func(context.Context) error) error {
+func (p *Pipeline) Forget(ctx context.Context, part ledger.Part, elsewhere func(context.Context) error) error {
 	led, release, err := p.asLeader(ctx)
 	if err != nil {
 		return errors.Join(err, bounded(ctx, elsewhere))
@@ -68,7 +69,7 @@ const answerTime = 10 * time.Second
 
 // emptyMemory has the memory forget a part: what it holds at once, and what it
 // has accepted and not come to yet when it has.
-func (p *Pipeline) emptyMemory(ctx context.Context, part Part) error {
+func (p *Pipeline) emptyMemory(ctx context.Context, part ledger.Part) error {
 	if err := p.answers(ctx); err != nil {
 		return fmt.Errorf("the memory does not answer and must be started first; what it holds waits to be deleted: %w", err)
 	}
@@ -97,7 +98,7 @@ func (p *Pipeline) answers(ctx context.Context) error {
 
 // forgetHeld has the memory forget what it holds of a part, and a message of our
 // own where one was put there.
-func (p *Pipeline) forgetHeld(ctx context.Context, part Part) error {
+func (p *Pipeline) forgetHeld(ctx context.Context, part ledger.Part) error {
 	if part.Session == "" {
 		if err := p.opts().Memory.Forget(ctx, part.Group); err != nil {
 			return fmt.Errorf("empty group: %w", err)
@@ -113,7 +114,7 @@ func (p *Pipeline) forgetHeld(ctx context.Context, part Part) error {
 			turns = append(turns, turn)
 		}
 	}
-	if err = errors.Join(err, p.spool.gone(part.Group, turns)); err != nil {
+	if err = errors.Join(err, p.spool.MarkForgotten(part.Group, turns)); err != nil {
 		return fmt.Errorf("forget a session: %w", err)
 	}
 	return nil
@@ -137,11 +138,11 @@ func (p *Pipeline) unblock(l *lane) {
 }
 
 // empty takes a part's turns out of the spool.
-func (p *Pipeline) empty(ctx context.Context, l *lane, part Part, last bool) error {
+func (p *Pipeline) empty(ctx context.Context, l *lane, part ledger.Part, last bool) error {
 	for busy := true; busy; {
 		p.mu.Lock()
 		if busy = l.active; !busy {
-			p.state.keep(l, slices.DeleteFunc(slices.Clone(l.under), func(u *under) bool { return part.Session == "" || part.Means(&u.entry.turn) }))
+			p.state.keep(l, slices.DeleteFunc(slices.Clone(l.under), func(u *under) bool { return part.Session == "" || part.Means(&u.entry.Turn) }))
 		}
 		p.mu.Unlock()
 		if busy {
@@ -152,14 +153,14 @@ func (p *Pipeline) empty(ctx context.Context, l *lane, part Part, last bool) err
 			}
 		}
 	}
-	gone, err := p.spool.forget(part, last)
+	gone, err := p.spool.Forget(part, last)
 	if err != nil {
 		return err
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.held.pending = p.held.pending.minus(gone.pending)
-	p.held.dead = p.held.dead.minus(gone.dead)
+	p.held.Pending = p.held.Pending.Minus(gone.Pending)
+	p.held.Dead = p.held.Dead.Minus(gone.Dead)
 	return nil
 }
 
@@ -168,11 +169,11 @@ func (p *Pipeline) empty(ctx context.Context, l *lane, part Part, last bool) err
 // meanwhile. Acceptance may have been taken for proof, or be of another process
 // of ours, so that only what was never written to need not be waited for.
 func (p *Pipeline) waitForAccepted(ctx context.Context, group string) (waited bool, err error) {
-	owned, err := p.spool.owned(ctx, "")
+	owned, err := p.spool.Owned(ctx, "")
 	if err != nil {
 		return false, err
 	}
-	if !slices.ContainsFunc(owned, func(o Owned) bool { return o.Group == group }) {
+	if !slices.ContainsFunc(owned, func(o ledger.Owned) bool { return o.Group == group }) {
 		return false, nil
 	}
 	p.mu.Lock()

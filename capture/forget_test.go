@@ -14,12 +14,13 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
 
+	"github.com/graphiti-proxy/graphiti-proxy/capture/ledger"
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti"
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti/embedded"
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti/graphititest"
 )
 
-func forget(t *testing.T, p *Pipeline, part Part, elsewhere ...func()) {
+func forget(t *testing.T, p *Pipeline, part ledger.Part, elsewhere ...func()) {
 	t.Helper()
 	err := p.Forget(context.Background(), part, func(context.Context) error {
 		for _, f := range elsewhere {
@@ -33,7 +34,7 @@ func forget(t *testing.T, p *Pipeline, part Part, elsewhere ...func()) {
 }
 
 // said is a turn of a session with a text.
-func said(id, session, text string, groups ...string) Turn {
+func said(id, session, text string, groups ...string) ledger.Turn {
 	tn := turn(id, groups...)
 	tn.Session, tn.Owner, tn.User = session, "user:o", text
 	return tn
@@ -64,7 +65,7 @@ func TestWhatWasForgottenStaysForgotten(t *testing.T) {
 	meanwhile := said("meanwhile", "session:s", "said before it ended", "g")
 	add(t, p, said("1", "session:s", "delivered", "g", "h"))
 	waitFor(t, "the turn", func() bool { return p.Status().Delivered == 2 })
-	forget(t, p, Part{Group: "g"}, func() {
+	forget(t, p, ledger.Part{Group: "g"}, func() {
 		meanwhile.Said = time.Now()
 		add(t, p, meanwhile)
 		meanwhile.Said = time.Now()
@@ -74,8 +75,8 @@ func TestWhatWasForgottenStaysForgotten(t *testing.T) {
 	holds(t, p, m, "h", "delivered", late.User)
 
 	// From now on nobody says when it was.
-	history := func() (turns []Turn) {
-		for _, tn := range []Turn{said("1", "session:s", "delivered", "g"), late, meanwhile, said("renamed", "session:t", late.User, "g")} {
+	history := func() (turns []ledger.Turn) {
+		for _, tn := range []ledger.Turn{said("1", "session:s", "delivered", "g"), late, meanwhile, said("renamed", "session:t", late.User, "g")} {
 			tn.Said, tn.Earlier = time.Now(), true
 			turns = append(turns, tn)
 		}
@@ -107,7 +108,7 @@ func TestTheEndOfATurnThatWasForgotten(t *testing.T) {
 	open.Open = true
 	add(t, p, open)
 	waitFor(t, "the turn", func() bool { return p.Status().Delivered == 1 })
-	forget(t, p, Part{Group: "g"})
+	forget(t, p, ledger.Part{Group: "g"})
 	ended := open
 	ended.Open, ended.Assistant, ended.Said = false, "and its answer", time.Now()
 	add(t, p, ended)
@@ -124,7 +125,7 @@ func TestOpenTurnsAreForgotten(t *testing.T) {
 	open, other := said("1", "session:s", "a tool loop under way, with a lot to say about it all", "g"), said("2", "session:t", "another, which is long enough to be worth keeping", "h")
 	idle.Hold(open)
 	idle.Hold(other)
-	part := Part{Group: "g"}
+	part := ledger.Part{Group: "g"}
 	forget(t, p, part, func() {
 		if err := idle.Forget(part.Means); err != nil {
 			t.Fatal(err)
@@ -149,7 +150,7 @@ func TestATextIsToldAgain(t *testing.T) {
 	tell := func(want int) {
 		t.Helper()
 		line.Since = time.Now()
-		if kept, err := p.AddAll(context.Background(), []Turn{line}); err != nil || kept != want {
+		if kept, err := p.AddAll(context.Background(), []ledger.Turn{line}); err != nil || kept != want {
 			t.Errorf("%d kept, want %d (%v)", kept, want, err)
 		}
 	}
@@ -157,7 +158,7 @@ func TestATextIsToldAgain(t *testing.T) {
 	tell(0)
 	waitFor(t, "the line", func() bool { return p.Status().Delivered == 1 })
 	tell(0)
-	forget(t, p, Part{Group: "g"})
+	forget(t, p, ledger.Part{Group: "g"})
 	tell(1)
 	tell(0)
 	waitFor(t, "the line", func() bool { return p.Status().Delivered == 2 })
@@ -189,7 +190,7 @@ func TestForgettingWaitsForWhatWasAccepted(t *testing.T) {
 			}
 			waitFor(t, "most of them to be accepted", func() bool { return g.Counts().Accepted > 20 })
 			for range 2 { // the second time there is nothing
-				forget(t, p, Part{Group: "g"})
+				forget(t, p, ledger.Part{Group: "g"})
 				if err := g.Settle(context.Background()); err != nil {
 					t.Fatal(err)
 				}
@@ -256,7 +257,7 @@ func TestForgettingASession(t *testing.T) {
 				t.Errorf("%+v, %v", list, err)
 			}
 			for _, group := range []string{"g", "h"} {
-				part := Part{Group: group, Session: "session:s"}
+				part := ledger.Part{Group: group, Session: "session:s"}
 				forget(t, p, part)
 				if err := p.Waiting(context.Background(), part, func(m graphiti.Message) error { return fmt.Errorf("%s waits", m.Content) }); err != nil {
 					t.Error(err)
@@ -312,13 +313,13 @@ func TestForgettingASessionThatWaits(t *testing.T) {
 	p := pipeline(t, filepath.Join(t.TempDir(), "spool.db"), m)
 	hers := said("hers", "session:s", "what she said", "g")
 	hers.Owner = "user:ann"
-	for _, tn := range []Turn{said("dead", "session:s", "refused", "g"), hers, said("other", "session:t", "of another session", "g")} {
+	for _, tn := range []ledger.Turn{said("dead", "session:s", "refused", "g"), hers, said("other", "session:t", "of another session", "g")} {
 		add(t, p, tn)
 		waitFor(t, "the first to be refused", func() bool { return p.Status().Dead == 1 })
 	}
 	add(t, p, said("waits", "session:s", "waits", "g"))
-	forget(t, p, Part{Group: "g", Session: "session:s", Owner: "user:o"})
-	list, all, err := p.Letters(context.Background(), ListOptions{Limit: 9, Text: true})
+	forget(t, p, ledger.Part{Group: "g", Session: "session:s", Owner: "user:o"})
+	list, all, err := p.Letters(context.Background(), ledger.ListOptions{Limit: 9, Text: true})
 	if err != nil || all != 2 || list[0].User != "what she said" || list[1].User != "of another session" {
 		t.Errorf("%+v, %v", list, err)
 	}
@@ -347,12 +348,12 @@ func TestForgettingWhatIsThereInPart(t *testing.T) {
 		t.Fatal(err)
 	}
 	waitFor(t, "the beginning", func() bool { return p.Status().Delivered == 2 })
-	forget(t, p, Part{Group: "g"})
+	forget(t, p, ledger.Part{Group: "g"})
 	whole := begun
 	whole.Open, whole.Assistant = false, "It is done."
 	add(t, p, whole)
 	for range 2 {
-		for _, tn := range []Turn{whole, cut} {
+		for _, tn := range []ledger.Turn{whole, cut} {
 			for _, id := range []string{tn.ID, tn.ID + ", renamed"} {
 				tn.ID, tn.Earlier, tn.Said = id, true, time.Now()
 				add(t, p, tn)

@@ -13,6 +13,7 @@ import (
 
 	"github.com/graphiti-proxy/graphiti-proxy/cache/redis"
 	"github.com/graphiti-proxy/graphiti-proxy/cache/redis/redistest"
+	"github.com/graphiti-proxy/graphiti-proxy/capture/ledger"
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti"
 )
 
@@ -118,7 +119,7 @@ func TestFullRedisTakesWhatDeliveryWrites(t *testing.T) {
 	ctx := t.Context()
 	db := dial(t, server)
 	s := newShared(db, 100, 1<<20)
-	if _, err := s.add(ctx, []Turn{spoken("1", "g"), spoken("2", "g")}, time.Now()); err != nil {
+	if _, err := s.Add(ctx, []ledger.Turn{spoken("1", "g"), spoken("2", "g")}, time.Now()); err != nil {
 		t.Fatal(err)
 	}
 	if err := s.makeGroup(ctx); err != nil {
@@ -127,7 +128,7 @@ func TestFullRedisTakesWhatDeliveryWrites(t *testing.T) {
 	if err := direct.ConfigSet(ctx, "maxmemory", "1").Err(); err != nil {
 		t.Skipf("needs redis-server: %v", err)
 	}
-	if _, err := s.add(ctx, []Turn{spoken("3", "g")}, time.Now()); !errors.Is(err, redis.ErrDown) {
+	if _, err := s.Add(ctx, []ledger.Turn{spoken("3", "g")}, time.Now()); !errors.Is(err, redis.ErrDown) {
 		t.Fatalf("it has room: %v", err)
 	}
 	held := lease{db, s.token}
@@ -151,23 +152,23 @@ func TestFullRedisTakesWhatDeliveryWrites(t *testing.T) {
 	if err := s.follow(ctx, 10*time.Millisecond, func(string, bool) {}); err != nil {
 		t.Fatal(err)
 	}
-	entries, err := s.head(ctx, "g", 2)
+	entries, err := s.Next(ctx, "g", 2)
 	if err != nil || len(entries) != 2 {
 		t.Fatal(entries, err)
 	}
-	if err := s.handOver("g", entries); err != nil {
+	if err := s.MarkSent("g", entries); err != nil {
 		t.Error("hand over", err)
 	}
-	if err := s.takeBack("g", entries[:1], "not there"); err != nil {
+	if err := s.Requeue("g", entries[:1], "not there"); err != nil {
 		t.Error("take back", err)
 	}
-	if _, err := s.bury("g", &entries[0], "refused"); err != nil {
+	if _, err := s.MarkDead("g", &entries[0], "refused"); err != nil {
 		t.Error("bury", err)
 	}
-	if gone, err := s.done("g", entries[1:], true, time.Now()); gone.turns != 1 || err != nil {
+	if gone, err := s.MarkDelivered("g", entries[1:], true, time.Now()); gone.Turns != 1 || err != nil {
 		t.Error("done", gone, err)
 	}
-	if _, err := s.cut(size{turns: 1}); err != nil {
+	if _, err := s.Cut(ledger.Size{Turns: 1}); err != nil {
 		t.Error("drop", err)
 	}
 	if _, err := s.run(ctx, "report", reportScript, true, []string{redis.Key("report")}, "{}", 1000); err != nil {

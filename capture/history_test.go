@@ -7,19 +7,20 @@ import (
 	"time"
 
 	"github.com/graphiti-proxy/graphiti-proxy/cache/redis/redistest"
+	"github.com/graphiti-proxy/graphiti-proxy/capture/ledger"
 )
 
 // shown is a turn as a history shows it.
-func shown(id, answer string, groups ...string) Turn {
+func shown(id, answer string, groups ...string) ledger.Turn {
 	tn := turn(id, groups...)
 	tn.User, tn.Assistant, tn.Earlier = "user 1", answer, true
 	return tn
 }
 
 // kept is how many of one turn a pipeline keeps.
-func kept(t *testing.T, p *Pipeline, tn Turn) int {
+func kept(t *testing.T, p *Pipeline, tn ledger.Turn) int {
 	t.Helper()
-	n, err := p.AddAll(context.Background(), []Turn{tn})
+	n, err := p.AddAll(context.Background(), []ledger.Turn{tn})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -44,7 +45,7 @@ func TestCutOffAnswers(t *testing.T) {
 		t.Error("noted after the end")
 	}
 	p = pipeline(t, path, &fakeMemory{})
-	for name, tn := range map[string]Turn{
+	for name, tn := range map[string]ledger.Turn{
 		"the turn":             shown("1", "half", "g"),
 		"the turn, in another": shown("1", "half, and more", "h"),
 		"a shortened history":  shown("2", cut.Assistant, "g", "h"),
@@ -53,7 +54,7 @@ func TestCutOffAnswers(t *testing.T) {
 			t.Errorf("%s is kept", name)
 		}
 	}
-	for name, tn := range map[string]Turn{
+	for name, tn := range map[string]ledger.Turn{
 		"another turn":   shown("3", "all of it", "g"),
 		"of another one": shown("1", "half", "i"),
 	} {
@@ -87,12 +88,12 @@ func TestCutOffOnceAndAnsweredThen(t *testing.T) {
 	}
 	open := spoken("1", "h")
 	open.Open, open.Assistant = true, "I shall look."
-	for _, tn := range []Turn{spoken("1", "g"), open} {
+	for _, tn := range []ledger.Turn{spoken("1", "g"), open} {
 		if kept(t, p, tn) != 1 {
 			t.Errorf("not kept: %+v", tn)
 		}
 	}
-	if err := p.spool.cutOff(context.Background(), &Turn{ID: "other"}, time.Now()); err != nil { // for nobody
+	if err := p.spool.CutOff(context.Background(), &ledger.Turn{ID: "other"}, time.Now()); err != nil { // for nobody
 		t.Error(err)
 	}
 	if n := kept(t, p, shown("1", "the end", "h")); n != 0 {
@@ -108,8 +109,8 @@ func TestCutOffOnceAndAnsweredThen(t *testing.T) {
 func TestCutOffWhileRedisWasDown(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "spool.db")
 	cut := spoken("1", "g")
-	whileRedisWasDown(t, path, func(s *spool) {
-		if err := s.cutOff(context.Background(), &cut, time.Now()); err != nil {
+	whileRedisWasDown(t, path, func(s *ledger.Ledger) {
+		if err := s.CutOff(context.Background(), &cut, time.Now()); err != nil {
 			t.Fatal(err)
 		}
 	})
@@ -117,11 +118,11 @@ func TestCutOffWhileRedisWasDown(t *testing.T) {
 	p := replica(t, path, &fakeMemory{}, server)
 	local := p.team.local
 	waitFor(t, "the others to know", func() bool {
-		var n int
-		return local.db.QueryRow(context.Background(), "SELECT count(*) FROM seen", nil, &n) == nil && n == 0
+		list, err := local.Cuts(context.Background(), 1)
+		return err == nil && len(list) == 0
 	})
 	other := replica(t, filepath.Join(t.TempDir(), "spool.db"), &fakeMemory{}, server)
-	for _, tn := range []Turn{shown("1", "half", "g"), shown("2", cut.Assistant, "g")} {
+	for _, tn := range []ledger.Turn{shown("1", "half", "g"), shown("2", cut.Assistant, "g")} {
 		if n := kept(t, other, tn); n != 0 {
 			t.Errorf("kept: %+v", tn)
 		}

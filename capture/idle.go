@@ -7,6 +7,8 @@ import (
 	"strings"
 	"sync"
 	"time"
+
+	"github.com/graphiti-proxy/graphiti-proxy/capture/ledger"
 )
 
 const (
@@ -27,7 +29,7 @@ const (
 // is safe for concurrent use.
 type Idle struct {
 	after time.Duration
-	keep  func(context.Context, Turn) error
+	keep  func(context.Context, ledger.Turn) error
 	log   *slog.Logger
 	stop  chan struct{}
 	ended chan struct{}
@@ -41,13 +43,13 @@ type Idle struct {
 
 type openTurn struct {
 	key  string
-	turn Turn
+	turn ledger.Turn
 	due  time.Time
 }
 
 // idleKey tells turns apart. Two agents may have the same one in one session,
 // each for groups of its own.
-func idleKey(t *Turn) string {
+func idleKey(t *ledger.Turn) string {
 	var b strings.Builder
 	b.WriteString(t.ID)
 	for i := range t.Targets {
@@ -57,7 +59,7 @@ func idleKey(t *Turn) string {
 }
 
 // NewIdle keeps with keep the turns of which nothing is heard for a while.
-func NewIdle(after time.Duration, keep func(context.Context, Turn) error, log *slog.Logger) *Idle {
+func NewIdle(after time.Duration, keep func(context.Context, ledger.Turn) error, log *slog.Logger) *Idle {
 	d := &Idle{
 		after: after, keep: keep, log: log,
 		stop: make(chan struct{}), ended: make(chan struct{}),
@@ -71,7 +73,7 @@ func NewIdle(after time.Duration, keep func(context.Context, Turn) error, log *s
 // Hold says that a round of a turn has ended and another is expected. What was
 // answered in it is added to what was answered before. Where too many are held
 // it waits until the oldest are kept.
-func (d *Idle) Hold(t Turn) {
+func (d *Idle) Hold(t ledger.Turn) {
 	key := idleKey(&t)
 	d.mu.Lock()
 	e := d.turns[key]
@@ -94,7 +96,7 @@ func (d *Idle) Hold(t Turn) {
 		d.bytes += len(t.Assistant)
 	}
 	d.heard(e, d.after)
-	var over []Turn
+	var over []ledger.Turn
 	for d.order.Len() > maxOpen || d.bytes > maxOpenBytes {
 		over = append(over, d.give(d.order.Front()))
 	}
@@ -104,12 +106,12 @@ func (d *Idle) Hold(t Turn) {
 
 // Busy says that another round of a turn has begun: its answer may take a
 // while.
-func (d *Idle) Busy(t *Turn) { d.touch(t, busyFor) }
+func (d *Idle) Busy(t *ledger.Turn) { d.touch(t, busyFor) }
 
 // Free says that a round has ended without an answer.
-func (d *Idle) Free(t *Turn) { d.touch(t, d.after) }
+func (d *Idle) Free(t *ledger.Turn) { d.touch(t, d.after) }
 
-func (d *Idle) touch(t *Turn, wait time.Duration) {
+func (d *Idle) touch(t *ledger.Turn, wait time.Duration) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if e := d.turns[idleKey(t)]; e != nil {
@@ -119,7 +121,7 @@ func (d *Idle) touch(t *Turn, wait time.Duration) {
 
 // Began is when the message of a turn was said that went on in rounds, which
 // the last of them does not know; zero when nothing was heard of it before.
-func (d *Idle) Began(t *Turn) time.Time {
+func (d *Idle) Began(t *ledger.Turn) time.Time {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	return d.beganLocked(idleKey(t))
@@ -136,7 +138,7 @@ func (d *Idle) beganLocked(key string) time.Time {
 }
 
 // End says that a turn has ended and was kept by others.
-func (d *Idle) End(t *Turn) {
+func (d *Idle) End(t *ledger.Turn) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if e := d.turns[idleKey(t)]; e != nil {
@@ -149,7 +151,7 @@ func (d *Idle) heard(e *list.Element, wait time.Duration) {
 	d.order.MoveToBack(e)
 }
 
-func (d *Idle) take(e *list.Element) Turn {
+func (d *Idle) take(e *list.Element) ledger.Turn {
 	o := opened(e)
 	d.order.Remove(e)
 	delete(d.turns, o.key)
@@ -158,7 +160,7 @@ func (d *Idle) take(e *list.Element) Turn {
 }
 
 // give takes a turn out that is kept without its end.
-func (d *Idle) give(e *list.Element) Turn {
+func (d *Idle) give(e *list.Element) ledger.Turn {
 	if d.new == nil || len(d.new) >= maxOpen {
 		d.old, d.new = d.new, make(map[string]time.Time)
 	}
@@ -169,7 +171,7 @@ func (d *Idle) give(e *list.Element) Turn {
 func opened(e *list.Element) *openTurn { return e.Value.(*openTurn) } //nolint:forcetypeassert // the list's only type
 
 // due takes out the turns whose time has come.
-func (d *Idle) due(now time.Time, all bool) (turns []Turn) {
+func (d *Idle) due(now time.Time, all bool) (turns []ledger.Turn) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	for e := d.order.Front(); e != nil; {
@@ -182,7 +184,7 @@ func (d *Idle) due(now time.Time, all bool) (turns []Turn) {
 	return turns
 }
 
-func (d *Idle) keepAll(turns []Turn) {
+func (d *Idle) keepAll(turns []ledger.Turn) {
 	for _, t := range turns {
 		if len(t.User)+len(t.Assistant) < minOpen {
 			continue
@@ -195,8 +197,8 @@ func (d *Idle) keepAll(turns []Turn) {
 
 // Forget hands over, to be left out, the turns that are to be forgotten: should
 // they end elsewhere, it is known.
-func (d *Idle) Forget(meant func(*Turn) bool) error {
-	var turns []Turn
+func (d *Idle) Forget(meant func(*ledger.Turn) bool) error {
+	var turns []ledger.Turn
 	d.mu.Lock()
 	for e := d.order.Front(); e != nil; {
 		next := e.Next()

@@ -12,14 +12,15 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/graphiti-proxy/graphiti-proxy/capture/ledger"
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti"
 )
 
 // idle runs f with an Idle of two minutes, and returns what was kept.
-func idle(t *testing.T, f func(*Idle)) (kept []Turn) {
+func idle(t *testing.T, f func(*Idle)) (kept []ledger.Turn) {
 	t.Helper()
 	synctest.Test(t, func(*testing.T) {
-		d := NewIdle(2*time.Minute, func(_ context.Context, t Turn) error {
+		d := NewIdle(2*time.Minute, func(_ context.Context, t ledger.Turn) error {
 			kept = append(kept, t)
 			return nil
 		}, slog.New(slog.DiscardHandler))
@@ -30,7 +31,7 @@ func idle(t *testing.T, f func(*Idle)) (kept []Turn) {
 	return kept
 }
 
-var openTurnOf = Turn{ID: "1", User: "please read the files of my project", Assistant: "I shall read them now."}
+var openTurnOf = ledger.Turn{ID: "1", User: "please read the files of my project", Assistant: "I shall read them now."}
 
 func TestAbandonedToolLoopIsKept(t *testing.T) {
 	for _, tc := range []struct {
@@ -65,7 +66,7 @@ func TestAbandonedToolLoopIsKept(t *testing.T) {
 			d.End(&openTurnOf)
 		}, []string{"I shall read them now."}},
 		{"too short to be worth it", func(d *Idle) {
-			d.Hold(Turn{ID: "1", User: "list", Assistant: "Let me look."})
+			d.Hold(ledger.Turn{ID: "1", User: "list", Assistant: "Let me look."})
 			time.Sleep(3 * time.Minute)
 		}, nil},
 		{"at the end of the process", func(d *Idle) { d.Hold(openTurnOf) }, []string{"I shall read them now."}},
@@ -88,34 +89,34 @@ func TestAbandonedToolLoopIsKept(t *testing.T) {
 // TestOpenTurnsAreBounded: the oldest are kept at once, before another moment
 // has passed.
 func TestOpenTurnsAreBounded(t *testing.T) {
-	var kept []Turn
-	d := NewIdle(time.Hour, func(_ context.Context, t Turn) error {
+	var kept []ledger.Turn
+	d := NewIdle(time.Hour, func(_ context.Context, t ledger.Turn) error {
 		kept = append(kept, t)
 		return nil
 	}, slog.New(slog.DiscardHandler))
 	long := strings.Repeat("x", maxOpenBytes/4)
 	for i := range 6 {
-		d.Hold(Turn{ID: string(rune('a' + i)), User: long})
+		d.Hold(ledger.Turn{ID: string(rune('a' + i)), User: long})
 	}
 	if len(kept) != 2 || kept[0].ID != "a" || kept[1].ID != "b" || !kept[0].Open {
 		t.Errorf("%d turns were kept because of their size", len(kept))
 	}
-	d.Hold(Turn{ID: "c", Assistant: long}) // one of those that are held grows
+	d.Hold(ledger.Turn{ID: "c", Assistant: long}) // one of those that are held grows
 	if len(kept) != 3 || kept[2].ID != "d" {
 		t.Errorf("%d turns were kept because one grew", len(kept))
 	}
 	for _, id := range []string{"c", "e", "f"} {
-		d.End(&Turn{ID: id})
+		d.End(&ledger.Turn{ID: id})
 	}
 	kept = nil
 	for i := range maxOpen + 3 {
-		d.Hold(Turn{ID: fmt.Sprint(i), User: strings.Repeat("x", minOpen)})
+		d.Hold(ledger.Turn{ID: fmt.Sprint(i), User: strings.Repeat("x", minOpen)})
 	}
 	if len(kept) != 3 || kept[0].ID != "0" {
 		t.Errorf("%d turns were kept because of their number", len(kept))
 	}
 	for i := range maxOpen + 3 {
-		d.End(&Turn{ID: fmt.Sprint(i)})
+		d.End(&ledger.Turn{ID: fmt.Sprint(i)})
 	}
 	d.Close()
 	if len(kept) != 3 {
@@ -245,9 +246,9 @@ func TestEndOfAnAbandonedTurnIsHeard(t *testing.T) {
 		if delivered {
 			waitFor(t, "delivery", func() bool { return p.Status().Delivered == 2 })
 		}
-		for id, tn := range map[string]Turn{"2": whole, "3": open} {
+		for id, tn := range map[string]ledger.Turn{"2": whole, "3": open} {
 			tn.ID, tn.Open, tn.Earlier = id, false, true
-			if n, err := p.AddAll(context.Background(), []Turn{tn}); n != 0 || err != nil {
+			if n, err := p.AddAll(context.Background(), []ledger.Turn{tn}); n != 0 || err != nil {
 				t.Errorf("delivered %t: %q is kept again: %d, %v", delivered, tn.Assistant, n, err)
 			}
 		}
@@ -256,12 +257,12 @@ func TestEndOfAnAbandonedTurnIsHeard(t *testing.T) {
 
 // TestSourceOfATurn says no more than was asked for.
 func TestSourceOfATurn(t *testing.T) {
-	tn := Turn{Client: `co"dex`, Git: Git{Branch: "main", Commit: "abc", Dirty: true}}
-	if got, want := tn.source(graphiti.ScopeWorkspace), `{"source":"graphiti-proxy","scope":"workspace","client":"co\"dex","git":{"branch":"main","commit":"abc","dirty":true}}`; got != want {
+	tn := ledger.Turn{Client: `co"dex`, Git: ledger.Git{Branch: "main", Commit: "abc", Dirty: true}}
+	if got, want := sourceOf(&tn, graphiti.ScopeWorkspace), `{"source":"graphiti-proxy","scope":"workspace","client":"co\"dex","git":{"branch":"main","commit":"abc","dirty":true}}`; got != want {
 		t.Errorf("%s", got)
 	}
-	tn = Turn{ID: "1", Assistant: "Done.", Tools: "read_file ×2"}
-	got := tn.messages(graphiti.ScopeUser, 0, 100, time.Now())
+	tn = ledger.Turn{ID: "1", Assistant: "Done.", Tools: "read_file ×2"}
+	got := messagesOf(&tn, graphiti.ScopeUser, 0, 100, time.Now())
 	if len(got) != 1 || got[0].Content != "Done.\n(tools used: read_file ×2)" || got[0].SourceDescription != `{"source":"graphiti-proxy","scope":"user"}` {
 		t.Errorf("%+v", got)
 	}

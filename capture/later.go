@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"sync"
+
+	"github.com/graphiti-proxy/graphiti-proxy/capture/ledger"
 )
 
 const (
@@ -41,11 +43,11 @@ type batch struct {
 
 // History is what a conversation brings along of what was said before.
 type History struct {
-	Turns []Turn
+	Turns []ledger.Turn
 
 	// Wanted says which of them are to be kept, for which it may wait. nil: all
 	// of them.
-	Wanted func(ctx context.Context, turns []Turn) ([]Turn, error)
+	Wanted func(ctx context.Context, turns []ledger.Turn) ([]ledger.Turn, error)
 
 	// Left is called, perhaps by another goroutine, when they are not stored:
 	// too many wait, or something fails. May be nil.
@@ -124,7 +126,7 @@ func (p *Pipeline) AddEarlier(h History) {
 
 // AddLater is Add some time later: for what is short, and was said a moment ago.
 // It never waits, and reports whether there was room.
-func (p *Pipeline) AddLater(turns []Turn) bool {
+func (p *Pipeline) AddLater(turns []ledger.Turn) bool {
 	p.mu.Lock()
 	closed := p.closed
 	p.mu.Unlock()
@@ -176,7 +178,7 @@ func (p *Pipeline) store(l *later) bool {
 		return false
 	}
 	defer l.over(list)
-	var turns []Turn
+	var turns []ledger.Turn
 	var batches []batch
 	for _, b := range list {
 		err := contained(func() (err error) {
@@ -213,9 +215,9 @@ func (p *Pipeline) notNow(err error, list ...batch) {
 // storeAll is addAll for turns most of which may be known: clients send their
 // whole history again. What all groups have is left out before it is read for
 // credentials, which takes longer than anything else.
-func (p *Pipeline) storeAll(ctx context.Context, turns []Turn) error {
-	whole, err := p.spool.whole(ctx, turns)
-	list := make([]Turn, 0, len(turns))
+func (p *Pipeline) storeAll(ctx context.Context, turns []ledger.Turn) error {
+	whole, err := p.spool.Whole(ctx, turns)
+	list := make([]ledger.Turn, 0, len(turns))
 	for i := range turns {
 		if err != nil || !whole[i] || turns[i].Again { // what cannot be read may be written elsewhere
 			list = append(list, turns[i])

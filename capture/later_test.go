@@ -12,6 +12,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/graphiti-proxy/graphiti-proxy/capture/ledger"
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti"
 )
 
@@ -29,7 +30,7 @@ func end(t *testing.T, p *Pipeline) {
 }
 
 // earlier are turns from before a conversation was seen.
-func earlier(conversation, n int) (turns []Turn) {
+func earlier(conversation, n int) (turns []ledger.Turn) {
 	for i := range n {
 		tn := spoken(fmt.Sprint(conversation, "-", i), "g")
 		tn.Earlier = true
@@ -73,7 +74,7 @@ func TestEarlierTurnsThatFindNoRoom(t *testing.T) {
 	left := 0
 	again := func() { left++ }
 	p.AddEarlier(History{Turns: earlier(1, 3), Left: again})
-	if p.AddLater([]Turn{turn("1", "g")}) {
+	if p.AddLater([]ledger.Turn{turn("1", "g")}) {
 		t.Error("a note is taken for which there is no room")
 	}
 	if s := p.Status(); left != 1 || s.LeftOut != 3 {
@@ -82,7 +83,7 @@ func TestEarlierTurnsThatFindNoRoom(t *testing.T) {
 	p.earlier.over([]batch{{bytes: earlierBytes}})
 	p.notes.over([]batch{{bytes: noteBytes}})
 	p.AddEarlier(History{Turns: earlier(1, 3), Left: again})
-	if !p.AddLater([]Turn{turn("1", "g")}) {
+	if !p.AddLater([]ledger.Turn{turn("1", "g")}) {
 		t.Error("a note is not taken")
 	}
 	stop(t, p)
@@ -95,11 +96,11 @@ func TestEarlierTurnsThatFindNoRoom(t *testing.T) {
 // TestEarlierTurnsThatCannotBeStored are given back.
 func TestEarlierTurnsThatCannotBeStored(t *testing.T) {
 	p := pipeline(t, filepath.Join(t.TempDir(), "spool.db"), down())
-	file, ok := p.spool.(*spool)
+	file, ok := p.spool.(*ledger.Ledger)
 	if !ok {
 		t.Skip("there is another spool to store them in")
 	}
-	_ = file.close()
+	_ = file.Close()
 	left := make(chan int, 2)
 	for i := range 2 {
 		p.AddEarlier(History{Turns: earlier(i, 3), Left: func() { left <- i }})
@@ -114,11 +115,11 @@ func TestEarlierTurnsThatCannotBeStored(t *testing.T) {
 func TestEarlierTurnsInDoubt(t *testing.T) {
 	p := pipeline(t, filepath.Join(t.TempDir(), "spool.db"), down())
 	left := make(chan string, 4)
-	for name, wanted := range map[string]func(context.Context, []Turn) ([]Turn, error){
-		"wanted": func(_ context.Context, turns []Turn) ([]Turn, error) { return turns[1:2], nil },
-		"fails":  func(context.Context, []Turn) ([]Turn, error) { return nil, errors.New("too slow") },
-		"panics": func(context.Context, []Turn) ([]Turn, error) { panic("boom") },
-		"none":   func(context.Context, []Turn) ([]Turn, error) { return nil, nil },
+	for name, wanted := range map[string]func(context.Context, []ledger.Turn) ([]ledger.Turn, error){
+		"wanted": func(_ context.Context, turns []ledger.Turn) ([]ledger.Turn, error) { return turns[1:2], nil },
+		"fails":  func(context.Context, []ledger.Turn) ([]ledger.Turn, error) { return nil, errors.New("too slow") },
+		"panics": func(context.Context, []ledger.Turn) ([]ledger.Turn, error) { panic("boom") },
+		"none":   func(context.Context, []ledger.Turn) ([]ledger.Turn, error) { return nil, nil },
 	} {
 		turns := earlier(1, 3)
 		for i := range turns {
@@ -147,7 +148,7 @@ func TestTurnsThatWait(t *testing.T) {
 	l := later{most: 10 * turnBytes}
 	put := func(id string, turns, bytes int, want bool) {
 		t.Helper()
-		list := slices.Repeat([]Turn{{ID: id, User: strings.Repeat("x", bytes)}}, turns)
+		list := slices.Repeat([]ledger.Turn{{ID: id, User: strings.Repeat("x", bytes)}}, turns)
 		if got := l.put(History{Turns: list}); got != want {
 			t.Errorf("%s: taken %v", id, got)
 		}
@@ -189,7 +190,7 @@ func TestWhatIsKnownIsNotReadAgain(t *testing.T) {
 	p := pipeline(t, filepath.Join(t.TempDir(), "spool.db"), m)
 	open := spoken("open", "g")
 	open.Open = true
-	for _, tn := range []Turn{spoken("delivered", "g"), open} {
+	for _, tn := range []ledger.Turn{spoken("delivered", "g"), open} {
 		add(t, p, tn)
 	}
 	waitFor(t, "delivery", func() bool { return p.Status().Delivered == 2 })
@@ -197,7 +198,7 @@ func TestWhatIsKnownIsNotReadAgain(t *testing.T) {
 	m.fail = down().fail
 	m.mu.Unlock()
 	add(t, p, spoken("waits", "g"))
-	got, err := p.spool.whole(t.Context(), []Turn{
+	got, err := p.spool.Whole(t.Context(), []ledger.Turn{
 		spoken("delivered", "g"), spoken("waits", "g"), open, spoken("new", "g"), spoken("delivered", "g", "h"), spoken("nowhere"),
 	})
 	if diff := cmp.Diff([]bool{true, true, false, false, false, false}, got); diff != "" || err != nil {
@@ -206,7 +207,7 @@ func TestWhatIsKnownIsNotReadAgain(t *testing.T) {
 	var wg sync.WaitGroup
 	for range 4 { // nothing is stored twice, however many ask
 		wg.Go(func() {
-			if err := p.storeAll(t.Context(), []Turn{spoken("delivered", "g"), spoken("waits", "g"), spoken("new", "g")}); err != nil {
+			if err := p.storeAll(t.Context(), []ledger.Turn{spoken("delivered", "g"), spoken("waits", "g"), spoken("new", "g")}); err != nil {
 				t.Error(err)
 			}
 		})

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/graphiti-proxy/graphiti-proxy/cache/redis"
+	"github.com/graphiti-proxy/graphiti-proxy/capture/ledger"
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti"
 )
 
@@ -40,7 +41,7 @@ type Shared struct {
 type team struct {
 	lease lease
 	name  string
-	local *spool // where turns wait while the others cannot be reached
+	local *ledger.Ledger // where turns wait while the others cannot be reached
 	spool *shared
 
 	ended   chan struct{}
@@ -73,7 +74,7 @@ type report struct {
 }
 
 // join has a pipeline share its spool with others; local is its own.
-func (p *Pipeline) join(local *spool) {
+func (p *Pipeline) join(local *ledger.Ledger) {
 	all := newShared(p.opts().Shared.DB, p.opts().MaxTurns, p.opts().MaxBytes)
 	p.spool = all
 	p.team = &team{
@@ -316,7 +317,7 @@ func (p *Pipeline) refresh(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	promoted, err := t.spool.promoted(ctx)
+	promoted, err := t.spool.Promoted(ctx)
 	if err != nil {
 		return err
 	}
@@ -379,21 +380,14 @@ func (p *Pipeline) bring(ctx context.Context) error {
 	}
 	for {
 		var seqs []int64
-		err := each(ctx, t.local.db, "SELECT grp, born, said, "+entryColumns+" FROM spool WHERE dead = 0 ORDER BY later, seq LIMIT ?", []any{page},
-			func(scan func(...any) error) error {
-				var group, said string
-				var born int64
-				var e entry
-				if err := e.scan(func(dest ...any) error { return scan(append([]any{&group, &born, &said}, dest...)...) }); err != nil {
-					return err
-				}
-				if _, err := t.spool.addTo(ctx, &e.turn, said, graphiti.Target{Scope: e.scope, Group: group}, time.UnixMilli(born)); err != nil {
-					return err
-				}
-				seqs = append(seqs, e.seq)
-				return nil
-			})
-		if moved := t.local.moved(seqs); moved != nil {
+		err := t.local.Undelivered(ctx, page, func(group, said string, born time.Time, e ledger.Entry) error {
+			_, err := t.spool.addTo(ctx, &e.Turn, said, graphiti.Target{Scope: e.Scope, Group: group}, born)
+			if err == nil {
+				seqs = append(seqs, e.Seq)
+			}
+			return err
+		})
+		if moved := t.local.Remove(seqs); moved != nil {
 			return errors.Join(err, moved)
 		}
 		if len(seqs) > 0 {
@@ -407,34 +401,34 @@ func (p *Pipeline) bring(ctx context.Context) error {
 
 // warnOfLocal says at the end that turns are where no other replica finds them.
 func (p *Pipeline) warnOfLocal() {
-	n, err := p.team.local.sizes(context.Background())
-	if err == nil && n.pending.turns > 0 {
-		p.opts().Log.Warn("turns wait in this replica's data_dir and nowhere else: keep it, and start a replica there again", "turns", n.pending.turns)
+	n, err := p.team.local.Sizes(context.Background())
+	if err == nil && n.Pending.Turns > 0 {
+		p.opts().Log.Warn("turns wait in this replica's data_dir and nowhere else: keep it, and start a replica there again", "turns", n.Pending.Turns)
 	}
 }
 
 // boundLocal keeps what waits here within bounds.
 func (p *Pipeline) boundLocal(ctx context.Context) error {
-	n, err := p.team.local.sizes(ctx)
+	n, err := p.team.local.Sizes(ctx)
 	if err != nil {
 		return err
 	}
-	t, err := p.team.local.totals()
+	t, err := p.team.local.Totals()
 	if err != nil {
 		return err
 	}
 	p.mu.Lock()
-	p.team.waits, p.team.dropped = n.pending.turns, t.dropped
+	p.team.waits, p.team.dropped = n.Pending.Turns, t.Dropped
 	p.mu.Unlock()
 	over := p.opts().over(n)
-	if over == (size{}) {
+	if over == (ledger.Size{}) {
 		return nil
 	}
-	gone, err := p.team.local.cut(over)
-	p.evicted.Add(int64(gone.all().turns))
+	gone, err := p.team.local.Cut(over)
+	p.evicted.Add(int64(gone.All().Turns))
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.countDropsLocked(gone.all().turns, "redis is down, and this replica's own spool is full; these were the oldest")
+	p.countDropsLocked(gone.All().Turns, "redis is down, and this replica's own spool is full; these were the oldest")
 	p.logDropsLocked(time.Minute)
 	return err
 }

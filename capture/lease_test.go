@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/graphiti-proxy/graphiti-proxy/cache/redis/redistest"
+	"github.com/graphiti-proxy/graphiti-proxy/capture/ledger"
 )
 
 // TestLease: one holds it, who wants it gets it when it is left, and nobody
@@ -59,19 +60,19 @@ func TestWhatAnotherReplicaReadIsTakenOver(t *testing.T) {
 	ctx := context.Background()
 	put := func(id string) {
 		t.Helper()
-		if _, err := a.add(ctx, []Turn{spoken(id, "g")}, time.Now()); err != nil {
+		if _, err := a.Add(ctx, []ledger.Turn{spoken(id, "g")}, time.Now()); err != nil {
 			t.Fatal(err)
 		}
 	}
 	found := func(string, bool) {}
 	names := func(s *shared) (list []string) {
 		t.Helper()
-		all, err := s.head(ctx, "g", 10)
+		all, err := s.Next(ctx, "g", 10)
 		if err != nil {
 			t.Fatal(err)
 		}
 		for _, e := range all {
-			list = append(list, e.turn.ID)
+			list = append(list, e.Turn.ID)
 		}
 		return list
 	}
@@ -87,11 +88,11 @@ func TestWhatAnotherReplicaReadIsTakenOver(t *testing.T) {
 	if err := a.follow(ctx, 10*time.Millisecond, found); err != nil {
 		t.Fatal(err)
 	}
-	entries, err := a.head(ctx, "g", 1)
+	entries, err := a.Next(ctx, "g", 1)
 	if err != nil || len(entries) != 1 {
 		t.Fatal(entries, err)
 	}
-	if err := a.handOver("g", entries); err != nil {
+	if err := a.MarkSent("g", entries); err != nil {
 		t.Fatal(err)
 	}
 
@@ -103,7 +104,7 @@ func TestWhatAnotherReplicaReadIsTakenOver(t *testing.T) {
 		t.Fatal(ok, err)
 	}
 	doubts, err := b.takeOver(ctx)
-	if err != nil || len(doubts) != 1 || doubts[0].entry.turn.ID != "1" {
+	if err != nil || len(doubts) != 1 || doubts[0].entry.Turn.ID != "1" {
 		t.Fatalf("%+v, %v", doubts, err)
 	}
 	if got := names(b); len(got) != 1 || got[0] != "2" {
@@ -113,7 +114,7 @@ func TestWhatAnotherReplicaReadIsTakenOver(t *testing.T) {
 	if err := a.follow(ctx, 10*time.Millisecond, found); err != nil { // it does not know yet
 		t.Fatal(err)
 	}
-	if _, err := a.done("g", entries, true, time.Now()); err == nil {
+	if _, err := a.MarkDelivered("g", entries, true, time.Now()); err == nil {
 		t.Error("who has lost the lease notes a delivery")
 	}
 	direct := server.Client()
@@ -130,10 +131,10 @@ func TestWhatAnotherReplicaReadIsTakenOver(t *testing.T) {
 	if got := names(b); len(got) != 2 {
 		t.Errorf("waiting: %q", got)
 	}
-	if _, err := b.done("g", []entry{doubts[0].entry}, true, time.Now()); err != nil {
+	if _, err := b.MarkDelivered("g", []ledger.Entry{doubts[0].entry}, true, time.Now()); err != nil {
 		t.Error(err)
 	}
-	if n, err := b.sizes(ctx); n.pending.turns != 2 || err != nil {
+	if n, err := b.Sizes(ctx); n.Pending.Turns != 2 || err != nil {
 		t.Errorf("%+v, %v", n, err)
 	}
 }

@@ -4,15 +4,16 @@ import (
 	"context"
 
 	"github.com/graphiti-proxy/graphiti-proxy/cache/redis"
+	"github.com/graphiti-proxy/graphiti-proxy/capture/ledger"
 )
 
 // Offline looks into the spool of a proxy that does not run. Nothing is
 // delivered, and nobody else may use the file meanwhile.
-type Offline struct{ spool store }
+type Offline struct{ spool ledger.Store }
 
 // OpenOffline opens the spool at path.
 func OpenOffline(path string) (*Offline, error) {
-	s, err := openSpool(path)
+	s, err := ledger.Open(path)
 	if err != nil {
 		return nil, err
 	}
@@ -24,19 +25,19 @@ func OpenShared(db *redis.DB) *Offline { return &Offline{newShared(db, 0, 0)} }
 
 // Status counts what the spool holds.
 func (f *Offline) Status(ctx context.Context) (QueueStatus, error) {
-	held, err := f.spool.sizes(ctx)
+	held, err := f.spool.Sizes(ctx)
 	if err != nil {
 		return QueueStatus{}, err
 	}
-	t, err := f.spool.totals()
+	t, err := f.spool.Totals()
 	if err != nil {
 		return QueueStatus{}, err
 	}
 	s := QueueStatus{
-		Pending: held.pending.turns, Dead: held.dead.turns, Bytes: held.pending.bytes + held.dead.bytes,
-		Delivered: t.delivered, Verified: t.verified, Dropped: t.dropped,
+		Pending: held.Pending.Turns, Dead: held.Dead.Turns, Bytes: held.Pending.Bytes + held.Dead.Bytes,
+		Delivered: t.Delivered, Verified: t.Verified, Dropped: t.Dropped,
 	}
-	oldest, err := f.spool.oldest()
+	oldest, err := f.spool.Oldest()
 	if err == nil && !oldest.IsZero() {
 		s.Oldest = &oldest
 	}
@@ -44,21 +45,21 @@ func (f *Offline) Status(ctx context.Context) (QueueStatus, error) {
 }
 
 // Letters is Pipeline.Letters.
-func (f *Offline) Letters(ctx context.Context, o ListOptions) ([]Letter, int, error) {
-	return f.spool.letters(ctx, o)
+func (f *Offline) Letters(ctx context.Context, o ledger.ListOptions) ([]ledger.Item, int, error) {
+	return f.spool.Items(ctx, o)
 }
 
 // Retry is Pipeline.Retry; the turns are delivered when a proxy runs.
 func (f *Offline) Retry(numbers []int64) (int, error) {
-	_, back, err := f.spool.retry(numbers)
-	return back.turns, err
+	_, back, err := f.spool.Retry(numbers)
+	return back.Turns, err
 }
 
 // Drop is Pipeline.Drop.
 func (f *Offline) Drop(numbers []int64) (int, error) {
-	gone, err := f.spool.dropDead(numbers)
-	return gone.dead.turns, err
+	gone, err := f.spool.DropDead(numbers)
+	return gone.Dead.Turns, err
 }
 
 // Close closes the file.
-func (f *Offline) Close() error { return f.spool.close() }
+func (f *Offline) Close() error { return f.spool.Close() }

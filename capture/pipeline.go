@@ -10,6 +10,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/graphiti-proxy/graphiti-proxy/capture/ledger"
 	"github.com/graphiti-proxy/graphiti-proxy/capture/secrets"
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti"
 )
@@ -64,8 +65,8 @@ type Memory interface {
 // concurrent use.
 type Pipeline struct {
 	o          atomic.Pointer[Options]
-	spool      store
-	disk       *spool // where this process keeps turns: the same, unless it is shared
+	spool      ledger.Store
+	disk       *ledger.Ledger // where this process keeps turns: the same, unless it is shared
 	gate       *gate
 	secrets    *secrets.Redactor
 	redacted   atomic.Int64
@@ -91,8 +92,8 @@ type Pipeline struct {
 	paused  bool            // nothing is handed over
 	calls   context.Context // of the calls to the memory
 	state   *state
-	held    sizes
-	totals  totals
+	held    ledger.Sizes
+	totals  ledger.Totals
 	lost    int
 	refused refused
 	given   int               // beginnings and ends of calls that handed something over
@@ -134,13 +135,13 @@ func Open(o Options) (*Pipeline, error) { return open(o, o.defaultTiming(), open
 
 func open(o Options, t timing, pause time.Duration) (*Pipeline, error) {
 	t.apart = o.Memory.Apart()
-	s, err := openSpool(o.Path)
+	s, err := ledger.Open(o.Path)
 	if err != nil {
 		return nil, err
 	}
 	redactor, err := secrets.New()
 	if err != nil {
-		return nil, errors.Join(err, s.close())
+		return nil, errors.Join(err, s.Close())
 	}
 	p := &Pipeline{
 		spool: s, disk: s, secrets: redactor, confirm: o.Verify && !o.Memory.Durable(),
@@ -158,7 +159,7 @@ func open(o Options, t timing, pause time.Duration) (*Pipeline, error) {
 		p.join(s)
 	} else if err := p.load(); err != nil {
 		p.abort()
-		return nil, errors.Join(err, s.close())
+		return nil, errors.Join(err, s.Close())
 	}
 	p.gate = newGate(o.Memory.Health, pause, func(open bool) { p.gateChanged(open, pause) })
 	// All end when Shutdown closes stop.
@@ -205,15 +206,15 @@ func (p *Pipeline) Set(b Bounds) {
 // load finds out what the spool holds. What an earlier process handed over and
 // did not see arrive is looked for before it is sent again.
 func (p *Pipeline) load() error {
-	held, err := p.spool.sizes(context.Background())
+	held, err := p.spool.Sizes(context.Background())
 	if err != nil {
 		return err
 	}
-	totals, err := p.spool.totals()
+	totals, err := p.spool.Totals()
 	if err != nil {
 		return err
 	}
-	instance, err := p.spool.instance()
+	instance, err := p.spool.Instance()
 	if err != nil {
 		return err
 	}
@@ -223,7 +224,7 @@ func (p *Pipeline) load() error {
 	}
 	var doubts []doubt
 	clock := graphiti.Now(p.opts().Memory.Clock())
-	err = p.spool.inDoubt(func(group string, e entry) {
+	err = p.spool.InDoubt(func(group string, e ledger.Entry) {
 		u, _ := p.track(e, clock)
 		doubts = append(doubts, doubt{group, u})
 	})
@@ -234,13 +235,13 @@ func (p *Pipeline) load() error {
 		// A store that takes no harm from repetition is simply told again, and
 		// acceptance that is taken for proof was not seen.
 		for _, d := range doubts {
-			if err := p.spool.takeBack(d.group, []entry{d.u.entry}, ""); err != nil {
+			if err := p.spool.Requeue(d.group, []ledger.Entry{d.u.entry}, ""); err != nil {
 				return err
 			}
 		}
 		doubts = nil
 	}
-	promoted, err := p.spool.promoted(context.Background())
+	promoted, err := p.spool.Promoted(context.Background())
 	if err != nil {
 		return err
 	}
@@ -248,12 +249,12 @@ func (p *Pipeline) load() error {
 	defer p.mu.Unlock()
 	p.held, p.totals, p.promoted = held, totals, promoted
 	p.probeGroup = graphiti.CheckGroupPrefix + instance
-	p.state.listed = totals.verified > 0
+	p.state.listed = totals.Verified > 0
 	now := time.Now()
 	for i, d := range doubts {
 		p.state.inDoubt(d.group, d.u, i, len(doubts), now)
 	}
-	return p.spool.groups(p.state.add)
+	return p.spool.Groups(p.state.add)
 }
 
 // Promoted reports whether something was promoted into a group.
@@ -267,10 +268,12 @@ func (p *Pipeline) Promoted(group string) bool {
 // disk when Add returns, and never waits for the memory.
 //
 // While the disk takes nothing, a bounded number of turns waits in memory.
-func (p *Pipeline) Add(ctx context.Context, t Turn) error { return p.AddTurns(ctx, []Turn{t}) }
+func (p *Pipeline) Add(ctx context.Context, t ledger.Turn) error {
+	return p.AddTurns(ctx, []ledger.Turn{t})
+}
 
 // AddTurns is Add for turns that belong together.
-func (p *Pipeline) AddTurns(ctx context.Context, turns []Turn) error {
+func (p *Pipeline) AddTurns(ctx context.Context, turns []ledger.Turn) error {
 	err := p.behindUnkept()
 	if err == nil {
 		_, err = p.AddAll(ctx, turns)
@@ -280,7 +283,7 @@ func (p *Pipeline) AddTurns(ctx context.Context, turns []Turn) error {
 
 // AddAll is Add for many turns, in their order and with one wait for the disk.
 // It returns how many of them some group did not have.
-func (p *Pipeline) AddAll(ctx context.Context, turns []Turn) (kept int, err error) {
+func (p *Pipeline) AddAll(ctx context.Context, turns []ledger.Turn) (kept int, err error) {
 	p.mu.Lock()
 	closed := p.closed
 	p.mu.Unlock()
@@ -290,14 +293,14 @@ func (p *Pipeline) AddAll(ctx context.Context, turns []Turn) (kept int, err erro
 	return p.addAll(ctx, turns)
 }
 
-func (p *Pipeline) addAll(ctx context.Context, turns []Turn) (kept int, err error) {
+func (p *Pipeline) addAll(ctx context.Context, turns []ledger.Turn) (kept int, err error) {
 	turns = p.wanted(turns)
 	if len(turns) == 0 {
 		return 0, nil
 	}
 	for i := range turns {
 		p.redact(&turns[i])
-		turns[i].cut(p.opts().MaxChars)
+		shorten(&turns[i], p.opts().MaxChars)
 	}
 	kept, err = p.keepAll(ctx, turns)
 	if err == nil {
@@ -307,7 +310,7 @@ func (p *Pipeline) addAll(ctx context.Context, turns []Turn) (kept int, err erro
 }
 
 // noteAddedLocked remembers turns whose answers need not be read again.
-func (p *Pipeline) noteAddedLocked(turns []Turn) {
+func (p *Pipeline) noteAddedLocked(turns []ledger.Turn) {
 	for i := range turns {
 		if t := &turns[i]; !t.Open && !t.Earlier { // its end, or the turn itself, may still come
 			p.lately.add(t.ID, t.Targets)
@@ -316,7 +319,7 @@ func (p *Pipeline) noteAddedLocked(turns []Turn) {
 }
 
 // keepAll stores turns as they are, and has them delivered.
-func (p *Pipeline) keepAll(ctx context.Context, turns []Turn) (kept int, err error) {
+func (p *Pipeline) keepAll(ctx context.Context, turns []ledger.Turn) (kept int, err error) {
 	all, err := p.keep(ctx, turns)
 	if err != nil {
 		return 0, err
@@ -325,10 +328,10 @@ func (p *Pipeline) keepAll(ctx context.Context, turns []Turn) (kept int, err err
 	p.noteAddedLocked(turns)
 	for i := range turns {
 		t, a := &turns[i], &all[i]
-		if len(a.groups) > 0 {
+		if len(a.Groups) > 0 {
 			kept++
 		}
-		for _, g := range a.groups {
+		for _, g := range a.Groups {
 			if p.team == nil { // else who delivers finds them in the stream
 				p.state.add(g, !t.Earlier)
 			}
@@ -336,14 +339,14 @@ func (p *Pipeline) keepAll(ctx context.Context, turns []Turn) (kept int, err err
 				p.promoted[g] = true
 			}
 		}
-		p.held.pending = p.held.pending.plus(a.size)
+		p.held.Pending = p.held.Pending.Plus(a.Size)
 	}
 	if p.team != nil {
 		p.held = p.team.spool.held()
 	}
 	over := p.opts().over(p.held)
 	p.mu.Unlock()
-	if over != (size{}) {
+	if over != (ledger.Size{}) {
 		p.makeRoom()
 	}
 	p.signal()
@@ -351,8 +354,8 @@ func (p *Pipeline) keepAll(ctx context.Context, turns []Turn) (kept int, err err
 }
 
 // wanted are the turns that a group may not have.
-func (p *Pipeline) wanted(turns []Turn) []Turn {
-	list := make([]Turn, 0, len(turns))
+func (p *Pipeline) wanted(turns []ledger.Turn) []ledger.Turn {
+	list := make([]ledger.Turn, 0, len(turns))
 	for _, t := range turns {
 		if len(t.Targets) > 0 && !p.AddedLately(t.ID, t.Targets) {
 			list = append(list, t)
@@ -363,10 +366,10 @@ func (p *Pipeline) wanted(turns []Turn) []Turn {
 
 // keep stores turns: where replicas share a spool, there, or here until it can
 // be reached.
-func (p *Pipeline) keep(ctx context.Context, turns []Turn) ([]added, error) {
-	all, err := p.spool.add(ctx, turns, time.Now())
+func (p *Pipeline) keep(ctx context.Context, turns []ledger.Turn) ([]ledger.Added, error) {
+	all, err := p.spool.Add(ctx, turns, time.Now())
 	if err != nil && p.team != nil && ctx.Err() == nil {
-		return p.team.local.add(ctx, turns, time.Now())
+		return p.team.local.Add(ctx, turns, time.Now())
 	}
 	return all, err
 }
@@ -411,9 +414,9 @@ func (p *Pipeline) Shutdown(ctx context.Context) error {
 	p.mu.Unlock()
 	if p.team != nil {
 		p.warnOfLocal()
-		return p.team.local.close()
+		return p.team.local.Close()
 	}
-	return p.spool.close()
+	return p.spool.Close()
 }
 
 func (p *Pipeline) signal() {

@@ -13,6 +13,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"go.uber.org/goleak"
 
+	"github.com/graphiti-proxy/graphiti-proxy/capture/ledger"
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti"
 )
 
@@ -108,15 +109,15 @@ func stop(t testing.TB, p *Pipeline) {
 	}
 }
 
-func turn(id string, groups ...string) Turn {
-	tn := Turn{ID: id, User: "user " + id, Said: time.Now(), Answered: time.Now()}
+func turn(id string, groups ...string) ledger.Turn {
+	tn := ledger.Turn{ID: id, User: "user " + id, Said: time.Now(), Answered: time.Now()}
 	for _, g := range groups {
 		tn.Targets = append(tn.Targets, graphiti.Target{Scope: graphiti.ScopeUser, Group: g})
 	}
 	return tn
 }
 
-func add(t testing.TB, p *Pipeline, tn Turn) {
+func add(t testing.TB, p *Pipeline, tn ledger.Turn) {
 	t.Helper()
 	if err := p.Add(context.Background(), tn); err != nil {
 		t.Fatal(err)
@@ -297,12 +298,12 @@ func TestOnStoredIsToldOfTheGroup(t *testing.T) {
 
 func TestMessagesOfATurn(t *testing.T) {
 	now := time.Date(2026, 5, 1, 0, 0, 0, 0, time.UTC)
-	tn := Turn{
+	tn := ledger.Turn{
 		ID: "ab", Client: "OpenAI", Said: now.Add(-time.Minute), Answered: now.Add(time.Hour),
 		User:      "<graphiti_memory>\n- x\n</graphiti_memory>\n\nhi " + string(make([]rune, 0)) + "ééééé",
 		Assistant: "You said: <graphiti_memory> and more",
 	}
-	got := tn.messages(graphiti.ScopeUser, 0, 16, now)
+	got := messagesOf(&tn, graphiti.ScopeUser, 0, 16, now)
 	source := `{"source":"graphiti-proxy","scope":"user","client":"OpenAI"}`
 	want := []graphiti.Message{
 		{Name: "graphiti-proxy.turn.ab.user", RoleType: "user", Content: "hi ééééé", Timestamp: now.Add(-time.Minute), SourceDescription: source},
@@ -314,7 +315,7 @@ func TestMessagesOfATurn(t *testing.T) {
 	if got := clip("aééééééééééééééééééé", 15); got != "aéé…[truncated]" {
 		t.Errorf("cut to %q", got)
 	}
-	if got := (&Turn{User: " ", Assistant: ""}).messages(graphiti.ScopeUser, 0, 10, now); got != nil {
+	if got := messagesOf(&ledger.Turn{User: " ", Assistant: ""}, graphiti.ScopeUser, 0, 10, now); got != nil {
 		t.Errorf("%+v", got)
 	}
 }

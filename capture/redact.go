@@ -4,6 +4,8 @@ import (
 	"strings"
 	"time"
 	"unicode/utf8"
+
+	"github.com/graphiti-proxy/graphiti-proxy/capture/ledger"
 )
 
 // redactSlack is what is kept of a text, in bytes, beyond what can be delivered
@@ -12,7 +14,7 @@ const redactSlack = 64 << 10
 
 // redact takes credentials out of what was said, and of all else that somebody
 // wrote, before it is anywhere. What is too long to be delivered goes first.
-func (p *Pipeline) redact(t *Turn) {
+func (p *Pipeline) redact(t *ledger.Turn) {
 	most := utf8.UTFMax*p.opts().MaxChars + redactSlack
 	for _, text := range []*string{&t.User, &t.Assistant, &t.Speaker, &t.Tools, &t.Git.Branch} {
 		if len(*text) > most {

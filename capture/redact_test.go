@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/graphiti-proxy/graphiti-proxy/capture/ledger"
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti"
 )
 
@@ -22,22 +23,22 @@ func TestNothingKeptHoldsASecret(t *testing.T) {
 	}}
 	p := pipeline(t, filepath.Join(t.TempDir(), "spool.db"), m)
 	for name, tc := range map[string]struct {
-		change func(*Turn)
+		change func(*ledger.Turn)
 		want   string // of all that the group was given
 	}{
-		"what a person says": {func(tn *Turn) { tn.User = "it is\n" + line + "\nthere" }, "DB_PASSWORD=[redacted:password]"},
-		"an answer":          {func(tn *Turn) { tn.Assistant = "set " + line + " then" }, "DB_PASSWORD=[redacted:password]"},
-		"a speaker":          {func(tn *Turn) { tn.Speaker = "Ann, password: " + secret }, ""},
-		"tools":              {func(tn *Turn) { tn.Assistant, tn.Tools = "done", "bash "+line }, "(tools used: bash DB_PASSWORD=[redacted:password])"},
-		"a branch":           {func(tn *Turn) { tn.Git.Branch = "fix/ghp_" + strings.Repeat("a1B2c3D4e", 4) }, "[redacted:github-pat]"},
-		"a promoted text":    {func(tn *Turn) { tn.Kind, tn.User = "decision", "We set "+line }, "We set DB_PASSWORD=[redacted:password]"},
-		"whose a group is":   {func(tn *Turn) { tn.Kind, tn.User = graphiti.KindOwnershipContext, "It belongs to "+line }, "It belongs to DB_PASSWORD=[redacted:password]"},
-		"an earlier turn":    {func(tn *Turn) { tn.Earlier, tn.Assistant = true, line }, "DB_PASSWORD=[redacted:password]"},
-		"an open one":        {func(tn *Turn) { tn.Open, tn.Assistant = true, line }, "DB_PASSWORD=[redacted:password]"},
+		"what a person says": {func(tn *ledger.Turn) { tn.User = "it is\n" + line + "\nthere" }, "DB_PASSWORD=[redacted:password]"},
+		"an answer":          {func(tn *ledger.Turn) { tn.Assistant = "set " + line + " then" }, "DB_PASSWORD=[redacted:password]"},
+		"a speaker":          {func(tn *ledger.Turn) { tn.Speaker = "Ann, password: " + secret }, ""},
+		"tools":              {func(tn *ledger.Turn) { tn.Assistant, tn.Tools = "done", "bash "+line }, "(tools used: bash DB_PASSWORD=[redacted:password])"},
+		"a branch":           {func(tn *ledger.Turn) { tn.Git.Branch = "fix/ghp_" + strings.Repeat("a1B2c3D4e", 4) }, "[redacted:github-pat]"},
+		"a promoted text":    {func(tn *ledger.Turn) { tn.Kind, tn.User = "decision", "We set "+line }, "We set DB_PASSWORD=[redacted:password]"},
+		"whose a group is":   {func(tn *ledger.Turn) { tn.Kind, tn.User = graphiti.KindOwnershipContext, "It belongs to "+line }, "It belongs to DB_PASSWORD=[redacted:password]"},
+		"an earlier turn":    {func(tn *ledger.Turn) { tn.Earlier, tn.Assistant = true, line }, "DB_PASSWORD=[redacted:password]"},
+		"an open one":        {func(tn *ledger.Turn) { tn.Open, tn.Assistant = true, line }, "DB_PASSWORD=[redacted:password]"},
 	} {
 		tn := turn(name, name)
 		tc.change(&tn)
-		if _, err := p.AddAll(context.Background(), []Turn{tn}); err != nil {
+		if _, err := p.AddAll(context.Background(), []ledger.Turn{tn}); err != nil {
 			t.Fatal(err)
 		}
 		waitFor(t, name, func() bool { return len(m.contents(name)) > 0 })
@@ -48,7 +49,7 @@ func TestNothingKeptHoldsASecret(t *testing.T) {
 	}
 	add(t, p, turn("r", "refused"))
 	waitFor(t, "the refusal", func() bool { return p.Status().Dead == 1 })
-	letters, _, err := p.Letters(context.Background(), ListOptions{Condition: Dead, Limit: 1})
+	letters, _, err := p.Letters(context.Background(), ledger.ListOptions{Condition: ledger.Dead, Limit: 1})
 	if err != nil || len(letters) != 1 || !strings.Contains(letters[0].Reason, "what was said before it, DB_PASSWORD=[redacted:password], is too long") {
 		t.Errorf("%+v, %v", letters, err)
 	}

@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/graphiti-proxy/graphiti-proxy/capture/ledger"
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti"
 )
 
@@ -37,7 +38,7 @@ func TestOutageIsNoRefusal(t *testing.T) {
 				return nil
 			}}
 			inBubble(t, g, func(t *testing.T, p *Pipeline, _ *logged) {
-				var turns []Turn
+				var turns []ledger.Turn
 				for i := range 200 {
 					turns = append(turns, spoken(fmt.Sprint(i), fmt.Sprint("g", i%3)))
 				}
@@ -75,7 +76,7 @@ func TestManyRefusedTurns(t *testing.T) {
 	g := &graph{}
 	g.refuses = func(content string) bool { return strings.Contains(content, "bad") }
 	inBubble(t, g, func(t *testing.T, p *Pipeline, _ *logged) {
-		var turns []Turn
+		var turns []ledger.Turn
 		for i := range 30 {
 			turns = append(turns, spoken(fmt.Sprint("bad", i), "a"))
 		}

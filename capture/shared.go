@@ -17,6 +17,7 @@ import (
 	goredis "github.com/redis/go-redis/v9"
 
 	"github.com/graphiti-proxy/graphiti-proxy/cache/redis"
+	"github.com/graphiti-proxy/graphiti-proxy/capture/ledger"
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti"
 )
 
@@ -80,8 +81,8 @@ type shared struct {
 	maxTurns int
 	maxBytes int
 	lines    map[string]*line
-	known    sizes // after what was added last
-	sent     int64 // the place in the order of hand-over that was given last
+	known    ledger.Sizes // after what was added last
+	sent     int64        // the place in the order of hand-over that was given last
 }
 
 // line holds the numbers of a group's entries that wait, in their order.
@@ -89,18 +90,18 @@ type line struct{ fresh, older []int64 }
 
 // mark is what became of an entry until now.
 type mark struct {
-	Sent     int64  `json:"s,omitempty"` // order of hand-over; 0: it waits
-	Attempts int    `json:"a,omitempty"`
-	Have     sides  `json:"h,omitempty"`
-	Losses   int    `json:"l,omitempty"`
-	Reason   string `json:"r,omitempty"`
+	Sent     int64        `json:"s,omitempty"` // order of hand-over; 0: it waits
+	Attempts int          `json:"a,omitempty"`
+	Have     ledger.Sides `json:"h,omitempty"`
+	Losses   int          `json:"l,omitempty"`
+	Reason   string       `json:"r,omitempty"`
 }
 
 func newShared(db *redis.DB, maxTurns, maxBytes int) *shared {
 	return &shared{db: db, token: rand.Text(), maxTurns: maxTurns, maxBytes: maxBytes, lines: make(map[string]*line)}
 }
 
-func (s *shared) close() error { return nil }
+func (s *shared) Close() error { return nil }
 
 // run runs a script; a fenced one does nothing unless this process holds the
 // lease.
@@ -136,17 +137,17 @@ func (s *shared) run(ctx context.Context, what string, script *redis.Script, fen
 	return reply, nil
 }
 
-func (s *shared) add(ctx context.Context, turns []Turn, now time.Time) (all []added, err error) {
+func (s *shared) Add(ctx context.Context, turns []ledger.Turn, now time.Time) (all []ledger.Added, err error) {
 	for i := range turns {
-		var a added
+		var a ledger.Added
 		for _, target := range turns[i].Targets {
-			bytes, err := s.addTo(ctx, &turns[i], turns[i].said(), target, now)
+			bytes, err := s.addTo(ctx, &turns[i], turns[i].Digest(), target, now)
 			if err != nil {
 				return nil, err
 			}
 			if bytes > 0 {
-				a.groups = append(a.groups, target.Group)
-				a.size = a.size.plus(size{1, bytes})
+				a.Groups = append(a.Groups, target.Group)
+				a.Size = a.Size.Plus(ledger.Size{Turns: 1, Bytes: bytes})
 			}
 		}
 		all = append(all, a)
@@ -157,8 +158,8 @@ func (s *shared) add(ctx context.Context, turns []Turn, now time.Time) (all []ad
 // addTo stores for one group what it does not have of a turn, and returns the
 // bytes it takes there; 0 when the group has had it. said is of the whole turn,
 // of which t may be a part.
-func (s *shared) addTo(ctx context.Context, t *Turn, said string, target graphiti.Target, now time.Time) (int, error) {
-	for part := t; ; part = part.rest() {
+func (s *shared) addTo(ctx context.Context, t *ledger.Turn, said string, target graphiti.Target, now time.Time) (int, error) {
+	for part := t; ; part = part.Rest() {
 		bytes, err := s.addPart(ctx, part, said, target, now)
 		if bytes >= 0 || err != nil {
 			return bytes, err
@@ -168,12 +169,12 @@ func (s *shared) addTo(ctx context.Context, t *Turn, said string, target graphit
 
 // addPart stores a turn, or a part of one. It returns -1 when the group has the
 // part's beginning only.
-func (s *shared) addPart(ctx context.Context, t *Turn, said string, target graphiti.Target, now time.Time) (int, error) {
+func (s *shared) addPart(ctx context.Context, t *ledger.Turn, said string, target graphiti.Target, now time.Time) (int, error) {
 	body, err := json.Marshal(t)
 	if err != nil {
 		return 0, err
 	}
-	whose, err := json.Marshal(Owned{Scope: string(target.Scope), Key: t.keyOf(target.Scope)})
+	whose, err := json.Marshal(ledger.Owned{Scope: string(target.Scope), Key: t.KeyOf(target.Scope)})
 	if err != nil {
 		return 0, err
 	}
@@ -193,25 +194,25 @@ func (s *shared) addPart(ctx context.Context, t *Turn, said string, target graph
 	}
 	keys := []string{
 		redis.Key("groups"), redis.Key("promoted"), redis.Key("talk", graphiti.Talk(t.Session)),
-		redis.Key("turn", t.ID, target.Group), redis.Key("said", target.Group, said), redis.Key("turn", cutPrefix+t.ID, target.Group),
+		redis.Key("turn", t.ID, target.Group), redis.Key("said", target.Group, said), redis.Key("turn", ledger.CutPrefix+t.ID, target.Group),
 	}
-	for _, m := range t.marks(target.Group) {
+	for _, m := range t.Marks(target.Group) {
 		keys = append(keys, redis.Key("forgot", m))
 	}
-	reply, err := s.run(ctx, "spool turn", addScript, false, keys, string(about), string(body), seenFor.Milliseconds())
+	reply, err := s.run(ctx, "spool turn", addScript, false, keys, string(about), string(body), ledger.SeenFor.Milliseconds())
 	if err != nil {
 		return 0, err
 	}
 	if len(reply) == 5 {
 		s.mu.Lock()
-		s.known = sizes{size{int(reply[1]), int(reply[2])}, size{int(reply[3]), int(reply[4])}}
+		s.known = ledger.Sizes{Pending: ledger.Size{Turns: int(reply[1]), Bytes: int(reply[2])}, Dead: ledger.Size{Turns: int(reply[3]), Bytes: int(reply[4])}}
 		s.mu.Unlock()
 	}
 	return int(reply[0]), nil
 }
 
 // held are the sizes that were known last.
-func (s *shared) held() sizes {
+func (s *shared) held() ledger.Sizes {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.known
@@ -274,10 +275,10 @@ func parseShared(m *goredis.XMessage) (*sharedEntry, error) {
 }
 
 // entry is one as delivery knows it.
-func (e *sharedEntry) entry(m mark) (entry, error) {
-	out := entry{seq: e.Number, bytes: len(e.Body), scope: e.Scope, have: m.Have, losses: m.Losses, later: e.Later == "1"}
-	if err := json.Unmarshal([]byte(e.Body), &out.turn); err != nil {
-		return entry{}, fmt.Errorf("entry %d: %w", e.Number, err)
+func (e *sharedEntry) entry(m mark) (ledger.Entry, error) {
+	out := ledger.Entry{Seq: e.Number, Bytes: len(e.Body), Scope: e.Scope, Have: m.Have, Losses: m.Losses, Later: e.Later == "1"}
+	if err := json.Unmarshal([]byte(e.Body), &out.Turn); err != nil {
+		return ledger.Entry{}, fmt.Errorf("entry %d: %w", e.Number, err)
 	}
 	return out, nil
 }
@@ -323,25 +324,25 @@ func (s *shared) hash(ctx context.Context, name string, f func(field, value stri
 	return nil
 }
 
-func (s *shared) sizes(ctx context.Context) (sizes, error) {
+func (s *shared) Sizes(ctx context.Context) (ledger.Sizes, error) {
 	all, err := s.counts(ctx)
 	return countedSizes(all), err
 }
 
-func (s *shared) totals() (totals, error) {
+func (s *shared) Totals() (ledger.Totals, error) {
 	all, err := s.counts(context.Background())
 	return countedTotals(all), err
 }
 
-func countedSizes(all map[string]int) sizes {
-	return sizes{
-		pending: size{all["pending"], all["pending_bytes"]},
-		dead:    size{all["dead"], all["dead_bytes"]},
+func countedSizes(all map[string]int) ledger.Sizes {
+	return ledger.Sizes{
+		Pending: ledger.Size{Turns: all["pending"], Bytes: all["pending_bytes"]},
+		Dead:    ledger.Size{Turns: all["dead"], Bytes: all["dead_bytes"]},
 	}
 }
 
-func countedTotals(all map[string]int) totals {
-	return totals{delivered: all["delivered"], verified: all["verified"], dropped: all["dropped"]}
+func countedTotals(all map[string]int) ledger.Totals {
+	return ledger.Totals{Delivered: all["delivered"], Verified: all["verified"], Dropped: all["dropped"]}
 }
 
 func (s *shared) counts(ctx context.Context) (map[string]int, error) {
@@ -353,7 +354,7 @@ func (s *shared) counts(ctx context.Context) (map[string]int, error) {
 	return out, err
 }
 
-func (s *shared) oldest() (t time.Time, err error) {
+func (s *shared) Oldest() (t time.Time, err error) {
 	err = s.db.Ease(context.Background(), func(ctx context.Context, c redis.Cmdable) error {
 		first, err := c.XRangeN(ctx, redis.Key("spool"), "-", "+", 1).Result()
 		if err != nil || len(first) == 0 {
@@ -368,7 +369,7 @@ func (s *shared) oldest() (t time.Time, err error) {
 	return t, err
 }
 
-func (s *shared) instance() (id string, err error) {
+func (s *shared) Instance() (id string, err error) {
 	name := redis.Key("instance")
 	err = s.db.Ease(context.Background(), func(ctx context.Context, c redis.Cmdable) error {
 		if id, err = c.Get(ctx, name).Result(); !errors.Is(err, redis.Nil) {
@@ -383,7 +384,7 @@ func (s *shared) instance() (id string, err error) {
 	return id, err
 }
 
-func (s *shared) promoted(ctx context.Context) (map[string]bool, error) {
+func (s *shared) Promoted(ctx context.Context) (map[string]bool, error) {
 	all := make(map[string]bool)
 	err := s.db.Ease(ctx, func(ctx context.Context, c redis.Cmdable) error {
 		list, err := c.SMembers(ctx, redis.Key("promoted")).Result()
@@ -398,10 +399,10 @@ func (s *shared) promoted(ctx context.Context) (map[string]bool, error) {
 	return all, nil
 }
 
-func (s *shared) owned(ctx context.Context, owner string) (list []Owned, err error) {
+func (s *shared) Owned(ctx context.Context, owner string) (list []ledger.Owned, err error) {
 	owners := make(map[string]int)
 	err = s.hash(ctx, "groups", func(field, value string) error {
-		var o Owned
+		var o ledger.Owned
 		if err := json.Unmarshal([]byte(value), &o); err != nil {
 			return err
 		}
@@ -410,11 +411,11 @@ func (s *shared) owned(ctx context.Context, owner string) (list []Owned, err err
 		list = append(list, o)
 		return nil
 	})
-	list = slices.DeleteFunc(list, func(o Owned) bool { return owner != "" && o.Owner != owner })
+	list = slices.DeleteFunc(list, func(o ledger.Owned) bool { return owner != "" && o.Owner != owner })
 	for i := range list {
 		list[i].Shared = owners[list[i].Group] > 1
 	}
-	slices.SortFunc(list, func(a, b Owned) int {
+	slices.SortFunc(list, func(a, b ledger.Owned) int {
 		return cmp.Or(cmp.Compare(a.Scope, b.Scope), cmp.Compare(a.Key, b.Key), cmp.Compare(a.Group, b.Group), cmp.Compare(a.Owner, b.Owner))
 	})
 	return list, err
@@ -427,29 +428,29 @@ func (s *shared) bound(turns, bytes int) {
 	s.maxTurns, s.maxBytes = turns, bytes
 }
 
-func (s *shared) bounded(ctx context.Context, most int, before time.Time) (dropped, error) {
+func (s *shared) bounded(ctx context.Context, most int, before time.Time) (ledger.Dropped, error) {
 	s.mu.Lock()
 	turns, bytes := s.maxTurns, s.maxBytes
 	s.mu.Unlock()
-	reply, err := s.run(ctx, "drop from spool", dropScript, false, nil, most, turns, bytes, before.UnixMilli(), turns/spare, bytes/spare)
+	reply, err := s.run(ctx, "drop from spool", dropScript, false, nil, most, turns, bytes, before.UnixMilli(), turns/ledger.Spare, bytes/ledger.Spare)
 	return goneOf(reply), err
 }
 
-// cut asks the store itself what is over: others change it, too.
-func (s *shared) cut(size) (dropped, error) {
-	return s.bounded(context.Background(), dropChunk, time.UnixMilli(0))
+// Cut asks the store itself what is over: others change it, too.
+func (s *shared) Cut(ledger.Size) (ledger.Dropped, error) {
+	return s.bounded(context.Background(), ledger.DropChunk, time.UnixMilli(0))
 }
 
-func (s *shared) dropBefore(t time.Time) (dropped, error) {
-	return s.bounded(context.Background(), dropChunk, t)
+func (s *shared) DropBefore(t time.Time) (ledger.Dropped, error) {
+	return s.bounded(context.Background(), ledger.DropChunk, t)
 }
 
-func goneOf(reply []int64) (d dropped) {
+func goneOf(reply []int64) (d ledger.Dropped) {
 	if len(reply) == 4 {
-		d.pending, d.dead = size{int(reply[0]), int(reply[1])}, size{int(reply[2]), int(reply[3])}
+		d.Pending, d.Dead = ledger.Size{Turns: int(reply[0]), Bytes: int(reply[1])}, ledger.Size{Turns: int(reply[2]), Bytes: int(reply[3])}
 	}
 	return d
 }
 
-// forgetSeen does nothing: what was delivered is forgotten by itself.
-func (s *shared) forgetSeen(time.Time, int) error { return nil }
+// Prune does nothing: what was delivered is forgotten by itself.
+func (s *shared) Prune(time.Time, int) error { return nil }

@@ -14,13 +14,14 @@ import (
 	goredis "github.com/redis/go-redis/v9"
 
 	"github.com/graphiti-proxy/graphiti-proxy/cache/redis"
+	"github.com/graphiti-proxy/graphiti-proxy/capture/ledger"
 )
 
 // handed is an entry that was handed over, and when among others.
 type handed struct {
 	group string
 	sent  int64
-	entry entry
+	entry ledger.Entry
 }
 
 // takeOver reads, when this process begins to deliver, what another has read:
@@ -225,7 +226,7 @@ func (s *shared) first(group string, n int) []int64 {
 	return append(out, l.older[:min(n-len(out), len(l.older))]...)
 }
 
-func (s *shared) groups(found func(group string, fresh bool)) error {
+func (s *shared) Groups(found func(group string, fresh bool)) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for group, l := range s.lines {
@@ -234,8 +235,8 @@ func (s *shared) groups(found func(group string, fresh bool)) error {
 	return nil
 }
 
-// inDoubt takes over first: it is what delivery begins with.
-func (s *shared) inDoubt(found func(group string, e entry)) error {
+// InDoubt takes over first: it is what delivery begins with.
+func (s *shared) InDoubt(found func(group string, e ledger.Entry)) error {
 	doubts, err := s.takeOver(context.Background())
 	if err != nil {
 		return err
@@ -246,7 +247,7 @@ func (s *shared) inDoubt(found func(group string, e entry)) error {
 	return nil
 }
 
-func (s *shared) head(ctx context.Context, group string, n int) (out []entry, err error) {
+func (s *shared) Next(ctx context.Context, group string, n int) (out []ledger.Entry, err error) {
 	for len(out) == 0 && err == nil {
 		numbers := s.first(group, n)
 		if len(numbers) == 0 {
@@ -260,7 +261,7 @@ func (s *shared) head(ctx context.Context, group string, n int) (out []entry, er
 }
 
 // entries reads those of the numbers; gone are not there any more.
-func (s *shared) entries(ctx context.Context, numbers []int64) (out []entry, gone []int64, err error) {
+func (s *shared) entries(ctx context.Context, numbers []int64) (out []ledger.Entry, gone []int64, err error) {
 	marks, err := s.marksOf(ctx, numbers)
 	if err != nil {
 		return nil, nil, err
@@ -301,16 +302,16 @@ func (s *shared) entries(ctx context.Context, numbers []int64) (out []entry, gon
 
 func idOf(n int64) string { return strconv.FormatInt(n, 10) + "-0" }
 
-func numbersOf(entries []entry) []int64 {
+func numbersOf(entries []ledger.Entry) []int64 {
 	out := make([]int64, len(entries))
 	for i := range entries {
-		out[i] = entries[i].seq
+		out[i] = entries[i].Seq
 	}
 	return out
 }
 
 // note writes down what became of entries.
-func (s *shared) note(what string, entries []entry, of func(m *mark, e *entry)) error {
+func (s *shared) note(what string, entries []ledger.Entry, of func(m *mark, e *ledger.Entry)) error {
 	if len(entries) == 0 {
 		return nil
 	}
@@ -325,7 +326,7 @@ func (s *shared) note(what string, entries []entry, of func(m *mark, e *entry)) 
 		if err != nil {
 			return err
 		}
-		args = append(args, entries[i].seq, string(value))
+		args = append(args, entries[i].Seq, string(value))
 	}
 	_, err = s.run(context.Background(), what, markScript, true, nil, args...)
 	return err
@@ -357,14 +358,14 @@ func (s *shared) marksOf(ctx context.Context, numbers []int64) ([]mark, error) {
 	return out, nil
 }
 
-func (s *shared) handOver(group string, entries []entry) error {
+func (s *shared) MarkSent(group string, entries []ledger.Entry) error {
 	s.mu.Lock()
 	sent := s.sent
 	s.sent += int64(len(entries))
 	s.mu.Unlock()
-	err := s.note("note hand-over", entries, func(m *mark, e *entry) {
+	err := s.note("note hand-over", entries, func(m *mark, e *ledger.Entry) {
 		sent++
-		m.Sent, m.Have, m.Losses = sent, e.have, e.losses
+		m.Sent, m.Have, m.Losses = sent, e.Have, e.Losses
 	})
 	if err == nil {
 		s.unqueue(group, numbersOf(entries))
@@ -372,47 +373,47 @@ func (s *shared) handOver(group string, entries []entry) error {
 	return err
 }
 
-func (s *shared) takeBack(group string, entries []entry, reason string) error {
-	err := s.note("note failure", entries, func(m *mark, e *entry) {
-		m.Sent, m.Attempts, m.Reason, m.Have, m.Losses = 0, m.Attempts+1, reason, e.have, e.losses
+func (s *shared) Requeue(group string, entries []ledger.Entry, reason string) error {
+	err := s.note("note failure", entries, func(m *mark, e *ledger.Entry) {
+		m.Sent, m.Attempts, m.Reason, m.Have, m.Losses = 0, m.Attempts+1, reason, e.Have, e.Losses
 	})
 	if err == nil {
 		for i := range entries {
-			s.queue(group, entries[i].seq, entries[i].later)
+			s.queue(group, entries[i].Seq, entries[i].Later)
 		}
 	}
 	return err
 }
 
-func (s *shared) done(group string, entries []entry, verified bool, _ time.Time) (gone size, err error) {
+func (s *shared) MarkDelivered(group string, entries []ledger.Entry, verified bool, _ time.Time) (gone ledger.Size, err error) {
 	if len(entries) == 0 {
-		return size{}, nil
+		return ledger.Size{}, nil
 	}
 	args := []any{digit(verified)}
 	for i := range entries {
-		args = append(args, entries[i].seq)
+		args = append(args, entries[i].Seq)
 	}
 	reply, err := s.run(context.Background(), "note delivery", doneScript, true, nil, args...)
 	if err != nil {
-		return size{}, err
+		return ledger.Size{}, err
 	}
 	s.unqueue(group, numbersOf(entries))
-	return size{int(reply[0]), int(reply[1])}, nil
+	return ledger.Size{Turns: int(reply[0]), Bytes: int(reply[1])}, nil
 }
 
-func (s *shared) bury(group string, e *entry, reason string) (size, error) {
-	before, err := s.marksOf(context.Background(), []int64{e.seq})
+func (s *shared) MarkDead(group string, e *ledger.Entry, reason string) (ledger.Size, error) {
+	before, err := s.marksOf(context.Background(), []int64{e.Seq})
 	if err != nil {
-		return size{}, err
+		return ledger.Size{}, err
 	}
-	value, err := json.Marshal(mark{Attempts: before[0].Attempts + 1, Have: e.have, Losses: e.losses, Reason: reason})
+	value, err := json.Marshal(mark{Attempts: before[0].Attempts + 1, Have: e.Have, Losses: e.Losses, Reason: reason})
 	if err != nil {
-		return size{}, err
+		return ledger.Size{}, err
 	}
-	reply, err := s.run(context.Background(), "note refusal", buryScript, true, nil, e.seq, string(value))
+	reply, err := s.run(context.Background(), "note refusal", buryScript, true, nil, e.Seq, string(value))
 	if err != nil {
-		return size{}, err
+		return ledger.Size{}, err
 	}
-	s.unqueue(group, []int64{e.seq})
-	return size{int(reply[0]), int(reply[1])}, nil
+	s.unqueue(group, []int64{e.Seq})
+	return ledger.Size{Turns: int(reply[0]), Bytes: int(reply[1])}, nil
 }

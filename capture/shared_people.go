@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/graphiti-proxy/graphiti-proxy/cache/redis"
+	"github.com/graphiti-proxy/graphiti-proxy/capture/ledger"
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti"
 )
 
@@ -53,15 +54,15 @@ func (s *shared) each(ctx context.Context, f func(e *sharedEntry, m mark, dead b
 	return before(1 << 62)
 }
 
-func (s *shared) letters(ctx context.Context, o ListOptions) (list []Letter, all int, err error) {
-	list = []Letter{}
+func (s *shared) Items(ctx context.Context, o ledger.ListOptions) (list []ledger.Item, all int, err error) {
+	list = []ledger.Item{}
 	err = s.each(ctx, func(e *sharedEntry, m mark, dead bool) error {
-		condition := Waiting
+		condition := ledger.Waiting
 		switch {
 		case dead:
-			condition = Dead
+			condition = ledger.Dead
 		case m.Sent > 0:
-			condition = UnderWay
+			condition = ledger.UnderWay
 		}
 		if o.Group != "" && o.Group != e.Group || o.Condition != "" && o.Condition != condition {
 			return nil
@@ -69,7 +70,7 @@ func (s *shared) letters(ctx context.Context, o ListOptions) (list []Letter, all
 		if all++; all > o.Limit {
 			return nil
 		}
-		l := Letter{
+		l := ledger.Item{
 			Number: e.Number, Condition: condition, Group: e.Group, Scope: string(e.Scope), Since: e.born(),
 			Bytes: len(e.Body), Attempts: m.Attempts, Reason: m.Reason,
 		}
@@ -78,7 +79,7 @@ func (s *shared) letters(ctx context.Context, o ListOptions) (list []Letter, all
 			if err != nil {
 				return err
 			}
-			l.User, l.Assistant = one.turn.User, one.turn.Assistant
+			l.User, l.Assistant = one.Turn.User, one.Turn.Assistant
 		}
 		list = append(list, l)
 		return nil
@@ -86,22 +87,22 @@ func (s *shared) letters(ctx context.Context, o ListOptions) (list []Letter, all
 	return list, all, err
 }
 
-func (s *shared) retry(numbers []int64) (groups []string, back size, err error) {
+func (s *shared) Retry(numbers []int64) (groups []string, back ledger.Size, err error) {
 	err = paged(numbers, func(some []int64) error {
 		reply, err := s.run(context.Background(), "retry turns", retryScript, false, nil, anyOf(some)...)
 		if err == nil {
-			back = back.plus(size{int(reply[0]), int(reply[1])})
+			back = back.Plus(ledger.Size{Turns: int(reply[0]), Bytes: int(reply[1])})
 		}
 		return err
 	})
 	return nil, back, err // who delivers finds them in the stream
 }
 
-func (s *shared) dropDead(numbers []int64) (d dropped, err error) {
+func (s *shared) DropDead(numbers []int64) (d ledger.Dropped, err error) {
 	err = paged(numbers, func(some []int64) error {
 		reply, err := s.run(context.Background(), "drop from spool", dropDeadScript, false, nil, anyOf(some)...)
 		gone := goneOf(reply)
-		d.pending, d.dead = d.pending.plus(gone.pending), d.dead.plus(gone.dead)
+		d.Pending, d.Dead = d.Pending.Plus(gone.Pending), d.Dead.Plus(gone.Dead)
 		return err
 	})
 	return d, err
@@ -129,20 +130,20 @@ func anyOf(numbers []int64) []any {
 	return out
 }
 
-func (s *shared) waiting(ctx context.Context, part Part, f func(graphiti.Message) error, maxChars int) error {
+func (s *shared) Waiting(ctx context.Context, part ledger.Part, f func(ledger.Entry) error) error {
 	return s.each(ctx, func(e *sharedEntry, m mark, _ bool) error {
 		if e.Group != part.Group {
 			return nil
 		}
 		one, err := e.entry(m)
-		if err != nil || part.Session != "" && !part.Means(&one.turn) {
+		if err != nil || part.Session != "" && !part.Means(&one.Turn) {
 			return err
 		}
-		return one.messages(f, maxChars)
+		return f(one)
 	})
 }
 
-func (s *shared) talks(ctx context.Context, session string) (list []Owned, err error) {
+func (s *shared) Talks(ctx context.Context, session string) (list []ledger.Owned, err error) {
 	var fields []string
 	err = s.db.Ease(ctx, func(ctx context.Context, c redis.Cmdable) (err error) {
 		fields, err = c.SMembers(ctx, redis.Key("talk", graphiti.Talk(session))).Result()
@@ -151,7 +152,7 @@ func (s *shared) talks(ctx context.Context, session string) (list []Owned, err e
 	if err != nil || len(fields) == 0 {
 		return nil, err
 	}
-	owned, err := s.owned(ctx, "")
+	owned, err := s.Owned(ctx, "")
 	for _, o := range owned {
 		if slices.Contains(fields, o.Group+"\n"+o.Owner) {
 			o.Session, o.Shared = session, false
@@ -161,17 +162,17 @@ func (s *shared) talks(ctx context.Context, session string) (list []Owned, err e
 	return list, err
 }
 
-// gone does nothing: what is known of a turn tells since when.
-func (s *shared) gone(string, []string) error { return nil }
+// MarkForgotten does nothing: what is known of a turn tells since when.
+func (s *shared) MarkForgotten(string, []string) error { return nil }
 
-func (s *shared) forget(part Part, last bool) (d dropped, err error) {
+func (s *shared) Forget(part ledger.Part, last bool) (d ledger.Dropped, err error) {
 	ctx := context.Background()
 	now, err := s.db.At(ctx, time.Now())
 	if err != nil {
 		return d, err
 	}
 	err = s.db.Ease(ctx, func(ctx context.Context, c redis.Cmdable) error {
-		return c.Set(ctx, redis.Key("forgot", part.Mark()), now.UnixMicro(), seenFor).Err()
+		return c.Set(ctx, redis.Key("forgot", part.Mark()), now.UnixMicro(), ledger.SeenFor).Err()
 	})
 	if err != nil {
 		return d, err
@@ -183,7 +184,7 @@ func (s *shared) forget(part Part, last bool) (d dropped, err error) {
 		}
 		if part.Session != "" {
 			one, err := e.entry(m)
-			if err != nil || !part.Means(&one.turn) {
+			if err != nil || !part.Means(&one.Turn) {
 				return err
 			}
 		}
@@ -207,9 +208,9 @@ func (s *shared) forget(part Part, last bool) (d dropped, err error) {
 		s.unqueue(part.Group, waiting[:w])
 		waiting, dead = waiting[w:], dead[n:]
 		gone := goneOf(reply)
-		d.pending, d.dead = d.pending.plus(gone.pending), d.dead.plus(gone.dead)
+		d.Pending, d.Dead = d.Pending.Plus(gone.Pending), d.Dead.Plus(gone.Dead)
 	}
-	owned, err := s.owned(ctx, "")
+	owned, err := s.Owned(ctx, "")
 	if err != nil {
 		return d, err
 	}

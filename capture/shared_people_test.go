@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/graphiti-proxy/graphiti-proxy/cache/redis/redistest"
+	"github.com/graphiti-proxy/graphiti-proxy/capture/ledger"
 )
 
 // TestManyNumbersOverRedis: as many as a call of the admin side may have.
@@ -17,7 +18,7 @@ func TestManyNumbersOverRedis(t *testing.T) {
 	}
 	var numbers []int64
 	for _, id := range []string{"1", "2", "3"} {
-		if _, err := s.add(t.Context(), []Turn{spoken(id, "g")}, time.Now()); err != nil {
+		if _, err := s.Add(t.Context(), []ledger.Turn{spoken(id, "g")}, time.Now()); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -27,7 +28,7 @@ func TestManyNumbersOverRedis(t *testing.T) {
 			return err
 		}
 		numbers = append(numbers, e.Number)
-		_, err = s.bury("g", &one, "refused")
+		_, err = s.MarkDead("g", &one, "refused")
 		return err
 	})
 	if err != nil || len(numbers) != 3 {
@@ -37,13 +38,13 @@ func TestManyNumbersOverRedis(t *testing.T) {
 	for n := range int64(9000) {
 		many = append(many, 1_000_000+n)
 	}
-	if _, back, err := s.retry(slices.Concat(many, numbers[:1])); err != nil || back.turns != 1 {
+	if _, back, err := s.Retry(slices.Concat(many, numbers[:1])); err != nil || back.Turns != 1 {
 		t.Errorf("retry: %+v, %v", back, err)
 	}
-	if gone, err := s.dropDead(slices.Concat(numbers[1:2], many)); err != nil || gone.dead.turns != 1 {
+	if gone, err := s.DropDead(slices.Concat(numbers[1:2], many)); err != nil || gone.Dead.Turns != 1 {
 		t.Errorf("drop: %+v, %v", gone, err)
 	}
-	if gone, err := s.dropDead(nil); err != nil || gone.dead.turns != 1 {
+	if gone, err := s.DropDead(nil); err != nil || gone.Dead.Turns != 1 {
 		t.Errorf("drop all: %+v, %v", gone, err)
 	}
 }

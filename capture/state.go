@@ -3,6 +3,8 @@ package capture
 import (
 	"math"
 	"time"
+
+	"github.com/graphiti-proxy/graphiti-proxy/capture/ledger"
 )
 
 // state decides what is done next for the turns in the spool. It does nothing
@@ -103,8 +105,8 @@ type lane struct {
 	lookAt   time.Time
 	lookWait time.Duration
 	ask      int
-	back     []entry // wait, and the spool may say otherwise; of who acts for the lane
-	blind    bool    // the last look failed
+	back     []ledger.Entry // wait, and the spool may say otherwise; of who acts for the lane
+	blind    bool           // the last look failed
 	trouble  map[kind]trouble
 
 	at  [agendas]time.Time
@@ -113,16 +115,16 @@ type lane struct {
 
 // under is a turn that was handed over and not seen yet.
 type under struct {
-	entry entry
-	names map[string]sides     // of the messages that were sent
-	times map[string]time.Time // that they speak of
-	at    time.Time            // when it was handed over
-	said  time.Time            // the earliest time that a message speaks of
-	until time.Time            // and the latest
-	start int64                // when the call began
-	tick  int64                // of the message, within the call
-	acked int64                // when the answer came; math.MaxInt64 while it may still be accepted
-	ended time.Time            // when the call did
+	entry ledger.Entry
+	names map[string]ledger.Sides // of the messages that were sent
+	times map[string]time.Time    // that they speak of
+	at    time.Time               // when it was handed over
+	said  time.Time               // the earliest time that a message speaks of
+	until time.Time               // and the latest
+	start int64                   // when the call began
+	tick  int64                   // of the message, within the call
+	acked int64                   // when the answer came; math.MaxInt64 while it may still be accepted
+	ended time.Time               // when the call did
 	doubt bool
 	alone bool // nothing else was under way
 

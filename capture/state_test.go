@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/graphiti-proxy/graphiti-proxy/capture/ledger"
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti"
 )
 
@@ -27,7 +28,7 @@ func underWayIn(s *state, group string, n int, later time.Duration) *lane {
 	start := s.tick()
 	var turns []*under
 	for i := range n {
-		turns = append(turns, &under{names: map[string]sides{fmt.Sprint(group, i): sideUser}, at: clock, start: start, tick: s.tick()})
+		turns = append(turns, &under{names: map[string]ledger.Sides{fmt.Sprint(group, i): ledger.SideUser}, at: clock, start: start, tick: s.tick()})
 	}
 	acked := s.tick()
 	for _, u := range turns {

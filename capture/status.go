@@ -53,7 +53,7 @@ type QueueStatus struct {
 
 // Status says how the queue is.
 func (p *Pipeline) Status() QueueStatus {
-	oldest, err := p.spool.oldest()
+	oldest, err := p.spool.Oldest()
 	if p.team != nil { // others change it, too
 		if counts, err := p.team.spool.counts(context.Background()); err == nil {
 			p.mu.Lock()
@@ -65,10 +65,10 @@ func (p *Pipeline) Status() QueueStatus {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	s := QueueStatus{
-		Pending: p.held.pending.turns, UnderWay: p.state.under, Dead: p.held.dead.turns,
-		Delivered: p.totals.delivered, Verified: p.totals.verified, Dropped: p.totals.dropped, Evicted: int(p.evicted.Load()), Lost: p.lost,
+		Pending: p.held.Pending.Turns, UnderWay: p.state.under, Dead: p.held.Dead.Turns,
+		Delivered: p.totals.Delivered, Verified: p.totals.Verified, Dropped: p.totals.Dropped, Evicted: int(p.evicted.Load()), Lost: p.lost,
 		Redacted: int(p.redacted.Load()), LeftOut: int(p.leftOut.Load()),
-		Bytes:   p.held.pending.bytes + p.held.dead.bytes,
+		Bytes:   p.held.Pending.Bytes + p.held.Dead.Bytes,
 		Breaker: breaker, Delivers: p.team == nil,
 	}
 	if err == nil && !oldest.IsZero() {

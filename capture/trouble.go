@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"time"
+
+	"github.com/graphiti-proxy/graphiti-proxy/capture/ledger"
 )
 
 // trouble is what keeps the turns of a group from being handed over, or from
@@ -71,7 +73,7 @@ func (p *Pipeline) failedLocked(a action, err error) {
 	if asked := retryAfter(err); asked > 0 {
 		why += "; it asked to be left alone for " + asked.String()
 	}
-	p.state.troubled(a.lane, a.kind, clip(why, maxReason), remedyOf(err), !errors.Is(err, errNotTried), time.Now())
+	p.state.troubled(a.lane, a.kind, clip(why, ledger.MaxReason), remedyOf(err), !errors.Is(err, errNotTried), time.Now())
 	p.tellTroubleLocked(err)
 }
 

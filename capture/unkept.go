@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/graphiti-proxy/graphiti-proxy/cache/sqlite"
+	"github.com/graphiti-proxy/graphiti-proxy/capture/ledger"
 )
 
 const (
@@ -19,16 +20,13 @@ const (
 	unkeptRetry = time.Second
 )
 
-// spoolHolds is what is lost with the spool's file, for people.
-const spoolHolds = "the turns that waited in it for the memory, and what was delivered already"
-
 // unkept holds turns while data_dir cannot be written. They end with the
 // process.
 type unkept struct {
 	writing sync.Mutex // one after the other, or turns would be written twice
 
-	mu    sync.Mutex // guards what follows
-	turns []Turn     // what they say has no credentials in it
+	mu    sync.Mutex    // guards what follows
+	turns []ledger.Turn // what they say has no credentials in it
 	bytes int
 	lost  int       // turns since the start that were not kept
 	err   error     // the last one
@@ -42,7 +40,7 @@ func (u *unkept) waiting() (turns int, err error) {
 }
 
 // turnsSize is what turns take in memory.
-func turnsSize(turns []Turn) (bytes int) {
+func turnsSize(turns []ledger.Turn) (bytes int) {
 	for i := range turns {
 		bytes += turnBytes + len(turns[i].User) + len(turns[i].Assistant)
 	}
@@ -64,14 +62,14 @@ func (p *Pipeline) behindUnkept() error {
 
 // holdUnkept takes turns that could not be kept because the file failed. It
 // returns nil when they wait now, else why they are not kept.
-func (p *Pipeline) holdUnkept(turns []Turn, err error) error {
+func (p *Pipeline) holdUnkept(turns []ledger.Turn, err error) error {
 	if err == nil || !sqlite.IsFault(err) {
 		return err
 	}
 	turns = p.wanted(turns)
 	for i := range turns {
 		p.redact(&turns[i])
-		turns[i].cut(p.opts().MaxChars)
+		shorten(&turns[i], p.opts().MaxChars)
 	}
 	n, u := turnsSize(turns), &p.unkept
 	u.mu.Lock()
@@ -189,7 +187,7 @@ func (u *unkept) tell(s *QueueStatus, wrong *sqlite.Trouble) {
 
 // Trouble is what is known to be wrong with the file of this process; nil:
 // nothing. Check looks.
-func (p *Pipeline) Trouble() *sqlite.Trouble { return p.disk.db.Trouble() }
+func (p *Pipeline) Trouble() *sqlite.Trouble { return p.disk.Trouble() }
 
 // Check looks whether the file can be used, and returns what is wrong.
-func (p *Pipeline) Check() *sqlite.Trouble { return p.disk.db.Check() }
+func (p *Pipeline) Check() *sqlite.Trouble { return p.disk.Check() }

@@ -9,6 +9,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/graphiti-proxy/graphiti-proxy/capture/ledger"
 )
 
 // TestTurnsWaitForTheDisk in their order, within bounds, and are not lost when
@@ -63,10 +65,10 @@ func TestTurnsWaitForTheDisk(t *testing.T) {
 	if s.InMemory != 300 || s.NotKept != 0 || s.Unkept == nil || s.UnkeptError == "" || s.UnkeptRemedy == "" {
 		t.Errorf("%+v", s)
 	}
-	if _, err := p.AddAll(context.Background(), []Turn{turn("asked", "g")}); err == nil {
+	if _, err := p.AddAll(context.Background(), []ledger.Turn{turn("asked", "g")}); err == nil {
 		t.Error("a text that somebody waits for is said to be kept")
 	}
-	if p.AddLater([]Turn{turn("note", "h")}) {
+	if p.AddLater([]ledger.Turn{turn("note", "h")}) {
 		waitFor(t, "the note to wait", func() bool { return p.Status().InMemory == 301 })
 	}
 	back()

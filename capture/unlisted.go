@@ -4,6 +4,7 @@ import (
 	"context"
 	"time"
 
+	"github.com/graphiti-proxy/graphiti-proxy/capture/ledger"
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti"
 )
 
@@ -118,7 +119,7 @@ func (p *Pipeline) search(a action) (v seen, needed bool, err error) {
 	}
 	v = seen{names: make(map[string]bool)}
 	for _, u := range turns[:min(len(turns), maxSearches)] {
-		facts, err := p.factsLike(a.lane.group, &u.entry.turn)
+		facts, err := p.factsLike(a.lane.group, &u.entry.Turn)
 		if err != nil {
 			return seen{}, true, err
 		}
@@ -135,7 +136,7 @@ func (p *Pipeline) search(a action) (v seen, needed bool, err error) {
 	return v, true, nil
 }
 
-func (p *Pipeline) factsLike(group string, t *Turn) (facts []graphiti.Fact, err error) {
+func (p *Pipeline) factsLike(group string, t *ledger.Turn) (facts []graphiti.Fact, err error) {
 	text := clip(t.User, maxQuery/2) + "\n" + clip(t.Assistant, maxQuery/2)
 	err = p.call(func(ctx context.Context) (err error) {
 		facts, err = p.opts().Memory.Search(ctx, []string{group}, text, shownFacts)

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"time"
 
+	"github.com/graphiti-proxy/graphiti-proxy/capture/ledger"
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti"
 )
 
@@ -116,7 +117,7 @@ func (p *Pipeline) conclude(l *lane, f *findings) {
 	p.tell(l.group, entriesOf(f.hidden), handedAt(f.hidden), false, nil)
 	p.tell(l.group, entriesOf(f.lost), handedAt(f.lost), false, errLost)
 	p.tell(l.group, entriesOf(f.buried), handedAt(f.buried), false, errDead)
-	lost := p.spool.takeBack(l.group, entriesOf(f.lost), "accepted by the memory, and lost there")
+	lost := p.spool.Requeue(l.group, entriesOf(f.lost), "accepted by the memory, and lost there")
 	keep(f.lost, lost)
 	for _, u := range f.buried {
 		keep([]*under{u}, p.putAside(l.group, &entriesOf([]*under{u})[0], "accepted by the memory and lost there each time; it may be what ends its worker"))
@@ -133,16 +134,16 @@ func (p *Pipeline) conclude(l *lane, f *findings) {
 	if lost == nil && len(f.lost) > 0 {
 		p.lost += len(f.lost)
 		for _, u := range f.lost {
-			p.state.add(l.group, !u.entry.later)
+			p.state.add(l.group, !u.entry.Later)
 		}
 	}
 }
 
-func entriesOf(turns []*under) []entry {
-	out := make([]entry, len(turns))
+func entriesOf(turns []*under) []ledger.Entry {
+	out := make([]ledger.Entry, len(turns))
 	for i, u := range turns {
 		if out[i] = u.entry; u.blamed {
-			out[i].losses++ // in what is written down; in ours when that is done
+			out[i].Losses++ // in what is written down; in ours when that is done
 		}
 	}
 	return out

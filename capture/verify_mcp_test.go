@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/graphiti-proxy/graphiti-proxy/capture/ledger"
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti"
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti/graphititest"
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti/mcp"
@@ -154,17 +155,17 @@ func TestMCPCallThatEndsInTheMiddle(t *testing.T) {
 				s, m := mcpService(t, graphititest.Options{MCP: graphititest.Today})
 				s.Next(graphititest.Tool("add_memory"), append(make([]graphititest.Fault, at), fault)...)
 				path := filepath.Join(t.TempDir(), "spool.db")
-				sp, err := openSpool(path)
+				sp, err := ledger.Open(path)
 				if err != nil {
 					t.Fatal(err)
 				}
 				ids := []string{"1", "2", "3", "4"}
 				for _, id := range ids { // one call takes them all
-					if _, err := sp.add(context.Background(), []Turn{spoken(id, "a")}, time.Now()); err != nil {
+					if _, err := sp.Add(context.Background(), []ledger.Turn{spoken(id, "a")}, time.Now()); err != nil {
 						t.Fatal(err)
 					}
 				}
-				if err := sp.db.Close(); err != nil {
+				if err := sp.Close(); err != nil {
 					t.Fatal(err)
 				}
 				p := verifying(t, path, m, func(o *Options, _ *timing) { o.Timeout = 200 * time.Millisecond })

@@ -18,6 +18,7 @@ import (
 	"github.com/google/go-cmp/cmp/cmpopts"
 
 	"github.com/graphiti-proxy/graphiti-proxy/cache/sqlite"
+	"github.com/graphiti-proxy/graphiti-proxy/capture/ledger"
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti"
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti/graphititest"
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti/rest"
@@ -75,7 +76,7 @@ func verifying(t *testing.T, path string, m Memory, change ...func(*Options, *ti
 }
 
 // spoken is a turn of two messages.
-func spoken(id string, groups ...string) Turn {
+func spoken(id string, groups ...string) ledger.Turn {
 	tn := turn(id, groups...)
 	tn.Assistant = "assistant " + id
 	return tn
@@ -235,7 +236,7 @@ func TestPoison(t *testing.T) {
 		t.Errorf("%+v", st)
 	}
 	once(t, s, "a", "0", "2", "3")
-	list, all, err := p.Letters(context.Background(), ListOptions{Condition: Dead, Limit: 10})
+	list, all, err := p.Letters(context.Background(), ledger.ListOptions{Condition: ledger.Dead, Limit: 10})
 	if err != nil || all != 2 || !strings.Contains(list[0].Reason, "lost there each time") || list[0].User != "" {
 		t.Errorf("%+v %d %v", list, all, err)
 	}
@@ -248,27 +249,27 @@ func TestInDoubtAfterACrash(t *testing.T) {
 		t.Run(fmt.Sprintf("arrived %t", arrived), func(t *testing.T) {
 			s, m := service(t, graphititest.Options{})
 			path := filepath.Join(t.TempDir(), "spool.db")
-			sp, err := openSpool(path)
+			sp, err := ledger.Open(path)
 			if err != nil {
 				t.Fatal(err)
 			}
 			tn := spoken("1", "a")
-			if _, err := sp.add(context.Background(), []Turn{tn}, time.Now()); err != nil {
+			if _, err := sp.Add(context.Background(), []ledger.Turn{tn}, time.Now()); err != nil {
 				t.Fatal(err)
 			}
-			entries, err := sp.head(context.Background(), "a", 10)
+			entries, err := sp.Next(context.Background(), "a", 10)
 			if err != nil || len(entries) != 1 {
 				t.Fatal(len(entries), err)
 			}
-			if err := sp.handOver("", entries); err != nil {
+			if err := sp.MarkSent("", entries); err != nil {
 				t.Fatal(err)
 			}
 			if arrived {
-				if err := m.Write(context.Background(), "a", tn.messages("user", 0, 8000, time.Now())); err != nil {
+				if err := m.Write(context.Background(), "a", messagesOf(&tn, "user", 0, 8000, time.Now())); err != nil {
 					t.Fatal(err)
 				}
 			}
-			if err := sp.db.Close(); err != nil { // kill -9 leaves the same file
+			if err := sp.Close(); err != nil { // kill -9 leaves the same file
 				t.Fatal(err)
 			}
 			p := verifying(t, path, m)
@@ -353,8 +354,8 @@ func TestDeadTurnsCanBeRetriedAndDropped(t *testing.T) {
 		add(t, p, spoken(fmt.Sprint(i), "a"))
 	}
 	waitFor(t, "all to be refused", func() bool { return p.Status().Dead == 5 })
-	list, all, err := p.Letters(context.Background(), ListOptions{Limit: 2, Text: true})
-	if err != nil || all != 5 || len(list) != 2 || list[0].User != "user 0" || list[0].Condition != Dead {
+	list, all, err := p.Letters(context.Background(), ledger.ListOptions{Limit: 2, Text: true})
+	if err != nil || all != 5 || len(list) != 2 || list[0].User != "user 0" || list[0].Condition != ledger.Dead {
 		t.Fatalf("%+v %d %v", list, all, err)
 	}
 	if n, err := p.Drop([]int64{list[0].Number, 999}); n != 1 || err != nil {
@@ -386,14 +387,14 @@ func TestDeadTurnsCanBeRetriedAndDropped(t *testing.T) {
 func TestEarlierTurnsComeLast(t *testing.T) {
 	s, m := service(t, graphititest.Options{})
 	path := filepath.Join(t.TempDir(), "spool.db")
-	sp, err := openSpool(path)
+	sp, err := ledger.Open(path)
 	if err != nil {
 		t.Fatal(err)
 	}
 	store := func(id string, earlier bool) {
 		tn := spoken(id, "a")
 		tn.Earlier = earlier
-		if _, err := sp.add(context.Background(), []Turn{tn}, time.Now()); err != nil {
+		if _, err := sp.Add(context.Background(), []ledger.Turn{tn}, time.Now()); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -403,7 +404,7 @@ func TestEarlierTurnsComeLast(t *testing.T) {
 		store(ids[i+1], true)
 	}
 	store("new", false)
-	if err := sp.db.Close(); err != nil {
+	if err := sp.Close(); err != nil {
 		t.Fatal(err)
 	}
 	p := verifying(t, path, m)
@@ -491,11 +492,17 @@ func TestWhatCannotBeWrittenDownIsNotForgotten(t *testing.T) {
 		"not accepted": graphititest.Answer(503, "0"), "refused": graphititest.Answer(422, ""),
 	} {
 		s, m := service(t, graphititest.Options{})
-		p := verifying(t, filepath.Join(t.TempDir(), "spool.db"), m)
+		path := filepath.Join(t.TempDir(), "spool.db")
+		p := verifying(t, path, m)
 		// A trigger stands for a full disk: turns can be handed over and taken,
 		// and nothing else.
 		trigger := func(q string) {
-			if err := p.spool.(*spool).write("test", func(tx *sqlite.Tx) error { _, err := tx.Exec(q); return err }); err != nil {
+			db, err := sqlite.Open(path, sqlite.Options{Migrations: make([]string, 4)})
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer db.Close()
+			if err := db.Write(context.Background(), func(tx *sqlite.Tx) error { _, err := tx.Exec(q); return err }); err != nil {
 				t.Fatal(err)
 			}
 		}

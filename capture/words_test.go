@@ -59,7 +59,7 @@ func TestRefusedTurnKeepsTheServersWords(t *testing.T) {
 		{"one word in marks", answered422(`{"detail":"'card' was no role, and 'tool' was none"}`), said422 + ": '…' was no role, and 'tool' was none"},
 		{"a quote that was cut off", answered422(`{"detail":"bad: the PIN of my car..., and so on"}`), said422 + ": bad: …..., and so on"},
 	} {
-		if diff := cmp.Diff(tc.want, wordsOf(tc.err, tn.messages(graphiti.ScopeUser, 0, 8000, time.Now()))); diff != "" {
+		if diff := cmp.Diff(tc.want, wordsOf(tc.err, messagesOf(&tn, graphiti.ScopeUser, 0, 8000, time.Now()))); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", tc.name, diff)
 		}
 	}
@@ -121,7 +121,7 @@ func TestServersWordsQuoteNothing(t *testing.T) {
 func BenchmarkServersWords(b *testing.B) {
 	tn := spoken("1", "a")
 	tn.User = strings.Repeat("alpha beta gamma delta ", 10<<20/23)
-	sent := tn.messages(graphiti.ScopeUser, 0, 8000, time.Now())
+	sent := messagesOf(&tn, graphiti.ScopeUser, 0, 8000, time.Now())
 	err := answered422(strings.Repeat("alpha gamma 413 request entity too large zq ", 180))
 	for b.Loop() {
 		wordsOf(err, sent)

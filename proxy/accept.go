@@ -6,7 +6,7 @@ import (
 	"github.com/tidwall/gjson"
 	"github.com/valyala/fasthttp"
 
-	"github.com/graphiti-proxy/graphiti-proxy/capture"
+	"github.com/graphiti-proxy/graphiti-proxy/capture/ledger"
 	"github.com/graphiti-proxy/graphiti-proxy/proxy/identity"
 )
 
@@ -23,9 +23,9 @@ type Tenants interface {
 // promises are what a request leaves to be done once the upstream has accepted
 // its credential.
 type promises struct {
-	stranger   bool           // no upstream has accepted the credential so far
-	tenant     string         // to be noted as accepted; empty: the operator vouches for it, or there is none
-	directives []capture.Turn // to be kept
+	stranger   bool          // no upstream has accepted the credential so far
+	tenant     string        // to be noted as accepted; empty: the operator vouches for it, or there is none
+	directives []ledger.Turn // to be kept
 }
 
 // promised is what follows for a caller. A stranger is searched with nobody's

@@ -11,6 +11,7 @@ import (
 	"github.com/valyala/fasthttp"
 
 	"github.com/graphiti-proxy/graphiti-proxy/capture"
+	"github.com/graphiti-proxy/graphiti-proxy/capture/ledger"
 	"github.com/graphiti-proxy/graphiti-proxy/dialect"
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti"
 	"github.com/graphiti-proxy/graphiti-proxy/inject"
@@ -59,8 +60,8 @@ type Memory struct {
 	Planner  Planner
 	Sessions Sessions
 	Watcher  *capture.Watcher
-	Keep     func(context.Context, capture.Turn) error
-	CutOff   func(context.Context, capture.Turn) error    // notes that an answer came to no clean end
+	Keep     func(context.Context, ledger.Turn) error
+	CutOff   func(context.Context, ledger.Turn) error     // notes that an answer came to no clean end
 	Kept     func(turn string, in []graphiti.Target) bool // whether a turn was kept lately in all of those
 	Open     *capture.Idle                                // the turns whose end is waited for
 	Identity identity.Settings
@@ -74,11 +75,11 @@ type Memory struct {
 	// Directives finds, in what a person wrote, what is to be kept as it
 	// stands, and counts what is refused, and what is for a scope that there is
 	// not. nil: that is not wanted.
-	Directives func(who graphiti.Who, text string) (list []capture.Turn, refused, unscoped int)
+	Directives func(who graphiti.Who, text string) (list []ledger.Turn, refused, unscoped int)
 
 	// Later keeps turns whatever becomes of the request, and must not block. It
 	// reports whether there is room for them.
-	Later func([]capture.Turn) bool
+	Later func([]ledger.Turn) bool
 
 	// Tenants says whose credentials were accepted; nil: nobody asks.
 	Tenants Tenants

@@ -8,12 +8,13 @@ import (
 	"time"
 
 	"github.com/graphiti-proxy/graphiti-proxy/capture"
+	"github.com/graphiti-proxy/graphiti-proxy/capture/ledger"
 	"github.com/graphiti-proxy/graphiti-proxy/dialect"
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti"
 )
 
 func heldTurn(said, group string) *ending {
-	return &ending{turn: capture.Turn{ID: said, User: said, Assistant: "an answer", Targets: []graphiti.Target{{Group: group}}}}
+	return &ending{turn: ledger.Turn{ID: said, User: said, Assistant: "an answer", Targets: []graphiti.Target{{Group: group}}}}
 }
 
 func (r *rounds) knows(e *ending, answer string) bool {
@@ -50,7 +51,7 @@ func TestRoundsAreBounded(t *testing.T) {
 			t.Errorf("%+v", e)
 		}
 		r.put(big, "mine")
-		r.forget(func(t *capture.Turn) bool { return t.Targets[0].Group == "h" })
+		r.forget(func(t *ledger.Turn) bool { return t.Targets[0].Group == "h" })
 		if !r.knows(big, "mine") || r.knows(small, "last") || r.order.Len() != len(r.known) || r.bytes != r.order.Len()*len(big.turn.User) {
 			t.Errorf("%d rounds in %d bytes after one group was forgotten", len(r.known), r.bytes)
 		}

@@ -10,6 +10,7 @@ import (
 	"github.com/valyala/fasthttp"
 
 	"github.com/graphiti-proxy/graphiti-proxy/capture"
+	"github.com/graphiti-proxy/graphiti-proxy/capture/ledger"
 	"github.com/graphiti-proxy/graphiti-proxy/dialect"
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti"
 	"github.com/graphiti-proxy/graphiti-proxy/inject"
@@ -118,8 +119,8 @@ func (s *Server) begun(c *call, plan inject.Plan) *ending {
 }
 
 // turn is what is known of a turn without what was said.
-func (s *Server) turn(c *call, id string, targets []graphiti.Target) capture.Turn {
-	t := capture.Turn{
+func (s *Server) turn(c *call, id string, targets []graphiti.Target) ledger.Turn {
+	t := ledger.Turn{
 		ID:      id,
 		Session: c.mem.who.Session,
 		Owner:   OwnerOf(c.mem.who),
@@ -143,7 +144,7 @@ func OwnerOf(w graphiti.Who) string { return w.Owner() }
 // seen, or shortly before a crash. When it was said is not known: shortly before
 // now, in its order.
 func (s *Server) earlier(c *call, plan inject.Plan) func() {
-	var turns []capture.Turn
+	var turns []ledger.Turn
 	for i, u := range plan.Unseen {
 		id := u.Turn.String()
 		answer := c.conv.AnswerTo(u.Message)
@@ -167,13 +168,13 @@ func (s *Server) earlier(c *call, plan inject.Plan) func() {
 		m.Earlier(capture.History{
 			Turns: turns,
 			Left:  func() { m.Planner.Left(unseen) },
-			Wanted: func(ctx context.Context, turns []capture.Turn) ([]capture.Turn, error) {
+			Wanted: func(ctx context.Context, turns []ledger.Turn) ([]ledger.Turn, error) {
 				sure, err := m.Planner.Sure(ctx, unseen)
 				since := make(map[string]time.Time, len(sure))
 				for _, u := range sure {
 					since[u.Turn.String()] = u.Since
 				}
-				list := make([]capture.Turn, 0, len(sure))
+				list := make([]ledger.Turn, 0, len(sure))
 				for _, t := range turns {
 					var wanted bool
 					if t.Since, wanted = since[t.ID]; wanted {
@@ -192,10 +193,17 @@ type ending struct {
 	memory  *Memory // as it was when the request came
 	who     graphiti.Who
 	at      where
+<<<<<<< HEAD
 	turn    capture.Turn
 	last    [16]byte            // the conversation up to the person's message
 	end     dialect.Fingerprint // the conversation as it was sent
 	held    dialect.Fingerprint // of the conversation that the provider holds, where it has a name
+=======
+	turn    ledger.Turn
+	last    [16]byte           // the conversation up to the person's message
+	end     inject.Fingerprint // the conversation as it was sent
+	held    inject.Fingerprint // of the conversation that the provider holds, where it has a name
+>>>>>>> 5cfe77e (capture/ledger: the turn and its SQLite record move to a package of their own)
 	chained bool
 	work    []byte // what tools did, as it stands in the body
 	recall  bool   // the next turn may be prepared for
@@ -345,7 +353,7 @@ func clientFamily(agent []byte) string {
 
 // gitOf is what is known of the repository: what Codex tells (since 0.98), and
 // what stands in the repository itself where that is on this machine.
-func gitOf(c *call) (g capture.Git) {
+func gitOf(c *call) (g ledger.Git) {
 	g.Branch, g.Commit = c.mem.place.Repo.Branch, c.mem.place.Repo.Commit
 	if repo := c.says.CodexRepo(c.mem.place.Directory); repo.Commit != "" {
 		g.Commit, g.Dirty = repo.Commit, repo.Dirty

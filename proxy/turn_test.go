@@ -13,6 +13,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/graphiti-proxy/graphiti-proxy/capture"
+	"github.com/graphiti-proxy/graphiti-proxy/capture/ledger"
 	"github.com/graphiti-proxy/graphiti-proxy/dialect"
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti"
 	"github.com/graphiti-proxy/graphiti-proxy/inject"
@@ -24,7 +25,7 @@ type steps struct {
 	done   []string
 	panics string
 	fails  bool // nothing can be kept
-	kept   []capture.Turn
+	kept   []ledger.Turn
 	left   []inject.Unseen
 	open   *capture.Idle
 }
@@ -36,7 +37,7 @@ func (s *steps) step(name string) {
 	}
 }
 
-func (s *steps) keep(_ context.Context, t capture.Turn) error {
+func (s *steps) keep(_ context.Context, t ledger.Turn) error {
 	s.step("keep")
 	if s.fails {
 		return errors.New("the disk is full")
@@ -45,7 +46,7 @@ func (s *steps) keep(_ context.Context, t capture.Turn) error {
 	return nil
 }
 
-func (s *steps) cutOff(_ context.Context, t capture.Turn) error {
+func (s *steps) cutOff(_ context.Context, t ledger.Turn) error {
 	s.step("cut off: " + t.Assistant)
 	return nil
 }
@@ -79,7 +80,7 @@ func (s *steps) Put(context.Context, [16]byte, string) error {
 // ends is a turn that is about to end, and what it ends in.
 func ends(t *testing.T, s *steps, log *bytes.Buffer) *ending {
 	t.Helper()
-	s.open = capture.NewIdle(time.Hour, func(_ context.Context, tn capture.Turn) error {
+	s.open = capture.NewIdle(time.Hour, func(_ context.Context, tn ledger.Turn) error {
 		s.done = append(s.done, "abandoned")
 		s.kept = append(s.kept, tn)
 		return nil
@@ -87,7 +88,7 @@ func ends(t *testing.T, s *steps, log *bytes.Buffer) *ending {
 	m := &Memory{Planner: s, Sessions: s, Keep: s.keep, CutOff: s.cutOff, Open: s.open}
 	return &ending{
 		s: &Server{log: slog.New(slog.NewTextHandler(log, nil))}, memory: m, chained: true, recall: true,
-		turn: capture.Turn{ID: "1", Session: "session:1", User: "please look it up in all of the files", Said: time.Now(), Targets: []graphiti.Target{{Group: "g"}}},
+		turn: ledger.Turn{ID: "1", Session: "session:1", User: "please look it up in all of the files", Said: time.Now(), Targets: []graphiti.Target{{Group: "g"}}},
 	}
 }
 

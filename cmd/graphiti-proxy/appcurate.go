@@ -13,6 +13,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/graphiti-proxy/graphiti-proxy/capture"
+	"github.com/graphiti-proxy/graphiti-proxy/capture/ledger"
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti"
 	"github.com/graphiti-proxy/graphiti-proxy/inject"
 	"github.com/graphiti-proxy/graphiti-proxy/proxy"
@@ -64,7 +65,7 @@ func (m *remembered) Show(ctx context.Context, s admin.Selector, n int) (list []
 			role, text := spoken(e.Content)
 			list = append(list, admin.Record{Group: t.Group, Name: e.Name, Where: "memory", Role: role, Text: text, Time: e.ValidAt.UTC().Format(time.RFC3339), Source: e.SourceDescription})
 		}
-		err = m.app.pipeline.Waiting(ctx, capture.Part{Group: t.Group}, func(g graphiti.Message) error {
+		err = m.app.pipeline.Waiting(ctx, ledger.Part{Group: t.Group}, func(g graphiti.Message) error {
 			list = append(list, admin.Record{Group: t.Group, Name: g.Name, Where: "queue", Role: string(g.RoleType), Text: g.Content, Time: g.Timestamp.UTC().Format(time.RFC3339), Source: g.SourceDescription})
 			return nil
 		})
@@ -122,7 +123,7 @@ func (m *remembered) Search(ctx context.Context, s admin.Selector, query string,
 }
 
 // Others implements admin.Curated.
-func (m *remembered) Others(ctx context.Context, s admin.Selector, groups []string) []capture.Owned {
+func (m *remembered) Others(ctx context.Context, s admin.Selector, groups []string) []ledger.Owned {
 	if s != (admin.Selector{User: s.User}) {
 		return nil
 	}
@@ -135,7 +136,7 @@ func (m *remembered) Others(ctx context.Context, s admin.Selector, groups []stri
 	if err != nil {
 		return nil // it is a hint
 	}
-	return slices.DeleteFunc(known, func(o capture.Owned) bool { return slices.Contains(groups, o.Group) })
+	return slices.DeleteFunc(known, func(o ledger.Owned) bool { return slices.Contains(groups, o.Group) })
 }
 
 // scopes are those that a text can be put into by hand.
@@ -198,9 +199,9 @@ func (m *remembered) Promote(ctx context.Context, s admin.Selector, p admin.Prom
 }
 
 // promoted is a text as it is kept: the same one once in a group.
-func promoted(who graphiti.Who, target graphiti.Target, kind, text string) capture.Turn {
+func promoted(who graphiti.Who, target graphiti.Target, kind, text string) ledger.Turn {
 	now := time.Now()
-	return capture.Turn{
+	return ledger.Turn{
 		ID: digest("promote", kind, target.Group, strings.Join(strings.Fields(text), " ")), Kind: kind, Session: who.Session,
 		Owner: proxy.OwnerOf(who), Workspace: who.Workspace, User: text, Said: now, Answered: now, Client: "graphiti-proxy",
 		Targets: []graphiti.Target{target}, Again: true,
@@ -211,7 +212,7 @@ func promoted(who graphiti.Who, target graphiti.Target, kind, text string) captu
 // project's, which is less than everywhere, and where there is none the
 // person's. Those that look like they hold a credential, or are too long, are
 // refused; those for a scope that there is not here are unscoped.
-func (m *remembered) directives(who graphiti.Who, text string) (list []capture.Turn, refused, unscoped int) {
+func (m *remembered) directives(who graphiti.Who, text string) (list []ledger.Turn, refused, unscoped int) {
 	found, refused := capture.Directives(text)
 	for _, d := range found {
 		scope := graphiti.Scope(d.Scope)
@@ -240,7 +241,7 @@ const maxPending = 2000
 
 // Import implements admin.Curated.
 func (m *remembered) Import(ctx context.Context, s admin.Selector, lines []admin.Line) (done admin.Imported, err error) {
-	turns := make([]capture.Turn, 0, len(lines))
+	turns := make([]ledger.Turn, 0, len(lines))
 	for i := range lines {
 		t, err := m.turnOf(s, &lines[i])
 		if err != nil {
@@ -264,8 +265,8 @@ func (m *remembered) Import(ctx context.Context, s admin.Selector, lines []admin
 }
 
 // turnOf is a line as it is kept: one side of a turn.
-func (m *remembered) turnOf(s admin.Selector, l *admin.Line) (capture.Turn, error) {
-	var t capture.Turn
+func (m *remembered) turnOf(s admin.Selector, l *admin.Line) (ledger.Turn, error) {
+	var t ledger.Turn
 	s.User, s.Workspace, s.Group = cmp.Or(l.User, s.User), cmp.Or(l.Workspace, s.Workspace), cmp.Or(l.Group, s.Group)
 	if l.Session != "" {
 		s.Session = l.Session
@@ -280,7 +281,7 @@ func (m *remembered) turnOf(s admin.Selector, l *admin.Line) (capture.Turn, erro
 			return t, fmt.Errorf("timestamp: %q cannot be read; write it as 2026-11-21T09:00:00Z", l.Timestamp)
 		}
 	}
-	t = capture.Turn{
+	t = ledger.Turn{
 		ID:      digest("import", target.Group, s.Session, l.Timestamp, l.Role, l.Name, l.Content, l.ID),
 		Session: who.Session, Owner: proxy.OwnerOf(who), Workspace: who.Workspace, Speaker: l.Name, Said: at, Answered: at,
 		Client: "import", Targets: []graphiti.Target{target}, Since: time.Now(), Again: true,

@@ -12,7 +12,7 @@ import (
 	"time"
 
 	"github.com/graphiti-proxy/graphiti-proxy/cache"
-	"github.com/graphiti-proxy/graphiti-proxy/capture"
+	"github.com/graphiti-proxy/graphiti-proxy/capture/ledger"
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti"
 	"github.com/graphiti-proxy/graphiti-proxy/inject"
 	"github.com/graphiti-proxy/graphiti-proxy/proxy/admin"
@@ -41,12 +41,12 @@ func (m *remembered) namer() graphiti.Namer { return *m.names.Load() }
 func (m *remembered) setNamer(n graphiti.Namer) { m.names.Store(&n) }
 
 // Groups implements admin.Remembered.
-func (m *remembered) Groups(ctx context.Context, s admin.Selector) ([]capture.Owned, error) {
+func (m *remembered) Groups(ctx context.Context, s admin.Selector) ([]ledger.Owned, error) {
 	if s.Group != "" && s.Session != "" {
 		return nil, nil // a part of it
 	}
 	if s.Group != "" {
-		return []capture.Owned{{Group: s.Group}}, nil
+		return []ledger.Owned{{Group: s.Group}}, nil
 	}
 	who, owner, err := m.asked(s)
 	if err != nil {
@@ -56,9 +56,9 @@ func (m *remembered) Groups(ctx context.Context, s admin.Selector) ([]capture.Ow
 	if err != nil {
 		return nil, err
 	}
-	var list []capture.Owned
+	var list []ledger.Owned
 	listed := make(map[string]bool)
-	add := func(o capture.Owned) {
+	add := func(o ledger.Owned) {
 		if listed[o.Group] {
 			return
 		}
@@ -83,7 +83,7 @@ func (m *remembered) Groups(ctx context.Context, s admin.Selector) ([]capture.Ow
 			continue
 		}
 		for _, g := range m.namer().Groups(scope, who) {
-			add(capture.Owned{Group: g, Owner: owner, Scope: string(scope)})
+			add(ledger.Owned{Group: g, Owner: owner, Scope: string(scope)})
 		}
 	}
 	for _, o := range known {
@@ -167,12 +167,12 @@ func readFingerprints(list string) (fingerprints []string, ok bool) {
 // Forget implements admin.Remembered. What is on its way when it begins is not
 // recalled any more when it ends.
 func (m *remembered) Forget(ctx context.Context, group string) (int, error) {
-	return m.forget(ctx, capture.Part{Group: group})
+	return m.forget(ctx, ledger.Part{Group: group})
 }
 
 // forget forgets a part. From its beginning until it is proven to be gone nothing
 // of the group is recalled, over restarts.
-func (m *remembered) forget(ctx context.Context, part capture.Part) (blocks int, err error) {
+func (m *remembered) forget(ctx context.Context, part ledger.Part) (blocks int, err error) {
 	ctx, cancel := context.WithTimeout(ctx, forgetTimeout)
 	defer cancel()
 	stone := cache.Tombstone{Group: part.Group, Mark: part.Mark()}
@@ -228,7 +228,7 @@ func (m *remembered) recallable(reads []graphiti.Target) []graphiti.Target {
 // elsewhere empties what is kept outside of the memory itself. When it returns
 // no replica shows any of it. Which blocks show what was said in a session is
 // not known, so that all of the group's go.
-func (m *remembered) elsewhere(ctx context.Context, part capture.Part) (blocks int, err error) {
+func (m *remembered) elsewhere(ctx context.Context, part ledger.Part) (blocks int, err error) {
 	// Searches that began before the group was empty, and what they left; then
 	// the blocks that were made of what they found, and those of plans which
 	// had that.
@@ -244,10 +244,10 @@ func (m *remembered) elsewhere(ctx context.Context, part capture.Part) (blocks i
 
 // Export implements admin.Remembered.
 func (m *remembered) Export(ctx context.Context, group string, f func(admin.Record) error) error {
-	return m.export(ctx, capture.Part{Group: group}, f)
+	return m.export(ctx, ledger.Part{Group: group}, f)
 }
 
-func (m *remembered) export(ctx context.Context, part capture.Part, f func(admin.Record) error) error {
+func (m *remembered) export(ctx context.Context, part ledger.Part, f func(admin.Record) error) error {
 	err := m.app.memory.Export(ctx, part.Group, func(e graphiti.Episode) error {
 		if !part.Said(&e) {
 			return nil

@@ -15,6 +15,7 @@ import (
 	"github.com/graphiti-proxy/graphiti-proxy/cache"
 	"github.com/graphiti-proxy/graphiti-proxy/cache/redis"
 	"github.com/graphiti-proxy/graphiti-proxy/capture"
+	"github.com/graphiti-proxy/graphiti-proxy/capture/ledger"
 	"github.com/graphiti-proxy/graphiti-proxy/config"
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti/remote"
 )
@@ -153,14 +154,14 @@ func (a *app) listen() {
 }
 
 // dropUnderWay drops what this process knows of turns that have not ended.
-func (a *app) dropUnderWay(part capture.Part) error {
+func (a *app) dropUnderWay(part ledger.Part) error {
 	a.proxy.Forget(part.Means)
 	return a.parts.open.Forget(part.Means)
 }
 
 // tellForgotten returns when other replicas have dropped what they have in
 // memory of a part.
-func (a *app) tellForgotten(ctx context.Context, part capture.Part) error {
+func (a *app) tellForgotten(ctx context.Context, part ledger.Part) error {
 	if a.shared == nil {
 		return nil
 	}
@@ -171,14 +172,14 @@ func (a *app) tellForgotten(ctx context.Context, part capture.Part) error {
 }
 
 // partNews is how replicas speak of a part: no name has line breaks in it.
-func partNews(part capture.Part) string {
+func partNews(part ledger.Part) string {
 	if part.Session == "" {
 		return part.Group
 	}
 	return part.Group + "\n" + part.Session + "\n" + part.Owner
 }
 
-func partIn(news string) (part capture.Part) {
+func partIn(news string) (part ledger.Part) {
 	part.Group, news, _ = strings.Cut(news, "\n")
 	part.Session, part.Owner, _ = strings.Cut(news, "\n")
 	return part

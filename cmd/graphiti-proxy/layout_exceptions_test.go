@@ -36,6 +36,7 @@ var largeInterfaces = map[string]string{
 	"Memory":     "first edition",
 	"Remembered": "first edition",
 	"service":    "first edition",
+	"Store":      "first edition",
 	"store":      "first edition",
 }
 

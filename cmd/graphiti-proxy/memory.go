@@ -17,7 +17,7 @@ import (
 	"github.com/mattn/go-isatty"
 	"github.com/spf13/cobra"
 
-	"github.com/graphiti-proxy/graphiti-proxy/capture"
+	"github.com/graphiti-proxy/graphiti-proxy/capture/ledger"
 	"github.com/graphiti-proxy/graphiti-proxy/config"
 	"github.com/graphiti-proxy/graphiti-proxy/proxy/admin"
 )
@@ -50,7 +50,7 @@ func selectorFlags(c *cobra.Command) *admin.Selector {
 
 // findGroups asks the proxy for the groups that are meant, and for those of
 // which what was said in a session is.
-func findGroups(ctx context.Context, cfg *config.Config, s *admin.Selector) ([]capture.Owned, error) {
+func findGroups(ctx context.Context, cfg *config.Config, s *admin.Selector) ([]ledger.Owned, error) {
 	if *s == (admin.Selector{}) {
 		return nil, usageError{errors.New("say whose memory is meant: --user, --agent, --workspace, --session, --group or --credential")}
 	}
@@ -106,7 +106,7 @@ func newMemoryForgetCommand() *cobra.Command {
 		if len(groups) == 0 {
 			return errors.New("nothing is remembered there")
 		}
-		if !slices.ContainsFunc(groups, func(g capture.Owned) bool { return !g.Shared }) {
+		if !slices.ContainsFunc(groups, func(g ledger.Owned) bool { return !g.Shared }) {
 			return errors.New("others wrote to it too, so that nothing was deleted; name it with --group to delete what is theirs with it")
 		}
 		if !yes {
@@ -124,7 +124,7 @@ func newMemoryForgetCommand() *cobra.Command {
 	return c
 }
 
-func printGroups(w io.Writer, groups []capture.Owned) {
+func printGroups(w io.Writer, groups []ledger.Owned) {
 	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
 	for _, g := range groups {
 		note := ""
@@ -141,7 +141,7 @@ func printGroups(w io.Writer, groups []capture.Owned) {
 
 // forgetGroups deletes one group after the other, so that what fails can be
 // done again.
-func forgetGroups(c *cobra.Command, cfg *config.Config, s *admin.Selector, groups []capture.Owned, asJSON bool) error {
+func forgetGroups(c *cobra.Command, cfg *config.Config, s *admin.Selector, groups []ledger.Owned, asJSON bool) error {
 	done, blocks, failed := []admin.Forgotten{}, 0, error(nil)
 	for i, g := range groups {
 		if g.Shared {

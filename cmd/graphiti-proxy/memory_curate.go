@@ -15,7 +15,7 @@ import (
 	"github.com/mattn/go-isatty"
 	"github.com/spf13/cobra"
 
-	"github.com/graphiti-proxy/graphiti-proxy/capture"
+	"github.com/graphiti-proxy/graphiti-proxy/capture/ledger"
 	"github.com/graphiti-proxy/graphiti-proxy/config"
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti"
 	"github.com/graphiti-proxy/graphiti-proxy/proxy/admin"
@@ -53,8 +53,8 @@ func newMemoryShowCommand() *cobra.Command {
 	c.Flags().BoolVar(&asJSON, "json", false, "print JSON")
 	c.RunE = withProxy(func(c *cobra.Command, _ []string, cfg *config.Config) error {
 		var answer struct {
-			Messages []admin.Record  `json:"messages"`
-			Others   []capture.Owned `json:"others,omitempty"`
+			Messages []admin.Record `json:"messages"`
+			Others   []ledger.Owned `json:"others,omitempty"`
 		}
 		in := struct {
 			admin.Selector
@@ -90,7 +90,7 @@ func newMemoryShowCommand() *cobra.Command {
 
 // hintAt says that there is more, and how to see it: what was said in a project
 // is kept with the project.
-func hintAt(w io.Writer, others []capture.Owned) {
+func hintAt(w io.Writer, others []ledger.Owned) {
 	if len(others) == 0 {
 		return
 	}
@@ -132,8 +132,8 @@ func newMemorySearchCommand() *cobra.Command {
 	c.Flags().BoolVar(&explain, "explain", false, "also what is left out, and why")
 	c.RunE = withProxy(func(c *cobra.Command, args []string, cfg *config.Config) error {
 		var answer struct {
-			Facts  []admin.Found   `json:"facts"`
-			Others []capture.Owned `json:"others,omitempty"`
+			Facts  []admin.Found  `json:"facts"`
+			Others []ledger.Owned `json:"others,omitempty"`
 		}
 		in := struct {
 			admin.Selector

@@ -3,13 +3,13 @@ package main
 import (
 	"time"
 
-	"github.com/graphiti-proxy/graphiti-proxy/capture"
+	"github.com/graphiti-proxy/graphiti-proxy/capture/ledger"
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti"
 )
 
 // owned are turns, and before them, once for each of their groups, whose it is.
-func (a *app) owned(turns []capture.Turn) []capture.Turn {
-	list := make([]capture.Turn, 0, 2*len(turns))
+func (a *app) owned(turns []ledger.Turn) []ledger.Turn {
+	list := make([]ledger.Turn, 0, 2*len(turns))
 	for i := range turns {
 		for _, target := range turns[i].Targets {
 			if o, ok := a.ownership(&turns[i], target); ok && !a.pipeline.AddedLately(o.ID, o.Targets) {
@@ -23,10 +23,10 @@ func (a *app) owned(turns []capture.Turn) []capture.Turn {
 // ownership says whose a group is, where the configuration names them: what a
 // request asserts is not enough. It has one id for each group, so that the
 // group gets it once.
-func (a *app) ownership(t *capture.Turn, target graphiti.Target) (capture.Turn, bool) {
+func (a *app) ownership(t *ledger.Turn, target graphiti.Target) (ledger.Turn, bool) {
 	owner, ok := a.named(t.Owner)
 	if !ok {
-		return capture.Turn{}, false
+		return ledger.Turn{}, false
 	}
 	of := map[graphiti.Scope]string{
 		graphiti.ScopeSession:   "one conversation of theirs",
@@ -35,10 +35,10 @@ func (a *app) ownership(t *capture.Turn, target graphiti.Target) (capture.Turn, 
 		graphiti.ScopeAgent:     "what one agent knows of them",
 	}[target.Scope]
 	if of == "" {
-		return capture.Turn{}, false
+		return ledger.Turn{}, false
 	}
 	now := time.Now()
-	return capture.Turn{
+	return ledger.Turn{
 		ID: digest("ownership", target.Group), Kind: graphiti.KindOwnershipContext, Session: t.Session, Owner: t.Owner, Workspace: t.Workspace,
 		User: "This memory belongs to " + owner + ". It is about " + of + ".",
 		Said: t.Said, Answered: now, Client: "graphiti-proxy", Targets: []graphiti.Target{target}, Again: true,

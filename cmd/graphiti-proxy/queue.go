@@ -18,6 +18,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/graphiti-proxy/graphiti-proxy/capture"
+	"github.com/graphiti-proxy/graphiti-proxy/capture/ledger"
 	"github.com/graphiti-proxy/graphiti-proxy/config"
 	"github.com/graphiti-proxy/graphiti-proxy/proxy/admin"
 )
@@ -100,7 +101,7 @@ func (q remoteQueue) Status(ctx context.Context) (s capture.QueueStatus, err err
 	return s, ask(ctx, q.cfg, http.MethodGet, "/api/v1/queue", nil, &s)
 }
 
-func (q remoteQueue) Letters(ctx context.Context, o capture.ListOptions) ([]capture.Letter, int, error) {
+func (q remoteQueue) Letters(ctx context.Context, o ledger.ListOptions) ([]ledger.Item, int, error) {
 	v := url.Values{"state": {string(o.Condition)}, "group": {o.Group}, "limit": {strconv.Itoa(o.Limit)}, "text": {strconv.FormatBool(o.Text)}}
 	var l admin.Letters
 	err := ask(ctx, q.cfg, http.MethodGet, "/api/v1/queue/turns?"+v.Encode(), nil, &l)
@@ -207,7 +208,7 @@ func printQueue(w io.Writer, q *capture.QueueStatus) {
 }
 
 func newQueueListCommand() *cobra.Command {
-	var o capture.ListOptions
+	var o ledger.ListOptions
 	var state string
 	var asJSON bool
 	c := &cobra.Command{
@@ -216,11 +217,11 @@ func newQueueListCommand() *cobra.Command {
 		Example: "  graphiti-proxy queue list --state dead --show-text",
 		Args:    noArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
-			o.Condition = capture.Condition(state)
+			o.Condition = ledger.Condition(state)
 			switch o.Condition {
-			case "", capture.Waiting, capture.UnderWay, capture.Dead:
+			case "", ledger.Waiting, ledger.UnderWay, ledger.Dead:
 			default:
-				return usageError{fmt.Errorf("--state %q is not one of %s, %s, %s", state, capture.Waiting, capture.UnderWay, capture.Dead)}
+				return usageError{fmt.Errorf("--state %q is not one of %s, %s, %s", state, ledger.Waiting, ledger.UnderWay, ledger.Dead)}
 			}
 			if o.Limit < 1 || o.Limit > 1000 {
 				return usageError{fmt.Errorf("--limit %d is not a number from 1 to 1000", o.Limit)}
@@ -247,7 +248,7 @@ func newQueueListCommand() *cobra.Command {
 	return c
 }
 
-func printLetters(w io.Writer, list []capture.Letter, all int) {
+func printLetters(w io.Writer, list []ledger.Item, all int) {
 	if all == 0 {
 		fmt.Fprintln(w, "nothing waits")
 		return

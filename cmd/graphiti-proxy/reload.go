@@ -9,6 +9,7 @@ import (
 
 	"github.com/graphiti-proxy/graphiti-proxy/cache"
 	"github.com/graphiti-proxy/graphiti-proxy/capture"
+	"github.com/graphiti-proxy/graphiti-proxy/capture/ledger"
 	"github.com/graphiti-proxy/graphiti-proxy/config"
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti"
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti/embedded"
@@ -57,16 +58,16 @@ func (a *app) planning(cfg *config.Config, namer graphiti.Namer) inject.Options 
 
 // remembering is what the proxy needs in order to remember.
 func (a *app) remembering(cfg *config.Config, id identity.Settings) proxy.Memory {
-	var directives func(graphiti.Who, string) ([]capture.Turn, int, int)
+	var directives func(graphiti.Who, string) ([]ledger.Turn, int, int)
 	if cfg.Promote.Directives {
 		directives = a.curated.directives
 	}
 	keep, later := a.pipeline.Add, a.pipeline.AddLater
 	if cfg.Ingest.IncludeSystem {
-		keep = func(ctx context.Context, t capture.Turn) error {
-			return a.pipeline.AddTurns(ctx, a.owned([]capture.Turn{t}))
+		keep = func(ctx context.Context, t ledger.Turn) error {
+			return a.pipeline.AddTurns(ctx, a.owned([]ledger.Turn{t}))
 		}
-		later = func(turns []capture.Turn) bool { return a.pipeline.AddLater(a.owned(turns)) }
+		later = func(turns []ledger.Turn) bool { return a.pipeline.AddLater(a.owned(turns)) }
 	}
 	return proxy.Memory{
 		Directives: directives,

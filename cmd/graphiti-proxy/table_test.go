@@ -7,7 +7,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/graphiti-proxy/graphiti-proxy/capture"
+	"github.com/graphiti-proxy/graphiti-proxy/capture/ledger"
 )
 
 // TestTablesObeyNobody: what was said cannot tell the terminal what to do, and a
@@ -82,7 +82,7 @@ func TestShowTellsWhatElseThereIs(t *testing.T) {
 	w.say("We use Postgres.", "X-Graphiti-Workspace", "github_repo:github.com/acme/widgets")
 	w.delivered(2)
 	for _, path := range []string{"show", "search"} {
-		var answer struct{ Others []capture.Owned }
+		var answer struct{ Others []ledger.Owned }
 		in := map[string]any{"query": "cat"}
 		if path == "show" {
 			in = map[string]any{"last": 5}

@@ -10,7 +10,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/graphiti-proxy/graphiti-proxy/capture"
+	"github.com/graphiti-proxy/graphiti-proxy/capture/ledger"
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti"
 	"github.com/graphiti-proxy/graphiti-proxy/proxy/admin"
 	"github.com/graphiti-proxy/graphiti-proxy/proxy/proxytest"
@@ -84,7 +84,7 @@ func (w *world) keptBefore(tenant, owner, key, text string) (group string) {
 	w.t.Helper()
 	who := graphiti.Who{Tenant: tenant, Workspace: "w", User: key}
 	group, _ = w.app.curated.namer().Group(graphiti.ScopeWorkspace, who)
-	err := w.app.pipeline.Add(context.Background(), capture.Turn{
+	err := w.app.pipeline.Add(context.Background(), ledger.Turn{
 		ID: sha(text + tenant)[:32], Owner: owner, Workspace: "w", Session: "session:old", User: text, Assistant: "Understood.",
 		Said: time.Now(), Answered: time.Now(), Targets: []graphiti.Target{{Scope: graphiti.ScopeWorkspace, Group: group}},
 	})
@@ -146,11 +146,11 @@ func TestOldGroupsAreFoundAgain(t *testing.T) {
 				s.Workspace = ""
 			}
 			groups, err := w.app.curated.Groups(context.Background(), s)
-			if err != nil || !slices.ContainsFunc(groups, func(o capture.Owned) bool { return o.Group == olds[i] && !o.Shared }) {
+			if err != nil || !slices.ContainsFunc(groups, func(o ledger.Owned) bool { return o.Group == olds[i] && !o.Shared }) {
 				t.Errorf("%s: %+v finds %+v (%v)", ids, s, groups, err)
 			}
 			parts, err := w.app.curated.Parts(context.Background(), admin.Selector{User: s.User, Credential: s.Credential, Session: "old"})
-			if err != nil || !slices.ContainsFunc(parts, func(o capture.Owned) bool { return o.Group == olds[i] && !o.Shared }) {
+			if err != nil || !slices.ContainsFunc(parts, func(o ledger.Owned) bool { return o.Group == olds[i] && !o.Shared }) {
 				t.Errorf("%s: of the session %+v finds %+v (%v)", ids, s, parts, err)
 			}
 			if _, err := w.app.curated.ForgetSession(context.Background(), admin.Selector{User: s.User, Credential: s.Credential, Session: "old", Group: olds[i]}); err != nil {

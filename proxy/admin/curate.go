@@ -6,7 +6,7 @@ import (
 	"net/http"
 	"strings"
 
-	"github.com/graphiti-proxy/graphiti-proxy/capture"
+	"github.com/graphiti-proxy/graphiti-proxy/capture/ledger"
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti"
 )
 
@@ -23,7 +23,7 @@ type Curated interface {
 
 	// Others returns the groups of the same owner that were not looked into,
 	// where only the person was named.
-	Others(ctx context.Context, s Selector, groups []string) []capture.Owned
+	Others(ctx context.Context, s Selector, groups []string) []ledger.Owned
 
 	// Promote keeps a text of a kind in a scope, once, and returns the groups.
 	Promote(ctx context.Context, s Selector, p Promotion) ([]string, error)
@@ -75,12 +75,12 @@ type Imported struct {
 // shown, found and promoted are the answers to show, search and promote.
 type (
 	shown struct {
-		Messages []Record        `json:"messages"`
-		Others   []capture.Owned `json:"others,omitempty"` // groups of theirs that were not looked into
+		Messages []Record       `json:"messages"`
+		Others   []ledger.Owned `json:"others,omitempty"` // groups of theirs that were not looked into
 	}
 	found struct {
-		Facts  []Found         `json:"facts"`
-		Others []capture.Owned `json:"others,omitempty"`
+		Facts  []Found        `json:"facts"`
+		Others []ledger.Owned `json:"others,omitempty"`
 	}
 	promoted struct {
 		Groups []string `json:"groups"`

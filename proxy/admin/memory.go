@@ -5,7 +5,7 @@ import (
 	"encoding/json"
 	"net/http"
 
-	"github.com/graphiti-proxy/graphiti-proxy/capture"
+	"github.com/graphiti-proxy/graphiti-proxy/capture/ledger"
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti"
 )
 
@@ -16,8 +16,8 @@ type Remembered interface {
 	// Groups finds the groups that a selector means as a whole, and Parts those
 	// in which something lies of the session that it names, whose own group is
 	// among the others.
-	Groups(ctx context.Context, s Selector) ([]capture.Owned, error)
-	Parts(ctx context.Context, s Selector) ([]capture.Owned, error)
+	Groups(ctx context.Context, s Selector) ([]ledger.Owned, error)
+	Parts(ctx context.Context, s Selector) ([]ledger.Owned, error)
 
 	// Forget empties a group everywhere, and returns how many inserted blocks
 	// it emptied. ForgetSession empties what was said in a session in one of its
@@ -70,8 +70,8 @@ type Forgotten struct {
 
 // Meant is the answer to POST /api/v1/memory/groups.
 type Meant struct {
-	Groups []capture.Owned `json:"groups"`
-	Parts  []capture.Owned `json:"parts,omitempty"` // of which what was said in a session is meant
+	Groups []ledger.Owned `json:"groups"`
+	Parts  []ledger.Owned `json:"parts,omitempty"` // of which what was said in a session is meant
 }
 
 // remembers answers requests that need a memory.
@@ -108,7 +108,7 @@ func (s *Server) groups(w http.ResponseWriter, r *http.Request, m Remembered) {
 	}
 	_ = http.NewResponseController(w).SetWriteDeadline(noDeadline) // a session may be looked for in all of them
 	list, err := m.Groups(r.Context(), sel)
-	var parts []capture.Owned
+	var parts []ledger.Owned
 	if err == nil {
 		parts, err = m.Parts(r.Context(), sel)
 	}
@@ -125,7 +125,7 @@ func (s *Server) groups(w http.ResponseWriter, r *http.Request, m Remembered) {
 		return
 	}
 	if list == nil {
-		list = []capture.Owned{}
+		list = []ledger.Owned{}
 	}
 	writeJSON(w, http.StatusOK, Meant{list, parts})
 }

@@ -11,21 +11,21 @@ import (
 	"slices"
 	"strconv"
 
-	"github.com/graphiti-proxy/graphiti-proxy/capture"
+	"github.com/graphiti-proxy/graphiti-proxy/capture/ledger"
 )
 
 // Queue is what can be done with the turns in the spool. With no numbers,
 // Retry and Drop mean all dead turns.
 type Queue interface {
-	Letters(ctx context.Context, o capture.ListOptions) (list []capture.Letter, all int, err error)
+	Letters(ctx context.Context, o ledger.ListOptions) (list []ledger.Item, all int, err error)
 	Retry(numbers []int64) (int, error)
 	Drop(numbers []int64) (int, error)
 }
 
 // Letters is the answer to GET /api/v1/queue/turns.
 type Letters struct {
-	All   int              `json:"all"` // that fit, listed or not
-	Turns []capture.Letter `json:"turns"`
+	All   int           `json:"all"` // that fit, listed or not
+	Turns []ledger.Item `json:"turns"`
 }
 
 // Selection is the body of POST /api/v1/queue/retry and drop: numbers of dead
@@ -77,10 +77,10 @@ func (s *Server) turns(w http.ResponseWriter, r *http.Request) {
 	writeJSON(w, http.StatusOK, Letters{all, list})
 }
 
-func listOptions(q url.Values) (o capture.ListOptions, err error) {
-	o = capture.ListOptions{Condition: capture.Condition(q.Get("state")), Group: q.Get("group"), Limit: defaultLimit}
-	if o.Condition != "" && !slices.Contains(capture.Conditions, o.Condition) {
-		return o, fmt.Errorf("state: %q is not one of %s, %s, %s", o.Condition, capture.Waiting, capture.UnderWay, capture.Dead)
+func listOptions(q url.Values) (o ledger.ListOptions, err error) {
+	o = ledger.ListOptions{Condition: ledger.Condition(q.Get("state")), Group: q.Get("group"), Limit: defaultLimit}
+	if o.Condition != "" && !slices.Contains(ledger.Conditions, o.Condition) {
+		return o, fmt.Errorf("state: %q is not one of %s, %s, %s", o.Condition, ledger.Waiting, ledger.UnderWay, ledger.Dead)
 	}
 	if v := q.Get("limit"); v != "" {
 		if o.Limit, err = strconv.Atoi(v); err != nil || o.Limit < 1 || o.Limit > maxLimit {

@@ -1,4 +1,4 @@
-package capture
+package ledger
 
 import (
 	"context"
@@ -8,9 +8,9 @@ import (
 	"github.com/graphiti-proxy/graphiti-proxy/cache/sqlite"
 )
 
-// maxReason bounds what is kept of why a turn was not delivered, in
+// MaxReason bounds what is kept of why a turn was not delivered, in
 // characters.
-const maxReason = 300
+const MaxReason = 300
 
 // Condition is what became of a turn so far.
 type Condition string
@@ -25,8 +25,8 @@ const (
 // Conditions lists them all.
 var Conditions = []Condition{Waiting, UnderWay, Dead}
 
-// Letter is a turn in the spool, for one group.
-type Letter struct {
+// Item is a turn in the spool, for one group.
+type Item struct {
 	Number    int64     `json:"number"`
 	Condition Condition `json:"state"`
 	Group     string    `json:"group"`
@@ -47,25 +47,19 @@ type ListOptions struct {
 	Text      bool      // what was said, too
 }
 
-// Letters lists turns in the spool, the oldest first, and says how many there
-// are in all.
-func (p *Pipeline) Letters(ctx context.Context, o ListOptions) (list []Letter, all int, err error) {
-	return p.spool.letters(ctx, o)
-}
-
 const letterWhere = ` FROM spool WHERE (?1 = '' OR grp = ?1) AND (?2 = ''
 	OR ?2 = 'dead' AND dead = 1 OR ?2 = 'under-way' AND dead = 0 AND sent > 0 OR ?2 = 'waiting' AND dead = 0 AND sent = 0)`
 
-func (s *spool) letters(ctx context.Context, o ListOptions) (list []Letter, all int, err error) {
+func (s *Ledger) Items(ctx context.Context, o ListOptions) (list []Item, all int, err error) {
 	args := []any{o.Group, string(o.Condition)}
 	if err := s.db.QueryRow(ctx, "SELECT count(*)"+letterWhere, args, &all); err != nil {
 		return nil, 0, err
 	}
-	list = []Letter{}
+	list = []Item{}
 	err = each(ctx, s.db, `SELECT seq, CASE WHEN dead THEN 'dead' WHEN sent > 0 THEN 'under-way' ELSE 'waiting' END,
 		grp, scope, born, bytes, attempts, error, iif(?3, body, '{}')`+letterWhere+` ORDER BY seq LIMIT ?4`,
 		append(args, o.Text, o.Limit), func(scan func(...any) error) error {
-			var l Letter
+			var l Item
 			var born int64
 			var body []byte
 			if err := scan(&l.Number, &l.Condition, &l.Group, &l.Scope, &born, &l.Bytes, &l.Attempts, &l.Reason, &body); err != nil {
@@ -82,47 +76,19 @@ func (s *spool) letters(ctx context.Context, o ListOptions) (list []Letter, all 
 	return list, all, err
 }
 
-// Retry has dead turns delivered again: those of the numbers, or all when
-// there are none. It returns how many.
-func (p *Pipeline) Retry(numbers []int64) (int, error) {
-	groups, back, err := p.spool.retry(numbers)
-	if err != nil {
-		return 0, err
-	}
-	p.mu.Lock()
-	p.held.dead = p.held.dead.minus(back)
-	p.held.pending = p.held.pending.plus(back)
-	for _, g := range groups {
-		p.state.add(g, true)
-	}
-	p.mu.Unlock()
-	p.signal()
-	return back.turns, nil
-}
-
-func (s *spool) retry(numbers []int64) (groups []string, back size, err error) {
+func (s *Ledger) Retry(numbers []int64) (groups []string, back Size, err error) {
 	err = s.write("retry turns", func(tx *sqlite.Tx) error {
-		groups, back = nil, size{}
+		groups, back = nil, Size{}
 		return forDead(tx, "UPDATE spool SET dead = 0, losses = 0, error = '' WHERE dead = 1 AND (?1 OR seq = ?2) RETURNING grp, bytes",
 			numbers, func(scan func(...any) error) error {
 				var group string
-				one := size{turns: 1}
-				err := scan(&group, &one.bytes)
-				groups, back = append(groups, group), back.plus(one)
+				one := Size{Turns: 1}
+				err := scan(&group, &one.Bytes)
+				groups, back = append(groups, group), back.Plus(one)
 				return err
 			})
 	})
 	return groups, back, err
-}
-
-// Drop removes dead turns for good: those of the numbers, or all when there
-// are none. It returns how many.
-func (p *Pipeline) Drop(numbers []int64) (int, error) {
-	gone, err := p.spool.dropDead(numbers)
-	if err != nil {
-		return 0, err
-	}
-	return p.noteDropped(gone, "an operator dropped them"), nil
 }
 
 // forDead runs a statement for each number, or once for all dead turns when

@@ -1,4 +1,4 @@
-package capture
+package ledger
 
 import (
 	"context"
@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/graphiti-proxy/graphiti-proxy/cache/sqlite"
+	"github.com/graphiti-proxy/graphiti-proxy/graphiti"
 )
 
 // spoolOf makes a spool with n turns, and returns its path. The process that
@@ -20,14 +21,14 @@ func spoolOf(t *testing.T, n int) string {
 	t.Helper()
 	dir := t.TempDir()
 	path := filepath.Join(dir, "spool.db")
-	s, err := openSpool(path)
+	s, err := Open(path)
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { _ = s.db.Close() })
+	t.Cleanup(func() { _ = s.Close() })
 	for i := range n {
 		tn := spoken(fmt.Sprint(i), "g")
-		if _, err := s.add(context.Background(), []Turn{tn}, time.Now()); err != nil {
+		if _, err := s.Add(context.Background(), []Turn{tn}, time.Now()); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -101,20 +102,20 @@ func TestSpoolCutOffInMidWrite(t *testing.T) {
 func holdsCut(t *testing.T, path, cut string, n int64, turns int) int {
 	t.Helper()
 	copySpool(t, path, cut, n)
-	s, err := openSpool(cut)
+	s, err := Open(cut)
 	if err != nil {
 		t.Fatalf("cut to %d bytes: %v", n, err)
 	}
-	entries, err := s.head(context.Background(), "g", 10)
+	entries, err := s.Next(context.Background(), "g", 10)
 	if err != nil || len(entries) < turns {
 		t.Fatalf("cut to %d bytes: %d turns, %v", n, len(entries), err)
 	}
 	for i, e := range entries {
-		if e.turn.ID != fmt.Sprint(i) || e.turn.Assistant != fmt.Sprint("assistant ", i) {
-			t.Fatalf("cut to %d bytes: %+v", n, e.turn)
+		if e.Turn.ID != fmt.Sprint(i) || e.Turn.Assistant != fmt.Sprint("assistant ", i) {
+			t.Fatalf("cut to %d bytes: %+v", n, e.Turn)
 		}
 	}
-	if err := s.db.Close(); err != nil {
+	if err := s.Close(); err != nil {
 		t.Fatal(err)
 	}
 	return len(entries)
@@ -127,7 +128,7 @@ func TestSpoolThatCannotBeRead(t *testing.T) {
 	if err := os.WriteFile(path, []byte(garbage), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	_, err := Open(Options{Path: path, Memory: &fakeMemory{}})
+	_, err := Open(path)
 	if err == nil || !strings.Contains(err.Error(), path) || !strings.Contains(err.Error(), "was left as it is") {
 		t.Errorf("%v", err)
 	}
@@ -146,7 +147,7 @@ func TestSpoolOfANewerVersion(t *testing.T) {
 	if err := db.Close(); err != nil {
 		t.Fatal(err)
 	}
-	if _, err = Open(Options{Path: path, Memory: &fakeMemory{}}); !errors.Is(err, sqlite.ErrNewer) {
+	if _, err = Open(path); !errors.Is(err, sqlite.ErrNewer) {
 		t.Errorf("%v", err)
 	}
 }
@@ -176,39 +177,39 @@ func TestSpoolOfAnOlderVersion(t *testing.T) {
 	if err := db.Close(); err != nil {
 		t.Fatal(err)
 	}
-	s, err := openSpool(path)
+	s, err := Open(path)
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer s.db.Close()
-	z, err := s.sizes(context.Background())
-	if want := (sizes{size{1, len(`{"ID":"1","User":"hällo"}`)}, size{1, 23}}); err != nil || z != want {
+	defer s.Close()
+	z, err := s.Sizes(context.Background())
+	if want := (Sizes{Size{1, len(`{"ID":"1","User":"hällo"}`)}, Size{1, 23}}); err != nil || z != want {
 		t.Errorf("%+v %v", z, err)
 	}
 	tn := turn("0", "g")
-	if a, err := s.add(context.Background(), []Turn{tn}, time.Now()); err != nil || len(a[0].groups) != 0 {
+	if a, err := s.Add(context.Background(), []Turn{tn}, time.Now()); err != nil || len(a[0].Groups) != 0 {
 		t.Errorf("%+v %v", a, err)
 	}
 }
 
 // TestSeenIsBounded by age and number.
 func TestSeenIsBounded(t *testing.T) {
-	s, err := openSpool(filepath.Join(t.TempDir(), "spool.db"))
+	s, err := Open(filepath.Join(t.TempDir(), "spool.db"))
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer s.db.Close()
+	defer s.Close()
 	now := time.Now()
 	for i := range 10 {
 		tn := turn(fmt.Sprint(i), "g")
-		if _, err := s.add(context.Background(), []Turn{tn}, now); err != nil {
+		if _, err := s.Add(context.Background(), []Turn{tn}, now); err != nil {
 			t.Fatal(err)
 		}
-		entries, err := s.head(context.Background(), "g", 1)
+		entries, err := s.Next(context.Background(), "g", 1)
 		if err != nil {
 			t.Fatal(err)
 		}
-		if _, err := s.done("g", entries, true, now.Add(-time.Duration(i)*20*24*time.Hour)); err != nil {
+		if _, err := s.MarkDelivered("g", entries, true, now.Add(-time.Duration(i)*20*24*time.Hour)); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -218,10 +219,49 @@ func TestSeenIsBounded(t *testing.T) {
 		}
 		return n
 	}
-	if err := s.forgetSeen(now, 100); err != nil || left() != 5 {
+	if err := s.Prune(now, 100); err != nil || left() != 5 {
 		t.Errorf("%d are left, %v", left(), err)
 	}
-	if err := s.forgetSeen(now, 2); err != nil || left() != 2 {
+	if err := s.Prune(now, 2); err != nil || left() != 2 {
 		t.Errorf("%d are left, %v", left(), err)
 	}
+}
+
+// TestCutLooksAtNoMoreThanItRemoves: what a full spool costs does not depend on
+// how much is in it.
+func TestCutLooksAtNoMoreThanItRemoves(t *testing.T) {
+	s, err := Open(filepath.Join(t.TempDir(), "spool.db"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	for statement, want := range map[string]string{cutDead: "SCAN spool USING INDEX spool_dead", cutWaiting: "SCAN spool"} {
+		found := false
+		err := each(context.Background(), s.db, "EXPLAIN QUERY PLAN "+statement, []any{1, 1, 1}, func(scan func(...any) error) error {
+			var id, parent, unused int
+			var step string
+			err := scan(&id, &parent, &unused, &step)
+			if found = found || step == want; strings.Contains(step, "TEMP B-TREE") {
+				t.Errorf("%s: %s", statement, step)
+			}
+			return err
+		})
+		if err != nil || !found {
+			t.Errorf("%s: %v", statement, err)
+		}
+	}
+}
+
+func turn(id string, groups ...string) Turn {
+	tn := Turn{ID: id, User: "user " + id, Said: time.Now(), Answered: time.Now()}
+	for _, g := range groups {
+		tn.Targets = append(tn.Targets, graphiti.Target{Scope: graphiti.ScopeUser, Group: g})
+	}
+	return tn
+}
+
+func spoken(id string, groups ...string) Turn {
+	tn := turn(id, groups...)
+	tn.Assistant = "assistant " + id
+	return tn
 }

@@ -1,12 +1,10 @@
-package capture
+package ledger
 
 import (
 	"crypto/sha256"
 	"encoding/hex"
-	"slices"
 	"strings"
 	"time"
-	"unicode/utf8"
 
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti"
 )
@@ -63,29 +61,13 @@ type Git struct {
 	Dirty  bool   `json:"dirty,omitempty"`
 }
 
-// said stands for what was said in a turn.
-func (t *Turn) said() string {
+// Digest stands for what was said in a turn.
+func (t *Turn) Digest() string {
 	if t.Heard != "" {
 		return t.Heard
 	}
 	sum := sha256.Sum256([]byte(strings.TrimSpace(t.User) + "\x00" + strings.TrimSpace(t.Assistant)))
 	return hex.EncodeToString(sum[:12])
-}
-
-// cut shortens texts to what is written of them: what is longer takes room in
-// the spool, and is not sent.
-func (t *Turn) cut(maxChars int) {
-	texts := []*string{&t.User, &t.Assistant}
-	long := func(text *string) bool { return utf8.RuneCountInString(*text) > maxChars }
-	if !slices.ContainsFunc(texts, long) {
-		return
-	}
-	t.Heard = t.said()
-	for _, text := range texts {
-		if long(text) {
-			*text = clip(strings.TrimSpace(dropBlocks(*text)), maxChars)
-		}
-	}
 }
 
 // HeardOf is when the turn was first heard of.
@@ -96,8 +78,8 @@ func (t *Turn) HeardOf() time.Time {
 	return t.Since
 }
 
-// keyOf is whose a group of that scope is.
-func (t *Turn) keyOf(scope graphiti.Scope) string {
+// KeyOf is whose a group of that scope is.
+func (t *Turn) KeyOf(scope graphiti.Scope) string {
 	switch scope {
 	case graphiti.ScopeSession:
 		return t.Session
@@ -107,11 +89,11 @@ func (t *Turn) keyOf(scope graphiti.Scope) string {
 	return t.Owner
 }
 
-// rest is what is left of a turn whose beginning was kept without its end. Of
+// Rest is what is left of a turn whose beginning was kept without its end. Of
 // one that goes on again and again there is a rest of the rest.
-func (t *Turn) rest() *Turn {
+func (t *Turn) Rest() *Turn {
 	r := *t
-	r.Heard = t.said()
+	r.Heard = t.Digest()
 	sum := sha256.Sum256([]byte(t.ID + ".rest"))
 	r.ID, r.User = hex.EncodeToString(sum[:16]), ""
 	return &r

@@ -1,4 +1,4 @@
-package capture
+package ledger
 
 import (
 	"context"
@@ -51,28 +51,12 @@ func (p Part) Mark() string {
 	return graphiti.TalkMark(p.Session, p.Owner)
 }
 
-// marks are the names that count for a turn in a group.
-func (t *Turn) marks(group string) [3]string {
+// Marks are the names that count for a turn in a group.
+func (t *Turn) Marks(group string) [3]string {
 	return [3]string{group, graphiti.TalkMark(t.Session, ""), graphiti.TalkMark(t.Session, t.Owner)}
 }
 
-// Groups lists the groups that were written to, or those of one owner.
-func (p *Pipeline) Groups(ctx context.Context, owner string) ([]Owned, error) {
-	return p.spool.owned(ctx, owner)
-}
-
-// Talks lists the groups in which a session left something lately.
-func (p *Pipeline) Talks(ctx context.Context, session string) ([]Owned, error) {
-	return p.spool.talks(ctx, session)
-}
-
-// Waiting calls f for each turn of a part that waits or is dead, with what would
-// be written of it.
-func (p *Pipeline) Waiting(ctx context.Context, part Part, f func(graphiti.Message) error) error {
-	return p.spool.waiting(ctx, part, f, p.opts().MaxChars)
-}
-
-func (s *spool) owned(ctx context.Context, owner string) (list []Owned, err error) {
+func (s *Ledger) Owned(ctx context.Context, owner string) (list []Owned, err error) {
 	err = each(ctx, s.db, `SELECT grp, owner, scope, key, (SELECT count(*) FROM groups o WHERE o.grp = g.grp) > 1
 		FROM groups g WHERE ?1 = '' OR owner = ?1 ORDER BY scope, key, grp`, []any{owner}, func(scan func(...any) error) error {
 		var o Owned
@@ -83,7 +67,7 @@ func (s *spool) owned(ctx context.Context, owner string) (list []Owned, err erro
 	return list, err
 }
 
-func (s *spool) talks(ctx context.Context, session string) (list []Owned, err error) {
+func (s *Ledger) Talks(ctx context.Context, session string) (list []Owned, err error) {
 	err = each(ctx, s.db, `SELECT grp, owner, scope, key FROM talks JOIN groups USING (grp, owner) WHERE talk = ? ORDER BY scope, key, grp, owner`,
 		[]any{graphiti.Talk(session)}, func(scan func(...any) error) error {
 			o := Owned{Session: session}
@@ -99,32 +83,22 @@ const ofPart = ` FROM spool WHERE grp = ?1 AND (?2 = '' OR json_extract(body, '$
 
 func (p Part) args() []any { return []any{p.Group, p.Session, p.Owner} }
 
-func (s *spool) waiting(ctx context.Context, part Part, f func(graphiti.Message) error, maxChars int) error {
+func (s *Ledger) Waiting(ctx context.Context, part Part, f func(Entry) error) error {
 	return each(ctx, s.db, "SELECT "+entryColumns+ofPart+" ORDER BY seq", part.args(), func(scan func(...any) error) error {
-		var e entry
+		var e Entry
 		if err := e.scan(scan); err != nil {
 			return err
 		}
-		return e.messages(f, maxChars)
+		return f(e)
 	})
 }
 
-// messages calls f for what would be written of an entry.
-func (e *entry) messages(f func(graphiti.Message) error, maxChars int) error {
-	for _, m := range e.turn.messages(e.scope, e.have, maxChars, time.Now()) {
-		if err := f(m); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// forget implements store. That turns were there is still known: clients resend
+// Forget implements store. That turns were there is still known: clients resend
 // them.
-func (s *spool) forget(part Part, last bool) (d dropped, err error) {
+func (s *Ledger) Forget(part Part, last bool) (d Dropped, err error) {
 	err = s.write("empty group", func(tx *sqlite.Tx) error {
 		tx.Fold()
-		d = dropped{}
+		d = Dropped{}
 		now := time.Now()
 		if err := run(tx, "INSERT INTO forgot VALUES (?, ?) ON CONFLICT DO UPDATE SET at = max(at, excluded.at)", part.Mark(), now.UnixMicro()); err != nil {
 			return err
@@ -157,7 +131,7 @@ func (s *spool) forget(part Part, last bool) (d dropped, err error) {
 	return d, err
 }
 
-func (s *spool) gone(group string, turns []string) error {
+func (s *Ledger) MarkForgotten(group string, turns []string) error {
 	return s.write("empty group", func(tx *sqlite.Tx) error {
 		for _, t := range turns {
 			if err := run(tx, "UPDATE seen SET gone = 1, open = 0 WHERE turn = ? AND grp = ?", t, group); err != nil {
@@ -171,15 +145,15 @@ func (s *spool) gone(group string, turns []string) error {
 // leftOut reports whether a turn was forgotten after it was heard of, and notes
 // it: whoever tells of it later does not say when it was said.
 func leftOut(tx *sqlite.Tx, t *Turn, group string, now time.Time) (found bool, err error) {
-	m := t.marks(group)
+	m := t.Marks(group)
 	if err := tx.QueryRow("SELECT EXISTS (SELECT 1 FROM forgot WHERE what IN (?, ?, ?) AND at >= ?)", m[0], m[1], m[2], t.HeardOf().UnixMicro()).Scan(&found); err != nil || !found {
 		return false, err
 	}
 	// Where the group has had its beginning, what was said is that of the rest.
-	for _, part := range []*Turn{t, t.rest()} {
+	for _, part := range []*Turn{t, t.Rest()} {
 		err := run(tx, `INSERT INTO seen (turn, grp, at, said, gone) SELECT ?1, ?2, ?3, ?4, 1
 			WHERE NOT EXISTS (SELECT 1 FROM seen WHERE grp = ?2 AND said = ?4) OR ?5 ON CONFLICT DO NOTHING`,
-			part.ID, group, now.Unix(), t.said(), part == t)
+			part.ID, group, now.Unix(), t.Digest(), part == t)
 		if err != nil {
 			return false, err
 		}

@@ -1,0 +1,198 @@
+package ledger
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"time"
+
+	"github.com/graphiti-proxy/graphiti-proxy/cache/sqlite"
+	"github.com/graphiti-proxy/graphiti-proxy/graphiti"
+)
+
+// Entry is a turn that waits for one group.
+type Entry struct {
+	Seq    int64
+	Bytes  int
+	Scope  graphiti.Scope
+	Have   Sides
+	Losses int
+	Later  bool
+	Turn   Turn
+}
+
+// Sides tells which messages of a turn a group holds.
+type Sides uint8
+
+const (
+	SideUser Sides = 1 << iota
+	SideAssistant
+)
+
+// Groups calls found for each group for which turns wait that were not handed
+// over; fresh says that not all of them are from before their conversation was
+// first seen.
+func (s *Ledger) Groups(found func(group string, fresh bool)) error {
+	return each(context.Background(), s.db, "SELECT grp, min(later) FROM spool WHERE dead = 0 AND sent = 0 GROUP BY grp", nil,
+		func(scan func(...any) error) error {
+			var group string
+			var later bool
+			err := scan(&group, &later)
+			found(group, !later)
+			return err
+		})
+}
+
+// InDoubt calls found, in the order in which they were handed over, for the
+// entries of which it is not known whether the memory holds them.
+func (s *Ledger) InDoubt(found func(group string, e Entry)) error {
+	return each(context.Background(), s.db,
+		"SELECT grp, "+entryColumns+" FROM spool WHERE dead = 0 AND sent > 0 ORDER BY sent, seq", nil,
+		func(scan func(...any) error) error {
+			var group string
+			var e Entry
+			err := e.scan(func(dest ...any) error { return scan(append([]any{&group}, dest...)...) })
+			found(group, e)
+			return err
+		})
+}
+
+const entryColumns = "seq, scope, have, losses, later, body"
+
+func (e *Entry) scan(scan func(...any) error) error {
+	var body []byte
+	if err := scan(&e.Seq, &e.Scope, &e.Have, &e.Losses, &e.Later, &body); err != nil {
+		return err
+	}
+	e.Bytes = len(body)
+	if err := json.Unmarshal(body, &e.Turn); err != nil {
+		return fmt.Errorf("entry %d: %w", e.Seq, err)
+	}
+	return nil
+}
+
+// Next returns the first n entries that wait for a group.
+func (s *Ledger) Next(ctx context.Context, group string, n int) ([]Entry, error) {
+	var out []Entry
+	err := each(ctx, s.db, "SELECT "+entryColumns+" FROM spool WHERE grp = ? AND dead = 0 AND sent = 0 ORDER BY later, seq LIMIT ?",
+		[]any{group, n}, func(scan func(...any) error) error {
+			var e Entry
+			if err := e.scan(scan); err != nil {
+				return err
+			}
+			out = append(out, e)
+			return nil
+		})
+	return out, err
+}
+
+// MarkSent notes, before it happens, that entries are handed over: should the
+// process end now, they are in doubt.
+func (s *Ledger) MarkSent(_ string, entries []Entry) error {
+	return s.write("note hand-over", func(tx *sqlite.Tx) error {
+		// In the order in which that happens, whatever the clock says.
+		var last int64
+		err := tx.QueryRow("SELECT coalesce((SELECT sent FROM spool WHERE dead = 0 AND sent > 0 ORDER BY sent DESC LIMIT 1), 0)").Scan(&last)
+		if err != nil {
+			return err
+		}
+		for i := range entries {
+			last++
+			if _, err := tx.Exec("UPDATE spool SET sent = ? WHERE seq = ?", last, entries[i].Seq); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+}
+
+// Requeue notes that entries, which may have been handed over, wait again.
+func (s *Ledger) Requeue(_ string, entries []Entry, reason string) error {
+	return s.write("note failure", func(tx *sqlite.Tx) error {
+		for i := range entries {
+			_, err := tx.Exec("UPDATE spool SET sent = 0, attempts = attempts + 1, error = ?, have = ?, losses = ? WHERE seq = ? AND dead = 0",
+				reason, entries[i].Have, entries[i].Losses, entries[i].Seq)
+			if err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+}
+
+// MarkDelivered notes that a group has the entries, and returns what left the spool;
+// Verified says that they were seen there.
+func (s *Ledger) MarkDelivered(_ string, entries []Entry, verified bool, now time.Time) (gone Size, err error) {
+	err = s.write("note delivery", func(tx *sqlite.Tx) error {
+		gone = Size{}
+		for i := range entries {
+			e := &entries[i]
+			// Of a part the row knows what was said in the whole turn.
+			if _, err := tx.Exec("INSERT INTO seen (turn, grp, at, open, said) SELECT turn, grp, ?, open, said FROM spool WHERE seq = ? ON CONFLICT DO NOTHING",
+				now.Unix(), e.Seq); err != nil {
+				return err
+			}
+			r, err := tx.Exec("DELETE FROM spool WHERE seq = ?", e.Seq)
+			if err != nil {
+				return err
+			}
+			if n, err := r.RowsAffected(); err != nil || n == 0 {
+				continue // Dropped meanwhile
+			}
+			gone = gone.Plus(Size{1, e.Bytes})
+		}
+		if err := count(tx, "delivered", gone.Turns); err != nil || !verified {
+			return err
+		}
+		return count(tx, "verified", gone.Turns)
+	})
+	return gone, err
+}
+
+// MarkDead notes that there will be no further attempt, and returns what became
+// dead.
+func (s *Ledger) MarkDead(_ string, e *Entry, reason string) (gone Size, err error) {
+	err = s.write("note refusal", func(tx *sqlite.Tx) error {
+		gone = Size{}
+		r, err := tx.Exec("UPDATE spool SET dead = 1, sent = 0, attempts = attempts + 1, error = ?, have = ?, losses = ? WHERE seq = ? AND dead = 0",
+			reason, e.Have, e.Losses, e.Seq)
+		if err != nil {
+			return err
+		}
+		if n, err := r.RowsAffected(); err == nil && n > 0 {
+			gone = Size{1, e.Bytes}
+		}
+		return nil
+	})
+	return gone, err
+}
+
+// Undelivered calls found for the first n entries of all groups that are not dead,
+// with what was said in their turns and when they came in.
+func (s *Ledger) Undelivered(ctx context.Context, n int, found func(group, said string, born time.Time, e Entry) error) error {
+	return each(ctx, s.db, "SELECT grp, born, said, "+entryColumns+" FROM spool WHERE dead = 0 ORDER BY later, seq LIMIT ?", []any{n},
+		func(scan func(...any) error) error {
+			var group, said string
+			var born int64
+			var e Entry
+			if err := e.scan(func(dest ...any) error { return scan(append([]any{&group, &born, &said}, dest...)...) }); err != nil {
+				return err
+			}
+			return found(group, said, time.UnixMilli(born), e)
+		})
+}
+
+// Remove takes entries out that another spool has now.
+func (s *Ledger) Remove(seqs []int64) error {
+	if len(seqs) == 0 {
+		return nil
+	}
+	return s.write("note hand-over", func(tx *sqlite.Tx) error {
+		for _, seq := range seqs {
+			if _, err := tx.Exec("DELETE FROM spool WHERE seq = ?", seq); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+}

@@ -1,0 +1,62 @@
+package ledger
+
+import (
+	"context"
+	"time"
+)
+
+// Store is where turns wait until the memory is known to hold them: the file of
+// one process, or what replicas share. Its methods may be called from several
+// goroutines; what they leave behind is committed.
+type Store interface {
+	// Add stores turns for each of their groups that has not had them. Where a
+	// group has the beginning of a turn whose end came late, it gets the end.
+	Add(ctx context.Context, turns []Turn, now time.Time) ([]Added, error)
+
+	// Whole says of each turn whether all of its groups have all of it.
+	Whole(ctx context.Context, turns []Turn) ([]bool, error)
+
+	// CutOff notes that a turn's answer came to no clean end: the turn is not
+	// added any more where it comes from a history.
+	CutOff(ctx context.Context, t *Turn, now time.Time) error
+
+	// What is read when delivery begins: the groups for which turns wait, and
+	// the entries that an earlier process handed over.
+	Groups(found func(group string, fresh bool)) error
+	InDoubt(found func(group string, e Entry)) error
+	Instance() (string, error) // a name among other stores
+
+	// What delivery goes by, and writes down.
+	Next(ctx context.Context, group string, n int) ([]Entry, error)
+	MarkSent(group string, entries []Entry) error
+	Requeue(group string, entries []Entry, reason string) error
+	MarkDelivered(group string, entries []Entry, verified bool, now time.Time) (Size, error)
+	MarkDead(group string, e *Entry, reason string) (Size, error)
+
+	// Bounds and counts.
+	Sizes(ctx context.Context) (Sizes, error)
+	Totals() (Totals, error)
+	Oldest() (time.Time, error)
+	Cut(over Size) (Dropped, error)
+	DropBefore(t time.Time) (Dropped, error)
+	Prune(now time.Time, most int) error
+
+	// What people ask for.
+	Items(ctx context.Context, o ListOptions) ([]Item, int, error)
+	Retry(numbers []int64) (groups []string, back Size, err error)
+	DropDead(numbers []int64) (Dropped, error)
+	Promoted(ctx context.Context) (map[string]bool, error)
+	Owned(ctx context.Context, owner string) ([]Owned, error)
+	Talks(ctx context.Context, session string) ([]Owned, error)
+	Waiting(ctx context.Context, part Part, f func(Entry) error) error
+
+	// Forget takes the turns of a part out, and has none kept from now on that
+	// was heard of until now. The last time it also forgets that there was
+	// something.
+	Forget(part Part, last bool) (Dropped, error)
+
+	// MarkForgotten says that a group has forgotten turns that were delivered to it.
+	MarkForgotten(group string, turns []string) error
+
+	Close() error
+}
