@@ -193,17 +193,10 @@ type ending struct {
 	memory  *Memory // as it was when the request came
 	who     graphiti.Who
 	at      where
-<<<<<<< HEAD
-	turn    capture.Turn
+	turn    ledger.Turn
 	last    [16]byte            // the conversation up to the person's message
 	end     dialect.Fingerprint // the conversation as it was sent
 	held    dialect.Fingerprint // of the conversation that the provider holds, where it has a name
-=======
-	turn    ledger.Turn
-	last    [16]byte           // the conversation up to the person's message
-	end     inject.Fingerprint // the conversation as it was sent
-	held    inject.Fingerprint // of the conversation that the provider holds, where it has a name
->>>>>>> 5cfe77e (capture/ledger: the turn and its SQLite record move to a package of their own)
 	chained bool
 	work    []byte // what tools did, as it stands in the body
 	recall  bool   // the next turn may be prepared for
