@@ -23,6 +23,10 @@ var (
 // partData are the members of which a part has exactly one.
 var partData = strings.Fields(`text inlineData fileData functionCall functionResponse executableCode codeExecutionResult toolCall toolResponse`)
 
+// unsignedThought is what clients send where they have no signature, and the
+// API takes: Gemini CLI does.
+const unsignedThought = "skip_thought_signature_validator"
+
 // members are an object's, by their names in camel case.
 type members map[string]json.RawMessage
 
@@ -175,7 +179,8 @@ func (g *geminiReader) content(raw json.RawMessage, where string) (wrong string)
 			texts = append(texts, text)
 		}
 		var signature string
-		if raw, ok := p["thoughtSignature"]; ok && (json.Unmarshal(raw, &signature) != nil || signature != thoughtOf(g.c.Messages[:g.began])) {
+		if raw, ok := p["thoughtSignature"]; ok && (json.Unmarshal(raw, &signature) != nil ||
+			signature != unsignedThought && signature != thoughtOf(g.c.Messages[:g.began])) {
 			return "Corrupted thought signature. The thought is bound to a different conversation"
 		}
 	}
