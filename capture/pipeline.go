@@ -37,7 +37,7 @@ type Options struct {
 	Log        *slog.Logger
 }
 
-// Memory takes what is to be remembered; graphiti.Memory is one. Its calls
+// Memory takes what is to be remembered; *graphiti.Memory is one. Its calls
 // must end when their context does.
 type Memory interface {
 	Search(ctx context.Context, groups []string, query string, max int) ([]graphiti.Fact, error)

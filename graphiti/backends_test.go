@@ -25,7 +25,7 @@ func start(t *testing.T, o graphititest.Options) *graphititest.Server {
 }
 
 // overREST is a stand-in Graphiti and a client of its REST service.
-func overREST(t *testing.T, o graphititest.Options) (*graphititest.Server, *rest.Client) {
+func overREST(t *testing.T, o graphititest.Options) (*graphititest.Server, *graphiti.Memory) {
 	t.Helper()
 	s := start(t, o)
 	r, err := rest.New(rest.Options{Endpoint: s.URL()})
@@ -33,11 +33,11 @@ func overREST(t *testing.T, o graphititest.Options) (*graphititest.Server, *rest
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { r.Close() })
-	return s, r
+	return s, r.Memory()
 }
 
 // overMCP is a stand-in Graphiti and a client of its MCP server.
-func overMCP(t *testing.T, o graphititest.Options) (*graphititest.Server, *mcp.Client) {
+func overMCP(t *testing.T, o graphititest.Options) (*graphititest.Server, *graphiti.Memory) {
 	t.Helper()
 	s := start(t, o)
 	m, err := mcp.New(mcp.Options{Endpoint: s.URL()})
@@ -45,17 +45,17 @@ func overMCP(t *testing.T, o graphititest.Options) (*graphititest.Server, *mcp.C
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { m.Close() })
-	return s, m
+	return s, m.Memory()
 }
 
-func openEmbedded(t *testing.T) graphiti.Memory {
+func openEmbedded(t *testing.T) *graphiti.Memory {
 	t.Helper()
 	e, err := embedded.Open(filepath.Join(t.TempDir(), "memory.db"))
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { e.Close() })
-	return e
+	return e.Memory()
 }
 
 func settle(t *testing.T, s *graphititest.Server) {

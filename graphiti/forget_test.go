@@ -16,16 +16,16 @@ import (
 // TestForgettingEpisodes removes those that are meant, and the facts that were
 // first read from them, in every backend; what others said before stays.
 func TestForgettingEpisodes(t *testing.T) {
-	type backend func(*testing.T) (graphiti.Memory, func())
+	type backend func(*testing.T) (*graphiti.Memory, func())
 	viaREST := func(o graphititest.Options) backend {
-		return func(t *testing.T) (graphiti.Memory, func()) {
+		return func(t *testing.T) (*graphiti.Memory, func()) {
 			o.Merge = true
 			s, r := overREST(t, o)
 			return r, func() { settle(t, s) }
 		}
 	}
 	viaMCP := func(age graphititest.Age) backend {
-		return func(t *testing.T) (graphiti.Memory, func()) {
+		return func(t *testing.T) (*graphiti.Memory, func()) {
 			s, m := overMCP(t, graphititest.Options{MCP: age, Merge: true})
 			return m, func() { settle(t, s) }
 		}
@@ -35,7 +35,7 @@ func TestForgettingEpisodes(t *testing.T) {
 		"REST, older":    viaREST(graphititest.Options{OldFacts: true}),
 		"MCP":            viaMCP(graphititest.Today),
 		"MCP, older":     viaMCP(graphititest.Old),
-		"embedded store": func(t *testing.T) (graphiti.Memory, func()) { return openEmbedded(t), func() {} },
+		"embedded store": func(t *testing.T) (*graphiti.Memory, func()) { return openEmbedded(t), func() {} },
 	} {
 		t.Run(name, func(t *testing.T) {
 			m, settled := open(t)

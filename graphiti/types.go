@@ -1,7 +1,6 @@
 package graphiti
 
 import (
-	"context"
 	"strings"
 	"time"
 )
@@ -85,53 +84,4 @@ func TurnOf(name string) (turn string, ok bool) {
 		return "", false
 	}
 	return rest[:i], true
-}
-
-// Memory is what every backend can do. All calls are safe for concurrent use,
-// honour the context's deadline, and bound what they read.
-type Memory interface {
-	// Search returns the facts of the groups that fit the query, best first,
-	// max at most. No match is not an error.
-	Search(ctx context.Context, groups []string, query string, max int) ([]Fact, error)
-
-	// Write hands messages of one group over, in order. A nil error means the
-	// backend accepted them; whether that proves they are kept, Durable says.
-	Write(ctx context.Context, group string, messages []Message) error
-
-	// Episodes returns the last n episodes of a group, oldest first.
-	Episodes(ctx context.Context, group string, n int) ([]Episode, error)
-
-	// Export calls f for every episode of a group, with its whole content. The
-	// order is the backend's.
-	Export(ctx context.Context, group string, f func(Episode) error) error
-
-	// Forget removes a group and all that was learnt from it. Forgetting what
-	// does not exist is not an error.
-	Forget(ctx context.Context, group string) error
-
-	// ForgetEpisodes removes the episodes of a group that are meant, and what
-	// was first learnt from them as far as the backend tells, and returns the
-	// names of those that are gone.
-	ForgetEpisodes(ctx context.Context, group string, meant func(*Episode) bool) ([]string, error)
-
-	// Health reports whether the backend answers.
-	Health(ctx context.Context) error
-
-	// Durable reports whether a Write that returned nil is already proof that
-	// the messages are kept (the embedded store), or only that they were
-	// queued somewhere (Graphiti's 202).
-	Durable() bool
-
-	// Apart reports whether the backend works each group off by itself: then
-	// one group's progress says nothing of another's. It matters to those that
-	// only queue.
-	Apart() bool
-
-	// Clock is a time that has come by the backend's clock, as late a one as is
-	// known: it may hide what speaks of a later one. Zero where it does not, or
-	// where its clock is not known yet.
-	Clock() time.Time
-
-	// Close releases what the backend holds.
-	Close() error
 }

@@ -8,7 +8,7 @@ import (
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti"
 )
 
-// Searcher finds facts; graphiti.Memory is one.
+// Searcher finds facts, as graphiti.Searcher does.
 type Searcher interface {
 	Search(ctx context.Context, groups []string, query string, max int) ([]graphiti.Fact, error)
 }

@@ -52,7 +52,8 @@ type app struct {
 	prober   *prober                       // nil: the memory is off
 	tracer   trace.Tracer                  // nil: nobody looks
 	shared   *redis.DB                     // what replicas share; nil: nothing
-	memory   graphiti.Memory               // nil: off
+	memory   *graphiti.Memory              // nil: off
+	store    *embedded.Store               // where the memory is a file of ours, else nil
 	pipeline *capture.Pipeline
 	planner  *inject.Memory
 	proxy    *proxy.Server
@@ -147,7 +148,7 @@ func (a *app) openMemory() (mem proxy.Memory, err error) {
 		return mem, err
 	}
 	a.undo(before)
-	a.parts, a.curated, a.prober, a.shared, a.memory, a.pipeline, a.planner = nil, nil, nil, nil, nil, nil, nil
+	a.parts, a.curated, a.prober, a.shared, a.memory, a.store, a.pipeline, a.planner = nil, nil, nil, nil, nil, nil, nil, nil
 	return a.giveUp(err), nil
 }
 
@@ -168,7 +169,7 @@ func (a *app) openParts() (proxy.Memory, error) {
 		return off, err
 	}
 	a.owner = id.Owner
-	if a.memory, err = openBackend(cfg, a.log); err != nil {
+	if a.memory, a.store, err = openBackend(cfg, a.log); err != nil {
 		return off, err
 	}
 	a.onClose("memory", func(context.Context) error { return a.memory.Close() })
@@ -271,22 +272,28 @@ func rules(cfg *config.Config) proxy.Rules {
 	}
 }
 
-func openBackend(cfg *config.Config, log *slog.Logger) (graphiti.Memory, error) {
+// openBackend opens the memory; store is nil where it is a service.
+func openBackend(cfg *config.Config, log *slog.Logger) (m *graphiti.Memory, store *embedded.Store, err error) {
 	if cfg.Memory.Backend != "embedded" {
-		return openService(cfg)
+		s, err := openService(cfg)
+		if err != nil {
+			return nil, nil, err
+		}
+		return s.Memory(), nil, nil
 	}
-	e, err := embedded.Open(filepath.Join(cfg.DataDir, "memory.db"))
-	if err != nil || cfg.Embedding.URL == "" {
-		return e, err
-	}
-	if !cfg.Memory.Consent {
+	store, err = embedded.Open(filepath.Join(cfg.DataDir, "memory.db"))
+	switch {
+	case err != nil:
+		return nil, nil, err
+	case cfg.Embedding.URL == "":
+	case !cfg.Memory.Consent:
 		log.Warn("embeddings are off: memory.consent is not true, so no conversation is sent to embedding.url", "url", cfg.Embedding.URL)
-		return e, nil
+	default:
+		if err := store.Embed(embedded.Embedding{URL: cfg.Embedding.URL, Model: cfg.Embedding.Model, APIKey: cfg.Embedding.APIKey}, log); err != nil {
+			return nil, nil, errors.Join(err, store.Close())
+		}
 	}
-	if err := e.Embed(embedded.Embedding{URL: cfg.Embedding.URL, Model: cfg.Embedding.Model, APIKey: cfg.Embedding.APIKey}, log); err != nil {
-		return nil, errors.Join(err, e.Close())
-	}
-	return e, nil
+	return store.Memory(), store, nil
 }
 
 var errOwner = errors.New("identity.owner: not a name; write e.g. github_login:octocat")

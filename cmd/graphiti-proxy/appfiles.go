@@ -48,8 +48,8 @@ func (a *app) openFiles() (list []file) {
 		return nil
 	}
 	list = append(list, a.parts.state, a.pipeline)
-	if e, ok := a.memory.(*embedded.Store); ok {
-		list = append(list, e)
+	if a.store != nil {
+		list = append(list, a.store)
 	}
 	return list
 }

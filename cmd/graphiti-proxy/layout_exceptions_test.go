@@ -8,7 +8,6 @@ package main
 var largePackages = map[string]string{
 	"capture":            "first edition",
 	"cmd/graphiti-proxy": "first edition",
-	"graphiti":           "first edition",
 	"proxy":              "first edition",
 }
 
@@ -35,7 +34,6 @@ var longFunctions = map[string]string{
 var largeInterfaces = map[string]string{
 	"Memory":     "first edition",
 	"Remembered": "first edition",
-	"service":    "first edition",
 	"Store":      "first edition",
 	"store":      "first edition",
 }

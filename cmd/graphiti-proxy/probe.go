@@ -30,7 +30,7 @@ type probed struct {
 // prober asks the memory from time to time how it is, so that whoever wants to
 // know need not wait for it, and cannot make it work.
 type prober struct {
-	memory  graphiti.Memory
+	memory  *graphiti.Memory
 	allowed func() bool                        // whether it may be asked
 	emptied func(context.Context) (int, error) // counts blocks
 
@@ -41,7 +41,7 @@ type prober struct {
 	ended  chan struct{}
 }
 
-func newProber(m graphiti.Memory, allowed func() bool, emptied func(context.Context) (int, error)) *prober {
+func newProber(m *graphiti.Memory, allowed func() bool, emptied func(context.Context) (int, error)) *prober {
 	p := &prober{memory: m, allowed: allowed, emptied: emptied, asked: make(chan chan struct{}), ended: make(chan struct{})}
 	p.last.Store(&probed{})
 	p.ctx, p.cancel = context.WithCancel(context.Background())

@@ -12,7 +12,6 @@ import (
 	"github.com/graphiti-proxy/graphiti-proxy/capture/ledger"
 	"github.com/graphiti-proxy/graphiti-proxy/config"
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti"
-	"github.com/graphiti-proxy/graphiti-proxy/graphiti/embedded"
 	"github.com/graphiti-proxy/graphiti-proxy/inject"
 	"github.com/graphiti-proxy/graphiti-proxy/proxy"
 	"github.com/graphiti-proxy/graphiti-proxy/proxy/identity"
@@ -174,8 +173,8 @@ func (a *app) reloadMemory(cfg *config.Config, id identity.Settings, namer graph
 // the proxy runs with: consent counts for the endpoint that it stands beside,
 // and the running one may not be it any more.
 func (a *app) reloadConsent(cfg *config.Config) bool {
-	if e, ok := a.memory.(*embedded.Store); ok {
-		e.Pause(!cfg.Memory.Consent || cfg.Embedding.URL != a.cfg.Embedding.URL)
+	if a.store != nil {
+		a.store.Pause(!cfg.Memory.Consent || cfg.Embedding.URL != a.cfg.Embedding.URL)
 	}
 	if !a.cfg.RemoteMemory() {
 		return true

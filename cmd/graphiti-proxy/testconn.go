@@ -42,7 +42,7 @@ func newTestConnectionCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			defer func() { _ = m.Close() }()
+			defer func() { _ = m.Memory().Close() }()
 			ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 			defer stop()
 			ctx, cancel := context.WithTimeout(ctx, patience)
@@ -58,7 +58,7 @@ func newTestConnectionCommand() *cobra.Command {
 
 // service is a memory that is reached over a network.
 type service interface {
-	graphiti.Memory
+	Memory() *graphiti.Memory
 	Check(ctx context.Context, report func(remote.Check))
 }
 
@@ -86,7 +86,7 @@ func tryConnection(ctx context.Context, w io.Writer, m service, cfg *config.Conf
 	}
 	m.Check(ctx, report)
 	if smoke && all[0].OK {
-		remote.Smoke(ctx, m, report)
+		remote.Smoke(ctx, m.Memory(), report)
 	}
 	if cfg.State.Backend == "redis" {
 		report(checkRedis(ctx, cfg))

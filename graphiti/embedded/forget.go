@@ -9,7 +9,7 @@ import (
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti"
 )
 
-// ForgetEpisodes implements Memory. As with Forget, what is deleted is in the
+// ForgetEpisodes implements graphiti.Forgetter. As with Forget, what is deleted is in the
 // file no more.
 func (e *Store) ForgetEpisodes(ctx context.Context, group string, meant func(*graphiti.Episode) bool) (names []string, err error) {
 	g, ok, err := e.group(ctx, group)

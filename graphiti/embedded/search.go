@@ -24,7 +24,7 @@ const (
 	mostVisits = 1500
 )
 
-// Search implements Memory. A hit is shown as one line: who, when, what.
+// Search implements graphiti.Searcher. A hit is shown as one line: who, when, what.
 func (e *Store) Search(ctx context.Context, groups []string, query string, max int) ([]graphiti.Fact, error) {
 	words := wordsOf(query, maxAsked)
 	var facts []graphiti.Fact

@@ -32,8 +32,6 @@ type Store struct {
 	mean *vectors // nil: messages are found by their words alone
 }
 
-var _ graphiti.Memory = (*Store)(nil)
-
 // Open opens the store at path, creating it where there is none.
 func Open(path string) (*Store, error) {
 	db, err := sqlite.Open(path, sqlite.Options{Migrations: []string{schema1, schema2, schema3}, Sync: sqlite.SyncFull,
@@ -47,6 +45,11 @@ func Open(path string) (*Store, error) {
 		return nil, fmt.Errorf("open memory: %w", err)
 	}
 	return e, nil
+}
+
+// Memory is the store in all its roles.
+func (e *Store) Memory() *graphiti.Memory {
+	return &graphiti.Memory{Searcher: e, Writer: e, Lister: e, Forgetter: e, Connection: e}
 }
 
 // Embed makes messages be found also by what they mean: those that are there
@@ -104,7 +107,7 @@ func (e *Store) upgrade() error {
 	})
 }
 
-// Write implements Memory. A message whose name the group has already is not
+// Write implements graphiti.Writer. A message whose name the group has already is not
 // written again.
 func (e *Store) Write(ctx context.Context, group string, messages []graphiti.Message) error {
 	if e.mean != nil {
@@ -202,7 +205,7 @@ func (e *Store) group(ctx context.Context, name string) (id int64, ok bool, err 
 	return id, true, nil
 }
 
-// Episodes implements Memory.
+// Episodes implements graphiti.Lister.
 func (e *Store) Episodes(ctx context.Context, group string, n int) ([]graphiti.Episode, error) {
 	g, ok, err := e.group(ctx, group)
 	if err != nil || !ok {
@@ -218,7 +221,7 @@ func (e *Store) Episodes(ctx context.Context, group string, n int) ([]graphiti.E
 	return out, nil
 }
 
-// Export implements Memory.
+// Export implements graphiti.Lister.
 func (e *Store) Export(ctx context.Context, group string, f func(graphiti.Episode) error) error {
 	g, ok, err := e.group(ctx, group)
 	if err == nil && ok {
@@ -254,7 +257,7 @@ func (e *Store) episodes(ctx context.Context, group, query string, args []any, f
 	return rows.Err()
 }
 
-// Forget implements Memory. What is deleted is overwritten in the file, and is
+// Forget implements graphiti.Forgetter. What is deleted is overwritten in the file, and is
 // in its log no more.
 func (e *Store) Forget(ctx context.Context, group string) error {
 	return e.db.Write(ctx, func(tx *sqlite.Tx) error {
@@ -289,7 +292,7 @@ func (e *Store) Forget(ctx context.Context, group string) error {
 	})
 }
 
-// Health implements Memory.
+// Health implements graphiti.Connection.
 func (e *Store) Health(ctx context.Context) error {
 	var n int
 	if err := e.db.QueryRow(ctx, "SELECT count(*) FROM (SELECT 1 FROM messages LIMIT 1)", nil, &n); err != nil {
@@ -304,16 +307,16 @@ func (e *Store) Trouble() *sqlite.Trouble { return e.db.Trouble() }
 // Check looks whether the file can be used, and returns what is wrong.
 func (e *Store) Check() *sqlite.Trouble { return e.db.Check() }
 
-// Durable implements Memory.
+// Durable implements graphiti.Writer.
 func (e *Store) Durable() bool { return true }
 
-// Apart implements Memory.
+// Apart implements graphiti.Writer.
 func (e *Store) Apart() bool { return false }
 
-// Clock implements Memory: nothing is hidden.
+// Clock implements graphiti.Writer: nothing is hidden.
 func (e *Store) Clock() time.Time { return time.Time{} }
 
-// Close implements Memory.
+// Close implements graphiti.Connection.
 func (e *Store) Close() error {
 	if e.mean != nil {
 		e.mean.close()

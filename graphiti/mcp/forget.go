@@ -23,7 +23,7 @@ var (
 // forget everybody.
 var errClearsAll = errors.New("this MCP server can only clear everything, not one group; use a newer one, or Graphiti's REST service")
 
-// Forget implements Memory.
+// Forget implements graphiti.Forgetter.
 func (m *Client) Forget(ctx context.Context, group string) error {
 	set, err := m.session.tools(ctx)
 	if err != nil {
@@ -53,7 +53,7 @@ func (m *Client) DropFact(ctx context.Context, uuid string) error {
 	return m.tool(ctx, toolDropFact, map[string]any{"uuid": uuid}, nil)
 }
 
-// ForgetEpisodes implements Memory. Where the server lists nothing and a search
+// ForgetEpisodes implements graphiti.Forgetter. Where the server lists nothing and a search
 // finds something, what is meant cannot be told from the rest.
 func (m *Client) ForgetEpisodes(ctx context.Context, group string, meant func(*graphiti.Episode) bool) (names []string, err error) {
 	list, err := m.meant(ctx, group, meant)

@@ -29,8 +29,6 @@ const (
 // itself, and a message that fails does not stop the next.
 type Client struct{ session *session }
 
-var _ graphiti.Memory = (*Client)(nil)
-
 // Options configures a Client.
 type Options struct {
 	Endpoint string // address, with or without its path, which is /mcp
@@ -46,6 +44,11 @@ func New(o Options) (*Client, error) {
 	return &Client{s}, nil
 }
 
+// Memory is the service in all its roles.
+func (m *Client) Memory() *graphiti.Memory {
+	return &graphiti.Memory{Searcher: m, Writer: m, Lister: m, Forgetter: m, Connection: m}
+}
+
 // The tools, and the names that older servers have for them.
 var (
 	toolSearchFacts = toolNames{"search_memory_facts", "search_facts"}
@@ -56,7 +59,7 @@ var (
 	toolStatus      = toolNames{"get_status"}
 )
 
-// Search implements Memory. Behind the facts come what the server knows of
+// Search implements graphiti.Searcher. Behind the facts come what the server knows of
 // entities, where it can say.
 func (m *Client) Search(ctx context.Context, groups []string, query string, max int) ([]graphiti.Fact, error) {
 	if len(groups) == 0 {
@@ -161,7 +164,7 @@ func keepKnown(args map[string]any, takes map[string]bool) map[string]any {
 	return out
 }
 
-// Write implements Memory: a call for each message, in order. A
+// Write implements graphiti.Writer: a call for each message, in order. A
 // failure in the middle is a PartError.
 func (m *Client) Write(ctx context.Context, group string, messages []graphiti.Message) error {
 	set, err := m.session.tools(ctx)
@@ -192,7 +195,7 @@ func (m *Client) Write(ctx context.Context, group string, messages []graphiti.Me
 	return nil
 }
 
-// Episodes implements Memory.
+// Episodes implements graphiti.Lister.
 func (m *Client) Episodes(ctx context.Context, group string, n int) ([]graphiti.Episode, error) {
 	list, _, err := m.episodes(ctx, group, n)
 	if err != nil {
@@ -239,7 +242,7 @@ func (m *Client) episodes(ctx context.Context, group string, n int) (out []graph
 	return out, most, nil
 }
 
-// Export implements Memory.
+// Export implements graphiti.Lister.
 func (m *Client) Export(ctx context.Context, group string, f func(graphiti.Episode) error) error {
 	list, most, err := m.episodes(ctx, group, maxMCPList)
 	if err == nil && len(list) >= most {
@@ -256,7 +259,7 @@ func (m *Client) Export(ctx context.Context, group string, f func(graphiti.Episo
 	return nil
 }
 
-// Health implements Memory: /health, and where there is none the server's own
+// Health implements graphiti.Connection: /health, and where there is none the server's own
 // word.
 func (m *Client) Health(ctx context.Context) error {
 	err := m.session.health(ctx)
@@ -301,16 +304,16 @@ func (m *Client) tool(ctx context.Context, t toolNames, args map[string]any, out
 	return m.session.call(ctx, name, args, out)
 }
 
-// Durable implements Memory.
+// Durable implements graphiti.Writer.
 func (m *Client) Durable() bool { return false }
 
-// Apart implements Memory.
+// Apart implements graphiti.Writer.
 func (m *Client) Apart() bool { return true }
 
-// Clock implements Memory: the server shows episodes of the future too.
+// Clock implements graphiti.Writer: the server shows episodes of the future too.
 func (m *Client) Clock() time.Time { return time.Time{} }
 
-// Close implements Memory.
+// Close implements graphiti.Connection.
 func (m *Client) Close() error { return m.session.close() }
 
 // Check tries, in this order, whether the server lives, whether it has the

@@ -207,7 +207,10 @@ func TestMCPLies(t *testing.T) {
 
 func TestMCPCheck(t *testing.T) {
 	_, m := standIn(t, graphititest.Options{MCP: graphititest.Today})
-	if names, failed := checks(func(report func(remote.Check)) { m.Check(t.Context(), report); remote.Smoke(t.Context(), m, report) }); len(failed) > 0 || len(names) != 6 {
+	if names, failed := checks(func(report func(remote.Check)) {
+		m.Check(t.Context(), report)
+		remote.Smoke(t.Context(), m.Memory(), report)
+	}); len(failed) > 0 || len(names) != 6 {
 		t.Errorf("checked %v, failed %v", names, failed)
 	}
 }

@@ -34,7 +34,7 @@ func Run(ctx context.Context, report func(Check), name string, f func(context.Co
 // Smoke writes to a group of its own, waits until the episode is there, which
 // proves that the service's worker lives, and deletes the group whatever
 // happens. It gives up when ctx ends.
-func Smoke(ctx context.Context, m graphiti.Memory, report func(Check)) {
+func Smoke(ctx context.Context, m *graphiti.Memory, report func(Check)) {
 	group := "graphiti_proxy_smoke_" + rand.Text()
 	name := "graphiti-proxy.smoke"
 	written := Run(ctx, report, "write a message", func(ctx context.Context) error {
@@ -62,7 +62,7 @@ func Smoke(ctx context.Context, m graphiti.Memory, report func(Check)) {
 }
 
 // notKept says why a memory does not keep a message that it accepted.
-func notKept(m graphiti.Memory) graphiti.Diagnosis {
+func notKept(m *graphiti.Memory) graphiti.Diagnosis {
 	if m.Apart() {
 		return graphiti.ModelFails
 	}
@@ -71,7 +71,7 @@ func notKept(m graphiti.Memory) graphiti.Diagnosis {
 
 // await waits until a message is listed, or a search shows what was read from
 // it: not all servers list.
-func await(ctx context.Context, m graphiti.Memory, group, name string) error {
+func await(ctx context.Context, m *graphiti.Memory, group, name string) error {
 	for wait := 200 * time.Millisecond; ; wait = min(2*wait, 5*time.Second) {
 		episodes, err := m.Episodes(ctx, group, 10)
 		for _, e := range episodes {

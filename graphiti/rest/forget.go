@@ -13,7 +13,7 @@ import (
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti/remote"
 )
 
-// Forget implements Memory.
+// Forget implements graphiti.Forgetter.
 func (r *Client) Forget(ctx context.Context, group string) error {
 	err := r.remove(ctx, "/group/", group)
 	if err == nil {
@@ -37,7 +37,7 @@ func (r *Client) drop(ctx context.Context, path, uuid string) error {
 	return r.call(ctx, http.MethodDelete, path+url.PathEscape(uuid), nil, nil)
 }
 
-// ForgetEpisodes implements Memory. The service deletes an episode and leaves
+// ForgetEpisodes implements graphiti.Forgetter. The service deletes an episode and leaves
 // the facts that it has read from it (getzep/graphiti, delete_episodic_node), so
 // that they are deleted before.
 func (r *Client) ForgetEpisodes(ctx context.Context, group string, meant func(*graphiti.Episode) bool) (names []string, err error) {

@@ -46,8 +46,6 @@ type Client struct {
 	clock atomic.Pointer[time.Duration]
 }
 
-var _ graphiti.Memory = (*Client)(nil)
-
 // New returns a client. It does not connect.
 func New(o Options) (*Client, error) {
 	u, err := url.Parse(o.Endpoint)
@@ -75,7 +73,12 @@ func New(o Options) (*Client, error) {
 	}, nil
 }
 
-// Search implements Memory.
+// Memory is the service in all its roles.
+func (r *Client) Memory() *graphiti.Memory {
+	return &graphiti.Memory{Searcher: r, Writer: r, Lister: r, Forgetter: r, Connection: r}
+}
+
+// Search implements graphiti.Searcher.
 func (r *Client) Search(ctx context.Context, groups []string, query string, max int) ([]graphiti.Fact, error) {
 	if len(groups) == 0 {
 		return nil, nil
@@ -118,7 +121,7 @@ type restMessage struct {
 	SourceDescription string            `json:"source_description"`
 }
 
-// Write implements Memory. A time ahead of now becomes now, by the service's
+// Write implements graphiti.Writer. A time ahead of now becomes now, by the service's
 // clock: it would hide the episode until then.
 func (r *Client) Write(ctx context.Context, group string, messages []graphiti.Message) error {
 	out, now := make([]restMessage, len(messages)), graphiti.Now(r.Clock())
@@ -134,7 +137,7 @@ func (r *Client) Write(ctx context.Context, group string, messages []graphiti.Me
 	return nil
 }
 
-// Episodes implements Memory. It keeps no more contents than an answer
+// Episodes implements graphiti.Lister. It keeps no more contents than an answer
 // may have elsewhere: of a long list the first episodes are without.
 func (r *Client) Episodes(ctx context.Context, group string, n int) ([]graphiti.Episode, error) {
 	var out []graphiti.Episode
@@ -170,7 +173,7 @@ const (
 	maxExport     = 10_000_000
 )
 
-// Export implements Memory.
+// Export implements graphiti.Lister.
 func (r *Client) Export(ctx context.Context, group string, f func(graphiti.Episode) error) error {
 	var failed error
 	read := func(body io.Reader) error {
@@ -206,7 +209,7 @@ func decodeList[T any](r io.Reader, f func(*T)) error {
 	return nil
 }
 
-// Health implements Memory. It does not tell whether messages are still being
+// Health implements graphiti.Connection. It does not tell whether messages are still being
 // worked off: getzep/graphiti#1707.
 func (r *Client) Health(ctx context.Context) error {
 	var answer struct {
@@ -221,14 +224,14 @@ func (r *Client) Health(ctx context.Context) error {
 	return nil
 }
 
-// Durable implements Memory: the service says 202 for what it has queued in
+// Durable implements graphiti.Writer: the service says 202 for what it has queued in
 // memory.
 func (r *Client) Durable() bool { return false }
 
-// Apart implements Memory: the service has one worker for everything.
+// Apart implements graphiti.Writer: the service has one worker for everything.
 func (r *Client) Apart() bool { return false }
 
-// Close implements Memory.
+// Close implements graphiti.Connection.
 func (r *Client) Close() error {
 	r.client.CloseIdleConnections()
 	return nil
@@ -299,7 +302,7 @@ func (r *Client) compareClocks(h http.Header, now time.Time) {
 	}
 }
 
-// Clock implements Memory.
+// Clock implements graphiti.Writer.
 func (r *Client) Clock() time.Time {
 	if behind := r.clock.Load(); behind != nil {
 		return time.Now().Add(-*behind)

@@ -414,7 +414,7 @@ func TestSmokeDeletesItsGroupAlways(t *testing.T) {
 		if len(tc.failed) > 0 { // nothing will come
 			ctx, cancel = context.WithTimeout(context.Background(), 50*time.Millisecond)
 		}
-		names, failed := checks(func(report func(remote.Check)) { remote.Smoke(ctx, r, report) })
+		names, failed := checks(func(report func(remote.Check)) { remote.Smoke(ctx, r.Memory(), report) })
 		cancel()
 		if diff := cmp.Diff(tc.names, names); diff != "" {
 			t.Errorf("%s: (-want +got):\n%s", tc.name, diff)
