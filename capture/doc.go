@@ -4,6 +4,6 @@
 //
 // It must not know of the client's connection or of how a request was
 // changed; it never blocks the relay that feeds it and never fails a request.
-// Of our packages it may import graphiti (types and ids), capture/secrets,
+// Of our packages it may import graphiti (types and ids), capture/redact,
 // cache/sqlite and cache/redis.
 package capture

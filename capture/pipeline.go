@@ -11,7 +11,7 @@ import (
 	"time"
 
 	"github.com/graphiti-proxy/graphiti-proxy/capture/ledger"
-	"github.com/graphiti-proxy/graphiti-proxy/capture/secrets"
+	"github.com/graphiti-proxy/graphiti-proxy/capture/redact"
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti"
 )
 
@@ -68,7 +68,7 @@ type Pipeline struct {
 	spool      ledger.Store
 	disk       *ledger.Ledger // where this process keeps turns: the same, unless it is shared
 	gate       *gate
-	secrets    *secrets.Redactor
+	secrets    *redact.Redactor
 	redacted   atomic.Int64
 	evicted    atomic.Int64 // dropped by what bounds the spool
 	confirm    bool         // acceptance is no proof
@@ -139,7 +139,7 @@ func open(o Options, t timing, pause time.Duration) (*Pipeline, error) {
 	if err != nil {
 		return nil, err
 	}
-	redactor, err := secrets.New()
+	redactor, err := redact.New()
 	if err != nil {
 		return nil, errors.Join(err, s.Close())
 	}

@@ -82,7 +82,7 @@ func (f fakeSnapshots) Save(key string, body []byte, _ time.Time, _ ...string) {
 // written, and not when its lines have been joined and cut.
 func TestShortTermMemoryHoldsNoSecret(t *testing.T) {
 	const secret = "correct-horse-battery"
-	// As the rules of capture/secrets, for lines; and for what goes on behind
+	// As the rules of capture/redact, for lines; and for what goes on behind
 	// the length of a line of ours.
 	rule := regexp.MustCompile(`(?m)(^|\\n)DB_PASSWORD=[a-z-]+|://\w+:[a-z-]+@[\w.]+`)
 	redact := func(text string, _ time.Time) (string, bool) { return rule.ReplaceAllString(text, "[redacted]"), true }

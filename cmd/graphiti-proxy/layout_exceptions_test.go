@@ -15,7 +15,7 @@ var largePackages = map[string]string{
 var silentPackages = map[string]string{
 	"budget":                "first edition",
 	"cache/redis/redistest": "first edition",
-	"capture/secrets":       "first edition",
+	"capture/redact":        "first edition",
 	"cmd/graphiti-proxy":    "first edition",
 	"graphiti/graphititest": "first edition",
 	"proxy/proxytest":       "first edition",

@@ -1,9 +1,9 @@
-// Package secrets takes credentials out of what people and models say. It owns
+// Package redact takes credentials out of what people and models say. It owns
 // the rules by which they are known; most are those of gitleaks, kept in
 // rules.json as update.py makes it.
 //
 // It knows nothing of turns or memories, and imports none of our packages.
-package secrets
+package redact
 
 import (
 	"iter"
