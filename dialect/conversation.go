@@ -69,7 +69,7 @@ type Conversation struct {
 	body     []byte
 	prompt   Message          // what the client says for itself beside the messages
 	fields   [fieldCount]span // JSON values
-	thinking int              // where the members of Anthropic's thinking begin; 0: there are none
+	thinking span             // the object of Anthropic's thinking; empty: there is none
 	refs     []span           // the ids of items that the provider holds, JSON strings
 	began    Place            // where the conversation began, as Place has found
 	moves    []move           // and where it went

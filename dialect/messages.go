@@ -31,10 +31,14 @@ func (p *messagesParser) member(key []byte) bool {
 	case "system":
 		return p.prompt(isChatText)
 	case "thinking":
-		if p.peek() == '{' {
-			p.c.thinking = p.i + 1
+		isObject, start := p.peek() == '{', p.i
+		if !p.skip() {
+			return false
 		}
-		return p.field(key, p.c)
+		if isObject {
+			p.c.thinking = span{start: start, end: p.i}
+		}
+		return true
 	}
 	return p.other(key)
 }

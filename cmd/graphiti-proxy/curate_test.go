@@ -10,6 +10,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/tidwall/gjson"
+
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti"
 	"github.com/graphiti-proxy/graphiti-proxy/proxy/admin"
 )
@@ -195,7 +197,7 @@ func TestForgottenConversation(t *testing.T) {
 			if !strings.HasPrefix(header, "off;") || !strings.HasSuffix(header, "reason=forgotten") || strings.Contains(body, "graphiti_memory") {
 				t.Errorf("%s: %s", header, body)
 			}
-			if asked := strings.Contains(body, `"thinking":{"block_binding":{"prefix_mismatch_behavior":"drop_block"},`) && betas == "one,thinking-binding-controls-2026-08-01"; asked != (drop == "true") {
+			if asked := gjson.Get(body, "thinking.block_binding.prefix_mismatch_behavior").Str == "drop_block" && betas == "one,thinking-binding-controls-2026-08-01"; asked != (drop == "true") {
 				t.Errorf("drop_bound_thinking %s: %s, beta %q", drop, body, betas)
 			}
 		}

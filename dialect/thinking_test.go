@@ -1,0 +1,56 @@
+package dialect
+
+import (
+	"bytes"
+	"testing"
+
+	"github.com/tidwall/gjson"
+)
+
+// TestDropThinking: one field is added to the thinking of a request, and every
+// other byte of it stays.
+func TestDropThinking(t *testing.T) {
+	for _, tc := range []struct {
+		name, thinking string
+		want           bool
+	}{
+		{"members", `{"type":"enabled","budget_tokens":1024}`, true},
+		{"white space", "{ \"type\" : \"enabled\" ,\n\t\"budget_tokens\":1.024e3\r\n }", true},
+		{"an object inside", `{"a":{"b":"}"},"type":"enabled"}`, true},
+		{"no members", `{}`, true},
+		{"no members, white space", "{ \n}", true},
+		{"escapes", `{"ty\u0070e":"\ud83d\ude00\"","x":"é"}`, true},
+		{"the client decides", `{"type":"enabled","block_binding":null}`, false},
+		{"the client decides, spelt otherwise", `{"block\u005fbinding":{"prefix_mismatch_behavior":"error"}}`, false},
+		{"the name as a value", `{"type":"block_binding"}`, true},
+		{"no object", `"enabled"`, false},
+		{"null", `null`, false},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			body := []byte(`{"model":"m", "thinking" : ` + tc.thinking + ` ,"messages":[{"role":"user","content":"hello"}]}`)
+			c := &Conversation{}
+			if !(Messages{}).Parse(body, c) {
+				t.Fatal("not read")
+			}
+			block := Insert{At: bytes.Index(body, []byte("hello")), Text: []byte("block ")}
+			inserts, ok := c.DropThinking([]Insert{block})
+			if ok != tc.want {
+				t.Fatalf("added %v, want %v", ok, tc.want)
+			}
+			if !ok {
+				return
+			}
+			added := inserts[0]
+			out := append(append(bytes.Clone(body[:added.At]), added.Text...), body[added.At:]...)
+			if got := gjson.GetBytes(out, "thinking.block_binding").Raw; got != dropBound || !gjson.ValidBytes(out) {
+				t.Errorf("%s", out)
+			}
+			if len(inserts) != 2 || inserts[1].At != block.At {
+				t.Errorf("inserts %+v", inserts)
+			}
+			if start := bytes.Index(body, []byte(tc.thinking)); added.At <= start || added.At > start+len(tc.thinking) {
+				t.Errorf("added at %d, outside of the object", added.At)
+			}
+		})
+	}
+}
