@@ -29,6 +29,7 @@ import (
 	"github.com/graphiti-proxy/graphiti-proxy/proxy/admin"
 	"github.com/graphiti-proxy/graphiti-proxy/proxy/identity"
 	"github.com/graphiti-proxy/graphiti-proxy/proxy/workspace"
+	"github.com/graphiti-proxy/graphiti-proxy/service"
 )
 
 // recallCacheBytes bounds the cache of what searches found.
@@ -48,7 +49,7 @@ type app struct {
 	owner    string                        // the person of single mode
 	live     atomic.Pointer[config.Config] // as it was read last; cfg is as it was at the start
 	parts    *parts                        // nil: the memory is off
-	curated  *remembered                   // nil: the memory is off
+	service  *service.Service              // nil: the memory is off
 	prober   *prober                       // nil: the memory is off
 	tracer   trace.Tracer                  // nil: nobody looks
 	shared   *redis.DB                     // what replicas share; nil: nothing
@@ -112,7 +113,7 @@ func newApp(cfg *config.Config, log *slog.Logger) (_ *app, err error) {
 	}
 	a.onClose("listeners", a.closeSides)
 	if a.parts != nil {
-		a.listen()
+		a.service.Listen()
 		a.setMemory(mem)
 		a.watchFiles()
 	}
@@ -148,7 +149,7 @@ func (a *app) openMemory() (mem proxy.Memory, err error) {
 		return mem, err
 	}
 	a.undo(before)
-	a.parts, a.curated, a.prober, a.shared, a.memory, a.store, a.pipeline, a.planner = nil, nil, nil, nil, nil, nil, nil, nil
+	a.parts, a.service, a.prober, a.shared, a.memory, a.store, a.pipeline, a.planner = nil, nil, nil, nil, nil, nil, nil, nil
 	return a.giveUp(err), nil
 }
 
@@ -184,6 +185,32 @@ func (a *app) openParts() (proxy.Memory, error) {
 		return off, err
 	}
 	a.onClose("recall cache", func(context.Context) error { facts.Close(); return nil })
+	if err := a.openPipeline(facts); err != nil {
+		return off, err
+	}
+	open := capture.NewIdle(cfg.Ingest.IdleFlush, a.pipeline.Add, a.quiet)
+	a.onClose("open turns", func(context.Context) error { open.Close(); return nil })
+	watcher := capture.NewWatcher(a.quiet, a.budget)
+	a.onClose("answers", func(context.Context) error { watcher.Close(); return nil })
+	a.parts = &parts{state: state, facts: facts, open: open, watcher: watcher}
+	a.planner = inject.New(a.planning(cfg, namer))
+	a.onClose("recall", func(context.Context) error { a.planner.Close(); return nil })
+	a.service = service.New(service.Options{
+		Memory: a.memory, Pipeline: a.pipeline, Planner: a.planner, Facts: facts, State: state, Open: open,
+		Shared: a.shared, Name: processName(),
+		Multi: id.Multi, Owner: a.owner, Resolve: a.people.Resolve, Registered: a.registered,
+		Drop:     a.dropUnderWay,
+		Settings: a.serviceSettings(cfg, namer),
+		Log:      a.log,
+	})
+	a.prober = newProber(a.memory, a.mayAsk, state.Blocks.Emptied)
+	a.onClose("probe", func(context.Context) error { a.prober.Close(); return nil })
+	return a.remembering(cfg, id), nil
+}
+
+// openPipeline opens the queue of turns, and delivers from it.
+func (a *app) openPipeline(facts *cache.Recall[[]graphiti.Fact]) (err error) {
+	cfg := a.cfg
 	a.pipeline, err = capture.Open(capture.Options{
 		Path:     filepath.Join(cfg.DataDir, "spool.db"),
 		Memory:   a.memory,
@@ -203,24 +230,10 @@ func (a *app) openParts() (proxy.Memory, error) {
 		Log:      a.quiet,
 	})
 	if err != nil {
-		return off, err
+		return err
 	}
 	a.onClose("ingestion", a.pipeline.Shutdown)
-	open := capture.NewIdle(cfg.Ingest.IdleFlush, a.pipeline.Add, a.quiet)
-	a.onClose("open turns", func(context.Context) error { open.Close(); return nil })
-	watcher := capture.NewWatcher(a.quiet, a.budget)
-	a.onClose("answers", func(context.Context) error { watcher.Close(); return nil })
-	a.parts = &parts{state: state, facts: facts, open: open, watcher: watcher}
-	a.curated = &remembered{app: a, facts: facts, state: state}
-	a.curated.setNamer(namer)
-	if err := a.curated.withhold(context.Background()); err != nil {
-		a.log.Warn("which groups are to be forgotten is not known; nothing is recalled until it is", "error", err)
-	}
-	a.planner = inject.New(a.planning(cfg, namer))
-	a.onClose("recall", func(context.Context) error { a.planner.Close(); return nil })
-	a.prober = newProber(a.memory, a.mayAsk, state.Blocks.Emptied)
-	a.onClose("probe", func(context.Context) error { a.prober.Close(); return nil })
-	return a.remembering(cfg, id), nil
+	return nil
 }
 
 // ways are where requests go.
@@ -388,7 +401,7 @@ func (a *app) openAdmin(metrics http.Handler, secured *tls.Config) (err error) {
 		o.Instance = a.lock.id
 	}
 	if a.pipeline != nil {
-		o.Queue, o.Memory = a.pipeline, a.curated
+		o.Queue, o.Memory = a.pipeline, a.service
 	}
 	if a.admin, err = admin.New(o); err != nil {
 		return err

@@ -15,7 +15,6 @@ import (
 	"github.com/graphiti-proxy/graphiti-proxy/cache"
 	"github.com/graphiti-proxy/graphiti-proxy/cache/redis"
 	"github.com/graphiti-proxy/graphiti-proxy/capture"
-	"github.com/graphiti-proxy/graphiti-proxy/capture/ledger"
 	"github.com/graphiti-proxy/graphiti-proxy/config"
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti/remote"
 )
@@ -117,70 +116,4 @@ func processName() string {
 		name = "a replica"
 	}
 	return fmt.Sprintf("%s/%d", name, os.Getpid())
-}
-
-// listen takes over what other replicas keep, learn and forget.
-func (a *app) listen() {
-	if a.shared == nil {
-		return
-	}
-	forget := func() {
-		a.planner.Forgot()
-		a.parts.state.Blocks.Forgotten()
-		a.pipeline.ForgetLately()
-	}
-	withhold := func() {
-		if err := a.curated.withhold(context.Background()); err != nil {
-			a.log.Warn("which groups are to be forgotten is not known; nothing is recalled until it is", "error", err)
-		}
-	}
-	a.shared.Listen(processName(), cache.News, func(news string) {
-		if news == cache.NewsOfTombstones {
-			withhold()
-		}
-		a.parts.state.Heard(news)
-		a.parts.facts.Heard(news)
-		if what, ok := strings.CutPrefix(news, cache.NewsOfForget); ok {
-			forget()
-			if err := a.dropUnderWay(partIn(what)); err != nil {
-				a.log.Warn("what is under way here cannot be forgotten", "error", err)
-			}
-		}
-	}, func() { // what was said meanwhile is not known
-		withhold()
-		forget()
-		a.parts.facts.DropAll()
-	})
-}
-
-// dropUnderWay drops what this process knows of turns that have not ended.
-func (a *app) dropUnderWay(part ledger.Part) error {
-	a.proxy.Forget(part.Means)
-	return a.parts.open.Forget(part.Means)
-}
-
-// tellForgotten returns when other replicas have dropped what they have in
-// memory of a part.
-func (a *app) tellForgotten(ctx context.Context, part ledger.Part) error {
-	if a.shared == nil {
-		return nil
-	}
-	if err := a.shared.Announce(ctx, cache.News, cache.NewsOfForget+partNews(part)); err != nil {
-		return fmt.Errorf("tell the other replicas: %w", err)
-	}
-	return nil
-}
-
-// partNews is how replicas speak of a part: no name has line breaks in it.
-func partNews(part ledger.Part) string {
-	if part.Session == "" {
-		return part.Group
-	}
-	return part.Group + "\n" + part.Session + "\n" + part.Owner
-}
-
-func partIn(news string) (part ledger.Part) {
-	part.Group, news, _ = strings.Cut(news, "\n")
-	part.Session, part.Owner, _ = strings.Cut(news, "\n")
-	return part
 }

@@ -42,8 +42,8 @@ func (a *app) status(ctx context.Context, fresh bool) admin.Status {
 	if m.Backend == "embedded" {
 		m.Where = a.cfg.DataDir
 	}
-	if a.curated != nil {
-		s.Blocked = a.curated.state.Tombstones.Known()
+	if a.service != nil {
+		s.Blocked = a.parts.state.Tombstones.Known()
 	}
 	off := func(f admin.Fault, why, remedy string) {
 		m.Fail(f, time.Time{}, why, remedy)

@@ -7,7 +7,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/graphiti-proxy/graphiti-proxy/proxy/admin"
+	"github.com/graphiti-proxy/graphiti-proxy/service"
 )
 
 // TestAuditLines: each look at what is remembered, and each change of it, is
@@ -25,7 +25,7 @@ func TestAuditLines(t *testing.T) {
 			t.Fatal(path, err)
 		}
 	}
-	josh := admin.Selector{User: "josh"}
+	josh := service.Selector{User: "josh"}
 	call("/api/v1/memory/show", josh)
 	call("/api/v1/memory/search", map[string]string{"user": "josh", "query": "cat"})
 	call("/api/v1/memory/promote", map[string]string{"user": "josh", "kind": "preference", "text": "I like Miso"})
@@ -34,7 +34,7 @@ func TestAuditLines(t *testing.T) {
 	if err := stream(t.Context(), cfg, "/api/v1/memory/export?group="+group, func([]byte) error { return nil }); err != nil {
 		t.Fatal(err)
 	}
-	call("/api/v1/memory/forget", admin.Selector{Group: group})
+	call("/api/v1/memory/forget", service.Selector{Group: group})
 	var seen []string
 	for line := range strings.Lines(w.log.String()) {
 		_, said, ok := strings.Cut(line, "msg=audit what=")

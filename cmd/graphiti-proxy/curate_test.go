@@ -13,7 +13,7 @@ import (
 	"github.com/tidwall/gjson"
 
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti"
-	"github.com/graphiti-proxy/graphiti-proxy/proxy/admin"
+	"github.com/graphiti-proxy/graphiti-proxy/service"
 )
 
 // command runs a command on a data directory, as a user would, and returns
@@ -186,7 +186,7 @@ func TestForgottenConversation(t *testing.T) {
 			t.Fatal(header)
 		}
 		w.delivered(2)
-		if _, err := w.app.curated.Forget(t.Context(), w.group()); err != nil {
+		if _, err := w.app.service.Forget(t.Context(), w.group()); err != nil {
 			t.Fatal(err)
 		}
 		w.say("My cat is called Tom.")
@@ -258,7 +258,7 @@ func TestShortTermMemory(t *testing.T) {
 		t.Errorf("in the next turn: %s", body)
 	}
 	w.delivered(2)
-	if _, err := w.app.curated.Forget(t.Context(), w.group()); err != nil {
+	if _, err := w.app.service.Forget(t.Context(), w.group()); err != nil {
 		t.Fatal(err)
 	}
 	if body := saw("work", m{"role": "user", "content": "Where were we?"}); strings.Contains(body, "earlier in this session") {
@@ -307,13 +307,13 @@ func TestDirectives(t *testing.T) {
 		w.delivered(map[string]int{"false": 2, "true": 4}[on])
 		time.Sleep(50 * time.Millisecond)
 		person := strings.Join(w.held(), "\n")
-		groups, err := w.app.curated.targets(admin.Selector{Workspace: "github_repo:github.com/acme/widgets"})
+		groups, err := w.app.service.Groups(t.Context(), service.Selector{Workspace: "github_repo:github.com/acme/widgets"})
 		if err != nil {
 			t.Fatal(err)
 		}
 		project := ""
 		for _, g := range groups {
-			if g.Scope == graphiti.ScopeWorkspace {
+			if g.Scope == string(graphiti.ScopeWorkspace) {
 				for _, e := range w.heldIn(g.Group) {
 					project += e.Content + "\n"
 				}
@@ -342,7 +342,7 @@ func TestPromotedCountsEverywhere(t *testing.T) {
 	if saw := ask(); strings.Contains(saw, "wip slash") {
 		t.Errorf("before: %s", saw)
 	}
-	if _, err := w.app.curated.Promote(t.Context(), admin.Selector{}, admin.Promotion{Kind: "preference", Text: "Branches begin with josh slash."}); err != nil {
+	if _, err := w.app.service.Promote(t.Context(), service.Selector{}, service.Promotion{Kind: "preference", Text: "Branches begin with josh slash."}); err != nil {
 		t.Fatal(err)
 	}
 	w.delivered(3)

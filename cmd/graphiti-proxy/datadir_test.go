@@ -16,6 +16,7 @@ import (
 	"testing"
 
 	"github.com/graphiti-proxy/graphiti-proxy/proxy/admin"
+	"github.com/graphiti-proxy/graphiti-proxy/service"
 )
 
 // removeFiles deletes every file in a directory and leaves the directory.
@@ -461,7 +462,7 @@ func TestCommandsTalkToTheOwner(t *testing.T) {
 func group(t *testing.T, w *world) string {
 	t.Helper()
 	var found admin.Meant
-	if err := ask(t.Context(), adminOf(w), http.MethodPost, "/api/v1/memory/groups", admin.Selector{User: "josh"}, &found); err != nil || len(found.Groups) == 0 {
+	if err := ask(t.Context(), adminOf(w), http.MethodPost, "/api/v1/memory/groups", service.Selector{User: "josh"}, &found); err != nil || len(found.Groups) == 0 {
 		t.Fatal(found, err)
 	}
 	return found.Groups[0].Group

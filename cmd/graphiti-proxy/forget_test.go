@@ -17,8 +17,8 @@ import (
 	"github.com/graphiti-proxy/graphiti-proxy/cache/redis/redistest"
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti"
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti/graphititest"
-	"github.com/graphiti-proxy/graphiti-proxy/proxy/admin"
 	"github.com/graphiti-proxy/graphiti-proxy/proxy/proxytest"
+	"github.com/graphiti-proxy/graphiti-proxy/service"
 )
 
 // ask sends messages in a session, and returns the request as the model saw it.
@@ -31,7 +31,7 @@ func (w *world) ask(session string, messages ...m) string {
 
 func (w *world) forget(group string) {
 	w.t.Helper()
-	if _, err := w.app.curated.Forget(context.Background(), group); err != nil {
+	if _, err := w.app.service.Forget(context.Background(), group); err != nil {
 		w.t.Fatal(err)
 	}
 }
@@ -96,7 +96,7 @@ func forgets(t *testing.T, dir string, settings map[string]string, g *graphitite
 	for i := range 8 { // accepted, and not there yet
 		w.say(fmt.Sprint("Miso did something funny, number ", i))
 	}
-	groups, err := w.app.curated.Groups(context.Background(), admin.Selector{User: "josh"})
+	groups, err := w.app.service.Groups(context.Background(), service.Selector{User: "josh"})
 	if err != nil || len(groups) == 0 {
 		t.Fatal(groups, err)
 	}

@@ -17,7 +17,7 @@ import (
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti/graphititest"
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti/rest"
 	"github.com/graphiti-proxy/graphiti-proxy/proxy"
-	"github.com/graphiti-proxy/graphiti-proxy/proxy/admin"
+	"github.com/graphiti-proxy/graphiti-proxy/service"
 )
 
 func sha(key string) string {
@@ -251,13 +251,13 @@ func TestExport(t *testing.T) {
 	w.say(fact, "X-Graphiti-Workspace", "w")
 	w.say("I like tea.")
 	w.delivered(2)
-	groups, err := w.app.curated.Groups(context.Background(), admin.Selector{User: "josh"})
+	groups, err := w.app.service.Groups(context.Background(), service.Selector{User: "josh"})
 	if err != nil {
 		t.Fatal(err)
 	}
 	var texts []string
 	for _, g := range groups {
-		err := w.app.curated.Export(context.Background(), g.Group, func(r admin.Record) error {
+		err := w.app.service.Export(context.Background(), g.Group, func(r service.Record) error {
 			texts = append(texts, r.Group+" "+r.Role+" "+r.Text)
 			return nil
 		})

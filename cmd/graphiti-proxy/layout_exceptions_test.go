@@ -32,10 +32,9 @@ var longFunctions = map[string]string{
 
 // largeInterfaces have more methods than anybody remembers.
 var largeInterfaces = map[string]string{
-	"Memory":     "first edition",
-	"Remembered": "first edition",
-	"Store":      "first edition",
-	"store":      "first edition",
+	"Memory": "first edition",
+	"Store":  "first edition",
+	"store":  "first edition",
 }
 
 // sleepingTests wait for time to pass.

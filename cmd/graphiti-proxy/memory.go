@@ -20,6 +20,7 @@ import (
 	"github.com/graphiti-proxy/graphiti-proxy/capture/ledger"
 	"github.com/graphiti-proxy/graphiti-proxy/config"
 	"github.com/graphiti-proxy/graphiti-proxy/proxy/admin"
+	"github.com/graphiti-proxy/graphiti-proxy/service"
 )
 
 func newMemoryCommand() *cobra.Command {
@@ -36,8 +37,8 @@ func newMemoryCommand() *cobra.Command {
 }
 
 // selectorFlags lets a command say whose memory is meant.
-func selectorFlags(c *cobra.Command) *admin.Selector {
-	var s admin.Selector
+func selectorFlags(c *cobra.Command) *service.Selector {
+	var s service.Selector
 	f := c.Flags()
 	f.StringVar(&s.User, "user", "", "a person: josh, github_login:octocat, discord:123; all that is theirs")
 	f.StringVar(&s.Agent, "agent", "", "an agent's view of the person")
@@ -50,18 +51,18 @@ func selectorFlags(c *cobra.Command) *admin.Selector {
 
 // findGroups asks the proxy for the groups that are meant, and for those of
 // which what was said in a session is.
-func findGroups(ctx context.Context, cfg *config.Config, s *admin.Selector) ([]ledger.Owned, error) {
-	if *s == (admin.Selector{}) {
+func findGroups(ctx context.Context, cfg *config.Config, s *service.Selector) ([]ledger.Owned, error) {
+	if *s == (service.Selector{}) {
 		return nil, usageError{errors.New("say whose memory is meant: --user, --agent, --workspace, --session, --group or --credential")}
 	}
 	var found admin.Meant
-	err := askFor(ctx, forgetTimeout, cfg, http.MethodPost, "/api/v1/memory/groups", s, &found)
+	err := askFor(ctx, service.ForgetTimeout, cfg, http.MethodPost, "/api/v1/memory/groups", s, &found)
 	return append(found.Groups, found.Parts...), err
 }
 
 // oneOf is what a call about one of the groups names.
-func oneOf(s *admin.Selector, group string) admin.Selector {
-	one := admin.Selector{Group: group}
+func oneOf(s *service.Selector, group string) service.Selector {
+	one := service.Selector{Group: group}
 	if s.Session != "" {
 		one.Session, one.User, one.Credential = s.Session, s.User, s.Credential
 	}
@@ -141,14 +142,14 @@ func printGroups(w io.Writer, groups []ledger.Owned) {
 
 // forgetGroups deletes one group after the other, so that what fails can be
 // done again.
-func forgetGroups(c *cobra.Command, cfg *config.Config, s *admin.Selector, groups []ledger.Owned, asJSON bool) error {
+func forgetGroups(c *cobra.Command, cfg *config.Config, s *service.Selector, groups []ledger.Owned, asJSON bool) error {
 	done, blocks, failed := []admin.Forgotten{}, 0, error(nil)
 	for i, g := range groups {
 		if g.Shared {
 			continue
 		}
 		var f admin.Forgotten
-		err := askFor(c.Context(), forgetTimeout+adminTimeout, cfg, http.MethodPost, "/api/v1/memory/forget", oneOf(s, g.Group), &f)
+		err := askFor(c.Context(), service.ForgetTimeout+adminTimeout, cfg, http.MethodPost, "/api/v1/memory/forget", oneOf(s, g.Group), &f)
 		if err != nil {
 			failed = errors.Join(failed, fmt.Errorf("%s: %w", g.Group, err))
 			continue
@@ -201,7 +202,7 @@ func newMemoryExportCommand() *cobra.Command {
 }
 
 // exportGroup copies a group's lines, and finds out whether they are all.
-func exportGroup(c *cobra.Command, cfg *config.Config, s admin.Selector, n *int) error {
+func exportGroup(c *cobra.Command, cfg *config.Config, s service.Selector, n *int) error {
 	query := url.Values{"group": {s.Group}}
 	for name, value := range map[string]string{"session": s.Session, "user": s.User, "credential": s.Credential} {
 		if value != "" {

@@ -18,7 +18,7 @@ import (
 	"github.com/graphiti-proxy/graphiti-proxy/capture/ledger"
 	"github.com/graphiti-proxy/graphiti-proxy/config"
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti"
-	"github.com/graphiti-proxy/graphiti-proxy/proxy/admin"
+	"github.com/graphiti-proxy/graphiti-proxy/service"
 )
 
 // withProxy runs a command about memory against the running proxy, or one of
@@ -53,11 +53,11 @@ func newMemoryShowCommand() *cobra.Command {
 	c.Flags().BoolVar(&asJSON, "json", false, "print JSON")
 	c.RunE = withProxy(func(c *cobra.Command, _ []string, cfg *config.Config) error {
 		var answer struct {
-			Messages []admin.Record `json:"messages"`
-			Others   []ledger.Owned `json:"others,omitempty"`
+			Messages []service.Record `json:"messages"`
+			Others   []ledger.Owned   `json:"others,omitempty"`
 		}
 		in := struct {
-			admin.Selector
+			service.Selector
 			Last int `json:"last"`
 		}{*s, last}
 		if err := ask(c.Context(), cfg, http.MethodPost, "/api/v1/memory/show", in, &answer); err != nil {
@@ -132,11 +132,11 @@ func newMemorySearchCommand() *cobra.Command {
 	c.Flags().BoolVar(&explain, "explain", false, "also what is left out, and why")
 	c.RunE = withProxy(func(c *cobra.Command, args []string, cfg *config.Config) error {
 		var answer struct {
-			Facts  []admin.Found  `json:"facts"`
-			Others []ledger.Owned `json:"others,omitempty"`
+			Facts  []service.Found `json:"facts"`
+			Others []ledger.Owned  `json:"others,omitempty"`
 		}
 		in := struct {
-			admin.Selector
+			service.Selector
 			Query string `json:"query"`
 			All   bool   `json:"all"`
 		}{*s, strings.Join(args, " "), explain}
@@ -164,7 +164,7 @@ func newMemorySearchCommand() *cobra.Command {
 }
 
 func newMemoryPromoteCommand() *cobra.Command {
-	var p admin.Promotion
+	var p service.Promotion
 	var asJSON bool
 	c := &cobra.Command{
 		Use:   "promote <text>",
@@ -202,8 +202,8 @@ func newMemoryPromoteCommand() *cobra.Command {
 			Groups []string `json:"groups"`
 		}
 		in := struct {
-			admin.Selector
-			admin.Promotion
+			service.Selector
+			service.Promotion
 		}{*s, p}
 		if err := ask(c.Context(), cfg, http.MethodPost, "/api/v1/memory/promote", in, &answer); err != nil {
 			return err

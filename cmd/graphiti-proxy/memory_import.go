@@ -19,7 +19,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/graphiti-proxy/graphiti-proxy/config"
-	"github.com/graphiti-proxy/graphiti-proxy/proxy/admin"
+	"github.com/graphiti-proxy/graphiti-proxy/service"
 )
 
 const (
@@ -107,8 +107,8 @@ func openImport(name string) (io.ReadCloser, int64, error) {
 
 // importFrom sends lines in batches, in their order, as fast as the memory takes
 // them in.
-func importFrom(ctx context.Context, cfg *config.Config, s *admin.Selector, r io.Reader, p *progress) (done admin.Imported, err error) {
-	var batch []admin.Line
+func importFrom(ctx context.Context, cfg *config.Config, s *service.Selector, r io.Reader, p *progress) (done service.Imported, err error) {
+	var batch []service.Line
 	bytes := 0
 	times := make(map[string]int) // equal lines are told apart by their number
 	flush := func() error {
@@ -119,10 +119,10 @@ func importFrom(ctx context.Context, cfg *config.Config, s *admin.Selector, r io
 			return err
 		}
 		in := struct {
-			admin.Selector
-			Lines []admin.Line `json:"lines"`
+			service.Selector
+			Lines []service.Line `json:"lines"`
 		}{*s, batch}
-		var answer admin.Imported
+		var answer service.Imported
 		if err := askFor(ctx, importWindow, cfg, http.MethodPost, "/api/v1/memory/import", in, &answer); err != nil {
 			return err
 		}
@@ -131,7 +131,7 @@ func importFrom(ctx context.Context, cfg *config.Config, s *admin.Selector, r io
 		p.show(done.Kept + done.Known)
 		return nil
 	}
-	err = readLines(io.TeeReader(io.LimitReader(r, maxExport), p), func(n int, l admin.Line) error {
+	err = readLines(io.TeeReader(io.LimitReader(r, maxExport), p), func(n int, l service.Line) error {
 		b, _ := json.Marshal(l) // strings only
 		if len(b) > importBytes {
 			return fmt.Errorf("line %d is larger than %d MiB", n, importBytes>>20)
@@ -157,7 +157,7 @@ func importFrom(ctx context.Context, cfg *config.Config, s *admin.Selector, r io
 
 // readLines finds out what a file is and calls f for each message in it, with
 // the number of its line, or of the message in an export.
-func readLines(r io.Reader, f func(int, admin.Line) error) error {
+func readLines(r io.Reader, f func(int, service.Line) error) error {
 	in := bufio.NewReaderSize(r, 1<<20)
 	if b, err := in.Peek(len(byteOrderMark)); err == nil && string(b) == byteOrderMark {
 		_, _ = in.Discard(len(byteOrderMark)) // it was peeked
@@ -178,7 +178,7 @@ func readLines(r io.Reader, f func(int, admin.Line) error) error {
 	for ; ; n++ {
 		line, err := in.ReadBytes('\n')
 		if line = bytes.TrimSpace(line); len(line) > 0 {
-			var l admin.Line
+			var l service.Line
 			d := json.NewDecoder(bytes.NewReader(line))
 			d.DisallowUnknownFields()
 			err := d.Decode(&l)
@@ -236,7 +236,7 @@ type exportedTip struct {
 }
 
 // readExport reads the conversations of an account one by one.
-func readExport(r io.Reader, f func(int, admin.Line) error) error {
+func readExport(r io.Reader, f func(int, service.Line) error) error {
 	d := json.NewDecoder(r)
 	if _, err := d.Token(); err != nil {
 		return fmt.Errorf("read the export: %w", err)
@@ -261,7 +261,7 @@ func readExport(r io.Reader, f func(int, admin.Line) error) error {
 }
 
 // chatGPT is the branch that was shown last, from its beginning.
-func (e *exported) chatGPT() (lines []admin.Line) {
+func (e *exported) chatGPT() (lines []service.Line) {
 	for id, steps := e.Current, 0; id != "" && steps <= len(e.Mapping); steps++ {
 		tip := e.Mapping[id]
 		if m := tip.Message; m != nil && (m.Author.Role == "user" || m.Author.Role == "assistant") {
@@ -273,11 +273,11 @@ func (e *exported) chatGPT() (lines []admin.Line) {
 				}
 			}
 			if len(texts) > 0 {
-				l := admin.Line{Role: m.Author.Role, Content: strings.Join(texts, "\n"), Session: "chatgpt-" + e.ID, ID: id}
+				l := service.Line{Role: m.Author.Role, Content: strings.Join(texts, "\n"), Session: "chatgpt-" + e.ID, ID: id}
 				if m.Created > 0 {
 					l.Timestamp = time.UnixMilli(int64(m.Created * 1000)).UTC().Format(time.RFC3339)
 				}
-				lines = append([]admin.Line{l}, lines...)
+				lines = append([]service.Line{l}, lines...)
 			}
 		}
 		id = tip.Parent
@@ -285,7 +285,7 @@ func (e *exported) chatGPT() (lines []admin.Line) {
 	return lines
 }
 
-func (e *exported) claude() (lines []admin.Line) {
+func (e *exported) claude() (lines []service.Line) {
 	for _, m := range e.Messages {
 		text := m.Text
 		if len(m.Content) > 0 {
@@ -301,7 +301,7 @@ func (e *exported) claude() (lines []admin.Line) {
 		if role == "" || strings.TrimSpace(text) == "" {
 			continue
 		}
-		l := admin.Line{Role: role, Content: text, Session: "claude-" + e.UUID, ID: m.UUID}
+		l := service.Line{Role: role, Content: text, Session: "claude-" + e.UUID, ID: m.UUID}
 		if t, err := time.Parse(time.RFC3339, m.Created); err == nil {
 			l.Timestamp = t.UTC().Format(time.RFC3339)
 		}

@@ -20,3 +20,11 @@ func readPeople(file string) ([]identity.Person, error) {
 	}
 	return people, nil
 }
+
+// registered returns the name of a registered person.
+func (a *app) registered(key string) (name string, ok bool) {
+	if p := a.people.Registered(key); p != nil {
+		return p.Name, true
+	}
+	return "", false
+}

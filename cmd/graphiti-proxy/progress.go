@@ -13,6 +13,7 @@ import (
 
 	"github.com/graphiti-proxy/graphiti-proxy/capture"
 	"github.com/graphiti-proxy/graphiti-proxy/config"
+	"github.com/graphiti-proxy/graphiti-proxy/service"
 )
 
 // progress shows how far an import is: a bar on a terminal, else a line now
@@ -73,8 +74,8 @@ func (p *progress) waitFor(ctx context.Context, cfg *config.Config) error {
 // waitForRoom waits until not too many turns wait, so that the next call is
 // answered soon, however long the memory takes for a turn.
 func (p *progress) waitForRoom(ctx context.Context, cfg *config.Config) error {
-	left, err := p.wait(ctx, cfg, maxPending, importWindow)
-	if err == nil && left > maxPending {
+	left, err := p.wait(ctx, cfg, service.MaxPending, importWindow)
+	if err == nil && left > service.MaxPending {
 		err = fmt.Errorf("%d turns wait for the memory, which has taken none for %s; see graphiti-proxy status", left, importWindow)
 	}
 	return err

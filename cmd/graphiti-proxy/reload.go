@@ -15,6 +15,7 @@ import (
 	"github.com/graphiti-proxy/graphiti-proxy/inject"
 	"github.com/graphiti-proxy/graphiti-proxy/proxy"
 	"github.com/graphiti-proxy/graphiti-proxy/proxy/identity"
+	"github.com/graphiti-proxy/graphiti-proxy/service"
 )
 
 // parts do the remembering, and stay over a reload.
@@ -35,7 +36,7 @@ func (a *app) planning(cfg *config.Config, namer graphiti.Namer) inject.Options 
 			if !about && w.Workspace != "" { // what was promoted for everywhere counts everywhere
 				about = slices.ContainsFunc(namer.Groups(graphiti.ScopeUser, w), a.pipeline.Promoted)
 			}
-			return a.curated.recallable(namer.Reads(w, about))
+			return a.service.Recallable(namer.Reads(w, about))
 		},
 		Writes:     namer.Writes,
 		Timeout:    cfg.Recall.Timeout,
@@ -59,14 +60,14 @@ func (a *app) planning(cfg *config.Config, namer graphiti.Namer) inject.Options 
 func (a *app) remembering(cfg *config.Config, id identity.Settings) proxy.Memory {
 	var directives func(graphiti.Who, string) ([]ledger.Turn, int, int)
 	if cfg.Promote.Directives {
-		directives = a.curated.directives
+		directives = a.service.Directives
 	}
 	keep, later := a.pipeline.Add, a.pipeline.AddLater
 	if cfg.Ingest.IncludeSystem {
 		keep = func(ctx context.Context, t ledger.Turn) error {
-			return a.pipeline.AddTurns(ctx, a.owned([]ledger.Turn{t}))
+			return a.pipeline.AddTurns(ctx, a.service.Owned([]ledger.Turn{t}))
 		}
-		later = func(turns []ledger.Turn) bool { return a.pipeline.AddLater(a.owned(turns)) }
+		later = func(turns []ledger.Turn) bool { return a.pipeline.AddLater(a.service.Owned(turns)) }
 	}
 	return proxy.Memory{
 		Directives: directives,
@@ -91,6 +92,18 @@ func (a *app) remembering(cfg *config.Config, id identity.Settings) proxy.Memory
 		Recall:  cfg.Recall.Enabled,
 		Ingest:  cfg.Ingest.Enabled,
 		Timeout: cfg.Recall.Timeout,
+	}
+}
+
+// serviceSettings is what the service reads of a configuration.
+func (a *app) serviceSettings(cfg *config.Config, namer graphiti.Namer) service.Settings {
+	return service.Settings{Namer: namer, MaxFacts: cfg.Recall.MaxFacts, MaxChars: cfg.Ingest.MaxMessageChars, Timeout: cfg.Memory.Timeout}
+}
+
+// dropUnderWay drops what the proxy knows of turns that have not ended.
+func (a *app) dropUnderWay(of func(*ledger.Turn) bool) {
+	if a.proxy != nil { // at the end of the start
+		a.proxy.Forget(of)
 	}
 }
 
@@ -162,7 +175,7 @@ func (a *app) reloadMemory(cfg *config.Config, id identity.Settings, namer graph
 	} else {
 		a.setMemory(proxy.Memory{Off: inject.ReasonConsent})
 	}
-	a.curated.setNamer(namer)
+	a.service.Set(a.serviceSettings(cfg, namer))
 	a.pipeline.Set(capture.Bounds{
 		MaxTurns: cfg.Ingest.MaxTurns, MaxBytes: cfg.Ingest.MaxBytes, MaxAge: cfg.Ingest.MaxAge, MaxBatch: cfg.Ingest.MaxBatch,
 		MaxChars: cfg.Ingest.MaxMessageChars, Timeout: cfg.Memory.Timeout, StallAfter: cfg.Ingest.StallAfter, Paused: !allowed,

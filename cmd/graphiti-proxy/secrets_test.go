@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti/graphititest"
-	"github.com/graphiti-proxy/graphiti-proxy/proxy/admin"
+	"github.com/graphiti-proxy/graphiti-proxy/service"
 )
 
 // TestSecretsStayWithTheModel: a credential that somebody writes goes to the
@@ -43,14 +43,14 @@ func TestSecretsStayWithTheModel(t *testing.T) {
 	w.say(`My settings are {"password": "` + secret + `"}, and what are yours?`)
 
 	ctx := t.Context()
-	if _, _, err := w.app.curated.Search(ctx, admin.Selector{}, "Where is password="+secret+" used?", true); err != nil {
+	if _, _, err := w.app.service.Search(ctx, service.Selector{}, "Where is password="+secret+" used?", true); err != nil {
 		t.Error(err)
 	}
-	if _, err := w.app.curated.Promote(ctx, admin.Selector{}, admin.Promotion{Kind: "decision", Text: "We set DB_PASS=" + secret}); err == nil {
+	if _, err := w.app.service.Promote(ctx, service.Selector{}, service.Promotion{Kind: "decision", Text: "We set DB_PASS=" + secret}); err == nil {
 		t.Error("promoted")
 	}
-	line := admin.Line{Role: "user", Name: "Ann, password: " + secret, Content: "The login is bob, password: " + secret}
-	if done, err := w.app.curated.Import(ctx, admin.Selector{}, []admin.Line{line}); err != nil || done.Kept != 1 {
+	line := service.Line{Role: "user", Name: "Ann, password: " + secret, Content: "The login is bob, password: " + secret}
+	if done, err := w.app.service.Import(ctx, service.Selector{}, []service.Line{line}); err != nil || done.Kept != 1 {
 		t.Errorf("import: %+v, %v", done, err)
 	}
 	waitUntil(t, "the turns", func() bool { s := w.app.queue(); return s.Pending == 0 && s.Verified >= 6 })

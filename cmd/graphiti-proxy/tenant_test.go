@@ -12,8 +12,8 @@ import (
 
 	"github.com/graphiti-proxy/graphiti-proxy/capture/ledger"
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti"
-	"github.com/graphiti-proxy/graphiti-proxy/proxy/admin"
 	"github.com/graphiti-proxy/graphiti-proxy/proxy/proxytest"
+	"github.com/graphiti-proxy/graphiti-proxy/service"
 )
 
 // both is what the first version hashed for two credentials that are sent
@@ -83,7 +83,7 @@ func TestCredentialIsNobodyElse(t *testing.T) {
 func (w *world) keptBefore(tenant, owner, key, text string) (group string) {
 	w.t.Helper()
 	who := graphiti.Who{Tenant: tenant, Workspace: "w", User: key}
-	group, _ = w.app.curated.namer().Group(graphiti.ScopeWorkspace, who)
+	group, _ = graphiti.Namer{Raw: w.app.cfg.Identity.GroupIDs == "raw"}.Group(graphiti.ScopeWorkspace, who)
 	err := w.app.pipeline.Add(context.Background(), ledger.Turn{
 		ID: sha(text + tenant)[:32], Owner: owner, Workspace: "w", Session: "session:old", User: text, Assistant: "Understood.",
 		Said: time.Now(), Answered: time.Now(), Targets: []graphiti.Target{{Scope: graphiti.ScopeWorkspace, Group: group}},
@@ -131,29 +131,29 @@ func TestOldGroupsAreFoundAgain(t *testing.T) {
 			t.Errorf("%s: the old group holds %d episodes", ids, n)
 		}
 		// Whoever asks to forget the credential that spells josh leaves what is josh's.
-		spelt, err := w.app.curated.Groups(context.Background(), admin.Selector{Credential: "sha256:" + sha("person:user:josh"), Workspace: "w"})
+		spelt, err := w.app.service.Groups(context.Background(), service.Selector{Credential: "sha256:" + sha("person:user:josh"), Workspace: "w"})
 		for _, g := range spelt {
 			if g.Group == olds[1] && !g.Shared || err != nil {
 				t.Errorf("%s: %+v (%v)", ids, g, err)
 			}
 		}
-		for i, s := range []admin.Selector{{Credential: "sha256:" + sha("sk-b")}, {User: "josh"}, {Credential: "sha256:" + sha("sk-x") + ",sha256:" + sha("sk-y")}} {
+		for i, s := range []service.Selector{{Credential: "sha256:" + sha("sk-b")}, {User: "josh"}, {Credential: "sha256:" + sha("sk-x") + ",sha256:" + sha("sk-y")}} {
 			if i == 0 {
 				s.Workspace = "w"
-				if list, _, err := w.app.curated.Show(context.Background(), s, 100); err != nil || len(list) != 4 {
+				if list, _, err := w.app.service.Show(context.Background(), s, 100); err != nil || len(list) != 4 {
 					t.Errorf("%s: shown are %d (%v)", ids, len(list), err)
 				}
 				s.Workspace = ""
 			}
-			groups, err := w.app.curated.Groups(context.Background(), s)
+			groups, err := w.app.service.Groups(context.Background(), s)
 			if err != nil || !slices.ContainsFunc(groups, func(o ledger.Owned) bool { return o.Group == olds[i] && !o.Shared }) {
 				t.Errorf("%s: %+v finds %+v (%v)", ids, s, groups, err)
 			}
-			parts, err := w.app.curated.Parts(context.Background(), admin.Selector{User: s.User, Credential: s.Credential, Session: "old"})
+			parts, err := w.app.service.Parts(context.Background(), service.Selector{User: s.User, Credential: s.Credential, Session: "old"})
 			if err != nil || !slices.ContainsFunc(parts, func(o ledger.Owned) bool { return o.Group == olds[i] && !o.Shared }) {
 				t.Errorf("%s: of the session %+v finds %+v (%v)", ids, s, parts, err)
 			}
-			if _, err := w.app.curated.ForgetSession(context.Background(), admin.Selector{User: s.User, Credential: s.Credential, Session: "old", Group: olds[i]}); err != nil {
+			if _, err := w.app.service.ForgetSession(context.Background(), service.Selector{User: s.User, Credential: s.Credential, Session: "old", Group: olds[i]}); err != nil {
 				t.Error(err)
 			}
 			if held := w.heldIn(olds[i]); len(held) > 0 {

@@ -56,20 +56,20 @@ func newTestConnectionCommand() *cobra.Command {
 	return c
 }
 
-// service is a memory that is reached over a network.
-type service interface {
+// remoteMemory is a memory that is reached over a network.
+type remoteMemory interface {
 	Memory() *graphiti.Memory
 	Check(ctx context.Context, report func(remote.Check))
 }
 
-func openService(cfg *config.Config) (service, error) {
+func openService(cfg *config.Config) (remoteMemory, error) {
 	if cfg.Memory.Backend == "graphiti-mcp" {
 		return mcp.New(mcp.Options{Endpoint: cfg.Memory.Endpoint, APIKey: cfg.Memory.APIKey})
 	}
 	return rest.New(rest.Options{Endpoint: cfg.Memory.Endpoint, APIKey: cfg.Memory.APIKey})
 }
 
-func tryConnection(ctx context.Context, w io.Writer, m service, cfg *config.Config, smoke, asJSON bool) error {
+func tryConnection(ctx context.Context, w io.Writer, m remoteMemory, cfg *config.Config, smoke, asJSON bool) error {
 	var all []remote.Check
 	failed := 0
 	report := func(c remote.Check) {

@@ -166,7 +166,7 @@ func TestForgettingThatIsCutOff(t *testing.T) {
 	ctx, cutOff := context.WithCancel(t.Context())
 	ended := make(chan error, 1)
 	go func() { // ends with cutOff
-		_, err := w.app.curated.Forget(ctx, "user_josh")
+		_, err := w.app.service.Forget(ctx, "user_josh")
 		ended <- err
 	}()
 	waitUntil(t, "the call that hangs", func() bool { return g.Counts().Calls[graphititest.Forget] > 0 })

@@ -18,6 +18,7 @@ import (
 	"golang.org/x/time/rate"
 
 	"github.com/graphiti-proxy/graphiti-proxy/capture"
+	"github.com/graphiti-proxy/graphiti-proxy/service"
 )
 
 // Options configures a Server. Status, Counts, Metrics and Log are required.
@@ -35,8 +36,8 @@ type Options struct {
 	// meant for another are refused. Everybody may know it. Empty: none.
 	Instance string
 
-	Memory Remembered  // nil: it is off
-	TLS    *tls.Config // nil: none
+	Memory *service.Service // nil: it is off
+	TLS    *tls.Config      // nil: none
 	Log    *slog.Logger
 	Audit  *slog.Logger // gets a line for each look at, and change of, what is remembered
 }

@@ -4,6 +4,8 @@ import (
 	"log/slog"
 	"net/http"
 	"strings"
+
+	"github.com/graphiti-proxy/graphiti-proxy/service"
 )
 
 // audit tells who looked at, or changed, what is remembered: what was done, of
@@ -19,7 +21,7 @@ func (s *Server) audit(r *http.Request, what, who string, groups []string, err e
 }
 
 // auditName says whose memory a call was about.
-func auditName(s Selector) string {
+func auditName(s service.Selector) string {
 	var parts []string
 	for _, p := range []struct{ what, value string }{
 		{"user", s.User}, {"agent", s.Agent}, {"workspace", s.Workspace}, {"session", s.Session}, {"group", s.Group}, {"credential", s.Credential},

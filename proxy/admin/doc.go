@@ -1,7 +1,8 @@
 // Package admin owns the second listener: health, metrics, status, the queue
-// and the memory by hand, for operators and for the command line. Nothing of it is reachable
-// through the client listener.
+// and the memory by hand, for operators and for the command line. It translates
+// between HTTP and package service. Nothing of it is reachable through the
+// client listener.
 //
-// It must not know the proxy, nor keep conversation text. Of our packages it
-// may import graphiti and capture (types).
+// It must not know the proxy or any store, nor keep conversation text. Of our packages it
+// may import service, and graphiti and capture for their types.
 package admin

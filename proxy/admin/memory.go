@@ -1,65 +1,12 @@
 package admin
 
 import (
-	"context"
 	"encoding/json"
 	"net/http"
 
 	"github.com/graphiti-proxy/graphiti-proxy/capture/ledger"
-	"github.com/graphiti-proxy/graphiti-proxy/graphiti"
+	"github.com/graphiti-proxy/graphiti-proxy/service"
 )
-
-// Remembered is what can be done with what is remembered.
-type Remembered interface {
-	Curated
-
-	// Groups finds the groups that a selector means as a whole, and Parts those
-	// in which something lies of the session that it names, whose own group is
-	// among the others.
-	Groups(ctx context.Context, s Selector) ([]ledger.Owned, error)
-	Parts(ctx context.Context, s Selector) ([]ledger.Owned, error)
-
-	// Forget empties a group everywhere, and returns how many inserted blocks
-	// it emptied. ForgetSession empties what was said in a session in one of its
-	// groups.
-	Forget(ctx context.Context, group string) (blocks int, err error)
-	ForgetSession(ctx context.Context, s Selector) (blocks int, err error)
-
-	// Export calls f for everything that is kept of a group, ExportSession for
-	// what is of a session in one of its groups.
-	Export(ctx context.Context, group string, f func(Record) error) error
-	ExportSession(ctx context.Context, s Selector, f func(Record) error) error
-}
-
-// Selector says whose memory is meant, and which part of it. At least one
-// field is set.
-type Selector struct {
-	User       string `json:"user,omitempty"`
-	Agent      string `json:"agent,omitempty"` // of the user
-	Workspace  string `json:"workspace,omitempty"`
-	Session    string `json:"session,omitempty"`
-	Group      string `json:"group,omitempty"`
-	Credential string `json:"credential,omitempty"` // sha256:<hex>, in multi mode; with commas between several
-}
-
-// check refuses a group that cannot be one.
-func (s Selector) check() error {
-	if s.Group == "" {
-		return nil
-	}
-	return graphiti.CheckGroup(s.Group)
-}
-
-// Record is one line of an export.
-type Record struct {
-	Group  string `json:"group"`
-	Name   string `json:"name"`
-	Where  string `json:"where"` // memory, queue, or session: what is noted of one for when its client drops its history
-	Role   string `json:"role,omitempty"`
-	Text   string `json:"text"`
-	Time   string `json:"time,omitempty"`
-	Source string `json:"source,omitempty"`
-}
 
 // Forgotten is the answer to POST /api/v1/memory/forget.
 type Forgotten struct {
@@ -75,7 +22,7 @@ type Meant struct {
 }
 
 // remembers answers requests that need a memory.
-func (s *Server) remembers(next func(http.ResponseWriter, *http.Request, Remembered)) http.HandlerFunc {
+func (s *Server) remembers(next func(http.ResponseWriter, *http.Request, *service.Service)) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		if s.o.Memory == nil {
 			s.memoryIsOff(w, r)
@@ -93,17 +40,17 @@ func refused(w http.ResponseWriter, err error) bool {
 	return err != nil
 }
 
-func (s *Server) groups(w http.ResponseWriter, r *http.Request, m Remembered) {
-	var sel Selector
+func (s *Server) groups(w http.ResponseWriter, r *http.Request, m *service.Service) {
+	var sel service.Selector
 	if err := readJSON(w, r, &sel); err != nil {
 		writeError(w, http.StatusBadRequest, err.Error())
 		return
 	}
-	if sel == (Selector{}) {
+	if sel == (service.Selector{}) {
 		writeError(w, http.StatusBadRequest, "say whose memory is meant: user, agent, workspace, session, group or credential")
 		return
 	}
-	if refused(w, sel.check()) {
+	if refused(w, sel.Check()) {
 		return
 	}
 	_ = http.NewResponseController(w).SetWriteDeadline(noDeadline) // a session may be looked for in all of them
@@ -130,13 +77,13 @@ func (s *Server) groups(w http.ResponseWriter, r *http.Request, m Remembered) {
 	writeJSON(w, http.StatusOK, Meant{list, parts})
 }
 
-func (s *Server) forget(w http.ResponseWriter, r *http.Request, m Remembered) {
-	var sel Selector
-	if err := readJSON(w, r, &sel); err != nil || !sel.one() {
+func (s *Server) forget(w http.ResponseWriter, r *http.Request, m *service.Service) {
+	var sel service.Selector
+	if err := readJSON(w, r, &sel); err != nil || !isOne(sel) {
 		writeError(w, http.StatusBadRequest, `name one group as {"group":"…"}, and for a session in it "session" and whose it is; POST /api/v1/memory/groups finds them`)
 		return
 	}
-	if refused(w, sel.check()) {
+	if refused(w, sel.Check()) {
 		return
 	}
 	_ = http.NewResponseController(w).SetWriteDeadline(noDeadline) // it waits for the memory
@@ -155,27 +102,27 @@ func (s *Server) forget(w http.ResponseWriter, r *http.Request, m Remembered) {
 	writeJSON(w, http.StatusOK, Forgotten{sel.Group, sel.Session, blocks})
 }
 
-// one reports whether a selector names a group, or a session in it.
-func (s Selector) one() bool {
+// isOne reports whether a selector names a group, or a session in it.
+func isOne(s service.Selector) bool {
 	return s.Group != "" && s.Agent == "" && s.Workspace == "" && (s.Session != "" || s.User == "" && s.Credential == "")
 }
 
 // export answers JSON Lines. One that was cut off ends with a line that says
 // so.
-func (s *Server) export(w http.ResponseWriter, r *http.Request, m Remembered) {
+func (s *Server) export(w http.ResponseWriter, r *http.Request, m *service.Service) {
 	q := r.URL.Query()
-	sel := Selector{Group: q.Get("group"), Session: q.Get("session"), User: q.Get("user"), Credential: q.Get("credential")}
-	if !sel.one() {
+	sel := service.Selector{Group: q.Get("group"), Session: q.Get("session"), User: q.Get("user"), Credential: q.Get("credential")}
+	if !isOne(sel) {
 		writeError(w, http.StatusBadRequest, "name the group as ?group=…, and for a session in it session and whose it is")
 		return
 	}
-	if refused(w, sel.check()) {
+	if refused(w, sel.Check()) {
 		return
 	}
 	_ = http.NewResponseController(w).SetWriteDeadline(noDeadline) // as long as it takes
 	w.Header().Set("Content-Type", "application/jsonl")
 	enc := json.NewEncoder(w)
-	encode := func(rec Record) error { return enc.Encode(rec) }
+	encode := func(rec service.Record) error { return enc.Encode(rec) }
 	var err error
 	if sel.Session == "" {
 		err = m.Export(r.Context(), sel.Group, encode)

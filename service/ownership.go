@@ -1,4 +1,4 @@
-package main
+package service
 
 import (
 	"time"
@@ -7,12 +7,12 @@ import (
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti"
 )
 
-// owned are turns, and before them, once for each of their groups, whose it is.
-func (a *app) owned(turns []ledger.Turn) []ledger.Turn {
+// Owned are turns, and before them, once for each of their groups, whose it is.
+func (sv *Service) Owned(turns []ledger.Turn) []ledger.Turn {
 	list := make([]ledger.Turn, 0, 2*len(turns))
 	for i := range turns {
 		for _, target := range turns[i].Targets {
-			if o, ok := a.ownership(&turns[i], target); ok && !a.pipeline.AddedLately(o.ID, o.Targets) {
+			if o, ok := sv.ownership(&turns[i], target); ok && !sv.o.Pipeline.AddedLately(o.ID, o.Targets) {
 				list = append(list, o)
 			}
 		}
@@ -23,8 +23,8 @@ func (a *app) owned(turns []ledger.Turn) []ledger.Turn {
 // ownership says whose a group is, where the configuration names them: what a
 // request asserts is not enough. It has one id for each group, so that the
 // group gets it once.
-func (a *app) ownership(t *ledger.Turn, target graphiti.Target) (ledger.Turn, bool) {
-	owner, ok := a.named(t.Owner)
+func (sv *Service) ownership(t *ledger.Turn, target graphiti.Target) (ledger.Turn, bool) {
+	owner, ok := sv.named(t.Owner)
 	if !ok {
 		return ledger.Turn{}, false
 	}
@@ -46,12 +46,12 @@ func (a *app) ownership(t *ledger.Turn, target graphiti.Target) (ledger.Turn, bo
 }
 
 // named is how a person is called whom the configuration names.
-func (a *app) named(key string) (string, bool) {
-	if p := a.people.Registered(key); p != nil {
-		if p.Name != "" {
-			return p.Name + " (" + key + ")", true
+func (sv *Service) named(key string) (string, bool) {
+	if name, ok := sv.o.Registered(key); ok {
+		if name != "" {
+			return name + " (" + key + ")", true
 		}
 		return key, true
 	}
-	return key, a.cfg.Identity.Mode == "single" && key == a.owner
+	return key, !sv.o.Multi && key == sv.o.Owner
 }

@@ -1,0 +1,177 @@
+package service
+
+import (
+	"context"
+	"errors"
+	"slices"
+
+	"github.com/graphiti-proxy/graphiti-proxy/capture/ledger"
+	"github.com/graphiti-proxy/graphiti-proxy/graphiti"
+)
+
+// Groups finds the groups that a selector means as a whole.
+func (sv *Service) Groups(ctx context.Context, s Selector) ([]ledger.Owned, error) {
+	if s.Group != "" && s.Session != "" {
+		return nil, nil // a part of it
+	}
+	if s.Group != "" {
+		return []ledger.Owned{{Group: s.Group}}, nil
+	}
+	who, owner, err := sv.asked(s)
+	if err != nil {
+		return nil, err
+	}
+	known, err := sv.o.Pipeline.Groups(ctx, "")
+	if err != nil {
+		return nil, err
+	}
+	var list []ledger.Owned
+	listed := make(map[string]bool)
+	add := func(o ledger.Owned) {
+		if listed[o.Group] {
+			return
+		}
+		listed[o.Group] = true
+		// Whose a group is says what was written to it, and not its name.
+		for _, k := range known {
+			if k.Group == o.Group {
+				o.Scope, o.Key, o.Shared = k.Scope, k.Key, k.Shared || owner != "" && !owns(who, k.Owner)
+			}
+		}
+		list = append(list, o)
+	}
+	// What would be written for them now, whether or not this proxy did: other
+	// clients share these groups.
+	for scope, asked := range map[graphiti.Scope]bool{
+		graphiti.ScopeUser:      s.Workspace+s.Session+s.Agent == "" && owner != "",
+		graphiti.ScopeAgent:     s.Agent != "" && s.Session == "",
+		graphiti.ScopeWorkspace: s.Workspace != "" && s.Session == "",
+		graphiti.ScopeSession:   s.Session != "" && s.Workspace+s.Agent == "",
+	} {
+		if !asked || scope != graphiti.ScopeUser && owner == "" && who.Tenant != "" {
+			continue
+		}
+		for _, g := range sv.namer().Groups(scope, who) {
+			add(ledger.Owned{Group: g, Owner: owner, Scope: string(scope)})
+		}
+	}
+	for _, o := range known {
+		switch {
+		case s.Agent != "", owner != "" && !owns(who, o.Owner):
+		case s.Workspace != "" && (o.Scope != string(graphiti.ScopeWorkspace) || o.Key != who.Workspace):
+		case s.Session != "" && (o.Scope != string(graphiti.ScopeSession) || o.Key != who.Session):
+		default:
+			add(o)
+		}
+	}
+	return list, nil
+}
+
+// Others returns the groups of the same owner that were not looked into, where
+// only the person was named.
+func (sv *Service) Others(ctx context.Context, s Selector, groups []string) []ledger.Owned {
+	if s != (Selector{User: s.User}) {
+		return nil
+	}
+	who, err := sv.meant(s)
+	owner := who.Owner()
+	if err != nil || owner == "" {
+		return nil
+	}
+	known, err := sv.o.Pipeline.Groups(ctx, owner)
+	if err != nil {
+		return nil // it is a hint
+	}
+	return slices.DeleteFunc(known, func(o ledger.Owned) bool { return slices.Contains(groups, o.Group) })
+}
+
+// Parts finds the groups in which something lies of the session that a selector
+// names, beside the session's own group. Which groups a session left something in
+// lately is known; where it is not, the person's are looked through.
+func (sv *Service) Parts(ctx context.Context, s Selector) (list []ledger.Owned, err error) {
+	if s.Session == "" {
+		return nil, nil
+	}
+	who, owner, err := sv.asked(s)
+	if err != nil {
+		return nil, err
+	}
+	if s.Group != "" {
+		return []ledger.Owned{{Group: s.Group, Owner: owner, Session: who.Session}}, nil
+	}
+	known, err := sv.o.Pipeline.Talks(ctx, who.Session)
+	if err != nil {
+		return nil, err
+	}
+	search := len(known) == 0
+	if search {
+		if known, err = sv.o.Pipeline.Groups(ctx, ""); err != nil {
+			return nil, err
+		}
+	}
+	agents := sv.namer().Groups(graphiti.ScopeAgent, who)
+	for _, o := range known {
+		o.Session, o.Shared = who.Session, false
+		before := slices.IndexFunc(list, func(l ledger.Owned) bool { return l.Group == o.Group })
+		switch {
+		case s.Workspace != "" && (o.Scope != string(graphiti.ScopeWorkspace) || o.Key != who.Workspace),
+			s.Agent != "" && !slices.Contains(agents, o.Group),
+			o.Scope == string(graphiti.ScopeSession): // that is all of a group
+		case before >= 0: // two people's sessions of one name cannot be told apart there
+			list[before].Shared = list[before].Shared || !search
+		case owner != "" && !owns(who, o.Owner):
+			if !search && slices.ContainsFunc(known, func(k ledger.Owned) bool { return k.Group == o.Group && owns(who, k.Owner) }) {
+				o.Owner, o.Shared = owner, true
+				list = append(list, o)
+			}
+		default:
+			if search {
+				if there, err := sv.holds(ctx, ledger.Part{Group: o.Group, Session: who.Session, Owner: ownerIn(known, o.Group, who, owner)}); err != nil || !there {
+					if err != nil {
+						return nil, err
+					}
+					continue
+				}
+			}
+			list = append(list, o)
+		}
+	}
+	return list, nil
+}
+
+var errFound = errors.New("found")
+
+// holds reports whether anything of a part is kept.
+func (sv *Service) holds(ctx context.Context, part ledger.Part) (bool, error) {
+	ctx, cancel := context.WithTimeout(ctx, sv.settings().Timeout)
+	defer cancel()
+	err := sv.export(ctx, part, func(Record) error { return errFound })
+	if errors.Is(err, errFound) {
+		return true, nil
+	}
+	return false, err
+}
+
+// partOf is what a selector with a group and a session means, and whether the
+// group is the session's own.
+func (sv *Service) partOf(ctx context.Context, s Selector) (part ledger.Part, own bool, err error) {
+	who, owner, err := sv.asked(s)
+	if err != nil {
+		return part, false, err
+	}
+	known, err := sv.o.Pipeline.Groups(ctx, "")
+	own = slices.Contains(sv.namer().Groups(graphiti.ScopeSession, who), s.Group) || slices.ContainsFunc(known, func(o ledger.Owned) bool {
+		return o.Group == s.Group && o.Scope == string(graphiti.ScopeSession) && o.Key == who.Session
+	})
+	return ledger.Part{Group: s.Group, Session: who.Session, Owner: ownerIn(known, s.Group, who, owner)}, own, err
+}
+
+// ownerIn is whose the caller's turns are in a group: the owner, or who that was
+// below the old tenant, where the group is from then.
+func ownerIn(known []ledger.Owned, group string, who graphiti.Who, owner string) string {
+	former, old := who.Former()
+	if owner != "" && old && slices.ContainsFunc(known, func(k ledger.Owned) bool { return k.Group == group && k.Owner == former.Owner() }) {
+		return former.Owner()
+	}
+	return owner
+}

@@ -1,0 +1,103 @@
+package service
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/graphiti-proxy/graphiti-proxy/capture/ledger"
+	"github.com/graphiti-proxy/graphiti-proxy/graphiti"
+)
+
+// Line is one line of an import.
+type Line struct {
+	Scope     string `json:"scope,omitempty"`     // user, workspace, session or agent; default user
+	Group     string `json:"group,omitempty"`     // instead of a scope
+	User      string `json:"user,omitempty"`      // whose it is; default as in the call
+	Workspace string `json:"workspace,omitempty"` // likewise
+	Role      string `json:"role"`                // user or assistant
+	Name      string `json:"name,omitempty"`      // who speaks
+	Content   string `json:"content"`
+	Timestamp string `json:"timestamp,omitempty"` // RFC 3339
+	Session   string `json:"session,omitempty"`   // the conversation it was said in
+	ID        string `json:"id,omitempty"`        // tells equal lines apart
+	Number    int    `json:"number,omitempty"`    // of its line in a file, for errors; default its place in the call
+}
+
+// Imported counts lines.
+type Imported struct {
+	Kept  int `json:"kept"`
+	Known int `json:"known"` // that were there already
+
+	Groups []string `json:"-"`
+}
+
+// MaxPending is how many turns may wait for the memory while lines are
+// imported.
+const MaxPending = 2000
+
+// Import keeps lines in their order, each once. It waits while too many turns
+// wait for the memory.
+func (sv *Service) Import(ctx context.Context, s Selector, lines []Line) (done Imported, err error) {
+	turns := make([]ledger.Turn, 0, len(lines))
+	for i := range lines {
+		t, err := sv.turnOf(s, &lines[i])
+		if err != nil {
+			return done, fmt.Errorf("line %d: %w", cmp.Or(lines[i].Number, i+1), err)
+		}
+		turns = append(turns, t)
+		if g := t.Targets[0].Group; !slices.Contains(done.Groups, g) {
+			done.Groups = append(done.Groups, g)
+		}
+	}
+	for sv.o.Pipeline.Status().Pending > MaxPending {
+		select {
+		case <-ctx.Done():
+			return done, ctx.Err()
+		case <-time.After(20 * time.Millisecond):
+		}
+	}
+	kept, err := sv.o.Pipeline.AddAll(ctx, turns)
+	done.Kept, done.Known = kept, len(turns)-kept
+	return done, err
+}
+
+// turnOf is a line as it is kept: one side of a turn.
+func (sv *Service) turnOf(s Selector, l *Line) (ledger.Turn, error) {
+	var t ledger.Turn
+	s.User, s.Workspace, s.Group = cmp.Or(l.User, s.User), cmp.Or(l.Workspace, s.Workspace), cmp.Or(l.Group, s.Group)
+	if l.Session != "" {
+		s.Session = l.Session
+	}
+	target, who, err := sv.target(s, l.Scope)
+	if err != nil {
+		return t, err
+	}
+	at := time.Now()
+	if l.Timestamp != "" {
+		if at, err = time.Parse(time.RFC3339, l.Timestamp); err != nil {
+			return t, fmt.Errorf("timestamp: %q cannot be read; write it as 2026-11-21T09:00:00Z", l.Timestamp)
+		}
+	}
+	t = ledger.Turn{
+		ID:      digest("import", target.Group, s.Session, l.Timestamp, l.Role, l.Name, l.Content, l.ID),
+		Session: who.Session, Owner: who.Owner(), Workspace: who.Workspace, Speaker: l.Name, Said: at, Answered: at,
+		Client: "import", Targets: []graphiti.Target{target}, Since: time.Now(), Again: true,
+	}
+	switch l.Role {
+	case "user", "human":
+		t.User = l.Content
+	case "assistant", "ai", "model":
+		t.Assistant = l.Content
+	default:
+		return t, fmt.Errorf("role: %q is not known; write user or assistant", l.Role)
+	}
+	if strings.TrimSpace(l.Content) == "" {
+		return t, errors.New("content: it is empty")
+	}
+	return t, nil
+}

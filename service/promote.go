@@ -1,0 +1,96 @@
+package service
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+	"unicode/utf8"
+
+	"github.com/graphiti-proxy/graphiti-proxy/capture"
+	"github.com/graphiti-proxy/graphiti-proxy/capture/ledger"
+	"github.com/graphiti-proxy/graphiti-proxy/graphiti"
+)
+
+// Promotion is a text worth keeping as it stands.
+type Promotion struct {
+	Kind  string `json:"kind"`  // one of graphiti.Kinds
+	Scope string `json:"scope"` // user, workspace, session or agent
+	Text  string `json:"text"`
+}
+
+// Promote keeps a text of a kind in a scope, once, and returns the groups.
+func (sv *Service) Promote(ctx context.Context, s Selector, p Promotion) ([]string, error) {
+	if !slices.Contains(graphiti.Kinds, p.Kind) {
+		return nil, fmt.Errorf("kind: %q is not known; write one of %s", p.Kind, strings.Join(graphiti.Kinds, ", "))
+	}
+	if n, most := utf8.RuneCountInString(strings.TrimSpace(p.Text)), sv.settings().MaxChars; n > most {
+		return nil, fmt.Errorf("text: it has %d characters, and %d are kept; shorten it, or raise ingest.max_message_chars", n, most)
+	}
+	scope := p.Scope
+	if scope == "" { // the most durable one that was named
+		switch {
+		case s.Workspace != "":
+			scope = "workspace"
+		case s.Session != "":
+			scope = "session"
+		}
+	}
+	target, who, err := sv.target(s, scope)
+	if err != nil {
+		return nil, err
+	}
+	if sv.o.Pipeline.HoldsSecret(p.Text) {
+		return nil, errors.New("the text looks like it holds a credential; it was not kept")
+	}
+	return []string{target.Group}, sv.o.Pipeline.Add(ctx, promoted(who, target, p.Kind, p.Text))
+}
+
+// promoted is a text as it is kept: the same one once in a group.
+func promoted(who graphiti.Who, target graphiti.Target, kind, text string) ledger.Turn {
+	now := time.Now()
+	return ledger.Turn{
+		ID: digest("promote", kind, target.Group, strings.Join(strings.Fields(text), " ")), Kind: kind, Session: who.Session,
+		Owner: who.Owner(), Workspace: who.Workspace, User: text, Said: now, Answered: now, Client: "graphiti-proxy",
+		Targets: []graphiti.Target{target}, Again: true,
+	}
+}
+
+// Directives are those in a message. Where no scope is written it is the
+// project's, which is less than everywhere, and where there is none the
+// person's. Those that look like they hold a credential, or are too long, are
+// refused; those for a scope that there is not here are unscoped.
+func (sv *Service) Directives(who graphiti.Who, text string) (list []ledger.Turn, refused, unscoped int) {
+	found, refused := capture.Directives(text)
+	for _, d := range found {
+		scope := graphiti.Scope(d.Scope)
+		if scope == "" {
+			if scope = graphiti.ScopeUser; who.Workspace != "" {
+				scope = graphiti.ScopeWorkspace
+			}
+		}
+		group, ok := sv.namer().Group(scope, who)
+		switch {
+		case !ok:
+			unscoped++
+			continue
+		case sv.o.Pipeline.HoldsSecret(d.Text):
+			refused++
+			continue
+		}
+		list = append(list, promoted(who, graphiti.Target{Scope: scope, Group: group}, d.Kind, d.Text))
+	}
+	return list, refused, unscoped
+}
+
+func digest(parts ...string) string {
+	h := sha256.New()
+	for _, p := range parts {
+		fmt.Fprintf(h, "%d:%s", len(p), p)
+	}
+	return hex.EncodeToString(h.Sum(nil)[:16])
+}

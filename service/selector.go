@@ -1,0 +1,166 @@
+package service
+
+import (
+	"cmp"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/graphiti-proxy/graphiti-proxy/graphiti"
+)
+
+// Selector says whose memory is meant, and which part of it. At least one
+// field is set.
+type Selector struct {
+	User       string `json:"user,omitempty"`
+	Agent      string `json:"agent,omitempty"` // of the user
+	Workspace  string `json:"workspace,omitempty"`
+	Session    string `json:"session,omitempty"`
+	Group      string `json:"group,omitempty"`
+	Credential string `json:"credential,omitempty"` // sha256:<hex>, in multi mode; with commas between several
+}
+
+// Check refuses a group that cannot be one.
+func (s Selector) Check() error {
+	if s.Group == "" {
+		return nil
+	}
+	return graphiti.CheckGroup(s.Group)
+}
+
+// meant is who a selector means; nobody named is the owner, where there is one.
+func (sv *Service) meant(s Selector) (graphiti.Who, error) {
+	who, err := sv.who(s)
+	if err == nil && who.User == "" && !sv.o.Multi {
+		who.User = sv.o.Owner
+	}
+	return who, err
+}
+
+// asked is who a selector means, and whose turns are theirs; empty: whoever's.
+func (sv *Service) asked(s Selector) (who graphiti.Who, owner string, err error) {
+	who, err = sv.who(s)
+	if s.User != "" || s.Credential != "" {
+		owner = who.Owner()
+	}
+	if err == nil && s.Session != "" && owner == "" && s.Group == "" && sv.o.Multi {
+		err = errors.New("session: others may use the same id; say whose it is with user or credential")
+	}
+	return who, owner, err
+}
+
+// who is the caller that a selector means.
+func (sv *Service) who(s Selector) (w graphiti.Who, err error) {
+	multi := sv.o.Multi
+	read := func(what, value string, key func(string) (string, bool), to *string) {
+		if value == "" {
+			return
+		}
+		k, ok := key(value)
+		if !ok {
+			err = errors.Join(err, fmt.Errorf("%s: %q cannot be one", what, value))
+		}
+		*to = k
+	}
+	read("user", s.User, graphiti.UserKey, &w.User)
+	read("agent", s.Agent, graphiti.BareName, &w.Agent)
+	read("workspace", s.Workspace, graphiti.WorkspaceKey, &w.Workspace)
+	read("session", s.Session, graphiti.SessionKey, &w.Session)
+	w.User = sv.o.Resolve(w.User)
+	switch fingerprints, ok := readFingerprints(s.Credential); {
+	case s.Credential != "" && (!ok || !multi):
+		err = errors.Join(err, errors.New("credential: write sha256: and 64 hex digits, with commas between several that are sent together; credentials are told apart in identity.mode multi only"))
+	case s.Credential != "":
+		w.SetCredentials(fingerprints...)
+		if w.User == "" {
+			w.User = "user:credential"
+		}
+	case multi && w.User != "":
+		w.SetPerson()
+	case !multi && w.User == "" && w.Agent != "":
+		w.User = sv.o.Owner
+	}
+	return w, err
+}
+
+// readFingerprints reads sha256:<hex>, or several with commas between them.
+func readFingerprints(list string) (fingerprints []string, ok bool) {
+	for one := range strings.SplitSeq(list, ",") {
+		digits, hashed := strings.CutPrefix(strings.TrimSpace(one), "sha256:")
+		if _, err := hex.DecodeString(digits); err != nil || !hashed || len(digits) != 64 {
+			return nil, false
+		}
+		fingerprints = append(fingerprints, strings.ToLower(digits))
+	}
+	return fingerprints, true
+}
+
+// owns reports whether turns of an owner are the caller's, those included that
+// were kept below the caller's old tenant.
+func owns(who graphiti.Who, owner string) bool {
+	former, old := who.Former()
+	return owner == who.Owner() || old && owner == former.Owner()
+}
+
+// targets are the groups that a recall for the selector would search.
+func (sv *Service) targets(s Selector) ([]graphiti.Target, error) {
+	if s.Group != "" {
+		return []graphiti.Target{{Group: s.Group}}, nil
+	}
+	who, err := sv.meant(s)
+	if err != nil {
+		return nil, err
+	}
+	reads := sv.namer().Reads(who, true)
+	if len(reads) == 0 {
+		return nil, errors.New("say whose memory is meant: user, agent, workspace, session, group or credential")
+	}
+	return reads, nil
+}
+
+// narrowest is the scope that a selector names.
+func narrowest(s Selector) graphiti.Scope {
+	switch {
+	case s.Session != "":
+		return graphiti.ScopeSession
+	case s.Workspace != "":
+		return graphiti.ScopeWorkspace
+	case s.Agent != "":
+		return graphiti.ScopeAgent
+	}
+	return graphiti.ScopeUser
+}
+
+// scopes are those that a text can be put into by hand.
+var scopes = []graphiti.Scope{graphiti.ScopeUser, graphiti.ScopeWorkspace, graphiti.ScopeSession, graphiti.ScopeAgent}
+
+// target is the group of a scope for a selector.
+func (sv *Service) target(s Selector, scope string) (graphiti.Target, graphiti.Who, error) {
+	who, err := sv.meant(s)
+	if err != nil {
+		return graphiti.Target{}, who, err
+	}
+	sc := graphiti.Scope(cmp.Or(scope, string(graphiti.ScopeUser)))
+	if !slices.Contains(scopes, sc) {
+		return graphiti.Target{}, who, fmt.Errorf("scope: %q is not known; write user, workspace, session or agent", scope)
+	}
+	if s.Group != "" {
+		if err := graphiti.CheckGroup(s.Group); err != nil {
+			return graphiti.Target{}, who, err
+		}
+		if scope == "" {
+			var ok bool
+			if sc, ok = graphiti.ScopeOf(s.Group); !ok {
+				return graphiti.Target{}, who, errors.New("scope: the group's id does not tell it; write user, workspace, session or agent beside the group")
+			}
+		}
+		return graphiti.Target{Scope: sc, Group: s.Group}, who, nil
+	}
+	g, ok := sv.namer().Group(sc, who)
+	if !ok {
+		return graphiti.Target{}, who, fmt.Errorf("scope: there is no %s here; name it", sc)
+	}
+	return graphiti.Target{Scope: sc, Group: g}, who, nil
+}

@@ -1,0 +1,109 @@
+package service
+
+import (
+	"cmp"
+	"context"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/graphiti-proxy/graphiti-proxy/capture/ledger"
+	"github.com/graphiti-proxy/graphiti-proxy/graphiti"
+	"github.com/graphiti-proxy/graphiti-proxy/inject"
+)
+
+// Record is one line of an export.
+type Record struct {
+	Group  string `json:"group"`
+	Name   string `json:"name"`
+	Where  string `json:"where"` // memory, queue, or session: what is noted of one for when its client drops its history
+	Role   string `json:"role,omitempty"`
+	Text   string `json:"text"`
+	Time   string `json:"time,omitempty"`
+	Source string `json:"source,omitempty"`
+}
+
+// Found is a fact that was found.
+type Found struct {
+	Group   string `json:"group"`
+	Scope   string `json:"scope"`
+	Text    string `json:"text"`
+	Verdict string `json:"verdict"` // shown, or why not
+	Since   string `json:"since,omitempty"`
+}
+
+// Show returns the last n messages of what a selector means, oldest first, and
+// the groups that were looked into.
+func (sv *Service) Show(ctx context.Context, s Selector, n int) (list []Record, groups []string, err error) {
+	targets, err := sv.targets(s)
+	if err != nil {
+		return nil, groups, err
+	}
+	for _, t := range targets {
+		// A part that was named is meant alone.
+		if s.Group == "" && t.Scope != narrowest(s) {
+			continue
+		}
+		groups = append(groups, t.Group)
+		episodes, err := sv.o.Memory.Episodes(ctx, t.Group, n)
+		if err != nil {
+			return nil, groups, err
+		}
+		for _, e := range episodes {
+			role, text := spoken(e.Content)
+			list = append(list, Record{Group: t.Group, Name: e.Name, Where: "memory", Role: role, Text: text, Time: e.ValidAt.UTC().Format(time.RFC3339), Source: e.SourceDescription})
+		}
+		err = sv.o.Pipeline.Waiting(ctx, ledger.Part{Group: t.Group}, func(g graphiti.Message) error {
+			list = append(list, Record{Group: t.Group, Name: g.Name, Where: "queue", Role: string(g.RoleType), Text: g.Content, Time: g.Timestamp.UTC().Format(time.RFC3339), Source: g.SourceDescription})
+			return nil
+		})
+		if err != nil {
+			return nil, groups, err
+		}
+	}
+	slices.SortStableFunc(list, func(a, b Record) int { return cmp.Compare(a.Time, b.Time) })
+	return list[max(0, len(list)-n):], groups, nil
+}
+
+// Search returns what would be found for a text, best first; what would not be
+// shown only where all is set. It also returns the groups that were searched.
+func (sv *Service) Search(ctx context.Context, s Selector, query string, all bool) (list []Found, groups []string, err error) {
+	targets, err := sv.targets(s)
+	if err != nil {
+		return nil, groups, err
+	}
+	query = sv.o.Pipeline.Redacted(query)
+	var found []inject.Scoped
+	for _, t := range sv.Recallable(targets) {
+		groups = append(groups, t.Group)
+		facts, err := sv.o.Memory.Search(ctx, []string{t.Group}, query, 2*sv.settings().MaxFacts)
+		if err != nil {
+			return nil, groups, err
+		}
+		for i := range facts {
+			facts[i].Group = t.Group
+		}
+		found = append(found, inject.Scoped{Scope: t.Scope, Facts: facts})
+	}
+	for _, c := range sv.o.Planner.Choose(found) {
+		if c.Verdict != inject.Shown && !all {
+			continue
+		}
+		f := Found{Group: c.Fact.Group, Scope: string(c.Scope), Text: c.Line, Verdict: string(c.Verdict)}
+		if !c.Fact.ValidAt.IsZero() {
+			f.Since = c.Fact.ValidAt.UTC().Format(time.RFC3339)
+		}
+		list = append(list, f)
+	}
+	return list, groups, nil
+}
+
+// spoken takes apart what Graphiti makes of a message: role(role_type): text.
+func spoken(content string) (role, text string) {
+	head, text, ok := strings.Cut(content, "): ")
+	_, role, opened := strings.Cut(head, "(")
+	if !ok || !opened {
+		return "", content
+	}
+	return role, text
+}
