@@ -2,15 +2,12 @@ package main
 
 import (
 	"context"
-	"crypto/rand"
 	"crypto/tls"
 	"errors"
 	"fmt"
 	"log/slog"
 	"net/http"
-	"os"
 	"path/filepath"
-	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -22,6 +19,7 @@ import (
 	"github.com/graphiti-proxy/graphiti-proxy/cache/redis"
 	"github.com/graphiti-proxy/graphiti-proxy/capture"
 	"github.com/graphiti-proxy/graphiti-proxy/config"
+	"github.com/graphiti-proxy/graphiti-proxy/datadir"
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti"
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti/embedded"
 	"github.com/graphiti-proxy/graphiti-proxy/inject"
@@ -30,6 +28,7 @@ import (
 	"github.com/graphiti-proxy/graphiti-proxy/proxy/identity"
 	"github.com/graphiti-proxy/graphiti-proxy/proxy/workspace"
 	"github.com/graphiti-proxy/graphiti-proxy/service"
+	"github.com/graphiti-proxy/graphiti-proxy/telemetry"
 )
 
 // recallCacheBytes bounds the cache of what searches found.
@@ -43,24 +42,24 @@ type app struct {
 	started time.Time
 
 	people   identity.Registry
-	projects *workspace.Projects           // nil in multi mode, where directories say nothing
-	budget   *budget.Budget                // of what is inspected
-	consent  atomic.Pointer[consent]       // nil: none is needed, or there is none
-	owner    string                        // the person of single mode
-	live     atomic.Pointer[config.Config] // as it was read last; cfg is as it was at the start
-	parts    *parts                        // nil: the memory is off
-	service  *service.Service              // nil: the memory is off
-	prober   *prober                       // nil: the memory is off
-	tracer   trace.Tracer                  // nil: nobody looks
-	shared   *redis.DB                     // what replicas share; nil: nothing
-	memory   *graphiti.Memory              // nil: off
-	store    *embedded.Store               // where the memory is a file of ours, else nil
+	projects *workspace.Projects             // nil in multi mode, where directories say nothing
+	budget   *budget.Budget                  // of what is inspected
+	consent  atomic.Pointer[datadir.Consent] // nil: none is needed, or there is none
+	owner    string                          // the person of single mode
+	live     atomic.Pointer[config.Config]   // as it was read last; cfg is as it was at the start
+	parts    *parts                          // nil: the memory is off
+	service  *service.Service                // nil: the memory is off
+	prober   *prober                         // nil: the memory is off
+	tracer   trace.Tracer                    // nil: nobody looks
+	shared   *redis.DB                       // what replicas share; nil: nothing
+	memory   *graphiti.Memory                // nil: off
+	store    *embedded.Store                 // where the memory is a file of ours, else nil
 	pipeline *capture.Pipeline
 	planner  *inject.Memory
 	proxy    *proxy.Server
 	admin    *admin.Server // nil: off
 
-	lock  *dirLock // nil: data_dir is not used
+	lock  *datadir.Lock // nil: data_dir is not used
 	files files
 
 	closers []closer // ended last to first
@@ -70,19 +69,19 @@ type app struct {
 // newApp builds the parts and binds the addresses. What it had built is ended
 // again when something fails.
 func newApp(cfg *config.Config, log *slog.Logger) (_ *app, err error) {
-	a := &app{cfg: cfg, log: log, quiet: newQuiet(log), started: time.Now(), budget: budget.New(inspectTotal(cfg))}
+	a := &app{cfg: cfg, log: log, quiet: telemetry.Quiet(log), started: time.Now(), budget: budget.New(inspectTotal(cfg))}
 	a.live.Store(cfg)
 	defer func() {
 		if err != nil {
 			err = errors.Join(err, a.Shutdown(context.Background()))
 		}
 	}()
-	t, err := newTelemetry(cfg, a.quiet)
+	t, err := telemetry.New(telemetryOptions(cfg, a.quiet))
 	if err != nil {
 		return nil, err
 	}
-	a.onClose("telemetry", t.shutdown)
-	a.tracer = t.tracer()
+	a.onClose("telemetry", t.Shutdown)
+	a.tracer = t.Tracer()
 	mem, err := a.openMemory()
 	if err != nil {
 		return nil, err
@@ -104,7 +103,7 @@ func newApp(cfg *config.Config, log *slog.Logger) (_ *app, err error) {
 		ServerTLS: only("client"),
 		Budget:    a.budget,
 
-		Meter:  t.meter(),
+		Meter:  t.Meter(),
 		Tracer: a.tracer,
 		Log:    a.quiet,
 	})
@@ -117,10 +116,17 @@ func newApp(cfg *config.Config, log *slog.Logger) (_ *app, err error) {
 		a.setMemory(mem)
 		a.watchFiles()
 	}
-	if err := a.openAdmin(t.handler(), only("admin")); err != nil {
+	if err := a.openAdmin(t.Handler(), only("admin")); err != nil {
 		return nil, err
 	}
-	return a, t.observeQueue(a.queue)
+	return a, t.ObserveQueue(a.queue)
+}
+
+func telemetryOptions(cfg *config.Config, log *slog.Logger) telemetry.Options {
+	return telemetry.Options{
+		Endpoint: cfg.OTel.Endpoint, Traces: cfg.OTel.Traces, Metrics: cfg.OTel.Metrics, Sample: cfg.OTel.Sample,
+		Version: version(), Instance: processName(), Log: log,
+	}
 }
 
 // openMemory opens what remembering needs. Where data_dir cannot be used, and
@@ -135,17 +141,17 @@ func (a *app) openMemory() (mem proxy.Memory, err error) {
 		a.log.Warn("memory is off: memory.consent is not true, so no conversation is sent to the memory's endpoint",
 			"endpoint", withoutUser(cfg.Memory.Endpoint), "consent_is_for", withoutUser(cfg.ConsentFor()))
 		off.Off = inject.ReasonConsent
-		return off, withdrawConsent(cfg)
+		return off, datadir.WithdrawConsent(cfg.DataDir)
 	}
-	switch a.lock, err = lockDataDir(cfg); {
-	case ofDataDir(err):
+	switch a.lock, err = datadir.Acquire(cfg.DataDir); {
+	case datadir.IsFault(err):
 		return a.giveUp(err), nil
 	case err != nil:
 		return off, err
 	}
 	a.onClose(lockPart, func(context.Context) error { return a.lock.Unlock() })
 	before := len(a.closers)
-	if mem, err = a.openParts(); err == nil || !ofDataDir(err) {
+	if mem, err = a.openParts(); err == nil || !datadir.IsFault(err) {
 		return mem, err
 	}
 	a.undo(before)
@@ -159,7 +165,7 @@ func (a *app) openParts() (proxy.Memory, error) {
 	cfg := a.cfg
 	off := proxy.Memory{}
 	if cfg.RemoteMemory() {
-		c, err := noteConsent(cfg)
+		c, err := datadir.NoteConsent(cfg.DataDir, withoutUser(cfg.Memory.Endpoint))
 		if err != nil {
 			return off, err
 		}
@@ -226,7 +232,7 @@ func (a *app) openPipeline(facts *cache.Recall[[]graphiti.Fact]) (err error) {
 
 		OnStored: facts.DropGroup,
 		Shared:   a.team(),
-		Told:     told(a.tracer),
+		Told:     telemetry.Deliveries(a.tracer),
 		Log:      a.quiet,
 	})
 	if err != nil {
@@ -336,7 +342,7 @@ func (a *app) identityOf(cfg *config.Config) (identity.Settings, graphiti.Namer,
 	}
 	owner := cfg.Identity.Owner
 	if owner == "" && !id.Multi {
-		if owner, err = randomOwner(cfg.DataDir); err != nil {
+		if owner, err = datadir.Owner(cfg.DataDir); err != nil {
 			return id, namer, err
 		}
 	}
@@ -358,31 +364,6 @@ func (a *app) identityOf(cfg *config.Config) (identity.Settings, graphiti.Namer,
 	return id, namer, nil
 }
 
-// randomOwner is the key of the person of a machine, made once and kept.
-func randomOwner(dir string) (owner string, err error) {
-	defer func() {
-		if err != nil {
-			err = dirError{err}
-		}
-	}()
-	path := filepath.Join(dir, "owner")
-	b, err := os.ReadFile(path) // #nosec G304 -- our own file
-	if owner := strings.TrimSpace(string(b)); err == nil && owner != "" {
-		return owner, nil
-	}
-	if err != nil && !errors.Is(err, os.ErrNotExist) {
-		return "", fmt.Errorf("data_dir: %w", err)
-	}
-	if err := os.MkdirAll(dir, 0o700); err != nil {
-		return "", fmt.Errorf("data_dir: %w", err)
-	}
-	owner = "user:" + strings.ToLower(rand.Text())
-	if err := os.WriteFile(path, []byte(owner+"\n"), 0o600); err != nil {
-		return "", fmt.Errorf("data_dir: %w", err)
-	}
-	return owner, nil
-}
-
 func (a *app) openAdmin(metrics http.Handler, secured *tls.Config) (err error) {
 	if a.cfg.Admin.Listen == "off" {
 		return nil
@@ -395,10 +376,10 @@ func (a *app) openAdmin(metrics http.Handler, secured *tls.Config) (err error) {
 		Counts:  a.queue,
 		Metrics: metrics,
 		Log:     a.log,
-		Audit:   slog.New(always{a.log.Handler()}),
+		Audit:   telemetry.Always(a.log),
 	}
 	if a.lock != nil {
-		o.Instance = a.lock.id
+		o.Instance = a.lock.ID
 	}
 	if a.pipeline != nil {
 		o.Queue, o.Memory = a.pipeline, a.service
@@ -407,7 +388,7 @@ func (a *app) openAdmin(metrics http.Handler, secured *tls.Config) (err error) {
 		return err
 	}
 	if a.lock != nil {
-		a.lock.note(a.cfg, a.admin.Addr().String())
+		a.lock.Note(a.admin.Addr().String())
 	}
 	return nil
 }

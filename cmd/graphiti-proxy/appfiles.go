@@ -12,6 +12,7 @@ import (
 	"github.com/graphiti-proxy/graphiti-proxy/cache/sqlite"
 	"github.com/graphiti-proxy/graphiti-proxy/capture"
 	"github.com/graphiti-proxy/graphiti-proxy/config"
+	"github.com/graphiti-proxy/graphiti-proxy/datadir"
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti/embedded"
 	"github.com/graphiti-proxy/graphiti-proxy/inject"
 	"github.com/graphiti-proxy/graphiti-proxy/proxy"
@@ -141,8 +142,8 @@ func (a *app) giveUp(err error) proxy.Memory {
 		}
 	}
 	a.files.broken, a.files.since = err, time.Now()
-	for _, e := range eachOf(err) {
-		a.log.Error("memory is off: a file of data_dir cannot be used; chats go on, and nothing is recalled or kept until a restart", "error", what(e), "to_do", remedy(e))
+	for _, e := range datadir.Each(err) {
+		a.log.Error("memory is off: a file of data_dir cannot be used; chats go on, and nothing is recalled or kept until a restart", "error", datadir.What(e), "to_do", datadir.Remedy(e))
 	}
 	return a.withoutFiles()
 }
@@ -173,14 +174,14 @@ func lookAtFiles(cfg *config.Config) (all []error) {
 // troubles are all that is wrong with the files: lasting trouble means that
 // memory is off.
 func (a *app) troubles() (all []*sqlite.Trouble) {
-	for _, e := range eachOf(a.files.broken) {
+	for _, e := range datadir.Each(a.files.broken) {
 		t := &sqlite.Trouble{}
 		if !errors.As(e, &t) {
 			cause := e
-			if dir := (dirError{}); errors.As(e, &dir) {
-				cause = dir.error
+			if dir := (datadir.Error{}); errors.As(e, &dir) {
+				cause = dir.Err
 			}
-			t = &sqlite.Trouble{Path: a.cfg.DataDir, Kind: sqlite.Denied, Err: cause, Remedy: dirRemedy}
+			t = &sqlite.Trouble{Path: a.cfg.DataDir, Kind: sqlite.Denied, Err: cause, Remedy: datadir.DirRemedy}
 		}
 		at := *t
 		at.Since = a.files.since
@@ -194,30 +195,6 @@ func (a *app) troubles() (all []*sqlite.Trouble) {
 	return all
 }
 
-// eachOf takes joined errors apart.
-func eachOf(err error) []error {
-	if all, ok := err.(interface{ Unwrap() []error }); ok { //nolint:errorlint // what was joined, and not what is wrapped
-		return all.Unwrap()
-	}
-	if err == nil {
-		return nil
-	}
-	return []error{err}
-}
-
-// dirError says that the directory itself cannot be used.
-type dirError struct{ error }
-
-func (e dirError) Error() string { return e.error.Error() + "; " + dirRemedy }
-func (e dirError) Unwrap() error { return e.error }
-
-// ofDataDir reports whether an error is one of data_dir or of a file in it.
-func ofDataDir(err error) bool {
-	var dir dirError
-	var t *sqlite.Trouble
-	return errors.As(err, &dir) || errors.As(err, &t) || sqlite.IsFault(err)
-}
-
 // tellFiles adds what went by while memory was off, and since when.
 func (a *app) tellFiles(s *capture.QueueStatus) {
 	s.NotKept += int(a.files.lost.Load())
@@ -229,28 +206,4 @@ func (a *app) tellFiles(s *capture.QueueStatus) {
 			s.Unkept, s.UnkeptError, s.UnkeptRemedy = &t.Since, t.What(), t.Remedy
 		}
 	}
-}
-
-// dirRemedy is what to do about a directory that cannot be used.
-const dirRemedy = "choose another with data_dir, or make it readable and writable for the proxy's user, and restart the proxy"
-
-// remedy says what to do about a file that cannot be used.
-func remedy(err error) string {
-	var t *sqlite.Trouble
-	if errors.As(err, &t) {
-		return t.Remedy
-	}
-	return dirRemedy
-}
-
-// what is an error without its remedy.
-func what(err error) string {
-	var t *sqlite.Trouble
-	if errors.As(err, &t) {
-		return t.What()
-	}
-	if dir := (dirError{}); errors.As(err, &dir) {
-		return dir.error.Error()
-	}
-	return err.Error()
 }

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/graphiti-proxy/graphiti-proxy/service"
+	"github.com/graphiti-proxy/graphiti-proxy/telemetry"
 )
 
 // TestAuditLines: each look at what is remembered, and each change of it, is
@@ -52,7 +53,7 @@ func TestAuditLines(t *testing.T) {
 		t.Error(got)
 	}
 	var b bytes.Buffer
-	slog.New(always{slog.NewTextHandler(&b, &slog.HandlerOptions{Level: slog.LevelError})}).With("a", 1).Info("audit")
+	telemetry.Always(slog.New(slog.NewTextHandler(&b, &slog.HandlerOptions{Level: slog.LevelError}))).With("a", 1).Info("audit")
 	if !strings.Contains(b.String(), "msg=audit a=1") {
 		t.Errorf("the level leaves it out: %q", b.String())
 	}

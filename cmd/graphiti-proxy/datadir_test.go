@@ -15,6 +15,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/graphiti-proxy/graphiti-proxy/datadir"
 	"github.com/graphiti-proxy/graphiti-proxy/proxy/admin"
 	"github.com/graphiti-proxy/graphiti-proxy/service"
 )
@@ -81,7 +82,7 @@ func TestRemovedFilesLetNobodyIn(t *testing.T) {
 		if err == nil {
 			_ = other.Shutdown(t.Context())
 			t.Error("two proxies share a data_dir")
-		} else if !strings.Contains(err.Error(), errInUse.Error()) {
+		} else if !strings.Contains(err.Error(), datadir.ErrInUse.Error()) {
 			t.Error(err)
 		}
 		w.stop()

@@ -30,6 +30,7 @@ var mayImport = map[string][]string{
 	"capture/ledger":        {"graphiti", "cache/sqlite"},
 	"capture/redact":        {},
 	"config":                {},
+	"datadir":               {"cache/sqlite"},
 	"dialect":               {},
 	"graphiti":              {},
 	"graphiti/embedded":     {"cache/sqlite", "graphiti"},
@@ -44,6 +45,7 @@ var mayImport = map[string][]string{
 	"proxy/proxytest":       {},
 	"service":               {"cache", "cache/redis", "capture", "capture/ledger", "dialect", "graphiti", "inject"},
 	"proxy/workspace":       {"graphiti"},
+	"telemetry":             {"capture"},
 }
 
 // The limits from which a thing holds more than one idea. Tests may be longer.

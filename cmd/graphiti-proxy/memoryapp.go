@@ -8,12 +8,13 @@ import (
 	"time"
 
 	"github.com/graphiti-proxy/graphiti-proxy/config"
+	"github.com/graphiti-proxy/graphiti-proxy/datadir"
 )
 
 // unreachable says that the proxy of a data directory cannot be asked, and why
 // its files are not used without it.
 func unreachable(cfg *config.Config, found error) error {
-	if pid, _ := holder(cfg); pid > 0 {
+	if pid, _ := datadir.Holder(cfg.DataDir); pid > 0 {
 		return fmt.Errorf("a proxy (process %d) runs on %s, and its admin side cannot be found; name its admin.listen: %w", pid, cfg.DataDir, found)
 	}
 	return fmt.Errorf("a proxy runs on %s, and its admin side cannot be found; name its admin.listen: %w", cfg.DataDir, found)
@@ -34,14 +35,14 @@ func reach(ctx context.Context, cfg *config.Config) (*config.Config, func() erro
 	own.Listen, own.Admin.Listen = "127.0.0.1:0", "127.0.0.1:0"
 	// What it would say of itself is not what was asked for.
 	a, err := newApp(&own, slog.New(slog.DiscardHandler))
-	if errors.Is(err, errInUse) {
+	if errors.Is(err, datadir.ErrInUse) {
 		return nil, nil, unreachable(cfg, found)
 	}
 	if err != nil {
 		return nil, nil, err
 	}
 	if err := a.files.broken; err != nil {
-		return nil, nil, errors.Join(eachOf(err)[0], a.Shutdown(ctx))
+		return nil, nil, errors.Join(datadir.Each(err)[0], a.Shutdown(ctx))
 	}
 	served := make(chan error, 1)
 	// Ends with Shutdown below.

@@ -16,6 +16,7 @@ import (
 
 	"github.com/graphiti-proxy/graphiti-proxy/config"
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti/graphititest"
+	"github.com/graphiti-proxy/graphiti-proxy/telemetry"
 )
 
 // span is one that a collector took.
@@ -188,7 +189,7 @@ func TestTelemetryIsBounded(t *testing.T) {
 		w.say("hello")
 		began := time.Now()
 		w.stop()
-		if d := time.Since(began); d > collectorGrace+10*time.Second {
+		if d := time.Since(began); d > telemetry.CollectorGrace+10*time.Second {
 			t.Errorf("stopping took %v", d)
 		}
 	})
@@ -199,7 +200,7 @@ func TestTelemetryIsBounded(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if _, err := newTelemetry(cfg, nil); err == nil || !strings.Contains(err.Error(), "http/protobuf") {
+		if _, err := telemetry.New(telemetryOptions(cfg, nil)); err == nil || !strings.Contains(err.Error(), "http/protobuf") {
 			t.Errorf("%v", err)
 		}
 	})

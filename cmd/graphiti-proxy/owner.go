@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/graphiti-proxy/graphiti-proxy/config"
+	"github.com/graphiti-proxy/graphiti-proxy/datadir"
 	"github.com/graphiti-proxy/graphiti-proxy/proxy/admin"
 )
 
@@ -40,7 +41,7 @@ func findOwner(ctx context.Context, cfg *config.Config) (*config.Config, error) 
 		}
 		return cfg, nil
 	}
-	id := instance(cfg)
+	id := datadir.Instance(cfg.DataDir)
 	var strangers []string
 	for _, address := range addresses(cfg) {
 		at := *cfg
@@ -64,7 +65,7 @@ func addresses(cfg *config.Config) (list []string) {
 	if _, port, err := net.SplitHostPort(cfg.Admin.Listen); err == nil && port != "0" {
 		list = append(list, cfg.Admin.Listen)
 	}
-	if _, hint := holder(cfg); hint != "" && !slices.Contains(list, hint) {
+	if _, hint := datadir.Holder(cfg.DataDir); hint != "" && !slices.Contains(list, hint) {
 		if _, _, err := net.SplitHostPort(hint); err == nil {
 			list = append(list, hint)
 		}
@@ -107,7 +108,7 @@ func onBehalf(cfg *config.Config, req *http.Request) {
 	if byAddress(cfg) {
 		return
 	}
-	if id := instance(cfg); id != "" {
+	if id := datadir.Instance(cfg.DataDir); id != "" {
 		req.Header.Set(admin.InstanceHeader, id)
 	}
 }

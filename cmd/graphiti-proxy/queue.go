@@ -20,6 +20,7 @@ import (
 	"github.com/graphiti-proxy/graphiti-proxy/capture"
 	"github.com/graphiti-proxy/graphiti-proxy/capture/ledger"
 	"github.com/graphiti-proxy/graphiti-proxy/config"
+	"github.com/graphiti-proxy/graphiti-proxy/datadir"
 	"github.com/graphiti-proxy/graphiti-proxy/proxy/admin"
 )
 
@@ -61,8 +62,8 @@ func openQueue(ctx context.Context, cfg *config.Config) (queue, error) {
 	if noFile != nil && noLog != nil {
 		return nil, fmt.Errorf("%w; and there is no queue in %s", err, cfg.DataDir)
 	}
-	lock, lockErr := lockDataDir(cfg)
-	if errors.Is(lockErr, errInUse) {
+	lock, lockErr := datadir.Acquire(cfg.DataDir)
+	if errors.Is(lockErr, datadir.ErrInUse) {
 		return nil, unreachable(cfg, err)
 	}
 	if lockErr != nil {

@@ -11,6 +11,7 @@ import (
 	"github.com/graphiti-proxy/graphiti-proxy/capture"
 	"github.com/graphiti-proxy/graphiti-proxy/capture/ledger"
 	"github.com/graphiti-proxy/graphiti-proxy/config"
+	"github.com/graphiti-proxy/graphiti-proxy/datadir"
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti"
 	"github.com/graphiti-proxy/graphiti-proxy/inject"
 	"github.com/graphiti-proxy/graphiti-proxy/proxy"
@@ -193,7 +194,7 @@ func (a *app) reloadConsent(cfg *config.Config) bool {
 		return true
 	}
 	if cfg.Memory.Consent && !moved(a.cfg, cfg) {
-		c, err := noteConsent(a.cfg)
+		c, err := datadir.NoteConsent(a.cfg.DataDir, withoutUser(a.cfg.Memory.Endpoint))
 		if err != nil {
 			a.log.Warn("since when there is consent is not noted", "error", err)
 		}
@@ -201,7 +202,7 @@ func (a *app) reloadConsent(cfg *config.Config) bool {
 		return true
 	}
 	a.consent.Store(nil)
-	if err := withdrawConsent(a.cfg); err != nil {
+	if err := datadir.WithdrawConsent(a.cfg.DataDir); err != nil {
 		a.log.Warn("since when there was consent is still noted", "error", err)
 	}
 	a.log.Warn("memory is off: there is no consent any more to send conversations to the memory's endpoint",

@@ -16,6 +16,7 @@ import (
 
 	"github.com/graphiti-proxy/graphiti-proxy/budget"
 	"github.com/graphiti-proxy/graphiti-proxy/config"
+	"github.com/graphiti-proxy/graphiti-proxy/datadir"
 )
 
 func newServeCommand() *cobra.Command {
@@ -133,11 +134,11 @@ func banner(w io.Writer, a *app) {
 // cannot be.
 func (a *app) memoryLine() string {
 	line := memoryLine(a.cfg)
-	for i, e := range eachOf(a.files.broken) {
+	for i, e := range datadir.Each(a.files.broken) {
 		if i == 0 {
 			line = "OFF, nothing is recalled or kept"
 		}
-		line += "\n                " + what(e) + "\n                to do: " + remedy(e)
+		line += "\n                " + datadir.What(e) + "\n                to do: " + datadir.Remedy(e)
 	}
 	return line
 }

@@ -13,6 +13,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/graphiti-proxy/graphiti-proxy/config"
+	"github.com/graphiti-proxy/graphiti-proxy/datadir"
 	"github.com/graphiti-proxy/graphiti-proxy/proxy/admin"
 )
 
@@ -65,7 +66,7 @@ func newStatusCommand() *cobra.Command {
 // healthy asks whether requests are forwarded, and needs no token for that. Only
 // the owner of another data_dir is not meant.
 func healthy(ctx context.Context, cfg *config.Config) error {
-	id := instance(cfg)
+	id := datadir.Instance(cfg.DataDir)
 	at, err := findOwner(ctx, cfg)
 	if errors.Is(err, errNoProxy) {
 		who, asked := whoAnswers(ctx, cfg)

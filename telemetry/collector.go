@@ -1,11 +1,10 @@
-package main
+package telemetry
 
 import (
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
-	"log/slog"
 	"os"
 	"strings"
 	"time"
@@ -22,11 +21,10 @@ import (
 	"go.opentelemetry.io/otel/trace"
 
 	"github.com/graphiti-proxy/graphiti-proxy/capture"
-	"github.com/graphiti-proxy/graphiti-proxy/config"
 )
 
-// collectorGrace is how long the end of the process waits for a collector.
-const collectorGrace = 2 * time.Second
+// CollectorGrace is how long the end of the process waits for a collector.
+const CollectorGrace = 2 * time.Second
 
 // collector is what is sent to an OpenTelemetry collector.
 type collector struct {
@@ -44,10 +42,10 @@ func standard(name string) string {
 
 // newCollector reads configuration and environment. Nothing is sent without an
 // endpoint.
-func newCollector(cfg *config.Config, log *slog.Logger) (c collector, err error) {
-	everything := cfg.OTel.Endpoint != "" || standard("EXPORTER_OTLP_ENDPOINT") != ""
-	traces := cfg.OTel.Traces && standard("TRACES_EXPORTER") != "none" && (everything || standard("EXPORTER_OTLP_TRACES_ENDPOINT") != "")
-	metrics := cfg.OTel.Metrics && standard("METRICS_EXPORTER") != "none" && standard("METRICS_EXPORTER") != "prometheus" &&
+func newCollector(o Options) (c collector, err error) {
+	everything := o.Endpoint != "" || standard("EXPORTER_OTLP_ENDPOINT") != ""
+	traces := o.Traces && standard("TRACES_EXPORTER") != "none" && (everything || standard("EXPORTER_OTLP_TRACES_ENDPOINT") != "")
+	metrics := o.Metrics && standard("METRICS_EXPORTER") != "none" && standard("METRICS_EXPORTER") != "prometheus" &&
 		(everything || standard("EXPORTER_OTLP_METRICS_ENDPOINT") != "")
 	if standard("SDK_DISABLED") == "true" || !traces && !metrics {
 		return c, nil
@@ -58,36 +56,36 @@ func newCollector(cfg *config.Config, log *slog.Logger) (c collector, err error)
 		}
 	}
 	ctx := context.Background()
-	c.resource, err = resource.New(ctx, resource.WithAttributes(attribute.String("service.name", "graphiti-proxy"), attribute.String("service.version", version()),
-		attribute.String("service.instance.id", processName())),
+	c.resource, err = resource.New(ctx, resource.WithAttributes(attribute.String("service.name", "graphiti-proxy"), attribute.String("service.version", o.Version),
+		attribute.String("service.instance.id", o.Instance)),
 		resource.WithFromEnv(), resource.WithTelemetrySDK())
 	if err != nil {
 		return c, fmt.Errorf("OTEL_RESOURCE_ATTRIBUTES: %w", err)
 	}
 	// Faults of a collector are ours to log, and not the library's to print.
-	otel.SetErrorHandler(otel.ErrorHandlerFunc(func(err error) { log.Warn("telemetry is not taken", "error", err) }))
-	base := strings.TrimSuffix(cfg.OTel.Endpoint, "/")
+	otel.SetErrorHandler(otel.ErrorHandlerFunc(func(err error) { o.Log.Warn("telemetry is not taken", "error", err) }))
+	base := strings.TrimSuffix(o.Endpoint, "/")
 	if traces {
-		var o []otlptracehttp.Option
+		var to []otlptracehttp.Option
 		if base != "" {
-			o = append(o, otlptracehttp.WithEndpointURL(base+"/v1/traces"))
+			to = append(to, otlptracehttp.WithEndpointURL(base+"/v1/traces"))
 		}
-		exporter, err := otlptracehttp.New(ctx, o...)
+		exporter, err := otlptracehttp.New(ctx, to...)
 		if err != nil {
 			return c, fmt.Errorf("otel.endpoint: %w", err)
 		}
 		options := []sdktrace.TracerProviderOption{sdktrace.WithBatcher(exporter), sdktrace.WithResource(c.resource)}
 		if standard("TRACES_SAMPLER") == "" {
-			options = append(options, sdktrace.WithSampler(sdktrace.ParentBased(sdktrace.TraceIDRatioBased(cfg.OTel.Sample))))
+			options = append(options, sdktrace.WithSampler(sdktrace.ParentBased(sdktrace.TraceIDRatioBased(o.Sample))))
 		}
 		c.spans = sdktrace.NewTracerProvider(options...)
 	}
 	if metrics {
-		var o []otlpmetrichttp.Option
+		var to []otlpmetrichttp.Option
 		if base != "" {
-			o = append(o, otlpmetrichttp.WithEndpointURL(base+"/v1/metrics"))
+			to = append(to, otlpmetrichttp.WithEndpointURL(base+"/v1/metrics"))
 		}
-		exporter, err := otlpmetrichttp.New(ctx, o...)
+		exporter, err := otlpmetrichttp.New(ctx, to...)
 		if err != nil {
 			return c, fmt.Errorf("otel.endpoint: %w", err)
 		}
@@ -96,9 +94,9 @@ func newCollector(cfg *config.Config, log *slog.Logger) (c collector, err error)
 	return c, nil
 }
 
-// told makes a span of what became of a turn, in the trace of the request that
+// Deliveries makes a span of what became of a turn, in the trace of the request that
 // it came from. It may be long after, and by another process.
-func told(tracer trace.Tracer) func(capture.Delivery) {
+func Deliveries(tracer trace.Tracer) func(capture.Delivery) {
 	if tracer == nil {
 		return nil
 	}

@@ -1,4 +1,10 @@
-package main
+// Package telemetry owns what is said of the proxy to those who run it: metrics
+// for Prometheus, metrics and traces for an OpenTelemetry collector, and how
+// often the same warning is logged.
+//
+// It must not know who speaks or what was said. Of our packages it may import
+// capture, for its counts.
+package telemetry
 
 import (
 	"context"
@@ -17,18 +23,32 @@ import (
 	"go.opentelemetry.io/otel/trace"
 
 	"github.com/graphiti-proxy/graphiti-proxy/capture"
-	"github.com/graphiti-proxy/graphiti-proxy/config"
 )
 
-// telemetry collects metrics, shows them to Prometheus, and sends them and
+// Options configures telemetry. The standard OTEL_* variables of the environment
+// count beside it.
+type Options struct {
+	Endpoint string // of an OpenTelemetry collector; empty: none
+	Traces   bool
+	Metrics  bool
+	Sample   float64 // of traces
+
+	Version  string
+	Instance string // of this process, for people
+	Log      *slog.Logger
+}
+
+// Telemetry collects metrics, shows them to Prometheus, and sends them and
 // spans to a collector where there is one.
-type telemetry struct {
+type Telemetry struct {
 	provider *sdkmetric.MeterProvider
 	registry *prometheus.Registry
 	spans    *sdktrace.TracerProvider // nil: nobody looks
+	version  string
 }
 
-func newTelemetry(cfg *config.Config, log *slog.Logger) (*telemetry, error) {
+// New prepares metrics, and what is sent to a collector.
+func New(o Options) (*Telemetry, error) {
 	registry := prometheus.NewRegistry()
 	registry.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	exporter, err := otelprom.New(otelprom.WithRegisterer(registry), otelprom.WithoutScopeInfo(), otelprom.WithoutTargetInfo())
@@ -36,35 +56,37 @@ func newTelemetry(cfg *config.Config, log *slog.Logger) (*telemetry, error) {
 		return nil, fmt.Errorf("prepare metrics: %w", err)
 	}
 	options := []sdkmetric.Option{sdkmetric.WithReader(exporter)}
-	out, err := newCollector(cfg, log)
+	out, err := newCollector(o)
 	if err != nil {
 		return nil, err
 	}
 	if out.metrics != nil {
 		options = append(options, sdkmetric.WithReader(out.metrics), sdkmetric.WithResource(out.resource))
 	}
-	return &telemetry{sdkmetric.NewMeterProvider(options...), registry, out.spans}, nil
+	return &Telemetry{sdkmetric.NewMeterProvider(options...), registry, out.spans, o.Version}, nil
 }
 
-// tracer makes spans; nil: nobody looks.
-func (t *telemetry) tracer() trace.Tracer {
+// Tracer makes spans; nil: nobody looks.
+func (t *Telemetry) Tracer() trace.Tracer {
 	if t.spans == nil {
 		return nil
 	}
-	return t.spans.Tracer("github.com/graphiti-proxy/graphiti-proxy", trace.WithInstrumentationVersion(version()))
+	return t.spans.Tracer("github.com/graphiti-proxy/graphiti-proxy", trace.WithInstrumentationVersion(t.version))
 }
 
-func (t *telemetry) meter() metric.Meter {
+// Meter makes metrics.
+func (t *Telemetry) Meter() metric.Meter {
 	return t.provider.Meter("github.com/graphiti-proxy/graphiti-proxy")
 }
 
-func (t *telemetry) handler() http.Handler {
+// Handler shows the metrics to Prometheus.
+func (t *Telemetry) Handler() http.Handler {
 	return promhttp.HandlerFor(t.registry, promhttp.HandlerOpts{})
 }
 
-// shutdown sends what is left, within the time that a collector may take.
-func (t *telemetry) shutdown(ctx context.Context) error {
-	ctx, cancel := context.WithTimeout(ctx, collectorGrace)
+// Shutdown sends what is left, within the time that a collector may take.
+func (t *Telemetry) Shutdown(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, CollectorGrace)
 	defer cancel()
 	if t.spans != nil {
 		_ = t.spans.Shutdown(ctx) // a collector that is gone is no reason to fail
@@ -119,9 +141,9 @@ var (
 	}
 )
 
-// observeQueue shows the queue, which is looked at when the metrics are read.
-func (t *telemetry) observeQueue(status func() capture.QueueStatus) error {
-	m := t.meter()
+// ObserveQueue shows the queue, which is looked at when the metrics are read.
+func (t *Telemetry) ObserveQueue(status func() capture.QueueStatus) error {
+	m := t.Meter()
 	type shown struct {
 		queueMetric
 		as metric.Float64Observable

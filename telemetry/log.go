@@ -1,4 +1,4 @@
-package main
+package telemetry
 
 import (
 	"context"
@@ -27,7 +27,8 @@ type seenWarning struct {
 	quiet int // not logged since last
 }
 
-func newQuiet(log *slog.Logger) *slog.Logger {
+// Quiet is a logger that logs the same warning once a minute.
+func Quiet(log *slog.Logger) *slog.Logger {
 	return slog.New(quiet{log.Handler(), &seenWarnings{all: make(map[string]*seenWarning)}})
 }
 
@@ -65,8 +66,10 @@ func (q quiet) WithAttrs(attrs []slog.Attr) slog.Handler {
 // WithGroup implements slog.Handler.
 func (q quiet) WithGroup(name string) slog.Handler { return quiet{q.Handler.WithGroup(name), q.seen} }
 
-// always is a log handler that takes everything, whatever the level: nobody
+// Always is a logger that takes everything, whatever the level: nobody
 // asked for less of it.
+func Always(log *slog.Logger) *slog.Logger { return slog.New(always{log.Handler()}) }
+
 type always struct{ slog.Handler }
 
 // Enabled implements slog.Handler.

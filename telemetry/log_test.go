@@ -1,4 +1,4 @@
-package main
+package telemetry
 
 import (
 	"bytes"
@@ -13,7 +13,7 @@ import (
 func TestWarningsAreLoggedOnceAMinute(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var b bytes.Buffer
-		log := newQuiet(slog.New(slog.NewTextHandler(&b, nil)))
+		log := Quiet(slog.New(slog.NewTextHandler(&b, nil)))
 		for range 5 {
 			log.Warn("redis is down")
 			log.Info("a turn")

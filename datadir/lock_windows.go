@@ -1,4 +1,4 @@
-package main
+package datadir
 
 import (
 	"crypto/sha256"

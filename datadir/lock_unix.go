@@ -1,6 +1,6 @@
 //go:build darwin || dragonfly || freebsd || linux || netbsd || openbsd
 
-package main
+package datadir
 
 import (
 	"crypto/sha256"
@@ -19,7 +19,7 @@ func lockDir(dir *os.File) error {
 	err := unix.Flock(int(dir.Fd()), unix.LOCK_EX|unix.LOCK_NB) // #nosec G115 -- a descriptor
 	switch {
 	case errors.Is(err, unix.EWOULDBLOCK):
-		return errInUse
+		return ErrInUse
 	case errors.Is(err, unix.EBADF), errors.Is(err, unix.EINVAL), errors.Is(err, unix.ENOTSUP), errors.Is(err, unix.ENOLCK), errors.Is(err, unix.ENOSYS):
 		return nil
 	}

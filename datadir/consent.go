@@ -1,0 +1,45 @@
+package datadir
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"time"
+)
+
+// Consent is what a person agreed to: that conversations go to an endpoint.
+type Consent struct {
+	Endpoint string    `json:"endpoint"`
+	Since    time.Time `json:"since"`
+}
+
+// NoteConsent keeps for which endpoint consent was given, and since when.
+func NoteConsent(dir, endpoint string) (*Consent, error) {
+	path := consentFile(dir)
+	var c Consent
+	b, err := os.ReadFile(path) // #nosec G304 -- our own file
+	if err == nil && json.Unmarshal(b, &c) == nil && c.Endpoint == endpoint {
+		return &c, nil
+	}
+	c = Consent{endpoint, time.Now().UTC().Truncate(time.Second)}
+	if b, err = json.Marshal(c); err == nil {
+		err = os.WriteFile(path, append(b, '\n'), 0o600)
+	}
+	if err != nil {
+		return nil, Error{fmt.Errorf("data_dir: note consent: %w", err)}
+	}
+	return &c, nil
+}
+
+func consentFile(dir string) string { return filepath.Join(dir, "consent.json") }
+
+// WithdrawConsent forgets that it was given: given again, it counts from then
+// on.
+func WithdrawConsent(dir string) error {
+	if err := os.Remove(consentFile(dir)); err != nil && !errors.Is(err, os.ErrNotExist) {
+		return fmt.Errorf("data_dir: withdraw consent: %w", err)
+	}
+	return nil
+}

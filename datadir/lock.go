@@ -1,0 +1,105 @@
+// Package datadir owns the data directory: who may use it, what stands in its
+// small files (the lock, the owner, the consent), and how it is said that the
+// directory or a file in it cannot be used.
+//
+// It must not know what is kept in the databases in it. Of our packages it may
+// import cache/sqlite, for the faults of a file.
+package datadir
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+
+	"github.com/gofrs/flock"
+)
+
+// ErrInUse says that another process uses the data directory.
+var ErrInUse = errors.New("in use by another graphiti-proxy")
+
+// Lock keeps others out of the data directory: two who deliver from one
+// spool would deliver everything twice. The lock ends with the process, however
+// that ends. It is held on the directory itself, so that nobody gets in when
+// files in it are deleted; and on a file in it, for systems that lock no
+// directories, and for versions that know only that one. With the next release
+// the file is needed for the former alone.
+type Lock struct {
+	path string
+	dir  *os.File
+	file *flock.Flock
+	ID   string // of the directory
+}
+
+// Acquire locks a data directory, which it makes where there is none.
+func Acquire(path string) (*Lock, error) {
+	if err := os.MkdirAll(path, 0o700); err != nil {
+		return nil, fmt.Errorf("data_dir: %w; choose another with data_dir, or make it writable", err) // a wrong setting
+	}
+	dir, err := os.Open(path)
+	if err != nil {
+		return nil, Error{fmt.Errorf("data_dir: %w", err)}
+	}
+	l := &Lock{path: path, dir: dir, ID: instanceOf(dir)}
+	if err := lockDir(dir); err != nil {
+		_ = dir.Close()
+		if errors.Is(err, ErrInUse) {
+			return nil, inUse(path)
+		}
+		return nil, Error{fmt.Errorf("data_dir: lock %s: %w", path, err)}
+	}
+	l.file = flock.New(lockFile(path), flock.SetPermissions(0o600))
+	locked, err := l.file.TryLock()
+	if err != nil || !locked {
+		_ = dir.Close()
+		if err == nil {
+			return nil, inUse(path)
+		}
+		return nil, Error{fmt.Errorf("data_dir: %w", err)}
+	}
+	l.Note("")
+	return l, nil
+}
+
+// Note leaves word who holds the lock, and where its admin side listens. It is
+// a hint: what it says is checked with who answers there.
+func (l *Lock) Note(admin string) {
+	_ = os.WriteFile(lockFile(l.path), fmt.Appendf(nil, "%d\n%s\n", os.Getpid(), admin), 0o600)
+}
+
+// Unlock lets others in.
+func (l *Lock) Unlock() error { return errors.Join(l.file.Unlock(), l.dir.Close()) }
+
+func lockFile(path string) string { return filepath.Join(path, "lock") }
+
+// Holder is what the holder of the lock has left: its process, 0 where it is
+// not known, and the address of its admin side, which may be empty.
+func Holder(path string) (pid int, admin string) {
+	b, err := os.ReadFile(lockFile(path))
+	if err != nil {
+		return 0, ""
+	}
+	first, rest, _ := strings.Cut(string(b), "\n")
+	pid, _ = strconv.Atoi(strings.TrimSpace(first))
+	return pid, strings.TrimSpace(rest)
+}
+
+func inUse(path string) error {
+	who := ""
+	if pid, _ := Holder(path); pid > 0 {
+		who = fmt.Sprintf(" (process %d)", pid)
+	}
+	return fmt.Errorf("data_dir: %s is %w%s; stop that one, or choose another data_dir", path, ErrInUse, who)
+}
+
+// Instance names the data directory of a configuration; empty: there is none.
+func Instance(path string) string {
+	dir, err := os.Open(path)
+	if err != nil {
+		return ""
+	}
+	defer dir.Close()
+	return instanceOf(dir)
+}

@@ -1,0 +1,35 @@
+package datadir
+
+import (
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+)
+
+// Owner is the key of the person of a machine, made once and kept.
+func Owner(dir string) (owner string, err error) {
+	defer func() {
+		if err != nil {
+			err = Error{err}
+		}
+	}()
+	path := filepath.Join(dir, "owner")
+	b, err := os.ReadFile(path) // #nosec G304 -- our own file
+	if owner := strings.TrimSpace(string(b)); err == nil && owner != "" {
+		return owner, nil
+	}
+	if err != nil && !errors.Is(err, os.ErrNotExist) {
+		return "", fmt.Errorf("data_dir: %w", err)
+	}
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return "", fmt.Errorf("data_dir: %w", err)
+	}
+	owner = "user:" + strings.ToLower(rand.Text())
+	if err := os.WriteFile(path, []byte(owner+"\n"), 0o600); err != nil {
+		return "", fmt.Errorf("data_dir: %w", err)
+	}
+	return owner, nil
+}
