@@ -3,6 +3,8 @@ package capture
 import (
 	"strings"
 	"testing"
+
+	"github.com/graphiti-proxy/graphiti-proxy/dialect"
 )
 
 // TestDropBetween: thoughts and blocks go, whatever else stands there, and in
@@ -31,7 +33,7 @@ func TestDropBetween(t *testing.T) {
 		for _, of := range []struct {
 			tag, want string
 			drop      func(string) string
-		}{{"think", tc.thoughts, dropThoughts}, {"graphiti_memory", tc.blocks, dropBlocks}} {
+		}{{"think", tc.thoughts, dialect.WithoutThoughts}, {"graphiti_memory", tc.blocks, dropBlocks}} {
 			tagged := strings.NewReplacer("T>", of.tag+">")
 			got, want := of.drop(tagged.Replace(tc.text)), tagged.Replace(of.want)
 			if got != want {

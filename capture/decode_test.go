@@ -16,6 +16,8 @@ import (
 	"github.com/klauspost/compress/zstd"
 
 	"github.com/graphiti-proxy/graphiti-proxy/budget"
+	"github.com/graphiti-proxy/graphiti-proxy/dialect"
+	"github.com/graphiti-proxy/graphiti-proxy/dialect/chat"
 )
 
 func encoded(t *testing.T, encoding, text string) []byte {
@@ -110,8 +112,8 @@ func TestAnswersAreBoundedTogether(t *testing.T) {
 	} {
 		b := budget.New(tc.budget)
 		w := NewWatcher(slog.New(slog.DiscardHandler), b)
-		told := make(chan Answer, 1)
-		tee := w.Watch(Chat{}, tc.meta, func(a Answer, _ bool) { told <- a })
+		told := make(chan dialect.Answer, 1)
+		tee := w.Watch(chat.Dialect{}.NewReader(), tc.meta, func(a dialect.Answer, _ bool) { told <- a })
 		for part := tc.body; len(part) > 0; part = part[min(len(part), 4<<10):] {
 			tee.Write([]byte(part[:min(len(part), 4<<10)]))
 		}
@@ -119,7 +121,7 @@ func TestAnswersAreBoundedTogether(t *testing.T) {
 		w.Close()
 		select {
 		case a := <-told:
-			if tc.told != (a.End == EndStop) {
+			if tc.told != (a.End == dialect.EndStop) {
 				t.Errorf("%s: told %d", tc.name, a.End)
 			}
 		default:
@@ -139,7 +141,7 @@ func TestGivenUpIsGivenBack(t *testing.T) {
 	b := budget.New(300 << 10)
 	w := NewWatcher(slog.New(slog.DiscardHandler), b)
 	defer w.Close()
-	tee := w.Watch(Chat{}, Meta{}, func(Answer, bool) {})
+	tee := w.Watch(chat.Dialect{}.NewReader(), Meta{}, func(dialect.Answer, bool) {})
 	held := func() int { return b.Used() - tee.share.Held() }
 	for held() < 64<<10 {
 		tee.Write(make([]byte, segment))
@@ -166,7 +168,7 @@ func TestTeeIsClosedTwice(t *testing.T) {
 	b := budget.New(1 << 20)
 	w := NewWatcher(slog.New(slog.DiscardHandler), b)
 	told := make(chan bool, 2)
-	tee := w.Watch(Chat{}, Meta{}, func(_ Answer, clean bool) { told <- clean })
+	tee := w.Watch(chat.Dialect{}.NewReader(), Meta{}, func(_ dialect.Answer, clean bool) { told <- clean })
 	tee.Write([]byte(`{}`))
 	tee.Close(true)
 	tee.Close(false)

@@ -8,6 +8,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/graphiti-proxy/graphiti-proxy/capture/ledger"
+	"github.com/graphiti-proxy/graphiti-proxy/dialect"
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti"
 )
 
@@ -86,7 +87,7 @@ func sourceOf(t *ledger.Turn, scope graphiti.Scope) string {
 // dropBlocks takes out our own blocks, also when the model quotes one: a
 // memory must not feed on itself. One that is not closed goes on to the end.
 func dropBlocks(s string) string {
-	s, _ = dropBetween(s, "<graphiti_memory>", "</graphiti_memory>")
+	s, _ = dialect.CutElements(s, "<graphiti_memory>", "</graphiti_memory>")
 	return s
 }
 

@@ -8,6 +8,8 @@ import (
 	"sync/atomic"
 
 	"github.com/graphiti-proxy/graphiti-proxy/budget"
+	"github.com/graphiti-proxy/graphiti-proxy/dialect"
+	"github.com/graphiti-proxy/graphiti-proxy/dialect/sse"
 )
 
 const (
@@ -91,20 +93,20 @@ type piece struct {
 
 // finished is an answer that has been read.
 type finished struct {
-	done   func(Answer, bool)
-	answer Answer
+	done   func(dialect.Answer, bool)
+	answer dialect.Answer
 	clean  bool
 }
 
 // watched is one answer on the worker's side.
 type watched struct {
-	reader Reader
+	reader dialect.Reader
 	meta   Meta
-	sse    sseReader
+	sse    sse.Reader
 	share  budget.Share // of held, and of the event that is not whole yet
 	held   []byte
 	lost   bool
-	done   func(Answer, bool)
+	done   func(dialect.Answer, bool)
 }
 
 // NewWatcher starts the workers, which Close ends. What they hold is taken of b,
@@ -163,15 +165,15 @@ func (w *Watcher) Dropped() int64 { return w.dropped.Load() }
 // Watch returns a Tee for one answer, or nil when the answer cannot be read.
 // done is called in another goroutine when the answer has ended, and may wait;
 // clean says that its end was seen. When the answer is given up done is not called.
-func (w *Watcher) Watch(d Dialect, m Meta, done func(a Answer, clean bool)) *Tee {
+func (w *Watcher) Watch(r dialect.Reader, m Meta, done func(a dialect.Answer, clean bool)) *Tee {
 	if !decodes(m.Encoding) {
 		return nil
 	}
 	if m.Encoding == "identity" {
 		m.Encoding = ""
 	}
-	a := &watched{reader: d.NewReader(), meta: m, done: done, share: w.budget.Share()}
-	a.sse.emit = a.reader.Event
+	a := &watched{reader: r, meta: m, done: done, share: w.budget.Share()}
+	a.sse.Emit = a.reader.Event
 	return &Tee{w: w, share: w.budget.Share(), lane: w.lanes[w.next.Add(1)%lanes], answer: a}
 }
 
@@ -300,18 +302,18 @@ func (w *Watcher) take(p piece) {
 
 // lose gives back what is held of an answer that is given up.
 func (a *watched) lose() {
-	a.lost, a.held, a.sse = true, nil, sseReader{}
+	a.lost, a.held, a.sse = true, nil, sse.Reader{}
 	a.share.Release()
 }
 
 // pays reports whether there is memory for what is held now.
 func (a *watched) pays() bool {
-	return a.share.Resize(a.share.Held(), cap(a.held)+a.sse.size())
+	return a.share.Resize(a.share.Held(), cap(a.held)+a.sse.Size())
 }
 
 func (a *watched) take(b []byte) {
 	if a.meta.Stream && a.meta.Encoding == "" {
-		a.sse.feed(b)
+		a.sse.Feed(b)
 		a.lost = !a.pays()
 		return
 	}
@@ -327,7 +329,7 @@ func (a *watched) take(b []byte) {
 func (a *watched) finish() {
 	if a.meta.Encoding == "" {
 		if a.meta.Stream {
-			a.sse.end()
+			a.sse.End()
 		} else {
 			a.reader.Body(a.held)
 		}
@@ -349,6 +351,6 @@ func (a *watched) finish() {
 		return // the reader has seen no end: no turn
 	}
 	// What could be decoded counts, also of a stream that was cut.
-	_, _ = copyTo(plain, a.sse.feed)
-	a.sse.end()
+	_, _ = copyTo(plain, a.sse.Feed)
+	a.sse.End()
 }

@@ -5,7 +5,9 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"maps"
 	"net"
+	"slices"
 	"strings"
 )
 
@@ -25,7 +27,7 @@ func (c *Config) check(fail func(error)) {
 	if c.RemoteMemory() && c.Memory.Endpoint == "" {
 		fail(fmt.Errorf("memory.endpoint: memory.backend is %s, and there is no endpoint; write e.g. http://127.0.0.1:8000", c.Memory.Backend))
 	}
-	if c.Upstream.OpenAI == "" || c.Upstream.Anthropic == "" {
+	if slices.Contains(slices.Collect(maps.Values(c.Upstreams())), "") {
 		fail(errors.New("upstream: an address is empty; leave the setting out to have its default"))
 	}
 	c.checkUpstreams(fail)

@@ -10,6 +10,12 @@ import (
 	"strings"
 )
 
+// Upstreams are the addresses that requests are forwarded to, by the names that
+// the dialects have for them.
+func (c *Config) Upstreams() map[string]string {
+	return map[string]string{"openai": c.Upstream.OpenAI, "anthropic": c.Upstream.Anthropic}
+}
+
 // checkUpstreams finds addresses that are this proxy: what is sent there would
 // come back, and a conversation for the memory would reach the provider.
 func (c *Config) checkUpstreams(fail func(error)) {

@@ -1,4 +1,4 @@
-package dialect
+package dialect_test
 
 import (
 	"bytes"
@@ -9,14 +9,17 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"pgregory.net/rapid"
+
+	"github.com/graphiti-proxy/graphiti-proxy/dialect"
+	"github.com/graphiti-proxy/graphiti-proxy/dialect/chat"
 )
 
-var hasher Hasher
+var hasher dialect.Hasher
 
-func parse(t testing.TB, body string) (*Conversation, bool) {
+func parse(t testing.TB, body string) (*dialect.Conversation, bool) {
 	t.Helper()
-	c := &Conversation{}
-	ok := Chat{}.Parse([]byte(body), c)
+	c := &dialect.Conversation{}
+	ok := chat.Dialect{}.Parse([]byte(body), c)
 	return c, ok
 }
 
@@ -25,37 +28,37 @@ func TestChatFindsWhatThePersonWrote(t *testing.T) {
 		name string
 		body string
 		last string // text of the newest person's message; empty: there is none
-		kind Kind
+		kind dialect.Kind
 	}{
-		{"string content", `{"model":"m","messages":[{"role":"user","content":"hi"}]}`, "hi", KindTurn},
-		{"any order of keys", `{"messages":[{"content":"hi","role":"user"}],"stream":true,"model":"m"}`, "hi", KindTurn},
-		{"parts", `{"messages":[{"role":"user","content":[{"type":"image_url","image_url":{"url":"x"}},{"type":"text","text":"a"},{"text":"b","type":"text"}]}]}`, "a\nb", KindTurn},
-		{"audio and files alone say nothing", `{"messages":[{"role":"user","content":[{"type":"input_audio","input_audio":{"data":"x","format":"wav"}},{"type":"file","file":{"file_id":"f"}}]}]}`, "", KindTurn},
-		{"tool round", `{"messages":[{"role":"user","content":"weather?"},{"role":"assistant","content":null,"tool_calls":[{"id":"1"}]},{"role":"tool","tool_call_id":"1","content":"rain"}]}`, "weather?", KindTurn},
-		{"trailing system message", `{"messages":[{"role":"user","content":"hi"},{"role":"system","content":"be brief"}]}`, "hi", KindTurn},
-		{"prefill", `{"messages":[{"role":"user","content":"hi"},{"role":"assistant","content":"{"}]}`, "hi", KindTurn},
-		{"names", `{"messages":[{"role":"user","name":"ada","content":"hi"}]}`, "hi", KindTurn},
-		{"escapes and surrogates", `{"messages":[{"role":"user","content":"\u00e9\n\ud83d\ude00\"\\\/"}]}`, "é\n😀\"\\/", KindTurn},
-		{"half a surrogate", `{"messages":[{"role":"user","content":"a\ud83db"}]}`, "a\ufffdb", KindTurn},
-		{"white space around", "{\n \"messages\" : [ { \"role\" : \"user\" , \"content\" : \"  hi \\n\" } ] }\n", "hi", KindTurn},
-		{"empty content", `{"messages":[{"role":"user","content":" \n "}]}`, "", KindTurn},
-		{"null content", `{"messages":[{"role":"user","content":null}]}`, "", KindTurn},
-		{"only system", `{"messages":[{"role":"system","content":"x"}]}`, "", KindTurn},
-		{"harness beside the person", `{"messages":[{"role":"user","content":"<system-reminder>be good</system-reminder>\nhi"}]}`, "hi", KindTurn},
-		{"harness in escapes", `{"messages":[{"role":"user","content":"\u003csystem-reminder\u003ebe good\u003c/system-reminder\u003ehi"}]}`, "hi", KindTurn},
-		{"tag of a longer name is the person's", `{"messages":[{"role":"user","content":"<system-reminders>x</system-reminders>"}]}`, "<system-reminders>x</system-reminders>", KindTurn},
-		{"tag that is not closed is the person's", `{"messages":[{"role":"user","content":"what is <system-reminder>?"}]}`, "what is <system-reminder>?", KindTurn},
-		{"our own block, sent back", `{"messages":[{"role":"user","content":"<graphiti_memory>\n- x\n</graphiti_memory>\n\nhi"}]}`, "hi", KindTurn},
-		{"machine text as newest", `{"messages":[{"role":"user","content":"hi"},{"role":"assistant","content":"yo"},{"role":"user","content":"<task-notification>done</task-notification>"}]}`, "hi", KindMachine},
-		{"opencode's title", `{"messages":[{"role":"system","content":"You are a title generator. You output"},{"role":"user","content":"Generate a title"}]}`, "Generate a title", KindTitle},
-		{"a person who quotes a title prompt", `{"messages":[{"role":"system","content":"Be brief."},{"role":"user","content":"What does You are a title generator. mean?"}]}`, "What does You are a title generator. mean?", KindTurn},
-		{"Open WebUI's tags", `{"messages":[{"role":"user","content":"### Task:\nGenerate 1-3 broad tags categorizing"}]}`, "### Task:\nGenerate 1-3 broad tags categorizing", KindTitle},
-		{"Open WebUI's question with documents", `{"messages":[{"role":"user","content":"### Task:\nRespond to the user query using the provided context"}]}`, "### Task:\nRespond to the user query using the provided context", KindTurn},
-		{"aider's rules behind the person's words", `{"messages":[{"role":"user","content":"Which team?\n\n# *SEARCH/REPLACE block* Rules:\n\nEvery block must"}]}`, "Which team?", KindTurn},
-		{"aider's rules alone", `{"messages":[{"role":"user","content":"# *SEARCH/REPLACE block* Rules:\n\nEvery"}]}`, "", KindTurn},
-		{"a person who asks about aider's rules", `{"messages":[{"role":"user","content":"What is # *SEARCH/REPLACE block* Rules: for?"}]}`, "What is # *SEARCH/REPLACE block* Rules: for?", KindTurn},
-		{"aider's example", `{"messages":[{"role":"user","content":"Refactor hello() into its own file."},{"role":"assistant","content":"Ok."},{"role":"user","content":"hi"}]}`, "hi", KindTurn},
-		{"aider's summary", `{"messages":[{"role":"system","content":"*Briefly* summarize this partial conversation about programming."},{"role":"user","content":"# USER hi"}]}`, "# USER hi", KindSummary},
+		{"string content", `{"model":"m","messages":[{"role":"user","content":"hi"}]}`, "hi", dialect.KindTurn},
+		{"any order of keys", `{"messages":[{"content":"hi","role":"user"}],"stream":true,"model":"m"}`, "hi", dialect.KindTurn},
+		{"parts", `{"messages":[{"role":"user","content":[{"type":"image_url","image_url":{"url":"x"}},{"type":"text","text":"a"},{"text":"b","type":"text"}]}]}`, "a\nb", dialect.KindTurn},
+		{"audio and files alone say nothing", `{"messages":[{"role":"user","content":[{"type":"input_audio","input_audio":{"data":"x","format":"wav"}},{"type":"file","file":{"file_id":"f"}}]}]}`, "", dialect.KindTurn},
+		{"tool round", `{"messages":[{"role":"user","content":"weather?"},{"role":"assistant","content":null,"tool_calls":[{"id":"1"}]},{"role":"tool","tool_call_id":"1","content":"rain"}]}`, "weather?", dialect.KindTurn},
+		{"trailing system message", `{"messages":[{"role":"user","content":"hi"},{"role":"system","content":"be brief"}]}`, "hi", dialect.KindTurn},
+		{"prefill", `{"messages":[{"role":"user","content":"hi"},{"role":"assistant","content":"{"}]}`, "hi", dialect.KindTurn},
+		{"names", `{"messages":[{"role":"user","name":"ada","content":"hi"}]}`, "hi", dialect.KindTurn},
+		{"escapes and surrogates", `{"messages":[{"role":"user","content":"\u00e9\n\ud83d\ude00\"\\\/"}]}`, "é\n😀\"\\/", dialect.KindTurn},
+		{"half a surrogate", `{"messages":[{"role":"user","content":"a\ud83db"}]}`, "a\ufffdb", dialect.KindTurn},
+		{"white space around", "{\n \"messages\" : [ { \"role\" : \"user\" , \"content\" : \"  hi \\n\" } ] }\n", "hi", dialect.KindTurn},
+		{"empty content", `{"messages":[{"role":"user","content":" \n "}]}`, "", dialect.KindTurn},
+		{"null content", `{"messages":[{"role":"user","content":null}]}`, "", dialect.KindTurn},
+		{"only system", `{"messages":[{"role":"system","content":"x"}]}`, "", dialect.KindTurn},
+		{"harness beside the person", `{"messages":[{"role":"user","content":"<system-reminder>be good</system-reminder>\nhi"}]}`, "hi", dialect.KindTurn},
+		{"harness in escapes", `{"messages":[{"role":"user","content":"\u003csystem-reminder\u003ebe good\u003c/system-reminder\u003ehi"}]}`, "hi", dialect.KindTurn},
+		{"tag of a longer name is the person's", `{"messages":[{"role":"user","content":"<system-reminders>x</system-reminders>"}]}`, "<system-reminders>x</system-reminders>", dialect.KindTurn},
+		{"tag that is not closed is the person's", `{"messages":[{"role":"user","content":"what is <system-reminder>?"}]}`, "what is <system-reminder>?", dialect.KindTurn},
+		{"our own block, sent back", `{"messages":[{"role":"user","content":"<graphiti_memory>\n- x\n</graphiti_memory>\n\nhi"}]}`, "hi", dialect.KindTurn},
+		{"machine text as newest", `{"messages":[{"role":"user","content":"hi"},{"role":"assistant","content":"yo"},{"role":"user","content":"<task-notification>done</task-notification>"}]}`, "hi", dialect.KindMachine},
+		{"opencode's title", `{"messages":[{"role":"system","content":"You are a title generator. You output"},{"role":"user","content":"Generate a title"}]}`, "Generate a title", dialect.KindTitle},
+		{"a person who quotes a title prompt", `{"messages":[{"role":"system","content":"Be brief."},{"role":"user","content":"What does You are a title generator. mean?"}]}`, "What does You are a title generator. mean?", dialect.KindTurn},
+		{"Open WebUI's tags", `{"messages":[{"role":"user","content":"### Task:\nGenerate 1-3 broad tags categorizing"}]}`, "### Task:\nGenerate 1-3 broad tags categorizing", dialect.KindTitle},
+		{"Open WebUI's question with documents", `{"messages":[{"role":"user","content":"### Task:\nRespond to the user query using the provided context"}]}`, "### Task:\nRespond to the user query using the provided context", dialect.KindTurn},
+		{"aider's rules behind the person's words", `{"messages":[{"role":"user","content":"Which team?\n\n# *SEARCH/REPLACE block* Rules:\n\nEvery block must"}]}`, "Which team?", dialect.KindTurn},
+		{"aider's rules alone", `{"messages":[{"role":"user","content":"# *SEARCH/REPLACE block* Rules:\n\nEvery"}]}`, "", dialect.KindTurn},
+		{"a person who asks about aider's rules", `{"messages":[{"role":"user","content":"What is # *SEARCH/REPLACE block* Rules: for?"}]}`, "What is # *SEARCH/REPLACE block* Rules: for?", dialect.KindTurn},
+		{"aider's example", `{"messages":[{"role":"user","content":"Refactor hello() into its own file."},{"role":"assistant","content":"Ok."},{"role":"user","content":"hi"}]}`, "hi", dialect.KindTurn},
+		{"aider's summary", `{"messages":[{"role":"system","content":"*Briefly* summarize this partial conversation about programming."},{"role":"user","content":"# USER hi"}]}`, "# USER hi", dialect.KindSummary},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			c, ok := parse(t, tc.body)
@@ -143,12 +146,12 @@ func genBody(t *rapid.T) string {
 func TestSpliceIsTransparent(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		body := genBody(t)
-		var c Conversation
-		if !(Chat{}).Parse([]byte(body), &c) {
+		var c dialect.Conversation
+		if !(chat.Dialect{}).Parse([]byte(body), &c) {
 			t.Fatalf("not understood: %s", body)
 		}
 		block := "<graphiti_memory>\n- " + strings.ToValidUTF8(rapid.String().Draw(t, "fact"), "?") + "\n</graphiti_memory>"
-		var inserts []Insert
+		var inserts []dialect.Insert
 		for i, m := range c.Messages {
 			if m.Person && rapid.Bool().Draw(t, "insert") {
 				inserts = append(inserts, c.Insert(i, block))
@@ -158,8 +161,8 @@ func TestSpliceIsTransparent(t *testing.T) {
 	})
 }
 
-func checkSplice(t interface{ Fatalf(string, ...any) }, body string, c *Conversation, inserts []Insert, block string) {
-	out := Splice(nil, []byte(body), inserts)
+func checkSplice(t interface{ Fatalf(string, ...any) }, body string, c *dialect.Conversation, inserts []dialect.Insert, block string) {
+	out := dialect.Splice(nil, []byte(body), inserts)
 	rest := append([]byte(nil), out...)
 	for n := len(inserts) - 1; n >= 0; n-- {
 		at := inserts[n].At
@@ -180,14 +183,14 @@ func checkSplice(t interface{ Fatalf(string, ...any) }, body string, c *Conversa
 	if len(inserts) == 0 {
 		return
 	}
-	var again Conversation
-	if !(Chat{}).Parse(out, &again) {
+	var again dialect.Conversation
+	if !(chat.Dialect{}).Parse(out, &again) {
 		t.Fatalf("not understood any more: %s", out)
 	}
 	n := 0
 	for i := range again.Messages {
-		if n < len(inserts) && c.Messages[i].at == inserts[n].At {
-			if got := string(again.joined(&again.Messages[i])); !strings.HasPrefix(got, block+"\n\n") {
+		if n < len(inserts) && c.Messages[i].At == inserts[n].At {
+			if got := again.Joined(i); !strings.HasPrefix(got, block+"\n\n") {
 				t.Fatalf("message %d begins with %q", i, got)
 			}
 			n++
@@ -208,20 +211,20 @@ func FuzzChatParse(f *testing.F) {
 		f.Add([]byte(`{"messages":[{"role":"user","content":"a"},{"role":"user","content":` + content + `}]}`))
 	}
 	f.Fuzz(func(t *testing.T, body []byte) {
-		var c Conversation
-		if !(Chat{}).Parse(body, &c) {
+		var c dialect.Conversation
+		if !(chat.Dialect{}).Parse(body, &c) {
 			return
 		}
 		if !json.Valid(body) {
 			t.Fatalf("understood what is not JSON: %q", body)
 		}
-		chain := hasher.Chain(&c, Root("", "p"), nil)
+		chain := hasher.Chain(&c, dialect.Root("", "p"), nil)
 		if len(chain) != len(c.Messages) {
 			t.Fatal("a message has no fingerprint")
 		}
-		var inserts []Insert
+		var inserts []dialect.Insert
 		for i, m := range c.Messages {
-			if m.Person || i == c.Newest && m.form != formNone {
+			if m.Person || i == c.Newest && m.Form != dialect.FormNone {
 				inserts = append(inserts, c.Insert(i, "<graphiti_memory>\n</graphiti_memory>"))
 			}
 		}
@@ -237,13 +240,13 @@ func TestFingerprintsDoNotDependOnHowTextIsWritten(t *testing.T) {
 		`{"messages":[{"role":"system","content":"another day"},{"content":[{"type":"text","text":" n\u00e9 \u003cb\u003e \"x\""}],"role":"user"},{"role":"assistant","content":" yes\n"},{"role":"tool","content":"t"},{"role":"user","content":"more"}]}`,
 		`{"messages":[{"role":"user","content":"<system-reminder>r</system-reminder>né <b> \"x\""},{"role":"assistant","content":"<think>hm</think>yes"},{"role":"user","content":"more"}]}`,
 	}
-	var want Fingerprint
+	var want dialect.Fingerprint
 	for i, body := range same {
 		c, ok := parse(t, body)
 		if !ok {
 			t.Fatal(body)
 		}
-		chain := hasher.Chain(c, Root("t", "p"), nil)
+		chain := hasher.Chain(c, dialect.Root("t", "p"), nil)
 		got := chain[len(chain)-1]
 		if i == 0 {
 			want = got
@@ -252,15 +255,15 @@ func TestFingerprintsDoNotDependOnHowTextIsWritten(t *testing.T) {
 			t.Errorf("body %d has another fingerprint", i)
 		}
 	}
-	linked := Root("t", "p").Link(RoleUser, []byte("né <b> \"x\"")).Link(RoleAssistant, []byte("yes\n")).Link(RoleUser, []byte("more"))
+	linked := dialect.Root("t", "p").Link(dialect.RoleUser, []byte("né <b> \"x\"")).Link(dialect.RoleAssistant, []byte("yes\n")).Link(dialect.RoleUser, []byte("more"))
 	if linked != want {
 		t.Error("linking text by text gives another fingerprint")
 	}
-	for _, other := range []Fingerprint{
-		Root("t", "q").Link(RoleUser, []byte("né <b> \"x\"")).Link(RoleAssistant, []byte("yes")).Link(RoleUser, []byte("more")),
-		Root("u", "p").Link(RoleUser, []byte("né <b> \"x\"")).Link(RoleAssistant, []byte("yes")).Link(RoleUser, []byte("more")),
-		Root("t", "p").Link(RoleUser, []byte("né <b> \"x\"")).Link(RoleUser, []byte("yes")).Link(RoleUser, []byte("more")),
-		Root("t", "p").Link(RoleUser, []byte("né <b> \"x\"yes")).Link(RoleUser, []byte("more")),
+	for _, other := range []dialect.Fingerprint{
+		dialect.Root("t", "q").Link(dialect.RoleUser, []byte("né <b> \"x\"")).Link(dialect.RoleAssistant, []byte("yes")).Link(dialect.RoleUser, []byte("more")),
+		dialect.Root("u", "p").Link(dialect.RoleUser, []byte("né <b> \"x\"")).Link(dialect.RoleAssistant, []byte("yes")).Link(dialect.RoleUser, []byte("more")),
+		dialect.Root("t", "p").Link(dialect.RoleUser, []byte("né <b> \"x\"")).Link(dialect.RoleUser, []byte("yes")).Link(dialect.RoleUser, []byte("more")),
+		dialect.Root("t", "p").Link(dialect.RoleUser, []byte("né <b> \"x\"yes")).Link(dialect.RoleUser, []byte("more")),
 	} {
 		if other == want {
 			t.Error("something else has the same fingerprint")
@@ -282,9 +285,9 @@ func TestTextIsDecodedOnce(t *testing.T) {
 	if got := string(c.Text(0)); got != "one\ntwo" {
 		t.Errorf("%q", got)
 	}
-	c.reset(nil)
-	if all := c.Messages[:2]; all[1].clean != nil {
-		t.Errorf("the text is held for longer: %q", all[1].clean)
+	c.Reset()
+	if all := c.Messages[:2]; all[1].Holds() {
+		t.Error("the text is held for longer")
 	}
 }
 
@@ -304,17 +307,17 @@ func BenchmarkParseAndSplice(b *testing.B) {
 	for _, size := range []int{2 << 10, 64 << 10, 512 << 10, 1 << 20} {
 		body := history(size)
 		b.Run(fmt.Sprintf("%dKiB", size>>10), func(b *testing.B) {
-			var c Conversation
+			var c dialect.Conversation
 			var out []byte
-			var chain []Fingerprint
+			var chain []dialect.Fingerprint
 			b.SetBytes(int64(len(body)))
 			b.ReportAllocs()
 			for b.Loop() {
-				if !(Chat{}).Parse(body, &c) {
+				if !(chat.Dialect{}).Parse(body, &c) {
 					b.Fatal("not understood")
 				}
-				chain = hasher.Chain(&c, Root("", "p"), chain[:0])
-				out = Splice(out[:0], body, []Insert{c.Insert(c.Last, block)})
+				chain = hasher.Chain(&c, dialect.Root("", "p"), chain[:0])
+				out = dialect.Splice(out[:0], body, []dialect.Insert{c.Insert(c.Last, block)})
 			}
 		})
 	}

@@ -1,16 +1,5 @@
 package dialect
 
-// Dialect reads one API's request bodies.
-type Dialect interface {
-	// Parse reads body into c and reports whether it was understood. A body
-	// that was not understood (not valid JSON, not of this API's shape,
-	// ambiguous) is forwarded untouched. c refers to body, and both live only
-	// as long as the caller's buffer. Parse does not modify body, and its time
-	// is linear in the body's size. It stays within the limits of c, and
-	// c.Stopped says so where they end it.
-	Parse(body []byte, c *Conversation) bool
-}
-
 // Role is who a message is from, over all dialects.
 type Role uint8
 
@@ -30,24 +19,25 @@ type Message struct {
 	// person wrote, after the text of harnesses was taken out.
 	Person bool
 
-	system   bool   // the client speaks for itself
-	results  bool   // it holds results of tools
+	System  bool // the client speaks for itself
+	Results bool // it holds results of tools
+	cleaned bool
+
 	from, to int    // its texts, in Conversation.spans
 	clean    []byte // the text, where it is not simply that of the spans
-	cleaned  bool
 
-	at   int  // offset in the body where a block is inserted
-	form form // how a block is written there
+	At   int  // offset in the body where a block is inserted
+	Form Form // how a block is written there
 }
 
-// form is how a block is written into a message.
-type form uint8
+// Form is how a block is written into a message: other than the two here, the
+// JSON of a part up to the block, which ends with the part's string.
+type Form string
 
+// The forms that all dialects have.
 const (
-	formNone   form = iota
-	formString      // at the beginning of a JSON string
-	formPart        // as a new part of an array of parts
-	formInput       // as that of the Responses API
+	FormNone   Form = ""  // no block can stand there
+	FormString Form = `"` // at the beginning of a JSON string
 )
 
 // Conversation is what a request body says, as far as memory is concerned. It
@@ -66,16 +56,15 @@ type Conversation struct {
 	// Kind says whether this request is a turn of a person, or a chore.
 	Kind Kind
 
-	body     []byte
-	prompt   Message          // what the client says for itself beside the messages
-	fields   [fieldCount]span // JSON values
-	thinking span             // the object of Anthropic's thinking; empty: there is none
-	refs     []span           // the ids of items that the provider holds, JSON strings
-	began    Place            // where the conversation began, as Place has found
-	moves    []move           // and where it went
-	spans    []span
-	details  *bool  // what hasDetails found; nil: it was not asked
-	scratch  []byte // for decoding what is not kept
+	body    []byte
+	prompt  Message          // what the client says for itself beside the messages
+	fields  [fieldCount]Span // JSON values
+	refs    []Span           // the ids of items that the provider holds, JSON strings
+	began   Place            // where the conversation began, as Place has found
+	moves   []move           // and where it went
+	spans   []Span
+	details *bool  // what hasDetails found; nil: it was not asked
+	scratch []byte // for decoding what is not kept
 
 	limits  Limits // of reading the body
 	stopped Stop   // why it was given up
@@ -111,15 +100,15 @@ func (c *Conversation) Text(i int) []byte {
 // joined is a message's whole text.
 func (c *Conversation) joined(m *Message) []byte {
 	spans := c.spans[m.from:m.to]
-	if len(spans) == 1 && !spans[0].escaped {
-		return c.body[spans[0].start:spans[0].end]
+	if len(spans) == 1 && !spans[0].Escaped {
+		return c.body[spans[0].Start:spans[0].End]
 	}
 	var b []byte
 	for i, s := range spans {
 		if i > 0 {
 			b = append(b, '\n')
 		}
-		b = appendText(b, c.body[s.start:s.end])
+		b = appendText(b, c.body[s.Start:s.End])
 	}
 	return b
 }
@@ -137,7 +126,7 @@ func (c *Conversation) settle() bool {
 		if !c.after(n + sizeOfMessage) {
 			return false
 		}
-		if m.to-m.from > 1 || n > 0 && c.spans[m.from].escaped {
+		if m.to-m.from > 1 || n > 0 && c.spans[m.from].Escaped {
 			longest = max(longest, n)
 		}
 		switch {
@@ -165,7 +154,7 @@ func (c *Conversation) settle() bool {
 // rawSize is how many bytes of the body a message's texts take.
 func (c *Conversation) rawSize(m *Message) (n int) {
 	for _, s := range c.spans[m.from:m.to] {
-		n += s.end - s.start
+		n += s.End - s.Start
 	}
 	return n
 }
@@ -175,7 +164,7 @@ func (c *Conversation) rawSize(m *Message) (n int) {
 func (c *Conversation) cleaned(m *Message) []byte {
 	var b []byte
 	for _, s := range c.spans[m.from:m.to] {
-		raw := c.body[s.start:s.end]
+		raw := c.body[s.Start:s.End]
 		text := trim(c.stripHarness(appendText(make([]byte, 0, len(raw)), raw), m.Role))
 		if len(text) == 0 {
 			continue
@@ -192,7 +181,7 @@ func (c *Conversation) cleaned(m *Message) []byte {
 // cheap: most messages do not.
 func (c *Conversation) suspicious(m *Message) bool {
 	for n, s := range c.spans[m.from:m.to] {
-		if raw := c.body[s.start:s.end]; mayHoldHarness(raw, m.Role, n == 0, s.unicode) {
+		if raw := c.body[s.Start:s.End]; mayHoldHarness(raw, m.Role, n == 0, s.Unicode) {
 			return true
 		}
 	}
@@ -201,7 +190,7 @@ func (c *Conversation) suspicious(m *Message) bool {
 
 func (c *Conversation) blank(m *Message) bool {
 	for _, s := range c.spans[m.from:m.to] {
-		if len(trimRaw(c.body[s.start:s.end])) > 0 {
+		if len(trimRaw(c.body[s.Start:s.End])) > 0 {
 			return false
 		}
 	}
@@ -221,11 +210,11 @@ func (c *Conversation) Answered() bool {
 }
 
 // Insertable reports whether message i has a place where a block can stand.
-func (c *Conversation) Insertable(i int) bool { return c.Messages[i].form != formNone }
+func (c *Conversation) Insertable(i int) bool { return c.Messages[i].Form != FormNone }
 
 // Behind is the rest of the body from where a block stands before message i.
 func (c *Conversation) Behind(i int) []byte {
-	return c.body[min(len(c.body), max(0, c.Messages[i].at)):]
+	return c.body[min(len(c.body), max(0, c.Messages[i].At)):]
 }
 
 // Starts calls f with the beginning of each text of message i, until it

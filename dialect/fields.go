@@ -53,8 +53,8 @@ const maxField = 16 << 10
 // Field is the JSON value of a field as it stands in the body; nil when it is
 // not there.
 func (c *Conversation) Field(f Field) []byte {
-	if v := c.fields[f]; v.end > 0 {
-		if raw := c.body[v.start:v.end]; string(raw) != "null" {
+	if v := c.fields[f]; v.End > 0 {
+		if raw := c.body[v.Start:v.End]; string(raw) != "null" {
 			return raw
 		}
 	}
@@ -68,25 +68,11 @@ const maxReferences = 32
 // what it holds, newest first: their ids, as they stand in the body.
 func (c *Conversation) References(f func(id []byte)) {
 	for i := len(c.refs) - 1; i >= max(0, len(c.refs)-maxReferences); i-- {
-		f(c.body[c.refs[i].start:c.refs[i].end])
+		f(c.body[c.refs[i].Start:c.refs[i].End])
 	}
 }
 
 // HeldElsewhere reports whether the provider has what was said before.
 func (c *Conversation) HeldElsewhere() bool {
 	return len(c.refs) > 0 || c.Field(FieldPreviousResponseID) != nil || c.Field(FieldConversation) != nil
-}
-
-// field skips a member's value, and notes where it stands if it matters.
-func (s *scanner) field(key []byte, c *Conversation) bool {
-	f := fieldOf(key)
-	s.space()
-	start := s.i
-	if !s.skip() {
-		return false
-	}
-	if f != FieldNone && s.i-start <= maxField {
-		c.fields[f] = span{start: start, end: s.i}
-	}
-	return true
 }

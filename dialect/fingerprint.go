@@ -131,8 +131,8 @@ func (h *Hasher) text(c *Conversation, i int) uint64 {
 	if m.cleaned || m.to-m.from != 1 {
 		return xxhash.Sum64(c.Text(i))
 	}
-	raw := trimRaw(c.body[c.spans[m.from].start:c.spans[m.from].end])
-	if !c.spans[m.from].escaped {
+	raw := trimRaw(c.body[c.spans[m.from].Start:c.spans[m.from].End])
+	if !c.spans[m.from].Escaped {
 		return xxhash.Sum64(raw)
 	}
 	if len(raw) < longText {

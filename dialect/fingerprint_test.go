@@ -1,4 +1,4 @@
-package dialect
+package dialect_test
 
 import (
 	"encoding/binary"
@@ -8,6 +8,9 @@ import (
 	"testing"
 
 	"github.com/cespare/xxhash/v2"
+
+	"github.com/graphiti-proxy/graphiti-proxy/dialect"
+	"github.com/graphiti-proxy/graphiti-proxy/dialect/chat"
 )
 
 // colliding are two texts, as they stand in a body, of which xxhash makes the
@@ -47,14 +50,14 @@ func colliding(t *testing.T) (a, b string) {
 // another person's text is known by.
 func TestRememberedHashIsNoOthers(t *testing.T) {
 	a, b := colliding(t)
-	last := func(h *Hasher, text string) Fingerprint {
-		var c Conversation
-		if !(Chat{}).Parse([]byte(`{"messages":[{"role":"user","content":"`+text+`"}]}`), &c) {
+	last := func(h *dialect.Hasher, text string) dialect.Fingerprint {
+		var c dialect.Conversation
+		if !(chat.Dialect{}).Parse([]byte(`{"messages":[{"role":"user","content":"`+text+`"}]}`), &c) {
 			t.Fatal(text)
 		}
-		return h.Chain(&c, Fingerprint{}, nil)[0]
+		return h.Chain(&c, dialect.Fingerprint{}, nil)[0]
 	}
-	var h, fresh Hasher
+	var h, fresh dialect.Hasher
 	last(&h, b)
 	if last(&h, a) != last(&fresh, a) {
 		t.Error("what another person said changes a fingerprint")

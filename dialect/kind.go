@@ -101,7 +101,7 @@ func (c *Conversation) kind() Kind {
 		if i == 0 && system == nil && m.Role == RoleOther && m.from < m.to {
 			system = append(system, trim(c.start(m)))
 		}
-		if m.Role == RoleUser && (m.Person || !m.results) {
+		if m.Role == RoleUser && (m.Person || !m.Results) {
 			c.Newest = i
 		}
 	}
@@ -145,9 +145,9 @@ func (c *Conversation) start(m *Message) []byte {
 // maxPrompts bounds the parts of a system prompt that are looked at.
 const maxPrompts = 8
 
-func (c *Conversation) startOf(s span) []byte {
-	raw := c.body[s.start:s.end]
-	if !s.escaped {
+func (c *Conversation) startOf(s Span) []byte {
+	raw := c.body[s.Start:s.End]
+	if !s.Escaped {
 		return raw[:min(len(raw), near)]
 	}
 	if len(raw) > near {

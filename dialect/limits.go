@@ -101,7 +101,7 @@ func (c *Conversation) addMessage(m Message) bool {
 }
 
 // addSpan notes a text.
-func (c *Conversation) addSpan(s span) bool {
+func (c *Conversation) addSpan(s Span) bool {
 	if len(c.spans) >= partsOfMessage*c.maxMessages() {
 		return c.tooLarge()
 	}

@@ -1,12 +1,14 @@
-package dialect
+package dialect_test
 
 import (
-	"fmt"
-	"reflect"
 	"strings"
 	"testing"
 	"time"
-	"unsafe"
+
+	"github.com/graphiti-proxy/graphiti-proxy/dialect"
+	"github.com/graphiti-proxy/graphiti-proxy/dialect/chat"
+	"github.com/graphiti-proxy/graphiti-proxy/dialect/messages"
+	"github.com/graphiti-proxy/graphiti-proxy/dialect/responses"
 )
 
 func repeated(before, one, after string, size int) []byte {
@@ -20,24 +22,24 @@ func TestBodyOfTinyMessages(t *testing.T) {
 	user := `{"role":"user","content":"x"}`
 	for _, tc := range []struct {
 		name string
-		d    Dialect
+		d    dialect.Dialect
 		body []byte
 	}{
-		{"responses", Responses{}, repeated(`{"input":[`, `{}`, `]}`, 16<<20)},
-		{"responses, silent", Responses{}, repeated(`{"input":[`, `{"type":"reasoning"}`, `]}`, 16<<20)},
-		{"responses, references", Responses{}, repeated(`{"input":[`, `{"type":"item_reference","id":"a"}`, `]}`, 16<<20)},
-		{"responses, one answer", Responses{}, repeated(`{"input":[`, `{"role":"assistant","content":"x"}`, `]}`, 16<<20)},
-		{"chat", Chat{}, repeated(`{"messages":[`, user, `]}`, 16<<20)},
-		{"messages", Messages{}, repeated(`{"messages":[`, user, `]}`, 16<<20)},
-		{"parts of one message", Chat{}, repeated(`{"messages":[{"role":"user","content":[`, `{"type":"text","text":""}`, `]}]}`, 16<<20)},
-		{"parts of a prompt", Messages{}, repeated(`{"messages":[`+user+`],"system":[`, `{"type":"text","text":""}`, `]}`, 16<<20)},
+		{"responses", responses.Dialect{}, repeated(`{"input":[`, `{}`, `]}`, 16<<20)},
+		{"responses, silent", responses.Dialect{}, repeated(`{"input":[`, `{"type":"reasoning"}`, `]}`, 16<<20)},
+		{"responses, references", responses.Dialect{}, repeated(`{"input":[`, `{"type":"item_reference","id":"a"}`, `]}`, 16<<20)},
+		{"responses, one answer", responses.Dialect{}, repeated(`{"input":[`, `{"role":"assistant","content":"x"}`, `]}`, 16<<20)},
+		{"chat", chat.Dialect{}, repeated(`{"messages":[`, user, `]}`, 16<<20)},
+		{"messages", messages.Dialect{}, repeated(`{"messages":[`, user, `]}`, 16<<20)},
+		{"parts of one message", chat.Dialect{}, repeated(`{"messages":[{"role":"user","content":[`, `{"type":"text","text":""}`, `]}]}`, 16<<20)},
+		{"parts of a prompt", messages.Dialect{}, repeated(`{"messages":[`+user+`],"system":[`, `{"type":"text","text":""}`, `]}`, 16<<20)},
 	} {
-		var c Conversation
+		var c dialect.Conversation
 		taken := 0
-		c.Limit(Limits{Room: func(n int) bool { taken += n; return true }})
+		c.Limit(dialect.Limits{Room: func(n int) bool { taken += n; return true }})
 		began := time.Now()
 		ok := tc.d.Parse(tc.body, &c)
-		if stop := c.Stopped(); ok || stop != StoppedTooLarge {
+		if stop := c.Stopped(); ok || stop != dialect.StoppedTooLarge {
 			t.Errorf("%s: understood %v, %v", tc.name, ok, stop)
 		}
 		if c.Size() > 8<<20 || taken > 16<<20 {
@@ -53,9 +55,9 @@ func TestMessagesAreBounded(t *testing.T) {
 		ok       bool
 	}{{10, true}, {11, false}} {
 		body := `{"messages":[` + strings.Repeat(`{"role":"user","content":"x"},`, tc.messages-1) + `{"role":"user","content":"x"}]}`
-		var c Conversation
-		c.Limit(Limits{Messages: 10})
-		if ok := (Chat{}).Parse([]byte(body), &c); ok != tc.ok {
+		var c dialect.Conversation
+		c.Limit(dialect.Limits{Messages: 10})
+		if ok := (chat.Dialect{}).Parse([]byte(body), &c); ok != tc.ok {
 			t.Errorf("%d messages: %v", tc.messages, ok)
 		}
 	}
@@ -65,17 +67,17 @@ func TestMessagesAreBounded(t *testing.T) {
 func TestParsingAsksBeforeItAllocates(t *testing.T) {
 	body := repeated(`{"messages":[`, `{"role":"user","content":"<system-reminder>a\n</system-reminder>b"}`, `]}`, 64<<10)
 	for allowed := range 40 {
-		var c Conversation
+		var c dialect.Conversation
 		taken := 0
-		c.Limit(Limits{Room: func(n int) bool {
+		c.Limit(dialect.Limits{Room: func(n int) bool {
 			if taken+n > allowed<<12 {
 				return false
 			}
 			taken += n
 			return true
 		}})
-		ok := (Chat{}).Parse(body, &c)
-		if stop := c.Stopped(); ok && stop != NotStopped || !ok && stop != StoppedBusy {
+		ok := (chat.Dialect{}).Parse(body, &c)
+		if stop := c.Stopped(); ok && stop != dialect.NotStopped || !ok && stop != dialect.StoppedBusy {
 			t.Errorf("%d KiB: %v, %v", 4*allowed, ok, stop)
 		}
 		if c.Size() > 2*taken {
@@ -110,23 +112,23 @@ func TestParsingEndsInTime(t *testing.T) {
 		"a prompt of places": []byte(`{"messages":[{"role":"user","content":"x"},{"role":"system","content":"` + strings.Repeat(strings.Repeat(" ", 4000)+`irectory: \n`, size/4012) + `"}]}`),
 	}
 	for name, body := range shapes {
-		var c Conversation
+		var c dialect.Conversation
 		began := time.Now()
-		c.Limit(Limits{Until: began.Add(20 * time.Millisecond)})
-		ok := (Chat{}).Parse(body, &c)
+		c.Limit(dialect.Limits{Until: began.Add(20 * time.Millisecond)})
+		ok := (chat.Dialect{}).Parse(body, &c)
 		if ok {
 			c.Place(true)
 			c.Place(false)
 		}
 		took := time.Since(began)
 		stop := c.Stopped()
-		stopped := stop != NotStopped
-		if took > time.Second || ok && !stopped && took > 200*time.Millisecond || !ok && stop != StoppedLate {
+		stopped := stop != dialect.NotStopped
+		if took > time.Second || ok && !stopped && took > 200*time.Millisecond || !ok && stop != dialect.StoppedLate {
 			t.Errorf("%s: understood %v, %v, after %v", name, ok, stop, took)
 		}
-		var free Conversation
+		var free dialect.Conversation
 		began = time.Now()
-		whole := (Chat{}).Parse(body, &free)
+		whole := (chat.Dialect{}).Parse(body, &free)
 		parsed := time.Since(began)
 		free.Place(true)
 		free.Place(false)
@@ -136,7 +138,7 @@ func TestParsingEndsInTime(t *testing.T) {
 
 // TestSizes: what is counted for a message and a text is what they take.
 func TestSizes(t *testing.T) {
-	if m, s := unsafe.Sizeof(Message{}), unsafe.Sizeof(span{}); m > sizeOfMessage || s > sizeOfSpan {
-		t.Error(fmt.Sprint(m, s, reflect.TypeFor[Message]()))
+	if m, s, counted := dialect.Sizes(); m > counted[0] || s > counted[1] {
+		t.Error(m, s, counted)
 	}
 }

@@ -1,9 +1,12 @@
-package dialect
+package dialect_test
 
 import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/graphiti-proxy/graphiti-proxy/dialect"
+	"github.com/graphiti-proxy/graphiti-proxy/dialect/chat"
 )
 
 // TestFingerprintsFollowTheConversation: what a message's fingerprint says of
@@ -17,45 +20,47 @@ func TestFingerprintsFollowTheConversation(t *testing.T) {
 		return `{"role":"system","content":"<env>\n  Working directory: ` + dir + `\n</env>"}`
 	}
 	const hi, yes, more = `{"role":"user","content":"hi"}`, `{"role":"assistant","content":"yes"}`, `{"role":"user","content":"more"}`
-	var hasher Hasher
-	chain := func(codex bool, messages ...string) []Fingerprint {
-		var c Conversation
-		if !(Chat{}).Parse([]byte(`{"messages":[`+strings.Join(messages, ",")+`]}`), &c) {
+	var hasher dialect.Hasher
+	chain := func(codex bool, messages ...string) []dialect.Fingerprint {
+		var c dialect.Conversation
+		if !(chat.Dialect{}).Parse([]byte(`{"messages":[`+strings.Join(messages, ",")+`]}`), &c) {
 			t.Fatal(messages)
 		}
 		c.Place(codex)
-		return hasher.Chain(&c, Root("", "p").In("", c.Began()), nil)
+		return hasher.Chain(&c, dialect.Root("", "p").In("", c.Began()), nil)
 	}
-	root := Root("", "p")
-	a, b := root.In("", Place{Directory: "/a"}), root.In("", Place{Directory: "/b"})
-	said := func(f Fingerprint) Fingerprint { return f.Link(RoleUser, []byte("hi")) }
-	answered := func(f Fingerprint) Fingerprint { return said(f).Link(RoleAssistant, []byte("yes")) }
-	then := func(f Fingerprint) Fingerprint { return f.Link(RoleUser, []byte("more")) }
-	there, unclear := Place{Directory: "/b"}, Place{Unclear: true}
+	root := dialect.Root("", "p")
+	a, b := root.In("", dialect.Place{Directory: "/a"}), root.In("", dialect.Place{Directory: "/b"})
+	said := func(f dialect.Fingerprint) dialect.Fingerprint { return f.Link(dialect.RoleUser, []byte("hi")) }
+	answered := func(f dialect.Fingerprint) dialect.Fingerprint {
+		return said(f).Link(dialect.RoleAssistant, []byte("yes"))
+	}
+	then := func(f dialect.Fingerprint) dialect.Fingerprint { return f.Link(dialect.RoleUser, []byte("more")) }
+	there, unclear := dialect.Place{Directory: "/b"}, dialect.Place{Unclear: true}
 	for _, tc := range []struct {
 		name     string
 		codex    bool
 		messages []string
-		want     []Fingerprint
+		want     []dialect.Fingerprint
 	}{
-		{"nowhere", false, []string{hi, yes}, []Fingerprint{said(root), answered(root)}},
-		{"somewhere", false, []string{in("/a"), hi, yes}, []Fingerprint{a, said(a), answered(a)}},
-		{"elsewhere", false, []string{in("/b"), hi, yes}, []Fingerprint{b, said(b), answered(b)}},
-		{"said behind the first message", false, []string{hi, in("/a"), yes}, []Fingerprint{said(a), said(a), answered(a)}},
-		{"said behind its answer", false, []string{hi, yes, in("/b"), more}, []Fingerprint{said(root), answered(root), answered(root).In("", there), then(answered(root).In("", there))}},
-		{"moved", true, []string{at("/a"), hi, yes, at("/b"), more}, []Fingerprint{a, said(a), answered(a), answered(a).In("", there), then(answered(a).In("", there))}},
-		{"moved without an answer", true, []string{at("/a"), hi, at("/b"), more}, []Fingerprint{a, said(a), said(a).In("", there), then(said(a).In("", there))}},
-		{"the same again", true, []string{at("/a"), hi, yes, at("/a"), more}, []Fingerprint{a, said(a), answered(a), answered(a), then(answered(a))}},
-		{"another place", false, []string{in("/a"), hi, yes, in("/b"), more}, []Fingerprint{a, said(a), answered(a), answered(a).In("", unclear), then(answered(a).In("", unclear))}},
+		{"nowhere", false, []string{hi, yes}, []dialect.Fingerprint{said(root), answered(root)}},
+		{"somewhere", false, []string{in("/a"), hi, yes}, []dialect.Fingerprint{a, said(a), answered(a)}},
+		{"elsewhere", false, []string{in("/b"), hi, yes}, []dialect.Fingerprint{b, said(b), answered(b)}},
+		{"said behind the first message", false, []string{hi, in("/a"), yes}, []dialect.Fingerprint{said(a), said(a), answered(a)}},
+		{"said behind its answer", false, []string{hi, yes, in("/b"), more}, []dialect.Fingerprint{said(root), answered(root), answered(root).In("", there), then(answered(root).In("", there))}},
+		{"moved", true, []string{at("/a"), hi, yes, at("/b"), more}, []dialect.Fingerprint{a, said(a), answered(a), answered(a).In("", there), then(answered(a).In("", there))}},
+		{"moved without an answer", true, []string{at("/a"), hi, at("/b"), more}, []dialect.Fingerprint{a, said(a), said(a).In("", there), then(said(a).In("", there))}},
+		{"the same again", true, []string{at("/a"), hi, yes, at("/a"), more}, []dialect.Fingerprint{a, said(a), answered(a), answered(a), then(answered(a))}},
+		{"another place", false, []string{in("/a"), hi, yes, in("/b"), more}, []dialect.Fingerprint{a, said(a), answered(a), answered(a).In("", unclear), then(answered(a).In("", unclear))}},
 	} {
 		if got := chain(tc.codex, tc.messages...); !slices.Equal(got, tc.want) {
 			t.Errorf("%s: %x, want %x", tc.name, got, tc.want)
 		}
 	}
-	distinct := []Fingerprint{
-		root, a, b, root.In("/a", Place{}), root.In("", Place{Repo: "/a"}), root.In("", Place{Unclear: true}), root.In("/a", Place{Directory: "/a"}),
-		root.In("x", Place{Directory: "yz"}), root.In("xy", Place{Directory: "z"}), root.In("", Place{Directory: "xy", Repo: "z"}),
-		root.Link(RoleUser, []byte("/a")), root.Link(RoleOther, []byte("/a")),
+	distinct := []dialect.Fingerprint{
+		root, a, b, root.In("/a", dialect.Place{}), root.In("", dialect.Place{Repo: "/a"}), root.In("", dialect.Place{Unclear: true}), root.In("/a", dialect.Place{Directory: "/a"}),
+		root.In("x", dialect.Place{Directory: "yz"}), root.In("xy", dialect.Place{Directory: "z"}), root.In("", dialect.Place{Directory: "xy", Repo: "z"}),
+		root.Link(dialect.RoleUser, []byte("/a")), root.Link(dialect.RoleOther, []byte("/a")),
 	}
 	for i, f := range distinct {
 		if slices.Index(distinct, f) != i {
@@ -78,8 +83,8 @@ func TestAnswers(t *testing.T) {
 		{[]string{greeting, hi, yes, hi}, []int{2}},
 		{[]string{hi, yes, hi, yes, hi}, []int{3, 1}},
 	} {
-		var c Conversation
-		if !(Chat{}).Parse([]byte(`{"messages":[`+strings.Join(tc.messages, ",")+`]}`), &c) {
+		var c dialect.Conversation
+		if !(chat.Dialect{}).Parse([]byte(`{"messages":[`+strings.Join(tc.messages, ",")+`]}`), &c) {
 			t.Fatal(tc.messages)
 		}
 		if got := slices.Collect(c.Answers); !slices.Equal(got, tc.want) {

@@ -41,7 +41,7 @@ func (c *Conversation) Place(codex bool) Place {
 		answered = answered || asked && m.Role == RoleAssistant
 		asked = asked || m.Person
 		switch {
-		case m.system:
+		case m.System:
 			s.merge(prompts.stated(c, m))
 		case m.Role == RoleUser && c.marked(m):
 			c.item(&s, i, codex)
@@ -132,8 +132,8 @@ func (c *claim) fits(v string) bool { return !c.several && (c.value == "" || c.v
 // most prompts name none, and are long.
 func (c *Conversation) marked(m *Message) bool {
 	for _, s := range c.spans[m.from:m.to] {
-		raw := c.body[s.start:s.end]
-		if s.unicode && bytes.Contains(raw, []byte(`\u00`)) {
+		raw := c.body[s.Start:s.End]
+		if s.Unicode && bytes.Contains(raw, []byte(`\u00`)) {
 			return true // which may spell a letter
 		}
 		for _, mark := range placeMarks {

@@ -1,4 +1,4 @@
-package dialect
+package dialect_test
 
 import (
 	"encoding/json"
@@ -6,6 +6,9 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/graphiti-proxy/graphiti-proxy/dialect"
+	"github.com/graphiti-proxy/graphiti-proxy/dialect/chat"
 )
 
 type said struct {
@@ -35,10 +38,10 @@ func bodyOf(t testing.TB, list ...said) []byte {
 	return body
 }
 
-func placeOf(t testing.TB, codex bool, list ...said) Place {
+func placeOf(t testing.TB, codex bool, list ...said) dialect.Place {
 	t.Helper()
-	var c Conversation
-	if !(Chat{}).Parse(bodyOf(t, list...), &c) {
+	var c dialect.Conversation
+	if !(chat.Dialect{}).Parse(bodyOf(t, list...), &c) {
 		t.Fatal("the request is not understood")
 	}
 	return c.Place(codex)
@@ -140,7 +143,7 @@ var hostileLines, hostileForms = []string{
 // copies. Where the client quotes files, it does not even hide the place.
 func TestHostileFileChoosesNoPlace(t *testing.T) {
 	for _, shape := range clientShapes {
-		want := Place{Directory: "/own"}
+		want := dialect.Place{Directory: "/own"}
 		if shape.client == "Copilot CLI" {
 			want.Repo = "acme/own"
 		}
@@ -151,7 +154,7 @@ func TestHostileFileChoosesNoPlace(t *testing.T) {
 			got := placeOf(t, shape.codex, shape.body("", text, "")...)
 			// Pi writes its own last, where others quote files: a copy of what any
 			// client writes hides it.
-			hidden := shape.client == "pi" && got == (Place{Unclear: true}) && slices.Contains(hostileForms, text)
+			hidden := shape.client == "pi" && got == (dialect.Place{Unclear: true}) && slices.Contains(hostileForms, text)
 			if got != want && !hidden {
 				t.Errorf("%s, its file says %q: %+v, want %+v", shape.client, text, got, want)
 			}
@@ -159,7 +162,7 @@ func TestHostileFileChoosesNoPlace(t *testing.T) {
 				"before": shape.body(text+"\n", "", ""), "after": shape.body("", "", text),
 				"all over": shape.body(text+"\n", text, text),
 			} {
-				if got := placeOf(t, shape.codex, list...); got != want && got != (Place{Unclear: true}) {
+				if got := placeOf(t, shape.codex, list...); got != want && got != (dialect.Place{Unclear: true}) {
 					t.Errorf("%s, %s it stands %q: %+v", shape.client, where, text, got)
 				}
 			}
@@ -185,31 +188,31 @@ func TestPlace(t *testing.T) {
 	env := func(dir string) said {
 		return person("<environment_context>\n  <cwd>" + dir + "</cwd>\n</environment_context>")
 	}
-	unclear := Place{Unclear: true}
+	unclear := dialect.Place{Unclear: true}
 	for _, tc := range []struct {
 		name  string
 		codex bool
 		list  []said
-		want  Place
+		want  dialect.Place
 	}{
-		{"a line of a prompt", false, []said{system("You are x.\n  Working directory: /a/b\n"), person(hello)}, Place{Directory: "/a/b"}},
-		{"one that is no absolute path", false, []said{system("Working directory: b"), person(hello)}, Place{}},
-		{"a person's words", false, []said{person("Working directory: /a")}, Place{}},
-		{"a copy of Codex's item, from another client", false, []said{env("/a"), person(hello)}, Place{}},
-		{"a copy of Qwen Code's, without its answer", false, []said{person(qwenBegins + "I'm currently working in the directory: /a")}, Place{}},
-		{"a copy of Qwen Code's, later", false, []said{person(hello), person(qwenBegins + "I'm currently working in the directory: /a"), answer(qwenAnswer), person(hello)}, Place{}},
+		{"a line of a prompt", false, []said{system("You are x.\n  Working directory: /a/b\n"), person(hello)}, dialect.Place{Directory: "/a/b"}},
+		{"one that is no absolute path", false, []said{system("Working directory: b"), person(hello)}, dialect.Place{}},
+		{"a person's words", false, []said{person("Working directory: /a")}, dialect.Place{}},
+		{"a copy of Codex's item, from another client", false, []said{env("/a"), person(hello)}, dialect.Place{}},
+		{"a copy of Qwen Code's, without its answer", false, []said{person(qwenBegins + "I'm currently working in the directory: /a")}, dialect.Place{}},
+		{"a copy of Qwen Code's, later", false, []said{person(hello), person(qwenBegins + "I'm currently working in the directory: /a"), answer(qwenAnswer), person(hello)}, dialect.Place{}},
 		{"a file as a part, in another client", false, []said{system("Be brief."), person(hello, details("Working directory: /a"))}, unclear},
-		{"details that are not the last part", false, []said{system("You are Kilo."), person(details("Working directory: /a"), hello)}, Place{}},
+		{"details that are not the last part", false, []said{system("You are Kilo."), person(details("Working directory: /a"), hello)}, dialect.Place{}},
 		{"details and a name of a file in them", false, []said{system("You are Roo."), person(hello, details("# Current Workspace Directory (/a) Files", "Working directory: /b"))}, unclear},
-		{"the same twice", false, []said{system("Working directory: /a"), person(hello), system("Working directory: /a/")}, Place{Directory: "/a"}},
+		{"the same twice", false, []said{system("Working directory: /a"), person(hello), system("Working directory: /a/")}, dialect.Place{Directory: "/a"}},
 		{"two in one prompt", false, []said{system("Working directory: /a\nWorking directory: /b"), person(hello)}, unclear},
 		{"two in two prompts", false, []said{system("Working directory: /a"), person(hello), system("Working directory: /b")}, unclear},
 		{"only what a file says", false, []said{system("Instructions from: /x/AGENTS.md\nWorking directory: /a"), person(hello)}, unclear},
-		{"a repository without a place", false, []said{system("* Git repository: acme/app"), person(hello)}, Place{}},
-		{"a repository", false, []said{system("* Current working directory: /a\n* Git repository: acme/app"), person(hello)}, Place{Directory: "/a", Repo: "acme/app"}},
-		{"Codex, the last", true, []said{env("/a"), person(hello), answer("hi"), env("/b"), person("go on")}, Place{Directory: "/b"}},
+		{"a repository without a place", false, []said{system("* Git repository: acme/app"), person(hello)}, dialect.Place{}},
+		{"a repository", false, []said{system("* Current working directory: /a\n* Git repository: acme/app"), person(hello)}, dialect.Place{Directory: "/a", Repo: "acme/app"}},
+		{"Codex, the last", true, []said{env("/a"), person(hello), answer("hi"), env("/b"), person("go on")}, dialect.Place{Directory: "/b"}},
 		{"Codex, a directory with a line feed in its name", true, []said{env("/a</cwd>\n  <cwd>/b"), person(hello)}, unclear},
-		{"Codex, its prompt is not repeated", true, []said{person(hello)}, Place{}},
+		{"Codex, its prompt is not repeated", true, []said{person(hello)}, dialect.Place{}},
 		{"pi, a directory with line feeds in its name", false, []said{system("You are pi.\n\nCurrent date: x\nCurrent working directory: /a\nCurrent date: x\nCurrent working directory: /b"), person(hello)}, unclear},
 		{"a directory with a line feed in its name", false, []said{system("<env>\nWorking directory: /a\nWorking directory: /b\n</env>"), person(hello)}, unclear},
 	} {
@@ -228,11 +231,11 @@ func TestPlaceHoweverItIsSpelt(t *testing.T) {
 		{`{"messages":[{"role":"system","content":"W\u006frking d\u0069rectory: /a"},{"role":"user","content":"hi"}]}`, false},
 		{`{"messages":[{"role":"user","content":"\u003cenvironment_context\u003e\n\u003cc\u0077d\u003e/a\u003c/cwd\u003e\n\u003c/environment_context\u003e"},{"role":"user","content":"hi"}]}`, true},
 	} {
-		var c Conversation
-		if !(Chat{}).Parse([]byte(tc.body), &c) {
+		var c dialect.Conversation
+		if !(chat.Dialect{}).Parse([]byte(tc.body), &c) {
 			t.Fatal(tc.body)
 		}
-		if got := c.Place(tc.codex); got != (Place{Directory: "/a"}) {
+		if got := c.Place(tc.codex); got != (dialect.Place{Directory: "/a"}) {
 			t.Errorf("%s: %+v", tc.body, got)
 		}
 	}
@@ -246,7 +249,7 @@ func FuzzPlace(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, text string) {
 		got := placeOf(t, false, system("<env>\nWorking directory: /own\n</env>\nInstructions from: x\n"+text), person(hello))
-		if got != (Place{Directory: "/own"}) {
+		if got != (dialect.Place{Directory: "/own"}) {
 			t.Errorf("%+v", got)
 		}
 		// Where it may be the client's, two have to agree.
@@ -269,8 +272,8 @@ func benchPlace(b *testing.B, says string) {
 	for i := range 100 {
 		messages = append(messages, person(fmt.Sprint("message ", i, strings.Repeat(" words", 50))), answer(strings.Repeat("answer ", 200)))
 	}
-	var c Conversation
-	if !(Chat{}).Parse(bodyOf(b, messages...), &c) {
+	var c dialect.Conversation
+	if !(chat.Dialect{}).Parse(bodyOf(b, messages...), &c) {
 		b.Fatal("the request is not understood")
 	}
 	b.ReportAllocs()

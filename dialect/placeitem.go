@@ -27,7 +27,7 @@ func (c *Conversation) item(s *statements, i int, codex bool) {
 		}
 	case c.isQwenSetup(i):
 		s.item, s.items = qwenPlace(c.part(m, 0)), true
-	case n > 1 || m.results:
+	case n > 1 || m.Results:
 		// The client's own part comes last, after the person's and the files'.
 		text, ok := element(c.part(m, n-1), "environment_details")
 		if !ok {
@@ -49,7 +49,7 @@ func (c *Conversation) item(s *statements, i int, codex bool) {
 // part is the text of a part of a message, trimmed.
 func (c *Conversation) part(m *Message, n int) []byte {
 	s := c.spans[m.from+n]
-	return trim(appendText(nil, c.body[s.start:s.end]))
+	return trim(appendText(nil, c.body[s.Start:s.End]))
 }
 
 // element is what stands in an element that is the whole text.
@@ -80,7 +80,7 @@ func codexPlace(text []byte) (dir string, ok bool) {
 // each conversation, and which it answers itself.
 func (c *Conversation) isQwenSetup(i int) bool {
 	for j := range i {
-		if !c.Messages[j].system {
+		if !c.Messages[j].System {
 			return false
 		}
 	}
@@ -111,7 +111,7 @@ func (c *Conversation) hasDetails() bool {
 	if c.details == nil {
 		has := c.isDetailed(&c.prompt)
 		for i := 0; i < len(c.Messages) && !has; i++ {
-			has = c.Messages[i].system && c.isDetailed(&c.Messages[i])
+			has = c.Messages[i].System && c.isDetailed(&c.Messages[i])
 		}
 		c.details = &has
 	}

@@ -42,7 +42,7 @@ func (p *promptMemo) stated(c *Conversation, m *Message) (s statements) {
 	var h maphash.Hash
 	h.SetSeed(p.seed)
 	for _, s := range c.spans[m.from:m.to] {
-		_, _ = h.Write(c.body[s.start:s.end]) // which never fails
+		_, _ = h.Write(c.body[s.Start:s.End]) // which never fails
 		_ = h.WriteByte('"')                  // which no text holds as it stands in a body
 	}
 	key := h.Sum64()

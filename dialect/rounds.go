@@ -4,8 +4,6 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-
-	"github.com/tidwall/gjson"
 )
 
 // AnswerTo is what the model said last before a person spoke again after
@@ -29,32 +27,20 @@ const (
 // ToolsUsed names the tools that were called since the newest message of a
 // person, such as "read_file ×3, bash": never what they were given or gave.
 // It reads the body again, and is for those who asked for it.
-func (c *Conversation) ToolsUsed() string {
+func (c *Conversation) ToolsUsed(d Dialect) string {
 	var names []string
 	times := make(map[string]int)
-	use := func(_, name gjson.Result) bool {
-		n := toolName(name.String())
+	behind := 0 // where the newest message ends at the latest
+	if c.Last >= 0 {
+		behind = c.Messages[c.Last].At
+	}
+	use := func(name string) {
+		n := toolName(name)
 		if times[n]++; times[n] == 1 {
 			names = append(names, n)
 		}
-		return true
 	}
-	said := 0 // where the newest message ends at the latest
-	if c.Last >= 0 {
-		said = c.Messages[c.Last].at
-	}
-	for _, list := range []string{"messages", "input"} {
-		gjson.GetBytes(c.body, list).ForEach(func(_, m gjson.Result) bool {
-			if m.Index > said {
-				m.Get("tool_calls.#.function.name").ForEach(use)
-				m.Get(`content.#(type=="tool_use")#.name`).ForEach(use)
-				if isCall([]byte(m.Get("type").Str)) {
-					use(m, m.Get("name"))
-				}
-			}
-			return true
-		})
-	}
+	d.Calls(c.body, behind, use)
 	for i, n := range names {
 		if times[n] > 1 {
 			names[i] = fmt.Sprintf("%s ×%d", n, times[n])

@@ -8,9 +8,9 @@ import (
 // maxDepth bounds the nesting of a body that is read.
 const maxDepth = 200
 
-// scanner walks over JSON text without decoding it. It accepts valid JSON
+// Scanner walks over JSON text without decoding it. It accepts valid JSON
 // only; of strings it does not check the UTF-8.
-type scanner struct {
+type Scanner struct {
 	b     []byte
 	i     int
 	depth int
@@ -19,9 +19,33 @@ type scanner struct {
 	inTime func() bool // nil: there is no hurry
 }
 
+// NewScanner returns a scanner of b, which is not in a hurry.
+func NewScanner(b []byte) Scanner { return Scanner{b: b, next: len(b)} }
+
+// Offset is where the next value, or the white space before it, begins.
+func (s *Scanner) Offset() int { return s.i }
+
+// Raw are the bytes of a span.
+func (s *Scanner) Raw(v Span) []byte { return s.b[v.Start:v.End] }
+
+// AtEnd reports whether nothing but white space is left.
+func (s *Scanner) AtEnd() bool {
+	s.space()
+	return s.i == len(s.b)
+}
+
+// Value skips any value and returns where it stands.
+func (s *Scanner) Value() (v Span, ok bool) {
+	s.space()
+	v.Start = s.i
+	ok = s.Skip()
+	v.End = s.i
+	return v, ok
+}
+
 // onTime is asked at least once in a stride of what takes time: the members of
 // objects and arrays, and escapes.
-func (s *scanner) onTime(at int) bool {
+func (s *Scanner) onTime(at int) bool {
 	if at < s.next || s.inTime == nil {
 		return true
 	}
@@ -29,14 +53,14 @@ func (s *scanner) onTime(at int) bool {
 	return s.inTime()
 }
 
-// span is a JSON string's inside: b[start:end].
-type span struct {
-	start, end int
-	escaped    bool // it holds a backslash
-	unicode    bool // it holds a \u
+// Span is a JSON string's inside: b[start:end].
+type Span struct {
+	Start, End int
+	Escaped    bool // it holds a backslash
+	Unicode    bool // it holds a \u
 }
 
-func (s *scanner) space() {
+func (s *Scanner) space() {
 	for s.i < len(s.b) {
 		switch s.b[s.i] {
 		case ' ', '\n', '\t', '\r':
@@ -48,7 +72,7 @@ func (s *scanner) space() {
 }
 
 // is skips white space and then c, if it stands there.
-func (s *scanner) is(c byte) bool {
+func (s *Scanner) is(c byte) bool {
 	s.space()
 	if s.i < len(s.b) && s.b[s.i] == c {
 		s.i++
@@ -57,8 +81,8 @@ func (s *scanner) is(c byte) bool {
 	return false
 }
 
-// peek returns the first byte of the next value, or 0.
-func (s *scanner) peek() byte {
+// Peek returns the first byte of the next value, or 0.
+func (s *Scanner) Peek() byte {
 	s.space()
 	if s.i < len(s.b) {
 		return s.b[s.i]
@@ -66,14 +90,14 @@ func (s *scanner) peek() byte {
 	return 0
 }
 
-// string reads a string, eight bytes at a time: this loop is most of what
+// Quoted reads a string, eight bytes at a time: this loop is most of what
 // memory costs a request with a long history.
-func (s *scanner) string() (span, bool) {
+func (s *Scanner) Quoted() (Span, bool) {
 	if !s.is('"') {
-		return span{}, false
+		return Span{}, false
 	}
 	const ones, high = 0x0101010101010101, 0x8080808080808080
-	out := span{start: s.i}
+	out := Span{Start: s.i}
 	for j := s.i; ; {
 		for j+8 <= len(s.b) {
 			w := binary.LittleEndian.Uint64(s.b[j:])
@@ -87,22 +111,22 @@ func (s *scanner) string() (span, bool) {
 			j += 8
 		}
 		if j >= len(s.b) {
-			return span{}, false
+			return Span{}, false
 		}
 		switch c := s.b[j]; {
 		case c == '"':
-			out.end, s.i = j, j+1
+			out.End, s.i = j, j+1
 			return out, true
 		case c == '\\':
 			n := escapeLen(s.b[j:])
 			if n == 0 || !s.onTime(j) {
-				return span{}, false
+				return Span{}, false
 			}
-			out.escaped = true
-			out.unicode = out.unicode || n == 6
+			out.Escaped = true
+			out.Unicode = out.Unicode || n == 6
 			j += n
 		case c < 0x20:
-			return span{}, false
+			return Span{}, false
 		default:
 			j++
 		}
@@ -143,16 +167,16 @@ func hexValue(c byte) rune {
 	return -1
 }
 
-// skip reads any value.
-func (s *scanner) skip() bool {
-	switch s.peek() {
+// Skip reads any value.
+func (s *Scanner) Skip() bool {
+	switch s.Peek() {
 	case '"':
-		_, ok := s.string()
+		_, ok := s.Quoted()
 		return ok
 	case '{':
-		return s.object(func([]byte) bool { return s.skip() })
+		return s.Object(func([]byte) bool { return s.Skip() })
 	case '[':
-		return s.array(func(int) bool { return s.skip() })
+		return s.Array(func(int) bool { return s.Skip() })
 	case 't':
 		return s.literal("true")
 	case 'f':
@@ -163,10 +187,10 @@ func (s *scanner) skip() bool {
 	return s.number()
 }
 
-// object reads an object; member reads each value and gets its key, which it
+// Object reads an object; member reads each value and gets its key, which it
 // must not keep. A key with an escape is given as nil: no name that matters is
 // written so, and one that was must not be taken for another.
-func (s *scanner) object(member func(key []byte) bool) bool {
+func (s *Scanner) Object(member func(key []byte) bool) bool {
 	if !s.is('{') || !s.down() {
 		return false
 	}
@@ -175,12 +199,12 @@ func (s *scanner) object(member func(key []byte) bool) bool {
 		return true
 	}
 	for {
-		key, ok := s.string()
+		key, ok := s.Quoted()
 		if !ok || !s.is(':') || !s.onTime(s.i) {
 			return false
 		}
-		name := s.b[key.start:key.end]
-		if key.escaped {
+		name := s.b[key.Start:key.End]
+		if key.Escaped {
 			name = nil
 		}
 		if !member(name) {
@@ -196,8 +220,8 @@ func (s *scanner) object(member func(key []byte) bool) bool {
 	}
 }
 
-// array reads an array; element reads each value and gets its index.
-func (s *scanner) array(element func(i int) bool) bool {
+// Array reads an array; element reads each value and gets its index.
+func (s *Scanner) Array(element func(i int) bool) bool {
 	if !s.is('[') || !s.down() {
 		return false
 	}
@@ -219,12 +243,12 @@ func (s *scanner) array(element func(i int) bool) bool {
 	}
 }
 
-func (s *scanner) down() bool {
+func (s *Scanner) down() bool {
 	s.depth++
 	return s.depth <= maxDepth
 }
 
-func (s *scanner) literal(word string) bool {
+func (s *Scanner) literal(word string) bool {
 	if len(s.b)-s.i < len(word) || string(s.b[s.i:s.i+len(word)]) != word {
 		return false
 	}
@@ -232,7 +256,7 @@ func (s *scanner) literal(word string) bool {
 	return true
 }
 
-func (s *scanner) number() bool {
+func (s *Scanner) number() bool {
 	s.have('-')
 	if !s.have('0') && !s.digits() {
 		return false
@@ -249,7 +273,7 @@ func (s *scanner) number() bool {
 	return true
 }
 
-func (s *scanner) have(c byte) bool {
+func (s *Scanner) have(c byte) bool {
 	if s.i < len(s.b) && s.b[s.i] == c {
 		s.i++
 		return true
@@ -257,7 +281,7 @@ func (s *scanner) have(c byte) bool {
 	return false
 }
 
-func (s *scanner) digits() bool {
+func (s *Scanner) digits() bool {
 	from := s.i
 	for s.i < len(s.b) && '0' <= s.b[s.i] && s.b[s.i] <= '9' {
 		s.i++

@@ -22,16 +22,12 @@ func Splice(dst, body []byte, inserts []Insert) []byte {
 func (c *Conversation) Insert(i int, block string) Insert {
 	m := &c.Messages[i]
 	text := make([]byte, 0, len(block)+len(block)/16+48)
-	switch m.form {
-	case formPart:
-		text = append(text, `{"type":"text","text":"`...)
-	case formInput:
-		text = append(text, `{"type":"input_text","text":"`...)
-	case formString, formNone:
+	if m.Form != FormString {
+		text = append(text, m.Form...)
 	}
 	text = append(appendJSON(text, block), `\n\n`...)
-	if m.form != formString {
+	if m.Form != FormString {
 		text = append(text, `"},`...)
 	}
-	return Insert{At: m.at, Text: text}
+	return Insert{At: m.At, Text: text}
 }

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/graphiti-proxy/graphiti-proxy/dialect"
+	"github.com/graphiti-proxy/graphiti-proxy/dialect/chat"
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti"
 )
 
@@ -16,7 +17,7 @@ var hasher dialect.Hasher
 func parse(t testing.TB, body string) (*dialect.Conversation, bool) {
 	t.Helper()
 	c := &dialect.Conversation{}
-	ok := dialect.Chat{}.Parse([]byte(body), c)
+	ok := chat.Dialect{}.Parse([]byte(body), c)
 	return c, ok
 }
 
@@ -57,7 +58,7 @@ func TestStopped(t *testing.T) {
 	} {
 		var c dialect.Conversation
 		c.Limit(tc.limits)
-		ok := dialect.Chat{}.Parse(body, &c)
+		ok := chat.Dialect{}.Parse(body, &c)
 		if got, stopped := Stopped(&c); ok || !stopped || got != tc.want {
 			t.Errorf("%s: understood %v, %+v", name, ok, got)
 		}

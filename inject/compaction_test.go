@@ -6,6 +6,9 @@ import (
 	"testing"
 
 	"github.com/graphiti-proxy/graphiti-proxy/dialect"
+	"github.com/graphiti-proxy/graphiti-proxy/dialect/chat"
+	"github.com/graphiti-proxy/graphiti-proxy/dialect/messages"
+	"github.com/graphiti-proxy/graphiti-proxy/dialect/responses"
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti"
 )
 
@@ -21,9 +24,9 @@ func TestSummaryWithoutAnInstruction(t *testing.T) {
 		before, part string
 		behind       string
 	}{
-		{"chat", dialect.Chat{}, `{"messages":[{"role":"system","content":"You are a context summarization agent."},{"role":"user","content":"one"},{"role":"user","content":`, "text", `}]}`},
-		{"messages", dialect.Messages{}, `{"system":"You are a helpful AI assistant tasked with summarizing conversations.","messages":[{"role":"user","content":"one"},{"role":"user","content":`, "text", `}]}`},
-		{"responses", dialect.Responses{}, `{"input":[{"role":"user","content":"one"},{"role":"user","content":`, "input_text", `},{"type":"compaction_trigger"}]}`},
+		{"chat", chat.Dialect{}, `{"messages":[{"role":"system","content":"You are a context summarization agent."},{"role":"user","content":"one"},{"role":"user","content":`, "text", `}]}`},
+		{"messages", messages.Dialect{}, `{"system":"You are a helpful AI assistant tasked with summarizing conversations.","messages":[{"role":"user","content":"one"},{"role":"user","content":`, "text", `}]}`},
+		{"responses", responses.Dialect{}, `{"input":[{"role":"user","content":"one"},{"role":"user","content":`, "input_text", `},{"type":"compaction_trigger"}]}`},
 	} {
 		part := `{"type":"` + d.part + `","text":"` + inJSON(blockOf("cat Miso")) + `\n\n"},`
 		want := map[string]string{`[]`: `[]`, `[ ]`: `[ ]`, `null`: `null`, `""`: `"` + inJSON(blockOf("cat Miso")) + `\n\n"`}

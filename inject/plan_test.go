@@ -17,6 +17,7 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/graphiti-proxy/graphiti-proxy/dialect"
+	"github.com/graphiti-proxy/graphiti-proxy/dialect/chat"
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti"
 )
 
@@ -524,7 +525,7 @@ func BenchmarkPlan(b *testing.B) {
 		b.Run(fmt.Sprintf("kept/%dKiB", size>>10), func(b *testing.B) {
 			b.ReportAllocs()
 			for b.Loop() {
-				dialect.Chat{}.Parse(body, &c)
+				chat.Dialect{}.Parse(body, &c)
 				chain = hasher.Chain(&c, dialect.Root("", "user:p"), chain[:0])
 				if p := m.Plan(&c, chain, who, false, both); p.Outcome.Facts != 2 {
 					b.Fatal(p.Outcome)
@@ -535,7 +536,7 @@ func BenchmarkPlan(b *testing.B) {
 			b.ReportAllocs()
 			for b.Loop() {
 				clear(blocks.kept)
-				dialect.Chat{}.Parse(body, &c)
+				chat.Dialect{}.Parse(body, &c)
 				chain = hasher.Chain(&c, dialect.Root("", "user:p"), chain[:0])
 				if p := m.Plan(&c, chain, who, true, both); p.Outcome.Facts != 2 {
 					b.Fatal(p.Outcome)

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/graphiti-proxy/graphiti-proxy/dialect"
+	"github.com/graphiti-proxy/graphiti-proxy/dialect/chat"
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti"
 )
 
@@ -41,7 +42,7 @@ func TestPrefetch(t *testing.T) {
 	prepare()
 	plan := func(question string) Plan {
 		var c dialect.Conversation
-		dialect.Chat{}.Parse([]byte(`{"messages":[{"role":"user","content":"`+question+`"}]}`), &c)
+		chat.Dialect{}.Parse([]byte(`{"messages":[{"role":"user","content":"`+question+`"}]}`), &c)
 		return m.Plan(&c, hasher.Chain(&c, dialect.Root("", "user:p"), nil), who, true, both)
 	}
 	slow.Store(int64(200 * time.Millisecond))

@@ -11,6 +11,9 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/graphiti-proxy/graphiti-proxy/dialect"
+	"github.com/graphiti-proxy/graphiti-proxy/dialect/chat"
+	"github.com/graphiti-proxy/graphiti-proxy/dialect/messages"
+	"github.com/graphiti-proxy/graphiti-proxy/dialect/responses"
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti"
 )
 
@@ -26,14 +29,14 @@ func TestNote(t *testing.T) {
 		d    dialect.Dialect
 		body string
 	}{
-		"chat": {dialect.Chat{}, `{"messages":[{"role":"user","content":"old"},{"role":"assistant","tool_calls":[{"function":{"name":"read","arguments":"{\"filePath\":\"old.go\"}"}}]},{"role":"tool","content":"x"},{"role":"assistant","content":"ok"},
+		"chat": {chat.Dialect{}, `{"messages":[{"role":"user","content":"old"},{"role":"assistant","tool_calls":[{"function":{"name":"read","arguments":"{\"filePath\":\"old.go\"}"}}]},{"role":"tool","content":"x"},{"role":"assistant","content":"ok"},
 			{"role":"user","content":"Fix it."},{"role":"assistant","tool_calls":[{"function":{"name":"edit","arguments":"{\"filePath\":\"src/a.go\"}"}},{"function":{"name":"read","arguments":"{\"filePath\": \"src/b.go\"}"}},
 			{"function":{"name":"edit","arguments":"{\"filePath\":\"src/a.go\"}"}},{"function":{"name":"todowrite","arguments":"{\"todos\":[{\"content\":\"Write the parser\",\"status\":\"completed\"},{\"content\":\"Test the parser\",\"status\":\"in_progress\"}]}"}}]},
 			{"role":"tool","content":"building\nerror: cannot find package widgets\ndone"}]}`},
-		"messages": {dialect.Messages{}, `{"messages":[{"role":"user","content":"Fix it."},{"role":"assistant","content":[{"type":"tool_use","id":"1","name":"Read","input":{"file_path":"src/b.go"}},{"type":"tool_use","id":"2","name":"Edit","input":{"file_path":"src/a.go"}},
+		"messages": {messages.Dialect{}, `{"messages":[{"role":"user","content":"Fix it."},{"role":"assistant","content":[{"type":"tool_use","id":"1","name":"Read","input":{"file_path":"src/b.go"}},{"type":"tool_use","id":"2","name":"Edit","input":{"file_path":"src/a.go"}},
 			{"type":"tool_use","id":"3","name":"TodoWrite","input":{"todos":[{"content":"Write the parser","status":"completed"},{"content":"Test the parser","status":"pending"}]}}]},
 			{"role":"user","content":[{"type":"tool_result","tool_use_id":"1","content":"error: cannot find package widgets\nnothing else"}]}]}`},
-		"responses": {dialect.Responses{}, `{"input":[{"role":"user","content":"Fix it."},{"type":"function_call","call_id":"1","name":"read","arguments":"{\"path\":\"src/b.go\"}"},{"type":"function_call","call_id":"2","name":"edit","arguments":"{\"path\":\"src/a.go\"}"},
+		"responses": {responses.Dialect{}, `{"input":[{"role":"user","content":"Fix it."},{"type":"function_call","call_id":"1","name":"read","arguments":"{\"path\":\"src/b.go\"}"},{"type":"function_call","call_id":"2","name":"edit","arguments":"{\"path\":\"src/a.go\"}"},
 			{"type":"function_call","call_id":"3","name":"update_plan","arguments":"{\"plan\":[{\"status\":\"completed\",\"step\":\"Write the parser\"},{\"status\":\"pending\",\"step\":\"Test the parser\"}]}"},
 			{"type":"function_call_output","call_id":"1","output":"error: cannot find package widgets\n"}]}`},
 	} {
@@ -102,7 +105,7 @@ func TestShortTermMemoryHoldsNoSecret(t *testing.T) {
 		o.Snapshots, o.Redact = kept, redact
 		m.Set(o)
 		var c dialect.Conversation
-		if tc.body != "" && !(dialect.Chat{}).Parse([]byte(tc.body), &c) {
+		if tc.body != "" && !(chat.Dialect{}).Parse([]byte(tc.body), &c) {
 			t.Fatalf("%s: not understood", name)
 		}
 		var work []byte

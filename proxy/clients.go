@@ -9,6 +9,8 @@ import (
 	"time"
 
 	"github.com/valyala/fasthttp"
+
+	"github.com/graphiti-proxy/graphiti-proxy/dialect"
 )
 
 // refusalTime bounds the writing of an answer to a connection that is not
@@ -188,6 +190,6 @@ func refusal(why string) []byte {
 	resp.Header.Set("Content-Type", "application/json")
 	resp.Header.Set("Retry-After", "1")
 	resp.SetConnectionClose()
-	resp.SetBody(errorBody(why, "api_error", "too_many_connections"))
+	resp.SetBody(dialect.OpenAIError(dialect.Failure{Status: fasthttp.StatusServiceUnavailable, Type: "api_error", Code: "too_many_connections", Message: why}))
 	return []byte(resp.String())
 }

@@ -46,7 +46,7 @@ func TestAcceptGoesOn(t *testing.T) {
 	}
 	w := newWire(t, say(okAnswer))
 	var log lines
-	o := Options{Listen: "127.0.0.1:0", Ways: Ways{OpenAI: w.url(), Anthropic: w.url(), Limits: testLimits()}, Meter: noop.Meter{}, Log: slog.New(slog.NewTextHandler(&log, nil))}
+	o := Options{Listen: "127.0.0.1:0", Ways: Ways{Upstreams: upstreams(w.url()), Limits: testLimits()}, Meter: noop.Meter{}, Log: slog.New(slog.NewTextHandler(&log, nil))}
 	s, err := New(o)
 	if err != nil {
 		t.Fatal(err)
@@ -78,7 +78,7 @@ func TestAcceptPausesAndEnds(t *testing.T) {
 		}
 		f := &failing{Listener: closedListener{}, errs: errs}
 		s := &Server{listener: f, log: slog.New(slog.DiscardHandler)}
-		s.ways.Store(&ways{openai: &upstream{}, anthropic: &upstream{}})
+		s.ways.Store(&ways{})
 		l := s.newListener()
 		began := time.Now()
 		if _, err := l.Accept(); !errors.Is(err, net.ErrClosed) {

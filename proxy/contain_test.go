@@ -14,7 +14,6 @@ import (
 	"github.com/gobwas/ws"
 	"github.com/valyala/fasthttp"
 
-	"github.com/graphiti-proxy/graphiti-proxy/capture"
 	"github.com/graphiti-proxy/graphiti-proxy/dialect"
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti"
 	"github.com/graphiti-proxy/graphiti-proxy/inject"
@@ -80,7 +79,7 @@ type broken struct{}
 func (broken) Read([]byte) (int, error) { bug(); return 0, nil }
 func (broken) Event(_, _ []byte)        { bug() }
 func (broken) Body([]byte)              { bug() }
-func (broken) Answer() capture.Answer   { return capture.Answer{} }
+func (broken) Answer() dialect.Answer   { return dialect.Answer{} }
 
 // TestBugInABody ends what it belongs to.
 func TestBugInABody(t *testing.T) {

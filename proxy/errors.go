@@ -2,12 +2,13 @@ package proxy
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"net"
 	"os"
 
 	"github.com/valyala/fasthttp"
+
+	"github.com/graphiti-proxy/graphiti-proxy/dialect"
 )
 
 // errGone says that the client left: there is nobody to answer.
@@ -39,8 +40,8 @@ var errBodyLate = &clientError{fasthttp.StatusRequestTimeout, "graphiti-proxy: t
 // so, and the number is nginx's.
 const statusGone = 499
 
-// writeError answers with an error of the proxy's own, in the shape that
-// OpenAI's clients understand.
+// writeError answers with an error of the proxy's own, in the shape that the
+// API's clients understand; OpenAI's where the API is not known.
 func (s *Server) writeError(c *call, err error) {
 	ctx := c.ctx
 	ctx.SetConnectionClose()
@@ -85,27 +86,12 @@ func (s *Server) writeError(c *call, err error) {
 	}
 	ctx.SetConnectionClose()
 	s.logRequest(c, status, ctx.Time())
-	ctx.SetBody(errorBody(message, typ, kind))
-}
-
-// errorBody is an error in OpenAI's shape, which with its type is Anthropic's
-// too.
-func errorBody(message, typ, code string) []byte {
-	type detail struct {
-		Message string  `json:"message"`
-		Type    string  `json:"type"`
-		Param   *string `json:"param"`
-		Code    *string `json:"code"`
+	failure := dialect.Failure{Status: status, Type: typ, Code: kind, Message: message}
+	if c.route.dialect != nil {
+		ctx.SetBody(c.route.dialect.Error(failure))
+		return
 	}
-	d := detail{Message: message, Type: typ}
-	if code != "" {
-		d.Code = &code
-	}
-	b, _ := json.Marshal(struct { // strings only: cannot fail
-		Type  string `json:"type"`
-		Error detail `json:"error"`
-	}{"error", d})
-	return b
+	ctx.SetBody(dialect.OpenAIError(failure))
 }
 
 func isTimeout(err error) bool {

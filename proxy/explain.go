@@ -7,6 +7,7 @@ import (
 	"github.com/valyala/fasthttp"
 
 	"github.com/graphiti-proxy/graphiti-proxy/dialect"
+	"github.com/graphiti-proxy/graphiti-proxy/dialect/registry"
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti"
 	"github.com/graphiti-proxy/graphiti-proxy/inject"
 	"github.com/graphiti-proxy/graphiti-proxy/proxy/identity"
@@ -34,11 +35,10 @@ func (m *Memory) Explain(namer graphiti.Namer, path string, header map[string][]
 	c := &call{ctx: &ctx, body: body, memory: m}
 	s := &Server{log: slog.New(slog.DiscardHandler)}
 	read := false
-	for _, d := range dialects {
-		plain, _, _ := strings.Cut(path, "?")
-		if strings.HasSuffix(plain, d.suffix) {
-			read = d.request.Parse(body, &c.conv)
-		}
+	plain, _, _ := strings.Cut(path, "?")
+	found := registry.Find(&dialect.Request{Method: []byte(fasthttp.MethodPost), Path: []byte(plain), Header: ctx.Request.Header.Peek})
+	if found.Dialect != nil {
+		read = found.Dialect.Parse(body, &c.conv)
 	}
 	if !read {
 		c.conv = dialect.Conversation{Last: -1}

@@ -81,7 +81,7 @@ func (c *call) buildHead(hop string, inserts []dialect.Insert) error {
 	out = append(out, c.route.upstream.host...)
 	out = append(out, "\r\n"...)
 
-	upgrade, beta := c.isUpgrade(), false
+	upgrade, listed := c.isUpgrade(), false
 	raw := h.RawHeaders()
 	for len(raw) > 0 {
 		var line []byte
@@ -98,9 +98,9 @@ func (c *call) buildHead(hop string, inserts []dialect.Insert) error {
 		case hopByHop(name), namedBy(c.connection, name):
 		case hasPrefixFold(name, "x-graphiti-") && ours(name):
 		case c.trace != nil && (fieldIs(name, "traceparent") || fieldIs(name, "tracestate")):
-		case c.mem.dropped && fieldIs(name, "anthropic-beta"):
-			out = append(append(out, line...), ","+dialect.ThinkingBeta+"\r\n"...)
-			beta = true
+		case c.mem.relaxed != nil && fieldIs(name, c.mem.relaxed.Header):
+			out = append(append(out, line...), ","+c.mem.relaxed.Value+"\r\n"...)
+			listed = true
 		case c.intercepted && fieldIs(name, "sec-websocket-extensions"): // compressed frames could not be read
 		case c.plain != nil && len(inserts) > 0 && fieldIs(name, "content-encoding"): // unpacked, see handler.go
 		default:
@@ -111,8 +111,8 @@ func (c *call) buildHead(hop string, inserts []dialect.Insert) error {
 	if c.trace != nil {
 		out = c.trace.appendContext(out)
 	}
-	if c.mem.dropped && !beta {
-		out = append(out, "Anthropic-Beta: "+dialect.ThinkingBeta+"\r\n"...)
+	if c.mem.relaxed != nil && !listed {
+		out = append(out, c.mem.relaxed.Header+": "+c.mem.relaxed.Value+"\r\n"...)
 	}
 	if c.route.upstream.marks(c) {
 		out = append(append(append(out, hopField+": "...), hop...), "\r\n"...)

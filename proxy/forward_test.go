@@ -286,7 +286,7 @@ func TestCutAnswerReachesClientCutOff(t *testing.T) {
 			if err == nil {
 				t.Errorf("the cut answer looks whole: %q", body)
 			}
-			if len(s.way().openai.idle) != 0 {
+			if len(s.way().upstreams["openai"].idle) != 0 {
 				t.Error("the broken connection was kept")
 			}
 		})
@@ -340,9 +340,9 @@ func TestConnectionClosedWhileIdleIsNotUsed(t *testing.T) {
 	for range 3 {
 		post(t, cl, base+"/v1/x", "{}", http.StatusOK)
 		waitFor(t, "the upstream's close to arrive", func() bool {
-			s.way().openai.mu.Lock()
-			defer s.way().openai.mu.Unlock()
-			return len(s.way().openai.idle) == 0 || !s.way().openai.idle[0].sock.quiet()
+			s.way().upstreams["openai"].mu.Lock()
+			defer s.way().upstreams["openai"].mu.Unlock()
+			return len(s.way().upstreams["openai"].idle) == 0 || !s.way().upstreams["openai"].idle[0].sock.quiet()
 		})
 	}
 	if got := len(w.requests()); got != 3 {
@@ -360,7 +360,7 @@ func TestConnectionThatItsPeerEndsIsNotKept(t *testing.T) {
 		if _, err := talk(t, s, "GET / HTTP/1.1\r\nHost: p\r\nConnection: close\r\n\r\n"); err != nil {
 			t.Fatal(err)
 		}
-		u := s.way().openai
+		u := s.way().upstreams["openai"]
 		u.mu.Lock()
 		if n := len(u.idle); n != 0 {
 			t.Errorf("%q: %d connections are kept", lines, n)
@@ -456,9 +456,9 @@ func TestUpstreamTLSIsVerified(t *testing.T) {
 				t.Errorf("%d bytes came back of %d", len(got), len(big))
 			}
 			waitFor(t, "one connection, used each time, to be idle", func() bool {
-				s.way().openai.mu.Lock()
-				defer s.way().openai.mu.Unlock()
-				return len(s.way().openai.idle) == 1
+				s.way().upstreams["openai"].mu.Lock()
+				defer s.way().upstreams["openai"].mu.Unlock()
+				return len(s.way().upstreams["openai"].idle) == 1
 			})
 		}
 	})

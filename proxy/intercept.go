@@ -15,6 +15,7 @@ import (
 	"github.com/graphiti-proxy/graphiti-proxy/budget"
 	"github.com/graphiti-proxy/graphiti-proxy/capture"
 	"github.com/graphiti-proxy/graphiti-proxy/dialect"
+	"github.com/graphiti-proxy/graphiti-proxy/dialect/responses"
 )
 
 const (
@@ -61,7 +62,7 @@ func (x *intercept) breaks() { x.broken.Store(true) }
 // exchange is a request whose answer is under way.
 type exchange struct {
 	tee     *capture.Tee
-	reader  capture.Reader // tells at once how the conversation has ended
+	reader  dialect.Reader // tells at once how the conversation has ended
 	ending  *ending        // nil: nothing of it is kept
 	end     dialect.Fingerprint
 	at      where
@@ -112,7 +113,7 @@ func (s *Server) newIntercept(c *call, head *answerHead) *intercept {
 	}
 	x := &intercept{s: s, route: c.route, lanes: make(map[string]*exchange), ended: make(map[string]heldEnd)}
 	c.ctx.Request.Header.CopyTo(&x.head)
-	x.route.dialect = responsesDialect
+	x.route.dialect, x.route.match = responses.Dialect{}, dialect.Match{Use: dialect.UseTurn, Route: "/responses"}
 	return x
 }
 
@@ -272,7 +273,7 @@ func (x *intercept) request(message []byte) ([]byte, error) {
 	plan := x.s.remember(c)
 	c.trace.decided(c, &plan)
 	c.trace.asks(c)
-	ex := &exchange{end: c.mem.at.root, at: c.mem.at, session: c.mem.who.Session, reader: capture.Responses{}.NewReader(), trace: c.trace, memory: c.memory, promises: c.mem.promises}
+	ex := &exchange{end: c.mem.at.root, at: c.mem.at, session: c.mem.who.Session, reader: responses.Dialect{}.NewReader(), trace: c.trace, memory: c.memory, promises: c.mem.promises}
 	if len(c.chain) > 0 {
 		ex.end = c.chain[len(c.chain)-1]
 	}
@@ -282,7 +283,7 @@ func (x *intercept) request(message []byte) ([]byte, error) {
 	if x.s.watches(c, plan) {
 		ex.ending, ex.earlier = x.s.endingOf(c, plan)
 		ex.ending.end = ex.end
-		ex.tee = c.memory.Watcher.Watch(x.route.dialect.answer, capture.Meta{
+		ex.tee = c.memory.Watcher.Watch(x.route.dialect.NewReader(), capture.Meta{
 			Stream: true, Order: xxhash.Sum64String(ex.ending.who.Session),
 		}, x.s.taking(ex.ending, c.trace.awaitAnswer()))
 	}
@@ -353,7 +354,7 @@ func (x *intercept) event(message []byte) {
 	}
 	delete(x.lanes, lane)
 	a := ex.reader.Answer()
-	if a.ID != "" && len(a.ID) <= maxMetadata && (a.End.Final() || a.End == capture.EndToolCalls) {
+	if a.ID != "" && len(a.ID) <= maxMetadata && (a.End.Final() || a.End == dialect.EndToolCalls) {
 		if len(x.ended) >= maxAnswers {
 			clear(x.ended)
 		}
@@ -362,7 +363,7 @@ func (x *intercept) event(message []byte) {
 			end = end.Link(dialect.RoleAssistant, []byte(a.Text))
 		}
 		x.ended[a.ID] = heldEnd{end, ex.at, ex.session}
-		if ex.ending != nil && a.End == capture.EndToolCalls {
+		if ex.ending != nil && a.End == dialect.EndToolCalls {
 			x.s.rounds.put(ex.ending, a.ID)
 		}
 	}

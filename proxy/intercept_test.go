@@ -15,7 +15,7 @@ import (
 	"github.com/gobwas/ws"
 
 	"github.com/graphiti-proxy/graphiti-proxy/budget"
-	"github.com/graphiti-proxy/graphiti-proxy/capture"
+	"github.com/graphiti-proxy/graphiti-proxy/dialect/responses"
 )
 
 const (
@@ -127,7 +127,7 @@ func TestHeldOfAWebSocketIsGivenBack(t *testing.T) {
 	all := budget.New(1000)
 	x := &intercept{s: &Server{log: slog.New(slog.DiscardHandler)}, lanes: make(map[string]*exchange), ended: make(map[string]heldEnd)}
 	begin := func(lane string) {
-		ex := &exchange{reader: capture.Responses{}.NewReader(), memory: &Memory{}, share: all.Share()}
+		ex := &exchange{reader: responses.Dialect{}.NewReader(), memory: &Memory{}, share: all.Share()}
 		if !ex.share.Grow(10) {
 			t.Fatal("there is no room")
 		}

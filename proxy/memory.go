@@ -5,6 +5,7 @@ import (
 	"context"
 	"crypto/rand"
 	"encoding/hex"
+	"slices"
 	"strings"
 	"time"
 
@@ -110,8 +111,8 @@ type remembered struct {
 	subagent bool
 	chained  bool // the session was found by, or begins, a chain
 	said     time.Time
-	until    time.Time // the request waits no longer for memory
-	dropped  bool      // thoughts may be, which needs a beta
+	until    time.Time      // the request waits no longer for memory
+	relaxed  *dialect.Relax // what is asked of the provider, because a block was lost; nil: nothing
 	at       where
 	barred   *inject.Outcome // nothing of the body was to be read, and why; nil: it was
 	copied   int             // bytes of the body that are kept for the turn's end
@@ -208,12 +209,28 @@ func (s *Server) remember(c *call) (plan inject.Plan) {
 		plan.Outcome.Reason = inject.ReasonSubagent // which is why its turns are not kept
 	}
 	if plan.Forgotten && c.memory.DropThinking {
-		plan.Inserts, c.mem.dropped = c.conv.DropThinking(plan.Inserts)
+		s.relax(c, &plan)
 	}
 	if c.memory.Directives != nil && plan.Turn != "" && len(plan.Write) > 0 && c.conv.Kind == dialect.KindTurn {
 		c.mem.promises.directives, plan.Outcome.Refused, plan.Outcome.Unscoped = c.memory.Directives(*who, string(c.conv.Text(c.conv.Last)))
 	}
 	return plan
+}
+
+// relax asks the provider to take a conversation that has lost a block, where
+// the API has a way to.
+func (s *Server) relax(c *call, plan *inject.Plan) {
+	relax := c.route.dialect.Info().Relax
+	if relax == nil {
+		return
+	}
+	insert, ok := relax.Insert(c.text())
+	if !ok {
+		return
+	}
+	at, _ := slices.BinarySearchFunc(plan.Inserts, insert.At+1, func(in dialect.Insert, at int) int { return in.At - at })
+	plan.Inserts = slices.Insert(slices.Clone(plan.Inserts), at, insert)
+	c.mem.relaxed = relax
 }
 
 // read reads the body. It reports false, and why, when that is not understood,
@@ -226,7 +243,10 @@ func (s *Server) read(c *call) (o inject.Outcome, ok bool) {
 		}
 	}
 	c.conv.Limit(dialect.Limits{Messages: s.way().limits.Messages, Until: c.mem.until, Room: c.share.Grow})
-	if c.route.dialect.request.Parse(c.text(), &c.conv) {
+	if c.route.dialect.Parse(c.text(), &c.conv) {
+		if c.conv.Model == nil {
+			c.conv.Model = c.route.match.Model
+		}
 		return o, true
 	}
 	if o, ok = inject.Stopped(&c.conv); !ok {
@@ -244,7 +264,7 @@ func (s *Server) missed(c *call) {
 	// No more than copiedBody is there, which takes next to no time.
 	c.conv.Limit(dialect.Limits{Messages: s.way().limits.Messages, Room: c.share.Grow})
 	if c.rest == nil && len(c.ctx.Request.Header.Peek(fasthttp.HeaderContentEncoding)) == 0 {
-		read := c.route.dialect.request.Parse(c.text(), &c.conv)
+		read := c.route.dialect.Parse(c.text(), &c.conv)
 		if _, stopped := inject.Stopped(&c.conv); !stopped && (!read || c.conv.Last < 0 || c.conv.Kind != dialect.KindTurn) {
 			return
 		}
@@ -255,7 +275,7 @@ func (s *Server) missed(c *call) {
 // mode is what configuration, person, place and client allow.
 func (s *Server) mode(c *call, caller *identity.Caller) inject.Mode {
 	h := &c.ctx.Request.Header
-	m := inject.Mode{Until: c.mem.until, Recall: c.memory.Recall, Nobody: c.mem.promises.stranger, Ingest: c.memory.Ingest && !caller.Temporary && !c.mem.subagent, Replay: c.route.dialect != nil && c.route.dialect.count}
+	m := inject.Mode{Until: c.mem.until, Recall: c.memory.Recall, Nobody: c.mem.promises.stranger, Ingest: c.memory.Ingest && !caller.Temporary && !c.mem.subagent, Replay: c.route.replays()}
 	if caller.Off || c.mem.place.Repo.Ignore || c.memory.Rules.skips(h.RequestURI(), c.conv.Model) {
 		return inject.Mode{Until: c.mem.until, Reason: inject.ReasonOptOut}
 	}

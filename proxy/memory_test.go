@@ -16,6 +16,8 @@ import (
 	"go.opentelemetry.io/otel/metric/noop"
 
 	"github.com/graphiti-proxy/graphiti-proxy/dialect"
+	"github.com/graphiti-proxy/graphiti-proxy/dialect/chat"
+	"github.com/graphiti-proxy/graphiti-proxy/dialect/messages"
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti"
 	"github.com/graphiti-proxy/graphiti-proxy/inject"
 	"github.com/graphiti-proxy/graphiti-proxy/proxy/identity"
@@ -69,12 +71,7 @@ func TestLookingForASessionTakesNoLongerThanRecallMay(t *testing.T) {
 			Planner: planner{func(m inject.Mode) inject.Plan { until = m.Until; return inject.Plan{} }}, Sessions: hanging{},
 			Identity: identity.Settings{Owner: "user:o"}, Recall: true, Timeout: 400 * time.Millisecond,
 		}}
-		for i := range dialects {
-			d := &dialects[i]
-			if d.suffix == "/chat/completions" {
-				c.route.dialect = d
-			}
-		}
+		c.route.dialect = chat.Dialect{}
 		c.body = []byte(`{"messages":[{"role":"user","content":"one"},{"role":"assistant","content":"a long answer that could tell a conversation"},{"role":"user","content":"two"}]}`)
 		start := time.Now()
 		s.remember(c)
@@ -137,11 +134,8 @@ func TestBugInMemoryIsNotNoticed(t *testing.T) {
 func TestNothingOfARequestIsLeftInItsBuffers(t *testing.T) {
 	c := newCall(&fasthttp.RequestCtx{})
 	c.body = []byte(`{"model":"secret-model","user":"alice","messages":[{"role":"user","content":"hello"}]}`)
-	for i := range dialects {
-		d := &dialects[i]
-		if d.suffix == "/chat/completions" && !d.request.Parse(c.body, &c.conv) {
-			t.Fatal("not read")
-		}
+	if !(chat.Dialect{}).Parse(c.body, &c.conv) {
+		t.Fatal("not read")
 	}
 	c.held, c.memory = &heldEnd{}, &Memory{}
 	c.release()
@@ -163,7 +157,7 @@ func (l locked) Write(p []byte) (int, error) {
 
 // TestAbsoluteTargetGoesWhereItsPathSays, as the same path alone does.
 func TestAbsoluteTargetGoesWhereItsPathSays(t *testing.T) {
-	s, _ := start(t, "http://openai.example", func(o *Options) { o.Ways.Anthropic = "http://anthropic.example" })
+	s, _ := start(t, "http://openai.example", func(o *Options) { o.Ways.Upstreams["anthropic"] = "http://anthropic.example" })
 	for _, target := range []string{"/v1/messages", "http://proxy/v1/messages", "http://proxy/v1/messages?beta=true"} {
 		var h fasthttp.RequestHeader
 		h.SetMethod(http.MethodPost)
@@ -171,5 +165,25 @@ func TestAbsoluteTargetGoesWhereItsPathSays(t *testing.T) {
 		if r := s.match(&h); r.upstream.host != "anthropic.example" || r.dialect == nil {
 			t.Errorf("%s: to %s, %v", target, r.upstream.host, r.dialect)
 		}
+	}
+}
+
+// TestRelaxInItsPlace: what is asked of the provider is one insert more, in the
+// order of the body.
+func TestRelaxInItsPlace(t *testing.T) {
+	body := `{"messages":[{"role":"user","content":"a"}],"thinking":{"type":"enabled"},"x":"b"}`
+	first, last := strings.Index(body, "a\"}"), strings.Index(body, "b\"")
+	c := &call{body: []byte(body), route: route{dialect: messages.Dialect{}}}
+	blocks := []dialect.Insert{{At: first}, {At: last}}
+	plan := inject.Plan{Inserts: blocks}
+	(&Server{}).relax(c, &plan)
+	if c.mem.relaxed == nil || len(plan.Inserts) != 3 || plan.Inserts[0].At != first || plan.Inserts[2].At != last || len(plan.Inserts[1].Text) == 0 || blocks[1].At != last {
+		t.Errorf("%+v", plan.Inserts)
+	}
+	c = &call{body: []byte(body), route: route{dialect: chat.Dialect{}}}
+	plan = inject.Plan{Inserts: blocks}
+	(&Server{}).relax(c, &plan)
+	if c.mem.relaxed != nil || len(plan.Inserts) != 2 {
+		t.Errorf("another API: %+v", plan.Inserts)
 	}
 }

@@ -8,7 +8,8 @@ import (
 	"go.opentelemetry.io/otel/attribute"
 	"go.opentelemetry.io/otel/metric"
 
-	"github.com/graphiti-proxy/graphiti-proxy/capture"
+	"github.com/graphiti-proxy/graphiti-proxy/dialect"
+	"github.com/graphiti-proxy/graphiti-proxy/dialect/registry"
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti"
 	"github.com/graphiti-proxy/graphiti-proxy/inject"
 )
@@ -29,7 +30,7 @@ type instruments struct {
 	look     metric.Float64Histogram
 	repeated metric.Int64Counter     // one series
 	first    metric.Float64Histogram // one series
-	answers  metric.Int64Counter     // upstream × result, 14 series
+	answers  metric.Int64Counter     // upstream × result, 7 series for each upstream
 	results  map[resultKey]metric.AddOption
 	input    metric.Int64Counter // one series
 	cached   metric.Int64Counter // one series
@@ -93,7 +94,7 @@ func newInstruments(m metric.Meter) (*instruments, error) {
 		}
 	}
 	in.results = make(map[resultKey]metric.AddOption)
-	for _, up := range []string{nameOpenAI, nameAnthropic} {
+	for _, up := range registry.Upstreams {
 		for _, result := range append([]string{resultUnreachable, resultTimeout}, classes[1:]...) {
 			o := metric.WithAttributeSet(attribute.NewSet(attribute.String("upstream", up), attribute.String("result", result)))
 			in.results[resultKey{up, result}] = o
@@ -157,7 +158,7 @@ func (in *instruments) planned(p *inject.Plan) {
 }
 
 // used records what a provider said about an answer.
-func (in *instruments) used(u capture.Usage) {
+func (in *instruments) used(u dialect.Usage) {
 	if u.Input > 0 {
 		in.input.Add(context.Background(), int64(u.Input))
 		in.cached.Add(context.Background(), int64(u.Cached))

@@ -15,6 +15,8 @@ import (
 	"time"
 
 	"go.opentelemetry.io/otel/metric/noop"
+
+	"github.com/graphiti-proxy/graphiti-proxy/dialect/registry"
 )
 
 // testLimits are small enough to meet in a test.
@@ -32,13 +34,22 @@ func testLimits() Limits {
 	}
 }
 
+// upstreams sends everything to one address.
+func upstreams(to string) map[string]string {
+	all := make(map[string]string)
+	for _, name := range registry.Upstreams {
+		all[name] = to
+	}
+	return all
+}
+
 // start runs a proxy in front of upstream until the test ends, and returns it
 // with its base address.
 func start(t testing.TB, upstream string, change ...func(*Options)) (*Server, string) {
 	t.Helper()
 	o := Options{
 		Listen: "127.0.0.1:0",
-		Ways:   Ways{OpenAI: upstream, Anthropic: upstream, Limits: testLimits()},
+		Ways:   Ways{Upstreams: upstreams(upstream), Limits: testLimits()},
 		Meter:  noop.Meter{},
 		Log:    slog.New(slog.DiscardHandler),
 	}

@@ -10,6 +10,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/graphiti-proxy/graphiti-proxy/dialect/registry"
 )
 
 // TestOnlyWebSocketIsTunnelled: in a tunnel of HTTP/2 stand requests that
@@ -88,7 +90,7 @@ func TestTwoLengths(t *testing.T) {
 func TestHopIsAdded(t *testing.T) {
 	w := newWire(t, say(okAnswer))
 	s, _ := start(t, w.url())
-	up := s.way().openai
+	up := s.way().upstreams["openai"]
 	for name, tc := range map[string]struct {
 		waiting int64
 		hops    string
@@ -116,7 +118,7 @@ func TestHopIsAdded(t *testing.T) {
 		}
 	}
 	for _, provider := range providers {
-		u, err := newUpstream(nameOpenAI, "https://"+provider, s.roots, time.Second)
+		u, err := newUpstream(registry.DefaultUpstream, "https://"+provider, s.roots, time.Second)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -1,7 +1,6 @@
 package proxy
 
 import (
-	"bytes"
 	"container/list"
 	"sync"
 	"time"
@@ -122,22 +121,17 @@ func (r *rounds) find(reference dialect.Fingerprint) *ending {
 }
 
 // fetched is how the turn is to end whose answer, made in the background, is
-// fetched with this request: GET …/responses/{id}. It is nil for all others.
+// fetched with this request; nil where it is not known.
 func (s *Server) fetched(c *call) *ending {
 	h := &c.ctx.Request.Header
-	if !h.IsGet() || c.rest != nil || c.memory.Planner == nil { // rest: the head may still grow a trailer
-		return nil
-	}
-	path, _, _ := bytes.Cut(h.RequestURI(), []byte{'?'})
-	before, id, ok := bytes.Cut(path, []byte("/responses/"))
-	if !ok || len(before) > 64 || len(id) == 0 || len(id) > 128 || bytes.IndexByte(id, '/') >= 0 || s.rounds.empty() {
+	if c.rest != nil || c.memory.Planner == nil || s.rounds.empty() { // rest: the head may still grow a trailer
 		return nil
 	}
 	caller := c.memory.Identity.Identify(&c.says, h, &c.conv)
 	if !caller.Known {
 		return nil
 	}
-	e := s.rounds.find(reference(rootOf(&caller.Who), string(id)))
+	e := s.rounds.find(reference(rootOf(&caller.Who), c.route.match.ID))
 	if e != nil {
 		e.awaited = true
 	}

@@ -249,7 +249,7 @@ func refuse(ctx *fasthttp.RequestCtx, err error) {
 	ctx.SetStatusCode(status)
 	ctx.SetContentType("application/json")
 	ctx.SetConnectionClose()
-	ctx.SetBody(errorBody(message, "invalid_request_error", ""))
+	ctx.SetBody(dialect.OpenAIError(dialect.Failure{Status: status, Type: "invalid_request_error", Message: message}))
 }
 
 // silent keeps fasthttp from logging: what it says holds parts of requests.

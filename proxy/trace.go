@@ -13,7 +13,7 @@ import (
 	"go.opentelemetry.io/otel/propagation"
 	"go.opentelemetry.io/otel/trace"
 
-	"github.com/graphiti-proxy/graphiti-proxy/capture"
+	"github.com/graphiti-proxy/graphiti-proxy/dialect"
 	"github.com/graphiti-proxy/graphiti-proxy/inject"
 )
 
@@ -53,7 +53,7 @@ func (s *Server) startTrace(c *call) *requestTrace {
 	method, route := string(h.Method()), ""
 	name := method
 	if c.route.dialect != nil {
-		route = c.route.dialect.suffix
+		route = c.route.match.Route
 		name += " " + route
 	}
 	parent := context.Background()
@@ -122,14 +122,10 @@ func (t *requestTrace) asks(c *call) {
 	name := string(c.ctx.Request.Header.Method())
 	attrs := []attribute.KeyValue{attribute.String("server.address", c.route.upstream.host)}
 	if c.route.dialect != nil {
-		provider := "openai"
-		if strings.HasPrefix(c.route.dialect.suffix, "/messages") {
-			provider = "anthropic"
-		}
 		model := strings.ToValidUTF8(string(c.conv.Model), "")
 		name = "chat " + model
 		attrs = append(attrs, attribute.String("gen_ai.operation.name", "chat"),
-			attribute.String("gen_ai.provider.name", provider), attribute.String("gen_ai.request.model", model))
+			attribute.String("gen_ai.provider.name", c.route.provider), attribute.String("gen_ai.request.model", model))
 	}
 	t.ctx, t.upstream = t.tracer.Start(t.ctx, name, trace.WithSpanKind(trace.SpanKindClient), trace.WithAttributes(attrs...))
 }
@@ -158,14 +154,14 @@ func (t *requestTrace) parent() string {
 
 // awaitAnswer has the upstream's span end when the answer has been read, and
 // returns what is then to be called.
-func (t *requestTrace) awaitAnswer() func(capture.Answer) {
+func (t *requestTrace) awaitAnswer() func(dialect.Answer) {
 	if t == nil || t.upstream == nil || !t.upstream.IsRecording() {
-		return func(capture.Answer) {}
+		return func(dialect.Answer) {}
 	}
 	t.handed = true
 	span := t.upstream
-	return func(a capture.Answer) {
-		if u := a.Usage; u != (capture.Usage{}) {
+	return func(a dialect.Answer) {
+		if u := a.Usage; u != (dialect.Usage{}) {
 			span.SetAttributes(attribute.Int("gen_ai.usage.input_tokens", u.Input), attribute.Int("gen_ai.usage.output_tokens", u.Output),
 				attribute.Int("gen_ai.usage.cache_read.input_tokens", u.Cached))
 		}

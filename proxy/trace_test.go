@@ -5,7 +5,7 @@ import (
 
 	"github.com/valyala/fasthttp"
 
-	"github.com/graphiti-proxy/graphiti-proxy/capture"
+	"github.com/graphiti-proxy/graphiti-proxy/dialect"
 	"github.com/graphiti-proxy/graphiti-proxy/inject"
 )
 
@@ -24,7 +24,7 @@ func TestWhereNobodyLooksATraceTakesNothing(t *testing.T) {
 			t.Error("a turn of nobody's trace")
 		}
 		c.trace.unread()
-		told(capture.Answer{})
+		told(dialect.Answer{})
 		c.trace.end(200)
 	})
 	if n != 0 {

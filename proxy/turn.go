@@ -25,9 +25,9 @@ func (s *Server) watch(c *call, head *answerHead, plan inject.Plan) (tee *captur
 }
 
 func (s *Server) watching(c *call, head *answerHead, plan inject.Plan) *capture.Tee {
-	if c.route.dialect == nil && head.status == fasthttp.StatusOK {
+	if c.route.fetched != nil && head.status == fasthttp.StatusOK {
 		if e := s.fetched(c); e != nil { // rounds.go
-			return c.memory.Watcher.Watch(responsesDialect.answer, capture.Meta{
+			return c.memory.Watcher.Watch(c.route.fetched.NewReader(), capture.Meta{
 				Stream: head.event, Encoding: strings.ToLower(string(head.encoding)), Order: xxhash.Sum64String(e.who.Session),
 			}, e.take)
 		}
@@ -38,7 +38,7 @@ func (s *Server) watching(c *call, head *answerHead, plan inject.Plan) *capture.
 	e, earlier := s.endingOf(c, plan)
 	earlier()
 	told := c.trace.awaitAnswer()
-	tee := c.memory.Watcher.Watch(c.route.dialect.answer, capture.Meta{
+	tee := c.memory.Watcher.Watch(c.route.dialect.NewReader(), capture.Meta{
 		Stream:   head.event,
 		Encoding: strings.ToLower(string(head.encoding)),
 		Order:    xxhash.Sum64String(e.who.Session),
@@ -50,8 +50,8 @@ func (s *Server) watching(c *call, head *answerHead, plan inject.Plan) *capture.
 }
 
 // taking is what is done with an answer that has been read.
-func (s *Server) taking(e *ending, told func(capture.Answer)) func(capture.Answer, bool) {
-	return func(a capture.Answer, clean bool) {
+func (s *Server) taking(e *ending, told func(dialect.Answer)) func(dialect.Answer, bool) {
+	return func(a dialect.Answer, clean bool) {
 		s.metrics.used(a.Usage)
 		told(a)
 		e.take(a, clean)
@@ -60,8 +60,7 @@ func (s *Server) taking(e *ending, told func(capture.Answer)) func(capture.Answe
 
 // watches reports whether anything is to be learnt from the answer.
 func (s *Server) watches(c *call, plan inject.Plan) bool {
-	d := c.route.dialect
-	return d != nil && d.answer != nil && plan.Turn != "" && c.memory.Planner != nil &&
+	return c.route.match.Use == dialect.UseTurn && plan.Turn != "" && c.memory.Planner != nil &&
 		(len(plan.Write) > 0 || c.mem.chained || c.mem.round != nil) && !c.memory.Kept(plan.Turn, plan.Write)
 }
 
@@ -113,7 +112,7 @@ func (s *Server) begun(c *call, plan inject.Plan) *ending {
 		e.recall = false
 	}
 	if len(plan.Write) > 0 && c.memory.Note.Tools {
-		e.turn.Tools = c.conv.ToolsUsed()
+		e.turn.Tools = c.conv.ToolsUsed(c.route.dialect)
 	}
 	return e
 }
@@ -206,17 +205,17 @@ type ending struct {
 // take is called when the answer has ended. Only a clean end makes a turn: an
 // answer that was cut off, failed, or was left by the client is not one. One
 // that calls tools is a round of a turn that goes on.
-func (e *ending) take(a capture.Answer, clean bool) {
+func (e *ending) take(a dialect.Answer, clean bool) {
 	own := *e // the next request may be reading what this one began with
 	e = &own
 	e.turn.Assistant, e.turn.Answered = a.Text, time.Now()
 	switch open := e.memory.Open; {
 	case clean && a.End.Final():
 		e.finish(a)
-	case clean && a.End == capture.EndUnknown && a.ID != "" && !e.awaited: // in the background: it is fetched later
+	case clean && a.End == dialect.EndUnknown && a.ID != "" && !e.awaited: // in the background: it is fetched later
 		e.s.rounds.put(e, a.ID)
 		open.Free(&e.turn)
-	case clean && a.End == capture.EndToolCalls:
+	case clean && a.End == dialect.EndToolCalls:
 		e.s.rounds.put(e, a.ID)
 		if e.kept() {
 			open.Hold(e.turn)
@@ -244,7 +243,7 @@ func (e *ending) kept() bool { return len(e.turn.Targets) > 0 }
 
 // finish is the end of a turn. What may wait, or fail, comes after what must
 // not be lost, and a bug costs its own step only.
-func (e *ending) finish(a capture.Answer) {
+func (e *ending) finish(a dialect.Answer) {
 	said, answered := e.turn.User, e.turn.Assistant
 	// The session first: should the process end between the two, the turn is
 	// found again in the next request of the same session, and kept once.
@@ -266,14 +265,14 @@ func (e *ending) finish(a capture.Answer) {
 
 // keep has the turn on disk when it returns. Until then what was held of its
 // rounds stays held.
-func (e *ending) keep(a capture.Answer) {
+func (e *ending) keep(a dialect.Answer) {
 	if e.turn.Kind != "" {
 		if e.turn.User = summaryIn(a.Text); e.turn.User == "" {
 			return // a compaction that only the provider can read
 		}
 		e.turn.Assistant = ""
 	}
-	e.turn.Partial = a.End == capture.EndLength
+	e.turn.Partial = a.End == dialect.EndLength
 	if began := e.memory.Open.Began(&e.turn); !began.IsZero() {
 		e.turn.Said = began // what was said before a group was emptied is not to come back with a late end
 	}
@@ -289,7 +288,7 @@ func (e *ending) keep(a capture.Answer) {
 }
 
 // remember notes how the conversation must begin from now on.
-func (e *ending) remember(a capture.Answer) {
+func (e *ending) remember(a dialect.Answer) {
 	next := [16]byte(e.end)
 	if a.Text != "" {
 		next = e.end.Link(dialect.RoleAssistant, []byte(a.Text))

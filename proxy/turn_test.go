@@ -111,8 +111,8 @@ func TestTurnIsKeptBeforeWhatMayWait(t *testing.T) {
 			s, log := &steps{panics: tc.panics, fails: tc.fails}, &bytes.Buffer{}
 			e := ends(t, s, log)
 			round := *e
-			round.take(capture.Answer{Text: "I shall look.", End: capture.EndToolCalls}, true)
-			e.take(capture.Answer{Text: text, End: capture.EndStop}, true)
+			round.take(dialect.Answer{Text: "I shall look.", End: dialect.EndToolCalls}, true)
+			e.take(dialect.Answer{Text: text, End: dialect.EndStop}, true)
 			s.open.Close() // what is held still is kept as it is
 			if diff := cmp.Diff(tc.want, s.done); diff != "" {
 				t.Errorf("(-want +got):\n%s", diff)
@@ -141,9 +141,9 @@ func TestTurnIsAsOldAsItsMessage(t *testing.T) {
 	defer s.open.Close()
 	second, last := *first, *first
 	second.turn.Said, last.turn.Said = first.turn.Said.Add(time.Minute), first.turn.Said.Add(time.Hour)
-	first.take(capture.Answer{Text: "I shall look.", End: capture.EndToolCalls}, true)
-	second.take(capture.Answer{End: capture.EndToolCalls}, true)
-	last.take(capture.Answer{Text: "Done.", End: capture.EndStop}, true)
+	first.take(dialect.Answer{Text: "I shall look.", End: dialect.EndToolCalls}, true)
+	second.take(dialect.Answer{End: dialect.EndToolCalls}, true)
+	last.take(dialect.Answer{Text: "Done.", End: dialect.EndStop}, true)
 	if len(s.kept) != 1 || !s.kept[0].Said.Equal(first.turn.Said) || s.kept[0].Answered.Before(first.turn.Answered) {
 		t.Errorf("%+v", s.kept)
 	}
@@ -155,26 +155,26 @@ func TestAnswerWithoutACleanEnd(t *testing.T) {
 	const half = "half an answ"
 	for _, tc := range []struct {
 		name    string
-		end     capture.End
+		end     dialect.End
 		clean   bool
 		awaited bool
 		kind    string
 		want    []string
 	}{
-		{"cut off", capture.EndUnknown, false, false, "", []string{"cut off: " + half}},
-		{"cut off in a round", capture.EndToolCalls, false, false, "", []string{"cut off: " + half}},
-		{"cut off behind its end", capture.EndStop, false, false, "", nil},
-		{"no end was said", capture.EndUnknown, true, false, "", []string{"cut off: " + half}},
-		{"withheld", capture.EndFilter, true, false, "", []string{"cut off: " + half}},
-		{"failed", capture.EndError, true, false, "", []string{"cut off: " + half}},
-		{"calls a tool", capture.EndToolCalls, true, false, "", nil},
-		{"still being made", capture.EndUnknown, true, true, "", nil},
-		{"a summary", capture.EndUnknown, false, false, graphiti.KindSessionSummary, nil},
+		{"cut off", dialect.EndUnknown, false, false, "", []string{"cut off: " + half}},
+		{"cut off in a round", dialect.EndToolCalls, false, false, "", []string{"cut off: " + half}},
+		{"cut off behind its end", dialect.EndStop, false, false, "", nil},
+		{"no end was said", dialect.EndUnknown, true, false, "", []string{"cut off: " + half}},
+		{"withheld", dialect.EndFilter, true, false, "", []string{"cut off: " + half}},
+		{"failed", dialect.EndError, true, false, "", []string{"cut off: " + half}},
+		{"calls a tool", dialect.EndToolCalls, true, false, "", nil},
+		{"still being made", dialect.EndUnknown, true, true, "", nil},
+		{"a summary", dialect.EndUnknown, false, false, graphiti.KindSessionSummary, nil},
 	} {
 		s := &steps{}
 		e := ends(t, s, &bytes.Buffer{})
 		e.awaited, e.turn.Kind = tc.awaited, tc.kind
-		e.take(capture.Answer{Text: half, End: tc.end}, tc.clean)
+		e.take(dialect.Answer{Text: half, End: tc.end}, tc.clean)
 		if diff := cmp.Diff(tc.want, s.done); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", tc.name, diff)
 		}

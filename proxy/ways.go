@@ -3,45 +3,41 @@ package proxy
 import (
 	"crypto/tls"
 	"time"
+
+	"github.com/graphiti-proxy/graphiti-proxy/dialect/registry"
 )
 
 // Ways say where requests go and how much of them is looked at. Of the limits
 // those of the listener stay what they were when the server was made.
 type Ways struct {
-	OpenAI    string // base address of the default upstream
-	Anthropic string // base address for Anthropic's API
+	Upstreams map[string]string // base addresses, by the names that the registry of dialects has
 	Limits    Limits
 	WebSocket WebSocket // the Responses API over one
 }
 
 // ways are those in force.
 type ways struct {
-	openai, anthropic *upstream
-	limits            Limits
-	webSocket         WebSocket
+	upstreams map[string]*upstream // one for each name that the registry has
+	limits    Limits
+	webSocket WebSocket
 }
 
-// How metrics call the upstreams.
-const (
-	nameOpenAI    = "openai"
-	nameAnthropic = "anthropic"
-)
-
 func newWays(w Ways, roots *tls.Config) (*ways, error) {
-	openai, err := newUpstream(nameOpenAI, w.OpenAI, roots, w.Limits.UpstreamConnect)
-	if err != nil {
-		return nil, err
+	now := &ways{upstreams: make(map[string]*upstream), limits: w.Limits, webSocket: w.WebSocket}
+	for _, name := range registry.Upstreams {
+		u, err := newUpstream(name, w.Upstreams[name], roots, w.Limits.UpstreamConnect)
+		if err != nil {
+			return nil, err
+		}
+		now.upstreams[name] = u
 	}
-	anthropic, err := newUpstream(nameAnthropic, w.Anthropic, roots, w.Limits.UpstreamConnect)
-	if err != nil {
-		return nil, err
-	}
-	return &ways{openai, anthropic, w.Limits, w.WebSocket}, nil
+	return now, nil
 }
 
 func (w *ways) closeIdle(t time.Time) {
-	w.openai.closeIdle(t)
-	w.anthropic.closeIdle(t)
+	for _, u := range w.upstreams {
+		u.closeIdle(t)
+	}
 }
 
 func (s *Server) way() *ways { return s.ways.Load() }
@@ -54,12 +50,13 @@ func (s *Server) SetWays(w Ways) error {
 		return err
 	}
 	before := s.way()
-	// Upstreams that stay keep their connections.
-	now.openai, now.anthropic = before.openai.unless(now.openai), before.anthropic.unless(now.anthropic)
+	for name, u := range before.upstreams {
+		now.upstreams[name] = u.unless(now.upstreams[name]) // those that stay keep their connections
+	}
 	s.ways.Store(now)
 	s.sizeBudget(w.Limits)
-	for _, u := range []*upstream{before.openai, before.anthropic} {
-		if u != now.openai && u != now.anthropic {
+	for name, u := range before.upstreams {
+		if u != now.upstreams[name] {
 			u.retire()
 		}
 	}

@@ -11,7 +11,7 @@ import (
 
 	"github.com/valyala/fasthttp"
 
-	"github.com/graphiti-proxy/graphiti-proxy/dialect"
+	"github.com/graphiti-proxy/graphiti-proxy/dialect/chat"
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti"
 	"github.com/graphiti-proxy/graphiti-proxy/proxy/identity"
 	"github.com/graphiti-proxy/graphiti-proxy/proxy/workspace"
@@ -224,7 +224,7 @@ func TestPlaceOfASession(t *testing.T) {
 			c := prompted(t, step.prompt)
 			if strings.HasPrefix(step.prompt, "/") { // Codex says it in an item of its own
 				body := fmt.Sprintf(`{"messages":[{"role":"user","content":"<environment_context>\n  <cwd>%s</cwd>\n</environment_context>"},{"role":"user","content":"hello"}]}`, step.prompt)
-				if !(dialect.Chat{}).Parse([]byte(body), &c.conv) {
+				if !(chat.Dialect{}).Parse([]byte(body), &c.conv) {
 					t.Fatal("the request is not understood")
 				}
 			}
@@ -269,7 +269,7 @@ func (s *Server) located(c *call, caller *identity.Caller) project {
 func prompted(t *testing.T, system string) *call {
 	t.Helper()
 	c := &call{ctx: &fasthttp.RequestCtx{}}
-	if !(dialect.Chat{}).Parse([]byte(said("", system)), &c.conv) {
+	if !(chat.Dialect{}).Parse([]byte(said("", system)), &c.conv) {
 		t.Fatal("the request is not understood")
 	}
 	(&identity.Settings{}).Identify(&c.says, &c.ctx.Request.Header, &c.conv)

@@ -245,8 +245,7 @@ func (a *app) openPipeline(facts *cache.Recall[[]graphiti.Fact]) (err error) {
 // ways are where requests go.
 func ways(cfg *config.Config, memory bool) proxy.Ways {
 	return proxy.Ways{
-		OpenAI:    cfg.Upstream.OpenAI,
-		Anthropic: cfg.Upstream.Anthropic,
+		Upstreams: cfg.Upstreams(),
 		Limits: proxy.Limits{
 			InspectBytes:     cfg.Limits.InspectBytes,
 			InspectTotal:     inspectTotal(cfg),

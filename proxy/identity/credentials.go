@@ -10,6 +10,8 @@ import (
 
 	"github.com/valyala/fasthttp"
 
+	"github.com/graphiti-proxy/graphiti-proxy/dialect"
+	"github.com/graphiti-proxy/graphiti-proxy/dialect/registry"
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti"
 )
 
@@ -54,9 +56,9 @@ func ShowsCredential(h *fasthttp.RequestHeader) bool { return len(credentialsOf(
 // known, so that they count together: whoever lacks one of them is another
 // caller.
 func credentialsOf(h *fasthttp.RequestHeader) (all credentials) {
-	for _, name := range []string{fasthttp.HeaderAuthorization, "X-Api-Key", "Api-Key"} {
-		for _, v := range h.PeekAll(name) {
-			if name == fasthttp.HeaderAuthorization && len(v) >= 6 && bytes.EqualFold(v[:6], []byte("bearer")) && (len(v) == 6 || v[6] == ' ') {
+	for _, place := range registry.Credentials {
+		for _, v := range valuesAt(h, place) {
+			if place.Header == fasthttp.HeaderAuthorization && len(v) >= 6 && bytes.EqualFold(v[:6], []byte("bearer")) && (len(v) == 6 || v[6] == ' ') {
 				v = v[6:]
 			}
 			if v = bytes.TrimSpace(v); len(v) == 0 {
@@ -69,4 +71,18 @@ func credentialsOf(h *fasthttp.RequestHeader) (all credentials) {
 		}
 	}
 	return all
+}
+
+// valuesAt are what stands in a place for credentials.
+func valuesAt(h *fasthttp.RequestHeader, place dialect.Credential) [][]byte {
+	if place.Query == "" {
+		return h.PeekAll(place.Header)
+	}
+	_, query, ok := bytes.Cut(h.RequestURI(), []byte{'?'})
+	if !ok {
+		return nil
+	}
+	var args fasthttp.Args
+	args.ParseBytes(query)
+	return args.PeekMulti(place.Query)
 }

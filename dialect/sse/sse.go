@@ -1,17 +1,20 @@
-package capture
+// Package sse owns the wire format of server-sent events: it splits a stream into
+// them. It must not know what is in one. It imports none of our packages.
+package sse
 
 import "bytes"
 
-// maxEvent bounds one event. A larger one (an image, as a rule) is skipped.
-const maxEvent = 4 << 20
+// MaxEvent bounds one event. A larger one (an image, as a rule) is skipped.
+const MaxEvent = 4 << 20
 
-// sseReader splits a stream of server-sent events, fed in pieces of any size,
+// Reader splits a stream of server-sent events, fed in pieces of any size,
 // as https://html.spec.whatwg.org/multipage/server-sent-events.html has it:
 // lines end with CR, LF or both, data lines are joined by a line feed, and an
 // event ends with an empty line. Unlike a browser it takes an event that the
 // stream's end completes.
-type sseReader struct {
-	emit func(name, data []byte)
+type Reader struct {
+	// Emit takes each event; it must not keep the bytes.
+	Emit func(name, data []byte)
 
 	line    []byte // the current line, where it came in pieces
 	name    []byte
@@ -25,11 +28,11 @@ type sseReader struct {
 // keptLine bounds the buffers that are kept from one event to the next.
 const keptLine = 64 << 10
 
-// size is what is held of an event that is not whole yet.
-func (r *sseReader) size() int { return cap(r.line) + cap(r.data) + cap(r.name) }
+// Size is what is held of an event that is not whole yet.
+func (r *Reader) Size() int { return cap(r.line) + cap(r.data) + cap(r.name) }
 
-// feed takes the next piece.
-func (r *sseReader) feed(p []byte) {
+// Feed takes the next piece.
+func (r *Reader) Feed(p []byte) {
 	for len(p) > 0 {
 		if r.afterCR {
 			r.afterCR = false
@@ -63,8 +66,8 @@ func emptied(b []byte) []byte {
 	return b[:0]
 }
 
-// end takes what the stream's end completes.
-func (r *sseReader) end() {
+// End takes what the stream's end completes.
+func (r *Reader) End() {
 	if len(r.line) > 0 {
 		r.take(r.line)
 		r.line = r.line[:0]
@@ -72,8 +75,8 @@ func (r *sseReader) end() {
 	r.dispatch()
 }
 
-func (r *sseReader) hold(p []byte) {
-	if len(r.line)+len(p) > maxEvent {
+func (r *Reader) hold(p []byte) {
+	if len(r.line)+len(p) > MaxEvent {
 		r.skip = true
 		r.line = append(r.line[:0], ':') // what follows is a comment
 		return
@@ -82,7 +85,7 @@ func (r *sseReader) hold(p []byte) {
 }
 
 // take reads one line.
-func (r *sseReader) take(line []byte) {
+func (r *Reader) take(line []byte) {
 	if !r.begun {
 		r.begun = true
 		line = bytes.TrimPrefix(line, []byte("\xef\xbb\xbf"))
@@ -97,7 +100,7 @@ func (r *sseReader) take(line []byte) {
 	case "event":
 		r.name = append(r.name[:0], value...)
 	case "data":
-		if len(r.data)+len(value) > maxEvent {
+		if len(r.data)+len(value) > MaxEvent {
 			r.skip = true
 			return
 		}
@@ -108,9 +111,9 @@ func (r *sseReader) take(line []byte) {
 	}
 }
 
-func (r *sseReader) dispatch() {
+func (r *Reader) dispatch() {
 	if r.hasData && !r.skip {
-		r.emit(r.name, r.data)
+		r.Emit(r.name, r.data)
 	}
 	r.name, r.data, r.hasData, r.skip = emptied(r.name), emptied(r.data), false, false
 }

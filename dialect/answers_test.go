@@ -1,10 +1,15 @@
-package capture
+package dialect_test
 
 import (
 	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/graphiti-proxy/graphiti-proxy/dialect"
+	"github.com/graphiti-proxy/graphiti-proxy/dialect/messages"
+	"github.com/graphiti-proxy/graphiti-proxy/dialect/responses"
+	"github.com/graphiti-proxy/graphiti-proxy/dialect/sse"
 )
 
 // stream writes events as servers do: the name and the data on a line each.
@@ -18,18 +23,18 @@ func stream(events ...string) string {
 }
 
 // readStream gives a stream to a reader in pieces of every size.
-func readStream(t *testing.T, d Dialect, s string) Answer {
+func readStream(t *testing.T, d dialect.Dialect, s string) dialect.Answer {
 	t.Helper()
-	var first Answer
+	var first dialect.Answer
 	for _, size := range []int{len(s) + 1, 1, 7, 64} {
 		r := d.NewReader()
-		sse := sseReader{emit: r.Event}
+		events := sse.Reader{Emit: r.Event}
 		for rest := s; rest != ""; {
 			n := min(size, len(rest))
-			sse.feed([]byte(rest[:n]))
+			events.Feed([]byte(rest[:n]))
 			rest = rest[n:]
 		}
-		sse.end()
+		events.End()
 		a := r.Answer()
 		if size > len(s) {
 			first = a
@@ -56,31 +61,31 @@ const (
 func TestResponsesAnswers(t *testing.T) {
 	for _, tc := range []struct {
 		name, stream string
-		want         Answer
+		want         dialect.Answer
 	}{
-		{"whole in its last event", stream(respCreated, respDelta, respItem, respDone), Answer{Text: "Hello wörld", Item: "m", End: EndStop, ID: "resp_1"}},
-		{"last event empty, as ChatGPT's backend has it", stream(respCreated, respThought, respAside, respItem, respEmpty), Answer{Text: "Hello wörld", Item: "m", End: EndStop, ID: "resp_1"}},
-		{"a call of the client's", stream(respCreated, respCall, respTools), Answer{Text: "", End: EndToolCalls, ID: "resp_1"}},
-		{"a call, last event empty", stream(respCall, respEmpty), Answer{Text: "", End: EndToolCalls, ID: "resp_1"}},
-		{"a search that the provider makes", stream(respSearch, respItem, respEmpty), Answer{Text: "Hello wörld", Item: "m", End: EndStop, ID: "resp_1"}},
-		{"incomplete", stream(respItem, `{"type":"response.incomplete","response":{"id":"resp_1","status":"incomplete","output":[]}}`), Answer{End: EndError}},
-		{"failed", stream(respItem, `{"type":"response.failed","response":{"id":"resp_1","status":"failed"}}`), Answer{End: EndError}},
-		{"error", stream(respItem, `{"type":"error","message":"no"}`), Answer{End: EndError}},
-		{"cut off", stream(respCreated, respDelta, respItem), Answer{Text: "Hello wörld", Item: "m", End: EndUnknown}},
-		{"in the background", stream(`{"type":"response.completed","response":{"id":"r","status":"queued","output":[]}}`), Answer{ID: "r"}},
+		{"whole in its last event", stream(respCreated, respDelta, respItem, respDone), dialect.Answer{Text: "Hello wörld", Item: "m", End: dialect.EndStop, ID: "resp_1"}},
+		{"last event empty, as ChatGPT's backend has it", stream(respCreated, respThought, respAside, respItem, respEmpty), dialect.Answer{Text: "Hello wörld", Item: "m", End: dialect.EndStop, ID: "resp_1"}},
+		{"a call of the client's", stream(respCreated, respCall, respTools), dialect.Answer{Text: "", End: dialect.EndToolCalls, ID: "resp_1"}},
+		{"a call, last event empty", stream(respCall, respEmpty), dialect.Answer{Text: "", End: dialect.EndToolCalls, ID: "resp_1"}},
+		{"a search that the provider makes", stream(respSearch, respItem, respEmpty), dialect.Answer{Text: "Hello wörld", Item: "m", End: dialect.EndStop, ID: "resp_1"}},
+		{"incomplete", stream(respItem, `{"type":"response.incomplete","response":{"id":"resp_1","status":"incomplete","output":[]}}`), dialect.Answer{End: dialect.EndError}},
+		{"failed", stream(respItem, `{"type":"response.failed","response":{"id":"resp_1","status":"failed"}}`), dialect.Answer{End: dialect.EndError}},
+		{"error", stream(respItem, `{"type":"error","message":"no"}`), dialect.Answer{End: dialect.EndError}},
+		{"cut off", stream(respCreated, respDelta, respItem), dialect.Answer{Text: "Hello wörld", Item: "m", End: dialect.EndUnknown}},
+		{"in the background", stream(`{"type":"response.completed","response":{"id":"r","status":"queued","output":[]}}`), dialect.Answer{ID: "r"}},
 	} {
-		if diff := cmp.Diff(tc.want, readStream(t, Responses{}, tc.stream)); diff != "" {
+		if diff := cmp.Diff(tc.want, readStream(t, responses.Dialect{}, tc.stream)); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", tc.name, diff)
 		}
 	}
-	r := Responses{}.NewReader()
+	r := responses.Dialect{}.NewReader()
 	r.Body([]byte(`{"id":"resp_2","object":"response","status":"completed","output":[{"type":"message","content":[{"type":"output_text","text":"a"},{"type":"refusal","refusal":"b"},{"type":"output_text","text":"c"}]}]}`))
-	if diff := cmp.Diff(Answer{Text: "a\nc", End: EndStop, ID: "resp_2"}, r.Answer()); diff != "" {
+	if diff := cmp.Diff(dialect.Answer{Text: "a\nc", End: dialect.EndStop, ID: "resp_2"}, r.Answer()); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
-	r = Responses{}.NewReader()
+	r = responses.Dialect{}.NewReader()
 	r.Body([]byte(`{"error":{"message":"no"}}`))
-	if r.Answer().End != EndError {
+	if r.Answer().End != dialect.EndError {
 		t.Errorf("%+v", r.Answer())
 	}
 }
@@ -109,34 +114,34 @@ func TestMessagesAnswers(t *testing.T) {
 	with := func(more ...string) string { return stream(append(append([]string(nil), text...), more...)...) }
 	for _, tc := range []struct {
 		name, stream string
-		want         Answer
+		want         dialect.Answer
 	}{
-		{"end_turn", with(msgEnd("end_turn"), msgStop), Answer{Text: "Hello wörld", End: EndStop}},
-		{"stop_sequence", with(msgEnd("stop_sequence"), msgStop), Answer{Text: "Hello wörld", End: EndStop}},
-		{"max_tokens", with(msgEnd("max_tokens"), msgStop), Answer{Text: "Hello wörld", End: EndLength}},
-		{"tool_use", with(msgEnd("tool_use"), msgStop), Answer{Text: "Hello wörld", End: EndToolCalls}},
-		{"a call that ends like a turn", with(msgTool, msgEnd("end_turn"), msgStop), Answer{Text: "Hello wörld", End: EndToolCalls}},
-		{"a call and a stop sequence", with(msgTool, msgEnd("stop_sequence"), msgStop), Answer{Text: "Hello wörld", End: EndToolCalls}},
-		{"a call that the provider carries out", with(msgServer, msgEnd("end_turn"), msgStop), Answer{Text: "Hello wörld", End: EndStop}},
-		{"pause_turn", with(msgEnd("pause_turn"), msgStop), Answer{Text: "Hello wörld", End: EndToolCalls}},
-		{"refusal", with(msgEnd("refusal"), msgStop), Answer{Text: "Hello wörld", End: EndFilter}},
-		{"error in mid-stream", with(`{"type":"error","error":{"type":"overloaded_error"}}`), Answer{End: EndError}},
-		{"cut off", with(), Answer{Text: "Hello wörld", End: EndUnknown}},
-		{"cut off before its end", with(msgEnd("end_turn")), Answer{Text: "Hello wörld", End: EndUnknown}},
-		{"two blocks", with(msgText, msgHello, msgBlockEnd, msgEnd("end_turn"), msgStop), Answer{Text: "Hello wörld\nHello", End: EndStop}},
+		{"end_turn", with(msgEnd("end_turn"), msgStop), dialect.Answer{Text: "Hello wörld", End: dialect.EndStop}},
+		{"stop_sequence", with(msgEnd("stop_sequence"), msgStop), dialect.Answer{Text: "Hello wörld", End: dialect.EndStop}},
+		{"max_tokens", with(msgEnd("max_tokens"), msgStop), dialect.Answer{Text: "Hello wörld", End: dialect.EndLength}},
+		{"tool_use", with(msgEnd("tool_use"), msgStop), dialect.Answer{Text: "Hello wörld", End: dialect.EndToolCalls}},
+		{"a call that ends like a turn", with(msgTool, msgEnd("end_turn"), msgStop), dialect.Answer{Text: "Hello wörld", End: dialect.EndToolCalls}},
+		{"a call and a stop sequence", with(msgTool, msgEnd("stop_sequence"), msgStop), dialect.Answer{Text: "Hello wörld", End: dialect.EndToolCalls}},
+		{"a call that the provider carries out", with(msgServer, msgEnd("end_turn"), msgStop), dialect.Answer{Text: "Hello wörld", End: dialect.EndStop}},
+		{"pause_turn", with(msgEnd("pause_turn"), msgStop), dialect.Answer{Text: "Hello wörld", End: dialect.EndToolCalls}},
+		{"refusal", with(msgEnd("refusal"), msgStop), dialect.Answer{Text: "Hello wörld", End: dialect.EndFilter}},
+		{"error in mid-stream", with(`{"type":"error","error":{"type":"overloaded_error"}}`), dialect.Answer{End: dialect.EndError}},
+		{"cut off", with(), dialect.Answer{Text: "Hello wörld", End: dialect.EndUnknown}},
+		{"cut off before its end", with(msgEnd("end_turn")), dialect.Answer{Text: "Hello wörld", End: dialect.EndUnknown}},
+		{"two blocks", with(msgText, msgHello, msgBlockEnd, msgEnd("end_turn"), msgStop), dialect.Answer{Text: "Hello wörld\nHello", End: dialect.EndStop}},
 	} {
-		if diff := cmp.Diff(tc.want, readStream(t, Messages{}, tc.stream)); diff != "" {
+		if diff := cmp.Diff(tc.want, readStream(t, messages.Dialect{}, tc.stream)); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", tc.name, diff)
 		}
 	}
-	r := Messages{}.NewReader()
+	r := messages.Dialect{}.NewReader()
 	r.Body([]byte(`{"id":"msg_1","type":"message","role":"assistant","content":[{"type":"thinking","thinking":"hm","signature":"x"},{"type":"text","text":"Hi"}],"stop_reason":"end_turn"}`))
-	if diff := cmp.Diff(Answer{Text: "Hi", End: EndStop}, r.Answer()); diff != "" {
+	if diff := cmp.Diff(dialect.Answer{Text: "Hi", End: dialect.EndStop}, r.Answer()); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
-	r = Messages{}.NewReader()
+	r = messages.Dialect{}.NewReader()
 	r.Body([]byte(`{"type":"error","error":{"type":"invalid_request_error"}}`))
-	if r.Answer().End != EndError {
+	if r.Answer().End != dialect.EndError {
 		t.Errorf("%+v", r.Answer())
 	}
 }

@@ -1,4 +1,4 @@
-package dialect
+package messages
 
 import (
 	"bytes"
@@ -28,25 +28,16 @@ func TestDropThinking(t *testing.T) {
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			body := []byte(`{"model":"m", "thinking" : ` + tc.thinking + ` ,"messages":[{"role":"user","content":"hello"}]}`)
-			c := &Conversation{}
-			if !(Messages{}).Parse(body, c) {
-				t.Fatal("not read")
-			}
-			block := Insert{At: bytes.Index(body, []byte("hello")), Text: []byte("block ")}
-			inserts, ok := c.DropThinking([]Insert{block})
+			added, ok := dropThinking(body)
 			if ok != tc.want {
 				t.Fatalf("added %v, want %v", ok, tc.want)
 			}
 			if !ok {
 				return
 			}
-			added := inserts[0]
 			out := append(append(bytes.Clone(body[:added.At]), added.Text...), body[added.At:]...)
 			if got := gjson.GetBytes(out, "thinking.block_binding").Raw; got != dropBound || !gjson.ValidBytes(out) {
 				t.Errorf("%s", out)
-			}
-			if len(inserts) != 2 || inserts[1].At != block.At {
-				t.Errorf("inserts %+v", inserts)
 			}
 			if start := bytes.Index(body, []byte(tc.thinking)); added.At <= start || added.At > start+len(tc.thinking) {
 				t.Errorf("added at %d, outside of the object", added.At)

@@ -1,33 +1,32 @@
-package capture
+package responses
 
 import (
 	"strings"
 	"unsafe"
 
 	"github.com/tidwall/gjson"
+
+	"github.com/graphiti-proxy/graphiti-proxy/dialect"
 )
 
-// Responses reads the answers of the Responses API.
-type Responses struct{}
+// NewReader implements dialect.Dialect.
+func (Dialect) NewReader() dialect.Reader { return &reader{} }
 
-// NewReader implements Dialect.
-func (Responses) NewReader() Reader { return &responsesReader{} }
-
-// responsesReader assembles an answer from its last event, which holds it
+// reader assembles an answer from its last event, which holds it
 // whole, or else from the items that ended before. ChatGPT's backend leaves
 // the last event's output empty.
-type responsesReader struct {
+type reader struct {
 	id    string
 	said  string   // the id of the last message
 	texts []string // of the messages that ended
 	calls bool     // something is to be done before the turn ends
 	size  int
-	end   End
-	usage Usage
+	end   dialect.End
+	usage dialect.Usage
 }
 
-// Event implements Reader.
-func (r *responsesReader) Event(_, data []byte) {
+// Event implements dialect.Reader.
+func (r *reader) Event(_, data []byte) {
 	doc := gjson.Parse(unsafe.String(unsafe.SliceData(data), len(data)))
 	switch doc.Get("type").Str {
 	case "response.output_item.done":
@@ -35,19 +34,19 @@ func (r *responsesReader) Event(_, data []byte) {
 	case "response.completed", "response.incomplete", "response.failed", "response.cancelled":
 		r.whole(doc.Get("response"))
 	case "error":
-		r.end = EndError
+		r.end = dialect.EndError
 	}
 }
 
-// Body implements Reader.
-func (r *responsesReader) Body(body []byte) {
+// Body implements dialect.Reader.
+func (r *reader) Body(body []byte) {
 	r.whole(gjson.Parse(unsafe.String(unsafe.SliceData(body), len(body))))
 }
 
 // whole takes a response object.
-func (r *responsesReader) whole(response gjson.Result) {
+func (r *reader) whole(response gjson.Result) {
 	r.id = strings.Clone(response.Get("id").Str)
-	r.usage = openAIUsage(response.Get("usage"))
+	r.usage = dialect.OpenAIUsage(response.Get("usage"))
 	if output := response.Get("output"); len(output.Array()) > 0 {
 		r.texts, r.calls, r.size = nil, false, 0
 		output.ForEach(func(_, item gjson.Result) bool {
@@ -57,23 +56,23 @@ func (r *responsesReader) whole(response gjson.Result) {
 	}
 	switch status := response.Get("status").Str; {
 	case status == "completed" && r.calls:
-		r.end = EndToolCalls
+		r.end = dialect.EndToolCalls
 	case status == "completed":
-		r.end = EndStop
+		r.end = dialect.EndStop
 	case status == "queued" || status == "in_progress": // in the background: it is fetched later
-		r.end = EndUnknown
+		r.end = dialect.EndUnknown
 	default:
-		r.end = EndError
+		r.end = dialect.EndError
 	}
 }
 
 // item takes an output item. What a model says beside its answer is not kept.
-func (r *responsesReader) item(item gjson.Result) {
+func (r *reader) item(item gjson.Result) {
 	switch kind := item.Get("type").Str; {
 	case kind == "message" && item.Get("phase").Str != "commentary":
 		r.said = strings.Clone(item.Get("id").Str)
 		item.Get("content").ForEach(func(_, part gjson.Result) bool {
-			if text := part.Get("text").Str; part.Get("type").Str == "output_text" && text != "" && r.size+len(text) <= maxAnswer {
+			if text := part.Get("text").Str; part.Get("type").Str == "output_text" && text != "" && r.size+len(text) <= dialect.MaxAnswer {
 				r.texts = append(r.texts, strings.Clone(text))
 				r.size += len(text)
 			}
@@ -93,10 +92,10 @@ func serverCall(kind string) bool {
 	return false
 }
 
-// Answer implements Reader.
-func (r *responsesReader) Answer() Answer {
-	if r.end == EndError {
-		return Answer{End: EndError}
+// Answer implements dialect.Reader.
+func (r *reader) Answer() dialect.Answer {
+	if r.end == dialect.EndError {
+		return dialect.Answer{End: dialect.EndError}
 	}
-	return Answer{Text: strings.TrimSpace(dropThoughts(strings.Join(r.texts, "\n"))), End: r.end, ID: r.id, Item: r.said, Usage: r.usage}
+	return dialect.Answer{Text: dialect.WithoutThoughts(strings.Join(r.texts, "\n")), End: r.end, ID: r.id, Item: r.said, Usage: r.usage}
 }

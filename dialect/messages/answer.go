@@ -1,32 +1,31 @@
-package capture
+package messages
 
 import (
 	"strings"
 	"unsafe"
 
 	"github.com/tidwall/gjson"
+
+	"github.com/graphiti-proxy/graphiti-proxy/dialect"
 )
 
-// Messages reads the answers of Anthropic's Messages API.
-type Messages struct{}
+// NewReader implements dialect.Dialect.
+func (Dialect) NewReader() dialect.Reader { return &reader{} }
 
-// NewReader implements Dialect.
-func (Messages) NewReader() Reader { return &messagesReader{} }
-
-// messagesReader assembles the text blocks of an answer.
-type messagesReader struct {
+// reader assembles the text blocks of an answer.
+type reader struct {
 	texts  []*strings.Builder
 	inText bool // the block that is being sent is one of text
 	calls  bool // of tools that the client has
 	size   int
-	end    End
+	end    dialect.End
 	over   bool // message_stop was seen
 	failed bool
-	usage  Usage
+	usage  dialect.Usage
 }
 
-// Event implements Reader.
-func (r *messagesReader) Event(_, data []byte) {
+// Event implements dialect.Reader.
+func (r *reader) Event(_, data []byte) {
 	doc := gjson.Parse(unsafe.String(unsafe.SliceData(data), len(data)))
 	switch doc.Get("type").Str {
 	case "content_block_start":
@@ -41,10 +40,10 @@ func (r *messagesReader) Event(_, data []byte) {
 			r.add(doc.Get("delta.text").Str)
 		}
 	case "message_start":
-		r.usage = Usage{}
-		r.usage.anthropicUsage(doc.Get("message.usage"))
+		r.usage = dialect.Usage{}
+		addUsage(&r.usage, doc.Get("message.usage"))
 	case "message_delta":
-		r.usage.Output = max(r.usage.Output, tokens(doc.Get("usage.output_tokens")))
+		r.usage.Output = max(r.usage.Output, dialect.Tokens(doc.Get("usage.output_tokens")))
 		r.stop(doc.Get("delta.stop_reason").Str)
 	case "message_stop":
 		r.over = true
@@ -53,8 +52,8 @@ func (r *messagesReader) Event(_, data []byte) {
 	}
 }
 
-// Body implements Reader.
-func (r *messagesReader) Body(body []byte) {
+// Body implements dialect.Reader.
+func (r *reader) Body(body []byte) {
 	doc := gjson.Parse(unsafe.String(unsafe.SliceData(body), len(body)))
 	if doc.Get("type").Str != "message" {
 		r.failed = true
@@ -68,38 +67,38 @@ func (r *messagesReader) Body(body []byte) {
 		r.calls = r.calls || block.Get("type").Str == "tool_use"
 		return true
 	})
-	r.usage.anthropicUsage(doc.Get("usage"))
+	addUsage(&r.usage, doc.Get("usage"))
 	r.stop(doc.Get("stop_reason").Str)
 	r.over = true
 }
 
-func (r *messagesReader) add(s string) {
-	if r.size+len(s) <= maxAnswer {
+func (r *reader) add(s string) {
+	if r.size+len(s) <= dialect.MaxAnswer {
 		r.texts[len(r.texts)-1].WriteString(s)
 		r.size += len(s)
 	}
 }
 
-func (r *messagesReader) stop(reason string) {
+func (r *reader) stop(reason string) {
 	switch reason {
 	case "":
 	case "end_turn", "stop_sequence":
-		r.end = EndStop
+		r.end = dialect.EndStop
 	case "max_tokens", "model_context_window_exceeded":
-		r.end = EndLength
+		r.end = dialect.EndLength
 	case "tool_use", "pause_turn":
-		r.end = EndToolCalls
+		r.end = dialect.EndToolCalls
 	case "refusal":
-		r.end = EndFilter
+		r.end = dialect.EndFilter
 	default:
-		r.end = EndUnknown
+		r.end = dialect.EndUnknown
 	}
 }
 
-// Answer implements Reader.
-func (r *messagesReader) Answer() Answer {
+// Answer implements dialect.Reader.
+func (r *reader) Answer() dialect.Answer {
 	if r.failed {
-		return Answer{End: EndError}
+		return dialect.Answer{End: dialect.EndError}
 	}
 	var texts []string
 	for _, t := range r.texts {
@@ -107,10 +106,27 @@ func (r *messagesReader) Answer() Answer {
 			texts = append(texts, t.String())
 		}
 	}
-	a := Answer{Text: strings.TrimSpace(dropThoughts(strings.Join(texts, "\n")))}
+	a := dialect.Answer{Text: dialect.WithoutThoughts(strings.Join(texts, "\n"))}
 	if r.over {
-		a.End = r.end.after(r.calls)
+		a.End = r.end.WithCalls(r.calls)
 	}
 	a.Usage = r.usage
 	return a
+}
+
+// addUsage adds what an event says; Anthropic counts what was cached beside what
+// was not.
+func addUsage(u *dialect.Usage, r gjson.Result) {
+	r.ForEach(func(key, value gjson.Result) bool {
+		switch key.Str {
+		case "input_tokens", "cache_creation_input_tokens":
+			u.Input += dialect.Tokens(value)
+		case "cache_read_input_tokens":
+			u.Input += dialect.Tokens(value)
+			u.Cached = dialect.Tokens(value)
+		case "output_tokens":
+			u.Output = dialect.Tokens(value)
+		}
+		return true
+	})
 }

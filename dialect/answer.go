@@ -1,0 +1,128 @@
+package dialect
+
+import (
+	"bytes"
+	"strings"
+
+	"github.com/tidwall/gjson"
+)
+
+// MaxAnswer bounds the text that is kept of an answer, in bytes.
+const MaxAnswer = 1 << 20
+
+// Reader assembles one answer. It is used by one goroutine, must not retain
+// the bytes it is given, must not block, and never fails: what it does not
+// understand it ignores.
+type Reader interface {
+	// Event takes one server-sent event: its name (may be empty) and its data
+	// with the lines joined by "\n".
+	Event(name, data []byte)
+
+	// Body takes a whole answer that was not sent as events.
+	Body(body []byte)
+
+	// Answer says what has been assembled so far.
+	Answer() Answer
+}
+
+// Answer is what a model said.
+type Answer struct {
+	Text string // what a person sees, without reasoning
+	End  End
+
+	// ID and Item are by what the next request may refer to the answer, and to
+	// what the model said in it; each may be empty.
+	ID, Item string
+
+	Usage Usage
+}
+
+// End says how an answer ended.
+type End uint8
+
+// The ends of an answer. Only EndStop and EndLength finish a turn.
+const (
+	EndUnknown   End = iota // cut off, or never said
+	EndStop                 // finished
+	EndLength               // cut at the token limit: kept, marked as partial
+	EndToolCalls            // the turn goes on
+	EndFilter               // withheld or refused
+	EndError                // an error in mid-stream
+)
+
+// Final reports whether the answer finishes its turn.
+func (e End) Final() bool { return e == EndStop || e == EndLength }
+
+// WithCalls is the end of an answer that called tools, or did not: whatever it
+// says of itself, the turn goes on with what they bring. OpenAI ends a call that
+// the request forced with "stop", and many compatible servers end all calls so.
+func (e End) WithCalls(calls bool) End {
+	if calls && e == EndStop {
+		return EndToolCalls
+	}
+	return e
+}
+
+// Usage is what a provider says an answer took, in tokens; zero where it does
+// not say.
+type Usage struct {
+	Input  int // of the request, what was cached included
+	Cached int // of those, read from the provider's prompt cache
+	Output int
+}
+
+// OpenAIUsage reads the usage of Chat Completions and of the Responses API,
+// which have other names for the same.
+func OpenAIUsage(u gjson.Result) (out Usage) {
+	u.ForEach(func(key, value gjson.Result) bool {
+		switch key.Str {
+		case "prompt_tokens", "input_tokens":
+			out.Input = Tokens(value)
+		case "completion_tokens", "output_tokens":
+			out.Output = Tokens(value)
+		case "prompt_tokens_details", "input_tokens_details":
+			out.Cached = Tokens(value.Get("cached_tokens"))
+		}
+		return true
+	})
+	return out
+}
+
+// maxTokens bounds what is believed.
+const maxTokens = 1 << 30
+
+// Tokens is a number of tokens that a provider says.
+func Tokens(v gjson.Result) int { return int(min(max(v.Int(), 0), maxTokens)) }
+
+// WithoutThoughts is an answer's text without the reasoning that some models
+// write into it. Reasoning that is not closed is left.
+func WithoutThoughts(s string) string {
+	s, open := CutElements(s, "<think>", "</think>")
+	return strings.TrimSpace(s + open)
+}
+
+// CutElements takes out of s what stands between two tags, and the tags. What
+// others leave behind may be a tag too. open is the rest, from a first tag that
+// no second one follows. It reads s once: an answer may be full of them.
+func CutElements(s, first, second string) (kept, open string) {
+	if !strings.Contains(s, first) {
+		return s, ""
+	}
+	out := make([]byte, 0, len(s))
+	for {
+		i := strings.IndexByte(s, first[len(first)-1]) + 1
+		if i == 0 {
+			return string(append(out, s...)), ""
+		}
+		out, s = append(out, s[:i]...), s[i:]
+		if !bytes.HasSuffix(out, []byte(first)) {
+			continue
+		}
+		kept := len(out) - len(first)
+		j := strings.Index(s, second)
+		if j < 0 {
+			return string(out[:kept]), first + s
+		}
+		out, s = out[:kept], s[j+len(second):]
+	}
+}

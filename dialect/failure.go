@@ -1,0 +1,31 @@
+package dialect
+
+import "encoding/json"
+
+// Failure is an error of the proxy's own.
+type Failure struct {
+	Status  int    // of HTTP
+	Type    string // what kind of error it is, in OpenAI's and Anthropic's words
+	Code    string // what went wrong, for programs; empty: nothing more is known
+	Message string
+}
+
+// OpenAIError is a failure in OpenAI's shape, which with its type is Anthropic's
+// too. It is also for paths that belong to no dialect.
+func OpenAIError(f Failure) []byte {
+	type detail struct {
+		Message string  `json:"message"`
+		Type    string  `json:"type"`
+		Param   *string `json:"param"`
+		Code    *string `json:"code"`
+	}
+	d := detail{Message: f.Message, Type: f.Type}
+	if f.Code != "" {
+		d.Code = &f.Code
+	}
+	b, _ := json.Marshal(struct { // strings only: cannot fail
+		Type  string `json:"type"`
+		Error detail `json:"error"`
+	}{"error", d})
+	return b
+}

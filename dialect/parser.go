@@ -1,0 +1,205 @@
+package dialect
+
+// Parser reads a request body into a Conversation. It is what the parsers of
+// all dialects are made of.
+type Parser struct {
+	Scanner
+	c *Conversation
+}
+
+// NewParser begins to read body into c, which it resets.
+func NewParser(body []byte, c *Conversation) Parser {
+	c.reset(body)
+	s := NewScanner(body)
+	if !c.limits.Until.IsZero() {
+		s.inTime, s.next = c.InTime, stride
+	}
+	return Parser{Scanner: s, c: c}
+}
+
+// Whole reads the whole body, an object; member reads each value.
+func (p *Parser) Whole(member func(key []byte) bool) bool {
+	return p.c.room(p.c.Size()) && p.Object(member) && p.AtEnd()
+}
+
+// Settle ends the reading: it finds out which messages a person wrote, and what
+// the request is for. It reports false where that takes too much.
+func (p *Parser) Settle() bool { return p.c.settle() }
+
+// Other reads a member that several dialects have, or skips it.
+func (p *Parser) Other(key []byte) bool {
+	switch string(key) {
+	case "model":
+		if p.Peek() != '"' {
+			return p.Skip()
+		}
+		s, ok := p.Quoted()
+		p.c.Model = p.Raw(s)
+		return ok
+	case "tools":
+		if p.Peek() != '[' {
+			return p.Skip()
+		}
+		return p.Array(func(int) bool {
+			p.c.Tools = true
+			return p.Skip()
+		})
+	case "":
+		return false
+	}
+	return p.field(key)
+}
+
+// field skips a member's value, and notes where it stands if it matters.
+func (p *Parser) field(key []byte) bool {
+	f := fieldOf(key)
+	v, ok := p.Value()
+	if ok && f != FieldNone && v.End-v.Start <= maxField {
+		p.c.fields[f] = v
+	}
+	return ok
+}
+
+// Word reads a short string, or skips what is none.
+func (p *Parser) Word(w *[]byte) bool {
+	if p.Peek() != '"' {
+		return p.Skip()
+	}
+	s, ok := p.Quoted()
+	*w = p.Raw(s)
+	return ok
+}
+
+// Begin begins a message. What is read before Add is called with it belongs to
+// it.
+func (p *Parser) Begin() Message { return Message{from: len(p.c.spans), At: -1} }
+
+// AddText adds a text, the inside of a JSON string, to the message that was
+// begun.
+func (p *Parser) AddText(s Span) bool { return p.c.addSpan(s) }
+
+// DropTexts drops the texts of the message that was begun.
+func (p *Parser) DropTexts(m *Message) { p.c.spans = p.c.spans[:m.from] }
+
+// HasText reports whether the message that was begun has texts.
+func (p *Parser) HasText(m *Message) bool { return len(p.c.spans) > m.from }
+
+// Add ends a message. It reports false where there are too many.
+func (p *Parser) Add(m Message) bool {
+	m.to = len(p.c.spans)
+	return p.c.addMessage(m)
+}
+
+// Join adds the texts of a message to those of the message before it, and
+// reports whether they follow them.
+func (p *Parser) Join(m Message) bool {
+	last := len(p.c.Messages) - 1
+	if last < 0 || p.c.Messages[last].to != m.from {
+		return false
+	}
+	p.c.Messages[last].to = len(p.c.spans)
+	return true
+}
+
+// HasTools notes that tools are offered.
+func (p *Parser) HasTools() { p.c.Tools = true }
+
+// Items reports whether a body may hold so many items, and gives it up where
+// it may not.
+func (p *Parser) Items(n int) bool { return n <= p.c.maxMessages() || p.c.tooLarge() }
+
+// AddReference notes the id of an item that the provider holds.
+func (p *Parser) AddReference(id Span) {
+	if id.End-id.Start <= maxField {
+		p.c.refs = append(p.c.refs, id)
+	}
+}
+
+// Prompt reads what the client says for itself beside the messages.
+func (p *Parser) Prompt(parts *Parts) bool {
+	m := p.Begin()
+	m.System = true
+	ok := p.Content(&m, parts)
+	m.to = len(p.c.spans)
+	p.c.prompt = m
+	return ok
+}
+
+// Parts says how a content that is an array is read.
+type Parts struct {
+	Form   Form                   // how a block is written as one of them
+	IsText func(kind []byte) bool // tells the types of parts that hold text
+
+	// Each is told of every part: its type, where it begins, and whether it
+	// held text. It may be nil.
+	Each func(kind []byte, at int, text bool)
+}
+
+// Content reads a message's content: a string, an array of parts, or null.
+func (p *Parser) Content(m *Message, parts *Parts) bool {
+	switch p.Peek() {
+	case '"':
+		s, ok := p.Quoted()
+		m.At, m.Form = s.Start, FormString
+		return ok && p.AddText(s)
+	case '[':
+		first := p.Offset() + 1
+		return p.Array(func(int) bool {
+			m.At, m.Form = first, parts.Form // of an empty one a block could be no part
+			return p.part(parts)
+		})
+	}
+	return p.Skip()
+}
+
+// part reads one part of a content. Those that hold text are kept.
+func (p *Parser) part(parts *Parts) bool {
+	if p.Peek() != '{' {
+		return p.Skip()
+	}
+	at := p.Offset()
+	var text Span
+	var kind []byte
+	has := false
+	ok := p.Object(func(key []byte) bool {
+		switch {
+		case string(key) == "type" && p.Peek() == '"':
+			s, ok := p.Quoted()
+			kind = p.Raw(s)
+			return ok
+		case string(key) == "text" && p.Peek() == '"':
+			if has {
+				return false
+			}
+			has = true
+			var ok bool
+			text, ok = p.Quoted()
+			return ok
+		case key == nil:
+			return false
+		}
+		return p.Skip()
+	})
+	has = has && parts.IsText(kind)
+	if ok && parts.Each != nil {
+		parts.Each(kind, at, has)
+	}
+	if ok && has {
+		return p.AddText(text)
+	}
+	return ok
+}
+
+// RoleOf reads a role as OpenAI and Anthropic spell it. system says that the
+// client speaks for itself.
+func RoleOf(raw []byte) (r Role, system bool) {
+	switch string(raw) {
+	case "user":
+		return RoleUser, false
+	case "assistant":
+		return RoleAssistant, false
+	case "system", "developer":
+		return RoleOther, true
+	}
+	return RoleOther, false
+}
