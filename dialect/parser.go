@@ -117,9 +117,14 @@ func (p *Parser) AddReference(id Span) {
 
 // Prompt reads what the client says for itself beside the messages.
 func (p *Parser) Prompt(parts *Parts) bool {
+	return p.PromptText(func(m *Message) bool { return p.Content(m, parts) })
+}
+
+// PromptText likewise has read add the texts.
+func (p *Parser) PromptText(read func(m *Message) bool) bool {
 	m := p.Begin()
 	m.System = true
-	ok := p.Content(&m, parts)
+	ok := read(&m)
 	m.to = len(p.c.spans)
 	p.c.prompt = m
 	return ok
