@@ -64,6 +64,7 @@ type Conversation struct {
 	moves   []move           // and where it went
 	spans   []Span
 	details *bool  // what hasDetails found; nil: it was not asked
+	runOn   bool   // see Parser.RunOn
 	scratch []byte // for decoding what is not kept
 
 	limits  Limits // of reading the body
@@ -97,6 +98,9 @@ func (c *Conversation) Text(i int) []byte {
 	return text
 }
 
+// runsOn reports whether a message's texts are pieces of one.
+func (c *Conversation) runsOn(m *Message) bool { return c.runOn && m.Role == RoleAssistant }
+
 // joined is a message's whole text.
 func (c *Conversation) joined(m *Message) []byte {
 	spans := c.spans[m.from:m.to]
@@ -105,7 +109,7 @@ func (c *Conversation) joined(m *Message) []byte {
 	}
 	var b []byte
 	for i, s := range spans {
-		if i > 0 {
+		if i > 0 && !c.runsOn(m) {
 			b = append(b, '\n')
 		}
 		b = appendText(b, c.body[s.Start:s.End])
@@ -162,6 +166,9 @@ func (c *Conversation) rawSize(m *Message) (n int) {
 // cleaned is a message's text without what a harness put there: within a part,
 // and as whole parts beside those that a person wrote.
 func (c *Conversation) cleaned(m *Message) []byte {
+	if c.runsOn(m) {
+		return trim(c.stripHarness(c.joined(m), m.Role))
+	}
 	var b []byte
 	for _, s := range c.spans[m.from:m.to] {
 		raw := c.body[s.Start:s.End]

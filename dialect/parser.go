@@ -130,6 +130,10 @@ func (p *Parser) PromptText(read func(m *Message) bool) bool {
 	return ok
 }
 
+// RunOn says that the texts of one answer follow on one another with nothing
+// between them: they are pieces, and not paragraphs.
+func (p *Parser) RunOn() { p.c.runOn = true }
+
 // Parts says how a content that is an array is read.
 type Parts struct {
 	Form   Form                   // how a block is written as one of them
