@@ -21,6 +21,7 @@ type Message struct {
 
 	System  bool // the client speaks for itself
 	Results bool // it holds results of tools
+	Setup   bool // its first text is one with which the client begins all conversations, and states its place
 	cleaned bool
 
 	from, to int    // its texts, in Conversation.spans

@@ -11,8 +11,9 @@ var harnessTags = [...]string{
 	"command-message", "command-args", "task-notification", // Claude Code
 	"environment_context", "user_instructions", "turn_aborted", "user_shell_command", // Codex
 	"skill", "subagent_notification", "user_action", "realtime_conversation", "model_switch", // Codex
-	"environment_details", // Kilo, Roo, Cline
-	"current_datetime",    // Copilot CLI
+	"environment_details",                                             // Kilo, Roo, Cline
+	"current_datetime",                                                // Copilot CLI
+	"session_context", "hook_context", "scratchpad", "state_snapshot", // Gemini CLI; the last two after compaction
 }
 
 // harnessStarts begin user messages that no person wrote.
@@ -21,6 +22,10 @@ var harnessStarts = []string{
 	"Another language model started to solve this problem",   // Codex, after compaction
 	"This session is being continued from a previous conver", // Claude Code, after compaction
 	"This is the Qwen Code. We are setting up the context",   // Qwen Code
+	"Here is the user's editor context as a JSON object.",    // Gemini CLI
+	"Here is a summary of changes in the user's editor con",  // Gemini CLI
+	"[System: You previously ",                               // Gemini CLI
+	"System: Potential loop detected. Details: ",             // Gemini CLI
 	"I have *added these files to the chat*",                 // aider
 	"Here are summaries of some files",                       // aider
 	"Here are some READ ONLY files",                          // aider
