@@ -87,8 +87,8 @@ func (s *Server) writeError(c *call, err error) {
 	ctx.SetConnectionClose()
 	s.logRequest(c, status, ctx.Time())
 	failure := dialect.Failure{Status: status, Type: typ, Code: kind, Message: message}
-	if c.route.dialect != nil {
-		ctx.SetBody(c.route.dialect.Error(failure))
+	if c.route.speaks != nil {
+		ctx.SetBody(c.route.speaks.Error(failure))
 		return
 	}
 	ctx.SetBody(dialect.OpenAIError(failure))

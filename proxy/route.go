@@ -14,7 +14,8 @@ type route struct {
 	dialect  dialect.Dialect // nil: forwarded as it is
 	upstream *upstream
 	match    dialect.Match
-	provider string // of dialect, for traces
+	speaks   dialect.Dialect // whose errors the client understands; nil: OpenAI's are the best guess
+	provider string          // of dialect, for traces
 
 	fetched dialect.Dialect // of an answer that the request fetches; nil: it fetches none
 }
@@ -27,7 +28,7 @@ func (r *route) replays() bool { return r.match.Use == dialect.UseReplay }
 func (s *Server) match(h *fasthttp.RequestHeader) route {
 	path, _, _ := bytes.Cut(originForm(h.RequestURI()), []byte{'?'})
 	found := registry.Find(&dialect.Request{Method: h.Method(), Path: path, Header: h.Peek})
-	r := route{upstream: s.way().upstreams[found.Upstream], match: found.Match}
+	r := route{upstream: s.way().upstreams[found.Upstream], match: found.Match, speaks: found.Speaks}
 	switch found.Use {
 	case dialect.UseTurn, dialect.UseReplay:
 		r.dialect, r.provider = found.Dialect, found.Info.Provider

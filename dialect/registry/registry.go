@@ -36,6 +36,10 @@ type Route struct {
 	Dialect  dialect.Dialect // nil: the request is forwarded as it is
 	Info     *dialect.Info   // of Dialect
 	Upstream string          // by its name in Upstreams
+
+	// Speaks is the dialect whose errors the client understands, also where the
+	// request is forwarded as it is; nil: nobody claims it.
+	Speaks dialect.Dialect
 }
 
 // Find returns the route of a request.
@@ -44,11 +48,14 @@ func Find(r *dialect.Request) Route {
 	for i, d := range All {
 		m := d.Match(r)
 		if m.Upstream {
-			found.Upstream = infos[i].Upstream
+			found.Upstream, found.Speaks = infos[i].Upstream, d
 		}
 		if m.Use != dialect.UseNone {
 			found.Match, found.Dialect, found.Info = m, d, &infos[i]
 		}
+	}
+	if found.Dialect != nil {
+		found.Speaks = found.Dialect
 	}
 	return found
 }
