@@ -7,6 +7,7 @@ import (
 	"github.com/valyala/fasthttp"
 
 	"github.com/graphiti-proxy/graphiti-proxy/capture/ledger"
+	"github.com/graphiti-proxy/graphiti-proxy/proxy/contain"
 	"github.com/graphiti-proxy/graphiti-proxy/proxy/identity"
 )
 
@@ -66,7 +67,7 @@ func (p *promises) keep(m *Memory, status int) (directives int) {
 // judged does what the head of an answer allows: the header that follows says
 // so, and the answer may never come to its end.
 func (s *Server) judged(c *call, status int) {
-	contained(s.log, "the head of an answer", func() {
+	contain.Run(s.log, "the head of an answer", func() {
 		c.mem.outcome.Promoted = c.mem.promises.keep(c.memory, status)
 	})
 }

@@ -2,7 +2,6 @@ package proxy
 
 import (
 	"crypto/tls"
-	"errors"
 	"io"
 	"log/slog"
 	"net"
@@ -12,7 +11,6 @@ import (
 	"sync"
 	"syscall"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"go.opentelemetry.io/otel/metric/noop"
@@ -44,7 +42,7 @@ func TestAcceptGoesOn(t *testing.T) {
 		os.NewSyscallError("accept4", syscall.EMFILE), os.NewSyscallError("accept4", syscall.ENFILE),
 		os.NewSyscallError("accept4", syscall.ENOBUFS), os.NewSyscallError("accept4", syscall.ECONNABORTED), os.NewSyscallError("accept4", syscall.EPERM),
 	}
-	w := newWire(t, say(okAnswer))
+	w := newStub(t, say(okAnswer))
 	var log lines
 	o := Options{Listen: "127.0.0.1:0", Ways: Ways{Upstreams: upstreams(w.url()), Limits: testLimits()}, Meter: noop.Meter{}, Log: slog.New(slog.NewTextHandler(&log, nil))}
 	s, err := New(o)
@@ -68,48 +66,11 @@ func TestAcceptGoesOn(t *testing.T) {
 	}
 }
 
-// TestAcceptPausesAndEnds: the pauses grow to a second, and the end of the
-// listener ends one.
-func TestAcceptPausesAndEnds(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		errs := make([]error, 12)
-		for i := range errs {
-			errs[i] = syscall.EMFILE
-		}
-		f := &failing{Listener: closedListener{}, errs: errs}
-		s := &Server{listener: f, log: slog.New(slog.DiscardHandler)}
-		s.ways.Store(&ways{})
-		l := s.newListener()
-		began := time.Now()
-		if _, err := l.Accept(); !errors.Is(err, net.ErrClosed) {
-			t.Error(err)
-		}
-		// 5, 10, 20 … 640 ms, and then four seconds.
-		if took, want := time.Since(began), 1275*time.Millisecond+4*time.Second; took != want {
-			t.Errorf("%d failures took %s, want %s", len(errs), took, want)
-		}
-		f.errs = []error{syscall.EMFILE}
-		ended := make(chan error, 1)
-		go func() { _, err := l.Accept(); ended <- err }()
-		synctest.Wait()
-		began = time.Now()
-		_ = l.Close()
-		if err := <-ended; !errors.Is(err, net.ErrClosed) || time.Since(began) > 0 {
-			t.Errorf("%v after %s", err, time.Since(began))
-		}
-	})
-}
-
-type closedListener struct{ net.Listener }
-
-func (closedListener) Accept() (net.Conn, error) { return nil, net.ErrClosed }
-func (closedListener) Close() error              { return nil }
-
 // TestPartOfOneAddress: one address fills its part and no more, others are
 // served, and what has ended does not count, however it ended.
 func TestPartOfOneAddress(t *testing.T) {
 	hold := make(chan struct{})
-	w := newWire(t, func(_ *wire, c net.Conn, request string) bool {
+	w := newStub(t, func(_ *stub, c net.Conn, request string) bool {
 		switch {
 		case strings.Contains(request, "Upgrade: websocket"):
 			_, _ = io.WriteString(c, "HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n\r\n")
@@ -151,7 +112,7 @@ func TestPartOfOneAddress(t *testing.T) {
 			t.Fatal(got)
 		}
 		_, _ = io.WriteString(hangs, "GET /hangs HTTP/1.1\r\nHost: p\r\n\r\n")
-		waitFor(t, "three connections", func() bool { return s.clients.count() == 3 })
+		waitFor(t, "three connections", func() bool { return s.clients.Count() == 3 })
 		if got := ask(from("127.0.0.1"), get); got != http.StatusServiceUnavailable {
 			t.Errorf("a fourth connection of one address: %d", got)
 		}
@@ -162,36 +123,10 @@ func TestPartOfOneAddress(t *testing.T) {
 		for _, c := range []net.Conn{idle, tunnel, hangs, other} {
 			c.Close()
 		}
-		waitFor(t, "all to leave", func() bool { return s.clients.count() == 0 })
-		s.clients.mu.Lock()
-		if n := len(s.clients.from); n > 0 {
+		waitFor(t, "all to leave", func() bool { return s.clients.Count() == 0 })
+		if n := s.clients.Addresses(); n > 0 {
 			t.Errorf("%d addresses are kept", n)
 		}
-		s.clients.mu.Unlock()
-	}
-}
-
-func (cs *clients) count() int {
-	cs.mu.Lock()
-	defer cs.mu.Unlock()
-	return len(cs.open)
-}
-
-func TestPrefixOf(t *testing.T) {
-	for addr, want := range map[string]string{
-		"192.0.2.1":            "192.0.2.1/32",
-		"::ffff:192.0.2.1":     "192.0.2.1/32",
-		"2001:db8:1:2::1":      "2001:db8:1:2::/64",
-		"2001:db8:1:2:ffff::1": "2001:db8:1:2::/64",
-		"fe80::1%eth0":         "fe80::/64",
-	} {
-		ip, zone, _ := strings.Cut(addr, "%")
-		if got := prefixOf(&net.TCPAddr{IP: net.ParseIP(ip), Zone: zone}); got.String() != want {
-			t.Errorf("%s: %s, want %s", addr, got, want)
-		}
-	}
-	if p := prefixOf(&net.UnixAddr{Name: "/x"}); p.IsValid() {
-		t.Error(p)
 	}
 }
 
@@ -199,7 +134,7 @@ func TestPrefixOf(t *testing.T) {
 // happens are closed for new ones, and others are not.
 func TestIdleMakeRoom(t *testing.T) {
 	hold := make(chan struct{})
-	w := newWire(t, func(_ *wire, c net.Conn, request string) bool {
+	w := newStub(t, func(_ *stub, c net.Conn, request string) bool {
 		if strings.Contains(request, "/hangs") {
 			<-hold
 		}
@@ -207,9 +142,7 @@ func TestIdleMakeRoom(t *testing.T) {
 		return err == nil
 	})
 	s, base := start(t, w.url())
-	s.clients.mu.Lock()
-	s.clients.room = 4
-	s.clients.mu.Unlock()
+	s.clients.SetRoom(4)
 	busy := dial(t, s)
 	_, _ = io.WriteString(busy, "GET /hangs HTTP/1.1\r\nHost: p\r\n\r\n")
 	waitFor(t, "the request", func() bool { return len(w.requests()) == 1 })
@@ -223,7 +156,7 @@ func TestIdleMakeRoom(t *testing.T) {
 		}
 		resp.Body.Close()
 	}
-	if n := s.clients.count(); n > 4 {
+	if n := s.clients.Count(); n > 4 {
 		t.Errorf("%d connections", n)
 	}
 	close(hold)
@@ -235,13 +168,13 @@ func TestIdleMakeRoom(t *testing.T) {
 // TestTooManyOverTLS: a connection too many does not stop the others from being
 // accepted by never shaking hands.
 func TestTooManyOverTLS(t *testing.T) {
-	w := newWire(t, say(okAnswer))
+	w := newStub(t, say(okAnswer))
 	s, _ := start(t, w.url(), func(o *Options) {
 		o.Ways.Limits.Connections = 1
 		o.ServerTLS = &tls.Config{MinVersion: tls.VersionTLS12}
 	})
 	first := dial(t, s)
-	waitFor(t, "the first", func() bool { return s.clients.count() == 1 })
+	waitFor(t, "the first", func() bool { return s.clients.Count() == 1 })
 	for range 3 {
 		c := dial(t, s) // which says nothing
 		if b, err := io.ReadAll(c); err == nil && len(b) > 0 {
@@ -249,15 +182,15 @@ func TestTooManyOverTLS(t *testing.T) {
 		}
 	}
 	first.Close()
-	waitFor(t, "the first to leave", func() bool { return s.clients.count() == 0 })
+	waitFor(t, "the first to leave", func() bool { return s.clients.Count() == 0 })
 	dial(t, s)
-	waitFor(t, "another", func() bool { return s.clients.count() == 1 })
+	waitFor(t, "another", func() bool { return s.clients.Count() == 1 })
 }
 
 // TestSlowBodyGoesOn however small it is: each byte has its time. One that stops
 // is answered 408, also where it is passed on as it comes.
 func TestSlowBodyGoesOn(t *testing.T) {
-	w := newWire(t, say(okAnswer))
+	w := newStub(t, say(okAnswer))
 	s, _ := start(t, w.url(), func(o *Options) { o.Ways.Limits.BodyTimeout = 200 * time.Millisecond })
 	tick := func() { <-time.After(80 * time.Millisecond) }
 	t.Run("slow", func(t *testing.T) {
@@ -304,22 +237,4 @@ func TestSlowBodyGoesOn(t *testing.T) {
 			_, _ = io.Copy(io.Discard, resp.Body)
 		}
 	})
-}
-
-// TestNewConnectionMakesNoRoom: where descriptors have run out, a client that
-// has just connected is not closed before it can say anything.
-func TestNewConnectionMakesNoRoom(t *testing.T) {
-	for silent, want := range map[time.Duration]bool{0: true, 2 * timeToSpeak: false} {
-		here, there := net.Pipe()
-		t.Cleanup(func() { _ = there.Close() })
-		c := &clientConn{Conn: here}
-		c.idleSince.Store(time.Now().Add(-silent).UnixNano())
-		cs := clients{open: map[*clientConn]struct{}{c: {}}}
-		c.all = &cs
-		cs.makeRoom()
-		_ = there.SetReadDeadline(time.Now().Add(100 * time.Millisecond))
-		if _, err := there.Read(make([]byte, 1)); errors.Is(err, os.ErrDeadlineExceeded) != want {
-			t.Errorf("silent for %s: %v", silent, err)
-		}
-	}
 }

@@ -12,11 +12,11 @@ import (
 	"testing"
 
 	"github.com/gobwas/ws"
-	"github.com/valyala/fasthttp"
 
 	"github.com/graphiti-proxy/graphiti-proxy/dialect"
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti"
 	"github.com/graphiti-proxy/graphiti-proxy/inject"
+	"github.com/graphiti-proxy/graphiti-proxy/proxy/wire"
 )
 
 // secret stands for what somebody said. A bug's words may hold it, the log may
@@ -52,52 +52,12 @@ func pair(t *testing.T) (net.Conn, net.Conn) {
 	return a, b
 }
 
-// TestBugInATunnel ends it, on both sides.
-func TestBugInATunnel(t *testing.T) {
-	for _, down := range []bool{true, false} {
-		s, log := server()
-		client, clients := pair(t)
-		up, ups := pair(t)
-		copied := func(from net.Conn) func() { return func() { _, _ = io.Copy(io.Discard, from) } }
-		if down {
-			s.pipe(&upstreamConn{Conn: up}, &clientConn{Conn: client}, bug, copied(client))
-		} else {
-			s.pipe(&upstreamConn{Conn: up}, &clientConn{Conn: client}, copied(up), bug)
-		}
-		for _, c := range []net.Conn{clients, ups} {
-			if _, err := c.Read(make([]byte, 1)); err != io.EOF { //nolint:errorlint // a bare one
-				t.Errorf("down %v: a side goes on: %v", down, err)
-			}
-		}
-		wantBug(t, log, "bug:")
-	}
-}
-
 // broken is a reader that has a bug.
 type broken struct{}
 
-func (broken) Read([]byte) (int, error) { bug(); return 0, nil }
-func (broken) Event(_, _ []byte)        { bug() }
-func (broken) Body([]byte)              { bug() }
-func (broken) Answer() dialect.Answer   { return dialect.Answer{} }
-
-// TestBugInABody ends what it belongs to.
-func TestBugInABody(t *testing.T) {
-	s, log := server()
-	client, _ := pair(t)
-	up, ups := pair(t)
-	c := &call{ctx: &fasthttp.RequestCtx{}, client: &clientConn{Conn: client}, rest: broken{}, out: []byte("POST / HTTP/1.1\r\n\r\n")}
-	conn := &upstreamConn{Conn: up}
-	c.attach(conn)
-	c.pump = startPump(s, c, conn)
-	if _, err := io.ReadAll(ups); err != nil {
-		t.Error(err)
-	}
-	if <-c.pump.done; c.pump.join(c) || !c.abandoned() {
-		t.Errorf("whole, or abandoned: %v", c.abandoned())
-	}
-	wantBug(t, log, "bug:")
-}
+func (broken) Event(_, _ []byte)      { bug() }
+func (broken) Body([]byte)            { bug() }
+func (broken) Answer() dialect.Answer { return dialect.Answer{} }
 
 // turning is a Planner of which each request is a turn that is to be kept.
 type turning struct{ inserting }
@@ -128,11 +88,11 @@ func TestBugOfMemoryInAWebSocket(t *testing.T) {
 	})
 	t.Run("in an answer", func(t *testing.T) {
 		s, log := server()
-		x := &intercept{s: s, lanes: map[string]*exchange{"": {reader: broken{}}}}
+		x := &wire.WebSocket{Messages: &intercept{s: s, lanes: map[string]*exchange{"": {reader: broken{}}}}, Share: s.budget.Share}
 		client, clients := pair(t)
 		up, ups := pair(t)
 		ended := make(chan error, 1)
-		go func() { ended <- x.fromUpstream(client, up) }()
+		go func() { ended <- x.FromUpstream(client, up) }()
 		event := `{"type":"response.completed"}`
 		frame := frameOf(ws.OpText, true, false, int64(len(event)), event)
 		for range 3 {
@@ -163,7 +123,7 @@ func (u unwell) Handle(ctx context.Context, r slog.Record) error {
 
 // TestBugInARequest ends its connection, and no other.
 func TestBugInARequest(t *testing.T) {
-	w := newWire(t, func(_ *wire, c net.Conn, request string) bool {
+	w := newStub(t, func(_ *stub, c net.Conn, request string) bool {
 		if strings.HasPrefix(request, "GET /cut ") {
 			_, _ = io.WriteString(c, "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n1\r\na\r\n")
 			return false
@@ -185,8 +145,7 @@ func TestBugInARequest(t *testing.T) {
 	post(t, client(t), base+"/v1/x", "{}", http.StatusOK)
 	wantBug(t, log, "bug:")
 	waitFor(t, "the calls to end", func() bool {
-		s.hangups.mu.Lock()
-		defer s.hangups.mu.Unlock()
-		return len(s.hangups.calls) == 0
+		exchanges, _ := s.wire.InFlight()
+		return exchanges == 0
 	})
 }

@@ -5,6 +5,7 @@ import (
 
 	"github.com/graphiti-proxy/graphiti-proxy/inject"
 	"github.com/graphiti-proxy/graphiti-proxy/proxy/identity"
+	"github.com/graphiti-proxy/graphiti-proxy/proxy/wire"
 )
 
 // barred says, by a request's head alone, that it cannot have memory, and why.
@@ -12,7 +13,7 @@ import (
 // costs no more than what is relayed. What only a body tells is asked later, in
 // remember.
 func (s *Server) barred(c *call) (o inject.Outcome, yes bool) {
-	h, m := &c.ctx.Request.Header, c.memory
+	h, m := c.head, c.memory
 	off := func(r inject.Reason) (inject.Outcome, bool) {
 		return inject.Outcome{Status: inject.StatusOff, Reason: r}, true
 	}
@@ -33,4 +34,34 @@ func (s *Server) barred(c *call) (o inject.Outcome, yes bool) {
 func (s *Server) warnForeign(h *fasthttp.RequestHeader) {
 	s.log.Warn("a request that a page of the web may have sent has no memory; let clients call 127.0.0.1 or localhost, or set identity.mode to multi",
 		"host", string(h.Host()[:min(len(h.Host()), 64)]))
+}
+
+const (
+	// relayedBody is how much of a body is read before it is sent on, where
+	// nothing in it is of interest.
+	relayedBody = 64 << 10
+
+	// copiedBody is likewise for a request of a dialect that has no memory and
+	// says how long it is: sending it at once is cheaper. Of a longer one
+	// nothing is read before.
+	copiedBody = 256 << 10
+)
+
+// readBody reads the request's body: whole where it may have memory.
+func (s *Server) readBody(c *call) (err error) {
+	r := wire.Reading{Limit: relayedBody, Share: &c.share}
+	if c.route.dialect != nil {
+		o, yes := s.barred(c)
+		switch {
+		case !yes:
+			r.Limit, r.Inspect = s.way().limits.InspectBytes, true
+		case c.head.ContentLength() >= 0:
+			r.Limit = copiedBody
+		}
+		if yes {
+			c.mem.barred = &o
+		}
+	}
+	c.body, err = c.x.ReadBody(r)
+	return err
 }

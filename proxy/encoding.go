@@ -16,7 +16,7 @@ const maxRatio = 100
 // reports false, and why, when that cannot be read within bounds: a small body
 // may stand for a very large one.
 func (s *Server) decodeBody(c *call, encoding []byte) (o inject.Outcome, ok bool) {
-	plain, err := capture.Decode(strings.ToLower(strings.TrimSpace(string(encoding))), c.body, capture.Decoding{
+	plain, err := capture.Decode(strings.ToLower(strings.TrimSpace(string(encoding))), c.body.Bytes, capture.Decoding{
 		Max: s.way().limits.InspectBytes, Ratio: maxRatio, Share: &c.share, Until: c.mem.until,
 	})
 	switch {
@@ -38,13 +38,5 @@ func (c *call) text() []byte {
 	if c.plain != nil {
 		return c.plain
 	}
-	return c.body
-}
-
-// unpack has the body sent as it was read, because something is inserted into
-// it. An encoded body in which nothing is inserted is sent as it came.
-func (c *call) unpack() {
-	if c.plain != nil {
-		c.body = c.plain
-	}
+	return c.body.Bytes
 }

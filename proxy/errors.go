@@ -1,40 +1,14 @@
 package proxy
 
 import (
-	"context"
 	"errors"
-	"net"
-	"os"
 
 	"github.com/valyala/fasthttp"
 
 	"github.com/graphiti-proxy/graphiti-proxy/dialect"
+	"github.com/graphiti-proxy/graphiti-proxy/proxy/wire"
+	"github.com/graphiti-proxy/graphiti-proxy/proxy/wire/sock"
 )
-
-// errGone says that the client left: there is nobody to answer.
-var errGone = errors.New("client left")
-
-// clientError is a request that cannot be forwarded, and why.
-type clientError struct {
-	status  int
-	message string
-}
-
-func (e *clientError) Error() string { return e.message }
-
-// code is what programs read.
-func (e *clientError) code() string {
-	switch e.status {
-	case fasthttp.StatusNotImplemented:
-		return "not_implemented"
-	case fasthttp.StatusLoopDetected:
-		return "loop_detected"
-	}
-	return "invalid_request_error"
-}
-
-// errBodyLate says that the client fell silent in the middle of a body.
-var errBodyLate = &clientError{fasthttp.StatusRequestTimeout, "graphiti-proxy: the request's body did not arrive in time; limits.body_timeout bounds the silence in one"}
 
 // statusGone is what logs and traces say of a client that left; nobody is told
 // so, and the number is nginx's.
@@ -42,32 +16,30 @@ const statusGone = 499
 
 // writeError answers with an error of the proxy's own, in the shape that the
 // API's clients understand; OpenAI's where the API is not known.
-func (s *Server) writeError(c *call, err error) {
-	ctx := c.ctx
-	ctx.SetConnectionClose()
-	if errors.Is(err, errGone) || c.abandoned() && !errors.Is(err, errBodyLate) {
+func (s *Server) writeError(c *call, ctx *fasthttp.RequestCtx, err error) {
+	if errors.Is(err, wire.ErrGone) || c.x.Gone() && !errors.Is(err, wire.ErrBodyLate) {
 		c.status = statusGone
 		s.metrics.abandoned()
-		c.client.mute()
+		c.x.Unanswered()
 		return
 	}
 	status, kind, message := fasthttp.StatusBadGateway, "upstream_unreachable", ""
-	var ce *clientError
+	var ce *wire.ClientError
 	switch {
 	case errors.As(err, &ce):
-		status, kind, message = ce.status, ce.code(), ce.message
-	case noDescriptors(err):
+		status, kind, message = ce.Status, ce.Code(), ce.Message
+	case sock.NoDescriptors(err):
 		status, kind = fasthttp.StatusServiceUnavailable, "out_of_file_descriptors"
 		s.metrics.failed(c.route.upstream, resultUnreachable)
-		message = "graphiti-proxy: there are no file descriptors left to connect to the upstream " + c.route.upstream.host +
+		message = "graphiti-proxy: there are no file descriptors left to connect to the upstream " + c.route.upstream.Host +
 			"; raise the limit of open files (ulimit -n, LimitNOFILE of systemd), or lower limits.connections"
-	case isTimeout(err):
+	case sock.IsTimeout(err):
 		status, kind = fasthttp.StatusGatewayTimeout, "upstream_timeout"
 		s.metrics.failed(c.route.upstream, resultTimeout)
-		message = "graphiti-proxy: the upstream " + c.route.upstream.host + " did not answer in time"
+		message = "graphiti-proxy: the upstream " + c.route.upstream.Host + " did not answer in time"
 	default:
 		s.metrics.failed(c.route.upstream, resultUnreachable)
-		message = "graphiti-proxy: the upstream " + c.route.upstream.host + " could not be reached or broke off"
+		message = "graphiti-proxy: the upstream " + c.route.upstream.Host + " could not be reached or broke off"
 	}
 	c.status = status
 	if status >= 500 && ce == nil {
@@ -94,8 +66,15 @@ func (s *Server) writeError(c *call, err error) {
 	ctx.SetBody(dialect.OpenAIError(failure))
 }
 
-func isTimeout(err error) bool {
-	var ne net.Error
-	return errors.Is(err, os.ErrDeadlineExceeded) || errors.Is(err, context.DeadlineExceeded) ||
-		errors.As(err, &ne) && ne.Timeout()
+// refusal is the whole answer to a connection that is not served.
+func refusal(why string) []byte {
+	var resp fasthttp.Response
+	resp.Header.DisableNormalizing()
+	resp.SetStatusCode(fasthttp.StatusServiceUnavailable)
+	resp.Header.SetNoDefaultContentType(true)
+	resp.Header.Set("Content-Type", "application/json")
+	resp.Header.Set("Retry-After", "1")
+	resp.SetConnectionClose()
+	resp.SetBody(dialect.OpenAIError(dialect.Failure{Status: fasthttp.StatusServiceUnavailable, Type: "api_error", Code: "too_many_connections", Message: why}))
+	return []byte(resp.String())
 }

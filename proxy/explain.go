@@ -11,6 +11,7 @@ import (
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti"
 	"github.com/graphiti-proxy/graphiti-proxy/inject"
 	"github.com/graphiti-proxy/graphiti-proxy/proxy/identity"
+	"github.com/graphiti-proxy/graphiti-proxy/proxy/wire"
 )
 
 // Explanation says who a request is from and what memory would do with it.
@@ -32,7 +33,7 @@ func (m *Memory) Explain(namer graphiti.Namer, path string, header map[string][]
 			ctx.Request.Header.Add(name, v)
 		}
 	}
-	c := &call{ctx: &ctx, body: body, memory: m}
+	c := &call{head: &ctx.Request.Header, body: wire.Body{Bytes: body, Whole: true}, memory: m}
 	s := &Server{log: slog.New(slog.DiscardHandler)}
 	read := false
 	plain, _, _ := strings.Cut(path, "?")

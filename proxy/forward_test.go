@@ -125,7 +125,7 @@ func TestRequestReachesUpstreamAsItCame(t *testing.T) {
 		},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
-			w := newWire(t, say(okAnswer))
+			w := newStub(t, say(okAnswer))
 			s, _ := start(t, w.url()+tc.prefix)
 			answer, err := talk(t, s, tc.request)
 			if err != nil {
@@ -214,7 +214,7 @@ func TestAnswerReachesClientAsItCame(t *testing.T) {
 		},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
-			w := newWire(t, say(tc.answer))
+			w := newStub(t, say(tc.answer))
 			s, _ := start(t, w.url())
 			request := tc.request
 			if request == "" {
@@ -232,7 +232,7 @@ func TestAnswerReachesClientAsItCame(t *testing.T) {
 }
 
 func TestAnswerThatEndsWithItsConnection(t *testing.T) {
-	w := newWire(t, func(_ *wire, c net.Conn, _ string) bool {
+	w := newStub(t, func(_ *stub, c net.Conn, _ string) bool {
 		_, _ = io.WriteString(c, "HTTP/1.1 200 OK\r\nContent-Type: text/plain\r\n\r\nuntil the end")
 		return false
 	})
@@ -264,7 +264,7 @@ func TestCutAnswerReachesClientCutOff(t *testing.T) {
 		{name: "malformed chunk", answer: "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nabcde\r\n0\r\n\r\n"},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
-			w := newWire(t, func(_ *wire, c net.Conn, _ string) bool {
+			w := newStub(t, func(_ *stub, c net.Conn, _ string) bool {
 				_, _ = io.WriteString(c, tc.answer)
 				time.Sleep(50 * time.Millisecond) // so that a reset does not overtake the bytes
 				if tc.reset {
@@ -286,7 +286,7 @@ func TestCutAnswerReachesClientCutOff(t *testing.T) {
 			if err == nil {
 				t.Errorf("the cut answer looks whole: %q", body)
 			}
-			if len(s.way().upstreams["openai"].idle) != 0 {
+			if kept, _ := s.way().upstreams["openai"].Idle(); kept != 0 {
 				t.Error("the broken connection was kept")
 			}
 		})
@@ -307,7 +307,7 @@ func TestPostIsNeverSentTwice(t *testing.T) {
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			served := 0
-			w := newWire(t, func(_ *wire, c net.Conn, request string) bool {
+			w := newStub(t, func(_ *stub, c net.Conn, request string) bool {
 				if served++; tc.first && served == 1 {
 					return say(okAnswer)(nil, c, request)
 				}
@@ -331,7 +331,7 @@ func TestPostIsNeverSentTwice(t *testing.T) {
 // TestConnectionClosedWhileIdleIsNotUsed: the peer's close is seen before a
 // byte is sent, and the request goes over a new connection.
 func TestConnectionClosedWhileIdleIsNotUsed(t *testing.T) {
-	w := newWire(t, func(_ *wire, c net.Conn, _ string) bool {
+	w := newStub(t, func(_ *stub, c net.Conn, _ string) bool {
 		_, _ = io.WriteString(c, okAnswer)
 		return false
 	})
@@ -340,9 +340,8 @@ func TestConnectionClosedWhileIdleIsNotUsed(t *testing.T) {
 	for range 3 {
 		post(t, cl, base+"/v1/x", "{}", http.StatusOK)
 		waitFor(t, "the upstream's close to arrive", func() bool {
-			s.way().upstreams["openai"].mu.Lock()
-			defer s.way().upstreams["openai"].mu.Unlock()
-			return len(s.way().upstreams["openai"].idle) == 0 || !s.way().upstreams["openai"].idle[0].sock.quiet()
+			_, usable := s.way().upstreams["openai"].Idle()
+			return usable == 0
 		})
 	}
 	if got := len(w.requests()); got != 3 {
@@ -355,17 +354,14 @@ func TestConnectionThatItsPeerEndsIsNotKept(t *testing.T) {
 	for _, lines := range []string{
 		"Connection: close\r\n", "Connection: close\r\nConnection: keep-alive\r\n", "Connection: X-Hop\r\nConnection: close\r\n",
 	} {
-		w := newWire(t, say("HTTP/1.1 200 OK\r\n"+lines+"Content-Length: 2\r\n\r\nok"))
+		w := newStub(t, say("HTTP/1.1 200 OK\r\n"+lines+"Content-Length: 2\r\n\r\nok"))
 		s, _ := start(t, w.url())
 		if _, err := talk(t, s, "GET / HTTP/1.1\r\nHost: p\r\nConnection: close\r\n\r\n"); err != nil {
 			t.Fatal(err)
 		}
-		u := s.way().upstreams["openai"]
-		u.mu.Lock()
-		if n := len(u.idle); n != 0 {
-			t.Errorf("%q: %d connections are kept", lines, n)
+		if kept, _ := s.way().upstreams["openai"].Idle(); kept != 0 {
+			t.Errorf("%q: %d connections are kept", lines, kept)
 		}
-		u.mu.Unlock()
 	}
 }
 
@@ -375,7 +371,7 @@ func TestUpstreamFaults(t *testing.T) {
 		t.Fatal(err)
 	}
 	closed.Close()
-	silent := newWire(t, func(_ *wire, c net.Conn, _ string) bool {
+	silent := newStub(t, func(_ *stub, c net.Conn, _ string) bool {
 		_, _ = io.Copy(io.Discard, c)
 		return false
 	})
@@ -406,7 +402,7 @@ func TestUpstreamFaults(t *testing.T) {
 func TestInterimAnswerIsNotTheLast(t *testing.T) {
 	const early = "HTTP/1.1 103 Early Hints\r\nLink: </x>\r\n\r\n"
 	t.Run("a tunnel", func(t *testing.T) {
-		w := newWire(t, func(_ *wire, c net.Conn, _ string) bool {
+		w := newStub(t, func(_ *stub, c net.Conn, _ string) bool {
 			_, _ = io.WriteString(c, early+"HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n\r\n")
 			b := make([]byte, 5)
 			_, _ = io.ReadFull(c, b)
@@ -421,7 +417,7 @@ func TestInterimAnswerIsNotTheLast(t *testing.T) {
 		}
 	})
 	t.Run("an upstream that breaks off", func(t *testing.T) {
-		w := newWire(t, func(_ *wire, c net.Conn, _ string) bool {
+		w := newStub(t, func(_ *stub, c net.Conn, _ string) bool {
 			_, _ = io.WriteString(c, early)
 			return false
 		})
@@ -456,9 +452,8 @@ func TestUpstreamTLSIsVerified(t *testing.T) {
 				t.Errorf("%d bytes came back of %d", len(got), len(big))
 			}
 			waitFor(t, "one connection, used each time, to be idle", func() bool {
-				s.way().upstreams["openai"].mu.Lock()
-				defer s.way().upstreams["openai"].mu.Unlock()
-				return len(s.way().upstreams["openai"].idle) == 1
+				kept, _ := s.way().upstreams["openai"].Idle()
+				return kept == 1
 			})
 		}
 	})
@@ -538,7 +533,7 @@ func TestRestOfBodyIsNoRequest(t *testing.T) {
 }
 
 func TestRequestsThatHideAnother(t *testing.T) {
-	w := newWire(t, say(okAnswer))
+	w := newStub(t, say(okAnswer))
 	s, _ := start(t, w.url())
 	for _, request := range []string{
 		"POST / HTTP/1.1\r\nHost: p\r\nContent-Length: 5\r\nContent-Length: 6\r\n\r\nhello!",
@@ -559,7 +554,7 @@ func TestRequestsThatHideAnother(t *testing.T) {
 // TestPipelinedRequests: the server's own, swallowed answers must not end up
 // between the relayed ones.
 func TestPipelinedRequests(t *testing.T) {
-	w := newWire(t, say("HTTP/1.1 200 OK\r\nContent-Length: 1\r\n\r\nx"))
+	w := newStub(t, say("HTTP/1.1 200 OK\r\nContent-Length: 1\r\n\r\nx"))
 	s, _ := start(t, w.url())
 	one := "POST /v1/x HTTP/1.1\r\nHost: p\r\nContent-Length: 2\r\n\r\nhi"
 	got, err := talk(t, s, one+one+strings.Replace(one, "Host: p", "Host: p\r\nExpect: 100-continue\r\nConnection: close", 1))

@@ -15,29 +15,6 @@ import (
 	"go.opentelemetry.io/otel/sdk/metric/metricdata"
 )
 
-// TestHangupsOfManyAtTheSameTime: where a call stands changes as others go,
-// and each finds itself. The race detector looks on.
-func TestHangupsOfManyAtTheSameTime(t *testing.T) {
-	var h hangups
-	var wg sync.WaitGroup
-	for range 8 {
-		wg.Add(1)
-		go func() {
-			defer wg.Done()
-			for range 500 {
-				c := &call{client: &clientConn{}}
-				h.watch(c)
-				h.forget(c)
-				h.forget(c)
-			}
-		}()
-	}
-	wg.Wait()
-	if len(h.calls) != 0 || len(h.socks) != 0 {
-		t.Errorf("%d calls, %d sockets are left", len(h.calls), len(h.socks))
-	}
-}
-
 // lines is a log that is looked at while it is written.
 type lines struct {
 	mu sync.Mutex // guards what follows
@@ -99,7 +76,7 @@ func TestAnswerThatHasNoEnd(t *testing.T) {
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			ended := make(chan struct{})
-			w := newWire(t, func(_ *wire, c net.Conn, _ string) bool {
+			w := newStub(t, func(_ *stub, c net.Conn, _ string) bool {
 				tc.answer(c)
 				close(ended)
 				return false
@@ -122,9 +99,8 @@ func TestAnswerThatHasNoEnd(t *testing.T) {
 			c.Close()
 			<-ended
 			waitFor(t, "the call to end", func() bool {
-				s.hangups.mu.Lock()
-				defer s.hangups.mu.Unlock()
-				return len(s.hangups.calls) == 0
+				exchanges, _ := s.wire.InFlight()
+				return exchanges == 0
 			})
 			if n := counter(t, reader, "graphiti_proxy_abandoned_requests"); n != tc.counted {
 				t.Errorf("%d requests were abandoned, want %d", n, tc.counted)

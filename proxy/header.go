@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/graphiti-proxy/graphiti-proxy/inject"
+	"github.com/graphiti-proxy/graphiti-proxy/proxy/wire"
 )
 
 // memoryHeader is the field in which a request chooses what memory does, and
@@ -19,17 +20,17 @@ const requestHeader = "X-Graphiti-Request-Id"
 func ours(name []byte) bool {
 	switch len(name) {
 	case 15:
-		return fieldIs(name, "x-graphiti-user")
+		return wire.FieldIs(name, "x-graphiti-user")
 	case 16:
-		return fieldIs(name, "x-graphiti-agent")
+		return wire.FieldIs(name, "x-graphiti-agent")
 	case 17:
-		return fieldIs(name, "x-graphiti-memory")
+		return wire.FieldIs(name, "x-graphiti-memory")
 	case 18:
-		return fieldIs(name, "x-graphiti-session")
+		return wire.FieldIs(name, "x-graphiti-session")
 	case 20:
-		return fieldIs(name, "x-graphiti-workspace")
+		return wire.FieldIs(name, "x-graphiti-workspace")
 	case 23:
-		return fieldIs(name, "x-graphiti-system-actor")
+		return wire.FieldIs(name, "x-graphiti-system-actor")
 	}
 	return false
 }
@@ -59,4 +60,25 @@ func appendOutcome(b []byte, o *inject.Outcome) []byte {
 		b = strconv.AppendInt(append(b, "; unscoped="...), int64(o.Unscoped), 10)
 	}
 	return b
+}
+
+// onlyOurs reports whether a field of an answer is one that only the proxy
+// writes.
+func onlyOurs(name []byte) bool {
+	return wire.FieldIs(name, "x-graphiti-memory") || wire.FieldIs(name, "x-graphiti-request-id")
+}
+
+// answerFields are the lines that say what memory did, for the head of an answer
+// with this status.
+func (c *call) answerFields(status int) (b []byte) {
+	if !c.mem.header || status < 200 {
+		return nil
+	}
+	b = make([]byte, 0, 160)
+	if !rejected(status) {
+		b = append(append(b, memoryHeader...), ": "...)
+		b = append(appendOutcome(b, &c.mem.outcome), "\r\n"...)
+	}
+	b = append(append(b, requestHeader...), ": "...)
+	return append(c.ids.append(b, c.id), "\r\n"...)
 }

@@ -1,14 +1,13 @@
 package proxy
 
 import (
+	"bytes"
 	"fmt"
-	"io"
-	"net"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	"github.com/cespare/xxhash/v2"
-	"github.com/gobwas/ws"
 	"github.com/tidwall/gjson"
 	"github.com/valyala/fasthttp"
 
@@ -16,13 +15,11 @@ import (
 	"github.com/graphiti-proxy/graphiti-proxy/capture"
 	"github.com/graphiti-proxy/graphiti-proxy/dialect"
 	"github.com/graphiti-proxy/graphiti-proxy/dialect/responses"
+	"github.com/graphiti-proxy/graphiti-proxy/proxy/contain"
+	"github.com/graphiti-proxy/graphiti-proxy/proxy/wire"
 )
 
 const (
-	// maxEvent bounds the messages of an upstream that are read; longer ones
-	// pass unread.
-	maxEvent = 8 << 20
-
 	// maxAnswers bounds the answers of one connection that requests can refer
 	// to.
 	maxAnswers = 1024
@@ -50,10 +47,37 @@ type intercept struct {
 	mu     sync.Mutex // guards what follows
 	lanes  map[string]*exchange
 	ended  map[string]heldEnd // by the id of an answer
-	wrong  error              // why the connection is ended; nil: it is not, or not by us
 	closed bool               // no answer comes any more
 
 	broken atomic.Bool // a bug of memory's has shown: what follows passes as it is
+}
+
+// WebSocket says what is done about the Responses API over WebSocket. Other
+// WebSockets, such as Realtime's, are tunnelled.
+type WebSocket int
+
+// What can be done.
+const (
+	WebSocketRefuse    WebSocket = iota // clients go on with POST
+	WebSocketTunnel                     // without memory
+	WebSocketIntercept                  // with memory
+)
+
+// errUseHTTP makes clients that prefer WebSocket for the Responses API, such as
+// Codex, go on with POST at once.
+var errUseHTTP = &wire.ClientError{Status: fasthttp.StatusUpgradeRequired, Message: "graphiti-proxy: the Responses API over WebSocket has no memory here; use POST, or set websocket to intercept"}
+
+// refuses reports whether a request is for a WebSocket that is refused.
+func (s *Server) refuses(c *call) bool {
+	if s.way().webSocket == WebSocketTunnel || !c.x.IsUpgrade() {
+		return false
+	}
+	path, _, _ := bytes.Cut(c.head.RequestURI(), []byte{'?'})
+	if !bytes.HasSuffix(path, []byte("/responses")) {
+		return false
+	}
+	c.intercepted = s.way().webSocket == WebSocketIntercept && c.memory.Planner != nil
+	return s.way().webSocket == WebSocketRefuse
 }
 
 // breaks is what a bug of memory's costs.
@@ -101,175 +125,48 @@ type heldEnd struct {
 
 // newIntercept prepares for a connection that c opened; nil where it is not one
 // to be read.
-func (s *Server) newIntercept(c *call, head *answerHead) *intercept {
-	defer s.caught("start of a WebSocket", func() {})
+func (s *Server) newIntercept(c *call, head *wire.AnswerHead) *wire.WebSocket {
+	defer contain.Catch(s.log, "start of a WebSocket", func() {})
 	if _, barred := s.barred(c); !c.intercepted || barred {
 		return nil
 	}
-	for name := range fieldLines(head.fields) {
-		if fieldIs(name, "sec-websocket-extensions") { // nobody offered one
+	for name := range wire.FieldLines(head.Fields) {
+		if wire.FieldIs(name, "sec-websocket-extensions") { // nobody offered one
 			return nil
 		}
 	}
 	x := &intercept{s: s, route: c.route, lanes: make(map[string]*exchange), ended: make(map[string]heldEnd)}
-	c.ctx.Request.Header.CopyTo(&x.head)
+	c.head.CopyTo(&x.head)
 	x.route.dialect, x.route.match = responses.Dialect{}, dialect.Match{Use: dialect.UseTurn, Route: "/responses"}
-	return x
+	return &wire.WebSocket{Messages: x, Share: s.budget.Share, Limit: func() int { return s.way().limits.InspectBytes }}
 }
 
-// fromClient passes the client's frames on, with memory in the requests.
-func (x *intercept) fromClient(up net.Conn, client io.Reader) error {
-	f := newFrames(client, x.s.budget.Share())
-	defer f.drop()
-	through := false // the message is not read
-	for {
-		h, err := ws.ReadHeader(f.in)
-		if err != nil {
-			return fmt.Errorf("read frame: %w", err)
-		}
-		limit := int64(x.s.way().limits.InspectBytes)
-		tooLong := h.Length > limit-int64(len(f.message)) || int64(len(f.raw)) > 2*limit // frames may be empty
-		if h.OpCode.IsControl() || through || h.OpCode == ws.OpBinary || h.Rsv != 0 || tooLong {
-			if !h.OpCode.IsControl() {
-				if _, err := up.Write(f.raw); err != nil {
-					return fmt.Errorf("pass frame on: %w", err)
-				}
-				f.drop()
-				through = !h.Fin
-			}
-			if err := f.passFrame(up, h); err != nil {
-				return err
-			}
-			continue
-		}
-		left, err := f.take(h)
-		if err != nil {
-			return err
-		}
-		if f.whole(left) && !h.Fin {
-			continue
-		}
-		out := net.Buffers{f.raw}
-		if f.whole(left) {
-			changed, err := x.request(f.message)
-			if err != nil {
-				return x.refuse(err, up, f.in)
-			}
-			if changed != nil {
-				mask := ws.NewMask()
-				ws.Cipher(changed, mask, 0)
-				out = net.Buffers{appendHeader(nil, ws.Header{Fin: true, OpCode: ws.OpText, Masked: true, Mask: mask, Length: int64(len(changed))}), changed}
-			}
-		}
-		if _, err := out.WriteTo(up); err != nil {
-			return fmt.Errorf("pass frame on: %w", err)
-		}
-		f.drop()
-		through = !h.Fin
-		if err := f.pass(up, left); err != nil {
-			return err
-		}
-	}
-}
-
-// fromUpstream passes the upstream's frames on as they are, and reads the
-// answers in them.
-func (x *intercept) fromUpstream(client io.Writer, up io.Reader) error {
-	defer x.close()
-	f := newFrames(up, x.s.budget.Share())
-	defer f.drop()
-	through := false
-	for {
-		h, err := ws.ReadHeader(f.in)
-		if err != nil {
-			x.bye(client)
-			return fmt.Errorf("read frame: %w", err)
-		}
-		tooLong := h.Length > maxEvent-int64(len(f.message))
-		if h.OpCode.IsControl() || through || h.OpCode == ws.OpBinary || h.Rsv != 0 || h.Masked || tooLong {
-			if !h.OpCode.IsControl() {
-				f.drop()
-				through = !h.Fin
-			}
-			if err := f.passFrame(client, h); err != nil {
-				return err
-			}
-			continue
-		}
-		left, err := f.take(h)
-		if err != nil {
-			x.bye(client)
-			return err
-		}
-		whole := f.whole(left)
-		if whole && h.Fin {
-			// Before the client has it: what it sends next may refer to it.
-			x.event(f.message)
-		}
-		if _, err := client.Write(f.raw); err != nil {
-			return fmt.Errorf("pass frame on: %w", err)
-		}
-		f.share.Shrink(f.share.Held() - cap(f.raw))
-		f.raw = nil // the frame is with the client
-		if !whole || h.Fin {
-			f.drop()
-		}
-		if !whole {
-			through = !h.Fin
-			if err := f.pass(client, left); err != nil {
-				return err
-			}
-		}
-	}
-}
-
-// refuse ends the connection because of something that the client asks for.
-// fromUpstream tells the client, who gets the time to read it.
-func (x *intercept) refuse(err error, up net.Conn, client io.Reader) error {
-	x.mu.Lock()
-	x.wrong = err
-	x.mu.Unlock()
-	up.Close()
-	_, _ = io.Copy(io.Discard, client)
-	return err
-}
-
-// bye tells the client why the connection is ended, where it is so by us. It is
-// called between two frames.
-func (x *intercept) bye(client io.Writer) {
-	x.mu.Lock()
-	defer x.mu.Unlock()
-	if x.wrong != nil {
-		_ = ws.WriteFrame(client, ws.NewCloseFrame(ws.NewCloseFrameBody(ws.StatusPolicyViolation, x.wrong.Error())))
-	}
-}
-
-// request gives a message of the client its memory; nil means that it goes on
+// Request gives a message of the client its memory; nil means that it goes on
 // as it is. An error ends the connection.
-func (x *intercept) request(message []byte) ([]byte, error) {
-	defer x.s.caught("request over a WebSocket", x.breaks)
+func (x *intercept) Request(message []byte) ([]byte, error) {
+	defer contain.Catch(x.s.log, "request over a WebSocket", x.breaks)
 	if x.broken.Load() || gjson.GetBytes(message, "type").Str != "response.create" {
 		return nil, nil
 	}
 	lane := gjson.GetBytes(message, "stream_id").Str
-	c := &call{ctx: &fasthttp.RequestCtx{}, route: x.route, body: message, memory: x.s.mem()}
-	x.head.CopyTo(&c.ctx.Request.Header)
+	c := &call{head: &fasthttp.RequestHeader{}, route: x.route, memory: x.s.mem()}
+	x.head.CopyTo(c.head)
 	c.share = x.s.budget.Share()
-	defer c.share.Release()                  // but for what the exchange takes over
-	c.busy = !c.share.Grow(2 * len(message)) // what is made of it
+	defer c.share.Release()                                                                // but for what the exchange takes over
+	c.body = wire.Body{Bytes: message, Whole: true, Busy: !c.share.Grow(2 * len(message))} // what is made of it
 	if o, yes := x.s.barred(c); yes {
 		c.mem.barred = &o
 	}
 	// What Codex says of one request stands in a header where it posts it.
 	if told := gjson.GetBytes(message, "client_metadata.x-codex-turn-metadata"); told.Type == gjson.String && len(told.Raw) <= maxMetadata {
-		c.ctx.Request.Header.Set("X-Codex-Turn-Metadata", told.Str)
+		c.head.Set("X-Codex-Turn-Metadata", told.Str)
 	}
 	var ok bool
 	if c.held, ok = x.admit(lane, gjson.GetBytes(message, "previous_response_id").Str); !ok {
 		return nil, errLanes
 	}
 	c.id, c.ids = x.s.ids.next(), x.s.ids
-	c.trace = x.s.startTrace(c)
+	c.trace = x.s.startTrace(c, time.Now())
 	plan := x.s.remember(c)
 	c.trace.decided(c, &plan)
 	c.trace.asks(c)
@@ -322,9 +219,9 @@ func (x *intercept) begin(lane string, ex *exchange) {
 	}
 }
 
-// event reads a message of the upstream.
-func (x *intercept) event(message []byte) {
-	defer x.s.caught("answer over a WebSocket", x.breaks)
+// Event reads a message of the upstream.
+func (x *intercept) Event(message []byte) {
+	defer contain.Catch(x.s.log, "answer over a WebSocket", x.breaks)
 	if x.broken.Load() {
 		return
 	}
@@ -399,9 +296,9 @@ func oneLine(message []byte) []byte {
 	return out
 }
 
-// close ends what is under way when the connection ends.
-func (x *intercept) close() {
-	defer x.s.caught("end of a WebSocket", x.breaks)
+// End ends what is under way when the connection ends.
+func (x *intercept) End() {
+	defer contain.Catch(x.s.log, "end of a WebSocket", x.breaks)
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	x.closed = true

@@ -27,7 +27,7 @@ const (
 // does with them what serve says, and opens one.
 func intercepting(t *testing.T, serve func(c net.Conn), change ...func(*Options)) (*Server, net.Conn, io.Reader) {
 	t.Helper()
-	w := newWire(t, func(_ *wire, c net.Conn, _ string) bool {
+	w := newStub(t, func(_ *stub, c net.Conn, _ string) bool {
 		_, _ = io.WriteString(c, opened)
 		serve(c)
 		return false
@@ -47,7 +47,10 @@ func intercepting(t *testing.T, serve func(c net.Conn), change ...func(*Options)
 // own.
 func frameOf(op ws.OpCode, fin, masked bool, length int64, payload string) []byte {
 	h := ws.Header{OpCode: op, Fin: fin, Masked: masked, Length: length}
-	return append(appendHeader(nil, h), payload...)
+	var b bytes.Buffer
+	_ = ws.WriteHeader(&b, h) // to memory
+	b.WriteString(payload)
+	return b.Bytes()
 }
 
 // TestFrameThatClaimsTheLargestLength: what is too long to be read passes, and
@@ -139,11 +142,11 @@ func TestHeldOfAWebSocketIsGivenBack(t *testing.T) {
 	if n := all.Used(); n != 20 {
 		t.Errorf("%d bytes are held by two", n)
 	}
-	x.event([]byte(`{"type":"response.completed","stream_id":"a","response":{"id":"r","status":"completed"}}`))
+	x.Event([]byte(`{"type":"response.completed","stream_id":"a","response":{"id":"r","status":"completed"}}`))
 	if n := all.Used(); n != 10 {
 		t.Errorf("%d bytes are held by one", n)
 	}
-	x.close()
+	x.End()
 	begin("c")
 	if n := all.Used(); n != 0 || len(x.lanes) > 0 {
 		t.Errorf("%d bytes are held at the end", n)

@@ -11,6 +11,8 @@ import (
 	"time"
 
 	"go.uber.org/goleak"
+
+	"github.com/graphiti-proxy/graphiti-proxy/proxy/wire/sock"
 )
 
 func TestMain(m *testing.M) {
@@ -81,7 +83,7 @@ func TestClientThatLeavesEndsTheUpstreamRequest(t *testing.T) {
 		t.Run(tc.name, func(t *testing.T) {
 			got := make(chan struct{})
 			left := make(chan time.Time, 1)
-			w := newWire(t, func(_ *wire, c net.Conn, _ string) bool {
+			w := newStub(t, func(_ *stub, c net.Conn, _ string) bool {
 				_, _ = io.WriteString(c, tc.before)
 				close(got)
 				_, _ = io.Copy(io.Discard, c)
@@ -99,9 +101,8 @@ func TestClientThatLeavesEndsTheUpstreamRequest(t *testing.T) {
 				t.Fatal("the upstream request goes on without its client")
 			}
 			waitFor(t, "the call to end", func() bool {
-				s.hangups.mu.Lock()
-				defer s.hangups.mu.Unlock()
-				return len(s.hangups.calls) == 0
+				exchanges, _ := s.wire.InFlight()
+				return exchanges == 0
 			})
 		})
 	}
@@ -109,7 +110,7 @@ func TestClientThatLeavesEndsTheUpstreamRequest(t *testing.T) {
 
 // TestSlowHeadIsEnded: clients cannot hold connections with a trickle.
 func TestSlowHeadIsEnded(t *testing.T) {
-	w := newWire(t, say(okAnswer))
+	w := newStub(t, say(okAnswer))
 	s, _ := start(t, w.url(), func(o *Options) { o.Ways.Limits.HeaderTimeout = 100 * time.Millisecond })
 	got, _ := talk(t, s, "GET / HTTP/1.1\r\nHost: p\r\nX-Slow: ")
 	if !strings.HasPrefix(got, "HTTP/1.1 408 ") {
@@ -119,7 +120,7 @@ func TestSlowHeadIsEnded(t *testing.T) {
 
 // TestSilentBodyIsEnded, and a slow one is not.
 func TestSilentBodyIsEnded(t *testing.T) {
-	w := newWire(t, say(okAnswer))
+	w := newStub(t, say(okAnswer))
 	s, _ := start(t, w.url(), func(o *Options) {
 		o.Ways.Limits.HeaderTimeout = 50 * time.Millisecond
 		o.Ways.Limits.BodyTimeout = 300 * time.Millisecond
@@ -146,7 +147,7 @@ func TestSilentBodyIsEnded(t *testing.T) {
 }
 
 func TestTooManyConnections(t *testing.T) {
-	w := newWire(t, say(okAnswer))
+	w := newStub(t, say(okAnswer))
 	s, _ := start(t, w.url(), func(o *Options) { o.Ways.Limits.Connections = 2 })
 	for range 2 {
 		c := dial(t, s)
@@ -165,7 +166,7 @@ func TestTooManyConnections(t *testing.T) {
 func TestShutdownLetsStreamsFinish(t *testing.T) {
 	for _, patient := range []bool{true, false} {
 		finish := make(chan struct{})
-		w := newWire(t, func(_ *wire, c net.Conn, _ string) bool {
+		w := newStub(t, func(_ *stub, c net.Conn, _ string) bool {
 			_, _ = io.WriteString(c, "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n1\r\na\r\n")
 			<-finish
 			_, _ = io.WriteString(c, "1\r\nb\r\n0\r\n\r\n")
@@ -211,7 +212,7 @@ func TestShutdownLetsStreamsFinish(t *testing.T) {
 }
 
 func TestUpgradeIsTunnelled(t *testing.T) {
-	w := newWire(t, func(_ *wire, c net.Conn, request string) bool {
+	w := newStub(t, func(_ *stub, c net.Conn, request string) bool {
 		_, _ = io.WriteString(c, "HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\nConnection: Upgrade\r\nSec-WebSocket-Accept: x\r\n\r\nhello ")
 		b := make([]byte, 5)
 		_, _ = io.ReadFull(c, b)
@@ -238,7 +239,7 @@ func TestUpgradeIsTunnelled(t *testing.T) {
 }
 
 func TestOpenTunnelDoesNotOutliveShutdown(t *testing.T) {
-	w := newWire(t, func(_ *wire, c net.Conn, request string) bool {
+	w := newStub(t, func(_ *stub, c net.Conn, request string) bool {
 		_, _ = io.WriteString(c, "HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n\r\n")
 		_, _ = io.Copy(io.Discard, c)
 		return false
@@ -250,9 +251,8 @@ func TestOpenTunnelDoesNotOutliveShutdown(t *testing.T) {
 		t.Fatal(err)
 	}
 	waitFor(t, "the tunnel", func() bool {
-		s.tunnels.mu.Lock()
-		defer s.tunnels.mu.Unlock()
-		return len(s.tunnels.open) == 1
+		_, tunnels := s.wire.InFlight()
+		return tunnels == 1
 	})
 	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)
 	defer cancel()
@@ -294,7 +294,7 @@ func TestAnswerEndsABodyThatIsNotRead(t *testing.T) {
 	close(full)
 	_ = c.SetReadDeadline(time.Now().Add(10 * time.Second))
 	got, err := io.ReadAll(c)
-	if !strings.HasPrefix(string(got), "HTTP/1.1 413 ") || isTimeout(err) {
+	if !strings.HasPrefix(string(got), "HTTP/1.1 413 ") || sock.IsTimeout(err) {
 		t.Errorf("%q, then %v", got, err)
 	}
 }

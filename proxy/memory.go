@@ -16,7 +16,9 @@ import (
 	"github.com/graphiti-proxy/graphiti-proxy/dialect"
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti"
 	"github.com/graphiti-proxy/graphiti-proxy/inject"
+	"github.com/graphiti-proxy/graphiti-proxy/proxy/contain"
 	"github.com/graphiti-proxy/graphiti-proxy/proxy/identity"
+	"github.com/graphiti-proxy/graphiti-proxy/proxy/wire"
 )
 
 // Planner decides what is inserted into a request. It must not block longer
@@ -130,7 +132,7 @@ func (s *Server) remember(c *call) (plan inject.Plan) {
 	c.mem.until = c.mem.said.Add(c.memory.Timeout)
 	defer func() {
 		if r := recover(); r != nil {
-			tellBug(s.log, "memory", r)
+			contain.Log(s.log, "memory", r)
 			plan = inject.Plan{Outcome: inject.Outcome{Status: inject.StatusError}}
 		}
 		plan.Outcome.Took = time.Since(c.mem.said)
@@ -138,7 +140,7 @@ func (s *Server) remember(c *call) (plan inject.Plan) {
 		s.metrics.recall(&plan.Outcome)
 		s.metrics.planned(&plan)
 	}()
-	h := &c.ctx.Request.Header
+	h := c.head
 	skip := func(status inject.Status, reason inject.Reason) inject.Plan {
 		return inject.Plan{Outcome: inject.Outcome{Status: status, Reason: reason}}
 	}
@@ -148,9 +150,9 @@ func (s *Server) remember(c *call) (plan inject.Plan) {
 			s.missed(c)
 		}
 		return skip(c.mem.barred.Status, c.mem.barred.Reason)
-	case c.busy:
+	case c.body.Busy:
 		return skip(inject.StatusSkipped, inject.ReasonBusy)
-	case c.rest != nil:
+	case !c.body.Whole:
 		return skip(inject.StatusSkipped, inject.ReasonTooLarge)
 	}
 	if o, ok := s.read(c); !ok {
@@ -236,8 +238,8 @@ func (s *Server) relax(c *call, plan *inject.Plan) {
 // read reads the body. It reports false, and why, when that is not understood,
 // or takes more memory or time than there is.
 func (s *Server) read(c *call) (o inject.Outcome, ok bool) {
-	encoding := c.ctx.Request.Header.Peek(fasthttp.HeaderContentEncoding)
-	if len(encoding) > 0 && !fieldIs(encoding, "identity") {
+	encoding := c.head.Peek(fasthttp.HeaderContentEncoding)
+	if len(encoding) > 0 && !wire.FieldIs(encoding, "identity") {
 		if o, ok = s.decodeBody(c, encoding); !ok {
 			return o, false
 		}
@@ -263,7 +265,7 @@ func (s *Server) missed(c *call) {
 	}
 	// No more than copiedBody is there, which takes next to no time.
 	c.conv.Limit(dialect.Limits{Messages: s.way().limits.Messages, Room: c.share.Grow})
-	if c.rest == nil && len(c.ctx.Request.Header.Peek(fasthttp.HeaderContentEncoding)) == 0 {
+	if c.body.Whole && len(c.head.Peek(fasthttp.HeaderContentEncoding)) == 0 {
 		read := c.route.dialect.Parse(c.text(), &c.conv)
 		if _, stopped := inject.Stopped(&c.conv); !stopped && (!read || c.conv.Last < 0 || c.conv.Kind != dialect.KindTurn) {
 			return
@@ -274,7 +276,7 @@ func (s *Server) missed(c *call) {
 
 // mode is what configuration, person, place and client allow.
 func (s *Server) mode(c *call, caller *identity.Caller) inject.Mode {
-	h := &c.ctx.Request.Header
+	h := c.head
 	m := inject.Mode{Until: c.mem.until, Recall: c.memory.Recall, Nobody: c.mem.promises.stranger, Ingest: c.memory.Ingest && !caller.Temporary && !c.mem.subagent, Replay: c.route.replays()}
 	if caller.Off || c.mem.place.Repo.Ignore || c.memory.Rules.skips(h.RequestURI(), c.conv.Model) {
 		return inject.Mode{Until: c.mem.until, Reason: inject.ReasonOptOut}

@@ -22,6 +22,7 @@ import (
 	"github.com/graphiti-proxy/graphiti-proxy/inject"
 	"github.com/graphiti-proxy/graphiti-proxy/proxy/identity"
 	"github.com/graphiti-proxy/graphiti-proxy/proxy/proxytest"
+	"github.com/graphiti-proxy/graphiti-proxy/proxy/wire"
 )
 
 // planner plans as it is told.
@@ -67,12 +68,12 @@ func TestLookingForASessionTakesNoLongerThanRecallMay(t *testing.T) {
 		s := &Server{log: slog.New(slog.DiscardHandler), metrics: in, base: context.Background()}
 		s.ways.Store(&ways{})
 		var until time.Time
-		c := &call{ctx: &fasthttp.RequestCtx{}, memory: &Memory{
+		c := &call{head: &fasthttp.RequestHeader{}, memory: &Memory{
 			Planner: planner{func(m inject.Mode) inject.Plan { until = m.Until; return inject.Plan{} }}, Sessions: hanging{},
 			Identity: identity.Settings{Owner: "user:o"}, Recall: true, Timeout: 400 * time.Millisecond,
 		}}
 		c.route.dialect = chat.Dialect{}
-		c.body = []byte(`{"messages":[{"role":"user","content":"one"},{"role":"assistant","content":"a long answer that could tell a conversation"},{"role":"user","content":"two"}]}`)
+		c.body = wire.Body{Whole: true, Bytes: []byte(`{"messages":[{"role":"user","content":"one"},{"role":"assistant","content":"a long answer that could tell a conversation"},{"role":"user","content":"two"}]}`)}
 		start := time.Now()
 		s.remember(c)
 		if took := time.Since(start); took != 400*time.Millisecond {
@@ -132,9 +133,9 @@ func TestBugInMemoryIsNotNoticed(t *testing.T) {
 
 // TestNothingOfARequestIsLeftInItsBuffers, which the next one uses.
 func TestNothingOfARequestIsLeftInItsBuffers(t *testing.T) {
-	c := newCall(&fasthttp.RequestCtx{})
-	c.body = []byte(`{"model":"secret-model","user":"alice","messages":[{"role":"user","content":"hello"}]}`)
-	if !(chat.Dialect{}).Parse(c.body, &c.conv) {
+	c := newCall(nil, &fasthttp.RequestHeader{})
+	c.body.Bytes = []byte(`{"model":"secret-model","user":"alice","messages":[{"role":"user","content":"hello"}]}`)
+	if !(chat.Dialect{}).Parse(c.body.Bytes, &c.conv) {
 		t.Fatal("not read")
 	}
 	c.held, c.memory = &heldEnd{}, &Memory{}
@@ -162,8 +163,8 @@ func TestAbsoluteTargetGoesWhereItsPathSays(t *testing.T) {
 		var h fasthttp.RequestHeader
 		h.SetMethod(http.MethodPost)
 		h.SetRequestURI(target)
-		if r := s.match(&h); r.upstream.host != "anthropic.example" || r.dialect == nil {
-			t.Errorf("%s: to %s, %v", target, r.upstream.host, r.dialect)
+		if r := s.match(&h); r.upstream.Host != "anthropic.example" || r.dialect == nil {
+			t.Errorf("%s: to %s, %v", target, r.upstream.Host, r.dialect)
 		}
 	}
 }
@@ -173,14 +174,14 @@ func TestAbsoluteTargetGoesWhereItsPathSays(t *testing.T) {
 func TestRelaxInItsPlace(t *testing.T) {
 	body := `{"messages":[{"role":"user","content":"a"}],"thinking":{"type":"enabled"},"x":"b"}`
 	first, last := strings.Index(body, "a\"}"), strings.Index(body, "b\"")
-	c := &call{body: []byte(body), route: route{dialect: messages.Dialect{}}}
+	c := &call{body: wire.Body{Bytes: []byte(body), Whole: true}, route: route{dialect: messages.Dialect{}}}
 	blocks := []dialect.Insert{{At: first}, {At: last}}
 	plan := inject.Plan{Inserts: blocks}
 	(&Server{}).relax(c, &plan)
 	if c.mem.relaxed == nil || len(plan.Inserts) != 3 || plan.Inserts[0].At != first || plan.Inserts[2].At != last || len(plan.Inserts[1].Text) == 0 || blocks[1].At != last {
 		t.Errorf("%+v", plan.Inserts)
 	}
-	c = &call{body: []byte(body), route: route{dialect: chat.Dialect{}}}
+	c = &call{body: wire.Body{Bytes: []byte(body), Whole: true}, route: route{dialect: chat.Dialect{}}}
 	plan = inject.Plan{Inserts: blocks}
 	(&Server{}).relax(c, &plan)
 	if c.mem.relaxed != nil || len(plan.Inserts) != 2 {

@@ -12,6 +12,7 @@ import (
 	"github.com/graphiti-proxy/graphiti-proxy/dialect/registry"
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti"
 	"github.com/graphiti-proxy/graphiti-proxy/inject"
+	"github.com/graphiti-proxy/graphiti-proxy/proxy/wire"
 )
 
 // instruments are made once, with their attributes: a call records numbers and
@@ -166,17 +167,17 @@ func (in *instruments) used(u dialect.Usage) {
 }
 
 // answered records the status of an upstream's answer.
-func (in *instruments) answered(u *upstream, status int) {
+func (in *instruments) answered(u *wire.Upstream, status int) {
 	class := "5xx" // beyond them all
 	if n := status / 100; n > 0 && n < len(classes) {
 		class = classes[n]
 	}
-	in.answers.Add(context.Background(), 1, in.results[resultKey{u.name, class}])
+	in.answers.Add(context.Background(), 1, in.results[resultKey{u.Name, class}])
 }
 
 // failed records that there was none.
-func (in *instruments) failed(u *upstream, result string) {
-	in.answers.Add(context.Background(), 1, in.results[resultKey{u.name, result}])
+func (in *instruments) failed(u *wire.Upstream, result string) {
+	in.answers.Add(context.Background(), 1, in.results[resultKey{u.Name, result}])
 }
 
 func (in *instruments) firstPiece(after time.Duration) {

@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"net/url"
 	"strings"
+
+	"github.com/graphiti-proxy/graphiti-proxy/proxy/wire"
 )
 
 // hidden stands for a part of a path that looks like a key.
@@ -15,7 +17,7 @@ var keyPrefixes = []string{"sk-", "sk_", "pk-", "pk_", "rk_", "AIza", "ya29.", "
 // loggedPath is a request's path as it may be logged: without its query, and
 // without what looks like a key.
 func loggedPath(target []byte) string {
-	path, _, _ := bytes.Cut(originForm(target), []byte{'?'})
+	path, _, _ := bytes.Cut(wire.OriginForm(target), []byte{'?'})
 	path, _, _ = bytes.Cut(path, []byte{'#'})
 	segments := strings.Split(string(path), "/")
 	for i, s := range segments {

@@ -73,8 +73,8 @@ func start(t testing.TB, upstream string, change ...func(*Options)) (*Server, st
 	return s, "http://" + s.Addr().String()
 }
 
-// wire is an upstream that reads requests as bytes and answers with bytes.
-type wire struct {
+// stub is an upstream that reads requests as bytes and answers with bytes.
+type stub struct {
 	t    testing.TB
 	ln   net.Listener
 	wg   sync.WaitGroup
@@ -83,15 +83,15 @@ type wire struct {
 	open []net.Conn
 }
 
-// newWire calls answer for each request with what came and its connection;
+// newStub calls answer for each request with what came and its connection;
 // answer reports whether the connection stays open.
-func newWire(t testing.TB, answer func(w *wire, c net.Conn, request string) bool) *wire {
+func newStub(t testing.TB, answer func(w *stub, c net.Conn, request string) bool) *stub {
 	t.Helper()
 	ln, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
 	}
-	w := &wire{t: t, ln: ln}
+	w := &stub{t: t, ln: ln}
 	w.wg.Add(1)
 	go w.accept(answer)
 	t.Cleanup(func() {
@@ -106,9 +106,9 @@ func newWire(t testing.TB, answer func(w *wire, c net.Conn, request string) bool
 	return w
 }
 
-func (w *wire) url() string { return "http://" + w.ln.Addr().String() }
+func (w *stub) url() string { return "http://" + w.ln.Addr().String() }
 
-func (w *wire) accept(answer func(*wire, net.Conn, string) bool) {
+func (w *stub) accept(answer func(*stub, net.Conn, string) bool) {
 	defer w.wg.Done()
 	for {
 		c, err := w.ln.Accept()
@@ -139,13 +139,13 @@ func (w *wire) accept(answer func(*wire, net.Conn, string) bool) {
 	}
 }
 
-func (w *wire) requests() []string {
+func (w *stub) requests() []string {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return append([]string(nil), w.got...)
 }
 
-func (w *wire) forget() {
+func (w *stub) forget() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.got = nil
@@ -202,8 +202,8 @@ func readRequest(br *bufio.Reader) (string, error) {
 }
 
 // say writes a fixed answer.
-func say(answer string) func(*wire, net.Conn, string) bool {
-	return func(_ *wire, c net.Conn, _ string) bool {
+func say(answer string) func(*stub, net.Conn, string) bool {
+	return func(_ *stub, c net.Conn, _ string) bool {
 		_, err := io.WriteString(c, answer)
 		return err == nil
 	}
@@ -241,4 +241,40 @@ func client(t testing.TB) *http.Client {
 	tr := &http.Transport{DisableCompression: true}
 	t.Cleanup(tr.CloseIdleConnections)
 	return &http.Client{Transport: tr, Timeout: 20 * time.Second}
+}
+
+// BenchmarkRelayStream relays a stream of 1,000 chunks, that the upstream sends
+// one by one.
+func BenchmarkRelayStream(b *testing.B) {
+	event := []byte("d2\r\ndata: " + strings.Repeat("x", 0xd2-8) + "\n\n\r\n")
+	w := newStub(b, func(_ *stub, c net.Conn, _ string) bool {
+		_, _ = io.WriteString(c, "HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nTransfer-Encoding: chunked\r\n\r\n")
+		for range 1000 {
+			_, _ = c.Write(event)
+		}
+		_, err := io.WriteString(c, "0\r\n\r\n")
+		return err == nil
+	})
+	s, _ := start(b, w.url())
+	c, err := net.Dial("tcp", s.Addr().String())
+	if err != nil {
+		b.Fatal(err)
+	}
+	defer c.Close()
+	br := bufio.NewReaderSize(c, 64<<10)
+	b.SetBytes(int64(1000 * len(event)))
+	b.ReportAllocs()
+	for b.Loop() {
+		if _, err := io.WriteString(c, "GET / HTTP/1.1\r\nHost: p\r\n\r\n"); err != nil {
+			b.Fatal(err)
+		}
+		for line := []byte(nil); string(line) != "0\r\n"; {
+			if line, err = br.ReadSlice('\n'); err != nil {
+				b.Fatal(err)
+			}
+		}
+		if _, err := br.ReadSlice('\n'); err != nil {
+			b.Fatal(err)
+		}
+	}
 }

@@ -9,15 +9,12 @@ import (
 	"net/http"
 	"strings"
 	"testing"
-	"time"
-
-	"github.com/graphiti-proxy/graphiti-proxy/dialect/registry"
 )
 
 // TestOnlyWebSocketIsTunnelled: in a tunnel of HTTP/2 stand requests that
 // nobody reads, with fields that say whose they are.
 func TestOnlyWebSocketIsTunnelled(t *testing.T) {
-	w := newWire(t, say("HTTP/1.1 101 Switching Protocols\r\nUpgrade: h2c\r\nConnection: Upgrade\r\n\r\n"))
+	w := newStub(t, say("HTTP/1.1 101 Switching Protocols\r\nUpgrade: h2c\r\nConnection: Upgrade\r\n\r\n"))
 	s, _ := start(t, w.url())
 	for name, request := range map[string]string{
 		"h2c":                    "GET /v1/x HTTP/1.1\r\nHost: p\r\nConnection: Upgrade, HTTP2-Settings\r\nUpgrade: h2c\r\nHTTP2-Settings: AAMAAABkAAQCAAAAAAIAAAAA\r\n\r\n",
@@ -68,7 +65,7 @@ func TestTwoLengths(t *testing.T) {
 		"unknown coding":         {"Transfer-Encoding: xchunked\r\nContent-Length: 2\r\n", "400"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			w := newWire(t, say(okAnswer))
+			w := newStub(t, say(okAnswer))
 			s, _ := start(t, w.url())
 			got, _ := talk(t, s, "POST /v1/x HTTP/1.1\r\nHost: p\r\n"+tc.fields+"\r\n"+chunks+next)
 			if !strings.HasPrefix(got, "HTTP/1.1 "+tc.want+" ") || strings.Count(got, "HTTP/1.1 ") != 1 {
@@ -83,49 +80,6 @@ func TestTwoLengths(t *testing.T) {
 				}
 			}
 		})
-	}
-}
-
-// TestHopIsAdded where a request could go round in a ring, and nowhere else.
-func TestHopIsAdded(t *testing.T) {
-	w := newWire(t, say(okAnswer))
-	s, _ := start(t, w.url())
-	up := s.way().upstreams["openai"]
-	for name, tc := range map[string]struct {
-		waiting int64
-		hops    string
-		marked  bool
-	}{
-		"the first":                  {0, "", false},
-		"behind another network":     {0, "CDN-Loop: cloudflare; loops=1\r\n", false},
-		"while many wait":            {unmarked, "", true},
-		"marked by a proxy in front": {0, "CDN-Loop: cloudflare; loops=1, graphiti-proxy-0123456789ab\r\n", true},
-	} {
-		up.waiting.Store(tc.waiting)
-		w.forget()
-		if _, err := talk(t, s, "GET /v1/x HTTP/1.1\r\nHost: p\r\n"+tc.hops+"Connection: close\r\n\r\n"); err != nil {
-			t.Fatal(err)
-		}
-		want := "GET /v1/x HTTP/1.1\r\nHost: " + strings.TrimPrefix(w.url(), "http://") + "\r\n" + tc.hops
-		if tc.marked {
-			want += "CDN-Loop: " + s.hop + "\r\n"
-		}
-		if got := w.requests(); len(got) != 1 || got[0] != want+"\r\n" {
-			t.Errorf("%s: the upstream got %q, want %q", name, got, want)
-		}
-		if n := up.waiting.Load(); n != tc.waiting {
-			t.Errorf("%s: %d wait afterwards", name, n-tc.waiting)
-		}
-	}
-	for _, provider := range providers {
-		u, err := newUpstream(registry.DefaultUpstream, "https://"+provider, s.roots, time.Second)
-		if err != nil {
-			t.Fatal(err)
-		}
-		u.waiting.Store(2 * unmarked)
-		if u.marks(&call{marked: true}) {
-			t.Errorf("%s: marked", provider)
-		}
 	}
 }
 
@@ -159,33 +113,31 @@ func TestLoopIsNoticed(t *testing.T) {
 			}
 			c.Close()
 		}
-		s.clients.mu.Lock()
-		defer s.clients.mu.Unlock()
-		if n := int64(len(s.clients.open)); n > connections {
+		if n := int64(s.clients.Count()); n > connections {
 			t.Errorf("%d connections", n)
 		}
 	}
 	t.Run("itself", func(t *testing.T) {
 		addr := reserve()
 		s, _ := start(t, "http://"+addr, at(addr))
-		check(t, s, "/v1/realtime", "upstream.openai", 3*unmarked)
+		check(t, s, "/v1/realtime", "upstream.openai", 3*16)
 	})
 	t.Run("a ring of two", func(t *testing.T) {
 		a, b := reserve(), reserve()
 		s, _ := start(t, "http://"+b, at(a))
 		_, _ = start(t, "http://"+a, at(b))
-		check(t, s, "/v1/realtime", "upstream.openai", 3*unmarked)
+		check(t, s, "/v1/realtime", "upstream.openai", 3*16)
 	})
 	t.Run("a row of honest ones", func(t *testing.T) {
-		w := newWire(t, say(okAnswer))
+		w := newStub(t, say(okAnswer))
 		base := w.url()
-		for range maxHops - 1 { // behind one that has marked the request
+		for range 7 { // behind one that has marked the request
 			_, base = start(t, base)
 		}
 		s, _ := start(t, base) // the ninth of them
 		get := func(base string) int {
 			req, _ := http.NewRequest(http.MethodGet, base+"/v1/models", nil)
-			req.Header.Set(hopField, hopName+"0123456789ab")
+			req.Header.Set("CDN-Loop", "graphiti-proxy-0123456789ab")
 			resp, err := client(t).Do(req)
 			if err != nil {
 				t.Fatal(err)
@@ -194,7 +146,7 @@ func TestLoopIsNoticed(t *testing.T) {
 			return resp.StatusCode
 		}
 		if got := get(base); got != http.StatusOK {
-			t.Errorf("%d proxies in a row: %d", maxHops, got)
+			t.Errorf("eight proxies in a row: %d", got)
 		}
 		if got := get("http://" + s.Addr().String()); got != http.StatusLoopDetected {
 			t.Errorf("one more: %d", got)
@@ -233,7 +185,7 @@ func TestLoggedPath(t *testing.T) {
 
 // TestKeyInPathIsNotLogged.
 func TestKeyInPathIsNotLogged(t *testing.T) {
-	w := newWire(t, say(okAnswer))
+	w := newStub(t, say(okAnswer))
 	var b lines
 	s, _ := start(t, w.url(), func(o *Options) {
 		o.Log = slog.New(slog.NewTextHandler(&b, &slog.HandlerOptions{Level: slog.LevelDebug}))

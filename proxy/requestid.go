@@ -34,7 +34,7 @@ func (s *Server) logRequest(c *call, status int, begun time.Time) {
 	if !s.log.Enabled(s.base, slog.LevelDebug) {
 		return
 	}
-	h := &c.ctx.Request.Header
+	h := c.head
 	attrs := []any{
 		"id", string(s.ids.append(nil, c.id)), "method", string(h.Method()), "path", loggedPath(h.RequestURI()), "status", status,
 		"ms", time.Since(begun).Milliseconds(),

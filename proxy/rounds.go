@@ -123,8 +123,8 @@ func (r *rounds) find(reference dialect.Fingerprint) *ending {
 // fetched is how the turn is to end whose answer, made in the background, is
 // fetched with this request; nil where it is not known.
 func (s *Server) fetched(c *call) *ending {
-	h := &c.ctx.Request.Header
-	if c.rest != nil || c.memory.Planner == nil || s.rounds.empty() { // rest: the head may still grow a trailer
+	h := c.head
+	if !c.body.Whole || c.memory.Planner == nil || s.rounds.empty() { // else the head may still grow a trailer
 		return nil
 	}
 	caller := c.memory.Identity.Identify(&c.says, h, &c.conv)

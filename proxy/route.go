@@ -7,12 +7,13 @@ import (
 
 	"github.com/graphiti-proxy/graphiti-proxy/dialect"
 	"github.com/graphiti-proxy/graphiti-proxy/dialect/registry"
+	"github.com/graphiti-proxy/graphiti-proxy/proxy/wire"
 )
 
 // route says where a request goes and whether it is understood.
 type route struct {
 	dialect  dialect.Dialect // nil: forwarded as it is
-	upstream *upstream
+	upstream *wire.Upstream
 	match    dialect.Match
 	speaks   dialect.Dialect // whose errors the client understands; nil: OpenAI's are the best guess
 	provider string          // of dialect, for traces
@@ -26,7 +27,7 @@ func (r *route) replays() bool { return r.match.Use == dialect.UseReplay }
 
 // match asks the registry for the route of a request.
 func (s *Server) match(h *fasthttp.RequestHeader) route {
-	path, _, _ := bytes.Cut(originForm(h.RequestURI()), []byte{'?'})
+	path, _, _ := bytes.Cut(wire.OriginForm(h.RequestURI()), []byte{'?'})
 	found := registry.Find(&dialect.Request{Method: h.Method(), Path: path, Header: h.Peek})
 	r := route{upstream: s.way().upstreams[found.Upstream], match: found.Match, speaks: found.Speaks}
 	switch found.Use {

@@ -18,6 +18,9 @@ import (
 
 	"github.com/graphiti-proxy/graphiti-proxy/budget"
 	"github.com/graphiti-proxy/graphiti-proxy/dialect"
+	"github.com/graphiti-proxy/graphiti-proxy/proxy/wire"
+	"github.com/graphiti-proxy/graphiti-proxy/proxy/wire/listen"
+	"github.com/graphiti-proxy/graphiti-proxy/proxy/wire/sock"
 )
 
 // Limits bounds what clients and upstreams may take of the proxy. All fields
@@ -62,7 +65,6 @@ type Server struct {
 	budget   *budget.Budget // of all that is inspected
 	rounds   rounds
 	ids      *requestIDs
-	hop      string // see hopField
 	places   sessionPlaces
 
 	roots *tls.Config // for upstreams
@@ -74,16 +76,15 @@ type Server struct {
 	fast     *fasthttp.Server
 	listener net.Listener
 	tls      *tls.Config
-	clients  clients
-	hangups  hangups
-	tunnels  tunnels
+	clients  *listen.Conns
+	wire     *wire.Wire
 
 	base   context.Context // ends when Shutdown has given up waiting
 	cancel context.CancelFunc
 	stop   chan struct{}
 	once   sync.Once
 	ending atomic.Bool
-	loops  sync.WaitGroup
+	aging  sync.WaitGroup
 }
 
 // New binds the address and makes the server ready to serve. Shutdown ends what
@@ -108,7 +109,6 @@ func New(o Options) (*Server, error) {
 		roots: o.TLS,
 		tls:   o.ServerTLS,
 		ids:   newRequestIDs(),
-		hop:   newHop(),
 
 		budget: o.Budget,
 
@@ -122,11 +122,12 @@ func New(o Options) (*Server, error) {
 	s.sizeBudget(o.Ways.Limits)
 	s.settings.Store(&o.Memory)
 	s.base, s.cancel = context.WithCancel(context.Background())
-	s.clients = clients{limit: o.Ways.Limits.Connections, part: o.Ways.Limits.PerAddress, room: roomForClients()}
-	if room := s.clients.room; room < s.clients.limit/2 {
+	s.clients = listen.NewConns(o.Ways.Limits.Connections, o.Ways.Limits.PerAddress)
+	if room := s.clients.Room(); room < o.Ways.Limits.Connections/2 {
 		s.log.Info("there are file descriptors for fewer clients than limits.connections", "clients", room,
 			"remedy", "raise the limit of open files (ulimit -n, LimitNOFILE of systemd), or lower limits.connections")
 	}
+	s.wire = wire.New(wire.Options{Own: ours, OwnAnswer: onlyOurs, MakeRoom: s.makeRoom, Log: o.Log})
 	s.fast = &fasthttp.Server{
 		Handler:      s.serve,
 		ErrorHandler: refuse,
@@ -137,24 +138,22 @@ func New(o Options) (*Server, error) {
 		DisablePreParseMultipartForm: true,
 		HeaderReceived:               s.bodyPatience,
 		// The server's own answer must be written, and swallowed, before the
-		// next request begins: see clientConn.
+		// next request begins: see listen.Conn.
 		ReduceMemoryUsage:     true,
-		ConnState:             follow,
+		ConnState:             listen.Follow,
 		ReadBufferSize:        o.Ways.Limits.HeaderBytes,
 		WriteBufferSize:       1 << 10,
 		ReadTimeout:           o.Ways.Limits.HeaderTimeout,
 		IdleTimeout:           o.Ways.Limits.IdleTimeout,
-		Concurrency:           math.MaxInt32, // see clients
+		Concurrency:           math.MaxInt32, // see listen.Conns
 		NoDefaultServerHeader: true,
 		NoDefaultDate:         true,
 		NoDefaultContentType:  true,
 		SecureErrorLogMessage: true,
 		Logger:                silent{},
 	}
-	s.loops.Add(2)
-	// Both end when Shutdown closes stop.
-	go s.watchClients()
-	go s.ageUpstreams()
+	// Ends when Shutdown closes stop.
+	s.aging.Go(s.ageUpstreams)
 	return s, nil
 }
 
@@ -179,25 +178,27 @@ func (s *Server) Serve() error {
 
 // cutTime is how long connections may take to end by themselves when they are
 // cut off, before they are broken off.
-const cutTime = 2 * tunnelLinger
+const cutTime = 2 * wire.Linger
 
 // Shutdown stops accepting and lets running requests finish until ctx ends;
 // then it cuts them off, and returns ctx's error. It returns within twice
 // cutTime of that, whatever clients and upstreams do. It may be called again.
 func (s *Server) Shutdown(ctx context.Context) error {
 	s.ending.Store(true)
+	s.wire.Drain()
 	err := s.fast.ShutdownWithContext(ctx)
 	if errors.Is(err, context.DeadlineExceeded) || errors.Is(err, context.Canceled) {
-		s.hangups.abandonAll()
+		s.wire.Abandon()
 	}
 	s.cancel()
-	s.tunnels.closeAll()
-	if !s.clients.wait(cutTime) { // of one that does not read, a write takes longer
-		s.clients.breakAll()
-		s.clients.wait(cutTime)
+	s.wire.Cut()
+	if !s.clients.Wait(cutTime) { // of one that does not read, a write takes longer
+		s.clients.BreakAll()
+		s.clients.Wait(cutTime)
 	}
 	s.once.Do(func() { close(s.stop) })
-	s.loops.Wait()
+	s.aging.Wait()
+	s.wire.Close()
 	_ = s.listener.Close() // when Serve was never called
 	future := time.Now().Add(time.Hour)
 	s.way().closeIdle(future)
@@ -209,22 +210,36 @@ func (s *Server) Shutdown(ctx context.Context) error {
 
 func (s *Server) stopping() bool { return s.ending.Load() }
 
-func (s *Server) watchClients() {
-	defer s.loops.Done()
-	s.hangups.run(s.stop)
+// newListener accepts clients' connections.
+func (s *Server) newListener() *listen.Listener {
+	return listen.New(s.listener, listen.Options{
+		Conns: s.clients,
+		TLS:   s.tls,
+		Timeouts: func() listen.Timeouts {
+			return listen.Timeouts{Write: s.way().limits.UpstreamIdle, Body: s.way().limits.BodyTimeout}
+		},
+		Refusal:  refusal,
+		MakeRoom: s.makeRoom,
+		Log:      s.log,
+	})
+}
+
+// makeRoom closes connections on which nothing happens, of both sides.
+func (s *Server) makeRoom() {
+	s.way().closeIdle(time.Now().Add(time.Hour))
+	s.clients.MakeRoom()
 }
 
 // ageUpstreams closes upstream connections that nobody used for a while.
 func (s *Server) ageUpstreams() {
-	defer s.loops.Done()
-	t := time.NewTicker(idleUpstream / 6)
+	t := time.NewTicker(wire.IdleUpstream / 6)
 	defer t.Stop()
 	for {
 		select {
 		case <-s.stop:
 			return
 		case now := <-t.C:
-			s.way().closeIdle(now.Add(-idleUpstream))
+			s.way().closeIdle(now.Add(-wire.IdleUpstream))
 		}
 	}
 }
@@ -243,7 +258,7 @@ func refuse(ctx *fasthttp.RequestCtx, err error) {
 	case errors.As(err, &small):
 		status = fasthttp.StatusRequestHeaderFieldsTooLarge
 		message = "graphiti-proxy: the request's headers are larger than limits.header_bytes"
-	case isTimeout(err):
+	case sock.IsTimeout(err):
 		status, message = fasthttp.StatusRequestTimeout, "graphiti-proxy: the request did not arrive in time"
 	}
 	ctx.SetStatusCode(status)

@@ -57,7 +57,7 @@ func TestStopIsBounded(t *testing.T) {
 			if took := time.Since(began); took > 2*cutTime+2*time.Second {
 				t.Errorf("took %s", took)
 			}
-			if n := s.clients.count(); n > 0 {
+			if n := s.clients.Count(); n > 0 {
 				t.Errorf("%d connections are open", n)
 			}
 		})

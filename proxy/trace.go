@@ -6,6 +6,7 @@ import (
 	"encoding/hex"
 	"errors"
 	"strings"
+	"time"
 
 	"github.com/valyala/fasthttp"
 	"go.opentelemetry.io/otel/attribute"
@@ -45,11 +46,11 @@ func (c headerCarrier) Set(string, string)    { panic("BUG: the client's own fie
 func (c headerCarrier) Keys() []string        { return nil }
 
 // startTrace begins a request's span; nil where nobody looks.
-func (s *Server) startTrace(c *call) *requestTrace {
+func (s *Server) startTrace(c *call, began time.Time) *requestTrace {
 	if s.tracer == nil {
 		return nil
 	}
-	h := &c.ctx.Request.Header
+	h := c.head
 	method, route := string(h.Method()), ""
 	name := method
 	if c.route.dialect != nil {
@@ -60,7 +61,7 @@ func (s *Server) startTrace(c *call) *requestTrace {
 	if len(h.Peek("traceparent")) > 0 {
 		parent = traceContext.Extract(parent, headerCarrier{h})
 	}
-	ctx, span := s.tracer.Start(parent, name, trace.WithSpanKind(trace.SpanKindServer), trace.WithTimestamp(c.ctx.Time()))
+	ctx, span := s.tracer.Start(parent, name, trace.WithSpanKind(trace.SpanKindServer), trace.WithTimestamp(began))
 	if span.IsRecording() {
 		span.SetAttributes(attribute.String("http.request.method", method), attribute.String("http.route", route),
 			attribute.String("graphiti_proxy.request_id", string(s.ids.append(nil, c.id))))
@@ -119,8 +120,8 @@ func (t *requestTrace) asks(c *call) {
 	if t == nil || !t.server.IsRecording() {
 		return // the request's own context goes on
 	}
-	name := string(c.ctx.Request.Header.Method())
-	attrs := []attribute.KeyValue{attribute.String("server.address", c.route.upstream.host)}
+	name := string(c.head.Method())
+	attrs := []attribute.KeyValue{attribute.String("server.address", c.route.upstream.Host)}
 	if c.route.dialect != nil {
 		model := strings.ToValidUTF8(string(c.conv.Model), "")
 		name = "chat " + model

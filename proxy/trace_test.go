@@ -2,6 +2,7 @@ package proxy
 
 import (
 	"testing"
+	"time"
 
 	"github.com/valyala/fasthttp"
 
@@ -13,10 +14,10 @@ import (
 // asks of it.
 func TestWhereNobodyLooksATraceTakesNothing(t *testing.T) {
 	s := &Server{}
-	c := &call{ctx: &fasthttp.RequestCtx{}}
+	c := &call{head: &fasthttp.RequestHeader{}}
 	plan := &inject.Plan{Searched: make([]inject.Searched, 3)}
 	n := testing.AllocsPerRun(100, func() {
-		c.trace = s.startTrace(c)
+		c.trace = s.startTrace(c, time.Time{})
 		c.trace.decided(c, plan)
 		c.trace.asks(c)
 		told := c.trace.awaitAnswer()

@@ -64,7 +64,7 @@ func TestTrailersReachUpstream(t *testing.T) {
 		{"announced and not sent", "Trailer: X-Sum\r\n", "3\r\nabc\r\n0\r\n\r\n", "abc"},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
-			w := newWire(t, say(okAnswer))
+			w := newStub(t, say(okAnswer))
 			s, _ := start(t, w.url())
 			if _, err := talk(t, s, head+tc.fields+"\r\n"+tc.body); err != nil {
 				t.Fatal(err)
@@ -91,7 +91,7 @@ func TestTrailersReachUpstream(t *testing.T) {
 func TestTrailersStayWithMemory(t *testing.T) {
 	for _, size := range []int{10, 20 << 10} {
 		body := `{"model":"m","messages":[{"role":"user","content":"` + strings.Repeat("x", size) + `"}]}`
-		w := newWire(t, say(okAnswer))
+		w := newStub(t, say(okAnswer))
 		s, _ := start(t, w.url(), remembering(&inserting{}))
 		request := fmt.Sprintf("POST /v1/chat/completions HTTP/1.1\r\nHost: localhost\r\nX-Graphiti-Session: s\r\nTransfer-Encoding: chunked\r\nConnection: close\r\n\r\n%x\r\n%s\r\n0\r\nX-Sum: 9\r\n\r\n", len(body), body)
 		if _, err := talk(t, s, request); err != nil {
@@ -115,7 +115,7 @@ func TestNobodyIsWhoTheySayInATrailer(t *testing.T) {
 		{"other fields", "X-Graphiti-User: ann\r\n", "X-Sum: 9\r\nX-OpenWebUI-User-Id: mallory\r\n", "user:ann"},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
-			w := newWire(t, say(okAnswer))
+			w := newStub(t, say(okAnswer))
 			p := &inserting{}
 			s, _ := start(t, w.url(), remembering(p))
 			request := fmt.Sprintf("POST /v1/chat/completions HTTP/1.1\r\nHost: localhost\r\n%sX-Graphiti-Session: s\r\nTransfer-Encoding: chunked\r\nConnection: close\r\n\r\n%x\r\n%s\r\n0\r\n%s\r\n", tc.fields, len(body), body, tc.trailer)

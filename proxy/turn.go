@@ -14,33 +14,39 @@ import (
 	"github.com/graphiti-proxy/graphiti-proxy/dialect"
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti"
 	"github.com/graphiti-proxy/graphiti-proxy/inject"
+	"github.com/graphiti-proxy/graphiti-proxy/proxy/contain"
+	"github.com/graphiti-proxy/graphiti-proxy/proxy/wire"
 )
 
 // watch returns what gets a copy of the answer, or nil when nothing is to be
 // learnt from it. The answer to a turn that is not to be kept may still be
 // needed to know how the conversation goes on.
-func (s *Server) watch(c *call, head *answerHead, plan inject.Plan) (tee *capture.Tee) {
-	contained(s.log, "watching an answer", func() { tee = s.watching(c, head, plan) })
+func (s *Server) watch(c *call, head *wire.AnswerHead, plan inject.Plan) (tee wire.Tee) {
+	contain.Run(s.log, "watching an answer", func() {
+		if t := s.watching(c, head, plan); t != nil {
+			tee = t
+		}
+	})
 	return tee
 }
 
-func (s *Server) watching(c *call, head *answerHead, plan inject.Plan) *capture.Tee {
-	if c.route.fetched != nil && head.status == fasthttp.StatusOK {
+func (s *Server) watching(c *call, head *wire.AnswerHead, plan inject.Plan) *capture.Tee {
+	if c.route.fetched != nil && head.Status == fasthttp.StatusOK {
 		if e := s.fetched(c); e != nil { // rounds.go
 			return c.memory.Watcher.Watch(c.route.fetched.NewReader(), capture.Meta{
-				Stream: head.event, Encoding: strings.ToLower(string(head.encoding)), Order: xxhash.Sum64String(e.who.Session),
+				Stream: head.Event, Encoding: strings.ToLower(string(head.Encoding)), Order: xxhash.Sum64String(e.who.Session),
 			}, e.take)
 		}
 	}
-	if head.status != fasthttp.StatusOK || !s.watches(c, plan) {
+	if head.Status != fasthttp.StatusOK || !s.watches(c, plan) {
 		return nil
 	}
 	e, earlier := s.endingOf(c, plan)
 	earlier()
 	told := c.trace.awaitAnswer()
 	tee := c.memory.Watcher.Watch(c.route.dialect.NewReader(), capture.Meta{
-		Stream:   head.event,
-		Encoding: strings.ToLower(string(head.encoding)),
+		Stream:   head.Event,
+		Encoding: strings.ToLower(string(head.Encoding)),
 		Order:    xxhash.Sum64String(e.who.Session),
 	}, s.taking(e, told))
 	if tee == nil {
@@ -126,7 +132,7 @@ func (s *Server) turn(c *call, id string, targets []graphiti.Target) ledger.Turn
 		Said:    c.mem.said,
 
 		Workspace: c.mem.who.Workspace,
-		Client:    clientFamily(c.ctx.Request.Header.UserAgent()),
+		Client:    clientFamily(c.head.UserAgent()),
 		Targets:   targets,
 		Trace:     c.trace.parent(),
 	}
@@ -225,7 +231,7 @@ func (e *ending) take(a dialect.Answer, clean bool) {
 		// What is fetched can be fetched again, and an answer whose end was said
 		// may stand in the client's history as a whole.
 		if e.kept() && e.turn.Kind == "" && !e.awaited && !a.End.Final() {
-			contained(e.s.log, "noting an answer that was cut off", e.cutOff)
+			contain.Run(e.s.log, "noting an answer that was cut off", e.cutOff)
 		}
 	}
 }
@@ -248,16 +254,16 @@ func (e *ending) finish(a dialect.Answer) {
 	// The session first: should the process end between the two, the turn is
 	// found again in the next request of the same session, and kept once.
 	if e.chained {
-		contained(e.s.log, "remembering a session", func() { e.remember(a) })
+		contain.Run(e.s.log, "remembering a session", func() { e.remember(a) })
 	}
 	if e.kept() {
-		contained(e.s.log, "keeping a turn", func() { e.keep(a) })
+		contain.Run(e.s.log, "keeping a turn", func() { e.keep(a) })
 	}
 	if e.recall {
-		contained(e.s.log, "remembering a turn for its session", func() {
+		contain.Run(e.s.log, "remembering a turn for its session", func() {
 			e.memory.Planner.Remember(e.who, e.turn.HeardOf(), e.work, said, answered)
 		})
-		contained(e.s.log, "preparing the next turn", func() {
+		contain.Run(e.s.log, "preparing the next turn", func() {
 			e.memory.Planner.Prefetch(e.who, said, answered)
 		})
 	}

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/graphiti-proxy/graphiti-proxy/dialect/registry"
+	"github.com/graphiti-proxy/graphiti-proxy/proxy/wire"
 )
 
 // Ways say where requests go and how much of them is looked at. Of the limits
@@ -17,15 +18,15 @@ type Ways struct {
 
 // ways are those in force.
 type ways struct {
-	upstreams map[string]*upstream // one for each name that the registry has
+	upstreams map[string]*wire.Upstream // one for each name that the registry has
 	limits    Limits
 	webSocket WebSocket
 }
 
 func newWays(w Ways, roots *tls.Config) (*ways, error) {
-	now := &ways{upstreams: make(map[string]*upstream), limits: w.Limits, webSocket: w.WebSocket}
+	now := &ways{upstreams: make(map[string]*wire.Upstream), limits: w.Limits, webSocket: w.WebSocket}
 	for _, name := range registry.Upstreams {
-		u, err := newUpstream(name, w.Upstreams[name], roots, w.Limits.UpstreamConnect)
+		u, err := wire.NewUpstream(name, w.Upstreams[name], roots, w.Limits.UpstreamConnect)
 		if err != nil {
 			return nil, err
 		}
@@ -36,7 +37,7 @@ func newWays(w Ways, roots *tls.Config) (*ways, error) {
 
 func (w *ways) closeIdle(t time.Time) {
 	for _, u := range w.upstreams {
-		u.closeIdle(t)
+		u.CloseIdle(t)
 	}
 }
 
@@ -51,13 +52,13 @@ func (s *Server) SetWays(w Ways) error {
 	}
 	before := s.way()
 	for name, u := range before.upstreams {
-		now.upstreams[name] = u.unless(now.upstreams[name]) // those that stay keep their connections
+		now.upstreams[name] = unless(u, now.upstreams[name]) // those that stay keep their connections
 	}
 	s.ways.Store(now)
 	s.sizeBudget(w.Limits)
 	for name, u := range before.upstreams {
 		if u != now.upstreams[name] {
-			u.retire()
+			u.Retire()
 		}
 	}
 	return nil
@@ -70,18 +71,15 @@ func (s *Server) sizeBudget(l Limits) {
 	}
 }
 
-// unless returns the upstream itself unless the other is another one.
-func (u *upstream) unless(other *upstream) *upstream {
-	if u.base.String() == other.base.String() && u.timeout == other.timeout {
+// unless returns an upstream unless the other is another one.
+func unless(u, other *wire.Upstream) *wire.Upstream {
+	if u.Same(other) {
 		return u
 	}
 	return other
 }
 
-// retire closes the unused connections, now and as they are given back.
-func (u *upstream) retire() {
-	u.mu.Lock()
-	u.retired = true
-	u.mu.Unlock()
-	u.closeIdle(time.Now().Add(time.Hour))
+// timeouts are those of upstreams.
+func (w *ways) timeouts() wire.Timeouts {
+	return wire.Timeouts{Response: w.limits.UpstreamResponse, Idle: w.limits.UpstreamIdle}
 }

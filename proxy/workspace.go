@@ -5,6 +5,7 @@ import (
 
 	"github.com/graphiti-proxy/graphiti-proxy/dialect"
 	"github.com/graphiti-proxy/graphiti-proxy/inject"
+	"github.com/graphiti-proxy/graphiti-proxy/proxy/contain"
 	"github.com/graphiti-proxy/graphiti-proxy/proxy/identity"
 	"github.com/graphiti-proxy/graphiti-proxy/proxy/workspace"
 )
@@ -61,7 +62,7 @@ type project struct {
 func (s *Server) workspaceOf(c *call) (w project) {
 	defer func() {
 		if r := recover(); r != nil {
-			tellBug(s.log, "finding the workspace", r)
+			contain.Log(s.log, "finding the workspace", r)
 			w = project{unknown: true}
 		}
 	}()

@@ -230,9 +230,9 @@ func TestPlaceOfASession(t *testing.T) {
 			}
 			c.memory = s.mem()
 			if c.mem.subagent = step.subagent; step.codex {
-				c.ctx.Request.Header.Set("Originator", "codex_exec")
+				c.head.Set("Originator", "codex_exec")
 			}
-			caller := s.mem().Identity.Identify(&c.says, &c.ctx.Request.Header, &c.conv)
+			caller := s.mem().Identity.Identify(&c.says, c.head, &c.conv)
 			caller.Who.Session = "session:s"
 			if w := s.located(c, &caller); w.Directory != step.directory {
 				t.Errorf("%s: request %d is in %q, want %q", tc.name, i, w.Directory, step.directory)
@@ -268,11 +268,11 @@ func (s *Server) located(c *call, caller *identity.Caller) project {
 // prompted is a request with a system prompt.
 func prompted(t *testing.T, system string) *call {
 	t.Helper()
-	c := &call{ctx: &fasthttp.RequestCtx{}}
+	c := &call{head: &fasthttp.RequestHeader{}}
 	if !(chat.Dialect{}).Parse([]byte(said("", system)), &c.conv) {
 		t.Fatal("the request is not understood")
 	}
-	(&identity.Settings{}).Identify(&c.says, &c.ctx.Request.Header, &c.conv)
+	(&identity.Settings{}).Identify(&c.says, c.head, &c.conv)
 	return c
 }
 

@@ -44,12 +44,16 @@ var mayImport = map[string][]string{
 	"graphiti/remote":       {"graphiti"},
 	"graphiti/rest":         {"graphiti", "graphiti/remote"},
 	"inject":                {"dialect", "graphiti"},
-	"proxy":                 {"budget", "capture", "capture/ledger", "dialect", "dialect/registry", "dialect/responses", "graphiti", "inject", "proxy/identity", "proxy/workspace"},
+	"proxy":                 {"budget", "capture", "capture/ledger", "dialect", "dialect/registry", "dialect/responses", "graphiti", "inject", "proxy/contain", "proxy/identity", "proxy/wire", "proxy/wire/listen", "proxy/wire/sock", "proxy/workspace"},
 	"proxy/admin":           {"capture", "capture/ledger", "graphiti", "service"},
+	"proxy/contain":         {},
 	"proxy/identity":        {"dialect", "dialect/registry", "graphiti", "proxy/workspace"},
 	"proxy/proxytest":       {},
-	"service":               {"cache", "cache/redis", "capture", "capture/ledger", "dialect", "graphiti", "inject"},
+	"proxy/wire":            {"budget", "proxy/contain", "proxy/wire/listen", "proxy/wire/sock"},
+	"proxy/wire/listen":     {"proxy/wire/sock"},
+	"proxy/wire/sock":       {},
 	"proxy/workspace":       {"graphiti"},
+	"service":               {"cache", "cache/redis", "capture", "capture/ledger", "dialect", "graphiti", "inject"},
 	"telemetry":             {"capture"},
 }
 

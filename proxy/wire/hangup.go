@@ -1,8 +1,10 @@
-package proxy
+package wire
 
 import (
 	"sync"
 	"time"
+
+	"github.com/graphiti-proxy/graphiti-proxy/proxy/wire/sock"
 )
 
 // hangupInterval is how often the clients of requests in flight are looked
@@ -17,44 +19,44 @@ const hangupInterval = 250 * time.Millisecond
 // A client that shuts only its sending side counts as gone, as it does for
 // nginx: requests are registered when they have been read to their end.
 type hangups struct {
-	mu    sync.Mutex // guards what follows; held while the sockets are asked
-	calls []*call
-	socks []socket
-	gone  []bool
+	mu        sync.Mutex // guards what follows; held while the sockets are asked
+	exchanges []*Exchange
+	socks     []sock.Socket
+	gone      []bool
 }
 
-// watch registers a call until forget. Its client's connection must stay open
+// watch registers an exchange until forget. Its client's connection must stay open
 // in between, or the descriptor could belong to another.
-func (h *hangups) watch(c *call) {
-	if c.client.sock.fd < 0 {
+func (h *hangups) watch(x *Exchange) {
+	if !x.client.Sock.Known() {
 		return
 	}
 	h.mu.Lock()
-	c.watched = len(h.calls) + 1
-	h.calls = append(h.calls, c)
-	h.socks = append(h.socks, c.client.sock)
+	x.watched = len(h.exchanges) + 1
+	h.exchanges = append(h.exchanges, x)
+	h.socks = append(h.socks, x.client.Sock)
 	h.mu.Unlock()
 }
 
-func (h *hangups) forget(c *call) {
+func (h *hangups) forget(x *Exchange) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	if c.watched == 0 {
+	if x.watched == 0 {
 		return
 	}
-	i, last := c.watched-1, len(h.calls)-1
-	h.calls[i], h.socks[i] = h.calls[last], h.socks[last]
-	h.calls[i].watched = i + 1
-	h.calls[last] = nil
-	h.calls, h.socks = h.calls[:last], h.socks[:last]
-	c.watched = 0
+	i, last := x.watched-1, len(h.exchanges)-1
+	h.exchanges[i], h.socks[i] = h.exchanges[last], h.socks[last]
+	h.exchanges[i].watched = i + 1
+	h.exchanges[last] = nil
+	h.exchanges, h.socks = h.exchanges[:last], h.socks[:last]
+	x.watched = 0
 }
 
-// look asks once, and ends the calls whose clients have left.
+// look asks once, and ends the exchanges whose clients have left.
 func (h *hangups) look() {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	if len(h.calls) == 0 {
+	if len(h.exchanges) == 0 {
 		return
 	}
 	if cap(h.gone) < len(h.socks) {
@@ -62,20 +64,26 @@ func (h *hangups) look() {
 	}
 	gone := h.gone[:len(h.socks)]
 	clear(gone)
-	left(h.socks, gone)
+	sock.Left(h.socks, gone)
 	for i, g := range gone {
 		if g {
-			h.calls[i].abandon()
+			h.exchanges[i].abandon()
 		}
 	}
 }
 
-// abandonAll ends every call.
+func (h *hangups) count() int {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return len(h.exchanges)
+}
+
+// abandonAll ends every exchange.
 func (h *hangups) abandonAll() {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	for _, c := range h.calls {
-		c.abandon()
+	for _, x := range h.exchanges {
+		x.abandon()
 	}
 }
 

@@ -1,4 +1,4 @@
-package proxy
+package listen
 
 import (
 	"net"
@@ -8,27 +8,40 @@ import (
 	"time"
 
 	"github.com/valyala/fasthttp"
+
+	"github.com/graphiti-proxy/graphiti-proxy/proxy/wire/sock"
 )
 
-// clientConn is a client's connection under fasthttp's server. Answers are
+// Conn is a client's connection under fasthttp's server. Answers are
 // written past the server, straight to the connection, because fasthttp can
 // neither relay bytes as they are nor end a stream that was cut off; what the
 // server itself would then answer is swallowed.
-type clientConn struct {
+type Conn struct {
 	net.Conn
-	sock  socket
+	Sock  sock.Socket
 	muted bool // owned by the goroutine that serves the connection
 
-	patience time.Duration // longest wait for one write
-	writeBy  time.Time     // the deadline in force, renewed by extend
+	timeouts Timeouts
+	writeBy  time.Time   // the deadline in force, renewed by Extend
+	stage    stage       // of the request that the server reads
+	stopped  atomic.Bool // the body's rest is not wanted any more
 
-	silence time.Duration // longest wait for one read of a body
-	stage   stage         // of the request that the server reads
-	stopped atomic.Bool   // the body's rest is not wanted any more
-
-	all       *clients     // where it counts; nil: nowhere
+	all       *Conns       // where it counts; nil: nowhere
 	from      netip.Prefix // whose it is
 	idleSince atomic.Int64 // in Unix nanoseconds; 0: a request is under way
+}
+
+// Timeouts bound the silence of a client.
+type Timeouts struct {
+	Write time.Duration // longest wait for one write
+	Body  time.Duration // longest wait for one read of a body
+}
+
+// NewConn makes a connection one of a client's, which counts nowhere.
+func NewConn(raw net.Conn, t Timeouts) *Conn {
+	c := &Conn{Conn: raw, Sock: sock.Of(raw), timeouts: t}
+	c.idleSince.Store(time.Now().UnixNano())
+	return c
 }
 
 // stage is how far the server is with reading a request.
@@ -41,22 +54,25 @@ const (
 	stageBody               // in the body
 )
 
+// Stopped reports whether the rest of the body is not wanted any more.
+func (c *Conn) Stopped() bool { return c.stopped.Load() }
+
 // SetReadDeadline is called by the server, which sets one deadline for a head
 // when the request's first byte is there, and one for the body behind it. A
 // body has another for each read instead, so that a slow client may take its
 // time but a silent one may not.
-func (c *clientConn) SetReadDeadline(t time.Time) error {
+func (c *Conn) SetReadDeadline(t time.Time) error {
 	if c.stage == stageBegan || c.stage == stageHead {
 		c.stage++
 	}
 	return c.Conn.SetReadDeadline(t)
 }
 
-// endBody says that nothing more of the body is read.
-func (c *clientConn) endBody() { c.stage = stageIdle }
+// EndBody says that nothing more of the body is read.
+func (c *Conn) EndBody() { c.stage = stageIdle }
 
 // Close closes the connection, which does not count any more.
-func (c *clientConn) Close() error {
+func (c *Conn) Close() error {
 	err := c.Conn.Close()
 	if c.all != nil {
 		c.all.leave(c)
@@ -66,32 +82,24 @@ func (c *clientConn) Close() error {
 
 // cut closes the connection without a word to the peer, which could make the
 // caller wait.
-func (c *clientConn) cut() {
-	_ = rawConn(c.Conn).Close()
+func (c *Conn) cut() {
+	_ = sock.Raw(c.Conn).Close()
 	c.all.leave(c)
 }
 
-// rawConn is the connection under TLS.
-func rawConn(c net.Conn) net.Conn {
-	if t, ok := c.(interface{ NetConn() net.Conn }); ok {
-		return t.NetConn()
-	}
-	return c
-}
-
-// stopBody ends a read that another goroutine waits in, and all later ones.
-func (c *clientConn) stopBody() {
+// StopBody ends a read that another goroutine waits in, and all later ones.
+func (c *Conn) StopBody() {
 	c.stopped.Store(true)
 	_ = c.Conn.SetReadDeadline(time.Unix(1, 0))
 }
 
 // Read reads for the server.
-func (c *clientConn) Read(p []byte) (int, error) {
+func (c *Conn) Read(p []byte) (int, error) {
 	if c.stage == stageBody {
-		if err := c.Conn.SetReadDeadline(time.Now().Add(c.silence)); err != nil {
+		if err := c.Conn.SetReadDeadline(time.Now().Add(c.timeouts.Body)); err != nil {
 			return 0, err
 		}
-		// After the deadline was set: stopBody sets its own after the flag, so
+		// After the deadline was set: StopBody sets its own after the flag, so
 		// one of the two is seen.
 		if c.stopped.Load() {
 			return 0, os.ErrDeadlineExceeded
@@ -101,19 +109,19 @@ func (c *clientConn) Read(p []byte) (int, error) {
 }
 
 // Write writes for the server.
-func (c *clientConn) Write(p []byte) (int, error) {
+func (c *Conn) Write(p []byte) (int, error) {
 	if c.muted {
 		return len(p), nil
 	}
-	if err := c.send(p); err != nil {
+	if err := c.Send(p); err != nil {
 		return 0, err
 	}
 	return len(p), nil
 }
 
-// send writes a piece of an answer past the server.
-func (c *clientConn) send(p []byte) error {
-	if by, renewed := extend(c.writeBy, c.patience); renewed {
+// Send writes a piece of an answer past the server.
+func (c *Conn) Send(p []byte) error {
+	if by, renewed := Extend(c.writeBy, c.timeouts.Write); renewed {
 		c.writeBy = by
 		if err := c.SetWriteDeadline(by); err != nil {
 			return err
@@ -123,10 +131,10 @@ func (c *clientConn) send(p []byte) error {
 	return err
 }
 
-// extend returns the deadline of a wait that begins now and may take as long
+// Extend returns the deadline of a wait that begins now and may take as long
 // as patience: the one in force where that leaves the time. A renewed one lies
 // somewhat further than it need, so that few reads and writes set one.
-func extend(by time.Time, patience time.Duration) (_ time.Time, renewed bool) {
+func Extend(by time.Time, patience time.Duration) (_ time.Time, renewed bool) {
 	now := time.Now()
 	if by.Sub(now) >= patience {
 		return by, false
@@ -134,13 +142,13 @@ func extend(by time.Time, patience time.Duration) (_ time.Time, renewed bool) {
 	return now.Add(patience + min(patience/4, time.Second)), true
 }
 
-// mute is called when an answer was, or was in part, sent past the server.
-func (c *clientConn) mute() { c.muted = true }
+// Mute is called when an answer was, or was in part, sent past the server.
+func (c *Conn) Mute() { c.muted = true }
 
-// follow follows the server's own states: it becomes active with the first byte
+// Follow follows the server's own states: it becomes active with the first byte
 // of a request, and idle when it has written what it had to say about it.
-func follow(c net.Conn, s fasthttp.ConnState) {
-	cc, ok := c.(*clientConn)
+func Follow(c net.Conn, s fasthttp.ConnState) {
+	cc, ok := c.(*Conn)
 	if !ok {
 		return
 	}
@@ -154,10 +162,10 @@ func follow(c net.Conn, s fasthttp.ConnState) {
 	}
 }
 
-// reset makes the connection end in a reset instead of an orderly end, for
+// Reset makes the connection end in a reset instead of an orderly end, for
 // clients that could otherwise not tell a cut answer from a whole one.
-func (c *clientConn) reset() {
-	if tc, ok := rawConn(c.Conn).(*net.TCPConn); ok {
+func (c *Conn) Reset() {
+	if tc, ok := sock.Raw(c.Conn).(*net.TCPConn); ok {
 		_ = tc.SetLinger(0)
 	}
 }

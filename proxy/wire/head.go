@@ -1,4 +1,4 @@
-package proxy
+package wire
 
 import (
 	"bytes"
@@ -15,18 +15,18 @@ var (
 	errBadFraming   = errors.New("answer head has conflicting lengths")
 )
 
-// answerHead is the head of an upstream's answer. Its slices point into the
+// AnswerHead is the head of an upstream's answer. Its slices point into the
 // buffer it was parsed from.
-type answerHead struct {
-	status   int
+type AnswerHead struct {
+	Status   int
+	Event    bool   // text/event-stream
+	Encoding []byte // Content-Encoding
+	Fields   []byte // field lines, each ended by CRLF or LF
 	reason   []byte // with the space before it, as sent
-	fields   []byte // field lines, each ended by CRLF or LF
 	size     int    // bytes of the head, the empty line included
 	length   int64  // Content-Length, or -1
 	chunked  bool
-	keep     bool // the connection may be used again
-	event    bool // text/event-stream
-	encoding []byte
+	keep     bool   // the connection may be used again
 	conn     []byte // value of Connection, of all its lines
 }
 
@@ -49,8 +49,8 @@ func headEnd(b []byte) int {
 }
 
 // parseHead reads the head of n bytes at the start of b.
-func parseHead(b []byte, n int, h *answerHead) error {
-	*h = answerHead{size: n, length: -1}
+func parseHead(b []byte, n int, h *AnswerHead) error {
+	*h = AnswerHead{size: n, length: -1}
 	line, fields, _ := bytes.Cut(b[:n], []byte{'\n'})
 	line = bytes.TrimSuffix(line, []byte{'\r'})
 	// "HTTP/1.x nnn" and then a space and a reason, or nothing.
@@ -61,43 +61,43 @@ func parseHead(b []byte, n int, h *answerHead) error {
 		if c < '0' || c > '9' {
 			return errBadHead
 		}
-		h.status = h.status*10 + int(c-'0')
+		h.Status = h.Status*10 + int(c-'0')
 	}
-	if h.status < 100 || len(line) > 12 && line[12] != ' ' {
+	if h.Status < 100 || len(line) > 12 && line[12] != ' ' {
 		return errBadHead
 	}
 	h.reason = line[12:]
 	h.keep = line[7] != '0'
-	h.fields = fields
+	h.Fields = fields
 	return h.parseFields()
 }
 
-func (h *answerHead) parseFields() error {
+func (h *AnswerHead) parseFields() error {
 	var coded, connection bool
-	for name, value := range fieldLines(h.fields) {
+	for name, value := range FieldLines(h.Fields) {
 		if len(name) == 0 {
 			return errBadHead
 		}
 		switch {
-		case fieldIs(name, "content-length"):
+		case FieldIs(name, "content-length"):
 			n, ok := parseLength(value)
 			if !ok || h.length >= 0 && h.length != n {
 				return errBadFraming
 			}
 			h.length = n
-		case fieldIs(name, "transfer-encoding"):
+		case FieldIs(name, "transfer-encoding"):
 			coded = true
 			h.chunked = lastTokenIs(value, "chunked")
-		case fieldIs(name, "connection"):
+		case FieldIs(name, "connection"):
 			connection = true
-		case fieldIs(name, "content-type"):
-			h.event = hasPrefixFold(value, "text/event-stream")
-		case fieldIs(name, "content-encoding"):
-			h.encoding = value
+		case FieldIs(name, "content-type"):
+			h.Event = hasPrefixFold(value, "text/event-stream")
+		case FieldIs(name, "content-encoding"):
+			h.Encoding = value
 		}
 	}
 	if connection {
-		h.conn = connectionOf(h.fields)
+		h.conn = connectionOf(h.Fields)
 		h.keep = !tokenIn(h.conn, "close") && (h.keep || tokenIn(h.conn, "keep-alive"))
 	}
 	if coded {
@@ -113,13 +113,13 @@ func (h *answerHead) parseFields() error {
 
 // bodiless reports whether an answer with this head has no body, whatever its
 // fields say.
-func (h *answerHead) bodiless(headRequest bool) bool {
-	return headRequest || h.status < 200 || h.status == 204 || h.status == 304
+func (h *AnswerHead) bodiless(headRequest bool) bool {
+	return headRequest || h.Status < 200 || h.Status == 204 || h.Status == 304
 }
 
-// fieldLines yields the name and the trimmed value of each field line. A line
+// FieldLines yields the name and the trimmed value of each field line. A line
 // that is no field yields an empty name.
-func fieldLines(b []byte) func(yield func(name, value []byte) bool) {
+func FieldLines(b []byte) func(yield func(name, value []byte) bool) {
 	return func(yield func(name, value []byte) bool) {
 		for len(b) > 0 {
 			var line []byte
@@ -147,7 +147,7 @@ func connectionOf(fields []byte) []byte {
 	for len(fields) > 0 {
 		var line []byte
 		line, fields = cutLine(fields)
-		if len(line) <= len(name) || line[len(name)] != ':' || !fieldIs(line[:len(name)], name) {
+		if len(line) <= len(name) || line[len(name)] != ':' || !FieldIs(line[:len(name)], name) {
 			continue
 		}
 		value := trimBlank(line[len(name)+1:])
@@ -186,8 +186,8 @@ func trimBlank(b []byte) []byte {
 	return b
 }
 
-// fieldIs compares a field name with a lower-case one.
-func fieldIs(name []byte, lower string) bool {
+// FieldIs compares a field name with a lower-case one.
+func FieldIs(name []byte, lower string) bool {
 	return len(name) == len(lower) && hasPrefixFold(name, lower)
 }
 
@@ -222,7 +222,7 @@ func tokens(list []byte) func(yield func([]byte) bool) {
 
 func tokenIn(list []byte, lower string) bool {
 	for t := range tokens(list) {
-		if fieldIs(t, lower) {
+		if FieldIs(t, lower) {
 			return true
 		}
 	}
@@ -232,7 +232,7 @@ func tokenIn(list []byte, lower string) bool {
 func lastTokenIs(list []byte, lower string) bool {
 	last := false
 	for t := range tokens(list) {
-		last = fieldIs(t, lower)
+		last = FieldIs(t, lower)
 	}
 	return last
 }
@@ -256,17 +256,17 @@ func parseLength(b []byte) (int64, bool) {
 func hopByHop(name []byte) bool {
 	switch len(name) {
 	case 2:
-		return fieldIs(name, "te")
+		return FieldIs(name, "te")
 	case 7:
-		return fieldIs(name, "upgrade")
+		return FieldIs(name, "upgrade")
 	case 10:
-		return fieldIs(name, "connection") || fieldIs(name, "keep-alive")
+		return FieldIs(name, "connection") || FieldIs(name, "keep-alive")
 	case 16:
-		return fieldIs(name, "proxy-connection")
+		return FieldIs(name, "proxy-connection")
 	case 18:
-		return fieldIs(name, "proxy-authenticate")
+		return FieldIs(name, "proxy-authenticate")
 	case 19:
-		return fieldIs(name, "proxy-authorization")
+		return FieldIs(name, "proxy-authorization")
 	}
 	return false
 }

@@ -1,4 +1,4 @@
-package proxy
+package wire
 
 import (
 	"bytes"
@@ -6,32 +6,31 @@ import (
 	"github.com/valyala/fasthttp"
 )
 
-var (
-	errHTTP2   = &clientError{fasthttp.StatusNotImplemented, "graphiti-proxy: only HTTP/1.1 is spoken here; turn HTTP/2 without TLS off in the client"}
-	errUpgrade = &clientError{fasthttp.StatusNotImplemented, "graphiti-proxy: an upgrade to another protocol than websocket is not passed on; turn it off in the client"}
-	errCoding  = &clientError{fasthttp.StatusBadRequest, "graphiti-proxy: the request's Transfer-Encoding is not chunked"}
-)
-
-// refusal is why a request is not forwarded, whatever its body says; nil: it is.
-func (s *Server) refusal(c *call) error {
-	h := &c.ctx.Request.Header
+// Check returns why a request cannot be forwarded, whatever its body says; nil:
+// it can.
+func (x *Exchange) Check(up *Upstream) error {
+	h := &x.ctx.Request.Header
 	head := readFields(h.RawHeaders())
 	// Behind a head that says two things about its length, another in front of
 	// us may see the next request elsewhere (RFC 9112 section 6.1).
-	c.suspect = head.coding && head.length
+	x.suspect = head.coding && head.length
 	switch {
 	case !bytes.HasPrefix(h.Protocol(), []byte("HTTP/1.")): // "PRI * HTTP/2.0"
 		return errHTTP2
 	case head.coding && h.ContentLength() != -1: // which is chunked
 		return errCoding
-	case c.isUpgrade() && !head.webSocket:
+	case x.IsUpgrade() && !head.webSocket:
 		// In HTTP/2 there would be requests that nobody reads, with fields
 		// addressed to us.
 		return errUpgrade
-	case s.refuses(c): // upgrade.go: a WebSocket in which memory could not be
-		return errUseHTTP
 	}
-	return s.loopIn(c, head.hops)
+	return x.checkHops(up, head.hops)
+}
+
+// IsUpgrade reports whether the client asks for another protocol, such as
+// WebSocket.
+func (x *Exchange) IsUpgrade() bool {
+	return len(x.ctx.Request.Header.Peek(fasthttp.HeaderUpgrade)) > 0 && tokenIn(x.connection, "upgrade")
 }
 
 // headFacts is what the fields of a head say about how it may be forwarded.
@@ -56,16 +55,16 @@ func readFields(raw []byte) (f headFacts) {
 		}
 		name, value, _ := bytes.Cut(line, []byte{':'})
 		switch {
-		case fieldIs(name, "content-length"):
+		case FieldIs(name, "content-length"):
 			f.length = true
-		case fieldIs(name, "transfer-encoding"):
+		case FieldIs(name, "transfer-encoding"):
 			f.coding = true
-		case fieldIs(name, "upgrade"):
+		case FieldIs(name, "upgrade"):
 			for t := range tokens(value) {
 				f.webSocket = true
-				other = other || !fieldIs(t, "websocket")
+				other = other || !FieldIs(t, "websocket")
 			}
-		case fieldIs(name, hopFieldLower):
+		case FieldIs(name, hopFieldLower):
 			f.hops = append(f.hops, value)
 		}
 	}

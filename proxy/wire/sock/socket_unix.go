@@ -1,12 +1,12 @@
 //go:build unix && !linux
 
-package proxy
+package sock
 
 import "golang.org/x/sys/unix"
 
-// quiet reports whether nothing has arrived on an idle connection, neither
+// Quiet reports whether nothing has arrived on an idle connection, neither
 // data nor an end.
-func (s socket) quiet() bool {
+func (s Socket) Quiet() bool {
 	if s.fd < 0 {
 		return true
 	}
@@ -15,9 +15,9 @@ func (s socket) quiet() bool {
 	return err == nil && n == 0
 }
 
-// left marks in gone which of the sockets their peers have shut. Without
+// Left marks in gone which of the sockets their peers have shut. Without
 // POLLRDHUP an end that stands behind unread data is not seen.
-func left(socks []socket, gone []bool) {
+func Left(socks []Socket, gone []bool) {
 	var b [1]byte
 	for i, s := range socks {
 		n, _, err := unix.Recvfrom(s.fd, b[:], unix.MSG_PEEK|unix.MSG_DONTWAIT)

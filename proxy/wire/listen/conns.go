@@ -1,4 +1,4 @@
-package proxy
+package listen
 
 import (
 	"cmp"
@@ -8,9 +8,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/valyala/fasthttp"
-
-	"github.com/graphiti-proxy/graphiti-proxy/dialect"
+	"github.com/graphiti-proxy/graphiti-proxy/proxy/wire/sock"
 )
 
 // refusalTime bounds the writing of an answer to a connection that is not
@@ -22,21 +20,48 @@ const refusalTime = 100 * time.Millisecond
 // file descriptors have run out.
 const timeToSpeak = time.Second
 
-// keptDescriptors are for files, listeners, the admin side's connections and
-// the memory's.
-const keptDescriptors = 96
-
-// clients are the open connections of clients, whatever is spoken on them. A
+// Conns are the open connections of clients, whatever is spoken on them. A
 // connection counts from the moment it is accepted until it is closed.
-type clients struct {
+type Conns struct {
 	limit int // at the same time
 	part  int // of one address; 0: no bound
 	room  int // for which there are file descriptors
 
 	mu   sync.Mutex // guards what follows
-	open map[*clientConn]struct{}
+	open map[*Conn]struct{}
 	from map[netip.Prefix]int
 	gone chan struct{} // closed when the last one leaves; nil: nobody waits
+}
+
+// NewConns bounds connections: all that are open at the same time, and those of
+// one address (0: only all). What there are file descriptors for bounds them
+// too.
+func NewConns(limit, ofOneAddress int) *Conns {
+	return &Conns{limit: limit, part: ofOneAddress, room: sock.RoomForClients()}
+}
+
+// Room is how many there are file descriptors for.
+func (cs *Conns) Room() int { return cs.room }
+
+// SetRoom changes that.
+func (cs *Conns) SetRoom(n int) {
+	cs.mu.Lock()
+	defer cs.mu.Unlock()
+	cs.room = n
+}
+
+// Addresses is how many addresses they come from.
+func (cs *Conns) Addresses() int {
+	cs.mu.Lock()
+	defer cs.mu.Unlock()
+	return len(cs.from)
+}
+
+// Count is how many are open.
+func (cs *Conns) Count() int {
+	cs.mu.Lock()
+	defer cs.mu.Unlock()
+	return len(cs.open)
 }
 
 // Why a connection is not served; empty where it is.
@@ -49,8 +74,8 @@ const (
 
 // admit counts a connection, or says why it is not served. Where descriptors
 // are short, connections on which nothing happens make room for it.
-func (cs *clients) admit(c *clientConn) (why string) {
-	var idle []*clientConn
+func (cs *Conns) admit(c *Conn) (why string) {
+	var idle []*Conn
 	defer func() {
 		for _, c := range idle {
 			c.cut()
@@ -70,7 +95,7 @@ func (cs *clients) admit(c *clientConn) (why string) {
 		}
 	}
 	if cs.open == nil {
-		cs.open, cs.from = make(map[*clientConn]struct{}), make(map[netip.Prefix]int)
+		cs.open, cs.from = make(map[*Conn]struct{}), make(map[netip.Prefix]int)
 	}
 	cs.open[c] = struct{}{}
 	if c.from.IsValid() {
@@ -81,7 +106,7 @@ func (cs *clients) admit(c *clientConn) (why string) {
 }
 
 // leave takes a closed connection out of the count, once.
-func (cs *clients) leave(c *clientConn) {
+func (cs *Conns) leave(c *Conn) {
 	cs.mu.Lock()
 	defer cs.mu.Unlock()
 	if _, ok := cs.open[c]; !ok {
@@ -99,10 +124,10 @@ func (cs *clients) leave(c *clientConn) {
 	}
 }
 
-// makeRoom closes connections on which nothing happens, those first that have
+// MakeRoom closes connections on which nothing happens, those first that have
 // been silent for longest. A new one is given time to say something: nobody
 // else is there yet to take its place.
-func (cs *clients) makeRoom() {
+func (cs *Conns) MakeRoom() {
 	cs.mu.Lock()
 	idle := cs.oldestIdleLocked(time.Now().Add(-timeToSpeak))
 	cs.mu.Unlock()
@@ -114,9 +139,9 @@ func (cs *clients) makeRoom() {
 // oldestIdleLocked is an eighth of the connections that have been idle since
 // then or longer, so that all are not looked at again for each one that is let
 // in.
-func (cs *clients) oldestIdleLocked(then time.Time) []*clientConn {
+func (cs *Conns) oldestIdleLocked(then time.Time) []*Conn {
 	type silent struct {
-		c     *clientConn
+		c     *Conn
 		since int64
 	}
 	var list []silent
@@ -126,15 +151,15 @@ func (cs *clients) oldestIdleLocked(then time.Time) []*clientConn {
 		}
 	}
 	slices.SortFunc(list, func(a, b silent) int { return cmp.Compare(a.since, b.since) })
-	out := make([]*clientConn, (len(list)+7)/8)
+	out := make([]*Conn, (len(list)+7)/8)
 	for i := range out {
 		out[i] = list[i].c
 	}
 	return out
 }
 
-// wait waits until no connection is open, and reports whether that is so.
-func (cs *clients) wait(patience time.Duration) bool {
+// Wait waits until no connection is open, and reports whether that is so.
+func (cs *Conns) Wait(patience time.Duration) bool {
 	cs.mu.Lock()
 	if len(cs.open) == 0 {
 		cs.mu.Unlock()
@@ -155,12 +180,12 @@ func (cs *clients) wait(patience time.Duration) bool {
 	}
 }
 
-// breakAll breaks every connection off. Who serves one finds out, and closes it.
-func (cs *clients) breakAll() {
+// BreakAll breaks every connection off. Who serves one finds out, and closes it.
+func (cs *Conns) BreakAll() {
 	cs.mu.Lock()
 	defer cs.mu.Unlock()
 	for c := range cs.open {
-		_ = rawConn(c.Conn).Close()
+		_ = sock.Raw(c.Conn).Close()
 	}
 }
 
@@ -179,17 +204,4 @@ func prefixOf(a net.Addr) netip.Prefix {
 	}
 	p, _ := ip.Prefix(bits)
 	return p
-}
-
-// refusal is the whole answer to a connection that is not served.
-func refusal(why string) []byte {
-	var resp fasthttp.Response
-	resp.Header.DisableNormalizing()
-	resp.SetStatusCode(fasthttp.StatusServiceUnavailable)
-	resp.Header.SetNoDefaultContentType(true)
-	resp.Header.Set("Content-Type", "application/json")
-	resp.Header.Set("Retry-After", "1")
-	resp.SetConnectionClose()
-	resp.SetBody(dialect.OpenAIError(dialect.Failure{Status: fasthttp.StatusServiceUnavailable, Type: "api_error", Code: "too_many_connections", Message: why}))
-	return []byte(resp.String())
 }

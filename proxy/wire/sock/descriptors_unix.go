@@ -1,6 +1,6 @@
 //go:build unix
 
-package proxy
+package sock
 
 import (
 	"math"
@@ -8,14 +8,18 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// roomForClients is how many clients the process has file descriptors for: two
+// keptFiles are descriptors for files, listeners, the admin side's connections
+// and the memory's.
+const keptFiles = 96
+
+// RoomForClients is how many clients the process has file descriptors for: two
 // each, of which one is for the upstream, and some are for files. The Go
 // runtime has raised the limit as far as it may.
-func roomForClients() int {
+func RoomForClients() int {
 	var l unix.Rlimit
 	if unix.Getrlimit(unix.RLIMIT_NOFILE, &l) != nil || l.Cur > math.MaxInt32 {
 		return math.MaxInt32
 	}
 	n := int(l.Cur) // #nosec G115 -- compared above
-	return max((n-min(keptDescriptors, n/3))/2, 1)
+	return max((n-min(keptFiles, n/3))/2, 1)
 }

@@ -1,10 +1,10 @@
-package proxy
+package sock
 
 import "golang.org/x/sys/unix"
 
-// quiet reports whether nothing has arrived on an idle connection, neither
+// Quiet reports whether nothing has arrived on an idle connection, neither
 // data nor an end.
-func (s socket) quiet() bool {
+func (s Socket) Quiet() bool {
 	if s.fd < 0 {
 		return true
 	}
@@ -13,9 +13,9 @@ func (s socket) quiet() bool {
 	return err == nil && n == 0
 }
 
-// left marks in gone which of the sockets their peers have shut. POLLRDHUP
+// Left marks in gone which of the sockets their peers have shut. POLLRDHUP
 // tells of a FIN even when unread data stands before it.
-func left(socks []socket, gone []bool) {
+func Left(socks []Socket, gone []bool) {
 	polls := make([]unix.PollFd, len(socks))
 	for i, s := range socks {
 		polls[i] = unix.PollFd{Fd: int32(s.fd), Events: unix.POLLRDHUP} // #nosec G115

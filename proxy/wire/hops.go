@@ -1,4 +1,4 @@
-package proxy
+package wire
 
 import (
 	"bytes"
@@ -39,30 +39,30 @@ func newHop() string {
 
 // marks reports whether a request that is about to be sent carries hopField:
 // it could go round in a ring, or another proxy thought so.
-func (u *upstream) marks(c *call) bool {
-	return !u.provider && (c.marked || u.waiting.Load() > unmarked)
+func (x *Exchange) marks(up *Upstream) bool {
+	return !up.provider && (x.marked || up.waiting.Load() > unmarked)
 }
 
-// loopIn reports a request that this server has sent itself, or that too many
+// checkHops refuses a request that this server has sent itself, or that too many
 // like it have passed on.
-func (s *Server) loopIn(c *call, hops [][]byte) error {
+func (x *Exchange) checkHops(up *Upstream, hops [][]byte) error {
 	n := 0
 	for _, list := range hops {
 		for hop := range tokens(list) {
-			if string(hop) == s.hop {
+			if string(hop) == x.w.hop {
 				n = maxHops
 			} else if bytes.HasPrefix(hop, []byte(hopName)) {
 				n++
-				c.marked = true
+				x.marked = true
 			}
 		}
 	}
 	if n < maxHops {
 		return nil
 	}
-	setting := "upstream." + c.route.upstream.name
-	s.log.Warn("a request came back to the proxy that sent it", "setting", setting, "upstream", c.route.upstream.host,
+	setting := "upstream." + up.Name
+	x.w.o.Log.Warn("a request came back to the proxy that sent it", "setting", setting, "upstream", up.Host,
 		"remedy", "set it to the provider's address; now it is a way back to this proxy")
-	return &clientError{fasthttp.StatusLoopDetected, "graphiti-proxy: this request came back to the proxy that sent it; set " + setting +
+	return &ClientError{fasthttp.StatusLoopDetected, "graphiti-proxy: this request came back to the proxy that sent it; set " + setting +
 		" to the provider's address, not to one that leads back here"}
 }

@@ -1,4 +1,4 @@
-package proxy
+package wire
 
 import (
 	"bytes"
@@ -19,11 +19,11 @@ func headFields(h *fasthttp.RequestHeader) int {
 
 // appendTrailers writes the fields that came behind the body, less those that
 // would be taken out of a head.
-func (c *call) appendTrailers(dst []byte) []byte {
-	h := &c.ctx.Request.Header
+func (x *Exchange) appendTrailers(dst []byte) []byte {
+	h := &x.ctx.Request.Header
 	i, end := 0, headFields(h)
 	for name, value := range h.All() {
-		if i++; i > c.fields && i <= end && !hopByHop(name) && !namedBy(c.connection, name) && !ours(name) {
+		if i++; i > x.fields && i <= end && !hopByHop(name) && !namedBy(x.connection, name) && !x.w.o.Own(name) {
 			dst = append(append(append(append(dst, name...), ": "...), value...), "\r\n"...)
 		}
 	}
@@ -32,19 +32,19 @@ func (c *call) appendTrailers(dst []byte) []byte {
 
 // dropTrailers takes the trailer out of the head again. Who a request is from
 // stands in fields that gateways set and take away, which they do with heads.
-func (c *call) dropTrailers() {
-	h := &c.ctx.Request.Header
+func (x *Exchange) dropTrailers() {
+	h := &x.ctx.Request.Header
 	var names [][]byte
 	i, end := 0, headFields(h)
 	for name := range h.All() {
-		if i++; i > c.fields && i <= end {
+		if i++; i > x.fields && i <= end {
 			names = append(names, bytes.Clone(name))
 		}
 	}
 	for _, name := range names {
 		h.DelBytes(name)
 	}
-	for name, value := range fieldLines(h.RawHeaders()) {
+	for name, value := range FieldLines(h.RawHeaders()) {
 		if slices.ContainsFunc(names, func(n []byte) bool { return bytes.EqualFold(n, name) }) {
 			h.AddBytesKV(name, value)
 		}

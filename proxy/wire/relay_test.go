@@ -1,18 +1,17 @@
-package proxy
+package wire
 
 import (
-	"bufio"
 	"bytes"
-	"io"
-	"log/slog"
 	"net"
-	"strings"
 	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
 
 	"github.com/valyala/fasthttp"
+
+	"github.com/graphiti-proxy/graphiti-proxy/proxy/wire/listen"
+	"github.com/graphiti-proxy/graphiti-proxy/proxy/wire/sock"
 )
 
 // FuzzChunkTracker: in whatever pieces a body comes, its payload and its end
@@ -83,8 +82,6 @@ func TestSilenceIsAllowedInFull(t *testing.T) {
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				s := &Server{log: slog.New(slog.DiscardHandler)}
-				s.ways.Store(&ways{limits: Limits{UpstreamIdle: tc.idle}})
 				var wg sync.WaitGroup
 				defer wg.Wait()
 				upstream, up := net.Pipe()
@@ -92,7 +89,7 @@ func TestSilenceIsAllowedInFull(t *testing.T) {
 				defer upstream.Close()
 				defer up.Close()
 				defer client.Close()
-				c := &call{ctx: &fasthttp.RequestCtx{}, client: &clientConn{Conn: client, patience: tc.idle}, in: make([]byte, firstRead), pieced: true}
+				x := &Exchange{ctx: &fasthttp.RequestCtx{}, client: listen.NewConn(client, listen.Timeouts{Write: tc.idle}), timeouts: Timeouts{Idle: tc.idle}, in: make([]byte, firstRead)}
 				const pieces = 12
 				var last time.Time
 				wg.Go(func() {
@@ -113,50 +110,14 @@ func TestSilenceIsAllowedInFull(t *testing.T) {
 						}
 					}
 				})
-				whole, err := s.relayBody(c, &upstreamConn{Conn: up}, &framing{chunked: true}, 0, 0, nil)
+				whole, err := x.relayBody(&Answer{up: &Conn{Conn: up}}, &framing{chunked: true}, nil, new(time.Time))
 				if synctest.Wait(); last.IsZero() {
 					t.Fatalf("cut off in the middle: %v", err)
 				}
-				if silent := time.Since(last); whole || !isTimeout(err) || silent < tc.idle || silent > tc.idle*5/4+tc.client {
+				if silent := time.Since(last); whole || !sock.IsTimeout(err) || silent < tc.idle || silent > tc.idle*5/4+tc.client {
 					t.Errorf("whole %v, %v after a silence of %v", whole, err, silent)
 				}
 			})
 		})
-	}
-}
-
-// BenchmarkRelayStream relays a stream of 1,000 chunks, that the upstream sends
-// one by one.
-func BenchmarkRelayStream(b *testing.B) {
-	event := []byte("d2\r\ndata: " + strings.Repeat("x", 0xd2-8) + "\n\n\r\n")
-	w := newWire(b, func(_ *wire, c net.Conn, _ string) bool {
-		_, _ = io.WriteString(c, "HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nTransfer-Encoding: chunked\r\n\r\n")
-		for range 1000 {
-			_, _ = c.Write(event)
-		}
-		_, err := io.WriteString(c, "0\r\n\r\n")
-		return err == nil
-	})
-	s, _ := start(b, w.url())
-	c, err := net.Dial("tcp", s.Addr().String())
-	if err != nil {
-		b.Fatal(err)
-	}
-	defer c.Close()
-	br := bufio.NewReaderSize(c, 64<<10)
-	b.SetBytes(int64(1000 * len(event)))
-	b.ReportAllocs()
-	for b.Loop() {
-		if _, err := io.WriteString(c, "GET / HTTP/1.1\r\nHost: p\r\n\r\n"); err != nil {
-			b.Fatal(err)
-		}
-		for line := []byte(nil); string(line) != "0\r\n"; {
-			if line, err = br.ReadSlice('\n'); err != nil {
-				b.Fatal(err)
-			}
-		}
-		if _, err := br.ReadSlice('\n'); err != nil {
-			b.Fatal(err)
-		}
 	}
 }

@@ -1,4 +1,4 @@
-package proxy
+package wire
 
 import (
 	"context"
@@ -11,25 +11,27 @@ import (
 	"sync"
 	"sync/atomic"
 	"time"
+
+	"github.com/graphiti-proxy/graphiti-proxy/proxy/wire/sock"
 )
 
 const (
-	// idleUpstream is how long an unused upstream connection is kept. Many
+	// IdleUpstream is how long an unused upstream connection is kept. Many
 	// servers close theirs after 60 seconds or more; being the first to do so
 	// avoids meeting a closing one.
-	idleUpstream = 30 * time.Second
+	IdleUpstream = 30 * time.Second
 
-	// maxIdleUpstream bounds the unused connections to one upstream.
-	maxIdleUpstream = 512
+	// maxIdle bounds the unused connections to one upstream.
+	maxIdle = 512
 )
 
-// upstream is one server that requests are forwarded to, with its unused
+// Upstream is one server that requests are forwarded to, with its unused
 // connections, newest last: the newest is taken first, so that the others can
 // age and go.
-type upstream struct {
-	name    string // what metrics call it
+type Upstream struct {
+	Name    string // what metrics and settings call it
+	Host    string // the Host field
 	base    *url.URL
-	host    string // the Host field
 	addr    string // host:port to dial
 	prefix  string // path before every request path, without a final slash
 	tls     *tls.Config
@@ -39,26 +41,29 @@ type upstream struct {
 	waiting  atomic.Int64 // requests that have no answer yet
 
 	mu      sync.Mutex // guards what follows
-	idle    []*upstreamConn
+	idle    []*Conn
 	retired bool // nothing is kept any more
 }
 
-// upstreamConn is one connection to an upstream. It has one owner at a time.
-type upstreamConn struct {
+// Conn is one connection to an upstream. It has one owner at a time.
+type Conn struct {
 	net.Conn
-	sock  socket
+	of    *Upstream
+	sock  sock.Socket
 	since time.Time // when it became idle
 }
 
-func newUpstream(name, base string, roots *tls.Config, timeout time.Duration) (*upstream, error) {
+// NewUpstream is ready for use; base is its address, roots verify it over TLS, and
+// timeout bounds connecting.
+func NewUpstream(name, base string, roots *tls.Config, timeout time.Duration) (*Upstream, error) {
 	u, err := url.Parse(base)
 	if err != nil {
 		return nil, fmt.Errorf("read upstream address: %w", err)
 	}
-	up := &upstream{
-		name:    name,
+	up := &Upstream{
+		Name:    name,
+		Host:    u.Host,
 		base:    u,
-		host:    u.Host,
 		prefix:  strings.TrimSuffix(u.EscapedPath(), "/"),
 		timeout: timeout,
 
@@ -85,7 +90,7 @@ func newUpstream(name, base string, roots *tls.Config, timeout time.Duration) (*
 // take returns a connection that is open as far as can be seen: the newest
 // idle one whose peer has neither closed it nor sent anything, or a new one.
 // reused tells which.
-func (u *upstream) take(ctx context.Context) (c *upstreamConn, reused bool, err error) {
+func (u *Upstream) take(ctx context.Context) (c *Conn, reused bool, err error) {
 	for {
 		u.mu.Lock()
 		n := len(u.idle) - 1
@@ -96,7 +101,7 @@ func (u *upstream) take(ctx context.Context) (c *upstreamConn, reused bool, err 
 		c, u.idle[n] = u.idle[n], nil
 		u.idle = u.idle[:n]
 		u.mu.Unlock()
-		if c.sock.quiet() {
+		if c.sock.Quiet() {
 			return c, true, nil
 		}
 		c.Close()
@@ -105,7 +110,7 @@ func (u *upstream) take(ctx context.Context) (c *upstreamConn, reused bool, err 
 	return c, false, err
 }
 
-func (u *upstream) dial(ctx context.Context) (*upstreamConn, error) {
+func (u *Upstream) dial(ctx context.Context) (*Conn, error) {
 	ctx, cancel := context.WithTimeout(ctx, u.timeout)
 	defer cancel()
 	var d net.Dialer
@@ -113,7 +118,7 @@ func (u *upstream) dial(ctx context.Context) (*upstreamConn, error) {
 	if err != nil {
 		return nil, fmt.Errorf("connect to %s: %w", u.addr, err)
 	}
-	c := &upstreamConn{Conn: raw, sock: socketOf(raw)}
+	c := &Conn{Conn: raw, of: u, sock: sock.Of(raw)}
 	if u.tls == nil {
 		return c, nil
 	}
@@ -127,10 +132,10 @@ func (u *upstream) dial(ctx context.Context) (*upstreamConn, error) {
 }
 
 // give takes back a connection whose last answer was read to its end.
-func (u *upstream) give(c *upstreamConn) {
+func (u *Upstream) give(c *Conn) {
 	c.since = time.Now()
 	u.mu.Lock()
-	full := u.retired || len(u.idle) >= maxIdleUpstream
+	full := u.retired || len(u.idle) >= maxIdle
 	if !full {
 		u.idle = append(u.idle, c)
 	}
@@ -140,18 +145,44 @@ func (u *upstream) give(c *upstreamConn) {
 	}
 }
 
-// closeIdle closes the connections that have been idle since before t.
-func (u *upstream) closeIdle(t time.Time) {
+// Idle is how many unused connections are kept, and how many of them their peers
+// have left open.
+func (u *Upstream) Idle() (kept, usable int) {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	for _, c := range u.idle {
+		if c.sock.Quiet() {
+			usable++
+		}
+	}
+	return len(u.idle), usable
+}
+
+// CloseIdle closes the connections that have been idle since before t.
+func (u *Upstream) CloseIdle(t time.Time) {
 	u.mu.Lock()
 	n := 0
 	for n < len(u.idle) && u.idle[n].since.Before(t) {
 		n++
 	}
-	old := append([]*upstreamConn(nil), u.idle[:n]...)
+	old := append([]*Conn(nil), u.idle[:n]...)
 	u.idle = append(u.idle[:0], u.idle[n:]...)
 	clear(u.idle[len(u.idle):cap(u.idle)])
 	u.mu.Unlock()
 	for _, c := range old {
 		c.Close()
 	}
+}
+
+// Same reports whether another upstream is the same server, reached alike.
+func (u *Upstream) Same(other *Upstream) bool {
+	return u.base.String() == other.base.String() && u.timeout == other.timeout
+}
+
+// Retire closes the unused connections, now and as they are given back.
+func (u *Upstream) Retire() {
+	u.mu.Lock()
+	u.retired = true
+	u.mu.Unlock()
+	u.CloseIdle(time.Now().Add(time.Hour))
 }

@@ -1,0 +1,119 @@
+package wire
+
+import (
+	"bytes"
+	"errors"
+	"io"
+	"log/slog"
+	"net"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/valyala/fasthttp"
+	"go.uber.org/goleak"
+
+	"github.com/graphiti-proxy/graphiti-proxy/proxy/wire/listen"
+)
+
+// TestMain fails where a goroutine is left.
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// newWire is one with a log, until the test ends.
+func newWire(t *testing.T) (*Wire, *bytes.Buffer) {
+	t.Helper()
+	log := &bytes.Buffer{}
+	w := New(Options{Own: never, OwnAnswer: never, MakeRoom: func() {}, Log: slog.New(slog.NewTextHandler(log, nil))})
+	t.Cleanup(w.Close)
+	return w, log
+}
+
+func never([]byte) bool { return false }
+
+// bug panics with something that somebody said.
+func bug() { panic(errors.New("Miso is a cat")) }
+
+// wantBug checks that a log tells once where the bug was, and not its words.
+func wantBug(t *testing.T, log *bytes.Buffer) {
+	t.Helper()
+	got := log.String()
+	if strings.Count(got, "a bug was contained") != 1 || !strings.Contains(got, `at="wire.bug:`) || strings.Contains(got, "Miso") {
+		t.Errorf("log: %s", got)
+	}
+}
+
+// broken is a body that has a bug.
+type broken struct{}
+
+func (broken) Read([]byte) (int, error) { bug(); return 0, nil }
+
+// pair is a connection, and its other end.
+func pair(t *testing.T) (net.Conn, net.Conn) {
+	t.Helper()
+	a, b := net.Pipe()
+	t.Cleanup(func() { a.Close(); b.Close() })
+	return a, b
+}
+
+// TestBugInATunnel ends it, on both sides.
+func TestBugInATunnel(t *testing.T) {
+	for _, down := range []bool{true, false} {
+		w, log := newWire(t)
+		client, clients := pair(t)
+		up, ups := pair(t)
+		copied := func(from net.Conn) func() { return func() { _, _ = io.Copy(io.Discard, from) } }
+		if down {
+			w.pipe(&Conn{Conn: up}, listen.NewConn(client, listen.Timeouts{}), bug, copied(client))
+		} else {
+			w.pipe(&Conn{Conn: up}, listen.NewConn(client, listen.Timeouts{}), copied(up), bug)
+		}
+		for _, c := range []net.Conn{clients, ups} {
+			if _, err := c.Read(make([]byte, 1)); err != io.EOF { //nolint:errorlint // a bare one
+				t.Errorf("down %v: a side goes on: %v", down, err)
+			}
+		}
+		wantBug(t, log)
+	}
+}
+
+// TestBugInABody ends what it belongs to.
+func TestBugInABody(t *testing.T) {
+	w, log := newWire(t)
+	client, _ := pair(t)
+	up, ups := pair(t)
+	x := &Exchange{w: w, timeouts: Timeouts{Idle: time.Minute}, ctx: &fasthttp.RequestCtx{}, client: listen.NewConn(client, listen.Timeouts{}), rest: broken{}, out: []byte("POST / HTTP/1.1\r\n\r\n")}
+	conn := &Conn{Conn: up}
+	x.attach(conn)
+	x.pump = startPump(x, conn)
+	if _, err := io.ReadAll(ups); err != nil {
+		t.Error(err)
+	}
+	if <-x.pump.done; x.pump.join(x) || !x.Gone() {
+		t.Errorf("whole, or abandoned: %v", x.Gone())
+	}
+	wantBug(t, log)
+}
+
+// TestHangupsOfManyAtTheSameTime: where a call stands changes as others go,
+// and each finds itself. The race detector looks on.
+func TestHangupsOfManyAtTheSameTime(t *testing.T) {
+	var h hangups
+	var wg sync.WaitGroup
+	for range 8 {
+		wg.Add(1)
+		go func() {
+			defer wg.Done()
+			for range 500 {
+				c := &Exchange{client: &listen.Conn{}}
+				h.watch(c)
+				h.forget(c)
+				h.forget(c)
+			}
+		}()
+	}
+	wg.Wait()
+	if len(h.exchanges) != 0 || len(h.socks) != 0 {
+		t.Errorf("%d exchanges, %d sockets are left", len(h.exchanges), len(h.socks))
+	}
+}

@@ -1,0 +1,45 @@
+package wire
+
+import (
+	"errors"
+
+	"github.com/valyala/fasthttp"
+)
+
+// ErrGone says that the client left: there is nobody to answer.
+var ErrGone = errors.New("client left")
+
+// ClientError is a request that cannot be forwarded, and why.
+type ClientError struct {
+	Status  int
+	Message string
+}
+
+func (e *ClientError) Error() string { return e.Message }
+
+// Code is what programs read.
+func (e *ClientError) Code() string {
+	switch e.Status {
+	case fasthttp.StatusNotImplemented:
+		return "not_implemented"
+	case fasthttp.StatusLoopDetected:
+		return "loop_detected"
+	}
+	return "invalid_request_error"
+}
+
+// ErrBodyLate says that the client fell silent in the middle of a body.
+var ErrBodyLate = &ClientError{fasthttp.StatusRequestTimeout, "graphiti-proxy: the request's body did not arrive in time; limits.body_timeout bounds the silence in one"}
+
+var (
+	errHTTP2   = &ClientError{fasthttp.StatusNotImplemented, "graphiti-proxy: only HTTP/1.1 is spoken here; turn HTTP/2 without TLS off in the client"}
+	errUpgrade = &ClientError{fasthttp.StatusNotImplemented, "graphiti-proxy: an upgrade to another protocol than websocket is not passed on; turn it off in the client"}
+	errCoding  = &ClientError{fasthttp.StatusBadRequest, "graphiti-proxy: the request's Transfer-Encoding is not chunked"}
+	errFolded  = &ClientError{fasthttp.StatusBadRequest, "graphiti-proxy: a header line is folded or has no colon"}
+	errShort   = &ClientError{fasthttp.StatusBadRequest, "graphiti-proxy: the request's body ended early"}
+	errBody    = &ClientError{fasthttp.StatusBadRequest, "graphiti-proxy: the request's body cannot be read"}
+)
+
+// errBodyCut says that an upstream wants to speak another protocol and has not
+// taken the request.
+var errBodyCut = errors.New("the request's body did not reach its end")

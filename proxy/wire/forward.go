@@ -1,0 +1,126 @@
+package wire
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"time"
+
+	"github.com/valyala/fasthttp"
+
+	"github.com/graphiti-proxy/graphiti-proxy/proxy/wire/sock"
+)
+
+// Answer is an answer of which the head is there. The exchange is attached to
+// its connection until Relay or Tunnel ends it.
+type Answer struct {
+	AnswerHead
+	up *Conn
+	n  int // bytes of the exchange's buffer that were read, head included
+}
+
+// Forward sends the request, and reads the head of the answer. One attempt: a
+// request of which a byte was sent is not sent again, other than a GET that met
+// a connection just being closed. The error is ErrGone where the client left,
+// and a ClientError where it is the client's fault.
+func (x *Exchange) Forward(up *Upstream, o Outgoing) (Answer, error) {
+	up.waiting.Add(1)
+	defer up.waiting.Add(-1)
+	if err := x.buildHead(up, &o); err != nil {
+		return Answer{}, err
+	}
+	for {
+		conn, reused, err := up.take(x.w.base)
+		if sock.NoDescriptors(err) {
+			x.w.o.MakeRoom()
+			conn, reused, err = up.take(x.w.base)
+		}
+		if err != nil {
+			return Answer{}, err
+		}
+		if !x.attach(conn) {
+			conn.Close()
+			return Answer{}, x.fault(ErrGone)
+		}
+		a := Answer{up: conn}
+		if err = x.send(conn, &o); err == nil {
+			a.n, err = x.readHead(conn, &a.AnswerHead)
+		}
+		if err == nil {
+			return a, nil
+		}
+		conn.Close()
+		if !x.detach() {
+			return Answer{}, x.fault(ErrGone)
+		}
+		if !reused || !x.repeatable() || a.n > 0 || sock.IsTimeout(err) {
+			return Answer{}, x.fault(err)
+		}
+	}
+}
+
+// repeatable reports whether the request may be sent again after a connection
+// broke before a byte of the answer came.
+func (x *Exchange) repeatable() bool {
+	h := &x.ctx.Request.Header
+	return (h.IsGet() || h.IsHead()) && len(x.body) == 0 && x.rest == nil
+}
+
+// fault is what the client is told where the upstream did not answer: err, or
+// what the client itself did. It ends the pump.
+func (x *Exchange) fault(err error) error {
+	if x.pump == nil {
+		return err
+	}
+	if x.pump.join(x); x.pump.late {
+		return ErrBodyLate
+	}
+	return err
+}
+
+// readHead reads an answer's head into x.in, and returns how many bytes came.
+// Interim answers are passed on to the client.
+func (x *Exchange) readHead(up *Conn, h *AnswerHead) (n int, err error) {
+	if err := up.SetReadDeadline(time.Now().Add(x.timeouts.Response)); err != nil {
+		return 0, fmt.Errorf("await answer: %w", err)
+	}
+	for {
+		if size := headEnd(x.in[:n]); size > 0 {
+			if err := parseHead(x.in, size, h); err != nil {
+				return n, err
+			}
+			if h.Status >= 200 || h.Status == fasthttp.StatusSwitchingProtocols {
+				return n, nil
+			}
+			if err := x.sendInterim(h); err != nil {
+				return n, ErrGone
+			}
+			n = copy(x.in, x.in[size:n])
+			continue
+		}
+		if n == len(x.in) {
+			if n >= maxAnswerHead {
+				return n, errHeadTooLarge
+			}
+			x.in = append(x.in, make([]byte, n)...)
+		}
+		m, err := up.Read(x.in[n:])
+		n += m
+		if m == 0 && err != nil {
+			if errors.Is(err, io.EOF) {
+				err = io.ErrUnexpectedEOF
+			}
+			return n, fmt.Errorf("await answer: %w", err)
+		}
+	}
+}
+
+// sendInterim passes a 1xx answer on. HTTP/1.0 has none, and 100 was the
+// server's to say.
+func (x *Exchange) sendInterim(h *AnswerHead) error {
+	if h.Status == fasthttp.StatusContinue || !x.ctx.Request.Header.IsHTTP11() {
+		return nil
+	}
+	// Not muted: what follows may be a tunnel, or an error of the proxy's own.
+	return x.client.Send(x.answerHead(nil, h, Rewrite{}, false))
+}

@@ -1,0 +1,130 @@
+package listen
+
+import (
+	"crypto/tls"
+	"errors"
+	"log/slog"
+	"net"
+	"slices"
+	"sync"
+	"syscall"
+	"time"
+
+	"github.com/graphiti-proxy/graphiti-proxy/proxy/wire/sock"
+)
+
+// longestPause bounds how long nobody is accepted after an error.
+const longestPause = time.Second
+
+// Options configures a Listener. All fields but TLS are required.
+type Options struct {
+	Conns    *Conns
+	TLS      *tls.Config // nil: none
+	Timeouts func() Timeouts
+
+	// Refusal is the whole answer to a connection that is not served.
+	Refusal func(why string) []byte
+
+	// MakeRoom is called where file descriptors have run out: it closes what
+	// nobody uses.
+	MakeRoom func()
+
+	Log *slog.Logger
+}
+
+// Listener accepts clients' connections. fasthttp gives up serving when it gets
+// an error, so that it gets none that passes.
+type Listener struct {
+	net.Listener
+	o    Options
+	once sync.Once
+	done chan struct{} // closed by Close
+}
+
+// New accepts from a listener that is bound.
+func New(l net.Listener, o Options) *Listener {
+	return &Listener{Listener: l, o: o, done: make(chan struct{})}
+}
+
+// Accept returns the next connection that is to be served.
+func (l *Listener) Accept() (net.Conn, error) {
+	var pause time.Duration
+	for {
+		c, err := l.Listener.Accept()
+		switch {
+		case err == nil:
+			pause = 0
+			if cc := l.admit(c); cc != nil {
+				return cc, nil
+			}
+		case isTransient(err):
+			pause = min(max(2*pause, 5*time.Millisecond), longestPause)
+			l.acceptFails(err, pause)
+			if !l.wait(pause) {
+				return nil, net.ErrClosed
+			}
+		default:
+			return nil, err
+		}
+	}
+}
+
+// admit makes the connection one of a client's. A connection too many is
+// answered and closed; nil is returned.
+func (l *Listener) admit(raw net.Conn) *Conn {
+	c := NewConn(raw, l.o.Timeouts())
+	why := l.o.Conns.admit(c)
+	if why == admitted {
+		if l.o.TLS != nil {
+			c.Conn = tls.Server(raw, l.o.TLS) // shakes hands with the first read, under its deadline
+		}
+		return c
+	}
+	l.o.Log.Warn("clients are turned away", "reason", why)
+	if l.o.TLS == nil { // else nothing can be said without a handshake, which takes the client's time
+		_ = raw.SetWriteDeadline(time.Now().Add(refusalTime))
+		_, _ = raw.Write(l.o.Refusal(why))
+	}
+	_ = raw.Close()
+	return nil
+}
+
+// Close makes Accept return.
+func (l *Listener) Close() error {
+	l.once.Do(func() { close(l.done) })
+	return l.Listener.Close()
+}
+
+// wait reports whether the listener is still open afterwards.
+func (l *Listener) wait(pause time.Duration) bool {
+	t := time.NewTimer(pause)
+	defer t.Stop()
+	select {
+	case <-t.C:
+		return true
+	case <-l.done:
+		return false
+	}
+}
+
+// acceptFails logs why nobody is accepted, and makes room where that helps.
+func (l *Listener) acceptFails(err error, pause time.Duration) {
+	if !sock.NoDescriptors(err) {
+		l.o.Log.Warn("clients cannot be accepted for the moment", "error", err, "pause", pause.String())
+		return
+	}
+	l.o.Log.Warn("clients cannot be accepted for the moment: the process has no file descriptors left",
+		"remedy", "raise the limit of open files (ulimit -n, LimitNOFILE of systemd), or lower limits.connections")
+	l.o.MakeRoom()
+}
+
+// transient are errors after which accept(2) may be called again: they are the
+// network's, or those of the connection that was to be accepted.
+var transient = []error{
+	syscall.EMFILE, syscall.ENFILE, syscall.ENOBUFS, syscall.ENOMEM, syscall.EPERM, syscall.ECONNABORTED, syscall.ECONNRESET,
+	syscall.EINTR, syscall.EPROTO, syscall.ENOPROTOOPT, syscall.ENETDOWN, syscall.ENETUNREACH, syscall.EHOSTDOWN, syscall.EHOSTUNREACH,
+}
+
+func isTransient(err error) bool {
+	return sock.IsTimeout(err) || slices.ContainsFunc(transient, func(e error) bool { return errors.Is(err, e) })
+}

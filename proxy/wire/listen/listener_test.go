@@ -1,0 +1,104 @@
+package listen
+
+import (
+	"errors"
+	"log/slog"
+	"net"
+	"os"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"testing/synctest"
+	"time"
+)
+
+// TestAcceptPausesAndEnds: the pauses grow to a second, and the end of the
+// listener ends one.
+func TestAcceptPausesAndEnds(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		errs := make([]error, 12)
+		for i := range errs {
+			errs[i] = syscall.EMFILE
+		}
+		f := &failing{Listener: closedListener{}, errs: errs}
+		l := New(f, Options{Log: slog.New(slog.DiscardHandler), MakeRoom: func() {}})
+		began := time.Now()
+		if _, err := l.Accept(); !errors.Is(err, net.ErrClosed) {
+			t.Error(err)
+		}
+		// 5, 10, 20 … 640 ms, and then four seconds.
+		if took, want := time.Since(began), 1275*time.Millisecond+4*time.Second; took != want {
+			t.Errorf("%d failures took %s, want %s", len(errs), took, want)
+		}
+		f.errs = []error{syscall.EMFILE}
+		ended := make(chan error, 1)
+		go func() { _, err := l.Accept(); ended <- err }()
+		synctest.Wait()
+		began = time.Now()
+		_ = l.Close()
+		if err := <-ended; !errors.Is(err, net.ErrClosed) || time.Since(began) > 0 {
+			t.Errorf("%v after %s", err, time.Since(began))
+		}
+	})
+}
+
+type closedListener struct{ net.Listener }
+
+func (closedListener) Accept() (net.Conn, error) { return nil, net.ErrClosed }
+func (closedListener) Close() error              { return nil }
+
+// failing is a listener that fails before it accepts.
+type failing struct {
+	net.Listener
+	mu   sync.Mutex // guards errs
+	errs []error
+}
+
+func (f *failing) Accept() (net.Conn, error) {
+	f.mu.Lock()
+	if len(f.errs) > 0 {
+		err := f.errs[0]
+		f.errs = f.errs[1:]
+		f.mu.Unlock()
+		return nil, &net.OpError{Op: "accept", Net: "tcp", Err: err}
+	}
+	f.mu.Unlock()
+	return f.Listener.Accept()
+}
+
+func TestPrefixOf(t *testing.T) {
+	for addr, want := range map[string]string{
+		"192.0.2.1":            "192.0.2.1/32",
+		"::ffff:192.0.2.1":     "192.0.2.1/32",
+		"2001:db8:1:2::1":      "2001:db8:1:2::/64",
+		"2001:db8:1:2:ffff::1": "2001:db8:1:2::/64",
+		"fe80::1%eth0":         "fe80::/64",
+	} {
+		ip, zone, _ := strings.Cut(addr, "%")
+		if got := prefixOf(&net.TCPAddr{IP: net.ParseIP(ip), Zone: zone}); got.String() != want {
+			t.Errorf("%s: %s, want %s", addr, got, want)
+		}
+	}
+	if p := prefixOf(&net.UnixAddr{Name: "/x"}); p.IsValid() {
+		t.Error(p)
+	}
+}
+
+// TestNewConnectionMakesNoRoom: where descriptors have run out, a client that
+// has just connected is not closed before it can say anything.
+func TestNewConnectionMakesNoRoom(t *testing.T) {
+	for silent, want := range map[time.Duration]bool{0: true, 2 * timeToSpeak: false} {
+		here, there := net.Pipe()
+		t.Cleanup(func() { _ = there.Close() })
+		c := &Conn{Conn: here}
+		c.idleSince.Store(time.Now().Add(-silent).UnixNano())
+		cs := Conns{open: map[*Conn]struct{}{c: {}}}
+		c.all = &cs
+		cs.MakeRoom()
+		_ = there.SetReadDeadline(time.Now().Add(100 * time.Millisecond))
+		if _, err := there.Read(make([]byte, 1)); errors.Is(err, os.ErrDeadlineExceeded) != want {
+			t.Errorf("silent for %s: %v", silent, err)
+		}
+	}
+}

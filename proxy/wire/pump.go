@@ -1,0 +1,113 @@
+package wire
+
+import (
+	"errors"
+	"io"
+	"strconv"
+	"time"
+
+	"github.com/graphiti-proxy/graphiti-proxy/proxy/contain"
+	"github.com/graphiti-proxy/graphiti-proxy/proxy/wire/sock"
+)
+
+// pump streams the rest of a request's body to the upstream, while the answer is
+// awaited: an upstream may answer before it has read everything.
+type pump struct {
+	up      *Conn
+	done    chan struct{}
+	chunked bool
+	whole   bool // the body was sent to its end; valid after done
+	late    bool // the client fell silent in it; valid after done
+}
+
+func startPump(x *Exchange, up *Conn) *pump {
+	p := &pump{up: up, done: make(chan struct{}), chunked: x.ctx.Request.Header.ContentLength() < 0}
+	pending := p.frame(append([]byte(nil), x.out...), x.body)
+	// Ends with the body, or when join stops what it reads from.
+	go p.run(x, up, pending)
+	return p
+}
+
+func (p *pump) run(x *Exchange, up *Conn, pending []byte) {
+	var framed []byte // a piece of a body in chunks
+	defer close(p.done)
+	defer contain.Catch(x.w.o.Log, "body of a request", func() {
+		p.whole = false
+		x.abandon()
+	})
+	rest, pooled := x.rest, wide.Get().(*[]byte) //nolint:forcetypeassert // the pool's only type
+	defer wide.Put(pooled)
+	for {
+		if len(pending) > 0 {
+			// Stopped is asked behind the deadline, and join sets it before its own.
+			if up.SetWriteDeadline(time.Now().Add(x.timeouts.Idle)) != nil || x.client.Stopped() {
+				p.whole = false
+				return
+			}
+			if _, err := up.Write(pending); err != nil {
+				p.whole = false
+				return // the answer, if there is one, says why
+			}
+		}
+		if p.whole {
+			x.w.hangups.watch(x)
+			return
+		}
+		n, err := rest.Read(*pooled)
+		if pending = (*pooled)[:n]; p.chunked {
+			framed = p.frame(framed[:0], pending)
+			pending = framed
+		}
+		switch {
+		case errors.Is(err, io.EOF):
+			p.whole = true
+			if p.chunked {
+				pending = append(x.appendTrailers(append(pending, "0\r\n"...)), "\r\n"...)
+			}
+		case err != nil:
+			if !x.client.Stopped() {
+				p.late = sock.IsTimeout(err)
+				x.abandon() // the client left or fell silent in the middle
+			}
+			return
+		}
+	}
+}
+
+// finished reports, without waiting, whether the whole body was sent.
+func (p *pump) finished() bool {
+	select {
+	case <-p.done:
+		return p.whole
+	default:
+		return false
+	}
+}
+
+// join ends the pump, which may wait for either side, and reports whether it has
+// sent the whole body. If not, both connections are spoilt. A nil pump is one of
+// a body that was sent at once.
+func (p *pump) join(x *Exchange) bool {
+	if p == nil {
+		return true
+	}
+	if !p.finished() {
+		x.client.StopBody()
+		_ = p.up.SetWriteDeadline(time.Unix(1, 0)) // what was written stays written
+		<-p.done
+		_ = p.up.SetWriteDeadline(time.Time{})
+	}
+	x.client.EndBody()
+	return p.whole
+}
+
+// frame appends a piece of the body as it goes over the wire.
+func (p *pump) frame(dst, piece []byte) []byte {
+	if len(piece) == 0 || !p.chunked {
+		return append(dst, piece...)
+	}
+	dst = strconv.AppendInt(dst, int64(len(piece)), 16)
+	dst = append(dst, "\r\n"...)
+	dst = append(dst, piece...)
+	return append(dst, "\r\n"...)
+}

@@ -1,0 +1,196 @@
+package wire
+
+import (
+	"bytes"
+	"fmt"
+	"net"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/valyala/fasthttp"
+)
+
+// Rewrite says how the fields that are passed on differ from those that came,
+// beside those that belong to a connection.
+type Rewrite struct {
+	Without []string // fields that are left out, in small letters
+	Add     []byte   // whole lines
+	Extend  Field    // its value is added to the field's list, or is all of it
+}
+
+// Field is a field of a head. An empty name means none.
+type Field struct{ Name, Value string }
+
+// Outgoing is what is sent upstream for a request.
+type Outgoing struct {
+	Head Rewrite
+
+	// Pieces are the body, one behind the other, where it was read whole and is
+	// not sent as it came.
+	Pieces [][]byte
+}
+
+// length is that of a body that was read whole.
+func (x *Exchange) length(o *Outgoing) (n int) {
+	if o.Pieces == nil {
+		return len(x.body)
+	}
+	for _, p := range o.Pieces {
+		n += len(p)
+	}
+	return n
+}
+
+// buildHead writes the request's head into x.out: the client's own lines, less
+// those that belong to its connection or to us.
+func (x *Exchange) buildHead(up *Upstream, o *Outgoing) error {
+	h := &x.ctx.Request.Header
+	out := append(append(x.out[:0], h.Method()...), ' ')
+	switch target := OriginForm(h.RequestURI()); {
+	case len(target) == 0 || target[0] == '?':
+		out = append(append(append(out, up.prefix...), '/'), target...)
+	case target[0] == '/':
+		out = append(append(out, up.prefix...), target...)
+	default: // *
+		out = append(out, target...)
+	}
+	out = append(append(out, " HTTP/1.1\r\nHost: "...), up.Host...)
+	out = append(out, "\r\n"...)
+	out, extended, err := x.appendFields(out, &o.Head)
+	if err != nil {
+		return err
+	}
+	if e := o.Head.Extend; e.Name != "" && !extended {
+		out = append(append(append(append(out, e.Name...), ": "...), e.Value...), "\r\n"...)
+	}
+	if x.marks(up) {
+		out = append(append(append(out, hopField+": "...), x.w.hop...), "\r\n"...)
+	}
+	if x.IsUpgrade() {
+		out = append(append(out, "Connection: Upgrade\r\nUpgrade: "...), h.Peek(fasthttp.HeaderUpgrade)...)
+		out = append(out, "\r\n"...)
+	}
+	x.out = append(x.appendLength(out, o), "\r\n"...)
+	return nil
+}
+
+// appendFields writes the client's fields that are passed on.
+func (x *Exchange) appendFields(out []byte, r *Rewrite) (_ []byte, extended bool, err error) {
+	raw := x.ctx.Request.Header.RawHeaders()
+	for len(raw) > 0 {
+		var line []byte
+		line, raw = cutLine(raw)
+		if len(line) == 0 {
+			break
+		}
+		name, _, ok := bytes.Cut(line, []byte{':'})
+		if !ok || line[0] == ' ' || line[0] == '\t' {
+			return out, false, errFolded
+		}
+		switch {
+		case FieldIs(name, "host"), FieldIs(name, "content-length"), FieldIs(name, "transfer-encoding"), FieldIs(name, "expect"):
+		case hopByHop(name), namedBy(x.connection, name), x.w.o.Own(name), r.drops(name):
+		case r.Extend.Name != "" && strings.EqualFold(string(name), r.Extend.Name):
+			out = append(append(append(append(out, line...), ','), r.Extend.Value...), "\r\n"...)
+			extended = true
+		default:
+			out = append(append(out, line...), "\r\n"...)
+		}
+	}
+	return append(out, r.Add...), extended, nil
+}
+
+func (r *Rewrite) drops(name []byte) bool {
+	return len(r.Without) > 0 && slices.ContainsFunc(r.Without, func(lower string) bool { return FieldIs(name, lower) })
+}
+
+// OriginForm is a target without the scheme and the host of the absolute form,
+// which is sent to forward proxies. Its path may be empty.
+func OriginForm(target []byte) []byte {
+	i := bytes.Index(target, []byte("://"))
+	if i < 0 || target[0] == '/' {
+		return target
+	}
+	target = target[i+len("://"):]
+	if i = bytes.IndexAny(target, "/?"); i < 0 {
+		return nil
+	}
+	return target[i:]
+}
+
+// appendLength says how long the body is. A body that came in chunks and was
+// read whole goes on with a length, unless there is a trailer.
+func (x *Exchange) appendLength(out []byte, o *Outgoing) []byte {
+	length := x.ctx.Request.Header.ContentLength()
+	switch {
+	case x.rest != nil && length < 0, len(x.trailers) > 0:
+		return append(out, "Transfer-Encoding: chunked\r\n"...)
+	case x.rest == nil && (length != -2 || len(x.body) > 0):
+		length = x.length(o)
+	case x.rest == nil:
+		return out
+	}
+	if length == 0 && (x.ctx.IsGet() || x.ctx.IsHead()) {
+		return out
+	}
+	out = append(out, "Content-Length: "...)
+	out = strconv.AppendInt(out, int64(length), 10)
+	return append(out, "\r\n"...)
+}
+
+// inlineBody is the size up to which a body is copied behind its head to be
+// sent with it; larger ones are sent from where they are.
+const inlineBody = 16 << 10
+
+// send writes head and body.
+func (x *Exchange) send(up *Conn, o *Outgoing) error {
+	if err := up.SetWriteDeadline(time.Now().Add(x.timeouts.Idle)); err != nil {
+		return fmt.Errorf("send request: %w", err)
+	}
+	if x.rest != nil {
+		x.pump = startPump(x, up)
+		return nil
+	}
+	head := len(x.out)
+	var end []byte // behind the body, where that is a chunk
+	if len(x.trailers) > 0 {
+		if n := x.length(o); n > 0 {
+			x.out = append(strconv.AppendInt(x.out, int64(n), 16), "\r\n"...)
+			end = append(end, "\r\n"...)
+		}
+		end = append(append(append(end, "0\r\n"...), x.trailers...), "\r\n"...)
+	}
+	err := x.write(up, o, end)
+	x.out = x.out[:head]
+	if err != nil {
+		return fmt.Errorf("send request: %w", err)
+	}
+	return nil
+}
+
+// write writes x.out, which holds the head, the body, and what stands behind.
+func (x *Exchange) write(up *Conn, o *Outgoing, end []byte) error {
+	if x.length(o) <= inlineBody {
+		if o.Pieces == nil {
+			x.out = append(x.out, x.body...)
+		}
+		for _, p := range o.Pieces {
+			x.out = append(x.out, p...)
+		}
+		x.out = append(x.out, end...)
+		_, err := up.Write(x.out)
+		return err
+	}
+	bufs := make(net.Buffers, 0, 3+len(o.Pieces))
+	bufs = append(bufs, x.out)
+	if o.Pieces == nil {
+		bufs = append(bufs, x.body)
+	}
+	if bufs = append(bufs, o.Pieces...); len(end) > 0 {
+		bufs = append(bufs, end)
+	}
+	_, err := bufs.WriteTo(up.Conn)
+	return err
+}

@@ -1,0 +1,148 @@
+package wire
+
+import (
+	"io"
+	"net"
+	"sync"
+	"time"
+
+	"github.com/valyala/fasthttp"
+
+	"github.com/graphiti-proxy/graphiti-proxy/proxy/contain"
+	"github.com/graphiti-proxy/graphiti-proxy/proxy/wire/listen"
+	"github.com/graphiti-proxy/graphiti-proxy/proxy/wire/sock"
+)
+
+// Linger is how long one direction of a tunnel may go on after the other has
+// ended.
+const Linger = time.Second
+
+// SwitchesProtocols reports whether the upstream wants to speak another protocol
+// from now on.
+func (a *Answer) SwitchesProtocols() bool { return a.Status == fasthttp.StatusSwitchingProtocols }
+
+// Tunnel passes the upstream's 101 on and then bytes both ways, untouched, until
+// one side ends. It takes the connection out of the server's hands. messages
+// reads what is said, and may replace it; nil: nobody reads it. Where the
+// tunnel cannot be it returns why, and the client has no answer yet.
+func (x *Exchange) Tunnel(a Answer, messages *WebSocket) error {
+	err := errBadHead
+	if x.IsUpgrade() {
+		err = x.endRequest()
+	}
+	if err != nil {
+		a.up.Close()
+		x.detach()
+		return x.fault(err)
+	}
+	out := x.answerHead(nil, &a.AnswerHead, Rewrite{}, false)
+	out = append(out[:len(out)-2], "Connection: Upgrade\r\n"...)
+	for name, value := range FieldLines(a.Fields) {
+		if FieldIs(name, "upgrade") {
+			out = append(append(append(out, "Upgrade: "...), value...), "\r\n"...)
+		}
+	}
+	out = append(append(out, "\r\n"...), x.in[a.size:a.n]...)
+	if !x.detach() || x.client.Send(out) != nil {
+		a.up.Close()
+		x.Unanswered()
+		return nil
+	}
+	_ = a.up.SetDeadline(time.Time{})
+	w, up, client := x.w, a.up, x.client
+	x.ctx.HijackSetNoResponse(true)
+	x.ctx.Hijack(func(conn net.Conn) {
+		w.tunnels.add(up)
+		defer w.tunnels.remove(up)
+		if messages == nil {
+			w.pipe(up, client, func() { _, _ = io.Copy(client, up) }, func() { _, _ = io.Copy(up, conn) })
+			return
+		}
+		w.pipe(up, client, func() { _ = messages.FromUpstream(client, up) }, func() { _ = messages.FromClient(up, conn) })
+	})
+	return nil
+}
+
+// endRequest waits until the upstream has the request's body. An upstream may
+// agree to another protocol before, but both sides speak it behind the body,
+// and until then the connections are the pump's.
+func (x *Exchange) endRequest() error {
+	if x.pump == nil {
+		return nil
+	}
+	if <-x.pump.done; !x.pump.join(x) {
+		return errBodyCut
+	}
+	return nil
+}
+
+// pipe copies both ways until both have ended, the second one within Linger. A
+// bug in one ends both.
+func (w *Wire) pipe(up *Conn, client *listen.Conn, down, upwards func()) {
+	end := func() {
+		up.Close()
+		_ = client.Close()
+	}
+	var wg sync.WaitGroup
+	wg.Add(1)
+	// Ends with the upstream's side, which the client's end bounds below.
+	go func() {
+		defer wg.Done()
+		defer contain.Catch(w.o.Log, "tunnel to a client", end)
+		down()
+		closeWrite(client.Conn)
+		_ = client.SetReadDeadline(time.Now().Add(Linger))
+	}()
+	func() {
+		defer contain.Catch(w.o.Log, "tunnel to an upstream", end)
+		upwards()
+	}()
+	closeWrite(up.Conn)
+	_ = up.SetReadDeadline(time.Now().Add(Linger))
+	wg.Wait()
+	up.Close()
+}
+
+// closeWrite tells the peer that nothing more will come.
+func closeWrite(c net.Conn) {
+	if h, ok := c.(interface{ CloseWrite() error }); ok {
+		_ = h.CloseWrite()
+	}
+}
+
+// tunnels are the connections that Cut closes, because no request of the
+// server's stands behind them.
+type tunnels struct {
+	mu   sync.Mutex // guards what follows
+	open map[*Conn]struct{}
+}
+
+func (t *tunnels) add(c *Conn) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.open == nil {
+		t.open = make(map[*Conn]struct{})
+	}
+	t.open[c] = struct{}{}
+}
+
+func (t *tunnels) remove(c *Conn) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	delete(t.open, c)
+}
+
+func (t *tunnels) count() int {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return len(t.open)
+}
+
+// closeAll ends the tunnels: the clients' sides end within Linger.
+func (t *tunnels) closeAll() {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	for c := range t.open {
+		_ = sock.Raw(c.Conn).Close()
+	}
+}
