@@ -77,3 +77,12 @@ type Connection interface {
 	// Close releases what the backend holds.
 	Close() error
 }
+
+// Database is what the backend says that it keeps things in, in lower case;
+// empty where it does not say.
+func (m *Memory) Database(ctx context.Context) string {
+	if d, ok := m.Connection.(interface{ Database(context.Context) string }); ok {
+		return d.Database(ctx)
+	}
+	return ""
+}

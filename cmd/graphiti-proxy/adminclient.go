@@ -31,9 +31,6 @@ func ask(ctx context.Context, cfg *config.Config, method, path string, in, out a
 
 // askFor is ask with a time of its own.
 func askFor(ctx context.Context, timeout time.Duration, cfg *config.Config, method, path string, in, out any) error {
-	if ctx == nil {
-		ctx = context.Background()
-	}
 	ctx, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
 	body, err := json.Marshal(in)
@@ -57,9 +54,6 @@ func askFor(ctx context.Context, timeout time.Duration, cfg *config.Config, meth
 
 // stream makes one call and gives each line of the answer to f.
 func stream(ctx context.Context, cfg *config.Config, path string, f func(line []byte) error) error {
-	if ctx == nil {
-		ctx = context.Background()
-	}
 	resp, err := send(ctx, cfg, http.MethodGet, path, nil)
 	if err != nil {
 		return err

@@ -14,6 +14,7 @@ import (
 // goes there and nowhere else, also where it listens on all addresses, as in a
 // container.
 func TestCommandsUseNoProxy(t *testing.T) {
+	t.Parallel()
 	w := start(t, t.TempDir(), map[string]string{"admin.token": "secret"})
 	var asked atomic.Int32
 	between := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { asked.Add(1) }))

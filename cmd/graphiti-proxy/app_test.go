@@ -29,6 +29,8 @@ type world struct {
 	model *proxytest.Provider
 	log   *lockedBuffer
 	stop  func()
+
+	client *http.Client // with connections of its own
 }
 
 // lockedBuffer takes what several goroutines log.
@@ -65,7 +67,7 @@ func start(t *testing.T, dir string, settings map[string]string) *world {
 	if err != nil {
 		t.Fatal(err)
 	}
-	w := &world{t: t, model: model, log: &lockedBuffer{}}
+	w := &world{t: t, model: model, log: &lockedBuffer{}, client: &http.Client{Transport: &http.Transport{}}}
 	w.app, err = newApp(cfg, slog.New(slog.NewTextHandler(w.log, nil)))
 	if err != nil {
 		t.Fatal(err)
@@ -78,7 +80,7 @@ func start(t *testing.T, dir string, settings map[string]string) *world {
 			return
 		}
 		stopped = true
-		http.DefaultClient.CloseIdleConnections()
+		w.client.CloseIdleConnections()
 		ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
 		defer cancel()
 		if err := w.app.Shutdown(ctx); err != nil {
@@ -102,7 +104,7 @@ func (w *world) say(text string, headers ...string) (answer, header, saw string)
 	for i := 0; i < len(headers); i += 2 {
 		req.Header.Set(headers[i], headers[i+1])
 	}
-	resp, err := http.DefaultClient.Do(req)
+	resp, err := w.client.Do(req)
 	if err != nil {
 		w.t.Fatal(err)
 	}
@@ -144,6 +146,7 @@ const (
 )
 
 func TestDemoProvesThatAMemoryArrived(t *testing.T) {
+	t.Parallel()
 	var out bytes.Buffer
 	if err := demo(&out); err != nil {
 		t.Fatal(err)
@@ -157,6 +160,7 @@ func TestDemoProvesThatAMemoryArrived(t *testing.T) {
 
 // TestMemoryOutlivesTheProcess: what was said before a restart is known after.
 func TestMemoryOutlivesTheProcess(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	w := start(t, dir, nil)
 	w.say(fact)
@@ -170,6 +174,7 @@ func TestMemoryOutlivesTheProcess(t *testing.T) {
 
 // TestNobodysMemoryIsAnothers, whatever the headers claim.
 func TestNobodysMemoryIsAnothers(t *testing.T) {
+	t.Parallel()
 	w := start(t, t.TempDir(), map[string]string{"identity.mode": "multi", "identity.trusted_keys": "sk-gateway"})
 	w.say(fact, "Authorization", "Bearer sk-a", "X-Graphiti-User", "ada", "X-Graphiti-Workspace", "w", "X-Graphiti-Session", "s")
 	w.say(fact, "Authorization", "Bearer sk-a", "X-Graphiti-User", "ada")
@@ -203,6 +208,7 @@ func TestNobodysMemoryIsAnothers(t *testing.T) {
 }
 
 func TestClientChoosesForOneRequest(t *testing.T) {
+	t.Parallel()
 	w := start(t, t.TempDir(), nil)
 	w.say("My dog is called Rex.", "X-Graphiti-Memory", "recall") // nothing is kept
 	w.say("My fish is called Nemo.", "X-Graphiti-Memory", "off")
@@ -220,6 +226,7 @@ func TestClientChoosesForOneRequest(t *testing.T) {
 // TestBlockIsRepeatedWithoutASession, also when turns are not kept, and when the
 // client has kept only a part of an answer.
 func TestBlockIsRepeatedWithoutASession(t *testing.T) {
+	t.Parallel()
 	w := start(t, t.TempDir(), nil)
 	w.say(fact)
 	w.delivered(1)
@@ -257,7 +264,7 @@ func (w *world) send(memory string, messages ...map[string]any) (answer, first s
 	b, _ := json.Marshal(map[string]any{"model": "stand-in", "messages": messages})
 	req, _ := http.NewRequest(http.MethodPost, "http://"+w.app.proxy.Addr().String()+"/v1/chat/completions", bytes.NewReader(b))
 	req.Header.Set("X-Graphiti-Memory", memory)
-	resp, err := http.DefaultClient.Do(req)
+	resp, err := w.client.Do(req)
 	if err != nil {
 		w.t.Fatal(err)
 	}
@@ -279,6 +286,7 @@ func (w *world) send(memory string, messages ...map[string]any) (answer, first s
 
 // TestGraphitiEndToEnd over its REST service.
 func TestGraphitiEndToEnd(t *testing.T) {
+	t.Parallel()
 	g, err := graphititest.Start(graphititest.Options{})
 	if err != nil {
 		t.Fatal(err)
@@ -312,6 +320,7 @@ func TestGraphitiEndToEnd(t *testing.T) {
 // TestChatDoesNotNoticeWhatGraphitiDoes: the answer is unchanged and at most
 // the timeout later.
 func TestChatDoesNotNoticeWhatGraphitiDoes(t *testing.T) {
+	t.Parallel()
 	for _, tc := range []struct {
 		name  string
 		fault graphititest.Fault
@@ -353,6 +362,7 @@ func TestChatDoesNotNoticeWhatGraphitiDoes(t *testing.T) {
 }
 
 func TestWithoutConsentNothingIsSent(t *testing.T) {
+	t.Parallel()
 	g, err := graphititest.Start(graphititest.Options{})
 	if err != nil {
 		t.Fatal(err)
@@ -375,6 +385,7 @@ func TestWithoutConsentNothingIsSent(t *testing.T) {
 }
 
 func TestStatusTellsOfTrouble(t *testing.T) {
+	t.Parallel()
 	g, err := graphititest.Start(graphititest.Options{})
 	if err != nil {
 		t.Fatal(err)
@@ -396,6 +407,7 @@ func TestStatusTellsOfTrouble(t *testing.T) {
 }
 
 func TestDataDirThatCannotBeWritten(t *testing.T) {
+	t.Parallel()
 	file := filepath.Join(t.TempDir(), "file")
 	if err := os.WriteFile(file, nil, 0o600); err != nil {
 		t.Fatal(err)
@@ -410,6 +422,7 @@ func TestDataDirThatCannotBeWritten(t *testing.T) {
 }
 
 func TestSmokeTestOfGraphiti(t *testing.T) {
+	t.Parallel()
 	g, err := graphititest.Start(graphititest.Options{})
 	if err != nil {
 		t.Fatal(err)

@@ -247,9 +247,8 @@ func limited(t *testing.T, most int) []string {
 // TestMemoryUnderAttack: everything at once, in 512 MiB. The process lives, and
 // whoever else talks over it is answered meanwhile, with memory.
 func TestMemoryUnderAttack(t *testing.T) {
-	if testing.Short() {
-		t.Skip("sends gigabytes")
-	}
+	t.Parallel()
+	long(t, "sends gigabytes")
 	for name, set := range map[string][]string{
 		"one person's machine":           nil,
 		"many people, and no credential": {"identity.mode=multi"},
@@ -300,9 +299,8 @@ func TestMemoryUnderAttack(t *testing.T) {
 // ATTACK_BINARY may name another build to compare with, which gets 4 GiB: it
 // must not take all of the machine.
 func TestMemoryOfEachAttack(t *testing.T) {
-	if testing.Short() {
-		t.Skip("sends gigabytes")
-	}
+	t.Parallel()
+	long(t, "sends gigabytes")
 	other, most := os.Getenv("ATTACK_BINARY") != "", room
 	if other {
 		most = 4 << 30

@@ -15,6 +15,7 @@ import (
 // told with whose it is, from where, in which groups and whether it was done,
 // without what was said, and whatever log.level leaves out.
 func TestAuditLines(t *testing.T) {
+	t.Parallel()
 	w := start(t, t.TempDir(), map[string]string{"identity.owner": "josh"})
 	w.say("My cat is called Miso.")
 	w.delivered(1)

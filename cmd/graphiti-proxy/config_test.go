@@ -10,6 +10,7 @@ import (
 // TestConfigCheckLooksIntoFiles, and finds all mistakes that would keep the
 // proxy from starting; its answer is there for programs, too.
 func TestConfigCheckLooksIntoFiles(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	none := filepath.Join(dir, "none")
 	_, err := command(t, dir, "config", "check", "--set", "identity.owner=user:", "--set", "tls.cert="+none, "--set", "tls.key="+none, "--set", "identity.users_file="+none)

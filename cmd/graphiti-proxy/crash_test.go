@@ -7,6 +7,7 @@ import (
 	"database/sql"
 	"encoding/json"
 	"errors"
+	"flag"
 	"fmt"
 	"io"
 	"math/rand/v2"
@@ -30,7 +31,39 @@ func TestMain(m *testing.M) {
 	if os.Getenv("TEST_BINARY_RUNS") == "the program" {
 		os.Exit(run(os.Args[1:]))
 	}
-	os.Exit(m.Run())
+	flag.Parse()
+	// Tests wait more than they compute.
+	if err := flag.Set("test.parallel", "8"); err != nil {
+		panic(err)
+	}
+	os.Exit(inMemory(m.Run))
+}
+
+// inMemory has temporary files lie in memory where there is room: a data
+// directory is synced with each turn.
+func inMemory(run func() int) int {
+	const shm = "/dev/shm"
+	if os.Getenv("TMPDIR") != "" {
+		return run()
+	}
+	dir, err := os.MkdirTemp(shm, "graphiti-proxy-test-")
+	if err != nil {
+		return run() // on disk
+	}
+	defer os.RemoveAll(dir)
+	if err := os.Setenv("TMPDIR", dir); err != nil {
+		panic(err)
+	}
+	return run()
+}
+
+// long skips a test that takes minutes or gigabytes, but where continuous
+// integration asks for it.
+func long(t *testing.T, why string) {
+	t.Helper()
+	if os.Getenv("GRAPHITI_PROXY_LONG_TESTS") == "" {
+		t.Skip(why + "; GRAPHITI_PROXY_LONG_TESTS=1 runs it")
+	}
 }
 
 // process is the proxy as a process of its own, on changing ports.
@@ -154,9 +187,8 @@ func (p *process) ask(session string, messages []map[string]string) (string, err
 // people are answered, the proxy is killed before any of it is on disk, and all
 // of them come back at once.
 func TestNothingIsLostAndNothingIsKeptTwice(t *testing.T) {
-	if testing.Short() {
-		t.Skip("takes half a minute")
-	}
+	t.Parallel()
+	long(t, "takes half a minute")
 	const conversations, length, kills, returning = 50, 20, 3, 400
 	model, err := proxytest.Start()
 	if err != nil {

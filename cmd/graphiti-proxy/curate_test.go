@@ -20,23 +20,23 @@ import (
 // what it printed.
 func command(t *testing.T, dir string, args ...string) (out string, err error) {
 	t.Helper()
-	t.Chdir(dir)
+	vars := []string{"GRAPHITI_PROXY_ADMIN_LISTEN=127.0.0.1:1"} // nothing answers there
 	for _, name := range []string{"HOME", "XDG_CONFIG_HOME", "XDG_DATA_HOME"} {
-		t.Setenv(name, dir)
+		vars = append(vars, name+"="+dir)
 	}
-	t.Setenv("GRAPHITI_PROXY_ADMIN_LISTEN", "127.0.0.1:1") // nothing answers there
 	c := newRootCommand()
 	var b bytes.Buffer
 	c.SetOut(&b)
 	c.SetErr(&bytes.Buffer{})
 	c.SetArgs(args)
-	err = c.Execute()
+	err = c.ExecuteContext(inEnvironment(t.Context(), environment{vars, dir}))
 	return b.String(), err
 }
 
 // TestMemoryByHand: what is promoted is found, once, and forgotten, without a
 // proxy that runs.
 func TestMemoryByHand(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	must := func(args ...string) string {
 		t.Helper()
@@ -97,6 +97,7 @@ func owner(t *testing.T, dir string) string {
 // TestImport: lines, and the exports of accounts, are kept in their order, each
 // once, equal lines too; what cannot be read is named.
 func TestImport(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	file := func(name, text string) string {
 		p := filepath.Join(dir, name)
@@ -169,6 +170,7 @@ func TestImport(t *testing.T) {
 // more, and the header and the status say so; thoughts that are bound to the
 // block are dropped by the API where that was asked for.
 func TestForgottenConversation(t *testing.T) {
+	t.Parallel()
 	for _, drop := range []string{"false", "true"} {
 		w := start(t, t.TempDir(), map[string]string{"identity.owner": "josh", "memory.drop_bound_thinking": drop})
 		w.say("My cat is called Miso.")
@@ -222,6 +224,7 @@ func (w *world) group() string {
 // what it was about, once; one that still shows it is not, nor is another; and
 // it is forgotten with the rest.
 func TestShortTermMemory(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	w := start(t, dir, nil)
 	edit := m{"role": "assistant", "content": nil, "tool_calls": []m{{"id": "1", "type": "function", "function": m{"name": "edit", "arguments": `{"filePath":"src/parser.go"}`}}}}
@@ -269,6 +272,7 @@ func TestShortTermMemory(t *testing.T) {
 // TestShortTermMemoryIsNobodyElses: the same session id of another credential,
 // or of another person, is another session.
 func TestShortTermMemoryIsNobodyElses(t *testing.T) {
+	t.Parallel()
 	w := start(t, t.TempDir(), map[string]string{"identity.mode": "multi"})
 	ask := func(key, person, text string) string {
 		w.model.Forget()
@@ -292,6 +296,7 @@ func TestShortTermMemoryIsNobodyElses(t *testing.T) {
 // scope as written or the project's; what looks like a credential is refused,
 // and the header says so; without the setting nothing of it happens.
 func TestDirectives(t *testing.T) {
+	t.Parallel()
 	for _, on := range []string{"false", "true"} {
 		w := start(t, t.TempDir(), map[string]string{"promote.directives": on})
 		ask := func(text string) string {
@@ -331,6 +336,7 @@ func TestDirectives(t *testing.T) {
 // each project, also when the question is not about the person; before, nothing
 // of the person is.
 func TestPromotedCountsEverywhere(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	w := start(t, dir, nil)
 	w.say("Branches of mine begin with wip slash.")

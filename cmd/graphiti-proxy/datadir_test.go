@@ -37,7 +37,7 @@ func removeFiles(t *testing.T, dir string) {
 // get reads a page of the admin side.
 func (w *world) get(path string) string {
 	w.t.Helper()
-	resp, err := http.Get("http://" + w.app.admin.Addr().String() + path)
+	resp, err := w.client.Get("http://" + w.app.admin.Addr().String() + path)
 	if err != nil {
 		w.t.Fatal(err)
 	}
@@ -69,6 +69,7 @@ func (w *world) status() string {
 // TestRemovedFilesLetNobodyIn: the lock is held on the directory, so that no
 // second proxy begins where somebody has cleaned up.
 func TestRemovedFilesLetNobodyIn(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	for _, remove := range []func(){
 		func() {},
@@ -104,6 +105,7 @@ func (w *world) off() {
 // TestDeletedFilesAreNoticed: SQLite goes on writing to files that are deleted
 // or replaced. The proxy says that nothing is kept, and counts what is not.
 func TestDeletedFilesAreNoticed(t *testing.T) {
+	t.Parallel()
 	for name, remove := range map[string]func(dir string) error{
 		"directory": os.RemoveAll,
 		"directory that is there again": func(dir string) error {
@@ -165,6 +167,7 @@ func TestDeletedFilesAreNoticed(t *testing.T) {
 // TestMovedDirectoryComesBack: what was said just before is written when the
 // files are there again.
 func TestMovedDirectoryComesBack(t *testing.T) {
+	t.Parallel()
 	if os.PathSeparator != '/' {
 		t.Skip("open files cannot be moved here")
 	}
@@ -261,6 +264,7 @@ func contents(t *testing.T, dir string, file string) map[string]string {
 // what is wrong, what to do and what that costs. It changes nothing of it, and
 // the other files are what they were.
 func TestDamagedFile(t *testing.T) {
+	t.Parallel()
 	costs := map[string]string{"state.db": "blocks", "spool.db": "waited", "memory.db": "remembered"}
 	for file, cost := range costs {
 		for name, damage := range damages {
@@ -354,6 +358,7 @@ func sizesOf(files map[string]string) (list []string) {
 
 // TestFileThatBreaksWhileItIsUsed ends memory, and nothing else.
 func TestFileThatBreaksWhileItIsUsed(t *testing.T) {
+	t.Parallel()
 	for _, file := range []string{"state.db", "memory.db", "spool.db"} {
 		t.Run(file, func(t *testing.T) {
 			dir := t.TempDir()
@@ -394,6 +399,7 @@ func TestFileThatBreaksWhileItIsUsed(t *testing.T) {
 // TestCommandsTalkToTheOwner of the data directory that they mean, wherever
 // they find a proxy.
 func TestCommandsTalkToTheOwner(t *testing.T) {
+	t.Parallel()
 	a, b := start(t, t.TempDir(), map[string]string{"identity.owner": "user:josh"}), t.TempDir()
 	a.say(fact)
 	a.delivered(1)
@@ -472,13 +478,14 @@ func group(t *testing.T, w *world) string {
 // TestWritesForAnotherAreRefused, also where a proxy took the place of the one
 // that was found.
 func TestWritesForAnotherAreRefused(t *testing.T) {
+	t.Parallel()
 	w := start(t, t.TempDir(), nil)
 	for _, path := range []string{"/api/v1/memory/forget", "/api/v1/queue/drop", "/api/v1/memory/groups"} {
 		body, _ := json.Marshal(map[string]any{})
 		req, _ := http.NewRequest(http.MethodPost, "http://"+w.app.admin.Addr().String()+path, bytes.NewReader(body))
 		req.Header.Set("Content-Type", "application/json")
 		req.Header.Set("X-Graphiti-Instance", "another")
-		resp, err := http.DefaultClient.Do(req)
+		resp, err := w.client.Do(req)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -492,6 +499,7 @@ func TestWritesForAnotherAreRefused(t *testing.T) {
 // TestDataDirOfAnotherUser: where the directory is there and cannot be used, the
 // proxy forwards and says so.
 func TestDataDirOfAnotherUser(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	if err := os.Mkdir(filepath.Join(dir, "lock"), 0o700); err != nil { // which no user can lock
 		t.Fatal(err)

@@ -4,7 +4,6 @@ import (
 	"encoding/json"
 	"errors"
 	"io"
-	"net/http"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -20,18 +19,19 @@ import (
 // TestDeployUsesMetricsThatExist: alerts and the dashboard ask for metrics that
 // the proxy has.
 func TestDeployUsesMetricsThatExist(t *testing.T) {
+	t.Parallel()
 	w := start(t, t.TempDir(), nil)
 	w.say("My cat is called Miso.")
 	w.delivered(1)
 	w.say("What is my cat called?")
-	streamed, err := http.Post("http://"+w.app.proxy.Addr().String()+"/v1/chat/completions", "application/json",
+	streamed, err := w.client.Post("http://"+w.app.proxy.Addr().String()+"/v1/chat/completions", "application/json",
 		strings.NewReader(`{"model":"m","stream":true,"messages":[{"role":"user","content":"And my dog?"}]}`))
 	if err != nil {
 		t.Fatal(err)
 	}
 	_, _ = io.Copy(io.Discard, streamed.Body)
 	streamed.Body.Close()
-	resp, err := http.Get("http://" + w.app.admin.Addr().String() + "/metrics")
+	resp, err := w.client.Get("http://" + w.app.admin.Addr().String() + "/metrics")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -68,6 +68,7 @@ func TestDeployUsesMetricsThatExist(t *testing.T) {
 // TestDeployIsValid: manifests are YAML, settings in them are known, and the
 // unit is one, where systemd is there to tell.
 func TestDeployIsValid(t *testing.T) {
+	t.Parallel()
 	deploy := filepath.Join("..", "..", "deploy")
 	settings := regexp.MustCompile(`GRAPHITI_PROXY_[A-Z_]+`)
 	known := make(map[string]bool)
@@ -140,6 +141,7 @@ func TestDeployIsValid(t *testing.T) {
 // that outlives it, each on one of its own, and it ends after it is out of
 // balance.
 func TestReplicasKeepTheirVolumes(t *testing.T) {
+	t.Parallel()
 	read := func(name string) (all []map[string]any) {
 		t.Helper()
 		b, err := os.ReadFile(filepath.Join("..", "..", "deploy", name))

@@ -17,6 +17,7 @@ import (
 // TestOutOfDescriptors: a process that may have 256 files open outlives more
 // clients than that, on both sides, and answers meanwhile and afterwards.
 func TestOutOfDescriptors(t *testing.T) {
+	t.Parallel()
 	if _, err := exec.LookPath("prlimit"); err != nil {
 		t.Skip(err)
 	}

@@ -88,6 +88,7 @@ func (p *provider) last() string {
 // TestEveryDialectRemembers: what was said through one API is known through
 // each; the block is repeated over tool rounds, counts, and turns.
 func TestEveryDialectRemembers(t *testing.T) {
+	t.Parallel()
 	for _, stream := range []bool{false, true} {
 		up := newProvider(t)
 		w := start(t, t.TempDir(), map[string]string{"upstream.openai": up.URL, "upstream.anthropic": up.URL})
@@ -173,6 +174,7 @@ func blockIn(body string) string {
 
 // TestWhatClientsSayOutright counts for more than text: chores and subagents.
 func TestWhatClientsSayOutright(t *testing.T) {
+	t.Parallel()
 	up := newProvider(t)
 	dir, settings := t.TempDir(), map[string]string{"upstream.openai": up.URL, "upstream.anthropic": up.URL, "identity.owner": "user:josh"}
 	w := start(t, dir, settings)
@@ -231,6 +233,7 @@ func TestWhatClientsSayOutright(t *testing.T) {
 // TestEncodedRequests are read; sent on without their encoding where something
 // is inserted, and as they came where nothing is.
 func TestEncodedRequests(t *testing.T) {
+	t.Parallel()
 	w := start(t, t.TempDir(), map[string]string{"limits.inspect_bytes": "1MiB"})
 	w.say(fact)
 	w.delivered(1)
@@ -265,7 +268,7 @@ func TestEncodedRequests(t *testing.T) {
 		w.model.Forget()
 		req, _ := http.NewRequest(http.MethodPost, "http://"+w.app.proxy.Addr().String()+"/v1/chat/completions", bytes.NewReader(tc.body))
 		req.Header.Set("Content-Encoding", tc.encoding)
-		resp, err := http.DefaultClient.Do(req)
+		resp, err := w.client.Do(req)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -288,6 +291,7 @@ func TestEncodedRequests(t *testing.T) {
 // TestResponsesOverWebSocket is refused, so that clients go on with POST;
 // other WebSockets are not.
 func TestResponsesOverWebSocket(t *testing.T) {
+	t.Parallel()
 	up := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { w.WriteHeader(http.StatusTeapot) }))
 	defer up.Close()
 	for _, tc := range []struct {
@@ -304,7 +308,7 @@ func TestResponsesOverWebSocket(t *testing.T) {
 		for k, v := range map[string]string{"Connection": "Upgrade", "Upgrade": "websocket", "Sec-WebSocket-Version": "13", "Sec-WebSocket-Key": "dGhlIHNhbXBsZSBub25jZQ=="} {
 			req.Header.Set(k, v)
 		}
-		resp, err := http.DefaultClient.Do(req)
+		resp, err := w.client.Do(req)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -319,6 +323,7 @@ func TestResponsesOverWebSocket(t *testing.T) {
 // TestCompaction: the summary that a client makes of its history is kept as
 // what it is, once, and found again; the instruction for it is not.
 func TestCompaction(t *testing.T) {
+	t.Parallel()
 	w := start(t, t.TempDir(), nil)
 	w.say("Our release branch is called aurora.", "X-Graphiti-Session", "elsewhere")
 	w.say("Good morning.", "X-Graphiti-Session", "long") // of no project, as is known then
@@ -364,6 +369,7 @@ func TestCompaction(t *testing.T) {
 // TestBackgroundAnswer: an answer that is made in the background ends its turn
 // when it is fetched, once.
 func TestBackgroundAnswer(t *testing.T) {
+	t.Parallel()
 	status, n := "queued", 0
 	up := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		n++
@@ -381,7 +387,7 @@ func TestBackgroundAnswer(t *testing.T) {
 	w := start(t, t.TempDir(), map[string]string{"upstream.openai": up.URL})
 	w.exchange("/v1/responses", m{"model": "m", "background": true, "input": "How is the weather in Lisbon?"})
 	for range 4 {
-		resp, err := http.Get("http://" + w.app.proxy.Addr().String() + "/v1/responses/resp_7")
+		resp, err := w.client.Get("http://" + w.app.proxy.Addr().String() + "/v1/responses/resp_7")
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -398,6 +404,7 @@ func TestBackgroundAnswer(t *testing.T) {
 // TestBeginningCutOff: a conversation without an id whose beginning a client
 // leaves out is known by an answer in it.
 func TestBeginningCutOff(t *testing.T) {
+	t.Parallel()
 	w := start(t, t.TempDir(), map[string]string{"ingest.scopes": "session"})
 	long := "The harbour is closed on Mondays, and the ferry leaves from the other side."
 	w.model.SetAnswer(func(proxytest.Conversation) proxytest.Reply { return proxytest.Reply{Text: long} })

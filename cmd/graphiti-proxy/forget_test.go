@@ -43,6 +43,7 @@ func answered(text string) m { return m{"role": "assistant", "content": text} }
 // restart brings nothing back. It is in no file of ours any more, nor in what
 // replicas share.
 func TestForgetting(t *testing.T) {
+	t.Parallel()
 	type settings = map[string]string
 	stand := func(t *testing.T, o graphititest.Options, more settings) (settings, *graphititest.Server) {
 		o.Delay = 20 * time.Millisecond
@@ -195,6 +196,7 @@ func everything(t *testing.T, s *redistest.Server) map[string]string {
 // what was never kept because its answer failed; also not in a process that
 // knows nothing of it. What is said after is kept.
 func TestForgettingWhatIsUnderWay(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	settings := map[string]string{"identity.owner": "user:josh", "identity.group_ids": "raw"}
 	w := start(t, dir, settings)
@@ -257,6 +259,7 @@ func (w *world) cli(args ...string) (string, error) {
 // people wrote, or another alone, is named and left, however it is asked for;
 // its group says that all of it is meant.
 func TestForgettingLeavesWhatOthersWrote(t *testing.T) {
+	t.Parallel()
 	w := start(t, t.TempDir(), map[string]string{"identity.owner": "user:josh", "identity.group_ids": "raw"})
 	say := func(person, workspace, text string) {
 		w.exchange("/v1/chat/completions", m{"model": "m", "user": person, "messages": []m{user(text)}}, "X-Graphiti-Workspace", workspace)
@@ -288,6 +291,7 @@ func TestForgettingLeavesWhatOthersWrote(t *testing.T) {
 // told whose they are, once more after it was all forgotten, and the command
 // says so.
 func TestToldAgainAfterForgetting(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	w := start(t, dir, map[string]string{"identity.owner": "user:josh", "identity.group_ids": "raw", "promote.directives": "true", "ingest.include_system": "true"})
 	lines := filepath.Join(dir, "lines.jsonl")
@@ -319,6 +323,7 @@ func TestToldAgainAfterForgetting(t *testing.T) {
 // project's memory, and is exported and forgotten there, with what the session
 // itself was to be told; what was said in others stays.
 func TestForgettingOneSession(t *testing.T) {
+	t.Parallel()
 	w := start(t, t.TempDir(), map[string]string{"identity.owner": "user:josh", "identity.group_ids": "raw"})
 	w.ask("s1", user("My cat is called Miso."))
 	w.ask("s2", user("My dog is called Rex."))
@@ -379,6 +384,7 @@ func TestForgettingOneSession(t *testing.T) {
 // TestASessionIsSomebodys: where credentials are tenants, a session's id alone
 // says nothing, and another's session of that name is left.
 func TestASessionIsSomebodys(t *testing.T) {
+	t.Parallel()
 	w := start(t, t.TempDir(), map[string]string{"identity.mode": "multi"})
 	for _, key := range []string{"sk-a", "sk-b"} {
 		w.exchange("/v1/chat/completions", chat(user("I am "+key)), "Authorization", "Bearer "+key, "X-Graphiti-Session", "s1")

@@ -11,6 +11,7 @@ import (
 // refused wherever one is given, and what is kept in a group by its id says in
 // which scope.
 func TestGroupsThatCannotBe(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	lines := filepath.Join(dir, "lines.jsonl")
 	if err := os.WriteFile(lines, []byte(`{"role":"user","content":"x","group":"a/b"}`), 0o600); err != nil {
@@ -49,6 +50,7 @@ func TestGroupsThatCannotBe(t *testing.T) {
 
 // TestPromoteIsWhole: a text that would be cut is refused, and the limit named.
 func TestPromoteIsWhole(t *testing.T) {
+	t.Parallel()
 	if _, err := command(t, t.TempDir(), "memory", "promote", "--kind", "procedure", strings.Repeat("é", 8001)); err == nil || !strings.Contains(err.Error(), "8000") {
 		t.Errorf("%v", err)
 	}

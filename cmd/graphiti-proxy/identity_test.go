@@ -41,6 +41,7 @@ func usersFile(t *testing.T) string {
 // TestKeyACannotReachWhatKeyBSaid, whatever it sends. Each trick is tried for
 // what it might recall and for what it might write to.
 func TestKeyACannotReachWhatKeyBSaid(t *testing.T) {
+	t.Parallel()
 	for _, ids := range []string{"canonical", "raw"} {
 		w := start(t, t.TempDir(), map[string]string{
 			"identity.mode": "multi", "identity.group_ids": ids, "identity.users_file": usersFile(t), "identity.trusted_keys": "sk-gateway",
@@ -198,6 +199,7 @@ func (w *world) heldIn(group string) []graphiti.Episode {
 // nothing, a gateway's platform users are found, and a changed file counts
 // after a reload.
 func TestPeopleOfTheRegistry(t *testing.T) {
+	t.Parallel()
 	file := usersFile(t)
 	w := start(t, t.TempDir(), map[string]string{"identity.mode": "multi", "identity.users_file": file, "identity.trusted_keys": "sk-gateway"})
 	w.say(fact, "Authorization", "Bearer sk-josh")
@@ -247,6 +249,7 @@ func TestPeopleOfTheRegistry(t *testing.T) {
 
 // TestExport gives everything that is kept, and what waits.
 func TestExport(t *testing.T) {
+	t.Parallel()
 	w := start(t, t.TempDir(), map[string]string{"identity.owner": "user:josh", "identity.group_ids": "raw"})
 	w.say(fact, "X-Graphiti-Workspace", "w")
 	w.say("I like tea.")
@@ -274,6 +277,7 @@ func TestExport(t *testing.T) {
 
 // TestHostileFactsStayInTheirLine of the block, whatever they say.
 func TestHostileFactsStayInTheirLine(t *testing.T) {
+	t.Parallel()
 	g, err := graphititest.Start(graphititest.Options{})
 	if err != nil {
 		t.Fatal(err)
@@ -326,6 +330,7 @@ func TestHostileFactsStayInTheirLine(t *testing.T) {
 
 // TestExplanation says whose memory a request is, and why.
 func TestExplanation(t *testing.T) {
+	t.Parallel()
 	w := start(t, t.TempDir(), map[string]string{"identity.owner": "user:josh", "identity.group_ids": "raw"})
 	id, namer, err := w.app.identity()
 	if err != nil {
@@ -345,6 +350,7 @@ func TestExplanation(t *testing.T) {
 // TestBotSeesNothingOfThePersonWhoseCredentialItHas, not even what stands
 // before the very same message.
 func TestBotSeesNothingOfThePersonWhoseCredentialItHas(t *testing.T) {
+	t.Parallel()
 	for _, settings := range []map[string]string{{"identity.owner": "user:josh"}, {"identity.mode": "multi"}} {
 		for _, session := range [][]string{nil, {"X-Graphiti-Session", "s1"}} {
 			w := start(t, t.TempDir(), settings)
@@ -368,6 +374,7 @@ func TestBotSeesNothingOfThePersonWhoseCredentialItHas(t *testing.T) {
 
 // TestPlacesAndModelsWithoutMemory, and the header says why.
 func TestPlacesAndModelsWithoutMemory(t *testing.T) {
+	t.Parallel()
 	dir, err := filepath.EvalSymlinks(t.TempDir())
 	if err != nil {
 		t.Fatal(err)
@@ -418,6 +425,7 @@ func TestPlacesAndModelsWithoutMemory(t *testing.T) {
 
 // TestConsentCountsForItsEndpoint and for no other.
 func TestConsentCountsForItsEndpoint(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	file := filepath.Join(dir, "c.yaml")
 	if err := os.WriteFile(file, []byte("memory:\n  backend: graphiti\n  endpoint: http://127.0.0.1:1\n  consent: true\n"), 0o600); err != nil {

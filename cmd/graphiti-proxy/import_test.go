@@ -11,6 +11,7 @@ import (
 // TestImportOfLongLines: calls are bounded by their bytes, too, and what cannot
 // be sent at all is named.
 func TestImportOfLongLines(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	name := filepath.Join(dir, "long.jsonl")
 	var b strings.Builder
@@ -34,6 +35,7 @@ func TestImportOfLongLines(t *testing.T) {
 // TestImportOfAnExportAfterBlankLines: what an editor puts before it does not
 // make lines of it.
 func TestImportOfAnExportAfterBlankLines(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	name := filepath.Join(dir, "conversations.json")
 	text := "\ufeff\n\n [{\"uuid\":\"u\",\"chat_messages\":[{\"uuid\":\"m\",\"sender\":\"human\",\"text\":\"I breed alpacas.\"}]},{\"uuid\":\"v\",\"chat_messages\":[]}]"

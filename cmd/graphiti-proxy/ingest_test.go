@@ -48,7 +48,7 @@ func (w *world) exchange(path string, body any, headers ...string) (int, http.He
 	for i := 0; i < len(headers); i += 2 {
 		req.Header.Set(headers[i], headers[i+1])
 	}
-	resp, err := http.DefaultClient.Do(req)
+	resp, err := w.client.Do(req)
 	if err != nil {
 		w.t.Fatal(err)
 	}
@@ -93,6 +93,7 @@ func (w *world) held() (contents []string) {
 // TestWhatWasSaidBeforeIsKept: a conversation that comes with a history is
 // kept from there on, and its newest earlier turns after that, once.
 func TestWhatWasSaidBeforeIsKept(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	settings := map[string]string{"ingest.backfill_turns": "2"}
 	w := start(t, dir, settings)
@@ -127,6 +128,7 @@ func TestWhatWasSaidBeforeIsKept(t *testing.T) {
 // TestWhatWasNotToBeKeptNeverIs: not even when a later request brings it along
 // and allows it.
 func TestWhatWasNotToBeKeptNeverIs(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	w := start(t, dir, nil)
 	w.request(history(0, "I say 0"), "X-Graphiti-Memory", "off", "X-Graphiti-Session", "s")
@@ -142,6 +144,7 @@ func TestWhatWasNotToBeKeptNeverIs(t *testing.T) {
 // TestAbandonedToolLoop is kept after a while, and its end when it comes all
 // the same; which tools were used is noted for those who asked for it.
 func TestAbandonedToolLoop(t *testing.T) {
+	t.Parallel()
 	w := start(t, t.TempDir(), map[string]string{"ingest.idle_flush": "1s", "ingest.tool_summaries": "true"})
 	ask := `Please look up what the weather in my home town Ulm is like. [[tool weather {"city":"Ulm"}]]`
 	tools := []m{{"type": "function", "function": m{"name": "weather", "parameters": m{"type": "object"}}}}
@@ -164,6 +167,7 @@ func TestAbandonedToolLoop(t *testing.T) {
 
 // TestGitMetadata is noted for those who asked for it, from what Codex tells.
 func TestGitMetadata(t *testing.T) {
+	t.Parallel()
 	const commit = "0123456789abcdef0123456789abcdef01234567"
 	told := `{"turn_id":"x","workspaces":{"/home/dev/widgets":{"associated_remote_urls":{"origin":"https://github.com/acme/widgets.git"},"latest_git_commit_hash":"` + commit + `","has_changes":true}}}`
 	for setting, want := range map[string]string{

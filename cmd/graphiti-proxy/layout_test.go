@@ -118,6 +118,7 @@ func readTree(t *testing.T) (tree []*source) {
 
 // TestLayout holds the tree to docs/adr/0001-second-edition.md.
 func TestLayout(t *testing.T) {
+	t.Parallel()
 	tree := readTree(t)
 	for _, rule := range []struct {
 		name       string
@@ -364,6 +365,7 @@ func isCall(c *ast.CallExpr, pkg, name string) bool {
 
 // TestBinaryHoldsNoTestCode.
 func TestBinaryHoldsNoTestCode(t *testing.T) {
+	t.Parallel()
 	out, err := exec.Command("go", "list", "-deps", ".").Output()
 	if err != nil {
 		t.Skipf("go list: %v", err)

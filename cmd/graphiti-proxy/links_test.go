@@ -12,6 +12,7 @@ import (
 // TestLinksInDocsLeadSomewhere follows the relative links of every Markdown
 // file of the project.
 func TestLinksInDocsLeadSomewhere(t *testing.T) {
+	t.Parallel()
 	link := regexp.MustCompile(`\]\(([^)#]+)(#[^)]*)?\)`)
 	root := filepath.Join("..", "..")
 	files := 0

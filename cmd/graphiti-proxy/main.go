@@ -4,6 +4,7 @@
 package main
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"os"
@@ -27,7 +28,7 @@ func main() { os.Exit(run(os.Args[1:])) }
 func run(args []string) int {
 	root := newRootCommand()
 	root.SetArgs(args)
-	err := root.Execute()
+	err := root.ExecuteContext(inEnvironment(context.Background(), environment{vars: os.Environ()}))
 	if err == nil {
 		return 0
 	}
@@ -39,6 +40,18 @@ func run(args []string) int {
 		return exitUsage
 	}
 	return exitFailure
+}
+
+// environment is what a command finds when it begins.
+type environment struct {
+	vars []string // as os.Environ
+	dir  string   // where ./graphiti-proxy.yaml is; empty: the working directory
+}
+
+type environmentKey struct{}
+
+func inEnvironment(ctx context.Context, e environment) context.Context {
+	return context.WithValue(ctx, environmentKey{}, e)
 }
 
 // usageError is a command line that cannot be understood.
@@ -102,7 +115,8 @@ func loadConfig(c *cobra.Command) (*config.Config, error) {
 		}
 		flags[key] = value
 	}
-	return config.Load(config.Sources{Flags: flags, Env: os.Environ(), File: file})
+	env, _ := c.Context().Value(environmentKey{}).(environment) // none: an empty one
+	return config.Load(config.Sources{Flags: flags, Env: env.vars, Dir: env.dir, File: file})
 }
 
 // version is the module's version, or the commit that was built.

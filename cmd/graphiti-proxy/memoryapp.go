@@ -24,9 +24,6 @@ func unreachable(cfg *config.Config, found error) error {
 // runs, else one of its own, on the same files, for as long as the command
 // takes. The configuration that it returns names it.
 func reach(ctx context.Context, cfg *config.Config) (*config.Config, func() error, error) {
-	if ctx == nil {
-		ctx = context.Background()
-	}
 	at, found := findOwner(ctx, cfg)
 	if found == nil || byAddress(cfg) || !errors.Is(found, errNoProxy) {
 		return at, func() error { return nil }, found

@@ -18,7 +18,7 @@ import (
 // metrics are those of a proxy, by name: their kind and what they tell.
 func metrics(t *testing.T, w *world) map[string][2]string {
 	t.Helper()
-	resp, err := http.Get("http://" + w.app.admin.Addr().String() + "/metrics")
+	resp, err := w.client.Get("http://" + w.app.admin.Addr().String() + "/metrics")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -37,12 +37,13 @@ func metrics(t *testing.T, w *world) map[string][2]string {
 // TestMetricsAreDocumented, each with its kind and the words that it has
 // itself. The table is made again with METRICS_TABLE=1 go test -v.
 func TestMetricsAreDocumented(t *testing.T) {
+	t.Parallel()
 	w := start(t, t.TempDir(), nil)
 	w.say("My cat is called Miso.")
 	w.delivered(1)
 	w.say("What is my cat called?")
 	w.say("And what is my cat called now?")
-	streamed, err := http.Post("http://"+w.app.proxy.Addr().String()+"/v1/chat/completions", "application/json",
+	streamed, err := w.client.Post("http://"+w.app.proxy.Addr().String()+"/v1/chat/completions", "application/json",
 		strings.NewReader(`{"model":"m","stream":true,"messages":[{"role":"user","content":"And my dog?"}]}`))
 	if err != nil {
 		t.Fatal(err)
@@ -82,6 +83,7 @@ var seldom = []string{"graphiti_proxy_abandoned_requests_total", "graphiti_proxy
 
 // TestAlertsHaveARunbook, and the job that they ask for is one that is shipped.
 func TestAlertsHaveARunbook(t *testing.T) {
+	t.Parallel()
 	read := func(path ...string) string {
 		t.Helper()
 		b, err := os.ReadFile(filepath.Join(append([]string{"..", ".."}, path...)...))
@@ -129,9 +131,10 @@ func TestAlertsHaveARunbook(t *testing.T) {
 
 // TestUpstreamsAreCounted: by what they answer, and whether they do.
 func TestUpstreamsAreCounted(t *testing.T) {
+	t.Parallel()
 	w := start(t, t.TempDir(), map[string]string{"upstream.anthropic": "http://127.0.0.1:1"})
 	for path, status := range map[string]int{"/v1/models": http.StatusOK, "/v1/messages": http.StatusBadGateway} {
-		resp, err := http.Get("http://" + w.app.proxy.Addr().String() + path)
+		resp, err := w.client.Get("http://" + w.app.proxy.Addr().String() + path)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -140,7 +143,7 @@ func TestUpstreamsAreCounted(t *testing.T) {
 			t.Errorf("%s: %s", path, resp.Status)
 		}
 	}
-	resp, err := http.Get("http://" + w.app.admin.Addr().String() + "/metrics")
+	resp, err := w.client.Get("http://" + w.app.admin.Addr().String() + "/metrics")
 	if err != nil {
 		t.Fatal(err)
 	}

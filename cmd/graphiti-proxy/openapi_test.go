@@ -11,6 +11,7 @@ import (
 // TestOpenAPI: the document that the admin side serves describes what it
 // answers: every call in it is there, and every member of an answer is in it.
 func TestOpenAPI(t *testing.T) {
+	t.Parallel()
 	w := start(t, t.TempDir(), nil)
 	w.say("My cat is called Miso.")
 	w.delivered(1)
@@ -22,7 +23,7 @@ func TestOpenAPI(t *testing.T) {
 			t.Fatal(err)
 		}
 		req.Header.Set("Content-Type", "application/json")
-		resp, err := http.DefaultClient.Do(req)
+		resp, err := w.client.Do(req)
 		if err != nil {
 			t.Fatal(err)
 		}

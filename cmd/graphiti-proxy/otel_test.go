@@ -127,7 +127,7 @@ func TestTraceOfARequest(t *testing.T) {
 		req.Header.Set("Authorization", "Bearer sk-secretsecretsecret")
 		req.Header.Set("Traceparent", "00-"+parent+"-"+clientSpan+"-01")
 		req.Header.Set("Tracestate", "vendor=1")
-		resp, err := http.DefaultClient.Do(req)
+		resp, err := w.client.Do(req)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -32,9 +32,6 @@ const flagOrigin = "flag"
 // configuration that it returns has that one's address. The error is errNoProxy
 // where there is none.
 func findOwner(ctx context.Context, cfg *config.Config) (*config.Config, error) {
-	if ctx == nil {
-		ctx = context.Background()
-	}
 	if byAddress(cfg) {
 		if _, err := whoAnswers(ctx, cfg); err != nil {
 			return nil, err

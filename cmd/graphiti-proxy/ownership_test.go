@@ -15,6 +15,7 @@ import (
 // TestOwnershipContext: each group is told once whose it is, over restarts,
 // before its first turn, and only of people whom the configuration names.
 func TestOwnershipContext(t *testing.T) {
+	t.Parallel()
 	const credential = "sk-josh"
 	sum := sha256.Sum256([]byte(credential))
 	people := filepath.Join(t.TempDir(), "people.yaml")

@@ -104,6 +104,7 @@ func (w *world) groups() (groups []string) {
 // turn after it is the project's all the same, and without memory where the
 // project has none.
 func TestTitleDecidesNoWorkspace(t *testing.T) {
+	t.Parallel()
 	const said = "The deploy key is rotated on Mondays."
 	for _, tc := range []struct {
 		name     string

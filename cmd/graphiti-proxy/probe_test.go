@@ -22,6 +22,7 @@ import (
 // call to the memory, which may hang and which pays for each search; the status
 // command still has it asked.
 func TestHealthDoesNotWaitForTheMemory(t *testing.T) {
+	t.Parallel()
 	g, err := graphititest.Start(graphititest.Options{})
 	if err != nil {
 		t.Fatal(err)
@@ -33,7 +34,7 @@ func TestHealthDoesNotWaitForTheMemory(t *testing.T) {
 	before := len(g.Requests())
 	get := func(path string, out any) {
 		t.Helper()
-		resp, err := http.Get("http://" + w.app.admin.Addr().String() + path)
+		resp, err := w.client.Get("http://" + w.app.admin.Addr().String() + path)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -80,6 +81,7 @@ func TestHealthDoesNotWaitForTheMemory(t *testing.T) {
 // TestOneFaultDoesNotHideAnother: a search that fails does not hide that
 // nothing is kept, nor what to do about it.
 func TestOneFaultDoesNotHideAnother(t *testing.T) {
+	t.Parallel()
 	now := time.Now()
 	m := admin.Memory{State: admin.StateWorking}
 	faults(&m, &probed{at: now, search: errors.New("no such model"), since: now.Add(-time.Minute)}, &capture.QueueStatus{Stalled: &now, Pending: 3, Diagnosis: graphiti.WorkerDead})
@@ -98,6 +100,7 @@ func adminOf(w *world) *config.Config {
 // TestStatusTellsWhatRuns: what is in the file by now, and counts after a
 // restart only, is named as that, however often the file is read.
 func TestStatusTellsWhatRuns(t *testing.T) {
+	t.Parallel()
 	w := start(t, t.TempDir(), nil)
 	cfg := *w.app.cfg
 	cfg.Memory.Backend, cfg.Memory.Endpoint = "graphiti", "http://elsewhere:8000"

@@ -84,9 +84,6 @@ func (p *progress) waitForRoom(ctx context.Context, cfg *config.Config) error {
 // wait waits until no more turns wait than that, or fewer have not become for
 // some time. It returns how many do.
 func (p *progress) wait(ctx context.Context, cfg *config.Config, most int, patience time.Duration) (int, error) {
-	if ctx == nil {
-		ctx = context.Background()
-	}
 	least, since := -1, time.Now()
 	for pause := 50 * time.Millisecond; ; pause = min(2*pause, time.Second) {
 		var q capture.QueueStatus

@@ -101,6 +101,7 @@ func projects(t *testing.T, settings map[string]string) (w *world, one, other st
 // TestGreetingIsNoConversation: an answer that stands before the first message
 // of a person is that of all conversations, whichever project they are of.
 func TestGreetingIsNoConversation(t *testing.T) {
+	t.Parallel()
 	w, one, other := projects(t, nil)
 	if saw, header := w.see(qwen(other, user(asks))); strings.Contains(saw[0], "Bluefin") {
 		t.Errorf("the other project is told %q, %s", saw, header)
@@ -123,6 +124,7 @@ func TestGreetingIsNoConversation(t *testing.T) {
 // TestIgnoredProjectBesideAnother: its conversations begin like all others, and
 // the ignore file counts in it and nowhere else, whichever comes first.
 func TestIgnoredProjectBesideAnother(t *testing.T) {
+	t.Parallel()
 	for _, first := range []string{"ignored", "other"} {
 		t.Run(first+" first", func(t *testing.T) {
 			ignored, other := checkout(t, ".graphiti-proxy-ignore"), project(t)
@@ -149,6 +151,7 @@ func TestIgnoredProjectBesideAnother(t *testing.T) {
 // answers, and after one that was not answered. Asked again in its own project
 // it is the same one.
 func TestSameOpenerInTwoProjects(t *testing.T) {
+	t.Parallel()
 	t.Run("at the same time", func(t *testing.T) {
 		w, one, other := projects(t, nil)
 		w.model.Forget()
@@ -200,6 +203,7 @@ func TestSameOpenerInTwoProjects(t *testing.T) {
 // TestConversationGoesOn in its own project: a block stays before its message
 // in later turns, in rounds of tools, and where a later message is edited.
 func TestConversationGoesOn(t *testing.T) {
+	t.Parallel()
 	w, one, other := projects(t, nil)
 	tool := m{"type": "function", "function": m{"name": "f", "parameters": m{}}}
 	first, _ := w.see(qwen(one, user(asks)))
@@ -232,6 +236,7 @@ func TestConversationGoesOn(t *testing.T) {
 // TestSessionScopeIsOneConversations, though all begin with the same greeting,
 // however long. One whose beginning was cut off is found by an answer.
 func TestSessionScopeIsOneConversations(t *testing.T) {
+	t.Parallel()
 	for _, greeting := range []string{greets, "Got it. Thanks for the context! I am ready to help you with your project."} {
 		w := start(t, t.TempDir(), map[string]string{"identity.owner": "user:josh", "recall.scopes": "session", "ingest.scopes": "session"})
 		one, other := project(t), project(t)
@@ -266,6 +271,7 @@ func TestSessionScopeIsOneConversations(t *testing.T) {
 // TestSessionIDInTwoProjects: what was decided, and what is remembered of a
 // session for when its history is dropped, is that of one project.
 func TestSessionIDInTwoProjects(t *testing.T) {
+	t.Parallel()
 	w, one, other := projects(t, nil)
 	id := []string{"X-Graphiti-Session", "main"}
 	first, _ := w.see(qwen(one, user(asks)), id...)
@@ -290,6 +296,7 @@ func TestSessionIDInTwoProjects(t *testing.T) {
 
 // TestWorkspaceHeaderPartsConversations that say nothing else of a place.
 func TestWorkspaceHeaderPartsConversations(t *testing.T) {
+	t.Parallel()
 	w := start(t, t.TempDir(), map[string]string{"identity.owner": "user:josh"})
 	one, other := []string{"X-Graphiti-Workspace", "one"}, []string{"X-Graphiti-Workspace", "other"}
 	w.see(chat(user(staging)), one...)
@@ -303,6 +310,7 @@ func TestWorkspaceHeaderPartsConversations(t *testing.T) {
 
 // TestSameOpenerOfTwoPeople in one directory.
 func TestSameOpenerOfTwoPeople(t *testing.T) {
+	t.Parallel()
 	w := start(t, t.TempDir(), map[string]string{"identity.mode": "multi"})
 	dir := project(t)
 	ann, bob := []string{"Authorization", "Bearer sk-ann"}, []string{"Authorization", "Bearer sk-bob"}
@@ -318,6 +326,7 @@ func TestSameOpenerOfTwoPeople(t *testing.T) {
 // TestSummaryOfWhere: one that does not say in which project its conversation
 // was is not kept, unless the conversation did not say so either.
 func TestSummaryOfWhere(t *testing.T) {
+	t.Parallel()
 	w, one, _ := projects(t, nil)
 	const (
 		summarise = "Create a comprehensive summary of this conversation that holds all."

@@ -126,9 +126,6 @@ func withQueue(c *cobra.Command, f func(context.Context, queue) error) (err erro
 		return err
 	}
 	ctx := c.Context()
-	if ctx == nil {
-		ctx = context.Background()
-	}
 	q, err := openQueue(ctx, cfg)
 	if err != nil {
 		return err

@@ -20,6 +20,7 @@ import (
 // TestReload: a changed configuration is taken over from the next request on;
 // what needs a restart is named and stays; one with a mistake changes nothing.
 func TestReload(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	w := start(t, dir, nil)
 	w.say("My cat is called Miso.")
@@ -79,6 +80,7 @@ func TestReload(t *testing.T) {
 
 // TestReloadOfUpstreamAndToken: both count from the next request on.
 func TestReloadOfUpstreamAndToken(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	w := start(t, dir, map[string]string{"admin.token": "first"})
 	other, err := proxytest.Start()
@@ -100,7 +102,7 @@ func TestReloadOfUpstreamAndToken(t *testing.T) {
 	for token, want := range map[string]int{"first": http.StatusUnauthorized, "second": http.StatusOK} {
 		req, _ := http.NewRequest(http.MethodGet, "http://"+w.app.admin.Addr().String()+"/api/v1/status", nil)
 		req.Header.Set("Authorization", "Bearer "+token)
-		resp, err := http.DefaultClient.Do(req)
+		resp, err := w.client.Do(req)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -121,7 +123,7 @@ func TestReloadOfUpstreamAndToken(t *testing.T) {
 
 func post(t *testing.T, w *world, text string) error {
 	t.Helper()
-	resp, err := http.Post("http://"+w.app.proxy.Addr().String()+"/v1/chat/completions", "application/json", bytes.NewReader(demoBody(text)))
+	resp, err := w.client.Post("http://"+w.app.proxy.Addr().String()+"/v1/chat/completions", "application/json", bytes.NewReader(demoBody(text)))
 	if err != nil {
 		return err
 	}
@@ -131,6 +133,7 @@ func post(t *testing.T, w *world, text string) error {
 
 // TestRefusedReloadChangesNothing, whichever of its settings is the mistake.
 func TestRefusedReloadChangesNothing(t *testing.T) {
+	t.Parallel()
 	w := start(t, t.TempDir(), map[string]string{"admin.token": "first", "identity.mode": "multi", "identity.users_file": usersFile(t)})
 	other, err := proxytest.Start()
 	if err != nil {
@@ -177,7 +180,7 @@ func (w *world) api(t *testing.T, token string) int {
 	t.Helper()
 	req, _ := http.NewRequest(http.MethodGet, "http://"+w.app.admin.Addr().String()+"/api/v1/queue", nil)
 	req.Header.Set("Authorization", "Bearer "+token)
-	resp, err := http.DefaultClient.Do(req)
+	resp, err := w.client.Do(req)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -188,6 +191,7 @@ func (w *world) api(t *testing.T, token string) int {
 // TestTokenOfAnOpenAdminSideStays: the listener stays where it is until a
 // restart, whatever address a new configuration has for it.
 func TestTokenOfAnOpenAdminSideStays(t *testing.T) {
+	t.Parallel()
 	w := start(t, t.TempDir(), map[string]string{"admin.token": "first", "admin.listen": "0.0.0.0:0"})
 	cfg := *w.app.cfg
 	cfg.Admin.Listen, cfg.Admin.Token = "127.0.0.1:0", ""
@@ -201,6 +205,7 @@ func TestTokenOfAnOpenAdminSideStays(t *testing.T) {
 
 // TestConsentTakenBackWhileAnAnswerIsAwaited: the request ends as it began.
 func TestConsentTakenBackWhileAnAnswerIsAwaited(t *testing.T) {
+	t.Parallel()
 	g, err := graphititest.Start(graphititest.Options{})
 	if err != nil {
 		t.Fatal(err)
@@ -234,6 +239,7 @@ func TestConsentTakenBackWhileAnAnswerIsAwaited(t *testing.T) {
 // TestConsentIsForTheEndpointThatRuns: a configuration with another endpoint
 // takes it back until the proxy runs with that one.
 func TestConsentIsForTheEndpointThatRuns(t *testing.T) {
+	t.Parallel()
 	g, err := graphititest.Start(graphititest.Options{})
 	if err != nil {
 		t.Fatal(err)
@@ -273,6 +279,7 @@ func TestConsentIsForTheEndpointThatRuns(t *testing.T) {
 // TestConsentTakenBack: nothing is sent to the memory any more, from the next
 // request on, and it goes on where it stopped when consent is given again.
 func TestConsentTakenBack(t *testing.T) {
+	t.Parallel()
 	g, err := graphititest.Start(graphititest.Options{})
 	if err != nil {
 		t.Fatal(err)

@@ -82,6 +82,7 @@ func (h *histories) note(c proxytest.Conversation) (said string) {
 // killed and hangs. Each turn is stored once, and no conversation's beginning
 // changes.
 func TestReplicasActAsOne(t *testing.T) {
+	t.Parallel()
 	if os.Getenv("REDIS_REQUIRED") == "" {
 		t.Skip("needs a redis-server and a machine of its own: REDIS_REQUIRED=1 go test -run TestReplicasActAsOne ./cmd/graphiti-proxy")
 	}
@@ -256,6 +257,7 @@ func deliverer(t *testing.T, all []*process) (n int) {
 // TestForgettingReachesAllReplicas: what one of them was told to forget, none
 // of them shows any more, in old conversations or in new ones.
 func TestForgettingReachesAllReplicas(t *testing.T) {
+	t.Parallel()
 	model, err := proxytest.Start()
 	if err != nil {
 		t.Fatal(err)

@@ -18,6 +18,7 @@ import (
 // turn, a question, a name or anything else, not into a file, and not into a
 // later request.
 func TestSecretsStayWithTheModel(t *testing.T) {
+	t.Parallel()
 	const secret = "hunter22xyz"
 	g, err := graphititest.Start(graphititest.Options{})
 	if err != nil {

@@ -38,9 +38,6 @@ func newServeCommand() *cobra.Command {
 
 // serve serves until it is told to end. read reads the configuration again.
 func serve(ctx context.Context, out io.Writer, cfg *config.Config, read func() (*config.Config, error)) error {
-	if ctx == nil {
-		ctx = context.Background()
-	}
 	ctx, stop := signal.NotifyContext(ctx, os.Interrupt, syscall.SIGTERM)
 	defer stop()
 	hup := make(chan os.Signal, 1)

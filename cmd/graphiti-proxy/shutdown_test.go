@@ -3,7 +3,6 @@ package main
 import (
 	"context"
 	"net"
-	"net/http"
 	"testing"
 	"time"
 )
@@ -11,6 +10,7 @@ import (
 // TestAdminDoesNotHoldUpTheEnd: somebody who is connected to the admin side has
 // a second, and clients are let in no more from the beginning.
 func TestAdminDoesNotHoldUpTheEnd(t *testing.T) {
+	t.Parallel()
 	w := start(t, t.TempDir(), nil)
 	c, err := net.Dial("tcp", w.app.admin.Addr().String())
 	if err != nil {
@@ -20,7 +20,7 @@ func TestAdminDoesNotHoldUpTheEnd(t *testing.T) {
 	if _, err := c.Write([]byte("GET /healthz HTTP/1.1\r\n")); err != nil { // and no more
 		t.Fatal(err)
 	}
-	resp, err := http.Get("http://" + w.app.admin.Addr().String() + "/healthz") // after which the first is accepted
+	resp, err := w.client.Get("http://" + w.app.admin.Addr().String() + "/healthz") // after which the first is accepted
 	if err != nil {
 		t.Fatal(err)
 	}

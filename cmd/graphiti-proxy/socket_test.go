@@ -80,6 +80,7 @@ func said(text string) m { return m{"role": "user", "content": text} }
 // ones and are kept once. A conversation of which only what is new is sent
 // keeps its blocks when it is sent whole over another connection.
 func TestWebSocketHasMemory(t *testing.T) {
+	t.Parallel()
 	w := start(t, t.TempDir(), map[string]string{"websocket": "intercept"})
 	one := w.socket()
 	one.create(m{"generate": false, "input": []m{{"role": "developer", "content": "Be brief."}}})
@@ -142,6 +143,7 @@ func nthBlock(body string, n int) string {
 // put into it once; what is too long to be read, what is not a request, and
 // what is no text passes as it is.
 func TestWebSocketFrames(t *testing.T) {
+	t.Parallel()
 	w := start(t, t.TempDir(), map[string]string{"websocket": "intercept", "limits.inspect_bytes": "64KiB"})
 	w.say("My cat is called Miso.")
 	w.delivered(1)
@@ -188,6 +190,7 @@ func TestWebSocketFrames(t *testing.T) {
 
 // TestWebSocketLanes: conversations that share a connection do not mix.
 func TestWebSocketLanes(t *testing.T) {
+	t.Parallel()
 	w := start(t, t.TempDir(), map[string]string{"websocket": "intercept"})
 	w.model.SetAnswer(func(c proxytest.Conversation) proxytest.Reply {
 		return proxytest.Reply{Text: "About " + c.Messages[len(c.Messages)-1].Text}

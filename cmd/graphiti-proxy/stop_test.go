@@ -110,6 +110,7 @@ func stopped(t *testing.T, args []string, do func(url string)) (took time.Durati
 
 // TestStopOfTheProcess, while somebody does the worst.
 func TestStopOfTheProcess(t *testing.T) {
+	t.Parallel()
 	let := make(chan struct{})
 	hangs := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
 		select {
@@ -167,6 +168,7 @@ func TestStopOfTheProcess(t *testing.T) {
 // TestStopDuringTheStart: what a part waits for before it begins does not keep
 // the process.
 func TestStopDuringTheStart(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	pipe := filepath.Join(dir, "owner") // reading it waits for a writer
 	if err := syscall.Mkfifo(pipe, 0o600); err != nil {

@@ -13,6 +13,7 @@ import (
 // TestTablesObeyNobody: what was said cannot tell the terminal what to do, and a
 // program gets it whole.
 func TestTablesObeyNobody(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	long := strings.Repeat("long ", 300)
 	if _, err := command(t, dir, "memory", "promote", "--kind", "decision", "Postgres \x1b]0;title\x07\x1b[2J\u202eand\u009b1m "+long+"end"); err != nil {
@@ -31,6 +32,7 @@ func TestTablesObeyNobody(t *testing.T) {
 
 // TestUsageErrors are told apart from failures.
 func TestUsageErrors(t *testing.T) {
+	t.Parallel()
 	for _, args := range [][]string{
 		{"memory", "search"}, {"memory", "promote", "x"}, {"memory", "promote", "--kind", "decision"}, {"memory", "promote", "--kind", "idea", "x"}, {"memory", "import"},
 	} {
@@ -43,6 +45,7 @@ func TestUsageErrors(t *testing.T) {
 
 // TestAddressesWithTLS are those to connect to.
 func TestAddressesWithTLS(t *testing.T) {
+	t.Parallel()
 	cert, key, _ := writeCertificate(t, t.TempDir(), 1)
 	w := start(t, t.TempDir(), map[string]string{"tls.cert": cert, "tls.key": key, "tls.listeners": "client"})
 	var shown, status bytes.Buffer
@@ -62,6 +65,7 @@ func TestAddressesWithTLS(t *testing.T) {
 
 // TestQueueChangesPrintJSON, and an export may be asked for it.
 func TestQueueChangesPrintJSON(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	if _, err := command(t, dir, "memory", "promote", "--kind", "decision", "Postgres"); err != nil {
 		t.Fatal(err)
@@ -77,6 +81,7 @@ func TestQueueChangesPrintJSON(t *testing.T) {
 // TestShowTellsWhatElseThereIs: what was said in projects is not the person's
 // own, and who looks is told where it is.
 func TestShowTellsWhatElseThereIs(t *testing.T) {
+	t.Parallel()
 	w := start(t, t.TempDir(), map[string]string{"identity.owner": "josh"})
 	w.say("My cat is called Miso.")
 	w.say("We use Postgres.", "X-Graphiti-Workspace", "github_repo:github.com/acme/widgets")

@@ -27,6 +27,7 @@ func both(a, b string) string {
 // TestCredentialIsNobodyElse: whatever a credential is spelt like, it is no
 // person, and not several credentials, in what it reads and in what it writes.
 func TestCredentialIsNobodyElse(t *testing.T) {
+	t.Parallel()
 	for _, ids := range []string{"canonical", "raw"} {
 		w := start(t, t.TempDir(), map[string]string{
 			"identity.mode": "multi", "identity.group_ids": ids, "identity.users_file": usersFile(t), "identity.trusted_keys": "sk-gateway",
@@ -97,6 +98,7 @@ func (w *world) keptBefore(tenant, owner, key, text string) (group string) {
 // TestOldGroupsAreFoundAgain by those whose they are, and by nobody who spells
 // them; new turns go to new groups, and forgetting takes both.
 func TestOldGroupsAreFoundAgain(t *testing.T) {
+	t.Parallel()
 	for _, ids := range []string{"canonical", "raw"} {
 		w := start(t, t.TempDir(), map[string]string{"identity.mode": "multi", "identity.group_ids": ids, "identity.users_file": usersFile(t)})
 		olds := []string{
@@ -173,6 +175,7 @@ func TestOldGroupsAreFoundAgain(t *testing.T) {
 // TestRejectedCredentialLearnsNothing: an answer 401 or 403 does not say what
 // memory found, and nothing of its request is kept: no turn, no directive.
 func TestRejectedCredentialLearnsNothing(t *testing.T) {
+	t.Parallel()
 	for _, mode := range []string{"single", "multi"} {
 		w := start(t, t.TempDir(), map[string]string{"identity.mode": mode, "identity.users_file": usersFile(t), "promote.directives": "true"})
 		key := []string{"Authorization", "Bearer sk-josh"}
@@ -208,6 +211,7 @@ func TestRejectedCredentialLearnsNothing(t *testing.T) {
 // TestRejectedOverWebSocket: nothing is kept of a request that an upstream
 // refuses in an event.
 func TestRejectedOverWebSocket(t *testing.T) {
+	t.Parallel()
 	w := start(t, t.TempDir(), map[string]string{"websocket": "intercept", "promote.directives": "true"})
 	s := w.socket()
 	for _, status := range []int{http.StatusUnauthorized, http.StatusForbidden, 0} {
@@ -231,6 +235,7 @@ func TestRejectedOverWebSocket(t *testing.T) {
 // accepted yet finds nothing, though there were something below it; from the
 // first answer on it does, over restarts, and what was decided meanwhile stays.
 func TestStrangerIsSearchedWithNobodysMemory(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	settings := map[string]string{"identity.mode": "multi", "identity.users_file": usersFile(t), "identity.trusted_keys": "sk-gateway"}
 	b, josh, carol := []string{"Authorization", "Bearer sk-b"}, []string{"Authorization", "Bearer sk-josh"}, []string{"Authorization", "Bearer sk-gateway", "X-Graphiti-User", "carol"}
@@ -278,6 +283,7 @@ func TestStrangerIsSearchedWithNobodysMemory(t *testing.T) {
 // TestRejectedHistoryOverWebSocket: nor is what the request shows of what was
 // said before.
 func TestRejectedHistoryOverWebSocket(t *testing.T) {
+	t.Parallel()
 	for _, status := range []int{http.StatusUnauthorized, http.StatusForbidden, 0} {
 		w := start(t, t.TempDir(), map[string]string{"websocket": "intercept"})
 		s := w.socket()

@@ -55,6 +55,7 @@ func writeCertificate(t *testing.T, dir string, serial int64) (cert, key string,
 // included; a new certificate is taken when the files change, and a broken one
 // is not; the commands reach the admin side.
 func TestTLS(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	cert, key, pool := writeCertificate(t, dir, 1)
 	w := start(t, t.TempDir(), map[string]string{"tls.cert": cert, "tls.key": key, "tls.listeners": "client,admin"})

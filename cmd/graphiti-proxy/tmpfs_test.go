@@ -15,6 +15,7 @@ import (
 // megabytes while Graphiti is down. When it is full chats go on, and turns wait
 // in memory, and status says so; when there is room again, every turn arrives.
 func TestNothingAcknowledgedIsLostOnAFullDisk(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	if err := syscall.Mount("tmpfs", dir, "tmpfs", 0, "size=2m"); err != nil {
 		t.Skipf("!!!!!!!! SKIPPED: a file system cannot be mounted here (%v); TestChatGoesOnWithAFullDisk uses a limit instead !!!!!!!!", err)

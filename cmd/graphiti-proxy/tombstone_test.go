@@ -18,6 +18,7 @@ import (
 // the group gets into a prompt any more: not by a search, not by a block of
 // before, not after a restart, on no replica; until it is proven to be gone.
 func TestForgettingThatDeletesNothing(t *testing.T) {
+	t.Parallel()
 	type settings = map[string]string
 	for name, tc := range map[string]struct {
 		o     graphititest.Options
@@ -104,6 +105,7 @@ func deletesNothing(t *testing.T, g *graphititest.Server, settings map[string]st
 // TestForgettingOfAMemoryThatIsDown ends, and says what waits; when the memory is
 // back nothing is recalled before it was forgotten.
 func TestForgettingOfAMemoryThatIsDown(t *testing.T) {
+	t.Parallel()
 	for name, fault := range map[string]graphititest.Fault{"refuses": graphititest.Refuse(), "hangs": graphititest.Hang()} {
 		t.Run(name, func(t *testing.T) {
 			g, err := graphititest.Start(graphititest.Options{})
@@ -145,6 +147,7 @@ func TestForgettingOfAMemoryThatIsDown(t *testing.T) {
 // meanwhile. Running conversations have lost their blocks at once, and status
 // says that the group is blocked and what to do.
 func TestForgettingThatIsCutOff(t *testing.T) {
+	t.Parallel()
 	g, err := graphititest.Start(graphititest.Options{})
 	if err != nil {
 		t.Fatal(err)

@@ -57,6 +57,7 @@ func forecaster(t *testing.T, finish string) string {
 // TestCallThatEndsWithStop: a server that calls a tool and says "stop" has not
 // ended the turn; what it answers in the end is kept.
 func TestCallThatEndsWithStop(t *testing.T) {
+	t.Parallel()
 	w := start(t, t.TempDir(), map[string]string{"upstream.openai": forecaster(t, "stop")})
 	first, second := weather()
 	w.request(first, "X-Graphiti-Session", "x")
@@ -70,6 +71,7 @@ func TestCallThatEndsWithStop(t *testing.T) {
 // TestSameWordsToTwoAgents: what is said in one session to one agent and then
 // to another is in the memory of both, and so with two systems that act.
 func TestSameWordsToTwoAgents(t *testing.T) {
+	t.Parallel()
 	w := start(t, t.TempDir(), map[string]string{"identity.owner": "user:josh", "identity.group_ids": "raw"})
 	for i, tc := range []struct{ session, header, name, group string }{
 		{"ticket-42", "X-Graphiti-Agent", "ava", "agent_ava__user_josh"},
@@ -91,6 +93,7 @@ func TestSameWordsToTwoAgents(t *testing.T) {
 // TestConversationsThatComeBackAtOnce: as after a restart, each brings a history
 // that is not known, and all of them are kept.
 func TestConversationsThatComeBackAtOnce(t *testing.T) {
+	t.Parallel()
 	const conversations, length = 150, 10
 	w := start(t, t.TempDir(), map[string]string{"recall.enabled": "false"})
 	var clients sync.WaitGroup
@@ -113,6 +116,7 @@ func TestConversationsThatComeBackAtOnce(t *testing.T) {
 // TestDirectivesOutliveTheirAnswer: what the header says was promoted is kept,
 // also where the answer is cut off, and where it calls a tool and no more comes.
 func TestDirectivesOutliveTheirAnswer(t *testing.T) {
+	t.Parallel()
 	up := answering(t, func(w http.ResponseWriter, request string) {
 		if strings.Contains(request, "cut") {
 			w.Header().Set("Content-Type", "text/event-stream")
@@ -126,7 +130,7 @@ func TestDirectivesOutliveTheirAnswer(t *testing.T) {
 	for i, text := range []string{"preference: answers that are cut short", "preference: tabs, not spaces"} {
 		req, _ := http.NewRequest(http.MethodPost, "http://"+w.app.proxy.Addr().String()+"/v1/chat/completions",
 			strings.NewReader(fmt.Sprintf(`{"model":"m","stream":true,"messages":[{"role":"user","content":%q}]}`, text)))
-		resp, err := http.DefaultClient.Do(req)
+		resp, err := w.client.Do(req)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -146,6 +150,7 @@ func TestDirectivesOutliveTheirAnswer(t *testing.T) {
 // TestAnswerWithoutACleanEndIsNeverKept: not after a restart either, when the
 // client's history shows what it has of it; one that came with a second try is.
 func TestAnswerWithoutACleanEndIsNeverKept(t *testing.T) {
+	t.Parallel()
 	tries := 0
 	up := answering(t, func(w http.ResponseWriter, request string) {
 		switch {
@@ -170,7 +175,7 @@ func TestAnswerWithoutACleanEndIsNeverKept(t *testing.T) {
 		b, _ := json.Marshal(chat(messages...))
 		req, _ := http.NewRequest(http.MethodPost, "http://"+w.app.proxy.Addr().String()+"/v1/chat/completions", strings.NewReader(string(b)))
 		req.Header.Set("X-Graphiti-Session", session)
-		resp, err := http.DefaultClient.Do(req)
+		resp, err := w.client.Do(req)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -214,12 +219,13 @@ func TestAnswerWithoutACleanEndIsNeverKept(t *testing.T) {
 
 // TestAnswersThatAreGivenUpAreTold, in the metrics and by the status.
 func TestAnswersThatAreGivenUpAreTold(t *testing.T) {
+	t.Parallel()
 	up := answering(t, func(w http.ResponseWriter, _ string) {
 		whole(w, `{"role":"assistant","content":"`+strings.Repeat("x", 9<<20)+`"}`, "stop")
 	})
 	w := start(t, t.TempDir(), map[string]string{"upstream.openai": up})
 	told := func() (metrics, words string) {
-		resp, err := http.Get("http://" + w.app.admin.Addr().String() + "/metrics")
+		resp, err := w.client.Get("http://" + w.app.admin.Addr().String() + "/metrics")
 		if err != nil {
 			t.Fatal(err)
 		}
