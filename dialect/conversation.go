@@ -21,7 +21,6 @@ type Message struct {
 
 	System  bool // the client speaks for itself
 	Results bool // it holds results of tools
-	Setup   bool // its first text is one with which the client begins all conversations, and states its place
 	cleaned bool
 
 	from, to int    // its texts, in Conversation.spans
@@ -64,9 +63,10 @@ type Conversation struct {
 	began   Place            // where the conversation began, as Place has found
 	moves   []move           // and where it went
 	spans   []Span
-	details *bool  // what hasDetails found; nil: it was not asked
-	runOn   bool   // see Parser.RunOn
-	scratch []byte // for decoding what is not kept
+	details *bool   // what hasDetails found; nil: it was not asked
+	runOn   bool    // see Parser.RunOn
+	opening *string // see Parser.States
+	scratch []byte  // for decoding what is not kept
 
 	limits  Limits // of reading the body
 	stopped Stop   // why it was given up

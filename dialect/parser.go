@@ -134,6 +134,13 @@ func (p *Parser) PromptText(read func(m *Message) bool) bool {
 // between them: they are pieces, and not paragraphs.
 func (p *Parser) RunOn() { p.c.runOn = true }
 
+// Decoded is the text of a span.
+func (p *Parser) Decoded(s Span) []byte { return appendText(nil, p.Raw(s)) }
+
+// States says that the client itself begins the conversation with the directory
+// that it works in; empty: it cannot be told which one that is.
+func (p *Parser) States(directory string) { p.c.opening = &directory }
+
 // Parts says how a content that is an array is read.
 type Parts struct {
 	Form   Form                   // how a block is written as one of them

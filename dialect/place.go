@@ -30,6 +30,9 @@ var placeMarks = [][]byte{[]byte("irectory"), []byte("cwd")}
 // Codex. Began and Chain go by what it has found.
 func (c *Conversation) Place(codex bool) Place {
 	s := prompts.stated(c, &c.prompt)
+	if c.opening != nil {
+		s.item, s.items = *c.opening, true
+	}
 	p := s.place(codex)
 	c.began, c.moves = p, c.moves[:0]
 	asked, answered := false, false
@@ -151,13 +154,13 @@ func directoryIn(re *regexp.Regexp, line []byte) string {
 		return ""
 	}
 	if m := re.FindSubmatch(line); m != nil {
-		return cleanDirectory(string(m[1]))
+		return CleanDirectory(string(m[1]))
 	}
 	return ""
 }
 
-// cleanDirectory takes quotes off, and refuses what is no absolute path.
-func cleanDirectory(s string) string {
+// CleanDirectory takes quotes off, and refuses what is no absolute path.
+func CleanDirectory(s string) string {
 	s = strings.Trim(strings.TrimSpace(s), "`'\"")
 	absolute := strings.HasPrefix(s, "/") || len(s) > 2 && s[1] == ':' && (s[2] == '\\' || s[2] == '/')
 	if !absolute || len(s) > maxPath || strings.ContainsFunc(s, func(r rune) bool { return r < ' ' || r == 0x7f || r == 0xfffd }) {

@@ -8,7 +8,6 @@ import (
 var (
 	codexLine = regexp.MustCompile(`^\s*<cwd>(.+?)</cwd>`)
 	qwenLine  = regexp.MustCompile(`^I'm currently working in the directory: (.+)$`)
-	setupLine = regexp.MustCompile(`^  - (.+)$`)
 	// Kilo CLI's, and that of Roo and of older Cline and Kilo.
 	detailsLine = regexp.MustCompile(`^(?:Working directory: |# Current (?:Workspace|Working) Directory \()(.+?)(?:\) Files)?$`)
 )
@@ -25,10 +24,6 @@ func (c *Conversation) item(s *statements, i int, codex bool) {
 			if dir, ok := codexPlace(c.part(m, part)); ok && !m.Person {
 				s.item, s.items = dir, true
 			}
-		}
-	case m.Setup:
-		if dir, ok := setupPlace(c.part(m, 0)); ok {
-			s.item, s.items = dir, true
 		}
 	case c.isQwenSetup(i):
 		s.item, s.items = qwenPlace(c.part(m, 0)), true
@@ -107,27 +102,6 @@ func qwenPlace(text []byte) string {
 		return ""
 	}
 	return dir.value
-}
-
-// setupPlace reads what stands before the names of files in Gemini CLI's
-// opening. The first of several directories is the one that it was started in;
-// ok is false where it names none.
-func setupPlace(text []byte) (dir string, ok bool) {
-	_, list, ok := bytes.Cut(text, []byte("\n- **Workspace Directories:**\n"))
-	if !ok {
-		return "", false
-	}
-	list, _, ok = bytes.Cut(list, []byte("\n- **Directory Structure:**\n"))
-	for n, line := range bytes.Split(list, []byte{'\n'}) {
-		d := directoryIn(setupLine, line)
-		if d == "" || !ok {
-			return "", true // a directory's name may hold line feeds
-		}
-		if n == 0 {
-			dir = d
-		}
-	}
-	return dir, true
 }
 
 // hasDetails reports whether the client is one that ends a person's messages

@@ -43,7 +43,6 @@ var fileMarks = []string{
 	"## Workspace ",              // Cline
 	"<custom_instruction",        // Copilot
 	"--- Context from: ",         // Qwen Code, Gemini CLI
-	"<loaded_context>",           // Gemini CLI
 	"USER'S CUSTOM INSTRUCTIONS", // Roo, older Cline
 }
 
