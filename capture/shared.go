@@ -194,7 +194,7 @@ func (s *shared) addPart(ctx context.Context, t *ledger.Turn, said string, targe
 	}
 	keys := []string{
 		redis.Key("groups"), redis.Key("promoted"), redis.Key("talk", graphiti.Talk(t.Session)),
-		redis.Key("turn", t.ID, target.Group), redis.Key("said", target.Group, said), redis.Key("turn", ledger.CutPrefix+t.ID, target.Group),
+		redis.Key("turn", t.ID, target.Group), redis.Key("said", target.Group, said), redis.Key("turn", cutPrefix+t.ID, target.Group),
 	}
 	for _, m := range t.Marks(target.Group) {
 		keys = append(keys, redis.Key("forgot", m))

@@ -10,10 +10,14 @@ import (
 	"github.com/graphiti-proxy/graphiti-proxy/capture/ledger"
 )
 
+// cutPrefix begins the ids under which it is noted, among the turns that groups
+// have had, that an answer was interrupted.
+const cutPrefix = "cut:"
+
 func (s *shared) CutOff(ctx context.Context, t *ledger.Turn, _ time.Time) error {
 	var list []ledger.CutOff
 	for _, target := range t.Targets {
-		list = append(list, ledger.CutOff{ID: ledger.CutPrefix + t.ID, Group: target.Group, Said: t.Digest()})
+		list = append(list, ledger.CutOff{ID: t.ID, Group: target.Group, Said: t.Digest()})
 	}
 	return s.noteCut(ctx, list)
 }
@@ -25,7 +29,7 @@ func (s *shared) noteCut(ctx context.Context, list []ledger.CutOff) error {
 	err := s.db.Do(ctx, func(ctx context.Context, c redis.Cmdable) error {
 		p := c.Pipeline()
 		for _, n := range list {
-			p.Set(ctx, redis.Key("turn", n.ID, n.Group), "0:"+n.Said, ledger.SeenFor)
+			p.Set(ctx, redis.Key("turn", cutPrefix+n.ID, n.Group), "0:"+n.Said, ledger.SeenFor)
 			p.SetNX(ctx, redis.Key("said", n.Group, n.Said), "0", ledger.SeenFor)
 		}
 		_, err := p.Exec(ctx)

@@ -497,7 +497,7 @@ func TestWhatCannotBeWrittenDownIsNotForgotten(t *testing.T) {
 		// A trigger stands for a full disk: turns can be handed over and taken,
 		// and nothing else.
 		trigger := func(q string) {
-			db, err := sqlite.Open(path, sqlite.Options{Migrations: make([]string, 4)})
+			db, err := sqlite.Open(path, sqlite.Options{Migrations: make([]string, 5)})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -506,7 +506,7 @@ func TestWhatCannotBeWrittenDownIsNotForgotten(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		trigger("CREATE TRIGGER full BEFORE UPDATE OF attempts ON spool BEGIN SELECT RAISE(ABORT, 'disk full'); END")
+		trigger("CREATE TRIGGER full BEFORE UPDATE OF attempts ON turns BEGIN SELECT RAISE(ABORT, 'disk full'); END")
 		s.Always(graphititest.Messages, answer)
 		add(t, p, spoken("1", "a"))
 		waitFor(t, "an attempt", func() bool { return s.Counts().Calls[graphititest.Messages] > 0 })

@@ -10,83 +10,105 @@ import (
 // DropChunk is how many entries are dropped in one transaction.
 const DropChunk = 1000
 
-// Dropped is what was removed from the spool.
+// Dropped is what left the queue without being delivered.
 type Dropped struct{ Pending, Dead Size }
 
 // All are what waited and what was dead.
 func (d Dropped) All() Size { return d.Pending.Plus(d.Dead) }
 
-// The dead and the others have an index each for their order: neither
-// statement looks at more than it may remove.
+// The states in which a turn leaves the queue.
 const (
-	cutDead    = "DELETE FROM spool WHERE seq IN (" + firstOf + "WHERE dead = 1" + upTo + ")" + whatGoes
-	cutWaiting = "DELETE FROM spool WHERE seq IN (" + firstOf + "WHERE dead = 0" + upTo + ")" + whatGoes
-
-	firstOf = `SELECT seq FROM (SELECT seq, row_number() OVER (ORDER BY seq) AS nth, sum(bytes) OVER (ORDER BY seq) - bytes AS before
-		FROM (SELECT seq, bytes FROM spool `
-	upTo = ` ORDER BY seq LIMIT ?3)) WHERE nth <= ?1 OR before < ?2`
-
-	whatGoes = " RETURNING dead, bytes, turn, grp, open, said"
+	delivered = "delivered"
+	dropped   = "dropped"
+	forgotten = "forgotten"
 )
 
-// remember notes that a group has had a turn.
-const remember = "INSERT INTO seen (turn, grp, at, open, said) VALUES (?, ?, ?, ?, ?) ON CONFLICT DO NOTHING"
+// settle takes a turn out of the queue and its texts out of the file. It reports
+// whether the turn was still there.
+func settle(tx *sqlite.Tx, seq int64, state string, now time.Time) (bool, error) {
+	r, err := tx.Exec(`UPDATE turns SET state = ?1, open = open AND ?1 <> 'forgotten', at = ?2, bytes = 0, scope = '', backfill = 0, sent = 0,
+		have = 0, losses = 0, attempts = 0, error = '', body = '' WHERE seq = ?3 AND `+queued, state, now.UnixMilli(), seq)
+	if err != nil {
+		return false, err
+	}
+	n, err := r.RowsAffected()
+	return n > 0, err
+}
 
-// removal is what one write removes from the file. It is noted as had: what was
-// Dropped does not come back with the history that a client sends.
-type removal struct {
+// The dead and the others have an index each for their order: neither
+// statement looks at more than it returns.
+const (
+	oldestDead    = firstOf + "WHERE state = 'dead'" + upTo
+	oldestWaiting = firstOf + "WHERE " + queued + " AND state <> 'dead'" + upTo
+
+	firstOf = `SELECT seq, state = 'dead', bytes FROM (SELECT seq, state, bytes, row_number() OVER (ORDER BY seq) AS nth, sum(bytes) OVER (ORDER BY seq) - bytes AS before
+		FROM (SELECT seq, state, bytes FROM turns `
+	upTo = ` ORDER BY seq LIMIT ?3)) WHERE nth <= ?1 OR before < ?2`
+)
+
+// leaving are the turns that one write takes out of the queue.
+type leaving struct {
 	Dropped
-	had []heardOf
+	seqs []int64
 }
 
-// heardOf is what is remembered of a turn.
-type heardOf struct {
-	turn, group, said string
-	open              bool
+// find adds the turns that a query returns, each as its number, whether it is
+// dead, and its bytes.
+func (l *leaving) find(tx *sqlite.Tx, query string, args ...any) error {
+	return rowsIn(tx, query, args, func(scan func(...any) error) error {
+		var seq int64
+		var dead bool
+		one := Size{Turns: 1}
+		if err := scan(&seq, &dead, &one.Bytes); err != nil {
+			return err
+		}
+		l.seqs = append(l.seqs, seq)
+		if dead {
+			l.Dead = l.Dead.Plus(one)
+		} else {
+			l.Pending = l.Pending.Plus(one)
+		}
+		return nil
+	})
 }
 
-func (r *removal) row(scan func(...any) error) error {
-	var h heardOf
-	err := r.Dropped.row(func(dest ...any) error { return scan(append(dest, &h.turn, &h.group, &h.open, &h.said)...) })
-	r.had = append(r.had, h)
-	return err
-}
-
-func (r *removal) note(tx *sqlite.Tx) error {
-	at := time.Now().Unix()
-	for _, h := range r.had {
-		if _, err := tx.Exec(remember, h.turn, h.group, at, h.open, h.said); err != nil {
+func (l *leaving) settle(tx *sqlite.Tx, state string, now time.Time) error {
+	for _, seq := range l.seqs {
+		if _, err := settle(tx, seq, state, now); err != nil {
 			return err
 		}
 	}
-	return count(tx, "dropped", r.All().Turns)
+	return nil
 }
 
-// remove writes down what find removes.
-func (s *Ledger) remove(find func(tx *sqlite.Tx, r *removal) error) (d Dropped, err error) {
-	err = s.write("drop from spool", func(tx *sqlite.Tx) error {
-		var r removal
-		if err := find(tx, &r); err != nil {
+// drop drops what find finds. What was dropped does not come back with the
+// history that a client sends.
+func (s *Ledger) drop(find func(tx *sqlite.Tx, l *leaving) error) (d Dropped, err error) {
+	err = s.write("drop turns", func(tx *sqlite.Tx) error {
+		var l leaving
+		if err := find(tx, &l); err != nil {
 			return err
 		}
-		d = r.Dropped
-		return r.note(tx)
+		d = l.Dropped
+		if err := l.settle(tx, dropped, time.Now()); err != nil {
+			return err
+		}
+		return count(tx, "dropped", len(l.seqs))
 	})
 	return d, err
 }
 
-// Cut removes as many turns and bytes as are over the bounds: of the dead,
-// while there are some, else of those that wait, the oldest first; dropChunk
+// Cut drops as many turns and bytes as are over the bounds: of the dead,
+// while there are some, else of those that wait, the oldest first; DropChunk
 // at most.
 func (s *Ledger) Cut(over Size) (Dropped, error) {
-	return s.remove(func(tx *sqlite.Tx, r *removal) error {
-		for _, statement := range []string{cutDead, cutWaiting} {
-			gone := r.All()
-			left, room := over.Minus(gone), DropChunk-gone.Turns
+	return s.drop(func(tx *sqlite.Tx, l *leaving) error {
+		for _, statement := range []string{oldestDead, oldestWaiting} {
+			left, room := over.Minus(l.All()), DropChunk-len(l.seqs)
 			if left.Turns <= 0 && left.Bytes <= 0 || room <= 0 {
 				break
 			}
-			if err := rowsIn(tx, statement, []any{left.Turns, left.Bytes, room}, r.row); err != nil {
+			if err := l.find(tx, statement, left.Turns, left.Bytes, room); err != nil {
 				return err
 			}
 		}
@@ -94,61 +116,57 @@ func (s *Ledger) Cut(over Size) (Dropped, error) {
 	})
 }
 
-// DropBefore removes the entries that came in before t, up to dropChunk of
+// DropBefore drops the entries that came in before t, up to DropChunk of
 // them. Entries come in by time, so that only the first need be looked at.
 func (s *Ledger) DropBefore(t time.Time) (Dropped, error) {
-	const old = "DELETE FROM spool WHERE seq IN (SELECT seq FROM (SELECT seq, born FROM spool ORDER BY seq LIMIT 1000) WHERE born < ?)" + whatGoes
-	return s.remove(func(tx *sqlite.Tx, r *removal) error { return rowsIn(tx, old, []any{t.UnixMilli()}, r.row) })
+	const old = `SELECT seq, dead, bytes FROM
+		(SELECT seq, state = 'dead' AS dead, bytes, at FROM turns WHERE ` + queued + ` ORDER BY seq LIMIT 1000) WHERE at < ?`
+	return s.drop(func(tx *sqlite.Tx, l *leaving) error { return l.find(tx, old, t.UnixMilli()) })
 }
 
-// DropDead removes the dead of those numbers, or all when there are none.
+// DropDead drops the dead of those numbers, or all when there are none.
 func (s *Ledger) DropDead(numbers []int64) (Dropped, error) {
-	return s.remove(func(tx *sqlite.Tx, r *removal) error {
-		return forDead(tx, "DELETE FROM spool WHERE dead = 1 AND (?1 OR seq = ?2)"+whatGoes, numbers, r.row)
+	return s.drop(func(tx *sqlite.Tx, l *leaving) error {
+		const dead = "SELECT seq, 1, bytes FROM turns WHERE state = 'dead'"
+		if len(numbers) == 0 {
+			return l.find(tx, dead)
+		}
+		for _, n := range numbers {
+			if err := l.find(tx, dead+" AND seq = ?", n); err != nil {
+				return err
+			}
+		}
+		return nil
 	})
-}
-
-// row adds a removed row.
-func (d *Dropped) row(scan func(...any) error) error {
-	var dead bool
-	one := Size{Turns: 1}
-	if err := scan(&dead, &one.Bytes); err != nil {
-		return err
-	}
-	if dead {
-		d.Dead = d.Dead.Plus(one)
-	} else {
-		d.Pending = d.Pending.Plus(one)
-	}
-	return nil
 }
 
 // Oldest is when the oldest waiting entry came in; zero when none waits.
 func (s *Ledger) Oldest() (time.Time, error) {
-	var born int64
-	err := s.db.QueryRow(context.Background(), "SELECT coalesce((SELECT born FROM spool WHERE dead = 0 ORDER BY seq LIMIT 1), 0)", nil, &born)
-	if err != nil || born == 0 {
+	var at int64
+	err := s.db.QueryRow(context.Background(), "SELECT coalesce((SELECT at FROM turns WHERE "+queued+" AND state <> 'dead' ORDER BY seq LIMIT 1), 0)", nil, &at)
+	if err != nil || at == 0 {
 		return time.Time{}, err
 	}
-	return time.UnixMilli(born), nil
+	return time.UnixMilli(at), nil
 }
 
-// Prune forgets the delivered turns that need not be remembered any more,
-// and what was forgotten so long ago that nobody brings it.
+// Prune forgets the settled turns that need not be remembered any more: those
+// of last season, and the oldest of more than so many.
 func (s *Ledger) Prune(now time.Time, most int) error {
-	return s.write("forget delivered turns", func(tx *sqlite.Tx) error {
-		_, err := tx.Exec(`DELETE FROM seen WHERE at < ?1 OR at <= (SELECT at FROM seen ORDER BY at DESC LIMIT 1 OFFSET ?2)`,
-			now.Add(-SeenFor).Unix(), most)
+	const settled = "state NOT IN ('pending', 'sent', 'dead')"
+	return s.write("prune the ledger", func(tx *sqlite.Tx) error {
+		err := run(tx, "DELETE FROM turns WHERE "+settled+" AND (at < ?1 OR at <= (SELECT at FROM turns WHERE "+settled+" ORDER BY at DESC LIMIT 1 OFFSET ?2))",
+			now.Add(-SeenFor).UnixMilli(), most)
 		if err == nil {
-			_, err = tx.Exec("DELETE FROM forgot WHERE at < ?", now.Add(-SeenFor).UnixMicro())
+			err = run(tx, "DELETE FROM forgot WHERE at < ?", now.Add(-SeenFor).UnixMicro())
 		}
 		if err == nil {
-			_, err = tx.Exec("DELETE FROM talks WHERE at < ?", now.Add(-SeenFor).Unix())
+			err = run(tx, "DELETE FROM talks WHERE at < ?", now.Add(-SeenFor).Unix())
 		}
 		return err
 	})
 }
 
 // Spare is the part of the bounds, one in so many, that is free after a cut: so
-// not every turn that comes into a full spool needs one.
+// not every turn that comes into a full ledger needs one.
 const Spare = 1000

@@ -33,7 +33,7 @@ const (
 // over; fresh says that not all of them are from before their conversation was
 // first seen.
 func (s *Ledger) Groups(found func(group string, fresh bool)) error {
-	return each(context.Background(), s.db, "SELECT grp, min(later) FROM spool WHERE dead = 0 AND sent = 0 GROUP BY grp", nil,
+	return each(context.Background(), s.db, "SELECT grp, min(backfill) FROM turns WHERE state = 'pending' GROUP BY grp", nil,
 		func(scan func(...any) error) error {
 			var group string
 			var later bool
@@ -47,7 +47,7 @@ func (s *Ledger) Groups(found func(group string, fresh bool)) error {
 // entries of which it is not known whether the memory holds them.
 func (s *Ledger) InDoubt(found func(group string, e Entry)) error {
 	return each(context.Background(), s.db,
-		"SELECT grp, "+entryColumns+" FROM spool WHERE dead = 0 AND sent > 0 ORDER BY sent, seq", nil,
+		"SELECT grp, "+entryColumns+" FROM turns WHERE state = 'sent' ORDER BY sent, seq", nil,
 		func(scan func(...any) error) error {
 			var group string
 			var e Entry
@@ -57,7 +57,7 @@ func (s *Ledger) InDoubt(found func(group string, e Entry)) error {
 		})
 }
 
-const entryColumns = "seq, scope, have, losses, later, body"
+const entryColumns = "seq, scope, have, losses, backfill, body"
 
 func (e *Entry) scan(scan func(...any) error) error {
 	var body []byte
@@ -74,7 +74,7 @@ func (e *Entry) scan(scan func(...any) error) error {
 // Next returns the first n entries that wait for a group.
 func (s *Ledger) Next(ctx context.Context, group string, n int) ([]Entry, error) {
 	var out []Entry
-	err := each(ctx, s.db, "SELECT "+entryColumns+" FROM spool WHERE grp = ? AND dead = 0 AND sent = 0 ORDER BY later, seq LIMIT ?",
+	err := each(ctx, s.db, "SELECT "+entryColumns+" FROM turns WHERE grp = ? AND state = 'pending' ORDER BY backfill, seq LIMIT ?",
 		[]any{group, n}, func(scan func(...any) error) error {
 			var e Entry
 			if err := e.scan(scan); err != nil {
@@ -92,13 +92,13 @@ func (s *Ledger) MarkSent(_ string, entries []Entry) error {
 	return s.write("note hand-over", func(tx *sqlite.Tx) error {
 		// In the order in which that happens, whatever the clock says.
 		var last int64
-		err := tx.QueryRow("SELECT coalesce((SELECT sent FROM spool WHERE dead = 0 AND sent > 0 ORDER BY sent DESC LIMIT 1), 0)").Scan(&last)
+		err := tx.QueryRow("SELECT coalesce((SELECT sent FROM turns WHERE state = 'sent' ORDER BY sent DESC LIMIT 1), 0)").Scan(&last)
 		if err != nil {
 			return err
 		}
 		for i := range entries {
 			last++
-			if _, err := tx.Exec("UPDATE spool SET sent = ? WHERE seq = ?", last, entries[i].Seq); err != nil {
+			if _, err := tx.Exec("UPDATE turns SET state = 'sent', sent = ? WHERE seq = ? AND state IN ('pending', 'sent')", last, entries[i].Seq); err != nil {
 				return err
 			}
 		}
@@ -110,7 +110,7 @@ func (s *Ledger) MarkSent(_ string, entries []Entry) error {
 func (s *Ledger) Requeue(_ string, entries []Entry, reason string) error {
 	return s.write("note failure", func(tx *sqlite.Tx) error {
 		for i := range entries {
-			_, err := tx.Exec("UPDATE spool SET sent = 0, attempts = attempts + 1, error = ?, have = ?, losses = ? WHERE seq = ? AND dead = 0",
+			_, err := tx.Exec("UPDATE turns SET state = 'pending', sent = 0, attempts = attempts + 1, error = ?, have = ?, losses = ? WHERE seq = ? AND state IN ('pending', 'sent')",
 				reason, entries[i].Have, entries[i].Losses, entries[i].Seq)
 			if err != nil {
 				return err
@@ -127,19 +127,13 @@ func (s *Ledger) MarkDelivered(_ string, entries []Entry, verified bool, now tim
 		gone = Size{}
 		for i := range entries {
 			e := &entries[i]
-			// Of a part the row knows what was said in the whole turn.
-			if _, err := tx.Exec("INSERT INTO seen (turn, grp, at, open, said) SELECT turn, grp, ?, open, said FROM spool WHERE seq = ? ON CONFLICT DO NOTHING",
-				now.Unix(), e.Seq); err != nil {
-				return err
-			}
-			r, err := tx.Exec("DELETE FROM spool WHERE seq = ?", e.Seq)
+			settled, err := settle(tx, e.Seq, delivered, now)
 			if err != nil {
 				return err
 			}
-			if n, err := r.RowsAffected(); err != nil || n == 0 {
-				continue // Dropped meanwhile
+			if settled { // else it was dropped meanwhile
+				gone = gone.Plus(Size{1, e.Bytes})
 			}
-			gone = gone.Plus(Size{1, e.Bytes})
 		}
 		if err := count(tx, "delivered", gone.Turns); err != nil || !verified {
 			return err
@@ -154,7 +148,7 @@ func (s *Ledger) MarkDelivered(_ string, entries []Entry, verified bool, now tim
 func (s *Ledger) MarkDead(_ string, e *Entry, reason string) (gone Size, err error) {
 	err = s.write("note refusal", func(tx *sqlite.Tx) error {
 		gone = Size{}
-		r, err := tx.Exec("UPDATE spool SET dead = 1, sent = 0, attempts = attempts + 1, error = ?, have = ?, losses = ? WHERE seq = ? AND dead = 0",
+		r, err := tx.Exec("UPDATE turns SET state = 'dead', sent = 0, attempts = attempts + 1, error = ?, have = ?, losses = ? WHERE seq = ? AND state IN ('pending', 'sent')",
 			reason, e.Have, e.Losses, e.Seq)
 		if err != nil {
 			return err
@@ -170,7 +164,7 @@ func (s *Ledger) MarkDead(_ string, e *Entry, reason string) (gone Size, err err
 // Undelivered calls found for the first n entries of all groups that are not dead,
 // with what was said in their turns and when they came in.
 func (s *Ledger) Undelivered(ctx context.Context, n int, found func(group, said string, born time.Time, e Entry) error) error {
-	return each(ctx, s.db, "SELECT grp, born, said, "+entryColumns+" FROM spool WHERE dead = 0 ORDER BY later, seq LIMIT ?", []any{n},
+	return each(ctx, s.db, "SELECT grp, at, digest, "+entryColumns+" FROM turns WHERE "+queued+" AND state <> 'dead' ORDER BY backfill, seq LIMIT ?", []any{n},
 		func(scan func(...any) error) error {
 			var group, said string
 			var born int64
@@ -189,7 +183,7 @@ func (s *Ledger) Remove(seqs []int64) error {
 	}
 	return s.write("note hand-over", func(tx *sqlite.Tx) error {
 		for _, seq := range seqs {
-			if _, err := tx.Exec("DELETE FROM spool WHERE seq = ?", seq); err != nil {
+			if _, err := tx.Exec("DELETE FROM turns WHERE seq = ?", seq); err != nil {
 				return err
 			}
 		}

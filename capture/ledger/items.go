@@ -12,10 +12,10 @@ import (
 // characters.
 const MaxReason = 300
 
-// Condition is what became of a turn so far.
+// Condition is the state of a queued turn, in the words of those who look at the queue.
 type Condition string
 
-// The conditions of a turn in the spool.
+// The conditions of a queued turn.
 const (
 	Waiting  Condition = "waiting"
 	UnderWay Condition = "under-way" // handed over, and not seen yet
@@ -25,7 +25,7 @@ const (
 // Conditions lists them all.
 var Conditions = []Condition{Waiting, UnderWay, Dead}
 
-// Item is a turn in the spool, for one group.
+// Item is a queued turn, for one group.
 type Item struct {
 	Number    int64     `json:"number"`
 	Condition Condition `json:"state"`
@@ -39,7 +39,7 @@ type Item struct {
 	Assistant string    `json:"assistant,omitempty"`
 }
 
-// ListOptions says what List lists.
+// ListOptions says what Items lists.
 type ListOptions struct {
 	Condition Condition // empty: all
 	Group     string    // empty: all
@@ -47,39 +47,44 @@ type ListOptions struct {
 	Text      bool      // what was said, too
 }
 
-const letterWhere = ` FROM spool WHERE (?1 = '' OR grp = ?1) AND (?2 = ''
-	OR ?2 = 'dead' AND dead = 1 OR ?2 = 'under-way' AND dead = 0 AND sent > 0 OR ?2 = 'waiting' AND dead = 0 AND sent = 0)`
+const (
+	itemWhere = " FROM turns WHERE " + queued + " AND (?1 = '' OR grp = ?1) AND (?2 = '' OR ?2 = " + conditionOf + ")"
 
+	conditionOf = "CASE state WHEN 'pending' THEN 'waiting' WHEN 'sent' THEN 'under-way' ELSE state END"
+)
+
+// Items lists queued turns, the oldest first, and says how many there are in all.
 func (s *Ledger) Items(ctx context.Context, o ListOptions) (list []Item, all int, err error) {
 	args := []any{o.Group, string(o.Condition)}
-	if err := s.db.QueryRow(ctx, "SELECT count(*)"+letterWhere, args, &all); err != nil {
+	if err := s.db.QueryRow(ctx, "SELECT count(*)"+itemWhere, args, &all); err != nil {
 		return nil, 0, err
 	}
 	list = []Item{}
-	err = each(ctx, s.db, `SELECT seq, CASE WHEN dead THEN 'dead' WHEN sent > 0 THEN 'under-way' ELSE 'waiting' END,
-		grp, scope, born, bytes, attempts, error, iif(?3, body, '{}')`+letterWhere+` ORDER BY seq LIMIT ?4`,
+	err = each(ctx, s.db, "SELECT seq, "+conditionOf+", grp, scope, at, bytes, attempts, error, iif(?3, body, '{}')"+itemWhere+" ORDER BY seq LIMIT ?4",
 		append(args, o.Text, o.Limit), func(scan func(...any) error) error {
-			var l Item
-			var born int64
+			var i Item
+			var since int64
 			var body []byte
-			if err := scan(&l.Number, &l.Condition, &l.Group, &l.Scope, &born, &l.Bytes, &l.Attempts, &l.Reason, &body); err != nil {
+			if err := scan(&i.Number, &i.Condition, &i.Group, &i.Scope, &since, &i.Bytes, &i.Attempts, &i.Reason, &body); err != nil {
 				return err
 			}
 			var t Turn
 			if err := json.Unmarshal(body, &t); err != nil {
 				return err
 			}
-			l.Since, l.User, l.Assistant = time.UnixMilli(born), t.User, t.Assistant
-			list = append(list, l)
+			i.Since, i.User, i.Assistant = time.UnixMilli(since), t.User, t.Assistant
+			list = append(list, i)
 			return nil
 		})
 	return list, all, err
 }
 
+// Retry has dead turns delivered again: those of the numbers, or all when
+// there are none.
 func (s *Ledger) Retry(numbers []int64) (groups []string, back Size, err error) {
 	err = s.write("retry turns", func(tx *sqlite.Tx) error {
 		groups, back = nil, Size{}
-		return forDead(tx, "UPDATE spool SET dead = 0, losses = 0, error = '' WHERE dead = 1 AND (?1 OR seq = ?2) RETURNING grp, bytes",
+		return forDead(tx, "UPDATE turns SET state = 'pending', losses = 0, error = '' WHERE state = 'dead' AND (?1 OR seq = ?2) RETURNING grp, bytes",
 			numbers, func(scan func(...any) error) error {
 				var group string
 				one := Size{Turns: 1}

@@ -140,7 +140,7 @@ func TestSpoolThatCannotBeRead(t *testing.T) {
 // TestSpoolOfANewerVersion is left as it is.
 func TestSpoolOfANewerVersion(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "spool.db")
-	db, err := sqlite.Open(path, sqlite.Options{Migrations: []string{schema1, schema2, schema3, schema4, "CREATE TABLE x (y)"}, Sync: sqlite.SyncFull})
+	db, err := sqlite.Open(path, sqlite.Options{Migrations: append(schema[:len(schema):len(schema)], "CREATE TABLE x (y)"), Sync: sqlite.SyncFull})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -214,7 +214,7 @@ func TestSeenIsBounded(t *testing.T) {
 		}
 	}
 	left := func() (n int) {
-		if err := s.db.QueryRow(context.Background(), "SELECT count(*) FROM seen", nil, &n); err != nil {
+		if err := s.db.QueryRow(context.Background(), "SELECT count(*) FROM turns", nil, &n); err != nil {
 			t.Fatal(err)
 		}
 		return n
@@ -235,7 +235,7 @@ func TestCutLooksAtNoMoreThanItRemoves(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer s.Close()
-	for statement, want := range map[string]string{cutDead: "SCAN spool USING INDEX spool_dead", cutWaiting: "SCAN spool"} {
+	for statement, want := range map[string]string{oldestDead: "SCAN turns USING INDEX turns_dead", oldestWaiting: "SCAN turns USING COVERING INDEX turns_queue"} {
 		found := false
 		err := each(context.Background(), s.db, "EXPLAIN QUERY PLAN "+statement, []any{1, 1, 1}, func(scan func(...any) error) error {
 			var id, parent, unused int

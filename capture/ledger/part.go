@@ -78,8 +78,8 @@ func (s *Ledger) Talks(ctx context.Context, session string) (list []Owned, err e
 	return list, err
 }
 
-// ofPart are a part's rows of the spool.
-const ofPart = ` FROM spool WHERE grp = ?1 AND (?2 = '' OR json_extract(body, '$.Session') = ?2 AND (?3 = '' OR json_extract(body, '$.Owner') = ?3))`
+// ofPart are a part's queued turns.
+const ofPart = ` FROM turns WHERE ` + queued + ` AND grp = ?1 AND (?2 = '' OR json_extract(body, '$.Session') = ?2 AND (?3 = '' OR json_extract(body, '$.Owner') = ?3))`
 
 func (p Part) args() []any { return []any{p.Group, p.Session, p.Owner} }
 
@@ -93,8 +93,12 @@ func (s *Ledger) Waiting(ctx context.Context, part Part, f func(Entry) error) er
 	})
 }
 
-// Forget implements store. That turns were there is still known: clients resend
-// them.
+// forgetSettled has a group forget what it had. What is noted of interrupted
+// answers stays: no text was kept of them.
+const forgetSettled = "UPDATE turns SET state = 'forgotten', open = 0 WHERE grp = ?1 AND state IN ('delivered', 'dropped')"
+
+// Forget implements Store. That turns were there is still known: clients send
+// them again.
 func (s *Ledger) Forget(part Part, last bool) (d Dropped, err error) {
 	err = s.write("empty group", func(tx *sqlite.Tx) error {
 		tx.Fold()
@@ -103,12 +107,12 @@ func (s *Ledger) Forget(part Part, last bool) (d Dropped, err error) {
 		if err := run(tx, "INSERT INTO forgot VALUES (?, ?) ON CONFLICT DO UPDATE SET at = max(at, excluded.at)", part.Mark(), now.UnixMicro()); err != nil {
 			return err
 		}
-		// A turn that never was delivered is not to come back either.
-		if err := run(tx, "INSERT INTO seen (turn, grp, at, said, gone) SELECT turn, grp, ?4, said, 1"+ofPart+" ON CONFLICT DO NOTHING",
-			append(part.args(), now.Unix())...); err != nil {
+		var l leaving
+		if err := l.find(tx, "SELECT seq, state = 'dead', bytes"+ofPart, part.args()...); err != nil {
 			return err
 		}
-		if err := rowsIn(tx, "DELETE"+ofPart+" RETURNING dead, bytes", part.args(), d.row); err != nil {
+		d = l.Dropped
+		if err := l.settle(tx, forgotten, now); err != nil {
 			return err
 		}
 		if part.Session != "" {
@@ -117,7 +121,7 @@ func (s *Ledger) Forget(part Part, last bool) (d Dropped, err error) {
 			}
 			return run(tx, "DELETE FROM talks WHERE talk = ? AND grp = ? AND (?3 = '' OR owner = ?3)", graphiti.Talk(part.Session), part.Group, part.Owner)
 		}
-		if err := run(tx, "UPDATE seen SET gone = 1, open = 0 WHERE grp = ? AND gone = 0", part.Group); err != nil {
+		if err := run(tx, forgetSettled, part.Group); err != nil {
 			return err
 		}
 		if err := run(tx, "DELETE FROM promoted WHERE grp = ?", part.Group); err != nil || !last {
@@ -131,10 +135,11 @@ func (s *Ledger) Forget(part Part, last bool) (d Dropped, err error) {
 	return d, err
 }
 
+// MarkForgotten says that a group has forgotten turns that were delivered to it.
 func (s *Ledger) MarkForgotten(group string, turns []string) error {
 	return s.write("empty group", func(tx *sqlite.Tx) error {
 		for _, t := range turns {
-			if err := run(tx, "UPDATE seen SET gone = 1, open = 0 WHERE turn = ? AND grp = ?", t, group); err != nil {
+			if err := run(tx, forgetSettled+" AND turn = ?2", group, t); err != nil {
 				return err
 			}
 		}
@@ -151,9 +156,9 @@ func leftOut(tx *sqlite.Tx, t *Turn, group string, now time.Time) (found bool, e
 	}
 	// Where the group has had its beginning, what was said is that of the rest.
 	for _, part := range []*Turn{t, t.Rest()} {
-		err := run(tx, `INSERT INTO seen (turn, grp, at, said, gone) SELECT ?1, ?2, ?3, ?4, 1
-			WHERE NOT EXISTS (SELECT 1 FROM seen WHERE grp = ?2 AND said = ?4) OR ?5 ON CONFLICT DO NOTHING`,
-			part.ID, group, now.Unix(), t.Digest(), part == t)
+		err := run(tx, `INSERT INTO turns (turn, grp, state, digest, at) SELECT ?1, ?2, 'forgotten', ?4, ?3
+			WHERE NOT EXISTS (SELECT 1 FROM turns WHERE grp = ?2 AND digest = ?4) OR ?5 ON CONFLICT DO NOTHING`,
+			part.ID, group, now.UnixMilli(), t.Digest(), part == t)
 		if err != nil {
 			return false, err
 		}

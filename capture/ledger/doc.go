@@ -1,0 +1,33 @@
+// Package ledger owns the durable record of turns: one SQLite table with one row
+// for each turn and group. The row's state says what became of the turn there,
+// and one conditional write decides what happens to a turn, wherever it comes
+// from. What the methods leave behind is committed.
+//
+//	from \ event   live answer   tool loop      history        answer        forgotten
+//	                             abandoned      of a client    interrupted
+//	(no row)       pending       pending, open  pending (1)    cut           forgotten
+//	cut            pending       pending (2)    -              cut           forgotten
+//	forgotten      - (3)         -              -              -             -
+//	any other      - (4)         - (4)          - (4)          cut (5)       forgotten
+//
+//	pending ──MarkSent──► sent ──MarkDelivered──► delivered
+//	   ▲ ◄────Requeue───────┘ └────MarkDead────► dead ──Retry──► pending
+//	pending, sent, dead ──Cut, DropBefore, DropDead──► dropped
+//
+// (1) Not where the group has a row with the same digest: clients shorten
+// histories and repeat examples, and then it is not the conversation that tells
+// turns apart. Nor when a turn or its group was forgotten after it was said.
+// (2) And what was noted of the interrupted answer counts for the turn's rest.
+// (3) But pending for a text that is a turn by itself, when it is told again.
+// (4) When the row is open and its digest another one, the group lacks the end:
+// the same is decided about the turn's rest, which has an id and a row of its
+// own.
+// (5) The row of the turn's rest, at which a history then ends; an answer that
+// is given again replaces it.
+//
+// Texts are kept while a turn waits or is dead. Rows that are settled (all
+// others) are kept for a season, so that what clients send again is known.
+//
+// It must not know how a turn is written to a memory, nor who delivers it. Of
+// our packages it may import graphiti (scopes and marks) and cache/sqlite.
+package ledger

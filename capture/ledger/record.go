@@ -1,0 +1,173 @@
+package ledger
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/graphiti-proxy/graphiti-proxy/cache/sqlite"
+	"github.com/graphiti-proxy/graphiti-proxy/graphiti"
+)
+
+// Added is what became of a turn that was to be stored.
+type Added struct {
+	Groups []string // that had not had it
+	Size   Size
+}
+
+// Add waits for the end of what it has begun, whoever gives up meanwhile: a turn
+// of which nobody knows that it is there would not be delivered before the next
+// start.
+func (s *Ledger) Add(ctx context.Context, turns []Turn, now time.Time) (all []Added, err error) {
+	if err := ctx.Err(); err != nil {
+		return nil, fmt.Errorf("record a turn: %w", err)
+	}
+	err = s.db.Write(context.WithoutCancel(ctx), func(tx *sqlite.Tx) error {
+		all = all[:0]
+		for i := range turns {
+			a, err := s.addIn(tx, &turns[i], now)
+			if err != nil {
+				return err
+			}
+			all = append(all, a)
+		}
+		return nil
+	})
+	if err != nil {
+		return nil, fmt.Errorf("record a turn: %w", err)
+	}
+	return all, nil
+}
+
+func (s *Ledger) addIn(tx *sqlite.Tx, t *Turn, now time.Time) (a Added, err error) {
+	for _, target := range t.Targets {
+		forgotten, err := leftOut(tx, t, target.Group, now)
+		if err != nil {
+			return a, err
+		}
+		if forgotten {
+			continue
+		}
+		bytes, err := record(tx, t, target, now)
+		if err != nil {
+			return a, err
+		}
+		if bytes == 0 {
+			continue
+		}
+		if err := own(tx, t, target, now); err != nil {
+			return a, err
+		}
+		a.Groups = append(a.Groups, target.Group)
+		a.Size = a.Size.Plus(Size{1, bytes})
+	}
+	return a, nil
+}
+
+// recordTurn is the write that decides whether a turn is taken: ?1 the turn, ?2
+// the group, ?8 says that it comes from a history, ?9 that it is a text by
+// itself. A row that it replaces gets a new place in the order of arrival.
+const recordTurn = `INSERT OR REPLACE INTO turns (turn, grp, state, digest, open, at, scope, bytes, backfill, body)
+	SELECT ?1, ?2, 'pending', ?3, ?4, ?5, ?6, ?7, ?8, ?10
+	WHERE NOT EXISTS (SELECT 1 FROM turns WHERE turn = ?1 AND grp = ?2
+			AND NOT (state = 'cut' AND NOT ?8 OR state = 'forgotten' AND ?9))
+		AND NOT (?8 AND EXISTS (SELECT 1 FROM turns WHERE grp = ?2 AND digest = ?3))`
+
+// record has a group get what it lacks of a turn: all of it, or what came after
+// the parts that it has. It returns the bytes that were stored.
+func record(tx *sqlite.Tx, t *Turn, target graphiti.Target, now time.Time) (bytes int, err error) {
+	digest := t.Digest()
+	if t.Open {
+		// What is noted of an interrupted answer is about the end.
+		if err := run(tx, "UPDATE OR IGNORE turns SET turn = ? WHERE turn = ? AND grp = ? AND state = 'cut'", t.Rest().ID, t.ID, target.Group); err != nil {
+			return 0, err
+		}
+	}
+	for part := t; ; part = part.Rest() {
+		body, err := json.Marshal(part)
+		if err != nil {
+			return 0, err
+		}
+		r, err := tx.Exec(recordTurn, part.ID, target.Group, digest, t.Open, now.UnixMilli(), string(target.Scope), len(body), t.Earlier, t.Again, string(body))
+		if err != nil {
+			return 0, err
+		}
+		if n, err := r.RowsAffected(); err != nil || n > 0 {
+			return len(body), err
+		}
+		if lacks, err := lacksEnd(tx, part.ID, target.Group, digest); err != nil || !lacks || t.Assistant == "" {
+			return 0, err
+		}
+	}
+}
+
+// lacksEnd reports whether a group has a turn, or the part of one with that id,
+// without the end that the digest knows of.
+func lacksEnd(tx *sqlite.Tx, id, group, digest string) (lacks bool, err error) {
+	err = tx.QueryRow("SELECT EXISTS (SELECT 1 FROM turns WHERE turn = ? AND grp = ? AND open AND digest <> ?)", id, group, digest).Scan(&lacks)
+	return lacks, err
+}
+
+// CutOff notes that a turn's answer was interrupted: what a history shows of it
+// is not taken. What the group has of the turn stays.
+func (s *Ledger) CutOff(ctx context.Context, t *Turn, now time.Time) error {
+	err := s.db.Write(ctx, func(tx *sqlite.Tx) error {
+		for _, target := range t.Targets {
+			for part := t; ; part = part.Rest() {
+				r, err := tx.Exec(`INSERT INTO turns (turn, grp, state, digest, at) VALUES (?, ?, 'cut', ?, ?)
+					ON CONFLICT DO UPDATE SET digest = excluded.digest, at = excluded.at WHERE state = 'cut'`,
+					part.ID, target.Group, t.Digest(), now.UnixMilli())
+				if err != nil {
+					return err
+				}
+				if n, err := r.RowsAffected(); err != nil {
+					return err
+				} else if n > 0 {
+					break
+				}
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		return fmt.Errorf("note an interrupted answer: %w", err)
+	}
+	return nil
+}
+
+// Whole says of each turn whether all of its groups have all of it.
+func (s *Ledger) Whole(ctx context.Context, turns []Turn) ([]bool, error) {
+	out := make([]bool, len(turns))
+	for i := range turns {
+		t := &turns[i]
+		all := len(t.Targets) > 0
+		for _, target := range t.Targets {
+			if !all {
+				break
+			}
+			err := s.db.QueryRow(ctx, "SELECT EXISTS (SELECT 1 FROM turns WHERE turn = ? AND grp = ? AND NOT open AND (state <> 'cut' OR ?))",
+				[]any{t.ID, target.Group, t.Earlier}, &all)
+			if err != nil {
+				return nil, fmt.Errorf("read the ledger: %w", err)
+			}
+		}
+		out[i] = all
+	}
+	return out, nil
+}
+
+// own notes whose a group is, and which session left something there.
+func own(tx *sqlite.Tx, t *Turn, target graphiti.Target, now time.Time) error {
+	_, err := tx.Exec("INSERT INTO groups VALUES (?, ?, ?, ?) ON CONFLICT DO NOTHING",
+		target.Group, t.Owner, string(target.Scope), t.KeyOf(target.Scope))
+	if err == nil && t.Session != "" {
+		_, err = tx.Exec("INSERT INTO talks VALUES (?, ?, ?, ?) ON CONFLICT DO UPDATE SET at = excluded.at WHERE at < excluded.at",
+			graphiti.Talk(t.Session), t.Owner, target.Group, now.Truncate(24*time.Hour).Unix())
+	}
+	if err == nil && slices.Contains(graphiti.Kinds, t.Kind) {
+		_, err = tx.Exec("INSERT INTO promoted VALUES (?) ON CONFLICT DO NOTHING", target.Group)
+	}
+	return err
+}

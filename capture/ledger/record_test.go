@@ -1,0 +1,189 @@
+package ledger
+
+import (
+	"context"
+	"path/filepath"
+	"slices"
+	"testing"
+	"time"
+)
+
+// open makes a ledger in a file of its own.
+func open(t *testing.T) *Ledger {
+	t.Helper()
+	s, err := Open(filepath.Join(t.TempDir(), "spool.db"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = s.Close() })
+	return s
+}
+
+// event is something that the ledger is told of a turn.
+type event func(t *testing.T, s *Ledger)
+
+// told says that an event took a turn in, or did not.
+func told(answer string, taken int, as func(*Turn)) event {
+	return func(t *testing.T, s *Ledger) {
+		t.Helper()
+		tn := turn("1", "g")
+		tn.Assistant = answer
+		as(&tn)
+		all, err := s.Add(context.Background(), []Turn{tn}, time.Now())
+		if err != nil || len(all[0].Groups) != taken {
+			t.Fatalf("%q: taken in by %v, %v; want %d", answer, all, err, taken)
+		}
+	}
+}
+
+func live(answer string, taken int) event { return told(answer, taken, func(*Turn) {}) }
+func loop(answer string, taken int) event {
+	return told(answer, taken, func(tn *Turn) { tn.Open = true })
+}
+
+func history(answer string, taken int) event {
+	return told(answer, taken, func(tn *Turn) { tn.Earlier = true })
+}
+
+func text(taken int) event {
+	return told("", taken, func(tn *Turn) { tn.Again = true })
+}
+
+func interrupted(answer string) event {
+	return func(t *testing.T, s *Ledger) {
+		t.Helper()
+		tn := turn("1", "g")
+		tn.Assistant = answer
+		if err := s.CutOff(context.Background(), &tn, time.Now()); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+func deliver(t *testing.T, s *Ledger) {
+	t.Helper()
+	entries, err := s.Next(context.Background(), "g", 10)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := s.MarkSent("g", entries); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := s.MarkDelivered("g", entries, true, time.Now()); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func die(t *testing.T, s *Ledger) {
+	t.Helper()
+	entries, err := s.Next(context.Background(), "g", 1)
+	if err != nil || len(entries) != 1 {
+		t.Fatal(entries, err)
+	}
+	if _, err := s.MarkDead("g", &entries[0], "no"); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func drop(t *testing.T, s *Ledger) {
+	t.Helper()
+	if d, err := s.DropDead(nil); err != nil || d.Dead.Turns != 1 {
+		t.Fatal(d, err)
+	}
+}
+
+func retry(t *testing.T, s *Ledger) {
+	t.Helper()
+	if groups, _, err := s.Retry(nil); err != nil || len(groups) != 1 {
+		t.Fatal(groups, err)
+	}
+}
+
+func forget(t *testing.T, s *Ledger) {
+	t.Helper()
+	if _, err := s.Forget(Part{Group: "g"}, true); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// TestStates is the table of the package comment.
+func TestStates(t *testing.T) {
+	for name, tc := range map[string]struct {
+		events []event
+		want   []string // the answers that wait in the end
+	}{
+		"an answer once":                 {[]event{live("a", 1), live("a", 0), live("b", 0), history("a", 0)}, []string{"a"}},
+		"a history once":                 {[]event{history("a", 1), history("a", 0), live("a", 0)}, []string{"a"}},
+		"delivered":                      {[]event{live("a", 1), deliver, live("a", 0), history("a", 0)}, nil},
+		"dead, and retried":              {[]event{live("a", 1), die, live("a", 0), retry, live("a", 0)}, []string{"a"}},
+		"dropped":                        {[]event{live("a", 1), die, drop, live("a", 0), history("a", 0)}, nil},
+		"interrupted":                    {[]event{interrupted("ha"), history("ha", 0), history("half", 0)}, nil},
+		"interrupted and given again":    {[]event{interrupted("ha"), live("half", 1), history("half", 0)}, []string{"half"}},
+		"a loop and its end":             {[]event{loop("a", 1), live("ab", 1), history("ab", 0)}, []string{"a", "ab"}},
+		"a loop and its end, delivered":  {[]event{loop("a", 1), deliver, live("ab", 1), live("ab", 0)}, []string{"ab"}},
+		"a loop and its end, dropped":    {[]event{loop("a", 1), die, drop, live("ab", 1)}, []string{"ab"}},
+		"a loop that ends as it was":     {[]event{loop("a", 1), live("a", 0)}, []string{"a"}},
+		"a loop, and no answer":          {[]event{loop("a", 1), live("", 0)}, []string{"a"}},
+		"a loop whose end is in history": {[]event{loop("a", 1), deliver, history("ab", 1), history("ab", 0)}, []string{"ab"}},
+		"a loop that goes on twice":      {[]event{loop("a", 1), loop("ab", 1), live("abc", 1)}, []string{"a", "ab", "abc"}},
+		"a loop, then interrupted":       {[]event{loop("a", 1), interrupted("ab"), history("ab", 0), live("abc", 1)}, []string{"a", "abc"}},
+		"interrupted, then a loop":       {[]event{interrupted("ab"), loop("a", 1), history("ab", 0), live("abc", 1)}, []string{"a", "abc"}},
+		"forgotten while it waits":       {[]event{live("a", 1), forget, live("a", 0), history("a", 0)}, nil},
+		"forgotten when delivered":       {[]event{live("a", 1), deliver, forget, live("a", 0), history("a", 0)}, nil},
+		"a text told again":              {[]event{text(1), text(0), deliver, text(0), forget, text(1)}, []string{""}},
+		"interrupted before the forget":  {[]event{interrupted("ha"), forget, history("ha", 0), live("half", 1)}, []string{"half"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := open(t)
+			for _, e := range tc.events {
+				e(t, s)
+			}
+			entries, err := s.Next(context.Background(), "g", 10)
+			if err != nil {
+				t.Fatal(err)
+			}
+			var got []string
+			for _, e := range entries {
+				got = append(got, e.Turn.Assistant)
+			}
+			if !slices.Equal(got, tc.want) {
+				t.Errorf("%q wait, want %q", got, tc.want)
+			}
+		})
+	}
+}
+
+// TestSameWords: a history that shows what another turn said brings nothing,
+// whatever became of that turn; an answer of now is taken.
+func TestSameWords(t *testing.T) {
+	for name, first := range map[string]event{
+		"pending": live("a", 1), "interrupted": interrupted("a"), "delivered": func(t *testing.T, s *Ledger) { live("a", 1)(t, s); deliver(t, s) },
+		"forgotten": func(t *testing.T, s *Ledger) { live("a", 1)(t, s); forget(t, s) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := open(t)
+			first(t, s)
+			other := turn("2", "g")
+			other.User, other.Assistant, other.Earlier = "user 1", "a", true
+			if all, err := s.Add(context.Background(), []Turn{other}, time.Now()); err != nil || len(all[0].Groups) != 0 {
+				t.Errorf("taken from a history: %+v %v", all, err)
+			}
+			other.Earlier = false
+			if all, err := s.Add(context.Background(), []Turn{other}, time.Now()); err != nil || len(all[0].Groups) != 1 {
+				t.Errorf("not taken: %+v %v", all, err)
+			}
+		})
+	}
+}
+
+// TestSettledTurnsHaveNoText: what left the queue is known, and not what was
+// said.
+func TestSettledTurnsHaveNoText(t *testing.T) {
+	s := open(t)
+	live("a", 1)(t, s)
+	deliver(t, s)
+	var texts int
+	if err := s.db.QueryRow(context.Background(), "SELECT count(*) FROM turns WHERE body <> '' OR error <> '' OR bytes <> 0 OR sent <> 0", nil, &texts); err != nil || texts != 0 {
+		t.Errorf("%d rows, %v", texts, err)
+	}
+}
