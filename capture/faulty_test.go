@@ -33,15 +33,15 @@ func (f *faulty) try(what string, entries []ledger.Entry, write func() error) er
 	return err
 }
 
-func (f *faulty) handOver(group string, entries []ledger.Entry) error {
+func (f *faulty) MarkSent(group string, entries []ledger.Entry) error {
 	return f.try("hand over", entries, func() error { return f.Store.MarkSent(group, entries) })
 }
 
-func (f *faulty) takeBack(group string, entries []ledger.Entry, reason string) error {
+func (f *faulty) Requeue(group string, entries []ledger.Entry, reason string) error {
 	return f.try("take back", entries, func() error { return f.Store.Requeue(group, entries, reason) })
 }
 
-func (f *faulty) bury(group string, e *ledger.Entry, reason string) (gone ledger.Size, err error) {
+func (f *faulty) MarkDead(group string, e *ledger.Entry, reason string) (gone ledger.Size, err error) {
 	err = f.try("bury", []ledger.Entry{*e}, func() error { gone, err = f.Store.MarkDead(group, e, reason); return err })
 	return gone, err
 }
