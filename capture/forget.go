@@ -36,7 +36,7 @@ func (p *Pipeline) Forget(ctx context.Context, part ledger.Part, elsewhere func(
 	// An answer that was on its way may repeat what was recalled before. That
 	// there is a group is known until it is gone.
 	err = p.empty(led, l, part, failed == nil)
-	p.ForgetLately()
+	p.Doubt()
 	return errors.Join(failed, err)
 }
 

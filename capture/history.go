@@ -11,10 +11,7 @@ import (
 // what a history shows of it is not kept, not after a restart either. A turn
 // that is answered again is kept all the same.
 func (p *Pipeline) CutOff(ctx context.Context, t ledger.Turn) error {
-	p.mu.Lock()
-	closed := p.closed
-	p.mu.Unlock()
-	if closed {
+	if p.isClosed() {
 		return ErrStopped
 	}
 	t.User, t.Assistant = p.Redacted(t.User), p.Redacted(t.Assistant) // as what is kept is compared

@@ -76,10 +76,9 @@ type Pipeline struct {
 	wake       chan struct{}
 	stop       chan struct{}
 	ended      chan struct{}
-	notes      later // short ones, of a moment ago
-	earlier    later // from before their conversation was first seen
-	wakeLater  chan struct{}
-	leftOut    atomic.Int64 // earlier turns
+	recent     recent
+	async      *asyncWriter
+	leftOut    atomic.Int64 // turns of histories
 	worker     sync.WaitGroup
 	base       context.Context // of all that is done
 	abort      context.CancelFunc
@@ -108,7 +107,6 @@ type Pipeline struct {
 	saidDatabase string // the memory's, as it said last; empty: it never did
 
 	promoted map[string]bool // groups into which something was
-	lately   lately          // the turns that were added last
 }
 
 // defaultTiming is for a Graphiti that takes seconds for a message, and not
@@ -146,13 +144,13 @@ func open(o Options, t timing, pause time.Duration) (*Pipeline, error) {
 	p := &Pipeline{
 		spool: s, disk: s, secrets: redactor, confirm: o.Verify && !o.Memory.Durable(),
 		wake: make(chan struct{}, 1), stop: make(chan struct{}), ended: make(chan struct{}), // wake: more than one says nothing new
-		wakeLater: make(chan struct{}, 1), // likewise
-		state:     newState(t, time.Now()),
-		passed:    -1,
-		gaveAt:    time.Now(),
+		recent: newRecent(),
+		async:  newAsyncWriter(),
+		state:  newState(t, time.Now()),
+		passed: -1,
+		gaveAt: time.Now(),
 	}
 	p.o.Store(&o)
-	p.notes.most, p.earlier.most = noteBytes, earlierBytes
 	p.base, p.abort = context.WithCancel(context.Background())
 	p.calls = p.base
 	if o.Shared != nil {
@@ -164,7 +162,7 @@ func open(o Options, t timing, pause time.Duration) (*Pipeline, error) {
 	p.gate = newGate(o.Memory.Health, pause, func(open bool) { p.gateChanged(open, pause) })
 	// All end when Shutdown closes stop.
 	go p.run()
-	p.worker.Go(p.addLater)
+	p.worker.Go(p.recordAsync)
 	p.worker.Go(p.writeUnkept)
 	if p.team != nil {
 		go p.lead()
@@ -278,16 +276,16 @@ func (p *Pipeline) AddTurns(ctx context.Context, turns []ledger.Turn) error {
 	if err == nil {
 		_, err = p.AddAll(ctx, turns)
 	}
-	return p.holdUnkept(turns, err)
+	if err = p.holdUnkept(turns, err); err != nil {
+		p.release(turns) // the next request shows them, and they may be recorded then
+	}
+	return err
 }
 
 // AddAll is Add for many turns, in their order and with one wait for the disk.
 // It returns how many of them some group did not have.
 func (p *Pipeline) AddAll(ctx context.Context, turns []ledger.Turn) (kept int, err error) {
-	p.mu.Lock()
-	closed := p.closed
-	p.mu.Unlock()
-	if closed {
+	if p.isClosed() {
 		return 0, ErrStopped
 	}
 	return p.addAll(ctx, turns)
@@ -309,11 +307,11 @@ func (p *Pipeline) addAll(ctx context.Context, turns []ledger.Turn) (kept int, e
 	return kept, err
 }
 
-// noteAddedLocked remembers turns whose answers need not be read again.
-func (p *Pipeline) noteAddedLocked(turns []ledger.Turn) {
+// noteRecorded remembers turns whose answers need not be read again.
+func (p *Pipeline) noteRecorded(turns []ledger.Turn) {
 	for i := range turns {
 		if t := &turns[i]; !t.Open && !t.Earlier { // its end, or the turn itself, may still come
-			p.lately.add(t.ID, t.Targets)
+			p.recent.recorded(t.ID, t.Targets)
 		}
 	}
 }
@@ -324,8 +322,8 @@ func (p *Pipeline) keepAll(ctx context.Context, turns []ledger.Turn) (kept int, 
 	if err != nil {
 		return 0, err
 	}
+	p.noteRecorded(turns)
 	p.mu.Lock()
-	p.noteAddedLocked(turns)
 	for i := range turns {
 		t, a := &turns[i], &all[i]
 		if len(a.Groups) > 0 {
@@ -357,7 +355,7 @@ func (p *Pipeline) keepAll(ctx context.Context, turns []ledger.Turn) (kept int, 
 func (p *Pipeline) wanted(turns []ledger.Turn) []ledger.Turn {
 	list := make([]ledger.Turn, 0, len(turns))
 	for _, t := range turns {
-		if len(t.Targets) > 0 && !p.AddedLately(t.ID, t.Targets) {
+		if len(t.Targets) > 0 && !p.recent.has(t.ID, t.Targets) {
 			list = append(list, t)
 		}
 	}

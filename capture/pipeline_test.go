@@ -183,7 +183,7 @@ func TestSameTurnOfAnotherGroup(t *testing.T) {
 	p := pipeline(t, filepath.Join(t.TempDir(), "spool.db"), m)
 	ava, bob := turn("1", "person", "ava"), turn("1", "person", "bob")
 	add(t, p, ava)
-	if !p.AddedLately("1", ava.Targets) || p.AddedLately("1", bob.Targets) || p.AddedLately("1", nil) || p.AddedLately("2", ava.Targets) {
+	if !p.Kept("1", ava.Targets) || p.Kept("1", bob.Targets) || p.Kept("1", nil) || p.Kept("2", ava.Targets) {
 		t.Error("it is not told for which groups a turn was added lately")
 	}
 	for range 2 {

@@ -89,9 +89,7 @@ func (p *Pipeline) holdUnkept(turns []ledger.Turn, err error) error {
 	if !room {
 		return err
 	}
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	p.noteAddedLocked(turns)
+	p.noteRecorded(turns)
 	return nil
 }
 
@@ -117,7 +115,7 @@ func (p *Pipeline) flushUnkept() {
 	defer u.writing.Unlock()
 	for {
 		u.mu.Lock()
-		turns := u.turns[:min(len(u.turns), laterTurns)]
+		turns := u.turns[:min(len(u.turns), batchTurns)]
 		u.mu.Unlock()
 		if len(turns) == 0 {
 			return

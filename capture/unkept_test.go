@@ -53,7 +53,7 @@ func TestTurnsWaitForTheDisk(t *testing.T) {
 			tn.User += " " + secret
 		}
 		add(t, p, tn)
-		if !p.AddedLately(tn.ID, tn.Targets) {
+		if !p.Kept(tn.ID, tn.Targets) {
 			t.Fatal("it would be taken again")
 		}
 		add(t, p, tn) // a request that is repeated
@@ -68,7 +68,7 @@ func TestTurnsWaitForTheDisk(t *testing.T) {
 	if _, err := p.AddAll(context.Background(), []ledger.Turn{turn("asked", "g")}); err == nil {
 		t.Error("a text that somebody waits for is said to be kept")
 	}
-	if p.AddLater([]ledger.Turn{turn("note", "h")}) {
+	if p.AddAsync([]ledger.Turn{turn("note", "h")}) {
 		waitFor(t, "the note to wait", func() bool { return p.Status().InMemory == 301 })
 	}
 	back()

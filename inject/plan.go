@@ -147,8 +147,7 @@ type Memory struct {
 	base   context.Context // of searches that outlive their request
 	cancel context.CancelFunc
 
-	handled handled
-	warm    warmed
+	warm warmed
 
 	// forgets counts how often something was forgotten: what was found before
 	// must not be shown after.
@@ -225,9 +224,8 @@ func (m *Memory) Plan(c *dialect.Conversation, chain []dialect.Fingerprint, who 
 		p.Turn, p.Since, p.Recall = t.key().String(), t.since[len(t.since)-1], mode.Recall
 		if mode.Ingest {
 			p.Write = m.opts().Writes(who)
-			p.Unseen = t.unseen(&m.handled, m.opts().Unseen)
+			p.Unseen = t.unseen(m.opts().Unseen)
 		}
-		m.handled.add(t.key())
 	}
 	if c.Kind == dialect.KindSummary && c.Newest >= c.Last {
 		return m.summary(&t, who, mode, p)
@@ -252,21 +250,6 @@ func (m *Memory) Forgot() {
 	m.mu.Unlock()
 	m.warm.clear()
 	m.plans.wait(2 * m.opts().Timeout)
-}
-
-// Took says that earlier turns have been taken care of.
-func (m *Memory) Took(turns []Unseen) {
-	for _, u := range turns {
-		m.handled.add(u.Turn)
-	}
-}
-
-// Left says that turns have not been taken care of after all: they are unseen in
-// the next request that shows them.
-func (m *Memory) Left(turns []Unseen) {
-	for _, u := range turns {
-		m.handled.remove(u.Turn)
-	}
 }
 
 // decide finds the newest turn's decision: the one that was made, or a new one

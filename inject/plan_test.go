@@ -432,8 +432,7 @@ func TestForgettingWinsOverWhatIsUnderWay(t *testing.T) {
 	}
 }
 
-// TestUnseenTurns are those of which this process knows nothing, the newest
-// ones, less those that were not to be kept.
+// TestUnseenTurns are the newest ones, less those that were not to be kept.
 func TestUnseenTurns(t *testing.T) {
 	m := memory(t, always(), &fakeBlocks{}, &fakeFacts{})
 	m.opts().Unseen = 1
@@ -441,16 +440,6 @@ func TestUnseenTurns(t *testing.T) {
 	_, p := ask(t, m, turn3, both)
 	if len(p.Unseen) != 1 || p.Unseen[0].Message != 2 {
 		t.Errorf("%+v", p.Unseen)
-	}
-	left := p.Unseen
-	m.Took(left)
-	if _, p = ask(t, m, turn3, both); len(p.Unseen) != 0 {
-		t.Errorf("again: %+v", p.Unseen)
-	}
-	m.Left([]Unseen{{Turn: TurnKey("session:1", dialect.Fingerprint{})}}) // of which nobody knows
-	m.Left(left)
-	if _, p = ask(t, m, turn3, both); len(p.Unseen) != 1 || p.Unseen[0] != left[0] {
-		t.Errorf("left: %+v", p.Unseen)
 	}
 	if _, p = ask(t, m, turn3, Mode{Recall: true}); len(p.Unseen) != 0 {
 		t.Errorf("not to be kept: %+v", p.Unseen)

@@ -59,14 +59,13 @@ func (t *turn) key() Key {
 // knew: it may have ended before all their answers were kept.
 const lookBack = 50
 
-// unseen are those of the newest earlier turns of which this process knows
-// nothing, less those that were not to be kept: of those that nobody knew, most
-// at most. Where that could not be looked up they are in doubt.
-func (t *turn) unseen(h *handled, most int) (turns []Unseen) {
+// unseen are the newest earlier turns, less those that were not to be kept: of
+// those that nobody knew, most at most. Where that could not be looked up they are in doubt.
+func (t *turn) unseen(most int) (turns []Unseen) {
 	earlier := len(t.at) - 1
 	for n := max(0, earlier-max(most, lookBack)); n < earlier; n++ {
 		u := Unseen{Turn: Key(t.keys[n]), Message: t.at[n], Since: t.since[n], back: earlier - n, doubt: t.err != nil}
-		if !h.has(u.Turn) && (u.doubt || u.wanted(t.found[n], t.earlier[n], most)) {
+		if u.doubt || u.wanted(t.found[n], t.earlier[n], most) {
 			turns = append(turns, u)
 		}
 	}

@@ -73,6 +73,7 @@ func TestBugOfMemoryInAWebSocket(t *testing.T) {
 	t.Run("in a request", func(t *testing.T) {
 		log := &lines{}
 		_, c, br := intercepting(t, func(c net.Conn) { _, _ = io.Copy(c, c) }, func(o *Options) {
+			o.Memory.Begin = func(string) {}
 			o.Memory.Planner, o.Memory.Kept = &turning{}, func(string, []graphiti.Target) bool { bug(); return false }
 			o.Log = slog.New(slog.NewTextHandler(log, nil))
 		})

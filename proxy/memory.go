@@ -26,11 +26,6 @@ import (
 type Planner interface {
 	Plan(c *dialect.Conversation, chain []dialect.Fingerprint, who graphiti.Who, first bool, mode inject.Mode) inject.Plan
 
-	// Took says that a plan's unseen turns have been taken care of, and Left that
-	// they have not after all.
-	Took(turns []inject.Unseen)
-	Left(turns []inject.Unseen)
-
 	// Sure are those of a plan's unseen turns that are to be kept. It may wait.
 	Sure(ctx context.Context, turns []inject.Unseen) ([]inject.Unseen, error)
 
@@ -65,7 +60,9 @@ type Memory struct {
 	Watcher  *capture.Watcher
 	Keep     func(context.Context, ledger.Turn) error
 	CutOff   func(context.Context, ledger.Turn) error     // notes that an answer came to no clean end
-	Kept     func(turn string, in []graphiti.Target) bool // whether a turn was kept lately in all of those
+	Kept     func(turn string, in []graphiti.Target) bool // whether a turn was recorded not long ago in all of those
+	Begin    func(turn string)                            // says that the turn is being answered here
+	Known    func(turn [16]byte) bool                     // whether it is, was, or has been recorded
 	Open     *capture.Idle                                // the turns whose end is waited for
 	Identity identity.Settings
 	Rules    Rules
@@ -73,7 +70,7 @@ type Memory struct {
 	Ingest   bool
 	Note     Note
 
-	Earlier func(capture.History) // keeps what was said before; must not block
+	Backfill func(capture.History) // records what was said before; must not block
 
 	// Directives finds, in what a person wrote, what is to be kept as it
 	// stands, and counts what is refused, and what is for a scope that there is
@@ -207,6 +204,9 @@ func (s *Server) remember(c *call) (plan inject.Plan) {
 	s.places.keep(c, who.Session)
 	c.mem.who = *who
 	plan = c.memory.Planner.Plan(&c.conv, c.chain, *who, first, s.mode(c, &caller))
+	if plan.Turn != "" {
+		c.memory.Begin(plan.Turn)
+	}
 	if c.mem.subagent && plan.Outcome.Reason == inject.ReasonNone {
 		plan.Outcome.Reason = inject.ReasonSubagent // which is why its turns are not kept
 	}

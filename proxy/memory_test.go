@@ -33,8 +33,6 @@ type planner struct {
 func (p planner) Plan(_ *dialect.Conversation, _ []dialect.Fingerprint, _ graphiti.Who, _ bool, m inject.Mode) inject.Plan {
 	return p.plan(m)
 }
-func (planner) Took([]inject.Unseen) {}
-func (planner) Left([]inject.Unseen) {}
 func (planner) Sure(_ context.Context, list []inject.Unseen) ([]inject.Unseen, error) {
 	return list, nil
 }
@@ -106,6 +104,7 @@ func TestBugInMemoryIsNotNoticed(t *testing.T) {
 		"no parts": {Planner: planner{turn}},
 	} {
 		m.Identity.Owner, m.Recall, m.Ingest, m.Timeout = "user:o", true, true, time.Second
+		m.Begin = func(string) {}
 		var mu sync.Mutex
 		var log strings.Builder
 		_, url := start(t, model.URL(), func(o *Options) {

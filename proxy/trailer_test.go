@@ -30,8 +30,6 @@ func (p *inserting) Plan(_ *dialect.Conversation, _ []dialect.Fingerprint, who g
 	return inject.Plan{Inserts: []dialect.Insert{{At: 1, Text: []byte(" ")}}}
 }
 
-func (*inserting) Took([]inject.Unseen) {}
-func (*inserting) Left([]inject.Unseen) {}
 func (*inserting) Sure(_ context.Context, list []inject.Unseen) ([]inject.Unseen, error) {
 	return list, nil
 }

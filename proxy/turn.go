@@ -78,7 +78,7 @@ func (s *Server) endingOf(c *call, plan inject.Plan) (e *ending, earlier func())
 	if e == nil {
 		e = s.begun(c, plan)
 		if e.turn.Kind == "" && len(plan.Unseen) > 0 && len(plan.Write) > 0 {
-			earlier = s.earlier(c, plan)
+			earlier = s.backfill(c, plan)
 		}
 	}
 	if len(e.turn.Targets) > 0 {
@@ -145,15 +145,19 @@ func (s *Server) turn(c *call, id string, targets []graphiti.Target) ledger.Turn
 // OwnerOf names whose turns a caller's are.
 func OwnerOf(w graphiti.Who) string { return w.Owner() }
 
-// earlier returns what keeps what was said before the conversation was first
+// backfill returns what records what was said before the conversation was first
 // seen, or shortly before a crash. When it was said is not known: shortly before
 // now, in its order.
-func (s *Server) earlier(c *call, plan inject.Plan) func() {
+func (s *Server) backfill(c *call, plan inject.Plan) func() {
 	var turns []ledger.Turn
 	for i, u := range plan.Unseen {
+		if c.memory.Known(u.Turn) {
+			continue
+		}
 		id := u.Turn.String()
 		answer := c.conv.AnswerTo(u.Message)
-		if answer == nil || c.memory.Kept(id, plan.Write) {
+		if answer == nil {
+			c.memory.Begin(id) // there is nothing to record
 			continue
 		}
 		t := s.turn(c, id, plan.Write)
@@ -164,31 +168,26 @@ func (s *Server) earlier(c *call, plan inject.Plan) func() {
 		turns = append(turns, t)
 		c.mem.copied += len(t.User) + len(t.Assistant)
 	}
+	if len(turns) == 0 {
+		return func() {}
+	}
 	m, unseen := c.memory, plan.Unseen
 	return func() {
-		m.Planner.Took(unseen)
-		if len(turns) == 0 {
-			return
-		}
-		m.Earlier(capture.History{
-			Turns: turns,
-			Left:  func() { m.Planner.Left(unseen) },
-			Wanted: func(ctx context.Context, turns []ledger.Turn) ([]ledger.Turn, error) {
-				sure, err := m.Planner.Sure(ctx, unseen)
-				since := make(map[string]time.Time, len(sure))
-				for _, u := range sure {
-					since[u.Turn.String()] = u.Since
+		m.Backfill(capture.History{Turns: turns, Wanted: func(ctx context.Context, turns []ledger.Turn) ([]ledger.Turn, error) {
+			sure, err := m.Planner.Sure(ctx, unseen)
+			since := make(map[string]time.Time, len(sure))
+			for _, u := range sure {
+				since[u.Turn.String()] = u.Since
+			}
+			list := make([]ledger.Turn, 0, len(sure))
+			for _, t := range turns {
+				var wanted bool
+				if t.Since, wanted = since[t.ID]; wanted {
+					list = append(list, t)
 				}
-				list := make([]ledger.Turn, 0, len(sure))
-				for _, t := range turns {
-					var wanted bool
-					if t.Since, wanted = since[t.ID]; wanted {
-						list = append(list, t)
-					}
-				}
-				return list, err
-			},
-		})
+			}
+			return list, err
+		}})
 	}
 }
 
@@ -288,9 +287,6 @@ func (e *ending) keep(a dialect.Answer) {
 		return
 	}
 	e.s.log.Warn("a turn cannot be kept", "error", err)
-	if e.turn.Kind == "" { // the next request shows it, and it may be kept then
-		e.memory.Planner.Left([]inject.Unseen{{Turn: inject.TurnKey(e.turn.Session, e.last)}})
-	}
 }
 
 // remember notes how the conversation must begin from now on.

@@ -12,7 +12,7 @@ func (sv *Service) Owned(turns []ledger.Turn) []ledger.Turn {
 	list := make([]ledger.Turn, 0, 2*len(turns))
 	for i := range turns {
 		for _, target := range turns[i].Targets {
-			if o, ok := sv.ownership(&turns[i], target); ok && !sv.o.Pipeline.AddedLately(o.ID, o.Targets) {
+			if o, ok := sv.ownership(&turns[i], target); ok && !sv.o.Pipeline.Kept(o.ID, o.Targets) {
 				list = append(list, o)
 			}
 		}

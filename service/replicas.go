@@ -17,7 +17,7 @@ func (sv *Service) Listen() {
 	forget := func() {
 		sv.o.Planner.Forgot()
 		sv.o.State.Blocks.Forgotten()
-		sv.o.Pipeline.ForgetLately()
+		sv.o.Pipeline.Doubt()
 	}
 	withhold := func() {
 		if err := sv.withhold(context.Background()); err != nil {

@@ -63,12 +63,12 @@ func (a *app) remembering(cfg *config.Config, id identity.Settings) proxy.Memory
 	if cfg.Promote.Directives {
 		directives = a.service.Directives
 	}
-	keep, later := a.pipeline.Add, a.pipeline.AddLater
+	keep, later := a.pipeline.Add, a.pipeline.AddAsync
 	if cfg.Ingest.IncludeSystem {
 		keep = func(ctx context.Context, t ledger.Turn) error {
 			return a.pipeline.AddTurns(ctx, a.service.Owned([]ledger.Turn{t}))
 		}
-		later = func(turns []ledger.Turn) bool { return a.pipeline.AddLater(a.service.Owned(turns)) }
+		later = func(turns []ledger.Turn) bool { return a.pipeline.AddAsync(a.service.Owned(turns)) }
 	}
 	return proxy.Memory{
 		Directives: directives,
@@ -79,8 +79,10 @@ func (a *app) remembering(cfg *config.Config, id identity.Settings) proxy.Memory
 		Watcher:  a.parts.watcher,
 		Keep:     keep,
 		CutOff:   a.pipeline.CutOff,
-		Kept:     a.pipeline.AddedLately,
-		Earlier:  a.pipeline.AddEarlier,
+		Kept:     a.pipeline.Kept,
+		Begin:    a.pipeline.Begin,
+		Known:    a.pipeline.Known,
+		Backfill: a.pipeline.Backfill,
 		Open:     a.parts.open,
 		Note:     proxy.Note{Git: cfg.Ingest.GitMetadata, Tools: cfg.Ingest.ToolSummaries},
 		Identity: id,
