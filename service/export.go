@@ -9,19 +9,31 @@ import (
 	"github.com/graphiti-proxy/graphiti-proxy/inject"
 )
 
-// Export calls f for everything that is kept of a group.
-func (sv *Service) Export(ctx context.Context, group string, f func(Record) error) error {
+// Export calls f for everything that is kept of one group, or of a session in
+// it.
+func (sv *Service) Export(ctx context.Context, s Selector, f func(Record) error) error {
+	if err := s.checkOne(); err != nil {
+		return err
+	}
+	if s.Session == "" {
+		return sv.exportGroup(ctx, s.Group, f)
+	}
+	return sv.exportSession(ctx, s, f)
+}
+
+// exportGroup calls f for everything that is kept of a group.
+func (sv *Service) exportGroup(ctx context.Context, group string, f func(Record) error) error {
 	return sv.export(ctx, ledger.Part{Group: group}, f)
 }
 
-// ExportSession calls f for what is kept of a session in one of its groups.
-func (sv *Service) ExportSession(ctx context.Context, s Selector, f func(Record) error) error {
+// exportSession calls f for what is kept of a session in one of its groups.
+func (sv *Service) exportSession(ctx context.Context, s Selector, f func(Record) error) error {
 	part, own, err := sv.partOf(ctx, s)
 	if err != nil {
 		return err
 	}
 	if own {
-		return sv.Export(ctx, s.Group, f)
+		return sv.exportGroup(ctx, s.Group, f)
 	}
 	return sv.export(ctx, part, f)
 }

@@ -9,8 +9,45 @@ import (
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti"
 )
 
-// Groups finds the groups that a selector means as a whole.
-func (sv *Service) Groups(ctx context.Context, s Selector) ([]ledger.Owned, error) {
+// Meant are the groups that a selector means as a whole, and those of which only
+// what was said in a session is meant.
+type Meant struct {
+	Groups []ledger.Owned `json:"groups"`
+	Parts  []ledger.Owned `json:"parts,omitempty"`
+}
+
+// All are the ids of all of them.
+func (m Meant) All() []string {
+	ids := make([]string, 0, len(m.Groups)+len(m.Parts))
+	for _, o := range m.Groups {
+		ids = append(ids, o.Group)
+	}
+	for _, o := range m.Parts {
+		ids = append(ids, o.Group)
+	}
+	return ids
+}
+
+// Find finds the groups that somebody's memory is in.
+func (sv *Service) Find(ctx context.Context, s Selector) (m Meant, err error) {
+	m.Groups = []ledger.Owned{}
+	if s == (Selector{}) {
+		return m, invalid("say whose memory is meant: user, agent, workspace, session, group or credential")
+	}
+	if err := s.check(); err != nil {
+		return m, err
+	}
+	list, err := sv.groups(ctx, s)
+	if err != nil {
+		return m, err
+	}
+	m.Groups = append(m.Groups, list...)
+	m.Parts, err = sv.parts(ctx, s)
+	return m, err
+}
+
+// groups finds the groups that a selector means as a whole.
+func (sv *Service) groups(ctx context.Context, s Selector) ([]ledger.Owned, error) {
 	if s.Group != "" && s.Session != "" {
 		return nil, nil // a part of it
 	}
@@ -67,9 +104,9 @@ func (sv *Service) Groups(ctx context.Context, s Selector) ([]ledger.Owned, erro
 	return list, nil
 }
 
-// Others returns the groups of the same owner that were not looked into, where
+// others returns the groups of the same owner that were not looked into, where
 // only the person was named.
-func (sv *Service) Others(ctx context.Context, s Selector, groups []string) []ledger.Owned {
+func (sv *Service) others(ctx context.Context, s Selector, groups []string) []ledger.Owned {
 	if s != (Selector{User: s.User}) {
 		return nil
 	}
@@ -85,10 +122,10 @@ func (sv *Service) Others(ctx context.Context, s Selector, groups []string) []le
 	return slices.DeleteFunc(known, func(o ledger.Owned) bool { return slices.Contains(groups, o.Group) })
 }
 
-// Parts finds the groups in which something lies of the session that a selector
+// parts finds the groups in which something lies of the session that a selector
 // names, beside the session's own group. Which groups a session left something in
 // lately is known; where it is not, the person's are looked through.
-func (sv *Service) Parts(ctx context.Context, s Selector) (list []ledger.Owned, err error) {
+func (sv *Service) parts(ctx context.Context, s Selector) (list []ledger.Owned, err error) {
 	if s.Session == "" {
 		return nil, nil
 	}

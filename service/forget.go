@@ -20,22 +20,43 @@ const ForgetTimeout = 5 * time.Minute
 // asked to forget. At the end they are waited for again.
 const earlyTimeout = 10 * time.Second
 
-// Forget empties a group everywhere, and returns how many inserted blocks it
+// Forgotten says what was forgotten: a group, or what was said in a session in it.
+type Forgotten struct {
+	Group   string `json:"group"`
+	Session string `json:"session,omitempty"` // what was said in it, and not the whole group
+	Blocks  int    `json:"blocks"`            // inserted blocks that were emptied
+}
+
+// Forget empties one group, or what was said in it in a session.
+func (sv *Service) Forget(ctx context.Context, s Selector) (Forgotten, error) {
+	f := Forgotten{Group: s.Group, Session: s.Session}
+	err := s.checkOne()
+	switch {
+	case err != nil:
+	case s.Session == "":
+		f.Blocks, err = sv.forgetGroup(ctx, s.Group)
+	default:
+		f.Blocks, err = sv.forgetSession(ctx, s)
+	}
+	return f, err
+}
+
+// forgetGroup empties a group everywhere, and returns how many inserted blocks it
 // emptied. What is on its way when it begins is not
 // recalled any more when it ends.
-func (sv *Service) Forget(ctx context.Context, group string) (int, error) {
+func (sv *Service) forgetGroup(ctx context.Context, group string) (int, error) {
 	return sv.forget(ctx, ledger.Part{Group: group})
 }
 
-// ForgetSession empties what was said in a session in one of its groups. A group of the session's own is
+// forgetSession empties what was said in a session in one of its groups. A group of the session's own is
 // emptied as a whole.
-func (sv *Service) ForgetSession(ctx context.Context, s Selector) (blocks int, err error) {
+func (sv *Service) forgetSession(ctx context.Context, s Selector) (blocks int, err error) {
 	part, own, err := sv.partOf(ctx, s)
 	if err != nil {
 		return 0, err
 	}
 	if own {
-		if blocks, err = sv.Forget(ctx, s.Group); err != nil {
+		if blocks, err = sv.forgetGroup(ctx, s.Group); err != nil {
 			return blocks, err
 		}
 	}

@@ -40,9 +40,18 @@ type Imported struct {
 // imported.
 const MaxPending = 2000
 
+// maxLines bounds the lines of one call.
+const maxLines = 1000
+
 // Import keeps lines in their order, each once. It waits while too many turns
 // wait for the memory.
 func (sv *Service) Import(ctx context.Context, s Selector, lines []Line) (done Imported, err error) {
+	if len(lines) == 0 || len(lines) > maxLines {
+		return done, invalid("send between 1 and 1000 lines")
+	}
+	if err := s.check(); err != nil {
+		return done, err
+	}
 	turns := make([]ledger.Turn, 0, len(lines))
 	for i := range lines {
 		t, err := sv.turnOf(s, &lines[i])

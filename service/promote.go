@@ -23,8 +23,24 @@ type Promotion struct {
 	Text  string `json:"text"`
 }
 
-// Promote keeps a text of a kind in a scope, once, and returns the groups.
-func (sv *Service) Promote(ctx context.Context, s Selector, p Promotion) ([]string, error) {
+// Promoted is where a text is kept.
+type Promoted struct {
+	Groups []string `json:"groups"`
+}
+
+// Promote keeps a text of a kind in a scope, once.
+func (sv *Service) Promote(ctx context.Context, s Selector, p Promotion) (Promoted, error) {
+	if strings.TrimSpace(p.Text) == "" {
+		return Promoted{}, invalid("say what to keep as text, and its kind, one of " + strings.Join(graphiti.Kinds, ", "))
+	}
+	if err := s.check(); err != nil {
+		return Promoted{}, err
+	}
+	groups, err := sv.promote(ctx, s, p)
+	return Promoted{groups}, err
+}
+
+func (sv *Service) promote(ctx context.Context, s Selector, p Promotion) ([]string, error) {
 	if !slices.Contains(graphiti.Kinds, p.Kind) {
 		return nil, fmt.Errorf("kind: %q is not known; write one of %s", p.Kind, strings.Join(graphiti.Kinds, ", "))
 	}

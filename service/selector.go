@@ -22,13 +22,31 @@ type Selector struct {
 	Credential string `json:"credential,omitempty"` // sha256:<hex>, in multi mode; with commas between several
 }
 
-// Check refuses a group that cannot be one.
-func (s Selector) Check() error {
+// check refuses a group that cannot be one.
+func (s Selector) check() error {
 	if s.Group == "" {
 		return nil
 	}
-	return graphiti.CheckGroup(s.Group)
+	if err := graphiti.CheckGroup(s.Group); err != nil {
+		return InvalidError{err}
+	}
+	return nil
 }
+
+// checkOne refuses a selector that does not name one group, or a session in one.
+func (s Selector) checkOne() error {
+	if s.Group == "" || s.Agent != "" || s.Workspace != "" || s.Session == "" && (s.User != "" || s.Credential != "") {
+		return invalid("name one group, and for a session in it the session and whose it is; POST /api/v1/memory/groups finds them")
+	}
+	return s.check()
+}
+
+// InvalidError says that something cannot be meant.
+type InvalidError struct{ error }
+
+func (e InvalidError) Unwrap() error { return e.error }
+
+func invalid(text string) error { return InvalidError{errors.New(text)} }
 
 // meant is who a selector means; nobody named is the owner, where there is one.
 func (sv *Service) meant(s Selector) (graphiti.Who, error) {

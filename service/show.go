@@ -32,13 +32,46 @@ type Found struct {
 	Since   string `json:"since,omitempty"`
 }
 
-// Show returns the last n messages of what a selector means, oldest first, and
-// the groups that were looked into.
-func (sv *Service) Show(ctx context.Context, s Selector, n int) (list []Record, groups []string, err error) {
+// Shown is what is kept, and Groups where it was looked for.
+type Shown struct {
+	Messages []Record       `json:"messages"`
+	Others   []ledger.Owned `json:"others,omitempty"` // groups of theirs that were not looked into
+	Groups   []string       `json:"-"`
+}
+
+// Searched is what was found, and Groups where it was searched.
+type Searched struct {
+	Facts  []Found        `json:"facts"`
+	Others []ledger.Owned `json:"others,omitempty"`
+	Groups []string       `json:"-"`
+}
+
+// maxShown bounds how many messages are shown at once.
+const maxShown = 10_000
+
+// Show returns the last n messages of what a selector means, oldest first.
+func (sv *Service) Show(ctx context.Context, s Selector, n int) (Shown, error) {
+	shown := Shown{Messages: []Record{}}
+	if n < 1 || n > maxShown {
+		return shown, invalid("last: write a number between 1 and 10000")
+	}
+	if err := s.check(); err != nil {
+		return shown, err
+	}
+	var err error
+	shown.Messages, shown.Groups, err = sv.show(ctx, s, n)
+	if err == nil {
+		shown.Others = sv.others(ctx, s, shown.Groups)
+	}
+	return shown, err
+}
+
+func (sv *Service) show(ctx context.Context, s Selector, n int) (list []Record, groups []string, err error) {
 	targets, err := sv.targets(s)
 	if err != nil {
 		return nil, groups, err
 	}
+	list = []Record{}
 	for _, t := range targets {
 		// A part that was named is meant alone.
 		if s.Group == "" && t.Scope != narrowest(s) {
@@ -66,8 +99,25 @@ func (sv *Service) Show(ctx context.Context, s Selector, n int) (list []Record, 
 }
 
 // Search returns what would be found for a text, best first; what would not be
-// shown only where all is set. It also returns the groups that were searched.
-func (sv *Service) Search(ctx context.Context, s Selector, query string, all bool) (list []Found, groups []string, err error) {
+// shown only where all is set.
+func (sv *Service) Search(ctx context.Context, s Selector, query string, all bool) (Searched, error) {
+	found := Searched{Facts: []Found{}}
+	if strings.TrimSpace(query) == "" {
+		return found, invalid("say what to search for as query")
+	}
+	if err := s.check(); err != nil {
+		return found, err
+	}
+	var err error
+	found.Facts, found.Groups, err = sv.search(ctx, s, query, all)
+	if err == nil {
+		found.Others = sv.others(ctx, s, found.Groups)
+	}
+	return found, err
+}
+
+func (sv *Service) search(ctx context.Context, s Selector, query string, all bool) (list []Found, groups []string, err error) {
+	list = []Found{}
 	targets, err := sv.targets(s)
 	if err != nil {
 		return nil, groups, err

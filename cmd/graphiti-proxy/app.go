@@ -69,8 +69,7 @@ type app struct {
 // newApp builds the parts and binds the addresses. What it had built is ended
 // again when something fails.
 func newApp(cfg *config.Config, log *slog.Logger) (_ *app, err error) {
-	a := &app{cfg: cfg, log: log, quiet: telemetry.Quiet(log), started: time.Now(), budget: budget.New(inspectTotal(cfg))}
-	a.live.Store(cfg)
+	a := emptyApp(cfg, log)
 	defer func() {
 		if err != nil {
 			err = errors.Join(err, a.Shutdown(context.Background()))
@@ -120,6 +119,24 @@ func newApp(cfg *config.Config, log *slog.Logger) (_ *app, err error) {
 		return nil, err
 	}
 	return a, t.ObserveQueue(a.queue)
+}
+
+// openStopped opens the memory of a proxy that does not run, for a command.
+func openStopped(cfg *config.Config, log *slog.Logger) (*app, error) {
+	a := emptyApp(cfg, log)
+	if _, err := a.openMemory(); err != nil {
+		return nil, errors.Join(err, a.Shutdown(context.Background()))
+	}
+	if a.service != nil {
+		a.service.Listen()
+	}
+	return a, nil
+}
+
+func emptyApp(cfg *config.Config, log *slog.Logger) *app {
+	a := &app{cfg: cfg, log: log, quiet: telemetry.Quiet(log), started: time.Now(), budget: budget.New(inspectTotal(cfg))}
+	a.live.Store(cfg)
+	return a
 }
 
 func telemetryOptions(cfg *config.Config, log *slog.Logger) telemetry.Options {

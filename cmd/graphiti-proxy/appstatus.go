@@ -27,13 +27,16 @@ func (a *app) status(ctx context.Context, fresh bool) admin.Status {
 	read := a.live.Load()
 	s := admin.Status{
 		Version: version(), Started: a.started, Ready: true,
-		Listen: a.proxy.Addr().String(), TLS: a.cfg.TLSFor("client"), OpenAI: read.Upstream.OpenAI, Anthropic: read.Upstream.Anthropic,
+		TLS: a.cfg.TLSFor("client"), OpenAI: read.Upstream.OpenAI, Anthropic: read.Upstream.Anthropic,
 		Identity: a.cfg.Identity.Mode, DataDir: a.cfg.DataDir,
 		Memory: admin.Memory{
 			Backend: a.cfg.Memory.Backend, Where: withoutUser(a.cfg.Memory.Endpoint), State: admin.StateWorking,
 			Recall: read.Recall.Enabled, Ingest: read.Ingest.Enabled,
 		},
 		Waiting: a.waiting(),
+	}
+	if a.proxy != nil {
+		s.Listen = a.proxy.Addr().String()
 	}
 	m := &s.Memory
 	if c := a.consent.Load(); c != nil {

@@ -188,7 +188,7 @@ func TestForgottenConversation(t *testing.T) {
 			t.Fatal(header)
 		}
 		w.delivered(2)
-		if _, err := w.app.service.Forget(t.Context(), w.group()); err != nil {
+		if _, err := w.app.service.Forget(t.Context(), service.Selector{Group: w.group()}); err != nil {
 			t.Fatal(err)
 		}
 		w.say("My cat is called Tom.")
@@ -261,7 +261,7 @@ func TestShortTermMemory(t *testing.T) {
 		t.Errorf("in the next turn: %s", body)
 	}
 	w.delivered(2)
-	if _, err := w.app.service.Forget(t.Context(), w.group()); err != nil {
+	if _, err := w.app.service.Forget(t.Context(), service.Selector{Group: w.group()}); err != nil {
 		t.Fatal(err)
 	}
 	if body := saw("work", m{"role": "user", "content": "Where were we?"}); strings.Contains(body, "earlier in this session") {
@@ -312,7 +312,7 @@ func TestDirectives(t *testing.T) {
 		w.delivered(map[string]int{"false": 2, "true": 4}[on])
 		time.Sleep(50 * time.Millisecond)
 		person := strings.Join(w.held(), "\n")
-		groups, err := w.app.service.Groups(t.Context(), service.Selector{Workspace: "github_repo:github.com/acme/widgets"})
+		groups, err := found(w.app.service.Find(t.Context(), service.Selector{Workspace: "github_repo:github.com/acme/widgets"}))
 		if err != nil {
 			t.Fatal(err)
 		}

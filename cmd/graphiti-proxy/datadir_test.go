@@ -16,7 +16,6 @@ import (
 	"testing"
 
 	"github.com/graphiti-proxy/graphiti-proxy/datadir"
-	"github.com/graphiti-proxy/graphiti-proxy/proxy/admin"
 	"github.com/graphiti-proxy/graphiti-proxy/service"
 )
 
@@ -468,7 +467,7 @@ func TestCommandsTalkToTheOwner(t *testing.T) {
 // group is the first one that a proxy knows.
 func group(t *testing.T, w *world) string {
 	t.Helper()
-	var found admin.Meant
+	var found service.Meant
 	if err := ask(t.Context(), adminOf(w), http.MethodPost, "/api/v1/memory/groups", service.Selector{User: "josh"}, &found); err != nil || len(found.Groups) == 0 {
 		t.Fatal(found, err)
 	}

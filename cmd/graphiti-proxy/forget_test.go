@@ -15,6 +15,7 @@ import (
 
 	"github.com/graphiti-proxy/graphiti-proxy/cache/redis"
 	"github.com/graphiti-proxy/graphiti-proxy/cache/redis/redistest"
+	"github.com/graphiti-proxy/graphiti-proxy/capture/ledger"
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti"
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti/graphititest"
 	"github.com/graphiti-proxy/graphiti-proxy/proxy/proxytest"
@@ -31,7 +32,7 @@ func (w *world) ask(session string, messages ...m) string {
 
 func (w *world) forget(group string) {
 	w.t.Helper()
-	if _, err := w.app.service.Forget(context.Background(), group); err != nil {
+	if _, err := w.app.service.Forget(context.Background(), service.Selector{Group: group}); err != nil {
 		w.t.Fatal(err)
 	}
 }
@@ -97,7 +98,7 @@ func forgets(t *testing.T, dir string, settings map[string]string, g *graphitite
 	for i := range 8 { // accepted, and not there yet
 		w.say(fmt.Sprint("Miso did something funny, number ", i))
 	}
-	groups, err := w.app.service.Groups(context.Background(), service.Selector{User: "josh"})
+	groups, err := found(w.app.service.Find(context.Background(), service.Selector{User: "josh"}))
 	if err != nil || len(groups) == 0 {
 		t.Fatal(groups, err)
 	}
@@ -403,3 +404,6 @@ func TestASessionIsSomebodys(t *testing.T) {
 		}
 	}
 }
+
+// found are the groups that a selector means as a whole.
+func found(m service.Meant, err error) ([]ledger.Owned, error) { return m.Groups, err }

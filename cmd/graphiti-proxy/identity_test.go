@@ -254,13 +254,13 @@ func TestExport(t *testing.T) {
 	w.say(fact, "X-Graphiti-Workspace", "w")
 	w.say("I like tea.")
 	w.delivered(2)
-	groups, err := w.app.service.Groups(context.Background(), service.Selector{User: "josh"})
+	groups, err := found(w.app.service.Find(context.Background(), service.Selector{User: "josh"}))
 	if err != nil {
 		t.Fatal(err)
 	}
 	var texts []string
 	for _, g := range groups {
-		err := w.app.service.Export(context.Background(), g.Group, func(r service.Record) error {
+		err := w.app.service.Export(context.Background(), service.Selector{Group: g.Group}, func(r service.Record) error {
 			texts = append(texts, r.Group+" "+r.Role+" "+r.Text)
 			return nil
 		})

@@ -7,8 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"net/http"
-	"net/url"
 	"os"
 	"slices"
 	"strings"
@@ -18,8 +16,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/graphiti-proxy/graphiti-proxy/capture/ledger"
-	"github.com/graphiti-proxy/graphiti-proxy/config"
-	"github.com/graphiti-proxy/graphiti-proxy/proxy/admin"
 	"github.com/graphiti-proxy/graphiti-proxy/service"
 )
 
@@ -51,12 +47,11 @@ func selectorFlags(c *cobra.Command) *service.Selector {
 
 // findGroups asks the proxy for the groups that are meant, and for those of
 // which what was said in a session is.
-func findGroups(ctx context.Context, cfg *config.Config, s *service.Selector) ([]ledger.Owned, error) {
+func findGroups(ctx context.Context, m *opened, s *service.Selector) ([]ledger.Owned, error) {
 	if *s == (service.Selector{}) {
 		return nil, usageError{errors.New("say whose memory is meant: --user, --agent, --workspace, --session, --group or --credential")}
 	}
-	var found admin.Meant
-	err := askFor(ctx, service.ForgetTimeout, cfg, http.MethodPost, "/api/v1/memory/groups", s, &found)
+	found, err := m.Find(ctx, *s)
 	return append(found.Groups, found.Parts...), err
 }
 
@@ -97,8 +92,8 @@ func newMemoryForgetCommand() *cobra.Command {
 	s := selectorFlags(c)
 	c.Flags().BoolVar(&yes, "yes", false, "do not ask")
 	c.Flags().BoolVar(&asJSON, "json", false, "print JSON")
-	c.RunE = withProxy(func(c *cobra.Command, _ []string, cfg *config.Config) error {
-		groups, err := findGroups(c.Context(), cfg, s)
+	c.RunE = withMemory(func(c *cobra.Command, _ []string, m *opened) error {
+		groups, err := findGroups(c.Context(), m, s)
 		if err != nil {
 			return err
 		}
@@ -120,7 +115,7 @@ func newMemoryForgetCommand() *cobra.Command {
 				return errors.New("nothing was deleted")
 			}
 		}
-		return forgetGroups(c, cfg, s, groups, asJSON)
+		return forgetGroups(c, m, s, groups, asJSON)
 	})
 	return c
 }
@@ -142,14 +137,13 @@ func printGroups(w io.Writer, groups []ledger.Owned) {
 
 // forgetGroups deletes one group after the other, so that what fails can be
 // done again.
-func forgetGroups(c *cobra.Command, cfg *config.Config, s *service.Selector, groups []ledger.Owned, asJSON bool) error {
-	done, blocks, failed := []admin.Forgotten{}, 0, error(nil)
+func forgetGroups(c *cobra.Command, m *opened, s *service.Selector, groups []ledger.Owned, asJSON bool) error {
+	done, blocks, failed := []service.Forgotten{}, 0, error(nil)
 	for i, g := range groups {
 		if g.Shared {
 			continue
 		}
-		var f admin.Forgotten
-		err := askFor(c.Context(), service.ForgetTimeout+adminTimeout, cfg, http.MethodPost, "/api/v1/memory/forget", oneOf(s, g.Group), &f)
+		f, err := m.Forget(c.Context(), oneOf(s, g.Group))
 		if err != nil {
 			failed = errors.Join(failed, fmt.Errorf("%s: %w", g.Group, err))
 			continue
@@ -184,42 +178,26 @@ func newMemoryExportCommand() *cobra.Command {
 	}
 	s := selectorFlags(c)
 	c.Flags().Bool("json", true, "JSON Lines, which it is anyway")
-	c.RunE = withProxy(func(c *cobra.Command, _ []string, cfg *config.Config) error {
-		groups, err := findGroups(c.Context(), cfg, s)
+	c.RunE = withMemory(func(c *cobra.Command, _ []string, m *opened) error {
+		groups, err := findGroups(c.Context(), m, s)
 		if err != nil {
 			return err
 		}
 		n := 0
+		out := json.NewEncoder(c.OutOrStdout())
 		for _, g := range groups {
-			if err := exportGroup(c, cfg, oneOf(s, g.Group), &n); err != nil {
-				return err
+			err := m.Export(c.Context(), oneOf(s, g.Group), func(r service.Record) error {
+				n++
+				return out.Encode(r)
+			})
+			if err != nil {
+				return fmt.Errorf("the export of %s is not complete: %w", g.Group, err)
 			}
 		}
 		fmt.Fprintf(c.ErrOrStderr(), "%d messages in %d groups\n", n, len(groups))
 		return nil
 	})
 	return c
-}
-
-// exportGroup copies a group's lines, and finds out whether they are all.
-func exportGroup(c *cobra.Command, cfg *config.Config, s service.Selector, n *int) error {
-	query := url.Values{"group": {s.Group}}
-	for name, value := range map[string]string{"session": s.Session, "user": s.User, "credential": s.Credential} {
-		if value != "" {
-			query.Set(name, value)
-		}
-	}
-	return stream(c.Context(), cfg, "/api/v1/memory/export?"+query.Encode(), func(line []byte) error {
-		var failed struct {
-			Error string `json:"error"`
-		}
-		if json.Unmarshal(line, &failed) == nil && failed.Error != "" {
-			return fmt.Errorf("the export of %s is not complete: %s", s.Group, failed.Error)
-		}
-		*n++
-		_, err := c.OutOrStdout().Write(append(line, '\n'))
-		return err
-	})
 }
 
 // counted is a number of things, in words.

@@ -1,10 +1,8 @@
 package main
 
 import (
-	"errors"
 	"fmt"
 	"io"
-	"net/http"
 	"os"
 	"slices"
 	"strings"
@@ -16,26 +14,9 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/graphiti-proxy/graphiti-proxy/capture/ledger"
-	"github.com/graphiti-proxy/graphiti-proxy/config"
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti"
 	"github.com/graphiti-proxy/graphiti-proxy/service"
 )
-
-// withProxy runs a command about memory against the running proxy, or one of
-// its own.
-func withProxy(f func(c *cobra.Command, args []string, cfg *config.Config) error) func(*cobra.Command, []string) error {
-	return func(c *cobra.Command, args []string) error {
-		cfg, err := loadConfig(c)
-		if err != nil {
-			return err
-		}
-		cfg, done, err := reach(c.Context(), cfg)
-		if err != nil {
-			return err
-		}
-		return errors.Join(f(c, args, cfg), done())
-	}
-}
 
 func newMemoryShowCommand() *cobra.Command {
 	var asJSON bool
@@ -51,16 +32,9 @@ func newMemoryShowCommand() *cobra.Command {
 	s := selectorFlags(c)
 	c.Flags().IntVar(&last, "last", 20, "how many")
 	c.Flags().BoolVar(&asJSON, "json", false, "print JSON")
-	c.RunE = withProxy(func(c *cobra.Command, _ []string, cfg *config.Config) error {
-		var answer struct {
-			Messages []service.Record `json:"messages"`
-			Others   []ledger.Owned   `json:"others,omitempty"`
-		}
-		in := struct {
-			service.Selector
-			Last int `json:"last"`
-		}{*s, last}
-		if err := ask(c.Context(), cfg, http.MethodPost, "/api/v1/memory/show", in, &answer); err != nil {
+	c.RunE = withMemory(func(c *cobra.Command, _ []string, m *opened) error {
+		answer, err := m.Show(c.Context(), *s, last)
+		if err != nil {
 			return err
 		}
 		if asJSON {
@@ -72,16 +46,16 @@ func newMemoryShowCommand() *cobra.Command {
 			return nil
 		}
 		t := tabwriter.NewWriter(c.OutOrStdout(), 0, 0, 2, ' ', 0)
-		for _, m := range answer.Messages {
-			text := m.Text
-			role := m.Role
+		for _, said := range answer.Messages {
+			text := said.Text
+			role := said.Role
 			if cur, ok := graphiti.ParseCurated(text); ok {
 				role, text = cur.Kind, cur.Text
 			}
-			if m.Where == "queue" {
+			if said.Where == "queue" {
 				role += " (waiting)"
 			}
-			fmt.Fprintf(t, "%s\t%s\t%s\n", strings.Replace(m.Time[:min(len(m.Time), len("2026-11-21T09:00"))], "T", " ", 1), printable(role), row(c.OutOrStdout(), text, 88))
+			fmt.Fprintf(t, "%s\t%s\t%s\n", strings.Replace(said.Time[:min(len(said.Time), len("2026-11-21T09:00"))], "T", " ", 1), printable(role), row(c.OutOrStdout(), text, 88))
 		}
 		return t.Flush()
 	})
@@ -130,17 +104,9 @@ func newMemorySearchCommand() *cobra.Command {
 	s := selectorFlags(c)
 	c.Flags().BoolVar(&asJSON, "json", false, "print JSON")
 	c.Flags().BoolVar(&explain, "explain", false, "also what is left out, and why")
-	c.RunE = withProxy(func(c *cobra.Command, args []string, cfg *config.Config) error {
-		var answer struct {
-			Facts  []service.Found `json:"facts"`
-			Others []ledger.Owned  `json:"others,omitempty"`
-		}
-		in := struct {
-			service.Selector
-			Query string `json:"query"`
-			All   bool   `json:"all"`
-		}{*s, strings.Join(args, " "), explain}
-		if err := ask(c.Context(), cfg, http.MethodPost, "/api/v1/memory/search", in, &answer); err != nil {
+	c.RunE = withMemory(func(c *cobra.Command, args []string, m *opened) error {
+		answer, err := m.Search(c.Context(), *s, strings.Join(args, " "), explain)
+		if err != nil {
 			return err
 		}
 		if asJSON {
@@ -189,7 +155,7 @@ func newMemoryPromoteCommand() *cobra.Command {
 	c.Flags().StringVar(&p.Kind, "kind", "", "one of "+strings.Join(graphiti.Kinds, ", "))
 	c.Flags().StringVar(&p.Scope, "scope", "", "user, workspace, session or agent")
 	c.Flags().BoolVar(&asJSON, "json", false, "print JSON")
-	c.RunE = withProxy(func(c *cobra.Command, args []string, cfg *config.Config) error {
+	c.RunE = withMemory(func(c *cobra.Command, args []string, m *opened) error {
 		p.Text = strings.Join(args, " ")
 		if p.Text == "-" {
 			b, err := io.ReadAll(io.LimitReader(os.Stdin, 1<<20))
@@ -198,14 +164,8 @@ func newMemoryPromoteCommand() *cobra.Command {
 			}
 			p.Text = string(b)
 		}
-		var answer struct {
-			Groups []string `json:"groups"`
-		}
-		in := struct {
-			service.Selector
-			service.Promotion
-		}{*s, p}
-		if err := ask(c.Context(), cfg, http.MethodPost, "/api/v1/memory/promote", in, &answer); err != nil {
+		answer, err := m.Promote(c.Context(), *s, p)
+		if err != nil {
 			return err
 		}
 		if asJSON {

@@ -9,7 +9,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"net/http"
 	"os"
 	"path"
 	"strconv"
@@ -18,7 +17,6 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/graphiti-proxy/graphiti-proxy/config"
 	"github.com/graphiti-proxy/graphiti-proxy/service"
 )
 
@@ -53,16 +51,16 @@ func newMemoryImportCommand() *cobra.Command {
 	}
 	s := selectorFlags(c)
 	c.Flags().BoolVar(&asJSON, "json", false, "print JSON")
-	c.RunE = withProxy(func(c *cobra.Command, args []string, cfg *config.Config) error {
+	c.RunE = withMemory(func(c *cobra.Command, args []string, m *opened) error {
 		r, size, err := openImport(args[0])
 		if err != nil {
 			return err
 		}
 		defer r.Close()
 		progress := &progress{w: c.ErrOrStderr(), size: size, last: time.Now()}
-		done, err := importFrom(c.Context(), cfg, s, r, progress)
+		done, err := importFrom(c.Context(), m, s, r, progress)
 		if err == nil {
-			err = progress.waitFor(c.Context(), cfg)
+			err = progress.waitFor(c.Context(), m)
 		}
 		progress.end()
 		if err != nil {
@@ -107,7 +105,7 @@ func openImport(name string) (io.ReadCloser, int64, error) {
 
 // importFrom sends lines in batches, in their order, as fast as the memory takes
 // them in.
-func importFrom(ctx context.Context, cfg *config.Config, s *service.Selector, r io.Reader, p *progress) (done service.Imported, err error) {
+func importFrom(ctx context.Context, m *opened, s *service.Selector, r io.Reader, p *progress) (done service.Imported, err error) {
 	var batch []service.Line
 	bytes := 0
 	times := make(map[string]int) // equal lines are told apart by their number
@@ -115,15 +113,11 @@ func importFrom(ctx context.Context, cfg *config.Config, s *service.Selector, r 
 		if len(batch) == 0 {
 			return nil
 		}
-		if err := p.waitForRoom(ctx, cfg); err != nil {
+		if err := p.waitForRoom(ctx, m); err != nil {
 			return err
 		}
-		in := struct {
-			service.Selector
-			Lines []service.Line `json:"lines"`
-		}{*s, batch}
-		var answer service.Imported
-		if err := askFor(ctx, importWindow, cfg, http.MethodPost, "/api/v1/memory/import", in, &answer); err != nil {
+		answer, err := m.Import(ctx, *s, batch)
+		if err != nil {
 			return err
 		}
 		done.Kept, done.Known = done.Kept+answer.Kept, done.Known+answer.Known

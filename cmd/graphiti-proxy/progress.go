@@ -4,15 +4,12 @@ import (
 	"context"
 	"fmt"
 	"io"
-	"net/http"
 	"os"
 	"strings"
 	"time"
 
 	"github.com/mattn/go-isatty"
 
-	"github.com/graphiti-proxy/graphiti-proxy/capture"
-	"github.com/graphiti-proxy/graphiti-proxy/config"
 	"github.com/graphiti-proxy/graphiti-proxy/service"
 )
 
@@ -63,8 +60,8 @@ func (p *progress) end() {
 
 // waitFor waits until the memory has what was imported, as long as it makes
 // progress: it is on disk already.
-func (p *progress) waitFor(ctx context.Context, cfg *config.Config) error {
-	left, err := p.wait(ctx, cfg, 0, time.Minute)
+func (p *progress) waitFor(ctx context.Context, m *opened) error {
+	left, err := p.wait(ctx, m, 0, time.Minute)
 	if err == nil && left > 0 {
 		fmt.Fprintf(p.w, "%d turns wait for the memory, which takes none; they are safe, and are delivered when it does\n", left)
 	}
@@ -73,8 +70,8 @@ func (p *progress) waitFor(ctx context.Context, cfg *config.Config) error {
 
 // waitForRoom waits until not too many turns wait, so that the next call is
 // answered soon, however long the memory takes for a turn.
-func (p *progress) waitForRoom(ctx context.Context, cfg *config.Config) error {
-	left, err := p.wait(ctx, cfg, service.MaxPending, importWindow)
+func (p *progress) waitForRoom(ctx context.Context, m *opened) error {
+	left, err := p.wait(ctx, m, service.MaxPending, importWindow)
 	if err == nil && left > service.MaxPending {
 		err = fmt.Errorf("%d turns wait for the memory, which has taken none for %s; see graphiti-proxy status", left, importWindow)
 	}
@@ -83,11 +80,11 @@ func (p *progress) waitForRoom(ctx context.Context, cfg *config.Config) error {
 
 // wait waits until no more turns wait than that, or fewer have not become for
 // some time. It returns how many do.
-func (p *progress) wait(ctx context.Context, cfg *config.Config, most int, patience time.Duration) (int, error) {
+func (p *progress) wait(ctx context.Context, m *opened, most int, patience time.Duration) (int, error) {
 	least, since := -1, time.Now()
 	for pause := 50 * time.Millisecond; ; pause = min(2*pause, time.Second) {
-		var q capture.QueueStatus
-		if err := ask(ctx, cfg, http.MethodGet, "/api/v1/queue", nil, &q); err != nil {
+		q, err := m.queue(ctx)
+		if err != nil {
 			return 0, err
 		}
 		if least < 0 || q.Pending < least {

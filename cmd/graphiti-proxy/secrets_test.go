@@ -44,7 +44,7 @@ func TestSecretsStayWithTheModel(t *testing.T) {
 	w.say(`My settings are {"password": "` + secret + `"}, and what are yours?`)
 
 	ctx := t.Context()
-	if _, _, err := w.app.service.Search(ctx, service.Selector{}, "Where is password="+secret+" used?", true); err != nil {
+	if _, err := w.app.service.Search(ctx, service.Selector{}, "Where is password="+secret+" used?", true); err != nil {
 		t.Error(err)
 	}
 	if _, err := w.app.service.Promote(ctx, service.Selector{}, service.Promotion{Kind: "decision", Text: "We set DB_PASS=" + secret}); err == nil {

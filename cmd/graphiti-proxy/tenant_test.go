@@ -133,7 +133,7 @@ func TestOldGroupsAreFoundAgain(t *testing.T) {
 			t.Errorf("%s: the old group holds %d episodes", ids, n)
 		}
 		// Whoever asks to forget the credential that spells josh leaves what is josh's.
-		spelt, err := w.app.service.Groups(context.Background(), service.Selector{Credential: "sha256:" + sha("person:user:josh"), Workspace: "w"})
+		spelt, err := found(w.app.service.Find(context.Background(), service.Selector{Credential: "sha256:" + sha("person:user:josh"), Workspace: "w"}))
 		for _, g := range spelt {
 			if g.Group == olds[1] && !g.Shared || err != nil {
 				t.Errorf("%s: %+v (%v)", ids, g, err)
@@ -142,20 +142,21 @@ func TestOldGroupsAreFoundAgain(t *testing.T) {
 		for i, s := range []service.Selector{{Credential: "sha256:" + sha("sk-b")}, {User: "josh"}, {Credential: "sha256:" + sha("sk-x") + ",sha256:" + sha("sk-y")}} {
 			if i == 0 {
 				s.Workspace = "w"
-				if list, _, err := w.app.service.Show(context.Background(), s, 100); err != nil || len(list) != 4 {
-					t.Errorf("%s: shown are %d (%v)", ids, len(list), err)
+				if list, err := w.app.service.Show(context.Background(), s, 100); err != nil || len(list.Messages) != 4 {
+					t.Errorf("%s: shown are %d (%v)", ids, len(list.Messages), err)
 				}
 				s.Workspace = ""
 			}
-			groups, err := w.app.service.Groups(context.Background(), s)
+			groups, err := found(w.app.service.Find(context.Background(), s))
 			if err != nil || !slices.ContainsFunc(groups, func(o ledger.Owned) bool { return o.Group == olds[i] && !o.Shared }) {
 				t.Errorf("%s: %+v finds %+v (%v)", ids, s, groups, err)
 			}
-			parts, err := w.app.service.Parts(context.Background(), service.Selector{User: s.User, Credential: s.Credential, Session: "old"})
+			meant, err := w.app.service.Find(context.Background(), service.Selector{User: s.User, Credential: s.Credential, Session: "old"})
+			parts := meant.Parts
 			if err != nil || !slices.ContainsFunc(parts, func(o ledger.Owned) bool { return o.Group == olds[i] && !o.Shared }) {
 				t.Errorf("%s: of the session %+v finds %+v (%v)", ids, s, parts, err)
 			}
-			if _, err := w.app.service.ForgetSession(context.Background(), service.Selector{User: s.User, Credential: s.Credential, Session: "old", Group: olds[i]}); err != nil {
+			if _, err := w.app.service.Forget(context.Background(), service.Selector{User: s.User, Credential: s.Credential, Session: "old", Group: olds[i]}); err != nil {
 				t.Error(err)
 			}
 			if held := w.heldIn(olds[i]); len(held) > 0 {

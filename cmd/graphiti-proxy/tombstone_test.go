@@ -10,6 +10,7 @@ import (
 
 	"github.com/graphiti-proxy/graphiti-proxy/cache/redis/redistest"
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti/graphititest"
+	"github.com/graphiti-proxy/graphiti-proxy/service"
 )
 
 // TestForgettingThatDeletesNothing: the memory answers that a group is deleted
@@ -169,7 +170,7 @@ func TestForgettingThatIsCutOff(t *testing.T) {
 	ctx, cutOff := context.WithCancel(t.Context())
 	ended := make(chan error, 1)
 	go func() { // ends with cutOff
-		_, err := w.app.service.Forget(ctx, "user_josh")
+		_, err := w.app.service.Forget(ctx, service.Selector{Group: "user_josh"})
 		ended <- err
 	}()
 	waitUntil(t, "the call that hangs", func() bool { return g.Counts().Calls[graphititest.Forget] > 0 })

@@ -1,133 +1,149 @@
 package admin
 
 import (
+	"context"
 	"encoding/json"
+	"errors"
+	"log/slog"
 	"net/http"
 
-	"github.com/graphiti-proxy/graphiti-proxy/capture/ledger"
 	"github.com/graphiti-proxy/graphiti-proxy/service"
 )
 
-// Forgotten is the answer to POST /api/v1/memory/forget.
-type Forgotten struct {
-	Group   string `json:"group"`
-	Session string `json:"session,omitempty"` // what was said in it, and not the whole group
-	Blocks  int    `json:"blocks"`            // inserted blocks that were emptied
+// ShowRequest is the body of POST /api/v1/memory/show.
+type ShowRequest struct {
+	service.Selector
+	Last int `json:"last,omitempty"`
 }
 
-// Meant is the answer to POST /api/v1/memory/groups.
-type Meant struct {
-	Groups []ledger.Owned `json:"groups"`
-	Parts  []ledger.Owned `json:"parts,omitempty"` // of which what was said in a session is meant
+// SearchRequest is the body of POST /api/v1/memory/search.
+type SearchRequest struct {
+	service.Selector
+	Query string `json:"query"`
+	All   bool   `json:"all,omitempty"`
 }
 
-// remembers answers requests that need a memory.
-func (s *Server) remembers(next func(http.ResponseWriter, *http.Request, *service.Service)) http.HandlerFunc {
+// PromoteRequest is the body of POST /api/v1/memory/promote.
+type PromoteRequest struct {
+	service.Selector
+	service.Promotion
+}
+
+// ImportRequest is the body of POST /api/v1/memory/import.
+type ImportRequest struct {
+	service.Selector
+	Lines []service.Line `json:"lines"`
+}
+
+// maxImportBody is how many bytes an import may have.
+const maxImportBody = 16 << 20
+
+// entry is what an audit line says of one call.
+type entry struct {
+	who    service.Selector
+	groups []string
+	more   []any
+}
+
+// unhurried lets a call take as long as it needs: it waits for the memory.
+func unhurried(next http.HandlerFunc) http.HandlerFunc {
+	return func(w http.ResponseWriter, r *http.Request) {
+		_ = http.NewResponseController(w).SetWriteDeadline(noDeadline)
+		next(w, r)
+	}
+}
+
+// memoryCall translates one call of the service: it reads the body into in,
+// calls, writes the audit line and answers. A failure that is not the caller's
+// is answered with failed.
+func memoryCall[In, Out any](s *Server, what string, failed int, in In, most int64, call func(context.Context, *service.Service, *In) (Out, entry, error)) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		if s.o.Memory == nil {
 			s.memoryIsOff(w, r)
 			return
 		}
-		next(w, r, s.o.Memory)
+		in := in
+		if err := readBody(w, r, &in, most); err != nil {
+			writeError(w, http.StatusBadRequest, err.Error())
+			return
+		}
+		out, e, err := call(r.Context(), s.o.Memory, &in)
+		if invalid := (service.InvalidError{}); errors.As(err, &invalid) {
+			writeError(w, http.StatusBadRequest, err.Error())
+			return
+		}
+		s.audit(r, what, auditName(e.who), e.groups, err, e.more...)
+		if err != nil {
+			writeError(w, failed, err.Error())
+			return
+		}
+		writeJSON(w, http.StatusOK, out)
 	}
 }
 
-// refused answers a request that cannot be meant, and reports whether it is one.
-func refused(w http.ResponseWriter, err error) bool {
-	if err != nil {
-		writeError(w, http.StatusBadRequest, err.Error())
-	}
-	return err != nil
+func (s *Server) groups() http.HandlerFunc {
+	return memoryCall(s, "list groups", http.StatusBadRequest, service.Selector{}, maxBody,
+		func(ctx context.Context, m *service.Service, in *service.Selector) (service.Meant, entry, error) {
+			found, err := m.Find(ctx, *in)
+			return found, entry{who: *in, groups: found.All()}, err
+		})
 }
 
-func (s *Server) groups(w http.ResponseWriter, r *http.Request, m *service.Service) {
-	var sel service.Selector
-	if err := readJSON(w, r, &sel); err != nil {
-		writeError(w, http.StatusBadRequest, err.Error())
-		return
-	}
-	if sel == (service.Selector{}) {
-		writeError(w, http.StatusBadRequest, "say whose memory is meant: user, agent, workspace, session, group or credential")
-		return
-	}
-	if refused(w, sel.Check()) {
-		return
-	}
-	_ = http.NewResponseController(w).SetWriteDeadline(noDeadline) // a session may be looked for in all of them
-	list, err := m.Groups(r.Context(), sel)
-	var parts []ledger.Owned
-	if err == nil {
-		parts, err = m.Parts(r.Context(), sel)
-	}
-	found := make([]string, 0, len(list)+len(parts))
-	for _, o := range list {
-		found = append(found, o.Group)
-	}
-	for _, o := range parts {
-		found = append(found, o.Group)
-	}
-	s.audit(r, "list groups", auditName(sel), found, err)
-	if err != nil {
-		writeError(w, http.StatusBadRequest, err.Error())
-		return
-	}
-	if list == nil {
-		list = []ledger.Owned{}
-	}
-	writeJSON(w, http.StatusOK, Meant{list, parts})
+func (s *Server) show() http.HandlerFunc {
+	return memoryCall(s, "show", http.StatusBadRequest, ShowRequest{Last: 50}, maxBody,
+		func(ctx context.Context, m *service.Service, in *ShowRequest) (service.Shown, entry, error) {
+			shown, err := m.Show(ctx, in.Selector, in.Last)
+			return shown, entry{who: in.Selector, groups: shown.Groups}, err
+		})
 }
 
-func (s *Server) forget(w http.ResponseWriter, r *http.Request, m *service.Service) {
-	var sel service.Selector
-	if err := readJSON(w, r, &sel); err != nil || !isOne(sel) {
-		writeError(w, http.StatusBadRequest, `name one group as {"group":"…"}, and for a session in it "session" and whose it is; POST /api/v1/memory/groups finds them`)
-		return
-	}
-	if refused(w, sel.Check()) {
-		return
-	}
-	_ = http.NewResponseController(w).SetWriteDeadline(noDeadline) // it waits for the memory
-	var blocks int
-	var err error
-	if sel.Session == "" {
-		blocks, err = m.Forget(r.Context(), sel.Group)
-	} else {
-		blocks, err = m.ForgetSession(r.Context(), sel)
-	}
-	s.audit(r, "forget", auditName(sel), []string{sel.Group}, err)
-	if err != nil {
-		writeError(w, http.StatusBadGateway, err.Error())
-		return
-	}
-	writeJSON(w, http.StatusOK, Forgotten{sel.Group, sel.Session, blocks})
+func (s *Server) search() http.HandlerFunc {
+	return memoryCall(s, "search", http.StatusBadRequest, SearchRequest{}, maxBody,
+		func(ctx context.Context, m *service.Service, in *SearchRequest) (service.Searched, entry, error) {
+			found, err := m.Search(ctx, in.Selector, in.Query, in.All)
+			return found, entry{who: in.Selector, groups: found.Groups}, err
+		})
 }
 
-// isOne reports whether a selector names a group, or a session in it.
-func isOne(s service.Selector) bool {
-	return s.Group != "" && s.Agent == "" && s.Workspace == "" && (s.Session != "" || s.User == "" && s.Credential == "")
+func (s *Server) promote() http.HandlerFunc {
+	return memoryCall(s, "promote", http.StatusBadRequest, PromoteRequest{}, maxBody,
+		func(ctx context.Context, m *service.Service, in *PromoteRequest) (service.Promoted, entry, error) {
+			kept, err := m.Promote(ctx, in.Selector, in.Promotion)
+			return kept, entry{in.Selector, kept.Groups, []any{slog.String("kind", in.Kind)}}, err
+		})
 }
 
-// export answers JSON Lines. One that was cut off ends with a line that says
+func (s *Server) importLines() http.HandlerFunc {
+	return memoryCall(s, "import", http.StatusBadRequest, ImportRequest{}, maxImportBody,
+		func(ctx context.Context, m *service.Service, in *ImportRequest) (service.Imported, entry, error) {
+			done, err := m.Import(ctx, in.Selector, in.Lines)
+			return done, entry{in.Selector, done.Groups, []any{slog.Int("kept", done.Kept)}}, err
+		})
+}
+
+func (s *Server) forget() http.HandlerFunc {
+	return memoryCall(s, "forget", http.StatusBadGateway, service.Selector{}, maxBody,
+		func(ctx context.Context, m *service.Service, in *service.Selector) (service.Forgotten, entry, error) {
+			done, err := m.Forget(ctx, *in)
+			return done, entry{who: *in, groups: []string{in.Group}}, err
+		})
+}
+
+// export answers JSON Lines. One that was interrupted ends with a line that says
 // so.
-func (s *Server) export(w http.ResponseWriter, r *http.Request, m *service.Service) {
+func (s *Server) export(w http.ResponseWriter, r *http.Request) {
+	if s.o.Memory == nil {
+		s.memoryIsOff(w, r)
+		return
+	}
 	q := r.URL.Query()
 	sel := service.Selector{Group: q.Get("group"), Session: q.Get("session"), User: q.Get("user"), Credential: q.Get("credential")}
-	if !isOne(sel) {
-		writeError(w, http.StatusBadRequest, "name the group as ?group=…, and for a session in it session and whose it is")
-		return
-	}
-	if refused(w, sel.Check()) {
-		return
-	}
-	_ = http.NewResponseController(w).SetWriteDeadline(noDeadline) // as long as it takes
 	w.Header().Set("Content-Type", "application/jsonl")
 	enc := json.NewEncoder(w)
-	encode := func(rec service.Record) error { return enc.Encode(rec) }
-	var err error
-	if sel.Session == "" {
-		err = m.Export(r.Context(), sel.Group, encode)
-	} else {
-		err = m.ExportSession(r.Context(), sel, encode)
+	err := s.o.Memory.Export(r.Context(), sel, func(rec service.Record) error { return enc.Encode(rec) })
+	if invalid := (service.InvalidError{}); errors.As(err, &invalid) {
+		writeError(w, http.StatusBadRequest, err.Error())
+		return
 	}
 	s.audit(r, "export", auditName(sel), []string{sel.Group}, err)
 	if err != nil {

@@ -37,13 +37,13 @@ func (s *Server) endpoints() []endpoint {
 		{method: "GET", path: "/api/v1/queue/turns", about: "Turns in the queue", params: "state group limit text", out: Letters{}, owned: true, serve: s.turns},
 		{method: "POST", path: "/api/v1/queue/retry", about: "Have refused turns delivered again", in: Selection{}, out: Affected{}, owned: true, serve: s.change("retry turns", Queue.Retry)},
 		{method: "POST", path: "/api/v1/queue/drop", about: "Remove refused turns for good", in: Selection{}, out: Affected{}, owned: true, serve: s.change("drop turns", Queue.Drop)},
-		{method: "POST", path: "/api/v1/memory/groups", about: "The groups that somebody's memory is in", in: service.Selector{}, out: Meant{}, owned: true, serve: s.remembers(s.groups)},
-		{method: "POST", path: "/api/v1/memory/show", about: "The last messages that are kept", in: showRequest{}, out: shown{}, owned: true, serve: s.remembers(s.show)},
-		{method: "POST", path: "/api/v1/memory/search", about: "What a message would recall", in: searchRequest{}, out: found{}, owned: true, serve: s.remembers(s.search)},
-		{method: "POST", path: "/api/v1/memory/promote", about: "Keep a text as it stands", in: promoteRequest{}, out: promoted{}, owned: true, serve: s.remembers(s.promote)},
-		{method: "POST", path: "/api/v1/memory/import", about: "Keep lines that were said elsewhere, each once", in: importRequest{}, out: service.Imported{}, owned: true, serve: s.remembers(s.importLines)},
-		{method: "POST", path: "/api/v1/memory/forget", about: "Empty a group everywhere, or what was said in it in a session", in: service.Selector{}, out: Forgotten{}, owned: true, serve: s.remembers(s.forget)},
-		{method: "GET", path: "/api/v1/memory/export", about: "All that is kept of a group, or of a session in it, as JSON Lines of Record", params: "group session user credential", owned: true, serve: s.remembers(s.export)},
+		{method: "POST", path: "/api/v1/memory/groups", about: "The groups that somebody's memory is in", in: service.Selector{}, out: service.Meant{}, owned: true, serve: unhurried(s.groups())},
+		{method: "POST", path: "/api/v1/memory/show", about: "The last messages that are kept", in: ShowRequest{}, out: service.Shown{}, owned: true, serve: s.show()},
+		{method: "POST", path: "/api/v1/memory/search", about: "What a message would recall", in: SearchRequest{}, out: service.Searched{}, owned: true, serve: s.search()},
+		{method: "POST", path: "/api/v1/memory/promote", about: "Keep a text as it stands", in: PromoteRequest{}, out: service.Promoted{}, owned: true, serve: s.promote()},
+		{method: "POST", path: "/api/v1/memory/import", about: "Keep lines that were said elsewhere, each once", in: ImportRequest{}, out: service.Imported{}, owned: true, serve: unhurried(s.importLines())},
+		{method: "POST", path: "/api/v1/memory/forget", about: "Empty a group everywhere, or what was said in it in a session", in: service.Selector{}, out: service.Forgotten{}, owned: true, serve: unhurried(s.forget())},
+		{method: "GET", path: "/api/v1/memory/export", about: "All that is kept of a group, or of a session in it, as JSON Lines of Record", params: "group session user credential", owned: true, serve: unhurried(s.export)},
 	}
 }
 

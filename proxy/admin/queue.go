@@ -123,7 +123,10 @@ func (s *Server) change(what string, do func(Queue, []int64) (int, error)) http.
 
 // readJSON reads a small body. Asking for its type keeps forms of web pages
 // out, which may be sent from anywhere.
-func readJSON(w http.ResponseWriter, r *http.Request, v any) error { return readBody(w, r, v, 1<<20) }
+func readJSON(w http.ResponseWriter, r *http.Request, v any) error { return readBody(w, r, v, maxBody) }
+
+// maxBody is how many bytes most bodies may have.
+const maxBody = 1 << 20
 
 func readBody(w http.ResponseWriter, r *http.Request, v any, most int64) error {
 	if t, _, err := mime.ParseMediaType(r.Header.Get("Content-Type")); err != nil || t != "application/json" {
@@ -139,11 +142,16 @@ func readBody(w http.ResponseWriter, r *http.Request, v any, most int64) error {
 
 // memoryIsOff answers what needs a memory, and says why there is none.
 func (s *Server) memoryIsOff(w http.ResponseWriter, r *http.Request) {
+	writeError(w, http.StatusNotFound, MemoryIsOff(s.o.Status(r.Context(), false)))
+}
+
+// MemoryIsOff says why there is no memory, and what to do.
+func MemoryIsOff(st Status) string {
 	text := "the memory is off"
-	if m := s.o.Status(r.Context(), false).Memory; m.Why != "" {
+	if m := st.Memory; m.Why != "" {
 		text = joined(text+": "+m.Why, m.Remedy)
 	}
-	writeError(w, http.StatusNotFound, text)
+	return text
 }
 
 func writeError(w http.ResponseWriter, code int, message string) {
