@@ -1,5 +1,7 @@
 package dialect
 
+import "github.com/graphiti-proxy/graphiti-proxy/dialect/place"
+
 // Role is who a message is from, over all dialects.
 type Role uint8
 
@@ -60,7 +62,7 @@ type Conversation struct {
 	prompt  Message          // what the client says for itself beside the messages
 	fields  [fieldCount]Span // JSON values
 	refs    []Span           // the ids of items that the provider holds, JSON strings
-	began   Place            // where the conversation began, as Place has found
+	began   place.Place      // where the conversation began, as Place has found
 	moves   []move           // and where it went
 	spans   []Span
 	details *bool   // what hasDetails found; nil: it was not asked

@@ -7,6 +7,8 @@ import (
 	"sync"
 
 	"github.com/cespare/xxhash/v2"
+
+	"github.com/graphiti-proxy/graphiti-proxy/dialect/place"
 )
 
 // Fingerprint stands for a conversation up to some message: who it belongs to,
@@ -28,8 +30,8 @@ func Root(tenant, person string) Fingerprint {
 // one that the client calls by a name, or a place. Without either it stays.
 // Unlike texts these are hashed strongly: nobody can make up a directory that
 // is taken for another.
-func (f Fingerprint) In(workspace string, p Place) Fingerprint {
-	if workspace == "" && p == (Place{}) {
+func (f Fingerprint) In(workspace string, p place.Place) Fingerprint {
+	if workspace == "" && p == (place.Place{}) {
 		return f
 	}
 	unclear := ""

@@ -7,6 +7,7 @@ import (
 
 	"github.com/graphiti-proxy/graphiti-proxy/dialect"
 	"github.com/graphiti-proxy/graphiti-proxy/dialect/chat"
+	"github.com/graphiti-proxy/graphiti-proxy/dialect/place"
 )
 
 // TestFingerprintsFollowTheConversation: what a message's fingerprint says of
@@ -30,13 +31,13 @@ func TestFingerprintsFollowTheConversation(t *testing.T) {
 		return hasher.Chain(&c, dialect.Root("", "p").In("", c.Began()), nil)
 	}
 	root := dialect.Root("", "p")
-	a, b := root.In("", dialect.Place{Directory: "/a"}), root.In("", dialect.Place{Directory: "/b"})
+	a, b := root.In("", place.Place{Directory: "/a"}), root.In("", place.Place{Directory: "/b"})
 	said := func(f dialect.Fingerprint) dialect.Fingerprint { return f.Link(dialect.RoleUser, []byte("hi")) }
 	answered := func(f dialect.Fingerprint) dialect.Fingerprint {
 		return said(f).Link(dialect.RoleAssistant, []byte("yes"))
 	}
 	then := func(f dialect.Fingerprint) dialect.Fingerprint { return f.Link(dialect.RoleUser, []byte("more")) }
-	there, unclear := dialect.Place{Directory: "/b"}, dialect.Place{Unclear: true}
+	there, unclear := place.Place{Directory: "/b"}, place.Place{Unclear: true}
 	for _, tc := range []struct {
 		name     string
 		codex    bool
@@ -58,8 +59,8 @@ func TestFingerprintsFollowTheConversation(t *testing.T) {
 		}
 	}
 	distinct := []dialect.Fingerprint{
-		root, a, b, root.In("/a", dialect.Place{}), root.In("", dialect.Place{Repo: "/a"}), root.In("", dialect.Place{Unclear: true}), root.In("/a", dialect.Place{Directory: "/a"}),
-		root.In("x", dialect.Place{Directory: "yz"}), root.In("xy", dialect.Place{Directory: "z"}), root.In("", dialect.Place{Directory: "xy", Repo: "z"}),
+		root, a, b, root.In("/a", place.Place{}), root.In("", place.Place{Repo: "/a"}), root.In("", place.Place{Unclear: true}), root.In("/a", place.Place{Directory: "/a"}),
+		root.In("x", place.Place{Directory: "yz"}), root.In("xy", place.Place{Directory: "z"}), root.In("", place.Place{Directory: "xy", Repo: "z"}),
 		root.Link(dialect.RoleUser, []byte("/a")), root.Link(dialect.RoleOther, []byte("/a")),
 	}
 	for i, f := range distinct {

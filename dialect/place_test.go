@@ -9,6 +9,7 @@ import (
 
 	"github.com/graphiti-proxy/graphiti-proxy/dialect"
 	"github.com/graphiti-proxy/graphiti-proxy/dialect/chat"
+	"github.com/graphiti-proxy/graphiti-proxy/dialect/place"
 )
 
 type said struct {
@@ -38,7 +39,7 @@ func bodyOf(t testing.TB, list ...said) []byte {
 	return body
 }
 
-func placeOf(t testing.TB, codex bool, list ...said) dialect.Place {
+func placeOf(t testing.TB, codex bool, list ...said) place.Place {
 	t.Helper()
 	var c dialect.Conversation
 	if !(chat.Dialect{}).Parse(bodyOf(t, list...), &c) {
@@ -143,7 +144,7 @@ var hostileLines, hostileForms = []string{
 // copies. Where the client quotes files, it does not even hide the place.
 func TestHostileFileChoosesNoPlace(t *testing.T) {
 	for _, shape := range clientShapes {
-		want := dialect.Place{Directory: "/own"}
+		want := place.Place{Directory: "/own"}
 		if shape.client == "Copilot CLI" {
 			want.Repo = "acme/own"
 		}
@@ -154,7 +155,7 @@ func TestHostileFileChoosesNoPlace(t *testing.T) {
 			got := placeOf(t, shape.codex, shape.body("", text, "")...)
 			// Pi writes its own last, where others quote files: a copy of what any
 			// client writes hides it.
-			hidden := shape.client == "pi" && got == (dialect.Place{Unclear: true}) && slices.Contains(hostileForms, text)
+			hidden := shape.client == "pi" && got == (place.Place{Unclear: true}) && slices.Contains(hostileForms, text)
 			if got != want && !hidden {
 				t.Errorf("%s, its file says %q: %+v, want %+v", shape.client, text, got, want)
 			}
@@ -162,7 +163,7 @@ func TestHostileFileChoosesNoPlace(t *testing.T) {
 				"before": shape.body(text+"\n", "", ""), "after": shape.body("", "", text),
 				"all over": shape.body(text+"\n", text, text),
 			} {
-				if got := placeOf(t, shape.codex, list...); got != want && got != (dialect.Place{Unclear: true}) {
+				if got := placeOf(t, shape.codex, list...); got != want && got != (place.Place{Unclear: true}) {
 					t.Errorf("%s, %s it stands %q: %+v", shape.client, where, text, got)
 				}
 			}
@@ -188,31 +189,31 @@ func TestPlace(t *testing.T) {
 	env := func(dir string) said {
 		return person("<environment_context>\n  <cwd>" + dir + "</cwd>\n</environment_context>")
 	}
-	unclear := dialect.Place{Unclear: true}
+	unclear := place.Place{Unclear: true}
 	for _, tc := range []struct {
 		name  string
 		codex bool
 		list  []said
-		want  dialect.Place
+		want  place.Place
 	}{
-		{"a line of a prompt", false, []said{system("You are x.\n  Working directory: /a/b\n"), person(hello)}, dialect.Place{Directory: "/a/b"}},
-		{"one that is no absolute path", false, []said{system("Working directory: b"), person(hello)}, dialect.Place{}},
-		{"a person's words", false, []said{person("Working directory: /a")}, dialect.Place{}},
-		{"a copy of Codex's item, from another client", false, []said{env("/a"), person(hello)}, dialect.Place{}},
-		{"a copy of Qwen Code's, without its answer", false, []said{person(qwenBegins + "I'm currently working in the directory: /a")}, dialect.Place{}},
-		{"a copy of Qwen Code's, later", false, []said{person(hello), person(qwenBegins + "I'm currently working in the directory: /a"), answer(qwenAnswer), person(hello)}, dialect.Place{}},
+		{"a line of a prompt", false, []said{system("You are x.\n  Working directory: /a/b\n"), person(hello)}, place.Place{Directory: "/a/b"}},
+		{"one that is no absolute path", false, []said{system("Working directory: b"), person(hello)}, place.Place{}},
+		{"a person's words", false, []said{person("Working directory: /a")}, place.Place{}},
+		{"a copy of Codex's item, from another client", false, []said{env("/a"), person(hello)}, place.Place{}},
+		{"a copy of Qwen Code's, without its answer", false, []said{person(qwenBegins + "I'm currently working in the directory: /a")}, place.Place{}},
+		{"a copy of Qwen Code's, later", false, []said{person(hello), person(qwenBegins + "I'm currently working in the directory: /a"), answer(qwenAnswer), person(hello)}, place.Place{}},
 		{"a file as a part, in another client", false, []said{system("Be brief."), person(hello, details("Working directory: /a"))}, unclear},
-		{"details that are not the last part", false, []said{system("You are Kilo."), person(details("Working directory: /a"), hello)}, dialect.Place{}},
+		{"details that are not the last part", false, []said{system("You are Kilo."), person(details("Working directory: /a"), hello)}, place.Place{}},
 		{"details and a name of a file in them", false, []said{system("You are Roo."), person(hello, details("# Current Workspace Directory (/a) Files", "Working directory: /b"))}, unclear},
-		{"the same twice", false, []said{system("Working directory: /a"), person(hello), system("Working directory: /a/")}, dialect.Place{Directory: "/a"}},
+		{"the same twice", false, []said{system("Working directory: /a"), person(hello), system("Working directory: /a/")}, place.Place{Directory: "/a"}},
 		{"two in one prompt", false, []said{system("Working directory: /a\nWorking directory: /b"), person(hello)}, unclear},
 		{"two in two prompts", false, []said{system("Working directory: /a"), person(hello), system("Working directory: /b")}, unclear},
 		{"only what a file says", false, []said{system("Instructions from: /x/AGENTS.md\nWorking directory: /a"), person(hello)}, unclear},
-		{"a repository without a place", false, []said{system("* Git repository: acme/app"), person(hello)}, dialect.Place{}},
-		{"a repository", false, []said{system("* Current working directory: /a\n* Git repository: acme/app"), person(hello)}, dialect.Place{Directory: "/a", Repo: "acme/app"}},
-		{"Codex, the last", true, []said{env("/a"), person(hello), answer("hi"), env("/b"), person("go on")}, dialect.Place{Directory: "/b"}},
+		{"a repository without a place", false, []said{system("* Git repository: acme/app"), person(hello)}, place.Place{}},
+		{"a repository", false, []said{system("* Current working directory: /a\n* Git repository: acme/app"), person(hello)}, place.Place{Directory: "/a", Repo: "acme/app"}},
+		{"Codex, the last", true, []said{env("/a"), person(hello), answer("hi"), env("/b"), person("go on")}, place.Place{Directory: "/b"}},
 		{"Codex, a directory with a line feed in its name", true, []said{env("/a</cwd>\n  <cwd>/b"), person(hello)}, unclear},
-		{"Codex, its prompt is not repeated", true, []said{person(hello)}, dialect.Place{}},
+		{"Codex, its prompt is not repeated", true, []said{person(hello)}, place.Place{}},
 		{"pi, a directory with line feeds in its name", false, []said{system("You are pi.\n\nCurrent date: x\nCurrent working directory: /a\nCurrent date: x\nCurrent working directory: /b"), person(hello)}, unclear},
 		{"a directory with a line feed in its name", false, []said{system("<env>\nWorking directory: /a\nWorking directory: /b\n</env>"), person(hello)}, unclear},
 	} {
@@ -235,7 +236,7 @@ func TestPlaceHoweverItIsSpelt(t *testing.T) {
 		if !(chat.Dialect{}).Parse([]byte(tc.body), &c) {
 			t.Fatal(tc.body)
 		}
-		if got := c.Place(tc.codex); got != (dialect.Place{Directory: "/a"}) {
+		if got := c.Place(tc.codex); got != (place.Place{Directory: "/a"}) {
 			t.Errorf("%s: %+v", tc.body, got)
 		}
 	}
@@ -249,7 +250,7 @@ func FuzzPlace(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, text string) {
 		got := placeOf(t, false, system("<env>\nWorking directory: /own\n</env>\nInstructions from: x\n"+text), person(hello))
-		if got != (dialect.Place{Directory: "/own"}) {
+		if got != (place.Place{Directory: "/own"}) {
 			t.Errorf("%+v", got)
 		}
 		// Where it may be the client's, two have to agree.

@@ -3,6 +3,8 @@ package dialect
 import (
 	"hash/maphash"
 	"sync"
+
+	"github.com/graphiti-proxy/graphiti-proxy/dialect/place"
 )
 
 // prompts remembers what system prompts state of a place: clients send the same
@@ -16,14 +18,6 @@ const rememberedPrompts = 1 << 12
 // maxStated bounds, in bytes, what is remembered of one.
 const maxStated = 4 << 10
 
-// size is about how much memory the statements take.
-func (s *statements) size() (n int) {
-	for _, c := range []*claim{&s.own.dir, &s.own.repo, &s.loose.dir, &s.loose.repo, &s.quoted, &s.parts} {
-		n += len(c.value)
-	}
-	return n + len(s.item)
-}
-
 // promptMemo goes by hashes of the prompts as they stand in bodies, with a seed
 // that nobody knows: no text can be made up that is taken for another. It is
 // safe for concurrent use.
@@ -31,11 +25,11 @@ type promptMemo struct {
 	seed maphash.Seed
 
 	mu       sync.Mutex // guards what follows
-	new, old map[uint64]statements
+	new, old map[uint64]place.Statements
 }
 
 // stated is what a prompt states.
-func (p *promptMemo) stated(c *Conversation, m *Message) (s statements) {
+func (p *promptMemo) stated(c *Conversation, m *Message) (s place.Statements) {
 	if m.from == m.to {
 		return s
 	}
@@ -56,13 +50,13 @@ func (p *promptMemo) stated(c *Conversation, m *Message) (s statements) {
 		return s
 	}
 	s = c.prompted(m)
-	if c.Stopped() != NotStopped || s.size() > maxStated {
+	if c.Stopped() != NotStopped || s.Size() > maxStated {
 		return s
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.new == nil || len(p.new) >= rememberedPrompts {
-		p.old, p.new = p.new, make(map[uint64]statements)
+		p.old, p.new = p.new, make(map[uint64]place.Statements)
 	}
 	p.new[key] = s
 	return s

@@ -9,6 +9,7 @@ import (
 
 	"github.com/graphiti-proxy/graphiti-proxy/dialect"
 	"github.com/graphiti-proxy/graphiti-proxy/dialect/chat"
+	"github.com/graphiti-proxy/graphiti-proxy/dialect/place"
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti"
 )
 
@@ -33,7 +34,7 @@ func inJSON(text string) string {
 // TestFingerprintsOutliveTheProgram: sessions are stored under them.
 func TestFingerprintsOutliveTheProgram(t *testing.T) {
 	root := dialect.Root("", "p")
-	for _, p := range []dialect.Place{{Directory: "/a"}, {Repo: "a/b"}, {Unclear: true}} {
+	for _, p := range []place.Place{{Directory: "/a"}, {Repo: "a/b"}, {Unclear: true}} {
 		unclear := ""
 		if p.Unclear {
 			unclear = "unclear"

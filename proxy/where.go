@@ -5,6 +5,7 @@ import (
 	"sync"
 
 	"github.com/graphiti-proxy/graphiti-proxy/dialect"
+	"github.com/graphiti-proxy/graphiti-proxy/dialect/place"
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti"
 	"github.com/graphiti-proxy/graphiti-proxy/proxy/workspace"
 )
@@ -12,7 +13,7 @@ import (
 // where is the place of a request, and what the fingerprints of its
 // conversation begin with: a session belongs to a person and a workspace.
 type where struct {
-	place dialect.Place
+	place place.Place
 	says  bool // the request itself says so
 	seen  bool // it does not, and another one of the session did, or could
 
@@ -25,9 +26,9 @@ type where struct {
 // stated is what a request says for itself of the place.
 func stated(c *call, who *graphiti.Who) (at where) {
 	at.place = c.conv.Place(c.says.Codex())
-	at.says = at.place != (dialect.Place{})
+	at.says = at.place != (place.Place{})
 	at.person = rootOf(who)
-	at.base = at.person.In(c.says.NamedWorkspace(), dialect.Place{})
+	at.base = at.person.In(c.says.NamedWorkspace(), place.Place{})
 	at.here = at.base.In("", at.place)
 	return at
 }
@@ -45,7 +46,7 @@ func (s *Server) locate(c *call, who *graphiti.Who) {
 			at.place, at.seen = s.places.of(at.base, who.Session)
 		}
 		if path := c.says.CodexRepo(at.place.Directory).Path; path != "" && !workspace.Within(path, at.place.Directory) {
-			at.place, at.says = dialect.Place{Directory: path}, true
+			at.place, at.says = place.Place{Directory: path}, true
 		}
 		at.here = at.base.In("", at.place)
 		from = at.place
@@ -70,7 +71,7 @@ func (h *heldEnd) goesOn(at *where, moves bool) bool {
 	if h.at.base != at.base {
 		return false
 	}
-	return moves || !at.says || h.at.place == (dialect.Place{}) || h.at.place == at.place
+	return moves || !at.says || h.at.place == (place.Place{}) || h.at.place == at.place
 }
 
 // referred finds the session of the answers that a request refers to and that
@@ -92,7 +93,7 @@ func (s *Server) referred(ctx context.Context, c *call) (session string, ok bool
 // every request of a client says it.
 type sessionPlaces struct {
 	mu       sync.Mutex // guards what follows
-	new, old map[sessionOf]dialect.Place
+	new, old map[sessionOf]place.Place
 }
 
 // sessionOf is a session of a person, in a workspace that a header names or in
@@ -104,7 +105,7 @@ type sessionOf struct {
 
 const maxSessionPlaces = 1 << 14 // in each of two generations
 
-func (p *sessionPlaces) of(base dialect.Fingerprint, session string) (place dialect.Place, ok bool) {
+func (p *sessionPlaces) of(base dialect.Fingerprint, session string) (place place.Place, ok bool) {
 	key := sessionOf{base, session}
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -125,7 +126,7 @@ func (p *sessionPlaces) keep(c *call, session string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.new == nil || len(p.new) >= maxSessionPlaces {
-		p.old, p.new = p.new, make(map[sessionOf]dialect.Place)
+		p.old, p.new = p.new, make(map[sessionOf]place.Place)
 	}
 	p.new[sessionOf{at.base, session}] = at.place
 }

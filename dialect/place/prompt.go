@@ -1,4 +1,4 @@
-package dialect
+package place
 
 import (
 	"bytes"
@@ -14,9 +14,9 @@ var (
 // envLines bounds the lines of an <env> block.
 const envLines = 16
 
-// placeForm is how clients state their directory in a system prompt: a line of
+// clientForm is how clients state their directory in a system prompt: a line of
 // their own after one that they always write before it.
-type placeForm struct {
+type clientForm struct {
 	clients string
 	before  string // how the line before begins; in an <env> block: any
 	line    *regexp.Regexp
@@ -25,7 +25,7 @@ type placeForm struct {
 	repo    bool // the repository may follow
 }
 
-var placeForms = []placeForm{
+var forms = []clientForm{
 	{clients: "Claude Code to 2.1.50, opencode, Continue, Crush", env: true, line: regexp.MustCompile(`^\s*Working directory: (.+)$`)},
 	{clients: "Cline", env: true, line: regexp.MustCompile(`^\s*\d+\. Working Directory: (.+)$`)},
 	{clients: "Claude Code", before: "You have been invoked in the following environment:", line: regexp.MustCompile(`^ - Primary working directory: (.+)$`)},
@@ -49,9 +49,9 @@ var fileMarks = []string{
 // piFiles is pi's: its own statement ends the prompt.
 const piFiles = "# Project Context"
 
-// prompt adds what a system prompt states. It ends where after, which gets how
+// ReadPrompt adds what a system prompt states. It ends where after, which gets how
 // much it has read, says that there is no time for more.
-func (s *statements) prompt(text []byte, after func(bytes int) bool) {
+func (s *Statements) ReadPrompt(text []byte, after func(bytes int) bool) {
 	r := promptReader{s: s}
 	for line := range bytes.Lines(text) {
 		if !after(len(line)) {
@@ -68,7 +68,7 @@ func (s *statements) prompt(text []byte, after func(bytes int) bool) {
 
 // promptReader reads a system prompt line by line.
 type promptReader struct {
-	s    *statements
+	s    *Statements
 	prev []byte
 	mark string // behind which the prompt quotes files
 	env  int    // lines of an <env> block, the current one included; zero: outside
@@ -142,9 +142,9 @@ func (r *promptReader) directory(line []byte, dir string) {
 }
 
 // form is a client's that the line has, where it stands.
-func (r *promptReader) form(line []byte) *placeForm {
-	for i := range placeForms {
-		f := &placeForms[i]
+func (r *promptReader) form(line []byte) *clientForm {
+	for i := range forms {
+		f := &forms[i]
 		if f.env == (r.env > 0) && bytes.HasPrefix(r.prev, []byte(f.before)) && f.line.Match(line) {
 			return f
 		}
