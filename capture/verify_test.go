@@ -8,6 +8,7 @@ import (
 	"log/slog"
 	"math/rand/v2"
 	"net/http"
+	"os"
 	"path/filepath"
 	"strings"
 	"sync"
@@ -420,7 +421,7 @@ func TestEarlierTurnsComeLast(t *testing.T) {
 // once.
 func TestRandomFaults(t *testing.T) {
 	seeds := 8
-	if testing.Short() {
+	if os.Getenv("GRAPHITI_PROXY_LONG_TESTS") == "" {
 		seeds = 2
 	}
 	for seed := range seeds {
