@@ -192,8 +192,7 @@ func checkRequest(t *testing.T, tc *testCase) {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
 	if tc.want.has("chain") {
-		var h dialect.Hasher
-		chain := h.Chain(&c, dialect.Root("", "p"), nil)
+		chain := hasher.Chain(&c, dialect.Root("", "p"), nil)
 		if chain[len(chain)-1] != linked(t, tc.want.one("chain")) {
 			t.Error("the conversation has another fingerprint")
 		}

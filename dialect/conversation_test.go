@@ -12,7 +12,7 @@ import (
 	"github.com/graphiti-proxy/graphiti-proxy/dialect/chat"
 )
 
-var hasher dialect.Hasher
+var hasher = dialect.NewHasher()
 
 func parse(t testing.TB, body string) (*dialect.Conversation, bool) {
 	t.Helper()

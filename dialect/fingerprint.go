@@ -4,9 +4,9 @@ import (
 	"crypto/sha256"
 	"encoding/binary"
 	"hash/maphash"
-	"sync"
 
 	"github.com/cespare/xxhash/v2"
+	lru "github.com/hashicorp/golang-lru/v2"
 
 	"github.com/graphiti-proxy/graphiti-proxy/dialect/place"
 )
@@ -76,38 +76,28 @@ func (f Fingerprint) link(role Role, text uint64) Fingerprint {
 // Hasher fingerprints conversations. It remembers what long texts hashed to, as
 // they stood in a body: clients send their whole history with every request,
 // and decoding it again is most of what that would cost. It is safe for
-// concurrent use; the zero Hasher is ready.
+// concurrent use.
 type Hasher struct {
-	mu       sync.Mutex        // guards what follows
-	new, old map[uint64]uint64 // two generations, the older one to be dropped
+	texts *lru.Cache[uint64, uint64] // what they hash to, by a hash of how they stood in a body
 }
 
 const (
 	longText    = 256     // texts from here on, in bytes, are remembered
-	rememberMax = 1 << 15 // in each generation
+	rememberMax = 1 << 15 // texts
 )
+
+// NewHasher returns a Hasher that remembers nothing yet.
+func NewHasher() *Hasher {
+	texts, err := lru.New[uint64, uint64](rememberMax)
+	if err != nil {
+		panic("BUG: " + err.Error())
+	}
+	return &Hasher{texts}
+}
 
 // rawSeed is of the hashes that long texts are remembered by: nobody can make
 // up one that is taken for another person's.
 var rawSeed = maphash.MakeSeed()
-
-func (h *Hasher) known(raw uint64) (text uint64, ok bool) {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	if text, ok = h.new[raw]; !ok {
-		text, ok = h.old[raw]
-	}
-	return text, ok
-}
-
-func (h *Hasher) remember(raw, text uint64) {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	if h.new == nil || len(h.new) >= rememberMax {
-		h.old, h.new = h.new, make(map[uint64]uint64)
-	}
-	h.new[raw] = text
-}
 
 // Chain appends to dst the fingerprint after each message. Messages that
 // neither a person nor the model spoke change nothing, but for those that Place
@@ -141,10 +131,10 @@ func (h *Hasher) text(c *Conversation, i int) uint64 {
 		return c.decodedHash(raw)
 	}
 	key := maphash.Bytes(rawSeed, raw)
-	text, ok := h.known(key)
+	text, ok := h.texts.Get(key)
 	if !ok {
 		text = c.decodedHash(raw)
-		h.remember(key, text)
+		h.texts.Add(key, text)
 	}
 	return text
 }

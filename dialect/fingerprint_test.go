@@ -57,9 +57,9 @@ func TestRememberedHashIsNoOthers(t *testing.T) {
 		}
 		return h.Chain(&c, dialect.Fingerprint{}, nil)[0]
 	}
-	var h, fresh dialect.Hasher
-	last(&h, b)
-	if last(&h, a) != last(&fresh, a) {
+	h, fresh := dialect.NewHasher(), dialect.NewHasher()
+	last(h, b)
+	if last(h, a) != last(fresh, a) {
 		t.Error("what another person said changes a fingerprint")
 	}
 }

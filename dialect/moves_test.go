@@ -21,7 +21,7 @@ func TestFingerprintsFollowTheConversation(t *testing.T) {
 		return `{"role":"system","content":"<env>\n  Working directory: ` + dir + `\n</env>"}`
 	}
 	const hi, yes, more = `{"role":"user","content":"hi"}`, `{"role":"assistant","content":"yes"}`, `{"role":"user","content":"more"}`
-	var hasher dialect.Hasher
+	hasher := dialect.NewHasher()
 	chain := func(codex bool, messages ...string) []dialect.Fingerprint {
 		var c dialect.Conversation
 		if !(chat.Dialect{}).Parse([]byte(`{"messages":[`+strings.Join(messages, ",")+`]}`), &c) {

@@ -2,34 +2,42 @@ package dialect
 
 import (
 	"hash/maphash"
-	"sync"
+
+	lru "github.com/hashicorp/golang-lru/v2"
 
 	"github.com/graphiti-proxy/graphiti-proxy/dialect/place"
+)
+
+const (
+	rememberedPrompts = 1 << 12
+
+	// maxStated bounds, in bytes, what is remembered of one.
+	maxStated = 4 << 10
 )
 
 // prompts remembers what system prompts state of a place: clients send the same
 // long ones with every request, and reading one takes longer than all else that
 // is done for it.
-var prompts = promptMemo{seed: maphash.MakeSeed()}
+var prompts = newPromptCache()
 
-// rememberedPrompts bounds each of two generations of prompts.
-const rememberedPrompts = 1 << 12
-
-// maxStated bounds, in bytes, what is remembered of one.
-const maxStated = 4 << 10
-
-// promptMemo goes by hashes of the prompts as they stand in bodies, with a seed
+// promptCache goes by hashes of the prompts as they stand in bodies, with a seed
 // that nobody knows: no text can be made up that is taken for another. It is
 // safe for concurrent use.
-type promptMemo struct {
-	seed maphash.Seed
+type promptCache struct {
+	seed  maphash.Seed
+	known *lru.Cache[uint64, place.Statements]
+}
 
-	mu       sync.Mutex // guards what follows
-	new, old map[uint64]place.Statements
+func newPromptCache() *promptCache {
+	known, err := lru.New[uint64, place.Statements](rememberedPrompts)
+	if err != nil {
+		panic("BUG: " + err.Error())
+	}
+	return &promptCache{maphash.MakeSeed(), known}
 }
 
 // stated is what a prompt states.
-func (p *promptMemo) stated(c *Conversation, m *Message) (s place.Statements) {
+func (p *promptCache) stated(c *Conversation, m *Message) (s place.Statements) {
 	if m.from == m.to {
 		return s
 	}
@@ -40,24 +48,13 @@ func (p *promptMemo) stated(c *Conversation, m *Message) (s place.Statements) {
 		_ = h.WriteByte('"')                  // which no text holds as it stands in a body
 	}
 	key := h.Sum64()
-	p.mu.Lock()
-	s, ok := p.new[key]
-	if !ok {
-		s, ok = p.old[key]
-	}
-	p.mu.Unlock()
+	s, ok := p.known.Get(key)
 	if ok {
 		return s
 	}
 	s = c.prompted(m)
-	if c.Stopped() != NotStopped || s.Size() > maxStated {
-		return s
+	if c.Stopped() == NotStopped && s.Size() <= maxStated {
+		p.known.Add(key, s)
 	}
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if p.new == nil || len(p.new) >= rememberedPrompts {
-		p.old, p.new = p.new, make(map[uint64]place.Statements)
-	}
-	p.new[key] = s
 	return s
 }

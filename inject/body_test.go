@@ -13,7 +13,7 @@ import (
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti"
 )
 
-var hasher dialect.Hasher
+var hasher = dialect.NewHasher()
 
 func parse(t testing.TB, body string) (*dialect.Conversation, bool) {
 	t.Helper()

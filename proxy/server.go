@@ -61,7 +61,7 @@ type Options struct {
 type Server struct {
 	ways     atomic.Pointer[ways]
 	settings atomic.Pointer[Memory]
-	hasher   dialect.Hasher
+	hasher   *dialect.Hasher
 	budget   *budget.Budget // of all that is inspected
 	rounds   rounds
 	ids      *requestIDs
@@ -106,9 +106,10 @@ func New(o Options) (*Server, error) {
 		return nil, fmt.Errorf("listen for clients: %w; choose another address with listen", err)
 	}
 	s := &Server{
-		roots: o.TLS,
-		tls:   o.ServerTLS,
-		ids:   newRequestIDs(),
+		hasher: dialect.NewHasher(),
+		roots:  o.TLS,
+		tls:    o.ServerTLS,
+		ids:    newRequestIDs(),
 
 		budget: o.Budget,
 
