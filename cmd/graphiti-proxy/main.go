@@ -79,7 +79,7 @@ func newRootCommand() *cobra.Command {
 	f := root.PersistentFlags()
 	f.String("config", "", "configuration file (default ./graphiti-proxy.yaml, else $XDG_CONFIG_HOME/graphiti-proxy/config.yaml)")
 	f.StringArray("set", nil, "a setting as `key=value`, e.g. recall.timeout=200ms; may be repeated")
-	root.AddCommand(newServeCommand(), newDemoCommand(), newConfigCommand(), newStatusCommand(), newQueueCommand(), newMemoryCommand(), newTestConnectionCommand())
+	root.AddCommand(newServeCommand(), newDemoCommand(), newConfigCommand(), newStatusCommand(), newQueueCommand(), newMemoryCommand(), newTestConnectionCommand(), newRepairCommand())
 	for _, c := range root.Commands() {
 		if c.Args == nil {
 			c.Args = noArgs

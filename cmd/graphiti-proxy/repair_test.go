@@ -1,0 +1,101 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// TestRepair: what can be read of a damaged file is there when the new one is
+// put in its place, the damaged one is what it was, and what is lost is told.
+func TestRepair(t *testing.T) {
+	t.Parallel()
+	for _, file := range []string{"state.db", "spool.db", "memory.db"} {
+		t.Run(file, func(t *testing.T) {
+			t.Parallel()
+			dir := t.TempDir()
+			w := start(t, dir, nil)
+			w.say(fact)
+			for i := range 40 {
+				w.say(fmt.Sprintf("My plant number %d is a fern. %s", i, strings.Repeat("It is green. ", 40)))
+			}
+			w.delivered(41)
+			w.stop()
+			path := filepath.Join(dir, file)
+			b, err := os.ReadFile(path)
+			if err != nil {
+				t.Fatal(err)
+			}
+			last := len(b) - 4096 // a page of what was written last
+			for i := range 4096 {
+				b[last+i] = byte(i*7 + 3)
+			}
+			if err := os.WriteFile(path, b, 0o600); err != nil {
+				t.Fatal(err)
+			}
+			before := contents(t, dir, file)
+			out, err := command(t, dir, "repair", file, "--json", "--set", "data_dir="+dir)
+			if err != nil {
+				t.Fatal(err)
+			}
+			var done []repaired
+			if err := json.Unmarshal([]byte(out), &done); err != nil || len(done) != 1 || done[0].New != path+".repaired" {
+				t.Fatal(out, err)
+			}
+			after := contents(t, dir, file)
+			delete(after, file+".repaired")
+			if !equalMaps(before, after) {
+				t.Errorf("the damaged file was changed: %v, %v", sizesOf(before), sizesOf(after))
+			}
+			if _, err := command(t, dir, "repair", file, "--set", "data_dir="+dir); err == nil || !strings.Contains(err.Error(), "there already") {
+				t.Errorf("repaired twice: %v", err)
+			}
+			rows := 0
+			for _, table := range done[0].Tables {
+				rows += table.Rows
+			}
+			t.Logf("%+v", done[0].Tables)
+			if rows < 40 {
+				t.Errorf("%d rows: %+v", rows, done)
+			}
+			for _, end := range []string{"", "-wal", "-shm"} {
+				_ = os.Rename(path+end, path+end+".away")
+			}
+			if err := os.Rename(path+".repaired", path); err != nil {
+				t.Fatal(err)
+			}
+			w = start(t, dir, nil)
+			if answer, header, _ := w.say(question); !strings.Contains(answer, "Miso") {
+				t.Errorf("%q, %s", answer, header)
+			}
+			if q := w.app.queue(); q.Delivered < 41 {
+				t.Errorf("%+v", q)
+			}
+		})
+	}
+}
+
+// TestRepairOfNothing says what is wrong, and leaves nothing behind.
+func TestRepairOfNothing(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	if err := os.WriteFile(filepath.Join(dir, "memory.db"), []byte(strings.Repeat("no database ", 1000)), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for want, args := range map[string][]string{
+		"nothing can be read": {"repair", "memory.db"},
+		"no file of a data":   {"repair", "../memory.db"},
+		"no such file":        {"repair", "state.db"},
+	} {
+		if _, err := command(t, dir, append(args, "--set", "data_dir="+dir)...); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%v: %v", args, err)
+		}
+	}
+	left, err := filepath.Glob(filepath.Join(dir, "repair-*"))
+	if more, _ := filepath.Glob(filepath.Join(dir, "*.repaired")); err != nil || len(left)+len(more) > 0 {
+		t.Errorf("left behind: %v %v", left, more)
+	}
+}
