@@ -12,7 +12,7 @@ import (
 )
 
 // TestSharedNamesAreBounded: a group that is always in use does not collect the
-// names of all blocks and snapshots that ever were, and the generation of one
+// names of all decisions and snapshots that ever were, and the version of one
 // that is not ends.
 func TestSharedNamesAreBounded(t *testing.T) {
 	server := redistest.Start(t)
@@ -27,10 +27,10 @@ func TestSharedNamesAreBounded(t *testing.T) {
 		for i := from; i < from+n; i++ {
 			var k [16]byte
 			binary.BigEndian.PutUint32(k[:], uint32(i))
-			if _, _, err := s.Blocks.Keep(ctx, k, "text", 1, time.Now(), "g"); err != nil {
+			if _, err := s.Decisions.Keep(ctx, k, s.made("text", 1), "g"); err != nil {
 				t.Fatal(err)
 			}
-			s.Snapshots.Save(fmt.Sprint(i), []byte("text"), time.Now(), "g")
+			s.Snapshots.Save(fmt.Sprint(i), []byte("text"), 1, "g")
 		}
 		within(t, "the last snapshot", func() bool {
 			return direct.Exists(ctx, redis.Key("snapshot", fmt.Sprint(from+n-1))).Val() == 1
@@ -55,7 +55,7 @@ func TestSharedNamesAreBounded(t *testing.T) {
 	}
 	defer facts.Close()
 	facts.DropGroup("g")
-	if ttl := direct.TTL(ctx, redis.Key("generation", "g")).Val(); ttl <= 0 {
-		t.Errorf("the generation is kept for %v", ttl)
+	if ttl := direct.TTL(ctx, redis.Key("version", "g")).Val(); ttl <= 0 {
+		t.Errorf("the version is kept for %v", ttl)
 	}
 }

@@ -34,37 +34,66 @@ func key(n int) (k [16]byte) {
 	return k
 }
 
-// lookup returns the blocks found, by position.
+// lookup returns the decisions found, by position: block, facts, and whether the
+// turn is to be kept.
 func lookup(t testing.TB, s *State, keys ...[16]byte) map[int]string {
 	t.Helper()
-	got := make(map[int]string)
-	if err := s.Blocks.Lookup(context.Background(), keys, func(i int, text string, facts int, _ time.Time) {
-		got[i] = fmt.Sprintf("%s/%d", text, facts)
-	}); err != nil {
+	list, err := s.Decisions.Lookup(context.Background(), s.Generations.Now(), keys)
+	if err != nil {
 		t.Fatal(err)
+	}
+	got := make(map[int]string)
+	for i, d := range list {
+		if d != nil {
+			got[i] = text(d)
+		}
 	}
 	return got
 }
 
-// TestBlocksOutliveTheProcess, and the first decision stands.
-func TestBlocksOutliveTheProcess(t *testing.T) {
+func text(d *Decision) string {
+	text := fmt.Sprintf("%s/%d", d.Block, d.Facts)
+	if !d.Ingest {
+		text += " dropped"
+	}
+	return text
+}
+
+// made is a decision for a request that arrives now.
+func (s *State) made(block string, facts int) Decision {
+	return Decision{Block: block, Facts: facts, Ingest: true, Generation: s.Generations.Now()}
+}
+
+func keep(t testing.TB, s *State, n int, d Decision, groups ...string) string {
+	t.Helper()
+	kept, err := s.Decisions.Keep(context.Background(), key(n), d, groups...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return text(kept)
+}
+
+// TestDecisionsOutliveTheProcess, and the first one stands.
+func TestDecisionsOutliveTheProcess(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "state.db")
 	s := openState(t, path)
-	ctx := context.Background()
 	if got := lookup(t, s, key(1), key(2)); len(got) != 0 {
 		t.Errorf("an empty file has %v", got)
 	}
 	for _, tc := range []struct {
 		key        int
 		text, want string
-	}{{1, "first", "first"}, {1, "second", "first"}, {2, "", ""}, {2, "late", ""}} {
-		if got, _, err := s.Blocks.Keep(ctx, key(tc.key), tc.text, len(tc.text), time.Now()); err != nil || got != tc.want {
-			t.Errorf("keeping %q for %d: %q, %v", tc.text, tc.key, got, err)
+	}{{1, "first", "first/5"}, {1, "second", "first/5"}, {2, "", "/0"}, {2, "late", "/0"}} {
+		if got := keep(t, s, tc.key, s.made(tc.text, len(tc.text))); got != tc.want {
+			t.Errorf("keeping %q for %d: %q", tc.text, tc.key, got)
 		}
 	}
+	dropped := s.made("shown", 2)
+	dropped.Ingest = false
+	keep(t, s, 4, dropped)
 	for range 2 {
-		got := lookup(t, s, key(2), key(3), key(1))
-		if len(got) != 2 || got[0] != "/0" || got[2] != "first/5" {
+		got := lookup(t, s, key(2), key(3), key(1), key(4))
+		if len(got) != 3 || got[0] != "/0" || got[2] != "first/5" || got[3] != "shown/2 dropped" {
 			t.Errorf("%v", got)
 		}
 		if err := s.Close(); err != nil {
@@ -72,8 +101,8 @@ func TestBlocksOutliveTheProcess(t *testing.T) {
 		}
 		s = openState(t, path)
 	}
-	if got, _, err := s.Blocks.Keep(ctx, key(1), "third", 1, time.Now()); err != nil || got != "first" {
-		t.Errorf("after a restart: %q, %v", got, err)
+	if got := keep(t, s, 1, s.made("third", 1)); got != "first/5" {
+		t.Errorf("after a restart: %q", got)
 	}
 	s.Close()
 }
@@ -94,9 +123,7 @@ func TestManyKeysAreLookedUpAtOnce(t *testing.T) {
 			if i%3 == 0 { // about the others nothing was decided
 				continue
 			}
-			if _, _, err := s.Blocks.Keep(t.Context(), key(i), "b", i, time.Now()); err != nil {
-				t.Fatal(err)
-			}
+			keep(t, s, i, s.made("b", i))
 		}
 		s.Close()
 		s = begin()
@@ -116,16 +143,14 @@ func TestOldStateIsRemoved(t *testing.T) {
 	s := openState(t, filepath.Join(t.TempDir(), "state.db"))
 	defer s.Close()
 	ctx := context.Background()
-	if _, _, err := s.Blocks.Keep(ctx, key(1), "b", 1, time.Now()); err != nil {
+	keep(t, s, 1, s.made("b", 1))
+	if err := s.Sessions.Put(ctx, key(1), "session:1"); err != nil {
 		t.Fatal(err)
 	}
-	if err := s.Chain.Put(ctx, key(1), "session:1"); err != nil {
-		t.Fatal(err)
-	}
-	kept := s.store.(*file)
+	kept := s.file
 	count := func() (n int) {
 		t.Helper()
-		if err := kept.db.QueryRow(ctx, "SELECT (SELECT count(*) FROM blocks) + (SELECT count(*) FROM chain)", nil, &n); err != nil {
+		if err := kept.db.QueryRow(ctx, "SELECT (SELECT count(*) FROM decisions) + (SELECT count(*) FROM chain)", nil, &n); err != nil {
 			t.Fatal(err)
 		}
 		return n
@@ -145,7 +170,7 @@ func TestChainFindsTheLongestKnownBeginning(t *testing.T) {
 	s := openState(t, path)
 	ctx := context.Background()
 	for i, session := range map[int]string{1: "session:a", 2: "session:b"} {
-		if err := s.Chain.Put(ctx, key(i), session); err != nil {
+		if err := s.Sessions.Put(ctx, key(i), session); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -159,7 +184,7 @@ func TestChainFindsTheLongestKnownBeginning(t *testing.T) {
 			{[][16]byte{key(9), key(8)}, ""},
 			{nil, ""},
 		} {
-			got, ok, err := s.Chain.Find(ctx, tc.ask)
+			got, ok, err := s.Sessions.Find(ctx, tc.ask)
 			if err != nil || got != tc.want || ok != (tc.want != "") {
 				t.Errorf("%q, %v, %v; want %q", got, ok, err, tc.want)
 			}
@@ -171,7 +196,7 @@ func TestChainFindsTheLongestKnownBeginning(t *testing.T) {
 }
 
 // forgetful is a store that keeps nothing.
-type forgetful struct{ store }
+type forgetful struct{ sessionStore }
 
 func (forgetful) shared() bool                                            { return false }
 func (forgetful) setPending(context.Context, [16]byte, string, time.Time) {}
@@ -180,7 +205,7 @@ func (forgetful) endPendingLater([16]byte)                                {}
 // TestPendingConversationEnds with its answer, or after a while.
 func TestPendingConversationEnds(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		c := &Chain{recent: newRecent[[16]byte, link](linksInMemory), store: forgetful{}}
+		c := newSessions(forgetful{})
 		c.SetPending(t.Context(), key(1), "session:1")
 		c.SetPending(t.Context(), key(2), "session:2")
 		if s, ok := c.Pending(t.Context(), key(1)); !ok || s != "session:1" {
@@ -205,9 +230,9 @@ func TestPendingConversationOutlivesTheProcess(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s.Chain.SetPending(t.Context(), key(1), "session:1")
-	s.Chain.SetPending(t.Context(), key(2), "session:2")
-	s.Chain.EndPending(key(2))
+	s.Sessions.SetPending(t.Context(), key(1), "session:1")
+	s.Sessions.SetPending(t.Context(), key(2), "session:2")
+	s.Sessions.EndPending(key(2))
 	if err := s.Close(); err != nil {
 		t.Fatal(err)
 	}
@@ -215,24 +240,34 @@ func TestPendingConversationOutlivesTheProcess(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer s.Close()
-	if session, ok := s.Chain.Pending(t.Context(), key(1)); !ok || session != "session:1" {
+	if session, ok := s.Sessions.Pending(t.Context(), key(1)); !ok || session != "session:1" {
 		t.Errorf("%q, %v", session, ok)
 	}
-	if session, ok := s.Chain.Pending(t.Context(), key(2)); ok {
+	if session, ok := s.Sessions.Pending(t.Context(), key(2)); ok {
 		t.Errorf("answered, and still %q", session)
 	}
 }
 
-func TestRecentStaysWithinItsBounds(t *testing.T) {
-	r := newRecent[int, int](100)
+// TestLRUStaysWithinItsBounds: in bytes, and what was used last stays.
+func TestLRUStaysWithinItsBounds(t *testing.T) {
+	c := newByteLRU[int, int](100)
 	for i := range 1000 {
-		r.put(i, i, 10)
+		c.Add(i, i, 10)
+		c.Add(i, i, 20) // it is no second one
+		c.Get(0)
 	}
-	if n := len(r.new) + len(r.old); n > 21 {
-		t.Errorf("%d entries", n)
+	if c.lru.Len() != 5 || c.bytes > 100 {
+		t.Errorf("%d entries, %d bytes", c.lru.Len(), c.bytes)
 	}
-	if v, ok := r.get(999); !ok || v != 999 {
+	if v, ok := c.Get(999); !ok || v != 999 {
 		t.Error("the newest is gone")
+	}
+	if _, ok := c.Get(0); !ok {
+		t.Error("what is in use is gone")
+	}
+	c.Add(1, 1, 1000)
+	if c.lru.Len() != 0 || c.bytes != 0 {
+		t.Errorf("what has no room alone leaves %d entries, %d bytes", c.lru.Len(), c.bytes)
 	}
 }
 
@@ -242,25 +277,28 @@ func TestRecallAges(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer r.Close()
-	_, _, generation := r.Fetch(t.Context(), "g", "q")
-	r.Store("g", "q", generation, "v", 100, false)
-	r.Store("g", "none", generation, "", 100, true)
+	_, _, version := r.Fetch(t.Context(), "g", "q", 1)
+	r.Store("g", "q", 1, version, "v", 100, false)
+	r.Store("g", "none", 1, version, "", 100, true)
 	r.Wait()
-	if v, found, fresh := r.Lookup("g", "q"); v != "v" || !found || !fresh {
+	if v, found, fresh := r.Lookup("g", "q", 1); v != "v" || !found || !fresh {
 		t.Errorf("%q, %v, %v", v, found, fresh)
 	}
-	if _, found, _ := r.Lookup("h", "q"); found {
+	if _, found, _ := r.Lookup("h", "q", 1); found {
 		t.Error("another group has it")
 	}
+	if _, found, _ := r.Lookup("g", "q", 2); found {
+		t.Error("a request that arrived after something was forgotten has it")
+	}
 	time.Sleep(1100 * time.Millisecond)
-	if v, found, fresh := r.Lookup("g", "q"); v != "v" || !found || fresh {
+	if v, found, fresh := r.Lookup("g", "q", 1); v != "v" || !found || fresh {
 		t.Errorf("stale: %q, %v, %v", v, found, fresh)
 	}
-	if _, found, _ := r.Lookup("g", "none"); found {
+	if _, found, _ := r.Lookup("g", "none", 1); found {
 		t.Error("that nothing was found is believed for too long")
 	}
 	r.DropGroup("g")
-	if _, found, _ := r.Lookup("g", "q"); found {
+	if _, found, _ := r.Lookup("g", "q", 1); found {
 		t.Error("still there after the group learnt something")
 	}
 }
@@ -278,11 +316,10 @@ func TestRecallKeepsNothingFromBeforeAChange(t *testing.T) {
 		{"nothing happened", false, func(*Recall[string]) {}, true},
 		{"something was learnt", false, func(r *Recall[string]) { r.DropGroup("g") }, false},
 		{"all is dropped", false, func(r *Recall[string]) { r.DropAll() }, false},
-		{"another replica forgot", false, func(r *Recall[string]) { r.Heard(NewsOfForget + "g") }, false},
 		{"something was learnt elsewhere", false, func(r *Recall[string]) { r.DropGroup("h") }, true},
 		{"nothing happened, replicas", true, func(*Recall[string]) {}, true},
 		{"something was learnt, replicas", true, func(r *Recall[string]) { r.DropGroup("g") }, false},
-		{"another replica learnt something", true, func(r *Recall[string]) { r.Heard(newsOfDrop + "g") }, false},
+		{"another replica learnt something", true, func(r *Recall[string]) { r.Apply(eventDrop + "g") }, false},
 	} {
 		o := RecallOptions{Fresh: time.Minute, Stale: time.Hour, MaxBytes: 1 << 20}
 		if tc.shared {
@@ -292,11 +329,11 @@ func TestRecallKeepsNothingFromBeforeAChange(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		_, _, generation := r.Fetch(t.Context(), "g", "q")
+		_, _, version := r.Fetch(t.Context(), "g", "q", 1)
 		tc.change(r)
-		r.Store("g", "q", generation, "v", 100, false)
+		r.Store("g", "q", 1, version, "v", 100, false)
 		r.Wait()
-		if v, found, _ := r.Lookup("g", "q"); found != tc.found {
+		if v, found, _ := r.Lookup("g", "q", 1); found != tc.found {
 			t.Errorf("%s: %q, %v", tc.name, v, found)
 		}
 		r.Close()

@@ -11,59 +11,73 @@ import (
 	"github.com/graphiti-proxy/graphiti-proxy/cache/redis/redistest"
 )
 
-// TestWhatWasForgottenIsNotKept: neither a block for a request that came in
-// before its group was forgotten, nor a snapshot of what was said before. What
-// comes after is, and that nothing was shown is a decision too.
-func TestWhatWasForgottenIsNotKept(t *testing.T) {
-	stores := map[string]func(t *testing.T) *State{
+// stores are both kinds of state.
+func stores() map[string]func(t *testing.T) *State {
+	return map[string]func(t *testing.T) *State{
 		"file": func(t *testing.T) *State {
 			s := openState(t, filepath.Join(t.TempDir(), "state.db"))
 			t.Cleanup(func() { s.Close() })
 			return s
 		},
-		"replicas": func(t *testing.T) *State { return Share(dial(t, redistest.Start(t)), time.Hour) },
+		"replicas": func(t *testing.T) *State {
+			s := Share(dial(t, redistest.Start(t)), time.Hour)
+			if err := s.Generations.Refresh(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+			return s
+		},
 	}
-	for name, open := range stores {
+}
+
+// TestWhatWasForgottenIsNotKept: neither a block for a request that arrived
+// before its group was forgotten, or a session in it, nor a note of what was said
+// before. What comes after is, and that nothing was shown is a decision too.
+func TestWhatWasForgottenIsNotKept(t *testing.T) {
+	for name, open := range stores() {
 		t.Run(name, func(t *testing.T) {
 			s, ctx := open(t), context.Background()
-			keep := func(n, facts int, since time.Time, groups ...string) {
-				t.Helper()
-				if _, _, err := s.Blocks.Keep(ctx, key(n), "text", facts, since, groups...); err != nil {
+			before := s.made("text", 1)
+			dropped := before
+			dropped.Ingest = false
+			keep(t, s, 0, before, "g")
+			lookup(t, s, key(0))
+			for _, f := range []Forget{{Group: "g", Scope: "g"}, {Group: "i", Scope: "talk:1:", Session: "session:1"}} {
+				if _, err := s.Generations.Raise(ctx, f); err != nil {
+					t.Fatal(err)
+				}
+				if _, err := s.Decisions.Forget(ctx, f.Group); err != nil {
+					t.Fatal(err)
+				}
+				if err := s.Snapshots.Forget(ctx, f.Scope); err != nil {
+					t.Fatal(err)
+				}
+				if _, err := s.Generations.Raise(ctx, f); err != nil { // else what was read meanwhile counts
 					t.Fatal(err)
 				}
 			}
-			before := time.Now()
-			keep(0, 1, before, "g")
-			if _, err := s.Blocks.Forget("g"); err != nil {
-				t.Fatal(err)
-			}
-			if err := s.Snapshots.Forget("g"); err != nil {
-				t.Fatal(err)
-			}
-			keep(1, 2, before, "h", "g")
-			keep(2, -3, before, "g") // of a turn that is not to be kept
-			keep(3, 1, before, "h")
-			keep(4, 1, time.Now(), "g")
-			got := lookup(t, s, key(0), key(1), key(2), key(3), key(4))
-			for i, want := range []string{"/1", "/0", "/-1", "text/1", "text/1"} {
+			keep(t, s, 1, before, "h", "g")
+			keep(t, s, 2, dropped, "g")
+			keep(t, s, 3, before, "h")
+			keep(t, s, 4, s.made("text", 1), "g")
+			keep(t, s, 5, before, "i") // which may show what was said in the session
+			got := lookup(t, s, key(0), key(1), key(2), key(3), key(4), key(5))
+			for i, want := range []string{"/1", "/0", "/0 dropped", "text/1", "text/1", "/0"} {
 				if got[i] != want {
 					t.Errorf("block %d is %q, want %q", i, got[i], want)
 				}
 			}
-			if text, facts, err := s.Blocks.Keep(ctx, key(1), "another", 1, time.Now(), "g"); text != "" || facts != 0 || err != nil {
-				t.Errorf("decided twice: %q %d %v", text, facts, err)
+			if got := keep(t, s, 1, s.made("another", 1), "g"); got != "/0" {
+				t.Errorf("decided twice: %q", got)
 			}
-			err := s.Blocks.Lookup(ctx, [][16]byte{key(3)}, func(_ int, _ string, _ int, since time.Time) {
-				if d := since.Sub(before).Abs(); d > time.Millisecond {
-					t.Errorf("decided %v before or after", d)
-				}
-			})
-			if err != nil {
-				t.Error(err)
+			list, err := s.Decisions.Lookup(ctx, s.Generations.Now(), [][16]byte{key(3)})
+			if err != nil || list[0].Generation != before.Generation {
+				t.Errorf("of generation %d, %v, and not %d", list[0].Generation, err, before.Generation)
 			}
 
-			s.Snapshots.Save("early", []byte("early"), before, "h", "g")
-			s.Snapshots.Save("late", []byte("late"), time.Now(), "h", "g")
+			s.Snapshots.Save("early", []byte("early"), before.Generation, "h", "g")
+			s.Snapshots.Save("session", []byte("session"), before.Generation, "h", "talk:1:")
+			s.Snapshots.Save("elsewhere", []byte("elsewhere"), before.Generation, "i") // what others said there stays
+			s.Snapshots.Save("late", []byte("late"), s.Generations.Now(), "h", "g")
 			load := func(session string) string {
 				t.Helper()
 				body, err := s.Snapshots.Load(ctx, session)
@@ -73,16 +87,86 @@ func TestWhatWasForgottenIsNotKept(t *testing.T) {
 				return string(body)
 			}
 			within(t, "the last snapshot", func() bool { return load("late") == "late" })
-			if got := load("early"); got != "" {
-				t.Errorf("a snapshot of what was forgotten is kept: %q", got)
+			if got := load("early") + load("session"); got != "" || load("elsewhere") == "" {
+				t.Errorf("a snapshot of what was forgotten is kept, or another is not: %q", got)
 			}
 		})
 	}
 }
 
-// TestNewsHoldNothingForgotten: replicas are told of blocks, and a replica that
-// starts later hears of none that was emptied.
-func TestNewsHoldNothingForgotten(t *testing.T) {
+// TestDecisionsReadWhileAGroupIsForgotten: what a request finds that arrived
+// before the end is not what the next one finds.
+func TestDecisionsReadWhileAGroupIsForgotten(t *testing.T) {
+	for name, open := range stores() {
+		t.Run(name, func(t *testing.T) {
+			s, ctx := open(t), t.Context()
+			f := Forget{Group: "g", Scope: "g"}
+			keep(t, s, 0, s.made("text", 1), "g")
+			keep(t, s, 1, s.made("text", 1), "h")
+			var err error
+			if f, err = s.Generations.Raise(ctx, f); err != nil {
+				t.Fatal(err)
+			}
+			lookup(t, s, key(0), key(1))
+			if _, err := s.Decisions.Forget(ctx, "g"); err != nil {
+				t.Fatal(err)
+			}
+			if f, err = s.Generations.Raise(ctx, f); err != nil {
+				t.Fatal(err)
+			}
+			if got := lookup(t, s, key(0), key(1)); got[0] != "/1" || got[1] != "text/1" {
+				t.Errorf("%v", got)
+			}
+		})
+	}
+}
+
+// TestReplicaThatHasNotHeardOfAForget: one that has not heard of a forget writes
+// nothing of it, however new its request is.
+func TestReplicaThatHasNotHeardOfAForget(t *testing.T) {
+	server := redistest.Start(t)
+	a, b := Share(dial(t, server), time.Hour), Share(dial(t, server), time.Hour)
+	ctx := t.Context()
+	for _, s := range []*State{a, b} {
+		if err := s.Generations.Refresh(ctx); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if _, err := a.Generations.Raise(ctx, Forget{Group: "g", Scope: "g"}); err != nil {
+		t.Fatal(err)
+	}
+	if got := keep(t, b, 1, b.made("text", 1), "g"); got != "/0" {
+		t.Errorf("kept %q", got)
+	}
+	facts := func(db *redis.DB) *Recall[string] {
+		r, err := NewRecall[string](RecallOptions{Fresh: time.Minute, Stale: time.Hour, MaxBytes: 1 << 20, Shared: db})
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(r.Close)
+		return r
+	}
+	db := dial(t, server)
+	r := facts(db)
+	now := b.Generations.Now()
+	_, _, version := r.Fetch(ctx, "g", "q", now)
+	r.Share("g", "q", now, version, "v", false)
+	r.Share("h", "q", now, version, "v", false)
+	within(t, "the other group", func() bool { _, found, _ := r.Fetch(ctx, "h", "q", now); return found })
+	if _, found, _ := r.Fetch(ctx, "g", "q", now); found {
+		t.Error("what was found is shared")
+	}
+	if err := b.Apply(ctx, EventGeneration); err != nil {
+		t.Fatal(err)
+	}
+	if got := keep(t, b, 2, b.made("text", 1), "g"); got != "text/1" || !b.Generations.Blocks("g") {
+		t.Errorf("when it has heard: %q", got)
+	}
+}
+
+// TestEventsHoldNothingForgotten: replicas are told of decisions, and a replica
+// that starts later hears of none that was emptied.
+func TestEventsHoldNothingForgotten(t *testing.T) {
 	server := redistest.Start(t)
 	db := dial(t, server)
 	s, ctx := Share(db, time.Hour), context.Background()
@@ -92,35 +176,30 @@ func TestNewsHoldNothingForgotten(t *testing.T) {
 		if i%400 == 0 {
 			group = "g"
 		}
-		if _, _, err := s.Blocks.Keep(ctx, key(i), group+fact, 1, time.Now(), group); err != nil {
-			t.Fatal(err)
-		}
+		keep(t, s, i, s.made(group+fact, 1), group)
 	}
-	if n, err := s.Blocks.Forget("g"); n != 3 || err != nil {
+	if n, err := s.Decisions.Forget(ctx, "g"); n != 3 || err != nil {
 		t.Errorf("%d blocks, %v", n, err)
-	}
-	if err := s.Blocks.Blank(key(1)); err != nil {
-		t.Error(err)
 	}
 	left := 0
 	err := db.Do(ctx, func(ctx context.Context, c redis.Cmdable) error {
-		list, err := c.XRange(ctx, redis.Key(News), "-", "+").Result()
+		list, err := c.XRange(ctx, redis.Key(Events), "-", "+").Result()
 		for _, m := range list {
 			if strings.Contains(m.Values["m"].(string), "g"+fact) {
-				t.Errorf("the news still hold %v", m.Values)
+				t.Errorf("the events still hold %v", m.Values)
 			}
 			left++
 		}
 		return err
 	})
-	if err != nil || left != 1200-4 {
-		t.Errorf("%d news are left, %v", left, err)
+	if err != nil || left != 1200-3 {
+		t.Errorf("%d events are left, %v", left, err)
 	}
 	other := dial(t, server)
 	later := Share(other, time.Hour)
-	other.Listen("later", News, later.Heard, func() {})
-	within(t, "the news", func() bool { _, ok := later.Blocks.recent.get(key(1199)); return ok })
-	if e, ok := later.Blocks.recent.get(key(0)); ok {
-		t.Errorf("a replica that starts later has %q", e.text)
+	other.Listen("later", Events, func(event string) { _ = later.Apply(ctx, event) }, func() {})
+	within(t, "the events", func() bool { _, ok := later.Decisions.recent.Get(key(1199)); return ok })
+	if e, ok := later.Decisions.recent.Get(key(0)); ok {
+		t.Errorf("a replica that starts later has %q", e.Block)
 	}
 }

@@ -21,24 +21,25 @@ type RecallOptions struct {
 	Shared   *redis.DB // what replicas share of it; nil: nothing
 }
 
-// Recall keeps what searches found, by group and query. It is safe for
-// concurrent use.
+// Recall keeps what searches found, by group, query and the number of forgets
+// that the request carries: after a forget everything is searched anew. It is
+// safe for concurrent use.
 type Recall[V any] struct {
 	o     RecallOptions
 	store *ristretto.Cache[uint64, entry[V]]
 	seed  maphash.Seed
 
-	// generations count how often something new was learnt, by group. Groups
-	// share the counters, which costs now and then an entry and no more.
-	generations [1024]atomic.Uint32
+	// versions count how often something new was learnt, by group. Groups share
+	// the counters, which costs now and then an entry and no more.
+	versions [1024]atomic.Uint32
 }
 
 type entry[V any] struct {
-	value      V
-	check      uint64 // a second hash of the key: the store's alone may collide
-	born       time.Time
-	empty      bool
-	generation uint32
+	value   V
+	check   uint64 // a second hash of the key: the store's alone may collide
+	born    time.Time
+	empty   bool
+	version uint32 // of the group
 }
 
 // NewRecall returns an empty cache.
@@ -57,10 +58,10 @@ func NewRecall[V any](o RecallOptions) (*Recall[V], error) {
 // Lookup returns what was stored for a query in a group, whether there was
 // anything, and whether it is fresh. An answer that found nothing is fresh for
 // a tenth of the time: something may be learnt any moment.
-func (r *Recall[V]) Lookup(group, query string) (v V, found, fresh bool) {
-	key, check := r.key(group, query)
+func (r *Recall[V]) Lookup(group, query string, generation int64) (v V, found, fresh bool) {
+	key, check := r.key(group, query, generation)
 	e, ok := r.store.Get(key)
-	if !ok || e.check != check || e.generation != r.generation(group).Load() {
+	if !ok || e.check != check || e.version != r.version(group).Load() {
 		return v, false, false
 	}
 	age, limit := time.Since(e.born), r.o.Fresh
@@ -73,30 +74,29 @@ func (r *Recall[V]) Lookup(group, query string) (v V, found, fresh bool) {
 	return e.value, true, age <= limit
 }
 
-// Store keeps what a search found that began when its group was of that
-// generation, unless the group has changed since; cost is about its size in
-// bytes.
-func (r *Recall[V]) Store(group, query, generation string, v V, cost int, empty bool) {
-	now := r.generation(group).Load()
-	if here, _, _ := strings.Cut(generation, "/"); here != strconv.FormatUint(uint64(now), 10) {
+// Store keeps what a search found that began when its group was of that version,
+// unless the group has changed since; cost is about its size in bytes.
+func (r *Recall[V]) Store(group, query string, generation int64, version string, v V, cost int, empty bool) {
+	now := r.version(group).Load()
+	if here, _, _ := strings.Cut(version, "/"); here != strconv.FormatUint(uint64(now), 10) {
 		return
 	}
-	key, check := r.key(group, query)
-	e := entry[V]{value: v, check: check, born: time.Now(), empty: empty, generation: now}
+	key, check := r.key(group, query, generation)
+	e := entry[V]{value: v, check: check, born: time.Now(), empty: empty, version: now}
 	r.store.SetWithTTL(key, e, int64(cost), r.o.Stale)
 }
 
-// DropGroup forgets what was found in a group, because it holds something new
-// or lost something. Other replicas are told.
+// DropGroup drops what was found in a group, because it holds something new.
+// Other replicas are told.
 func (r *Recall[V]) DropGroup(group string) {
-	r.generation(group).Add(1)
+	r.version(group).Add(1)
 	r.tellDropped(group)
 }
 
-// DropAll forgets everything that this process keeps.
+// DropAll drops everything that this process keeps.
 func (r *Recall[V]) DropAll() {
-	for i := range r.generations {
-		r.generations[i].Add(1)
+	for i := range r.versions {
+		r.versions[i].Add(1)
 	}
 }
 
@@ -106,13 +106,14 @@ func (r *Recall[V]) Wait() { r.store.Wait() }
 // Close ends the cache's goroutine.
 func (r *Recall[V]) Close() { r.store.Close() }
 
-func (r *Recall[V]) generation(group string) *atomic.Uint32 {
-	return &r.generations[maphash.String(r.seed, group)%uint64(len(r.generations))]
+func (r *Recall[V]) version(group string) *atomic.Uint32 {
+	return &r.versions[maphash.String(r.seed, group)%uint64(len(r.versions))]
 }
 
-func (r *Recall[V]) key(group, query string) (key, check uint64) {
+func (r *Recall[V]) key(group, query string, generation int64) (key, check uint64) {
 	var h maphash.Hash
 	h.SetSeed(r.seed)
+	maphash.WriteComparable(&h, generation)
 	_, _ = h.WriteString(group)
 	_ = h.WriteByte(0)
 	_, _ = h.WriteString(query)

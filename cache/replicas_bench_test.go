@@ -25,10 +25,10 @@ func BenchmarkDecision(b *testing.B) {
 			n++
 			var k [16]byte
 			binary.LittleEndian.PutUint64(k[:], n)
-			if err := s.Blocks.Lookup(ctx, [][16]byte{k}, func(int, string, int, time.Time) { b.Fatal("found") }); err != nil {
-				b.Fatal(err)
+			if list, err := s.Decisions.Lookup(ctx, 1, [][16]byte{k}); err != nil || list[0] != nil {
+				b.Fatal(list, err)
 			}
-			if _, _, err := s.Blocks.Keep(ctx, k, block, 3, time.Now(), "group"); err != nil {
+			if _, err := s.Decisions.Keep(ctx, k, Decision{block, 3, true, 1}, "group"); err != nil {
 				b.Fatal(err)
 			}
 		}

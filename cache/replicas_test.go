@@ -38,25 +38,36 @@ func within(t *testing.T, what string, ok func() bool) {
 func TestReplicasKeepOneDecision(t *testing.T) {
 	s := redistest.Start(t)
 	a, b := Share(dial(t, s), time.Hour), Share(dial(t, s), time.Hour)
-	ctx := context.Background()
-	if text, facts, err := a.Blocks.Keep(ctx, key(1), "first <&> \"", 3, time.Now(), "g", "h"); err != nil || text != "first <&> \"" || facts != 3 {
-		t.Fatalf("%q %d %v", text, facts, err)
+	const first = "first <&> \""
+	if got := keep(t, a, 1, a.made(first, 3), "g", "h"); got != first+"/3" {
+		t.Fatal(got)
 	}
-	if text, facts, err := b.Blocks.Keep(ctx, key(1), "second", 1, time.Now(), "g"); err != nil || text != "first <&> \"" || facts != 3 {
-		t.Errorf("%q %d %v", text, facts, err)
+	if got := keep(t, b, 1, b.made("second", 1), "g"); got != first+"/3" {
+		t.Error(got)
 	}
-	if _, _, err := a.Blocks.Keep(ctx, key(2), "", -1, time.Now()); err != nil {
-		t.Fatal(err)
-	}
-	if got := lookup(t, b, key(1), key(2), key(3)); len(got) != 2 || got[0] != "first <&> \"/3" || got[1] != "/-1" {
+	keep(t, a, 2, Decision{})
+	if got := lookup(t, b, key(1), key(2), key(3)); len(got) != 2 || got[0] != first+"/3" || got[1] != "/0 dropped" {
 		t.Errorf("%v", got)
 	}
 	// Not there is not remembered: another replica may decide any moment.
-	if _, _, err := a.Blocks.Keep(ctx, key(3), "third", 1, time.Now(), "g"); err != nil {
-		t.Fatal(err)
-	}
+	keep(t, a, 3, a.made("third", 1), "g")
 	if got := lookup(t, b, key(3)); got[0] != "third/1" {
 		t.Errorf("%v", got)
+	}
+}
+
+// TestDecisionsOfTheFirstEdition are read: a turn that is not to be kept had
+// fewer facts than none.
+func TestDecisionsOfTheFirstEdition(t *testing.T) {
+	for stored, want := range map[string]Decision{
+		`{"t":"text","f":2,"s":"1763000000000000"}`: {"text", 2, true, 0},
+		`{"t":"","f":-1,"s":"1763000000000000"}`:    {"", 0, false, 0},
+		`{"t":"text","f":-3}`:                       {"text", 2, false, 0},
+		`{"t":"","f":1}`:                            {"", 1, true, 0},
+	} {
+		if got, err := parseDecision(stored); err != nil || *got != want {
+			t.Errorf("%s is %+v, %v", stored, got, err)
+		}
 	}
 }
 
@@ -66,35 +77,32 @@ func TestForgettingEmptiesEveryReplicasBlocks(t *testing.T) {
 	a, b := Share(dial(t, s), time.Hour), Share(dial(t, s), time.Hour)
 	ctx := context.Background()
 	for i, group := range []string{"g", "h", "g"} {
-		if _, _, err := a.Blocks.Keep(ctx, key(i), "text", 1, time.Now(), group); err != nil {
-			t.Fatal(err)
-		}
+		keep(t, a, i, a.made("text", 1), group)
 	}
 	lookup(t, b, key(0))
-	if n, err := a.Blocks.Forget("g"); n != 2 || err != nil {
+	if n, err := a.Decisions.Forget(ctx, "g"); n != 2 || err != nil {
 		t.Errorf("%d, %v", n, err)
 	}
-	if n, err := a.Blocks.Forget("g"); n != 0 || err != nil {
+	if n, err := a.Decisions.Forget(ctx, "g"); n != 0 || err != nil {
 		t.Errorf("once more: %d, %v", n, err)
 	}
-	b.Blocks.Forgotten()
+	if _, err := a.Generations.Raise(ctx, Forget{Group: "g", Scope: "g"}); err != nil {
+		t.Error(err)
+	}
+	if err := b.Apply(ctx, EventGeneration); err != nil {
+		t.Error(err)
+	}
 	for _, s := range []*State{a, b} {
 		if got := lookup(t, s, key(0), key(1), key(2)); got[0] != "/1" || got[1] != "text/1" || got[2] != "/1" {
 			t.Errorf("%v", got)
 		}
-		if n, err := s.Blocks.Emptied(ctx); n != 2 || err != nil {
+		if n, err := s.Decisions.Emptied(ctx); n != 2 || err != nil {
 			t.Errorf("%d emptied, %v", n, err)
 		}
 	}
-	if err := a.Blocks.Blank(key(1)); err != nil {
-		t.Fatal(err)
-	}
-	if got := lookup(t, a, key(1)); got[0] != "/1" {
-		t.Errorf("%v", got)
-	}
-	a.Snapshots.Save("s", []byte("note"), time.Now(), "g")
+	a.Snapshots.Save("s", []byte("note"), a.Generations.Now(), "g")
 	within(t, "the snapshot", func() bool { body, err := b.Snapshots.Load(ctx, "s"); return err == nil && string(body) == "note" })
-	if err := b.Snapshots.Forget("g"); err != nil {
+	if err := b.Snapshots.Forget(ctx, "g"); err != nil {
 		t.Fatal(err)
 	}
 	if body, err := a.Snapshots.Load(ctx, "s"); body != nil || err != nil {
@@ -108,14 +116,14 @@ func TestReplicasKnowOneAnothersSessions(t *testing.T) {
 	s := redistest.Start(t)
 	a, b := Share(dial(t, s), time.Hour), Share(dial(t, s), time.Hour)
 	ctx := context.Background()
-	a.Chain.SetPending(t.Context(), key(1), "session:1")
-	within(t, "the conversation", func() bool { got, ok := b.Chain.Pending(ctx, key(0), key(1)); return ok && got == "session:1" })
-	if err := b.Chain.Put(ctx, key(2), "session:1"); err != nil {
+	a.Sessions.SetPending(t.Context(), key(1), "session:1")
+	within(t, "the conversation", func() bool { got, ok := b.Sessions.Pending(ctx, key(0), key(1)); return ok && got == "session:1" })
+	if err := b.Sessions.Put(ctx, key(2), "session:1"); err != nil {
 		t.Fatal(err)
 	}
-	b.Chain.EndPending(key(1))
-	within(t, "its end", func() bool { _, ok := a.Chain.Pending(ctx, key(1)); return !ok })
-	if got, ok, err := a.Chain.Find(ctx, [][16]byte{key(3), key(2)}); !ok || got != "session:1" || err != nil {
+	b.Sessions.EndPending(key(1))
+	within(t, "its end", func() bool { _, ok := a.Sessions.Pending(ctx, key(1)); return !ok })
+	if got, ok, err := a.Sessions.Find(ctx, [][16]byte{key(3), key(2)}); !ok || got != "session:1" || err != nil {
 		t.Errorf("%q %v %v", got, ok, err)
 	}
 }
@@ -127,25 +135,23 @@ func TestWhatReplicasHeardOutlastsRedis(t *testing.T) {
 	s := redistest.Start(t)
 	a := Share(dial(t, s), time.Hour)
 	ctx := context.Background()
-	if _, _, err := a.Blocks.Keep(ctx, key(1), "text", 1, time.Now(), "g"); err != nil {
-		t.Fatal(err)
-	}
-	if err := a.Chain.Put(ctx, key(2), "session:1"); err != nil {
+	keep(t, a, 1, a.made("text", 1), "g")
+	if err := a.Sessions.Put(ctx, key(2), "session:1"); err != nil {
 		t.Fatal(err)
 	}
 	db := dial(t, s)
 	b := Share(db, time.Hour)
 	missed := 0
-	db.Listen("b", News, b.Heard, func() { missed++ })
-	within(t, "the news", func() bool { _, ok := b.Chain.recent.get(key(2)); return ok })
+	db.Listen("b", Events, func(event string) { _ = b.Apply(ctx, event) }, func() { missed++ })
+	within(t, "the news", func() bool { _, ok := b.Sessions.recent.Get(key(2)); return ok })
 	s.Kill()
 	if got := lookup(t, b, key(1)); got[0] != "text/1" {
 		t.Errorf("%v", got)
 	}
-	if got, ok, err := b.Chain.Find(ctx, [][16]byte{key(9), key(2)}); !ok || got != "session:1" || err != nil {
+	if got, ok, err := b.Sessions.Find(ctx, [][16]byte{key(9), key(2)}); !ok || got != "session:1" || err != nil {
 		t.Errorf("%q %v %v", got, ok, err)
 	}
-	if _, _, err := b.Blocks.Keep(ctx, key(3), "text", 1, time.Now()); !errors.Is(err, redis.ErrDown) {
+	if _, err := b.Decisions.Keep(ctx, key(3), b.made("text", 1)); !errors.Is(err, redis.ErrDown) {
 		t.Errorf("kept: %v", err)
 	}
 	if d := db.Down(); d == nil {
@@ -153,18 +159,18 @@ func TestWhatReplicasHeardOutlastsRedis(t *testing.T) {
 	}
 	began := time.Now()
 	for range 1000 {
-		_ = b.Blocks.Lookup(ctx, [][16]byte{key(4)}, func(int, string, int, time.Time) {})
+		_, _ = b.Decisions.Lookup(ctx, 0, [][16]byte{key(4)})
 	}
 	if d := time.Since(began); d > 5*time.Second { // each would take as long as dialling does
 		t.Errorf("a thousand look-ups took %v", d)
 	}
 	s.Up()
 	within(t, "redis", func() bool { return db.Down() == nil })
-	if _, _, err := b.Blocks.Keep(ctx, key(5), "text", 1, time.Now()); !errors.Is(err, redis.ErrDown) {
+	if _, err := b.Decisions.Keep(ctx, key(5), b.made("text", 1)); !errors.Is(err, redis.ErrDown) {
 		t.Errorf("kept before the others know: %v", err)
 	}
 	within(t, "the others", db.Settled)
-	if _, _, err := b.Blocks.Keep(ctx, key(5), "text", 1, time.Now()); err != nil {
+	if _, err := b.Decisions.Keep(ctx, key(5), b.made("text", 1)); err != nil {
 		t.Error(err)
 	}
 	if missed > 0 {
@@ -177,15 +183,13 @@ func TestWhatReplicasHeardOutlastsRedis(t *testing.T) {
 func TestLateDecisionsAreNotKept(t *testing.T) {
 	s := redistest.Start(t)
 	a := Share(dial(t, s), time.Hour)
-	if _, _, err := a.Blocks.Keep(context.Background(), key(1), "text", 1, time.Now()); err != nil {
-		t.Fatal(err)
-	}
+	keep(t, a, 1, a.made("text", 1))
 	if !s.Freeze() {
 		t.Skip("needs a redis-server that can be stopped")
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), 100*time.Millisecond)
 	defer cancel()
-	_, _, err := a.Blocks.Keep(ctx, key(2), "late", 1, time.Now())
+	_, err := a.Decisions.Keep(ctx, key(2), a.made("late", 1))
 	s.Thaw()
 	if err == nil {
 		t.Fatal("kept by a server that hangs")
@@ -210,22 +214,22 @@ func TestReplicasShareSearches(t *testing.T) {
 	}
 	a, b := recall(), recall()
 	ctx := context.Background()
-	_, found, generation := a.Fetch(ctx, "g", "q")
+	_, found, version := a.Fetch(ctx, "g", "q", 1)
 	if found {
 		t.Error("found in an empty cache")
 	}
-	a.Share("g", "q", generation, []string{"fact"}, false)
-	within(t, "the others' fact", func() bool { v, found, _ := b.Fetch(ctx, "g", "q"); return found && len(v) == 1 && v[0] == "fact" })
-	if _, found, _ := b.Fetch(ctx, "h", "q"); found {
+	a.Share("g", "q", 1, version, []string{"fact"}, false)
+	within(t, "the others' fact", func() bool { v, found, _ := b.Fetch(ctx, "g", "q", 1); return found && len(v) == 1 && v[0] == "fact" })
+	if _, found, _ := b.Fetch(ctx, "h", "q", 1); found {
 		t.Error("found in another group")
 	}
 	b.DropGroup("g")
-	if _, found, _ := a.Fetch(ctx, "g", "q"); found {
+	if _, found, _ := a.Fetch(ctx, "g", "q", 1); found {
 		t.Error("found after the group changed")
 	}
-	a.Share("g", "q", generation, []string{"old"}, false) // its search began before
+	a.Share("g", "q", 1, version, []string{"old"}, false) // its search began before
 	time.Sleep(100 * time.Millisecond)
-	if _, found, _ := b.Fetch(ctx, "g", "q"); found {
+	if _, found, _ := b.Fetch(ctx, "g", "q", 1); found {
 		t.Error("a search from before the change is shared")
 	}
 	alone, err := NewRecall[[]string](RecallOptions{Fresh: time.Minute, Stale: time.Hour, MaxBytes: 1 << 20})
@@ -233,8 +237,8 @@ func TestReplicasShareSearches(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer alone.Close()
-	alone.Share("g", "q", "0", []string{"x"}, false)
-	if _, found, _ := alone.Fetch(ctx, "g", "q"); found {
+	alone.Share("g", "q", 1, "0", []string{"x"}, false)
+	if _, found, _ := alone.Fetch(ctx, "g", "q", 1); found {
 		t.Error("found where nothing is shared")
 	}
 }
@@ -246,14 +250,14 @@ func TestAnnouncing(t *testing.T) {
 	a, b := dial(t, s), dial(t, s)
 	ctx := context.Background()
 	dead := dial(t, s)
-	dead.Listen("dead", News, func(string) {}, func() {})
+	dead.Listen("dead", Events, func(string) {}, func() {})
 	if err := dead.Close(); err != nil {
 		t.Fatal(err)
 	}
 	release, done := make(chan struct{}), atomic.Bool{}
-	a.Listen("a", News, func(string) {}, func() {})
-	b.Listen("b", News, func(news string) {
-		if news == NewsOfForget+"g" {
+	a.Listen("a", Events, func(string) {}, func() {})
+	b.Listen("b", Events, func(event string) {
+		if event == EventGeneration {
 			<-release
 			done.Store(true)
 		}
@@ -272,11 +276,11 @@ func TestAnnouncing(t *testing.T) {
 	})
 	impatient, cancel := context.WithTimeout(ctx, 200*time.Millisecond)
 	defer cancel()
-	if err := a.Announce(impatient, News, NewsOfForget+"g"); err == nil || !strings.Contains(err.Error(), "b has not heard") {
+	if err := a.Announce(impatient, Events, EventGeneration); err == nil || !strings.Contains(err.Error(), "b has not heard") {
 		t.Errorf("nobody is named: %v", err)
 	}
 	time.AfterFunc(50*time.Millisecond, func() { close(release) })
-	if err := a.Announce(ctx, News, NewsOfForget+"h"); err != nil || !done.Load() {
+	if err := a.Announce(ctx, Events, "another"); err != nil || !done.Load() {
 		t.Errorf("it did not wait: %v", err)
 	}
 }

@@ -1,16 +1,16 @@
--- KEYS: the snapshot, the sets of its marks, when each of those was forgotten.
--- ARGV: the snapshot, when what it takes in was said, its life in ms.
-local marks = (#KEYS - 1) / 2
-for i = 2 + marks, #KEYS do
-	if tonumber(redis.call('GET', KEYS[i]) or '0') >= tonumber(ARGV[2]) then return 0 end
+-- KEYS: the snapshot, the sets of its scopes, the generations of the scopes.
+-- ARGV: the snapshot, its generation, its life in ms.
+local scopes = (#KEYS - 1) / 2
+for i = 2 + scopes, #KEYS do
+	if tonumber(redis.call('GET', KEYS[i]) or '0') > tonumber(ARGV[2]) then return 0 end
 end
-for i = 2, 1 + marks do -- first: what is not listed cannot be forgotten
+for i = 2, 1 + scopes do -- first: what is not listed cannot be forgotten
 	redis.call('SADD', KEYS[i], KEYS[1])
 	redis.call('PEXPIRE', KEYS[i], ARGV[3])
 end
 redis.call('SET', KEYS[1], ARGV[1], 'PX', ARGV[3])
 -- Of names that have ended more are removed than one that is added.
-for i = 2, 1 + marks do
+for i = 2, 1 + scopes do
 	for _, name in ipairs(redis.call('SRANDMEMBER', KEYS[i], 3)) do
 		if redis.call('EXISTS', name) == 0 then redis.call('SREM', KEYS[i], name) end
 	end

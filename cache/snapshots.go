@@ -2,12 +2,28 @@ package cache
 
 import (
 	"context"
+	"database/sql"
+	"errors"
 	"fmt"
+	"slices"
+	"strings"
 	"time"
+
+	"github.com/graphiti-proxy/graphiti-proxy/cache/sqlite"
 )
 
 // Snapshots keeps a text by session. It is safe for concurrent use.
-type Snapshots struct{ store store }
+type Snapshots struct{ store snapshotStore }
+
+// snapshotStore is where snapshots outlive the process.
+type snapshotStore interface {
+	readSnapshot(ctx context.Context, session string) ([]byte, error)
+	eachSnapshot(ctx context.Context, scopes []string, f func(body []byte) error) error
+
+	// saveSnapshotLater does not wait.
+	saveSnapshotLater(session string, body []byte, generation int64, scopes []string)
+	forgetSnapshots(ctx context.Context, scope string) error
+}
 
 // Load returns a session's; nil when it has none.
 func (s *Snapshots) Load(ctx context.Context, session string) ([]byte, error) {
@@ -18,25 +34,77 @@ func (s *Snapshots) Load(ctx context.Context, session string) ([]byte, error) {
 	return body, nil
 }
 
-// Save replaces a session's, without waiting for the store, unless one of the
-// marks was forgotten since what it takes in was said: the groups in which its
-// turns are kept, and those of the session itself.
-func (s *Snapshots) Save(session string, body []byte, since time.Time, marks ...string) {
-	s.store.saveSnapshotLater(session, body, since, marks)
+// Save replaces a session's, without waiting for the store, unless one of its
+// scopes has a newer generation: the groups in which its turns are kept, and
+// the session itself.
+func (s *Snapshots) Save(session string, body []byte, generation int64, scopes ...string) {
+	s.store.saveSnapshotLater(session, body, generation, scopes)
 }
 
-// Each calls f for those that have all of some marks.
-func (s *Snapshots) Each(ctx context.Context, f func(body []byte) error, marks ...string) error {
-	if err := s.store.eachSnapshot(ctx, marks, f); err != nil {
+// Each calls f for those that have all of some scopes.
+func (s *Snapshots) Each(ctx context.Context, f func(body []byte) error, scopes ...string) error {
+	if err := s.store.eachSnapshot(ctx, scopes, f); err != nil {
 		return fmt.Errorf("read snapshots: %w", err)
 	}
 	return nil
 }
 
-// Forget removes those that have a mark.
-func (s *Snapshots) Forget(mark string) error {
-	if err := s.store.forgetSnapshots(mark); err != nil {
+// Forget removes those of a scope.
+func (s *Snapshots) Forget(ctx context.Context, scope string) error {
+	if err := s.store.forgetSnapshots(ctx, scope); err != nil {
 		return fmt.Errorf("forget snapshots: %w", err)
 	}
 	return nil
+}
+
+// snapshotFile keeps them in the file of one process.
+type snapshotFile struct{ db *sqlite.DB }
+
+func (f snapshotFile) readSnapshot(ctx context.Context, session string) (body []byte, err error) {
+	err = f.db.QueryRow(ctx, "SELECT body FROM snapshots WHERE session = ?", []any{session}, &body)
+	if errors.Is(err, sql.ErrNoRows) {
+		return nil, nil
+	}
+	return body, err
+}
+
+func (f snapshotFile) eachSnapshot(ctx context.Context, scopes []string, do func([]byte) error) error {
+	rows, err := f.db.Query(ctx, "SELECT body, grps FROM snapshots WHERE instr(grps, ?) > 0 ORDER BY born", listed(scopes[:1]))
+	if err != nil {
+		return err
+	}
+	defer rows.Close()
+	for rows.Next() {
+		var body []byte
+		var has string
+		if err := rows.Scan(&body, &has); err != nil {
+			return err
+		}
+		if slices.ContainsFunc(scopes, func(scope string) bool { return !strings.Contains(has, listed([]string{scope})) }) {
+			continue
+		}
+		if err := do(body); err != nil {
+			return err
+		}
+	}
+	return rows.Err()
+}
+
+func (f snapshotFile) saveSnapshotLater(session string, body []byte, generation int64, scopes []string) {
+	f.db.Later(func(tx *sqlite.Tx) error {
+		if gone, err := older(tx, generation, scopes); err != nil || gone {
+			return err
+		}
+		_, err := tx.Exec("INSERT OR REPLACE INTO snapshots (session, body, grps, born) VALUES (?, ?, ?, ?)",
+			session, body, listed(scopes), time.Now().Unix())
+		return err
+	})
+}
+
+func (f snapshotFile) forgetSnapshots(ctx context.Context, scope string) error {
+	return f.db.Write(ctx, func(tx *sqlite.Tx) error {
+		tx.Fold()
+		_, err := tx.Exec("DELETE FROM snapshots WHERE instr(grps, ?) > 0", listed([]string{scope}))
+		return err
+	})
 }

@@ -9,16 +9,16 @@ import (
 	"github.com/graphiti-proxy/graphiti-proxy/cache/sqlite"
 )
 
-// State is where blocks and sessions outlive the process: a file, or what
+// State is where decisions and sessions outlive the process: a file, or what
 // replicas share.
 type State struct {
-	store  store
-	Blocks *Blocks
-	Chain  *Chain
+	Decisions   *Decisions
+	Sessions    *Sessions
+	Snapshots   *Snapshots
+	Tenants     *Tenants
+	Generations *Generations
 
-	Snapshots  *Snapshots
-	Tenants    *Tenants
-	Tombstones *Tombstones
+	file *file // nil: replicas share it
 }
 
 // OpenState opens the file at path. What was not used for ttl is removed.
@@ -27,11 +27,14 @@ func OpenState(path string, ttl time.Duration) (*State, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := newState(f)
-	if err := f.loadPending(time.Now(), s.Chain.remember); err != nil {
-		return nil, errors.Join(err, f.close())
+	sessions := sessionFile{f.db}
+	s := newState(decisionFile{f.db}, sessions, snapshotFile{f.db}, tenantFile{f.db}, generationFile{f.db})
+	s.file = f
+	err = sessions.loadPending(time.Now(), s.Sessions.remember)
+	if err == nil {
+		err = s.Generations.Refresh(context.Background())
 	}
-	if _, err := s.Tombstones.Groups(context.Background()); err != nil {
+	if err != nil {
 		return nil, errors.Join(err, f.close())
 	}
 	return s, nil
@@ -39,36 +42,39 @@ func OpenState(path string, ttl time.Duration) (*State, error) {
 
 // Share returns the state that replicas share. What was not used for ttl is
 // removed. The connection stays its owner's.
-func Share(db *redis.DB, ttl time.Duration) *State { return newState(&replicas{db, ttl}) }
+func Share(db *redis.DB, ttl time.Duration) *State {
+	r := replicas{db, ttl}
+	return newState(decisionRedis{r}, sessionRedis{r}, snapshotRedis{r}, tenantRedis{r}, generationRedis{r})
+}
 
-func newState(kept store) *State {
+func newState(d decisionStore, s sessionStore, n snapshotStore, t tenantStore, g generationStore) *State {
 	return &State{
-		store:     kept,
-		Blocks:    &Blocks{store: kept, recent: newRecent[[16]byte, block](blocksInMemory)},
-		Snapshots: &Snapshots{kept},
-		Tenants:   &Tenants{store: kept, recent: newRecent[string, int64](tenantsInMemory)},
-
-		Tombstones: &Tombstones{store: kept},
-		Chain:      &Chain{store: kept, recent: newRecent[[16]byte, link](linksInMemory)},
+		Decisions: &Decisions{store: d, recent: newByteLRU[[16]byte, recentDecision](decisionsInMemory)},
+		Sessions:  newSessions(s), Snapshots: &Snapshots{n}, Tenants: newTenants(t), Generations: newGenerations(g),
 	}
 }
 
 // Trouble is what is known to be wrong with the file; nil: nothing, or there is
 // none. Check looks.
 func (s *State) Trouble() *sqlite.Trouble {
-	if f, ok := s.store.(*file); ok {
-		return f.db.Trouble()
+	if s.file == nil {
+		return nil
 	}
-	return nil
+	return s.file.db.Trouble()
 }
 
 // Check looks whether the file can be used, and returns what is wrong.
 func (s *State) Check() *sqlite.Trouble {
-	if f, ok := s.store.(*file); ok {
-		return f.db.Check()
+	if s.file == nil {
+		return nil
 	}
-	return nil
+	return s.file.db.Check()
 }
 
 // Close ends what the state does by itself, and closes its file.
-func (s *State) Close() error { return s.store.close() }
+func (s *State) Close() error {
+	if s.file == nil {
+		return nil
+	}
+	return s.file.close()
+}

@@ -34,8 +34,7 @@ func TestAcceptedTenantsAreBounded(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "state.db")
 	s := openState(t, path)
 	defer s.Close()
-	f := s.store.(*file) //nolint:forcetypeassert // opened as one
-	err := f.db.Write(t.Context(), func(tx *sqlite.Tx) error {
+	err := s.file.db.Write(t.Context(), func(tx *sqlite.Tx) error {
 		_, err := tx.Exec(`WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < ?)
 			INSERT INTO accepted SELECT 'tenant' || i, i FROM n`, maxTenants)
 		return err
@@ -43,8 +42,8 @@ func TestAcceptedTenantsAreBounded(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s.Tenants.Accept("one more")                              // the first day is longest ago
-	err = f.db.Write(t.Context(), func(tx *sqlite.Tx) error { // behind what does not wait
+	s.Tenants.Accept("one more")                                   // the first day is longest ago
+	err = s.file.db.Write(t.Context(), func(tx *sqlite.Tx) error { // behind what does not wait
 		var n int
 		if err := tx.QueryRow("SELECT count(*) FROM accepted").Scan(&n); err != nil || n != maxTenants {
 			t.Errorf("%d are kept (%v)", n, err)

@@ -12,39 +12,33 @@ import (
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti"
 )
 
-// Forget empties a part: what waits for it, what is dead, what the memory holds,
-// and what it has accepted and not come to yet. elsewhere is called, whatever
-// the memory does, to empty what others keep of it. What was said before the end is not kept any
-// more, and nothing is delivered to the group meanwhile. It may take as long as
-// the memory needs for what it has accepted; when ctx ends before, or anything
-// fails, it must be called again.
-func (p *Pipeline) Forget(ctx context.Context, part ledger.Part, elsewhere func(context.Context) error) error {
-	led, release, err := p.asLeader(ctx)
+// Forget empties a part of what is older than a generation: what waits for it,
+// what is dead, what the memory holds, and what it has accepted and not come to
+// yet. Turns of that generation are kept, but for those that the memory was
+// given meanwhile. It may take as long as the memory needs for what it has
+// accepted; when ctx ends before, or anything fails, it must be called again.
+func (p *Pipeline) Forget(ctx context.Context, part ledger.Part, generation int64) error {
+	ctx, release, err := p.asLeader(ctx)
 	if err != nil {
-		return errors.Join(err, bounded(ctx, elsewhere))
+		return err
 	}
 	defer release()
 	l := p.block(part.Group)
 	defer p.unblock(l)
-	failed := p.empty(led, l, part, false)
-	if failed == nil {
-		failed = p.emptyMemory(led, part)
+	defer p.Doubt()
+	if err := p.empty(ctx, l, part, generation, false); err != nil {
+		return err
 	}
-	if err := bounded(ctx, elsewhere); err != nil {
-		return errors.Join(failed, err)
+	if err := p.emptyMemory(ctx, part); err != nil {
+		return err
 	}
-	// An answer that was on its way may repeat what was recalled before. That
-	// there is a group is known until it is gone.
-	err = p.empty(led, l, part, failed == nil)
-	p.Doubt()
-	return errors.Join(failed, err)
+	return p.empty(ctx, l, part, generation, true)
 }
 
-// bounded calls f, also when ctx has ended, for answerTime at most.
-func bounded(ctx context.Context, f func(context.Context) error) error {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), answerTime)
-	defer cancel()
-	return f(ctx)
+// Raise has the generations of scopes count that were forgotten, and returns the
+// newest that is known here.
+func (p *Pipeline) Raise(floors map[string]int64) (newest int64, err error) {
+	return p.disk.Raise(floors)
 }
 
 // Withhold has nothing handed over to some groups, and to no others, until it is
@@ -137,12 +131,14 @@ func (p *Pipeline) unblock(l *lane) {
 	p.signal()
 }
 
-// empty takes a part's turns out of the spool.
-func (p *Pipeline) empty(ctx context.Context, l *lane, part ledger.Part, last bool) error {
+// empty takes a part's turns out of the spool that are older than a generation.
+func (p *Pipeline) empty(ctx context.Context, l *lane, part ledger.Part, generation int64, last bool) error {
 	for busy := true; busy; {
 		p.mu.Lock()
 		if busy = l.active; !busy {
-			p.state.keep(l, slices.DeleteFunc(slices.Clone(l.under), func(u *under) bool { return part.Session == "" || part.Means(&u.entry.Turn) }))
+			p.state.keep(l, slices.DeleteFunc(slices.Clone(l.under), func(u *under) bool {
+				return u.entry.Turn.Generation < generation && (part.Session == "" || part.Means(&u.entry.Turn))
+			}))
 		}
 		p.mu.Unlock()
 		if busy {
@@ -153,7 +149,7 @@ func (p *Pipeline) empty(ctx context.Context, l *lane, part ledger.Part, last bo
 			}
 		}
 	}
-	gone, err := p.spool.Forget(part, last)
+	gone, err := p.spool.Forget(part, generation, last)
 	if err != nil {
 		return err
 	}

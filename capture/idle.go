@@ -195,27 +195,6 @@ func (d *Idle) keepAll(turns []ledger.Turn) {
 	}
 }
 
-// Forget hands over, to be left out, the turns that are to be forgotten: should
-// they end elsewhere, it is known.
-func (d *Idle) Forget(meant func(*ledger.Turn) bool) error {
-	var turns []ledger.Turn
-	d.mu.Lock()
-	for e := d.order.Front(); e != nil; {
-		next := e.Next()
-		if meant(&opened(e).turn) {
-			turns = append(turns, d.give(e))
-		}
-		e = next
-	}
-	d.mu.Unlock()
-	for i := range turns {
-		if err := d.keep(context.Background(), turns[i]); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
 func (d *Idle) run() {
 	defer close(d.ended)
 	tick := time.NewTicker(min(max(d.after/8, time.Millisecond), 15*time.Second))

@@ -31,6 +31,7 @@ type Options struct {
 	Timeout    time.Duration
 	Verify     bool               // whether acceptance is not taken for proof
 	StallAfter time.Duration      // without a sign of work
+	Withheld   []string           // groups to which nothing is handed over, until Withhold is called
 	Shared     *Shared            // what replicas share; nil: nothing
 	Told       func(Delivery)     // is told of deliveries of turns that have a Trace; may be nil
 	OnStored   func(group string) // called when a group holds something new
@@ -151,6 +152,7 @@ func open(o Options, t timing, pause time.Duration) (*Pipeline, error) {
 		gaveAt: time.Now(),
 	}
 	p.o.Store(&o)
+	p.Withhold(o.Withheld)
 	p.base, p.abort = context.WithCancel(context.Background())
 	p.calls = p.base
 	if o.Shared != nil {

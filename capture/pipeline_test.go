@@ -110,7 +110,7 @@ func stop(t testing.TB, p *Pipeline) {
 }
 
 func turn(id string, groups ...string) ledger.Turn {
-	tn := ledger.Turn{ID: id, User: "user " + id, Said: time.Now(), Answered: time.Now()}
+	tn := ledger.Turn{ID: id, User: "user " + id, Said: time.Now(), Answered: time.Now(), Generation: forgets.Load()}
 	for _, g := range groups {
 		tn.Targets = append(tn.Targets, graphiti.Target{Scope: graphiti.ScopeUser, Group: g})
 	}

@@ -69,7 +69,7 @@ const (
 //	counts          turns and bytes of those, and totals
 //	last            the number that was given last
 //	turn:<id>:<group>, said:<group>:<what>   what a group has had, or waits for
-//	forgot:<part>   when a group, or a session, was forgotten
+//	floor:<scope>   the generation of a group, or of a session, that was forgotten (package cache)
 //	talk:<session>  the groups in which it left something lately
 //	groups          whose the groups are
 //	promoted        groups into which something was promoted
@@ -178,14 +178,9 @@ func (s *shared) addPart(ctx context.Context, t *ledger.Turn, said string, targe
 	if err != nil {
 		return 0, err
 	}
-	there, err := s.db.At(ctx, now)
-	if err != nil {
-		return 0, fmt.Errorf("spool turn: %w", err)
-	}
-	since := there.Add(-now.Sub(t.HeardOf()))
 	about, err := json.Marshal(map[string]any{
 		"grp": target.Group, "scope": string(target.Scope), "born": strconv.FormatInt(now.UnixMilli(), 10), "talk": graphiti.Talk(t.Session),
-		"now": strconv.FormatInt(there.UnixMicro(), 10), "at": strconv.FormatInt(since.UnixMicro(), 10), "again": t.Again,
+		"generation": strconv.FormatInt(t.Generation, 10), "again": t.Again,
 		"later": digit(t.Earlier), "open": digit(t.Open), "owner": t.Owner, "whose": string(whose), "promoted": slices.Contains(graphiti.Kinds, t.Kind),
 		"said": said, "ends": t.Assistant != "",
 	})
@@ -196,8 +191,8 @@ func (s *shared) addPart(ctx context.Context, t *ledger.Turn, said string, targe
 		redis.Key("groups"), redis.Key("promoted"), redis.Key("talk", graphiti.Talk(t.Session)),
 		redis.Key("turn", t.ID, target.Group), redis.Key("said", target.Group, said), redis.Key("turn", cutPrefix+t.ID, target.Group),
 	}
-	for _, m := range t.Marks(target.Group) {
-		keys = append(keys, redis.Key("forgot", m))
+	for _, scope := range t.Scopes(target.Group) {
+		keys = append(keys, redis.Key("floor", scope))
 	}
 	reply, err := s.run(ctx, "spool turn", addScript, false, keys, string(about), string(body), ledger.SeenFor.Milliseconds())
 	if err != nil {

@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"slices"
-	"time"
 
 	"github.com/graphiti-proxy/graphiti-proxy/cache/redis"
 	"github.com/graphiti-proxy/graphiti-proxy/capture/ledger"
@@ -165,28 +164,17 @@ func (s *shared) Talks(ctx context.Context, session string) (list []ledger.Owned
 // MarkForgotten does nothing: what is known of a turn tells since when.
 func (s *shared) MarkForgotten(string, []string) error { return nil }
 
-func (s *shared) Forget(part ledger.Part, last bool) (d ledger.Dropped, err error) {
+// Forget implements ledger.Store. The generation of the part is shared already.
+func (s *shared) Forget(part ledger.Part, generation int64, last bool) (d ledger.Dropped, err error) {
 	ctx := context.Background()
-	now, err := s.db.At(ctx, time.Now())
-	if err != nil {
-		return d, err
-	}
-	err = s.db.Ease(ctx, func(ctx context.Context, c redis.Cmdable) error {
-		return c.Set(ctx, redis.Key("forgot", part.Mark()), now.UnixMicro(), ledger.SeenFor).Err()
-	})
-	if err != nil {
-		return d, err
-	}
 	var waiting, dead []int64
 	err = s.each(ctx, func(e *sharedEntry, m mark, isDead bool) error {
 		if e.Group != part.Group {
 			return nil
 		}
-		if part.Session != "" {
-			one, err := e.entry(m)
-			if err != nil || !part.Means(&one.Turn) {
-				return err
-			}
+		one, err := e.entry(m)
+		if err != nil || one.Turn.Generation >= generation || part.Session != "" && !part.Means(&one.Turn) {
+			return err
 		}
 		if isDead {
 			dead = append(dead, e.Number)

@@ -20,7 +20,7 @@ func (m *Memory) summary(t *turn, who graphiti.Who, mode Mode, p Plan) Plan {
 	if mode.Ingest {
 		p.Write = m.opts().Writes(who)
 	}
-	if last := t.earlier[len(t.earlier)-1]; t.c.Newest > t.c.Last && last.Block != "" {
+	if last := t.earlier[len(t.earlier)-1]; t.c.Newest > t.c.Last && last != nil && last.Block != "" {
 		p.Inserts = append(p.Inserts, t.c.Insert(t.c.Last, last.Block)) // the last turn is an earlier one
 	}
 	if !mode.Recall || mode.Nobody || !m.opts().Compaction || t.err != nil || !t.c.Insertable(t.c.Newest) {
@@ -28,10 +28,10 @@ func (m *Memory) summary(t *turn, who graphiti.Who, mode Mode, p Plan) Plan {
 	}
 	d, o := m.recall(t, who, gist(t.c))
 	if o.Status == StatusRecalled || o.Status == StatusEmpty { // else another attempt may know more
-		d.Unkept = !mode.Ingest
+		d.Ingest = mode.Ingest
 		o = m.keep(t, d, o)
 	}
-	if t.decision.Block == "" {
+	if t.decision == nil || t.decision.Block == "" {
 		return p
 	}
 	p.Outcome = o

@@ -36,7 +36,7 @@ func TestSummaryWithoutAnInstruction(t *testing.T) {
 			if !d.dialect.Parse([]byte(body), &c) || c.Kind != dialect.KindSummary || c.Newest <= c.Last {
 				t.Fatalf("%s, %s: kind %v, newest %d", d.name, content, c.Kind, c.Newest)
 			}
-			p := memory(t, always("cat Miso"), &fakeBlocks{}, &fakeFacts{}).Plan(&c, hasher.Chain(&c, dialect.Root("", "p"), nil), graphiti.Who{User: "user:p", Session: "session:1"}, false, both)
+			p := memory(t, always("cat Miso"), &fakeDecisions{}, &fakeFacts{}).Plan(&c, hasher.Chain(&c, dialect.Root("", "p"), nil), graphiti.Who{User: "user:p", Session: "session:1"}, false, both)
 			got := string(dialect.Splice(nil, []byte(body), p.Inserts))
 			with, ok := want[content]
 			if !ok {
@@ -61,7 +61,7 @@ func TestSummaryThatNobodyAsksForRepeatsAllBlocks(t *testing.T) {
 		"with what is known":    {false, map[string]string{"one": blockOf("cat Miso"), "<system-reminder>Summarize.</system-reminder>": blockOf("dog Rex")}},
 		"without what is known": {true, map[string]string{"one": blockOf("cat Miso")}},
 	} {
-		blocks := &fakeBlocks{}
+		blocks := &fakeDecisions{}
 		ask(t, memory(t, always("cat Miso"), blocks, &fakeFacts{}), turn1, both)
 		m := memory(t, always("dog Rex"), blocks, &fakeFacts{})
 		m.opts().Compaction = !tc.off

@@ -23,48 +23,51 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// fakeBlocks keeps decisions in memory.
-type fakeBlocks struct {
+// fakeDecisions keeps decisions in memory.
+type fakeDecisions struct {
 	mu        sync.Mutex
-	kept      map[[16]byte]Decision
-	since     map[[16]byte]time.Time
+	kept      map[[16]byte]*Decision
+	floors    map[string]int64 // by group
 	lookupErr error
 	keepErr   error
 }
 
-func (f *fakeBlocks) Lookup(_ context.Context, keys [][16]byte, found func(int, string, int, time.Time)) error {
+func (f *fakeDecisions) Lookup(_ context.Context, _ int64, keys [][16]byte) ([]*Decision, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
+	list := make([]*Decision, len(keys))
 	for i, k := range keys {
-		if d, ok := f.kept[k]; ok {
-			found(i, d.Block, d.Facts, f.since[k])
-		}
+		list[i] = f.kept[k]
 	}
-	return f.lookupErr
+	return list, f.lookupErr
 }
 
-func (f *fakeBlocks) Blank(key [16]byte) error {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	f.kept[key] = Decision{}
-	return nil
-}
-
-func (f *fakeBlocks) Keep(_ context.Context, key [16]byte, block string, facts int, since time.Time, _ ...string) (string, int, error) {
+func (f *fakeDecisions) Keep(_ context.Context, key [16]byte, d Decision, groups ...string) (*Decision, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if f.keepErr != nil {
-		return "", 0, f.keepErr
+		return nil, f.keepErr
 	}
 	if d, ok := f.kept[key]; ok {
-		return d.Block, d.Facts, nil
+		return d, nil
 	}
 	if f.kept == nil {
-		f.kept, f.since = make(map[[16]byte]Decision), make(map[[16]byte]time.Time)
+		f.kept = make(map[[16]byte]*Decision)
 	}
-	f.since[key] = since
-	f.kept[key] = Decision{Block: block, Facts: facts}
-	return block, facts, nil
+	for _, g := range groups {
+		if f.floors[g] > d.Generation {
+			d.Block, d.Facts = "", 0
+		}
+	}
+	f.kept[key] = &d
+	return &d, nil
+}
+
+// forget raises a group's generation.
+func (f *fakeDecisions) forget(group string, generation int64) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.floors = map[string]int64{group: generation}
 }
 
 // fakeFacts is a cache whose entries the test places.
@@ -74,28 +77,28 @@ type fakeFacts struct {
 	stale  bool
 	stored int
 
-	generation string // of all groups
+	version string // of all groups
 }
 
-func (f *fakeFacts) Fetch(context.Context, string, string) ([]graphiti.Fact, bool, string) {
+func (f *fakeFacts) Fetch(context.Context, string, string, int64) ([]graphiti.Fact, bool, string) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	return nil, false, f.generation
+	return nil, false, f.version
 }
 
-func (f *fakeFacts) Share(string, string, string, []graphiti.Fact, bool) {}
+func (f *fakeFacts) Share(string, string, int64, string, []graphiti.Fact, bool) {}
 
-func (f *fakeFacts) Lookup(group, query string) ([]graphiti.Fact, bool, bool) {
+func (f *fakeFacts) Lookup(group, query string, _ int64) ([]graphiti.Fact, bool, bool) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	v, ok := f.facts[group+"|"+query]
 	return v, ok, !f.stale
 }
 
-func (f *fakeFacts) Store(group, query, generation string, facts []graphiti.Fact, _ int, _ bool) {
+func (f *fakeFacts) Store(group, query string, _ int64, version string, facts []graphiti.Fact, _ int, _ bool) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	if generation != f.generation {
+	if version != f.version {
 		return
 	}
 	f.stored++
@@ -124,13 +127,13 @@ func always(texts ...string) searchFunc {
 }
 
 // memory is a Memory over fakes.
-func memory(t testing.TB, search searchFunc, blocks *fakeBlocks, cache *fakeFacts) *Memory {
+func memory(t testing.TB, search searchFunc, blocks *fakeDecisions, cache *fakeFacts) *Memory {
 	t.Helper()
 	targets := func(w graphiti.Who) []graphiti.Target {
 		return []graphiti.Target{{Scope: graphiti.ScopeSession, Group: "s"}, {Scope: graphiti.ScopeUser, Group: "u"}}
 	}
 	m := New(Options{
-		Search: search, Facts: cache, Blocks: blocks, Reads: func(w graphiti.Who, _ bool) []graphiti.Target { return targets(w) }, Writes: targets,
+		Search: search, Facts: cache, Decisions: blocks, Reads: func(w graphiti.Who, _ bool) []graphiti.Target { return targets(w) }, Writes: targets,
 		Timeout: 400 * time.Millisecond, Background: 10 * time.Second, MaxFacts: 12, MaxChars: 2000,
 		Compaction: true, StaleAfter: 30 * 24 * time.Hour, Log: slog.New(slog.DiscardHandler),
 	})
@@ -172,7 +175,7 @@ func withBlocks(body string, blocks map[string]string) string {
 // TestBlockIsRepeatedByteForByte over tool rounds, following turns, retries,
 // and whatever the memory says by then.
 func TestBlockIsRepeatedByteForByte(t *testing.T) {
-	blocks, cache := &fakeBlocks{}, &fakeFacts{}
+	blocks, cache := &fakeDecisions{}, &fakeFacts{}
 	m := memory(t, always("cat Miso"), blocks, cache)
 	first := blockOf("cat Miso")
 	got, p := ask(t, m, turn1, both)
@@ -260,7 +263,7 @@ func TestMessageThatWentOutWithoutStaysWithout(t *testing.T) {
 		{"off", always("x"), Mode{Reason: ReasonOptOut}, Outcome{Status: StatusOff, Reason: ReasonOptOut}},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
-			blocks := &fakeBlocks{}
+			blocks := &fakeDecisions{}
 			got, p := ask(t, memory(t, tc.search, blocks, &fakeFacts{}), turn1, tc.mode)
 			if got != turn1 {
 				t.Errorf("the request was changed: %s", got)
@@ -284,7 +287,7 @@ func TestMessageThatWentOutWithoutStaysWithout(t *testing.T) {
 // TestLostStateInsertsIntoTheNewestMessageOnly, and not into a turn that has
 // begun.
 func TestLostStateInsertsIntoTheNewestMessageOnly(t *testing.T) {
-	m := memory(t, always("fact"), &fakeBlocks{}, &fakeFacts{})
+	m := memory(t, always("fact"), &fakeDecisions{}, &fakeFacts{})
 	if got, _ := ask(t, m, turn2, both); got != withBlocks(turn2, map[string]string{"two": blockOf("fact")}) {
 		t.Errorf("new turn: %s", got)
 	}
@@ -294,7 +297,7 @@ func TestLostStateInsertsIntoTheNewestMessageOnly(t *testing.T) {
 }
 
 func TestBlockThatCannotBeKeptIsNotInserted(t *testing.T) {
-	for _, blocks := range []*fakeBlocks{{keepErr: errors.New("disk full")}, {lookupErr: errors.New("disk gone")}} {
+	for _, blocks := range []*fakeDecisions{{keepErr: errors.New("disk full")}, {lookupErr: errors.New("disk gone")}} {
 		got, p := ask(t, memory(t, always("fact"), blocks, &fakeFacts{}), turn1, both)
 		if got != turn1 || p.Outcome.Reason != ReasonNotPersisted || p.Outcome.Status != StatusError {
 			t.Errorf("%s (%+v)", got, p.Outcome)
@@ -315,7 +318,7 @@ func TestRecallNeverTakesLongerThanItsTimeout(t *testing.T) {
 				return nil, ctx.Err()
 			}
 		}
-		m := memory(t, slow, &fakeBlocks{}, cache)
+		m := memory(t, slow, &fakeDecisions{}, cache)
 		start := time.Now()
 		got, p := ask(t, m, turn1, both)
 		if took := time.Since(start); took > 400*time.Millisecond || took < 300*time.Millisecond || got != turn1 || p.Outcome.Status != StatusTimeout {
@@ -341,7 +344,7 @@ func TestOneScopeThatIsSlowDoesNotCostTheOther(t *testing.T) {
 				return nil, ctx.Err()
 			}
 			return facts("of the user"), nil
-		}, &fakeBlocks{}, &fakeFacts{})
+		}, &fakeDecisions{}, &fakeFacts{})
 		got, _ := ask(t, m, turn1, both)
 		if want := withBlocks(turn1, map[string]string{"one": blockOf("of the user")}); got != want {
 			t.Errorf("got %s", got)
@@ -353,7 +356,7 @@ func TestOneScopeThatIsSlowDoesNotCostTheOther(t *testing.T) {
 func TestStaleCacheAnswersAtOnceAndIsRefreshed(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		cache := &fakeFacts{stale: true, facts: map[string][]graphiti.Fact{"s|one": nil, "u|one": facts("old")}}
-		m := memory(t, always("new"), &fakeBlocks{}, cache)
+		m := memory(t, always("new"), &fakeDecisions{}, cache)
 		_, p := ask(t, m, turn1, both)
 		if p.Outcome.Source != SourceStale || p.Outcome.Facts != 1 {
 			t.Errorf("%+v", p.Outcome)
@@ -377,7 +380,7 @@ func TestSameSearchInFlightIsOneSearch(t *testing.T) {
 			mu.Unlock()
 			time.Sleep(100 * time.Millisecond)
 			return facts("x"), nil
-		}, &fakeBlocks{}, &fakeFacts{})
+		}, &fakeDecisions{}, &fakeFacts{})
 		var wg sync.WaitGroup
 		for range 10 {
 			wg.Go(func() { ask(t, m, turn1, both) })
@@ -390,8 +393,8 @@ func TestSameSearchInFlightIsOneSearch(t *testing.T) {
 	})
 }
 
-// TestForgettingWinsOverWhatIsUnderWay: a search that began before finds
-// nothing, and its block is neither inserted nor kept.
+// TestForgettingWinsOverWhatIsUnderWay: what a search finds that began before is
+// neither inserted nor kept, and a request that arrives after searches by itself.
 func TestForgettingWinsOverWhatIsUnderWay(t *testing.T) {
 	searching, answer := make(chan struct{}), make(chan struct{})
 	var calls atomic.Int32
@@ -401,40 +404,34 @@ func TestForgettingWinsOverWhatIsUnderWay(t *testing.T) {
 			<-answer
 			return facts("cat Miso"), nil
 		}
-		return nil, nil
+		return facts("dog Rex"), nil
 	}
-	blocks, cache := &fakeBlocks{}, &fakeFacts{}
-	m := memory(t, search, blocks, cache)
-	got, forgot := make(chan string), make(chan struct{})
-	go func() {
-		body, _ := ask(t, m, turn1, both)
+	decisions, cache := &fakeDecisions{}, &fakeFacts{}
+	m := memory(t, search, decisions, cache)
+	got := make(chan string)
+	go func() { // ends with the test
+		body, _ := ask(t, m, turn1, Mode{Recall: true, Ingest: true, Generation: 1})
 		got <- body
 	}()
 	<-searching
 	<-searching
-	go func() {
-		m.Forgot()
-		close(forgot)
-	}()
-	for m.forgets.Load() == 0 {
-		time.Sleep(time.Millisecond)
+	decisions.forget("u", 2)
+	after := strings.Replace(turn1, "one", "another", 1)
+	if body, _ := ask(t, m, after, Mode{Recall: true, Ingest: true, Generation: 2}); !strings.Contains(body, "Rex") || strings.Contains(body, "Miso") {
+		t.Errorf("a request that arrives after: %s", body)
 	}
 	close(answer)
 	if body := <-got; body != turn1 {
 		t.Errorf("inserted all the same: %s", body)
 	}
-	<-forgot
-	if cache.stored != 0 {
-		t.Errorf("%d results were cached", cache.stored)
-	}
-	if body, _ := ask(t, m, turn1, both); body != turn1 {
-		t.Errorf("afterwards: %s", body)
+	if body, p := ask(t, m, turn1, Mode{Recall: true, Ingest: true, Generation: 2}); body != turn1 || p.Generation != 1 {
+		t.Errorf("the turn's next round, of generation %d: %s", p.Generation, body)
 	}
 }
 
 // TestUnseenTurns are the newest ones, less those that were not to be kept.
 func TestUnseenTurns(t *testing.T) {
-	m := memory(t, always(), &fakeBlocks{}, &fakeFacts{})
+	m := memory(t, always(), &fakeDecisions{}, &fakeFacts{})
 	m.opts().Unseen = 1
 	const turn3 = `{"messages":[{"role":"user","content":"one"},{"role":"assistant","content":"ok"},{"role":"user","content":"two"},{"role":"assistant","content":"ok"},{"role":"user","content":"three"}]}`
 	_, p := ask(t, m, turn3, both)
@@ -446,11 +443,51 @@ func TestUnseenTurns(t *testing.T) {
 	}
 }
 
+// TestGenerationsOfUnseenTurns: one that was decided about has that of its
+// request, and one of which nothing is known was said before what follows it;
+// also where that could not be looked up in time.
+func TestGenerationsOfUnseenTurns(t *testing.T) {
+	decisions := &fakeDecisions{}
+	m := memory(t, always(), decisions, &fakeFacts{})
+	const talk = `{"messages":[{"role":"user","content":"one"},{"role":"assistant","content":"ok"},{"role":"user","content":"two"},{"role":"assistant","content":"ok"},{"role":"user","content":"three"},{"role":"assistant","content":"ok"},{"role":"user","content":"four"}]}`
+	second := strings.Split(talk, `,{"role":"assistant","content":"ok"},{"role":"user","content":"three"}`)[0] + "]}"
+	ask(t, m, second, Mode{Recall: true, Ingest: true, Generation: 3})
+	m = memory(t, always(), decisions, &fakeFacts{}) // after a restart
+	m.opts().Unseen = 10
+	check := func(turns []Unseen, want ...int64) {
+		t.Helper()
+		var got []int64
+		for _, u := range turns {
+			got = append(got, u.Generation)
+		}
+		if !slices.Equal(got, want) {
+			t.Errorf("generations %d, want %d", got, want)
+		}
+	}
+	decisions.lookupErr = errors.New("too slow")
+	_, p := ask(t, m, talk, Mode{Recall: true, Ingest: true, Generation: 7})
+	decisions.lookupErr = nil
+	sure, err := m.Sure(t.Context(), p.Unseen)
+	if err != nil {
+		t.Fatal(err)
+	}
+	check(sure, 3, 3, 7)
+	_, p = ask(t, m, talk, Mode{Recall: true, Ingest: true, Generation: 7})
+	check(p.Unseen, 3, 3, 7)
+	if p.Generation != 7 {
+		t.Errorf("the newest turn is of generation %d", p.Generation)
+	}
+	_, p = ask(t, m, talk, Mode{Recall: true, Ingest: true, Generation: 9}) // a tool round, after something was forgotten
+	if p.Generation != 7 {
+		t.Errorf("its next round is of generation %d", p.Generation)
+	}
+}
+
 // TestUnseenTurnsInDoubt: what was decided about earlier turns could not be
 // looked up in time; they are unseen all the same, and it is looked up later
 // which of them were to be kept.
 func TestUnseenTurnsInDoubt(t *testing.T) {
-	blocks := &fakeBlocks{}
+	blocks := &fakeDecisions{}
 	before := memory(t, always(), blocks, &fakeFacts{})
 	one := `{"role":"user","content":"one"}`
 	ask(t, before, `{"messages":[`+one+`]}`, both)
@@ -506,7 +543,7 @@ func FuzzFactStaysInItsLine(f *testing.F) {
 func BenchmarkPlan(b *testing.B) {
 	for _, size := range []int{2 << 10, 64 << 10} {
 		body := history(size)
-		blocks := &fakeBlocks{}
+		blocks := &fakeDecisions{}
 		m := memory(b, always("The cat is called Miso", "The dog is called Rex"), blocks, &fakeFacts{})
 		var c dialect.Conversation
 		var chain []dialect.Fingerprint

@@ -4,16 +4,14 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-	"sync"
 	"time"
 
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti"
 )
 
 const (
-	// warmMax bounds each of two generations of sessions whose next recall was
-	// prepared.
-	warmMax = 2048
+	// warmMax bounds the sessions whose next recall is prepared.
+	warmMax = 4096
 
 	// prefetches is how many go on at the same time; more are left out.
 	prefetches = 8
@@ -29,110 +27,62 @@ const (
 
 // warm is what was found for a session after its last turn.
 type warm struct {
-	words  map[string]bool
-	groups []graphiti.Target
-	facts  [][]graphiti.Fact
-}
-
-// warmed holds what was found for sessions. It is safe for concurrent use.
-type warmed struct {
-	mu       sync.Mutex // guards what follows
-	new, old map[string]*warm
-	busy     int
-}
-
-func (w *warmed) get(session string) *warm {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	if found := w.new[session]; found != nil {
-		return found
-	}
-	return w.old[session]
-}
-
-func (w *warmed) put(session string, found *warm) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	if w.new == nil || len(w.new) >= warmMax {
-		w.old, w.new = w.new, make(map[string]*warm)
-	}
-	w.new[session] = found
-}
-
-func (w *warmed) clear() {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	w.new, w.old = nil, nil
-}
-
-// begin reports whether another prefetch may begin.
-func (w *warmed) begin() bool {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	if w.busy >= prefetches {
-		return false
-	}
-	w.busy++
-	return true
-}
-
-func (w *warmed) end() {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	w.busy--
+	generation int64 // of the turn
+	words      map[string]bool
+	groups     []graphiti.Target
+	facts      [][]graphiti.Fact
 }
 
 // Prefetch looks up, in the background, what a turn was about, so that the next
 // one of its session need not wait: a question that speaks of the same is
 // answered at once, and another one if the memory does not answer in time. It
 // does not wait.
-func (m *Memory) Prefetch(who graphiti.Who, said, answered string) {
+func (m *Memory) Prefetch(who graphiti.Who, generation int64, said, answered string) {
 	if !m.opts().Prefetch || who.Session == "" {
 		return
 	}
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	if m.closed || !m.warm.begin() {
+	select {
+	case m.warming <- struct{}{}:
+	default:
 		return
 	}
-	m.running.Add(1)
+	if !m.begin() {
+		<-m.warming
+		return
+	}
 	query := string(cutWord([]byte(said), maxQuery-answerPart)) + "\n" + string(cutWord([]byte(answered), answerPart))
 	// Ends with its searches, which Background bounds and Close cancels.
-	go m.prefetch(who, query)
+	go m.prefetch(who, generation, query)
 }
 
-func (m *Memory) prefetch(who graphiti.Who, query string) {
-	defer m.running.Done()
-	defer m.warm.end()
+func (m *Memory) prefetch(who graphiti.Who, generation int64, query string) {
 	defer func() {
 		if r := recover(); r != nil {
 			m.opts().Log.Error("preparing a turn panicked", "error", fmt.Sprint(r))
 		}
+		<-m.warming
+		m.running.Done()
 	}()
-	forgets := m.forgets.Load()
 	query, ok := m.question(query, time.Now().Add(m.opts().Background))
 	if !ok {
 		return
 	}
-	w := &warm{words: wordSet(normal(query)), groups: m.opts().Reads(who, false)}
+	w := warm{generation: generation, words: wordSet(normal(query)), groups: m.opts().Reads(who, false)}
 	for _, t := range w.groups {
-		f := m.fly(flightKey{t.Group, query})
-		<-f.done
+		f := (<-m.fly(flightKey{t.Group, query, generation})).Val.(*flight) //nolint:forcetypeassert // what run returns
 		if f.err != nil {
 			return
 		}
 		w.facts = append(w.facts, f.facts)
 	}
-	if forgets == m.forgets.Load() {
-		m.warm.put(snapshotKey(who), w)
-	}
+	m.warm.Add(snapshotKey(who), w)
 }
 
-// prepared is what was found for the session before, if it is of these groups.
-// atOnce says that the question speaks of the same.
-func (m *Memory) prepared(session, query string, reads []graphiti.Target) (facts [][]graphiti.Fact, atOnce bool) {
-	w := m.warm.get(session)
-	if w == nil || !slices.Equal(w.groups, reads) {
+// prepared is what was found for the session before, if it is of this generation
+// and these groups. atOnce says that the question speaks of the same.
+func (m *Memory) prepared(session, query string, generation int64, reads []graphiti.Target) (facts [][]graphiti.Fact, atOnce bool) {
+	w, ok := m.warm.Get(session)
+	if !ok || w.generation != generation || !slices.Equal(w.groups, reads) {
 		return nil, false
 	}
 	question, _, _ := strings.Cut(query, "\n") // what was asked before stands behind

@@ -27,23 +27,16 @@ func TestPrefetch(t *testing.T) {
 			return facts("The boat is red"), nil
 		}
 		return facts("Miso is afraid of thunder"), nil
-	}, &fakeBlocks{}, &fakeFacts{})
+	}, &fakeDecisions{}, &fakeFacts{})
 	m.opts().Prefetch = true
 	who := graphiti.Who{User: "user:p", Session: "session:1"}
-	prepare := func() {
-		m.Prefetch(who, "My cat Miso hides when it rains.", "Cats often fear loud thunder.")
-		for i := 0; m.warm.get(snapshotKey(who)) == nil; i++ {
-			if i == 5000 {
-				t.Fatal("nothing is prepared")
-			}
-			time.Sleep(time.Millisecond)
-		}
-	}
-	prepare()
+	m.Prefetch(who, 0, "My cat Miso hides when it rains.", "Cats often fear loud thunder.")
+	m.running.Wait()
+	mode := both
 	plan := func(question string) Plan {
 		var c dialect.Conversation
 		chat.Dialect{}.Parse([]byte(`{"messages":[{"role":"user","content":"`+question+`"}]}`), &c)
-		return m.Plan(&c, hasher.Chain(&c, dialect.Root("", "user:p"), nil), who, true, both)
+		return m.Plan(&c, hasher.Chain(&c, dialect.Root("", "user:p"), nil), who, true, mode)
 	}
 	slow.Store(int64(200 * time.Millisecond))
 	if p := plan("does miso fear thunder when it rains"); p.Outcome.Source != SourceCache || p.Outcome.Facts != 1 {
@@ -56,7 +49,7 @@ func TestPrefetch(t *testing.T) {
 	if p := plan("Which colour has the house?"); p.Outcome.Source != SourceStale || !strings.Contains(string(p.Inserts[0].Text), "thunder") {
 		t.Errorf("no answer in time: %+v", p.Outcome)
 	}
-	m.Forgot()
+	mode.Generation = 1
 	if p := plan("does miso fear thunder or rain"); p.Outcome.Status != StatusTimeout {
 		t.Errorf("after forgetting: %+v", p.Outcome)
 	}

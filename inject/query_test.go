@@ -127,7 +127,7 @@ func TestNothingAskedHoldsASecret(t *testing.T) {
 			defer mu.Unlock()
 			asked = append(asked, query)
 			return nil, nil
-		}, &fakeBlocks{}, &fakeFacts{})
+		}, &fakeDecisions{}, &fakeFacts{})
 		m.opts().Redact = redact
 		ask(t, m, tc.body, both)
 		if len(asked) != 2 || !strings.Contains(asked[0], tc.want) || strings.Contains(strings.Join(asked, " "), "key-a") {
@@ -136,10 +136,8 @@ func TestNothingAskedHoldsASecret(t *testing.T) {
 		m.opts().Prefetch = true
 		asked = nil
 		who := graphiti.Who{User: "user:p", Session: "session:2"}
-		m.Prefetch(who, upTo(maxQuery-answerPart), upTo(answerPart))
-		for m.warm.get(snapshotKey(who)) == nil {
-			time.Sleep(time.Millisecond)
-		}
+		m.Prefetch(who, 0, upTo(maxQuery-answerPart), upTo(answerPart))
+		m.running.Wait()
 		if len(asked) != 2 || strings.Contains(strings.Join(asked, " "), "key-a") {
 			t.Errorf("%s, looked up ahead: %q", name, asked)
 		}

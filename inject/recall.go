@@ -3,7 +3,10 @@ package inject
 import (
 	"context"
 	"fmt"
+	"strconv"
 	"time"
+
+	"golang.org/x/sync/singleflight"
 
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti"
 )
@@ -13,34 +16,40 @@ type Searcher interface {
 	Search(ctx context.Context, groups []string, query string, max int) ([]graphiti.Fact, error)
 }
 
-// FactCache remembers what searches found. What it returns is shared and must
-// not be changed.
+// FactCache remembers what searches found, for requests of one generation. What
+// it returns is shared and must not be changed.
 type FactCache interface {
-	Lookup(group, query string) (facts []graphiti.Fact, found, fresh bool)
+	Lookup(group, query string, generation int64) (facts []graphiti.Fact, found, fresh bool)
 
 	// Fetch is called before a search begins: it asks other replicas what they
-	// found. What is known of the group's state then is the generation; what
-	// is found is of no use once that has changed.
-	Fetch(ctx context.Context, group, query string) (facts []graphiti.Fact, found bool, generation string)
+	// found. The version is what is known of the group's state then; what is
+	// found is of no use once that has changed.
+	Fetch(ctx context.Context, group, query string, generation int64) (facts []graphiti.Fact, found bool, version string)
 
 	// Store keeps what was found, and Share tells other replicas.
-	Store(group, query, generation string, facts []graphiti.Fact, cost int, empty bool)
-	Share(group, query, generation string, facts []graphiti.Fact, empty bool)
+	Store(group, query string, generation int64, version string, facts []graphiti.Fact, cost int, empty bool)
+	Share(group, query string, generation int64, version string, facts []graphiti.Fact, empty bool)
 }
 
-// flight is one search under way, shared by all that ask the same.
+// flight is one search, shared by all that ask the same.
 type flight struct {
-	done  chan struct{} // closed when the rest is set
-	facts []graphiti.Fact
-	err   error
-
+	facts   []graphiti.Fact
+	err     error
 	fetched bool // from another replica, which searched
-
-	began time.Time
-	took  time.Duration
+	began   time.Time
+	took    time.Duration
 }
 
-type flightKey struct{ group, query string }
+// flightKey says what is searched. A request that arrived after something was
+// forgotten does not join a search from before.
+type flightKey struct {
+	group, query string
+	generation   int64
+}
+
+func (k *flightKey) String() string {
+	return strconv.FormatInt(k.generation, 10) + "\x00" + k.group + "\x00" + k.query
+}
 
 // Searched is a look for facts in one group.
 type Searched struct {
@@ -57,24 +66,24 @@ type Searched struct {
 // answers at once, and is refreshed behind when it is stale. For the rest it
 // waits until the deadline; searches that take longer go on and fill the
 // cache. It fails only when nothing at all could be learnt.
-func (m *Memory) search(query string, targets []graphiti.Target, deadline time.Time) ([][]graphiti.Fact, []Searched, Source, error) {
+func (m *Memory) search(query string, generation int64, targets []graphiti.Target, deadline time.Time) ([][]graphiti.Fact, []Searched, Source, error) {
 	out := make([][]graphiti.Fact, len(targets))
 	looks, now := make([]Searched, len(targets)), time.Now()
-	flights := make([]*flight, len(targets))
+	flights := make([]<-chan singleflight.Result, len(targets))
 	source, known := SourceCache, 0
 	for i, t := range targets {
-		facts, found, fresh := m.opts().Facts.Lookup(t.Group, query)
+		facts, found, fresh := m.opts().Facts.Lookup(t.Group, query, generation)
 		looks[i] = Searched{Scope: t.Scope, Group: t.Group, Source: SourceCache, Found: len(facts), Began: now}
 		if found {
 			out[i] = facts
 			known++
 		}
 		if !found {
-			flights[i] = m.fly(flightKey{t.Group, query})
+			flights[i] = m.fly(flightKey{t.Group, query, generation})
 			source, looks[i].Source = SourceLive, SourceLive
 		} else if !fresh {
 			looks[i].Source = SourceStale
-			m.fly(flightKey{t.Group, query})
+			m.fly(flightKey{t.Group, query, generation})
 			if source == SourceCache {
 				source = SourceStale
 			}
@@ -86,35 +95,28 @@ func (m *Memory) search(query string, targets []graphiti.Target, deadline time.T
 	timer := time.NewTimer(time.Until(deadline))
 	defer timer.Stop()
 	var failed error
-	late, searched := false, false
-	for i, f := range flights {
-		if f == nil {
+	late, searched := timer.C, false
+	for i, flying := range flights {
+		if flying == nil {
 			continue
 		}
-		if !late {
-			select {
-			case <-f.done:
-			case <-timer.C:
-				late = true
-			}
-		}
-		select {
-		case <-f.done:
-			looks[i].Began, looks[i].Took, looks[i].Found, looks[i].Err = f.began, f.took, len(f.facts), f.err
-			if f.fetched {
-				looks[i].Source = ""
-			}
-			if f.err != nil {
-				failed = f.err
-				continue
-			}
-			out[i] = f.facts
-			known++
-			searched = searched || !f.fetched
-		default:
+		f := wait(flying, &late)
+		switch {
+		case f == nil:
 			failed = context.DeadlineExceeded
 			looks[i].Took, looks[i].Err = time.Since(now), failed
+			continue
+		case f.fetched:
+			looks[i].Source = ""
 		}
+		looks[i].Began, looks[i].Took, looks[i].Found, looks[i].Err = f.began, f.took, len(f.facts), f.err
+		if f.err != nil {
+			failed = f.err
+			continue
+		}
+		out[i] = f.facts
+		known++
+		searched = searched || !f.fetched
 	}
 	if known == 0 && failed != nil {
 		return nil, looks, source, failed
@@ -125,40 +127,45 @@ func (m *Memory) search(query string, targets []graphiti.Target, deadline time.T
 	return out, looks, source, nil
 }
 
-// fly joins a search under way, or starts it.
-func (m *Memory) fly(k flightKey) *flight {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	if f, ok := m.flights[k]; ok {
-		return f
+// wait returns a search that has ended, or ends before it is late; nil when it
+// does not. Once it is late, what has not ended is not waited for.
+func wait(flying <-chan singleflight.Result, late *<-chan time.Time) *flight {
+	if *late != nil {
+		select {
+		case r := <-flying:
+			return r.Val.(*flight) //nolint:forcetypeassert // what run returns
+		case <-*late:
+			*late = nil
+		}
 	}
-	f := &flight{done: make(chan struct{}), began: time.Now()}
-	if m.closed {
-		f.err = context.Canceled
-		close(f.done)
-		return f
+	select {
+	case r := <-flying:
+		return r.Val.(*flight) //nolint:forcetypeassert // what run returns
+	default:
+		return nil
 	}
-	m.flights[k] = f
-	m.running.Add(1)
-	// Ends with its search, which Background bounds and Close cancels.
-	go m.run(k, f)
-	return f
+}
+
+// fly joins a search under way, or starts it. It ends by itself, which
+// Background bounds and Close cancels.
+func (m *Memory) fly(k flightKey) <-chan singleflight.Result {
+	return m.flights.DoChan(k.String(), func() (any, error) { return m.run(k), nil })
 }
 
 // run searches with a context of its own: the request that asked first may be
 // gone long before.
-func (m *Memory) run(k flightKey, f *flight) {
+func (m *Memory) run(k flightKey) *flight {
+	f := &flight{began: time.Now()}
+	if !m.begin() {
+		f.err = context.Canceled
+		return f
+	}
 	defer m.running.Done()
 	ctx, cancel := context.WithTimeout(m.base, m.opts().Background)
 	defer cancel()
 	m.find(ctx, k, f)
 	f.took = time.Since(f.began)
-	m.mu.Lock()
-	if m.flights[k] == f {
-		delete(m.flights, k)
-	}
-	m.mu.Unlock()
-	close(f.done)
+	return f
 }
 
 // find asks the cache, and then the memory. It contains panics of both.
@@ -169,21 +176,18 @@ func (m *Memory) find(ctx context.Context, k flightKey, f *flight) {
 			f.facts, f.err = nil, fmt.Errorf("search panicked: %v", r)
 		}
 	}()
-	forgets := m.forgets.Load()
 	cache := m.opts().Facts
-	var generation string
-	if f.facts, f.fetched, generation = cache.Fetch(ctx, k.group, k.query); !f.fetched {
+	var version string
+	if f.facts, f.fetched, version = cache.Fetch(ctx, k.group, k.query, k.generation); !f.fetched {
 		// More than are shown: some will turn out not to be valid, or to be known.
 		f.facts, f.err = m.opts().Search.Search(ctx, []string{k.group}, k.query, 2*m.opts().MaxFacts)
 	}
-	switch {
-	case forgets != m.forgets.Load():
-		f.facts = nil
-	case f.err == nil:
-		cache.Store(k.group, k.query, generation, f.facts, costOf(f.facts), len(f.facts) == 0)
-		if !f.fetched {
-			cache.Share(k.group, k.query, generation, f.facts, len(f.facts) == 0)
-		}
+	if f.err != nil {
+		return
+	}
+	cache.Store(k.group, k.query, k.generation, version, f.facts, costOf(f.facts), len(f.facts) == 0)
+	if !f.fetched {
+		cache.Share(k.group, k.query, k.generation, version, f.facts, len(f.facts) == 0)
 	}
 }
 

@@ -14,9 +14,9 @@ func TestSearchFromBeforeAChangeIsNotCached(t *testing.T) {
 	m := memory(t, func(_ context.Context, group, _ string) ([]graphiti.Fact, error) {
 		cache.mu.Lock()
 		defer cache.mu.Unlock()
-		cache.generation += group
+		cache.version += group
 		return nil, nil
-	}, &fakeBlocks{}, cache)
+	}, &fakeDecisions{}, cache)
 	ask(t, m, turn1, both)
 	if cache.stored != 0 {
 		t.Errorf("%d results were cached", cache.stored)

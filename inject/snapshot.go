@@ -14,12 +14,12 @@ import (
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti"
 )
 
-// Snapshots keeps a text by key, for the groups and the marks of sessions whose
-// forgetting ends it. What was forgotten since what it takes in was said is not
-// kept. Implementations do not retain the slices.
+// Snapshots keeps a text by key, for the groups and the sessions whose forgetting
+// ends it. One is not kept where one of those has a newer generation.
+// Implementations must not retain the slices.
 type Snapshots interface {
 	Load(ctx context.Context, key string) ([]byte, error)
-	Save(key string, body []byte, since time.Time, marks ...string)
+	Save(key string, body []byte, generation int64, scopes ...string)
 }
 
 // snapshot is the short-term memory of a session: what it was about, for when
@@ -113,16 +113,15 @@ func snapshotKey(who graphiti.Who) string {
 	return Key(sum[:len(Key{})]).String()
 }
 
-// Remember takes a finished turn, of which was heard since then, into the
-// short-term memory of its session: work is the part of the body in which stands
-// what was done. It may wait for a file, and is not for a request's way.
-func (m *Memory) Remember(who graphiti.Who, since time.Time, work []byte, said, answered string) {
+// Remember takes a finished turn of a generation into the short-term memory of
+// its session: work is the part of the body in which stands what was done. It may
+// wait for a file, and is not for a request's way.
+func (m *Memory) Remember(who graphiti.Who, generation int64, work []byte, said, answered string) {
 	if m.opts().Snapshots == nil || who.Session == "" {
 		return
 	}
 	ctx, cancel := context.WithTimeout(m.base, m.opts().Background)
 	defer cancel()
-	forgets := m.forgets.Load()
 	var s snapshot
 	body, err := m.opts().Snapshots.Load(ctx, snapshotKey(who))
 	if err != nil {
@@ -135,14 +134,14 @@ func (m *Memory) Remember(who graphiti.Who, since time.Time, work []byte, said, 
 	said, _ = m.redacted(said, time.Time{})
 	answered, _ = m.redacted(answered, time.Time{})
 	s.add(ReadNote([]byte(done)), said, answered)
-	if body, err = json.Marshal(s); err != nil || forgets != m.forgets.Load() {
+	if body, err = json.Marshal(s); err != nil {
 		return
 	}
-	marks := []string{graphiti.TalkMark(who.Session, ""), graphiti.TalkMark(who.Session, who.Owner())}
+	scopes := []string{graphiti.TalkMark(who.Session, ""), graphiti.TalkMark(who.Session, who.Owner())}
 	for _, t := range m.opts().Writes(who) {
-		marks = append(marks, t.Group)
+		scopes = append(scopes, t.Group)
 	}
-	m.opts().Snapshots.Save(snapshotKey(who), body, since, marks...)
+	m.opts().Snapshots.Save(snapshotKey(who), body, generation, scopes...)
 }
 
 // redacted is a text with credentials taken out of it, where there is time.

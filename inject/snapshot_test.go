@@ -77,7 +77,7 @@ func TestSnapshotLines(t *testing.T) {
 type fakeSnapshots map[string][]byte
 
 func (f fakeSnapshots) Load(_ context.Context, key string) ([]byte, error) { return f[key], nil }
-func (f fakeSnapshots) Save(key string, body []byte, _ time.Time, _ ...string) {
+func (f fakeSnapshots) Save(key string, body []byte, _ int64, _ ...string) {
 	f[key] = bytes.Clone(body)
 }
 
@@ -99,7 +99,7 @@ func TestShortTermMemoryHoldsNoSecret(t *testing.T) {
 		"a task": {said: "Fix it.", want: "open task: set [redacted] now",
 			body: `{"messages":[{"role":"user","content":"Fix it."},{"role":"assistant","tool_calls":[{"function":{"name":"todowrite","arguments":"{\"todos\":[{\"content\":\"set ://bob:` + secret + `@db now\",\"status\":\"pending\"}]}"}}]},{"role":"tool","content":"ok"}]}`},
 	} {
-		m := memory(t, always(), &fakeBlocks{}, &fakeFacts{})
+		m := memory(t, always(), &fakeDecisions{}, &fakeFacts{})
 		kept := fakeSnapshots{}
 		o := *m.opts()
 		o.Snapshots, o.Redact = kept, redact
@@ -113,7 +113,7 @@ func TestShortTermMemoryHoldsNoSecret(t *testing.T) {
 			work = Work(&c)
 		}
 		who := graphiti.Who{User: "user:p", Session: "session:1"}
-		m.Remember(who, time.Now(), work, tc.said, tc.answered)
+		m.Remember(who, 0, work, tc.said, tc.answered)
 		if strings.Contains(string(kept[snapshotKey(who)]), "horse") {
 			t.Errorf("%s: %s", name, kept[snapshotKey(who)])
 		}

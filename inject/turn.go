@@ -11,41 +11,37 @@ import (
 
 // turn is one request's newest turn, while it is decided about.
 type turn struct {
-	c        *dialect.Conversation
-	began    time.Time // when the request came in
-	deadline time.Time // of looking things up
-	until    time.Time // the request waits no longer
-	first    bool      // the session was unknown until now
-	forgets  int64     // as it was when the turn came in
-	groups   []string
-	at       []int // the messages that persons wrote
-	keys     [][16]byte
-	earlier  []Decision // for each of at; the last is the newest turn's
-	found    []bool
-	since    []time.Time // when the requests came in for which it was decided; zero: it was not
-	err      error       // of the look-up
-	decision Decision    // about the newest turn
-	looks    []Searched
-	own      Key // of a request that is no turn; zero where it is one
+	c          *dialect.Conversation
+	generation int64     // of the request
+	deadline   time.Time // of looking things up
+	until      time.Time // the request waits no longer
+	first      bool      // the session was unknown until now
+	groups     []string
+	at         []int // the messages that persons wrote
+	keys       [][16]byte
+	earlier    []*Decision // for each of at, nil where nothing was decided; the last is the newest turn's
+	err        error       // of the look-up
+	decision   *Decision   // about the newest turn; nil: there is none
+	looks      []Searched
+	own        Key // of a request that is no turn; zero where it is one
 }
 
 // lookUp finds what was decided about every message that a person wrote.
-func (t *turn) lookUp(b Blocks, chain []dialect.Fingerprint, session string, first bool) {
+func (t *turn) lookUp(d Decisions, chain []dialect.Fingerprint, session string, first bool) {
 	for i := 0; i <= t.c.Last; i++ {
 		if t.c.Messages[i].Person {
 			t.at = append(t.at, i)
 			t.keys = append(t.keys, TurnKey(session, chain[i]))
 		}
 	}
-	t.earlier, t.found, t.since = make([]Decision, len(t.keys)), make([]bool, len(t.keys)), make([]time.Time, len(t.keys))
-	if first {
-		return
+	if !first {
+		ctx, cancel := context.WithDeadline(context.Background(), t.deadline)
+		defer cancel()
+		t.earlier, t.err = d.Lookup(ctx, t.generation, t.keys)
 	}
-	ctx, cancel := context.WithDeadline(context.Background(), t.deadline)
-	defer cancel()
-	t.err = b.Lookup(ctx, t.keys, func(i int, block string, facts int, since time.Time) {
-		t.earlier[i], t.found[i], t.since[i] = decision(block, facts), true, since
-	})
+	if t.earlier == nil {
+		t.earlier = make([]*Decision, len(t.keys))
+	}
 }
 
 func (t *turn) key() Key {
@@ -63,19 +59,46 @@ const lookBack = 50
 // those that nobody knew, most at most. Where that could not be looked up they are in doubt.
 func (t *turn) unseen(most int) (turns []Unseen) {
 	earlier := len(t.at) - 1
-	for n := max(0, earlier-max(most, lookBack)); n < earlier; n++ {
-		u := Unseen{Turn: Key(t.keys[n]), Message: t.at[n], Since: t.since[n], back: earlier - n, doubt: t.err != nil}
-		if u.doubt || u.wanted(t.found[n], t.earlier[n], most) {
-			turns = append(turns, u)
+	from := max(0, earlier-max(most, lookBack))
+	turns = make([]Unseen, 0, earlier-from)
+	for n := from; n < earlier; n++ {
+		turns = append(turns, Unseen{Turn: Key(t.keys[n]), Message: t.at[n], back: earlier - n, doubt: t.err != nil})
+	}
+	date(turns, t.earlier[from:earlier], t.earlier[earlier].of(t.generation))
+	kept := turns[:0]
+	for i, u := range turns {
+		if u.doubt || u.wanted(t.earlier[from+i], most) {
+			kept = append(kept, u)
 		}
 	}
-	return turns
+	return kept
+}
+
+// date finds the generations of turns, of which the last was said before one of
+// that generation. What nothing was decided about was said before what follows
+// it.
+func date(turns []Unseen, decided []*Decision, generation int64) {
+	for i := len(turns) - 1; i >= 0; i-- {
+		generation = min(generation, decided[i].of(generation))
+		turns[i].Generation = generation
+	}
+}
+
+// of is the generation of a decision, or another one where there is none.
+func (d *Decision) of(other int64) int64 {
+	if d == nil {
+		return other
+	}
+	return d.Generation
 }
 
 // wanted reports whether a turn is to be kept about which was decided, or was
 // not.
-func (u *Unseen) wanted(found bool, d Decision, most int) bool {
-	return (found || u.back <= most) && !d.Unkept
+func (u *Unseen) wanted(d *Decision, most int) bool {
+	if d == nil {
+		return u.back <= most
+	}
+	return d.Ingest
 }
 
 // Sure are those of some unseen turns that are to be kept. What could not be
@@ -92,16 +115,15 @@ func (m *Memory) Sure(ctx context.Context, turns []Unseen) ([]Unseen, error) {
 	for i := range turns {
 		keys[i] = turns[i].Turn
 	}
-	found, decided := make([]bool, len(turns)), make([]Decision, len(turns))
-	err := m.opts().Blocks.Lookup(ctx, keys, func(i int, block string, facts int, since time.Time) {
-		found[i], decided[i], turns[i].Since = true, decision(block, facts), since
-	})
+	newest := turns[len(turns)-1].Generation
+	decided, err := m.opts().Decisions.Lookup(ctx, newest, keys)
 	if err != nil {
 		return nil, err
 	}
+	date(turns, decided, newest)
 	var sure []Unseen
 	for i, u := range turns {
-		if u.wanted(found[i], decided[i], m.opts().Unseen) {
+		if u.wanted(decided[i], m.opts().Unseen) {
 			sure = append(sure, u)
 		}
 	}
@@ -110,7 +132,7 @@ func (m *Memory) Sure(ctx context.Context, turns []Unseen) ([]Unseen, error) {
 
 // forgotten reports whether the conversation has lost a block.
 func (t *turn) forgotten() bool {
-	return slices.ContainsFunc(t.earlier, Decision.forgotten)
+	return slices.ContainsFunc(t.earlier, (*Decision).forgotten)
 }
 
 // repeated returns the inserts of the earlier turns: the same bytes in the
@@ -118,8 +140,8 @@ func (t *turn) forgotten() bool {
 func (t *turn) repeated() []dialect.Insert {
 	var inserts []dialect.Insert
 	for n := range len(t.at) - 1 {
-		if t.found[n] && t.earlier[n].Block != "" {
-			inserts = append(inserts, t.c.Insert(t.at[n], t.earlier[n].Block))
+		if d := t.earlier[n]; d != nil && d.Block != "" {
+			inserts = append(inserts, t.c.Insert(t.at[n], d.Block))
 		}
 	}
 	return inserts
@@ -140,7 +162,7 @@ func (t *turn) episodes() map[string]struct{} {
 func (t *turn) blocks() []string {
 	var b []string
 	for _, d := range t.earlier {
-		if d.Block != "" {
+		if d != nil && d.Block != "" {
 			b = append(b, d.Block)
 		}
 	}

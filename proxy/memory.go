@@ -29,13 +29,13 @@ type Planner interface {
 	// Sure are those of a plan's unseen turns that are to be kept. It may wait.
 	Sure(ctx context.Context, turns []inject.Unseen) ([]inject.Unseen, error)
 
-	// Remember takes a finished turn, of which was heard since then, and what
+	// Remember takes a finished turn of a generation, and what
 	// Conversation.Work says was done in it, into its session's short-term
 	// memory. It may wait.
-	Remember(who graphiti.Who, since time.Time, work []byte, said, answered string)
+	Remember(who graphiti.Who, generation int64, work []byte, said, answered string)
 
 	// Prefetch prepares the next recall of a session. It does not wait.
-	Prefetch(who graphiti.Who, said, answered string)
+	Prefetch(who graphiti.Who, generation int64, said, answered string)
 }
 
 // Sessions knows which session a conversation belongs to, by fingerprints of
@@ -72,10 +72,14 @@ type Memory struct {
 
 	Backfill func(capture.History) // records what was said before; must not block
 
+	// Generation is how often something was forgotten. A request reads it once,
+	// and whatever is written for it carries it. nil: nothing ever is.
+	Generation func() int64
+
 	// Directives finds, in what a person wrote, what is to be kept as it
 	// stands, and counts what is refused, and what is for a scope that there is
 	// not. nil: that is not wanted.
-	Directives func(who graphiti.Who, text string) (list []ledger.Turn, refused, unscoped int)
+	Directives func(who graphiti.Who, generation int64, text string) (list []ledger.Turn, refused, unscoped int)
 
 	// Later keeps turns whatever becomes of the request, and must not block. It
 	// reports whether there is room for them.
@@ -103,20 +107,21 @@ type Note struct{ Git, Tools bool }
 
 // remembered is what is known about a call whose dialect is understood.
 type remembered struct {
-	header   bool // the answer says what memory did
-	outcome  inject.Outcome
-	who      graphiti.Who
-	place    project
-	subagent bool
-	chained  bool // the session was found by, or begins, a chain
-	said     time.Time
-	until    time.Time      // the request waits no longer for memory
-	relaxed  *dialect.Relax // what is asked of the provider, because a block was lost; nil: nothing
-	at       where
-	barred   *inject.Outcome // nothing of the body was to be read, and why; nil: it was
-	copied   int             // bytes of the body that are kept for the turn's end
-	round    *ending         // of the turn that the request goes on with, where it does not say so itself
-	promises promises        // accept.go: to be kept when the upstream has accepted the request
+	header     bool // the answer says what memory did
+	outcome    inject.Outcome
+	who        graphiti.Who
+	place      project
+	subagent   bool
+	chained    bool // the session was found by, or begins, a chain
+	said       time.Time
+	generation int64          // as it was when the request arrived
+	until      time.Time      // the request waits no longer for memory
+	relaxed    *dialect.Relax // what is asked of the provider, because a block was lost; nil: nothing
+	at         where
+	barred     *inject.Outcome // nothing of the body was to be read, and why; nil: it was
+	copied     int             // bytes of the body that are kept for the turn's end
+	round      *ending         // of the turn that the request goes on with, where it does not say so itself
+	promises   promises        // accept.go: to be kept when the upstream has accepted the request
 }
 
 // remember finds out who speaks in which conversation, and what is to be done
@@ -127,6 +132,9 @@ func (s *Server) remember(c *call) (plan inject.Plan) {
 	}
 	c.mem.header, c.mem.said = true, time.Now()
 	c.mem.until = c.mem.said.Add(c.memory.Timeout)
+	if c.memory.Generation != nil {
+		c.mem.generation = c.memory.Generation()
+	}
 	defer func() {
 		if r := recover(); r != nil {
 			contain.Log(s.log, "memory", r)
@@ -214,7 +222,7 @@ func (s *Server) remember(c *call) (plan inject.Plan) {
 		s.relax(c, &plan)
 	}
 	if c.memory.Directives != nil && plan.Turn != "" && len(plan.Write) > 0 && c.conv.Kind == dialect.KindTurn {
-		c.mem.promises.directives, plan.Outcome.Refused, plan.Outcome.Unscoped = c.memory.Directives(*who, string(c.conv.Text(c.conv.Last)))
+		c.mem.promises.directives, plan.Outcome.Refused, plan.Outcome.Unscoped = c.memory.Directives(*who, plan.Generation, string(c.conv.Text(c.conv.Last)))
 	}
 	return plan
 }
@@ -277,12 +285,15 @@ func (s *Server) missed(c *call) {
 // mode is what configuration, person, place and client allow.
 func (s *Server) mode(c *call, caller *identity.Caller) inject.Mode {
 	h := c.head
-	m := inject.Mode{Until: c.mem.until, Recall: c.memory.Recall, Nobody: c.mem.promises.stranger, Ingest: c.memory.Ingest && !caller.Temporary && !c.mem.subagent, Replay: c.route.replays()}
+	m := inject.Mode{
+		Until: c.mem.until, Generation: c.mem.generation, Recall: c.memory.Recall, Nobody: c.mem.promises.stranger,
+		Ingest: c.memory.Ingest && !caller.Temporary && !c.mem.subagent, Replay: c.route.replays(),
+	}
 	if caller.Off || c.mem.place.Repo.Ignore || c.memory.Rules.skips(h.RequestURI(), c.conv.Model) {
-		return inject.Mode{Until: c.mem.until, Reason: inject.ReasonOptOut}
+		return inject.Mode{Until: c.mem.until, Generation: c.mem.generation, Reason: inject.ReasonOptOut}
 	}
 	if reason := c.memory.Rules.refuses(&c.mem.place); reason != inject.ReasonNone {
-		return inject.Mode{Until: c.mem.until, Reason: reason}
+		return inject.Mode{Until: c.mem.until, Generation: c.mem.generation, Reason: reason}
 	}
 	for _, v := range h.PeekAll(memoryHeader) {
 		for word := range bytes.SplitSeq(v, []byte{','}) {
@@ -293,7 +304,7 @@ func (s *Server) mode(c *call, caller *identity.Caller) inject.Mode {
 			case "ingest":
 				m.Recall, m.Reason = false, inject.ReasonOptOut
 			default: // off, and what may be meant so
-				return inject.Mode{Until: c.mem.until, Reason: inject.ReasonOptOut}
+				return inject.Mode{Until: c.mem.until, Generation: c.mem.generation, Reason: inject.ReasonOptOut}
 			}
 		}
 	}

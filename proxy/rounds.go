@@ -5,7 +5,6 @@ import (
 	"sync"
 	"time"
 
-	"github.com/graphiti-proxy/graphiti-proxy/capture/ledger"
 	"github.com/graphiti-proxy/graphiti-proxy/dialect"
 )
 
@@ -74,22 +73,6 @@ func (r *rounds) dropLocked(at *list.Element) {
 }
 
 func roundIn(at *list.Element) *round { return at.Value.(*round) } //nolint:forcetypeassert // the list's only type
-
-// forget drops the turns that are meant.
-func (r *rounds) forget(meant func(*ledger.Turn) bool) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	for at := r.order.Front(); at != nil; {
-		next := at.Next()
-		if meant(&roundIn(at).ending.turn) {
-			r.dropLocked(at)
-		}
-		at = next
-	}
-}
-
-// Forget drops what is known of turns under way that are to be forgotten.
-func (s *Server) Forget(meant func(*ledger.Turn) bool) { s.rounds.forget(meant) }
 
 // of returns how the turn is to end with which a request goes on that holds
 // nothing of a person; nil when it is not known, or was begun elsewhere.

@@ -97,11 +97,10 @@ func (s *Server) begun(c *call, plan inject.Plan) *ending {
 		at:      c.mem.at,
 		last:    [16]byte(c.chain[c.conv.Last]),
 		end:     c.chain[len(c.chain)-1],
-		turn:    s.turn(c, plan.Turn, plan.Write),
+		turn:    s.turn(c, plan.Turn, plan.Write, plan.Generation),
 		chained: c.mem.chained,
 		recall:  plan.Recall,
 	}
-	e.turn.Since = plan.Since
 	if id := c.conv.Field(dialect.FieldConversation); id != nil {
 		e.held = e.at.person.Link(dialect.RoleOther, id)
 	}
@@ -124,7 +123,7 @@ func (s *Server) begun(c *call, plan inject.Plan) *ending {
 }
 
 // turn is what is known of a turn without what was said.
-func (s *Server) turn(c *call, id string, targets []graphiti.Target) ledger.Turn {
+func (s *Server) turn(c *call, id string, targets []graphiti.Target, generation int64) ledger.Turn {
 	t := ledger.Turn{
 		ID:      id,
 		Session: c.mem.who.Session,
@@ -134,7 +133,9 @@ func (s *Server) turn(c *call, id string, targets []graphiti.Target) ledger.Turn
 		Workspace: c.mem.who.Workspace,
 		Client:    clientFamily(c.head.UserAgent()),
 		Targets:   targets,
-		Trace:     c.trace.parent(),
+
+		Generation: generation,
+		Trace:      c.trace.parent(),
 	}
 	if c.memory.Note.Git {
 		t.Git = gitOf(c)
@@ -160,8 +161,8 @@ func (s *Server) backfill(c *call, plan inject.Plan) func() {
 			c.memory.Begin(id) // there is nothing to record
 			continue
 		}
-		t := s.turn(c, id, plan.Write)
-		t.Earlier, t.Since = true, u.Since
+		t := s.turn(c, id, plan.Write, u.Generation)
+		t.Earlier = true
 		t.User, t.Assistant = string(c.conv.Text(u.Message)), string(answer)
 		t.Said = t.Said.Add(time.Duration(i-len(plan.Unseen)) * 2 * time.Millisecond)
 		t.Answered = t.Said.Add(time.Millisecond)
@@ -175,14 +176,14 @@ func (s *Server) backfill(c *call, plan inject.Plan) func() {
 	return func() {
 		m.Backfill(capture.History{Turns: turns, Wanted: func(ctx context.Context, turns []ledger.Turn) ([]ledger.Turn, error) {
 			sure, err := m.Planner.Sure(ctx, unseen)
-			since := make(map[string]time.Time, len(sure))
+			generations := make(map[string]int64, len(sure))
 			for _, u := range sure {
-				since[u.Turn.String()] = u.Since
+				generations[u.Turn.String()] = u.Generation
 			}
 			list := make([]ledger.Turn, 0, len(sure))
 			for _, t := range turns {
 				var wanted bool
-				if t.Since, wanted = since[t.ID]; wanted {
+				if t.Generation, wanted = generations[t.ID]; wanted {
 					list = append(list, t)
 				}
 			}
@@ -260,10 +261,10 @@ func (e *ending) finish(a dialect.Answer) {
 	}
 	if e.recall {
 		contain.Run(e.s.log, "remembering a turn for its session", func() {
-			e.memory.Planner.Remember(e.who, e.turn.HeardOf(), e.work, said, answered)
+			e.memory.Planner.Remember(e.who, e.turn.Generation, e.work, said, answered)
 		})
 		contain.Run(e.s.log, "preparing the next turn", func() {
-			e.memory.Planner.Prefetch(e.who, said, answered)
+			e.memory.Planner.Prefetch(e.who, e.turn.Generation, said, answered)
 		})
 	}
 }
@@ -279,7 +280,7 @@ func (e *ending) keep(a dialect.Answer) {
 	}
 	e.turn.Partial = a.End == dialect.EndLength
 	if began := e.memory.Open.Began(&e.turn); !began.IsZero() {
-		e.turn.Said = began // what was said before a group was emptied is not to come back with a late end
+		e.turn.Said = began
 	}
 	err := e.memory.Keep(context.Background(), e.turn)
 	if err == nil {

@@ -62,5 +62,5 @@ func (sv *Service) export(ctx context.Context, part ledger.Part, f func(Record) 
 			}
 		}
 		return nil
-	}, part.Mark(), part.Group)
+	}, part.Scope(), part.Group)
 }

@@ -12,13 +12,21 @@ import (
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti"
 )
 
-// ForgetTimeout is how long one call to forget a group may take: as long as
-// Graphiti needs for what it has accepted.
-const ForgetTimeout = 5 * time.Minute
+const (
+	// ForgetTimeout is how long one call to forget a group may take: as long
+	// as Graphiti needs for what it has accepted.
+	ForgetTimeout = 5 * time.Minute
 
-// earlyTimeout is how long other replicas are waited for before the memory is
-// asked to forget. At the end they are waited for again.
-const earlyTimeout = 10 * time.Second
+	// emptyTimeout bounds what is done before the memory is asked, also when
+	// nobody waits for it any more. Other replicas may be deaf, and are waited
+	// for again at the end.
+	emptyTimeout = time.Minute
+
+	// What could not be forgotten is tried again after retryFirst, and after
+	// twice as long each time it fails again, up to retryLast.
+	retryFirst = time.Second
+	retryLast  = 5 * time.Minute
+)
 
 // Forgotten says what was forgotten: a group, or what was said in a session in it.
 type Forgotten struct {
@@ -27,7 +35,13 @@ type Forgotten struct {
 	Blocks  int    `json:"blocks"`            // inserted blocks that were emptied
 }
 
-// Forget empties one group, or what was said in it in a session.
+// Forget empties one group, or what was said in it in a session. What is on its
+// way when it begins is not recalled any more when it ends.
+//
+// It raises the group's generation, so that nothing older is written any more,
+// empties decisions and notes, and then the queue and the memory. From its
+// beginning until a look proves that nothing is left, nothing of the group is
+// recalled. All of that outlives the process: what fails goes on by itself.
 func (sv *Service) Forget(ctx context.Context, s Selector) (Forgotten, error) {
 	f := Forgotten{Group: s.Group, Session: s.Session}
 	err := s.checkOne()
@@ -41,15 +55,12 @@ func (sv *Service) Forget(ctx context.Context, s Selector) (Forgotten, error) {
 	return f, err
 }
 
-// forgetGroup empties a group everywhere, and returns how many inserted blocks it
-// emptied. What is on its way when it begins is not
-// recalled any more when it ends.
+// forgetGroup returns how many inserted blocks it emptied.
 func (sv *Service) forgetGroup(ctx context.Context, group string) (int, error) {
 	return sv.forget(ctx, ledger.Part{Group: group})
 }
 
-// forgetSession empties what was said in a session in one of its groups. A group of the session's own is
-// emptied as a whole.
+// forgetSession empties a group of the session's own as a whole.
 func (sv *Service) forgetSession(ctx context.Context, s Selector) (blocks int, err error) {
 	part, own, err := sv.partOf(ctx, s)
 	if err != nil {
@@ -64,80 +75,139 @@ func (sv *Service) forgetSession(ctx context.Context, s Selector) (blocks int, e
 	return blocks + more, err
 }
 
-// forget forgets a part. From its beginning until it is proven to be gone nothing
-// of the group is recalled, over restarts.
 func (sv *Service) forget(ctx context.Context, part ledger.Part) (blocks int, err error) {
 	ctx, cancel := context.WithTimeout(ctx, ForgetTimeout)
 	defer cancel()
-	stone := cache.Tombstone{Group: part.Group, Mark: part.Mark()}
-	if err := sv.o.State.Tombstones.Set(ctx, stone); err != nil {
-		return 0, err
-	}
-	// Conversations lose their blocks before the memory is asked, which may take
-	// minutes or be cut off. What fails here is done again at the end.
-	early, stop := context.WithTimeout(ctx, earlyTimeout)
-	blocks, _ = sv.elsewhere(early, part)
-	stop()
-	err = sv.o.Pipeline.Forget(ctx, part, func(ctx context.Context) error {
-		more, err := sv.elsewhere(ctx, part)
-		blocks += more
-		return err
-	})
-	if err == nil {
-		err = sv.o.State.Tombstones.Clear(ctx, stone)
-	}
+	f := cache.Forget{Group: part.Group, Session: part.Session, Owner: part.Owner, Scope: part.Scope()}
+	defer sv.goOn() // with what fails here
+	defer sv.inHand(f)()
+	blocks, err = sv.try(ctx, f)
 	if err != nil {
 		err = notForgotten(err)
 	}
-	return blocks, errors.Join(err, sv.withhold(ctx))
+	return blocks, err
+}
+
+// try forgets something, or goes on with it, and returns how many blocks it
+// emptied.
+func (sv *Service) try(ctx context.Context, f cache.Forget) (blocks int, err error) {
+	var deaf error
+	if !f.Emptied {
+		if blocks, f, deaf = sv.empty(ctx, f); f.Generation == 0 {
+			return blocks, deaf
+		}
+	}
+	part := ledger.Part{Group: f.Group, Session: f.Session, Owner: f.Owner}
+	if err := sv.o.Pipeline.Forget(ctx, part, f.Generation); err != nil || !f.Emptied {
+		return blocks, errors.Join(deaf, err)
+	}
+	return blocks, sv.o.State.Generations.End(ctx, f)
+}
+
+// empty raises a generation, and empties everything but the queue and the
+// memory. Which decisions show what was said in a session is not known, so that
+// all of the group's lose their block. With an error it may have been done in
+// part.
+func (sv *Service) empty(ctx context.Context, f cache.Forget) (blocks int, raised cache.Forget, err error) {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), emptyTimeout)
+	defer cancel()
+	f, err = sv.o.State.Generations.Raise(ctx, f)
+	if f.Generation == 0 {
+		return 0, f, err
+	}
+	blocks, failed := sv.o.State.Decisions.Forget(ctx, f.Group)
+	failed = errors.Join(failed, sv.o.State.Snapshots.Forget(ctx, f.Scope), sv.o.Facts.Forget(ctx, f.Group))
+	if failed != nil {
+		return blocks, f, errors.Join(err, failed)
+	}
+	// What was read meanwhile does not count, nor what was said in answer to it.
+	f.Emptied = true
+	again, err := sv.o.State.Generations.Raise(ctx, f)
+	if again.Generation == 0 {
+		f.Emptied = false
+		return blocks, f, err
+	}
+	return blocks, again, err
 }
 
 // notForgotten says what follows from a group that is not proven to be forgotten.
 func notForgotten(err error) error {
-	to := graphiti.Remedy(err)
-	if to != "" {
-		to += "; then "
+	text := "not forgotten: %w; until it is, nothing of this group is recalled, and new turns for it wait; the proxy goes on with it by itself, also after a restart"
+	if to := graphiti.Remedy(err); to != "" {
+		return fmt.Errorf(text+"; to do: %s", err, to)
 	}
-	return fmt.Errorf("not forgotten: %w; until it is, nothing of this group is recalled, and new turns for it wait; to do: %srun it again, which also deletes what was said since", err, to)
-}
-
-// withhold keeps turns from the groups that have a tombstone, so that a look
-// shows only what was to be forgotten.
-func (sv *Service) withhold(ctx context.Context) error {
-	sv.withholding.Lock()
-	defer sv.withholding.Unlock()
-	groups, err := sv.o.State.Tombstones.Groups(ctx)
-	if err != nil {
-		return err
-	}
-	sv.o.Pipeline.Withhold(groups)
-	return nil
+	return fmt.Errorf(text, err)
 }
 
 // Recallable leaves the groups of which something may be shown.
 func (sv *Service) Recallable(reads []graphiti.Target) []graphiti.Target {
-	return slices.DeleteFunc(slices.Clone(reads), func(t graphiti.Target) bool { return sv.o.State.Tombstones.Has(t.Group) })
+	return slices.DeleteFunc(slices.Clone(reads), func(t graphiti.Target) bool { return sv.o.State.Generations.Blocks(t.Group) })
 }
 
-// elsewhere empties what is kept outside of the memory itself. When it returns
-// no replica shows any of it. Which blocks show what was said in a session is
-// not known, so that all of the group's go.
-func (sv *Service) elsewhere(ctx context.Context, part ledger.Part) (blocks int, err error) {
-	// Searches that began before the group was empty, and what they left; then
-	// the blocks that were made of what they found, and those of plans which
-	// had that.
-	sv.o.Planner.Forgot()
-	sv.o.Facts.DropGroup(part.Group)
-	// A replica that does not answer keeps nothing from the others.
-	failed := errors.Join(sv.dropUnderWay(part), sv.tellForgotten(ctx, part))
-	blocks, err = sv.o.State.Blocks.Forget(part.Group)
-	err = errors.Join(failed, err, sv.o.State.Snapshots.Forget(part.Mark()), sv.tellForgotten(ctx, part), sv.o.Facts.Forget(part.Group))
-	sv.o.Planner.Forgot()
-	return blocks, err
+// inHand keeps finishForgets from what a command forgets, until its end.
+func (sv *Service) inHand(f cache.Forget) (done func()) {
+	sv.mu.Lock()
+	defer sv.mu.Unlock()
+	key := f.Group + "\n" + f.Scope
+	sv.commands[key]++
+	return func() {
+		sv.mu.Lock()
+		defer sv.mu.Unlock()
+		if sv.commands[key]--; sv.commands[key] == 0 {
+			delete(sv.commands, key)
+		}
+	}
 }
 
-// dropUnderWay drops what this process knows of turns that have not ended.
-func (sv *Service) dropUnderWay(part ledger.Part) error {
-	sv.o.Drop(part.Means)
-	return sv.o.Open.Forget(part.Means)
+// goOn wakes finishForgets.
+func (sv *Service) goOn() {
+	select {
+	case sv.wake <- struct{}{}:
+	default:
+	}
+}
+
+// finishForgets goes on with what could not be forgotten, in an earlier process,
+// on another replica, or while the memory was down. It ends with Close.
+func (sv *Service) finishForgets() {
+	defer close(sv.ended)
+	for pause := retryFirst; ; {
+		wait := (<-chan time.Time)(nil)
+		if len(sv.o.State.Generations.UnderWay()) > 0 {
+			wait = time.After(pause)
+		}
+		select {
+		case <-sv.base.Done():
+			return
+		case <-sv.wake:
+			pause = retryFirst
+			continue
+		case <-wait:
+		}
+		for _, f := range sv.o.State.Generations.UnderWay() {
+			if sv.mine(f) {
+				pause = min(2*pause, retryLast)
+				sv.tryAgain(f)
+			}
+		}
+	}
+}
+
+func (sv *Service) tryAgain(f cache.Forget) {
+	ctx, cancel := context.WithTimeout(sv.base, ForgetTimeout)
+	defer cancel()
+	if _, err := sv.try(ctx, f); err == nil {
+		sv.o.Log.Info("memory forget has ended that had failed before", "group", f.Group)
+	} else if sv.base.Err() == nil {
+		sv.o.Log.Warn("memory forget fails again, and is tried again", "group", f.Group, "error", err)
+	}
+}
+
+// mine reports whether this process goes on with something: the replica that
+// delivers does, unless a command is at it. Of a session the first edition did
+// not note which it was; only the same command knows.
+func (sv *Service) mine(f cache.Forget) bool {
+	sv.mu.Lock()
+	defer sv.mu.Unlock()
+	return sv.commands[f.Group+"\n"+f.Scope] == 0 && (f.Scope == f.Group || f.Session != "") && sv.o.Pipeline.Status().Delivers
 }

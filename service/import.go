@@ -52,9 +52,9 @@ func (sv *Service) Import(ctx context.Context, s Selector, lines []Line) (done I
 	if err := s.check(); err != nil {
 		return done, err
 	}
-	turns := make([]ledger.Turn, 0, len(lines))
+	turns, generation := make([]ledger.Turn, 0, len(lines)), sv.o.State.Generations.Now()
 	for i := range lines {
-		t, err := sv.turnOf(s, &lines[i])
+		t, err := sv.turnOf(s, generation, &lines[i])
 		if err != nil {
 			return done, fmt.Errorf("line %d: %w", cmp.Or(lines[i].Number, i+1), err)
 		}
@@ -76,7 +76,7 @@ func (sv *Service) Import(ctx context.Context, s Selector, lines []Line) (done I
 }
 
 // turnOf is a line as it is kept: one side of a turn.
-func (sv *Service) turnOf(s Selector, l *Line) (ledger.Turn, error) {
+func (sv *Service) turnOf(s Selector, generation int64, l *Line) (ledger.Turn, error) {
 	var t ledger.Turn
 	s.User, s.Workspace, s.Group = cmp.Or(l.User, s.User), cmp.Or(l.Workspace, s.Workspace), cmp.Or(l.Group, s.Group)
 	if l.Session != "" {
@@ -95,7 +95,7 @@ func (sv *Service) turnOf(s Selector, l *Line) (ledger.Turn, error) {
 	t = ledger.Turn{
 		ID:      digest("import", target.Group, s.Session, l.Timestamp, l.Role, l.Name, l.Content, l.ID),
 		Session: who.Session, Owner: who.Owner(), Workspace: who.Workspace, Speaker: l.Name, Said: at, Answered: at,
-		Client: "import", Targets: []graphiti.Target{target}, Since: time.Now(), Again: true,
+		Client: "import", Targets: []graphiti.Target{target}, Generation: generation, Again: true,
 	}
 	switch l.Role {
 	case "user", "human":

@@ -63,24 +63,24 @@ func (sv *Service) promote(ctx context.Context, s Selector, p Promotion) ([]stri
 	if sv.o.Pipeline.HoldsSecret(p.Text) {
 		return nil, errors.New("the text looks like it holds a credential; it was not kept")
 	}
-	return []string{target.Group}, sv.o.Pipeline.Add(ctx, promoted(who, target, p.Kind, p.Text))
+	return []string{target.Group}, sv.o.Pipeline.Add(ctx, promoted(who, target, sv.o.State.Generations.Now(), p.Kind, p.Text))
 }
 
 // promoted is a text as it is kept: the same one once in a group.
-func promoted(who graphiti.Who, target graphiti.Target, kind, text string) ledger.Turn {
+func promoted(who graphiti.Who, target graphiti.Target, generation int64, kind, text string) ledger.Turn {
 	now := time.Now()
 	return ledger.Turn{
 		ID: digest("promote", kind, target.Group, strings.Join(strings.Fields(text), " ")), Kind: kind, Session: who.Session,
 		Owner: who.Owner(), Workspace: who.Workspace, User: text, Said: now, Answered: now, Client: "graphiti-proxy",
-		Targets: []graphiti.Target{target}, Again: true,
+		Targets: []graphiti.Target{target}, Generation: generation, Again: true,
 	}
 }
 
-// Directives are those in a message. Where no scope is written it is the
+// Directives are those in a message of a generation. Where no scope is written it is the
 // project's, which is less than everywhere, and where there is none the
 // person's. Those that look like they hold a credential, or are too long, are
 // refused; those for a scope that there is not here are unscoped.
-func (sv *Service) Directives(who graphiti.Who, text string) (list []ledger.Turn, refused, unscoped int) {
+func (sv *Service) Directives(who graphiti.Who, generation int64, text string) (list []ledger.Turn, refused, unscoped int) {
 	found, refused := capture.Directives(text)
 	for _, d := range found {
 		scope := graphiti.Scope(d.Scope)
@@ -98,7 +98,7 @@ func (sv *Service) Directives(who graphiti.Who, text string) (list []ledger.Turn
 			refused++
 			continue
 		}
-		list = append(list, promoted(who, graphiti.Target{Scope: scope, Group: group}, d.Kind, d.Text))
+		list = append(list, promoted(who, graphiti.Target{Scope: scope, Group: group}, generation, d.Kind, d.Text))
 	}
 	return list, refused, unscoped
 }

@@ -16,19 +16,17 @@ import (
 	"github.com/graphiti-proxy/graphiti-proxy/cache"
 	"github.com/graphiti-proxy/graphiti-proxy/cache/redis"
 	"github.com/graphiti-proxy/graphiti-proxy/capture"
-	"github.com/graphiti-proxy/graphiti-proxy/capture/ledger"
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti"
 	"github.com/graphiti-proxy/graphiti-proxy/inject"
 )
 
-// Options configures a Service. Shared, Name and Drop may be nil or empty.
+// Options configures a Service. Shared and Name may be nil or empty.
 type Options struct {
 	Memory   *graphiti.Memory
 	Pipeline *capture.Pipeline
 	Planner  *inject.Memory
 	Facts    *cache.Recall[[]graphiti.Fact]
 	State    *cache.State
-	Open     *capture.Idle
 
 	Shared *redis.DB // what replicas share
 	Name   string    // of this replica
@@ -40,9 +38,6 @@ type Options struct {
 	// identities, and Registered that person's name.
 	Resolve    func(user string) string
 	Registered func(key string) (name string, ok bool)
-
-	// Drop drops what the proxy holds in memory of turns that have not ended.
-	Drop func(of func(*ledger.Turn) bool)
 
 	Settings Settings
 	Log      *slog.Logger
@@ -61,17 +56,31 @@ type Service struct {
 	o   Options
 	set atomic.Pointer[Settings]
 
-	withholding sync.Mutex // one after the other, or an older look would count
+	base  context.Context // of what is done without being asked
+	close context.CancelFunc
+	ended chan struct{} // closed when that has ended
+	wake  chan struct{} // more than one says nothing new
+
+	mu       sync.Mutex     // guards what follows
+	commands map[string]int // that forget something now, by what it is
 }
 
-// New returns a service that withholds what is still to be forgotten.
+// New returns a service that goes on with what is still to be forgotten, until
+// Close.
 func New(o Options) *Service {
-	sv := &Service{o: o}
+	sv := &Service{o: o, ended: make(chan struct{}), wake: make(chan struct{}, 1), commands: make(map[string]int)}
+	sv.base, sv.close = context.WithCancel(context.Background())
 	sv.Set(o.Settings)
-	if err := sv.withhold(context.Background()); err != nil {
-		o.Log.Warn("which groups are to be forgotten is not known; nothing is recalled until it is", "error", err)
-	}
+	o.State.Generations.OnBlocked(o.Pipeline.Withhold)
+	// Ends with Close.
+	go sv.finishForgets()
 	return sv
+}
+
+// Close ends what is done without being asked. It goes on in the next process.
+func (sv *Service) Close() {
+	sv.close()
+	<-sv.ended
 }
 
 // Set changes the settings from the next call on.

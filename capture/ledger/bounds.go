@@ -158,7 +158,7 @@ func (s *Ledger) Prune(now time.Time, most int) error {
 		err := run(tx, "DELETE FROM turns WHERE "+settled+" AND (at < ?1 OR at <= (SELECT at FROM turns WHERE "+settled+" ORDER BY at DESC LIMIT 1 OFFSET ?2))",
 			now.Add(-SeenFor).UnixMilli(), most)
 		if err == nil {
-			err = run(tx, "DELETE FROM forgot WHERE at < ?", now.Add(-SeenFor).UnixMicro())
+			err = run(tx, "DELETE FROM floors WHERE at < ?", now.Add(-SeenFor).UnixMilli())
 		}
 		if err == nil {
 			err = run(tx, "DELETE FROM talks WHERE at < ?", now.Add(-SeenFor).Unix())

@@ -26,7 +26,10 @@ var schema4 string
 //go:embed schema_5.sql
 var schema5 string
 
-var schema = []string{schema1, schema2, schema3, schema4, schema5}
+//go:embed schema_6.sql
+var schema6 string
+
+var schema = []string{schema1, schema2, schema3, schema4, schema5, schema6}
 
 const (
 	// SeenFor is how long a settled turn is remembered. Clients send their

@@ -43,16 +43,16 @@ func (p Part) Said(e *graphiti.Episode) bool {
 	return p.Session == "" || gjson.Get(e.SourceDescription, "session").Str == graphiti.Talk(p.Session)
 }
 
-// Mark is the name under which it is noted when a part was forgotten.
-func (p Part) Mark() string {
+// Scope is what has a generation when the part was forgotten.
+func (p Part) Scope() string {
 	if p.Session == "" {
 		return p.Group
 	}
 	return graphiti.TalkMark(p.Session, p.Owner)
 }
 
-// Marks are the names that count for a turn in a group.
-func (t *Turn) Marks(group string) [3]string {
+// Scopes are those that a turn in a group belongs to.
+func (t *Turn) Scopes(group string) [3]string {
 	return [3]string{group, graphiti.TalkMark(t.Session, ""), graphiti.TalkMark(t.Session, t.Owner)}
 }
 
@@ -93,46 +93,80 @@ func (s *Ledger) Waiting(ctx context.Context, part Part, f func(Entry) error) er
 	})
 }
 
+// older are those of an older generation.
+const older = ofPart + ` AND coalesce(json_extract(body, '$.Generation'), 0) < ?4`
+
 // forgetSettled has a group forget what it had. What is noted of interrupted
 // answers stays: no text was kept of them.
 const forgetSettled = "UPDATE turns SET state = 'forgotten', open = 0 WHERE grp = ?1 AND state IN ('delivered', 'dropped')"
 
 // Forget implements Store. That turns were there is still known: clients send
 // them again.
-func (s *Ledger) Forget(part Part, last bool) (d Dropped, err error) {
+func (s *Ledger) Forget(part Part, generation int64, last bool) (d Dropped, err error) {
 	err = s.write("empty group", func(tx *sqlite.Tx) error {
 		tx.Fold()
 		d = Dropped{}
 		now := time.Now()
-		if err := run(tx, "INSERT INTO forgot VALUES (?, ?) ON CONFLICT DO UPDATE SET at = max(at, excluded.at)", part.Mark(), now.UnixMicro()); err != nil {
+		if err := raise(tx, part.Scope(), generation, now); err != nil {
 			return err
 		}
 		var l leaving
-		if err := l.find(tx, "SELECT seq, state = 'dead', bytes"+ofPart, part.args()...); err != nil {
+		if err := l.find(tx, "SELECT seq, state = 'dead', bytes"+older, append(part.args(), generation)...); err != nil {
 			return err
 		}
 		d = l.Dropped
 		if err := l.settle(tx, forgotten, now); err != nil {
 			return err
 		}
-		if part.Session != "" {
-			if !last {
-				return nil
+		if part.Session == "" {
+			if err := run(tx, forgetSettled, part.Group); err != nil {
+				return err
 			}
-			return run(tx, "DELETE FROM talks WHERE talk = ? AND grp = ? AND (?3 = '' OR owner = ?3)", graphiti.Talk(part.Session), part.Group, part.Owner)
 		}
-		if err := run(tx, forgetSettled, part.Group); err != nil {
-			return err
+		if !last {
+			return nil
 		}
-		if err := run(tx, "DELETE FROM promoted WHERE grp = ?", part.Group); err != nil || !last {
-			return err
-		}
-		if err := run(tx, "DELETE FROM talks WHERE grp = ?", part.Group); err != nil {
-			return err
-		}
-		return run(tx, "DELETE FROM groups WHERE grp = ?", part.Group)
+		return disown(tx, part)
 	})
 	return d, err
+}
+
+// disown forgets that there was something in a part, unless something waits for
+// it that was said since.
+func disown(tx *sqlite.Tx, part Part) error {
+	var waits bool
+	if err := tx.QueryRow("SELECT EXISTS (SELECT 1"+ofPart+")", part.args()...).Scan(&waits); err != nil || waits {
+		return err
+	}
+	if part.Session != "" {
+		return run(tx, "DELETE FROM talks WHERE talk = ? AND grp = ? AND (?3 = '' OR owner = ?3)", graphiti.Talk(part.Session), part.Group, part.Owner)
+	}
+	for _, statement := range []string{"DELETE FROM promoted WHERE grp = ?", "DELETE FROM talks WHERE grp = ?", "DELETE FROM groups WHERE grp = ?"} {
+		if err := run(tx, statement, part.Group); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// raise makes a generation that of a scope, unless it has a newer one.
+func raise(tx *sqlite.Tx, scope string, generation int64, now time.Time) error {
+	return run(tx, "INSERT INTO floors VALUES (?, ?, ?) ON CONFLICT DO UPDATE SET generation = max(generation, excluded.generation), at = excluded.at",
+		scope, generation, now.UnixMilli())
+}
+
+// Raise takes over the generations of scopes, and returns the newest that is
+// known here.
+func (s *Ledger) Raise(floors map[string]int64) (newest int64, err error) {
+	err = s.write("store generations", func(tx *sqlite.Tx) error {
+		for scope, generation := range floors {
+			if err := raise(tx, scope, generation, time.Now()); err != nil {
+				return err
+			}
+		}
+		return tx.QueryRow("SELECT coalesce(max(generation), 0) FROM floors").Scan(&newest)
+	})
+	return newest, err
 }
 
 // MarkForgotten says that a group has forgotten turns that were delivered to it.
@@ -147,11 +181,12 @@ func (s *Ledger) MarkForgotten(group string, turns []string) error {
 	})
 }
 
-// leftOut reports whether a turn was forgotten after it was heard of, and notes
-// it: whoever tells of it later does not say when it was said.
-func leftOut(tx *sqlite.Tx, t *Turn, group string, now time.Time) (found bool, err error) {
-	m := t.Marks(group)
-	if err := tx.QueryRow("SELECT EXISTS (SELECT 1 FROM forgot WHERE what IN (?, ?, ?) AND at >= ?)", m[0], m[1], m[2], t.HeardOf().UnixMicro()).Scan(&found); err != nil || !found {
+// refused reports whether a scope of a turn has a newer generation, and records
+// the turn as forgotten: a history may bring it whose generation is not known.
+func refused(tx *sqlite.Tx, t *Turn, group string, now time.Time) (found bool, err error) {
+	m := t.Scopes(group)
+	err = tx.QueryRow("SELECT EXISTS (SELECT 1 FROM floors WHERE scope IN (?, ?, ?) AND generation > ?)", m[0], m[1], m[2], t.Generation).Scan(&found)
+	if err != nil || !found {
 		return false, err
 	}
 	// Where the group has had its beginning, what was said is that of the rest.

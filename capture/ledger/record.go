@@ -43,7 +43,7 @@ func (s *Ledger) Add(ctx context.Context, turns []Turn, now time.Time) (all []Ad
 
 func (s *Ledger) addIn(tx *sqlite.Tx, t *Turn, now time.Time) (a Added, err error) {
 	for _, target := range t.Targets {
-		forgotten, err := leftOut(tx, t, target.Group, now)
+		forgotten, err := refused(tx, t, target.Group, now)
 		if err != nil {
 			return a, err
 		}

@@ -27,7 +27,7 @@ func told(answer string, taken int, as func(*Turn)) event {
 	return func(t *testing.T, s *Ledger) {
 		t.Helper()
 		tn := turn("1", "g")
-		tn.Assistant = answer
+		tn.Assistant, tn.Generation = answer, newest(t, s)
 		as(&tn)
 		all, err := s.Add(context.Background(), []Turn{tn}, time.Now())
 		if err != nil || len(all[0].Groups) != taken {
@@ -101,9 +101,19 @@ func retry(t *testing.T, s *Ledger) {
 
 func forget(t *testing.T, s *Ledger) {
 	t.Helper()
-	if _, err := s.Forget(Part{Group: "g"}, true); err != nil {
+	if _, err := s.Forget(Part{Group: "g"}, newest(t, s)+1, true); err != nil {
 		t.Fatal(err)
 	}
+}
+
+// newest is the generation of what is said now.
+func newest(t *testing.T, s *Ledger) int64 {
+	t.Helper()
+	n, err := s.Raise(nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return n
 }
 
 // TestStates is the table of the package comment.
@@ -164,7 +174,7 @@ func TestSameWords(t *testing.T) {
 			s := open(t)
 			first(t, s)
 			other := turn("2", "g")
-			other.User, other.Assistant, other.Earlier = "user 1", "a", true
+			other.User, other.Assistant, other.Earlier, other.Generation = "user 1", "a", true, newest(t, s)
 			if all, err := s.Add(context.Background(), []Turn{other}, time.Now()); err != nil || len(all[0].Groups) != 0 {
 				t.Errorf("taken from a history: %+v %v", all, err)
 			}

@@ -50,10 +50,10 @@ type Store interface {
 	Talks(ctx context.Context, session string) ([]Owned, error)
 	Waiting(ctx context.Context, part Part, f func(Entry) error) error
 
-	// Forget takes the turns of a part out, and has none kept from now on that
-	// was heard of until now. The last time it also forgets that there was
+	// Forget takes the turns of a part out that are of an older generation, and
+	// has none kept from now on. The last time it also forgets that there was
 	// something.
-	Forget(part Part, last bool) (Dropped, error)
+	Forget(part Part, generation int64, last bool) (Dropped, error)
 
 	// MarkForgotten says that a group has forgotten turns that were delivered to it.
 	MarkForgotten(group string, turns []string) error

@@ -44,9 +44,9 @@ type Turn struct {
 	// more: they were cut, or this is the rest of a turn.
 	Heard string `json:",omitempty"`
 
-	// Since is when the turn was first heard of; zero: when it was said. What
-	// was forgotten after that is not kept.
-	Since time.Time `json:",omitzero"`
+	// Generation is how often something was forgotten when the turn's first
+	// request arrived. A scope of a newer generation does not keep it.
+	Generation int64 `json:",omitempty"`
 
 	// Again says that the turn is a text by itself, and its ID made of it. It
 	// is kept once, and once more when it is told again after it was forgotten.
@@ -68,14 +68,6 @@ func (t *Turn) Digest() string {
 	}
 	sum := sha256.Sum256([]byte(strings.TrimSpace(t.User) + "\x00" + strings.TrimSpace(t.Assistant)))
 	return hex.EncodeToString(sum[:12])
-}
-
-// HeardOf is when the turn was first heard of.
-func (t *Turn) HeardOf() time.Time {
-	if t.Since.IsZero() {
-		return t.Said
-	}
-	return t.Since
 }
 
 // KeyOf is whose a group of that scope is.

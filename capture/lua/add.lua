@@ -1,7 +1,7 @@
 -- Stores a turn, or a part of one, for a group that has not had it. Returns its
 -- bytes, 0 when the group has had it, or -1 when the group has a beginning in
 -- which something else was said; and what all entries come to. KEYS from 14 on:
--- when the group, and the session, were forgotten.
+-- the generations of the group, and of the session.
 local groups, promoted, talk, turn, said, cut = KEYS[8], KEYS[9], KEYS[10], KEYS[11], KEYS[12], KEYS[13]
 local a = cjson.decode(ARGV[2])
 local body, life = ARGV[3], ARGV[4]
@@ -11,25 +11,28 @@ local function answer(bytes)
 	for i = 1, 4 do reply[i + 1] = tonumber(held[i] or '0') end
 	return reply
 end
-local forgot = 0
-for i = 14, #KEYS do forgot = math.max(forgot, tonumber(redis.call('GET', KEYS[i]) or '0')) end
+local floor = 0
+for i = 14, #KEYS do floor = math.max(floor, tonumber(redis.call('GET', KEYS[i]) or '0')) end
 -- What is known of a turn: whether its end is missing, what was said in it, and
--- since when that is known. Of what was said in one: whether it came from a
--- history, and since when.
-local function note(key, flag, what, at, ...)
-	redis.call('SET', key, flag .. ':' .. what .. ':' .. at, 'PX', life, ...)
+-- its generation. Of what was said in one: whether it came from a history, and
+-- its generation.
+local function note(key, flag, what, ...)
+	redis.call('SET', key, flag .. ':' .. what .. ':' .. a.generation, 'PX', life, ...)
 end
--- known also says whether the group has forgotten it since.
+-- known also says whether the group has forgotten it since. The first edition
+-- has noted moments in place of generations, which are larger than any of those.
 local function known(key)
 	local had = redis.call('GET', key)
 	if not had then return nil end
-	local flag, what, at = string.match(had, '^(.):?([^:]*):?(%-?%d*)$')
-	return flag, what, forgot > 0 and (tonumber(at) or 0) <= forgot
+	local flag, what, generation = string.match(had, '^(.):?([^:]*):?(%-?%d*)$')
+	generation = tonumber(generation) or 0
+	if generation > 1e14 then generation = 0 end
+	return flag, what, floor > generation
 end
-if forgot > 0 and tonumber(a.at) <= forgot then
-	-- Whoever tells of it later does not say when it was said.
-	note(turn, '0', a.said, a.at, 'NX')
-	note(said, '0', '', a.at, 'NX')
+if floor > tonumber(a.generation) then
+	-- A history may bring it whose generation is not known.
+	note(turn, '0', a.said, 'NX')
+	note(said, '0', '', 'NX')
 	return answer(0)
 end
 -- Its answer came to no clean end, whatever a history shows.
@@ -41,8 +44,8 @@ if open then return answer(0) end
 -- What another replica found in a history may come in before the turn itself.
 local later, _, before = known(said)
 if later and (a.later == '1' or later == '1' and not before) then return answer(0) end
-note(turn, a.open, a.said, a.now)
-note(said, a.later, '', a.now)
+note(turn, a.open, a.said)
+note(said, a.later, '')
 redis.call('HSETNX', groups, a.grp .. '\n' .. a.owner, a.whose)
 if a.talk ~= '' then
 	redis.call('SADD', talk, a.grp .. '\n' .. a.owner)

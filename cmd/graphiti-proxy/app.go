@@ -208,7 +208,13 @@ func (a *app) openParts() (proxy.Memory, error) {
 		return off, err
 	}
 	a.onClose("recall cache", func(context.Context) error { facts.Close(); return nil })
-	if err := a.openPipeline(facts); err != nil {
+	if err := state.Generations.Refresh(context.Background()); err != nil {
+		a.log.Warn("which groups are to be forgotten is not known; nothing is recalled until it is", "error", err)
+	}
+	if err := a.openPipeline(facts, state.Generations.Blocked()); err != nil {
+		return off, err
+	}
+	if err := a.shareGenerations(state.Generations); err != nil {
 		return off, err
 	}
 	open := capture.NewIdle(cfg.Ingest.IdleFlush, a.pipeline.Add, a.quiet)
@@ -219,20 +225,32 @@ func (a *app) openParts() (proxy.Memory, error) {
 	a.planner = inject.New(a.planning(cfg, namer))
 	a.onClose("recall", func(context.Context) error { a.planner.Close(); return nil })
 	a.service = service.New(service.Options{
-		Memory: a.memory, Pipeline: a.pipeline, Planner: a.planner, Facts: facts, State: state, Open: open,
+		Memory: a.memory, Pipeline: a.pipeline, Planner: a.planner, Facts: facts, State: state,
 		Shared: a.shared, Name: processName(),
 		Multi: id.Multi, Owner: a.owner, Resolve: a.people.Resolve, Registered: a.registered,
-		Drop:     a.dropUnderWay,
 		Settings: a.serviceSettings(cfg, namer),
 		Log:      a.log,
 	})
-	a.prober = newProber(a.memory, a.mayAsk, state.Blocks.Emptied)
+	a.onClose("forgetting", func(context.Context) error { a.service.Close(); return nil })
+	a.prober = newProber(a.memory, a.mayAsk, state.Decisions.Emptied)
 	a.onClose("probe", func(context.Context) error { a.prober.Close(); return nil })
 	return a.remembering(cfg, id), nil
 }
 
+// shareGenerations has the queue know what was forgotten, and the state the
+// newest generation: either file may have been lost, or be of an older version.
+func (a *app) shareGenerations(g *cache.Generations) error {
+	floors, err := g.Floors(context.Background())
+	if err != nil {
+		return err
+	}
+	newest, err := a.pipeline.Raise(floors)
+	g.AtLeast(newest)
+	return err
+}
+
 // openPipeline opens the queue of turns, and delivers from it.
-func (a *app) openPipeline(facts *cache.Recall[[]graphiti.Fact]) (err error) {
+func (a *app) openPipeline(facts *cache.Recall[[]graphiti.Fact], withheld []string) (err error) {
 	cfg := a.cfg
 	a.pipeline, err = capture.Open(capture.Options{
 		Path:     filepath.Join(cfg.DataDir, "spool.db"),
@@ -248,6 +266,7 @@ func (a *app) openPipeline(facts *cache.Recall[[]graphiti.Fact]) (err error) {
 		StallAfter: cfg.Ingest.StallAfter,
 
 		OnStored: facts.DropGroup,
+		Withheld: withheld,
 		Shared:   a.team(),
 		Told:     telemetry.Deliveries(a.tracer),
 		Log:      a.quiet,

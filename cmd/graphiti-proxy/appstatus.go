@@ -46,7 +46,7 @@ func (a *app) status(ctx context.Context, fresh bool) admin.Status {
 		m.Where = a.cfg.DataDir
 	}
 	if a.service != nil {
-		s.Blocked = a.parts.state.Tombstones.Known()
+		s.Blocked = a.parts.state.Generations.Blocked()
 	}
 	off := func(f admin.Fault, why, remedy string) {
 		m.Fail(f, time.Time{}, why, remedy)

@@ -27,12 +27,29 @@ type parts struct {
 	watcher *capture.Watcher
 }
 
+// decisions are those of the state, as the planner speaks of them.
+type decisions struct{ *cache.Decisions }
+
+func (d decisions) Lookup(ctx context.Context, generation int64, keys [][16]byte) ([]*inject.Decision, error) {
+	found, err := d.Decisions.Lookup(ctx, generation, keys)
+	list := make([]*inject.Decision, len(found))
+	for i := range found {
+		list[i] = (*inject.Decision)(found[i])
+	}
+	return list, err
+}
+
+func (d decisions) Keep(ctx context.Context, key [16]byte, made inject.Decision, groups ...string) (*inject.Decision, error) {
+	kept, err := d.Decisions.Keep(ctx, key, cache.Decision(made), groups...)
+	return (*inject.Decision)(kept), err
+}
+
 // planning is how is decided what goes into requests.
 func (a *app) planning(cfg *config.Config, namer graphiti.Namer) inject.Options {
 	return inject.Options{
-		Search: a.memory,
-		Facts:  a.parts.facts,
-		Blocks: a.parts.state.Blocks,
+		Search:    a.memory,
+		Facts:     a.parts.facts,
+		Decisions: decisions{a.parts.state.Decisions},
 		Reads: func(w graphiti.Who, about bool) []graphiti.Target {
 			if !about && w.Workspace != "" { // what was promoted for everywhere counts everywhere
 				about = slices.ContainsFunc(namer.Groups(graphiti.ScopeUser, w), a.pipeline.Promoted)
@@ -59,7 +76,7 @@ func (a *app) planning(cfg *config.Config, namer graphiti.Namer) inject.Options 
 
 // remembering is what the proxy needs in order to remember.
 func (a *app) remembering(cfg *config.Config, id identity.Settings) proxy.Memory {
-	var directives func(graphiti.Who, string) ([]ledger.Turn, int, int)
+	var directives func(graphiti.Who, int64, string) ([]ledger.Turn, int, int)
 	if cfg.Promote.Directives {
 		directives = a.service.Directives
 	}
@@ -75,7 +92,7 @@ func (a *app) remembering(cfg *config.Config, id identity.Settings) proxy.Memory
 		Later:      later,
 
 		Planner:  a.planner,
-		Sessions: a.parts.state.Chain,
+		Sessions: a.parts.state.Sessions,
 		Watcher:  a.parts.watcher,
 		Keep:     keep,
 		CutOff:   a.pipeline.CutOff,
@@ -90,6 +107,8 @@ func (a *app) remembering(cfg *config.Config, id identity.Settings) proxy.Memory
 
 		Tenants: a.parts.state.Tenants,
 
+		Generation: a.parts.state.Generations.Now,
+
 		DropThinking: cfg.Memory.DropBoundThinking,
 
 		Recall:  cfg.Recall.Enabled,
@@ -101,13 +120,6 @@ func (a *app) remembering(cfg *config.Config, id identity.Settings) proxy.Memory
 // serviceSettings is what the service reads of a configuration.
 func (a *app) serviceSettings(cfg *config.Config, namer graphiti.Namer) service.Settings {
 	return service.Settings{Namer: namer, MaxFacts: cfg.Recall.MaxFacts, MaxChars: cfg.Ingest.MaxMessageChars, Timeout: cfg.Memory.Timeout}
-}
-
-// dropUnderWay drops what the proxy knows of turns that have not ended.
-func (a *app) dropUnderWay(of func(*ledger.Turn) bool) {
-	if a.proxy != nil { // at the end of the start
-		a.proxy.Forget(of)
-	}
 }
 
 // reloadable are the settings, and the beginnings of settings, that are taken

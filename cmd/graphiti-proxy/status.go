@@ -108,9 +108,9 @@ func printStatus(w io.Writer, s *admin.Status) {
 		fmt.Fprintf(w, "          %d messages of conversations lost their block to memory forget; those conversations get none any more\n", m.Emptied)
 	}
 	if n := len(s.Blocked); n > 0 {
-		fmt.Fprintf(w, "          %s blocked, because memory forget has not succeeded: nothing of them is recalled, and new turns for them wait: %s\n",
+		fmt.Fprintf(w, "          %s blocked, because memory forget has not ended: nothing of them is recalled, and new turns for them wait: %s\n",
 			counted(n, "group"), strings.Join(s.Blocked, ", "))
-		fmt.Fprintln(w, "          to do: run the same memory forget again, and do what it says")
+		fmt.Fprintln(w, "          it goes on by itself; to see what keeps it from its end, run the same memory forget again")
 	}
 	if m.Why != "" {
 		fmt.Fprintf(w, "          %s\n", m.Why)

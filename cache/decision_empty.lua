@@ -1,0 +1,17 @@
+-- KEYS: the set of what was emptied, the decisions. ARGV: now, in ms. Takes the
+-- block out of the decisions that have one, and returns how many.
+local n = 0
+for i = 2, #KEYS do
+	local had = redis.call('GET', KEYS[i])
+	local left = redis.call('PTTL', KEYS[i])
+	if had and left > 0 then
+		local decision = cjson.decode(had)
+		if decision.t ~= '' then
+			n = n + 1
+			decision.t = ''
+			redis.call('SET', KEYS[i], cjson.encode(decision), 'PX', left)
+			redis.call('ZADD', KEYS[1], ARGV[1] + left, KEYS[i])
+		end
+	end
+end
+return n

@@ -1,0 +1,98 @@
+package cache
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"strings"
+	"time"
+
+	"github.com/graphiti-proxy/graphiti-proxy/cache/sqlite"
+)
+
+// decisionFile keeps decisions in the file of one process.
+type decisionFile struct{ db *sqlite.DB }
+
+func (f decisionFile) shared() bool { return false }
+
+// in is the rest of a query for some keys, and its arguments.
+func in(keys [][16]byte) (string, []any) {
+	args := make([]any, len(keys))
+	for i := range keys {
+		args[i] = keys[i][:]
+	}
+	return "(?" + strings.Repeat(",?", len(args)-1) + ")", args
+}
+
+// positions tells where each key stands.
+func positions(keys [][16]byte) map[[16]byte]int {
+	at := make(map[[16]byte]int, len(keys))
+	for i := range keys {
+		at[keys[i]] = i
+	}
+	return at
+}
+
+func (f decisionFile) read(ctx context.Context, keys [][16]byte, found func(int, *Decision)) error {
+	rest, args := in(keys)
+	rows, err := f.db.Query(ctx, "SELECT key, block, facts, ingest, generation FROM decisions WHERE key IN "+rest, args...)
+	if err != nil {
+		return err
+	}
+	defer rows.Close()
+	at := positions(keys)
+	for rows.Next() {
+		var key []byte
+		d := &Decision{}
+		if err := rows.Scan(&key, &d.Block, &d.Facts, &d.Ingest, &d.Generation); err != nil {
+			return err
+		}
+		found(at[[16]byte(key)], d)
+	}
+	return rows.Err()
+}
+
+func (f decisionFile) keep(ctx context.Context, key [16]byte, d Decision, groups, scopes []string) (*Decision, error) {
+	kept := &Decision{}
+	err := f.db.Write(ctx, func(tx *sqlite.Tx) error {
+		if err := ctx.Err(); err != nil {
+			return err // nobody waits for it: the request has gone without
+		}
+		err := tx.QueryRow("SELECT block, facts, ingest, generation FROM decisions WHERE key = ?", key[:]).
+			Scan(&kept.Block, &kept.Facts, &kept.Ingest, &kept.Generation)
+		if !errors.Is(err, sql.ErrNoRows) {
+			return err
+		}
+		*kept = d
+		if refused, err := older(tx, d.Generation, scopes); err != nil {
+			return err
+		} else if refused {
+			*kept, groups = d.withoutBlock(), nil
+		}
+		_, err = tx.Exec("INSERT INTO decisions (key, block, facts, ingest, generation, grps, born) VALUES (?, ?, ?, ?, ?, ?, ?)",
+			key[:], kept.Block, kept.Facts, kept.Ingest, kept.Generation, listed(groups), time.Now().Unix())
+		return err
+	})
+	return kept, err
+}
+
+// listed are groups as they are found again by one of them.
+func listed(groups []string) string { return "," + strings.Join(groups, ",") + "," }
+
+func (f decisionFile) empty(ctx context.Context, group string) (n int, err error) {
+	err = f.db.Write(ctx, func(tx *sqlite.Tx) error {
+		tx.Fold()
+		r, err := tx.Exec("UPDATE decisions SET block = '' WHERE block <> '' AND (grps = '' OR instr(grps, ?) > 0)", listed([]string{group}))
+		if err != nil {
+			return err
+		}
+		emptied, err := r.RowsAffected()
+		n = int(emptied)
+		return err
+	})
+	return n, err
+}
+
+func (f decisionFile) countEmptied(ctx context.Context) (n int, err error) {
+	return n, f.db.QueryRow(ctx, "SELECT count(*) FROM decisions WHERE block = '' AND facts > 0", nil, &n)
+}

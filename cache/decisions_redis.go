@@ -1,0 +1,140 @@
+package cache
+
+import (
+	"context"
+	_ "embed"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/graphiti-proxy/graphiti-proxy/cache/redis"
+)
+
+var (
+	//go:embed decision_keep.lua
+	keepSource string
+	//go:embed decision_empty.lua
+	emptySource string
+
+	keepScript  = redis.NewScript(keepSource)
+	emptyScript = redis.NewScript(emptySource)
+)
+
+// decisionRedis keeps decisions where replicas share them.
+type decisionRedis struct{ replicas }
+
+// storedDecision is a decision as it is kept.
+type storedDecision struct {
+	Block      string `json:"t"`
+	Facts      int    `json:"f"`
+	Dropped    bool   `json:"d,omitempty"` // the turn is not to be kept
+	Generation int64  `json:"g,omitempty"`
+}
+
+func (r decisionRedis) read(ctx context.Context, keys [][16]byte, found func(int, *Decision)) error {
+	return r.replicas.read(ctx, "block", keys, func(i int, text string) error {
+		d, err := parseDecision(text)
+		if err == nil {
+			found(i, d)
+		}
+		return err
+	})
+}
+
+// parseDecision reads one, also as the first edition has kept it: with no
+// generation, and fewer facts than none where the turn is not to be kept.
+func parseDecision(text string) (*Decision, error) {
+	var s storedDecision
+	if err := json.Unmarshal([]byte(text), &s); err != nil {
+		return nil, fmt.Errorf("read decision: %w", err)
+	}
+	d := &Decision{s.Block, s.Facts, !s.Dropped, s.Generation}
+	if s.Facts < 0 {
+		d.Facts, d.Ingest = -1-s.Facts, false
+	}
+	return d, nil
+}
+
+func (r decisionRedis) keep(ctx context.Context, key [16]byte, d Decision, groups, scopes []string) (kept *Decision, err error) {
+	if !r.db.Settled() {
+		return nil, redis.ErrDown
+	}
+	// What is stored after the request has gone without would change the
+	// conversation's beginning.
+	deadline, ok := ctx.Deadline()
+	if !ok {
+		deadline = time.Now().Add(time.Second)
+	}
+	before, err := r.db.At(ctx, deadline)
+	if err != nil {
+		return nil, err
+	}
+	var args []any
+	for _, d := range []Decision{d, d.withoutBlock()} {
+		body, err := json.Marshal(storedDecision{d.Block, d.Facts, !d.Ingest, d.Generation})
+		if err != nil {
+			return nil, err
+		}
+		args = append(args, string(body), eventDecision+hex.EncodeToString(key[:])+string(body))
+	}
+	args = append(args, d.Generation, r.ttl.Milliseconds(), redis.Key(Events), redis.NewsKept, before.UnixMilli())
+	keys := append(keysOf(named("block", key), "blocks", groups), floorKeys(scopes)...)
+	err = r.db.Do(ctx, func(ctx context.Context, c redis.Cmdable) error {
+		text, err := keepScript.Run(ctx, c, keys, args...).Text()
+		if err == nil {
+			kept, err = parseDecision(text)
+		}
+		return err
+	})
+	return kept, err
+}
+
+func (r decisionRedis) empty(ctx context.Context, group string) (n int, err error) {
+	listed, err := r.listed(ctx, "blocks", group)
+	if err != nil || len(listed) == 0 {
+		return 0, err
+	}
+	if err := r.unsay(ctx, listed); err != nil {
+		return 0, err
+	}
+	err = r.members(ctx, "blocks", group, func(keys []string) error {
+		emptied, err := r.emptyAll(ctx, keys)
+		n += emptied
+		return err
+	})
+	return n, err
+}
+
+func (r decisionRedis) emptyAll(ctx context.Context, keys []string) (n int, err error) {
+	err = r.db.Do(ctx, func(ctx context.Context, c redis.Cmdable) error {
+		n, err = emptyScript.Run(ctx, c, append([]string{redis.Key("emptied")}, keys...), time.Now().UnixMilli()).Int()
+		return err
+	})
+	return n, err
+}
+
+// unsay takes what replicas were told of decisions out of the events.
+func (r decisionRedis) unsay(ctx context.Context, blocks []string) error {
+	meant := make(map[string]bool, len(blocks))
+	for _, name := range blocks {
+		meant[eventDecision+strings.TrimPrefix(name, redis.Key("block", ""))] = true
+	}
+	return r.db.Unsay(ctx, Events, func(event string) bool {
+		n := len(eventDecision) + 2*len([16]byte{})
+		return len(event) >= n && meant[event[:n]]
+	})
+}
+
+func (r decisionRedis) countEmptied(ctx context.Context) (n int, err error) {
+	err = r.db.Do(ctx, func(ctx context.Context, c redis.Cmdable) error {
+		if err := c.ZRemRangeByScore(ctx, redis.Key("emptied"), "-inf", fmt.Sprint(time.Now().UnixMilli())).Err(); err != nil {
+			return err
+		}
+		all, err := c.ZCard(ctx, redis.Key("emptied")).Result()
+		n = int(all)
+		return err
+	})
+	return n, err
+}

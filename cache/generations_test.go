@@ -1,0 +1,238 @@
+package cache
+
+import (
+	"context"
+	"database/sql"
+	"path/filepath"
+	"slices"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/graphiti-proxy/graphiti-proxy/cache/redis/redistest"
+	"github.com/graphiti-proxy/graphiti-proxy/cache/sqlite"
+)
+
+// TestGenerations outlast the process, and a group is blocked until all that was
+// to be forgotten of it is proven to be gone.
+func TestGenerations(t *testing.T) {
+	path := t.TempDir() + "/state.db"
+	server := redistest.Start(t)
+	for name, open := range map[string]func() *State{
+		"file":     func() *State { return openState(t, path) },
+		"replicas": func() *State { return Share(dial(t, server), time.Hour) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			ctx := t.Context()
+			group := Forget{Group: "g", Scope: "g"}
+			session := Forget{Group: "g", Scope: "talk:1:", Session: "session:1", Owner: "user:o", Emptied: true}
+			var raised, ended Forget
+			raise := func(f Forget) func(*Generations) error {
+				return func(g *Generations) (err error) { raised, err = g.Raise(ctx, f); return err }
+			}
+			end := func(f *Forget) func(*Generations) error {
+				return func(g *Generations) error { return g.End(ctx, *f) }
+			}
+			var last int64
+			for i, step := range []struct {
+				do   func(*Generations) error
+				want bool
+			}{
+				{func(*Generations) error { return nil }, false},
+				{raise(session), true},
+				{raise(group), true},
+				{func(g *Generations) error { ended = raised; ended.Scope = session.Scope; return g.End(ctx, ended) }, true},
+				{raise(session), true},
+				{func(g *Generations) error { ended = raised; return raise(session)(g) }, true},
+				{end(&ended), true},  // it was raised again since
+				{raise(group), true}, // of which the session is a part
+				{end(&raised), false},
+			} {
+				s := open()
+				if err := step.do(s.Generations); err != nil {
+					t.Fatal(i, err)
+				}
+				here, number := s.Generations.Blocks("g"), s.Generations.Now()
+				if err := s.Close(); err != nil {
+					t.Fatal(err)
+				}
+				s = open()
+				if after := s.Generations.Blocks("g"); here != step.want || after != step.want || s.Generations.Blocks("h") {
+					t.Errorf("step %d: %v, and %v to the next process", i, here, after)
+				}
+				if after := s.Generations.Now(); i > 0 && (after != number || after < last) {
+					t.Errorf("step %d: the number is %d, and %d to the next process, after %d", i, number, after, last)
+				}
+				for _, f := range s.Generations.UnderWay() {
+					want := map[string]Forget{"g": group, "talk:1:": session}[f.Scope]
+					if want.Generation = f.Generation; f != want || f.Generation == 0 {
+						t.Errorf("step %d: %+v is under way", i, f)
+					}
+				}
+				last = number
+				if err := s.Close(); err != nil {
+					t.Fatal(err)
+				}
+			}
+		})
+	}
+	s := Share(dial(t, server), time.Hour)
+	server.Kill()
+	if !s.Generations.Blocks("g") || s.Generations.Now() != 0 {
+		t.Error("where it cannot be known it may be shown")
+	}
+}
+
+// TestNumberIsNeverLower: not where what replicas share was lost.
+func TestNumberIsNeverLower(t *testing.T) {
+	server := redistest.Start(t)
+	s, ctx := Share(dial(t, server), time.Hour), t.Context()
+	f := Forget{Group: "g", Scope: "g"}
+	for range 3 {
+		if _, err := s.Generations.Raise(ctx, f); err != nil {
+			t.Fatal(err)
+		}
+	}
+	before := s.made("text", 1)
+	c := server.Client()
+	defer c.Close()
+	if err := c.FlushAll(ctx).Err(); err != nil {
+		t.Fatal(err)
+	}
+	if f, err := s.Generations.Raise(ctx, f); err != nil || f.Generation <= before.Generation {
+		t.Errorf("generation %d after %d, %v", f.Generation, before.Generation, err)
+	}
+	if got := keep(t, s, 1, before, "g"); got != "/0" {
+		t.Errorf("kept %q", got)
+	}
+}
+
+// lagging is a store whose first read answers late.
+type lagging struct {
+	generationStore
+	read1  atomic.Bool
+	began  chan struct{}
+	answer chan struct{}
+}
+
+func (l *lagging) read(ctx context.Context) (int64, []Forget, error) {
+	number, under, err := l.generationStore.read(ctx)
+	if l.read1.CompareAndSwap(false, true) {
+		close(l.began)
+		<-l.answer
+	}
+	return number, under, err
+}
+
+// TestGenerationsReadLate: a read that began before something was to be
+// forgotten, and ends after it, does not hide it.
+func TestGenerationsReadLate(t *testing.T) {
+	f, err := openFile(filepath.Join(t.TempDir(), "state.db"), time.Hour)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = f.close() })
+	slow := &lagging{generationStore: generationFile{f.db}, began: make(chan struct{}), answer: make(chan struct{})}
+	g := newGenerations(slow)
+	ended := make(chan error)
+	go func() { ended <- g.Refresh(t.Context()) }() // ends with the test
+	<-slow.began
+	raised := make(chan error)
+	go func() { // ends with the test
+		_, err := g.Raise(t.Context(), Forget{Group: "g", Scope: "g"})
+		raised <- err
+	}()
+	for number := int64(0); number < 2; { // it is stored
+		if number, _, err = slow.generationStore.read(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+	}
+	close(slow.answer)
+	for _, c := range []chan error{ended, raised} {
+		if err := <-c; err != nil {
+			t.Fatal(err)
+		}
+	}
+	if !g.Blocks("g") || g.Now() != 2 {
+		t.Errorf("under way are %v, the number is %d", g.UnderWay(), g.Now())
+	}
+	var told []string
+	g.OnBlocked(func(groups []string) { told = groups })
+	if !slices.Equal(told, []string{"g"}) {
+		t.Errorf("told of %q", told)
+	}
+}
+
+// TestStateOfTheFirstEdition is taken over: decisions with their generation, what
+// was forgotten, and what was to be.
+func TestStateOfTheFirstEdition(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "state.db")
+	db, err := sqlite.Open(path, sqlite.Options{Migrations: []string{schema1, schema2, schema3, schema4, schema5, schema6}, Sync: sqlite.SyncNormal})
+	if err != nil {
+		t.Fatal(err)
+	}
+	err = db.Write(t.Context(), func(tx *sqlite.Tx) error {
+		for i, row := range []struct {
+			block string
+			facts int
+			grps  string
+			born  int64
+			since int64 // in microseconds
+		}{
+			{"before all", 1, ",g,", 10, 10_000_000},
+			{"of an unknown time", 2, "", 20, 0},
+			{"", -1, ",,", 25, 25_000_000},
+			{"between", -3, ",h,", 30, 30_000_000},
+			{"", 4, ",g,", 40, 40_000_000},
+		} {
+			k := key(i)
+			if _, err := tx.Exec("INSERT INTO blocks (key, block, facts, born, grps, since) VALUES (?, ?, ?, ?, ?, ?)", k[:], row.block, row.facts, row.born, row.grps, row.since); err != nil {
+				return err
+			}
+		}
+		for _, q := range []string{
+			"INSERT INTO cleared VALUES ('g', 35000000), ('h', 20500000), ('talk:1:', 34000000)",
+			"INSERT INTO tombstones VALUES ('g', 'g'), ('g', 'talk:1:')",
+			"INSERT INTO chain VALUES (x'00112233445566778899aabbccddeeff', 'session:1', 50)",
+		} {
+			if _, err := tx.Exec(q); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	if err != nil || db.Close() != nil {
+		t.Fatal(err)
+	}
+	s := openState(t, path)
+	defer s.Close()
+	list, err := s.Decisions.Lookup(t.Context(), s.Generations.Now(), [][16]byte{key(0), key(1), key(2), key(3), key(4)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := []*Decision{
+		{"before all", 1, true, 1}, {"of an unknown time", 2, true, 1}, {"", 0, false, 2}, {"between", 2, false, 2}, {"", 4, true, 4},
+	}
+	if diff := cmp.Diff(want, list); diff != "" {
+		t.Errorf("decisions (-want +got):\n%s", diff)
+	}
+	floors, err := s.Generations.Floors(t.Context())
+	if diff := cmp.Diff(map[string]int64{"h": 2, "talk:1:": 3, "g": 4, "facts:h": 2, "facts:g": 4}, floors); diff != "" || err != nil {
+		t.Errorf("%v; floors (-want +got):\n%s", err, diff)
+	}
+	if n := s.Generations.Now(); n != 4 || !s.Generations.Blocks("g") || s.Generations.Blocks("h") {
+		t.Errorf("number %d, under way %v", n, s.Generations.UnderWay())
+	}
+	if n, err := s.Decisions.Emptied(t.Context()); n != 1 || err != nil {
+		t.Errorf("%d emptied, %v", n, err)
+	}
+	if session, ok, err := s.Sessions.Find(t.Context(), [][16]byte{{0x00, 0x11, 0x22, 0x33, 0x44, 0x55, 0x66, 0x77, 0x88, 0x99, 0xaa, 0xbb, 0xcc, 0xdd, 0xee, 0xff}}); !ok || session != "session:1" || err != nil {
+		t.Errorf("%q %v", session, err)
+	}
+	var left int
+	if err := s.file.db.QueryRow(t.Context(), "SELECT 1 FROM sqlite_master WHERE name IN ('blocks', 'cleared', 'tombstones')", nil, &left); err != sql.ErrNoRows { //nolint:errorlint // QueryRow returns it as it is
+		t.Errorf("a table of the first edition is left: %v", err)
+	}
+}
