@@ -3,7 +3,6 @@ package proxy
 import (
 	"context"
 
-	"github.com/tidwall/gjson"
 	"github.com/valyala/fasthttp"
 
 	"github.com/graphiti-proxy/graphiti-proxy/capture/ledger"
@@ -70,19 +69,4 @@ func (s *Server) judged(c *call, status int) {
 	contain.Run(s.log, "the head of an answer", func() {
 		c.mem.outcome.Promoted = c.mem.promises.keep(c.memory, status)
 	})
-}
-
-// statusIn is the status that an event of a WebSocket stands for; zero: it does
-// not tell yet.
-func statusIn(kind string, event []byte) int {
-	switch kind {
-	case "error":
-		if status := int(gjson.GetBytes(event, "status").Int()); status > 0 {
-			return status
-		}
-		return fasthttp.StatusInternalServerError
-	case "response.failed":
-		return fasthttp.StatusInternalServerError
-	}
-	return fasthttp.StatusOK
 }

@@ -8,7 +8,6 @@ import (
 	"time"
 
 	"github.com/cespare/xxhash/v2"
-	"github.com/tidwall/gjson"
 	"github.com/valyala/fasthttp"
 
 	"github.com/graphiti-proxy/graphiti-proxy/budget"
@@ -24,8 +23,8 @@ const (
 	// to.
 	maxAnswers = 1024
 
-	// maxMetadata bounds what a message says in place of a header, and an id.
-	maxMetadata = 16 << 10
+	// maxAnswerID bounds the ids of answers that requests can refer to, in bytes.
+	maxAnswerID = 16 << 10
 
 	// maxLanes bounds the answers that are under way at the same time over one
 	// connection.
@@ -102,12 +101,11 @@ type exchange struct {
 
 // judge does what was promised, when an event is the first that tells whether
 // the upstream has accepted the request.
-func (ex *exchange) judge(kind string, event []byte) {
+func (ex *exchange) judge(status int) {
 	if ex.judged {
 		return
 	}
 	ex.judged = true
-	status := statusIn(kind, event)
 	ex.promises.keep(ex.memory, status)
 	if ex.earlier != nil && status == fasthttp.StatusOK {
 		ex.earlier()
@@ -137,7 +135,7 @@ func (s *Server) newIntercept(c *call, head *wire.AnswerHead) *wire.WebSocket {
 	}
 	x := &intercept{s: s, route: c.route, lanes: make(map[string]*exchange), ended: make(map[string]heldEnd)}
 	c.head.CopyTo(&x.head)
-	x.route.dialect, x.route.match = responses.Dialect{}, dialect.Match{Use: dialect.UseTurn, Route: "/responses"}
+	x.route.dialect, x.route.match = responses.Dialect{}, responses.SocketMatch()
 	return &wire.WebSocket{Messages: x, Share: s.budget.Share, Limit: func() int { return s.way().limits.InspectBytes }}
 }
 
@@ -145,10 +143,10 @@ func (s *Server) newIntercept(c *call, head *wire.AnswerHead) *wire.WebSocket {
 // as it is. An error ends the connection.
 func (x *intercept) Request(message []byte) ([]byte, error) {
 	defer contain.Catch(x.s.log, "request over a WebSocket", x.breaks)
-	if x.broken.Load() || gjson.GetBytes(message, "type").Str != "response.create" {
+	ask, ok := responses.ReadAsk(message)
+	if x.broken.Load() || !ok {
 		return nil, nil
 	}
-	lane := gjson.GetBytes(message, "stream_id").Str
 	c := &call{head: &fasthttp.RequestHeader{}, route: x.route, memory: x.s.mem()}
 	x.head.CopyTo(c.head)
 	c.share = x.s.budget.Share()
@@ -157,12 +155,10 @@ func (x *intercept) Request(message []byte) ([]byte, error) {
 	if o, yes := x.s.barred(c); yes {
 		c.mem.barred = &o
 	}
-	// What Codex says of one request stands in a header where it posts it.
-	if told := gjson.GetBytes(message, "client_metadata.x-codex-turn-metadata"); told.Type == gjson.String && len(told.Raw) <= maxMetadata {
-		c.head.Set("X-Codex-Turn-Metadata", told.Str)
+	if ask.Turn != "" {
+		c.head.Set("X-Codex-Turn-Metadata", ask.Turn)
 	}
-	var ok bool
-	if c.held, ok = x.admit(lane, gjson.GetBytes(message, "previous_response_id").Str); !ok {
+	if c.held, ok = x.admit(ask.Lane, ask.Previous); !ok {
 		return nil, errLanes
 	}
 	c.id, c.ids = x.s.ids.next(), x.s.ids
@@ -170,7 +166,7 @@ func (x *intercept) Request(message []byte) ([]byte, error) {
 	plan := x.s.remember(c)
 	c.trace.decided(c, &plan)
 	c.trace.asks(c)
-	ex := &exchange{end: c.mem.at.root, at: c.mem.at, session: c.mem.who.Session, reader: responses.Dialect{}.NewReader(), trace: c.trace, memory: c.memory, promises: c.mem.promises}
+	ex := &exchange{end: c.mem.at.root, at: c.mem.at, session: c.mem.who.Session, reader: x.route.dialect.NewReader(), trace: c.trace, memory: c.memory, promises: c.mem.promises}
 	if len(c.chain) > 0 {
 		ex.end = c.chain[len(c.chain)-1]
 	}
@@ -186,7 +182,7 @@ func (x *intercept) Request(message []byte) ([]byte, error) {
 	}
 	c.share.Shrink(c.mem.copied)
 	ex.share, c.share = c.share, budget.Share{}
-	x.begin(lane, ex)
+	x.begin(ask.Lane, ex)
 	if len(plan.Inserts) == 0 {
 		return nil, nil
 	}
@@ -225,33 +221,28 @@ func (x *intercept) Event(message []byte) {
 	if x.broken.Load() {
 		return
 	}
-	kind := gjson.GetBytes(message, "type").Str
-	switch kind {
-	case "response.created", "response.output_item.done", "response.completed", "response.incomplete", "response.failed", "response.cancelled", "error":
-	default:
+	e, ok := responses.ReadEvent(message)
+	if !ok {
 		return
 	}
-	lane := gjson.GetBytes(message, "stream_id").Str
 	x.mu.Lock()
 	defer x.mu.Unlock()
-	ex := x.lanes[lane]
+	ex := x.lanes[e.Lane]
 	if ex == nil {
 		return
 	}
-	ex.judge(kind, message)
-	if kind == "response.created" {
+	ex.judge(e.Status)
+	if !e.Says {
 		return
 	}
 	ex.reader.Event(nil, message)
-	ex.tee.Write([]byte("data: "))
-	ex.tee.Write(oneLine(message))
-	ex.tee.Write([]byte("\n\n"))
-	if kind == "response.output_item.done" {
+	ex.tee.Write(responses.AppendEvent(nil, message))
+	if !e.Last {
 		return
 	}
-	delete(x.lanes, lane)
+	delete(x.lanes, e.Lane)
 	a := ex.reader.Answer()
-	if a.ID != "" && len(a.ID) <= maxMetadata && (a.End.Final() || a.End == dialect.EndToolCalls) {
+	if a.ID != "" && len(a.ID) <= maxAnswerID && (a.End.Final() || a.End == dialect.EndToolCalls) {
 		if len(x.ended) >= maxAnswers {
 			clear(x.ended)
 		}
@@ -265,17 +256,8 @@ func (x *intercept) Event(message []byte) {
 		}
 	}
 	ex.tee.Close(true)
-	ex.trace.end(statusOf(kind))
+	ex.trace.end(e.Status)
 	ex.share.Release()
-}
-
-// statusOf is the status that an answer would have had that was not sent over
-// a WebSocket.
-func statusOf(event string) int {
-	if event == "response.failed" || event == "error" {
-		return fasthttp.StatusInternalServerError
-	}
-	return fasthttp.StatusOK
 }
 
 // abandoned ends an exchange that came to no end.
@@ -283,17 +265,6 @@ func (ex *exchange) abandoned() {
 	ex.tee.Close(false)
 	ex.trace.end(statusGone)
 	ex.share.Release()
-}
-
-// oneLine is JSON without line breaks, which are white space in it.
-func oneLine(message []byte) []byte {
-	out := append([]byte(nil), message...)
-	for i, b := range out {
-		if b == '\n' || b == '\r' {
-			out[i] = ' '
-		}
-	}
-	return out
 }
 
 // End ends what is under way when the connection ends.
