@@ -12,6 +12,7 @@ import (
 	"net/http"
 	"time"
 
+	"github.com/graphiti-proxy/graphiti-proxy/certificate"
 	"github.com/graphiti-proxy/graphiti-proxy/config"
 )
 
@@ -81,7 +82,7 @@ func send(ctx context.Context, cfg *config.Config, method, path string, body []b
 	transport := &http.Transport{Proxy: nil, DisableKeepAlives: true}
 	scheme := "http://"
 	if cfg.TLSFor("admin") {
-		trust, err := trusting(cfg)
+		trust, err := certificate.Trusting(cfg.TLS.Cert)
 		if err != nil {
 			return nil, err
 		}

@@ -18,6 +18,7 @@ import (
 	"github.com/graphiti-proxy/graphiti-proxy/cache"
 	"github.com/graphiti-proxy/graphiti-proxy/cache/redis"
 	"github.com/graphiti-proxy/graphiti-proxy/capture"
+	"github.com/graphiti-proxy/graphiti-proxy/certificate"
 	"github.com/graphiti-proxy/graphiti-proxy/config"
 	"github.com/graphiti-proxy/graphiti-proxy/datadir"
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti"
@@ -85,7 +86,7 @@ func newApp(cfg *config.Config, log *slog.Logger) (_ *app, err error) {
 	if err != nil {
 		return nil, err
 	}
-	secured, err := serverTLS(cfg, log)
+	secured, err := certificate.Server(cfg.TLS.Cert, cfg.TLS.Key, log)
 	if err != nil {
 		return nil, err
 	}

@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/graphiti-proxy/graphiti-proxy/cache/redis"
+	"github.com/graphiti-proxy/graphiti-proxy/certificate"
 	"github.com/graphiti-proxy/graphiti-proxy/config"
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti"
 )
@@ -90,7 +91,7 @@ func checkFiles(cfg *config.Config) (people int, err error) {
 			err = errors.Join(err, errOwner)
 		}
 	}
-	_, failed := serverTLS(cfg, slog.New(slog.DiscardHandler))
+	_, failed := certificate.Server(cfg.TLS.Cert, cfg.TLS.Key, slog.New(slog.DiscardHandler))
 	return people, errors.Join(err, failed)
 }
 

@@ -70,7 +70,6 @@ var sleepingTests = map[string]string{
 	"TestSecretsStayWithTheModel":               "first edition",
 	"TestShortTermMemoryIsNobodyElses":          "first edition",
 	"TestSilentBodyIsEnded":                     "first edition",
-	"TestTLS":                                   "first edition",
 	"TestToolRoundAndNextTurnRepeatTheBlock":    "waits for programs of others",
 	"TestWhatCannotBeWrittenDownIsNotForgotten": "first edition",
 	"TestWorkerThatDiesInSilence":               "first edition",

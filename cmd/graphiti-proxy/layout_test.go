@@ -31,6 +31,7 @@ var mayImport = map[string][]string{
 	"capture":               {"budget", "capture/ledger", "capture/redact", "dialect", "dialect/sse", "graphiti", "cache/redis", "cache/sqlite"},
 	"capture/ledger":        {"graphiti", "cache/sqlite"},
 	"capture/redact":        {},
+	"certificate":           {},
 	"config":                {},
 	"datadir":               {"cache/sqlite"},
 	"dialect":               {"dialect/place"},

@@ -2,8 +2,6 @@ package main
 
 import (
 	"archive/zip"
-	"bufio"
-	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -12,7 +10,6 @@ import (
 	"os"
 	"path"
 	"strconv"
-	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -25,9 +22,6 @@ const (
 	importBytes  = 4 << 20 // of those lines
 	importWindow = 10 * time.Minute
 	maxExport    = 2 << 30 // bytes that are read of a file
-
-	// byteOrderMark begins texts of some editors.
-	byteOrderMark = "\ufeff"
 )
 
 func newMemoryImportCommand() *cobra.Command {
@@ -125,7 +119,7 @@ func importFrom(ctx context.Context, m *opened, s *service.Selector, r io.Reader
 		p.show(done.Kept + done.Known)
 		return nil
 	}
-	err = readLines(io.TeeReader(io.LimitReader(r, maxExport), p), func(n int, l service.Line) error {
+	err = service.ReadLines(io.TeeReader(io.LimitReader(r, maxExport), p), func(n int, l service.Line) error {
 		b, _ := json.Marshal(l) // strings only
 		if len(b) > importBytes {
 			return fmt.Errorf("line %d is larger than %d MiB", n, importBytes>>20)
@@ -147,159 +141,4 @@ func importFrom(ctx context.Context, m *opened, s *service.Selector, r io.Reader
 		return done, err
 	}
 	return done, flush()
-}
-
-// readLines finds out what a file is and calls f for each message in it, with
-// the number of its line, or of the message in an export.
-func readLines(r io.Reader, f func(int, service.Line) error) error {
-	in := bufio.NewReaderSize(r, 1<<20)
-	if b, err := in.Peek(len(byteOrderMark)); err == nil && string(b) == byteOrderMark {
-		_, _ = in.Discard(len(byteOrderMark)) // it was peeked
-	}
-	n := 1
-	for b, err := in.ReadByte(); err == nil; b, err = in.ReadByte() {
-		if b == '\n' {
-			n++
-		}
-		if strings.IndexByte(" \t\r\n", b) < 0 {
-			_ = in.UnreadByte() // it was read
-			if b == '[' {
-				return readExport(in, f)
-			}
-			break
-		}
-	}
-	for ; ; n++ {
-		line, err := in.ReadBytes('\n')
-		if line = bytes.TrimSpace(line); len(line) > 0 {
-			var l service.Line
-			d := json.NewDecoder(bytes.NewReader(line))
-			d.DisallowUnknownFields()
-			err := d.Decode(&l)
-			if err == nil && d.More() {
-				err = errors.New("there is more behind its end")
-			}
-			if err != nil {
-				return fmt.Errorf("line %d is not what is imported: %w; write {\"role\":\"user\",\"content\":\"…\"} and what memory import --help names", n, err)
-			}
-			if err := f(n, l); err != nil {
-				return err
-			}
-		}
-		if errors.Is(err, io.EOF) {
-			return nil
-		}
-		if err != nil {
-			return fmt.Errorf("read the file: %w", err)
-		}
-	}
-}
-
-// exported is a conversation as either account's export has it.
-type exported struct {
-	// ChatGPT's
-	ID      string                 `json:"conversation_id"`
-	Mapping map[string]exportedTip `json:"mapping"`
-	Current string                 `json:"current_node"`
-
-	// Claude's
-	UUID     string `json:"uuid"`
-	Messages []struct {
-		UUID    string `json:"uuid"`
-		Text    string `json:"text"`
-		Sender  string `json:"sender"`
-		Created string `json:"created_at"`
-		Content []struct {
-			Type string `json:"type"`
-			Text string `json:"text"`
-		} `json:"content"`
-	} `json:"chat_messages"`
-}
-
-type exportedTip struct {
-	Parent  string `json:"parent"`
-	Message *struct {
-		Author struct {
-			Role string `json:"role"`
-		} `json:"author"`
-		Created float64 `json:"create_time"`
-		Content struct {
-			Parts []json.RawMessage `json:"parts"`
-		} `json:"content"`
-	} `json:"message"`
-}
-
-// readExport reads the conversations of an account one by one.
-func readExport(r io.Reader, f func(int, service.Line) error) error {
-	d := json.NewDecoder(r)
-	if _, err := d.Token(); err != nil {
-		return fmt.Errorf("read the export: %w", err)
-	}
-	message := 0
-	for n := 1; d.More(); n++ {
-		var e exported
-		if err := d.Decode(&e); err != nil {
-			return fmt.Errorf("conversation %d of the export cannot be read: %w", n, err)
-		}
-		if e.Mapping == nil && e.Messages == nil {
-			return fmt.Errorf("item %d of the file is no conversation of ChatGPT or Claude; lines as memory import --help names them stand each on a line of its own, without brackets around them", n)
-		}
-		for _, l := range append(e.chatGPT(), e.claude()...) {
-			message++
-			if err := f(message, l); err != nil {
-				return err
-			}
-		}
-	}
-	return nil
-}
-
-// chatGPT is the branch that was shown last, from its beginning.
-func (e *exported) chatGPT() (lines []service.Line) {
-	for id, steps := e.Current, 0; id != "" && steps <= len(e.Mapping); steps++ {
-		tip := e.Mapping[id]
-		if m := tip.Message; m != nil && (m.Author.Role == "user" || m.Author.Role == "assistant") {
-			var texts []string
-			for _, p := range m.Content.Parts {
-				var text string
-				if json.Unmarshal(p, &text) == nil && strings.TrimSpace(text) != "" { // others are pictures
-					texts = append(texts, text)
-				}
-			}
-			if len(texts) > 0 {
-				l := service.Line{Role: m.Author.Role, Content: strings.Join(texts, "\n"), Session: "chatgpt-" + e.ID, ID: id}
-				if m.Created > 0 {
-					l.Timestamp = time.UnixMilli(int64(m.Created * 1000)).UTC().Format(time.RFC3339)
-				}
-				lines = append([]service.Line{l}, lines...)
-			}
-		}
-		id = tip.Parent
-	}
-	return lines
-}
-
-func (e *exported) claude() (lines []service.Line) {
-	for _, m := range e.Messages {
-		text := m.Text
-		if len(m.Content) > 0 {
-			var texts []string
-			for _, c := range m.Content {
-				if c.Type == "text" {
-					texts = append(texts, c.Text)
-				}
-			}
-			text = strings.Join(texts, "\n")
-		}
-		role := map[string]string{"human": "user", "assistant": "assistant"}[m.Sender]
-		if role == "" || strings.TrimSpace(text) == "" {
-			continue
-		}
-		l := service.Line{Role: role, Content: text, Session: "claude-" + e.UUID, ID: m.UUID}
-		if t, err := time.Parse(time.RFC3339, m.Created); err == nil {
-			l.Timestamp = t.UTC().Format(time.RFC3339)
-		}
-		lines = append(lines, l)
-	}
-	return lines
 }

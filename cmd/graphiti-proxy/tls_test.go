@@ -97,13 +97,15 @@ func TestTLS(t *testing.T) {
 	if err := os.WriteFile(key, []byte("broken"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	time.Sleep(certificateAge + 100*time.Millisecond)
-	if serial, err := get(pool, clients, "/v1/models"); err != nil || serial != 1 {
-		t.Errorf("with a broken file: certificate %d, %v", serial, err)
-	}
+	waitUntil(t, "the broken file to be seen", func() bool {
+		if serial, err := get(pool, clients, "/v1/models"); err != nil || serial != 1 {
+			t.Fatalf("with a broken file: certificate %d, %v", serial, err)
+		}
+		return strings.Contains(w.log.String(), "the certificate cannot be read")
+	})
 	_, _, pool = writeCertificate(t, dir, 2)
-	time.Sleep(certificateAge + 100*time.Millisecond)
-	if serial, err := get(pool, clients, "/v1/models"); err != nil || serial != 2 {
-		t.Errorf("after a change: certificate %d, %v", serial, err)
-	}
+	waitUntil(t, "the other certificate", func() bool {
+		serial, err := get(pool, clients, "/v1/models")
+		return err == nil && serial == 2
+	})
 }

@@ -1,4 +1,8 @@
-package main
+// Package certificate owns the certificate of the listeners: it reads it again
+// when its files change, and has the commands trust it.
+//
+// It must not know who listens. It imports none of our packages.
+package certificate
 
 import (
 	"crypto/tls"
@@ -10,15 +14,13 @@ import (
 	"os"
 	"sync"
 	"time"
-
-	"github.com/graphiti-proxy/graphiti-proxy/config"
 )
 
 // certificateAge is how long a certificate is used before it is looked whether
 // its files have changed.
 const certificateAge = time.Second
 
-// certificate is the one in two files, read anew when they change. A pair that
+// certificate is the one in two files, read again when they change. A pair that
 // cannot be read leaves the one before in use. It is safe for concurrent use.
 type certificate struct {
 	cert, key string
@@ -30,12 +32,12 @@ type certificate struct {
 	looked  time.Time
 }
 
-// serverTLS is what a listener needs, nil where no certificate is set.
-func serverTLS(cfg *config.Config, log *slog.Logger) (*tls.Config, error) {
-	if cfg.TLS.Cert == "" {
+// Server is what a listener needs, nil where no certificate is set.
+func Server(cert, key string, log *slog.Logger) (*tls.Config, error) {
+	if cert == "" {
 		return nil, nil
 	}
-	c := &certificate{cert: cfg.TLS.Cert, key: cfg.TLS.Key, log: log}
+	c := &certificate{cert: cert, key: key, log: log}
 	if err := c.read(); err != nil {
 		return nil, err
 	}
@@ -77,19 +79,19 @@ func (c *certificate) get(*tls.ClientHelloInfo) (*tls.Certificate, error) {
 				err = c.read()
 			}
 			if err != nil {
-				c.log.Warn("the certificate cannot be read anew; the one before stays in use", "error", err)
+				c.log.Warn("the certificate cannot be read again; the one before stays in use", "error", err)
 			} else {
-				c.log.Info("the certificate was read anew")
+				c.log.Info("the certificate was read again")
 			}
 		}
 	}
 	return c.current, nil
 }
 
-// trusting is a client's configuration that trusts the configured certificate,
+// Trusting is a client's configuration that trusts the configured certificate,
 // which may be signed by nobody.
-func trusting(cfg *config.Config) (*tls.Config, error) {
-	text, err := os.ReadFile(cfg.TLS.Cert)
+func Trusting(cert string) (*tls.Config, error) {
+	text, err := os.ReadFile(cert)
 	if err != nil {
 		return nil, fmt.Errorf("tls.cert: %w", err)
 	}
