@@ -10,8 +10,11 @@ import (
 // generationFile keeps generations in the file of one process.
 type generationFile struct{ db *sqlite.DB }
 
+// newest is the number. A file that was repaired may have it twice, or not.
+const newest = "SELECT coalesce(max(number), 1) FROM generation"
+
 func (f generationFile) read(ctx context.Context) (number int64, under []Forget, err error) {
-	if err := f.db.QueryRow(ctx, "SELECT number FROM generation", nil, &number); err != nil {
+	if err := f.db.QueryRow(ctx, newest, nil, &number); err != nil {
 		return 0, nil, err
 	}
 	rows, err := f.db.Query(ctx, "SELECT grp, scope, session, owner, generation, emptied FROM forgets ORDER BY generation, grp, scope")
@@ -31,7 +34,14 @@ func (f generationFile) read(ctx context.Context) (number int64, under []Forget,
 
 func (f generationFile) raise(ctx context.Context, o Forget, seen int64, scopes []string) (number int64, err error) {
 	err = f.db.Write(ctx, func(tx *sqlite.Tx) error {
-		if err := tx.QueryRow("UPDATE generation SET number = max(number, ?) + 1 RETURNING number", seen).Scan(&number); err != nil {
+		if err := tx.QueryRow(newest).Scan(&number); err != nil {
+			return err
+		}
+		number = max(number, seen) + 1
+		if _, err := tx.Exec("DELETE FROM generation"); err != nil {
+			return err
+		}
+		if _, err := tx.Exec("INSERT INTO generation VALUES (?)", number); err != nil {
 			return err
 		}
 		for _, scope := range scopes {

@@ -109,6 +109,24 @@ func TestNumberIsNeverLower(t *testing.T) {
 	}
 }
 
+// TestNumberOfARepairedFile: it may be there twice, or not at all.
+func TestNumberOfARepairedFile(t *testing.T) {
+	s := openState(t, filepath.Join(t.TempDir(), "state.db"))
+	defer s.Close()
+	for _, tc := range []struct {
+		change string
+		want   int64
+	}{{"INSERT INTO generation VALUES (7)", 8}, {"DELETE FROM generation", 9}} {
+		err := s.file.db.Write(t.Context(), func(tx *sqlite.Tx) error { _, err := tx.Exec(tc.change); return err })
+		if err != nil {
+			t.Fatal(err)
+		}
+		if f, err := s.Generations.Raise(t.Context(), Forget{Group: "g", Scope: "g"}); err != nil || f.Generation != tc.want {
+			t.Errorf("%s: generation %d, %v; want %d", tc.change, f.Generation, err, tc.want)
+		}
+	}
+}
+
 // lagging is a store whose first read answers late.
 type lagging struct {
 	generationStore
