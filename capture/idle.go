@@ -8,6 +8,8 @@ import (
 	"sync"
 	"time"
 
+	lru "github.com/hashicorp/golang-lru/v2"
+
 	"github.com/graphiti-proxy/graphiti-proxy/capture/ledger"
 )
 
@@ -34,11 +36,12 @@ type Idle struct {
 	stop  chan struct{}
 	ended chan struct{}
 
-	mu       sync.Mutex // guards what follows
-	turns    map[string]*list.Element
-	order    *list.List // of *openTurn, by when they were last heard of
-	bytes    int
-	new, old map[string]time.Time // when those began that were kept without their end, the last ones
+	began *lru.Cache[string, time.Time] // when those began that were kept without their end
+
+	mu    sync.Mutex // guards what follows
+	turns map[string]*list.Element
+	order *list.List // of *openTurn, by when they were last heard of
+	bytes int
 }
 
 type openTurn struct {
@@ -60,8 +63,12 @@ func idleKey(t *ledger.Turn) string {
 
 // NewIdle keeps with keep the turns of which nothing is heard for a while.
 func NewIdle(after time.Duration, keep func(context.Context, ledger.Turn) error, log *slog.Logger) *Idle {
+	began, err := lru.New[string, time.Time](maxOpen)
+	if err != nil {
+		panic("BUG: " + err.Error())
+	}
 	d := &Idle{
-		after: after, keep: keep, log: log,
+		began: began, after: after, keep: keep, log: log,
 		stop: make(chan struct{}), ended: make(chan struct{}),
 		turns: make(map[string]*list.Element), order: list.New(),
 	}
@@ -131,10 +138,8 @@ func (d *Idle) beganLocked(key string) time.Time {
 	if e := d.turns[key]; e != nil {
 		return opened(e).turn.Said
 	}
-	if at, ok := d.new[key]; ok {
-		return at
-	}
-	return d.old[key]
+	at, _ := d.began.Get(key)
+	return at
 }
 
 // End says that a turn has ended and was kept by others.
@@ -161,10 +166,7 @@ func (d *Idle) take(e *list.Element) ledger.Turn {
 
 // give takes a turn out that is kept without its end.
 func (d *Idle) give(e *list.Element) ledger.Turn {
-	if d.new == nil || len(d.new) >= maxOpen {
-		d.old, d.new = d.new, make(map[string]time.Time)
-	}
-	d.new[opened(e).key] = opened(e).turn.Said
+	d.began.Add(opened(e).key, opened(e).turn.Said)
 	return d.take(e)
 }
 
