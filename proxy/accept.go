@@ -30,14 +30,12 @@ type promises struct {
 
 // promised is what follows for a caller. A stranger is searched with nobody's
 // memory: whoever makes a credential up learns nothing with it.
-func (s *Server) promised(c *call, caller *identity.Caller) (p promises) {
-	if caller.Vouched || caller.Who.Tenant == "" || c.memory.Tenants == nil {
+func promised(ctx context.Context, m *Memory, caller *identity.Caller) (p promises) {
+	if caller.Vouched || caller.Who.Tenant == "" || m.Tenants == nil {
 		return p
 	}
-	ctx, cancel := context.WithDeadline(s.base, c.mem.until)
-	defer cancel()
 	p.tenant = caller.Who.Tenant
-	p.stranger = !c.memory.Tenants.Accepted(ctx, p.tenant)
+	p.stranger = !m.Tenants.Accepted(ctx, p.tenant)
 	return p
 }
 
@@ -65,8 +63,9 @@ func (p *promises) keep(m *Memory, status int) (directives int) {
 
 // judged does what the head of an answer allows: the header that follows says
 // so, and the answer may never come to its end.
-func (s *Server) judged(c *call, status int) {
+func (s *Server) judged(m *Memory, d decision, status int) decision {
 	contain.Run(s.log, "the head of an answer", func() {
-		c.mem.outcome.Promoted = c.mem.promises.keep(c.memory, status)
+		d.plan.Outcome.Promoted = d.promises.keep(m, status)
 	})
+	return d
 }

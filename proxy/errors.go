@@ -16,7 +16,7 @@ const statusGone = 499
 
 // writeError answers with an error of the proxy's own, in the shape that the
 // API's clients understand; OpenAI's where the API is not known.
-func (s *Server) writeError(c *call, ctx *fasthttp.RequestCtx, err error) {
+func (s *Server) writeError(c *call, ctx *fasthttp.RequestCtx, d decision, err error) {
 	if errors.Is(err, wire.ErrGone) || c.x.Gone() && !errors.Is(err, wire.ErrBodyLate) {
 		c.status = statusGone
 		s.metrics.abandoned()
@@ -52,12 +52,12 @@ func (s *Server) writeError(c *call, ctx *fasthttp.RequestCtx, err error) {
 	ctx.Response.Reset()
 	ctx.SetStatusCode(status)
 	ctx.SetContentType("application/json")
-	if c.mem.header {
-		ctx.Response.Header.Set(memoryHeader, string(appendOutcome(nil, &c.mem.outcome)))
+	if d.understood {
+		ctx.Response.Header.Set(memoryHeader, string(appendOutcome(nil, &d.plan.Outcome)))
 		ctx.Response.Header.Set(requestHeader, string(s.ids.append(nil, c.id)))
 	}
 	ctx.SetConnectionClose()
-	s.logRequest(c, status, ctx.Time())
+	s.logRequest(c, &d, status, ctx.Time())
 	failure := dialect.Failure{Status: status, Type: typ, Code: kind, Message: message}
 	if c.route.speaks != nil {
 		ctx.SetBody(c.route.speaks.Error(failure))
@@ -66,8 +66,8 @@ func (s *Server) writeError(c *call, ctx *fasthttp.RequestCtx, err error) {
 	ctx.SetBody(dialect.OpenAIError(failure))
 }
 
-// refusal is the whole answer to a connection that is not served.
-func refusal(why string) []byte {
+// turnedAway is the whole answer to a connection that is not served.
+func turnedAway(why string) []byte {
 	var resp fasthttp.Response
 	resp.Header.DisableNormalizing()
 	resp.SetStatusCode(fasthttp.StatusServiceUnavailable)

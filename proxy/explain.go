@@ -1,85 +1,143 @@
 package proxy
 
 import (
+	"context"
 	"log/slog"
-	"strings"
+	"time"
 
 	"github.com/valyala/fasthttp"
 
 	"github.com/graphiti-proxy/graphiti-proxy/dialect"
-	"github.com/graphiti-proxy/graphiti-proxy/dialect/registry"
+	"github.com/graphiti-proxy/graphiti-proxy/dialect/place"
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti"
 	"github.com/graphiti-proxy/graphiti-proxy/inject"
 	"github.com/graphiti-proxy/graphiti-proxy/proxy/identity"
 	"github.com/graphiti-proxy/graphiti-proxy/proxy/wire"
 )
 
-// Explanation says who a request is from and what memory would do with it.
+// Explanation says who a request is from and what memory does for it.
 type Explanation struct {
-	Claims []identity.Claim  `json:"claims"`
-	Off    string            `json:"off,omitempty"` // why there is no memory; empty: there is
-	Reads  []graphiti.Target `json:"reads"`
-	Writes []graphiti.Target `json:"writes"`
+	Claims   []identity.Claim  `json:"claims"`
+	Off      string            `json:"off,omitempty"` // why there is no memory; empty: there is
+	Status   inject.Status     `json:"status,omitempty"`
+	Reason   inject.Reason     `json:"reason,omitempty"`
+	Reads    []graphiti.Target `json:"reads"`
+	Writes   []graphiti.Target `json:"writes"`
+	Inserted []string          `json:"inserted,omitempty"` // as JSON, in the order of the body
+
+	session string // of the turn
 }
 
-// Explain says what the server would make of a request, without asking
-// anybody: path is with the query, body may be empty.
-func (m *Memory) Explain(namer graphiti.Namer, path string, header map[string][]string, body []byte) Explanation {
-	var ctx fasthttp.RequestCtx
-	ctx.Request.Header.SetMethod(fasthttp.MethodPost)
-	ctx.Request.SetRequestURI(path)
-	for name, values := range header {
-		for _, v := range values {
-			ctx.Request.Header.Add(name, v)
-		}
+// explainFor is how long an explanation may take: nobody waits for an answer.
+const explainFor = 10 * time.Second
+
+// greeting stands for a body, where none is given: all APIs read a question in it.
+const greeting = `{"model":"","max_tokens":1,"messages":[{"role":"user","content":"hello"}],"input":"hello","contents":[{"role":"user","parts":[{"text":"hello"}]}]}`
+
+// Explain says what a server with this memory does for a request, by the function
+// that serves it: path is with the query, a nil body stands for any question. Nothing is written:
+// planner is one of a dry run (inject.DryRun), or nil where memory is off.
+func (m Memory) Explain(planner Planner, limits Limits, path string, header map[string][]string, body []byte) Explanation {
+	s := &decider{hasher: dialect.NewHasher(), places: &sessionPlaces{}, rounds: &rounds{}, base: context.Background(), log: slog.New(slog.DiscardHandler)}
+	return s.explain(m, planner, limits, path, header, body)
+}
+
+// Explain says what the server does for a request, as Memory.Explain.
+func (s *Server) Explain(planner Planner, path string, header map[string][]string, body []byte) Explanation {
+	dry := *s.decider
+	dry.places, dry.log = readPlaces{s.places}, slog.New(slog.DiscardHandler)
+	return dry.explain(*s.mem(), planner, s.way().limits, path, header, body)
+}
+
+func (s *decider) explain(m Memory, planner Planner, limits Limits, path string, header map[string][]string, body []byte) (e Explanation) {
+	m.Planner, m.Sessions, m.Missed, m.Begin, m.Timeout = planner, readSessions{m.Sessions}, nil, func(string) {}, explainFor
+	if body == nil {
+		body = []byte(greeting)
 	}
-	c := &call{head: &ctx.Request.Header, body: wire.Body{Bytes: body, Whole: true}, memory: m}
-	s := &Server{log: slog.New(slog.DiscardHandler)}
-	read := false
-	plain, _, _ := strings.Cut(path, "?")
-	found := registry.Find(&dialect.Request{Method: []byte(fasthttp.MethodPost), Path: []byte(plain), Header: ctx.Request.Header.Peek})
-	if found.Dialect != nil {
-		read = found.Dialect.Parse(body, &c.conv)
+	r := &request{head: headOf(path, header), memory: &m, limits: limits, body: wire.Body{Bytes: body, Whole: len(body) <= limits.InspectBytes}}
+	if r.route, _ = routeOf(r.head); r.route.dialect != nil {
+		r.barred = s.barred(&m, r.head)
 	}
-	if !read {
-		c.conv = dialect.Conversation{Last: -1}
+	d := s.decide(r)
+	if len(d.caller.Why[identity.User])+len(d.caller.Who.User) == 0 { // refused before anybody asked
+		d.caller = m.Identity.Identify(&r.says, r.head, &r.conv)
 	}
-	caller := m.Identity.Identify(&c.says, &ctx.Request.Header, &c.conv)
-	w := &caller.Who
-	c.mem.chained = w.Session == ""
-	c.mem.at = stated(c, w)
-	s.locate(c, w)
-	place := s.workspaceOf(c)
-	w.Workspace, c.mem.place = place.key, place
-	caller.Why[identity.Workspace] = place.why
-	e := Explanation{Claims: caller.Claims()}
-	if read {
-		c.mem.subagent = signals(&ctx.Request.Header, &c.conv)
+	if d.who.Session != "" {
+		d.caller.Who.Session, d.caller.Who.Workspace, e.session = d.who.Session, d.who.Workspace, d.who.Session
 	}
-	mode := s.mode(c, &caller)
-	switch {
-	case m.Off != inject.ReasonNone:
-		e.Off = string(m.Off)
-	case caller.Contradicts:
-		e.Off = string(inject.ReasonUntrusted) + ": a header that says whose memory it is stands twice, with different values"
-	case !caller.Known:
-		e.Off = "no person and no actor is known"
-	case caller.Foreign:
-		e.Off = string(inject.ReasonUntrusted) + ": a page of the web may have sent it"
-	case read && c.conv.Last < 0:
-		e.Off = string(inject.ReasonNoUserMessage)
-	case read && c.conv.Kind != dialect.KindTurn && c.conv.Kind != dialect.KindSummary:
-		e.Off = string(inject.KindReason(c.conv.Kind))
-	case !mode.Recall && !mode.Ingest:
-		if e.Off = string(mode.Reason); e.Off == "" {
-			e.Off = "recall.enabled and ingest.enabled"
-		}
+	if d.project.why != "" {
+		d.caller.Who.Workspace, d.caller.Why[identity.Workspace] = d.project.key, d.project.why
 	}
-	if e.Off == "" && mode.Recall {
-		e.Reads = namer.Reads(*w, false)
+	e.Claims, e.Status, e.Reason, e.Writes = d.caller.Claims(), d.plan.Outcome.Status, d.plan.Outcome.Reason, d.plan.Write
+	for i := range d.plan.Searched {
+		e.Reads = append(e.Reads, graphiti.Target{Scope: d.plan.Searched[i].Scope, Group: d.plan.Searched[i].Group})
 	}
-	if e.Off == "" && mode.Ingest {
-		e.Writes = namer.Writes(*w)
+	for _, in := range d.plan.Inserts {
+		e.Inserted = append(e.Inserted, string(in.Text))
+	}
+	if len(e.Reads)+len(e.Writes)+len(e.Inserted) == 0 {
+		e.Off = offBecause(&d)
 	}
 	return e
 }
+
+// offBecause is why memory does nothing, in words.
+func offBecause(d *decision) string {
+	o := &d.plan.Outcome
+	switch {
+	case !d.understood:
+		return "no API is known that has this path"
+	case d.why != "" && o.Reason != inject.ReasonNone:
+		return string(o.Reason) + ": " + d.why
+	case d.why != "":
+		return d.why
+	case o.Reason != inject.ReasonNone:
+		return string(o.Reason)
+	case o.Status == inject.StatusOff:
+		return "recall.enabled and ingest.enabled"
+	case o.Status == inject.StatusSkipped:
+		return "the body is not understood"
+	}
+	return ""
+}
+
+// headOf is the head of a request that is posted.
+func headOf(path string, header map[string][]string) *fasthttp.RequestHeader {
+	h := &fasthttp.RequestHeader{}
+	h.SetMethod(fasthttp.MethodPost)
+	h.SetRequestURI(path)
+	for name, values := range header {
+		for _, v := range values {
+			h.Add(name, v)
+		}
+	}
+	return h
+}
+
+// readSessions looks sessions up and notes none. Without a store nothing is
+// known.
+type readSessions struct{ Sessions }
+
+func (readSessions) SetPending(context.Context, [16]byte, string) {}
+func (readSessions) EndPending([16]byte)                          {}
+func (readSessions) Put(context.Context, [16]byte, string) error  { return nil }
+func (readSessions) PutLater([16]byte, string)                    {}
+
+func (s readSessions) Pending(ctx context.Context, fingerprints ...[16]byte) (string, bool) {
+	if s.Sessions == nil {
+		return "", false
+	}
+	return s.Sessions.Pending(ctx, fingerprints...)
+}
+
+func (s readSessions) Find(ctx context.Context, fingerprints [][16]byte) (string, bool, error) {
+	if s.Sessions == nil {
+		return "", false, nil
+	}
+	return s.Sessions.Find(ctx, fingerprints)
+}
+
+// readPlaces looks places up and notes none.
+type readPlaces struct{ placeStore }
+
+func (readPlaces) keep(dialect.Fingerprint, string, place.Place) {}

@@ -14,55 +14,72 @@ import (
 // serve is the way of every client request, from top to bottom.
 func (s *Server) serve(ctx *fasthttp.RequestCtx) {
 	x := s.wire.Begin(ctx, s.way().timeouts())
-	c := newCall(x, &ctx.Request.Header)
-	defer s.finish(c) // a bug ends this connection, and no other
-	c.id, c.ids, c.memory = s.ids.next(), s.ids, s.mem()
-	c.route = s.match(&ctx.Request.Header) // route.go: dialect and upstream
+	c := s.newCall(x, &ctx.Request.Header)
+	defer s.finish(c)                      // a bug ends this connection, and no other
+	c.route = s.match(&ctx.Request.Header) // route.go: API and upstream
 	c.trace = s.startTrace(c, ctx.Time())  // trace.go: nil where nobody looks
 	defer func() { c.trace.end(c.status) }()
 
-	err := x.Check(c.route.upstream) // what cannot be forwarded as it is
-	if err == nil && s.refuses(c) {
-		err = errUseHTTP
+	webSocket, err := s.admit(x, c) // what cannot be forwarded as it is
+	if err == nil {
+		c.body, err = x.ReadBody(c.reading()) // body.go: whose body is inspected
 	}
 	if err != nil {
-		s.writeError(c, ctx, err)
-		return
-	}
-	c.share = s.budget.Share()
-	if err := s.readBody(c); err != nil { // eligible.go: whose body is inspected
-		s.writeError(c, ctx, err)
+		s.writeError(c, ctx, decision{}, err)
 		return
 	}
 	x.Watch() // a client that leaves ends the exchange
 
-	plan := s.remember(c) // memory.go: what is inserted, and what is to be kept
-	c.trace.decided(c, &plan)
-
-	c.trace.asks(c)
-	a, err := x.Forward(c.route.upstream, c.outgoing(plan.Inserts)) // one attempt
+	d := s.decide(&c.request) // decide.go: parse → identify → session → plan
+	s.decided(c, &d)
+	a, err := x.Forward(c.route.upstream, c.outgoing(&d, webSocket)) // splice, and one attempt
 	if err != nil {
-		s.writeError(c, ctx, err)
+		s.writeError(c, ctx, d, err)
 		return
 	}
 	c.status = a.Status
-	s.judged(c, a.Status) // accept.go: what is kept only of a request that was accepted
+	d = s.judged(c.memory, d, a.Status) // accept.go: what is kept only of a request that was accepted
 	s.metrics.answered(c.route.upstream, a.Status)
 	if a.SwitchesProtocols() {
-		if err := x.Tunnel(a, s.newIntercept(c, &a.AnswerHead)); err != nil { // both ways, until one side ends
-			s.writeError(c, ctx, err)
+		if err := x.Tunnel(a, s.messages(c, &a.AnswerHead, webSocket)); err != nil { // both ways, until one side ends
+			s.writeError(c, ctx, d, err)
 		}
 		return
 	}
-	tee := s.watch(c, &a.AnswerHead, plan)
-	c.freeBody()
-	r := x.Relay(a, wire.Rewrite{Add: c.answerFields(a.Status)}, tee) // bytes as they come
-	s.relayed(c, &a, &r, ctx.Time())
-	s.logRequest(c, a.Status, ctx.Time())
+	tee, held := s.reader(c, &a.AnswerHead, &d) // turn.go: the answer becomes a turn, which pending.go records
+	c.freeBody(held)
+	r := x.Relay(a, wire.Rewrite{Add: c.answerFields(&d, a.Status)}, tee) // bytes as they come
+	s.relayed(&a, &r, ctx.Time())
+	s.logRequest(c, &d, a.Status, ctx.Time())
+}
+
+// admit refuses what cannot be forwarded as it is, and reports whether the
+// messages of a WebSocket are to be read. What may have memory is known then.
+func (s *Server) admit(x *wire.Exchange, c *call) (webSocket bool, err error) {
+	if err := x.Check(c.route.upstream); err != nil {
+		return false, err
+	}
+	if webSocket, err = s.webSocket(x, c); err != nil {
+		return false, err
+	}
+	if c.route.dialect != nil {
+		c.barred = s.barred(c.memory, c.head)
+	}
+	return webSocket, nil
+}
+
+// decided records what was decided.
+func (s *Server) decided(c *call, d *decision) {
+	if d.understood {
+		s.metrics.recall(&d.plan.Outcome)
+		s.metrics.planned(&d.plan)
+	}
+	c.trace.decided(d)
+	c.trace.asks(c)
 }
 
 // relayed records what came of relaying an answer.
-func (s *Server) relayed(c *call, a *wire.Answer, r *wire.Relayed, began time.Time) {
+func (s *Server) relayed(a *wire.Answer, r *wire.Relayed, began time.Time) {
 	if a.Event && !r.First.IsZero() {
 		s.metrics.firstPiece(r.First.Sub(began))
 	}
@@ -77,7 +94,8 @@ func (s *Server) relayed(c *call, a *wire.Answer, r *wire.Relayed, began time.Ti
 
 // outgoing is what is sent upstream: the client's own request, and what is
 // inserted.
-func (c *call) outgoing(inserts []dialect.Insert) (o wire.Outgoing) {
+func (c *call) outgoing(d *decision, webSocket bool) (o wire.Outgoing) {
+	inserts := d.plan.Inserts
 	if len(inserts) > 0 {
 		c.pieces = appendPieces(c.pieces[:0], c.text(), inserts)
 		o.Pieces = c.pieces
@@ -85,14 +103,14 @@ func (c *call) outgoing(inserts []dialect.Insert) (o wire.Outgoing) {
 	if c.plain != nil && len(inserts) > 0 { // it goes on decoded
 		o.Head.Without = append(o.Head.Without, "content-encoding")
 	}
-	if c.intercepted { // compressed frames could not be read
+	if webSocket { // compressed frames could not be read
 		o.Head.Without = append(o.Head.Without, "sec-websocket-extensions")
 	}
 	if c.trace != nil {
 		o.Head.Without = append(o.Head.Without, "traceparent", "tracestate")
 		o.Head.Add = c.trace.appendContext(nil)
 	}
-	if r := c.mem.relaxed; r != nil {
+	if r := d.relax; r != nil {
 		o.Head.Extend = wire.Field{Name: r.Header, Value: r.Value}
 	}
 	return o

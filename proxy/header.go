@@ -70,14 +70,14 @@ func onlyOurs(name []byte) bool {
 
 // answerFields are the lines that say what memory did, for the head of an answer
 // with this status.
-func (c *call) answerFields(status int) (b []byte) {
-	if !c.mem.header || status < 200 {
+func (c *call) answerFields(d *decision, status int) (b []byte) {
+	if !d.understood || status < 200 {
 		return nil
 	}
 	b = make([]byte, 0, 160)
 	if !rejected(status) {
 		b = append(append(b, memoryHeader...), ": "...)
-		b = append(appendOutcome(b, &c.mem.outcome), "\r\n"...)
+		b = append(appendOutcome(b, &d.plan.Outcome), "\r\n"...)
 	}
 	b = append(append(b, requestHeader...), ": "...)
 	return append(c.ids.append(b, c.id), "\r\n"...)

@@ -7,7 +7,6 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/cespare/xxhash/v2"
 	"github.com/valyala/fasthttp"
 
 	"github.com/graphiti-proxy/graphiti-proxy/budget"
@@ -66,17 +65,21 @@ const (
 // Codex, go on with POST at once.
 var errUseHTTP = &wire.ClientError{Status: fasthttp.StatusUpgradeRequired, Message: "graphiti-proxy: the Responses API over WebSocket has no memory here; use POST, or set websocket to intercept"}
 
-// refuses reports whether a request is for a WebSocket that is refused.
-func (s *Server) refuses(c *call) bool {
-	if s.way().webSocket == WebSocketTunnel || !c.x.IsUpgrade() {
-		return false
+// webSocket reports whether a request is for a WebSocket whose messages are to be
+// read. It returns an error for one that is refused.
+func (s *Server) webSocket(x *wire.Exchange, c *call) (read bool, err error) {
+	setting := s.way().webSocket
+	if setting == WebSocketTunnel || !x.IsUpgrade() {
+		return false, nil
 	}
 	path, _, _ := bytes.Cut(c.head.RequestURI(), []byte{'?'})
-	if !bytes.HasSuffix(path, []byte("/responses")) {
-		return false
+	switch {
+	case !bytes.HasSuffix(path, []byte("/responses")):
+		return false, nil
+	case setting == WebSocketRefuse:
+		return false, errUseHTTP
 	}
-	c.intercepted = s.way().webSocket == WebSocketIntercept && c.memory.Planner != nil
-	return s.way().webSocket == WebSocketRefuse
+	return c.memory.Planner != nil, nil
 }
 
 // breaks is what a bug of memory's costs.
@@ -86,7 +89,7 @@ func (x *intercept) breaks() { x.broken.Store(true) }
 type exchange struct {
 	tee     *capture.Tee
 	reader  dialect.Reader // tells at once how the conversation has ended
-	ending  *ending        // nil: nothing of it is kept
+	pending *pendingTurn   // nil: nothing of it is kept
 	end     dialect.Fingerprint
 	at      where
 	session string
@@ -95,7 +98,7 @@ type exchange struct {
 
 	memory   *Memory
 	promises promises // what is kept once it is accepted
-	earlier  func()   // keeps what was said before, then; may be nil
+	backfill func()   // keeps what was said before, then; may be nil
 	judged   bool     // whether it is, is known
 }
 
@@ -107,8 +110,8 @@ func (ex *exchange) judge(status int) {
 	}
 	ex.judged = true
 	ex.promises.keep(ex.memory, status)
-	if ex.earlier != nil && status == fasthttp.StatusOK {
-		ex.earlier()
+	if ex.backfill != nil && status == fasthttp.StatusOK {
+		ex.backfill()
 	}
 }
 
@@ -121,11 +124,11 @@ type heldEnd struct {
 	session string
 }
 
-// newIntercept prepares for a connection that c opened; nil where it is not one
+// messages reads those of the connection that c opened; nil where they are not
 // to be read.
-func (s *Server) newIntercept(c *call, head *wire.AnswerHead) *wire.WebSocket {
+func (s *Server) messages(c *call, head *wire.AnswerHead, read bool) *wire.WebSocket {
 	defer contain.Catch(s.log, "start of a WebSocket", func() {})
-	if _, barred := s.barred(c); !c.intercepted || barred {
+	if !read || s.barred(c.memory, c.head) != nil {
 		return nil
 	}
 	for name := range wire.FieldLines(head.Fields) {
@@ -147,46 +150,54 @@ func (x *intercept) Request(message []byte) ([]byte, error) {
 	if x.broken.Load() || !ok {
 		return nil, nil
 	}
-	c := &call{head: &fasthttp.RequestHeader{}, route: x.route, memory: x.s.mem()}
-	x.head.CopyTo(c.head)
-	c.share = x.s.budget.Share()
-	defer c.share.Release()                                                                // but for what the exchange takes over
-	c.body = wire.Body{Bytes: message, Whole: true, Busy: !c.share.Grow(2 * len(message))} // what is made of it
-	if o, yes := x.s.barred(c); yes {
-		c.mem.barred = &o
-	}
-	if ask.Turn != "" {
-		c.head.Set("X-Codex-Turn-Metadata", ask.Turn)
-	}
+	c := x.newCall(message, &ask)
+	defer c.share.Release() // but for what the exchange takes over
 	if c.held, ok = x.admit(ask.Lane, ask.Previous); !ok {
 		return nil, errLanes
 	}
-	c.id, c.ids = x.s.ids.next(), x.s.ids
 	c.trace = x.s.startTrace(c, time.Now())
-	plan := x.s.remember(c)
-	c.trace.decided(c, &plan)
-	c.trace.asks(c)
-	ex := &exchange{end: c.mem.at.root, at: c.mem.at, session: c.mem.who.Session, reader: x.route.dialect.NewReader(), trace: c.trace, memory: c.memory, promises: c.mem.promises}
+	d := x.s.decide(&c.request)
+	x.s.decided(c, &d)
+	x.begin(ask.Lane, x.newExchange(c, &d))
+	if len(d.plan.Inserts) == 0 {
+		return nil, nil
+	}
+	return dialect.Splice(nil, message, d.plan.Inserts), nil
+}
+
+// newCall is a message as a request like one that is posted.
+func (x *intercept) newCall(message []byte, ask *responses.Ask) *call {
+	s := x.s
+	c := &call{request: request{head: &fasthttp.RequestHeader{}, route: x.route, memory: s.mem(), limits: s.way().limits, share: s.budget.Share()}, id: s.ids.next(), ids: s.ids}
+	x.head.CopyTo(c.head)
+	c.body = wire.Body{Bytes: message, Whole: true, Busy: !c.share.Grow(2 * len(message))} // what is made of it
+	c.barred = s.barred(c.memory, c.head)
+	if ask.Turn != "" { // stands in a header where the request is posted
+		c.head.Set("X-Codex-Turn-Metadata", ask.Turn)
+	}
+	return c
+}
+
+// newExchange awaits the answer to a request. It takes over what the call holds
+// of it.
+func (x *intercept) newExchange(c *call, d *decision) *exchange {
+	ex := &exchange{end: d.at.root, at: d.at, session: d.who.Session, reader: x.route.dialect.NewReader(), trace: c.trace, memory: c.memory, promises: d.promises}
 	if len(c.chain) > 0 {
 		ex.end = c.chain[len(c.chain)-1]
 	}
-	if c.held != nil && ex.session == "" {
-		ex.session = c.held.session
+	if d.held != nil && ex.session == "" {
+		ex.session = d.held.session
 	}
-	if x.s.watches(c, plan) {
-		ex.ending, ex.earlier = x.s.endingOf(c, plan)
-		ex.ending.end = ex.end
-		ex.tee = c.memory.Watcher.Watch(x.route.dialect.NewReader(), capture.Meta{
-			Stream: true, Order: xxhash.Sum64String(ex.ending.who.Session),
-		}, x.s.taking(ex.ending, c.trace.awaitAnswer()))
+	held := 0
+	if reads(&c.request, d) {
+		ex.pending, ex.backfill, held = x.s.pendingTurn(c, d)
+		ex.pending.end = ex.end
+		ex.tee = c.memory.Watcher.Watch(x.route.dialect.NewReader(), capture.Meta{Stream: true, Order: ex.pending.order()},
+			x.s.callback(ex.pending, c.trace.awaitAnswer()))
 	}
-	c.share.Shrink(c.mem.copied)
+	c.share.Shrink(held)
 	ex.share, c.share = c.share, budget.Share{}
-	x.begin(ask.Lane, ex)
-	if len(plan.Inserts) == 0 {
-		return nil, nil
-	}
-	return dialect.Splice(nil, message, plan.Inserts), nil
+	return ex
 }
 
 // admit reports whether there is room for another request, and where the
@@ -251,8 +262,8 @@ func (x *intercept) Event(message []byte) {
 			end = end.Link(dialect.RoleAssistant, []byte(a.Text))
 		}
 		x.ended[a.ID] = heldEnd{end, ex.at, ex.session}
-		if ex.ending != nil && a.End == dialect.EndToolCalls {
-			x.s.rounds.put(ex.ending, a.ID)
+		if ex.pending != nil && a.End == dialect.EndToolCalls {
+			x.s.rounds.put(ex.pending, a.ID)
 		}
 	}
 	ex.tee.Close(true)

@@ -63,21 +63,21 @@ func TestLookingForASessionTakesNoLongerThanRecallMay(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		s := &Server{log: slog.New(slog.DiscardHandler), metrics: in, base: context.Background()}
+		s := &Server{decider: &decider{hasher: dialect.NewHasher(), log: slog.New(slog.DiscardHandler), places: &sessionPlaces{}, rounds: &rounds{}, base: context.Background()}, metrics: in}
 		s.ways.Store(&ways{})
 		var until time.Time
-		c := &call{head: &fasthttp.RequestHeader{}, memory: &Memory{
+		c := &request{head: &fasthttp.RequestHeader{}, limits: testLimits(), memory: &Memory{
 			Planner: planner{func(m inject.Mode) inject.Plan { until = m.Until; return inject.Plan{} }}, Sessions: hanging{},
 			Identity: identity.Settings{Owner: "user:o"}, Recall: true, Timeout: 400 * time.Millisecond,
 		}}
 		c.route.dialect = chat.Dialect{}
 		c.body = wire.Body{Whole: true, Bytes: []byte(`{"messages":[{"role":"user","content":"one"},{"role":"assistant","content":"a long answer that could tell a conversation"},{"role":"user","content":"two"}]}`)}
 		start := time.Now()
-		s.remember(c)
+		d := s.decide(c)
 		if took := time.Since(start); took != 400*time.Millisecond {
 			t.Errorf("took %v", took)
 		}
-		if took := c.mem.outcome.Took; took != 400*time.Millisecond {
+		if took := d.plan.Outcome.Took; took != 400*time.Millisecond {
 			t.Errorf("the client is told %v", took)
 		}
 		if until.Sub(start) != 400*time.Millisecond {
@@ -132,7 +132,7 @@ func TestBugInMemoryIsNotNoticed(t *testing.T) {
 
 // TestNothingOfARequestIsLeftInItsBuffers, which the next one uses.
 func TestNothingOfARequestIsLeftInItsBuffers(t *testing.T) {
-	c := newCall(nil, &fasthttp.RequestHeader{})
+	c := &call{}
 	c.body.Bytes = []byte(`{"model":"secret-model","user":"alice","messages":[{"role":"user","content":"hello"}]}`)
 	if !(chat.Dialect{}).Parse(c.body.Bytes, &c.conv) {
 		t.Fatal("not read")
@@ -173,17 +173,14 @@ func TestAbsoluteTargetGoesWhereItsPathSays(t *testing.T) {
 func TestRelaxInItsPlace(t *testing.T) {
 	body := `{"messages":[{"role":"user","content":"a"}],"thinking":{"type":"enabled"},"x":"b"}`
 	first, last := strings.Index(body, "a\"}"), strings.Index(body, "b\"")
-	c := &call{body: wire.Body{Bytes: []byte(body), Whole: true}, route: route{dialect: messages.Dialect{}}}
+	r := &request{body: wire.Body{Bytes: []byte(body), Whole: true}, route: route{dialect: messages.Dialect{}}}
 	blocks := []dialect.Insert{{At: first}, {At: last}}
-	plan := inject.Plan{Inserts: blocks}
-	(&Server{}).relax(c, &plan)
-	if c.mem.relaxed == nil || len(plan.Inserts) != 3 || plan.Inserts[0].At != first || plan.Inserts[2].At != last || len(plan.Inserts[1].Text) == 0 || blocks[1].At != last {
-		t.Errorf("%+v", plan.Inserts)
+	inserts, relax := relaxed(r, blocks)
+	if relax == nil || len(inserts) != 3 || inserts[0].At != first || inserts[2].At != last || len(inserts[1].Text) == 0 || blocks[1].At != last {
+		t.Errorf("%+v", inserts)
 	}
-	c = &call{body: wire.Body{Bytes: []byte(body), Whole: true}, route: route{dialect: chat.Dialect{}}}
-	plan = inject.Plan{Inserts: blocks}
-	(&Server{}).relax(c, &plan)
-	if c.mem.relaxed != nil || len(plan.Inserts) != 2 {
-		t.Errorf("another API: %+v", plan.Inserts)
+	r.route.dialect = chat.Dialect{}
+	if inserts, relax = relaxed(r, blocks); relax != nil || len(inserts) != 2 {
+		t.Errorf("another API: %+v", inserts)
 	}
 }

@@ -30,7 +30,7 @@ func (r *requestIDs) append(dst []byte, id uint64) []byte {
 // logRequest writes one line about a request, for those who look for one:
 // nothing of what was said, and of its address the path, without what looks
 // like a key.
-func (s *Server) logRequest(c *call, status int, begun time.Time) {
+func (s *Server) logRequest(c *call, d *decision, status int, begun time.Time) {
 	if !s.log.Enabled(s.base, slog.LevelDebug) {
 		return
 	}
@@ -39,8 +39,8 @@ func (s *Server) logRequest(c *call, status int, begun time.Time) {
 		"id", string(s.ids.append(nil, c.id)), "method", string(h.Method()), "path", loggedPath(h.RequestURI()), "status", status,
 		"ms", time.Since(begun).Milliseconds(),
 	}
-	if c.mem.header {
-		attrs = append(attrs, "memory", string(appendOutcome(nil, &c.mem.outcome)))
+	if d.understood {
+		attrs = append(attrs, "memory", string(appendOutcome(nil, &d.plan.Outcome)))
 	}
 	s.log.Debug("request", attrs...)
 }

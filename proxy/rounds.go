@@ -31,33 +31,33 @@ type rounds struct {
 // round is a turn that goes on with a request of that reference.
 type round struct {
 	reference dialect.Fingerprint
-	ending    ending
+	pending   pendingTurn
 	since     time.Time
 	bytes     int
 }
 
 // put remembers a turn whose last answer, with this id, called tools.
-func (r *rounds) put(e *ending, answer string) {
+func (r *rounds) put(p *pendingTurn, answer string) {
 	var none dialect.Fingerprint
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if answer != "" {
-		r.putLocked(reference(e.at.person, answer), e)
+		r.putLocked(reference(p.at.person, answer), p)
 	}
-	if e.held != none {
-		r.putLocked(e.held, e)
+	if p.held != none {
+		r.putLocked(p.held, p)
 	}
 }
 
-func (r *rounds) putLocked(reference dialect.Fingerprint, e *ending) {
+func (r *rounds) putLocked(reference dialect.Fingerprint, p *pendingTurn) {
 	if r.known == nil {
 		r.known = make(map[dialect.Fingerprint]*list.Element)
 	}
 	if old := r.known[reference]; old != nil {
 		r.dropLocked(old)
 	}
-	n := &round{reference: reference, ending: *e, since: time.Now(), bytes: len(e.turn.User) + len(e.work)}
-	n.ending.turn.Assistant = "" // the answer to come is written there
+	n := &round{reference: reference, pending: *p, since: time.Now(), bytes: len(p.turn.User) + len(p.work)}
+	n.pending.turn.Assistant = "" // the answer to come is written there
 	r.known[reference] = r.order.PushBack(n)
 	r.bytes += n.bytes
 	for r.order.Len() > 0 && (r.order.Len() > roundsMax || r.bytes > roundsBytes || time.Since(roundIn(r.order.Front()).since) > roundsFor) {
@@ -74,13 +74,13 @@ func (r *rounds) dropLocked(at *list.Element) {
 
 func roundIn(at *list.Element) *round { return at.Value.(*round) } //nolint:forcetypeassert // the list's only type
 
-// of returns how the turn is to end with which a request goes on that holds
-// nothing of a person; nil when it is not known, or was begun elsewhere.
-func (r *rounds) of(c *dialect.Conversation, at *where) *ending {
+// of returns the turn that a request goes on with that holds nothing of a person;
+// nil when it is not known, or was begun elsewhere.
+func (r *rounds) of(c *dialect.Conversation, at *where) *pendingTurn {
 	for _, f := range []dialect.Field{dialect.FieldPreviousResponseID, dialect.FieldConversation} {
 		if id := c.Field(f); id != nil {
-			if e := r.find(at.person.Link(dialect.RoleOther, id)); e != nil && (e.at.here == at.here || !at.says && at.base == at.person) {
-				return e
+			if p := r.find(at.person.Link(dialect.RoleOther, id)); p != nil && (p.at.here == at.here || !at.says && at.base == at.person) {
+				return p
 			}
 		}
 	}
@@ -88,7 +88,7 @@ func (r *rounds) of(c *dialect.Conversation, at *where) *ending {
 }
 
 // find returns a copy.
-func (r *rounds) find(reference dialect.Fingerprint) *ending {
+func (r *rounds) find(reference dialect.Fingerprint) *pendingTurn {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	at := r.known[reference]
@@ -99,13 +99,13 @@ func (r *rounds) find(reference dialect.Fingerprint) *ending {
 		r.dropLocked(at)
 		return nil
 	}
-	e := roundIn(at).ending
-	return &e
+	p := roundIn(at).pending
+	return &p
 }
 
-// fetched is how the turn is to end whose answer, made in the background, is
-// fetched with this request; nil where it is not known.
-func (s *Server) fetched(c *call) *ending {
+// fetched is the turn whose answer, made in the background, is fetched with this
+// request; nil where it is not known.
+func (s *Server) fetched(c *call) *pendingTurn {
 	h := c.head
 	if !c.body.Whole || c.memory.Planner == nil || s.rounds.empty() { // else the head may still grow a trailer
 		return nil
@@ -114,11 +114,11 @@ func (s *Server) fetched(c *call) *ending {
 	if !caller.Known {
 		return nil
 	}
-	e := s.rounds.find(reference(rootOf(&caller.Who), c.route.match.ID))
-	if e != nil {
-		e.awaited = true
+	p := s.rounds.find(reference(rootOf(&caller.Who), c.route.match.ID))
+	if p != nil {
+		p.awaited = true
 	}
-	return e
+	return p
 }
 
 func (r *rounds) empty() bool {

@@ -12,11 +12,11 @@ import (
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti"
 )
 
-func heldTurn(said, group string) *ending {
-	return &ending{turn: ledger.Turn{ID: said, User: said, Assistant: "an answer", Targets: []graphiti.Target{{Group: group}}}}
+func heldTurn(said, group string) *pendingTurn {
+	return &pendingTurn{turn: ledger.Turn{ID: said, User: said, Assistant: "an answer", Targets: []graphiti.Target{{Group: group}}}}
 }
 
-func (r *rounds) knows(e *ending, answer string) bool {
+func (r *rounds) knows(e *pendingTurn, answer string) bool {
 	return r.find(reference(e.at.person, answer)) != nil
 }
 

@@ -27,9 +27,16 @@ func (r *route) replays() bool { return r.match.Use == dialect.UseReplay }
 
 // match asks the registry for the route of a request.
 func (s *Server) match(h *fasthttp.RequestHeader) route {
+	r, upstream := routeOf(h)
+	r.upstream = s.way().upstreams[upstream]
+	return r
+}
+
+// routeOf is the route of a request, and the name of its upstream.
+func routeOf(h *fasthttp.RequestHeader) (r route, upstream string) {
 	path, _, _ := bytes.Cut(wire.OriginForm(h.RequestURI()), []byte{'?'})
 	found := registry.Find(&dialect.Request{Method: h.Method(), Path: path, Header: h.Peek})
-	r := route{upstream: s.way().upstreams[found.Upstream], match: found.Match, speaks: found.Speaks}
+	r = route{match: found.Match, speaks: found.Speaks}
 	switch found.Use {
 	case dialect.UseTurn, dialect.UseReplay:
 		r.dialect, r.provider = found.Dialect, found.Info.Provider
@@ -37,5 +44,5 @@ func (s *Server) match(h *fasthttp.RequestHeader) route {
 		r.fetched = found.Dialect
 	case dialect.UseNone:
 	}
-	return r
+	return r, found.Upstream
 }

@@ -59,19 +59,17 @@ type Options struct {
 
 // Server is the client side of the proxy.
 type Server struct {
+	*decider // what memory does for a request
+
 	ways     atomic.Pointer[ways]
 	settings atomic.Pointer[Memory]
-	hasher   *dialect.Hasher
 	budget   *budget.Budget // of all that is inspected
-	rounds   rounds
 	ids      *requestIDs
-	places   sessionPlaces
 
 	roots *tls.Config // for upstreams
 
 	metrics *instruments
 	tracer  trace.Tracer
-	log     *slog.Logger
 
 	fast     *fasthttp.Server
 	listener net.Listener
@@ -79,7 +77,6 @@ type Server struct {
 	clients  *listen.Conns
 	wire     *wire.Wire
 
-	base   context.Context // ends when Shutdown has given up waiting
 	cancel context.CancelFunc
 	stop   chan struct{}
 	once   sync.Once
@@ -106,23 +103,23 @@ func New(o Options) (*Server, error) {
 		return nil, fmt.Errorf("listen for clients: %w; choose another address with listen", err)
 	}
 	s := &Server{
-		hasher: dialect.NewHasher(),
-		roots:  o.TLS,
-		tls:    o.ServerTLS,
-		ids:    newRequestIDs(),
+		roots: o.TLS,
+		tls:   o.ServerTLS,
+		ids:   newRequestIDs(),
 
 		budget: o.Budget,
 
 		metrics:  in,
 		tracer:   o.Tracer,
-		log:      o.Log,
 		listener: ln,
 		stop:     make(chan struct{}),
 	}
 	s.ways.Store(w)
 	s.sizeBudget(o.Ways.Limits)
 	s.settings.Store(&o.Memory)
-	s.base, s.cancel = context.WithCancel(context.Background())
+	base, cancel := context.WithCancel(context.Background())
+	s.cancel = cancel
+	s.decider = &decider{hasher: dialect.NewHasher(), places: &sessionPlaces{}, rounds: &rounds{}, base: base, log: o.Log}
 	s.clients = listen.NewConns(o.Ways.Limits.Connections, o.Ways.Limits.PerAddress)
 	if room := s.clients.Room(); room < o.Ways.Limits.Connections/2 {
 		s.log.Info("there are file descriptors for fewer clients than limits.connections", "clients", room,
@@ -219,7 +216,7 @@ func (s *Server) newListener() *listen.Listener {
 		Timeouts: func() listen.Timeouts {
 			return listen.Timeouts{Write: s.way().limits.UpstreamIdle, Body: s.way().limits.BodyTimeout}
 		},
-		Refusal:  refusal,
+		Refusal:  turnedAway,
 		MakeRoom: s.makeRoom,
 		Log:      s.log,
 	})

@@ -70,11 +70,11 @@ func (s *Server) startTrace(c *call, began time.Time) *requestTrace {
 }
 
 // decided tells what memory did.
-func (t *requestTrace) decided(c *call, plan *inject.Plan) {
-	if t == nil || !c.mem.header || !t.server.IsRecording() {
+func (t *requestTrace) decided(d *decision) {
+	if t == nil || !d.understood || !t.server.IsRecording() {
 		return
 	}
-	o := &plan.Outcome
+	plan, o := &d.plan, &d.plan.Outcome
 	t.server.SetAttributes(
 		attribute.String("graphiti_proxy.memory.status", string(o.Status)), attribute.String("graphiti_proxy.memory.reason", string(o.Reason)),
 		attribute.String("graphiti_proxy.memory.source", string(o.Source)), attribute.Int("graphiti_proxy.memory.facts", o.Facts),

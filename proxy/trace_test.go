@@ -14,11 +14,11 @@ import (
 // asks of it.
 func TestWhereNobodyLooksATraceTakesNothing(t *testing.T) {
 	s := &Server{}
-	c := &call{head: &fasthttp.RequestHeader{}}
-	plan := &inject.Plan{Searched: make([]inject.Searched, 3)}
+	c := &call{request: request{head: &fasthttp.RequestHeader{}}}
+	d := &decision{plan: inject.Plan{Searched: make([]inject.Searched, 3)}}
 	n := testing.AllocsPerRun(100, func() {
 		c.trace = s.startTrace(c, time.Time{})
-		c.trace.decided(c, plan)
+		c.trace.decided(d)
 		c.trace.asks(c)
 		told := c.trace.awaitAnswer()
 		if c.trace.parent() != "" {

@@ -6,7 +6,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/cespare/xxhash/v2"
 	"github.com/valyala/fasthttp"
 
 	"github.com/graphiti-proxy/graphiti-proxy/capture"
@@ -18,127 +17,132 @@ import (
 	"github.com/graphiti-proxy/graphiti-proxy/proxy/wire"
 )
 
-// watch returns what gets a copy of the answer, or nil when nothing is to be
-// learnt from it. The answer to a turn that is not to be kept may still be
-// needed to know how the conversation goes on.
-func (s *Server) watch(c *call, head *wire.AnswerHead, plan inject.Plan) (tee wire.Tee) {
-	contain.Run(s.log, "watching an answer", func() {
-		if t := s.watching(c, head, plan); t != nil {
+// reader returns what gets a copy of the answer, and how many bytes of the
+// request are held for it; nil when nothing is to be learnt from the answer. The
+// answer to a turn that is not to be kept may still be needed to know how the
+// conversation goes on.
+func (s *Server) reader(c *call, head *wire.AnswerHead, d *decision) (tee wire.Tee, held int) {
+	contain.Run(s.log, "reading an answer", func() {
+		var t *capture.Tee
+		if t, held = s.startReader(c, head, d); t != nil {
 			tee = t
 		}
 	})
-	return tee
+	return tee, held
 }
 
-func (s *Server) watching(c *call, head *wire.AnswerHead, plan inject.Plan) *capture.Tee {
-	if c.route.fetched != nil && head.Status == fasthttp.StatusOK {
-		if e := s.fetched(c); e != nil { // rounds.go
-			return c.memory.Watcher.Watch(c.route.fetched.NewReader(), capture.Meta{
-				Stream: head.Event, Encoding: strings.ToLower(string(head.Encoding)), Order: xxhash.Sum64String(e.who.Session),
-			}, e.take)
+func (s *Server) startReader(c *call, head *wire.AnswerHead, d *decision) (tee *capture.Tee, held int) {
+	if head.Status != fasthttp.StatusOK {
+		return nil, 0
+	}
+	meta := capture.Meta{Stream: head.Event, Encoding: strings.ToLower(string(head.Encoding))}
+	if c.route.fetched != nil {
+		if p := s.fetched(c); p != nil {
+			meta.Order = p.order()
+			return c.memory.Watcher.Watch(c.route.fetched.NewReader(), meta, p.answered), 0
 		}
 	}
-	if head.Status != fasthttp.StatusOK || !s.watches(c, plan) {
-		return nil
+	if !reads(&c.request, d) {
+		return nil, 0
 	}
-	e, earlier := s.endingOf(c, plan)
-	earlier()
-	told := c.trace.awaitAnswer()
-	tee := c.memory.Watcher.Watch(c.route.dialect.NewReader(), capture.Meta{
-		Stream:   head.Event,
-		Encoding: strings.ToLower(string(head.Encoding)),
-		Order:    xxhash.Sum64String(e.who.Session),
-	}, s.taking(e, told))
+	p, backfill, held := s.pendingTurn(c, d)
+	backfill()
+	meta.Order = p.order()
+	tee = c.memory.Watcher.Watch(c.route.dialect.NewReader(), meta, s.callback(p, c.trace.awaitAnswer()))
 	if tee == nil {
 		c.trace.unread()
 	}
-	return tee
+	return tee, held
 }
 
-// taking is what is done with an answer that has been read.
-func (s *Server) taking(e *ending, told func(dialect.Answer)) func(dialect.Answer, bool) {
+// callback is what is done with an answer that has been read.
+func (s *Server) callback(p *pendingTurn, traced func(dialect.Answer)) func(dialect.Answer, bool) {
 	return func(a dialect.Answer, clean bool) {
 		s.metrics.used(a.Usage)
-		told(a)
-		e.take(a, clean)
+		traced(a)
+		p.answered(a, clean)
 	}
 }
 
-// watches reports whether anything is to be learnt from the answer.
-func (s *Server) watches(c *call, plan inject.Plan) bool {
-	return c.route.match.Use == dialect.UseTurn && plan.Turn != "" && c.memory.Planner != nil &&
-		(len(plan.Write) > 0 || c.mem.chained || c.mem.round != nil) && !c.memory.Kept(plan.Turn, plan.Write)
+// reads reports whether anything is to be learnt from the answer.
+func reads(r *request, d *decision) bool {
+	p := &d.plan
+	return r.route.match.Use == dialect.UseTurn && p.Turn != "" && r.memory.Planner != nil &&
+		(len(p.Write) > 0 || d.chained || d.pending != nil) && !r.memory.Kept(p.Turn, p.Write)
 }
 
-// endingOf is how the turn is to end, and what keeps what was said before it:
-// to be called when the upstream has accepted the request. What the worker
-// needs later is copied: the request's buffers are reused.
-func (s *Server) endingOf(c *call, plan inject.Plan) (e *ending, earlier func()) {
-	e, earlier = c.mem.round, func() {}
-	if e == nil {
-		e = s.begun(c, plan)
-		if e.turn.Kind == "" && len(plan.Unseen) > 0 && len(plan.Write) > 0 {
-			earlier = s.backfill(c, plan)
+// pendingTurn is the turn of which the answer is awaited, and what keeps the
+// earlier turns that nobody has kept: to be called when the upstream has accepted
+// the request. What is needed later is copied, held bytes of it: the request's
+// buffers are reused.
+func (s *Server) pendingTurn(c *call, d *decision) (p *pendingTurn, backfill func(), held int) {
+	p, backfill = d.pending, func() {}
+	if p == nil {
+		p, held = s.newPending(c, d)
+		if p.turn.Kind == "" && len(d.plan.Unseen) > 0 && len(d.plan.Write) > 0 {
+			var more int
+			backfill, more = s.backfill(c, d)
+			held += more
 		}
 	}
-	if len(e.turn.Targets) > 0 {
-		c.memory.Open.Busy(&e.turn)
+	if len(p.turn.Targets) > 0 {
+		c.memory.Open.Busy(&p.turn)
 	}
-	return e, earlier
+	return p, backfill, held
 }
 
-// begun is the end, to come, of a turn of which the request says all that is
-// known.
-func (s *Server) begun(c *call, plan inject.Plan) *ending {
-	e := &ending{
+// newPending is a turn that begins with the request.
+func (s *Server) newPending(c *call, d *decision) (p *pendingTurn, held int) {
+	p = &pendingTurn{
 		s:       s,
 		memory:  c.memory,
-		who:     c.mem.who,
-		at:      c.mem.at,
+		who:     d.who,
+		at:      d.at,
 		last:    [16]byte(c.chain[c.conv.Last]),
 		end:     c.chain[len(c.chain)-1],
-		turn:    s.turn(c, plan.Turn, plan.Write, plan.Generation),
-		chained: c.mem.chained,
-		recall:  plan.Recall,
+		turn:    s.turn(c, d, d.plan.Turn, d.plan.Generation),
+		chained: d.chained,
+		recall:  d.plan.Recall,
 	}
 	if id := c.conv.Field(dialect.FieldConversation); id != nil {
-		e.held = e.at.person.Link(dialect.RoleOther, id)
+		p.held = d.at.person.Link(dialect.RoleOther, id)
 	}
 	if c.conv.Kind == dialect.KindSummary {
-		e.turn.Kind, e.chained = graphiti.KindSessionSummary, false
-		return e
+		p.turn.Kind, p.chained = graphiti.KindSessionSummary, false
+		return p, 0
 	}
-	e.turn.User = string(c.conv.Text(c.conv.Last))
-	c.mem.copied += len(e.turn.User)
-	if e.recall && len(plan.Write) > 0 {
-		e.work = append(e.work, inject.Work(&c.conv)...)
-		c.mem.copied += len(e.work)
+	p.turn.User = string(c.conv.Text(c.conv.Last))
+	held = len(p.turn.User)
+	if p.recall && len(d.plan.Write) > 0 {
+		p.work = append(p.work, inject.Work(&c.conv)...)
+		held += len(p.work)
 	} else {
-		e.recall = false
+		p.recall = false
 	}
-	if len(plan.Write) > 0 && c.memory.Note.Tools {
-		e.turn.Tools = c.conv.ToolsUsed(c.route.dialect)
+	if len(d.plan.Write) > 0 && c.memory.Note.Tools {
+		p.turn.Tools = c.conv.ToolsUsed(c.route.dialect)
 	}
-	return e
+	return p, held
 }
 
-// turn is what is known of a turn without what was said.
-func (s *Server) turn(c *call, id string, targets []graphiti.Target, generation int64) ledger.Turn {
+// turn is what is known of one of the conversation's turns without what was
+// said.
+func (s *Server) turn(c *call, d *decision, id string, generation int64) ledger.Turn {
 	t := ledger.Turn{
 		ID:      id,
-		Session: c.mem.who.Session,
-		Owner:   OwnerOf(c.mem.who),
-		Said:    c.mem.said,
+		Session: d.who.Session,
+		Owner:   OwnerOf(d.who),
+		Said:    d.arrived,
 
-		Workspace: c.mem.who.Workspace,
+		Workspace: d.who.Workspace,
 		Client:    clientFamily(c.head.UserAgent()),
-		Targets:   targets,
+		Targets:   d.plan.Write,
 
 		Generation: generation,
 		Trace:      c.trace.parent(),
 	}
 	if c.memory.Note.Git {
-		t.Git = gitOf(c)
+		t.Git = gitOf(c, &d.project)
 	}
 	return t
 }
@@ -147,9 +151,10 @@ func (s *Server) turn(c *call, id string, targets []graphiti.Target, generation 
 func OwnerOf(w graphiti.Who) string { return w.Owner() }
 
 // backfill returns what records what was said before the conversation was first
-// seen, or shortly before a crash. When it was said is not known: shortly before
-// now, in its order.
-func (s *Server) backfill(c *call, plan inject.Plan) func() {
+// seen, or shortly before a crash, and how many bytes it holds. When it was said
+// is not known: shortly before now, in its order.
+func (s *Server) backfill(c *call, d *decision) (record func(), held int) {
+	plan := &d.plan
 	var turns []ledger.Turn
 	for i, u := range plan.Unseen {
 		if c.memory.Known(u.Turn) {
@@ -161,19 +166,19 @@ func (s *Server) backfill(c *call, plan inject.Plan) func() {
 			c.memory.Begin(id) // there is nothing to record
 			continue
 		}
-		t := s.turn(c, id, plan.Write, u.Generation)
+		t := s.turn(c, d, id, u.Generation)
 		t.Earlier = true
 		t.User, t.Assistant = string(c.conv.Text(u.Message)), string(answer)
 		t.Said = t.Said.Add(time.Duration(i-len(plan.Unseen)) * 2 * time.Millisecond)
 		t.Answered = t.Said.Add(time.Millisecond)
 		turns = append(turns, t)
-		c.mem.copied += len(t.User) + len(t.Assistant)
+		held += len(t.User) + len(t.Assistant)
 	}
 	if len(turns) == 0 {
-		return func() {}
+		return func() {}, 0
 	}
 	m, unseen := c.memory, plan.Unseen
-	return func() {
+	record = func() {
 		m.Backfill(capture.History{Turns: turns, Wanted: func(ctx context.Context, turns []ledger.Turn) ([]ledger.Turn, error) {
 			sure, err := m.Planner.Sure(ctx, unseen)
 			generations := make(map[string]int64, len(sure))
@@ -190,128 +195,7 @@ func (s *Server) backfill(c *call, plan inject.Plan) func() {
 			return list, err
 		}})
 	}
-}
-
-// ending makes a turn of a request and its answer.
-type ending struct {
-	s       *Server
-	memory  *Memory // as it was when the request came
-	who     graphiti.Who
-	at      where
-	turn    ledger.Turn
-	last    [16]byte            // the conversation up to the person's message
-	end     dialect.Fingerprint // the conversation as it was sent
-	held    dialect.Fingerprint // of the conversation that the provider holds, where it has a name
-	chained bool
-	work    []byte // what tools did, as it stands in the body
-	recall  bool   // the next turn may be prepared for
-	awaited bool   // the answer is one that was fetched
-}
-
-// take is called when the answer has ended. Only a clean end makes a turn: an
-// answer that was cut off, failed, or was left by the client is not one. One
-// that calls tools is a round of a turn that goes on.
-func (e *ending) take(a dialect.Answer, clean bool) {
-	own := *e // the next request may be reading what this one began with
-	e = &own
-	e.turn.Assistant, e.turn.Answered = a.Text, time.Now()
-	switch open := e.memory.Open; {
-	case clean && a.End.Final():
-		e.finish(a)
-	case clean && a.End == dialect.EndUnknown && a.ID != "" && !e.awaited: // in the background: it is fetched later
-		e.s.rounds.put(e, a.ID)
-		open.Free(&e.turn)
-	case clean && a.End == dialect.EndToolCalls:
-		e.s.rounds.put(e, a.ID)
-		if e.kept() {
-			open.Hold(e.turn)
-		}
-	default:
-		open.Free(&e.turn)
-		// What is fetched can be fetched again, and an answer whose end was said
-		// may stand in the client's history as a whole.
-		if e.kept() && e.turn.Kind == "" && !e.awaited && !a.End.Final() {
-			contain.Run(e.s.log, "noting an answer that was cut off", e.cutOff)
-		}
-	}
-}
-
-// cutOff notes, over restarts, that the turn is not to be kept as a history
-// shows it. This process knows it anyway.
-func (e *ending) cutOff() {
-	if err := e.memory.CutOff(context.Background(), e.turn); err != nil {
-		e.s.log.Warn("an answer that was cut off cannot be noted; a history that shows it may be kept", "error", err)
-	}
-}
-
-// kept reports whether there is a group that the turn is to be kept in.
-func (e *ending) kept() bool { return len(e.turn.Targets) > 0 }
-
-// finish is the end of a turn. What may wait, or fail, comes after what must
-// not be lost, and a bug costs its own step only.
-func (e *ending) finish(a dialect.Answer) {
-	said, answered := e.turn.User, e.turn.Assistant
-	// The session first: should the process end between the two, the turn is
-	// found again in the next request of the same session, and kept once.
-	if e.chained {
-		contain.Run(e.s.log, "remembering a session", func() { e.remember(a) })
-	}
-	if e.kept() {
-		contain.Run(e.s.log, "keeping a turn", func() { e.keep(a) })
-	}
-	if e.recall {
-		contain.Run(e.s.log, "remembering a turn for its session", func() {
-			e.memory.Planner.Remember(e.who, e.turn.Generation, e.work, said, answered)
-		})
-		contain.Run(e.s.log, "preparing the next turn", func() {
-			e.memory.Planner.Prefetch(e.who, e.turn.Generation, said, answered)
-		})
-	}
-}
-
-// keep has the turn on disk when it returns. Until then what was held of its
-// rounds stays held.
-func (e *ending) keep(a dialect.Answer) {
-	if e.turn.Kind != "" {
-		if e.turn.User = summaryIn(a.Text); e.turn.User == "" {
-			return // a compaction that only the provider can read
-		}
-		e.turn.Assistant = ""
-	}
-	e.turn.Partial = a.End == dialect.EndLength
-	if began := e.memory.Open.Began(&e.turn); !began.IsZero() {
-		e.turn.Said = began
-	}
-	err := e.memory.Keep(context.Background(), e.turn)
-	if err == nil {
-		e.memory.Open.End(&e.turn)
-		return
-	}
-	e.s.log.Warn("a turn cannot be kept", "error", err)
-}
-
-// remember notes how the conversation must begin from now on.
-func (e *ending) remember(a dialect.Answer) {
-	next := [16]byte(e.end)
-	if a.Text != "" {
-		next = e.end.Link(dialect.RoleAssistant, []byte(a.Text))
-	}
-	if len(a.Text) >= telling {
-		e.memory.Sessions.PutLater(e.at.here.Link(dialect.RoleAssistant, []byte(a.Text)), e.turn.Session)
-	}
-	for _, id := range []string{a.ID, a.Item} { // it may hold no more than a reference to this answer
-		if id == "" {
-			continue
-		}
-		e.memory.Sessions.PutLater(reference(e.at.here, id), e.turn.Session)
-		if e.at.here != e.at.base { // it may not even say where it takes place
-			e.memory.Sessions.PutLater(reference(e.at.base, id), e.turn.Session)
-		}
-	}
-	if err := e.memory.Sessions.Put(context.Background(), next, e.turn.Session); err != nil {
-		e.s.log.Warn("a session cannot be remembered", "error", err)
-	}
-	e.memory.Sessions.EndPending(e.last)
+	return record, held
 }
 
 // summaryIn is the summary in a summariser's answer, which may think aloud
@@ -348,9 +232,9 @@ func clientFamily(agent []byte) string {
 
 // gitOf is what is known of the repository: what Codex tells (since 0.98), and
 // what stands in the repository itself where that is on this machine.
-func gitOf(c *call) (g ledger.Git) {
-	g.Branch, g.Commit = c.mem.place.Repo.Branch, c.mem.place.Repo.Commit
-	if repo := c.says.CodexRepo(c.mem.place.Directory); repo.Commit != "" {
+func gitOf(c *call, at *project) (g ledger.Git) {
+	g.Branch, g.Commit = at.Repo.Branch, at.Repo.Commit
+	if repo := c.says.CodexRepo(at.Directory); repo.Commit != "" {
 		g.Commit, g.Dirty = repo.Commit, repo.Dirty
 	}
 	if len(g.Commit) != 40 && len(g.Commit) != 64 || strings.Trim(strings.ToLower(g.Commit), "0123456789abcdef") != "" {

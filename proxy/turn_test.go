@@ -75,7 +75,7 @@ func (s *steps) Put(context.Context, [16]byte, string) error {
 }
 
 // ends is a turn that is about to end, and what it ends in.
-func ends(t *testing.T, s *steps, log *bytes.Buffer) *ending {
+func ends(t *testing.T, s *steps, log *bytes.Buffer) *pendingTurn {
 	t.Helper()
 	s.open = capture.NewIdle(time.Hour, func(_ context.Context, tn ledger.Turn) error {
 		s.done = append(s.done, "abandoned")
@@ -83,8 +83,8 @@ func ends(t *testing.T, s *steps, log *bytes.Buffer) *ending {
 		return nil
 	}, slog.New(slog.DiscardHandler))
 	m := &Memory{Planner: s, Sessions: s, Keep: s.keep, CutOff: s.cutOff, Open: s.open}
-	return &ending{
-		s: &Server{log: slog.New(slog.NewTextHandler(log, nil))}, memory: m, chained: true, recall: true,
+	return &pendingTurn{
+		s: &Server{decider: &decider{log: slog.New(slog.NewTextHandler(log, nil)), places: &sessionPlaces{}, rounds: &rounds{}}}, memory: m, chained: true, recall: true,
 		turn: ledger.Turn{ID: "1", Session: "session:1", User: "please look it up in all of the files", Said: time.Now(), Targets: []graphiti.Target{{Group: "g"}}},
 	}
 }
@@ -108,8 +108,8 @@ func TestTurnIsKeptBeforeWhatMayWait(t *testing.T) {
 			s, log := &steps{panics: tc.panics, fails: tc.fails}, &bytes.Buffer{}
 			e := ends(t, s, log)
 			round := *e
-			round.take(dialect.Answer{Text: "I shall look.", End: dialect.EndToolCalls}, true)
-			e.take(dialect.Answer{Text: text, End: dialect.EndStop}, true)
+			round.answered(dialect.Answer{Text: "I shall look.", End: dialect.EndToolCalls}, true)
+			e.answered(dialect.Answer{Text: text, End: dialect.EndStop}, true)
 			s.open.Close() // what is held still is kept as it is
 			if diff := cmp.Diff(tc.want, s.done); diff != "" {
 				t.Errorf("(-want +got):\n%s", diff)
@@ -135,9 +135,9 @@ func TestTurnIsAsOldAsItsMessage(t *testing.T) {
 	defer s.open.Close()
 	second, last := *first, *first
 	second.turn.Said, last.turn.Said = first.turn.Said.Add(time.Minute), first.turn.Said.Add(time.Hour)
-	first.take(dialect.Answer{Text: "I shall look.", End: dialect.EndToolCalls}, true)
-	second.take(dialect.Answer{End: dialect.EndToolCalls}, true)
-	last.take(dialect.Answer{Text: "Done.", End: dialect.EndStop}, true)
+	first.answered(dialect.Answer{Text: "I shall look.", End: dialect.EndToolCalls}, true)
+	second.answered(dialect.Answer{End: dialect.EndToolCalls}, true)
+	last.answered(dialect.Answer{Text: "Done.", End: dialect.EndStop}, true)
 	if len(s.kept) != 1 || !s.kept[0].Said.Equal(first.turn.Said) || s.kept[0].Answered.Before(first.turn.Answered) {
 		t.Errorf("%+v", s.kept)
 	}
@@ -168,7 +168,7 @@ func TestAnswerWithoutACleanEnd(t *testing.T) {
 		s := &steps{}
 		e := ends(t, s, &bytes.Buffer{})
 		e.awaited, e.turn.Kind = tc.awaited, tc.kind
-		e.take(dialect.Answer{Text: half, End: tc.end}, tc.clean)
+		e.answered(dialect.Answer{Text: half, End: tc.end}, tc.clean)
 		if diff := cmp.Diff(tc.want, s.done); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", tc.name, diff)
 		}

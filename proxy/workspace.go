@@ -59,17 +59,17 @@ type project struct {
 }
 
 // workspaceOf finds the project of a request.
-func (s *Server) workspaceOf(c *call) (w project) {
+func (s *decider) workspaceOf(r *request, at *where, chained bool) (w project) {
 	defer func() {
-		if r := recover(); r != nil {
-			contain.Log(s.log, "finding the workspace", r)
+		if p := recover(); p != nil {
+			contain.Log(s.log, "finding the workspace", p)
 			w = project{unknown: true}
 		}
 	}()
-	m := c.memory
-	w.Directory, w.Named = c.mem.at.place.Directory, c.mem.at.place.Repo
+	m := r.memory
+	w.Directory, w.Named = at.place.Directory, at.place.Repo
 	if m.Identity.Places != nil {
-		w.unknown = !c.mem.chained && c.summaryOfWhere() || c.mem.at.place.Unclear
+		w.unknown = !chained && summaryOfUnknown(r, at) || at.place.Unclear
 		if w.Directory != "" {
 			var ok bool
 			if w.Repo, ok = m.Identity.Places.Find(w.Directory); !ok {
@@ -77,19 +77,19 @@ func (s *Server) workspaceOf(c *call) (w project) {
 			}
 		}
 	}
-	if c.mem.at.place.Unclear && len(m.Rules.Ignored)+len(m.Rules.Trusted) > 0 {
+	if at.place.Unclear && len(m.Rules.Ignored)+len(m.Rules.Trusted) > 0 {
 		w.unknown = true // the rules may be about one of the places
 	}
-	w.key, w.why = c.says.Workspace(w.Place)
+	w.key, w.why = r.says.Workspace(w.Place)
 	if len(m.Rules.Ignored) > 0 {
-		w.others = c.says.Workspaces(w.Place)
+		w.others = r.says.Workspaces(w.Place)
 	}
 	return w
 }
 
-// summaryOfWhere reports whether nothing tells in which project a conversation
+// summaryOfUnknown reports whether nothing tells in which project a conversation
 // was that is to be summarised: a summary is of a whole conversation, and some
 // clients ask for it with another prompt, which does not say so.
-func (c *call) summaryOfWhere() bool {
-	return c.conv.Kind == dialect.KindSummary && c.memory.Identity.Places != nil && !c.mem.at.says && !c.mem.at.seen && c.says.NamedWorkspace() == ""
+func summaryOfUnknown(r *request, at *where) bool {
+	return r.conv.Kind == dialect.KindSummary && r.memory.Identity.Places != nil && !at.says && !at.seen && r.says.NamedWorkspace() == ""
 }

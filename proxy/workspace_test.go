@@ -84,7 +84,7 @@ func TestRulesOfPlaces(t *testing.T) {
 			header[k] = v
 		}
 		m := &Memory{Recall: true, Ingest: true, Identity: tc.id, Rules: tc.rules}
-		e := m.Explain(graphiti.Namer{}, chatPath, header, []byte(said("", "Working directory: "+tc.in)))
+		e := explained(t, m, graphiti.Namer{}, chatPath, header, []byte(said("", "Working directory: "+tc.in)))
 		if e.Off != tc.want {
 			t.Errorf("%s: %q, want %q: %+v", tc.name, e.Off, tc.want, e.Claims)
 		}
@@ -148,7 +148,7 @@ func TestSourcesOfTheWorkspace(t *testing.T) {
 		for k, v := range tc.headers {
 			headers[k] = []string{v}
 		}
-		e := (&Memory{Recall: true, Ingest: true, Identity: id}).Explain(graphiti.Namer{}, chatPath, headers, []byte(said("", tc.prompt)))
+		e := explained(t, &Memory{Recall: true, Ingest: true, Identity: id}, graphiti.Namer{}, chatPath, headers, []byte(said("", tc.prompt)))
 		if got := e.Claims[identity.Workspace]; got.Key != tc.key || got.Why != tc.why || e.Off != tc.off {
 			t.Errorf("%s: %+v, %q", tc.name, got, e.Off)
 		}
@@ -175,12 +175,11 @@ func TestSummaryOfAnUnknownProject(t *testing.T) {
 		{name: "a turn said where", before: "Working directory: /nowhere\n* Git repository: acme/app", summary: summary, key: "github_repo:github.com/acme/app"},
 		{name: "a turn said nothing", before: "Be brief.", summary: summary},
 	} {
-		s := &Server{log: slog.New(slog.DiscardHandler)}
+		s := &decider{log: slog.New(slog.DiscardHandler), places: &sessionPlaces{}, rounds: &rounds{}}
 		m := &Memory{Recall: true, Ingest: true, Identity: identity.Settings{Owner: "user:o", Multi: tc.multi}}
 		if !tc.multi {
 			m.Identity.Places = workspace.NewPlaces()
 		}
-		s.settings.Store(m)
 		caller := &identity.Caller{Who: graphiti.Who{Session: "session:s"}}
 		for _, prompt := range []string{tc.before, tc.summary} {
 			if prompt == "" {
@@ -188,8 +187,7 @@ func TestSummaryOfAnUnknownProject(t *testing.T) {
 			}
 			c := prompted(t, prompt)
 			c.memory = m
-			c.mem.chained = tc.chained
-			w := s.located(c, caller)
+			w := s.located(c, caller, tc.chained, false)
 			if prompt == tc.summary && (w.unknown != tc.unknown || w.key != tc.key) {
 				t.Errorf("%s: %+v", tc.name, w)
 			}
@@ -218,8 +216,8 @@ func TestPlaceOfASession(t *testing.T) {
 		{"what a request says is its own", []step{{prompt: "Working directory: /a", directory: "/a"}, {prompt: "Working directory: /b", directory: "/b"}, {prompt: title, directory: "/b"}}},
 		{"Codex may change it, or say nothing", []step{{prompt: "/a", codex: true, directory: "/a"}, {prompt: "Go on.", codex: true, directory: "/a"}, {prompt: "/b", codex: true, directory: "/b"}, {prompt: "Go on.", codex: true, directory: "/b"}}},
 	} {
-		s := &Server{log: slog.New(slog.DiscardHandler)}
-		s.settings.Store(&Memory{Recall: true, Ingest: true, Identity: identity.Settings{Owner: "user:o"}})
+		s := &decider{log: slog.New(slog.DiscardHandler), places: &sessionPlaces{}, rounds: &rounds{}}
+		m := &Memory{Recall: true, Ingest: true, Identity: identity.Settings{Owner: "user:o"}}
 		for i, step := range tc.steps {
 			c := prompted(t, step.prompt)
 			if strings.HasPrefix(step.prompt, "/") { // Codex says it in an item of its own
@@ -228,13 +226,13 @@ func TestPlaceOfASession(t *testing.T) {
 					t.Fatal("the request is not understood")
 				}
 			}
-			c.memory = s.mem()
-			if c.mem.subagent = step.subagent; step.codex {
+			c.memory = m
+			if step.codex {
 				c.head.Set("Originator", "codex_exec")
 			}
-			caller := s.mem().Identity.Identify(&c.says, c.head, &c.conv)
+			caller := m.Identity.Identify(&c.says, c.head, &c.conv)
 			caller.Who.Session = "session:s"
-			if w := s.located(c, &caller); w.Directory != step.directory {
+			if w := s.located(c, &caller, false, step.subagent); w.Directory != step.directory {
 				t.Errorf("%s: request %d is in %q, want %q", tc.name, i, w.Directory, step.directory)
 			}
 		}
@@ -246,29 +244,28 @@ func TestLookThatPanics(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p := workspace.NewPlaces()
 		p.Read = func(string) workspace.Repo { panic("BUG") }
-		s := &Server{log: slog.New(slog.DiscardHandler)}
-		s.settings.Store(&Memory{Recall: true, Ingest: true, Identity: identity.Settings{Owner: "user:o", Places: p}})
+		s := &decider{log: slog.New(slog.DiscardHandler), places: &sessionPlaces{}, rounds: &rounds{}}
+		m := &Memory{Recall: true, Ingest: true, Identity: identity.Settings{Owner: "user:o", Places: p}}
 		c := prompted(t, "Working directory: /r")
-		c.memory = s.mem()
-		if w := s.located(c, &identity.Caller{}); !w.unknown || w.key != "" {
+		c.memory = m
+		if w := s.located(c, &identity.Caller{}, false, false); !w.unknown || w.key != "" {
 			t.Errorf("%+v", w)
 		}
 	})
 }
 
 // located is the workspace of a request of a session.
-func (s *Server) located(c *call, caller *identity.Caller) project {
-	c.mem.at = stated(c, &caller.Who)
-	s.locate(c, &caller.Who)
-	w := s.workspaceOf(c)
-	s.places.keep(c, caller.Who.Session)
+func (s *decider) located(r *request, caller *identity.Caller, chained, subagent bool) project {
+	at := s.locate(r, stated(r, &caller.Who), caller.Who.Session, nil)
+	w := s.workspaceOf(r, &at, chained)
+	s.keepPlace(r, &at, caller.Who.Session, subagent)
 	return w
 }
 
 // prompted is a request with a system prompt.
-func prompted(t *testing.T, system string) *call {
+func prompted(t *testing.T, system string) *request {
 	t.Helper()
-	c := &call{head: &fasthttp.RequestHeader{}}
+	c := &request{head: &fasthttp.RequestHeader{}}
 	if !(chat.Dialect{}).Parse([]byte(said("", system)), &c.conv) {
 		t.Fatal("the request is not understood")
 	}

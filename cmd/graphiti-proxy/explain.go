@@ -11,6 +11,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/graphiti-proxy/graphiti-proxy/config"
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti"
 	"github.com/graphiti-proxy/graphiti-proxy/inject"
 	"github.com/graphiti-proxy/graphiti-proxy/proxy"
@@ -64,12 +65,24 @@ func (f *explainFlags) explain(c *cobra.Command, asJSON bool) error {
 	case cfg.RemoteMemory() && !cfg.Memory.Consent:
 		m.Off = inject.ReasonConsent
 	}
-	e := m.Explain(namer, f.path, header, body)
+	e := m.Explain(dryPlanner(cfg, namer, m.Off), proxy.Limits{InspectBytes: cfg.Limits.InspectBytes, Messages: cfg.Limits.Messages}, f.path, header, body)
 	if asJSON {
 		return printJSON(c.OutOrStdout(), e)
 	}
 	printExplanation(c.OutOrStdout(), &e)
 	return nil
+}
+
+// dryPlanner decides as the proxy does that has nothing in its memory; nil where
+// memory is off.
+func dryPlanner(cfg *config.Config, namer graphiti.Namer, off inject.Reason) proxy.Planner {
+	if off != inject.ReasonNone {
+		return nil
+	}
+	return inject.New(inject.DryRun(inject.Options{
+		Reads: namer.Reads, Writes: namer.Writes,
+		Timeout: cfg.Recall.Timeout, Background: cfg.Recall.BackgroundTimeout, MaxFacts: cfg.Recall.MaxFacts, MaxChars: cfg.Recall.MaxChars,
+	}))
 }
 
 func printExplanation(w io.Writer, e *proxy.Explanation) {

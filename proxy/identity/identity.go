@@ -133,7 +133,7 @@ func (c *Caller) Claims() []Claim {
 	for kind, key := range [kinds]string{w.Session, w.User, w.Workspace, w.Agent, w.SystemActor} {
 		claim := Claim{What: tables[kind].What, Key: key, Why: c.Why[kind]}
 		switch {
-		case key == "" && kind == Session:
+		case claim.Why == "" && kind == Session:
 			claim.Why = "nothing names it: what was said tells which conversation goes on"
 		case key == "":
 			claim.Why = "nothing names one"

@@ -1,7 +1,6 @@
 package proxy
 
 import (
-	"context"
 	"sync"
 
 	"github.com/graphiti-proxy/graphiti-proxy/dialect"
@@ -24,11 +23,11 @@ type where struct {
 }
 
 // stated is what a request says for itself of the place.
-func stated(c *call, who *graphiti.Who) (at where) {
-	at.place = c.conv.Place(c.says.Codex())
+func stated(r *request, who *graphiti.Who) (at where) {
+	at.place = r.conv.Place(r.says.Codex())
 	at.says = at.place != (place.Place{})
 	at.person = rootOf(who)
-	at.base = at.person.In(c.says.NamedWorkspace(), place.Place{})
+	at.base = at.person.In(r.says.NamedWorkspace(), place.Place{})
 	at.here = at.base.In("", at.place)
 	return at
 }
@@ -36,32 +35,40 @@ func stated(c *call, who *graphiti.Who) (at where) {
 // locate finds out where a request takes place. Only one that says nothing is
 // where its session was, or the conversation that its connection holds: a
 // directory that a request names is never another's.
-func (s *Server) locate(c *call, who *graphiti.Who) {
-	at := &c.mem.at
-	from := c.conv.Began()
+func (s *decider) locate(r *request, at where, session string, held *heldEnd) where {
+	from := r.conv.Began()
 	if !at.says {
-		if c.held != nil {
-			at.place, at.seen = c.held.at.place, true
-		} else if who.Session != "" {
-			at.place, at.seen = s.places.of(at.base, who.Session)
+		if held != nil {
+			at.place, at.seen = held.at.place, true
+		} else if session != "" {
+			at.place, at.seen = s.places.of(at.base, session)
 		}
-		if path := c.says.CodexRepo(at.place.Directory).Path; path != "" && !workspace.Within(path, at.place.Directory) {
+		if path := r.says.CodexRepo(at.place.Directory).Path; path != "" && !workspace.Within(path, at.place.Directory) {
 			at.place, at.says = place.Place{Directory: path}, true
 		}
 		at.here = at.base.In("", at.place)
 		from = at.place
 	}
-	previous := c.conv.Field(dialect.FieldPreviousResponseID)
+	previous := r.conv.Field(dialect.FieldPreviousResponseID)
 	switch {
-	case c.held != nil && from == c.held.at.place:
-		at.root = c.held.end
-	case c.held != nil:
-		at.root = c.held.end.In("", from)
+	case held != nil && from == held.at.place:
+		at.root = held.end
+	case held != nil:
+		at.root = held.end.In("", from)
 	case len(previous) > 0:
 		at.root = at.here.Link(dialect.RoleOther, previous)
 	default:
 		at.root = at.base.In("", from)
 	}
+	return at
+}
+
+// of is the conversation itself, where a request in this place can belong to it.
+func (h *heldEnd) of(at *where, moves bool) *heldEnd {
+	if h == nil || !h.goesOn(at, moves) {
+		return nil
+	}
+	return h
 }
 
 // goesOn reports whether a request with this place can belong to a conversation
@@ -74,19 +81,10 @@ func (h *heldEnd) goesOn(at *where, moves bool) bool {
 	return moves || !at.says || h.at.place == (place.Place{}) || h.at.place == at.place
 }
 
-// referred finds the session of the answers that a request refers to and that
-// the provider holds: where the request says where it takes place, only there.
-func (s *Server) referred(ctx context.Context, c *call) (session string, ok bool) {
-	root := c.mem.at.base
-	if c.mem.at.says {
-		root = c.mem.at.here
-	}
-	var answers [][16]byte // the newest first
-	if previous := c.conv.Field(dialect.FieldPreviousResponseID); len(previous) > 0 {
-		answers = append(answers, root.Link(dialect.RoleOther, previous))
-	}
-	c.conv.References(func(id []byte) { answers = append(answers, root.Link(dialect.RoleOther, id)) })
-	return s.answered(ctx, c, answers)
+// placeStore remembers where sessions take place. It must not block.
+type placeStore interface {
+	of(base dialect.Fingerprint, session string) (place place.Place, ok bool)
+	keep(base dialect.Fingerprint, session string, at place.Place)
 }
 
 // sessionPlaces remembers where the sessions of the moment take place: not
@@ -94,6 +92,15 @@ func (s *Server) referred(ctx context.Context, c *call) (session string, ok bool
 type sessionPlaces struct {
 	mu       sync.Mutex // guards what follows
 	new, old map[sessionOf]place.Place
+}
+
+// keepPlace remembers where a session takes place, as a turn says. A title or a
+// probe comes before the first turn, and says nothing or something else: it
+// decides nothing for the others.
+func (s *decider) keepPlace(r *request, at *where, session string, subagent bool) {
+	if r.conv.Kind == dialect.KindTurn && !subagent && (!at.seen || at.says) {
+		s.places.keep(at.base, session, at.place)
+	}
 }
 
 // sessionOf is a session of a person, in a workspace that a header names or in
@@ -115,20 +122,13 @@ func (p *sessionPlaces) of(base dialect.Fingerprint, session string) (place plac
 	return place, ok
 }
 
-// keep remembers where a session takes place, as a turn says. A title or a
-// probe comes before the first turn, and says nothing or something else: it
-// decides nothing for the others.
-func (p *sessionPlaces) keep(c *call, session string) {
-	at := &c.mem.at
-	if c.conv.Kind != dialect.KindTurn || c.mem.subagent || at.seen && !at.says {
-		return
-	}
+func (p *sessionPlaces) keep(base dialect.Fingerprint, session string, at place.Place) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.new == nil || len(p.new) >= maxSessionPlaces {
 		p.old, p.new = p.new, make(map[sessionOf]place.Place)
 	}
-	p.new[sessionOf{at.base, session}] = at.place
+	p.new[sessionOf{base, session}] = at
 }
 
 // rootOf is the fingerprint of a conversation of a caller before anything was

@@ -1,0 +1,249 @@
+package proxy
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"maps"
+	"net/http"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"golang.org/x/tools/txtar"
+
+	"github.com/graphiti-proxy/graphiti-proxy/dialect"
+	"github.com/graphiti-proxy/graphiti-proxy/graphiti"
+	"github.com/graphiti-proxy/graphiti-proxy/inject"
+	"github.com/graphiti-proxy/graphiti-proxy/proxy/identity"
+)
+
+// explained is what a server with a memory that holds nothing does.
+func explained(t *testing.T, m *Memory, namer graphiti.Namer, path string, header map[string][]string, body []byte) Explanation {
+	t.Helper()
+	var planner Planner
+	if m.Off == inject.ReasonNone {
+		dry := inject.New(inject.DryRun(inject.Options{Reads: namer.Reads, Writes: namer.Writes, Timeout: time.Second, Background: time.Second, MaxFacts: 10, MaxChars: 1000}))
+		t.Cleanup(dry.Close)
+		planner = dry
+	}
+	return m.Explain(planner, testLimits(), path, header, body)
+}
+
+// fixture is a request that was recorded, or made for a scenario.
+type fixture struct {
+	name, path string
+	header     map[string]string
+	body       string
+}
+
+// fixtures are those of all dialects, and of all recorded clients.
+func fixtures(t *testing.T) (list []fixture) {
+	t.Helper()
+	for folder, path := range map[string]string{
+		"chat": chatPath, "messages": "/v1/messages", "responses": "/v1/responses", "gemini": "/v1beta/models/gemini-3-pro:generateContent",
+	} {
+		files, err := filepath.Glob(filepath.Join("..", "dialect", folder, "testdata", "*.txtar"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, file := range files {
+			archive, err := txtar.ParseFile(file)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, f := range archive.Files {
+				if strings.HasSuffix(f.Name, "request") {
+					list = append(list, fixture{name: file + " " + f.Name, path: path, body: strings.ReplaceAll(string(f.Data), "«»", "")})
+				}
+			}
+		}
+	}
+	for _, r := range recordedClients {
+		list = append(list, fixture{r.client, r.path, r.headers, r.body})
+	}
+	return list
+}
+
+// state is a memory of one fact, whose decisions and sessions are kept.
+type state struct {
+	mu        sync.Mutex // guards what follows
+	decisions map[[16]byte]inject.Decision
+	sessions  map[[16]byte]string
+}
+
+func newState() *state {
+	return &state{decisions: make(map[[16]byte]inject.Decision), sessions: make(map[[16]byte]string)}
+}
+
+func (s *state) Search(context.Context, []string, string, int) ([]graphiti.Fact, error) {
+	return []graphiti.Fact{{UUID: "1", Text: "Miso is a cat", CreatedAt: time.Now()}}, nil
+}
+
+func (s *state) Lookup(_ context.Context, _ int64, keys [][16]byte) ([]*inject.Decision, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	list := make([]*inject.Decision, len(keys))
+	for i, k := range keys {
+		if d, ok := s.decisions[k]; ok {
+			list[i] = &d
+		}
+	}
+	return list, nil
+}
+
+func (s *state) Keep(_ context.Context, k [16]byte, d inject.Decision, _ ...string) (*inject.Decision, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if _, ok := s.decisions[k]; !ok {
+		s.decisions[k] = d
+	}
+	d = s.decisions[k]
+	return &d, nil
+}
+
+// kept is a copy of all that is written.
+func (s *state) kept() []any {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return []any{maps.Clone(s.decisions), maps.Clone(s.sessions)}
+}
+
+// sessions of a state.
+type stateSessions struct{ *state }
+
+func (s stateSessions) Pending(ctx context.Context, fingerprints ...[16]byte) (string, bool) {
+	session, ok, _ := s.Find(ctx, fingerprints)
+	return session, ok
+}
+
+func (s stateSessions) SetPending(_ context.Context, fingerprint [16]byte, session string) {
+	s.PutLater(fingerprint, session)
+}
+func (s stateSessions) EndPending([16]byte) {}
+
+func (s stateSessions) Find(_ context.Context, fingerprints [][16]byte) (string, bool, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, f := range fingerprints {
+		if session, ok := s.sessions[f]; ok {
+			return session, true, nil
+		}
+	}
+	return "", false, nil
+}
+
+func (s stateSessions) Put(_ context.Context, fingerprint [16]byte, session string) error {
+	s.PutLater(fingerprint, session)
+	return nil
+}
+
+func (s stateSessions) PutLater(fingerprint [16]byte, session string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.sessions[fingerprint] = session
+}
+
+// noCache is a FactCache that holds nothing.
+type noCache struct{}
+
+func (noCache) Lookup(string, string, int64) ([]graphiti.Fact, bool, bool) { return nil, false, false }
+func (noCache) Fetch(context.Context, string, string, int64) ([]graphiti.Fact, bool, string) {
+	return nil, false, ""
+}
+func (noCache) Store(string, string, int64, string, []graphiti.Fact, int, bool) {}
+func (noCache) Share(string, string, int64, string, []graphiti.Fact, bool)      {}
+
+// served notes what was planned last.
+type served struct {
+	*inject.Memory
+	session string
+	plan    inject.Plan
+}
+
+func (s *served) Plan(c *dialect.Conversation, chain []dialect.Fingerprint, who graphiti.Who, first bool, mode inject.Mode) inject.Plan {
+	s.session, s.plan = who.Session, s.Memory.Plan(c, chain, who, first, mode)
+	return s.plan
+}
+
+// TestExplanationIsWhatIsServed, for all that was recorded: the same status and
+// reason, groups, inserts and session, and it writes nothing.
+func TestExplanationIsWhatIsServed(t *testing.T) {
+	st, namer := newState(), graphiti.Namer{}
+	options := inject.Options{
+		Search: st, Facts: noCache{}, Decisions: st, Reads: namer.Reads, Writes: namer.Writes,
+		Timeout: time.Minute, Background: time.Minute, MaxFacts: 10, MaxChars: 1000, Log: slog.New(slog.DiscardHandler),
+	}
+	live, dry := &served{Memory: inject.New(options)}, inject.New(inject.DryRun(options))
+	t.Cleanup(live.Close)
+	t.Cleanup(dry.Close)
+	stub := newStub(t, say(okAnswer))
+	s, base := start(t, stub.url(), func(o *Options) {
+		o.Ways.Limits.Messages = 1000
+		o.Memory = Memory{
+			Planner: live, Sessions: stateSessions{st}, Identity: identity.Settings{Owner: "user:o"}, Recall: true, Ingest: true, Timeout: time.Minute,
+			Kept: func(string, []graphiti.Target) bool { return true }, Begin: func(string) {},
+		}
+	})
+	recalled := 0
+	for _, f := range fixtures(t) {
+		header := make(http.Header)
+		for k, v := range f.header {
+			header.Set(k, v)
+		}
+		for _, again := range []bool{false, true} {
+			before := st.kept()
+			e := s.Explain(dry, f.path, header, []byte(f.body))
+			if diff := cmp.Diff(before, st.kept()); diff != "" {
+				t.Fatalf("%s: written: %s", f.name, diff)
+			}
+			live.session, live.plan = "", inject.Plan{}
+			req, err := http.NewRequest(http.MethodPost, base+f.path, strings.NewReader(f.body))
+			if err != nil {
+				t.Fatal(err)
+			}
+			req.Header = header.Clone()
+			resp, err := client(t).Do(req)
+			if err != nil {
+				t.Fatal(err)
+			}
+			resp.Body.Close()
+			if again { // what it is called is random at first
+				if e.session != live.session {
+					t.Errorf("%s: session %s, served %s", f.name, e.session, live.session)
+				}
+			}
+			want, got := outcomeWords(resp.Header.Get(memoryHeader)), fmt.Sprint(e.Status, " ", e.Reason)
+			if got != want {
+				t.Errorf("%s (again %v): explained %q, served %q", f.name, again, got, want)
+			}
+			var inserted []string
+			for _, in := range live.plan.Inserts {
+				inserted = append(inserted, string(in.Text))
+			}
+			if diff := cmp.Diff(inserted, e.Inserted); diff != "" {
+				t.Errorf("%s (again %v): (-served +explained):\n%s", f.name, again, diff)
+			}
+			if len(e.Reads) != len(live.plan.Searched) || len(e.Writes) != len(live.plan.Write) {
+				t.Errorf("%s (again %v): %d groups are read and %d written, served %d and %d", f.name, again, len(e.Reads), len(e.Writes), len(live.plan.Searched), len(live.plan.Write))
+			}
+			if len(e.Inserted) > 0 {
+				recalled++
+			}
+		}
+	}
+	if recalled < 50 {
+		t.Errorf("only %d have a block", recalled)
+	}
+}
+
+// outcomeWords are the status and the reason of a response header.
+func outcomeWords(header string) string {
+	status, rest, _ := strings.Cut(header, ";")
+	_, reason, _ := strings.Cut(rest, "reason=")
+	reason, _, _ = strings.Cut(reason, ";")
+	return status + " " + reason
+}

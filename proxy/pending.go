@@ -1,0 +1,139 @@
+package proxy
+
+import (
+	"context"
+	"time"
+
+	"github.com/cespare/xxhash/v2"
+
+	"github.com/graphiti-proxy/graphiti-proxy/capture/ledger"
+	"github.com/graphiti-proxy/graphiti-proxy/dialect"
+	"github.com/graphiti-proxy/graphiti-proxy/graphiti"
+	"github.com/graphiti-proxy/graphiti-proxy/proxy/contain"
+)
+
+// pendingTurn is a turn of which the answer is awaited.
+type pendingTurn struct {
+	s       *Server
+	memory  *Memory // as it was when the request came
+	who     graphiti.Who
+	at      where
+	turn    ledger.Turn
+	last    [16]byte            // the conversation up to the person's message
+	end     dialect.Fingerprint // the conversation as it was sent
+	held    dialect.Fingerprint // of the conversation that the provider holds, where it has a name
+	chained bool
+	work    []byte // what tools did, as it stands in the body
+	recall  bool   // the next turn may be prepared for
+	awaited bool   // the answer is one that was fetched
+}
+
+// answered is called when the answer has ended. Only a clean end makes a turn: an
+// answer that was interrupted, failed, or was left by the client is not one. One
+// that calls tools is a round of a turn that goes on.
+func (p *pendingTurn) answered(a dialect.Answer, clean bool) {
+	own := *p // the next request may be reading what this one began with
+	p = &own
+	p.turn.Assistant, p.turn.Answered = a.Text, time.Now()
+	switch open := p.memory.Open; {
+	case clean && a.End.Final():
+		p.finish(a)
+	case clean && a.End == dialect.EndUnknown && a.ID != "" && !p.awaited: // in the background: it is fetched later
+		p.s.rounds.put(p, a.ID)
+		open.Free(&p.turn)
+	case clean && a.End == dialect.EndToolCalls:
+		p.s.rounds.put(p, a.ID)
+		if p.kept() {
+			open.Hold(p.turn)
+		}
+	default:
+		open.Free(&p.turn)
+		// What is fetched can be fetched again, and an answer whose end was said
+		// may stand in the client's history as a whole.
+		if p.kept() && p.turn.Kind == "" && !p.awaited && !a.End.Final() {
+			contain.Run(p.s.log, "noting an answer that was cut off", p.cutOff)
+		}
+	}
+}
+
+// cutOff notes, over restarts, that the turn is not to be kept as a history
+// shows it. This process knows it anyway.
+func (p *pendingTurn) cutOff() {
+	if err := p.memory.CutOff(context.Background(), p.turn); err != nil {
+		p.s.log.Warn("an answer that was cut off cannot be noted; a history that shows it may be kept", "error", err)
+	}
+}
+
+// kept reports whether there is a group that the turn is to be kept in.
+func (p *pendingTurn) kept() bool { return len(p.turn.Targets) > 0 }
+
+// finish is the end of a turn. What may wait, or fail, comes after what must
+// not be lost, and a bug costs its own step only.
+func (p *pendingTurn) finish(a dialect.Answer) {
+	said, answered := p.turn.User, p.turn.Assistant
+	// The session first: should the process end between the two, the turn is
+	// found again in the next request of the same session, and kept once.
+	if p.chained {
+		contain.Run(p.s.log, "remembering a session", func() { p.chain(a) })
+	}
+	if p.kept() {
+		contain.Run(p.s.log, "keeping a turn", func() { p.keep(a) })
+	}
+	if p.recall {
+		contain.Run(p.s.log, "remembering a turn for its session", func() {
+			p.memory.Planner.Remember(p.who, p.turn.Generation, p.work, said, answered)
+		})
+		contain.Run(p.s.log, "preparing the next turn", func() {
+			p.memory.Planner.Prefetch(p.who, p.turn.Generation, said, answered)
+		})
+	}
+}
+
+// keep has the turn on disk when it returns. Until then what was held of its
+// rounds stays held.
+func (p *pendingTurn) keep(a dialect.Answer) {
+	if p.turn.Kind != "" {
+		if p.turn.User = summaryIn(a.Text); p.turn.User == "" {
+			return // a compaction that only the provider can read
+		}
+		p.turn.Assistant = ""
+	}
+	p.turn.Partial = a.End == dialect.EndLength
+	if began := p.memory.Open.Began(&p.turn); !began.IsZero() {
+		p.turn.Said = began
+	}
+	err := p.memory.Keep(context.Background(), p.turn)
+	if err == nil {
+		p.memory.Open.End(&p.turn)
+		return
+	}
+	p.s.log.Warn("a turn cannot be kept", "error", err)
+}
+
+// chain notes how the conversation must begin from now on.
+func (p *pendingTurn) chain(a dialect.Answer) {
+	next := [16]byte(p.end)
+	if a.Text != "" {
+		next = p.end.Link(dialect.RoleAssistant, []byte(a.Text))
+	}
+	if len(a.Text) >= telling {
+		p.memory.Sessions.PutLater(p.at.here.Link(dialect.RoleAssistant, []byte(a.Text)), p.turn.Session)
+	}
+	for _, id := range []string{a.ID, a.Item} { // it may hold no more than a reference to this answer
+		if id == "" {
+			continue
+		}
+		p.memory.Sessions.PutLater(reference(p.at.here, id), p.turn.Session)
+		if p.at.here != p.at.base { // it may not even say where it takes place
+			p.memory.Sessions.PutLater(reference(p.at.base, id), p.turn.Session)
+		}
+	}
+	if err := p.memory.Sessions.Put(context.Background(), next, p.turn.Session); err != nil {
+		p.s.log.Warn("a session cannot be remembered", "error", err)
+	}
+	p.memory.Sessions.EndPending(p.last)
+}
+
+// order is what answers of one conversation have in common: they are reported in
+// their order.
+func (p *pendingTurn) order() uint64 { return xxhash.Sum64String(p.who.Session) }
