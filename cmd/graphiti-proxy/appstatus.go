@@ -27,7 +27,7 @@ func (a *app) status(ctx context.Context, fresh bool) admin.Status {
 	read := a.live.Load()
 	s := admin.Status{
 		Version: version(), Started: a.started, Ready: true,
-		TLS: a.cfg.TLSFor("client"), OpenAI: read.Upstream.OpenAI, Anthropic: read.Upstream.Anthropic,
+		TLS: a.cfg.TLSFor("client"), OpenAI: read.Upstream.OpenAI, Anthropic: read.Upstream.Anthropic, Upstreams: read.Upstreams(),
 		Identity: a.cfg.Identity.Mode, DataDir: a.cfg.DataDir,
 		Memory: admin.Memory{
 			Backend: a.cfg.Memory.Backend, Where: withoutUser(a.cfg.Memory.Endpoint), State: admin.StateWorking,

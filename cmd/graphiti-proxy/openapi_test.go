@@ -83,8 +83,9 @@ func TestOpenAPI(t *testing.T) {
 }
 
 type schema struct {
-	Properties map[string]schema
-	Items      *schema
+	Properties           map[string]schema
+	AdditionalProperties *schema // of a map, whatever its keys are
+	Items                *schema
 }
 
 // check finds members that are not described.
@@ -94,6 +95,9 @@ func (s *schema) check(t *testing.T, where string, v any) {
 	case map[string]any:
 		for name, member := range v {
 			p, ok := s.Properties[name]
+			if !ok && s.AdditionalProperties != nil {
+				p, ok = *s.AdditionalProperties, true
+			}
 			if !ok {
 				t.Errorf("%s.%s is not described", where, name)
 				continue

@@ -117,14 +117,14 @@ func banner(w io.Writer, a *app) {
 	base := scheme(a.cfg, "client") + a.proxy.Addr().String()
 	fmt.Fprintf(w, `graphiti-proxy %s
   listening on  %s
-  forwarding to %s (Anthropic's API to %s)
+  forwarding to %s
   memory        %s
   admin side    %s
 
   point your client at it:
     export OPENAI_BASE_URL=%s/v1
 
-`, version(), base, a.cfg.Upstream.OpenAI, a.cfg.Upstream.Anthropic, a.memoryLine(), adminAddr, base)
+`, version(), base, upstreamLine(a.cfg.Upstreams()), a.memoryLine(), adminAddr, base)
 }
 
 // memoryLine says in a few words which memory is used, or that a file of it

@@ -14,6 +14,7 @@ import (
 
 	"github.com/graphiti-proxy/graphiti-proxy/config"
 	"github.com/graphiti-proxy/graphiti-proxy/datadir"
+	"github.com/graphiti-proxy/graphiti-proxy/dialect/registry"
 	"github.com/graphiti-proxy/graphiti-proxy/proxy/admin"
 )
 
@@ -87,6 +88,15 @@ func fetchStatus(ctx context.Context, cfg *config.Config) (*admin.Status, error)
 	return &s, ask(ctx, cfg, http.MethodGet, "/api/v1/status?fresh=true", nil, &s)
 }
 
+// upstreamLine names the default upstream, and then those of other APIs.
+func upstreamLine(upstreams map[string]string) string {
+	line := upstreams[registry.DefaultUpstream]
+	for _, name := range registry.Upstreams[1:] {
+		line += ", " + name + " " + upstreams[name]
+	}
+	return line
+}
+
 func printStatus(w io.Writer, s *admin.Status) {
 	fmt.Fprintf(w, "proxy     running for %s, version %s\n", time.Since(s.Started).Round(time.Second), s.Version)
 	clients := "http://"
@@ -94,7 +104,7 @@ func printStatus(w io.Writer, s *admin.Status) {
 		clients = "https://"
 	}
 	fmt.Fprintf(w, "clients   %s%s (identity %s)\n", clients, s.Listen, s.Identity)
-	fmt.Fprintf(w, "upstream  %s, Anthropic's API %s\n", s.OpenAI, s.Anthropic)
+	fmt.Fprintf(w, "upstream  %s\n", upstreamLine(s.Upstreams))
 	m := s.Memory
 	fmt.Fprintf(w, "memory    %s, %s", m.Backend, m.State)
 	if m.Where != "" {

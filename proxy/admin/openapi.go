@@ -115,6 +115,8 @@ func schemaOf(t reflect.Type) map[string]any {
 		properties := make(map[string]any)
 		fieldsOf(t, properties)
 		return map[string]any{"type": "object", "properties": properties}
+	case t.Kind() == reflect.Map:
+		return map[string]any{"type": "object", "additionalProperties": schemaOf(t.Elem())}
 	case t.Kind() == reflect.Bool:
 		return map[string]any{"type": "boolean"}
 	case t.Kind() >= reflect.Int && t.Kind() <= reflect.Uint64:

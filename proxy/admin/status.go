@@ -18,7 +18,11 @@ type Status struct {
 	OpenAI    string    `json:"upstream_openai"`
 	Anthropic string    `json:"upstream_anthropic"`
 	Identity  string    `json:"identity_mode"`
-	DataDir   string    `json:"data_dir"`
+
+	// Upstreams are all of them, by their names; the two above are among them.
+	Upstreams map[string]string `json:"upstreams"`
+
+	DataDir string `json:"data_dir"`
 
 	Memory Memory              `json:"memory"`
 	Queue  capture.QueueStatus `json:"queue"`
