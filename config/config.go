@@ -15,8 +15,9 @@ type Config struct {
 		Token  string `key:"admin.token" secret:"yes" doc:"bearer token of the admin side; required to listen anywhere but loopback (health and metrics stay open)"`
 	}
 	Upstream struct {
-		OpenAI          string        `key:"upstream.openai" default:"https://api.openai.com" kind:"url" doc:"base for every path but Anthropic's; the request path is appended as it came"`
+		OpenAI          string        `key:"upstream.openai" default:"https://api.openai.com" kind:"url" doc:"base for every path but those of Anthropic and Google; the request path is appended as it came"`
 		Anthropic       string        `key:"upstream.anthropic" default:"https://api.anthropic.com" kind:"url" doc:"base for /v1/messages and for whatever carries an anthropic-version header"`
+		Gemini          string        `key:"upstream.gemini" default:"https://generativelanguage.googleapis.com" kind:"url" doc:"base for /v1beta/… and /v1/models/…:… of Google's API, and for whatever carries an x-goog-api-key header"`
 		ConnectTimeout  time.Duration `key:"upstream.connect_timeout" default:"10s" min:"1ms" doc:"most time to connect, TLS included"`
 		ResponseTimeout time.Duration `key:"upstream.response_timeout" default:"10m" min:"1ms" doc:"most time until the head of an answer arrives"`
 		IdleTimeout     time.Duration `key:"upstream.idle_timeout" default:"5m" min:"1s" doc:"longest silence within an answer's body, and of a client that stops reading it"`

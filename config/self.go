@@ -13,7 +13,7 @@ import (
 // Upstreams are the addresses that requests are forwarded to, by the names that
 // the dialects have for them.
 func (c *Config) Upstreams() map[string]string {
-	return map[string]string{"openai": c.Upstream.OpenAI, "anthropic": c.Upstream.Anthropic}
+	return map[string]string{"openai": c.Upstream.OpenAI, "anthropic": c.Upstream.Anthropic, "gemini": c.Upstream.Gemini}
 }
 
 // checkUpstreams finds addresses that are this proxy: what is sent there would
@@ -22,6 +22,7 @@ func (c *Config) checkUpstreams(fail func(error)) {
 	for _, to := range []struct{ key, base, instead string }{
 		{"upstream.openai", c.Upstream.OpenAI, "the provider's address, e.g. https://api.openai.com"},
 		{"upstream.anthropic", c.Upstream.Anthropic, "the provider's address, e.g. https://api.anthropic.com"},
+		{"upstream.gemini", c.Upstream.Gemini, "the provider's address, e.g. https://generativelanguage.googleapis.com"},
 		{"memory.endpoint", c.Memory.Endpoint, "Graphiti's address, e.g. http://127.0.0.1:8000"},
 	} {
 		if to.base != "" && leadsTo(to.base, c.Listen) {

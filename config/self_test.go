@@ -52,7 +52,7 @@ func TestUpstreamIsNotTheProxy(t *testing.T) {
 			t.Errorf("%s is not known", ip)
 		}
 	}
-	for _, key := range []string{"upstream.openai", "upstream.anthropic", "memory.endpoint"} {
+	for _, key := range []string{"upstream.openai", "upstream.anthropic", "upstream.gemini", "memory.endpoint"} {
 		_, err := Load(Sources{Flags: map[string]string{"memory.backend": "graphiti", "memory.consent": "true", "memory.endpoint": "http://127.0.0.1:8000", key: "http://localhost:8787"}})
 		if err == nil || strings.Count(err.Error(), "\n") > 0 || !strings.Contains(err.Error(), key+": ") || !strings.Contains(err.Error(), "is this proxy itself") {
 			t.Errorf("%s: %v", key, err)

@@ -10,6 +10,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"io"
 	"net/http"
 	"os"
 	"os/exec"
@@ -176,6 +177,7 @@ type world struct {
 	cmd   *exec.Cmd
 	dir   string
 	env   []string
+	log   io.Writer // what the proxy logs; nil: it is shown
 }
 
 var address = regexp.MustCompile(`(listening on|admin side)\s+(http://\S+)`)
@@ -198,8 +200,11 @@ func (w *world) start(t *testing.T, env ...string) {
 	w.cmd = exec.Command(binary, "serve", "--set", "listen=127.0.0.1:0", "--set", "admin.listen=127.0.0.1:0")
 	w.cmd.Dir = w.dir
 	w.cmd.Env = append(append(os.Environ(), "HOME="+w.dir, "XDG_CONFIG_HOME=", "XDG_DATA_HOME=",
-		"GRAPHITI_PROXY_UPSTREAM_OPENAI="+w.model.URL(), "GRAPHITI_PROXY_UPSTREAM_ANTHROPIC="+w.model.URL(), "GRAPHITI_PROXY_RECALL_TIMEOUT=5s"), env...)
+		"GRAPHITI_PROXY_UPSTREAM_OPENAI="+w.model.URL(), "GRAPHITI_PROXY_UPSTREAM_ANTHROPIC="+w.model.URL(), "GRAPHITI_PROXY_UPSTREAM_GEMINI="+w.model.URL(), "GRAPHITI_PROXY_RECALL_TIMEOUT=5s"), env...)
 	w.cmd.Stderr = os.Stderr
+	if w.log != nil {
+		w.cmd.Stderr = w.log
+	}
 	out, err := w.cmd.StdoutPipe()
 	if err != nil {
 		t.Fatal(err)

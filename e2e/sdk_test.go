@@ -44,9 +44,12 @@ var sdks = []sdk{
 	{"node", "talk.mjs", ".cache/node", ".cache/node/node_modules/ai", "ai, openai-compatible"},
 	{"node", "talk.mjs", ".cache/node", ".cache/node/node_modules/@ai-sdk/openai", "ai, openai"},
 	{"node", "talk.mjs", ".cache/node", ".cache/node/node_modules/@ai-sdk/anthropic", "ai, anthropic"},
+	{"node", "talk.mjs", ".cache/node", ".cache/node/node_modules/@google/genai", "google genai"},
+	{"node", "talk.mjs", ".cache/node", ".cache/node/node_modules/@ai-sdk/google", "ai, google"},
 	{"python3", "../../python/talk.py", ".cache/python", ".cache/python/openai", "openai chat"},
 	{"python3", "../../python/talk.py", ".cache/python", ".cache/python/openai", "openai responses"},
 	{"python3", "../../python/talk.py", ".cache/python", ".cache/python/anthropic", "anthropic messages"},
+	{"python3", "../../python/talk.py", ".cache/python", ".cache/python/google/genai", "google genai"},
 }
 
 func (s sdk) talk(t *testing.T, what talk) (r talked) {
@@ -73,10 +76,10 @@ func (s sdk) talk(t *testing.T, what talk) (r talked) {
 
 // blockInJSON is a block as it stands in a body: in a string of the user's, or
 // as a part of its own.
-var blockInJSON = regexp.MustCompile(`\{"type":"(?:input_)?text","text":"<graphiti_memory>[^"]*</graphiti_memory>\\n\\n"\},|<graphiti_memory>[^"]*?</graphiti_memory>\\n\\n`)
+var blockInJSON = regexp.MustCompile(`\{(?:"type":"(?:input_)?text",)?"text":"<graphiti_memory>[^"]*</graphiti_memory>\\n\\n"\},|<graphiti_memory>[^"]*?</graphiti_memory>\\n\\n`)
 
 // invented is what the stand-in makes up, of what it saw or by counting.
-var invented = regexp.MustCompile(`("signature":"|"encrypted_content":"|resp_)[0-9a-f]+`)
+var invented = regexp.MustCompile(`("signature":"|"encrypted_content":"|"thoughtSignature": ?"|resp_)[0-9a-f]+`)
 
 // TestSDKs: with every SDK, a fact of one conversation is known in the next,
 // before the question, over a tool round and the turn after it; but for the

@@ -11,6 +11,7 @@ import (
 
 	"github.com/graphiti-proxy/graphiti-proxy/dialect"
 	"github.com/graphiti-proxy/graphiti-proxy/dialect/chat"
+	"github.com/graphiti-proxy/graphiti-proxy/dialect/gemini"
 	"github.com/graphiti-proxy/graphiti-proxy/dialect/messages"
 	"github.com/graphiti-proxy/graphiti-proxy/dialect/responses"
 )
@@ -20,6 +21,7 @@ var All = []dialect.Dialect{
 	chat.Dialect{},
 	responses.Dialect{},
 	messages.Dialect{},
+	gemini.Dialect{},
 }
 
 // infos are those of All.

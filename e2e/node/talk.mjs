@@ -7,6 +7,8 @@ import { generateText, streamText, tool, stepCountIs } from 'ai';
 import { createOpenAI } from '@ai-sdk/openai';
 import { createOpenAICompatible } from '@ai-sdk/openai-compatible';
 import { createAnthropic } from '@ai-sdk/anthropic';
+import { createGoogleGenerativeAI } from '@ai-sdk/google';
+import { GoogleGenAI } from '@google/genai';
 import { z } from 'zod';
 import { readFileSync } from 'node:fs';
 
@@ -77,6 +79,27 @@ async function messages() {
   };
 }
 
+// gemini talks Google's API in one of the SDK's chats, which keeps the history,
+// with thoughts.
+async function gemini() {
+  const ai = new GoogleGenAI({ apiKey: 'k-test', httpOptions: { baseUrl: s.base_url, timeout: 20000 } });
+  const tools = [{ functionDeclarations: [{ name: 'lookup', description: 'Looks up.', parametersJsonSchema: schema }] }];
+  const chat = ai.chats.create({ model: 'm', config: { systemInstruction: s.system, tools, thinkingConfig: { includeThoughts: true } } });
+  return async (text) => {
+    for (let message = text; ;) {
+      const pieces = s.stream ? await chat.sendMessageStream({ message }) : [await chat.sendMessage({ message })];
+      const calls = [];
+      let said = '';
+      for await (const p of pieces) {
+        calls.push(...(p.functionCalls ?? []));
+        for (const part of p.candidates[0].content.parts) if (part.text && !part.thought) said += part.text;
+      }
+      if (!calls.length) return said;
+      message = calls.map((c) => ({ functionResponse: { id: c.id, name: c.name, response: { output: found } } }));
+    }
+  };
+}
+
 // vercel talks with the AI SDK, through one of its providers.
 async function vercel(model) {
   const history = [];
@@ -96,9 +119,11 @@ const sdks = {
   'openai responses': () => responses(false),
   'openai responses, stored': () => responses(true),
   'anthropic messages': messages,
+  'google genai': gemini,
   'ai, openai-compatible': () => vercel(createOpenAICompatible({ name: 'x', baseURL: v1, apiKey: 'sk-test' })('m')),
   'ai, openai': () => vercel(createOpenAI({ baseURL: v1, apiKey: 'sk-test' })('m')),
   'ai, anthropic': () => vercel(createAnthropic({ baseURL: v1, apiKey: 'sk-test' })('m')),
+  'ai, google': () => vercel(createGoogleGenerativeAI({ baseURL: s.base_url + '/v1beta', apiKey: 'k-test' })('m')),
 };
 
 let miscounted = 0;

@@ -1,11 +1,8 @@
 """Holds a conversation, read as JSON from standard input, with one of the SDKs
 as its documentation has it, tool rounds included, and prints what the client
-got as JSON."""
+got as JSON. Importing one takes seconds, and each talks with one only."""
 import json
 import sys
-
-import anthropic
-import openai
 
 s = json.load(sys.stdin)
 SCHEMA = {"type": "object", "properties": {"q": {"type": "string"}}, "required": ["q"], "additionalProperties": False}
@@ -14,6 +11,8 @@ settings = dict(api_key="sk-test", max_retries=0, timeout=20)
 
 
 def chat():
+    import openai
+
     client = openai.OpenAI(base_url=s["base_url"] + "/v1", **settings)
     tools = [{"type": "function", "function": {"name": "lookup", "description": "Looks up.", "parameters": SCHEMA}}]
     messages = [{"role": "system", "content": s["system"]}]
@@ -36,6 +35,8 @@ def chat():
 
 
 def responses():
+    import openai
+
     client = openai.OpenAI(base_url=s["base_url"] + "/v1", **settings)
     tools = [{"type": "function", "name": "lookup", "description": "Looks up.", "parameters": SCHEMA, "strict": True}]
     history = []
@@ -65,6 +66,8 @@ def responses():
 
 
 def messages():
+    import anthropic
+
     client = anthropic.Anthropic(base_url=s["base_url"], **settings)
     tools = [{"name": "lookup", "description": "Looks up.", "input_schema": SCHEMA}]
     history = []
@@ -87,5 +90,27 @@ def messages():
     return say
 
 
-say = {"openai chat": chat, "openai responses": responses, "anthropic messages": messages}[s["sdk"]]()
+def gemini():
+    """Google's API in one of the SDK's chats, which keeps the history and calls
+    the tool itself."""
+    from google import genai
+    from google.genai import types
+
+    def lookup(q: str) -> str:
+        """Looks up."""
+        return FOUND
+
+    client = genai.Client(api_key="k-test", http_options=types.HttpOptions(base_url=s["base_url"], timeout=20000))
+    chat = client.chats.create(model="m", config=types.GenerateContentConfig(
+        system_instruction=s["system"], tools=[lookup], thinking_config=types.ThinkingConfig(include_thoughts=True)))
+
+    def say(text, client=client):  # which is closed when nothing holds it
+        if not s["stream"]:
+            return chat.send_message(text).text
+        return "".join(p.text for c in chat.send_message_stream(text) for p in c.candidates[0].content.parts if p.text and not p.thought)
+
+    return say
+
+
+say = {"openai chat": chat, "openai responses": responses, "anthropic messages": messages, "google genai": gemini}[s["sdk"]]()
 print(json.dumps({"texts": [say(t) for t in s["turns"]], "miscounted": 0}))

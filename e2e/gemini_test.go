@@ -1,0 +1,195 @@
+//go:build e2e
+
+package e2e
+
+import (
+	"bytes"
+	"encoding/json"
+	"io"
+	"io/fs"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/graphiti-proxy/graphiti-proxy/proxy/proxytest"
+)
+
+// google sends a request to Google's API as it is.
+func google(t *testing.T, base, method, path, body string, headers ...string) (status int, memory, answer string) {
+	t.Helper()
+	req, err := http.NewRequestWithContext(t.Context(), method, base+path, strings.NewReader(body))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := 0; i < len(headers); i += 2 {
+		req.Header.Set(headers[i], headers[i+1])
+	}
+	resp, err := http.DefaultClient.Do(req)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer resp.Body.Close()
+	b, err := io.ReadAll(resp.Body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return resp.StatusCode, resp.Header.Get("X-Graphiti-Memory"), string(b)
+}
+
+func contents(turns ...string) string {
+	var list []string
+	for i, text := range turns {
+		role := []string{"user", "model"}[i%2]
+		b, _ := json.Marshal(text)
+		list = append(list, `{"role":"`+role+`","parts":[{"text":`+string(b)+`}]}`)
+	}
+	return `{"contents":[` + strings.Join(list, ",") + `]}`
+}
+
+// TestGeminiStreams: an answer that is streamed as an array, which no SDK asks
+// for, is remembered like one that is streamed as events, comes to the client
+// byte for byte, and a block stays in its place in the turns that follow.
+func TestGeminiStreams(t *testing.T) {
+	for name, path := range map[string]string{
+		"events":   "/v1beta/models/gemini-3-pro:streamGenerateContent?alt=sse",
+		"an array": "/v1beta/models/gemini-3-pro:streamGenerateContent",
+		"whole":    "/v1/models/gemini-3-pro:generateContent",
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := serve(t)
+			key := []string{"X-Goog-Api-Key", "k-test"}
+			if status, memory, _ := google(t, w.url, http.MethodPost, path, contents("My cat is called Miso."), key...); status != http.StatusOK || !strings.HasPrefix(memory, "empty") {
+				t.Errorf("%d %s", status, memory)
+			}
+			w.until(t, "the first turn", func(q queue) bool { return q.Delivered == 1 })
+			const question = "What is my cat called?"
+			w.model.Forget()
+			_, memory, answer := google(t, w.url, http.MethodPost, path, contents(question), key...)
+			if !strings.HasPrefix(memory, "recalled; facts=1") || !strings.Contains(answer, "Miso") {
+				t.Errorf("%s: %s", memory, answer)
+			}
+			w.until(t, "the second turn", func(q queue) bool { return q.Delivered == 2 })
+			first := lastBlock(t, w.model)
+			saw := string(w.model.Requests()[0].Body)
+			_, _, direct := google(t, w.model.URL(), http.MethodPost, path, saw, key...)
+			if diff := cmp.Diff(direct, answer); diff != "" {
+				t.Errorf("the answer (-direct +proxied):\n%s", diff)
+			}
+			if diff := cmp.Diff(contents(question), blockInJSON.ReplaceAllString(saw, "")); diff != "" {
+				t.Errorf("the body differs by more than the block:\n%s", diff)
+			}
+			next := contents(question, "You told me: My cat is called Miso.", "Thanks. Where does it sleep?")
+			google(t, w.url, http.MethodPost, path, next, key...)
+			if again := lastBlock(t, w.model); first == "" || again != first {
+				t.Errorf("the block became\n%s\nfrom\n%s", again, first)
+			}
+			w.until(t, "the third turn", func(q queue) bool { return q.Delivered == 3 })
+		})
+	}
+}
+
+// TestGeminiIsForwarded: what is no turn reaches the provider as it is.
+func TestGeminiIsForwarded(t *testing.T) {
+	w := serve(t)
+	for _, tc := range []struct{ method, path, body string }{
+		{http.MethodGet, "/v1beta/models?pageSize=5", ""},
+		{http.MethodPost, "/v1beta/models/m:countTokens", contents("My cat is called Miso.")},
+		{http.MethodPost, "/v1/models/m:countTokens", contents("My cat is called Miso.")},
+		{http.MethodPost, "/v1beta/models/m:embedContent", `{"content":{"parts":[{"text":"My cat is called Miso."}]}}`},
+		{http.MethodPost, "/v1beta/models/m:batchGenerateContent", `{"batch":{}}`},
+	} {
+		w.model.Forget()
+		status, memory, answer := google(t, w.url, tc.method, tc.path, tc.body, "X-Goog-Api-Key", "k-test")
+		direct, _, want := google(t, w.model.URL(), tc.method, tc.path, tc.body, "X-Goog-Api-Key", "k-test")
+		saw := w.model.Requests()[0]
+		if status != direct || answer != want || memory != "" || string(saw.Body) != tc.body || saw.Path+"?"+saw.Query != tc.path+strings.Repeat("?", 1-strings.Count(tc.path, "?")) {
+			t.Errorf("%s %s: %d %q %s, directly %d %s; the model saw %s?%s %s", tc.method, tc.path, status, memory, answer, direct, want, saw.Path, saw.Query, saw.Body)
+		}
+	}
+	if q := w.queue(t); q.Delivered+q.Pending != 0 {
+		t.Errorf("kept: %+v", q)
+	}
+}
+
+// TestGeminiKeys: a key in the query tells tenants apart like one in a header,
+// and stands nowhere in what the proxy logs, shows or keeps.
+func TestGeminiKeys(t *testing.T) {
+	model, err := proxytest.Start()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer model.Close()
+	var log bytes.Buffer
+	w := &world{model: model, dir: t.TempDir(), log: &log}
+	w.start(t, "GRAPHITI_PROXY_IDENTITY_MODE=multi", "GRAPHITI_PROXY_LOG_LEVEL=debug")
+	const path, one, two = "/v1beta/models/m:generateContent", "AIzaSyOneOneOneOneOneOneOneOneOneOneOne", "AIzaSyTwoTwoTwoTwoTwoTwoTwoTwoTwoTwoTwo"
+	say := func(text, query string, headers ...string) string {
+		t.Helper()
+		status, memory, _ := google(t, w.url, http.MethodPost, path+query, contents(text), headers...)
+		if status != http.StatusOK {
+			t.Errorf("%d", status)
+		}
+		return memory
+	}
+	say("Good morning.", "?key="+one) // the provider accepts the key
+	say("Good morning.", "?key="+two)
+	w.until(t, "the greetings", func(q queue) bool { return q.Delivered == 2 })
+	say("My cat is called Miso.", "?key="+one)
+	w.until(t, "the fact", func(q queue) bool { return q.Delivered == 3 })
+	const question = "What is my cat called?"
+	for _, tc := range []struct {
+		name, query string
+		headers     []string
+		knows       bool
+	}{
+		{"the key in the query", "?key=" + one, nil, true},
+		{"the key in the query, behind another field", "?alt=json&key=" + one, nil, true},
+		{"the key in Google's header", "", []string{"X-Goog-Api-Key", one}, true},
+		{"the key as a bearer's", "", []string{"Authorization", "Bearer " + one}, true},
+		{"another key", "?key=" + two, nil, false},
+		{"both keys", "?key=" + one, []string{"X-Goog-Api-Key", two}, false},
+	} {
+		if memory := say(question, tc.query, tc.headers...); strings.HasPrefix(memory, "recalled; facts=1") != tc.knows {
+			t.Errorf("%s: %s", tc.name, memory)
+		}
+	}
+	for _, r := range model.Requests() {
+		if r.Headers.Get("X-Goog-Api-Key") == "" && r.Headers.Get("Authorization") == "" && !strings.Contains(r.Query, "key=AIza") {
+			t.Errorf("the provider got %s?%s without a key", r.Path, r.Query)
+		}
+	}
+	var shown strings.Builder
+	for _, page := range []string{"/metrics", "/api/v1/status", "/api/v1/queue"} {
+		_, _, b := google(t, w.admin, http.MethodGet, page, "")
+		shown.WriteString(b)
+	}
+	_ = model.Close()
+	if status, _, answer := google(t, w.url, http.MethodPost, path+"?key="+one, contents(question)); status != http.StatusBadGateway || !strings.Contains(answer, `"status":"UNAVAILABLE"`) {
+		t.Errorf("without a provider: %d %s", status, answer)
+	}
+	if status, _, answer := google(t, w.url, http.MethodPost, "/v1beta/models/m:countTokens?key="+one, contents(question)); status != http.StatusBadGateway || !strings.Contains(answer, `"status":"UNAVAILABLE"`) {
+		t.Errorf("a count without a provider: %d %s", status, answer)
+	}
+	w.stop(t)
+	kept := map[string]string{"the log": log.String(), "the admin side": shown.String()}
+	err = filepath.WalkDir(w.dir, func(path string, d fs.DirEntry, err error) error {
+		if err != nil || d.IsDir() {
+			return err
+		}
+		b, err := os.ReadFile(path)
+		kept[path] = path + string(b)
+		return err
+	})
+	if err != nil || log.Len() == 0 {
+		t.Errorf("%v; %d bytes of log", err, log.Len())
+	}
+	for where, text := range kept {
+		if strings.Contains(text, "AIza") {
+			t.Errorf("%s holds a key", where)
+		}
+	}
+}
