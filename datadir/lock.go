@@ -70,7 +70,11 @@ func (l *Lock) Note(admin string) {
 }
 
 // Unlock lets others in.
-func (l *Lock) Unlock() error { return errors.Join(l.file.Unlock(), l.dir.Close()) }
+func (l *Lock) Unlock() error {
+	err := l.file.Unlock()
+	unlockDir(l.dir) // after the file, which whoever gets in locks next
+	return errors.Join(err, l.dir.Close())
+}
 
 func lockFile(path string) string { return filepath.Join(path, "lock") }
 

@@ -41,3 +41,7 @@ func instanceOf(dir *os.File) string {
 	sum := sha256.Sum256(fmt.Appendf(nil, "graphiti-proxy data_dir %d %d", s.Dev, s.Ino))
 	return hex.EncodeToString(sum[:16])
 }
+
+// unlockDir lets others in at once. To close the directory is not enough: a
+// process that is being started has the descriptor too until it runs.
+func unlockDir(dir *os.File) { _ = unix.Flock(int(dir.Fd()), unix.LOCK_UN) } // #nosec G115 -- a descriptor

@@ -11,6 +11,8 @@ import (
 // lockDir locks nothing: a file that is locked cannot be deleted here.
 func lockDir(*os.File) error { return nil }
 
+func unlockDir(*os.File) {}
+
 // instanceOf names a directory: a copy, or one that is made again in its place,
 // has another name. It is no secret, and opens nothing.
 func instanceOf(dir *os.File) string {
