@@ -22,7 +22,14 @@ func TestGenerations(t *testing.T) {
 	server := redistest.Start(t)
 	for name, open := range map[string]func() *State{
 		"file":     func() *State { return openState(t, path) },
-		"replicas": func() *State { return Share(dial(t, server), time.Hour) },
+		"replicas": func() *State {
+			s := Share(dial(t, server), time.Hour)
+			// As at a start, which waits longer for Redis than a request does.
+			if err := s.Generations.Refresh(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+			return s
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			ctx := t.Context()
