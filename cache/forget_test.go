@@ -111,7 +111,7 @@ func TestDecisionsReadWhileAGroupIsForgotten(t *testing.T) {
 			if _, err := s.Decisions.Forget(ctx, "g"); err != nil {
 				t.Fatal(err)
 			}
-			if f, err = s.Generations.Raise(ctx, f); err != nil {
+			if _, err = s.Generations.Raise(ctx, f); err != nil {
 				t.Fatal(err)
 			}
 			if got := lookup(t, s, key(0), key(1)); got[0] != "/1" || got[1] != "text/1" {

@@ -21,7 +21,7 @@ func TestGenerations(t *testing.T) {
 	path := t.TempDir() + "/state.db"
 	server := redistest.Start(t)
 	for name, open := range map[string]func() *State{
-		"file":     func() *State { return openState(t, path) },
+		"file": func() *State { return openState(t, path) },
 		"replicas": func() *State {
 			s := Share(dial(t, server), time.Hour)
 			// As at a start, which waits longer for Redis than a request does.

@@ -109,7 +109,6 @@ type Memory struct {
 	base   context.Context // of searches that outlive their request
 	cancel context.CancelFunc
 
-
 	flights singleflight.Group       // searches under way
 	warm    *lru.Cache[string, warm] // what was found for sessions after their last turn
 	warming chan struct{}            // holds a token for each prefetch under way

@@ -145,12 +145,6 @@ func (w *stub) requests() []string {
 	return append([]string(nil), w.got...)
 }
 
-func (w *stub) forget() {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	w.got = nil
-}
-
 // readRequest reads one request as it stands on the wire.
 func readRequest(br *bufio.Reader) (string, error) {
 	var b bytes.Buffer

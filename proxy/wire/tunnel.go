@@ -46,7 +46,7 @@ func (x *Exchange) Tunnel(a Answer, messages *WebSocket) error {
 	if !x.detach() || x.client.Send(out) != nil {
 		a.up.Close()
 		x.Unanswered()
-		return nil
+		return nil //nolint:nilerr // the client is gone: nobody is left to be told
 	}
 	_ = a.up.SetDeadline(time.Time{})
 	w, up, client := x.w, a.up, x.client
