@@ -40,7 +40,7 @@ func (l *lockedLog) String() string {
 // begins then, and that is what makes room; what comes meanwhile waits here. Who
 // delivers says so, and who does not any more does not.
 func TestFullRedisIsDrained(t *testing.T) {
-	if os.Getenv("GRAPHITI_PROXY_LONG_TESTS") == "" {
+	if os.Getenv("LONG_TESTS") == "" {
 		t.Skip("it waits for a lease")
 	}
 	server := redistest.Start(t)

@@ -44,7 +44,7 @@ func dial(t testing.TB, s *redistest.Server) *redis.DB {
 
 // TestAllOverRedis runs the other tests once more, with spools that are shared.
 func TestAllOverRedis(t *testing.T) {
-	if os.Getenv(overRedisName) != "" || os.Getenv("GRAPHITI_PROXY_LONG_TESTS") == "" {
+	if os.Getenv(overRedisName) != "" || os.Getenv("LONG_TESTS") == "" {
 		t.Skip("these are the others, or it takes a minute")
 	}
 	ofTheFile := []string{

@@ -421,7 +421,7 @@ func TestEarlierTurnsComeLast(t *testing.T) {
 // once.
 func TestRandomFaults(t *testing.T) {
 	seeds := 8
-	if os.Getenv("GRAPHITI_PROXY_LONG_TESTS") == "" {
+	if os.Getenv("LONG_TESTS") == "" {
 		seeds = 2
 	}
 	for seed := range seeds {

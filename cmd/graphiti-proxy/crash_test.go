@@ -61,8 +61,8 @@ func inMemory(run func() int) int {
 // integration asks for it.
 func long(t *testing.T, why string) {
 	t.Helper()
-	if os.Getenv("GRAPHITI_PROXY_LONG_TESTS") == "" {
-		t.Skip(why + "; GRAPHITI_PROXY_LONG_TESTS=1 runs it")
+	if os.Getenv("LONG_TESTS") == "" {
+		t.Skip(why + "; LONG_TESTS=1 runs it")
 	}
 }
 
