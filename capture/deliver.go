@@ -236,7 +236,7 @@ func (p *Pipeline) give(l *lane, entries []ledger.Entry) (kept int, err error) {
 		return kept + more, err
 	case !graphiti.Retryable(err):
 		p.tell(l.group, entries, handedAt(turns), false, errDead)
-		return 0, p.orBack(l, entries, p.bury(l.group, &entries[0], p.Redacted(wordsOf(err, messages))))
+		return 0, p.orBack(l, entries, p.bury(l.group, &entries[0], p.Redacted(graphiti.Sanitize(err, messages))))
 	case p.confirm && !unsent(err):
 		p.underWay(l, turns, start, acked, true) // accepted or not: who knows
 		return 0, err

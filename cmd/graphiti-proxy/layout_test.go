@@ -29,6 +29,7 @@ var mayImport = map[string][]string{
 	"cache/sqlite":          {},
 	"budget":                {},
 	"capture":               {"budget", "capture/ledger", "capture/redact", "dialect", "dialect/sse", "graphiti", "cache/redis", "cache/sqlite"},
+	"capture/deliver":       {"graphiti"},
 	"capture/ledger":        {"graphiti", "cache/sqlite"},
 	"capture/redact":        {},
 	"certificate":           {},

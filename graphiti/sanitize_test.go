@@ -1,4 +1,4 @@
-package capture
+package graphiti
 
 import (
 	"encoding/json"
@@ -7,25 +7,21 @@ import (
 	"html"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/google/go-cmp/cmp"
 	"pgregory.net/rapid"
-
-	"github.com/graphiti-proxy/graphiti-proxy/graphiti"
 )
 
 // answered422 is what a server answers, as it is kept: the rest was cut off.
 func answered422(detail string) error {
-	return &graphiti.StatusError{Code: 422, Detail: detail[:min(len(detail), 8<<10)]}
+	return &StatusError{Code: 422, Detail: detail[:min(len(detail), 8<<10)]}
 }
 
 const said422 = "the memory service answered 422 Unprocessable Entity"
 
 // TestRefusedTurnKeepsTheServersWords, without what they quote.
 func TestRefusedTurnKeepsTheServersWords(t *testing.T) {
-	tn := spoken("1", "a")
-	tn.User, tn.Assistant = "the PIN of my card is 1234", "ok, 我的密码是四七一一"
+	sent := []Message{{Content: "the PIN of my card is 1234"}, {Content: "ok, 我的密码是四七一一"}}
 	long := strings.Repeat("short line\n", 2000)
 	for _, tc := range []struct {
 		name string
@@ -59,7 +55,7 @@ func TestRefusedTurnKeepsTheServersWords(t *testing.T) {
 		{"one word in marks", answered422(`{"detail":"'card' was no role, and 'tool' was none"}`), said422 + ": '…' was no role, and 'tool' was none"},
 		{"a quote that was cut off", answered422(`{"detail":"bad: the PIN of my car..., and so on"}`), said422 + ": bad: …..., and so on"},
 	} {
-		if diff := cmp.Diff(tc.want, wordsOf(tc.err, messagesOf(&tn, graphiti.ScopeUser, 0, 8000, time.Now()))); diff != "" {
+		if diff := cmp.Diff(tc.want, Sanitize(tc.err, sent)); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", tc.name, diff)
 		}
 	}
@@ -102,8 +98,8 @@ func TestServersWordsQuoteNothing(t *testing.T) {
 		to := rapid.IntRange(from+2, n).Draw(t, "to")
 		quote := notations[rapid.SampledFrom([]string{"as it is", "JSON", "Go", "HTML", "Python", "one line"}).Draw(t, "notation")](strings.Join(said[from:to], " "))
 		detail := frames[rapid.SampledFrom([]string{"plain", "a text", "a message", "an input", "cut off", "broken", "another list"}).Draw(t, "frame")](quote)
-		sent := []graphiti.Message{{Content: strings.Join(said, " ")}}
-		got := wordsOf(answered422(detail), sent)
+		sent := []Message{{Content: strings.Join(said, " ")}}
+		got := Sanitize(answered422(detail), sent)
 		var all []string
 		for _, w := range wordsIn(strings.TrimPrefix(got, said422)) {
 			all = append(all, w.text)
@@ -119,11 +115,9 @@ func TestServersWordsQuoteNothing(t *testing.T) {
 
 // BenchmarkServersWords is about a long turn that a long answer refuses.
 func BenchmarkServersWords(b *testing.B) {
-	tn := spoken("1", "a")
-	tn.User = strings.Repeat("alpha beta gamma delta ", 10<<20/23)
-	sent := messagesOf(&tn, graphiti.ScopeUser, 0, 8000, time.Now())
+	sent := []Message{{Content: strings.Repeat("alpha beta gamma delta ", 8000/23)}, {Content: "assistant 1"}}
 	err := answered422(strings.Repeat("alpha gamma 413 request entity too large zq ", 180))
 	for b.Loop() {
-		wordsOf(err, sent)
+		Sanitize(err, sent)
 	}
 }

@@ -1,4 +1,4 @@
-package capture
+package graphiti
 
 import (
 	"encoding/json"
@@ -10,8 +10,6 @@ import (
 	"strconv"
 	"strings"
 	"unicode"
-
-	"github.com/graphiti-proxy/graphiti-proxy/graphiti"
 )
 
 // unreadable stands for words that may be anything, also what was said.
@@ -20,10 +18,10 @@ const unreadable = "its words are left out, as they may quote the turn"
 // maxProblems bounds how many of a server's complaints are read.
 const maxProblems = 10
 
-// wordsOf is what a server said about messages that it refused, without what it
+// Sanitize is what a server said about messages that it refused, without what it
 // quotes of them. Its words may be in any form, and may have been cut off.
-func wordsOf(err error, sent []graphiti.Message) string {
-	var s *graphiti.StatusError
+func Sanitize(err error, sent []Message) string {
+	var s *StatusError
 	if !errors.As(err, &s) || strings.TrimSpace(s.Detail) == "" {
 		return err.Error()
 	}
@@ -206,7 +204,7 @@ type saying struct {
 	pairs map[[2]string]bool
 }
 
-func sayings(sent []graphiti.Message) *saying {
+func sayings(sent []Message) *saying {
 	s := &saying{make(map[string]bool), make(map[[2]string]bool)}
 	for i := range sent {
 		before := ""

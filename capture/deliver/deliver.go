@@ -1,0 +1,122 @@
+package deliver
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/graphiti-proxy/graphiti-proxy/graphiti"
+)
+
+// Item is a turn that is to be delivered to one group.
+type Item struct {
+	Number   int64 // the ledger's name of it
+	Bytes    int   // it takes there
+	Have     uint8 // the ledger's note of what the group has of it
+	Group    string
+	Backfill bool   // it comes after all others of its group
+	Losses   int    // how often the memory lost it, being first in line
+	Trace    string // W3C's traceparent; may be empty
+
+	// Session, Owner and Generation say what it is part of, for Discard.
+	Session, Owner string
+	Generation     int64
+
+	// Messages are those that the group is not known to have. Seen are the
+	// roles of those that were seen there since.
+	Messages []graphiti.Message
+	Seen     []graphiti.RoleType
+}
+
+// Ledger is where turns are kept until the memory is known to hold them. Its
+// methods are called from several goroutines, for one group by one at a time.
+// What they leave behind is durable. A call that failed is repeated until it
+// works, and may have worked the first time.
+type Ledger interface {
+	// Groups calls found for each group with pending turns. fresh says that not
+	// all of them are backfilled.
+	Groups(found func(group string, fresh bool)) error
+
+	// InDoubt calls found for the items that were sent and of which nothing is
+	// known, in the order in which they were sent.
+	InDoubt(found func(Item)) error
+
+	// Next returns the first n pending items of a group, in their order.
+	Next(ctx context.Context, group string, n int) ([]Item, error)
+
+	// MarkSent notes, before it happens, that items are sent.
+	MarkSent(group string, items []Item) error
+
+	// Requeue notes that items wait again, with what was seen of them.
+	Requeue(group string, items []Item, reason string) error
+
+	// MarkDelivered notes that a group has items; verified says that they were
+	// seen there.
+	MarkDelivered(group string, items []Item, verified bool) error
+
+	// MarkDead notes that there will be no further attempt.
+	MarkDead(group string, item Item, reason string) error
+}
+
+// Memory takes what is to be remembered. Its calls must end when their context
+// does.
+type Memory interface {
+	Search(ctx context.Context, groups []string, query string, max int) ([]graphiti.Fact, error)
+	Write(ctx context.Context, group string, messages []graphiti.Message) error
+	Episodes(ctx context.Context, group string, n int) ([]graphiti.Episode, error)
+	Forget(ctx context.Context, group string) error
+	ForgetEpisodes(ctx context.Context, group string, meant func(*graphiti.Episode) bool) ([]string, error)
+	Health(ctx context.Context) error
+
+	// Clock is a time that has come by the memory's clock, as late a one as is
+	// known: it may hide what speaks of a later one. Zero where it does not, or
+	// where its clock is not known yet.
+	Clock() time.Time
+}
+
+// Timing is when things happen and how many at a time.
+type Timing struct {
+	Batch        int           // turns in one call
+	Window       int           // turns in flight to one worker
+	Backfill     int           // of those, when a backfilled one is sent
+	StallAfter   time.Duration // without a sign of work
+	FirstLook    time.Duration // after sending; doubled up to LastLook
+	LastLook     time.Duration
+	DoubtAfter   time.Duration // until what is in doubt will not be accepted any more, and a barrier is sent for it
+	ShowAfter    time.Duration // how long a turn is searched for that cannot be listed
+	FirstBarrier time.Duration // between two barriers; doubled up to LastBarrier
+	LastBarrier  time.Duration
+	MaxLosses    int // of one turn, being first in line, and the last time alone
+}
+
+// DefaultTiming is for a Graphiti that takes seconds for a message, and not too
+// slow for one that takes none.
+func DefaultTiming(batch int, stallAfter time.Duration) Timing {
+	return Timing{
+		Batch:        batch,
+		Window:       max(64, 2*batch),
+		Backfill:     8,
+		StallAfter:   stallAfter,
+		FirstLook:    25 * time.Millisecond,
+		LastLook:     30 * time.Second,
+		DoubtAfter:   min(10*time.Second, stallAfter/4),
+		ShowAfter:    min(time.Minute, stallAfter),
+		FirstBarrier: min(30*time.Second, stallAfter/4),
+		LastBarrier:  5 * time.Minute,
+		MaxLosses:    3,
+	}
+}
+
+// Delivery is what became of one turn in one group.
+type Delivery struct {
+	Trace    string // of the turn
+	Group    string
+	Began    time.Time // when it was sent
+	Verified bool      // it was seen there
+	Err      error     // it was not kept
+}
+
+var (
+	errLost = errors.New("lost by the memory")
+	errDead = errors.New("refused by the memory")
+)

@@ -1,0 +1,368 @@
+package deliver
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"slices"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"go.uber.org/goleak"
+
+	"github.com/graphiti-proxy/graphiti-proxy/graphiti"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// shelf is a ledger in memory.
+type shelf struct {
+	mu       sync.Mutex // guards what follows
+	items    []Item
+	sent     map[int64]bool
+	verified []int64
+}
+
+func (s *shelf) Groups(found func(string, bool)) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, it := range s.items {
+		if !s.sent[it.Number] {
+			found(it.Group, true)
+		}
+	}
+	return nil
+}
+
+func (s *shelf) InDoubt(found func(Item)) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, it := range s.items {
+		if s.sent[it.Number] {
+			found(it)
+		}
+	}
+	return nil
+}
+
+func (s *shelf) Next(_ context.Context, group string, n int) (list []Item, err error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, it := range s.items {
+		if it.Group == group && !s.sent[it.Number] && len(list) < n {
+			list = append(list, it)
+		}
+	}
+	return list, nil
+}
+
+func (s *shelf) mark(items []Item, sent bool) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, it := range items {
+		s.sent[it.Number] = sent
+	}
+	return nil
+}
+
+func (s *shelf) MarkSent(_ string, items []Item) error { return s.mark(items, true) }
+func (s *shelf) Requeue(_ string, items []Item, _ string) error {
+	s.mu.Lock()
+	for _, it := range items {
+		i := slices.IndexFunc(s.items, func(o Item) bool { return o.Number == it.Number })
+		s.items[i].Messages = it.unseen()
+	}
+	s.mu.Unlock()
+	return s.mark(items, false)
+}
+
+func (s *shelf) MarkDelivered(_ string, items []Item, verified bool) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, it := range items {
+		s.items = slices.DeleteFunc(s.items, func(o Item) bool { return o.Number == it.Number })
+		if verified {
+			s.verified = append(s.verified, it.Number)
+		}
+	}
+	return nil
+}
+
+func (s *shelf) MarkDead(string, Item, string) error { return errors.New("nothing is to die") }
+
+func (s *shelf) seen() []int64 {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return slices.Clone(s.verified)
+}
+
+// serial is a memory with one worker, which needs a second for a message.
+type serial struct {
+	mu      sync.Mutex // guards what follows
+	queue   []queued
+	kept    map[string][]string
+	down    bool
+	healthy int // calls of Health
+}
+
+func (s *serial) work() {
+	for len(s.queue) > 0 && !s.queue[0].at.After(time.Now()) {
+		s.kept[s.queue[0].group] = append(s.kept[s.queue[0].group], s.queue[0].name)
+		s.queue = s.queue[1:]
+	}
+}
+
+func (s *serial) Write(_ context.Context, group string, messages []graphiti.Message) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.work()
+	if s.down {
+		return &graphiti.StatusError{Code: 503}
+	}
+	at := time.Now()
+	if n := len(s.queue); n > 0 {
+		at = s.queue[n-1].at
+	}
+	for _, m := range messages {
+		at = at.Add(time.Second)
+		s.queue = append(s.queue, queued{group: group, name: m.Name, at: at})
+	}
+	return nil
+}
+
+func (s *serial) Episodes(_ context.Context, group string, _ int) (list []graphiti.Episode, err error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.work()
+	for _, name := range s.kept[group] {
+		list = append(list, graphiti.Episode{Name: name})
+	}
+	return list, nil
+}
+
+func (s *serial) Search(context.Context, []string, string, int) ([]graphiti.Fact, error) {
+	return nil, nil
+}
+
+func (s *serial) Forget(_ context.Context, group string) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.work()
+	delete(s.kept, group)
+	return nil
+}
+
+func (s *serial) ForgetEpisodes(context.Context, string, func(*graphiti.Episode) bool) ([]string, error) {
+	return nil, nil
+}
+
+func (s *serial) Health(context.Context) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.healthy++; s.down {
+		return errors.New("down")
+	}
+	return nil
+}
+
+func (s *serial) Clock() time.Time { return time.Time{} }
+
+func (s *serial) names(group string) []string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.work()
+	return slices.Clone(s.kept[group])
+}
+
+// looped runs f in a bubble with a loop over a ledger of some turns for each of
+// the groups a and b.
+func looped(t *testing.T, turns int, f func(t *testing.T, l *Loop, s *shelf, m *serial)) {
+	t.Helper()
+	synctest.Test(t, func(t *testing.T) {
+		s, m := &shelf{sent: make(map[int64]bool)}, &serial{kept: make(map[string][]string)}
+		for i := range 2 * turns {
+			s.items = append(s.items, item(int64(i+1), string(rune('a'+i%2)), time.Now()))
+		}
+		f(t, New(Options{
+			Ledger: s, Memory: m, Verify: true, Timing: DefaultTiming(4, 5*time.Minute), Timeout: 10 * time.Second,
+			OpenFor: OpenFor, Log: slog.New(slog.DiscardHandler),
+		}), s, m)
+	})
+}
+
+// begin starts a loop; the returned function ends it.
+func begin(t *testing.T, l *Loop) (end func()) {
+	t.Helper()
+	stop := make(chan struct{})
+	if err := l.Start(t.Context(), stop, Known{Instance: "test"}); err != nil {
+		t.Fatal(err)
+	}
+	return func() {
+		close(stop)
+		l.Wait()
+	}
+}
+
+// TestTakeover: what was marked as sent by whoever delivered before is looked
+// for, and sent again only where it was lost.
+func TestTakeover(t *testing.T) {
+	looped(t, 5, func(t *testing.T, l *Loop, s *shelf, m *serial) {
+		end := begin(t, l)
+		time.Sleep(3500 * time.Millisecond) // one turn is there, a second one in part
+		end()
+		if len(s.seen()) == 10 || !s.sent[10] {
+			t.Fatalf("seen %v, sent %v", s.seen(), s.sent)
+		}
+		m.mu.Lock()
+		m.work()
+		m.queue = m.queue[:4] // the end of which the memory loses
+		m.mu.Unlock()
+		end = begin(t, l)
+		defer end()
+		time.Sleep(10 * time.Minute)
+		if n := len(s.seen()); n != 10 {
+			t.Fatalf("%d turns are there", n)
+		}
+		for _, g := range []string{"a", "b"} {
+			names := m.names(g)
+			slices.Sort(names)
+			if len(names) != 10 || len(slices.Compact(names)) != 10 {
+				t.Errorf("%s holds %q", g, names)
+			}
+		}
+		if left := m.names(probeGroup("test")); len(left) != 0 {
+			t.Errorf("a barrier is left: %q", left)
+		}
+	})
+}
+
+// TestPausedGroup: nothing is sent to it, nor counted as silence, and others go
+// on; what the ledger has dropped meanwhile is not waited for.
+func TestPausedGroup(t *testing.T) {
+	looped(t, 3, func(t *testing.T, l *Loop, s *shelf, m *serial) {
+		if err := l.Pause(t.Context(), "a"); err != nil {
+			t.Fatal(err)
+		}
+		end := begin(t, l)
+		defer end()
+		time.Sleep(time.Hour)
+		if got := len(m.names("a")); got != 0 || len(s.seen()) != 3 {
+			t.Fatalf("%d messages in a, seen %v", got, s.seen())
+		}
+		l.Resume("a")
+		time.Sleep(100 * time.Millisecond)
+		if err := l.Pause(t.Context(), "a"); err != nil {
+			t.Fatal(err)
+		}
+		if l.Status().InFlight != 3 {
+			t.Fatalf("%+v", l.Status())
+		}
+		l.Discard("a", func(it *Item) bool { return it.Number != 5 })
+		l.Resume("a")
+		time.Sleep(time.Minute)
+		if got := s.seen(); len(got) != 4 || got[3] != 5 || l.Status().InFlight != 0 || l.Status().Stalled != (time.Time{}) {
+			t.Errorf("%v, %+v", got, l.Status())
+		}
+	})
+}
+
+// TestWithheldGroups wait until others are withheld.
+func TestWithheldGroups(t *testing.T) {
+	looped(t, 3, func(t *testing.T, l *Loop, s *shelf, _ *serial) {
+		l.Withhold([]string{"a", "b"})
+		end := begin(t, l)
+		defer end()
+		time.Sleep(time.Hour)
+		if got := s.seen(); len(got) != 0 {
+			t.Errorf("%v", got)
+		}
+		l.Withhold(nil)
+		time.Sleep(time.Minute)
+		if got := s.seen(); len(got) != 6 {
+			t.Errorf("%v", got)
+		}
+	})
+}
+
+// TestBarrier returns when all is there that was accepted before, once for all,
+// and leaves nothing; not for a memory that keeps nothing, and not for longer
+// than the caller waits.
+func TestBarrier(t *testing.T) {
+	looped(t, 5, func(t *testing.T, l *Loop, s *shelf, m *serial) {
+		end := begin(t, l)
+		defer end()
+		time.Sleep(time.Second)
+		var both sync.WaitGroup
+		for range 2 {
+			both.Go(func() {
+				if waited, err := l.Barrier(t.Context(), "a"); !waited || err != nil {
+					t.Error(waited, err)
+				}
+			})
+		}
+		both.Wait()
+		if len(m.names("a")) != 10 || len(m.names("b")) != 10 || len(m.names(probeGroup("test"))) != 0 {
+			t.Errorf("%q, %q, %q", m.names("a"), m.names("b"), m.names(probeGroup("test")))
+		}
+		if waited, err := l.Barrier(t.Context(), "a"); waited || err != nil {
+			t.Error("nothing was sent since", waited, err)
+		}
+		time.Sleep(time.Minute)
+		s.mu.Lock()
+		s.items = append(s.items, item(99, "a", time.Now()))
+		s.mu.Unlock()
+		l.Wake("a", true)
+		synctest.Wait()
+		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+		defer cancel()
+		if _, err := l.Barrier(ctx, "a"); !errors.Is(err, context.DeadlineExceeded) {
+			t.Error(err)
+		}
+	})
+}
+
+// TestBreakerAsksForHealth only, while the memory is down, and by one call at a
+// time.
+func TestBreakerAsksForHealth(t *testing.T) {
+	looped(t, 5, func(t *testing.T, l *Loop, s *shelf, m *serial) {
+		m.down = true
+		end := begin(t, l)
+		defer end()
+		time.Sleep(10 * time.Minute)
+		if st := l.Status(); st.Breaker == "closed" || st.Failing.IsZero() || !st.Stalled.IsZero() {
+			t.Errorf("%+v", st)
+		}
+		m.mu.Lock()
+		if m.healthy < 50 || m.healthy > 61 {
+			t.Errorf("asked %d times", m.healthy)
+		}
+		m.down = false
+		m.mu.Unlock()
+		time.Sleep(time.Minute)
+		if st := l.Status(); len(s.seen()) != 10 || st.Breaker != "closed" || !st.Failing.IsZero() {
+			t.Errorf("%v, %+v", s.seen(), st)
+		}
+	})
+}
+
+// TestManyGroups are worked off in their turn.
+func TestManyGroups(t *testing.T) {
+	looped(t, 0, func(t *testing.T, l *Loop, s *shelf, m *serial) {
+		for i := range 300 {
+			s.items = append(s.items, item(int64(i+1), fmt.Sprint("g", i%100), time.Now()))
+		}
+		end := begin(t, l)
+		defer end()
+		begun := time.Now()
+		for len(s.seen()) < 300 {
+			time.Sleep(time.Second)
+		}
+		// The worker needs 600 s. It is never without work.
+		if took := time.Since(begun); took > 631*time.Second {
+			t.Errorf("it took %v", took)
+		}
+	})
+}

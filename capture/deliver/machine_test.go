@@ -1,0 +1,277 @@
+package deliver
+
+import (
+	"errors"
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/graphiti-proxy/graphiti-proxy/graphiti"
+)
+
+// machineOf is one for all groups, whose timing is that of a configuration.
+func machineOf(batch int) *machine {
+	return newMachine(DefaultTiming(batch, 5*time.Minute), &sight{}, &holds{}, "", clock)
+}
+
+// flying has n turns of a group be in flight.
+func flying(m *machine, name string, n int) *group {
+	g := m.find(name)
+	var flights []*flight
+	for i := range n {
+		flights = append(flights, newFlight(item(int64(i+1), name, clock), clock))
+	}
+	m.inFlight(g, flights, false, false, clock)
+	return g
+}
+
+// wants checks what a machine decides.
+func wants(t *testing.T, m *machine, now time.Time, k kind, group string, n int) action {
+	t.Helper()
+	a, wait := m.next(now)
+	switch {
+	case a.kind != k, a.group != nil && (a.group.name != group || a.n != n):
+		t.Fatalf("at %v: %+v, group %+v, want %v of %d for %q", now.Sub(clock), a, a.group, k, n, group)
+	case k == nothing && wait <= 0:
+		t.Fatalf("it waits for %v", wait)
+	}
+	return a
+}
+
+// TestWindow: it bounds what is in flight, also after SIGHUP changes it.
+func TestWindow(t *testing.T) {
+	m := machineOf(100) // a window of 200
+	m.add("a", true)
+	m.done(wants(t, m, clock, send, "a", 100))
+	flying(m, "a", 190)
+	m.add("a", true)
+	m.add("b", true)
+	m.done(wants(t, m, clock, send, "a", 10))
+	m.timing = DefaultTiming(10, 5*time.Minute)
+	wants(t, m, clock, nothing, "", 0)
+	g := m.find("a")
+	m.keep(g, g.flights[:63])
+	m.done(wants(t, m, clock, send, "b", 1))
+}
+
+// TestBackfillComesLast: only where little is in flight, and after what is new.
+func TestBackfillComesLast(t *testing.T) {
+	m := machineOf(10)
+	m.add("old", false)
+	m.add("both", false)
+	m.add("both", true)
+	m.done(wants(t, m, clock, send, "both", 10))
+	m.done(wants(t, m, clock, send, "old", 8))
+	flying(m, "old", 8)
+	m.add("old", false)
+	wants(t, m, clock, nothing, "", 0)
+	m.add("new", true)
+	m.done(wants(t, m, clock, send, "new", 10))
+}
+
+// TestLooksAtTheHead: others' turns come after it, so that they are not looked
+// for while the work goes on.
+func TestLooksAtTheHead(t *testing.T) {
+	m := machineOf(10)
+	flying(m, "first", 2)
+	flying(m, "second", 2)
+	now := clock.Add(time.Second)
+	a := wants(t, m, now, look, "first", firstAsk+4)
+	m.saw(a, view{}, now)
+	m.done(a)
+	wants(t, m, now, nothing, "", 0)
+	now = now.Add(time.Second)
+	a = wants(t, m, now, look, "first", firstAsk+4)
+	fs := m.saw(a, view{names: map[string]bool{"1.user": true, "1.assistant": true, "2.user": true, "2.assistant": true}}, now)
+	m.done(a)
+	if len(fs.verified) != 2 {
+		t.Errorf("%+v", fs)
+	}
+	wants(t, m, now, look, "second", firstAsk+4)
+}
+
+// lookOnly performs the looks that are due, of which those at bad fail and the
+// others show nothing, until a moment.
+func lookOnly(m *machine, to time.Time, bad string) time.Time {
+	for now := clock; now.Before(to); {
+		a, wait := m.next(now)
+		switch a.kind {
+		case look:
+			if a.group.name == bad {
+				m.lookFailed(a.group, now)
+			} else {
+				m.saw(a, view{}, now)
+			}
+		case sendBarrier:
+			m.barrierSent(sentBarrier{name: fmt.Sprint("barrier ", now), pos: m.beginBarrier()}, true, now)
+		case lookForBarrier:
+			m.sawBarriers("", nil, now)
+		default:
+			now = now.Add(max(wait, time.Millisecond))
+		}
+		m.done(a)
+		if !m.stalled.IsZero() {
+			return now
+		}
+	}
+	return time.Time{}
+}
+
+// TestStallIsSeenBesideAGroupThatCannotBeRead: another group's look shows that
+// there is no work. Where no group can be read it is not known.
+func TestStallIsSeenBesideAGroupThatCannotBeRead(t *testing.T) {
+	for _, tc := range []struct {
+		groups []string
+		stalls bool
+	}{
+		{[]string{"bad", "good"}, true},
+		{[]string{"good", "bad"}, true},
+		{[]string{"bad"}, false},
+	} {
+		m := machineOf(10)
+		for _, name := range tc.groups {
+			flying(m, name, 1)
+		}
+		at := lookOnly(m, clock.Add(time.Hour), "bad")
+		if got := !at.IsZero(); got != tc.stalls || got && at.Sub(clock) > m.timing.StallAfter+2*m.timing.LastLook {
+			t.Errorf("%v: stalled at %v", tc.groups, at)
+		}
+	}
+}
+
+// TestGroupsThatCannotBeReadTakeNoRoom from the others, and are sent nothing
+// more until they can be.
+func TestGroupsThatCannotBeReadTakeNoRoom(t *testing.T) {
+	m := machineOf(10)
+	for i := range 9 {
+		g := flying(m, fmt.Sprint("blind", i), 30)
+		m.add(g.name, true)
+		g.lookWait = time.Hour
+		m.lookFailed(g, clock)
+	}
+	m.add("earlier", false)
+	m.add("new", true)
+	m.done(wants(t, m, clock, send, "new", 10))
+	flying(m, "new", 1)
+	a := wants(t, m, clock, send, "earlier", 7)
+	m.done(a)
+	now := clock.Add(time.Minute)
+	for {
+		a, _ := m.next(now)
+		if a.kind != look {
+			t.Fatalf("%+v", a)
+		}
+		m.saw(a, view{}, now)
+		m.done(a)
+		if a.group.name == "blind0" {
+			break
+		}
+	}
+	if g := m.find("blind0"); g.blind || !g.queued {
+		t.Errorf("%+v", g)
+	}
+}
+
+// TestIsolatedTurnThatHasToWait is not slept through: it says when it is due,
+// goes when nothing else is in flight, and nothing else goes until it is seen.
+func TestIsolatedTurnThatHasToWait(t *testing.T) {
+	m := machineOf(10)
+	g := m.find("a")
+	g.isolate = true
+	m.failed(g, true, clock.Add(7*time.Second))
+	if a, wait := m.next(clock); a.kind != nothing || wait != 7*time.Second {
+		t.Errorf("%+v, %v", a, wait)
+	}
+	m.add("b", true)
+	m.done(wants(t, m, clock, send, "b", 10))
+	b := flying(m, "b", 1)
+	b.lookAt = clock.Add(time.Hour)
+	now := clock.Add(8 * time.Second)
+	m.add("c", true)
+	if a, _ := m.next(now); a.kind != nothing {
+		t.Errorf("beside another turn: %+v", a)
+	}
+	m.keep(b, nil)
+	a := wants(t, m, now, send, "a", 1)
+	if !a.alone {
+		t.Errorf("%+v", a)
+	}
+	flying(m, "a", 1).lookAt = clock.Add(time.Hour)
+	m.done(a)
+	wants(t, m, now, nothing, "", 0)
+}
+
+// TestBarrierIsSentOnceForSilence, and again and again while nothing is kept.
+func TestBarrierIsSentOnceForSilence(t *testing.T) {
+	m := machineOf(10)
+	flying(m, "a", 1)
+	var sent []time.Duration
+	for now := clock; now.Before(clock.Add(time.Hour)); {
+		a, wait := m.next(now)
+		switch a.kind {
+		case look:
+			m.saw(a, view{}, now)
+		case sendBarrier:
+			sent = append(sent, now.Sub(clock).Round(time.Second))
+			m.barrierSent(sentBarrier{name: "b", group: "probe", pos: m.beginBarrier()}, true, now)
+		case lookForBarrier:
+			m.sawBarriers("probe", nil, now)
+		default:
+			now = now.Add(max(wait, time.Millisecond))
+		}
+		m.done(a)
+	}
+	// Before it stalls after five minutes there is one.
+	if len(sent) < 10 || sent[0] != 150*time.Second || sent[1] != 5*time.Minute || len(sent) > 20 {
+		t.Errorf("%v", sent)
+	}
+}
+
+// TestBarrierWhereGroupsAreApart proves something only in the group itself, and
+// goes there when it can be seen there.
+func TestBarrierWhereGroupsAreApart(t *testing.T) {
+	m := machineOf(10)
+	m.own = "a"
+	if g := m.barrierGroup("probe"); g != "probe" {
+		t.Errorf("written to %s before anything was listed", g)
+	}
+	m.sight.lists()
+	if g := m.barrierGroup("probe"); g != "a" {
+		t.Errorf("written to %s", g)
+	}
+	for _, tc := range []struct {
+		group string
+		want  int64
+	}{{"probe", 0}, {"a", 7}} {
+		m.barrierSent(sentBarrier{name: "b", group: tc.group, pos: 7}, true, clock)
+		if found, _ := m.sawBarriers(tc.group, map[string]bool{"b": true}, clock); !found || m.proven != tc.want {
+			t.Errorf("in %s: found %v, proven %d", tc.group, found, m.proven)
+		}
+	}
+}
+
+func TestRetriesSpread(t *testing.T) {
+	for attempt := range 100 {
+		if d := retryIn(attempt, errors.New("x")); d <= 0 || d > lastRetry {
+			t.Fatalf("attempt %d waits %v", attempt, d)
+		}
+	}
+	if d := retryIn(0, &graphiti.StatusError{Code: 429, RetryAfter: 30 * time.Second}); d < 30*time.Second {
+		t.Errorf("waits %v although the server asked for 30 s", d)
+	}
+}
+
+// TestPauseIsNotCutShort by a shorter one, nor by an answer.
+func TestPauseIsNotCutShort(t *testing.T) {
+	l := &Loop{o: Options{OpenFor: OpenFor}}
+	l.run = stopped()
+	asked := time.Now().Add(time.Minute)
+	l.run.asked = asked
+	l.pauseLocked(asked)
+	l.pauseLocked(time.Now().Add(10 * time.Second))
+	l.breakerChanged(true)
+	l.breakerChanged(false)
+	if !l.run.paused.Equal(asked) || l.run.down {
+		t.Errorf("paused until %v, want %v", l.run.paused, asked)
+	}
+}

@@ -1,0 +1,345 @@
+package deliver
+
+import (
+	"context"
+	"errors"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/graphiti-proxy/graphiti-proxy/graphiti"
+)
+
+const (
+	// maxSearches bounds the searches of one look at a group.
+	maxSearches = 4
+
+	// maxFacts is how many facts a search for one turn asks for.
+	maxFacts = 20
+
+	// maxQuery bounds what is searched for of each message, in characters.
+	maxQuery = 200
+)
+
+// look looks for the turns of a group that are in flight.
+func (l *Loop) look(ctx context.Context, w *worker, a action) {
+	g := a.group
+	v, err := l.list(ctx, g.name, a.n)
+	var facts view
+	searched := false
+	if err == nil && len(v.names) == 0 && !v.full {
+		facts, searched, err = l.search(ctx, w, a)
+		if err == nil && len(facts.names) > 0 { // they may have come between the two
+			v, err = l.list(ctx, g.name, a.n)
+		}
+		searched = searched && len(v.names) == 0
+	}
+	l.mu.Lock()
+	now := time.Now()
+	if err != nil {
+		w.lookFailed(g, now)
+		l.failedLocked(a, err)
+		l.mu.Unlock()
+		return
+	}
+	l.workedLocked(a)
+	if searched && len(facts.names) > 0 {
+		l.hideLocked(true, now)
+	}
+	var fs findings
+	if searched && l.run.sight.hidden {
+		fs = w.found(a, facts, now)
+	} else {
+		fs = w.saw(a, v, now)
+		if len(fs.verified) > 0 {
+			l.listsLocked()
+		}
+	}
+	l.mu.Unlock()
+	l.conclude(w, g, &fs)
+	if len(fs.verified) > 0 {
+		l.stored(g)
+	}
+	if fs.revived {
+		l.o.Log.Info("the memory keeps messages again; what it lost is sent again")
+	}
+}
+
+// list lists the names of the last n episodes of a group.
+func (l *Loop) list(ctx context.Context, group string, n int) (v view, err error) {
+	var list []graphiti.Episode
+	err = l.call(ctx, func(ctx context.Context) (err error) {
+		list, err = l.o.Memory.Episodes(ctx, group, n)
+		return err
+	})
+	if errors.Is(err, graphiti.ErrTooLarge) {
+		return view{full: true, oldest: time.Now()}, nil // whatever is sought may be behind that
+	}
+	if err != nil {
+		return view{}, err
+	}
+	v = view{names: make(map[string]bool, len(list)), full: len(list) >= n, clock: l.o.Memory.Clock()}
+	for i := range list {
+		v.names[list[i].Name] = true
+		if i == 0 || list[i].ValidAt.Before(v.oldest) {
+			v.oldest = list[i].ValidAt
+		}
+	}
+	return v, nil
+}
+
+// search looks for the turns of a group where its listing shows nothing, and
+// reports whether that was needed.
+func (l *Loop) search(ctx context.Context, w *worker, a action) (v view, needed bool, err error) {
+	l.mu.Lock()
+	flights := slices.Clone(a.group.flights)
+	needed = l.run.sight.hidden || len(flights) > 0 && a.began.Sub(flights[0].at) > w.timing.DoubtAfter
+	l.mu.Unlock()
+	if !needed {
+		return view{}, false, nil
+	}
+	v = view{names: make(map[string]bool)}
+	for _, sought := range flights[:min(len(flights), maxSearches)] {
+		var facts []graphiti.Fact
+		err := l.call(ctx, func(ctx context.Context) (err error) {
+			facts, err = l.o.Memory.Search(ctx, []string{a.group.name}, sought.query(), maxFacts)
+			return err
+		})
+		if err != nil {
+			return view{}, true, err
+		}
+		for _, f := range flights {
+			for name, at := range f.times {
+				v.names[name] = v.names[name] || slices.ContainsFunc(facts, func(fact graphiti.Fact) bool { return readFrom(&fact, at) })
+			}
+		}
+	}
+	maps.DeleteFunc(v.names, func(_ string, there bool) bool { return !there })
+	return v, true, nil
+}
+
+// query is the text that a turn is searched for by.
+func (f *flight) query() string {
+	texts := make([]string, len(f.item.Messages))
+	for i, msg := range f.item.Messages {
+		texts[i] = cut(msg.Content, maxQuery)
+	}
+	return strings.Join(texts, "\n")
+}
+
+// readFrom reports whether a fact was read from the message of that time, as far
+// as the memory tells: by the time of its message, else by when it became true.
+func readFrom(f *graphiti.Fact, at time.Time) bool {
+	if !f.ReferenceTime.IsZero() {
+		return f.ReferenceTime.Truncate(time.Microsecond).Equal(at.Truncate(time.Microsecond))
+	}
+	return !f.ValidAt.IsZero() && f.ValidAt.Truncate(time.Second).Equal(at.Truncate(time.Second))
+}
+
+const (
+	reasonLost    = "accepted by the memory, and lost there"
+	reasonPoison  = "accepted by the memory and lost there each time; it may be what ends its worker"
+	reasonUnknown = "a call ended in the middle, and this memory does not show whether it has the turn; graphiti-proxy queue retry sends it again"
+)
+
+// conclude writes down what follows from a look.
+func (l *Loop) conclude(w *worker, g *group, fs *findings) {
+	for _, to := range []struct {
+		flights  []*flight
+		verified bool
+		err      error
+		write    func([]Item) error
+	}{
+		{fs.verified, true, nil, func(items []Item) error { return l.o.Ledger.MarkDelivered(g.name, items, true) }},
+		{fs.unverified, false, nil, func(items []Item) error { return l.o.Ledger.MarkDelivered(g.name, items, false) }},
+		{fs.lost, false, errLost, func(items []Item) error { return l.o.Ledger.Requeue(g.name, items, reasonLost) }},
+	} {
+		if items := itemsOf(to.flights); len(items) > 0 {
+			_ = l.note(w, g, func() error { return to.write(items) })
+			l.tellFlights(to.flights, to.verified, to.err)
+		}
+	}
+	for reason, flights := range map[string][]*flight{reasonPoison: fs.dead, reasonUnknown: fs.unknown} {
+		for _, f := range flights {
+			_ = l.note(w, g, func() error { return l.o.Ledger.MarkDead(g.name, f.item, reason) })
+			l.o.Log.Warn("a turn is put aside that the memory did not keep; see graphiti-proxy queue list --state dead")
+		}
+		l.tellFlights(flights, false, errDead)
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.lost += len(fs.lost)
+	for _, f := range fs.lost {
+		w.add(g.name, !f.item.Backfill)
+	}
+}
+
+func (l *Loop) tellFlights(flights []*flight, verified bool, err error) {
+	for _, f := range flights {
+		l.tell([]Item{f.item}, f.at, verified, err)
+	}
+}
+
+func itemsOf(flights []*flight) []Item {
+	out := make([]Item, len(flights))
+	for i, f := range flights {
+		out[i] = f.item
+	}
+	return out
+}
+
+// hideLocked notes that episodes cannot be listed, and says so once.
+func (l *Loop) hideLocked(shown bool, now time.Time) {
+	if l.run.sight.hide(shown, now) {
+		d := l.run.sight.diagnosis()
+		l.o.Log.Warn("turns cannot be verified by a listing", "why", d.Says(), "to_do", d.Remedy())
+	}
+	for _, w := range l.run.workers {
+		w.wentBlind(now)
+		w.signal()
+	}
+}
+
+// listsLocked notes that a listing shows what was written.
+func (l *Loop) listsLocked() {
+	if l.run.sight.lists() {
+		l.o.Log.Info("the memory lists what it holds again")
+	}
+}
+
+// writeBarrier writes a message of our own, and has it looked for unless it
+// surely was not accepted. proof says that it goes where it proves something.
+func (l *Loop) writeBarrier(ctx context.Context, w *worker, proof bool) error {
+	l.mu.Lock()
+	s := sentBarrier{name: barrierName(), group: l.run.probe, pos: w.beginBarrier()}
+	if proof {
+		s.group = w.barrierGroup(s.group)
+	}
+	l.mu.Unlock()
+	err := l.call(ctx, func(ctx context.Context) error { return l.o.Memory.Write(ctx, s.group, barrierMessage(s.name)) })
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	s.accepted = err == nil
+	w.barrierSent(s, s.accepted || !unsent(err), time.Now())
+	return err
+}
+
+// lookForBarrier looks whether a barrier is visible, and deletes it.
+func (l *Loop) lookForBarrier(ctx context.Context, w *worker) {
+	l.mu.Lock()
+	group := w.barrier.sent[len(w.barrier.sent)-1].group
+	l.mu.Unlock()
+	found, empty, err := l.seeBarrier(ctx, w, group)
+	if err == nil && !found {
+		facts, failed := l.countFacts(ctx, group)
+		if empty && facts > 0 { // it may have come between the two
+			found, empty, err = l.seeBarrier(ctx, w, group)
+		}
+		sure := !empty || l.saidDatabase(ctx) == "neo4j"
+		l.mu.Lock()
+		if !empty {
+			facts = 0 // they may be of anything
+		}
+		if err == nil && !found {
+			l.judgeLocked(w, facts, failed, sure, time.Now())
+		}
+		l.mu.Unlock()
+	}
+	if found {
+		l.removeBarrier(ctx, group)
+	}
+}
+
+// seeBarrier looks whether a barrier is visible in a group. empty says that
+// nothing is.
+func (l *Loop) seeBarrier(ctx context.Context, w *worker, group string) (found, empty bool, err error) {
+	v, err := l.list(ctx, group, firstAsk)
+	l.mu.Lock()
+	now, revived := time.Now(), false
+	if err != nil {
+		l.run.search = err
+		w.unseen(now)
+		w.barrierUnseen(now)
+	} else if found, revived = w.sawBarriers(group, v.names, now); found {
+		l.listsLocked()
+	}
+	l.mu.Unlock()
+	if revived {
+		l.o.Log.Info("the memory keeps messages again; what it lost is sent again")
+	}
+	return found, len(v.names) == 0, err
+}
+
+// judgeLocked decides what it means that a listing does not show a barrier.
+// Where a search shows it, episodes cannot be listed here. Where a search shows
+// nothing either and no listing ever showed anything, that is so too for a
+// memory whose workers outlive a failure, when it has had time for a barrier that
+// it accepted; another one has lost its only worker, and a memory that did list
+// before has stopped working.
+func (l *Loop) judgeLocked(w *worker, facts int, failed error, sure bool, now time.Time) {
+	l.run.search = failed
+	switch {
+	case failed != nil:
+	case facts > 0:
+		l.hideLocked(true, now)
+	case !w.stalled.IsZero() && !l.run.sight.listed && !sure && l.o.Apart && slices.ContainsFunc(w.barrier.sent, func(s sentBarrier) bool {
+		return s.accepted && now.Sub(s.at) > w.timing.DoubtAfter
+	}):
+		l.hideLocked(false, now)
+	}
+}
+
+// countFacts counts the facts that a search shows of our own messages, or of
+// the group that one was written to.
+func (l *Loop) countFacts(ctx context.Context, group string) (n int, err error) {
+	l.mu.Lock()
+	groups := []string{l.run.probe} // asked for, it is searched
+	l.mu.Unlock()
+	if group != groups[0] {
+		groups = append(groups, group)
+	}
+	err = l.call(ctx, func(ctx context.Context) error {
+		facts, err := l.o.Memory.Search(ctx, groups, graphiti.CheckText, maxFacts)
+		n = len(facts)
+		return err
+	})
+	return n, err
+}
+
+// saidDatabase is what the memory says that it keeps things in. One that does
+// not answer this time has what it had the last time.
+func (l *Loop) saidDatabase(ctx context.Context) (name string) {
+	if m, ok := l.o.Memory.(interface{ Database(context.Context) string }); ok {
+		_ = l.call(ctx, func(ctx context.Context) error { name = m.Database(ctx); return nil })
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if name != "" {
+		l.database = name
+	}
+	return l.database
+}
+
+// removeBarrier deletes what was seen of barriers. Searches leave out what is
+// left.
+func (l *Loop) removeBarrier(ctx context.Context, group string) {
+	l.mu.Lock()
+	probe, awaited := l.run.probe, l.barriers > 0
+	l.mu.Unlock()
+	if group == probe && awaited {
+		return // somebody waits for another one, and will delete both
+	}
+	err := l.call(ctx, func(ctx context.Context) error {
+		if group == probe {
+			return l.o.Memory.Forget(ctx, group)
+		}
+		_, err := l.o.Memory.ForgetEpisodes(ctx, group, func(e *graphiti.Episode) bool {
+			return strings.HasPrefix(e.Name, graphiti.CheckNamePrefix)
+		})
+		return err
+	})
+	if err != nil {
+		l.o.Log.Debug("a message of our own is left in the memory", "error", err)
+	}
+}
