@@ -15,6 +15,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
 
+	"github.com/graphiti-proxy/graphiti-proxy/cache/redis"
 	"github.com/graphiti-proxy/graphiti-proxy/capture/ledger"
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti"
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti/embedded"
@@ -28,7 +29,25 @@ var forgets atomic.Int64
 // forgetting what is not in the pipeline, and has it forgotten.
 func forget(t *testing.T, p *Pipeline, part ledger.Part) {
 	t.Helper()
-	if err := p.Forget(context.Background(), part, forgets.Add(2)); err != nil {
+	generation := forgets.Add(2)
+	raise(t, p, part, generation)
+	if err := p.Forget(context.Background(), part, generation); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// raise stores a generation where replicas share it, as package cache does
+// before anything is forgotten.
+func raise(t *testing.T, p *Pipeline, part ledger.Part, generation int64) {
+	t.Helper()
+	shared := p.opts().Shared
+	if shared == nil {
+		return
+	}
+	err := shared.DB.Do(context.Background(), func(ctx context.Context, c redis.Cmdable) error {
+		return c.Set(ctx, redis.Key("floor", part.Scope()), generation, 0).Err()
+	})
+	if err != nil {
 		t.Fatal(err)
 	}
 }
