@@ -8,7 +8,6 @@ import (
 	"log/slog"
 	"net/http"
 	"path/filepath"
-	"sync"
 	"sync/atomic"
 	"time"
 
@@ -29,6 +28,7 @@ import (
 	"github.com/graphiti-proxy/graphiti-proxy/proxy/identity"
 	"github.com/graphiti-proxy/graphiti-proxy/proxy/workspace"
 	"github.com/graphiti-proxy/graphiti-proxy/service"
+	"github.com/graphiti-proxy/graphiti-proxy/shutdown"
 	"github.com/graphiti-proxy/graphiti-proxy/telemetry"
 )
 
@@ -63,8 +63,7 @@ type app struct {
 	lock  *datadir.Lock // nil: data_dir is not used
 	files files
 
-	closers []closer // ended last to first
-	once    sync.Once
+	shutdown.Stack
 }
 
 // newApp builds the parts and binds the addresses. What it had built is ended
@@ -80,7 +79,7 @@ func newApp(cfg *config.Config, log *slog.Logger) (_ *app, err error) {
 	if err != nil {
 		return nil, err
 	}
-	a.onClose("telemetry", t.Shutdown)
+	a.OnClose("telemetry", t.Shutdown)
 	a.tracer = t.Tracer()
 	mem, err := a.openMemory()
 	if err != nil {
@@ -110,7 +109,7 @@ func newApp(cfg *config.Config, log *slog.Logger) (_ *app, err error) {
 	if err != nil {
 		return nil, err
 	}
-	a.onClose("listeners", a.closeSides)
+	a.OnClose("listeners", a.closeSides)
 	if a.parts != nil {
 		a.service.Listen()
 		a.setMemory(mem)
@@ -135,7 +134,7 @@ func openStopped(cfg *config.Config, log *slog.Logger) (*app, error) {
 }
 
 func emptyApp(cfg *config.Config, log *slog.Logger) *app {
-	a := &app{cfg: cfg, log: log, quiet: telemetry.Quiet(log), started: time.Now(), budget: budget.New(inspectTotal(cfg))}
+	a := &app{cfg: cfg, log: log, quiet: telemetry.Quiet(log), started: time.Now(), budget: budget.New(inspectTotal(cfg)), Stack: shutdown.Stack{Grace: cfg.ShutdownGrace, Log: log}}
 	a.live.Store(cfg)
 	return a
 }
@@ -167,12 +166,12 @@ func (a *app) openMemory() (mem proxy.Memory, err error) {
 	case err != nil:
 		return off, err
 	}
-	a.onClose(lockPart, func(context.Context) error { return a.lock.Unlock() })
-	before := len(a.closers)
+	a.OnUnlock("lock", func(context.Context) error { return a.lock.Unlock() })
+	before := a.Begun()
 	if mem, err = a.openParts(); err == nil || !datadir.IsFault(err) {
 		return mem, err
 	}
-	a.undo(before)
+	a.Undo(before)
 	a.parts, a.service, a.prober, a.shared, a.memory, a.store, a.pipeline, a.planner = nil, nil, nil, nil, nil, nil, nil, nil
 	return a.giveUp(err), nil
 }
@@ -197,7 +196,7 @@ func (a *app) openParts() (proxy.Memory, error) {
 	if a.memory, a.store, err = openBackend(cfg, a.log); err != nil {
 		return off, err
 	}
-	a.onClose("memory", func(context.Context) error { return a.memory.Close() })
+	a.OnClose("memory", func(context.Context) error { return a.memory.Close() })
 	state, err := a.openState()
 	if err != nil {
 		return off, err
@@ -208,7 +207,7 @@ func (a *app) openParts() (proxy.Memory, error) {
 	if err != nil {
 		return off, err
 	}
-	a.onClose("recall cache", func(context.Context) error { facts.Close(); return nil })
+	a.OnClose("recall cache", func(context.Context) error { facts.Close(); return nil })
 	if err := state.Generations.Refresh(context.Background()); err != nil {
 		a.log.Warn("which groups are to be forgotten is not known; nothing is recalled until it is", "error", err)
 	}
@@ -219,12 +218,12 @@ func (a *app) openParts() (proxy.Memory, error) {
 		return off, err
 	}
 	open := capture.NewIdle(cfg.Ingest.IdleFlush, a.pipeline.Add, a.quiet)
-	a.onClose("open turns", func(context.Context) error { open.Close(); return nil })
+	a.OnClose("open turns", func(context.Context) error { open.Close(); return nil })
 	watcher := capture.NewWatcher(a.quiet, a.budget)
-	a.onClose("answers", func(context.Context) error { watcher.Close(); return nil })
+	a.OnClose("answers", func(context.Context) error { watcher.Close(); return nil })
 	a.parts = &parts{state: state, facts: facts, open: open, watcher: watcher}
 	a.planner = inject.New(a.planning(cfg, namer))
-	a.onClose("recall", func(context.Context) error { a.planner.Close(); return nil })
+	a.OnClose("recall", func(context.Context) error { a.planner.Close(); return nil })
 	a.service = service.New(service.Options{
 		Memory: a.memory, Pipeline: a.pipeline, Planner: a.planner, Facts: facts, State: state,
 		Shared: a.shared, Name: processName(),
@@ -232,9 +231,9 @@ func (a *app) openParts() (proxy.Memory, error) {
 		Settings: a.serviceSettings(cfg, namer),
 		Log:      a.log,
 	})
-	a.onClose("forgetting", func(context.Context) error { a.service.Close(); return nil })
+	a.OnClose("forgetting", func(context.Context) error { a.service.Close(); return nil })
 	a.prober = newProber(a.memory, a.mayAsk, state.Decisions.Emptied)
-	a.onClose("probe", func(context.Context) error { a.prober.Close(); return nil })
+	a.OnClose("probe", func(context.Context) error { a.prober.Close(); return nil })
 	return a.remembering(cfg, id), nil
 }
 
@@ -275,7 +274,7 @@ func (a *app) openPipeline(facts *cache.Recall[[]graphiti.Fact], withheld []stri
 	if err != nil {
 		return err
 	}
-	a.onClose("ingestion", a.pipeline.Shutdown)
+	a.OnClose("ingestion", a.pipeline.Shutdown)
 	return nil
 }
 

@@ -70,7 +70,7 @@ func (a *app) watchFiles() {
 			}
 		}
 	})
-	a.onClose("files", func(context.Context) error {
+	a.OnClose("files", func(context.Context) error {
 		close(a.files.stop)
 		a.files.ended.Wait()
 		return nil
@@ -118,19 +118,6 @@ func (a *app) setMemoryLocked() {
 // withoutFiles is the memory of a proxy whose files cannot be used.
 func (a *app) withoutFiles() proxy.Memory {
 	return proxy.Memory{Off: inject.ReasonState, Missed: func() { a.files.lost.Add(1) }}
-}
-
-// undo ends the parts that began after as many as were there before.
-func (a *app) undo(before int) {
-	ctx, cancel := context.WithTimeout(context.Background(), stopBound)
-	defer cancel()
-	left := stopBound
-	for i := len(a.closers) - 1; i >= before; i-- {
-		if ended, err := a.closers[i].end(ctx, &left); !ended || err != nil {
-			a.log.Warn("a part does not end as it should", "part", a.closers[i].name, "error", err)
-		}
-	}
-	a.closers = a.closers[:before]
 }
 
 // giveUp goes on without memory, after a file could not be opened. It says

@@ -27,7 +27,7 @@ func (a *app) openState() (*cache.State, error) {
 		if err != nil {
 			return nil, err
 		}
-		a.onClose("state", func(context.Context) error { return state.Close() })
+		a.OnClose("state", func(context.Context) error { return state.Close() })
 		return state, nil
 	}
 	db, err := openRedis(cfg, a.quiet)
@@ -37,7 +37,7 @@ func (a *app) openState() (*cache.State, error) {
 	a.shared = db
 	var advice sync.WaitGroup
 	advice.Go(a.adviseRedis) // ends with its one call
-	a.onClose("shared state", func(context.Context) error {
+	a.OnClose("shared state", func(context.Context) error {
 		defer advice.Wait()
 		return db.Close()
 	})

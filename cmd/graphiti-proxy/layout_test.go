@@ -56,6 +56,7 @@ var mayImport = map[string][]string{
 	"proxy/wire/sock":       {},
 	"proxy/workspace":       {"graphiti"},
 	"service":               {"cache", "cache/redis", "capture", "capture/ledger", "dialect", "graphiti", "inject"},
+	"shutdown":              {},
 	"telemetry":             {"capture"},
 }
 

@@ -17,6 +17,7 @@ import (
 	"github.com/graphiti-proxy/graphiti-proxy/budget"
 	"github.com/graphiti-proxy/graphiti-proxy/config"
 	"github.com/graphiti-proxy/graphiti-proxy/datadir"
+	"github.com/graphiti-proxy/graphiti-proxy/shutdown"
 )
 
 func newServeCommand() *cobra.Command {
@@ -71,7 +72,7 @@ func serve(ctx context.Context, out io.Writer, cfg *config.Config, read func() (
 	grace, cancel := context.WithTimeout(context.Background(), patience)
 	defer cancel()
 	err = a.Shutdown(grace)
-	var stuck *stuckError
+	var stuck *shutdown.StuckError
 	if errors.As(err, &stuck) {
 		return err // what serves may hang too
 	}
@@ -103,8 +104,8 @@ func beginApp(ctx context.Context, cfg *config.Config, log *slog.Logger) (*app, 
 	select {
 	case m := <-done: // it is ended as any other
 		return m.app, m.err
-	case <-time.After(partBound):
-		return nil, fmt.Errorf("stopped before the proxy had begun: a part of it did not within %s; see that data_dir and state.redis_url can be reached", partBound)
+	case <-time.After(shutdown.PartBound):
+		return nil, fmt.Errorf("stopped before the proxy had begun: a part of it did not within %s; see that data_dir and state.redis_url can be reached", shutdown.PartBound)
 	}
 }
 

@@ -2,85 +2,20 @@ package main
 
 import (
 	"bytes"
-	"context"
-	"errors"
 	"fmt"
-	"log/slog"
 	"net"
 	"net/http"
 	"net/http/httptest"
 	"os"
 	"os/exec"
 	"path/filepath"
-	"slices"
 	"strings"
 	"syscall"
 	"testing"
-	"testing/synctest"
 	"time"
 
-	"github.com/graphiti-proxy/graphiti-proxy/config"
+	"github.com/graphiti-proxy/graphiti-proxy/shutdown"
 )
-
-// TestStopIsBounded: a part that hangs, such as one that writes to a disk that
-// does not answer, is left behind and named; the others end all the same.
-func TestStopIsBounded(t *testing.T) {
-	const grace = 30 * time.Second
-	for name, tc := range map[string]struct {
-		hang   []string
-		grace  bool // whether the context ends
-		longer time.Duration
-	}{
-		"none":           {nil, true, -grace},
-		"one":            {[]string{"ingestion"}, true, partBound},
-		"without an end": {[]string{"ingestion"}, false, partBound},
-		"some":           {[]string{"probe", "ingestion"}, true, 2 * partBound},
-		"all":            {[]string{"listeners", "probe", "recall", "answers", "ingestion", "memory"}, true, stopBound + 4*leastBound},
-	} {
-		t.Run(name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				a := &app{cfg: &config.Config{ShutdownGrace: grace}, log: slog.New(slog.DiscardHandler)}
-				var ended []string
-				let := make(chan struct{})
-				for _, part := range []string{lockPart, "memory", "ingestion", "answers", "recall", "probe", "listeners"} {
-					a.onClose(part, func(context.Context) error {
-						if slices.Contains(tc.hang, part) {
-							<-let
-							return nil
-						}
-						ended = append(ended, part)
-						return nil
-					})
-				}
-				ctx := context.Background()
-				if tc.grace {
-					var cancel context.CancelFunc
-					ctx, cancel = context.WithTimeout(ctx, grace)
-					defer cancel()
-				}
-				began := time.Now()
-				err := a.Shutdown(ctx)
-				if took := time.Since(began); took != grace+tc.longer {
-					t.Errorf("took %s, want %s", took, grace+tc.longer)
-				}
-				var stuck *stuckError
-				if errors.As(err, &stuck) != (len(tc.hang) > 0) {
-					t.Error(err)
-				} else if stuck != nil && len(stuck.parts) != len(tc.hang) {
-					t.Errorf("named %v, want %v", stuck.parts, tc.hang)
-				}
-				want := 7 - len(tc.hang)
-				if len(tc.hang) > 0 {
-					want-- // the lock
-				}
-				if len(ended) != want || len(tc.hang) > 0 && slices.Contains(ended, lockPart) {
-					t.Errorf("ended %v", ended)
-				}
-				close(let)
-			})
-		})
-	}
-}
 
 // stopped starts the program, has something done with it, ends it with a
 // signal, and returns how long the end took, what it said and its error.
@@ -157,7 +92,7 @@ func TestStopOfTheProcess(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			took, said, err := stopped(t, tc.args, tc.do)
-			if err != nil || took > time.Second+stopBound {
+			if err != nil || took > time.Second+shutdown.Bound {
 				t.Errorf("%s, %v: %s", took, err, said)
 			}
 			t.Log(took)
