@@ -1,5 +1,6 @@
-// Package budget bounds what requests hold in memory, all of them together,
-// and knows how much memory there is.
+// Package budget owns the bound on what requests hold in memory, all of them
+// together, and knows how much memory there is. It must not know what is held.
+// It imports none of our packages.
 package budget
 
 import "sync/atomic"

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
-	"regexp"
 	"slices"
 	"strings"
 	"time"
@@ -25,27 +24,19 @@ type Snapshots interface {
 // snapshot is the short-term memory of a session: what it was about, for when
 // its client has dropped the history that says so.
 type snapshot struct {
-	Asked     string   `json:"asked,omitempty"`
-	Tasks     []Task   `json:"tasks,omitempty"`
-	Decisions []string `json:"decisions,omitempty"`
-	Files     []string `json:"files,omitempty"`
-	Errors    []string `json:"errors,omitempty"`
+	Asked  string   `json:"asked,omitempty"`
+	Tasks  []Task   `json:"tasks,omitempty"`
+	Files  []string `json:"files,omitempty"`
+	Errors []string `json:"errors,omitempty"`
 }
 
-const (
-	maxDecisions  = 5
-	snapshotChars = 700 // of a block that it may take
-)
+const snapshotChars = 700 // of a block that a snapshot may take
 
 // resumes begins the lines of a snapshot; a block that has it has one.
 const resumes = "earlier in this session, asked: "
 
-var decides = regexp.MustCompile(`(?i)\b(we(?:'ll| will)? (?:use|go with|keep|switch to|chose)|let's (?:use|go with|keep|switch to)|(?:we |I )?decided (?:to|on|against)|we agreed|from now on)\b`)
-
-var sentences = regexp.MustCompile(`[^.!?\n]+[.!?]?`)
-
 // add takes a turn in.
-func (s *snapshot) add(n Note, said, answered string) {
+func (s *snapshot) add(n Note, said string) {
 	s.Asked = lineOf(said)
 	if n.Tasks != nil {
 		s.Tasks = n.Tasks
@@ -54,13 +45,6 @@ func (s *snapshot) add(n Note, said, answered string) {
 		s.Files = latest(s.Files, f, maxFiles)
 	}
 	s.Errors = n.Errors // those of earlier turns have been dealt with, or come again
-	for _, text := range []string{said, answered} {
-		for _, sentence := range sentences.FindAllString(string(cut([]byte(text), 8<<10)), -1) {
-			if decides.MatchString(sentence) && !strings.HasSuffix(sentence, "?") {
-				s.Decisions = latest(s.Decisions, lineOf(sentence), maxDecisions)
-			}
-		}
-	}
 }
 
 // lines are what is shown of a snapshot: the more important first, as many as
@@ -85,9 +69,6 @@ func (s *snapshot) each(add func(line string)) {
 		if !t.Done {
 			add("open task: " + t.Text)
 		}
-	}
-	for i := len(s.Decisions) - 1; i >= 0; i-- {
-		add("decided: " + s.Decisions[i])
 	}
 	if len(s.Files) > 0 {
 		add("files touched: " + strings.Join(s.Files, ", "))
@@ -116,7 +97,7 @@ func snapshotKey(who graphiti.Who) string {
 // Remember takes a finished turn of a generation into the short-term memory of
 // its session: work is the part of the body in which stands what was done. It may
 // wait for a file, and is not for a request's way.
-func (m *Memory) Remember(who graphiti.Who, generation int64, work []byte, said, answered string) {
+func (m *Memory) Remember(who graphiti.Who, generation int64, work []byte, said string) {
 	if m.opts().Snapshots == nil || who.Session == "" {
 		return
 	}
@@ -132,8 +113,7 @@ func (m *Memory) Remember(who graphiti.Who, generation int64, work []byte, said,
 	// Before lines are joined and cut: then a credential is not known any more.
 	done, _ := m.redacted(string(work), time.Time{})
 	said, _ = m.redacted(said, time.Time{})
-	answered, _ = m.redacted(answered, time.Time{})
-	s.add(ReadNote([]byte(done)), said, answered)
+	s.add(ReadNote([]byte(done)), said)
 	if body, err = json.Marshal(s); err != nil {
 		return
 	}

@@ -53,16 +53,16 @@ func TestNote(t *testing.T) {
 func TestSnapshotLines(t *testing.T) {
 	var s snapshot
 	s.add(Note{Files: []string{"a.go"}, Errors: []string{"error: one"}, Tasks: []Task{{"Do this", false}, {"Done that", true}}},
-		"Let's use Postgres for it. Should we decide to wait?", "Fine. We'll keep the old table.")
-	s.add(Note{Files: []string{"b.go"}}, "Now the tests.", "")
+		"Let's use Postgres for it.")
+	s.add(Note{Files: []string{"b.go"}}, "Now the tests.")
 	want := []string{
-		resumes + "Now the tests.", "open task: Do this", "decided: We'll keep the old table.", "decided: Let's use Postgres for it.", "files touched: a.go, b.go",
+		resumes + "Now the tests.", "open task: Do this", "files touched: a.go, b.go",
 	}
 	if diff := cmp.Diff(want, s.lines()); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
 	for i := range 50 {
-		s.add(Note{Files: []string{string(rune('a'+i%26)) + "/a/long/path/to/a/file/that/was/touched.go"}}, "Now the tests.", "")
+		s.add(Note{Files: []string{string(rune('a'+i%26)) + "/a/long/path/to/a/file/that/was/touched.go"}}, "Now the tests.")
 	}
 	size := 0
 	for _, l := range s.lines() {
@@ -90,10 +90,9 @@ func TestShortTermMemoryHoldsNoSecret(t *testing.T) {
 	rule := regexp.MustCompile(`(?m)(^|\\n)DB_PASSWORD=[a-z-]+|://\w+:[a-z-]+@[\w.]+`)
 	redact := func(text string, _ time.Time) (string, bool) { return rule.ReplaceAllString(text, "[redacted]"), true }
 	long := strings.Repeat("x", 125)
-	for name, tc := range map[string]struct{ body, said, answered, want string }{
+	for name, tc := range map[string]struct{ body, said, want string }{
 		"what was asked":      {said: "DB_PASSWORD=" + secret + "\nis my setting", want: resumes + "[redacted] is my setting"},
 		"what was asked, cut": {said: long + " postgres://bob:" + secret + "@db.example.com", want: resumes + long + " postgres[redacted]"},
-		"a decision":          {said: "So.", answered: "DB_PASSWORD=" + secret + " is what we'll keep.\nDone.", want: "decided: [redacted] is what we'll keep."},
 		"an error": {said: "Fix it.", want: "error met: error: " + long + " postgres[redacted]",
 			body: `{"messages":[{"role":"user","content":"Fix it."},{"role":"assistant","content":"","tool_calls":[]},{"role":"tool","content":"building\nerror: ` + long + ` postgres://bob:` + secret + `@db.example.com\ndone"}]}`},
 		"a task": {said: "Fix it.", want: "open task: set [redacted] now",
@@ -113,7 +112,7 @@ func TestShortTermMemoryHoldsNoSecret(t *testing.T) {
 			work = Work(&c)
 		}
 		who := graphiti.Who{User: "user:p", Session: "session:1"}
-		m.Remember(who, 0, work, tc.said, tc.answered)
+		m.Remember(who, 0, work, tc.said)
 		if strings.Contains(string(kept[snapshotKey(who)]), "horse") {
 			t.Errorf("%s: %s", name, kept[snapshotKey(who)])
 		}

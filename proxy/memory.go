@@ -23,7 +23,7 @@ type Planner interface {
 	// Remember takes a finished turn of a generation, and what
 	// Conversation.Work says was done in it, into its session's short-term
 	// memory. It may wait.
-	Remember(who graphiti.Who, generation int64, work []byte, said, answered string)
+	Remember(who graphiti.Who, generation int64, work []byte, said string)
 
 	// Prefetch prepares the next recall of a session. It does not wait.
 	Prefetch(who graphiti.Who, generation int64, said, answered string)

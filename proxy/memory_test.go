@@ -36,8 +36,8 @@ func (p planner) Plan(_ *dialect.Conversation, _ []dialect.Fingerprint, _ graphi
 func (planner) Sure(_ context.Context, list []inject.Unseen) ([]inject.Unseen, error) {
 	return list, nil
 }
-func (planner) Remember(graphiti.Who, int64, []byte, string, string) {}
-func (planner) Prefetch(graphiti.Who, int64, string, string)         {}
+func (planner) Remember(graphiti.Who, int64, []byte, string) {}
+func (planner) Prefetch(graphiti.Who, int64, string, string) {}
 
 // hanging is a store of sessions that does not answer.
 type hanging struct{}

@@ -81,7 +81,7 @@ func (p *pendingTurn) finish(a dialect.Answer) {
 	}
 	if p.recall {
 		contain.Run(p.s.log, "remembering a turn for its session", func() {
-			p.memory.Planner.Remember(p.who, p.turn.Generation, p.work, said, answered)
+			p.memory.Planner.Remember(p.who, p.turn.Generation, p.work, said)
 		})
 		contain.Run(p.s.log, "preparing the next turn", func() {
 			p.memory.Planner.Prefetch(p.who, p.turn.Generation, said, answered)

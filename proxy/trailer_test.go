@@ -33,8 +33,8 @@ func (p *inserting) Plan(_ *dialect.Conversation, _ []dialect.Fingerprint, who g
 func (*inserting) Sure(_ context.Context, list []inject.Unseen) ([]inject.Unseen, error) {
 	return list, nil
 }
-func (*inserting) Remember(graphiti.Who, int64, []byte, string, string) {}
-func (*inserting) Prefetch(graphiti.Who, int64, string, string)         {}
+func (*inserting) Remember(graphiti.Who, int64, []byte, string) {}
+func (*inserting) Prefetch(graphiti.Who, int64, string, string) {}
 
 // remembering has the proxy insert with a planner.
 func remembering(p Planner) func(*Options) {

@@ -57,8 +57,8 @@ func (s *steps) Plan(*dialect.Conversation, []dialect.Fingerprint, graphiti.Who,
 func (s *steps) Sure(_ context.Context, list []inject.Unseen) ([]inject.Unseen, error) {
 	return list, nil
 }
-func (s *steps) Remember(graphiti.Who, int64, []byte, string, string) { s.step("remember") }
-func (s *steps) Prefetch(graphiti.Who, int64, string, string)         { s.step("prefetch") }
+func (s *steps) Remember(graphiti.Who, int64, []byte, string) { s.step("remember") }
+func (s *steps) Prefetch(graphiti.Who, int64, string, string) { s.step("prefetch") }
 
 // Sessions.
 func (s *steps) Pending(context.Context, ...[16]byte) (string, bool) { return "", false }

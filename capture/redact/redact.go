@@ -2,7 +2,7 @@
 // the rules by which they are known; most are those of gitleaks, kept in
 // rules.json as update.py makes it.
 //
-// It knows nothing of turns or memories, and imports none of our packages.
+// It must not know of turns or memories, and imports none of our packages.
 package redact
 
 import (

@@ -1,4 +1,4 @@
-// Package graphititest is a stand-in for Graphiti's REST service
+// Package graphititest owns a stand-in for Graphiti's REST service
 // (getzep/graphiti, server/graph_service) for tests and demonstrations. It
 // answers the calls that the proxy makes as the real one does, and fails as
 // the real one does: what it accepts waits in memory only, one worker works it

@@ -1,4 +1,4 @@
-// Package proxytest is a stand-in for a provider of models: it validates
+// Package proxytest owns a stand-in for a provider of models: it validates
 // requests as strictly as the real API, records them, and answers from what it
 // can see in them. Tests, the demo and the benchmarks use it.
 //

@@ -1,5 +1,6 @@
-// Package redistest runs a Redis for tests: the real one where it is
-// installed, else miniredis. It must not be linked into the binary.
+// Package redistest owns a Redis for tests: the real one where it is installed,
+// else miniredis. It must not know what is kept there, and must not be linked
+// into the binary.
 package redistest
 
 import (
