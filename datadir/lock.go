@@ -33,8 +33,15 @@ type Lock struct {
 	ID   string // of the directory
 }
 
-// Acquire locks a data directory, which it makes where there is none.
-func Acquire(path string) (*Lock, error) {
+// What holds a lock.
+const (
+	Proxy   = "proxy"
+	Command = "command" // which ends by itself
+)
+
+// Acquire locks a data directory for a Proxy or a Command, and makes it where
+// there is none.
+func Acquire(path, holder string) (*Lock, error) {
 	if err := os.MkdirAll(path, 0o700); err != nil {
 		return nil, fmt.Errorf("data_dir: %w; choose another with data_dir, or make it writable", err) // a wrong setting
 	}
@@ -59,14 +66,17 @@ func Acquire(path string) (*Lock, error) {
 		}
 		return nil, Error{fmt.Errorf("data_dir: %w", err)}
 	}
-	l.Note("")
+	l.note("", holder)
 	return l, nil
 }
 
-// Note leaves word who holds the lock, and where its admin side listens. It is
-// a hint: what it says is checked with who answers there.
-func (l *Lock) Note(admin string) {
-	_ = os.WriteFile(lockFile(l.path), fmt.Appendf(nil, "%d\n%s\n", os.Getpid(), admin), 0o600)
+// Serving notes where the proxy that holds the lock has its admin side.
+func (l *Lock) Serving(admin string) { l.note(admin, Proxy) }
+
+// note writes into the file who holds the lock. It is a hint: readers check it
+// with who answers there.
+func (l *Lock) note(admin, what string) {
+	_ = os.WriteFile(lockFile(l.path), fmt.Appendf(nil, "%d\n%s\n%s\n", os.Getpid(), admin, what), 0o600)
 }
 
 // Unlock lets others in.
@@ -78,24 +88,34 @@ func (l *Lock) Unlock() error {
 
 func lockFile(path string) string { return filepath.Join(path, "lock") }
 
-// Holder is what the holder of the lock has left: its process, 0 where it is
-// not known, and the address of its admin side, which may be empty.
-func Holder(path string) (pid int, admin string) {
+// Holder is what the holder of a lock has noted.
+type Holder struct {
+	PID     int    // 0: not known
+	Admin   string // the address of its admin side; empty: none
+	Command bool
+}
+
+// LockHolder reads what the holder of the lock has noted, or the last one.
+func LockHolder(path string) (h Holder) {
 	b, err := os.ReadFile(lockFile(path))
 	if err != nil {
-		return 0, ""
+		return h
 	}
-	first, rest, _ := strings.Cut(string(b), "\n")
-	pid, _ = strconv.Atoi(strings.TrimSpace(first))
-	return pid, strings.TrimSpace(rest)
+	lines := append(strings.Split(string(b), "\n"), "", "", "")
+	h.PID, _ = strconv.Atoi(strings.TrimSpace(lines[0]))
+	h.Admin, h.Command = strings.TrimSpace(lines[1]), strings.TrimSpace(lines[2]) == Command
+	return h
 }
 
 func inUse(path string) error {
-	who := ""
-	if pid, _ := Holder(path); pid > 0 {
-		who = fmt.Sprintf(" (process %d)", pid)
+	h := LockHolder(path)
+	switch {
+	case h.Command:
+		return fmt.Errorf("data_dir: %s is %w command (process %d); wait until it ends", path, ErrInUse, h.PID)
+	case h.PID > 0:
+		return fmt.Errorf("data_dir: %s is %w (process %d); stop that one, or choose another data_dir", path, ErrInUse, h.PID)
 	}
-	return fmt.Errorf("data_dir: %s is %w%s; stop that one, or choose another data_dir", path, ErrInUse, who)
+	return fmt.Errorf("data_dir: %s is %w; stop that one, or choose another data_dir", path, ErrInUse)
 }
 
 // Instance names the data directory of a configuration; empty: there is none.

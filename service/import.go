@@ -40,6 +40,9 @@ type Imported struct {
 // imported.
 const MaxPending = 2000
 
+// ImportTimeout is how long one call to import may take: it waits for the memory.
+const ImportTimeout = 10 * time.Minute
+
 // maxLines bounds the lines of one call.
 const maxLines = 1000
 

@@ -35,11 +35,4 @@ func TestCommandsUseNoProxy(t *testing.T) {
 	if n := asked.Load(); n != 0 {
 		t.Errorf("a proxy was asked %d times", n)
 	}
-	for listen, want := range map[string]string{
-		"0.0.0.0:1": "127.0.0.1:1", ":1": "127.0.0.1:1", "[::]:1": "[::1]:1", "10.0.0.1:1": "10.0.0.1:1", "[fe80::1]:1": "[fe80::1]:1", "name:1": "name:1",
-	} {
-		if got := reachable(listen); got != want {
-			t.Errorf("%s: %s, want %s", listen, got, want)
-		}
-	}
 }

@@ -60,8 +60,9 @@ type app struct {
 	proxy    *proxy.Server
 	admin    *admin.Server // nil: off
 
-	lock  *datadir.Lock // nil: data_dir is not used
-	files files
+	holder string        // of data_dir: datadir.Proxy or Command
+	lock   *datadir.Lock // nil: data_dir is not used
+	files  files
 
 	shutdown.Stack
 }
@@ -69,7 +70,7 @@ type app struct {
 // newApp builds the parts and binds the addresses. What it had built is ended
 // again when something fails.
 func newApp(cfg *config.Config, log *slog.Logger) (_ *app, err error) {
-	a := emptyApp(cfg, log)
+	a := emptyApp(cfg, log, datadir.Proxy)
 	defer func() {
 		if err != nil {
 			err = errors.Join(err, a.Shutdown(context.Background()))
@@ -123,7 +124,7 @@ func newApp(cfg *config.Config, log *slog.Logger) (_ *app, err error) {
 
 // openStopped opens the memory of a proxy that does not run, for a command.
 func openStopped(cfg *config.Config, log *slog.Logger) (*app, error) {
-	a := emptyApp(cfg, log)
+	a := emptyApp(cfg, log, datadir.Command)
 	if _, err := a.openMemory(); err != nil {
 		return nil, errors.Join(err, a.Shutdown(context.Background()))
 	}
@@ -133,8 +134,8 @@ func openStopped(cfg *config.Config, log *slog.Logger) (*app, error) {
 	return a, nil
 }
 
-func emptyApp(cfg *config.Config, log *slog.Logger) *app {
-	a := &app{cfg: cfg, log: log, quiet: telemetry.Quiet(log), started: time.Now(), budget: budget.New(inspectTotal(cfg)), Stack: shutdown.Stack{Grace: cfg.ShutdownGrace, Log: log}}
+func emptyApp(cfg *config.Config, log *slog.Logger, holder string) *app {
+	a := &app{cfg: cfg, log: log, holder: holder, quiet: telemetry.Quiet(log), started: time.Now(), budget: budget.New(inspectTotal(cfg)), Stack: shutdown.Stack{Grace: cfg.ShutdownGrace, Log: log}}
 	a.live.Store(cfg)
 	return a
 }
@@ -160,7 +161,7 @@ func (a *app) openMemory() (mem proxy.Memory, err error) {
 		off.Off = inject.ReasonConsent
 		return off, datadir.WithdrawConsent(cfg.DataDir)
 	}
-	switch a.lock, err = datadir.Acquire(cfg.DataDir); {
+	switch a.lock, err = datadir.Acquire(cfg.DataDir, a.holder); {
 	case datadir.IsFault(err):
 		return a.giveUp(err), nil
 	case err != nil:
@@ -410,20 +411,18 @@ func (a *app) openAdmin(metrics http.Handler, secured *tls.Config) (err error) {
 		Status:  a.status,
 		Counts:  a.queue,
 		Metrics: metrics,
+		Memory:  a.service,
 		Log:     a.log,
 		Audit:   telemetry.Always(a.log),
 	}
 	if a.lock != nil {
 		o.Instance = a.lock.ID
 	}
-	if a.pipeline != nil {
-		o.Queue, o.Memory = a.pipeline, a.service
-	}
 	if a.admin, err = admin.New(o); err != nil {
 		return err
 	}
 	if a.lock != nil {
-		a.lock.Note(a.admin.Addr().String())
+		a.lock.Serving(a.admin.Addr().String())
 	}
 	return nil
 }

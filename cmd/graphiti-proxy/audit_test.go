@@ -2,8 +2,8 @@ package main
 
 import (
 	"bytes"
+	"errors"
 	"log/slog"
-	"net/http"
 	"strings"
 	"testing"
 
@@ -19,24 +19,18 @@ func TestAuditLines(t *testing.T) {
 	w := start(t, t.TempDir(), map[string]string{"identity.owner": "josh"})
 	w.say("My cat is called Miso.")
 	w.delivered(1)
-	cfg, group := adminOf(w), w.group()
-	call := func(path string, in any) {
-		t.Helper()
-		var out any
-		if err := ask(t.Context(), cfg, http.MethodPost, path, in, &out); err != nil && !strings.Contains(path, "promote") {
-			t.Fatal(path, err)
-		}
+	josh, admin, ctx := service.Selector{User: "josh"}, adminOf(w), t.Context()
+	group := w.group()
+	_, show := admin.Show(ctx, josh, 0)
+	_, search := admin.Search(ctx, josh, "cat", false)
+	_, promote := admin.Promote(ctx, josh, service.Promotion{Kind: "preference", Text: "I like Miso"})
+	_, nonsense := admin.Promote(ctx, josh, service.Promotion{Kind: "nonsense", Text: "Miso"})
+	_, find := admin.Find(ctx, josh)
+	export := admin.Export(ctx, service.Selector{Group: group}, func(service.Record) error { return nil })
+	_, forget := admin.Forget(ctx, service.Selector{Group: group})
+	if err := errors.Join(show, search, promote, find, export, forget); err != nil || nonsense == nil {
+		t.Fatal(err, nonsense)
 	}
-	josh := service.Selector{User: "josh"}
-	call("/api/v1/memory/show", josh)
-	call("/api/v1/memory/search", map[string]string{"user": "josh", "query": "cat"})
-	call("/api/v1/memory/promote", map[string]string{"user": "josh", "kind": "preference", "text": "I like Miso"})
-	call("/api/v1/memory/promote", map[string]string{"user": "josh", "kind": "nonsense", "text": "Miso"})
-	call("/api/v1/memory/groups", josh)
-	if err := stream(t.Context(), cfg, "/api/v1/memory/export?group="+group, func([]byte) error { return nil }); err != nil {
-		t.Fatal(err)
-	}
-	call("/api/v1/memory/forget", service.Selector{Group: group})
 	var seen []string
 	for line := range strings.Lines(w.log.String()) {
 		_, said, ok := strings.Cut(line, "msg=audit what=")

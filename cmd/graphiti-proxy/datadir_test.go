@@ -467,8 +467,8 @@ func TestCommandsTalkToTheOwner(t *testing.T) {
 // group is the first one that a proxy knows.
 func group(t *testing.T, w *world) string {
 	t.Helper()
-	var found service.Meant
-	if err := ask(t.Context(), adminOf(w), http.MethodPost, "/api/v1/memory/groups", service.Selector{User: "josh"}, &found); err != nil || len(found.Groups) == 0 {
+	found, err := adminOf(w).Find(t.Context(), service.Selector{User: "josh"})
+	if err != nil || len(found.Groups) == 0 {
 		t.Fatal(found, err)
 	}
 	return found.Groups[0].Group

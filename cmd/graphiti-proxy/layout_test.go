@@ -48,6 +48,7 @@ var mayImport = map[string][]string{
 	"inject":                {"dialect", "graphiti"},
 	"proxy":                 {"budget", "capture", "capture/ledger", "dialect", "dialect/place", "dialect/registry", "dialect/responses", "graphiti", "inject", "proxy/contain", "proxy/identity", "proxy/wire", "proxy/wire/listen", "proxy/wire/sock", "proxy/workspace"},
 	"proxy/admin":           {"capture", "capture/ledger", "graphiti", "service"},
+	"proxy/admin/client":    {"capture", "capture/ledger", "certificate", "datadir", "proxy/admin", "service"},
 	"proxy/contain":         {},
 	"proxy/identity":        {"dialect", "dialect/registry", "graphiti", "proxy/workspace"},
 	"proxy/proxytest":       {},

@@ -18,10 +18,9 @@ import (
 )
 
 const (
-	importBatch  = 200     // lines in one call
-	importBytes  = 4 << 20 // of those lines
-	importWindow = 10 * time.Minute
-	maxExport    = 2 << 30 // bytes that are read of a file
+	importBatch = 200     // lines in one call
+	importBytes = 4 << 20 // of those lines
+	maxExport   = 2 << 30 // bytes that are read of a file
 )
 
 func newMemoryImportCommand() *cobra.Command {

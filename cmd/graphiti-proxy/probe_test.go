@@ -12,10 +12,10 @@ import (
 	"time"
 
 	"github.com/graphiti-proxy/graphiti-proxy/capture"
-	"github.com/graphiti-proxy/graphiti-proxy/config"
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti"
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti/graphititest"
 	"github.com/graphiti-proxy/graphiti-proxy/proxy/admin"
+	"github.com/graphiti-proxy/graphiti-proxy/proxy/admin/client"
 )
 
 // TestHealthDoesNotWaitForTheMemory: readiness and the queue are told without a
@@ -59,11 +59,11 @@ func TestHealthDoesNotWaitForTheMemory(t *testing.T) {
 	if !ready.Ready || ready.Memory.State != admin.StateWorking || ready.Memory.Checked == nil {
 		t.Errorf("%+v", ready)
 	}
-	first, err := fetchStatus(t.Context(), adminOf(w))
+	first, err := adminOf(w).Status(t.Context())
 	if err != nil || first.Memory.State != admin.StateTrouble || first.Memory.Since == nil {
 		t.Fatalf("%+v, %v", first.Memory, err)
 	}
-	again, err := fetchStatus(t.Context(), adminOf(w))
+	again, err := adminOf(w).Status(t.Context())
 	if err != nil || !again.Memory.Since.Equal(*first.Memory.Since) || again.Memory.Checked.Equal(*first.Memory.Checked) {
 		t.Errorf("asked again: %+v, %v", again.Memory, err)
 	}
@@ -90,11 +90,11 @@ func TestOneFaultDoesNotHideAnother(t *testing.T) {
 	}
 }
 
-// adminOf is the configuration of a command that asks a proxy.
-func adminOf(w *world) *config.Config {
-	cfg := *w.app.cfg
-	cfg.Admin.Listen = w.app.admin.Addr().String()
-	return &cfg
+// adminOf is what a command asks a proxy with.
+func adminOf(w *world) *client.Client {
+	o := target(w.app.cfg)
+	o.Listen = w.app.admin.Addr().String()
+	return client.New(o)
 }
 
 // TestStatusTellsWhatRuns: what is in the file by now, and counts after a

@@ -71,9 +71,9 @@ func (p *progress) waitFor(ctx context.Context, m *opened) error {
 // waitForRoom waits until not too many turns wait, so that the next call is
 // answered soon, however long the memory takes for a turn.
 func (p *progress) waitForRoom(ctx context.Context, m *opened) error {
-	left, err := p.wait(ctx, m, service.MaxPending, importWindow)
+	left, err := p.wait(ctx, m, service.MaxPending, service.ImportTimeout)
 	if err == nil && left > service.MaxPending {
-		err = fmt.Errorf("%d turns wait for the memory, which has taken none for %s; see graphiti-proxy status", left, importWindow)
+		err = fmt.Errorf("%d turns wait for the memory, which has taken none for %s; see graphiti-proxy status", left, service.ImportTimeout)
 	}
 	return err
 }
@@ -83,7 +83,7 @@ func (p *progress) waitForRoom(ctx context.Context, m *opened) error {
 func (p *progress) wait(ctx context.Context, m *opened, most int, patience time.Duration) (int, error) {
 	least, since := -1, time.Now()
 	for pause := 50 * time.Millisecond; ; pause = min(2*pause, time.Second) {
-		q, err := m.queue(ctx)
+		q, err := m.counts(ctx)
 		if err != nil {
 			return 0, err
 		}

@@ -7,8 +7,6 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
-	"net/http"
-	"net/url"
 	"os"
 	"path/filepath"
 	"strconv"
@@ -21,7 +19,8 @@ import (
 	"github.com/graphiti-proxy/graphiti-proxy/capture/ledger"
 	"github.com/graphiti-proxy/graphiti-proxy/config"
 	"github.com/graphiti-proxy/graphiti-proxy/datadir"
-	"github.com/graphiti-proxy/graphiti-proxy/proxy/admin"
+	"github.com/graphiti-proxy/graphiti-proxy/proxy/admin/client"
+	"github.com/graphiti-proxy/graphiti-proxy/service"
 )
 
 func newQueueCommand() *cobra.Command {
@@ -41,82 +40,60 @@ func newQueueCommand() *cobra.Command {
 
 // queue is the queue of a proxy, running or not.
 type queue interface {
-	admin.Queue
-	Status(context.Context) (capture.QueueStatus, error)
-	Close() error
+	Counts(context.Context) (capture.QueueStatus, error)
+	List(context.Context, ledger.ListOptions) (service.Listed, error)
+	Retry(context.Context, service.Selection) (service.Affected, error)
+	Drop(context.Context, service.Selection) (service.Affected, error)
 }
 
 // openQueue finds the running proxy's queue, else the one in the data
 // directory.
-func openQueue(ctx context.Context, cfg *config.Config) (queue, error) {
-	at, err := findOwner(ctx, cfg)
-	if err == nil || byAddress(cfg) || !errors.Is(err, errNoProxy) {
-		return remoteQueue{ctx, at}, err
-	}
-	if cfg.State.Backend == "redis" {
-		return openSharedQueue(cfg)
+func openQueue(ctx context.Context, cfg *config.Config) (q queue, closes func() error, err error) {
+	to := target(cfg)
+	running, err := client.Find(ctx, to)
+	switch {
+	case err == nil:
+		return running, func() error { return nil }, nil
+	case to.ByAddress || !errors.Is(err, client.ErrNoProxy):
+		return nil, nil, err
+	case cfg.State.Backend == "redis": // what replicas share
+		db, err := openRedis(cfg, slog.New(slog.DiscardHandler))
+		if err != nil {
+			return nil, nil, err
+		}
+		return newOfflineQueue(capture.OpenShared(db), db.Close)
 	}
 	path := filepath.Join(cfg.DataDir, "spool.db")
 	_, noFile := os.Stat(path)
 	_, noLog := os.Stat(path + "-wal")
 	if noFile != nil && noLog != nil {
-		return nil, fmt.Errorf("%w; and there is no queue in %s", err, cfg.DataDir)
+		return nil, nil, fmt.Errorf("%w; and there is no queue in %s", err, cfg.DataDir)
 	}
-	lock, lockErr := datadir.Acquire(cfg.DataDir)
+	lock, lockErr := datadir.Acquire(cfg.DataDir, datadir.Command)
 	if errors.Is(lockErr, datadir.ErrInUse) {
-		return nil, unreachable(cfg, err)
+		return nil, nil, client.InUse(to, err)
 	}
 	if lockErr != nil {
-		return nil, lockErr
+		return nil, nil, lockErr
 	}
-	q, err := capture.OpenOffline(path)
+	spool, err := capture.OpenOffline(path)
 	if err != nil {
-		return nil, errors.Join(err, lock.Unlock())
+		return nil, nil, errors.Join(err, lock.Unlock())
 	}
-	return offlineQueue{q, lock.Unlock}, nil
-}
-
-// openSharedQueue finds what replicas share.
-func openSharedQueue(cfg *config.Config) (queue, error) {
-	db, err := openRedis(cfg, slog.New(slog.DiscardHandler))
-	if err != nil {
-		return nil, err
-	}
-	return offlineQueue{capture.OpenShared(db), db.Close}, nil
+	return newOfflineQueue(spool, lock.Unlock)
 }
 
 type offlineQueue struct {
-	*capture.Offline
-	unlock func() error
+	service.Queue
+	spool *capture.Offline
 }
 
-func (q offlineQueue) Close() error { return errors.Join(q.Offline.Close(), q.unlock()) }
-
-// remoteQueue is the queue of the running proxy.
-type remoteQueue struct {
-	ctx context.Context //nolint:containedctx // of one command
-	cfg *config.Config
+func (q offlineQueue) Counts(ctx context.Context) (capture.QueueStatus, error) {
+	return q.spool.Status(ctx)
 }
 
-func (q remoteQueue) Status(ctx context.Context) (s capture.QueueStatus, err error) {
-	return s, ask(ctx, q.cfg, http.MethodGet, "/api/v1/queue", nil, &s)
-}
-
-func (q remoteQueue) Letters(ctx context.Context, o ledger.ListOptions) ([]ledger.Item, int, error) {
-	v := url.Values{"state": {string(o.Condition)}, "group": {o.Group}, "limit": {strconv.Itoa(o.Limit)}, "text": {strconv.FormatBool(o.Text)}}
-	var l admin.Letters
-	err := ask(ctx, q.cfg, http.MethodGet, "/api/v1/queue/turns?"+v.Encode(), nil, &l)
-	return l.Turns, l.All, err
-}
-
-func (q remoteQueue) Retry(numbers []int64) (int, error) { return q.change("retry", numbers) }
-func (q remoteQueue) Drop(numbers []int64) (int, error)  { return q.change("drop", numbers) }
-func (q remoteQueue) Close() error                       { return nil }
-
-func (q remoteQueue) change(what string, numbers []int64) (int, error) {
-	var a admin.Affected
-	err := ask(q.ctx, q.cfg, http.MethodPost, "/api/v1/queue/"+what, admin.Selection{Numbers: numbers, All: len(numbers) == 0}, &a)
-	return a.Turns, err
+func newOfflineQueue(spool *capture.Offline, then func() error) (queue, func() error, error) {
+	return offlineQueue{service.Queue{Spool: spool}, spool}, func() error { return errors.Join(spool.Close(), then()) }, nil
 }
 
 // withQueue opens the queue for one command.
@@ -126,11 +103,11 @@ func withQueue(c *cobra.Command, f func(context.Context, queue) error) (err erro
 		return err
 	}
 	ctx := c.Context()
-	q, err := openQueue(ctx, cfg)
+	q, closes, err := openQueue(ctx, cfg)
 	if err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, q.Close()) }()
+	defer func() { err = errors.Join(err, closes()) }()
 	return f(ctx, q)
 }
 
@@ -143,7 +120,7 @@ func newQueueStatusCommand() *cobra.Command {
 		Args:    noArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
 			return withQueue(c, func(ctx context.Context, q queue) error {
-				s, err := q.Status(ctx)
+				s, err := q.Counts(ctx)
 				if err != nil {
 					return err
 				}
@@ -216,23 +193,18 @@ func newQueueListCommand() *cobra.Command {
 		Args:    noArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
 			o.Condition = ledger.Condition(state)
-			switch o.Condition {
-			case "", ledger.Waiting, ledger.UnderWay, ledger.Dead:
-			default:
-				return usageError{fmt.Errorf("--state %q is not one of %s, %s, %s", state, ledger.Waiting, ledger.UnderWay, ledger.Dead)}
-			}
-			if o.Limit < 1 || o.Limit > 1000 {
-				return usageError{fmt.Errorf("--limit %d is not a number from 1 to 1000", o.Limit)}
+			if err := service.CheckList(o); err != nil {
+				return usageError{fmt.Errorf("--%w", err)}
 			}
 			return withQueue(c, func(ctx context.Context, q queue) error {
-				list, all, err := q.Letters(ctx, o)
+				l, err := q.List(ctx, o)
 				if err != nil {
 					return err
 				}
 				if asJSON {
-					return printJSON(c.OutOrStdout(), admin.Letters{All: all, Turns: list})
+					return printJSON(c.OutOrStdout(), l)
 				}
-				printLetters(c.OutOrStdout(), list, all)
+				printTurns(c.OutOrStdout(), l)
 				return nil
 			})
 		},
@@ -246,14 +218,14 @@ func newQueueListCommand() *cobra.Command {
 	return c
 }
 
-func printLetters(w io.Writer, list []ledger.Item, all int) {
-	if all == 0 {
+func printTurns(w io.Writer, list service.Listed) {
+	if list.All == 0 {
 		fmt.Fprintln(w, "nothing waits")
 		return
 	}
 	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(t, "NUMBER\tSTATE\tAGE\tBYTES\tATTEMPTS\tGROUP\tREASON")
-	for _, l := range list {
+	for _, l := range list.Turns {
 		fmt.Fprintf(t, "%d\t%s\t%s\t%d\t%d\t%s\t%s\n", l.Number, l.Condition, time.Since(l.Since).Round(time.Second), l.Bytes, l.Attempts, printable(l.Group), printable(l.Reason))
 		for _, text := range []struct{ who, said string }{{"user", l.User}, {"assistant", l.Assistant}} {
 			if text.said != "" {
@@ -262,12 +234,12 @@ func printLetters(w io.Writer, list []ledger.Item, all int) {
 		}
 	}
 	_ = t.Flush()
-	if all > len(list) {
-		fmt.Fprintf(w, "… and %d more; see --limit\n", all-len(list))
+	if list.All > len(list.Turns) {
+		fmt.Fprintf(w, "… and %d more; see --limit\n", list.All-len(list.Turns))
 	}
 }
 
-func newQueueChangeCommand(name, short, done string, do func(queue, []int64) (int, error)) *cobra.Command {
+func newQueueChangeCommand(name, short, done string, do func(queue, context.Context, service.Selection) (service.Affected, error)) *cobra.Command {
 	var all, asJSON bool
 	c := &cobra.Command{
 		Use:     name + " [number…]",
@@ -286,21 +258,21 @@ func newQueueChangeCommand(name, short, done string, do func(queue, []int64) (in
 				}
 				numbers = append(numbers, n)
 			}
-			return withQueue(c, func(_ context.Context, q queue) error {
-				n, err := do(q, numbers)
+			return withQueue(c, func(ctx context.Context, q queue) error {
+				changed, err := do(q, ctx, service.Selection{Numbers: numbers, All: all})
 				if err != nil {
 					return err
 				}
 				if asJSON {
-					err = printJSON(c.OutOrStdout(), admin.Affected{Turns: n})
+					err = printJSON(c.OutOrStdout(), changed)
 				} else {
-					_, err = fmt.Fprintf(c.OutOrStdout(), "%d turns %s\n", n, done)
+					_, err = fmt.Fprintf(c.OutOrStdout(), "%s %s\n", counted(changed.Turns, "turn"), done)
 				}
 				if err != nil {
 					return err
 				}
-				if n < len(numbers) {
-					return fmt.Errorf("%d of the numbers are of no refused turn", len(numbers)-n)
+				if missing := len(numbers) - changed.Turns; missing > 0 {
+					return fmt.Errorf("%d of %d numbers are not those of dead letters; see graphiti-proxy queue list --state dead", missing, len(numbers))
 				}
 				return nil
 			})

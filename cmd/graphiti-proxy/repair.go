@@ -73,10 +73,7 @@ func repair(c *cobra.Command, cfg *config.Config, names []string) (done []repair
 			return nil, usageError{fmt.Errorf("%q is no file of a data directory; say state.db, spool.db or memory.db", name)}
 		}
 	}
-	lock, err := datadir.Acquire(cfg.DataDir)
-	if errors.Is(err, datadir.ErrInUse) {
-		return nil, fmt.Errorf("a proxy runs on %s: stop it first", cfg.DataDir)
-	}
+	lock, err := datadir.Acquire(cfg.DataDir, datadir.Command)
 	if err != nil {
 		return nil, err
 	}

@@ -1,21 +1,18 @@
 package main
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"io"
-	"net/http"
 	"slices"
 	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
 
-	"github.com/graphiti-proxy/graphiti-proxy/config"
-	"github.com/graphiti-proxy/graphiti-proxy/datadir"
 	"github.com/graphiti-proxy/graphiti-proxy/dialect/registry"
 	"github.com/graphiti-proxy/graphiti-proxy/proxy/admin"
+	"github.com/graphiti-proxy/graphiti-proxy/proxy/admin/client"
 )
 
 func newStatusCommand() *cobra.Command {
@@ -37,13 +34,13 @@ func newStatusCommand() *cobra.Command {
 				return err
 			}
 			if health {
-				return healthy(c.Context(), cfg)
+				return client.Forwards(c.Context(), target(cfg))
 			}
-			at, err := shown(c.Context(), cfg)
+			proxy, err := client.FindToShow(c.Context(), target(cfg))
 			if err != nil {
 				return err
 			}
-			s, err := fetchStatus(c.Context(), at)
+			s, err := proxy.Status(c.Context())
 			if err != nil {
 				return err
 			}
@@ -62,30 +59,6 @@ func newStatusCommand() *cobra.Command {
 	c.Flags().BoolVar(&health, "health", false, "print nothing; the exit code says whether requests are forwarded, whatever memory does")
 	request.add(c)
 	return c
-}
-
-// healthy asks whether requests are forwarded, and needs no token for that. Only
-// the owner of another data_dir is not meant.
-func healthy(ctx context.Context, cfg *config.Config) error {
-	id := datadir.Instance(cfg.DataDir)
-	at, err := findOwner(ctx, cfg)
-	if errors.Is(err, errNoProxy) {
-		who, asked := whoAnswers(ctx, cfg)
-		if asked != nil || id != "" && who != admin.NoInstance {
-			return err
-		}
-		at, err = cfg, nil
-	}
-	if err != nil {
-		return err
-	}
-	return ask(ctx, at, http.MethodGet, "/readyz", nil, &struct{}{})
-}
-
-// fetchStatus asks the admin side, and has it ask the memory.
-func fetchStatus(ctx context.Context, cfg *config.Config) (*admin.Status, error) {
-	var s admin.Status
-	return &s, ask(ctx, cfg, http.MethodGet, "/api/v1/status?fresh=true", nil, &s)
 }
 
 // upstreamLine names the default upstream, and then those of other APIs.

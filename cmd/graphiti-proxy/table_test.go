@@ -3,11 +3,11 @@ package main
 import (
 	"bytes"
 	"errors"
-	"net/http"
 	"strings"
 	"testing"
 
 	"github.com/graphiti-proxy/graphiti-proxy/capture/ledger"
+	"github.com/graphiti-proxy/graphiti-proxy/service"
 )
 
 // TestTablesObeyNobody: what was said cannot tell the terminal what to do, and a
@@ -86,17 +86,17 @@ func TestShowTellsWhatElseThereIs(t *testing.T) {
 	w.say("My cat is called Miso.")
 	w.say("We use Postgres.", "X-Graphiti-Workspace", "github_repo:github.com/acme/widgets")
 	w.delivered(2)
-	for _, path := range []string{"show", "search"} {
-		var answer struct{ Others []ledger.Owned }
-		in := map[string]any{"query": "cat"}
-		if path == "show" {
-			in = map[string]any{"last": 5}
-		}
-		if err := ask(t.Context(), adminOf(w), http.MethodPost, "/api/v1/memory/"+path, in, &answer); err != nil || len(answer.Others) != 1 || answer.Others[0].Scope != "workspace" {
-			t.Errorf("%s: %+v, %v", path, answer, err)
+	shown, err := adminOf(w).Show(t.Context(), service.Selector{}, 5)
+	found, failed := adminOf(w).Search(t.Context(), service.Selector{}, "cat", false)
+	if err := errors.Join(err, failed); err != nil {
+		t.Fatal(err)
+	}
+	for path, others := range map[string][]ledger.Owned{"show": shown.Others, "search": found.Others} {
+		if len(others) != 1 || others[0].Scope != "workspace" {
+			t.Errorf("%s: %+v", path, others)
 		}
 		var hint bytes.Buffer
-		hintAt(&hint, answer.Others)
+		hintAt(&hint, others)
 		if !strings.Contains(hint.String(), "1 other group of theirs, such as --workspace 'github_repo:github.com/acme/widgets'") {
 			t.Errorf("%s", hint.String())
 		}

@@ -88,9 +88,7 @@ func TestTLS(t *testing.T) {
 	if err != nil || !strings.HasSuffix(string(b), "data: [DONE]\n\n") {
 		t.Errorf("a stream: %q, %v", b, err)
 	}
-	own := *w.app.cfg
-	own.Admin.Listen = operators
-	if s, err := fetchStatus(t.Context(), &own); err != nil || !s.Ready {
+	if s, err := adminOf(w).Status(t.Context()); err != nil || !s.Ready {
 		t.Errorf("status: %+v, %v", s, err)
 	}
 

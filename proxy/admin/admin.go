@@ -31,7 +31,6 @@ type Options struct {
 	Status  func(ctx context.Context, fresh bool) Status
 	Counts  func() capture.QueueStatus
 	Metrics http.Handler
-	Queue   Queue // nil: the memory is off
 	// Instance names the data directory that the proxy owns: calls that are
 	// meant for another are refused. Everybody may know it. Empty: none.
 	Instance string

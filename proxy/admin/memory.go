@@ -40,7 +40,7 @@ const maxImportBody = 16 << 20
 
 // entry is what an audit line says of one call.
 type entry struct {
-	who    service.Selector
+	who    string
 	groups []string
 	more   []any
 }
@@ -53,10 +53,10 @@ func unhurried(next http.HandlerFunc) http.HandlerFunc {
 	}
 }
 
-// memoryCall translates one call of the service: it reads the body into in,
+// call translates one call of the service: it reads the body into in,
 // calls, writes the audit line and answers. A failure that is not the caller's
 // is answered with failed.
-func memoryCall[In, Out any](s *Server, what string, failed int, in In, most int64, call func(context.Context, *service.Service, *In) (Out, entry, error)) http.HandlerFunc {
+func call[In, Out any](s *Server, what string, failed int, in In, most int64, do func(context.Context, *service.Service, *In) (Out, entry, error)) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		if s.o.Memory == nil {
 			s.memoryIsOff(w, r)
@@ -67,12 +67,12 @@ func memoryCall[In, Out any](s *Server, what string, failed int, in In, most int
 			writeError(w, http.StatusBadRequest, err.Error())
 			return
 		}
-		out, e, err := call(r.Context(), s.o.Memory, &in)
+		out, e, err := do(r.Context(), s.o.Memory, &in)
 		if invalid := (service.InvalidError{}); errors.As(err, &invalid) {
 			writeError(w, http.StatusBadRequest, err.Error())
 			return
 		}
-		s.audit(r, what, auditName(e.who), e.groups, err, e.more...)
+		s.audit(r, what, e.who, e.groups, err, e.more...)
 		if err != nil {
 			writeError(w, failed, err.Error())
 			return
@@ -82,50 +82,50 @@ func memoryCall[In, Out any](s *Server, what string, failed int, in In, most int
 }
 
 func (s *Server) groups() http.HandlerFunc {
-	return memoryCall(s, "list groups", http.StatusBadRequest, service.Selector{}, maxBody,
+	return call(s, "list groups", http.StatusBadRequest, service.Selector{}, maxBody,
 		func(ctx context.Context, m *service.Service, in *service.Selector) (service.Meant, entry, error) {
 			found, err := m.Find(ctx, *in)
-			return found, entry{who: *in, groups: found.All()}, err
+			return found, entry{who: auditName(*in), groups: found.All()}, err
 		})
 }
 
 func (s *Server) show() http.HandlerFunc {
-	return memoryCall(s, "show", http.StatusBadRequest, ShowRequest{Last: 50}, maxBody,
+	return call(s, "show", http.StatusBadRequest, ShowRequest{Last: 50}, maxBody,
 		func(ctx context.Context, m *service.Service, in *ShowRequest) (service.Shown, entry, error) {
 			shown, err := m.Show(ctx, in.Selector, in.Last)
-			return shown, entry{who: in.Selector, groups: shown.Groups}, err
+			return shown, entry{who: auditName(in.Selector), groups: shown.Groups}, err
 		})
 }
 
 func (s *Server) search() http.HandlerFunc {
-	return memoryCall(s, "search", http.StatusBadRequest, SearchRequest{}, maxBody,
+	return call(s, "search", http.StatusBadRequest, SearchRequest{}, maxBody,
 		func(ctx context.Context, m *service.Service, in *SearchRequest) (service.Searched, entry, error) {
 			found, err := m.Search(ctx, in.Selector, in.Query, in.All)
-			return found, entry{who: in.Selector, groups: found.Groups}, err
+			return found, entry{who: auditName(in.Selector), groups: found.Groups}, err
 		})
 }
 
 func (s *Server) promote() http.HandlerFunc {
-	return memoryCall(s, "promote", http.StatusBadRequest, PromoteRequest{}, maxBody,
+	return call(s, "promote", http.StatusBadRequest, PromoteRequest{}, maxBody,
 		func(ctx context.Context, m *service.Service, in *PromoteRequest) (service.Promoted, entry, error) {
 			kept, err := m.Promote(ctx, in.Selector, in.Promotion)
-			return kept, entry{in.Selector, kept.Groups, []any{slog.String("kind", in.Kind)}}, err
+			return kept, entry{auditName(in.Selector), kept.Groups, []any{slog.String("kind", in.Kind)}}, err
 		})
 }
 
 func (s *Server) importLines() http.HandlerFunc {
-	return memoryCall(s, "import", http.StatusBadRequest, ImportRequest{}, maxImportBody,
+	return call(s, "import", http.StatusBadRequest, ImportRequest{}, maxImportBody,
 		func(ctx context.Context, m *service.Service, in *ImportRequest) (service.Imported, entry, error) {
 			done, err := m.Import(ctx, in.Selector, in.Lines)
-			return done, entry{in.Selector, done.Groups, []any{slog.Int("kept", done.Kept)}}, err
+			return done, entry{auditName(in.Selector), done.Groups, []any{slog.Int("kept", done.Kept)}}, err
 		})
 }
 
 func (s *Server) forget() http.HandlerFunc {
-	return memoryCall(s, "forget", http.StatusBadGateway, service.Selector{}, maxBody,
+	return call(s, "forget", http.StatusBadGateway, service.Selector{}, maxBody,
 		func(ctx context.Context, m *service.Service, in *service.Selector) (service.Forgotten, entry, error) {
 			done, err := m.Forget(ctx, *in)
-			return done, entry{who: *in, groups: []string{in.Group}}, err
+			return done, entry{who: auditName(*in), groups: []string{in.Group}}, err
 		})
 }
 

@@ -3,6 +3,7 @@ package admin
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"log/slog"
 	"mime"
@@ -12,79 +13,51 @@ import (
 	"strconv"
 
 	"github.com/graphiti-proxy/graphiti-proxy/capture/ledger"
+	"github.com/graphiti-proxy/graphiti-proxy/service"
 )
 
-// Queue is what can be done with the turns in the spool. With no numbers,
-// Retry and Drop mean all dead turns.
-type Queue interface {
-	Letters(ctx context.Context, o ledger.ListOptions) (list []ledger.Item, all int, err error)
-	Retry(numbers []int64) (int, error)
-	Drop(numbers []int64) (int, error)
-}
-
-// Letters is the answer to GET /api/v1/queue/turns.
-type Letters struct {
-	All   int           `json:"all"` // that fit, listed or not
-	Turns []ledger.Item `json:"turns"`
-}
-
-// Selection is the body of POST /api/v1/queue/retry and drop: numbers of dead
-// turns, or all of them.
-type Selection struct {
-	Numbers []int64 `json:"numbers,omitempty"`
-	All     bool    `json:"all,omitempty"`
-}
-
-// Affected is the answer to them.
-type Affected struct {
-	Turns int `json:"turns"`
-}
-
-const (
-	defaultLimit = 50
-	maxLimit     = 1000
-	maxNumbers   = 10000
-)
+// defaultLimit is how many turns are listed where nobody says.
+const defaultLimit = 50
 
 func (s *Server) queue(w http.ResponseWriter, _ *http.Request) {
 	writeJSON(w, http.StatusOK, s.o.Counts())
 }
 
 func (s *Server) turns(w http.ResponseWriter, r *http.Request) {
-	if s.o.Queue == nil {
+	if s.o.Memory == nil {
 		s.memoryIsOff(w, r)
 		return
 	}
 	o, err := listOptions(r.URL.Query())
+	if err == nil {
+		err = service.CheckList(o)
+	}
 	if err != nil {
 		writeError(w, http.StatusBadRequest, err.Error())
 		return
 	}
-	list, all, err := s.o.Queue.Letters(r.Context(), o)
+	list, err := s.o.Memory.Queue().List(r.Context(), o)
 	if o.Text {
 		var groups []string
-		for i := range list {
-			if !slices.Contains(groups, list[i].Group) {
-				groups = append(groups, list[i].Group)
+		for i := range list.Turns {
+			if group := list.Turns[i].Group; !slices.Contains(groups, group) {
+				groups = append(groups, group)
 			}
 		}
-		s.audit(r, "show queued turns", "the queue", groups, err, slog.Int("turns", len(list)))
+		s.audit(r, "show queued turns", "the queue", groups, err, slog.Int("turns", len(list.Turns)))
 	}
 	if err != nil {
 		writeError(w, http.StatusInternalServerError, err.Error())
 		return
 	}
-	writeJSON(w, http.StatusOK, Letters{all, list})
+	writeJSON(w, http.StatusOK, list)
 }
 
 func listOptions(q url.Values) (o ledger.ListOptions, err error) {
 	o = ledger.ListOptions{Condition: ledger.Condition(q.Get("state")), Group: q.Get("group"), Limit: defaultLimit}
-	if o.Condition != "" && !slices.Contains(ledger.Conditions, o.Condition) {
-		return o, fmt.Errorf("state: %q is not one of %s, %s, %s", o.Condition, ledger.Waiting, ledger.UnderWay, ledger.Dead)
-	}
 	if v := q.Get("limit"); v != "" {
-		if o.Limit, err = strconv.Atoi(v); err != nil || o.Limit < 1 || o.Limit > maxLimit {
-			return o, fmt.Errorf("limit: %q is not a number from 1 to %d", v, maxLimit)
+		if o.Limit, err = strconv.Atoi(v); err != nil {
+			return o, fmt.Errorf("limit: %q is not a number", v)
 		}
 	}
 	if v := q.Get("text"); v != "" {
@@ -96,41 +69,22 @@ func listOptions(q url.Values) (o ledger.ListOptions, err error) {
 }
 
 // change performs retry or drop.
-func (s *Server) change(what string, do func(Queue, []int64) (int, error)) http.HandlerFunc {
-	return func(w http.ResponseWriter, r *http.Request) {
-		if s.o.Queue == nil {
-			s.memoryIsOff(w, r)
-			return
-		}
-		var sel Selection
-		if err := readJSON(w, r, &sel); err != nil {
-			writeError(w, http.StatusBadRequest, err.Error())
-			return
-		}
-		if sel.All == (len(sel.Numbers) > 0) || len(sel.Numbers) > maxNumbers {
-			writeError(w, http.StatusBadRequest, fmt.Sprintf(`name the turns as {"numbers":[…]}, at most %d, or write {"all":true}`, maxNumbers))
-			return
-		}
-		n, err := do(s.o.Queue, sel.Numbers)
-		s.audit(r, what, "the queue", nil, err, slog.Int("turns", n))
-		if err != nil {
-			writeError(w, http.StatusInternalServerError, err.Error())
-			return
-		}
-		writeJSON(w, http.StatusOK, Affected{n})
-	}
+func (s *Server) change(what string, do func(service.Queue, context.Context, service.Selection) (service.Affected, error)) http.HandlerFunc {
+	return call(s, what, http.StatusInternalServerError, service.Selection{}, maxBody,
+		func(ctx context.Context, m *service.Service, in *service.Selection) (service.Affected, entry, error) {
+			done, err := do(m.Queue(), ctx, *in)
+			return done, entry{who: "the queue", more: []any{slog.Int("turns", done.Turns)}}, err
+		})
 }
-
-// readJSON reads a small body. Asking for its type keeps forms of web pages
-// out, which may be sent from anywhere.
-func readJSON(w http.ResponseWriter, r *http.Request, v any) error { return readBody(w, r, v, maxBody) }
 
 // maxBody is how many bytes most bodies may have.
 const maxBody = 1 << 20
 
+// readBody reads a small body. Asking for its type keeps forms of web pages
+// out, which may be sent from anywhere.
 func readBody(w http.ResponseWriter, r *http.Request, v any, most int64) error {
 	if t, _, err := mime.ParseMediaType(r.Header.Get("Content-Type")); err != nil || t != "application/json" {
-		return fmt.Errorf("the body must be sent with Content-Type: application/json")
+		return errors.New("the body must be sent with Content-Type: application/json")
 	}
 	d := json.NewDecoder(http.MaxBytesReader(w, r.Body, most))
 	d.DisallowUnknownFields()

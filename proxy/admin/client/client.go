@@ -1,0 +1,171 @@
+// Package client owns how a command talks to a running proxy: it finds the one
+// that owns a data directory, or that is named by its address, and calls its
+// admin side.
+//
+// It must not know flags or files of settings, and sends neither the token nor
+// what is remembered to any other proxy. Of our packages it may import those
+// whose types the admin side speaks.
+package client
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"time"
+
+	"github.com/graphiti-proxy/graphiti-proxy/certificate"
+	"github.com/graphiti-proxy/graphiti-proxy/datadir"
+	"github.com/graphiti-proxy/graphiti-proxy/proxy/admin"
+)
+
+// Options says which proxy is meant.
+type Options struct {
+	Listen string // admin.listen: where it answers; off: nowhere
+	Token  string // empty: none
+	Cert   string // the file that it is trusted by; empty: no TLS
+
+	// DataDir is what the proxy owns. Where ByAddress is set it does not
+	// matter: whoever answers at Listen is meant.
+	DataDir   string
+	ByAddress bool
+}
+
+// Client calls the admin side of one proxy.
+type Client struct{ o Options }
+
+// New is a client of whoever answers at o.Listen.
+func New(o Options) *Client { return &Client{o} }
+
+// ErrNoProxy says that the proxy that is meant does not answer.
+var ErrNoProxy = errors.New("no proxy answers")
+
+const (
+	maxAnswer   = 64 << 20 // bytes of an answer, or of a line of one
+	callTimeout = 30 * time.Second
+	whoTimeout  = 5 * time.Second
+)
+
+// call makes one call; in may be nil.
+func (c *Client) call(ctx context.Context, timeout time.Duration, method, path string, in, out any) error {
+	ctx, cancel := context.WithTimeout(ctx, timeout)
+	defer cancel()
+	body, err := json.Marshal(in)
+	if err != nil {
+		return fmt.Errorf("ask the admin side: %w", err)
+	}
+	resp, err := c.send(ctx, method, path, body)
+	if err != nil {
+		return err
+	}
+	defer resp.Body.Close()
+	answer, err := io.ReadAll(io.LimitReader(resp.Body, maxAnswer))
+	if err != nil {
+		return fmt.Errorf("read the answer of the admin side: %w", err)
+	}
+	if json.Unmarshal(answer, out) != nil {
+		return c.notOurs()
+	}
+	return nil
+}
+
+// stream makes one call and gives each line of the answer to f.
+func (c *Client) stream(ctx context.Context, path string, f func(line []byte) error) error {
+	resp, err := c.send(ctx, http.MethodGet, path, nil)
+	if err != nil {
+		return err
+	}
+	defer resp.Body.Close()
+	lines := bufio.NewScanner(resp.Body)
+	lines.Buffer(nil, maxAnswer)
+	for lines.Scan() {
+		if err := f(lines.Bytes()); err != nil {
+			return err
+		}
+	}
+	if err := lines.Err(); err != nil {
+		return fmt.Errorf("read the answer of the admin side: %w", err)
+	}
+	return nil
+}
+
+// send makes one call, and an error of any status but 200.
+func (c *Client) send(ctx context.Context, method, path string, body []byte) (*http.Response, error) {
+	if c.o.Listen == "off" {
+		return nil, c.silent()
+	}
+	// No HTTP proxy between: it would get the token, and what is remembered.
+	transport := &http.Transport{Proxy: nil, DisableKeepAlives: true}
+	scheme := "http://"
+	if c.o.Cert != "" {
+		trust, err := certificate.Trusting(c.o.Cert)
+		if err != nil {
+			return nil, err
+		}
+		scheme, transport.TLSClientConfig = "https://", trust
+	}
+	req, err := http.NewRequestWithContext(ctx, method, scheme+reachable(c.o.Listen)+path, bytes.NewReader(body))
+	if err != nil {
+		return nil, fmt.Errorf("ask the admin side: %w", err)
+	}
+	req.Header.Set("Content-Type", "application/json")
+	if !c.o.ByAddress { // another proxy may have taken the address meanwhile
+		if id := datadir.Instance(c.o.DataDir); id != "" {
+			req.Header.Set(admin.InstanceHeader, id)
+		}
+	}
+	if c.o.Token != "" {
+		req.Header.Set("Authorization", "Bearer "+c.o.Token)
+	}
+	resp, err := (&http.Client{Transport: transport}).Do(req)
+	if err != nil {
+		return nil, c.silent()
+	}
+	if resp.StatusCode == http.StatusOK {
+		return resp, nil
+	}
+	defer resp.Body.Close()
+	if resp.StatusCode == http.StatusUnauthorized {
+		return nil, errors.New("the admin side refuses the token; set admin.token to the proxy's")
+	}
+	var refusal struct {
+		Error string `json:"error"`
+	}
+	answer, err := io.ReadAll(io.LimitReader(resp.Body, 1<<20))
+	if err == nil && json.Unmarshal(answer, &refusal) == nil && refusal.Error != "" {
+		return nil, errors.New(refusal.Error)
+	}
+	return nil, c.notOurs()
+}
+
+func (c *Client) silent() error {
+	if c.o.Listen == "off" {
+		return fmt.Errorf("%w: admin.listen is off; set it to an address and restart the proxy", ErrNoProxy)
+	}
+	return fmt.Errorf("%w on %s; start one with graphiti-proxy serve, or set admin.listen to the address of the one that runs", ErrNoProxy, c.o.Listen)
+}
+
+func (c *Client) notOurs() error {
+	return fmt.Errorf("%s is not graphiti-proxy, or runs another version; set admin.listen to the address of the proxy's admin side", c.o.Listen)
+}
+
+// reachable is an address at which a listener is reached from this machine: one
+// that listens on all is no place to connect to.
+func reachable(listen string) string {
+	host, port, err := net.SplitHostPort(listen)
+	if err != nil {
+		return listen
+	}
+	switch ip := net.ParseIP(host); {
+	case host == "" || ip != nil && ip.IsUnspecified() && ip.To4() != nil:
+		host = "127.0.0.1"
+	case ip != nil && ip.IsUnspecified():
+		host = "::1"
+	}
+	return net.JoinHostPort(host, port)
+}
