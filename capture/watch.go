@@ -23,10 +23,9 @@ const (
 	lanes     = 4   // workers; an answer stays with one of them
 	laneDepth = 256 // segments that wait for a worker, 8 MiB at most
 
-	// What is done with an answer waits for disks, so that many are done at
-	// the same time and share a commit.
-	finishers     = 32
-	finisherDepth = 64 // answers that wait for one; then its workers wait
+	// maxReports bounds the answers that were read and are being reported. Then
+	// the workers wait.
+	maxReports = 2048
 )
 
 // Meta is what the head of an answer says about its body.
@@ -41,8 +40,7 @@ type Meta struct {
 type Watcher struct {
 	log     *slog.Logger
 	lanes   [lanes]*worker
-	finish  [finishers]chan finished
-	last    sync.WaitGroup // of the finishers
+	reports reports
 	next    atomic.Uint32
 	dropped atomic.Int64
 	pool    sync.Pool
@@ -120,28 +118,62 @@ func NewWatcher(log *slog.Logger, b *budget.Budget) *Watcher {
 		// Ends when Close closes stop.
 		go w.work(w.lanes[i])
 	}
-	for i := range w.finish {
-		w.finish[i] = make(chan finished, finisherDepth)
-		w.last.Add(1)
-		// Ends when Close closes its channel.
-		go w.report(w.finish[i])
-	}
+	w.reports = reports{log: log, room: make(chan struct{}, maxReports), waiting: make(map[uint64][]finished)}
 	return w
 }
 
-// report tells what was read.
-func (w *Watcher) report(answers <-chan finished) {
-	defer w.last.Done()
-	for f := range answers {
-		w.tell(f)
+// reports calls what is to be done with the answers that were read. Those of one
+// conversation are reported one after the other. Conversations do not wait for
+// each other: what is reported waits for the disk, and what waits together
+// shares a commit.
+type reports struct {
+	log  *slog.Logger
+	room chan struct{} // one for each answer here
+	wg   sync.WaitGroup
+
+	mu      sync.Mutex            // guards waiting
+	waiting map[uint64][]finished // by order, behind the one that is being reported
+}
+
+func (r *reports) add(order uint64, f finished) {
+	r.room <- struct{}{}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	list, busy := r.waiting[order]
+	if busy {
+		r.waiting[order] = append(list, f)
+		return
+	}
+	r.waiting[order] = nil
+	// Ends when no answer of the conversation waits.
+	r.wg.Go(func() { r.run(order, f) })
+}
+
+func (r *reports) run(order uint64, f finished) {
+	for more := true; more; {
+		r.report(f)
+		<-r.room
+		f, more = r.next(order)
 	}
 }
 
-// tell contains panics: one answer is lost and nothing else.
-func (w *Watcher) tell(f finished) {
+func (r *reports) next(order uint64) (f finished, more bool) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	list := r.waiting[order]
+	if len(list) == 0 {
+		delete(r.waiting, order)
+		return f, false
+	}
+	f, r.waiting[order] = list[0], list[1:]
+	return f, true
+}
+
+// report contains panics: one answer is lost and nothing else.
+func (r *reports) report(f finished) {
 	defer func() {
-		if r := recover(); r != nil {
-			w.log.Error("keeping an answer panicked", "error", fmt.Sprint(r))
+		if p := recover(); p != nil {
+			r.log.Error("keeping an answer panicked", "error", fmt.Sprint(p))
 		}
 	}()
 	f.done(f.answer, f.clean)
@@ -152,10 +184,7 @@ func (w *Watcher) tell(f finished) {
 func (w *Watcher) Close() {
 	close(w.stop)
 	w.wg.Wait()
-	for i := range w.finish {
-		close(w.finish[i])
-	}
-	w.last.Wait()
+	w.reports.wg.Wait()
 }
 
 // Dropped counts the answers that were given up: the workers could not follow,
@@ -292,7 +321,7 @@ func (w *Watcher) take(p piece) {
 		a.finish()
 	}
 	if p.end && !a.lost {
-		w.finish[a.meta.Order%finishers] <- finished{a.done, a.reader.Answer(), p.clean}
+		w.reports.add(a.meta.Order, finished{a.done, a.reader.Answer(), p.clean})
 	}
 	if a.lost {
 		a.lose()

@@ -1,0 +1,38 @@
+package capture
+
+import (
+	"log/slog"
+	"slices"
+	"testing"
+
+	"github.com/graphiti-proxy/graphiti-proxy/dialect"
+)
+
+// TestAConversationThatWaitsHoldsUpNoOther: what is done with the answer of one
+// conversation waits. The answers of a hundred others are reported meanwhile, and
+// then those of the first in their order.
+func TestAConversationThatWaitsHoldsUpNoOther(t *testing.T) {
+	w := NewWatcher(slog.New(slog.DiscardHandler), nil)
+	report := func(order uint64, done func()) {
+		w.reports.add(order, finished{done: func(dialect.Answer, bool) { done() }})
+	}
+	held, others := make(chan struct{}), make(chan struct{})
+	var first []int
+	for i := range 3 {
+		report(0, func() { <-held; first = append(first, i) })
+	}
+	for n := range uint64(100) {
+		report(n+1, func() { others <- struct{}{} })
+	}
+	for range 100 {
+		<-others
+	}
+	close(held)
+	w.Close()
+	if want := []int{0, 1, 2}; !slices.Equal(first, want) {
+		t.Errorf("the answers of a conversation are reported in the order %v, want %v", first, want)
+	}
+	if len(w.reports.waiting) != 0 {
+		t.Errorf("%d conversations are still known", len(w.reports.waiting))
+	}
+}
