@@ -28,7 +28,7 @@ func NoteConsent(dir, endpoint string) (*Consent, error) {
 		err = os.WriteFile(path, append(b, '\n'), 0o600)
 	}
 	if err != nil {
-		return nil, Error{fmt.Errorf("data_dir: note consent: %w", err)}
+		return nil, fault(dir, fmt.Errorf("note consent: %w", err))
 	}
 	return &c, nil
 }

@@ -47,7 +47,7 @@ func Acquire(path, holder string) (*Lock, error) {
 	}
 	dir, err := os.Open(path)
 	if err != nil {
-		return nil, Error{fmt.Errorf("data_dir: %w", err)}
+		return nil, fault(path, err)
 	}
 	l := &Lock{path: path, dir: dir, ID: instanceOf(dir)}
 	if err := lockDir(dir); err != nil {
@@ -55,7 +55,7 @@ func Acquire(path, holder string) (*Lock, error) {
 		if errors.Is(err, ErrInUse) {
 			return nil, inUse(path)
 		}
-		return nil, Error{fmt.Errorf("data_dir: lock %s: %w", path, err)}
+		return nil, fault(path, fmt.Errorf("lock: %w", err))
 	}
 	l.file = flock.New(lockFile(path), flock.SetPermissions(0o600))
 	locked, err := l.file.TryLock()
@@ -64,7 +64,7 @@ func Acquire(path, holder string) (*Lock, error) {
 		if err == nil {
 			return nil, inUse(path)
 		}
-		return nil, Error{fmt.Errorf("data_dir: %w", err)}
+		return nil, fault(path, err)
 	}
 	l.note("", holder)
 	return l, nil

@@ -3,7 +3,6 @@ package datadir
 import (
 	"crypto/rand"
 	"errors"
-	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -13,7 +12,7 @@ import (
 func Owner(dir string) (owner string, err error) {
 	defer func() {
 		if err != nil {
-			err = Error{err}
+			err = fault(dir, err)
 		}
 	}()
 	path := filepath.Join(dir, "owner")
@@ -22,14 +21,14 @@ func Owner(dir string) (owner string, err error) {
 		return owner, nil
 	}
 	if err != nil && !errors.Is(err, os.ErrNotExist) {
-		return "", fmt.Errorf("data_dir: %w", err)
+		return "", err
 	}
 	if err := os.MkdirAll(dir, 0o700); err != nil {
-		return "", fmt.Errorf("data_dir: %w", err)
+		return "", err
 	}
 	owner = "user:" + strings.ToLower(rand.Text())
 	if err := os.WriteFile(path, []byte(owner+"\n"), 0o600); err != nil {
-		return "", fmt.Errorf("data_dir: %w", err)
+		return "", err
 	}
 	return owner, nil
 }

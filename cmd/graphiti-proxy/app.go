@@ -16,12 +16,14 @@ import (
 	"github.com/graphiti-proxy/graphiti-proxy/budget"
 	"github.com/graphiti-proxy/graphiti-proxy/cache"
 	"github.com/graphiti-proxy/graphiti-proxy/cache/redis"
+	"github.com/graphiti-proxy/graphiti-proxy/cache/sqlite"
 	"github.com/graphiti-proxy/graphiti-proxy/capture"
 	"github.com/graphiti-proxy/graphiti-proxy/certificate"
 	"github.com/graphiti-proxy/graphiti-proxy/config"
 	"github.com/graphiti-proxy/graphiti-proxy/datadir"
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti"
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti/embedded"
+	"github.com/graphiti-proxy/graphiti-proxy/health"
 	"github.com/graphiti-proxy/graphiti-proxy/inject"
 	"github.com/graphiti-proxy/graphiti-proxy/proxy"
 	"github.com/graphiti-proxy/graphiti-proxy/proxy/admin"
@@ -50,7 +52,7 @@ type app struct {
 	live     atomic.Pointer[config.Config]   // as it was read last; cfg is as it was at the start
 	parts    *parts                          // nil: the memory is off
 	service  *service.Service                // nil: the memory is off
-	prober   *prober                         // nil: the memory is off
+	prober   *health.Prober                  // nil: the memory is off
 	tracer   trace.Tracer                    // nil: nobody looks
 	shared   *redis.DB                       // what replicas share; nil: nothing
 	memory   *graphiti.Memory                // nil: off
@@ -62,7 +64,9 @@ type app struct {
 
 	holder string        // of data_dir: datadir.Proxy or Command
 	lock   *datadir.Lock // nil: data_dir is not used
-	files  files
+	files  datadir.Files
+	lost   atomic.Int64 // turns that were not kept while memory was off because of a file
+	set    memorySet
 
 	shutdown.Stack
 }
@@ -162,19 +166,19 @@ func (a *app) openMemory() (mem proxy.Memory, err error) {
 		return off, datadir.WithdrawConsent(cfg.DataDir)
 	}
 	switch a.lock, err = datadir.Acquire(cfg.DataDir, a.holder); {
-	case datadir.IsFault(err):
-		return a.giveUp(err), nil
+	case sqlite.IsFault(err):
+		return a.startWithout(err), nil
 	case err != nil:
 		return off, err
 	}
 	a.OnUnlock("lock", func(context.Context) error { return a.lock.Unlock() })
 	before := a.Begun()
-	if mem, err = a.openParts(); err == nil || !datadir.IsFault(err) {
+	if mem, err = a.openParts(); err == nil || !sqlite.IsFault(err) {
 		return mem, err
 	}
 	a.Undo(before)
 	a.parts, a.service, a.prober, a.shared, a.memory, a.store, a.pipeline, a.planner = nil, nil, nil, nil, nil, nil, nil, nil
-	return a.giveUp(err), nil
+	return a.startWithout(err), nil
 }
 
 // openParts opens what is in data_dir and what works with it, from the memory
@@ -233,7 +237,7 @@ func (a *app) openParts() (proxy.Memory, error) {
 		Log:      a.log,
 	})
 	a.OnClose("forgetting", func(context.Context) error { a.service.Close(); return nil })
-	a.prober = newProber(a.memory, a.mayAsk, state.Decisions.Emptied)
+	a.prober = health.NewProber(a.memory, a.mayAsk, state.Decisions.Emptied)
 	a.OnClose("probe", func(context.Context) error { a.prober.Close(); return nil })
 	return a.remembering(cfg, id), nil
 }
@@ -473,11 +477,11 @@ func (a *app) Serve() error {
 func (a *app) queue() capture.QueueStatus {
 	if a.pipeline == nil {
 		s := capture.QueueStatus{Delivers: true} // all that there is
-		a.tellFiles(&s)
+		a.addFileFaults(&s)
 		return s
 	}
 	s := a.pipeline.Status()
 	s.GivenUp = int(a.parts.watcher.Dropped())
-	a.tellFiles(&s)
+	a.addFileFaults(&s)
 	return s
 }

@@ -18,7 +18,7 @@ import (
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti"
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti/graphititest"
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti/rest"
-	"github.com/graphiti-proxy/graphiti-proxy/proxy/admin"
+	"github.com/graphiti-proxy/graphiti-proxy/health"
 	"github.com/graphiti-proxy/graphiti-proxy/proxy/proxytest"
 )
 
@@ -379,7 +379,7 @@ func TestWithoutConsentNothingIsSent(t *testing.T) {
 	if strings.Count(w.log.String(), "memory.consent") != 1 {
 		t.Errorf("the log does not say so once: %s", w.log)
 	}
-	if s := w.app.status(context.Background(), true); s.Memory.State != admin.StateOff || !strings.Contains(s.Memory.Remedy, "memory.consent") || !s.Ready {
+	if s := w.app.status(context.Background(), true); s.Memory.State != health.StateOff || !strings.Contains(s.Memory.Remedy, "memory.consent") || !s.Ready {
 		t.Errorf("%+v", s.Memory)
 	}
 }
@@ -391,12 +391,12 @@ func TestStatusTellsOfTrouble(t *testing.T) {
 		t.Fatal(err)
 	}
 	w := start(t, t.TempDir(), map[string]string{"memory.backend": "graphiti", "memory.endpoint": g.URL(), "memory.consent": "true"})
-	if s := w.app.status(context.Background(), true); s.Memory.State != admin.StateWorking {
+	if s := w.app.status(context.Background(), true); s.Memory.State != health.StateWorking {
 		t.Errorf("%+v", s.Memory)
 	}
 	g.Close()
 	s := w.app.status(context.Background(), true)
-	if s.Memory.State != admin.StateTrouble || s.Memory.Remedy == "" || !s.Ready {
+	if s.Memory.State != health.StateTrouble || s.Memory.Remedy == "" || !s.Ready {
 		t.Errorf("%+v", s.Memory)
 	}
 	var out bytes.Buffer

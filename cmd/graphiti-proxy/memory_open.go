@@ -11,7 +11,6 @@ import (
 	"github.com/graphiti-proxy/graphiti-proxy/capture"
 	"github.com/graphiti-proxy/graphiti-proxy/config"
 	"github.com/graphiti-proxy/graphiti-proxy/datadir"
-	"github.com/graphiti-proxy/graphiti-proxy/proxy/admin"
 	"github.com/graphiti-proxy/graphiti-proxy/proxy/admin/client"
 	"github.com/graphiti-proxy/graphiti-proxy/service"
 )
@@ -83,11 +82,12 @@ func openForCommand(ctx context.Context, cfg *config.Config) (*opened, error) {
 	if err != nil {
 		return nil, err
 	}
+	broken := a.files.NotOpened()
 	switch {
-	case a.files.broken != nil:
-		err = datadir.Each(a.files.broken)[0]
+	case broken != nil:
+		err = broken[0]
 	case a.service == nil:
-		err = errors.New(admin.MemoryIsOff(a.status(ctx, false)))
+		err = errors.New(a.status(ctx, false).Memory.Off())
 	default:
 		counts := func(context.Context) (capture.QueueStatus, error) { return a.queue(), nil }
 		return &opened{a.service, counts, func() error {

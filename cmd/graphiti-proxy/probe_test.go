@@ -3,18 +3,15 @@ package main
 import (
 	"bytes"
 	"encoding/json"
-	"errors"
 	"io"
 	"net/http"
 	"slices"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/graphiti-proxy/graphiti-proxy/capture"
-	"github.com/graphiti-proxy/graphiti-proxy/graphiti"
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti/graphititest"
-	"github.com/graphiti-proxy/graphiti-proxy/proxy/admin"
+	"github.com/graphiti-proxy/graphiti-proxy/health"
 	"github.com/graphiti-proxy/graphiti-proxy/proxy/admin/client"
 )
 
@@ -29,7 +26,7 @@ func TestHealthDoesNotWaitForTheMemory(t *testing.T) {
 	}
 	defer g.Close()
 	w := start(t, t.TempDir(), map[string]string{"memory.backend": "graphiti", "memory.endpoint": g.URL(), "memory.consent": "true"})
-	w.app.prober.fresh(t.Context())
+	w.app.prober.Ask(t.Context())
 	g.Always(graphititest.Healthcheck, graphititest.Answer(http.StatusServiceUnavailable, ""))
 	before := len(g.Requests())
 	get := func(path string, out any) {
@@ -46,21 +43,21 @@ func TestHealthDoesNotWaitForTheMemory(t *testing.T) {
 	}
 	var ready struct {
 		Ready  bool
-		Memory admin.Memory
+		Memory health.Memory
 	}
 	for range 20 {
 		get("/readyz", &ready)
 		get("/api/v1/queue", &capture.QueueStatus{})
-		get("/api/v1/status", &admin.Status{})
+		get("/api/v1/status", &health.Status{})
 	}
 	if n := len(g.Requests()); n != before {
 		t.Errorf("%d calls to the memory", n-before)
 	}
-	if !ready.Ready || ready.Memory.State != admin.StateWorking || ready.Memory.Checked == nil {
+	if !ready.Ready || ready.Memory.State != health.StateWorking || ready.Memory.Checked == nil {
 		t.Errorf("%+v", ready)
 	}
 	first, err := adminOf(w).Status(t.Context())
-	if err != nil || first.Memory.State != admin.StateTrouble || first.Memory.Since == nil {
+	if err != nil || first.Memory.State != health.StateTrouble || first.Memory.Since == nil {
 		t.Fatalf("%+v, %v", first.Memory, err)
 	}
 	again, err := adminOf(w).Status(t.Context())
@@ -73,20 +70,8 @@ func TestHealthDoesNotWaitForTheMemory(t *testing.T) {
 		t.Errorf("it does not say since when: %s", out.String())
 	}
 	get("/readyz", &ready)
-	if ready.Memory.State != admin.StateTrouble || strings.Contains(ready.Memory.Why, "127.0.0.1") {
+	if ready.Memory.State != health.StateTrouble || strings.Contains(ready.Memory.Why, "127.0.0.1") {
 		t.Errorf("%+v", ready.Memory)
-	}
-}
-
-// TestOneFaultDoesNotHideAnother: a search that fails does not hide that
-// nothing is kept, nor what to do about it.
-func TestOneFaultDoesNotHideAnother(t *testing.T) {
-	t.Parallel()
-	now := time.Now()
-	m := admin.Memory{State: admin.StateWorking}
-	faults(&m, &probed{at: now, search: errors.New("no such model"), since: now.Add(-time.Minute)}, &capture.QueueStatus{Stalled: &now, Pending: 3, Diagnosis: graphiti.WorkerDead})
-	if !strings.Contains(m.Why, "no such model") || !strings.Contains(m.Why, "has kept none") || !strings.Contains(m.Remedy, graphiti.WorkerDead.Remedy()) || !m.Since.Equal(now.Add(-time.Minute)) {
-		t.Errorf("%+v", m)
 	}
 }
 
@@ -111,7 +96,7 @@ func TestStatusTellsWhatRuns(t *testing.T) {
 		}
 	}
 	s := w.app.status(t.Context(), true)
-	if s.Memory.Backend != "embedded" || s.Memory.Where != w.app.cfg.DataDir || s.Memory.State != admin.StateWorking || len(s.Waiting) != 2 {
+	if s.Memory.Backend != "embedded" || s.Memory.Where != w.app.cfg.DataDir || s.Memory.State != health.StateWorking || len(s.Waiting) != 2 {
 		t.Errorf("%+v, %v wait", s.Memory, s.Waiting)
 	}
 }

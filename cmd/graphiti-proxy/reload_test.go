@@ -13,7 +13,7 @@ import (
 
 	"github.com/graphiti-proxy/graphiti-proxy/config"
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti/graphititest"
-	"github.com/graphiti-proxy/graphiti-proxy/proxy/admin"
+	"github.com/graphiti-proxy/graphiti-proxy/health"
 	"github.com/graphiti-proxy/graphiti-proxy/proxy/proxytest"
 )
 
@@ -259,7 +259,7 @@ func TestConsentIsForTheEndpointThatRuns(t *testing.T) {
 		t.Error(header)
 	}
 	s := w.app.status(t.Context(), true).Memory
-	if s.State != admin.StateOff || s.ConsentSince != nil || !strings.Contains(s.Why+s.Remedy, "elsewhere.example") {
+	if s.State != health.StateOff || s.ConsentSince != nil || !strings.Contains(s.Why+s.Remedy, "elsewhere.example") {
 		t.Errorf("%+v", s)
 	}
 	if n := len(g.Requests()); n != before {
@@ -297,7 +297,7 @@ func TestConsentTakenBack(t *testing.T) {
 	if _, header, _ := w.say("What is my cat called?"); !strings.HasPrefix(header, "off;") || !strings.Contains(header, "reason=consent") {
 		t.Error(header)
 	}
-	if s := w.app.status(t.Context(), true); s.Memory.State != admin.StateOff || !strings.Contains(s.Memory.Why, "consent") {
+	if s := w.app.status(t.Context(), true); s.Memory.State != health.StateOff || !strings.Contains(s.Memory.Why, "consent") {
 		t.Errorf("%+v", s.Memory)
 	}
 	time.Sleep(100 * time.Millisecond)

@@ -16,7 +16,6 @@ import (
 
 	"github.com/graphiti-proxy/graphiti-proxy/budget"
 	"github.com/graphiti-proxy/graphiti-proxy/config"
-	"github.com/graphiti-proxy/graphiti-proxy/datadir"
 	"github.com/graphiti-proxy/graphiti-proxy/shutdown"
 )
 
@@ -132,11 +131,11 @@ func banner(w io.Writer, a *app) {
 // cannot be.
 func (a *app) memoryLine() string {
 	line := memoryLine(a.cfg)
-	for i, e := range datadir.Each(a.files.broken) {
+	for i, t := range a.files.NotOpened() {
 		if i == 0 {
 			line = "OFF, nothing is recalled or kept"
 		}
-		line += "\n                " + datadir.What(e) + "\n                to do: " + datadir.Remedy(e)
+		line += "\n                " + t.What() + "\n                to do: " + t.Remedy
 	}
 	return line
 }

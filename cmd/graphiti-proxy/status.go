@@ -11,12 +11,12 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/graphiti-proxy/graphiti-proxy/dialect/registry"
-	"github.com/graphiti-proxy/graphiti-proxy/proxy/admin"
+	"github.com/graphiti-proxy/graphiti-proxy/health"
 	"github.com/graphiti-proxy/graphiti-proxy/proxy/admin/client"
 )
 
 func newStatusCommand() *cobra.Command {
-	var asJSON, health bool
+	var asJSON, forwards bool
 	var request explainFlags
 	c := &cobra.Command{
 		Use:   "status",
@@ -33,7 +33,7 @@ func newStatusCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			if health {
+			if forwards {
 				return client.Forwards(c.Context(), target(cfg))
 			}
 			proxy, err := client.FindToShow(c.Context(), target(cfg))
@@ -49,14 +49,14 @@ func newStatusCommand() *cobra.Command {
 			} else {
 				printStatus(c.OutOrStdout(), s)
 			}
-			if err == nil && (s.Memory.State == admin.StateTrouble || slices.Contains(s.Memory.Faults, admin.FaultState)) {
+			if err == nil && (s.Memory.State == health.StateTrouble || slices.Contains(s.Memory.Faults, health.FaultState)) {
 				err = errors.New("the memory is in trouble: " + s.Memory.Remedy)
 			}
 			return err
 		},
 	}
 	c.Flags().BoolVar(&asJSON, "json", false, "print JSON")
-	c.Flags().BoolVar(&health, "health", false, "print nothing; the exit code says whether requests are forwarded, whatever memory does")
+	c.Flags().BoolVar(&forwards, "health", false, "print nothing; the exit code says whether requests are forwarded, whatever memory does")
 	request.add(c)
 	return c
 }
@@ -70,7 +70,7 @@ func upstreamLine(upstreams map[string]string) string {
 	return line
 }
 
-func printStatus(w io.Writer, s *admin.Status) {
+func printStatus(w io.Writer, s *health.Status) {
 	fmt.Fprintf(w, "proxy     running for %s, version %s\n", time.Since(s.Started).Round(time.Second), s.Version)
 	clients := "http://"
 	if s.TLS {

@@ -18,6 +18,7 @@ import (
 	"golang.org/x/time/rate"
 
 	"github.com/graphiti-proxy/graphiti-proxy/capture"
+	"github.com/graphiti-proxy/graphiti-proxy/health"
 	"github.com/graphiti-proxy/graphiti-proxy/service"
 )
 
@@ -28,7 +29,7 @@ type Options struct {
 
 	// Status tells how the proxy is. Only where fresh is set does it ask the
 	// memory, and wait for it; else it tells what was found last.
-	Status  func(ctx context.Context, fresh bool) Status
+	Status  func(ctx context.Context, fresh bool) health.Status
 	Counts  func() capture.QueueStatus
 	Metrics http.Handler
 	// Instance names the data directory that the proxy owns: calls that are
@@ -140,7 +141,7 @@ func (s *Server) readyz(w http.ResponseWriter, r *http.Request) {
 	if !st.Ready {
 		code = http.StatusServiceUnavailable
 	}
-	writeJSON(w, code, map[string]any{"ready": st.Ready, "memory": st.Memory.public()})
+	writeJSON(w, code, map[string]any{"ready": st.Ready, "memory": st.Memory.Public()})
 }
 
 func (s *Server) status(w http.ResponseWriter, r *http.Request) {

@@ -13,14 +13,15 @@ import (
 	"time"
 
 	"github.com/graphiti-proxy/graphiti-proxy/capture"
+	"github.com/graphiti-proxy/graphiti-proxy/health"
 )
 
-func start(t *testing.T, token string, st Status) string {
+func start(t *testing.T, token string, st health.Status) string {
 	t.Helper()
 	s, err := New(Options{
 		Listen:  "127.0.0.1:0",
 		Token:   token,
-		Status:  func(context.Context, bool) Status { return st },
+		Status:  func(context.Context, bool) health.Status { return st },
 		Counts:  func() capture.QueueStatus { return st.Queue },
 		Metrics: http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, "m 1\n") }),
 		Log:     slog.New(slog.DiscardHandler),
@@ -69,7 +70,7 @@ func getFrom(t *testing.T, from, url, token string) (int, string) {
 
 // TestTokenGuardsAllButHealthAndMetrics, which say nothing of anybody.
 func TestTokenGuardsAllButHealthAndMetrics(t *testing.T) {
-	base := start(t, "secret", Status{Ready: true})
+	base := start(t, "secret", health.Status{Ready: true})
 	for _, tc := range []struct {
 		path, token string
 		status      int
@@ -93,9 +94,9 @@ func TestTokenGuardsAllButHealthAndMetrics(t *testing.T) {
 // TestMemoryTroubleKeepsTheProxyReady, and is told: all of it, in words that
 // hold no address.
 func TestMemoryTroubleKeepsTheProxyReady(t *testing.T) {
-	st := Status{Ready: true, Memory: Memory{Backend: "graphiti", Where: "http://secret-host"}}
-	st.Memory.Fail(FaultUnreachable, time.Time{}, "dial secret-host: refused", "look at secret-host")
-	st.Memory.Fail(FaultStalled, time.Time{}, "secret-host keeps none", "start it again")
+	st := health.Status{Ready: true, Memory: health.Memory{Backend: "graphiti", Where: "http://secret-host"}}
+	st.Memory.Fail(health.FaultUnreachable, time.Time{}, "dial secret-host: refused", "look at secret-host")
+	st.Memory.Fail(health.FaultStalled, time.Time{}, "secret-host keeps none", "start it again")
 	status, body := get(t, start(t, "", st)+"/readyz", "")
 	if status != 200 || !strings.Contains(body, "does not answer; the memory accepts turns and keeps none") || strings.Contains(body, "secret-host") {
 		t.Errorf("status %d, body %s", status, body)
@@ -103,7 +104,7 @@ func TestMemoryTroubleKeepsTheProxyReady(t *testing.T) {
 }
 
 func TestQueueCountsAreThere(t *testing.T) {
-	_, body := get(t, start(t, "", Status{})+"/api/v1/queue", "")
+	_, body := get(t, start(t, "", health.Status{})+"/api/v1/queue", "")
 	var got map[string]any
 	if err := json.Unmarshal([]byte(body), &got); err != nil {
 		t.Fatal(err)
@@ -128,7 +129,7 @@ func refusedFrom(t *testing.T, base string) bool {
 // TestTooManyCalls are refused, and health is not among them; who guesses tokens
 // keeps out nobody who knows it, from elsewhere.
 func TestTooManyCalls(t *testing.T) {
-	base := start(t, "secret", Status{Ready: true})
+	base := start(t, "secret", health.Status{Ready: true})
 	refused := func(token string) bool {
 		for range 20 * callsPerSecond {
 			if status, _ := get(t, base+"/api/v1/status", token); status == http.StatusTooManyRequests {
@@ -158,7 +159,7 @@ func TestTooManyCalls(t *testing.T) {
 // what shows no token, keeps out nobody who has one.
 func TestPagesUseUpNothing(t *testing.T) {
 	for _, token := range []string{"", "secret"} {
-		base := start(t, token, Status{Ready: true})
+		base := start(t, token, health.Status{Ready: true})
 		send := func(token string, lines ...string) int {
 			req, _ := http.NewRequest(http.MethodGet, base+"/api/v1/status", nil)
 			if token != "" {

@@ -4,5 +4,5 @@
 // client listener.
 //
 // It must not know the proxy or any store, nor keep conversation text. Of our packages it
-// may import service, and graphiti and capture for their types.
+// may import service, and health and capture for their types.
 package admin

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/graphiti-proxy/graphiti-proxy/capture"
+	"github.com/graphiti-proxy/graphiti-proxy/health"
 	"github.com/graphiti-proxy/graphiti-proxy/service"
 )
 
@@ -24,15 +25,15 @@ type endpoint struct {
 
 func (s *Server) endpoints() []endpoint {
 	type ready struct {
-		Ready  bool   `json:"ready"`
-		Memory Memory `json:"memory"`
+		Ready  bool          `json:"ready"`
+		Memory health.Memory `json:"memory"`
 	}
 	return []endpoint{
 		{method: "GET", path: "/healthz", about: "200 while the process lives", open: true, serve: s.healthz},
 		{method: "GET", path: "/readyz", about: "200 when requests are forwarded; what memory does is in the body", out: ready{}, open: true, serve: s.readyz},
 		{method: "GET", path: "/metrics", about: "Metrics for Prometheus", open: true, serve: s.o.Metrics.ServeHTTP},
 		{method: "GET", path: "/api/v1/openapi.json", about: "This document", serve: s.openAPI},
-		{method: "GET", path: "/api/v1/status", about: "How the proxy is; with fresh=true the memory is asked now, else what it answered last is told", params: "fresh", out: Status{}, serve: s.status},
+		{method: "GET", path: "/api/v1/status", about: "How the proxy is; with fresh=true the memory is asked now, else what it answered last is told", params: "fresh", out: health.Status{}, serve: s.status},
 		{method: "GET", path: "/api/v1/queue", about: "Counts of the queue", out: capture.QueueStatus{}, owned: true, serve: s.queue},
 		{method: "GET", path: "/api/v1/queue/turns", about: "Turns in the queue", params: "state group limit text", out: service.Listed{}, owned: true, serve: s.turns},
 		{method: "POST", path: "/api/v1/queue/retry", about: "Have refused turns delivered again", in: service.Selection{}, out: service.Affected{}, owned: true, serve: s.change("retry turns", service.Queue.Retry)},

@@ -96,16 +96,7 @@ func readBody(w http.ResponseWriter, r *http.Request, v any, most int64) error {
 
 // memoryIsOff answers what needs a memory, and says why there is none.
 func (s *Server) memoryIsOff(w http.ResponseWriter, r *http.Request) {
-	writeError(w, http.StatusNotFound, MemoryIsOff(s.o.Status(r.Context(), false)))
-}
-
-// MemoryIsOff says why there is no memory, and what to do.
-func MemoryIsOff(st Status) string {
-	text := "the memory is off"
-	if m := st.Memory; m.Why != "" {
-		text = joined(text+": "+m.Why, m.Remedy)
-	}
-	return text
+	writeError(w, http.StatusNotFound, s.o.Status(r.Context(), false).Memory.Off())
 }
 
 func writeError(w http.ResponseWriter, code int, message string) {

@@ -11,15 +11,16 @@ import (
 
 	"github.com/graphiti-proxy/graphiti-proxy/capture"
 	"github.com/graphiti-proxy/graphiti-proxy/capture/ledger"
+	"github.com/graphiti-proxy/graphiti-proxy/health"
 	"github.com/graphiti-proxy/graphiti-proxy/proxy/admin"
 	"github.com/graphiti-proxy/graphiti-proxy/service"
 )
 
 // Status tells how the proxy is; it asks its memory for that.
-func (c *Client) Status(ctx context.Context) (*admin.Status, error) { return c.status(ctx, true) }
+func (c *Client) Status(ctx context.Context) (*health.Status, error) { return c.status(ctx, true) }
 
-func (c *Client) status(ctx context.Context, fresh bool) (*admin.Status, error) {
-	var s admin.Status
+func (c *Client) status(ctx context.Context, fresh bool) (*health.Status, error) {
+	var s health.Status
 	return &s, c.call(ctx, callTimeout, http.MethodGet, "/api/v1/status?fresh="+strconv.FormatBool(fresh), nil, &s)
 }
 

@@ -1,4 +1,4 @@
-package main
+package health
 
 import (
 	"context"
@@ -18,32 +18,33 @@ const (
 	healthTimeout = 2 * time.Second
 )
 
-// probed is how the memory was when it was asked. It is not changed.
-type probed struct {
-	at      time.Time // zero: it has not been asked
-	health  error
-	search  error     // only where health is nil
-	since   time.Time // since when one of them fails; zero: none does
-	emptied int       // blocks
+// Probe is how the memory was when it was asked. It is not changed.
+type Probe struct {
+	At      time.Time // zero: it has not been asked
+	Health  error
+	Search  error     // only where Health is nil
+	Since   time.Time // since when one of them fails; zero: none does
+	Emptied int       // blocks
 }
 
-// prober asks the memory from time to time how it is, so that whoever wants to
+// Prober asks the memory from time to time how it is, so that whoever wants to
 // know need not wait for it, and cannot make it work.
-type prober struct {
+type Prober struct {
 	memory  *graphiti.Memory
 	allowed func() bool                        // whether it may be asked
 	emptied func(context.Context) (int, error) // counts blocks
 
-	last   atomic.Pointer[probed]
-	asked  chan chan struct{} // by whom does not want to wait for the next time
+	last   atomic.Pointer[Probe]
+	asked  chan chan struct{} // by those who do not wait for the next time
 	ctx    context.Context    // ends with Close
 	cancel context.CancelFunc
 	ended  chan struct{}
 }
 
-func newProber(m *graphiti.Memory, allowed func() bool, emptied func(context.Context) (int, error)) *prober {
-	p := &prober{memory: m, allowed: allowed, emptied: emptied, asked: make(chan chan struct{}), ended: make(chan struct{})}
-	p.last.Store(&probed{})
+// NewProber asks until Close.
+func NewProber(m *graphiti.Memory, allowed func() bool, emptied func(context.Context) (int, error)) *Prober {
+	p := &Prober{memory: m, allowed: allowed, emptied: emptied, asked: make(chan chan struct{}), ended: make(chan struct{})}
+	p.last.Store(&Probe{})
 	p.ctx, p.cancel = context.WithCancel(context.Background())
 	// Ends with Close.
 	go p.run()
@@ -51,13 +52,13 @@ func newProber(m *graphiti.Memory, allowed func() bool, emptied func(context.Con
 }
 
 // Close returns when the memory is not asked any more.
-func (p *prober) Close() {
+func (p *Prober) Close() {
 	p.cancel()
 	<-p.ended
 }
 
 // run asks at once, and then each time that it is due or asked for.
-func (p *prober) run() {
+func (p *Prober) run() {
 	defer close(p.ended)
 	tick := time.NewTicker(probeEvery)
 	defer tick.Stop()
@@ -86,8 +87,11 @@ func (p *prober) run() {
 	}
 }
 
-// fresh has the memory asked, and returns when it has been, or ctx ends.
-func (p *prober) fresh(ctx context.Context) {
+// Last is what the memory answered last.
+func (p *Prober) Last() *Probe { return p.last.Load() }
+
+// Ask has the memory asked, and returns when it has been, or ctx ends.
+func (p *Prober) Ask(ctx context.Context) {
 	done := make(chan struct{})
 	select {
 	case p.asked <- done:
@@ -104,37 +108,37 @@ func (p *prober) fresh(ctx context.Context) {
 }
 
 // probe asks once.
-func (p *prober) probe(before *probed) *probed {
+func (p *Prober) probe(before *Probe) *Probe {
 	if !p.allowed() {
-		return &probed{}
+		return &Probe{}
 	}
-	now := &probed{at: time.Now()}
-	now.health = p.bounded(p.memory.Health)
-	if now.health == nil {
-		now.search = p.bounded(func(ctx context.Context) error {
+	now := &Probe{At: time.Now()}
+	now.Health = p.bounded(p.memory.Health)
+	if now.Health == nil {
+		now.Search = p.bounded(func(ctx context.Context) error {
 			_, err := p.memory.Search(ctx, []string{"graphiti_proxy_check"}, "test", 1)
 			return err
 		})
 	}
 	if p.bounded(func(ctx context.Context) (err error) {
-		now.emptied, err = p.emptied(ctx)
+		now.Emptied, err = p.emptied(ctx)
 		return err
 	}) != nil {
-		now.emptied = before.emptied
+		now.Emptied = before.Emptied
 	}
-	if now.health != nil || now.search != nil {
-		if now.since = before.since; now.since.IsZero() {
-			now.since = now.at
+	if now.Health != nil || now.Search != nil {
+		if now.Since = before.Since; now.Since.IsZero() {
+			now.Since = now.At
 		}
 	}
 	return now
 }
 
-// bounded makes one call; a fault of it is none of the proxy's.
-func (p *prober) bounded(f func(context.Context) error) (err error) {
+// bounded makes one call. A panic in it does not end the process.
+func (p *Prober) bounded(f func(context.Context) error) (err error) {
 	defer func() {
 		if r := recover(); r != nil {
-			err = fmt.Errorf("the question panicked: %v", r)
+			err = fmt.Errorf("a panic while it was asked: %v", r)
 		}
 	}()
 	ctx, cancel := context.WithTimeout(p.ctx, healthTimeout)

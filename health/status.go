@@ -1,4 +1,10 @@
-package admin
+// Package health owns how it is said that a proxy works: what does not, since
+// when, and what helps. It asks the memory from time to time, so that whoever
+// wants to know neither waits for it nor makes it work.
+//
+// It must not know configuration, HTTP, or how anything is stored. Of our
+// packages it may import those whose faults it describes.
+package health
 
 import (
 	"slices"
@@ -109,6 +115,12 @@ var words = map[Fault]string{
 	FaultDisk:        "data_dir cannot be written: turns are not kept on disk",
 }
 
+// TurnOff says why there is no memory, and since when where that is known.
+func (m *Memory) TurnOff(f Fault, since time.Time, why, remedy string) {
+	m.Fail(f, since, why, remedy)
+	m.State = StateOff
+}
+
 // Fail adds something that does not work, since a moment where that is known.
 func (m *Memory) Fail(f Fault, since time.Time, why, remedy string) {
 	m.State = StateTrouble
@@ -116,12 +128,6 @@ func (m *Memory) Fail(f Fault, since time.Time, why, remedy string) {
 		m.Faults = append(m.Faults, f)
 	}
 	m.Why, m.Remedy = joined(m.Why, why), joined(m.Remedy, remedy)
-	m.Sooner(since)
-}
-
-// Sooner says that something has not worked since a moment, where that is
-// known.
-func (m *Memory) Sooner(since time.Time) {
 	if !since.IsZero() && (m.Since == nil || since.Before(*m.Since)) {
 		m.Since = &since
 	}
@@ -137,15 +143,23 @@ func joined(a, b string) string {
 	return a + "; " + b
 }
 
-// public is what may be told without the token: no address, no path, and no
+// Public is what may be told without the token: no address, no path, and no
 // words of the memory's.
-func (m Memory) public() Memory {
+func (m Memory) Public() Memory {
 	m.Where, m.ConsentFor, m.Why, m.Remedy = "", "", "", ""
 	for _, f := range m.Faults {
 		m.Why = joined(m.Why, words[f])
 	}
 	if m.Why != "" {
-		m.Remedy = "graphiti-proxy status says more"
+		m.Remedy = "see graphiti-proxy status"
 	}
 	return m
+}
+
+// Off says why there is no memory, and what to do.
+func (m Memory) Off() string {
+	if m.Why == "" {
+		return "the memory is off"
+	}
+	return joined("the memory is off: "+m.Why, m.Remedy)
 }

@@ -1,0 +1,104 @@
+package datadir
+
+import (
+	"errors"
+	"sync"
+	"time"
+
+	"github.com/graphiti-proxy/graphiti-proxy/cache/sqlite"
+)
+
+// unusable is a directory of which something failed that is no database.
+const unusable sqlite.Kind = "cannot be used"
+
+// fault is an error of the directory itself.
+func fault(dir string, err error) *sqlite.Trouble {
+	return &sqlite.Trouble{
+		Path: dir, Kind: unusable, Since: time.Now(), Err: err,
+		Remedy: "choose another with data_dir, or make it readable and writable for the proxy's user, and restart the proxy",
+	}
+}
+
+// checkEvery is how often Files looks at the databases. Who writes to one
+// notices a fault at once.
+const checkEvery = time.Second
+
+// Database is a file of the directory that can be looked at.
+type Database interface {
+	Check() *sqlite.Trouble
+	Trouble() *sqlite.Trouble
+}
+
+// Files knows whether the databases of the directory can be used. The zero
+// value knows of none.
+type Files struct {
+	open   []Database
+	broken []*sqlite.Trouble // could not be opened: until a restart
+
+	stop  chan struct{}
+	ended sync.WaitGroup
+}
+
+// Broken notes that a database could not be opened, and why. An error that is
+// of none is of the directory.
+func (f *Files) Broken(dir string, errs ...error) {
+	for _, err := range errs {
+		t := &sqlite.Trouble{}
+		if !errors.As(err, &t) {
+			t = fault(dir, err)
+		}
+		at := *t
+		at.Since = time.Now()
+		f.broken = append(f.broken, &at)
+	}
+}
+
+// NotOpened are the databases that could not be opened.
+func (f *Files) NotOpened() []*sqlite.Trouble { return f.broken }
+
+// Watch looks at open databases until Close, and calls changed when one of them
+// cannot be used any more, and with nil when all can again.
+func (f *Files) Watch(open []Database, changed func(wrong *sqlite.Trouble)) {
+	f.open, f.stop = open, make(chan struct{})
+	f.ended.Go(func() { f.watch(changed) }) // ends with Close
+}
+
+func (f *Files) watch(changed func(wrong *sqlite.Trouble)) {
+	tick := time.NewTicker(checkEvery)
+	defer tick.Stop()
+	for usable := true; ; {
+		select {
+		case <-f.stop:
+			return
+		case <-tick.C:
+		}
+		var wrong *sqlite.Trouble
+		for _, db := range f.open {
+			if t := db.Check(); t.Lasting() && wrong == nil {
+				wrong = t
+			}
+		}
+		if usable != (wrong == nil) {
+			usable = wrong == nil
+			changed(wrong)
+		}
+	}
+}
+
+// Close ends Watch.
+func (f *Files) Close() {
+	close(f.stop)
+	f.ended.Wait()
+}
+
+// Faults are all that is wrong with the databases. A lasting one means that
+// there is no memory.
+func (f *Files) Faults() []*sqlite.Trouble {
+	all := f.broken[:len(f.broken):len(f.broken)]
+	for _, db := range f.open {
+		if t := db.Trouble(); t != nil {
+			all = append(all, t)
+		}
+	}
+	return all
+}

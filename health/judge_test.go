@@ -1,0 +1,23 @@
+package health
+
+import (
+	"errors"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/graphiti-proxy/graphiti-proxy/capture"
+	"github.com/graphiti-proxy/graphiti-proxy/graphiti"
+)
+
+// TestOneFaultDoesNotHideAnother: a search that fails does not hide that
+// nothing is kept, nor what to do about it.
+func TestOneFaultDoesNotHideAnother(t *testing.T) {
+	t.Parallel()
+	now := time.Now()
+	m := Memory{State: StateWorking}
+	m.Judge(&Probe{At: now, Search: errors.New("no such model"), Since: now.Add(-time.Minute)}, &capture.QueueStatus{Stalled: &now, Pending: 3, Diagnosis: graphiti.WorkerDead}, nil)
+	if !strings.Contains(m.Why, "no such model") || !strings.Contains(m.Why, "has kept none") || !strings.Contains(m.Remedy, graphiti.WorkerDead.Remedy()) || !m.Since.Equal(now.Add(-time.Minute)) {
+		t.Errorf("%+v", m)
+	}
+}
