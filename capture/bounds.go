@@ -79,6 +79,24 @@ func (p *Pipeline) logDropsLocked(quiet time.Duration) {
 	}
 }
 
+// upkeepEvery is how often old entries are looked for.
+const upkeepEvery = time.Minute
+
+// upkeep is the loop that removes what has waited too long. It ends when
+// Shutdown closes stop.
+func (p *Pipeline) upkeep() {
+	tick := time.NewTicker(upkeepEvery)
+	defer tick.Stop()
+	for {
+		select {
+		case <-p.stop:
+			return
+		case now := <-tick.C:
+			p.upkeepNow(now)
+		}
+	}
+}
+
 // upkeepNow removes what has waited too long, and what need not be remembered
 // any more.
 func (p *Pipeline) upkeepNow(now time.Time) {

@@ -10,7 +10,6 @@ import (
 
 	"github.com/graphiti-proxy/graphiti-proxy/cache/redis/redistest"
 	"github.com/graphiti-proxy/graphiti-proxy/capture/ledger"
-	"github.com/graphiti-proxy/graphiti-proxy/graphiti"
 )
 
 // TestMemoryWhoseClockIsBehind: what was written before its clock was known is
@@ -88,21 +87,6 @@ func TestCallThatIsAcceptedLate(t *testing.T) {
 		time.Sleep(time.Minute)
 		if n := g.times("late", "1"); n != 1 || p.Status().Lost != 0 {
 			t.Errorf("it is there %d times; %+v", n, p.Status())
-		}
-	})
-}
-
-// TestTimeThatIsWrittenIsFollowed: where a turn's time is put back to the
-// memory's clock, it is sought at that time.
-func TestTimeThatIsWrittenIsFollowed(t *testing.T) {
-	g := &graph{behind: time.Hour, met: true}
-	inBubble(t, g, func(t *testing.T, p *Pipeline, _ *logged) {
-		tn := spoken("1", "a")
-		u, messages := p.track(ledger.Entry{Turn: tn, Scope: "user"}, graphiti.Now(p.opts().Memory.Clock()))
-		for _, m := range messages {
-			if !m.Timestamp.Equal(u.said) || !m.Timestamp.Equal(u.until) || time.Since(u.said) < time.Hour {
-				t.Errorf("written with %v, followed with %v to %v", m.Timestamp, u.said, u.until)
-			}
 		}
 	})
 }

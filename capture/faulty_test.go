@@ -54,7 +54,7 @@ func TestTurnsThatCannotBeNotedAreDelivered(t *testing.T) {
 		refused       bool // the call with both turns
 		before, after func(what string, entries []ledger.Entry) bool
 	}{
-		"second half": {refused: true, before: func(what string, e []ledger.Entry) bool { return len(e) == 1 && e[0].Turn.ID == "1" }},
+		"second half": {refused: true, before: func(what string, e []ledger.Entry) bool { return len(e) == 1 && e[0].Seq == 2 }},
 		"hand-over":   {before: func(what string, _ []ledger.Entry) bool { return what == "hand over" }},
 		"hand-over that stands": {
 			before: func(what string, _ []ledger.Entry) bool { return what == "take back" },

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/graphiti-proxy/graphiti-proxy/capture/deliver"
 	"github.com/graphiti-proxy/graphiti-proxy/capture/ledger"
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti"
 )
@@ -23,16 +24,18 @@ func (p *Pipeline) Forget(ctx context.Context, part ledger.Part, generation int6
 		return err
 	}
 	defer release()
-	l := p.block(part.Group)
-	defer p.unblock(l)
 	defer p.Doubt()
-	if err := p.empty(ctx, l, part, generation, false); err != nil {
+	defer p.loop.Resume(part.Group)
+	if err := p.loop.Pause(ctx, part.Group); err != nil {
+		return err
+	}
+	if err := p.empty(part, generation, false); err != nil {
 		return err
 	}
 	if err := p.emptyMemory(ctx, part); err != nil {
 		return err
 	}
-	return p.empty(ctx, l, part, generation, true)
+	return p.empty(part, generation, true)
 }
 
 // Raise has the generations of scopes count that were forgotten, and returns the
@@ -43,19 +46,7 @@ func (p *Pipeline) Raise(floors map[string]int64) (newest int64, err error) {
 
 // Withhold has nothing handed over to some groups, and to no others, until it is
 // called again. Their turns wait.
-func (p *Pipeline) Withhold(groups []string) {
-	withheld := make(map[string]bool, len(groups))
-	for _, g := range groups {
-		withheld[g] = true
-	}
-	p.mu.Lock()
-	p.state.withheld = withheld
-	for _, l := range p.state.lanes {
-		p.state.place(l)
-	}
-	p.mu.Unlock()
-	p.signal()
-}
+func (p *Pipeline) Withhold(groups []string) { p.loop.Withhold(groups) }
 
 // answerTime bounds what a memory that is to forget is waited for, to answer at
 // all.
@@ -114,45 +105,16 @@ func (p *Pipeline) forgetHeld(ctx context.Context, part ledger.Part) error {
 	return nil
 }
 
-func (p *Pipeline) block(group string) *lane {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	l := p.state.lane(group)
-	l.blocked++
-	p.state.place(l)
-	return l
-}
-
-func (p *Pipeline) unblock(l *lane) {
-	p.mu.Lock()
-	l.blocked--
-	p.state.place(l)
-	p.mu.Unlock()
-	p.signal()
-}
-
 // empty takes a part's turns out of the spool that are older than a generation.
-func (p *Pipeline) empty(ctx context.Context, l *lane, part ledger.Part, generation int64, last bool) error {
-	for busy := true; busy; {
-		p.mu.Lock()
-		if busy = l.active; !busy {
-			p.state.keep(l, slices.DeleteFunc(slices.Clone(l.under), func(u *under) bool {
-				return u.entry.Turn.Generation < generation && (part.Session == "" || part.Means(&u.entry.Turn))
-			}))
-		}
-		p.mu.Unlock()
-		if busy {
-			select {
-			case <-ctx.Done():
-				return fmt.Errorf("wait for a call to the memory: %w", ctx.Err())
-			case <-time.After(5 * time.Millisecond):
-			}
-		}
-	}
+// Its group is paused.
+func (p *Pipeline) empty(part ledger.Part, generation int64, last bool) error {
 	gone, err := p.spool.Forget(part, generation, last)
 	if err != nil {
 		return err
 	}
+	p.loop.Discard(part.Group, func(it *deliver.Item) bool {
+		return it.Generation < generation && (part.Session == "" || it.Session == part.Session && (part.Owner == "" || it.Owner == part.Owner))
+	})
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.held.Pending = p.held.Pending.Minus(gone.Pending)
@@ -166,84 +128,8 @@ func (p *Pipeline) empty(ctx context.Context, l *lane, part ledger.Part, generat
 // of ours, so that only what was never written to need not be waited for.
 func (p *Pipeline) waitForAccepted(ctx context.Context, group string) (waited bool, err error) {
 	owned, err := p.spool.Owned(ctx, "")
-	if err != nil {
+	if err != nil || !slices.ContainsFunc(owned, func(o ledger.Owned) bool { return o.Group == group }) {
 		return false, err
 	}
-	if !slices.ContainsFunc(owned, func(o ledger.Owned) bool { return o.Group == group }) {
-		return false, nil
-	}
-	p.mu.Lock()
-	given, passed, stalled, why := p.given, p.passed, p.state.stalled, p.stallLocked()
-	p.mu.Unlock()
-	switch {
-	case !stalled.IsZero():
-		return false, fmt.Errorf("it has kept nothing since %s: %s", stalled.Format(time.RFC3339), why.Remedy())
-	case p.opts().Memory.Apart() && p.unseen(ctx):
-		return true, p.waitUnseen(ctx)
-	case p.opts().Memory.Apart():
-		return true, p.barrier(ctx, group)
-	case passed == given:
-		return false, nil
-	}
-	if err := p.barrier(ctx, p.probeGroup); err != nil {
-		return false, err
-	}
-	p.mu.Lock()
-	p.passed = given
-	p.mu.Unlock()
-	err = p.call(func(ctx context.Context) error { return p.opts().Memory.Forget(ctx, p.probeGroup) })
-	if err != nil {
-		p.opts().Log.Debug("a message of our own is left in the memory", "error", err)
-	}
-	return true, nil
-}
-
-// unseen reports whether the memory lists nothing of what it holds, as an MCP
-// server on FalkorDB.
-func (p *Pipeline) unseen(ctx context.Context) bool {
-	p.mu.Lock()
-	hidden := p.state.hidden
-	p.mu.Unlock()
-	return hidden || p.database(ctx) == "falkordb"
-}
-
-// waitUnseen returns when a memory that lists nothing has had the time in which
-// a turn is waited for: when it comes to what it has accepted is not to be seen.
-func (p *Pipeline) waitUnseen(ctx context.Context) error {
-	p.mu.Lock()
-	until := p.gaveAt.Add(p.state.timing.showAfter)
-	p.mu.Unlock()
-	select {
-	case <-ctx.Done():
-		return ctx.Err()
-	case <-time.After(time.Until(until)):
-		return nil
-	}
-}
-
-// barrier returns when a message of our own is in a group: what was accepted
-// before it, for that group or for all, has been worked off.
-func (p *Pipeline) barrier(ctx context.Context, group string) error {
-	name := probeName()
-	if err := p.call(func(ctx context.Context) error { return p.opts().Memory.Write(ctx, group, probeMessage(name)) }); err != nil {
-		return err
-	}
-	for wait := 50 * time.Millisecond; ; wait = min(2*wait, 5*time.Second) {
-		select {
-		case <-ctx.Done():
-			return ctx.Err()
-		case <-time.After(wait):
-		}
-		var v seen
-		err := p.call(func(ctx context.Context) (err error) {
-			v, err = p.episodes(ctx, group, firstAsk)
-			return err
-		})
-		if err != nil { // a memory that is down is not waited for
-			return err
-		}
-		if v.names[name] {
-			return nil
-		}
-	}
+	return p.loop.Barrier(ctx, group)
 }

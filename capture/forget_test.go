@@ -16,6 +16,7 @@ import (
 	"github.com/google/go-cmp/cmp/cmpopts"
 
 	"github.com/graphiti-proxy/graphiti-proxy/cache/redis"
+	"github.com/graphiti-proxy/graphiti-proxy/capture/deliver"
 	"github.com/graphiti-proxy/graphiti-proxy/capture/ledger"
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti"
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti/embedded"
@@ -193,7 +194,7 @@ func TestForgettingWaitsForWhatWasAccepted(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			g, m := tc.open(t, graphititest.Options{Delay: 20 * time.Millisecond})
-			p := verifying(t, filepath.Join(t.TempDir(), "spool.db"), m, func(o *Options, _ *timing) {
+			p := verifying(t, filepath.Join(t.TempDir(), "spool.db"), m, func(o *Options, _ *deliver.Timing) {
 				o.Verify, o.Timeout = tc.verify, 5*time.Second
 			})
 			for i := range 12 {
@@ -257,7 +258,7 @@ func TestForgettingASession(t *testing.T) {
 			t.Parallel()
 			m, holds := open(t)
 			path := filepath.Join(t.TempDir(), "spool.db")
-			slow := func(o *Options, _ *timing) { o.Timeout = 5 * time.Second }
+			slow := func(o *Options, _ *deliver.Timing) { o.Timeout = 5 * time.Second }
 			p := verifying(t, path, m, slow)
 			late := said("late", "session:s", "forget the late one", "g", "other")
 			for i := range 5 {

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/graphiti-proxy/graphiti-proxy/cache/redis"
+	"github.com/graphiti-proxy/graphiti-proxy/capture/deliver"
 	"github.com/graphiti-proxy/graphiti-proxy/capture/ledger"
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti"
 )
@@ -52,7 +53,8 @@ type team struct {
 
 	// Guarded by Pipeline.mu.
 	leading bool
-	leave   context.CancelFunc // ends the calls of a leader
+	led     context.Context    // of what needs the lead, while leading
+	leave   context.CancelFunc // ends it
 	until   *time.Timer        // calls leave before the lease ends
 	report  report             // of who leads, as it was read last
 	waits   int                // turns in local
@@ -162,6 +164,7 @@ func (p *Pipeline) leadOnce() error {
 			p.stepDown()
 			_ = t.lease.leave(ctx) // it ends by itself
 		}
+	case p.stopped(): // nobody is left to lead
 	default:
 		take := t.lease.take
 		if t.wanted.Load() > 0 {
@@ -187,15 +190,13 @@ func (p *Pipeline) takeOver(began time.Time) error {
 	t := p.team
 	ctx, cancel := context.WithCancel(p.base)
 	p.mu.Lock()
-	p.state, p.passed = p.state.again(time.Now()), -1
 	t.leave = cancel
 	p.mu.Unlock()
-	if err := p.load(); err != nil {
+	if err := p.deliver(ctx); err != nil {
 		return err
 	}
 	p.mu.Lock()
-	t.leading = true
-	p.calls = ctx
+	t.leading, t.led = true, ctx
 	t.until = time.AfterFunc(time.Until(began.Add(leaseFor-leadMargin)), func() {
 		p.mu.Lock()
 		defer p.mu.Unlock()
@@ -207,17 +208,12 @@ func (p *Pipeline) takeOver(began time.Time) error {
 	// Ends when leave is called.
 	go p.followStream(ctx)
 	p.opts().Log.Info("this replica delivers what the replicas remember")
-	p.signal()
 	return nil
 }
 
 // adopt takes over what others have read and do not deliver.
 func (p *Pipeline) adopt(ctx context.Context) {
-	err := p.team.spool.adopt(ctx, func(group string, fresh bool) {
-		p.mu.Lock()
-		defer p.mu.Unlock()
-		p.state.add(group, fresh)
-	})
+	err := p.team.spool.adopt(ctx, p.loop.Wake)
 	if err != nil {
 		p.opts().Log.Warn("what other replicas have read cannot be taken over", "error", err)
 	}
@@ -227,14 +223,7 @@ func (p *Pipeline) adopt(ctx context.Context) {
 func (p *Pipeline) followStream(ctx context.Context) {
 	defer p.team.busy.Done()
 	for ctx.Err() == nil {
-		err := contained(func() error {
-			return p.team.spool.follow(ctx, leadEvery, func(group string, fresh bool) {
-				p.mu.Lock()
-				defer p.mu.Unlock()
-				p.state.add(group, fresh)
-			})
-		})
-		p.signal()
+		err := contained(func() error { return p.team.spool.follow(ctx, leadEvery, p.loop.Wake) })
 		if err != nil {
 			select {
 			case <-ctx.Done():
@@ -258,9 +247,9 @@ func (p *Pipeline) stepDown() {
 	}
 	p.mu.Unlock()
 	t.busy.Wait()
+	p.loop.Wait()
 	p.mu.Lock()
 	t.leave, t.until, t.report = nil, nil, report{}
-	p.state, p.troubleTold = p.state.again(time.Now()), false
 	p.mu.Unlock()
 	if was != nil {
 		p.opts().Log.Info("this replica does not deliver any more; another one does")
@@ -282,10 +271,10 @@ func (p *Pipeline) asLeader(ctx context.Context) (_ context.Context, release fun
 		p.mu.Lock()
 		if t.leading {
 			t.busy.Add(1)
-			calls := p.calls
+			led := t.led
 			p.mu.Unlock()
 			ctx, cancel := context.WithCancel(ctx)
-			stop := context.AfterFunc(calls, cancel)
+			stop := context.AfterFunc(led, cancel)
 			return ctx, func() {
 				stop()
 				cancel()
@@ -321,12 +310,12 @@ func (p *Pipeline) refresh(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	name, breaker := redis.Key("report"), p.gate.state() // which takes our lock itself
+	name, d := redis.Key("report"), p.loop.Status()
 	p.mu.Lock()
 	p.held, p.totals, p.promoted = countedSizes(counts), countedTotals(counts), promoted
 	leading := t.leading
 	if leading {
-		t.report = p.reportLocked(breaker)
+		t.report = reportOf(t.name, &d)
 	}
 	mine := t.report
 	p.mu.Unlock()
@@ -353,22 +342,12 @@ func (p *Pipeline) refresh(ctx context.Context) error {
 	})
 }
 
-func (p *Pipeline) reportLocked(breaker string) report {
-	r := report{
-		Name: p.team.name, UnderWay: p.state.under, Lost: p.lost,
-		Breaker: breaker,
+func reportOf(name string, d *deliver.Status) report {
+	return report{
+		Name: name, UnderWay: d.InFlight, Lost: d.Lost, Breaker: d.Breaker,
+		Failing: at(d.Failing), LastError: d.LastError, Remedy: d.Remedy,
+		Stalled: at(d.Stalled), Unlisted: at(d.Unlisted), Diagnosis: d.Diagnosis,
 	}
-	if t := p.state.failing(); !t.since.IsZero() {
-		r.Failing, r.LastError, r.Remedy = &t.since, t.why, t.to
-	}
-	if !p.state.stalled.IsZero() {
-		at := p.state.stalled
-		r.Stalled, r.Diagnosis = &at, p.stallLocked()
-	}
-	if at := p.state.unlisted; !at.IsZero() {
-		r.Unlisted, r.Diagnosis = &at, p.state.sightless()
-	}
-	return r
 }
 
 // bring adds to the shared spool what waits in the local one. What is there
@@ -431,4 +410,21 @@ func (p *Pipeline) boundLocal(ctx context.Context) error {
 	p.countDropsLocked(gone.All().Turns, "redis is down, and this replica's own spool is full; these were the oldest")
 	p.logDropsLocked(time.Minute)
 	return err
+}
+
+// stopped reports whether no more turns are taken.
+func (p *Pipeline) stopped() bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.closed
+}
+
+// contained turns a panic into an error: the loop goes on.
+func contained(f func() error) (err error) {
+	defer func() {
+		if r := recover(); r != nil {
+			err = fmt.Errorf("work on the shared spool panicked: %v", r)
+		}
+	}()
+	return f()
 }

@@ -47,11 +47,10 @@ func (p *Pipeline) Retry(numbers []int64) (int, error) {
 	p.mu.Lock()
 	p.held.Dead = p.held.Dead.Minus(back)
 	p.held.Pending = p.held.Pending.Plus(back)
-	for _, g := range groups {
-		p.state.add(g, true)
-	}
 	p.mu.Unlock()
-	p.signal()
+	for _, g := range groups {
+		p.loop.Wake(g, true)
+	}
 	return back.Turns, nil
 }
 

@@ -4,12 +4,12 @@ import (
 	"context"
 	"errors"
 	"log/slog"
-	"math/rand/v2"
 	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
 
+	"github.com/graphiti-proxy/graphiti-proxy/capture/deliver"
 	"github.com/graphiti-proxy/graphiti-proxy/capture/ledger"
 	"github.com/graphiti-proxy/graphiti-proxy/capture/redact"
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti"
@@ -29,12 +29,12 @@ type Options struct {
 	MaxBatch   int // turns in one call
 	MaxChars   int // of one message
 	Timeout    time.Duration
-	Verify     bool               // whether acceptance is not taken for proof
-	StallAfter time.Duration      // without a sign of work
-	Withheld   []string           // groups to which nothing is handed over, until Withhold is called
-	Shared     *Shared            // what replicas share; nil: nothing
-	Told       func(Delivery)     // is told of deliveries of turns that have a Trace; may be nil
-	OnStored   func(group string) // called when a group holds something new
+	Verify     bool                   // whether acceptance is not taken for proof
+	StallAfter time.Duration          // without a sign of work
+	Withheld   []string               // groups to which nothing is handed over, until Withhold is called
+	Shared     *Shared                // what replicas share; nil: nothing
+	Told       func(deliver.Delivery) // is told of deliveries of turns that have a Trace; may be nil
+	OnStored   func(group string)     // called when a group holds something new
 	Log        *slog.Logger
 }
 
@@ -65,75 +65,39 @@ type Memory interface {
 // Pipeline keeps turns until the memory is known to hold them. It is safe for
 // concurrent use.
 type Pipeline struct {
-	o          atomic.Pointer[Options]
-	spool      ledger.Store
-	disk       *ledger.Ledger // where this process keeps turns: the same, unless it is shared
-	gate       *gate
-	secrets    *redact.Redactor
-	redacted   atomic.Int64
-	evicted    atomic.Int64 // dropped by what bounds the spool
-	confirm    bool         // acceptance is no proof
-	probeGroup string       // where probes are written
-	wake       chan struct{}
-	stop       chan struct{}
-	ended      chan struct{}
-	recent     recent
-	async      *asyncWriter
-	leftOut    atomic.Int64 // turns of histories
-	worker     sync.WaitGroup
-	base       context.Context // of all that is done
-	abort      context.CancelFunc
-	unkept     unkept     // turns that wait for the disk
-	team       *team      // nil: this process is alone
-	cutting    sync.Mutex // one cut at a time: two would take the same excess twice
+	o        atomic.Pointer[Options]
+	spool    ledger.Store
+	disk     *ledger.Ledger // where this process keeps turns: the same, unless it is shared
+	loop     *deliver.Loop
+	secrets  *redact.Redactor
+	redacted atomic.Int64
+	evicted  atomic.Int64 // dropped by what bounds the spool
+	stop     chan struct{}
+	ended    chan struct{} // nothing is delivered any more
+	recent   recent
+	async    *asyncWriter
+	leftOut  atomic.Int64 // turns of histories
+	worker   sync.WaitGroup
+	base     context.Context // of all that is done
+	abort    context.CancelFunc
+	unkept   unkept     // turns that wait for the disk
+	team     *team      // nil: this process is alone
+	cutting  sync.Mutex // one cut at a time: two would take the same excess twice
 
-	mu      sync.Mutex // guards what follows
-	closed  bool
-	paused  bool            // nothing is handed over
-	calls   context.Context // of the calls to the memory
-	state   *state
-	held    ledger.Sizes
-	totals  ledger.Totals
-	lost    int
-	refused refused
-	given   int               // beginnings and ends of calls that handed something over
-	gaveAt  time.Time         // when one did last; when the pipeline was opened where none did
-	passed  int               // what that was when all had been worked off; below zero: it is not known
-	drops   map[string]*drops // that were logged, by their reason
-
-	troubleTold bool // that turns cannot be delivered
-	troubleLog  time.Time
-	searchErr   error // of the last search for a message of our own
-
-	saidDatabase string // the memory's, as it said last; empty: it never did
-
-	promoted map[string]bool // groups into which something was
-}
-
-// defaultTiming is for a Graphiti that takes seconds for a message, and not
-// too slow for one that takes none.
-func (o *Options) defaultTiming() timing {
-	return timing{
-		batch:      o.MaxBatch,
-		window:     max(32, 2*o.MaxBatch),
-		maxUnder:   max(256, 2*o.MaxBatch),
-		olderUnder: 8,
-		stallAfter: o.StallAfter,
-		firstLook:  100 * time.Millisecond,
-		lastLook:   30 * time.Second,
-		showAfter:  min(time.Minute, o.StallAfter),
-		doubtAfter: min(10*time.Second, o.StallAfter/4),
-		firstProbe: min(30*time.Second, o.StallAfter/4),
-		lastProbe:  5 * time.Minute,
-		maxLosses:  3,
-	}
+	mu       sync.Mutex // guards what follows
+	closed   bool
+	held     ledger.Sizes
+	totals   ledger.Totals
+	drops    map[string]*drops // that were logged, by their reason
+	promoted map[string]bool   // groups into which something was
 }
 
 // Open opens the spool and begins to deliver what it holds.
-func Open(o Options) (*Pipeline, error) { return open(o, o.defaultTiming(), openFor) }
+func Open(o Options) (*Pipeline, error) {
+	return open(o, deliver.DefaultTiming(o.MaxBatch, o.StallAfter), deliver.OpenFor)
+}
 
-func open(o Options, t timing, pause time.Duration) (*Pipeline, error) {
-	t.apart = o.Memory.Apart()
+func open(o Options, t deliver.Timing, openFor time.Duration) (*Pipeline, error) {
 	s, err := ledger.Open(o.Path)
 	if err != nil {
 		return nil, err
@@ -143,27 +107,26 @@ func open(o Options, t timing, pause time.Duration) (*Pipeline, error) {
 		return nil, errors.Join(err, s.Close())
 	}
 	p := &Pipeline{
-		spool: s, disk: s, secrets: redactor, confirm: o.Verify && !o.Memory.Durable(),
-		wake: make(chan struct{}, 1), stop: make(chan struct{}), ended: make(chan struct{}), // wake: more than one says nothing new
+		spool: s, disk: s, secrets: redactor, stop: make(chan struct{}), ended: make(chan struct{}),
 		recent: newRecent(),
 		async:  newAsyncWriter(),
-		state:  newState(t, time.Now()),
-		passed: -1,
-		gaveAt: time.Now(),
 	}
 	p.o.Store(&o)
-	p.Withhold(o.Withheld)
 	p.base, p.abort = context.WithCancel(context.Background())
-	p.calls = p.base
+	p.loop = deliver.New(deliver.Options{
+		Ledger: queue{p}, Memory: o.Memory, Durable: o.Memory.Durable(), Apart: o.Memory.Apart(), Verify: o.Verify,
+		Timing: t, Timeout: o.Timeout, OpenFor: openFor,
+		Told: o.Told, OnStored: o.OnStored, Redact: p.Redacted, Log: o.Log,
+	})
+	p.Withhold(o.Withheld)
 	if o.Shared != nil {
 		p.join(s)
-	} else if err := p.load(); err != nil {
+	} else if err := p.deliver(p.base); err != nil {
 		p.abort()
 		return nil, errors.Join(err, s.Close())
 	}
-	p.gate = newGate(o.Memory.Health, pause, func(open bool) { p.gateChanged(open, pause) })
 	// All end when Shutdown closes stop.
-	go p.run()
+	p.worker.Go(p.upkeep)
 	p.worker.Go(p.recordAsync)
 	p.worker.Go(p.writeUnkept)
 	if p.team != nil {
@@ -192,20 +155,16 @@ func (p *Pipeline) Set(b Bounds) {
 	o.MaxTurns, o.MaxBytes, o.MaxAge, o.MaxBatch, o.MaxChars = b.MaxTurns, b.MaxBytes, b.MaxAge, b.MaxBatch, b.MaxChars
 	o.Timeout, o.StallAfter = b.Timeout, b.StallAfter
 	p.o.Store(&o)
-	p.mu.Lock()
-	p.state.retime(o.defaultTiming())
-	p.paused = b.Paused
-	p.mu.Unlock()
+	p.loop.Set(deliver.DefaultTiming(o.MaxBatch, o.StallAfter), o.Timeout, b.Paused)
 	if p.team != nil {
 		p.team.spool.bound(o.MaxTurns, o.MaxBytes)
 	}
 	p.makeRoom()
-	p.signal()
 }
 
-// load finds out what the spool holds. What an earlier process handed over and
-// did not see arrive is looked for before it is sent again.
-func (p *Pipeline) load() error {
+// deliver finds out what the spool holds, and begins to deliver it. It goes on
+// until Shutdown closes stop, or ctx ends.
+func (p *Pipeline) deliver(ctx context.Context) error {
 	held, err := p.spool.Sizes(context.Background())
 	if err != nil {
 		return err
@@ -218,43 +177,14 @@ func (p *Pipeline) load() error {
 	if err != nil {
 		return err
 	}
-	type doubt struct {
-		group string
-		u     *under
-	}
-	var doubts []doubt
-	clock := graphiti.Now(p.opts().Memory.Clock())
-	err = p.spool.InDoubt(func(group string, e ledger.Entry) {
-		u, _ := p.track(e, clock)
-		doubts = append(doubts, doubt{group, u})
-	})
-	if err != nil {
-		return err
-	}
-	if !p.confirm {
-		// A store that takes no harm from repetition is simply told again, and
-		// acceptance that is taken for proof was not seen.
-		for _, d := range doubts {
-			if err := p.spool.Requeue(d.group, []ledger.Entry{d.u.entry}, ""); err != nil {
-				return err
-			}
-		}
-		doubts = nil
-	}
 	promoted, err := p.spool.Promoted(context.Background())
 	if err != nil {
 		return err
 	}
 	p.mu.Lock()
-	defer p.mu.Unlock()
 	p.held, p.totals, p.promoted = held, totals, promoted
-	p.probeGroup = graphiti.CheckGroupPrefix + instance
-	p.state.listed = totals.Verified > 0
-	now := time.Now()
-	for i, d := range doubts {
-		p.state.inDoubt(d.group, d.u, i, len(doubts), now)
-	}
-	return p.spool.Groups(p.state.add)
+	p.mu.Unlock()
+	return p.loop.Start(ctx, p.stop, deliver.Known{Instance: instance, Listed: totals.Verified > 0})
 }
 
 // Promoted reports whether something was promoted into a group.
@@ -333,7 +263,7 @@ func (p *Pipeline) keepAll(ctx context.Context, turns []ledger.Turn) (kept int, 
 		}
 		for _, g := range a.Groups {
 			if p.team == nil { // else who delivers finds them in the stream
-				p.state.add(g, !t.Earlier)
+				p.loop.Wake(g, !t.Earlier)
 			}
 			if slices.Contains(graphiti.Kinds, t.Kind) {
 				p.promoted[g] = true
@@ -349,7 +279,6 @@ func (p *Pipeline) keepAll(ctx context.Context, turns []ledger.Turn) (kept int, 
 	if over != (ledger.Size{}) {
 		p.makeRoom()
 	}
-	p.signal()
 	return kept, nil
 }
 
@@ -374,20 +303,6 @@ func (p *Pipeline) keep(ctx context.Context, turns []ledger.Turn) ([]ledger.Adde
 	return all, err
 }
 
-// gateChanged is told when the memory is left alone, and when it is back.
-func (p *Pipeline) gateChanged(open bool, pause time.Duration) {
-	p.mu.Lock()
-	now := time.Now()
-	if open {
-		p.state.pause(now.Add(pause))
-		p.state.down = true
-	} else {
-		p.state.resume(now, func() time.Duration { return rand.N(time.Second) }) // #nosec G404 -- spreads load, no secret
-	}
-	p.mu.Unlock()
-	p.signal()
-}
-
 // Shutdown takes no more turns, waits for the calls under way until ctx ends,
 // and closes the spool. What is left is delivered by the next process.
 func (p *Pipeline) Shutdown(ctx context.Context) error {
@@ -401,7 +316,10 @@ func (p *Pipeline) Shutdown(ctx context.Context) error {
 	defer context.AfterFunc(ctx, p.abort)()
 	p.worker.Wait()
 	p.endUnkept()
-	<-p.ended
+	p.loop.Wait()
+	if !again {
+		close(p.ended)
+	}
 	p.abort()
 	if p.team != nil {
 		<-p.team.ended
@@ -417,11 +335,4 @@ func (p *Pipeline) Shutdown(ctx context.Context) error {
 		return p.team.local.Close()
 	}
 	return p.spool.Close()
-}
-
-func (p *Pipeline) signal() {
-	select {
-	case p.wake <- struct{}{}:
-	default:
-	}
 }

@@ -50,7 +50,7 @@ func TestAllOverRedis(t *testing.T) {
 	ofTheFile := []string{
 		"TestAllOverRedis", "TestSpoolCutOffInMidWrite", "TestInDoubtAfterACrash", "TestWhatCannotBeWrittenDownIsNotForgotten",
 	}
-	c := exec.Command(os.Args[0], "-test.run", "^Test", "-test.skip", "^("+strings.Join(ofTheFile, "|")+")$", "-test.timeout", "5m") // #nosec G204 -- ourselves
+	c := exec.Command(os.Args[0], "-test.run", "^Test", "-test.skip", "^("+strings.Join(ofTheFile, "|")+")$", "-test.parallel", "4", "-test.timeout", "9m") // #nosec G204 -- ourselves
 	c.Env = append(os.Environ(), overRedisName+"=1")
 	if out, err := c.CombinedOutput(); err != nil {
 		t.Errorf("%v\n%s", err, out)

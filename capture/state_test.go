@@ -7,77 +7,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/graphiti-proxy/graphiti-proxy/capture/ledger"
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti"
 )
-
-// clock is a moment that tests of the state count from.
-var clock = time.Date(2026, 5, 1, 12, 0, 0, 0, time.UTC)
-
-// stateOf is a state whose timing is that of a configuration.
-func stateOf(batch int) *state {
-	o := Options{MaxBatch: batch, StallAfter: 5 * time.Minute}
-	return newState(o.defaultTiming(), clock)
-}
-
-// underWayIn has n turns be under way in a lane, in which more wait; it is
-// looked at later.
-func underWayIn(s *state, group string, n int, later time.Duration) *lane {
-	s.add(group, true)
-	l := s.lane(group)
-	start := s.tick()
-	var turns []*under
-	for i := range n {
-		turns = append(turns, &under{names: map[string]ledger.Sides{fmt.Sprint(group, i): ledger.SideUser}, at: clock, start: start, tick: s.tick()})
-	}
-	acked := s.tick()
-	for _, u := range turns {
-		u.acked = acked
-	}
-	s.handed(l, turns, clock)
-	l.lookAt = clock.Add(later)
-	s.place(l)
-	return l
-}
-
-// TestSmallerBatches: SIGHUP makes batches, and with them the window, smaller
-// than what is under way. A full lane is given nothing, and the others go on.
-func TestSmallerBatches(t *testing.T) {
-	for _, under := range []int{32, 56} { // as many as the new window takes, and more
-		s := stateOf(100)
-		full := underWayIn(s, "full", under, time.Hour)
-		s.add("other", true)
-		o := Options{MaxBatch: 10, StallAfter: 5 * time.Minute}
-		s.retime(o.defaultTiming())
-		a, _ := s.next(clock)
-		if a.kind != handOver || a.lane.group != "other" || a.n != 10 {
-			t.Fatalf("%d under way: %+v", under, a)
-		}
-		s.finish(a)
-		if a, _ := s.next(clock); a.kind != nothing || a.n != 0 {
-			t.Errorf("%d under way: %+v", under, a)
-		}
-		s.keep(full, full.under[:31])
-		s.place(full)
-		if a, _ := s.next(clock); a.kind != handOver || a.lane != full || a.n != 1 {
-			t.Errorf("%d under way: %+v", under, a)
-		}
-	}
-}
-
-// TestLargerBatches: a lane that was full is not any more.
-func TestLargerBatches(t *testing.T) {
-	s := stateOf(10)
-	full := underWayIn(s, "full", 32, time.Hour)
-	if a, _ := s.next(clock); a.kind != nothing {
-		t.Fatalf("%+v", a)
-	}
-	o := Options{MaxBatch: 100, StallAfter: 5 * time.Minute}
-	s.retime(o.defaultTiming())
-	if a, _ := s.next(clock); a.lane != full || a.n != 100 {
-		t.Errorf("%+v", a)
-	}
-}
 
 // TestMistakeInDelivery: what panics ends neither the process nor delivery,
 // and holds no lock.
@@ -99,56 +30,6 @@ func TestMistakeInDelivery(t *testing.T) {
 			}
 		}
 	})
-}
-
-// lookOnly performs the looks that are due, of which those at bad fail and the
-// others, and those for probes, show nothing, until a moment.
-func lookOnly(s *state, from, to time.Time, bad string) time.Time {
-	for now := from; now.Before(to); {
-		a, wait := s.next(now)
-		switch {
-		case a.kind == nothing:
-			now = now.Add(max(wait, time.Millisecond))
-		case a.kind == sendProbe:
-			s.probed(fmt.Sprint("probe ", now), s.tick(), true, now)
-		case a.kind == lookForProbe:
-			s.sawProbes(nil, true, now)
-		case a.lane.group == bad:
-			s.lookFailed(a.lane, now)
-			s.finish(a)
-		default:
-			s.saw(a, seen{}, now)
-			s.finish(a)
-		}
-		if s.stall(now) {
-			return now
-		}
-	}
-	return time.Time{}
-}
-
-// TestStallIsSeenBesideAGroupThatCannotBeRead: another group's look shows that
-// there is no work. Where no group can be read it is not known.
-func TestStallIsSeenBesideAGroupThatCannotBeRead(t *testing.T) {
-	for _, tc := range []struct {
-		groups []string
-		stalls bool
-	}{
-		{[]string{"bad", "good"}, true},
-		{[]string{"good", "bad"}, true},
-		{[]string{"bad"}, false},
-	} {
-		s := stateOf(10)
-		for _, g := range tc.groups {
-			s.lane(g).ready = false
-			underWayIn(s, g, 1, time.Second).ready = false
-			s.place(s.lane(g))
-		}
-		at := lookOnly(s, clock, clock.Add(time.Hour), "bad")
-		if got := !at.IsZero(); got != tc.stalls || got && at.Sub(clock) > s.timing.stallAfter+2*s.timing.lastLook {
-			t.Errorf("%v: stalled at %v", tc.groups, at)
-		}
-	}
 }
 
 // TestTroubleOfOneGroup: that others are delivered neither hides it nor has it
@@ -204,7 +85,7 @@ func TestMemoryThatAsksToBeLeftAlone(t *testing.T) {
 		{"write", 503, 10 * time.Minute, 10 * time.Minute},
 		{"episodes", 429, 10 * time.Minute, 10 * time.Minute},
 		{"health", 503, 10 * time.Minute, 10 * time.Minute},
-		{"write", 429, 48 * time.Hour, maxRetryAfter},
+		{"write", 429, 48 * time.Hour, time.Hour},
 	} {
 		t.Run(fmt.Sprint(tc.call, " ", tc.asks), func(t *testing.T) {
 			var asked time.Time
@@ -245,52 +126,5 @@ func TestMemoryThatAsksToBeLeftAlone(t *testing.T) {
 				}
 			})
 		})
-	}
-}
-
-// TestPauseIsNotCutShort by a shorter one, nor by an answer.
-func TestPauseIsNotCutShort(t *testing.T) {
-	s := stateOf(10)
-	s.add("a", true)
-	s.leaveAlone(clock.Add(time.Minute))
-	s.pause(clock.Add(10 * time.Second))
-	s.resume(clock.Add(time.Second), func() time.Duration { return 0 })
-	if a, wait := s.next(clock.Add(2 * time.Second)); a.kind != nothing || wait != 58*time.Second {
-		t.Errorf("%+v, %v", a, wait)
-	}
-	if a, _ := s.next(clock.Add(time.Minute)); a.kind != handOver {
-		t.Errorf("%+v", a)
-	}
-}
-
-// TestGroupsThatCannotBeReadTakeNoRoom from the others, and are given nothing
-// more until they can be.
-func TestGroupsThatCannotBeReadTakeNoRoom(t *testing.T) {
-	s := stateOf(10)
-	for i := range 9 {
-		l := underWayIn(s, fmt.Sprint("blind", i), 30, time.Hour)
-		s.lookFailed(l, clock)
-	}
-	s.add("earlier", false)
-	s.add("new", true)
-	for _, want := range []string{"new", "earlier"} {
-		a, _ := s.next(clock)
-		if a.kind != handOver || a.lane.group != want {
-			t.Fatalf("%+v", a)
-		}
-		s.reserved -= a.n - 1 // it hands over one
-	}
-	if a, _ := s.next(clock); a.kind != nothing {
-		t.Errorf("%+v", a)
-	}
-	now := clock.Add(time.Minute)
-	a, _ := s.next(now)
-	if a.kind != look {
-		t.Fatalf("%+v", a)
-	}
-	s.saw(a, seen{}, now)
-	s.finish(a)
-	if a.lane.blind || a.lane.pos[agendaFresh] == 0 {
-		t.Errorf("%+v", a.lane)
 	}
 }

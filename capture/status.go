@@ -61,29 +61,30 @@ func (p *Pipeline) Status() QueueStatus {
 			p.mu.Unlock()
 		}
 	}
-	breaker := p.gate.state() // not under our lock: it takes it itself
+	d := p.loop.Status()
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	s := QueueStatus{
-		Pending: p.held.Pending.Turns, UnderWay: p.state.under, Dead: p.held.Dead.Turns,
-		Delivered: p.totals.Delivered, Verified: p.totals.Verified, Dropped: p.totals.Dropped, Evicted: int(p.evicted.Load()), Lost: p.lost,
+		Pending: p.held.Pending.Turns, UnderWay: d.InFlight, Dead: p.held.Dead.Turns,
+		Delivered: p.totals.Delivered, Verified: p.totals.Verified, Dropped: p.totals.Dropped, Evicted: int(p.evicted.Load()), Lost: d.Lost,
 		Redacted: int(p.redacted.Load()), LeftOut: int(p.leftOut.Load()),
 		Bytes:   p.held.Pending.Bytes + p.held.Dead.Bytes,
-		Breaker: breaker, Delivers: p.team == nil,
+		Breaker: d.Breaker, Delivers: p.team == nil,
 	}
 	if err == nil && !oldest.IsZero() {
 		s.Oldest = &oldest
 	}
-	if t := p.state.failing(); !t.since.IsZero() {
-		s.Failing, s.LastError, s.Remedy = &t.since, t.why, t.to
-	}
-	if t := p.state.unlisted; !t.IsZero() {
-		s.Unlisted, s.Diagnosis = &t, p.state.sightless()
-	}
-	if t := p.state.stalled; !t.IsZero() {
-		s.Stalled, s.Diagnosis = &t, p.stallLocked()
-	}
+	s.Failing, s.Stalled, s.Unlisted = at(d.Failing), at(d.Stalled), at(d.Unlisted)
+	s.LastError, s.Remedy, s.Diagnosis = d.LastError, d.Remedy, d.Diagnosis
 	p.unkept.tell(&s, p.Trouble())
 	p.teamStatusLocked(&s)
 	return s
+}
+
+// at is a time, or nil where there is none.
+func at(t time.Time) *time.Time {
+	if t.IsZero() {
+		return nil
+	}
+	return &t
 }

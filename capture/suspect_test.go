@@ -110,31 +110,6 @@ func TestRestartOfAnIdleMemory(t *testing.T) {
 	})
 }
 
-// TestSuspectThatHasToWait is not slept through: the state says when it is due.
-func TestSuspectThatHasToWait(t *testing.T) {
-	s := stateOf(10)
-	s.add("a", true)
-	l := s.lane("a")
-	l.suspect = true
-	s.failed(l, true, clock.Add(7*time.Second))
-	if a, wait := s.next(clock); a.kind != nothing || wait != 7*time.Second {
-		t.Errorf("%+v, %v", a, wait)
-	}
-	s.add("b", true)
-	other, _ := s.next(clock)
-	if other.kind != handOver || other.lane.group != "b" {
-		t.Fatalf("%+v", other)
-	}
-	now := clock.Add(8 * time.Second)
-	if a, _ := s.next(now); a.kind != nothing {
-		t.Errorf("beside another call: %+v", a)
-	}
-	s.finish(other)
-	if a, _ := s.next(now); a.lane != l || !a.alone || a.n != 1 {
-		t.Errorf("%+v", a)
-	}
-}
-
 // TestAnotherGroupIsNoReasonToLook where groups are apart: what it shows is not
 // believed before a turn has been waited for as long as for a stall, and until
 // then looks become rare all the same.

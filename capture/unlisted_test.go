@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/graphiti-proxy/graphiti-proxy/capture/deliver"
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti"
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti/graphititest"
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti/mcp"
@@ -44,7 +45,7 @@ func TestUnlistedEveryFaultEveryTurnOnce(t *testing.T) {
 				for range 2 {
 					s.Next(call, fault)
 				}
-				p := verifying(t, filepath.Join(t.TempDir(), "spool.db"), m, func(o *Options, tm *timing) { o.Timeout = 200 * time.Millisecond })
+				p := verifying(t, filepath.Join(t.TempDir(), "spool.db"), m, func(o *Options, tm *deliver.Timing) { o.Timeout = 200 * time.Millisecond })
 				var ids []string
 				for i := range 6 {
 					ids = append(ids, fmt.Sprint(i))
@@ -75,7 +76,7 @@ func TestNothingIsShown(t *testing.T) {
 			s, m := mcpService(t, graphititest.Options{MCP: graphititest.Today})
 			s.Blind(graphititest.BlindAll)
 			s.Next(graphititest.Tool("add_memory"), fault)
-			p := verifying(t, filepath.Join(t.TempDir(), "spool.db"), m, func(o *Options, _ *timing) { o.Timeout = 200 * time.Millisecond })
+			p := verifying(t, filepath.Join(t.TempDir(), "spool.db"), m, func(o *Options, _ *deliver.Timing) { o.Timeout = 2 * time.Second })
 			var ids []string
 			for i := range 6 {
 				ids = append(ids, fmt.Sprint(i))
@@ -152,8 +153,8 @@ func TestWhatComesBetweenTwoLooks(t *testing.T) {
 		settled(t, s)
 		serve(w, r)
 	})
-	p := verifying(t, filepath.Join(t.TempDir(), "spool.db"), m, func(o *Options, tm *timing) {
-		o.Timeout, tm.stallAfter = 5*time.Second, time.Minute
+	p := verifying(t, filepath.Join(t.TempDir(), "spool.db"), m, func(o *Options, tm *deliver.Timing) {
+		o.Timeout, tm.StallAfter = 5*time.Second, time.Minute
 	})
 	add(t, p, spoken("1", "a"))
 	waitFor(t, "the turn", func() bool { return p.Status().Verified == 1 })

@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/graphiti-proxy/graphiti-proxy/capture/deliver"
 	"github.com/graphiti-proxy/graphiti-proxy/capture/ledger"
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti"
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti/graphititest"
@@ -61,7 +62,7 @@ func TestMCPEveryFaultEveryTurnOnce(t *testing.T) {
 					for range 3 {
 						s.Next(call, fault)
 					}
-					p := verifying(t, filepath.Join(t.TempDir(), "spool.db"), m, func(o *Options, _ *timing) { o.Timeout = 200 * time.Millisecond })
+					p := verifying(t, filepath.Join(t.TempDir(), "spool.db"), m, func(o *Options, _ *deliver.Timing) { o.Timeout = 200 * time.Millisecond })
 					var ids []string
 					for i := range 6 {
 						ids = append(ids, fmt.Sprint(i))
@@ -85,7 +86,7 @@ func TestMCPPoison(t *testing.T) {
 		Delay: 5 * time.Millisecond, MCP: graphititest.Today,
 		Raises: func(_, content string) bool { return strings.Contains(content, "user poison") },
 	})
-	p := verifying(t, filepath.Join(t.TempDir(), "spool.db"), m, func(o *Options, _ *timing) { o.Timeout = 2 * time.Second })
+	p := verifying(t, filepath.Join(t.TempDir(), "spool.db"), m, func(o *Options, _ *deliver.Timing) { o.Timeout = 2 * time.Second })
 	var ids []string
 	for i := range 20 { // a slow group
 		ids = append(ids, fmt.Sprint("slow", i))
@@ -121,7 +122,7 @@ func TestMCPSlowGroupIsNotSentAgain(t *testing.T) {
 			return 0
 		},
 	})
-	p := verifying(t, filepath.Join(t.TempDir(), "spool.db"), m, func(o *Options, _ *timing) { o.Timeout = 2 * time.Second })
+	p := verifying(t, filepath.Join(t.TempDir(), "spool.db"), m, func(o *Options, _ *deliver.Timing) { o.Timeout = 2 * time.Second })
 	var slow, fast []string
 	for i := range 20 {
 		slow = append(slow, fmt.Sprint("slow", i))
@@ -168,7 +169,7 @@ func TestMCPCallThatEndsInTheMiddle(t *testing.T) {
 				if err := sp.Close(); err != nil {
 					t.Fatal(err)
 				}
-				p := verifying(t, path, m, func(o *Options, _ *timing) { o.Timeout = 200 * time.Millisecond })
+				p := verifying(t, path, m, func(o *Options, _ *deliver.Timing) { o.Timeout = 200 * time.Millisecond })
 				waitFor(t, "all turns", func() bool { s := p.Status(); return s.Verified == 4 && s.Pending == 0 })
 				settled(t, s)
 				once(t, s, "a", ids...)

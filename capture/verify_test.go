@@ -10,6 +10,7 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -19,6 +20,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
 
+	"github.com/graphiti-proxy/graphiti-proxy/capture/deliver"
 	"github.com/graphiti-proxy/graphiti-proxy/capture/ledger"
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti"
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti/graphititest"
@@ -26,13 +28,13 @@ import (
 )
 
 // quick is for a stand-in that takes milliseconds for a message.
-func quick(o *Options) timing {
-	t := o.defaultTiming()
-	t.stallAfter = 300 * time.Millisecond
-	t.firstLook, t.lastLook = 2*time.Millisecond, 20*time.Millisecond
-	t.showAfter = 300 * time.Millisecond
-	t.doubtAfter = 100 * time.Millisecond
-	t.firstProbe, t.lastProbe = 30*time.Millisecond, 60*time.Millisecond
+func quick(o *Options) deliver.Timing {
+	t := deliver.DefaultTiming(o.MaxBatch, o.StallAfter)
+	t.StallAfter = 300 * time.Millisecond
+	t.FirstLook, t.LastLook = 2*time.Millisecond, 20*time.Millisecond
+	t.ShowAfter = 300 * time.Millisecond
+	t.DoubtAfter = 100 * time.Millisecond
+	t.FirstBarrier, t.LastBarrier = 30*time.Millisecond, 60*time.Millisecond
 	return t
 }
 
@@ -57,7 +59,7 @@ func client(t *testing.T, url string) *rest.Client {
 	return r
 }
 
-func verifying(t *testing.T, path string, m Memory, change ...func(*Options, *timing)) *Pipeline {
+func verifying(t *testing.T, path string, m Memory, change ...func(*Options, *deliver.Timing)) *Pipeline {
 	t.Helper()
 	o := Options{
 		Path: path, Memory: m, MaxTurns: 10000, MaxBytes: 1 << 24, MaxAge: time.Hour, MaxBatch: 4, MaxChars: 8000,
@@ -76,6 +78,16 @@ func verifying(t *testing.T, path string, m Memory, change ...func(*Options, *ti
 	return p
 }
 
+// probeGroup is the group that a pipeline's own messages are written to.
+func probeGroup(t *testing.T, p *Pipeline) string {
+	t.Helper()
+	id, err := p.spool.Instance()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return graphiti.CheckGroupPrefix + id
+}
+
 // spoken is a turn of two messages.
 func spoken(id string, groups ...string) ledger.Turn {
 	tn := turn(id, groups...)
@@ -83,9 +95,13 @@ func spoken(id string, groups ...string) ledger.Turn {
 	return tn
 }
 
-// once checks that a group holds both messages of each turn, once.
+// once checks that a group holds both messages of each turn, once, and after a
+// moment nothing else.
 func once(t *testing.T, s *graphititest.Server, group string, turns ...string) {
 	t.Helper()
+	waitFor(t, "our own messages to be removed", func() bool {
+		return !slices.ContainsFunc(s.Episodes(group), func(e graphititest.Episode) bool { return strings.HasPrefix(e.Name, graphiti.CheckNamePrefix) })
+	})
 	var got, want []string
 	count := make(map[string]int)
 	for _, e := range s.Episodes(group) {
@@ -156,7 +172,7 @@ func TestWorkerThatDiesInSilence(t *testing.T) {
 		Raises: func(_, content string) bool { return strings.Contains(content, "user 5") && dies.Swap(false) },
 	})
 	path := filepath.Join(t.TempDir(), "spool.db")
-	p := verifying(t, path, m, func(_ *Options, tm *timing) { tm.maxUnder = 8 })
+	p := verifying(t, path, m, func(_ *Options, tm *deliver.Timing) { tm.Window = 8 })
 	var ids []string
 	for i := range 20 {
 		ids = append(ids, fmt.Sprint(i))
@@ -178,7 +194,7 @@ func TestWorkerThatDiesInSilence(t *testing.T) {
 	if st := p.Status(); st.Stalled != nil || st.Lost == 0 {
 		t.Errorf("%+v", st)
 	}
-	waitFor(t, "the probe to be removed", func() bool { return len(s.Episodes(p.probeGroup)) == 0 })
+	waitFor(t, "the probe to be removed", func() bool { return len(s.Episodes(probeGroup(t, p))) == 0 })
 }
 
 // TestOneMessageLostOnTheWay: what comes later proves it, and only what is
@@ -186,7 +202,7 @@ func TestWorkerThatDiesInSilence(t *testing.T) {
 func TestOneMessageLostOnTheWay(t *testing.T) {
 	s, m := service(t, graphititest.Options{})
 	s.Next(graphititest.Messages, nil, graphititest.AcceptedButLost())
-	p := verifying(t, filepath.Join(t.TempDir(), "spool.db"), m, func(_ *Options, tm *timing) { tm.stallAfter = time.Hour; tm.batch = 1 })
+	p := verifying(t, filepath.Join(t.TempDir(), "spool.db"), m, func(_ *Options, tm *deliver.Timing) { tm.StallAfter = time.Hour; tm.Batch = 1 })
 	for i := range 5 {
 		add(t, p, spoken(fmt.Sprint(i), "a"))
 	}
@@ -293,7 +309,7 @@ func TestBusyGroup(t *testing.T) {
 	if err := m.Write(context.Background(), "a", others); err != nil {
 		t.Fatal(err)
 	}
-	p := verifying(t, filepath.Join(t.TempDir(), "spool.db"), m, func(_ *Options, tm *timing) { tm.stallAfter = 100 * time.Millisecond })
+	p := verifying(t, filepath.Join(t.TempDir(), "spool.db"), m, func(_ *Options, tm *deliver.Timing) { tm.StallAfter = 100 * time.Millisecond })
 	add(t, p, tn)
 	waitFor(t, "the turn", func() bool { return p.Status().Verified == 1 })
 	if n := len(s.Episodes("a")); n != 302 {
@@ -305,7 +321,7 @@ func TestBusyGroup(t *testing.T) {
 func TestWithoutVerification(t *testing.T) {
 	s, m := service(t, graphititest.Options{})
 	s.Always(graphititest.Episodes, graphititest.Answer(500, ""))
-	p := verifying(t, filepath.Join(t.TempDir(), "spool.db"), m, func(o *Options, _ *timing) { o.Verify = false })
+	p := verifying(t, filepath.Join(t.TempDir(), "spool.db"), m, func(o *Options, _ *deliver.Timing) { o.Verify = false })
 	add(t, p, spoken("1", "a"))
 	waitFor(t, "delivery", func() bool { return p.Status().Delivered == 1 })
 	if st := p.Status(); st.Verified != 0 || st.Pending != 0 {
@@ -449,7 +465,7 @@ func TestRandomFaults(t *testing.T) {
 			s.Always(graphititest.Episodes, sick)
 			path := filepath.Join(t.TempDir(), "spool.db")
 			begin := func() *Pipeline {
-				return verifying(t, path, m, func(o *Options, tm *timing) { tm.maxLosses = 100 })
+				return verifying(t, path, m, func(o *Options, tm *deliver.Timing) { tm.MaxLosses = 100 })
 			}
 			p := begin()
 			const turns = 60

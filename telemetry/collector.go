@@ -20,7 +20,7 @@ import (
 	sdktrace "go.opentelemetry.io/otel/sdk/trace"
 	"go.opentelemetry.io/otel/trace"
 
-	"github.com/graphiti-proxy/graphiti-proxy/capture"
+	"github.com/graphiti-proxy/graphiti-proxy/capture/deliver"
 )
 
 // CollectorGrace is how long the end of the process waits for a collector.
@@ -96,11 +96,11 @@ func newCollector(o Options) (c collector, err error) {
 
 // Deliveries makes a span of what became of a turn, in the trace of the request that
 // it came from. It may be long after, and by another process.
-func Deliveries(tracer trace.Tracer) func(capture.Delivery) {
+func Deliveries(tracer trace.Tracer) func(deliver.Delivery) {
 	if tracer == nil {
 		return nil
 	}
-	return func(d capture.Delivery) {
+	return func(d deliver.Delivery) {
 		ctx := propagation.TraceContext{}.Extract(context.Background(), propagation.MapCarrier{"traceparent": d.Trace})
 		sum := sha256.Sum256([]byte(d.Group))
 		_, span := tracer.Start(ctx, "deliver", trace.WithTimestamp(d.Began), trace.WithSpanKind(trace.SpanKindProducer), trace.WithAttributes(

@@ -161,6 +161,7 @@ func (m *machine) sawBarriers(group string, names map[string]bool, now time.Time
 // more.
 func (m *machine) barrierUnseen(now time.Time) {
 	b := &m.barrier
+	m.unseen(now)
 	if m.open() == 0 && m.stalled.IsZero() {
 		b.sent = slices.DeleteFunc(b.sent, func(s sentBarrier) bool { return now.Sub(s.at) > 2*m.timing.StallAfter })
 	}

@@ -1,4 +1,7 @@
-// Package deliver owns the way of a turn from pending to delivered (design.md).
-// It must not know how turns are stored: a Ledger stands for that. Of our
-// packages it may import graphiti. It is not in force yet, see docs/adr/0001.
+// Package deliver owns the way of a turn from pending to delivered: what is
+// sent to the memory, how many turns are in flight, what proves that they
+// arrived or were lost, and what is sent again. design.md explains it.
+//
+// It must not know how turns are stored, nor who shares the queue: a Ledger
+// stands for that. Of our packages it may import graphiti.
 package deliver

@@ -82,9 +82,6 @@ func (l *Loop) Discard(group string, gone func(*Item) bool) {
 // Where all groups have one worker it writes a message to a group of its own,
 // else to the group itself, where it stays: the caller deletes it.
 func (l *Loop) Barrier(ctx context.Context, group string) (waited bool, err error) {
-	if l.o.Durable {
-		return false, nil
-	}
 	l.mu.Lock()
 	writes, cleared, stalled, why, hidden := l.writes, l.cleared, l.stalledLocked(), l.stallLocked(), l.run.sight.hidden
 	l.mu.Unlock()
@@ -95,7 +92,7 @@ func (l *Loop) Barrier(ctx context.Context, group string) (waited bool, err erro
 		return true, l.waitUnseen(ctx)
 	case l.o.Apart:
 		return true, l.pass(ctx, group)
-	case cleared == writes:
+	case cleared == writes || l.o.Durable:
 		return false, nil
 	}
 	return true, l.passAll(ctx, writes)

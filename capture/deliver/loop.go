@@ -88,7 +88,7 @@ type run struct {
 	asked   time.Time          // until when the memory asked to be left alone
 	paused  time.Time          // nothing is done before
 	down    bool               // and then one call asks whether the memory is up again
-	knocked bool               // which is going on
+	probing bool               // a call asks whether it is over
 	search  error              // of the last search for a message of our own
 
 	failures failures
@@ -317,11 +317,11 @@ func (l *Loop) askLocked(w *worker) (action, time.Duration) {
 		return action{}, longest
 	case l.run.paused.After(now):
 		return action{}, l.run.paused.Sub(now)
-	case l.run.down && l.run.knocked:
+	case l.run.down && l.run.probing:
 		return action{}, longest
 	case l.run.down:
-		l.run.knocked = true
-		return action{kind: knock}, 0
+		l.run.probing = true
+		return action{kind: probe}, 0
 	}
 	was := w.stalled
 	a, wait := w.next(now)
@@ -346,8 +346,8 @@ func (l *Loop) perform(ctx context.Context, w *worker, a action) {
 			_ = l.writeBarrier(ctx, w, true) // what became of it shows later
 		case lookForBarrier:
 			l.lookForBarrier(ctx, w)
-		case knock:
-			l.knock(ctx)
+		case probe:
+			l.probe(ctx)
 		case nothing:
 		}
 		return nil
@@ -357,19 +357,19 @@ func (l *Loop) perform(ctx context.Context, w *worker, a action) {
 	if err != nil {
 		l.o.Log.Error("delivery goes on after a mistake in it", "error", err)
 		w.broke(a, time.Now())
-		l.run.knocked = l.run.knocked && a.kind != knock
+		l.run.probing = l.run.probing && a.kind != probe
 	}
 	w.done(a)
 	l.ended.Broadcast()
 }
 
-// knock asks whether the memory is up again; the breaker draws the
+// probe asks whether the memory is up again; the breaker draws the
 // consequences.
-func (l *Loop) knock(ctx context.Context) {
+func (l *Loop) probe(ctx context.Context) {
 	err := l.call(ctx, l.o.Memory.Health)
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.run.knocked = false
+	l.run.probing = false
 	if now := time.Now(); err != nil && !l.run.paused.After(now) {
 		l.pauseLocked(now.Add(firstRetry)) // it was too early for the breaker
 		l.signalAllLocked()

@@ -38,7 +38,7 @@ type machine struct {
 	blamed   int64 // proven, when a turn was blamed for a loss last
 	isolated *group
 
-	typical time.Duration // from sending a turn until it is seen
+	service time.Duration // what the worker takes for a turn
 	sign    time.Time     // of the last sign of work, or of the first reason to expect one
 	stalled time.Time     // since when there is no sign; zero: there is
 	barrier barrier
@@ -75,7 +75,7 @@ const (
 	settle // write to the ledger what could not be written before
 	sendBarrier
 	lookForBarrier
-	knock // ask whether the memory is up again
+	probe // ask whether the memory is up again
 )
 
 // action is what is to be done. Its group is busy until done is called.
@@ -134,7 +134,7 @@ func (m *machine) done(a action) {
 		m.place(a.group)
 	case sendBarrier, lookForBarrier:
 		m.barrier.busy = false
-	case nothing, knock:
+	case nothing, probe:
 	}
 }
 
@@ -148,7 +148,7 @@ func (m *machine) broke(a action, now time.Time) {
 	case sendBarrier, lookForBarrier:
 		m.barrierSent(sentBarrier{}, false, now)
 		m.barrierUnseen(now)
-	case nothing, knock:
+	case nothing, probe:
 	}
 }
 

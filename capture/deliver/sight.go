@@ -48,7 +48,7 @@ func (s *sight) diagnosis() graphiti.Diagnosis {
 	return graphiti.Unshown
 }
 
-// wentBlind has everything looked at anew: nothing is listed any more.
+// wentBlind looks at every group again: nothing is listed any more.
 func (m *machine) wentBlind(now time.Time) {
 	m.stalled, m.sign = time.Time{}, now
 	for _, g := range m.flying {
@@ -100,7 +100,7 @@ func (m *machine) found(a action, v view, now time.Time) (fs findings) {
 	g.lookWait = min(2*g.lookWait, m.timing.LastLook, max(m.patience()/2, m.timing.FirstLook))
 	if progress {
 		fs.revived = m.works(now)
-		g.lookWait = m.firstLook()
+		g.lookWait = m.firstLook(0)
 	}
 	g.lookAt = now.Add(g.lookWait)
 	return fs

@@ -184,7 +184,6 @@ func (s *sim) perform(m *machine, a action) {
 		m.barrierSent(b, !failed || doubt, s.now)
 	case lookForBarrier:
 		if s.fault(1, "fault of a look") > 0 {
-			m.unseen(s.now)
 			m.barrierUnseen(s.now)
 			break
 		}
@@ -193,7 +192,7 @@ func (s *sim) perform(m *machine, a action) {
 			s.sight.lists()
 			s.kept[group] = slices.DeleteFunc(s.kept[group], func(q queued) bool { return q.number == 0 })
 		}
-	case settle, knock, nothing:
+	case settle, probe, nothing:
 		s.t.Fatalf("unexpected action %v", a.kind)
 	}
 	m.done(a)

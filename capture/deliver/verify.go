@@ -259,7 +259,6 @@ func (l *Loop) seeBarrier(ctx context.Context, w *worker, group string) (found, 
 	now, revived := time.Now(), false
 	if err != nil {
 		l.run.search = err
-		w.unseen(now)
 		w.barrierUnseen(now)
 	} else if found, revived = w.sawBarriers(group, v.names, now); found {
 		l.listsLocked()

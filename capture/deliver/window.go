@@ -75,7 +75,8 @@ func (m *machine) inFlight(g *group, flights []*flight, doubt, alone bool, now t
 	}
 	if len(g.flights) == 0 && len(flights) > 0 {
 		m.flying = append(m.flying, g)
-		g.lookWait, g.lookAt = m.firstLook(), now.Add(m.firstLook())
+		g.lookWait = m.firstLook(len(flights))
+		g.lookAt = now.Add(g.lookWait)
 	}
 	for _, f := range flights {
 		m.position++
@@ -87,10 +88,10 @@ func (m *machine) inFlight(g *group, flights []*flight, doubt, alone bool, now t
 	g.flights = append(g.flights, flights...)
 }
 
-// firstLook is the wait before a look at what was just sent: not much before it
-// can be there.
-func (m *machine) firstLook() time.Duration {
-	return min(max(m.typical/2, m.timing.FirstLook), m.timing.LastLook)
+// firstLook is the wait before a look while the work goes on: half of what the
+// worker needs for the window, and for what is added to it.
+func (m *machine) firstLook(added int) time.Duration {
+	return min(max(m.service*time.Duration(m.open()+added)/2, m.timing.FirstLook), m.timing.LastLook)
 }
 
 // open is how many turns take room in the window. What cannot be looked at, or
@@ -225,8 +226,10 @@ func (m *machine) recognise(g *group, v view, now time.Time) (found map[*flight]
 		if found[f] {
 			g.worked, progress = now, true
 			m.proven = max(m.proven, f.pos)
-			m.typical = (3*m.typical + now.Sub(f.at)) / 4
 		}
+	}
+	if progress {
+		m.service = (m.service + max(0, now.Sub(m.sign))/time.Duration(len(found))) / 2
 	}
 	return found, progress
 }
@@ -285,7 +288,7 @@ func (m *machine) works(now time.Time) (revived bool) {
 	h := m.head()
 	for _, g := range m.flying {
 		if g == h || m.decided(g) {
-			g.lookAt, g.lookWait = now, m.firstLook()
+			g.lookAt, g.lookWait = now, m.firstLook(0)
 		}
 	}
 	return revived
@@ -298,7 +301,7 @@ func (m *machine) schedule(g *group, progress, deeper bool, now time.Time) {
 	}
 	g.lookWait = min(2*g.lookWait, m.timing.LastLook)
 	if progress {
-		g.lookWait = m.firstLook()
+		g.lookWait = m.firstLook(0)
 	}
 	g.lookAt = now.Add(g.lookWait)
 	if deeper || m.decided(g) { // the next look decides

@@ -28,7 +28,7 @@ var mayImport = map[string][]string{
 	"cache/redis/redistest": {},
 	"cache/sqlite":          {},
 	"budget":                {},
-	"capture":               {"budget", "capture/ledger", "capture/redact", "dialect", "dialect/sse", "graphiti", "cache/redis", "cache/sqlite"},
+	"capture":               {"budget", "capture/deliver", "capture/ledger", "capture/redact", "dialect", "dialect/sse", "graphiti", "cache/redis", "cache/sqlite"},
 	"capture/deliver":       {"graphiti"},
 	"capture/ledger":        {"graphiti", "cache/sqlite"},
 	"capture/redact":        {},
@@ -59,7 +59,7 @@ var mayImport = map[string][]string{
 	"proxy/workspace":       {"graphiti"},
 	"service":               {"cache", "cache/redis", "capture", "capture/ledger", "dialect", "graphiti", "inject"},
 	"shutdown":              {},
-	"telemetry":             {"capture"},
+	"telemetry":             {"capture", "capture/deliver"},
 }
 
 // The limits from which a thing holds more than one idea. Tests may be longer.
