@@ -1,6 +1,7 @@
 package inject
 
 import (
+	"strconv"
 	"time"
 
 	"github.com/graphiti-proxy/graphiti-proxy/dialect"
@@ -94,6 +95,33 @@ type Outcome struct {
 	Chars  int // characters of the newest turn's block
 	Took   time.Duration
 	Source Source
+}
+
+// Append writes the outcome as the X-Graphiti-Memory response header has it.
+func (o *Outcome) Append(b []byte) []byte {
+	b = append(b, o.Status...)
+	b = append(b, "; facts="...)
+	b = strconv.AppendInt(b, int64(o.Facts), 10)
+	b = append(b, "; chars="...)
+	b = strconv.AppendInt(b, int64(o.Chars), 10)
+	b = append(b, "; ms="...)
+	b = strconv.AppendInt(b, int64(o.Took/time.Millisecond), 10)
+	if o.Source != "" {
+		b = append(append(b, "; source="...), o.Source...)
+	}
+	if o.Reason != ReasonNone {
+		b = append(append(b, "; reason="...), o.Reason...)
+	}
+	if o.Promoted > 0 {
+		b = strconv.AppendInt(append(b, "; promoted="...), int64(o.Promoted), 10)
+	}
+	if o.Refused > 0 {
+		b = strconv.AppendInt(append(b, "; refused="...), int64(o.Refused), 10)
+	}
+	if o.Unscoped > 0 {
+		b = strconv.AppendInt(append(b, "; unscoped="...), int64(o.Unscoped), 10)
+	}
+	return b
 }
 
 // Stopped is the outcome of a request whose body was not read to its end,

@@ -6,6 +6,7 @@ import (
 	"github.com/valyala/fasthttp"
 
 	"github.com/graphiti-proxy/graphiti-proxy/dialect"
+	"github.com/graphiti-proxy/graphiti-proxy/proxy/observe"
 	"github.com/graphiti-proxy/graphiti-proxy/proxy/wire"
 )
 
@@ -17,10 +18,7 @@ type call struct {
 
 	x      *wire.Exchange // nil over a WebSocket
 	pieces [][]byte       // of the body that is sent
-	trace  *requestTrace  // nil: nobody looks
-	status int            // of the answer; 0: none yet
-	id     uint64         // its number
-	ids    *requestIDs
+	seen   observe.Request
 }
 
 // smallConversation bounds what a call keeps of a conversation.
@@ -31,7 +29,7 @@ var calls = sync.Pool{New: func() any { return new(call) }}
 func (s *Server) newCall(x *wire.Exchange, h *fasthttp.RequestHeader) *call {
 	c := calls.Get().(*call) //nolint:forcetypeassert // the pool's only type
 	c.x, c.head = x, h
-	c.id, c.ids, c.memory, c.limits, c.share = s.ids.next(), s.ids, s.mem(), s.way().limits, s.budget.Share()
+	c.memory, c.limits, c.share = s.mem(), s.way().limits, s.budget.Share()
 	return c
 }
 

@@ -87,6 +87,14 @@ type decision struct {
 	promises   promises       // to be kept when the upstream has accepted the request
 }
 
+// outcome is what memory did; nil where the request's API is not known.
+func (d *decision) outcome() *inject.Outcome {
+	if !d.understood {
+		return nil
+	}
+	return &d.plan.Outcome
+}
+
 // decide finds out who speaks in which conversation, and what is to be done
 // about it. Whatever fails here, the request goes on. It writes nothing but
 // through the parts of r.memory and the decider's own.

@@ -6,6 +6,7 @@ import (
 	"github.com/valyala/fasthttp"
 
 	"github.com/graphiti-proxy/graphiti-proxy/dialect"
+	"github.com/graphiti-proxy/graphiti-proxy/proxy/observe"
 	"github.com/graphiti-proxy/graphiti-proxy/proxy/wire"
 	"github.com/graphiti-proxy/graphiti-proxy/proxy/wire/sock"
 )
@@ -15,33 +16,33 @@ import (
 const statusGone = 499
 
 // writeError answers with an error of the proxy's own, in the shape that the
-// API's clients understand; OpenAI's where the API is not known.
-func (s *Server) writeError(c *call, ctx *fasthttp.RequestCtx, d decision, err error) {
+// API's clients understand; OpenAI's where the API is not known. It returns the
+// status.
+func (s *Server) writeError(c *call, ctx *fasthttp.RequestCtx, d decision, err error) (status int) {
 	if errors.Is(err, wire.ErrGone) || c.x.Gone() && !errors.Is(err, wire.ErrBodyLate) {
-		c.status = statusGone
-		s.metrics.abandoned()
+		s.observer.Abandoned()
 		c.x.Unanswered()
-		return
+		return statusGone
 	}
-	status, kind, message := fasthttp.StatusBadGateway, "upstream_unreachable", ""
+	upstream, kind, message := c.route.upstream, "upstream_unreachable", ""
+	status = fasthttp.StatusBadGateway
 	var ce *wire.ClientError
 	switch {
 	case errors.As(err, &ce):
 		status, kind, message = ce.Status, ce.Code(), ce.Message
 	case sock.NoDescriptors(err):
 		status, kind = fasthttp.StatusServiceUnavailable, "out_of_file_descriptors"
-		s.metrics.failed(c.route.upstream, resultUnreachable)
-		message = "graphiti-proxy: there are no file descriptors left to connect to the upstream " + c.route.upstream.Host +
+		s.observer.NoAnswer(upstream.Name, observe.Unreachable)
+		message = "graphiti-proxy: there are no file descriptors left to connect to the upstream " + upstream.Host +
 			"; raise the limit of open files (ulimit -n, LimitNOFILE of systemd), or lower limits.connections"
 	case sock.IsTimeout(err):
 		status, kind = fasthttp.StatusGatewayTimeout, "upstream_timeout"
-		s.metrics.failed(c.route.upstream, resultTimeout)
-		message = "graphiti-proxy: the upstream " + c.route.upstream.Host + " did not answer in time"
+		s.observer.NoAnswer(upstream.Name, observe.Timeout)
+		message = "graphiti-proxy: the upstream " + upstream.Host + " did not answer in time"
 	default:
-		s.metrics.failed(c.route.upstream, resultUnreachable)
-		message = "graphiti-proxy: the upstream " + c.route.upstream.Host + " could not be reached or broke off"
+		s.observer.NoAnswer(upstream.Name, observe.Unreachable)
+		message = "graphiti-proxy: the upstream " + upstream.Host + " could not be reached or broke off"
 	}
-	c.status = status
 	if status >= 500 && ce == nil {
 		s.log.Warn("a request to an upstream fails", "error", err)
 	}
@@ -53,17 +54,18 @@ func (s *Server) writeError(c *call, ctx *fasthttp.RequestCtx, d decision, err e
 	ctx.SetStatusCode(status)
 	ctx.SetContentType("application/json")
 	if d.understood {
-		ctx.Response.Header.Set(memoryHeader, string(appendOutcome(nil, &d.plan.Outcome)))
-		ctx.Response.Header.Set(requestHeader, string(s.ids.append(nil, c.id)))
+		ctx.Response.Header.Set(memoryHeader, string(d.plan.Outcome.Append(nil)))
+		ctx.Response.Header.Set(requestHeader, string(c.seen.AppendID(nil)))
 	}
 	ctx.SetConnectionClose()
-	s.logRequest(c, &d, status, ctx.Time())
+	c.seen.Log(c.head, status, d.outcome(), ctx.Time())
 	failure := dialect.Failure{Status: status, Type: typ, Code: kind, Message: message}
 	if c.route.speaks != nil {
 		ctx.SetBody(c.route.speaks.Error(failure))
-		return
+	} else {
+		ctx.SetBody(dialect.OpenAIError(failure))
 	}
-	ctx.SetBody(dialect.OpenAIError(failure))
+	return status
 }
 
 // turnedAway is the whole answer to a connection that is not served.

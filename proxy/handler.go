@@ -17,40 +17,41 @@ func (s *Server) serve(ctx *fasthttp.RequestCtx) {
 	c := s.newCall(x, &ctx.Request.Header)
 	defer s.finish(c)                      // a bug ends this connection, and no other
 	c.route = s.match(&ctx.Request.Header) // route.go: API and upstream
-	c.trace = s.startTrace(c, ctx.Time())  // trace.go: nil where nobody looks
-	defer func() { c.trace.end(c.status) }()
+	c.seen = s.observer.Begin(c.head, c.route.match.Route, ctx.Time())
+	status := 0 // of the answer; 0: none yet
+	defer func() { c.seen.End(status) }()
 
 	webSocket, err := s.admit(x, c) // what cannot be forwarded as it is
 	if err == nil {
 		c.body, err = x.ReadBody(c.reading()) // body.go: whose body is inspected
 	}
 	if err != nil {
-		s.writeError(c, ctx, decision{}, err)
+		status = s.writeError(c, ctx, decision{}, err)
 		return
 	}
 	x.Watch() // a client that leaves ends the exchange
 
 	d := s.decide(&c.request) // decide.go: parse → identify → session → plan
-	s.decided(c, &d)
+	c.decided(&d)
 	a, err := x.Forward(c.route.upstream, c.outgoing(&d, webSocket)) // splice, and one attempt
 	if err != nil {
-		s.writeError(c, ctx, d, err)
+		status = s.writeError(c, ctx, d, err)
 		return
 	}
-	c.status = a.Status
-	d = s.judged(c.memory, d, a.Status) // accept.go: what is kept only of a request that was accepted
-	s.metrics.answered(c.route.upstream, a.Status)
+	status = a.Status
+	s.observer.Answer(c.route.upstream.Name, status)
+	d = s.judged(c.memory, d, status) // accept.go: what is kept only of a request that was accepted
 	if a.SwitchesProtocols() {
 		if err := x.Tunnel(a, s.messages(c, &a.AnswerHead, webSocket)); err != nil { // both ways, until one side ends
-			s.writeError(c, ctx, d, err)
+			status = s.writeError(c, ctx, d, err)
 		}
 		return
 	}
 	tee, held := s.reader(c, &a.AnswerHead, &d) // turn.go: the answer becomes a turn, which pending.go records
 	c.freeBody(held)
-	r := x.Relay(a, wire.Rewrite{Add: c.answerFields(&d, a.Status)}, tee) // bytes as they come
+	r := x.Relay(a, wire.Rewrite{Add: c.answerFields(&d, status)}, tee) // bytes as they come
 	s.relayed(&a, &r, ctx.Time())
-	s.logRequest(c, &d, a.Status, ctx.Time())
+	c.seen.Log(c.head, status, d.outcome(), ctx.Time())
 }
 
 // admit refuses what cannot be forwarded as it is, and reports whether the
@@ -68,25 +69,23 @@ func (s *Server) admit(x *wire.Exchange, c *call) (webSocket bool, err error) {
 	return webSocket, nil
 }
 
-// decided records what was decided.
-func (s *Server) decided(c *call, d *decision) {
+// decided reports what was decided.
+func (c *call) decided(d *decision) {
 	if d.understood {
-		s.metrics.recall(&d.plan.Outcome)
-		s.metrics.planned(&d.plan)
+		c.seen.Planned(&d.plan)
 	}
-	c.trace.decided(d)
-	c.trace.asks(c)
+	c.seen.Send(c.head, c.route.upstream.Host, c.route.provider, c.conv.Model)
 }
 
-// relayed records what came of relaying an answer.
+// relayed reports how relaying an answer ended.
 func (s *Server) relayed(a *wire.Answer, r *wire.Relayed, began time.Time) {
 	if a.Event && !r.First.IsZero() {
-		s.metrics.firstPiece(r.First.Sub(began))
+		s.observer.FirstChunk(r.First.Sub(began))
 	}
 	switch {
 	case r.Err == nil:
 	case errors.Is(r.Err, wire.ErrGone):
-		s.metrics.abandoned()
+		s.observer.Abandoned()
 	default:
 		s.log.Warn("an answer is cut off", "error", r.Err)
 	}
@@ -106,9 +105,9 @@ func (c *call) outgoing(d *decision, webSocket bool) (o wire.Outgoing) {
 	if webSocket { // compressed frames could not be read
 		o.Head.Without = append(o.Head.Without, "sec-websocket-extensions")
 	}
-	if c.trace != nil {
+	if fields, replaced := c.seen.Context(); replaced {
 		o.Head.Without = append(o.Head.Without, "traceparent", "tracestate")
-		o.Head.Add = c.trace.appendContext(nil)
+		o.Head.Add = fields
 	}
 	if r := d.relax; r != nil {
 		o.Head.Extend = wire.Field{Name: r.Header, Value: r.Value}

@@ -1,10 +1,6 @@
 package proxy
 
 import (
-	"strconv"
-	"time"
-
-	"github.com/graphiti-proxy/graphiti-proxy/inject"
 	"github.com/graphiti-proxy/graphiti-proxy/proxy/wire"
 )
 
@@ -35,33 +31,6 @@ func ours(name []byte) bool {
 	return false
 }
 
-// appendOutcome writes the value of the response header.
-func appendOutcome(b []byte, o *inject.Outcome) []byte {
-	b = append(b, o.Status...)
-	b = append(b, "; facts="...)
-	b = strconv.AppendInt(b, int64(o.Facts), 10)
-	b = append(b, "; chars="...)
-	b = strconv.AppendInt(b, int64(o.Chars), 10)
-	b = append(b, "; ms="...)
-	b = strconv.AppendInt(b, int64(o.Took/time.Millisecond), 10)
-	if o.Source != "" {
-		b = append(append(b, "; source="...), o.Source...)
-	}
-	if o.Reason != inject.ReasonNone {
-		b = append(append(b, "; reason="...), o.Reason...)
-	}
-	if o.Promoted > 0 {
-		b = strconv.AppendInt(append(b, "; promoted="...), int64(o.Promoted), 10)
-	}
-	if o.Refused > 0 {
-		b = strconv.AppendInt(append(b, "; refused="...), int64(o.Refused), 10)
-	}
-	if o.Unscoped > 0 {
-		b = strconv.AppendInt(append(b, "; unscoped="...), int64(o.Unscoped), 10)
-	}
-	return b
-}
-
 // onlyOurs reports whether a field of an answer is one that only the proxy
 // writes.
 func onlyOurs(name []byte) bool {
@@ -77,8 +46,8 @@ func (c *call) answerFields(d *decision, status int) (b []byte) {
 	b = make([]byte, 0, 160)
 	if !rejected(status) {
 		b = append(append(b, memoryHeader...), ": "...)
-		b = append(appendOutcome(b, &d.plan.Outcome), "\r\n"...)
+		b = append(d.plan.Outcome.Append(b), "\r\n"...)
 	}
 	b = append(append(b, requestHeader...), ": "...)
-	return append(c.ids.append(b, c.id), "\r\n"...)
+	return append(c.seen.AppendID(b), "\r\n"...)
 }

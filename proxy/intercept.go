@@ -14,6 +14,7 @@ import (
 	"github.com/graphiti-proxy/graphiti-proxy/dialect"
 	"github.com/graphiti-proxy/graphiti-proxy/dialect/responses"
 	"github.com/graphiti-proxy/graphiti-proxy/proxy/contain"
+	"github.com/graphiti-proxy/graphiti-proxy/proxy/observe"
 	"github.com/graphiti-proxy/graphiti-proxy/proxy/wire"
 )
 
@@ -93,8 +94,8 @@ type exchange struct {
 	end     dialect.Fingerprint
 	at      where
 	session string
-	trace   *requestTrace // nil: nobody looks
-	share   budget.Share  // of what is held of the request until the answer has ended
+	seen    observe.Request
+	share   budget.Share // of what is held of the request until the answer has ended
 
 	memory   *Memory
 	promises promises // what is kept once it is accepted
@@ -138,7 +139,7 @@ func (s *Server) messages(c *call, head *wire.AnswerHead, read bool) *wire.WebSo
 	}
 	x := &intercept{s: s, route: c.route, lanes: make(map[string]*exchange), ended: make(map[string]heldEnd)}
 	c.head.CopyTo(&x.head)
-	x.route.dialect, x.route.match = responses.Dialect{}, responses.SocketMatch()
+	x.route.dialect, x.route.match, x.route.provider = responses.Dialect{}, responses.SocketMatch(), responses.Dialect{}.Info().Provider
 	return &wire.WebSocket{Messages: x, Share: s.budget.Share, Limit: func() int { return s.way().limits.InspectBytes }}
 }
 
@@ -155,9 +156,9 @@ func (x *intercept) Request(message []byte) ([]byte, error) {
 	if c.held, ok = x.admit(ask.Lane, ask.Previous); !ok {
 		return nil, errLanes
 	}
-	c.trace = x.s.startTrace(c, time.Now())
+	c.seen = x.s.observer.Begin(c.head, c.route.match.Route, time.Now())
 	d := x.s.decide(&c.request)
-	x.s.decided(c, &d)
+	c.decided(&d)
 	x.begin(ask.Lane, x.newExchange(c, &d))
 	if len(d.plan.Inserts) == 0 {
 		return nil, nil
@@ -168,7 +169,7 @@ func (x *intercept) Request(message []byte) ([]byte, error) {
 // newCall is a message as a request like one that is posted.
 func (x *intercept) newCall(message []byte, ask *responses.Ask) *call {
 	s := x.s
-	c := &call{request: request{head: &fasthttp.RequestHeader{}, route: x.route, memory: s.mem(), limits: s.way().limits, share: s.budget.Share()}, id: s.ids.next(), ids: s.ids}
+	c := &call{request: request{head: &fasthttp.RequestHeader{}, route: x.route, memory: s.mem(), limits: s.way().limits, share: s.budget.Share()}}
 	x.head.CopyTo(c.head)
 	c.body = wire.Body{Bytes: message, Whole: true, Busy: !c.share.Grow(2 * len(message))} // what is made of it
 	c.barred = s.barred(c.memory, c.head)
@@ -181,7 +182,7 @@ func (x *intercept) newCall(message []byte, ask *responses.Ask) *call {
 // newExchange awaits the answer to a request. It takes over what the call holds
 // of it.
 func (x *intercept) newExchange(c *call, d *decision) *exchange {
-	ex := &exchange{end: d.at.root, at: d.at, session: d.who.Session, reader: x.route.dialect.NewReader(), trace: c.trace, memory: c.memory, promises: d.promises}
+	ex := &exchange{end: d.at.root, at: d.at, session: d.who.Session, reader: x.route.dialect.NewReader(), seen: c.seen, memory: c.memory, promises: d.promises}
 	if len(c.chain) > 0 {
 		ex.end = c.chain[len(c.chain)-1]
 	}
@@ -193,7 +194,7 @@ func (x *intercept) newExchange(c *call, d *decision) *exchange {
 		ex.pending, ex.backfill, held = x.s.pendingTurn(c, d)
 		ex.pending.end = ex.end
 		ex.tee = c.memory.Watcher.Watch(x.route.dialect.NewReader(), capture.Meta{Stream: true, Order: ex.pending.order()},
-			x.s.callback(ex.pending, c.trace.awaitAnswer()))
+			callback(ex.pending, ex.seen.Read()))
 	}
 	c.share.Shrink(held)
 	ex.share, c.share = c.share, budget.Share{}
@@ -267,14 +268,14 @@ func (x *intercept) Event(message []byte) {
 		}
 	}
 	ex.tee.Close(true)
-	ex.trace.end(e.Status)
+	ex.seen.End(e.Status)
 	ex.share.Release()
 }
 
 // abandoned ends an exchange that came to no end.
 func (ex *exchange) abandoned() {
 	ex.tee.Close(false)
-	ex.trace.end(statusGone)
+	ex.seen.End(statusGone)
 	ex.share.Release()
 }
 

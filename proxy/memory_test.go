@@ -21,6 +21,7 @@ import (
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti"
 	"github.com/graphiti-proxy/graphiti-proxy/inject"
 	"github.com/graphiti-proxy/graphiti-proxy/proxy/identity"
+	"github.com/graphiti-proxy/graphiti-proxy/proxy/observe"
 	"github.com/graphiti-proxy/graphiti-proxy/proxy/proxytest"
 	"github.com/graphiti-proxy/graphiti-proxy/proxy/wire"
 )
@@ -59,11 +60,11 @@ func (hanging) PutLater([16]byte, string)                   {}
 // request shares one deadline, which what is planned afterwards keeps too.
 func TestLookingForASessionTakesNoLongerThanRecallMay(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		in, err := newInstruments(noop.Meter{})
+		in, err := observe.New(noop.Meter{}, nil, slog.New(slog.DiscardHandler))
 		if err != nil {
 			t.Fatal(err)
 		}
-		s := &Server{decider: &decider{hasher: dialect.NewHasher(), log: slog.New(slog.DiscardHandler), places: &sessionPlaces{}, rounds: &rounds{}, base: context.Background()}, metrics: in}
+		s := &Server{decider: &decider{hasher: dialect.NewHasher(), log: slog.New(slog.DiscardHandler), places: &sessionPlaces{}, rounds: &rounds{}, base: context.Background()}, observer: in}
 		s.ways.Store(&ways{})
 		var until time.Time
 		c := &request{head: &fasthttp.RequestHeader{}, limits: testLimits(), memory: &Memory{

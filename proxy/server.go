@@ -18,6 +18,7 @@ import (
 
 	"github.com/graphiti-proxy/graphiti-proxy/budget"
 	"github.com/graphiti-proxy/graphiti-proxy/dialect"
+	"github.com/graphiti-proxy/graphiti-proxy/proxy/observe"
 	"github.com/graphiti-proxy/graphiti-proxy/proxy/wire"
 	"github.com/graphiti-proxy/graphiti-proxy/proxy/wire/listen"
 	"github.com/graphiti-proxy/graphiti-proxy/proxy/wire/sock"
@@ -64,12 +65,10 @@ type Server struct {
 	ways     atomic.Pointer[ways]
 	settings atomic.Pointer[Memory]
 	budget   *budget.Budget // of all that is inspected
-	ids      *requestIDs
 
 	roots *tls.Config // for upstreams
 
-	metrics *instruments
-	tracer  trace.Tracer
+	observer *observe.Observer
 
 	fast     *fasthttp.Server
 	listener net.Listener
@@ -94,7 +93,7 @@ func New(o Options) (*Server, error) {
 	if err != nil {
 		return nil, err
 	}
-	in, err := newInstruments(o.Meter)
+	observer, err := observe.New(o.Meter, o.Tracer, o.Log)
 	if err != nil {
 		return nil, err
 	}
@@ -105,12 +104,10 @@ func New(o Options) (*Server, error) {
 	s := &Server{
 		roots: o.TLS,
 		tls:   o.ServerTLS,
-		ids:   newRequestIDs(),
 
 		budget: o.Budget,
 
-		metrics:  in,
-		tracer:   o.Tracer,
+		observer: observer,
 		listener: ln,
 		stop:     make(chan struct{}),
 	}

@@ -14,6 +14,7 @@ import (
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti"
 	"github.com/graphiti-proxy/graphiti-proxy/inject"
 	"github.com/graphiti-proxy/graphiti-proxy/proxy/contain"
+	"github.com/graphiti-proxy/graphiti-proxy/proxy/observe"
 	"github.com/graphiti-proxy/graphiti-proxy/proxy/wire"
 )
 
@@ -48,18 +49,17 @@ func (s *Server) startReader(c *call, head *wire.AnswerHead, d *decision) (tee *
 	p, backfill, held := s.pendingTurn(c, d)
 	backfill()
 	meta.Order = p.order()
-	tee = c.memory.Watcher.Watch(c.route.dialect.NewReader(), meta, s.callback(p, c.trace.awaitAnswer()))
+	tee = c.memory.Watcher.Watch(c.route.dialect.NewReader(), meta, callback(p, c.seen.Read()))
 	if tee == nil {
-		c.trace.unread()
+		c.seen.Unread()
 	}
 	return tee, held
 }
 
 // callback is what is done with an answer that has been read.
-func (s *Server) callback(p *pendingTurn, traced func(dialect.Answer)) func(dialect.Answer, bool) {
+func callback(p *pendingTurn, read observe.Answered) func(dialect.Answer, bool) {
 	return func(a dialect.Answer, clean bool) {
-		s.metrics.used(a.Usage)
-		traced(a)
+		read.Report(&a)
 		p.answered(a, clean)
 	}
 }
@@ -139,7 +139,7 @@ func (s *Server) turn(c *call, d *decision, id string, generation int64) ledger.
 		Targets:   d.plan.Write,
 
 		Generation: generation,
-		Trace:      c.trace.parent(),
+		Trace:      c.seen.Parent(),
 	}
 	if c.memory.Note.Git {
 		t.Git = gitOf(c, &d.project)

@@ -1,0 +1,184 @@
+package observe
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"go.opentelemetry.io/otel/attribute"
+	"go.opentelemetry.io/otel/metric"
+
+	"github.com/graphiti-proxy/graphiti-proxy/dialect"
+	"github.com/graphiti-proxy/graphiti-proxy/dialect/registry"
+	"github.com/graphiti-proxy/graphiti-proxy/graphiti"
+	"github.com/graphiti-proxy/graphiti-proxy/inject"
+)
+
+// instruments are made once, with their attributes.
+type instruments struct {
+	requests    metric.Int64Counter // status × reason × source, at most 100 series
+	byOutcome   map[outcomeKey]metric.AddOption
+	duration    metric.Float64Histogram // one series
+	facts       metric.Int64Counter     // one series
+	chars       metric.Int64Counter     // one series
+	abandoned   metric.Int64Counter     // one series
+	searches    metric.Float64Histogram // scope × source × outcome, 80 series
+	bySearch    map[searchKey]metric.MeasurementOption
+	repeated    metric.Int64Counter     // one series
+	firstChunk  metric.Float64Histogram // one series
+	answers     metric.Int64Counter     // upstream × result, 7 series for each upstream
+	byResult    map[resultKey]metric.AddOption
+	inputTokens metric.Int64Counter // one series
+	cachedInput metric.Int64Counter // one series
+}
+
+type outcomeKey struct {
+	status inject.Status
+	reason inject.Reason
+	source inject.Source
+}
+
+type searchKey struct {
+	scope           graphiti.Scope
+	source, outcome string
+}
+
+type resultKey struct{ upstream, result string }
+
+// What a request to an upstream results in, other than the class of a status.
+const (
+	Unreachable = "unreachable"
+	Timeout     = "timeout"
+)
+
+// classes are those of statuses, by their first digit.
+var classes = [...]string{1: "1xx", 2: "2xx", 3: "3xx", 4: "4xx", 5: "5xx"}
+
+func newInstruments(m metric.Meter) (*instruments, error) {
+	var errs []error
+	counter := func(name, what string) metric.Int64Counter {
+		c, err := m.Int64Counter("graphiti_proxy_"+name, metric.WithDescription(what))
+		errs = append(errs, err)
+		return c
+	}
+	histogram := func(name, what string, seconds ...float64) metric.Float64Histogram {
+		h, err := m.Float64Histogram("graphiti_proxy_"+name, metric.WithUnit("s"), metric.WithDescription(what), metric.WithExplicitBucketBoundaries(seconds...))
+		errs = append(errs, err)
+		return h
+	}
+	in := &instruments{
+		requests: counter("requests", "Requests of understood dialects, by what memory did."),
+		duration: histogram("memory_duration", "Time that memory took of a request.",
+			.0001, .0005, .001, .005, .01, .025, .05, .1, .2, .4, .8, 2),
+		facts:     counter("inserted_facts", "Facts in the blocks of newest turns."),
+		chars:     counter("inserted_chars", "Characters of the blocks of newest turns."),
+		abandoned: counter("abandoned_requests", "Requests whose client left before the answer's end."),
+		searches: histogram("recall_duration", "Searches for facts in one group, by where they came from (live: a search; cache, stale: this process; replica: another one) and their outcome.",
+			.0001, .001, .005, .01, .025, .05, .1, .2, .4, .8, 2),
+		repeated: counter("repeated_blocks", "Blocks that were sent again as they were, so that the beginning of the request stays what it was."),
+		firstChunk: histogram("first_chunk_delay", "From a request's arrival until the first of its streamed answer was with the client.",
+			.005, .01, .025, .05, .1, .25, .5, 1, 2.5, 5, 10, 30, 60),
+		inputTokens: counter("input_tokens", "Tokens of requests, as providers said in answers that were read."),
+		cachedInput: counter("cached_input_tokens", "Of those, the tokens that providers read from their prompt caches."),
+		answers:     counter("upstream_answers", "Requests that were sent to an upstream, by the class of the answer's status; unreachable: there was none, or it broke off in its head; timeout: it did not come in time."),
+		byOutcome:   make(map[outcomeKey]metric.AddOption),
+		bySearch:    make(map[searchKey]metric.MeasurementOption),
+		byResult:    make(map[resultKey]metric.AddOption),
+	}
+	if err := errors.Join(errs...); err != nil {
+		return nil, fmt.Errorf("make metrics: %w", err)
+	}
+	for _, up := range registry.Upstreams {
+		for _, result := range append([]string{Unreachable, Timeout}, classes[1:]...) {
+			o := labels("upstream", up, "result", result)
+			in.byResult[resultKey{up, result}] = o
+			in.answers.Add(context.Background(), 0, o) // what is there from the beginning can be seen to rise
+		}
+	}
+	for _, scope := range []graphiti.Scope{graphiti.ScopeSession, graphiti.ScopeWorkspace, graphiti.ScopeUser, graphiti.ScopeAgent, graphiti.ScopeSystem} {
+		for _, source := range []string{"live", "cache", "stale", "replica"} {
+			for _, outcome := range []string{"found", "empty", "timeout", "error"} {
+				in.bySearch[searchKey{scope, source, outcome}] = labels("scope", string(scope), "source", source, "outcome", outcome)
+			}
+		}
+	}
+	for _, st := range inject.Statuses {
+		for _, re := range inject.Reasons {
+			for _, so := range inject.Sources {
+				in.byOutcome[outcomeKey{st, re, so}] = labels("status", string(st), "reason", string(re), "source", string(so))
+			}
+		}
+	}
+	return in, nil
+}
+
+// labels are attributes, of names and values in turn.
+func labels(of ...string) metric.MeasurementOption {
+	var list []attribute.KeyValue
+	for i := 0; i < len(of); i += 2 {
+		list = append(list, attribute.String(of[i], of[i+1]))
+	}
+	return metric.WithAttributeSet(attribute.NewSet(list...))
+}
+
+// planned records what memory did for a request.
+func (in *instruments) planned(p *inject.Plan) {
+	ctx, o := context.Background(), &p.Outcome
+	in.requests.Add(ctx, 1, in.byOutcome[outcomeKey{o.Status, o.Reason, o.Source}])
+	in.duration.Record(ctx, o.Took.Seconds())
+	if o.Facts > 0 {
+		in.facts.Add(ctx, int64(o.Facts))
+		in.chars.Add(ctx, int64(o.Chars))
+	}
+	for i := range p.Searched {
+		l := &p.Searched[i]
+		outcome := "found"
+		switch {
+		case l.Err != nil:
+			outcome = faultOf(l.Err)
+		case l.Found == 0:
+			outcome = "empty"
+		}
+		if o, ok := in.bySearch[searchKey{l.Scope, sourceOf(l), outcome}]; ok {
+			in.searches.Record(ctx, l.Took.Seconds(), o)
+		}
+	}
+	repeated := len(p.Inserts)
+	if repeated > 0 && o.Status == inject.StatusRecalled && o.Source != inject.SourceSticky {
+		repeated-- // the newest turn's is new
+	}
+	if repeated > 0 {
+		in.repeated.Add(ctx, int64(repeated))
+	}
+}
+
+// used records what a provider said about an answer.
+func (in *instruments) used(u dialect.Usage) {
+	if u.Input > 0 {
+		in.inputTokens.Add(context.Background(), int64(u.Input))
+		in.cachedInput.Add(context.Background(), int64(u.Cached))
+	}
+}
+
+// Answer records the status of an upstream's answer.
+func (in *instruments) Answer(upstream string, status int) {
+	class := "5xx" // beyond them all
+	if n := status / 100; n > 0 && n < len(classes) {
+		class = classes[n]
+	}
+	in.NoAnswer(upstream, class)
+}
+
+// NoAnswer records why there is no answer: Unreachable or Timeout.
+func (in *instruments) NoAnswer(upstream, result string) {
+	in.answers.Add(context.Background(), 1, in.byResult[resultKey{upstream, result}])
+}
+
+// FirstChunk records when the first of a streamed answer was with the client.
+func (in *instruments) FirstChunk(after time.Duration) {
+	in.firstChunk.Record(context.Background(), after.Seconds())
+}
+
+// Abandoned records that a client left before its answer's end.
+func (in *instruments) Abandoned() { in.abandoned.Add(context.Background(), 1) }

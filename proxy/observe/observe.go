@@ -1,0 +1,111 @@
+package observe
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/hex"
+	"log/slog"
+	"strconv"
+	"sync/atomic"
+	"time"
+
+	"github.com/valyala/fasthttp"
+	"go.opentelemetry.io/otel/metric"
+	"go.opentelemetry.io/otel/trace"
+
+	"github.com/graphiti-proxy/graphiti-proxy/dialect"
+	"github.com/graphiti-proxy/graphiti-proxy/inject"
+)
+
+// Observer reports the requests of one server. It is safe for concurrent use.
+type Observer struct {
+	*instruments
+	tracer trace.Tracer // nil: nobody traces
+	log    *slog.Logger
+	prefix string // of request ids: those of two processes differ
+	last   atomic.Uint64
+}
+
+// New makes all instruments, so that a request records numbers and nothing
+// else. Without a tracer there are no spans.
+func New(m metric.Meter, t trace.Tracer, log *slog.Logger) (*Observer, error) {
+	in, err := newInstruments(m)
+	if err != nil {
+		return nil, err
+	}
+	var b [6]byte
+	_, _ = rand.Read(b[:]) // never fails
+	return &Observer{instruments: in, tracer: t, log: log, prefix: hex.EncodeToString(b[:]) + "-"}, nil
+}
+
+// Request is one request, as operators see it. It belongs to the goroutine that
+// serves the request.
+type Request struct {
+	o     *Observer
+	id    uint64
+	spans *spans // nil: nobody traces
+}
+
+// Begin numbers a request and begins its span. route is its path without what
+// differs; empty where no API is known.
+func (o *Observer) Begin(h *fasthttp.RequestHeader, route string, began time.Time) Request {
+	r := Request{o: o, id: o.last.Add(1)}
+	if o.tracer != nil {
+		r.spans = o.begin(&r, h, route, began)
+	}
+	return r
+}
+
+// AppendID writes the id of the request.
+func (r *Request) AppendID(dst []byte) []byte {
+	return strconv.AppendUint(append(dst, r.o.prefix...), r.id, 36)
+}
+
+// Planned reports what memory did for a request.
+func (r *Request) Planned(p *inject.Plan) {
+	r.o.planned(p)
+	r.spans.planned(p)
+}
+
+// Read returns what is to be called with the answer when all of it was read:
+// the upstream's span ends then.
+func (r *Request) Read() Answered { return Answered{r.o.instruments, r.spans.handOver()} }
+
+// Unread says that the answer will not be read after all.
+func (r *Request) Unread() {
+	if r.spans != nil {
+		r.spans.handed = false
+	}
+}
+
+// Answered reports an answer that was read.
+type Answered struct {
+	in   *instruments
+	span trace.Span // of the upstream; nil: nobody traces
+}
+
+// Report reports what the provider said about the answer.
+func (a Answered) Report(of *dialect.Answer) {
+	u := of.Usage
+	a.in.used(u)
+	if a.span != nil {
+		endRead(a.span, u)
+	}
+}
+
+// Log writes one line about the request, for those who look for one: nothing of
+// what was said, and of its address the path, without what looks like a key.
+// memory is what memory did; nil where no API is known.
+func (r *Request) Log(h *fasthttp.RequestHeader, status int, memory *inject.Outcome, began time.Time) {
+	if !r.o.log.Enabled(context.Background(), slog.LevelDebug) {
+		return
+	}
+	attrs := []any{
+		"id", string(r.AppendID(nil)), "method", string(h.Method()), "path", loggedPath(h.RequestURI()), "status", status,
+		"ms", time.Since(began).Milliseconds(),
+	}
+	if memory != nil {
+		attrs = append(attrs, "memory", string(memory.Append(nil)))
+	}
+	r.o.log.Debug("request", attrs...)
+}

@@ -1,0 +1,197 @@
+package observe
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"strings"
+	"time"
+
+	"github.com/valyala/fasthttp"
+	"go.opentelemetry.io/otel/attribute"
+	"go.opentelemetry.io/otel/codes"
+	"go.opentelemetry.io/otel/propagation"
+	"go.opentelemetry.io/otel/trace"
+
+	"github.com/graphiti-proxy/graphiti-proxy/dialect"
+	"github.com/graphiti-proxy/graphiti-proxy/inject"
+)
+
+// spans are those of one request: its own, with children for the searches for
+// facts, for the upstream, and later for the deliveries of its turn. The methods
+// of a nil one do nothing.
+//
+// Attributes are named after OpenTelemetry's semantic conventions for HTTP and
+// for generative AI, where these have a name.
+type spans struct {
+	tracer   trace.Tracer
+	ctx      context.Context //nolint:containedctx // holds the span that is the parent
+	server   trace.Span
+	upstream trace.Span // nil: not asked yet
+	handed   bool       // the upstream's span ends when the answer has been read
+}
+
+// traceContext is how W3C writes down which trace something belongs to
+// (https://www.w3.org/TR/trace-context/).
+var traceContext propagation.TraceContext
+
+// headerCarrier reads a request's fields.
+type headerCarrier struct{ h *fasthttp.RequestHeader }
+
+func (c headerCarrier) Get(key string) string { return string(c.h.Peek(key)) }
+func (c headerCarrier) Set(string, string)    { panic("BUG: the client's own fields are not changed") }
+func (c headerCarrier) Keys() []string        { return nil }
+
+// begin begins a request's span.
+func (o *Observer) begin(r *Request, h *fasthttp.RequestHeader, route string, began time.Time) *spans {
+	method := string(h.Method())
+	name := method
+	if route != "" {
+		name += " " + route
+	}
+	parent := context.Background()
+	if len(h.Peek("traceparent")) > 0 {
+		parent = traceContext.Extract(parent, headerCarrier{h})
+	}
+	ctx, span := o.tracer.Start(parent, name, trace.WithSpanKind(trace.SpanKindServer), trace.WithTimestamp(began))
+	if span.IsRecording() {
+		span.SetAttributes(attribute.String("http.request.method", method), attribute.String("http.route", route),
+			attribute.String("graphiti_proxy.request_id", string(r.AppendID(nil))))
+	}
+	return &spans{tracer: o.tracer, ctx: ctx, server: span}
+}
+
+// recording reports whether somebody will see the spans.
+func (s *spans) recording() bool { return s != nil && s.server.IsRecording() }
+
+func (s *spans) planned(p *inject.Plan) {
+	if !s.recording() {
+		return
+	}
+	o := &p.Outcome
+	s.server.SetAttributes(
+		attribute.String("graphiti_proxy.memory.status", string(o.Status)), attribute.String("graphiti_proxy.memory.reason", string(o.Reason)),
+		attribute.String("graphiti_proxy.memory.source", string(o.Source)), attribute.Int("graphiti_proxy.memory.facts", o.Facts),
+		attribute.Int("graphiti_proxy.memory.chars", o.Chars), attribute.Float64("graphiti_proxy.memory.duration", o.Took.Seconds()),
+		attribute.Int("graphiti_proxy.memory.blocks", len(p.Inserts)),
+	)
+	for i := range p.Searched {
+		l := &p.Searched[i]
+		_, span := s.tracer.Start(s.ctx, "recall "+string(l.Scope), trace.WithTimestamp(l.Began), trace.WithAttributes(
+			attribute.String("graphiti_proxy.scope", string(l.Scope)), attribute.String("graphiti_proxy.group", hashOf(l.Group)),
+			attribute.String("graphiti_proxy.source", sourceOf(l)), attribute.Int("graphiti_proxy.facts", l.Found)))
+		if l.Err != nil {
+			span.SetStatus(codes.Error, faultOf(l.Err))
+		}
+		span.End(trace.WithTimestamp(l.Began.Add(l.Took)))
+	}
+}
+
+// hashOf stands for a group.
+func hashOf(group string) string {
+	sum := sha256.Sum256([]byte(group))
+	return hex.EncodeToString(sum[:8])
+}
+
+// sourceOf is where the facts of a search came from.
+func sourceOf(l *inject.Searched) string {
+	if l.Source == "" {
+		return "replica"
+	}
+	return string(l.Source)
+}
+
+// faultOf names a fault without its words, which may quote somebody.
+func faultOf(err error) string {
+	if errors.Is(err, context.DeadlineExceeded) {
+		return "timeout"
+	}
+	return "error"
+}
+
+// Send begins the upstream's span. model is what a request to an API that is
+// known asks for; provider is empty where none is.
+func (r *Request) Send(h *fasthttp.RequestHeader, host, provider string, model []byte) {
+	s := r.spans
+	if !s.recording() {
+		return // the request's own context goes on
+	}
+	name := string(h.Method())
+	attrs := []attribute.KeyValue{attribute.String("server.address", host)}
+	if provider != "" {
+		model := strings.ToValidUTF8(string(model), "")
+		name = "chat " + model
+		attrs = append(attrs, attribute.String("gen_ai.operation.name", "chat"),
+			attribute.String("gen_ai.provider.name", provider), attribute.String("gen_ai.request.model", model))
+	}
+	s.ctx, s.upstream = s.tracer.Start(s.ctx, name, trace.WithSpanKind(trace.SpanKindClient), trace.WithAttributes(attrs...))
+}
+
+// Context writes the fields that tell the upstream which trace the request
+// belongs to, in place of the client's own. Where nobody traces, the client's
+// stay.
+func (r *Request) Context() (fields []byte, replaced bool) {
+	if r.spans == nil {
+		return nil, false
+	}
+	carrier := propagation.MapCarrier{}
+	traceContext.Inject(r.spans.ctx, carrier)
+	for name, value := range carrier {
+		fields = append(append(append(append(fields, name...), ": "...), value...), "\r\n"...)
+	}
+	return fields, true
+}
+
+// Parent is what a turn keeps, so that its deliveries are children of the
+// request's span; empty where nobody traces.
+func (r *Request) Parent() string {
+	if r.spans == nil || !r.spans.server.SpanContext().IsSampled() {
+		return ""
+	}
+	fields := propagation.MapCarrier{}
+	traceContext.Inject(trace.ContextWithSpan(context.Background(), r.spans.server), fields)
+	return fields.Get("traceparent")
+}
+
+// handOver returns the upstream's span, for who reads the answer to end it; nil
+// where there is none.
+func (s *spans) handOver() trace.Span {
+	if s == nil || s.upstream == nil || !s.upstream.IsRecording() {
+		return nil
+	}
+	s.handed = true
+	return s.upstream
+}
+
+// endRead ends the upstream's span.
+func endRead(span trace.Span, u dialect.Usage) {
+	if u != (dialect.Usage{}) {
+		span.SetAttributes(attribute.Int("gen_ai.usage.input_tokens", u.Input), attribute.Int("gen_ai.usage.output_tokens", u.Output),
+			attribute.Int("gen_ai.usage.cache_read.input_tokens", u.Cached))
+	}
+	span.End()
+}
+
+// End ends the spans that have not ended. status is what the client was
+// answered; 0: nothing.
+func (r *Request) End(status int) {
+	s := r.spans
+	if s == nil {
+		return
+	}
+	for _, span := range []trace.Span{s.upstream, s.server} {
+		if span == nil {
+			continue
+		}
+		if span.IsRecording() {
+			span.SetAttributes(attribute.Int("http.response.status_code", status))
+			if status >= fasthttp.StatusInternalServerError {
+				span.SetStatus(codes.Error, "")
+			}
+		}
+		if span != s.upstream || !s.handed {
+			span.End()
+		}
+	}
+}

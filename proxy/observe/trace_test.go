@@ -1,0 +1,39 @@
+package observe
+
+import (
+	"log/slog"
+	"testing"
+	"time"
+
+	"github.com/valyala/fasthttp"
+	"go.opentelemetry.io/otel/metric/noop"
+
+	"github.com/graphiti-proxy/graphiti-proxy/dialect"
+	"github.com/graphiti-proxy/graphiti-proxy/inject"
+)
+
+// TestWhereNobodyTracesATraceTakesNothing: no allocation in all that a request
+// asks of it.
+func TestWhereNobodyTracesATraceTakesNothing(t *testing.T) {
+	o, err := New(noop.Meter{}, nil, slog.New(slog.DiscardHandler))
+	if err != nil {
+		t.Fatal(err)
+	}
+	h := &fasthttp.RequestHeader{}
+	p := &inject.Plan{Searched: make([]inject.Searched, 3)}
+	n := testing.AllocsPerRun(100, func() {
+		r := o.Begin(h, "/v1/chat/completions", time.Time{})
+		r.spans.planned(p)
+		r.Send(h, "host", "openai", []byte("m"))
+		read := r.Read()
+		if _, replaced := r.Context(); replaced || r.Parent() != "" {
+			t.Error("a turn of nobody's trace")
+		}
+		r.Unread()
+		read.Report(&dialect.Answer{})
+		r.End(200)
+	})
+	if n != 0 {
+		t.Errorf("%v allocations", n)
+	}
+}
