@@ -393,6 +393,7 @@ func (a *app) identityOf(cfg *config.Config) (identity.Settings, graphiti.Namer,
 		a.projects.SetClones(cfg.Workspace.Clones)
 		id.Places = workspace.NewPlaces()
 		id.Places.Projects = a.projects
+		id.Places.Wait = cfg.Recall.Timeout / 8 // a share of what memory may cost a request
 	}
 	if owner != "" {
 		key, ok := graphiti.UserKey(owner)

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"fmt"
 	"io"
 	"log/slog"
 	"net/http"
@@ -29,6 +30,9 @@ type world struct {
 	model *proxytest.Provider
 	log   *lockedBuffer
 	stop  func()
+
+	dir      string // and settings: of the next one
+	settings map[string]string
 
 	client *http.Client // with connections of its own
 }
@@ -67,7 +71,7 @@ func start(t *testing.T, dir string, settings map[string]string) *world {
 	if err != nil {
 		t.Fatal(err)
 	}
-	w := &world{t: t, model: model, log: &lockedBuffer{}, client: &http.Client{Transport: &http.Transport{}}}
+	w := &world{t: t, model: model, log: &lockedBuffer{}, dir: dir, settings: settings, client: &http.Client{Transport: &http.Transport{}}}
 	w.app, err = newApp(cfg, slog.New(slog.NewTextHandler(w.log, nil)))
 	if err != nil {
 		t.Fatal(err)
@@ -131,13 +135,17 @@ func (w *world) say(text string, headers ...string) (answer, header, saw string)
 // delivered waits until n turns were delivered.
 func (w *world) delivered(n int) {
 	w.t.Helper()
-	for range 12000 { // a minute: machines are slow, and races are looked for
-		if w.app.queue().Delivered >= n {
-			return
-		}
-		time.Sleep(5 * time.Millisecond)
-	}
-	w.t.Fatalf("%d turns are not delivered: %+v", n, w.app.queue())
+	waitUntil(w.t, fmt.Sprint(n, " delivered turns"), func() bool { return w.app.queue().Delivered >= n })
+}
+
+// restart stops the proxy, which writes down all that it captured, starts it
+// again, and waits until that is delivered.
+func (w *world) restart() *world {
+	w.t.Helper()
+	w.stop()
+	next := start(w.t, w.dir, w.settings)
+	waitUntil(w.t, "what was captured to be delivered", func() bool { return next.app.queue().Pending == 0 })
+	return next
 }
 
 const (
@@ -247,7 +255,7 @@ func TestBlockIsRepeatedWithoutASession(t *testing.T) {
 		if tc.answer != "" {
 			answer = tc.answer
 		}
-		time.Sleep(300 * time.Millisecond) // the answer is read behind the client's back
+		w = w.restart() // the answer is read behind the client's back
 		if _, again := w.send("off", user(first), map[string]any{"role": "assistant", "content": answer}, user("And now?")); again != block {
 			t.Errorf("%s: the first message became %q", tc.name, again)
 		}
@@ -298,12 +306,7 @@ func TestGraphitiEndToEnd(t *testing.T) {
 	w.say(fact)
 	w.delivered(1)
 	group, _ := graphiti.Namer{}.Group(graphiti.ScopeUser, graphiti.Who{User: "github_login:octocat"})
-	for range 200 {
-		if len(g.Episodes(group)) == 2 {
-			break
-		}
-		time.Sleep(5 * time.Millisecond)
-	}
+	waitUntil(t, "the episodes", func() bool { return len(g.Episodes(group)) == 2 })
 	if e := g.Episodes(group); len(e) != 2 || !strings.HasPrefix(e[0].Name, "graphiti-proxy.turn.") || !strings.HasSuffix(e[0].Name, ".user") {
 		t.Fatalf("%+v", e)
 	}

@@ -378,13 +378,13 @@ func tally(t *testing.T, g *graphititest.Server, turns map[int]int) (missing, tw
 	return missing, twice, held
 }
 
+// waitUntil waits for what other processes, or the goroutines of a whole proxy,
+// bring about over sockets and files: for a minute, since machines are slow.
 func waitUntil(t *testing.T, what string, ok func() bool) {
 	t.Helper()
-	for range 6000 {
-		if ok() {
-			return
+	for end := time.Now().Add(time.Minute); !ok(); time.Sleep(5 * time.Millisecond) {
+		if time.Now().After(end) {
+			t.Fatalf("waited in vain for %s", what)
 		}
-		time.Sleep(10 * time.Millisecond)
 	}
-	t.Fatalf("waited in vain for %s", what)
 }

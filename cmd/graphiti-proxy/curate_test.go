@@ -8,7 +8,6 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/tidwall/gjson"
 
@@ -280,8 +279,7 @@ func TestShortTermMemoryIsNobodyElses(t *testing.T) {
 		return string(w.model.Requests()[0].Body)
 	}
 	ask("sk-a", "ann", "Zanzibar is the word.")
-	w.delivered(1)
-	time.Sleep(50 * time.Millisecond)
+	w = w.restart()
 	if body := ask("sk-a", "ann", "Where were we?"); !strings.Contains(body, "earlier in this session, asked: Zanzibar") {
 		t.Errorf("her own: %s", body)
 	}
@@ -310,7 +308,7 @@ func TestDirectives(t *testing.T) {
 		}
 		ask(text + "\nAgain.")
 		w.delivered(map[string]int{"false": 2, "true": 4}[on])
-		time.Sleep(50 * time.Millisecond)
+		w = w.restart()
 		person := strings.Join(w.held(), "\n")
 		groups, err := found(w.app.service.Find(t.Context(), service.Selector{Workspace: "github_repo:github.com/acme/widgets"}))
 		if err != nil {

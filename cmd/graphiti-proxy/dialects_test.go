@@ -11,7 +11,6 @@ import (
 	"strings"
 	"sync"
 	"testing"
-	"time"
 
 	"github.com/klauspost/compress/zstd"
 
@@ -150,7 +149,6 @@ func TestEveryDialectRemembers(t *testing.T) {
 		up.mu.Unlock()
 		post("/v1/responses", m{"input": "Let us talk of something else."})
 		w.delivered(5)
-		time.Sleep(20 * time.Millisecond)
 		post("/v1/responses", m{"input": "go on", "previous_response_id": fmt.Sprint("resp_", n+1)})
 		w.delivered(6)
 		post("/v1/responses", m{"input": "go on", "previous_response_id": fmt.Sprint("resp_", n+2)})
@@ -347,8 +345,7 @@ func TestCompaction(t *testing.T) {
 			t.Errorf("the summariser was sent %s", body)
 		}
 	}
-	w.delivered(3)
-	time.Sleep(50 * time.Millisecond)
+	w = w.restart()
 	summaries := 0
 	for _, held := range w.held() {
 		if strings.Contains(held, "CONTEXT CHECKPOINT") || strings.Contains(held, "Let me think") {
@@ -393,9 +390,8 @@ func TestBackgroundAnswer(t *testing.T) {
 		}
 		_, _ = io.Copy(io.Discard, resp.Body)
 		resp.Body.Close()
-		time.Sleep(20 * time.Millisecond)
 	}
-	w.delivered(1)
+	w = w.restart()
 	if held := w.held(); len(held) != 2 || !strings.Contains(strings.Join(held, " "), "It rains.") {
 		t.Errorf("held %q", held)
 	}

@@ -59,10 +59,7 @@ func TestKeyACannotReachWhatKeyBSaid(t *testing.T) {
 		w.say(fact, victim("X-Graphiti-System-Actor", "nightly")...)
 		w.say(fact, "Authorization", "Bearer sk-josh", "X-Graphiti-Workspace", "w", "X-Graphiti-Session", "s2", "X-Graphiti-Agent", "ava")
 		w.say(fact, "Authorization", "Bearer sk-gateway", "X-Graphiti-User", "carol", "X-Graphiti-Workspace", "w", "X-Graphiti-Session", "s3")
-		time.Sleep(50 * time.Millisecond)
-		for w.app.queue().Pending > 0 {
-			time.Sleep(5 * time.Millisecond)
-		}
+		w = w.restart()
 		groups, err := w.app.pipeline.Groups(context.Background(), "")
 		if err != nil || len(groups) < 10 {
 			t.Fatal(len(groups), err)
@@ -169,12 +166,7 @@ func TestKeyACannotReachWhatKeyBSaid(t *testing.T) {
 				t.Errorf("%s, %s: key A was told %q", ids, tc.name, saw)
 			}
 		}
-		for range 2 { // wait until what A said is kept
-			time.Sleep(50 * time.Millisecond)
-			for w.app.queue().Pending > 0 {
-				time.Sleep(5 * time.Millisecond)
-			}
-		}
+		w = w.restart() // what A said is kept
 		for g, n := range theirs {
 			if now := len(w.heldIn(g)); now != n {
 				t.Errorf("%s: key A wrote to %s", ids, g)
@@ -417,8 +409,8 @@ func TestPlacesAndModelsWithoutMemory(t *testing.T) {
 		}
 	}
 	w.delivered(2)
-	time.Sleep(50 * time.Millisecond)
-	if q := w.app.queue(); q.Delivered != 2 || q.Pending != 0 {
+	w = w.restart()
+	if q := w.app.queue(); q.Delivered != 2 {
 		t.Errorf("%+v", q)
 	}
 }

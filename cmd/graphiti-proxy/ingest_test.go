@@ -9,7 +9,6 @@ import (
 	"sort"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -158,7 +157,6 @@ func TestAbandonedToolLoop(t *testing.T) {
 	second["tools"] = tools
 	w.request(second)
 	w.delivered(2)
-	time.Sleep(10 * time.Millisecond)
 	got := w.held()
 	if len(got) != 2 || got[0] != ask || !strings.HasSuffix(got[1], "\n(tools used: weather)") || strings.Contains(got[1], "Ulm\"}") {
 		t.Errorf("%q", got)

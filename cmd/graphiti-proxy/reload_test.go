@@ -9,7 +9,6 @@ import (
 	"slices"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/graphiti-proxy/graphiti-proxy/config"
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti/graphititest"
@@ -300,7 +299,6 @@ func TestConsentTakenBack(t *testing.T) {
 	if s := w.app.status(t.Context(), true); s.Memory.State != health.StateOff || !strings.Contains(s.Memory.Why, "consent") {
 		t.Errorf("%+v", s.Memory)
 	}
-	time.Sleep(100 * time.Millisecond)
 	if n := len(g.Requests()); n != before {
 		t.Errorf("%d calls without consent", n-before)
 	}
@@ -309,5 +307,15 @@ func TestConsentTakenBack(t *testing.T) {
 	}
 	if _, header, _ := w.say("What is my cat called?"); !strings.HasPrefix(header, "recalled;") {
 		t.Error(header)
+	}
+	waitUntil(t, "the second turn", func() bool { return w.app.queue().Pending == 0 })
+	if _, err := w.app.reload(&without); err != nil {
+		t.Fatal(err)
+	}
+	before = len(g.Requests())
+	w.say("What is my dog called?")
+	w.stop() // all that goes on behind an answer has ended
+	if n := len(g.Requests()); n != before {
+		t.Errorf("%d calls without consent until the end", n-before)
 	}
 }

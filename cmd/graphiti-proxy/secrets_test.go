@@ -7,7 +7,6 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti/graphititest"
 	"github.com/graphiti-proxy/graphiti-proxy/service"
@@ -55,7 +54,7 @@ func TestSecretsStayWithTheModel(t *testing.T) {
 		t.Errorf("import: %+v, %v", done, err)
 	}
 	waitUntil(t, "the turns", func() bool { s := w.app.queue(); return s.Pending == 0 && s.Verified >= 6 })
-	time.Sleep(100 * time.Millisecond) // short-term memory is written behind
+	w = w.restart() // short-term memory is written behind
 
 	w.model.Forget()
 	w.exchange("/v1/chat/completions", chat(user("Go on, please.")), one...)

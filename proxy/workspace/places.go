@@ -11,7 +11,8 @@ const (
 	// placeFresh is how long what was found in a directory counts.
 	placeFresh = 5 * time.Minute
 
-	// placeWait is the most that a request waits for a file system.
+	// placeWait is the most that a request waits for a file system, unless
+	// Places.Wait says otherwise.
 	placeWait = 50 * time.Millisecond
 
 	// maxPlaces bounds the directories that are remembered.
@@ -46,6 +47,9 @@ type Places struct {
 	// Read reads one directory, which may take as long as its file system.
 	Read func(dir string) Repo
 
+	// Wait is the most that a request waits for a file system.
+	Wait time.Duration
+
 	mu    sync.Mutex // guards what follows, and every place
 	known map[string]*place
 	looks int // under way
@@ -63,7 +67,7 @@ type place struct {
 
 // NewPlaces is ready for use. Its projects are kept nowhere: set others before.
 func NewPlaces() *Places {
-	p := &Places{Projects: OpenProjects("", slog.New(slog.DiscardHandler)), known: make(map[string]*place)}
+	p := &Places{Projects: OpenProjects("", slog.New(slog.DiscardHandler)), Wait: placeWait, known: make(map[string]*place)}
 	p.Read = func(dir string) Repo { return p.Projects.settle(readCheckout(dir)) }
 	return p
 }
@@ -84,7 +88,7 @@ func (p *Places) Find(dir string) (repo Repo, ok bool) {
 		// Ends when the file system has answered; one for a directory.
 		go p.lookAt(dir, one)
 	}
-	look, wait := one.look, placeWait-time.Since(one.began)
+	look, wait := one.look, p.Wait-time.Since(one.began)
 	p.mu.Unlock()
 	if look != nil && wait > 0 {
 		t := time.NewTimer(wait)
