@@ -14,13 +14,14 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/graphiti-proxy/graphiti-proxy/cache/sqlite"
+	"github.com/graphiti-proxy/graphiti-proxy/capture/ledger"
 	"github.com/graphiti-proxy/graphiti-proxy/config"
 	"github.com/graphiti-proxy/graphiti-proxy/datadir"
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti/embedded"
 )
 
 // repairable are the files of a data directory, and how each is read.
-var repairable = map[string]sqlite.Salvage{"state.db": {}, "spool.db": {}, "memory.db": embedded.Repair}
+var repairable = map[string]sqlite.Salvage{"state.db": {}, "spool.db": ledger.Repair, "memory.db": embedded.Repair}
 
 // repaired is what became of one file.
 type repaired struct {
