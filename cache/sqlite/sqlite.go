@@ -42,7 +42,10 @@ type Options struct {
 const (
 	maxBatch   = 512  // writes in one commit
 	maxWaiting = 4096 // writes that wait for one; more wait for room
-	readers    = 2
+	readers    = 3    // one of them may be folding the log
+
+	// logMost is from how many bytes on the log is folded into the file.
+	logMost = 4 << 20
 )
 
 // DB is an open file. It is safe for concurrent use.
@@ -60,6 +63,10 @@ type DB struct {
 	mu     sync.RWMutex // guards closed against sends on queue
 	closed bool
 	done   chan struct{}
+
+	committing sync.Mutex    // one commit, or the end of a folding
+	full       chan struct{} // the log is long; more than one says nothing new
+	folded     chan struct{} // foldLog has ended
 }
 
 type job struct {
@@ -98,7 +105,8 @@ func connect(path string, o Options) (*DB, error) {
 	if err := f.Close(); err != nil {
 		return nil, fmt.Errorf("open %s: %w", path, err)
 	}
-	d := &DB{path: path, holds: o.Holds, version: len(o.Migrations), queue: make(chan *job, maxWaiting), done: make(chan struct{})}
+	d := &DB{path: path, holds: o.Holds, version: len(o.Migrations), queue: make(chan *job, maxWaiting), done: make(chan struct{}),
+		full: make(chan struct{}, 1), folded: make(chan struct{})}
 	if d.write, err = sql.Open("sqlite", dsn(path, o.Sync, false)); err != nil {
 		return nil, fmt.Errorf("open %s: %w", path, err)
 	}
@@ -116,8 +124,9 @@ func connect(path string, o Options) (*DB, error) {
 	}
 	d.read.SetMaxOpenConns(readers)
 	d.read.SetMaxIdleConns(readers)
-	// Ends when Close closes the queue.
+	// Both end when Close closes the queue.
 	go d.run()
+	go d.foldLog()
 	return d, nil
 }
 
@@ -129,6 +138,8 @@ func dsn(path string, s Sync, readOnly bool) string {
 	q.Add("_pragma", "temp_store(MEMORY)")
 	q.Add("_pragma", "foreign_keys(ON)")
 	q.Add("_pragma", "secure_delete(ON)")
+	q.Add("_pragma", "wal_autocheckpoint(0)") // foldLog does it
+	q.Add("_pragma", "journal_size_limit(0)") // the log is as long as it is in use
 	if readOnly {
 		q.Add("_pragma", "query_only(ON)")
 	}
@@ -274,5 +285,6 @@ func (d *DB) Close() error {
 	close(d.queue)
 	d.mu.Unlock()
 	<-d.done
+	<-d.folded
 	return errors.Join(d.read.Close(), d.write.Close())
 }

@@ -12,6 +12,7 @@ import (
 	"runtime"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 
 	"go.uber.org/goleak"
@@ -319,6 +320,40 @@ func TestFoldLeavesNothingOfWhatWasDeleted(t *testing.T) {
 	}
 	if n := count(t, d); n != 1 {
 		t.Errorf("%d rows", n)
+	}
+}
+
+// TestLogStaysShort however much is written without a pause.
+func TestLogStaysShort(t *testing.T) {
+	const writers, writes, size = 4, 200, 64 << 10
+	path := filepath.Join(t.TempDir(), "test.db")
+	d := open(t, path)
+	defer d.Close()
+	text := strings.Repeat("x", size)
+	var longest atomic.Int64
+	var all sync.WaitGroup
+	for w := range writers {
+		all.Go(func() {
+			for i := range writes {
+				err := d.Write(t.Context(), func(tx *Tx) error {
+					_, err := tx.Exec("INSERT INTO t VALUES (?, ?)", w*writes+i, text)
+					return err
+				})
+				if err != nil {
+					t.Error(err)
+				}
+				if info, err := os.Stat(path + "-wal"); err == nil && info.Size() > longest.Load() {
+					longest.Store(info.Size())
+				}
+			}
+		})
+	}
+	all.Wait()
+	if got := longest.Load(); got > 8*logMost {
+		t.Errorf("the log grew to %d bytes, of %d that were written", got, writers*writes*size)
+	}
+	if got := count(t, d); got != writers*writes {
+		t.Errorf("%d rows, want %d", got, writers*writes)
 	}
 }
 

@@ -4,6 +4,7 @@ import (
 	"context"
 	"database/sql"
 	"fmt"
+	"os"
 )
 
 // Tx is a write transaction, valid during the call it is given to.
@@ -61,6 +62,7 @@ func (t *Tx) prepare(query string) (*sql.Stmt, error) {
 // run is the one writer.
 func (d *DB) run() {
 	defer close(d.done)
+	defer close(d.full)
 	tx := &Tx{stmts: make(map[string]*sql.Stmt)}
 	conn, err := d.write.Conn(context.Background())
 	if err == nil {
@@ -102,6 +104,8 @@ func (t *Tx) close() {
 // commit runs the jobs and tells each what became of it. A commit counts when
 // the file is in place before and after it.
 func (d *DB) commit(tx *Tx, batch []*job) {
+	d.committing.Lock()
+	defer d.committing.Unlock()
 	errs, err := make([]error, len(batch)), d.usable()
 	if err == nil {
 		err = d.inPlace()
@@ -123,6 +127,29 @@ func (d *DB) commit(tx *Tx, batch []*job) {
 			_ = d.notice(errs[i])
 		}
 		j.reply <- errs[i]
+	}
+	if log, err := os.Stat(d.path + "-wal"); err == nil && log.Size() > logMost {
+		select {
+		case d.full <- struct{}{}:
+		default:
+		}
+	}
+}
+
+// foldLog is the loop that folds the log into the file when it is long. It works
+// beside the writer, which waits for what was committed meanwhile only: a disk
+// takes its time, and no commit is to wait for it.
+func (d *DB) foldLog() {
+	defer close(d.folded)
+	fold := func() {
+		// Where that fails, the next commit that can be made has it tried again.
+		_, _ = d.read.Exec("PRAGMA wal_checkpoint(PASSIVE)")
+	}
+	for range d.full {
+		fold()
+		d.committing.Lock()
+		fold()
+		d.committing.Unlock()
 	}
 }
 
