@@ -147,9 +147,7 @@ func TestPrintCanBeReadAgain(t *testing.T) {
 		t.Fatal(err)
 	}
 	var out bytes.Buffer
-	if err := c.Print(&out, false); err != nil {
-		t.Fatal(err)
-	}
+	c.Print(&out, false)
 	if strings.Contains(out.String(), "secret") || !strings.Contains(out.String(), "trusted_keys: '***'") {
 		t.Errorf("%s", out.String())
 	}
@@ -171,9 +169,7 @@ func TestPrintCanBeReadAgain(t *testing.T) {
 func TestReferenceIsCurrent(t *testing.T) {
 	var want bytes.Buffer
 	want.WriteString("# Settings\n\nMade from the code; see settings.md for where settings come from. Durations as `400ms` or `30d`, sizes as `8MiB`, lists in the environment with commas.\n\n")
-	if err := Reference(&want); err != nil {
-		t.Fatal(err)
-	}
+	Reference(&want)
 	const path = "../docs/configuration.md"
 	if os.Getenv("UPDATE") != "" {
 		if err := os.WriteFile(path, want.Bytes(), 0o644); err != nil {

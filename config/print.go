@@ -47,51 +47,36 @@ func Changed(a, b *Config) (keys []string) {
 
 // Print writes the settings in the form of a file, each with its origin as a
 // comment where origins are asked for.
-func (c *Config) Print(w io.Writer, origins bool) error {
+func (c *Config) Print(w io.Writer, origins bool) {
 	group := ""
 	for _, s := range c.Settings() {
 		name, indent := s.Key, ""
 		if g, rest, ok := strings.Cut(s.Key, "."); ok {
 			if g != group {
-				if _, err := fmt.Fprintf(w, "%s:\n", g); err != nil {
-					return err
-				}
+				fmt.Fprintf(w, "%s:\n", g)
 			}
 			group, name, indent = g, rest, "  "
 		}
-		value, err := yaml.Marshal(s.Value)
-		if err != nil {
-			return fmt.Errorf("print %s: %w", s.Key, err)
-		}
+		value, _ := yaml.Marshal(s.Value) // a string: cannot fail
 		line := indent + name + ": " + strings.TrimSpace(string(value))
 		if origins {
 			line += "  # " + s.Origin
 		}
-		if _, err := fmt.Fprintln(w, line); err != nil {
-			return err
-		}
+		fmt.Fprintln(w, line)
 	}
-	return nil
 }
 
 // Reference writes the table of all settings for the documentation.
-func Reference(w io.Writer) error {
-	_, err := fmt.Fprint(w, "| key | environment | default | meaning |\n| --- | --- | --- | --- |\n")
+func Reference(w io.Writer) {
+	fmt.Fprint(w, "| key | environment | default | meaning |\n| --- | --- | --- | --- |\n")
 	for _, f := range new(Config).fields() {
-		if err != nil {
-			return err
-		}
-		doc := f.doc
+		doc, def := f.doc, "empty"
 		if strings.HasPrefix(f.kind, "one of") || strings.HasPrefix(f.kind, "auto") {
 			doc += " (" + f.kind + ")"
 		}
-		def := f.def
-		if def == "" {
-			def = "empty"
-		} else {
-			def = "`" + def + "`"
+		if f.def != "" {
+			def = "`" + f.def + "`"
 		}
-		_, err = fmt.Fprintf(w, "| `%s` | `%s` | %s | %s |\n", f.key, f.env(), def, doc)
+		fmt.Fprintf(w, "| `%s` | `%s` | %s | %s |\n", f.key, f.env(), def, doc)
 	}
-	return err
 }

@@ -1,7 +1,7 @@
 package main
 
 import (
-	"encoding/json"
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -22,7 +22,6 @@ func newConfigCommand() *cobra.Command {
 		Example: "  graphiti-proxy config check\n  graphiti-proxy config print --origin",
 		RunE:    func(c *cobra.Command, _ []string) error { return c.Help() },
 	}
-	var checkJSON bool
 	check := &cobra.Command{
 		Use:     "check",
 		Short:   "Say whether the configuration is valid, and name every mistake",
@@ -33,30 +32,25 @@ func newConfigCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			file := cfg.File()
-			if file == "" {
-				file = "none, defaults and environment only"
-			}
 			registered, err := checkFiles(cfg)
 			if err != nil {
 				return err
 			}
-			if checkJSON {
-				return printJSON(c.OutOrStdout(), map[string]any{
-					"valid": true, "file": cfg.File(), "listen": cfg.Listen, "upstream": cfg.Upstream.OpenAI, "memory": memoryLine(cfg), "people": registered,
-				})
+			valid := map[string]any{
+				"valid": true, "file": cfg.File(), "listen": cfg.Listen, "upstream": cfg.Upstream.OpenAI, "memory": memoryLine(cfg), "people": registered,
 			}
-			people := ""
-			if cfg.Identity.UsersFile != "" {
-				people = fmt.Sprintf("people    %d in %s\n", registered, cfg.Identity.UsersFile)
-			}
-			fmt.Fprintf(c.OutOrStdout(), "file      %s\nlisten    %s\nupstream  %s\nmemory    %s\n%sthe configuration is valid\n",
-				file, cfg.Listen, cfg.Upstream.OpenAI, memoryLine(cfg), people)
-			return nil
+			return output(c, valid, func(w io.Writer) {
+				fmt.Fprintf(w, "file      %s\nlisten    %s\nupstream  %s\nmemory    %s\n",
+					cmp.Or(cfg.File(), "none, defaults and environment only"), cfg.Listen, cfg.Upstream.OpenAI, memoryLine(cfg))
+				if cfg.Identity.UsersFile != "" {
+					fmt.Fprintf(w, "people    %d in %s\n", registered, cfg.Identity.UsersFile)
+				}
+				fmt.Fprintln(w, "the configuration is valid")
+			})
 		},
 	}
-	check.Flags().BoolVar(&checkJSON, "json", false, "print JSON")
-	var origins, asJSON bool
+	jsonFlag(check)
+	var origins bool
 	show := &cobra.Command{
 		Use:     "print",
 		Short:   "Show every setting as it is in force, secrets masked",
@@ -67,14 +61,11 @@ func newConfigCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			if asJSON {
-				return printJSON(c.OutOrStdout(), cfg.Settings())
-			}
-			return cfg.Print(c.OutOrStdout(), origins)
+			return output(c, cfg.Settings(), func(w io.Writer) { cfg.Print(w, origins) })
 		},
 	}
 	show.Flags().BoolVar(&origins, "origin", false, "say where each value comes from")
-	show.Flags().BoolVar(&asJSON, "json", false, "print JSON")
+	jsonFlag(show)
 	c.AddCommand(check, show)
 	return c
 }
@@ -110,10 +101,4 @@ func memoryLine(cfg *config.Config) string {
 		line += ", shared with other replicas over Redis at " + o.Addr
 	}
 	return line
-}
-
-func printJSON(w io.Writer, v any) error {
-	enc := json.NewEncoder(w)
-	enc.SetIndent("", "  ")
-	return enc.Encode(v)
 }

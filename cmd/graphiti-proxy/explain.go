@@ -34,7 +34,7 @@ func (f *explainFlags) given() bool { return len(f.headers) > 0 || f.body != "" 
 
 // explain says who a request would be from, and which groups it would read and
 // write. It needs no running proxy, and sends nothing.
-func (f *explainFlags) explain(c *cobra.Command, asJSON bool) error {
+func (f *explainFlags) explain(c *cobra.Command) error {
 	cfg, err := loadConfig(c)
 	if err != nil {
 		return err
@@ -66,11 +66,7 @@ func (f *explainFlags) explain(c *cobra.Command, asJSON bool) error {
 		m.Off = inject.ReasonConsent
 	}
 	e := m.Explain(dryPlanner(cfg, namer, m.Off), proxy.Limits{InspectBytes: cfg.Limits.InspectBytes, Messages: cfg.Limits.Messages}, f.path, header, body)
-	if asJSON {
-		return printJSON(c.OutOrStdout(), e)
-	}
-	printExplanation(c.OutOrStdout(), &e)
-	return nil
+	return output(c, e, func(w io.Writer) { printExplanation(w, &e) })
 }
 
 // dryPlanner decides as the proxy does that has nothing in its memory; nil where

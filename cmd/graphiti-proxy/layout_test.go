@@ -45,7 +45,7 @@ var mayImport = map[string][]string{
 	"graphiti/mcp":          {"graphiti", "graphiti/remote"},
 	"graphiti/remote":       {"graphiti"},
 	"graphiti/rest":         {"graphiti", "graphiti/remote"},
-	"health":                {"cache/sqlite", "capture", "graphiti"},
+	"health":                {"cache/sqlite", "capture", "graphiti", "terminal"},
 	"inject":                {"dialect", "graphiti"},
 	"proxy":                 {"budget", "capture", "capture/ledger", "dialect", "dialect/place", "dialect/registry", "dialect/responses", "graphiti", "inject", "proxy/contain", "proxy/identity", "proxy/observe", "proxy/wire", "proxy/wire/listen", "proxy/wire/sock", "proxy/workspace"},
 	"proxy/admin":           {"capture", "capture/ledger", "health", "service"},
@@ -61,6 +61,7 @@ var mayImport = map[string][]string{
 	"service":               {"cache", "cache/redis", "capture", "capture/ledger", "dialect", "graphiti", "inject"},
 	"shutdown":              {},
 	"telemetry":             {"capture", "capture/deliver"},
+	"terminal":              {},
 }
 
 // The limits from which a thing holds more than one idea. Tests may be longer.

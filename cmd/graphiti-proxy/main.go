@@ -7,6 +7,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"runtime/debug"
 	"strings"
@@ -14,6 +15,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/graphiti-proxy/graphiti-proxy/config"
+	"github.com/graphiti-proxy/graphiti-proxy/terminal"
 )
 
 // Exit codes.
@@ -93,6 +95,18 @@ func noArgs(c *cobra.Command, args []string) error {
 	if len(args) > 0 {
 		return usageError{fmt.Errorf("%s takes no argument %q; see %s --help", c.CommandPath(), args[0], c.CommandPath())}
 	}
+	return nil
+}
+
+// jsonFlag lets a command print JSON.
+func jsonFlag(c *cobra.Command) { c.Flags().Bool("json", false, "print JSON") }
+
+// output prints v where JSON is asked for, else what text prints.
+func output(c *cobra.Command, v any, text func(io.Writer)) error {
+	if asJSON, err := c.Flags().GetBool("json"); err == nil && asJSON {
+		return terminal.JSON(c.OutOrStdout(), v)
+	}
+	text(c.OutOrStdout())
 	return nil
 }
 

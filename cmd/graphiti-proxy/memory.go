@@ -10,13 +10,12 @@ import (
 	"os"
 	"slices"
 	"strings"
-	"text/tabwriter"
 
-	"github.com/mattn/go-isatty"
 	"github.com/spf13/cobra"
 
 	"github.com/graphiti-proxy/graphiti-proxy/capture/ledger"
 	"github.com/graphiti-proxy/graphiti-proxy/service"
+	"github.com/graphiti-proxy/graphiti-proxy/terminal"
 )
 
 func newMemoryCommand() *cobra.Command {
@@ -65,7 +64,7 @@ func oneOf(s *service.Selector, group string) service.Selector {
 }
 
 func newMemoryForgetCommand() *cobra.Command {
-	var yes, asJSON bool
+	var yes bool
 	c := &cobra.Command{
 		Use:   "forget",
 		Short: "Delete a person's, a project's or a conversation's memory everywhere",
@@ -91,7 +90,7 @@ func newMemoryForgetCommand() *cobra.Command {
 	}
 	s := selectorFlags(c)
 	c.Flags().BoolVar(&yes, "yes", false, "do not ask")
-	c.Flags().BoolVar(&asJSON, "json", false, "print JSON")
+	jsonFlag(c)
 	c.RunE = withMemory(func(c *cobra.Command, _ []string, m *opened) error {
 		groups, err := findGroups(c.Context(), m, s)
 		if err != nil {
@@ -106,7 +105,7 @@ func newMemoryForgetCommand() *cobra.Command {
 			return errors.New("others wrote to it too, so that nothing was deleted; name it with --group to delete what is theirs with it")
 		}
 		if !yes {
-			if !isatty.IsTerminal(os.Stdin.Fd()) {
+			if !terminal.Is(os.Stdin) {
 				return usageError{errors.New("nothing was deleted; give --yes to delete without being asked")}
 			}
 			fmt.Fprint(errOut, "delete all of this for good? [y/N] ")
@@ -115,13 +114,13 @@ func newMemoryForgetCommand() *cobra.Command {
 				return errors.New("nothing was deleted")
 			}
 		}
-		return forgetGroups(c, m, s, groups, asJSON)
+		return forgetGroups(c, m, s, groups)
 	})
 	return c
 }
 
 func printGroups(w io.Writer, groups []ledger.Owned) {
-	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
+	t := terminal.Table(w)
 	for _, g := range groups {
 		note := ""
 		if g.Session != "" {
@@ -130,14 +129,14 @@ func printGroups(w io.Writer, groups []ledger.Owned) {
 		if g.Shared {
 			note = "others wrote to it too: left"
 		}
-		fmt.Fprintf(t, "%s\t%s\t%s\t%s\n", printable(g.Group), g.Scope, printable(g.Key), note)
+		fmt.Fprintf(t, "%s\t%s\t%s\t%s\n", terminal.Printable(g.Group), g.Scope, terminal.Printable(g.Key), note)
 	}
 	_ = t.Flush()
 }
 
 // forgetGroups deletes one group after the other, so that what fails can be
 // done again.
-func forgetGroups(c *cobra.Command, m *opened, s *service.Selector, groups []ledger.Owned, asJSON bool) error {
+func forgetGroups(c *cobra.Command, m *opened, s *service.Selector, groups []ledger.Owned) error {
 	done, blocks, failed := []service.Forgotten{}, 0, error(nil)
 	for i, g := range groups {
 		if g.Shared {
@@ -155,15 +154,14 @@ func forgetGroups(c *cobra.Command, m *opened, s *service.Selector, groups []led
 			fmt.Fprintf(c.ErrOrStderr(), "%d of %d: %s is empty\n", i+1, len(groups), g.Group)
 		}
 	}
-	if asJSON {
-		return errors.Join(printJSON(c.OutOrStdout(), map[string]any{"forgotten": done}), failed)
-	}
-	what := counted(len(done), "group") + " forgotten"
-	if s.Session != "" {
-		what = "the session is forgotten in " + counted(len(done), "group")
-	}
-	fmt.Fprintf(c.OutOrStdout(), "%s, and %s in conversations\n", what, counted(blocks, "block"))
-	return failed
+	err := output(c, map[string]any{"forgotten": done}, func(w io.Writer) {
+		what := terminal.Count(len(done), "group") + " forgotten"
+		if s.Session != "" {
+			what = "the session is forgotten in " + terminal.Count(len(done), "group")
+		}
+		fmt.Fprintf(w, "%s, and %s in conversations\n", what, terminal.Count(blocks, "block"))
+	})
+	return errors.Join(err, failed)
 }
 
 func newMemoryExportCommand() *cobra.Command {
@@ -198,12 +196,4 @@ func newMemoryExportCommand() *cobra.Command {
 		return nil
 	})
 	return c
-}
-
-// counted is a number of things, in words.
-func counted(n int, what string) string {
-	if n != 1 {
-		what += "s"
-	}
-	return fmt.Sprintf("%d %s", n, what)
 }

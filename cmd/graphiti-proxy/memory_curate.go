@@ -6,20 +6,16 @@ import (
 	"os"
 	"slices"
 	"strings"
-	"text/tabwriter"
-	"unicode"
-	"unicode/utf8"
 
-	"github.com/mattn/go-isatty"
 	"github.com/spf13/cobra"
 
 	"github.com/graphiti-proxy/graphiti-proxy/capture/ledger"
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti"
 	"github.com/graphiti-proxy/graphiti-proxy/service"
+	"github.com/graphiti-proxy/graphiti-proxy/terminal"
 )
 
 func newMemoryShowCommand() *cobra.Command {
-	var asJSON bool
 	var last int
 	c := &cobra.Command{
 		Use:   "show",
@@ -31,35 +27,36 @@ func newMemoryShowCommand() *cobra.Command {
 	}
 	s := selectorFlags(c)
 	c.Flags().IntVar(&last, "last", 20, "how many")
-	c.Flags().BoolVar(&asJSON, "json", false, "print JSON")
+	jsonFlag(c)
 	c.RunE = withMemory(func(c *cobra.Command, _ []string, m *opened) error {
 		answer, err := m.Show(c.Context(), *s, last)
 		if err != nil {
 			return err
 		}
-		if asJSON {
-			return printJSON(c.OutOrStdout(), answer)
-		}
-		hintAt(c.ErrOrStderr(), answer.Others)
-		if len(answer.Messages) == 0 {
-			fmt.Fprintln(c.ErrOrStderr(), "nothing is kept there")
-			return nil
-		}
-		t := tabwriter.NewWriter(c.OutOrStdout(), 0, 0, 2, ' ', 0)
-		for _, said := range answer.Messages {
-			text := said.Text
-			role := said.Role
-			if cur, ok := graphiti.ParseCurated(text); ok {
-				role, text = cur.Kind, cur.Text
-			}
-			if said.Where == "queue" {
-				role += " (waiting)"
-			}
-			fmt.Fprintf(t, "%s\t%s\t%s\n", strings.Replace(said.Time[:min(len(said.Time), len("2026-11-21T09:00"))], "T", " ", 1), printable(role), row(c.OutOrStdout(), text, 88))
-		}
-		return t.Flush()
+		return output(c, answer, func(w io.Writer) { printMessages(w, c.ErrOrStderr(), &answer) })
 	})
 	return c
+}
+
+func printMessages(w, errOut io.Writer, answer *service.Shown) {
+	hintAt(errOut, answer.Others)
+	if len(answer.Messages) == 0 {
+		fmt.Fprintln(errOut, "nothing is kept there")
+		return
+	}
+	t := terminal.Table(w)
+	for _, said := range answer.Messages {
+		role, text := said.Role, said.Text
+		if cur, ok := graphiti.ParseCurated(text); ok {
+			role, text = cur.Kind, cur.Text
+		}
+		if said.Where == "queue" {
+			role += " (waiting)"
+		}
+		minute := strings.Replace(said.Time[:min(len(said.Time), len("2026-11-21T09:00"))], "T", " ", 1)
+		fmt.Fprintf(t, "%s\t%s\t%s\n", minute, terminal.Printable(role), terminal.Row(w, text, 88))
+	}
+	_ = t.Flush()
 }
 
 // hintAt says that there is more, and how to see it: what was said in a project
@@ -77,9 +74,9 @@ func hintAt(w io.Writer, others []ledger.Owned) {
 	}
 	selector := "--group " + such.Group
 	if such.Scope == string(graphiti.ScopeWorkspace) {
-		selector = "--workspace '" + strings.ReplaceAll(printable(such.Key), "'", "") + "'"
+		selector = "--workspace '" + strings.ReplaceAll(terminal.Printable(such.Key), "'", "") + "'"
 	}
-	fmt.Fprintf(w, "not looked into: %s of theirs, such as %s\n", counted(len(others), "other group"), selector)
+	fmt.Fprintf(w, "not looked into: %s of theirs, such as %s\n", terminal.Count(len(others), "other group"), selector)
 }
 
 // needs refuses a command line without arguments.
@@ -93,7 +90,7 @@ func needs(what string) cobra.PositionalArgs {
 }
 
 func newMemorySearchCommand() *cobra.Command {
-	var asJSON, explain bool
+	var explain bool
 	c := &cobra.Command{
 		Use:     "search <text>",
 		Short:   "Show what a message would recall",
@@ -102,36 +99,36 @@ func newMemorySearchCommand() *cobra.Command {
 		Args:    needs("the text of a message"),
 	}
 	s := selectorFlags(c)
-	c.Flags().BoolVar(&asJSON, "json", false, "print JSON")
+	jsonFlag(c)
 	c.Flags().BoolVar(&explain, "explain", false, "also what is left out, and why")
 	c.RunE = withMemory(func(c *cobra.Command, args []string, m *opened) error {
 		answer, err := m.Search(c.Context(), *s, strings.Join(args, " "), explain)
 		if err != nil {
 			return err
 		}
-		if asJSON {
-			return printJSON(c.OutOrStdout(), answer)
-		}
-		hintAt(c.ErrOrStderr(), answer.Others)
-		if len(answer.Facts) == 0 {
-			fmt.Fprintln(c.ErrOrStderr(), "nothing is found")
-			return nil
-		}
-		t := tabwriter.NewWriter(c.OutOrStdout(), 0, 0, 2, ' ', 0)
-		for _, f := range answer.Facts {
-			if explain {
-				fmt.Fprintf(t, "%s\t", f.Verdict)
-			}
-			fmt.Fprintf(t, "%s\t%s\n", f.Scope, row(c.OutOrStdout(), f.Text, 500))
-		}
-		return t.Flush()
+		return output(c, answer, func(w io.Writer) { printFacts(w, c.ErrOrStderr(), &answer, explain) })
 	})
 	return c
 }
 
+func printFacts(w, errOut io.Writer, answer *service.Searched, explain bool) {
+	hintAt(errOut, answer.Others)
+	if len(answer.Facts) == 0 {
+		fmt.Fprintln(errOut, "nothing is found")
+		return
+	}
+	t := terminal.Table(w)
+	for _, f := range answer.Facts {
+		if explain {
+			fmt.Fprintf(t, "%s\t", f.Verdict)
+		}
+		fmt.Fprintf(t, "%s\t%s\n", f.Scope, terminal.Row(w, f.Text, 500))
+	}
+	_ = t.Flush()
+}
+
 func newMemoryPromoteCommand() *cobra.Command {
 	var p service.Promotion
-	var asJSON bool
 	c := &cobra.Command{
 		Use:   "promote <text>",
 		Short: "Keep a decision, a preference, a procedure… as it stands",
@@ -154,7 +151,7 @@ func newMemoryPromoteCommand() *cobra.Command {
 	s := selectorFlags(c)
 	c.Flags().StringVar(&p.Kind, "kind", "", "one of "+strings.Join(graphiti.Kinds, ", "))
 	c.Flags().StringVar(&p.Scope, "scope", "", "user, workspace, session or agent")
-	c.Flags().BoolVar(&asJSON, "json", false, "print JSON")
+	jsonFlag(c)
 	c.RunE = withMemory(func(c *cobra.Command, args []string, m *opened) error {
 		p.Text = strings.Join(args, " ")
 		if p.Text == "-" {
@@ -168,38 +165,7 @@ func newMemoryPromoteCommand() *cobra.Command {
 		if err != nil {
 			return err
 		}
-		if asJSON {
-			return printJSON(c.OutOrStdout(), answer)
-		}
-		fmt.Fprintf(c.OutOrStdout(), "kept as %s in %s\n", p.Kind, strings.Join(answer.Groups, ", "))
-		return nil
+		return output(c, answer, func(w io.Writer) { fmt.Fprintf(w, "kept as %s in %s\n", p.Kind, strings.Join(answer.Groups, ", ")) })
 	})
 	return c
-}
-
-// row is a text in a line of a table: on a terminal cut to a width, elsewhere
-// whole. What a terminal would obey is taken out: it was said by anybody.
-func row(w io.Writer, s string, n int) string {
-	s = strings.Join(strings.Fields(printable(s)), " ")
-	if f, ok := w.(*os.File); ok && isatty.IsTerminal(f.Fd()) {
-		return clipped(s, n)
-	}
-	return s
-}
-
-// printable is a text without what does not print, white space aside.
-func printable(s string) string {
-	return strings.Map(func(r rune) rune {
-		if unicode.IsSpace(r) || unicode.IsPrint(r) {
-			return r
-		}
-		return -1
-	}, s)
-}
-
-func clipped(s string, n int) string {
-	if utf8.RuneCountInString(s) <= n {
-		return s
-	}
-	return string([]rune(s)[:max(0, n-1)]) + "…"
 }

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -10,7 +9,6 @@ import (
 	"os"
 	"path/filepath"
 	"strconv"
-	"text/tabwriter"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -19,8 +17,10 @@ import (
 	"github.com/graphiti-proxy/graphiti-proxy/capture/ledger"
 	"github.com/graphiti-proxy/graphiti-proxy/config"
 	"github.com/graphiti-proxy/graphiti-proxy/datadir"
+	"github.com/graphiti-proxy/graphiti-proxy/health"
 	"github.com/graphiti-proxy/graphiti-proxy/proxy/admin/client"
 	"github.com/graphiti-proxy/graphiti-proxy/service"
+	"github.com/graphiti-proxy/graphiti-proxy/terminal"
 )
 
 func newQueueCommand() *cobra.Command {
@@ -112,7 +112,6 @@ func withQueue(c *cobra.Command, f func(context.Context, queue) error) (err erro
 }
 
 func newQueueStatusCommand() *cobra.Command {
-	var asJSON bool
 	c := &cobra.Command{
 		Use:     "status",
 		Short:   "Count the turns",
@@ -124,68 +123,17 @@ func newQueueStatusCommand() *cobra.Command {
 				if err != nil {
 					return err
 				}
-				if asJSON {
-					return printJSON(c.OutOrStdout(), s)
-				}
-				printQueue(c.OutOrStdout(), &s)
-				return nil
+				return output(c, s, func(w io.Writer) { health.PrintQueue(w, &s) })
 			})
 		},
 	}
-	c.Flags().BoolVar(&asJSON, "json", false, "print JSON")
+	jsonFlag(c)
 	return c
-}
-
-func printQueue(w io.Writer, q *capture.QueueStatus) {
-	fmt.Fprintf(w, "turns     %d waiting, %d delivered (%d seen in the memory), %d dropped, %d refused\n",
-		q.Pending, q.Delivered, q.Verified, q.Dropped, q.Dead)
-	if q.UnderWay > 0 {
-		fmt.Fprintf(w, "          %d of those waiting were accepted and are not there yet\n", q.UnderWay)
-	}
-	if q.Lost > 0 {
-		fmt.Fprintf(w, "          %d were accepted, lost by the memory, and sent again\n", q.Lost)
-	}
-	if q.LeftOut > 0 {
-		fmt.Fprintf(w, "          %d of histories were left out for now, because too many waited\n", q.LeftOut)
-	}
-	if q.GivenUp > 0 {
-		fmt.Fprintf(w, "          %d answers were too many at once, or too large, to be read; their turns are not kept\n", q.GivenUp)
-	}
-	if q.Unkept != nil || q.NotKept > 0 {
-		fmt.Fprintf(w, "          %d were lost because data_dir cannot be used, %d wait for it in memory\n", q.NotKept, q.InMemory)
-	}
-	if q.Oldest != nil {
-		fmt.Fprintf(w, "          the oldest has waited for %s\n", time.Since(*q.Oldest).Round(time.Second))
-	}
-	if q.Failing != nil {
-		fmt.Fprintf(w, "          delivery has failed for %s: %s\n", time.Since(*q.Failing).Round(time.Second), q.LastError)
-		if q.Remedy != "" {
-			fmt.Fprintf(w, "          to do: %s\n", q.Remedy)
-		}
-	}
-	if q.Stalled != nil {
-		fmt.Fprintf(w, "          the memory has kept nothing for %s, though it accepts: nothing is sent until it does\n", time.Since(*q.Stalled).Round(time.Second))
-	}
-	if q.Unlisted != nil {
-		fmt.Fprintf(w, "          not verified by a listing for %s (%s): %s\n          to do: %s\n",
-			time.Since(*q.Unlisted).Round(time.Second), q.Diagnosis, q.Diagnosis.Says(), q.Diagnosis.Remedy())
-	}
-	switch {
-	case q.SharedDown != nil:
-		fmt.Fprintf(w, "replicas  redis cannot be used for %s: %s\n          %s delivers meanwhile; %d turns wait in this replica's data_dir\n",
-			time.Since(*q.SharedDown).Round(time.Second), q.SharedError, cmp.Or(q.Deliverer, "nobody"), q.Here)
-	case q.Replica != "":
-		fmt.Fprintf(w, "replicas  this is %s, %s delivers\n", q.Replica, cmp.Or(q.Deliverer, "none of them"))
-	}
-	if q.Dead > 0 {
-		fmt.Fprintf(w, "          see those that were refused: graphiti-proxy queue list --state dead\n")
-	}
 }
 
 func newQueueListCommand() *cobra.Command {
 	var o ledger.ListOptions
 	var state string
-	var asJSON bool
 	c := &cobra.Command{
 		Use:     "list",
 		Short:   "List turns that are not delivered, the oldest first",
@@ -201,11 +149,7 @@ func newQueueListCommand() *cobra.Command {
 				if err != nil {
 					return err
 				}
-				if asJSON {
-					return printJSON(c.OutOrStdout(), l)
-				}
-				printTurns(c.OutOrStdout(), l)
-				return nil
+				return output(c, l, func(w io.Writer) { printTurns(w, l) })
 			})
 		},
 	}
@@ -214,7 +158,7 @@ func newQueueListCommand() *cobra.Command {
 	f.StringVar(&o.Group, "group", "", "only those for this group")
 	f.IntVar(&o.Limit, "limit", 50, "list at most this many")
 	f.BoolVar(&o.Text, "show-text", false, "show what was said")
-	f.BoolVar(&asJSON, "json", false, "print JSON")
+	jsonFlag(c)
 	return c
 }
 
@@ -223,10 +167,10 @@ func printTurns(w io.Writer, list service.Listed) {
 		fmt.Fprintln(w, "nothing waits")
 		return
 	}
-	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
+	t := terminal.Table(w)
 	fmt.Fprintln(t, "NUMBER\tSTATE\tAGE\tBYTES\tATTEMPTS\tGROUP\tREASON")
 	for _, l := range list.Turns {
-		fmt.Fprintf(t, "%d\t%s\t%s\t%d\t%d\t%s\t%s\n", l.Number, l.Condition, time.Since(l.Since).Round(time.Second), l.Bytes, l.Attempts, printable(l.Group), printable(l.Reason))
+		fmt.Fprintf(t, "%d\t%s\t%s\t%d\t%d\t%s\t%s\n", l.Number, l.Condition, time.Since(l.Since).Round(time.Second), l.Bytes, l.Attempts, terminal.Printable(l.Group), terminal.Printable(l.Reason))
 		for _, text := range []struct{ who, said string }{{"user", l.User}, {"assistant", l.Assistant}} {
 			if text.said != "" {
 				fmt.Fprintf(t, "\t%s: %q\n", text.who, text.said)
@@ -240,7 +184,7 @@ func printTurns(w io.Writer, list service.Listed) {
 }
 
 func newQueueChangeCommand(name, short, done string, do func(queue, context.Context, service.Selection) (service.Affected, error)) *cobra.Command {
-	var all, asJSON bool
+	var all bool
 	c := &cobra.Command{
 		Use:     name + " [number…]",
 		Short:   short,
@@ -263,11 +207,7 @@ func newQueueChangeCommand(name, short, done string, do func(queue, context.Cont
 				if err != nil {
 					return err
 				}
-				if asJSON {
-					err = printJSON(c.OutOrStdout(), changed)
-				} else {
-					_, err = fmt.Fprintf(c.OutOrStdout(), "%s %s\n", counted(changed.Turns, "turn"), done)
-				}
+				err = output(c, changed, func(w io.Writer) { fmt.Fprintf(w, "%s %s\n", terminal.Count(changed.Turns, "turn"), done) })
 				if err != nil {
 					return err
 				}
@@ -279,6 +219,6 @@ func newQueueChangeCommand(name, short, done string, do func(queue, context.Cont
 		},
 	}
 	c.Flags().BoolVar(&all, "all", false, "all that were refused")
-	c.Flags().BoolVar(&asJSON, "json", false, "print JSON")
+	jsonFlag(c)
 	return c
 }

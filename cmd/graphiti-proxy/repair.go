@@ -1,7 +1,6 @@
 package main
 
 import (
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -31,7 +30,6 @@ type repaired struct {
 }
 
 func newRepairCommand() *cobra.Command {
-	var asJSON bool
 	c := &cobra.Command{
 		Use:   "repair [file…]",
 		Short: "Save what can be read of damaged files into new ones",
@@ -50,16 +48,14 @@ func newRepairCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			if asJSON {
-				return json.NewEncoder(c.OutOrStdout()).Encode(done)
-			}
-			for i := range done {
-				done[i].print(c.OutOrStdout())
-			}
-			return nil
+			return output(c, done, func(w io.Writer) {
+				for i := range done {
+					done[i].print(w)
+				}
+			})
 		},
 	}
-	c.Flags().BoolVar(&asJSON, "json", false, "print JSON")
+	jsonFlag(c)
 	return c
 }
 

@@ -17,6 +17,7 @@ import (
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti/mcp"
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti/remote"
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti/rest"
+	"github.com/graphiti-proxy/graphiti-proxy/terminal"
 )
 
 func newTestConnectionCommand() *cobra.Command {
@@ -92,7 +93,7 @@ func tryConnection(ctx context.Context, w io.Writer, m remoteMemory, cfg *config
 		report(checkRedis(ctx, cfg))
 	}
 	if asJSON {
-		if err := printJSON(w, all); err != nil {
+		if err := terminal.JSON(w, all); err != nil {
 			return err
 		}
 	}

@@ -1,0 +1,142 @@
+package service
+
+import (
+	"archive/zip"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path"
+	"strconv"
+	"time"
+)
+
+const (
+	importLines = 200         // in one call
+	importBytes = 4 << 20     // of those lines
+	maxExport   = 2 << 30     // bytes that are read of a file
+	patience    = time.Minute // without progress, at the end of an import
+)
+
+// OpenImport opens a file to import, or the conversations in an archive; - is
+// standard input. It returns their size where that is known.
+func OpenImport(name string) (io.ReadCloser, int64, error) {
+	if name == "-" {
+		return io.NopCloser(os.Stdin), 0, nil
+	}
+	f, err := os.Open(name) // #nosec G304 -- the user's own
+	if err != nil {
+		return nil, 0, fmt.Errorf("open the file to import: %w", err)
+	}
+	info, err := f.Stat()
+	if err != nil {
+		return nil, 0, errors.Join(err, f.Close())
+	}
+	if z, err := zip.NewReader(f, info.Size()); err == nil {
+		for _, in := range z.File {
+			if path.Base(in.Name) == "conversations.json" {
+				r, err := in.Open()
+				return r, int64(in.UncompressedSize64), err //nolint:gosec // only for the progress
+			}
+		}
+		return nil, 0, errors.Join(fmt.Errorf("%s holds no conversations.json", name), f.Close())
+	}
+	if _, err := f.Seek(0, io.SeekStart); err != nil {
+		return nil, 0, errors.Join(err, f.Close())
+	}
+	return f, info.Size(), nil
+}
+
+// Import is an import of a file: through a Service, or through the admin side of
+// a running proxy.
+type Import struct {
+	Call    func(context.Context, Selector, []Line) (Imported, error)
+	Pending func(context.Context) (int, error) // turns that wait for the memory
+	Tell    func(text string)                  // how far it is
+}
+
+// Run sends the lines of a file in calls of their own, in their order, as fast
+// as the memory takes them.
+func (im Import) Run(ctx context.Context, s Selector, r io.Reader) (done Imported, err error) {
+	var batch []Line
+	bytes := 0
+	times := make(map[string]int) // equal lines are told apart by their number
+	flush := func() error {
+		if len(batch) == 0 {
+			return nil
+		}
+		if err := im.waitForRoom(ctx); err != nil {
+			return err
+		}
+		answer, err := im.Call(ctx, s, batch)
+		if err != nil {
+			return err
+		}
+		done.Kept, done.Known = done.Kept+answer.Kept, done.Known+answer.Known
+		batch, bytes = batch[:0], 0
+		im.Tell(fmt.Sprintf("%d lines", done.Kept+done.Known))
+		return nil
+	}
+	err = ReadLines(io.LimitReader(r, maxExport), func(n int, l Line) error {
+		b, _ := json.Marshal(l) // strings only
+		if len(b) > importBytes {
+			return fmt.Errorf("line %d is larger than %d MiB", n, importBytes>>20)
+		}
+		if len(batch) == importLines || bytes+len(b) > importBytes {
+			if err := flush(); err != nil {
+				return err
+			}
+		}
+		if n := times[string(b)]; n > 0 {
+			l.ID += "#" + strconv.Itoa(n)
+		}
+		times[string(b)]++
+		l.Number = n
+		batch, bytes = append(batch, l), bytes+len(b)
+		return nil
+	})
+	if err != nil {
+		return done, err
+	}
+	return done, flush()
+}
+
+// Await waits until the memory has what was imported, as long as it makes
+// progress: it is on disk already. It returns how many turns still wait.
+func (im Import) Await(ctx context.Context) (int, error) { return im.wait(ctx, 0, patience) }
+
+// waitForRoom waits until few turns wait, so that the next call is answered
+// soon, however long the memory takes for a turn.
+func (im Import) waitForRoom(ctx context.Context) error {
+	left, err := im.wait(ctx, MaxPending, ImportTimeout)
+	if err == nil && left > MaxPending {
+		err = fmt.Errorf("%d turns wait for the memory, which has taken none for %s; see graphiti-proxy status", left, ImportTimeout)
+	}
+	return err
+}
+
+// wait returns when at most so many turns wait, or their number has not fallen
+// for some time.
+func (im Import) wait(ctx context.Context, most int, patience time.Duration) (int, error) {
+	least, since := -1, time.Now()
+	for pause := 50 * time.Millisecond; ; pause = min(2*pause, time.Second) {
+		pending, err := im.Pending(ctx)
+		if err != nil {
+			return 0, err
+		}
+		if least < 0 || pending < least {
+			least, since = pending, time.Now()
+		}
+		if pending <= most || time.Since(since) > patience {
+			return pending, nil
+		}
+		im.Tell(fmt.Sprintf("%d turns wait for the memory", pending))
+		select {
+		case <-ctx.Done():
+			return 0, ctx.Err()
+		case <-time.After(pause):
+		}
+	}
+}

@@ -1,0 +1,63 @@
+// Package terminal owns how commands print for people: what a terminal may
+// show, tables, JSON, and how far something has come.
+//
+// It must not know what is printed. It imports none of our packages.
+package terminal
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+	"text/tabwriter"
+	"unicode"
+	"unicode/utf8"
+
+	"github.com/mattn/go-isatty"
+)
+
+// Is reports whether a reader or writer is a terminal.
+func Is(file any) bool {
+	f, ok := file.(*os.File)
+	return ok && isatty.IsTerminal(f.Fd())
+}
+
+// JSON prints v for programs.
+func JSON(w io.Writer, v any) error {
+	enc := json.NewEncoder(w)
+	enc.SetIndent("", "  ")
+	return enc.Encode(v)
+}
+
+// Table aligns cells with tabs between them, until it is flushed.
+func Table(w io.Writer) *tabwriter.Writer { return tabwriter.NewWriter(w, 0, 0, 2, ' ', 0) }
+
+// Count is a number of things in words.
+func Count(n int, what string) string {
+	if n != 1 {
+		what += "s"
+	}
+	return fmt.Sprintf("%d %s", n, what)
+}
+
+// Row is a text in a row of a table: one line, on a terminal cut to n
+// characters, elsewhere whole.
+func Row(w io.Writer, s string, n int) string {
+	s = strings.Join(strings.Fields(Printable(s)), " ")
+	if Is(w) && utf8.RuneCountInString(s) > n {
+		return string([]rune(s)[:max(0, n-1)]) + "…"
+	}
+	return s
+}
+
+// Printable is a text without what does not print, white space aside: anybody
+// may have written it, and a terminal would obey it.
+func Printable(s string) string {
+	return strings.Map(func(r rune) rune {
+		if unicode.IsSpace(r) || unicode.IsPrint(r) {
+			return r
+		}
+		return -1
+	}, s)
+}
