@@ -50,7 +50,7 @@ func TestNothingKeptHoldsASecret(t *testing.T) {
 	add(t, p, turn("r", "refused"))
 	waitFor(t, "the refusal", func() bool { return p.Status().Dead == 1 })
 	letters, _, err := p.Letters(context.Background(), ledger.ListOptions{Condition: ledger.Dead, Limit: 1})
-	if err != nil || len(letters) != 1 || !strings.Contains(letters[0].Reason, "what was said before it, DB_PASSWORD=[redacted:password], is too long") {
+	if err != nil || len(letters) != 1 || !strings.HasSuffix(letters[0].Reason, "is too long") || strings.Contains(letters[0].Reason, "PASSWORD") {
 		t.Errorf("%+v, %v", letters, err)
 	}
 	if n := p.Status().Redacted; n != 9 {

@@ -107,7 +107,7 @@ func (l *Loop) give(ctx context.Context, b *batch, items []Item) error {
 	case !graphiti.Retryable(err):
 		l.tell(items, began, false, errDead)
 		l.o.Log.Warn("a turn is refused by the memory and put aside; see graphiti-proxy queue list --state dead")
-		reason := clip(l.o.Redact(graphiti.Sanitize(err, messages)))
+		reason := clip(l.o.Redact(graphiti.Sanitize(err)))
 		return l.note(b.w, b.group, func() error { return l.o.Ledger.MarkDead(g, items[0], reason) })
 	case l.confirm() && !unsent(err):
 		l.inFlight(b, items, true, began) // accepted or not: who knows
