@@ -1,7 +1,9 @@
 package redact
 
 import (
+	_ "embed"
 	"encoding/base64"
+	"strconv"
 	"strings"
 	"unicode/utf8"
 )
@@ -14,86 +16,23 @@ type prefixed struct {
 	lower      string
 }
 
-// prefixes are those of tokens that gitleaks does not know, or knows in a
-// length that their providers have changed since. What follows may be somewhat
-// shorter here than it is now.
-var prefixes = lowerToo([]prefixed{
-	{id: "api-key", prefix: "sk-", least: 18}, // OpenAI, Anthropic, and most that speak their language
-	{id: "api-key", prefix: "rk-", least: 18},
-	{id: "api-key", prefix: "pk-", least: 18},
-	{id: "groq-api-key", prefix: "gsk_", least: 40},
-	{id: "xai-api-key", prefix: "xai-", least: 40},
-	{id: "cerebras-api-key", prefix: "csk-", least: 30},
-	{id: "fireworks-api-key", prefix: "fw_", least: 20},
-	{id: "replicate-api-token", prefix: "r8_", least: 30},
-	{id: "together-api-key", prefix: "tgp_v1_", least: 30},
-	{id: "nvidia-api-key", prefix: "nvapi-", least: 40},
-	{id: "perplexity-api-key", prefix: "pplx-", least: 30},
-	{id: "jina-api-key", prefix: "jina_", least: 30},
-	{id: "voyage-api-key", prefix: "pa-", least: 36},
-	{id: "tavily-api-key", prefix: "tvly-", least: 20},
-	{id: "firecrawl-api-key", prefix: "fc-", least: 30},
-	{id: "brave-search-api-key", prefix: "BSA", least: 24},
-	{id: "langsmith-api-key", prefix: "lsv2_pt_", least: 30},
-	{id: "langsmith-api-key", prefix: "lsv2_sk_", least: 30},
-	{id: "pinecone-api-key", prefix: "pcsk_", least: 40},
-	{id: "wandb-api-key", prefix: "wandb_v1_", least: 40},
-	{id: "runpod-api-key", prefix: "rpa_", least: 30},
-	{id: "e2b-api-key", prefix: "e2b_", least: 30},
-	{id: "apify-api-token", prefix: "apify_api_", least: 30},
-	{id: "elevenlabs-api-key", prefix: "sk_", least: 40},
-	{id: "devin-api-key", prefix: "cog_", least: 40},
+// prefixes are those of tokens.txt.
+var prefixes = readPrefixes(tokensText)
 
-	{id: "google-oauth-token", prefix: "ya29.", least: 20, also: "."},
-	{id: "google-refresh-token", prefix: "1//0", least: 30},
-	{id: "google-client-secret", prefix: "GOCSPX-", least: 20},
-	{id: "gcp-api-key", prefix: "AQ.Ab8", least: 40},
-	{id: "supabase-token", prefix: "sbp_", least: 30},
-	{id: "supabase-secret-key", prefix: "sb_secret_", least: 20},
-	{id: "vercel-token", prefix: "vck_", least: 24},
-	{id: "vercel-token", prefix: "vca_", least: 24},
-	{id: "vercel-token", prefix: "vci_", least: 24},
-	{id: "vercel-token", prefix: "vcp_", least: 24},
-	{id: "vercel-token", prefix: "vcr_", least: 24},
-	{id: "vercel-token", prefix: "vercel_blob_rw_", least: 24},
-	{id: "cloudflare-token", prefix: "cfk_", least: 30},
-	{id: "cloudflare-token", prefix: "cfut_", least: 30},
-	{id: "cloudflare-token", prefix: "cfat_", least: 30},
-	{id: "neon-api-key", prefix: "napi_", least: 40},
-	{id: "render-api-key", prefix: "rnd_", least: 24},
-	{id: "deno-token", prefix: "ddp_", least: 30},
-	{id: "docker-token", prefix: "dckr_pat_", least: 20},
-	{id: "docker-token", prefix: "dckr_oat_", least: 20},
-	{id: "docker-swarm-token", prefix: "SWMTKN-1-", least: 50},
-	{id: "tailscale-key", prefix: "tskey-", least: 20},
-	{id: "circleci-token", prefix: "CCIPAT_", least: 40},
-	{id: "buildkite-token", prefix: "bkua_", least: 40},
-	{id: "atlassian-api-token", prefix: "ATATT3", least: 60, also: "="},
-	{id: "atlassian-api-token", prefix: "ATCTT3", least: 60, also: "="},
-	{id: "bitbucket-token", prefix: "ATBB", least: 24},
-	{id: "figma-token", prefix: "figd_", least: 30},
-	{id: "posthog-key", prefix: "phx_", least: 30},
-	{id: "webhook-secret", prefix: "whsec_", least: 24, also: "+/="},
-	{id: "resend-api-key", prefix: "re_", least: 30},
-	{id: "mailersend-token", prefix: "mlsn.", least: 30},
-	{id: "notion-api-token", prefix: "secret_", least: 43},
-	{id: "slack-token", prefix: "xoxc-", least: 30},
-	{id: "slack-token", prefix: "xoxd-", least: 30, also: "%+/="},
-	{id: "slack-token", prefix: "xoxe-", least: 30},
-	{id: "crates-io-token", prefix: "cio", least: 32},
-	{id: "nuget-api-key", prefix: "oy2", least: 40},
-	{id: "elastic-api-key", prefix: "essu_", least: 40, also: "="},
-	{id: "astra-token", prefix: "AstraCS:", least: 30, also: ":"},
-	{id: "mongodb-atlas-secret", prefix: "mdb_sa_sk_", least: 30},
-	{id: "cockroach-api-key", prefix: "CCDB1_", least: 40},
-	{id: "vault-token", prefix: "hvs.", least: 24},
-	{id: "doppler-token", prefix: "dp.st.", least: 30, also: "."},
-	{id: "razorpay-key", prefix: "rzp_live_", least: 14},
-})
+//go:embed tokens.txt
+var tokensText string
 
-func lowerToo(list []prefixed) []prefixed {
-	for i := range list {
-		list[i].lower = strings.ToLower(list[i].prefix)
+func readPrefixes(text string) (list []prefixed) {
+	for line := range strings.Lines(text) {
+		field := append(strings.Fields(line), "")
+		if len(field) < 4 || field[0] == "#" {
+			continue
+		}
+		least, err := strconv.Atoi(field[2])
+		if err != nil {
+			panic("BUG: tokens.txt: " + line)
+		}
+		list = append(list, prefixed{id: field[0], prefix: field[1], least: least, also: field[3], lower: strings.ToLower(field[1])})
 	}
 	return list
 }
