@@ -13,6 +13,7 @@ import (
 	"github.com/graphiti-proxy/graphiti-proxy/capture/ledger"
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti"
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti/graphititest"
+	"github.com/graphiti-proxy/graphiti-proxy/graphiti/remote"
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti/rest"
 )
 
@@ -66,7 +67,7 @@ func BenchmarkDelivery(b *testing.B) {
 				b.Fatal(err)
 			}
 			defer s.Close()
-			m, err := rest.New(rest.Options{Endpoint: s.URL()})
+			m, err := rest.New(remote.Options{Endpoint: s.URL()})
 			if err != nil {
 				b.Fatal(err)
 			}

@@ -10,6 +10,7 @@ import (
 	"github.com/graphiti-proxy/graphiti-proxy/capture/ledger"
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti/graphititest"
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti/mcp"
+	"github.com/graphiti-proxy/graphiti-proxy/graphiti/remote"
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti/rest"
 )
 
@@ -40,14 +41,14 @@ func BenchmarkDrain(b *testing.B) {
 			defer s.Close()
 			var m Memory
 			if tc.mcp == graphititest.NoMCP {
-				r, err := rest.New(rest.Options{Endpoint: s.URL()})
+				r, err := rest.New(remote.Options{Endpoint: s.URL()})
 				if err != nil {
 					b.Fatal(err)
 				}
 				defer r.Close()
 				m = r
 			} else {
-				c, err := mcp.New(mcp.Options{Endpoint: s.URL()})
+				c, err := mcp.New(remote.Options{Endpoint: s.URL()})
 				if err != nil {
 					b.Fatal(err)
 				}

@@ -13,6 +13,7 @@ import (
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti"
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti/graphititest"
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti/mcp"
+	"github.com/graphiti-proxy/graphiti-proxy/graphiti/remote"
 )
 
 func mcpService(t *testing.T, o graphititest.Options) (*graphititest.Server, *mcp.Client) {
@@ -22,7 +23,7 @@ func mcpService(t *testing.T, o graphititest.Options) (*graphititest.Server, *mc
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = s.Close() })
-	m, err := mcp.New(mcp.Options{Endpoint: s.URL()})
+	m, err := mcp.New(remote.Options{Endpoint: s.URL()})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -24,6 +24,7 @@ import (
 	"github.com/graphiti-proxy/graphiti-proxy/capture/ledger"
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti"
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti/graphititest"
+	"github.com/graphiti-proxy/graphiti-proxy/graphiti/remote"
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti/rest"
 )
 
@@ -51,7 +52,7 @@ func service(t *testing.T, o graphititest.Options) (*graphititest.Server, *rest.
 
 func client(t *testing.T, url string) *rest.Client {
 	t.Helper()
-	r, err := rest.New(rest.Options{Endpoint: url})
+	r, err := rest.New(remote.Options{Endpoint: url})
 	if err != nil {
 		t.Fatal(err)
 	}

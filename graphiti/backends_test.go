@@ -10,6 +10,7 @@ import (
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti/embedded"
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti/graphititest"
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti/mcp"
+	"github.com/graphiti-proxy/graphiti-proxy/graphiti/remote"
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti/rest"
 )
 
@@ -28,7 +29,7 @@ func start(t *testing.T, o graphititest.Options) *graphititest.Server {
 func overREST(t *testing.T, o graphititest.Options) (*graphititest.Server, *graphiti.Memory) {
 	t.Helper()
 	s := start(t, o)
-	r, err := rest.New(rest.Options{Endpoint: s.URL()})
+	r, err := rest.New(remote.Options{Endpoint: s.URL()})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -40,7 +41,7 @@ func overREST(t *testing.T, o graphititest.Options) (*graphititest.Server, *grap
 func overMCP(t *testing.T, o graphititest.Options) (*graphititest.Server, *graphiti.Memory) {
 	t.Helper()
 	s := start(t, o)
-	m, err := mcp.New(mcp.Options{Endpoint: s.URL()})
+	m, err := mcp.New(remote.Options{Endpoint: s.URL()})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -18,6 +18,7 @@ import (
 	"github.com/graphiti-proxy/graphiti-proxy/config"
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti"
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti/graphititest"
+	"github.com/graphiti-proxy/graphiti-proxy/graphiti/remote"
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti/rest"
 	"github.com/graphiti-proxy/graphiti-proxy/health"
 	"github.com/graphiti-proxy/graphiti-proxy/proxy/proxytest"
@@ -431,7 +432,7 @@ func TestSmokeTestOfGraphiti(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer g.Close()
-	r, err := rest.New(rest.Options{Endpoint: g.URL()})
+	r, err := rest.New(remote.Options{Endpoint: g.URL()})
 	if err != nil {
 		t.Fatal(err)
 	}

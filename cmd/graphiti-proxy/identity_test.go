@@ -15,6 +15,7 @@ import (
 	"github.com/graphiti-proxy/graphiti-proxy/config"
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti"
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti/graphititest"
+	"github.com/graphiti-proxy/graphiti-proxy/graphiti/remote"
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti/rest"
 	"github.com/graphiti-proxy/graphiti-proxy/proxy"
 	"github.com/graphiti-proxy/graphiti-proxy/service"
@@ -287,7 +288,7 @@ func TestHostileFactsStayInTheirLine(t *testing.T) {
 		"cat " + strings.Repeat("A", 1<<20),
 		`cat "quoted" \ and back`,
 	}
-	r, err := rest.New(rest.Options{Endpoint: g.URL()})
+	r, err := rest.New(remote.Options{Endpoint: g.URL()})
 	if err != nil {
 		t.Fatal(err)
 	}

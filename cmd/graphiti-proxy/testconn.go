@@ -65,9 +65,9 @@ type remoteMemory interface {
 
 func openService(cfg *config.Config) (remoteMemory, error) {
 	if cfg.Memory.Backend == "graphiti-mcp" {
-		return mcp.New(mcp.Options{Endpoint: cfg.Memory.Endpoint, APIKey: cfg.Memory.APIKey})
+		return mcp.New(remote.Options{Endpoint: cfg.Memory.Endpoint, APIKey: cfg.Memory.APIKey})
 	}
-	return rest.New(rest.Options{Endpoint: cfg.Memory.Endpoint, APIKey: cfg.Memory.APIKey})
+	return rest.New(remote.Options{Endpoint: cfg.Memory.Endpoint, APIKey: cfg.Memory.APIKey})
 }
 
 func tryConnection(ctx context.Context, w io.Writer, m remoteMemory, cfg *config.Config, smoke, asJSON bool) error {

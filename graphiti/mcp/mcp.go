@@ -29,14 +29,9 @@ const (
 // itself, and a message that fails does not stop the next.
 type Client struct{ session *session }
 
-// Options configures a Client.
-type Options struct {
-	Endpoint string // address, with or without its path, which is /mcp
-	APIKey   string // sent as a bearer token; may be empty
-}
-
-// New returns a client. It does not connect.
-func New(o Options) (*Client, error) {
+// New returns a client. It does not connect. The endpoint is with or without its
+// path, which is /mcp.
+func New(o remote.Options) (*Client, error) {
 	s, err := newSession(o)
 	if err != nil {
 		return nil, err
@@ -113,10 +108,9 @@ func (m *Client) nodes(ctx context.Context, groups []string, query string, max i
 		}
 		for _, n := range answer.Nodes {
 			if len(facts) < max && strings.TrimSpace(n.Summary) != "" {
-				facts = append(facts, graphiti.Fact{
-					UUID: graphiti.Truncate(n.UUID, remote.MaxNameBytes), Text: graphiti.Truncate(n.Name+": "+n.Summary, remote.MaxFactBytes), Group: group,
-					CreatedAt: n.Created.Time, Entity: true,
-				})
+				f := remote.FactJSON{UUID: n.UUID, Fact: n.Name + ": " + n.Summary, CreatedAt: n.Created}
+				facts = append(facts, f.In(group))
+				facts[len(facts)-1].Entity = true
 			}
 		}
 		return nil

@@ -23,7 +23,7 @@ func standIn(t *testing.T, o graphititest.Options) (*graphititest.Server, *Clien
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { s.Close() })
-	m, err := New(Options{Endpoint: s.URL(), APIKey: "secret"})
+	m, err := New(remote.Options{Endpoint: s.URL(), APIKey: "secret"})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -189,7 +189,7 @@ func TestMCPLies(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			s := httptest.NewServer(h)
 			t.Cleanup(s.Close)
-			m, err := New(Options{Endpoint: s.URL})
+			m, err := New(remote.Options{Endpoint: s.URL})
 			if err != nil {
 				t.Fatal(err)
 			}

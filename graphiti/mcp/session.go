@@ -53,13 +53,10 @@ type state struct {
 	closed  bool
 }
 
-func newSession(o Options) (*session, error) {
-	u, err := url.Parse(o.Endpoint)
-	if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" {
-		return nil, errors.New("the memory's endpoint is not an http:// or https:// address")
-	}
-	if u.RawQuery != "" || u.Fragment != "" {
-		return nil, errors.New("the memory's endpoint must end with its path")
+func newSession(o remote.Options) (*session, error) {
+	u, _, client, err := remote.Dial(o)
+	if err != nil {
+		return nil, err
 	}
 	base := *u
 	u.Path = strings.TrimSuffix(u.Path, "/")
@@ -69,16 +66,9 @@ func newSession(o Options) (*session, error) {
 	base.Path = strings.TrimSuffix(u.Path, "/mcp") + "/health"
 	shown := *u
 	shown.User = nil
-	t := http.DefaultTransport.(*http.Transport).Clone() //nolint:forcetypeassert // the standard library's
-	t.MaxIdleConnsPerHost, t.MaxConnsPerHost = 16, 64
-	t.MaxResponseHeaderBytes = 64 << 10
+	client.Transport = &transport{client.Transport}
 	s := &session{
-		endpoints: []string{u.String(), u.String() + "/"}, healthURL: base.String(), shown: shown.String(),
-		http: &http.Client{
-			Transport: &transport{t, o.APIKey},
-			// A redirect could carry a conversation to where nobody agreed to.
-			CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
-		},
+		endpoints: []string{u.String(), u.String() + "/"}, healthURL: base.String(), shown: shown.String(), http: client,
 		client: sdk.NewClient(&sdk.Implementation{Name: "graphiti-proxy", Version: "1"}, nil),
 		turn:   make(chan state, 1),
 	}
@@ -211,7 +201,7 @@ func readResult(r *sdk.CallToolResult, out any) error {
 		}
 	}
 	if r.IsError { // it does not take these arguments
-		return &graphiti.StatusError{Code: http.StatusUnprocessableEntity, Detail: graphiti.Truncate(text, remote.MaxDetailBytes)}
+		return remote.ToolError(http.StatusUnprocessableEntity, text)
 	}
 	b := []byte(text)
 	if !json.Valid(b) || len(b) == 0 {
@@ -227,11 +217,10 @@ func readResult(r *sdk.CallToolResult, out any) error {
 	}
 	var failed struct{ Error string }
 	if json.Unmarshal(b, &failed) == nil && failed.Error != "" {
-		code := http.StatusServiceUnavailable
 		if strings.HasPrefix(failed.Error, "Invalid ") {
-			code = http.StatusUnprocessableEntity
+			return remote.ToolError(http.StatusUnprocessableEntity, failed.Error)
 		}
-		return &graphiti.StatusError{Code: code, Detail: graphiti.Truncate(failed.Error, remote.MaxDetailBytes)}
+		return remote.ToolError(http.StatusServiceUnavailable, failed.Error)
 	}
 	if raw, ok := out.(*[]byte); ok {
 		*raw = b
@@ -248,15 +237,14 @@ func episodesIn(b []byte) (list []remote.EpisodeJSON, err error) {
 	if json.Unmarshal(b, &list) == nil {
 		return list, nil
 	}
-	var answer struct{ Episodes *[]remote.EpisodeJSON }
-	if json.Unmarshal(b, &answer) != nil || answer.Episodes == nil {
-		var message struct{ Message string }
-		if json.Unmarshal(b, &message) == nil && message.Message != "" { // "No episodes found for group"
-			return nil, nil
-		}
+	var answer struct {
+		Episodes []remote.EpisodeJSON
+		Message  string // "No episodes found for group"
+	}
+	if json.Unmarshal(b, &answer) != nil || answer.Episodes == nil && answer.Message == "" {
 		return nil, remote.ErrNotGraphiti
 	}
-	return *answer.Episodes, nil
+	return answer.Episodes, nil
 }
 
 // health asks for the server's health, which has no part in the session.
@@ -304,26 +292,17 @@ func (s *session) close() error {
 }
 
 // transport makes errors of answers that are none, and bounds the others.
-type transport struct {
-	base *http.Transport
-	key  string
-}
+type transport struct{ base http.RoundTripper }
 
 // RoundTrip implements http.RoundTripper.
 func (t *transport) RoundTrip(r *http.Request) (*http.Response, error) {
-	if t.key != "" {
-		r = r.Clone(r.Context())
-		r.Header.Set("Authorization", "Bearer "+t.key)
-	}
 	resp, err := t.base.RoundTrip(r)
 	if err != nil {
 		return nil, err //nolint:wrapcheck // http.Client wraps it
 	}
 	missing := resp.StatusCode == http.StatusNotFound && r.Header.Get("Mcp-Session-Id") != ""
 	if resp.StatusCode/100 != 2 && !missing && r.Method != http.MethodDelete {
-		detail, _ := io.ReadAll(io.LimitReader(resp.Body, remote.MaxDetailBytes))
-		_ = resp.Body.Close()
-		return nil, &graphiti.StatusError{Code: resp.StatusCode, RetryAfter: remote.RetryAfter(resp.Header), Detail: string(detail)}
+		return nil, remote.StatusError(resp)
 	}
 	resp.Body = &boundedBody{resp.Body, maxMCPAnswer}
 	return resp, nil

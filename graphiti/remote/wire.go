@@ -14,7 +14,7 @@ import (
 // Bounds on what is kept of an answer, in bytes.
 const (
 	MaxFactBytes   = 8 << 10 // of one fact's text
-	MaxNameBytes   = 512     // of ids and names
+	maxNameBytes   = 512     // of ids and names
 	MaxDetailBytes = 8 << 10 // of an error's text; FastAPI quotes the request in it
 )
 
@@ -60,10 +60,10 @@ func (t *Time) UnmarshalJSON(b []byte) error {
 // In is the fact, found in a group; empty where that is not known.
 func (f *FactJSON) In(group string) graphiti.Fact {
 	return graphiti.Fact{
-		UUID: graphiti.Truncate(f.UUID, MaxNameBytes), Name: graphiti.Truncate(f.Name, MaxNameBytes), Text: graphiti.Truncate(f.Fact, MaxFactBytes), Group: group,
+		UUID: graphiti.Truncate(f.UUID, maxNameBytes), Name: graphiti.Truncate(f.Name, maxNameBytes), Text: graphiti.Truncate(f.Fact, MaxFactBytes), Group: group,
 		CreatedAt: f.CreatedAt.Time, ValidAt: f.ValidAt.Time, InvalidAt: f.InvalidAt.Time, ExpiredAt: f.ExpiredAt.Time,
 		ReferenceTime: f.Reference.Time,
-		Source:        graphiti.Truncate(f.Source, MaxNameBytes), Target: graphiti.Truncate(f.Target, MaxNameBytes),
+		Source:        graphiti.Truncate(f.Source, maxNameBytes), Target: graphiti.Truncate(f.Target, maxNameBytes),
 	}
 }
 
@@ -91,14 +91,14 @@ func (e *EpisodeJSON) Episode() *graphiti.Episode {
 func (e *EpisodeJSON) Bounded() graphiti.Episode {
 	out := *e.Episode()
 	for _, s := range []*string{&out.UUID, &out.Name, &out.Group, &out.SourceDescription} {
-		*s = graphiti.Truncate(*s, MaxNameBytes)
+		*s = graphiti.Truncate(*s, maxNameBytes)
 	}
 	return out
 }
 
-// RetryAfter reads both forms of the header. A date is one by the clock of who
+// retryAfter reads both forms of the header. A date is one by the clock of who
 // answers.
-func RetryAfter(h http.Header) time.Duration {
+func retryAfter(h http.Header) time.Duration {
 	v := h.Get("Retry-After")
 	if s, err := strconv.Atoi(v); err == nil && s > 0 {
 		return time.Duration(min(s, 24*3600)) * time.Second

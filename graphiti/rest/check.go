@@ -7,6 +7,8 @@ import (
 	"net/http"
 	"strings"
 
+	"github.com/tidwall/gjson"
+
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti/remote"
 )
 
@@ -39,22 +41,23 @@ func (r *Client) Check(ctx context.Context, report func(remote.Check)) {
 }
 
 func (r *Client) checkAPI(ctx context.Context) error {
-	var api openAPI
-	if err := r.call(ctx, http.MethodGet, "/openapi.json", nil, &api); err != nil {
+	var body json.RawMessage
+	if err := r.call(ctx, http.MethodGet, "/openapi.json", nil, &body); err != nil {
 		return err
 	}
+	api := openAPI{gjson.ParseBytes(body)}
 	var missing []string
 	for _, c := range calls {
-		call := strings.ToUpper(c.method) + " " + c.path
-		var op apiCall
-		if json.Unmarshal(api.Paths[c.path][c.method], &op) != nil {
-			missing = append(missing, call)
+		name := strings.ToUpper(c.method) + " " + c.path
+		op := api.Get("paths." + gjson.Escape(c.path) + "." + c.method)
+		if !op.IsObject() {
+			missing = append(missing, name)
 			continue
 		}
-		body := op.RequestBody.Content["application/json"].Schema
+		sent := op.Get("requestBody.content.application/json.schema")
 		for _, f := range c.fields {
-			if !api.has(body, strings.Split(f, ".")) {
-				missing = append(missing, f+" of "+call)
+			if !api.has(sent, strings.Split(f, ".")) {
+				missing = append(missing, f+" of "+name)
 			}
 		}
 	}
@@ -64,47 +67,28 @@ func (r *Client) checkAPI(ctx context.Context) error {
 	return nil
 }
 
-// openAPI is what is looked at of the service's description.
-type openAPI struct {
-	Paths      map[string]map[string]json.RawMessage `json:"paths"` // calls, and what is common to those of a path
-	Components struct {
-		Schemas map[string]apiSchema `json:"schemas"`
-	} `json:"components"`
-}
+// openAPI is the service's description.
+type openAPI struct{ gjson.Result }
 
-type apiCall struct {
-	RequestBody struct {
-		Content map[string]struct {
-			Schema apiSchema `json:"schema"`
-		} `json:"content"`
-	} `json:"requestBody"`
-}
-
-// apiSchema is the form of a value: that of an object, a list, or a reference
-// to one that has a name.
-type apiSchema struct {
-	Ref        string               `json:"$ref"`
-	Properties map[string]apiSchema `json:"properties"`
-	Items      *apiSchema           `json:"items"`
-}
-
-// has looks for a field, following a reference and a list at each step once:
-// a description that refers to itself ends with the path.
-func (a *openAPI) has(s apiSchema, path []string) bool {
-	if len(path) == 0 {
-		return true
+// has looks for a field in the schema of a value, following a reference and a
+// list at each step once: a description that refers to itself ends with the path.
+func (a openAPI) has(schema gjson.Result, path []string) bool {
+	for _, field := range path {
+		schema = a.named(schema)
+		if items := schema.Get("items"); items.Exists() {
+			schema = a.named(items)
+		}
+		if schema = schema.Get("properties." + gjson.Escape(field)); !schema.Exists() {
+			return false
+		}
 	}
-	s = a.named(s)
-	if s.Items != nil {
-		s = a.named(*s.Items)
-	}
-	field, ok := s.Properties[path[0]]
-	return ok && a.has(field, path[1:])
+	return true
 }
 
-func (a *openAPI) named(s apiSchema) apiSchema {
-	if name, ok := strings.CutPrefix(s.Ref, "#/components/schemas/"); ok {
-		return a.Components.Schemas[name]
+// named is the schema that a reference names, else the one given.
+func (a openAPI) named(schema gjson.Result) gjson.Result {
+	if name, ok := strings.CutPrefix(schema.Get("$ref").Str, "#/components/schemas/"); ok {
+		return a.Get("components.schemas." + gjson.Escape(name))
 	}
-	return s
+	return schema
 }

@@ -27,18 +27,11 @@ const (
 	maxRESTList = 64 << 20
 )
 
-// Options configures a Client.
-type Options struct {
-	Endpoint string // base address
-	APIKey   string // sent as a bearer token; may be empty
-}
-
 // Client is Graphiti's FastAPI service (getzep/graphiti, server/graph_service).
 // It accepts messages before it has kept them: see Durable.
 type Client struct {
 	base   string
 	shown  string // base without credentials
-	key    string
 	client *http.Client
 
 	// clock is by how much the service's clock was behind ours at its newest
@@ -47,30 +40,12 @@ type Client struct {
 }
 
 // New returns a client. It does not connect.
-func New(o Options) (*Client, error) {
-	u, err := url.Parse(o.Endpoint)
-	if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" {
-		return nil, errors.New("the memory's endpoint is not an http:// or https:// address")
+func New(o remote.Options) (*Client, error) {
+	base, shown, client, err := remote.Dial(o)
+	if err != nil {
+		return nil, err
 	}
-	if u.RawQuery != "" || u.Fragment != "" {
-		return nil, errors.New("the memory's endpoint must end with its path: paths are added to it")
-	}
-	base := strings.TrimSuffix(u.String(), "/")
-	u.User = nil
-	t := http.DefaultTransport.(*http.Transport).Clone() //nolint:forcetypeassert // the standard library's
-	t.MaxIdleConnsPerHost = 16
-	t.MaxConnsPerHost = 64
-	t.MaxResponseHeaderBytes = 64 << 10
-	return &Client{
-		base:  base,
-		shown: u.String(),
-		key:   o.APIKey,
-		client: &http.Client{
-			Transport: t,
-			// A redirect could carry a conversation to where nobody agreed to.
-			CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
-		},
-	}, nil
+	return &Client{base: strings.TrimSuffix(base.String(), "/"), shown: shown, client: client}, nil
 }
 
 // Memory is the service in all its roles.
@@ -274,9 +249,6 @@ func (r *Client) send(ctx context.Context, method, path string, in any, read fun
 	if in != nil {
 		req.Header.Set("Content-Type", "application/json")
 	}
-	if r.key != "" {
-		req.Header.Set("Authorization", "Bearer "+r.key)
-	}
 	resp, err := r.client.Do(req)
 	if err != nil {
 		var ue *url.Error
@@ -289,8 +261,7 @@ func (r *Client) send(ctx context.Context, method, path string, in any, read fun
 	defer resp.Body.Close()
 	r.compareClocks(resp.Header, time.Now())
 	if resp.StatusCode/100 != 2 {
-		detail, _ := io.ReadAll(io.LimitReader(resp.Body, remote.MaxDetailBytes))
-		return &graphiti.StatusError{Code: resp.StatusCode, RetryAfter: remote.RetryAfter(resp.Header), Detail: graphiti.Truncate(string(detail), remote.MaxDetailBytes)}
+		return remote.StatusError(resp)
 	}
 	return read(resp.Body)
 }

@@ -34,7 +34,7 @@ func standIn(t *testing.T, o graphititest.Options) (*graphititest.Server, *Clien
 
 func client(t *testing.T, endpoint, key string) *Client {
 	t.Helper()
-	r, err := New(Options{Endpoint: endpoint, APIKey: key})
+	r, err := New(remote.Options{Endpoint: endpoint, APIKey: key})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -319,7 +319,7 @@ func TestRESTEndpoints(t *testing.T) {
 		"http://127.0.0.1:8000": true, "https://memory.example/graphiti/": true,
 		"": false, "localhost:8000": false, "ftp://x": false, "http://": false, "http://x/?a=b": false, "http://x/#a": false, "http://\x7f": false,
 	} {
-		if r, err := New(Options{Endpoint: endpoint}); (err == nil) != ok {
+		if r, err := New(remote.Options{Endpoint: endpoint}); (err == nil) != ok {
 			t.Errorf("%q: %v", endpoint, err)
 		} else if ok && strings.HasSuffix(r.base, "/") {
 			t.Errorf("%q: base %q", endpoint, r.base)

@@ -1,0 +1,66 @@
+package remote
+
+import (
+	"errors"
+	"io"
+	"net/http"
+	"net/url"
+
+	"github.com/graphiti-proxy/graphiti-proxy/graphiti"
+)
+
+// Options say where a service is.
+type Options struct {
+	Endpoint string // base address
+	APIKey   string // sent as a bearer token; may be empty
+}
+
+// Dial checks the address and prepares a client for it, which connects when it
+// is used, sends the key, and follows no redirect: that could carry a
+// conversation to where nobody agreed to. Of base nobody may be told, as it may
+// hold a password; shown is base without.
+func Dial(o Options) (base *url.URL, shown string, client *http.Client, err error) {
+	base, err = url.Parse(o.Endpoint)
+	if err != nil || base.Scheme != "http" && base.Scheme != "https" || base.Host == "" {
+		return nil, "", nil, errors.New("the memory's endpoint is not an http:// or https:// address")
+	}
+	if base.RawQuery != "" || base.Fragment != "" {
+		return nil, "", nil, errors.New("the memory's endpoint must end with its path: paths are added to it")
+	}
+	without := *base
+	without.User = nil
+	t := http.DefaultTransport.(*http.Transport).Clone() //nolint:forcetypeassert // the standard library's
+	t.MaxIdleConnsPerHost, t.MaxConnsPerHost = 16, 64
+	t.MaxResponseHeaderBytes = 64 << 10
+	return base, without.String(), &http.Client{
+		Transport:     &withKey{t, o.APIKey},
+		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
+	}, nil
+}
+
+// withKey adds the key to requests.
+type withKey struct {
+	*http.Transport
+	key string
+}
+
+// RoundTrip implements http.RoundTripper.
+func (t *withKey) RoundTrip(r *http.Request) (*http.Response, error) {
+	if t.key != "" {
+		r = r.Clone(r.Context())
+		r.Header.Set("Authorization", "Bearer "+t.key)
+	}
+	return t.Transport.RoundTrip(r)
+}
+
+// StatusError is an answer that is no success, as an error. It closes the body.
+func StatusError(resp *http.Response) error {
+	defer resp.Body.Close()
+	detail, _ := io.ReadAll(io.LimitReader(resp.Body, MaxDetailBytes)) // what could be read counts
+	return &graphiti.StatusError{Code: resp.StatusCode, RetryAfter: retryAfter(resp.Header), Detail: string(detail)}
+}
+
+// ToolError is what a tool says has failed, as the status that means the same.
+func ToolError(code int, detail string) error {
+	return &graphiti.StatusError{Code: code, Detail: graphiti.Truncate(detail, MaxDetailBytes)}
+}
