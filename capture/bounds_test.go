@@ -11,8 +11,6 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/graphiti-proxy/graphiti-proxy/cache/redis"
-	"github.com/graphiti-proxy/graphiti-proxy/cache/redis/redistest"
 	"github.com/graphiti-proxy/graphiti-proxy/capture/ledger"
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti"
 )
@@ -115,41 +113,6 @@ func TestCutLeavesRoom(t *testing.T) {
 	}
 	if st := p.Status(); st.Dropped != 6 {
 		t.Errorf("%+v", st)
-	}
-}
-
-// TestOrderOfTheDeadIsMadeAnew where an older version has not kept it.
-func TestOrderOfTheDeadIsMadeAnew(t *testing.T) {
-	server := redistest.Start(t)
-	db := dial(t, server)
-	s := newShared(db, 3, 1<<20)
-	ctx := context.Background()
-	held := lease{db, s.token}
-	if ok, err := held.take(ctx); !ok || err != nil {
-		t.Fatal(ok, err)
-	}
-	for i := range 12 {
-		if _, err := s.Add(ctx, []ledger.Turn{turn(fmt.Sprint(i), "g")}, time.Now()); err != nil {
-			t.Fatal(err)
-		}
-	}
-	for n := int64(12); n > 0; n-- {
-		if _, err := s.MarkDead("g", &ledger.Entry{Seq: n}, "no"); err != nil {
-			t.Fatal(err)
-		}
-	}
-	direct := server.Client()
-	defer direct.Close()
-	if n, err := direct.Del(ctx, redis.Key("dead-order")).Result(); n != 1 || err != nil {
-		t.Fatal(n, err)
-	}
-	gone, err := s.Cut(ledger.Size{})
-	if err != nil || gone.Dead.Turns != 9 || gone.Pending.Turns != 0 {
-		t.Fatalf("%+v %v", gone, err)
-	}
-	list, _, err := s.Items(ctx, ledger.ListOptions{Limit: 10})
-	if err != nil || len(list) != 3 || list[0].Number != 10 || list[2].Number != 12 {
-		t.Errorf("%+v %v", list, err)
 	}
 }
 

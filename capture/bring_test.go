@@ -14,7 +14,7 @@ import (
 )
 
 // replica opens a pipeline that shares its spool over a Redis of the test's.
-func replica(t *testing.T, path string, m Memory, s *redistest.Server) *Pipeline {
+func replicaOf(t *testing.T, path string, m Memory, s *redistest.Server) *Pipeline {
 	t.Helper()
 	p, err := Open(Options{
 		Path: path, Memory: m, MaxTurns: 1000, MaxBytes: 1 << 20, MaxAge: time.Hour, MaxBatch: 10, MaxChars: 8000,
@@ -53,7 +53,7 @@ func TestPartsThatWaitedHere(t *testing.T) {
 		}
 	})
 	m := &fakeMemory{}
-	p := replica(t, path, m, redistest.Start(t))
+	p := replicaOf(t, path, m, redistest.Start(t))
 	waitFor(t, "delivery", func() bool { return p.Status().Delivered == 2 })
 	again := whole
 	again.ID, again.Earlier = "2", true

@@ -10,6 +10,7 @@ import (
 
 	"github.com/graphiti-proxy/graphiti-proxy/cache/redis/redistest"
 	"github.com/graphiti-proxy/graphiti-proxy/capture/ledger"
+	"github.com/graphiti-proxy/graphiti-proxy/capture/replica"
 )
 
 // TestMemoryWhoseClockIsBehind: what was written before its clock was known is
@@ -141,11 +142,11 @@ func TestOrderOfHandOverOutlivesTheProcess(t *testing.T) {
 	})
 	t.Run("Redis", func(t *testing.T) {
 		db := dial(t, redistest.Start(t))
-		a, b := newShared(db, 100, 1<<20), newShared(db, 100, 1<<20)
+		a, b := replica.New(db, 100, 1<<20), replica.New(db, 100, 1<<20)
 		ctx := context.Background()
-		lead := func(s *shared) []string {
+		lead := func(s *replica.Queue) []string {
 			t.Helper()
-			if ok, err := (lease{db, s.token}).take(ctx); !ok || err != nil {
+			if ok, err := s.TakeLease(ctx); !ok || err != nil {
 				t.Fatal(ok, err)
 			}
 			return doubts(t, s)
@@ -154,11 +155,11 @@ func TestOrderOfHandOverOutlivesTheProcess(t *testing.T) {
 		if _, err := a.Add(ctx, turns, time.Now()); err != nil {
 			t.Fatal(err)
 		}
-		if err := a.follow(ctx, 10*time.Millisecond, func(string, bool) {}); err != nil {
+		if err := a.Follow(ctx, 10*time.Millisecond, func(string, bool) {}); err != nil {
 			t.Fatal(err)
 		}
 		hand(t, a)
-		if err := (lease{db, a.token}).leave(ctx); err != nil {
+		if err := a.LeaveLease(ctx); err != nil {
 			t.Fatal(err)
 		}
 		if diff := cmp.Diff(want, lead(b)); diff != "" {
@@ -168,7 +169,7 @@ func TestOrderOfHandOverOutlivesTheProcess(t *testing.T) {
 		if _, err := b.Add(ctx, []ledger.Turn{turn("5", "c")}, time.Now()); err != nil {
 			t.Fatal(err)
 		}
-		if err := b.follow(ctx, 10*time.Millisecond, func(string, bool) {}); err != nil {
+		if err := b.Follow(ctx, 10*time.Millisecond, func(string, bool) {}); err != nil {
 			t.Fatal(err)
 		}
 		entries, err := b.Next(ctx, "c", 1)
@@ -178,10 +179,10 @@ func TestOrderOfHandOverOutlivesTheProcess(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if err := (lease{db, b.token}).leave(ctx); err != nil {
+		if err := b.LeaveLease(ctx); err != nil {
 			t.Fatal(err)
 		}
-		if diff := cmp.Diff(append(want, "5"), lead(newShared(db, 100, 1<<20))); diff != "" {
+		if diff := cmp.Diff(append(want, "5"), lead(replica.New(db, 100, 1<<20))); diff != "" {
 			t.Errorf("(-want +got):\n%s", diff)
 		}
 	})

@@ -12,9 +12,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/graphiti-proxy/graphiti-proxy/cache/redis"
 	"github.com/graphiti-proxy/graphiti-proxy/cache/redis/redistest"
-	"github.com/graphiti-proxy/graphiti-proxy/capture/ledger"
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti"
 )
 
@@ -108,71 +106,5 @@ func TestFullRedisIsDrained(t *testing.T) {
 	waitFor(t, "room", func() bool { return second.Status().SharedDown == nil })
 	if !errors.Is(first.Add(context.Background(), turn("5", "g")), ErrStopped) {
 		t.Error("a pipeline that has ended takes turns")
-	}
-}
-
-// TestFullRedisTakesWhatDeliveryWrites: the lease, taken, kept and wanted; what
-// became of entries; and the report.
-func TestFullRedisTakesWhatDeliveryWrites(t *testing.T) {
-	server := redistest.Start(t)
-	direct := server.Client()
-	defer direct.Close()
-	ctx := t.Context()
-	db := dial(t, server)
-	s := newShared(db, 100, 1<<20)
-	if _, err := s.Add(ctx, []ledger.Turn{spoken("1", "g"), spoken("2", "g")}, time.Now()); err != nil {
-		t.Fatal(err)
-	}
-	if err := s.makeGroup(ctx); err != nil {
-		t.Fatal(err)
-	}
-	if err := direct.ConfigSet(ctx, "maxmemory", "1").Err(); err != nil {
-		t.Skipf("needs redis-server: %v", err)
-	}
-	if _, err := s.Add(ctx, []ledger.Turn{spoken("3", "g")}, time.Now()); !errors.Is(err, redis.ErrDown) {
-		t.Fatalf("it has room: %v", err)
-	}
-	held := lease{db, s.token}
-	for range 2 {
-		if ok, err := held.take(ctx); !ok || err != nil {
-			t.Fatal(ok, err)
-		}
-	}
-	if ok, _, err := held.keep(ctx); !ok || err != nil {
-		t.Error("keep", ok, err)
-	}
-	if ok, err := (lease{db, "another"}).want(ctx); ok || err != nil {
-		t.Error("want", ok, err)
-	}
-	if ok, wanted, err := held.keep(ctx); !ok || !wanted || err != nil {
-		t.Error("keep what is wanted", ok, wanted, err)
-	}
-	if _, err := s.takeOver(ctx); err != nil {
-		t.Fatal(err)
-	}
-	if err := s.follow(ctx, 10*time.Millisecond, func(string, bool) {}); err != nil {
-		t.Fatal(err)
-	}
-	entries, err := s.Next(ctx, "g", 2)
-	if err != nil || len(entries) != 2 {
-		t.Fatal(entries, err)
-	}
-	if err := s.MarkSent("g", entries); err != nil {
-		t.Error("hand over", err)
-	}
-	if err := s.Requeue("g", entries[:1], "not there"); err != nil {
-		t.Error("take back", err)
-	}
-	if _, err := s.MarkDead("g", &entries[0], "refused"); err != nil {
-		t.Error("bury", err)
-	}
-	if gone, err := s.MarkDelivered("g", entries[1:], true, time.Now()); gone.Turns != 1 || err != nil {
-		t.Error("done", gone, err)
-	}
-	if _, err := s.Cut(ledger.Size{Turns: 1}); err != nil {
-		t.Error("drop", err)
-	}
-	if _, err := s.run(ctx, "report", reportScript, true, []string{redis.Key("report")}, "{}", 1000); err != nil {
-		t.Error("report", err)
 	}
 }

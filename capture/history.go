@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/graphiti-proxy/graphiti-proxy/capture/ledger"
+	"github.com/graphiti-proxy/graphiti-proxy/capture/replica"
 )
 
 // CutOff notes that the answer of a turn was cut off, failed, or was withheld:
@@ -25,11 +26,11 @@ func (p *Pipeline) CutOff(ctx context.Context, t ledger.Turn) error {
 // bringCut tells the others what was noted here.
 func (p *Pipeline) bringCut(ctx context.Context) error {
 	for {
-		list, err := p.team.local.Cuts(ctx, page)
+		list, err := p.team.local.Cuts(ctx, replica.Page)
 		if err != nil || len(list) == 0 {
 			return err
 		}
-		if err := p.team.spool.noteCut(ctx, list); err != nil {
+		if err := p.team.spool.NoteCuts(ctx, list); err != nil {
 			return err
 		}
 		if err := p.team.local.RemoveCuts(list); err != nil {

@@ -115,13 +115,13 @@ func TestCutOffWhileRedisWasDown(t *testing.T) {
 		}
 	})
 	server := redistest.Start(t)
-	p := replica(t, path, &fakeMemory{}, server)
+	p := replicaOf(t, path, &fakeMemory{}, server)
 	local := p.team.local
 	waitFor(t, "the others to know", func() bool {
 		list, err := local.Cuts(context.Background(), 1)
 		return err == nil && len(list) == 0
 	})
-	other := replica(t, filepath.Join(t.TempDir(), "spool.db"), &fakeMemory{}, server)
+	other := replicaOf(t, filepath.Join(t.TempDir(), "spool.db"), &fakeMemory{}, server)
 	for _, tn := range []ledger.Turn{shown("1", "half", "g"), shown("2", cut.Assistant, "g")} {
 		if n := kept(t, other, tn); n != 0 {
 			t.Errorf("kept: %+v", tn)

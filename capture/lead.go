@@ -12,6 +12,7 @@ import (
 	"github.com/graphiti-proxy/graphiti-proxy/cache/redis"
 	"github.com/graphiti-proxy/graphiti-proxy/capture/deliver"
 	"github.com/graphiti-proxy/graphiti-proxy/capture/ledger"
+	"github.com/graphiti-proxy/graphiti-proxy/capture/replica"
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti"
 )
 
@@ -40,10 +41,9 @@ type Shared struct {
 //	    ▲                                               │
 //	    └──calls ended◄── stepping down ◄──lease lost, wanted, or Redis gone
 type team struct {
-	lease lease
 	name  string
 	local *ledger.Ledger // where turns wait while the others cannot be reached
-	spool *shared
+	spool *replica.Queue
 
 	ended   chan struct{}
 	adopted time.Time      // when it was last looked for what others had read
@@ -77,10 +77,10 @@ type report struct {
 
 // join has a pipeline share its spool with others; local is its own.
 func (p *Pipeline) join(local *ledger.Ledger) {
-	all := newShared(p.opts().Shared.DB, p.opts().MaxTurns, p.opts().MaxBytes)
+	all := replica.New(p.opts().Shared.DB, p.opts().MaxTurns, p.opts().MaxBytes)
 	p.spool = all
 	p.team = &team{
-		lease: lease{p.opts().Shared.DB, all.token}, name: p.opts().Shared.Name, local: local, spool: all,
+		name: p.opts().Shared.Name, local: local, spool: all,
 		ended: make(chan struct{}), asked: make(chan struct{}),
 	}
 	p.promoted = make(map[string]bool)
@@ -104,7 +104,7 @@ func (p *Pipeline) teamStatusLocked(s *QueueStatus) {
 		s.Failing, s.Stalled, s.LastError = t.report.Failing, t.report.Stalled, t.report.LastError
 		s.Remedy, s.Unlisted, s.Diagnosis = t.report.Remedy, t.report.Unlisted, t.report.Diagnosis
 	}
-	if d := t.spool.db.Down(); d != nil {
+	if d := t.spool.Down(); d != nil {
 		s.SharedDown, s.SharedError = &d.Since, d.Why
 		if !d.Full {
 			s.Deliverer, s.Delivers = "", false
@@ -131,7 +131,7 @@ func (p *Pipeline) lead() {
 			p.stepDown()
 			ctx, cancel := context.WithTimeout(context.Background(), time.Second)
 			defer cancel()
-			_ = t.lease.leave(ctx) // it ends by itself
+			_ = t.spool.LeaveLease(ctx) // it ends by itself
 			return
 		}
 	}
@@ -148,13 +148,13 @@ func (p *Pipeline) leadOnce() error {
 	began := time.Now()
 	switch {
 	case leading:
-		held, isWanted, err := t.lease.keep(ctx)
+		held, isWanted, err := t.spool.KeepLease(ctx)
 		switch {
 		case err != nil:
 			return err // the timer decides
 		case held && (!isWanted || t.wanted.Load() > 0): // the other has to wait
 			p.mu.Lock()
-			t.until.Reset(time.Until(began.Add(leaseFor - leadMargin)))
+			t.until.Reset(time.Until(began.Add(replica.LeaseFor - leadMargin)))
 			p.mu.Unlock()
 			if time.Since(t.adopted) > adoptEvery {
 				t.adopted = began
@@ -162,13 +162,13 @@ func (p *Pipeline) leadOnce() error {
 			}
 		default:
 			p.stepDown()
-			_ = t.lease.leave(ctx) // it ends by itself
+			_ = t.spool.LeaveLease(ctx) // it ends by itself
 		}
 	case p.stopped(): // nobody is left to lead
 	default:
-		take := t.lease.take
+		take := t.spool.TakeLease
 		if t.wanted.Load() > 0 {
-			take = t.lease.want
+			take = t.spool.AskForLease
 		}
 		held, err := take(ctx)
 		if err != nil {
@@ -179,7 +179,7 @@ func (p *Pipeline) leadOnce() error {
 		}
 		if err := p.takeOver(began); err != nil {
 			p.stepDown()
-			return errors.Join(err, t.lease.leave(ctx))
+			return errors.Join(err, t.spool.LeaveLease(ctx))
 		}
 	}
 	return errors.Join(p.refresh(ctx), p.bring(ctx))
@@ -197,7 +197,7 @@ func (p *Pipeline) takeOver(began time.Time) error {
 	}
 	p.mu.Lock()
 	t.leading, t.led = true, ctx
-	t.until = time.AfterFunc(time.Until(began.Add(leaseFor-leadMargin)), func() {
+	t.until = time.AfterFunc(time.Until(began.Add(replica.LeaseFor-leadMargin)), func() {
 		p.mu.Lock()
 		defer p.mu.Unlock()
 		t.leading = false
@@ -213,7 +213,7 @@ func (p *Pipeline) takeOver(began time.Time) error {
 
 // adopt takes over what others have read and do not deliver.
 func (p *Pipeline) adopt(ctx context.Context) {
-	err := p.team.spool.adopt(ctx, p.loop.Wake)
+	err := p.team.spool.Adopt(ctx, p.loop.Wake)
 	if err != nil {
 		p.opts().Log.Warn("what other replicas have read cannot be taken over", "error", err)
 	}
@@ -223,7 +223,7 @@ func (p *Pipeline) adopt(ctx context.Context) {
 func (p *Pipeline) followStream(ctx context.Context) {
 	defer p.team.busy.Done()
 	for ctx.Err() == nil {
-		err := contained(func() error { return p.team.spool.follow(ctx, leadEvery, p.loop.Wake) })
+		err := contained(func() error { return p.team.spool.Follow(ctx, leadEvery, p.loop.Wake) })
 		if err != nil {
 			select {
 			case <-ctx.Done():
@@ -290,7 +290,7 @@ func (p *Pipeline) asLeader(ctx context.Context) (_ context.Context, release fun
 		select {
 		case <-ctx.Done():
 			t.wanted.Add(-1)
-			if d := t.spool.db.Down(); d != nil {
+			if d := t.spool.Down(); d != nil {
 				return nil, nil, fmt.Errorf("redis is down since %s: %s", d.Since.Format(time.RFC3339), d.Why)
 			}
 			return nil, nil, fmt.Errorf("wait for the replica that delivers: %w", ctx.Err())
@@ -302,7 +302,7 @@ func (p *Pipeline) asLeader(ctx context.Context) (_ context.Context, release fun
 // refresh reads what other replicas have changed, and tells them how it goes.
 func (p *Pipeline) refresh(ctx context.Context) error {
 	t := p.team
-	counts, err := t.spool.counts(ctx)
+	sizes, totals, err := t.spool.Counts(ctx)
 	if err != nil {
 		return err
 	}
@@ -310,9 +310,9 @@ func (p *Pipeline) refresh(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	name, d := redis.Key("report"), p.loop.Status()
+	d := p.loop.Status()
 	p.mu.Lock()
-	p.held, p.totals, p.promoted = countedSizes(counts), countedTotals(counts), promoted
+	p.held, p.totals, p.promoted = sizes, totals, promoted
 	leading := t.leading
 	if leading {
 		t.report = reportOf(t.name, &d)
@@ -324,22 +324,17 @@ func (p *Pipeline) refresh(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		_, err = t.spool.run(ctx, "report", reportScript, true, []string{name}, string(body), (3 * leaseFor).Milliseconds())
-		return err
+		return t.spool.Report(ctx, body)
 	}
-	return t.spool.db.Ease(ctx, func(ctx context.Context, c redis.Cmdable) error {
-		var theirs report
-		body, err := c.Get(ctx, name).Bytes()
-		if err == nil {
-			err = json.Unmarshal(body, &theirs)
-		} else if errors.Is(err, redis.Nil) {
-			err = nil
-		}
-		p.mu.Lock()
-		t.report = theirs
-		p.mu.Unlock()
-		return err
-	})
+	var theirs report
+	body, err := t.spool.Reported(ctx)
+	if err == nil && len(body) > 0 {
+		err = json.Unmarshal(body, &theirs)
+	}
+	p.mu.Lock()
+	t.report = theirs
+	p.mu.Unlock()
+	return err
 }
 
 func reportOf(name string, d *deliver.Status) report {
@@ -359,8 +354,8 @@ func (p *Pipeline) bring(ctx context.Context) error {
 	}
 	for {
 		var seqs []int64
-		err := t.local.Undelivered(ctx, page, func(group, said string, born time.Time, e ledger.Entry) error {
-			_, err := t.spool.addTo(ctx, &e.Turn, said, graphiti.Target{Scope: e.Scope, Group: group}, born)
+		err := t.local.Undelivered(ctx, replica.Page, func(group, said string, born time.Time, e ledger.Entry) error {
+			_, err := t.spool.Append(ctx, &e.Turn, said, graphiti.Target{Scope: e.Scope, Group: group}, born)
 			if err == nil {
 				seqs = append(seqs, e.Seq)
 			}
@@ -372,7 +367,7 @@ func (p *Pipeline) bring(ctx context.Context) error {
 		if len(seqs) > 0 {
 			p.opts().Log.Info("turns that waited here are with the others now", "turns", len(seqs))
 		}
-		if err != nil || len(seqs) < page {
+		if err != nil || len(seqs) < replica.Page {
 			return err
 		}
 	}

@@ -5,6 +5,7 @@ import (
 
 	"github.com/graphiti-proxy/graphiti-proxy/cache/redis"
 	"github.com/graphiti-proxy/graphiti-proxy/capture/ledger"
+	"github.com/graphiti-proxy/graphiti-proxy/capture/replica"
 )
 
 // Offline looks into the spool of a proxy that does not run. Nothing is
@@ -21,7 +22,7 @@ func OpenOffline(path string) (*Offline, error) {
 }
 
 // OpenShared looks into the spool that replicas share.
-func OpenShared(db *redis.DB) *Offline { return &Offline{newShared(db, 0, 0)} }
+func OpenShared(db *redis.DB) *Offline { return &Offline{replica.New(db, 0, 0)} }
 
 // Status counts what the spool holds.
 func (f *Offline) Status(ctx context.Context) (QueueStatus, error) {

@@ -157,7 +157,7 @@ func (p *Pipeline) Set(b Bounds) {
 	p.o.Store(&o)
 	p.loop.Set(deliver.DefaultTiming(o.MaxBatch, o.StallAfter), o.Timeout, b.Paused)
 	if p.team != nil {
-		p.team.spool.bound(o.MaxTurns, o.MaxBytes)
+		p.team.spool.Bound(o.MaxTurns, o.MaxBytes)
 	}
 	p.makeRoom()
 }
@@ -272,7 +272,7 @@ func (p *Pipeline) keepAll(ctx context.Context, turns []ledger.Turn) (kept int, 
 		p.held.Pending = p.held.Pending.Plus(a.Size)
 	}
 	if p.team != nil {
-		p.held = p.team.spool.held()
+		p.held = p.team.spool.Held()
 	}
 	over := p.opts().over(p.held)
 	p.mu.Unlock()

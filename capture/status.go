@@ -55,9 +55,9 @@ type QueueStatus struct {
 func (p *Pipeline) Status() QueueStatus {
 	oldest, err := p.spool.Oldest()
 	if p.team != nil { // others change it, too
-		if counts, err := p.team.spool.counts(context.Background()); err == nil {
+		if sizes, totals, err := p.team.spool.Counts(context.Background()); err == nil {
 			p.mu.Lock()
-			p.held, p.totals = countedSizes(counts), countedTotals(counts)
+			p.held, p.totals = sizes, totals
 			p.mu.Unlock()
 		}
 	}

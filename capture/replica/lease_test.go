@@ -1,4 +1,4 @@
-package capture
+package replica
 
 import (
 	"context"
@@ -13,7 +13,7 @@ import (
 // else meanwhile.
 func TestLease(t *testing.T) {
 	db := dial(t, redistest.Start(t))
-	a, b, c := lease{db, "a"}, lease{db, "b"}, lease{db, "c"}
+	a, b, c := New(db, 100, 1<<20), New(db, 100, 1<<20), New(db, 100, 1<<20)
 	ctx := context.Background()
 	is := func(what string, want bool) func(bool, error) {
 		return func(got bool, err error) {
@@ -23,31 +23,31 @@ func TestLease(t *testing.T) {
 			}
 		}
 	}
-	keeps := func(l lease, held, wanted bool) {
+	keeps := func(name string, l *Queue, held, wanted bool) {
 		t.Helper()
-		if h, w, err := l.keep(ctx); h != held || w != wanted || err != nil {
-			t.Errorf("%s keeps it: %v, wanted %v, %v", l.token, h, w, err)
+		if h, w, err := l.KeepLease(ctx); h != held || w != wanted || err != nil {
+			t.Errorf("%s keeps it: %v, wanted %v, %v", name, h, w, err)
 		}
 	}
-	is("a takes what nobody has", true)(a.take(ctx))
-	is("a takes it again", true)(a.take(ctx))
-	is("b takes what a has", false)(b.take(ctx))
-	keeps(a, true, false)
-	keeps(b, false, false)
-	is("b wants what a has", false)(b.want(ctx))
-	keeps(a, true, true) // and is told
-	if err := b.leave(ctx); err != nil {
+	is("a takes what nobody has", true)(a.TakeLease(ctx))
+	is("a takes it again", true)(a.TakeLease(ctx))
+	is("b takes what a has", false)(b.TakeLease(ctx))
+	keeps("a", a, true, false)
+	keeps("b", b, false, false)
+	is("b wants what a has", false)(b.AskForLease(ctx))
+	keeps("a", a, true, true) // and is told
+	if err := b.LeaveLease(ctx); err != nil {
 		t.Error(err) // what it does not have
 	}
-	keeps(a, true, true)
-	if err := a.leave(ctx); err != nil {
+	keeps("a", a, true, true)
+	if err := a.LeaveLease(ctx); err != nil {
 		t.Error(err)
 	}
-	is("c takes what b wants", false)(c.take(ctx))
-	is("a takes what b wants", false)(a.take(ctx))
-	is("b gets it", true)(b.want(ctx))
-	keeps(b, true, false)
-	keeps(a, false, false)
+	is("c takes what b wants", false)(c.TakeLease(ctx))
+	is("a takes what b wants", false)(a.TakeLease(ctx))
+	is("b gets it", true)(b.AskForLease(ctx))
+	keeps("b", b, true, false)
+	keeps("a", a, false, false)
 }
 
 // TestWhatAnotherReplicaReadIsTakenOver: at once by who begins to deliver, and
@@ -56,16 +56,16 @@ func TestLease(t *testing.T) {
 func TestWhatAnotherReplicaReadIsTakenOver(t *testing.T) {
 	server := redistest.Start(t)
 	db := dial(t, server)
-	a, b := newShared(db, 100, 1<<20), newShared(db, 100, 1<<20)
+	a, b := New(db, 100, 1<<20), New(db, 100, 1<<20)
 	ctx := context.Background()
 	put := func(id string) {
 		t.Helper()
-		if _, err := a.Add(ctx, []ledger.Turn{spoken(id, "g")}, time.Now()); err != nil {
+		if _, err := a.Add(ctx, []ledger.Turn{turn(id, "g")}, time.Now()); err != nil {
 			t.Fatal(err)
 		}
 	}
 	found := func(string, bool) {}
-	names := func(s *shared) (list []string) {
+	names := func(s *Queue) (list []string) {
 		t.Helper()
 		all, err := s.Next(ctx, "g", 10)
 		if err != nil {
@@ -76,8 +76,7 @@ func TestWhatAnotherReplicaReadIsTakenOver(t *testing.T) {
 		}
 		return list
 	}
-	held := lease{db, a.token}
-	if ok, err := held.take(ctx); !ok || err != nil {
+	if ok, err := a.TakeLease(ctx); !ok || err != nil {
 		t.Fatal(ok, err)
 	}
 	if _, err := a.takeOver(ctx); err != nil {
@@ -85,7 +84,7 @@ func TestWhatAnotherReplicaReadIsTakenOver(t *testing.T) {
 	}
 	put("1")
 	put("2")
-	if err := a.follow(ctx, 10*time.Millisecond, found); err != nil {
+	if err := a.Follow(ctx, 10*time.Millisecond, found); err != nil {
 		t.Fatal(err)
 	}
 	entries, err := a.Next(ctx, "g", 1)
@@ -96,11 +95,10 @@ func TestWhatAnotherReplicaReadIsTakenOver(t *testing.T) {
 		t.Fatal(err)
 	}
 
-	if err := held.leave(ctx); err != nil {
+	if err := a.LeaveLease(ctx); err != nil {
 		t.Fatal(err)
 	}
-	next := lease{db, b.token}
-	if ok, err := next.take(ctx); !ok || err != nil {
+	if ok, err := b.TakeLease(ctx); !ok || err != nil {
 		t.Fatal(ok, err)
 	}
 	doubts, err := b.takeOver(ctx)
@@ -111,7 +109,7 @@ func TestWhatAnotherReplicaReadIsTakenOver(t *testing.T) {
 		t.Errorf("waiting: %q", got)
 	}
 	put("3")
-	if err := a.follow(ctx, 10*time.Millisecond, found); err != nil { // it does not know yet
+	if err := a.Follow(ctx, 10*time.Millisecond, found); err != nil { // it does not know yet
 		t.Fatal(err)
 	}
 	if _, err := a.MarkDelivered("g", entries, true, time.Now()); err == nil {
@@ -125,7 +123,7 @@ func TestWhatAnotherReplicaReadIsTakenOver(t *testing.T) {
 	if got := names(b); len(got) != 2 || got[1] != "3" {
 		t.Errorf("waiting: %q", got)
 	}
-	if err := b.adopt(ctx, found); err != nil {
+	if err := b.Adopt(ctx, found); err != nil {
 		t.Error(err)
 	}
 	if got := names(b); len(got) != 2 {

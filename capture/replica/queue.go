@@ -1,4 +1,4 @@
-package capture
+package replica
 
 import (
 	"cmp"
@@ -54,11 +54,11 @@ const (
 	// is taken over by the next.
 	consumers = "deliver"
 
-	// page is how many entries are read in one call.
-	page = 200
+	// Page is how many entries are read in one call.
+	Page = 200
 )
 
-// shared is the spool of several replicas. Its turns are entries of a stream;
+// Queue is the spool of several replicas. Its turns are entries of a stream;
 // one replica at a time, which holds the lease, delivers them. It keeps in
 // memory which of them wait, by group.
 //
@@ -73,7 +73,7 @@ const (
 //	talk:<session>  the groups in which it left something lately
 //	groups          whose the groups are
 //	promoted        groups into which something was promoted
-type shared struct {
+type Queue struct {
 	db    *redis.DB
 	token string // of this process
 
@@ -97,15 +97,16 @@ type mark struct {
 	Reason   string       `json:"r,omitempty"`
 }
 
-func newShared(db *redis.DB, maxTurns, maxBytes int) *shared {
-	return &shared{db: db, token: rand.Text(), maxTurns: maxTurns, maxBytes: maxBytes, lines: make(map[string]*line)}
+// New shares a queue over db.
+func New(db *redis.DB, maxTurns, maxBytes int) *Queue {
+	return &Queue{db: db, token: rand.Text(), maxTurns: maxTurns, maxBytes: maxBytes, lines: make(map[string]*line)}
 }
 
-func (s *shared) Close() error { return nil }
+func (s *Queue) Close() error { return nil }
 
 // run runs a script; a fenced one does nothing unless this process holds the
 // lease.
-func (s *shared) run(ctx context.Context, what string, script *redis.Script, fenced bool, keys []string, args ...any) (reply []int64, err error) {
+func (s *Queue) run(ctx context.Context, what string, script *redis.Script, fenced bool, keys []string, args ...any) (reply []int64, err error) {
 	token := ""
 	if fenced {
 		token = s.token
@@ -137,11 +138,11 @@ func (s *shared) run(ctx context.Context, what string, script *redis.Script, fen
 	return reply, nil
 }
 
-func (s *shared) Add(ctx context.Context, turns []ledger.Turn, now time.Time) (all []ledger.Added, err error) {
+func (s *Queue) Add(ctx context.Context, turns []ledger.Turn, now time.Time) (all []ledger.Added, err error) {
 	for i := range turns {
 		var a ledger.Added
 		for _, target := range turns[i].Targets {
-			bytes, err := s.addTo(ctx, &turns[i], turns[i].Digest(), target, now)
+			bytes, err := s.Append(ctx, &turns[i], turns[i].Digest(), target, now)
 			if err != nil {
 				return nil, err
 			}
@@ -155,10 +156,10 @@ func (s *shared) Add(ctx context.Context, turns []ledger.Turn, now time.Time) (a
 	return all, nil
 }
 
-// addTo stores for one group what it does not have of a turn, and returns the
+// Append stores for one group what it does not have of a turn, and returns the
 // bytes it takes there; 0 when the group has had it. said is of the whole turn,
 // of which t may be a part.
-func (s *shared) addTo(ctx context.Context, t *ledger.Turn, said string, target graphiti.Target, now time.Time) (int, error) {
+func (s *Queue) Append(ctx context.Context, t *ledger.Turn, said string, target graphiti.Target, now time.Time) (int, error) {
 	for part := t; ; part = part.Rest() {
 		bytes, err := s.addPart(ctx, part, said, target, now)
 		if bytes >= 0 || err != nil {
@@ -169,7 +170,7 @@ func (s *shared) addTo(ctx context.Context, t *ledger.Turn, said string, target 
 
 // addPart stores a turn, or a part of one. It returns -1 when the group has the
 // part's beginning only.
-func (s *shared) addPart(ctx context.Context, t *ledger.Turn, said string, target graphiti.Target, now time.Time) (int, error) {
+func (s *Queue) addPart(ctx context.Context, t *ledger.Turn, said string, target graphiti.Target, now time.Time) (int, error) {
 	body, err := json.Marshal(t)
 	if err != nil {
 		return 0, err
@@ -206,8 +207,8 @@ func (s *shared) addPart(ctx context.Context, t *ledger.Turn, said string, targe
 	return int(reply[0]), nil
 }
 
-// held are the sizes that were known last.
-func (s *shared) held() ledger.Sizes {
+// Held are the sizes that were known last.
+func (s *Queue) Held() ledger.Sizes {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.known
@@ -220,12 +221,12 @@ func digit(b bool) string {
 	return "0"
 }
 
-// read calls f for the entries from a number on, a page at a time.
-func (s *shared) read(ctx context.Context, f func(e *sharedEntry) error) error {
+// read calls f for the entries from a number on, a Page at a time.
+func (s *Queue) read(ctx context.Context, f func(e *entry) error) error {
 	for from := "-"; from != ""; {
 		var list []goredis.XMessage
 		err := s.db.Ease(ctx, func(ctx context.Context, c redis.Cmdable) (err error) {
-			list, err = c.XRangeN(ctx, redis.Key("spool"), from, "+", page).Result()
+			list, err = c.XRangeN(ctx, redis.Key("spool"), from, "+", Page).Result()
 			return err
 		})
 		if err != nil {
@@ -233,14 +234,14 @@ func (s *shared) read(ctx context.Context, f func(e *sharedEntry) error) error {
 		}
 		from = ""
 		for i := range list {
-			e, err := parseShared(&list[i])
+			e, err := parse(&list[i])
 			if err != nil {
 				return err
 			}
 			if err := f(e); err != nil {
 				return err
 			}
-			if i == page-1 {
+			if i == Page-1 {
 				from = "(" + list[i].ID
 			}
 		}
@@ -248,8 +249,8 @@ func (s *shared) read(ctx context.Context, f func(e *sharedEntry) error) error {
 	return nil
 }
 
-// sharedEntry is an entry as it stands in the stream, or among the dead.
-type sharedEntry struct {
+// entry is an entry as it stands in the stream, or among the dead.
+type entry struct {
 	Number int64          `json:"-"`
 	Group  string         `json:"grp"`
 	Scope  graphiti.Scope `json:"scope"`
@@ -259,18 +260,18 @@ type sharedEntry struct {
 	Mark   string         `json:"mark"` // of the dead
 }
 
-func parseShared(m *goredis.XMessage) (*sharedEntry, error) {
+func parse(m *goredis.XMessage) (*entry, error) {
 	text := func(name string) string { v, _ := m.Values[name].(string); return v }
 	number, _, _ := strings.Cut(m.ID, "-")
 	n, err := strconv.ParseInt(number, 10, 64)
 	if err != nil {
 		return nil, fmt.Errorf("read spool: entry %q: %w", m.ID, err)
 	}
-	return &sharedEntry{Number: n, Group: text("grp"), Scope: graphiti.Scope(text("scope")), Born: text("born"), Later: text("later"), Body: text("body")}, nil
+	return &entry{Number: n, Group: text("grp"), Scope: graphiti.Scope(text("scope")), Born: text("born"), Later: text("later"), Body: text("body")}, nil
 }
 
-// entry is one as delivery knows it.
-func (e *sharedEntry) entry(m mark) (ledger.Entry, error) {
+// withMark is an entry as delivery knows it.
+func (e *entry) withMark(m mark) (ledger.Entry, error) {
 	out := ledger.Entry{Seq: e.Number, Bytes: len(e.Body), Scope: e.Scope, Have: m.Have, Losses: m.Losses, Later: e.Later == "1"}
 	if err := json.Unmarshal([]byte(e.Body), &out.Turn); err != nil {
 		return ledger.Entry{}, fmt.Errorf("entry %d: %w", e.Number, err)
@@ -278,13 +279,13 @@ func (e *sharedEntry) entry(m mark) (ledger.Entry, error) {
 	return out, nil
 }
 
-func (e *sharedEntry) born() time.Time {
+func (e *entry) born() time.Time {
 	ms, _ := strconv.ParseInt(e.Born, 10, 64) // ours
 	return time.UnixMilli(ms)
 }
 
 // marks are those of all entries.
-func (s *shared) marks(ctx context.Context) (map[int64]mark, error) {
+func (s *Queue) marks(ctx context.Context) (map[int64]mark, error) {
 	out := make(map[int64]mark)
 	err := s.hash(ctx, "marks", func(field, value string) error {
 		n, m, err := parseMark(field, value)
@@ -302,7 +303,7 @@ func parseMark(number, value string) (n int64, m mark, err error) {
 }
 
 // hash calls f for the fields of one of the hashes.
-func (s *shared) hash(ctx context.Context, name string, f func(field, value string) error) error {
+func (s *Queue) hash(ctx context.Context, name string, f func(field, value string) error) error {
 	var all map[string]string
 	err := s.db.Ease(ctx, func(ctx context.Context, c redis.Cmdable) (err error) {
 		all, err = c.HGetAll(ctx, redis.Key(name)).Result()
@@ -319,43 +320,36 @@ func (s *shared) hash(ctx context.Context, name string, f func(field, value stri
 	return nil
 }
 
-func (s *shared) Sizes(ctx context.Context) (ledger.Sizes, error) {
-	all, err := s.counts(ctx)
-	return countedSizes(all), err
+func (s *Queue) Sizes(ctx context.Context) (ledger.Sizes, error) {
+	sizes, _, err := s.Counts(ctx)
+	return sizes, err
 }
 
-func (s *shared) Totals() (ledger.Totals, error) {
-	all, err := s.counts(context.Background())
-	return countedTotals(all), err
+func (s *Queue) Totals() (ledger.Totals, error) {
+	_, totals, err := s.Counts(context.Background())
+	return totals, err
 }
 
-func countedSizes(all map[string]int) ledger.Sizes {
-	return ledger.Sizes{
-		Pending: ledger.Size{Turns: all["pending"], Bytes: all["pending_bytes"]},
-		Dead:    ledger.Size{Turns: all["dead"], Bytes: all["dead_bytes"]},
-	}
-}
-
-func countedTotals(all map[string]int) ledger.Totals {
-	return ledger.Totals{Delivered: all["delivered"], Verified: all["verified"], Dropped: all["dropped"]}
-}
-
-func (s *shared) counts(ctx context.Context) (map[string]int, error) {
-	out := make(map[string]int)
+// Counts are the sizes and totals that replicas share.
+func (s *Queue) Counts(ctx context.Context) (ledger.Sizes, ledger.Totals, error) {
+	n := make(map[string]int)
 	err := s.hash(ctx, "counts", func(name, value string) (err error) {
-		out[name], err = strconv.Atoi(value)
+		n[name], err = strconv.Atoi(value)
 		return err
 	})
-	return out, err
+	return ledger.Sizes{
+		Pending: ledger.Size{Turns: n["pending"], Bytes: n["pending_bytes"]},
+		Dead:    ledger.Size{Turns: n["dead"], Bytes: n["dead_bytes"]},
+	}, ledger.Totals{Delivered: n["delivered"], Verified: n["verified"], Dropped: n["dropped"]}, err
 }
 
-func (s *shared) Oldest() (t time.Time, err error) {
+func (s *Queue) Oldest() (t time.Time, err error) {
 	err = s.db.Ease(context.Background(), func(ctx context.Context, c redis.Cmdable) error {
 		first, err := c.XRangeN(ctx, redis.Key("spool"), "-", "+", 1).Result()
 		if err != nil || len(first) == 0 {
 			return err
 		}
-		e, err := parseShared(&first[0])
+		e, err := parse(&first[0])
 		if err == nil {
 			t = e.born()
 		}
@@ -364,7 +358,7 @@ func (s *shared) Oldest() (t time.Time, err error) {
 	return t, err
 }
 
-func (s *shared) Instance() (id string, err error) {
+func (s *Queue) Instance() (id string, err error) {
 	name := redis.Key("instance")
 	err = s.db.Ease(context.Background(), func(ctx context.Context, c redis.Cmdable) error {
 		if id, err = c.Get(ctx, name).Result(); !errors.Is(err, redis.Nil) {
@@ -379,7 +373,7 @@ func (s *shared) Instance() (id string, err error) {
 	return id, err
 }
 
-func (s *shared) Promoted(ctx context.Context) (map[string]bool, error) {
+func (s *Queue) Promoted(ctx context.Context) (map[string]bool, error) {
 	all := make(map[string]bool)
 	err := s.db.Ease(ctx, func(ctx context.Context, c redis.Cmdable) error {
 		list, err := c.SMembers(ctx, redis.Key("promoted")).Result()
@@ -394,7 +388,7 @@ func (s *shared) Promoted(ctx context.Context) (map[string]bool, error) {
 	return all, nil
 }
 
-func (s *shared) Owned(ctx context.Context, owner string) (list []ledger.Owned, err error) {
+func (s *Queue) Owned(ctx context.Context, owner string) (list []ledger.Owned, err error) {
 	owners := make(map[string]int)
 	err = s.hash(ctx, "groups", func(field, value string) error {
 		var o ledger.Owned
@@ -416,14 +410,14 @@ func (s *shared) Owned(ctx context.Context, owner string) (list []ledger.Owned, 
 	return list, err
 }
 
-// bound changes how much may wait.
-func (s *shared) bound(turns, bytes int) {
+// Bound changes how much may wait.
+func (s *Queue) Bound(turns, bytes int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.maxTurns, s.maxBytes = turns, bytes
 }
 
-func (s *shared) bounded(ctx context.Context, most int, before time.Time) (ledger.Dropped, error) {
+func (s *Queue) bounded(ctx context.Context, most int, before time.Time) (ledger.Dropped, error) {
 	s.mu.Lock()
 	turns, bytes := s.maxTurns, s.maxBytes
 	s.mu.Unlock()
@@ -432,11 +426,11 @@ func (s *shared) bounded(ctx context.Context, most int, before time.Time) (ledge
 }
 
 // Cut asks the store itself what is over: others change it, too.
-func (s *shared) Cut(ledger.Size) (ledger.Dropped, error) {
+func (s *Queue) Cut(ledger.Size) (ledger.Dropped, error) {
 	return s.bounded(context.Background(), ledger.DropChunk, time.UnixMilli(0))
 }
 
-func (s *shared) DropBefore(t time.Time) (ledger.Dropped, error) {
+func (s *Queue) DropBefore(t time.Time) (ledger.Dropped, error) {
 	return s.bounded(context.Background(), ledger.DropChunk, t)
 }
 
@@ -447,5 +441,26 @@ func goneOf(reply []int64) (d ledger.Dropped) {
 	return d
 }
 
+// Report stores what the leader tells the others.
+func (s *Queue) Report(ctx context.Context, text []byte) error {
+	_, err := s.run(ctx, "report", reportScript, true, []string{redis.Key("report")}, string(text), (3 * LeaseFor).Milliseconds())
+	return err
+}
+
+// Reported is what a leader told last; nil: nothing for a while.
+func (s *Queue) Reported(ctx context.Context) (text []byte, err error) {
+	err = s.db.Ease(ctx, func(ctx context.Context, c redis.Cmdable) error {
+		text, err = c.Get(ctx, redis.Key("report")).Bytes()
+		if errors.Is(err, redis.Nil) {
+			err = nil
+		}
+		return err
+	})
+	return text, err
+}
+
+// Down says since when Redis is not used; nil: it is.
+func (s *Queue) Down() *redis.Down { return s.db.Down() }
+
 // Prune does nothing: what was delivered is forgotten by itself.
-func (s *shared) Prune(time.Time, int) error { return nil }
+func (s *Queue) Prune(time.Time, int) error { return nil }

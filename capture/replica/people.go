@@ -1,4 +1,4 @@
-package capture
+package replica
 
 import (
 	"context"
@@ -11,14 +11,14 @@ import (
 )
 
 // each calls f for what waits and for the dead, in the order of their numbers.
-func (s *shared) each(ctx context.Context, f func(e *sharedEntry, m mark, dead bool) error) error {
+func (s *Queue) each(ctx context.Context, f func(e *entry, m mark, dead bool) error) error {
 	marks, err := s.marks(ctx)
 	if err != nil {
 		return err
 	}
-	var dead []*sharedEntry
+	var dead []*entry
 	err = s.hash(ctx, "dead", func(field, value string) error {
-		e := &sharedEntry{}
+		e := &entry{}
 		if err := json.Unmarshal([]byte(value), e); err != nil {
 			return err
 		}
@@ -30,7 +30,7 @@ func (s *shared) each(ctx context.Context, f func(e *sharedEntry, m mark, dead b
 	if err != nil {
 		return err
 	}
-	slices.SortFunc(dead, func(a, b *sharedEntry) int { return int(a.Number - b.Number) })
+	slices.SortFunc(dead, func(a, b *entry) int { return int(a.Number - b.Number) })
 	before := func(n int64) error {
 		for len(dead) > 0 && dead[0].Number < n {
 			e := dead[0]
@@ -41,7 +41,7 @@ func (s *shared) each(ctx context.Context, f func(e *sharedEntry, m mark, dead b
 		}
 		return nil
 	}
-	err = s.read(ctx, func(e *sharedEntry) error {
+	err = s.read(ctx, func(e *entry) error {
 		if err := before(e.Number); err != nil {
 			return err
 		}
@@ -53,9 +53,9 @@ func (s *shared) each(ctx context.Context, f func(e *sharedEntry, m mark, dead b
 	return before(1 << 62)
 }
 
-func (s *shared) Items(ctx context.Context, o ledger.ListOptions) (list []ledger.Item, all int, err error) {
+func (s *Queue) Items(ctx context.Context, o ledger.ListOptions) (list []ledger.Item, all int, err error) {
 	list = []ledger.Item{}
-	err = s.each(ctx, func(e *sharedEntry, m mark, dead bool) error {
+	err = s.each(ctx, func(e *entry, m mark, dead bool) error {
 		condition := ledger.Waiting
 		switch {
 		case dead:
@@ -74,7 +74,7 @@ func (s *shared) Items(ctx context.Context, o ledger.ListOptions) (list []ledger
 			Bytes: len(e.Body), Attempts: m.Attempts, Reason: m.Reason,
 		}
 		if o.Text {
-			one, err := e.entry(m)
+			one, err := e.withMark(m)
 			if err != nil {
 				return err
 			}
@@ -86,7 +86,7 @@ func (s *shared) Items(ctx context.Context, o ledger.ListOptions) (list []ledger
 	return list, all, err
 }
 
-func (s *shared) Retry(numbers []int64) (groups []string, back ledger.Size, err error) {
+func (s *Queue) Retry(numbers []int64) (groups []string, back ledger.Size, err error) {
 	err = paged(numbers, func(some []int64) error {
 		reply, err := s.run(context.Background(), "retry turns", retryScript, false, nil, anyOf(some)...)
 		if err == nil {
@@ -97,7 +97,7 @@ func (s *shared) Retry(numbers []int64) (groups []string, back ledger.Size, err 
 	return nil, back, err // who delivers finds them in the stream
 }
 
-func (s *shared) DropDead(numbers []int64) (d ledger.Dropped, err error) {
+func (s *Queue) DropDead(numbers []int64) (d ledger.Dropped, err error) {
 	err = paged(numbers, func(some []int64) error {
 		reply, err := s.run(context.Background(), "drop from spool", dropDeadScript, false, nil, anyOf(some)...)
 		gone := goneOf(reply)
@@ -113,7 +113,7 @@ func paged(numbers []int64, f func([]int64) error) error {
 	if len(numbers) == 0 {
 		return f(nil)
 	}
-	for some := range slices.Chunk(numbers, page) {
+	for some := range slices.Chunk(numbers, Page) {
 		if err := f(some); err != nil {
 			return err
 		}
@@ -129,12 +129,12 @@ func anyOf(numbers []int64) []any {
 	return out
 }
 
-func (s *shared) Waiting(ctx context.Context, part ledger.Part, f func(ledger.Entry) error) error {
-	return s.each(ctx, func(e *sharedEntry, m mark, _ bool) error {
+func (s *Queue) Waiting(ctx context.Context, part ledger.Part, f func(ledger.Entry) error) error {
+	return s.each(ctx, func(e *entry, m mark, _ bool) error {
 		if e.Group != part.Group {
 			return nil
 		}
-		one, err := e.entry(m)
+		one, err := e.withMark(m)
 		if err != nil || part.Session != "" && !part.Means(&one.Turn) {
 			return err
 		}
@@ -142,7 +142,7 @@ func (s *shared) Waiting(ctx context.Context, part ledger.Part, f func(ledger.En
 	})
 }
 
-func (s *shared) Talks(ctx context.Context, session string) (list []ledger.Owned, err error) {
+func (s *Queue) Talks(ctx context.Context, session string) (list []ledger.Owned, err error) {
 	var fields []string
 	err = s.db.Ease(ctx, func(ctx context.Context, c redis.Cmdable) (err error) {
 		fields, err = c.SMembers(ctx, redis.Key("talk", graphiti.Talk(session))).Result()
@@ -162,17 +162,17 @@ func (s *shared) Talks(ctx context.Context, session string) (list []ledger.Owned
 }
 
 // MarkForgotten does nothing: what is known of a turn tells since when.
-func (s *shared) MarkForgotten(string, []string) error { return nil }
+func (s *Queue) MarkForgotten(string, []string) error { return nil }
 
 // Forget implements ledger.Store. The generation of the part is shared already.
-func (s *shared) Forget(part ledger.Part, generation int64, last bool) (d ledger.Dropped, err error) {
+func (s *Queue) Forget(part ledger.Part, generation int64, last bool) (d ledger.Dropped, err error) {
 	ctx := context.Background()
 	var waiting, dead []int64
-	err = s.each(ctx, func(e *sharedEntry, m mark, isDead bool) error {
+	err = s.each(ctx, func(e *entry, m mark, isDead bool) error {
 		if e.Group != part.Group {
 			return nil
 		}
-		one, err := e.entry(m)
+		one, err := e.withMark(m)
 		if err != nil || one.Turn.Generation >= generation || part.Session != "" && !part.Means(&one.Turn) {
 			return err
 		}
@@ -187,7 +187,7 @@ func (s *shared) Forget(part ledger.Part, generation int64, last bool) (d ledger
 		return d, err
 	}
 	for len(waiting)+len(dead) > 0 {
-		w, n := min(page, len(waiting)), min(page, len(dead))
+		w, n := min(Page, len(waiting)), min(Page, len(dead))
 		reply, err := s.run(ctx, "empty group", forgetScript, false, nil,
 			append([]any{w}, append(anyOf(waiting[:w]), anyOf(dead[:n])...)...)...)
 		if err != nil {

@@ -1,4 +1,4 @@
-package capture
+package replica
 
 import (
 	"cmp"
@@ -27,7 +27,7 @@ type handed struct {
 // takeOver reads, when this process begins to deliver, what another has read:
 // what waits goes to its line, what was handed over is in doubt, and returned
 // in the order in which it was.
-func (s *shared) takeOver(ctx context.Context) (doubts []handed, err error) {
+func (s *Queue) takeOver(ctx context.Context) (doubts []handed, err error) {
 	marks, err := s.marks(ctx)
 	if err != nil {
 		return nil, err
@@ -45,7 +45,7 @@ func (s *shared) takeOver(ctx context.Context) (doubts []handed, err error) {
 		var list []goredis.XMessage
 		err := s.db.Ease(ctx, func(ctx context.Context, c redis.Cmdable) (err error) {
 			list, from, err = c.XAutoClaim(ctx, &goredis.XAutoClaimArgs{
-				Stream: redis.Key("spool"), Group: consumers, Consumer: s.token, Start: from, Count: page,
+				Stream: redis.Key("spool"), Group: consumers, Consumer: s.token, Start: from, Count: Page,
 			}).Result()
 			return err
 		})
@@ -53,12 +53,12 @@ func (s *shared) takeOver(ctx context.Context) (doubts []handed, err error) {
 			return nil, fmt.Errorf("take over the spool: %w", err)
 		}
 		for i := range list {
-			e, err := parseShared(&list[i])
+			e, err := parse(&list[i])
 			if err != nil {
 				continue // it is not ours
 			}
 			if m := marks[e.Number]; m.Sent > 0 {
-				one, err := e.entry(m)
+				one, err := e.withMark(m)
 				if err != nil {
 					continue
 				}
@@ -69,8 +69,8 @@ func (s *shared) takeOver(ctx context.Context) (doubts []handed, err error) {
 		}
 		switch {
 		case from != "0-0":
-		case len(list) == page: // not all servers say that there is more
-			last, err := parseShared(&list[page-1])
+		case len(list) == Page: // not all servers say that there is more
+			last, err := parse(&list[Page-1])
 			if err != nil {
 				return nil, err
 			}
@@ -82,7 +82,7 @@ func (s *shared) takeOver(ctx context.Context) (doubts []handed, err error) {
 	}
 }
 
-func (s *shared) makeGroup(ctx context.Context) error {
+func (s *Queue) makeGroup(ctx context.Context) error {
 	return s.db.Ease(ctx, func(ctx context.Context, c redis.Cmdable) error {
 		// A server that is full would refuse to make what is there.
 		groups, err := c.XInfoGroups(ctx, redis.Key("spool")).Result()
@@ -97,13 +97,13 @@ func (s *shared) makeGroup(ctx context.Context) error {
 	})
 }
 
-// follow waits a while for entries that nobody has read, puts them in their
+// Follow waits a while for entries that nobody has read, puts them in their
 // lines and calls found for each.
-func (s *shared) follow(ctx context.Context, wait time.Duration, found func(group string, fresh bool)) error {
+func (s *Queue) Follow(ctx context.Context, wait time.Duration, found func(group string, fresh bool)) error {
 	var streams []goredis.XStream
 	err := s.db.EaseWait(ctx, wait, func(ctx context.Context, c redis.Cmdable) (err error) {
 		streams, err = c.XReadGroup(ctx, &goredis.XReadGroupArgs{
-			Group: consumers, Consumer: s.token, Streams: []string{redis.Key("spool"), ">"}, Count: page, Block: wait,
+			Group: consumers, Consumer: s.token, Streams: []string{redis.Key("spool"), ">"}, Count: Page, Block: wait,
 		}).Result()
 		if errors.Is(err, redis.Nil) {
 			return nil // nothing came
@@ -118,7 +118,7 @@ func (s *shared) follow(ctx context.Context, wait time.Duration, found func(grou
 	}
 	for _, stream := range streams {
 		for i := range stream.Messages {
-			e, err := parseShared(&stream.Messages[i])
+			e, err := parse(&stream.Messages[i])
 			if err != nil {
 				continue // it is not ours
 			}
@@ -129,10 +129,10 @@ func (s *shared) follow(ctx context.Context, wait time.Duration, found func(grou
 	return nil
 }
 
-// adopt puts into their lines what is down as read by others: who leads now has
+// Adopt puts into their lines what is down as read by others: who leads now has
 // taken over all that was there, so that it came since. It calls found for
 // each, and forgets those who read it.
-func (s *shared) adopt(ctx context.Context, found func(group string, fresh bool)) error {
+func (s *Queue) Adopt(ctx context.Context, found func(group string, fresh bool)) error {
 	stream := redis.Key("spool")
 	return s.db.Ease(ctx, func(ctx context.Context, c redis.Cmdable) error {
 		others, err := c.XInfoConsumers(ctx, stream, consumers).Result()
@@ -140,7 +140,7 @@ func (s *shared) adopt(ctx context.Context, found func(group string, fresh bool)
 			return err
 		}
 		for _, o := range others {
-			if o.Name == s.token || o.Idle < leaseFor {
+			if o.Name == s.token || o.Idle < LeaseFor {
 				continue
 			}
 			if o.Pending > 0 {
@@ -148,7 +148,7 @@ func (s *shared) adopt(ctx context.Context, found func(group string, fresh bool)
 					return err
 				}
 			}
-			if o.Pending <= page {
+			if o.Pending <= Page {
 				if err := c.XGroupDelConsumer(ctx, stream, consumers, o.Name).Err(); err != nil {
 					return err
 				}
@@ -159,9 +159,9 @@ func (s *shared) adopt(ctx context.Context, found func(group string, fresh bool)
 }
 
 // claim takes entries over from another replica.
-func (s *shared) claim(ctx context.Context, c redis.Cmdable, from string, found func(group string, fresh bool)) error {
+func (s *Queue) claim(ctx context.Context, c redis.Cmdable, from string, found func(group string, fresh bool)) error {
 	stream := redis.Key("spool")
-	pending, err := c.XPendingExt(ctx, &goredis.XPendingExtArgs{Stream: stream, Group: consumers, Start: "-", End: "+", Count: page, Consumer: from}).Result()
+	pending, err := c.XPendingExt(ctx, &goredis.XPendingExtArgs{Stream: stream, Group: consumers, Start: "-", End: "+", Count: Page, Consumer: from}).Result()
 	if err != nil || len(pending) == 0 {
 		return err
 	}
@@ -174,7 +174,7 @@ func (s *shared) claim(ctx context.Context, c redis.Cmdable, from string, found 
 		return err
 	}
 	for i := range list {
-		if e, err := parseShared(&list[i]); err == nil {
+		if e, err := parse(&list[i]); err == nil {
 			s.queue(e.Group, e.Number, e.Later == "1")
 			found(e.Group, e.Later != "1")
 		}
@@ -183,7 +183,7 @@ func (s *shared) claim(ctx context.Context, c redis.Cmdable, from string, found 
 }
 
 // queue puts an entry into its line.
-func (s *shared) queue(group string, n int64, later bool) {
+func (s *Queue) queue(group string, n int64, later bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	l := s.lines[group]
@@ -201,7 +201,7 @@ func (s *shared) queue(group string, n int64, later bool) {
 }
 
 // unqueue takes entries out of their line.
-func (s *shared) unqueue(group string, numbers []int64) {
+func (s *Queue) unqueue(group string, numbers []int64) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	l := s.lines[group]
@@ -215,7 +215,7 @@ func (s *shared) unqueue(group string, numbers []int64) {
 }
 
 // first returns the numbers of the first n entries of a line.
-func (s *shared) first(group string, n int) []int64 {
+func (s *Queue) first(group string, n int) []int64 {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	l := s.lines[group]
@@ -226,7 +226,7 @@ func (s *shared) first(group string, n int) []int64 {
 	return append(out, l.older[:min(n-len(out), len(l.older))]...)
 }
 
-func (s *shared) Groups(found func(group string, fresh bool)) error {
+func (s *Queue) Groups(found func(group string, fresh bool)) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for group, l := range s.lines {
@@ -236,7 +236,7 @@ func (s *shared) Groups(found func(group string, fresh bool)) error {
 }
 
 // InDoubt takes over first: it is what delivery begins with.
-func (s *shared) InDoubt(found func(group string, e ledger.Entry)) error {
+func (s *Queue) InDoubt(found func(group string, e ledger.Entry)) error {
 	doubts, err := s.takeOver(context.Background())
 	if err != nil {
 		return err
@@ -247,7 +247,7 @@ func (s *shared) InDoubt(found func(group string, e ledger.Entry)) error {
 	return nil
 }
 
-func (s *shared) Next(ctx context.Context, group string, n int) (out []ledger.Entry, err error) {
+func (s *Queue) Next(ctx context.Context, group string, n int) (out []ledger.Entry, err error) {
 	for len(out) == 0 && err == nil {
 		numbers := s.first(group, n)
 		if len(numbers) == 0 {
@@ -261,7 +261,7 @@ func (s *shared) Next(ctx context.Context, group string, n int) (out []ledger.En
 }
 
 // entries reads those of the numbers; gone are not there any more.
-func (s *shared) entries(ctx context.Context, numbers []int64) (out []ledger.Entry, gone []int64, err error) {
+func (s *Queue) entries(ctx context.Context, numbers []int64) (out []ledger.Entry, gone []int64, err error) {
 	marks, err := s.marksOf(ctx, numbers)
 	if err != nil {
 		return nil, nil, err
@@ -281,11 +281,11 @@ func (s *shared) entries(ctx context.Context, numbers []int64) (out []ledger.Ent
 				gone = append(gone, numbers[i])
 				continue
 			}
-			e, err := parseShared(&l.Val()[0])
+			e, err := parse(&l.Val()[0])
 			if err != nil {
 				return err
 			}
-			one, err := e.entry(marks[i])
+			one, err := e.withMark(marks[i])
 			if err != nil { // nobody can read it; it does not hold up the others
 				gone = append(gone, numbers[i])
 				continue
@@ -311,7 +311,7 @@ func numbersOf(entries []ledger.Entry) []int64 {
 }
 
 // note writes down what became of entries.
-func (s *shared) note(what string, entries []ledger.Entry, of func(m *mark, e *ledger.Entry)) error {
+func (s *Queue) note(what string, entries []ledger.Entry, of func(m *mark, e *ledger.Entry)) error {
 	if len(entries) == 0 {
 		return nil
 	}
@@ -333,7 +333,7 @@ func (s *shared) note(what string, entries []ledger.Entry, of func(m *mark, e *l
 }
 
 // marksOf are those of some entries.
-func (s *shared) marksOf(ctx context.Context, numbers []int64) ([]mark, error) {
+func (s *Queue) marksOf(ctx context.Context, numbers []int64) ([]mark, error) {
 	fields := make([]string, len(numbers))
 	for i, n := range numbers {
 		fields[i] = strconv.FormatInt(n, 10)
@@ -358,7 +358,7 @@ func (s *shared) marksOf(ctx context.Context, numbers []int64) ([]mark, error) {
 	return out, nil
 }
 
-func (s *shared) MarkSent(group string, entries []ledger.Entry) error {
+func (s *Queue) MarkSent(group string, entries []ledger.Entry) error {
 	s.mu.Lock()
 	sent := s.sent
 	s.sent += int64(len(entries))
@@ -373,7 +373,7 @@ func (s *shared) MarkSent(group string, entries []ledger.Entry) error {
 	return err
 }
 
-func (s *shared) Requeue(group string, entries []ledger.Entry, reason string) error {
+func (s *Queue) Requeue(group string, entries []ledger.Entry, reason string) error {
 	err := s.note("note failure", entries, func(m *mark, e *ledger.Entry) {
 		m.Sent, m.Attempts, m.Reason, m.Have, m.Losses = 0, m.Attempts+1, reason, e.Have, e.Losses
 	})
@@ -385,7 +385,7 @@ func (s *shared) Requeue(group string, entries []ledger.Entry, reason string) er
 	return err
 }
 
-func (s *shared) MarkDelivered(group string, entries []ledger.Entry, verified bool, _ time.Time) (gone ledger.Size, err error) {
+func (s *Queue) MarkDelivered(group string, entries []ledger.Entry, verified bool, _ time.Time) (gone ledger.Size, err error) {
 	if len(entries) == 0 {
 		return ledger.Size{}, nil
 	}
@@ -401,7 +401,7 @@ func (s *shared) MarkDelivered(group string, entries []ledger.Entry, verified bo
 	return ledger.Size{Turns: int(reply[0]), Bytes: int(reply[1])}, nil
 }
 
-func (s *shared) MarkDead(group string, e *ledger.Entry, reason string) (ledger.Size, error) {
+func (s *Queue) MarkDead(group string, e *ledger.Entry, reason string) (ledger.Size, error) {
 	before, err := s.marksOf(context.Background(), []int64{e.Seq})
 	if err != nil {
 		return ledger.Size{}, err

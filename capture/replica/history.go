@@ -1,4 +1,4 @@
-package capture
+package replica
 
 import (
 	"context"
@@ -14,15 +14,15 @@ import (
 // have had, that an answer was interrupted.
 const cutPrefix = "cut:"
 
-func (s *shared) CutOff(ctx context.Context, t *ledger.Turn, _ time.Time) error {
+func (s *Queue) CutOff(ctx context.Context, t *ledger.Turn, _ time.Time) error {
 	var list []ledger.CutOff
 	for _, target := range t.Targets {
 		list = append(list, ledger.CutOff{ID: t.ID, Group: target.Group, Said: t.Digest()})
 	}
-	return s.noteCut(ctx, list)
+	return s.NoteCuts(ctx, list)
 }
 
-func (s *shared) noteCut(ctx context.Context, list []ledger.CutOff) error {
+func (s *Queue) NoteCuts(ctx context.Context, list []ledger.CutOff) error {
 	if len(list) == 0 {
 		return nil
 	}
@@ -41,7 +41,7 @@ func (s *shared) noteCut(ctx context.Context, list []ledger.CutOff) error {
 	return nil
 }
 
-func (s *shared) Whole(ctx context.Context, turns []ledger.Turn) ([]bool, error) {
+func (s *Queue) Whole(ctx context.Context, turns []ledger.Turn) ([]bool, error) {
 	var keys []string
 	for i := range turns {
 		for _, target := range turns[i].Targets {

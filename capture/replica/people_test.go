@@ -1,4 +1,4 @@
-package capture
+package replica
 
 import (
 	"slices"
@@ -11,19 +11,18 @@ import (
 
 // TestManyNumbersOverRedis: as many as a call of the admin side may have.
 func TestManyNumbersOverRedis(t *testing.T) {
-	s := newShared(dial(t, redistest.Start(t)), 100, 1<<20)
-	held := lease{s.db, s.token}
-	if ok, err := held.take(t.Context()); !ok || err != nil {
+	s := New(dial(t, redistest.Start(t)), 100, 1<<20)
+	if ok, err := s.TakeLease(t.Context()); !ok || err != nil {
 		t.Fatal(ok, err)
 	}
 	var numbers []int64
 	for _, id := range []string{"1", "2", "3"} {
-		if _, err := s.Add(t.Context(), []ledger.Turn{spoken(id, "g")}, time.Now()); err != nil {
+		if _, err := s.Add(t.Context(), []ledger.Turn{turn(id, "g")}, time.Now()); err != nil {
 			t.Fatal(err)
 		}
 	}
-	err := s.read(t.Context(), func(e *sharedEntry) error {
-		one, err := e.entry(mark{})
+	err := s.read(t.Context(), func(e *entry) error {
+		one, err := e.withMark(mark{})
 		if err != nil {
 			return err
 		}

@@ -1,0 +1,136 @@
+package replica
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"testing"
+	"time"
+
+	"go.uber.org/goleak"
+
+	"github.com/graphiti-proxy/graphiti-proxy/cache/redis"
+	"github.com/graphiti-proxy/graphiti-proxy/cache/redis/redistest"
+	"github.com/graphiti-proxy/graphiti-proxy/capture/ledger"
+	"github.com/graphiti-proxy/graphiti-proxy/graphiti"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+func dial(t testing.TB, s *redistest.Server) *redis.DB {
+	t.Helper()
+	db, err := redis.Open(s.URL(), slog.New(slog.DiscardHandler))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = db.Close() })
+	return db
+}
+
+func turn(id string, groups ...string) ledger.Turn {
+	tn := ledger.Turn{ID: id, User: "user " + id, Assistant: "assistant " + id, Said: time.Now(), Answered: time.Now()}
+	for _, g := range groups {
+		tn.Targets = append(tn.Targets, graphiti.Target{Scope: graphiti.ScopeUser, Group: g})
+	}
+	return tn
+}
+
+// TestFullRedisTakesWhatDeliveryWrites: the lease, taken, kept and wanted; what
+// became of entries; and the report.
+func TestFullRedisTakesWhatDeliveryWrites(t *testing.T) {
+	server := redistest.Start(t)
+	direct := server.Client()
+	defer direct.Close()
+	ctx := t.Context()
+	db := dial(t, server)
+	s := New(db, 100, 1<<20)
+	if _, err := s.Add(ctx, []ledger.Turn{turn("1", "g"), turn("2", "g")}, time.Now()); err != nil {
+		t.Fatal(err)
+	}
+	if err := s.makeGroup(ctx); err != nil {
+		t.Fatal(err)
+	}
+	if err := direct.ConfigSet(ctx, "maxmemory", "1").Err(); err != nil {
+		t.Skipf("needs redis-server: %v", err)
+	}
+	if _, err := s.Add(ctx, []ledger.Turn{turn("3", "g")}, time.Now()); !errors.Is(err, redis.ErrDown) {
+		t.Fatalf("it has room: %v", err)
+	}
+	for range 2 {
+		if ok, err := s.TakeLease(ctx); !ok || err != nil {
+			t.Fatal(ok, err)
+		}
+	}
+	if ok, _, err := s.KeepLease(ctx); !ok || err != nil {
+		t.Error("keep", ok, err)
+	}
+	if ok, err := New(db, 100, 1<<20).AskForLease(ctx); ok || err != nil {
+		t.Error("want", ok, err)
+	}
+	if ok, wanted, err := s.KeepLease(ctx); !ok || !wanted || err != nil {
+		t.Error("keep what is wanted", ok, wanted, err)
+	}
+	if _, err := s.takeOver(ctx); err != nil {
+		t.Fatal(err)
+	}
+	if err := s.Follow(ctx, 10*time.Millisecond, func(string, bool) {}); err != nil {
+		t.Fatal(err)
+	}
+	entries, err := s.Next(ctx, "g", 2)
+	if err != nil || len(entries) != 2 {
+		t.Fatal(entries, err)
+	}
+	if err := s.MarkSent("g", entries); err != nil {
+		t.Error("sent", err)
+	}
+	if err := s.Requeue("g", entries[:1], "not there"); err != nil {
+		t.Error("requeue", err)
+	}
+	if _, err := s.MarkDead("g", &entries[0], "refused"); err != nil {
+		t.Error("dead", err)
+	}
+	if gone, err := s.MarkDelivered("g", entries[1:], true, time.Now()); gone.Turns != 1 || err != nil {
+		t.Error("done", gone, err)
+	}
+	if _, err := s.Cut(ledger.Size{Turns: 1}); err != nil {
+		t.Error("drop", err)
+	}
+	if err := s.Report(ctx, []byte("{}")); err != nil {
+		t.Error("report", err)
+	}
+}
+
+// TestOrderOfTheDead is restored where an older version has not kept it.
+func TestOrderOfTheDead(t *testing.T) {
+	server := redistest.Start(t)
+	db := dial(t, server)
+	s := New(db, 3, 1<<20)
+	ctx := context.Background()
+	if ok, err := s.TakeLease(ctx); !ok || err != nil {
+		t.Fatal(ok, err)
+	}
+	for i := range 12 {
+		if _, err := s.Add(ctx, []ledger.Turn{turn(fmt.Sprint(i), "g")}, time.Now()); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for n := int64(12); n > 0; n-- {
+		if _, err := s.MarkDead("g", &ledger.Entry{Seq: n}, "no"); err != nil {
+			t.Fatal(err)
+		}
+	}
+	direct := server.Client()
+	defer direct.Close()
+	if n, err := direct.Del(ctx, redis.Key("dead-order")).Result(); n != 1 || err != nil {
+		t.Fatal(n, err)
+	}
+	gone, err := s.Cut(ledger.Size{})
+	if err != nil || gone.Dead.Turns != 9 || gone.Pending.Turns != 0 {
+		t.Fatalf("%+v %v", gone, err)
+	}
+	list, _, err := s.Items(ctx, ledger.ListOptions{Limit: 10})
+	if err != nil || len(list) != 3 || list[0].Number != 10 || list[2].Number != 12 {
+		t.Errorf("%+v %v", list, err)
+	}
+}
