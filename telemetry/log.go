@@ -3,9 +3,21 @@ package telemetry
 import (
 	"context"
 	"log/slog"
+	"os"
 	"sync"
 	"time"
+
+	"github.com/graphiti-proxy/graphiti-proxy/terminal"
 )
+
+// NewLogger logs text or JSON to a file; auto is text on a terminal.
+func NewLogger(f *os.File, format string, level slog.Leveler) *slog.Logger {
+	o := &slog.HandlerOptions{Level: level}
+	if format == "text" || format == "auto" && terminal.Is(f) {
+		return slog.New(slog.NewTextHandler(f, o))
+	}
+	return slog.New(slog.NewJSONHandler(f, o))
+}
 
 // quietFor is how often the same warning is logged at most.
 const quietFor = time.Minute

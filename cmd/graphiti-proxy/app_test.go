@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"github.com/graphiti-proxy/graphiti-proxy/config"
+	"github.com/graphiti-proxy/graphiti-proxy/demo"
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti"
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti/graphititest"
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti/remote"
@@ -100,12 +101,18 @@ func start(t *testing.T, dir string, settings map[string]string) *world {
 	return w
 }
 
+// chatBody is a conversation of one message.
+func chatBody(text string) []byte {
+	b, _ := json.Marshal(map[string]any{"model": "stand-in", "messages": []any{map[string]any{"role": "user", "content": text}}})
+	return b
+}
+
 // say sends one message as a conversation of its own, and returns the answer,
 // the memory header, and the message as the model saw it.
 func (w *world) say(text string, headers ...string) (answer, header, saw string) {
 	w.t.Helper()
 	w.model.Forget()
-	req, _ := http.NewRequest(http.MethodPost, "http://"+w.app.proxy.Addr().String()+"/v1/chat/completions", bytes.NewReader(demoBody(text)))
+	req, _ := http.NewRequest(http.MethodPost, "http://"+w.app.proxy.Addr().String()+"/v1/chat/completions", bytes.NewReader(chatBody(text)))
 	for i := 0; i < len(headers); i += 2 {
 		req.Header.Set(headers[i], headers[i+1])
 	}
@@ -157,7 +164,7 @@ const (
 func TestDemoProvesThatAMemoryArrived(t *testing.T) {
 	t.Parallel()
 	var out bytes.Buffer
-	if err := demo(&out); err != nil {
+	if err := demo.Run(&out, startDemo); err != nil {
 		t.Fatal(err)
 	}
 	for _, want := range []string{"<graphiti_memory>", "My cat is called Miso", "recalled; facts=1", "The memory arrived."} {

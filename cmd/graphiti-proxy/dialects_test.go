@@ -256,12 +256,12 @@ func TestEncodedRequests(t *testing.T) {
 		header         string
 		inserted       bool
 	}{
-		{"gzip", "gzip", gz(demoBody(question)), "recalled", true},
-		{"zstd, as Codex sends it", "zstd", zs(demoBody(question + " ")), "recalled", true},
-		{"nothing to insert", "gzip", gz(demoBody("zebra")), "empty", false},
-		{"not what it says", "gzip", demoBody(question), "skipped", false},
-		{"an encoding that nobody knows", "rot13", demoBody(question), "skipped", false},
-		{"a small body that stands for a large one", "gzip", gz(demoBody(strings.Repeat("x", 4<<20))), "skipped", false},
+		{"gzip", "gzip", gz(chatBody(question)), "recalled", true},
+		{"zstd, as Codex sends it", "zstd", zs(chatBody(question + " ")), "recalled", true},
+		{"nothing to insert", "gzip", gz(chatBody("zebra")), "empty", false},
+		{"not what it says", "gzip", chatBody(question), "skipped", false},
+		{"an encoding that nobody knows", "rot13", chatBody(question), "skipped", false},
+		{"a small body that stands for a large one", "gzip", gz(chatBody(strings.Repeat("x", 4<<20))), "skipped", false},
 	} {
 		w.model.Forget()
 		req, _ := http.NewRequest(http.MethodPost, "http://"+w.app.proxy.Addr().String()+"/v1/chat/completions", bytes.NewReader(tc.body))

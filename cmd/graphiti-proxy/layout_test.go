@@ -36,6 +36,7 @@ var mayImport = map[string][]string{
 	"certificate":           {},
 	"config":                {},
 	"datadir":               {"cache/sqlite"},
+	"demo":                  {"proxy/proxytest"},
 	"dialect":               {"dialect/place"},
 	"dialect/place":         {},
 	"dialect/registry":      {"dialect", "dialect/*"},
@@ -59,9 +60,9 @@ var mayImport = map[string][]string{
 	"proxy/wire/listen":     {"proxy/wire/sock"},
 	"proxy/wire/sock":       {},
 	"proxy/workspace":       {"graphiti"},
-	"service":               {"cache", "cache/redis", "capture", "capture/ledger", "dialect", "graphiti", "inject"},
+	"service":               {"cache", "cache/redis", "cache/sqlite", "capture", "capture/ledger", "dialect", "graphiti", "graphiti/embedded", "inject"},
 	"shutdown":              {},
-	"telemetry":             {"capture", "capture/deliver"},
+	"telemetry":             {"capture", "capture/deliver", "terminal"},
 	"terminal":              {},
 }
 

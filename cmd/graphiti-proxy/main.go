@@ -15,6 +15,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/graphiti-proxy/graphiti-proxy/config"
+	"github.com/graphiti-proxy/graphiti-proxy/service"
 	"github.com/graphiti-proxy/graphiti-proxy/terminal"
 )
 
@@ -38,7 +39,8 @@ func run(args []string) int {
 		fmt.Fprintln(os.Stderr, "graphiti-proxy: "+line)
 	}
 	var usage usageError
-	if errors.As(err, &usage) {
+	var invalid service.InvalidError
+	if errors.As(err, &usage) || errors.As(err, &invalid) {
 		return exitUsage
 	}
 	return exitFailure

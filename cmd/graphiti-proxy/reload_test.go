@@ -122,7 +122,7 @@ func TestReloadOfUpstreamAndToken(t *testing.T) {
 
 func post(t *testing.T, w *world, text string) error {
 	t.Helper()
-	resp, err := w.client.Post("http://"+w.app.proxy.Addr().String()+"/v1/chat/completions", "application/json", bytes.NewReader(demoBody(text)))
+	resp, err := w.client.Post("http://"+w.app.proxy.Addr().String()+"/v1/chat/completions", "application/json", bytes.NewReader(chatBody(text)))
 	if err != nil {
 		return err
 	}

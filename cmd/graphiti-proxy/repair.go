@@ -4,8 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"io/fs"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -13,21 +11,10 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/graphiti-proxy/graphiti-proxy/cache/sqlite"
-	"github.com/graphiti-proxy/graphiti-proxy/capture/ledger"
-	"github.com/graphiti-proxy/graphiti-proxy/config"
 	"github.com/graphiti-proxy/graphiti-proxy/datadir"
-	"github.com/graphiti-proxy/graphiti-proxy/graphiti/embedded"
+	"github.com/graphiti-proxy/graphiti-proxy/service"
+	"github.com/graphiti-proxy/graphiti-proxy/terminal"
 )
-
-// repairable are the files of a data directory, and how each is read.
-var repairable = map[string]sqlite.Salvage{"state.db": {}, "spool.db": ledger.Repair, "memory.db": embedded.Repair}
-
-// repaired is what became of one file.
-type repaired struct {
-	File   string         `json:"file"`
-	New    string         `json:"new"`
-	Tables []sqlite.Saved `json:"tables"`
-}
 
 func newRepairCommand() *cobra.Command {
 	c := &cobra.Command{
@@ -44,13 +31,17 @@ func newRepairCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			done, err := repair(c, cfg, names)
+			lock, err := datadir.Acquire(cfg.DataDir, datadir.Command)
 			if err != nil {
+				return err
+			}
+			done, err := service.Repair(c.Context(), cfg.DataDir, names)
+			if err = errors.Join(err, lock.Unlock()); err != nil {
 				return err
 			}
 			return output(c, done, func(w io.Writer) {
 				for i := range done {
-					done[i].print(w)
+					printRepaired(w, &done[i])
 				}
 			})
 		},
@@ -59,40 +50,7 @@ func newRepairCommand() *cobra.Command {
 	return c
 }
 
-// repair saves what can be read of the named files, or of all that are there.
-func repair(c *cobra.Command, cfg *config.Config, names []string) (done []repaired, err error) {
-	all := len(names) == 0
-	if all {
-		names = []string{"state.db", "spool.db", "memory.db"}
-	}
-	for _, name := range names {
-		if _, ok := repairable[name]; !ok {
-			return nil, usageError{fmt.Errorf("%q is no file of a data directory; say state.db, spool.db or memory.db", name)}
-		}
-	}
-	lock, err := datadir.Acquire(cfg.DataDir, datadir.Command)
-	if err != nil {
-		return nil, err
-	}
-	defer func() { err = errors.Join(err, lock.Unlock()) }()
-	for _, name := range names {
-		path := filepath.Join(cfg.DataDir, name)
-		if _, err := os.Stat(path); all && errors.Is(err, fs.ErrNotExist) {
-			continue
-		}
-		one := repaired{File: path, New: path + ".repaired"}
-		if one.Tables, err = repairable[name].Run(c.Context(), path, one.New); err != nil {
-			return done, err
-		}
-		done = append(done, one)
-	}
-	if len(done) == 0 {
-		return nil, fmt.Errorf("there is nothing to repair in %s", cfg.DataDir)
-	}
-	return done, nil
-}
-
-func (r *repaired) print(w io.Writer) {
+func printRepaired(w io.Writer, r *service.Repaired) {
 	lost := slices.ContainsFunc(r.Tables, func(t sqlite.Saved) bool { return t.Lost })
 	fmt.Fprintf(w, "%s: ", r.File)
 	if !lost {
@@ -101,11 +59,7 @@ func (r *repaired) print(w io.Writer) {
 		fmt.Fprintln(w, "some of it is lost")
 	}
 	for _, t := range r.Tables {
-		rows := "rows"
-		if t.Rows == 1 {
-			rows = "row"
-		}
-		line := fmt.Sprintf("  %-12s %d %s saved", t.Table, t.Rows, rows)
+		line := fmt.Sprintf("  %-12s %s saved", t.Table, terminal.Count(t.Rows, "row"))
 		if t.Lost {
 			line += ", the others cannot be read"
 		}

@@ -7,6 +7,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/graphiti-proxy/graphiti-proxy/service"
 )
 
 // TestRepair: what can be read of a damaged file is there when the new one is
@@ -41,7 +43,7 @@ func TestRepair(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			var done []repaired
+			var done []service.Repaired
 			if err := json.Unmarshal([]byte(out), &done); err != nil || len(done) != 1 || done[0].New != path+".repaired" {
 				t.Fatal(out, err)
 			}

@@ -11,12 +11,12 @@ import (
 	"syscall"
 	"time"
 
-	"github.com/mattn/go-isatty"
 	"github.com/spf13/cobra"
 
 	"github.com/graphiti-proxy/graphiti-proxy/budget"
 	"github.com/graphiti-proxy/graphiti-proxy/config"
 	"github.com/graphiti-proxy/graphiti-proxy/shutdown"
+	"github.com/graphiti-proxy/graphiti-proxy/telemetry"
 )
 
 func newServeCommand() *cobra.Command {
@@ -45,7 +45,9 @@ func serve(ctx context.Context, out io.Writer, cfg *config.Config, read func() (
 	defer signal.Stop(hup)
 
 	budget.LimitHeap()
-	log, level := newLogger(cfg)
+	level := new(slog.LevelVar)
+	setLevel(level, cfg)
+	log := telemetry.NewLogger(os.Stderr, cfg.Log.Format, level)
 	a, err := beginApp(ctx, cfg, log)
 	if err != nil {
 		return err
@@ -160,22 +162,10 @@ func reload(a *app, level *slog.LevelVar, read func() (*config.Config, error), l
 		log.Error("the configuration is not taken over; the one before stays in force", "error", err)
 		return
 	}
-	level.Set(levelOf(cfg))
+	setLevel(level, cfg)
 	log.Info("the configuration was read again", "file", cfg.File(), "need_a_restart", waiting)
 }
 
-func levelOf(cfg *config.Config) (level slog.Level) {
+func setLevel(level *slog.LevelVar, cfg *config.Config) {
 	_ = level.UnmarshalText([]byte(cfg.Log.Level)) // checked when it was read
-	return level
-}
-
-// newLogger logs to standard error, from a level on that can be changed.
-func newLogger(cfg *config.Config) (*slog.Logger, *slog.LevelVar) {
-	level := new(slog.LevelVar)
-	level.Set(levelOf(cfg))
-	o := &slog.HandlerOptions{Level: level}
-	if cfg.Log.Format == "text" || cfg.Log.Format == "auto" && isatty.IsTerminal(os.Stderr.Fd()) {
-		return slog.New(slog.NewTextHandler(os.Stderr, o)), level
-	}
-	return slog.New(slog.NewJSONHandler(os.Stderr, o)), level
 }

@@ -12,6 +12,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/graphiti-proxy/graphiti-proxy/cache/redis"
 	"github.com/graphiti-proxy/graphiti-proxy/config"
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti"
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti/mcp"
@@ -90,7 +91,7 @@ func tryConnection(ctx context.Context, w io.Writer, m remoteMemory, cfg *config
 		remote.Smoke(ctx, m.Memory(), report)
 	}
 	if cfg.State.Backend == "redis" {
-		report(checkRedis(ctx, cfg))
+		remote.Run(ctx, report, "redis", func(ctx context.Context) error { return redis.Check(ctx, cfg.State.RedisURL) }, redis.CheckRemedy)
 	}
 	if asJSON {
 		if err := terminal.JSON(w, all); err != nil {

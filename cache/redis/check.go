@@ -1,0 +1,51 @@
+package redis
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"log/slog"
+	"strings"
+	"time"
+)
+
+// CheckRemedy is what to do when Check fails.
+const CheckRemedy = "start Redis, or correct state.redis_url; the user needs to read and write keys, streams and scripts"
+
+// Check writes a key to a server and deletes it.
+func Check(ctx context.Context, url string) error {
+	db, err := Open(url, slog.New(slog.DiscardHandler))
+	if err != nil {
+		return err
+	}
+	key := Key("check", rand.Text())
+	err = db.Do(ctx, func(ctx context.Context, c Cmdable) error {
+		if err := c.Set(ctx, key, "1", time.Minute).Err(); err != nil {
+			return err
+		}
+		return c.Del(ctx, key).Err()
+	})
+	return errors.Join(err, db.Close())
+}
+
+// Advise warns of settings with which the server loses what is in it.
+func (d *DB) Advise(log *slog.Logger) {
+	set := make(map[string]string)
+	err := d.Do(context.Background(), func(ctx context.Context, c Cmdable) error {
+		info, err := c.Info(ctx, "memory", "persistence").Result()
+		for line := range strings.Lines(info) {
+			name, value, _ := strings.Cut(strings.TrimSpace(line), ":")
+			set[name] = value
+		}
+		return err
+	})
+	if err != nil {
+		return // which is logged
+	}
+	if policy := set["maxmemory_policy"]; policy != "" && policy != "noeviction" {
+		log.Warn("redis evicts keys when its memory is full, among them waiting turns and blocks that conversations need; set maxmemory-policy to noeviction", "policy", policy)
+	}
+	if set["aof_enabled"] == "0" {
+		log.Warn("redis keeps no append-only file: what was written since its last snapshot is lost when it crashes; set appendonly to yes")
+	}
+}

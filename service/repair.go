@@ -1,0 +1,58 @@
+package service
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/graphiti-proxy/graphiti-proxy/cache/sqlite"
+	"github.com/graphiti-proxy/graphiti-proxy/graphiti/embedded"
+)
+
+// databases are the files of a data directory.
+var databases = []string{"state.db", "spool.db", "memory.db"}
+
+// Repaired is what became of one file.
+type Repaired struct {
+	File   string         `json:"file"`
+	New    string         `json:"new"`
+	Tables []sqlite.Saved `json:"tables"`
+}
+
+// Repair saves what can be read of databases into new ones beside them: of those
+// that are named, or of all that are there. Nobody may use the directory.
+func Repair(ctx context.Context, dir string, names []string) (done []Repaired, err error) {
+	all := len(names) == 0
+	if all {
+		names = databases
+	}
+	for _, name := range names {
+		if !slices.Contains(databases, name) {
+			return nil, invalid(fmt.Sprintf("%q is no file of a data directory; write one of %s", name, strings.Join(databases, ", ")))
+		}
+	}
+	for _, name := range names {
+		path := filepath.Join(dir, name)
+		if _, err := os.Stat(path); all && errors.Is(err, fs.ErrNotExist) {
+			continue
+		}
+		var how sqlite.Salvage
+		if name == "memory.db" {
+			how = embedded.Repair
+		}
+		one := Repaired{File: path, New: path + ".repaired"}
+		if one.Tables, err = how.Run(ctx, path, one.New); err != nil {
+			return done, err
+		}
+		done = append(done, one)
+	}
+	if len(done) == 0 {
+		return nil, fmt.Errorf("there is nothing to repair in %s", dir)
+	}
+	return done, nil
+}
