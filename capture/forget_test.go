@@ -18,6 +18,7 @@ import (
 	"github.com/graphiti-proxy/graphiti-proxy/cache/redis"
 	"github.com/graphiti-proxy/graphiti-proxy/capture/deliver"
 	"github.com/graphiti-proxy/graphiti-proxy/capture/ledger"
+	"github.com/graphiti-proxy/graphiti-proxy/capture/pending"
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti"
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti/embedded"
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti/graphititest"
@@ -139,14 +140,14 @@ func TestTheEndOfATurnThatWasForgotten(t *testing.T) {
 func TestOpenTurnsAreForgotten(t *testing.T) {
 	path, m := filepath.Join(t.TempDir(), "spool.db"), &fakeMemory{}
 	p := pipeline(t, path, m)
-	idle := NewIdle(time.Hour, p.Add, slog.New(slog.DiscardHandler))
+	held := pending.New[struct{}](time.Hour, p.Add, slog.New(slog.DiscardHandler))
 	open, other := said("1", "session:s", "a tool loop under way, with a lot to say about it all", "g"), said("2", "session:t", "another, which is long enough to be worth keeping without its end", "h")
-	idle.Hold(open)
-	idle.Hold(other)
+	held.Hold(open)
+	held.Hold(other)
 	forget(t, p, ledger.Part{Group: "g"})
 	ended := open
 	ended.Generation, ended.Assistant = forgets.Load(), "the end" // whoever hears it does not know when it began
-	idle.Close()
+	held.Close()
 	add(t, p, ended)
 	holds(t, p, m, "g")
 	holds(t, p, m, "h", other.User)

@@ -21,7 +21,6 @@ import (
 type decider struct {
 	hasher *dialect.Hasher
 	places placeStore
-	rounds *rounds
 	base   context.Context //nolint:containedctx // ends when the server gives up waiting
 	log    *slog.Logger
 }
@@ -170,7 +169,7 @@ func (d decision) refuse(no *refusal) decision {
 // with a turn whose beginning the provider holds.
 func (s *decider) continued(r *request, d decision) decision {
 	d = d.refuse(skipped(inject.ReasonNoUserMessage))
-	if d.pending = s.rounds.of(&r.conv, &d.at); d.pending != nil {
+	if d.pending = r.continues(&d.at); d.pending != nil {
 		d.plan.Turn, d.plan.Write = d.pending.turn.ID, d.pending.turn.Targets
 	}
 	return d

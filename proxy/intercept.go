@@ -264,7 +264,7 @@ func (x *intercept) Event(message []byte) {
 		}
 		x.ended[a.ID] = heldEnd{end, ex.at, ex.session}
 		if ex.pending != nil && a.End == dialect.EndToolCalls {
-			x.s.rounds.put(ex.pending, a.ID)
+			ex.pending.goesOn(a.ID)
 		}
 	}
 	ex.tee.Close(true)

@@ -54,7 +54,7 @@ type Memory struct {
 	Kept     func(turn string, in []graphiti.Target) bool // whether a turn was recorded not long ago in all of those
 	Begin    func(turn string)                            // says that the turn is being answered here
 	Known    func(turn [16]byte) bool                     // whether it is, was, or has been recorded
-	Open     *capture.Idle                                // the turns whose end is waited for
+	Pending  *PendingTurns                                // the turns whose end is awaited
 	Identity identity.Settings
 	Rules    Rules
 	Recall   bool

@@ -35,14 +35,14 @@ func (p *pendingTurn) answered(a dialect.Answer, clean bool) {
 	own := *p // the next request may be reading what this one began with
 	p = &own
 	p.turn.Assistant, p.turn.Answered = a.Text, time.Now()
-	switch open := p.memory.Open; {
+	switch open := p.memory.Pending; {
 	case clean && a.End.Final():
 		p.finish(a)
 	case clean && a.End == dialect.EndUnknown && a.ID != "" && !p.awaited: // in the background: it is fetched later
-		p.s.rounds.put(p, a.ID)
+		p.goesOn(a.ID)
 		open.Free(&p.turn)
 	case clean && a.End == dialect.EndToolCalls:
-		p.s.rounds.put(p, a.ID)
+		p.goesOn(a.ID)
 		if p.kept() {
 			open.Hold(p.turn)
 		}
@@ -99,12 +99,12 @@ func (p *pendingTurn) keep(a dialect.Answer) {
 		p.turn.Assistant = ""
 	}
 	p.turn.Partial = a.End == dialect.EndLength
-	if began := p.memory.Open.Began(&p.turn); !began.IsZero() {
+	if began := p.memory.Pending.Began(&p.turn); !began.IsZero() {
 		p.turn.Said = began
 	}
 	err := p.memory.Keep(context.Background(), p.turn)
 	if err == nil {
-		p.memory.Open.End(&p.turn)
+		p.memory.Pending.End(&p.turn)
 		return
 	}
 	p.s.log.Warn("a turn cannot be kept", "error", err)

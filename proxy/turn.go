@@ -86,7 +86,7 @@ func (s *Server) pendingTurn(c *call, d *decision) (p *pendingTurn, backfill fun
 		}
 	}
 	if len(p.turn.Targets) > 0 {
-		c.memory.Open.Busy(&p.turn)
+		c.memory.Pending.Busy(&p.turn)
 	}
 	return p, backfill, held
 }

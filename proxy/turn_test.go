@@ -12,7 +12,6 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/graphiti-proxy/graphiti-proxy/capture"
 	"github.com/graphiti-proxy/graphiti-proxy/capture/ledger"
 	"github.com/graphiti-proxy/graphiti-proxy/dialect"
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti"
@@ -22,11 +21,11 @@ import (
 // steps notes what is done when a turn ends, in its order, and panics where it
 // is told to.
 type steps struct {
-	done   []string
-	panics string
-	fails  bool // nothing can be kept
-	kept   []ledger.Turn
-	open   *capture.Idle
+	done    []string
+	panics  string
+	fails   bool // nothing can be kept
+	kept    []ledger.Turn
+	pending *PendingTurns
 }
 
 func (s *steps) step(name string) {
@@ -77,14 +76,14 @@ func (s *steps) Put(context.Context, [16]byte, string) error {
 // ends is a turn that is about to end, and what it ends in.
 func ends(t *testing.T, s *steps, log *bytes.Buffer) *pendingTurn {
 	t.Helper()
-	s.open = capture.NewIdle(time.Hour, func(_ context.Context, tn ledger.Turn) error {
+	s.pending = NewPendingTurns(time.Hour, func(_ context.Context, tn ledger.Turn) error {
 		s.done = append(s.done, "abandoned")
 		s.kept = append(s.kept, tn)
 		return nil
 	}, slog.New(slog.DiscardHandler))
-	m := &Memory{Planner: s, Sessions: s, Keep: s.keep, CutOff: s.cutOff, Open: s.open}
+	m := &Memory{Planner: s, Sessions: s, Keep: s.keep, CutOff: s.cutOff, Pending: s.pending}
 	return &pendingTurn{
-		s: &Server{decider: &decider{log: slog.New(slog.NewTextHandler(log, nil)), places: &sessionPlaces{}, rounds: &rounds{}}}, memory: m, chained: true, recall: true,
+		s: &Server{decider: &decider{log: slog.New(slog.NewTextHandler(log, nil)), places: &sessionPlaces{}}}, memory: m, chained: true, recall: true,
 		turn: ledger.Turn{ID: "1", Session: "session:1", User: "please look it up in all of the files", Said: time.Now(), Targets: []graphiti.Target{{Group: "g"}}},
 	}
 }
@@ -110,7 +109,7 @@ func TestTurnIsKeptBeforeWhatMayWait(t *testing.T) {
 			round := *e
 			round.answered(dialect.Answer{Text: "I shall look.", End: dialect.EndToolCalls}, true)
 			e.answered(dialect.Answer{Text: text, End: dialect.EndStop}, true)
-			s.open.Close() // what is held still is kept as it is
+			s.pending.Close() // what is held still is kept as it is
 			if diff := cmp.Diff(tc.want, s.done); diff != "" {
 				t.Errorf("(-want +got):\n%s", diff)
 			}
@@ -132,7 +131,7 @@ func TestTurnIsKeptBeforeWhatMayWait(t *testing.T) {
 func TestTurnIsAsOldAsItsMessage(t *testing.T) {
 	s := &steps{}
 	first := ends(t, s, &bytes.Buffer{})
-	defer s.open.Close()
+	defer s.pending.Close()
 	second, last := *first, *first
 	second.turn.Said, last.turn.Said = first.turn.Said.Add(time.Minute), first.turn.Said.Add(time.Hour)
 	first.answered(dialect.Answer{Text: "I shall look.", End: dialect.EndToolCalls}, true)
@@ -172,6 +171,6 @@ func TestAnswerWithoutACleanEnd(t *testing.T) {
 		if diff := cmp.Diff(tc.want, s.done); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", tc.name, diff)
 		}
-		s.open.Close()
+		s.pending.Close()
 	}
 }

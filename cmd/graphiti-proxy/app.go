@@ -222,11 +222,11 @@ func (a *app) openParts() (proxy.Memory, error) {
 	if err := a.shareGenerations(state.Generations); err != nil {
 		return off, err
 	}
-	open := capture.NewIdle(cfg.Ingest.IdleFlush, a.pipeline.Add, a.quiet)
-	a.OnClose("open turns", func(context.Context) error { open.Close(); return nil })
+	pending := proxy.NewPendingTurns(cfg.Ingest.IdleFlush, a.pipeline.Add, a.quiet)
+	a.OnClose("open turns", func(context.Context) error { pending.Close(); return nil })
 	watcher := capture.NewWatcher(a.quiet, a.budget)
 	a.OnClose("answers", func(context.Context) error { watcher.Close(); return nil })
-	a.parts = &parts{state: state, facts: facts, open: open, watcher: watcher}
+	a.parts = &parts{state: state, facts: facts, pending: pending, watcher: watcher}
 	a.planner = inject.New(a.planning(cfg, namer))
 	a.OnClose("recall", func(context.Context) error { a.planner.Close(); return nil })
 	a.service = service.New(service.Options{

@@ -23,7 +23,7 @@ import (
 type parts struct {
 	state   *cache.State
 	facts   *cache.Recall[[]graphiti.Fact]
-	open    *capture.Idle
+	pending *proxy.PendingTurns
 	watcher *capture.Watcher
 }
 
@@ -100,7 +100,7 @@ func (a *app) remembering(cfg *config.Config, id identity.Settings) proxy.Memory
 		Begin:    a.pipeline.Begin,
 		Known:    a.pipeline.Known,
 		Backfill: a.pipeline.Backfill,
-		Open:     a.parts.open,
+		Pending:  a.parts.pending,
 		Note:     proxy.Note{Git: cfg.Ingest.GitMetadata, Tools: cfg.Ingest.ToolSummaries},
 		Identity: id,
 		Rules:    rules(cfg),

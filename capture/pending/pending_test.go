@@ -1,0 +1,255 @@
+package pending
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"go.uber.org/goleak"
+
+	"github.com/graphiti-proxy/graphiti-proxy/capture/ledger"
+	"github.com/graphiti-proxy/graphiti-proxy/dialect"
+	"github.com/graphiti-proxy/graphiti-proxy/graphiti"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+type turns = Turns[string]
+
+// pending runs f with two minutes until a turn is kept, and returns what was.
+func pending(t *testing.T, f func(*turns)) (kept []ledger.Turn) {
+	t.Helper()
+	synctest.Test(t, func(*testing.T) {
+		d := New[string](2*time.Minute, func(_ context.Context, t ledger.Turn) error {
+			kept = append(kept, t)
+			return nil
+		}, slog.New(slog.DiscardHandler))
+		f(d)
+		synctest.Wait()
+		d.Close()
+	})
+	return kept
+}
+
+var started = ledger.Turn{ID: "1", User: "please read the files of my project", Assistant: "I shall read them now."}
+
+func TestAbandonedToolLoopIsKept(t *testing.T) {
+	for _, tc := range []struct {
+		name string
+		f    func(*turns)
+		want []string // the assistant's texts
+	}{
+		{"after a while", func(d *turns) { d.Hold(started); time.Sleep(3 * time.Minute); d.End(&started) }, []string{"I shall read them now."}},
+		{"not before", func(d *turns) { d.Hold(started); time.Sleep(time.Minute); d.End(&started) }, nil},
+		{"rounds add up", func(d *turns) {
+			d.Hold(started)
+			time.Sleep(time.Minute)
+			more := started
+			more.Assistant = "One is missing."
+			d.Hold(more)
+			time.Sleep(100 * time.Second)
+			more.Assistant = ""
+			d.Hold(more)
+			time.Sleep(3 * time.Minute)
+		}, []string{"I shall read them now.\n\nOne is missing."}},
+		{"not while a round is going on", func(d *turns) {
+			d.Hold(started)
+			d.Busy(&started)
+			time.Sleep(9 * time.Minute)
+			d.End(&started)
+		}, nil},
+		{"a round that came to nothing", func(d *turns) {
+			d.Hold(started)
+			d.Busy(&started)
+			d.Free(&started)
+			time.Sleep(3 * time.Minute)
+			d.End(&started)
+		}, []string{"I shall read them now."}},
+		{"too short to be worth it", func(d *turns) {
+			d.Hold(ledger.Turn{ID: "1", User: "list", Assistant: "Let me look."})
+			time.Sleep(3 * time.Minute)
+		}, nil},
+		{"at the end of the process", func(d *turns) { d.Hold(started) }, []string{"I shall read them now."}},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			var got []string
+			for _, k := range pending(t, tc.f) {
+				if !k.Open {
+					t.Error("not marked as open")
+				}
+				got = append(got, k.Assistant)
+			}
+			if diff := cmp.Diff(tc.want, got); diff != "" {
+				t.Errorf("(-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+// TestOpenTurnsAreBounded: the oldest are kept at once, before another moment
+// has passed.
+func TestOpenTurnsAreBounded(t *testing.T) {
+	var kept []ledger.Turn
+	d := New[string](time.Hour, func(_ context.Context, t ledger.Turn) error {
+		kept = append(kept, t)
+		return nil
+	}, slog.New(slog.DiscardHandler))
+	long := strings.Repeat("x", maxBytes/4)
+	for i := range 6 {
+		d.Hold(ledger.Turn{ID: string(rune('a' + i)), User: long})
+	}
+	if len(kept) != 2 || kept[0].ID != "a" || kept[1].ID != "b" || !kept[0].Open {
+		t.Errorf("%d turns were kept because of their size", len(kept))
+	}
+	d.Hold(ledger.Turn{ID: "c", Assistant: long}) // one of those that are held grows
+	if len(kept) != 3 || kept[2].ID != "d" {
+		t.Errorf("%d turns were kept because one grew", len(kept))
+	}
+	for _, id := range []string{"c", "e", "f"} {
+		d.End(&ledger.Turn{ID: id})
+	}
+	kept = nil
+	for i := range maxTurns + 3 {
+		d.Hold(ledger.Turn{ID: fmt.Sprint(i), User: strings.Repeat("x", minText)})
+	}
+	if len(kept) != 3 || kept[0].ID != "0" {
+		t.Errorf("%d turns were kept because of their number", len(kept))
+	}
+	for i := range maxTurns + 3 {
+		d.End(&ledger.Turn{ID: fmt.Sprint(i)})
+	}
+	d.Close()
+	if len(kept) != 3 {
+		t.Errorf("%d turns were kept, though they ended", len(kept)-3)
+	}
+}
+
+// TestWhenATurnBegan is known as long as it goes on, also when what there was
+// of it has been kept since.
+func TestWhenATurnBegan(t *testing.T) {
+	said := time.Date(2026, 5, 1, 0, 0, 0, 0, time.UTC)
+	kept := pending(t, func(d *turns) {
+		is := func(when string, want time.Time) {
+			t.Helper()
+			if got := d.Began(&started); !got.Equal(want) {
+				t.Errorf("%s: %v, want %v", when, got, want)
+			}
+		}
+		is("not heard of", time.Time{})
+		for range 2 {
+			one := started
+			one.Said = said
+			d.Hold(one)
+			is("in a round", said)
+			one.Said = said.Add(time.Minute)
+			d.Hold(one)
+			is("in the next", said)
+			time.Sleep(3 * time.Minute)
+			is("after it was kept", said)
+			one.Said = said.Add(5 * time.Minute)
+			d.Hold(one)
+			is("when it goes on", said)
+			d.End(&started)
+			is("at its end", said)
+		}
+	})
+	for _, k := range kept {
+		if !k.Said.Equal(said) {
+			t.Errorf("kept as said at %v", k.Said)
+		}
+	}
+	if len(kept) != 2 {
+		t.Errorf("%d turns were kept", len(kept))
+	}
+}
+
+// TestOpenTurnsOfTwoAgents: the same turn of one session, for groups of their
+// own, is two.
+func TestOpenTurnsOfTwoAgents(t *testing.T) {
+	kept := pending(t, func(d *turns) {
+		for _, agent := range []string{"ava", "bob"} {
+			one := started
+			one.Targets = []graphiti.Target{{Group: "person"}, {Group: agent}}
+			d.Hold(one)
+			if agent == "ava" {
+				continue
+			}
+			d.End(&one)
+		}
+	})
+	if len(kept) != 1 || kept[0].Targets[1].Group != "ava" || kept[0].Assistant != started.Assistant {
+		t.Errorf("%+v", kept)
+	}
+}
+
+// TestReferences lead to the turn that a request goes on with: for two hours,
+// also when the turn was kept or has ended, and within the bounds.
+func TestReferences(t *testing.T) {
+	ref := func(format string, a ...any) dialect.Fingerprint { return dialect.Root("", fmt.Sprintf(format, a...)) }
+	pending(t, func(d *turns) {
+		check := func(when string, reference dialect.Fingerprint, want string) {
+			t.Helper()
+			if got, ok := d.Find(reference); got != want || ok != (want != "") {
+				t.Errorf("%s: %q, want %q", when, got, want)
+			}
+		}
+		if d.Referable() {
+			t.Error("nothing was referred to")
+		}
+		first, second := started, started
+		second.ID = "2"
+		d.Refer(&first, "first", 10, ref("answer 1"), ref("conversation"))
+		d.Hold(first)
+		d.Refer(&first, "first", 10, ref("answer 2"), ref("conversation"))
+		check("an answer", ref("answer 1"), "first")
+		check("its next", ref("answer 2"), "first")
+		check("another", ref("answer 3"), "")
+		d.Refer(&second, "second", 10, ref("conversation"))
+		check("the conversation went on", ref("conversation"), "second")
+		time.Sleep(3 * time.Minute)
+		check("the turn was kept", ref("answer 1"), "first")
+		d.End(&first)
+		check("the turn has ended", ref("answer 2"), "first")
+		time.Sleep(roundsFor)
+		check("too long ago", ref("answer 2"), "")
+		time.Sleep(time.Minute)
+		if d.Referable() || d.bytes != 0 || d.turns.Len() != 0 {
+			t.Errorf("%d turns in %d bytes are left, and %d references", d.turns.Len(), d.bytes, len(d.refer))
+		}
+		for i := range 9 {
+			d.Refer(&ledger.Turn{ID: fmt.Sprint(i)}, "large", maxBytes/4, ref("large %d", i))
+		}
+		check("there is room for three", ref("large 5"), "")
+		check("of which this is one", ref("large 6"), "large")
+		d.Refer(&ledger.Turn{ID: "huge"}, "huge", maxBytes+1, ref("huge"))
+		check("more than all may take", ref("huge"), "")
+		for i := range maxTurns + 10 {
+			d.Refer(&ledger.Turn{ID: fmt.Sprint("small", i)}, "small", 1, ref("small %d", i))
+		}
+		check("one too many", ref("small 9"), "")
+		check("the oldest", ref("small 10"), "small")
+		if len(d.refer) != maxTurns || d.bytes != maxTurns*(1+referenceBytes) {
+			t.Errorf("%d references in %d bytes", len(d.refer), d.bytes)
+		}
+	})
+}
+
+// TestEvictedTurnIsKept also where it is a reference that needs the room.
+func TestEvictedTurnIsKept(t *testing.T) {
+	kept := make(chan string, 1)
+	d := New[string](time.Hour, func(_ context.Context, t ledger.Turn) error {
+		kept <- t.Assistant
+		return nil
+	}, slog.New(slog.DiscardHandler))
+	d.Hold(started)
+	d.Refer(&ledger.Turn{ID: "2"}, "", maxBytes, dialect.Root("", "answer"))
+	if got := <-kept; got != started.Assistant {
+		t.Errorf("%q is kept", got)
+	}
+	d.Close()
+}
