@@ -150,8 +150,8 @@ func TestReplicaThatHasNotHeardOfAForget(t *testing.T) {
 	r := facts(db)
 	now := b.Generations.Now()
 	_, _, version := r.Fetch(ctx, "g", "q", now)
-	r.Share("g", "q", now, version, "v", false)
-	r.Share("h", "q", now, version, "v", false)
+	r.Store("g", "q", now, version, "v", 100, false)
+	r.Store("h", "q", now, version, "v", 100, false)
 	within(t, "the other group", func() bool { _, found, _ := r.Fetch(ctx, "h", "q", now); return found })
 	if _, found, _ := r.Fetch(ctx, "g", "q", now); found {
 		t.Error("what was found is shared")

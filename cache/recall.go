@@ -75,10 +75,19 @@ func (r *Recall[V]) Lookup(group, query string, generation int64) (v V, found, f
 }
 
 // Store keeps what a search found that began when its group was of that version,
-// unless the group has changed since; cost is about its size in bytes.
+// unless the group has changed since, and gives it to other replicas, without
+// waiting; cost is about its size in bytes.
 func (r *Recall[V]) Store(group, query string, generation int64, version string, v V, cost int, empty bool) {
+	here, everywhere, shared := strings.Cut(version, "/")
+	r.keep(group, query, generation, here, v, cost, empty)
+	if shared {
+		r.share(group, query, generation, everywhere, v, empty)
+	}
+}
+
+func (r *Recall[V]) keep(group, query string, generation int64, version string, v V, cost int, empty bool) {
 	now := r.version(group).Load()
-	if here, _, _ := strings.Cut(version, "/"); here != strconv.FormatUint(uint64(now), 10) {
+	if version != strconv.FormatUint(uint64(now), 10) {
 		return
 	}
 	key, check := r.key(group, query, generation)

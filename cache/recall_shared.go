@@ -8,7 +8,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"strconv"
-	"strings"
 	"time"
 
 	"github.com/graphiti-proxy/graphiti-proxy/cache/redis"
@@ -26,6 +25,7 @@ var (
 type sharedEntry[V any] struct {
 	Version string `json:"g"`
 	Value   V      `json:"v"`
+	Empty   bool   `json:"e,omitempty"` // nothing was found
 }
 
 func sharedName(group, query string, generation int64) string {
@@ -39,8 +39,8 @@ const versionLife = 24 * time.Hour
 
 func versionName(group string) string { return redis.Key("version", group) }
 
-// Fetch returns what another replica has found, where that is shared, and the
-// version of the group, for a search that begins now: as this process counts it
+// Fetch returns and keeps what another replica has found, where that is shared,
+// and returns the version of the group, for a search that begins now: as this process counts it
 // and, where it is known, as all replicas do, a slash between.
 func (r *Recall[V]) Fetch(ctx context.Context, group, query string, generation int64) (v V, found bool, version string) {
 	here := strconv.FormatUint(uint64(r.version(group).Load()), 10)
@@ -59,6 +59,7 @@ func (r *Recall[V]) Fetch(ctx context.Context, group, query string, generation i
 		var e sharedEntry[V]
 		if body, ok := values[1].(string); ok && json.Unmarshal([]byte(body), &e) == nil && e.Version == version {
 			v, found = e.Value, true
+			r.keep(group, query, generation, here, v, len(body), e.Empty)
 		}
 		return nil
 	})
@@ -68,14 +69,9 @@ func (r *Recall[V]) Fetch(ctx context.Context, group, query string, generation i
 	return v, found, here + "/" + version
 }
 
-// Share tells other replicas what a search found that began when its group was
-// of that version. It does not wait.
-func (r *Recall[V]) Share(group, query string, generation int64, version string, v V, empty bool) {
-	_, everywhere, ok := strings.Cut(version, "/")
-	if r.o.Shared == nil || !ok {
-		return
-	}
-	body, err := json.Marshal(sharedEntry[V]{everywhere, v})
+// share gives other replicas what a search found. It does not wait.
+func (r *Recall[V]) share(group, query string, generation int64, version string, v V, empty bool) {
+	body, err := json.Marshal(sharedEntry[V]{version, v, empty})
 	if err != nil {
 		return
 	}

@@ -218,7 +218,7 @@ func TestReplicasShareSearches(t *testing.T) {
 	if found {
 		t.Error("found in an empty cache")
 	}
-	a.Share("g", "q", 1, version, []string{"fact"}, false)
+	a.Store("g", "q", 1, version, []string{"fact"}, 100, false)
 	within(t, "the others' fact", func() bool { v, found, _ := b.Fetch(ctx, "g", "q", 1); return found && len(v) == 1 && v[0] == "fact" })
 	if _, found, _ := b.Fetch(ctx, "h", "q", 1); found {
 		t.Error("found in another group")
@@ -227,7 +227,7 @@ func TestReplicasShareSearches(t *testing.T) {
 	if _, found, _ := a.Fetch(ctx, "g", "q", 1); found {
 		t.Error("found after the group changed")
 	}
-	a.Share("g", "q", 1, version, []string{"old"}, false) // its search began before
+	a.Store("g", "q", 1, version, []string{"old"}, 100, false) // its search began before
 	time.Sleep(100 * time.Millisecond)
 	if _, found, _ := b.Fetch(ctx, "g", "q", 1); found {
 		t.Error("a search from before the change is shared")
@@ -237,7 +237,7 @@ func TestReplicasShareSearches(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer alone.Close()
-	alone.Share("g", "q", 1, "0", []string{"x"}, false)
+	alone.Store("g", "q", 1, "0", []string{"x"}, 100, false)
 	if _, found, _ := alone.Fetch(ctx, "g", "q", 1); found {
 		t.Error("found where nothing is shared")
 	}

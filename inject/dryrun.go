@@ -46,7 +46,6 @@ func (noFacts) Fetch(context.Context, string, string, int64) ([]graphiti.Fact, b
 	return nil, false, ""
 }
 func (noFacts) Store(string, string, int64, string, []graphiti.Fact, int, bool) {}
-func (noFacts) Share(string, string, int64, string, []graphiti.Fact, bool)      {}
 
 // noSearch finds nothing.
 type noSearch struct{}

@@ -86,8 +86,6 @@ func (f *fakeFacts) Fetch(context.Context, string, string, int64) ([]graphiti.Fa
 	return nil, false, f.version
 }
 
-func (f *fakeFacts) Share(string, string, int64, string, []graphiti.Fact, bool) {}
-
 func (f *fakeFacts) Lookup(group, query string, _ int64) ([]graphiti.Fact, bool, bool) {
 	f.mu.Lock()
 	defer f.mu.Unlock()

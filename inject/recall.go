@@ -21,14 +21,14 @@ type Searcher interface {
 type FactCache interface {
 	Lookup(group, query string, generation int64) (facts []graphiti.Fact, found, fresh bool)
 
-	// Fetch is called before a search begins: it asks other replicas what they
-	// found. The version is what is known of the group's state then; what is
-	// found is of no use once that has changed.
+	// Fetch is called before a search begins. It asks other replicas what they
+	// found, and keeps that. The version is what is known of the group's state
+	// then; what is found is of no use once that has changed.
 	Fetch(ctx context.Context, group, query string, generation int64) (facts []graphiti.Fact, found bool, version string)
 
-	// Store keeps what was found, and Share tells other replicas.
+	// Store keeps what a search found, and gives it to other replicas. cost is
+	// about its size in bytes.
 	Store(group, query string, generation int64, version string, facts []graphiti.Fact, cost int, empty bool)
-	Share(group, query string, generation int64, version string, facts []graphiti.Fact, empty bool)
 }
 
 // flight is one search, shared by all that ask the same.
@@ -178,16 +178,12 @@ func (m *Memory) find(ctx context.Context, k flightKey, f *flight) {
 	}()
 	cache := m.opts().Facts
 	var version string
-	if f.facts, f.fetched, version = cache.Fetch(ctx, k.group, k.query, k.generation); !f.fetched {
-		// More than are shown: some will turn out not to be valid, or to be known.
-		f.facts, f.err = m.opts().Search.Search(ctx, []string{k.group}, k.query, 2*m.opts().MaxFacts)
-	}
-	if f.err != nil {
+	if f.facts, f.fetched, version = cache.Fetch(ctx, k.group, k.query, k.generation); f.fetched {
 		return
 	}
-	cache.Store(k.group, k.query, k.generation, version, f.facts, costOf(f.facts), len(f.facts) == 0)
-	if !f.fetched {
-		cache.Share(k.group, k.query, k.generation, version, f.facts, len(f.facts) == 0)
+	// More than are shown: some will turn out not to be valid, or to be known.
+	if f.facts, f.err = m.opts().Search.Search(ctx, []string{k.group}, k.query, 2*m.opts().MaxFacts); f.err == nil {
+		cache.Store(k.group, k.query, k.generation, version, f.facts, costOf(f.facts), len(f.facts) == 0)
 	}
 }
 

@@ -155,7 +155,6 @@ func (noCache) Fetch(context.Context, string, string, int64) ([]graphiti.Fact, b
 	return nil, false, ""
 }
 func (noCache) Store(string, string, int64, string, []graphiti.Fact, int, bool) {}
-func (noCache) Share(string, string, int64, string, []graphiti.Fact, bool)      {}
 
 // served notes what was planned last.
 type served struct {
