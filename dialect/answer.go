@@ -3,6 +3,8 @@ package dialect
 import (
 	"bytes"
 	"strings"
+	"unicode/utf8"
+	"unsafe"
 
 	"github.com/tidwall/gjson"
 )
@@ -24,6 +26,44 @@ type Reader interface {
 	// Answer says what has been assembled so far.
 	Answer() Answer
 }
+
+// Document is a JSON document of a Reader. gjson would copy what it finds in
+// bytes; this one lives as long as they do.
+func Document(data []byte) gjson.Result {
+	return gjson.Parse(unsafe.String(unsafe.SliceData(data), len(data)))
+}
+
+// Said gathers the text of an answer, MaxAnswer bytes at most. Its zero value is
+// ready.
+type Said struct {
+	text  strings.Builder
+	apart bool // what comes is another text
+	full  bool
+}
+
+// Next begins another text, on a line of its own.
+func (t *Said) Next() { t.apart = t.text.Len() > 0 }
+
+// Add adds a piece of the text.
+func (t *Said) Add(piece string) {
+	if piece == "" || t.full {
+		return
+	}
+	if t.apart {
+		t.text.WriteByte('\n')
+		t.apart = false
+	}
+	if room := max(0, MaxAnswer-t.text.Len()); len(piece) > room {
+		for room > 0 && !utf8.RuneStart(piece[room]) {
+			room--
+		}
+		piece, t.full = piece[:room], true
+	}
+	t.text.WriteString(piece)
+}
+
+// Text is what a person sees of it.
+func (t *Said) Text() string { return WithoutThoughts(t.text.String()) }
 
 // Answer is what a model said.
 type Answer struct {

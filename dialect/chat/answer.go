@@ -2,9 +2,6 @@ package chat
 
 import (
 	"bytes"
-	"strings"
-	"unicode/utf8"
-	"unsafe"
 
 	"github.com/tidwall/gjson"
 
@@ -16,8 +13,7 @@ func (Dialect) NewReader() dialect.Reader { return &reader{} }
 
 // reader assembles the first choice of an answer.
 type reader struct {
-	text   strings.Builder
-	full   bool
+	said   dialect.Said
 	calls  bool // of tools; some servers end such an answer with "stop"
 	end    dialect.End
 	failed bool
@@ -40,10 +36,7 @@ func (r *reader) Body(body []byte) { r.read(body, "message") }
 // and SGLang with an error member, vLLM with an object "error", OpenRouter with
 // both an error and a choice.
 func (r *reader) read(data []byte, said string) {
-	// gjson copies a result that it gets from bytes; this one does not outlive
-	// the call.
-	doc := gjson.Parse(unsafe.String(unsafe.SliceData(data), len(data)))
-	doc.ForEach(func(key, value gjson.Result) bool {
+	dialect.Document(data).ForEach(func(key, value gjson.Result) bool {
 		switch key.Str {
 		case "error":
 			r.failed = r.failed || value.Type != gjson.Null
@@ -68,17 +61,17 @@ func (r *reader) read(data []byte, said string) {
 func (r *reader) choice(choice gjson.Result, said string) {
 	m := choice.Get(said)
 	if c := m.Get("content"); c.Type == gjson.String {
-		r.add(c.Str)
+		r.said.Add(c.Str)
 	} else if c.IsArray() {
 		c.ForEach(func(_, part gjson.Result) bool {
 			if part.Get("type").Str == "text" {
-				r.add(part.Get("text").Str)
+				r.said.Add(part.Get("text").Str)
 			}
 			return true
 		})
 	}
 	if t := m.Get("audio.transcript"); t.Type == gjson.String {
-		r.add(t.Str)
+		r.said.Add(t.Str)
 	}
 	if m.Get("refusal").Str != "" {
 		r.end = dialect.EndFilter
@@ -110,23 +103,10 @@ func (r *reader) finish(e dialect.End) {
 	}
 }
 
-func (r *reader) add(s string) {
-	if r.full {
-		return
-	}
-	if room := dialect.MaxAnswer - r.text.Len(); len(s) > room {
-		for room > 0 && !utf8.RuneStart(s[room]) {
-			room--
-		}
-		s, r.full = s[:room], true
-	}
-	r.text.WriteString(s)
-}
-
 // Answer implements dialect.Reader.
 func (r *reader) Answer() dialect.Answer {
 	if r.failed {
 		return dialect.Answer{End: dialect.EndError}
 	}
-	return dialect.Answer{Text: dialect.WithoutThoughts(r.text.String()), End: r.end.WithCalls(r.calls), Usage: r.usage}
+	return dialect.Answer{Text: r.said.Text(), End: r.end.WithCalls(r.calls), Usage: r.usage}
 }

@@ -1,10 +1,6 @@
 package gemini
 
 import (
-	"strings"
-	"unicode/utf8"
-	"unsafe"
-
 	"github.com/tidwall/gjson"
 
 	"github.com/graphiti-proxy/graphiti-proxy/dialect"
@@ -16,8 +12,7 @@ func (Dialect) NewReader() dialect.Reader { return &reader{} }
 // reader assembles the first candidate of an answer. Its texts follow on one
 // another, with nothing between.
 type reader struct {
-	text   strings.Builder
-	full   bool
+	said   dialect.Said
 	calls  bool // of functions that the client has
 	end    dialect.End
 	failed bool
@@ -31,9 +26,7 @@ func (r *reader) Event(_, data []byte) { r.read(data) }
 func (r *reader) Body(body []byte) { r.read(body) }
 
 func (r *reader) read(data []byte) {
-	// gjson copies a result that it gets from bytes; this one does not outlive
-	// the call.
-	doc := gjson.Parse(unsafe.String(unsafe.SliceData(data), len(data)))
+	doc := dialect.Document(data)
 	if !doc.IsArray() {
 		r.chunk(doc)
 		return
@@ -72,7 +65,7 @@ func (r *reader) candidate(c gjson.Result) {
 	c.Get("content.parts").ForEach(func(_, part gjson.Result) bool {
 		r.calls = r.calls || part.Get("functionCall").Exists()
 		if text := part.Get("text"); text.Type == gjson.String && !part.Get("thought").Bool() {
-			r.add(text.Str)
+			r.said.Add(text.Str)
 		}
 		return true
 	})
@@ -95,25 +88,12 @@ func endOf(reason string) dialect.End {
 	return dialect.EndUnknown // OTHER, MALFORMED_FUNCTION_CALL, and what is to come
 }
 
-func (r *reader) add(s string) {
-	if r.full {
-		return
-	}
-	if room := dialect.MaxAnswer - r.text.Len(); len(s) > room {
-		for room > 0 && !utf8.RuneStart(s[room]) {
-			room--
-		}
-		s, r.full = s[:room], true
-	}
-	r.text.WriteString(s)
-}
-
 // Answer implements dialect.Reader.
 func (r *reader) Answer() dialect.Answer {
 	if r.failed {
 		return dialect.Answer{End: dialect.EndError}
 	}
-	return dialect.Answer{Text: dialect.WithoutThoughts(r.text.String()), End: r.end.WithCalls(r.calls), Usage: r.usage}
+	return dialect.Answer{Text: r.said.Text(), End: r.end.WithCalls(r.calls), Usage: r.usage}
 }
 
 // usage reads what an answer took. Thoughts are counted beside what was said.

@@ -1,9 +1,6 @@
 package messages
 
 import (
-	"strings"
-	"unsafe"
-
 	"github.com/tidwall/gjson"
 
 	"github.com/graphiti-proxy/graphiti-proxy/dialect"
@@ -14,10 +11,9 @@ func (Dialect) NewReader() dialect.Reader { return &reader{} }
 
 // reader assembles the text blocks of an answer.
 type reader struct {
-	texts  []*strings.Builder
+	said   dialect.Said
 	inText bool // the block that is being sent is one of text
 	calls  bool // of tools that the client has
-	size   int
 	end    dialect.End
 	over   bool // message_stop was seen
 	failed bool
@@ -26,18 +22,18 @@ type reader struct {
 
 // Event implements dialect.Reader.
 func (r *reader) Event(_, data []byte) {
-	doc := gjson.Parse(unsafe.String(unsafe.SliceData(data), len(data)))
+	doc := dialect.Document(data)
 	switch doc.Get("type").Str {
 	case "content_block_start":
 		block := doc.Get("content_block")
 		if r.inText = block.Get("type").Str == "text"; r.inText {
-			r.texts = append(r.texts, &strings.Builder{})
-			r.add(block.Get("text").Str)
+			r.said.Next()
+			r.said.Add(block.Get("text").Str)
 		}
 		r.calls = r.calls || block.Get("type").Str == "tool_use"
 	case "content_block_delta":
 		if doc.Get("delta.type").Str == "text_delta" && r.inText {
-			r.add(doc.Get("delta.text").Str)
+			r.said.Add(doc.Get("delta.text").Str)
 		}
 	case "message_start":
 		r.usage = dialect.Usage{}
@@ -54,15 +50,15 @@ func (r *reader) Event(_, data []byte) {
 
 // Body implements dialect.Reader.
 func (r *reader) Body(body []byte) {
-	doc := gjson.Parse(unsafe.String(unsafe.SliceData(body), len(body)))
+	doc := dialect.Document(body)
 	if doc.Get("type").Str != "message" {
 		r.failed = true
 		return
 	}
 	doc.Get("content").ForEach(func(_, block gjson.Result) bool {
 		if block.Get("type").Str == "text" {
-			r.texts = append(r.texts, &strings.Builder{})
-			r.add(block.Get("text").Str)
+			r.said.Next()
+			r.said.Add(block.Get("text").Str)
 		}
 		r.calls = r.calls || block.Get("type").Str == "tool_use"
 		return true
@@ -70,13 +66,6 @@ func (r *reader) Body(body []byte) {
 	addUsage(&r.usage, doc.Get("usage"))
 	r.stop(doc.Get("stop_reason").Str)
 	r.over = true
-}
-
-func (r *reader) add(s string) {
-	if r.size+len(s) <= dialect.MaxAnswer {
-		r.texts[len(r.texts)-1].WriteString(s)
-		r.size += len(s)
-	}
 }
 
 func (r *reader) stop(reason string) {
@@ -100,17 +89,10 @@ func (r *reader) Answer() dialect.Answer {
 	if r.failed {
 		return dialect.Answer{End: dialect.EndError}
 	}
-	var texts []string
-	for _, t := range r.texts {
-		if t.Len() > 0 {
-			texts = append(texts, t.String())
-		}
-	}
-	a := dialect.Answer{Text: dialect.WithoutThoughts(strings.Join(texts, "\n"))}
+	a := dialect.Answer{Text: r.said.Text(), Usage: r.usage}
 	if r.over {
 		a.End = r.end.WithCalls(r.calls)
 	}
-	a.Usage = r.usage
 	return a
 }
 

@@ -2,7 +2,6 @@ package responses
 
 import (
 	"strings"
-	"unsafe"
 
 	"github.com/tidwall/gjson"
 
@@ -17,20 +16,19 @@ func (Dialect) NewReader() dialect.Reader { return &reader{} }
 // the last event's output empty.
 type reader struct {
 	id    string
-	said  string   // the id of the last message
-	texts []string // of the messages that ended
-	calls bool     // something is to be done before the turn ends
-	size  int
+	item  string       // the id of the last message
+	said  dialect.Said // in the messages that ended
+	calls bool         // something is to be done before the turn ends
 	end   dialect.End
 	usage dialect.Usage
 }
 
 // Event implements dialect.Reader.
 func (r *reader) Event(_, data []byte) {
-	doc := gjson.Parse(unsafe.String(unsafe.SliceData(data), len(data)))
+	doc := dialect.Document(data)
 	switch doc.Get("type").Str {
 	case "response.output_item.done":
-		r.item(doc.Get("item"))
+		r.add(doc.Get("item"))
 	case "response.completed", "response.incomplete", "response.failed", "response.cancelled":
 		r.whole(doc.Get("response"))
 	case "error":
@@ -40,7 +38,7 @@ func (r *reader) Event(_, data []byte) {
 
 // Body implements dialect.Reader.
 func (r *reader) Body(body []byte) {
-	r.whole(gjson.Parse(unsafe.String(unsafe.SliceData(body), len(body))))
+	r.whole(dialect.Document(body))
 }
 
 // whole takes a response object.
@@ -48,9 +46,9 @@ func (r *reader) whole(response gjson.Result) {
 	r.id = strings.Clone(response.Get("id").Str)
 	r.usage = dialect.OpenAIUsage(response.Get("usage"))
 	if output := response.Get("output"); len(output.Array()) > 0 {
-		r.texts, r.calls, r.size = nil, false, 0
+		r.said, r.calls = dialect.Said{}, false
 		output.ForEach(func(_, item gjson.Result) bool {
-			r.item(item)
+			r.add(item)
 			return true
 		})
 	}
@@ -66,15 +64,15 @@ func (r *reader) whole(response gjson.Result) {
 	}
 }
 
-// item takes an output item. What a model says beside its answer is not kept.
-func (r *reader) item(item gjson.Result) {
+// add takes an output item. What a model says beside its answer is not kept.
+func (r *reader) add(item gjson.Result) {
 	switch kind := item.Get("type").Str; {
 	case kind == "message" && item.Get("phase").Str != "commentary":
-		r.said = strings.Clone(item.Get("id").Str)
+		r.item = strings.Clone(item.Get("id").Str)
 		item.Get("content").ForEach(func(_, part gjson.Result) bool {
-			if text := part.Get("text").Str; part.Get("type").Str == "output_text" && text != "" && r.size+len(text) <= dialect.MaxAnswer {
-				r.texts = append(r.texts, strings.Clone(text))
-				r.size += len(text)
+			if part.Get("type").Str == "output_text" {
+				r.said.Next()
+				r.said.Add(part.Get("text").Str)
 			}
 			return true
 		})
@@ -97,5 +95,5 @@ func (r *reader) Answer() dialect.Answer {
 	if r.end == dialect.EndError {
 		return dialect.Answer{End: dialect.EndError}
 	}
-	return dialect.Answer{Text: dialect.WithoutThoughts(strings.Join(r.texts, "\n")), End: r.end, ID: r.id, Item: r.said, Usage: r.usage}
+	return dialect.Answer{Text: r.said.Text(), End: r.end, ID: r.id, Item: r.item, Usage: r.usage}
 }
