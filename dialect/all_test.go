@@ -339,6 +339,11 @@ var useName = map[dialect.Use]string{
 	dialect.UseNone: "none", dialect.UseTurn: "turn", dialect.UseReplay: "replay", dialect.UseFetch: "fetch",
 }
 
+// header is one of a request.
+type header http.Header
+
+func (h header) Peek(name string) []byte { return []byte(http.Header(h).Get(name)) }
+
 func checkHead(t *testing.T, tc *testCase) {
 	first, fields, _ := strings.Cut(tc.text, "\n")
 	method, target, _ := strings.Cut(first, " ")
@@ -351,7 +356,7 @@ func checkHead(t *testing.T, tc *testCase) {
 		name, value, _ := strings.Cut(strings.TrimSpace(line), ": ")
 		h.Add(name, value)
 	}
-	r := &dialect.Request{Method: []byte(method), Path: []byte(u.Path), Header: func(name string) []byte { return []byte(h.Get(name)) }}
+	r := dialect.Request{Method: []byte(method), Path: []byte(u.Path), Header: header(h)}
 	m := tc.d.Match(r)
 	got := map[string]string{"use": useName[m.Use], "route": m.Route, "model": string(m.Model), "id": m.ID, "upstream": strconv.FormatBool(m.Upstream)}
 	want := make(map[string]string)

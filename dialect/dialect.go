@@ -8,7 +8,7 @@ type Dialect interface {
 	Info() Info
 
 	// Match says what a request is to this API, by its head alone.
-	Match(r *Request) Match
+	Match(r Request) Match
 
 	// Parse reads body into c and reports whether it was understood. A body
 	// that was not understood (not valid JSON, not of this API's shape,
@@ -66,8 +66,11 @@ type Relax struct {
 // Request is the head of a request.
 type Request struct {
 	Method, Path []byte // the path without the query
-	Header       func(name string) []byte
+	Header       Header
 }
+
+// Header finds a field of a head by its canonical name; nil: there is none.
+type Header interface{ Peek(name string) []byte }
 
 // Use says what is to be done with a request.
 type Use uint8

@@ -61,11 +61,10 @@ func (p *promises) keep(m *Memory, status int) (directives int) {
 	return 0
 }
 
-// judged does what the head of an answer allows: the header that follows says
-// so, and the answer may never come to its end.
-func (s *Server) judged(m *Memory, d decision, status int) decision {
-	contain.Run(s.log, "the head of an answer", func() {
-		d.plan.Outcome.Promoted = d.promises.keep(m, status)
-	})
-	return d
+// accepted does what the head of an answer allows, and returns how many
+// directives are kept: the header that follows says so, and the answer may never
+// come to its end.
+func (s *Server) accepted(m *Memory, p *promises, status int) (directives int) {
+	contain.Run(s.log, "the head of an answer", func() { directives = p.keep(m, status) })
+	return directives
 }

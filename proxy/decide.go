@@ -114,12 +114,14 @@ func (s *decider) decide(r *request) (d decision) {
 	}()
 	until := d.arrived.Add(r.memory.Timeout) // the request waits no longer for memory
 	if no := s.parse(r, until); no != nil {
-		return d.refuse(no)
+		d.refuse(no)
+		return d
 	}
 	d.subagent = signals(r.head, &r.conv)
 	d.caller = r.memory.Identity.Identify(&r.says, r.head, &r.conv)
 	if no := s.stranger(r, &d.caller); no != nil {
-		return d.refuse(no)
+		d.refuse(no)
+		return d
 	}
 	ctx, cancel := context.WithDeadline(s.base, until)
 	defer cancel()
@@ -136,14 +138,16 @@ func (s *decider) decide(r *request) (d decision) {
 	}
 	d.at = s.locate(r, d.at, who.Session, d.held)
 	if r.conv.Last < 0 {
-		return s.continued(r, d)
+		s.continued(r, &d)
+		return d
 	}
 	d.project = s.workspaceOf(r, &d.at, d.chained)
 	who.Workspace = d.project.key
 	r.chain = s.hasher.Chain(&r.conv, d.at.root, r.chain[:0])
 	if !r.conv.InTime() { // or where it takes place was not found in time
 		o, _ := inject.Stopped(&r.conv)
-		return d.refuse(&refusal{Outcome: o})
+		d.refuse(&refusal{Outcome: o})
+		return d
 	}
 	first := false
 	if who.Session == "" {
@@ -156,27 +160,24 @@ func (s *decider) decide(r *request) (d decision) {
 	if d.plan.Turn != "" {
 		r.memory.Begin(d.plan.Turn)
 	}
-	return s.adjust(r, d)
+	s.adjust(r, &d)
+	return d
 }
 
 // refuse ends a decision with why there is no memory.
-func (d decision) refuse(no *refusal) decision {
-	d.plan, d.why = inject.Plan{Outcome: no.Outcome}, no.why
-	return d
-}
+func (d *decision) refuse(no *refusal) { d.plan, d.why = inject.Plan{Outcome: no.Outcome}, no.why }
 
 // continued decides about a request that holds nothing of a person: it may go on
 // with a turn whose beginning the provider holds.
-func (s *decider) continued(r *request, d decision) decision {
-	d = d.refuse(skipped(inject.ReasonNoUserMessage))
+func (s *decider) continued(r *request, d *decision) {
+	d.refuse(skipped(inject.ReasonNoUserMessage))
 	if d.pending = r.continues(&d.at); d.pending != nil {
 		d.plan.Turn, d.plan.Write = d.pending.turn.ID, d.pending.turn.Targets
 	}
-	return d
 }
 
 // adjust is what follows from a plan.
-func (s *decider) adjust(r *request, d decision) decision {
+func (s *decider) adjust(r *request, d *decision) {
 	if d.subagent && d.plan.Outcome.Reason == inject.ReasonNone {
 		d.plan.Outcome.Reason = inject.ReasonSubagent // which is why its turns are not kept
 	}
@@ -187,5 +188,4 @@ func (s *decider) adjust(r *request, d decision) decision {
 		o := &d.plan.Outcome
 		d.promises.directives, o.Refused, o.Unscoped = r.memory.Directives(d.who, d.plan.Generation, string(r.conv.Text(r.conv.Last)))
 	}
-	return d
 }

@@ -2,12 +2,14 @@ package proxy
 
 import (
 	"errors"
+	"sync"
 	"time"
 
 	"github.com/valyala/fasthttp"
 
 	"github.com/graphiti-proxy/graphiti-proxy/dialect"
 	"github.com/graphiti-proxy/graphiti-proxy/proxy/contain"
+	"github.com/graphiti-proxy/graphiti-proxy/proxy/observe"
 	"github.com/graphiti-proxy/graphiti-proxy/proxy/wire"
 )
 
@@ -40,7 +42,7 @@ func (s *Server) serve(ctx *fasthttp.RequestCtx) {
 	}
 	status = a.Status
 	s.observer.Answer(c.route.upstream.Name, status)
-	d = s.judged(c.memory, d, status) // accept.go: what is kept only of a request that was accepted
+	d.plan.Outcome.Promoted = s.accepted(c.memory, &d.promises, status) // accept.go: what is kept only of a request that was accepted
 	if a.SwitchesProtocols() {
 		if err := x.Tunnel(a, s.messages(c, &a.AnswerHead, webSocket)); err != nil { // both ways, until one side ends
 			status = s.writeError(c, ctx, d, err)
@@ -139,4 +141,57 @@ func (s *Server) finish(c *call) {
 	contain.Log(s.log, "a request", r)
 	c.share.Release()
 	x.Break() // neither is used again: what broke may still hold them
+}
+
+// call is what belongs to a request from its first byte to the answer's last: it
+// is made once, and no step changes what another has made. It belongs to the
+// goroutine that serves the request.
+type call struct {
+	request // what is decided about
+
+	x      *wire.Exchange // nil over a WebSocket
+	pieces [][]byte       // of the body that is sent
+	seen   observe.Request
+}
+
+// smallConversation bounds what a call keeps of a conversation.
+const smallConversation = 64 << 10
+
+var calls = sync.Pool{New: func() any { return new(call) }}
+
+func (s *Server) newCall(x *wire.Exchange, h *fasthttp.RequestHeader) *call {
+	c := calls.Get().(*call) //nolint:forcetypeassert // the pool's only type
+	c.x, c.head = x, h
+	c.memory, c.limits, c.share = s.mem(), s.way().limits, s.budget.Share()
+	return c
+}
+
+// release gives the call's buffers back. Nothing may refer to them any more.
+func (c *call) release() {
+	c.dropConversation()
+	c.share.Release()
+	conv, chain, pieces := c.conv, c.chain[:0], c.pieces[:0]
+	clear(pieces[:cap(pieces)])
+	*c = call{request: request{conv: conv, chain: chain}, pieces: pieces}
+	calls.Put(c)
+}
+
+// freeBody gives back what was needed for reading the request, which has been
+// sent. What the answer's turn holds of it stays counted.
+func (c *call) freeBody(held int) {
+	c.dropConversation()
+	c.plain, c.body = nil, wire.Body{}
+	c.share.Shrink(c.x.FreeBody() + c.conv.Size() + held)
+}
+
+// dropConversation takes what was read of the body from the call, unless it is
+// small.
+func (c *call) dropConversation() {
+	c.conv.Reset() // which refers to the body
+	if c.conv.Size() > smallConversation {
+		c.conv = dialect.Conversation{}
+	}
+	if cap(c.chain) > smallConversation/16 {
+		c.chain = nil
+	}
 }

@@ -2,6 +2,8 @@ package proxy
 
 import (
 	"bytes"
+	"crypto/tls"
+	"time"
 
 	"github.com/valyala/fasthttp"
 
@@ -35,7 +37,7 @@ func (s *Server) match(h *fasthttp.RequestHeader) route {
 // routeOf is the route of a request, and the name of its upstream.
 func routeOf(h *fasthttp.RequestHeader) (r route, upstream string) {
 	path, _, _ := bytes.Cut(wire.OriginForm(h.RequestURI()), []byte{'?'})
-	found := registry.Find(&dialect.Request{Method: h.Method(), Path: path, Header: h.Peek})
+	found := registry.Find(dialect.Request{Method: h.Method(), Path: path, Header: h})
 	r = route{match: found.Match, speaks: found.Speaks}
 	switch found.Use {
 	case dialect.UseTurn, dialect.UseReplay:
@@ -45,4 +47,80 @@ func routeOf(h *fasthttp.RequestHeader) (r route, upstream string) {
 	case dialect.UseNone:
 	}
 	return r, found.Upstream
+}
+
+// Ways say where requests go and how much of them is looked at. Of the limits
+// those of the listener stay what they were when the server was made.
+type Ways struct {
+	Upstreams map[string]string // base addresses, by the names that the registry of dialects has
+	Limits    Limits
+	WebSocket WebSocket // the Responses API over one
+}
+
+// ways are those in force.
+type ways struct {
+	upstreams map[string]*wire.Upstream // one for each name that the registry has
+	limits    Limits
+	webSocket WebSocket
+}
+
+func newWays(w Ways, roots *tls.Config) (*ways, error) {
+	now := &ways{upstreams: make(map[string]*wire.Upstream), limits: w.Limits, webSocket: w.WebSocket}
+	for _, name := range registry.Upstreams {
+		u, err := wire.NewUpstream(name, w.Upstreams[name], roots, w.Limits.UpstreamConnect)
+		if err != nil {
+			return nil, err
+		}
+		now.upstreams[name] = u
+	}
+	return now, nil
+}
+
+func (w *ways) closeIdle(t time.Time) {
+	for _, u := range w.upstreams {
+		u.CloseIdle(t)
+	}
+}
+
+func (s *Server) way() *ways { return s.ways.Load() }
+
+// SetWays changes them from the next request on; requests under way end as
+// they began.
+func (s *Server) SetWays(w Ways) error {
+	now, err := newWays(w, s.roots)
+	if err != nil {
+		return err
+	}
+	before := s.way()
+	for name, u := range before.upstreams {
+		now.upstreams[name] = unless(u, now.upstreams[name]) // those that stay keep their connections
+	}
+	s.ways.Store(now)
+	s.sizeBudget(w.Limits)
+	for name, u := range before.upstreams {
+		if u != now.upstreams[name] {
+			u.Retire()
+		}
+	}
+	return nil
+}
+
+// sizeBudget is called when the limits change.
+func (s *Server) sizeBudget(l Limits) {
+	if s.budget != nil {
+		s.budget.Set(l.InspectTotal)
+	}
+}
+
+// unless returns an upstream unless the other is another one.
+func unless(u, other *wire.Upstream) *wire.Upstream {
+	if u.Same(other) {
+		return u
+	}
+	return other
+}
+
+// timeouts are those of upstreams.
+func (w *ways) timeouts() wire.Timeouts {
+	return wire.Timeouts{Response: w.limits.UpstreamResponse, Idle: w.limits.UpstreamIdle}
 }

@@ -27,7 +27,7 @@ const route = "/chat/completions"
 
 // Match implements dialect.Dialect. Prefixes differ: /v1,
 // /openai/deployments/{name}, /api/v1.
-func (Dialect) Match(r *dialect.Request) dialect.Match {
+func (Dialect) Match(r dialect.Request) dialect.Match {
 	if string(r.Method) == "POST" && bytes.HasSuffix(r.Path, []byte(route)) {
 		return dialect.Match{Use: dialect.UseTurn, Route: route}
 	}

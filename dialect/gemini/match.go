@@ -37,8 +37,8 @@ var ours = []string{"/v1beta/", "/v1alpha/", "/upload/v1beta/", "/ws/google.ai.g
 
 // Match implements dialect.Dialect. In /v1 other providers have paths of the
 // same names, but no POST to a model of theirs.
-func (Dialect) Match(r *dialect.Request) (m dialect.Match) {
-	m.Upstream = len(r.Header("X-Goog-Api-Key")) > 0
+func (Dialect) Match(r dialect.Request) (m dialect.Match) {
+	m.Upstream = len(r.Header.Peek("X-Goog-Api-Key")) > 0
 	for _, prefix := range ours {
 		m.Upstream = m.Upstream || bytes.HasPrefix(r.Path, []byte(prefix))
 	}

@@ -30,7 +30,7 @@ const (
 )
 
 // Match implements dialect.Dialect.
-func (Dialect) Match(r *dialect.Request) dialect.Match {
+func (Dialect) Match(r dialect.Request) dialect.Match {
 	m := dialect.Match{Upstream: isAnthropic(r)}
 	if string(r.Method) != "POST" {
 		return m
@@ -46,8 +46,8 @@ func (Dialect) Match(r *dialect.Request) dialect.Match {
 
 // isAnthropic tells the requests that belong to Anthropic's API: both vendors
 // have paths such as /v1/models and /v1/files.
-func isAnthropic(r *dialect.Request) bool {
+func isAnthropic(r dialect.Request) bool {
 	return bytes.HasPrefix(r.Path, []byte("/v1/messages")) ||
-		len(r.Header("Anthropic-Version")) > 0 ||
-		bytes.HasPrefix(r.Header("User-Agent"), []byte("claude-cli/"))
+		len(r.Header.Peek("Anthropic-Version")) > 0 ||
+		bytes.HasPrefix(r.Header.Peek("User-Agent"), []byte("claude-cli/"))
 }

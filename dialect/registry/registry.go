@@ -45,7 +45,7 @@ type Route struct {
 }
 
 // Find returns the route of a request.
-func Find(r *dialect.Request) Route {
+func Find(r dialect.Request) Route {
 	found := Route{Upstream: DefaultUpstream}
 	for i, d := range All {
 		m := d.Match(r)

@@ -40,7 +40,7 @@ const (
 )
 
 // Match implements dialect.Dialect.
-func (Dialect) Match(r *dialect.Request) dialect.Match {
+func (Dialect) Match(r dialect.Request) dialect.Match {
 	switch string(r.Method) {
 	case "POST":
 		for _, route := range routes {
