@@ -5,7 +5,6 @@ import (
 	"time"
 
 	"github.com/graphiti-proxy/graphiti-proxy/capture/ledger"
-	"github.com/graphiti-proxy/graphiti-proxy/capture/replica"
 )
 
 // CutOff notes that the answer of a turn was cut off, failed, or was withheld:
@@ -26,7 +25,7 @@ func (p *Pipeline) CutOff(ctx context.Context, t ledger.Turn) error {
 // bringCut tells the others what was noted here.
 func (p *Pipeline) bringCut(ctx context.Context) error {
 	for {
-		list, err := p.team.local.Cuts(ctx, replica.Page)
+		list, err := p.team.local.Cuts(ctx, chunk)
 		if err != nil || len(list) == 0 {
 			return err
 		}

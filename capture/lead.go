@@ -23,9 +23,8 @@ const (
 	// leadMargin is how long before its lease ends a replica stops to deliver.
 	leadMargin = time.Second
 
-	// adoptEvery is how often who leads looks for entries that another replica
-	// has read in the moment in which it lost the lead.
-	adoptEvery = 30 * time.Second
+	// chunk is how many turns are moved to the others at a time.
+	chunk = 200
 )
 
 // Shared is the state that replicas share.
@@ -45,11 +44,10 @@ type team struct {
 	local *ledger.Ledger // where turns wait while the others cannot be reached
 	spool *replica.Queue
 
-	ended   chan struct{}
-	adopted time.Time      // when it was last looked for what others had read
-	asked   chan struct{}  // somebody here wants to lead
-	busy    sync.WaitGroup // calls, and what people asked for, that need the lead
-	wanted  atomic.Int32   // how many here want to lead
+	ended  chan struct{}
+	asked  chan struct{}  // somebody here wants to lead
+	busy   sync.WaitGroup // calls, and what people asked for, that need the lead
+	wanted atomic.Int32   // how many here want to lead
 
 	// Guarded by Pipeline.mu.
 	leading bool
@@ -156,10 +154,6 @@ func (p *Pipeline) leadOnce() error {
 			p.mu.Lock()
 			t.until.Reset(time.Until(began.Add(replica.LeaseFor - leadMargin)))
 			p.mu.Unlock()
-			if time.Since(t.adopted) > adoptEvery {
-				t.adopted = began
-				p.adopt(ctx)
-			}
 		default:
 			p.stepDown()
 			_ = t.spool.LeaveLease(ctx) // it ends by itself
@@ -209,14 +203,6 @@ func (p *Pipeline) takeOver(began time.Time) error {
 	go p.followStream(ctx)
 	p.opts().Log.Info("this replica delivers what the replicas remember")
 	return nil
-}
-
-// adopt takes over what others have read and do not deliver.
-func (p *Pipeline) adopt(ctx context.Context) {
-	err := p.team.spool.Adopt(ctx, p.loop.Wake)
-	if err != nil {
-		p.opts().Log.Warn("what other replicas have read cannot be taken over", "error", err)
-	}
 }
 
 // followStream tells the state of turns that any replica has added.
@@ -354,7 +340,7 @@ func (p *Pipeline) bring(ctx context.Context) error {
 	}
 	for {
 		var seqs []int64
-		err := t.local.Undelivered(ctx, replica.Page, func(group, said string, born time.Time, e ledger.Entry) error {
+		err := t.local.Undelivered(ctx, chunk, func(group, said string, born time.Time, e ledger.Entry) error {
 			_, err := t.spool.Append(ctx, &e.Turn, said, graphiti.Target{Scope: e.Scope, Group: group}, born)
 			if err == nil {
 				seqs = append(seqs, e.Seq)
@@ -367,7 +353,7 @@ func (p *Pipeline) bring(ctx context.Context) error {
 		if len(seqs) > 0 {
 			p.opts().Log.Info("turns that waited here are with the others now", "turns", len(seqs))
 		}
-		if err != nil || len(seqs) < replica.Page {
+		if err != nil || len(seqs) < chunk {
 			return err
 		}
 	}

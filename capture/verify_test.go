@@ -367,7 +367,8 @@ func TestDeadTurnsCanBeRetriedAndDropped(t *testing.T) {
 		serve(w, r)
 	})
 	path := filepath.Join(t.TempDir(), "spool.db")
-	p := verifying(t, path, m)
+	patient := func(o *Options, _ *deliver.Timing) { o.Timeout = 5 * time.Second }
+	p := verifying(t, path, m, patient)
 	for i := range 5 {
 		add(t, p, spoken(fmt.Sprint(i), "a"))
 	}

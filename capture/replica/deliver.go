@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"slices"
 	"strconv"
-	"strings"
 	"time"
 
 	goredis "github.com/redis/go-redis/v9"
@@ -17,175 +16,103 @@ import (
 	"github.com/graphiti-proxy/graphiti-proxy/capture/ledger"
 )
 
-// handed is an entry that was handed over, and when among others.
-type handed struct {
+// inDoubt is an entry that was sent, and its place in the order of sending.
+type inDoubt struct {
 	group string
 	sent  int64
 	entry ledger.Entry
 }
 
-// takeOver reads, when this process begins to deliver, what another has read:
-// what waits goes to its line, what was handed over is in doubt, and returned
-// in the order in which it was.
-func (s *Queue) takeOver(ctx context.Context) (doubts []handed, err error) {
+// takeOver reads the stream when this process begins to deliver: what waits goes
+// to its line, what was sent is in doubt, and returned in the order of sending.
+func (s *Queue) takeOver(ctx context.Context) (doubts []inDoubt, err error) {
 	marks, err := s.marks(ctx)
 	if err != nil {
 		return nil, err
 	}
 	s.mu.Lock()
-	s.lines = make(map[string]*line)
+	s.lines, s.newest = make(map[string]*line), 0
 	for _, m := range marks {
 		s.sent = max(s.sent, m.Sent)
 	}
 	s.mu.Unlock()
-	if err := s.makeGroup(ctx); err != nil {
-		return nil, err
-	}
-	for from := "0-0"; ; {
-		var list []goredis.XMessage
-		err := s.db.Ease(ctx, func(ctx context.Context, c redis.Cmdable) (err error) {
-			list, from, err = c.XAutoClaim(ctx, &goredis.XAutoClaimArgs{
-				Stream: redis.Key("spool"), Group: consumers, Consumer: s.token, Start: from, Count: Page,
-			}).Result()
-			return err
-		})
-		if err != nil {
-			return nil, fmt.Errorf("take over the spool: %w", err)
-		}
-		for i := range list {
-			e, err := parse(&list[i])
-			if err != nil {
-				continue // it is not ours
-			}
-			if m := marks[e.Number]; m.Sent > 0 {
-				one, err := e.withMark(m)
-				if err != nil {
-					continue
-				}
-				doubts = append(doubts, handed{e.Group, m.Sent, one})
-				continue
-			}
-			s.queue(e.Group, e.Number, e.Later == "1")
-		}
-		switch {
-		case from != "0-0":
-		case len(list) == Page: // not all servers say that there is more
-			last, err := parse(&list[Page-1])
-			if err != nil {
-				return nil, err
-			}
-			from = idOf(last.Number + 1)
-		default:
-			slices.SortStableFunc(doubts, func(a, b handed) int { return cmp.Compare(a.sent, b.sent) })
-			return doubts, nil
-		}
-	}
-}
-
-func (s *Queue) makeGroup(ctx context.Context) error {
-	return s.db.Ease(ctx, func(ctx context.Context, c redis.Cmdable) error {
-		// A server that is full would refuse to make what is there.
-		groups, err := c.XInfoGroups(ctx, redis.Key("spool")).Result()
-		if err == nil && slices.ContainsFunc(groups, func(g goredis.XInfoGroup) bool { return g.Name == consumers }) {
+	err = s.read(ctx, func(e *entry) error {
+		m := marks[e.Number]
+		if m.Sent == 0 {
+			s.queue(e)
 			return nil
 		}
-		err = c.XGroupCreateMkStream(ctx, redis.Key("spool"), consumers, "0").Err()
-		if err != nil && strings.HasPrefix(err.Error(), "BUSYGROUP") {
-			return nil
-		}
-		return err
-	})
-}
-
-// Follow waits a while for entries that nobody has read, puts them in their
-// lines and calls found for each.
-func (s *Queue) Follow(ctx context.Context, wait time.Duration, found func(group string, fresh bool)) error {
-	var streams []goredis.XStream
-	err := s.db.EaseWait(ctx, wait, func(ctx context.Context, c redis.Cmdable) (err error) {
-		streams, err = c.XReadGroup(ctx, &goredis.XReadGroupArgs{
-			Group: consumers, Consumer: s.token, Streams: []string{redis.Key("spool"), ">"}, Count: Page, Block: wait,
-		}).Result()
-		if errors.Is(err, redis.Nil) {
-			return nil // nothing came
-		}
-		return err
-	})
-	if err != nil {
-		if strings.HasPrefix(err.Error(), "NOGROUP") {
-			return s.makeGroup(ctx) // somebody has emptied the database
-		}
-		return err
-	}
-	for _, stream := range streams {
-		for i := range stream.Messages {
-			e, err := parse(&stream.Messages[i])
-			if err != nil {
-				continue // it is not ours
-			}
-			s.queue(e.Group, e.Number, e.Later == "1")
-			found(e.Group, e.Later != "1")
-		}
-	}
-	return nil
-}
-
-// Adopt puts into their lines what is down as read by others: who leads now has
-// taken over all that was there, so that it came since. It calls found for
-// each, and forgets those who read it.
-func (s *Queue) Adopt(ctx context.Context, found func(group string, fresh bool)) error {
-	stream := redis.Key("spool")
-	return s.db.Ease(ctx, func(ctx context.Context, c redis.Cmdable) error {
-		others, err := c.XInfoConsumers(ctx, stream, consumers).Result()
-		if err != nil {
-			return err
-		}
-		for _, o := range others {
-			if o.Name == s.token || o.Idle < LeaseFor {
-				continue
-			}
-			if o.Pending > 0 {
-				if err := s.claim(ctx, c, o.Name, found); err != nil {
-					return err
-				}
-			}
-			if o.Pending <= Page {
-				if err := c.XGroupDelConsumer(ctx, stream, consumers, o.Name).Err(); err != nil {
-					return err
-				}
-			}
+		s.mu.Lock()
+		s.newest = e.Number
+		s.mu.Unlock()
+		if one, err := e.withMark(m); err == nil { // else nobody can read it
+			doubts = append(doubts, inDoubt{e.Group, m.Sent, one})
 		}
 		return nil
 	})
+	slices.SortStableFunc(doubts, func(a, b inDoubt) int { return cmp.Compare(a.sent, b.sent) })
+	return doubts, err
 }
 
-// claim takes entries over from another replica.
-func (s *Queue) claim(ctx context.Context, c redis.Cmdable, from string, found func(group string, fresh bool)) error {
-	stream := redis.Key("spool")
-	pending, err := c.XPendingExt(ctx, &goredis.XPendingExtArgs{Stream: stream, Group: consumers, Start: "-", End: "+", Count: Page, Consumer: from}).Result()
-	if err != nil || len(pending) == 0 {
+// Follow waits a while for further entries, puts them in their lines and calls
+// found for each.
+func (s *Queue) Follow(ctx context.Context, wait time.Duration, found func(group string, fresh bool)) error {
+	s.mu.Lock()
+	newest := s.newest
+	s.mu.Unlock()
+	var list []goredis.XMessage
+	err := s.db.EaseWait(ctx, wait, func(ctx context.Context, c redis.Cmdable) error {
+		streams, err := c.XRead(ctx, &goredis.XReadArgs{Streams: []string{redis.Key("spool"), idOf(newest)}, Count: page, Block: wait}).Result()
+		if errors.Is(err, redis.Nil) {
+			return nil // nothing came
+		}
+		if err == nil {
+			list = streams[0].Messages
+		}
 		return err
-	}
-	ids := make([]string, len(pending))
-	for i := range pending {
-		ids[i] = pending[i].ID
-	}
-	list, err := c.XClaim(ctx, &goredis.XClaimArgs{Stream: stream, Group: consumers, Consumer: s.token, Messages: ids}).Result()
-	if err != nil {
-		return err
+	})
+	if err == nil && len(list) == 0 {
+		return s.ifEmptied(ctx, newest, found)
 	}
 	for i := range list {
-		if e, err := parse(&list[i]); err == nil {
-			s.queue(e.Group, e.Number, e.Later == "1")
-			found(e.Group, e.Later != "1")
+		e, err := parse(&list[i])
+		if err != nil {
+			return err
 		}
+		s.queue(e)
+		found(e.Group, e.Later != "1")
 	}
-	return nil
+	return err
 }
 
-// queue puts an entry into its line.
-func (s *Queue) queue(group string, n int64, later bool) {
+// ifEmptied reads the whole stream where somebody has emptied the database:
+// numbers start again.
+func (s *Queue) ifEmptied(ctx context.Context, newest int64, found func(group string, fresh bool)) error {
+	var last int64
+	err := s.db.Ease(ctx, func(ctx context.Context, c redis.Cmdable) (err error) {
+		if last, err = c.Get(ctx, redis.Key("last")).Int64(); errors.Is(err, redis.Nil) {
+			return nil
+		}
+		return err
+	})
+	if err != nil || last >= newest {
+		return err
+	}
+	if _, err := s.takeOver(ctx); err != nil { // what is in doubt is in flight here
+		return err
+	}
+	return s.Groups(found)
+}
+
+// queue puts an entry of the stream into its line.
+func (s *Queue) queue(e *entry) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	s.newest = e.Number
+	s.queueLocked(e.Group, e.Number, e.Later == "1")
+}
+
+func (s *Queue) queueLocked(group string, n int64, later bool) {
 	l := s.lines[group]
 	if l == nil {
 		l = &line{}
@@ -363,7 +290,7 @@ func (s *Queue) MarkSent(group string, entries []ledger.Entry) error {
 	sent := s.sent
 	s.sent += int64(len(entries))
 	s.mu.Unlock()
-	err := s.note("note hand-over", entries, func(m *mark, e *ledger.Entry) {
+	err := s.note("note what is sent", entries, func(m *mark, e *ledger.Entry) {
 		sent++
 		m.Sent, m.Have, m.Losses = sent, e.Have, e.Losses
 	})
@@ -377,12 +304,15 @@ func (s *Queue) Requeue(group string, entries []ledger.Entry, reason string) err
 	err := s.note("note failure", entries, func(m *mark, e *ledger.Entry) {
 		m.Sent, m.Attempts, m.Reason, m.Have, m.Losses = 0, m.Attempts+1, reason, e.Have, e.Losses
 	})
-	if err == nil {
-		for i := range entries {
-			s.queue(group, entries[i].Seq, entries[i].Later)
-		}
+	if err != nil {
+		return err
 	}
-	return err
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for i := range entries {
+		s.queueLocked(group, entries[i].Seq, entries[i].Later)
+	}
+	return nil
 }
 
 func (s *Queue) MarkDelivered(group string, entries []ledger.Entry, verified bool, _ time.Time) (gone ledger.Size, err error) {
@@ -410,7 +340,7 @@ func (s *Queue) MarkDead(group string, e *ledger.Entry, reason string) (ledger.S
 	if err != nil {
 		return ledger.Size{}, err
 	}
-	reply, err := s.run(context.Background(), "note refusal", buryScript, true, nil, e.Seq, string(value))
+	reply, err := s.run(context.Background(), "note refusal", deadScript, true, nil, e.Seq, string(value))
 	if err != nil {
 		return ledger.Size{}, err
 	}

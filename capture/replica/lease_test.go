@@ -50,9 +50,9 @@ func TestLease(t *testing.T) {
 	keeps("a", a, false, false)
 }
 
-// TestWhatAnotherReplicaReadIsTakenOver: at once by who begins to deliver, and
-// later what was read in the moment of the change; what was handed over is in
-// doubt; and nothing comes twice.
+// TestWhatAnotherReplicaReadIsTakenOver by who begins to deliver, also what the
+// other reads after the change; what was sent is in doubt, and nothing comes
+// twice.
 func TestWhatAnotherReplicaReadIsTakenOver(t *testing.T) {
 	server := redistest.Start(t)
 	db := dial(t, server)
@@ -115,18 +115,10 @@ func TestWhatAnotherReplicaReadIsTakenOver(t *testing.T) {
 	if _, err := a.MarkDelivered("g", entries, true, time.Now()); err == nil {
 		t.Error("who has lost the lease notes a delivery")
 	}
-	direct := server.Client()
-	defer direct.Close()
-	if err := b.claim(ctx, direct, a.token, found); err != nil {
+	if err := b.Follow(ctx, 10*time.Millisecond, found); err != nil {
 		t.Fatal(err)
 	}
 	if got := names(b); len(got) != 2 || got[1] != "3" {
-		t.Errorf("waiting: %q", got)
-	}
-	if err := b.Adopt(ctx, found); err != nil {
-		t.Error(err)
-	}
-	if got := names(b); len(got) != 2 {
 		t.Errorf("waiting: %q", got)
 	}
 	if _, err := b.MarkDelivered("g", []ledger.Entry{doubts[0].entry}, true, time.Now()); err != nil {
@@ -134,5 +126,48 @@ func TestWhatAnotherReplicaReadIsTakenOver(t *testing.T) {
 	}
 	if n, err := b.Sizes(ctx); n.Pending.Turns != 2 || err != nil {
 		t.Errorf("%+v, %v", n, err)
+	}
+}
+
+// TestDatabaseThatWasEmptied: numbers start again, and what comes then is found.
+func TestDatabaseThatWasEmptied(t *testing.T) {
+	server := redistest.Start(t)
+	q, ctx := New(dial(t, server), 100, 1<<20), t.Context()
+	if ok, err := q.TakeLease(ctx); !ok || err != nil {
+		t.Fatal(ok, err)
+	}
+	put := func(ids ...string) {
+		t.Helper()
+		for _, id := range ids {
+			if _, err := q.Add(ctx, []ledger.Turn{turn(id, "g")}, time.Now()); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	follow := func(want int) {
+		t.Helper()
+		n := 0
+		if err := q.Follow(ctx, 10*time.Millisecond, func(string, bool) { n++ }); n != want || err != nil {
+			t.Errorf("found %d times, want %d: %v", n, want, err)
+		}
+	}
+	if _, err := q.takeOver(ctx); err != nil {
+		t.Fatal(err)
+	}
+	put("1", "2", "3")
+	follow(3)
+	follow(0)
+	direct := server.Client()
+	defer direct.Close()
+	if err := direct.FlushAll(ctx).Err(); err != nil {
+		t.Fatal(err)
+	}
+	if ok, err := q.TakeLease(ctx); !ok || err != nil {
+		t.Fatal(ok, err)
+	}
+	put("4")
+	follow(1) // a group
+	if entries, err := q.Next(ctx, "g", 10); err != nil || len(entries) != 1 || entries[0].Turn.ID != "4" {
+		t.Errorf("%+v, %v", entries, err)
 	}
 }

@@ -113,7 +113,7 @@ func paged(numbers []int64, f func([]int64) error) error {
 	if len(numbers) == 0 {
 		return f(nil)
 	}
-	for some := range slices.Chunk(numbers, Page) {
+	for some := range slices.Chunk(numbers, page) {
 		if err := f(some); err != nil {
 			return err
 		}
@@ -187,7 +187,7 @@ func (s *Queue) Forget(part ledger.Part, generation int64, last bool) (d ledger.
 		return d, err
 	}
 	for len(waiting)+len(dead) > 0 {
-		w, n := min(Page, len(waiting)), min(Page, len(dead))
+		w, n := min(page, len(waiting)), min(page, len(dead))
 		reply, err := s.run(ctx, "empty group", forgetScript, false, nil,
 			append([]any{w}, append(anyOf(waiting[:w]), anyOf(dead[:n])...)...)...)
 		if err != nil {

@@ -41,7 +41,7 @@ var (
 	addScript      = script("add")
 	markScript     = script("mark")
 	doneScript     = script("done")
-	buryScript     = script("bury")
+	deadScript     = script("dead")
 	retryScript    = script("retry")
 	dropScript     = script("drop")
 	dropDeadScript = script("drop_dead")
@@ -49,14 +49,8 @@ var (
 	reportScript   = script("report")
 )
 
-const (
-	// consumers is the group of those who deliver. What one of them has read
-	// is taken over by the next.
-	consumers = "deliver"
-
-	// Page is how many entries are read in one call.
-	Page = 200
-)
+// page is how many entries are read in one call.
+const page = 200
 
 // Queue is the spool of several replicas. Its turns are entries of a stream;
 // one replica at a time, which holds the lease, delivers them. It keeps in
@@ -82,7 +76,8 @@ type Queue struct {
 	maxBytes int
 	lines    map[string]*line
 	known    ledger.Sizes // after what was added last
-	sent     int64        // the place in the order of hand-over that was given last
+	sent     int64        // the place in the order of sending that was given last
+	newest   int64        // the number of the entry that was read last
 }
 
 // line holds the numbers of a group's entries that wait, in their order.
@@ -90,7 +85,7 @@ type line struct{ fresh, older []int64 }
 
 // mark is what became of an entry until now.
 type mark struct {
-	Sent     int64        `json:"s,omitempty"` // order of hand-over; 0: it waits
+	Sent     int64        `json:"s,omitempty"` // order of sending; 0: it waits
 	Attempts int          `json:"a,omitempty"`
 	Have     ledger.Sides `json:"h,omitempty"`
 	Losses   int          `json:"l,omitempty"`
@@ -221,12 +216,12 @@ func digit(b bool) string {
 	return "0"
 }
 
-// read calls f for the entries from a number on, a Page at a time.
+// read calls f for the entries from a number on, a page at a time.
 func (s *Queue) read(ctx context.Context, f func(e *entry) error) error {
 	for from := "-"; from != ""; {
 		var list []goredis.XMessage
 		err := s.db.Ease(ctx, func(ctx context.Context, c redis.Cmdable) (err error) {
-			list, err = c.XRangeN(ctx, redis.Key("spool"), from, "+", Page).Result()
+			list, err = c.XRangeN(ctx, redis.Key("spool"), from, "+", page).Result()
 			return err
 		})
 		if err != nil {
@@ -241,7 +236,7 @@ func (s *Queue) read(ctx context.Context, f func(e *entry) error) error {
 			if err := f(e); err != nil {
 				return err
 			}
-			if i == Page-1 {
+			if i == page-1 {
 				from = "(" + list[i].ID
 			}
 		}

@@ -48,9 +48,6 @@ func TestFullRedisTakesWhatDeliveryWrites(t *testing.T) {
 	if _, err := s.Add(ctx, []ledger.Turn{turn("1", "g"), turn("2", "g")}, time.Now()); err != nil {
 		t.Fatal(err)
 	}
-	if err := s.makeGroup(ctx); err != nil {
-		t.Fatal(err)
-	}
 	if err := direct.ConfigSet(ctx, "maxmemory", "1").Err(); err != nil {
 		t.Skipf("needs redis-server: %v", err)
 	}

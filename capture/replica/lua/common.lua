@@ -21,7 +21,6 @@ local function count(what, turns, bytes)
 	redis.call('HINCRBY', counts, what .. '_bytes', bytes)
 end
 local function remove(n, entry)
-	redis.call('XACK', stream, 'deliver', n .. '-0')
 	redis.call('XDEL', stream, n .. '-0')
 	redis.call('HDEL', marks, n)
 	count('pending', -1, -#entry.body)
