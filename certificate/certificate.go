@@ -79,9 +79,9 @@ func (c *certificate) get(*tls.ClientHelloInfo) (*tls.Certificate, error) {
 				err = c.read()
 			}
 			if err != nil {
-				c.log.Warn("the certificate cannot be read again; the one before stays in use", "error", err)
+				c.log.Warn("reload certificate failed, the old one stays in use", "error", err)
 			} else {
-				c.log.Info("the certificate was read again")
+				c.log.Info("reloaded certificate")
 			}
 		}
 	}

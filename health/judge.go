@@ -10,25 +10,24 @@ import (
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti"
 )
 
-// Judge says what does not work: all of it, because one fault does not mend
-// another.
+// Judge says everything that does not work: one fault does not explain another.
 func (m *Memory) Judge(p *Probe, q *capture.QueueStatus, files []*sqlite.Trouble) {
 	m.Emptied = p.Emptied
 	if p.At.IsZero() {
-		m.State, m.Why = StateUnknown, "the memory has not been asked yet"
+		m.State, m.Why = StateUnknown, "the memory has not been checked yet"
 	} else {
 		m.Checked = &p.At
 	}
 	switch {
 	case p.Health != nil:
-		m.Fail(FaultUnreachable, p.Since, p.Health.Error(), cmp.Or(graphiti.Remedy(p.Health), "run graphiti-proxy test-connection")+"; chats go on, and turns wait in the spool")
+		m.Fail(FaultUnreachable, p.Since, p.Health.Error(), cmp.Or(graphiti.Remedy(p.Health), "run graphiti-proxy test-connection")+"; requests are forwarded, and turns wait in the queue")
 	case p.Search != nil:
 		d := graphiti.Diagnose(p.Search)
-		m.Fail(FaultSearch, p.Since, "the memory is up and a search fails: "+p.Search.Error()+worded(d),
+		m.Fail(FaultSearch, p.Since, "the memory is up, but a search fails: "+p.Search.Error()+worded(d),
 			cmp.Or(d.Remedy(), graphiti.Remedy(p.Search), "run graphiti-proxy test-connection; look at Graphiti's database and embedding model"))
 	}
 	if q.Stalled != nil {
-		m.Fail(FaultStalled, *q.Stalled, fmt.Sprintf("the memory accepts turns and has kept none since %s; %d wait in the spool, none is lost",
+		m.Fail(FaultStalled, *q.Stalled, fmt.Sprintf("the memory accepts turns and has stored none since %s; %d wait in the queue, none is lost",
 			q.Stalled.Format(time.RFC3339), q.Pending)+worded(q.Diagnosis), q.Diagnosis.Remedy())
 	}
 	if q.Unlisted != nil && q.Diagnosis == graphiti.Unshown {
@@ -36,14 +35,14 @@ func (m *Memory) Judge(p *Probe, q *capture.QueueStatus, files []*sqlite.Trouble
 	}
 	if d := q.SharedDown; d != nil {
 		m.Fail(FaultShared, *d, fmt.Sprintf("redis cannot be used since %s: %s", d.Format(time.RFC3339), q.SharedError),
-			"start Redis, give it room, or correct state.redis_url; chats go on without new memories, and turns wait in data_dir")
+			"start Redis, give it memory, or correct state.redis_url; requests are forwarded without new memories, and turns wait in data_dir")
 	}
 	if q.Failing != nil && m.State != StateTrouble { // else it follows from that
 		m.Fail(FaultDelivery, *q.Failing, "turns cannot be delivered: "+q.LastError,
-			cmp.Or(q.Remedy, "run graphiti-proxy test-connection --smoke")+"; turns wait in the spool")
+			cmp.Or(q.Remedy, "run graphiti-proxy test-connection --smoke")+"; turns wait in the queue")
 	}
 	if q.Unkept != nil {
-		m.Fail(FaultDisk, *q.Unkept, fmt.Sprintf("turns are not kept on disk since %s: %s; %d wait in memory, %d are lost",
+		m.Fail(FaultDisk, *q.Unkept, fmt.Sprintf("turns have not been written to disk since %s: %s; %d wait in RAM, %d are lost",
 			q.Unkept.Format(time.RFC3339), q.UnkeptError, q.InMemory, q.NotKept), q.UnkeptRemedy)
 	}
 	for _, t := range files {

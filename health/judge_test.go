@@ -17,7 +17,7 @@ func TestOneFaultDoesNotHideAnother(t *testing.T) {
 	now := time.Now()
 	m := Memory{State: StateWorking}
 	m.Judge(&Probe{At: now, Search: errors.New("no such model"), Since: now.Add(-time.Minute)}, &capture.QueueStatus{Stalled: &now, Pending: 3, Diagnosis: graphiti.WorkerDead}, nil)
-	if !strings.Contains(m.Why, "no such model") || !strings.Contains(m.Why, "has kept none") || !strings.Contains(m.Remedy, graphiti.WorkerDead.Remedy()) || !m.Since.Equal(now.Add(-time.Minute)) {
+	if !strings.Contains(m.Why, "no such model") || !strings.Contains(m.Why, "has stored none") || !strings.Contains(m.Remedy, graphiti.WorkerDead.Remedy()) || !m.Since.Equal(now.Add(-time.Minute)) {
 		t.Errorf("%+v", m)
 	}
 }

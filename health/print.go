@@ -23,12 +23,12 @@ func (s *Status) Print(w io.Writer) {
 		fmt.Fprintf(w, "          consent for %s, since %s\n", m.ConsentFor, m.ConsentSince.Local().Format(time.DateTime))
 	}
 	if m.Emptied > 0 {
-		fmt.Fprintf(w, "          %d messages of conversations lost their block to memory forget; those conversations get none any more\n", m.Emptied)
+		fmt.Fprintf(w, "          memory forget emptied %s of running conversations; those conversations get no more blocks\n", terminal.Count(m.Emptied, "block"))
 	}
 	if n := len(s.Blocked); n > 0 {
-		fmt.Fprintf(w, "          %s blocked, because memory forget has not ended: nothing of them is recalled, and new turns for them wait: %s\n",
+		fmt.Fprintf(w, "          %s blocked until memory forget has succeeded: nothing of them is recalled, and new turns for them wait: %s\n",
 			terminal.Count(n, "group"), strings.Join(s.Blocked, ", "))
-		fmt.Fprintln(w, "          it goes on by itself; to see what keeps it from its end, run the same memory forget again")
+		fmt.Fprintln(w, "          the proxy retries by itself; to see why it fails, run the same memory forget again")
 	}
 	if m.Why != "" {
 		fmt.Fprintf(w, "          %s\n", m.Why)
@@ -41,7 +41,7 @@ func (s *Status) Print(w io.Writer) {
 	}
 	PrintQueue(w, &s.Queue)
 	if len(s.Waiting) > 0 {
-		fmt.Fprintf(w, "settings  changed in the file, and taken over by a restart: %s\n", strings.Join(s.Waiting, ", "))
+		fmt.Fprintf(w, "settings  changed in the file, restart to apply: %s\n", strings.Join(s.Waiting, ", "))
 	}
 }
 
@@ -54,47 +54,47 @@ func onOff(b bool) string {
 
 // PrintQueue writes for a person how the queue is.
 func PrintQueue(w io.Writer, q *capture.QueueStatus) {
-	fmt.Fprintf(w, "turns     %d waiting, %d delivered (%d seen in the memory), %d dropped, %d refused\n",
+	fmt.Fprintf(w, "turns     %d waiting, %d delivered (%d verified), %d dropped, %d dead\n",
 		q.Pending, q.Delivered, q.Verified, q.Dropped, q.Dead)
 	if q.UnderWay > 0 {
-		fmt.Fprintf(w, "          %d of those waiting were accepted and are not there yet\n", q.UnderWay)
+		fmt.Fprintf(w, "          %d of the waiting turns are accepted, but not visible in the memory yet\n", q.UnderWay)
 	}
 	if q.Lost > 0 {
-		fmt.Fprintf(w, "          %d were accepted, lost by the memory, and sent again\n", q.Lost)
+		fmt.Fprintf(w, "          %d were accepted and lost by the memory, and were sent again\n", q.Lost)
 	}
 	if q.LeftOut > 0 {
-		fmt.Fprintf(w, "          %d of histories were left out for now, because too many waited\n", q.LeftOut)
+		fmt.Fprintf(w, "          %d of earlier turns were not taken because the queue was full; the next request of their conversation tries again\n", q.LeftOut)
 	}
 	if q.GivenUp > 0 {
-		fmt.Fprintf(w, "          %d answers were too many at once, or too large, to be read; their turns are not kept\n", q.GivenUp)
+		fmt.Fprintf(w, "          %d answers were not read because they were too large or too many at once; their turns are not kept\n", q.GivenUp)
 	}
 	if q.Unkept != nil || q.NotKept > 0 {
-		fmt.Fprintf(w, "          %d were lost because data_dir cannot be used, %d wait for it in memory\n", q.NotKept, q.InMemory)
+		fmt.Fprintf(w, "          %d were lost because data_dir cannot be used; %d wait for it in RAM\n", q.NotKept, q.InMemory)
 	}
 	if q.Oldest != nil {
 		fmt.Fprintf(w, "          the oldest has waited for %s\n", time.Since(*q.Oldest).Round(time.Second))
 	}
 	if q.Failing != nil {
-		fmt.Fprintf(w, "          delivery has failed for %s: %s\n", time.Since(*q.Failing).Round(time.Second), q.LastError)
+		fmt.Fprintf(w, "          delivery has been failing for %s: %s\n", time.Since(*q.Failing).Round(time.Second), q.LastError)
 		if q.Remedy != "" {
 			fmt.Fprintf(w, "          to do: %s\n", q.Remedy)
 		}
 	}
 	if q.Stalled != nil {
-		fmt.Fprintf(w, "          the memory has kept nothing for %s, though it accepts: nothing is sent until it does\n", time.Since(*q.Stalled).Round(time.Second))
+		fmt.Fprintf(w, "          the memory has accepted turns and stored none for %s; sending is paused until it stores them\n", time.Since(*q.Stalled).Round(time.Second))
 	}
 	if q.Unlisted != nil {
-		fmt.Fprintf(w, "          not verified by a listing for %s (%s): %s\n          to do: %s\n",
+		fmt.Fprintf(w, "          delivery has not been verified for %s (%s): %s\n          to do: %s\n",
 			time.Since(*q.Unlisted).Round(time.Second), q.Diagnosis, q.Diagnosis.Says(), q.Diagnosis.Remedy())
 	}
 	switch {
 	case q.SharedDown != nil:
-		fmt.Fprintf(w, "replicas  redis cannot be used for %s: %s\n          %s delivers meanwhile; %d turns wait in this replica's data_dir\n",
+		fmt.Fprintf(w, "replicas  redis has not been usable for %s: %s\n          %s delivers meanwhile; %d turns wait in data_dir of this replica\n",
 			time.Since(*q.SharedDown).Round(time.Second), q.SharedError, cmp.Or(q.Deliverer, "nobody"), q.Here)
 	case q.Replica != "":
-		fmt.Fprintf(w, "replicas  this is %s, %s delivers\n", q.Replica, cmp.Or(q.Deliverer, "none of them"))
+		fmt.Fprintf(w, "replicas  this is %s; %s delivers\n", q.Replica, cmp.Or(q.Deliverer, "none of them"))
 	}
 	if q.Dead > 0 {
-		fmt.Fprintf(w, "          see those that were refused: graphiti-proxy queue list --state dead\n")
+		fmt.Fprintf(w, "          to see dead letters: graphiti-proxy queue list --state dead\n")
 	}
 }

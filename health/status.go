@@ -104,15 +104,15 @@ const (
 // words are what everybody may be told.
 var words = map[Fault]string{
 	FaultUnreachable: "the memory does not answer",
-	FaultSearch:      "the memory is up and a search fails",
-	FaultStalled:     "the memory accepts turns and keeps none",
+	FaultSearch:      "the memory is up, but a search fails",
+	FaultStalled:     "the memory accepts turns and stores none",
 	FaultUnshown:     "the memory accepts turns and shows none of them",
-	FaultShared:      "the state that replicas share cannot be used",
+	FaultShared:      "Redis cannot be used",
 	FaultDelivery:    "turns cannot be delivered",
 	FaultSetting:     "memory.backend is off",
 	FaultConsent:     "there is no consent to send conversations to the memory",
 	FaultState:       "a file of data_dir cannot be used: nothing is recalled or kept",
-	FaultDisk:        "data_dir cannot be written: turns are not kept on disk",
+	FaultDisk:        "data_dir cannot be written: turns are not on disk",
 }
 
 // TurnOff says why there is no memory, and since when where that is known.

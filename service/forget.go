@@ -132,7 +132,7 @@ func (sv *Service) empty(ctx context.Context, f cache.Forget) (blocks int, raise
 
 // notForgotten says what follows from a group that is not proven to be forgotten.
 func notForgotten(err error) error {
-	text := "not forgotten: %w; until it is, nothing of this group is recalled, and new turns for it wait; the proxy goes on with it by itself, also after a restart"
+	text := "not forgotten: %w; until it is, nothing of this group is recalled and new turns for it wait; the proxy retries by itself, also after a restart"
 	if to := graphiti.Remedy(err); to != "" {
 		return fmt.Errorf(text+"; to do: %s", err, to)
 	}
@@ -197,9 +197,9 @@ func (sv *Service) tryAgain(f cache.Forget) {
 	ctx, cancel := context.WithTimeout(sv.base, ForgetTimeout)
 	defer cancel()
 	if _, err := sv.try(ctx, f); err == nil {
-		sv.o.Log.Info("memory forget has ended that had failed before", "group", f.Group)
+		sv.o.Log.Info("memory forget succeeded after a failure", "group", f.Group)
 	} else if sv.base.Err() == nil {
-		sv.o.Log.Warn("memory forget fails again, and is tried again", "group", f.Group, "error", err)
+		sv.o.Log.Warn("memory forget failed again, retrying", "group", f.Group, "error", err)
 	}
 }
 

@@ -42,10 +42,10 @@ func ReadLines(r io.Reader, f func(int, Line) error) error {
 			d.DisallowUnknownFields()
 			err := d.Decode(&l)
 			if err == nil && d.More() {
-				err = errors.New("there is more behind its end")
+				err = errors.New("there is more after the object")
 			}
 			if err != nil {
-				return fmt.Errorf("line %d is not what is imported: %w; write {\"role\":\"user\",\"content\":\"…\"} and what memory import --help names", n, err)
+				return fmt.Errorf("line %d: %w; write an object such as {\"role\":\"user\",\"content\":\"…\"}, see memory import --help", n, err)
 			}
 			if err := f(n, l); err != nil {
 				return err
@@ -107,7 +107,7 @@ func readExport(r io.Reader, f func(int, Line) error) error {
 			return fmt.Errorf("conversation %d of the export cannot be read: %w", n, err)
 		}
 		if e.Mapping == nil && e.Messages == nil {
-			return fmt.Errorf("item %d of the file is no conversation of ChatGPT or Claude; lines as memory import --help names them stand each on a line of its own, without brackets around them", n)
+			return fmt.Errorf("item %d is not a conversation of ChatGPT or Claude; JSON Lines have one object in each line, without brackets around them", n)
 		}
 		for _, l := range append(e.chatGPT(), e.claude()...) {
 			message++

@@ -50,7 +50,7 @@ const maxLines = 1000
 // wait for the memory.
 func (sv *Service) Import(ctx context.Context, s Selector, lines []Line) (done Imported, err error) {
 	if len(lines) == 0 || len(lines) > maxLines {
-		return done, invalid("send between 1 and 1000 lines")
+		return done, invalid("send 1 to 1000 lines")
 	}
 	if err := s.check(); err != nil {
 		return done, err
@@ -109,7 +109,7 @@ func (sv *Service) turnOf(s Selector, generation int64, l *Line) (ledger.Turn, e
 		return t, fmt.Errorf("role: %q is not known; write user or assistant", l.Role)
 	}
 	if strings.TrimSpace(l.Content) == "" {
-		return t, errors.New("content: it is empty")
+		return t, errors.New("content: is empty")
 	}
 	return t, nil
 }

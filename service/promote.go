@@ -45,7 +45,7 @@ func (sv *Service) promote(ctx context.Context, s Selector, p Promotion) ([]stri
 		return nil, fmt.Errorf("kind: %q is not known; write one of %s", p.Kind, strings.Join(graphiti.Kinds, ", "))
 	}
 	if n, most := utf8.RuneCountInString(strings.TrimSpace(p.Text)), sv.settings().MaxChars; n > most {
-		return nil, fmt.Errorf("text: it has %d characters, and %d are kept; shorten it, or raise ingest.max_message_chars", n, most)
+		return nil, fmt.Errorf("text: has %d characters, %d are the most; shorten it, or raise ingest.max_message_chars", n, most)
 	}
 	scope := p.Scope
 	if scope == "" { // the most durable one that was named
@@ -61,7 +61,7 @@ func (sv *Service) promote(ctx context.Context, s Selector, p Promotion) ([]stri
 		return nil, err
 	}
 	if sv.o.Pipeline.HoldsSecret(p.Text) {
-		return nil, errors.New("the text looks like it holds a credential; it was not kept")
+		return nil, errors.New("the text looks like it holds a credential; it was not stored")
 	}
 	return []string{target.Group}, sv.o.Pipeline.Add(ctx, promoted(who, target, sv.o.State.Generations.Now(), p.Kind, p.Text))
 }

@@ -15,7 +15,7 @@ func (sv *Service) Listen() {
 
 func (sv *Service) apply(event string) {
 	if err := sv.o.State.Apply(sv.base, event); err != nil {
-		sv.o.Log.Warn("an event of another replica cannot be applied", "error", err)
+		sv.o.Log.Warn("apply event of another replica failed", "error", err)
 	}
 	sv.o.Facts.Apply(event)
 	if event != cache.EventGeneration {
@@ -27,7 +27,7 @@ func (sv *Service) apply(event string) {
 		floors[f.Scope] = f.Generation
 	}
 	if _, err := sv.o.Pipeline.Raise(floors); err != nil { // so that a start without Redis knows of them
-		sv.o.Log.Warn("what is to be forgotten cannot be noted in data_dir", "error", err)
+		sv.o.Log.Warn("write forgotten scopes to data_dir failed", "error", err)
 	}
 	sv.goOn()
 }

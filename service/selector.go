@@ -64,7 +64,7 @@ func (sv *Service) asked(s Selector) (who graphiti.Who, owner string, err error)
 		owner = who.Owner()
 	}
 	if err == nil && s.Session != "" && owner == "" && s.Group == "" && sv.o.Multi {
-		err = errors.New("session: others may use the same id; say whose it is with user or credential")
+		err = errors.New("session: several people may use the same id; say whose it is with user or credential")
 	}
 	return who, owner, err
 }
@@ -78,7 +78,7 @@ func (sv *Service) who(s Selector) (w graphiti.Who, err error) {
 		}
 		k, ok := key(value)
 		if !ok {
-			err = errors.Join(err, fmt.Errorf("%s: %q cannot be one", what, value))
+			err = errors.Join(err, fmt.Errorf("%s: %q is not valid", what, value))
 		}
 		*to = k
 	}
@@ -89,7 +89,7 @@ func (sv *Service) who(s Selector) (w graphiti.Who, err error) {
 	w.User = sv.o.Resolve(w.User)
 	switch fingerprints, ok := readFingerprints(s.Credential); {
 	case s.Credential != "" && (!ok || !multi):
-		err = errors.Join(err, errors.New("credential: write sha256: and 64 hex digits, with commas between several that are sent together; credentials are told apart in identity.mode multi only"))
+		err = errors.Join(err, errors.New("credential: write sha256: and 64 hex digits, with commas between several; it needs identity.mode multi"))
 	case s.Credential != "":
 		w.SetCredentials(fingerprints...)
 		if w.User == "" {
@@ -171,14 +171,14 @@ func (sv *Service) target(s Selector, scope string) (graphiti.Target, graphiti.W
 		if scope == "" {
 			var ok bool
 			if sc, ok = graphiti.ScopeOf(s.Group); !ok {
-				return graphiti.Target{}, who, errors.New("scope: the group's id does not tell it; write user, workspace, session or agent beside the group")
+				return graphiti.Target{}, who, errors.New("scope: the id of the group does not show it; add user, workspace, session or agent")
 			}
 		}
 		return graphiti.Target{Scope: sc, Group: s.Group}, who, nil
 	}
 	g, ok := sv.namer().Group(sc, who)
 	if !ok {
-		return graphiti.Target{}, who, fmt.Errorf("scope: there is no %s here; name it", sc)
+		return graphiti.Target{}, who, fmt.Errorf("scope: no %s is named; name one, or choose another scope", sc)
 	}
 	return graphiti.Target{Scope: sc, Group: g}, who, nil
 }

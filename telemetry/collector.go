@@ -63,7 +63,7 @@ func newCollector(o Options) (c collector, err error) {
 		return c, fmt.Errorf("OTEL_RESOURCE_ATTRIBUTES: %w", err)
 	}
 	// Faults of a collector are ours to log, and not the library's to print.
-	otel.SetErrorHandler(otel.ErrorHandlerFunc(func(err error) { o.Log.Warn("telemetry is not taken", "error", err) }))
+	otel.SetErrorHandler(otel.ErrorHandlerFunc(func(err error) { o.Log.Warn("export telemetry failed", "error", err) }))
 	base := strings.TrimSuffix(o.Endpoint, "/")
 	if traces {
 		var to []otlptracehttp.Option

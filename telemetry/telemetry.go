@@ -1,4 +1,4 @@
-// Package telemetry owns what is said of the proxy to those who run it: metrics
+// Package telemetry owns what operators see of the proxy from outside: metrics
 // for Prometheus, metrics and traces for an OpenTelemetry collector, and how
 // often the same warning is logged.
 //
@@ -95,8 +95,8 @@ func (t *Telemetry) Shutdown(ctx context.Context) error {
 	return nil
 }
 
-// ofAll is said of what every replica tells alike.
-const ofAll = " All replicas that share a queue tell the same."
+// ofAll describes what every replica reports alike.
+const ofAll = " The same on all replicas that share a queue."
 
 // queueMetric is a number of the queue; one series each.
 type queueMetric struct {
@@ -107,35 +107,35 @@ type queueMetric struct {
 // queueTotals only grow, while queueGauges go up and down.
 var (
 	queueTotals = []queueMetric{
-		{"turns_delivered", "", "Turns delivered, since the queue was made." + ofAll, func(s *capture.QueueStatus) float64 { return float64(s.Delivered) }},
-		{"turns_verified", "", "Turns delivered and seen in the memory, since the queue was made." + ofAll, func(s *capture.QueueStatus) float64 { return float64(s.Verified) }},
-		{"turns_dropped", "", "Turns dropped because too many waited, for too long, or by an operator, since the queue was made." + ofAll, func(s *capture.QueueStatus) float64 { return float64(s.Dropped) }},
-		{"turns_evicted", "", "Turns that this process dropped because too many waited, or for too long.", func(s *capture.QueueStatus) float64 { return float64(s.Evicted) }},
-		{"turns_lost", "", "Turns that the memory lost, and that were sent again." + ofAll, func(s *capture.QueueStatus) float64 { return float64(s.Lost) }},
-		{"answers_dropped", "", "Answers that this process gave up, because they were too many at once or too large to be read: their turns are not kept.", func(s *capture.QueueStatus) float64 { return float64(s.GivenUp) }},
-		{"earlier_turns_left_out", "", "Turns of histories that this process did not take because too many waited; they are tried again with the next request of their conversation.", func(s *capture.QueueStatus) float64 { return float64(s.LeftOut) }},
-		{"turns_not_kept", "", "Turns of people that this process has lost, because data_dir cannot be used and no more can wait in memory, or because memory is off for it.", func(s *capture.QueueStatus) float64 { return float64(s.NotKept) }},
-		{"secrets_redacted", "", "Credentials that this process took out of turns before they were kept.", func(s *capture.QueueStatus) float64 { return float64(s.Redacted) }},
+		{"turns_delivered", "", "Turns delivered since the queue was created." + ofAll, func(s *capture.QueueStatus) float64 { return float64(s.Delivered) }},
+		{"turns_verified", "", "Turns delivered and verified (the memory shows them) since the queue was created." + ofAll, func(s *capture.QueueStatus) float64 { return float64(s.Verified) }},
+		{"turns_dropped", "", "Turns dropped since the queue was created: the queue was full, they were too old, or an operator dropped them." + ofAll, func(s *capture.QueueStatus) float64 { return float64(s.Dropped) }},
+		{"turns_evicted", "", "Turns that this process dropped because the queue was full or they were too old.", func(s *capture.QueueStatus) float64 { return float64(s.Evicted) }},
+		{"turns_lost", "", "Turns that the memory accepted and lost, and that were sent again." + ofAll, func(s *capture.QueueStatus) float64 { return float64(s.Lost) }},
+		{"answers_dropped", "", "Answers that this process did not read because they were too large or too many at once; their turns are not kept.", func(s *capture.QueueStatus) float64 { return float64(s.GivenUp) }},
+		{"earlier_turns_left_out", "", "Earlier turns of a conversation that this process did not take because the queue was full; the next request of the conversation tries again.", func(s *capture.QueueStatus) float64 { return float64(s.LeftOut) }},
+		{"turns_not_kept", "", "Turns that this process lost because data_dir could not be used: no more could wait in RAM, or memory was off.", func(s *capture.QueueStatus) float64 { return float64(s.NotKept) }},
+		{"secrets_redacted", "", "Credentials that this process removed from turns before they were stored.", func(s *capture.QueueStatus) float64 { return float64(s.Redacted) }},
 	}
 	queueGauges = []queueMetric{
-		{"turns_pending", "", "Turns not known to be kept." + ofAll, func(s *capture.QueueStatus) float64 { return float64(s.Pending) }},
-		{"turns_under_way", "", "Of the pending turns, those that the memory accepted and does not show yet." + ofAll, func(s *capture.QueueStatus) float64 { return float64(s.UnderWay) }},
-		{"turns_dead", "", "Turns that the memory refused." + ofAll, func(s *capture.QueueStatus) float64 { return float64(s.Dead) }},
-		{"spool_size", "By", "Size of the turns in the spool." + ofAll, func(s *capture.QueueStatus) float64 { return float64(s.Bytes) }},
-		{"oldest_turn_age", "s", "Age of the oldest turn that waits." + ofAll, func(s *capture.QueueStatus) float64 { return since(s.Oldest) }},
-		{"delivery_failing", "s", "For how long delivery has failed; 0 when it works." + ofAll, func(s *capture.QueueStatus) float64 { return since(s.Failing) }},
-		{"turns_waiting_here", "", "Turns that wait in this replica's own spool, because the shared one cannot be reached.", func(s *capture.QueueStatus) float64 { return float64(s.Here) }},
-		{"shared_state_down", "s", "For how long Redis cannot be used, because it is down, full or read-only; 0 when it can, or is not needed.", func(s *capture.QueueStatus) float64 { return since(s.SharedDown) }},
-		{"turns_in_memory", "", "Turns that wait in memory until data_dir can be written, and end with the process.", func(s *capture.QueueStatus) float64 { return float64(s.InMemory) }},
-		{"data_dir_failing", "s", "For how long data_dir cannot be used, so that turns are not kept on disk; 0 when it can.", func(s *capture.QueueStatus) float64 { return since(s.Unkept) }},
-		{"delivers", "", "Whether this process delivers turns: of several replicas one does.", func(s *capture.QueueStatus) float64 {
+		{"turns_pending", "", "Turns that wait for delivery or for its verification." + ofAll, func(s *capture.QueueStatus) float64 { return float64(s.Pending) }},
+		{"turns_under_way", "", "Pending turns that the memory has accepted and does not show yet." + ofAll, func(s *capture.QueueStatus) float64 { return float64(s.UnderWay) }},
+		{"turns_dead", "", "Dead letters: turns that the memory refused." + ofAll, func(s *capture.QueueStatus) float64 { return float64(s.Dead) }},
+		{"spool_size", "By", "Size of all turns in the queue, dead letters included." + ofAll, func(s *capture.QueueStatus) float64 { return float64(s.Bytes) }},
+		{"oldest_turn_age", "s", "Age of the oldest waiting turn." + ofAll, func(s *capture.QueueStatus) float64 { return since(s.Oldest) }},
+		{"delivery_failing", "s", "How long delivery has been failing; 0: it works." + ofAll, func(s *capture.QueueStatus) float64 { return since(s.Failing) }},
+		{"turns_waiting_here", "", "Turns that wait in this replica's own queue because Redis cannot be used.", func(s *capture.QueueStatus) float64 { return float64(s.Here) }},
+		{"shared_state_down", "s", "How long Redis has been down, full or read-only; 0: it works, or is not configured.", func(s *capture.QueueStatus) float64 { return since(s.SharedDown) }},
+		{"turns_in_memory", "", "Turns that wait in RAM until data_dir can be written; they are lost when the process ends.", func(s *capture.QueueStatus) float64 { return float64(s.InMemory) }},
+		{"data_dir_failing", "s", "How long data_dir could not be used, so that turns are not on disk; 0: it works.", func(s *capture.QueueStatus) float64 { return since(s.Unkept) }},
+		{"delivers", "", "1: this process delivers turns; of several replicas one does.", func(s *capture.QueueStatus) float64 {
 			if s.Delivers {
 				return 1
 			}
 			return 0
 		}},
-		{"memory_stalled", "s", "For how long the memory has accepted turns and kept none; 0 when it works." + ofAll, func(s *capture.QueueStatus) float64 { return since(s.Stalled) }},
-		{"breaker_open", "", "Whether a memory that is down is left alone: 1 it is, 0.5 it is tried, 0 it works." + ofAll, func(s *capture.QueueStatus) float64 {
+		{"memory_stalled", "s", "How long the memory has accepted turns and stored none; 0: it works." + ofAll, func(s *capture.QueueStatus) float64 { return since(s.Stalled) }},
+		{"breaker_open", "", "Circuit breaker of the memory: 1 open (not called), 0.5 half-open (tried), 0 closed (works)." + ofAll, func(s *capture.QueueStatus) float64 {
 			return map[string]float64{"open": 1, "half-open": 0.5}[s.Breaker]
 		}},
 	}

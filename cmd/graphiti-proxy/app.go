@@ -214,7 +214,7 @@ func (a *app) openParts() (proxy.Memory, error) {
 	}
 	a.OnClose("recall cache", func(context.Context) error { facts.Close(); return nil })
 	if err := state.Generations.Refresh(context.Background()); err != nil {
-		a.log.Warn("which groups are to be forgotten is not known; nothing is recalled until it is", "error", err)
+		a.log.Warn("read forgotten groups failed; nothing is recalled until it succeeds", "error", err)
 	}
 	if err := a.openPipeline(facts, state.Generations.Blocked()); err != nil {
 		return off, err

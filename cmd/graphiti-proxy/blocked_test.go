@@ -191,7 +191,7 @@ func TestForgettingThatIsCutOff(t *testing.T) {
 		if saw := w.ask("s2", question, answered("I see."), user("And again?")); strings.Contains(saw, "Miso") {
 			t.Errorf("%s the model saw %s", when, saw)
 		}
-		if status := w.status(); !strings.Contains(status, "1 group blocked") || !strings.Contains(status, "user_josh") || !strings.Contains(status, "it goes on by itself") {
+		if status := w.status(); !strings.Contains(status, "1 group blocked") || !strings.Contains(status, "user_josh") || !strings.Contains(status, "the proxy retries by itself") {
 			t.Errorf("%s the status is %s", when, status)
 		}
 	}

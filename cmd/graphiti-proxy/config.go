@@ -24,7 +24,7 @@ func newConfigCommand() *cobra.Command {
 	}
 	check := &cobra.Command{
 		Use:     "check",
-		Short:   "Say whether the configuration is valid, and name every mistake",
+		Short:   "Check the configuration, and name every mistake",
 		Example: "  graphiti-proxy config check --config graphiti-proxy.yaml",
 		Args:    noArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
@@ -41,7 +41,7 @@ func newConfigCommand() *cobra.Command {
 			}
 			return output(c, valid, func(w io.Writer) {
 				fmt.Fprintf(w, "file      %s\nlisten    %s\nupstream  %s\nmemory    %s\n",
-					cmp.Or(cfg.File(), "none, defaults and environment only"), cfg.Listen, cfg.Upstream.OpenAI, memoryLine(cfg))
+					cmp.Or(cfg.File(), "none, defaults and environment only"), cfg.Listen, upstreamLine(cfg.Upstreams()), memoryLine(cfg))
 				if cfg.Identity.UsersFile != "" {
 					fmt.Fprintf(w, "people    %d in %s\n", registered, cfg.Identity.UsersFile)
 				}
@@ -53,7 +53,7 @@ func newConfigCommand() *cobra.Command {
 	var origins bool
 	show := &cobra.Command{
 		Use:     "print",
-		Short:   "Show every setting as it is in force, secrets masked",
+		Short:   "Print every setting in force, with secrets masked",
 		Example: "  graphiti-proxy config print > all-settings.yaml\n  graphiti-proxy config print --origin",
 		Args:    noArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
@@ -64,7 +64,7 @@ func newConfigCommand() *cobra.Command {
 			return output(c, cfg.Settings(), func(w io.Writer) { cfg.Print(w, origins) })
 		},
 	}
-	show.Flags().BoolVar(&origins, "origin", false, "say where each value comes from")
+	show.Flags().BoolVar(&origins, "origin", false, "add where each value comes from")
 	jsonFlag(show)
 	c.AddCommand(check, show)
 	return c

@@ -148,7 +148,7 @@ func TestImport(t *testing.T) {
 		t.Errorf("%v %s", err, out)
 	}
 	for text, says := range map[string]string{
-		`{"role":"user"}`:                                                                    "content: it is empty",
+		`{"role":"user"}`:                                                                    "content: is empty",
 		`{"role":"tool","content":"x"}`:                                                      `role: "tool"`,
 		`{"role":"user","content":"x","timestamp":"yesterday"}`:                              "timestamp",
 		`{"role":"user","content":"x","colour":"red"}`:                                       "colour",

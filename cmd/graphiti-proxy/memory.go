@@ -22,7 +22,7 @@ func newMemoryCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use:     "memory",
 		Short:   "Show, search, add to, import, export and forget what is remembered",
-		Long:    "Show, search, add to, import, export and forget what is remembered: through the\nrunning proxy, or on its files where none runs.",
+		Long:    "Show, search, add to, import, export and forget what is remembered: through the\nrunning proxy, or in its files when none runs.",
 		Example: "  graphiti-proxy memory show\n  graphiti-proxy memory search 'which database?'\n  graphiti-proxy memory forget --user josh",
 		RunE:    func(c *cobra.Command, _ []string) error { return c.Help() },
 	}
@@ -35,17 +35,17 @@ func newMemoryCommand() *cobra.Command {
 func selectorFlags(c *cobra.Command) *service.Selector {
 	var s service.Selector
 	f := c.Flags()
-	f.StringVar(&s.User, "user", "", "a person: josh, github_login:octocat, discord:123; all that is theirs")
-	f.StringVar(&s.Agent, "agent", "", "an agent's view of the person")
-	f.StringVar(&s.Workspace, "workspace", "", "a project: github_repo:github.com/org/repo, path:/home/me/x, or a remote's address")
+	f.StringVar(&s.User, "user", "", "a person, with all that is theirs: josh, github_login:octocat, discord:123")
+	f.StringVar(&s.Agent, "agent", "", "what one agent knows of the person")
+	f.StringVar(&s.Workspace, "workspace", "", "a project: github_repo:github.com/org/repo, path:/home/me/x, or the URL of a git remote")
 	f.StringVar(&s.Session, "session", "", "a conversation")
-	f.StringVar(&s.Group, "group", "", "a group of Graphiti's, by its id")
-	f.StringVar(&s.Credential, "credential", "", "sha256:<hex> of a credential, in identity.mode multi; several that are sent together with commas between them")
+	f.StringVar(&s.Group, "group", "", "one group, by its id")
+	f.StringVar(&s.Credential, "credential", "", "sha256:<hex> of a credential, in identity.mode multi; separate with commas those that one client sends together")
 	return &s
 }
 
-// findGroups asks the proxy for the groups that are meant, and for those of
-// which what was said in a session is.
+// findGroups finds the groups that a selector means, and those of which it means
+// only what was said in a session.
 func findGroups(ctx context.Context, m *opened, s *service.Selector) ([]ledger.Owned, error) {
 	if *s == (service.Selector{}) {
 		return nil, usageError{errors.New("say whose memory is meant: --user, --agent, --workspace, --session, --group or --credential")}
@@ -68,28 +68,25 @@ func newMemoryForgetCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "forget",
 		Short: "Delete a person's, a project's or a conversation's memory everywhere",
-		Long: "Delete memory everywhere it is: in the memory itself, in caches, in what was\n" +
-			"inserted into running conversations, in the queue and among refused turns, in\n" +
-			"what a session is told of itself, and in turns that are under way. When the\n" +
-			"command ends without an error nothing of it is recalled any more, on no\n" +
-			"replica that Redis reaches, and a history that a client sends again does not\n" +
-			"bring it back. It cannot be undone.\n\n" +
-			"It waits until Graphiti has come to all that it had accepted, which may take\n" +
-			"minutes, and then looks whether all is gone. When it fails it says what remains\n" +
-			"and what to do; until it succeeds nothing of that group is recalled, and new\n" +
-			"turns for it wait. Run it again, which also deletes what was said since.\n\n" +
-			"Groups that several people wrote to are named and left: give --group for them.\n\n" +
-			"--session deletes what was said in one conversation, whichever memory that is\n" +
-			"in. Facts that Graphiti had from others before it stay, and so does what other\n" +
-			"conversations said of it. Running conversations with the same memory lose the\n" +
-			"blocks that were inserted into them.\n\n" +
-			"Out of reach is what others hold: the provider, for conversations of which it\n" +
-			"keeps the history, and backups.",
+		Long: "Delete memory everywhere: in the memory itself, in caches, in the queue, among dead\n" +
+			"letters, in session notes, in blocks of running conversations, and in turns that\n" +
+			"are being delivered. When the command succeeds, no replica that is connected to\n" +
+			"Redis recalls any of it, and a client that sends its history again does not bring\n" +
+			"it back. It cannot be undone.\n\n" +
+			"The command waits until Graphiti has processed everything that it had accepted,\n" +
+			"which may take minutes, and then checks that all is gone. If it fails, it says what\n" +
+			"remains and what to do. Until it succeeds, nothing of that group is recalled and new\n" +
+			"turns for it wait. Running it again also deletes what was said since.\n\n" +
+			"Groups that several people wrote to are listed and kept; delete them with --group.\n\n" +
+			"--session deletes what was said in one conversation, in every group. Facts that\n" +
+			"Graphiti knows from other conversations stay. Running conversations that use the\n" +
+			"same groups lose their blocks.\n\n" +
+			"It cannot delete what others hold: histories that the provider keeps, and backups.",
 		Example: "  graphiti-proxy memory forget --user josh\n  graphiti-proxy memory forget --workspace github_repo:github.com/acme/widgets --yes\n  graphiti-proxy memory forget --session ses_1",
 		Args:    noArgs,
 	}
 	s := selectorFlags(c)
-	c.Flags().BoolVar(&yes, "yes", false, "do not ask")
+	c.Flags().BoolVar(&yes, "yes", false, "delete without asking")
 	jsonFlag(c)
 	c.RunE = withMemory(func(c *cobra.Command, _ []string, m *opened) error {
 		groups, err := findGroups(c.Context(), m, s)
@@ -99,14 +96,14 @@ func newMemoryForgetCommand() *cobra.Command {
 		errOut := c.ErrOrStderr()
 		printGroups(errOut, groups)
 		if len(groups) == 0 {
-			return errors.New("nothing is remembered there")
+			return errors.New("nothing is remembered there; graphiti-proxy memory show lists what is")
 		}
 		if !slices.ContainsFunc(groups, func(g ledger.Owned) bool { return !g.Shared }) {
-			return errors.New("others wrote to it too, so that nothing was deleted; name it with --group to delete what is theirs with it")
+			return errors.New("nothing was deleted: other people wrote to these groups too; to delete their turns as well, name a group with --group")
 		}
 		if !yes {
 			if !terminal.Is(os.Stdin) {
-				return usageError{errors.New("nothing was deleted; give --yes to delete without being asked")}
+				return usageError{errors.New("nothing was deleted: there is no terminal to ask on; add --yes to delete without asking")}
 			}
 			fmt.Fprint(errOut, "delete all of this for good? [y/N] ")
 			line, _ := bufio.NewReader(os.Stdin).ReadString('\n')
@@ -127,7 +124,7 @@ func printGroups(w io.Writer, groups []ledger.Owned) {
 			note = "what was said in " + g.Session
 		}
 		if g.Shared {
-			note = "others wrote to it too: left"
+			note = "kept: other people wrote to it too"
 		}
 		fmt.Fprintf(t, "%s\t%s\t%s\t%s\n", terminal.Printable(g.Group), g.Scope, terminal.Printable(g.Key), note)
 	}
@@ -168,14 +165,13 @@ func newMemoryExportCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "export",
 		Short: "Print everything that is kept, as JSON Lines",
-		Long: "Print everything that is kept, as JSON Lines: what the memory holds, what waits\n" +
-			"for it or was refused, and what sessions are told of themselves when their\n" +
-			"clients have dropped their histories.",
+		Long: "Print everything that is kept, as JSON Lines: what the memory holds, turns in the\n" +
+			"queue, dead letters, and session notes.",
 		Example: "  graphiti-proxy memory export --user josh > josh.jsonl\n  graphiti-proxy memory export --session ses_1",
 		Args:    noArgs,
 	}
 	s := selectorFlags(c)
-	c.Flags().Bool("json", true, "JSON Lines, which it is anyway")
+	c.Flags().Bool("json", true, "the output is JSON Lines anyway")
 	c.RunE = withMemory(func(c *cobra.Command, _ []string, m *opened) error {
 		groups, err := findGroups(c.Context(), m, s)
 		if err != nil {
@@ -192,7 +188,7 @@ func newMemoryExportCommand() *cobra.Command {
 				return fmt.Errorf("the export of %s is not complete: %w", g.Group, err)
 			}
 		}
-		fmt.Fprintf(c.ErrOrStderr(), "%d messages in %d groups\n", n, len(groups))
+		fmt.Fprintf(c.ErrOrStderr(), "%s in %s\n", terminal.Count(n, "message"), terminal.Count(len(groups), "group"))
 		return nil
 	})
 	return c

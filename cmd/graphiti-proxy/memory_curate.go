@@ -20,13 +20,14 @@ func newMemoryShowCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "show",
 		Short: "Show the last messages that are kept",
-		Long: "Show the last messages that are kept of somebody or something; by default of\nthe owner of this machine, outside of projects: what was said in a project is\n" +
-			"kept with it, and shown with --workspace, wherever the command is run.",
+		Long: "Show the last messages of a person, an agent, a project or a conversation; by\n" +
+			"default of this machine's owner, outside of projects. What was said in a project\n" +
+			"is kept with the project: see it with --workspace, from any directory.",
 		Example: "  graphiti-proxy memory show\n  graphiti-proxy memory show --workspace https://github.com/acme/widgets --last 10",
 		Args:    noArgs,
 	}
 	s := selectorFlags(c)
-	c.Flags().IntVar(&last, "last", 20, "how many")
+	c.Flags().IntVar(&last, "last", 20, "how many messages")
 	jsonFlag(c)
 	c.RunE = withMemory(func(c *cobra.Command, _ []string, m *opened) error {
 		answer, err := m.Show(c.Context(), *s, last)
@@ -41,7 +42,7 @@ func newMemoryShowCommand() *cobra.Command {
 func printMessages(w, errOut io.Writer, answer *service.Shown) {
 	hintAt(errOut, answer.Others)
 	if len(answer.Messages) == 0 {
-		fmt.Fprintln(errOut, "nothing is kept there")
+		fmt.Fprintln(errOut, "no messages there")
 		return
 	}
 	t := terminal.Table(w)
@@ -59,8 +60,8 @@ func printMessages(w, errOut io.Writer, answer *service.Shown) {
 	_ = t.Flush()
 }
 
-// hintAt says that there is more, and how to see it: what was said in a project
-// is kept with the project.
+// hintAt names groups that were not searched, and how to search them: what was
+// said in a project is kept with the project.
 func hintAt(w io.Writer, others []ledger.Owned) {
 	if len(others) == 0 {
 		return
@@ -76,7 +77,7 @@ func hintAt(w io.Writer, others []ledger.Owned) {
 	if such.Scope == string(graphiti.ScopeWorkspace) {
 		selector = "--workspace '" + strings.ReplaceAll(terminal.Printable(such.Key), "'", "") + "'"
 	}
-	fmt.Fprintf(w, "not looked into: %s of theirs, such as %s\n", terminal.Count(len(others), "other group"), selector)
+	fmt.Fprintf(w, "not searched: %s of theirs, such as %s\n", terminal.Count(len(others), "other group"), selector)
 }
 
 // needs refuses a command line without arguments.
@@ -94,13 +95,15 @@ func newMemorySearchCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use:     "search <text>",
 		Short:   "Show what a message would recall",
-		Long:    "Show the facts that a message with this text would recall at the beginning of a\nconversation outside of projects, or, with --workspace, in one. --explain also\nshows those that would be left out, and why.",
+		Long: "Show the facts that a message with this text would recall at the beginning of a\n" +
+			"conversation: outside of projects, or in the project that --workspace names.\n" +
+			"--explain also shows the facts that would be left out, and why.",
 		Example: "  graphiti-proxy memory search --explain 'which database do we use?'",
 		Args:    needs("the text of a message"),
 	}
 	s := selectorFlags(c)
 	jsonFlag(c)
-	c.Flags().BoolVar(&explain, "explain", false, "also what is left out, and why")
+	c.Flags().BoolVar(&explain, "explain", false, "also show facts that would be left out, and why")
 	c.RunE = withMemory(func(c *cobra.Command, args []string, m *opened) error {
 		answer, err := m.Search(c.Context(), *s, strings.Join(args, " "), explain)
 		if err != nil {
@@ -114,7 +117,7 @@ func newMemorySearchCommand() *cobra.Command {
 func printFacts(w, errOut io.Writer, answer *service.Searched, explain bool) {
 	hintAt(errOut, answer.Others)
 	if len(answer.Facts) == 0 {
-		fmt.Fprintln(errOut, "nothing is found")
+		fmt.Fprintln(errOut, "no facts found")
 		return
 	}
 	t := terminal.Table(w)
@@ -131,15 +134,15 @@ func newMemoryPromoteCommand() *cobra.Command {
 	var p service.Promotion
 	c := &cobra.Command{
 		Use:   "promote <text>",
-		Short: "Keep a decision, a preference, a procedure… as it stands",
-		Long: "Keep a text that is worth more than what was said by the way, in a scope: by\n" +
-			"default the workspace or session that is named, else the person. - reads it from\n" +
-			"standard input. The same text is kept once; one that looks like it holds a\n" +
-			"credential is refused.",
+		Short: "Store a decision, preference, procedure… verbatim",
+		Long: "Store a text verbatim, so that it is recalled as it is. It belongs to the\n" +
+			"workspace or session that is named, else to the person; --scope says otherwise.\n" +
+			"- reads it from standard input. The same text is stored once. A text that looks\n" +
+			"like it holds a credential is refused.",
 		Example: "  graphiti-proxy memory promote --kind preference 'I write commit messages in the imperative'\n" +
 			"  graphiti-proxy memory promote --kind decision --workspace https://github.com/acme/widgets 'Postgres, not MySQL: we need jsonb'",
 		Args: func(c *cobra.Command, args []string) error {
-			if err := needs("the text to keep")(c, args); err != nil {
+			if err := needs("the text to store")(c, args); err != nil {
 				return err
 			}
 			if !slices.Contains(graphiti.Kinds, p.Kind) {
@@ -165,7 +168,7 @@ func newMemoryPromoteCommand() *cobra.Command {
 		if err != nil {
 			return err
 		}
-		return output(c, answer, func(w io.Writer) { fmt.Fprintf(w, "kept as %s in %s\n", p.Kind, strings.Join(answer.Groups, ", ")) })
+		return output(c, answer, func(w io.Writer) { fmt.Fprintf(w, "stored as %s in %s\n", p.Kind, strings.Join(answer.Groups, ", ")) })
 	})
 	return c
 }

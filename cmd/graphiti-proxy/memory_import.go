@@ -14,13 +14,13 @@ import (
 func newMemoryImportCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "import <file>",
-		Short: "Keep what was said elsewhere: JSON Lines, or an export of ChatGPT or Claude",
-		Long: "Keep what was said elsewhere. The file is JSON Lines with\n" +
+		Short: "Import conversations: JSON Lines, or an export of ChatGPT or Claude",
+		Long: "Import conversations from elsewhere. The file is JSON Lines with\n" +
 			`  {"scope": "user", "role": "user", "name": "Ann", "content": "…", "timestamp": "2026-11-21T09:00:00Z", "session": "…"}` + "\n" +
-			"where role and content are needed, and \"group\" may stand for the scope; or the\n" +
-			"conversations.json of an export of a ChatGPT or Claude account, or the .zip with\n" +
-			"it. - reads standard input. Each line is kept once, so an import that was\n" +
-			"interrupted continues when it is run again.",
+			"where role and content are required, and \"group\" may replace \"scope\"; or the\n" +
+			"conversations.json of a ChatGPT or Claude account export, or the .zip with it.\n" +
+			"- reads standard input. Each line is kept once: to continue an import that was\n" +
+			"interrupted, run it again.",
 		Example: "  graphiti-proxy memory import notes.jsonl\n  graphiti-proxy memory import --user josh chatgpt-export.zip",
 		Args: func(c *cobra.Command, args []string) error {
 			if len(args) != 1 {
@@ -49,10 +49,13 @@ func newMemoryImportCommand() *cobra.Command {
 		}
 		progress.End()
 		if err != nil {
-			return fmt.Errorf("%w; %d lines were kept before, and running the import again continues from there", err, done.Kept+done.Known)
+			if n := done.Kept + done.Known; n > 0 {
+				err = fmt.Errorf("%w; %s already imported, run the import again to continue", err, terminal.Count(n, "line"))
+			}
+			return err
 		}
 		if left > 0 {
-			fmt.Fprintf(c.ErrOrStderr(), "%d turns wait for the memory, which takes none now; they are on disk, and are delivered when it does\n", left)
+			fmt.Fprintf(c.ErrOrStderr(), "%d turns are on disk and wait for the memory, which takes none at the moment; see graphiti-proxy queue status\n", left)
 		}
 		return output(c, done, func(w io.Writer) { fmt.Fprintf(w, "%d lines kept, %d were there already\n", done.Kept, done.Known) })
 	})

@@ -26,15 +26,15 @@ import (
 func newQueueCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "queue",
-		Short: "Look at the turns that wait for the memory, and at those it refused",
-		Long: "Look at the turns that wait for the memory, and at those it refused.\n" +
-			"The running proxy is asked; when none runs, its files are read.",
+		Short: "Show turns that wait for the memory, and dead letters",
+		Long: "Show turns that wait for the memory, and dead letters: turns that the memory\n" +
+			"refused. Asks the running proxy; when none runs, reads its files.",
 		Example: "  graphiti-proxy queue status\n  graphiti-proxy queue list --state dead\n  graphiti-proxy queue retry --all",
 		RunE:    func(c *cobra.Command, _ []string) error { return c.Help() },
 	}
 	c.AddCommand(newQueueStatusCommand(), newQueueListCommand(),
-		newQueueChangeCommand("retry", "Have turns delivered again that the memory refused", "retried", queue.Retry),
-		newQueueChangeCommand("drop", "Remove turns for good that the memory refused", "dropped", queue.Drop))
+		newQueueChangeCommand("retry", "Deliver dead letters again", "queued again", queue.Retry),
+		newQueueChangeCommand("drop", "Delete dead letters for good", "deleted", queue.Drop))
 	return c
 }
 
@@ -67,7 +67,7 @@ func openQueue(ctx context.Context, cfg *config.Config) (q queue, closes func() 
 	_, noFile := os.Stat(path)
 	_, noLog := os.Stat(path + "-wal")
 	if noFile != nil && noLog != nil {
-		return nil, nil, fmt.Errorf("%w; and there is no queue in %s", err, cfg.DataDir)
+		return nil, nil, fmt.Errorf("there is no queue in %s, and %w", cfg.DataDir, err)
 	}
 	lock, lockErr := datadir.Acquire(cfg.DataDir, datadir.Command)
 	if errors.Is(lockErr, datadir.ErrInUse) {
@@ -114,7 +114,7 @@ func withQueue(c *cobra.Command, f func(context.Context, queue) error) (err erro
 func newQueueStatusCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use:     "status",
-		Short:   "Count the turns",
+		Short:   "Count turns by state",
 		Example: "  graphiti-proxy queue status --json | jq .pending",
 		Args:    noArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
@@ -136,7 +136,7 @@ func newQueueListCommand() *cobra.Command {
 	var state string
 	c := &cobra.Command{
 		Use:     "list",
-		Short:   "List turns that are not delivered, the oldest first",
+		Short:   "List undelivered turns, oldest first",
 		Example: "  graphiti-proxy queue list --state dead --show-text",
 		Args:    noArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
@@ -154,17 +154,17 @@ func newQueueListCommand() *cobra.Command {
 		},
 	}
 	f := c.Flags()
-	f.StringVar(&state, "state", "", "only those that are waiting, under-way or dead")
-	f.StringVar(&o.Group, "group", "", "only those for this group")
-	f.IntVar(&o.Limit, "limit", 50, "list at most this many")
-	f.BoolVar(&o.Text, "show-text", false, "show what was said")
+	f.StringVar(&state, "state", "", "only turns that are waiting, under-way or dead")
+	f.StringVar(&o.Group, "group", "", "only turns for this group")
+	f.IntVar(&o.Limit, "limit", 50, "list at most this many turns")
+	f.BoolVar(&o.Text, "show-text", false, "also print what was said")
 	jsonFlag(c)
 	return c
 }
 
 func printTurns(w io.Writer, list service.Listed) {
 	if list.All == 0 {
-		fmt.Fprintln(w, "nothing waits")
+		fmt.Fprintln(w, "no undelivered turns")
 		return
 	}
 	t := terminal.Table(w)
@@ -179,7 +179,7 @@ func printTurns(w io.Writer, list service.Listed) {
 	}
 	_ = t.Flush()
 	if list.All > len(list.Turns) {
-		fmt.Fprintf(w, "… and %d more; see --limit\n", list.All-len(list.Turns))
+		fmt.Fprintf(w, "… and %d more; list them with --limit\n", list.All-len(list.Turns))
 	}
 }
 
@@ -192,13 +192,13 @@ func newQueueChangeCommand(name, short, done string, do func(queue, context.Cont
 		Args:    cobra.ArbitraryArgs,
 		RunE: func(c *cobra.Command, args []string) error {
 			if all == (len(args) > 0) {
-				return usageError{fmt.Errorf("name the turns by their numbers (see graphiti-proxy queue list --state dead), or write --all")}
+				return usageError{fmt.Errorf("give the numbers of dead letters (see graphiti-proxy queue list --state dead), or --all")}
 			}
 			var numbers []int64
 			for _, a := range args {
 				n, err := strconv.ParseInt(a, 10, 64)
 				if err != nil || n < 1 {
-					return usageError{fmt.Errorf("%q is not the number of a turn; see graphiti-proxy queue list --state dead", a)}
+					return usageError{fmt.Errorf("%q is not the number of a dead letter; see graphiti-proxy queue list --state dead", a)}
 				}
 				numbers = append(numbers, n)
 			}
@@ -218,7 +218,7 @@ func newQueueChangeCommand(name, short, done string, do func(queue, context.Cont
 			})
 		},
 	}
-	c.Flags().BoolVar(&all, "all", false, "all that were refused")
+	c.Flags().BoolVar(&all, "all", false, "all dead letters")
 	jsonFlag(c)
 	return c
 }

@@ -210,16 +210,16 @@ func (a *app) reloadConsent(cfg *config.Config) bool {
 	if cfg.Memory.Consent && !moved(a.cfg, cfg) {
 		c, err := datadir.NoteConsent(a.cfg.DataDir, withoutUser(a.cfg.Memory.Endpoint))
 		if err != nil {
-			a.log.Warn("since when there is consent is not noted", "error", err)
+			a.log.Warn("write consent to data_dir failed", "error", err)
 		}
 		a.consent.Store(c)
 		return true
 	}
 	a.consent.Store(nil)
 	if err := datadir.WithdrawConsent(a.cfg.DataDir); err != nil {
-		a.log.Warn("since when there was consent is still noted", "error", err)
+		a.log.Warn("remove consent from data_dir failed", "error", err)
 	}
-	a.log.Warn("memory is off: there is no consent any more to send conversations to the memory's endpoint",
+	a.log.Warn("memory is off: consent to send conversations to the memory's endpoint was withdrawn",
 		"endpoint", withoutUser(a.cfg.Memory.Endpoint), "configured", withoutUser(cfg.Memory.Endpoint))
 	return false
 }

@@ -19,11 +19,10 @@ import (
 func newRepairCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "repair [file…]",
-		Short: "Save what can be read of damaged files into new ones",
-		Long: "Save what can be read of damaged files of the data directory into new ones beside\n" +
-			"them, and say what is lost. The files themselves are left as they are. Files are\n" +
-			"state.db, spool.db and memory.db; without one, all that are there. The proxy must\n" +
-			"not be running.",
+		Short: "Rescue what is readable in damaged files into new ones",
+		Long: "Copy what is readable in damaged files of the data directory into new files beside\n" +
+			"them, and say what is lost. The damaged files stay as they are. Name state.db,\n" +
+			"spool.db or memory.db; without a name, all of them are read. Stop the proxy first.",
 		Example: "  graphiti-proxy repair\n  graphiti-proxy repair memory.db",
 		Args:    cobra.ArbitraryArgs,
 		RunE: func(c *cobra.Command, names []string) error {

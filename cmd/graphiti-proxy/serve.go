@@ -23,8 +23,9 @@ func newServeCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:   "serve",
 		Short: "Run the proxy",
-		Long: "Run the proxy until it is stopped (Ctrl-C or SIGTERM), which lets running\n" +
-			"streams finish within shutdown_grace and then delivers what is due.",
+		Long: "Run the proxy until Ctrl-C or SIGTERM. It then takes no more requests, lets\n" +
+			"running streams finish within shutdown_grace, and keeps undelivered turns on disk\n" +
+			"for the next start. SIGHUP reloads the configuration.",
 		Example: "  graphiti-proxy serve\n  graphiti-proxy serve --set upstream.openai=https://openrouter.ai/api",
 		RunE: func(c *cobra.Command, _ []string) error {
 			cfg, err := loadConfig(c)
@@ -36,7 +37,7 @@ func newServeCommand() *cobra.Command {
 	}
 }
 
-// serve serves until it is told to end. read reads the configuration again.
+// serve serves until a signal. read reads the configuration again.
 func serve(ctx context.Context, out io.Writer, cfg *config.Config, read func() (*config.Config, error)) error {
 	ctx, stop := signal.NotifyContext(ctx, os.Interrupt, syscall.SIGTERM)
 	defer stop()
@@ -69,7 +70,7 @@ func serve(ctx context.Context, out io.Writer, cfg *config.Config, read func() (
 	}
 	stop() // a second Ctrl-C ends the process at once
 	patience := a.live.Load().ShutdownGrace
-	log.Info("stopping; running streams may finish", "grace", patience.String())
+	log.Info("shutting down, running streams may finish", "grace", patience.String())
 	grace, cancel := context.WithTimeout(context.Background(), patience)
 	defer cancel()
 	err = a.Shutdown(grace)
@@ -78,7 +79,7 @@ func serve(ctx context.Context, out io.Writer, cfg *config.Config, read func() (
 		return err // what serves may hang too
 	}
 	if errors.Is(err, context.DeadlineExceeded) {
-		log.Warn("streams outlived shutdown_grace and were cut off")
+		log.Warn("streams were cut off at the end of shutdown_grace")
 		err = nil
 	}
 	return errors.Join(err, <-served)
@@ -106,7 +107,7 @@ func beginApp(ctx context.Context, cfg *config.Config, log *slog.Logger) (*app, 
 	case m := <-done: // it is ended as any other
 		return m.app, m.err
 	case <-time.After(shutdown.PartBound):
-		return nil, fmt.Errorf("stopped before the proxy had begun: a part of it did not within %s; see that data_dir and state.redis_url can be reached", shutdown.PartBound)
+		return nil, fmt.Errorf("stopped before the proxy had begun: a part of it did not start within %s; check that data_dir and state.redis_url can be reached", shutdown.PartBound)
 	}
 }
 
@@ -150,8 +151,8 @@ func scheme(cfg *config.Config, listener string) string {
 	return "http://"
 }
 
-// reload takes a changed configuration over. With a mistake in it the old one
-// stays in force.
+// reload applies a changed configuration. With a mistake in it the old one stays
+// in force.
 func reload(a *app, level *slog.LevelVar, read func() (*config.Config, error), log *slog.Logger) {
 	cfg, err := read()
 	var waiting []string
@@ -159,11 +160,11 @@ func reload(a *app, level *slog.LevelVar, read func() (*config.Config, error), l
 		waiting, err = a.reload(cfg)
 	}
 	if err != nil {
-		log.Error("the configuration is not taken over; the one before stays in force", "error", err)
+		log.Error("reload configuration failed, the old one stays in force", "error", err)
 		return
 	}
 	setLevel(level, cfg)
-	log.Info("the configuration was read again", "file", cfg.File(), "need_a_restart", waiting)
+	log.Info("reloaded configuration", "file", cfg.File(), "need_a_restart", waiting)
 }
 
 func setLevel(level *slog.LevelVar, cfg *config.Config) {

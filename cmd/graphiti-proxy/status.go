@@ -19,9 +19,9 @@ func newStatusCommand() *cobra.Command {
 	var request explainFlags
 	c := &cobra.Command{
 		Use:   "status",
-		Short: "Ask the running proxy how it is, or explain what it would make of a request",
-		Long: "Ask the running proxy how it is. The exit code is 0 when everything works.\n" +
-			"With --header or --body: say who such a request would be from, which groups it\n" +
+		Short: "Show how the running proxy is, or explain how it would treat a request",
+		Long: "Show how the running proxy is. The exit code is 0 when everything works.\n" +
+			"With --header or --body: explain whose such a request would be, which groups it\n" +
 			"would read and write, and why. Nothing is sent for that.",
 		Example: "  graphiti-proxy status\n  graphiti-proxy status --json | jq .queue\n  graphiti-proxy status --header 'X-Graphiti-User: josh' --body request.json",
 		RunE: func(c *cobra.Command, _ []string) error {
@@ -45,13 +45,13 @@ func newStatusCommand() *cobra.Command {
 			}
 			err = output(c, s, func(w io.Writer) { printStatus(w, s) })
 			if err == nil && (s.Memory.State == health.StateTrouble || slices.Contains(s.Memory.Faults, health.FaultState)) {
-				err = errors.New("the memory is in trouble: " + s.Memory.Remedy)
+				err = errors.New("the memory does not work properly; to do: " + s.Memory.Remedy)
 			}
 			return err
 		},
 	}
 	jsonFlag(c)
-	c.Flags().BoolVar(&forwards, "health", false, "print nothing; the exit code says whether requests are forwarded, whatever memory does")
+	c.Flags().BoolVar(&forwards, "health", false, "print nothing; exit code 0 means that requests are forwarded, with or without memory")
 	request.add(c)
 	return c
 }

@@ -26,11 +26,11 @@ func newTestConnectionCommand() *cobra.Command {
 	var patience time.Duration
 	c := &cobra.Command{
 		Use:   "test-connection",
-		Short: "Try the memory service that the configuration names",
-		Long: "Try Graphiti: its health, whether it has the calls that are made, and a search;\n" +
-			"and the Redis that replicas share, where there is one.\n" +
-			"With --smoke, also write to a temporary group, wait for the episode, and delete\n" +
-			"the group, whatever happens. No conversation is sent.",
+		Short: "Test the configured memory service",
+		Long: "Test Graphiti: its health, the API calls that the proxy makes, and a search; and\n" +
+			"Redis, where replicas share one. With --smoke, also write a message to a temporary\n" +
+			"group, wait until Graphiti shows it, and delete the group again, whatever happens.\n" +
+			"No conversation is sent.",
 		Example: "  GRAPHITI_URL=http://127.0.0.1:8000 graphiti-proxy test-connection --smoke",
 		RunE: func(c *cobra.Command, _ []string) error {
 			cfg, err := loadConfig(c)
@@ -38,7 +38,7 @@ func newTestConnectionCommand() *cobra.Command {
 				return err
 			}
 			if cfg.Memory.Endpoint == "" {
-				return errors.New("there is no memory service to try: set memory.endpoint or GRAPHITI_URL (the embedded memory needs no connection)")
+				return errors.New("there is no memory service to test: set memory.endpoint or GRAPHITI_URL (the embedded memory needs no connection)")
 			}
 			m, err := openService(cfg)
 			if err != nil {
@@ -52,9 +52,9 @@ func newTestConnectionCommand() *cobra.Command {
 			return tryConnection(ctx, c.OutOrStdout(), m, cfg, smoke, asJSON)
 		},
 	}
-	c.Flags().BoolVar(&smoke, "smoke", false, "also write a message to a temporary group and delete it again")
+	c.Flags().BoolVar(&smoke, "smoke", false, "also write a message to a temporary group, and delete it again")
 	c.Flags().BoolVar(&asJSON, "json", false, "print JSON")
-	c.Flags().DurationVar(&patience, "timeout", time.Minute, "how long to try in all")
+	c.Flags().DurationVar(&patience, "timeout", time.Minute, "time for all checks")
 	return c
 }
 

@@ -99,7 +99,7 @@ func TestTLS(t *testing.T) {
 		if serial, err := get(pool, clients, "/v1/models"); err != nil || serial != 1 {
 			t.Fatalf("with a broken file: certificate %d, %v", serial, err)
 		}
-		return strings.Contains(w.log.String(), "the certificate cannot be read")
+		return strings.Contains(w.log.String(), "reload certificate failed")
 	})
 	_, _, pool = writeCertificate(t, dir, 2)
 	waitUntil(t, "the other certificate", func() bool {

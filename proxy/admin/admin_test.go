@@ -98,7 +98,7 @@ func TestMemoryTroubleKeepsTheProxyReady(t *testing.T) {
 	st.Memory.Fail(health.FaultUnreachable, time.Time{}, "dial secret-host: refused", "look at secret-host")
 	st.Memory.Fail(health.FaultStalled, time.Time{}, "secret-host keeps none", "start it again")
 	status, body := get(t, start(t, "", st)+"/readyz", "")
-	if status != 200 || !strings.Contains(body, "does not answer; the memory accepts turns and keeps none") || strings.Contains(body, "secret-host") {
+	if status != 200 || !strings.Contains(body, "does not answer; the memory accepts turns and stores none") || strings.Contains(body, "secret-host") {
 		t.Errorf("status %d, body %s", status, body)
 	}
 }

@@ -89,7 +89,7 @@ func readBody(w http.ResponseWriter, r *http.Request, v any, most int64) error {
 	d := json.NewDecoder(http.MaxBytesReader(w, r.Body, most))
 	d.DisallowUnknownFields()
 	if err := d.Decode(v); err != nil {
-		return fmt.Errorf("read the body: %w", err)
+		return fmt.Errorf("the body cannot be read: %w", err)
 	}
 	return nil
 }
