@@ -65,24 +65,24 @@ type Memory interface {
 // Pipeline keeps turns until the memory is known to hold them. It is safe for
 // concurrent use.
 type Pipeline struct {
-	o        atomic.Pointer[Options]
-	spool    ledger.Store
-	disk     *ledger.Ledger // where this process keeps turns: the same, unless it is shared
-	loop     *deliver.Loop
-	secrets  *redact.Redactor
-	redacted atomic.Int64
-	evicted  atomic.Int64 // dropped by what bounds the spool
-	stop     chan struct{}
-	ended    chan struct{} // nothing is delivered any more
-	recent   recent
-	async    *asyncWriter
-	leftOut  atomic.Int64 // turns of histories
-	worker   sync.WaitGroup
-	base     context.Context // of all that is done
-	abort    context.CancelFunc
-	unkept   unkept     // turns that wait for the disk
-	team     *team      // nil: this process is alone
-	cutting  sync.Mutex // one cut at a time: two would take the same excess twice
+	o         atomic.Pointer[Options]
+	spool     ledger.Store
+	disk      *ledger.Ledger // where this process keeps turns: the same, unless it is shared
+	loop      *deliver.Loop
+	secrets   *redact.Redactor
+	redacted  atomic.Int64
+	evicted   atomic.Int64 // dropped by what bounds the spool
+	stop      chan struct{}
+	ended     chan struct{} // nothing is delivered any more
+	recent    recent
+	histories histories
+	leftOut   atomic.Int64 // turns of histories
+	worker    sync.WaitGroup
+	base      context.Context // of all that is done
+	abort     context.CancelFunc
+	unkept    unkept     // turns that wait for the disk
+	team      *team      // nil: this process is alone
+	cutting   sync.Mutex // one cut at a time: two would take the same excess twice
 
 	mu       sync.Mutex // guards what follows
 	closed   bool
@@ -108,8 +108,9 @@ func open(o Options, t deliver.Timing, openFor time.Duration) (*Pipeline, error)
 	}
 	p := &Pipeline{
 		spool: s, disk: s, secrets: redactor, stop: make(chan struct{}), ended: make(chan struct{}),
-		recent: newRecent(),
-		async:  newAsyncWriter(),
+		recent:    newRecent(),
+		histories: newHistories(),
+		unkept:    unkept{wake: make(chan struct{}, 1)}, // more than one says nothing new
 	}
 	p.o.Store(&o)
 	p.base, p.abort = context.WithCancel(context.Background())
@@ -127,7 +128,7 @@ func open(o Options, t deliver.Timing, openFor time.Duration) (*Pipeline, error)
 	}
 	// All end when Shutdown closes stop.
 	p.worker.Go(p.upkeep)
-	p.worker.Go(p.recordAsync)
+	p.worker.Go(p.recordHistories)
 	p.worker.Go(p.writeUnkept)
 	if p.team != nil {
 		go p.lead()
@@ -224,13 +225,8 @@ func (p *Pipeline) AddAll(ctx context.Context, turns []ledger.Turn) (kept int, e
 }
 
 func (p *Pipeline) addAll(ctx context.Context, turns []ledger.Turn) (kept int, err error) {
-	turns = p.wanted(turns)
-	if len(turns) == 0 {
+	if turns = p.prepare(turns); len(turns) == 0 {
 		return 0, nil
-	}
-	for i := range turns {
-		p.redact(&turns[i])
-		shorten(&turns[i], p.opts().MaxChars)
 	}
 	kept, err = p.keepAll(ctx, turns)
 	if err == nil {
@@ -282,11 +278,14 @@ func (p *Pipeline) keepAll(ctx context.Context, turns []ledger.Turn) (kept int, 
 	return kept, nil
 }
 
-// wanted are the turns that a group may not have.
-func (p *Pipeline) wanted(turns []ledger.Turn) []ledger.Turn {
+// prepare returns the turns that a group may not have, as they are stored: without
+// credentials, and no longer than they are written to the memory.
+func (p *Pipeline) prepare(turns []ledger.Turn) []ledger.Turn {
 	list := make([]ledger.Turn, 0, len(turns))
 	for _, t := range turns {
 		if len(t.Targets) > 0 && !p.recent.has(t.ID, t.Targets) {
+			p.redact(&t)
+			shorten(&t, p.opts().MaxChars)
 			list = append(list, t)
 		}
 	}

@@ -2,6 +2,7 @@ package capture
 
 import (
 	"context"
+	"log/slog"
 	"sync"
 	"time"
 
@@ -20,17 +21,19 @@ const (
 	unkeptRetry = time.Second
 )
 
-// unkept holds turns while data_dir cannot be written. They end with the
-// process.
+// unkept holds turns in memory that are to be written: notes for a moment, and all
+// turns while data_dir cannot be written. They end with the process.
 type unkept struct {
-	writing sync.Mutex // one after the other, or turns would be written twice
+	wake    chan struct{} // notes wait
+	writing sync.Mutex    // one after the other, or turns would be written twice
 
 	mu    sync.Mutex    // guards what follows
 	turns []ledger.Turn // what they say has no credentials in it
 	bytes int
 	lost  int       // turns since the start that were not kept
 	err   error     // the last one
-	since time.Time // of the trouble; zero: there is none
+	since time.Time // when the disk began to fail; zero: it does not
+	ended bool      // nothing is taken any more
 }
 
 func (u *unkept) waiting() (turns int, err error) {
@@ -66,26 +69,15 @@ func (p *Pipeline) holdUnkept(turns []ledger.Turn, err error) error {
 	if err == nil || !sqlite.IsFault(err) {
 		return err
 	}
-	turns = p.wanted(turns)
-	for i := range turns {
-		p.redact(&turns[i])
-		shorten(&turns[i], p.opts().MaxChars)
-	}
-	n, u := turnsSize(turns), &p.unkept
+	turns = p.prepare(turns)
+	u := &p.unkept
 	u.mu.Lock()
-	if u.since.IsZero() {
-		u.since = time.Now()
-	}
-	u.err = err
-	room := len(u.turns)+len(turns) <= unkeptTurns && u.bytes+n <= unkeptBytes
-	if room {
-		u.turns, u.bytes = append(u.turns, turns...), u.bytes+n
-	} else {
+	room := u.putLocked(turns)
+	if !room {
 		u.lost += len(turns)
 	}
-	held, lost, since := len(u.turns), u.lost, u.since
+	u.failedLocked(err, p.opts().Log)
 	u.mu.Unlock()
-	p.opts().Log.Warn("turns cannot be kept on disk", "error", err, "since", since, "in_memory", held, "not_kept", lost)
 	if !room {
 		return err
 	}
@@ -93,8 +85,49 @@ func (p *Pipeline) holdUnkept(turns []ledger.Turn, err error) error {
 	return nil
 }
 
-// writeUnkept is the loop that writes what waits for the disk, when there is
-// room again. It ends when Shutdown closes stop.
+// putLocked takes turns, unless too many wait.
+func (u *unkept) putLocked(turns []ledger.Turn) bool {
+	n := turnsSize(turns)
+	if u.ended || len(u.turns)+len(turns) > unkeptTurns || u.bytes+n > unkeptBytes {
+		return false
+	}
+	u.turns, u.bytes = append(u.turns, turns...), u.bytes+n
+	return true
+}
+
+// failedLocked says that the disk does not take turns.
+func (u *unkept) failedLocked(err error, log *slog.Logger) {
+	if u.since.IsZero() {
+		u.since = time.Now()
+	}
+	u.err = err
+	log.Warn("turns cannot be kept on disk", "error", err, "since", u.since, "in_memory", len(u.turns), "not_kept", u.lost)
+}
+
+// AddAsync is Add some time later: for what is short, and was said a moment ago.
+// It never waits, and reports whether there was room.
+func (p *Pipeline) AddAsync(turns []ledger.Turn) bool {
+	if p.isClosed() {
+		return false
+	}
+	turns = p.prepare(turns)
+	u := &p.unkept
+	u.mu.Lock()
+	room := u.putLocked(turns)
+	u.mu.Unlock()
+	if !room {
+		p.opts().Log.Warn("notes to be kept are left out, because too many turns wait")
+		return false
+	}
+	select {
+	case u.wake <- struct{}{}:
+	default:
+	}
+	return true
+}
+
+// writeUnkept is the loop that writes what waits, when the disk takes it. It ends
+// when Shutdown closes stop.
 func (p *Pipeline) writeUnkept() {
 	tick := time.NewTicker(unkeptRetry)
 	defer tick.Stop()
@@ -103,8 +136,9 @@ func (p *Pipeline) writeUnkept() {
 		case <-p.stop:
 			return
 		case <-tick.C:
-			p.flushUnkept()
+		case <-p.unkept.wake:
 		}
+		p.flushUnkept()
 	}
 }
 
@@ -123,7 +157,9 @@ func (p *Pipeline) flushUnkept() {
 		_, err := p.keepAll(context.WithoutCancel(p.base), turns)
 		u.mu.Lock()
 		if sqlite.IsFault(err) {
-			u.err = err
+			if u.err = err; u.since.IsZero() {
+				u.failedLocked(err, p.opts().Log)
+			}
 			u.mu.Unlock()
 			return
 		}
@@ -161,7 +197,12 @@ func (p *Pipeline) keptAgain() {
 // ends with the process.
 func (p *Pipeline) endUnkept() {
 	p.flushUnkept()
-	if n, err := p.unkept.waiting(); n > 0 {
+	u := &p.unkept
+	u.mu.Lock()
+	u.ended = true
+	n, err := len(u.turns), u.err
+	u.mu.Unlock()
+	if n > 0 {
 		p.opts().Log.Error("turns are lost with the process: they waited in memory for data_dir", "turns", n, "error", err)
 	}
 }

@@ -78,8 +78,10 @@ func knows(p *Pipeline, turns []ledger.Turn) (n int) {
 // room.
 func TestHistoryThatFindsNoRoom(t *testing.T) {
 	p := pipeline(t, filepath.Join(t.TempDir(), "spool.db"), down())
-	full := []batch{{bytes: -backfillBytes}, {bytes: -noteBytes, note: true}} // as if so much were being stored
-	p.async.over(full)
+	if !p.histories.room.TryAcquire(backfillBytes) { // as if so much were being stored
+		t.Fatal("there is less room than is said")
+	}
+	crowd(p, unkeptBytes)
 	one, two := earlier(1, 3), earlier(2, 1)
 	p.Backfill(History{Turns: one})
 	if p.AddAsync([]ledger.Turn{turn("1", "g")}) {
@@ -88,10 +90,8 @@ func TestHistoryThatFindsNoRoom(t *testing.T) {
 	if s := p.Status(); knows(p, one) != 0 || s.LeftOut != 3 {
 		t.Errorf("%d are known, %+v", knows(p, one), s)
 	}
-	for i := range full {
-		full[i].bytes = -full[i].bytes
-	}
-	p.async.over(full)
+	p.histories.room.Release(backfillBytes)
+	crowd(p, -unkeptBytes)
 	p.Backfill(History{Turns: one})
 	if !p.AddAsync([]ledger.Turn{turn("1", "g")}) {
 		t.Error("a note is not taken")
@@ -101,6 +101,13 @@ func TestHistoryThatFindsNoRoom(t *testing.T) {
 	if s := p.Status(); knows(p, one) != 3 || knows(p, two) != 0 || s.LeftOut != 3 || s.Pending != 4 {
 		t.Errorf("%+v", s)
 	}
+}
+
+// crowd has so many bytes of turns wait for the disk.
+func crowd(p *Pipeline, bytes int) {
+	p.unkept.mu.Lock()
+	defer p.unkept.mu.Unlock()
+	p.unkept.bytes += bytes
 }
 
 // TestHistoryThatCannotBeStored is not known: the next request brings it again.
@@ -162,53 +169,50 @@ func TestHistoryInDoubt(t *testing.T) {
 	}
 }
 
-// TestTurnsThatWait are bounded by what was said in them, notes apart from
-// histories, and handed out in their order, the notes first, as many as go into
-// one write.
-func TestTurnsThatWait(t *testing.T) {
-	w := newAsyncWriter()
-	put := func(id string, turns, bytes int, want bool) {
+// TestHistoriesThatWait are bounded by what was said in them and by their number,
+// and are handed out in their order, as many as go into one write.
+func TestHistoriesThatWait(t *testing.T) {
+	w := newHistories()
+	history := func(id string, turns, bytes int) History {
+		return History{Turns: slices.Repeat([]ledger.Turn{{ID: id, User: strings.Repeat("x", bytes-turnBytes)}}, turns)}
+	}
+	put := func(h History, want bool) {
 		t.Helper()
-		list := slices.Repeat([]ledger.Turn{{ID: id, User: strings.Repeat("x", bytes-turnBytes)}}, turns)
-		if got := w.put(batch{History: History{Turns: list}, note: strings.HasPrefix(id, "note")}); got != want {
-			t.Errorf("%s: taken %v", id, got)
+		if got := w.put(h); got != want {
+			t.Errorf("%s: taken %v", h.Turns[0].ID, got)
 		}
 	}
-	const tenth = noteBytes / 10
-	put("note larger than all there is room for", 1, 20*tenth, true)
-	put("note beside it", 1, turnBytes, false)
-	put("history", 1, backfillBytes, true)
-	put("history beside it", 1, turnBytes, false)
-	if list := w.take(); len(list) != 1 || !list[0].note {
-		t.Errorf("%d batches", len(list))
-	} else {
-		w.over(list)
+	take := func(want ...string) {
+		t.Helper()
+		var got []string
+		list := w.more(<-w.waiting)
+		for _, h := range list {
+			got = append(got, h.Turns[0].ID)
+			w.room.Release(h.room())
+		}
+		if diff := cmp.Diff(want, got); diff != "" {
+			t.Errorf("in one write (-want +got):\n%s", diff)
+		}
 	}
-	w.over(w.take())
-	put("note a", 5, tenth, true)
-	put("note b", 1, 4*tenth, true)
-	put("note too many", 2, tenth, false)
-	first := w.take()
-	put("note while the others are being stored", 2, tenth, false)
-	w.over(first)
-	put("note c", 2, tenth, true)
-	if len(first) != 2 || first[0].Turns[0].ID != "note a" || first[1].Turns[0].ID != "note b" {
-		t.Errorf("%d batches", len(first))
+	const tenth = backfillBytes / 10
+	put(history("larger than all there is room for", 1, 20*tenth), true)
+	put(history("beside it", 1, turnBytes), false)
+	take("larger than all there is room for")
+	put(history("a", 5, tenth), true)
+	put(history("b", 1, 4*tenth), true)
+	put(history("too much", 2, tenth), false)
+	take("a", "b")
+	for _, id := range []string{"c", "d", "e"} {
+		put(history(id, batchTurns/2+1, turnBytes), true)
 	}
-	if w.close() {
-		t.Error("closed, though something waits")
+	take("c", "d")
+	take("e")
+	for range maxHistories {
+		put(history("many", 1, turnBytes), true)
 	}
-	w.over(w.take())
-	if w.bytes[true] != 0 || w.bytes[false] != 0 || len(w.take()) != 0 || !w.close() {
-		t.Errorf("%v bytes", w.bytes)
-	}
-	put("after the end", 1, turnBytes, false)
-	w = newAsyncWriter()
-	for range 3 {
-		put("many", batchTurns/2+1, turnBytes, true)
-	}
-	if n := len(w.take()); n != 2 {
-		t.Errorf("%d batches in one write", n)
+	put(history("too many", 1, turnBytes), false)
+	if h := history("small", 1, turnBytes); !w.room.TryAcquire(backfillBytes-maxHistories*h.room()) || w.room.TryAcquire(1) {
+		t.Error("what is refused, or was recorded, takes room")
 	}
 }
 
