@@ -35,31 +35,26 @@ func settle(tx *sqlite.Tx, seq int64, state string, now time.Time) (bool, error)
 	return n > 0, err
 }
 
-// The dead and the others have an index each for their order: neither
-// statement looks at more than it returns.
-const (
-	oldestDead    = firstOf + "WHERE state = 'dead'" + upTo
-	oldestWaiting = firstOf + "WHERE " + queued + " AND state <> 'dead'" + upTo
-
-	firstOf = `SELECT seq, state = 'dead', bytes FROM (SELECT seq, state, bytes, row_number() OVER (ORDER BY seq) AS nth, sum(bytes) OVER (ORDER BY seq) - bytes AS before
-		FROM (SELECT seq, state, bytes FROM turns `
-	upTo = ` ORDER BY seq LIMIT ?3)) WHERE nth <= ?1 OR before < ?2`
-)
-
 // leaving are the turns that one write takes out of the queue.
 type leaving struct {
 	Dropped
 	seqs []int64
+	more func() bool // whether more are wanted; nil: all that are found
 }
 
 // find adds the turns that a query returns, each as its number, whether it is
 // dead, and its bytes.
 func (l *leaving) find(tx *sqlite.Tx, query string, args ...any) error {
-	return rowsIn(tx, query, args, func(scan func(...any) error) error {
+	rows, err := tx.Query(query, args...)
+	if err != nil {
+		return err
+	}
+	defer rows.Close()
+	for rows.Next() && (l.more == nil || l.more()) {
 		var seq int64
 		var dead bool
 		one := Size{Turns: 1}
-		if err := scan(&seq, &dead, &one.Bytes); err != nil {
+		if err := rows.Scan(&seq, &dead, &one.Bytes); err != nil {
 			return err
 		}
 		l.seqs = append(l.seqs, seq)
@@ -68,8 +63,8 @@ func (l *leaving) find(tx *sqlite.Tx, query string, args ...any) error {
 		} else {
 			l.Pending = l.Pending.Plus(one)
 		}
-		return nil
-	})
+	}
+	return rows.Err()
 }
 
 func (l *leaving) settle(tx *sqlite.Tx, state string, now time.Time) error {
@@ -98,21 +93,25 @@ func (s *Ledger) drop(find func(tx *sqlite.Tx, l *leaving) error) (d Dropped, er
 	return d, err
 }
 
+// Both have an index for their order: no more is looked at than is taken.
+const (
+	oldestDead    = "SELECT seq, 1, bytes FROM turns WHERE state = 'dead' ORDER BY seq"
+	oldestWaiting = "SELECT seq, 0, bytes FROM turns WHERE " + queued + " AND state <> 'dead' ORDER BY seq"
+)
+
 // Cut drops as many turns and bytes as are over the bounds: of the dead,
 // while there are some, else of those that wait, the oldest first; DropChunk
 // at most.
 func (s *Ledger) Cut(over Size) (Dropped, error) {
 	return s.drop(func(tx *sqlite.Tx, l *leaving) error {
-		for _, statement := range []string{oldestDead, oldestWaiting} {
-			left, room := over.Minus(l.All()), DropChunk-len(l.seqs)
-			if left.Turns <= 0 && left.Bytes <= 0 || room <= 0 {
-				break
-			}
-			if err := l.find(tx, statement, left.Turns, left.Bytes, room); err != nil {
-				return err
-			}
+		l.more = func() bool {
+			left := over.Minus(l.All())
+			return len(l.seqs) < DropChunk && (left.Turns > 0 || left.Bytes > 0)
 		}
-		return nil
+		if err := l.find(tx, oldestDead); err != nil {
+			return err
+		}
+		return l.find(tx, oldestWaiting)
 	})
 }
 
@@ -127,16 +126,7 @@ func (s *Ledger) DropBefore(t time.Time) (Dropped, error) {
 // DropDead drops the dead of those numbers, or all when there are none.
 func (s *Ledger) DropDead(numbers []int64) (Dropped, error) {
 	return s.drop(func(tx *sqlite.Tx, l *leaving) error {
-		const dead = "SELECT seq, 1, bytes FROM turns WHERE state = 'dead'"
-		if len(numbers) == 0 {
-			return l.find(tx, dead)
-		}
-		for _, n := range numbers {
-			if err := l.find(tx, dead+" AND seq = ?", n); err != nil {
-				return err
-			}
-		}
-		return nil
+		return l.find(tx, "SELECT seq, 1, bytes FROM turns WHERE "+chosenDead, listOf(numbers))
 	})
 }
 

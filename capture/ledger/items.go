@@ -79,34 +79,33 @@ func (s *Ledger) Items(ctx context.Context, o ListOptions) (list []Item, all int
 	return list, all, err
 }
 
+// chosenDead are the dead turns of a list of numbers, ?1, or all where that is empty.
+const chosenDead = "state = 'dead' AND (?1 = '[]' OR seq IN (SELECT value FROM json_each(?1)))"
+
+func listOf(numbers []int64) string {
+	b, _ := json.Marshal(append([]int64{}, numbers...)) // numbers cannot fail
+	return string(b)
+}
+
 // Retry has dead turns delivered again: those of the numbers, or all when
 // there are none.
 func (s *Ledger) Retry(numbers []int64) (groups []string, back Size, err error) {
 	err = s.write("retry turns", func(tx *sqlite.Tx) error {
 		groups, back = nil, Size{}
-		return forDead(tx, "UPDATE turns SET state = 'pending', losses = 0, error = '' WHERE state = 'dead' AND (?1 OR seq = ?2) RETURNING grp, bytes",
-			numbers, func(scan func(...any) error) error {
-				var group string
-				one := Size{Turns: 1}
-				err := scan(&group, &one.Bytes)
-				groups, back = append(groups, group), back.Plus(one)
-				return err
-			})
-	})
-	return groups, back, err
-}
-
-// forDead runs a statement for each number, or once for all dead turns when
-// there are none; ?1 says that it is for all, ?2 is the number.
-func forDead(tx *sqlite.Tx, statement string, numbers []int64, row func(scan func(...any) error) error) error {
-	all := len(numbers) == 0
-	if all {
-		numbers = []int64{0}
-	}
-	for _, n := range numbers {
-		if err := rowsIn(tx, statement, []any{all, n}, row); err != nil {
+		rows, err := tx.Query("UPDATE turns SET state = 'pending', losses = 0, error = '' WHERE "+chosenDead+" RETURNING grp, bytes", listOf(numbers))
+		if err != nil {
 			return err
 		}
-	}
-	return nil
+		defer rows.Close()
+		for rows.Next() {
+			var group string
+			one := Size{Turns: 1}
+			if err := rows.Scan(&group, &one.Bytes); err != nil {
+				return err
+			}
+			groups, back = append(groups, group), back.Plus(one)
+		}
+		return rows.Err()
+	})
+	return groups, back, err
 }

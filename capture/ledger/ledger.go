@@ -2,34 +2,28 @@ package ledger
 
 import (
 	"context"
-	_ "embed"
+	"embed"
 	"fmt"
 	"time"
 
 	"github.com/graphiti-proxy/graphiti-proxy/cache/sqlite"
 )
 
-//go:embed schema_1.sql
-var schema1 string
-
-//go:embed schema_2.sql
-var schema2 string
-
-//go:embed schema_3.sql
-var schema3 string
-
-//go:embed schema_4.sql
-var schema4 string
-
-// schema5 takes over what the first edition kept in two tables.
+// schemas bring a file from one version to the next. The fifth takes over what the
+// first edition kept in two tables.
 //
-//go:embed schema_5.sql
-var schema5 string
+//go:embed schema_*.sql
+var schemas embed.FS
 
-//go:embed schema_6.sql
-var schema6 string
-
-var schema = []string{schema1, schema2, schema3, schema4, schema5, schema6}
+func schema() (list []string) {
+	for {
+		b, err := schemas.ReadFile(fmt.Sprintf("schema_%d.sql", len(list)+1))
+		if err != nil {
+			return list
+		}
+		list = append(list, string(b))
+	}
+}
 
 const (
 	// SeenFor is how long a settled turn is remembered. Clients send their
@@ -44,7 +38,7 @@ const (
 type Ledger struct{ db *sqlite.DB }
 
 func Open(path string) (*Ledger, error) {
-	db, err := sqlite.Open(path, sqlite.Options{Migrations: schema, Sync: sqlite.SyncFull, Holds: spoolHolds})
+	db, err := sqlite.Open(path, sqlite.Options{Migrations: schema(), Sync: sqlite.SyncFull, Holds: spoolHolds})
 	if err != nil {
 		return nil, fmt.Errorf("open the ledger: %w", err)
 	}
@@ -69,63 +63,31 @@ type Sizes struct{ Pending, Dead Size }
 
 // Sizes counts what the file holds.
 func (s *Ledger) Sizes(ctx context.Context) (n Sizes, err error) {
-	err = each(ctx, s.db, "SELECT state = 'dead', count(*), sum(bytes) FROM turns WHERE "+queued+" GROUP BY 1", nil, func(scan func(...any) error) error {
-		var dead bool
-		var z Size
-		if err := scan(&dead, &z.Turns, &z.Bytes); err != nil {
-			return err
-		}
-		if dead {
-			n.Dead = z
-		} else {
-			n.Pending = z
-		}
-		return nil
-	})
+	err = s.db.QueryRow(ctx, `SELECT count(*) FILTER (WHERE state <> 'dead'), coalesce(sum(bytes) FILTER (WHERE state <> 'dead'), 0),
+		count(*) FILTER (WHERE state = 'dead'), coalesce(sum(bytes) FILTER (WHERE state = 'dead'), 0) FROM turns WHERE `+queued, nil,
+		&n.Pending.Turns, &n.Pending.Bytes, &n.Dead.Turns, &n.Dead.Bytes)
 	return n, err
 }
 
 // Promoted are the groups into which something was promoted.
 func (s *Ledger) Promoted(ctx context.Context) (map[string]bool, error) {
-	rows, err := s.db.Query(ctx, "SELECT grp FROM promoted")
-	if err != nil {
-		return nil, fmt.Errorf("list promoted groups: %w", err)
-	}
-	defer rows.Close()
 	all := make(map[string]bool)
-	for rows.Next() {
-		var g string
-		if err := rows.Scan(&g); err != nil {
-			return nil, fmt.Errorf("list promoted groups: %w", err)
-		}
-		all[g] = true
-	}
-	if err := rows.Err(); err != nil {
-		return nil, fmt.Errorf("list promoted groups: %w", err)
-	}
-	return all, nil
+	err := each(ctx, s.db, "SELECT grp FROM promoted", nil, func(scan func(...any) error) error {
+		var group string
+		err := scan(&group)
+		all[group] = true
+		return err
+	})
+	return all, err
 }
 
 // Totals are counts of turns since the file exists.
 type Totals struct{ Delivered, Verified, Dropped int }
 
 func (s *Ledger) Totals() (t Totals, err error) {
-	err = each(context.Background(), s.db, "SELECT name, n FROM totals", nil, func(scan func(...any) error) error {
-		var name string
-		var n int
-		if err := scan(&name, &n); err != nil {
-			return err
-		}
-		switch name {
-		case "delivered":
-			t.Delivered = n
-		case "verified":
-			t.Verified = n
-		case "dropped":
-			t.Dropped = n
-		}
-		return nil
-	})
+	const n = "coalesce((SELECT n FROM totals WHERE name = "
+	err = s.db.QueryRow(context.Background(), "SELECT "+n+"'delivered'), 0), "+n+"'verified'), 0), "+n+"'dropped'), 0)", nil,
+		&t.Delivered, &t.Verified, &t.Dropped)
 	return t, err
 }
 
@@ -173,21 +135,6 @@ func each(ctx context.Context, db *sqlite.DB, query string, args []any, f func(s
 		return fmt.Errorf("read the ledger: %w", err)
 	}
 	return nil
-}
-
-// rowsIn is each within a transaction; the rows are closed when it returns.
-func rowsIn(tx *sqlite.Tx, statement string, args []any, f func(scan func(...any) error) error) error {
-	rows, err := tx.Query(statement, args...)
-	if err != nil {
-		return err
-	}
-	defer rows.Close()
-	for rows.Next() {
-		if err := f(rows.Scan); err != nil {
-			return err
-		}
-	}
-	return rows.Err()
 }
 
 // spoolHolds is what is lost with the spool's file, for people.

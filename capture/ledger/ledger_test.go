@@ -140,7 +140,7 @@ func TestSpoolThatCannotBeRead(t *testing.T) {
 // TestSpoolOfANewerVersion is left as it is.
 func TestSpoolOfANewerVersion(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "spool.db")
-	db, err := sqlite.Open(path, sqlite.Options{Migrations: append(schema[:len(schema):len(schema)], "CREATE TABLE x (y)"), Sync: sqlite.SyncFull})
+	db, err := sqlite.Open(path, sqlite.Options{Migrations: append(schema(), "CREATE TABLE x (y)"), Sync: sqlite.SyncFull})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -155,7 +155,7 @@ func TestSpoolOfANewerVersion(t *testing.T) {
 // TestSpoolOfAnOlderVersion is taken over with all it holds.
 func TestSpoolOfAnOlderVersion(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "spool.db")
-	db, err := sqlite.Open(path, sqlite.Options{Migrations: []string{schema1}, Sync: sqlite.SyncFull})
+	db, err := sqlite.Open(path, sqlite.Options{Migrations: schema()[:1], Sync: sqlite.SyncFull})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -237,7 +237,7 @@ func TestCutLooksAtNoMoreThanItRemoves(t *testing.T) {
 	defer s.Close()
 	for statement, want := range map[string]string{oldestDead: "SCAN turns USING INDEX turns_dead", oldestWaiting: "SCAN turns USING COVERING INDEX turns_queue"} {
 		found := false
-		err := each(context.Background(), s.db, "EXPLAIN QUERY PLAN "+statement, []any{1, 1, 1}, func(scan func(...any) error) error {
+		err := each(context.Background(), s.db, "EXPLAIN QUERY PLAN "+statement, nil, func(scan func(...any) error) error {
 			var id, parent, unused int
 			var step string
 			err := scan(&id, &parent, &unused, &step)
