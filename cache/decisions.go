@@ -63,7 +63,7 @@ func (d Decision) withoutBlock() Decision {
 // Lookup returns what was decided about each key, nil where nothing was. now is
 // the number that the request carries: what was read under another one is read
 // again. What is not in memory comes from the store, maxLookup keys at a time:
-// all that are asked for, or a conversation would begin otherwise the next
+// all that are asked for, or the conversation would have another beginning the next
 // time. With an error it returns what was in memory.
 func (d *Decisions) Lookup(ctx context.Context, now int64, keys [][16]byte) ([]*Decision, error) {
 	list := make([]*Decision, len(keys))

@@ -79,7 +79,7 @@ func (r decisionRedis) keep(ctx context.Context, key [16]byte, d Decision, group
 		}
 		args = append(args, string(body), eventDecision+hex.EncodeToString(key[:])+string(body))
 	}
-	args = append(args, d.Generation, r.ttl.Milliseconds(), redis.Key(Events), redis.NewsKept, before.UnixMilli())
+	args = append(args, d.Generation, r.ttl.Milliseconds(), redis.EventStream(), redis.MaxEvents, before.UnixMilli())
 	keys := append(keysOf(named("block", key), "blocks", groups), floorKeys(scopes)...)
 	err = r.db.Do(ctx, func(ctx context.Context, c redis.Cmdable) error {
 		text, err := keepScript.Run(ctx, c, keys, args...).Text()
@@ -96,7 +96,7 @@ func (r decisionRedis) empty(ctx context.Context, group string) (n int, err erro
 	if err != nil || len(listed) == 0 {
 		return 0, err
 	}
-	if err := r.unsay(ctx, listed); err != nil {
+	if err := r.retract(ctx, listed); err != nil {
 		return 0, err
 	}
 	err = r.members(ctx, "blocks", group, func(keys []string) error {
@@ -115,13 +115,13 @@ func (r decisionRedis) emptyAll(ctx context.Context, keys []string) (n int, err 
 	return n, err
 }
 
-// unsay takes what replicas were told of decisions out of the events.
-func (r decisionRedis) unsay(ctx context.Context, blocks []string) error {
+// retract takes decisions out of the events.
+func (r decisionRedis) retract(ctx context.Context, blocks []string) error {
 	meant := make(map[string]bool, len(blocks))
 	for _, name := range blocks {
 		meant[eventDecision+strings.TrimPrefix(name, redis.Key("block", ""))] = true
 	}
-	return r.db.Unsay(ctx, Events, func(event string) bool {
+	return r.db.Retract(ctx, func(event string) bool {
 		n := len(eventDecision) + 2*len([16]byte{})
 		return len(event) >= n && meant[event[:n]]
 	})

@@ -5,11 +5,8 @@ import (
 	"encoding/hex"
 )
 
-// Events is where replicas tell each other what they keep and drop, so that each
-// of them goes on repeating blocks while Redis is down. An event begins with its
-// kind.
-const Events = "news"
-
+// Replicas publish what they keep and drop, so that each of them goes on repeating
+// blocks while Redis is down. An event begins with its kind.
 const (
 	eventDecision = "block " // its key in hex, and the decision as it is kept
 	eventLink     = "link "  // its fingerprint in hex, and the session

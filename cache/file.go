@@ -39,7 +39,7 @@ const (
 	sweepRows = 1000
 
 	// floorsFor is how long the generation of a scope is known at least: what
-	// is older than that is not told any more.
+	// is older than that is not written any more.
 	floorsFor = 90 * 24 * time.Hour
 )
 

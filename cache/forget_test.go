@@ -183,7 +183,7 @@ func TestEventsHoldNothingForgotten(t *testing.T) {
 	}
 	left := 0
 	err := db.Do(ctx, func(ctx context.Context, c redis.Cmdable) error {
-		list, err := c.XRange(ctx, redis.Key(Events), "-", "+").Result()
+		list, err := c.XRange(ctx, redis.EventStream(), "-", "+").Result()
 		for _, m := range list {
 			if strings.Contains(m.Values["m"].(string), "g"+fact) {
 				t.Errorf("the events still hold %v", m.Values)
@@ -197,7 +197,7 @@ func TestEventsHoldNothingForgotten(t *testing.T) {
 	}
 	other := dial(t, server)
 	later := Share(other, time.Hour)
-	other.Listen("later", Events, func(event string) { _ = later.Apply(ctx, event) }, func() {})
+	other.Listen("later", func(event string) { _ = later.Apply(ctx, event) }, func() {})
 	within(t, "the events", func() bool { _, ok := later.Decisions.recent.Get(key(1199)); return ok })
 	if e, ok := later.Decisions.recent.Get(key(0)); ok {
 		t.Errorf("a replica that starts later has %q", e.Block)

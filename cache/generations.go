@@ -92,7 +92,7 @@ func (g *Generations) UnderWay() []Forget {
 }
 
 // OnBlocked has changed called with the groups of which something is being
-// forgotten, now and when it is read anew. It must be called before others use
+// forgotten, now and after each read. It must be called before others use
 // the generations.
 func (g *Generations) OnBlocked(changed func(groups []string)) {
 	g.changed = changed
@@ -165,7 +165,7 @@ func (g *Generations) Floors(ctx context.Context) (map[string]int64, error) {
 }
 
 // factsOf is the scope of what was found in a group. Forgetting a session in
-// the group raises it, too: what it said is not to be told from the rest.
+// the group raises it, too: what was said in it cannot be distinguished from the rest.
 func factsOf(group string) string { return "facts:" + group }
 
 func factsOfAll(groups []string) []string {

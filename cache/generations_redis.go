@@ -90,7 +90,7 @@ func (r generationRedis) raise(ctx context.Context, f Forget, seen int64, scopes
 
 // announce returns when all replicas know.
 func (r generationRedis) announce(ctx context.Context) error {
-	if err := r.db.Announce(ctx, Events, EventGeneration); err != nil {
+	if err := r.db.Announce(ctx, EventGeneration); err != nil {
 		return fmt.Errorf("tell the other replicas: %w", err)
 	}
 	return nil
@@ -110,7 +110,7 @@ func (r generationRedis) end(ctx context.Context, f Forget) error {
 	if len(gone) == 0 {
 		return nil
 	}
-	if err := r.announce(ctx); err != nil { // one that is deaf may still show it
+	if err := r.announce(ctx); err != nil { // one that does not know may still show it
 		return err
 	}
 	return r.db.Do(ctx, func(ctx context.Context, c redis.Cmdable) error {
@@ -124,7 +124,7 @@ func (r generationRedis) end(ctx context.Context, f Forget) error {
 		if err := c.SRem(ctx, redis.Key("tombstones"), args[1:]...).Err(); err != nil {
 			return err
 		}
-		return redis.Tell(ctx, c, Events, EventGeneration)
+		return redis.Publish(ctx, c, EventGeneration).Err()
 	})
 }
 

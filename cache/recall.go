@@ -22,7 +22,7 @@ type RecallOptions struct {
 }
 
 // Recall keeps what searches found, by group, query and the number of forgets
-// that the request carries: after a forget everything is searched anew. It is
+// that the request carries: after a forget everything is searched again. It is
 // safe for concurrent use.
 type Recall[V any] struct {
 	o     RecallOptions
@@ -96,10 +96,10 @@ func (r *Recall[V]) keep(group, query string, generation int64, version string, 
 }
 
 // DropGroup drops what was found in a group, because it holds something new.
-// Other replicas are told.
+// It tells other replicas.
 func (r *Recall[V]) DropGroup(group string) {
 	r.version(group).Add(1)
-	r.tellDropped(group)
+	r.publishDrop(group)
 }
 
 // DropAll drops everything that this process keeps.

@@ -106,7 +106,7 @@ func (r *Recall[V]) Forget(ctx context.Context, group string) error {
 	return nil
 }
 
-func (r *Recall[V]) tellDropped(group string) {
+func (r *Recall[V]) publishDrop(group string) {
 	if r.o.Shared == nil {
 		return
 	}
@@ -118,6 +118,6 @@ func (r *Recall[V]) tellDropped(group string) {
 		if err := c.Expire(ctx, versionName(group), versionLife+10*r.o.Fresh).Err(); err != nil {
 			return err
 		}
-		return redis.Tell(ctx, c, Events, eventDrop+group)
+		return redis.Publish(ctx, c, eventDrop+group).Err()
 	})
 }

@@ -142,8 +142,8 @@ func TestWhatReplicasHeardOutlastsRedis(t *testing.T) {
 	db := dial(t, s)
 	b := Share(db, time.Hour)
 	missed := 0
-	db.Listen("b", Events, func(event string) { _ = b.Apply(ctx, event) }, func() { missed++ })
-	within(t, "the news", func() bool { _, ok := b.Sessions.recent.Get(key(2)); return ok })
+	db.Listen("b", func(event string) { _ = b.Apply(ctx, event) }, func() { missed++ })
+	within(t, "the events", func() bool { _, ok := b.Sessions.recent.Get(key(2)); return ok })
 	s.Kill()
 	if got := lookup(t, b, key(1)); got[0] != "text/1" {
 		t.Errorf("%v", got)
@@ -250,13 +250,13 @@ func TestAnnouncing(t *testing.T) {
 	a, b := dial(t, s), dial(t, s)
 	ctx := context.Background()
 	dead := dial(t, s)
-	dead.Listen("dead", Events, func(string) {}, func() {})
+	dead.Listen("dead", func(string) {}, func() {})
 	if err := dead.Close(); err != nil {
 		t.Fatal(err)
 	}
 	release, done := make(chan struct{}), atomic.Bool{}
-	a.Listen("a", Events, func(string) {}, func() {})
-	b.Listen("b", Events, func(event string) {
+	a.Listen("a", func(string) {}, func() {})
+	b.Listen("b", func(event string) {
 		if event == EventGeneration {
 			<-release
 			done.Store(true)
@@ -276,11 +276,11 @@ func TestAnnouncing(t *testing.T) {
 	})
 	impatient, cancel := context.WithTimeout(ctx, 200*time.Millisecond)
 	defer cancel()
-	if err := a.Announce(impatient, Events, EventGeneration); err == nil || !strings.Contains(err.Error(), "b has not heard") {
+	if err := a.Announce(impatient, EventGeneration); err == nil || !strings.Contains(err.Error(), "b has not heard") {
 		t.Errorf("nobody is named: %v", err)
 	}
 	time.AfterFunc(50*time.Millisecond, func() { close(release) })
-	if err := a.Announce(ctx, Events, "another"); err != nil || !done.Load() {
+	if err := a.Announce(ctx, "another"); err != nil || !done.Load() {
 		t.Errorf("it did not wait: %v", err)
 	}
 }

@@ -91,7 +91,7 @@ func (s *Sessions) remember(fingerprint [16]byte, session string, until time.Tim
 	s.recent.Add(fingerprint, link{session: session, until: until})
 }
 
-// EndPending forgets it: whoever begins alike from now on begins anew.
+// EndPending forgets it: a conversation that begins alike from now on is a new one.
 func (s *Sessions) EndPending(fingerprint [16]byte) {
 	s.recent.Remove(fingerprint)
 	s.store.endPendingLater(fingerprint)

@@ -31,7 +31,7 @@ func (r sessionRedis) putLinkLater(fingerprint [16]byte, session string) {
 // link is for a pipeline, whose end says whether it went well.
 func (r sessionRedis) link(ctx context.Context, c redis.Cmdable, fingerprint [16]byte, session string) {
 	c.Set(ctx, named("link", fingerprint), session, r.ttl)
-	_ = redis.Tell(ctx, c, Events, eventLink+hex.EncodeToString(fingerprint[:])+session)
+	redis.Publish(ctx, c, eventLink+hex.EncodeToString(fingerprint[:])+session)
 }
 
 func (r sessionRedis) readPending(ctx context.Context, fingerprints [][16]byte, found func(int, string)) error {

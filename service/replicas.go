@@ -7,7 +7,7 @@ func (sv *Service) Listen() {
 	if sv.o.Shared == nil {
 		return
 	}
-	sv.o.Shared.Listen(sv.o.Name, cache.Events, sv.apply, func() { // what happened meanwhile is not known
+	sv.o.Shared.Listen(sv.o.Name, sv.apply, func() { // what happened meanwhile is not known
 		sv.apply(cache.EventGeneration)
 		sv.o.Facts.DropAll()
 	})

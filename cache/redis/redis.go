@@ -36,8 +36,8 @@ const (
 	dialTimeout = 500 * time.Millisecond
 	callTimeout = time.Second
 
-	// hanging is how long a call must have taken for its caller's impatience
-	// to make the server suspect.
+	// hanging is how long a call must have taken for the end of its context to
+	// have the server checked.
 	hanging = 50 * time.Millisecond
 
 	// pingEvery is how often a server that is down is asked whether it is up,
@@ -176,7 +176,7 @@ func (d *DB) do(ctx context.Context, most time.Duration, eases bool, f func(cont
 	switch {
 	case err == nil:
 	case errors.Is(ctx.Err(), context.DeadlineExceeded) && time.Since(start) > hanging:
-		d.suspect()
+		d.checkSoon()
 	case ctx.Err() == nil && unreachable(err):
 		d.fail(err)
 		return fmt.Errorf("%w: %w", ErrDown, err)
@@ -272,11 +272,11 @@ func (d *DB) fail(err error) {
 	default:
 		d.log.Warn("redis cannot be used: chats go on without new memories, and turns wait in the local spool", "error", err)
 	}
-	d.suspect()
+	d.checkSoon()
 }
 
-// suspect has the server asked whether it is up.
-func (d *DB) suspect() {
+// checkSoon has watch ask the server whether it is up.
+func (d *DB) checkSoon() {
 	select {
 	case d.failed <- struct{}{}:
 	default:
@@ -297,8 +297,8 @@ func (d *DB) tryWrite() error {
 	return d.client.Set(ctx, Key("probe"), "1", time.Second).Err()
 }
 
-// watch asks a server that is suspect whether it is up, and one that is down
-// until it is.
+// watch asks the server whether it is up after a call that seemed to hang, and
+// while it is down until it is.
 func (d *DB) watch() {
 	for {
 		select {
