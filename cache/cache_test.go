@@ -272,35 +272,37 @@ func TestLRUStaysWithinItsBounds(t *testing.T) {
 }
 
 func TestRecallAges(t *testing.T) {
-	r, err := NewRecall[string](RecallOptions{Fresh: time.Second, Stale: time.Hour, MaxBytes: 1 << 20})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer r.Close()
-	_, _, version := r.Fetch(t.Context(), "g", "q", 1)
-	r.Store("g", "q", 1, version, "v", 100, false)
-	r.Store("g", "none", 1, version, "", 100, true)
-	r.Wait()
-	if v, found, fresh := r.Lookup("g", "q", 1); v != "v" || !found || !fresh {
-		t.Errorf("%q, %v, %v", v, found, fresh)
-	}
-	if _, found, _ := r.Lookup("h", "q", 1); found {
-		t.Error("another group has it")
-	}
-	if _, found, _ := r.Lookup("g", "q", 2); found {
-		t.Error("a request that arrived after something was forgotten has it")
-	}
-	time.Sleep(1100 * time.Millisecond)
-	if v, found, fresh := r.Lookup("g", "q", 1); v != "v" || !found || fresh {
-		t.Errorf("stale: %q, %v, %v", v, found, fresh)
-	}
-	if _, found, _ := r.Lookup("g", "none", 1); found {
-		t.Error("that nothing was found is believed for too long")
-	}
-	r.DropGroup("g")
-	if _, found, _ := r.Lookup("g", "q", 1); found {
-		t.Error("still there after the group learnt something")
-	}
+	synctest.Test(t, func(t *testing.T) {
+		r, err := NewRecall[string](RecallOptions{Fresh: time.Second, Stale: time.Hour, MaxBytes: 1 << 20})
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, _, version := r.Fetch(t.Context(), "g", "q", 1)
+		r.Store("g", "q", 1, version, "v", 100, false)
+		r.Store("g", "none", 1, version, "", 100, true)
+		r.Wait()
+		if v, found, fresh := r.Lookup("g", "q", 1); v != "v" || !found || !fresh {
+			t.Errorf("%q, %v, %v", v, found, fresh)
+		}
+		if _, found, _ := r.Lookup("h", "q", 1); found {
+			t.Error("another group has it")
+		}
+		if _, found, _ := r.Lookup("g", "q", 2); found {
+			t.Error("a request that arrived after something was forgotten has it")
+		}
+		time.Sleep(1100 * time.Millisecond)
+		if v, found, fresh := r.Lookup("g", "q", 1); v != "v" || !found || fresh {
+			t.Errorf("stale: %q, %v, %v", v, found, fresh)
+		}
+		if _, found, _ := r.Lookup("g", "none", 1); found {
+			t.Error("that nothing was found is believed for too long")
+		}
+		r.DropGroup("g")
+		if _, found, _ := r.Lookup("g", "q", 1); found {
+			t.Error("still there after the group learnt something")
+		}
+		r.Close()
+	})
 }
 
 // TestRecallKeepsNothingFromBeforeAChange: what a search found that began before

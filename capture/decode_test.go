@@ -10,6 +10,7 @@ import (
 	"math/rand/v2"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/klauspost/compress/gzip"
@@ -138,29 +139,27 @@ func TestAnswersAreBoundedTogether(t *testing.T) {
 // TestGivenUpIsGivenBack: what is held of answers that are given up does not
 // stay taken until another answer comes: where all is taken, none can.
 func TestGivenUpIsGivenBack(t *testing.T) {
-	b := budget.New(300 << 10)
-	w := NewWatcher(slog.New(slog.DiscardHandler), b)
-	defer w.Close()
-	tee := w.Watch(chat.Dialect{}.NewReader(), Meta{}, func(dialect.Answer, bool) {})
-	held := func() int { return b.Used() - tee.share.Held() }
-	for held() < 64<<10 {
-		tee.Write(make([]byte, segment))
-		time.Sleep(time.Millisecond)
-	}
-	for used := -1; used != b.Used(); time.Sleep(20 * time.Millisecond) {
-		used = b.Used()
-	}
-	others := b.Share()
-	if !others.Grow(300<<10 - b.Used()) {
-		t.Fatal("there is more taken than there is")
-	}
-	tee.Write([]byte("x"))
-	others.Release()
-	for late := time.Now().Add(5 * time.Second); b.Used() != 0; time.Sleep(time.Millisecond) {
-		if time.Now().After(late) {
-			t.Fatalf("%d bytes stay taken", b.Used())
+	synctest.Test(t, func(t *testing.T) {
+		b := budget.New(300 << 10)
+		w := NewWatcher(slog.New(slog.DiscardHandler), b)
+		defer w.Close()
+		tee := w.Watch(chat.Dialect{}.NewReader(), Meta{}, func(dialect.Answer, bool) {})
+		held := func() int { return b.Used() - tee.share.Held() }
+		for held() < 64<<10 {
+			tee.Write(make([]byte, segment))
+			synctest.Wait()
 		}
-	}
+		others := b.Share()
+		if !others.Grow(300<<10 - b.Used()) {
+			t.Fatal("there is more taken than there is")
+		}
+		tee.Write([]byte("x"))
+		others.Release()
+		synctest.Wait()
+		if b.Used() != 0 {
+			t.Errorf("%d bytes stay taken", b.Used())
+		}
+	})
 }
 
 // TestTeeIsClosedTwice: the first time counts.

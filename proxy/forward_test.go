@@ -264,10 +264,11 @@ func TestCutAnswerReachesClientCutOff(t *testing.T) {
 		{name: "malformed chunk", answer: "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nabcde\r\n0\r\n\r\n"},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
+			arrived := make(chan struct{})
 			w := newStub(t, func(_ *stub, c net.Conn, _ string) bool {
 				_, _ = io.WriteString(c, tc.answer)
-				time.Sleep(50 * time.Millisecond) // so that a reset does not overtake the bytes
 				if tc.reset {
+					<-arrived // a reset overtakes bytes
 					_ = c.(*net.TCPConn).SetLinger(0)
 				}
 				return false
@@ -279,6 +280,7 @@ func TestCutAnswerReachesClientCutOff(t *testing.T) {
 			raw := dial(t, s)
 			_, _ = io.WriteString(raw, "GET / "+tc.proto+"\r\nHost: p\r\n\r\n")
 			resp, err := http.ReadResponse(newReader(raw), nil)
+			close(arrived)
 			if err != nil {
 				t.Fatal(err)
 			}

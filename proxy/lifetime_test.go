@@ -28,13 +28,11 @@ func newReader(c net.Conn) *bufio.Reader { return bufio.NewReader(c) }
 // waitFor polls, because what is awaited is the kernel's doing.
 func waitFor(t testing.TB, what string, ok func() bool) {
 	t.Helper()
-	for range 1000 {
-		if ok() {
-			return
+	for end := time.Now().Add(time.Minute); !ok(); time.Sleep(5 * time.Millisecond) {
+		if time.Now().After(end) {
+			t.Fatalf("waited in vain for %s", what)
 		}
-		time.Sleep(5 * time.Millisecond)
 	}
-	t.Fatalf("waited in vain for %s", what)
 }
 
 // newEarly is an upstream that refuses as soon as it has seen a head.

@@ -95,15 +95,17 @@ func TestMeaning(t *testing.T) {
 		}
 		return len(facts) > 0 && strings.Contains(facts[0].Text, want) && !strings.Contains(facts[0].Text, "somebody else")
 	}
+	until := func(what string, ok func() bool) {
+		t.Helper()
+		for end := time.Now().Add(time.Minute); !ok(); time.Sleep(5 * time.Millisecond) {
+			if time.Now().After(end) {
+				t.Fatalf("waited in vain for %s", what)
+			}
+		}
+	}
 	within := func(question, want string) {
 		t.Helper()
-		for range 200 {
-			if finds(question, want) {
-				return
-			}
-			time.Sleep(10 * time.Millisecond)
-		}
-		t.Errorf("%q does not find %q", question, want)
+		until(want, func() bool { return finds(question, want) })
 	}
 	within("Where is the car?", "automobile")
 	within("Is there a doctor?", "physician")
@@ -123,8 +125,9 @@ func TestMeaning(t *testing.T) {
 		}
 	}
 	endpoint.fault.Store(1)
+	calls = endpoint.calls.Load()
 	tell(t, e, "g", "4", "Our home is by the lake.", "")
-	time.Sleep(20 * time.Millisecond)
+	until("a call that fails", func() bool { return endpoint.calls.Load() > calls })
 	endpoint.fault.Store(0)
 	within("Which house?", "home")
 	if err := e.Forget(t.Context(), "g"); err != nil {
