@@ -3,6 +3,7 @@ package capture
 import (
 	"context"
 	"errors"
+	"flag"
 	"fmt"
 	"log/slog"
 	"os"
@@ -18,7 +19,17 @@ import (
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(inMemory{m}) }
+func TestMain(m *testing.M) {
+	flag.Parse()
+	asked := false
+	flag.Visit(func(f *flag.Flag) { asked = asked || f.Name == "test.parallel" })
+	if !asked { // tests wait more than they compute
+		if err := flag.Set("test.parallel", "4"); err != nil {
+			panic(err)
+		}
+	}
+	goleak.VerifyTestMain(inMemory{m})
+}
 
 // inMemory has temporary files lie in memory where there is room: a spool is
 // synced with each turn.

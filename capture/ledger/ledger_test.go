@@ -67,7 +67,7 @@ func TestSpoolCutOffInMidWrite(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	step := int64(17)
+	step := int64(61)
 	if os.Getenv("SPOOL_TEST_EVERY_BYTE") != "" {
 		step = 1
 	}
