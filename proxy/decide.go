@@ -5,10 +5,12 @@ import (
 	"log/slog"
 	"time"
 
+	lru "github.com/hashicorp/golang-lru/v2"
 	"github.com/valyala/fasthttp"
 
 	"github.com/graphiti-proxy/graphiti-proxy/budget"
 	"github.com/graphiti-proxy/graphiti-proxy/dialect"
+	"github.com/graphiti-proxy/graphiti-proxy/dialect/place"
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti"
 	"github.com/graphiti-proxy/graphiti-proxy/inject"
 	"github.com/graphiti-proxy/graphiti-proxy/proxy/contain"
@@ -20,8 +22,8 @@ import (
 // WebSocket and Explain all go through decide.
 type decider struct {
 	hasher *dialect.Hasher
-	places placeStore
-	base   context.Context //nolint:containedctx // ends when the server gives up waiting
+	places *lru.Cache[sessionOf, place.Place] // where the sessions of the moment take place
+	base   context.Context                    //nolint:containedctx // ends when the server gives up waiting
 	log    *slog.Logger
 }
 
@@ -117,7 +119,7 @@ func (s *decider) decide(r *request) (d decision) {
 		d.refuse(no)
 		return d
 	}
-	d.subagent = signals(r.head, &r.conv)
+	d.subagent = r.conv.Signals(r.head)
 	d.caller = r.memory.Identity.Identify(&r.says, r.head, &r.conv)
 	if no := s.stranger(r, &d.caller); no != nil {
 		d.refuse(no)
@@ -154,14 +156,18 @@ func (s *decider) decide(r *request) (d decision) {
 		who.Session, first = s.session(ctx, r, &d.at)
 		d.project.unknown = d.project.unknown || first && summaryOfUnknown(r, &d.at)
 	}
-	s.keepPlace(r, &d.at, who.Session, d.subagent)
 	d.who = who
 	d.plan = r.memory.Planner.Plan(&r.conv, r.chain, who, first, s.mode(r, &d, until))
-	if d.plan.Turn != "" {
-		r.memory.Begin(d.plan.Turn)
-	}
 	s.adjust(r, &d)
 	return d
+}
+
+// note notes where the session takes place, and that its turn is being answered.
+func (s *decider) note(r *request, d *decision) {
+	s.keepPlace(r, d)
+	if d.plan.Turn != "" && d.pending == nil {
+		r.memory.Begin(d.plan.Turn)
+	}
 }
 
 // refuse ends a decision with why there is no memory.

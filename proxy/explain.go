@@ -8,7 +8,6 @@ import (
 	"github.com/valyala/fasthttp"
 
 	"github.com/graphiti-proxy/graphiti-proxy/dialect"
-	"github.com/graphiti-proxy/graphiti-proxy/dialect/place"
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti"
 	"github.com/graphiti-proxy/graphiti-proxy/inject"
 	"github.com/graphiti-proxy/graphiti-proxy/proxy/identity"
@@ -38,19 +37,12 @@ const greeting = `{"model":"","max_tokens":1,"messages":[{"role":"user","content
 // that serves it: path is with the query, a nil body stands for any question. Nothing is written:
 // planner is one of a dry run (inject.DryRun), or nil where memory is off.
 func (m Memory) Explain(planner Planner, limits Limits, path string, header map[string][]string, body []byte) Explanation {
-	s := &decider{hasher: dialect.NewHasher(), places: &sessionPlaces{}, base: context.Background(), log: slog.New(slog.DiscardHandler)}
+	s := &decider{hasher: dialect.NewHasher(), places: newPlaces(), base: context.Background(), log: slog.New(slog.DiscardHandler)}
 	return s.explain(m, planner, limits, path, header, body)
 }
 
-// Explain says what the server does for a request, as Memory.Explain.
-func (s *Server) Explain(planner Planner, path string, header map[string][]string, body []byte) Explanation {
-	dry := *s.decider
-	dry.places, dry.log = readPlaces{s.places}, slog.New(slog.DiscardHandler)
-	return dry.explain(*s.mem(), planner, s.way().limits, path, header, body)
-}
-
 func (s *decider) explain(m Memory, planner Planner, limits Limits, path string, header map[string][]string, body []byte) (e Explanation) {
-	m.Planner, m.Sessions, m.Missed, m.Begin, m.Timeout = planner, readSessions{m.Sessions}, nil, func(string) {}, explainFor
+	m.Planner, m.Sessions, m.Missed, m.Timeout = planner, readSessions{m.Sessions}, nil, explainFor
 	if body == nil {
 		body = []byte(greeting)
 	}
@@ -136,8 +128,3 @@ func (s readSessions) Find(ctx context.Context, fingerprints [][16]byte) (string
 	}
 	return s.Sessions.Find(ctx, fingerprints)
 }
-
-// readPlaces looks places up and notes none.
-type readPlaces struct{ placeStore }
-
-func (readPlaces) keep(dialect.Fingerprint, string, place.Place) {}

@@ -195,7 +195,7 @@ func TestExplanationIsWhatIsServed(t *testing.T) {
 		}
 		for _, again := range []bool{false, true} {
 			before := st.kept()
-			e := s.Explain(dry, f.path, header, []byte(f.body))
+			e := s.explain(*s.mem(), dry, s.way().limits, f.path, header, []byte(f.body))
 			if diff := cmp.Diff(before, st.kept()); diff != "" {
 				t.Fatalf("%s: written: %s", f.name, diff)
 			}

@@ -34,7 +34,7 @@ func (s *Server) serve(ctx *fasthttp.RequestCtx) {
 	x.Watch() // a client that leaves ends the exchange
 
 	d := s.decide(&c.request) // decide.go: parse → identify → session → plan
-	c.decided(&d)
+	s.decided(c, &d)
 	a, err := x.Forward(c.route.upstream, c.outgoing(&d, webSocket)) // splice, and one attempt
 	if err != nil {
 		status = s.writeError(c, ctx, d, err)
@@ -71,10 +71,11 @@ func (s *Server) admit(x *wire.Exchange, c *call) (webSocket bool, err error) {
 	return webSocket, nil
 }
 
-// decided reports what was decided.
-func (c *call) decided(d *decision) {
+// decided reports what was decided, and notes what later requests need to know.
+func (s *Server) decided(c *call, d *decision) {
 	if d.understood {
 		c.seen.Planned(&d.plan)
+		contain.Run(s.log, "noting a decision", func() { s.note(&c.request, d) })
 	}
 	c.seen.Send(c.head, c.route.upstream.Host, c.route.provider, c.conv.Model)
 }

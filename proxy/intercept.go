@@ -158,7 +158,7 @@ func (x *intercept) Request(message []byte) ([]byte, error) {
 	}
 	c.seen = x.s.observer.Begin(c.head, c.route.match.Route, time.Now())
 	d := x.s.decide(&c.request)
-	c.decided(&d)
+	x.s.decided(c, &d)
 	x.begin(ask.Lane, x.newExchange(c, &d))
 	if len(d.plan.Inserts) == 0 {
 		return nil, nil

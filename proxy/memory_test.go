@@ -64,7 +64,7 @@ func TestLookingForASessionTakesNoLongerThanRecallMay(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		s := &Server{decider: &decider{hasher: dialect.NewHasher(), log: slog.New(slog.DiscardHandler), places: &sessionPlaces{}, base: context.Background()}, observer: in}
+		s := &Server{decider: &decider{hasher: dialect.NewHasher(), log: slog.New(slog.DiscardHandler), places: newPlaces(), base: context.Background()}, observer: in}
 		s.ways.Store(&ways{})
 		var until time.Time
 		c := &request{head: &fasthttp.RequestHeader{}, limits: testLimits(), memory: &Memory{

@@ -1,7 +1,7 @@
 package proxy
 
 import (
-	"sync"
+	lru "github.com/hashicorp/golang-lru/v2"
 
 	"github.com/graphiti-proxy/graphiti-proxy/dialect"
 	"github.com/graphiti-proxy/graphiti-proxy/dialect/place"
@@ -41,7 +41,7 @@ func (s *decider) locate(r *request, at where, session string, held *heldEnd) wh
 		if held != nil {
 			at.place, at.seen = held.at.place, true
 		} else if session != "" {
-			at.place, at.seen = s.places.of(at.base, session)
+			at.place, at.seen = s.places.Get(sessionOf{at.base, session})
 		}
 		if path := r.says.CodexRepo(at.place.Directory).Path; path != "" && !workspace.Within(path, at.place.Directory) {
 			at.place, at.says = place.Place{Directory: path}, true
@@ -81,28 +81,6 @@ func (h *heldEnd) goesOn(at *where, moves bool) bool {
 	return moves || !at.says || h.at.place == (place.Place{}) || h.at.place == at.place
 }
 
-// placeStore remembers where sessions take place. It must not block.
-type placeStore interface {
-	of(base dialect.Fingerprint, session string) (place place.Place, ok bool)
-	keep(base dialect.Fingerprint, session string, at place.Place)
-}
-
-// sessionPlaces remembers where the sessions of the moment take place: not
-// every request of a client says it.
-type sessionPlaces struct {
-	mu       sync.Mutex // guards what follows
-	new, old map[sessionOf]place.Place
-}
-
-// keepPlace remembers where a session takes place, as a turn says. A title or a
-// probe comes before the first turn, and says nothing or something else: it
-// decides nothing for the others.
-func (s *decider) keepPlace(r *request, at *where, session string, subagent bool) {
-	if r.conv.Kind == dialect.KindTurn && !subagent && (!at.seen || at.says) {
-		s.places.keep(at.base, session, at.place)
-	}
-}
-
 // sessionOf is a session of a person, in a workspace that a header names or in
 // none: others may use the same id.
 type sessionOf struct {
@@ -110,25 +88,20 @@ type sessionOf struct {
 	session string
 }
 
-const maxSessionPlaces = 1 << 14 // in each of two generations
+const maxSessionPlaces = 1 << 15
 
-func (p *sessionPlaces) of(base dialect.Fingerprint, session string) (place place.Place, ok bool) {
-	key := sessionOf{base, session}
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if place, ok = p.new[key]; !ok {
-		place, ok = p.old[key]
-	}
-	return place, ok
+func newPlaces() *lru.Cache[sessionOf, place.Place] {
+	places, _ := lru.New[sessionOf, place.Place](maxSessionPlaces) // the size is positive
+	return places
 }
 
-func (p *sessionPlaces) keep(base dialect.Fingerprint, session string, at place.Place) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if p.new == nil || len(p.new) >= maxSessionPlaces {
-		p.old, p.new = p.new, make(map[sessionOf]place.Place)
+// keepPlace remembers where a session takes place, as a turn says: not every
+// request of a client does. A title or a probe comes before the first turn, and
+// says nothing or something else: it decides nothing for the others.
+func (s *decider) keepPlace(r *request, d *decision) {
+	if d.who.Session != "" && r.conv.Kind == dialect.KindTurn && !d.subagent && (!d.at.seen || d.at.says) {
+		s.places.Add(sessionOf{d.at.base, d.who.Session}, d.at.place)
 	}
-	p.new[sessionOf{base, session}] = at
 }
 
 // rootOf is the fingerprint of a conversation of a caller before anything was

@@ -93,7 +93,9 @@ func (s *Server) SetWays(w Ways) error {
 	}
 	before := s.way()
 	for name, u := range before.upstreams {
-		now.upstreams[name] = unless(u, now.upstreams[name]) // those that stay keep their connections
+		if u.Same(now.upstreams[name]) {
+			now.upstreams[name] = u // it keeps its connections
+		}
 	}
 	s.ways.Store(now)
 	s.sizeBudget(w.Limits)
@@ -110,14 +112,6 @@ func (s *Server) sizeBudget(l Limits) {
 	if s.budget != nil {
 		s.budget.Set(l.InspectTotal)
 	}
-}
-
-// unless returns an upstream unless the other is another one.
-func unless(u, other *wire.Upstream) *wire.Upstream {
-	if u.Same(other) {
-		return u
-	}
-	return other
 }
 
 // timeouts are those of upstreams.

@@ -116,7 +116,7 @@ func New(o Options) (*Server, error) {
 	s.settings.Store(&o.Memory)
 	base, cancel := context.WithCancel(context.Background())
 	s.cancel = cancel
-	s.decider = &decider{hasher: dialect.NewHasher(), places: &sessionPlaces{}, base: base, log: o.Log}
+	s.decider = &decider{hasher: dialect.NewHasher(), places: newPlaces(), base: base, log: o.Log}
 	s.clients = listen.NewConns(o.Ways.Limits.Connections, o.Ways.Limits.PerAddress)
 	if room := s.clients.Room(); room < o.Ways.Limits.Connections/2 {
 		s.log.Info("there are file descriptors for fewer clients than limits.connections", "clients", room,

@@ -131,7 +131,7 @@ func (s *Server) turn(c *call, d *decision, id string, generation int64) ledger.
 	t := ledger.Turn{
 		ID:      id,
 		Session: d.who.Session,
-		Owner:   OwnerOf(d.who),
+		Owner:   d.who.Owner(),
 		Said:    d.arrived,
 
 		Workspace: d.who.Workspace,
@@ -146,9 +146,6 @@ func (s *Server) turn(c *call, d *decision, id string, generation int64) ledger.
 	}
 	return t
 }
-
-// OwnerOf names whose turns a caller's are.
-func OwnerOf(w graphiti.Who) string { return w.Owner() }
 
 // backfill returns what records what was said before the conversation was first
 // seen, or shortly before a crash, and how many bytes it holds. When it was said

@@ -8,7 +8,6 @@ package main
 var largePackages = map[string]string{
 	"capture":            "first edition",
 	"cmd/graphiti-proxy": "first edition",
-	"proxy":              "first edition",
 }
 
 // silentPackages do not say what they own and must not know.

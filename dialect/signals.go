@@ -1,0 +1,56 @@
+package dialect
+
+import (
+	"bytes"
+
+	"github.com/tidwall/gjson"
+)
+
+// Signals reads what clients say in a head about what the request is for, which
+// counts for more than its text. It reports whether a subagent speaks: what it
+// is asked comes from a model, and is not kept.
+func (c *Conversation) Signals(h Header) (subagent bool) {
+	set := func(k Kind) {
+		if c.Kind == KindTurn {
+			c.Kind = k
+		}
+	}
+	// Codex, from 0.169.
+	if told := h.Peek("X-Codex-Turn-Metadata"); len(told) > 0 {
+		switch kind := gjson.GetBytes(told, "request_kind").Str; kind {
+		case "", "turn":
+		case "compaction":
+			set(KindSummary)
+		default: // prewarm, review…
+			set(KindProbe)
+		}
+		subagent = gjson.GetBytes(told, "thread_source").Str == "subagent"
+	}
+	switch s := h.Peek("X-Openai-Subagent"); {
+	case len(s) == 0:
+	case string(s) == "collab_spawn":
+		subagent = true
+	default: // review, compact, memory_consolidation…
+		set(KindProbe)
+	}
+	if bytes.EqualFold(h.Peek("X-Openai-Memgen-Request"), []byte("true")) {
+		set(KindProbe)
+	}
+	// Claude Code, from 2.1.273, when asked for hints.
+	switch string(h.Peek("X-Claude-Code-Request-Class")) {
+	case "auxiliary":
+		set(KindTitle)
+	case "compaction":
+		set(KindSummary)
+	case "subagent":
+		subagent = true
+	}
+	// Copilot.
+	switch string(h.Peek("X-Interaction-Type")) {
+	case "conversation-background":
+		set(KindProbe)
+	case "conversation-subagent":
+		subagent = true
+	}
+	return subagent || len(h.Peek("X-Claude-Code-Agent-Id")) > 0 || len(h.Peek("X-Parent-Session-Id")) > 0
+}
