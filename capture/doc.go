@@ -1,9 +1,9 @@
-// Package capture owns what comes out of an answer: it gives a bounded copy of
-// its bytes to the reader of its dialect, makes turns of answers, keeps turns on
-// disk until the memory is known to hold them, and delivers them.
+// Package capture owns what comes out of an answer: it makes turns of answers,
+// keeps them on disk until the memory is known to hold them, and has them
+// delivered.
 //
-// It must not know of the client's connection or of how a request was
-// changed; it never blocks the relay that feeds it and never fails a request.
-// Of our packages it may import budget, dialect, dialect/sse, graphiti (types and
-// ids), capture/ledger, capture/redact, cache/sqlite and cache/redis.
+// It must not know of the client's connection, of an answer's bytes, or of how a
+// request was changed; it never fails a request. Of our packages it may import
+// dialect, graphiti (types and ids), its own below it but capture/response,
+// cache/sqlite and cache/redis.
 package capture

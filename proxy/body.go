@@ -7,7 +7,7 @@ import (
 
 	"github.com/valyala/fasthttp"
 
-	"github.com/graphiti-proxy/graphiti-proxy/capture"
+	"github.com/graphiti-proxy/graphiti-proxy/capture/response"
 	"github.com/graphiti-proxy/graphiti-proxy/dialect"
 	"github.com/graphiti-proxy/graphiti-proxy/inject"
 	"github.com/graphiti-proxy/graphiti-proxy/proxy/identity"
@@ -143,18 +143,18 @@ const maxRatio = 100
 // returns why that cannot be read within bounds: a small body may stand for a
 // very large one.
 func decodeBody(r *request, encoding []byte, until time.Time) *refusal {
-	plain, err := capture.Decode(strings.ToLower(strings.TrimSpace(string(encoding))), r.body.Bytes, capture.Decoding{
+	plain, err := response.Decode(strings.ToLower(strings.TrimSpace(string(encoding))), r.body.Bytes, response.Decoding{
 		Max: r.limits.InspectBytes, Ratio: maxRatio, Share: &r.share, Until: until,
 	})
 	switch {
 	case err == nil:
 		r.plain = plain
 		return nil
-	case errors.Is(err, capture.ErrTooLarge):
+	case errors.Is(err, response.ErrTooLarge):
 		return skipped(inject.ReasonTooLarge)
-	case errors.Is(err, capture.ErrBusy):
+	case errors.Is(err, response.ErrBusy):
 		return skipped(inject.ReasonBusy)
-	case errors.Is(err, capture.ErrLate):
+	case errors.Is(err, response.ErrLate):
 		return &refusal{Outcome: inject.Outcome{Status: inject.StatusTimeout, Reason: inject.ReasonTooLarge}}
 	}
 	return skipped(inject.ReasonEncoding)

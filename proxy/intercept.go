@@ -10,7 +10,7 @@ import (
 	"github.com/valyala/fasthttp"
 
 	"github.com/graphiti-proxy/graphiti-proxy/budget"
-	"github.com/graphiti-proxy/graphiti-proxy/capture"
+	"github.com/graphiti-proxy/graphiti-proxy/capture/response"
 	"github.com/graphiti-proxy/graphiti-proxy/dialect"
 	"github.com/graphiti-proxy/graphiti-proxy/dialect/responses"
 	"github.com/graphiti-proxy/graphiti-proxy/proxy/contain"
@@ -88,7 +88,7 @@ func (x *intercept) breaks() { x.broken.Store(true) }
 
 // exchange is a request whose answer is under way.
 type exchange struct {
-	tee     *capture.Tee
+	tee     *response.Tee
 	reader  dialect.Reader // tells at once how the conversation has ended
 	pending *pendingTurn   // nil: nothing of it is kept
 	end     dialect.Fingerprint
@@ -193,7 +193,7 @@ func (x *intercept) newExchange(c *call, d *decision) *exchange {
 	if reads(&c.request, d) {
 		ex.pending, ex.backfill, held = x.s.pendingTurn(c, d)
 		ex.pending.end = ex.end
-		ex.tee = c.memory.Watcher.Watch(x.route.dialect.NewReader(), capture.Meta{Stream: true, Order: ex.pending.order()},
+		ex.tee = c.memory.Responses.Read(x.route.dialect.NewReader(), response.Meta{Stream: true, Order: ex.pending.order()},
 			callback(ex.pending, ex.seen.Read()))
 	}
 	c.share.Shrink(held)

@@ -6,6 +6,7 @@ import (
 
 	"github.com/graphiti-proxy/graphiti-proxy/capture"
 	"github.com/graphiti-proxy/graphiti-proxy/capture/ledger"
+	"github.com/graphiti-proxy/graphiti-proxy/capture/response"
 	"github.com/graphiti-proxy/graphiti-proxy/dialect"
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti"
 	"github.com/graphiti-proxy/graphiti-proxy/inject"
@@ -46,20 +47,20 @@ type Sessions interface {
 // Memory is what the proxy needs in order to remember. Without a Planner it
 // forwards, and says Off for the reason.
 type Memory struct {
-	Planner  Planner
-	Sessions Sessions
-	Watcher  *capture.Watcher
-	Keep     func(context.Context, ledger.Turn) error
-	CutOff   func(context.Context, ledger.Turn) error     // notes that an answer came to no clean end
-	Kept     func(turn string, in []graphiti.Target) bool // whether a turn was recorded not long ago in all of those
-	Begin    func(turn string)                            // says that the turn is being answered here
-	Known    func(turn [16]byte) bool                     // whether it is, was, or has been recorded
-	Pending  *PendingTurns                                // the turns whose end is awaited
-	Identity identity.Settings
-	Rules    Rules
-	Recall   bool
-	Ingest   bool
-	Note     Note
+	Planner   Planner
+	Sessions  Sessions
+	Responses *response.Workers
+	Keep      func(context.Context, ledger.Turn) error
+	CutOff    func(context.Context, ledger.Turn) error     // notes that an answer came to no clean end
+	Kept      func(turn string, in []graphiti.Target) bool // whether a turn was recorded not long ago in all of those
+	Begin     func(turn string)                            // says that the turn is being answered here
+	Known     func(turn [16]byte) bool                     // whether it is, was, or has been recorded
+	Pending   *PendingTurns                                // the turns whose end is awaited
+	Identity  identity.Settings
+	Rules     Rules
+	Recall    bool
+	Ingest    bool
+	Note      Note
 
 	Backfill func(capture.History) // records what was said before; must not block
 

@@ -10,6 +10,7 @@ import (
 
 	"github.com/graphiti-proxy/graphiti-proxy/capture"
 	"github.com/graphiti-proxy/graphiti-proxy/capture/ledger"
+	"github.com/graphiti-proxy/graphiti-proxy/capture/response"
 	"github.com/graphiti-proxy/graphiti-proxy/dialect"
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti"
 	"github.com/graphiti-proxy/graphiti-proxy/inject"
@@ -24,7 +25,7 @@ import (
 // conversation goes on.
 func (s *Server) reader(c *call, head *wire.AnswerHead, d *decision) (tee wire.Tee, held int) {
 	contain.Run(s.log, "reading an answer", func() {
-		var t *capture.Tee
+		var t *response.Tee
 		if t, held = s.startReader(c, head, d); t != nil {
 			tee = t
 		}
@@ -32,15 +33,15 @@ func (s *Server) reader(c *call, head *wire.AnswerHead, d *decision) (tee wire.T
 	return tee, held
 }
 
-func (s *Server) startReader(c *call, head *wire.AnswerHead, d *decision) (tee *capture.Tee, held int) {
+func (s *Server) startReader(c *call, head *wire.AnswerHead, d *decision) (tee *response.Tee, held int) {
 	if head.Status != fasthttp.StatusOK {
 		return nil, 0
 	}
-	meta := capture.Meta{Stream: head.Event, Encoding: strings.ToLower(string(head.Encoding))}
+	meta := response.Meta{Stream: head.Event, Encoding: strings.ToLower(string(head.Encoding))}
 	if c.route.fetched != nil {
 		if p := s.fetched(c); p != nil {
 			meta.Order = p.order()
-			return c.memory.Watcher.Watch(c.route.fetched.NewReader(), meta, p.answered), 0
+			return c.memory.Responses.Read(c.route.fetched.NewReader(), meta, p.answered), 0
 		}
 	}
 	if !reads(&c.request, d) {
@@ -49,7 +50,7 @@ func (s *Server) startReader(c *call, head *wire.AnswerHead, d *decision) (tee *
 	p, backfill, held := s.pendingTurn(c, d)
 	backfill()
 	meta.Order = p.order()
-	tee = c.memory.Watcher.Watch(c.route.dialect.NewReader(), meta, callback(p, c.seen.Read()))
+	tee = c.memory.Responses.Read(c.route.dialect.NewReader(), meta, callback(p, c.seen.Read()))
 	if tee == nil {
 		c.seen.Unread()
 	}

@@ -18,6 +18,7 @@ import (
 	"github.com/graphiti-proxy/graphiti-proxy/cache/redis"
 	"github.com/graphiti-proxy/graphiti-proxy/cache/sqlite"
 	"github.com/graphiti-proxy/graphiti-proxy/capture"
+	"github.com/graphiti-proxy/graphiti-proxy/capture/response"
 	"github.com/graphiti-proxy/graphiti-proxy/certificate"
 	"github.com/graphiti-proxy/graphiti-proxy/config"
 	"github.com/graphiti-proxy/graphiti-proxy/datadir"
@@ -224,9 +225,9 @@ func (a *app) openParts() (proxy.Memory, error) {
 	}
 	pending := proxy.NewPendingTurns(cfg.Ingest.IdleFlush, a.pipeline.Add, a.quiet)
 	a.OnClose("open turns", func(context.Context) error { pending.Close(); return nil })
-	watcher := capture.NewWatcher(a.quiet, a.budget)
-	a.OnClose("answers", func(context.Context) error { watcher.Close(); return nil })
-	a.parts = &parts{state: state, facts: facts, pending: pending, watcher: watcher}
+	responses := response.Start(a.quiet, a.budget)
+	a.OnClose("answers", func(context.Context) error { responses.Close(); return nil })
+	a.parts = &parts{state: state, facts: facts, pending: pending, responses: responses}
 	a.planner = inject.New(a.planning(cfg, namer))
 	a.OnClose("recall", func(context.Context) error { a.planner.Close(); return nil })
 	a.service = service.New(service.Options{
@@ -482,7 +483,7 @@ func (a *app) queue() capture.QueueStatus {
 		return s
 	}
 	s := a.pipeline.Status()
-	s.GivenUp = int(a.parts.watcher.Dropped())
+	s.GivenUp = int(a.parts.responses.Dropped())
 	a.addFileFaults(&s)
 	return s
 }

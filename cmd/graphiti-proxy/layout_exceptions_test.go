@@ -6,7 +6,6 @@ package main
 
 // largePackages hold more than one idea.
 var largePackages = map[string]string{
-	"capture":            "first edition",
 	"cmd/graphiti-proxy": "first edition",
 }
 

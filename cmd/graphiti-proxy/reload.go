@@ -10,6 +10,7 @@ import (
 	"github.com/graphiti-proxy/graphiti-proxy/cache"
 	"github.com/graphiti-proxy/graphiti-proxy/capture"
 	"github.com/graphiti-proxy/graphiti-proxy/capture/ledger"
+	"github.com/graphiti-proxy/graphiti-proxy/capture/response"
 	"github.com/graphiti-proxy/graphiti-proxy/config"
 	"github.com/graphiti-proxy/graphiti-proxy/datadir"
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti"
@@ -21,10 +22,10 @@ import (
 
 // parts do the remembering, and stay over a reload.
 type parts struct {
-	state   *cache.State
-	facts   *cache.Recall[[]graphiti.Fact]
-	pending *proxy.PendingTurns
-	watcher *capture.Watcher
+	state     *cache.State
+	facts     *cache.Recall[[]graphiti.Fact]
+	pending   *proxy.PendingTurns
+	responses *response.Workers
 }
 
 // decisions are those of the state, as the planner speaks of them.
@@ -91,19 +92,19 @@ func (a *app) remembering(cfg *config.Config, id identity.Settings) proxy.Memory
 		Directives: directives,
 		Later:      later,
 
-		Planner:  a.planner,
-		Sessions: a.parts.state.Sessions,
-		Watcher:  a.parts.watcher,
-		Keep:     keep,
-		CutOff:   a.pipeline.CutOff,
-		Kept:     a.pipeline.Kept,
-		Begin:    a.pipeline.Begin,
-		Known:    a.pipeline.Known,
-		Backfill: a.pipeline.Backfill,
-		Pending:  a.parts.pending,
-		Note:     proxy.Note{Git: cfg.Ingest.GitMetadata, Tools: cfg.Ingest.ToolSummaries},
-		Identity: id,
-		Rules:    rules(cfg),
+		Planner:   a.planner,
+		Sessions:  a.parts.state.Sessions,
+		Responses: a.parts.responses,
+		Keep:      keep,
+		CutOff:    a.pipeline.CutOff,
+		Kept:      a.pipeline.Kept,
+		Begin:     a.pipeline.Begin,
+		Known:     a.pipeline.Known,
+		Backfill:  a.pipeline.Backfill,
+		Pending:   a.parts.pending,
+		Note:      proxy.Note{Git: cfg.Ingest.GitMetadata, Tools: cfg.Ingest.ToolSummaries},
+		Identity:  id,
+		Rules:     rules(cfg),
 
 		Tenants: a.parts.state.Tenants,
 

@@ -1,4 +1,4 @@
-package capture
+package response
 
 import (
 	"bufio"

@@ -1,4 +1,4 @@
-package capture
+package response
 
 import (
 	"bytes"
@@ -13,10 +13,13 @@ import (
 	"github.com/klauspost/compress/gzip"
 	"github.com/klauspost/compress/zstd"
 	brrr "github.com/molecule-man/go-brrr"
+	"go.uber.org/goleak"
 
 	"github.com/graphiti-proxy/graphiti-proxy/dialect"
 	"github.com/graphiti-proxy/graphiti-proxy/dialect/chat"
 )
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 const (
 	first  = `data: {"choices":[{"index":0,"delta":{"role":"assistant","content":"","refusal":null},"finish_reason":null}],"obfuscation":"x"}` + "\n\n"
@@ -63,11 +66,11 @@ func TestWatchedAnswers(t *testing.T) {
 			if streamed {
 				body = first + hello + finish + done
 			}
-			w := NewWatcher(slog.New(slog.DiscardHandler), nil)
+			w := Start(slog.New(slog.DiscardHandler), nil)
 			var got dialect.Answer
 			var clean bool
 			name := strings.TrimPrefix(encoding, "raw ")
-			tee := w.Watch(chat.Dialect{}.NewReader(), Meta{Stream: streamed, Encoding: name}, func(a dialect.Answer, c bool) { got, clean = a, c })
+			tee := w.Read(chat.Dialect{}.NewReader(), Meta{Stream: streamed, Encoding: name}, func(a dialect.Answer, c bool) { got, clean = a, c })
 			for _, b := range encode(t, encoding, body) {
 				tee.Write([]byte{b})
 			}
@@ -81,29 +84,29 @@ func TestWatchedAnswers(t *testing.T) {
 }
 
 func TestWatcherSurvivesWhatItReads(t *testing.T) {
-	w := NewWatcher(slog.New(slog.DiscardHandler), nil)
-	if tee := w.Watch(chat.Dialect{}.NewReader(), Meta{Encoding: "compress"}, nil); tee != nil {
-		t.Error("an unknown encoding is watched")
+	w := Start(slog.New(slog.DiscardHandler), nil)
+	if tee := w.Read(chat.Dialect{}.NewReader(), Meta{Encoding: "compress"}, nil); tee != nil {
+		t.Error("an unknown encoding is answer")
 	}
 	var none *Tee // what the relay then uses
 	none.Write([]byte("x"))
 	none.Close(true)
 	calls := 0
-	bomb := w.Watch(chat.Dialect{}.NewReader(), Meta{Stream: true}, func(dialect.Answer, bool) { panic("boom") })
+	bomb := w.Read(chat.Dialect{}.NewReader(), Meta{Stream: true}, func(dialect.Answer, bool) { panic("boom") })
 	bomb.Close(true)
-	broken := w.Watch(chat.Dialect{}.NewReader(), Meta{Stream: true, Encoding: "gzip"}, func(a dialect.Answer, clean bool) {
+	broken := w.Read(chat.Dialect{}.NewReader(), Meta{Stream: true, Encoding: "gzip"}, func(a dialect.Answer, clean bool) {
 		if calls++; a.End != dialect.EndUnknown || clean {
 			t.Errorf("%+v, %v", a, clean)
 		}
 	})
 	broken.Write([]byte("no gzip"))
 	broken.Close(false)
-	large := w.Watch(chat.Dialect{}.NewReader(), Meta{}, func(dialect.Answer, bool) { t.Error("a body that was too large was read") })
+	large := w.Read(chat.Dialect{}.NewReader(), Meta{}, func(dialect.Answer, bool) { t.Error("a body that was too large was read") })
 	for range maxHeld/segment + 1 {
 		large.Write(make([]byte, segment))
 	}
 	large.Close(true)
-	w.Watch(panics{}, Meta{}, func(dialect.Answer, bool) { t.Error("an answer that broke its reader was reported") }).Close(true)
+	w.Read(panics{}, Meta{}, func(dialect.Answer, bool) { t.Error("an answer that broke its reader was reported") }).Close(true)
 	w.Close()
 	if calls != 1 || w.Dropped() != 2 {
 		t.Errorf("%d calls, %d dropped", calls, w.Dropped())
@@ -119,12 +122,12 @@ func (panics) Answer() (_ dialect.Answer) { return }
 
 // BenchmarkTee copies a stream of 1,000 chunks.
 func BenchmarkTee(b *testing.B) {
-	w := NewWatcher(slog.New(slog.DiscardHandler), nil)
+	w := Start(slog.New(slog.DiscardHandler), nil)
 	defer w.Close()
 	b.ReportAllocs()
 	for b.Loop() {
 		ctx, cancel := context.WithCancel(context.Background())
-		tee := w.Watch(chat.Dialect{}.NewReader(), Meta{Stream: true}, func(dialect.Answer, bool) { cancel() })
+		tee := w.Read(chat.Dialect{}.NewReader(), Meta{Stream: true}, func(dialect.Answer, bool) { cancel() })
 		for range 1000 {
 			tee.Write([]byte(hello))
 		}

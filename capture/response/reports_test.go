@@ -1,4 +1,4 @@
-package capture
+package response
 
 import (
 	"log/slog"
@@ -12,7 +12,7 @@ import (
 // conversation waits. The answers of a hundred others are reported meanwhile, and
 // then those of the first in their order.
 func TestAConversationThatWaitsHoldsUpNoOther(t *testing.T) {
-	w := NewWatcher(slog.New(slog.DiscardHandler), nil)
+	w := Start(slog.New(slog.DiscardHandler), nil)
 	report := func(order uint64, done func()) {
 		w.reports.add(order, finished{done: func(dialect.Answer, bool) { done() }})
 	}

@@ -1,4 +1,4 @@
-package capture
+package response
 
 import (
 	"bytes"
@@ -13,15 +13,15 @@ import (
 )
 
 const (
-	// segment is how much of an answer is gathered before it is handed over.
+	// segment is how much of an answer is gathered before it is handed to a worker.
 	segment = 32 << 10
 
 	// maxHeld bounds what is held of an answer that can only be read whole:
 	// one that is not streamed, or compressed.
 	maxHeld = 8 << 20
 
-	lanes     = 4   // workers; an answer stays with one of them
-	laneDepth = 256 // segments that wait for a worker, 8 MiB at most
+	workers    = 4   // workers; an answer stays with one of them
+	queueDepth = 256 // segments that wait for a worker, 8 MiB at most
 
 	// maxReports bounds the answers that were read and are being reported. Then
 	// the workers wait.
@@ -35,11 +35,11 @@ type Meta struct {
 	Order    uint64 // answers with the same number are reported in their order
 }
 
-// Watcher reads copies of answers in the background. It is safe for concurrent
+// Workers reads copies of answers in the background. It is safe for concurrent
 // use.
-type Watcher struct {
+type Workers struct {
 	log     *slog.Logger
-	lanes   [lanes]*worker
+	workers [workers]*worker
 	reports reports
 	next    atomic.Uint32
 	dropped atomic.Int64
@@ -55,26 +55,26 @@ type worker struct {
 	wake   chan struct{} // gone is not empty
 
 	mu   sync.Mutex // guards gone
-	gone []*watched // answers that were given up: nothing more of them arrives
+	gone []*answer  // answers that were given up: nothing more of them arrives
 }
 
 // giveUp has the worker give back what it holds of an answer, also when no
 // piece comes: where there is no memory left, none does. It does not wait.
-func (l *worker) giveUp(a *watched) {
-	l.mu.Lock()
-	l.gone = append(l.gone, a)
-	l.mu.Unlock()
+func (k *worker) giveUp(a *answer) {
+	k.mu.Lock()
+	k.gone = append(k.gone, a)
+	k.mu.Unlock()
 	select {
-	case l.wake <- struct{}{}:
+	case k.wake <- struct{}{}:
 	default:
 	}
 }
 
-func (l *worker) reap() {
-	l.mu.Lock()
-	gone := l.gone
-	l.gone = nil
-	l.mu.Unlock()
+func (k *worker) reap() {
+	k.mu.Lock()
+	gone := k.gone
+	k.gone = nil
+	k.mu.Unlock()
 	for _, a := range gone {
 		a.lose()
 	}
@@ -82,7 +82,7 @@ func (l *worker) reap() {
 
 // piece is what a Tee hands over.
 type piece struct {
-	answer *watched
+	answer *answer
 	bytes  *[]byte
 	share  budget.Share // of the bytes
 	end    bool
@@ -96,8 +96,8 @@ type finished struct {
 	clean  bool
 }
 
-// watched is one answer on the worker's side.
-type watched struct {
+// answer is one answer on the worker's side.
+type answer struct {
 	reader dialect.Reader
 	meta   Meta
 	sse    sse.Reader
@@ -107,16 +107,16 @@ type watched struct {
 	done   func(dialect.Answer, bool)
 }
 
-// NewWatcher starts the workers, which Close ends. What they hold is taken of b,
+// Start starts the workers, which Close ends. What they hold is taken of b,
 // which may be nil.
-func NewWatcher(log *slog.Logger, b *budget.Budget) *Watcher {
-	w := &Watcher{log: log, budget: b, stop: make(chan struct{})}
+func Start(log *slog.Logger, b *budget.Budget) *Workers {
+	w := &Workers{log: log, budget: b, stop: make(chan struct{})}
 	w.pool.New = func() any { b := make([]byte, 0, 2<<10); return &b }
-	for i := range w.lanes {
-		w.lanes[i] = &worker{pieces: make(chan piece, laneDepth), wake: make(chan struct{}, 1)}
+	for i := range w.workers {
+		w.workers[i] = &worker{pieces: make(chan piece, queueDepth), wake: make(chan struct{}, 1)}
 		w.wg.Add(1)
 		// Ends when Close closes stop.
-		go w.work(w.lanes[i])
+		go w.work(w.workers[i])
 	}
 	w.reports = reports{log: log, room: make(chan struct{}, maxReports), waiting: make(map[uint64][]finished)}
 	return w
@@ -179,9 +179,9 @@ func (r *reports) report(f finished) {
 	f.done(f.answer, f.clean)
 }
 
-// Close waits until what was handed over has been read and reported. What
+// Close waits until what was handed to a worker has been read and reported. What
 // comes after that is lost.
-func (w *Watcher) Close() {
+func (w *Workers) Close() {
 	close(w.stop)
 	w.wg.Wait()
 	w.reports.wg.Wait()
@@ -189,29 +189,29 @@ func (w *Watcher) Close() {
 
 // Dropped counts the answers that were given up: the workers could not follow,
 // or an answer was too large, or broke its reader.
-func (w *Watcher) Dropped() int64 { return w.dropped.Load() }
+func (w *Workers) Dropped() int64 { return w.dropped.Load() }
 
-// Watch returns a Tee for one answer, or nil when the answer cannot be read.
+// Read returns a Tee for one answer, or nil when the answer cannot be read.
 // done is called in another goroutine when the answer has ended, and may wait;
 // clean says that its end was seen. When the answer is given up done is not called.
-func (w *Watcher) Watch(r dialect.Reader, m Meta, done func(a dialect.Answer, clean bool)) *Tee {
+func (w *Workers) Read(r dialect.Reader, m Meta, done func(a dialect.Answer, clean bool)) *Tee {
 	if !decodes(m.Encoding) {
 		return nil
 	}
 	if m.Encoding == "identity" {
 		m.Encoding = ""
 	}
-	a := &watched{reader: r, meta: m, done: done, share: w.budget.Share()}
+	a := &answer{reader: r, meta: m, done: done, share: w.budget.Share()}
 	a.sse.Emit = a.reader.Event
-	return &Tee{w: w, share: w.budget.Share(), lane: w.lanes[w.next.Add(1)%lanes], answer: a}
+	return &Tee{w: w, share: w.budget.Share(), worker: w.workers[w.next.Add(1)%workers], answer: a}
 }
 
 // Tee takes the copy of one answer's body. It belongs to one goroutine. It
 // never blocks and never fails; a nil Tee takes nothing.
 type Tee struct {
-	w      *Watcher
-	lane   *worker
-	answer *watched
+	w      *Workers
+	worker *worker
+	answer *answer
 	buf    *[]byte
 	share  budget.Share // of buf
 	lost   bool
@@ -240,7 +240,7 @@ func (t *Tee) lose() {
 	t.buf, t.lost = nil, true
 	t.share.Release()
 	t.w.dropped.Add(1)
-	t.lane.giveUp(t.answer)
+	t.worker.giveUp(t.answer)
 }
 
 // Close says that no more will come, and whether the body's end was seen. It may
@@ -256,39 +256,39 @@ func (t *Tee) Close(clean bool) {
 func (t *Tee) hand(p piece) {
 	p.share, t.buf = t.share, nil
 	select {
-	case t.lane.pieces <- p:
+	case t.worker.pieces <- p:
 		t.share = t.w.budget.Share()
 	default:
 		t.lose()
 	}
 }
 
-func (w *Watcher) work(l *worker) {
+func (w *Workers) work(k *worker) {
 	defer w.wg.Done()
 	for {
 		select {
-		case p := <-l.pieces:
+		case p := <-k.pieces:
 			w.takeAndKeep(p)
-			l.reap()
+			k.reap()
 			continue
-		case <-l.wake:
-			l.reap()
+		case <-k.wake:
+			k.reap()
 			continue
 		case <-w.stop:
 		}
 		select {
-		case p := <-l.pieces:
+		case p := <-k.pieces:
 			w.takeAndKeep(p)
-			l.reap()
+			k.reap()
 		default:
-			l.reap()
+			k.reap()
 			return
 		}
 	}
 }
 
 // takeAndKeep reads one piece, and keeps its buffer for another.
-func (w *Watcher) takeAndKeep(p piece) {
+func (w *Workers) takeAndKeep(p piece) {
 	w.take(p)
 	p.share.Release()
 	if p.end {
@@ -301,7 +301,7 @@ func (w *Watcher) takeAndKeep(p piece) {
 }
 
 // take reads one piece. A panic costs this answer and nothing else.
-func (w *Watcher) take(p piece) {
+func (w *Workers) take(p piece) {
 	defer func() {
 		if r := recover(); r != nil {
 			p.answer.lost = true
@@ -330,17 +330,17 @@ func (w *Watcher) take(p piece) {
 }
 
 // lose gives back what is held of an answer that is given up.
-func (a *watched) lose() {
+func (a *answer) lose() {
 	a.lost, a.held, a.sse = true, nil, sse.Reader{}
 	a.share.Release()
 }
 
 // pays reports whether there is memory for what is held now.
-func (a *watched) pays() bool {
+func (a *answer) pays() bool {
 	return a.share.Resize(a.share.Held(), cap(a.held)+a.sse.Size())
 }
 
-func (a *watched) take(b []byte) {
+func (a *answer) take(b []byte) {
 	if a.meta.Stream && a.meta.Encoding == "" {
 		a.sse.Feed(b)
 		a.lost = !a.pays()
@@ -355,7 +355,7 @@ func (a *watched) take(b []byte) {
 }
 
 // finish reads what could only be read whole.
-func (a *watched) finish() {
+func (a *answer) finish() {
 	if a.meta.Encoding == "" {
 		if a.meta.Stream {
 			a.sse.End()

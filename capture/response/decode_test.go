@@ -1,4 +1,4 @@
-package capture
+package response
 
 import (
 	"bytes"
@@ -112,9 +112,9 @@ func TestAnswersAreBoundedTogether(t *testing.T) {
 		{"compressed, no memory", Meta{Encoding: "gzip"}, string(encoded(t, "gzip", body)), 512 << 10, false},
 	} {
 		b := budget.New(tc.budget)
-		w := NewWatcher(slog.New(slog.DiscardHandler), b)
+		w := Start(slog.New(slog.DiscardHandler), b)
 		told := make(chan dialect.Answer, 1)
-		tee := w.Watch(chat.Dialect{}.NewReader(), tc.meta, func(a dialect.Answer, _ bool) { told <- a })
+		tee := w.Read(chat.Dialect{}.NewReader(), tc.meta, func(a dialect.Answer, _ bool) { told <- a })
 		for part := tc.body; len(part) > 0; part = part[min(len(part), 4<<10):] {
 			tee.Write([]byte(part[:min(len(part), 4<<10)]))
 		}
@@ -141,9 +141,9 @@ func TestAnswersAreBoundedTogether(t *testing.T) {
 func TestGivenUpIsGivenBack(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := budget.New(300 << 10)
-		w := NewWatcher(slog.New(slog.DiscardHandler), b)
+		w := Start(slog.New(slog.DiscardHandler), b)
 		defer w.Close()
-		tee := w.Watch(chat.Dialect{}.NewReader(), Meta{}, func(dialect.Answer, bool) {})
+		tee := w.Read(chat.Dialect{}.NewReader(), Meta{}, func(dialect.Answer, bool) {})
 		held := func() int { return b.Used() - tee.share.Held() }
 		for held() < 64<<10 {
 			tee.Write(make([]byte, segment))
@@ -165,9 +165,9 @@ func TestGivenUpIsGivenBack(t *testing.T) {
 // TestTeeIsClosedTwice: the first time counts.
 func TestTeeIsClosedTwice(t *testing.T) {
 	b := budget.New(1 << 20)
-	w := NewWatcher(slog.New(slog.DiscardHandler), b)
+	w := Start(slog.New(slog.DiscardHandler), b)
 	told := make(chan bool, 2)
-	tee := w.Watch(chat.Dialect{}.NewReader(), Meta{}, func(_ dialect.Answer, clean bool) { told <- clean })
+	tee := w.Read(chat.Dialect{}.NewReader(), Meta{}, func(_ dialect.Answer, clean bool) { told <- clean })
 	tee.Write([]byte(`{}`))
 	tee.Close(true)
 	tee.Close(false)
