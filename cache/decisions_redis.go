@@ -2,7 +2,6 @@ package cache
 
 import (
 	"context"
-	_ "embed"
 	"encoding/hex"
 	"encoding/json"
 	"fmt"
@@ -12,15 +11,7 @@ import (
 	"github.com/graphiti-proxy/graphiti-proxy/cache/redis"
 )
 
-var (
-	//go:embed decision_keep.lua
-	keepSource string
-	//go:embed decision_empty.lua
-	emptySource string
-
-	keepScript  = redis.NewScript(keepSource)
-	emptyScript = redis.NewScript(emptySource)
-)
+var keepScript, emptyScript = script("decision_keep"), script("decision_empty")
 
 // decisionRedis keeps decisions where replicas share them.
 type decisionRedis struct{ replicas }

@@ -2,33 +2,15 @@ package cache
 
 import (
 	"context"
-	_ "embed"
+	"embed"
 	"fmt"
 	"time"
 
 	"github.com/graphiti-proxy/graphiti-proxy/cache/sqlite"
 )
 
-//go:embed schema_1.sql
-var schema1 string
-
-//go:embed schema_2.sql
-var schema2 string
-
-//go:embed schema_3.sql
-var schema3 string
-
-//go:embed schema_4.sql
-var schema4 string
-
-//go:embed schema_5.sql
-var schema5 string
-
-//go:embed schema_6.sql
-var schema6 string
-
-//go:embed schema_7.sql
-var schema7 string
+//go:embed schema_*.sql
+var schemas embed.FS
 
 const (
 	// sweepInterval is how often expired state is removed.
@@ -54,7 +36,7 @@ func openFile(path string, ttl time.Duration) (*file, error) {
 	// A commit survives the end of the process. The end of the machine may
 	// take the last moment with it, which costs those conversations their
 	// newest block and nothing else; a request does not wait for the disk.
-	db, err := sqlite.Open(path, sqlite.Options{Migrations: []string{schema1, schema2, schema3, schema4, schema5, schema6, schema7}, Sync: sqlite.SyncNormal,
+	db, err := sqlite.Open(path, sqlite.Options{Migrations: sqlite.Migrations(schemas), Sync: sqlite.SyncNormal,
 		Holds: "the blocks that running conversations were given, which session they belong to, and which memory is still to be forgotten"})
 	if err != nil {
 		return nil, fmt.Errorf("open state: %w", err)

@@ -2,7 +2,6 @@ package cache
 
 import (
 	"context"
-	_ "embed"
 	"errors"
 	"fmt"
 	"slices"
@@ -12,15 +11,7 @@ import (
 	"github.com/graphiti-proxy/graphiti-proxy/cache/redis"
 )
 
-var (
-	//go:embed generation_raise.lua
-	raiseSource string
-	//go:embed generation_end.lua
-	endSource string
-
-	raiseScript = redis.NewScript(raiseSource)
-	endScript   = redis.NewScript(endSource)
-)
+var raiseScript, endScript = script("generation_raise"), script("generation_end")
 
 // generationRedis keeps generations where replicas share them. No name has a
 // line break in it.

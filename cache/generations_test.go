@@ -194,7 +194,7 @@ func TestGenerationsReadLate(t *testing.T) {
 // was forgotten, and what was to be.
 func TestStateOfTheFirstEdition(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "state.db")
-	db, err := sqlite.Open(path, sqlite.Options{Migrations: []string{schema1, schema2, schema3, schema4, schema5, schema6}, Sync: sqlite.SyncNormal})
+	db, err := sqlite.Open(path, sqlite.Options{Migrations: sqlite.Migrations(schemas)[:6], Sync: sqlite.SyncNormal})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -3,7 +3,6 @@ package cache
 import (
 	"context"
 	"crypto/sha256"
-	_ "embed"
 	"encoding/hex"
 	"encoding/json"
 	"fmt"
@@ -13,12 +12,7 @@ import (
 	"github.com/graphiti-proxy/graphiti-proxy/cache/redis"
 )
 
-var (
-	//go:embed recall_share.lua
-	shareSource string
-
-	shareScript = redis.NewScript(shareSource)
-)
+var shareScript = script("recall_share")
 
 // sharedEntry is what a search found, as replicas share it. It is of use while
 // its group is of the same version.

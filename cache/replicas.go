@@ -2,11 +2,23 @@ package cache
 
 import (
 	"context"
+	"embed"
 	"encoding/hex"
 	"time"
 
 	"github.com/graphiti-proxy/graphiti-proxy/cache/redis"
 )
+
+//go:embed *.lua
+var programs embed.FS
+
+func script(name string) *redis.Script {
+	source, err := programs.ReadFile(name + ".lua")
+	if err != nil {
+		panic("BUG: " + err.Error())
+	}
+	return redis.NewScript(string(source))
+}
 
 // replicas is what the parts of a shared state have in common. What it keeps
 // ends by itself, ttl after it came in.

@@ -2,18 +2,12 @@ package cache
 
 import (
 	"context"
-	_ "embed"
 	"errors"
 
 	"github.com/graphiti-proxy/graphiti-proxy/cache/redis"
 )
 
-var (
-	//go:embed snapshot_save.lua
-	saveSource string
-
-	saveScript = redis.NewScript(saveSource)
-)
+var saveScript = script("snapshot_save")
 
 // snapshotRedis keeps snapshots where replicas share them.
 type snapshotRedis struct{ replicas }

@@ -58,7 +58,7 @@ func (m *Memory) decide(t *turn, who graphiti.Who, mode Mode) Outcome {
 		m.opts().Log.Warn("decisions cannot be read", "error", t.err)
 		return Outcome{Status: StatusError, Reason: ReasonNotPersisted}
 	case t.c.Kind != dialect.KindTurn:
-		return Outcome{Status: StatusSkipped, Reason: KindReason(t.c.Kind)}
+		return Outcome{Status: StatusSkipped, Reason: kindReasons[t.c.Kind]}
 	}
 	var d Decision
 	var o Outcome

@@ -44,20 +44,9 @@ const (
 	ReasonBusy          Reason = "busy"      // the budget for inspected bodies is used up
 )
 
-// KindReason is what the response header says of a request of this kind.
-func KindReason(k dialect.Kind) Reason {
-	switch k {
-	case dialect.KindTitle:
-		return ReasonTitle
-	case dialect.KindSummary:
-		return ReasonSummary
-	case dialect.KindProbe:
-		return ReasonProbe
-	case dialect.KindMachine:
-		return ReasonMachine
-	case dialect.KindTurn:
-	}
-	return ReasonNone
+// kindReasons are what the response header says of requests that are no turn.
+var kindReasons = map[dialect.Kind]Reason{
+	dialect.KindTitle: ReasonTitle, dialect.KindSummary: ReasonSummary, dialect.KindProbe: ReasonProbe, dialect.KindMachine: ReasonMachine,
 }
 
 // Source says where the facts of a block came from.

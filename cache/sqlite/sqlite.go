@@ -3,6 +3,7 @@ package sqlite
 import (
 	"context"
 	"database/sql"
+	"embed"
 	"errors"
 	"fmt"
 	"net/url"
@@ -37,6 +38,17 @@ type Options struct {
 	Migrations []string // migration i brings a file from version i to i+1
 	Sync       Sync
 	Holds      string // what is lost with the file, for people
+}
+
+// Migrations are the files schema_1.sql and those that follow it.
+func Migrations(files embed.FS) (list []string) {
+	for {
+		b, err := files.ReadFile(fmt.Sprintf("schema_%d.sql", len(list)+1))
+		if err != nil {
+			return list
+		}
+		list = append(list, string(b))
+	}
 }
 
 const (

@@ -15,16 +15,6 @@ import (
 //go:embed schema_*.sql
 var schemas embed.FS
 
-func schema() (list []string) {
-	for {
-		b, err := schemas.ReadFile(fmt.Sprintf("schema_%d.sql", len(list)+1))
-		if err != nil {
-			return list
-		}
-		list = append(list, string(b))
-	}
-}
-
 const (
 	// SeenFor is how long a settled turn is remembered. Clients send their
 	// history again, but hardly that of last season.
@@ -38,7 +28,7 @@ const (
 type Ledger struct{ db *sqlite.DB }
 
 func Open(path string) (*Ledger, error) {
-	db, err := sqlite.Open(path, sqlite.Options{Migrations: schema(), Sync: sqlite.SyncFull, Holds: spoolHolds})
+	db, err := sqlite.Open(path, sqlite.Options{Migrations: sqlite.Migrations(schemas), Sync: sqlite.SyncFull, Holds: spoolHolds})
 	if err != nil {
 		return nil, fmt.Errorf("open the ledger: %w", err)
 	}

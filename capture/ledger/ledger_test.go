@@ -140,7 +140,7 @@ func TestSpoolThatCannotBeRead(t *testing.T) {
 // TestSpoolOfANewerVersion is left as it is.
 func TestSpoolOfANewerVersion(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "spool.db")
-	db, err := sqlite.Open(path, sqlite.Options{Migrations: append(schema(), "CREATE TABLE x (y)"), Sync: sqlite.SyncFull})
+	db, err := sqlite.Open(path, sqlite.Options{Migrations: append(sqlite.Migrations(schemas), "CREATE TABLE x (y)"), Sync: sqlite.SyncFull})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -155,7 +155,7 @@ func TestSpoolOfANewerVersion(t *testing.T) {
 // TestSpoolOfAnOlderVersion is taken over with all it holds.
 func TestSpoolOfAnOlderVersion(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "spool.db")
-	db, err := sqlite.Open(path, sqlite.Options{Migrations: schema()[:1], Sync: sqlite.SyncFull})
+	db, err := sqlite.Open(path, sqlite.Options{Migrations: sqlite.Migrations(schemas)[:1], Sync: sqlite.SyncFull})
 	if err != nil {
 		t.Fatal(err)
 	}

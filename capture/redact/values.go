@@ -1,6 +1,7 @@
 package redact
 
 import (
+	_ "embed"
 	"strings"
 	"unicode"
 	"unicode/utf8"
@@ -8,36 +9,10 @@ import (
 
 // describing are the words of which values are made that only say what belongs
 // in their place, and names of types.
-var describing = wordsIn(`
-	a about above access account actual add admin alert all allowed an and any api app application are argument as at auth
-	authentication authenticate authorization authorized authtoken aws azure
-	back base be bearer been below between bool boolean both but by byte bytes
-	call can cannot change changed changeit changeme changes char character characters choose client code confirm confirmation contains
-	correct corresponds could create created credential credentials csrf current custom
-	data database db default demo description digits disabled do does dummy
-	each edit email empty enabled enter env environment error example expired explain export
-	fake false field file fill first foo for forgot forgotten form format found from
-	generated get gh github gitlab given go goes google
-	has hash hashed have header help here hidden hint how
-	id identifier if import in incorrect include included info input insert int integer into invalid is it item its
-	jwt key keys kind
-	label least length letter letters like link list login long lower
-	managed master maximum may me minimum missing more must my
-	name needed new next no none not null nil number numbers
-	of off old omit on one only openai opaque option optional or origin other out over own
-	page param parameter pass passcode passphrase passwd password passwords passwort pat path pattern permission personal phrase pin
-	place placeholder please plain prefix primary private profile project prod production prompt property provide provided provider public put pw pwd
-	random raw read redacted redirect refresh removed repeat replace replaced repository request required requires reset response
-	retype return role root rotate rotated rotation
-	same sample scope sk secret secrets secure see send sensitive sent server service session set settings short should show sign some something
-	somepassword stored str string strong submit such super support supports
-	tbd temp test testing text than that the them then there these they this to todo token tokens true try type typed
-	undefined unique unknown unset update updated upper url use used user username uses using
-	val valid value values var variable verify very
-	want wants was when where which will with without word write wrong
-	you your yourpassword yours
-	argon argon2 argon2id base64 base32 bcrypt ed25519 hex http https md5 oauth oauth2 pbkdf pbkdf2 scrypt sha sha1 sha256 sha512 ssl tls utf utf8 uuid
-	float float32 float64 int32 int64 rsa uint uint32 uint64 varchar`)
+var describing = wordsIn(wordsText)
+
+//go:embed words.txt
+var wordsText string
 
 // placing are those of them that say that the value is not the real one.
 var placing = wordsIn(`changeit changeme dummy example fake foo here insert placeholder redacted replace sample tbd todo your yourpassword`)

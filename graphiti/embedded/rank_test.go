@@ -86,7 +86,7 @@ func TestRanking(t *testing.T) {
 // apart from what comes.
 func TestOlderStoreIsTakenOver(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "memory.db")
-	db, err := sqlite.Open(path, sqlite.Options{Migrations: []string{schema1}, Sync: sqlite.SyncFull})
+	db, err := sqlite.Open(path, sqlite.Options{Migrations: sqlite.Migrations(schemas)[:1], Sync: sqlite.SyncFull})
 	if err != nil {
 		t.Fatal(err)
 	}

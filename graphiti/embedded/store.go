@@ -3,7 +3,7 @@ package embedded
 import (
 	"context"
 	"database/sql"
-	_ "embed"
+	"embed"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -16,14 +16,8 @@ import (
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti"
 )
 
-//go:embed schema_1.sql
-var schema1 string
-
-//go:embed schema_2.sql
-var schema2 string
-
-//go:embed schema_3.sql
-var schema3 string
+//go:embed schema_*.sql
+var schemas embed.FS
 
 // Store is a memory in a file of its own: what was said, found again by
 // its words. It needs no other process and no model.
@@ -34,7 +28,7 @@ type Store struct {
 
 // Open opens the store at path, creating it where there is none.
 func Open(path string) (*Store, error) {
-	db, err := sqlite.Open(path, sqlite.Options{Migrations: []string{schema1, schema2, schema3}, Sync: sqlite.SyncFull,
+	db, err := sqlite.Open(path, sqlite.Options{Migrations: sqlite.Migrations(schemas), Sync: sqlite.SyncFull,
 		Holds: "all that the embedded memory has remembered"})
 	if err != nil {
 		return nil, fmt.Errorf("open memory: %w", err)

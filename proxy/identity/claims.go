@@ -187,7 +187,7 @@ func (cl *Claims) claim(kind int) (key, why string) {
 // the name that counted, else by another name that the request has for the same
 // person.
 func (cl *Claims) registered(people *Registry, c *Caller) *Person {
-	person := people.named(c.Who.User)
+	person := people.Registered(c.Who.User)
 	if person != nil || people == nil || c.Who.User == "" {
 		return person
 	}
@@ -201,7 +201,7 @@ func (cl *Claims) registered(people *Registry, c *Caller) *Person {
 			cl.unclear[User] = true
 			return nil
 		}
-		if person = people.named("user:" + s.Platform + ":" + cl.value(&s)); person != nil {
+		if person = people.Registered("user:" + s.Platform + ":" + cl.value(&s)); person != nil {
 			return person
 		}
 	}

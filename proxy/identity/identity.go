@@ -71,7 +71,7 @@ func (id *Settings) Identify(cl *Claims, h *fasthttp.RequestHeader, conv *dialec
 		c.Known, c.Foreign = true, FromWeb(h)
 		if w.User == "" {
 			w.User, c.Why[User] = id.Owner, whyOwner
-			person = id.People.named(w.User)
+			person = id.People.Registered(w.User)
 		}
 	case len(shown.fingerprints) > 0:
 		person = id.tenant(&c, &shown, person)

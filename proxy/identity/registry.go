@@ -41,15 +41,11 @@ func (r *Registry) Set(list []Person) {
 
 // Resolve is the key of a person: that of whoever is registered under it.
 func (r *Registry) Resolve(key string) string {
-	if p := r.named(key); p != nil {
+	if p := r.Registered(key); p != nil {
 		return "user:" + p.ID
 	}
 	return key
 }
-
-// Registered is the person whom a key of a user names; nil: nobody who is
-// registered.
-func (r *Registry) Registered(key string) *Person { return r.named(key) }
 
 // byKey is the person whose credential has a fingerprint; nil: nobody's.
 func (r *Registry) byKey(fingerprint string) *Person {
@@ -62,9 +58,9 @@ func (r *Registry) byKey(fingerprint string) *Person {
 	return nil
 }
 
-// named is the person whom a key of a user names, such as user:josh,
+// Registered is the person whom a key of a user names, such as user:josh,
 // user:discord:123 or github_login:octocat; nil: nobody who is registered.
-func (r *Registry) named(key string) *Person {
+func (r *Registry) Registered(key string) *Person {
 	if r == nil {
 		return nil
 	}
