@@ -77,7 +77,7 @@ func TestEndOfAnAbandonedTurnIsHeard(t *testing.T) {
 			waitFor(t, "delivery", func() bool { return p.Status().Delivered == 2 })
 		}
 		for id, tn := range map[string]ledger.Turn{"2": whole, "3": open} {
-			tn.ID, tn.Open, tn.Earlier = id, false, true
+			tn.ID, tn.Open, tn.Backfill = id, false, true
 			if n, err := p.AddAll(context.Background(), []ledger.Turn{tn}); n != 0 || err != nil {
 				t.Errorf("delivered %t: %q is kept again: %d, %v", delivered, tn.Assistant, n, err)
 			}

@@ -33,7 +33,7 @@ func end(t *testing.T, p *Pipeline) {
 func earlier(conversation, n int) (turns []ledger.Turn) {
 	for i := range n {
 		tn := spoken(fmt.Sprint(conversation, "-", i), "g")
-		tn.Earlier = true
+		tn.Backfill = true
 		turns = append(turns, tn)
 	}
 	return turns

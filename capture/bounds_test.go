@@ -148,7 +148,7 @@ func TestWhatWasCutIsKnownAgain(t *testing.T) {
 	p := pipeline(t, path, m) // of an older version: long turns are not cut
 	same := func(id string, end string) ledger.Turn {
 		tn := turn(id, "a")
-		tn.User, tn.Earlier = end+strings.Repeat(" the same", 50), true
+		tn.User, tn.Backfill = end+strings.Repeat(" the same", 50), true
 		return tn
 	}
 	add(t, p, same("1", "one"))
@@ -189,7 +189,7 @@ func TestRestOfATurnIsKnownAgain(t *testing.T) {
 	add(t, p, whole)
 	waitFor(t, "the end", func() bool { return p.Status().Delivered == 2 })
 	again := whole
-	again.ID, again.Earlier = "another", true
+	again.ID, again.Backfill = "another", true
 	add(t, p, again)
 	waitFor(t, "rest", func() bool { return p.Status().Pending == 0 })
 	if diff := cmp.Diff([]string{"user 1", "I shall look.", "It is done."}, m.contents("a")); diff != "" {
@@ -231,11 +231,11 @@ func TestDroppedTurnsDoNotComeBack(t *testing.T) {
 			before := p.Status().Pending
 			for _, earlier := range []bool{true, false} {
 				again := turn("bad", "g")
-				again.Earlier = earlier
+				again.Backfill = earlier
 				add(t, p, again)
 			}
 			copied := turn("bad", "g")
-			copied.ID, copied.Earlier = "under another key", true
+			copied.ID, copied.Backfill = "under another key", true
 			add(t, p, copied)
 			if st := p.Status(); st.Pending != before {
 				t.Errorf("%+v", st)

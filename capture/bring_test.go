@@ -56,7 +56,7 @@ func TestPartsThatWaitedHere(t *testing.T) {
 	p := replicaOf(t, path, m, redistest.Start(t))
 	waitFor(t, "delivery", func() bool { return p.Status().Delivered == 2 })
 	again := whole
-	again.ID, again.Earlier = "2", true
+	again.ID, again.Backfill = "2", true
 	if n, err := p.AddAll(context.Background(), []ledger.Turn{again}); n != 0 || err != nil {
 		t.Errorf("kept again: %d, %v", n, err)
 	}

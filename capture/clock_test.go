@@ -96,7 +96,7 @@ func TestCallThatIsAcceptedLate(t *testing.T) {
 // also within a call.
 func TestOrderOfHandOverOutlivesTheProcess(t *testing.T) {
 	later := turn("0 later", "a")
-	later.Earlier = true
+	later.Backfill = true
 	turns := []ledger.Turn{later, turn("1", "a"), turn("2", "a"), turn("3", "b"), turn("4", "a")}
 	hand := func(t *testing.T, s ledger.Store) {
 		t.Helper()

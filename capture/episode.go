@@ -114,7 +114,7 @@ func shorten(t *ledger.Turn, maxChars int) {
 	if !slices.ContainsFunc(texts, long) {
 		return
 	}
-	t.Heard = t.Digest()
+	t.WholeDigest = t.Digest()
 	for _, text := range texts {
 		if long(text) {
 			*text = clip(strings.TrimSpace(dropBlocks(*text)), maxChars)

@@ -66,7 +66,7 @@ func said(id, session, text string, groups ...string) ledger.Turn {
 func holds(t *testing.T, p *Pipeline, m *fakeMemory, group string, want ...string) {
 	t.Helper()
 	last := said(rand.Text(), "session:last", "the last one: "+rand.Text(), group)
-	last.Earlier = true
+	last.Backfill = true
 	add(t, p, last)
 	waitFor(t, "the last turn", func() bool { return slices.Contains(m.contents(group), last.User) && p.Status().Pending == 0 })
 	got := slices.DeleteFunc(m.contents(group), func(s string) bool { return strings.HasPrefix(s, "the last one: ") })
@@ -97,7 +97,7 @@ func TestWhatWasForgottenStaysForgotten(t *testing.T) {
 	// From now on nobody knows of which generation it is.
 	history := func() (turns []ledger.Turn) {
 		for _, tn := range []ledger.Turn{said("1", "session:s", "delivered", "g"), late, meanwhile, said("renamed", "session:t", late.User, "g")} {
-			tn.Generation, tn.Earlier = forgets.Load(), true
+			tn.Generation, tn.Backfill = forgets.Load(), true
 			turns = append(turns, tn)
 		}
 		return turns
@@ -110,7 +110,7 @@ func TestWhatWasForgottenStaysForgotten(t *testing.T) {
 		again.Generation = forgets.Load()
 		add(t, p, again)
 		known := said("known", "session:s", "decided about before, and never kept", "g")
-		known.Generation, known.Earlier = late.Generation, true
+		known.Generation, known.Backfill = late.Generation, true
 		add(t, p, known)
 		holds(t, p, m, "g")
 		stop(t, p)
@@ -159,7 +159,7 @@ func TestATextIsToldAgain(t *testing.T) {
 	path, m := filepath.Join(t.TempDir(), "spool.db"), &fakeMemory{}
 	p := pipeline(t, path, m)
 	line := said("line", "session:s", "said long ago", "g")
-	line.Said, line.Again = time.Now().Add(-24*time.Hour), true // when it was said is no matter
+	line.Said, line.Standalone = time.Now().Add(-24*time.Hour), true // when it was said is no matter
 	tell := func(want int) {
 		t.Helper()
 		line.Generation = forgets.Load()
@@ -283,11 +283,11 @@ func TestForgettingASession(t *testing.T) {
 			for range 2 {
 				for i := range 5 {
 					again := said(fmt.Sprint("s", i), "session:s", fmt.Sprint("forget ", i), "g", "h")
-					again.Earlier = true // nobody knows of which generation it is
+					again.Backfill = true // nobody knows of which generation it is
 					add(t, p, again)
 				}
 				last := said(rand.Text(), "session:t", "keep the last", "g", "h", "other")
-				last.Earlier = true
+				last.Backfill = true
 				last.User += rand.Text()
 				add(t, p, last)
 				waitFor(t, "the last turn", func() bool { return p.Status().Pending == 0 })
@@ -368,7 +368,7 @@ func TestForgettingWhatIsThereInPart(t *testing.T) {
 	for range 2 {
 		for _, tn := range []ledger.Turn{whole, cut} {
 			for _, id := range []string{tn.ID, tn.ID + ", renamed"} {
-				tn.ID, tn.Earlier, tn.Generation = id, true, forgets.Load()
+				tn.ID, tn.Backfill, tn.Generation = id, true, forgets.Load()
 				add(t, p, tn)
 			}
 		}
@@ -379,7 +379,7 @@ func TestForgettingWhatIsThereInPart(t *testing.T) {
 	holds(t, p, m, "h", "I shall look.", "It is done.", "a tool loop")
 	cut.Assistant, cut.Generation = "all of it", forgets.Load()
 	add(t, p, cut)
-	cut.Earlier = true
+	cut.Backfill = true
 	add(t, p, cut)
 	holds(t, p, m, "g", "all of it", "cut off")
 }

@@ -13,7 +13,7 @@ import (
 // shown is a turn as a history shows it.
 func shown(id, answer string, groups ...string) ledger.Turn {
 	tn := turn(id, groups...)
-	tn.User, tn.Assistant, tn.Earlier = "user 1", answer, true
+	tn.User, tn.Assistant, tn.Backfill = "user 1", answer, true
 	return tn
 }
 

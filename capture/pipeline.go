@@ -238,7 +238,7 @@ func (p *Pipeline) addAll(ctx context.Context, turns []ledger.Turn) (kept int, e
 // noteRecorded remembers turns whose answers need not be read again.
 func (p *Pipeline) noteRecorded(turns []ledger.Turn) {
 	for i := range turns {
-		if t := &turns[i]; !t.Open && !t.Earlier { // its end, or the turn itself, may still come
+		if t := &turns[i]; !t.Open && !t.Backfill { // its end, or the turn itself, may still come
 			p.recent.recorded(t.ID, t.Targets)
 		}
 	}
@@ -259,7 +259,7 @@ func (p *Pipeline) keepAll(ctx context.Context, turns []ledger.Turn) (kept int, 
 		}
 		for _, g := range a.Groups {
 			if p.team == nil { // else who delivers finds them in the stream
-				p.loop.Wake(g, !t.Earlier)
+				p.loop.Wake(g, !t.Backfill)
 			}
 			if slices.Contains(graphiti.Kinds, t.Kind) {
 				p.promoted[g] = true

@@ -32,7 +32,7 @@ func (q queue) Next(ctx context.Context, group string, n int) ([]deliver.Item, e
 
 func (q queue) item(group string, e *ledger.Entry) deliver.Item {
 	return deliver.Item{
-		Number: e.Seq, Bytes: e.Bytes, Have: uint8(e.Have), Group: group, Backfill: e.Later, Losses: e.Losses,
+		Number: e.Seq, Bytes: e.Bytes, Have: uint8(e.Have), Group: group, Backfill: e.Backfill, Losses: e.Losses,
 		Trace: e.Turn.Trace, Session: e.Turn.Session, Owner: e.Turn.Owner, Generation: e.Turn.Generation,
 		Messages: messagesOf(&e.Turn, e.Scope, e.Have, q.opts().MaxChars, time.Now()),
 	}
@@ -51,7 +51,7 @@ func entriesOf(items ...deliver.Item) []ledger.Entry {
 				have |= ledger.SideUser
 			}
 		}
-		out[i] = ledger.Entry{Seq: it.Number, Bytes: it.Bytes, Have: have, Losses: it.Losses, Later: it.Backfill}
+		out[i] = ledger.Entry{Seq: it.Number, Bytes: it.Bytes, Have: have, Losses: it.Losses, Backfill: it.Backfill}
 	}
 	return out
 }

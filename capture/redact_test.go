@@ -33,7 +33,7 @@ func TestNothingKeptHoldsASecret(t *testing.T) {
 		"a branch":           {func(tn *ledger.Turn) { tn.Git.Branch = "fix/ghp_" + strings.Repeat("a1B2c3D4e", 4) }, "[redacted:github-pat]"},
 		"a promoted text":    {func(tn *ledger.Turn) { tn.Kind, tn.User = "decision", "We set "+line }, "We set DB_PASSWORD=[redacted:password]"},
 		"whose a group is":   {func(tn *ledger.Turn) { tn.Kind, tn.User = graphiti.KindOwnershipContext, "It belongs to "+line }, "It belongs to DB_PASSWORD=[redacted:password]"},
-		"an earlier turn":    {func(tn *ledger.Turn) { tn.Earlier, tn.Assistant = true, line }, "DB_PASSWORD=[redacted:password]"},
+		"an earlier turn":    {func(tn *ledger.Turn) { tn.Backfill, tn.Assistant = true, line }, "DB_PASSWORD=[redacted:password]"},
 		"an open one":        {func(tn *ledger.Turn) { tn.Open, tn.Assistant = true, line }, "DB_PASSWORD=[redacted:password]"},
 	} {
 		tn := turn(name, name)

@@ -415,7 +415,7 @@ func TestEarlierTurnsComeLast(t *testing.T) {
 	}
 	store := func(id string, earlier bool) {
 		tn := spoken(id, "a")
-		tn.Earlier = earlier
+		tn.Backfill = earlier
 		if _, err := sp.Add(context.Background(), []ledger.Turn{tn}, time.Now()); err != nil {
 			t.Fatal(err)
 		}

@@ -165,7 +165,7 @@ func (s *Server) backfill(c *call, d *decision) (record func(), held int) {
 			continue
 		}
 		t := s.turn(c, d, id, u.Generation)
-		t.Earlier = true
+		t.Backfill = true
 		t.User, t.Assistant = string(c.conv.Text(u.Message)), string(answer)
 		t.Said = t.Said.Add(time.Duration(i-len(plan.Unseen)) * 2 * time.Millisecond)
 		t.Answered = t.Said.Add(time.Millisecond)

@@ -41,7 +41,7 @@ func (sv *Service) ownership(t *ledger.Turn, target graphiti.Target) (ledger.Tur
 	return ledger.Turn{
 		ID: digest("ownership", target.Group), Kind: graphiti.KindOwnershipContext, Session: t.Session, Owner: t.Owner, Workspace: t.Workspace,
 		User: "This memory belongs to " + owner + ". It is about " + of + ".",
-		Said: t.Said, Answered: now, Client: "graphiti-proxy", Targets: []graphiti.Target{target}, Generation: t.Generation, Again: true,
+		Said: t.Said, Answered: now, Client: "graphiti-proxy", Targets: []graphiti.Target{target}, Generation: t.Generation, Standalone: true,
 	}, true
 }
 

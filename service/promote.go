@@ -72,7 +72,7 @@ func promoted(who graphiti.Who, target graphiti.Target, generation int64, kind, 
 	return ledger.Turn{
 		ID: digest("promote", kind, target.Group, strings.Join(strings.Fields(text), " ")), Kind: kind, Session: who.Session,
 		Owner: who.Owner(), Workspace: who.Workspace, User: text, Said: now, Answered: now, Client: "graphiti-proxy",
-		Targets: []graphiti.Target{target}, Generation: generation, Again: true,
+		Targets: []graphiti.Target{target}, Generation: generation, Standalone: true,
 	}
 }
 

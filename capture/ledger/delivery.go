@@ -12,13 +12,13 @@ import (
 
 // Entry is a turn that waits for one group.
 type Entry struct {
-	Seq    int64
-	Bytes  int
-	Scope  graphiti.Scope
-	Have   Sides
-	Losses int
-	Later  bool
-	Turn   Turn
+	Seq      int64
+	Bytes    int
+	Scope    graphiti.Scope
+	Have     Sides
+	Losses   int
+	Backfill bool
+	Turn     Turn
 }
 
 // Sides tells which messages of a turn a group holds.
@@ -30,15 +30,14 @@ const (
 )
 
 // Groups calls found for each group for which turns wait that were not handed
-// over; fresh says that not all of them are from before their conversation was
-// first seen.
+// over; fresh says that not all of them are backfill.
 func (s *Ledger) Groups(found func(group string, fresh bool)) error {
 	return each(context.Background(), s.db, "SELECT grp, min(backfill) FROM turns WHERE state = 'pending' GROUP BY grp", nil,
 		func(scan func(...any) error) error {
 			var group string
-			var later bool
-			err := scan(&group, &later)
-			found(group, !later)
+			var backfill bool
+			err := scan(&group, &backfill)
+			found(group, !backfill)
 			return err
 		})
 }
@@ -61,7 +60,7 @@ const entryColumns = "seq, scope, have, losses, backfill, body"
 
 func (e *Entry) scan(scan func(...any) error) error {
 	var body []byte
-	if err := scan(&e.Seq, &e.Scope, &e.Have, &e.Losses, &e.Later, &body); err != nil {
+	if err := scan(&e.Seq, &e.Scope, &e.Have, &e.Losses, &e.Backfill, &body); err != nil {
 		return err
 	}
 	e.Bytes = len(body)

@@ -90,7 +90,7 @@ func record(tx *sqlite.Tx, t *Turn, target graphiti.Target, now time.Time) (byte
 		if err != nil {
 			return 0, err
 		}
-		r, err := tx.Exec(recordTurn, part.ID, target.Group, digest, t.Open, now.UnixMilli(), string(target.Scope), len(body), t.Earlier, t.Again, string(body))
+		r, err := tx.Exec(recordTurn, part.ID, target.Group, digest, t.Open, now.UnixMilli(), string(target.Scope), len(body), t.Backfill, t.Standalone, string(body))
 		if err != nil {
 			return 0, err
 		}
@@ -148,7 +148,7 @@ func (s *Ledger) Whole(ctx context.Context, turns []Turn) ([]bool, error) {
 				break
 			}
 			err := s.db.QueryRow(ctx, "SELECT EXISTS (SELECT 1 FROM turns WHERE turn = ? AND grp = ? AND NOT open AND (state <> 'cut' OR ?))",
-				[]any{t.ID, target.Group, t.Earlier}, &all)
+				[]any{t.ID, target.Group, t.Backfill}, &all)
 			if err != nil {
 				return nil, fmt.Errorf("read the ledger: %w", err)
 			}

@@ -42,11 +42,11 @@ func loop(answer string, taken int) event {
 }
 
 func history(answer string, taken int) event {
-	return told(answer, taken, func(tn *Turn) { tn.Earlier = true })
+	return told(answer, taken, func(tn *Turn) { tn.Backfill = true })
 }
 
 func text(taken int) event {
-	return told("", taken, func(tn *Turn) { tn.Again = true })
+	return told("", taken, func(tn *Turn) { tn.Standalone = true })
 }
 
 func interrupted(answer string) event {
@@ -174,11 +174,11 @@ func TestSameWords(t *testing.T) {
 			s := open(t)
 			first(t, s)
 			other := turn("2", "g")
-			other.User, other.Assistant, other.Earlier, other.Generation = "user 1", "a", true, newest(t, s)
+			other.User, other.Assistant, other.Backfill, other.Generation = "user 1", "a", true, newest(t, s)
 			if all, err := s.Add(context.Background(), []Turn{other}, time.Now()); err != nil || len(all[0].Groups) != 0 {
 				t.Errorf("taken from a history: %+v %v", all, err)
 			}
-			other.Earlier = false
+			other.Backfill = false
 			if all, err := s.Add(context.Background(), []Turn{other}, time.Now()); err != nil || len(all[0].Groups) != 1 {
 				t.Errorf("not taken: %+v %v", all, err)
 			}

@@ -94,7 +94,7 @@ func TestFirstEditionIsTakenOver(t *testing.T) {
 			ID: "another", User: "The first waiting turn is about ropes.", Assistant: "Noted: The first waiting turn is about ropes.",
 		},
 	} {
-		tn.Earlier, tn.Said, tn.Targets = true, time.Now(), []graphiti.Target{{Scope: graphiti.ScopeUser, Group: group}}
+		tn.Backfill, tn.Said, tn.Targets = true, time.Now(), []graphiti.Target{{Scope: graphiti.ScopeUser, Group: group}}
 		if a, err := s.Add(ctx, []Turn{tn}, time.Now()); err != nil || len(a[0].Groups) != 0 {
 			t.Errorf("%s: kept again: %+v %v", name, a, err)
 		}

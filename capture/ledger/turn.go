@@ -14,7 +14,7 @@ type Turn struct {
 	ID        string // stable over retries, restarts and replicas
 	Kind      string `json:",omitempty"` // of a curated text, which is then in User; empty: a turn
 	Session   string // session:<id>
-	Owner     string // whose turn it is: a person's key, below a credential's fingerprint where nobody vouches for it
+	Owner     string // a person's key, below a credential's fingerprint where nobody vouches for it
 	Workspace string `json:",omitempty"` // its key; may be empty
 	Speaker   string `json:",omitempty"` // the name of who speaks, in a turn of one side
 	User      string
@@ -33,24 +33,23 @@ type Turn struct {
 	// Should it go on after all, what comes is kept as a turn of its own.
 	Open bool `json:",omitempty"`
 
-	// Earlier says that the turn is from before the conversation was first
-	// seen. It is delivered after all others of its group, and not where the
-	// group has a turn in which the same was said: clients shorten histories
-	// and repeat examples, and then it is not the conversation that tells
-	// turns apart.
-	Earlier bool `json:",omitempty"`
+	// Backfill says that a client's history brought the turn. It is delivered
+	// after all others of its group, and not where the group has a turn in which
+	// the same was said: clients shorten histories and repeat examples, and then
+	// it is not the conversation that tells turns apart.
+	Backfill bool `json:"Earlier,omitempty"`
 
-	// Heard stands for what was said where the texts are not all of it any
-	// more: they were cut, or this is the rest of a turn.
-	Heard string `json:",omitempty"`
+	// WholeDigest is the digest of the whole turn where the texts are a part of
+	// it: they were cut, or this is the rest of a turn.
+	WholeDigest string `json:"Heard,omitempty"`
 
 	// Generation is how often something was forgotten when the turn's first
 	// request arrived. A scope of a newer generation does not keep it.
 	Generation int64 `json:",omitempty"`
 
-	// Again says that the turn is a text by itself, and its ID made of it. It
-	// is kept once, and once more when it is told again after it was forgotten.
-	Again bool `json:",omitempty"`
+	// Standalone says that the turn is a text by itself, and its ID made of it.
+	// It is kept once, and once more when it is said again after it was forgotten.
+	Standalone bool `json:"Again,omitempty"`
 }
 
 // Git is the state of the repository in which a turn happened. Its fields are
@@ -61,10 +60,10 @@ type Git struct {
 	Dirty  bool   `json:"dirty,omitempty"`
 }
 
-// Digest stands for what was said in a turn.
+// Digest is that of what was said in the whole turn.
 func (t *Turn) Digest() string {
-	if t.Heard != "" {
-		return t.Heard
+	if t.WholeDigest != "" {
+		return t.WholeDigest
 	}
 	sum := sha256.Sum256([]byte(strings.TrimSpace(t.User) + "\x00" + strings.TrimSpace(t.Assistant)))
 	return hex.EncodeToString(sum[:12])
@@ -85,7 +84,7 @@ func (t *Turn) KeyOf(scope graphiti.Scope) string {
 // one that goes on again and again there is a rest of the rest.
 func (t *Turn) Rest() *Turn {
 	r := *t
-	r.Heard = t.Digest()
+	r.WholeDigest = t.Digest()
 	sum := sha256.Sum256([]byte(t.ID + ".rest"))
 	r.ID, r.User = hex.EncodeToString(sum[:16]), ""
 	return &r

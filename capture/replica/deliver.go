@@ -310,7 +310,7 @@ func (s *Queue) Requeue(group string, entries []ledger.Entry, reason string) err
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for i := range entries {
-		s.queueLocked(group, entries[i].Seq, entries[i].Later)
+		s.queueLocked(group, entries[i].Seq, entries[i].Backfill)
 	}
 	return nil
 }

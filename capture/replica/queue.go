@@ -176,8 +176,8 @@ func (s *Queue) addPart(ctx context.Context, t *ledger.Turn, said string, target
 	}
 	about, err := json.Marshal(map[string]any{
 		"grp": target.Group, "scope": string(target.Scope), "born": strconv.FormatInt(now.UnixMilli(), 10), "talk": graphiti.Talk(t.Session),
-		"generation": strconv.FormatInt(t.Generation, 10), "again": t.Again,
-		"later": digit(t.Earlier), "open": digit(t.Open), "owner": t.Owner, "whose": string(whose), "promoted": slices.Contains(graphiti.Kinds, t.Kind),
+		"generation": strconv.FormatInt(t.Generation, 10), "again": t.Standalone,
+		"later": digit(t.Backfill), "open": digit(t.Open), "owner": t.Owner, "whose": string(whose), "promoted": slices.Contains(graphiti.Kinds, t.Kind),
 		"said": said, "ends": t.Assistant != "",
 	})
 	if err != nil {
@@ -267,7 +267,7 @@ func parse(m *goredis.XMessage) (*entry, error) {
 
 // withMark is an entry as delivery knows it.
 func (e *entry) withMark(m mark) (ledger.Entry, error) {
-	out := ledger.Entry{Seq: e.Number, Bytes: len(e.Body), Scope: e.Scope, Have: m.Have, Losses: m.Losses, Later: e.Later == "1"}
+	out := ledger.Entry{Seq: e.Number, Bytes: len(e.Body), Scope: e.Scope, Have: m.Have, Losses: m.Losses, Backfill: e.Later == "1"}
 	if err := json.Unmarshal([]byte(e.Body), &out.Turn); err != nil {
 		return ledger.Entry{}, fmt.Errorf("entry %d: %w", e.Number, err)
 	}
