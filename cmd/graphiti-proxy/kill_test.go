@@ -28,25 +28,31 @@ const (
 
 // TestKillLosesAMoment: 300 turns a second, and the proxy is killed. A turn that
 // is not in the ledger then was answered at most 50 ms before. A machine that has
-// no processor free for a timer has none for the proxy either: there the test is
-// repeated, and on one that is never calm, each turn may take as much longer as
-// the timers were late.
+// no processor free for a timer, or for the clients, has none for the proxy: there
+// the test is repeated. On one that is never calm it is enough that once no turn
+// took longer than that by more than the timers were late at each hop.
 func TestKillLosesAMoment(t *testing.T) {
 	long(t, "takes up to half a minute")
-	for attempt := 1; ; attempt++ {
+	hurried := false // on a machine that was not calm
+	for range 5 {
 		r := killUnderLoad(t)
-		t.Logf("%d turns answered in %v, %d of them not in the ledger: %v; timers were up to %v late", r.answered, killAfter, len(r.lost), r.lost, r.late)
-		isCalm, most := r.late <= calm, moment
-		if !isCalm && attempt < 5 {
-			continue
+		var oldest time.Duration
+		if n := len(r.lost); n > 0 {
+			oldest = r.lost[n-1]
 		}
-		if !isCalm {
-			most += hops * r.late
+		t.Logf("%d turns answered in %v, %d of them not in the ledger, the oldest from %v before; timers were up to %v late", r.answered, killAfter, len(r.lost), oldest, r.late)
+		if r.late <= calm && r.answered >= int(killAfter.Seconds()*killRate*9/10) {
+			if oldest > moment {
+				t.Errorf("a turn is lost that was answered %v before the kill, want %v at most", oldest, moment)
+			}
+			return
 		}
-		if n := len(r.lost); n > 0 && r.lost[n-1] > most {
-			t.Errorf("a turn is lost that was answered %v before the kill, want %v at most", r.lost[n-1], most)
+		if oldest <= moment+hops*r.late {
+			hurried = true
 		}
-		return
+	}
+	if !hurried {
+		t.Error("turns are lost that were answered longer ago than the machine explains")
 	}
 }
 
