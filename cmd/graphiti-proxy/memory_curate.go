@@ -93,8 +93,8 @@ func needs(what string) cobra.PositionalArgs {
 func newMemorySearchCommand() *cobra.Command {
 	var explain bool
 	c := &cobra.Command{
-		Use:     "search <text>",
-		Short:   "Show what a message would recall",
+		Use:   "search <text>",
+		Short: "Show what a message would recall",
 		Long: "Show the facts that a message with this text would recall at the beginning of a\n" +
 			"conversation: outside of projects, or in the project that --workspace names.\n" +
 			"--explain also shows the facts that would be left out, and why.",
