@@ -47,6 +47,13 @@ func upstreams(to string) map[string]string {
 // with its base address.
 func start(t testing.TB, upstream string, change ...func(*Options)) (*Server, string) {
 	t.Helper()
+	s := made(t, upstream, change...)
+	return s, serving(t, s)
+}
+
+// made is a proxy that does not serve yet.
+func made(t testing.TB, upstream string, change ...func(*Options)) *Server {
+	t.Helper()
 	o := Options{
 		Listen: "127.0.0.1:0",
 		Ways:   Ways{Upstreams: upstreams(upstream), Limits: testLimits()},
@@ -60,6 +67,12 @@ func start(t testing.TB, upstream string, change ...func(*Options)) (*Server, st
 	if err != nil {
 		t.Fatal(err)
 	}
+	return s
+}
+
+// serving has a proxy serve until the test ends, and returns its base address.
+func serving(t testing.TB, s *Server) string {
+	t.Helper()
 	served := make(chan error, 1)
 	go func() { served <- s.Serve() }()
 	t.Cleanup(func() {
@@ -70,7 +83,7 @@ func start(t testing.TB, upstream string, change ...func(*Options)) (*Server, st
 			t.Error(err)
 		}
 	})
-	return s, "http://" + s.Addr().String()
+	return "http://" + s.Addr().String()
 }
 
 // stub is an upstream that reads requests as bytes and answers with bytes.

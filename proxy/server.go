@@ -117,8 +117,9 @@ func New(o Options) (*Server, error) {
 	base, cancel := context.WithCancel(context.Background())
 	s.cancel = cancel
 	s.decider = &decider{hasher: dialect.NewHasher(), places: newPlaces(), base: base, log: o.Log}
-	s.clients = listen.NewConns(o.Ways.Limits.Connections, o.Ways.Limits.PerAddress)
-	if room := s.clients.Room(); room < o.Ways.Limits.Connections/2 {
+	room := sock.RoomForClients()
+	s.clients = listen.NewConns(o.Ways.Limits.Connections, o.Ways.Limits.PerAddress, room)
+	if room < o.Ways.Limits.Connections/2 {
 		s.log.Info("there are file descriptors for fewer clients than limits.connections", "clients", room,
 			"remedy", "raise the limit of open files (ulimit -n, LimitNOFILE of systemd), or lower limits.connections")
 	}

@@ -34,27 +34,10 @@ type Conns struct {
 }
 
 // NewConns bounds connections: all that are open at the same time, and those of
-// one address (0: only all). What there are file descriptors for bounds them
-// too.
-func NewConns(limit, ofOneAddress int) *Conns {
-	return &Conns{limit: limit, part: ofOneAddress, room: sock.RoomForClients()}
-}
-
-// Room is how many there are file descriptors for.
-func (cs *Conns) Room() int { return cs.room }
-
-// SetRoom changes that.
-func (cs *Conns) SetRoom(n int) {
-	cs.mu.Lock()
-	defer cs.mu.Unlock()
-	cs.room = n
-}
-
-// Addresses is how many addresses they come from.
-func (cs *Conns) Addresses() int {
-	cs.mu.Lock()
-	defer cs.mu.Unlock()
-	return len(cs.from)
+// one address (0: only all). room is how many there are file descriptors for;
+// beyond that, new ones take the place of those on which nothing happens.
+func NewConns(limit, ofOneAddress, room int) *Conns {
+	return &Conns{limit: limit, part: ofOneAddress, room: room}
 }
 
 // Count is how many are open.

@@ -102,3 +102,31 @@ func TestNewConnectionMakesNoRoom(t *testing.T) {
 		}
 	}
 }
+
+// TestNothingIsKeptOfAnAddress whose connections have left.
+func TestNothingIsKeptOfAnAddress(t *testing.T) {
+	cs := NewConns(10, 2, 10)
+	for range 3 {
+		var open []*Conn
+		for i, want := range []string{admitted, admitted, tooManyOf} {
+			here, there := net.Pipe()
+			t.Cleanup(func() { _ = here.Close(); _ = there.Close() })
+			c := NewConn(addressed{here}, Timeouts{})
+			if why := cs.admit(c); why != want {
+				t.Errorf("connection %d: %q, want %q", i, why, want)
+			}
+			open = append(open, c)
+		}
+		for _, c := range open {
+			_, _ = c.Close(), c.Close()
+		}
+		if len(cs.open)+len(cs.from) > 0 {
+			t.Errorf("%d connections and %d addresses are kept", len(cs.open), len(cs.from))
+		}
+	}
+}
+
+// addressed is a connection from an address of the internet's.
+type addressed struct{ net.Conn }
+
+func (addressed) RemoteAddr() net.Addr { return &net.TCPAddr{IP: net.IPv4(192, 0, 2, 1), Port: 1} }
