@@ -6,70 +6,70 @@ import (
 )
 
 // Config is every setting. The tags are its whole description: key is the name
-// in files, after which the environment's is made, and doc is what the
-// reference says.
+// in files, after which the environment's is made, doc is what the reference
+// says, and reload says that a change counts without a restart.
 type Config struct {
 	Listen string `key:"listen" default:"127.0.0.1:8787" kind:"address" doc:"where clients connect"`
 	Admin  struct {
 		Listen string `key:"admin.listen" default:"127.0.0.1:8788" kind:"address|off" doc:"health, metrics and status; off disables"`
-		Token  string `key:"admin.token" secret:"yes" doc:"bearer token of the admin side; required to listen anywhere but loopback (health and metrics stay open)"`
+		Token  string `key:"admin.token" reload:"yes" secret:"yes" doc:"bearer token of the admin side; required to listen anywhere but loopback (health and metrics stay open)"`
 	}
 	Upstream struct {
-		OpenAI          string        `key:"upstream.openai" default:"https://api.openai.com" kind:"url" doc:"base for every path but those of Anthropic and Google; the request path is appended as it came"`
-		Anthropic       string        `key:"upstream.anthropic" default:"https://api.anthropic.com" kind:"url" doc:"base for /v1/messages and for whatever carries an anthropic-version header"`
-		Gemini          string        `key:"upstream.gemini" default:"https://generativelanguage.googleapis.com" kind:"url" doc:"base for /v1beta/… and /v1/models/…:… of Google's API, and for whatever carries an x-goog-api-key header"`
-		ConnectTimeout  time.Duration `key:"upstream.connect_timeout" default:"10s" min:"1ms" doc:"most time to connect, TLS included"`
-		ResponseTimeout time.Duration `key:"upstream.response_timeout" default:"10m" min:"1ms" doc:"most time until the head of an answer arrives"`
-		IdleTimeout     time.Duration `key:"upstream.idle_timeout" default:"5m" min:"1s" doc:"longest silence within an answer's body, and of a client that stops reading it"`
+		OpenAI          string        `key:"upstream.openai" reload:"yes" default:"https://api.openai.com" kind:"url" doc:"base for every path but those of Anthropic and Google; the request path is appended as it came"`
+		Anthropic       string        `key:"upstream.anthropic" reload:"yes" default:"https://api.anthropic.com" kind:"url" doc:"base for /v1/messages and for whatever carries an anthropic-version header"`
+		Gemini          string        `key:"upstream.gemini" reload:"yes" default:"https://generativelanguage.googleapis.com" kind:"url" doc:"base for /v1beta/… and /v1/models/…:… of Google's API, and for whatever carries an x-goog-api-key header"`
+		ConnectTimeout  time.Duration `key:"upstream.connect_timeout" reload:"yes" default:"10s" min:"1ms" doc:"most time to connect, TLS included"`
+		ResponseTimeout time.Duration `key:"upstream.response_timeout" reload:"yes" default:"10m" min:"1ms" doc:"most time until the head of an answer arrives"`
+		IdleTimeout     time.Duration `key:"upstream.idle_timeout" reload:"yes" default:"5m" min:"1s" doc:"longest silence within an answer's body, and of a client that stops reading it"`
 	}
-	WebSocket string `key:"websocket" default:"refuse" kind:"one of refuse, intercept, tunnel" doc:"the Responses API over WebSocket: refuse makes clients go on with POST, which has memory; intercept has memory in it too; tunnel passes it on without. Other WebSockets are tunnelled"`
+	WebSocket string `key:"websocket" reload:"yes" default:"refuse" kind:"one of refuse, intercept, tunnel" doc:"the Responses API over WebSocket: refuse makes clients go on with POST, which has memory; intercept has memory in it too; tunnel passes it on without. Other WebSockets are tunnelled"`
 	DataDir   string `key:"data_dir" doc:"embedded state; default $XDG_DATA_HOME/graphiti-proxy, else ~/.local/share/graphiti-proxy"`
 	Memory    struct {
 		Backend           string        `key:"memory.backend" default:"embedded" kind:"one of embedded, graphiti, graphiti-mcp, off" doc:"where memories are kept"`
 		Endpoint          string        `key:"memory.endpoint" kind:"url" doc:"Graphiti's address; GRAPHITI_URL sets it and, alone, selects graphiti"`
 		APIKey            string        `key:"memory.api_key" secret:"yes" doc:"sent to Graphiti as Authorization: Bearer"`
-		DropBoundThinking bool          `key:"memory.drop_bound_thinking" default:"false" doc:"in a conversation of Anthropic's that has lost a block to memory forget, ask the API to drop the thoughts that were bound to it, in place of refusing the request; this adds thinking.block_binding and a beta to it"`
+		DropBoundThinking bool          `key:"memory.drop_bound_thinking" reload:"yes" default:"false" doc:"in a conversation of Anthropic's that has lost a block to memory forget, ask the API to drop the thoughts that were bound to it, in place of refusing the request; this adds thinking.block_binding and a beta to it"`
 		Consent           bool          `key:"memory.consent" default:"false" doc:"must be true before a conversation is sent to memory.endpoint; in a file it counts for the endpoint that it stands beside"`
-		Timeout           time.Duration `key:"memory.timeout" default:"30s" min:"1ms" doc:"most time for one call to the memory, other than recall"`
+		Timeout           time.Duration `key:"memory.timeout" reload:"yes" default:"30s" min:"1ms" doc:"most time for one call to the memory, other than recall"`
 
-		SkipPaths  []string `key:"memory.skip_paths" doc:"requests without memory, by path; * stands for any text"`
-		SkipModels []string `key:"memory.skip_models" doc:"requests without memory, by model; * stands for any text"`
+		SkipPaths  []string `key:"memory.skip_paths" reload:"yes" doc:"requests without memory, by path; * stands for any text"`
+		SkipModels []string `key:"memory.skip_models" reload:"yes" doc:"requests without memory, by model; * stands for any text"`
 	}
 	Workspace struct {
-		Trusted []string `key:"workspace.trusted" doc:"the only workspaces with memory, by key (github_repo:github.com/acme/*) or directory (/home/me/src/*); empty: all"`
-		Ignored []string `key:"workspace.ignored" doc:"workspaces without memory; a file .graphiti-proxy-ignore in one does the same"`
-		Clones  []string `key:"workspace.clones" doc:"directories (/home/me/src/*) whose git remote is believed as it stands; another directory belongs to the project that its remote names only if it was the first with that remote or shares its history"`
+		Trusted []string `key:"workspace.trusted" reload:"yes" doc:"the only workspaces with memory, by key (github_repo:github.com/acme/*) or directory (/home/me/src/*); empty: all"`
+		Ignored []string `key:"workspace.ignored" reload:"yes" doc:"workspaces without memory; a file .graphiti-proxy-ignore in one does the same"`
+		Clones  []string `key:"workspace.clones" reload:"yes" doc:"directories (/home/me/src/*) whose git remote is believed as it stands; another directory belongs to the project that its remote names only if it was the first with that remote or shares its history"`
 	}
 	Recall struct {
-		Enabled           bool          `key:"recall.enabled" default:"true" doc:"insert memories into requests"`
-		Timeout           time.Duration `key:"recall.timeout" default:"400ms" min:"1ms" max:"1m" doc:"the most that recall may delay a request"`
-		BackgroundTimeout time.Duration `key:"recall.background_timeout" default:"10s" min:"1ms" doc:"most time for a search that continues in the background"`
-		MaxFacts          int           `key:"recall.max_facts" default:"12" min:"1" max:"100" doc:"most facts in a block"`
-		MaxChars          int           `key:"recall.max_chars" default:"2000" min:"200" max:"100000" doc:"most characters of a block"`
-		Scopes            []string      `key:"recall.scopes" default:"auto" kind:"auto, or some of session, workspace, user, agent" doc:"which scopes are searched"`
+		Enabled           bool          `key:"recall.enabled" reload:"yes" default:"true" doc:"insert memories into requests"`
+		Timeout           time.Duration `key:"recall.timeout" reload:"yes" default:"400ms" min:"1ms" max:"1m" doc:"the most that recall may delay a request"`
+		BackgroundTimeout time.Duration `key:"recall.background_timeout" reload:"yes" default:"10s" min:"1ms" doc:"most time for a search that continues in the background"`
+		MaxFacts          int           `key:"recall.max_facts" reload:"yes" default:"12" min:"1" max:"100" doc:"most facts in a block"`
+		MaxChars          int           `key:"recall.max_chars" reload:"yes" default:"2000" min:"200" max:"100000" doc:"most characters of a block"`
+		Scopes            []string      `key:"recall.scopes" reload:"yes" default:"auto" kind:"auto, or some of session, workspace, user, agent" doc:"which scopes are searched"`
 		CacheTTL          time.Duration `key:"recall.cache_ttl" default:"1m" min:"1ms" doc:"how long a search result is fresh; for ten times as long it is still used, and refreshed in the background"`
 		StickyTTL         time.Duration `key:"recall.sticky_ttl" default:"30d" min:"1h" doc:"how long inserted blocks are repeated"`
-		InstructionGuard  string        `key:"recall.instruction_guard" default:"quote" kind:"one of quote, drop, off" doc:"facts that read like instructions to the model: quote shows them as somebody's words, drop leaves them out"`
-		DriftThreshold    float64       `key:"recall.drift_threshold" default:"0.5" min:"0" max:"1" doc:"where the best fact found, and this part of all, stands in earlier blocks of the conversation, nothing new is inserted; 0: always what is new"`
-		ContextShare      float64       `key:"recall.context_share" default:"0" min:"0" max:"1" doc:"of the model's context window that a block may take at most, such as 0.02; 0: recall.max_chars alone bounds it"`
-		Compaction        bool          `key:"recall.compaction" default:"true" doc:"when a client has its history summarised, tell the summariser what is known"`
-		StaleAfter        time.Duration `key:"recall.stale_after" default:"30d" min:"1h" doc:"facts older than this are marked with their age"`
+		InstructionGuard  string        `key:"recall.instruction_guard" reload:"yes" default:"quote" kind:"one of quote, drop, off" doc:"facts that read like instructions to the model: quote shows them as somebody's words, drop leaves them out"`
+		DriftThreshold    float64       `key:"recall.drift_threshold" reload:"yes" default:"0.5" min:"0" max:"1" doc:"where the best fact found, and this part of all, stands in earlier blocks of the conversation, nothing new is inserted; 0: always what is new"`
+		ContextShare      float64       `key:"recall.context_share" reload:"yes" default:"0" min:"0" max:"1" doc:"of the model's context window that a block may take at most, such as 0.02; 0: recall.max_chars alone bounds it"`
+		Compaction        bool          `key:"recall.compaction" reload:"yes" default:"true" doc:"when a client has its history summarised, tell the summariser what is known"`
+		StaleAfter        time.Duration `key:"recall.stale_after" reload:"yes" default:"30d" min:"1h" doc:"facts older than this are marked with their age"`
 	}
 	Ingest struct {
-		Enabled         bool          `key:"ingest.enabled" default:"true" doc:"keep finished turns"`
-		Scopes          []string      `key:"ingest.scopes" default:"auto" kind:"auto, or some of session, workspace, user, agent" doc:"in which scopes turns are kept"`
-		MaxTurns        int           `key:"ingest.max_turns" default:"100000" min:"1" max:"10000000" doc:"most turns in the queue; when it is full the oldest are dropped, dead letters first"`
-		MaxBytes        int           `key:"ingest.max_bytes" default:"256MiB" kind:"size" min:"1KiB" doc:"most bytes in the queue; likewise"`
-		MaxAge          time.Duration `key:"ingest.max_age" default:"30d" min:"1m" doc:"how long a turn may wait before it is dropped"`
-		MaxBatch        int           `key:"ingest.max_batch" default:"10" min:"1" max:"100" doc:"most turns in one call"`
-		MaxMessageChars int           `key:"ingest.max_message_chars" default:"8000" min:"100" max:"1000000" doc:"longer messages are cut"`
+		Enabled         bool          `key:"ingest.enabled" reload:"yes" default:"true" doc:"keep finished turns"`
+		Scopes          []string      `key:"ingest.scopes" reload:"yes" default:"auto" kind:"auto, or some of session, workspace, user, agent" doc:"in which scopes turns are kept"`
+		MaxTurns        int           `key:"ingest.max_turns" reload:"yes" default:"100000" min:"1" max:"10000000" doc:"most turns in the queue; when it is full the oldest are dropped, dead letters first"`
+		MaxBytes        int           `key:"ingest.max_bytes" reload:"yes" default:"256MiB" kind:"size" min:"1KiB" doc:"most bytes in the queue; likewise"`
+		MaxAge          time.Duration `key:"ingest.max_age" reload:"yes" default:"30d" min:"1m" doc:"how long a turn may wait before it is dropped"`
+		MaxBatch        int           `key:"ingest.max_batch" reload:"yes" default:"10" min:"1" max:"100" doc:"most turns in one call"`
+		MaxMessageChars int           `key:"ingest.max_message_chars" reload:"yes" default:"8000" min:"100" max:"1000000" doc:"longer messages are cut"`
 		Verify          bool          `key:"ingest.verify" default:"true" doc:"a turn counts as delivered when Graphiti shows it, and is sent again when Graphiti lost it; false: when Graphiti accepted it"`
-		StallAfter      time.Duration `key:"ingest.stall_after" default:"5m" min:"1s" doc:"when Graphiti shows nothing new for this long, its worker is taken for dead, and sending stops until it works again"`
-		BackfillTurns   int           `key:"ingest.backfill_turns" default:"10" min:"0" max:"1000" doc:"most turns to keep of a history that the proxy has never seen; the newest"`
-		IncludeSystem   bool          `key:"ingest.include_system" default:"false" doc:"write once into each group whose it is: the owner from identity.owner or the registry of people, and whether it is about a workspace, themselves, an agent or a session"`
+		StallAfter      time.Duration `key:"ingest.stall_after" reload:"yes" default:"5m" min:"1s" doc:"when Graphiti shows nothing new for this long, its worker is taken for dead, and sending stops until it works again"`
+		BackfillTurns   int           `key:"ingest.backfill_turns" reload:"yes" default:"10" min:"0" max:"1000" doc:"most turns to keep of a history that the proxy has never seen; the newest"`
+		IncludeSystem   bool          `key:"ingest.include_system" reload:"yes" default:"false" doc:"write once into each group whose it is: the owner from identity.owner or the registry of people, and whether it is about a workspace, themselves, an agent or a session"`
 		IdleFlush       time.Duration `key:"ingest.idle_flush" default:"2m" min:"1s" max:"24h" doc:"silence after which a tool loop that has not ended is kept as far as it came"`
-		GitMetadata     bool          `key:"ingest.git_metadata" default:"false" doc:"note branch, commit and whether there were changes, where the client tells"`
-		ToolSummaries   bool          `key:"ingest.tool_summaries" default:"false" doc:"note in one line which tools a turn used; never their input or output"`
+		GitMetadata     bool          `key:"ingest.git_metadata" reload:"yes" default:"false" doc:"note branch, commit and whether there were changes, where the client tells"`
+		ToolSummaries   bool          `key:"ingest.tool_summaries" reload:"yes" default:"false" doc:"note in one line which tools a turn used; never their input or output"`
 	}
 	Embedding struct {
 		URL    string `key:"embedding.url" kind:"url" doc:"an endpoint with OpenAI's embeddings API, such as http://127.0.0.1:11434/v1: the embedded memory then also finds what means the same; needs memory.consent"`
@@ -79,9 +79,9 @@ type Config struct {
 	Identity struct {
 		Mode        string   `key:"identity.mode" default:"single" kind:"one of single, multi" doc:"single: one person's machine; multi: every credential is its own tenant"`
 		Owner       string   `key:"identity.owner" doc:"the person in single mode, such as github_login:octocat; default: random, kept in data_dir"`
-		UsersFile   string   `key:"identity.users_file" doc:"the registry of people, a YAML file; read again on SIGHUP"`
-		TrustedKeys []string `key:"identity.trusted_keys" secret:"yes" doc:"credentials, or sha256:<hex> of them, whose asserted user is believed"`
-		BodyUsers   bool     `key:"identity.body_users" default:"false" doc:"a trusted key's person may be named in the body (safety_identifier, user, metadata.user_id) and in ?userId= too, and not in headers alone; only where callers of that gateway cannot choose them"`
+		UsersFile   string   `key:"identity.users_file" reload:"yes" doc:"the registry of people, a YAML file; read again on SIGHUP"`
+		TrustedKeys []string `key:"identity.trusted_keys" reload:"yes" secret:"yes" doc:"credentials, or sha256:<hex> of them, whose asserted user is believed"`
+		BodyUsers   bool     `key:"identity.body_users" reload:"yes" default:"false" doc:"a trusted key's person may be named in the body (safety_identifier, user, metadata.user_id) and in ?userId= too, and not in headers alone; only where callers of that gateway cannot choose them"`
 		GroupIDs    string   `key:"identity.group_ids" default:"canonical" kind:"one of canonical, raw" doc:"canonical: hashed, shared with other Graphiti clients; raw: readable"`
 	}
 	State struct {
@@ -94,12 +94,12 @@ type Config struct {
 		Listeners []string `key:"tls.listeners" default:"client" kind:"auto, or some of client, admin" doc:"which listeners speak TLS where a certificate is set; auto: both"`
 	}
 	Promote struct {
-		Directives bool `key:"promote.directives" default:"false" doc:"lines such as 'preference: tabs, not spaces' or 'decision (workspace): Postgres' in a person's message are kept as what they are"`
+		Directives bool `key:"promote.directives" reload:"yes" default:"false" doc:"lines such as 'preference: tabs, not spaces' or 'decision (workspace): Postgres' in a person's message are kept as what they are"`
 	}
 	Limits struct {
-		InspectBytes  int           `key:"limits.inspect_bytes" default:"16MiB" kind:"size" min:"1KiB" max:"1GiB" doc:"larger request bodies are streamed through, without memory"`
-		InspectTotal  int           `key:"limits.inspect_total" default:"0" kind:"size" min:"0" doc:"what is inspected of all requests and answers at the same time: bodies, decoded bodies, parsed messages, frames; requests above it are streamed through, without memory. 0: a quarter of the memory limit (GOMEMLIMIT or the cgroup's), else of the machine's memory, 1GiB at most"`
-		Messages      int           `key:"limits.messages" default:"20000" min:"1" max:"1000000" doc:"messages of a request; one with more is sent on without memory"`
+		InspectBytes  int           `key:"limits.inspect_bytes" reload:"yes" default:"16MiB" kind:"size" min:"1KiB" max:"1GiB" doc:"larger request bodies are streamed through, without memory"`
+		InspectTotal  int           `key:"limits.inspect_total" reload:"yes" default:"0" kind:"size" min:"0" doc:"what is inspected of all requests and answers at the same time: bodies, decoded bodies, parsed messages, frames; requests above it are streamed through, without memory. 0: a quarter of the memory limit (GOMEMLIMIT or the cgroup's), else of the machine's memory, 1GiB at most"`
+		Messages      int           `key:"limits.messages" reload:"yes" default:"20000" min:"1" max:"1000000" doc:"messages of a request; one with more is sent on without memory"`
 		HeaderBytes   int           `key:"limits.header_bytes" default:"64KiB" kind:"size" min:"4KiB" max:"1MiB" doc:"head of a request"`
 		HeaderTimeout time.Duration `key:"limits.header_timeout" default:"10s" min:"100ms" doc:"most time for a request's head to arrive"`
 		IdleTimeout   time.Duration `key:"limits.idle_timeout" default:"2m" min:"1s" doc:"most time between two requests of a connection"`
@@ -108,7 +108,7 @@ type Config struct {
 		PerAddress    int           `key:"limits.connections_per_address" default:"0" min:"0" max:"1000000" doc:"of them, those from one address (IPv6: one /64); more are answered 503. 0: half of limits.connections in identity.mode multi, all in single. Behind a gateway or load balancer every client has its address: set it to limits.connections there"`
 	}
 	Log struct {
-		Level  string `key:"log.level" default:"info" kind:"one of debug, info, warn, error" doc:"what is logged; never conversation text, never a credential"`
+		Level  string `key:"log.level" reload:"yes" default:"info" kind:"one of debug, info, warn, error" doc:"what is logged; never conversation text, never a credential"`
 		Format string `key:"log.format" default:"auto" kind:"one of auto, text, json" doc:"auto: text on a terminal, else json"`
 	}
 	OTel struct {
@@ -117,7 +117,7 @@ type Config struct {
 		Metrics  bool    `key:"otel.metrics" default:"true" doc:"whether metrics are exported, where there is a collector; Prometheus reads /metrics on the admin side either way"`
 		Sample   float64 `key:"otel.sample" default:"1" min:"0" max:"1" doc:"the part of requests that are traced, where the client does not say; OTEL_TRACES_SAMPLER goes before"`
 	}
-	ShutdownGrace time.Duration `key:"shutdown_grace" default:"30s" min:"0s" doc:"how long running streams may go on after SIGTERM"`
+	ShutdownGrace time.Duration `key:"shutdown_grace" reload:"yes" default:"30s" min:"0s" doc:"how long running streams may go on after SIGTERM"`
 
 	file       string
 	consentFor string

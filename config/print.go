@@ -31,14 +31,12 @@ func (c *Config) Settings() []Setting {
 	return out
 }
 
-// Changed lists the keys of settings that differ.
-func Changed(a, b *Config) (keys []string) {
-	before := make(map[string]string)
-	for _, f := range a.fields() {
-		before[f.key] = f.text()
-	}
-	for _, f := range b.fields() {
-		if before[f.key] != f.text() {
+// NeedRestart lists the settings that differ from those a proxy runs with and
+// count after a restart.
+func NeedRestart(running, read *Config) (keys []string) {
+	before := running.fields()
+	for i, f := range read.fields() {
+		if !f.reload && before[i].text() != f.text() {
 			keys = append(keys, f.key)
 		}
 	}

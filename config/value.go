@@ -15,7 +15,7 @@ import (
 type field struct {
 	key, def, kind, doc string
 	min, max            string
-	secret              bool
+	secret, reload      bool
 	value               reflect.Value
 }
 
@@ -34,7 +34,7 @@ func fieldsOf(v reflect.Value) []*field {
 		case t.Tag.Get("key") != "":
 			out = append(out, &field{
 				key: t.Tag.Get("key"), def: t.Tag.Get("default"), kind: t.Tag.Get("kind"), doc: t.Tag.Get("doc"),
-				min: t.Tag.Get("min"), max: t.Tag.Get("max"), secret: t.Tag.Get("secret") != "", value: v.Field(i),
+				min: t.Tag.Get("min"), max: t.Tag.Get("max"), secret: t.Tag.Get("secret") != "", reload: t.Tag.Get("reload") != "", value: v.Field(i),
 			})
 		default:
 			out = append(out, fieldsOf(v.Field(i))...)

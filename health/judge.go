@@ -59,3 +59,33 @@ func worded(d graphiti.Diagnosis) string {
 	}
 	return ": " + d.Says() + " (" + string(d) + ")"
 }
+
+// WithoutFiles says that there is no memory, because files of data_dir cannot be
+// used.
+func (m *Memory) WithoutFiles(files []*sqlite.Trouble) {
+	for _, t := range files {
+		m.TurnOff(FaultState, t.Since, t.What(), t.Remedy)
+	}
+	m.Why += fmt.Sprintf("; nothing is recalled or kept: %d turns are lost so far, %d wait in memory", m.NotKept, m.InMemory)
+}
+
+// Moved says that there is no memory, because the configuration names another
+// endpoint by now.
+func (m *Memory) Moved(endpoint string) {
+	m.TurnOff(FaultConsent, time.Time{}, "memory.endpoint has changed to "+endpoint+", and consent counts only for the endpoint that it was given for",
+		"write memory.consent: true beside the new endpoint, and restart the proxy")
+}
+
+// WithoutConsent says that there is no memory, because there is no consent. open
+// says that it can be used as soon as there is; other is another endpoint for
+// which consent was given.
+func (m *Memory) WithoutConsent(open bool, other string) {
+	remedy := "set memory.consent to true"
+	if !open {
+		remedy += ", and restart the proxy"
+	}
+	if other != "" {
+		remedy = "consent stands beside " + other + " in the file: write the endpoint and memory.consent: true together"
+	}
+	m.TurnOff(FaultConsent, time.Time{}, "there is no consent to send conversations to this endpoint", remedy)
+}

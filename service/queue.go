@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/graphiti-proxy/graphiti-proxy/capture"
 	"github.com/graphiti-proxy/graphiti-proxy/capture/ledger"
 )
 
@@ -22,6 +23,23 @@ type Queue struct{ Spool Spool }
 
 // Queue is that of the service's memory.
 func (sv *Service) Queue() Queue { return Queue{sv.o.Pipeline} }
+
+// StoppedQueue is the queue of a proxy that does not run.
+type StoppedQueue struct {
+	Queue
+	files *capture.Offline
+}
+
+// NewStoppedQueue takes the open files of the proxy, and closes them.
+func NewStoppedQueue(files *capture.Offline) StoppedQueue {
+	return StoppedQueue{Queue{files}, files}
+}
+
+// Counts counts the turns.
+func (q StoppedQueue) Counts(ctx context.Context) (capture.QueueStatus, error) { return q.files.Status(ctx) }
+
+// Close closes its files.
+func (q StoppedQueue) Close() error { return q.files.Close() }
 
 // Listed are turns that are not delivered.
 type Listed struct {

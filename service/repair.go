@@ -4,13 +4,17 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
+	"time"
 
+	"github.com/graphiti-proxy/graphiti-proxy/cache"
 	"github.com/graphiti-proxy/graphiti-proxy/cache/sqlite"
+	"github.com/graphiti-proxy/graphiti-proxy/capture"
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti/embedded"
 )
 
@@ -55,4 +59,28 @@ func Repair(ctx context.Context, dir string, names []string) (done []Repaired, e
 		return nil, fmt.Errorf("there is nothing to repair in %s", dir)
 	}
 	return done, nil
+}
+
+// TryFiles opens and closes each database of a directory, and returns what is
+// wrong with them. state and memory say whether those are in use.
+func TryFiles(dir string, state, memory bool) (all []error) {
+	note := func(file io.Closer, err error) {
+		if err == nil {
+			err = file.Close()
+		}
+		if err != nil {
+			all = append(all, err)
+		}
+	}
+	if state {
+		s, err := cache.OpenState(filepath.Join(dir, "state.db"), time.Hour)
+		note(s, err)
+	}
+	q, err := capture.OpenOffline(filepath.Join(dir, "spool.db"))
+	note(q, err)
+	if memory {
+		e, err := embedded.Open(filepath.Join(dir, "memory.db"))
+		note(e, err)
+	}
+	return all
 }

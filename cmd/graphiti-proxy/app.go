@@ -4,7 +4,6 @@ import (
 	"context"
 	"crypto/tls"
 	"errors"
-	"fmt"
 	"log/slog"
 	"net/http"
 	"path/filepath"
@@ -23,7 +22,9 @@ import (
 	"github.com/graphiti-proxy/graphiti-proxy/config"
 	"github.com/graphiti-proxy/graphiti-proxy/datadir"
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti"
+	"github.com/graphiti-proxy/graphiti-proxy/graphiti/backend"
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti/embedded"
+	"github.com/graphiti-proxy/graphiti-proxy/graphiti/remote"
 	"github.com/graphiti-proxy/graphiti-proxy/health"
 	"github.com/graphiti-proxy/graphiti-proxy/inject"
 	"github.com/graphiti-proxy/graphiti-proxy/proxy"
@@ -148,7 +149,7 @@ func emptyApp(cfg *config.Config, log *slog.Logger, holder string) *app {
 func telemetryOptions(cfg *config.Config, log *slog.Logger) telemetry.Options {
 	return telemetry.Options{
 		Endpoint: cfg.OTel.Endpoint, Traces: cfg.OTel.Traces, Metrics: cfg.OTel.Metrics, Sample: cfg.OTel.Sample,
-		Version: version(), Instance: processName(), Log: log,
+		Version: telemetry.Version(), Instance: telemetry.ProcessName(), Log: log,
 	}
 }
 
@@ -162,7 +163,7 @@ func (a *app) openMemory() (mem proxy.Memory, err error) {
 		return off, nil
 	case cfg.RemoteMemory() && !cfg.Memory.Consent:
 		a.log.Warn("memory is off: memory.consent is not true, so no conversation is sent to the memory's endpoint",
-			"endpoint", withoutUser(cfg.Memory.Endpoint), "consent_is_for", withoutUser(cfg.ConsentFor()))
+			"endpoint", cfg.Memory.Endpoint, "consent_is_for", cfg.ConsentFor())
 		off.Off = inject.ReasonConsent
 		return off, datadir.WithdrawConsent(cfg.DataDir)
 	}
@@ -188,7 +189,7 @@ func (a *app) openParts() (proxy.Memory, error) {
 	cfg := a.cfg
 	off := proxy.Memory{}
 	if cfg.RemoteMemory() {
-		c, err := datadir.NoteConsent(cfg.DataDir, withoutUser(cfg.Memory.Endpoint))
+		c, err := datadir.NoteConsent(cfg.DataDir, cfg.Memory.Endpoint)
 		if err != nil {
 			return off, err
 		}
@@ -199,7 +200,7 @@ func (a *app) openParts() (proxy.Memory, error) {
 		return off, err
 	}
 	a.owner = id.Owner
-	if a.memory, a.store, err = openBackend(cfg, a.log); err != nil {
+	if a.memory, a.store, err = backend.Open(memoryOptions(cfg, a.log)); err != nil {
 		return off, err
 	}
 	a.OnClose("memory", func(context.Context) error { return a.memory.Close() })
@@ -232,7 +233,7 @@ func (a *app) openParts() (proxy.Memory, error) {
 	a.OnClose("recall", func(context.Context) error { a.planner.Close(); return nil })
 	a.service = service.New(service.Options{
 		Memory: a.memory, Pipeline: a.pipeline, Planner: a.planner, Facts: facts, State: state,
-		Shared: a.shared, Name: processName(),
+		Shared: a.shared, Name: telemetry.ProcessName(),
 		Multi: id.Multi, Owner: a.owner, Resolve: a.people.Resolve, Registered: a.registered,
 		Settings: a.serviceSettings(cfg, namer),
 		Log:      a.log,
@@ -316,13 +317,10 @@ func inspectTotal(cfg *config.Config) int {
 
 // webSocket reads the setting: without memory there is nothing to refuse for.
 func webSocket(setting string, memory bool) proxy.WebSocket {
-	switch {
-	case !memory || setting == "tunnel":
+	if !memory {
 		return proxy.WebSocketTunnel
-	case setting == "intercept":
-		return proxy.WebSocketIntercept
 	}
-	return proxy.WebSocketRefuse
+	return map[string]proxy.WebSocket{"refuse": proxy.WebSocketRefuse, "intercept": proxy.WebSocketIntercept, "tunnel": proxy.WebSocketTunnel}[setting]
 }
 
 func rules(cfg *config.Config) proxy.Rules {
@@ -332,78 +330,18 @@ func rules(cfg *config.Config) proxy.Rules {
 	}
 }
 
-// openBackend opens the memory; store is nil where it is a service.
-func openBackend(cfg *config.Config, log *slog.Logger) (m *graphiti.Memory, store *embedded.Store, err error) {
-	if cfg.Memory.Backend != "embedded" {
-		s, err := openService(cfg)
-		if err != nil {
-			return nil, nil, err
-		}
-		return s.Memory(), nil, nil
-	}
-	store, err = embedded.Open(filepath.Join(cfg.DataDir, "memory.db"))
-	switch {
-	case err != nil:
-		return nil, nil, err
-	case cfg.Embedding.URL == "":
+// memoryOptions says which memory is opened. Nothing is sent to an embedding
+// model without consent.
+func memoryOptions(cfg *config.Config, log *slog.Logger) backend.Options {
+	o := backend.Options{Kind: cfg.Memory.Backend, Remote: remote.Options{Endpoint: cfg.Memory.Endpoint, APIKey: cfg.Memory.APIKey}, Dir: cfg.DataDir, Log: log}
+	switch e := cfg.Embedding; {
+	case e.URL == "" || cfg.RemoteMemory():
 	case !cfg.Memory.Consent:
-		log.Warn("embeddings are off: memory.consent is not true, so no conversation is sent to embedding.url", "url", cfg.Embedding.URL)
+		log.Warn("embeddings are off: memory.consent is not true, so no conversation is sent to embedding.url", "url", e.URL)
 	default:
-		if err := store.Embed(embedded.Embedding{URL: cfg.Embedding.URL, Model: cfg.Embedding.Model, APIKey: cfg.Embedding.APIKey}, log); err != nil {
-			return nil, nil, errors.Join(err, store.Close())
-		}
+		o.Embedding = embedded.Embedding{URL: e.URL, Model: e.Model, APIKey: e.APIKey}
 	}
-	return store.Memory(), store, nil
-}
-
-var errOwner = errors.New("identity.owner: not a name; write e.g. github_login:octocat")
-
-// identity says how callers are told apart, and reads who is registered.
-func (a *app) identity() (identity.Settings, graphiti.Namer, error) {
-	people, err := readPeople(a.cfg.Identity.UsersFile)
-	if err != nil {
-		return identity.Settings{}, graphiti.Namer{}, err
-	}
-	a.people.Set(people)
-	return a.identityOf(a.cfg)
-}
-
-func (a *app) identityOf(cfg *config.Config) (identity.Settings, graphiti.Namer, error) {
-	id := identity.Settings{Multi: cfg.Identity.Mode == "multi", BodyUsers: cfg.Identity.BodyUsers, People: &a.people}
-	namer := graphiti.Namer{Raw: cfg.Identity.GroupIDs == "raw"}
-	var err error
-	if namer.Recall, err = graphiti.ParseScopes(cfg.Recall.Scopes); err != nil {
-		return id, namer, fmt.Errorf("recall.scopes: %w", err)
-	}
-	if namer.Ingest, err = graphiti.ParseScopes(cfg.Ingest.Scopes); err != nil {
-		return id, namer, fmt.Errorf("ingest.scopes: %w", err)
-	}
-	if id.Trusted, err = identity.NewFingerprints(cfg.Identity.TrustedKeys); err != nil {
-		return id, namer, err
-	}
-	owner := cfg.Identity.Owner
-	if owner == "" && !id.Multi {
-		if owner, err = datadir.Owner(cfg.DataDir); err != nil {
-			return id, namer, err
-		}
-	}
-	if !id.Multi {
-		if a.projects == nil {
-			a.projects = workspace.OpenProjects(filepath.Join(cfg.DataDir, "projects.json"), a.log)
-		}
-		a.projects.SetClones(cfg.Workspace.Clones)
-		id.Places = workspace.NewPlaces()
-		id.Places.Projects = a.projects
-		id.Places.Wait = cfg.Recall.Timeout / 8 // a share of what memory may cost a request
-	}
-	if owner != "" {
-		key, ok := graphiti.UserKey(owner)
-		if !ok {
-			return id, namer, errOwner
-		}
-		id.Owner = key
-	}
-	return id, namer, nil
+	return o
 }
 
 func (a *app) openAdmin(metrics http.Handler, secured *tls.Config) (err error) {

@@ -5,14 +5,12 @@ import (
 	"path/filepath"
 	"sync"
 
-	"github.com/graphiti-proxy/graphiti-proxy/cache"
 	"github.com/graphiti-proxy/graphiti-proxy/cache/sqlite"
 	"github.com/graphiti-proxy/graphiti-proxy/capture"
-	"github.com/graphiti-proxy/graphiti-proxy/config"
 	"github.com/graphiti-proxy/graphiti-proxy/datadir"
-	"github.com/graphiti-proxy/graphiti-proxy/graphiti/embedded"
 	"github.com/graphiti-proxy/graphiti-proxy/inject"
 	"github.com/graphiti-proxy/graphiti-proxy/proxy"
+	"github.com/graphiti-proxy/graphiti-proxy/service"
 )
 
 // memorySet is what the proxy was given to remember with. While a file of
@@ -71,7 +69,7 @@ func (a *app) filesChanged(wrong *sqlite.Trouble) {
 func (a *app) startWithout(err error) proxy.Memory {
 	all := []error{err}
 	if a.lock != nil { // else they may be another's
-		if more := lookAtFiles(a.cfg); len(more) > 0 {
+		if more := service.TryFiles(a.cfg.DataDir, a.cfg.State.Backend != "redis", a.cfg.Memory.Backend == "embedded"); len(more) > 0 {
 			all = more
 		}
 	}
@@ -80,29 +78,6 @@ func (a *app) startWithout(err error) proxy.Memory {
 		a.log.Error("memory is off: a file of data_dir cannot be used; requests are forwarded, and nothing is recalled or kept until a restart", "error", t.What(), "to_do", t.Remedy)
 	}
 	return a.withoutFiles()
-}
-
-// lookAtFiles opens and closes each file, and returns what is wrong.
-func lookAtFiles(cfg *config.Config) (all []error) {
-	note := func(closes interface{ Close() error }, err error) {
-		if err == nil {
-			err = closes.Close()
-		}
-		if err != nil {
-			all = append(all, err)
-		}
-	}
-	if cfg.State.Backend != "redis" {
-		s, err := cache.OpenState(filepath.Join(cfg.DataDir, "state.db"), cfg.Recall.StickyTTL)
-		note(s, err)
-	}
-	q, err := capture.OpenOffline(filepath.Join(cfg.DataDir, "spool.db"))
-	note(q, err)
-	if cfg.Memory.Backend == "embedded" {
-		e, err := embedded.Open(filepath.Join(cfg.DataDir, "memory.db"))
-		note(e, err)
-	}
-	return all
 }
 
 // addFileFaults adds what was lost while memory was off, and since when turns

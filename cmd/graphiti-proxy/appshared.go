@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
-	"os"
 	"path/filepath"
 	"sync"
 
@@ -12,6 +11,7 @@ import (
 	"github.com/graphiti-proxy/graphiti-proxy/cache/redis"
 	"github.com/graphiti-proxy/graphiti-proxy/capture"
 	"github.com/graphiti-proxy/graphiti-proxy/config"
+	"github.com/graphiti-proxy/graphiti-proxy/telemetry"
 )
 
 // openState opens where blocks and sessions are kept.
@@ -53,14 +53,5 @@ func (a *app) team() *capture.Shared {
 	if a.shared == nil {
 		return nil
 	}
-	return &capture.Shared{DB: a.shared, Name: processName()}
-}
-
-// processName tells this process from others, for people.
-func processName() string {
-	name, err := os.Hostname()
-	if err != nil {
-		name = "a replica"
-	}
-	return fmt.Sprintf("%s/%d", name, os.Getpid())
+	return &capture.Shared{DB: a.shared, Name: telemetry.ProcessName()}
 }

@@ -2,12 +2,12 @@ package main
 
 import (
 	"context"
-	"fmt"
 	"slices"
 	"time"
 
 	"github.com/graphiti-proxy/graphiti-proxy/cache/sqlite"
 	"github.com/graphiti-proxy/graphiti-proxy/health"
+	"github.com/graphiti-proxy/graphiti-proxy/telemetry"
 )
 
 // mayAsk reports whether the memory that the proxy runs with may be used: it
@@ -23,11 +23,11 @@ func (a *app) mayAsk() bool {
 func (a *app) status(ctx context.Context, fresh bool) health.Status {
 	read := a.live.Load()
 	s := health.Status{
-		Version: version(), Started: a.started, Ready: true,
+		Version: telemetry.Version(), Started: a.started, Ready: true,
 		TLS: a.cfg.TLSFor("client"), OpenAI: read.Upstream.OpenAI, Anthropic: read.Upstream.Anthropic, Upstreams: read.Upstreams(),
 		Identity: a.cfg.Identity.Mode, DataDir: a.cfg.DataDir,
 		Memory: health.Memory{
-			Backend: a.cfg.Memory.Backend, Where: withoutUser(a.cfg.Memory.Endpoint), State: health.StateWorking,
+			Backend: a.cfg.Memory.Backend, Where: a.cfg.Memory.Endpoint, State: health.StateWorking,
 			Recall: read.Recall.Enabled, Ingest: read.Ingest.Enabled,
 		},
 		Waiting: a.waiting(),
@@ -45,31 +45,19 @@ func (a *app) status(ctx context.Context, fresh bool) health.Status {
 	if a.service != nil {
 		s.Blocked = a.parts.state.Generations.Blocked()
 	}
-	off := func(f health.Fault, why, remedy string) { m.TurnOff(f, time.Time{}, why, remedy) }
 	s.Queue = a.queue()
 	m.NotKept, m.InMemory = s.Queue.NotKept, s.Queue.InMemory
 	files := a.files.Faults()
 	switch {
 	case slices.ContainsFunc(files, (*sqlite.Trouble).Lasting):
-		for _, t := range files {
-			m.TurnOff(health.FaultState, t.Since, t.What(), t.Remedy)
-		}
-		m.Why += fmt.Sprintf("; nothing is recalled or kept: %d turns are lost so far, %d wait in memory", m.NotKept, m.InMemory)
+		m.WithoutFiles(files)
 	case m.Backend == "off":
 		m.Where = ""
-		off(health.FaultSetting, "memory.backend is off", "")
+		m.TurnOff(health.FaultSetting, time.Time{}, "memory.backend is off", "")
 	case a.memory != nil && moved(a.cfg, read):
-		off(health.FaultConsent, "memory.endpoint has changed to "+withoutUser(read.Memory.Endpoint)+", and consent counts for the endpoint that it was given for",
-			"start the proxy again with memory.consent: true beside the new endpoint")
+		m.Moved(read.Memory.Endpoint)
 	case !a.mayAsk():
-		remedy := "set memory.consent to true"
-		if a.memory == nil {
-			remedy += ", and start the proxy again"
-		}
-		if other := read.ConsentFor(); other != "" {
-			remedy = "consent stands beside " + withoutUser(other) + " in the file: write the endpoint and memory.consent: true together"
-		}
-		off(health.FaultConsent, "no consent was given to send conversations to this endpoint", remedy)
+		m.WithoutConsent(a.memory != nil, read.ConsentFor())
 	default:
 		if fresh {
 			a.prober.Ask(ctx)

@@ -13,6 +13,7 @@ import (
 	"github.com/graphiti-proxy/graphiti-proxy/certificate"
 	"github.com/graphiti-proxy/graphiti-proxy/config"
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti"
+	"github.com/graphiti-proxy/graphiti-proxy/proxy/identity"
 )
 
 func newConfigCommand() *cobra.Command {
@@ -26,7 +27,6 @@ func newConfigCommand() *cobra.Command {
 		Use:     "check",
 		Short:   "Check the configuration, and name every mistake",
 		Example: "  graphiti-proxy config check --config graphiti-proxy.yaml",
-		Args:    noArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
 			cfg, err := loadConfig(c)
 			if err != nil {
@@ -55,7 +55,6 @@ func newConfigCommand() *cobra.Command {
 		Use:     "print",
 		Short:   "Print every setting in force, with secrets masked",
 		Example: "  graphiti-proxy config print > all-settings.yaml\n  graphiti-proxy config print --origin",
-		Args:    noArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
 			cfg, err := loadConfig(c)
 			if err != nil {
@@ -73,17 +72,14 @@ func newConfigCommand() *cobra.Command {
 // checkFiles finds the mistakes that are in what the configuration names: all of
 // them. It returns how many people are registered.
 func checkFiles(cfg *config.Config) (people int, err error) {
-	if cfg.Identity.UsersFile != "" {
-		list, failed := config.LoadPeople(cfg.Identity.UsersFile)
-		people, err = len(list), failed
-	}
+	list, err := identity.LoadPeople(cfg.Identity.UsersFile)
 	if cfg.Identity.Owner != "" {
 		if _, ok := graphiti.UserKey(cfg.Identity.Owner); !ok {
 			err = errors.Join(err, errOwner)
 		}
 	}
 	_, failed := certificate.Server(cfg.TLS.Cert, cfg.TLS.Key, slog.New(slog.DiscardHandler))
-	return people, errors.Join(err, failed)
+	return len(list), errors.Join(err, failed)
 }
 
 // memoryLine says in a few words which memory is used, and where it lives.

@@ -5,14 +5,10 @@ package main
 // does it. An interface or a function is called by its name, so that it may move.
 
 // largePackages hold more than one idea.
-var largePackages = map[string]string{
-	"cmd/graphiti-proxy": "first edition",
-}
+var largePackages = map[string]string{}
 
 // silentPackages do not say what they own and must not know.
-var silentPackages = map[string]string{
-	"cmd/graphiti-proxy": "first edition",
-}
+var silentPackages = map[string]string{}
 
 // longFunctions do not fit a screen.
 var longFunctions = map[string]string{

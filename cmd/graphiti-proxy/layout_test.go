@@ -44,6 +44,7 @@ var mayImport = map[string][]string{
 	"dialect/registry":      {"dialect", "dialect/*"},
 	"dialect/sse":           {},
 	"graphiti":              {},
+	"graphiti/backend":      {"graphiti", "graphiti/embedded", "graphiti/mcp", "graphiti/remote", "graphiti/rest"},
 	"graphiti/embedded":     {"cache/sqlite", "graphiti"},
 	"graphiti/graphititest": {},
 	"graphiti/mcp":          {"graphiti", "graphiti/remote"},

@@ -1,6 +1,9 @@
-// Command graphiti-proxy gives any LLM client a long-term memory. It wires the
-// packages together and owns signals, output and exit codes; it is the only
-// one that knows them all.
+// Command graphiti-proxy gives any LLM client a long-term memory. It owns the
+// wiring of the packages, commands, signals, output and exit codes, and is the
+// only one that knows all packages.
+//
+// It must not know how anything is done: a command and a proxy that runs call
+// the same functions of package service.
 package main
 
 import (
@@ -9,13 +12,13 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"runtime/debug"
 	"strings"
 
 	"github.com/spf13/cobra"
 
 	"github.com/graphiti-proxy/graphiti-proxy/config"
 	"github.com/graphiti-proxy/graphiti-proxy/service"
+	"github.com/graphiti-proxy/graphiti-proxy/telemetry"
 	"github.com/graphiti-proxy/graphiti-proxy/terminal"
 )
 
@@ -65,7 +68,7 @@ func newRootCommand() *cobra.Command {
 	root := &cobra.Command{
 		Use:           "graphiti-proxy",
 		Short:         "A transparent proxy that gives any LLM client a long-term memory",
-		Version:       version(),
+		Version:       telemetry.Version(),
 		SilenceErrors: true,
 		SilenceUsage:  true,
 		Args: func(c *cobra.Command, args []string) error {
@@ -84,15 +87,20 @@ func newRootCommand() *cobra.Command {
 	f.String("config", "", "configuration file (default ./graphiti-proxy.yaml, else $XDG_CONFIG_HOME/graphiti-proxy/config.yaml)")
 	f.StringArray("set", nil, "a setting as `key=value`, e.g. recall.timeout=200ms; may be repeated")
 	root.AddCommand(newServeCommand(), newDemoCommand(), newConfigCommand(), newStatusCommand(), newQueueCommand(), newMemoryCommand(), newTestConnectionCommand(), newRepairCommand())
-	for _, c := range root.Commands() {
-		if c.Args == nil {
-			c.Args = noArgs
-		}
-	}
+	refuseArgs(root)
 	return root
 }
 
-// noArgs refuses arguments where a command takes none.
+// refuseArgs has commands that take no arguments refuse them.
+func refuseArgs(c *cobra.Command) {
+	for _, sub := range c.Commands() {
+		if sub.Args == nil {
+			sub.Args = noArgs
+		}
+		refuseArgs(sub)
+	}
+}
+
 func noArgs(c *cobra.Command, args []string) error {
 	if len(args) > 0 {
 		return usageError{fmt.Errorf("%s takes no argument %q; see %s --help", c.CommandPath(), args[0], c.CommandPath())}
@@ -133,19 +141,4 @@ func loadConfig(c *cobra.Command) (*config.Config, error) {
 	}
 	env, _ := c.Context().Value(environmentKey{}).(environment) // none: an empty one
 	return config.Load(config.Sources{Flags: flags, Env: env.vars, Dir: env.dir, File: file})
-}
-
-// version is the module's version, or the commit that was built.
-func version() string {
-	info, ok := debug.ReadBuildInfo()
-	if !ok {
-		return "unknown"
-	}
-	v := info.Main.Version
-	for _, s := range info.Settings {
-		if s.Key == "vcs.revision" && (v == "" || v == "(devel)") {
-			v = "devel+" + s.Value[:min(12, len(s.Value))]
-		}
-	}
-	return v
 }

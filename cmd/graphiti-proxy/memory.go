@@ -83,7 +83,6 @@ func newMemoryForgetCommand() *cobra.Command {
 			"same groups lose their blocks.\n\n" +
 			"It cannot delete what others hold: histories that the provider keeps, and backups.",
 		Example: "  graphiti-proxy memory forget --user josh\n  graphiti-proxy memory forget --workspace github_repo:github.com/acme/widgets --yes\n  graphiti-proxy memory forget --session ses_1",
-		Args:    noArgs,
 	}
 	s := selectorFlags(c)
 	c.Flags().BoolVar(&yes, "yes", false, "delete without asking")
@@ -168,7 +167,6 @@ func newMemoryExportCommand() *cobra.Command {
 		Long: "Print everything that is kept, as JSON Lines: what the memory holds, turns in the\n" +
 			"queue, dead letters, and session notes.",
 		Example: "  graphiti-proxy memory export --user josh > josh.jsonl\n  graphiti-proxy memory export --session ses_1",
-		Args:    noArgs,
 	}
 	s := selectorFlags(c)
 	c.Flags().Bool("json", true, "the output is JSON Lines anyway")

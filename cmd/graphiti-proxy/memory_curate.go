@@ -24,7 +24,6 @@ func newMemoryShowCommand() *cobra.Command {
 			"default of this machine's owner, outside of projects. What was said in a project\n" +
 			"is kept with the project: see it with --workspace, from any directory.",
 		Example: "  graphiti-proxy memory show\n  graphiti-proxy memory show --workspace https://github.com/acme/widgets --last 10",
-		Args:    noArgs,
 	}
 	s := selectorFlags(c)
 	c.Flags().IntVar(&last, "last", 20, "how many messages")

@@ -147,7 +147,7 @@ func TestTraceOfARequest(t *testing.T) {
 		root.attrs["http.response.status_code"] != int64(200) || root.attrs["graphiti_proxy.memory.status"] != "empty" {
 		t.Errorf("%+v", root)
 	}
-	if root.service["service.name"] != "graphiti-proxy" || root.service["deployment.environment.name"] != "test" || root.service["service.instance.id"] != processName() {
+	if root.service["service.name"] != "graphiti-proxy" || root.service["deployment.environment.name"] != "test" || root.service["service.instance.id"] != telemetry.ProcessName() {
 		t.Errorf("%+v", root.service)
 	}
 	up := collector.named(parent, "chat gpt-5")[0]

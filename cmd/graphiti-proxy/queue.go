@@ -61,7 +61,8 @@ func openQueue(ctx context.Context, cfg *config.Config) (q queue, closes func() 
 		if err != nil {
 			return nil, nil, err
 		}
-		return newOfflineQueue(capture.OpenShared(db), db.Close)
+		q := service.NewStoppedQueue(capture.OpenShared(db))
+		return q, func() error { return errors.Join(q.Close(), db.Close()) }, nil
 	}
 	path := filepath.Join(cfg.DataDir, "spool.db")
 	_, noFile := os.Stat(path)
@@ -80,20 +81,8 @@ func openQueue(ctx context.Context, cfg *config.Config) (q queue, closes func() 
 	if err != nil {
 		return nil, nil, errors.Join(err, lock.Unlock())
 	}
-	return newOfflineQueue(spool, lock.Unlock)
-}
-
-type offlineQueue struct {
-	service.Queue
-	spool *capture.Offline
-}
-
-func (q offlineQueue) Counts(ctx context.Context) (capture.QueueStatus, error) {
-	return q.spool.Status(ctx)
-}
-
-func newOfflineQueue(spool *capture.Offline, then func() error) (queue, func() error, error) {
-	return offlineQueue{service.Queue{Spool: spool}, spool}, func() error { return errors.Join(spool.Close(), then()) }, nil
+	stopped := service.NewStoppedQueue(spool)
+	return stopped, func() error { return errors.Join(stopped.Close(), lock.Unlock()) }, nil
 }
 
 // withQueue opens the queue for one command.
@@ -116,7 +105,6 @@ func newQueueStatusCommand() *cobra.Command {
 		Use:     "status",
 		Short:   "Count turns by state",
 		Example: "  graphiti-proxy queue status --json | jq .pending",
-		Args:    noArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
 			return withQueue(c, func(ctx context.Context, q queue) error {
 				s, err := q.Counts(ctx)
@@ -138,7 +126,6 @@ func newQueueListCommand() *cobra.Command {
 		Use:     "list",
 		Short:   "List undelivered turns, oldest first",
 		Example: "  graphiti-proxy queue list --state dead --show-text",
-		Args:    noArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
 			o.Condition = ledger.Condition(state)
 			if err := service.CheckList(o); err != nil {

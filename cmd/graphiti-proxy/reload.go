@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"strings"
 
 	"github.com/graphiti-proxy/graphiti-proxy/cache"
 	"github.com/graphiti-proxy/graphiti-proxy/capture"
@@ -123,18 +122,6 @@ func (a *app) serviceSettings(cfg *config.Config, namer graphiti.Namer) service.
 	return service.Settings{Namer: namer, MaxFacts: cfg.Recall.MaxFacts, MaxChars: cfg.Ingest.MaxMessageChars, Timeout: cfg.Memory.Timeout}
 }
 
-// reloadable are the settings, and the beginnings of settings, that are taken
-// over while the proxy runs. The others say where it listens, what it keeps,
-// and where. memory.consent can be taken back, and given with a restart.
-var reloadable = []string{
-	"recall.enabled", "recall.timeout", "recall.background_timeout", "recall.max_facts", "recall.max_chars", "recall.scopes",
-	"recall.instruction_guard", "recall.drift_threshold", "recall.context_share", "recall.compaction", "recall.stale_after",
-	"ingest.enabled", "ingest.scopes", "ingest.backfill_turns", "ingest.git_metadata", "ingest.tool_summaries", "ingest.include_system",
-	"memory.skip_paths", "memory.skip_models", "memory.drop_bound_thinking", "workspace.", "promote.",
-	"identity.trusted_keys", "identity.body_users", "identity.users_file", "log.level", "shutdown_grace", "websocket", "upstream.", "limits.inspect_bytes", "limits.inspect_total", "limits.messages", "admin.token",
-	"ingest.max_turns", "ingest.max_bytes", "ingest.max_age", "ingest.max_batch", "ingest.max_message_chars", "ingest.stall_after", "memory.timeout",
-}
-
 // reload takes over what has changed in a new configuration, and returns the
 // settings that have changed and are not taken over before a restart. With a
 // mistake in it everything stays as it is: whatever can be refused is tried
@@ -146,7 +133,7 @@ func (a *app) reload(cfg *config.Config) (waiting []string, err error) {
 	if a.admin != nil && cfg.Admin.Token == "" && !config.Loopback(a.cfg.Admin.Listen) {
 		return nil, fmt.Errorf("admin.token: the admin side listens on %s until a restart, which is open to other machines; set a token", a.cfg.Admin.Listen)
 	}
-	people, err := readPeople(cfg.Identity.UsersFile)
+	people, err := identity.LoadPeople(cfg.Identity.UsersFile)
 	if err != nil {
 		return nil, err
 	}
@@ -168,16 +155,12 @@ func (a *app) reload(cfg *config.Config) (waiting []string, err error) {
 	return a.waiting(), nil
 }
 
-// waiting are the settings that differ from those that the proxy runs with and
-// that it does not take over while it does.
-func (a *app) waiting() (list []string) {
-	for _, key := range config.Changed(a.cfg, a.live.Load()) {
-		if key == "memory.consent" && a.parts != nil {
-			continue
-		}
-		if !slices.ContainsFunc(reloadable, func(r string) bool { return key == r || strings.HasSuffix(r, ".") && strings.HasPrefix(key, r) }) {
-			list = append(list, key)
-		}
+// waiting are the settings that count after a restart. memory.consent can be
+// withdrawn while the proxy runs, and given again.
+func (a *app) waiting() []string {
+	list := config.NeedRestart(a.cfg, a.live.Load())
+	if a.parts != nil {
+		list = slices.DeleteFunc(list, func(key string) bool { return key == "memory.consent" })
 	}
 	return list
 }
@@ -209,7 +192,7 @@ func (a *app) reloadConsent(cfg *config.Config) bool {
 		return true
 	}
 	if cfg.Memory.Consent && !moved(a.cfg, cfg) {
-		c, err := datadir.NoteConsent(a.cfg.DataDir, withoutUser(a.cfg.Memory.Endpoint))
+		c, err := datadir.NoteConsent(a.cfg.DataDir, a.cfg.Memory.Endpoint)
 		if err != nil {
 			a.log.Warn("write consent to data_dir failed", "error", err)
 		}
@@ -221,6 +204,14 @@ func (a *app) reloadConsent(cfg *config.Config) bool {
 		a.log.Warn("remove consent from data_dir failed", "error", err)
 	}
 	a.log.Warn("memory is off: consent to send conversations to the memory's endpoint was withdrawn",
-		"endpoint", withoutUser(a.cfg.Memory.Endpoint), "configured", withoutUser(cfg.Memory.Endpoint))
+		"endpoint", a.cfg.Memory.Endpoint, "configured", cfg.Memory.Endpoint)
 	return false
+}
+
+// moved reports whether a configuration that is read while the proxy runs
+// names another memory than the one that it runs with, which consent was given
+// for.
+func moved(running, read *config.Config) bool {
+	return running.RemoteMemory() && read.RemoteMemory() &&
+		running.Memory.Endpoint != read.Memory.Endpoint
 }

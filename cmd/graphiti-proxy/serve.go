@@ -127,7 +127,7 @@ func banner(w io.Writer, a *app) {
   point your client at it:
     export OPENAI_BASE_URL=%s/v1
 
-`, version(), base, upstreamLine(a.cfg.Upstreams()), a.memoryLine(), adminAddr, base)
+`, telemetry.Version(), base, upstreamLine(a.cfg.Upstreams()), a.memoryLine(), adminAddr, base)
 }
 
 // memoryLine says in a few words which memory is used, or that a file of it

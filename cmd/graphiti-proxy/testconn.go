@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"log/slog"
 	"os"
 	"os/signal"
 	"syscall"
@@ -14,10 +15,8 @@ import (
 
 	"github.com/graphiti-proxy/graphiti-proxy/cache/redis"
 	"github.com/graphiti-proxy/graphiti-proxy/config"
-	"github.com/graphiti-proxy/graphiti-proxy/graphiti"
-	"github.com/graphiti-proxy/graphiti-proxy/graphiti/mcp"
+	"github.com/graphiti-proxy/graphiti-proxy/graphiti/backend"
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti/remote"
-	"github.com/graphiti-proxy/graphiti-proxy/graphiti/rest"
 	"github.com/graphiti-proxy/graphiti-proxy/terminal"
 )
 
@@ -40,7 +39,7 @@ func newTestConnectionCommand() *cobra.Command {
 			if cfg.Memory.Endpoint == "" {
 				return errors.New("there is no memory service to test: set memory.endpoint or GRAPHITI_URL (the embedded memory needs no connection)")
 			}
-			m, err := openService(cfg)
+			m, err := backend.Connect(memoryOptions(cfg, slog.New(slog.DiscardHandler)))
 			if err != nil {
 				return err
 			}
@@ -58,20 +57,7 @@ func newTestConnectionCommand() *cobra.Command {
 	return c
 }
 
-// remoteMemory is a memory that is reached over a network.
-type remoteMemory interface {
-	Memory() *graphiti.Memory
-	Check(ctx context.Context, report func(remote.Check))
-}
-
-func openService(cfg *config.Config) (remoteMemory, error) {
-	if cfg.Memory.Backend == "graphiti-mcp" {
-		return mcp.New(remote.Options{Endpoint: cfg.Memory.Endpoint, APIKey: cfg.Memory.APIKey})
-	}
-	return rest.New(remote.Options{Endpoint: cfg.Memory.Endpoint, APIKey: cfg.Memory.APIKey})
-}
-
-func tryConnection(ctx context.Context, w io.Writer, m remoteMemory, cfg *config.Config, smoke, asJSON bool) error {
+func tryConnection(ctx context.Context, w io.Writer, m backend.Service, cfg *config.Config, smoke, asJSON bool) error {
 	var all []remote.Check
 	failed := 0
 	report := func(c remote.Check) {
@@ -86,10 +72,7 @@ func tryConnection(ctx context.Context, w io.Writer, m remoteMemory, cfg *config
 	if !asJSON {
 		fmt.Fprintln(w, "Graphiti at "+cfg.Memory.Endpoint)
 	}
-	m.Check(ctx, report)
-	if smoke && all[0].OK {
-		remote.Smoke(ctx, m.Memory(), report)
-	}
+	backend.Test(ctx, m, smoke, report)
 	if cfg.State.Backend == "redis" {
 		remote.Run(ctx, report, "redis", func(ctx context.Context) error { return redis.Check(ctx, cfg.State.RedisURL) }, redis.CheckRemedy)
 	}

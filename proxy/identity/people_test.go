@@ -1,4 +1,4 @@
-package config
+package identity
 
 import (
 	"os"
@@ -9,7 +9,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-func people(t *testing.T, text string) ([]Person, error) {
+func readPeople(t *testing.T, text string) ([]Person, error) {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "users.yaml")
 	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
@@ -20,7 +20,7 @@ func people(t *testing.T, text string) ([]Person, error) {
 
 func TestPeople(t *testing.T) {
 	key := "sha256:" + strings.Repeat("0a", 32)
-	got, err := people(t, `users:
+	got, err := readPeople(t, `users:
   - id: josh
     displayName: Josh
     admin: true
@@ -30,13 +30,13 @@ func TestPeople(t *testing.T) {
     memoryEnabled: false
 `)
 	want := []Person{
-		{ID: "josh", DisplayName: "Josh", Admin: true, Memory: true, Identities: map[string]string{"discord": "123456789012345678", "github": "bioshazard", "signal": "+15555555555"}, Keys: []string{key}},
-		{ID: "bot-account", Identities: map[string]string{}},
+		{ID: "josh", Name: "Josh", Admin: true, Identities: map[string]string{"discord": "123456789012345678", "github": "bioshazard", "signal": "+15555555555"}, Keys: []string{key}},
+		{ID: "bot-account", Off: true, Identities: map[string]string{}},
 	}
 	if diff := cmp.Diff(want, got); diff != "" || err != nil {
 		t.Errorf("%v (-want +got):\n%s", err, diff)
 	}
-	if got, err := people(t, ""); err != nil || len(got) != 0 {
+	if got, err := readPeople(t, ""); err != nil || len(got) != 0 {
 		t.Error(got, err)
 	}
 }
@@ -59,7 +59,7 @@ func TestMistakesInTheRegistry(t *testing.T) {
 		{"not YAML", "users: [\n", "users.yaml: line 1: did not find expected node content"},
 		{"two mistakes", "users:\n- id: a\n  x: 1\n- admin: 2\n", "users.yaml:3: x is not known; a person may hold admin, displayName, id, identities, keys, memoryEnabled\nusers.yaml:4: admin: \"2\" is not true or false\nusers.yaml:4: a person has no id; write e.g. id: josh"},
 	} {
-		_, err := people(t, tc.text)
+		_, err := readPeople(t, tc.text)
 		if err == nil {
 			t.Errorf("%s: accepted", tc.name)
 			continue

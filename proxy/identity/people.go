@@ -1,7 +1,8 @@
-package config
+package identity
 
 import (
 	"encoding/hex"
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -13,22 +14,15 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// Person is an entry of the registry of people.
-type Person struct {
-	ID          string
-	DisplayName string
-	Admin       bool
-	Memory      bool              // whether anything is recalled and kept
-	Identities  map[string]string // ids by platform
-	Keys        []string          // sha256:<hex> of credentials
-}
-
 // maxPeople bounds the file of the registry, in bytes.
 const maxPeople = 16 << 20
 
-// LoadPeople reads the registry of people. The error, of type Errors, names
-// every mistake and its line.
+// LoadPeople reads the file of the registry; without one nobody is registered.
+// The error names every mistake and its line.
 func LoadPeople(path string) ([]Person, error) {
+	if path == "" {
+		return nil, nil
+	}
 	f, err := os.Open(path) // #nosec G304 -- the operator's file
 	if err != nil {
 		return nil, fmt.Errorf("identity.users_file: %w", err)
@@ -44,7 +38,7 @@ func LoadPeople(path string) ([]Person, error) {
 	p := &peopleReader{name: filepath.Base(path), ids: make(map[string]int), keys: make(map[string]int), identities: make(map[string]int)}
 	p.read(b)
 	if len(p.errs) > 0 {
-		return nil, p.errs
+		return nil, errors.Join(p.errs...)
 	}
 	return p.people, nil
 }
@@ -55,7 +49,7 @@ type peopleReader struct {
 	name                  string
 	people                []Person
 	ids, keys, identities map[string]int
-	errs                  Errors
+	errs                  []error
 }
 
 func (p *peopleReader) fail(n *yaml.Node, format string, args ...any) {
@@ -116,12 +110,12 @@ func (p *peopleReader) users(n *yaml.Node) {
 }
 
 func (p *peopleReader) user(n *yaml.Node) {
-	one := Person{Memory: true, Identities: make(map[string]string)}
+	one := Person{Identities: make(map[string]string)}
 	p.members(n, "a person", map[string]func(*yaml.Node){
 		"id":            func(v *yaml.Node) { one.ID = p.id(v) },
-		"displayName":   func(v *yaml.Node) { one.DisplayName = p.text(v, "displayName") },
+		"displayName":   func(v *yaml.Node) { one.Name = p.text(v, "displayName") },
 		"admin":         func(v *yaml.Node) { one.Admin = p.flag(v, "admin", false) },
-		"memoryEnabled": func(v *yaml.Node) { one.Memory = p.flag(v, "memoryEnabled", true) },
+		"memoryEnabled": func(v *yaml.Node) { one.Off = !p.flag(v, "memoryEnabled", true) },
 		"identities":    func(v *yaml.Node) { p.platforms(v, &one) },
 		"keys":          func(v *yaml.Node) { p.credentials(v, &one) },
 	})

@@ -1,0 +1,71 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"path/filepath"
+
+	"github.com/graphiti-proxy/graphiti-proxy/config"
+	"github.com/graphiti-proxy/graphiti-proxy/datadir"
+	"github.com/graphiti-proxy/graphiti-proxy/graphiti"
+	"github.com/graphiti-proxy/graphiti-proxy/proxy/identity"
+	"github.com/graphiti-proxy/graphiti-proxy/proxy/workspace"
+)
+
+var errOwner = errors.New("identity.owner: not a name; write e.g. github_login:octocat")
+
+// identity says how callers are told apart, and reads who is registered.
+func (a *app) identity() (identity.Settings, graphiti.Namer, error) {
+	people, err := identity.LoadPeople(a.cfg.Identity.UsersFile)
+	if err != nil {
+		return identity.Settings{}, graphiti.Namer{}, err
+	}
+	a.people.Set(people)
+	return a.identityOf(a.cfg)
+}
+
+func (a *app) identityOf(cfg *config.Config) (identity.Settings, graphiti.Namer, error) {
+	id := identity.Settings{Multi: cfg.Identity.Mode == "multi", BodyUsers: cfg.Identity.BodyUsers, People: &a.people}
+	namer := graphiti.Namer{Raw: cfg.Identity.GroupIDs == "raw"}
+	var err error
+	if namer.Recall, err = graphiti.ParseScopes(cfg.Recall.Scopes); err != nil {
+		return id, namer, fmt.Errorf("recall.scopes: %w", err)
+	}
+	if namer.Ingest, err = graphiti.ParseScopes(cfg.Ingest.Scopes); err != nil {
+		return id, namer, fmt.Errorf("ingest.scopes: %w", err)
+	}
+	if id.Trusted, err = identity.NewFingerprints(cfg.Identity.TrustedKeys); err != nil {
+		return id, namer, err
+	}
+	owner := cfg.Identity.Owner
+	if owner == "" && !id.Multi {
+		if owner, err = datadir.Owner(cfg.DataDir); err != nil {
+			return id, namer, err
+		}
+	}
+	if !id.Multi {
+		if a.projects == nil {
+			a.projects = workspace.OpenProjects(filepath.Join(cfg.DataDir, "projects.json"), a.log)
+		}
+		a.projects.SetClones(cfg.Workspace.Clones)
+		id.Places = workspace.NewPlaces()
+		id.Places.Projects = a.projects
+		id.Places.Wait = cfg.Recall.Timeout / 8 // a share of what memory may cost a request
+	}
+	if owner != "" {
+		key, ok := graphiti.UserKey(owner)
+		if !ok {
+			return id, namer, errOwner
+		}
+		id.Owner = key
+	}
+	return id, namer, nil
+}
+
+// registered returns the name of a registered person.
+func (a *app) registered(key string) (name string, ok bool) {
+	if p := a.people.Registered(key); p != nil {
+		return p.Name, true
+	}
+	return "", false
+}
