@@ -72,7 +72,7 @@ func cli(t *testing.T, repo string, env []string, name string, args ...string) s
 	if _, err := os.Stat(path); err != nil {
 		t.Skipf("SKIPPED LOUDLY: %s is not installed; run e2e/install.sh where npm's registry is reached", name)
 	}
-	ctx, cancel := context.WithTimeout(context.Background(), 60*time.Second)
+	ctx, cancel := context.WithTimeout(context.Background(), 3*time.Minute)
 	defer cancel()
 	cmd := exec.CommandContext(ctx, path, args...)
 	cmd.Dir, cmd.Env = repo, env
@@ -151,6 +151,7 @@ var theCoders = []coder{
 // are not kept. What is asked for is the project's, since a question about the
 // person finds the person's memory without any repository.
 func TestCodingClientsShareARepositorysMemory(t *testing.T) {
+	t.Parallel()
 	w := serve(t, "GRAPHITI_PROXY_IDENTITY_OWNER=user:josh", "GRAPHITI_PROXY_IDENTITY_GROUP_IDS=raw")
 	w.model.SetAnswer(coderModel)
 	dir := t.TempDir()
@@ -223,6 +224,7 @@ func TestCodingClientsShareARepositorysMemory(t *testing.T) {
 // TestIgnoreFileIsForAllCodingClients: what they are told in a clone that holds
 // it is kept nowhere, and what is known of the repository stays out of it.
 func TestIgnoreFileIsForAllCodingClients(t *testing.T) {
+	t.Parallel()
 	w := serve(t, "GRAPHITI_PROXY_IDENTITY_OWNER=user:josh", "GRAPHITI_PROXY_IDENTITY_GROUP_IDS=raw")
 	w.model.SetAnswer(coderModel)
 	dir := t.TempDir()
@@ -315,6 +317,7 @@ func lastBlock(t *testing.T, model *proxytest.Provider) string {
 // TestCodexOverWebSocket: Codex's first choice of a transport, with memory in
 // it: a fact of one run is known in the next, over a call of its shell.
 func TestCodexOverWebSocket(t *testing.T) {
+	t.Parallel()
 	w := serve(t, "GRAPHITI_PROXY_WEBSOCKET=intercept")
 	w.model.SetAnswer(coderModel)
 	dir := t.TempDir()

@@ -42,9 +42,10 @@ func validator(t *testing.T) string {
 	return name
 }
 
-// TestManifestsKeepToTheirSchemas: Kubernetes' own, Compose's own, and
-// goreleaser's own check.
+// TestManifestsKeepToTheirSchemas: Kubernetes', Compose's and goreleaser's
+// own, and goreleaser's check where it is installed.
 func TestManifestsKeepToTheirSchemas(t *testing.T) {
+	t.Parallel()
 	t.Run("kubernetes", func(t *testing.T) {
 		validator(t)
 		files, err := filepath.Glob("../deploy/kubernetes/*.yaml")
@@ -73,13 +74,30 @@ func TestManifestsKeepToTheirSchemas(t *testing.T) {
 		tool(t, nil, validator(t), "--builtin-schema", "vendor.compose-spec", "../deploy/compose/compose.yaml", "../deploy/compose/replicas.yaml")
 	})
 	t.Run("goreleaser", func(t *testing.T) {
-		tool(t, nil, "goreleaser", "check", "../deploy/goreleaser.yaml")
+		// To build goreleaser takes minutes; this is what its 2.12.0 prints for
+		// the command jsonschema.
+		const schema = "validate/goreleaser.schema.json"
+		tool(t, nil, "python3", validator(t), "--schemafile", schema, "../deploy/goreleaser.yaml")
+		bad := filepath.Join(t.TempDir(), "bad.yaml")
+		text := strings.Replace(read(t, "../deploy/goreleaser.yaml"), "goarch:", "goarchs:", 1)
+		if err := os.WriteFile(bad, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		cmd := exec.Command("python3", validator(t), "--schemafile", schema, bad)
+		cmd.Env = append(os.Environ(), "PYTHONPATH=.cache/validate")
+		if out, err := cmd.CombinedOutput(); err == nil {
+			t.Errorf("a configuration with a mistake is accepted:\n%s", out)
+		}
+		if _, err := exec.LookPath("goreleaser"); err == nil {
+			tool(t, nil, "goreleaser", "check", "../deploy/goreleaser.yaml")
+		}
 	})
 }
 
 // TestPrometheusAcceptsWhatWeShowAndAsk: the metrics of the binary after a
 // chat, the alerts, and each query of the dashboard.
 func TestPrometheusAcceptsWhatWeShowAndAsk(t *testing.T) {
+	t.Parallel()
 	w := serve(t)
 	w.tell(t, "My cat is called Miso.")
 	w.until(t, "the turn", func(q queue) bool { return q.Pending == 0 && q.Delivered > 0 })

@@ -10,6 +10,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"flag"
 	"io"
 	"net/http"
 	"os"
@@ -39,6 +40,11 @@ func TestMain(m *testing.M) {
 	build := exec.Command("go", "build", "-tags", "grpcnotrace", "-o", binary, "../cmd/graphiti-proxy")
 	if out, err := build.CombinedOutput(); err != nil {
 		panic(string(out))
+	}
+	flag.Parse()
+	// Clients wait and start more than they compute.
+	if err := flag.Set("test.parallel", "4"); err != nil {
+		panic(err)
 	}
 	code := m.Run()
 	os.RemoveAll(dir)
@@ -75,7 +81,7 @@ func script(command, file, dir, needs string) func(*testing.T, scenario) result 
 			t.Skipf("SKIPPED LOUDLY: %s is not installed; run e2e/install.sh where its registry is reached", needs)
 		}
 		in, _ := json.Marshal(s)
-		ctx, cancel := context.WithTimeout(context.Background(), 40*time.Second)
+		ctx, cancel := context.WithTimeout(context.Background(), 2*time.Minute)
 		defer cancel()
 		cmd := exec.CommandContext(ctx, command, file)
 		cmd.Dir, cmd.Stdin, cmd.Stderr = dir, bytes.NewReader(in), os.Stderr
@@ -106,7 +112,7 @@ func goClient(t *testing.T, s scenario) (r result) {
 	if err := json.Unmarshal(b, &params); err != nil {
 		t.Fatal(err)
 	}
-	ctx, cancel := context.WithTimeout(context.Background(), 20*time.Second)
+	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	defer cancel()
 	fail := func(err error) {
 		r.Error = "error"
@@ -298,19 +304,20 @@ func comparable(h http.Header) http.Header {
 func each(t *testing.T, f func(*testing.T, func(*testing.T, scenario) result, bool)) {
 	for name, run := range clients {
 		for _, stream := range []bool{false, true} {
-			t.Run(name+map[bool]string{true: ", streamed", false: ""}[stream], func(t *testing.T) { f(t, run, stream) })
+			t.Run(name+map[bool]string{true: ", streamed", false: ""}[stream], func(t *testing.T) { t.Parallel(); f(t, run, stream) })
 		}
 	}
 }
 
-// remembered asks until the memory comes back, which must be within seconds.
+// remembered asks when the turn before it is kept.
 func remembered(t *testing.T, w *world, run func(*testing.T, scenario) result, s scenario) (result, string) {
 	t.Helper()
-	time.Sleep(time.Second) // the promise: a second after the turn ended
+	w.until(t, "the turn", func(q queue) bool { return q.Delivered > 0 && q.Pending == 0 })
 	return w.say(t, run, s)
 }
 
 func TestFactOfOneConversationServesTheNext(t *testing.T) {
+	t.Parallel()
 	each(t, func(t *testing.T, run func(*testing.T, scenario) result, stream bool) {
 		w := serve(t)
 		got, _ := w.say(t, run, ask(stream, user("My cat is called Miso.")))
@@ -328,6 +335,7 @@ func TestFactOfOneConversationServesTheNext(t *testing.T) {
 }
 
 func TestToolRoundAndNextTurnRepeatTheBlock(t *testing.T) {
+	t.Parallel()
 	tools := []any{map[string]any{"type": "function", "function": map[string]any{"name": "lookup", "parameters": map[string]any{"type": "object"}}}}
 	each(t, func(t *testing.T, run func(*testing.T, scenario) result, stream bool) {
 		w := serve(t)
@@ -352,7 +360,7 @@ func TestToolRoundAndNextTurnRepeatTheBlock(t *testing.T) {
 		if !strings.Contains(got.Text, "Miso") || strings.Count(body, block) != 1 || !strings.HasSuffix(got.Memory, "source=sticky") {
 			t.Errorf("second round: %+v\n%s", got, body)
 		}
-		time.Sleep(300 * time.Millisecond)
+		w.until(t, "the second turn", func(q queue) bool { return q.Delivered == 2 })
 		s = ask(stream, question, call, result, map[string]any{"role": "assistant", "content": got.Text}, user("Thank you."))
 		s.Request["tools"] = tools
 		if _, body = w.say(t, run, s); strings.Count(body, block) != 1 {
@@ -368,6 +376,7 @@ func TestToolRoundAndNextTurnRepeatTheBlock(t *testing.T) {
 }
 
 func TestPartsGetAPart(t *testing.T) {
+	t.Parallel()
 	each(t, func(t *testing.T, run func(*testing.T, scenario) result, stream bool) {
 		w := serve(t)
 		w.say(t, run, ask(stream, user("My cat is called Miso.")))
@@ -383,6 +392,7 @@ func TestPartsGetAPart(t *testing.T) {
 }
 
 func TestErrorsOfTheModelArriveAsTheyAre(t *testing.T) {
+	t.Parallel()
 	each(t, func(t *testing.T, run func(*testing.T, scenario) result, stream bool) {
 		w := serve(t)
 		for _, status := range []int{400, 429, 500} {
@@ -401,8 +411,10 @@ func TestErrorsOfTheModelArriveAsTheyAre(t *testing.T) {
 }
 
 func TestCutStreamIsAnErrorForTheClient(t *testing.T) {
+	t.Parallel()
 	for name, run := range clients {
 		t.Run(name, func(t *testing.T) {
+			t.Parallel()
 			w := serve(t)
 			w.model.SetFaults(proxytest.Faults{CutAfter: 3})
 			s := ask(true, user("My cat is called Miso."))
@@ -411,7 +423,10 @@ func TestCutStreamIsAnErrorForTheClient(t *testing.T) {
 				t.Errorf("the cut stream looks whole: %+v", got)
 			}
 			w.model.SetFaults(proxytest.Faults{})
-			if got, _ := remembered(t, w, run, ask(true, user("What is my cat called?"))); strings.Contains(got.Text, "Miso") {
+			w.stop(t) // what was captured is in the ledger now
+			w.start(t)
+			w.until(t, "the queue to be empty", func(q queue) bool { return q.Pending == 0 })
+			if got, _ := w.say(t, run, ask(true, user("What is my cat called?"))); strings.Contains(got.Text, "Miso") {
 				t.Error("a turn that was cut off was kept")
 			}
 		})
@@ -419,8 +434,10 @@ func TestCutStreamIsAnErrorForTheClient(t *testing.T) {
 }
 
 func TestClientThatLeavesEndsTheRequest(t *testing.T) {
+	t.Parallel()
 	for name, run := range clients {
 		t.Run(name, func(t *testing.T) {
+			t.Parallel()
 			w := serve(t)
 			w.model.SetFaults(proxytest.Faults{Pause: 200 * time.Millisecond})
 			w.model.SetAnswer(func(proxytest.Conversation) proxytest.Reply {

@@ -54,6 +54,7 @@ func contents(turns ...string) string {
 // for, is remembered like one that is streamed as events, comes to the client
 // byte for byte, and a block stays in its place in the turns that follow.
 func TestGeminiStreams(t *testing.T) {
+	t.Parallel()
 	for name, path := range map[string]string{
 		"events":   "/v1beta/models/gemini-3-pro:streamGenerateContent?alt=sse",
 		"an array": "/v1beta/models/gemini-3-pro:streamGenerateContent",
@@ -94,6 +95,7 @@ func TestGeminiStreams(t *testing.T) {
 
 // TestGeminiIsForwarded: what is no turn reaches the provider as it is.
 func TestGeminiIsForwarded(t *testing.T) {
+	t.Parallel()
 	w := serve(t)
 	for _, tc := range []struct{ method, path, body string }{
 		{http.MethodGet, "/v1beta/models?pageSize=5", ""},
@@ -118,6 +120,7 @@ func TestGeminiIsForwarded(t *testing.T) {
 // TestGeminiKeys: a key in the query tells tenants apart like one in a header,
 // and stands nowhere in what the proxy logs, shows or keeps.
 func TestGeminiKeys(t *testing.T) {
+	t.Parallel()
 	model, err := proxytest.Start()
 	if err != nil {
 		t.Fatal(err)

@@ -116,13 +116,11 @@ func (w *world) queue(t *testing.T) (q queue) {
 
 func (w *world) until(t *testing.T, what string, ok func(queue) bool) {
 	t.Helper()
-	for range 600 {
-		if ok(w.queue(t)) {
-			return
+	for end := time.Now().Add(2 * time.Minute); !ok(w.queue(t)); time.Sleep(50 * time.Millisecond) {
+		if time.Now().After(end) {
+			t.Fatalf("waited in vain for %s: %+v", what, w.queue(t))
 		}
-		time.Sleep(200 * time.Millisecond)
 	}
-	t.Fatalf("waited in vain for %s: %+v", what, w.queue(t))
 }
 
 // tell says one thing in a conversation of its own.
@@ -146,6 +144,7 @@ func (w *world) tell(t *testing.T, text string) string {
 // silence, lose nothing and get nothing twice; and the message on which the
 // worker dies each time is put aside.
 func TestRealGraphiti(t *testing.T) {
+	t.Parallel()
 	g := startGraphiti(t)
 	w := serve(t, "GRAPHITI_URL="+g.url(), "GRAPHITI_PROXY_MEMORY_CONSENT=true", "GRAPHITI_PROXY_INGEST_STALL_AFTER=4s",
 		"GRAPHITI_PROXY_IDENTITY_OWNER=user:josh", "GRAPHITI_PROXY_IDENTITY_GROUP_IDS=raw", "GRAPHITI_PROXY_LOG_LEVEL=error",
@@ -208,6 +207,7 @@ func TestRealGraphiti(t *testing.T) {
 // spoken by the library that it is made with. A session is lost with each
 // restart; a message that fails is lost alone.
 func TestRealGraphitiOverMCP(t *testing.T) {
+	t.Parallel()
 	g := startGraphiti(t)
 	w := serve(t, "GRAPHITI_PROXY_MEMORY_BACKEND=graphiti-mcp", "GRAPHITI_PROXY_MEMORY_ENDPOINT="+g.url(), "GRAPHITI_PROXY_MEMORY_CONSENT=true",
 		"GRAPHITI_PROXY_INGEST_STALL_AFTER=4s", "GRAPHITI_PROXY_IDENTITY_OWNER=user:josh", "GRAPHITI_PROXY_IDENTITY_GROUP_IDS=raw",

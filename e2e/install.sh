@@ -3,40 +3,32 @@
 # below e2e/.cache. Does nothing for those that are there.
 set -uo pipefail
 cd "$(dirname "$0")"
-failed=0
+pids=()
+beside() { "$@" & pids+=($!); }
+
+npm_in() { # folder, what must be there
+	if ! cmp -s "$1/package-lock.json" ".cache/$1/package-lock.json" || [ ! -e ".cache/$1/node_modules/$2" ]; then
+		mkdir -p ".cache/$1"
+		cp "$1/package.json" "$1/package-lock.json" "$1/.npmrc" ".cache/$1/"
+		(cd ".cache/$1" && timeout 600 npm ci --no-audit --no-fund --loglevel=error)
+	fi
+}
+
+# Modules are compiled when they are imported: most never are.
+pip_in() {
+	if ! cmp -s "$1/requirements.txt" ".cache/$1/requirements.txt"; then
+		rm -rf ".cache/$1"
+		timeout 600 python3 -m pip install --quiet --disable-pip-version-check --root-user-action=ignore --no-compile --target ".cache/$1" -r "$1/requirements.txt" &&
+			cp "$1/requirements.txt" ".cache/$1/"
+	fi
+}
+
 mkdir -p .cache/node
-if ! cmp -s node/package-lock.json .cache/node/package-lock.json || [ ! -d .cache/node/node_modules/openai ]; then
-	cp node/package.json node/package-lock.json node/.npmrc .cache/node/
-	(cd .cache/node && timeout 300 npm ci --no-audit --no-fund --loglevel=error) || failed=1
-fi
 cp node/driver.mjs node/talk.mjs .cache/node/
-mkdir -p .cache/cli
-if ! cmp -s cli/package-lock.json .cache/cli/package-lock.json || [ ! -x .cache/cli/node_modules/.bin/codex ]; then
-	cp cli/package.json cli/package-lock.json cli/.npmrc .cache/cli/
-	(cd .cache/cli && timeout 400 npm ci --no-audit --no-fund --loglevel=error) || failed=1
-fi
-if ! cmp -s python/requirements.txt .cache/python/requirements.txt; then
-	rm -rf .cache/python
-	timeout 300 python3 -m pip install --quiet --disable-pip-version-check --target .cache/python -r python/requirements.txt &&
-		cp python/requirements.txt .cache/python/ || failed=1
-fi
-if ! cmp -s litellm/requirements.txt .cache/litellm/requirements.txt; then
-	rm -rf .cache/litellm
-	timeout 600 python3 -m pip install --quiet --disable-pip-version-check --target .cache/litellm -r litellm/requirements.txt &&
-		cp litellm/requirements.txt .cache/litellm/ || failed=1
-fi
-if ! cmp -s graphiti/requirements.txt .cache/graphiti/requirements.txt; then
-	rm -rf .cache/graphiti
-	timeout 600 python3 -m pip install --quiet --disable-pip-version-check --target .cache/graphiti -r graphiti/requirements.txt &&
-		cp graphiti/requirements.txt .cache/graphiti/ || failed=1
-fi
-if ! cmp -s validate/requirements.txt .cache/validate/requirements.txt; then
-	rm -rf .cache/validate
-	timeout 300 python3 -m pip install --quiet --disable-pip-version-check --target .cache/validate -r validate/requirements.txt &&
-		cp validate/requirements.txt .cache/validate/ || failed=1
-fi
-./packages.sh || failed=1
-if ! goreleaser --version 2>/dev/null | grep -q 2.12.0; then
-	timeout 300 go install github.com/goreleaser/goreleaser/v2@v2.12.0 || failed=1
-fi
+beside npm_in node openai
+beside npm_in cli .bin/codex
+for of in python litellm graphiti validate; do beside pip_in $of; done
+beside ./packages.sh
+failed=0
+for pid in "${pids[@]}"; do wait "$pid" || failed=1; done
 exit $failed

@@ -116,6 +116,7 @@ func send(t *testing.T, url, key string, body map[string]any, headers ...string)
 // TestLiteLLM: a team's gateway in front of the proxy vouches for its users, who
 // each have a memory of their own; and one behind it is an upstream like any.
 func TestLiteLLM(t *testing.T) {
+	t.Parallel()
 	chat := func(text, user string, stream bool) map[string]any {
 		b := map[string]any{"model": "m", "messages": []any{map[string]any{"role": "user", "content": text}}, "stream": stream}
 		if user != "" {
@@ -123,44 +124,52 @@ func TestLiteLLM(t *testing.T) {
 		}
 		return b
 	}
-	for _, stream := range []bool{false, true} {
-		t.Run(fmt.Sprintf("in front, stream=%v", stream), func(t *testing.T) {
-			t.Parallel()
-			w := serve(t, "GRAPHITI_PROXY_IDENTITY_MODE=multi", "GRAPHITI_PROXY_IDENTITY_TRUSTED_KEYS=sk-gateway")
-			url := liteLLM(t, w.url)
-			for i, user := range []string{"alice", "bob"} {
+	// Each of the two starts takes many seconds, and serves both kinds of answers.
+	t.Run("in front", func(t *testing.T) {
+		t.Parallel()
+		w := serve(t, "GRAPHITI_PROXY_IDENTITY_MODE=multi", "GRAPHITI_PROXY_IDENTITY_TRUSTED_KEYS=sk-gateway")
+		url := liteLLM(t, w.url)
+		kept := 0
+		for _, stream := range []bool{false, true} {
+			people := map[bool][]string{false: {"alice", "bob", "carol"}, true: {"dave", "erin", "frank"}}[stream]
+			for i, user := range people[:2] {
 				fact := []string{"My cat is called Miso.", "My cat is called Tom."}[i]
 				if got := send(t, url, masterKey, chat(fact, user, stream)); got != "Understood, I will keep that in mind." {
-					t.Fatalf("told: %q", got)
+					t.Fatalf("stream=%v, told: %q", stream, got)
 				}
-				w.until(t, "what "+user+" said", func(q queue) bool { return q.Delivered == i+1 })
+				kept++
+				w.until(t, "what "+user+" said", func(q queue) bool { return q.Delivered == kept })
 			}
-			if got := send(t, url, masterKey, chat("What is my cat called?", "alice", stream)); got != "You told me: My cat is called Miso." {
-				t.Errorf("alice: %q", got)
+			if got := send(t, url, masterKey, chat("What is my cat called?", people[0], stream)); got != "You told me: My cat is called Miso." {
+				t.Errorf("stream=%v, %s: %q", stream, people[0], got)
 			}
 			for _, who := range []string{"X-OpenWebUI-User-Id", "X-Unknown"} {
-				if got := send(t, url, masterKey, chat("What is my cat called, again?", "", stream), who, "carol"); got != "I do not know." {
-					t.Errorf("%s carol: %q", who, got)
+				if got := send(t, url, masterKey, chat("What is my cat called, again?", "", stream), who, people[2]); got != "I do not know." {
+					t.Errorf("stream=%v, %s %s: %q", stream, who, people[2], got)
 				}
 			}
-			w.until(t, "what carol said, and of nobody in particular nothing", func(q queue) bool { return q.Pending == 0 && q.Delivered == 4 })
-		})
-		t.Run(fmt.Sprintf("behind, stream=%v", stream), func(t *testing.T) {
-			t.Parallel()
-			model, err := proxytest.Start()
-			if err != nil {
-				t.Fatal(err)
-			}
-			t.Cleanup(func() { model.Close() })
-			w := serve(t, "GRAPHITI_PROXY_UPSTREAM_OPENAI="+liteLLM(t, model.URL()))
+			kept += 2
+			w.until(t, "what "+people[2]+" said, and of nobody in particular nothing", func(q queue) bool { return q.Pending == 0 && q.Delivered == kept })
+		}
+	})
+	t.Run("behind", func(t *testing.T) {
+		t.Parallel()
+		model, err := proxytest.Start()
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { model.Close() })
+		url := liteLLM(t, model.URL())
+		for _, stream := range []bool{false, true} {
+			w := serve(t, "GRAPHITI_PROXY_UPSTREAM_OPENAI="+url)
 			send(t, w.url, masterKey, chat("My cat is called Miso.", "", stream))
 			w.until(t, "what was said", func(q queue) bool { return q.Delivered == 1 })
 			if got := send(t, w.url, masterKey, chat("What is my cat called?", "", stream)); got != "You told me: My cat is called Miso." {
-				t.Errorf("%q", got)
+				t.Errorf("stream=%v: %q", stream, got)
 			}
 			if got := send(t, w.url, "sk-wrong", chat("What is my cat called?", "", stream)); !strings.HasPrefix(got, "40") {
-				t.Errorf("with a wrong key: %q", got)
+				t.Errorf("stream=%v, with a wrong key: %q", stream, got)
 			}
-		})
-	}
+		}
+	})
 }

@@ -81,6 +81,7 @@ func freePort(t *testing.T) string {
 // promote, ask again, forget, ask again, Graphiti breaks, read the status,
 // mend it, the queue drains, reload, stop.
 func TestOperatorsDay(t *testing.T) {
+	t.Parallel()
 	model, err := proxytest.Start()
 	if err != nil {
 		t.Fatal(err)

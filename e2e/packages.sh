@@ -2,6 +2,7 @@
 # Installs Debian's redis-server and promtool, where they are missing and can
 # be. The services that come with them are not started.
 set -uo pipefail
+exec 9<"$0" && flock 9 # one at a time
 missing=()
 command -v redis-server >/dev/null || missing+=(redis-server=5:7.0.15-1~deb12u10)
 command -v promtool >/dev/null || missing+=(prometheus=2.42.0+ds-5+deb12u1)

@@ -59,7 +59,7 @@ func (s sdk) talk(t *testing.T, what talk) (r talked) {
 	}
 	what.SDK, what.System = s.name, "Be brief."
 	in, _ := json.Marshal(what)
-	ctx, cancel := context.WithTimeout(context.Background(), 60*time.Second)
+	ctx, cancel := context.WithTimeout(context.Background(), 3*time.Minute)
 	defer cancel()
 	cmd := exec.CommandContext(ctx, s.command, s.file)
 	cmd.Dir, cmd.Stdin, cmd.Stderr = s.dir, bytes.NewReader(in), os.Stderr
@@ -87,6 +87,7 @@ var invented = regexp.MustCompile(`("signature":"|"encrypted_content":"|"thought
 // turn is kept once. The stand-in refuses what the real API would, and thoughts
 // whose beginning has changed.
 func TestSDKs(t *testing.T) {
+	t.Parallel()
 	for _, s := range sdks {
 		for _, stream := range []bool{false, true} {
 			t.Run(fmt.Sprintf("%s %s stream=%v", s.command, s.name, stream), func(t *testing.T) {

@@ -71,6 +71,7 @@ func TestAcceptGoesOn(t *testing.T) {
 // TestPartOfOneAddress: one address fills its part and no more, others are
 // served, and what has ended does not count, however it ended.
 func TestPartOfOneAddress(t *testing.T) {
+	t.Parallel()
 	hold := make(chan struct{})
 	w := newStub(t, func(_ *stub, c net.Conn, request string) bool {
 		switch {
@@ -190,6 +191,7 @@ func TestTooManyOverTLS(t *testing.T) {
 // TestSlowBodyGoesOn however small it is: each byte has its time. One that stops
 // is answered 408, also where it is passed on as it comes.
 func TestSlowBodyGoesOn(t *testing.T) {
+	t.Parallel()
 	w := newStub(t, say(okAnswer))
 	s, _ := start(t, w.url(), func(o *Options) { o.Ways.Limits.BodyTimeout = 200 * time.Millisecond })
 	tick := func() { <-time.After(80 * time.Millisecond) }

@@ -237,6 +237,7 @@ func TestUpgradeIsTunnelled(t *testing.T) {
 }
 
 func TestOpenTunnelDoesNotOutliveShutdown(t *testing.T) {
+	t.Parallel()
 	w := newStub(t, func(_ *stub, c net.Conn, request string) bool {
 		_, _ = io.WriteString(c, "HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n\r\n")
 		_, _ = io.Copy(io.Discard, c)
@@ -265,6 +266,7 @@ func TestOpenTunnelDoesNotOutliveShutdown(t *testing.T) {
 // TestAnswerEndsABodyThatIsNotRead: an upstream that has answered and reads no
 // more of the body keeps nobody waiting.
 func TestAnswerEndsABodyThatIsNotRead(t *testing.T) {
+	t.Parallel()
 	full, answered := make(chan struct{}), make(chan struct{})
 	ln, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {

@@ -86,6 +86,7 @@ func TestTwoLengths(t *testing.T) {
 // TestLoopIsNoticed: a proxy whose upstream is itself, or another one whose
 // upstream it is, says so at once.
 func TestLoopIsNoticed(t *testing.T) {
+	t.Parallel()
 	reserve := func() string {
 		ln, err := net.Listen("tcp", "127.0.0.1:0")
 		if err != nil {

@@ -13,6 +13,7 @@ import (
 // TestStopIsBounded, whatever a peer does: the end waits for nobody for longer
 // than it says.
 func TestStopIsBounded(t *testing.T) {
+	t.Parallel()
 	flood := func(c net.Conn) {
 		piece := strings.Repeat("x", 1<<16)
 		for {
