@@ -214,7 +214,7 @@ func TestNothingIsLostAndNothingIsKeptTwice(t *testing.T) {
 	p, dir := &process{t: t, args: []string{"serve"}}, t.TempDir()
 	for k, v := range map[string]string{
 		"listen": "127.0.0.1:0", "admin.listen": "127.0.0.1:0", "data_dir": dir, "upstream.openai": model.URL(),
-		"memory.backend": "graphiti", "memory.endpoint": g.URL(), "memory.consent": "true", "memory.timeout": "1s",
+		"memory.backend": "graphiti", "memory.endpoint": g.URL(), "memory.consent": "true", "memory.timeout": "1s", "recall.timeout": "3s",
 		"identity.owner": "user:josh", "identity.group_ids": "raw", "ingest.stall_after": "2s", "log.level": "error",
 	} {
 		p.args = append(p.args, "--set", k+"="+v)
