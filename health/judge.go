@@ -42,7 +42,7 @@ func (m *Memory) Judge(p *Probe, q *capture.QueueStatus, files []*sqlite.Trouble
 			cmp.Or(q.Remedy, "run graphiti-proxy test-connection --smoke")+"; turns wait in the queue")
 	}
 	if q.Unkept != nil {
-		m.Fail(FaultDisk, *q.Unkept, fmt.Sprintf("turns have not been written to disk since %s: %s; %d wait in RAM, %d are lost",
+		m.Fail(FaultDisk, *q.Unkept, fmt.Sprintf("turns are not kept on disk since %s: %s; %d wait in memory, %d are lost",
 			q.Unkept.Format(time.RFC3339), q.UnkeptError, q.InMemory, q.NotKept), q.UnkeptRemedy)
 	}
 	for _, t := range files {

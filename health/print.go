@@ -66,7 +66,7 @@ func PrintQueue(w io.Writer, q *capture.QueueStatus) {
 		fmt.Fprintf(w, "          %d of earlier turns were not taken because the queue was full; the next request of their conversation tries again\n", q.LeftOut)
 	}
 	if q.GivenUp > 0 {
-		fmt.Fprintf(w, "          %d answers were not read because they were too large or too many at once; their turns are not kept\n", q.GivenUp)
+		fmt.Fprintf(w, "          %d answers were too many at once, or too large, to be read; their turns are not kept\n", q.GivenUp)
 	}
 	if q.Unkept != nil || q.NotKept > 0 {
 		fmt.Fprintf(w, "          %d were lost because data_dir cannot be used; %d wait for it in RAM\n", q.NotKept, q.InMemory)

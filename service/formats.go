@@ -45,7 +45,7 @@ func ReadLines(r io.Reader, f func(int, Line) error) error {
 				err = errors.New("there is more after the object")
 			}
 			if err != nil {
-				return fmt.Errorf("line %d: %w; write an object such as {\"role\":\"user\",\"content\":\"…\"}, see memory import --help", n, err)
+				return fmt.Errorf("line %d cannot be read: %w; write an object such as {\"role\":\"user\",\"content\":\"…\"}, see memory import --help", n, err)
 			}
 			if err := f(n, l); err != nil {
 				return err

@@ -171,7 +171,7 @@ func (sv *Service) target(s Selector, scope string) (graphiti.Target, graphiti.W
 		if scope == "" {
 			var ok bool
 			if sc, ok = graphiti.ScopeOf(s.Group); !ok {
-				return graphiti.Target{}, who, errors.New("scope: the id of the group does not show it; add user, workspace, session or agent")
+				return graphiti.Target{}, who, errors.New("scope: the id of the group does not show it; write user, workspace, session or agent beside the group")
 			}
 		}
 		return graphiti.Target{Scope: sc, Group: s.Group}, who, nil

@@ -53,7 +53,7 @@ const maxShown = 10_000
 func (sv *Service) Show(ctx context.Context, s Selector, n int) (Shown, error) {
 	shown := Shown{Messages: []Record{}}
 	if n < 1 || n > maxShown {
-		return shown, invalid("last: write a number from 1 to 10000")
+		return shown, invalid("last: write a number between 1 and 10000")
 	}
 	if err := s.check(); err != nil {
 		return shown, err
