@@ -6,9 +6,6 @@ import (
 	"net"
 	"net/http"
 	"net/http/httptest"
-	"os"
-	"os/exec"
-	"path/filepath"
 	"strings"
 	"syscall"
 	"testing"
@@ -97,42 +94,5 @@ func TestStopOfTheProcess(t *testing.T) {
 			}
 			t.Log(took)
 		})
-	}
-}
-
-// TestStopDuringTheStart: what a part waits for before it begins does not keep
-// the process.
-func TestStopDuringTheStart(t *testing.T) {
-	t.Parallel()
-	dir := t.TempDir()
-	pipe := filepath.Join(dir, "owner") // reading it waits for a writer
-	if err := syscall.Mkfifo(pipe, 0o600); err != nil {
-		t.Skip(err)
-	}
-	cmd := exec.Command(os.Args[0], "serve", "--set", "listen=127.0.0.1:0", "--set", "admin.listen=127.0.0.1:0", "--set", "data_dir="+dir)
-	cmd.Env = append(os.Environ(), "TEST_BINARY_RUNS=the program")
-	var said bytes.Buffer
-	cmd.Stderr = &said
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
-	// The lock is there shortly before the pipe is opened.
-	for range 2000 {
-		if _, err := os.Stat(filepath.Join(dir, "lock")); err == nil {
-			break
-		}
-		<-time.After(5 * time.Millisecond)
-	}
-	_ = cmd.Process.Signal(syscall.SIGTERM)
-	done := make(chan error, 1)
-	go func() { done <- cmd.Wait() }()
-	select {
-	case err := <-done:
-		if err == nil || !strings.Contains(said.String(), "stopped before the proxy had begun") {
-			t.Errorf("%v: %s", err, said.String())
-		}
-	case <-time.After(30 * time.Second):
-		_ = cmd.Process.Kill()
-		t.Error("it goes on")
 	}
 }

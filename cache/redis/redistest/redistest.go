@@ -9,7 +9,6 @@ import (
 	"net"
 	"os"
 	"os/exec"
-	"syscall"
 	"testing"
 	"time"
 
@@ -110,14 +109,6 @@ func (s *Server) Kill() {
 		s.real = nil
 	}
 }
-
-// Freeze has it hang until Thaw, where that is possible.
-func (s *Server) Freeze() bool {
-	return s.real != nil && s.real.Process.Signal(syscall.SIGSTOP) == nil
-}
-
-// Thaw ends a Freeze.
-func (s *Server) Thaw() { _ = s.real.Process.Signal(syscall.SIGCONT) }
 
 // Client looks into it.
 func (s *Server) Client() *goredis.Client {
