@@ -279,7 +279,7 @@ func TestForgettingReachesAllReplicas(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer g.Close()
-	all := replicas(t, 2, model, g, redistest.Start(t))
+	all := replicas(t, 2, model, g, redistest.Start(t), "recall.timeout=3s")
 	user := func(text string) map[string]string { return map[string]string{"role": "user", "content": text} }
 	ask := func(p *process, session string, messages ...map[string]string) string {
 		t.Helper()
