@@ -36,7 +36,9 @@ func NewStoppedQueue(files *capture.Offline) StoppedQueue {
 }
 
 // Counts counts the turns.
-func (q StoppedQueue) Counts(ctx context.Context) (capture.QueueStatus, error) { return q.files.Status(ctx) }
+func (q StoppedQueue) Counts(ctx context.Context) (capture.QueueStatus, error) {
+	return q.files.Status(ctx)
+}
 
 // Close closes its files.
 func (q StoppedQueue) Close() error { return q.files.Close() }
