@@ -65,10 +65,11 @@ func (p *Pipeline) Status() QueueStatus {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	s := QueueStatus{
-		Pending: p.held.Pending.Turns, UnderWay: d.InFlight, Dead: p.held.Dead.Turns,
+		// A turn can be delivered before the writer that added it has counted it.
+		Pending: max(0, p.held.Pending.Turns), UnderWay: d.InFlight, Dead: p.held.Dead.Turns,
 		Delivered: p.totals.Delivered, Verified: p.totals.Verified, Dropped: p.totals.Dropped, Evicted: int(p.evicted.Load()), Lost: d.Lost,
 		Redacted: int(p.redacted.Load()), LeftOut: int(p.leftOut.Load()),
-		Bytes:   p.held.Pending.Bytes + p.held.Dead.Bytes,
+		Bytes:   max(0, p.held.Pending.Bytes) + p.held.Dead.Bytes,
 		Breaker: d.Breaker, Delivers: p.team == nil,
 	}
 	if err == nil && !oldest.IsZero() {
