@@ -308,7 +308,7 @@ func TestConsentTakenBack(t *testing.T) {
 	if _, header, _ := w.say("What is my cat called?"); !strings.HasPrefix(header, "recalled;") {
 		t.Error(header)
 	}
-	waitUntil(t, "the second turn", func() bool { return w.app.queue().Pending == 0 })
+	waitUntil(t, "the second turn", func() bool { return w.app.queue().Verified == 2 })
 	if _, err := w.app.reload(&without); err != nil {
 		t.Fatal(err)
 	}
