@@ -102,7 +102,7 @@ func (e recentDecision) bytes() int {
 	return 200 + len(e.Block)
 }
 
-// Keep stores a decision about a key of which nothing was decided, and returns
+// Keep stores a decision for a key that has none, and returns
 // the one that the key has now. It is stored when Keep returns. groups are
 // those that its facts came from: what they have forgotten since the request
 // arrived is not shown.

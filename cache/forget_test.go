@@ -121,7 +121,7 @@ func TestDecisionsReadWhileAGroupIsForgotten(t *testing.T) {
 	}
 }
 
-// TestReplicaThatHasNotHeardOfAForget: one that has not heard of a forget writes
+// TestReplicaThatHasNotHeardOfAForget: a replica that missed a forget writes
 // nothing of it, however new its request is.
 func TestReplicaThatHasNotHeardOfAForget(t *testing.T) {
 	server := redistest.Start(t)
@@ -164,7 +164,7 @@ func TestReplicaThatHasNotHeardOfAForget(t *testing.T) {
 	}
 }
 
-// TestEventsHoldNothingForgotten: replicas are told of decisions, and a replica
+// TestEventsHoldNothingForgotten: replicas publish decisions, and a replica
 // that starts later hears of none that was emptied.
 func TestEventsHoldNothingForgotten(t *testing.T) {
 	server := redistest.Start(t)

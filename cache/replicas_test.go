@@ -276,7 +276,7 @@ func TestAnnouncing(t *testing.T) {
 	})
 	impatient, cancel := context.WithTimeout(ctx, 200*time.Millisecond)
 	defer cancel()
-	if err := a.Announce(impatient, EventGeneration); err == nil || !strings.Contains(err.Error(), "b has not heard") {
+	if err := a.Announce(impatient, EventGeneration); err == nil || !strings.Contains(err.Error(), "b has not confirmed") {
 		t.Errorf("nobody is named: %v", err)
 	}
 	time.AfterFunc(50*time.Millisecond, func() { close(release) })

@@ -53,7 +53,7 @@ func TestConversationsThatComeBackAtOnce(t *testing.T) {
 	if s := p.Status(); s.Pending != conversations*length || s.LeftOut != 0 {
 		t.Errorf("%+v", s)
 	}
-	// The next process is told the same again.
+	// The next process gets the same history.
 	p = pipeline(t, path, down(), more)
 	for i := range conversations {
 		p.Backfill(History{Turns: earlier(i, length+1)})

@@ -38,15 +38,9 @@ type Options struct {
 	Log        *slog.Logger
 }
 
-// Memory takes what is to be remembered; *graphiti.Memory is one. Its calls
-// must end when their context does.
+// Memory takes what is to be remembered, and says how delivery may treat it.
 type Memory interface {
-	Search(ctx context.Context, groups []string, query string, max int) ([]graphiti.Fact, error)
-	Write(ctx context.Context, group string, messages []graphiti.Message) error
-	Episodes(ctx context.Context, group string, n int) ([]graphiti.Episode, error)
-	Forget(ctx context.Context, group string) error
-	ForgetEpisodes(ctx context.Context, group string, meant func(*graphiti.Episode) bool) ([]string, error)
-	Health(ctx context.Context) error
+	deliver.Memory
 
 	// Durable reports whether a Write that returned nil proves that the
 	// messages are kept. It must then also take no harm from the same messages
@@ -55,11 +49,6 @@ type Memory interface {
 
 	// Apart reports whether groups are worked off by themselves.
 	Apart() bool
-
-	// Clock is a time that has come by the memory's clock, as late a one as is
-	// known: it may hide what speaks of a later one. Zero where it does not, or
-	// where its clock is not known yet.
-	Clock() time.Time
 }
 
 // Pipeline keeps turns until the memory is known to hold them. It is safe for

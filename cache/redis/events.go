@@ -107,7 +107,7 @@ func (d *DB) Announce(ctx context.Context, event string) error {
 			if err != nil {
 				return err
 			}
-			return fmt.Errorf("%s has not heard of it; if it has ended, run it again in %s", name, listenerLife)
+			return fmt.Errorf("%s has not confirmed it; if that replica has ended, run the command again in %s", name, listenerLife)
 		case <-time.After(wait):
 		}
 	}

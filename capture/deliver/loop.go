@@ -415,7 +415,7 @@ func (l *Loop) pauseLocked(until time.Time) {
 	}
 }
 
-// breakerChanged is told when the breaker opens and when it closes.
+// breakerChanged is called when the breaker opens and when it closes.
 func (l *Loop) breakerChanged(open bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

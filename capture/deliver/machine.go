@@ -33,10 +33,10 @@ type machine struct {
 	queue  []*group          // those with pending turns; who was served goes to its end
 	flying []*group          // those with turns in flight
 
-	position int64 // of the message that was sent last
-	proven   int64 // what was sent before this position has been worked off
-	blamed   int64 // proven, when a turn was blamed for a loss last
-	isolated *group
+	position    int64 // of the message that was sent last
+	proven      int64 // what was sent before this position has been worked off
+	lastCounted int64 // the proof behind which a turn's loss was counted last
+	isolated    *group
 
 	service time.Duration // what the worker takes for a turn
 	sign    time.Time     // of the last sign of work, or of the first reason to expect one
@@ -96,7 +96,7 @@ const never = math.MaxInt64
 func newMachine(t Timing, s *sight, h *holds, own string, now time.Time) *machine {
 	return &machine{
 		timing: t, sight: s, holds: h, own: own,
-		groups: make(map[string]*group), blamed: -1, sign: now, barrier: barrier{wait: t.FirstBarrier},
+		groups: make(map[string]*group), lastCounted: -1, sign: now, barrier: barrier{wait: t.FirstBarrier},
 	}
 }
 

@@ -30,9 +30,9 @@ type flight struct {
 	doubt bool
 	ended time.Time // when that call did
 
-	alone  bool // nothing else was in flight
-	hidden bool // worked off, and dated later than the memory's clock shows
-	blamed bool // for its loss
+	alone       bool // nothing else was in flight
+	hidden      bool // worked off, and dated later than the memory's clock shows
+	lossCounted bool // its loss counts: three make it a dead letter
 }
 
 func newFlight(it Item, now time.Time) *flight {
@@ -240,9 +240,9 @@ func (m *machine) recognise(g *group, v view, now time.Time) (found map[*flight]
 // restarted the memory; so the last loss counts only when it was alone.
 func (m *machine) lose(fs *findings, g *group, f *flight, proof int64) {
 	most := m.timing.MaxLosses
-	f.blamed = proof > m.blamed && m.firstInLine(f) && (f.alone || f.item.Losses+1 < most)
-	if f.blamed {
-		m.blamed = proof
+	f.lossCounted = proof > m.lastCounted && m.firstInLine(f) && (f.alone || f.item.Losses+1 < most)
+	if f.lossCounted {
+		m.lastCounted = proof
 		f.item.Losses++
 	}
 	if f.item.Losses >= most {
