@@ -54,17 +54,17 @@ func newState(d decisionStore, s sessionStore, n snapshotStore, t tenantStore, g
 	}
 }
 
-// Trouble is what is known to be wrong with the file; nil: nothing, or there is
+// Fault is what is known to be wrong with the file; nil: nothing, or there is
 // none. Check looks.
-func (s *State) Trouble() *sqlite.Trouble {
+func (s *State) Fault() *sqlite.Fault {
 	if s.file == nil {
 		return nil
 	}
-	return s.file.db.Trouble()
+	return s.file.db.Fault()
 }
 
 // Check looks whether the file can be used, and returns what is wrong.
-func (s *State) Check() *sqlite.Trouble {
+func (s *State) Check() *sqlite.Fault {
 	if s.file == nil {
 		return nil
 	}

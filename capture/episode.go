@@ -80,7 +80,7 @@ func sourceOf(t *ledger.Turn, scope graphiti.Scope) string {
 		Client string         `json:"client,omitempty"`
 		Talk   string         `json:"session,omitempty"`
 		Git    ledger.Git     `json:"git,omitzero"`
-	}{"graphiti-proxy", scope, t.Client, graphiti.Talk(t.Session), t.Git})
+	}{"graphiti-proxy", scope, t.Client, graphiti.SessionHash(t.Session), t.Git})
 	return string(b)
 }
 

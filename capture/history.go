@@ -16,23 +16,23 @@ func (p *Pipeline) CutOff(ctx context.Context, t ledger.Turn) error {
 	}
 	t.User, t.Assistant = p.Redacted(t.User), p.Redacted(t.Assistant) // as what is kept is compared
 	err := p.spool.CutOff(ctx, &t, time.Now())
-	if err != nil && p.team != nil && ctx.Err() == nil {
-		return p.team.local.CutOff(ctx, &t, time.Now())
+	if err != nil && p.replicas != nil && ctx.Err() == nil {
+		return p.replicas.local.CutOff(ctx, &t, time.Now())
 	}
 	return err
 }
 
-// bringCut tells the others what was noted here.
-func (p *Pipeline) bringCut(ctx context.Context) error {
+// flushCutTurns moves what the local ledger knows of cut turns to Redis.
+func (p *Pipeline) flushCutTurns(ctx context.Context) error {
 	for {
-		list, err := p.team.local.Cuts(ctx, chunk)
+		list, err := p.replicas.local.Cuts(ctx, chunk)
 		if err != nil || len(list) == 0 {
 			return err
 		}
-		if err := p.team.spool.NoteCuts(ctx, list); err != nil {
+		if err := p.replicas.spool.NoteCuts(ctx, list); err != nil {
 			return err
 		}
-		if err := p.team.local.RemoveCuts(list); err != nil {
+		if err := p.replicas.local.RemoveCuts(list); err != nil {
 			return err
 		}
 	}

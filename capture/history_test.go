@@ -116,7 +116,7 @@ func TestCutOffWhileRedisWasDown(t *testing.T) {
 	})
 	server := redistest.Start(t)
 	p := replicaOf(t, path, &fakeMemory{}, server)
-	local := p.team.local
+	local := p.replicas.local
 	waitFor(t, "the others to know", func() bool {
 		list, err := local.Cuts(context.Background(), 1)
 		return err == nil && len(list) == 0

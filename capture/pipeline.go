@@ -70,7 +70,7 @@ type Pipeline struct {
 	base      context.Context // of all that is done
 	abort     context.CancelFunc
 	unkept    unkept     // turns that wait for the disk
-	team      *team      // nil: this process is alone
+	replicas  *replicas  // nil: this process is alone
 	cutting   sync.Mutex // one cut at a time: two would take the same excess twice
 
 	mu       sync.Mutex // guards what follows
@@ -119,8 +119,8 @@ func open(o Options, t deliver.Timing, openFor time.Duration) (*Pipeline, error)
 	p.worker.Go(p.upkeep)
 	p.worker.Go(p.recordHistories)
 	p.worker.Go(p.writeUnkept)
-	if p.team != nil {
-		go p.lead()
+	if p.replicas != nil {
+		go p.runElection()
 	}
 	return p, nil
 }
@@ -146,8 +146,8 @@ func (p *Pipeline) Set(b Bounds) {
 	o.Timeout, o.StallAfter = b.Timeout, b.StallAfter
 	p.o.Store(&o)
 	p.loop.Set(deliver.DefaultTiming(o.MaxBatch, o.StallAfter), o.Timeout, b.Paused)
-	if p.team != nil {
-		p.team.spool.Bound(o.MaxTurns, o.MaxBytes)
+	if p.replicas != nil {
+		p.replicas.spool.Bound(o.MaxTurns, o.MaxBytes)
 	}
 	p.makeRoom()
 }
@@ -247,7 +247,7 @@ func (p *Pipeline) keepAll(ctx context.Context, turns []ledger.Turn) (kept int, 
 			kept++
 		}
 		for _, g := range a.Groups {
-			if p.team == nil { // else who delivers finds them in the stream
+			if p.replicas == nil { // else who delivers finds them in the stream
 				p.loop.Wake(g, !t.Backfill)
 			}
 			if slices.Contains(graphiti.Kinds, t.Kind) {
@@ -256,8 +256,8 @@ func (p *Pipeline) keepAll(ctx context.Context, turns []ledger.Turn) (kept int, 
 		}
 		p.held.Pending = p.held.Pending.Plus(a.Size)
 	}
-	if p.team != nil {
-		p.held = p.team.spool.Held()
+	if p.replicas != nil {
+		p.held = p.replicas.spool.Held()
 	}
 	over := p.opts().over(p.held)
 	p.mu.Unlock()
@@ -285,8 +285,8 @@ func (p *Pipeline) prepare(turns []ledger.Turn) []ledger.Turn {
 // be reached.
 func (p *Pipeline) keep(ctx context.Context, turns []ledger.Turn) ([]ledger.Added, error) {
 	all, err := p.spool.Add(ctx, turns, time.Now())
-	if err != nil && p.team != nil && ctx.Err() == nil {
-		return p.team.local.Add(ctx, turns, time.Now())
+	if err != nil && p.replicas != nil && ctx.Err() == nil {
+		return p.replicas.local.Add(ctx, turns, time.Now())
 	}
 	return all, err
 }
@@ -309,8 +309,8 @@ func (p *Pipeline) Shutdown(ctx context.Context) error {
 		close(p.ended)
 	}
 	p.abort()
-	if p.team != nil {
-		<-p.team.ended
+	if p.replicas != nil {
+		<-p.replicas.ended
 	}
 	if again {
 		return nil
@@ -318,9 +318,9 @@ func (p *Pipeline) Shutdown(ctx context.Context) error {
 	p.mu.Lock()
 	p.logDropsLocked(0)
 	p.mu.Unlock()
-	if p.team != nil {
+	if p.replicas != nil {
 		p.warnOfLocal()
-		return p.team.local.Close()
+		return p.replicas.local.Close()
 	}
 	return p.spool.Close()
 }

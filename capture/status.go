@@ -54,8 +54,8 @@ type QueueStatus struct {
 // Status says how the queue is.
 func (p *Pipeline) Status() QueueStatus {
 	oldest, err := p.spool.Oldest()
-	if p.team != nil { // others change it, too
-		if sizes, totals, err := p.team.spool.Counts(context.Background()); err == nil {
+	if p.replicas != nil { // others change it, too
+		if sizes, totals, err := p.replicas.spool.Counts(context.Background()); err == nil {
 			p.mu.Lock()
 			p.held, p.totals = sizes, totals
 			p.mu.Unlock()
@@ -70,15 +70,15 @@ func (p *Pipeline) Status() QueueStatus {
 		Delivered: p.totals.Delivered, Verified: p.totals.Verified, Dropped: p.totals.Dropped, Evicted: int(p.evicted.Load()), Lost: d.Lost,
 		Redacted: int(p.redacted.Load()), LeftOut: int(p.leftOut.Load()),
 		Bytes:   max(0, p.held.Pending.Bytes) + p.held.Dead.Bytes,
-		Breaker: d.Breaker, Delivers: p.team == nil,
+		Breaker: d.Breaker, Delivers: p.replicas == nil,
 	}
 	if err == nil && !oldest.IsZero() {
 		s.Oldest = &oldest
 	}
 	s.Failing, s.Stalled, s.Unlisted = at(d.Failing), at(d.Stalled), at(d.Unlisted)
 	s.LastError, s.Remedy, s.Diagnosis = d.LastError, d.Remedy, d.Diagnosis
-	p.unkept.tell(&s, p.Trouble())
-	p.teamStatusLocked(&s)
+	p.unkept.tell(&s, p.Fault())
+	p.replicaStatusLocked(&s)
 	return s
 }
 

@@ -208,7 +208,7 @@ func (p *Pipeline) endUnkept() {
 }
 
 // tell says how it is; wrong is what is wrong with the file.
-func (u *unkept) tell(s *QueueStatus, wrong *sqlite.Trouble) {
+func (u *unkept) tell(s *QueueStatus, wrong *sqlite.Fault) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	s.InMemory, s.NotKept = len(u.turns), u.lost
@@ -224,9 +224,9 @@ func (u *unkept) tell(s *QueueStatus, wrong *sqlite.Trouble) {
 	}
 }
 
-// Trouble is what is known to be wrong with the file of this process; nil:
+// Fault is what is known to be wrong with the file of this process; nil:
 // nothing. Check looks.
-func (p *Pipeline) Trouble() *sqlite.Trouble { return p.disk.Trouble() }
+func (p *Pipeline) Fault() *sqlite.Fault { return p.disk.Fault() }
 
 // Check looks whether the file can be used, and returns what is wrong.
-func (p *Pipeline) Check() *sqlite.Trouble { return p.disk.Check() }
+func (p *Pipeline) Check() *sqlite.Fault { return p.disk.Check() }

@@ -26,7 +26,7 @@ func TestTurnsWaitForTheDisk(t *testing.T) {
 	p := pipeline(t, filepath.Join(dir, "spool.db"), m, func(o *Options) {
 		o.MaxTurns, o.MaxBytes, o.Log = 2*unkeptTurns, unkeptBytes, slog.New(slog.NewTextHandler(log, nil))
 	})
-	if p.team != nil {
+	if p.replicas != nil {
 		t.Skip("replicas keep turns elsewhere")
 	}
 	away := func() {

@@ -12,8 +12,8 @@ import (
 const unusable sqlite.Kind = "cannot be used"
 
 // fault is an error of the directory itself.
-func fault(dir string, err error) *sqlite.Trouble {
-	return &sqlite.Trouble{
+func fault(dir string, err error) *sqlite.Fault {
+	return &sqlite.Fault{
 		Path: dir, Kind: unusable, Since: time.Now(), Err: err,
 		Remedy: "choose another with data_dir, or make it readable and writable for the proxy's user, and restart the proxy",
 	}
@@ -25,15 +25,15 @@ const checkEvery = time.Second
 
 // Database is a file of the directory that can be looked at.
 type Database interface {
-	Check() *sqlite.Trouble
-	Trouble() *sqlite.Trouble
+	Check() *sqlite.Fault
+	Fault() *sqlite.Fault
 }
 
 // Files knows whether the databases of the directory can be used. The zero
 // value knows of none.
 type Files struct {
 	open   []Database
-	broken []*sqlite.Trouble // could not be opened: until a restart
+	broken []*sqlite.Fault // could not be opened: until a restart
 
 	stop  chan struct{}
 	ended sync.WaitGroup
@@ -43,7 +43,7 @@ type Files struct {
 // of none is of the directory.
 func (f *Files) Broken(dir string, errs ...error) {
 	for _, err := range errs {
-		t := &sqlite.Trouble{}
+		t := &sqlite.Fault{}
 		if !errors.As(err, &t) {
 			t = fault(dir, err)
 		}
@@ -54,16 +54,16 @@ func (f *Files) Broken(dir string, errs ...error) {
 }
 
 // NotOpened are the databases that could not be opened.
-func (f *Files) NotOpened() []*sqlite.Trouble { return f.broken }
+func (f *Files) NotOpened() []*sqlite.Fault { return f.broken }
 
 // Watch looks at open databases until Close, and calls changed when one of them
 // cannot be used any more, and with nil when all can again.
-func (f *Files) Watch(open []Database, changed func(wrong *sqlite.Trouble)) {
+func (f *Files) Watch(open []Database, changed func(wrong *sqlite.Fault)) {
 	f.open, f.stop = open, make(chan struct{})
 	f.ended.Go(func() { f.watch(changed) }) // ends with Close
 }
 
-func (f *Files) watch(changed func(wrong *sqlite.Trouble)) {
+func (f *Files) watch(changed func(wrong *sqlite.Fault)) {
 	tick := time.NewTicker(checkEvery)
 	defer tick.Stop()
 	for usable := true; ; {
@@ -72,7 +72,7 @@ func (f *Files) watch(changed func(wrong *sqlite.Trouble)) {
 			return
 		case <-tick.C:
 		}
-		var wrong *sqlite.Trouble
+		var wrong *sqlite.Fault
 		for _, db := range f.open {
 			if t := db.Check(); t.Lasting() && wrong == nil {
 				wrong = t
@@ -93,10 +93,10 @@ func (f *Files) Close() {
 
 // Faults are all that is wrong with the databases. A lasting one means that
 // there is no memory.
-func (f *Files) Faults() []*sqlite.Trouble {
+func (f *Files) Faults() []*sqlite.Fault {
 	all := f.broken[:len(f.broken):len(f.broken)]
 	for _, db := range f.open {
-		if t := db.Trouble(); t != nil {
+		if t := db.Fault(); t != nil {
 			all = append(all, t)
 		}
 	}

@@ -11,7 +11,7 @@ import (
 )
 
 // Judge says everything that does not work: one fault does not explain another.
-func (m *Memory) Judge(p *Probe, q *capture.QueueStatus, files []*sqlite.Trouble) {
+func (m *Memory) Judge(p *Probe, q *capture.QueueStatus, files []*sqlite.Fault) {
 	m.Emptied = p.Emptied
 	if p.At.IsZero() {
 		m.State, m.Why = StateUnknown, "the memory has not been checked yet"
@@ -62,7 +62,7 @@ func worded(d graphiti.Diagnosis) string {
 
 // WithoutFiles says that there is no memory, because files of data_dir cannot be
 // used.
-func (m *Memory) WithoutFiles(files []*sqlite.Trouble) {
+func (m *Memory) WithoutFiles(files []*sqlite.Fault) {
 	for _, t := range files {
 		m.TurnOff(FaultState, t.Since, t.What(), t.Remedy)
 	}

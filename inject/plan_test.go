@@ -465,7 +465,7 @@ func TestGenerationsOfUnseenTurns(t *testing.T) {
 	decisions.lookupErr = errors.New("too slow")
 	_, p := ask(t, m, talk, Mode{Recall: true, Ingest: true, Generation: 7})
 	decisions.lookupErr = nil
-	sure, err := m.Sure(t.Context(), p.Unseen)
+	sure, err := m.ToBackfill(t.Context(), p.Unseen)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -501,11 +501,11 @@ func TestUnseenTurnsInDoubt(t *testing.T) {
 		if len(p.Unseen) != 3 {
 			t.Fatalf("%+v", p.Unseen)
 		}
-		if sure, err := m.Sure(t.Context(), p.Unseen); err == nil {
+		if sure, err := m.ToBackfill(t.Context(), p.Unseen); err == nil {
 			t.Errorf("sure of %+v, though it is not to be known", sure)
 		}
 		blocks.lookupErr = nil
-		sure, err := m.Sure(t.Context(), p.Unseen)
+		sure, err := m.ToBackfill(t.Context(), p.Unseen)
 		want := map[int][]Unseen{0: p.Unseen[:1], 10: {p.Unseen[0], p.Unseen[2]}}[most]
 		if err != nil || !slices.Equal(sure, want) {
 			t.Errorf("most %d: %+v, %v", most, sure, err)
@@ -514,7 +514,7 @@ func TestUnseenTurnsInDoubt(t *testing.T) {
 		for i := range want {
 			want[i].doubt = false
 		}
-		if sure, err = m.Sure(t.Context(), p.Unseen); err != nil || !slices.Equal(sure, want) {
+		if sure, err = m.ToBackfill(t.Context(), p.Unseen); err != nil || !slices.Equal(sure, want) {
 			t.Errorf("most %d, in time: %+v, %v", most, sure, err)
 		}
 	}

@@ -117,7 +117,7 @@ func (m *Memory) Remember(who graphiti.Who, generation int64, work []byte, said 
 	if body, err = json.Marshal(s); err != nil {
 		return
 	}
-	scopes := []string{graphiti.TalkMark(who.Session, ""), graphiti.TalkMark(who.Session, who.Owner())}
+	scopes := []string{graphiti.SessionScope(who.Session, ""), graphiti.SessionScope(who.Session, who.Owner())}
 	for _, t := range m.opts().Writes(who) {
 		scopes = append(scopes, t.Group)
 	}

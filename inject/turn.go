@@ -101,10 +101,9 @@ func (u *Unseen) wanted(d *Decision, most int) bool {
 	return d.Ingest
 }
 
-// Sure are those of some unseen turns that are to be kept. What could not be
-// looked up in the time of their request is looked up now, for which it may
-// wait.
-func (m *Memory) Sure(ctx context.Context, turns []Unseen) ([]Unseen, error) {
+// ToBackfill returns which of some unseen turns to record. It looks up what the
+// request had no time for, and may wait for that.
+func (m *Memory) ToBackfill(ctx context.Context, turns []Unseen) ([]Unseen, error) {
 	if !slices.ContainsFunc(turns, func(u Unseen) bool { return u.doubt }) {
 		return turns, nil
 	}

@@ -18,8 +18,8 @@ import (
 type Planner interface {
 	Plan(c *dialect.Conversation, chain []dialect.Fingerprint, who graphiti.Who, first bool, mode inject.Mode) inject.Plan
 
-	// Sure are those of a plan's unseen turns that are to be kept. It may wait.
-	Sure(ctx context.Context, turns []inject.Unseen) ([]inject.Unseen, error)
+	// ToBackfill returns those of a plan's unseen turns that are to be kept. It may wait.
+	ToBackfill(ctx context.Context, turns []inject.Unseen) ([]inject.Unseen, error)
 
 	// Remember takes a finished turn of a generation, and what
 	// Conversation.Work says was done in it, into its session's short-term

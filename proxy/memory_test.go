@@ -34,7 +34,7 @@ type planner struct {
 func (p planner) Plan(_ *dialect.Conversation, _ []dialect.Fingerprint, _ graphiti.Who, _ bool, m inject.Mode) inject.Plan {
 	return p.plan(m)
 }
-func (planner) Sure(_ context.Context, list []inject.Unseen) ([]inject.Unseen, error) {
+func (planner) ToBackfill(_ context.Context, list []inject.Unseen) ([]inject.Unseen, error) {
 	return list, nil
 }
 func (planner) Remember(graphiti.Who, int64, []byte, string) {}

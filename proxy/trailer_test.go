@@ -30,7 +30,7 @@ func (p *inserting) Plan(_ *dialect.Conversation, _ []dialect.Fingerprint, who g
 	return inject.Plan{Inserts: []dialect.Insert{{At: 1, Text: []byte(" ")}}}
 }
 
-func (*inserting) Sure(_ context.Context, list []inject.Unseen) ([]inject.Unseen, error) {
+func (*inserting) ToBackfill(_ context.Context, list []inject.Unseen) ([]inject.Unseen, error) {
 	return list, nil
 }
 func (*inserting) Remember(graphiti.Who, int64, []byte, string) {}

@@ -178,7 +178,7 @@ func (s *Server) backfill(c *call, d *decision) (record func(), held int) {
 	m, unseen := c.memory, plan.Unseen
 	record = func() {
 		m.Backfill(capture.History{Turns: turns, Wanted: func(ctx context.Context, turns []ledger.Turn) ([]ledger.Turn, error) {
-			sure, err := m.Planner.Sure(ctx, unseen)
+			sure, err := m.Planner.ToBackfill(ctx, unseen)
 			generations := make(map[string]int64, len(sure))
 			for _, u := range sure {
 				generations[u.Turn.String()] = u.Generation

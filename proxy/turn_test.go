@@ -53,7 +53,7 @@ func (s *steps) cutOff(_ context.Context, t ledger.Turn) error {
 func (s *steps) Plan(*dialect.Conversation, []dialect.Fingerprint, graphiti.Who, bool, inject.Mode) inject.Plan {
 	panic("BUG: nothing is planned")
 }
-func (s *steps) Sure(_ context.Context, list []inject.Unseen) ([]inject.Unseen, error) {
+func (s *steps) ToBackfill(_ context.Context, list []inject.Unseen) ([]inject.Unseen, error) {
 	return list, nil
 }
 func (s *steps) Remember(graphiti.Who, int64, []byte, string) { s.step("remember") }

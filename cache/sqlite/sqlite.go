@@ -69,7 +69,7 @@ type DB struct {
 	stmts   sync.Map // of *sql.Stmt on read, by query
 	files   []opened // not changed after Open, as is the version
 	version int
-	trouble atomic.Pointer[Trouble]
+	fault atomic.Pointer[Fault]
 
 	queue  chan *job
 	mu     sync.RWMutex // guards closed against sends on queue
@@ -89,17 +89,17 @@ type job struct {
 
 // Open opens the file, creating it where there is none, and brings it up to
 // the newest version. A file of a newer version, one that is damaged, or one
-// that is no database, is left as it is; the error is then a Trouble.
+// that is no database, is left as it is; the error is then a Fault.
 func Open(path string, o Options) (*DB, error) {
 	d, err := connect(path, o)
-	var known *Trouble
+	var known *Fault
 	switch kind := kindOf(err); {
 	case err == nil || errors.As(err, &known):
 		return d, err
 	case kind == "":
-		return nil, trouble(path, Denied, err, o.Holds)
+		return nil, newFault(path, Denied, err, o.Holds)
 	default:
-		return nil, trouble(path, kind, err, o.Holds)
+		return nil, newFault(path, kind, err, o.Holds)
 	}
 }
 
@@ -108,7 +108,7 @@ func connect(path string, o Options) (*DB, error) {
 		return nil, fmt.Errorf("create the directory of %s: %w", path, err)
 	}
 	if kind, err := preflight(path, len(o.Migrations)); err != nil {
-		return nil, trouble(path, kind, err, o.Holds)
+		return nil, newFault(path, kind, err, o.Holds)
 	}
 	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o600)
 	if err != nil {

@@ -96,11 +96,11 @@ func (s *Ledger) Instance() (id string, err error) {
 
 func (s *Ledger) Close() error { return s.db.Close() }
 
-// Trouble is what is known to be wrong with the file; nil: nothing.
-func (s *Ledger) Trouble() *sqlite.Trouble { return s.db.Trouble() }
+// Fault is what is known to be wrong with the file; nil: nothing.
+func (s *Ledger) Fault() *sqlite.Fault { return s.db.Fault() }
 
 // Check looks whether the file can be used, and returns what is wrong.
-func (s *Ledger) Check() *sqlite.Trouble { return s.db.Check() }
+func (s *Ledger) Check() *sqlite.Fault { return s.db.Check() }
 
 func (s *Ledger) write(what string, fn func(*sqlite.Tx) error) error {
 	if err := s.db.Write(context.Background(), fn); err != nil {

@@ -40,7 +40,7 @@ func (p Part) Means(t *Turn) bool {
 
 // Said reports whether an episode was said in the session.
 func (p Part) Said(e *graphiti.Episode) bool {
-	return p.Session == "" || gjson.Get(e.SourceDescription, "session").Str == graphiti.Talk(p.Session)
+	return p.Session == "" || gjson.Get(e.SourceDescription, "session").Str == graphiti.SessionHash(p.Session)
 }
 
 // Scope is what has a generation when the part was forgotten.
@@ -48,12 +48,12 @@ func (p Part) Scope() string {
 	if p.Session == "" {
 		return p.Group
 	}
-	return graphiti.TalkMark(p.Session, p.Owner)
+	return graphiti.SessionScope(p.Session, p.Owner)
 }
 
 // Scopes are those that a turn in a group belongs to.
 func (t *Turn) Scopes(group string) [3]string {
-	return [3]string{group, graphiti.TalkMark(t.Session, ""), graphiti.TalkMark(t.Session, t.Owner)}
+	return [3]string{group, graphiti.SessionScope(t.Session, ""), graphiti.SessionScope(t.Session, t.Owner)}
 }
 
 func (s *Ledger) Owned(ctx context.Context, owner string) (list []Owned, err error) {
@@ -69,7 +69,7 @@ func (s *Ledger) Owned(ctx context.Context, owner string) (list []Owned, err err
 
 func (s *Ledger) Talks(ctx context.Context, session string) (list []Owned, err error) {
 	err = each(ctx, s.db, `SELECT grp, owner, scope, key FROM talks JOIN groups USING (grp, owner) WHERE talk = ? ORDER BY scope, key, grp, owner`,
-		[]any{graphiti.Talk(session)}, func(scan func(...any) error) error {
+		[]any{graphiti.SessionHash(session)}, func(scan func(...any) error) error {
 			o := Owned{Session: session}
 			err := scan(&o.Group, &o.Owner, &o.Scope, &o.Key)
 			list = append(list, o)
@@ -139,7 +139,7 @@ func disown(tx *sqlite.Tx, part Part) error {
 		return err
 	}
 	if part.Session != "" {
-		return run(tx, "DELETE FROM talks WHERE talk = ? AND grp = ? AND (?3 = '' OR owner = ?3)", graphiti.Talk(part.Session), part.Group, part.Owner)
+		return run(tx, "DELETE FROM talks WHERE talk = ? AND grp = ? AND (?3 = '' OR owner = ?3)", graphiti.SessionHash(part.Session), part.Group, part.Owner)
 	}
 	for _, statement := range []string{"DELETE FROM promoted WHERE grp = ?", "DELETE FROM talks WHERE grp = ?", "DELETE FROM groups WHERE grp = ?"} {
 		if err := run(tx, statement, part.Group); err != nil {

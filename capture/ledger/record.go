@@ -164,7 +164,7 @@ func own(tx *sqlite.Tx, t *Turn, target graphiti.Target, now time.Time) error {
 		target.Group, t.Owner, string(target.Scope), t.KeyOf(target.Scope))
 	if err == nil && t.Session != "" {
 		_, err = tx.Exec("INSERT INTO talks VALUES (?, ?, ?, ?) ON CONFLICT DO UPDATE SET at = excluded.at WHERE at < excluded.at",
-			graphiti.Talk(t.Session), t.Owner, target.Group, now.Truncate(24*time.Hour).Unix())
+			graphiti.SessionHash(t.Session), t.Owner, target.Group, now.Truncate(24*time.Hour).Unix())
 	}
 	if err == nil && slices.Contains(graphiti.Kinds, t.Kind) {
 		_, err = tx.Exec("INSERT INTO promoted VALUES (?) ON CONFLICT DO NOTHING", target.Group)

@@ -145,7 +145,7 @@ func (s *Queue) Waiting(ctx context.Context, part ledger.Part, f func(ledger.Ent
 func (s *Queue) Talks(ctx context.Context, session string) (list []ledger.Owned, err error) {
 	var fields []string
 	err = s.db.Ease(ctx, func(ctx context.Context, c redis.Cmdable) (err error) {
-		fields, err = c.SMembers(ctx, redis.Key("talk", graphiti.Talk(session))).Result()
+		fields, err = c.SMembers(ctx, redis.Key("talk", graphiti.SessionHash(session))).Result()
 		return err
 	})
 	if err != nil || len(fields) == 0 {
@@ -213,7 +213,7 @@ func (s *Queue) Forget(part ledger.Part, generation int64, last bool) (d ledger.
 			case part.Session == "":
 				p.HDel(ctx, redis.Key("groups"), o.Group+"\n"+o.Owner)
 			case part.Owner == "" || part.Owner == o.Owner:
-				p.SRem(ctx, redis.Key("talk", graphiti.Talk(part.Session)), o.Group+"\n"+o.Owner)
+				p.SRem(ctx, redis.Key("talk", graphiti.SessionHash(part.Session)), o.Group+"\n"+o.Owner)
 			}
 		}
 		_, err := p.Exec(ctx)

@@ -175,7 +175,7 @@ func (s *Queue) addPart(ctx context.Context, t *ledger.Turn, said string, target
 		return 0, err
 	}
 	about, err := json.Marshal(map[string]any{
-		"grp": target.Group, "scope": string(target.Scope), "born": strconv.FormatInt(now.UnixMilli(), 10), "talk": graphiti.Talk(t.Session),
+		"grp": target.Group, "scope": string(target.Scope), "born": strconv.FormatInt(now.UnixMilli(), 10), "talk": graphiti.SessionHash(t.Session),
 		"generation": strconv.FormatInt(t.Generation, 10), "again": t.Standalone,
 		"later": digit(t.Backfill), "open": digit(t.Open), "owner": t.Owner, "whose": string(whose), "promoted": slices.Contains(graphiti.Kinds, t.Kind),
 		"said": said, "ends": t.Assistant != "",
@@ -184,7 +184,7 @@ func (s *Queue) addPart(ctx context.Context, t *ledger.Turn, said string, target
 		return 0, err
 	}
 	keys := []string{
-		redis.Key("groups"), redis.Key("promoted"), redis.Key("talk", graphiti.Talk(t.Session)),
+		redis.Key("groups"), redis.Key("promoted"), redis.Key("talk", graphiti.SessionHash(t.Session)),
 		redis.Key("turn", t.ID, target.Group), redis.Key("said", target.Group, said), redis.Key("turn", cutPrefix+t.ID, target.Group),
 	}
 	for _, scope := range t.Scopes(target.Group) {

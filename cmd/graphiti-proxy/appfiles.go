@@ -53,7 +53,7 @@ func (a *app) watchFiles() {
 	a.OnClose("files", func(context.Context) error { a.files.Close(); return nil })
 }
 
-func (a *app) filesChanged(wrong *sqlite.Trouble) {
+func (a *app) filesChanged(wrong *sqlite.Fault) {
 	a.set.mu.Lock()
 	defer a.set.mu.Unlock()
 	if a.set.off = wrong != nil; a.set.off {

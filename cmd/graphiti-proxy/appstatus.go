@@ -49,7 +49,7 @@ func (a *app) status(ctx context.Context, fresh bool) health.Status {
 	m.NotKept, m.InMemory = s.Queue.NotKept, s.Queue.InMemory
 	files := a.files.Faults()
 	switch {
-	case slices.ContainsFunc(files, (*sqlite.Trouble).Lasting):
+	case slices.ContainsFunc(files, (*sqlite.Fault).Lasting):
 		m.WithoutFiles(files)
 	case m.Backend == "off":
 		m.Where = ""

@@ -333,7 +333,7 @@ func TestForgettingOneSession(t *testing.T) {
 	// A proxy that does not know who said it finds it all the same.
 	err := w.app.memory.Write(t.Context(), "user_josh", []graphiti.Message{{
 		Name: "elsewhere", RoleType: "user", Content: "My fish is called Nemo.", Timestamp: time.Now(),
-		SourceDescription: `{"session":"` + graphiti.Talk("session:s3") + `"}`,
+		SourceDescription: `{"session":"` + graphiti.SessionHash("session:s3") + `"}`,
 	}})
 	if err != nil {
 		t.Fatal(err)

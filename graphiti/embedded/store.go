@@ -295,11 +295,11 @@ func (e *Store) Health(ctx context.Context) error {
 	return nil
 }
 
-// Trouble is what is known to be wrong with the file; nil: nothing.
-func (e *Store) Trouble() *sqlite.Trouble { return e.db.Trouble() }
+// Fault is what is known to be wrong with the file; nil: nothing.
+func (e *Store) Fault() *sqlite.Fault { return e.db.Fault() }
 
 // Check looks whether the file can be used, and returns what is wrong.
-func (e *Store) Check() *sqlite.Trouble { return e.db.Check() }
+func (e *Store) Check() *sqlite.Fault { return e.db.Check() }
 
 // Durable implements graphiti.Writer.
 func (e *Store) Durable() bool { return true }

@@ -17,13 +17,14 @@ import (
 )
 
 const (
-	// leadEvery is how often the lease is renewed, or sought.
+	// leadEvery is how often the leader renews its lease, and the others try to
+	// take it.
 	leadEvery = time.Second
 
-	// leadMargin is how long before its lease ends a replica stops to deliver.
+	// leadMargin is how long before its lease ends a leader stops delivering.
 	leadMargin = time.Second
 
-	// chunk is how many turns are moved to the others at a time.
+	// chunk is how many turns one step moves from the local queue to Redis.
 	chunk = 200
 )
 
@@ -33,28 +34,28 @@ type Shared struct {
 	Name string // of this replica, for people
 }
 
-// team is what a pipeline needs where several replicas share a spool: one of
-// them delivers, and all of them take turns in.
+// replicas is what a pipeline holds where several replicas share a queue: all
+// of them add turns, and the leader delivers them.
 //
 //	following ──lease taken──► taking over ──read──► leading
 //	    ▲                                               │
 //	    └──calls ended◄── stepping down ◄──lease lost, wanted, or Redis gone
-type team struct {
+type replicas struct {
 	name  string
-	local *ledger.Ledger // where turns wait while the others cannot be reached
+	local *ledger.Ledger // holds turns while Redis is down
 	spool *replica.Queue
 
 	ended  chan struct{}
-	asked  chan struct{}  // somebody here wants to lead
-	busy   sync.WaitGroup // calls, and what people asked for, that need the lead
-	wanted atomic.Int32   // how many here want to lead
+	asked  chan struct{}  // wakes the election
+	busy   sync.WaitGroup // work that only a leader may do
+	wanted atomic.Int32   // callers of asLeader
 
 	// Guarded by Pipeline.mu.
 	leading bool
-	led     context.Context    // of what needs the lead, while leading
-	leave   context.CancelFunc // ends it
+	led     context.Context    // ends with the leadership
+	leave   context.CancelFunc // ends led
 	until   *time.Timer        // calls leave before the lease ends
-	report  report             // of who leads, as it was read last
+	report  report             // the leader's, as it was read last
 	waits   int                // turns in local
 	dropped int                // from local
 }
@@ -73,20 +74,20 @@ type report struct {
 	Remedy    string
 }
 
-// join has a pipeline share its spool with others; local is its own.
+// join makes a pipeline share the queue in Redis; local is its own ledger.
 func (p *Pipeline) join(local *ledger.Ledger) {
 	all := replica.New(p.opts().Shared.DB, p.opts().MaxTurns, p.opts().MaxBytes)
 	p.spool = all
-	p.team = &team{
+	p.replicas = &replicas{
 		name: p.opts().Shared.Name, local: local, spool: all,
 		ended: make(chan struct{}), asked: make(chan struct{}),
 	}
 	p.promoted = make(map[string]bool)
 }
 
-// teamStatusLocked adds what is known of the others.
-func (p *Pipeline) teamStatusLocked(s *QueueStatus) {
-	t := p.team
+// replicaStatusLocked adds the replicas' state.
+func (p *Pipeline) replicaStatusLocked(s *QueueStatus) {
+	t := p.replicas
 	if t == nil {
 		return
 	}
@@ -110,17 +111,17 @@ func (p *Pipeline) teamStatusLocked(s *QueueStatus) {
 	}
 }
 
-// lead is the loop that seeks the lease, keeps it, and brings to the others
-// what waits here.
-func (p *Pipeline) lead() {
-	t := p.team
+// runElection takes the lease or renews it, and flushes the local queue to
+// Redis, until the pipeline ends.
+func (p *Pipeline) runElection() {
+	t := p.replicas
 	defer close(t.ended)
 	tick := time.NewTicker(leadEvery)
 	defer tick.Stop()
 	for {
-		err := contained(func() error { return errors.Join(p.leadOnce(), p.boundLocal(context.Background())) })
+		err := contained(func() error { return errors.Join(p.electOnce(), p.boundLocal(context.Background())) })
 		if err != nil && !errors.Is(err, redis.ErrDown) {
-			p.opts().Log.Warn("the shared spool cannot be worked on", "error", err)
+			p.opts().Log.Warn("cannot work on the shared queue", "error", err)
 		}
 		select {
 		case <-tick.C:
@@ -135,8 +136,8 @@ func (p *Pipeline) lead() {
 	}
 }
 
-func (p *Pipeline) leadOnce() error {
-	t, ctx := p.team, context.Background()
+func (p *Pipeline) electOnce() error {
+	t, ctx := p.replicas, context.Background()
 	p.mu.Lock()
 	leading, stale := t.leading, !t.leading && t.leave != nil
 	p.mu.Unlock()
@@ -158,7 +159,7 @@ func (p *Pipeline) leadOnce() error {
 			p.stepDown()
 			_ = t.spool.LeaveLease(ctx) // it ends by itself
 		}
-	case p.stopped(): // nobody is left to lead
+	case p.stopped(): // a process that ends takes no lease
 	default:
 		take := t.spool.TakeLease
 		if t.wanted.Load() > 0 {
@@ -176,12 +177,12 @@ func (p *Pipeline) leadOnce() error {
 			return errors.Join(err, t.spool.LeaveLease(ctx))
 		}
 	}
-	return errors.Join(p.refresh(ctx), p.bring(ctx))
+	return errors.Join(p.refresh(ctx), p.flushLocalQueue(ctx))
 }
 
-// takeOver begins to deliver.
+// takeOver starts delivery with the lease that was taken at began.
 func (p *Pipeline) takeOver(began time.Time) error {
-	t := p.team
+	t := p.replicas
 	ctx, cancel := context.WithCancel(p.base)
 	p.mu.Lock()
 	t.leave = cancel
@@ -201,15 +202,15 @@ func (p *Pipeline) takeOver(began time.Time) error {
 	t.busy.Add(1)
 	// Ends when leave is called.
 	go p.followStream(ctx)
-	p.opts().Log.Info("this replica delivers what the replicas remember")
+	p.opts().Log.Info("became leader: this replica delivers turns")
 	return nil
 }
 
-// followStream tells the state of turns that any replica has added.
+// followStream wakes delivery when any replica has added turns.
 func (p *Pipeline) followStream(ctx context.Context) {
-	defer p.team.busy.Done()
+	defer p.replicas.busy.Done()
 	for ctx.Err() == nil {
-		err := contained(func() error { return p.team.spool.Follow(ctx, leadEvery, p.loop.Wake) })
+		err := contained(func() error { return p.replicas.spool.Follow(ctx, leadEvery, p.loop.Wake) })
 		if err != nil {
 			select {
 			case <-ctx.Done():
@@ -219,9 +220,9 @@ func (p *Pipeline) followStream(ctx context.Context) {
 	}
 }
 
-// stepDown ends delivery here. It returns when nothing is under way.
+// stepDown ends delivery here. It returns when nothing is in flight.
 func (p *Pipeline) stepDown() {
-	t := p.team
+	t := p.replicas
 	p.mu.Lock()
 	was := t.leave
 	t.leading = false
@@ -238,17 +239,17 @@ func (p *Pipeline) stepDown() {
 	t.leave, t.until, t.report = nil, nil, report{}
 	p.mu.Unlock()
 	if was != nil {
-		p.opts().Log.Info("this replica does not deliver any more; another one does")
+		p.opts().Log.Info("no longer leader: another replica delivers turns")
 	}
 }
 
 // leadsLocked reports whether this process delivers.
-func (p *Pipeline) leadsLocked() bool { return p.team == nil || p.team.leading }
+func (p *Pipeline) leadsLocked() bool { return p.replicas == nil || p.replicas.leading }
 
-// asLeader returns when this process delivers, and has it do so until release
-// is called; the context ends when it does not any more.
+// asLeader waits until this process is the leader, and keeps it the leader until
+// release is called. The context that it returns ends with the leadership.
 func (p *Pipeline) asLeader(ctx context.Context) (_ context.Context, release func(), err error) {
-	t := p.team
+	t := p.replicas
 	if t == nil {
 		return ctx, func() {}, nil
 	}
@@ -285,9 +286,9 @@ func (p *Pipeline) asLeader(ctx context.Context) (_ context.Context, release fun
 	}
 }
 
-// refresh reads what other replicas have changed, and tells them how it goes.
+// refresh reads what other replicas have changed. A leader reports its state.
 func (p *Pipeline) refresh(ctx context.Context) error {
-	t := p.team
+	t := p.replicas
 	sizes, totals, err := t.spool.Counts(ctx)
 	if err != nil {
 		return err
@@ -331,11 +332,11 @@ func reportOf(name string, d *deliver.Status) report {
 	}
 }
 
-// bring adds to the shared spool what waits in the local one. What is there
-// already, because another replica was told the same, is left out.
-func (p *Pipeline) bring(ctx context.Context) error {
-	t := p.team
-	if err := p.bringCut(ctx); err != nil {
+// flushLocalQueue moves the turns of the local queue to Redis. The stream leaves
+// out a turn that another replica has added already.
+func (p *Pipeline) flushLocalQueue(ctx context.Context) error {
+	t := p.replicas
+	if err := p.flushCutTurns(ctx); err != nil {
 		return err
 	}
 	for {
@@ -351,7 +352,7 @@ func (p *Pipeline) bring(ctx context.Context) error {
 			return errors.Join(err, moved)
 		}
 		if len(seqs) > 0 {
-			p.opts().Log.Info("turns that waited here are with the others now", "turns", len(seqs))
+			p.opts().Log.Info("flushed local queue to redis", "turns", len(seqs))
 		}
 		if err != nil || len(seqs) < chunk {
 			return err
@@ -359,36 +360,36 @@ func (p *Pipeline) bring(ctx context.Context) error {
 	}
 }
 
-// warnOfLocal says at the end that turns are where no other replica finds them.
+// warnOfLocal warns at the end of turns that only this replica holds.
 func (p *Pipeline) warnOfLocal() {
-	n, err := p.team.local.Sizes(context.Background())
+	n, err := p.replicas.local.Sizes(context.Background())
 	if err == nil && n.Pending.Turns > 0 {
-		p.opts().Log.Warn("turns wait in this replica's data_dir and nowhere else: keep it, and start a replica there again", "turns", n.Pending.Turns)
+		p.opts().Log.Warn("turns are left in this replica's data_dir and nowhere else: keep it, and start a replica there again", "turns", n.Pending.Turns)
 	}
 }
 
-// boundLocal keeps what waits here within bounds.
+// boundLocal keeps the local queue within its limits.
 func (p *Pipeline) boundLocal(ctx context.Context) error {
-	n, err := p.team.local.Sizes(ctx)
+	n, err := p.replicas.local.Sizes(ctx)
 	if err != nil {
 		return err
 	}
-	t, err := p.team.local.Totals()
+	t, err := p.replicas.local.Totals()
 	if err != nil {
 		return err
 	}
 	p.mu.Lock()
-	p.team.waits, p.team.dropped = n.Pending.Turns, t.Dropped
+	p.replicas.waits, p.replicas.dropped = n.Pending.Turns, t.Dropped
 	p.mu.Unlock()
 	over := p.opts().over(n)
 	if over == (ledger.Size{}) {
 		return nil
 	}
-	gone, err := p.team.local.Cut(over)
+	gone, err := p.replicas.local.Cut(over)
 	p.evicted.Add(int64(gone.All().Turns))
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.countDropsLocked(gone.All().Turns, "redis is down, and this replica's own spool is full; these were the oldest")
+	p.countDropsLocked(gone.All().Turns, "redis is down, and this replica's own queue is full; the oldest turns were dropped")
 	p.logDropsLocked(time.Minute)
 	return err
 }
@@ -404,7 +405,7 @@ func (p *Pipeline) stopped() bool {
 func contained(f func() error) (err error) {
 	defer func() {
 		if r := recover(); r != nil {
-			err = fmt.Errorf("work on the shared spool panicked: %v", r)
+			err = fmt.Errorf("work on the shared queue panicked: %v", r)
 		}
 	}()
 	return f()

@@ -28,7 +28,7 @@ func TestDeletedFileTakesNoWrites(t *testing.T) {
 		if err := os.Rename(path+end, path+"-away"); err != nil {
 			t.Fatal(err)
 		}
-		var wrong *Trouble
+		var wrong *Fault
 		if err := d.Write(ctx, insert(2)); !errors.As(err, &wrong) || wrong.Kind != Gone || !IsFault(err) {
 			t.Errorf("%q: %v", end, err)
 		}
@@ -58,8 +58,8 @@ func TestFullDiskIsNoticedAndMended(t *testing.T) {
 	err := d.Write(context.Background(), func(*Tx) error {
 		return nil
 	})
-	if err != nil || d.Trouble() != nil {
-		t.Fatal(err, d.Trouble())
+	if err != nil || d.Fault() != nil {
+		t.Fatal(err, d.Fault())
 	}
 	limit := func(n string) {
 		t.Helper()
@@ -79,7 +79,7 @@ func TestFullDiskIsNoticedAndMended(t *testing.T) {
 			full = false
 		}
 	}
-	wrong := d.Trouble()
+	wrong := d.Fault()
 	if wrong == nil || wrong.Lasting() || wrong.Kind != Unwritten {
 		t.Fatal(wrong)
 	}
@@ -124,7 +124,7 @@ func TestDamageIsNoticed(t *testing.T) {
 	if wrong := d.Check(); !wrong.Lasting() || wrong.Kind != Damaged {
 		t.Error(wrong)
 	}
-	var wrong *Trouble
+	var wrong *Fault
 	if err := d.Write(context.Background(), insert(9999)); !errors.As(err, &wrong) || wrong.Kind != Damaged {
 		t.Error(err)
 	}

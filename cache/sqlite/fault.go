@@ -15,7 +15,7 @@ import (
 // Kind says in what way a file cannot be used.
 type Kind string
 
-// The kinds of trouble. All but the last are for good: only a person can end
+// The kinds of faults. All but the last are for good: only a person can end
 // them.
 const (
 	Damaged   Kind = "is damaged"
@@ -25,9 +25,9 @@ const (
 	Unwritten Kind = "cannot be written"
 )
 
-// Trouble is an error that says which file cannot be used, why, and what a
+// Fault is an error that says which file cannot be used, why, and what a
 // person can do about it.
-type Trouble struct {
+type Fault struct {
 	Path   string
 	Kind   Kind
 	Since  time.Time
@@ -36,22 +36,22 @@ type Trouble struct {
 }
 
 // Error is one line: file, fault, cause, remedy.
-func (t *Trouble) Error() string { return t.What() + "; " + t.Remedy }
+func (t *Fault) Error() string { return t.What() + "; " + t.Remedy }
 
 // What is Error without the remedy.
-func (t *Trouble) What() string { return fmt.Sprintf("%s %s: %v", t.Path, t.Kind, t.Err) }
+func (t *Fault) What() string { return fmt.Sprintf("%s %s: %v", t.Path, t.Kind, t.Err) }
 
 // Unwrap gives the cause.
-func (t *Trouble) Unwrap() error { return t.Err }
+func (t *Fault) Unwrap() error { return t.Err }
 
 // Lasting reports whether the file cannot be used at all. Else it can be read,
 // and written again when what is in the way is gone.
-func (t *Trouble) Lasting() bool { return t != nil && t.Kind != Unwritten }
+func (t *Fault) Lasting() bool { return t != nil && t.Kind != Unwritten }
 
 // IsFault reports whether an error says that the file failed, and not what was
 // to be done with it: the same may work later, or with another file.
 func IsFault(err error) bool {
-	var t *Trouble
+	var t *Fault
 	return errors.As(err, &t) || kindOf(err) != ""
 }
 
@@ -70,9 +70,9 @@ func kindOf(err error) Kind {
 	return ""
 }
 
-// trouble makes one of a cause. holds says what is lost with the file.
-func trouble(path string, kind Kind, err error, holds string) *Trouble {
-	t := &Trouble{Path: path, Kind: kind, Since: time.Now(), Err: err}
+// newFault makes one of a cause. holds says what is lost with the file.
+func newFault(path string, kind Kind, err error, holds string) *Fault {
+	t := &Fault{Path: path, Kind: kind, Since: time.Now(), Err: err}
 	away := fmt.Sprintf("move it away together with %s-wal and -shm, which costs %s, and start the proxy again", filepath.Base(path), holds)
 	switch kind {
 	case Damaged:
@@ -89,27 +89,27 @@ func trouble(path string, kind Kind, err error, holds string) *Trouble {
 	return t
 }
 
-// Trouble is what is wrong with the file, as far as it is known; nil: nothing.
-func (d *DB) Trouble() *Trouble { return d.trouble.Load() }
+// Fault is what is wrong with the file, as far as it is known; nil: nothing.
+func (d *DB) Fault() *Fault { return d.fault.Load() }
 
 // Check looks whether the file is still the one that was opened, and where it
 // could not be written, whether it can be now. It returns what is wrong.
-func (d *DB) Check() *Trouble {
+func (d *DB) Check() *Fault {
 	if err := d.inPlace(); err != nil {
 		return d.notice(err)
 	}
-	switch t := d.Trouble(); {
+	switch t := d.Fault(); {
 	case t == nil || t.Kind == Damaged:
 		return t
 	case t.Kind == Gone: // it has come back
-		d.trouble.CompareAndSwap(t, nil)
+		d.fault.CompareAndSwap(t, nil)
 	}
 	// The version is written as it is, so that something is.
 	_ = d.Write(context.Background(), func(tx *Tx) error {
 		_, err := tx.Exec(fmt.Sprintf("PRAGMA user_version = %d", d.version))
 		return err
 	})
-	return d.Trouble()
+	return d.Fault()
 }
 
 // inPlace returns an error unless the path leads to the files that are open:
@@ -122,7 +122,7 @@ func (d *DB) inPlace() error {
 			err = fmt.Errorf("%s is another file now", filepath.Base(f.path))
 		}
 		if err != nil {
-			return trouble(d.path, Gone, err, d.holds)
+			return newFault(d.path, Gone, err, d.holds)
 		}
 	}
 	return nil
@@ -151,23 +151,23 @@ func (d *DB) note() error {
 
 // notice draws the consequences of an error: one that says that the file failed
 // is remembered. It returns what is wrong with the file.
-func (d *DB) notice(err error) *Trouble {
-	var t *Trouble
+func (d *DB) notice(err error) *Fault {
+	var t *Fault
 	if !errors.As(err, &t) {
 		kind := kindOf(err)
 		if kind == "" {
-			return d.Trouble()
+			return d.Fault()
 		}
-		t = trouble(d.path, kind, err, d.holds)
+		t = newFault(d.path, kind, err, d.holds)
 	}
 	for {
-		before := d.trouble.Load()
+		before := d.fault.Load()
 		switch {
 		case before == nil || before.Kind != t.Kind && before.Kind != Damaged && (t.Lasting() || !before.Lasting()):
 		default:
 			return before // since it began
 		}
-		if d.trouble.CompareAndSwap(before, t) {
+		if d.fault.CompareAndSwap(before, t) {
 			return t
 		}
 	}
@@ -182,14 +182,14 @@ func (d *DB) noticeRead(err error) {
 
 // written says that a commit has worked.
 func (d *DB) written() {
-	if t := d.Trouble(); t != nil && t.Kind == Unwritten {
-		d.trouble.CompareAndSwap(t, nil)
+	if t := d.Fault(); t != nil && t.Kind == Unwritten {
+		d.fault.CompareAndSwap(t, nil)
 	}
 }
 
 // usable returns an error when the file cannot be used at all.
 func (d *DB) usable() error {
-	if t := d.Trouble(); t.Lasting() {
+	if t := d.Fault(); t.Lasting() {
 		return t
 	}
 	return nil
