@@ -184,3 +184,20 @@ func TestReferenceIsCurrent(t *testing.T) {
 		t.Errorf("docs/configuration.md is not current (-want +got):\n%s", diff)
 	}
 }
+
+// TestNoHome: the memory is not kept wherever the proxy happens to be started.
+func TestNoHome(t *testing.T) {
+	t.Setenv("HOME", "")
+	dir := t.TempDir()
+	if _, err := Load(Sources{Dir: dir}); err == nil || !strings.Contains(err.Error(), "set HOME, or data_dir") {
+		t.Errorf("%v", err)
+	}
+	for name, s := range map[string]Sources{
+		"XDG_DATA_HOME": {Dir: dir, Env: []string{"XDG_DATA_HOME=" + dir}},
+		"data_dir":      {Dir: dir, Flags: map[string]string{"data_dir": dir}},
+	} {
+		if c, err := Load(s); err != nil || !strings.HasPrefix(c.DataDir, dir) {
+			t.Errorf("with %s: %v", name, err)
+		}
+	}
+}

@@ -135,7 +135,11 @@ func (l *loader) applyEnv(env []string) {
 func (l *loader) file(s Sources) {
 	path, must := s.File, s.File != ""
 	if !must {
-		for _, p := range []string{filepath.Join(s.Dir, "graphiti-proxy.yaml"), filepath.Join(l.configHome(), "graphiti-proxy", "config.yaml")} {
+		usual := []string{filepath.Join(s.Dir, "graphiti-proxy.yaml")}
+		if d := l.under("XDG_CONFIG_HOME", ".config"); d != "" {
+			usual = append(usual, filepath.Join(d, "graphiti-proxy", "config.yaml"))
+		}
+		for _, p := range usual {
 			if _, err := os.Stat(p); err == nil {
 				path = p
 				break
@@ -167,29 +171,30 @@ func readBounded(path string) ([]byte, error) {
 	return b, err
 }
 
-func (l *loader) home() string {
-	if h := l.env["HOME"]; h != "" {
-		return h
-	}
-	h, err := os.UserHomeDir()
-	if err != nil {
-		return "."
-	}
-	return h
-}
-
-func (l *loader) configHome() string {
-	if d := l.env["XDG_CONFIG_HOME"]; d != "" {
+// under is the directory that a variable of the environment names, else a
+// folder of the home directory; empty where nobody knows that either.
+func (l *loader) under(variable string, folder ...string) string {
+	if d := l.env[variable]; d != "" {
 		return d
 	}
-	return filepath.Join(l.home(), ".config")
+	home := l.env["HOME"]
+	if home == "" {
+		home, _ = os.UserHomeDir() // empty where it is not known
+	}
+	if home == "" {
+		return ""
+	}
+	return filepath.Join(append([]string{home}, folder...)...)
 }
 
+// dataDir is the default of data_dir.
 func (l *loader) dataDir() string {
-	if d := l.env["XDG_DATA_HOME"]; d != "" {
-		return filepath.Join(d, "graphiti-proxy")
+	d := l.under("XDG_DATA_HOME", ".local", "share")
+	if d == "" {
+		l.fail(errors.New("data_dir: there is no home directory to keep the memory in; set HOME, or data_dir to a directory that only you can read (GRAPHITI_PROXY_DATA_DIR)"))
+		return ""
 	}
-	return filepath.Join(l.home(), ".local", "share", "graphiti-proxy")
+	return filepath.Join(d, "graphiti-proxy")
 }
 
 func (l *loader) keys() []string {

@@ -2,10 +2,13 @@ package main
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 	"net"
 	"net/http"
 	"net/http/httptest"
+	"os"
+	"os/exec"
 	"strings"
 	"syscall"
 	"testing"
@@ -94,5 +97,51 @@ func TestStopOfTheProcess(t *testing.T) {
 			}
 			t.Log(took)
 		})
+	}
+}
+
+// TestSecondSignalEndsAtOnce: a stream that goes on is not waited for any more.
+func TestSecondSignalEndsAtOnce(t *testing.T) {
+	t.Parallel()
+	let, asked := make(chan struct{}), make(chan struct{})
+	hangs := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+		close(asked)
+		select {
+		case <-let:
+		case <-r.Context().Done():
+		}
+	}))
+	t.Cleanup(func() { close(let); hangs.Close() })
+	p := &process{t: t, args: []string{
+		"serve", "--set", "listen=127.0.0.1:0", "--set", "admin.listen=127.0.0.1:0", "--set", "data_dir=" + t.TempDir(), "--set", "upstream.openai=" + hangs.URL, "--set", "shutdown_grace=1h",
+	}}
+	log, err := os.CreateTemp(t.TempDir(), "log")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = log.Close() })
+	p.stderr = log
+	p.start()
+	t.Cleanup(p.kill)
+	url, _ := p.address()
+	go func() {
+		if resp, err := http.Get(url + "/v1/models"); err == nil {
+			resp.Body.Close()
+		}
+	}()
+	<-asked
+	// Not SIGINT, which is ignored where the tests run in the background.
+	_ = p.cmd.Process.Signal(syscall.SIGTERM)
+	for said := ""; !strings.Contains(said, "shutting down"); {
+		b, err := os.ReadFile(log.Name())
+		if err != nil {
+			t.Fatal(err)
+		}
+		said = string(b)
+	}
+	_ = p.cmd.Process.Signal(syscall.SIGTERM)
+	var exit *exec.ExitError
+	if err := p.cmd.Wait(); !errors.As(err, &exit) || exit.Sys().(syscall.WaitStatus).Signal() != syscall.SIGTERM { //nolint:forcetypeassert // on Unix
+		t.Errorf("it ended with %v", err)
 	}
 }

@@ -77,8 +77,17 @@ func TestTLS(t *testing.T) {
 			t.Errorf("%s: certificate %d, %v", path, serial, err)
 		}
 	}
+	resp, err := http.Post("http://"+clients+"/v1/chat/completions", "application/json", strings.NewReader(strings.Repeat("x", 100_000)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	plain, err := io.ReadAll(resp.Body)
+	resp.Body.Close()
+	if err != nil || resp.StatusCode != http.StatusBadRequest || !strings.Contains(string(plain), "https://") {
+		t.Errorf("without TLS: %s %s, %v", resp.Status, plain, err)
+	}
 	client := &http.Client{Transport: &http.Transport{TLSClientConfig: &tls.Config{RootCAs: pool}}}
-	resp, err := client.Post("https://"+clients+"/v1/chat/completions", "application/json", strings.NewReader(`{"model":"m","stream":true,"messages":[{"role":"user","content":"hi"}]}`))
+	resp, err = client.Post("https://"+clients+"/v1/chat/completions", "application/json", strings.NewReader(`{"model":"m","stream":true,"messages":[{"role":"user","content":"hi"}]}`))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -1,9 +1,13 @@
 package listen
 
 import (
+	"crypto/tls"
+	"errors"
+	"io"
 	"net"
 	"net/netip"
 	"os"
+	"slices"
 	"sync/atomic"
 	"time"
 
@@ -20,6 +24,7 @@ type Conn struct {
 	net.Conn
 	Sock  sock.Socket
 	muted bool // owned by the goroutine that serves the connection
+	tls   bool // the client is to speak TLS
 
 	timeouts Timeouts
 	writeBy  time.Time   // the deadline in force, renewed by Extend
@@ -105,8 +110,42 @@ func (c *Conn) Read(p []byte) (int, error) {
 			return 0, os.ErrDeadlineExceeded
 		}
 	}
-	return c.Conn.Read(p)
+	n, err := c.Conn.Read(p)
+	if err != nil && c.tls {
+		c.answerPlainHTTP(err)
+	}
+	return n, err
 }
+
+// answerPlainHTTP tells a client that speaks HTTP without TLS what is wrong,
+// where err says that it does.
+func (c *Conn) answerPlainHTTP(err error) {
+	var record tls.RecordHeaderError // holds a Conn where nothing was written yet
+	if !errors.As(err, &record) || record.Conn == nil || !slices.Contains(beginnings, string(record.RecordHeader[:])) {
+		return
+	}
+	c.Mute() // what the server has to say would be TLS
+	_ = record.Conn.SetDeadline(time.Now().Add(plainTime))
+	if _, err := io.WriteString(record.Conn, plainAnswer); err != nil {
+		return
+	}
+	// A connection that is closed with unread bytes in it takes the answer along.
+	if half, ok := record.Conn.(interface{ CloseWrite() error }); ok && half.CloseWrite() == nil {
+		_, _ = io.CopyN(io.Discard, record.Conn, plainBytes)
+	}
+}
+
+// beginnings are the first five bytes of requests without TLS.
+var beginnings = []string{"GET /", "HEAD ", "POST ", "PUT /", "PATCH", "DELET", "OPTIO", "CONNE"}
+
+// plainAnswer is what such a client gets; it has plainTime for it, and
+// plainBytes of its request are read.
+const (
+	plainAnswer = "HTTP/1.1 400 Bad Request\r\nContent-Type: text/plain\r\nConnection: close\r\n\r\n" +
+		"graphiti-proxy: this address speaks TLS; begin the base URL with https://\n"
+	plainTime  = time.Second
+	plainBytes = 1 << 20
+)
 
 // Write writes for the server.
 func (c *Conn) Write(p []byte) (int, error) {

@@ -76,7 +76,7 @@ func (l *Listener) admit(raw net.Conn) *Conn {
 	why := l.o.Conns.admit(c)
 	if why == admitted {
 		if l.o.TLS != nil {
-			c.Conn = tls.Server(raw, l.o.TLS) // shakes hands with the first read, under its deadline
+			c.Conn, c.tls = tls.Server(raw, l.o.TLS), true // shakes hands with the first read, under its deadline
 		}
 		return c
 	}
