@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"net"
 	"sort"
+	"strconv"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -35,7 +36,7 @@ func request(t *target, size, chunks int, pace time.Duration) []byte {
 	}
 	body := fmt.Sprintf(`{"model":"m","stream":%v,"messages":[%s,{"role":"user","content":"Conversation %s: what is my cat called?"}]}`,
 		chunks > 0, messages.String(), id)
-	head := fmt.Sprintf("POST /v1/chat/completions HTTP/1.1\r\nHost: bench\r\nUser-Agent: bench/1\r\nAuthorization: Bearer sk-bench\r\nContent-Type: application/json\r\nAccept: application/json\r\nContent-Length: %d\r\n", len(body))
+	head := fmt.Sprintf("POST /v1/chat/completions HTTP/1.1\r\nHost: localhost\r\nUser-Agent: bench/1\r\nAuthorization: Bearer sk-bench\r\nContent-Type: application/json\r\nAccept: application/json\r\nContent-Length: %d\r\n", len(body))
 	if id == kept {
 		head += "X-Graphiti-Session: bench\r\n" // the same turn of the same conversation, again
 	}
@@ -45,10 +46,13 @@ func request(t *target, size, chunks int, pace time.Duration) []byte {
 	return []byte(head + "\r\n" + body)
 }
 
-// conn is a client's connection.
+// conn is a client's connection. One that the target has ended is made again
+// for the next request.
 type conn struct {
 	net.Conn
-	br *bufio.Reader
+	br    *bufio.Reader
+	to    *target
+	ended bool // the last answer says so
 }
 
 func connect(t *target) (*conn, error) {
@@ -59,7 +63,21 @@ func connect(t *target) (*conn, error) {
 	if err := c.SetDeadline(time.Now().Add(2 * time.Minute)); err != nil {
 		return nil, err
 	}
-	return &conn{c, bufio.NewReaderSize(c, 4<<10)}, nil
+	return &conn{Conn: c, br: bufio.NewReaderSize(c, 4<<10), to: t}, nil
+}
+
+// send sends a request.
+func (c *conn) send(request []byte) error {
+	if c.ended {
+		c.Close()
+		again, err := connect(c.to)
+		if err != nil {
+			return err
+		}
+		*c = *again
+	}
+	_, err := c.Write(request)
+	return err
 }
 
 // head reads an answer's head, and checks what it says.
@@ -79,18 +97,21 @@ func (c *conn) head() (length int, memory string, err error) {
 		if len(b) <= 2 {
 			return length, memory, nil
 		}
-		switch {
-		case bytes.HasPrefix(b, []byte("Content-Length: ")):
-			_, _ = fmt.Sscan(string(b[16:]), &length)
-		case bytes.HasPrefix(b, []byte("X-Graphiti-Memory: ")):
-			memory = string(b[19 : len(b)-2])
+		name, value, _ := bytes.Cut(b[:len(b)-2], []byte(": "))
+		switch strings.ToLower(string(name)) { // HAProxy writes them so
+		case "content-length":
+			length, _ = strconv.Atoi(string(value))
+		case "connection":
+			c.ended = string(value) == "close"
+		case "x-graphiti-memory":
+			memory = string(value)
 		}
 	}
 }
 
 // ask sends a request and reads the whole answer.
 func (c *conn) ask(request []byte) (memory string, err error) {
-	if _, err := c.Write(request); err != nil {
+	if err := c.send(request); err != nil {
 		return "", err
 	}
 	length, memory, err := c.head()
@@ -107,7 +128,7 @@ func (c *conn) ask(request []byte) (memory string, err error) {
 // stream sends a request and reads the stream to its end, which must be there
 // with all chunks. first is when the first chunk came.
 func (c *conn) stream(request []byte, chunks int) (first time.Time, err error) {
-	if _, err := c.Write(request); err != nil {
+	if err := c.send(request); err != nil {
 		return first, err
 	}
 	if _, _, err := c.head(); err != nil {
@@ -261,7 +282,7 @@ func together(n int, f func(i int) error) error {
 // teach tells the memory of a cat, and makes sure that it comes back.
 func teach(t *target) error {
 	body := `{"model":"m","messages":[{"role":"user","content":"My cat is called Miso."}]}`
-	r := fmt.Appendf(nil, "POST /v1/chat/completions HTTP/1.1\r\nHost: b\r\nContent-Length: %d\r\n\r\n%s", len(body), body)
+	r := fmt.Appendf(nil, "POST /v1/chat/completions HTTP/1.1\r\nHost: localhost\r\nContent-Length: %d\r\n\r\n%s", len(body), body)
 	c, err := connect(t)
 	if err != nil {
 		return err
@@ -273,7 +294,7 @@ func teach(t *target) error {
 	for i := range 100 {
 		time.Sleep(20 * time.Millisecond)
 		body := fmt.Sprintf(`{"model":"m","messages":[{"role":"user","content":"Try %d: what is my cat called?"}]}`, i)
-		memory, err := c.ask(fmt.Appendf(nil, "POST /v1/chat/completions HTTP/1.1\r\nHost: b\r\nContent-Length: %d\r\n\r\n%s", len(body), body))
+		memory, err := c.ask(fmt.Appendf(nil, "POST /v1/chat/completions HTTP/1.1\r\nHost: localhost\r\nContent-Length: %d\r\n\r\n%s", len(body), body))
 		if err != nil {
 			return err
 		}

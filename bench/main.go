@@ -1,5 +1,6 @@
-// Command bench compares the proxy, side by side in one run, with no proxy and
-// with a bare fasthttp relay that only copies. Each target is a process of its
+// Command bench compares the proxy, side by side in one run, with no proxy,
+// with a bare fasthttp relay that only copies, and with nginx and HAProxy where
+// they are installed. Each target is a process of its
 // own on the loopback interface, and the targets take turns within each round.
 //
 // It owns the load, the stand-in upstream and the report. It must not know the
@@ -22,6 +23,7 @@ type options struct {
 	streams  int           // open at the same time
 	chunks   int           // of a stream
 	pace     time.Duration // between chunks
+	before   string        // the binary of another version; empty: there is none
 }
 
 func main() {
@@ -46,6 +48,7 @@ func main() {
 	flag.IntVar(&o.rounds, "rounds", 3, "rounds; medians are shown")
 	flag.DurationVar(&o.duration, "duration", 3*time.Second, "of each flat-out measurement")
 	flag.IntVar(&o.streams, "streams", 1000, "streams open at the same time")
+	flag.StringVar(&o.before, "before", "", "binary of another version of the proxy, to compare with")
 	flag.Parse()
 	if *quick {
 		o.rounds, o.duration, o.streams = 1, time.Second, 200
@@ -69,7 +72,7 @@ func role(args []string) {
 }
 
 func bench(o options) error {
-	p, err := startProcesses()
+	p, err := startProcesses(o.before)
 	defer p.stop()
 	if err != nil {
 		return err
@@ -90,19 +93,24 @@ func bench(o options) error {
 			}
 		}
 	}
-	r.print(os.Stdout)
+	r.print(os.Stdout, p.missing)
 	return nil
 }
 
+// sizes are those of the requests that are sent flat out.
+var sizes = []int{1 << 10, 64 << 10, 512 << 10}
+
+func label(size int) string { return fmt.Sprintf("%d KiB", size>>10) }
+
 // measure takes one round of figures of a target.
 func measure(t *target, o options, r *report) error {
-	for _, size := range []int{1 << 10, 64 << 10} {
+	for _, size := range sizes {
 		before := t.cpu()
+		name := label(size)
 		n, err := flatOut(t, size, o.duration)
 		if err != nil {
-			return err
+			return fmt.Errorf("requests of %s: %w", name, err)
 		}
-		name := fmt.Sprintf("%d KiB", size>>10)
 		r.add(t, name+" rps", float64(n)/o.duration.Seconds())
 		r.add(t, name+" µs", float64(t.cpu()-before)/float64(n)/1e3)
 	}
@@ -121,7 +129,7 @@ func measure(t *target, o options, r *report) error {
 	before, memory := t.cpu(), t.memory()
 	most, err := manyStreams(t, o)
 	if err != nil {
-		return err
+		return fmt.Errorf("streams: %w", err)
 	}
 	r.add(t, "stream µs", float64(t.cpu()-before)/float64(o.streams)/1e3)
 	r.add(t, "stream KiB", float64(most-memory)/float64(o.streams)/1024)

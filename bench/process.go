@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
+	"syscall"
 	"time"
 )
 
@@ -24,11 +25,14 @@ type target struct {
 // processes are all that run for the benchmark.
 type processes struct {
 	targets []*target
+	missing []string // what is not compared with, and why
 	cmds    []*exec.Cmd
 	dir     string
 }
 
-func startProcesses() (*processes, error) {
+// startProcesses starts all that is compared. before is the binary of another
+// version of the proxy; empty: there is none.
+func startProcesses(before string) (*processes, error) {
 	p, self, upstream, err := startUpstream()
 	if err != nil {
 		return p, err
@@ -41,15 +45,23 @@ func startProcesses() (*processes, error) {
 		return p, err
 	}
 	p.targets = append(p.targets, &target{name: "bare fasthttp relay", address: relay, pid: pid, history: same})
+	if err := p.references(upstream, same); err != nil {
+		return p, err
+	}
 	for _, v := range []struct {
-		name, backend string
-		history       func(int) string
+		name, binary, backend string
+		history               func(int) string
 	}{
-		{"graphiti-proxy, memory off", "off", same},
-		{"graphiti-proxy, memory on, block kept", "embedded", same},
-		{"graphiti-proxy, memory on, every request a new turn", "embedded", func(n int) string { return "number " + strconv.Itoa(n) }},
+		{"before: memory off", before, "off", same},
+		{"graphiti-proxy, memory off", p.binary(), "off", same},
+		{"before: block kept", before, "embedded", same},
+		{"graphiti-proxy, memory on, block kept", p.binary(), "embedded", same},
+		{"graphiti-proxy, memory on, every request a new turn", p.binary(), "embedded", func(n int) string { return "number " + strconv.Itoa(n) }},
 	} {
-		if err := p.proxy(v.name, p.binary(), upstream, v.backend, v.history); err != nil {
+		if v.binary == "" {
+			continue
+		}
+		if err := p.proxy(v.name, v.binary, upstream, v.backend, v.history); err != nil {
 			return p, err
 		}
 	}
@@ -115,8 +127,12 @@ func (p *processes) start(address string, env []string, name string, args ...str
 
 func (p *processes) stop() {
 	for _, c := range p.cmds {
-		_ = c.Process.Kill()
+		if c.Process.Signal(syscall.SIGTERM) != nil { // nginx ends its workers
+			_ = c.Process.Kill()
+		}
+		killed := time.AfterFunc(time.Second, func() { _ = c.Process.Kill() })
 		_ = c.Wait()
+		killed.Stop()
 	}
 	p.cmds = nil
 	_ = os.RemoveAll(p.dir)
@@ -131,34 +147,51 @@ func freeAddress() string {
 	return ln.Addr().String()
 }
 
-// cpu is the processor time that the target has used, in nanoseconds.
-func (t *target) cpu() int64 {
+// pids are the target's processes: nginx has one for each worker.
+func (t *target) pids() []int {
 	if t.pid == 0 {
-		return 0
+		return nil
 	}
-	// The process's own file is of its first thread only: add up all of them.
-	tasks, err := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/schedstat", t.pid))
-	if err != nil {
-		return 0
+	all := []int{t.pid}
+	b, _ := os.ReadFile(fmt.Sprintf("/proc/%d/task/%[1]d/children", t.pid)) // it may have none
+	for _, child := range bytes.Fields(b) {
+		if n, err := strconv.Atoi(string(child)); err == nil {
+			all = append(all, n)
+		}
 	}
-	var sum int64
-	for _, f := range tasks {
-		b, err := os.ReadFile(f)
+	return all
+}
+
+// cpu is the processor time that the target has used, in nanoseconds.
+func (t *target) cpu() (sum int64) {
+	for _, pid := range t.pids() {
+		// The process's own file is of its first thread only: add up all of them.
+		tasks, err := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/schedstat", pid))
 		if err != nil {
 			continue
 		}
-		n, _ := strconv.ParseInt(string(bytes.Fields(b)[0]), 10, 64)
-		sum += n
+		for _, f := range tasks {
+			b, err := os.ReadFile(f)
+			if err != nil {
+				continue
+			}
+			n, _ := strconv.ParseInt(string(bytes.Fields(b)[0]), 10, 64)
+			sum += n
+		}
 	}
 	return sum
 }
 
 // memory is the target's resident memory, in bytes.
-func (t *target) memory() int64 {
-	if t.pid == 0 {
-		return 0
+func (t *target) memory() (sum int64) {
+	for _, pid := range t.pids() {
+		sum += resident(pid)
 	}
-	f, err := os.Open(fmt.Sprintf("/proc/%d/status", t.pid))
+	return sum
+}
+
+func resident(pid int) int64 {
+	f, err := os.Open(fmt.Sprintf("/proc/%d/status", pid))
 	if err != nil {
 		return 0
 	}
