@@ -9,15 +9,21 @@ import (
 
 // Tx is a write transaction, valid during the call it is given to.
 type Tx struct {
-	conn  *sql.Conn
-	stmts map[string]*sql.Stmt
-	fold  bool
+	conn      *sql.Conn
+	stmts     map[string]*sql.Stmt
+	fold      bool
+	committed []func()
 }
 
 // Fold has the log folded into the file and emptied after the commit, so that
 // what was deleted stands in neither. What a reader still looks at then goes
 // with the next one, at the latest with Close.
 func (t *Tx) Fold() { t.fold = true }
+
+// Committed has f called once what the call writes is committed, before Write
+// returns, and in the order of the commits. It is not called when the call
+// fails, or the commit. It must neither block nor write.
+func (t *Tx) Committed(f func()) { t.committed = append(t.committed, f) }
 
 // Exec runs a statement, which is prepared once and kept: statements must be
 // constants.
@@ -118,6 +124,9 @@ func (d *DB) commit(tx *Tx, batch []*job) {
 	}
 	if err == nil {
 		d.written()
+		for _, f := range tx.committed {
+			f()
+		}
 	}
 	for i, j := range batch {
 		if errs[i] == nil {
@@ -158,7 +167,7 @@ func (d *DB) foldLog() {
 // alone needs none.
 func (t *Tx) commit(batch []*job) (errs []error, err error) {
 	errs = make([]error, len(batch))
-	t.fold = false
+	t.fold, t.committed = false, nil
 	err = t.command("BEGIN IMMEDIATE")
 	switch {
 	case err != nil:
@@ -189,7 +198,9 @@ func (t *Tx) within(j *job) (failed, err error) {
 	if err := t.command("SAVEPOINT job"); err != nil {
 		return nil, err
 	}
+	before := len(t.committed)
 	if failed = call(j, t); failed != nil {
+		t.committed = t.committed[:before]
 		if err := t.command("ROLLBACK TO job"); err != nil {
 			return failed, err
 		}

@@ -44,7 +44,6 @@ func (e *Store) ForgetEpisodes(ctx context.Context, group string, meant func(*gr
 			for _, q := range []string{
 				"DELETE FROM vectors WHERE id = ?",
 				"DELETE FROM unread WHERE id = ?",
-				"DELETE FROM words WHERE rowid = ?",
 				"UPDATE groups SET size = size - 1 WHERE id = (SELECT grp FROM messages WHERE id = ?)",
 				"DELETE FROM messages WHERE id = ?",
 			} {
@@ -53,13 +52,11 @@ func (e *Store) ForgetEpisodes(ctx context.Context, group string, meant func(*gr
 				}
 			}
 		}
-		if _, err := tx.Exec("DELETE FROM speakers WHERE grp = ?1 AND name NOT IN (SELECT speaker FROM messages WHERE grp = ?1)", g); err != nil {
-			return err
-		}
-		if _, err := tx.Exec("INSERT INTO words (words) VALUES ('optimize')"); err != nil {
+		if err := dropOldIndex(tx); err != nil {
 			return err
 		}
 		tx.Fold()
+		tx.Committed(func() { e.index.Deleted(group) })
 		if e.mean != nil {
 			e.mean.forget(g)
 		}

@@ -4,12 +4,12 @@ import (
 	"math"
 	"slices"
 	"sort"
-	"strconv"
 	"strings"
 	"time"
 	"unicode"
 
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti"
+	"github.com/graphiti-proxy/graphiti-proxy/graphiti/embedded/index"
 )
 
 // How messages are ranked, without a model. A message seldom repeats what it
@@ -47,28 +47,18 @@ var beside = [...]struct {
 	weight float32
 }{{0, 1}, {1, 0.55}, {2, 0.25}, {-1, 0.35}, {-2, 0.1}}
 
-// term is a word of a question that a group has.
+// term is a word of a question.
 type term struct {
-	word   string
-	places []int64 // ascending
-	idf    float64
-	name   bool // a speaker's
+	word     string
+	places   []int64 // of the newest messages that have it, ascending
+	messages int     // that have it, in all
+	idf      float64
+	name     bool // a speaker's
 }
 
-func newTerm(word, list string, n int, size int64) term {
-	t := term{word: word, places: make([]int64, 0, n)}
-	for p := range strings.SplitSeq(list, " ") {
-		if v, err := strconv.ParseInt(p, 10, 64); err == nil {
-			t.places = append(t.places, v)
-		}
-	}
-	slices.Sort(t.places)
-	df := float64(n)
-	if n > common { // how many there are in all was not counted
-		df = max(df, float64(size)/10)
-	}
-	t.idf = math.Log(1 + (max(float64(size)-df, 0)+fewMessages)/(df+0.5))
-	return t
+// idf is how much a word tells that so many of a group's messages have.
+func idf(messages, size int) float64 {
+	return math.Log(1 + float64(max(size-messages, 0)+fewMessages)/(float64(messages)+0.5))
 }
 
 // chooseTerms leaves the rarest words that fit. Two forms of one word are one.
@@ -77,6 +67,9 @@ func chooseTerms(all []term) []term {
 	var out []term
 	visits := 0
 	for _, t := range all {
+		if t.messages == 0 {
+			continue
+		}
 		if slices.ContainsFunc(out, func(o term) bool { return alike(o.word, t.word) && slices.Equal(o.places, t.places) }) {
 			continue
 		}
@@ -339,7 +332,7 @@ const newPart = 0.2
 // repeats reports whether a message says little but what is asked: the same
 // question, asked before.
 func repeats(content string, asked []string) bool {
-	words := wordsOf(content, maxTerms)
+	words := index.Words(content, maxTerms)
 	known := 0
 	for _, w := range words {
 		if slices.Contains(asked, w) {

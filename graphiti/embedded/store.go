@@ -14,6 +14,7 @@ import (
 
 	"github.com/graphiti-proxy/graphiti-proxy/cache/sqlite"
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti"
+	"github.com/graphiti-proxy/graphiti-proxy/graphiti/embedded/index"
 )
 
 //go:embed schema_*.sql
@@ -22,9 +23,14 @@ var schemas embed.FS
 // Store is a memory in a file of its own: what was said, found again by
 // its words. It needs no other process and no model.
 type Store struct {
-	db   *sqlite.DB
-	mean *vectors // nil: messages are found by their words alone
+	db    *sqlite.DB
+	index *index.Groups
+	mean  *vectors // nil: messages are found by their words alone
+	old   takeover
 }
+
+// indexBytes bounds the indexes of all groups in memory.
+const indexBytes = 64 << 20
 
 // Open opens the store at path, creating it where there is none.
 func Open(path string) (*Store, error) {
@@ -34,7 +40,8 @@ func Open(path string) (*Store, error) {
 		return nil, fmt.Errorf("open memory: %w", err)
 	}
 	e := &Store{db: db}
-	if err := e.upgrade(); err != nil {
+	e.index = index.New(e.indexed, indexBytes)
+	if err := errors.Join(e.upgrade(), e.removeOldIndex()); err != nil {
 		_ = db.Close()
 		return nil, fmt.Errorf("open memory: %w", err)
 	}
@@ -115,8 +122,13 @@ func (e *Store) Write(ctx context.Context, group string, messages []graphiti.Mes
 		if err := tx.QueryRow("SELECT id FROM groups WHERE name = ?", group).Scan(&g); err != nil {
 			return err
 		}
+		var added []index.Message
 		for i := range messages {
-			id, err := insert(tx, g, &messages[i], messages[i].Timestamp.UnixMilli(), time.Now().UnixMilli())
+			m := &messages[i]
+			id, err := insert(tx, g, m, m.Timestamp.UnixMilli(), time.Now().UnixMilli())
+			if id != 0 {
+				added = append(added, index.Message{Place: id & maxPlace, Speaker: m.Role, Text: plain(m.Content)})
+			}
 			if err == nil && id != 0 && e.mean != nil {
 				_, err = tx.Exec("INSERT INTO unread (id) VALUES (?)", id)
 			}
@@ -124,12 +136,17 @@ func (e *Store) Write(ctx context.Context, group string, messages []graphiti.Mes
 				return err
 			}
 		}
+		tx.Committed(func() { e.index.Committed(group, g, added) })
 		return nil
 	})
 }
 
-// placeBits is how many bits of a message's id are its place in the group.
-const placeBits = 32
+// A message's id is its group's number and, in the lower bits, its place in the
+// group.
+const (
+	placeBits = 32
+	maxPlace  = 1<<placeBits - 1
+)
 
 // betweenTalks is how many places are left free where another talk begins, so
 // that its messages do not stand beside those of the one before.
@@ -150,7 +167,7 @@ func insert(tx *sqlite.Tx, group int64, m *graphiti.Message, said, kept int64) (
 	var last, before int64
 	var talk string
 	if err := tx.QueryRow("SELECT coalesce((SELECT max(id) FROM messages WHERE id BETWEEN ? AND ?), ?), talk, said FROM groups WHERE id = ?",
-		first, first|(1<<placeBits-1), first, group).Scan(&last, &talk, &before); err != nil {
+		first, first|maxPlace, first, group).Scan(&last, &talk, &before); err != nil {
 		return 0, err
 	}
 	id = last + 1
@@ -165,8 +182,6 @@ func insert(tx *sqlite.Tx, group int64, m *graphiti.Message, said, kept int64) (
 		{"UPDATE groups SET size = size + 1, talk = ?, said = ? WHERE id = ?", []any{now, said, group}},
 		{"INSERT INTO messages (id, grp, name, role, speaker, content, source, said, kept) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",
 			[]any{id, group, m.Name, string(m.RoleType), m.Role, m.Content, m.SourceDescription, said, kept}},
-		{"INSERT INTO speakers (grp, name) SELECT ?, ? WHERE ?2 <> '' ON CONFLICT DO NOTHING", []any{group, m.Role}},
-		{"INSERT INTO words (rowid, content) VALUES (?, ?)", []any{id, indexed(group, wordsOf(plain(m.Content), maxIndexed))}},
 	} {
 		if _, err := tx.Exec(q.query, q.args...); err != nil {
 			return 0, err
@@ -182,9 +197,6 @@ func plain(content string) string {
 	}
 	return content
 }
-
-// maxIndexed bounds the words of one message that can be found.
-const maxIndexed = 4000
 
 // group is the number of a group; ok is false when nothing was ever said
 // there.
@@ -264,21 +276,18 @@ func (e *Store) Forget(ctx context.Context, group string) error {
 		for _, q := range []string{
 			"DELETE FROM vectors WHERE id IN (SELECT id FROM messages WHERE grp = ?)",
 			"DELETE FROM unread WHERE id IN (SELECT id FROM messages WHERE grp = ?)",
-			"DELETE FROM words WHERE rowid IN (SELECT id FROM messages WHERE grp = ?)",
 			"DELETE FROM messages WHERE grp = ?",
-			"DELETE FROM speakers WHERE grp = ?",
 			"DELETE FROM groups WHERE id = ?",
 		} {
 			if _, err := tx.Exec(q, g); err != nil {
 				return err
 			}
 		}
-		// The index only notes that a message is gone, and keeps its words
-		// until it is written anew.
-		if _, err := tx.Exec("INSERT INTO words (words) VALUES ('optimize')"); err != nil {
+		if err := dropOldIndex(tx); err != nil {
 			return err
 		}
 		tx.Fold()
+		tx.Committed(func() { e.index.Deleted(group) })
 		if e.mean != nil {
 			e.mean.forget(g)
 		}
@@ -312,6 +321,8 @@ func (e *Store) Clock() time.Time { return time.Time{} }
 
 // Close implements graphiti.Connection.
 func (e *Store) Close() error {
+	e.old.end()
+	e.index.Close()
 	if e.mean != nil {
 		e.mean.close()
 	}

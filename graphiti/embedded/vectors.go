@@ -256,7 +256,7 @@ func (v *vectors) of(ctx context.Context, group int64) (*groupVectors, error) {
 		return g, nil
 	}
 	first := group << placeBits
-	rows, err := v.db.Query(ctx, "SELECT id & 4294967295, vec FROM vectors WHERE id BETWEEN ? AND ? ORDER BY id DESC LIMIT ?", first, first|(1<<placeBits-1), maxCompared)
+	rows, err := v.db.Query(ctx, "SELECT id & 4294967295, vec FROM vectors WHERE id BETWEEN ? AND ? ORDER BY id DESC LIMIT ?", first, first|maxPlace, maxCompared)
 	if err != nil {
 		return nil, fmt.Errorf("read embeddings: %w", err)
 	}

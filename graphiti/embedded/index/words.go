@@ -1,13 +1,13 @@
-package embedded
+package index
 
 import (
 	"strings"
 	"unicode"
 )
 
-// wordsOf returns the first max words of a text, each once, without those that
+// Words returns the first max words of a text, each once, without those that
 // say nothing. They hold letters and digits only.
-func wordsOf(text string, max int) []string {
+func Words(text string, max int) []string {
 	seen := make(map[string]bool)
 	var out []string
 	for _, w := range strings.FieldsFunc(strings.ToLower(text), func(r rune) bool {

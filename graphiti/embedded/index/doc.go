@@ -1,0 +1,7 @@
+// Package index owns which messages of a group have a word, in memory: built
+// from what the memory holds when a group is first searched, kept up to date
+// with every commit, and bounded in bytes.
+//
+// It must not know where messages are kept, nor what a search shows of them.
+// It imports none of our packages.
+package index

@@ -1,0 +1,232 @@
+package index
+
+import (
+	"slices"
+	"sync"
+)
+
+// Message is what the index knows of a message.
+type Message struct {
+	Place   int64 // in its group: more than that of each message before it
+	Speaker string
+	Text    string
+}
+
+const (
+	maxWords    = 4000 // of one message that can be found
+	maxSpeakers = 5000 // of a group whose names are known in a question
+)
+
+// What a part of an index weighs, in bytes: found by measuring heaps.
+const (
+	groupBytes   = 512
+	wordBytes    = 96 // and the word itself
+	speakerBytes = 128
+)
+
+// Group is the index of one group. It is safe for concurrent use.
+type Group struct {
+	mu       sync.RWMutex // guards what follows
+	number   int64
+	lists    map[string]*list // by stem
+	speakers map[string]bool
+	called   map[string][]string // speakers, by the words of their names
+	size     int
+	oldest   int64 // places before it are not in the lists
+	newest   int64
+	bytes    int
+	buf      []byte
+}
+
+func newGroup() *Group {
+	return &Group{lists: make(map[string]*list), speakers: make(map[string]bool), called: make(map[string][]string), bytes: groupBytes}
+}
+
+// Number is the number of the group in the file that it was built from; 0:
+// nothing was ever said there.
+func (g *Group) Number() int64 {
+	g.mu.RLock()
+	defer g.mu.RUnlock()
+	return g.number
+}
+
+// Size is how many messages the group has.
+func (g *Group) Size() int {
+	g.mu.RLock()
+	defer g.mu.RUnlock()
+	return g.size
+}
+
+// Find returns how many messages have a word, and the places of the newest of
+// them, at most as many, in ascending order.
+func (g *Group) Find(word string, most int) (places []int64, messages int) {
+	var buf [64]byte
+	s := stem(buf[:0], word)
+	g.mu.RLock()
+	defer g.mu.RUnlock()
+	l := g.lists[string(s)]
+	if l == nil {
+		return nil, 0
+	}
+	places = l.newest(most)
+	slices.Reverse(places)
+	return places, l.n
+}
+
+// Speakers are those who are called by one of these words, in the order of
+// their names; known are the words that are part of any speaker's name.
+func (g *Group) Speakers(words []string) (named, known []string) {
+	g.mu.RLock()
+	defer g.mu.RUnlock()
+	for _, w := range words {
+		if names := g.called[w]; len(names) > 0 {
+			named, known = append(named, names...), append(known, w)
+		}
+	}
+	slices.Sort(named)
+	return slices.Compact(named), known
+}
+
+// add adds messages, in the order of their places. What is there already is not
+// added again.
+func (g *Group) add(number int64, messages []Message) {
+	words := make([][]string, len(messages))
+	for i := range messages {
+		words[i] = Words(messages[i].Text, maxWords)
+	}
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.number = number
+	for i := range messages {
+		m := &messages[i]
+		if m.Place <= g.newest {
+			continue
+		}
+		g.newest = m.Place
+		g.size++
+		g.speak(m.Speaker)
+		for _, w := range words[i] {
+			g.buf = stem(g.buf[:0], w)
+			l := g.lists[string(g.buf)]
+			if l == nil {
+				l = &list{}
+				g.lists[string(g.buf)] = l
+				g.bytes += wordBytes + len(g.buf)
+			}
+			g.bytes -= cap(l.deltas)
+			l.add(m.Place)
+			g.bytes += cap(l.deltas)
+		}
+	}
+}
+
+// speak notes who has said a message.
+func (g *Group) speak(name string) {
+	if name == "" || g.speakers[name] || len(g.speakers) == maxSpeakers {
+		return
+	}
+	g.speakers[name] = true
+	for _, w := range Words(name, maxWords) {
+		g.called[w] = append(g.called[w], name)
+	}
+	g.bytes += speakerBytes + 2*len(name)
+}
+
+// halve drops the older half of the places.
+func (g *Group) halve() {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.oldest += (g.newest - g.oldest) / 2
+	g.size -= g.size / 2 // about
+	g.bytes = groupBytes
+	for s, l := range g.lists {
+		if l.drop(g.oldest); l.n == 0 {
+			delete(g.lists, s)
+			continue
+		}
+		g.bytes += wordBytes + len(s) + cap(l.deltas)
+	}
+	for name := range g.speakers {
+		g.bytes += speakerBytes + 2*len(name)
+	}
+}
+
+// weight is how many bytes the index takes.
+func (g *Group) weight() int {
+	g.mu.RLock()
+	defer g.mu.RUnlock()
+	return g.bytes
+}
+
+// list holds the places of one word.
+type list struct {
+	last   int64
+	n      int
+	deltas []byte // from each place to the next, to be read from the end
+}
+
+// add adds a place behind all others.
+func (l *list) add(place int64) {
+	if l.n > 0 {
+		if l.last == place { // another form of the same word
+			return
+		}
+		l.deltas = appendDelta(l.deltas, uint64(place-l.last)) //nolint:gosec // places ascend
+	}
+	l.last = place
+	l.n++
+}
+
+// newest returns the last places, at most as many, the last one first.
+func (l *list) newest(most int) []int64 {
+	out := make([]int64, 0, min(l.n, most))
+	at, rest := l.last, l.deltas
+	for range min(l.n, most) {
+		out = append(out, at)
+		var d uint64
+		d, rest = cutDelta(rest)
+		at -= int64(d) //nolint:gosec // it was a difference of two
+	}
+	return out
+}
+
+// drop drops the places before one.
+func (l *list) drop(before int64) {
+	n, from, at, rest := 0, len(l.deltas), l.last, l.deltas
+	for n < l.n && at >= before {
+		n, from = n+1, len(rest)
+		var d uint64
+		d, rest = cutDelta(rest)
+		at -= int64(d) //nolint:gosec // it was a difference of two
+	}
+	l.n, l.deltas = n, slices.Clone(l.deltas[from:])
+}
+
+// A delta is written in bytes of seven bits, the highest first; all but the
+// first of them are marked, so that it can be read from its end.
+func appendDelta(b []byte, d uint64) []byte {
+	var buf [10]byte
+	i := len(buf)
+	for {
+		i--
+		buf[i] = byte(d) & 0x7f
+		if d >>= 7; d == 0 {
+			break
+		}
+		buf[i] |= 0x80
+	}
+	return append(b, buf[i:]...)
+}
+
+// cutDelta returns the last delta and what stands before it; 0 where nothing
+// is left.
+func cutDelta(b []byte) (d uint64, rest []byte) {
+	shift := 0
+	for i := len(b) - 1; i >= 0; i-- {
+		d |= uint64(b[i]&0x7f) << shift
+		if shift += 7; b[i]&0x80 == 0 {
+			return d, b[:i]
+		}
+	}
+	return d, nil
+}

@@ -1,0 +1,228 @@
+package index
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"sync"
+
+	"github.com/hashicorp/golang-lru/v2/simplelru"
+)
+
+// Read reads the messages of a group that stand behind a place, in the order of
+// their places, and returns the group's number; 0 when there is no such group.
+type Read func(ctx context.Context, group string, behind int64, each func(Message)) (number int64, err error)
+
+// ErrClosed says that the indexes were closed.
+var ErrClosed = errors.New("the index is closed")
+
+// readAtOnce is how many messages are added at a time while an index is built.
+const readAtOnce = 256
+
+// warmPart is the part of the room that is filled before anybody asks.
+const warmPart = 0.25
+
+// Groups are the indexes of the groups that were searched last. It is safe for
+// concurrent use.
+type Groups struct {
+	read  Read
+	limit int
+
+	ctx     context.Context // of the builds; ends with Close
+	stop    context.CancelFunc
+	builds  sync.WaitGroup
+	builder chan struct{} // holds a token while a build is under way: they must not take the machine from requests
+
+	mu    sync.Mutex // guards what follows
+	lru   *simplelru.LRU[string, *entry]
+	bytes int
+}
+
+// entry is one group: built, or under way.
+type entry struct {
+	group *Group
+	built chan struct{} // closed when group is whole, or err is set
+	err   error
+
+	// Guarded by Groups.mu.
+	whole  bool
+	behind bool // something was committed since the file was last read
+	bytes  int
+}
+
+// New returns indexes that take about limit bytes at most.
+func New(read Read, limit int) *Groups {
+	g := &Groups{read: read, limit: limit, builder: make(chan struct{}, 1)}
+	g.ctx, g.stop = context.WithCancel(context.Background())
+	g.lru, _ = simplelru.NewLRU(math.MaxInt, func(_ string, e *entry) { g.bytes -= e.bytes }) // fails for no size only
+	return g
+}
+
+// Close ends what is under way.
+func (g *Groups) Close() {
+	g.mu.Lock()
+	g.stop()
+	g.mu.Unlock()
+	g.builds.Wait()
+}
+
+// Get returns the index of a group, and waits until it is built, or ctx ends;
+// the build goes on then.
+func (g *Groups) Get(ctx context.Context, name string) (*Group, error) {
+	g.mu.Lock()
+	e, ok := g.lru.Get(name)
+	if !ok {
+		e = g.startLocked(name)
+	}
+	g.mu.Unlock()
+	select {
+	case <-e.built:
+		return e.group, e.err
+	case <-ctx.Done():
+		return nil, fmt.Errorf("index a group: %w", ctx.Err())
+	}
+}
+
+// Warm builds the indexes of these groups in the background, the first one
+// first, as far as they leave room for others.
+func (g *Groups) Warm(names []string) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if g.ctx.Err() == nil {
+		// Ends with the last of them, or with Close.
+		g.builds.Go(func() { g.warm(names) })
+	}
+}
+
+func (g *Groups) warm(names []string) {
+	for _, name := range names {
+		_, err := g.Get(g.ctx, name)
+		g.mu.Lock()
+		full := float64(g.bytes) > warmPart*float64(g.limit)
+		g.mu.Unlock()
+		if err != nil || full {
+			return
+		}
+	}
+}
+
+// Committed adds messages that a group has now. Calls for one group come in the
+// order of the commits.
+func (g *Groups) Committed(name string, number int64, messages []Message) {
+	defer func() {
+		if recover() != nil { // a mistake here must not end the writer
+			g.Deleted(name)
+		}
+	}()
+	g.mu.Lock()
+	e, ok := g.lru.Peek(name)
+	if ok && !e.whole {
+		e.behind = true
+	}
+	ok = ok && e.whole
+	g.mu.Unlock()
+	if !ok {
+		return
+	}
+	e.group.add(number, messages)
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if now, ok := g.lru.Peek(name); ok && now == e {
+		g.weighLocked(e)
+	}
+}
+
+// Deleted drops what is known of a group, some of which is no more, and builds
+// it anew where it was known.
+func (g *Groups) Deleted(name string) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if g.lru.Remove(name) {
+		g.startLocked(name)
+	}
+}
+
+// startLocked begins to build the index of a group.
+func (g *Groups) startLocked(name string) *entry {
+	e := &entry{group: newGroup(), built: make(chan struct{})}
+	if g.ctx.Err() != nil {
+		e.err = ErrClosed
+		close(e.built)
+		return e
+	}
+	g.lru.Add(name, e)
+	// Ends when the group is read, or with Close.
+	g.builds.Go(func() { g.build(name, e) })
+	return e
+}
+
+// build reads a group until nothing was committed meanwhile.
+func (g *Groups) build(name string, e *entry) {
+	select {
+	case g.builder <- struct{}{}:
+		defer func() { <-g.builder }()
+	case <-g.ctx.Done():
+	}
+	for {
+		err := g.readInto(name, e.group)
+		g.mu.Lock()
+		if err == nil && e.behind {
+			e.behind = false
+			g.mu.Unlock()
+			continue
+		}
+		if now, ok := g.lru.Peek(name); ok && now == e {
+			if err != nil {
+				g.lru.Remove(name)
+			} else {
+				g.weighLocked(e)
+			}
+		}
+		e.whole, e.err = err == nil, err
+		close(e.built)
+		g.mu.Unlock()
+		return
+	}
+}
+
+// readInto adds what a group does not have yet. It contains panics: a mistake
+// here must not end the process.
+func (g *Groups) readInto(name string, group *Group) (err error) {
+	defer func() {
+		if r := recover(); r != nil {
+			err = fmt.Errorf("panic in the index: %v", r)
+		}
+	}()
+	batch := make([]Message, 0, readAtOnce)
+	number, err := g.read(g.ctx, name, group.newest, func(m Message) {
+		if batch = append(batch, m); len(batch) == cap(batch) {
+			group.add(0, batch)
+			batch = batch[:0]
+			if group.bytes > g.limit {
+				group.halve()
+			}
+		}
+	})
+	if err != nil {
+		return fmt.Errorf("index a group: %w", err)
+	}
+	group.add(number, batch)
+	return nil
+}
+
+// weighLocked notes what a group weighs now, and makes room where it is needed.
+func (g *Groups) weighLocked(e *entry) {
+	weigh := func() {
+		now := e.group.weight()
+		g.bytes += now - e.bytes
+		e.bytes = now
+	}
+	for weigh(); g.bytes > g.limit && g.lru.Len() > 1; {
+		g.lru.RemoveOldest()
+	}
+	if g.bytes > g.limit && g.bytes == e.bytes {
+		e.group.halve()
+		weigh()
+	}
+}

@@ -1,0 +1,203 @@
+package index
+
+import (
+	"bytes"
+	"unicode"
+	"unicode/utf8"
+
+	"golang.org/x/text/unicode/norm"
+)
+
+// stem appends to b the form of a word under which all its forms are found:
+// Latin letters without their accents, and an English word without its ending,
+// as Porter's algorithm says (An algorithm for suffix stripping, 1980). It
+// allocates nothing where b has room.
+func stem(b []byte, word string) []byte {
+	from := len(b)
+	b = fold(b, word)
+	if len(b)-from < 3 {
+		return b
+	}
+	w := stemmer{b: b[from:]}
+	w.plurals()
+	w.pastTenses()
+	if n := len(w.b) - 1; w.b[n] == 'y' && w.vowelBefore(n) {
+		w.b[n] = 'i'
+	}
+	w.replaceFirst(doubleSuffixes, 0)
+	w.replaceFirst(fullSuffixes, 0)
+	w.replaceFirst(lastSuffixes, 1)
+	w.finalE()
+	return b[:from+len(w.b)]
+}
+
+// fold appends a word without the accents of its Latin letters.
+func fold(b []byte, word string) []byte {
+	for i := 0; i < len(word); {
+		if c := word[i]; c < utf8.RuneSelf {
+			b = append(b, c)
+			i++
+			continue
+		}
+		r, n := utf8.DecodeRuneInString(word[i:])
+		switch {
+		case r >= 0x300 && r <= 0x36F: // an accent that stands alone
+		case unicode.Is(unicode.Latin, r):
+			if d := norm.NFD.PropertiesString(word[i:]).Decomposition(); len(d) > 0 {
+				_, base := utf8.DecodeRune(d)
+				b = append(b, d[:base]...)
+				break
+			}
+			fallthrough
+		default:
+			b = append(b, word[i:i+n]...)
+		}
+		i += n
+	}
+	return b
+}
+
+// stemmer is a word whose end is cut off, step by step.
+type stemmer struct{ b []byte }
+
+// suffix is an ending and what stands in its place.
+type suffix struct{ old, new string }
+
+// Of each list the first ending that fits is replaced, so that longer ones come
+// first.
+var (
+	doubleSuffixes = []suffix{{"ational", "ate"}, {"tional", "tion"}, {"enci", "ence"}, {"anci", "ance"}, {"izer", "ize"}, {"abli", "able"}, {"alli", "al"},
+		{"entli", "ent"}, {"eli", "e"}, {"ousli", "ous"}, {"ization", "ize"}, {"ation", "ate"}, {"ator", "ate"}, {"alism", "al"}, {"iveness", "ive"},
+		{"fulness", "ful"}, {"ousness", "ous"}, {"aliti", "al"}, {"iviti", "ive"}, {"biliti", "ble"}}
+	fullSuffixes = []suffix{{"icate", "ic"}, {"ative", ""}, {"alize", "al"}, {"iciti", "ic"}, {"ical", "ic"}, {"ful", ""}, {"ness", ""}}
+	lastSuffixes = []suffix{{"al", ""}, {"ance", ""}, {"ence", ""}, {"er", ""}, {"ic", ""}, {"able", ""}, {"ible", ""}, {"ant", ""}, {"ement", ""}, {"ment", ""},
+		{"ent", ""}, {"sion", "s"}, {"tion", "t"}, {"ou", ""}, {"ism", ""}, {"ate", ""}, {"iti", ""}, {"ous", ""}, {"ive", ""}, {"ize", ""}}
+)
+
+func (w *stemmer) ends(s string) bool { return bytes.HasSuffix(w.b, []byte(s)) }
+
+func (w *stemmer) cut(n int) { w.b = w.b[:len(w.b)-n] }
+
+func (w *stemmer) consonant(i int) bool {
+	switch w.b[i] {
+	case 'a', 'e', 'i', 'o', 'u':
+		return false
+	case 'y':
+		return i == 0 || !w.consonant(i-1)
+	}
+	return true
+}
+
+// measure counts how often, in the first n letters, consonants follow vowels.
+func (w *stemmer) measure(n int) (m int) {
+	vowel := false
+	for i := range n {
+		c := w.consonant(i)
+		if c && vowel {
+			m++
+		}
+		vowel = !c
+	}
+	return m
+}
+
+// vowelBefore reports whether one of the first n letters is a vowel.
+func (w *stemmer) vowelBefore(n int) bool {
+	for i := range n {
+		if !w.consonant(i) {
+			return true
+		}
+	}
+	return false
+}
+
+// doubled reports whether the word ends with a consonant written twice.
+func (w *stemmer) doubled() bool {
+	n := len(w.b)
+	return n > 1 && w.b[n-1] == w.b[n-2] && w.consonant(n-1)
+}
+
+// short reports whether the first n letters end as "hop" does, and not "snow".
+func (w *stemmer) short(n int) bool {
+	if n < 3 || !w.consonant(n-1) || w.consonant(n-2) || !w.consonant(n-3) {
+		return false
+	}
+	c := w.b[n-1]
+	return c != 'w' && c != 'x' && c != 'y'
+}
+
+func (w *stemmer) plurals() {
+	switch {
+	case w.ends("sses"), w.ends("ies"):
+		w.cut(2)
+	case w.ends("s") && !w.ends("ss"):
+		w.cut(1)
+	}
+}
+
+func (w *stemmer) pastTenses() {
+	n := 0
+	switch {
+	case w.ends("eed"):
+		if w.measure(len(w.b)-3) > 0 {
+			w.cut(1)
+		}
+		return
+	case w.ends("ed"):
+		n = 2
+	case w.ends("ing"):
+		n = 3
+	}
+	if n == 0 || !w.vowelBefore(len(w.b)-n) {
+		return
+	}
+	w.cut(n)
+	last := byte(0)
+	if len(w.b) > 0 {
+		last = w.b[len(w.b)-1]
+	}
+	switch {
+	case w.ends("at"), w.ends("bl"), w.ends("iz"):
+		w.b = append(w.b, 'e') // where the ending was
+	case w.doubled() && last != 'l' && last != 's' && last != 'z':
+		w.cut(1)
+	case w.measure(len(w.b)) == 1 && w.short(len(w.b)):
+		w.b = append(w.b, 'e')
+	}
+}
+
+// replaceFirst replaces the first ending that fits, where what stands before it
+// measures more than m.
+func (w *stemmer) replaceFirst(list []suffix, m int) {
+	for i := range list {
+		s := &list[i]
+		if !w.ends(s.old) {
+			continue
+		}
+		if w.measure(len(w.b)-len(s.old)+kept(s)) > m {
+			w.b = append(w.b[:len(w.b)-len(s.old)], s.new...)
+		}
+		return
+	}
+}
+
+// kept is how many letters of the ending belong to what is measured: "ion" goes
+// only after an s or a t.
+func kept(s *suffix) int {
+	if s.old == "sion" || s.old == "tion" {
+		return 1
+	}
+	return 0
+}
+
+func (w *stemmer) finalE() {
+	n := len(w.b) - 1
+	if w.b[n] == 'e' {
+		if m := w.measure(n); m > 1 || m == 1 && !w.short(n) {
+			w.b = w.b[:n]
+		}
+	}
+	if w.ends("ll") && w.measure(len(w.b)-1) > 1 {
+		w.cut(1)
+	}
+}
