@@ -12,6 +12,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/graphiti-proxy/graphiti-proxy/proxy/wire/connect"
 	"github.com/graphiti-proxy/graphiti-proxy/proxy/wire/sock"
 )
 
@@ -32,7 +33,7 @@ type Upstream struct {
 	Name    string // what metrics and settings call it
 	Host    string // the Host field
 	base    *url.URL
-	addr    string // host:port to dial
+	dialer  *connect.Dialer
 	prefix  string // path before every request path, without a final slash
 	tls     *tls.Config
 	timeout time.Duration // for connecting, TLS included
@@ -69,16 +70,12 @@ func NewUpstream(name, base string, roots *tls.Config, timeout time.Duration) (*
 
 		provider: slices.Contains(providers, u.Hostname()),
 	}
-	port := u.Port()
-	switch {
-	case u.Scheme == "http" && port == "":
-		port = "80"
-	case u.Scheme == "https" && port == "":
-		port = "443"
-	case u.Scheme != "http" && u.Scheme != "https" || u.Hostname() == "":
+	if u.Scheme != "http" && u.Scheme != "https" || u.Hostname() == "" {
 		return nil, fmt.Errorf("upstream address %q is not http:// or https:// with a host", u.Redacted())
 	}
-	up.addr = net.JoinHostPort(u.Hostname(), port)
+	if up.dialer, err = connect.New(u, roots); err != nil {
+		return nil, err //nolint:wrapcheck // it names the variable that is wrong
+	}
 	if u.Scheme == "https" {
 		up.tls = roots.Clone()
 		up.tls.ServerName = u.Hostname()
@@ -113,10 +110,9 @@ func (u *Upstream) take(ctx context.Context) (c *Conn, reused bool, err error) {
 func (u *Upstream) dial(ctx context.Context) (*Conn, error) {
 	ctx, cancel := context.WithTimeout(ctx, u.timeout)
 	defer cancel()
-	var d net.Dialer
-	raw, err := d.DialContext(ctx, "tcp", u.addr)
+	raw, err := u.dialer.Dial(ctx)
 	if err != nil {
-		return nil, fmt.Errorf("connect to %s: %w", u.addr, err)
+		return nil, err //nolint:wrapcheck // it says where to
 	}
 	c := &Conn{Conn: raw, of: u, sock: sock.Of(raw)}
 	if u.tls == nil {
@@ -125,7 +121,7 @@ func (u *Upstream) dial(ctx context.Context) (*Conn, error) {
 	tc := tls.Client(raw, u.tls)
 	if err := tc.HandshakeContext(ctx); err != nil {
 		raw.Close()
-		return nil, fmt.Errorf("TLS with %s: %w", u.addr, err)
+		return nil, fmt.Errorf("TLS with %s: %w", u.Host, err)
 	}
 	c.Conn = tc
 	return c, nil

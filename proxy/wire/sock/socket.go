@@ -36,12 +36,15 @@ func Of(c net.Conn) Socket {
 // Known reports whether there is a descriptor that can be asked.
 func (s Socket) Known() bool { return s.fd >= 0 }
 
-// Raw is the connection under TLS.
+// Raw is the connection under TLS, and under that to a forward proxy.
 func Raw(c net.Conn) net.Conn {
-	if t, ok := c.(interface{ NetConn() net.Conn }); ok {
-		return t.NetConn()
+	for {
+		t, ok := c.(interface{ NetConn() net.Conn })
+		if !ok {
+			return c
+		}
+		c = t.NetConn()
 	}
-	return c
 }
 
 // NoDescriptors reports whether an error says that the process, or the machine,

@@ -1,0 +1,174 @@
+//go:build e2e
+
+package e2e
+
+import (
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/tls"
+	"crypto/x509"
+	"crypto/x509/pkix"
+	"encoding/pem"
+	"fmt"
+	"math/big"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"net/http/httputil"
+	"net/url"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/graphiti-proxy/graphiti-proxy/graphiti/graphititest"
+	"github.com/graphiti-proxy/graphiti-proxy/proxy/proxytest"
+)
+
+// elsewhere is a server on an address of this machine that is not the loopback,
+// which is never reached through a forward proxy. It passes on to target.
+func elsewhere(t *testing.T, target string, secured bool) *httptest.Server {
+	t.Helper()
+	all, err := net.InterfaceAddrs()
+	if err != nil {
+		t.Fatal(err)
+	}
+	var ln net.Listener
+	for _, a := range all {
+		if n, ok := a.(*net.IPNet); ok && n.IP.IsGlobalUnicast() && n.IP.To4() != nil {
+			if ln, err = net.Listen("tcp", net.JoinHostPort(n.IP.String(), "0")); err == nil {
+				break
+			}
+		}
+	}
+	if ln == nil {
+		t.Skip("SKIPPED LOUDLY: this machine has the loopback address only, which no forward proxy is asked for")
+	}
+	u, err := url.Parse(target)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := httptest.NewUnstartedServer(httputil.NewSingleHostReverseProxy(u))
+	s.Listener.Close()
+	s.Listener = ln
+	if secured {
+		s.TLS = certificateFor(t, ln.Addr().(*net.TCPAddr).IP)
+		s.StartTLS()
+	} else {
+		s.Start()
+	}
+	t.Cleanup(s.Close)
+	return s
+}
+
+// TestForwardProxyOfTheEnvironment: model and memory are reached through
+// Debian's tinyproxy, and the model's certificate is one of SSL_CERT_FILE.
+func TestForwardProxyOfTheEnvironment(t *testing.T) {
+	t.Parallel()
+	if _, err := exec.LookPath("tinyproxy"); err != nil {
+		t.Skip("SKIPPED LOUDLY: tinyproxy is not installed; run e2e/packages.sh")
+	}
+	provider, err := proxytest.Start()
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = provider.Close() })
+	memory, err := graphititest.Start(graphititest.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = memory.Close() })
+	model, graph := elsewhere(t, provider.URL(), true), elsewhere(t, memory.URL(), false)
+
+	dir := t.TempDir()
+	trusted := filepath.Join(dir, "trusted.pem")
+	if err := os.WriteFile(trusted, pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: model.TLS.Certificates[0].Certificate[0]}), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	forward, log := freePort(t), filepath.Join(dir, "tinyproxy.log")
+	conf := filepath.Join(dir, "tinyproxy.conf")
+	if err := os.WriteFile(conf, fmt.Appendf(nil, "Port %s\nListen 127.0.0.1\nTimeout 60\nMaxClients 20\nBasicAuth me s3cret\nLogFile %q\nLogLevel Connect\n", port(forward), log), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	tiny := exec.Command("tinyproxy", "-d", "-c", conf)
+	if err := tiny.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = tiny.Process.Kill(); _ = tiny.Wait() })
+	until(t, "tinyproxy", func() bool {
+		c, err := net.Dial("tcp", forward)
+		if err == nil {
+			c.Close()
+		}
+		return err == nil
+	})
+
+	client, admin := freePort(t), freePort(t)
+	p := exec.Command(binary, "serve", "--set", "listen="+client, "--set", "admin.listen="+admin, "--set", "data_dir="+filepath.Join(dir, "data"),
+		"--set", "upstream.openai="+model.URL, "--set", "memory.backend=graphiti", "--set", "memory.endpoint="+graph.URL, "--set", "memory.consent=true")
+	p.Stderr = os.Stderr
+	by := "http://me:s3cret@" + forward
+	p.Env = append(os.Environ(), "HTTPS_PROXY="+by, "HTTP_PROXY="+by, "NO_PROXY=", "SSL_CERT_FILE="+trusted)
+	if err := p.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = p.Process.Kill(); _ = p.Wait() })
+	until(t, "the proxy", func() bool {
+		resp, err := http.Get("http://" + admin + "/healthz")
+		if err == nil {
+			resp.Body.Close()
+		}
+		return err == nil
+	})
+	for range 2 { // the second goes through the tunnel that is there
+		resp, err := http.Post("http://"+client+"/v1/chat/completions", "application/json", strings.NewReader(`{"model":"m","messages":[{"role":"user","content":"My cat is called Miso."}]}`))
+		if err != nil {
+			t.Fatal(err)
+		}
+		resp.Body.Close()
+		if resp.StatusCode != http.StatusOK {
+			t.Fatal(resp.Status)
+		}
+	}
+	connect, write := "CONNECT "+model.Listener.Addr().String(), "POST "+graph.URL+"/messages"
+	until(t, "both ways in tinyproxy's log", func() bool {
+		said := read(t, log)
+		return strings.Count(said, connect) == 1 && strings.Contains(said, write)
+	})
+}
+
+// certificateFor is one of an address, which vouches for itself.
+func certificateFor(t *testing.T, ip net.IP) *tls.Config {
+	t.Helper()
+	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		t.Fatal(err)
+	}
+	template := &x509.Certificate{
+		SerialNumber: big.NewInt(1), Subject: pkix.Name{CommonName: "model"}, NotBefore: time.Now().Add(-time.Hour), NotAfter: time.Now().Add(time.Hour),
+		IPAddresses: []net.IP{ip}, IsCA: true, BasicConstraintsValid: true,
+	}
+	der, err := x509.CreateCertificate(rand.Reader, template, template, &key.PublicKey, key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return &tls.Config{MinVersion: tls.VersionTLS12, Certificates: []tls.Certificate{{Certificate: [][]byte{der}, PrivateKey: key}}}
+}
+
+// until waits for something to become true.
+func until(t *testing.T, what string, is func() bool) {
+	t.Helper()
+	for end := time.Now().Add(30 * time.Second); !is(); <-time.After(50 * time.Millisecond) {
+		if time.Now().After(end) {
+			t.Fatalf("%s: it does not come", what)
+		}
+	}
+}
+
+func port(address string) string {
+	_, port, _ := net.SplitHostPort(address)
+	return port
+}
