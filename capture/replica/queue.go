@@ -1,20 +1,15 @@
 package replica
 
 import (
-	"cmp"
 	"context"
 	"crypto/rand"
 	"embed"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"slices"
 	"strconv"
-	"strings"
 	"sync"
 	"time"
-
-	goredis "github.com/redis/go-redis/v9"
 
 	"github.com/graphiti-proxy/graphiti-proxy/cache/redis"
 	"github.com/graphiti-proxy/graphiti-proxy/capture/ledger"
@@ -82,15 +77,6 @@ type Queue struct {
 
 // line holds the numbers of a group's entries that wait, in their order.
 type line struct{ fresh, older []int64 }
-
-// mark is what became of an entry until now.
-type mark struct {
-	Sent     int64        `json:"s,omitempty"` // order of sending; 0: it waits
-	Attempts int          `json:"a,omitempty"`
-	Have     ledger.Sides `json:"h,omitempty"`
-	Losses   int          `json:"l,omitempty"`
-	Reason   string       `json:"r,omitempty"`
-}
 
 // New shares a queue over db.
 func New(db *redis.DB, maxTurns, maxBytes int) *Queue {
@@ -202,207 +188,11 @@ func (s *Queue) addPart(ctx context.Context, t *ledger.Turn, said string, target
 	return int(reply[0]), nil
 }
 
-// Held are the sizes that were known last.
-func (s *Queue) Held() ledger.Sizes {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.known
-}
-
 func digit(b bool) string {
 	if b {
 		return "1"
 	}
 	return "0"
-}
-
-// read calls f for the entries from a number on, a page at a time.
-func (s *Queue) read(ctx context.Context, f func(e *entry) error) error {
-	for from := "-"; from != ""; {
-		var list []goredis.XMessage
-		err := s.db.Ease(ctx, func(ctx context.Context, c redis.Cmdable) (err error) {
-			list, err = c.XRangeN(ctx, redis.Key("spool"), from, "+", page).Result()
-			return err
-		})
-		if err != nil {
-			return fmt.Errorf("read spool: %w", err)
-		}
-		from = ""
-		for i := range list {
-			e, err := parse(&list[i])
-			if err != nil {
-				return err
-			}
-			if err := f(e); err != nil {
-				return err
-			}
-			if i == page-1 {
-				from = "(" + list[i].ID
-			}
-		}
-	}
-	return nil
-}
-
-// entry is an entry as it stands in the stream, or among the dead.
-type entry struct {
-	Number int64          `json:"-"`
-	Group  string         `json:"grp"`
-	Scope  graphiti.Scope `json:"scope"`
-	Born   string         `json:"born"` // Unix milliseconds
-	Later  string         `json:"later"`
-	Body   string         `json:"body"`
-	Mark   string         `json:"mark"` // of the dead
-}
-
-func parse(m *goredis.XMessage) (*entry, error) {
-	text := func(name string) string { v, _ := m.Values[name].(string); return v }
-	number, _, _ := strings.Cut(m.ID, "-")
-	n, err := strconv.ParseInt(number, 10, 64)
-	if err != nil {
-		return nil, fmt.Errorf("read spool: entry %q: %w", m.ID, err)
-	}
-	return &entry{Number: n, Group: text("grp"), Scope: graphiti.Scope(text("scope")), Born: text("born"), Later: text("later"), Body: text("body")}, nil
-}
-
-// withMark is an entry as delivery knows it.
-func (e *entry) withMark(m mark) (ledger.Entry, error) {
-	out := ledger.Entry{Seq: e.Number, Bytes: len(e.Body), Scope: e.Scope, Have: m.Have, Losses: m.Losses, Backfill: e.Later == "1"}
-	if err := json.Unmarshal([]byte(e.Body), &out.Turn); err != nil {
-		return ledger.Entry{}, fmt.Errorf("entry %d: %w", e.Number, err)
-	}
-	return out, nil
-}
-
-func (e *entry) born() time.Time {
-	ms, _ := strconv.ParseInt(e.Born, 10, 64) // ours
-	return time.UnixMilli(ms)
-}
-
-// marks are those of all entries.
-func (s *Queue) marks(ctx context.Context) (map[int64]mark, error) {
-	out := make(map[int64]mark)
-	err := s.hash(ctx, "marks", func(field, value string) error {
-		n, m, err := parseMark(field, value)
-		out[n] = m
-		return err
-	})
-	return out, err
-}
-
-func parseMark(number, value string) (n int64, m mark, err error) {
-	if n, err = strconv.ParseInt(number, 10, 64); err == nil && value != "" {
-		err = json.Unmarshal([]byte(value), &m)
-	}
-	return n, m, err
-}
-
-// hash calls f for the fields of one of the hashes.
-func (s *Queue) hash(ctx context.Context, name string, f func(field, value string) error) error {
-	var all map[string]string
-	err := s.db.Ease(ctx, func(ctx context.Context, c redis.Cmdable) (err error) {
-		all, err = c.HGetAll(ctx, redis.Key(name)).Result()
-		return err
-	})
-	if err != nil {
-		return fmt.Errorf("read spool: %w", err)
-	}
-	for field, value := range all {
-		if err := f(field, value); err != nil {
-			return fmt.Errorf("read spool: %w", err)
-		}
-	}
-	return nil
-}
-
-func (s *Queue) Sizes(ctx context.Context) (ledger.Sizes, error) {
-	sizes, _, err := s.Counts(ctx)
-	return sizes, err
-}
-
-func (s *Queue) Totals() (ledger.Totals, error) {
-	_, totals, err := s.Counts(context.Background())
-	return totals, err
-}
-
-// Counts are the sizes and totals that replicas share.
-func (s *Queue) Counts(ctx context.Context) (ledger.Sizes, ledger.Totals, error) {
-	n := make(map[string]int)
-	err := s.hash(ctx, "counts", func(name, value string) (err error) {
-		n[name], err = strconv.Atoi(value)
-		return err
-	})
-	return ledger.Sizes{
-		Pending: ledger.Size{Turns: n["pending"], Bytes: n["pending_bytes"]},
-		Dead:    ledger.Size{Turns: n["dead"], Bytes: n["dead_bytes"]},
-	}, ledger.Totals{Delivered: n["delivered"], Verified: n["verified"], Dropped: n["dropped"]}, err
-}
-
-func (s *Queue) Oldest() (t time.Time, err error) {
-	err = s.db.Ease(context.Background(), func(ctx context.Context, c redis.Cmdable) error {
-		first, err := c.XRangeN(ctx, redis.Key("spool"), "-", "+", 1).Result()
-		if err != nil || len(first) == 0 {
-			return err
-		}
-		e, err := parse(&first[0])
-		if err == nil {
-			t = e.born()
-		}
-		return err
-	})
-	return t, err
-}
-
-func (s *Queue) Instance() (id string, err error) {
-	name := redis.Key("instance")
-	err = s.db.Ease(context.Background(), func(ctx context.Context, c redis.Cmdable) error {
-		if id, err = c.Get(ctx, name).Result(); !errors.Is(err, redis.Nil) {
-			return err
-		}
-		if err := c.SetNX(ctx, name, strings.ToLower(rand.Text()[:16]), 0).Err(); err != nil {
-			return err
-		}
-		id, err = c.Get(ctx, name).Result()
-		return err
-	})
-	return id, err
-}
-
-func (s *Queue) Promoted(ctx context.Context) (map[string]bool, error) {
-	all := make(map[string]bool)
-	err := s.db.Ease(ctx, func(ctx context.Context, c redis.Cmdable) error {
-		list, err := c.SMembers(ctx, redis.Key("promoted")).Result()
-		for _, g := range list {
-			all[g] = true
-		}
-		return err
-	})
-	if err != nil {
-		return nil, fmt.Errorf("list promoted groups: %w", err)
-	}
-	return all, nil
-}
-
-func (s *Queue) Owned(ctx context.Context, owner string) (list []ledger.Owned, err error) {
-	owners := make(map[string]int)
-	err = s.hash(ctx, "groups", func(field, value string) error {
-		var o ledger.Owned
-		if err := json.Unmarshal([]byte(value), &o); err != nil {
-			return err
-		}
-		o.Group, o.Owner, _ = strings.Cut(field, "\n")
-		owners[o.Group]++
-		list = append(list, o)
-		return nil
-	})
-	list = slices.DeleteFunc(list, func(o ledger.Owned) bool { return owner != "" && o.Owner != owner })
-	for i := range list {
-		list[i].Shared = owners[list[i].Group] > 1
-	}
-	slices.SortFunc(list, func(a, b ledger.Owned) int {
-		return cmp.Or(cmp.Compare(a.Scope, b.Scope), cmp.Compare(a.Key, b.Key), cmp.Compare(a.Group, b.Group), cmp.Compare(a.Owner, b.Owner))
-	})
-	return list, err
 }
 
 // Bound changes how much may wait.
@@ -435,27 +225,6 @@ func goneOf(reply []int64) (d ledger.Dropped) {
 	}
 	return d
 }
-
-// Report stores what the leader tells the others.
-func (s *Queue) Report(ctx context.Context, text []byte) error {
-	_, err := s.run(ctx, "report", reportScript, true, []string{redis.Key("report")}, string(text), (3 * LeaseFor).Milliseconds())
-	return err
-}
-
-// Reported is what a leader told last; nil: nothing for a while.
-func (s *Queue) Reported(ctx context.Context) (text []byte, err error) {
-	err = s.db.Ease(ctx, func(ctx context.Context, c redis.Cmdable) error {
-		text, err = c.Get(ctx, redis.Key("report")).Bytes()
-		if errors.Is(err, redis.Nil) {
-			err = nil
-		}
-		return err
-	})
-	return text, err
-}
-
-// Down says since when Redis is not used; nil: it is.
-func (s *Queue) Down() *redis.Down { return s.db.Down() }
 
 // Prune does nothing: what was delivered is forgotten by itself.
 func (s *Queue) Prune(time.Time, int) error { return nil }
