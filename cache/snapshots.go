@@ -18,7 +18,7 @@ type Snapshots struct{ store snapshotStore }
 // snapshotStore is where snapshots outlive the process.
 type snapshotStore interface {
 	readSnapshot(ctx context.Context, session string) ([]byte, error)
-	eachSnapshot(ctx context.Context, scopes []string, f func(body []byte) error) error
+	eachSnapshot(ctx context.Context, scopes []string, f func(session string, body []byte) error) error
 
 	// saveSnapshotLater does not wait.
 	saveSnapshotLater(session string, body []byte, generation int64, scopes []string)
@@ -36,13 +36,13 @@ func (s *Snapshots) Load(ctx context.Context, session string) ([]byte, error) {
 
 // Save replaces a session's, without waiting for the store, unless one of its
 // scopes has a newer generation: the groups in which its turns are kept, and
-// the session itself.
+// the session itself. The scopes that it had stay.
 func (s *Snapshots) Save(session string, body []byte, generation int64, scopes ...string) {
 	s.store.saveSnapshotLater(session, body, generation, scopes)
 }
 
 // Each calls f for those that have all of some scopes.
-func (s *Snapshots) Each(ctx context.Context, f func(body []byte) error, scopes ...string) error {
+func (s *Snapshots) Each(ctx context.Context, f func(session string, body []byte) error, scopes ...string) error {
 	if err := s.store.eachSnapshot(ctx, scopes, f); err != nil {
 		return fmt.Errorf("read snapshots: %w", err)
 	}
@@ -68,22 +68,22 @@ func (f snapshotFile) readSnapshot(ctx context.Context, session string) (body []
 	return body, err
 }
 
-func (f snapshotFile) eachSnapshot(ctx context.Context, scopes []string, do func([]byte) error) error {
-	rows, err := f.db.Query(ctx, "SELECT body, grps FROM snapshots WHERE instr(grps, ?) > 0 ORDER BY born", listed(scopes[:1]))
+func (f snapshotFile) eachSnapshot(ctx context.Context, scopes []string, do func(string, []byte) error) error {
+	rows, err := f.db.Query(ctx, "SELECT session, body, grps FROM snapshots WHERE instr(grps, ?) > 0 ORDER BY born", listed(scopes[:1]))
 	if err != nil {
 		return err
 	}
 	defer rows.Close()
 	for rows.Next() {
 		var body []byte
-		var has string
-		if err := rows.Scan(&body, &has); err != nil {
+		var session, has string
+		if err := rows.Scan(&session, &body, &has); err != nil {
 			return err
 		}
 		if slices.ContainsFunc(scopes, func(scope string) bool { return !strings.Contains(has, listed([]string{scope})) }) {
 			continue
 		}
-		if err := do(body); err != nil {
+		if err := do(session, body); err != nil {
 			return err
 		}
 	}
@@ -95,7 +95,17 @@ func (f snapshotFile) saveSnapshotLater(session string, body []byte, generation 
 		if gone, err := older(tx, generation, scopes); err != nil || gone {
 			return err
 		}
-		_, err := tx.Exec("INSERT OR REPLACE INTO snapshots (session, body, grps, born) VALUES (?, ?, ?, ?)",
+		var before string
+		err := tx.QueryRow("SELECT grps FROM snapshots WHERE session = ?", session).Scan(&before)
+		if err != nil && !errors.Is(err, sql.ErrNoRows) {
+			return err
+		}
+		for had := range strings.SplitSeq(before, ",") {
+			if had != "" && !slices.Contains(scopes, had) {
+				scopes = append(scopes, had)
+			}
+		}
+		_, err = tx.Exec("INSERT OR REPLACE INTO snapshots (session, body, grps, born) VALUES (?, ?, ?, ?)",
 			session, body, listed(scopes), time.Now().Unix())
 		return err
 	})

@@ -3,6 +3,7 @@ package cache
 import (
 	"context"
 	"errors"
+	"strings"
 
 	"github.com/graphiti-proxy/graphiti-proxy/cache/redis"
 )
@@ -31,7 +32,7 @@ func (r snapshotRedis) saveSnapshotLater(session string, body []byte, generation
 	})
 }
 
-func (r snapshotRedis) eachSnapshot(ctx context.Context, scopes []string, f func([]byte) error) error {
+func (r snapshotRedis) eachSnapshot(ctx context.Context, scopes []string, f func(string, []byte) error) error {
 	sets := make([]string, len(scopes))
 	for i, m := range scopes {
 		sets[i] = redis.Key("snapshots", m)
@@ -53,7 +54,7 @@ func (r snapshotRedis) eachSnapshot(ctx context.Context, scopes []string, f func
 			})
 		}
 		if err == nil && body != nil {
-			err = f(body)
+			err = f(strings.TrimPrefix(name, redis.Key("snapshot", "")), body)
 		}
 	}
 	return err

@@ -18,6 +18,9 @@ const truncated = "…[truncated]"
 // messagesOf is a turn as it is written to one group, less what the group has
 // already: what the person said, and what was answered.
 func messagesOf(t *ledger.Turn, scope graphiti.Scope, have ledger.Sides, maxChars int, now time.Time) []graphiti.Message {
+	if len(t.Restored) > 0 {
+		return restored(t, have, maxChars, now)
+	}
 	source := sourceOf(t, scope)
 	if t.Kind != "" {
 		return curated(t, scope, source, have, maxChars, now)
@@ -47,6 +50,26 @@ func messagesOf(t *ledger.Turn, scope graphiti.Scope, have ledger.Sides, maxChar
 			Content:           text,
 			Timestamp:         m.at.UTC(),
 			SourceDescription: source,
+		})
+	}
+	return out
+}
+
+// restored is a turn of an export as it was kept before.
+func restored(t *ledger.Turn, have ledger.Sides, maxChars int, now time.Time) (out []graphiti.Message) {
+	for _, r := range t.Restored {
+		side, text, at := ledger.SideUser, t.User, t.Said
+		if r.Role == graphiti.RoleAssistant {
+			side, text, at = ledger.SideAssistant, t.Assistant, t.Answered
+		}
+		if have&side != 0 {
+			continue
+		}
+		if at.After(now) {
+			at = now
+		}
+		out = append(out, graphiti.Message{
+			Name: r.Name, Role: r.Speaker, RoleType: r.Role, Content: clip(text, maxChars), Timestamp: at.UTC(), SourceDescription: r.Source,
 		})
 	}
 	return out

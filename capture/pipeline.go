@@ -205,7 +205,8 @@ func (p *Pipeline) AddTurns(ctx context.Context, turns []ledger.Turn) error {
 }
 
 // AddAll is Add for many turns, in their order and with one wait for the disk.
-// It returns how many of them some group did not have.
+// It returns how many of them some group did not have; of those that come from
+// an export, how many of their sides.
 func (p *Pipeline) AddAll(ctx context.Context, turns []ledger.Turn) (kept int, err error) {
 	if p.isClosed() {
 		return 0, ErrStopped
@@ -244,7 +245,7 @@ func (p *Pipeline) keepAll(ctx context.Context, turns []ledger.Turn) (kept int, 
 	for i := range turns {
 		t, a := &turns[i], &all[i]
 		if len(a.Groups) > 0 {
-			kept++
+			kept += max(1, len(t.Restored))
 		}
 		for _, g := range a.Groups {
 			if p.replicas == nil { // else who delivers finds them in the stream

@@ -16,7 +16,11 @@ const redactSlack = 64 << 10
 // wrote, before it is anywhere. What is too long to be delivered goes first.
 func (p *Pipeline) redact(t *ledger.Turn) {
 	most := utf8.UTFMax*p.opts().MaxChars + redactSlack
-	for _, text := range []*string{&t.User, &t.Assistant, &t.Speaker, &t.Tools, &t.Git.Branch} {
+	texts := []*string{&t.User, &t.Assistant, &t.Speaker, &t.Tools, &t.Git.Branch}
+	for i := range t.Restored {
+		texts = append(texts, &t.Restored[i].Speaker, &t.Restored[i].Source)
+	}
+	for _, text := range texts {
 		if len(*text) > most {
 			*text = strings.ToValidUTF8((*text)[:most], "")
 		}

@@ -13,8 +13,11 @@ func SessionHash(session string) string { return stands("talk", session) }
 // that owner's turns only, because others may use the same id; without one it
 // covers everybody's. It is never equal to a group id.
 func SessionScope(session, owner string) string {
-	return "talk:" + SessionHash(session) + ":" + stands("owner", owner)
+	return SessionScopeOf(SessionHash(session), owner)
 }
+
+// SessionScopeOf is SessionScope of the session with that hash.
+func SessionScopeOf(hash, owner string) string { return "talk:" + hash + ":" + stands("owner", owner) }
 
 // stands returns a short, domain-separated hash, or nothing for an empty key.
 func stands(what, key string) string {

@@ -24,6 +24,8 @@ type Snapshots interface {
 // snapshot is the short-term memory of a session: what it was about, for when
 // its client has dropped the history that says so.
 type snapshot struct {
+	Session string `json:"session,omitempty"` // its hash
+
 	Asked  string   `json:"asked,omitempty"`
 	Tasks  []Task   `json:"tasks,omitempty"`
 	Files  []string `json:"files,omitempty"`
@@ -67,24 +69,50 @@ func (s *snapshot) each(add func(line string)) {
 	add(resumes + s.Asked)
 	for _, t := range s.Tasks {
 		if !t.Done {
-			add("open task: " + t.Text)
+			add(openTask + t.Text)
 		}
 	}
 	if len(s.Files) > 0 {
-		add("files touched: " + strings.Join(s.Files, ", "))
+		add(filesTouched + strings.Join(s.Files, ", "))
 	}
 	for _, e := range s.Errors {
-		add("error met: " + e)
+		add(errorMet + e)
 	}
 }
 
-// SnapshotLines are all that a snapshot says.
-func SnapshotLines(body []byte) (lines []string) {
+// How the lines of a snapshot begin, beside resumes.
+const (
+	openTask     = "open task: "
+	filesTouched = "files touched: "
+	errorMet     = "error met: "
+)
+
+// SnapshotLines are all that a snapshot says, and the hash of its session.
+func SnapshotLines(body []byte) (lines []string, session string) {
 	var s snapshot
 	if json.Unmarshal(body, &s) == nil {
 		s.each(func(line string) { lines = append(lines, line) })
 	}
-	return lines
+	return lines, s.Session
+}
+
+// SnapshotOf is the snapshot that says those lines, for the session with that
+// hash. Other lines are left out.
+func SnapshotOf(lines []string, session string) []byte {
+	s := snapshot{Session: session}
+	for _, line := range lines {
+		if asked, ok := strings.CutPrefix(line, resumes); ok {
+			s.Asked = asked
+		} else if task, ok := strings.CutPrefix(line, openTask); ok {
+			s.Tasks = append(s.Tasks, Task{Text: task})
+		} else if files, ok := strings.CutPrefix(line, filesTouched); ok {
+			s.Files = strings.Split(files, ", ")
+		} else if met, ok := strings.CutPrefix(line, errorMet); ok {
+			s.Errors = append(s.Errors, met)
+		}
+	}
+	body, _ := json.Marshal(s) // strings only
+	return body
 }
 
 // snapshotKey names a person's session in a workspace: others may use the same
@@ -113,6 +141,7 @@ func (m *Memory) Remember(who graphiti.Who, generation int64, work []byte, said 
 	// Before lines are joined and cut: then a credential is not known any more.
 	done, _ := m.redacted(string(work), time.Time{})
 	said, _ = m.redacted(said, time.Time{})
+	s.Session = graphiti.SessionHash(who.Session)
 	s.add(ReadNote([]byte(done)), said)
 	if body, err = json.Marshal(s); err != nil {
 		return

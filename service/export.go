@@ -6,7 +6,6 @@ import (
 
 	"github.com/graphiti-proxy/graphiti-proxy/capture/ledger"
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti"
-	"github.com/graphiti-proxy/graphiti-proxy/inject"
 )
 
 // Export calls f for everything that is kept of one group, or of a session in
@@ -39,28 +38,34 @@ func (sv *Service) exportSession(ctx context.Context, s Selector, f func(Record)
 }
 
 func (sv *Service) export(ctx context.Context, part ledger.Part, f func(Record) error) error {
-	err := sv.o.Memory.Export(ctx, part.Group, func(e graphiti.Episode) error {
+	known, err := sv.o.Pipeline.Groups(ctx, "")
+	if err != nil {
+		return err
+	}
+	whose := sv.addressed(known, part.Group)
+	message := func(where, name, role, speaker, text, source string, at time.Time) error {
+		r := whose
+		r.Where, r.Name, r.Role, r.Speaker, r.Text, r.Source = where, name, role, speaker, text, source
+		r.Time = at.UTC().Format(time.RFC3339Nano)
+		return f(r)
+	}
+	err = sv.o.Memory.Export(ctx, part.Group, func(e graphiti.Episode) error {
 		if !part.Said(&e) {
 			return nil
 		}
-		role, text := spoken(e.Content)
-		return f(Record{Group: part.Group, Name: e.Name, Where: "memory", Role: role, Text: text, Time: e.ValidAt.UTC().Format(time.RFC3339Nano), Source: e.SourceDescription})
+		speaker, role, text := spoken(e.Content)
+		return message("memory", e.Name, role, speaker, text, e.SourceDescription, e.ValidAt)
 	})
 	if err != nil {
 		return err
 	}
 	err = sv.o.Pipeline.Waiting(ctx, part, func(g graphiti.Message) error {
-		return f(Record{Group: part.Group, Name: g.Name, Where: "queue", Role: string(g.RoleType), Text: g.Content, Time: g.Timestamp.UTC().Format(time.RFC3339Nano), Source: g.SourceDescription})
+		return message("queue", g.Name, string(g.RoleType), g.Role, g.Content, g.SourceDescription, g.Timestamp)
 	})
 	if err != nil {
 		return err
 	}
-	return sv.o.State.Snapshots.Each(ctx, func(body []byte) error {
-		for _, line := range inject.SnapshotLines(body) {
-			if err := f(Record{Group: part.Group, Where: "session", Text: line}); err != nil {
-				return err
-			}
-		}
-		return nil
+	return sv.o.State.Snapshots.Each(ctx, func(session string, body []byte) error {
+		return f(notesOf(whose, session, body))
 	}, part.Scope(), part.Group)
 }

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"path"
 	"strconv"
@@ -28,9 +29,19 @@ func OpenImport(name string) (io.ReadCloser, int64, error) {
 	}
 	f, err := os.Open(name) // #nosec G304 -- the user's own
 	if err != nil {
-		return nil, 0, fmt.Errorf("open the file to import: %w", err)
+		var path *fs.PathError
+		if errors.As(err, &path) {
+			err = path.Err
+		}
+		if errors.Is(err, fs.ErrNotExist) {
+			err = errors.New("no such file")
+		}
+		return nil, 0, fmt.Errorf("cannot open %s: %w", name, err)
 	}
 	info, err := f.Stat()
+	if err == nil && info.IsDir() {
+		err = fmt.Errorf("cannot open %s: it is a directory; name a file", name)
+	}
 	if err != nil {
 		return nil, 0, errors.Join(err, f.Close())
 	}
@@ -84,7 +95,9 @@ func (im Import) Run(ctx context.Context, s Selector, r io.Reader) (done Importe
 		if len(b) > importBytes {
 			return fmt.Errorf("line %d is larger than %d MiB", n, importBytes>>20)
 		}
-		if len(batch) == importLines || bytes+len(b) > importBytes {
+		// Both sides of a turn go in one call.
+		whole := len(batch) == 0 || l.turn() == "" || l.turn() != batch[len(batch)-1].turn() || len(batch) > importLines
+		if whole && len(batch) >= importLines || bytes+len(b) > importBytes {
 			if err := flush(); err != nil {
 				return err
 			}

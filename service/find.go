@@ -31,6 +31,9 @@ func (m Meant) All() []string {
 // Find finds the groups that somebody's memory is in.
 func (sv *Service) Find(ctx context.Context, s Selector) (m Meant, err error) {
 	m.Groups = []ledger.Owned{}
+	if s == (Selector{}) && !sv.o.Multi {
+		s.User = sv.o.Owner
+	}
 	if s == (Selector{}) {
 		return m, invalid("say whose memory is meant: user, agent, workspace, session, group or credential")
 	}
@@ -43,6 +46,9 @@ func (sv *Service) Find(ctx context.Context, s Selector) (m Meant, err error) {
 	}
 	m.Groups = append(m.Groups, list...)
 	m.Parts, err = sv.parts(ctx, s)
+	if err == nil {
+		sv.markEmpty(ctx, m.Groups)
+	}
 	return m, err
 }
 

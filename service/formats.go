@@ -9,6 +9,8 @@ import (
 	"io"
 	"strings"
 	"time"
+
+	"github.com/tidwall/gjson"
 )
 
 // byteOrderMark begins texts of some editors.
@@ -37,13 +39,7 @@ func ReadLines(r io.Reader, f func(int, Line) error) error {
 	for ; ; n++ {
 		line, err := in.ReadBytes('\n')
 		if line = bytes.TrimSpace(line); len(line) > 0 {
-			var l Line
-			d := json.NewDecoder(bytes.NewReader(line))
-			d.DisallowUnknownFields()
-			err := d.Decode(&l)
-			if err == nil && d.More() {
-				err = errors.New("there is more after the object")
-			}
+			l, err := readLine(line)
 			if err != nil {
 				return fmt.Errorf("line %d cannot be read: %w; write an object such as {\"role\":\"user\",\"content\":\"…\"}, see memory import --help", n, err)
 			}
@@ -58,6 +54,25 @@ func ReadLines(r io.Reader, f func(int, Line) error) error {
 			return fmt.Errorf("read the file: %w", err)
 		}
 	}
+}
+
+// readLine reads a line, or a Record, which alone says where it was.
+func readLine(line []byte) (l Line, err error) {
+	var r Record
+	of := any(&l)
+	if gjson.GetBytes(line, "where").Exists() && !gjson.GetBytes(line, "content").Exists() {
+		of = &r
+	}
+	d := json.NewDecoder(bytes.NewReader(line))
+	d.DisallowUnknownFields()
+	err = d.Decode(of)
+	if err == nil && d.More() {
+		err = errors.New("there is more after the object")
+	}
+	if of == any(&r) {
+		l = r.line()
+	}
+	return l, err
 }
 
 // exported is a conversation as either account's export has it.

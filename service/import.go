@@ -26,6 +26,11 @@ type Line struct {
 	Session   string `json:"session,omitempty"`   // the conversation it was said in
 	ID        string `json:"id,omitempty"`        // tells equal lines apart
 	Number    int    `json:"number,omitempty"`    // of its line in a file, for errors; default its place in the call
+
+	// Of a line of an export, which is kept as it was: the Record's fields.
+	Where   string `json:"where,omitempty"`
+	Episode string `json:"episode,omitempty"` // its name
+	Source  string `json:"source,omitempty"`
 }
 
 // Imported counts lines.
@@ -55,13 +60,28 @@ func (sv *Service) Import(ctx context.Context, s Selector, lines []Line) (done I
 	if err := s.check(); err != nil {
 		return done, err
 	}
-	turns, generation := make([]ledger.Turn, 0, len(lines)), sv.o.State.Generations.Now()
+	turns, messages, generation := make([]ledger.Turn, 0, len(lines)), 0, sv.o.State.Generations.Now()
 	for i := range lines {
 		t, err := sv.turnOf(s, generation, &lines[i])
 		if err != nil {
 			return done, fmt.Errorf("line %d: %w", cmp.Or(lines[i].Number, i+1), err)
 		}
-		turns = append(turns, t)
+		if lines[i].Where == notes {
+			kept, err := sv.restoreNotes(ctx, &t, &lines[i])
+			if err != nil {
+				return done, err
+			}
+			if kept {
+				done.Kept++
+			} else {
+				done.Known++
+			}
+		} else {
+			messages++
+			if len(turns) == 0 || !joins(&turns[len(turns)-1], &t) {
+				turns = append(turns, t)
+			}
+		}
 		if g := t.Targets[0].Group; !slices.Contains(done.Groups, g) {
 			done.Groups = append(done.Groups, g)
 		}
@@ -74,7 +94,8 @@ func (sv *Service) Import(ctx context.Context, s Selector, lines []Line) (done I
 		}
 	}
 	kept, err := sv.o.Pipeline.AddAll(ctx, turns)
-	done.Kept, done.Known = kept, len(turns)-kept
+	done.Kept += kept
+	done.Known += messages - kept
 	return done, err
 }
 
@@ -99,6 +120,9 @@ func (sv *Service) turnOf(s Selector, generation int64, l *Line) (ledger.Turn, e
 		ID:      digest("import", target.Group, s.Session, l.Timestamp, l.Role, l.Name, l.Content, l.ID),
 		Session: who.Session, Owner: who.Owner(), Workspace: who.Workspace, Speaker: l.Name, Said: at, Answered: at,
 		Client: "import", Targets: []graphiti.Target{target}, Generation: generation, Standalone: true,
+	}
+	if l.Where != "" {
+		return t, restored(&t, l)
 	}
 	switch l.Role {
 	case "user", "human":

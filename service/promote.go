@@ -26,6 +26,7 @@ type Promotion struct {
 // Promoted is where a text is kept.
 type Promoted struct {
 	Groups []string `json:"groups"`
+	For    string   `json:"for"` // whose they are, in words
 }
 
 // Promote keeps a text of a kind in a scope, once.
@@ -36,16 +37,15 @@ func (sv *Service) Promote(ctx context.Context, s Selector, p Promotion) (Promot
 	if err := s.check(); err != nil {
 		return Promoted{}, err
 	}
-	groups, err := sv.promote(ctx, s, p)
-	return Promoted{groups}, err
+	return sv.promote(ctx, s, p)
 }
 
-func (sv *Service) promote(ctx context.Context, s Selector, p Promotion) ([]string, error) {
+func (sv *Service) promote(ctx context.Context, s Selector, p Promotion) (kept Promoted, err error) {
 	if !slices.Contains(graphiti.Kinds, p.Kind) {
-		return nil, fmt.Errorf("kind: %q is not known; write one of %s", p.Kind, strings.Join(graphiti.Kinds, ", "))
+		return kept, fmt.Errorf("kind: %q is not known; write one of %s", p.Kind, strings.Join(graphiti.Kinds, ", "))
 	}
 	if n, most := utf8.RuneCountInString(strings.TrimSpace(p.Text)), sv.settings().MaxChars; n > most {
-		return nil, fmt.Errorf("text: has %d characters, %d are the most; shorten it, or raise ingest.max_message_chars", n, most)
+		return kept, fmt.Errorf("text: has %d characters, %d are the most; shorten it, or raise ingest.max_message_chars", n, most)
 	}
 	scope := p.Scope
 	if scope == "" { // the most durable one that was named
@@ -58,12 +58,13 @@ func (sv *Service) promote(ctx context.Context, s Selector, p Promotion) ([]stri
 	}
 	target, who, err := sv.target(s, scope)
 	if err != nil {
-		return nil, err
+		return kept, err
 	}
 	if sv.o.Pipeline.HoldsSecret(p.Text) {
-		return nil, errors.New("the text looks like it holds a credential; it was not stored")
+		return kept, errors.New("the text looks like it holds a credential; it was not stored")
 	}
-	return []string{target.Group}, sv.o.Pipeline.Add(ctx, promoted(who, target, sv.o.State.Generations.Now(), p.Kind, p.Text))
+	kept = Promoted{[]string{target.Group}, sv.keptFor(target.Scope, who, target.Group)}
+	return kept, sv.o.Pipeline.Add(ctx, promoted(who, target, sv.o.State.Generations.Now(), p.Kind, p.Text))
 }
 
 // promoted is a text as it is kept: the same one once in a group.

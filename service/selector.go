@@ -82,6 +82,9 @@ func (sv *Service) who(s Selector) (w graphiti.Who, err error) {
 		}
 		*to = k
 	}
+	if s.User == me && !multi {
+		s.User = sv.o.Owner
+	}
 	read("user", s.User, graphiti.UserKey, &w.User)
 	read("agent", s.Agent, graphiti.BareName, &w.Agent)
 	read("workspace", s.Workspace, graphiti.WorkspaceKey, &w.Workspace)

@@ -3,6 +3,7 @@ package service
 import (
 	"cmp"
 	"context"
+	"fmt"
 	"slices"
 	"strings"
 	"time"
@@ -14,13 +15,21 @@ import (
 
 // Record is one line of an export.
 type Record struct {
-	Group  string `json:"group"`
-	Name   string `json:"name"`
-	Where  string `json:"where"` // memory, queue, or session: what is noted of one for when its client drops its history
-	Role   string `json:"role,omitempty"`
-	Text   string `json:"text"`
-	Time   string `json:"time,omitempty"`
-	Source string `json:"source,omitempty"`
+	Group string `json:"group,omitempty"` // in an export where what follows does not name it
+
+	// Whose it is, in an export. No user: the owner.
+	Scope     string `json:"scope,omitempty"`
+	User      string `json:"user,omitempty"`
+	Workspace string `json:"workspace,omitempty"`
+	Session   string `json:"session,omitempty"`
+
+	Name    string `json:"name"`  // of the message
+	Where   string `json:"where"` // memory, queue, or session: what is noted of one for when its client drops its history
+	Role    string `json:"role,omitempty"`
+	Speaker string `json:"speaker,omitempty"`
+	Text    string `json:"text"`
+	Time    string `json:"time,omitempty"`
+	Source  string `json:"source,omitempty"`
 }
 
 // Found is a fact that was found.
@@ -49,13 +58,18 @@ type Searched struct {
 // maxShown bounds how many messages are shown at once.
 const maxShown = 10_000
 
+// CheckLast refuses a number of messages that cannot be shown.
+func CheckLast(n int) error {
+	if n < 1 || n > maxShown {
+		return invalid(fmt.Sprintf("last must be 1 to %d", maxShown))
+	}
+	return nil
+}
+
 // Show returns the last n messages of what a selector means, oldest first.
 func (sv *Service) Show(ctx context.Context, s Selector, n int) (Shown, error) {
 	shown := Shown{Messages: []Record{}}
-	if n < 1 || n > maxShown {
-		return shown, invalid("last: write a number between 1 and 10000")
-	}
-	if err := s.check(); err != nil {
+	if err := cmp.Or(CheckLast(n), s.check()); err != nil {
 		return shown, err
 	}
 	var err error
@@ -83,7 +97,7 @@ func (sv *Service) show(ctx context.Context, s Selector, n int) (list []Record, 
 			return nil, groups, err
 		}
 		for _, e := range episodes {
-			role, text := spoken(e.Content)
+			_, role, text := spoken(e.Content)
 			list = append(list, Record{Group: t.Group, Name: e.Name, Where: "memory", Role: role, Text: text, Time: e.ValidAt.UTC().Format(time.RFC3339), Source: e.SourceDescription})
 		}
 		err = sv.o.Pipeline.Waiting(ctx, ledger.Part{Group: t.Group}, func(g graphiti.Message) error {
@@ -148,12 +162,19 @@ func (sv *Service) search(ctx context.Context, s Selector, query string, all boo
 	return list, groups, nil
 }
 
-// spoken takes apart what Graphiti makes of a message: role(role_type): text.
-func spoken(content string) (role, text string) {
-	head, text, ok := strings.Cut(content, "): ")
-	_, role, opened := strings.Cut(head, "(")
-	if !ok || !opened {
-		return "", content
+// spoken takes apart what Graphiti makes of a message: speaker(role): text.
+func spoken(content string) (speaker, role, text string) {
+	for at := 0; ; {
+		i := strings.Index(content[at:], "): ")
+		if i < 0 {
+			return "", "", content
+		}
+		head := content[:at+i]
+		at += i + len("): ")
+		for _, r := range []graphiti.RoleType{graphiti.RoleUser, graphiti.RoleAssistant, graphiti.RoleSystem} {
+			if name, ok := strings.CutSuffix(head, "("+string(r)); ok && !strings.Contains(name, "\n") {
+				return name, string(r), content[at:]
+			}
+		}
 	}
-	return role, text
 }

@@ -19,6 +19,7 @@ type Owned struct {
 	Key     string `json:"key"`
 	Session string `json:"session,omitempty"` // what was said in it is meant, and not the whole group
 	Shared  bool   `json:"shared,omitempty"`  // others wrote to it too
+	Empty   bool   `json:"empty,omitempty"`   // nothing is kept there
 }
 
 // Part is what is forgotten or exported at a time: a group, or what was said in
@@ -33,7 +34,7 @@ type Part struct {
 // forgotten in all groups.
 func (p Part) Means(t *Turn) bool {
 	if p.Session != "" {
-		return t.Session == p.Session && (p.Owner == "" || t.Owner == p.Owner)
+		return t.ofSession() == graphiti.SessionHash(p.Session) && (p.Owner == "" || t.Owner == p.Owner)
 	}
 	return slices.ContainsFunc(t.Targets, func(target graphiti.Target) bool { return target.Group == p.Group })
 }
@@ -53,7 +54,8 @@ func (p Part) Scope() string {
 
 // Scopes are those that a turn in a group belongs to.
 func (t *Turn) Scopes(group string) [3]string {
-	return [3]string{group, graphiti.SessionScope(t.Session, ""), graphiti.SessionScope(t.Session, t.Owner)}
+	session := t.ofSession()
+	return [3]string{group, graphiti.SessionScopeOf(session, ""), graphiti.SessionScopeOf(session, t.Owner)}
 }
 
 func (s *Ledger) Owned(ctx context.Context, owner string) (list []Owned, err error) {
@@ -79,9 +81,11 @@ func (s *Ledger) Talks(ctx context.Context, session string) (list []Owned, err e
 }
 
 // ofPart are a part's queued turns.
-const ofPart = ` FROM turns WHERE ` + queued + ` AND grp = ?1 AND (?2 = '' OR json_extract(body, '$.Session') = ?2 AND (?3 = '' OR json_extract(body, '$.Owner') = ?3))`
+const ofPart = ` FROM turns WHERE ` + queued + ` AND grp = ?1 AND (?2 = '' OR (json_extract(body, '$.Session') = ?2 OR json_extract(body, '$.SessionHash') = ?4) AND (?3 = '' OR json_extract(body, '$.Owner') = ?3))`
 
-func (p Part) args() []any { return []any{p.Group, p.Session, p.Owner} }
+func (p Part) args() []any {
+	return []any{p.Group, p.Session, p.Owner, graphiti.SessionHash(p.Session)}
+}
 
 func (s *Ledger) Waiting(ctx context.Context, part Part, f func(Entry) error) error {
 	return each(ctx, s.db, "SELECT "+entryColumns+ofPart+" ORDER BY seq", part.args(), func(scan func(...any) error) error {
@@ -94,7 +98,7 @@ func (s *Ledger) Waiting(ctx context.Context, part Part, f func(Entry) error) er
 }
 
 // older are those of an older generation.
-const older = ofPart + ` AND coalesce(json_extract(body, '$.Generation'), 0) < ?4`
+const older = ofPart + ` AND coalesce(json_extract(body, '$.Generation'), 0) < ?5`
 
 // forgetSettled has a group forget what it had. What is noted of interrupted
 // answers stays: no text was kept of them.

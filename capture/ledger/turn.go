@@ -50,6 +50,28 @@ type Turn struct {
 	// Standalone says that the turn is a text by itself, and its ID made of it.
 	// It is kept once, and once more when it is said again after it was forgotten.
 	Standalone bool `json:"Again,omitempty"`
+
+	// Restored is how the turn's sides were kept before, in a turn that comes
+	// from an export; SessionHash stands there for the session, which an export
+	// does not name.
+	Restored    []Restored `json:",omitempty"`
+	SessionHash string     `json:",omitempty"`
+}
+
+// Restored is how one side of a turn was kept. Its text is the turn's.
+type Restored struct {
+	Name    string // of the episode
+	Speaker string `json:",omitempty"`
+	Role    graphiti.RoleType
+	Source  string `json:",omitempty"` // its description, as it was
+}
+
+// ofSession is the hash of the turn's session; empty when it has none.
+func (t *Turn) ofSession() string {
+	if t.SessionHash != "" {
+		return t.SessionHash
+	}
+	return graphiti.SessionHash(t.Session)
 }
 
 // Git is the state of the repository in which a turn happened. Its fields are

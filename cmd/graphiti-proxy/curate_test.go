@@ -11,6 +11,7 @@ import (
 
 	"github.com/tidwall/gjson"
 
+	"github.com/graphiti-proxy/graphiti-proxy/cli"
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti"
 	"github.com/graphiti-proxy/graphiti-proxy/service"
 )
@@ -28,7 +29,7 @@ func command(t *testing.T, dir string, args ...string) (out string, err error) {
 	c.SetOut(&b)
 	c.SetErr(&bytes.Buffer{})
 	c.SetArgs(args)
-	err = c.ExecuteContext(inEnvironment(t.Context(), environment{vars, dir}))
+	err = c.ExecuteContext(cli.InEnvironment(t.Context(), cli.Environment{Vars: vars, Dir: dir}))
 	return b.String(), err
 }
 
@@ -74,7 +75,7 @@ func TestMemoryByHand(t *testing.T) {
 		{[]string{"memory", "promote", "--kind", "decision", "--scope", "galaxy", "x"}, "write user, workspace"},
 		{[]string{"memory", "promote", "--kind", "decision", "--scope", "workspace", "x"}, "no workspace"},
 		{[]string{"memory", "promote", "--kind", "preference", "the token is ghp_R4kT9wQz7LmX2vBn8JcY5hDf3GsP6aEu1ToK"}, "credential"},
-		{[]string{"memory", "show", "--last", "0"}, "between 1 and"},
+		{[]string{"memory", "show", "--last", "0"}, "--last must be 1 to 10000"},
 		{[]string{"memory", "search"}, "needs the text"},
 	} {
 		if _, err := command(t, dir, tc.args...); err == nil || !strings.Contains(err.Error(), tc.says) {
@@ -128,13 +129,13 @@ func TestImport(t *testing.T) {
 		t.Fatal(err)
 	}
 	archive := file("chatgpt.zip", z.String())
-	for again, want := range []string{"3 lines kept, 0 were there already\n", "0 lines kept, 3 were there already\n"} {
+	for again, want := range []string{"3 messages imported, 0 already present\n", "0 messages imported, 3 already present\n"} {
 		if out, err := command(t, dir, "memory", "import", lines); err != nil || out != want {
 			t.Errorf("lines, time %d: %q, %v", again, out, err)
 		}
 	}
 	for _, name := range []string{archive, claude} {
-		for _, want := range []string{"2 lines kept, 0 were there already\n", "0 lines kept, 2 were there already\n"} {
+		for _, want := range []string{"2 messages imported, 0 already present\n", "0 messages imported, 2 already present\n"} {
 			if out, err := command(t, dir, "memory", "import", name); err != nil || out != want {
 				t.Errorf("%s: %q, %v", name, out, err)
 			}

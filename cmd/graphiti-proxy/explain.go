@@ -11,6 +11,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/graphiti-proxy/graphiti-proxy/cli"
 	"github.com/graphiti-proxy/graphiti-proxy/config"
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti"
 	"github.com/graphiti-proxy/graphiti-proxy/inject"
@@ -35,7 +36,7 @@ func (f *explainFlags) given() bool { return len(f.headers) > 0 || f.body != "" 
 // explain says who a request would be from, and which groups it would read and
 // write. It needs no running proxy, and sends nothing.
 func (f *explainFlags) explain(c *cobra.Command) error {
-	cfg, err := loadConfig(c)
+	cfg, err := cli.LoadConfig(c)
 	if err != nil {
 		return err
 	}
@@ -43,7 +44,7 @@ func (f *explainFlags) explain(c *cobra.Command) error {
 	for _, h := range f.headers {
 		name, value, ok := strings.Cut(h, ":")
 		if !ok || strings.TrimSpace(name) == "" {
-			return usageError{fmt.Errorf("--header %q is not of the form name: value", h)}
+			return cli.Usage(fmt.Errorf("--header %q is not of the form name: value", h))
 		}
 		header.Add(textproto.TrimString(name), textproto.TrimString(value))
 	}
@@ -66,7 +67,7 @@ func (f *explainFlags) explain(c *cobra.Command) error {
 		m.Off = inject.ReasonConsent
 	}
 	e := m.Explain(dryPlanner(cfg, namer, m.Off), proxy.Limits{InspectBytes: cfg.Limits.InspectBytes, Messages: cfg.Limits.Messages}, f.path, header, body)
-	return output(c, e, func(w io.Writer) { printExplanation(w, &e) })
+	return cli.Output(c, e, func(w io.Writer) { printExplanation(w, &e) })
 }
 
 // dryPlanner decides as the proxy does that has nothing in its memory; nil where

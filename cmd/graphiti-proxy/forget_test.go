@@ -300,7 +300,7 @@ func TestToldAgainAfterForgetting(t *testing.T) {
 		t.Fatal(err)
 	}
 	for round := range 2 {
-		for _, want := range []string{"1 lines kept, 0 were there already\n", "0 lines kept, 1 were there already\n"} {
+		for _, want := range []string{"1 message imported, 0 already present\n", "0 messages imported, 1 already present\n"} {
 			if out, err := w.cli("memory", "import", lines); err != nil || out != want {
 				t.Errorf("%q, %v, want %q", out, err, want)
 			}

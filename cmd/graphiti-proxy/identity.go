@@ -1,10 +1,10 @@
 package main
 
 import (
-	"errors"
 	"fmt"
 	"path/filepath"
 
+	"github.com/graphiti-proxy/graphiti-proxy/cli"
 	"github.com/graphiti-proxy/graphiti-proxy/config"
 	"github.com/graphiti-proxy/graphiti-proxy/datadir"
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti"
@@ -12,7 +12,7 @@ import (
 	"github.com/graphiti-proxy/graphiti-proxy/proxy/workspace"
 )
 
-var errOwner = errors.New("identity.owner: not a name; write e.g. github_login:octocat")
+const projectsFile = "projects.json" // in data_dir
 
 // identity says how callers are told apart, and reads who is registered.
 func (a *app) identity() (identity.Settings, graphiti.Namer, error) {
@@ -45,7 +45,7 @@ func (a *app) identityOf(cfg *config.Config) (identity.Settings, graphiti.Namer,
 	}
 	if !id.Multi {
 		if a.projects == nil {
-			a.projects = workspace.OpenProjects(filepath.Join(cfg.DataDir, "projects.json"), a.log)
+			a.projects = workspace.OpenProjects(filepath.Join(cfg.DataDir, projectsFile), a.log)
 		}
 		a.projects.SetClones(cfg.Workspace.Clones)
 		id.Places = workspace.NewPlaces()
@@ -55,7 +55,7 @@ func (a *app) identityOf(cfg *config.Config) (identity.Settings, graphiti.Namer,
 	if owner != "" {
 		key, ok := graphiti.UserKey(owner)
 		if !ok {
-			return id, namer, errOwner
+			return id, namer, cli.ErrOwner
 		}
 		id.Owner = key
 	}

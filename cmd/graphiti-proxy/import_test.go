@@ -21,7 +21,7 @@ func TestImportOfLongLines(t *testing.T) {
 	if err := os.WriteFile(name, []byte(b.String()), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if out, err := command(t, dir, "memory", "import", name); err != nil || out != "180 lines kept, 0 were there already\n" {
+	if out, err := command(t, dir, "memory", "import", name); err != nil || out != "180 messages imported, 0 already present\n" {
 		t.Errorf("%q, %v", out, err)
 	}
 	if err := os.WriteFile(name, []byte("{\"role\":\"user\",\"content\":\""+strings.Repeat("x", 5<<20)+"\"}\n"), 0o600); err != nil {
@@ -42,7 +42,7 @@ func TestImportOfAnExportAfterBlankLines(t *testing.T) {
 	if err := os.WriteFile(name, []byte(text), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if out, err := command(t, dir, "memory", "import", name); err != nil || out != "1 lines kept, 0 were there already\n" {
+	if out, err := command(t, dir, "memory", "import", name); err != nil || out != "1 message imported, 0 already present\n" {
 		t.Errorf("%q, %v", out, err)
 	}
 }

@@ -36,6 +36,7 @@ var mayImport = map[string][]string{
 	"capture/replica":         {"cache/redis", "capture/ledger", "graphiti"},
 	"capture/response":        {"budget", "dialect", "dialect/sse"},
 	"certificate":             {},
+	"cli":                     {"cache/redis", "certificate", "config", "dialect/registry", "graphiti", "proxy/identity", "terminal"},
 	"config":                  {},
 	"datadir":                 {"cache/sqlite"},
 	"demo":                    {"proxy/proxytest"},

@@ -14,6 +14,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/graphiti-proxy/graphiti-proxy/capture/ledger"
+	"github.com/graphiti-proxy/graphiti-proxy/cli"
 	"github.com/graphiti-proxy/graphiti-proxy/service"
 	"github.com/graphiti-proxy/graphiti-proxy/terminal"
 )
@@ -35,9 +36,9 @@ func newMemoryCommand() *cobra.Command {
 func selectorFlags(c *cobra.Command) *service.Selector {
 	var s service.Selector
 	f := c.Flags()
-	f.StringVar(&s.User, "user", "", "a person, with all that is theirs: josh, github_login:octocat, discord:123")
+	f.StringVar(&s.User, "user", "", "a person, with all that is theirs: me, josh, github_login:octocat, discord:123")
 	f.StringVar(&s.Agent, "agent", "", "what one agent knows of the person")
-	f.StringVar(&s.Workspace, "workspace", "", "a project: github_repo:github.com/org/repo, path:/home/me/x, or the URL of a git remote")
+	f.StringVar(&s.Workspace, "workspace", "", "a project: its directory, such as ., the URL of its git remote, or its key, such as github_repo:github.com/org/repo")
 	f.StringVar(&s.Session, "session", "", "a conversation")
 	f.StringVar(&s.Group, "group", "", "one group, by its id")
 	f.StringVar(&s.Credential, "credential", "", "sha256:<hex> of a credential, in identity.mode multi; separate with commas those that one client sends together")
@@ -45,13 +46,17 @@ func selectorFlags(c *cobra.Command) *service.Selector {
 }
 
 // findGroups finds the groups that a selector means, and those of which it means
-// only what was said in a session.
+// only what was said in a session; none where nothing is kept in any of them.
 func findGroups(ctx context.Context, m *opened, s *service.Selector) ([]ledger.Owned, error) {
-	if *s == (service.Selector{}) {
-		return nil, usageError{errors.New("say whose memory is meant: --user, --agent, --workspace, --session, --group or --credential")}
-	}
 	found, err := m.Find(ctx, *s)
-	return append(found.Groups, found.Parts...), err
+	if err != nil && *s == (service.Selector{}) {
+		return nil, cli.Usage(errors.New("say whose memory is meant: --user, --agent, --workspace, --session, --group or --credential"))
+	}
+	all := append(found.Groups, found.Parts...)
+	if !slices.ContainsFunc(all, func(o ledger.Owned) bool { return !o.Empty }) {
+		return nil, err
+	}
+	return all, err
 }
 
 // oneOf is what a call about one of the groups names.
@@ -77,6 +82,7 @@ func newMemoryForgetCommand() *cobra.Command {
 			"which may take minutes, and then checks that all is gone. If it fails, it says what\n" +
 			"remains and what to do. Until it succeeds, nothing of that group is recalled and new\n" +
 			"turns for it wait. Running it again also deletes what was said since.\n\n" +
+			"Without a flag it deletes all that is this machine's owner's.\n\n" +
 			"Groups that several people wrote to are listed and kept; delete them with --group.\n\n" +
 			"--session deletes what was said in one conversation, in every group. Facts that\n" +
 			"Graphiti knows from other conversations stay. Running conversations that use the\n" +
@@ -86,33 +92,39 @@ func newMemoryForgetCommand() *cobra.Command {
 	}
 	s := selectorFlags(c)
 	c.Flags().BoolVar(&yes, "yes", false, "delete without asking")
-	jsonFlag(c)
+	cli.JSONFlag(c)
 	c.RunE = withMemory(func(c *cobra.Command, _ []string, m *opened) error {
 		groups, err := findGroups(c.Context(), m, s)
 		if err != nil {
 			return err
 		}
 		errOut := c.ErrOrStderr()
-		printGroups(errOut, groups)
 		if len(groups) == 0 {
-			return errors.New("nothing is remembered there; graphiti-proxy memory show lists what is")
+			return fmt.Errorf("no memory yet for %s: nothing was deleted", s.Whose())
 		}
+		printGroups(errOut, groups)
 		if !slices.ContainsFunc(groups, func(g ledger.Owned) bool { return !g.Shared }) {
 			return errors.New("nothing was deleted: other people wrote to these groups too; to delete their turns as well, name a group with --group")
 		}
 		if !yes {
 			if !terminal.Is(os.Stdin) {
-				return usageError{errors.New("nothing was deleted: there is no terminal to ask on; add --yes to delete without asking")}
+				return cli.Usage(errors.New("nothing was deleted: there is no terminal to ask on; add --yes to delete without asking"))
 			}
 			fmt.Fprint(errOut, "delete all of this for good? [y/N] ")
 			line, _ := bufio.NewReader(os.Stdin).ReadString('\n')
-			if !strings.EqualFold(strings.TrimSpace(line), "y") {
+			if !isYes(line) {
 				return errors.New("nothing was deleted")
 			}
 		}
 		return forgetGroups(c, m, s, groups)
 	})
 	return c
+}
+
+// isYes reports whether an answer to [y/N] agrees.
+func isYes(line string) bool {
+	answer := strings.ToLower(strings.TrimSpace(line))
+	return answer == "y" || answer == "yes"
 }
 
 func printGroups(w io.Writer, groups []ledger.Owned) {
@@ -150,7 +162,7 @@ func forgetGroups(c *cobra.Command, m *opened, s *service.Selector, groups []led
 			fmt.Fprintf(c.ErrOrStderr(), "%d of %d: %s is empty\n", i+1, len(groups), g.Group)
 		}
 	}
-	err := output(c, map[string]any{"forgotten": done}, func(w io.Writer) {
+	err := cli.Output(c, map[string]any{"forgotten": done}, func(w io.Writer) {
 		what := terminal.Count(len(done), "group") + " forgotten"
 		if s.Session != "" {
 			what = "the session is forgotten in " + terminal.Count(len(done), "group")
@@ -165,11 +177,13 @@ func newMemoryExportCommand() *cobra.Command {
 		Use:   "export",
 		Short: "Print everything that is kept, as JSON Lines",
 		Long: "Print everything that is kept, as JSON Lines: what the memory holds, turns in the\n" +
-			"queue, dead letters, and session notes.",
-		Example: "  graphiti-proxy memory export --user josh > josh.jsonl\n  graphiti-proxy memory export --session ses_1",
+			"queue, dead letters, and session notes; by default of this machine's owner.\n" +
+			"graphiti-proxy memory import reads it again.",
+		Example: "  graphiti-proxy memory export > memory.jsonl\n  graphiti-proxy memory export --workspace .\n  graphiti-proxy memory export --user josh > josh.jsonl",
 	}
 	s := selectorFlags(c)
-	c.Flags().Bool("json", true, "the output is JSON Lines anyway")
+	c.Flags().Bool("json", true, "")
+	_ = c.Flags().MarkHidden("json") // it is there: JSON Lines are printed anyway
 	c.RunE = withMemory(func(c *cobra.Command, _ []string, m *opened) error {
 		groups, err := findGroups(c.Context(), m, s)
 		if err != nil {
@@ -185,6 +199,10 @@ func newMemoryExportCommand() *cobra.Command {
 			if err != nil {
 				return fmt.Errorf("the export of %s is not complete: %w", g.Group, err)
 			}
+		}
+		if n == 0 {
+			fmt.Fprintf(c.ErrOrStderr(), "no memory yet for %s\n", s.Whose())
+			return nil
 		}
 		fmt.Fprintf(c.ErrOrStderr(), "%s in %s\n", terminal.Count(n, "message"), terminal.Count(len(groups), "group"))
 		return nil

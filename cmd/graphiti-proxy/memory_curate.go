@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/graphiti-proxy/graphiti-proxy/capture/ledger"
+	"github.com/graphiti-proxy/graphiti-proxy/cli"
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti"
 	"github.com/graphiti-proxy/graphiti-proxy/service"
 	"github.com/graphiti-proxy/graphiti-proxy/terminal"
@@ -22,28 +23,32 @@ func newMemoryShowCommand() *cobra.Command {
 		Short: "Show the last messages that are kept",
 		Long: "Show the last messages of a person, an agent, a project or a conversation; by\n" +
 			"default of this machine's owner, outside of projects. What was said in a project\n" +
-			"is kept with the project: see it with --workspace, from any directory.",
-		Example: "  graphiti-proxy memory show\n  graphiti-proxy memory show --workspace https://github.com/acme/widgets --last 10",
+			"is kept with the project: see it with --workspace.",
+		Example: "  graphiti-proxy memory show\n  graphiti-proxy memory show --workspace . --last 10\n  graphiti-proxy memory show --workspace https://github.com/acme/widgets",
 	}
 	s := selectorFlags(c)
 	c.Flags().IntVar(&last, "last", 20, "how many messages")
-	jsonFlag(c)
+	cli.JSONFlag(c)
 	c.RunE = withMemory(func(c *cobra.Command, _ []string, m *opened) error {
+		if err := service.CheckLast(last); err != nil {
+			return cli.Usage(fmt.Errorf("--%w", err))
+		}
 		answer, err := m.Show(c.Context(), *s, last)
 		if err != nil {
 			return err
 		}
-		return output(c, answer, func(w io.Writer) { printMessages(w, c.ErrOrStderr(), &answer) })
+		return cli.Output(c, answer, func(w io.Writer) {
+			if len(answer.Messages) == 0 {
+				fmt.Fprintf(c.ErrOrStderr(), "no memory yet for %s\n", s.Whose())
+			}
+			printMessages(w, c.ErrOrStderr(), &answer)
+		})
 	})
 	return c
 }
 
 func printMessages(w, errOut io.Writer, answer *service.Shown) {
 	hintAt(errOut, answer.Others)
-	if len(answer.Messages) == 0 {
-		fmt.Fprintln(errOut, "no messages there")
-		return
-	}
 	t := terminal.Table(w)
 	for _, said := range answer.Messages {
 		role, text := said.Role, said.Text
@@ -79,16 +84,6 @@ func hintAt(w io.Writer, others []ledger.Owned) {
 	fmt.Fprintf(w, "not searched: %s of theirs, such as %s\n", terminal.Count(len(others), "other group"), selector)
 }
 
-// needs refuses a command line without arguments.
-func needs(what string) cobra.PositionalArgs {
-	return func(c *cobra.Command, args []string) error {
-		if len(args) == 0 || strings.TrimSpace(strings.Join(args, "")) == "" {
-			return usageError{fmt.Errorf("%s needs %s; see %s --help", c.CommandPath(), what, c.CommandPath())}
-		}
-		return nil
-	}
-}
-
 func newMemorySearchCommand() *cobra.Command {
 	var explain bool
 	c := &cobra.Command{
@@ -98,17 +93,17 @@ func newMemorySearchCommand() *cobra.Command {
 			"conversation: outside of projects, or in the project that --workspace names.\n" +
 			"--explain also shows the facts that would be left out, and why.",
 		Example: "  graphiti-proxy memory search --explain 'which database do we use?'",
-		Args:    needs("the text of a message"),
+		Args:    cli.Needs("the text of a message"),
 	}
 	s := selectorFlags(c)
-	jsonFlag(c)
+	cli.JSONFlag(c)
 	c.Flags().BoolVar(&explain, "explain", false, "also show facts that would be left out, and why")
 	c.RunE = withMemory(func(c *cobra.Command, args []string, m *opened) error {
 		answer, err := m.Search(c.Context(), *s, strings.Join(args, " "), explain)
 		if err != nil {
 			return err
 		}
-		return output(c, answer, func(w io.Writer) { printFacts(w, c.ErrOrStderr(), &answer, explain) })
+		return cli.Output(c, answer, func(w io.Writer) { printFacts(w, c.ErrOrStderr(), &answer, explain) })
 	})
 	return c
 }
@@ -139,21 +134,24 @@ func newMemoryPromoteCommand() *cobra.Command {
 			"- reads it from standard input. The same text is stored once. A text that looks\n" +
 			"like it holds a credential is refused.",
 		Example: "  graphiti-proxy memory promote --kind preference 'I write commit messages in the imperative'\n" +
-			"  graphiti-proxy memory promote --kind decision --workspace https://github.com/acme/widgets 'Postgres, not MySQL: we need jsonb'",
+			"  graphiti-proxy memory promote --kind decision --workspace . 'Postgres, not MySQL: we need jsonb'",
 		Args: func(c *cobra.Command, args []string) error {
-			if err := needs("the text to store")(c, args); err != nil {
+			if err := cli.Needs("the text to store")(c, args); err != nil {
 				return err
 			}
+			if p.Kind == "" {
+				return cli.Usage(fmt.Errorf("--kind is required; write one of %s", strings.Join(graphiti.Kinds, ", ")))
+			}
 			if !slices.Contains(graphiti.Kinds, p.Kind) {
-				return usageError{fmt.Errorf("--kind %q is not known; write one of %s", p.Kind, strings.Join(graphiti.Kinds, ", "))}
+				return cli.Usage(fmt.Errorf("--kind %q is not known; write one of %s", p.Kind, strings.Join(graphiti.Kinds, ", ")))
 			}
 			return nil
 		},
 	}
 	s := selectorFlags(c)
-	c.Flags().StringVar(&p.Kind, "kind", "", "one of "+strings.Join(graphiti.Kinds, ", "))
+	c.Flags().StringVar(&p.Kind, "kind", "", "required: one of "+strings.Join(graphiti.Kinds, ", "))
 	c.Flags().StringVar(&p.Scope, "scope", "", "user, workspace, session or agent")
-	jsonFlag(c)
+	cli.JSONFlag(c)
 	c.RunE = withMemory(func(c *cobra.Command, args []string, m *opened) error {
 		p.Text = strings.Join(args, " ")
 		if p.Text == "-" {
@@ -167,7 +165,7 @@ func newMemoryPromoteCommand() *cobra.Command {
 		if err != nil {
 			return err
 		}
-		return output(c, answer, func(w io.Writer) { fmt.Fprintf(w, "stored as %s in %s\n", p.Kind, strings.Join(answer.Groups, ", ")) })
+		return cli.Output(c, answer, func(w io.Writer) { fmt.Fprintf(w, "stored as %s for %s\n", p.Kind, terminal.Printable(answer.For)) })
 	})
 	return c
 }

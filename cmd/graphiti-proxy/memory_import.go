@@ -7,6 +7,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/graphiti-proxy/graphiti-proxy/cli"
 	"github.com/graphiti-proxy/graphiti-proxy/service"
 	"github.com/graphiti-proxy/graphiti-proxy/terminal"
 )
@@ -14,23 +15,25 @@ import (
 func newMemoryImportCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "import <file>",
-		Short: "Import conversations: JSON Lines, or an export of ChatGPT or Claude",
+		Short: "Import conversations: an export of this memory, of ChatGPT or Claude, or JSON Lines",
 		Long: "Import conversations from elsewhere. The file is JSON Lines with\n" +
 			`  {"scope": "user", "role": "user", "name": "Ann", "content": "…", "timestamp": "2026-11-21T09:00:00Z", "session": "…"}` + "\n" +
 			"where role and content are required, and \"group\" may replace \"scope\"; or the\n" +
-			"conversations.json of a ChatGPT or Claude account export, or the .zip with it.\n" +
+			"conversations.json of a ChatGPT or Claude account export, or the .zip with it;\n" +
+			"or what graphiti-proxy memory export printed, which is kept as it was. A\n" +
+			"conversation keeps its id for --session: chatgpt-<id>, claude-<id>.\n" +
 			"- reads standard input. Each line is kept once: to continue an import that was\n" +
 			"interrupted, run it again.",
 		Example: "  graphiti-proxy memory import notes.jsonl\n  graphiti-proxy memory import --user josh chatgpt-export.zip",
 		Args: func(c *cobra.Command, args []string) error {
 			if len(args) != 1 {
-				return usageError{fmt.Errorf("%s needs one file, or - for standard input; see %s --help", c.CommandPath(), c.CommandPath())}
+				return cli.Usage(fmt.Errorf("%s needs one file, or - for standard input; see %s --help", c.CommandPath(), c.CommandPath()))
 			}
 			return nil
 		},
 	}
 	s := selectorFlags(c)
-	jsonFlag(c)
+	cli.JSONFlag(c)
 	c.RunE = withMemory(func(c *cobra.Command, args []string, m *opened) error {
 		file, size, err := service.OpenImport(args[0])
 		if err != nil {
@@ -57,7 +60,9 @@ func newMemoryImportCommand() *cobra.Command {
 		if left > 0 {
 			fmt.Fprintf(c.ErrOrStderr(), "%d turns are on disk and wait for the memory, which takes none at the moment; see graphiti-proxy queue status\n", left)
 		}
-		return output(c, done, func(w io.Writer) { fmt.Fprintf(w, "%d lines kept, %d were there already\n", done.Kept, done.Known) })
+		return cli.Output(c, done, func(w io.Writer) {
+			fmt.Fprintf(w, "%s imported, %d already present\n", terminal.Count(done.Kept, "message"), done.Known)
+		})
 	})
 	return c
 }

@@ -3,15 +3,21 @@ package main
 import (
 	"context"
 	"errors"
+	"fmt"
 	"log/slog"
+	"os"
+	"path/filepath"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
 
 	"github.com/graphiti-proxy/graphiti-proxy/capture"
+	"github.com/graphiti-proxy/graphiti-proxy/cli"
 	"github.com/graphiti-proxy/graphiti-proxy/config"
 	"github.com/graphiti-proxy/graphiti-proxy/datadir"
 	"github.com/graphiti-proxy/graphiti-proxy/proxy/admin/client"
+	"github.com/graphiti-proxy/graphiti-proxy/proxy/workspace"
 	"github.com/graphiti-proxy/graphiti-proxy/service"
 )
 
@@ -32,6 +38,46 @@ type opened struct {
 	memory
 	counts func(context.Context) (capture.QueueStatus, error)
 	close  func() error
+	where  string // it is, in words
+}
+
+// say tells a person which proxy or which files a command acts on.
+func say(c *cobra.Command, where string) {
+	if asJSON, err := c.Flags().GetBool("json"); err != nil || !asJSON || c.Flags().Lookup("json").Hidden {
+		fmt.Fprintln(c.ErrOrStderr(), where)
+	}
+}
+
+func inFiles(cfg *config.Config) string { return "no proxy runs: using the files in " + cfg.DataDir }
+
+// nameWorkspace puts a workspace's key in the place of the directory that
+// --workspace names.
+func nameWorkspace(c *cobra.Command, cfg *config.Config) error {
+	f := c.Flags().Lookup("workspace")
+	if f == nil || !isPath(f.Value.String()) {
+		return nil
+	}
+	key, err := workspace.OfDirectory(f.Value.String(), filepath.Join(cfg.DataDir, projectsFile), cfg.Workspace.Clones)
+	if err != nil {
+		return cli.Usage(fmt.Errorf("--workspace: %w; name an existing directory, the URL of a git remote, or a key such as path:/home/me/x", err))
+	}
+	return f.Value.Set(key)
+}
+
+// isPath reports whether a workspace is named by its directory.
+func isPath(name string) bool {
+	if name == "." || name == ".." || filepath.IsAbs(name) {
+		return true
+	}
+	first, _, ok := strings.Cut(filepath.ToSlash(name), "/")
+	if !ok || strings.Contains(first, ":") {
+		return false
+	}
+	if first == "." || first == ".." {
+		return true
+	}
+	info, err := os.Stat(name)
+	return err == nil && info.IsDir()
 }
 
 // target is the proxy that a command line is about: the one that owns its
@@ -51,14 +97,18 @@ func target(cfg *config.Config) client.Options {
 // withMemory runs a command about memory.
 func withMemory(f func(c *cobra.Command, args []string, m *opened) error) func(*cobra.Command, []string) error {
 	return func(c *cobra.Command, args []string) error {
-		cfg, err := loadConfig(c)
+		cfg, err := cli.LoadConfig(c)
 		if err != nil {
+			return err
+		}
+		if err := nameWorkspace(c, cfg); err != nil {
 			return err
 		}
 		m, err := openForCommand(c.Context(), cfg)
 		if err != nil {
 			return err
 		}
+		say(c, m.where)
 		return errors.Join(f(c, args, m), m.close())
 	}
 }
@@ -69,7 +119,7 @@ func openForCommand(ctx context.Context, cfg *config.Config) (*opened, error) {
 	to := target(cfg)
 	running, found := client.Find(ctx, to)
 	if found == nil {
-		return &opened{running, running.Counts, func() error { return nil }}, nil
+		return &opened{running, running.Counts, func() error { return nil }, "using the proxy on " + running.Address()}, nil
 	}
 	if to.ByAddress || !errors.Is(found, client.ErrNoProxy) {
 		return nil, found
@@ -94,7 +144,7 @@ func openForCommand(ctx context.Context, cfg *config.Config) (*opened, error) {
 			ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)
 			defer cancel()
 			return a.Shutdown(ctx)
-		}}, nil
+		}, inFiles(cfg)}, nil
 	}
 	return nil, errors.Join(err, a.Shutdown(ctx))
 }

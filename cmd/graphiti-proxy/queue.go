@@ -15,6 +15,7 @@ import (
 
 	"github.com/graphiti-proxy/graphiti-proxy/capture"
 	"github.com/graphiti-proxy/graphiti-proxy/capture/ledger"
+	"github.com/graphiti-proxy/graphiti-proxy/cli"
 	"github.com/graphiti-proxy/graphiti-proxy/config"
 	"github.com/graphiti-proxy/graphiti-proxy/datadir"
 	"github.com/graphiti-proxy/graphiti-proxy/health"
@@ -87,7 +88,7 @@ func openQueue(ctx context.Context, cfg *config.Config) (q queue, closes func() 
 
 // withQueue opens the queue for one command.
 func withQueue(c *cobra.Command, f func(context.Context, queue) error) (err error) {
-	cfg, err := loadConfig(c)
+	cfg, err := cli.LoadConfig(c)
 	if err != nil {
 		return err
 	}
@@ -111,11 +112,11 @@ func newQueueStatusCommand() *cobra.Command {
 				if err != nil {
 					return err
 				}
-				return output(c, s, func(w io.Writer) { health.PrintQueue(w, &s) })
+				return cli.Output(c, s, func(w io.Writer) { health.PrintQueue(w, &s) })
 			})
 		},
 	}
-	jsonFlag(c)
+	cli.JSONFlag(c)
 	return c
 }
 
@@ -129,14 +130,14 @@ func newQueueListCommand() *cobra.Command {
 		RunE: func(c *cobra.Command, _ []string) error {
 			o.Condition = ledger.Condition(state)
 			if err := service.CheckList(o); err != nil {
-				return usageError{fmt.Errorf("--%w", err)}
+				return cli.Usage(fmt.Errorf("--%w", err))
 			}
 			return withQueue(c, func(ctx context.Context, q queue) error {
 				l, err := q.List(ctx, o)
 				if err != nil {
 					return err
 				}
-				return output(c, l, func(w io.Writer) { printTurns(w, l) })
+				return cli.Output(c, l, func(w io.Writer) { printTurns(w, l) })
 			})
 		},
 	}
@@ -145,7 +146,7 @@ func newQueueListCommand() *cobra.Command {
 	f.StringVar(&o.Group, "group", "", "only turns for this group")
 	f.IntVar(&o.Limit, "limit", 50, "list at most this many turns")
 	f.BoolVar(&o.Text, "show-text", false, "also print what was said")
-	jsonFlag(c)
+	cli.JSONFlag(c)
 	return c
 }
 
@@ -179,13 +180,13 @@ func newQueueChangeCommand(name, short, done string, do func(queue, context.Cont
 		Args:    cobra.ArbitraryArgs,
 		RunE: func(c *cobra.Command, args []string) error {
 			if all == (len(args) > 0) {
-				return usageError{fmt.Errorf("give the numbers of dead letters (see graphiti-proxy queue list --state dead), or --all")}
+				return cli.Usage(fmt.Errorf("give the numbers of dead letters (see graphiti-proxy queue list --state dead), or --all"))
 			}
 			var numbers []int64
 			for _, a := range args {
 				n, err := strconv.ParseInt(a, 10, 64)
 				if err != nil || n < 1 {
-					return usageError{fmt.Errorf("%q is not the number of a dead letter; see graphiti-proxy queue list --state dead", a)}
+					return cli.Usage(fmt.Errorf("%q is not the number of a dead letter; see graphiti-proxy queue list --state dead", a))
 				}
 				numbers = append(numbers, n)
 			}
@@ -194,7 +195,7 @@ func newQueueChangeCommand(name, short, done string, do func(queue, context.Cont
 				if err != nil {
 					return err
 				}
-				err = output(c, changed, func(w io.Writer) { fmt.Fprintf(w, "%s %s\n", terminal.Count(changed.Turns, "turn"), done) })
+				err = cli.Output(c, changed, func(w io.Writer) { fmt.Fprintf(w, "%s %s\n", terminal.Count(changed.Turns, "turn"), done) })
 				if err != nil {
 					return err
 				}
@@ -206,6 +207,6 @@ func newQueueChangeCommand(name, short, done string, do func(queue, context.Cont
 		},
 	}
 	c.Flags().BoolVar(&all, "all", false, "all dead letters")
-	jsonFlag(c)
+	cli.JSONFlag(c)
 	return c
 }

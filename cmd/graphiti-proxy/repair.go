@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/graphiti-proxy/graphiti-proxy/cache/sqlite"
+	"github.com/graphiti-proxy/graphiti-proxy/cli"
 	"github.com/graphiti-proxy/graphiti-proxy/datadir"
 	"github.com/graphiti-proxy/graphiti-proxy/service"
 	"github.com/graphiti-proxy/graphiti-proxy/terminal"
@@ -26,7 +27,7 @@ func newRepairCommand() *cobra.Command {
 		Example: "  graphiti-proxy repair\n  graphiti-proxy repair memory.db",
 		Args:    cobra.ArbitraryArgs,
 		RunE: func(c *cobra.Command, names []string) error {
-			cfg, err := loadConfig(c)
+			cfg, err := cli.LoadConfig(c)
 			if err != nil {
 				return err
 			}
@@ -38,14 +39,14 @@ func newRepairCommand() *cobra.Command {
 			if err = errors.Join(err, lock.Unlock()); err != nil {
 				return err
 			}
-			return output(c, done, func(w io.Writer) {
+			return cli.Output(c, done, func(w io.Writer) {
 				for i := range done {
 					printRepaired(w, &done[i])
 				}
 			})
 		},
 	}
-	jsonFlag(c)
+	cli.JSONFlag(c)
 	return c
 }
 

@@ -14,6 +14,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/graphiti-proxy/graphiti-proxy/budget"
+	"github.com/graphiti-proxy/graphiti-proxy/cli"
 	"github.com/graphiti-proxy/graphiti-proxy/config"
 	"github.com/graphiti-proxy/graphiti-proxy/shutdown"
 	"github.com/graphiti-proxy/graphiti-proxy/telemetry"
@@ -28,11 +29,11 @@ func newServeCommand() *cobra.Command {
 			"for the next start. SIGHUP reloads the configuration.",
 		Example: "  graphiti-proxy serve\n  graphiti-proxy serve --set upstream.openai=https://openrouter.ai/api",
 		RunE: func(c *cobra.Command, _ []string) error {
-			cfg, err := loadConfig(c)
+			cfg, err := cli.LoadConfig(c)
 			if err != nil {
 				return err
 			}
-			return serve(c.Context(), c.OutOrStdout(), cfg, func() (*config.Config, error) { return loadConfig(c) })
+			return serve(c.Context(), c.OutOrStdout(), cfg, func() (*config.Config, error) { return cli.LoadConfig(c) })
 		},
 	}
 }
@@ -127,13 +128,13 @@ func banner(w io.Writer, a *app) {
   point your client at it:
     export OPENAI_BASE_URL=%s/v1
 
-`, telemetry.Version(), base, upstreamLine(a.cfg.Upstreams()), a.memoryLine(), adminAddr, base)
+`, telemetry.Version(), base, cli.UpstreamLine(a.cfg.Upstreams()), a.memoryLine(), adminAddr, base)
 }
 
 // memoryLine says in a few words which memory is used, or that a file of it
 // cannot be.
 func (a *app) memoryLine() string {
-	line := memoryLine(a.cfg)
+	line := cli.MemoryLine(a.cfg)
 	for i, t := range a.files.NotOpened() {
 		if i == 0 {
 			line = "OFF, nothing is recalled or kept"

@@ -9,7 +9,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/graphiti-proxy/graphiti-proxy/dialect/registry"
+	"github.com/graphiti-proxy/graphiti-proxy/cli"
 	"github.com/graphiti-proxy/graphiti-proxy/health"
 	"github.com/graphiti-proxy/graphiti-proxy/proxy/admin/client"
 )
@@ -28,7 +28,7 @@ func newStatusCommand() *cobra.Command {
 			if request.given() {
 				return request.explain(c)
 			}
-			cfg, err := loadConfig(c)
+			cfg, err := cli.LoadConfig(c)
 			if err != nil {
 				return err
 			}
@@ -43,26 +43,17 @@ func newStatusCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			err = output(c, s, func(w io.Writer) { printStatus(w, s) })
+			err = cli.Output(c, s, func(w io.Writer) { printStatus(w, s) })
 			if err == nil && (s.Memory.State == health.StateTrouble || slices.Contains(s.Memory.Faults, health.FaultState)) {
 				err = errors.New("the memory does not work properly; to do: " + s.Memory.Remedy)
 			}
 			return err
 		},
 	}
-	jsonFlag(c)
+	cli.JSONFlag(c)
 	c.Flags().BoolVar(&forwards, "health", false, "print nothing; exit code 0 means that requests are forwarded, with or without memory")
 	request.add(c)
 	return c
-}
-
-// upstreamLine names the default upstream, and then those of other APIs.
-func upstreamLine(upstreams map[string]string) string {
-	line := upstreams[registry.DefaultUpstream]
-	for _, name := range registry.Upstreams[1:] {
-		line += ", " + name + " " + upstreams[name]
-	}
-	return line
 }
 
 func printStatus(w io.Writer, s *health.Status) {
@@ -72,6 +63,6 @@ func printStatus(w io.Writer, s *health.Status) {
 		clients = "https://"
 	}
 	fmt.Fprintf(w, "clients   %s%s (identity %s)\n", clients, s.Listen, s.Identity)
-	fmt.Fprintf(w, "upstream  %s\n", upstreamLine(s.Upstreams))
+	fmt.Fprintf(w, "upstream  %s\n", cli.UpstreamLine(s.Upstreams))
 	s.Print(w)
 }

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/graphiti-proxy/graphiti-proxy/capture/ledger"
+	"github.com/graphiti-proxy/graphiti-proxy/cli"
 	"github.com/graphiti-proxy/graphiti-proxy/service"
 )
 
@@ -36,7 +37,7 @@ func TestUsageErrors(t *testing.T) {
 	for _, args := range [][]string{
 		{"memory", "search"}, {"memory", "promote", "x"}, {"memory", "promote", "--kind", "decision"}, {"memory", "promote", "--kind", "idea", "x"}, {"memory", "import"},
 	} {
-		var usage usageError
+		var usage cli.UsageError
 		if _, err := command(t, t.TempDir(), args...); !errors.As(err, &usage) {
 			t.Errorf("%v: %v", args, err)
 		}

@@ -14,6 +14,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/graphiti-proxy/graphiti-proxy/cache/redis"
+	"github.com/graphiti-proxy/graphiti-proxy/cli"
 	"github.com/graphiti-proxy/graphiti-proxy/config"
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti/backend"
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti/remote"
@@ -32,7 +33,7 @@ func newTestConnectionCommand() *cobra.Command {
 			"No conversation is sent.",
 		Example: "  GRAPHITI_URL=http://127.0.0.1:8000 graphiti-proxy test-connection --smoke",
 		RunE: func(c *cobra.Command, _ []string) error {
-			cfg, err := loadConfig(c)
+			cfg, err := cli.LoadConfig(c)
 			if err != nil {
 				return err
 			}

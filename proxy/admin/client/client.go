@@ -42,6 +42,9 @@ type Client struct{ o Options }
 // New is a client of whoever answers at o.Listen.
 func New(o Options) *Client { return &Client{o} }
 
+// Address is where the proxy's admin side answers.
+func (c *Client) Address() string { return reachable(c.o.Listen) }
+
 // ErrNoProxy says that the proxy that is meant does not answer.
 var ErrNoProxy = errors.New("no proxy answers")
 

@@ -1,0 +1,34 @@
+package workspace
+
+import (
+	"fmt"
+	"log/slog"
+	"os"
+	"path/filepath"
+
+	"github.com/graphiti-proxy/graphiti-proxy/graphiti"
+)
+
+// OfDirectory is the key of the workspace that a client in a directory has,
+// for who names the directory by hand. file is where projects are bound, and
+// clones are the directories that are believed; nothing is bound by the asking.
+func OfDirectory(dir, file string, clones []string) (key string, err error) {
+	abs, err := filepath.Abs(dir)
+	if err != nil {
+		return "", fmt.Errorf("%q cannot be found: %w", dir, err)
+	}
+	switch info, err := os.Stat(abs); {
+	case err != nil:
+		return "", fmt.Errorf("there is no directory %q", dir)
+	case !info.IsDir():
+		return "", fmt.Errorf("%q is a file; name the project's directory", dir)
+	}
+	p := OpenProjects(file, slog.New(slog.DiscardHandler))
+	p.file = ""
+	p.SetClones(clones)
+	repo := p.settle(readCheckout(abs))
+	if key := Key(repo.Remote); key != "" {
+		return key, nil
+	}
+	return graphiti.PathPrefix + repo.Root, nil
+}

@@ -1,0 +1,144 @@
+package service
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/tidwall/gjson"
+
+	"github.com/graphiti-proxy/graphiti-proxy/capture/ledger"
+	"github.com/graphiti-proxy/graphiti-proxy/graphiti"
+	"github.com/graphiti-proxy/graphiti-proxy/inject"
+)
+
+// notes says where a Record is from that holds notes of a session.
+const notes = "session"
+
+// addressed names in a record whose it is, so that an import finds the group of
+// that owner, whatever its id is there. What cannot be named so keeps its id.
+func (sv *Service) addressed(known []ledger.Owned, group string) (r Record) {
+	i := slices.IndexFunc(known, func(o ledger.Owned) bool { return o.Group == group })
+	if i >= 0 {
+		o := known[i]
+		r.Scope = o.Scope
+		if o.Owner != sv.o.Owner && !strings.HasPrefix(o.Owner, "sha256:") {
+			r.User = o.Owner
+		}
+		switch graphiti.Scope(o.Scope) {
+		case graphiti.ScopeWorkspace:
+			r.Workspace = o.Key
+		case graphiti.ScopeSession:
+			r.Session = o.Key
+		}
+	} else if scope, ok := graphiti.ScopeOf(group); ok {
+		r.Scope = string(scope)
+	}
+	t, _, err := sv.target(Selector{User: r.User, Workspace: r.Workspace, Session: r.Session}, r.Scope)
+	if err != nil || t.Group != group {
+		r.Group = group
+	}
+	return r
+}
+
+// line is a record as an import takes it.
+func (r *Record) line() Line {
+	return Line{
+		Scope: r.Scope, Group: r.Group, User: r.User, Workspace: r.Workspace, Session: r.Session,
+		Role: r.Role, Name: r.Speaker, Content: r.Text, Timestamp: r.Time, Where: r.Where, Episode: r.Name, Source: r.Source,
+	}
+}
+
+// turn is the turn that a line of an export is a side of; empty for others.
+func (l *Line) turn() string {
+	if l.Where == "" || l.Where == notes {
+		return ""
+	}
+	id, _ := graphiti.TurnOf(l.Episode)
+	return id
+}
+
+const (
+	maxEpisode = 512     // bytes of an episode's name
+	maxSource  = 8 << 10 // of its description
+)
+
+// restored makes of a turn what an export holds of it.
+func restored(t *ledger.Turn, l *Line) error {
+	switch {
+	case l.Where != "memory" && l.Where != "queue" && l.Where != notes:
+		return fmt.Errorf("where: %q is not known; write memory, queue or session", l.Where)
+	case len(l.Episode) > maxEpisode || len(l.Source) > maxSource:
+		return fmt.Errorf("name, source: one of them is longer than an export has it; %d and %d bytes are the most", maxEpisode, maxSource)
+	case strings.TrimSpace(l.Content) == "":
+		return errors.New("text: is empty")
+	case l.Where == notes:
+		return nil
+	}
+	if id := l.turn(); id != "" {
+		t.ID = id
+	} else {
+		t.ID = digest("restore", t.Targets[0].Group, l.Episode, l.Timestamp, l.Role, l.Content, l.ID)
+	}
+	t.Session, t.SessionHash = "", gjson.Get(l.Source, "session").String()
+	t.Client = gjson.Get(l.Source, "client").String()
+	t.Restored = []ledger.Restored{{Name: l.Episode, Speaker: l.Name, Role: graphiti.RoleType(l.Role), Source: l.Source}}
+	if c, ok := graphiti.ParseCurated(l.Content); ok && l.Role == string(graphiti.RoleSystem) {
+		t.Kind = c.Kind
+	}
+	switch graphiti.RoleType(l.Role) {
+	case graphiti.RoleAssistant:
+		t.Assistant = l.Content
+	case graphiti.RoleUser, graphiti.RoleSystem:
+		t.User = l.Content
+	default:
+		return fmt.Errorf("role: %q is not known; write user, assistant or system", l.Role)
+	}
+	return nil
+}
+
+// joins makes one turn of both sides, and reports whether they are of one.
+func joins(t, next *ledger.Turn) bool {
+	if len(t.Restored) != 1 || len(next.Restored) != 1 || t.ID != next.ID || t.Targets[0] != next.Targets[0] ||
+		t.Restored[0].Role != graphiti.RoleUser || next.Restored[0].Role != graphiti.RoleAssistant {
+		return false
+	}
+	t.Assistant, t.Answered = next.Assistant, next.Answered
+	t.Restored = append(t.Restored, next.Restored[0])
+	return true
+}
+
+// restoreNotes keeps the notes of a session, unless there are newer ones. It
+// reports whether it did.
+func (sv *Service) restoreNotes(ctx context.Context, t *ledger.Turn, l *Line) (bool, error) {
+	there := false
+	err := sv.o.State.Snapshots.Each(ctx, func(session string, _ []byte) error {
+		there = there || session == l.Episode
+		return nil
+	}, t.Targets[0].Group)
+	if err != nil || there || l.Episode == "" {
+		return false, err
+	}
+	session := gjson.Get(l.Source, "session").String()
+	scopes := []string{t.Targets[0].Group}
+	if session != "" {
+		scopes = append(scopes, graphiti.SessionScopeOf(session, ""), graphiti.SessionScopeOf(session, t.Owner))
+	}
+	text := sv.o.Pipeline.Redacted(l.Content)
+	sv.o.State.Snapshots.Save(l.Episode, inject.SnapshotOf(strings.Split(text, "\n"), session), t.Generation, scopes...)
+	return true, nil
+}
+
+// notesOf is the record of a session's notes.
+func notesOf(r Record, session string, body []byte) Record {
+	lines, hash := inject.SnapshotLines(body)
+	r.Where, r.Name, r.Text = notes, session, strings.Join(lines, "\n")
+	if hash != "" {
+		source, _ := json.Marshal(map[string]string{"session": hash}) // strings only
+		r.Source = string(source)
+	}
+	return r
+}
