@@ -36,8 +36,8 @@ func Default() int {
 	return unknown
 }
 
-// LimitHeap has the garbage collector keep the process below the limit of its
-// cgroup, of which a tenth is left for what is not Go's heap. Where GOMEMLIMIT
+// LimitHeap makes the garbage collector keep the process below the limit of its
+// cgroup, less a tenth for what is not Go's heap. Where GOMEMLIMIT
 // is set, or there is no limit, it does nothing.
 func LimitHeap() {
 	if limit := cgroupLimit("/"); os.Getenv("GOMEMLIMIT") == "" && limit < math.MaxInt64 {

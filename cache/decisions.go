@@ -49,7 +49,7 @@ type decisionStore interface {
 	keep(ctx context.Context, key [16]byte, d Decision, groups, scopes []string) (*Decision, error)
 
 	// empty takes the blocks out of the decisions that hold facts of a group,
-	// or of which that is not known.
+	// or whose groups are not known.
 	empty(ctx context.Context, group string) (int, error)
 	countEmptied(ctx context.Context) (int, error)
 }
@@ -122,7 +122,7 @@ func (d *Decisions) remember(key [16]byte, kept *Decision, as int64) {
 	d.recent.Add(key, e, e.bytes())
 }
 
-// Forget empties the blocks that hold facts of a group, or of which that is not
+// Forget empties the blocks that hold facts of a group, or whose groups are not
 // known, and returns how many. Their conversations go on without.
 func (d *Decisions) Forget(ctx context.Context, group string) (int, error) {
 	n, err := d.store.empty(ctx, group)

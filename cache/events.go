@@ -10,7 +10,7 @@ import (
 const (
 	eventDecision = "block " // its key in hex, and the decision as it is kept
 	eventLink     = "link "  // its fingerprint in hex, and the session
-	eventDrop     = "drop "  // a group of which what was found is to be dropped
+	eventDrop     = "drop "  // a group whose cached searches are to be dropped
 
 	// EventGeneration says that something is to be forgotten, or is.
 	EventGeneration = "generation"

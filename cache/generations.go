@@ -13,7 +13,7 @@ import (
 type Forget struct {
 	Group   string
 	Session string // only what was said in it; empty: all of the group
-	Owner   string // whose session; empty: whoever's has that id
+	Owner   string // whose session; empty: everybody's with that id
 	Scope   string // whose generation it raises: the group, or the session
 
 	Generation int64 // what belongs to an older one is to be forgotten
@@ -78,8 +78,7 @@ func (g *Generations) Blocks(group string) bool {
 	return slices.ContainsFunc(g.UnderWay(), func(f Forget) bool { return f.Group == group })
 }
 
-// Blocked are the groups of which something is being forgotten, as it was read
-// last.
+// Blocked returns the groups with a forget in progress, as last read.
 func (g *Generations) Blocked() []string { return groupsOf(g.UnderWay()) }
 
 // UnderWay is what is being forgotten, as it was read last. It must not be
@@ -91,8 +90,8 @@ func (g *Generations) UnderWay() []Forget {
 	return nil
 }
 
-// OnBlocked has changed called with the groups of which something is being
-// forgotten, now and after each read. It must be called before others use
+// OnBlocked calls changed with the groups that have a forget in progress, now
+// and after each read. It must be called before others use
 // the generations.
 func (g *Generations) OnBlocked(changed func(groups []string)) {
 	g.changed = changed

@@ -22,7 +22,7 @@ const (
 	turnBytes = 512
 )
 
-// History is what a conversation brings along of what was said before.
+// History holds earlier turns of a conversation, read from one of its requests.
 type History struct {
 	Turns []ledger.Turn
 
@@ -31,7 +31,8 @@ type History struct {
 	Wanted func(ctx context.Context, turns []ledger.Turn) ([]ledger.Turn, error)
 }
 
-// histories wait to be recorded. Who brings them does not wait for a disk.
+// histories holds backfills that wait to be recorded: a request never waits for
+// the disk.
 type histories struct {
 	waiting chan History
 	room    *semaphore.Weighted // in bytes: what waits, and what is being recorded
@@ -75,7 +76,7 @@ func (w histories) more(first History) []History {
 
 // Backfill records turns from before their conversation was first seen, some
 // time later and in one write. It never waits. What cannot be recorded is not
-// Known, so that the next request of the conversation brings it again.
+// Known, so that the next request of the conversation offers it again.
 func (p *Pipeline) Backfill(h History) {
 	if p.isClosed() {
 		return
@@ -97,7 +98,7 @@ func (p *Pipeline) isClosed() bool {
 	return p.closed
 }
 
-// release has histories bring turns again.
+// release lets later requests offer these turns again.
 func (p *Pipeline) release(turns []ledger.Turn) {
 	for i := range turns {
 		p.recent.release(turns[i].ID)

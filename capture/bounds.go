@@ -68,7 +68,7 @@ func (p *Pipeline) countDropsLocked(n int, why string) {
 	p.drops[why].since += n
 }
 
-// logDropsLocked logs the drops of which none was logged for so long.
+// logDropsLocked logs dropped turns, each reason at most once in quiet.
 func (p *Pipeline) logDropsLocked(quiet time.Duration) {
 	now := time.Now()
 	for why, d := range p.drops {

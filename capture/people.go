@@ -13,7 +13,7 @@ func (p *Pipeline) Groups(ctx context.Context, owner string) ([]ledger.Owned, er
 	return p.spool.Owned(ctx, owner)
 }
 
-// Talks lists the groups in which a session left something lately.
+// Talks lists the groups that hold recent turns of a session.
 func (p *Pipeline) Talks(ctx context.Context, session string) ([]ledger.Owned, error) {
 	return p.spool.Talks(ctx, session)
 }

@@ -40,7 +40,7 @@ func newRecent() recent {
 	return recent{turns}
 }
 
-// begin notes a turn of which no group is known to have all.
+// begin notes a turn that no group is known to have completely.
 func (r recent) begin(turn string) { r.turns.ContainsOrAdd(keyOf(turn), nil) }
 
 // known reports whether a turn was begun or recorded.
@@ -89,7 +89,7 @@ func (r recent) doubt() {
 func (p *Pipeline) Begin(turn string) { p.recent.begin(turn) }
 
 // Known reports whether this process answers a turn, whose id has that number in
-// hexadecimal digits, or has recorded it: no history need bring it.
+// hexadecimal digits, or has recorded it: it need not be backfilled.
 func (p *Pipeline) Known(turn [16]byte) bool { return p.recent.known(turn) }
 
 // Kept reports whether a turn was recorded not long ago for all of those

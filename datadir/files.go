@@ -8,7 +8,7 @@ import (
 	"github.com/graphiti-proxy/graphiti-proxy/cache/sqlite"
 )
 
-// unusable is a directory of which something failed that is no database.
+// unusable is the kind of a fault in the directory itself.
 const unusable sqlite.Kind = "cannot be used"
 
 // fault is an error of the directory itself.

@@ -82,7 +82,7 @@ func (l *Lock) note(admin, what string) {
 // Unlock lets others in.
 func (l *Lock) Unlock() error {
 	err := l.file.Unlock()
-	unlockDir(l.dir) // after the file, which whoever gets in locks next
+	unlockDir(l.dir) // after the file: the next process locks it first
 	return errors.Join(err, l.dir.Close())
 }
 

@@ -36,7 +36,7 @@ func (c Curated) String() string {
 		"\ntimestamp: " + c.At.UTC().Format(time.RFC3339) + "\ncontent:\n" + text + "\n" + curatedClose
 }
 
-// ParseCurated reads that form, whoever wrote it.
+// ParseCurated reads that form. Anybody may have written it.
 func ParseCurated(s string) (c Curated, ok bool) {
 	s, ok = strings.CutPrefix(strings.TrimSpace(s), curatedOpen)
 	if !ok {

@@ -52,8 +52,8 @@ func (d Diagnosis) Says() string { return diagnoses[d].says }
 func (d Diagnosis) Remedy() string { return diagnoses[d].remedy }
 
 // kinds are what servers and their libraries write, in lower case, about each
-// kind of error. Nothing else of their words is told: they may quote what was
-// said.
+// kind of error. Nothing else of an error's text is shown: it may quote a
+// conversation.
 var kinds = []struct {
 	words string
 	is    Diagnosis

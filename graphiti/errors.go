@@ -20,8 +20,8 @@ type PartError struct {
 	Err      error
 }
 
-// Error implements error. It does not unwrap: whoever repeats the whole call
-// writes twice.
+// Error implements error. It does not unwrap, so that nobody takes it for an
+// error after which the whole call may be repeated.
 func (e *PartError) Error() string {
 	return fmt.Sprintf("after %d messages: %v", e.Accepted, e.Err)
 }

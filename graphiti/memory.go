@@ -5,8 +5,7 @@ import (
 	"time"
 )
 
-// Memory is one backend in its roles, so that whoever uses it names the roles
-// that they need. All calls of every role are safe for concurrent use, honour
+// Memory is one backend in its roles. Callers name the roles that they need. All calls of every role are safe for concurrent use, honour
 // the context's deadline and bound what they read. None may log, or quote in an
 // error, what was said.
 type Memory struct {

@@ -52,7 +52,7 @@ func Sanitize(err error) string {
 }
 
 // problemsIn reads FastAPI's errors, {"detail":[{"loc":[…],"msg":…,"input":…}]},
-// of which input quotes, what other servers make of theirs, and plain text.
+// whose input quotes the request, the errors of other servers, and plain text.
 func problemsIn(detail string) (problems []string) {
 	add := func(where string, what gjson.Result) {
 		if words := known(what.String()); words != "" && len(problems) < maxProblems {

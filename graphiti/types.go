@@ -75,8 +75,8 @@ func EpisodeName(turn string, role RoleType) string {
 	return turnPrefix + turn + "." + string(role)
 }
 
-// TurnOf is the turn of which an episode is one side; ok is false for the name
-// of another.
+// TurnOf returns the turn that an episode with this name is one side of; ok is
+// false for an episode that is none.
 func TurnOf(name string) (turn string, ok bool) {
 	rest, ok := strings.CutPrefix(name, turnPrefix)
 	i := strings.LastIndexByte(rest, '.')

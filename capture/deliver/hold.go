@@ -138,8 +138,8 @@ func (l *Loop) pass(ctx context.Context, group string) error {
 	}
 }
 
-// waitUnseen returns when a memory that lists nothing has had the time in which
-// a turn is waited for: when it comes to what it has accepted is not to be seen.
+// waitUnseen gives a memory that cannot be listed the usual time to work off
+// what it has accepted, since nothing shows when it has.
 func (l *Loop) waitUnseen(ctx context.Context) error {
 	l.mu.Lock()
 	until := l.wroteAt.Add(l.timing.ShowAfter)

@@ -8,8 +8,8 @@ import (
 
 // sight is what a memory shows of what it holds. Some servers cannot list it:
 // over MCP on FalkorDB get_episodes asks another database than the one that
-// holds the group. There a search is the only look. It shows a turn of which a
-// fact was read, and says nothing of the others: those count as delivered, not
+// holds the group. There a search is the only look. It shows a turn when one of
+// its facts is found, and says nothing of the others: those count as delivered, not
 // as verified, and are not sent again. No barrier shows there either.
 type sight struct {
 	listed   bool      // a listing has shown what was written
@@ -65,8 +65,8 @@ func (m *machine) patience() time.Duration {
 	return m.timing.DoubtAfter
 }
 
-// found says what follows where a group cannot be listed: v holds the messages
-// of which a search shows a fact. A group's messages are worked off in order,
+// found draws conclusions where a group cannot be listed: v holds the messages
+// whose facts a search shows. A group's messages are worked off in order,
 // so that what was sent before one that is shown will not come any more.
 func (m *machine) found(a action, v view, now time.Time) (fs findings) {
 	g := a.group

@@ -110,8 +110,8 @@ func (m *machine) open() (n int) {
 // visible reports whether a group can be looked at.
 func (m *machine) visible(g *group) bool { return !g.blind && !m.holds.look(g.name) }
 
-// inDoubt reports whether a group waits for an answer about turns of which it
-// is not known whether they were accepted.
+// inDoubt reports whether a group has turns in flight that may or may not have
+// been accepted.
 func (g *group) inDoubt() bool {
 	return slices.ContainsFunc(g.flights, func(f *flight) bool { return f.doubt })
 }
@@ -211,7 +211,7 @@ func (m *machine) saw(a action, v view, now time.Time) (fs findings) {
 }
 
 // recognise notes which messages of a group's turns are there, and returns the
-// turns of which there is a new one.
+// turns that show a new one.
 func (m *machine) recognise(g *group, v view, now time.Time) (found map[*flight]bool, progress bool) {
 	g.blind = false
 	found = make(map[*flight]bool)
@@ -235,7 +235,7 @@ func (m *machine) recognise(g *group, v view, now time.Time) (found map[*flight]
 }
 
 // lose takes the consequences of a loss. A worker that dies takes with it all
-// that waits, and only the first in line can be to blame: it alone counts its
+// that waits, and only the first in line can be the cause: it alone counts its
 // loss. As the first of many it may have been there by chance, when somebody
 // restarted the memory; so the last loss counts only when it was alone.
 func (m *machine) lose(fs *findings, g *group, f *flight, proof int64) {

@@ -27,7 +27,7 @@ type Owned struct {
 type Part struct {
 	Group   string
 	Session string // its key; empty: all of the group
-	Owner   string // whose session; empty: whoever's has that id
+	Owner   string // whose session; empty: everybody's with that id
 }
 
 // Means reports whether a turn is to be forgotten with the part. A session is
@@ -186,7 +186,7 @@ func (s *Ledger) MarkForgotten(group string, turns []string) error {
 }
 
 // refused reports whether a scope of a turn has a newer generation, and records
-// the turn as forgotten: a history may bring it whose generation is not known.
+// the turn as forgotten, so that no later backfill can add it.
 func refused(tx *sqlite.Tx, t *Turn, group string, now time.Time) (found bool, err error) {
 	m := t.Scopes(group)
 	err = tx.QueryRow("SELECT EXISTS (SELECT 1 FROM floors WHERE scope IN (?, ?, ?) AND generation > ?)", m[0], m[1], m[2], t.Generation).Scan(&found)

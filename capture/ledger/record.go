@@ -17,9 +17,8 @@ type Added struct {
 	Size   Size
 }
 
-// Add waits for the end of what it has begun, whoever gives up meanwhile: a turn
-// of which nobody knows that it is there would not be delivered before the next
-// start.
+// Add finishes a write that it has begun, even when its context ends: a turn that
+// is stored and not announced would not be delivered before the next start.
 func (s *Ledger) Add(ctx context.Context, turns []Turn, now time.Time) (all []Added, err error) {
 	if err := ctx.Err(); err != nil {
 		return nil, fmt.Errorf("record a turn: %w", err)

@@ -1,6 +1,6 @@
 // Package pending owns the turns whose end is awaited: tool loops, conversations
 // that the provider holds, lanes of a WebSocket. A turn that does not go on is
-// kept as far as it was heard. It must not know how requests are read, nor how
+// kept as far as it got. It must not know how requests are read, nor how
 // turns are stored. Of our packages it may import capture/ledger (the turn) and
 // dialect (the fingerprint).
 package pending
@@ -81,7 +81,8 @@ func keyOf(t *ledger.Turn) string {
 	return b.String()
 }
 
-// New keeps with keep the turns of which nothing is heard for a while.
+// New returns an empty store. A turn that did not change for as long as after is
+// given to keep.
 func New[R any](after time.Duration, keep func(context.Context, ledger.Turn) error, log *slog.Logger) *Turns[R] {
 	d := &Turns[R]{
 		after: after, keep: keep, log: log,
@@ -107,8 +108,7 @@ func (d *Turns[R]) onEvict(_ string, t *turn[R]) {
 	}
 }
 
-// change changes what is known of a turn, from which it counts as heard of, and
-// makes room.
+// change applies f to a turn, restarts its time, and makes room.
 func (d *Turns[R]) change(t *ledger.Turn, f func(*turn[R])) {
 	key := keyOf(t)
 	e, ok := d.turns.Get(key)
@@ -210,8 +210,8 @@ func (d *Turns[R]) touch(t *ledger.Turn, wait time.Duration) {
 	}
 }
 
-// Began is when the message of a turn was said that went on in rounds, which
-// the last of them does not know; zero when nothing was heard of it before.
+// Began returns when the message of a turn with tool rounds was said, which the
+// last round does not tell; zero for a turn that is not known.
 func (d *Turns[R]) Began(t *ledger.Turn) time.Time {
 	d.mu.Lock()
 	defer d.mu.Unlock()

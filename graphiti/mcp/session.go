@@ -32,8 +32,8 @@ func (s toolSet) find(t toolNames) (name string, takes map[string]bool, err erro
 	return "", nil, fmt.Errorf("the MCP server has no tool %s", strings.Join(t, " or "))
 }
 
-// session is a session with an MCP server: begun when it is needed, and
-// anew when the server does not know it any more. It is safe for concurrent
+// session is a session with an MCP server: started when it is needed, and again
+// when the server does not know it any more. It is safe for concurrent
 // use.
 type session struct {
 	endpoints []string // addresses to try
@@ -42,7 +42,8 @@ type session struct {
 	http      *http.Client
 	client    *sdk.Client
 
-	// turn holds the session for whoever may change it; others wait.
+	// turn holds the session. The caller that takes it out may change it; others
+	// wait.
 	turn chan state
 }
 
@@ -152,7 +153,7 @@ func (s *session) drop(session *sdk.ClientSession) {
 
 // call calls a tool and reads its answer into out, which may be nil, or a
 // *[]byte that gets it as it is. A session that the server does not know, or
-// whose connection has broken, is begun anew, and the call repeated once if it
+// whose connection has broken, is started again, and the call repeated once if it
 // had no effect.
 func (s *session) call(ctx context.Context, tool string, args map[string]any, out any) error {
 	for again := true; ; again = false {

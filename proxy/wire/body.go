@@ -101,8 +101,8 @@ func (x *Exchange) readBody(r Reading) (busy bool, err error) {
 	}
 }
 
-// growBody makes room for more of the body, of which most bytes may come, or
-// length, if that is known. It reports false where the budget does not have it.
+// growBody makes room for more of the body, up to its largest size, or up to
+// length where that is known. It reports false where the budget does not have it.
 // What is allocated follows what has come, never what is only said.
 func (x *Exchange) growBody(length int, r Reading) bool {
 	before := cap(x.body)

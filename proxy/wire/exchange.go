@@ -54,7 +54,7 @@ var wide = sync.Pool{New: func() any { b := make([]byte, maxRead); return &b }}
 
 var exchanges = sync.Pool{New: func() any { return &Exchange{in: make([]byte, firstRead)} }}
 
-// Begin begins the exchange of a request of which the head is there.
+// Begin starts the exchange of a request whose head has been read.
 func (w *Wire) Begin(ctx *fasthttp.RequestCtx, t Timeouts) *Exchange {
 	x := exchanges.Get().(*Exchange) //nolint:forcetypeassert // the pool's only type
 	x.w, x.ctx, x.timeouts = w, ctx, t

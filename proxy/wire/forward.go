@@ -11,7 +11,7 @@ import (
 	"github.com/graphiti-proxy/graphiti-proxy/proxy/wire/sock"
 )
 
-// Answer is an answer of which the head is there. The exchange is attached to
+// Answer is an answer whose head has been read. The exchange is attached to
 // its connection until Relay or Tunnel ends it.
 type Answer struct {
 	AnswerHead
@@ -20,8 +20,8 @@ type Answer struct {
 }
 
 // Forward sends the request, and reads the head of the answer. One attempt: a
-// request of which a byte was sent is not sent again, other than a GET that met
-// a connection just being closed. The error is ErrGone where the client left,
+// request is not sent again once a byte of it was sent, except a GET that met a
+// connection just being closed. The error is ErrGone where the client left,
 // and a ClientError where it is the client's fault.
 func (x *Exchange) Forward(up *Upstream, o Outgoing) (Answer, error) {
 	up.waiting.Add(1)
@@ -66,8 +66,8 @@ func (x *Exchange) repeatable() bool {
 	return (h.IsGet() || h.IsHead()) && len(x.body) == 0 && x.rest == nil
 }
 
-// fault is what the client is told where the upstream did not answer: err, or
-// what the client itself did. It ends the pump.
+// fault returns the error to show when the upstream did not answer: err, or what
+// the client itself did wrong. It ends the pump.
 func (x *Exchange) fault(err error) error {
 	if x.pump == nil {
 		return err

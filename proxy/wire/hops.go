@@ -17,13 +17,13 @@ const (
 	hopName       = "graphiti-proxy-"
 )
 
-// maxHops is how many proxies like this one may have marked a request. A ring
-// of several behind one address, of which none need see itself again, ends there.
+// maxHops is how many proxies like this one may have marked a request. It ends a
+// ring of replicas behind one address, where none need see its own mark again.
 const maxHops = 8
 
 // unmarked is how many requests an upstream may have without having answered
 // one, before those that follow are marked. A request that goes round in a ring
-// comes to that at once, so that nothing is added to a request without need.
+// reaches that number at once, so that nothing is added to a request without need.
 const unmarked = 16
 
 // providers are hosts that no proxy is behind. Requests to them are never

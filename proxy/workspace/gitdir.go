@@ -7,7 +7,7 @@ import (
 	"strings"
 )
 
-// gitDir finds the git directory of a checkout, of which info is .git: git is
+// gitDir finds the git directory of a checkout whose .git is info: git is
 // its own, common that of its repository. A .git that leads elsewhere, as in a
 // worktree or a submodule, counts only where what it leads to knows this very
 // checkout: an archive can hold a .git that leads to anybody's repository. Where
@@ -36,8 +36,8 @@ func gitDir(at string, info fs.FileInfo) (git, common string, ok bool) {
 	return to, common, ok && sameOwner(at, path, to, common)
 }
 
-// worktreeOf is the git directory of the repository of which at is a linked
-// worktree with the git directory git.
+// worktreeOf returns the git directory of the repository that has at as a linked
+// worktree, whose own git directory is git.
 func worktreeOf(at, git string) (common string, ok bool) {
 	if filepath.Base(filepath.Dir(git)) != "worktrees" {
 		return "", false

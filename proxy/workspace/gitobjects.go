@@ -22,8 +22,8 @@ import (
 const (
 	maxObject  = 1 << 20 // bytes
 	maxPacks   = 4096
-	maxDeltas  = 64  // of which an object is made
-	maxHistory = 500 // commits of which one is old: what is read once, while a request waits
+	maxDeltas  = 64  // in the chain of one object
+	maxHistory = 500 // commits read to find an old one, once, while a request waits
 	minPast    = 30 * 24 * time.Hour
 )
 
@@ -83,8 +83,8 @@ type gitCommit struct {
 	at     time.Time
 }
 
-// holds reports whether a commit is there: the object itself, of which the hash
-// is made anew, and not only its name.
+// holds reports whether a commit is there: it reads the object and computes its
+// hash, and does not trust its name.
 func (o *gitObjects) holds(hash string) bool {
 	_, err := o.commit(hash)
 	return err == nil

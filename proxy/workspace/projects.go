@@ -83,8 +83,8 @@ func (p *Projects) settle(c checkout) Repo {
 }
 
 // owns reports whether a checkout belongs to the project with a key. What it
-// reads of it it reads unlocked: one file system that hangs is only that one's
-// trouble.
+// reads of it it reads unlocked: a file system that hangs delays no other
+// checkout.
 func (p *Projects) owns(key string, c *checkout) bool {
 	info, err := os.Lstat(c.git)
 	if err != nil {

@@ -73,8 +73,8 @@ func isIgnored(dir string) bool {
 	return false
 }
 
-// isAbsent tells what is not there, or not for us, from a file system in
-// trouble, of which the better is not assumed.
+// isAbsent reports whether a file is not there or not readable for us. A failing
+// file system is neither.
 func isAbsent(err error) bool {
 	return errors.Is(err, fs.ErrNotExist) || errors.Is(err, fs.ErrPermission)
 }
@@ -230,7 +230,7 @@ func readFile(path string) []byte {
 	if err != nil || !info.Mode().IsRegular() {
 		return nil
 	}
-	f, err := os.Open(path) // #nosec G304 -- a file of git's, of which an address and a name are taken
+	f, err := os.Open(path) // #nosec G304 -- a file of git's; only an address and a name are taken from it
 	if err != nil {
 		return nil
 	}
