@@ -69,7 +69,7 @@ type DB struct {
 	stmts   sync.Map // of *sql.Stmt on read, by query
 	files   []opened // not changed after Open, as is the version
 	version int
-	fault atomic.Pointer[Fault]
+	fault   atomic.Pointer[Fault]
 
 	queue  chan *job
 	mu     sync.RWMutex // guards closed against sends on queue
