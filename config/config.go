@@ -82,6 +82,7 @@ type Config struct {
 		UsersFile   string   `key:"identity.users_file" reload:"yes" doc:"the registry of people, a YAML file; read again on SIGHUP"`
 		TrustedKeys []string `key:"identity.trusted_keys" reload:"yes" secret:"yes" doc:"credentials, or sha256:<hex> of them, whose asserted user is believed"`
 		BodyUsers   bool     `key:"identity.body_users" reload:"yes" default:"false" doc:"a trusted key's person may be named in the body (safety_identifier, user, metadata.user_id) and in ?userId= too, and not in headers alone; only where callers of that gateway cannot choose them"`
+		OpenWebUI   string   `key:"identity.openwebui_jwt_secret" reload:"yes" secret:"yes" doc:"Open WebUI's FORWARD_USER_INFO_HEADER_JWT_SECRET: who speaks is read from its signed header X-OpenWebUI-User-Jwt; empty: a request with that header has no memory"`
 		GroupIDs    string   `key:"identity.group_ids" default:"canonical" kind:"one of canonical, raw" doc:"canonical: hashed, shared with other Graphiti clients; raw: readable"`
 	}
 	State struct {

@@ -148,7 +148,7 @@ func TestPrintCanBeReadAgain(t *testing.T) {
 	}
 	var out bytes.Buffer
 	c.Print(&out, false)
-	if strings.Contains(out.String(), "secret") || !strings.Contains(out.String(), "trusted_keys: '***'") {
+	if strings.Contains(out.String(), "sk-") || !strings.Contains(out.String(), "trusted_keys: '***'") {
 		t.Errorf("%s", out.String())
 	}
 	if _, err := load(t, out.String(), nil, nil); err == nil {

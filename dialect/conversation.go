@@ -1,6 +1,9 @@
 package dialect
 
-import "github.com/graphiti-proxy/graphiti-proxy/dialect/place"
+import (
+	"github.com/graphiti-proxy/graphiti-proxy/dialect/client"
+	"github.com/graphiti-proxy/graphiti-proxy/dialect/place"
+)
 
 // Role is who a message is from, over all dialects.
 type Role uint8
@@ -65,6 +68,7 @@ type Conversation struct {
 	began   place.Place      // where the conversation began, as Place has found
 	moves   []move           // and where it went
 	spans   []Span
+	agent   bool    // a subagent speaks, as its system prompt says
 	details *bool   // what hasDetails found; nil: it was not asked
 	runOn   bool    // see Parser.RunOn
 	opening *string // see Parser.States
@@ -127,6 +131,10 @@ func (c *Conversation) settle() bool {
 		return false
 	}
 	longest := 0 // of the texts that are decoded, each by itself
+	newest := len(c.Messages) - 1
+	for newest >= 0 && (c.Messages[newest].Role != RoleUser || c.Messages[newest].Results) {
+		newest--
+	}
 	for i := range c.Messages {
 		m := &c.Messages[i]
 		n := c.rawSize(m)
@@ -138,13 +146,15 @@ func (c *Conversation) settle() bool {
 		}
 		switch {
 		case m.Role == RoleOther || m.from == m.to:
+		case m.Role == RoleUser && (i < newest && c.asked(i) || c.answeredByClient(i)):
+			m.clean, m.cleaned = nil, true
 		case !c.suspicious(m):
 			m.Person = m.Role == RoleUser && !c.blank(m)
 		default:
 			if !c.room(2 * n) {
 				return false
 			}
-			m.clean, m.cleaned = c.cleaned(m), true
+			m.clean, m.cleaned = c.cleaned(i), true
 			m.Person = m.Role == RoleUser && len(m.clean) > 0
 		}
 		if m.Person {
@@ -166,16 +176,22 @@ func (c *Conversation) rawSize(m *Message) (n int) {
 	return n
 }
 
-// cleaned is a message's text without what a harness put there: within a part,
-// and as whole parts beside those that a person wrote.
-func (c *Conversation) cleaned(m *Message) []byte {
+// cleaned is the text of message i without what a harness put there: within a
+// part, and as whole parts beside those that a person wrote.
+func (c *Conversation) cleaned(i int) []byte {
+	m := &c.Messages[i]
 	if c.runsOn(m) {
-		return trim(c.stripHarness(c.joined(m), m.Role))
+		return trim(c.stripHarness(c.joined(m), i))
 	}
 	var b []byte
+	until := "" // the line that ends what a client attaches
 	for _, s := range c.spans[m.from:m.to] {
 		raw := c.body[s.Start:s.End]
-		text := trim(c.stripHarness(appendText(make([]byte, 0, len(raw)), raw), m.Role))
+		text := appendText(make([]byte, 0, len(raw)), raw)
+		if m.Role == RoleUser {
+			text, until = client.WithoutFiles(text, until)
+		}
+		text = trim(c.stripHarness(text, i))
 		if len(text) == 0 {
 			continue
 		}
@@ -187,11 +203,20 @@ func (c *Conversation) cleaned(m *Message) []byte {
 	return b
 }
 
+// answeredByClient reports whether message i opens the conversation, and the
+// client itself has answered it: it is a summary of what was said before.
+func (c *Conversation) answeredByClient(i int) bool {
+	if c.Last >= 0 || i+1 == len(c.Messages) || c.Messages[i+1].Role != RoleAssistant {
+		return false
+	}
+	return client.Answers(trim(c.start(&c.Messages[i+1])))
+}
+
 // suspicious reports whether a message may hold text of a harness. It must be
 // cheap: most messages do not.
 func (c *Conversation) suspicious(m *Message) bool {
-	for n, s := range c.spans[m.from:m.to] {
-		if raw := c.body[s.Start:s.End]; mayHoldHarness(raw, m.Role, n == 0, s.Unicode) {
+	for _, s := range c.spans[m.from:m.to] {
+		if raw := c.body[s.Start:s.End]; mayHoldHarness(raw, m.Role, s.Unicode) {
 			return true
 		}
 	}

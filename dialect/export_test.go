@@ -15,25 +15,3 @@ func Sizes() (message, span uintptr, counted [2]uintptr) {
 
 // AppendJSON appends text as the inside of a JSON string.
 func AppendJSON(dst []byte, text string) []byte { return appendJSON(dst, text) }
-
-// Chore is a rule by which a client's own requests are recognised.
-type Chore struct {
-	Client, User, Then string
-	Kind               Kind
-}
-
-// Chores are the rules.
-func Chores() (all []Chore) {
-	for _, ch := range chores {
-		all = append(all, Chore{ch.client, ch.user, ch.then, ch.kind})
-	}
-	return all
-}
-
-// KindBy is what a request is for where there is but one rule.
-func (c *Conversation) KindBy(rule int) Kind {
-	rest := chores
-	defer func() { chores = rest }()
-	chores = []chore{rest[rule]}
-	return c.kind()
-}

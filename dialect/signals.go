@@ -49,8 +49,10 @@ func (c *Conversation) Signals(h Header) (subagent bool) {
 	switch string(h.Peek("X-Interaction-Type")) {
 	case "conversation-background":
 		set(KindProbe)
+	case "conversation-compaction":
+		set(KindSummary)
 	case "conversation-subagent":
 		subagent = true
 	}
-	return subagent || len(h.Peek("X-Claude-Code-Agent-Id")) > 0 || len(h.Peek("X-Parent-Session-Id")) > 0
+	return subagent || c.agent || len(h.Peek("X-Claude-Code-Agent-Id")) > 0 || len(h.Peek("X-Parent-Session-Id")) > 0
 }

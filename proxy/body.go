@@ -37,7 +37,7 @@ func (s *decider) barred(m *Memory, h *fasthttp.RequestHeader) *refusal {
 const (
 	nobody      = "no person and no actor is known"
 	fromWeb     = "a page of the web may have sent it"
-	contradicts = "a header that says whose memory it is stands twice, with different values"
+	contradicts = "a header that says whose memory it is stands twice, with different values, or its signature is not valid"
 )
 
 // stranger is why a caller has no memory; nil: they may.

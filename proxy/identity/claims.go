@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"regexp"
 	"slices"
+	"time"
 
 	"github.com/tidwall/gjson"
 	"github.com/valyala/fasthttp"
@@ -20,6 +21,9 @@ type Claims struct {
 	generic []byte           // of a header that fits sessionHeader
 	named   []byte           // that header's name
 	mixed   bool             // it stands twice, with different values
+
+	token  *gjson.Result // what Open WebUI signed; nil: nothing that can be believed
+	forged bool          // what it signed cannot be believed
 
 	headersOnly bool        // a person is named by a header or not at all
 	unclear     [kinds]bool // what was to count stands twice, with different values
@@ -61,6 +65,16 @@ func (cl *Claims) collect() {
 	cl.isCodex = cl.isCodex || bytes.HasPrefix(cl.h.UserAgent(), []byte("codex"))
 }
 
+// verify reads what Open WebUI has signed.
+func (cl *Claims) verify(secret string) {
+	if signed := cl.values[headerIDs[openWebUIUser]]; signed != nil {
+		claims, ok := openWebUIToken(string(signed), secret, time.Now())
+		if cl.forged = !ok || cl.several[headerIDs[openWebUIUser]]; !cl.forged {
+			cl.token = &claims
+		}
+	}
+}
+
 // Codex reports whether the client is OpenAI's Codex.
 func (cl *Claims) Codex() bool { return cl.isCodex }
 
@@ -98,6 +112,10 @@ func (cl *Claims) value(s *Source) (v string) {
 		return ""
 	}
 	switch {
+	case s.token != "":
+		if cl.token != nil {
+			v = cl.token.Get(s.token).String()
+		}
 	case s.header != "":
 		v = string(cl.values[headerIDs[s.header]])
 	case s.pattern:
@@ -164,6 +182,10 @@ func (cl *Claims) claim(kind int) (key, why string) {
 		s := &t.Sources[i]
 		if kind == User && cl.headersOnly && s.header == "" {
 			continue
+		}
+		if s.token != "" && cl.forged {
+			cl.unclear[kind] = true
+			return "", s.Name
 		}
 		v := cl.value(s)
 		if v == "" || s.elsewhere && cl.at.Repo.Dir != "" {

@@ -18,6 +18,7 @@ type Settings struct {
 	Trusted   Fingerprints
 	BodyUsers bool // a trusted credential's person may be named in the body and the query too
 	People    *Registry
+	OpenWebUI string            // the secret with which Open WebUI signs who speaks; empty: what it signs is not believed
 	Places    *workspace.Places // finds the repositories of this machine; nil: there are none
 }
 
@@ -31,7 +32,7 @@ type Caller struct {
 	Foreign   bool // a page of the web may have sent it, which is not the person
 
 	// Contradicts says that a header which names somebody or something stands
-	// twice, with different values.
+	// twice, with different values, or was signed by nobody who is believed.
 	Contradicts bool
 
 	Why [kinds]string
@@ -55,6 +56,7 @@ const (
 func (id *Settings) Identify(cl *Claims, h *fasthttp.RequestHeader, conv *dialect.Conversation) (c Caller) {
 	*cl = Claims{h: h, conv: conv}
 	cl.collect()
+	cl.verify(id.OpenWebUI)
 	shown := credentialsOf(h)
 	cl.headersOnly = id.Multi && !id.BodyUsers && id.trusts(&shown)
 	w := &c.Who

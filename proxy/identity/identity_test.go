@@ -1,12 +1,14 @@
 package identity
 
 import (
+	"crypto/sha256"
 	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/valyala/fasthttp"
 
@@ -133,7 +135,10 @@ func TestHeadersThatContradictThemselves(t *testing.T) {
 	}
 	people := &Registry{}
 	people.Set([]Person{{ID: "josh", Keys: []string{graphiti.Fingerprint([]byte("sk-josh"))}}})
-	values := map[string][2]string{"X-Litellm-User_api_key_user_id": {"u-1", "u-2"}, "X-Acme-Session-Id": {"session-1", "session-2"}}
+	signed := func(who string) string {
+		return token(sha256.New, "secret", `{"alg":"HS256"}`, fmt.Sprintf(`{"sub":%q,"iss":"open-webui","exp":%d}`, who, time.Now().Unix()+300))
+	}
+	values := map[string][2]string{"X-Litellm-User_api_key_user_id": {"u-1", "u-2"}, "X-Acme-Session-Id": {"session-1", "session-2"}, openWebUIUser: {signed("ann"), signed("bob")}}
 	for name := range headerIDs {
 		if _, ok := values[name]; !ok {
 			values[name] = [2]string{"ann", "bob"}
@@ -150,7 +155,7 @@ func TestHeadersThatContradictThemselves(t *testing.T) {
 				if key == "sk-gateway" && name != "X-Graphiti-User" && strings.HasPrefix(name, "X-Graphiti-") {
 					header["X-Graphiti-User"] = []string{"carol"}
 				}
-				id := Settings{Multi: key != "", Owner: "user:o", Trusted: trusted, People: people}
+				id := Settings{Multi: key != "", Owner: "user:o", Trusted: trusted, People: people, OpenWebUI: "secret"}
 				var h fasthttp.RequestHeader
 				for n, list := range header {
 					for _, one := range list {
@@ -184,7 +189,7 @@ func TestHeadersThatContradictThemselves(t *testing.T) {
 const identityNotes = `
 ## What contradicts itself
 
-A header of these tables that stands twice, with different values, names nobody: such a request has no memory (` + "`off; reason=untrusted`" + `). The same value twice is fine. A person whom ` + "`identity.users_file`" + ` knows by the credential stays that person.
+A header of these tables that stands twice, with different values, names nobody, and neither does ` + "`X-OpenWebUI-User-Jwt`" + ` with a signature that is not valid: such a request has no memory (` + "`off; reason=untrusted`" + `). The same value twice is fine. A person whom ` + "`identity.users_file`" + ` knows by the credential stays that person.
 
 In single mode a request that a page of the web may have sent has no memory either: ` + "`Sec-Fetch-Site: cross-site`" + `, an ` + "`Origin`" + ` of another machine, several of them, or one that cannot be read (` + "`null`" + ` is one).
 

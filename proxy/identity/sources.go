@@ -28,6 +28,7 @@ type Source struct {
 	path    string                // what to take of it, as gjson has it; empty: itself
 	pattern bool                  // any header that fits sessionHeader
 	query   string                // or a query parameter
+	token   string                // the member of Open WebUI's signed token in header that counts
 	place   func(*Claims) string  // or what follows from where the client works
 	when    func(*Claims) bool    // nil: always
 	take    func(v string) string // the part of the value that counts; nil: all
@@ -35,6 +36,9 @@ type Source struct {
 
 // openWebUIChat is the header of Open WebUI's conversations.
 const openWebUIChat = "X-Openwebui-Chat-Id"
+
+// openWebUIUser is the header in which Open WebUI signs who speaks.
+const openWebUIUser = "X-Openwebui-User-Jwt"
 
 // sessionSources say which conversation a request belongs to. Request ids,
 // window ids and people are not conversations.
@@ -69,6 +73,8 @@ var sessionSources = []Source{
 // userSources say which person speaks.
 var userSources = []Source{
 	{Name: "header X-Graphiti-User", Note: "a name, or platform:id", header: "X-Graphiti-User"},
+	{Name: "header X-OpenWebUI-User-Jwt", Platform: "openwebui", header: openWebUIUser, token: "sub", Note: "read where `identity.openwebui_jwt_secret` is set; one that is not signed with it, or has expired, names nobody, and the request has no memory"},
+	{Name: "header X-OpenWebUI-User-Jwt, its e-mail", Platform: "openwebui", same: true, header: openWebUIUser, token: "email", Note: "looked up in identity.users_file too, where that does not have the id"},
 	{Name: "header X-OpenWebUI-User-Id", Platform: "openwebui", header: "X-Openwebui-User-Id"},
 	{Name: "header X-OpenWebUI-User-Email", Platform: "openwebui", same: true, header: "X-Openwebui-User-Email", Note: "looked up in identity.users_file too, where that does not have the id"},
 	{Name: "header x-litellm-customer-id", Platform: "litellm", header: "X-Litellm-Customer-Id"},

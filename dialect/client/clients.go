@@ -1,0 +1,310 @@
+// Package client owns what is known of clients: the requests that they make for
+// themselves, and what they write into a person's messages. There is one table,
+// with an entry for each client.
+//
+// It reads texts, and must not know how they stand in a request. Its functions
+// depend on nothing but what they are given: what was no turn is none when it
+// comes back as history. It imports none of our packages.
+package client
+
+// client is what is known of one client: the requests that it makes for itself,
+// and what it writes into a person's messages.
+type client struct {
+	name string
+
+	chores []chore
+
+	// What no person wrote, in a message of the user's role.
+	tags   []string    // elements
+	texts  []mark      // whole texts, each a part of a message or all of it
+	from   []preface   // what is put before the person's words
+	tails  []string    // begin paragraphs that go on to the end
+	within []string    // elements outside of which nothing is the person's
+	around []string    // elements that hold no more than the person's words
+	files  [][2]string // lines that begin and end what is attached
+
+	// answers begin what the client itself answers to a summary that it put into
+	// a message.
+	answers []string
+}
+
+// mark tells a text that no person wrote.
+type mark struct {
+	start string // how it begins
+	then  string // stands anywhere behind
+	whole bool   // start is all that it says
+	opens string // it opens a conversation, and the system prompt holds this
+}
+
+// preface is what stands before a person's words: it begins with start, and ends
+// behind the last line that is end.
+type preface struct{ start, end string }
+
+// chore recognises one kind of request that a client makes for itself, by what
+// is distinctive of it. The texts are anchored: system at the start of a system
+// prompt's part, user at the start of a part of the newest user message, so that
+// a person who quotes one of them is not silenced.
+type chore struct {
+	client string // filled in
+	kind   Kind
+	system string
+	inside string // stands anywhere near the start of the system prompt
+	user   string
+	then   string   // stands near behind user
+	holds  []string // stand anywhere behind user, each as the beginning of a line
+	whole  bool     // user is all that the message says
+	bare   bool     // others say so too: it is a chore where no tools are offered
+	agent  bool     // it is no chore, but a subagent speaks, whom a model asks
+}
+
+// clients are those that are known. A client that sends none of these texts is
+// taken at its word: every request is a turn.
+var clients = []client{
+	{
+		name: "graphiti-proxy",
+		tags: []string{"graphiti_memory"}, // some clients send our block back
+	},
+	{
+		name: "opencode, Kilo",
+		chores: []chore{
+			{kind: Title, system: "You are a title generator."},
+			{kind: Summary, system: "You are a context summarization agent."},
+			{kind: Summary, user: "Here is the conversation so far:\n\n<conversation>\n", holds: []string{"</conversation>"}},
+			{kind: Summary, user: "Provide a detailed prompt for continuing our conversation above.", then: "Focus on information"},
+		},
+		texts: []mark{
+			{start: "What did we do so far?", whole: true, opens: "opencode"},
+			{start: "What did we do so far?", whole: true, opens: "You are Kilo"},
+			{start: "Continue if you have next steps, or stop and ask for"},
+			{start: "The following tool was executed by the user", whole: true},
+			{start: "Summarize the task tool output above and continue with your task.", whole: true},
+		},
+	},
+	{
+		name: "Crush",
+		chores: []chore{
+			{kind: Title, user: "Generate a concise title for the following content:", bare: true},
+			{kind: Summary, user: "Provide a detailed summary of our conversation above.", whole: true, bare: true},
+			{kind: Title, system: "You will generate a short title based on the first"},
+			{kind: Summary, system: "You are summarizing a conversation to preserve context"},
+		},
+		texts: []mark{{start: "The previous session was interrupted because it got too long, the initial"}},
+	},
+	{
+		name: "Open WebUI",
+		chores: []chore{
+			{kind: Title, user: "### Task:\n", then: "Generate a concise, 3-5 word title"},
+			{kind: Title, user: "### Task:\n", then: "Generate a concise title summarizing the chat"},
+			{kind: Title, user: "### Task:\n", then: "Generate 1-3 broad tags"},
+			{kind: Title, user: "### Task:\n", then: "relevant follow-up questions"},
+			{kind: Title, user: "### Task:\n", then: "useful messages this user might naturally send"},
+			{kind: Probe, user: "### Task:\n", then: "necessity of generating search queries"},
+			{kind: Probe, user: "### Task:\n", then: "Generate a detailed prompt for am image"},
+			{kind: Probe, user: "### Task:\n", then: "You are an autocompletion system."},
+			{kind: Summary, user: "### Task:\n", then: "Summarize the conversation history that will be"},
+			{kind: Summary, user: "### Task:\n", holds: []string{"### Messages Being Compacted:"}},
+			// Its templates change with each release, and people write their own.
+			{kind: Title, user: "### Task:\n", holds: []string{"### Output:", "<chat_history>", "</chat_history>"}},
+			{kind: Probe, user: "Your task is to reflect the speaker's likely facial expr"},
+			{kind: Probe, user: "You have been provided with a set of responses from vari"},
+			{kind: Probe, system: "Available Tools: ", inside: "choose and return the correct tool(s)"},
+			{agent: true, system: "You are a sub-agent working on a specific task assigned"},
+		},
+		from:   []preface{{"### Task:\nRespond to the user query using the provided context", "</context>"}},
+		within: []string{"user_query"}, // Cursor has it too
+	},
+	{
+		name: "LibreChat",
+		chores: []chore{
+			{kind: Title, user: "Analyze this conversation and provide:\n", bare: true},
+			{kind: Summary, user: "Hold on, before you continue I need you to write me"},
+			{kind: Summary, user: "Hold on again, update your checkpoint.", bare: true},
+		},
+	},
+	{
+		name: "VS Code Copilot",
+		chores: []chore{
+			{kind: Title, system: "You are an expert in crafting pithy titles"},
+			{kind: Summary, user: "Your task is to create a comprehensive, detailed summary of the entire"},
+		},
+		tags:   []string{"environment_info", "workspace_info", "reminderInstructions", "editorContext"},
+		within: []string{"userRequest"},
+	},
+	{
+		name: "Copilot CLI",
+		chores: []chore{
+			{kind: Summary, user: "Please create a detailed summary of the conversation so far.", then: "The history is being compacted"},
+		},
+		tags:  []string{"current_datetime", "tagged_files", "user_shell_command_output"},
+		texts: []mark{{start: "The conversation history has been summarized to free up context.", then: "<summary>"}},
+	},
+	{
+		name: "Continue",
+		chores: []chore{
+			{kind: Title, user: "Given the following... please reply with a title"},
+			{kind: Summary, user: "Create a comprehensive summary of this conversation that", bare: true},
+			{kind: Summary, user: "Create a comprehensive summary of this conversation that captures all"},
+			{kind: Summary, user: "Please provide a concise summary of our conversation so far,", then: "Format this as a single"},
+		},
+	},
+	{
+		name: "pi",
+		chores: []chore{
+			{kind: Summary, system: "You are a context summarization assistant."},
+		},
+		texts: []mark{
+			{start: "The conversation history before this point was compacted into the", then: "<summary>"},
+			{start: "The following is a summary of a branch that this conversation", then: "<summary>"},
+		},
+	},
+	{
+		name: "Cline",
+		chores: []chore{
+			{kind: Summary, system: "Summarize the provided coding session into a concise contin"},
+			{kind: Summary, user: "Summarize this session for continuation.", holds: []string{"## Goal", "Conversation:"}},
+			{kind: Summary, user: `<explicit_instructions type="summarize_task">`},
+			{kind: Summary, user: `<explicit_instructions type="condense">`},
+		},
+		tags:   []string{"file_content", "mode_notice"},
+		texts:  []mark{{start: "Context summary:\n\n", then: "\n## Files\nRead:"}},
+		around: []string{"user_input"},
+	},
+	{
+		name: "Roo, Kilo",
+		chores: []chore{
+			{kind: Summary, user: "Summarize the conversation so far, as described in the pro"},
+		},
+		tags: []string{"environment_details", "folder_content", "url_content", "workspace_diagnostics", "git_working_state", "git_commit"},
+		texts: []mark{
+			{start: "[ERROR] You did not use a tool in your previous response!"},
+			{start: "[TASK RESUMPTION] This task was interrupted"},
+		},
+		around: []string{"task", "feedback", "user_message"},
+	},
+	{
+		name: "Zed",
+		from: []preface{{"<context>\nThe following items were attached by the user.", "</context>"}},
+	},
+	{
+		name: "Cursor",
+		tags: []string{"attached_files", "additional_data", "open_and_recently_viewed_files", "manually_attached_skills"},
+	},
+	{
+		name: "Qwen Code",
+		chores: []chore{
+			{kind: Summary, system: "You are the component that summarizes internal chat history"},
+			{kind: Summary, user: "Please analyze the conversation history above and generate a comprehensive"},
+			{kind: Probe, system: "You are now acting as the managed memory extraction suba"},
+		},
+		texts: []mark{{start: "This is the Qwen Code. We are setting up the context"}},
+	},
+	{
+		name: "aider",
+		chores: []chore{
+			{kind: Probe, system: "You are an expert software engineer that generates concise"},
+			{kind: Summary, system: "*Briefly* summarize this partial conversation"},
+		},
+		texts: []mark{
+			{start: "I have *added these files to the chat*"},
+			{start: "Here are summaries of some files"},
+			{start: "Here are some READ ONLY files"},
+			{start: "I switched to a new code base. Please don't consid"},
+			{start: "I am not sharing any files that you can edit yet."},
+			{start: "I am not sharing the full contents of any files"},
+			{start: "I spoke to you previously about a number of things.\n"},
+			// Examples of how to answer.
+			{start: "Change the greeting to be more casual"},
+			{start: "Change get_factorial() to use math.factorial"},
+			{start: "Refactor hello() into its own file."},
+		},
+		tails: []string{
+			"To suggest changes to a file you MUST return the",
+			"# *SEARCH/REPLACE block* Rules:",
+			"# File editing rules:",
+		},
+	},
+	{
+		name: "Claude Code",
+		chores: []chore{
+			{kind: Title, system: "You are naming a coding session"},
+			{kind: Title, system: "Summarize this coding conversation in under 50 characters."},
+			{kind: Summary, user: "CRITICAL: Respond with TEXT ONLY. Do NOT call any tools."},
+			{kind: Summary, user: "Your task is to create a detailed summary of the conversation so far, paying"},
+			{kind: Summary, user: "Your task is to create a detailed summary of the RECENT portion of the conv"},
+			{kind: Summary, system: "You are a helpful AI assistant tasked with summarizing conv"},
+			{kind: Probe, user: "[SUGGESTION MODE: Suggest what the user might naturally"},
+			{kind: Probe, system: "You are an expert at analyzing git history."},
+			{kind: Probe, inside: "Analyze if this message indicates a new conversation topic."},
+			{kind: Probe, inside: "You are now acting as the memory extraction subagent"},
+			{kind: Probe, inside: "security monitor for autonomous AI coding agents"},
+			{kind: Probe, inside: "Claude Code", user: "Warmup", whole: true},
+			{kind: Probe, user: "quota", whole: true, bare: true},
+		},
+		tags: []string{
+			"system-reminder", "local-command-caveat", "local-command-stdout", "local-command-stderr",
+			"command-name", "command-message", "command-args", "task-notification",
+			"bash-input", "bash-stdout", "bash-stderr", "user-memory-input", "user-prompt-submit-hook",
+			"ide_selection", "ide_opened_file", "ide_diagnostics", "new-diagnostics",
+		},
+		texts: []mark{
+			{start: "This session is being continued from a previous conver"},
+			{start: "Caveat: The messages below were generated by the user while running local"},
+			{start: "[Request interrupted by user]", whole: true},
+			{start: "[Request interrupted by user for tool use]", whole: true},
+		},
+	},
+	{
+		name: "Codex",
+		chores: []chore{
+			{kind: Summary, user: "You are performing a CONTEXT CHECKPOINT COMPACTION."},
+			{kind: Title, user: "Generate a concise, single-line task title of at most"},
+		},
+		tags: []string{
+			"environment_context", "user_instructions", "turn_aborted", "user_shell_command",
+			"skill", "subagent_notification", "user_action", "realtime_conversation", "model_switch",
+		},
+		texts: []mark{
+			{start: "# AGENTS.md instructions for "},
+			{start: "Another language model started to solve this problem"},
+		},
+		from: []preface{{"# Context from my IDE setup:", "## My request for Codex:"}, {"# Files mentioned by the user:", "## My request for Codex:"}},
+	},
+	{
+		name: "Gemini CLI",
+		chores: []chore{
+			{kind: Probe, system: "You are a specialized Task Routing AI."},
+			{kind: Summary, user: "Critically evaluate the <state_snapshot> you just"},
+			{kind: Probe, system: "You are a specialized system component responsible for dis"},
+			{kind: Probe, user: "Analyze *only* the content and structure of your immediate"},
+			{kind: Probe, system: "You are a diagnostic agent that determines whether a conv"},
+			{kind: Probe, system: "You are an expert code-editing assistant", bare: true},
+			{kind: Title, user: "Summarize the user's primary intent or goal in this conver"},
+			{kind: Probe, user: "### State Update: Agent Continuity"},
+			{kind: Probe, user: "The following output from the tool '", bare: true},
+			{kind: Probe, system: "You are an expert context compressor."},
+			{kind: Probe, system: "You are an expert Context Memory Manager."},
+			{kind: Probe, user: "Write one short, friendly sentence acknowledging a user st"},
+			{kind: Probe, user: "You are a security expert responsible for generating fine-"},
+			{kind: Probe, user: "You are a security enforcement engine.", bare: true},
+			{kind: Probe, system: "You are a Visual Analysis Agent."},
+		},
+		tags: []string{"session_context", "hook_context", "scratchpad", "state_snapshot"}, // the last two after compaction
+		texts: []mark{
+			{start: "Here is the user's editor context"},
+			{start: "Here is a summary of changes in the user's editor con"},
+			{start: "[System: You previously "},
+			{start: "System: Potential loop detected. Details: "},
+		},
+		files:   [][2]string{{"--- Content from referenced files ---", "--- End of content ---"}}, // Qwen Code has it too
+		answers: []string{"Got it. Thanks for the additional context!"},                           // Qwen Code too
+	},
+	{
+		name: "Goose",
+		chores: []chore{
+			{kind: Title, user: "Generate a short title (four words or less)", bare: true},
+			{kind: Summary, user: "The messages above are a conversation to summarize.", bare: true},
+			{kind: Summary, user: "Please summarize the conversation history provided in the system prompt.", whole: true},
+		},
+		answers: []string{"The previous message contains a summary ", "Your context was compacted. The previous message contains a summary"},
+	},
+}

@@ -1,0 +1,69 @@
+package identity
+
+import (
+	"crypto/hmac"
+	"crypto/sha256"
+	"encoding/base64"
+	"strings"
+	"time"
+
+	"github.com/tidwall/gjson"
+)
+
+const (
+	maxToken = 8 << 10 // bytes of a signed token
+
+	// clockLeeway is by how much the clock of who signed a token may differ.
+	clockLeeway = 30 * time.Second
+)
+
+// openWebUIToken reads the JSON Web Token with which Open WebUI names a person:
+// signed by HMAC with SHA-256, of its issuer, and not expired. ok is false for
+// every other one.
+func openWebUIToken(token, secret string, now time.Time) (claims gjson.Result, ok bool) {
+	signed, signature, _ := cutLast(token, '.')
+	head, payload, found := strings.Cut(signed, ".")
+	if secret == "" || len(token) > maxToken || !found {
+		return claims, false
+	}
+	want := hmac.New(sha256.New, []byte(secret))
+	_, _ = want.Write([]byte(signed)) // which never fails
+	got, err := base64.RawURLEncoding.Strict().DecodeString(signature)
+	if err != nil || !hmac.Equal(got, want.Sum(nil)) {
+		return claims, false
+	}
+	header, ok := tokenPart(head)
+	// What else a header may demand is not understood here.
+	if !ok || header.Get("alg").String() != "HS256" || header.Get("crit").Exists() {
+		return claims, false
+	}
+	claims, ok = tokenPart(payload)
+	if !ok || claims.Get("iss").String() != "open-webui" {
+		return claims, false
+	}
+	at := func(name string) (t time.Time, isTime bool) {
+		v := claims.Get(name)
+		return time.Unix(v.Int(), 0), v.Type == gjson.Number
+	}
+	expires, expiring := at("exp")
+	begins, beginning := at("nbf")
+	return claims, expiring && now.Before(expires.Add(clockLeeway)) && (!beginning || begins.Before(now.Add(clockLeeway)))
+}
+
+// tokenPart is a part of a token, an object.
+func tokenPart(encoded string) (gjson.Result, bool) {
+	text, err := base64.RawURLEncoding.Strict().DecodeString(encoded)
+	if err != nil || !gjson.ValidBytes(text) {
+		return gjson.Result{}, false
+	}
+	r := gjson.ParseBytes(text)
+	return r, r.IsObject()
+}
+
+// cutLast slices s around the last separator.
+func cutLast(s string, sep byte) (before, after string, found bool) {
+	if i := strings.LastIndexByte(s, sep); i >= 0 {
+		return s[:i], s[i+1:], true
+	}
+	return s, "", false
+}
