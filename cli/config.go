@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"maps"
+	"slices"
 
 	"github.com/spf13/cobra"
 
@@ -104,11 +106,13 @@ func MemoryLine(cfg *config.Config) string {
 	return line
 }
 
-// UpstreamLine names the default upstream, and then those of other APIs.
+// UpstreamLine names the default upstream, and then the others.
 func UpstreamLine(upstreams map[string]string) string {
 	line := upstreams[registry.DefaultUpstream]
-	for _, name := range registry.Upstreams[1:] {
-		line += ", " + name + " " + upstreams[name]
+	for _, name := range slices.Sorted(maps.Keys(upstreams)) {
+		if name != registry.DefaultUpstream {
+			line += ", " + name + " " + upstreams[name]
+		}
 	}
 	return line
 }

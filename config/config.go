@@ -22,8 +22,9 @@ type Config struct {
 		ResponseTimeout time.Duration `key:"upstream.response_timeout" reload:"yes" default:"10m" min:"1ms" doc:"most time until the head of an answer arrives"`
 		IdleTimeout     time.Duration `key:"upstream.idle_timeout" reload:"yes" default:"5m" min:"1s" doc:"longest silence within an answer's body, and of a client that stops reading it"`
 	}
-	WebSocket string `key:"websocket" reload:"yes" default:"refuse" kind:"one of refuse, intercept, tunnel" doc:"the Responses API over WebSocket: refuse makes clients go on with POST, which has memory; intercept has memory in it too; tunnel passes it on without. Other WebSockets are tunnelled"`
-	DataDir   string `key:"data_dir" doc:"embedded state; default $XDG_DATA_HOME/graphiti-proxy, else ~/.local/share/graphiti-proxy"`
+	Named     map[string]string `key:"upstreams" reload:"yes" kind:"name=url" doc:"more upstreams, by name: {ollama: http://127.0.0.1:11434} is served under /u/ollama/…, with the rest of the path as it came; in the environment ollama=http://127.0.0.1:11434, with commas between several"`
+	WebSocket string            `key:"websocket" reload:"yes" default:"refuse" kind:"one of refuse, intercept, tunnel" doc:"the Responses API over WebSocket: refuse makes clients go on with POST, which has memory; intercept has memory in it too; tunnel passes it on without. Other WebSockets are tunnelled"`
+	DataDir   string            `key:"data_dir" doc:"embedded state; default $XDG_DATA_HOME/graphiti-proxy, else ~/.local/share/graphiti-proxy"`
 	Memory    struct {
 		Backend           string        `key:"memory.backend" default:"embedded" kind:"one of embedded, graphiti, graphiti-mcp, off" doc:"where memories are kept"`
 		Endpoint          string        `key:"memory.endpoint" kind:"url" doc:"Graphiti's address; GRAPHITI_URL sets it and, alone, selects graphiti"`

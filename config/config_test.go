@@ -125,6 +125,20 @@ func TestMistakes(t *testing.T) {
 			"state.redis_url: not an address of Redis; write e.g. redis://:password@127.0.0.1:6379/0, or rediss:// for TLS"},
 		{"replicas with a memory each", "state:\n  backend: redis\n  redis_url: redis://x\nidentity:\n  owner: u\n", nil, nil,
 			"memory.backend: embedded is a file of one process, and state.backend is redis, which is for several; set memory.backend to graphiti or graphiti-mcp"},
+		{"a name for an upstream that is a provider's", "upstreams:\n  openai: http://127.0.0.1:1\n", nil, nil,
+			`graphiti-proxy.yaml:1: upstreams: "openai" is the name of a provider that has a setting of its own; set upstream.openai, or choose another name`},
+		{"no name", "upstreams: {My Model: http://127.0.0.1:1}\n", nil, nil,
+			`graphiti-proxy.yaml:1: upstreams: "My Model" is not a name; write up to 32 small letters, digits, - and _, as in ollama: http://127.0.0.1:11434`},
+		{"an upstream twice", "", nil, map[string]string{"upstreams": "a=http://x,a=http://y"},
+			`flag: upstreams: "a" is given twice; keep one`},
+		{"a name and no address", "", []string{"GRAPHITI_PROXY_UPSTREAMS=ollama"}, nil,
+			`environment GRAPHITI_PROXY_UPSTREAMS: upstreams: "ollama" has no address; write e.g. ollama: http://127.0.0.1:11434`},
+		{"a name and something else", "upstreams:\n  ollama: 127.0.0.1:11434\n", nil, nil,
+			`graphiti-proxy.yaml:1: upstreams.ollama: "127.0.0.1:11434" is not an address that can be used; write http://host[:port][/path] or https://…, without a user, a query or a fragment`},
+		{"settings behind a name", "upstreams:\n  ollama: {url: x}\n", nil, nil,
+			`graphiti-proxy.yaml:1: upstreams: ollama expects an address behind it`},
+		{"a named upstream that is the proxy", "upstreams:\n  me: http://localhost:8787\n", nil, nil,
+			`upstreams.me: "http://localhost:8787" is this proxy itself, which listens on 127.0.0.1:8787; write the server's own address`},
 		{"replicas with an owner each", "state:\n  backend: redis\n  redis_url: redis://x\nmemory:\n  backend: \"off\"\n", nil, nil,
 			"identity.owner: is empty, and state.backend is redis: each replica would make up an owner of its own; write e.g. github_login:octocat, or set identity.mode to multi"},
 	} {
@@ -142,7 +156,7 @@ func TestMistakes(t *testing.T) {
 
 // TestPrintCanBeReadAgain, and shows no secret, which has to be filled in.
 func TestPrintCanBeReadAgain(t *testing.T) {
-	c, err := load(t, "listen: 127.0.0.1:1\nidentity:\n  trusted_keys: [sk-secret, sk-other]\nrecall:\n  scopes: [user, session]\n", nil, nil)
+	c, err := load(t, "listen: 127.0.0.1:1\nidentity:\n  trusted_keys: [sk-secret, sk-other]\nrecall:\n  scopes: [user, session]\nupstreams:\n  groq: https://api.groq.com/openai\n  ollama: http://127.0.0.1:11434\n", nil, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

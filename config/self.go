@@ -2,6 +2,7 @@ package config
 
 import (
 	"fmt"
+	"maps"
 	"net"
 	"net/netip"
 	"net/url"
@@ -11,20 +12,27 @@ import (
 )
 
 // Upstreams are the addresses that requests are forwarded to, by the names that
-// the dialects have for them.
+// the dialects have for them, and by those of the setting upstreams.
 func (c *Config) Upstreams() map[string]string {
-	return map[string]string{"openai": c.Upstream.OpenAI, "anthropic": c.Upstream.Anthropic, "gemini": c.Upstream.Gemini}
+	all := map[string]string{"openai": c.Upstream.OpenAI, "anthropic": c.Upstream.Anthropic, "gemini": c.Upstream.Gemini}
+	maps.Copy(all, c.Named)
+	return all
 }
 
 // checkUpstreams finds addresses that are this proxy: what is sent there would
 // come back, and a conversation for the memory would reach the provider.
 func (c *Config) checkUpstreams(fail func(error)) {
-	for _, to := range []struct{ key, base, instead string }{
+	type address struct{ key, base, instead string }
+	all := []address{
 		{"upstream.openai", c.Upstream.OpenAI, "the provider's address, e.g. https://api.openai.com"},
 		{"upstream.anthropic", c.Upstream.Anthropic, "the provider's address, e.g. https://api.anthropic.com"},
 		{"upstream.gemini", c.Upstream.Gemini, "the provider's address, e.g. https://generativelanguage.googleapis.com"},
 		{"memory.endpoint", c.Memory.Endpoint, "Graphiti's address, e.g. http://127.0.0.1:8000"},
-	} {
+	}
+	for _, name := range slices.Sorted(maps.Keys(c.Named)) {
+		all = append(all, address{"upstreams." + name, c.Named[name], "the server's own address"})
+	}
+	for _, to := range all {
 		if to.base != "" && leadsTo(to.base, c.Listen) {
 			fail(fmt.Errorf("%s: %q is this proxy itself, which listens on %s; write %s", to.key, redact(to.base), c.Listen, to.instead))
 		}

@@ -2,9 +2,11 @@ package config
 
 import (
 	"fmt"
+	"maps"
 	"net"
 	"net/url"
 	"reflect"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -90,7 +92,45 @@ func (f *field) set(s string) error {
 			}
 		}
 		return f.checkList(*p)
+	case *map[string]string:
+		return f.setNames(p, s)
 	}
+	return nil
+}
+
+// upstreamName is what a name may be: it stands in paths and in metrics.
+var upstreamName = regexp.MustCompile(`^[a-z0-9][a-z0-9_-]{0,31}$`)
+
+// maxNames bounds upstreams with a name.
+const maxNames = 64
+
+// setNames reads name=url, several with commas between them.
+func (f *field) setNames(p *map[string]string, s string) error {
+	all := make(map[string]string)
+	for item := range strings.SplitSeq(s, ",") {
+		if item = strings.TrimSpace(item); item == "" {
+			continue
+		}
+		name, base, _ := strings.Cut(item, "=")
+		one := field{key: f.key + "." + name, kind: "url"}
+		switch err := one.checkText(base); {
+		case !upstreamName.MatchString(name):
+			return f.wrong(name, "is not a name", "write up to 32 small letters, digits, - and _, as in ollama: http://127.0.0.1:11434")
+		case name == "openai" || name == "anthropic" || name == "gemini":
+			return f.wrong(name, "is the name of a provider that has a setting of its own", "set upstream."+name+", or choose another name")
+		case all[name] != "":
+			return f.wrong(name, "is given twice", "keep one")
+		case base == "":
+			return f.wrong(name, "has no address", "write e.g. "+name+": http://127.0.0.1:11434")
+		case err != nil:
+			return err
+		}
+		all[name] = base
+	}
+	if len(all) > maxNames {
+		return fmt.Errorf("%s: %d names are too many; at most %d are allowed", f.key, len(all), maxNames)
+	}
+	*p = all
 	return nil
 }
 
@@ -240,6 +280,12 @@ func (f *field) text() string {
 		return strconv.Itoa(v)
 	case []string:
 		return strings.Join(v, ",")
+	case map[string]string:
+		var items []string
+		for _, name := range slices.Sorted(maps.Keys(v)) {
+			items = append(items, name+"="+v[name])
+		}
+		return strings.Join(items, ",")
 	}
 	return fmt.Sprint(f.value.Interface())
 }

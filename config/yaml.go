@@ -40,7 +40,7 @@ func (l *loader) walk(name, prefix string, n *yaml.Node, seen map[string]bool) {
 		case seen[key]:
 			l.fail(fmt.Errorf("%s%s is given twice; keep one", where, key))
 		case f != nil:
-			s, err := scalar(v)
+			s, err := f.scalar(v)
 			if err != nil {
 				l.fail(fmt.Errorf("%s%s: %w", where, key, err))
 			} else {
@@ -72,9 +72,22 @@ func (l *loader) group(key string) bool {
 	return false
 }
 
-// scalar is a node's value; a list becomes one with commas.
-func scalar(n *yaml.Node) (string, error) {
+// scalar is a node's value; a list becomes one with commas, and so do names with
+// addresses.
+func (f *field) scalar(n *yaml.Node) (string, error) {
 	switch n.Kind {
+	case yaml.MappingNode:
+		if f.kind != "name=url" {
+			break
+		}
+		var items []string
+		for i := 0; i+1 < len(n.Content); i += 2 {
+			if n.Content[i+1].Kind != yaml.ScalarNode {
+				return "", fmt.Errorf("%s expects an address behind it", n.Content[i].Value)
+			}
+			items = append(items, n.Content[i].Value+"="+n.Content[i+1].Value)
+		}
+		return strings.Join(items, ","), nil
 	case yaml.ScalarNode:
 		if n.Tag == "!!null" {
 			return "", nil

@@ -18,6 +18,7 @@ const (
 	tenantCredential  = "credential"
 	tenantCredentials = "credentials"
 	tenantPerson      = "person"
+	tenantUpstream    = "upstream"
 )
 
 // Digest derives an identity from its kind and its parts. Everything is hashed
@@ -54,9 +55,14 @@ func (w *Who) SetPerson() {
 }
 
 // SetCredentials puts the caller below the tenant of what they show: one
-// credential, or several together, by their fingerprints.
-func (w *Who) SetCredentials(fingerprints ...string) {
+// credential, or several together, by their fingerprints. upstream is the name
+// of the server that they are shown to, where it is not an API's own.
+func (w *Who) SetCredentials(upstream string, fingerprints ...string) {
 	all := slices.Compact(slices.Sorted(slices.Values(fingerprints)))
+	if upstream != "" {
+		w.Tenant, w.OldTenant = tenant(tenantUpstream, append([]string{upstream}, all...)...), ""
+		return
+	}
 	if len(all) == 1 {
 		w.Tenant, w.OldTenant = tenant(tenantCredential, all[0]), all[0]
 		return

@@ -21,13 +21,16 @@ func TestTenantsAreNeverAlike(t *testing.T) {
 		seen[w.Tenant] = name
 	}
 	person := func(key string) func(*Who) { return func(w *Who) { w.User = key; w.SetPerson() } }
-	shown := func(list ...string) func(*Who) { return func(w *Who) { w.SetCredentials(list...) } }
+	shown := func(list ...string) func(*Who) { return func(w *Who) { w.SetCredentials("", list...) } }
 	add("josh", person("user:josh"))
 	add("who is called like a fingerprint", person(a))
 	add("who is called like two", person(a+" "+b))
 	add("a credential", shown(a))
 	add("another", shown(b))
 	add("both", shown(a, b))
+	add("a credential at a named upstream", func(w *Who) { w.SetCredentials("local", a) })
+	add("at another", func(w *Who) { w.SetCredentials("more", a) })
+	add("two at a named upstream", func(w *Who) { w.SetCredentials("local", a, b) })
 	add("one that spells both", shown(Fingerprint([]byte(a+" "+b))))
 	add("one that spells josh", shown(Fingerprint([]byte("person:user:josh"))))
 	add("one beside itself and another", shown(a, a, Fingerprint([]byte("c"))))
@@ -35,8 +38,8 @@ func TestTenantsAreNeverAlike(t *testing.T) {
 		t.Error("parts run into each other")
 	}
 	var one, two Who
-	one.SetCredentials(a, b)
-	two.SetCredentials(b, a, b)
+	one.SetCredentials("", a, b)
+	two.SetCredentials("", b, a, b)
 	if one != two {
 		t.Error("the order of credentials counts")
 	}

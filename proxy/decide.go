@@ -53,6 +53,11 @@ func (r *request) text() []byte {
 	return r.body.Bytes
 }
 
+// identify finds out who speaks.
+func (r *request) identify() identity.Caller {
+	return r.memory.Identity.Identify(&r.says, r.head, &r.conv, r.route.named)
+}
+
 // refusal is why a request has no memory.
 type refusal struct {
 	inject.Outcome
@@ -120,7 +125,7 @@ func (s *decider) decide(r *request) (d decision) {
 		return d
 	}
 	d.subagent = r.conv.Signals(r.head)
-	d.caller = r.memory.Identity.Identify(&r.says, r.head, &r.conv)
+	d.caller = r.identify()
 	if no := s.stranger(r, &d.caller); no != nil {
 		d.refuse(no)
 		return d

@@ -11,6 +11,7 @@ import (
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti"
 	"github.com/graphiti-proxy/graphiti-proxy/inject"
 	"github.com/graphiti-proxy/graphiti-proxy/proxy/identity"
+	"github.com/graphiti-proxy/graphiti-proxy/proxy/upstream"
 	"github.com/graphiti-proxy/graphiti-proxy/proxy/wire"
 )
 
@@ -47,12 +48,14 @@ func (s *decider) explain(m Memory, planner Planner, limits Limits, path string,
 		body = []byte(greeting)
 	}
 	r := &request{head: headOf(path, header), memory: &m, limits: limits, body: wire.Body{Bytes: body, Whole: len(body) <= limits.InspectBytes}}
-	if r.route, _ = routeOf(r.head); r.route.dialect != nil {
+	named := upstream.Strip(r.head)
+	r.route, _ = routeOf(r.head)
+	if r.route.named = named; r.route.dialect != nil {
 		r.barred = s.barred(&m, r.head)
 	}
 	d := s.decide(r)
 	if len(d.caller.Why[identity.User])+len(d.caller.Who.User) == 0 { // refused before anybody asked
-		d.caller = m.Identity.Identify(&r.says, r.head, &r.conv)
+		d.caller = r.identify()
 	}
 	if d.who.Session != "" {
 		d.caller.Who.Session, d.caller.Who.Workspace, e.session = d.who.Session, d.who.Workspace, d.who.Session

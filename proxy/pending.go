@@ -186,11 +186,10 @@ func (r *request) continues(at *where) *pendingTurn {
 // fetched is the turn whose answer, made in the background, is fetched with this
 // request; nil where it is not known.
 func (s *Server) fetched(c *call) *pendingTurn {
-	h := c.head
 	if !c.body.Whole || c.memory.Planner == nil || !c.memory.Pending.Referable() { // else the head may still grow a trailer
 		return nil
 	}
-	caller := c.memory.Identity.Identify(&c.says, h, &c.conv)
+	caller := c.identify()
 	if !caller.Known {
 		return nil
 	}

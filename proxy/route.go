@@ -3,12 +3,12 @@ package proxy
 import (
 	"bytes"
 	"crypto/tls"
-	"time"
 
 	"github.com/valyala/fasthttp"
 
 	"github.com/graphiti-proxy/graphiti-proxy/dialect"
 	"github.com/graphiti-proxy/graphiti-proxy/dialect/registry"
+	"github.com/graphiti-proxy/graphiti-proxy/proxy/upstream"
 	"github.com/graphiti-proxy/graphiti-proxy/proxy/wire"
 )
 
@@ -20,6 +20,7 @@ type route struct {
 	speaks   dialect.Dialect // whose errors the client understands; nil: OpenAI's are the best guess
 	provider string          // of dialect, for traces
 
+	named   string          // the upstream's name in the setting upstreams; empty: it is an API's
 	fetched dialect.Dialect // of an answer that the request fetches; nil: it fetches none
 }
 
@@ -27,15 +28,20 @@ type route struct {
 // provider: what was decided is inserted, and nothing else happens.
 func (r *route) replays() bool { return r.match.Use == dialect.UseReplay }
 
-// match asks the registry for the route of a request.
+// match asks the registry for the route of a request, of which a name of an
+// upstream is cut off. Its upstream is nil where there is none of that name.
 func (s *Server) match(h *fasthttp.RequestHeader) route {
-	r, upstream := routeOf(h)
-	r.upstream = s.way().upstreams[upstream]
+	all := s.way().upstreams
+	name, u := all.Named(h)
+	r, api := routeOf(h)
+	if r.named, r.upstream = name, u; name == "" {
+		r.upstream = all[api]
+	}
 	return r
 }
 
-// routeOf is the route of a request, and the name of its upstream.
-func routeOf(h *fasthttp.RequestHeader) (r route, upstream string) {
+// routeOf is the route of a request, and the name of its API's upstream.
+func routeOf(h *fasthttp.RequestHeader) (r route, api string) {
 	path, _, _ := bytes.Cut(wire.OriginForm(h.RequestURI()), []byte{'?'})
 	found := registry.Find(dialect.Request{Method: h.Method(), Path: path, Header: h})
 	r = route{match: found.Match, speaks: found.Speaks}
@@ -52,34 +58,24 @@ func routeOf(h *fasthttp.RequestHeader) (r route, upstream string) {
 // Ways say where requests go and how much of them is looked at. Of the limits
 // those of the listener stay what they were when the server was made.
 type Ways struct {
-	Upstreams map[string]string // base addresses, by the names that the registry of dialects has
+	Upstreams map[string]string // base addresses, by the names that the registry of dialects has, and by others
 	Limits    Limits
 	WebSocket WebSocket // the Responses API over one
 }
 
 // ways are those in force.
 type ways struct {
-	upstreams map[string]*wire.Upstream // one for each name that the registry has
+	upstreams upstream.Set
 	limits    Limits
 	webSocket WebSocket
 }
 
 func newWays(w Ways, roots *tls.Config) (*ways, error) {
-	now := &ways{upstreams: make(map[string]*wire.Upstream), limits: w.Limits, webSocket: w.WebSocket}
-	for _, name := range registry.Upstreams {
-		u, err := wire.NewUpstream(name, w.Upstreams[name], roots, w.Limits.UpstreamConnect)
-		if err != nil {
-			return nil, err
-		}
-		now.upstreams[name] = u
+	all, err := upstream.New(w.Upstreams, roots, w.Limits.UpstreamConnect)
+	if err != nil {
+		return nil, err //nolint:wrapcheck // it names the setting
 	}
-	return now, nil
-}
-
-func (w *ways) closeIdle(t time.Time) {
-	for _, u := range w.upstreams {
-		u.CloseIdle(t)
-	}
+	return &ways{upstreams: all, limits: w.Limits, webSocket: w.WebSocket}, nil
 }
 
 func (s *Server) way() *ways { return s.ways.Load() }
@@ -92,18 +88,10 @@ func (s *Server) SetWays(w Ways) error {
 		return err
 	}
 	before := s.way()
-	for name, u := range before.upstreams {
-		if u.Same(now.upstreams[name]) {
-			now.upstreams[name] = u // it keeps its connections
-		}
-	}
+	now.upstreams.Keep(before.upstreams)
 	s.ways.Store(now)
 	s.sizeBudget(w.Limits)
-	for name, u := range before.upstreams {
-		if u != now.upstreams[name] {
-			u.Retire()
-		}
-	}
+	before.upstreams.Retire(now.upstreams)
 	return nil
 }
 

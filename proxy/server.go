@@ -197,7 +197,7 @@ func (s *Server) Shutdown(ctx context.Context) error {
 	s.wire.Close()
 	_ = s.listener.Close() // when Serve was never called
 	future := time.Now().Add(time.Hour)
-	s.way().closeIdle(future)
+	s.way().upstreams.CloseIdle(future)
 	if err != nil {
 		return fmt.Errorf("wait for running requests: %w", err)
 	}
@@ -222,7 +222,7 @@ func (s *Server) newListener() *listen.Listener {
 
 // makeRoom closes connections on which nothing happens, of both sides.
 func (s *Server) makeRoom() {
-	s.way().closeIdle(time.Now().Add(time.Hour))
+	s.way().upstreams.CloseIdle(time.Now().Add(time.Hour))
 	s.clients.MakeRoom()
 }
 
@@ -235,7 +235,7 @@ func (s *Server) ageUpstreams() {
 		case <-s.stop:
 			return
 		case now := <-t.C:
-			s.way().closeIdle(now.Add(-wire.IdleUpstream))
+			s.way().upstreams.CloseIdle(now.Add(-wire.IdleUpstream))
 		}
 	}
 }

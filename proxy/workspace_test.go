@@ -230,7 +230,7 @@ func TestPlaceOfASession(t *testing.T) {
 			if step.codex {
 				c.head.Set("Originator", "codex_exec")
 			}
-			caller := m.Identity.Identify(&c.says, c.head, &c.conv)
+			caller := m.Identity.Identify(&c.says, c.head, &c.conv, "")
 			caller.Who.Session = "session:s"
 			if w := s.located(c, &caller, false, step.subagent); w.Directory != step.directory {
 				t.Errorf("%s: request %d is in %q, want %q", tc.name, i, w.Directory, step.directory)
@@ -269,7 +269,7 @@ func prompted(t *testing.T, system string) *request {
 	if !(chat.Dialect{}).Parse([]byte(said("", system)), &c.conv) {
 		t.Fatal("the request is not understood")
 	}
-	(&identity.Settings{}).Identify(&c.says, c.head, &c.conv)
+	(&identity.Settings{}).Identify(&c.says, c.head, &c.conv, "")
 	return c
 }
 

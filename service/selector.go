@@ -90,11 +90,11 @@ func (sv *Service) who(s Selector) (w graphiti.Who, err error) {
 	read("workspace", s.Workspace, graphiti.WorkspaceKey, &w.Workspace)
 	read("session", s.Session, graphiti.SessionKey, &w.Session)
 	w.User = sv.o.Resolve(w.User)
-	switch fingerprints, ok := readFingerprints(s.Credential); {
+	switch upstream, fingerprints, ok := readFingerprints(s.Credential); {
 	case s.Credential != "" && (!ok || !multi):
-		err = errors.Join(err, errors.New("credential: write sha256: and 64 hex digits, with commas between several; it needs identity.mode multi"))
+		err = errors.Join(err, errors.New("credential: write sha256: and 64 hex digits, with commas between several, and <name>/ before them for one of upstreams; it needs identity.mode multi"))
 	case s.Credential != "":
-		w.SetCredentials(fingerprints...)
+		w.SetCredentials(upstream, fingerprints...)
 		if w.User == "" {
 			w.User = "user:credential"
 		}
@@ -106,16 +106,20 @@ func (sv *Service) who(s Selector) (w graphiti.Who, err error) {
 	return w, err
 }
 
-// readFingerprints reads sha256:<hex>, or several with commas between them.
-func readFingerprints(list string) (fingerprints []string, ok bool) {
+// readFingerprints reads sha256:<hex>, or several with commas between them, and
+// before them the name of the upstream that they are for, and a slash.
+func readFingerprints(list string) (upstream string, fingerprints []string, ok bool) {
+	if name, rest, named := strings.Cut(list, "/"); named {
+		upstream, list = strings.TrimSpace(name), rest
+	}
 	for one := range strings.SplitSeq(list, ",") {
 		digits, hashed := strings.CutPrefix(strings.TrimSpace(one), "sha256:")
 		if _, err := hex.DecodeString(digits); err != nil || !hashed || len(digits) != 64 {
-			return nil, false
+			return "", nil, false
 		}
 		fingerprints = append(fingerprints, strings.ToLower(digits))
 	}
-	return fingerprints, true
+	return upstream, fingerprints, true
 }
 
 // owns reports whether turns of an owner are the caller's, those included that

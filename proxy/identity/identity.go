@@ -53,7 +53,11 @@ const (
 // gives to one, whatever they claim, and those of trusted gateways, whose word
 // counts. A person who is proven has their own groups everywhere; their
 // conversations and projects are nobody else's even so.
-func (id *Settings) Identify(cl *Claims, h *fasthttp.RequestHeader, conv *dialect.Conversation) (c Caller) {
+//
+// upstream is the name of one that is not an API's own; empty for those. In
+// multi mode it is part of what a credential is worth: another server may take
+// the same one for somebody else, or take any.
+func (id *Settings) Identify(cl *Claims, h *fasthttp.RequestHeader, conv *dialect.Conversation, upstream string) (c Caller) {
 	*cl = Claims{h: h, conv: conv}
 	cl.collect()
 	cl.verify(id.OpenWebUI)
@@ -76,7 +80,7 @@ func (id *Settings) Identify(cl *Claims, h *fasthttp.RequestHeader, conv *dialec
 			person = id.People.Registered(w.User)
 		}
 	case len(shown.fingerprints) > 0:
-		person = id.tenant(&c, &shown, person)
+		person = id.tenant(&c, &shown, person, upstream)
 	}
 	if person != nil {
 		w.User, c.Off = "user:"+person.ID, c.Off || person.Off
@@ -98,10 +102,10 @@ func (id *Settings) trusts(shown *credentials) bool {
 
 // tenant finds out, in multi mode, what a credential proves. It returns the
 // person, as far as they are registered.
-func (id *Settings) tenant(c *Caller, shown *credentials, named *Person) *Person {
+func (id *Settings) tenant(c *Caller, shown *credentials, named *Person, upstream string) *Person {
 	w := &c.Who
 	c.Known = true
-	w.SetCredentials(shown.fingerprints...)
+	w.SetCredentials(upstream, shown.fingerprints...)
 	if shown.spells {
 		w.OldTenant = ""
 	}

@@ -29,7 +29,7 @@ func TestSeveralCredentials(t *testing.T) {
 			return ""
 		}
 		var w graphiti.Who
-		w.SetCredentials(shown.fingerprints...)
+		w.SetCredentials("", shown.fingerprints...)
 		return w.Tenant
 	}
 	for _, tc := range []struct {
@@ -163,7 +163,7 @@ func TestHeadersThatContradictThemselves(t *testing.T) {
 					}
 				}
 				var cl Claims
-				c := id.Identify(&cl, &h, &dialect.Conversation{Last: -1})
+				c := id.Identify(&cl, &h, &dialect.Conversation{Last: -1}, "")
 				user := slices.ContainsFunc(userSources, func(s Source) bool { return s.header == name })
 				if want := twice && (key != "sk-josh" || !user); c.Contradicts != want || want && c.Known {
 					t.Errorf("%s, key %q, twice %v: contradicts %v, known %v", name, key, twice, c.Contradicts, c.Known)
@@ -180,7 +180,7 @@ func TestHeadersThatContradictThemselves(t *testing.T) {
 		h.Add(line[0], line[1])
 	}
 	id := Settings{Multi: true, Trusted: trusted, People: people}
-	if c := id.Identify(&Claims{}, &h, &dialect.Conversation{Last: -1}); !c.Contradicts || c.Known {
+	if c := id.Identify(&Claims{}, &h, &dialect.Conversation{Last: -1}, ""); !c.Contradicts || c.Known {
 		t.Errorf("two addresses beside an id: %+v", c)
 	}
 }
@@ -195,11 +195,11 @@ In single mode a request that a page of the web may have sent has no memory eith
 
 ## Tenants
 
-In multi mode conversations and projects, and persons whom nobody vouches for, lie below a tenant. It is a SHA-256 over ` + "`graphiti-proxy.identity.2`" + `, the kind (` + "`credential`, `credentials`, `person`" + `) and its parts, each behind its length in eight bytes, so that no credential can be spelt so that it is a person or several credentials. The parts are the SHA-256 of a credential in hex digits, those of several credentials in order, or a person's key.
+In multi mode conversations and projects, and persons whom nobody vouches for, lie below a tenant. It is a SHA-256 over ` + "`graphiti-proxy.identity.2`" + `, the kind (` + "`credential`, `credentials`, `upstream`, `person`" + `) and its parts, each behind its length in eight bytes, so that no credential can be spelt so that it is a person or several credentials. The parts are the SHA-256 of a credential in hex digits, those of several credentials in order, or a person's key. Below ` + "`/u/<name>/…`" + ` the kind is ` + "`upstream`" + `, and the name comes before the credentials: another server may take the same credential for somebody else.
 
 **Old groups.** The first version named tenants otherwise. Groups with those names are still read by recall, ` + "`memory show`, `search` and `export`" + `, and deleted by ` + "`memory forget`" + `, canonical and raw ones; new turns are written to new groups alone. That is one more search for each scope that has a tenant in its name: none in single mode, none for a person's own group. A credential that begins with ` + "`person:`" + `, or looks like several fingerprints, finds no old groups, because they could be another's. What such a credential wrote into them before cannot be told apart.
 
-` + "`memory forget --credential sha256:<hex>`" + ` takes several with commas between them, for callers who send several together.
+` + "`memory forget --credential sha256:<hex>`" + ` takes several with commas between them, for callers who send several together, and ` + "`<name>/`" + ` before them for those of an upstream with a name.
 
 ## Credentials that an upstream accepts
 

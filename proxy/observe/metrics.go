@@ -172,7 +172,11 @@ func (in *instruments) Answer(upstream string, status int) {
 
 // NoAnswer records why there is no answer: Unreachable or Timeout.
 func (in *instruments) NoAnswer(upstream, result string) {
-	in.answers.Add(context.Background(), 1, in.byResult[resultKey{upstream, result}])
+	o, known := in.byResult[resultKey{upstream, result}]
+	if !known { // of the setting upstreams
+		o = labels("upstream", upstream, "result", result)
+	}
+	in.answers.Add(context.Background(), 1, o)
 }
 
 // FirstChunk records when the first of a streamed answer was with the client.

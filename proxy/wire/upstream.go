@@ -32,6 +32,7 @@ const (
 type Upstream struct {
 	Name    string // what metrics and settings call it
 	Host    string // the Host field
+	Setting string // where its address is set
 	base    *url.URL
 	dialer  *connect.Dialer
 	prefix  string // path before every request path, without a final slash
@@ -64,6 +65,7 @@ func NewUpstream(name, base string, roots *tls.Config, timeout time.Duration) (*
 	up := &Upstream{
 		Name:    name,
 		Host:    u.Host,
+		Setting: "upstream." + name,
 		base:    u,
 		prefix:  strings.TrimSuffix(u.EscapedPath(), "/"),
 		timeout: timeout,

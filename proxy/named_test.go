@@ -1,0 +1,51 @@
+package proxy
+
+import (
+	"strings"
+	"testing"
+)
+
+// TestNamedUpstream: the name is cut off, and the rest goes where it says, byte
+// for byte. What is nobody's name goes nowhere.
+func TestNamedUpstream(t *testing.T) {
+	usual, local := newStub(t, say(okAnswer)), newStub(t, say(okAnswer))
+	s, _ := start(t, usual.url(), func(o *Options) { o.Ways.Upstreams["local"] = local.url() + "/base/" })
+	plain, _ := start(t, usual.url())
+	for _, tc := range []struct {
+		target string
+		to     *stub // nil: nowhere
+		want   string
+		in     *Server
+	}{
+		{"/u/local/v1/chat/completions", local, "/base/v1/chat/completions", s},
+		{"/u/local/v1/messages?beta=true", local, "/base/v1/messages?beta=true", s},
+		{"/u/local/a%2Fb//c?x=/u/else/", local, "/base/a%2Fb//c?x=/u/else/", s},
+		{"/u/local/", local, "/base/", s},
+		{"/u/local/u/local/x", local, "/base/u/local/x", s},
+		{"http://proxy/u/local/v1/models", local, "/base/v1/models", s},
+		{"/u/local", usual, "/u/local", s},
+		{"/u/local?a/b", usual, "/u/local?a/b", s},
+		{"/v1/u/local/x", usual, "/v1/u/local/x", s},
+		{"/u/locl/v1/models", nil, "", s},
+		{"/u/Local/v1/models", nil, "", s},
+		{"/u/openai/v1/models", nil, "", s},
+		{"/u//v1/models", usual, "/u//v1/models", s},
+		{"/u/local/v1/models", usual, "/u/local/v1/models", plain}, // which has no names at all
+	} {
+		before := len(usual.requests()) + len(local.requests())
+		answer, err := talk(t, tc.in, "GET "+tc.target+" HTTP/1.1\r\nHost: proxy\r\nConnection: close\r\n\r\n")
+		if err != nil {
+			t.Fatal(err)
+		}
+		if tc.to == nil {
+			if !strings.HasPrefix(answer, "HTTP/1.1 404 ") || !strings.Contains(answer, "the setting upstreams") || len(usual.requests())+len(local.requests()) != before {
+				t.Errorf("%s: %s", tc.target, answer)
+			}
+			continue
+		}
+		got := tc.to.requests()
+		if len(got) == 0 || !strings.HasPrefix(got[len(got)-1], "GET "+tc.want+" HTTP/1.1\r\n") || len(usual.requests())+len(local.requests()) != before+1 {
+			t.Errorf("%s: %q", tc.target, got)
+		}
+	}
+}

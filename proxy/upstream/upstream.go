@@ -1,0 +1,118 @@
+// Package upstream knows the servers that requests are forwarded to, by their
+// names: one for each API, and those that the configuration adds.
+//
+// It owns which of them a request asks for. It must not know what is sent there.
+// Of our packages it imports dialect/registry and proxy/wire.
+package upstream
+
+import (
+	"bytes"
+	"crypto/tls"
+	"fmt"
+	"maps"
+	"slices"
+	"time"
+
+	"github.com/valyala/fasthttp"
+
+	"github.com/graphiti-proxy/graphiti-proxy/dialect/registry"
+	"github.com/graphiti-proxy/graphiti-proxy/proxy/wire"
+)
+
+// ErrUnknown answers a request for an upstream that nobody has configured. To
+// any other its credential and its conversation must not go.
+var ErrUnknown = &wire.ClientError{
+	Status:  fasthttp.StatusNotFound,
+	Message: "graphiti-proxy: the path begins with /u/ and a name that the setting upstreams does not have; add it there, or correct the base URL",
+}
+
+// Set are upstreams by name. It is not changed once it is in use.
+type Set map[string]*wire.Upstream
+
+// New makes the upstreams of some base addresses, of which one is needed for
+// each name of registry.Upstreams.
+func New(bases map[string]string, roots *tls.Config, connect time.Duration) (Set, error) {
+	s := make(Set)
+	for _, name := range slices.Concat(registry.Upstreams, slices.Sorted(maps.Keys(bases))) {
+		if s[name] != nil {
+			continue
+		}
+		u, err := wire.NewUpstream(name, bases[name], roots, connect)
+		if err != nil {
+			return nil, fmt.Errorf("the upstream %s: %w", name, err)
+		}
+		if !ofAPI(name) {
+			u.Setting = "upstreams." + name
+		}
+		s[name] = u
+	}
+	return s, nil
+}
+
+func ofAPI(name string) bool { return slices.Contains(registry.Upstreams, name) }
+
+// Keep has upstreams that stay the same keep their connections.
+func (s Set) Keep(before Set) {
+	for name, u := range before {
+		if now := s[name]; now != nil && u.Same(now) {
+			s[name] = u
+		}
+	}
+}
+
+// Retire closes the connections of those that are not in another set.
+func (s Set) Retire(now Set) {
+	for name, u := range s {
+		if u != now[name] {
+			u.Retire()
+		}
+	}
+}
+
+// CloseIdle closes the connections that have been idle since before t.
+func (s Set) CloseIdle(t time.Time) {
+	for _, u := range s {
+		u.CloseIdle(t)
+	}
+}
+
+// Named returns the upstream that a request names, and takes the name from its
+// path: what is left is forwarded as it came. u is nil where there is none of
+// that name; where none is configured, no path is special.
+func (s Set) Named(h *fasthttp.RequestHeader) (name string, u *wire.Upstream) {
+	if len(s) == len(registry.Upstreams) {
+		return "", nil
+	}
+	found, rest := cut(h.RequestURI())
+	if found == nil {
+		return "", nil
+	}
+	if name = string(found); !ofAPI(name) {
+		u = s[name]
+	}
+	if u != nil {
+		h.SetRequestURIBytes(rest)
+	}
+	return name, u
+}
+
+// Strip takes the name of an upstream from a request's path, whether or not
+// there is such an upstream; empty: it names none.
+func Strip(h *fasthttp.RequestHeader) (name string) {
+	found, rest := cut(h.RequestURI())
+	if found != nil {
+		name = string(found)
+		h.SetRequestURIBytes(rest)
+	}
+	return name
+}
+
+// cut cuts /u/<name>/… before the second slash; nil: the target has another form.
+func cut(target []byte) (name, rest []byte) {
+	path, ok := bytes.CutPrefix(wire.OriginForm(target), []byte("/u/"))
+	i := bytes.IndexByte(path, '/')
+	if q := bytes.IndexByte(path, '?'); !ok || i <= 0 || q >= 0 && q < i {
+		return nil, nil
+	}
+	return path[:i], path[i:]
+}
