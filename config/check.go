@@ -7,14 +7,19 @@ import (
 	"fmt"
 	"maps"
 	"net"
+	"net/netip"
 	"slices"
 	"strings"
 )
 
 // check finds what single values do not show.
 func (c *Config) check(fail func(error)) {
-	if c.Identity.Mode == "single" && !Loopback(c.Listen) {
-		fail(fmt.Errorf("listen: %q is open to other machines, and identity.mode is single: whoever reaches it would share one person's memory; listen on 127.0.0.1, or set identity.mode to multi, which keeps every credential apart", c.Listen))
+	everybody := len(c.Allow) == 0
+	for _, n := range c.Networks(fail) {
+		everybody = everybody || n.Bits() == 0
+	}
+	if c.Identity.Mode == "single" && !Loopback(c.Listen) && everybody && len(c.Client.Keys) == 0 {
+		fail(fmt.Errorf("listen: %q is open to other machines, and identity.mode is single: whoever reaches it would share one person's memory; listen on 127.0.0.1, name the networks that are yours in listen.allow or your keys in client.keys, or set identity.mode to multi, which keeps every credential apart", c.Listen))
 	}
 	if c.Admin.Listen != "off" {
 		if !Loopback(c.Admin.Listen) && c.Admin.Token == "" {
@@ -37,14 +42,36 @@ func (c *Config) check(fail func(error)) {
 	if c.Ingest.IncludeSystem && (c.Identity.Mode == "single" && c.Identity.Owner == "" || c.Identity.Mode == "multi" && c.Identity.UsersFile == "") {
 		fail(errors.New("ingest.include_system: says whose a memory is, and the configuration does not name anybody; set identity.owner, or identity.users_file in identity.mode multi"))
 	}
-	for i, k := range c.Identity.TrustedKeys {
+	checkKeys("identity.trusted_keys", c.Identity.TrustedKeys, fail)
+	checkKeys("client.keys", c.Client.Keys, fail)
+	c.checkState(fail)
+}
+
+// checkKeys finds hashes of credentials that are none.
+func checkKeys(setting string, keys []string, fail func(error)) {
+	for i, k := range keys {
 		if digits, hashed := strings.CutPrefix(k, "sha256:"); hashed {
 			if b, err := hex.DecodeString(digits); err != nil || len(b) != sha256.Size {
-				fail(fmt.Errorf("identity.trusted_keys: item %d begins with sha256: and does not go on with 64 hex digits", i+1))
+				fail(fmt.Errorf("%s: item %d begins with sha256: and does not go on with 64 hex digits", setting, i+1))
 			}
 		}
 	}
-	c.checkState(fail)
+}
+
+// Networks are those of listen.allow. Of what is none it tells fail.
+func (c *Config) Networks(fail func(error)) (all []netip.Prefix) {
+	for _, s := range c.Allow {
+		p, err := netip.ParsePrefix(s)
+		if a, bad := netip.ParseAddr(s); bad == nil {
+			p, err = netip.PrefixFrom(a, a.BitLen()), nil
+		}
+		if err != nil {
+			fail(fmt.Errorf("listen.allow: %q is not a network; write e.g. 172.16.0.0/12, or an address", s))
+			continue
+		}
+		all = append(all, p.Masked())
+	}
+	return all
 }
 
 // checkState finds what replicas that share their state cannot do.

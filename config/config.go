@@ -9,8 +9,12 @@ import (
 // in files, after which the environment's is made, doc is what the reference
 // says, and reload says that a change counts without a restart.
 type Config struct {
-	Listen string `key:"listen" default:"127.0.0.1:8787" kind:"address" doc:"where clients connect"`
-	Admin  struct {
+	Listen string   `key:"listen" default:"127.0.0.1:8787" kind:"address" doc:"where clients connect"`
+	Allow  []string `key:"listen.allow" doc:"networks and addresses whose clients are served, such as 172.16.0.0/12, beside those of this machine; empty: everybody's. With it, identity.mode single may listen beyond the loopback interface; in a file written as listen.allow: […], in one line"`
+	Client struct {
+		Keys []string `key:"client.keys" reload:"yes" secret:"yes" doc:"credentials, or sha256:<hex> of them, of which each request must show one, as its API key; others are answered 401. With it, identity.mode single may listen beyond the loopback interface"`
+	}
+	Admin struct {
 		Listen string `key:"admin.listen" default:"127.0.0.1:8788" kind:"address|off" doc:"health, metrics and status; off disables"`
 		Token  string `key:"admin.token" reload:"yes" secret:"yes" doc:"bearer token of the admin side; required to listen anywhere but loopback (health and metrics stay open)"`
 	}

@@ -2,8 +2,10 @@ package config
 
 import (
 	"bytes"
+	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -103,7 +105,19 @@ func TestMistakes(t *testing.T) {
 		{"address with a password is not shown", "", nil, map[string]string{"upstream.openai": "https://u:secret@host"},
 			`flag: upstream.openai: "https://u:xxxxx@host" is not an address that can be used; write http://host[:port][/path] or https://…, without a user, a query or a fragment`},
 		{"open to other machines", "listen: 0.0.0.0:80\n", nil, nil,
-			`listen: "0.0.0.0:80" is open to other machines, and identity.mode is single: whoever reaches it would share one person's memory; listen on 127.0.0.1, or set identity.mode to multi, which keeps every credential apart`},
+			`listen: "0.0.0.0:80" is open to other machines, and identity.mode is single: whoever reaches it would share one person's memory; listen on 127.0.0.1, name the networks that are yours in listen.allow or your keys in client.keys, or set identity.mode to multi, which keeps every credential apart`},
+		{"everybody's network", "listen: 0.0.0.0:80\nlisten.allow: [10.0.0.0/8, \"::/0\"]\n", nil, nil,
+			`listen: "0.0.0.0:80" is open to other machines, and identity.mode is single: whoever reaches it would share one person's memory; listen on 127.0.0.1, name the networks that are yours in listen.allow or your keys in client.keys, or set identity.mode to multi, which keeps every credential apart`},
+		{"no network", "listen.allow: [10.0.0.0/8, docker]\n", nil, nil,
+			`listen.allow: "docker" is not a network; write e.g. 172.16.0.0/12, or an address`},
+		{"no hash of a key", "client:\n  keys: ['sha256:12']\n", nil, nil,
+			`client.keys: item 1 begins with sha256: and does not go on with 64 hex digits`},
+		{"a file for what is no secret", "", []string{"GRAPHITI_PROXY_MEMORY_ENDPOINT_FILE=/x"}, nil,
+			`environment: GRAPHITI_PROXY_MEMORY_ENDPOINT_FILE is not a setting; did you mean GRAPHITI_PROXY_MEMORY_ENDPOINT?`},
+		{"a secret twice", "", []string{"GRAPHITI_PROXY_ADMIN_TOKEN_FILE=/x", "GRAPHITI_PROXY_ADMIN_TOKEN=s3cret"}, nil,
+			`environment GRAPHITI_PROXY_ADMIN_TOKEN_FILE: GRAPHITI_PROXY_ADMIN_TOKEN is set as well; keep one`},
+		{"a secret's file that is not there", "", []string{"GRAPHITI_PROXY_ADMIN_TOKEN_FILE=/nowhere/token"}, nil,
+			`environment GRAPHITI_PROXY_ADMIN_TOKEN_FILE: admin.token: open /nowhere/token: no such file or directory`},
 		{"open admin side", "admin:\n  listen: :9000\n", nil, nil,
 			`admin.listen: ":9000" is open to other machines; set admin.token, or listen on 127.0.0.1`},
 		{"same address", "admin:\n  listen: 127.0.0.1:8787\n", nil, nil,
@@ -156,7 +170,7 @@ func TestMistakes(t *testing.T) {
 
 // TestPrintCanBeReadAgain, and shows no secret, which has to be filled in.
 func TestPrintCanBeReadAgain(t *testing.T) {
-	c, err := load(t, "listen: 127.0.0.1:1\nidentity:\n  trusted_keys: [sk-secret, sk-other]\nrecall:\n  scopes: [user, session]\nupstreams:\n  groq: https://api.groq.com/openai\n  ollama: http://127.0.0.1:11434\n", nil, nil)
+	c, err := load(t, "listen: 127.0.0.1:1\nidentity:\n  trusted_keys: [sk-secret, sk-other]\nrecall:\n  scopes: [user, session]\nlisten.allow: [10.0.0.0/8, 172.17.0.1]\nupstreams:\n  groq: https://api.groq.com/openai\n  ollama: http://127.0.0.1:11434\n", nil, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -213,5 +227,49 @@ func TestNoHome(t *testing.T) {
 		if c, err := Load(s); err != nil || !strings.HasPrefix(c.DataDir, dir) {
 			t.Errorf("with %s: %v", name, err)
 		}
+	}
+}
+
+// TestOnePersonBeyondTheLoopback: with networks or keys of theirs, in whatever
+// form a file has them.
+func TestOnePersonBeyondTheLoopback(t *testing.T) {
+	for name, file := range map[string]string{
+		"networks in one line": "listen: 0.0.0.0:8787\nlisten.allow: [172.16.0.0/12, 192.0.2.7]\n",
+		"keys":                 "listen: 0.0.0.0:8787\nclient:\n  keys: [my-key]\n",
+	} {
+		c, err := load(t, file, nil, nil)
+		if err != nil {
+			t.Errorf("%s: %v", name, err)
+			continue
+		}
+		if got := fmt.Sprint(c.Networks(func(err error) { t.Error(err) })); name != "keys" && got != "[172.16.0.0/12 192.0.2.7/32]" {
+			t.Errorf("%s: %s", name, got)
+		}
+	}
+	c, err := load(t, "listen:\n  allow: [172.16.0.0/12]\n", []string{"GRAPHITI_PROXY_LISTEN=0.0.0.0:8787"}, nil)
+	if err != nil || len(c.Allow) != 1 {
+		t.Errorf("networks below listen: %+v, %v", c, err)
+	}
+}
+
+// TestSecretsFromFiles, of which the last line may have an end.
+func TestSecretsFromFiles(t *testing.T) {
+	dir := t.TempDir()
+	file := func(name, text string) string {
+		path := filepath.Join(dir, name)
+		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		return path
+	}
+	c, err := load(t, "admin:\n  token: another\n", []string{
+		"GRAPHITI_PROXY_ADMIN_TOKEN_FILE=" + file("token", "s3cret, with a comma\n"),
+		"GRAPHITI_PROXY_CLIENT_KEYS_FILE=" + file("keys", "one\ntwo\r\n\n"),
+	}, nil)
+	if err != nil || c.Admin.Token != "s3cret, with a comma" || !slices.Equal(c.Client.Keys, []string{"one", "two"}) {
+		t.Errorf("%+v, %v", c, err)
+	}
+	if _, err := load(t, "", []string{"GRAPHITI_PROXY_ADMIN_TOKEN_FILE=" + file("empty", "\n")}, nil); err == nil || !strings.Contains(err.Error(), "there is nothing in") {
+		t.Error(err)
 	}
 }

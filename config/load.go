@@ -119,6 +119,10 @@ func (l *loader) applyEnv(env []string) {
 			continue
 		}
 		f, ok := byEnv[name]
+		if secret := byEnv[strings.TrimSuffix(name, fileSuffix)]; !ok && secret != nil && secret.secret {
+			l.secretFile(name, value, secret)
+			continue
+		}
 		if !ok {
 			var names []string
 			for n := range byEnv {
@@ -128,6 +132,32 @@ func (l *loader) applyEnv(env []string) {
 			continue
 		}
 		l.give(value, "environment "+name, "environment "+name+": ", f)
+	}
+}
+
+// fileSuffix ends the name of a variable that holds a secret's file.
+const fileSuffix = "_FILE"
+
+// secretFile sets a secret to what is in a file, as Docker and Kubernetes hand
+// them over. Several stand in a line each.
+func (l *loader) secretFile(name, path string, f *field) {
+	where := "environment " + name + ": "
+	if _, twice := l.env[f.env()]; twice {
+		l.fail(fmt.Errorf("%s%s is set as well; keep one", where, f.env()))
+		return
+	}
+	b, err := readBounded(path)
+	value := strings.TrimSpace(string(b))
+	if _, list := f.value.Interface().([]string); list {
+		value = strings.Join(strings.Fields(value), ",")
+	}
+	switch {
+	case err != nil:
+		l.fail(fmt.Errorf("%s%s: %w", where, f.key, err))
+	case value == "":
+		l.fail(fmt.Errorf("%s%s: there is nothing in %s", where, f.key, path))
+	default:
+		l.give(value, "environment "+name, where, f)
 	}
 }
 

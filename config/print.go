@@ -49,7 +49,7 @@ func (c *Config) Print(w io.Writer, origins bool) {
 	group := ""
 	for _, s := range c.Settings() {
 		name, indent := s.Key, ""
-		if g, rest, ok := strings.Cut(s.Key, "."); ok {
+		if g, rest, ok := strings.Cut(s.Key, "."); ok && g != "listen" { // which is a setting itself
 			if g != group {
 				fmt.Fprintf(w, "%s:\n", g)
 			}

@@ -39,7 +39,7 @@ func (l *loader) walk(name, prefix string, n *yaml.Node, seen map[string]bool) {
 		switch f := l.fields[key]; {
 		case seen[key]:
 			l.fail(fmt.Errorf("%s%s is given twice; keep one", where, key))
-		case f != nil:
+		case f != nil && (v.Kind != yaml.MappingNode || f.kind == "name=url" || !l.group(key)):
 			s, err := f.scalar(v)
 			if err != nil {
 				l.fail(fmt.Errorf("%s%s: %w", where, key, err))

@@ -10,7 +10,6 @@ import (
 	"github.com/graphiti-proxy/graphiti-proxy/dialect"
 	"github.com/graphiti-proxy/graphiti-proxy/proxy/contain"
 	"github.com/graphiti-proxy/graphiti-proxy/proxy/observe"
-	"github.com/graphiti-proxy/graphiti-proxy/proxy/upstream"
 	"github.com/graphiti-proxy/graphiti-proxy/proxy/wire"
 )
 
@@ -60,8 +59,8 @@ func (s *Server) serve(ctx *fasthttp.RequestCtx) {
 // admit refuses what cannot be forwarded as it is, and reports whether the
 // messages of a WebSocket are to be read. What may have memory is known then.
 func (s *Server) admit(x *wire.Exchange, c *call) (webSocket bool, err error) {
-	if c.route.upstream == nil {
-		return false, upstream.ErrUnknown
+	if !c.limits.Keys.Admit(c.head) {
+		return false, wire.ErrClientKey
 	}
 	if err := x.Check(c.route.upstream); err != nil {
 		return false, err

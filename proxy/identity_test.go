@@ -88,7 +88,7 @@ func TestClientsModesAndTricks(t *testing.T) {
 	tenant := tenant64("credential", digits)
 	registry := &identity.Registry{}
 	registry.Set([]identity.Person{{ID: "josh", Keys: []string{"sha256:" + digits}}})
-	trusted, err := identity.NewFingerprints([]string{key})
+	trusted, err := identity.NewFingerprints("keys", []string{key})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -284,7 +284,7 @@ func TestTemporaryChatIsNotKept(t *testing.T) {
 // TestBodyNamesNobodyBehindAGateway, unless the operator says that the
 // gateway's callers do not choose it.
 func TestBodyNamesNobodyBehindAGateway(t *testing.T) {
-	trusted, err := identity.NewFingerprints([]string{"sk-gateway"})
+	trusted, err := identity.NewFingerprints("keys", []string{"sk-gateway"})
 	if err != nil {
 		t.Fatal(err)
 	}

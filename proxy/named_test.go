@@ -3,6 +3,9 @@ package proxy
 import (
 	"strings"
 	"testing"
+
+	"github.com/graphiti-proxy/graphiti-proxy/graphiti"
+	"github.com/graphiti-proxy/graphiti-proxy/proxy/identity"
 )
 
 // TestNamedUpstream: the name is cut off, and the rest goes where it says, byte
@@ -46,6 +49,35 @@ func TestNamedUpstream(t *testing.T) {
 		got := tc.to.requests()
 		if len(got) == 0 || !strings.HasPrefix(got[len(got)-1], "GET "+tc.want+" HTTP/1.1\r\n") || len(usual.requests())+len(local.requests()) != before+1 {
 			t.Errorf("%s: %q", tc.target, got)
+		}
+	}
+}
+
+// TestClientKeys: who shows none of them is answered 401, and nothing is sent.
+func TestClientKeys(t *testing.T) {
+	w := newStub(t, say(okAnswer))
+	keys, err := identity.NewFingerprints("client.keys", []string{"mine", "sha256:" + graphiti.Fingerprint([]byte("hashed"))})
+	if err != nil {
+		t.Fatal(err)
+	}
+	s, _ := start(t, w.url(), func(o *Options) { o.Ways.Limits.Keys = keys })
+	for _, tc := range []struct {
+		field string
+		ok    bool
+	}{
+		{"Authorization: Bearer mine", true},
+		{"X-Api-Key: hashed", true},
+		{"Authorization: Bearer other\r\nX-Api-Key: mine", true},
+		{"Authorization: Bearer other", false},
+		{"X-Other: mine", false},
+	} {
+		before := len(w.requests())
+		answer, err := talk(t, s, "GET /v1/models HTTP/1.1\r\nHost: proxy\r\n"+tc.field+"\r\nConnection: close\r\n\r\n")
+		if err != nil {
+			t.Fatal(err)
+		}
+		if ok := len(w.requests()) > before; ok != tc.ok || strings.HasPrefix(answer, "HTTP/1.1 401 ") == tc.ok || !tc.ok && !strings.Contains(answer, "client.keys") {
+			t.Errorf("%s: %s", tc.field, answer)
 		}
 	}
 }

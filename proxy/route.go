@@ -72,10 +72,7 @@ type ways struct {
 
 func newWays(w Ways, roots *tls.Config) (*ways, error) {
 	all, err := upstream.New(w.Upstreams, roots, w.Limits.UpstreamConnect)
-	if err != nil {
-		return nil, err //nolint:wrapcheck // it names the setting
-	}
-	return &ways{upstreams: all, limits: w.Limits, webSocket: w.WebSocket}, nil
+	return &ways{upstreams: all, limits: w.Limits, webSocket: w.WebSocket}, err //nolint:wrapcheck // it names the upstream
 }
 
 func (s *Server) way() *ways { return s.ways.Load() }

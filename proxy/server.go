@@ -8,6 +8,7 @@ import (
 	"log/slog"
 	"math"
 	"net"
+	"net/netip"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -18,6 +19,7 @@ import (
 
 	"github.com/graphiti-proxy/graphiti-proxy/budget"
 	"github.com/graphiti-proxy/graphiti-proxy/dialect"
+	"github.com/graphiti-proxy/graphiti-proxy/proxy/identity"
 	"github.com/graphiti-proxy/graphiti-proxy/proxy/observe"
 	"github.com/graphiti-proxy/graphiti-proxy/proxy/wire"
 	"github.com/graphiti-proxy/graphiti-proxy/proxy/wire/listen"
@@ -25,20 +27,22 @@ import (
 )
 
 // Limits bounds what clients and upstreams may take of the proxy. All fields
-// but PerAddress are required.
+// but PerAddress, Allow and Keys are required.
 type Limits struct {
-	InspectBytes     int           // request bodies above are streamed through, without memory
-	InspectTotal     int           // what is inspected at the same time, in bytes; above it likewise
-	Messages         int           // messages of a body; bodies with more have no memory
-	HeaderBytes      int           // head of a request
-	HeaderTimeout    time.Duration // for a request's head to arrive
-	IdleTimeout      time.Duration // for the next request on a kept connection
-	BodyTimeout      time.Duration // longest silence of a client within a request's body
-	Connections      int           // clients at the same time; more are answered 503
-	PerAddress       int           // of them, those from one address; 0: all
-	UpstreamConnect  time.Duration // for connecting, TLS included
-	UpstreamResponse time.Duration // for the head of an answer
-	UpstreamIdle     time.Duration // longest silence within a body, either side
+	InspectBytes     int                   // request bodies above are streamed through, without memory
+	InspectTotal     int                   // what is inspected at the same time, in bytes; above it likewise
+	Messages         int                   // messages of a body; bodies with more have no memory
+	HeaderBytes      int                   // head of a request
+	HeaderTimeout    time.Duration         // for a request's head to arrive
+	IdleTimeout      time.Duration         // for the next request on a kept connection
+	BodyTimeout      time.Duration         // longest silence of a client within a request's body
+	Connections      int                   // clients at the same time; more are answered 503
+	PerAddress       int                   // of them, those from one address; 0: all
+	Allow            []netip.Prefix        // networks whose clients are served, beside this machine; none: all
+	Keys             identity.Fingerprints // of which clients show one; nil: any will do
+	UpstreamConnect  time.Duration         // for connecting, TLS included
+	UpstreamResponse time.Duration         // for the head of an answer
+	UpstreamIdle     time.Duration         // longest silence within a body, either side
 }
 
 // Options configures a Server.
@@ -211,6 +215,7 @@ func (s *Server) newListener() *listen.Listener {
 	return listen.New(s.listener, listen.Options{
 		Conns: s.clients,
 		TLS:   s.tls,
+		Allow: s.way().limits.Allow,
 		Timeouts: func() listen.Timeouts {
 			return listen.Timeouts{Write: s.way().limits.UpstreamIdle, Body: s.way().limits.BodyTimeout}
 		},

@@ -287,6 +287,7 @@ func (a *app) openPipeline(facts *cache.Recall[[]graphiti.Fact], withheld []stri
 
 // ways are where requests go.
 func ways(cfg *config.Config, memory bool) proxy.Ways {
+	keys, _ := identity.NewFingerprints("client.keys", cfg.Client.Keys) // checked when they were read
 	return proxy.Ways{
 		Upstreams: cfg.Upstreams(),
 		Limits: proxy.Limits{
@@ -299,6 +300,8 @@ func ways(cfg *config.Config, memory bool) proxy.Ways {
 			BodyTimeout:      cfg.Limits.BodyTimeout,
 			Connections:      cfg.Limits.Connections,
 			PerAddress:       cfg.PerAddress(),
+			Allow:            cfg.Networks(func(error) {}), // likewise
+			Keys:             keys,
 			UpstreamConnect:  cfg.Upstream.ConnectTimeout,
 			UpstreamResponse: cfg.Upstream.ResponseTimeout,
 			UpstreamIdle:     cfg.Upstream.IdleTimeout,

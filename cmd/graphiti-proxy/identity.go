@@ -34,7 +34,7 @@ func (a *app) identityOf(cfg *config.Config) (identity.Settings, graphiti.Namer,
 	if namer.Ingest, err = graphiti.ParseScopes(cfg.Ingest.Scopes); err != nil {
 		return id, namer, fmt.Errorf("ingest.scopes: %w", err)
 	}
-	if id.Trusted, err = identity.NewFingerprints(cfg.Identity.TrustedKeys); err != nil {
+	if id.Trusted, err = identity.NewFingerprints("identity.trusted_keys", cfg.Identity.TrustedKeys); err != nil {
 		return id, namer, err
 	}
 	owner := cfg.Identity.Owner

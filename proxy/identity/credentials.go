@@ -18,8 +18,12 @@ import (
 // Fingerprints is a set of credentials, of which only hashes are held.
 type Fingerprints map[string]struct{}
 
-// NewFingerprints reads credentials, or "sha256:" and the hex digits of one.
-func NewFingerprints(keys []string) (Fingerprints, error) {
+// NewFingerprints reads credentials of a setting, or "sha256:" and the hex
+// digits of one. Without any it is nil.
+func NewFingerprints(setting string, keys []string) (Fingerprints, error) {
+	if len(keys) == 0 {
+		return nil, nil //nolint:nilnil // an empty set
+	}
 	f := make(Fingerprints)
 	for i, k := range keys {
 		digits, hashed := strings.CutPrefix(k, "sha256:")
@@ -28,11 +32,17 @@ func NewFingerprints(keys []string) (Fingerprints, error) {
 			continue
 		}
 		if b, err := hex.DecodeString(digits); err != nil || len(b) != sha256.Size {
-			return nil, fmt.Errorf("identity.trusted_keys: item %d begins with sha256: and does not go on with 64 hex digits", i+1)
+			return nil, fmt.Errorf("%s: item %d begins with sha256: and does not go on with 64 hex digits", setting, i+1)
 		}
 		f[strings.ToLower(digits)] = struct{}{}
 	}
 	return f, nil
+}
+
+// Admit reports whether a request shows a credential of the set, or the set is
+// nil.
+func (f Fingerprints) Admit(h *fasthttp.RequestHeader) bool {
+	return f == nil || slices.ContainsFunc(credentialsOf(h).fingerprints, func(one string) bool { _, known := f[one]; return known })
 }
 
 // credentials are the secrets that a caller shows to the upstream.

@@ -129,7 +129,7 @@ func TestRequestsOfWebPages(t *testing.T) {
 // another has written is not believed, and the request has no memory. The same
 // value twice says one thing.
 func TestHeadersThatContradictThemselves(t *testing.T) {
-	trusted, err := NewFingerprints([]string{"sk-gateway"})
+	trusted, err := NewFingerprints("keys", []string{"sk-gateway"})
 	if err != nil {
 		t.Fatal(err)
 	}

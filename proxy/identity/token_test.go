@@ -90,7 +90,7 @@ func TestOpenWebUISigns(t *testing.T) {
 
 func fingerprints(t *testing.T, key string) Fingerprints {
 	t.Helper()
-	f, err := NewFingerprints([]string{key})
+	f, err := NewFingerprints("keys", []string{key})
 	if err != nil {
 		t.Fatal(err)
 	}

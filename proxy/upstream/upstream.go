@@ -19,13 +19,6 @@ import (
 	"github.com/graphiti-proxy/graphiti-proxy/proxy/wire"
 )
 
-// ErrUnknown answers a request for an upstream that nobody has configured. To
-// any other its credential and its conversation must not go.
-var ErrUnknown = &wire.ClientError{
-	Status:  fasthttp.StatusNotFound,
-	Message: "graphiti-proxy: the path begins with /u/ and a name that the setting upstreams does not have; add it there, or correct the base URL",
-}
-
 // Set are upstreams by name. It is not changed once it is in use.
 type Set map[string]*wire.Upstream
 

@@ -31,6 +31,14 @@ func (e *ClientError) Code() string {
 // ErrBodyLate says that the client fell silent in the middle of a body.
 var ErrBodyLate = &ClientError{fasthttp.StatusRequestTimeout, "graphiti-proxy: the request's body did not arrive in time; limits.body_timeout bounds the silence in one"}
 
+// ErrClientKey says that the proxy serves only those who show a key of
+// client.keys.
+var ErrClientKey = &ClientError{fasthttp.StatusUnauthorized, "graphiti-proxy: the request shows no key of the setting client.keys; send one as the API key, or add yours there"}
+
+// errUnknownUpstream answers a request for an upstream that nobody has
+// configured. To any other its credential and its conversation must not go.
+var errUnknownUpstream = &ClientError{fasthttp.StatusNotFound, "graphiti-proxy: the path begins with /u/ and a name that the setting upstreams does not have; add it there, or correct the base URL"}
+
 var (
 	errHTTP2   = &ClientError{fasthttp.StatusNotImplemented, "graphiti-proxy: only HTTP/1.1 is spoken here; turn HTTP/2 without TLS off in the client"}
 	errUpgrade = &ClientError{fasthttp.StatusNotImplemented, "graphiti-proxy: an upgrade to another protocol than websocket is not passed on; turn it off in the client"}

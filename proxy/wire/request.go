@@ -9,6 +9,9 @@ import (
 // Check returns why a request cannot be forwarded, whatever its body says; nil:
 // it can.
 func (x *Exchange) Check(up *Upstream) error {
+	if up == nil {
+		return errUnknownUpstream
+	}
 	h := &x.ctx.Request.Header
 	head := readFields(h.RawHeaders())
 	// Behind a head that says two things about its length, another in front of

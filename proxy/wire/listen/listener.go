@@ -5,6 +5,7 @@ import (
 	"errors"
 	"log/slog"
 	"net"
+	"net/netip"
 	"slices"
 	"sync"
 	"syscall"
@@ -16,10 +17,11 @@ import (
 // longestPause bounds how long nobody is accepted after an error.
 const longestPause = time.Second
 
-// Options configures a Listener. All fields but TLS are required.
+// Options configures a Listener. All fields but TLS and Allow are required.
 type Options struct {
 	Conns    *Conns
-	TLS      *tls.Config // nil: none
+	TLS      *tls.Config    // nil: none
+	Allow    []netip.Prefix // whose clients are served, beside this machine's own; none: everybody's
 	Timeouts func() Timeouts
 
 	// Refusal is the whole answer to a connection that is not served.
@@ -72,6 +74,11 @@ func (l *Listener) Accept() (net.Conn, error) {
 // admit makes the connection one of a client's. A connection too many is
 // answered and closed; nil is returned.
 func (l *Listener) admit(raw net.Conn) *Conn {
+	if from, ok := l.allowed(raw.RemoteAddr()); !ok {
+		l.o.Log.Warn("a client is turned away: its address is in no network of listen.allow", "address", from.String())
+		l.refuse(raw, []byte(notAllowed))
+		return nil
+	}
 	c := NewConn(raw, l.o.Timeouts())
 	why := l.o.Conns.admit(c)
 	if why == admitted {
@@ -81,12 +88,30 @@ func (l *Listener) admit(raw net.Conn) *Conn {
 		return c
 	}
 	l.o.Log.Warn("clients are turned away", "reason", why)
+	l.refuse(raw, l.o.Refusal(why))
+	return nil
+}
+
+// refuse ends a connection that is not served.
+func (l *Listener) refuse(raw net.Conn, answer []byte) {
 	if l.o.TLS == nil { // else nothing can be said without a handshake, which takes the client's time
 		_ = raw.SetWriteDeadline(time.Now().Add(refusalTime))
-		_, _ = raw.Write(l.o.Refusal(why))
+		_, _ = raw.Write(answer)
 	}
 	_ = raw.Close()
-	return nil
+}
+
+// notAllowed is the whole answer to a client of another network.
+const notAllowed = "HTTP/1.1 403 Forbidden\r\nContent-Type: text/plain\r\nConnection: close\r\n\r\n" +
+	"graphiti-proxy: your address is in no network of the setting listen.allow\n"
+
+// allowed reports whether clients of an address are served.
+func (l *Listener) allowed(a net.Addr) (from netip.Addr, ok bool) {
+	if t, isTCP := a.(*net.TCPAddr); isTCP {
+		from = t.AddrPort().Addr().Unmap().WithZone("")
+	}
+	return from, len(l.o.Allow) == 0 || from.IsLoopback() ||
+		slices.ContainsFunc(l.o.Allow, func(p netip.Prefix) bool { return p.Contains(from) })
 }
 
 // Close makes Accept return.

@@ -2,8 +2,10 @@ package listen
 
 import (
 	"errors"
+	"io"
 	"log/slog"
 	"net"
+	"net/netip"
 	"os"
 	"strings"
 	"sync"
@@ -130,3 +132,38 @@ func TestNothingIsKeptOfAnAddress(t *testing.T) {
 type addressed struct{ net.Conn }
 
 func (addressed) RemoteAddr() net.Addr { return &net.TCPAddr{IP: net.IPv4(192, 0, 2, 1), Port: 1} }
+
+// from is a connection of some address.
+type from struct {
+	net.Conn
+	addr net.Addr
+}
+
+func (f from) RemoteAddr() net.Addr { return f.addr }
+
+// TestClientsOfOtherNetworksAreTurnedAway, with a sentence; this machine's own
+// are always served.
+func TestClientsOfOtherNetworksAreTurnedAway(t *testing.T) {
+	l := New(closedListener{}, Options{
+		Log: slog.New(slog.DiscardHandler), Conns: NewConns(10, 0, 10), Timeouts: func() Timeouts { return Timeouts{} },
+		Allow: []netip.Prefix{netip.MustParsePrefix("172.16.0.0/12"), netip.MustParsePrefix("2001:db8::/32")},
+	})
+	for address, served := range map[string]bool{
+		"172.17.0.1:1": true, "[::ffff:172.31.255.255]:1": true, "[2001:db8:1::1]:1": true, "127.0.0.1:1": true, "[::1]:1": true,
+		"172.32.0.1:1": false, "192.168.1.7:1": false, "[2001:db9::1]:1": false, "[fe80::1%1]:1": false,
+	} {
+		near, far := net.Pipe()
+		said := make(chan string, 1)
+		go func() { b, _ := io.ReadAll(far); said <- string(b) }()
+		c := l.admit(from{near, net.TCPAddrFromAddrPort(netip.MustParseAddrPort(address))})
+		if (c != nil) != served {
+			t.Errorf("%s is served: %v", address, c != nil)
+		}
+		if c != nil {
+			_ = c.Close()
+		}
+		if got := <-said; strings.Contains(got, "listen.allow") == served {
+			t.Errorf("%s is told %q", address, got)
+		}
+	}
+}
