@@ -24,12 +24,14 @@ type Message struct {
 	// person wrote, after the text of harnesses was taken out.
 	Person bool
 
-	System  bool // the client speaks for itself
-	Results bool // it holds results of tools
-	cleaned bool
+	System   bool // the client speaks for itself
+	Results  bool // it holds results of tools
+	cleaned  bool // of what a harness put there
+	whole    bool // of which there was nothing
+	unmarked bool // no place is stated in it
 
 	from, to int    // its texts, in Conversation.spans
-	clean    []byte // the text, where it is not simply that of the spans
+	clean    []byte // the text, where it is not simply that of the spans, or was asked for
 
 	At   int  // offset in the body where a block is inserted
 	Form Form // how a block is written there
@@ -74,6 +76,11 @@ type Conversation struct {
 	opening *string // see Parser.States
 	scratch []byte  // for decoding what is not kept
 
+	from    *Checkpoint // where the reading began; nil: at the beginning
+	known   int         // messages whose fingerprints it has
+	track   *tracker    // where it has got to, for the next checkpoint
+	tracked bool        // one is wanted
+
 	limits  Limits // of reading the body
 	stopped Stop   // why it was given up
 	worked  int    // bytes since the clock was looked at
@@ -81,21 +88,24 @@ type Conversation struct {
 
 // Reset takes everything of a body out of c.
 func (c *Conversation) Reset() {
-	c.limits = Limits{}
+	if c.tracked {
+		*c.track = tracker{} // which refers to the body
+	}
+	c.limits, c.from, c.tracked = Limits{}, nil, false
 	c.reset(nil)
 }
 
 // reset makes c ready for another body.
 func (c *Conversation) reset(body []byte) {
 	clear(c.Messages) // which may hold large texts
-	*c = Conversation{Messages: c.Messages[:0], refs: c.refs[:0], moves: c.moves[:0], spans: c.spans[:0], scratch: c.scratch, Last: -1, Newest: -1, body: body, limits: c.limits}
+	*c = Conversation{Messages: c.Messages[:0], refs: c.refs[:0], moves: c.moves[:0], spans: c.spans[:0], scratch: c.scratch, Last: -1, Newest: -1, body: body, from: c.from, track: c.track, tracked: c.tracked, limits: c.limits}
 }
 
 // Text is what message i says: its text parts joined by line feeds, without
 // what a harness put there, trimmed.
 func (c *Conversation) Text(i int) []byte {
 	m := &c.Messages[i]
-	if m.cleaned || m.clean != nil {
+	if m.clean != nil || m.cleaned && !m.whole {
 		return m.clean
 	}
 	text := trim(c.joined(m))
@@ -132,30 +142,20 @@ func (c *Conversation) settle() bool {
 	}
 	longest := 0 // of the texts that are decoded, each by itself
 	newest := len(c.Messages) - 1
-	for newest >= 0 && (c.Messages[newest].Role != RoleUser || c.Messages[newest].Results) {
+	for newest >= 0 && !c.asks(newest) {
 		newest--
 	}
+	settled := c.goesOnSettled()
 	for i := range c.Messages {
 		m := &c.Messages[i]
-		n := c.rawSize(m)
-		if !c.after(n + sizeOfMessage) {
-			return false
-		}
-		if m.to-m.from > 1 || n > 0 && c.spans[m.from].Escaped {
-			longest = max(longest, n)
-		}
-		switch {
-		case m.Role == RoleOther || m.from == m.to:
-		case m.Role == RoleUser && (i < newest && c.asked(i) || c.answeredByClient(i)):
-			m.clean, m.cleaned = nil, true
-		case !c.suspicious(m):
-			m.Person = m.Role == RoleUser && !c.blank(m)
-		default:
-			if !c.room(2 * n) {
+		longest = max(longest, c.decodedSize(m))
+		if before := m.Person; !settled(i) {
+			if !c.settleMessage(i, newest) {
 				return false
 			}
-			m.clean, m.cleaned = c.cleaned(i), true
-			m.Person = m.Role == RoleUser && len(m.clean) > 0
+			if m.Person != before {
+				c.known = min(c.known, i)
+			}
 		}
 		if m.Person {
 			c.Last = i
@@ -168,6 +168,46 @@ func (c *Conversation) settle() bool {
 	return true
 }
 
+// asks reports whether message i is a user's, and no result of a tool.
+func (c *Conversation) asks(i int) bool {
+	return c.Messages[i].Role == RoleUser && !c.Messages[i].Results
+}
+
+// settleMessage finds out whether a person wrote message i, and what they said.
+// newest is the newest message that asks.
+func (c *Conversation) settleMessage(i, newest int) bool {
+	m := &c.Messages[i]
+	m.Person, m.cleaned, m.whole, m.clean = false, false, false, nil
+	n := c.rawSize(m)
+	if !c.after(n + sizeOfMessage) {
+		return false
+	}
+	switch {
+	case m.Role == RoleOther || m.from == m.to:
+	case m.Role == RoleUser && (i < newest && c.asked(i) || c.answeredByClient(i)):
+		m.cleaned = true
+	case !c.suspicious(m):
+		m.Person = m.Role == RoleUser && !c.blank(m)
+	default:
+		if !c.room(2 * n) {
+			return false
+		}
+		m.clean, m.whole = c.cleaned(i)
+		m.cleaned = true
+		m.Person = m.Role == RoleUser && len(m.clean) > 0
+	}
+	return true
+}
+
+// decodedSize is how many bytes of the body are decoded for a message's text;
+// 0: it stands there as it is.
+func (c *Conversation) decodedSize(m *Message) int {
+	if m.to-m.from > 1 || m.from < m.to && c.spans[m.from].Escaped {
+		return c.rawSize(m)
+	}
+	return 0
+}
+
 // rawSize is how many bytes of the body a message's texts take.
 func (c *Conversation) rawSize(m *Message) (n int) {
 	for _, s := range c.spans[m.from:m.to] {
@@ -177,21 +217,28 @@ func (c *Conversation) rawSize(m *Message) (n int) {
 }
 
 // cleaned is the text of message i without what a harness put there: within a
-// part, and as whole parts beside those that a person wrote.
-func (c *Conversation) cleaned(i int) []byte {
+// part, and as whole parts beside those that a person wrote. It reports whether
+// that is the whole text.
+func (c *Conversation) cleaned(i int) (clean []byte, whole bool) {
 	m := &c.Messages[i]
 	if c.runsOn(m) {
-		return trim(c.stripHarness(c.joined(m), i))
+		text := c.joined(m)
+		clean = c.stripHarness(text, i)
+		return trim(clean), len(clean) == len(text)
 	}
+	whole = m.to-m.from == 1
 	var b []byte
 	until := "" // the line that ends what a client attaches
 	for _, s := range c.spans[m.from:m.to] {
 		raw := c.body[s.Start:s.End]
 		text := appendText(make([]byte, 0, len(raw)), raw)
+		all := len(text)
 		if m.Role == RoleUser {
 			text, until = client.WithoutFiles(text, until)
 		}
-		text = trim(c.stripHarness(text, i))
+		text = c.stripHarness(text, i)
+		whole = whole && len(text) == all
+		text = trim(text)
 		if len(text) == 0 {
 			continue
 		}
@@ -200,7 +247,7 @@ func (c *Conversation) cleaned(i int) []byte {
 		}
 		b = append(b, text...)
 	}
-	return b
+	return b, whole
 }
 
 // answeredByClient reports whether message i opens the conversation, and the

@@ -4,6 +4,7 @@ import (
 	"crypto/sha256"
 	"encoding/binary"
 	"hash/maphash"
+	"slices"
 
 	"github.com/cespare/xxhash/v2"
 	lru "github.com/hashicorp/golang-lru/v2"
@@ -103,8 +104,15 @@ var rawSeed = maphash.MakeSeed()
 // neither a person nor the model spoke change nothing, but for those that Place
 // has found to move the conversation elsewhere.
 func (h *Hasher) Chain(c *Conversation, root Fingerprint, dst []Fingerprint) []Fingerprint {
-	moves := c.moves
-	for i := range c.Messages {
+	moves, known := c.moves, 0
+	if cp := c.from; c.known > 0 && cp.root == root {
+		n := movesBefore(moves, c.known)
+		if slices.Equal(cp.moves[:movesBefore(cp.moves, c.known)], moves[:n]) {
+			dst, moves, known = append(dst, cp.chain[:c.known]...), moves[n:], c.known
+			root = cp.chain[known-1]
+		}
+	}
+	for i := known; i < len(c.Messages); i++ {
 		m := &c.Messages[i]
 		if len(moves) > 0 && moves[0].message == i {
 			root, moves = root.In("", moves[0].to), moves[1:]

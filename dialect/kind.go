@@ -25,12 +25,13 @@ func (c *Conversation) kind() Kind {
 	for i := c.prompt.from; i < min(c.prompt.to, c.prompt.from+maxParts); i++ {
 		system = append(system, trim(c.startOf(c.spans[i])))
 	}
-	for i := range c.Messages {
-		m := &c.Messages[i]
-		if i == 0 && system == nil && m.Role == RoleOther && m.from < m.to {
+	if len(c.Messages) > 0 && system == nil {
+		if m := &c.Messages[0]; m.Role == RoleOther && m.from < m.to {
 			system = append(system, trim(c.start(m)))
 		}
-		if m.Role == RoleUser && (m.Person || !m.Results) {
+	}
+	for i := len(c.Messages) - 1; i >= 0 && c.Newest < 0; i-- {
+		if m := &c.Messages[i]; m.Role == RoleUser && (m.Person || !m.Results) {
 			c.Newest = i
 		}
 	}

@@ -10,6 +10,9 @@ type Parser struct {
 // NewParser begins to read body into c, which it resets.
 func NewParser(body []byte, c *Conversation) Parser {
 	c.reset(body)
+	if c.from != nil && !c.from.fits(c) {
+		c.from = nil
+	}
 	s := NewScanner(body)
 	if !c.limits.Until.IsZero() {
 		s.inTime, s.next = c.InTime, stride
@@ -17,9 +20,16 @@ func NewParser(body []byte, c *Conversation) Parser {
 	return Parser{Scanner: s, c: c}
 }
 
-// Whole reads the whole body, an object; member reads each value.
-func (p *Parser) Whole(member func(key []byte) bool) bool {
-	return p.c.room(p.c.Size()) && p.Object(member) && p.AtEnd()
+// Whole reads the whole body, an object: member reads each value, message each
+// of the list of messages, where the reading begins within it.
+func (p *Parser) Whole(member func(key []byte) bool, message func(i int) bool) bool {
+	if !p.c.room(p.c.Size()) {
+		return false
+	}
+	if p.GoesOn() {
+		return p.goOn(member, message) && p.AtEnd()
+	}
+	return p.Object(member) && p.AtEnd()
 }
 
 // Settle ends the reading: it finds out which messages a person wrote, and what

@@ -46,11 +46,15 @@ func (c *Conversation) prompted(m *Message) (s place.Statements) {
 
 // marked reports whether a place can stand in a message, before it is decoded.
 func (c *Conversation) marked(m *Message) bool {
+	if m.unmarked {
+		return false
+	}
 	for _, s := range c.spans[m.from:m.to] {
 		if place.Marked(c.body[s.Start:s.End], s.Unicode) {
 			return true
 		}
 	}
+	m.unmarked = true
 	return false
 }
 

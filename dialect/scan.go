@@ -198,6 +198,11 @@ func (s *Scanner) Object(member func(key []byte) bool) bool {
 		s.depth--
 		return true
 	}
+	return s.members(member)
+}
+
+// members reads an object from one of its members on.
+func (s *Scanner) members(member func(key []byte) bool) bool {
 	for {
 		key, ok := s.Quoted()
 		if !ok || !s.is(':') || !s.onTime(s.i) {
@@ -210,14 +215,20 @@ func (s *Scanner) Object(member func(key []byte) bool) bool {
 		if !member(name) {
 			return false
 		}
-		if s.is('}') {
-			s.depth--
-			return true
-		}
-		if !s.is(',') {
-			return false
+		if more, ended := s.more('}'); !more {
+			return ended
 		}
 	}
+}
+
+// more reports whether there is another value in an object or an array that ends
+// with end, and if not, whether it has ended.
+func (s *Scanner) more(end byte) (more, ended bool) {
+	if s.is(end) {
+		s.depth--
+		return false, true
+	}
+	return s.is(','), false
 }
 
 // Array reads an array; element reads each value and gets its index.
@@ -229,16 +240,17 @@ func (s *Scanner) Array(element func(i int) bool) bool {
 		s.depth--
 		return true
 	}
-	for i := 0; ; i++ {
+	return s.elements(0, element)
+}
+
+// elements reads an array from its element i on.
+func (s *Scanner) elements(i int, element func(i int) bool) bool {
+	for ; ; i++ {
 		if !s.onTime(s.i) || !element(i) {
 			return false
 		}
-		if s.is(']') {
-			s.depth--
-			return true
-		}
-		if !s.is(',') {
-			return false
+		if more, ended := s.more(']'); !more {
+			return ended
 		}
 	}
 }

@@ -105,7 +105,7 @@ func (s *decider) parse(r *request, until time.Time) *refusal {
 		}
 	}
 	r.conv.Limit(dialect.Limits{Messages: r.limits.Messages, Until: until, Room: r.share.Grow})
-	if r.route.dialect.Parse(r.text(), &r.conv) {
+	if s.read(r) {
 		if r.conv.Model == nil {
 			r.conv.Model = r.route.match.Model
 		}
@@ -116,6 +116,16 @@ func (s *decider) parse(r *request, until time.Time) *refusal {
 		o.Status = inject.StatusSkipped
 	}
 	return &refusal{Outcome: o}
+}
+
+// read reads the body, a long one from where the one before it in the
+// conversation ended.
+func (s *decider) read(r *request) bool {
+	if !s.memo.Worth(len(r.text())) {
+		return r.route.dialect.Parse(r.text(), &r.conv)
+	}
+	var buf [256]byte
+	return s.memo.Parse(r.route.dialect, identity.AppendCredentials(buf[:0], r.head), r.text(), &r.conv, &r.known)
 }
 
 // missed counts a turn that memory is off for. What was not read whole, or is

@@ -15,6 +15,7 @@ import (
 	"github.com/graphiti-proxy/graphiti-proxy/inject"
 	"github.com/graphiti-proxy/graphiti-proxy/proxy/contain"
 	"github.com/graphiti-proxy/graphiti-proxy/proxy/identity"
+	"github.com/graphiti-proxy/graphiti-proxy/proxy/memo"
 	"github.com/graphiti-proxy/graphiti-proxy/proxy/wire"
 )
 
@@ -22,6 +23,7 @@ import (
 // WebSocket and Explain all go through decide.
 type decider struct {
 	hasher *dialect.Hasher
+	memo   *memo.Memo                         // how the conversations of the moment began
 	places *lru.Cache[sessionOf, place.Place] // where the sessions of the moment take place
 	base   context.Context                    //nolint:containedctx // ends when the server gives up waiting
 	log    *slog.Logger
@@ -41,6 +43,7 @@ type request struct {
 	// What is found in it.
 	plain []byte // what the body says, where it is encoded
 	conv  dialect.Conversation
+	known memo.Reading          // what was known of it
 	chain []dialect.Fingerprint // of the conversation, message by message
 	says  identity.Claims
 }
@@ -156,6 +159,7 @@ func (s *decider) decide(r *request) (d decision) {
 		d.refuse(&refusal{Outcome: o})
 		return d
 	}
+	s.memo.Keep(&r.conv, d.at.root, r.chain, &r.known)
 	first := false
 	if who.Session == "" {
 		who.Session, first = s.session(ctx, r, &d.at)

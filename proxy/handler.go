@@ -174,9 +174,9 @@ func (s *Server) newCall(x *wire.Exchange, h *fasthttp.RequestHeader) *call {
 func (c *call) release() {
 	c.dropConversation()
 	c.share.Release()
-	conv, chain, pieces := c.conv, c.chain[:0], c.pieces[:0]
+	conv, known, chain, pieces := c.conv, c.known, c.chain[:0], c.pieces[:0]
 	clear(pieces[:cap(pieces)])
-	*c = call{request: request{conv: conv, chain: chain}, pieces: pieces}
+	*c = call{request: request{conv: conv, known: known, chain: chain}, pieces: pieces}
 	calls.Put(c)
 }
 
@@ -192,6 +192,7 @@ func (c *call) freeBody(held int) {
 // small.
 func (c *call) dropConversation() {
 	c.conv.Reset() // which refers to the body
+	c.known.Reset()
 	if c.conv.Size() > smallConversation {
 		c.conv = dialect.Conversation{}
 	}

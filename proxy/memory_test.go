@@ -21,6 +21,7 @@ import (
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti"
 	"github.com/graphiti-proxy/graphiti-proxy/inject"
 	"github.com/graphiti-proxy/graphiti-proxy/proxy/identity"
+	"github.com/graphiti-proxy/graphiti-proxy/proxy/memo"
 	"github.com/graphiti-proxy/graphiti-proxy/proxy/observe"
 	"github.com/graphiti-proxy/graphiti-proxy/proxy/proxytest"
 	"github.com/graphiti-proxy/graphiti-proxy/proxy/wire"
@@ -64,7 +65,7 @@ func TestLookingForASessionTakesNoLongerThanRecallMay(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		s := &Server{decider: &decider{hasher: dialect.NewHasher(), log: slog.New(slog.DiscardHandler), places: newPlaces(), base: context.Background()}, observer: in}
+		s := &Server{decider: &decider{hasher: dialect.NewHasher(), memo: memo.New(0), log: slog.New(slog.DiscardHandler), places: newPlaces(), base: context.Background()}, observer: in}
 		s.ways.Store(&ways{})
 		var until time.Time
 		c := &request{head: &fasthttp.RequestHeader{}, limits: testLimits(), memory: &Memory{

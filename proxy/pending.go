@@ -9,6 +9,7 @@ import (
 
 	"github.com/graphiti-proxy/graphiti-proxy/capture/ledger"
 	"github.com/graphiti-proxy/graphiti-proxy/capture/pending"
+	"github.com/graphiti-proxy/graphiti-proxy/capture/response"
 	"github.com/graphiti-proxy/graphiti-proxy/dialect"
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti"
 	"github.com/graphiti-proxy/graphiti-proxy/proxy/contain"
@@ -95,7 +96,7 @@ func (p *pendingTurn) finish(a dialect.Answer) {
 // rounds stays held.
 func (p *pendingTurn) keep(a dialect.Answer) {
 	if p.turn.Kind != "" {
-		if p.turn.User = summaryIn(a.Text); p.turn.User == "" {
+		if p.turn.User = response.Summary(a.Text); p.turn.User == "" {
 			return // a compaction that only the provider can read
 		}
 		p.turn.Assistant = ""

@@ -1,6 +1,7 @@
 package proxy
 
 import (
+	"cmp"
 	"context"
 	"crypto/tls"
 	"errors"
@@ -20,6 +21,7 @@ import (
 	"github.com/graphiti-proxy/graphiti-proxy/budget"
 	"github.com/graphiti-proxy/graphiti-proxy/dialect"
 	"github.com/graphiti-proxy/graphiti-proxy/proxy/identity"
+	"github.com/graphiti-proxy/graphiti-proxy/proxy/memo"
 	"github.com/graphiti-proxy/graphiti-proxy/proxy/observe"
 	"github.com/graphiti-proxy/graphiti-proxy/proxy/wire"
 	"github.com/graphiti-proxy/graphiti-proxy/proxy/wire/listen"
@@ -90,14 +92,16 @@ type Server struct {
 // New binds the address and makes the server ready to serve. Shutdown ends what
 // it begins, whether or not it has served.
 func New(o Options) (*Server, error) {
-	if o.TLS == nil {
-		o.TLS = &tls.Config{MinVersion: tls.VersionTLS12}
-	}
+	o.TLS = cmp.Or(o.TLS, &tls.Config{MinVersion: tls.VersionTLS12})
 	w, err := newWays(o.Ways, o.TLS)
 	if err != nil {
 		return nil, err
 	}
 	observer, err := observe.New(o.Meter, o.Tracer, o.Log)
+	if err != nil {
+		return nil, err
+	}
+	known, err := memo.NewObserved(o.Meter)
 	if err != nil {
 		return nil, err
 	}
@@ -120,7 +124,7 @@ func New(o Options) (*Server, error) {
 	s.settings.Store(&o.Memory)
 	base, cancel := context.WithCancel(context.Background())
 	s.cancel = cancel
-	s.decider = &decider{hasher: dialect.NewHasher(), places: newPlaces(), base: base, log: o.Log}
+	s.decider = &decider{hasher: dialect.NewHasher(), memo: known, places: newPlaces(), base: base, log: o.Log}
 	room := sock.RoomForClients()
 	s.clients = listen.NewConns(o.Ways.Limits.Connections, o.Ways.Limits.PerAddress, room)
 	if room < o.Ways.Limits.Connections/2 {

@@ -15,6 +15,7 @@ import (
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti"
 	"github.com/graphiti-proxy/graphiti-proxy/inject"
 	"github.com/graphiti-proxy/graphiti-proxy/proxy/contain"
+	"github.com/graphiti-proxy/graphiti-proxy/proxy/identity"
 	"github.com/graphiti-proxy/graphiti-proxy/proxy/observe"
 	"github.com/graphiti-proxy/graphiti-proxy/proxy/wire"
 )
@@ -136,7 +137,7 @@ func (s *Server) turn(c *call, d *decision, id string, generation int64) ledger.
 		Said:    d.arrived,
 
 		Workspace: d.who.Workspace,
-		Client:    clientFamily(c.head.UserAgent()),
+		Client:    identity.Client(c.head.UserAgent()),
 		Targets:   d.plan.Write,
 
 		Generation: generation,
@@ -196,15 +197,6 @@ func (s *Server) backfill(c *call, d *decision) (record func(), held int) {
 	return record, held
 }
 
-// summaryIn is the summary in a summariser's answer, which may think aloud
-// before it.
-func summaryIn(answer string) string {
-	if _, rest, ok := strings.Cut(answer, "<summary>"); ok {
-		answer, _, _ = strings.Cut(rest, "</summary>")
-	}
-	return strings.TrimSpace(answer)
-}
-
 // telling is the length, in bytes, from which an answer alone tells its
 // conversation: clients cut off the beginning of long ones.
 const telling = 40
@@ -213,19 +205,6 @@ const telling = 40
 func reference(root dialect.Fingerprint, id string) dialect.Fingerprint {
 	b, _ := json.Marshal(id) // as it stands in a body
 	return root.Link(dialect.RoleOther, b)
-}
-
-// clientFamily is the client's name, for the description of a memory's source:
-// the first word of its User-Agent, without a version.
-func clientFamily(agent []byte) string {
-	name, _, _ := strings.Cut(string(agent[:min(len(agent), 64)]), " ")
-	name, _, _ = strings.Cut(name, "/")
-	return strings.Map(func(r rune) rune {
-		if r < ' ' || r > '~' {
-			return -1
-		}
-		return r
-	}, name)
 }
 
 // gitOf is what is known of the repository: what Codex tells (since 0.98), and

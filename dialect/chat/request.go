@@ -15,7 +15,8 @@ var parts = dialect.Parts{
 // Parse implements dialect.Dialect.
 func (Dialect) Parse(body []byte, c *dialect.Conversation) bool {
 	p := parser{Parser: dialect.NewParser(body, c)}
-	return p.Whole(p.member) && p.messages && p.Settle()
+	p.messages = p.GoesOn()
+	return p.Whole(p.member, p.message) && p.messages && p.Settle()
 }
 
 type parser struct {
@@ -32,7 +33,7 @@ func (p *parser) member(key []byte) bool {
 		return false // which of the two counts is not ours to say
 	}
 	p.messages = true
-	return p.Array(p.message)
+	return p.Messages(p.message)
 }
 
 // message reads one message.

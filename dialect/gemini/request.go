@@ -16,7 +16,10 @@ const textPart = dialect.Form(`{"text":"`)
 func (Dialect) Parse(body []byte, c *dialect.Conversation) bool {
 	p := parser{Parser: dialect.NewParser(body, c), c: c}
 	p.RunOn()
-	if !p.Whole(p.member) || !p.contents || !p.Settle() {
+	if begun, ok := p.State().(begun); ok {
+		p.begun, p.contents = begun, true
+	}
+	if !p.Whole(p.member, p.item) || !p.contents || !p.Settle() {
 		return false
 	}
 	if c.Kind == dialect.KindTurn && (p.agent || p.cli && !p.session) {
@@ -34,7 +37,12 @@ type parser struct {
 	dialect.Parser
 	c        *dialect.Conversation
 	contents bool // they were seen
-	prompt   bool // the system instruction was seen
+	begun
+}
+
+// begun is what is known when the first content was read.
+type begun struct {
+	prompt bool // the system instruction was seen
 
 	cli     bool // Gemini CLI speaks, with its usual system prompt
 	session bool // the contents begin as its conversations do, and none of its tools' own requests
@@ -60,7 +68,10 @@ func (p *parser) member(key []byte) bool {
 			return false // which of the two counts is not ours to say
 		}
 		p.contents = true
-		return p.each(p.content)
+		if p.Peek() == '[' {
+			return p.Messages(p.item)
+		}
+		return p.content()
 	case "systemInstruction", "system_instruction":
 		if p.prompt {
 			return false
@@ -108,6 +119,15 @@ func (p *parser) instruction(m *dialect.Message) bool {
 	_, ok := p.parts(&parts)
 	m.At, m.Form = -1, dialect.FormNone
 	p.cli = bytes.HasPrefix(p.Raw(parts.begins), cliPrompt)
+	return ok
+}
+
+// item reads a content of the list of them.
+func (p *parser) item(i int) bool {
+	ok := p.content()
+	if i == 0 {
+		p.SetState(p.begun)
+	}
 	return ok
 }
 

@@ -17,7 +17,8 @@ func isText(kind []byte) bool { return string(kind) == "text" }
 func (Dialect) Parse(body []byte, c *dialect.Conversation) bool {
 	p := parser{Parser: dialect.NewParser(body, c)}
 	p.content = dialect.Parts{Form: textPart, IsText: isText, Each: p.part}
-	return p.Whole(p.member) && p.messages && p.Settle()
+	p.messages = p.GoesOn()
+	return p.Whole(p.member, p.message) && p.messages && p.Settle()
 }
 
 type parser struct {
@@ -37,7 +38,7 @@ func (p *parser) member(key []byte) bool {
 			return false // which of the two counts is not ours to say
 		}
 		p.messages = true
-		return p.Array(p.message)
+		return p.Messages(p.message)
 	case "system":
 		return p.Prompt(&prompt)
 	}

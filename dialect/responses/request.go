@@ -11,8 +11,10 @@ var parts = dialect.Parts{Form: `{"type":"input_text","text":"`, IsText: isText}
 
 // Parse implements dialect.Dialect.
 func (Dialect) Parse(body []byte, c *dialect.Conversation) bool {
-	p := parser{Parser: dialect.NewParser(body, c), apart: true}
-	if !p.Whole(p.member) || !p.input || !p.Settle() {
+	p := parser{Parser: dialect.NewParser(body, c)}
+	p.input, p.apart = p.GoesOn(), !p.Speaks()
+	p.prewarm, _ = p.State().(bool)
+	if !p.Whole(p.member, p.item) || !p.input || !p.Settle() {
 		return false
 	}
 	switch {
@@ -41,7 +43,7 @@ func (p *parser) member(key []byte) bool {
 		}
 		p.input = true
 		if p.Peek() == '[' {
-			return p.Array(p.item)
+			return p.Messages(p.item)
 		}
 		m := p.Begin()
 		m.Role = dialect.RoleUser
@@ -59,6 +61,9 @@ func (p *parser) member(key []byte) bool {
 func (p *parser) item(n int) bool {
 	if !p.Items(n + 1) {
 		return false
+	}
+	if n == 0 {
+		p.SetState(p.prewarm)
 	}
 	m := p.Begin()
 	var kind, role []byte

@@ -3,6 +3,7 @@ package identity
 import (
 	"bytes"
 	"crypto/sha256"
+	"encoding/binary"
 	"encoding/hex"
 	"fmt"
 	"slices"
@@ -81,6 +82,19 @@ func credentialsOf(h *fasthttp.RequestHeader) (all credentials) {
 		}
 	}
 	return all
+}
+
+// AppendCredentials appends all that a request shows as credentials, as it
+// stands in its head: requests of which it is the same are of one caller.
+func AppendCredentials(dst []byte, h *fasthttp.RequestHeader) []byte {
+	for i, place := range registry.Credentials {
+		for _, v := range valuesAt(h, place) {
+			dst = append(dst, byte(i))
+			dst = binary.BigEndian.AppendUint32(dst, uint32(len(v))) // #nosec G115 -- a head's are shorter
+			dst = append(dst, v...)
+		}
+	}
+	return dst
 }
 
 // valuesAt are what stands in a place for credentials.

@@ -58,3 +58,16 @@ func ofThisMachine(host []byte) bool {
 	// As containers call the machine that they run on.
 	return name == "localhost" || strings.HasSuffix(name, ".localhost") || name == "host.docker.internal" || name == "host.containers.internal"
 }
+
+// Client is the client's name, for the description of a memory's source:
+// the first word of its User-Agent, without a version.
+func Client(agent []byte) string {
+	name, _, _ := strings.Cut(string(agent[:min(len(agent), 64)]), " ")
+	name, _, _ = strings.Cut(name, "/")
+	return strings.Map(func(r rune) rune {
+		if r < ' ' || r > '~' {
+			return -1
+		}
+		return r
+	}, name)
+}
