@@ -27,7 +27,7 @@ mkdir -p .cache/node
 cp node/driver.mjs node/talk.mjs .cache/node/
 beside npm_in node openai
 beside npm_in cli .bin/codex
-for of in python litellm graphiti validate; do beside pip_in $of; done
+for of in python litellm graphiti validate site; do beside pip_in $of; done
 beside ./packages.sh
 failed=0
 for pid in "${pids[@]}"; do wait "$pid" || failed=1; done
