@@ -57,10 +57,24 @@ func RefuseArgs(c *cobra.Command) {
 }
 
 func noArgs(c *cobra.Command, args []string) error {
+	if len(args) > 0 && c.HasSubCommands() {
+		return Refuse(c, args[0])
+	}
 	if len(args) > 0 {
 		return UsageError{fmt.Errorf("%s takes no argument %q; see %s --help", c.CommandPath(), args[0], c.CommandPath())}
 	}
 	return nil
+}
+
+// GlobalFlags are those of every command.
+func GlobalFlags(root *cobra.Command) {
+	f := root.PersistentFlags()
+	f.String("config", "", "configuration file (default ./"+config.FileName+", else $XDG_CONFIG_HOME/graphiti-proxy/config.yaml)")
+	f.StringArray("set", nil, "a setting as `key=value`, e.g. recall.timeout=200ms; may be repeated")
+	_ = root.RegisterFlagCompletionFunc("set", completeSettings) // the flag is there
+	root.SetFlagErrorFunc(func(c *cobra.Command, err error) error {
+		return UsageError{fmt.Errorf("%w; see %s --help", flagMistake(err), c.CommandPath())}
+	})
 }
 
 // JSONFlag lets a command print JSON.
@@ -73,6 +87,17 @@ func Output(c *cobra.Command, v any, text func(io.Writer)) error {
 	}
 	text(c.OutOrStdout())
 	return nil
+}
+
+// settingFlags are flags that are settings, for those that are given most often.
+var settingFlags = map[string]string{"listen": "listen", "upstream": "upstream.openai", "memory": "memory.endpoint"}
+
+// ServeFlags lets a command have the settings that are given most often as
+// flags.
+func ServeFlags(c *cobra.Command) {
+	c.Flags().String("listen", "", "`address` where clients connect, such as 127.0.0.1:8787")
+	c.Flags().String("upstream", "", "`URL` of the provider with OpenAI's API, such as https://openrouter.ai/api")
+	c.Flags().String("memory", "", "`URL` of Graphiti, in place of the embedded memory; needs memory.consent")
 }
 
 // LoadConfig reads the settings that a command line, the environment and the
@@ -94,6 +119,24 @@ func LoadConfig(c *cobra.Command) (*config.Config, error) {
 		}
 		flags[key] = value
 	}
+	for name, key := range settingFlags {
+		if f := c.Flags().Lookup(name); f != nil && f.Changed {
+			flags[key] = f.Value.String()
+		}
+	}
 	env, _ := c.Context().Value(environmentKey{}).(Environment) // none: an empty one
 	return config.Load(config.Sources{Flags: flags, Env: env.Vars, Dir: env.Dir, File: file})
+}
+
+// Variable reads the environment of a command.
+func Variable(c *cobra.Command) func(name string) string {
+	env, _ := c.Context().Value(environmentKey{}).(Environment) // none: an empty one
+	return func(name string) string {
+		for _, v := range env.Vars {
+			if value, ok := strings.CutPrefix(v, name+"="); ok {
+				return value
+			}
+		}
+		return ""
+	}
 }

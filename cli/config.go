@@ -2,12 +2,14 @@ package cli
 
 import (
 	"cmp"
+	"context"
 	"errors"
 	"fmt"
 	"io"
 	"log/slog"
 	"maps"
 	"slices"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -19,41 +21,29 @@ import (
 	"github.com/graphiti-proxy/graphiti-proxy/proxy/identity"
 )
 
+// AskMemory asks the memory whether it works.
+type AskMemory func(context.Context, *config.Config) error
+
 // NewConfigCommand checks and shows the settings.
-func NewConfigCommand() *cobra.Command {
+func NewConfigCommand(ask AskMemory) *cobra.Command {
 	c := &cobra.Command{
 		Use:     "config",
 		Short:   "Check and show the configuration",
 		Example: "  graphiti-proxy config check\n  graphiti-proxy config print --origin",
 		RunE:    func(c *cobra.Command, _ []string) error { return c.Help() },
 	}
-	check := &cobra.Command{
-		Use:     "check",
-		Short:   "Check the configuration, and name every mistake",
-		Example: "  graphiti-proxy config check --config graphiti-proxy.yaml",
-		RunE: func(c *cobra.Command, _ []string) error {
-			cfg, err := LoadConfig(c)
-			if err != nil {
-				return err
-			}
-			registered, err := CheckFiles(cfg)
-			if err != nil {
-				return err
-			}
-			valid := map[string]any{
-				"valid": true, "file": cfg.File(), "listen": cfg.Listen, "upstream": cfg.Upstream.OpenAI, "memory": MemoryLine(cfg), "people": registered,
-			}
-			return Output(c, valid, func(w io.Writer) {
-				fmt.Fprintf(w, "file      %s\nlisten    %s\nupstream  %s\nmemory    %s\n",
-					cmp.Or(cfg.File(), "none, defaults and environment only"), cfg.Listen, UpstreamLine(cfg.Upstreams()), MemoryLine(cfg))
-				if cfg.Identity.UsersFile != "" {
-					fmt.Fprintf(w, "people    %d in %s\n", registered, cfg.Identity.UsersFile)
-				}
-				fmt.Fprintln(w, "the configuration is valid")
-			})
-		},
+	var online bool
+	checks := &cobra.Command{
+		Use:   "check",
+		Short: "Check the configuration, and name every mistake",
+		Long: "Check the configuration, and name every mistake. With --online, also ask each\n" +
+			"upstream and the memory whether they can be reached; no key and no conversation is\n" +
+			"sent.",
+		Example: "  graphiti-proxy config check --config graphiti-proxy.yaml\n  graphiti-proxy config check --online",
+		RunE:    func(c *cobra.Command, _ []string) error { return check(c, online, ask) },
 	}
-	JSONFlag(check)
+	checks.Flags().BoolVar(&online, "online", false, "also ask each upstream and the memory whether they can be reached")
+	JSONFlag(checks)
 	var origins bool
 	show := &cobra.Command{
 		Use:     "print",
@@ -69,8 +59,65 @@ func NewConfigCommand() *cobra.Command {
 	}
 	show.Flags().BoolVar(&origins, "origin", false, "add where each value comes from")
 	JSONFlag(show)
-	c.AddCommand(check, show)
+	c.AddCommand(checks, show)
 	return c
+}
+
+// checked is what a check found, for programs.
+type checked struct {
+	Valid    bool        `json:"valid"`
+	Mistakes []string    `json:"mistakes,omitempty"`
+	Notes    []string    `json:"notes,omitempty"`
+	File     string      `json:"file,omitempty"`
+	Listen   string      `json:"listen,omitempty"`
+	Upstream string      `json:"upstream,omitempty"`
+	Memory   string      `json:"memory,omitempty"`
+	People   int         `json:"people"`
+	Online   []reachable `json:"online,omitempty"`
+}
+
+// check prints what there is to say of the settings, and fails with all
+// mistakes.
+func check(c *cobra.Command, online bool, ask AskMemory) error {
+	var found checked
+	cfg, err := LoadConfig(c)
+	if err == nil {
+		found = checked{
+			File: cfg.File(), Listen: cfg.Listen, Upstream: cfg.Upstream.OpenAI, Memory: MemoryLine(cfg), Notes: cfg.Notes(),
+		}
+		found.People, err = CheckFiles(cfg)
+	}
+	if err == nil && online {
+		found.Online = askAll(c.Context(), cfg, ask)
+		for _, r := range found.Online {
+			if r.Error != "" {
+				err = errors.Join(err, fmt.Errorf("%s: %s", r.What, r.Error))
+			}
+		}
+	}
+	if err != nil {
+		found.Mistakes = strings.Split(err.Error(), "\n")
+	}
+	found.Valid = err == nil
+	if asJSON, _ := c.Flags().GetBool("json"); asJSON || err == nil {
+		err = errors.Join(err, Output(c, found, func(w io.Writer) { printChecked(w, cfg, &found) }))
+	}
+	return err
+}
+
+func printChecked(w io.Writer, cfg *config.Config, found *checked) {
+	fmt.Fprintf(w, "file      %s\nlisten    %s\nupstream  %s\nmemory    %s\n",
+		cmp.Or(cfg.File(), "none, defaults and environment only"), cfg.Listen, UpstreamLine(cfg.Upstreams()), found.Memory)
+	if cfg.Identity.UsersFile != "" {
+		fmt.Fprintf(w, "people    %d in %s\n", found.People, cfg.Identity.UsersFile)
+	}
+	for _, r := range found.Online {
+		fmt.Fprintf(w, "online    %s answers (%d ms)\n", r.What, r.Took)
+	}
+	for _, n := range found.Notes {
+		fmt.Fprintf(w, "note      %s\n", n)
+	}
+	fmt.Fprintln(w, "the configuration is valid")
 }
 
 // ErrOwner says that identity.owner is no name.

@@ -19,7 +19,7 @@ type Config struct {
 		Token  string `key:"admin.token" reload:"yes" secret:"yes" doc:"bearer token of the admin side; required to listen anywhere but loopback (health and metrics stay open)"`
 	}
 	Upstream struct {
-		OpenAI          string        `key:"upstream.openai" reload:"yes" default:"https://api.openai.com" kind:"url" doc:"base for every path but those of Anthropic and Google; the request path is appended as it came"`
+		OpenAI          string        `key:"upstream.openai" reload:"yes" default:"https://api.openai.com" kind:"url" doc:"base for every path but those of Anthropic and Google, without /v1; the request path is appended as it came"`
 		Anthropic       string        `key:"upstream.anthropic" reload:"yes" default:"https://api.anthropic.com" kind:"url" doc:"base for /v1/messages and for whatever carries an anthropic-version header"`
 		Gemini          string        `key:"upstream.gemini" reload:"yes" default:"https://generativelanguage.googleapis.com" kind:"url" doc:"base for /v1beta/… and /v1/models/…:… of Google's API, and for whatever carries an x-goog-api-key header"`
 		ConnectTimeout  time.Duration `key:"upstream.connect_timeout" reload:"yes" default:"10s" min:"1ms" doc:"most time to connect, TLS included"`
@@ -31,7 +31,7 @@ type Config struct {
 	DataDir   string            `key:"data_dir" doc:"embedded state; default $XDG_DATA_HOME/graphiti-proxy, else ~/.local/share/graphiti-proxy"`
 	Memory    struct {
 		Backend           string        `key:"memory.backend" default:"embedded" kind:"one of embedded, graphiti, graphiti-mcp, off" doc:"where memories are kept"`
-		Endpoint          string        `key:"memory.endpoint" kind:"url" doc:"Graphiti's address; GRAPHITI_URL sets it and, alone, selects graphiti"`
+		Endpoint          string        `key:"memory.endpoint" kind:"url" doc:"Graphiti's address; alone, it selects graphiti; GRAPHITI_URL sets it"`
 		APIKey            string        `key:"memory.api_key" secret:"yes" doc:"sent to Graphiti as Authorization: Bearer"`
 		DropBoundThinking bool          `key:"memory.drop_bound_thinking" reload:"yes" default:"false" doc:"in a conversation of Anthropic's that has lost a block to memory forget, ask the API to drop the thoughts that were bound to it, in place of refusing the request; this adds thinking.block_binding and a beta to it"`
 		Consent           bool          `key:"memory.consent" default:"false" doc:"must be true before a conversation is sent to memory.endpoint; in a file it counts for the endpoint that it stands beside"`
@@ -114,8 +114,9 @@ type Config struct {
 		PerAddress    int           `key:"limits.connections_per_address" default:"0" min:"0" max:"1000000" doc:"of them, those from one address (IPv6: one /64); more are answered 503. 0: half of limits.connections in identity.mode multi, all in single. Behind a gateway or load balancer every client has its address: set it to limits.connections there"`
 	}
 	Log struct {
-		Level  string `key:"log.level" reload:"yes" default:"info" kind:"one of debug, info, warn, error" doc:"what is logged; never conversation text, never a credential"`
-		Format string `key:"log.format" default:"auto" kind:"one of auto, text, json" doc:"auto: text on a terminal, else json"`
+		Level    string `key:"log.level" reload:"yes" default:"info" kind:"one of debug, info, warn, error" doc:"what is logged; never conversation text, never a credential"`
+		Requests bool   `key:"log.requests" reload:"yes" default:"true" doc:"a line for each request at info"`
+		Format   string `key:"log.format" default:"auto" kind:"one of auto, text, json" doc:"auto: text on a terminal, else json"`
 	}
 	OTel struct {
 		Endpoint string  `key:"otel.endpoint" kind:"url" doc:"OpenTelemetry collector that takes OTLP over HTTP, e.g. http://127.0.0.1:4318; empty: what OTEL_EXPORTER_OTLP_ENDPOINT says, else nothing is exported"`
@@ -127,6 +128,7 @@ type Config struct {
 
 	file       string
 	consentFor string
+	notes      []string
 	origins    map[string]string
 }
 
@@ -152,6 +154,9 @@ func (c *Config) PerAddress() int {
 func (c *Config) TLSFor(listener string) bool {
 	return c.TLS.Cert != "" && (slices.Contains(c.TLS.Listeners, listener) || slices.Contains(c.TLS.Listeners, "auto"))
 }
+
+// Notes say what is used otherwise than it was written.
+func (c *Config) Notes() []string { return c.notes }
 
 // File is the configuration file that was read; empty when there was none.
 func (c *Config) File() string { return c.file }

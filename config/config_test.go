@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -86,14 +87,22 @@ func TestMistakes(t *testing.T) {
 				`graphiti-proxy.yaml:3: recall.max_facts: "0" is out of range; write a value between 1 and 100` + "\n" +
 				`graphiti-proxy.yaml:5: log.level: "loud" is not known; write debug, info, warn or error`},
 		{"unknown key", "recal:\n  timeout: 1s\n", nil, nil,
-			`graphiti-proxy.yaml:1: recal is not a setting; graphiti-proxy config print lists them all`},
+			`graphiti-proxy.yaml:1: recal is not a setting; did you mean recall?`},
 		{"unknown key below", "recall:\n  timout: 1s\n", nil, nil,
 			`graphiti-proxy.yaml:2: recall.timout is not a setting; did you mean recall.timeout?`},
+		{"a setting below nothing", "server:\n  listen: 127.0.0.1:1\n", nil, map[string]string{"server.listen": "127.0.0.1:1", "recall": "off", "recal.enabled": "true"},
+			`graphiti-proxy.yaml:1: server is not a setting; graphiti-proxy config print lists them all` + "\n" +
+				`flag --set: recal.enabled is not a setting; did you mean recall.enabled?` + "\n" +
+				`flag --set: recall is a group of settings; write e.g. recall.background_timeout` + "\n" +
+				`flag --set: server.listen is not a setting; did you mean listen?`},
+		{"what follows from a mistake", "", nil, map[string]string{"listen": "8787"},
+			`flag: listen: "8787" is not an address to listen on; write host:port, e.g. 127.0.0.1:8787`},
+		{"tabs", "listen: 127.0.0.1:1\nrecall:\n\ttimeout: 1s\n", nil, nil, `graphiti-proxy.yaml:3: tabs are not allowed; indent with spaces`},
 		{"twice", "listen: 127.0.0.1:1\nlisten: 127.0.0.1:2\n", nil, nil,
 			`graphiti-proxy.yaml:2: listen is given twice; keep one`},
 		{"value where settings belong", "recall: yes\n", nil, nil,
 			`graphiti-proxy.yaml:1: recall expects settings below it, as in "recall:" and then, indented, "timeout: 400ms"`},
-		{"no YAML", "a: [\n", nil, nil, `graphiti-proxy.yaml: line 1: did not find expected node content`},
+		{"no YAML", "a: [\n", nil, nil, `graphiti-proxy.yaml:1: did not find expected node content`},
 		{"environment", "", []string{"GRAPHITI_PROXY_LIMITS_INSPECT_BYTES=lots"}, nil,
 			`environment GRAPHITI_PROXY_LIMITS_INSPECT_BYTES: limits.inspect_bytes: "lots" is not a size; write e.g. 16MiB`},
 		{"size whose default says nothing", "", []string{"GRAPHITI_PROXY_LIMITS_INSPECT_TOTAL=lots"}, nil,
@@ -105,13 +114,13 @@ func TestMistakes(t *testing.T) {
 		{"address with a password is not shown", "", nil, map[string]string{"upstream.openai": "https://u:secret@host"},
 			`flag: upstream.openai: "https://u:xxxxx@host" is not an address that can be used; write http://host[:port][/path] or https://…, without a user, a query or a fragment`},
 		{"open to other machines", "listen: 0.0.0.0:80\n", nil, nil,
-			`listen: "0.0.0.0:80" is open to other machines, and identity.mode is single: whoever reaches it would share one person's memory; listen on 127.0.0.1, name the networks that are yours in listen.allow or your keys in client.keys, or set identity.mode to multi, which keeps every credential apart`},
+			`graphiti-proxy.yaml:1: listen: "0.0.0.0:80" is open to other machines, and identity.mode is single: whoever reaches it would share one person's memory; listen on 127.0.0.1, name the networks that are yours in listen.allow or your keys in client.keys, or set identity.mode to multi, which keeps every credential apart`},
 		{"everybody's network", "listen: 0.0.0.0:80\nlisten.allow: [10.0.0.0/8, \"::/0\"]\n", nil, nil,
-			`listen: "0.0.0.0:80" is open to other machines, and identity.mode is single: whoever reaches it would share one person's memory; listen on 127.0.0.1, name the networks that are yours in listen.allow or your keys in client.keys, or set identity.mode to multi, which keeps every credential apart`},
+			`graphiti-proxy.yaml:1: listen: "0.0.0.0:80" is open to other machines, and identity.mode is single: whoever reaches it would share one person's memory; listen on 127.0.0.1, name the networks that are yours in listen.allow or your keys in client.keys, or set identity.mode to multi, which keeps every credential apart`},
 		{"no network", "listen.allow: [10.0.0.0/8, docker]\n", nil, nil,
-			`listen.allow: "docker" is not a network; write e.g. 172.16.0.0/12, or an address`},
+			`graphiti-proxy.yaml:1: listen.allow: "docker" is not a network; write e.g. 172.16.0.0/12, or an address`},
 		{"no hash of a key", "client:\n  keys: ['sha256:12']\n", nil, nil,
-			`client.keys: item 1 begins with sha256: and does not go on with 64 hex digits`},
+			`graphiti-proxy.yaml:2: client.keys: item 1 begins with sha256: and does not go on with 64 hex digits`},
 		{"a file for what is no secret", "", []string{"GRAPHITI_PROXY_MEMORY_ENDPOINT_FILE=/x"}, nil,
 			`environment: GRAPHITI_PROXY_MEMORY_ENDPOINT_FILE is not a setting; did you mean GRAPHITI_PROXY_MEMORY_ENDPOINT?`},
 		{"a secret twice", "", []string{"GRAPHITI_PROXY_ADMIN_TOKEN_FILE=/x", "GRAPHITI_PROXY_ADMIN_TOKEN=s3cret"}, nil,
@@ -119,26 +128,26 @@ func TestMistakes(t *testing.T) {
 		{"a secret's file that is not there", "", []string{"GRAPHITI_PROXY_ADMIN_TOKEN_FILE=/nowhere/token"}, nil,
 			`environment GRAPHITI_PROXY_ADMIN_TOKEN_FILE: admin.token: open /nowhere/token: no such file or directory`},
 		{"open admin side", "admin:\n  listen: :9000\n", nil, nil,
-			`admin.listen: ":9000" is open to other machines; set admin.token, or listen on 127.0.0.1`},
+			`graphiti-proxy.yaml:2: admin.listen: ":9000" is open to other machines; set admin.token, or listen on 127.0.0.1`},
 		{"same address", "admin:\n  listen: 127.0.0.1:8787\n", nil, nil,
-			`admin.listen: "127.0.0.1:8787" is also listen; give each its own port`},
+			`graphiti-proxy.yaml:2: admin.listen: "127.0.0.1:8787" is also listen; give each its own port`},
 		{"what config print shows in place of a secret", "admin:\n  token: '***'\nidentity:\n  trusted_keys: [a, '***']\n", nil, nil,
 			`graphiti-proxy.yaml:2: admin.token: *** stands for a secret where settings are shown; write the secret itself, or leave the setting out` + "\n" +
 				`graphiti-proxy.yaml:4: identity.trusted_keys: *** stands for a secret where settings are shown; write the secret itself, or leave the setting out`},
 		{"collector without a scheme", "otel:\n  endpoint: collector:4318\n", nil, nil,
 			`graphiti-proxy.yaml:2: otel.endpoint: "collector:4318" is not an address that can be used; write http://host[:port][/path] or https://…, without a user, a query or a fragment`},
 		{"no endpoint", "memory:\n  backend: graphiti\n", nil, nil,
-			`memory.endpoint: memory.backend is graphiti, and there is no endpoint; write e.g. http://127.0.0.1:8000`},
+			`graphiti-proxy.yaml:2: memory.endpoint: memory.backend is graphiti, and there is no endpoint; write e.g. http://127.0.0.1:8000`},
 		{"an owner who is not named", "ingest:\n  include_system: true\n", nil, nil,
-			"ingest.include_system: says whose a memory is, and the configuration does not name anybody; set identity.owner, or identity.users_file in identity.mode multi"},
+			"graphiti-proxy.yaml:2: ingest.include_system: says whose a memory is, and the configuration does not name anybody; set identity.owner, or identity.users_file in identity.mode multi"},
 		{"redis without an address", "state:\n  backend: redis\nmemory:\n  backend: \"off\"\nidentity:\n  owner: u\n", nil, nil,
-			"state.redis_url: state.backend is redis, and there is no address; write e.g. redis://127.0.0.1:6379/0"},
+			"graphiti-proxy.yaml:2: state.redis_url: state.backend is redis, and there is no address; write e.g. redis://127.0.0.1:6379/0"},
 		{"an address without redis", "state:\n  redis_url: redis://x\n", nil, nil,
-			"state.redis_url: is set, and state.backend is sqlite; set state.backend to redis, or leave the address out"},
+			"graphiti-proxy.yaml:2: state.redis_url: is set, and state.backend is sqlite; set state.backend to redis, or leave the address out"},
 		{"not an address of redis", "state:\n  backend: redis\n  redis_url: http://:secret@x\nmemory:\n  backend: \"off\"\nidentity:\n  owner: u\n", nil, nil,
-			"state.redis_url: not an address of Redis; write e.g. redis://:password@127.0.0.1:6379/0, or rediss:// for TLS"},
+			"graphiti-proxy.yaml:3: state.redis_url: not an address of Redis; write e.g. redis://:password@127.0.0.1:6379/0, or rediss:// for TLS"},
 		{"replicas with a memory each", "state:\n  backend: redis\n  redis_url: redis://x\nidentity:\n  owner: u\n", nil, nil,
-			"memory.backend: embedded is a file of one process, and state.backend is redis, which is for several; set memory.backend to graphiti or graphiti-mcp"},
+			"graphiti-proxy.yaml:2: memory.backend: embedded is a file of one process, and state.backend is redis, which is for several; set memory.backend to graphiti or graphiti-mcp"},
 		{"a name for an upstream that is a provider's", "upstreams:\n  openai: http://127.0.0.1:1\n", nil, nil,
 			`graphiti-proxy.yaml:1: upstreams: "openai" is the name of a provider that has a setting of its own; set upstream.openai, or choose another name`},
 		{"no name", "upstreams: {My Model: http://127.0.0.1:1}\n", nil, nil,
@@ -152,9 +161,9 @@ func TestMistakes(t *testing.T) {
 		{"settings behind a name", "upstreams:\n  ollama: {url: x}\n", nil, nil,
 			`graphiti-proxy.yaml:1: upstreams: ollama expects an address behind it`},
 		{"a named upstream that is the proxy", "upstreams:\n  me: http://localhost:8787\n", nil, nil,
-			`upstreams.me: "http://localhost:8787" is this proxy itself, which listens on 127.0.0.1:8787; write the server's own address`},
+			`graphiti-proxy.yaml:1: upstreams.me: "http://localhost:8787" is this proxy itself, which listens on 127.0.0.1:8787; write the server's own address`},
 		{"replicas with an owner each", "state:\n  backend: redis\n  redis_url: redis://x\nmemory:\n  backend: \"off\"\n", nil, nil,
-			"identity.owner: is empty, and state.backend is redis: each replica would make up an owner of its own; write e.g. github_login:octocat, or set identity.mode to multi"},
+			"graphiti-proxy.yaml:2: identity.owner: is empty, and state.backend is redis: each replica would make up an owner of its own; write e.g. github_login:octocat, or set identity.mode to multi"},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			_, err := load(t, tc.file, tc.env, tc.flags)
@@ -165,6 +174,64 @@ func TestMistakes(t *testing.T) {
 				t.Errorf("(-want +got):\n%s", diff)
 			}
 		})
+	}
+}
+
+// TestEndpointSelectsGraphiti, as GRAPHITI_URL does, unless a backend is chosen.
+func TestEndpointSelectsGraphiti(t *testing.T) {
+	c, err := load(t, "memory:\n  endpoint: http://g:8000\n  consent: true\n", nil, nil)
+	if err != nil || c.Memory.Backend != "graphiti" || !c.Memory.Consent {
+		t.Errorf("%+v, %v", c, err)
+	}
+	c, err = load(t, "memory:\n  endpoint: http://g:8000\n  backend: \"off\"\n", nil, nil)
+	if err != nil || c.Memory.Backend != "off" {
+		t.Errorf("%+v, %v", c, err)
+	}
+}
+
+// TestBaseURLWithAVersion is used without it, and a note says so.
+func TestBaseURLWithAVersion(t *testing.T) {
+	c, err := load(t, "upstream:\n  openai: https://openrouter.ai/api/v1/\n  anthropic: http://a/v1\n  gemini: http://g/v1beta\n", nil, nil)
+	if err != nil || c.Upstream.OpenAI != "https://openrouter.ai/api" || c.Upstream.Anthropic != "http://a" || c.Upstream.Gemini != "http://g" {
+		t.Errorf("%+v, %v", c, err)
+	}
+	if notes := c.Notes(); len(notes) != 3 || !strings.Contains(notes[2], "upstream.openai: https://openrouter.ai/api/v1 is used without /v1") {
+		t.Errorf("%q", notes)
+	}
+	c, err = load(t, "upstream:\n  openai: http://h/v1beta\n", nil, nil)
+	if err != nil || c.Upstream.OpenAI != "http://h/v1beta" || len(c.Notes()) != 0 {
+		t.Errorf("%+v, %v", c, err)
+	}
+}
+
+// TestTemplate: with every setting in it as it is, or with all of them in force,
+// it means the defaults.
+func TestTemplate(t *testing.T) {
+	var out bytes.Buffer
+	Template(&out)
+	inForce := regexp.MustCompile(`(?m)^#( *[a-z_.]+:.*)$`).ReplaceAllStringFunc(out.String(), func(s string) string {
+		if !strings.HasPrefix(s, "#  ") {
+			return strings.TrimPrefix(s[1:], " ")
+		}
+		return s[1:]
+	})
+	plain, err := load(t, "", nil, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for what, file := range map[string]string{"as it is": out.String(), "in force": inForce} {
+		c, err := load(t, file, nil, nil)
+		if err != nil {
+			t.Fatalf("%s: %v\n%s", what, err, file)
+		}
+		for i, s := range c.Settings() {
+			if want := plain.Settings()[i]; s.Key != "data_dir" && !cmp.Equal(s.Value, want.Value) {
+				t.Errorf("%s: %s is %v, want %v", what, s.Key, s.Value, want.Value)
+			}
+			if what == "in force" && s.Key != "data_dir" && !strings.HasPrefix(s.Origin, "graphiti-proxy.yaml:") {
+				t.Errorf("%s is not in it", s.Key)
+			}
+		}
 	}
 }
 
@@ -179,16 +246,21 @@ func TestPrintCanBeReadAgain(t *testing.T) {
 	if strings.Contains(out.String(), "sk-") || !strings.Contains(out.String(), "trusted_keys: '***'") {
 		t.Errorf("%s", out.String())
 	}
-	if _, err := load(t, out.String(), nil, nil); err == nil {
-		t.Error("what stands for a secret is taken for one")
+	for _, want := range []string{"\n  enabled: true\n", "\n  max_facts: 12\n", "\n  scopes: [user, session]\n", "\n  skip_paths: []\n", "\n  sample: 1\n"} {
+		if !strings.Contains(out.String(), want) {
+			t.Errorf("no plain %q in %s", want, out.String())
+		}
 	}
-	again, err := load(t, strings.ReplaceAll(out.String(), "'***'", "[sk-secret, sk-other]"), nil, nil)
+	if used, err := load(t, out.String(), nil, nil); err != nil || len(used.Identity.TrustedKeys) != 0 {
+		t.Errorf("it cannot be used as a file: %v", err)
+	}
+	again, err := load(t, strings.ReplaceAll(out.String(), "# trusted_keys: '***'", "trusted_keys: [sk-secret, sk-other]"), nil, nil)
 	if err != nil {
 		t.Fatalf("%v in\n%s", err, out.String())
 	}
 	for i, s := range again.Settings() {
-		if want := c.Settings()[i]; s.Value != want.Value {
-			t.Errorf("%s is %q after reading again, was %q", s.Key, s.Value, want.Value)
+		if want := c.Settings()[i]; !cmp.Equal(s.Value, want.Value) {
+			t.Errorf("%s is %v after reading again, was %v", s.Key, s.Value, want.Value)
 		}
 	}
 }

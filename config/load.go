@@ -20,6 +20,9 @@ const (
 	maxFile = 1 << 20
 )
 
+// FileName is that of the configuration in the working directory.
+const FileName = "graphiti-proxy.yaml"
+
 // Sources is where settings come from, strongest first.
 type Sources struct {
 	Flags map[string]string // by key
@@ -36,7 +39,7 @@ func (e Errors) Error() string { return errors.Join(e...).Error() }
 // Load reads the settings. The error, of type Errors, names every mistake.
 func Load(s Sources) (*Config, error) {
 	c := &Config{origins: make(map[string]string)}
-	l := &loader{c: c, fields: make(map[string]*field), env: make(map[string]string)}
+	l := &loader{c: c, fields: make(map[string]*field), env: make(map[string]string), refused: make(map[string]bool)}
 	for _, f := range c.fields() {
 		l.fields[f.key] = f
 		l.give(f.def, "default", "", f)
@@ -67,7 +70,15 @@ func Load(s Sources) (*Config, error) {
 	if c.Embedding.URL != "" && fromFile("memory.consent") && !fromFile("embedding.url") && c.Memory.Backend == "embedded" {
 		c.Memory.Consent = false
 	}
-	c.check(l.fail)
+	if c.Memory.Endpoint != "" && c.origins["memory.backend"] == "default" {
+		c.Memory.Backend, c.origins["memory.backend"] = "graphiti", "memory.endpoint"
+	}
+	c.withoutVersions()
+	c.check(func(err error) {
+		if err, ok := l.placed(err); ok {
+			l.fail(err)
+		}
+	})
 	if len(l.errs) > 0 {
 		return nil, l.errs
 	}
@@ -79,6 +90,8 @@ type loader struct {
 	fields map[string]*field
 	env    map[string]string
 	errs   Errors
+
+	refused map[string]bool // keys whose value was
 }
 
 func (l *loader) fail(err error) { l.errs = append(l.errs, err) }
@@ -87,6 +100,7 @@ func (l *loader) fail(err error) { l.errs = append(l.errs, err) }
 func (l *loader) give(value, origin, where string, f *field) {
 	if err := f.set(value); err != nil && origin != "default" {
 		l.fail(fmt.Errorf("%s%w", where, err))
+		l.refused[f.key] = true
 		return
 	}
 	l.c.origins[f.key] = origin
@@ -108,9 +122,6 @@ func (l *loader) applyEnv(env []string) {
 	}
 	if v := l.env[graphitiURL]; v != "" {
 		l.give(v, "environment "+graphitiURL, "environment "+graphitiURL+": ", l.fields["memory.endpoint"])
-		if _, set := l.env[envPrefix+"MEMORY_BACKEND"]; !set && l.c.origins["memory.backend"] == "default" {
-			l.give("graphiti", "environment "+graphitiURL, "", l.fields["memory.backend"])
-		}
 	}
 	sort.Strings(env)
 	for _, e := range env {
@@ -165,7 +176,7 @@ func (l *loader) secretFile(name, path string, f *field) {
 func (l *loader) file(s Sources) {
 	path, must := s.File, s.File != ""
 	if !must {
-		usual := []string{filepath.Join(s.Dir, "graphiti-proxy.yaml")}
+		usual := []string{filepath.Join(s.Dir, FileName)}
 		if d := l.under("XDG_CONFIG_HOME", ".config"); d != "" {
 			usual = append(usual, filepath.Join(d, "graphiti-proxy", "config.yaml"))
 		}
@@ -242,40 +253,4 @@ func sorted(m map[string]string) []string {
 	}
 	sort.Strings(out)
 	return out
-}
-
-// unknown names a name that is none, and the one that was probably meant.
-func unknown(name string, names []string) string {
-	sort.Strings(names)
-	best, distance := "", len(name)/2+1
-	for _, n := range names {
-		if d := edits(name, n); d < distance {
-			best, distance = n, d
-		}
-	}
-	if best != "" {
-		return fmt.Sprintf("%s is not a setting; did you mean %s?", name, best)
-	}
-	return name + " is not a setting; graphiti-proxy config print lists them all"
-}
-
-// edits is the Levenshtein distance.
-func edits(a, b string) int {
-	row := make([]int, len(b)+1)
-	for j := range row {
-		row[j] = j
-	}
-	for i := 1; i <= len(a); i++ {
-		diagonal := row[0]
-		row[0] = i
-		for j := 1; j <= len(b); j++ {
-			cost := diagonal
-			if a[i-1] != b[j-1] {
-				cost++
-			}
-			diagonal = row[j]
-			row[j] = min(cost, row[j]+1, row[j-1]+1)
-		}
-	}
-	return row[len(b)]
 }

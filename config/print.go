@@ -14,7 +14,7 @@ const masked = "***"
 // Setting is one setting as it is in force.
 type Setting struct {
 	Key    string `json:"key"`
-	Value  string `json:"value"`
+	Value  any    `json:"value"` // of a JSON type
 	Origin string `json:"origin"`
 }
 
@@ -22,8 +22,8 @@ type Setting struct {
 func (c *Config) Settings() []Setting {
 	var out []Setting
 	for _, f := range c.fields() {
-		s := Setting{Key: f.key, Value: f.text(), Origin: c.origins[f.key]}
-		if f.secret && s.Value != "" {
+		s := Setting{Key: f.key, Value: f.plain(), Origin: c.origins[f.key]}
+		if f.secret && f.text() != "" {
 			s.Value = masked
 		}
 		out = append(out, s)
@@ -44,37 +44,141 @@ func NeedRestart(running, read *Config) (keys []string) {
 }
 
 // Print writes the settings in the form of a file, each with its origin as a
-// comment where origins are asked for.
+// comment where origins are asked for. What is secret is a comment, too: the
+// file can be used without it.
 func (c *Config) Print(w io.Writer, origins bool) {
 	group := ""
 	for _, s := range c.Settings() {
-		name, indent := s.Key, ""
-		if g, rest, ok := strings.Cut(s.Key, "."); ok && g != "listen" { // which is a setting itself
-			if g != group {
-				fmt.Fprintf(w, "%s:\n", g)
-			}
-			group, name, indent = g, rest, "  "
+		var name, indent string
+		group, name, indent = below(w, group, s.Key)
+		line := indent + name + ": " + inYAML(s.Value)
+		if s.Value == masked {
+			line = indent + "# " + name + ": '***'  # to be filled in"
 		}
-		value, _ := yaml.Marshal(s.Value) // a string: cannot fail
-		line := indent + name + ": " + strings.TrimSpace(string(value))
-		if origins {
+		if origins && s.Value == masked {
+			line += ", " + s.Origin
+		} else if origins {
 			line += "  # " + s.Origin
 		}
 		fmt.Fprintln(w, line)
 	}
 }
 
+// below writes the head of a group where a key's begins.
+func below(w io.Writer, group, key string) (of, name, indent string) {
+	of, name, ok := strings.Cut(key, ".")
+	if !ok || of == "listen" { // which is a setting itself
+		return "", key, ""
+	}
+	if of != group {
+		fmt.Fprintf(w, "%s:\n", of)
+	}
+	return of, name, "  "
+}
+
+// inYAML is a value in one line.
+func inYAML(v any) string {
+	if list, ok := v.([]string); ok {
+		items := make([]string, len(list))
+		for i, it := range list {
+			items[i] = inYAML(it)
+		}
+		return "[" + strings.Join(items, ", ") + "]"
+	}
+	if named, ok := v.(map[string]string); ok {
+		var items []string
+		for _, name := range sorted(named) {
+			items = append(items, name+": "+inYAML(named[name]))
+		}
+		return "{" + strings.Join(items, ", ") + "}"
+	}
+	b, _ := yaml.Marshal(v) // a plain value: cannot fail
+	return strings.TrimSpace(string(b))
+}
+
+// Template writes a file for somebody to fill in: every setting with what it
+// means, all of them comments, so that the defaults are in force.
+func Template(w io.Writer) {
+	fmt.Fprint(w, "# Settings of graphiti-proxy. What is a comment has its default.\n"+
+		"# graphiti-proxy config check finds mistakes; graphiti-proxy config print shows what is in force.\n")
+	group := ""
+	for _, f := range new(Config).fields() {
+		of, name, ok := strings.Cut(f.key, ".")
+		indent := ""
+		if ok && of != "listen" {
+			indent = "  "
+			if of != group {
+				fmt.Fprintf(w, "\n# %s:\n", of)
+			}
+		} else {
+			of, name = "", f.key
+			fmt.Fprintln(w)
+		}
+		group = of
+		for line := range strings.SplitSeq(wrapped(f.about(), 76-len(indent)), "\n") {
+			fmt.Fprintf(w, "#%s # %s\n", indent, line)
+		}
+		_ = f.set(f.def)
+		fmt.Fprintf(w, "#%s %s: %s\n", indent, name, inYAML(f.plain()))
+	}
+}
+
+// about is what a setting means, and what it may be.
+func (f *field) about() string {
+	if strings.HasPrefix(f.kind, "one of") || strings.HasPrefix(f.kind, "auto") {
+		return f.doc + " (" + f.kind + ")"
+	}
+	return f.doc
+}
+
+// wrapped is a text in lines of at most so many bytes, where its words allow.
+func wrapped(text string, most int) string {
+	var b strings.Builder
+	n := 0
+	for word := range strings.FieldsSeq(text) {
+		if n > 0 && n+1+len(word) > most {
+			b.WriteByte('\n')
+			n = 0
+		} else if n > 0 {
+			b.WriteByte(' ')
+			n++
+		}
+		b.WriteString(word)
+		n += len(word)
+	}
+	return b.String()
+}
+
 // Reference writes the table of all settings for the documentation.
 func Reference(w io.Writer) {
 	fmt.Fprint(w, "| key | environment | default | meaning |\n| --- | --- | --- | --- |\n")
 	for _, f := range new(Config).fields() {
-		doc, def := f.doc, "empty"
-		if strings.HasPrefix(f.kind, "one of") || strings.HasPrefix(f.kind, "auto") {
-			doc += " (" + f.kind + ")"
-		}
+		doc, def := f.about(), "empty"
 		if f.def != "" {
 			def = "`" + f.def + "`"
 		}
 		fmt.Fprintf(w, "| `%s` | `%s` | %s | %s |\n", f.key, f.env(), def, doc)
 	}
+}
+
+// Key is the name of a setting, and what it may be where that is a list.
+type Key struct {
+	Name   string
+	Values []string
+}
+
+// Keys are all settings.
+func Keys() (list []Key) {
+	for _, f := range new(Config).fields() {
+		k := Key{Name: f.key}
+		if _, ok := f.value.Interface().(bool); ok {
+			k.Values = []string{"true", "false"}
+		} else if choices, ok := strings.CutPrefix(f.kind, "one of "); ok {
+			k.Values = strings.Split(choices, ", ")
+		} else if choices, ok := strings.CutPrefix(f.kind, "auto, or some of "); ok {
+			k.Values = append([]string{"auto"}, strings.Split(choices, ", ")...)
+		}
+		list = append(list, k)
+	}
+	return list
 }

@@ -19,6 +19,22 @@ func (c *Config) Upstreams() map[string]string {
 	return all
 }
 
+// withoutVersions takes from base URLs what the paths of requests begin with:
+// clients have it in theirs.
+func (c *Config) withoutVersions() {
+	for key, base := range map[string]*string{"upstream.openai": &c.Upstream.OpenAI, "upstream.anthropic": &c.Upstream.Anthropic, "upstream.gemini": &c.Upstream.Gemini} {
+		given := strings.TrimRight(*base, "/")
+		for _, version := range []string{"/v1", "/v1beta"} {
+			if without, ok := strings.CutSuffix(given, version); ok && (version == "/v1" || key == "upstream.gemini") {
+				c.notes = append(c.notes, fmt.Sprintf("%s: %s is used without %s, which the paths of requests begin with", key, given, version))
+				*base = without
+				break
+			}
+		}
+	}
+	slices.Sort(c.notes)
+}
+
 // checkUpstreams finds addresses that are this proxy: what is sent there would
 // come back, and a conversation for the memory would reach the provider.
 func (c *Config) checkUpstreams(fail func(error)) {

@@ -289,3 +289,20 @@ func (f *field) text() string {
 	}
 	return fmt.Sprint(f.value.Interface())
 }
+
+// plain is the value with the type that it has in a file.
+func (f *field) plain() any {
+	switch v := f.value.Interface().(type) {
+	case bool, float64:
+		return v
+	case int:
+		if f.kind != "size" || v == 0 {
+			return v
+		}
+	case []string:
+		return append([]string{}, v...)
+	case map[string]string:
+		return v
+	}
+	return f.text()
+}

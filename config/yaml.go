@@ -15,7 +15,7 @@ func (l *loader) yaml(path string, b []byte) {
 	name := filepath.Base(path)
 	var doc yaml.Node
 	if err := yaml.Unmarshal(b, &doc); err != nil {
-		l.fail(fmt.Errorf("%s: %s", name, strings.TrimPrefix(err.Error(), "yaml: ")))
+		l.fail(yamlMistake(name, b, err))
 		return
 	}
 	if len(doc.Content) == 0 {

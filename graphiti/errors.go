@@ -83,12 +83,16 @@ func speaksOfContent(detail string) bool {
 	return false
 }
 
-// Remedy says what to do about an answer that is no success; empty where the
-// answer does not tell.
+// Remedy says what to do about an answer that is no success, or about nobody
+// answering; empty where neither tells.
 func Remedy(err error) string {
 	var left *RemainsError
 	if errors.As(err, &left) {
 		return left.remedy()
+	}
+	var op *net.OpError
+	if errors.As(err, &op) && op.Op == "dial" {
+		return "start Graphiti, or correct memory.endpoint"
 	}
 	var s *StatusError
 	if !errors.As(err, &s) || Retryable(err) && s.Code >= 500 {

@@ -43,7 +43,7 @@ type Plan struct {
 	Inserts []dialect.Insert
 	Outcome Outcome
 
-	// Searched are the looks for facts that the newest turn took; none where
+	// Searched are the lookups that the newest turn took; none where
 	// nothing new was decided.
 	Searched []Searched
 

@@ -41,7 +41,7 @@ func (s *Server) writeError(c *call, ctx *fasthttp.RequestCtx, d decision, err e
 		message = "graphiti-proxy: the upstream " + upstream.Host + " did not answer in time"
 	default:
 		s.observer.NoAnswer(upstream.Name, observe.Unreachable)
-		message = "graphiti-proxy: the upstream " + upstream.Host + " could not be reached or broke off"
+		message = "graphiti-proxy: the upstream " + upstream.Host + " could not be reached or closed the connection"
 	}
 	if status >= 500 && ce == nil {
 		s.log.Warn("a request to an upstream fails", "error", err)

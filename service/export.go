@@ -57,7 +57,7 @@ func (sv *Service) export(ctx context.Context, part ledger.Part, f func(Record) 
 		return message("memory", e.Name, role, speaker, text, e.SourceDescription, e.ValidAt)
 	})
 	if err != nil {
-		return err
+		return withRemedy(err)
 	}
 	err = sv.o.Pipeline.Waiting(ctx, part, func(g graphiti.Message) error {
 		return message("queue", g.Name, string(g.RoleType), g.Role, g.Content, g.SourceDescription, g.Timestamp)

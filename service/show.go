@@ -94,7 +94,7 @@ func (sv *Service) show(ctx context.Context, s Selector, n int) (list []Record, 
 		groups = append(groups, t.Group)
 		episodes, err := sv.o.Memory.Episodes(ctx, t.Group, n)
 		if err != nil {
-			return nil, groups, err
+			return nil, groups, withRemedy(err)
 		}
 		for _, e := range episodes {
 			_, role, text := spoken(e.Content)
@@ -117,7 +117,7 @@ func (sv *Service) show(ctx context.Context, s Selector, n int) (list []Record, 
 func (sv *Service) Search(ctx context.Context, s Selector, query string, all bool) (Searched, error) {
 	found := Searched{Facts: []Found{}}
 	if strings.TrimSpace(query) == "" {
-		return found, invalid("say what to search for as query")
+		return found, invalid("query: is empty; write what to search for")
 	}
 	if err := s.check(); err != nil {
 		return found, err
@@ -142,7 +142,7 @@ func (sv *Service) search(ctx context.Context, s Selector, query string, all boo
 		groups = append(groups, t.Group)
 		facts, err := sv.o.Memory.Search(ctx, []string{t.Group}, query, 2*sv.settings().MaxFacts)
 		if err != nil {
-			return nil, groups, err
+			return nil, groups, withRemedy(err)
 		}
 		for i := range facts {
 			facts[i].Group = t.Group

@@ -2,6 +2,7 @@ package service
 
 import (
 	"context"
+	"fmt"
 	"strings"
 
 	"github.com/graphiti-proxy/graphiti-proxy/capture/ledger"
@@ -83,4 +84,12 @@ func (sv *Service) markEmpty(ctx context.Context, list []ledger.Owned) {
 		there, err := sv.holds(ctx, ledger.Part{Group: o.Group, Session: o.Session, Owner: o.Owner})
 		o.Empty = err == nil && !there
 	}
+}
+
+// withRemedy says what to do about a call to the memory that failed.
+func withRemedy(err error) error {
+	if to := graphiti.Remedy(err); to != "" {
+		return fmt.Errorf("%w; to do: %s", err, to)
+	}
+	return err
 }

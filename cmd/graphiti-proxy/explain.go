@@ -26,9 +26,10 @@ type explainFlags struct {
 }
 
 func (f *explainFlags) add(c *cobra.Command) {
-	c.Flags().StringArrayVar(&f.headers, "header", nil, "explain a request with this `name: value`; may be repeated")
+	c.Flags().StringArrayVar(&f.headers, "header", nil, "explain a request with this header, a `name: value`; may be repeated")
 	c.Flags().StringVar(&f.body, "body", "", "explain a request with the body in this `file`")
 	c.Flags().StringVar(&f.path, "path", "/v1/chat/completions", "path of the request to explain")
+	cli.Complete(c, "header", "X-Graphiti-User: ", "X-Graphiti-Session: ", "X-Graphiti-Workspace: ", "X-Graphiti-Agent: ")
 }
 
 func (f *explainFlags) given() bool { return len(f.headers) > 0 || f.body != "" }

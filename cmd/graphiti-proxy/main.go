@@ -56,20 +56,15 @@ func newRootCommand() *cobra.Command {
 		SilenceUsage:  true,
 		Args: func(c *cobra.Command, args []string) error {
 			if len(args) > 0 {
-				return cli.Usage(fmt.Errorf("%q is not a command; see graphiti-proxy --help", args[0]))
+				return cli.Refuse(c, args[0])
 			}
 			return nil
 		},
 		RunE:    func(c *cobra.Command, _ []string) error { return c.Help() },
 		Example: "  graphiti-proxy demo\n  graphiti-proxy serve\n  OPENAI_BASE_URL=http://127.0.0.1:8787/v1 your-client",
 	}
-	root.SetFlagErrorFunc(func(c *cobra.Command, err error) error {
-		return cli.Usage(fmt.Errorf("%w; see %s --help", err, c.CommandPath()))
-	})
-	f := root.PersistentFlags()
-	f.String("config", "", "configuration file (default ./graphiti-proxy.yaml, else $XDG_CONFIG_HOME/graphiti-proxy/config.yaml)")
-	f.StringArray("set", nil, "a setting as `key=value`, e.g. recall.timeout=200ms; may be repeated")
-	root.AddCommand(newServeCommand(), newDemoCommand(), cli.NewConfigCommand(), newStatusCommand(), newQueueCommand(), newMemoryCommand(), newTestConnectionCommand(), newRepairCommand())
+	cli.GlobalFlags(root)
+	root.AddCommand(newServeCommand(), newDemoCommand(), newTestCommand(), cli.NewInitCommand(), cli.NewVersionCommand(telemetry.Version()), cli.NewConfigCommand(askMemory), newStatusCommand(), newQueueCommand(), newMemoryCommand(), newTestConnectionCommand(), newRepairCommand())
 	cli.RefuseArgs(root)
 	return root
 }

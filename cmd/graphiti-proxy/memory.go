@@ -102,7 +102,7 @@ func newMemoryForgetCommand() *cobra.Command {
 		if len(groups) == 0 {
 			return fmt.Errorf("no memory yet for %s: nothing was deleted", s.Whose())
 		}
-		printGroups(errOut, groups)
+		cli.PrintGroups(errOut, groups)
 		if !slices.ContainsFunc(groups, func(g ledger.Owned) bool { return !g.Shared }) {
 			return errors.New("nothing was deleted: other people wrote to these groups too; to delete their turns as well, name a group with --group")
 		}
@@ -125,21 +125,6 @@ func newMemoryForgetCommand() *cobra.Command {
 func isYes(line string) bool {
 	answer := strings.ToLower(strings.TrimSpace(line))
 	return answer == "y" || answer == "yes"
-}
-
-func printGroups(w io.Writer, groups []ledger.Owned) {
-	t := terminal.Table(w)
-	for _, g := range groups {
-		note := ""
-		if g.Session != "" {
-			note = "what was said in " + g.Session
-		}
-		if g.Shared {
-			note = "kept: other people wrote to it too"
-		}
-		fmt.Fprintf(t, "%s\t%s\t%s\t%s\n", terminal.Printable(g.Group), g.Scope, terminal.Printable(g.Key), note)
-	}
-	_ = t.Flush()
 }
 
 // forgetGroups deletes one group after the other, so that what fails can be

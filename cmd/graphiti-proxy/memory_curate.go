@@ -151,6 +151,8 @@ func newMemoryPromoteCommand() *cobra.Command {
 	s := selectorFlags(c)
 	c.Flags().StringVar(&p.Kind, "kind", "", "required: one of "+strings.Join(graphiti.Kinds, ", "))
 	c.Flags().StringVar(&p.Scope, "scope", "", "user, workspace, session or agent")
+	cli.Complete(c, "kind", graphiti.Kinds...)
+	cli.Complete(c, "scope", "user", "workspace", "session", "agent")
 	cli.JSONFlag(c)
 	c.RunE = withMemory(func(c *cobra.Command, args []string, m *opened) error {
 		p.Text = strings.Join(args, " ")

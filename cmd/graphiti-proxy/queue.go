@@ -9,7 +9,6 @@ import (
 	"os"
 	"path/filepath"
 	"strconv"
-	"time"
 
 	"github.com/spf13/cobra"
 
@@ -137,38 +136,18 @@ func newQueueListCommand() *cobra.Command {
 				if err != nil {
 					return err
 				}
-				return cli.Output(c, l, func(w io.Writer) { printTurns(w, l) })
+				return cli.Output(c, l, func(w io.Writer) { cli.PrintTurns(w, l) })
 			})
 		},
 	}
 	f := c.Flags()
 	f.StringVar(&state, "state", "", "only turns that are waiting, under-way or dead")
+	cli.Complete(c, "state", "waiting", "under-way", "dead")
 	f.StringVar(&o.Group, "group", "", "only turns for this group")
 	f.IntVar(&o.Limit, "limit", 50, "list at most this many turns")
 	f.BoolVar(&o.Text, "show-text", false, "also print what was said")
 	cli.JSONFlag(c)
 	return c
-}
-
-func printTurns(w io.Writer, list service.Listed) {
-	if list.All == 0 {
-		fmt.Fprintln(w, "no undelivered turns")
-		return
-	}
-	t := terminal.Table(w)
-	fmt.Fprintln(t, "NUMBER\tSTATE\tAGE\tBYTES\tATTEMPTS\tGROUP\tREASON")
-	for _, l := range list.Turns {
-		fmt.Fprintf(t, "%d\t%s\t%s\t%d\t%d\t%s\t%s\n", l.Number, l.Condition, time.Since(l.Since).Round(time.Second), l.Bytes, l.Attempts, terminal.Printable(l.Group), terminal.Printable(l.Reason))
-		for _, text := range []struct{ who, said string }{{"user", l.User}, {"assistant", l.Assistant}} {
-			if text.said != "" {
-				fmt.Fprintf(t, "\t%s: %q\n", text.who, text.said)
-			}
-		}
-	}
-	_ = t.Flush()
-	if list.All > len(list.Turns) {
-		fmt.Fprintf(w, "… and %d more; list them with --limit\n", list.All-len(list.Turns))
-	}
 }
 
 func newQueueChangeCommand(name, short, done string, do func(queue, context.Context, service.Selection) (service.Affected, error)) *cobra.Command {
@@ -195,14 +174,16 @@ func newQueueChangeCommand(name, short, done string, do func(queue, context.Cont
 				if err != nil {
 					return err
 				}
-				err = cli.Output(c, changed, func(w io.Writer) { fmt.Fprintf(w, "%s %s\n", terminal.Count(changed.Turns, "turn"), done) })
-				if err != nil {
+				if changed.Turns > 0 || all {
+					err = cli.Output(c, changed, func(w io.Writer) { fmt.Fprintf(w, "%s %s\n", terminal.Count(changed.Turns, "turn"), done) })
+				}
+				switch missing := len(numbers) - changed.Turns; {
+				case err != nil || missing <= 0:
 					return err
+				case len(numbers) == 1:
+					return fmt.Errorf("no refused turn has the number %d; see graphiti-proxy queue list --state dead", numbers[0])
 				}
-				if missing := len(numbers) - changed.Turns; missing > 0 {
-					return fmt.Errorf("%d of %d numbers are not those of dead letters; see graphiti-proxy queue list --state dead", missing, len(numbers))
-				}
-				return nil
+				return fmt.Errorf("%d of the %d numbers are of no refused turn; see graphiti-proxy queue list --state dead", len(numbers)-changed.Turns, len(numbers))
 			})
 		},
 	}

@@ -2,19 +2,13 @@ package main
 
 import (
 	"errors"
-	"fmt"
 	"io"
-	"path/filepath"
-	"slices"
-	"strings"
 
 	"github.com/spf13/cobra"
 
-	"github.com/graphiti-proxy/graphiti-proxy/cache/sqlite"
 	"github.com/graphiti-proxy/graphiti-proxy/cli"
 	"github.com/graphiti-proxy/graphiti-proxy/datadir"
 	"github.com/graphiti-proxy/graphiti-proxy/service"
-	"github.com/graphiti-proxy/graphiti-proxy/terminal"
 )
 
 func newRepairCommand() *cobra.Command {
@@ -41,30 +35,11 @@ func newRepairCommand() *cobra.Command {
 			}
 			return cli.Output(c, done, func(w io.Writer) {
 				for i := range done {
-					printRepaired(w, &done[i])
+					cli.PrintRepaired(w, &done[i])
 				}
 			})
 		},
 	}
 	cli.JSONFlag(c)
 	return c
-}
-
-func printRepaired(w io.Writer, r *service.Repaired) {
-	lost := slices.ContainsFunc(r.Tables, func(t sqlite.Saved) bool { return t.Lost })
-	fmt.Fprintf(w, "%s: ", r.File)
-	if !lost {
-		fmt.Fprintln(w, "everything can be read")
-	} else {
-		fmt.Fprintln(w, "some of it is lost")
-	}
-	for _, t := range r.Tables {
-		line := fmt.Sprintf("  %-12s %s saved", t.Table, terminal.Count(t.Rows, "row"))
-		if t.Lost {
-			line += ", the others cannot be read"
-		}
-		fmt.Fprintln(w, line)
-	}
-	fmt.Fprintf(w, "  to use it: move %s away together with %s-wal and -shm, and rename %s to %s\n",
-		r.File, filepath.Base(r.File), filepath.Base(r.New), strings.TrimSuffix(filepath.Base(r.New), ".repaired"))
 }

@@ -21,13 +21,13 @@ import (
 )
 
 func newServeCommand() *cobra.Command {
-	return &cobra.Command{
+	c := &cobra.Command{
 		Use:   "serve",
 		Short: "Run the proxy",
 		Long: "Run the proxy until Ctrl-C or SIGTERM. It then takes no more requests, lets\n" +
 			"running streams finish within shutdown_grace, and keeps undelivered turns on disk\n" +
 			"for the next start. SIGHUP reloads the configuration.",
-		Example: "  graphiti-proxy serve\n  graphiti-proxy serve --set upstream.openai=https://openrouter.ai/api",
+		Example: "  graphiti-proxy serve\n  graphiti-proxy serve --listen 127.0.0.1:9000 --upstream https://openrouter.ai/api",
 		RunE: func(c *cobra.Command, _ []string) error {
 			cfg, err := cli.LoadConfig(c)
 			if err != nil {
@@ -36,6 +36,8 @@ func newServeCommand() *cobra.Command {
 			return serve(c.Context(), c.OutOrStdout(), cfg, func() (*config.Config, error) { return cli.LoadConfig(c) })
 		},
 	}
+	cli.ServeFlags(c)
+	return c
 }
 
 // serve serves until a signal. read reads the configuration again.
@@ -165,7 +167,11 @@ func reload(a *app, level *slog.LevelVar, read func() (*config.Config, error), l
 		return
 	}
 	setLevel(level, cfg)
-	log.Info("reloaded configuration", "file", cfg.File(), "need_a_restart", waiting)
+	attrs := []any{"file", cfg.File()}
+	if len(waiting) > 0 {
+		attrs = append(attrs, "need_a_restart", waiting)
+	}
+	log.Info("reloaded configuration", attrs...)
 }
 
 func setLevel(level *slog.LevelVar, cfg *config.Config) {

@@ -16,6 +16,7 @@ import (
 	"github.com/graphiti-proxy/graphiti-proxy/cache/redis"
 	"github.com/graphiti-proxy/graphiti-proxy/cli"
 	"github.com/graphiti-proxy/graphiti-proxy/config"
+	"github.com/graphiti-proxy/graphiti-proxy/graphiti"
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti/backend"
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti/remote"
 	"github.com/graphiti-proxy/graphiti-proxy/terminal"
@@ -56,6 +57,19 @@ func newTestConnectionCommand() *cobra.Command {
 	c.Flags().BoolVar(&asJSON, "json", false, "print JSON")
 	c.Flags().DurationVar(&patience, "timeout", time.Minute, "time for all checks")
 	return c
+}
+
+// askMemory reports an error unless the memory service is healthy.
+func askMemory(ctx context.Context, cfg *config.Config) error {
+	m, err := backend.Connect(memoryOptions(cfg, slog.New(slog.DiscardHandler)))
+	if err != nil {
+		return err
+	}
+	err = m.Memory().Health(ctx)
+	if to := graphiti.Remedy(err); err != nil && to != "" {
+		err = fmt.Errorf("%w; to do: %s", err, to)
+	}
+	return errors.Join(err, m.Memory().Close())
 }
 
 func tryConnection(ctx context.Context, w io.Writer, m backend.Service, cfg *config.Config, smoke, asJSON bool) error {

@@ -313,7 +313,9 @@ func (m *Client) Close() error { return m.session.close() }
 // Check tries, in this order, whether the server lives, whether it has the
 // tools, and whether a search works. report is called after each.
 func (m *Client) Check(ctx context.Context, report func(remote.Check)) {
-	remote.Run(ctx, report, "health", m.Health, "start Graphiti's MCP server, or correct memory.endpoint (now "+m.session.shown+")")
+	if !remote.Reach(ctx, report, "health", m.Health, "start Graphiti's MCP server, or correct memory.endpoint (now "+m.session.shown+")") {
+		return
+	}
 	remote.Run(ctx, report, "tools", func(ctx context.Context) error {
 		set, err := m.session.tools(ctx)
 		for _, t := range []toolNames{toolAdd, toolSearchFacts, toolEpisodes} {

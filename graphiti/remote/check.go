@@ -5,6 +5,7 @@ import (
 	"context"
 	"crypto/rand"
 	"errors"
+	"net"
 	"time"
 
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti"
@@ -29,6 +30,18 @@ func Run(ctx context.Context, report func(Check), name string, f func(context.Co
 	}
 	report(c)
 	return err == nil
+}
+
+// Reach is Run for what is tried first. It reports whether somebody answered:
+// else what follows would fail, too, and for no other reason.
+func Reach(ctx context.Context, report func(Check), name string, f func(context.Context) error, remedy string) (answered bool) {
+	Run(ctx, report, name, func(ctx context.Context) error {
+		err := f(ctx)
+		var op *net.OpError
+		answered = !errors.As(err, &op) && !errors.Is(err, context.DeadlineExceeded)
+		return err
+	}, remedy)
+	return answered
 }
 
 // Smoke writes to a group of its own, waits until the episode is there, which

@@ -30,8 +30,10 @@ var calls = []struct {
 // calls that are made, and whether a search works, which needs its database
 // and its embedder. report is called after each.
 func (r *Client) Check(ctx context.Context, report func(remote.Check)) {
-	remote.Run(ctx, report, "healthcheck", r.Health,
-		"start Graphiti, or correct memory.endpoint (now "+r.shown+")")
+	if !remote.Reach(ctx, report, "healthcheck", r.Health,
+		"start Graphiti, or correct memory.endpoint (now "+r.shown+")") {
+		return
+	}
 	remote.Run(ctx, report, "openapi.json", r.checkAPI,
 		"use a version of Graphiti's REST service with these calls (getzep/graphiti, server/graph_service)")
 	remote.Run(ctx, report, "search", func(ctx context.Context) error {

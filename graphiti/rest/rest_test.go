@@ -390,7 +390,7 @@ func TestCheckShowsNoCredentials(t *testing.T) {
 			t.Errorf("%+v", c)
 		}
 	}
-	if len(failed) != 3 {
+	if len(failed) != 1 { // nobody answers, so that no other remedy is named
 		t.Errorf("%d checks failed", len(failed))
 	}
 }

@@ -43,7 +43,7 @@ type Client struct{ o Options }
 func New(o Options) *Client { return &Client{o} }
 
 // Address is where the proxy's admin side answers.
-func (c *Client) Address() string { return reachable(c.o.Listen) }
+func (c *Client) Address() string { return Reachable(c.o.Listen) }
 
 // ErrNoProxy says that the proxy that is meant does not answer.
 var ErrNoProxy = errors.New("no proxy answers")
@@ -112,7 +112,7 @@ func (c *Client) send(ctx context.Context, method, path string, body []byte) (*h
 		}
 		scheme, transport.TLSClientConfig = "https://", trust
 	}
-	req, err := http.NewRequestWithContext(ctx, method, scheme+reachable(c.o.Listen)+path, bytes.NewReader(body))
+	req, err := http.NewRequestWithContext(ctx, method, scheme+Reachable(c.o.Listen)+path, bytes.NewReader(body))
 	if err != nil {
 		return nil, fmt.Errorf("ask the admin side: %w", err)
 	}
@@ -157,9 +157,9 @@ func (c *Client) notOurs() error {
 	return fmt.Errorf("%s is not graphiti-proxy, or runs another version; set admin.listen to the address of the proxy's admin side", c.o.Listen)
 }
 
-// reachable is an address at which a listener is reached from this machine: one
+// Reachable is an address at which a listener is reached from this machine: one
 // that listens on all is no place to connect to.
-func reachable(listen string) string {
+func Reachable(listen string) string {
 	host, port, err := net.SplitHostPort(listen)
 	if err != nil {
 		return listen

@@ -1,0 +1,87 @@
+package cli
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/graphiti-proxy/graphiti-proxy/config"
+)
+
+// Complete has a shell offer the values of a flag.
+func Complete(c *cobra.Command, flag string, values ...string) {
+	_ = c.RegisterFlagCompletionFunc(flag, cobra.FixedCompletions(values, cobra.ShellCompDirectiveNoFileComp)) // the flag is there
+}
+
+// completeSettings offers the names of settings, and then the values that one
+// may have.
+func completeSettings(_ *cobra.Command, _ []string, typed string) ([]string, cobra.ShellCompDirective) {
+	key, _, hasValue := strings.Cut(typed, "=")
+	var offers []string
+	for _, k := range config.Keys() {
+		if !hasValue && strings.HasPrefix(k.Name, typed) {
+			offers = append(offers, k.Name+"=")
+		}
+		if hasValue && k.Name == key {
+			for _, v := range k.Values {
+				offers = append(offers, key+"="+v)
+			}
+		}
+	}
+	directive := cobra.ShellCompDirectiveNoFileComp
+	if !hasValue {
+		directive |= cobra.ShellCompDirectiveNoSpace
+	}
+	return offers, directive
+}
+
+// Refuse refuses a word that is no command, and names the one that was probably
+// meant.
+func Refuse(c *cobra.Command, word string) error {
+	path := strings.TrimPrefix(c.CommandPath()+" "+word, c.Root().Name()+" ")
+	suggested := c.SuggestionsFor(word)
+	if len(suggested) == 0 {
+		names := make([]string, 0, len(c.Commands()))
+		for _, sub := range c.Commands() {
+			if sub.IsAvailableCommand() {
+				names = append(names, sub.Name())
+			}
+		}
+		if near := config.Nearest(word, names); near != "" {
+			suggested = []string{near}
+		}
+	}
+	if len(suggested) > 0 {
+		slices.Sort(suggested)
+		return UsageError{fmt.Errorf("unknown command %q; did you mean %s?", path, strings.Join(suggested, " or "))}
+	}
+	return UsageError{fmt.Errorf("unknown command %q; see %s --help", path, c.CommandPath())}
+}
+
+// flagMistake says in words what is wrong with a flag's value.
+func flagMistake(err error) error {
+	text := err.Error()
+	rest, ok := strings.CutPrefix(text, "invalid argument ")
+	if !ok {
+		return err
+	}
+	value, rest, _ := strings.Cut(rest, " for ")
+	flag, reason, _ := strings.Cut(strings.TrimPrefix(rest, `"`), `" flag: `)
+	if i := strings.LastIndex(flag, "--"); i > 0 {
+		flag = flag[i:]
+	}
+	what := "cannot be read"
+	switch {
+	case strings.Contains(reason, "ParseInt") && strings.Contains(reason, "range"):
+		what = "is too large"
+	case strings.Contains(reason, "ParseInt"):
+		what = "is not a number"
+	case strings.Contains(reason, "ParseBool"):
+		what = "is neither true nor false"
+	case strings.Contains(reason, "duration"):
+		what = "is not a duration; write e.g. 30s"
+	}
+	return fmt.Errorf("%s %s %s", flag, value, what)
+}

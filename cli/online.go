@@ -1,0 +1,66 @@
+package cli
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"maps"
+	"net/http"
+	"slices"
+	"time"
+
+	"github.com/graphiti-proxy/graphiti-proxy/config"
+)
+
+// reachable is what was asked, and how it answered.
+type reachable struct {
+	What  string `json:"what"`
+	Error string `json:"error,omitempty"`
+	Took  int64  `json:"ms"`
+}
+
+// onlineTimeout bounds each of the questions.
+const onlineTimeout = 10 * time.Second
+
+// askAll asks every upstream, and the memory, whether they can be reached.
+func askAll(ctx context.Context, cfg *config.Config, ask AskMemory) (list []reachable) {
+	try := func(what string, f func(context.Context) error) {
+		ctx, cancel := context.WithTimeout(ctx, onlineTimeout)
+		defer cancel()
+		r, began := reachable{What: what}, time.Now()
+		if err := f(ctx); err != nil {
+			r.Error = err.Error()
+		}
+		r.Took = time.Since(began).Milliseconds()
+		list = append(list, r)
+	}
+	all := cfg.Upstreams()
+	for _, name := range slices.Sorted(maps.Keys(all)) {
+		base := all[name]
+		try("upstream."+name+" "+base, func(ctx context.Context) error { return reach(ctx, base) })
+	}
+	if cfg.RemoteMemory() {
+		try("memory.endpoint "+cfg.Memory.Endpoint, func(ctx context.Context) error { return ask(ctx, cfg) })
+	}
+	return list
+}
+
+// reach reports an error unless a server answers at an address, with whatever
+// status; of a proxy of ours whose upstream it is it is one, too.
+func reach(ctx context.Context, base string) error {
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, base+"/v1/models", nil)
+	if err != nil {
+		return err
+	}
+	client := http.Client{CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
+	resp, err := client.Do(req)
+	if err != nil {
+		return fmt.Errorf("%w; correct the address, or start what should answer there", err)
+	}
+	defer resp.Body.Close()
+	_, _ = io.Copy(io.Discard, io.LimitReader(resp.Body, 1<<20)) // so that it ends as it should
+	if resp.StatusCode == http.StatusLoopDetected {
+		return fmt.Errorf("it leads back to itself; write the provider's address")
+	}
+	return nil
+}

@@ -1,0 +1,90 @@
+package cli
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"runtime"
+
+	"github.com/spf13/cobra"
+
+	"github.com/graphiti-proxy/graphiti-proxy/config"
+)
+
+// NewVersionCommand prints the version.
+func NewVersionCommand(version string) *cobra.Command {
+	c := &cobra.Command{
+		Use:     "version",
+		Short:   "Print the version",
+		Example: "  graphiti-proxy version\n  graphiti-proxy version --json",
+		RunE: func(c *cobra.Command, _ []string) error {
+			v := map[string]string{"version": version, "go": runtime.Version(), "platform": runtime.GOOS + "/" + runtime.GOARCH}
+			return Output(c, v, func(w io.Writer) {
+				fmt.Fprintf(w, "graphiti-proxy %s (%s, %s)\n", v["version"], v["go"], v["platform"])
+			})
+		},
+	}
+	JSONFlag(c)
+	return c
+}
+
+// NewInitCommand writes a file of settings.
+func NewInitCommand() *cobra.Command {
+	var force bool
+	c := &cobra.Command{
+		Use:   "init [file]",
+		Short: "Write a configuration file with every setting explained",
+		Long: "Write a configuration file with every setting explained; all of them are comments,\n" +
+			"so that the defaults are in force until you change one. - prints it. A file that\n" +
+			"is there is kept, unless --force is given.",
+		Example: "  graphiti-proxy init\n  graphiti-proxy init ~/.config/graphiti-proxy/config.yaml\n  graphiti-proxy init - | less",
+		Args: func(c *cobra.Command, args []string) error {
+			if len(args) > 1 {
+				return UsageError{fmt.Errorf("%s takes one file; see %s --help", c.CommandPath(), c.CommandPath())}
+			}
+			return nil
+		},
+		RunE: func(c *cobra.Command, args []string) error {
+			env, _ := c.Context().Value(environmentKey{}).(Environment)
+			name := filepath.Join(env.Dir, config.FileName)
+			if len(args) == 1 {
+				name = args[0]
+			}
+			if name == "-" {
+				config.Template(c.OutOrStdout())
+				return nil
+			}
+			if err := writeTemplate(name, force); err != nil {
+				return err
+			}
+			fmt.Fprintf(c.OutOrStdout(), "wrote %s; change what you need, and see graphiti-proxy config check\n", name)
+			return nil
+		},
+	}
+	c.Flags().BoolVar(&force, "force", false, "replace a file that is there")
+	return c
+}
+
+func writeTemplate(name string, force bool) error {
+	flags := os.O_WRONLY | os.O_CREATE | os.O_EXCL
+	if force {
+		flags = os.O_WRONLY | os.O_CREATE | os.O_TRUNC
+	}
+	if err := os.MkdirAll(filepath.Dir(name), 0o700); err != nil {
+		return fmt.Errorf("cannot write %s: %w", name, err)
+	}
+	f, err := os.OpenFile(name, flags, 0o600) // #nosec G304 -- the user's own
+	if errors.Is(err, os.ErrExist) {
+		return fmt.Errorf("%s is there already; name another file, or add --force to replace it", name)
+	}
+	if err != nil {
+		return fmt.Errorf("cannot write %s: %w", name, err)
+	}
+	config.Template(f)
+	if err := f.Close(); err != nil {
+		return fmt.Errorf("cannot write %s: %w", name, err)
+	}
+	return nil
+}

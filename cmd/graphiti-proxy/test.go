@@ -1,0 +1,86 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/graphiti-proxy/graphiti-proxy/certificate"
+	"github.com/graphiti-proxy/graphiti-proxy/cli"
+	"github.com/graphiti-proxy/graphiti-proxy/proxy/admin/client"
+	"github.com/graphiti-proxy/graphiti-proxy/terminal"
+	"github.com/graphiti-proxy/graphiti-proxy/trial"
+)
+
+func newTestCommand() *cobra.Command {
+	var o trial.Options
+	c := &cobra.Command{
+		Use:   "test",
+		Short: "Send a small real request through the running proxy",
+		Long: "Send a small real request through the running proxy for each upstream whose key is\n" +
+			"in the environment, and say what happened. It costs a few tokens; nothing of it is\n" +
+			"kept. Keys: OPENAI_API_KEY, ANTHROPIC_API_KEY, GEMINI_API_KEY.",
+		Example: "  graphiti-proxy test\n  graphiti-proxy test --upstream openai --model gpt-4.1-nano",
+		RunE: func(c *cobra.Command, _ []string) error {
+			if o.Only != "" && !slices.Contains(trial.Upstreams(), o.Only) {
+				return cli.Usage(fmt.Errorf("--upstream %q is not known; write one of %s", o.Only, strings.Join(trial.Upstreams(), ", ")))
+			}
+			if o.Model != "" && o.Only == "" {
+				return cli.Usage(errors.New("--model is one upstream's; say whose with --upstream"))
+			}
+			return tryUpstreams(c, o)
+		},
+	}
+	c.Flags().StringVar(&o.Only, "upstream", "", "only this one: "+strings.Join(trial.Upstreams(), ", "))
+	c.Flags().StringVar(&o.Model, "model", "", "ask this model; default: a cheap one that the provider lists")
+	cli.Complete(c, "upstream", trial.Upstreams()...)
+	cli.JSONFlag(c)
+	return c
+}
+
+func tryUpstreams(c *cobra.Command, o trial.Options) error {
+	cfg, err := cli.LoadConfig(c)
+	if err != nil {
+		return err
+	}
+	running, err := client.FindToShow(c.Context(), target(cfg))
+	if err != nil {
+		return err
+	}
+	s, err := running.Status(c.Context())
+	if err != nil {
+		return err
+	}
+	transport := &http.Transport{Proxy: nil}
+	defer transport.CloseIdleConnections()
+	o.Base, o.Client, o.Key = "http://"+client.Reachable(s.Listen), &http.Client{Transport: transport}, cli.Variable(c)
+	if s.TLS {
+		o.Base = "https://" + client.Reachable(s.Listen)
+		if transport.TLSClientConfig, err = certificate.Trusting(cfg.TLS.Cert); err != nil {
+			return err
+		}
+	}
+	all := trial.Run(c.Context(), o)
+	err = cli.Output(c, all, func(w io.Writer) { trial.Print(w, all) })
+	tried, failed := 0, 0
+	for _, r := range all {
+		if !r.NoKey {
+			tried++
+		}
+		if r.Error != "" {
+			failed++
+		}
+	}
+	switch {
+	case tried == 0:
+		err = errors.Join(err, errors.New("nothing was tried: set OPENAI_API_KEY, ANTHROPIC_API_KEY or GEMINI_API_KEY"))
+	case failed > 0:
+		err = errors.Join(err, fmt.Errorf("%d of %s failed", failed, terminal.Count(tried, "upstream")))
+	}
+	return err
+}

@@ -1,0 +1,121 @@
+package config
+
+import (
+	"fmt"
+	"regexp"
+	"sort"
+	"strings"
+)
+
+// placed names where the settings stand that a mistake is about: the first that
+// it names and that is not a default. ok is false where the value of one was
+// refused already: what follows from that says nothing new.
+func (l *loader) placed(err error) (placed error, ok bool) {
+	text := err.Error()
+	where := ""
+	for _, key := range settingName.FindAllString(text, -1) {
+		if of, _, below := strings.Cut(key, "."); below && l.fields[key] == nil && l.fields[of] != nil {
+			key = of // a name in a setting of several
+		}
+		switch origin := l.c.origins[key]; {
+		case l.refused[key]:
+			return nil, false
+		case l.fields[key] == nil, origin == "default", where != "":
+		case origin == "flag":
+			where = "flag: "
+		case origin != "":
+			where = origin + ": "
+		}
+	}
+	return fmt.Errorf("%s%w", where, err), true
+}
+
+var settingName = regexp.MustCompile(`[a-z_]+(\.[a-z_]+)*`)
+
+// yamlMistake says where YAML cannot be read, and what to do about it.
+func yamlMistake(name string, b []byte, err error) error {
+	text := strings.TrimPrefix(err.Error(), "yaml: ")
+	m := yamlLine.FindStringSubmatch(text)
+	if m == nil {
+		return fmt.Errorf("%s: %s", name, text)
+	}
+	line, what := m[1], m[2]
+	for i, l := range strings.Split(string(b), "\n") {
+		if indent := l[:len(l)-len(strings.TrimLeft(l, " \t"))]; strings.Contains(indent, "\t") {
+			line, what = fmt.Sprint(i+1), "tabs are not allowed; indent with spaces"
+			break
+		}
+	}
+	return fmt.Errorf("%s:%s: %s", name, line, what)
+}
+
+var yamlLine = regexp.MustCompile(`^line (\d+): (.*)$`)
+
+// unknown names a name that is none, and the one that was probably meant.
+func unknown(name string, names []string) string {
+	sort.Strings(names)
+	if _, last, ok := strings.Cut(name, "."); ok { // it stands at the top
+		for _, n := range names {
+			if n == last {
+				return fmt.Sprintf("%s is not a setting; did you mean %s?", name, n)
+			}
+		}
+	}
+	best, distance := "", len(name)/2+1
+	for _, n := range names {
+		// A group of settings is a name, too.
+		for at := 0; at >= 0; {
+			group := n
+			if i := strings.IndexByte(n[at:], '.'); i >= 0 {
+				group, at = n[:at+i], at+i+1
+			} else {
+				at = -1
+			}
+			if group == name {
+				return fmt.Sprintf("%s is a group of settings; write e.g. %s", name, n)
+			}
+			if strings.Count(group, ".") != strings.Count(name, ".") && group != n {
+				continue
+			}
+			if d := edits(name, group); d < distance {
+				best, distance = group, d
+			}
+		}
+	}
+	if best != "" {
+		return fmt.Sprintf("%s is not a setting; did you mean %s?", name, best)
+	}
+	return name + " is not a setting; graphiti-proxy config print lists them all"
+}
+
+// Nearest is the name that was probably meant; empty: none is near.
+func Nearest(name string, names []string) string {
+	best, distance := "", len(name)/2+1
+	for _, n := range names {
+		if d := edits(name, n); d < distance {
+			best, distance = n, d
+		}
+	}
+	return best
+}
+
+// edits is the Levenshtein distance.
+func edits(a, b string) int {
+	row := make([]int, len(b)+1)
+	for j := range row {
+		row[j] = j
+	}
+	for i := 1; i <= len(a); i++ {
+		diagonal := row[0]
+		row[0] = i
+		for j := 1; j <= len(b); j++ {
+			cost := diagonal
+			if a[i-1] != b[j-1] {
+				cost++
+			}
+			diagonal = row[j]
+			row[j] = min(cost, row[j]+1, row[j-1]+1)
+		}
+	}
+	return row[len(b)]
+}
