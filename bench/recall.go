@@ -43,6 +43,10 @@ func recall(args []string) error {
 	facts := fs.Int("facts", 12, "recall.max_facts")
 	embed := fs.String("embed", "", "embedding.url, to find also what means the same")
 	settle := fs.Duration("settle", time.Minute, "with -embed: how long the embeddings of a conversation may take before it is asked about")
+	absentFlag := fs.Bool("absent", false, "measure how often there is a block where the memory has nothing to say")
+	every := fs.Int("every", 1, "ask one of so many questions: a look, not a measurement")
+	score := fs.String("min-score", "", "recall.min_score; empty: the default")
+	old := fs.String("binary", "", "the proxy to measure, such as an earlier version; empty: this one")
 	if err := fs.Parse(args); err != nil {
 		return err
 	}
@@ -56,30 +60,38 @@ func recall(args []string) error {
 		return err
 	}
 	defer os.RemoveAll(dir)
-	binary, err := buildProxy(dir)
-	if err != nil {
-		return err
+	binary := *old
+	if binary == "" {
+		if binary, err = buildProxy(dir); err != nil {
+			return err
+		}
+	}
+	var env []string
+	if *score != "" {
+		env = append(env, "GRAPHITI_PROXY_RECALL_MIN_SCORE="+*score)
 	}
 	m, err := startModel(func([]byte) string { return `{"role":"assistant","content":"ok"}` })
 	if err != nil {
 		return err
 	}
 	defer func() { _ = m.server.Close() }()
+	convs := make([]*locomo, len(files))
+	for i, file := range files {
+		if convs[i], err = readLocomo(file); err != nil {
+			return err
+		}
+	}
+	if *absentFlag {
+		return absent(dir, binary, m, convs, max(1, *every), env...)
+	}
 	var share, asked [5]float64
 	var took time.Duration
 	blocks, length := 0, 0
-	for i, file := range files {
-		b, err := os.ReadFile(file)
-		if err != nil {
-			return err
-		}
-		var c locomo
-		if err := json.Unmarshal(b, &c); err != nil {
-			return fmt.Errorf("%s: %w", file, err)
-		}
+	for i, c := range convs {
 		home := filepath.Join(dir, fmt.Sprint(i))
 		p := newProxyRun(binary, home, m.url, "GRAPHITI_PROXY_INGEST_ENABLED=false", "GRAPHITI_PROXY_RECALL_TIMEOUT=5s",
 			fmt.Sprintf("GRAPHITI_PROXY_RECALL_MAX_CHARS=%d", *chars), fmt.Sprintf("GRAPHITI_PROXY_RECALL_MAX_FACTS=%d", *facts))
+		p.env = append(p.env, env...)
 		if *embed != "" {
 			p.env = append(p.env, "GRAPHITI_PROXY_EMBEDDING_URL="+*embed, "GRAPHITI_PROXY_MEMORY_CONSENT=true")
 		}
@@ -98,7 +110,10 @@ func recall(args []string) error {
 		if *embed != "" {
 			time.Sleep(*settle)
 		}
-		for _, q := range c.QA {
+		for n, q := range c.QA {
+			if n%max(1, *every) != 0 {
+				continue
+			}
 			evidence := evidenceOf(q.Evidence, texts)
 			if q.Category < 1 || q.Category > 4 || len(evidence) == 0 {
 				continue
@@ -109,19 +124,18 @@ func recall(args []string) error {
 				return err
 			}
 			took += time.Since(begin)
-			var sent struct{ Messages []struct{ Content string } }
-			if err := json.Unmarshal(m.last(), &sent); err != nil {
+			block, err := blockIn(m.last())
+			if err != nil {
 				p.stop()
 				return err
 			}
-			block, _, _ := strings.Cut(sent.Messages[0].Content, "</graphiti_memory>")
 			found := 0.0
 			for _, text := range evidence {
 				if strings.Contains(block, shownAs(text)) {
 					found++
 				}
 			}
-			if block != sent.Messages[0].Content {
+			if block != "" {
 				blocks++
 				length += len([]rune(block))
 			}
@@ -144,6 +158,18 @@ func recall(args []string) error {
 	fmt.Printf("| all | %.0f | %.3f |\n\n%.0f characters in a block on average, %s for a request\n",
 		asked[0], share[0]/asked[0], float64(length)/float64(max(1, blocks)), (took / time.Duration(asked[0])).Round(time.Microsecond))
 	return nil
+}
+
+func readLocomo(file string) (*locomo, error) {
+	b, err := os.ReadFile(file)
+	if err != nil {
+		return nil, err
+	}
+	var c locomo
+	if err := json.Unmarshal(b, &c); err != nil {
+		return nil, fmt.Errorf("%s: %w", file, err)
+	}
+	return &c, nil
 }
 
 // write writes the conversation as lines to import, and returns the texts by

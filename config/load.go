@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"sort"
 	"strings"
+	"time"
 )
 
 const (
@@ -36,6 +37,11 @@ type Errors []error
 
 func (e Errors) Error() string { return errors.Join(e...).Error() }
 
+// remoteTimeout is the default of recall.timeout where the memory is a service:
+// a search over REST takes 150 to 500 ms, and the embedding of the question
+// before it as long again.
+const remoteTimeout = 800 * time.Millisecond
+
 // Load reads the settings. The error, of type Errors, names every mistake.
 func Load(s Sources) (*Config, error) {
 	c := &Config{origins: make(map[string]string)}
@@ -55,6 +61,9 @@ func Load(s Sources) (*Config, error) {
 			continue
 		}
 		l.give(s.Flags[key], "flag", "flag: ", f)
+	}
+	if c.RemoteMemory() && c.Origin("recall.timeout") == "default" {
+		c.Recall.Timeout = remoteTimeout
 	}
 	if c.DataDir == "" {
 		c.DataDir = l.dataDir()

@@ -82,6 +82,14 @@ func (n Namer) Reads(w Who, about bool) []Target {
 	return n.readable(w, ScopeSession, ScopeUser, ScopeAgent)
 }
 
+// MayHold reports whether there may be anything in a group that a recall
+// searches: by itself nothing is written to a conversation's group, unless
+// somebody promoted a text into it. Graphiti on FalkorDB makes an empty graph
+// for each group that is searched.
+func (n Namer) MayHold(t Target, promoted func(group string) bool) bool {
+	return t.Scope != ScopeSession || n.Recall.list != nil || slices.Contains(n.Ingest.list, ScopeSession) || promoted(t.Group)
+}
+
 // readable are the groups of those scopes that the caller has, those with their
 // old names included.
 func (n Namer) readable(w Who, scopes ...Scope) (out []Target) {

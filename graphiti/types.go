@@ -32,6 +32,12 @@ type Fact struct {
 	// Dated says that the text itself tells how old it is.
 	Dated bool
 
+	// Strength is how strongly it answers what was asked, from 0 to 1, whatever
+	// else was found. It means nothing where the backend does not measure it:
+	// then Weighed is false.
+	Strength float64
+	Weighed  bool
+
 	// Entity says that this is what is known of somebody or something in all,
 	// and not one statement.
 	Entity bool

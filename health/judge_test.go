@@ -2,6 +2,7 @@ package health
 
 import (
 	"errors"
+	"fmt"
 	"strings"
 	"testing"
 	"time"
@@ -19,5 +20,23 @@ func TestOneFaultDoesNotHideAnother(t *testing.T) {
 	m.Judge(&Probe{At: now, Search: errors.New("no such model"), Since: now.Add(-time.Minute)}, &capture.QueueStatus{Stalled: &now, Pending: 3, Diagnosis: graphiti.WorkerDead}, nil)
 	if !strings.Contains(m.Why, "no such model") || !strings.Contains(m.Why, "has stored none") || !strings.Contains(m.Remedy, graphiti.WorkerDead.Remedy()) || !m.Since.Equal(now.Add(-time.Minute)) {
 		t.Errorf("%+v", m)
+	}
+}
+
+// TestSearchesThatTakeTooLong are told with their figures, and what helps.
+func TestSearchesThatTakeTooLong(t *testing.T) {
+	t.Parallel()
+	for _, tc := range []struct {
+		half int64
+		late bool
+	}{{399, false}, {400, true}, {620, true}} {
+		var b strings.Builder
+		(&Status{Memory: Memory{Backend: "graphiti", State: StateWorking, Searches: &Searches{Count: 40, Half: tc.half, Most: 905, Timeout: 400}}}).Print(&b)
+		if !strings.Contains(b.String(), fmt.Sprintf("of the last 40 searches half took up to %d ms, nine tenths up to 905 ms; recall.timeout is 400 ms", tc.half)) {
+			t.Error(b.String())
+		}
+		if strings.Contains(b.String(), "to do: set recall.timeout to 1100ms") != tc.late {
+			t.Error(b.String())
+		}
 	}
 }

@@ -19,6 +19,12 @@ func (s *Status) Print(w io.Writer) {
 		fmt.Fprintf(w, ", %s", m.Where)
 	}
 	fmt.Fprintf(w, "\n          recall %s, ingestion %s\n", onOff(m.Recall), onOff(m.Ingest))
+	if m.Searches != nil {
+		fmt.Fprintf(w, "          %s\n", m.Searches)
+		if late := m.Searches.Late(); late != "" {
+			fmt.Fprintf(w, "          to do: %s\n", late)
+		}
+	}
 	if m.ConsentSince != nil {
 		fmt.Fprintf(w, "          consent for %s, since %s\n", m.ConsentFor, m.ConsentSince.Local().Format(time.DateTime))
 	}

@@ -25,6 +25,7 @@ const (
 	Empty       Verdict = "says nothing that can be shown"
 	NoRoom      Verdict = "no room"
 	NoDrift     Verdict = "nothing else is spoken of than before"
+	Weak        Verdict = "too weak, as all that was found"
 )
 
 // Scoped are the facts that were found in one scope, best first.
@@ -58,6 +59,7 @@ type chooser struct {
 	ownTurns   map[string]struct{} // episodes that the conversation itself shows
 	visible    map[string]struct{} // what earlier blocks of the conversation show: visibleIn
 	guard      Guard
+	minScore   float64 // strength that one fact must have for any to be shown; 0: none
 	drift      float64 // likeness to what is visible from which nothing new is shown; 0: never
 	count, max int     // bounds of the block: facts and characters
 }
@@ -74,14 +76,33 @@ func (ch *chooser) choose(found []Scoped) []Candidate {
 	}
 	ch.once(all)
 	if ch.settled(all) {
-		for i := range all {
-			if all[i].Verdict == Shown {
-				all[i].Verdict = NoDrift
-			}
-		}
+		dismiss(all, NoDrift)
+	}
+	if ch.weak(all) {
+		dismiss(all, Weak)
 	}
 	ch.fit(all)
 	return all
+}
+
+// dismiss says why nothing is shown.
+func dismiss(all []Candidate, why Verdict) {
+	for i := range all {
+		if all[i].Verdict == Shown {
+			all[i].Verdict = why
+		}
+	}
+}
+
+// weak reports whether no fact that would be shown is strong enough. What
+// nobody has weighed is.
+func (ch *chooser) weak(all []Candidate) bool {
+	for i := range all {
+		if f := all[i].Fact; all[i].Verdict == Shown && (!f.Weighed || f.Strength >= ch.minScore) {
+			return false
+		}
+	}
+	return true
 }
 
 // lines are those that are shown: entities behind statements.

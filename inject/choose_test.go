@@ -134,7 +134,7 @@ func TestBlockKeepsItsBounds(t *testing.T) {
 // TestContextShare: small models get small blocks.
 func TestContextShare(t *testing.T) {
 	for model, want := range map[string]int{`"gpt-4o-mini"`: 10240, `"openai/gpt-4o"`: 10240, `"llama2:7b"`: 327, `"unheard-of"`: 2560, ``: 2560} {
-		if got := roomIn([]byte(model), 0.02); got != want {
+		if got := roomIn([]byte(model), 0.02, 32_000); got != want {
 			t.Errorf("%s: %d characters, want %d", model, got, want)
 		}
 	}

@@ -42,6 +42,7 @@ const (
 	ReasonForgotten     Reason = "forgotten" // a block of the conversation was emptied
 	ReasonState         Reason = "state"     // a file of data_dir cannot be used
 	ReasonBusy          Reason = "busy"      // the budget for inspected bodies is used up
+	ReasonWeak          Reason = "weak"      // nothing that was found is worth showing
 )
 
 // kindReasons are what the response header says of requests that are no turn.
@@ -65,7 +66,7 @@ var (
 	Statuses = []Status{StatusRecalled, StatusEmpty, StatusTimeout, StatusError, StatusOff, StatusSkipped}
 	Reasons  = []Reason{
 		ReasonNone, ReasonTitle, ReasonSummary, ReasonProbe, ReasonSubagent, ReasonMachine, ReasonEncoding,
-		ReasonTooLarge, ReasonNoUserMessage, ReasonNotPersisted, ReasonConsent, ReasonOptOut, ReasonUntrusted, ReasonForgotten, ReasonState, ReasonBusy,
+		ReasonTooLarge, ReasonNoUserMessage, ReasonNotPersisted, ReasonConsent, ReasonOptOut, ReasonUntrusted, ReasonForgotten, ReasonState, ReasonBusy, ReasonWeak,
 	}
 	Sources = []Source{"", SourceLive, SourceCache, SourceStale, SourceSticky}
 )

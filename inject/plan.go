@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -92,8 +93,11 @@ type Options struct {
 	MaxChars   int           // of a block, in characters
 	StaleAfter time.Duration // facts older than this are marked
 	Guard      Guard         // of facts that read like instructions
+	MinScore   float64       // strength that one of the facts found must have, from 0 to 1; 0: none
 	Drift      float64       // likeness of what is found to what is visible from which nothing new is shown; 0: never
 	Share      float64       // of the model's context window, in characters, that a block may take; 0: MaxChars counts alone
+	Window     int           // of models that are not known, in tokens
+	NoWait     bool          // a request does not wait for a search
 	Snapshots  Snapshots     // short-term memory; nil: none
 	Redact     Redact        // nil: nothing is taken out
 	Prefetch   bool          // after each turn, for the next one
@@ -111,6 +115,7 @@ type Memory struct {
 
 	flights singleflight.Group       // searches under way
 	warm    *lru.Cache[string, warm] // what was found for sessions after their last turn
+	times   times                    // of searches
 	warming chan struct{}            // holds a token for each prefetch under way
 
 	mu      sync.Mutex // guards what follows
@@ -223,9 +228,13 @@ func (m *Memory) recall(t *turn, who graphiti.Who, query string) (Decision, Outc
 	for _, r := range reads {
 		t.groups = append(t.groups, r.Group)
 	}
+	weighed := t.own == (Key{}) && m.opts().MinScore > 0 // what a whole conversation is about is no question
+	if weighed && !asks(t.c.Text(t.c.Last)) {
+		return show(m.resumed(t, who), "", true)
+	}
 	facts, atOnce := m.prepared(snapshotKey(who), query, t.generation, reads)
 	deadline := t.deadline
-	if atOnce {
+	if atOnce || m.opts().NoWait {
 		deadline = time.Time{} // what is not cached is looked up behind
 	}
 	found, looks, source, err := m.search(query, t.generation, reads, deadline)
@@ -242,25 +251,44 @@ func (m *Memory) recall(t *turn, who graphiti.Who, query string) (Decision, Outc
 	case err != nil:
 		return Decision{}, Outcome{Status: StatusError}
 	}
-	d := Decision{}
 	before := m.resumed(t, who)
 	ch := m.chooser(t)
+	if !weighed {
+		ch.minScore = 0
+	}
 	for _, l := range before {
 		ch.max -= utf8.RuneCountInString(l) + len("- \n")
 	}
-	d.Block, d.Facts = formatBlock(append(before, lines(ch.choose(scoped(reads, found)))...))
-	return d, outcomeOf(&d, source)
+	all := ch.choose(scoped(reads, found))
+	weak := slices.ContainsFunc(all, func(c Candidate) bool { return c.Verdict == Weak })
+	return show(append(before, lines(all)...), source, weak)
 }
 
-// Choose decides about facts as it would in a conversation that begins.
-func (m *Memory) Choose(found []Scoped) []Candidate {
-	return m.chooser(&turn{c: &dialect.Conversation{}}).choose(found)
+// show decides to show lines; weak says that others were found, and not worth it.
+func show(lines []string, source Source, weak bool) (d Decision, o Outcome) {
+	d.Block, d.Facts = formatBlock(lines)
+	o = outcomeOf(&d, source)
+	if d.Block == "" && weak {
+		o.Reason = ReasonWeak
+	}
+	return d, o
+}
+
+// Choose decides about the facts that were found for a text as it would in a
+// conversation that begins with it. least is the strength that one of them must have.
+func (m *Memory) Choose(text string, found []Scoped) (all []Candidate, least float64) {
+	ch := m.chooser(&turn{c: &dialect.Conversation{}})
+	all = ch.choose(found)
+	if ch.minScore > 0 && !asks([]byte(text)) {
+		dismiss(all, Weak)
+	}
+	return all, ch.minScore
 }
 
 func (m *Memory) chooser(t *turn) *chooser {
 	return &chooser{
 		now: time.Now(), staleAfter: m.opts().StaleAfter, ownTurns: t.episodes(), visible: visibleIn(t.blocks()),
-		guard: m.opts().Guard, drift: m.opts().Drift, count: m.opts().MaxFacts, max: min(m.opts().MaxChars, roomIn(t.c.Model, m.opts().Share)),
+		guard: m.opts().Guard, minScore: m.opts().MinScore, drift: m.opts().Drift, count: m.opts().MaxFacts, max: min(m.opts().MaxChars, roomIn(t.c.Model, m.opts().Share, m.opts().Window)),
 	}
 }
 

@@ -165,6 +165,9 @@ func (m *Memory) run(k flightKey) *flight {
 	defer cancel()
 	m.find(ctx, k, f)
 	f.took = time.Since(f.began)
+	if f.err == nil && !f.fetched {
+		m.times.add(f.took)
+	}
 	return f
 }
 

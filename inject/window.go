@@ -21,13 +21,10 @@ var windows = []struct {
 	{"phi", 4_096}, {"gemma", 8_192}, {"tinyllama", 2_048}, {"mistral", 32_000}, {"mixtral", 32_000}, {"qwen", 32_000}, {"deepseek", 64_000},
 }
 
-// usualWindow is for models that are not listed.
-const usualWindow = 32_000
-
 // roomIn is how many characters of a model's context window a block may take;
-// no bound where no share is set. The model's name may have its maker's before
-// it.
-func roomIn(model []byte, share float64) int {
+// no bound where no share is set. others is the window, in tokens, of models that
+// are not listed. The model's name may have its maker's before it.
+func roomIn(model []byte, share float64, others int) int {
 	if share <= 0 {
 		return math.MaxInt
 	}
@@ -35,7 +32,7 @@ func roomIn(model []byte, share float64) int {
 	if i := bytes.LastIndexByte(name, '/'); i >= 0 {
 		name = name[i+1:]
 	}
-	tokens := usualWindow
+	tokens := others
 	for _, w := range windows {
 		if bytes.HasPrefix(name, []byte(w.prefix)) {
 			tokens = w.tokens

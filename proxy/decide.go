@@ -193,7 +193,7 @@ func (s *decider) continued(r *request, d *decision) {
 
 // adjust is what follows from a plan.
 func (s *decider) adjust(r *request, d *decision) {
-	if d.subagent && d.plan.Outcome.Reason == inject.ReasonNone {
+	if r := d.plan.Outcome.Reason; d.subagent && (r == inject.ReasonNone || r == inject.ReasonWeak) {
 		d.plan.Outcome.Reason = inject.ReasonSubagent // which is why its turns are not kept
 	}
 	if d.plan.Forgotten && r.memory.DropThinking {

@@ -39,6 +39,10 @@ type Found struct {
 	Text    string `json:"text"`
 	Verdict string `json:"verdict"` // shown, or why not
 	Since   string `json:"since,omitempty"`
+
+	// Strength is how strongly it answers the text, from 0 to 1; nil where the
+	// memory does not measure it.
+	Strength *float64 `json:"strength,omitempty"`
 }
 
 // Shown is what is kept, and Groups where it was looked for.
@@ -50,9 +54,10 @@ type Shown struct {
 
 // Searched is what was found, and Groups where it was searched.
 type Searched struct {
-	Facts  []Found        `json:"facts"`
-	Others []ledger.Owned `json:"others,omitempty"`
-	Groups []string       `json:"-"`
+	Facts    []Found        `json:"facts"`
+	MinScore float64        `json:"min_score"` // strength that one of them must have for any to be shown
+	Others   []ledger.Owned `json:"others,omitempty"`
+	Groups   []string       `json:"-"`
 }
 
 // maxShown bounds how many messages are shown at once.
@@ -122,34 +127,34 @@ func (sv *Service) Search(ctx context.Context, s Selector, query string, all boo
 	if err := s.check(); err != nil {
 		return found, err
 	}
-	var err error
-	found.Facts, found.Groups, err = sv.search(ctx, s, query, all)
+	err := sv.search(ctx, s, query, all, &found)
 	if err == nil {
 		found.Others = sv.others(ctx, s, found.Groups)
 	}
 	return found, err
 }
 
-func (sv *Service) search(ctx context.Context, s Selector, query string, all bool) (list []Found, groups []string, err error) {
-	list = []Found{}
+func (sv *Service) search(ctx context.Context, s Selector, query string, all bool, out *Searched) error {
 	targets, err := sv.targets(s)
 	if err != nil {
-		return nil, groups, err
+		return err
 	}
 	query = sv.o.Pipeline.Redacted(query)
 	var found []inject.Scoped
 	for _, t := range sv.Recallable(targets) {
-		groups = append(groups, t.Group)
+		out.Groups = append(out.Groups, t.Group)
 		facts, err := sv.o.Memory.Search(ctx, []string{t.Group}, query, 2*sv.settings().MaxFacts)
 		if err != nil {
-			return nil, groups, withRemedy(err)
+			return withRemedy(err)
 		}
 		for i := range facts {
 			facts[i].Group = t.Group
 		}
 		found = append(found, inject.Scoped{Scope: t.Scope, Facts: facts})
 	}
-	for _, c := range sv.o.Planner.Choose(found) {
+	chosen, least := sv.o.Planner.Choose(query, found)
+	out.MinScore = least
+	for _, c := range chosen {
 		if c.Verdict != inject.Shown && !all {
 			continue
 		}
@@ -157,9 +162,12 @@ func (sv *Service) search(ctx context.Context, s Selector, query string, all boo
 		if !c.Fact.ValidAt.IsZero() {
 			f.Since = c.Fact.ValidAt.UTC().Format(time.RFC3339)
 		}
-		list = append(list, f)
+		if c.Fact.Weighed {
+			f.Strength = &c.Fact.Strength
+		}
+		out.Facts = append(out.Facts, f)
 	}
-	return list, groups, nil
+	return nil
 }
 
 // spoken takes apart what Graphiti makes of a message: speaker(role): text.

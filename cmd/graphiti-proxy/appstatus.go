@@ -42,6 +42,11 @@ func (a *app) status(ctx context.Context, fresh bool) health.Status {
 	if m.Backend == "embedded" {
 		m.Where = a.cfg.DataDir
 	}
+	if a.planner != nil && a.cfg.RemoteMemory() {
+		if n, half, most := a.planner.SearchTimes(); n > 0 {
+			m.Searches = &health.Searches{Count: n, Half: half.Milliseconds(), Most: most.Milliseconds(), Timeout: read.Recall.Timeout.Milliseconds()}
+		}
+	}
 	if a.service != nil {
 		s.Blocked = a.parts.state.Generations.Blocked()
 	}

@@ -78,7 +78,7 @@ func dryPlanner(cfg *config.Config, namer graphiti.Namer, off inject.Reason) pro
 		return nil
 	}
 	return inject.New(inject.DryRun(inject.Options{
-		Reads: namer.Reads, Writes: namer.Writes,
+		Reads: searched(cfg, namer, func(string) bool { return false }), Writes: namer.Writes,
 		Timeout: cfg.Recall.Timeout, Background: cfg.Recall.BackgroundTimeout, MaxFacts: cfg.Recall.MaxFacts, MaxChars: cfg.Recall.MaxChars,
 	}))
 }

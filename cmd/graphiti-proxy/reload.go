@@ -54,7 +54,7 @@ func (a *app) planning(cfg *config.Config, namer graphiti.Namer) inject.Options 
 			if !about && w.Workspace != "" { // what was promoted for everywhere counts everywhere
 				about = slices.ContainsFunc(namer.Groups(graphiti.ScopeUser, w), a.pipeline.Promoted)
 			}
-			return a.service.Recallable(namer.Reads(w, about))
+			return a.service.Recallable(searched(cfg, namer, a.pipeline.Promoted)(w, about))
 		},
 		Writes:     namer.Writes,
 		Timeout:    cfg.Recall.Timeout,
@@ -63,14 +63,29 @@ func (a *app) planning(cfg *config.Config, namer graphiti.Namer) inject.Options 
 		MaxChars:   cfg.Recall.MaxChars,
 		StaleAfter: cfg.Recall.StaleAfter,
 		Guard:      inject.Guard(cfg.Recall.InstructionGuard),
+		MinScore:   cfg.Recall.MinScore,
 		Drift:      cfg.Recall.DriftThreshold,
 		Share:      cfg.Recall.ContextShare,
+		Window:     cfg.Recall.ContextWindow,
+		NoWait:     !cfg.Recall.Wait,
 		Snapshots:  a.parts.state.Snapshots,
 		Redact:     a.pipeline.RedactedBy,
-		Prefetch:   cfg.RemoteMemory() && cfg.Memory.Consent && !moved(a.cfg, cfg),
+		Prefetch:   !cfg.RemoteMemory() && !cfg.Recall.Wait || cfg.RemoteMemory() && cfg.Memory.Consent && !moved(a.cfg, cfg),
 		Compaction: cfg.Recall.Compaction,
 		Unseen:     cfg.Ingest.BackfillTurns,
 		Log:        a.quiet,
+	}
+}
+
+// searched are the groups that a recall searches: of a service those that may
+// hold something.
+func searched(cfg *config.Config, namer graphiti.Namer, promoted func(group string) bool) func(graphiti.Who, bool) []graphiti.Target {
+	return func(w graphiti.Who, about bool) []graphiti.Target {
+		reads := namer.Reads(w, about)
+		if cfg.RemoteMemory() {
+			reads = slices.DeleteFunc(reads, func(t graphiti.Target) bool { return !namer.MayHold(t, promoted) })
+		}
+		return reads
 	}
 }
 

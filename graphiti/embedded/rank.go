@@ -190,12 +190,16 @@ type hit struct {
 	said    time.Time
 	score   float64
 	ranked  *ranked
+
+	strength float64 // of its answer: see measure
 }
 
 // asked is what a question tells beside its words.
 type asked struct {
+	text  string
 	words []string
 	named []string // speakers
+	names []string // those of the words that are part of a speaker's name
 	dates dates
 }
 

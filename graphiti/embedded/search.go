@@ -69,7 +69,9 @@ func (e *Store) find(ctx context.Context, g *index.Group, words []string, query 
 	if err != nil {
 		return nil, nil, err
 	}
-	weigh(hits, terms, &asked{words: words, named: named, dates: datesIn(query)})
+	q := &asked{text: query, words: words, named: named, names: names, dates: datesIn(query)}
+	weigh(hits, terms, q)
+	measure(hits, terms, all, q, g.Size(), near)
 	blend(hits, near)
 	found := make([]string, len(terms))
 	for i := range terms {

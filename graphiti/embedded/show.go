@@ -28,6 +28,8 @@ func (h *hit) fact(group string, terms []string) graphiti.Fact {
 		ValidAt:   h.said,
 		Episode:   h.name,
 		Dated:     true,
+		Strength:  h.strength,
+		Weighed:   true,
 	}
 }
 

@@ -1,0 +1,40 @@
+package inject
+
+import (
+	"context"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/graphiti-proxy/graphiti-proxy/dialect"
+	"github.com/graphiti-proxy/graphiti-proxy/graphiti"
+)
+
+// TestRecallThatNeverWaits goes on at once, and what is found then serves the
+// next turn; how long the searches took is known.
+func TestRecallThatNeverWaits(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		m := memory(t, func(context.Context, string, string) ([]graphiti.Fact, error) {
+			time.Sleep(300 * time.Millisecond)
+			return facts("late"), nil
+		}, &fakeDecisions{}, &fakeFacts{})
+		o := *m.opts()
+		o.NoWait = true
+		m.Set(o)
+		start := time.Now()
+		got, p := ask(t, m, turn1, both)
+		if took := time.Since(start); took != 0 || got != turn1 || p.Outcome.Status != StatusTimeout {
+			t.Errorf("took %v: %s (%+v)", took, got, p.Outcome)
+		}
+		time.Sleep(time.Second)
+		c, _ := parse(t, turn1)
+		p = m.Plan(c, hasher.Chain(c, dialect.Root("", "p"), nil), graphiti.Who{User: "user:p", Session: "session:other"}, true, both)
+		if p.Outcome.Source != SourceCache || p.Outcome.Facts != 1 {
+			t.Errorf("after the search came back: %+v", p.Outcome)
+		}
+		if n, half, most := m.SearchTimes(); n != 2 || half != 300*time.Millisecond || most != half {
+			t.Errorf("%d searches, half %v, most %v", n, half, most)
+		}
+		m.Close()
+	})
+}
