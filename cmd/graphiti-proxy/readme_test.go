@@ -1,0 +1,200 @@
+//go:build unix
+
+package main
+
+import (
+	"fmt"
+	"net"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+
+	"github.com/graphiti-proxy/graphiti-proxy/config"
+	"github.com/graphiti-proxy/graphiti-proxy/proxy/proxytest"
+)
+
+// newcomer is somebody with a fresh home who does what the README says.
+type newcomer struct {
+	t    *testing.T
+	home string
+	env  []string
+	url  string // of the proxy that they have started
+	stop func() // ends it
+}
+
+// newNewcomer has graphiti-proxy on the path, with addresses of its own and a
+// stand-in model, and a go that runs it.
+func newNewcomer(t *testing.T) *newcomer {
+	t.Helper()
+	model, err := proxytest.Start()
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = model.Close() })
+	n := &newcomer{t: t, home: t.TempDir(), stop: func() {}}
+	self, err := filepath.Abs(os.Args[0])
+	if err != nil {
+		t.Fatal(err)
+	}
+	bin := filepath.Join(n.home, "bin")
+	if err := os.Mkdir(bin, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	for name, script := range map[string]string{
+		"graphiti-proxy": "TEST_BINARY_RUNS='the program' exec '" + self + "' \"$@\"\n",
+		"go":             "[ \"$1 $2\" = 'run ./cmd/graphiti-proxy' ] || exit 64; shift 2; exec graphiti-proxy \"$@\"\n",
+	} {
+		if err := os.WriteFile(filepath.Join(bin, name), []byte("#!/bin/sh\n"+script), 0o700); err != nil { //nolint:gosec // a program
+			t.Fatal(err)
+		}
+	}
+	addresses := make([]string, 2)
+	for i := range addresses {
+		l, err := net.Listen("tcp", "127.0.0.1:0")
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer l.Close()
+		addresses[i] = l.Addr().String()
+	}
+	n.url = "http://" + addresses[0]
+	n.env = []string{
+		"HOME=" + n.home, "PATH=" + bin + ":" + os.Getenv("PATH"), "OPENAI_API_KEY=sk-mine",
+		"GRAPHITI_PROXY_LISTEN=" + addresses[0], "GRAPHITI_PROXY_ADMIN_LISTEN=" + addresses[1], "GRAPHITI_PROXY_UPSTREAM_OPENAI=" + model.URL(),
+	}
+	return n
+}
+
+func (n *newcomer) command(line string) *exec.Cmd {
+	cmd := exec.Command("sh", "-c", strings.ReplaceAll(line, "http://127.0.0.1:8787", n.url))
+	cmd.Dir, cmd.Env = n.home, n.env
+	return cmd
+}
+
+// serve starts the proxy in place of the one that runs.
+func (n *newcomer) serve(line string) {
+	n.t.Helper()
+	cmd := n.command("exec " + line)
+	n.stop()
+	if err := cmd.Start(); err != nil {
+		n.t.Fatal(err)
+	}
+	n.stop = sync.OnceFunc(func() { _ = cmd.Process.Signal(syscall.SIGTERM); _ = cmd.Wait() })
+	waitUntil(n.t, line, func() bool {
+		resp, err := http.Get(n.url + "/v1/models")
+		if err == nil {
+			resp.Body.Close()
+		}
+		return err == nil
+	})
+}
+
+// sees is what the output of a command must have in it.
+var sees = map[string]string{
+	"go run ./cmd/graphiti-proxy demo":                   "The memory arrived.",
+	"curl":                                               `"content"`,
+	"graphiti-proxy status":                              "running for",
+	"graphiti-proxy memory show":                         "Miso",
+	"graphiti-proxy memory search":                       "Miso",
+	"graphiti-proxy memory export > memory.jsonl":        "",
+	"graphiti-proxy memory import memory.jsonl":          "already",
+	"graphiti-proxy memory forget --yes":                 "1 group forgotten",
+	"graphiti-proxy config check":                        "the configuration is valid",
+	"go test ./...":                                      "",
+	"go run ./cmd/graphiti-proxy serve":                  "",
+	"graphiti-proxy serve":                               "",
+	"go install " + module + "cmd/graphiti-proxy@latest": "",
+}
+
+// TestReadme does what the README says, line by line, in a fresh home.
+func TestReadme(t *testing.T) {
+	t.Parallel()
+	if _, err := exec.LookPath("curl"); err != nil {
+		t.Skip("the README uses curl: ", err)
+	}
+	b, err := os.ReadFile("../../README.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	readme := string(b)
+	if words := len(strings.Fields(readme)); words > 900 {
+		t.Errorf("it has %d words; 900 are the most", words)
+	}
+	n := newNewcomer(t)
+	defer func() { n.stop() }()
+	done := make(map[string]bool)
+	for _, block := range regexp.MustCompile("(?s)```sh\n(.*?)```").FindAllStringSubmatch(readme, -1) {
+		for line := range strings.Lines(block[1]) {
+			line, _, _ = strings.Cut(strings.TrimSpace(line), "  #")
+			line = strings.TrimSpace(line)
+			known := ""
+			for begin := range sees {
+				if strings.HasPrefix(line, begin) && len(begin) > len(known) {
+					known = begin
+				}
+			}
+			if known == "" {
+				t.Errorf("nobody has tried %q", line)
+				continue
+			}
+			done[known] = true
+			n.does(line, sees[known])
+		}
+	}
+	for begin := range sees {
+		if !done[begin] {
+			t.Errorf("%q is not in the README any more", begin)
+		}
+	}
+	n.settings(regexp.MustCompile("(?s)```yaml\n(.*?)```").FindStringSubmatch(readme)[1])
+}
+
+// does runs a line of the README, which must end well and say something.
+func (n *newcomer) does(line, says string) {
+	n.t.Helper()
+	switch {
+	case line == "go test ./...":
+		if b, err := os.ReadFile("../../.ci/run"); err != nil || !slices.Contains(strings.Split(string(b), "\n"), line) {
+			n.t.Errorf(".ci/run does not run %s: %v", line, err)
+		}
+	case strings.HasPrefix(line, "go install "):
+		if b, err := os.ReadFile("../../go.mod"); err != nil || strings.Contains(string(b), "\nreplace ") || strings.Contains(string(b), "\nexclude ") {
+			n.t.Errorf("go install of a version refuses a module with replace or exclude: %v", err)
+		}
+	case strings.HasSuffix(line, " serve"):
+		n.serve(line)
+	default:
+		var out []byte
+		var err error
+		waitUntil(n.t, fmt.Sprintf("%q in what %q says", says, line), func() bool {
+			out, err = n.command(line).CombinedOutput()
+			return err != nil || strings.Contains(string(out), says)
+		})
+		n.t.Logf("$ %s\n%s", line, out)
+		if err != nil {
+			n.t.Errorf("%s: %v", line, err)
+		}
+	}
+}
+
+// settings are those of the README, as a file.
+func (n *newcomer) settings(text string) {
+	n.t.Helper()
+	file := filepath.Join(n.home, "graphiti-proxy.yaml")
+	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+		n.t.Fatal(err)
+	}
+	if _, err := config.Load(config.Sources{File: file, Env: []string{"HOME=" + n.home}}); err != nil {
+		n.t.Error(err)
+	}
+	if lines := strings.Count(text, "\n"); lines > 10 {
+		n.t.Errorf("it says ten lines, and there are %d", lines)
+	}
+}
