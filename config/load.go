@@ -62,9 +62,6 @@ func Load(s Sources) (*Config, error) {
 		}
 		l.give(s.Flags[key], "flag", "flag: ", f)
 	}
-	if c.RemoteMemory() && c.Origin("recall.timeout") == "default" {
-		c.Recall.Timeout = remoteTimeout
-	}
 	if c.DataDir == "" {
 		c.DataDir = l.dataDir()
 	}
@@ -81,6 +78,9 @@ func Load(s Sources) (*Config, error) {
 	}
 	if c.Memory.Endpoint != "" && c.origins["memory.backend"] == "default" {
 		c.Memory.Backend, c.origins["memory.backend"] = "graphiti", "memory.endpoint"
+	}
+	if c.RemoteMemory() && c.Origin("recall.timeout") == "default" {
+		c.Recall.Timeout = remoteTimeout
 	}
 	c.withoutVersions()
 	c.check(func(err error) {

@@ -31,7 +31,7 @@ func TestSearchesThatTakeTooLong(t *testing.T) {
 		late bool
 	}{{399, false}, {400, true}, {620, true}} {
 		var b strings.Builder
-		(&Status{Memory: Memory{Backend: "graphiti", State: StateWorking, Searches: &Searches{Count: 40, Half: tc.half, Most: 905, Timeout: 400}}}).Print(&b)
+		(&Status{Memory: Memory{Backend: "graphiti", State: StateWorking, Searches: &graphiti.SearchTimes{Count: 40, Half: tc.half, Most: 905, Timeout: 400}}}).Print(&b)
 		if !strings.Contains(b.String(), fmt.Sprintf("of the last 40 searches half took up to %d ms, nine tenths up to 905 ms; recall.timeout is 400 ms", tc.half)) {
 			t.Error(b.String())
 		}

@@ -7,12 +7,12 @@
 package health
 
 import (
-	"fmt"
 	"slices"
 	"strings"
 	"time"
 
 	"github.com/graphiti-proxy/graphiti-proxy/capture"
+	"github.com/graphiti-proxy/graphiti-proxy/graphiti"
 )
 
 // Status is what there is to know about a running proxy.
@@ -69,37 +69,13 @@ type Memory struct {
 
 	// Searches is how long searches take, where the memory is a service and has
 	// answered some.
-	Searches *Searches `json:"searches,omitempty"`
+	Searches *graphiti.SearchTimes `json:"searches,omitempty"`
 
 	// NotKept are the turns since the start that are lost because data_dir
 	// cannot be used, and InMemory those that wait for it, and end with the
 	// process.
 	NotKept  int `json:"turns_not_kept,omitempty"`
 	InMemory int `json:"turns_in_memory,omitempty"`
-}
-
-// Searches says how long the newest searches of a service took, and how long a
-// request waits for one.
-type Searches struct {
-	Count   int   `json:"count"`
-	Half    int64 `json:"half_ms"` // half of them took so long at most
-	Most    int64 `json:"most_ms"` // nine tenths
-	Timeout int64 `json:"timeout_ms"`
-}
-
-// String says it in a sentence.
-func (s *Searches) String() string {
-	return fmt.Sprintf("of the last %d searches half took up to %d ms, nine tenths up to %d ms; recall.timeout is %d ms",
-		s.Count, s.Half, s.Most, s.Timeout)
-}
-
-// Late is what to do where typical searches take longer than a request waits;
-// empty: they do not.
-func (s *Searches) Late() string {
-	if s.Half < s.Timeout {
-		return ""
-	}
-	return fmt.Sprintf("set recall.timeout to %dms, or use a faster embedding model: the first question of a conversation goes without memory", (s.Most/100+2)*100)
 }
 
 // State says in one word how the memory is.

@@ -60,6 +60,28 @@ type Searched struct {
 	Groups   []string       `json:"-"`
 }
 
+// Threshold says how the strongest fact stands to recall.min_score.
+func (s *Searched) Threshold() string {
+	var best *float64
+	weak := false
+	for _, f := range s.Facts {
+		weak = weak || f.Verdict == string(inject.Weak)
+		if f.Strength != nil && (best == nil || *f.Strength > *best) {
+			best = f.Strength
+		}
+	}
+	says := fmt.Sprintf("recall.min_score is %.2f", s.MinScore)
+	switch {
+	case best == nil:
+		return says + "; this memory does not measure how strongly a fact answers"
+	case weak && *best < s.MinScore:
+		return says + fmt.Sprintf("; the strongest fact has %.2f and misses it by %.2f: nothing is shown", *best, s.MinScore-*best)
+	case weak:
+		return says + "; the text does not say what it is about: nothing is shown"
+	}
+	return says + fmt.Sprintf("; the strongest fact has %.2f", *best)
+}
+
 // maxShown bounds how many messages are shown at once.
 const maxShown = 10_000
 

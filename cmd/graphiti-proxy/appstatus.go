@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/graphiti-proxy/graphiti-proxy/cache/sqlite"
+	"github.com/graphiti-proxy/graphiti-proxy/graphiti"
 	"github.com/graphiti-proxy/graphiti-proxy/health"
 	"github.com/graphiti-proxy/graphiti-proxy/telemetry"
 )
@@ -44,7 +45,7 @@ func (a *app) status(ctx context.Context, fresh bool) health.Status {
 	}
 	if a.planner != nil && a.cfg.RemoteMemory() {
 		if n, half, most := a.planner.SearchTimes(); n > 0 {
-			m.Searches = &health.Searches{Count: n, Half: half.Milliseconds(), Most: most.Milliseconds(), Timeout: read.Recall.Timeout.Milliseconds()}
+			m.Searches = &graphiti.SearchTimes{Count: n, Half: half.Milliseconds(), Most: most.Milliseconds(), Timeout: read.Recall.Timeout.Milliseconds()}
 		}
 	}
 	if a.service != nil {

@@ -12,7 +12,6 @@ import (
 	"github.com/graphiti-proxy/graphiti-proxy/capture/ledger"
 	"github.com/graphiti-proxy/graphiti-proxy/cli"
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti"
-	"github.com/graphiti-proxy/graphiti-proxy/inject"
 	"github.com/graphiti-proxy/graphiti-proxy/service"
 	"github.com/graphiti-proxy/graphiti-proxy/terminal"
 )
@@ -128,30 +127,8 @@ func printFacts(w, errOut io.Writer, answer *service.Searched, explain bool) {
 	}
 	_ = t.Flush()
 	if explain {
-		fmt.Fprintln(w, explainThreshold(answer))
+		fmt.Fprintln(w, answer.Threshold())
 	}
-}
-
-// explainThreshold says how the strongest fact stands to recall.min_score.
-func explainThreshold(answer *service.Searched) string {
-	var best *float64
-	weak := false
-	for _, f := range answer.Facts {
-		weak = weak || f.Verdict == string(inject.Weak)
-		if f.Strength != nil && (best == nil || *f.Strength > *best) {
-			best = f.Strength
-		}
-	}
-	says := fmt.Sprintf("recall.min_score is %.2f", answer.MinScore)
-	switch {
-	case best == nil:
-		return says + "; this memory does not measure how strongly a fact answers"
-	case weak && *best < answer.MinScore:
-		return says + fmt.Sprintf("; the strongest fact has %.2f and misses it by %.2f: nothing is shown", *best, answer.MinScore-*best)
-	case weak:
-		return says + "; the text does not say what it is about: nothing is shown"
-	}
-	return says + fmt.Sprintf("; the strongest fact has %.2f", *best)
 }
 
 func newMemoryPromoteCommand() *cobra.Command {

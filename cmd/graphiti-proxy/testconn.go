@@ -8,7 +8,6 @@ import (
 	"log/slog"
 	"os"
 	"os/signal"
-	"slices"
 	"syscall"
 	"time"
 
@@ -20,7 +19,6 @@ import (
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti"
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti/backend"
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti/remote"
-	"github.com/graphiti-proxy/graphiti-proxy/health"
 	"github.com/graphiti-proxy/graphiti-proxy/terminal"
 )
 
@@ -91,7 +89,7 @@ func tryConnection(ctx context.Context, w io.Writer, m backend.Service, cfg *con
 	}
 	backend.Test(ctx, m, smoke, report)
 	if failed == 0 {
-		searchTimes(ctx, m.Memory(), cfg, report)
+		remote.SearchTimes(ctx, m.Memory(), cfg.Recall.Timeout, report)
 	}
 	if cfg.State.Backend == "redis" {
 		remote.Run(ctx, report, "redis", func(ctx context.Context) error { return redis.Check(ctx, cfg.State.RedisURL) }, redis.CheckRemedy)
@@ -105,26 +103,6 @@ func tryConnection(ctx context.Context, w io.Writer, m backend.Service, cfg *con
 		return fmt.Errorf("%d of %d checks failed", failed, len(all))
 	}
 	return nil
-}
-
-// trials are questions whose searches are timed; none is like another, so that
-// no cache answers them.
-var trials = []string{"Where do I live?", "Which database did we decide on?", "When is the wedding?", "What is the name of my dentist?", "Why did the deploy fail?"}
-
-// searchTimes says whether searches are answered while a request waits.
-func searchTimes(ctx context.Context, m *graphiti.Memory, cfg *config.Config, report func(remote.Check)) {
-	began := time.Now()
-	var took []time.Duration
-	for _, q := range trials {
-		start := time.Now()
-		if _, err := m.Search(ctx, []string{"graphiti_proxy_check"}, q, cfg.Recall.MaxFacts); err != nil {
-			return // the search before it worked, and says more
-		}
-		took = append(took, time.Since(start))
-	}
-	slices.Sort(took)
-	s := health.Searches{Count: len(took), Half: took[len(took)/2].Milliseconds(), Most: took[len(took)-1].Milliseconds(), Timeout: cfg.Recall.Timeout.Milliseconds()}
-	report(remote.Check{Name: "searches in time", Took: time.Since(began), OK: true, Detail: s.String(), Remedy: s.Late()})
 }
 
 func printCheck(w io.Writer, c remote.Check) {
