@@ -1,5 +1,7 @@
 package dialect
 
+import "slices"
+
 // Dialect is one API: what its requests and answers look like. An
 // implementation has no state, is safe for concurrent use, and must not keep
 // the bytes that it is given.
@@ -61,6 +63,20 @@ type Relax struct {
 	// Header and Value are added to the request with it. A header that is
 	// there is a list, and the value is added to it.
 	Header, Value string
+}
+
+// Among adds to the inserts of a body the one that makes the provider take it. It
+// returns nil where there is no way to.
+func (r *Relax) Among(inserts []Insert, body []byte) ([]Insert, *Relax) {
+	if r == nil {
+		return inserts, nil
+	}
+	insert, ok := r.Insert(body)
+	if !ok {
+		return inserts, nil
+	}
+	at, _ := slices.BinarySearchFunc(inserts, insert.At+1, func(in Insert, at int) int { return in.At - at })
+	return slices.Insert(slices.Clone(inserts), at, insert), r
 }
 
 // Request is the head of a request.

@@ -3,6 +3,7 @@ package dialect
 import (
 	"crypto/sha256"
 	"encoding/binary"
+	"encoding/json"
 	"hash/maphash"
 	"slices"
 
@@ -58,6 +59,19 @@ func (f Fingerprint) In(workspace string, p place.Place) Fingerprint {
 // the white space around them.
 func (f Fingerprint) Link(role Role, text []byte) Fingerprint {
 	return f.link(role, xxhash.Sum64(trim(text)))
+}
+
+// Reference is the fingerprint of a reference to what the provider holds, by its
+// id.
+func (f Fingerprint) Reference(id string) Fingerprint {
+	b, _ := json.Marshal(id) // as it stands in a body
+	return f.Link(RoleOther, b)
+}
+
+// Told is the fingerprint of what a person was told, in whatever place: those who
+// sum up a conversation do not say where it was.
+func (f Fingerprint) Told(text []byte) Fingerprint {
+	return f.Link(RoleOther, []byte("told")).Link(RoleAssistant, text)
 }
 
 // link chains with a strong hash what a fast one made of the text: whoever

@@ -2,6 +2,7 @@ package dialect
 
 import (
 	"bytes"
+	"slices"
 
 	"github.com/graphiti-proxy/graphiti-proxy/dialect/client"
 )
@@ -21,15 +22,6 @@ const (
 
 // kind finds out what the request is for, by its words.
 func (c *Conversation) kind() Kind {
-	var system [][]byte
-	for i := c.prompt.from; i < min(c.prompt.to, c.prompt.from+maxParts); i++ {
-		system = append(system, trim(c.startOf(c.spans[i])))
-	}
-	if len(c.Messages) > 0 && system == nil {
-		if m := &c.Messages[0]; m.Role == RoleOther && m.from < m.to {
-			system = append(system, trim(c.start(m)))
-		}
-	}
 	for i := len(c.Messages) - 1; i >= 0 && c.Newest < 0; i-- {
 		if m := &c.Messages[i]; m.Role == RoleUser && (m.Person || !m.Results) {
 			c.Newest = i
@@ -45,12 +37,79 @@ func (c *Conversation) kind() Kind {
 			said = append(said, c.toldBy(c.spans[n]))
 		}
 	}
-	kind, agent := client.KindOf(system, said, c.Tools)
+	kind, agent := client.KindOf(c.prompts(), said, c.Tools)
 	c.agent = agent
 	if kind == KindTurn && c.Newest > c.Last && c.Newest == len(c.Messages)-1 && c.Last >= 0 {
 		return KindMachine
 	}
 	return kind
+}
+
+// prompts are how the parts of the system prompt start.
+func (c *Conversation) prompts() (system [][]byte) {
+	for i := c.prompt.from; i < min(c.prompt.to, c.prompt.from+maxParts); i++ {
+		system = append(system, trim(c.startOf(c.spans[i])))
+	}
+	if len(c.Messages) > 0 && system == nil {
+		if m := &c.Messages[0]; m.Role == RoleOther && m.from < m.to {
+			system = append(system, trim(c.start(m)))
+		}
+	}
+	return system
+}
+
+// Telling is the length, in bytes, from which an answer alone tells its
+// conversation.
+const Telling = 40
+
+// Transcript is the conversation that the newest user message holds as its text,
+// where that ends the request. Own says that it is this very one, as far as the
+// request shows it.
+func (c *Conversation) Transcript() (t client.Transcript, own bool) {
+	if c.Newest < 0 || c.Newest != len(c.Messages)-1 {
+		return t, false
+	}
+	m := &c.Messages[c.Newest]
+	if !slices.ContainsFunc(c.spans[m.from:m.to], func(s Span) bool { return client.MayBeTranscript(c.body[s.Start:s.End]) }) {
+		return t, false
+	}
+	t = client.TranscriptIn(c.prompts(), c.joined(m))
+	for i := 0; i < c.Newest && !own && len(t.Answer) > 0; i++ {
+		if c.Messages[i].Role == RoleAssistant {
+			said := c.Text(i)
+			own = len(said) >= Telling && slices.ContainsFunc(t.Answer, func(a []byte) bool { return bytes.Equal(a, said) })
+		}
+	}
+	return t, own
+}
+
+// maxTold bounds the texts by which the session of a transcript is looked for.
+const maxTold = 16
+
+// Told are the fingerprints of what a transcript says that the model told a
+// person, the newest first, and of the summaries that clients have put in place
+// of what was said before the first message of a person.
+func (c *Conversation) Told(t *client.Transcript, person Fingerprint) (told [][16]byte) {
+	add := func(text []byte) {
+		if len(text) >= Telling && len(told) < maxTold {
+			told = append(told, person.Told(text))
+		}
+	}
+	for i := len(t.Answer) - 1; i >= 0; i-- {
+		add(t.Answer[i])
+	}
+	for i := range c.Messages {
+		m := &c.Messages[i]
+		if m.Person {
+			break
+		}
+		if m.Role == RoleUser && m.cleaned {
+			for _, s := range c.spans[m.from:m.to] {
+				add([]byte(client.SummaryIn(string(appendText(nil, c.body[s.Start:s.End])))))
+			}
+		}
+	}
+	return told
 }
 
 // asked reports whether message i, of the history, is how a client asked for a

@@ -2,6 +2,9 @@ package inject
 
 import (
 	"bytes"
+	"slices"
+	"strings"
+	"unicode/utf8"
 
 	"github.com/graphiti-proxy/graphiti-proxy/dialect"
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti"
@@ -28,6 +31,8 @@ func (m *Memory) summary(t *turn, who graphiti.Who, mode Mode, p Plan) Plan {
 	}
 	d, o := m.recall(t, who, gist(t.c))
 	if o.Status == StatusRecalled || o.Status == StatusEmpty { // else another attempt may know more
+		d.Block, d.Facts = m.untold(t, who, d.Block)
+		o = outcomeOf(&d, o.Source)
 		d.Ingest = mode.Ingest
 		o = m.keep(t, d, o)
 	}
@@ -40,11 +45,123 @@ func (m *Memory) summary(t *turn, who graphiti.Who, mode Mode, p Plan) Plan {
 	return p
 }
 
+const (
+	shownMax   = 2048 // sessions of which it is known what they were shown
+	shownLines = 32   // of each, the newest
+
+	// comparedMax bounds the text, in bytes, in which is looked for what is known.
+	comparedMax = 1 << 20
+)
+
+// shown is what the blocks of a session have shown.
+type shown struct {
+	generation int64 // since then nothing was forgotten
+	lines      []string
+}
+
+// show notes what the blocks of a session show. A client that sums it up in
+// another request leaves them out, because it never knew of them.
+func (m *Memory) show(t *turn, who graphiti.Who) {
+	key := snapshotKey(who)
+	s, ok := m.shown.Get(key)
+	blocks := []string{t.decision.Block}
+	switch {
+	case s.generation > t.generation:
+		return
+	case !ok || s.generation < t.generation:
+		s, blocks = shown{generation: t.generation}, append(t.blocks(), t.decision.Block)
+	}
+	lines := slices.Clone(s.lines)
+	for _, b := range blocks {
+		for _, l := range linesOf(b) {
+			if !slices.Contains(lines, l) {
+				lines = append(lines, l)
+			}
+		}
+	}
+	if len(lines) > len(s.lines) {
+		s.lines = lines[max(0, len(lines)-shownLines):]
+		m.shown.Add(key, s)
+	}
+}
+
+// untold is a block for who sums up a conversation, and how many facts it has:
+// first what the session was shown and the request does not hold any more, then
+// what was found. Nothing in it stands in what is to be summed up.
+func (m *Memory) untold(t *turn, who graphiti.Who, found string) (block string, facts int) {
+	var list []string
+	if s, _ := m.shown.Get(snapshotKey(who)); s.generation == t.generation {
+		list = slices.Clone(s.lines)
+	}
+	list = append(list, linesOf(found)...)
+	visible, said := visibleIn(t.blocks()), words(t.c)
+	room, count := min(m.opts().MaxChars, roomIn(t.c.Model, m.opts().Share, m.opts().Window))-utf8.RuneCountInString(blockOpen+blockFrame+blockClose), 0
+	var kept []string
+	for _, l := range list {
+		size := utf8.RuneCountInString(l) + len("- \n")
+		if _, shows := visible[l]; shows || slices.Contains(kept, l) || strings.Contains(said, " "+normal(statement(l))+" ") || size > room || count == m.opts().MaxFacts {
+			continue
+		}
+		kept = append(kept, l)
+		room -= size
+		count++
+	}
+	return formatBlock(kept)
+}
+
+// linesOf are the lines of a block.
+func linesOf(block string) (out []string) {
+	for line := range strings.Lines(block) {
+		if l, ok := strings.CutPrefix(strings.TrimSuffix(line, "\n"), "- "); ok {
+			out = append(out, l)
+		}
+	}
+	return out
+}
+
+// statement is what a line states, without what is said of it.
+func statement(line string) string {
+	if i := strings.LastIndex(line, " ("); i > 0 && (strings.HasPrefix(line[i:], " (since ") || strings.HasSuffix(line, " days old)")) {
+		line = line[:i]
+	}
+	for _, prefix := range []string{"somebody said: ", resumes, openTask, filesTouched, errorMet} {
+		if rest, ok := strings.CutPrefix(line, prefix); ok {
+			return rest
+		}
+	}
+	return line
+}
+
+// words are all that is said in a conversation, as normal has it, with a space
+// at both ends.
+func words(c *dialect.Conversation) string {
+	var b strings.Builder
+	b.WriteByte(' ')
+	for i := len(c.Messages) - 1; i >= 0 && b.Len() < comparedMax; i-- {
+		if c.Messages[i].Role == dialect.RoleOther {
+			continue
+		}
+		text := c.Text(i)
+		b.WriteString(normal(string(text[:min(len(text), comparedMax)])))
+		b.WriteByte(' ')
+	}
+	return b.String()
+}
+
 // gist is what to ask the memory about a conversation as a whole: what the
-// person said last, and in a request that holds it all in one message its end.
+// person said last, and in a request that holds it all in one message, of which
+// it is not known who said what, its end.
 func gist(c *dialect.Conversation) string {
 	var parts [][]byte
 	room := maxQuery
+	if t, _ := c.Transcript(); len(t.Said) > 0 {
+		for i := len(t.Said) - 1; i >= 0 && room > 0; i-- {
+			text := cutWord(t.Said[i], room)
+			room -= len(text)
+			parts = append(parts, text)
+		}
+		return string(bytes.Join(parts, []byte("\n")))
+	}
 	for i := c.Last; i >= 0 && room > 0; i-- {
 		if !c.Messages[i].Person || i == c.Newest && c.Last > 0 {
 			continue

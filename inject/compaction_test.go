@@ -1,6 +1,7 @@
 package inject
 
 import (
+	"context"
 	"encoding/json"
 	"strings"
 	"testing"
@@ -68,6 +69,60 @@ func TestSummaryThatNobodyAsksForRepeatsAllBlocks(t *testing.T) {
 		got, p := ask(t, m, body, both)
 		if want := withBlocks(body, tc.blocks); got != want || p.Outcome.Reason != ReasonSummary {
 			t.Errorf("%s:\n got %s\nwant %s (%+v)", name, got, want, p.Outcome)
+		}
+	}
+}
+
+// TestSummaryOfATranscript is told first what the session was shown and the
+// transcript lacks, and nothing that stands in the transcript.
+func TestSummaryOfATranscript(t *testing.T) {
+	const (
+		asked = `{"messages":[{"role":"user","content":"What is the database called?"}]}`
+		fact  = "The database is called Bluefin."
+	)
+	transcript := func(told string) string {
+		return `{"messages":[{"role":"system","content":"You are a context summarization agent."},{"role":"user","content":"` +
+			`<conversation>\n[User]: What is the database called?\n\n[Assistant]: ` + told + `\n</conversation>\n\nWrite a summary."}]}`
+	}
+	var query string
+	knows := func(texts ...string) searchFunc {
+		return func(_ context.Context, _, q string) ([]graphiti.Fact, error) {
+			query = q
+			return facts(texts...), nil
+		}
+	}
+	for _, tc := range []struct {
+		name  string
+		body  string
+		found []string
+		since int64 // something was forgotten
+		want  []string
+	}{
+		{"what is found repeats the question", transcript("I am not sure."), []string{"What is the database called?"}, 0, []string{fact}},
+		{"what is found is new", transcript("I am not sure."), []string{"The port is 6543."}, 0, []string{fact, "The port is 6543."}},
+		{"what was shown is found too", transcript("I am not sure."), []string{fact}, 0, []string{fact}},
+		{"what was shown has been said", transcript("The database is called *Bluefin*."), []string{fact}, 0, nil},
+		{"something was forgotten since", transcript("I am not sure."), nil, 1, nil},
+	} {
+		blocks := &fakeDecisions{}
+		m := memory(t, knows(fact), blocks, &fakeFacts{})
+		ask(t, m, asked, both)
+		o := *m.opts()
+		o.Search = knows(tc.found...)
+		o.Facts = &fakeFacts{}
+		m.Set(o)
+		mode := both
+		mode.Generation = tc.since
+		got, p := ask(t, m, tc.body, mode)
+		want := tc.body
+		if tc.want != nil {
+			want = strings.Replace(want, `<conversation>`, inJSON(blockOf(tc.want...))+`\n\n<conversation>`, 1)
+		}
+		if got != want || p.Outcome.Reason != ReasonSummary || p.Outcome.Facts != len(tc.want) {
+			t.Errorf("%s:\n got %s\nwant %s (%+v)", tc.name, got, want, p.Outcome)
+		}
+		if query != "What is the database called?" {
+			t.Errorf("%s: asked for %q", tc.name, query)
 		}
 	}
 }

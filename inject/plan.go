@@ -113,10 +113,11 @@ type Memory struct {
 	base   context.Context // of searches that outlive their request
 	cancel context.CancelFunc
 
-	flights singleflight.Group       // searches under way
-	warm    *lru.Cache[string, warm] // what was found for sessions after their last turn
-	times   times                    // of searches
-	warming chan struct{}            // holds a token for each prefetch under way
+	flights singleflight.Group        // searches under way
+	warm    *lru.Cache[string, warm]  // what was found for sessions after their last turn
+	shown   *lru.Cache[string, shown] // what the blocks of sessions have shown
+	times   times                     // of searches
+	warming chan struct{}             // holds a token for each prefetch under way
 
 	mu      sync.Mutex // guards what follows
 	closed  bool
@@ -127,6 +128,7 @@ type Memory struct {
 func New(o Options) *Memory {
 	m := &Memory{warming: make(chan struct{}, prefetches)}
 	m.warm, _ = lru.New[string, warm](warmMax) // fails for no size only
+	m.shown, _ = lru.New[string, shown](shownMax)
 	m.o.Store(&o)
 	m.base, m.cancel = context.WithCancel(context.Background())
 	return m
@@ -210,6 +212,7 @@ func (m *Memory) Plan(c *dialect.Conversation, chain []dialect.Fingerprint, who 
 		return p
 	}
 	if t.decision.Block != "" {
+		m.show(&t, who)
 		p.Inserts = append(p.Inserts, c.Insert(c.Last, t.decision.Block))
 	}
 	if p.Turn != "" {

@@ -146,6 +146,9 @@ func (s *decider) decide(r *request) (d decision) {
 	if d.chained = who.Session == ""; d.chained {
 		who.Session = s.referred(ctx, r, &d.at)
 	}
+	if session := s.transcribed(ctx, r, &d.at); who.Session == "" {
+		who.Session = session
+	}
 	d.at = s.locate(r, d.at, who.Session, d.held)
 	if r.conv.Last < 0 {
 		s.continued(r, &d)
@@ -197,7 +200,7 @@ func (s *decider) adjust(r *request, d *decision) {
 		d.plan.Outcome.Reason = inject.ReasonSubagent // which is why its turns are not kept
 	}
 	if d.plan.Forgotten && r.memory.DropThinking {
-		d.plan.Inserts, d.relax = relaxed(r, d.plan.Inserts)
+		d.plan.Inserts, d.relax = r.route.dialect.Info().Relax.Among(d.plan.Inserts, r.text())
 	}
 	if r.memory.Directives != nil && d.plan.Turn != "" && len(d.plan.Write) > 0 && r.conv.Kind == dialect.KindTurn {
 		o := &d.plan.Outcome

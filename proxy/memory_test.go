@@ -177,12 +177,12 @@ func TestRelaxInItsPlace(t *testing.T) {
 	first, last := strings.Index(body, "a\"}"), strings.Index(body, "b\"")
 	r := &request{body: wire.Body{Bytes: []byte(body), Whole: true}, route: route{dialect: messages.Dialect{}}}
 	blocks := []dialect.Insert{{At: first}, {At: last}}
-	inserts, relax := relaxed(r, blocks)
+	inserts, relax := r.route.dialect.Info().Relax.Among(blocks, r.text())
 	if relax == nil || len(inserts) != 3 || inserts[0].At != first || inserts[2].At != last || len(inserts[1].Text) == 0 || blocks[1].At != last {
 		t.Errorf("%+v", inserts)
 	}
 	r.route.dialect = chat.Dialect{}
-	if inserts, relax = relaxed(r, blocks); relax != nil || len(inserts) != 2 {
+	if inserts, relax = r.route.dialect.Info().Relax.Among(blocks, r.text()); relax != nil || len(inserts) != 2 {
 		t.Errorf("another API: %+v", inserts)
 	}
 }

@@ -2,11 +2,9 @@ package proxy
 
 import (
 	"bytes"
-	"slices"
 	"strings"
 	"time"
 
-	"github.com/graphiti-proxy/graphiti-proxy/dialect"
 	"github.com/graphiti-proxy/graphiti-proxy/inject"
 )
 
@@ -43,19 +41,4 @@ func (s *decider) mode(r *request, d *decision, until time.Time) inject.Mode {
 		}
 	}
 	return m
-}
-
-// relaxed asks the provider to take a conversation that has lost a block, where
-// the API has a way to.
-func relaxed(r *request, inserts []dialect.Insert) ([]dialect.Insert, *dialect.Relax) {
-	relax := r.route.dialect.Info().Relax
-	if relax == nil {
-		return inserts, nil
-	}
-	insert, ok := relax.Insert(r.text())
-	if !ok {
-		return inserts, nil
-	}
-	at, _ := slices.BinarySearchFunc(inserts, insert.At+1, func(in dialect.Insert, at int) int { return in.At - at })
-	return slices.Insert(slices.Clone(inserts), at, insert), relax
 }

@@ -9,8 +9,8 @@ import (
 
 	"github.com/graphiti-proxy/graphiti-proxy/capture/ledger"
 	"github.com/graphiti-proxy/graphiti-proxy/capture/pending"
-	"github.com/graphiti-proxy/graphiti-proxy/capture/response"
 	"github.com/graphiti-proxy/graphiti-proxy/dialect"
+	clients "github.com/graphiti-proxy/graphiti-proxy/dialect/client"
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti"
 	"github.com/graphiti-proxy/graphiti-proxy/proxy/contain"
 )
@@ -76,6 +76,7 @@ func (p *pendingTurn) finish(a dialect.Answer) {
 	said, answered := p.turn.User, p.turn.Assistant
 	// The session first: should the process end between the two, the turn is
 	// found again in the next request of the same session, and kept once.
+	contain.Run(p.s.log, "remembering a session", func() { p.tell(a) })
 	if p.chained {
 		contain.Run(p.s.log, "remembering a session", func() { p.chain(a) })
 	}
@@ -96,7 +97,7 @@ func (p *pendingTurn) finish(a dialect.Answer) {
 // rounds stays held.
 func (p *pendingTurn) keep(a dialect.Answer) {
 	if p.turn.Kind != "" {
-		if p.turn.User = response.Summary(a.Text); p.turn.User == "" {
+		if p.turn.User = clients.SummaryIn(a.Text); p.turn.User == "" {
 			return // a compaction that only the provider can read
 		}
 		p.turn.Assistant = ""
@@ -113,22 +114,34 @@ func (p *pendingTurn) keep(a dialect.Answer) {
 	p.s.log.Warn("a turn cannot be kept", "error", err)
 }
 
+// tell notes what the session is known by where a request holds it as a
+// transcript, or its summary in place of what was said.
+func (p *pendingTurn) tell(a dialect.Answer) {
+	if len(a.Text) < dialect.Telling {
+		return
+	}
+	p.memory.Sessions.PutLater(p.at.person.Told([]byte(clients.SummaryIn(a.Text))), p.turn.Session)
+	if p.turn.Kind != "" { // some clients go on with it as if the model had said it
+		p.memory.Sessions.PutLater(p.at.here.Link(dialect.RoleAssistant, []byte(a.Text)), p.turn.Session)
+	}
+}
+
 // chain notes how the conversation must begin from now on.
 func (p *pendingTurn) chain(a dialect.Answer) {
 	next := [16]byte(p.end)
 	if a.Text != "" {
 		next = p.end.Link(dialect.RoleAssistant, []byte(a.Text))
 	}
-	if len(a.Text) >= telling {
+	if len(a.Text) >= dialect.Telling {
 		p.memory.Sessions.PutLater(p.at.here.Link(dialect.RoleAssistant, []byte(a.Text)), p.turn.Session)
 	}
 	for _, id := range []string{a.ID, a.Item} { // it may hold no more than a reference to this answer
 		if id == "" {
 			continue
 		}
-		p.memory.Sessions.PutLater(reference(p.at.here, id), p.turn.Session)
+		p.memory.Sessions.PutLater(p.at.here.Reference(id), p.turn.Session)
 		if p.at.here != p.at.base { // it may not even say where it takes place
-			p.memory.Sessions.PutLater(reference(p.at.base, id), p.turn.Session)
+			p.memory.Sessions.PutLater(p.at.base.Reference(id), p.turn.Session)
 		}
 	}
 	if err := p.memory.Sessions.Put(context.Background(), next, p.turn.Session); err != nil {
@@ -157,7 +170,7 @@ func (p *pendingTurn) goesOn(answer string) {
 	var none dialect.Fingerprint
 	var references []dialect.Fingerprint
 	if answer != "" {
-		references = append(references, reference(p.at.person, answer))
+		references = append(references, p.at.person.Reference(answer))
 	}
 	if p.held != none {
 		references = append(references, p.held)
@@ -194,7 +207,7 @@ func (s *Server) fetched(c *call) *pendingTurn {
 	if !caller.Known {
 		return nil
 	}
-	p, ok := c.memory.Pending.Find(reference(rootOf(&caller.Who), c.route.match.ID))
+	p, ok := c.memory.Pending.Find(rootOf(&caller.Who).Reference(c.route.match.ID))
 	if !ok {
 		return nil
 	}

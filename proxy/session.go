@@ -44,7 +44,7 @@ func (s *decider) session(ctx context.Context, r *request, at *where) (session s
 		if r.conv.Messages[i].Role != dialect.RoleAssistant {
 			continue
 		}
-		if text := r.conv.Text(i); len(text) >= telling {
+		if text := r.conv.Text(i); len(text) >= dialect.Telling {
 			if id, ok := s.answered(ctx, r.memory, [][16]byte{at.here.Link(dialect.RoleAssistant, text)}); ok {
 				return id, false
 			}
@@ -68,6 +68,18 @@ func (s *decider) session(ctx context.Context, r *request, at *where) (session s
 		r.memory.Sessions.PutLater(answered[0], session)
 	}
 	return session, true
+}
+
+// transcribed finds the session of which a request holds a transcript, or a
+// summary in place of its beginning. A transcript that nobody knows may be
+// anything that a person has pasted; one that is known a client has written.
+func (s *decider) transcribed(ctx context.Context, r *request, at *where) string {
+	t, own := r.conv.Transcript()
+	session, ok := s.answered(ctx, r.memory, r.conv.Told(&t, at.person))
+	if r.conv.Kind == dialect.KindTurn && (own || ok) {
+		r.conv.Kind = t.Kind
+	}
+	return session
 }
 
 // answered finds the session in which one of those answers ended.

@@ -2,7 +2,6 @@ package proxy
 
 import (
 	"context"
-	"encoding/json"
 	"strings"
 	"time"
 
@@ -195,16 +194,6 @@ func (s *Server) backfill(c *call, d *decision) (record func(), held int) {
 		}})
 	}
 	return record, held
-}
-
-// telling is the length, in bytes, from which an answer alone tells its
-// conversation: clients cut off the beginning of long ones.
-const telling = 40
-
-// reference is the fingerprint of a reference to what the provider holds.
-func reference(root dialect.Fingerprint, id string) dialect.Fingerprint {
-	b, _ := json.Marshal(id) // as it stands in a body
-	return root.Link(dialect.RoleOther, b)
 }
 
 // gitOf is what is known of the repository: what Codex tells (since 0.98), and

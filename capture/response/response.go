@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"fmt"
 	"log/slog"
-	"strings"
 	"sync"
 	"sync/atomic"
 
@@ -383,13 +382,4 @@ func (a *answer) finish() {
 	// What could be decoded counts, also of a stream that was cut.
 	_, _ = copyTo(plain, a.sse.Feed)
 	a.sse.End()
-}
-
-// Summary is the summary in a summariser's answer, which may think aloud before
-// it.
-func Summary(answer string) string {
-	if _, rest, ok := strings.Cut(answer, "<summary>"); ok {
-		answer, _, _ = strings.Cut(rest, "</summary>")
-	}
-	return strings.TrimSpace(answer)
 }

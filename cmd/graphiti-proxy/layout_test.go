@@ -57,7 +57,7 @@ var mayImport = map[string][]string{
 	"graphiti/strength":       {},
 	"health":                  {"cache/sqlite", "capture", "graphiti", "terminal"},
 	"inject":                  {"dialect", "graphiti", "graphiti/strength"},
-	"proxy":                   {"budget", "capture", "capture/ledger", "capture/pending", "capture/response", "dialect", "dialect/place", "dialect/registry", "dialect/responses", "graphiti", "inject", "proxy/contain", "proxy/identity", "proxy/memo", "proxy/observe", "proxy/upstream", "proxy/wire", "proxy/wire/listen", "proxy/wire/sock", "proxy/workspace"},
+	"proxy":                   {"budget", "capture", "capture/ledger", "capture/pending", "capture/response", "dialect", "dialect/client", "dialect/place", "dialect/registry", "dialect/responses", "graphiti", "inject", "proxy/contain", "proxy/identity", "proxy/memo", "proxy/observe", "proxy/upstream", "proxy/wire", "proxy/wire/listen", "proxy/wire/sock", "proxy/workspace"},
 	"proxy/admin":             {"capture", "capture/ledger", "health", "service"},
 	"proxy/admin/client":      {"capture", "capture/ledger", "certificate", "datadir", "health", "proxy/admin", "service"},
 	"proxy/contain":           {},

@@ -1,0 +1,41 @@
+package client_test
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/graphiti-proxy/graphiti-proxy/dialect/client"
+)
+
+func TestTranscripts(t *testing.T) {
+	for _, tc := range []struct {
+		name, system, text string
+		said, answer       string // with | between them
+		kind               client.Kind
+	}{
+		{"in brackets, in an element", "", "<conversation>\n[User]: one\ntwo\n\n[Assistant]: three\n\n[Assistant tool calls]: bash(x)\n\n[Tool result]: y\n</conversation>\n\nSummarize it.", "one\ntwo", "three|bash(x)", client.Summary},
+		{"in capitals", "", "Give it a title.\n<chat_history>\nUSER: one\nASSISTANT: two\n</chat_history>", "one", "two", client.Title},
+		{"headings", "You compact histories.", "### User\none\n### User: one\n### Assistant: two", "one", "two", client.Summary},
+		{"bold", "", "**User:** one\n**Assistant:** two", "one", "two", client.Turn},
+		{"elements", "", "<user>one</user>\n<assistant>two\n</assistant>\nWhat does she mean?", "one</user>", "two", client.Turn},
+		{"one side", "", "User: one\nUser: two\nsummarize", "", "", client.Turn},
+		{"prose", "", "The user: she said no. The assistant: he said yes. Summarize.", "", "", client.Turn},
+	} {
+		got := client.TranscriptIn([][]byte{[]byte(tc.system)}, []byte(tc.text))
+		texts := func(list [][]byte) string {
+			var all []string
+			for _, b := range list {
+				all = append(all, string(b))
+			}
+			return strings.Join(all, "|")
+		}
+		if diff := cmp.Diff([]any{tc.said, tc.answer, tc.kind}, []any{texts(got.Said), texts(got.Answer), got.Kind}); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", tc.name, diff)
+		}
+		if tc.answer != "" && !client.MayBeTranscript([]byte(tc.text)) {
+			t.Errorf("%s: it is not looked at", tc.name)
+		}
+	}
+}
