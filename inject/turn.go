@@ -28,6 +28,13 @@ type turn struct {
 
 // lookUp finds what was decided about every message that a person wrote.
 func (t *turn) lookUp(d Decisions, chain []dialect.Fingerprint, session string, first bool) {
+	persons := 0
+	for i := range t.c.Messages {
+		if t.c.Messages[i].Person {
+			persons++
+		}
+	}
+	t.at, t.keys = make([]int, 0, persons), make([][16]byte, 0, persons)
 	for i := 0; i <= t.c.Last; i++ {
 		if t.c.Messages[i].Person {
 			t.at = append(t.at, i)

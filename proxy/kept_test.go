@@ -1,0 +1,176 @@
+package proxy
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"fmt"
+	"log/slog"
+	"net"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/graphiti-proxy/graphiti-proxy/graphiti"
+	"github.com/graphiti-proxy/graphiti-proxy/inject"
+	"github.com/graphiti-proxy/graphiti-proxy/proxy/identity"
+)
+
+// bareUpstream answers every request with 200, and allocates nothing for it.
+func bareUpstream(tb testing.TB) (url string) {
+	tb.Helper()
+	ln, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		tb.Fatal(err)
+	}
+	tb.Cleanup(func() { ln.Close() })
+	answer := []byte(okAnswer)
+	serve := func(c net.Conn) {
+		defer c.Close()
+		for br := bufio.NewReaderSize(c, 64<<10); ; {
+			length := 0
+			for {
+				line, err := br.ReadSlice('\n')
+				if err != nil {
+					return
+				}
+				if digits, ok := bytes.CutPrefix(line, []byte("Content-Length: ")); ok {
+					length = 0
+					for _, d := range bytes.TrimSpace(digits) {
+						length = length*10 + int(d-'0')
+					}
+				}
+				if len(line) == 2 {
+					break
+				}
+			}
+			if _, err := br.Discard(length); err != nil {
+				return
+			}
+			if _, err := c.Write(answer); err != nil {
+				return
+			}
+		}
+	}
+	// Ends when the listener is closed.
+	go func() {
+		for {
+			c, err := ln.Accept()
+			if err != nil {
+				return
+			}
+			go serve(c) // ends with its connection
+		}
+	}()
+	return "http://" + ln.Addr().String()
+}
+
+// heldDecisions are looked up as those of package cache are that are in memory:
+// with one allocation.
+type heldDecisions struct {
+	*state
+	mu   sync.Mutex // guards held
+	held map[[16]byte]*inject.Decision
+}
+
+func (d *heldDecisions) Lookup(_ context.Context, _ int64, keys [][16]byte) ([]*inject.Decision, error) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	list := make([]*inject.Decision, len(keys))
+	for i, k := range keys {
+		list[i] = d.held[k]
+	}
+	return list, nil
+}
+
+func (d *heldDecisions) Keep(_ context.Context, k [16]byte, made inject.Decision, _ ...string) (*inject.Decision, error) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.held == nil {
+		d.held = make(map[[16]byte]*inject.Decision)
+	}
+	d.held[k] = &made
+	return &made, nil
+}
+
+// keptRequest is a chat request of about size bytes, in a session.
+func keptRequest(size int) []byte {
+	var b strings.Builder
+	b.WriteString(`{"model":"m","messages":[{"role":"system","content":"You are kind."}`)
+	for b.Len() < size-900 {
+		line := strings.Repeat("We spoke of the harvest, and of bread. ", 10)
+		fmt.Fprintf(&b, `,{"role":"user","content":"%s"},{"role":"assistant","content":"%s"}`, line, line)
+	}
+	b.WriteString(`,{"role":"user","content":"What is my cat called?"}]}`)
+	return fmt.Appendf(nil, "POST %s HTTP/1.1\r\nHost: localhost\r\nUser-Agent: bench/1\r\nAuthorization: Bearer sk-bench\r\nContent-Type: application/json\r\nX-Graphiti-Session: s\r\nContent-Length: %d\r\n\r\n%s", chatPath, b.Len(), b.String())
+}
+
+// keptAsker returns what asks a proxy with memory the same question again and
+// again, so that a block is repeated, and reads the answer. off has no memory.
+func keptAsker(tb testing.TB, size int, off bool) (ask func()) {
+	tb.Helper()
+	st, namer := newState(), graphiti.Namer{}
+	m := inject.New(inject.Options{
+		Search: st, Facts: noCache{}, Decisions: &heldDecisions{state: st}, Reads: namer.Reads, Writes: namer.Writes,
+		Timeout: time.Minute, Background: time.Minute, MaxFacts: 10, MaxChars: 1000, Log: slog.New(slog.DiscardHandler),
+	})
+	tb.Cleanup(m.Close)
+	_, base := start(tb, bareUpstream(tb), func(o *Options) {
+		if off {
+			return
+		}
+		o.Memory = Memory{
+			Planner: m, Sessions: stateSessions{st}, Identity: identity.Settings{Owner: "user:o"}, Recall: true, Ingest: true, Timeout: time.Minute,
+			Kept: func(string, []graphiti.Target) bool { return true }, Begin: func(string) {},
+		}
+	})
+	c, err := net.Dial("tcp", strings.TrimPrefix(base, "http://"))
+	if err != nil {
+		tb.Fatal(err)
+	}
+	tb.Cleanup(func() { c.Close() })
+	request, br := keptRequest(size), bufio.NewReader(c)
+	length := len(okAnswer) - strings.Index(okAnswer, "\r\n\r\n") - 4
+	ask = func() {
+		if _, err := c.Write(request); err != nil {
+			tb.Fatal(err)
+		}
+		for recalled := off; ; {
+			line, err := br.ReadSlice('\n')
+			if err != nil {
+				tb.Fatal(err)
+			}
+			recalled = recalled || bytes.HasPrefix(line, []byte("X-Graphiti-Memory: recalled"))
+			if len(line) == 2 {
+				if !recalled {
+					tb.Fatal("no block")
+				}
+				break
+			}
+		}
+		if _, err := br.Discard(length); err != nil {
+			tb.Fatal(err)
+		}
+	}
+	ask()
+	return ask
+}
+
+// BenchmarkKept is a request whose block is repeated from memory, over sockets:
+// what it allocates is the proxy's alone.
+func BenchmarkKept(b *testing.B) {
+	for _, tc := range []struct {
+		name string
+		size int
+		off  bool
+	}{{"off/1KiB", 1 << 10, true}, {"kept/1KiB", 1 << 10, false}, {"kept/64KiB", 64 << 10, false}, {"kept/512KiB", 512 << 10, false}} {
+		b.Run(tc.name, func(b *testing.B) {
+			ask := keptAsker(b, tc.size, tc.off)
+			b.ReportAllocs()
+			for b.Loop() {
+				ask()
+			}
+		})
+	}
+}
