@@ -5,6 +5,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/graphiti-proxy/graphiti-proxy/deadline"
 	"github.com/graphiti-proxy/graphiti-proxy/dialect"
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti"
 )
@@ -42,8 +43,8 @@ func (t *turn) lookUp(d Decisions, chain []dialect.Fingerprint, session string, 
 		}
 	}
 	if !first {
-		ctx, cancel := context.WithDeadline(context.Background(), t.deadline)
-		defer cancel()
+		ctx := deadline.New(context.Background(), t.deadline)
+		defer ctx.Stop()
 		t.earlier, t.err = d.Lookup(ctx, t.generation, t.keys)
 	}
 	if t.earlier == nil {

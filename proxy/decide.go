@@ -9,6 +9,7 @@ import (
 	"github.com/valyala/fasthttp"
 
 	"github.com/graphiti-proxy/graphiti-proxy/budget"
+	"github.com/graphiti-proxy/graphiti-proxy/deadline"
 	"github.com/graphiti-proxy/graphiti-proxy/dialect"
 	"github.com/graphiti-proxy/graphiti-proxy/dialect/place"
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti"
@@ -133,8 +134,8 @@ func (s *decider) decide(r *request) (d decision) {
 		d.refuse(no)
 		return d
 	}
-	ctx, cancel := context.WithDeadline(s.base, until)
-	defer cancel()
+	ctx := deadline.New(s.base, until)
+	defer ctx.Stop()
 	d.promises = promised(ctx, r.memory, &d.caller)
 	who := d.caller.Who
 
