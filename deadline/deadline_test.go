@@ -2,6 +2,7 @@ package deadline
 
 import (
 	"context"
+	"errors"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -36,7 +37,7 @@ func TestEndsLikeAnother(t *testing.T) {
 							}
 						}
 					}
-					if got.Err() != want.Err() {
+					if !errors.Is(got.Err(), want.Err()) {
 						t.Errorf("%s, %s: %v, want %v (waited for: %v)", ends, when, got.Err(), want.Err(), waits)
 					}
 					a, _ := got.Deadline()
@@ -56,7 +57,7 @@ func TestEndsLikeAnother(t *testing.T) {
 				}
 				synctest.Wait()
 				same("at its end")
-				if <-got.Done(); got.Err() != want.Err() {
+				if <-got.Done(); !errors.Is(got.Err(), want.Err()) {
 					t.Errorf("%s: who waits afterwards gets %v, want %v", ends, got.Err(), want.Err())
 				}
 			})
