@@ -29,6 +29,8 @@ beside npm_in node openai
 beside npm_in cli .bin/codex
 for of in python litellm graphiti validate site; do beside pip_in $of; done
 beside ./packages.sh
+nfpm_at() { go version -m "$(command -v nfpm)" 2>/dev/null | grep -q "v$1" || nice go install "github.com/goreleaser/nfpm/v2/cmd/nfpm@v$1"; }
+beside nfpm_at 2.43.1
 failed=0
 for pid in "${pids[@]}"; do wait "$pid" || failed=1; done
 exit $failed

@@ -129,7 +129,7 @@ func TestDeployIsValid(t *testing.T) {
 	}
 	// The binary that it names need not be there.
 	path := filepath.Join(t.TempDir(), "graphiti-proxy.service")
-	if err := os.WriteFile(path, []byte(strings.ReplaceAll(string(unit), "/usr/local/bin/graphiti-proxy", "/bin/true")), 0o600); err != nil {
+	if err := os.WriteFile(path, []byte(strings.ReplaceAll(string(unit), "/usr/bin/graphiti-proxy", "/bin/true")), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	if out, err := exec.Command("systemd-analyze", "verify", path).CombinedOutput(); err != nil || strings.Contains(string(out), "Unknown") {
