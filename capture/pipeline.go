@@ -26,7 +26,7 @@ type Options struct {
 	MaxTurns   int // in the spool; one for each group counts as one
 	MaxBytes   int
 	MaxAge     time.Duration
-	MaxBatch   int // turns in one call
+	MaxBatch   int // turns in one call to a memory elsewhere
 	MaxChars   int // of one message
 	Timeout    time.Duration
 	Verify     bool                   // whether acceptance is not taken for proof
@@ -83,13 +83,16 @@ type Pipeline struct {
 
 // Open opens the spool and begins to deliver what it holds.
 func Open(o Options) (*Pipeline, error) {
-	return open(o, deliver.DefaultTiming(o.MaxBatch, o.StallAfter), deliver.OpenFor)
+	return open(o, o.timing(), deliver.OpenFor)
 }
 
 func open(o Options, t deliver.Timing, openFor time.Duration) (*Pipeline, error) {
 	s, err := ledger.Open(o.Path)
 	if err != nil {
 		return nil, err
+	}
+	if o.Memory.Durable() {
+		s.Unhurried()
 	}
 	redactor, err := redact.New()
 	if err != nil {
@@ -125,6 +128,18 @@ func open(o Options, t deliver.Timing, openFor time.Duration) (*Pipeline, error)
 	return p, nil
 }
 
+// durableBatch is how many turns go in one call to a memory that is a file: it
+// waits for the disk once for each call.
+const durableBatch = 256
+
+func (o *Options) timing() deliver.Timing {
+	batch := o.MaxBatch
+	if o.Memory.Durable() {
+		batch = max(batch, durableBatch)
+	}
+	return deliver.DefaultTiming(batch, o.StallAfter)
+}
+
 func (p *Pipeline) opts() *Options { return p.o.Load() }
 
 // Bounds are what may change while a Pipeline works.
@@ -145,7 +160,7 @@ func (p *Pipeline) Set(b Bounds) {
 	o.MaxTurns, o.MaxBytes, o.MaxAge, o.MaxBatch, o.MaxChars = b.MaxTurns, b.MaxBytes, b.MaxAge, b.MaxBatch, b.MaxChars
 	o.Timeout, o.StallAfter = b.Timeout, b.StallAfter
 	p.o.Store(&o)
-	p.loop.Set(deliver.DefaultTiming(o.MaxBatch, o.StallAfter), o.Timeout, b.Paused)
+	p.loop.Set(o.timing(), o.Timeout, b.Paused)
 	if p.replicas != nil {
 		p.replicas.spool.Bound(o.MaxTurns, o.MaxBytes)
 	}

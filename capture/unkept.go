@@ -81,8 +81,17 @@ func (p *Pipeline) holdUnkept(turns []ledger.Turn, err error) error {
 	if !room {
 		return err
 	}
+	u.signal()
 	p.noteRecorded(turns)
 	return nil
+}
+
+// signal says that something waits.
+func (u *unkept) signal() {
+	select {
+	case u.wake <- struct{}{}:
+	default:
+	}
 }
 
 // putLocked takes turns, unless too many wait.
@@ -119,26 +128,29 @@ func (p *Pipeline) AddAsync(turns []ledger.Turn) bool {
 		p.opts().Log.Warn("notes to be kept are left out, because too many turns wait")
 		return false
 	}
-	select {
-	case u.wake <- struct{}{}:
-	default:
-	}
+	u.signal()
 	return true
 }
 
 // writeUnkept is the loop that writes what waits, when the disk takes it. It ends
 // when Shutdown closes stop.
 func (p *Pipeline) writeUnkept() {
-	tick := time.NewTicker(unkeptRetry)
-	defer tick.Stop()
+	var retry <-chan time.Time // nil while nothing waits
 	for {
 		select {
 		case <-p.stop:
 			return
-		case <-tick.C:
+		case <-retry:
 		case <-p.unkept.wake:
+			if retry != nil {
+				continue
+			}
 		}
 		p.flushUnkept()
+		retry = nil
+		if n, _ := p.unkept.waiting(); n > 0 {
+			retry = time.After(unkeptRetry)
+		}
 	}
 }
 

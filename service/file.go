@@ -12,10 +12,12 @@ import (
 	"path"
 	"strconv"
 	"time"
+
+	"github.com/cespare/xxhash/v2"
 )
 
 const (
-	importLines = 200         // in one call
+	importLines = maxLines    // in one call
 	importBytes = 4 << 20     // of those lines
 	maxExport   = 2 << 30     // bytes that are read of a file
 	patience    = time.Minute // without progress, at the end of an import
@@ -65,7 +67,7 @@ func OpenImport(name string) (io.ReadCloser, int64, error) {
 type Import struct {
 	Call    func(context.Context, Selector, []Line) (Imported, error)
 	Pending func(context.Context) (int, error) // turns that wait for the memory
-	Tell    func(text string)                  // how far it is
+	Tell    func(lines int, waits string)      // how far it is, and what is waited for
 }
 
 // Run sends the lines of a file in calls of their own, in their order, as fast
@@ -73,12 +75,12 @@ type Import struct {
 func (im Import) Run(ctx context.Context, s Selector, r io.Reader) (done Imported, err error) {
 	var batch []Line
 	bytes := 0
-	times := make(map[string]int) // equal lines are told apart by their number
+	times := make(map[uint64]int) // equal lines, by their hash, are told apart by their number
 	flush := func() error {
 		if len(batch) == 0 {
 			return nil
 		}
-		if err := im.waitForRoom(ctx); err != nil {
+		if err := im.waitForRoom(ctx, done.Kept+done.Known); err != nil {
 			return err
 		}
 		answer, err := im.Call(ctx, s, batch)
@@ -87,7 +89,7 @@ func (im Import) Run(ctx context.Context, s Selector, r io.Reader) (done Importe
 		}
 		done.Kept, done.Known = done.Kept+answer.Kept, done.Known+answer.Known
 		batch, bytes = batch[:0], 0
-		im.Tell(fmt.Sprintf("%d lines", done.Kept+done.Known))
+		im.Tell(done.Kept+done.Known, "")
 		return nil
 	}
 	err = ReadLines(io.LimitReader(r, maxExport), func(n int, l Line) error {
@@ -102,10 +104,11 @@ func (im Import) Run(ctx context.Context, s Selector, r io.Reader) (done Importe
 				return err
 			}
 		}
-		if n := times[string(b)]; n > 0 {
+		same := xxhash.Sum64(b)
+		if n := times[same]; n > 0 {
 			l.ID += "#" + strconv.Itoa(n)
 		}
-		times[string(b)]++
+		times[same]++
 		l.Number = n
 		batch, bytes = append(batch, l), bytes+len(b)
 		return nil
@@ -118,12 +121,14 @@ func (im Import) Run(ctx context.Context, s Selector, r io.Reader) (done Importe
 
 // Await waits until the memory has what was imported, as long as it makes
 // progress: it is on disk already. It returns how many turns still wait.
-func (im Import) Await(ctx context.Context) (int, error) { return im.wait(ctx, 0, patience) }
+func (im Import) Await(ctx context.Context, done Imported) (int, error) {
+	return im.wait(ctx, done.Kept+done.Known, 0, patience)
+}
 
 // waitForRoom waits until few turns wait, so that the next call is answered
 // soon, however long the memory takes for a turn.
-func (im Import) waitForRoom(ctx context.Context) error {
-	left, err := im.wait(ctx, MaxPending, ImportTimeout)
+func (im Import) waitForRoom(ctx context.Context, lines int) error {
+	left, err := im.wait(ctx, lines, MaxPending, ImportTimeout)
 	if err == nil && left > MaxPending {
 		err = fmt.Errorf("%d turns wait for the memory, which has taken none for %s; see graphiti-proxy status", left, ImportTimeout)
 	}
@@ -132,9 +137,9 @@ func (im Import) waitForRoom(ctx context.Context) error {
 
 // wait returns when at most so many turns wait, or their number has not fallen
 // for some time.
-func (im Import) wait(ctx context.Context, most int, patience time.Duration) (int, error) {
+func (im Import) wait(ctx context.Context, lines, most int, patience time.Duration) (int, error) {
 	least, since := -1, time.Now()
-	for pause := 50 * time.Millisecond; ; pause = min(2*pause, time.Second) {
+	for pause := 5 * time.Millisecond; ; pause = min(2*pause, time.Second) {
 		pending, err := im.Pending(ctx)
 		if err != nil {
 			return 0, err
@@ -145,7 +150,7 @@ func (im Import) wait(ctx context.Context, most int, patience time.Duration) (in
 		if pending <= most || time.Since(since) > patience {
 			return pending, nil
 		}
-		im.Tell(fmt.Sprintf("%d turns wait for the memory", pending))
+		im.Tell(lines, fmt.Sprintf("%d turns wait for the memory", pending))
 		select {
 		case <-ctx.Done():
 			return 0, ctx.Err()

@@ -7,22 +7,23 @@ import (
 	"time"
 )
 
-// every is how often Progress prints where there is no terminal.
-const every = 5 * time.Second
-
-// Progress shows how far something has come: a bar on a terminal, elsewhere a
-// line now and then.
+// Progress shows on a terminal how far something has come: a bar, what is done,
+// how fast, and how long the rest may take. Elsewhere it shows nothing.
 type Progress struct {
-	w     io.Writer
-	total int64 // bytes to be read; 0: not known
+	w     io.Writer // nil: nothing is shown
+	total int64     // bytes to be read; 0: not known
 	read  int64
-	last  time.Time
+	began time.Time
 	shown bool
 }
 
 // NewProgress shows on w how much of total bytes has been read through it.
 func NewProgress(w io.Writer, total int64) *Progress {
-	return &Progress{w: w, total: total, last: time.Now()}
+	p := &Progress{total: total, began: time.Now()}
+	if Is(w) {
+		p.w = w
+	}
+	return p
 }
 
 // Write counts what was read.
@@ -31,27 +32,46 @@ func (p *Progress) Write(b []byte) (int, error) {
 	return len(b), nil
 }
 
-// Show shows a text, behind a bar where the total is known.
-func (p *Progress) Show(text string) {
-	bar := Is(p.w)
-	if !bar && time.Since(p.last) < every {
+// Show says that so many lines are done; note is what is waited for.
+func (p *Progress) Show(lines int, note string) {
+	if p.w == nil {
 		return
 	}
-	if p.total > 0 {
-		percent := min(100, p.read*100/p.total)
-		text = fmt.Sprintf("[%-20s] %3d%%  %s", strings.Repeat("#", int(percent/5)), percent, text)
-	}
-	p.last, p.shown = time.Now(), true
-	if bar {
-		fmt.Fprintf(p.w, "\r\x1b[K%s", text)
-		return
-	}
-	fmt.Fprintln(p.w, text)
+	p.shown = true
+	fmt.Fprintf(p.w, "\r\x1b[K%s", p.text(lines, note, time.Since(p.began)))
+}
+
+// Done says that all of them are, and leaves the line.
+func (p *Progress) Done(lines int) {
+	p.read = p.total
+	p.Show(lines, "")
+	p.End()
 }
 
 // End leaves the line of the bar.
 func (p *Progress) End() {
-	if p.shown && Is(p.w) {
+	if p.shown {
 		fmt.Fprintln(p.w)
+		p.shown = false
 	}
+}
+
+func (p *Progress) text(lines int, note string, took time.Duration) string {
+	var b strings.Builder
+	part := 0.0
+	if p.total > 0 {
+		part = min(1, float64(p.read)/float64(p.total))
+		fmt.Fprintf(&b, "[%-20s] %3d%%  ", strings.Repeat("#", int(20*part)), int(100*part))
+	}
+	b.WriteString(Count(lines, "line"))
+	if s := took.Seconds(); s >= 1 {
+		fmt.Fprintf(&b, ", %.0f a second", float64(lines)/s)
+	}
+	if left := time.Duration(float64(took) * (1 - part) / max(part, 0.001)); part > 0 && part < 1 && took >= time.Second {
+		fmt.Fprintf(&b, ", %s left", left.Round(time.Second))
+	}
+	if note != "" {
+		b.WriteString(", " + note)
+	}
+	return b.String()
 }

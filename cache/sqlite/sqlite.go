@@ -11,6 +11,7 @@ import (
 	"path/filepath"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	_ "modernc.org/sqlite" // the driver "sqlite"
 )
@@ -54,7 +55,12 @@ func Migrations(files embed.FS) (list []string) {
 const (
 	maxBatch   = 512  // writes in one commit
 	maxWaiting = 4096 // writes that wait for one; more wait for room
-	readers    = 3    // one of them may be folding the log
+
+	// linger is how long a write that is in no hurry waits for others to be
+	// committed with.
+	linger = 50 * time.Millisecond
+
+	readers = 3 // one of them may be folding the log
 
 	// logMost is from how many bytes on the log is folded into the file.
 	logMost = 4 << 20
@@ -82,9 +88,10 @@ type DB struct {
 }
 
 type job struct {
-	ctx   context.Context // of the one who waits
-	fn    func(*Tx) error
-	reply chan error
+	ctx     context.Context // of the one who waits
+	fn      func(*Tx) error
+	reply   chan error
+	patient bool
 }
 
 // Open opens the file, creating it where there is none, and brings it up to
@@ -245,7 +252,16 @@ func (d *DB) prepared(ctx context.Context, query string) (*sql.Stmt, error) {
 // share a commit. When ctx ends first, fn may still be running, and whether it
 // takes effect is not known; it is not begun any more.
 func (d *DB) Write(ctx context.Context, fn func(*Tx) error) error {
-	j := &job{ctx: ctx, fn: fn, reply: make(chan error, 1)}
+	return d.enqueue(&job{ctx: ctx, fn: fn, reply: make(chan error, 1)})
+}
+
+// WriteSoon is Write for what is in no hurry: it takes a little longer, and
+// mostly shares the commit of something else.
+func (d *DB) WriteSoon(ctx context.Context, fn func(*Tx) error) error {
+	return d.enqueue(&job{ctx: ctx, fn: fn, reply: make(chan error, 1), patient: true})
+}
+
+func (d *DB) enqueue(j *job) error {
 	d.mu.RLock()
 	if d.closed {
 		d.mu.RUnlock()
@@ -254,9 +270,9 @@ func (d *DB) Write(ctx context.Context, fn func(*Tx) error) error {
 	select {
 	case d.queue <- j:
 		d.mu.RUnlock()
-	case <-ctx.Done():
+	case <-j.ctx.Done():
 		d.mu.RUnlock()
-		return fmt.Errorf("write to %s: %w", filepath.Base(d.path), ctx.Err())
+		return fmt.Errorf("write to %s: %w", filepath.Base(d.path), j.ctx.Err())
 	}
 	select {
 	case err := <-j.reply:
@@ -264,12 +280,12 @@ func (d *DB) Write(ctx context.Context, fn func(*Tx) error) error {
 			return fmt.Errorf("write to %s: %w", filepath.Base(d.path), err)
 		}
 		return nil
-	case <-ctx.Done():
-		return fmt.Errorf("write to %s: %w", filepath.Base(d.path), ctx.Err())
+	case <-j.ctx.Done():
+		return fmt.Errorf("write to %s: %w", filepath.Base(d.path), j.ctx.Err())
 	}
 }
 
-// Later is Write for what may be lost: it does not wait, and is left out when
+// Later is WriteSoon for what may be lost: it does not wait, and is left out when
 // too much waits already. It is committed no later than a Write that is called
 // after it.
 func (d *DB) Later(fn func(*Tx) error) {
@@ -279,7 +295,7 @@ func (d *DB) Later(fn func(*Tx) error) {
 		return
 	}
 	select {
-	case d.queue <- &job{ctx: context.Background(), fn: fn, reply: make(chan error, 1)}:
+	case d.queue <- &job{ctx: context.Background(), fn: fn, reply: make(chan error, 1), patient: true}:
 	default:
 	}
 }

@@ -5,6 +5,7 @@ import (
 	"database/sql"
 	"fmt"
 	"os"
+	"time"
 )
 
 // Tx is a write transaction, valid during the call it is given to.
@@ -77,17 +78,7 @@ func (d *DB) run() {
 	}
 	batch := make([]*job, 0, maxBatch)
 	for j := range d.queue {
-		batch = append(batch[:0], j)
-		for more := true; more && len(batch) < maxBatch; {
-			select {
-			case next, ok := <-d.queue:
-				if more = ok; ok {
-					batch = append(batch, next)
-				}
-			default:
-				more = false
-			}
-		}
+		batch = d.gather(append(batch[:0], j))
 		if err != nil {
 			for _, j := range batch {
 				j.reply <- err
@@ -96,6 +87,34 @@ func (d *DB) run() {
 		}
 		d.commit(tx, batch)
 	}
+}
+
+// gather adds the jobs that wait. Where none of them is in a hurry it waits for
+// more: a commit costs more than what most jobs do.
+func (d *DB) gather(batch []*job) []*job {
+	hurry, patience := !batch[0].patient, (<-chan time.Time)(nil)
+	for len(batch) < maxBatch {
+		var next *job
+		select {
+		case next = <-d.queue: // nil once it is closed and empty
+		default:
+			if hurry {
+				return batch
+			}
+			if patience == nil {
+				patience = time.After(linger)
+			}
+			select {
+			case next = <-d.queue:
+			case <-patience:
+			}
+		}
+		if next == nil {
+			return batch
+		}
+		batch, hurry = append(batch, next), hurry || !next.patient
+	}
+	return batch
 }
 
 // close ends the statements before the connection: with one left, SQLite keeps

@@ -23,16 +23,16 @@ const (
 	forgotten = "forgotten"
 )
 
-// settle takes a turn out of the queue and its texts out of the file. It reports
-// whether the turn was still there.
-func settle(tx *sqlite.Tx, seq int64, state string, now time.Time) (bool, error) {
-	r, err := tx.Exec(`UPDATE turns SET state = ?1, open = open AND ?1 <> 'forgotten', at = ?2, bytes = 0, scope = '', backfill = 0, sent = 0,
-		have = 0, losses = 0, attempts = 0, error = '', body = '' WHERE seq = ?3 AND `+queued, state, now.UnixMilli(), seq)
-	if err != nil {
-		return false, err
+// settle takes turns out of the queue and their texts out of the file. It
+// returns those that were still there.
+func settle(tx *sqlite.Tx, numbers []int64, state string, now time.Time) (gone Size, err error) {
+	const chosen = "seq IN (SELECT value FROM json_each(?1)) AND " + queued
+	list := listOf(numbers)
+	if err := tx.QueryRow("SELECT count(*), coalesce(sum(bytes), 0) FROM turns WHERE "+chosen, list).Scan(&gone.Turns, &gone.Bytes); err != nil {
+		return gone, err
 	}
-	n, err := r.RowsAffected()
-	return n > 0, err
+	return gone, run(tx, `UPDATE turns SET state = ?2, open = open AND ?2 <> 'forgotten', at = ?3, bytes = 0, scope = '', backfill = 0, sent = 0,
+		have = 0, losses = 0, attempts = 0, error = '', body = '' WHERE `+chosen, list, state, now.UnixMilli())
 }
 
 // leaving are the turns that one write takes out of the queue.
@@ -68,12 +68,8 @@ func (l *leaving) find(tx *sqlite.Tx, query string, args ...any) error {
 }
 
 func (l *leaving) settle(tx *sqlite.Tx, state string, now time.Time) error {
-	for _, seq := range l.seqs {
-		if _, err := settle(tx, seq, state, now); err != nil {
-			return err
-		}
-	}
-	return nil
+	_, err := settle(tx, l.seqs, state, now)
+	return err
 }
 
 // drop drops what find finds. What was dropped does not come back with the

@@ -119,26 +119,33 @@ func (s *Ledger) Requeue(_ string, entries []Entry, reason string) error {
 	})
 }
 
+// manyEntries are worth a commit of their own.
+const manyEntries = 64
+
 // MarkDelivered notes that a group has the entries, and returns what left the spool;
 // Verified says that they were seen there.
 func (s *Ledger) MarkDelivered(_ string, entries []Entry, verified bool, now time.Time) (gone Size, err error) {
-	err = s.write("note delivery", func(tx *sqlite.Tx) error {
-		gone = Size{}
+	write := s.db.Write
+	if s.unhurried && len(entries) < manyEntries {
+		write = s.db.WriteSoon
+	}
+	err = write(context.Background(), func(tx *sqlite.Tx) error {
+		numbers := make([]int64, len(entries))
 		for i := range entries {
-			e := &entries[i]
-			settled, err := settle(tx, e.Seq, delivered, now)
-			if err != nil {
-				return err
-			}
-			if settled { // else it was dropped meanwhile
-				gone = gone.Plus(Size{1, e.Bytes})
-			}
+			numbers[i] = entries[i].Seq
+		}
+		var err error
+		if gone, err = settle(tx, numbers, delivered, now); err != nil {
+			return err
 		}
 		if err := count(tx, "delivered", gone.Turns); err != nil || !verified {
 			return err
 		}
 		return count(tx, "verified", gone.Turns)
 	})
+	if err != nil {
+		err = fmt.Errorf("note delivery: %w", err)
+	}
 	return gone, err
 }
 

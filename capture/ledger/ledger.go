@@ -25,14 +25,22 @@ const (
 )
 
 // Ledger is the record of turns in one file. It is safe for concurrent use.
-type Ledger struct{ db *sqlite.DB }
+type Ledger struct {
+	db        *sqlite.DB
+	unhurried bool
+}
+
+// Unhurried has deliveries noted together with what comes next, or a moment
+// later: for a memory that takes no harm when it is given a turn again. It is
+// called before anything else.
+func (s *Ledger) Unhurried() { s.unhurried = true }
 
 func Open(path string) (*Ledger, error) {
 	db, err := sqlite.Open(path, sqlite.Options{Migrations: sqlite.Migrations(schemas), Sync: sqlite.SyncFull, Holds: spoolHolds})
 	if err != nil {
 		return nil, fmt.Errorf("open the ledger: %w", err)
 	}
-	return &Ledger{db}, nil
+	return &Ledger{db: db}, nil
 }
 
 // queued are the states of turns whose texts are needed. The words are those of

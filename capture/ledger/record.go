@@ -25,8 +25,12 @@ func (s *Ledger) Add(ctx context.Context, turns []Turn, now time.Time) (all []Ad
 	}
 	err = s.db.Write(context.WithoutCancel(ctx), func(tx *sqlite.Tx) error {
 		all = all[:0]
+		b := batch{now: now}
+		if err := tx.QueryRow("SELECT EXISTS (SELECT 1 FROM floors)").Scan(&b.floors); err != nil {
+			return err
+		}
 		for i := range turns {
-			a, err := s.addIn(tx, &turns[i], now)
+			a, err := b.add(tx, &turns[i])
 			if err != nil {
 				return err
 			}
@@ -40,24 +44,42 @@ func (s *Ledger) Add(ctx context.Context, turns []Turn, now time.Time) (all []Ad
 	return all, nil
 }
 
-func (s *Ledger) addIn(tx *sqlite.Tx, t *Turn, now time.Time) (a Added, err error) {
+// batch is what one call adds. Many turns in a row are of one conversation.
+type batch struct {
+	now    time.Time
+	floors bool // something was forgotten once
+	owned  owned
+}
+
+// owned is what own notes of a turn.
+type owned struct {
+	target               graphiti.Target
+	owner, session, kind string
+}
+
+func (b *batch) add(tx *sqlite.Tx, t *Turn) (a Added, err error) {
 	for _, target := range t.Targets {
-		forgotten, err := refused(tx, t, target.Group, now)
-		if err != nil {
-			return a, err
+		if b.floors {
+			forgotten, err := refused(tx, t, target.Group, b.now)
+			if err != nil {
+				return a, err
+			}
+			if forgotten {
+				continue
+			}
 		}
-		if forgotten {
-			continue
-		}
-		bytes, err := record(tx, t, target, now)
+		bytes, err := record(tx, t, target, b.now)
 		if err != nil {
 			return a, err
 		}
 		if bytes == 0 {
 			continue
 		}
-		if err := own(tx, t, target, now); err != nil {
-			return a, err
+		if of := (owned{target, t.Owner, t.Session, t.Kind}); of != b.owned {
+			if err := own(tx, t, target, b.now); err != nil {
+				return a, err
+			}
+			b.owned = of
 		}
 		a.Groups = append(a.Groups, target.Group)
 		a.Size = a.Size.Plus(Size{1, bytes})

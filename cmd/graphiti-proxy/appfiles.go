@@ -43,6 +43,16 @@ func (a *app) withoutFiles() proxy.Memory {
 	return proxy.Memory{Off: inject.ReasonState, Missed: func() { a.lost.Add(1) }}
 }
 
+// warm has the first searches find an index.
+func (a *app) warm(ctx context.Context) {
+	if a.store == nil {
+		return
+	}
+	if err := a.store.Warm(ctx); err != nil {
+		a.log.Warn("index the memory failed; the first searches wait for it", "error", err)
+	}
+}
+
 // watchFiles has memory go off when a file cannot be used any more.
 func (a *app) watchFiles() {
 	open := []datadir.Database{a.parts.state, a.pipeline}

@@ -48,15 +48,16 @@ func newMemoryImportCommand() *cobra.Command {
 		left := 0
 		done, err := im.Run(c.Context(), *s, io.TeeReader(file, progress))
 		if err == nil {
-			left, err = im.Await(c.Context())
+			left, err = im.Await(c.Context(), done)
 		}
-		progress.End()
 		if err != nil {
+			progress.End()
 			if n := done.Kept + done.Known; n > 0 {
 				err = fmt.Errorf("%w; %s already imported, run the import again to continue", err, terminal.Count(n, "line"))
 			}
 			return err
 		}
+		progress.Done(done.Kept + done.Known)
 		if left > 0 {
 			fmt.Fprintf(c.ErrOrStderr(), "%d turns are on disk and wait for the memory, which takes none at the moment; see graphiti-proxy queue status\n", left)
 		}

@@ -60,6 +60,7 @@ func serve(ctx context.Context, out io.Writer, cfg *config.Config, read func() (
 	served := make(chan error, 1)
 	// Ends with Shutdown below.
 	go func() { served <- a.Serve() }()
+	a.warm(ctx)
 	for {
 		select {
 		case err := <-served:

@@ -1,6 +1,7 @@
 package embedded
 
 import (
+	"cmp"
 	"math"
 	"slices"
 	"sort"
@@ -40,13 +41,6 @@ const (
 	marginal = 0.3
 )
 
-// beside says how much of a word counts, for the distance from where it was
-// said to the message: an answer follows its question.
-var beside = [...]struct {
-	by     int64
-	weight float32
-}{{0, 1}, {1, 0.55}, {2, 0.25}, {-1, 0.35}, {-2, 0.1}}
-
 // term is a word of a question.
 type term struct {
 	word     string
@@ -84,100 +78,11 @@ func chooseTerms(all []term) []term {
 // alike reports whether two words may be forms of one.
 func alike(a, b string) bool { return len(a) > 2 && len(b) > 2 && a[:3] == b[:3] }
 
-// ranked is a place in a group with how often it has, or stands beside, each
-// term.
-type ranked struct {
-	place int64
-	has   [maxTerms]float32
-	score float64
-}
-
 func (t *term) weight() float64 {
 	if t.name {
 		return nameWeight * t.idf
 	}
 	return t.idf
-}
-
-// rank returns the best places, at most as many.
-func rank(terms []term, most int) []ranked {
-	visits := 0
-	for n := range terms {
-		visits += len(terms[n].places)
-	}
-	at := make(map[int64]int32, 4*visits)
-	all := make([]ranked, 0, 4*visits)
-	for n := range terms {
-		for _, p := range terms[n].places {
-			for _, b := range &beside {
-				q := p + b.by
-				if q < 1 {
-					continue
-				}
-				i, ok := at[q]
-				if !ok {
-					i = int32(len(all)) //nolint:gosec // mostVisits bounds it
-					at[q] = i
-					all = append(all, ranked{place: q})
-				}
-				all[i].has[n] += b.weight
-			}
-		}
-	}
-	for i := range all {
-		r := &all[i]
-		for n := range terms {
-			if f := float64(r.has[n]); f > 0 {
-				r.score += terms[n].weight() * f * (saturation + 1) / (f + saturation)
-			}
-		}
-	}
-	// What else has the words changes a place's worth by less than half.
-	all = bestOf(all, 3*most)
-	whole := 0.0
-	for i := range terms {
-		if !terms[i].name {
-			whole += terms[i].idf
-		}
-	}
-	for i := range all {
-		near := 0.0
-		for n := range terms {
-			t, from := &terms[n], all[i].place-sameTalk
-			if k, _ := slices.BinarySearch(t.places, from); !t.name && k < len(t.places) && t.places[k] <= from+2*sameTalk {
-				near += t.idf
-			}
-		}
-		if whole > 0 {
-			all[i].score *= 1 + talkWeight*near/whole
-		}
-	}
-	return bestOf(all, most)
-}
-
-// bestOf leaves the best, at most as many, in any order.
-func bestOf(all []ranked, most int) []ranked {
-	if len(all) <= most {
-		return all
-	}
-	scores := make([]float64, len(all))
-	for i := range all {
-		scores[i] = all[i].score
-	}
-	slices.Sort(scores)
-	least := scores[len(scores)-most]
-	out := make([]ranked, 0, most)
-	for i := range all {
-		if all[i].score > least {
-			out = append(out, all[i])
-		}
-	}
-	for i := len(all) - 1; i >= 0 && len(out) < most; i-- {
-		if all[i].score == least {
-			out = append(out, all[i])
-		}
-	}
-	return out
 }
 
 // hit is a message that was found.
@@ -303,11 +208,8 @@ func blend(hits []hit, near map[int64]float64) {
 // not shown beside what it answers, and of questions that state nothing there
 // is one at most, where nothing else was found.
 func best(hits []hit, max int) []hit {
-	sort.SliceStable(hits, func(i, j int) bool {
-		if hits[i].score != hits[j].score {
-			return hits[i].score > hits[j].score
-		}
-		return hits[i].place > hits[j].place
+	slices.SortFunc(hits, func(a, b hit) int {
+		return cmp.Or(cmp.Compare(b.score, a.score), cmp.Compare(b.place, a.place))
 	})
 	turns := make(map[string]bool)
 	var out []hit
@@ -336,14 +238,14 @@ const newPart = 0.2
 // repeats reports whether a message says little but what is asked: the same
 // question, asked before.
 func repeats(content string, asked []string) bool {
-	words := index.Words(content, maxTerms)
-	known := 0
-	for _, w := range words {
-		if slices.Contains(asked, w) {
+	words, known := 0, 0
+	index.EachWord(content, maxTerms, func(w []byte) {
+		words++
+		if slices.ContainsFunc(asked, func(a string) bool { return a == string(w) }) {
 			known++
 		}
-	}
-	return len(words) > 2 && float64(len(words)-known) < newPart*float64(len(words))
+	})
+	return words > 2 && float64(words-known) < newPart*float64(words)
 }
 
 func isQuestion(s string) bool {

@@ -124,6 +124,32 @@ func (e *Store) read(ctx context.Context, group int64, places []ranked) ([]hit, 
 	return out, nil
 }
 
+// maxWarm bounds the groups that are indexed before anybody asks.
+const maxWarm = 64
+
+// Warm begins to index the groups in which something was said last, in the
+// background: their first searches need not wait then.
+func (e *Store) Warm(ctx context.Context) error {
+	rows, err := e.db.Query(ctx, "SELECT name FROM groups WHERE size > 0 ORDER BY said DESC LIMIT ?", maxWarm)
+	if err != nil {
+		return fmt.Errorf("list groups: %w", err)
+	}
+	defer rows.Close()
+	var names []string
+	for rows.Next() {
+		var name string
+		if err := rows.Scan(&name); err != nil {
+			return fmt.Errorf("list groups: %w", err)
+		}
+		names = append(names, name)
+	}
+	if err := rows.Err(); err != nil {
+		return fmt.Errorf("list groups: %w", err)
+	}
+	e.index.Warm(names)
+	return nil
+}
+
 // indexed reads what the index is built from.
 func (e *Store) indexed(ctx context.Context, group string, behind int64, each func(index.Message)) (int64, error) {
 	g, ok, err := e.group(ctx, group)

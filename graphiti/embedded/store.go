@@ -98,8 +98,20 @@ func (e *Store) upgrade() error {
 		if err := errors.Join(rows.Err(), rows.Close()); err != nil {
 			return err
 		}
+		to := make(map[int64]*end)
 		for i := range all {
-			if _, err := insert(tx, all[i].group, &all[i].m, all[i].said, all[i].kept); err != nil {
+			r := &all[i]
+			if to[r.group] == nil {
+				if to[r.group], err = endOf(tx, r.group); err != nil {
+					return err
+				}
+			}
+			if _, err := to[r.group].insert(tx, &r.m, r.said, r.kept); err != nil {
+				return err
+			}
+		}
+		for _, e := range to {
+			if err := e.keep(tx); err != nil {
 				return err
 			}
 		}
@@ -122,10 +134,14 @@ func (e *Store) Write(ctx context.Context, group string, messages []graphiti.Mes
 		if err := tx.QueryRow("SELECT id FROM groups WHERE name = ?", group).Scan(&g); err != nil {
 			return err
 		}
+		to, err := endOf(tx, g)
+		if err != nil {
+			return err
+		}
 		var added []index.Message
 		for i := range messages {
 			m := &messages[i]
-			id, err := insert(tx, g, m, m.Timestamp.UnixMilli(), time.Now().UnixMilli())
+			id, err := to.insert(tx, m, m.Timestamp.UnixMilli(), time.Now().UnixMilli())
 			if id != 0 {
 				added = append(added, index.Message{Place: id & maxPlace, Speaker: m.Role, Text: plain(m.Content)})
 			}
@@ -137,7 +153,7 @@ func (e *Store) Write(ctx context.Context, group string, messages []graphiti.Mes
 			}
 		}
 		tx.Committed(func() { e.index.Committed(group, g, added) })
-		return nil
+		return to.keep(tx)
 	})
 }
 
@@ -156,38 +172,49 @@ const betweenTalks = 2*sameTalk + 1
 // where nothing else tells.
 const sameTalkFor = time.Hour
 
-// insert writes a message at the end of its group, and returns its id; 0 when
-// the group has it already.
-func insert(tx *sqlite.Tx, group int64, m *graphiti.Message, said, kept int64) (id int64, err error) {
-	var n int
-	if err := tx.QueryRow("SELECT count(*) FROM messages WHERE grp = ? AND name = ?", group, m.Name).Scan(&n); err != nil || n > 0 {
-		return 0, err
-	}
-	first := group << placeBits
-	var last, before int64
-	var talk string
-	if err := tx.QueryRow("SELECT coalesce((SELECT max(id) FROM messages WHERE id BETWEEN ? AND ?), ?), talk, said FROM groups WHERE id = ?",
-		first, first|maxPlace, first, group).Scan(&last, &talk, &before); err != nil {
-		return 0, err
-	}
-	id = last + 1
+// end is where the next message of a group is written.
+type end struct {
+	group int64
+	last  int64  // id
+	talk  string // of the last message
+	said  int64  // when it was
+	added int
+}
+
+func endOf(tx *sqlite.Tx, group int64) (*end, error) {
+	e, first := &end{group: group}, group<<placeBits
+	err := tx.QueryRow("SELECT coalesce((SELECT max(id) FROM messages WHERE id BETWEEN ? AND ?), ?), talk, said FROM groups WHERE id = ?",
+		first, first|maxPlace, first, group).Scan(&e.last, &e.talk, &e.said)
+	return e, err
+}
+
+// insert writes a message, and returns its id; 0 when the group has it already.
+func (e *end) insert(tx *sqlite.Tx, m *graphiti.Message, said, kept int64) (id int64, err error) {
+	id = e.last + 1
 	now := gjson.Get(m.SourceDescription, "session").String()
-	if now != talk || now == "" && (said-before > sameTalkFor.Milliseconds() || before-said > sameTalkFor.Milliseconds()) {
+	if now != e.talk || now == "" && (said-e.said > sameTalkFor.Milliseconds() || e.said-said > sameTalkFor.Milliseconds()) {
 		id += betweenTalks
 	}
-	for _, q := range []struct {
-		query string
-		args  []any
-	}{
-		{"UPDATE groups SET size = size + 1, talk = ?, said = ? WHERE id = ?", []any{now, said, group}},
-		{"INSERT INTO messages (id, grp, name, role, speaker, content, source, said, kept) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",
-			[]any{id, group, m.Name, string(m.RoleType), m.Role, m.Content, m.SourceDescription, said, kept}},
-	} {
-		if _, err := tx.Exec(q.query, q.args...); err != nil {
-			return 0, err
-		}
+	r, err := tx.Exec("INSERT INTO messages (id, grp, name, role, speaker, content, source, said, kept) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT (grp, name) DO NOTHING",
+		id, e.group, m.Name, string(m.RoleType), m.Role, m.Content, m.SourceDescription, said, kept)
+	if err != nil {
+		return 0, err
 	}
+	if n, err := r.RowsAffected(); err != nil || n == 0 {
+		return 0, err
+	}
+	e.last, e.talk, e.said = id, now, said
+	e.added++
 	return id, nil
+}
+
+// keep writes down what the group has got.
+func (e *end) keep(tx *sqlite.Tx) error {
+	if e.added == 0 {
+		return nil
+	}
+	_, err := tx.Exec("UPDATE groups SET size = size + ?, talk = ?, said = ? WHERE id = ?", e.added, e.talk, e.said, e.group)
+	return err
 }
 
 // plain is what a message says, without the form of a curated text.

@@ -19,7 +19,10 @@ const hangupInterval = 250 * time.Millisecond
 // A client that shuts only its sending side counts as gone, as it does for
 // nginx: requests are registered when they have been read to their end.
 type hangups struct {
+	wake chan struct{} // a request came while there were none; more than one wake says nothing new
+
 	mu        sync.Mutex // guards what follows; held while the sockets are asked
+	idle      bool       // nobody looks, for there is nothing to look at
 	exchanges []*Exchange
 	socks     []sock.Socket
 	gone      []bool
@@ -35,7 +38,15 @@ func (h *hangups) watch(x *Exchange) {
 	x.watched = len(h.exchanges) + 1
 	h.exchanges = append(h.exchanges, x)
 	h.socks = append(h.socks, x.client.Sock)
+	idle := h.idle
+	h.idle = false
 	h.mu.Unlock()
+	if idle {
+		select {
+		case h.wake <- struct{}{}:
+		default:
+		}
+	}
 }
 
 func (h *hangups) forget(x *Exchange) {
@@ -52,12 +63,14 @@ func (h *hangups) forget(x *Exchange) {
 	x.watched = 0
 }
 
-// look asks once, and ends the exchanges whose clients have left.
-func (h *hangups) look() {
+// look asks once, and ends the exchanges whose clients have left. It reports
+// whether there are any.
+func (h *hangups) look() bool {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if len(h.exchanges) == 0 {
-		return
+		h.idle = true
+		return false
 	}
 	if cap(h.gone) < len(h.socks) {
 		h.gone = make([]bool, 2*len(h.socks))
@@ -70,6 +83,7 @@ func (h *hangups) look() {
 			h.exchanges[i].abandon()
 		}
 	}
+	return true
 }
 
 func (h *hangups) count() int {
@@ -87,7 +101,8 @@ func (h *hangups) abandonAll() {
 	}
 }
 
-// run looks at the clients until stop is closed.
+// run looks at the clients until stop is closed. While there are none it does
+// not look at all.
 func (h *hangups) run(stop <-chan struct{}) {
 	t := time.NewTicker(hangupInterval)
 	defer t.Stop()
@@ -96,7 +111,11 @@ func (h *hangups) run(stop <-chan struct{}) {
 		case <-stop:
 			return
 		case <-t.C:
-			h.look()
+			if !h.look() {
+				t.Stop()
+			}
+		case <-h.wake:
+			t.Reset(hangupInterval)
 		}
 	}
 }

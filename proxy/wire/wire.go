@@ -46,6 +46,7 @@ type Wire struct {
 // New is ready for use until Close.
 func New(o Options) *Wire {
 	w := &Wire{o: o, hop: newHop(), stop: make(chan struct{})}
+	w.hangups.wake = make(chan struct{}, 1)
 	w.base, w.cancel = context.WithCancel(context.Background())
 	// Ends when Close closes stop.
 	w.watcher.Go(func() { w.hangups.run(w.stop) })

@@ -14,6 +14,7 @@ type Message struct {
 
 const (
 	maxWords    = 4000 // of one message that can be found
+	maxNames    = 16   // words of a speaker's name
 	maxSpeakers = 5000 // of a group whose names are known in a question
 )
 
@@ -35,11 +36,13 @@ type Group struct {
 	oldest   int64 // places before it are not in the lists
 	newest   int64
 	bytes    int
-	buf      []byte
+
+	word, stem []byte // of the word that is added, used again
 }
 
 func newGroup() *Group {
-	return &Group{lists: make(map[string]*list), speakers: make(map[string]bool), called: make(map[string][]string), bytes: groupBytes}
+	return &Group{lists: make(map[string]*list), speakers: make(map[string]bool), called: make(map[string][]string), bytes: groupBytes,
+		word: make([]byte, 0, 2*maxWord)}
 }
 
 // Number is the number of the group in the file that it was built from; 0:
@@ -61,7 +64,7 @@ func (g *Group) Size() int {
 // them, at most as many, in ascending order.
 func (g *Group) Find(word string, most int) (places []int64, messages int) {
 	var buf [64]byte
-	s := stem(buf[:0], word)
+	s := stem(buf[:0], []byte(word))
 	g.mu.RLock()
 	defer g.mu.RUnlock()
 	l := g.lists[string(s)]
@@ -90,10 +93,6 @@ func (g *Group) Speakers(words []string) (named, known []string) {
 // add adds messages, in the order of their places. What is there already is not
 // added again.
 func (g *Group) add(number int64, messages []Message) {
-	words := make([][]string, len(messages))
-	for i := range messages {
-		words[i] = Words(messages[i].Text, maxWords)
-	}
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	g.number = number
@@ -105,18 +104,22 @@ func (g *Group) add(number int64, messages []Message) {
 		g.newest = m.Place
 		g.size++
 		g.speak(m.Speaker)
-		for _, w := range words[i] {
-			g.buf = stem(g.buf[:0], w)
-			l := g.lists[string(g.buf)]
+		left := maxWords
+		scan(g.word, m.Text, func(w []byte) bool {
+			g.stem = stem(g.stem[:0], w)
+			l := g.lists[string(g.stem)]
 			if l == nil {
 				l = &list{}
-				g.lists[string(g.buf)] = l
-				g.bytes += wordBytes + len(g.buf)
+				g.lists[string(g.stem)] = l
+				g.bytes += wordBytes + len(g.stem)
 			}
 			g.bytes -= cap(l.deltas)
-			l.add(m.Place)
+			if l.add(m.Place) {
+				left--
+			}
 			g.bytes += cap(l.deltas)
-		}
+			return left > 0
+		})
 	}
 }
 
@@ -126,7 +129,7 @@ func (g *Group) speak(name string) {
 		return
 	}
 	g.speakers[name] = true
-	for _, w := range Words(name, maxWords) {
+	for _, w := range Words(name, maxNames) {
 		g.called[w] = append(g.called[w], name)
 	}
 	g.bytes += speakerBytes + 2*len(name)
@@ -165,16 +168,17 @@ type list struct {
 	deltas []byte // from each place to the next, to be read from the end
 }
 
-// add adds a place behind all others.
-func (l *list) add(place int64) {
+// add adds a place behind all others, and reports whether it is new.
+func (l *list) add(place int64) bool {
 	if l.n > 0 {
-		if l.last == place { // another form of the same word
-			return
+		if l.last == place { // said again, or another form of the same word
+			return false
 		}
 		l.deltas = appendDelta(l.deltas, uint64(place-l.last)) //nolint:gosec // places ascend
 	}
 	l.last = place
 	l.n++
+	return true
 }
 
 // newest returns the last places, at most as many, the last one first.

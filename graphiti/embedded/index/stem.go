@@ -1,7 +1,6 @@
 package index
 
 import (
-	"bytes"
 	"unicode"
 	"unicode/utf8"
 
@@ -12,7 +11,7 @@ import (
 // Latin letters without their accents, and an English word without its ending,
 // as Porter's algorithm says (An algorithm for suffix stripping, 1980). It
 // allocates nothing where b has room.
-func stem(b []byte, word string) []byte {
+func stem(b, word []byte) []byte {
 	from := len(b)
 	b = fold(b, word)
 	if len(b)-from < 3 {
@@ -32,18 +31,18 @@ func stem(b []byte, word string) []byte {
 }
 
 // fold appends a word without the accents of its Latin letters.
-func fold(b []byte, word string) []byte {
+func fold(b, word []byte) []byte {
 	for i := 0; i < len(word); {
 		if c := word[i]; c < utf8.RuneSelf {
 			b = append(b, c)
 			i++
 			continue
 		}
-		r, n := utf8.DecodeRuneInString(word[i:])
+		r, n := utf8.DecodeRune(word[i:])
 		switch {
 		case r >= 0x300 && r <= 0x36F: // an accent that stands alone
 		case unicode.Is(unicode.Latin, r):
-			if d := norm.NFD.PropertiesString(word[i:]).Decomposition(); len(d) > 0 {
+			if d := norm.NFD.Properties(word[i:]).Decomposition(); len(d) > 0 {
 				_, base := utf8.DecodeRune(d)
 				b = append(b, d[:base]...)
 				break
@@ -74,7 +73,10 @@ var (
 		{"ent", ""}, {"sion", "s"}, {"tion", "t"}, {"ou", ""}, {"ism", ""}, {"ate", ""}, {"iti", ""}, {"ous", ""}, {"ive", ""}, {"ize", ""}}
 )
 
-func (w *stemmer) ends(s string) bool { return bytes.HasSuffix(w.b, []byte(s)) }
+func (w *stemmer) ends(s string) bool {
+	n := len(w.b) - len(s)
+	return n >= 0 && w.b[len(w.b)-1] == s[len(s)-1] && string(w.b[n:]) == s
+}
 
 func (w *stemmer) cut(n int) { w.b = w.b[:len(w.b)-n] }
 

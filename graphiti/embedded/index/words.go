@@ -1,28 +1,87 @@
 package index
 
 import (
+	"slices"
 	"strings"
 	"unicode"
+	"unicode/utf8"
+
+	"github.com/cespare/xxhash/v2"
 )
+
+const maxWord = 64 // bytes of one
 
 // Words returns the first max words of a text, each once, without those that
 // say nothing. They hold letters and digits only.
-func Words(text string, max int) []string {
-	seen := make(map[string]bool)
-	var out []string
-	for _, w := range strings.FieldsFunc(strings.ToLower(text), func(r rune) bool {
-		return !unicode.IsLetter(r) && !unicode.IsNumber(r) && !unicode.IsMark(r)
-	}) {
-		if len(w) > 64 || len(w) < 2 && w[0] < 0x80 && (w[0] < '0' || w[0] > '9') || stopWords[w] || seen[w] {
-			continue
+func Words(text string, max int) (words []string) {
+	EachWord(text, max, func(w []byte) { words = append(words, string(w)) })
+	return words
+}
+
+// EachWord calls f for what Words returns. A word is overwritten by the next
+// one.
+func EachWord(text string, max int, f func(w []byte)) {
+	var buf [maxWord]byte
+	var first [32]uint64 // hashes of words; with more, the memory is not the stack's
+	seen := first[:0]
+	scan(buf[:0], text, func(w []byte) bool {
+		if h := xxhash.Sum64(w); !slices.Contains(seen, h) {
+			seen = append(seen, h)
+			f(w)
 		}
-		seen[w] = true
-		if out = append(out, w); len(out) == max {
-			break
+		return len(seen) < max
+	})
+}
+
+// scan calls each for the words of a text that say something, until it returns
+// false. They are written to b, where the next one overwrites them.
+func scan(b []byte, text string, each func(w []byte) bool) {
+	b = b[:0]
+	for i := 0; i < len(text); {
+		if c := text[i]; c < utf8.RuneSelf {
+			i++
+			if c = asciiWord[c]; c != 0 {
+				b = append(b, c)
+				continue
+			}
+		} else {
+			r, n := utf8.DecodeRuneInString(text[i:])
+			i += n
+			if unicode.IsLetter(r) || unicode.IsNumber(r) || unicode.IsMark(r) {
+				b = utf8.AppendRune(b, unicode.ToLower(r))
+				continue
+			}
+		}
+		if says(b) && !each(b) {
+			return
+		}
+		b = b[:0]
+	}
+	if says(b) {
+		each(b)
+	}
+}
+
+// says reports whether a word tells anything.
+func says(w []byte) bool {
+	switch {
+	case len(w) == 0, len(w) > maxWord:
+		return false
+	case len(w) == 1 && w[0] < utf8.RuneSelf:
+		return '0' <= w[0] && w[0] <= '9'
+	}
+	return !stopWords[string(w)]
+}
+
+// asciiWord has the small letters and digits of words; 0 is between words.
+var asciiWord = func() (t [utf8.RuneSelf]byte) {
+	for c := range t {
+		if r := rune(c); unicode.IsLetter(r) || unicode.IsNumber(r) {
+			t[c] = byte(unicode.ToLower(r))
 		}
 	}
-	return out
-}
+	return t
+}()
 
 // stopWords say nothing about what is meant: English, German, French, Spanish.
 var stopWords = func() map[string]bool {
