@@ -58,6 +58,15 @@ func (c *Conversation) prompts() (system [][]byte) {
 	return system
 }
 
+// Prompted is the id that stands behind a mark in the request's first prompt.
+func (c *Conversation) Prompted(mark string) string {
+	m := &c.prompt
+	if m.from == m.to && len(c.Messages) > 0 && c.Messages[0].System {
+		m = &c.Messages[0]
+	}
+	return client.IDBehind(c.joined(m), mark)
+}
+
 // Telling is the length, in bytes, from which an answer alone tells its
 // conversation.
 const Telling = 40

@@ -39,3 +39,17 @@ func TestTranscripts(t *testing.T) {
 		}
 	}
 }
+
+func TestIDs(t *testing.T) {
+	for text, want := range map[string]string{
+		"keep /home/x/.copilot/session-state/1f0e-9/plan.md":               "1f0e-9",
+		"a/.copilot/session-state/1f0e and b/.copilot/session-state/1f0e/": "1f0e",
+		"a/.copilot/session-state/1f0e and b/.copilot/session-state/2f0e/": "",
+		"a/.copilot/session-state/":                                        "",
+		"a/.copilot/session-state/" + strings.Repeat("a", 65):              "",
+	} {
+		if got := client.IDBehind([]byte(text), ".copilot/session-state/"); got != want {
+			t.Errorf("%q: %q", text, got)
+		}
+	}
+}

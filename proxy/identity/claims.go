@@ -78,6 +78,8 @@ func (cl *Claims) verify(secret string) {
 // Codex reports whether the client is OpenAI's Codex.
 func (cl *Claims) Codex() bool { return cl.isCodex }
 
+func (cl *Claims) copilot() bool { return len(cl.h.Peek("X-Interaction-Type")) > 0 }
+
 func (cl *Claims) notGoose() bool { return !bytes.Contains(cl.h.UserAgent(), []byte("oose")) }
 
 // twice reports whether a source says two different things.
@@ -122,6 +124,10 @@ func (cl *Claims) value(s *Source) (v string) {
 		v = string(cl.generic)
 	case s.query != "":
 		v = string(queryValue(cl.h.RequestURI(), s.query))
+	case s.prompt != "":
+		if cl.conv != nil {
+			v = cl.conv.Prompted(s.prompt)
+		}
 	case s.place != nil:
 		if cl.at != nil {
 			v = s.place(cl)

@@ -27,6 +27,7 @@ type Source struct {
 	field   dialect.Field         // a member of the body, and
 	path    string                // what to take of it, as gjson has it; empty: itself
 	pattern bool                  // any header that fits sessionHeader
+	prompt  string                // or what stands behind this in the client's prompt,
 	query   string                // or a query parameter
 	token   string                // the member of Open WebUI's signed token in header that counts
 	place   func(*Claims) string  // or what follows from where the client works
@@ -58,6 +59,7 @@ var sessionSources = []Source{
 	{Name: "header x-session-affinity", header: "X-Session-Affinity", take: noTitle},
 	{Name: "header agent-session-id", Note: "Goose", header: "Agent-Session-Id"},
 	{Name: "header goose-session-id", Note: "Goose, older", header: "Goose-Session-Id"},
+	{Name: "prompt .copilot/session-state/<id>", Note: "Copilot CLI", prompt: ".copilot/session-state/", when: (*Claims).copilot, take: conversationLike},
 	{Name: "header x-…-session-id", Note: "also -conversation-, -thread- and -chat-id, from 8 characters", pattern: true},
 	{Name: "body session_id", field: dialect.FieldSessionID},
 	{Name: "body litellm_session_id", field: dialect.FieldLiteLLMSessionID},

@@ -14,6 +14,7 @@ import (
 	"github.com/valyala/fasthttp"
 
 	"github.com/graphiti-proxy/graphiti-proxy/dialect"
+	"github.com/graphiti-proxy/graphiti-proxy/dialect/chat"
 )
 
 // token signs what it is given.
@@ -95,4 +96,27 @@ func fingerprints(t *testing.T, key string) Fingerprints {
 		t.Fatal(err)
 	}
 	return f
+}
+
+// TestCopilotsSession stands in its prompt, also behind a compaction.
+func TestCopilotsSession(t *testing.T) {
+	const id = "0b6f5a52-3c3e-4a57-9d30-3f1d9a2c7c11"
+	for _, tc := range []struct{ header, prompt, want string }{
+		{"conversation-user", "Your folder is /home/x/.copilot/session-state/" + id + ", use it.", "session:" + id},
+		{"conversation-compaction", "Your folder is /home/x/.copilot/session-state/" + id + "/files", "session:" + id},
+		{"conversation-user", "Your folder is /home/x/.copilot/session-state/latest", ""},
+		{"", "Your folder is /home/x/.copilot/session-state/" + id, ""},
+	} {
+		var h fasthttp.RequestHeader
+		if tc.header != "" {
+			h.Set("X-Interaction-Type", tc.header)
+		}
+		var conv dialect.Conversation
+		if body := fmt.Sprintf(`{"messages":[{"role":"system","content":%q},{"role":"user","content":"Hi."}]}`, tc.prompt); !(chat.Dialect{}).Parse([]byte(body), &conv) {
+			t.Fatal(body)
+		}
+		if c := (&Settings{Owner: "user:o"}).Identify(&Claims{}, &h, &conv, "openai"); c.Who.Session != tc.want {
+			t.Errorf("%+v: %q", tc, c.Who.Session)
+		}
+	}
 }
