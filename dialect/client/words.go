@@ -11,7 +11,7 @@ var (
 	harnessTags     = gather(func(cl *client) []string { return cl.tags })
 	harnessTexts    = byStart(gather(func(cl *client) []mark { return cl.texts }))
 	harnessPrefaces = gather(func(cl *client) []preface { return cl.from })
-	harnessTails    = gather(func(cl *client) []string { return cl.tails })
+	harnessTails    = inBytes(gather(func(cl *client) []string { return cl.tails }))
 	harnessFiles    = gather(func(cl *client) [][2]string { return cl.files })
 	wordsWithin     = gather(func(cl *client) []string { return cl.within })
 	wordsAround     = gather(func(cl *client) []string { return cl.around })
@@ -21,6 +21,15 @@ var (
 func gather[T any](of func(*client) []T) (all []T) {
 	for i := range clients {
 		all = append(all, of(&clients[i])...)
+	}
+	return all
+}
+
+// inBytes are texts as they are sought in others, for which nothing is copied
+// then.
+func inBytes(texts []string) (all [][]byte) {
+	for _, t := range texts {
+		all = append(all, []byte(t))
 	}
 	return all
 }
@@ -67,7 +76,7 @@ func startsRaw(raw []byte, start string) bool {
 // tail is where a text of a client begins that goes on to the end, or -1.
 func tail(text []byte) int {
 	for _, t := range harnessTails {
-		if i := bytes.Index(text, []byte(t)); i >= 0 {
+		if i := bytes.Index(text, t); i >= 0 {
 			return i
 		}
 	}
