@@ -22,17 +22,24 @@ func (c *Config) Upstreams() map[string]string {
 // withoutVersions takes from base URLs what the paths of requests begin with:
 // clients have it in theirs.
 func (c *Config) withoutVersions() {
-	for key, base := range map[string]*string{"upstream.openai": &c.Upstream.OpenAI, "upstream.anthropic": &c.Upstream.Anthropic, "upstream.gemini": &c.Upstream.Gemini} {
-		given := strings.TrimRight(*base, "/")
-		for _, version := range []string{"/v1", "/v1beta"} {
-			if without, ok := strings.CutSuffix(given, version); ok && (version == "/v1" || key == "upstream.gemini") {
-				c.notes = append(c.notes, fmt.Sprintf("%s: %s is used without %s, which the paths of requests begin with", key, given, version))
-				*base = without
-				break
-			}
-		}
+	c.Upstream.OpenAI = c.withoutVersion("upstream.openai", c.Upstream.OpenAI)
+	c.Upstream.Anthropic = c.withoutVersion("upstream.anthropic", c.Upstream.Anthropic)
+	c.Upstream.Gemini = c.withoutVersion("upstream.gemini", c.Upstream.Gemini)
+	for name, base := range c.Named {
+		c.Named[name] = c.withoutVersion("upstreams."+name, base)
 	}
 	slices.Sort(c.notes)
+}
+
+func (c *Config) withoutVersion(key, base string) string {
+	given := strings.TrimRight(base, "/")
+	for _, version := range []string{"/v1", "/v1beta"} {
+		if without, ok := strings.CutSuffix(given, version); ok && (version == "/v1" || key == "upstream.gemini") {
+			c.notes = append(c.notes, fmt.Sprintf("%s: %s is used without %s, which the paths of requests begin with", key, given, version))
+			return without
+		}
+	}
+	return base
 }
 
 // checkUpstreams finds addresses that are this proxy: what is sent there would

@@ -72,3 +72,13 @@ func TestPerAddress(t *testing.T) {
 		}
 	}
 }
+
+// TestNamedUpstreamWithoutItsVersion: a base address that ends in /v1 is meant
+// without it, as those of the providers are.
+func TestNamedUpstreamWithoutItsVersion(t *testing.T) {
+	c, err := load(t, "upstreams:\n  groq: https://api.groq.com/openai/v1/\n  ollama: http://127.0.0.1:11434\n", nil, nil)
+	if err != nil || c.Named["groq"] != "https://api.groq.com/openai" || c.Named["ollama"] != "http://127.0.0.1:11434" ||
+		len(c.Notes()) != 1 || !strings.HasPrefix(c.Notes()[0], "upstreams.groq: ") {
+		t.Errorf("%+v, %v, %v", c.Named, c.Notes(), err)
+	}
+}
