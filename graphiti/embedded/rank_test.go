@@ -53,6 +53,14 @@ func TestRanking(t *testing.T) {
 			talk(t, e, "a", day(2, 5), "Ann", "We went to the lake.")
 			talk(t, e, "b", day(7, 5), "Ann", "We went to the lake.")
 		}, "What did Ann do at the lake in February?", "Ann, 2026-02-05: We went to the lake.", ""},
+		{"what has changed since, without a word of the question", func(e *Store) {
+			talk(t, e, "a", day(2, 5), "Ann", "The project's codename is Falcon.")
+			talk(t, e, "b", day(3, 5), "Ann", "Falcon has been renamed: it is Osprey.")
+		}, "What is the codename?", "Ann, 2026-03-05: Falcon has been renamed: it is Osprey.", ""},
+		{"what is said of it later and changes nothing", func(e *Store) {
+			talk(t, e, "a", day(2, 5), "Ann", "The project's codename is Falcon.")
+			talk(t, e, "b", day(3, 5), "Ann", "I told Bob about Falcon.")
+		}, "What is the codename?", "Ann, 2026-02-05: The project's codename is Falcon.", "Ann, 2026-03-05: I told Bob about Falcon."},
 		{"may is also a verb", func(e *Store) {
 			talk(t, e, "a", day(5, 5), "Ann", "We went to the lake.")
 			talk(t, e, "b", day(7, 5), "Ann", "We went to the lake.")

@@ -73,6 +73,9 @@ func (e *Store) find(ctx context.Context, g *index.Group, words []string, query 
 	weigh(hits, terms, q)
 	measure(hits, terms, all, q, g.Size(), near)
 	blend(hits, near)
+	if hits, err = e.correct(ctx, g, number, hits); err != nil {
+		return nil, nil, err
+	}
 	found := make([]string, len(terms))
 	for i := range terms {
 		found[i] = terms[i].word

@@ -132,7 +132,9 @@ var common = func() map[string]bool {
 			says = line[0] == '+'
 		default:
 			for w := range strings.FieldsSeq(line) {
-				m[fold(w)] = m[fold(w)] || says
+				if _, listed := m[fold(w)]; !listed {
+					m[fold(w)] = says
+				}
 			}
 		}
 	}

@@ -44,7 +44,7 @@ func TestStrength(t *testing.T) {
 // TestTells in every language of the table, with and without accents.
 func TestTells(t *testing.T) {
 	for text, want := range map[string]bool{
-		"continue": false, "OK, thanks!": false, "ja, mach das": false, "sí, hazlo": false, "si, hazlo": false, "oui, fais ça": false,
+		"continue": false, "and now commit it": false, "it still does not work": false, "es funktioniert immer noch nicht": false, "zeig mir ein Beispiel": false, "OK, thanks!": false, "ja, mach das": false, "sí, hazlo": false, "si, hazlo": false, "oui, fais ça": false,
 		"perché?": false, "por quê?": false, "doorgaan": false, "": false, "?": false, "y": false,
 		"and his sister?": true, "the Snowplough again": true, "Wo ist der Schlafsack?": true, "続けて": true,
 	} {

@@ -1,0 +1,94 @@
+package embedded
+
+import (
+	"cmp"
+	"context"
+	"slices"
+	"strings"
+
+	"github.com/graphiti-proxy/graphiti-proxy/graphiti/embedded/index"
+	"github.com/graphiti-proxy/graphiti-proxy/graphiti/strength"
+)
+
+const (
+	mayBeOld    = 2  // of the best hits, for which a correction is looked for
+	wordsOfOld  = 24 // words of one of them that are looked up
+	sharedByFew = 4  // messages that may have a word by which a correction is known
+	mayCorrect  = 12 // messages that are read
+)
+
+// cues are what people say when something has changed, in the languages of
+// strength's table. They stand between spaces.
+var cues = []string{
+	" now ", " no longer ", " any more ", " anymore ", " any longer ", " instead ", " actually ", " these days ", " from now on ", " since ",
+	" renamed ", " switched ", " replaced ", " moved ", " changed ", " rescheduled ", " postponed ", " cancelled ", " canceled ", " called off ",
+	" sold ", " quit ", " left ", " dropped ", " stopped ", " ended ", " does not ", " do not ", " doesn't ", " don't ", " used to ", " correction ",
+	" jetzt ", " inzwischen ", " mittlerweile ", " nicht mehr ", " kein ", " keine ", " ab sofort ", " umbenannt ", " sondern ", " statt ", " stattdessen ",
+	" verschoben ", " abgesagt ", " storniert ", " gekündigt ", " verkauft ", " gewechselt ", " gezogen ", " aufgegeben ", " doch ", " wieder ",
+	" maintenant ", " désormais ", " ne plus ", " n'est plus ", " renommé ", " remplacé ", " au lieu ", " déménagé ", " annulé ", " reporté ", " finalement ",
+	" changé ", " vendu ", " quitté ", " arrêté ",
+	" ahora ", " ya no ", " pasa a ", " pasamos a ", " en vez ", " en lugar ", " cambiamos ", " cambié ", " dejamos ", " dejé ", " vendí ", " se fue ",
+	" mudamos ", " mudó ", " mudaron ", " canceló ", " anulé ", " aplazó ", " al final ",
+	" adesso ", " non più ", " rinominato ", " cambiato ", " invece ", " annullato ", " spostato ", " rimandato ", " venduto ", " lasciato ", " trasferito ",
+	" agora ", " já não ", " não mais ", " trocamos ", " mudou ", " mudei ", " cancelado ", " adiado ", " vendi ", " em vez ", " deixamos ",
+	" voortaan ", " niet meer ", " hernoemd ", " verhuisd ", " afgezegd ", " geannuleerd ", " verplaatst ", " in plaats ",
+}
+
+// corrects reports whether a message says that something has changed.
+func corrects(content string) bool {
+	if isQuestion(content) && oneSentence(content) {
+		return false
+	}
+	said := " " + strings.Join(strings.FieldsFunc(strings.ToLower(content), func(r rune) bool {
+		return strings.ContainsRune(" \t\n.,;:!?¿¡()\"", r)
+	}), " ") + " "
+	return slices.ContainsFunc(cues, func(c string) bool { return strings.Contains(said, c) })
+}
+
+// correct adds to the hits, or raises among them, what was said later of the
+// best ones and says that something has changed: it need not have a word of the
+// question. It is known by a word that few messages have; in the same talk, by
+// one that no other message has.
+func (e *Store) correct(ctx context.Context, g *index.Group, number int64, hits []hit) ([]hit, error) {
+	slices.SortStableFunc(hits, func(a, b hit) int { return cmp.Compare(b.score, a.score) })
+	olds := slices.Clone(hits[:min(mayBeOld, len(hits))])
+	of := make(map[int64]int) // which of them a message may correct
+	var places []ranked
+	for i := range olds {
+		for _, w := range index.Words(plain(olds[i].content), wordsOfOld) {
+			if strength.Common(w) {
+				continue
+			}
+			have, messages := g.Find(w, sharedByFew)
+			if messages > sharedByFew {
+				continue
+			}
+			for _, p := range have {
+				if _, listed := of[p]; (p > olds[i].place+sameTalk || p > olds[i].place && messages == 2) && !listed && len(places) < mayCorrect {
+					of[p] = i
+					places = append(places, ranked{place: p})
+				}
+			}
+		}
+	}
+	if len(places) == 0 {
+		return hits, nil
+	}
+	later, err := e.read(ctx, number, places)
+	if err != nil {
+		return nil, err
+	}
+	for _, l := range later {
+		if !corrects(l.content) {
+			continue
+		}
+		old := &olds[of[l.place]]
+		if n := slices.IndexFunc(hits, func(h hit) bool { return h.place == l.place }); n >= 0 {
+			hits[n].score, hits[n].strength = max(hits[n].score, old.score), max(hits[n].strength, old.strength)
+			continue
+		}
+		l.score, l.strength = old.score, old.strength
+		hits = append(hits, l)
+	}
+	return hits, nil
+}
