@@ -15,7 +15,8 @@ import (
 
 // Record is one line of an export.
 type Record struct {
-	Group string `json:"group,omitempty"` // in an export where what follows does not name it
+	Group string `json:"group,omitempty"`
+	named bool   // the group, by what follows
 
 	// Whose it is, in an export. No user: the owner.
 	Scope     string `json:"scope,omitempty"`
