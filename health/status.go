@@ -25,6 +25,7 @@ type Status struct {
 	OpenAI    string    `json:"upstream_openai"`
 	Anthropic string    `json:"upstream_anthropic"`
 	Identity  string    `json:"identity_mode"`
+	Owner     string    `json:"owner,omitempty"` // in identity.mode single
 
 	// Upstreams are all of them, by their names; the two above are among them.
 	Upstreams map[string]string `json:"upstreams"`

@@ -58,7 +58,6 @@ func (s *Server) writeError(c *call, ctx *fasthttp.RequestCtx, d decision, err e
 		ctx.Response.Header.Set(requestHeader, string(c.seen.AppendID(nil)))
 	}
 	ctx.SetConnectionClose()
-	c.seen.Log(c.head, status, d.outcome(), ctx.Time())
 	failure := dialect.Failure{Status: status, Type: typ, Code: kind, Message: message}
 	if c.route.speaks != nil {
 		ctx.SetBody(c.route.speaks.Error(failure))

@@ -20,20 +20,20 @@ func (s *Server) serve(ctx *fasthttp.RequestCtx) {
 	defer s.finish(c)                      // a bug ends this connection, and no other
 	c.route = s.match(&ctx.Request.Header) // route.go: API and upstream
 	c.seen = s.observer.Begin(c.head, c.route.match.Route, ctx.Time())
-	status := 0 // of the answer; 0: none yet
-	defer func() { c.seen.End(status) }()
+	status, d := 0, decision{} // of the answer; 0: none yet
+	defer func() { c.seen.End(c.head, status, d.outcome()) }()
 
 	webSocket, err := s.admit(x, c) // what cannot be forwarded as it is
 	if err == nil {
 		c.body, err = x.ReadBody(c.reading()) // body.go: whose body is inspected
 	}
 	if err != nil {
-		status = s.writeError(c, ctx, decision{}, err)
+		status = s.writeError(c, ctx, d, err)
 		return
 	}
 	x.Watch() // a client that leaves ends the exchange
 
-	d := s.decide(&c.request) // decide.go: parse → identify → session → plan
+	d = s.decide(&c.request) // decide.go: parse → identify → session → plan
 	s.decided(c, &d)
 	a, err := x.Forward(c.route.upstream, c.outgoing(&d, webSocket)) // splice, and one attempt
 	if err != nil {
@@ -53,7 +53,6 @@ func (s *Server) serve(ctx *fasthttp.RequestCtx) {
 	c.freeBody(held)
 	r := x.Relay(a, wire.Rewrite{Add: c.answerFields(&d, status)}, tee) // bytes as they come
 	s.relayed(&a, &r, ctx.Time())
-	c.seen.Log(c.head, status, d.outcome(), ctx.Time())
 }
 
 // admit refuses what cannot be forwarded as it is, and reports whether the

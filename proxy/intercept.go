@@ -182,7 +182,7 @@ func (x *intercept) newCall(message []byte, ask *responses.Ask) *call {
 // newExchange awaits the answer to a request. It takes over what the call holds
 // of it.
 func (x *intercept) newExchange(c *call, d *decision) *exchange {
-	ex := &exchange{end: d.at.root, at: d.at, session: d.who.Session, reader: x.route.dialect.NewReader(), seen: c.seen, memory: c.memory, promises: d.promises}
+	ex := &exchange{end: d.at.root, at: d.at, session: d.who.Session, reader: x.route.dialect.NewReader(), seen: c.seen.OfMessage(d.outcome()), memory: c.memory, promises: d.promises}
 	if len(c.chain) > 0 {
 		ex.end = c.chain[len(c.chain)-1]
 	}
@@ -268,14 +268,14 @@ func (x *intercept) Event(message []byte) {
 		}
 	}
 	ex.tee.Close(true)
-	ex.seen.End(e.Status)
+	ex.seen.EndMessage(e.Status)
 	ex.share.Release()
 }
 
 // abandoned ends an exchange that came to no end.
 func (ex *exchange) abandoned() {
 	ex.tee.Close(false)
-	ex.seen.End(statusGone)
+	ex.seen.EndMessage(statusGone)
 	ex.share.Release()
 }
 

@@ -61,6 +61,7 @@ type Ways struct {
 	Upstreams map[string]string // base addresses, by the names that the registry of dialects has, and by others
 	Limits    Limits
 	WebSocket WebSocket // the Responses API over one
+	Logged    bool      // a line for each request at info
 }
 
 // ways are those in force.
@@ -86,16 +87,17 @@ func (s *Server) SetWays(w Ways) error {
 	}
 	before := s.way()
 	now.upstreams.Keep(before.upstreams)
-	s.ways.Store(now)
-	s.sizeBudget(w.Limits)
+	s.apply(now, w)
 	before.upstreams.Retire(now.upstreams)
 	return nil
 }
 
-// sizeBudget is called when the limits change.
-func (s *Server) sizeBudget(l Limits) {
+// apply has ways in force.
+func (s *Server) apply(now *ways, w Ways) {
+	s.ways.Store(now)
+	s.observer.LogRequests(w.Logged)
 	if s.budget != nil {
-		s.budget.Set(l.InspectTotal)
+		s.budget.Set(w.Limits.InspectTotal)
 	}
 }
 

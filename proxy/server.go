@@ -119,8 +119,7 @@ func New(o Options) (*Server, error) {
 		listener: ln,
 		stop:     make(chan struct{}),
 	}
-	s.ways.Store(w)
-	s.sizeBudget(o.Ways.Limits)
+	s.apply(w, o.Ways)
 	s.settings.Store(&o.Memory)
 	base, cancel := context.WithCancel(context.Background())
 	s.cancel = cancel

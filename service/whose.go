@@ -12,6 +12,9 @@ import (
 // me is what the person of single mode calls themselves.
 const me = "me"
 
+// Owner is the person of single mode.
+func (sv *Service) Owner() string { return sv.o.Owner }
+
 // Whose says in words whose memory a selector means.
 func (s Selector) Whose() string {
 	if key, ok := graphiti.WorkspaceKey(s.Workspace); ok {

@@ -14,7 +14,11 @@ import (
 func NewLogger(f *os.File, format string, level slog.Leveler) *slog.Logger {
 	o := &slog.HandlerOptions{Level: level}
 	if format == "text" || format == "auto" && terminal.Is(f) {
-		return slog.New(slog.NewTextHandler(f, o))
+		text := slog.Handler(slog.NewTextHandler(f, o))
+		if terminal.Is(f) {
+			text = shortRequests{text, f, os.Getenv("NO_COLOR") == ""}
+		}
+		return slog.New(text)
 	}
 	return slog.New(slog.NewJSONHandler(f, o))
 }

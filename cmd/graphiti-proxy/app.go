@@ -290,6 +290,7 @@ func ways(cfg *config.Config, memory bool) proxy.Ways {
 	keys, _ := identity.NewFingerprints("client.keys", cfg.Client.Keys) // checked when they were read
 	return proxy.Ways{
 		Upstreams: cfg.Upstreams(),
+		Logged:    cfg.Log.Requests,
 		Limits: proxy.Limits{
 			InspectBytes:     cfg.Limits.InspectBytes,
 			InspectTotal:     inspectTotal(cfg),

@@ -15,6 +15,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/graphiti-proxy/graphiti-proxy/cli"
 	"github.com/graphiti-proxy/graphiti-proxy/config"
 	"github.com/graphiti-proxy/graphiti-proxy/demo"
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti"
@@ -446,7 +447,7 @@ func TestSmokeTestOfGraphiti(t *testing.T) {
 	defer r.Close()
 	try := func(ctx context.Context) (string, error) {
 		var out bytes.Buffer
-		err := tryConnection(ctx, &out, r, &config.Config{}, true, false)
+		err := cli.TryConnection(ctx, &out, r, &config.Config{}, true, false)
 		return out.String(), err
 	}
 	out, err := try(context.Background())

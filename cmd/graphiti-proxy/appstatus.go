@@ -33,6 +33,9 @@ func (a *app) status(ctx context.Context, fresh bool) health.Status {
 		},
 		Waiting: a.waiting(),
 	}
+	if s.Identity == "single" && a.service != nil {
+		s.Owner = a.service.Owner()
+	}
 	if a.proxy != nil {
 		s.Listen = a.proxy.Addr().String()
 	}

@@ -5,9 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"os"
 	"path/filepath"
-	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -54,7 +52,7 @@ func inFiles(cfg *config.Config) string { return "no proxy runs: using the files
 // --workspace names.
 func nameWorkspace(c *cobra.Command, cfg *config.Config) error {
 	f := c.Flags().Lookup("workspace")
-	if f == nil || !isPath(f.Value.String()) {
+	if f == nil || !workspace.IsDirectory(f.Value.String()) {
 		return nil
 	}
 	key, err := workspace.OfDirectory(f.Value.String(), filepath.Join(cfg.DataDir, projectsFile), cfg.Workspace.Clones)
@@ -62,22 +60,6 @@ func nameWorkspace(c *cobra.Command, cfg *config.Config) error {
 		return cli.Usage(fmt.Errorf("--workspace: %w; name an existing directory, the URL of a git remote, or a key such as path:/home/me/x", err))
 	}
 	return f.Value.Set(key)
-}
-
-// isPath reports whether a workspace is named by its directory.
-func isPath(name string) bool {
-	if name == "." || name == ".." || filepath.IsAbs(name) {
-		return true
-	}
-	first, _, ok := strings.Cut(filepath.ToSlash(name), "/")
-	if !ok || strings.Contains(first, ":") {
-		return false
-	}
-	if first == "." || first == ".." {
-		return true
-	}
-	info, err := os.Stat(name)
-	return err == nil && info.IsDir()
 }
 
 // target is the proxy that a command line is about: the one that owns its

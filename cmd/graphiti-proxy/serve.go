@@ -16,8 +16,10 @@ import (
 	"github.com/graphiti-proxy/graphiti-proxy/budget"
 	"github.com/graphiti-proxy/graphiti-proxy/cli"
 	"github.com/graphiti-proxy/graphiti-proxy/config"
+	"github.com/graphiti-proxy/graphiti-proxy/proxy/admin/client"
 	"github.com/graphiti-proxy/graphiti-proxy/shutdown"
 	"github.com/graphiti-proxy/graphiti-proxy/telemetry"
+	"github.com/graphiti-proxy/graphiti-proxy/terminal"
 )
 
 func newServeCommand() *cobra.Command {
@@ -56,7 +58,15 @@ func serve(ctx context.Context, out io.Writer, cfg *config.Config, read func() (
 	if err != nil {
 		return err
 	}
-	banner(out, a)
+	for _, note := range cfg.Notes() {
+		log.Info("a setting is used otherwise than it was written", "note", note)
+	}
+	if cfg.Log.Format != "text" && !terminal.Is(os.Stderr) || cfg.Log.Format == "json" {
+		begun(log, a)
+	}
+	if cfg.Log.Format != "json" {
+		banner(out, a)
+	}
 	served := make(chan error, 1)
 	// Ends with Shutdown below.
 	go func() { served <- a.Serve() }()
@@ -119,9 +129,9 @@ func beginApp(ctx context.Context, cfg *config.Config, log *slog.Logger) (*app, 
 func banner(w io.Writer, a *app) {
 	adminAddr := "off"
 	if a.admin != nil {
-		adminAddr = scheme(a.cfg, "admin") + a.admin.Addr().String()
+		adminAddr = scheme(a.cfg, "admin") + client.Reachable(a.admin.Addr().String())
 	}
-	base := scheme(a.cfg, "client") + a.proxy.Addr().String()
+	base := a.base()
 	fmt.Fprintf(w, `graphiti-proxy %s
   listening on  %s
   forwarding to %s
@@ -130,8 +140,22 @@ func banner(w io.Writer, a *app) {
 
   point your client at it:
     export OPENAI_BASE_URL=%s/v1
+    export ANTHROPIC_BASE_URL=%s
+  try it, with your key in OPENAI_API_KEY or ANTHROPIC_API_KEY:
+    graphiti-proxy test
 
-`, telemetry.Version(), base, cli.UpstreamLine(a.cfg.Upstreams()), a.memoryLine(), adminAddr, base)
+`, telemetry.Version(), base, cli.UpstreamLine(a.cfg.Upstreams()), a.memoryLine(), adminAddr, base, base)
+}
+
+// base is the address that clients of this machine use.
+func (a *app) base() string {
+	return scheme(a.cfg, "client") + client.Reachable(a.proxy.Addr().String())
+}
+
+// begun says the same in the log, for who reads that.
+func begun(log *slog.Logger, a *app) {
+	log.Info("serving", "version", telemetry.Version(), "listen", a.base(), "upstream", a.cfg.Upstream.OpenAI, "memory", a.memoryLine(),
+		"OPENAI_BASE_URL", a.base()+"/v1", "ANTHROPIC_BASE_URL", a.base())
 }
 
 // memoryLine says in a few words which memory is used, or that a file of it

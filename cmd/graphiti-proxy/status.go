@@ -62,7 +62,10 @@ func printStatus(w io.Writer, s *health.Status) {
 	if s.TLS {
 		clients = "https://"
 	}
-	fmt.Fprintf(w, "clients   %s%s (identity %s)\n", clients, s.Listen, s.Identity)
+	fmt.Fprintf(w, "clients   %s%s (identity %s)\n", clients, client.Reachable(s.Listen), s.Identity)
+	if s.Owner != "" {
+		fmt.Fprintf(w, "owner     %s; --user me names them in memory commands\n", s.Owner)
+	}
 	fmt.Fprintf(w, "upstream  %s\n", cli.UpstreamLine(s.Upstreams))
 	s.Print(w)
 }

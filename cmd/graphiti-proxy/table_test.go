@@ -3,6 +3,7 @@ package main
 import (
 	"bytes"
 	"errors"
+	"log/slog"
 	"strings"
 	"testing"
 
@@ -54,6 +55,18 @@ func TestAddressesWithTLS(t *testing.T) {
 	s := w.app.status(t.Context(), false)
 	printStatus(&status, &s)
 	clients := "https://" + w.app.proxy.Addr().String()
+	var logged bytes.Buffer
+	begun(slog.New(slog.NewJSONHandler(&logged, nil)), w.app)
+	for _, want := range []string{`"OPENAI_BASE_URL":"` + clients + `/v1"`, `"ANTHROPIC_BASE_URL":"` + clients + `"`} {
+		if !strings.Contains(logged.String(), want) {
+			t.Errorf("no %s in %s", want, logged.String())
+		}
+	}
+	for _, want := range []string{"export OPENAI_BASE_URL=" + clients + "/v1\n", "export ANTHROPIC_BASE_URL=" + clients + "\n", "graphiti-proxy test\n"} {
+		if !strings.Contains(shown.String(), want) {
+			t.Errorf("no %s in %s", want, shown.String())
+		}
+	}
 	for what, out := range map[string]string{"banner": shown.String(), "status": status.String()} {
 		if !strings.Contains(out, clients) || strings.Contains(out, "http://"+w.app.proxy.Addr().String()) {
 			t.Errorf("%s: %s", what, out)

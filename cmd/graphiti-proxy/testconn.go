@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"log/slog"
 	"os"
 	"os/signal"
@@ -13,13 +12,10 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/graphiti-proxy/graphiti-proxy/cache/redis"
 	"github.com/graphiti-proxy/graphiti-proxy/cli"
 	"github.com/graphiti-proxy/graphiti-proxy/config"
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti"
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti/backend"
-	"github.com/graphiti-proxy/graphiti-proxy/graphiti/remote"
-	"github.com/graphiti-proxy/graphiti-proxy/terminal"
 )
 
 func newTestConnectionCommand() *cobra.Command {
@@ -50,7 +46,7 @@ func newTestConnectionCommand() *cobra.Command {
 			defer stop()
 			ctx, cancel := context.WithTimeout(ctx, patience)
 			defer cancel()
-			return tryConnection(ctx, c.OutOrStdout(), m, cfg, smoke, asJSON)
+			return cli.TryConnection(ctx, c.OutOrStdout(), m, cfg, smoke, asJSON)
 		},
 	}
 	c.Flags().BoolVar(&smoke, "smoke", false, "also write a message to a temporary group, and delete it again")
@@ -70,54 +66,4 @@ func askMemory(ctx context.Context, cfg *config.Config) error {
 		err = fmt.Errorf("%w; to do: %s", err, to)
 	}
 	return errors.Join(err, m.Memory().Close())
-}
-
-func tryConnection(ctx context.Context, w io.Writer, m backend.Service, cfg *config.Config, smoke, asJSON bool) error {
-	var all []remote.Check
-	failed := 0
-	report := func(c remote.Check) {
-		all = append(all, c)
-		if !c.OK {
-			failed++
-		}
-		if !asJSON {
-			printCheck(w, c)
-		}
-	}
-	if !asJSON {
-		fmt.Fprintln(w, "Graphiti at "+cfg.Memory.Endpoint)
-	}
-	backend.Test(ctx, m, smoke, report)
-	if failed == 0 {
-		remote.SearchTimes(ctx, m.Memory(), cfg.Recall.Timeout, report)
-	}
-	if cfg.State.Backend == "redis" {
-		remote.Run(ctx, report, "redis", func(ctx context.Context) error { return redis.Check(ctx, cfg.State.RedisURL) }, redis.CheckRemedy)
-	}
-	if asJSON {
-		if err := terminal.JSON(w, all); err != nil {
-			return err
-		}
-	}
-	if failed > 0 {
-		return fmt.Errorf("%d of %d checks failed", failed, len(all))
-	}
-	return nil
-}
-
-func printCheck(w io.Writer, c remote.Check) {
-	mark := "✓"
-	switch {
-	case !c.OK:
-		mark = "✗"
-	case c.Remedy != "":
-		mark = "!"
-	}
-	fmt.Fprintf(w, "%s %-22s %6d ms\n", mark, c.Name, c.Took.Milliseconds())
-	if c.Detail != "" {
-		fmt.Fprintf(w, "    %s\n", c.Detail)
-	}
-	if c.Remedy != "" {
-		fmt.Fprintf(w, "    to do: %s\n", c.Remedy)
-	}
 }

@@ -24,6 +24,7 @@ type Observer struct {
 	log    *slog.Logger
 	prefix string // of request ids: those of two processes differ
 	last   atomic.Uint64
+	logs   atomic.Bool // a line for each request
 }
 
 // New makes all instruments, so that a request records numbers and nothing
@@ -44,12 +45,15 @@ type Request struct {
 	o     *Observer
 	id    uint64
 	spans *spans // nil: nobody traces
+	began time.Time
+
+	memory *inject.Outcome // what it did for a message
 }
 
 // Begin numbers a request and begins its span. route is its path without what
 // differs; empty where no API is known.
 func (o *Observer) Begin(h *fasthttp.RequestHeader, route string, began time.Time) Request {
-	r := Request{o: o, id: o.last.Add(1)}
+	r := Request{o: o, id: o.last.Add(1), began: began}
 	if o.tracer != nil {
 		r.spans = o.begin(&r, h, route, began)
 	}
@@ -93,19 +97,51 @@ func (a Answered) Report(of *dialect.Answer) {
 	}
 }
 
-// Log writes one line about the request, for those who look for one: nothing of
-// what was said, and of its address the path, without what looks like a key.
-// memory is what memory did; nil where no API is known.
-func (r *Request) Log(h *fasthttp.RequestHeader, status int, memory *inject.Outcome, began time.Time) {
-	if !r.o.log.Enabled(context.Background(), slog.LevelDebug) {
-		return
+// LogRequests says whether each request is logged.
+func (o *Observer) LogRequests(on bool) { o.logs.Store(on) }
+
+// RequestLine is the message of a request's line in the log.
+const RequestLine = "request"
+
+// End ends the spans of a request, and writes one line about it: nothing of what
+// was said, and of its address the path, without what looks like a key. status
+// is what the client was answered; 0: nothing. memory is what memory did; nil
+// where no API is known.
+func (r *Request) End(h *fasthttp.RequestHeader, status int, memory *inject.Outcome) {
+	if r.o.logged() {
+		r.line(string(h.Method()), loggedPath(h.RequestURI()), status, memory)
 	}
-	attrs := []any{
-		"id", string(r.AppendID(nil)), "method", string(h.Method()), "path", loggedPath(h.RequestURI()), "status", status,
-		"ms", time.Since(began).Milliseconds(),
-	}
+	r.end(status)
+}
+
+// OfMessage is the request of a message of a WebSocket that has come now.
+func (r *Request) OfMessage(memory *inject.Outcome) Request {
+	of := *r
+	of.began = time.Now()
 	if memory != nil {
-		attrs = append(attrs, "memory", string(memory.Append(nil)))
+		did := *memory // which goes with its request
+		of.memory = &did
 	}
-	r.o.log.Debug("request", attrs...)
+	return of
+}
+
+// EndMessage is End for the request of a message.
+func (r *Request) EndMessage(status int) {
+	if r.o.logged() {
+		r.line("WEBSOCKET", "response.create", status, r.memory)
+	}
+	r.end(status)
+}
+
+func (o *Observer) logged() bool {
+	return o != nil && o.logs.Load() && o.log.Enabled(context.Background(), slog.LevelInfo)
+}
+
+func (r *Request) line(method, path string, status int, memory *inject.Outcome) {
+	attrs := append(make([]slog.Attr, 0, 6), slog.String("method", method), slog.String("path", path), slog.Int("status", status),
+		slog.Int64("ms", time.Since(r.began).Milliseconds()))
+	if memory != nil {
+		attrs = append(attrs, slog.String("memory", string(memory.Append(nil))))
+	}
+	r.o.log.LogAttrs(context.Background(), slog.LevelInfo, RequestLine, append(attrs, slog.String("id", string(r.AppendID(nil))))...)
 }

@@ -173,9 +173,8 @@ func endRead(span trace.Span, u dialect.Usage) {
 	span.End()
 }
 
-// End ends the spans that have not ended. status is what the client was
-// answered; 0: nothing.
-func (r *Request) End(status int) {
+// end ends the spans that have not ended.
+func (r *Request) end(status int) {
 	s := r.spans
 	if s == nil {
 		return

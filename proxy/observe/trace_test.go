@@ -31,7 +31,7 @@ func TestWhereNobodyTracesATraceTakesNothing(t *testing.T) {
 		}
 		r.Unread()
 		read.Report(&dialect.Answer{})
-		r.End(200)
+		r.end(200)
 	})
 	if n != 0 {
 		t.Errorf("%v allocations", n)

@@ -5,6 +5,7 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
+	"strings"
 
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti"
 )
@@ -31,4 +32,20 @@ func OfDirectory(dir, file string, clones []string) (key string, err error) {
 		return key, nil
 	}
 	return graphiti.PathPrefix + repo.Root, nil
+}
+
+// IsDirectory reports whether a workspace is named by its directory.
+func IsDirectory(name string) bool {
+	if name == "." || name == ".." || filepath.IsAbs(name) {
+		return true
+	}
+	first, _, ok := strings.Cut(filepath.ToSlash(name), "/")
+	if !ok || strings.Contains(first, ":") {
+		return false
+	}
+	if first == "." || first == ".." {
+		return true
+	}
+	info, err := os.Stat(name)
+	return err == nil && info.IsDir()
 }

@@ -1,0 +1,46 @@
+package main
+
+import (
+	"net/http"
+	"strings"
+	"testing"
+)
+
+// TestALineForEachRequest is logged at info, without what was said and without
+// what looks like a key; none where log.requests is false.
+func TestALineForEachRequest(t *testing.T) {
+	t.Parallel()
+	for _, on := range []string{"true", "false"} {
+		w := start(t, t.TempDir(), map[string]string{"log.requests": on})
+		w.say("My cat is called Miso.")
+		if resp, err := w.client.Get("http://" + w.app.proxy.Addr().String() + "/v1/models/sk-proj-4kT9wQz7LmX2vBn8JcY5hDf3GsP6aEu1?key=hidden"); err == nil {
+			resp.Body.Close()
+		}
+		if resp, err := w.client.Post("http://"+w.app.proxy.Addr().String()+"/v1/chat/completions", "application/json", http.NoBody); err == nil {
+			resp.Body.Close()
+		}
+		var lines []string
+		enough := func() bool {
+			lines = nil
+			for line := range strings.Lines(w.log.String()) {
+				if strings.Contains(line, `"msg":"request"`) || strings.Contains(line, "msg=request ") {
+					lines = append(lines, line)
+				}
+			}
+			return len(lines) >= 3 || on == "false"
+		}
+		waitUntil(t, "the lines", enough)
+		if on == "false" {
+			w.stop()
+			if enough(); len(lines) > 0 {
+				t.Errorf("%q", lines)
+			}
+			continue
+		}
+		all := strings.Join(lines, "")
+		if len(lines) != 3 || strings.Contains(all, "Miso") || strings.Contains(all, "sk-proj") || strings.Contains(all, "hidden") ||
+			!strings.Contains(lines[0], "INFO") || !strings.Contains(lines[0], "/v1/chat/completions") || !strings.Contains(lines[0], "empty; facts=0") {
+			t.Errorf("%d: %s", len(lines), all)
+		}
+	}
+}
