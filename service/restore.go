@@ -37,17 +37,9 @@ func (sv *Service) addressed(known []ledger.Owned, group string) (r Record) {
 	} else if scope, ok := graphiti.ScopeOf(group); ok {
 		r.Scope = string(scope)
 	}
-	r.Group = group
 	t, _, err := sv.target(Selector{User: r.User, Workspace: r.Workspace, Session: r.Session}, r.Scope)
-	r.named = err == nil && t.Group == group
-	return r
-}
-
-// Portable is a record as an export is written: without the id of its group
-// where the record names whose it is, because another owner's group has another.
-func (r Record) Portable() Record {
-	if r.named {
-		r.Group = ""
+	if err != nil || t.Group != group {
+		r.Group = group
 	}
 	return r
 }

@@ -15,8 +15,7 @@ import (
 
 // Record is one line of an export.
 type Record struct {
-	Group string `json:"group,omitempty"`
-	named bool   // the group, by what follows
+	Group string `json:"group,omitempty"` // in an export where what follows does not name it
 
 	// Whose it is, in an export. No user: the owner.
 	Scope     string `json:"scope,omitempty"`

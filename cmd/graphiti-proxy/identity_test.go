@@ -254,14 +254,14 @@ func TestExport(t *testing.T) {
 	var texts []string
 	for _, g := range groups {
 		err := w.app.service.Export(context.Background(), service.Selector{Group: g.Group}, func(r service.Record) error {
-			texts = append(texts, r.Group+" "+r.Role+" "+r.Text)
+			texts = append(texts, fmt.Sprintf("%s(%s) %s: %s", r.Scope, r.Workspace, r.Role, r.Text))
 			return nil
 		})
 		if err != nil {
 			t.Fatal(err)
 		}
 	}
-	for _, want := range []string{"user_josh user I like tea.", "workspace_w user " + fact} {
+	for _, want := range []string{"user() user: I like tea.", "workspace(w) user: " + fact} {
 		if !strings.Contains(strings.Join(texts, "\n"), want) {
 			t.Errorf("%q is missing in %q", want, texts)
 		}

@@ -179,7 +179,7 @@ func newMemoryExportCommand() *cobra.Command {
 		for _, g := range groups {
 			err := m.Export(c.Context(), oneOf(s, g.Group), func(r service.Record) error {
 				n++
-				return out.Encode(r.Portable())
+				return out.Encode(r)
 			})
 			if err != nil {
 				return fmt.Errorf("the export of %s is not complete: %w", g.Group, err)

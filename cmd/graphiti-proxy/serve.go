@@ -155,7 +155,7 @@ func (a *app) base() string {
 // begun says the same in the log, for who reads that.
 func begun(log *slog.Logger, a *app) {
 	log.Info("serving", "version", telemetry.Version(), "listen", a.base(), "upstream", a.cfg.Upstream.OpenAI, "memory", a.memoryLine(),
-		"OPENAI_BASE_URL", a.base()+"/v1", "ANTHROPIC_BASE_URL", a.base())
+		"openai_base_url", a.base()+"/v1", "anthropic_base_url", a.base())
 }
 
 // memoryLine says in a few words which memory is used, or that a file of it

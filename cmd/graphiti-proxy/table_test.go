@@ -57,7 +57,7 @@ func TestAddressesWithTLS(t *testing.T) {
 	clients := "https://" + w.app.proxy.Addr().String()
 	var logged bytes.Buffer
 	begun(slog.New(slog.NewJSONHandler(&logged, nil)), w.app)
-	for _, want := range []string{`"OPENAI_BASE_URL":"` + clients + `/v1"`, `"ANTHROPIC_BASE_URL":"` + clients + `"`} {
+	for _, want := range []string{`"openai_base_url":"` + clients + `/v1"`, `"anthropic_base_url":"` + clients + `"`} {
 		if !strings.Contains(logged.String(), want) {
 			t.Errorf("no %s in %s", want, logged.String())
 		}

@@ -140,7 +140,7 @@ func (s *Server) export(w http.ResponseWriter, r *http.Request) {
 	sel := service.Selector{Group: q.Get("group"), Session: q.Get("session"), User: q.Get("user"), Credential: q.Get("credential")}
 	w.Header().Set("Content-Type", "application/jsonl")
 	enc := json.NewEncoder(w)
-	err := s.o.Memory.Export(r.Context(), sel, func(rec service.Record) error { return enc.Encode(rec.Portable()) })
+	err := s.o.Memory.Export(r.Context(), sel, func(rec service.Record) error { return enc.Encode(rec) })
 	if invalid := (service.InvalidError{}); errors.As(err, &invalid) {
 		writeError(w, http.StatusBadRequest, err.Error())
 		return
