@@ -192,7 +192,7 @@ func (p *process) ask(session string, messages []map[string]string) (string, err
 func TestNothingIsLostAndNothingIsKeptTwice(t *testing.T) {
 	t.Parallel()
 	long(t, "takes half a minute")
-	const conversations, length, kills, returning = 50, 20, 3, 400
+	const conversations, length, kills, returning = 50, 20, 3, 200
 	model, err := proxytest.Start()
 	if err != nil {
 		t.Fatal(err)
@@ -310,7 +310,7 @@ func TestNothingIsLostAndNothingIsKeptTwice(t *testing.T) {
 	}
 	clients.Wait()
 	const all = conversations*length + 2*returning
-	for range 3000 { // what is missing after that is told below
+	for range 9000 { // what is missing after that is told below
 		if s, err := p.queue(); err == nil && s.Pending == 0 && s.Delivered >= 2*all {
 			break
 		}
