@@ -5,6 +5,7 @@ import (
 	"crypto/tls"
 	"crypto/x509"
 	"encoding/json"
+	"fmt"
 	"io"
 	"log"
 	"net"
@@ -501,6 +502,28 @@ func TestLargeBodyIsStreamed(t *testing.T) {
 		resp.Body.Close()
 		if strings.TrimSpace(string(got)) != "1048576" {
 			t.Errorf("chunked %v: upstream read %s bytes", chunked, got)
+		}
+	}
+}
+
+// TestConnectionStaysAfterLargeBody: an upstream that answers with the body's
+// last byte does not end the client's connection.
+func TestConnectionStaysAfterLargeBody(t *testing.T) {
+	w := newStub(t, say(okAnswer))
+	s, _ := start(t, w.url(), func(o *Options) { o.Ways.Limits.InspectBytes = 64 << 10 })
+	c := dial(t, s)
+	answers, body := newReader(c), strings.Repeat("x", 300<<10)
+	for i := range 200 {
+		if _, err := fmt.Fprintf(c, "POST /v1/files HTTP/1.1\r\nHost: p\r\nContent-Length: %d\r\n\r\n%s", len(body), body); err != nil {
+			t.Fatal(err)
+		}
+		resp, err := http.ReadResponse(answers, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, _ = io.Copy(io.Discard, resp.Body)
+		if resp.Close {
+			t.Fatalf("request %d ended its connection", i+1)
 		}
 	}
 }

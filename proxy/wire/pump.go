@@ -4,6 +4,7 @@ import (
 	"errors"
 	"io"
 	"strconv"
+	"sync/atomic"
 	"time"
 
 	"github.com/graphiti-proxy/graphiti-proxy/proxy/contain"
@@ -16,8 +17,9 @@ type pump struct {
 	up      *Conn
 	done    chan struct{}
 	chunked bool
-	whole   bool // the body was sent to its end; valid after done
-	late    bool // the client fell silent in it; valid after done
+	read    atomic.Bool // the body was read from the client to its end
+	whole   bool        // the body was sent to its end; valid after done
+	late    bool        // the client fell silent in it; valid after done
 }
 
 func startPump(x *Exchange, up *Conn) *pump {
@@ -35,7 +37,8 @@ func (p *pump) run(x *Exchange, up *Conn, pending []byte) {
 		p.whole = false
 		x.abandon()
 	})
-	rest, pooled := x.rest, wide.Get().(*[]byte) //nolint:forcetypeassert // the pool's only type
+	left := x.ctx.Request.Header.ContentLength() - len(x.body) // negative for chunks
+	rest, pooled := x.rest, wide.Get().(*[]byte)               //nolint:forcetypeassert // the pool's only type
 	defer wide.Put(pooled)
 	for {
 		if len(pending) > 0 {
@@ -54,6 +57,9 @@ func (p *pump) run(x *Exchange, up *Conn, pending []byte) {
 			return
 		}
 		n, err := rest.Read(*pooled)
+		if left -= n; left == 0 { // the upstream may answer to these bytes, before EOF is read
+			p.read.Store(true)
+		}
 		if pending = (*pooled)[:n]; p.chunked {
 			framed = p.frame(framed[:0], pending)
 			pending = framed
@@ -84,6 +90,10 @@ func (p *pump) finished() bool {
 	}
 }
 
+// wasRead reports, without waiting, whether the client's connection holds nothing
+// of the body any more.
+func (p *pump) wasRead() bool { return p.read.Load() || p.finished() }
+
 // join ends the pump, which may wait for either side, and reports whether it has
 // sent the whole body. If not, both connections are spoilt. A nil pump is one of
 // a body that was sent at once.
@@ -92,7 +102,9 @@ func (p *pump) join(x *Exchange) bool {
 		return true
 	}
 	if !p.finished() {
-		x.client.StopBody()
+		if !p.read.Load() {
+			x.client.StopBody()
+		}
 		_ = p.up.SetWriteDeadline(time.Unix(1, 0)) // what was written stays written
 		<-p.done
 		_ = p.up.SetWriteDeadline(time.Time{})

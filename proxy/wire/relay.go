@@ -28,7 +28,7 @@ type Relayed struct {
 func (x *Exchange) Relay(a Answer, head Rewrite, tee Tee) (r Relayed) {
 	f := framingOf(&a.AnswerHead, x.ctx.IsHead(), x.ctx.Request.Header.IsHTTP11())
 	closing := x.w.draining.Load() || !f.ends() || x.lastOfClient()
-	if x.pump != nil && !x.pump.finished() {
+	if x.pump != nil && !x.pump.wasRead() {
 		closing = true // it is not known whether the body will be read to its end
 	}
 	x.out = x.answerHead(x.out[:0], &a.AnswerHead, head, closing)
