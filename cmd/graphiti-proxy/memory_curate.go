@@ -115,6 +115,10 @@ func printFacts(w, errOut io.Writer, answer *service.Searched, explain bool) {
 		return
 	}
 	t := terminal.Table(w)
+	if explain {
+		fmt.Fprint(t, "VERDICT\tSTRENGTH\t")
+	}
+	fmt.Fprintln(t, "SCOPE\tFACT")
 	for _, f := range answer.Facts {
 		if explain {
 			strength := "-"

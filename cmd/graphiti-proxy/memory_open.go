@@ -46,6 +46,8 @@ func say(c *cobra.Command, where string) {
 	}
 }
 
+func usingProxy(running *client.Client) string { return "using the proxy on " + running.Address() }
+
 func inFiles(cfg *config.Config) string { return "no proxy runs: using the files in " + cfg.DataDir }
 
 // nameWorkspace puts a workspace's key in the place of the directory that
@@ -101,7 +103,7 @@ func openForCommand(ctx context.Context, cfg *config.Config) (*opened, error) {
 	to := target(cfg)
 	running, found := client.Find(ctx, to)
 	if found == nil {
-		return &opened{running, running.Counts, func() error { return nil }, "using the proxy on " + running.Address()}, nil
+		return &opened{running, running.Counts, func() error { return nil }, usingProxy(running)}, nil
 	}
 	if to.ByAddress || !errors.Is(found, client.ErrNoProxy) {
 		return nil, found

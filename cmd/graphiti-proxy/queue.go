@@ -47,42 +47,42 @@ type queue interface {
 }
 
 // openQueue finds the running proxy's queue, else the one in the data
-// directory.
-func openQueue(ctx context.Context, cfg *config.Config) (q queue, closes func() error, err error) {
+// directory; where says which.
+func openQueue(ctx context.Context, cfg *config.Config) (q queue, where string, closes func() error, err error) {
 	to := target(cfg)
 	running, err := client.Find(ctx, to)
 	switch {
 	case err == nil:
-		return running, func() error { return nil }, nil
+		return running, usingProxy(running), func() error { return nil }, nil
 	case to.ByAddress || !errors.Is(err, client.ErrNoProxy):
-		return nil, nil, err
+		return nil, "", nil, err
 	case cfg.State.Backend == "redis": // what replicas share
 		db, err := openRedis(cfg, slog.New(slog.DiscardHandler))
 		if err != nil {
-			return nil, nil, err
+			return nil, "", nil, err
 		}
 		q := service.NewStoppedQueue(capture.OpenShared(db))
-		return q, func() error { return errors.Join(q.Close(), db.Close()) }, nil
+		return q, "no proxy runs: using the queue in Redis", func() error { return errors.Join(q.Close(), db.Close()) }, nil
 	}
 	path := filepath.Join(cfg.DataDir, "spool.db")
 	_, noFile := os.Stat(path)
 	_, noLog := os.Stat(path + "-wal")
 	if noFile != nil && noLog != nil {
-		return nil, nil, fmt.Errorf("there is no queue in %s, and %w", cfg.DataDir, err)
+		return nil, "", nil, fmt.Errorf("there is no queue in %s, and %w", cfg.DataDir, err)
 	}
 	lock, lockErr := datadir.Acquire(cfg.DataDir, datadir.Command)
 	if errors.Is(lockErr, datadir.ErrInUse) {
-		return nil, nil, client.InUse(to, err)
+		return nil, "", nil, client.InUse(to, err)
 	}
 	if lockErr != nil {
-		return nil, nil, lockErr
+		return nil, "", nil, lockErr
 	}
 	spool, err := capture.OpenOffline(path)
 	if err != nil {
-		return nil, nil, errors.Join(err, lock.Unlock())
+		return nil, "", nil, errors.Join(err, lock.Unlock())
 	}
 	stopped := service.NewStoppedQueue(spool)
-	return stopped, func() error { return errors.Join(stopped.Close(), lock.Unlock()) }, nil
+	return stopped, inFiles(cfg), func() error { return errors.Join(stopped.Close(), lock.Unlock()) }, nil
 }
 
 // withQueue opens the queue for one command.
@@ -92,10 +92,11 @@ func withQueue(c *cobra.Command, f func(context.Context, queue) error) (err erro
 		return err
 	}
 	ctx := c.Context()
-	q, closes, err := openQueue(ctx, cfg)
+	q, where, closes, err := openQueue(ctx, cfg)
 	if err != nil {
 		return err
 	}
+	say(c, where)
 	defer func() { err = errors.Join(err, closes()) }()
 	return f(ctx, q)
 }

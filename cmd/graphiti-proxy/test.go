@@ -13,7 +13,6 @@ import (
 	"github.com/graphiti-proxy/graphiti-proxy/certificate"
 	"github.com/graphiti-proxy/graphiti-proxy/cli"
 	"github.com/graphiti-proxy/graphiti-proxy/proxy/admin/client"
-	"github.com/graphiti-proxy/graphiti-proxy/terminal"
 	"github.com/graphiti-proxy/graphiti-proxy/trial"
 )
 
@@ -80,7 +79,7 @@ func tryUpstreams(c *cobra.Command, o trial.Options) error {
 	case tried == 0:
 		err = errors.Join(err, errors.New("nothing was tried: set OPENAI_API_KEY, ANTHROPIC_API_KEY or GEMINI_API_KEY"))
 	case failed > 0:
-		err = errors.Join(err, fmt.Errorf("%d of %s failed", failed, terminal.Count(tried, "upstream")))
+		err = errors.Join(err, fmt.Errorf("%d of %d upstreams failed", failed, tried))
 	}
 	return err
 }
