@@ -18,7 +18,10 @@ func (s *Status) Print(w io.Writer) {
 	if m.Where != "" {
 		fmt.Fprintf(w, ", %s", m.Where)
 	}
-	fmt.Fprintf(w, "\n          recall %s, ingestion %s\n", onOff(m.Recall), onOff(m.Ingest))
+	fmt.Fprintln(w)
+	if m.State != StateOff { // which turns both off
+		fmt.Fprintf(w, "          recall %s, ingestion %s\n", onOff(m.Recall), onOff(m.Ingest))
+	}
 	if m.Searches != nil {
 		fmt.Fprintf(w, "          %s\n", m.Searches)
 		if late := m.Searches.Late(); late != "" {

@@ -48,7 +48,9 @@ func say(c *cobra.Command, where string) {
 
 func usingProxy(running *client.Client) string { return "using the proxy on " + running.Address() }
 
-func inFiles(cfg *config.Config) string { return "no proxy runs: using the files in " + cfg.DataDir }
+func inFiles(cfg *config.Config) string {
+	return "using the files in " + cfg.DataDir + ", which no running proxy uses"
+}
 
 // nameWorkspace puts a workspace's key in the place of the directory that
 // --workspace names.

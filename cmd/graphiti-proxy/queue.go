@@ -62,7 +62,7 @@ func openQueue(ctx context.Context, cfg *config.Config) (q queue, where string, 
 			return nil, "", nil, err
 		}
 		q := service.NewStoppedQueue(capture.OpenShared(db))
-		return q, "no proxy runs: using the queue in Redis", func() error { return errors.Join(q.Close(), db.Close()) }, nil
+		return q, "using the queue in Redis: no running proxy was found", func() error { return errors.Join(q.Close(), db.Close()) }, nil
 	}
 	path := filepath.Join(cfg.DataDir, "spool.db")
 	_, noFile := os.Stat(path)
