@@ -1,6 +1,7 @@
 package embedded
 
 import (
+	"regexp"
 	"slices"
 	"strings"
 
@@ -8,10 +9,12 @@ import (
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti/strength"
 )
 
-// measure says how strongly hits answer a question: the whole of it, or its
-// first line, behind which may stand what was asked before. terms are the words
-// that the hits were found by; of all others those count that the group does not
-// have.
+// maxParts bounds the parts of a question that are measured by themselves.
+const maxParts = 6
+
+// measure says how strongly hits answer a question, or one part of it. terms are
+// the words that the hits were found by; of all others those count that the group
+// does not have.
 func measure(hits []hit, terms, all []term, q *asked, size int, near map[int64]float64) {
 	words := make([]strength.Word, 0, len(all))
 	for i := range terms {
@@ -22,19 +25,9 @@ func measure(hits []hit, terms, all []term, q *asked, size int, near map[int64]f
 			words = append(words, strength.Word{Text: all[i].word, Speaker: slices.Contains(q.names, all[i].word)})
 		}
 	}
-	whole := strength.NewQuestion(words, size)
-	first := whole
-	if line, _, more := strings.Cut(q.text, "\n"); more {
-		inFirst := make(map[string]bool)
-		for _, w := range index.Words(line, maxAsked) {
-			inFirst[w] = true
-		}
-		for i := range words {
-			if !inFirst[words[i].Text] {
-				words[i].Text = ""
-			}
-		}
-		first = strength.NewQuestion(words, size)
+	questions := []strength.Question{strength.NewQuestion(words, size)}
+	for _, part := range partsOf(q.text) {
+		questions = append(questions, strength.NewQuestion(within(part, words), size))
 	}
 	for i := range hits {
 		h := &hits[i]
@@ -50,6 +43,49 @@ func measure(hits []hit, terms, all []term, q *asked, size int, near map[int64]f
 			return float64(h.ranked.has[n])
 		}
 		// What is near in meaning may have none of the words.
-		h.strength = max(whole.Of(has), first.Of(has), near[h.place])
+		h.strength = near[h.place]
+		for n := range questions {
+			h.strength = max(h.strength, questions[n].Of(has))
+		}
 	}
+}
+
+// partsOf returns what can be answered by itself where a text is more than one
+// sentence: its first line, behind which may stand what was asked before, and the
+// sentences of that line. People ask and then say what else is to be done.
+func partsOf(text string) (parts []string) {
+	line, _, more := strings.Cut(text, "\n")
+	if more {
+		parts = append(parts, line)
+	}
+	at := 0
+	for _, end := range sentenceEnd.FindAllStringIndex(line, maxParts) {
+		if end[1]-at < len(line) {
+			parts = append(parts, line[at:end[1]])
+		}
+		at = end[1]
+	}
+	if at > 0 && at < len(line) {
+		parts = append(parts, line[at:])
+	}
+	return parts
+}
+
+// sentenceEnd is the end of a sentence: in a number, a file's name or an address
+// no white space follows.
+var sentenceEnd = regexp.MustCompile(`[.?!]+(?:\s|$)|[。？！]`)
+
+// within returns the words with those left empty that a text does not have.
+func within(text string, words []strength.Word) []strength.Word {
+	has := make(map[string]bool)
+	for _, w := range index.Words(text, maxAsked) {
+		has[w] = true
+	}
+	some := slices.Clone(words)
+	for i := range some {
+		if !has[some[i].Text] {
+			some[i].Text = ""
+		}
+	}
+	return some
 }
