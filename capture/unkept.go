@@ -27,13 +27,14 @@ type unkept struct {
 	wake    chan struct{} // notes wait
 	writing sync.Mutex    // one after the other, or turns would be written twice
 
-	mu    sync.Mutex    // guards what follows
-	turns []ledger.Turn // what they say has no credentials in it
-	bytes int
-	lost  int       // turns since the start that were not kept
-	err   error     // the last one
-	since time.Time // when the disk began to fail; zero: it does not
-	ended bool      // nothing is taken any more
+	mu     sync.Mutex    // guards what follows
+	turns  []ledger.Turn // what they say has no credentials in it
+	bytes  int
+	lost   int       // turns since the start that were not kept
+	err    error     // the last one
+	remedy string    // what helps
+	since  time.Time // when the disk began to fail; zero: it does not
+	ended  bool      // nothing is taken any more
 }
 
 func (u *unkept) waiting() (turns int, err error) {
@@ -76,7 +77,7 @@ func (p *Pipeline) holdUnkept(turns []ledger.Turn, err error) error {
 	if !room {
 		u.lost += len(turns)
 	}
-	u.failedLocked(err, p.opts().Log)
+	u.failedLocked(err, p.Fault(), p.opts().Log)
 	u.mu.Unlock()
 	if !room {
 		return err
@@ -104,12 +105,16 @@ func (u *unkept) putLocked(turns []ledger.Turn) bool {
 	return true
 }
 
-// failedLocked says that the disk does not take turns.
-func (u *unkept) failedLocked(err error, log *slog.Logger) {
+// failedLocked says that the disk does not take turns. What helps is kept: a full
+// disk may take something small in between, after which no fault is known.
+func (u *unkept) failedLocked(err error, fault *sqlite.Fault, log *slog.Logger) {
 	if u.since.IsZero() {
 		u.since = time.Now()
 	}
 	u.err = err
+	if fault != nil {
+		u.remedy = fault.Remedy
+	}
 	log.Warn("turns cannot be kept on disk", "error", err, "since", u.since, "in_memory", len(u.turns), "not_kept", u.lost)
 }
 
@@ -170,7 +175,7 @@ func (p *Pipeline) flushUnkept() {
 		u.mu.Lock()
 		if sqlite.IsFault(err) {
 			if u.err = err; u.since.IsZero() {
-				u.failedLocked(err, p.opts().Log)
+				u.failedLocked(err, p.Fault(), p.opts().Log)
 			}
 			u.mu.Unlock()
 			return
@@ -232,7 +237,7 @@ func (u *unkept) tell(s *QueueStatus, wrong *sqlite.Fault) {
 	if wrong != nil {
 		s.UnkeptError, s.UnkeptRemedy = wrong.What(), wrong.Remedy
 	} else if u.err != nil {
-		s.UnkeptError = u.err.Error()
+		s.UnkeptError, s.UnkeptRemedy = u.err.Error(), u.remedy
 	}
 }
 
