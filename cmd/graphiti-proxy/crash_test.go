@@ -310,7 +310,7 @@ func TestNothingIsLostAndNothingIsKeptTwice(t *testing.T) {
 	}
 	clients.Wait()
 	const all = conversations*length + 2*returning
-	for range 9000 { // what is missing after that is told below
+	for range 9000 { // the tally below reports what is still missing
 		if s, err := p.queue(); err == nil && s.Pending == 0 && s.Delivered >= 2*all {
 			break
 		}

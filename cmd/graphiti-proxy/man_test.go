@@ -11,7 +11,7 @@ import (
 	"github.com/spf13/cobra/doc"
 )
 
-// TestManPagesAreCurrent: write them anew with UPDATE=1 go test
+// TestManPagesAreCurrent: to update the pages, run UPDATE=1 go test
 // ./cmd/graphiti-proxy -run ManPages.
 func TestManPagesAreCurrent(t *testing.T) {
 	dir := filepath.Join("..", "..", "deploy", "man")

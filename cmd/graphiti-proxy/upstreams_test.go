@@ -88,7 +88,7 @@ func TestNamedUpstreamIsAnotherTenant(t *testing.T) {
 	for at, m := range places {
 		_, _, saw := w.post(m, at, "dummy", question)
 		if own := at == "/u/local"+path; strings.Contains(saw, "Miso") != own {
-			t.Errorf("%s is told what was said at /u/local: %s", at, saw)
+			t.Errorf("%s recalls a turn of /u/local: %s", at, saw)
 		}
 		if _, header, saw := w.post(m, at, "sk-josh", "What is my dog called?"); !strings.Contains(saw, "Rex") {
 			t.Errorf("%s does not know a registered person: %s %s", at, header, saw)

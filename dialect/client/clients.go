@@ -19,7 +19,7 @@ type client struct {
 	texts  []mark      // whole texts, each a part of a message or all of it
 	from   []preface   // what is put before the person's words
 	tails  []string    // begin paragraphs that go on to the end
-	within []string    // elements outside of which nothing is the person's
+	within []string    // where one of these elements stands, only its content is the person's
 	around []string    // elements that hold no more than the person's words
 	files  [][2]string // lines that begin and end what is attached
 

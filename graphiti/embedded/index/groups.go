@@ -133,8 +133,8 @@ func (g *Groups) Committed(name string, number int64, messages []Message) {
 	}
 }
 
-// Deleted drops what is known of a group, some of which is no more, and builds
-// it anew where it was known.
+// Deleted drops the index of a group after some of its messages were deleted,
+// and rebuilds it if there was one.
 func (g *Groups) Deleted(name string) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
