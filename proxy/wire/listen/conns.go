@@ -11,11 +11,6 @@ import (
 	"github.com/graphiti-proxy/graphiti-proxy/proxy/wire/sock"
 )
 
-// refusalTime bounds the writing of an answer to a connection that is not
-// served. It happens where connections are accepted, and nothing was written
-// before, so that it need not wait.
-const refusalTime = 100 * time.Millisecond
-
 // timeToSpeak is how long a connection may be silent before it is closed where
 // file descriptors have run out.
 const timeToSpeak = time.Second

@@ -1,13 +1,13 @@
 package listen
 
 import (
+	"context"
 	"crypto/tls"
 	"errors"
 	"log/slog"
 	"net"
 	"net/netip"
 	"slices"
-	"sync"
 	"syscall"
 	"time"
 
@@ -38,14 +38,16 @@ type Options struct {
 // an error, so that it gets none that passes.
 type Listener struct {
 	net.Listener
-	o    Options
-	once sync.Once
-	done chan struct{} // closed by Close
+	o       Options
+	open    context.Context // until Close
+	close   context.CancelFunc
+	refusal chan struct{} // a place for each client that is heard before it is refused
 }
 
 // New accepts from a listener that is bound.
 func New(l net.Listener, o Options) *Listener {
-	return &Listener{Listener: l, o: o, done: make(chan struct{})}
+	open, end := context.WithCancel(context.Background())
+	return &Listener{Listener: l, o: o, open: open, close: end, refusal: make(chan struct{}, maxHeard)}
 }
 
 // Accept returns the next connection that is to be served.
@@ -92,15 +94,6 @@ func (l *Listener) admit(raw net.Conn) *Conn {
 	return nil
 }
 
-// refuse ends a connection that is not served.
-func (l *Listener) refuse(raw net.Conn, answer []byte) {
-	if l.o.TLS == nil { // else nothing can be said without a handshake, which takes the client's time
-		_ = raw.SetWriteDeadline(time.Now().Add(refusalTime))
-		_, _ = raw.Write(answer)
-	}
-	_ = raw.Close()
-}
-
 // notAllowed is the whole answer to a client of another network.
 const notAllowed = "HTTP/1.1 403 Forbidden\r\nContent-Type: text/plain\r\nConnection: close\r\n\r\n" +
 	"graphiti-proxy: your address is in no network of the setting listen.allow\n"
@@ -116,7 +109,7 @@ func (l *Listener) allowed(a net.Addr) (from netip.Addr, ok bool) {
 
 // Close makes Accept return.
 func (l *Listener) Close() error {
-	l.once.Do(func() { close(l.done) })
+	l.close()
 	return l.Listener.Close()
 }
 
@@ -127,7 +120,7 @@ func (l *Listener) wait(pause time.Duration) bool {
 	select {
 	case <-t.C:
 		return true
-	case <-l.done:
+	case <-l.open.Done():
 		return false
 	}
 }

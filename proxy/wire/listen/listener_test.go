@@ -154,7 +154,7 @@ func TestClientsOfOtherNetworksAreTurnedAway(t *testing.T) {
 	} {
 		near, far := net.Pipe()
 		said := make(chan string, 1)
-		go func() { b, _ := io.ReadAll(far); said <- string(b) }()
+		go func() { _, _ = far.Write([]byte("G")); b, _ := io.ReadAll(far); said <- string(b) }()
 		c := l.admit(from{near, net.TCPAddrFromAddrPort(netip.MustParseAddrPort(address))})
 		if (c != nil) != served {
 			t.Errorf("%s is served: %v", address, c != nil)
@@ -165,5 +165,45 @@ func TestClientsOfOtherNetworksAreTurnedAway(t *testing.T) {
 		if got := <-said; strings.Contains(got, "listen.allow") == served {
 			t.Errorf("%s is told %q", address, got)
 		}
+	}
+}
+
+// TestRefusedClientsAreHeardFirst: the answer follows the request, a silent
+// client gets it after a second, and one too many at once.
+func TestRefusedClientsAreHeardFirst(t *testing.T) {
+	for name, tc := range map[string]struct {
+		speaks, busy, closes bool
+		after                time.Duration
+		told                 bool
+	}{
+		"speaks":           {speaks: true, told: true},
+		"silent":           {after: hearingTime, told: true},
+		"one too many":     {busy: true, told: true},
+		"the proxy closes": {closes: true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				l := New(closedListener{}, Options{Log: slog.New(slog.DiscardHandler), Allow: []netip.Prefix{netip.MustParsePrefix("198.51.100.0/24")}})
+				for tc.busy && len(l.refusal) < cap(l.refusal) {
+					l.refusal <- struct{}{}
+				}
+				near, far := net.Pipe()
+				var got []byte
+				began, ended := time.Now(), make(chan struct{})
+				go func() { got, _ = io.ReadAll(far); close(ended) }()
+				go l.admit(addressed{near})
+				synctest.Wait()
+				if tc.closes {
+					_ = l.Close()
+				}
+				if tc.speaks {
+					_, _ = far.Write([]byte("G"))
+				}
+				<-ended
+				if took := time.Since(began); took != tc.after || strings.Contains(string(got), "listen.allow") != tc.told {
+					t.Errorf("after %s: %q", took, got)
+				}
+			})
+		})
 	}
 }
