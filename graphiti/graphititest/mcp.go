@@ -53,8 +53,24 @@ var mcpTools = map[Age]map[string]string{
 	},
 }
 
+// mcpService is one life of an MCP server.
+type mcpService struct {
+	http.Handler
+	server *mcp.Server
+}
+
+// end ends the sessions that clients have left open.
+func (m mcpService) end() {
+	if m.server == nil {
+		return
+	}
+	for session := range m.server.Sessions() {
+		_ = session.Close()
+	}
+}
+
 // newMCP makes a server that knows no session yet.
-func (s *Server) newMCP(age Age) http.Handler {
+func (s *Server) newMCP(age Age) mcpService {
 	server := mcp.NewServer(&mcp.Implementation{Name: "Graphiti Agent Memory", Version: "1"}, nil)
 	for name, takes := range mcpTools[age] {
 		required, optional, _ := strings.Cut(takes, "|")
@@ -70,7 +86,8 @@ func (s *Server) newMCP(age Age) http.Handler {
 			return s.useTool(name, age, r.Params.Arguments), nil
 		})
 	}
-	return mcp.NewStreamableHTTPHandler(func(*http.Request) *mcp.Server { return server }, &mcp.StreamableHTTPOptions{JSONResponse: age == Old})
+	h := mcp.NewStreamableHTTPHandler(func(*http.Request) *mcp.Server { return server }, &mcp.StreamableHTTPOptions{JSONResponse: age == Old})
+	return mcpService{h, server}
 }
 
 // serveMCP counts a tool's call, and lets it suffer its fault.
@@ -78,7 +95,7 @@ func (s *Server) serveMCP(w http.ResponseWriter, r *http.Request) {
 	s.mu.Lock()
 	h := s.mcp
 	s.mu.Unlock()
-	if h == nil {
+	if h.server == nil {
 		http.NotFound(w, r)
 		return
 	}

@@ -102,7 +102,7 @@ type Server struct {
 	mu       sync.Mutex // guards the rest
 	worker   *worker
 	workers  map[string]*worker // of the MCP server, by group
-	mcp      http.Handler       // nil: there is none
+	mcp      mcpService         // zero: there is none
 	episodes map[string][]Episode
 	edges    map[string][]*edge
 	requests []Request
@@ -161,6 +161,10 @@ func (s *Server) URL() string { return s.url }
 func (s *Server) Close() error {
 	err := s.http.Close()
 	<-s.served
+	s.mu.Lock()
+	service := s.mcp
+	s.mu.Unlock()
+	service.end()
 	s.endWorkers()
 	if err != nil {
 		return fmt.Errorf("close the stand-in Graphiti: %w", err)
@@ -173,7 +177,8 @@ func (s *Server) Close() error {
 func (s *Server) Restart() {
 	s.endWorkers()
 	s.mu.Lock()
-	defer s.mu.Unlock()
+	service := s.mcp
+	defer func() { s.mu.Unlock(); service.end() }()
 	s.worker, s.workers = s.startWorker(), make(map[string]*worker)
 	if s.o.MCP != NoMCP { // the sessions are lost too
 		s.mcp = s.newMCP(s.o.MCP)

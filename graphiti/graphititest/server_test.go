@@ -45,6 +45,31 @@ func start(t *testing.T, o Options) (*Server, func(call Call, path, body string)
 	}
 }
 
+// TestAbandonedSessionEnds: a client that dies leaves its MCP session; the
+// server's end, or its restart, ends it.
+func TestAbandonedSessionEnds(t *testing.T) {
+	for age, path := range map[Age]string{Today: "/mcp", Old: "/mcp/"} {
+		s, _ := start(t, Options{MCP: age})
+		for range 2 {
+			q, err := http.NewRequestWithContext(context.Background(), http.MethodPost, s.URL()+path, strings.NewReader(
+				`{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-06-18","capabilities":{},"clientInfo":{"name":"dies","version":"1"}}}`))
+			if err != nil {
+				t.Fatal(err)
+			}
+			q.Header = http.Header{"Content-Type": {"application/json"}, "Accept": {"application/json, text/event-stream"}, "Connection": {"close"}}
+			resp, err := (&http.Transport{}).RoundTrip(q)
+			if err != nil {
+				t.Fatal(err)
+			}
+			_ = resp.Body.Close()
+			if resp.Header.Get("Mcp-Session-Id") == "" {
+				t.Fatalf("%s, without a session", resp.Status)
+			}
+			s.Restart()
+		}
+	}
+}
+
 func message(group, content string) string {
 	return fmt.Sprintf(`{"group_id":%q,"messages":[{"content":%q,"role_type":"user","role":null,"name":%q}]}`, group, content, content)
 }
