@@ -70,6 +70,9 @@ func factLine(text string) string {
 // The variant that makes an emoji of a heart goes too: behind most symbols it
 // is not seen, and so could tell a model something bit by bit.
 func visible(r rune) bool {
+	if ' ' <= r && r < unicode.MaxASCII { // nearly all are
+		return true
+	}
 	return r != utf8.RuneError && !unicode.In(r, unicode.Cc, unicode.Cf, unicode.Co, unicode.Cs,
 		unicode.Variation_Selector, unicode.Other_Default_Ignorable_Code_Point, unicode.Noncharacter_Code_Point)
 }

@@ -3,6 +3,7 @@ package inject
 import (
 	"strings"
 	"testing"
+	"unicode"
 )
 
 // TestFactsHideNothing: what a person does not see in a fact a model does not
@@ -41,5 +42,15 @@ func TestFactsHideNothing(t *testing.T) {
 	}
 	if block, _ := formatBlock([]string{factLine("Miso" + b.String() + " is a cat")}); !strings.Contains(block, "- Miso is a cat\n") {
 		t.Errorf("%+q", block)
+	}
+}
+
+// TestVisible: the characters that are looked at first are those that the rule
+// lets through.
+func TestVisible(t *testing.T) {
+	for r := rune(0); r < unicode.MaxASCII+1; r++ {
+		if got, want := visible(r), !unicode.In(r, unicode.Cc); got != want {
+			t.Errorf("%q is visible: %v", r, got)
+		}
 	}
 }

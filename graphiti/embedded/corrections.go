@@ -18,20 +18,29 @@ const (
 )
 
 // cues are what people say when something has changed, in the languages of
-// strength's table. They stand between spaces.
-var cues = []string{
-	" now ", " no longer ", " any more ", " anymore ", " any longer ", " instead ", " actually ", " these days ", " from now on ", " since ",
-	" renamed ", " switched ", " replaced ", " moved ", " changed ", " rescheduled ", " postponed ", " cancelled ", " canceled ", " called off ",
-	" sold ", " quit ", " left ", " dropped ", " stopped ", " ended ", " does not ", " do not ", " doesn't ", " don't ", " used to ", " correction ",
-	" jetzt ", " inzwischen ", " mittlerweile ", " nicht mehr ", " kein ", " keine ", " ab sofort ", " umbenannt ", " sondern ", " statt ", " stattdessen ",
-	" verschoben ", " abgesagt ", " storniert ", " gekündigt ", " verkauft ", " gewechselt ", " gezogen ", " aufgegeben ", " doch ", " wieder ",
-	" maintenant ", " désormais ", " ne plus ", " n'est plus ", " renommé ", " remplacé ", " au lieu ", " déménagé ", " annulé ", " reporté ", " finalement ",
-	" changé ", " vendu ", " quitté ", " arrêté ",
-	" ahora ", " ya no ", " pasa a ", " pasamos a ", " en vez ", " en lugar ", " cambiamos ", " cambié ", " dejamos ", " dejé ", " vendí ", " se fue ",
-	" mudamos ", " mudó ", " mudaron ", " canceló ", " anulé ", " aplazó ", " al final ",
-	" adesso ", " non più ", " rinominato ", " cambiato ", " invece ", " annullato ", " spostato ", " rimandato ", " venduto ", " lasciato ", " trasferito ",
-	" agora ", " já não ", " não mais ", " trocamos ", " mudou ", " mudei ", " cancelado ", " adiado ", " vendi ", " em vez ", " deixamos ",
-	" voortaan ", " niet meer ", " hernoemd ", " verhuisd ", " afgezegd ", " geannuleerd ", " verplaatst ", " in plaats ",
+// strength's table: the words of each, by the first of them.
+var cues = byFirst(
+	"now", "no longer", "any more", "anymore", "any longer", "instead", "actually", "these days", "from now on", "since",
+	"renamed", "switched", "replaced", "moved", "changed", "rescheduled", "postponed", "cancelled", "canceled", "called off",
+	"sold", "quit", "left", "dropped", "stopped", "ended", "does not", "do not", "doesn't", "don't", "used to", "correction",
+	"jetzt", "inzwischen", "mittlerweile", "nicht mehr", "kein", "keine", "ab sofort", "umbenannt", "sondern", "statt", "stattdessen",
+	"verschoben", "abgesagt", "storniert", "gekündigt", "verkauft", "gewechselt", "gezogen", "aufgegeben", "doch", "wieder",
+	"maintenant", "désormais", "ne plus", "n'est plus", "renommé", "remplacé", "au lieu", "déménagé", "annulé", "reporté", "finalement",
+	"changé", "vendu", "quitté", "arrêté",
+	"ahora", "ya no", "pasa a", "pasamos a", "en vez", "en lugar", "cambiamos", "cambié", "dejamos", "dejé", "vendí", "se fue",
+	"mudamos", "mudó", "mudaron", "canceló", "anulé", "aplazó", "al final",
+	"adesso", "non più", "rinominato", "cambiato", "invece", "annullato", "spostato", "rimandato", "venduto", "lasciato", "trasferito",
+	"agora", "já não", "não mais", "trocamos", "mudou", "mudei", "cancelado", "adiado", "vendi", "em vez", "deixamos",
+	"voortaan", "niet meer", "hernoemd", "verhuisd", "afgezegd", "geannuleerd", "verplaatst", "in plaats",
+)
+
+func byFirst(phrases ...string) map[string][][]string {
+	m := make(map[string][][]string)
+	for _, p := range phrases {
+		words := strings.Fields(p)
+		m[words[0]] = append(m[words[0]], words)
+	}
+	return m
 }
 
 // corrects reports whether a message says that something has changed.
@@ -39,10 +48,13 @@ func corrects(content string) bool {
 	if isQuestion(content) && oneSentence(content) {
 		return false
 	}
-	said := " " + strings.Join(strings.FieldsFunc(strings.ToLower(content), func(r rune) bool {
-		return strings.ContainsRune(" \t\n.,;:!?¿¡()\"", r)
-	}), " ") + " "
-	return slices.ContainsFunc(cues, func(c string) bool { return strings.Contains(said, c) })
+	said := strings.FieldsFunc(strings.ToLower(content), func(r rune) bool { return strings.ContainsRune(" \t\n.,;:!?¿¡()\"", r) })
+	for i, w := range said {
+		if slices.ContainsFunc(cues[w], func(c []string) bool { return i+len(c) <= len(said) && slices.Equal(said[i:i+len(c)], c) }) {
+			return true
+		}
+	}
+	return false
 }
 
 // correct adds to the hits, or raises among them, what was said later of the

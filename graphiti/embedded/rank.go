@@ -238,14 +238,15 @@ const newPart = 0.2
 // repeats reports whether a message says little but what is asked: the same
 // question, asked before.
 func repeats(content string, asked []string) bool {
-	words, known := 0, 0
-	index.EachWord(content, maxTerms, func(w []byte) {
+	words, others := 0, 0
+	index.EachWord(content, maxTerms, func(w []byte) bool {
 		words++
-		if slices.ContainsFunc(asked, func(a string) bool { return a == string(w) }) {
-			known++
+		if !slices.ContainsFunc(asked, func(a string) bool { return a == string(w) }) {
+			others++
 		}
+		return float64(others) < newPart*maxTerms // with so many it does not, whatever follows
 	})
-	return words > 2 && float64(words-known) < newPart*float64(words)
+	return words > 2 && float64(others) < newPart*float64(words)
 }
 
 func isQuestion(s string) bool {

@@ -4,6 +4,7 @@ import (
 	"strconv"
 	"strings"
 	"time"
+	"unicode/utf8"
 
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti"
 )
@@ -35,7 +36,11 @@ func (h *hit) fact(group string, terms []string) graphiti.Fact {
 
 // window is the part of a message around the words that were looked for.
 func window(s string, terms []string) string {
-	runes := []rune(strings.Join(strings.Fields(s), " "))
+	s = strings.Join(strings.Fields(s), " ")
+	if len(s) <= shownMax && utf8.ValidString(s) { // most are
+		return s
+	}
+	runes := []rune(s)
 	if len(runes) <= shownMax {
 		return string(runes)
 	}

@@ -14,20 +14,23 @@ const maxWord = 64 // bytes of one
 // Words returns the first max words of a text, each once, without those that
 // say nothing. They hold letters and digits only.
 func Words(text string, max int) (words []string) {
-	EachWord(text, max, func(w []byte) { words = append(words, string(w)) })
+	EachWord(text, max, func(w []byte) bool {
+		words = append(words, string(w))
+		return true
+	})
 	return words
 }
 
-// EachWord calls f for what Words returns. A word is overwritten by the next
-// one.
-func EachWord(text string, max int, f func(w []byte)) {
+// EachWord calls f for what Words returns, until it returns false. A word is
+// overwritten by the next one.
+func EachWord(text string, max int, f func(w []byte) bool) {
 	var buf [maxWord]byte
 	var first [32]uint64 // hashes of words; with more, the memory is not the stack's
 	seen := first[:0]
 	scan(buf[:0], text, func(w []byte) bool {
 		if h := xxhash.Sum64(w); !slices.Contains(seen, h) {
 			seen = append(seen, h)
-			f(w)
+			return f(w) && len(seen) < max
 		}
 		return len(seen) < max
 	})
