@@ -102,7 +102,7 @@ func (s *Server) newPending(c *call, d *decision) (p *pendingTurn, held int) {
 		last:    [16]byte(c.chain[c.conv.Last]),
 		end:     c.chain[len(c.chain)-1],
 		turn:    s.turn(c, d, d.plan.Turn, d.plan.Generation),
-		chained: d.chained,
+		chained: d.chained || d.caller.SessionOfPrompt(), // which a compaction may ask with another
 		recall:  d.plan.Recall,
 	}
 	if id := c.conv.Field(dialect.FieldConversation); id != nil {

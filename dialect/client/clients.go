@@ -37,8 +37,11 @@ type mark struct {
 }
 
 // preface is what stands before a person's words: it begins with start, and ends
-// behind the last line that is end.
-type preface struct{ start, end string }
+// behind the last line that is end, or that ends so.
+type preface struct {
+	start, end string
+	behind     bool // end may stand behind something in its line
+}
 
 // chore recognises one kind of request that a client makes for itself, by what
 // is distinctive of it. The texts are anchored: system at the start of a system
@@ -70,6 +73,8 @@ var clients = []client{
 			{kind: Title, system: "You are a title generator."},
 			{kind: Summary, system: "You are a context summarization agent."},
 			{kind: Summary, user: "Here is the conversation so far:\n\n<conversation>\n", holds: []string{"</conversation>"}},
+			// Of a part; the summary that counts is made of those.
+			{kind: Probe, user: "Summarize conversation chunk ", then: "Only summarize facts present in this chunk."},
 			{kind: Summary, user: "Provide a detailed prompt for continuing our conversation above.", then: "Focus on information"},
 		},
 		texts: []mark{
@@ -78,6 +83,10 @@ var clients = []client{
 			{start: "Continue if you have next steps, or stop and ask for"},
 			{start: "The following tool was executed by the user", whole: true},
 			{start: "Summarize the task tool output above and continue with your task.", whole: true},
+			// Files that are attached.
+			{start: "Called the Read tool with the following input: {"},
+			{start: "Read tool failed to read ", then: " with the following error: "},
+			{start: "<path>", then: "</path>\n<type>"},
 		},
 	},
 	{
@@ -110,7 +119,7 @@ var clients = []client{
 			{kind: Probe, system: "Available Tools: ", inside: "choose and return the correct tool(s)"},
 			{agent: true, system: "You are a sub-agent working on a specific task assigned"},
 		},
-		from:   []preface{{"### Task:\nRespond to the user query using the provided context", "</context>"}},
+		from:   []preface{{start: "### Task:\nRespond to the user query using the provided context", end: "</context>"}},
 		within: []string{"user_query"}, // Cursor has it too
 	},
 	{
@@ -135,8 +144,11 @@ var clients = []client{
 		chores: []chore{
 			{kind: Summary, user: "Please create a detailed summary of the conversation so far.", then: "The history is being compacted"},
 		},
-		tags:  []string{"current_datetime", "tagged_files", "user_shell_command_output"},
-		texts: []mark{{start: "The conversation history has been summarized to free up context.", then: "<summary>"}},
+		tags: []string{"current_datetime", "tagged_files", "user_shell_command_output"},
+		texts: []mark{
+			{start: "The conversation history has been summarized to free up context.", then: "<summary>"},
+			{start: "Some of the conversation history has been summarized to free up", then: "<summary>"},
+		},
 	},
 	{
 		name: "Continue",
@@ -156,6 +168,7 @@ var clients = []client{
 			{start: "The conversation history before this point was compacted into the", then: "<summary>"},
 			{start: "The following is a summary of a branch that this conversation", then: "<summary>"},
 		},
+		from: []preface{{start: `<file name="`, end: "</file>", behind: true}},
 	},
 	{
 		name: "Cline",
@@ -183,7 +196,7 @@ var clients = []client{
 	},
 	{
 		name: "Zed",
-		from: []preface{{"<context>\nThe following items were attached by the user.", "</context>"}},
+		from: []preface{{start: "<context>\nThe following items were attached by the user.", end: "</context>"}},
 	},
 	{
 		name: "Cursor",
@@ -267,7 +280,7 @@ var clients = []client{
 			{start: "# AGENTS.md instructions for "},
 			{start: "Another language model started to solve this problem"},
 		},
-		from: []preface{{"# Context from my IDE setup:", "## My request for Codex:"}, {"# Files mentioned by the user:", "## My request for Codex:"}},
+		from: []preface{{start: "# Context from my IDE setup:", end: "## My request for Codex:"}, {start: "# Files mentioned by the user:", end: "## My request for Codex:"}},
 	},
 	{
 		name: "Gemini CLI",

@@ -136,22 +136,23 @@ func behindPreface(text []byte) []byte {
 		if !bytes.HasPrefix(text, []byte(p.start)) {
 			continue
 		}
-		if words, found := behindLine(text, p.end); found {
+		if words, found := behindLine(text, p.end, p.behind); found {
 			return trim(words)
 		}
 	}
 	return text
 }
 
-// behindLine is what stands behind the last line that is only this.
-func behindLine(text []byte, line string) (behind []byte, found bool) {
+// behindLine is what stands behind the last line that is only this, or that ends
+// with it.
+func behindLine(text []byte, line string, ends bool) (behind []byte, found bool) {
 	for end := len(text); ; {
 		i := bytes.LastIndex(text[:end], []byte(line))
 		if i < 0 {
 			return nil, false
 		}
 		behind = text[i+len(line):]
-		if (i == 0 || text[i-1] == '\n') && (len(behind) == 0 || behind[0] == '\n' || behind[0] == '\r') {
+		if (ends || i == 0 || text[i-1] == '\n') && (len(behind) == 0 || behind[0] == '\n' || behind[0] == '\r') {
 			return behind, true
 		}
 		end = i

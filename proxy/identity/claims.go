@@ -78,7 +78,11 @@ func (cl *Claims) verify(secret string) {
 // Codex reports whether the client is OpenAI's Codex.
 func (cl *Claims) Codex() bool { return cl.isCodex }
 
-func (cl *Claims) copilot() bool { return len(cl.h.Peek("X-Interaction-Type")) > 0 }
+// copilot reports whether the client is Copilot: what brings the results of tools
+// does not say what kind of request it is.
+func (cl *Claims) copilot() bool {
+	return len(cl.h.Peek("X-Interaction-Type")) > 0 || len(cl.h.Peek("X-Initiator")) > 0
+}
 
 func (cl *Claims) notGoose() bool { return !bytes.Contains(cl.h.UserAgent(), []byte("oose")) }
 

@@ -94,6 +94,9 @@ func (id *Settings) Identify(cl *Claims, h *fasthttp.RequestHeader, conv *dialec
 	return c
 }
 
+// SessionOfPrompt reports whether the session stands in the client's prompt.
+func (c *Caller) SessionOfPrompt() bool { return strings.HasPrefix(c.Why[Session], "prompt ") }
+
 // trusts reports whether a credential is a gateway's whose word counts.
 func (id *Settings) trusts(shown *credentials) bool {
 	_, trusted := id.Trusted[shown.single()]

@@ -105,10 +105,15 @@ func TestCopilotsSession(t *testing.T) {
 		{"conversation-user", "Your folder is /home/x/.copilot/session-state/" + id + ", use it.", "session:" + id},
 		{"conversation-compaction", "Your folder is /home/x/.copilot/session-state/" + id + "/files", "session:" + id},
 		{"conversation-user", "Your folder is /home/x/.copilot/session-state/latest", ""},
+		{"a tool round", "Your folder is /home/x/.copilot/session-state/" + id, "session:" + id},
 		{"", "Your folder is /home/x/.copilot/session-state/" + id, ""},
 	} {
 		var h fasthttp.RequestHeader
-		if tc.header != "" {
+		switch tc.header {
+		case "":
+		case "a tool round":
+			h.Set("X-Initiator", "agent")
+		default:
 			h.Set("X-Interaction-Type", tc.header)
 		}
 		var conv dialect.Conversation
