@@ -22,15 +22,18 @@ type ranked struct {
 }
 
 // rank returns the best places, at most as many.
-func rank(terms []term, most int) []ranked {
-	visits := 0
-	for n := range terms {
-		visits += len(terms[n].places)
+func rank(terms []term, related []answering, most int) []ranked {
+	visits := visitsOf(terms)
+	for _, a := range related {
+		visits += len(a)
 	}
 	sums := newTally((2*reach + 1) * visits)
 	for n := range terms {
 		weight := terms[n].weight() * (saturation + 1)
 		terms[n].each(func(place int64, has float64) { sums.add(place, weight*has/(has+saturation)) })
+	}
+	for _, a := range related {
+		a.each(func(place int64, tells float64) { sums.add(place, relatedPart*tells) })
 	}
 	// What else has the words changes a place's worth by less than half.
 	all := bestOf(sums.all(), 3*most)
@@ -45,6 +48,14 @@ func rank(terms []term, most int) []ranked {
 		}
 	}
 	return out
+}
+
+// visitsOf is how many messages these words are read in.
+func visitsOf(terms []term) (n int) {
+	for i := range terms {
+		n += len(terms[i].places)
+	}
+	return n
 }
 
 // each calls f for the places where a term counts, in ascending order, with how

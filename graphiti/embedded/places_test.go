@@ -52,7 +52,7 @@ func TestRankIsWhatAPlainSumSays(t *testing.T) {
 		}
 		slices.SortFunc(want, func(a, b scored) int { return cmp.Compare(b.score, a.score) })
 		const most = 1000 // more than there are: before, the talk changes the order
-		got := rank(terms, most)
+		got := rank(terms, nil, most)
 		slices.SortFunc(got, func(a, b ranked) int { return cmp.Compare(b.score, a.score) })
 		if len(got) != len(want) {
 			t.Fatalf("%d places, want %d", len(got), len(want))

@@ -25,7 +25,7 @@ const (
 	nameWeight = 0.4 // of a speaker's name: most of what they say does not have it
 	sameTalk   = 12  // messages before and after that are the same talk
 	talkWeight = 0.8 // of a talk that has all the words
-	byNamed    = 1.7 // what is said by the one who is asked about
+	byNamed    = 2.2 // what is said by the one who is asked about
 	onDate     = 2.5 // what was said in the month, or on the day, that is asked for
 	asksToo    = 0.9 // what ends with a question
 	onlyAsks   = 0.2 // what is nothing but a question, and states nothing
@@ -38,7 +38,7 @@ const (
 
 	// marginal is the part of the best one's worth below which a message is
 	// not shown: it would cost more than it tells.
-	marginal = 0.3
+	marginal = 0.2
 )
 
 // term is a word of a question.

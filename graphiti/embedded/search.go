@@ -57,14 +57,15 @@ func (e *Store) find(ctx context.Context, g *index.Group, words []string, query 
 		near = e.mean.near(ctx, number, query)
 	}
 	terms := chooseTerms(all)
-	if len(terms)+len(near) == 0 {
+	others := relatedTo(g, words, mostVisits-visitsOf(terms))
+	if len(terms)+len(others)+len(near) == 0 {
 		return nil, nil, nil
 	}
 	named, names := g.Speakers(words)
 	for i := range terms {
 		terms[i].name = slices.Contains(names, terms[i].word)
 	}
-	places := withNear(rank(terms, maxHits), near)
+	places := withNear(rank(terms, others, maxHits), near)
 	hits, err := e.read(ctx, number, places)
 	if err != nil {
 		return nil, nil, err

@@ -7,6 +7,12 @@ import (
 	"golang.org/x/text/unicode/norm"
 )
 
+// Stem is the form of a word, in lower case, under which all its forms are found.
+func Stem(word string) string {
+	var buf [maxWord]byte
+	return string(stem(buf[:0], []byte(word)))
+}
+
 // stem appends to b the form of a word under which all its forms are found:
 // Latin letters without their accents, and an English word without its ending,
 // as Porter's algorithm says (An algorithm for suffix stripping, 1980). It

@@ -1,0 +1,108 @@
+package embedded
+
+import (
+	"cmp"
+	_ "embed"
+	"slices"
+	"strings"
+	"sync"
+
+	"github.com/graphiti-proxy/graphiti-proxy/graphiti/embedded/index"
+)
+
+const (
+	// relatedPart is what a word counts that only answers for one of the
+	// question.
+	relatedPart = 0.5
+
+	mostOfRelated = 30  // messages of one such word that are read, the newest
+	mostRelated   = 600 // of all of them
+)
+
+// relations are the lines of the table, and by the stem of a word those lines
+// whose words answer for it.
+type relations struct {
+	lines [][]string
+	of    map[string][]int
+}
+
+//go:embed related.txt
+var relatedWords string
+
+var related = sync.OnceValue(func() (r relations) {
+	r.of = make(map[string][]int)
+	for line := range strings.Lines(relatedWords) {
+		line = strings.TrimSpace(line)
+		if line == "" || line[0] == '#' {
+			continue
+		}
+		asked, answers, ok := strings.Cut(line, ">")
+		if !ok {
+			answers = asked
+		}
+		for w := range strings.FieldsSeq(asked) {
+			s := index.Stem(w)
+			r.of[s] = append(r.of[s], len(r.lines))
+		}
+		r.lines = append(r.lines, strings.Fields(answers))
+	}
+	return r
+})
+
+// answering is where words stand that answer for a word of a question, in the
+// order of the places, with what they tell.
+type answering []scored
+
+// relatedTo looks up the words that answer for those of a question, without
+// reading more than so many messages.
+func relatedTo(g *index.Group, words []string, most int) (all []answering) {
+	most = max(0, min(most, mostRelated))
+	table, size := related(), g.Size()
+	asked := make([]string, len(words))
+	for i, w := range words {
+		asked[i] = index.Stem(w)
+	}
+	for _, w := range asked {
+		var found answering
+		for _, line := range table.of[w] {
+			for _, r := range table.lines[line] {
+				places, messages := g.Find(r, min(mostOfRelated, most))
+				if len(places) == 0 || slices.Contains(asked, index.Stem(r)) {
+					continue
+				}
+				most -= len(places)
+				tells := idf(messages, size)
+				for _, p := range places {
+					found = append(found, scored{p, tells})
+				}
+			}
+		}
+		if len(found) > 0 {
+			slices.SortFunc(found, func(a, b scored) int { return cmp.Compare(a.place, b.place) })
+			all = append(all, found)
+		}
+	}
+	return all
+}
+
+// each calls f for the places where a word is answered for, in ascending order,
+// with what the best of the words there, or beside, tells.
+func (a answering) each(f func(place int64, tells float64)) {
+	from, last := 0, int64(0) // the first place in reach, and where f was called last
+	for i := range a {
+		for q := max(last+1, a[i].place-reach); q <= a[i].place+reach; q++ {
+			for a[from].place < q-reach {
+				from++
+			}
+			best := 0.0
+			for _, s := range a[from:] {
+				if s.place > q+reach {
+					break
+				}
+				best = max(best, s.score*beside[s.place-q+reach])
+			}
+			f(q, best)
+			last = q
+		}
+	}
+}

@@ -1,0 +1,78 @@
+package embedded
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/graphiti-proxy/graphiti-proxy/graphiti/embedded/index"
+)
+
+// TestRelatedWordsCount: what answers for a word of the question is found
+// without it, behind what has it, and is no proof that the question is answered.
+func TestRelatedWordsCount(t *testing.T) {
+	e := openEmbedded(t)
+	day := time.Date(2026, 1, 5, 9, 0, 0, 0, time.UTC)
+	talk(t, e, "a", day, "Ann", "We brought a tortoise home from the fair.")
+	talk(t, e, "b", day.AddDate(0, 0, 1), "Ann", "Pets are not allowed in the old house.")
+	talk(t, e, "c", day.AddDate(0, 0, 2), "Ann", "The train was late.")
+	got := search(t, e, "g", "Which pets does Ann have?")
+	want := []string{"Ann, 2026-01-06: Pets are not allowed in the old house.", "Ann, 2026-01-05: We brought a tortoise home from the fair."}
+	if fmt.Sprint(got) != fmt.Sprint(want) {
+		t.Errorf("found %q, want %q", got, want)
+	}
+	facts, err := e.Search(t.Context(), []string{"g"}, "Which pet is it?", 5)
+	if err != nil || len(facts) != 2 || facts[1].Strength > 0 {
+		t.Errorf("%+v, %v, want one of two by its words, and the other without strength", facts, err)
+	}
+}
+
+// TestRelatedWordsAreBounded: whatever is asked, no more than so many messages
+// are read.
+func TestRelatedWordsAreBounded(t *testing.T) {
+	e := openEmbedded(t)
+	var lines []string
+	for i := range 60 {
+		lines = append(lines, "Ann", fmt.Sprintf("%d: dog cat puppy fish paris rome gym yoga cake bread piano violin rain snow", i))
+	}
+	talk(t, e, "a", time.Date(2026, 1, 5, 9, 0, 0, 0, time.UTC), lines...)
+	g, err := e.index.Get(t.Context(), "g")
+	if err != nil {
+		t.Fatal(err)
+	}
+	words := strings.Fields("pets cities sports recipes desserts weather instruments hobbies food travel animals music")
+	for most, want := range map[int]int{-5: 0, 0: 0, 1: 1, 100: 100, 10000: mostRelated} {
+		read := 0
+		for _, a := range relatedTo(g, words, most) {
+			read += len(a)
+		}
+		if most < mostRelated && read > max(0, most) || read > want || want > 0 && read < want/2 {
+			t.Errorf("%d read where %d may be", read, want)
+		}
+	}
+}
+
+// TestTableOfRelatedWords: each line can be found, and says something.
+func TestTableOfRelatedWords(t *testing.T) {
+	r := related()
+	if len(r.lines) < 100 {
+		t.Fatalf("%d lines", len(r.lines))
+	}
+	of := make(map[int]bool)
+	for _, lines := range r.of {
+		for _, l := range lines {
+			of[l] = true
+		}
+	}
+	for i, words := range r.lines {
+		if !of[i] || len(words) == 0 {
+			t.Errorf("nobody finds %q", words)
+		}
+		for _, w := range words {
+			if len(index.Words(w, 2)) != 1 || w != strings.ToLower(w) {
+				t.Errorf("%q is not one word that can be found", w)
+			}
+		}
+	}
+}
