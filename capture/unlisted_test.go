@@ -28,7 +28,7 @@ func TestUnlistedEveryFaultEveryTurnOnce(t *testing.T) {
 		"unavailable":       graphititest.Answer(503, ""),
 		"garbage":           graphititest.Garbage(),
 		"failed but stored": graphititest.FailedButStored(),
-		"slow":              graphititest.Slow(300 * time.Millisecond),
+		"slow":              graphititest.Slow(1500 * time.Millisecond),
 	}
 	for name, fault := range faults {
 		for _, call := range []graphititest.Call{graphititest.Tool("add_memory"), graphititest.Tool("search_memory_facts"), graphititest.Messages, graphititest.Search} {
@@ -45,7 +45,7 @@ func TestUnlistedEveryFaultEveryTurnOnce(t *testing.T) {
 				for range 2 {
 					s.Next(call, fault)
 				}
-				p := verifying(t, filepath.Join(t.TempDir(), "spool.db"), m, func(o *Options, tm *deliver.Timing) { o.Timeout = 200 * time.Millisecond })
+				p := verifying(t, filepath.Join(t.TempDir(), "spool.db"), m, func(o *Options, tm *deliver.Timing) { o.Timeout = time.Second })
 				var ids []string
 				for i := range 6 {
 					ids = append(ids, fmt.Sprint(i))

@@ -51,7 +51,7 @@ func TestMCPEveryFaultEveryTurnOnce(t *testing.T) {
 		"too many":          graphititest.Answer(429, "0"),
 		"garbage":           graphititest.Garbage(),
 		"failed but stored": graphititest.FailedButStored(),
-		"slow":              graphititest.Slow(300 * time.Millisecond), // longer than the timeout
+		"slow":              graphititest.Slow(1500 * time.Millisecond), // longer than the timeout
 	}
 	for name, fault := range faults {
 		for _, age := range []graphititest.Age{graphititest.Today, graphititest.Old} {
@@ -66,7 +66,7 @@ func TestMCPEveryFaultEveryTurnOnce(t *testing.T) {
 					for range 3 {
 						s.Next(call, fault)
 					}
-					p := verifying(t, filepath.Join(t.TempDir(), "spool.db"), m, func(o *Options, _ *deliver.Timing) { o.Timeout = 200 * time.Millisecond })
+					p := verifying(t, filepath.Join(t.TempDir(), "spool.db"), m, func(o *Options, _ *deliver.Timing) { o.Timeout = time.Second })
 					var ids []string
 					for i := range 6 {
 						ids = append(ids, fmt.Sprint(i))
@@ -173,7 +173,7 @@ func TestMCPCallThatEndsInTheMiddle(t *testing.T) {
 				if err := sp.Close(); err != nil {
 					t.Fatal(err)
 				}
-				p := verifying(t, path, m, func(o *Options, _ *deliver.Timing) { o.Timeout = 200 * time.Millisecond })
+				p := verifying(t, path, m, func(o *Options, _ *deliver.Timing) { o.Timeout = time.Second })
 				waitFor(t, "all turns", func() bool { s := p.Status(); return s.Verified == 4 && s.Pending == 0 })
 				settled(t, s)
 				once(t, s, "a", ids...)
