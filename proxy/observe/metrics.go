@@ -17,8 +17,7 @@ import (
 
 // instruments are made once, with their attributes.
 type instruments struct {
-	requests    metric.Int64Counter // status × reason × source, at most 100 series
-	byOutcome   map[outcomeKey]metric.AddOption
+	requests    *tally[outcomeKey]      // status × reason × source, at most 100 series
 	duration    metric.Float64Histogram // one series
 	facts       metric.Int64Counter     // one series
 	chars       metric.Int64Counter     // one series
@@ -27,10 +26,9 @@ type instruments struct {
 	bySearch    map[searchKey]metric.MeasurementOption
 	repeated    metric.Int64Counter     // one series
 	firstChunk  metric.Float64Histogram // one series
-	answers     metric.Int64Counter     // upstream × result, 7 series for each upstream
-	byResult    map[resultKey]metric.AddOption
-	inputTokens metric.Int64Counter // one series
-	cachedInput metric.Int64Counter // one series
+	answers     *tally[resultKey]       // upstream × result, 7 series for each upstream
+	inputTokens metric.Int64Counter     // one series
+	cachedInput metric.Int64Counter     // one series
 }
 
 type outcomeKey struct {
@@ -68,7 +66,10 @@ func newInstruments(m metric.Meter) (*instruments, error) {
 		return h
 	}
 	in := &instruments{
-		requests: counter("requests", "Requests of understood dialects, by what memory did."),
+		requests: newTally(func(k outcomeKey) metric.ObserveOption {
+			return labels("status", string(k.status), "reason", string(k.reason), "source", string(k.source))
+		}),
+		answers: newTally(func(k resultKey) metric.ObserveOption { return labels("upstream", k.upstream, "result", k.result) }),
 		duration: histogram("memory_duration", "Time that memory took of a request.",
 			.0001, .0005, .001, .005, .01, .025, .05, .1, .2, .4, .8, 2),
 		facts:     counter("inserted_facts", "Facts in the blocks of newest turns."),
@@ -81,19 +82,14 @@ func newInstruments(m metric.Meter) (*instruments, error) {
 			.005, .01, .025, .05, .1, .25, .5, 1, 2.5, 5, 10, 30, 60),
 		inputTokens: counter("input_tokens", "Tokens of requests, as providers said in answers that were read."),
 		cachedInput: counter("cached_input_tokens", "Of those, the tokens that providers read from their prompt caches."),
-		answers:     counter("upstream_answers", "Requests that were sent to an upstream, by the class of the answer's status; unreachable: there was none, or it broke off in its head; timeout: it did not come in time."),
-		byOutcome:   make(map[outcomeKey]metric.AddOption),
 		bySearch:    make(map[searchKey]metric.MeasurementOption),
-		byResult:    make(map[resultKey]metric.AddOption),
 	}
 	if err := errors.Join(errs...); err != nil {
 		return nil, fmt.Errorf("make metrics: %w", err)
 	}
 	for _, up := range registry.Upstreams {
 		for _, result := range append([]string{Unreachable, Timeout}, classes[1:]...) {
-			o := labels("upstream", up, "result", result)
-			in.byResult[resultKey{up, result}] = o
-			in.answers.Add(context.Background(), 0, o) // what is there from the beginning can be seen to rise
+			in.answers.expect(resultKey{up, result}, true)
 		}
 	}
 	for _, scope := range []graphiti.Scope{graphiti.ScopeSession, graphiti.ScopeWorkspace, graphiti.ScopeUser, graphiti.ScopeAgent, graphiti.ScopeSystem} {
@@ -106,11 +102,13 @@ func newInstruments(m metric.Meter) (*instruments, error) {
 	for _, st := range inject.Statuses {
 		for _, re := range inject.Reasons {
 			for _, so := range inject.Sources {
-				in.byOutcome[outcomeKey{st, re, so}] = labels("status", string(st), "reason", string(re), "source", string(so))
+				in.requests.expect(outcomeKey{st, re, so}, false)
 			}
 		}
 	}
-	return in, nil
+	return in, errors.Join(
+		in.requests.report(m, "requests", "Requests of understood dialects, by what memory did."),
+		in.answers.report(m, "upstream_answers", "Requests that were sent to an upstream, by the class of the answer's status; unreachable: there was none, or it broke off in its head; timeout: it did not come in time."))
 }
 
 // labels are attributes, of names and values in turn.
@@ -125,7 +123,7 @@ func labels(of ...string) metric.MeasurementOption {
 // planned records what memory did for a request.
 func (in *instruments) planned(p *inject.Plan) {
 	ctx, o := context.Background(), &p.Outcome
-	in.requests.Add(ctx, 1, in.byOutcome[outcomeKey{o.Status, o.Reason, o.Source}])
+	in.requests.add(outcomeKey{o.Status, o.Reason, o.Source})
 	in.duration.Record(ctx, o.Took.Seconds())
 	if o.Facts > 0 {
 		in.facts.Add(ctx, int64(o.Facts))
@@ -172,11 +170,7 @@ func (in *instruments) Answer(upstream string, status int) {
 
 // NoAnswer records why there is no answer: Unreachable or Timeout.
 func (in *instruments) NoAnswer(upstream, result string) {
-	o, known := in.byResult[resultKey{upstream, result}]
-	if !known { // of the setting upstreams
-		o = labels("upstream", upstream, "result", result)
-	}
-	in.answers.Add(context.Background(), 1, o)
+	in.answers.add(resultKey{upstream, result})
 }
 
 // FirstChunk records when the first of a streamed answer was with the client.
