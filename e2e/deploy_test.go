@@ -73,6 +73,18 @@ func TestManifestsKeepToTheirSchemas(t *testing.T) {
 	t.Run("compose", func(t *testing.T) {
 		tool(t, nil, validator(t), "--builtin-schema", "vendor.compose-spec", "../deploy/compose/compose.yaml", "../deploy/compose/replicas.yaml")
 	})
+	t.Run("dockerfile", func(t *testing.T) {
+		validator(t)
+		lint := filepath.Join(".cache", "validate", "bin", "hadolint")
+		tool(t, nil, lint, "../deploy/Dockerfile")
+		bad := filepath.Join(t.TempDir(), "Dockerfile")
+		if err := os.WriteFile(bad, []byte(strings.Replace(read(t, "../deploy/Dockerfile"), "golang:1.26", "golang", 1)), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if out, err := exec.Command(lint, bad).CombinedOutput(); err == nil {
+			t.Errorf("an image without a version is accepted:\n%s", out)
+		}
+	})
 	t.Run("goreleaser", func(t *testing.T) {
 		// To build goreleaser takes minutes; this is what its 2.12.0 prints for
 		// the command jsonschema.

@@ -1,6 +1,7 @@
 package deliver
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"time"
@@ -32,12 +33,12 @@ func (l *Loop) refusesAll(ctx context.Context, b *batch) bool {
 	return err != nil
 }
 
-// remedyOf says what to do about a failed call; empty where that is not known.
+// remedyOf says what to do about a failed call.
 func remedyOf(err error) string {
 	if errors.Is(err, errRefusesAll) {
 		return refusalRemedy
 	}
-	return graphiti.Remedy(err)
+	return cmp.Or(graphiti.Remedy(err), "nothing yet: it is tried again by itself; graphiti-proxy test-connection shows what answers")
 }
 
 // unsent reports whether a failed call surely had no effect.

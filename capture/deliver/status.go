@@ -126,7 +126,6 @@ func (l *Loop) failedLocked(a action, err error) {
 	}
 }
 
-// workedLocked notes that an action works.
 func (l *Loop) workedLocked(a action) {
 	delete(l.run.failures, failing{a.group.name, a.kind})
 	if l.run.failing && len(l.run.failures) == 0 {
