@@ -128,14 +128,17 @@ func open(o Options, t deliver.Timing, openFor time.Duration) (*Pipeline, error)
 	return p, nil
 }
 
-// durableBatch is how many turns go in one call to a memory that is a file: it
-// waits for the disk once for each call.
-const durableBatch = 256
+// What goes in one call to a memory that is a file: it waits for the disk once
+// for each call, and the more turns are written at once the fewer pages are.
+const (
+	durableBatch = 1024     // turns
+	durableChars = 16 << 20 // characters of them, if all were as long as they may be
+)
 
 func (o *Options) timing() deliver.Timing {
 	batch := o.MaxBatch
 	if o.Memory.Durable() {
-		batch = max(batch, durableBatch)
+		batch = max(batch, min(durableBatch, durableChars/(2*max(1, o.MaxChars))))
 	}
 	return deliver.DefaultTiming(batch, o.StallAfter)
 }

@@ -139,7 +139,7 @@ func (im Import) waitForRoom(ctx context.Context, lines int) error {
 // for some time.
 func (im Import) wait(ctx context.Context, lines, most int, patience time.Duration) (int, error) {
 	least, since := -1, time.Now()
-	for pause := 5 * time.Millisecond; ; pause = min(2*pause, time.Second) {
+	for pause := 5 * time.Millisecond; ; pause = min(2*pause, 100*time.Millisecond) {
 		pending, err := im.Pending(ctx)
 		if err != nil {
 			return 0, err

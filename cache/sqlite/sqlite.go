@@ -62,8 +62,12 @@ const (
 
 	readers = 3 // one of them may be folding the log
 
+	// writerCache is how many KiB of pages the writer holds at most. A
+	// transaction that changes more writes pages before its end, and again.
+	writerCache = "8192"
+
 	// logMost is from how many bytes on the log is folded into the file.
-	logMost = 4 << 20
+	logMost = 8 << 20
 )
 
 // DB is an open file. It is safe for concurrent use.
@@ -161,6 +165,8 @@ func dsn(path string, s Sync, readOnly bool) string {
 	q.Add("_pragma", "journal_size_limit(0)") // the log is as long as it is in use
 	if readOnly {
 		q.Add("_pragma", "query_only(ON)")
+	} else {
+		q.Add("_pragma", "cache_size(-"+writerCache+")")
 	}
 	return (&url.URL{Scheme: "file", Opaque: url.PathEscape(path), RawQuery: q.Encode()}).String()
 }
