@@ -19,6 +19,7 @@ import (
 	"github.com/graphiti-proxy/graphiti-proxy/dialect/registry"
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti"
 	"github.com/graphiti-proxy/graphiti-proxy/proxy/identity"
+	"github.com/graphiti-proxy/graphiti-proxy/proxy/wire/sock"
 )
 
 // AskMemory asks the memory whether it works.
@@ -84,6 +85,9 @@ func check(c *cobra.Command, online bool, ask AskMemory) error {
 	if err == nil {
 		found = checked{
 			File: cfg.File(), Listen: cfg.Listen, Upstream: cfg.Upstream.OpenAI, Memory: MemoryLine(cfg), Notes: cfg.Notes(),
+		}
+		if room := sock.RoomForClients(); sock.TooFew(room, cfg.Limits.Connections) {
+			found.Notes = append(found.Notes, fmt.Sprintf("limits.connections is %d, and there are file descriptors for %d clients; %s", cfg.Limits.Connections, room, sock.MoreFiles))
 		}
 		found.People, err = CheckFiles(cfg)
 	}

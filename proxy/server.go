@@ -126,9 +126,8 @@ func New(o Options) (*Server, error) {
 	s.decider = &decider{hasher: dialect.NewHasher(), memo: known, places: newPlaces(), base: base, log: o.Log}
 	room := sock.RoomForClients()
 	s.clients = listen.NewConns(o.Ways.Limits.Connections, o.Ways.Limits.PerAddress, room)
-	if room < o.Ways.Limits.Connections/2 {
-		s.log.Info("there are file descriptors for fewer clients than limits.connections", "clients", room,
-			"remedy", "raise the limit of open files (ulimit -n, LimitNOFILE of systemd), or lower limits.connections")
+	if sock.TooFew(room, o.Ways.Limits.Connections) {
+		s.log.Info("there are file descriptors for fewer clients than limits.connections", "clients", room, "remedy", sock.MoreFiles)
 	}
 	s.wire = wire.New(wire.Options{Own: ours, OwnAnswer: onlyOurs, MakeRoom: s.makeRoom, Log: o.Log})
 	s.fast = &fasthttp.Server{

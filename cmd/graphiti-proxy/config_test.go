@@ -2,9 +2,12 @@ package main
 
 import (
 	"encoding/json"
+	"fmt"
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/graphiti-proxy/graphiti-proxy/proxy/wire/sock"
 )
 
 // TestConfigCheckLooksIntoFiles, and finds all mistakes that would keep the
@@ -29,5 +32,20 @@ func TestConfigCheckLooksIntoFiles(t *testing.T) {
 	}
 	if err != nil || json.Unmarshal([]byte(out), &answer) != nil || !answer.Valid || answer.Listen == "" || answer.Memory == "" {
 		t.Errorf("%s, %v", out, err)
+	}
+}
+
+// TestConfigCheckNamesTooFewDescriptors: a limit of connections that the limit
+// of open files is far below is noted.
+func TestConfigCheckNamesTooFewDescriptors(t *testing.T) {
+	room := sock.RoomForClients()
+	if room > 400_000 {
+		t.Skip("this machine has descriptors for every limit that may be set")
+	}
+	for limit, noted := range map[int]bool{1_000_000: true, room: false} {
+		out, err := command(t, t.TempDir(), "config", "check", "--set", fmt.Sprintf("limits.connections=%d", limit))
+		if err != nil || strings.Contains(out, fmt.Sprintf("file descriptors for %d clients; raise the limit of open files", room)) != noted {
+			t.Errorf("limits.connections %d: %v\n%s", limit, err, out)
+		}
 	}
 }

@@ -36,7 +36,7 @@ var mayImport = map[string][]string{
 	"capture/replica":         {"cache/redis", "capture/ledger", "graphiti"},
 	"capture/response":        {"budget", "dialect", "dialect/sse"},
 	"certificate":             {},
-	"cli":                     {"cache/redis", "cache/sqlite", "capture/ledger", "certificate", "config", "dialect/registry", "graphiti", "graphiti/backend", "graphiti/remote", "proxy/identity", "service", "terminal"},
+	"cli":                     {"cache/redis", "cache/sqlite", "capture/ledger", "certificate", "config", "dialect/registry", "graphiti", "graphiti/backend", "graphiti/remote", "proxy/identity", "proxy/wire/sock", "service", "terminal"},
 	"trial":                   {"terminal"},
 	"config":                  {},
 	"datadir":                 {"cache/sqlite"},
