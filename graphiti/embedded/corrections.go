@@ -45,7 +45,7 @@ func byFirst(phrases ...string) map[string][][]string {
 
 // corrects reports whether a message says that something has changed.
 func corrects(content string) bool {
-	if isQuestion(content) && oneSentence(content) {
+	if statesNothing(content) {
 		return false
 	}
 	said := strings.FieldsFunc(strings.ToLower(content), func(r rune) bool { return strings.ContainsRune(" \t\n.,;:!?¿¡()\"", r) })

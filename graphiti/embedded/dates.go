@@ -13,6 +13,8 @@ type dates struct {
 	days   [32]bool
 	years  []int
 	month  bool // there is one
+	spans  []span
+	when   bool // it asks when
 }
 
 // monthNames are the names of months; those that mean something else too only
@@ -35,7 +37,8 @@ var (
 // maxDated bounds what is looked at of a question, in bytes.
 const maxDated = 2048
 
-func datesIn(text string) (d dates) {
+// datesIn reads a question that is asked now.
+func datesIn(text string, now time.Time) (d dates) {
 	words := dateWord.FindAllString(strings.ToLower(text[:min(len(text), maxDated)]), -1)
 	number := func(i int) int {
 		if i < 0 || i >= len(words) {
@@ -46,6 +49,10 @@ func datesIn(text string) (d dates) {
 			return 0
 		}
 		return n
+	}
+	d.spans = spansIn(words, now.UTC())
+	for _, w := range words[:min(len(words), 2)] {
+		d.when = d.when || asksWhen[w]
 	}
 	for i, w := range words {
 		m, ok := monthNames[w]
@@ -82,6 +89,11 @@ func (d *dates) fit(said time.Time) float64 {
 	for _, y := range d.years {
 		if said.Year() == y {
 			f *= 1.5
+		}
+	}
+	for i := range d.spans {
+		if !said.Before(d.spans[i].from) && said.Before(d.spans[i].to) {
+			return f * inSpan
 		}
 	}
 	return f

@@ -11,6 +11,7 @@ import (
 
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti"
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti/embedded/index"
+	"github.com/graphiti-proxy/graphiti-proxy/graphiti/strength"
 )
 
 // How messages are ranked, without a model. A message seldom repeats what it
@@ -27,6 +28,8 @@ const (
 	talkWeight = 0.8 // of a talk that has all the words
 	byNamed    = 2.2 // what is said by the one who is asked about
 	onDate     = 2.5 // what was said in the month, or on the day, that is asked for
+	inSpan     = 2.0 // what was said in the week that is asked for, or the like
+	tellsWhen  = 1.3 // what speaks of a time, to who asks when
 	asksToo    = 0.9 // what ends with a question
 	onlyAsks   = 0.2 // what is nothing but a question, and states nothing
 	modelSays  = 0.7 // what a model said
@@ -136,7 +139,7 @@ func weigh(hits []hit, terms []term, q *asked) {
 		switch {
 		case repeats(h.content, q.words):
 			h.score *= onlyAsks
-		case isQuestion(h.content) && oneSentence(h.content):
+		case statesNothing(h.content):
 			h.score *= onlyAsks
 		case isQuestion(h.content):
 			h.score *= asksToo
@@ -152,6 +155,7 @@ func weigh(hits []hit, terms []term, q *asked) {
 		}
 		h.score *= q.dates.fit(h.said)
 	}
+	q.dates.raise(hits)
 }
 
 // withNear adds the places that were found by what they mean.
@@ -194,7 +198,7 @@ func blend(hits []hit, near map[int64]float64) {
 		}
 		if s, ok := near[h.place]; ok && most > least {
 			worth := meaning * (s - least) / (most - least)
-			if isQuestion(h.content) && oneSentence(h.content) {
+			if statesNothing(h.content) {
 				worth *= onlyAsks
 			}
 			h.score += worth
@@ -205,8 +209,8 @@ func blend(hits []hit, near map[int64]float64) {
 }
 
 // best orders hits by what they are worth. Of one turn the answer of a model is
-// not shown beside what it answers, and of questions that state nothing there
-// is one at most, where nothing else was found.
+// not shown beside what it answers, and of what states nothing, a question or
+// "noted", there is one at most, where nothing else was found.
 func best(hits []hit, max int) []hit {
 	slices.SortFunc(hits, func(a, b hit) int {
 		return cmp.Or(cmp.Compare(b.score, a.score), cmp.Compare(b.place, a.place))
@@ -217,7 +221,7 @@ func best(hits []hit, max int) []hit {
 		if len(out) >= max || h.score < marginal*hits[0].score {
 			break
 		}
-		if isQuestion(h.content) && oneSentence(h.content) && len(out) > 0 {
+		if len(out) > 0 && (statesNothing(h.content) || !strength.Tells(h.content)) {
 			continue
 		}
 		if turn, ok := strings.CutPrefix(h.name, "graphiti-proxy.turn."); ok {
@@ -254,8 +258,22 @@ func isQuestion(s string) bool {
 	return strings.HasSuffix(s, "?") || strings.HasSuffix(s, "？")
 }
 
-// oneSentence reports whether nothing ends in a text but the text.
-func oneSentence(s string) bool {
-	s = strings.TrimRight(strings.TrimSpace(s), "?!.？\"' ")
-	return !strings.ContainsAny(s, "?!？") && !strings.Contains(s, ". ") && !strings.Contains(s, "\n")
+// statesNothing reports whether a text asks, and does nothing else: each of its
+// sentences is a question, or has no word that says anything.
+func statesNothing(s string) bool {
+	if !isQuestion(s) {
+		return false
+	}
+	for from, i := 0, 0; i < len(s); i++ {
+		switch c := s[i]; {
+		case c == '?':
+			from = i + 1
+		case c == '\n', (c == '.' || c == '!') && (i+1 == len(s) || s[i+1] == ' ' || s[i+1] == '\n'):
+			if strength.Tells(s[from:i]) {
+				return false
+			}
+			from = i + 1
+		}
+	}
+	return true
 }

@@ -70,7 +70,7 @@ func (e *Store) find(ctx context.Context, g *index.Group, words []string, query 
 	if err != nil {
 		return nil, nil, err
 	}
-	q := &asked{text: query, words: words, named: named, names: names, dates: datesIn(query)}
+	q := &asked{text: query, words: words, named: named, names: names, dates: datesIn(query, time.Now())}
 	weigh(hits, terms, q)
 	measure(hits, terms, all, q, g.Size(), near)
 	blend(hits, near)

@@ -1,0 +1,162 @@
+package embedded
+
+import (
+	"strconv"
+	"strings"
+	"time"
+	"unicode"
+)
+
+// span is a time that a question speaks of, as seen from when it is asked.
+type span struct{ from, to time.Time }
+
+// asksWhen are how questions for a time begin.
+var asksWhen = set("when wann quand cuándo quando wanneer")
+
+// timeWords are what people say of when something was, or will be.
+var timeWords = set(`yesterday today tonight tomorrow last next ago week weeks weekend month months year years day days
+	monday tuesday wednesday thursday friday saturday sunday january february march april june july august september
+	october november december recently earlier
+	gestern heute morgen vorgestern letzte letzten nächste nächsten woche wochen wochenende monat monaten jahr jahren tagen
+	montag dienstag mittwoch donnerstag freitag samstag sonntag
+	hier aujourd demain dernier dernière prochain prochaine semaine semaines mois ans jours lundi mardi mercredi jeudi vendredi samedi dimanche
+	ayer hoy mañana pasado pasada próximo próxima semana semanas mes meses año años días lunes martes miércoles jueves viernes sábado domingo
+	ieri oggi domani scorso scorsa settimana mese mesi anno anni giorni ontem hoje amanhã passado passada ano anos dias
+	gisteren vandaag morgen vorige volgende maand maanden jaar dagen`)
+
+// What relative dates are made of. A number stands before its unit, and what
+// makes it past behind that, or before the number.
+var (
+	units = numbered("", "day days tag tage tagen jour jours día días giorno giorni dia dias dag dagen",
+		"week weeks woche wochen semaine semaines semana semanas settimana settimane weken",
+		"month months monat monate monaten mois mes meses mese mesi mês maand maanden",
+		"year years jahr jahre jahren an ans année año años anno anni ano anos jaar jaren")
+	numbers = numbered("", "a one einem einer ein eine un une una um uma een", "two couple zwei deux dos due dois duas twee",
+		"three drei trois tres tre três drie", "four vier quatre cuatro quattro quatro", "five fünf cinq cinco cinque vijf", "six sechs seis sei zes")
+	pastDays = numbered("today heute hoy oggi hoje vandaag", "yesterday gestern ayer ieri ontem gisteren", "vorgestern anteayer eergisteren")
+
+	theLast  = set("last past previous letzte letzten letztes letzter vergangene vergangenen dernier dernière pasado pasada scorso scorsa passado passada vorige afgelopen")
+	this     = set("this diese diesen dieses cette este esta questa questo deze dit")
+	agoAfter = set("ago fa geleden atrás")
+	agoFirst = set("vor hace há a")
+)
+
+// The numbers of units.
+const (
+	days = iota + 1
+	weeks
+	months
+	_ // years
+)
+
+// numbered gives the words of each list its number.
+func numbered(lists ...string) map[string]int {
+	m := make(map[string]int)
+	for n, words := range lists {
+		for w := range strings.FieldsSeq(words) {
+			m[w] = n
+		}
+	}
+	return m
+}
+
+func set(words string) map[string]bool {
+	m := make(map[string]bool)
+	for w := range strings.FieldsSeq(words) {
+		m[w] = true
+	}
+	return m
+}
+
+// spansIn are the times that the words of a question speak of: "last week",
+// "three days ago". A day around what people say loosely belongs to it.
+func spansIn(words []string, now time.Time) (out []span) {
+	today := time.Date(now.Year(), now.Month(), now.Day(), 0, 0, 0, 0, time.UTC)
+	at := func(i int) string {
+		if i < 0 || i >= len(words) {
+			return ""
+		}
+		return words[i]
+	}
+	for i, w := range words {
+		if n, ok := pastDays[w]; ok {
+			out = append(out, span{today.AddDate(0, 0, -n), today.AddDate(0, 0, 1-n)})
+			continue
+		}
+		unit, ok := units[w]
+		if !ok {
+			continue
+		}
+		n, err := strconv.Atoi(at(i - 1))
+		if err != nil {
+			n = numbers[at(i-1)]
+		}
+		switch {
+		case n > 0 && n < 1000 && (agoAfter[at(i+1)] || agoFirst[at(i-2)]):
+			out = append(out, ago(today, n, unit))
+		case unit == days:
+		case theLast[at(i-1)] || theLast[at(i+1)]:
+			out = append(out, period(today, unit, -1))
+		case this[at(i-1)]:
+			out = append(out, period(today, unit, 0))
+		}
+	}
+	return out
+}
+
+// ago is the time so many units before a day.
+func ago(day time.Time, n int, unit int) span {
+	switch unit {
+	case days:
+		return span{day.AddDate(0, 0, -n-1), day.AddDate(0, 0, 2-n)}
+	case weeks:
+		return span{day.AddDate(0, 0, -7*n-4), day.AddDate(0, 0, -7*n+5)}
+	case months:
+		return span{day.AddDate(0, -n, -16), day.AddDate(0, -n, 16)}
+	}
+	// Years.
+	return span{day.AddDate(-n, -6, 0), day.AddDate(-n, 6, 0)}
+}
+
+// period is the week, month or year of the calendar that has a day, or one
+// before it.
+func period(day time.Time, unit int, which int) span {
+	switch unit {
+	case weeks:
+		monday := day.AddDate(0, 0, -(int(day.Weekday())+6)%7+7*which)
+		return span{monday.AddDate(0, 0, -1), monday.AddDate(0, 0, 8)}
+	case months:
+		first := day.AddDate(0, 0, 1-day.Day()).AddDate(0, which, 0)
+		return span{first, first.AddDate(0, 1, 0)}
+	}
+	// A year.
+	first := time.Date(day.Year()+which, 1, 1, 0, 0, 0, 0, time.UTC)
+	return span{first, first.AddDate(1, 0, 0)}
+}
+
+// raise counts what speaks of a time for more, where it is asked when. Only what
+// may be shown then is read for it.
+func (d *dates) raise(hits []hit) {
+	if !d.when {
+		return
+	}
+	best := 0.0
+	for i := range hits {
+		best = max(best, hits[i].score)
+	}
+	for i := range hits {
+		if h := &hits[i]; h.score*tellsWhen >= marginal*best && tellsTime(h.content) {
+			h.score *= tellsWhen
+		}
+	}
+}
+
+// tellsTime reports whether a text speaks of a day, or of how long ago.
+func tellsTime(text string) bool {
+	for w := range strings.FieldsFuncSeq(strings.ToLower(text), func(r rune) bool { return !unicode.IsLetter(r) && !unicode.IsNumber(r) }) {
+		if w[0] >= '0' && w[0] <= '9' || timeWords[w] {
+			return true
+		}
+	}
+	return false
+}
