@@ -160,8 +160,8 @@ func (p *Pipeline) giveBack(err error, turns []ledger.Turn) {
 	p.release(turns)
 }
 
-// addUnknown is addAll for turns most of which may be known: clients send their
-// whole history again. What all groups have is left out before it is read for
+// addUnknown is addAll for a history, most of which is known: clients send all of
+// it again. Turns that all groups have are left out before they are searched for
 // credentials, which takes longer than anything else.
 func (p *Pipeline) addUnknown(ctx context.Context, turns []ledger.Turn) error {
 	whole, err := p.spool.Whole(ctx, turns)

@@ -43,7 +43,8 @@ type QueueStatus struct {
 	// Delivers says whether this process does: of several replicas one.
 	Delivers bool `json:"delivers"`
 
-	// Where several replicas share a queue, of which all of the above is.
+	// Only where several replicas share a queue. All of the above is about that
+	// queue.
 	Replica     string     `json:"replica,omitempty"`           // this one
 	Deliverer   string     `json:"deliverer,omitempty"`         // the one that delivers
 	Here        int        `json:"waiting_here,omitempty"`      // turns that the others cannot see yet

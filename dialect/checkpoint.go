@@ -10,9 +10,9 @@ import (
 // begins with the same bytes, as the next request of a conversation does, is
 // read from there on.
 //
-// It says what those bytes say, whoever sent them, and nothing else; its
-// fingerprints count only for the root that they were made from. It does not
-// refer to the body, never changes, and is safe for concurrent use.
+// It depends on those bytes alone, not on who sent them; its fingerprints count
+// only for the root that they were made from. It does not refer to the body,
+// never changes, and is safe for concurrent use.
 type Checkpoint struct {
 	header
 	at   int // where in the body the next message, or the white space before it, begins
@@ -116,10 +116,10 @@ func (c *Conversation) Checkpoint(root Fingerprint, chain []Fingerprint) *Checkp
 // isThatOf reports whether the prompt was read before the messages.
 func (m *Message) isThatOf(h *header) bool { return m.from == h.prompt.from && m.to == h.prompt.to }
 
-// goesOnSettled returns what tells the messages of which the checkpoint says who
-// wrote them. It does not of those of users from the newest one that asks on:
-// they read otherwise when another one follows. Nor of any where the prompt,
-// which tells the client, stands behind the messages.
+// goesOnSettled returns a function that reports whether the checkpoint knows who
+// wrote a message. It does not know for users' messages from the newest one that
+// asks on: they read otherwise when another one follows. It knows for none where
+// the prompt, which tells the client, stands behind the messages.
 func (c *Conversation) goesOnSettled() (settled func(i int) bool) {
 	cp := c.from
 	if cp == nil || !c.prompt.isThatOf(&cp.header) {

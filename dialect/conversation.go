@@ -26,8 +26,8 @@ type Message struct {
 
 	System   bool // the client speaks for itself
 	Results  bool // it holds results of tools
-	cleaned  bool // of what a harness put there
-	whole    bool // of which there was nothing
+	cleaned  bool // what a harness put there was taken out
+	whole    bool // a harness had put nothing there
 	unmarked bool // no place is stated in it
 
 	from, to int    // its texts, in Conversation.spans

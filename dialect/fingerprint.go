@@ -74,8 +74,8 @@ func (f Fingerprint) Told(text []byte) Fingerprint {
 	return f.Link(RoleOther, []byte("told")).Link(RoleAssistant, text)
 }
 
-// link chains with a strong hash what a fast one made of the text: whoever
-// finds two texts with one hash confuses nothing but a conversation of theirs.
+// link chains the fast hash of a text with a strong one. A client that finds two
+// texts with the same fast hash confuses its own conversation only.
 func (f Fingerprint) link(role Role, text uint64) Fingerprint {
 	var b [25]byte
 	copy(b[:], f[:])

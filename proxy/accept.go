@@ -28,8 +28,9 @@ type promises struct {
 	directives []ledger.Turn // to be kept
 }
 
-// promised is what follows for a caller. A stranger is searched with nobody's
-// memory: whoever makes a credential up learns nothing with it.
+// promised returns what is kept for a caller once the upstream has accepted the
+// request. A credential that was made up learns nothing: until it is accepted,
+// its owner has an empty memory.
 func promised(ctx context.Context, m *Memory, caller *identity.Caller) (p promises) {
 	if caller.Vouched || caller.Who.Tenant == "" || m.Tenants == nil {
 		return p

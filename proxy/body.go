@@ -14,10 +14,9 @@ import (
 	"github.com/graphiti-proxy/graphiti-proxy/proxy/wire"
 )
 
-// barred is why a request cannot have memory, by its head alone; nil: it may. It
-// is asked before anything of a body is read: whoever cannot have memory costs
-// no more than what is relayed. What only a body tells is asked later, by
-// decide.
+// barred returns why a request cannot have memory, by its head alone; nil: it
+// may. It is asked before the body is read, so that a request without memory
+// costs no more than relaying it. What only the body tells, decide finds out.
 func (s *decider) barred(m *Memory, h *fasthttp.RequestHeader) *refusal {
 	switch {
 	case m.Planner == nil:

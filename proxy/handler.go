@@ -131,8 +131,8 @@ func appendPieces(dst [][]byte, body []byte, inserts []dialect.Insert) [][]byte 
 	return append(dst, body[at:])
 }
 
-// finish gives a call back. It is deferred by serve, of which a bug ends the
-// client's connection: nobody can say what was answered.
+// finish gives a call back. A bug in serve ends the client's connection: nobody
+// can say how much of the answer was sent.
 func (s *Server) finish(c *call) {
 	r := recover()
 	x := c.x

@@ -15,7 +15,7 @@ import (
 	"github.com/graphiti-proxy/graphiti-proxy/proxy/contain"
 )
 
-// pendingTurn is a turn of which the answer is awaited.
+// pendingTurn is a turn whose answer is not complete yet.
 type pendingTurn struct {
 	s       *Server
 	memory  *Memory // as it was when the request came
@@ -159,7 +159,8 @@ func (p *pendingTurn) order() uint64 { return xxhash.Sum64String(p.who.Session) 
 // which turn they belong, but by a reference.
 type PendingTurns = pending.Turns[pendingTurn]
 
-// NewPendingTurns keeps with keep the turns of which nothing is heard for a while.
+// NewPendingTurns hands a turn to keep when nothing more of it has come for the
+// time after.
 func NewPendingTurns(after time.Duration, keep func(context.Context, ledger.Turn) error, log *slog.Logger) *PendingTurns {
 	return pending.New[pendingTurn](after, keep, log)
 }

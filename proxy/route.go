@@ -28,8 +28,8 @@ type route struct {
 // provider: what was decided is inserted, and nothing else happens.
 func (r *route) replays() bool { return r.match.Use == dialect.UseReplay }
 
-// match asks the registry for the route of a request, of which a name of an
-// upstream is cut off. Its upstream is nil where there is none of that name.
+// match asks the registry for the route of a request, and cuts an upstream's name
+// off its path. The route's upstream is nil where none has that name.
 func (s *Server) match(h *fasthttp.RequestHeader) route {
 	all := s.way().upstreams
 	name, u := all.Named(h)

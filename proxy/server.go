@@ -41,7 +41,7 @@ type Limits struct {
 	Connections      int                   // clients at the same time; more are answered 503
 	PerAddress       int                   // of them, those from one address; 0: all
 	Allow            []netip.Prefix        // networks whose clients are served, beside this machine; none: all
-	Keys             identity.Fingerprints // of which clients show one; nil: any will do
+	Keys             identity.Fingerprints // a client must show one of them; nil: it need not
 	UpstreamConnect  time.Duration         // for connecting, TLS included
 	UpstreamResponse time.Duration         // for the head of an answer
 	UpstreamIdle     time.Duration         // longest silence within a body, either side
@@ -247,8 +247,8 @@ func (s *Server) ageUpstreams() {
 	}
 }
 
-// bodyPatience replaces the deadline of the head by that of a body, of which
-// fasthttp reads the beginning itself.
+// bodyPatience replaces the head's deadline by the body's, since fasthttp reads
+// the beginning of a body itself.
 func (s *Server) bodyPatience(*fasthttp.RequestHeader) fasthttp.RequestConfig {
 	return fasthttp.RequestConfig{ReadTimeout: s.way().limits.BodyTimeout}
 }

@@ -70,9 +70,9 @@ func (s *decider) session(ctx context.Context, r *request, at *where) (session s
 	return session, true
 }
 
-// transcribed finds the session of which a request holds a transcript, or a
-// summary in place of its beginning. A transcript that nobody knows may be
-// anything that a person has pasted; one that is known a client has written.
+// transcribed finds the session whose transcript a request holds, or whose
+// summary stands in place of its beginning. A person may have pasted a transcript
+// that is not known; one that is known was written by a client.
 func (s *decider) transcribed(ctx context.Context, r *request, at *where) string {
 	t, own := r.conv.Transcript()
 	session, ok := s.answered(ctx, r.memory, r.conv.Told(&t, at.person))

@@ -72,7 +72,7 @@ func reads(r *request, d *decision) bool {
 		(len(p.Write) > 0 || d.chained || d.pending != nil) && !r.memory.Kept(p.Turn, p.Write)
 }
 
-// pendingTurn is the turn of which the answer is awaited, and what keeps the
+// pendingTurn is the turn whose answer is awaited, and what keeps the
 // earlier turns that nobody has kept: to be called when the upstream has accepted
 // the request. What is needed later is copied, held bytes of it: the request's
 // buffers are reused.

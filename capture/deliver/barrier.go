@@ -14,7 +14,7 @@ import (
 // in flight, nothing else would.
 type barrier struct {
 	busy     bool          // a call for one is in progress
-	sent     []sentBarrier // of which one is waited for, the oldest first
+	sent     []sentBarrier // not seen yet, the oldest first; seeing one is enough
 	nextAt   time.Time     // no further one before
 	wait     time.Duration // until the next; doubled up to LastBarrier
 	lookAt   time.Time

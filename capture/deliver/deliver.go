@@ -37,8 +37,8 @@ type Ledger interface {
 	// all of them are backfilled.
 	Groups(found func(group string, fresh bool)) error
 
-	// InDoubt calls found for the items that were sent and of which nothing is
-	// known, in the order in which they were sent.
+	// InDoubt calls found for the items that were sent and that the memory may or
+	// may not hold, the oldest first.
 	InDoubt(found func(Item)) error
 
 	// Next returns the first n pending items of a group, in their order.

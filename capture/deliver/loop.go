@@ -50,8 +50,8 @@ type Known struct {
 //
 //	stopped ──Start──► running ──stop closed, or context done──► ending ──Wait──► stopped
 //
-// Whatever is marked as sent when it starts is in doubt, whoever sent it: an
-// earlier process or another replica.
+// An item that is marked as sent when it starts is in doubt: an earlier process or
+// another replica sent it.
 type Loop struct {
 	o       Options
 	breaker *gobreaker.CircuitBreaker[struct{}]

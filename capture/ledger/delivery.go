@@ -42,8 +42,8 @@ func (s *Ledger) Groups(found func(group string, fresh bool)) error {
 		})
 }
 
-// InDoubt calls found, in the order in which they were handed over, for the
-// entries of which it is not known whether the memory holds them.
+// InDoubt calls found for each entry that was handed over and that the memory may
+// or may not hold, the oldest first.
 func (s *Ledger) InDoubt(found func(group string, e Entry)) error {
 	return each(context.Background(), s.db,
 		"SELECT grp, "+entryColumns+" FROM turns WHERE state = 'sent' ORDER BY sent, seq", nil,

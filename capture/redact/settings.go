@@ -89,7 +89,7 @@ func (s *scan) settings() {
 	}
 }
 
-// nameAt reads the name of which a part stands at a place.
+// nameAt reads the whole name around a place where a part of it stands.
 func (s *scan) nameAt(at int, stem string, list []ending) (n named, ok bool) {
 	var e *ending
 	for i := range list {

@@ -83,7 +83,7 @@ func (s *scan) tokenEnd(at int, also string) int {
 	return at
 }
 
-// rest is where a token really ends of which not all was looked at.
+// rest returns the real end of a token that was looked at in part.
 func (s *scan) rest(from, end int) int {
 	for end-from >= maxValue && end < len(s.text) && isGraph(s.text[end]) {
 		end++

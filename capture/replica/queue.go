@@ -19,7 +19,7 @@ import (
 //go:embed lua/*.lua
 var programs embed.FS
 
-// script reads one of the programs, each of which begins with what all know.
+// script reads one of the programs and puts what they share before it.
 func script(name string) *redis.Script {
 	common, err := programs.ReadFile("lua/common.lua")
 	if err != nil {
@@ -138,8 +138,8 @@ func (s *Queue) Add(ctx context.Context, turns []ledger.Turn, now time.Time) (al
 }
 
 // Append stores for one group what it does not have of a turn, and returns the
-// bytes it takes there; 0 when the group has had it. said is of the whole turn,
-// of which t may be a part.
+// bytes it takes there; 0 when the group has had it. said is that of the whole
+// turn; t may be a part of it.
 func (s *Queue) Append(ctx context.Context, t *ledger.Turn, said string, target graphiti.Target, now time.Time) (int, error) {
 	for part := t; ; part = part.Rest() {
 		bytes, err := s.addPart(ctx, part, said, target, now)

@@ -16,7 +16,7 @@ import (
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti"
 )
 
-// Fingerprints is a set of credentials, of which only hashes are held.
+// Fingerprints is a set of credentials. It holds their hashes only.
 type Fingerprints map[string]struct{}
 
 // NewFingerprints reads credentials of a setting, or "sha256:" and the hex
@@ -63,9 +63,9 @@ func (s *credentials) single() string {
 // ShowsCredential reports whether a request shows any.
 func ShowsCredential(h *fasthttp.RequestHeader) bool { return len(credentialsOf(h).fingerprints) > 0 }
 
-// credentialsOf finds them. Which one of several the upstream looks at is not
-// known, so that they count together: whoever lacks one of them is another
-// caller.
+// credentialsOf finds the credentials of a request. Nobody knows which one of
+// several the upstream looks at, so they count together: a request that lacks
+// one of them comes from another caller.
 func credentialsOf(h *fasthttp.RequestHeader) (all credentials) {
 	for _, place := range registry.Credentials {
 		for _, v := range valuesAt(h, place) {
@@ -84,8 +84,8 @@ func credentialsOf(h *fasthttp.RequestHeader) (all credentials) {
 	return all
 }
 
-// AppendCredentials appends all that a request shows as credentials, as it
-// stands in its head: requests of which it is the same are of one caller.
+// AppendCredentials appends everything in a request's head that is a
+// credential. Two requests with the same result come from the same caller.
 func AppendCredentials(dst []byte, h *fasthttp.RequestHeader) []byte {
 	for i, place := range registry.Credentials {
 		for _, v := range valuesAt(h, place) {

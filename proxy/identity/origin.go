@@ -41,8 +41,8 @@ func foreignOrigin(origin string) bool {
 	return (u.Scheme == "http" || u.Scheme == "https") && !ofThisMachine([]byte(u.Host))
 }
 
-// ofThisMachine reports whether a host, with or without a port, is this
-// machine whoever is asked.
+// ofThisMachine reports whether a host, with or without a port, always means this
+// machine, whichever name server answers.
 func ofThisMachine(host []byte) bool {
 	if i := bytes.LastIndexByte(host, ':'); i >= 0 && bytes.IndexByte(host[i:], ']') < 0 {
 		host = host[:i]

@@ -40,7 +40,8 @@ func (r *Registry) Set(list []Person) {
 	r.people.Store(p)
 }
 
-// Resolve is the key of a person: that of whoever is registered under it.
+// Resolve returns the key of the person that a key is registered for, or the
+// key itself.
 func (r *Registry) Resolve(key string) string {
 	if p := r.Registered(key); p != nil {
 		return "user:" + p.ID

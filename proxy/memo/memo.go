@@ -83,8 +83,8 @@ func New(bytes int) *Memo {
 	return m
 }
 
-// NewObserved returns a Memo of the usual size, and shows whoever asks the meter
-// how much is remembered.
+// NewObserved returns a Memo of the usual size whose hits, misses and bytes are
+// metrics.
 func NewObserved(meter metric.Meter) (*Memo, error) {
 	m := New(usualSize)
 	hits, err1 := meter.Int64ObservableCounter("graphiti_proxy_memo_hits", metric.WithDescription("Requests that were read from where the one before them in the conversation ended."))

@@ -22,8 +22,8 @@ import (
 // Set are upstreams by name. It is not changed once it is in use.
 type Set map[string]*wire.Upstream
 
-// New makes the upstreams of some base addresses, of which one is needed for
-// each name of registry.Upstreams.
+// New makes the upstreams. There must be a base address for each name of
+// registry.Upstreams.
 func New(bases map[string]string, roots *tls.Config, connect time.Duration) (Set, error) {
 	s := make(Set)
 	for _, name := range slices.Concat(registry.Upstreams, slices.Sorted(maps.Keys(bases))) {

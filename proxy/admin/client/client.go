@@ -30,8 +30,8 @@ type Options struct {
 	Token  string // empty: none
 	Cert   string // the file that it is trusted by; empty: no TLS
 
-	// DataDir is what the proxy owns. Where ByAddress is set it does not
-	// matter: whoever answers at Listen is meant.
+	// DataDir is what the proxy owns. With ByAddress it does not matter: the
+	// proxy that answers at Listen is called.
 	DataDir   string
 	ByAddress bool
 }
@@ -39,7 +39,7 @@ type Options struct {
 // Client calls the admin side of one proxy.
 type Client struct{ o Options }
 
-// New is a client of whoever answers at o.Listen.
+// New returns a client of the proxy that answers at o.Listen.
 func New(o Options) *Client { return &Client{o} }
 
 // Address is where the proxy's admin side answers.

@@ -13,8 +13,8 @@ import (
 	"github.com/graphiti-proxy/graphiti-proxy/proxy/admin"
 )
 
-// Find finds the proxy that is meant: the one that owns the data directory, or
-// whoever answers at the address. The error is ErrNoProxy where there is none.
+// Find finds the proxy that owns the data directory, or the one that answers at
+// the address. The error is ErrNoProxy where there is none.
 func Find(ctx context.Context, o Options) (*Client, error) {
 	c := New(o)
 	if o.ByAddress {

@@ -123,8 +123,7 @@ func (d *Dialer) explain(err error) error {
 	return fmt.Errorf("connect to %s through the proxy %s, which the environment names: %w", d.target, d.proxy, err)
 }
 
-// errEarly is a server that speaks before it was spoken to, of which the bytes
-// would be lost.
+// errEarly is a server that speaks first; its bytes would be lost.
 var errEarly = errors.New("something came through the tunnel before anything was sent")
 
 // tunnel asks the forward proxy for a connection to the server.

@@ -167,9 +167,8 @@ func (cs *Conns) BreakAll() {
 	}
 }
 
-// prefixOf is whom an address belongs to: a machine over IPv4, a network of 64
-// bits over IPv6, of which one machine has all. It is invalid for what is no
-// address of the internet's.
+// prefixOf returns the network that one client owns: an address over IPv4, 64 bits
+// over IPv6. It is invalid for what is no IP address.
 func prefixOf(a net.Addr) netip.Prefix {
 	t, ok := a.(*net.TCPAddr)
 	if !ok {

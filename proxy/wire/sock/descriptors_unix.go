@@ -12,9 +12,9 @@ import (
 // and the memory's.
 const keptFiles = 96
 
-// RoomForClients is how many clients the process has file descriptors for: two
-// each, of which one is for the upstream, and some are for files. The Go
-// runtime has raised the limit as far as it may.
+// RoomForClients returns how many clients the process has file descriptors for.
+// Each takes two, one of them for the upstream, and some are kept for files. The
+// Go runtime has raised the limit as far as it may.
 func RoomForClients() int {
 	var l unix.Rlimit
 	if unix.Getrlimit(unix.RLIMIT_NOFILE, &l) != nil || l.Cur > math.MaxInt32 {
