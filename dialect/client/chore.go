@@ -81,13 +81,13 @@ func (ch *chore) follows(system [][]byte) bool {
 		return true
 	}
 	return slices.ContainsFunc(system, func(s []byte) bool {
-		return bytes.HasPrefix(s, []byte(ch.system)) && bytes.Contains(s, []byte(ch.inside))
+		return begins(s, ch.system) && bytes.Contains(s, []byte(ch.inside))
 	})
 }
 
 // asks reports whether a part of a message is how a client asks for a chore.
 func (ch *chore) asks(p Part) bool {
-	if !bytes.HasPrefix(p.Start, []byte(ch.user)) || ch.whole && len(p.Start) > len(ch.user) || !bytes.Contains(p.Start[len(ch.user):], []byte(ch.then)) {
+	if !begins(p.Start, ch.user) || ch.whole && len(p.Start) > len(ch.user) || !bytes.Contains(p.Start[len(ch.user):], []byte(ch.then)) {
 		return false
 	}
 	if ch.holds == nil {

@@ -13,6 +13,7 @@ var (
 	harnessPrefaces = gather(func(cl *client) []preface { return cl.from })
 	harnessTails    = inBytes(gather(func(cl *client) []string { return cl.tails }))
 	harnessFiles    = gather(func(cl *client) [][2]string { return cl.files })
+	filesBegin      = inBytes(firsts(harnessFiles))
 	wordsWithin     = gather(func(cl *client) []string { return cl.within })
 	wordsAround     = gather(func(cl *client) []string { return cl.around })
 	ownAnswers      = gather(func(cl *client) []string { return cl.answers })
@@ -23,6 +24,13 @@ func gather[T any](of func(*client) []T) (all []T) {
 		all = append(all, of(&clients[i])...)
 	}
 	return all
+}
+
+func firsts(pairs [][2]string) (out []string) {
+	for _, p := range pairs {
+		out = append(out, p[0])
+	}
+	return out
 }
 
 // inBytes are texts as they are sought in others, for which nothing is copied
@@ -58,19 +66,19 @@ func MayHold(raw []byte) bool {
 			return true
 		}
 	}
-	for i := range harnessFiles {
-		if bytes.Contains(raw, []byte(harnessFiles[i][0])) {
-			return true
-		}
-	}
-	return tail(raw) >= 0
+	return slices.ContainsFunc(filesBegin, func(t []byte) bool { return bytes.Contains(raw, t) }) || tail(raw) >= 0
 }
 
 // startsRaw reports whether a text, as it stands in a JSON string, may begin with
 // one that has line feeds in it.
 func startsRaw(raw []byte, start string) bool {
 	start, _, _ = strings.Cut(start, "\n")
-	return len(raw) >= len(start) && string(raw[:len(start)]) == start
+	return begins(raw, start)
+}
+
+// begins is bytes.HasPrefix for a string, of which nothing is copied.
+func begins(text []byte, with string) bool {
+	return len(text) >= len(with) && string(text[:len(with)]) == with
 }
 
 // tail is where a text of a client begins that goes on to the end, or -1.
