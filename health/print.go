@@ -4,6 +4,8 @@ import (
 	"cmp"
 	"fmt"
 	"io"
+	"maps"
+	"slices"
 	"strings"
 	"time"
 
@@ -49,6 +51,14 @@ func (s *Status) Print(w io.Writer) {
 		fmt.Fprintf(w, "          to do: %s\n", m.Remedy)
 	}
 	PrintQueue(w, &s.Queue)
+	for _, name := range slices.Sorted(maps.Keys(s.UnknownTags)) {
+		n, begin := int(s.UnknownTags[name]), "begin"
+		if n == 1 {
+			begin = "begins"
+		}
+		fmt.Fprintf(w, "          %s of %s %s with a tag that no rule knows: the client may have written it, and not the person; please report its version\n",
+			terminal.Count(n, "turn"), name, begin)
+	}
 	if len(s.Waiting) > 0 {
 		fmt.Fprintf(w, "settings  changed in the file, restart to apply: %s\n", strings.Join(s.Waiting, ", "))
 	}

@@ -39,6 +39,10 @@ type Status struct {
 	// delivered, because they are not proven to be forgotten.
 	Blocked []string `json:"blocked_groups,omitempty"`
 
+	// UnknownTags are the turns since the start whose kept words begin with a tag
+	// that no rule knows, by the client's name.
+	UnknownTags map[string]int64 `json:"unknown_tags,omitempty"`
+
 	// Waiting are the settings that have changed in the file and count after a
 	// restart.
 	Waiting []string `json:"need_a_restart,omitempty"`

@@ -19,15 +19,13 @@ import (
 )
 
 const (
-	// maxAnswers bounds the answers of one connection that requests can refer
-	// to.
+	// maxAnswers bounds the answers that requests of one connection can refer to.
 	maxAnswers = 1024
 
 	// maxAnswerID bounds the ids of answers that requests can refer to, in bytes.
 	maxAnswerID = 16 << 10
 
-	// maxLanes bounds the answers that are under way at the same time over one
-	// connection.
+	// maxLanes bounds the answers that are under way at once over one connection.
 	maxLanes = 256
 )
 

@@ -106,6 +106,7 @@ func (p *pendingTurn) keep(a dialect.Answer) {
 	if began := p.memory.Pending.Began(&p.turn); !began.IsZero() {
 		p.turn.Said = began
 	}
+	p.s.observer.Kept(p.turn.Kind, p.turn.Client, p.turn.User)
 	err := p.memory.Keep(context.Background(), p.turn)
 	if err == nil {
 		p.memory.Pending.End(&p.turn)

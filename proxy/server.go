@@ -166,6 +166,9 @@ func (s *Server) mem() *Memory { return s.settings.Load() }
 // do the remembering must stay what they are.
 func (s *Server) Set(m Memory) { s.settings.Store(&m) }
 
+// UnknownTags are observe's.
+func (s *Server) UnknownTags() map[string]int64 { return s.observer.UnknownTags() }
+
 // Addr is the address that clients connect to.
 func (s *Server) Addr() net.Addr { return s.listener.Addr() }
 

@@ -37,7 +37,7 @@ func (a *app) status(ctx context.Context, fresh bool) health.Status {
 		s.Owner = a.service.Owner()
 	}
 	if a.proxy != nil {
-		s.Listen = a.proxy.Addr().String()
+		s.Listen, s.UnknownTags = a.proxy.Addr().String(), a.proxy.UnknownTags()
 	}
 	m := &s.Memory
 	if c := a.consent.Load(); c != nil {

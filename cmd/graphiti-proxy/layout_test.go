@@ -64,7 +64,7 @@ var mayImport = map[string][]string{
 	"proxy/contain":           {},
 	"proxy/identity":          {"dialect", "dialect/registry", "graphiti", "proxy/workspace"},
 	"proxy/memo":              {"dialect"},
-	"proxy/observe":           {"dialect", "dialect/registry", "graphiti", "inject", "proxy/wire"},
+	"proxy/observe":           {"dialect", "dialect/client", "dialect/registry", "graphiti", "inject", "proxy/wire"},
 	"proxy/proxytest":         {},
 	"proxy/upstream":          {"dialect/registry", "proxy/wire"},
 	"proxy/wire":              {"budget", "proxy/contain", "proxy/wire/connect", "proxy/wire/listen", "proxy/wire/sock"},

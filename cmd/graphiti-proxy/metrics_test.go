@@ -34,6 +34,35 @@ func metrics(t *testing.T, w *world) map[string][2]string {
 	return all
 }
 
+// TestUnknownTagsAreCounted by the client's name, and nothing of the text is shown.
+func TestUnknownTagsAreCounted(t *testing.T) {
+	t.Parallel()
+	w := start(t, t.TempDir(), nil)
+	for _, text := range []string{"<new_harness>Zanzibar</new_harness>", "What is <b>?", "<system-reminder>x</system-reminder>My cat is called Miso."} {
+		w.say(text)
+	}
+	w.delivered(3)
+	status := w.app.status(t.Context(), false)
+	var shown strings.Builder
+	status.Print(&shown)
+	resp, err := w.client.Get("http://" + w.app.admin.Addr().String() + "/metrics")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer resp.Body.Close()
+	b, err := io.ReadAll(resp.Body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(status.UnknownTags) != 1 || status.UnknownTags["other"] != 1 || !strings.Contains(shown.String(), "1 turn of other begins with a tag") ||
+		!regexp.MustCompile(`(?m)^graphiti_proxy_unknown_tags_total\{.*client="other".*\} 1$`).Match(b) {
+		t.Errorf("%v\n%s\n%s", status.UnknownTags, shown.String(), b)
+	}
+	if all := shown.String() + string(b); strings.Contains(all, "new_harness") || strings.Contains(all, "Zanzibar") {
+		t.Error("what was said is shown")
+	}
+}
+
 // TestMetricsAreDocumented, each with its kind and the words that it has
 // itself. The table is made again with METRICS_TABLE=1 go test -v.
 func TestMetricsAreDocumented(t *testing.T) {

@@ -51,6 +51,7 @@ func TestPlace(t *testing.T) {
 		want place.Place
 	}{
 		{"one directory", request(t, prompt, opening, "hello"), own},
+		{"the conversation is compacted", request(t, "You are a specialized system component responsible for distilling chat history into a snapshot.", opening, "hello"), own},
 		{"the person speaks later", request(t, prompt, opening), own},
 		{"several directories", request(t, prompt, opens+lists+"  - /own\n  - /other"+tree+closes, "hello"), own},
 		{"no tree", request(t, prompt, opens+closes, "hello"), place.Place{}},

@@ -44,20 +44,21 @@ type parser struct {
 type begun struct {
 	prompt bool // the system instruction was seen
 
-	cli     bool // Gemini CLI speaks, with its usual system prompt
+	cli     bool // Gemini CLI speaks, with its usual system prompt or to compact
 	session bool // the contents begin as its conversations do, and none of its tools' own requests
 	opening dialect.Span
 	agent   bool // one of its subagents speaks
 }
 
 // cliPrompt and cliSession begin Gemini CLI's prompt, and the first content of
-// its conversations. cliAgent is in the prompts of its subagents, also of those
+// its conversations; cliCompacts is the prompt of those that it compacts. cliAgent is in the prompts of its subagents, also of those
 // that people write.
 var (
-	cliPrompt  = []byte("You are Gemini CLI")
-	cliSession = []byte("<session_context>")
-	block      = []byte("<graphiti_memory>") // of another proxy before this one
-	cliAgent   = []byte("You are running in a non-interactive mode. You CANNOT ask the user for input or clarification.")
+	cliPrompt   = []byte("You are Gemini CLI")
+	cliCompacts = []byte("You are a specialized system component responsible for distilling chat history")
+	cliSession  = []byte("<session_context>")
+	block       = []byte("<graphiti_memory>") // of another proxy before this one
+	cliAgent    = []byte("You are running in a non-interactive mode. You CANNOT ask the user for input or clarification.")
 )
 
 // member reads a member of the request.
@@ -118,7 +119,8 @@ func (p *parser) instruction(m *dialect.Message) bool {
 	parts := contentParts{m: m, system: true}
 	_, ok := p.parts(&parts)
 	m.At, m.Form = -1, dialect.FormNone
-	p.cli = bytes.HasPrefix(p.Raw(parts.begins), cliPrompt)
+	begins := p.Raw(parts.begins)
+	p.cli = bytes.HasPrefix(begins, cliPrompt) || bytes.HasPrefix(begins, cliCompacts)
 	return ok
 }
 

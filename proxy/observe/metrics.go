@@ -10,6 +10,7 @@ import (
 	"go.opentelemetry.io/otel/metric"
 
 	"github.com/graphiti-proxy/graphiti-proxy/dialect"
+	"github.com/graphiti-proxy/graphiti-proxy/dialect/client"
 	"github.com/graphiti-proxy/graphiti-proxy/dialect/registry"
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti"
 	"github.com/graphiti-proxy/graphiti-proxy/inject"
@@ -29,6 +30,8 @@ type instruments struct {
 	answers     *tally[resultKey]       // upstream × result, 7 series for each upstream
 	inputTokens metric.Int64Counter     // one series
 	cachedInput metric.Int64Counter     // one series
+	unknownTags metric.Int64Counter     // client, at most 24 series
+	byClient    map[string]*keptOf
 }
 
 type outcomeKey struct {
@@ -82,10 +85,17 @@ func newInstruments(m metric.Meter) (*instruments, error) {
 			.005, .01, .025, .05, .1, .25, .5, 1, 2.5, 5, 10, 30, 60),
 		inputTokens: counter("input_tokens", "Tokens of requests, as providers said in answers that were read."),
 		cachedInput: counter("cached_input_tokens", "Of those, the tokens that providers read from their prompt caches."),
+		unknownTags: counter("unknown_tags", "Turns whose kept words begin with a tag that no rule knows, by client: a rule may no longer match."),
+		byClient:    make(map[string]*keptOf),
 		bySearch:    make(map[searchKey]metric.MeasurementOption),
 	}
 	if err := errors.Join(errs...); err != nil {
 		return nil, fmt.Errorf("make metrics: %w", err)
+	}
+	for _, name := range client.Names() {
+		of := &keptOf{labels: labels("client", name)}
+		in.byClient[name] = of
+		in.unknownTags.Add(context.Background(), 0, of.labels)
 	}
 	for _, up := range registry.Upstreams {
 		for _, result := range append([]string{Unreachable, Timeout}, classes[1:]...) {

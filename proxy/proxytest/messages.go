@@ -91,7 +91,7 @@ func readMessages(body []byte, count bool) (c Conversation, r messagesRequest, w
 			return c, r, where + "unexpected role " + m.Role
 		}
 		list, err := blocksOf(m.Content)
-		if err != "" {
+		if err != "" && (m.Role != "system" || string(m.Content) != "[]") { // Claude Code sends an empty one behind a summary
 			return c, r, where + err
 		}
 		var results []string
