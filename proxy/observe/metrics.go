@@ -30,8 +30,7 @@ type instruments struct {
 	answers     *tally[resultKey]       // upstream × result, 7 series for each upstream
 	inputTokens metric.Int64Counter     // one series
 	cachedInput metric.Int64Counter     // one series
-	unknownTags metric.Int64Counter     // client, at most 24 series
-	byClient    map[string]*keptOf
+	unknownTags *tally[string]          // client, at most 24 series
 }
 
 type outcomeKey struct {
@@ -72,7 +71,8 @@ func newInstruments(m metric.Meter) (*instruments, error) {
 		requests: newTally(func(k outcomeKey) metric.ObserveOption {
 			return labels("status", string(k.status), "reason", string(k.reason), "source", string(k.source))
 		}),
-		answers: newTally(func(k resultKey) metric.ObserveOption { return labels("upstream", k.upstream, "result", k.result) }),
+		answers:     newTally(func(k resultKey) metric.ObserveOption { return labels("upstream", k.upstream, "result", k.result) }),
+		unknownTags: newTally(func(name string) metric.ObserveOption { return labels("client", name) }),
 		duration: histogram("memory_duration", "Time that memory took of a request.",
 			.0001, .0005, .001, .005, .01, .025, .05, .1, .2, .4, .8, 2),
 		facts:     counter("inserted_facts", "Facts in the blocks of newest turns."),
@@ -85,17 +85,13 @@ func newInstruments(m metric.Meter) (*instruments, error) {
 			.005, .01, .025, .05, .1, .25, .5, 1, 2.5, 5, 10, 30, 60),
 		inputTokens: counter("input_tokens", "Tokens of requests, as providers said in answers that were read."),
 		cachedInput: counter("cached_input_tokens", "Of those, the tokens that providers read from their prompt caches."),
-		unknownTags: counter("unknown_tags", "Turns whose kept words begin with a tag that no rule knows, by client: a rule may no longer match."),
-		byClient:    make(map[string]*keptOf),
 		bySearch:    make(map[searchKey]metric.MeasurementOption),
 	}
 	if err := errors.Join(errs...); err != nil {
 		return nil, fmt.Errorf("make metrics: %w", err)
 	}
 	for _, name := range client.Names() {
-		of := &keptOf{labels: labels("client", name)}
-		in.byClient[name] = of
-		in.unknownTags.Add(context.Background(), 0, of.labels)
+		in.unknownTags.expect(name, true)
 	}
 	for _, up := range registry.Upstreams {
 		for _, result := range append([]string{Unreachable, Timeout}, classes[1:]...) {
@@ -118,7 +114,8 @@ func newInstruments(m metric.Meter) (*instruments, error) {
 	}
 	return in, errors.Join(
 		in.requests.report(m, "requests", "Requests of understood dialects, by what memory did."),
-		in.answers.report(m, "upstream_answers", "Requests that were sent to an upstream, by the class of the answer's status; unreachable: there was none, or it broke off in its head; timeout: it did not come in time."))
+		in.answers.report(m, "upstream_answers", "Requests that were sent to an upstream, by the class of the answer's status; unreachable: there was none, or it broke off in its head; timeout: it did not come in time."),
+		in.unknownTags.report(m, "unknown_tags", "Turns whose kept words begin with a tag that no rule knows, by client: a rule may no longer match."))
 }
 
 // labels are attributes, of names and values in turn.
