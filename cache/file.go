@@ -69,6 +69,9 @@ func (f *file) sweepLoop() {
 				if err == nil {
 					_, err = tx.Exec("DELETE FROM floors WHERE born < ?", now.Add(-max(f.ttl, floorsFor)).Unix())
 				}
+				if err == nil {
+					_, err = tx.Exec("DELETE FROM standing WHERE born < ?", now.Add(-standingFor).Unix())
+				}
 				return err
 			})
 		}

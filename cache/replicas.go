@@ -34,6 +34,8 @@ func script(name string) *redis.Script {
 //	pending:<fingerprint>  the session of a conversation without an answer
 //	snapshot:<session>     a session's short-term memory
 //	snapshots:<scope>      the keys of snapshots that hold turns of a group, or of a session
+//	standing:<list>        what stands on a card, by when it was laid down; it ends after a year
+//	standings:<scope>      the keys of lists with entries of a group, or of a session
 type replicas struct {
 	db  *redis.DB
 	ttl time.Duration

@@ -12,8 +12,17 @@ import (
 	"github.com/graphiti-proxy/graphiti-proxy/cache/sqlite"
 )
 
-// Snapshots keeps a text by session. It is safe for concurrent use.
+// Snapshots keeps texts for the beginnings of conversations: one by session, and
+// lists of short ones. It is safe for concurrent use.
 type Snapshots struct{ store snapshotStore }
+
+const (
+	// standingMax is how many entries a list has, the newest ones.
+	standingMax = 64
+
+	// standingFor is how long an entry is kept.
+	standingFor = 365 * 24 * time.Hour
+)
 
 // snapshotStore is where snapshots outlive the process.
 type snapshotStore interface {
@@ -23,6 +32,9 @@ type snapshotStore interface {
 	// saveSnapshotLater does not wait.
 	saveSnapshotLater(session string, body []byte, generation int64, scopes []string)
 	forgetSnapshots(ctx context.Context, scope string) error
+
+	readStanding(ctx context.Context, lists []string, f func(list string, entry []byte)) error
+	addStanding(ctx context.Context, list string, entry []byte, generation int64, scopes []string) error
 }
 
 // Load returns a session's; nil when it has none.
@@ -49,7 +61,24 @@ func (s *Snapshots) Each(ctx context.Context, f func(session string, body []byte
 	return nil
 }
 
-// Forget removes those of a scope.
+// Add puts an entry into a list, unless one of its scopes has a newer generation.
+// A list holds its newest 64, for a year.
+func (s *Snapshots) Add(ctx context.Context, list string, entry []byte, generation int64, scopes ...string) error {
+	if err := s.store.addStanding(ctx, list, entry, generation, scopes); err != nil {
+		return fmt.Errorf("keep what stands on a card: %w", err)
+	}
+	return nil
+}
+
+// Entries calls f for the entries of lists, the newest of each first.
+func (s *Snapshots) Entries(ctx context.Context, f func(list string, entry []byte), lists ...string) error {
+	if err := s.store.readStanding(ctx, lists, f); err != nil {
+		return fmt.Errorf("read what stands on cards: %w", err)
+	}
+	return nil
+}
+
+// Forget removes those of a scope, and the entries of lists that have it.
 func (s *Snapshots) Forget(ctx context.Context, scope string) error {
 	if err := s.store.forgetSnapshots(ctx, scope); err != nil {
 		return fmt.Errorf("forget snapshots: %w", err)
@@ -115,6 +144,43 @@ func (f snapshotFile) forgetSnapshots(ctx context.Context, scope string) error {
 	return f.db.Write(ctx, func(tx *sqlite.Tx) error {
 		tx.Fold()
 		_, err := tx.Exec("DELETE FROM snapshots WHERE instr(grps, ?) > 0", listed([]string{scope}))
+		if err == nil {
+			_, err = tx.Exec("DELETE FROM standing WHERE instr(grps, ?) > 0", listed([]string{scope}))
+		}
+		return err
+	})
+}
+
+func (f snapshotFile) readStanding(ctx context.Context, lists []string, do func(string, []byte)) error {
+	args := make([]any, len(lists))
+	for i := range lists {
+		args[i] = lists[i]
+	}
+	rows, err := f.db.Query(ctx, "SELECT list, body FROM standing WHERE list IN (?"+strings.Repeat(", ?", len(lists)-1)+") ORDER BY id DESC", args...)
+	if err != nil {
+		return err
+	}
+	defer rows.Close()
+	for rows.Next() {
+		var list string
+		var body []byte
+		if err := rows.Scan(&list, &body); err != nil {
+			return err
+		}
+		do(list, body)
+	}
+	return rows.Err()
+}
+
+func (f snapshotFile) addStanding(ctx context.Context, list string, entry []byte, generation int64, scopes []string) error {
+	return f.db.Write(ctx, func(tx *sqlite.Tx) error {
+		if gone, err := older(tx, generation, scopes); err != nil || gone {
+			return err
+		}
+		_, err := tx.Exec("INSERT INTO standing (list, body, grps, born) VALUES (?, ?, ?, ?)", list, entry, listed(scopes), time.Now().Unix())
+		if err == nil {
+			_, err = tx.Exec("DELETE FROM standing WHERE list = ? AND id <= (SELECT id FROM standing WHERE list = ? ORDER BY id DESC LIMIT 1 OFFSET ?)", list, list, standingMax)
+		}
 		return err
 	})
 }

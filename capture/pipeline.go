@@ -18,7 +18,7 @@ import (
 // ErrStopped says that no more turns are taken.
 var ErrStopped = errors.New("ingestion has stopped")
 
-// Options configures a Pipeline. All fields but OnStored, Shared and
+// Options configures a Pipeline. All fields but OnKept, OnStored, Shared and
 // Told are required.
 type Options struct {
 	Path       string // of the spool's file
@@ -29,12 +29,13 @@ type Options struct {
 	MaxBatch   int // turns in one call to a memory elsewhere
 	MaxChars   int // of one message
 	Timeout    time.Duration
-	Verify     bool                   // whether acceptance is not taken for proof
-	StallAfter time.Duration          // without a sign of work
-	Withheld   []string               // groups to which nothing is handed over, until Withhold is called
-	Shared     *Shared                // what replicas share; nil: nothing
-	Told       func(deliver.Delivery) // is told of deliveries of turns that have a Trace; may be nil
-	OnStored   func(group string)     // called when a group holds something new
+	Verify     bool                                  // whether acceptance is not taken for proof
+	StallAfter time.Duration                         // without a sign of work
+	Withheld   []string                              // groups to which nothing is handed over, until Withhold is called
+	Shared     *Shared                               // what replicas share; nil: nothing
+	Told       func(deliver.Delivery)                // is told of deliveries of turns that have a Trace; may be nil
+	OnStored   func(group string)                    // called when a group holds something new
+	OnKept     func(t *ledger.Turn, groups []string) // is told of each turn on disk, and which groups had not had it
 	Log        *slog.Logger
 }
 
@@ -259,6 +260,11 @@ func (p *Pipeline) keepAll(ctx context.Context, turns []ledger.Turn) (kept int, 
 		return 0, err
 	}
 	p.noteRecorded(turns)
+	if p.opts().OnKept != nil {
+		for i := range turns {
+			p.opts().OnKept(&turns[i], all[i].Groups)
+		}
+	}
 	p.mu.Lock()
 	for i := range turns {
 		t, a := &turns[i], &all[i]

@@ -134,6 +134,17 @@ func (n Namer) Writes(w Who) []Target {
 	return n.targets(w, ScopeUser, ScopeAgent)
 }
 
+// Beside is the person's own group, where what a caller says of themselves is kept
+// beside the turn: in a project whose turns are not kept there anyway, and where
+// nothing else was set. ok is false elsewhere.
+func (n Namer) Beside(w Who) (t Target, ok bool) {
+	if w.SystemActor != "" || w.Workspace == "" || w.User == "" || n.Ingest.list != nil {
+		return t, false
+	}
+	g, ok := n.Group(ScopeUser, w)
+	return Target{ScopeUser, g}, ok
+}
+
 // targets are the groups of those scopes that the caller has.
 func (n Namer) targets(w Who, scopes ...Scope) []Target {
 	out := make([]Target, 0, len(scopes))

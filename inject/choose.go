@@ -58,6 +58,7 @@ type chooser struct {
 	staleAfter time.Duration
 	ownTurns   map[string]struct{} // episodes that the conversation itself shows
 	visible    map[string]struct{} // what earlier blocks of the conversation show: visibleIn
+	opening    map[string]struct{} // with what the block begins, likewise
 	guard      Guard
 	minScore   float64 // strength that one fact must have for any to be shown; 0: none
 	drift      float64 // likeness to what is visible from which nothing new is shown; 0: never
@@ -132,6 +133,8 @@ func (ch *chooser) look(f *graphiti.Fact, scope graphiti.Scope) Candidate {
 		c.Verdict = Empty
 	case ch.shows(text):
 		c.Verdict = Visible
+	case ch.opens(text):
+		c.Verdict = Repeated
 	case ch.guard != GuardOff && !f.Dated && instructs(text):
 		if ch.guard == GuardDrop {
 			c.Verdict = Instruction
@@ -153,6 +156,11 @@ func (ch *chooser) valid(f *graphiti.Fact) bool {
 
 func (ch *chooser) shows(text string) bool {
 	_, ok := ch.visible[text]
+	return ok
+}
+
+func (ch *chooser) opens(text string) bool {
+	_, ok := ch.opening[text]
 	return ok
 }
 
@@ -181,7 +189,7 @@ const alikeFrom = 0.8
 
 // once leaves of facts that say the same one: the newest.
 func (ch *chooser) once(all []Candidate) {
-	ids, texts := make(map[string]bool), make(map[string]int)
+	ids, texts, messages := make(map[string]bool), make(map[string]int), make(map[string]bool)
 	words := make([]map[string]bool, len(all))
 	for i := range all {
 		c := &all[i]
@@ -189,10 +197,12 @@ func (ch *chooser) once(all []Candidate) {
 			continue
 		}
 		text := normal(c.Fact.Text)
-		if _, same := texts[text]; same || c.Fact.UUID != "" && ids[c.Fact.UUID+c.Fact.Group] {
+		message := c.Fact.Episode != "" && c.Fact.Dated // of which a part may stand in another group
+		if _, same := texts[text]; same || c.Fact.UUID != "" && ids[c.Fact.UUID+c.Fact.Group] || message && messages[c.Fact.Episode] {
 			c.Verdict = Repeated
 			continue
 		}
+		messages[c.Fact.Episode] = true
 		texts[text] = i
 		if c.Fact.UUID != "" {
 			ids[c.Fact.UUID+c.Fact.Group] = true

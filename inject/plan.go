@@ -16,6 +16,7 @@ import (
 
 	"github.com/graphiti-proxy/graphiti-proxy/dialect"
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti"
+	"github.com/graphiti-proxy/graphiti-proxy/graphiti/person"
 )
 
 // Mode says what may be done for one request.
@@ -99,6 +100,9 @@ type Options struct {
 	Window     int           // of models that are not known, in tokens
 	NoWait     bool          // a request does not wait for a search
 	Snapshots  Snapshots     // short-term memory; nil: none
+	Opening    Opening       // what conversations begin with; nil: nothing
+	CardChars  int           // of the card, in characters; 0: none
+	Resume     time.Duration // how long ago a conversation may be that the next one is told of; 0: it never is
 	Redact     Redact        // nil: nothing is taken out
 	Prefetch   bool          // after each turn, for the next one
 	Compaction bool          // who summarises a conversation is told what is known
@@ -183,7 +187,7 @@ func (m *Memory) Plan(c *dialect.Conversation, chain []dialect.Fingerprint, who 
 		until = start.Add(m.opts().Timeout)
 	}
 	// Storing what is found is given the last moment.
-	t := turn{c: c, first: first, generation: mode.Generation, until: until, deadline: until.Add(-m.opts().Timeout / storing)}
+	t := turn{c: c, first: first, guest: !mode.Ingest, generation: mode.Generation, until: until, deadline: until.Add(-m.opts().Timeout / storing)}
 	t.lookUp(m.opts().Decisions, chain, who.Session, first)
 	p.Generation = mode.Generation
 	p.Inserts, p.Forgotten = t.repeated(), t.forgotten()
@@ -227,13 +231,14 @@ func (m *Memory) recall(t *turn, who graphiti.Who, query string) (Decision, Outc
 	if !ok {
 		return Decision{}, Outcome{Status: StatusTimeout}
 	}
-	reads := m.opts().Reads(who, aboutPerson(t.c.Text(t.c.Last)))
+	reads := m.opts().Reads(who, person.Asks(t.c.Text(t.c.Last)))
 	for _, r := range reads {
 		t.groups = append(t.groups, r.Group)
 	}
 	weighed := t.own == (Key{}) && m.opts().MinScore > 0 // what a whole conversation is about is no question
+	before := m.opening(t, who)
 	if weighed && !asks(t.c.Text(t.c.Last)) {
-		return show(m.resumed(t, who), "", true)
+		return alone(before, StatusEmpty)
 	}
 	facts, atOnce := m.prepared(snapshotKey(who), query, t.generation, reads)
 	deadline := t.deadline
@@ -250,21 +255,38 @@ func (m *Memory) recall(t *turn, who graphiti.Who, query string) (Decision, Outc
 	}
 	switch {
 	case errors.Is(err, context.DeadlineExceeded):
-		return Decision{}, Outcome{Status: StatusTimeout}
+		return alone(before, StatusTimeout)
 	case err != nil:
-		return Decision{}, Outcome{Status: StatusError}
+		return alone(before, StatusError)
 	}
-	before := m.resumed(t, who)
 	ch := m.chooser(t)
+	opened, _ := formatBlock(before)
+	ch.opening = visibleIn([]string{opened})
 	if !weighed {
 		ch.minScore = 0
 	}
+	ch.count -= len(before)
 	for _, l := range before {
 		ch.max -= utf8.RuneCountInString(l) + len("- \n")
 	}
 	all := ch.choose(scoped(reads, found))
 	weak := slices.ContainsFunc(all, func(c Candidate) bool { return c.Verdict == Weak })
 	return show(append(before, lines(all)...), source, weak)
+}
+
+// alone decides to show what is known without a search: none was needed, or
+// what it came to is why.
+func alone(lines []string, why Status) (d Decision, o Outcome) {
+	if len(lines) == 0 {
+		if o.Status = why; why == StatusEmpty {
+			o.Reason = ReasonWeak
+		}
+		return d, o
+	}
+	if d, o = show(lines, SourceLive, false); why != StatusEmpty {
+		o.Status = why
+	}
+	return d, o
 }
 
 // show decides to show lines; weak says that others were found, and not worth it.

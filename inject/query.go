@@ -7,6 +7,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/graphiti-proxy/graphiti-proxy/dialect"
+	"github.com/graphiti-proxy/graphiti-proxy/graphiti/person"
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti/strength"
 )
 
@@ -57,7 +58,7 @@ func query(c *dialect.Conversation) string {
 // asks reports whether a text says what it is about: "continue" and "thanks"
 // do not, and what was spoken of before is in the conversation.
 func asks(text []byte) bool {
-	return strength.Tells(string(cutWord(text, maxQuery))) || aboutPerson(text)
+	return strength.Tells(string(cutWord(text, maxQuery))) || person.Asks(text)
 }
 
 const (

@@ -11,6 +11,8 @@ import (
 
 	"github.com/graphiti-proxy/graphiti-proxy/dialect"
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti"
+	"github.com/graphiti-proxy/graphiti-proxy/graphiti/strength"
+	"github.com/graphiti-proxy/graphiti-proxy/inject/note"
 )
 
 // Snapshots keeps a text by key, for the groups and the sessions whose forgetting
@@ -26,10 +28,12 @@ type Snapshots interface {
 type snapshot struct {
 	Session string `json:"session,omitempty"` // its hash
 
-	Asked  string   `json:"asked,omitempty"`
-	Tasks  []Task   `json:"tasks,omitempty"`
-	Files  []string `json:"files,omitempty"`
-	Errors []string `json:"errors,omitempty"`
+	About  string      `json:"about,omitempty"` // what was asked first
+	At     int64       `json:"at,omitempty"`    // Unix seconds, of the last turn
+	Asked  string      `json:"asked,omitempty"`
+	Tasks  []note.Task `json:"tasks,omitempty"`
+	Files  []string    `json:"files,omitempty"`
+	Errors []string    `json:"errors,omitempty"`
 }
 
 const snapshotChars = 700 // of a block that a snapshot may take
@@ -38,13 +42,16 @@ const snapshotChars = 700 // of a block that a snapshot may take
 const resumes = "earlier in this session, asked: "
 
 // add takes a turn in.
-func (s *snapshot) add(n Note, said string) {
-	s.Asked = lineOf(said)
+func (s *snapshot) add(n note.Note, said string) {
+	s.Asked, s.At = note.Line(said), time.Now().Unix()
+	if s.About == "" && strength.Tells(s.Asked) {
+		s.About = s.Asked
+	}
 	if n.Tasks != nil {
 		s.Tasks = n.Tasks
 	}
 	for _, f := range n.Files {
-		s.Files = latest(s.Files, f, maxFiles)
+		s.Files = note.Latest(s.Files, f, note.MaxFiles)
 	}
 	s.Errors = n.Errors // those of earlier turns have been dealt with, or come again
 }
@@ -104,7 +111,7 @@ func SnapshotOf(lines []string, session string) []byte {
 		if asked, ok := strings.CutPrefix(line, resumes); ok {
 			s.Asked = asked
 		} else if task, ok := strings.CutPrefix(line, openTask); ok {
-			s.Tasks = append(s.Tasks, Task{Text: task})
+			s.Tasks = append(s.Tasks, note.Task{Text: task})
 		} else if files, ok := strings.CutPrefix(line, filesTouched); ok {
 			s.Files = strings.Split(files, ", ")
 		} else if met, ok := strings.CutPrefix(line, errorMet); ok {
@@ -142,7 +149,7 @@ func (m *Memory) Remember(who graphiti.Who, generation int64, work []byte, said 
 	done, _ := m.redacted(string(work), time.Time{})
 	said, _ = m.redacted(said, time.Time{})
 	s.Session = graphiti.SessionHash(who.Session)
-	s.add(ReadNote([]byte(done)), said)
+	s.add(note.Read([]byte(done)), said)
 	if body, err = json.Marshal(s); err != nil {
 		return
 	}
@@ -151,6 +158,9 @@ func (m *Memory) Remember(who graphiti.Who, generation int64, work []byte, said 
 		scopes = append(scopes, t.Group)
 	}
 	m.opts().Snapshots.Save(snapshotKey(who), body, generation, scopes...)
+	if s.About != "" {
+		m.rememberLast(ctx, who, generation, scopes)
+	}
 }
 
 // redacted is a text with credentials taken out of it, where there is time.
@@ -176,7 +186,7 @@ func (m *Memory) resumed(t *turn, who graphiti.Who) []string {
 	defer cancel()
 	body, err := m.opts().Snapshots.Load(ctx, snapshotKey(who))
 	var s snapshot
-	if err != nil || body == nil || json.Unmarshal(body, &s) != nil || s.Asked == lineOf(string(t.c.Text(t.c.Last))) {
+	if err != nil || body == nil || json.Unmarshal(body, &s) != nil || s.Asked == note.Line(string(t.c.Text(t.c.Last))) {
 		return nil
 	}
 	return s.lines()

@@ -17,6 +17,7 @@ type turn struct {
 	deadline   time.Time // of looking things up
 	until      time.Time // the request waits no longer
 	first      bool      // the session was unknown until now
+	guest      bool      // the turn is not kept: a subagent's, or what nobody wants kept
 	groups     []string
 	at         []int // the messages that persons wrote
 	keys       [][16]byte

@@ -23,9 +23,9 @@ type Tenants interface {
 // promises are what a request leaves to be done once the upstream has accepted
 // its credential.
 type promises struct {
-	stranger   bool          // no upstream has accepted the credential so far
-	tenant     string        // to be noted as accepted; empty: the operator vouches for it, or there is none
-	directives []ledger.Turn // to be kept
+	stranger bool          // no upstream has accepted the credential so far
+	tenant   string        // to be noted as accepted; empty: the operator vouches for it, or there is none
+	stated   []ledger.Turn // to be kept; those of a kind are directives
 }
 
 // promised returns what is kept for a caller once the upstream has accepted the
@@ -56,10 +56,12 @@ func (p *promises) keep(m *Memory, status int) (directives int) {
 	if rejected(status) || p.stranger && !accepted {
 		return 0
 	}
-	if len(p.directives) > 0 && m.Later(p.directives) {
-		return len(p.directives)
+	if len(p.stated) > 0 && m.Later(p.stated) {
+		for i := range p.stated {
+			directives += min(1, len(p.stated[i].Kind))
+		}
 	}
-	return 0
+	return directives
 }
 
 // accepted does what the head of an answer allows, and returns how many

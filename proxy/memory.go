@@ -68,10 +68,10 @@ type Memory struct {
 	// and whatever is written for it carries it. nil: nothing ever is.
 	Generation func() int64
 
-	// Directives finds, in what a person wrote, what is to be kept as it
-	// stands, and counts what is refused, and what is for a scope that there is
-	// not. nil: that is not wanted.
-	Directives func(who graphiti.Who, generation int64, text string) (list []ledger.Turn, refused, unscoped int)
+	// Stated finds, in what a person wrote in a turn, what is to be kept beside
+	// it, directives with their kind, and counts those that are refused, and those
+	// for a scope that there is not. nil: that is not wanted.
+	Stated func(who graphiti.Who, turn string, generation int64, text string) (list []ledger.Turn, refused, unscoped int)
 
 	// Later keeps turns whatever becomes of the request, and must not block. It
 	// reports whether there is room for them.

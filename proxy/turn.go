@@ -12,7 +12,7 @@ import (
 	"github.com/graphiti-proxy/graphiti-proxy/capture/response"
 	"github.com/graphiti-proxy/graphiti-proxy/dialect"
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti"
-	"github.com/graphiti-proxy/graphiti-proxy/inject"
+	"github.com/graphiti-proxy/graphiti-proxy/inject/note"
 	"github.com/graphiti-proxy/graphiti-proxy/proxy/contain"
 	"github.com/graphiti-proxy/graphiti-proxy/proxy/identity"
 	"github.com/graphiti-proxy/graphiti-proxy/proxy/observe"
@@ -115,7 +115,7 @@ func (s *Server) newPending(c *call, d *decision) (p *pendingTurn, held int) {
 	p.turn.User = string(c.conv.Text(c.conv.Last))
 	held = len(p.turn.User)
 	if p.recall && len(d.plan.Write) > 0 {
-		p.work = append(p.work, inject.Work(&c.conv)...)
+		p.work = append(p.work, note.Work(&c.conv)...)
 		held += len(p.work)
 	} else {
 		p.recall = false

@@ -66,6 +66,9 @@ func (sv *Service) export(ctx context.Context, part ledger.Part, f func(Record) 
 		return err
 	}
 	return sv.o.State.Snapshots.Each(ctx, func(session string, body []byte) error {
-		return f(notesOf(whose, session, body))
+		if r := notesOf(whose, session, body); r.Text != "" { // else it says which session was the last one
+			return f(r)
+		}
+		return nil
 	}, part.Scope(), part.Group)
 }

@@ -14,6 +14,7 @@ import (
 	"github.com/graphiti-proxy/graphiti-proxy/capture"
 	"github.com/graphiti-proxy/graphiti-proxy/capture/ledger"
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti"
+	"github.com/graphiti-proxy/graphiti-proxy/graphiti/person"
 )
 
 // Promotion is a text worth keeping as it stands.
@@ -77,11 +78,17 @@ func promoted(who graphiti.Who, target graphiti.Target, generation int64, kind, 
 	}
 }
 
-// Directives are those in a message of a generation. Where no scope is written it is the
+// Stated is what a person's message says that is kept beside its turn: what they
+// say of themselves in a project, for their own memory, and the directives, where
+// they are wanted. Of those, where no scope is written it is the
 // project's, which is less than everywhere, and where there is none the
 // person's. Those that look like they hold a credential, or are too long, are
 // refused; those for a scope that there is not here are unscoped.
-func (sv *Service) Directives(who graphiti.Who, generation int64, text string) (list []ledger.Turn, refused, unscoped int) {
+func (sv *Service) Stated(who graphiti.Who, turn string, generation int64, text string) (list []ledger.Turn, refused, unscoped int) {
+	list = sv.ofThemselves(who, turn, generation, text)
+	if !sv.settings().Directives {
+		return list, 0, 0
+	}
 	found, refused := capture.Directives(text)
 	for _, d := range found {
 		scope := graphiti.Scope(d.Scope)
@@ -102,6 +109,25 @@ func (sv *Service) Directives(who graphiti.Who, generation int64, text string) (
 		list = append(list, promoted(who, graphiti.Target{Scope: scope, Group: group}, generation, d.Kind, d.Text))
 	}
 	return list, refused, unscoped
+}
+
+// ofThemselves is what a person says of themselves in a project, as a part of its
+// turn: those sentences and nothing of the project. Elsewhere the turn is in the
+// person's memory as a whole.
+func (sv *Service) ofThemselves(who graphiti.Who, turn string, generation int64, text string) []ledger.Turn {
+	to, ok := sv.namer().Beside(who)
+	if !ok {
+		return nil
+	}
+	said := person.Says(text)
+	if len(said) == 0 {
+		return nil
+	}
+	now := time.Now()
+	return []ledger.Turn{{
+		ID: turn, Session: who.Session, Owner: who.Owner(), User: strings.Join(said, "\n"), Said: now, Answered: now,
+		Client: "graphiti-proxy", Targets: []graphiti.Target{to}, Generation: generation,
+	}}
 }
 
 func digest(parts ...string) string {

@@ -49,6 +49,8 @@ type Settings struct {
 	MaxFacts int           // of a search
 	MaxChars int           // of a text
 	Timeout  time.Duration // of one look into the memory
+
+	Directives bool // Stated looks for them
 }
 
 // Service is the memory in all its places. It is safe for concurrent use.

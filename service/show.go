@@ -48,6 +48,7 @@ type Found struct {
 // Shown is what is kept, and Groups where it was looked for.
 type Shown struct {
 	Messages []Record       `json:"messages"`
+	Card     []string       `json:"card,omitempty"`   // what new conversations begin with, the more important first
 	Others   []ledger.Owned `json:"others,omitempty"` // groups of theirs that were not looked into
 	Groups   []string       `json:"-"`
 }
@@ -103,6 +104,7 @@ func (sv *Service) Show(ctx context.Context, s Selector, n int) (Shown, error) {
 	shown.Messages, shown.Groups, err = sv.show(ctx, s, n)
 	if err == nil {
 		shown.Others = sv.others(ctx, s, shown.Groups)
+		shown.Card, err = sv.card(ctx, s)
 	}
 	return shown, err
 }

@@ -34,7 +34,7 @@ type Part struct {
 // forgotten in all groups.
 func (p Part) Means(t *Turn) bool {
 	if p.Session != "" {
-		return t.ofSession() == graphiti.SessionHash(p.Session) && (p.Owner == "" || t.Owner == p.Owner)
+		return t.OfSession() == graphiti.SessionHash(p.Session) && (p.Owner == "" || t.Owner == p.Owner)
 	}
 	return slices.ContainsFunc(t.Targets, func(target graphiti.Target) bool { return target.Group == p.Group })
 }
@@ -54,7 +54,7 @@ func (p Part) Scope() string {
 
 // Scopes are those that a turn in a group belongs to.
 func (t *Turn) Scopes(group string) [3]string {
-	session := t.ofSession()
+	session := t.OfSession()
 	return [3]string{group, graphiti.SessionScopeOf(session, ""), graphiti.SessionScopeOf(session, t.Owner)}
 }
 

@@ -183,9 +183,9 @@ func (s *Ledger) Whole(ctx context.Context, turns []Turn) ([]bool, error) {
 func own(tx *sqlite.Tx, t *Turn, target graphiti.Target, now time.Time) error {
 	_, err := tx.Exec("INSERT INTO groups VALUES (?, ?, ?, ?) ON CONFLICT DO NOTHING",
 		target.Group, t.Owner, string(target.Scope), t.KeyOf(target.Scope))
-	if err == nil && t.ofSession() != "" {
+	if err == nil && t.OfSession() != "" {
 		_, err = tx.Exec("INSERT INTO talks VALUES (?, ?, ?, ?) ON CONFLICT DO UPDATE SET at = excluded.at WHERE at < excluded.at",
-			t.ofSession(), t.Owner, target.Group, now.Truncate(24*time.Hour).Unix())
+			t.OfSession(), t.Owner, target.Group, now.Truncate(24*time.Hour).Unix())
 	}
 	if err == nil && slices.Contains(graphiti.Kinds, t.Kind) {
 		_, err = tx.Exec("INSERT INTO promoted VALUES (?) ON CONFLICT DO NOTHING", target.Group)

@@ -66,8 +66,8 @@ type Restored struct {
 	Source  string `json:",omitempty"` // its description, as it was
 }
 
-// ofSession is the hash of the turn's session; empty when it has none.
-func (t *Turn) ofSession() string {
+// OfSession is the hash of the turn's session; empty when it has none.
+func (t *Turn) OfSession() string {
 	if t.SessionHash != "" {
 		return t.SessionHash
 	}

@@ -17,7 +17,9 @@ import (
 	"github.com/graphiti-proxy/graphiti-proxy/cache/redis"
 	"github.com/graphiti-proxy/graphiti-proxy/cache/sqlite"
 	"github.com/graphiti-proxy/graphiti-proxy/capture"
+	"github.com/graphiti-proxy/graphiti-proxy/capture/ledger"
 	"github.com/graphiti-proxy/graphiti-proxy/capture/response"
+	"github.com/graphiti-proxy/graphiti-proxy/card"
 	"github.com/graphiti-proxy/graphiti-proxy/certificate"
 	"github.com/graphiti-proxy/graphiti-proxy/config"
 	"github.com/graphiti-proxy/graphiti-proxy/datadir"
@@ -218,7 +220,7 @@ func (a *app) openParts() (proxy.Memory, error) {
 	if err := state.Generations.Refresh(context.Background()); err != nil {
 		a.log.Warn("read forgotten groups failed; nothing is recalled until it succeeds", "error", err)
 	}
-	if err := a.openPipeline(facts, state.Generations.Blocked()); err != nil {
+	if err := a.openPipeline(facts, state); err != nil {
 		return off, err
 	}
 	if err := a.shareGenerations(state.Generations); err != nil {
@@ -257,7 +259,7 @@ func (a *app) shareGenerations(g *cache.Generations) error {
 }
 
 // openPipeline opens the queue of turns, and delivers from it.
-func (a *app) openPipeline(facts *cache.Recall[[]graphiti.Fact], withheld []string) (err error) {
+func (a *app) openPipeline(facts *cache.Recall[[]graphiti.Fact], state *cache.State) (err error) {
 	cfg := a.cfg
 	a.pipeline, err = capture.Open(capture.Options{
 		Path:     filepath.Join(cfg.DataDir, "spool.db"),
@@ -273,7 +275,12 @@ func (a *app) openPipeline(facts *cache.Recall[[]graphiti.Fact], withheld []stri
 		StallAfter: cfg.Ingest.StallAfter,
 
 		OnStored: facts.DropGroup,
-		Withheld: withheld,
+		OnKept: func(t *ledger.Turn, groups []string) {
+			if err := (card.Cards{Lists: state.Snapshots}).Keep(t, groups); err != nil {
+				a.quiet.Warn("a turn's entry on the card cannot be kept", "error", err)
+			}
+		},
+		Withheld: state.Generations.Blocked(),
 		Shared:   a.team(),
 		Told:     telemetry.Deliveries(a.tracer),
 		Log:      a.quiet,

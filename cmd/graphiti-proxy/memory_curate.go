@@ -62,6 +62,12 @@ func printMessages(w, errOut io.Writer, answer *service.Shown) {
 		fmt.Fprintf(t, "%s\t%s\t%s\n", minute, terminal.Printable(role), terminal.Row(w, text, 88))
 	}
 	_ = t.Flush()
+	for i, line := range answer.Card {
+		if i == 0 {
+			fmt.Fprintln(errOut, "\nwith this new conversations begin, as far as recall.card_chars allows:")
+		}
+		fmt.Fprintln(errOut, "  "+terminal.Printable(line))
+	}
 }
 
 // hintAt names groups that were not searched, and how to search them: what was

@@ -44,6 +44,17 @@ func (d decisions) Keep(ctx context.Context, key [16]byte, made inject.Decision,
 	return (*inject.Decision)(kept), err
 }
 
+// opening asks the service, which is there before the first request.
+type opening struct{ *app }
+
+func (o opening) Standing(ctx context.Context, w graphiti.Who) ([]graphiti.Fact, error) {
+	return o.service.Standing(ctx, w)
+}
+
+func (o opening) Summary(ctx context.Context, w graphiti.Who, session string) (about, open string, err error) {
+	return o.service.Summary(ctx, w, session)
+}
+
 // planning is how is decided what goes into requests.
 func (a *app) planning(cfg *config.Config, namer graphiti.Namer) inject.Options {
 	return inject.Options{
@@ -69,6 +80,9 @@ func (a *app) planning(cfg *config.Config, namer graphiti.Namer) inject.Options 
 		Window:     cfg.Recall.ContextWindow,
 		NoWait:     !cfg.Recall.Wait,
 		Snapshots:  a.parts.state.Snapshots,
+		Opening:    opening{a},
+		CardChars:  cfg.Recall.CardChars,
+		Resume:     cfg.Recall.ResumeWithin,
 		Redact:     a.pipeline.RedactedBy,
 		Prefetch:   !cfg.RemoteMemory() && !cfg.Recall.Wait || cfg.RemoteMemory() && cfg.Memory.Consent && !moved(a.cfg, cfg),
 		Compaction: cfg.Recall.Compaction,
@@ -91,10 +105,6 @@ func searched(cfg *config.Config, namer graphiti.Namer, promoted func(group stri
 
 // remembering is what the proxy needs in order to remember.
 func (a *app) remembering(cfg *config.Config, id identity.Settings) proxy.Memory {
-	var directives func(graphiti.Who, int64, string) ([]ledger.Turn, int, int)
-	if cfg.Promote.Directives {
-		directives = a.service.Directives
-	}
 	keep, later := a.pipeline.Add, a.pipeline.AddAsync
 	if cfg.Ingest.IncludeSystem {
 		keep = func(ctx context.Context, t ledger.Turn) error {
@@ -103,8 +113,8 @@ func (a *app) remembering(cfg *config.Config, id identity.Settings) proxy.Memory
 		later = func(turns []ledger.Turn) bool { return a.pipeline.AddAsync(a.service.Owned(turns)) }
 	}
 	return proxy.Memory{
-		Directives: directives,
-		Later:      later,
+		Stated: a.service.Stated,
+		Later:  later,
 
 		Planner:   a.planner,
 		Sessions:  a.parts.state.Sessions,
@@ -134,7 +144,7 @@ func (a *app) remembering(cfg *config.Config, id identity.Settings) proxy.Memory
 
 // serviceSettings is what the service reads of a configuration.
 func (a *app) serviceSettings(cfg *config.Config, namer graphiti.Namer) service.Settings {
-	return service.Settings{Namer: namer, MaxFacts: cfg.Recall.MaxFacts, MaxChars: cfg.Ingest.MaxMessageChars, Timeout: cfg.Memory.Timeout}
+	return service.Settings{Namer: namer, MaxFacts: cfg.Recall.MaxFacts, MaxChars: cfg.Ingest.MaxMessageChars, Timeout: cfg.Memory.Timeout, Directives: cfg.Promote.Directives}
 }
 
 // reload takes over what has changed in a new configuration, and returns the

@@ -1,10 +1,14 @@
-package inject
+// Package person owns how people speak of themselves: what they ask about
+// themselves, what they say of themselves, and which rules they lay down. It
+// knows seven languages by tables of phrases.
+//
+// It must not know where anything is kept. Of our packages it may import
+// graphiti/strength.
+package person
 
 import (
-	"bytes"
 	"slices"
 	"strings"
-	"unicode"
 )
 
 // language is how one asks about oneself in a language.
@@ -43,12 +47,14 @@ var languages = []language{
 // notPersonal are things that are called one's own while one works on them.
 const notPersonal = "code function method class file files test tests branch repo repository project build pr commit change changes diff script query app api server database table error bug code projekt datei fonction fichier código proyecto archivo progetto codice função arquivo bestand"
 
-// aboutPerson reports whether a question is about the one who asks it: then
+// maxAsked is how much of a question is looked at, in bytes.
+const maxAsked = 2048
+
+// Asks reports whether a question is about the one who asks it: then
 // what is known of the person matters beside what is known of the project.
-func aboutPerson(text []byte) bool {
-	words := strings.FieldsFunc(string(bytes.ToLower(cut(text, maxQuery))), func(r rune) bool {
-		return !unicode.IsLetter(r) && !unicode.IsNumber(r) && r != '\'' && r != '-' && r != '’'
-	})
+func Asks(text []byte) bool {
+	text = text[:min(len(text), maxAsked)]
+	words := strings.FieldsFunc(strings.ToLower(string(text)), between)
 	joined := " " + strings.ReplaceAll(strings.Join(words, " "), "’", "'") + " "
 	for i := range languages {
 		l := &languages[i]

@@ -1,4 +1,8 @@
-package inject
+// Package note owns what is noted of a turn's work: which files it touched, which
+// errors it met, and what it left to do, read from the calls of tools.
+//
+// It must not know what becomes of it. Of our packages it may import dialect.
+package note
 
 import (
 	"regexp"
@@ -23,7 +27,7 @@ type Task struct {
 
 const (
 	maxNoted   = 32 << 10 // bytes of a turn that are looked at, its end
-	maxFiles   = 10
+	MaxFiles   = 10       // of a note, and of what is made of several
 	maxErrors  = 3
 	maxTasks   = 8
 	noteLength = 160 // characters of one line
@@ -40,7 +44,7 @@ var (
 
 // Work is the part of the body in which stands what was done since the newest
 // message of a person; nil where nothing was. It is cheap, and reading it with
-// ReadNote is not.
+// Read is not.
 func Work(c *dialect.Conversation) []byte {
 	if c.Last < 0 || !c.Answered() {
 		return nil
@@ -49,16 +53,16 @@ func Work(c *dialect.Conversation) []byte {
 	return tail[max(0, len(tail)-maxNoted):]
 }
 
-// ReadNote reads what a turn did.
-func ReadNote(tail []byte) (n Note) {
+// Read reads what a turn did.
+func Read(tail []byte) (n Note) {
 	for _, m := range noteFile.FindAllSubmatch(tail, -1) {
-		n.Files = latest(n.Files, string(m[1]), maxFiles)
+		n.Files = Latest(n.Files, string(m[1]), MaxFiles)
 	}
 	for _, m := range noteError.FindAllSubmatch(tail, -1) {
-		n.Errors = latest(n.Errors, lineOf(string(m[1])), maxErrors)
+		n.Errors = Latest(n.Errors, Line(string(m[1])), maxErrors)
 	}
 	add := func(text, status string) {
-		text, done := lineOf(text), status == "completed" || status == "done" || status == "cancelled"
+		text, done := Line(text), status == "completed" || status == "done" || status == "cancelled"
 		n.Tasks = slices.DeleteFunc(n.Tasks, func(t Task) bool { return t.Text == text })
 		n.Tasks = append(n.Tasks, Task{text, done})
 	}
@@ -76,21 +80,21 @@ func ReadNote(tail []byte) (n Note) {
 	return n
 }
 
-// latest adds to a list what is the newest in it, once, and drops the oldest.
-func latest(list []string, s string, most int) []string {
+// Latest adds to a list what is the newest in it, once, and drops the oldest.
+func Latest(list []string, s string, most int) []string {
 	list = append(slices.DeleteFunc(list, func(o string) bool { return o == s }), s)
 	return list[max(0, len(list)-most):]
 }
 
-// lineOf is a text as one line that is not too long.
-func lineOf(s string) string {
+// Line is a text as one line that is not too long.
+func Line(s string) string {
 	var line []byte
 	for word := range strings.FieldsSeq(s) {
 		if len(line) > 0 {
 			line = append(line, ' ')
 		}
 		if line = append(line, word...); len(line) > noteLength {
-			return string(cut(line, noteLength)) + "…"
+			return strings.ToValidUTF8(string(line[:noteLength]), "") + "…"
 		}
 	}
 	return string(line)

@@ -1,0 +1,83 @@
+package cache
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+)
+
+// entries are those of lists, in the order in which they are read.
+func entries(t *testing.T, s *State, lists ...string) string {
+	t.Helper()
+	var all []string
+	err := s.Snapshots.Entries(t.Context(), func(list string, entry []byte) { all = append(all, list+":"+string(entry)) }, lists...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return strings.Join(all, " ")
+}
+
+func add(t *testing.T, s *State, list string, entry []byte, generation int64, scopes ...string) {
+	t.Helper()
+	if err := s.Snapshots.Add(t.Context(), list, entry, generation, scopes...); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// TestLists: the newest entries of the lists that are asked for, and what was
+// forgotten is gone, alone, and does not come back.
+func TestLists(t *testing.T) {
+	for name, open := range stores() {
+		t.Run(name, func(t *testing.T) {
+			s, ctx := open(t), t.Context()
+			before := s.Generations.Now()
+			add(t, s, "a", []byte("one\nline"), before, "g", "talk:1:")
+			add(t, s, "a", []byte("two"), before, "g", "talk:2:")
+			add(t, s, "b", []byte("three"), before, "h", "talk:1:")
+			add(t, s, "c", []byte("four"), before, "g")
+			if got := entries(t, s, "a"); got != "a:two a:one\nline" {
+				t.Errorf("%q", got)
+			}
+			if got := entries(t, s, "b", "nobody's"); got != "b:three" {
+				t.Errorf("%q", got)
+			}
+
+			f := Forget{Group: "g", Scope: "talk:1:", Session: "session:1"}
+			if _, err := s.Generations.Raise(ctx, f); err != nil {
+				t.Fatal(err)
+			}
+			if err := s.Snapshots.Forget(ctx, f.Scope); err != nil {
+				t.Fatal(err)
+			}
+			add(t, s, "a", []byte("again"), before, "g", "talk:1:")
+			add(t, s, "a", []byte("late"), before, "g", "talk:2:")
+			if got := entries(t, s, "a"); got != "a:late a:two" {
+				t.Errorf("after the session was forgotten: %q", got)
+			}
+			if got := entries(t, s, "b"); got != "" {
+				t.Errorf("what was said in the session elsewhere stays: %q", got)
+			}
+			if err := s.Snapshots.Forget(ctx, "g"); err != nil {
+				t.Fatal(err)
+			}
+			if got := entries(t, s, "a", "c"); got != "" {
+				t.Errorf("of a group that was forgotten: %q", got)
+			}
+		})
+	}
+}
+
+// TestListsAreBounded: the newest entries stay.
+func TestListsAreBounded(t *testing.T) {
+	for name, open := range stores() {
+		t.Run(name, func(t *testing.T) {
+			s := open(t)
+			for i := range 2 * standingMax {
+				add(t, s, "a", fmt.Append(nil, i), s.Generations.Now(), "g")
+			}
+			if all := strings.Fields(entries(t, s, "a")); len(all) != standingMax || all[0] != fmt.Sprintf("a:%d", 2*standingMax-1) || all[standingMax-1] != fmt.Sprintf("a:%d", standingMax) {
+				t.Errorf("%d entries, up to %s", len(all), all[len(all)-1])
+			}
+		})
+	}
+}

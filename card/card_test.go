@@ -1,0 +1,213 @@
+package card
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/graphiti-proxy/graphiti-proxy/capture/ledger"
+	"github.com/graphiti-proxy/graphiti-proxy/graphiti"
+)
+
+// fakeLists keeps lists in memory, the oldest entry first.
+type fakeLists struct {
+	lists  map[string][][]byte
+	scopes map[string][]string // of the entries of a list, in all
+	err    error
+}
+
+func (f *fakeLists) Add(_ context.Context, list string, entry []byte, _ int64, scopes ...string) error {
+	if f.lists == nil {
+		f.lists, f.scopes = make(map[string][][]byte), make(map[string][]string)
+	}
+	f.lists[list] = append(f.lists[list], entry)
+	f.scopes[list] = append(f.scopes[list], scopes...)
+	return f.err
+}
+
+func (f *fakeLists) Entries(_ context.Context, each func(string, []byte), lists ...string) error {
+	for _, l := range lists {
+		for _, e := range slices.Backward(f.lists[l]) {
+			each(l, e)
+		}
+	}
+	return f.err
+}
+
+var (
+	ann     = graphiti.Target{Scope: graphiti.ScopeUser, Group: "u"}
+	project = graphiti.Target{Scope: graphiti.ScopeWorkspace, Group: "w"}
+	reads   = []graphiti.Target{{Scope: graphiti.ScopeSession, Group: "s"}, project, ann}
+)
+
+func day(n int) time.Time { return time.Date(2026, 11, n, 12, 0, 0, 0, time.UTC) }
+
+func keep(t *testing.T, c Cards, to graphiti.Target, session, kind, text string, n int) {
+	t.Helper()
+	turn := &ledger.Turn{Kind: kind, User: text, Session: session, Owner: "user:ann", Said: day(n), Targets: []graphiti.Target{to}}
+	if err := c.Keep(turn, []string{to.Group}); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func texts(t *testing.T, c Cards, reads ...graphiti.Target) (out []string) {
+	t.Helper()
+	facts, err := c.Facts(t.Context(), reads)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, f := range facts {
+		if f.Group == "" || !f.Dated || f.CreatedAt.IsZero() {
+			t.Errorf("%+v", f)
+		}
+		out = append(out, f.Text)
+	}
+	return out
+}
+
+// TestCard: what was laid down for the project comes first, then the person's, of
+// each the newest first; a rule that was only said is there once it was said in
+// two conversations, in its newest wording.
+func TestCard(t *testing.T) {
+	c := Cards{&fakeLists{}}
+	keep(t, c, ann, "session:1", "", "Always use tabs. Then fix the parser.", 1)
+	keep(t, c, ann, "session:1", "", "As I said: nothing.\nAlways use tabs.", 2)
+	keep(t, c, ann, "session:2", "", "Never push to main.", 3)
+	if got := texts(t, c, reads...); got != nil {
+		t.Errorf("said in one conversation: %q", got)
+	}
+	keep(t, c, ann, "session:3", "", "Please always use tabs in Go files", 4)
+	keep(t, c, ann, "", "preference", "British English", 5)
+	keep(t, c, project, "session:1", "decision", "Postgres,\n not MySQL", 1)
+	keep(t, c, project, "session:1", "decision", "Sessions last a day", 2)
+	keep(t, c, project, "session:1", "task_update", "half of it is done", 3)
+	keep(t, c, project, "session:9", "", "Never push to main.", 3) // which is no memory of the person
+	keep(t, c, project, "session:9", "preference", "british english", 3)
+	want := []string{
+		"preference, 2026-11-03: british english", "decision, 2026-11-02: Sessions last a day", "decision, 2026-11-01: Postgres, not MySQL",
+		"rule, 2026-11-04: Please always use tabs in Go files",
+	}
+	if diff := cmp.Diff(want, texts(t, c, reads...)); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+	if diff := cmp.Diff([]string{"preference, 2026-11-05: British English", want[3]}, texts(t, c, ann)); diff != "" {
+		t.Errorf("elsewhere (-want +got):\n%s", diff)
+	}
+	if got := texts(t, c); got != nil {
+		t.Errorf("of nobody: %q", got)
+	}
+}
+
+// TestCardBelongsToWhatIsForgotten: each entry ends with its group, and with the
+// conversation in which it was said.
+func TestCardBelongsToWhatIsForgotten(t *testing.T) {
+	f := &fakeLists{}
+	c := Cards{f}
+	keep(t, c, ann, "session:1", "", "Always use tabs.", 1)
+	keep(t, c, ann, "session:1", "preference", "tabs", 1)
+	keep(t, c, project, "session:1", graphiti.KindSessionSummary, "Goal: parse it\nNext steps:\n- test it", 1)
+	want := []string{graphiti.SessionScope("session:1", ""), graphiti.SessionScope("session:1", "user:ann")}
+	for list, scopes := range f.scopes {
+		group := "u"
+		if strings.HasPrefix(list, "summary:") {
+			group = "w"
+		}
+		if diff := cmp.Diff(append([]string{group}, want...), scopes); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", list, diff)
+		}
+	}
+	if len(f.scopes) != 3 {
+		t.Errorf("%d lists", len(f.scopes))
+	}
+}
+
+// TestCardOnlyOfWhatIsKept: a group that had the turn before is not told again,
+// and what comes from an export is told as it was written.
+func TestCardOnlyOfWhatIsKept(t *testing.T) {
+	c := Cards{&fakeLists{}}
+	text := graphiti.Curated{Kind: "decision", Scope: graphiti.ScopeUser, At: day(1), Text: "Postgres"}.String()
+	turn := &ledger.Turn{Kind: "decision", User: text, Owner: "user:ann", Said: day(1), Targets: []graphiti.Target{ann, project}}
+	if err := c.Keep(turn, []string{"w"}); err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff([]string{"decision, 2026-11-01: Postgres"}, texts(t, c, project)); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+	if got := texts(t, c, ann); got != nil {
+		t.Errorf("%q", got)
+	}
+}
+
+func TestCardCannotBeRead(t *testing.T) {
+	f := &fakeLists{err: errors.New("down")}
+	if err := (Cards{f}).Keep(&ledger.Turn{Kind: "decision", User: "Postgres", Targets: []graphiti.Target{project}}, []string{"w"}); err == nil {
+		t.Error("what cannot be kept is said to be")
+	}
+	f.lists["card:u"], f.lists["card:w"] = [][]byte{[]byte("{")}, nil
+	if facts, err := (Cards{f}).Facts(t.Context(), reads); err == nil || facts != nil {
+		t.Errorf("%v, %v", facts, err)
+	}
+	f.err = nil
+	if got := texts(t, Cards{f}, reads...); got != nil {
+		t.Errorf("of what is no entry: %q", got)
+	}
+}
+
+func TestLongEntriesAreCutBetweenWords(t *testing.T) {
+	c := Cards{&fakeLists{}}
+	keep(t, c, ann, "", "decision", strings.Repeat("wörd ", 200), 1)
+	got := texts(t, c, ann)
+	if len(got) != 1 || len([]rune(got[0])) > len("decision, 2026-11-01: ")+maxChars || !strings.HasSuffix(got[0], " wörd…") {
+		t.Errorf("%q", got)
+	}
+}
+
+// TestSummary: the parts of a summary that say what a conversation was about and
+// what is left are found, as clients ask models for them.
+func TestSummary(t *testing.T) {
+	for name, tc := range map[string]struct {
+		text string
+		want Summary
+	}{
+		"Claude Code's": {"1. Primary Request and Intent:\n   Parse CSV files with quotes.\n\n2. Key Technical Concepts:\n   - Go\n\n7. Pending Tasks:\n   - Test empty fields\n   - Write the docs\n\n8. Current Work:\n   The parser.\n",
+			Summary{"Parse CSV files with quotes.", "Test empty fields; Write the docs"}},
+		"in Markdown":     {"## Goal\nMove the queue to Redis\n\n## Instructions\n- no globals\n\n## Next Steps\n1. Measure it\n2. [ ] Delete the old one\n3. [x] Rename\n", Summary{"Move the queue to Redis", "Measure it; Delete the old one"}},
+		"on one line":     {"**Goal:** Move the queue\n**Remaining work:** measure it", Summary{"Move the queue", "measure it"}},
+		"nothing is left": {"Goal: move the queue\nPending tasks:\n- None", Summary{About: "move the queue"}},
+		"prose":           {"We moved the queue and measured it.", Summary{}},
+	} {
+		if diff := cmp.Diff(tc.want, readSummary(tc.text)); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", name, diff)
+		}
+	}
+	c := Cards{&fakeLists{}}
+	keep(t, c, project, "session:1", graphiti.KindSessionSummary, "Goal: an old one", 1)
+	keep(t, c, project, "session:1", graphiti.KindSessionSummary, "Goal: a new one", 2)
+	keep(t, c, ann, "session:1", graphiti.KindSessionSummary, "Goal: elsewhere", 3)
+	for _, tc := range []struct{ group, session, owner, want string }{
+		{"w", "session:1", "user:ann", "a new one"}, {"w", "session:2", "user:ann", ""}, {"w", "session:1", "user:bob", ""}, {"v", "session:1", "user:ann", ""},
+	} {
+		if s, err := c.Summary(t.Context(), tc.group, graphiti.SessionHash(tc.session), tc.owner); s.About != tc.want || err != nil {
+			t.Errorf("%+v: %+v, %v", tc, s, err)
+		}
+	}
+}
+
+func FuzzSummary(f *testing.F) {
+	f.Add("## Goal\nx\n## Next Steps\n- y\n- [x] z\n")
+	f.Fuzz(func(t *testing.T, text string) {
+		s := readSummary(text)
+		if len([]rune(s.About)) > maxChars || len([]rune(s.Open)) > maxChars || strings.Contains(s.About+s.Open, "\n") {
+			t.Errorf("%+v", s)
+		}
+		if _, err := json.Marshal(s); err != nil {
+			t.Error(err)
+		}
+	})
+}

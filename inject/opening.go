@@ -1,0 +1,190 @@
+package inject
+
+import (
+	"context"
+	"encoding/json"
+	"slices"
+	"strings"
+	"time"
+	"unicode/utf8"
+
+	"github.com/graphiti-proxy/graphiti-proxy/graphiti"
+)
+
+// Opening is what is known at the beginning of a conversation, whether or not a
+// word fits. It is asked for within a request's time.
+type Opening interface {
+	// Standing is what stands on the caller's card, the more important first.
+	Standing(ctx context.Context, who graphiti.Who) ([]graphiti.Fact, error)
+
+	// Summary is what the last summary of a session of the caller's says, in the
+	// project that they are in. The session is named by its hash.
+	Summary(ctx context.Context, who graphiti.Who, session string) (about, open string, err error)
+}
+
+// leftOffChars bounds what is told of the last conversation.
+const leftOffChars = 300
+
+// opening are the lines with which a block begins, whatever is found: the card
+// and where the last conversation ended, in a new one; the card and what came
+// before, where the client has dropped it.
+func (m *Memory) opening(t *turn, who graphiti.Who) (lines []string) {
+	o := m.opts()
+	room := min(o.MaxChars, roomIn(t.c.Model, o.Share, o.Window)) - utf8.RuneCountInString(blockOpen+blockFrame+blockClose)
+	count := o.MaxFacts
+	add := func(list []string, chars int) {
+		for _, l := range list {
+			if size := utf8.RuneCountInString(l) + len("- \n"); size <= min(room, chars) && count > 0 {
+				lines, room, chars, count = append(lines, l), room-size, chars-size, count-1
+			}
+		}
+	}
+	if t.own == (Key{}) && t.begins() && o.Opening != nil {
+		ctx, cancel := context.WithDeadline(context.Background(), t.deadline)
+		defer cancel()
+		add(m.card(ctx, t, who), o.CardChars)
+		add(m.leftOff(ctx, t, who), leftOffChars)
+	}
+	add(m.resumed(t, who), snapshotChars)
+	return lines
+}
+
+// begins reports whether the conversation begins with this turn, or anew after a
+// compaction: nothing is known of what it shows.
+func (t *turn) begins() bool {
+	for _, d := range t.earlier[:len(t.earlier)-1] {
+		if d != nil {
+			return false
+		}
+	}
+	return !t.c.HeldElsewhere() && (len(t.at) == 1 || compacted(t.c))
+}
+
+// card are the lines of the card. Forgetting one of their groups empties the
+// block.
+func (m *Memory) card(ctx context.Context, t *turn, who graphiti.Who) (lines []string) {
+	if m.opts().CardChars <= 0 {
+		return nil
+	}
+	facts, err := m.opts().Opening.Standing(ctx, who)
+	if err != nil {
+		m.opts().Log.Warn("the card cannot be read", "error", err)
+		return nil
+	}
+	ch := m.chooser(t)
+	for i := range facts {
+		if c := ch.look(&facts[i], ""); c.Verdict == Shown {
+			lines = append(lines, c.Line)
+			t.groups = append(t.groups, facts[i].Group)
+		}
+	}
+	return lines
+}
+
+// last is the session that a person was in last in a project.
+type last struct {
+	Session string `json:"session"` // its hash
+	Key     string `json:"key"`     // of its snapshot
+}
+
+func lastKey(who graphiti.Who) string {
+	sum := graphiti.Digest("last session", who.Tenant, who.User, who.SystemActor, who.Workspace)
+	return Key(sum[:len(Key{})]).String()
+}
+
+// rememberLast notes that a session of which there is something to tell is the
+// last one in its project. scopes are those of the session's snapshot.
+func (m *Memory) rememberLast(ctx context.Context, who graphiti.Who, generation int64, scopes []string) {
+	if !inProject(m.opts().Writes(who)) {
+		return
+	}
+	var before last
+	now := last{graphiti.SessionHash(who.Session), snapshotKey(who)}
+	body, err := m.opts().Snapshots.Load(ctx, lastKey(who))
+	if err == nil && body != nil && json.Unmarshal(body, &before) == nil && before == now {
+		return
+	}
+	body, _ = json.Marshal(now) // strings only
+	m.opts().Snapshots.Save(lastKey(who), body, generation, scopes...)
+}
+
+// inProject reports whether groups are those of a project, among others: where
+// nothing is kept for it, a conversation is not told of another.
+func inProject(groups []graphiti.Target) bool {
+	return slices.ContainsFunc(groups, func(t graphiti.Target) bool { return t.Scope == graphiti.ScopeWorkspace })
+}
+
+// leftOff says where the person's last conversation in the project ended, in the
+// first turn of another one.
+func (m *Memory) leftOff(ctx context.Context, t *turn, who graphiti.Who) []string {
+	o := m.opts()
+	if o.Resume <= 0 || o.Snapshots == nil || t.guest || !inProject(o.Reads(who, false)) || len(t.at) > 1 || compacted(t.c) {
+		return nil
+	}
+	var l last
+	var s snapshot
+	for _, from := range []struct {
+		key string
+		to  any
+	}{{lastKey(who), &l}, {"", &s}} {
+		key := from.key
+		if key == "" {
+			key = l.Key
+		}
+		body, err := o.Snapshots.Load(ctx, key)
+		if err != nil || body == nil || json.Unmarshal(body, from.to) != nil || l.Session == graphiti.SessionHash(who.Session) {
+			return nil
+		}
+	}
+	at := time.Unix(s.At, 0)
+	if time.Since(at) >= o.Resume || s.Session != l.Session {
+		return nil
+	}
+	about, open, err := o.Opening.Summary(ctx, who, l.Session)
+	if err != nil {
+		o.Log.Debug("the summary of the last conversation cannot be read", "error", err)
+	}
+	if line := s.leftOff(at, about, open); line != "" {
+		return []string{line}
+	}
+	return nil
+}
+
+// leftOff is what is told of a session, in one line: what it was about, and as
+// much of what was left open as there is room for.
+func (s *snapshot) leftOff(at time.Time, about, open string) string {
+	if about == "" {
+		about = s.About
+	}
+	var left []string
+	for _, t := range s.Tasks {
+		if !t.Done {
+			left = append(left, t.Text)
+		}
+	}
+	if len(left) == 0 && open != "" {
+		left = []string{open}
+	}
+	if len(left) == 0 && len(s.Errors) > 0 {
+		left = []string{s.Errors[len(s.Errors)-1]}
+	}
+	if len(left) == 0 && s.Asked != s.About {
+		about += "; asked last: " + s.Asked
+	}
+	line := factLine("last conversation here, " + at.UTC().Format(time.DateOnly) + ", was about: " + about)
+	if line == "" || s.About == "" {
+		return ""
+	}
+	if len(left) > 0 {
+		line = within(line, leftOffChars/2) + "; left open: " + factLine(strings.Join(left, "; "))
+	}
+	return within(line, leftOffChars-len("- \n"))
+}
+
+// within shortens a line to so many characters, the mark at its end included.
+func within(line string, chars int) string {
+	if utf8.RuneCountInString(line) <= chars {
+		return line
+	}
+	return string([]rune(line)[:chars-1]) + "…"
+}
