@@ -8,6 +8,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti"
+	"github.com/graphiti-proxy/graphiti-proxy/inject/guard"
 )
 
 // Verdict says what became of a fact that was found.
@@ -135,7 +136,7 @@ func (ch *chooser) look(f *graphiti.Fact, scope graphiti.Scope) Candidate {
 		c.Verdict = Visible
 	case ch.opens(text):
 		c.Verdict = Repeated
-	case ch.guard != GuardOff && !f.Dated && instructs(text):
+	case ch.guard != GuardOff && !f.Dated && guard.Instructs(text):
 		if ch.guard == GuardDrop {
 			c.Verdict = Instruction
 			break

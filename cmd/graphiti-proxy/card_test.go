@@ -282,7 +282,7 @@ func TestCardWithoutItsStore(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer g.Close()
-	w := start(t, t.TempDir(), map[string]string{"memory.backend": "graphiti", "memory.endpoint": g.URL(), "memory.consent": "true", "identity.owner": "user:josh", "recall.timeout": "200ms"})
+	w := start(t, t.TempDir(), map[string]string{"memory.backend": "graphiti", "memory.endpoint": g.URL(), "memory.consent": "true", "identity.owner": "user:josh"})
 	if _, err := w.app.service.Promote(t.Context(), service.Selector{}, service.Promotion{Kind: "preference", Text: "British English"}); err != nil {
 		t.Fatal(err)
 	}

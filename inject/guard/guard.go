@@ -1,4 +1,8 @@
-package inject
+// Package guard owns how texts read that tell a model what to do.
+//
+// It must not know where they come from, nor what is done with them. It imports
+// none of our packages.
+package guard
 
 import (
 	"regexp"
@@ -27,8 +31,8 @@ var triggers = []string{
 	"reveal", "send", "delete", "jailbreak", "dan mode", "do anything", "anweisung", "vorgabe", "regel", "consigne", "règle", "regla",
 }
 
-// instructs reports whether a fact reads like an instruction to a model.
-func instructs(line string) bool {
+// Instructs reports whether a fact reads like an instruction to a model.
+func Instructs(line string) bool {
 	lower, may := strings.ToLower(line), false
 	for _, t := range triggers {
 		if strings.Contains(lower, t) {
