@@ -96,7 +96,7 @@ func TestWorkspaceByDirectory(t *testing.T) {
 	t.Parallel()
 	w, one, _ := projects(t, nil)
 	w.see(qwen(one, user("We use Postgres.")))
-	w.delivered(1)
+	w.delivered(2)
 	for _, dir := range []string{one, one + "/", one + "/cmd/.."} {
 		if out, err := w.cli("memory", "show", "--workspace", dir); err != nil || !strings.Contains(out, "Postgres") {
 			t.Errorf("%s: %s %v", dir, out, err)
