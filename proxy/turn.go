@@ -203,11 +203,5 @@ func gitOf(c *call, at *project) (g ledger.Git) {
 	if repo := c.says.CodexRepo(at.Directory); repo.Commit != "" {
 		g.Commit, g.Dirty = repo.Commit, repo.Dirty
 	}
-	if len(g.Commit) != 40 && len(g.Commit) != 64 || strings.Trim(strings.ToLower(g.Commit), "0123456789abcdef") != "" {
-		g.Commit, g.Dirty = "", false
-	}
-	if len(g.Branch) > 256 || strings.ContainsFunc(g.Branch, func(r rune) bool { return r < ' ' }) {
-		g.Branch = ""
-	}
-	return g
+	return g.Valid()
 }

@@ -82,6 +82,17 @@ type Git struct {
 	Dirty  bool   `json:"dirty,omitempty"`
 }
 
+// Valid is g without what cannot be a commit, or a branch.
+func (g Git) Valid() Git {
+	if len(g.Commit) != 40 && len(g.Commit) != 64 || strings.Trim(strings.ToLower(g.Commit), "0123456789abcdef") != "" {
+		g.Commit, g.Dirty = "", false
+	}
+	if len(g.Branch) > 256 || strings.ContainsFunc(g.Branch, func(r rune) bool { return r < ' ' }) {
+		g.Branch = ""
+	}
+	return g
+}
+
 // Digest is that of what was said in the whole turn.
 func (t *Turn) Digest() string {
 	if t.WholeDigest != "" {
