@@ -138,16 +138,27 @@ func (p *proxyRun) askAbout(lines string, ask []asking, every int, counts map[st
 
 // blockIn is the block before the first message of a request; empty: none.
 func blockIn(body []byte) (string, error) {
+	blocks, err := blocksIn(body)
+	if err != nil {
+		return "", err
+	}
+	return blocks[0], nil
+}
+
+// blocksIn are the blocks before the messages of a request; empty: none.
+func blocksIn(body []byte) ([]string, error) {
 	var sent struct{ Messages []struct{ Content string } }
 	if err := json.Unmarshal(body, &sent); err != nil || len(sent.Messages) == 0 {
-		return "", errors.Join(err, errors.New("the upstream got no message"))
+		return nil, errors.Join(err, errors.New("the upstream got no message"))
 	}
-	const end = "</graphiti_memory>"
-	block, _, ok := strings.Cut(sent.Messages[0].Content, end)
-	if !ok {
-		return "", nil
+	blocks := make([]string, len(sent.Messages))
+	for i, m := range sent.Messages {
+		const end = "</graphiti_memory>"
+		if block, _, ok := strings.Cut(m.Content, end); ok {
+			blocks[i] = block + end
+		}
 	}
-	return block + end, nil
+	return blocks, nil
 }
 
 // writePerson writes what one person told as lines to import, each of a

@@ -45,6 +45,7 @@ func recall(args []string) error {
 	settle := fs.Duration("settle", time.Minute, "with -embed: how long the embeddings of a conversation may take before it is asked about")
 	absentFlag := fs.Bool("absent", false, "measure how often there is a block where the memory has nothing to say")
 	corrected := fs.Bool("corrections", false, "measure whether what was said later is shown; needs no data")
+	followed := fs.Bool("followups", false, "measure whether what is asked next in a chat is answered; needs no data")
 	every := fs.Int("every", 1, "ask one of so many questions: a look, not a measurement")
 	score := fs.String("min-score", "", "recall.min_score; empty: the default")
 	old := fs.String("binary", "", "the proxy to measure, such as an earlier version; empty: this one")
@@ -52,7 +53,7 @@ func recall(args []string) error {
 		return err
 	}
 	files, err := filepath.Glob(filepath.Join(*data, "conv-*.json"))
-	if !*corrected && (err != nil || *data == "" || len(files) == 0) {
+	if !*corrected && !*followed && (err != nil || *data == "" || len(files) == 0) {
 		fmt.Println("SKIPPED: no LoCoMo conversations; give their folder as -data (they may not be part of this project: CC BY-NC)")
 		return nil
 	}
@@ -84,6 +85,9 @@ func recall(args []string) error {
 	}
 	if *corrected {
 		return corrections(dir, binary, m, env...)
+	}
+	if *followed {
+		return followups(dir, binary, m, env...)
 	}
 	if *absentFlag {
 		return absent(dir, binary, m, convs, max(1, *every), env...)

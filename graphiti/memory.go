@@ -16,6 +16,10 @@ type Memory struct {
 	Connection
 }
 
+// Earlier stands in a query between what is asked and what was asked before it,
+// which helps to understand it and weighs less.
+const Earlier = "\n\n"
+
 // Searcher finds facts.
 type Searcher interface {
 	// Search returns the facts of the groups that fit the query, best first,

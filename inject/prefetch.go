@@ -50,7 +50,7 @@ func (m *Memory) Prefetch(who graphiti.Who, generation int64, said, answered str
 		<-m.warming
 		return
 	}
-	query := string(cutWord([]byte(said), maxQuery-answerPart)) + "\n" + string(cutWord([]byte(answered), answerPart))
+	query := string(paragraph([]byte(string(cutWord([]byte(said), maxQuery-answerPart)) + "\n" + string(cutWord([]byte(answered), answerPart)))))
 	// Ends with its searches, which Background bounds and Close cancels.
 	go m.prefetch(who, generation, query)
 }
@@ -85,7 +85,7 @@ func (m *Memory) prepared(session, query string, generation int64, reads []graph
 	if !ok || w.generation != generation || !slices.Equal(w.groups, reads) {
 		return nil, false
 	}
-	question, _, _ := strings.Cut(query, "\n") // what was asked before stands behind
+	question, _, _ := strings.Cut(query, graphiti.Earlier)
 	words, n := wordSet(normal(question)), 0
 	for word := range words {
 		if w.words[word] {

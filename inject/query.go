@@ -7,6 +7,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/graphiti-proxy/graphiti-proxy/dialect"
+	"github.com/graphiti-proxy/graphiti-proxy/graphiti"
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti/person"
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti/strength"
 )
@@ -35,25 +36,32 @@ func (m *Memory) question(query string, by time.Time) (_ string, ok bool) {
 	return string(cut([]byte(query), maxQuery)), ok
 }
 
-// query is what to ask the memory for the newest turn.
+// query is what to ask the memory for the newest turn, in one paragraph; in the
+// next one stands what was asked before, where that is needed.
 func query(c *dialect.Conversation) string {
-	q := cutWord(reduced(c.Text(c.Last)), maxQuery)
+	q := paragraph(cutWord(reduced(c.Text(c.Last)), maxQuery))
 	if len(q) >= shortQuestion {
 		return string(q)
 	}
 	out := append([]byte(nil), q...)
-	n := 0
+	sep, n := graphiti.Earlier, 0
 	for i := c.Last - 1; i >= 0 && n < len(window); i-- {
 		if !c.Messages[i].Person {
 			continue
 		}
 		if before := cutWord(reduced(c.Text(i)), window[n]); len(before) > 0 {
-			out = append(append(out, '\n'), before...)
+			out = append(append(out, sep...), before...)
+			sep = "\n"
 		}
 		n++
 	}
 	return string(out)
 }
+
+var emptyLines = regexp.MustCompile(`\n\s*\n`)
+
+// paragraph is a text without empty lines.
+func paragraph(text []byte) []byte { return emptyLines.ReplaceAll(text, []byte("\n")) }
 
 // asks reports whether a text says what it is about: "continue" and "thanks"
 // do not, and what was spoken of before is in the conversation.

@@ -32,7 +32,8 @@ func TestQuery(t *testing.T) {
 		want  []string
 		never []string
 	}{
-		{"a follow-up asks what the conversation is about", []string{"Compare the harbours of Porto and Vigo.", "and the second one?"}, []string{"and the second one?", "Porto and Vigo"}, nil},
+		{"a follow-up asks what the conversation is about", []string{"Compare the harbours of Porto and Vigo.", "and the second one?"}, []string{"and the second one?" + graphiti.Earlier + "Compare", "Porto and Vigo"}, nil},
+		{"what has paragraphs is one question", []string{"Compare the harbours.", "The second one:\n \r\n\nhow deep is it?"}, []string{"one:\nhow deep is it?" + graphiti.Earlier + "Compare"}, nil},
 		{"less of what was said longer ago", []string{strings.Repeat("first ", 200), strings.Repeat("second ", 200), "and now?"},
 			[]string{"and now?", "second second", "first first"}, []string{strings.Repeat("first ", 40), strings.Repeat("second ", 80)}},
 		{"a whole question stands by itself", []string{"What about Porto?", "Which of our warehouses is nearest to the harbour of Vigo, counting from the north?"}, []string{"harbour of Vigo"}, []string{"Porto"}},

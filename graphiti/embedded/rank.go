@@ -21,19 +21,20 @@ import (
 // found by trying, on conversations between people; they are flat, and none of
 // them matters alone.
 const (
-	saturation = 0.8 // how soon a word that is said again adds nothing (BM25's k1)
-	lengthPart = 0.2 // how much a long message is held against (BM25's b)
-	nameWeight = 0.4 // of a speaker's name: most of what they say does not have it
-	sameTalk   = 12  // messages before and after that are the same talk
-	talkWeight = 0.8 // of a talk that has all the words
-	byNamed    = 2.2 // what is said by the one who is asked about
-	onDate     = 2.5 // what was said in the month, or on the day, that is asked for
-	inSpan     = 2.0 // what was said in the week that is asked for, or the like
-	tellsWhen  = 1.3 // what speaks of a time, to who asks when
-	asksToo    = 0.9 // what ends with a question
-	onlyAsks   = 0.2 // what is nothing but a question, and states nothing
-	modelSays  = 0.7 // what a model said
-	recallSays = 1.2 // what somebody found worth promoting
+	saturation  = 0.8 // how soon a word that is said again adds nothing (BM25's k1)
+	lengthPart  = 0.2 // how much a long message is held against (BM25's b)
+	nameWeight  = 0.4 // of a speaker's name: most of what they say does not have it
+	earlierPart = 0.3 // of a word that only what was asked before has
+	sameTalk    = 12  // messages before and after that are the same talk
+	talkWeight  = 0.8 // of a talk that has all the words
+	byNamed     = 2.2 // what is said by the one who is asked about
+	onDate      = 2.5 // what was said in the month, or on the day, that is asked for
+	inSpan      = 2.0 // what was said in the week that is asked for, or the like
+	tellsWhen   = 1.3 // what speaks of a time, to who asks when
+	asksToo     = 0.9 // what ends with a question
+	onlyAsks    = 0.2 // what is nothing but a question, and states nothing
+	modelSays   = 0.7 // what a model said
+	recallSays  = 1.2 // what somebody found worth promoting
 
 	// fewMessages is added to a group's size: in a small one every word would
 	// be common.
@@ -51,6 +52,7 @@ type term struct {
 	messages int     // that have it, in all
 	idf      float64
 	name     bool // a speaker's
+	earlier  bool // of what was asked before
 }
 
 // idf is how much a word tells that so many of a group's messages have.
@@ -82,10 +84,14 @@ func chooseTerms(all []term) []term {
 func alike(a, b string) bool { return len(a) > 2 && len(b) > 2 && a[:3] == b[:3] }
 
 func (t *term) weight() float64 {
+	w := t.idf
 	if t.name {
-		return nameWeight * t.idf
+		w *= nameWeight
 	}
-	return t.idf
+	if t.earlier {
+		w *= earlierPart
+	}
+	return w
 }
 
 // hit is a message that was found.

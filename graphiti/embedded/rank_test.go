@@ -135,3 +135,22 @@ func TestOlderStoreIsTakenOver(t *testing.T) {
 		}
 	}
 }
+
+// TestWhatWasAskedBefore helps to understand a question, and does not outweigh
+// it.
+func TestWhatWasAskedBefore(t *testing.T) {
+	e := openEmbedded(t)
+	day := time.Date(2026, 1, 5, 9, 0, 0, 0, time.UTC)
+	for i, text := range []string{"The staging database listens on port 6543.", "The production database listens on port 7011.", "My passport is in the green folder.", "The passport of the cat is blue."} {
+		talk(t, e, string(rune('a'+i)), day.AddDate(0, 0, i), "Ann", text)
+	}
+	for query, want := range map[string]string{
+		"And production?\n\nWhich port does the staging database use?":                   "Ann, 2026-01-06: The production database listens on port 7011.",
+		"Where is my green passport?\n\nWhich port does the staging database listen on?": "Ann, 2026-01-07: My passport is in the green folder.",
+		"And the green one?\n\nWhich passport do I have?":                                "Ann, 2026-01-07: My passport is in the green folder.",
+	} {
+		if got := search(t, e, "g", query); len(got) == 0 || got[0] != want {
+			t.Errorf("%q found %q, want %q first", query, got, want)
+		}
+	}
+}

@@ -25,6 +25,7 @@ const (
 )
 
 // Search implements graphiti.Searcher. A hit is shown as one line: who, when, what.
+// What stands in the query behind graphiti.Earlier counts less.
 func (e *Store) Search(ctx context.Context, groups []string, query string, max int) ([]graphiti.Fact, error) {
 	words := index.Words(query, maxAsked)
 	var facts []graphiti.Fact
@@ -52,12 +53,17 @@ func (e *Store) find(ctx context.Context, g *index.Group, words []string, query 
 		return nil, nil, nil
 	}
 	all := lookUp(g, words)
+	question, _, _ := strings.Cut(query, graphiti.Earlier)
+	asks := len(index.Words(question, maxAsked))
+	for i := asks; i < len(all); i++ {
+		all[i].earlier = true
+	}
 	var near map[int64]float64
 	if e.mean != nil && !e.mean.paused.Load() {
 		near = e.mean.near(ctx, number, query)
 	}
 	terms := chooseTerms(all)
-	others := relatedTo(g, words, mostVisits-visitsOf(terms))
+	others := relatedTo(g, words[:asks], mostVisits-visitsOf(terms))
 	if len(terms)+len(others)+len(near) == 0 {
 		return nil, nil, nil
 	}
