@@ -78,7 +78,7 @@ func (s *Server) webSocket(x *wire.Exchange, c *call) (read bool, err error) {
 	case setting == WebSocketRefuse:
 		return false, errUseHTTP
 	}
-	return c.memory.Planner != nil, nil
+	return c.memory.Planner != nil && s.barred(c.memory, c.head) == nil, nil
 }
 
 // breaks is what a bug of memory's costs.
@@ -130,10 +130,9 @@ func (s *Server) messages(c *call, head *wire.AnswerHead, read bool) *wire.WebSo
 	if !read || s.barred(c.memory, c.head) != nil {
 		return nil
 	}
-	for name := range wire.FieldLines(head.Fields) {
-		if wire.FieldIs(name, "sec-websocket-extensions") { // nobody offered one
-			return nil
-		}
+	if name, _ := wire.Line(head.Fields, "sec-websocket-extensions"); name != nil { // nobody offered one
+		s.log.Warn(wire.Unreadable)
+		return nil
 	}
 	x := &intercept{s: s, route: c.route, lanes: make(map[string]*exchange), ended: make(map[string]heldEnd)}
 	c.head.CopyTo(&x.head)

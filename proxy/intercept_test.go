@@ -152,3 +152,61 @@ func TestHeldOfAWebSocketIsGivenBack(t *testing.T) {
 		t.Errorf("%d bytes are held at the end", n)
 	}
 }
+
+// TestUpgradeKeepsWhatItCan: what a client offers goes on where its frames are not
+// read, and is left out where they are; names stand as they came, both ways.
+func TestUpgradeKeepsWhatItCan(t *testing.T) {
+	const head = "GET /v1/responses HTTP/1.1\r\nHost: localhost\r\nconnection: keep-alive, Upgrade\r\nupgrade: WebSocket\r\nSEC-WebSocket-extensions: permessage-deflate; x=1\r\n"
+	for _, tc := range []struct {
+		name    string
+		setting WebSocket
+		more    string
+		offered bool
+	}{
+		{"tunnelled", WebSocketTunnel, "", true},
+		{"read", WebSocketIntercept, "", false},
+		{"not read: a page of the web may speak", WebSocketIntercept, "Origin: https://evil.example\r\n", true},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			w := newStub(t, func(_ *stub, c net.Conn, _ string) bool {
+				_, _ = io.WriteString(c, "HTTP/1.1 101 Switching Protocols\r\nupgrade: WebSocket\r\nCONNECTION: Upgrade\r\n\r\n")
+				return false
+			})
+			s, _ := start(t, w.url(), remembering(&inserting{}), func(o *Options) { o.Ways.WebSocket = tc.setting })
+			got, _ := talk(t, s, head+tc.more+"\r\n")
+			if !strings.Contains(got, "\r\nCONNECTION: Upgrade\r\nupgrade: WebSocket\r\n") {
+				t.Errorf("the client got %q", got)
+			}
+			sent := w.requests()
+			if len(sent) != 1 || !strings.Contains(sent[0], "\r\nconnection: Upgrade\r\nupgrade: WebSocket\r\n") ||
+				strings.Contains(sent[0], "\r\nSEC-WebSocket-extensions: permessage-deflate; x=1\r\n") != tc.offered {
+				t.Errorf("the upstream got %q", sent)
+			}
+		})
+	}
+}
+
+// TestUnreadableFramesPass as they are, and are logged once.
+func TestUnreadableFramesPass(t *testing.T) {
+	compressed := func(payload string) []byte {
+		b := frameOf(ws.OpText, true, false, int64(len(payload)), payload)
+		b[0] |= 0x40
+		return b
+	}
+	want := append(compressed("one"), compressed("two")...)
+	var log lines
+	_, c, br := intercepting(t, func(up net.Conn) {
+		_, _ = ws.ReadHeader(up) // of what the client says first
+		_, _ = up.Write(want)
+		_, _ = io.Copy(io.Discard, up)
+	}, func(o *Options) { o.Log = slog.New(slog.NewTextHandler(&log, nil)) })
+	_, _ = c.Write(frameOf(ws.OpPing, true, true, 0, "\x00\x00\x00\x00"))
+	got := make([]byte, len(want))
+	if _, err := io.ReadFull(br, got); err != nil || !bytes.Equal(got, want) {
+		t.Errorf("%q, %v", got, err)
+	}
+	_, _ = c.Write(frameOf(ws.OpClose, true, true, 0, "\x00\x00\x00\x00"))
+	if n := strings.Count(log.String(), "pass without memory"); n != 1 {
+		t.Errorf("it was said %d times: %s", n, log.String())
+	}
+}

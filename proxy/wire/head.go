@@ -138,6 +138,16 @@ func FieldLines(b []byte) func(yield func(name, value []byte) bool) {
 	}
 }
 
+// Line is the first field line of a name; nil where there is none.
+func Line(b []byte, lower string) (name, value []byte) {
+	for name, value := range FieldLines(b) {
+		if FieldIs(name, lower) {
+			return name, value
+		}
+	}
+	return nil, nil
+}
+
 // connectionOf is the value of the Connection field among the lines of a head.
 // Several lines are one list (RFC 9110 section 5.3); one alone is not copied.
 func connectionOf(fields []byte) []byte {

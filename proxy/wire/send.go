@@ -8,8 +8,6 @@ import (
 	"strconv"
 	"strings"
 	"time"
-
-	"github.com/valyala/fasthttp"
 )
 
 // Rewrite says how the fields that are passed on differ from those that came,
@@ -69,8 +67,7 @@ func (x *Exchange) buildHead(up *Upstream, o *Outgoing) error {
 		out = append(append(append(out, hopField+": "...), x.w.hop...), "\r\n"...)
 	}
 	if x.IsUpgrade() {
-		out = append(append(out, "Connection: Upgrade\r\nUpgrade: "...), h.Peek(fasthttp.HeaderUpgrade)...)
-		out = append(out, "\r\n"...)
+		out = appendUpgrade(out, h.RawHeaders())
 	}
 	x.out = append(x.appendLength(out, o), "\r\n"...)
 	return nil

@@ -1,6 +1,7 @@
 package wire
 
 import (
+	"cmp"
 	"io"
 	"net"
 	"sync"
@@ -36,12 +37,7 @@ func (x *Exchange) Tunnel(a Answer, messages *WebSocket) error {
 		return x.fault(err)
 	}
 	out := x.answerHead(nil, &a.AnswerHead, Rewrite{}, false)
-	out = append(out[:len(out)-2], "Connection: Upgrade\r\n"...)
-	for name, value := range FieldLines(a.Fields) {
-		if FieldIs(name, "upgrade") {
-			out = append(append(append(out, "Upgrade: "...), value...), "\r\n"...)
-		}
-	}
+	out = appendUpgrade(out[:len(out)-2], a.Fields)
 	out = append(append(out, "\r\n"...), x.in[a.size:a.n]...)
 	if !x.detach() || x.client.Send(out) != nil {
 		a.up.Close()
@@ -58,9 +54,23 @@ func (x *Exchange) Tunnel(a Answer, messages *WebSocket) error {
 			w.pipe(up, client, func() { _, _ = io.Copy(client, up) }, func() { _, _ = io.Copy(up, conn) })
 			return
 		}
+		messages.warn = func() { w.o.Log.Warn(Unreadable) }
 		w.pipe(up, client, func() { _ = messages.FromUpstream(client, up) }, func() { _ = messages.FromClient(up, conn) })
 	})
 	return nil
+}
+
+// appendUpgrade writes the lines that ask for another protocol, or agree to it, with
+// their names as they came. Of Connection the word that counts is left.
+func appendUpgrade(out, fields []byte) []byte {
+	connection, _ := Line(fields, "connection") // an upstream may forget it
+	out = append(append(out, cmp.Or(string(connection), "Connection")...), ": Upgrade\r\n"...)
+	for name, value := range FieldLines(fields) {
+		if FieldIs(name, "upgrade") {
+			out = append(append(append(append(out, name...), ": "...), value...), "\r\n"...)
+		}
+	}
+	return out
 }
 
 // endRequest waits until the upstream has the request's body. An upstream may

@@ -37,7 +37,9 @@ type WebSocket struct {
 	Limit func() int          // the longest request that is read
 	Share func() budget.Share // pays for what is gathered
 
-	mu     sync.Mutex // guards refused
+	warn   func() // says that frames cannot be read
+	warned sync.Once
+	mu     sync.Mutex // guards refuse
 	refuse error      // why we end the connection; nil: we do not
 }
 
@@ -54,6 +56,9 @@ func (s *WebSocket) FromClient(up net.Conn, client io.Reader) error {
 		limit := int64(s.Limit())
 		tooLong := h.Length > limit-int64(len(f.message)) || int64(len(f.raw)) > 2*limit // frames may be empty
 		if h.OpCode.IsControl() || through || h.OpCode == ws.OpBinary || h.Rsv != 0 || tooLong {
+			if h.Rsv != 0 {
+				s.warned.Do(s.warn)
+			}
 			if !h.OpCode.IsControl() {
 				if _, err := up.Write(f.raw); err != nil {
 					return fmt.Errorf("pass frame on: %w", err)
@@ -120,6 +125,9 @@ func (s *WebSocket) FromUpstream(client io.Writer, up io.Reader) error {
 		}
 		tooLong := h.Length > maxEvent-int64(len(f.message))
 		if h.OpCode.IsControl() || through || h.OpCode == ws.OpBinary || h.Rsv != 0 || h.Masked || tooLong {
+			if h.Rsv != 0 {
+				s.warned.Do(s.warn)
+			}
 			if !h.OpCode.IsControl() {
 				f.drop()
 				through = !h.Fin
@@ -154,6 +162,9 @@ func (s *WebSocket) FromUpstream(client io.Writer, up io.Reader) error {
 		}
 	}
 }
+
+// Unreadable is what is logged, once, of a connection whose frames cannot be read.
+const Unreadable = "frames of a WebSocket are in an extension that was not agreed on, such as compression; they pass without memory"
 
 // end ends the connection because of something that the client asks for.
 // FromUpstream tells the client, who gets the time to read it.
