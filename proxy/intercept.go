@@ -131,7 +131,7 @@ func (s *Server) messages(c *call, head *wire.AnswerHead, read bool) *wire.WebSo
 		return nil
 	}
 	if name, _ := wire.Line(head.Fields, "sec-websocket-extensions"); name != nil { // nobody offered one
-		s.log.Warn(wire.Unreadable)
+		s.log.Warn("frames of a WebSocket are in an extension that nobody offered; they pass without memory")
 		return nil
 	}
 	x := &intercept{s: s, route: c.route, lanes: make(map[string]*exchange), ended: make(map[string]heldEnd)}

@@ -44,10 +44,11 @@ type parser struct {
 type begun struct {
 	prompt bool // the system instruction was seen
 
-	cli     bool // Gemini CLI speaks, with its usual system prompt or to compact
-	session bool // the contents begin as its conversations do, and none of its tools' own requests
-	opening dialect.Span
-	agent   bool // one of its subagents speaks
+	cli      bool // Gemini CLI speaks, with its usual system prompt or to compact
+	compacts bool // which it does: an answer stands before the summary that is to be looked at again
+	session  bool // the contents begin as its conversations do, and none of its tools' own requests
+	opening  dialect.Span
+	agent    bool // one of its subagents speaks
 }
 
 // cliPrompt and cliSession begin Gemini CLI's prompt, and the first content of
@@ -120,7 +121,8 @@ func (p *parser) instruction(m *dialect.Message) bool {
 	_, ok := p.parts(&parts)
 	m.At, m.Form = -1, dialect.FormNone
 	begins := p.Raw(parts.begins)
-	p.cli = bytes.HasPrefix(begins, cliPrompt) || bytes.HasPrefix(begins, cliCompacts)
+	p.compacts = bytes.HasPrefix(begins, cliCompacts)
+	p.cli = p.compacts || bytes.HasPrefix(begins, cliPrompt)
 	return ok
 }
 
@@ -181,7 +183,7 @@ func (p *parser) add(m dialect.Message, role []byte, parts *contentParts) bool {
 	case "model":
 		m.Role = dialect.RoleAssistant
 		last := len(p.c.Messages) - 1
-		if last >= 0 && p.c.Messages[last].Role == dialect.RoleAssistant && p.Join(m) {
+		if last >= 0 && p.c.Messages[last].Role == dialect.RoleAssistant && !p.compacts && p.Join(m) {
 			return true
 		}
 	}

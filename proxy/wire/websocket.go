@@ -163,9 +163,6 @@ func (s *WebSocket) FromUpstream(client io.Writer, up io.Reader) error {
 	}
 }
 
-// Unreadable is what is logged, once, of a connection whose frames cannot be read.
-const Unreadable = "frames of a WebSocket are in an extension that was not agreed on, such as compression; they pass without memory"
-
 // end ends the connection because of something that the client asks for.
 // FromUpstream tells the client, who gets the time to read it.
 func (s *WebSocket) end(err error, up net.Conn, client io.Reader) error {
