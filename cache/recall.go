@@ -45,7 +45,7 @@ type entry[V any] struct {
 // NewRecall returns an empty cache.
 func NewRecall[V any](o RecallOptions) (*Recall[V], error) {
 	store, err := ristretto.NewCache(&ristretto.Config[uint64, entry[V]]{
-		NumCounters: o.MaxBytes / 100, // about ten for each entry, as its authors advise
+		NumCounters: o.MaxBytes / 400, // about ten for each entry, as its authors advise: one takes some 4 KB
 		MaxCost:     o.MaxBytes,
 		BufferItems: 64,
 	})

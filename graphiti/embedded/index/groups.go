@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"runtime/debug"
 	"sync"
 
 	"github.com/hashicorp/golang-lru/v2/simplelru"
@@ -96,6 +97,9 @@ func (g *Groups) Warm(names []string) {
 }
 
 func (g *Groups) warm(names []string) {
+	// Building, and what came before it, has used several times the memory
+	// that is needed from now on.
+	defer debug.FreeOSMemory()
 	for _, name := range names {
 		_, err := g.Get(g.ctx, name)
 		g.mu.Lock()
