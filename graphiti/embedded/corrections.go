@@ -1,7 +1,6 @@
 package embedded
 
 import (
-	"cmp"
 	"context"
 	"slices"
 	"strings"
@@ -62,8 +61,17 @@ func corrects(content string) bool {
 // question. It is known by a word that few messages have; in the same talk, by
 // one that no other message has.
 func (e *Store) correct(ctx context.Context, g *index.Group, number int64, hits []hit) ([]hit, error) {
-	slices.SortStableFunc(hits, func(a, b hit) int { return cmp.Compare(b.score, a.score) })
-	olds := slices.Clone(hits[:min(mayBeOld, len(hits))])
+	var olds []hit // the best ones
+	for i := range hits {
+		at := len(olds)
+		for at > 0 && hits[i].score > olds[at-1].score {
+			at--
+		}
+		if at < mayBeOld {
+			olds = slices.Insert(olds, at, hits[i])
+			olds = olds[:min(len(olds), mayBeOld)]
+		}
+	}
 	of := make(map[int64]int) // which of them a message may correct
 	var places []ranked
 	for i := range olds {

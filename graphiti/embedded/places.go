@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"math/bits"
 	"slices"
+	"sync"
 )
 
 // reach is how far from where it was said a word counts, in messages.
@@ -27,7 +28,9 @@ func rank(terms []term, related []answering, most int) []ranked {
 	for _, a := range related {
 		visits += len(a)
 	}
-	sums := newTally((2*reach + 1) * visits)
+	sums := tallies.Get().(*tally) //nolint:forcetypeassert // the pool's only type
+	defer tallies.Put(sums)
+	sums.empty((2*reach + 1) * visits)
 	for n := range terms {
 		weight := terms[n].weight() * (saturation + 1)
 		terms[n].each(func(place int64, has float64) { sums.add(place, weight*has/(has+saturation)) })
@@ -136,9 +139,14 @@ type tally struct {
 	shift int
 }
 
-func newTally(most int) *tally {
+// tallies are used again: one is larger than all else that a search needs.
+var tallies = sync.Pool{New: func() any { return &tally{} }}
+
+// empty makes room for so many places.
+func (t *tally) empty(most int) {
 	n := bits.Len(uint(2 * most)) //nolint:gosec // mostVisits bounds it
-	return &tally{make([]scored, 1<<n), 64 - n}
+	t.slots, t.shift = slices.Grow(t.slots[:0], 1<<n)[:1<<n], 64-n
+	clear(t.slots)
 }
 
 func (t *tally) add(place int64, score float64) {
@@ -152,7 +160,8 @@ func (t *tally) add(place int64, score float64) {
 	}
 }
 
-// all returns what was added up. The tally is of no use any more.
+// all returns what was added up, in the tally's own memory: until it is emptied
+// it is of no other use.
 func (t *tally) all() []scored {
 	return slices.DeleteFunc(t.slots, func(s scored) bool { return s.place == 0 })
 }
