@@ -60,6 +60,9 @@ const (
 	// committed with.
 	linger = 50 * time.Millisecond
 
+	// enough writes share a commit well: they do not wait for more.
+	enough = 8
+
 	readers = 3 // one of them may be folding the log
 
 	// writerCache is how many KiB of pages the writer holds at most. A

@@ -98,7 +98,7 @@ func (d *DB) gather(batch []*job) []*job {
 		select {
 		case next = <-d.queue: // nil once it is closed and empty
 		default:
-			if hurry {
+			if hurry || len(batch) >= enough {
 				return batch
 			}
 			if patience == nil {

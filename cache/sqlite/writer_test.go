@@ -56,3 +56,16 @@ func TestJobsThatWaitAreTakenTogether(t *testing.T) {
 		t.Errorf("%d jobs at the end", n)
 	}
 }
+
+func TestEnoughJobsDoNotWaitForMore(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		d := &DB{queue: make(chan *job, maxWaiting)}
+		for range enough {
+			d.queue <- &job{patient: true}
+		}
+		begin := time.Now()
+		if n := len(d.gather([]*job{<-d.queue})); n != enough || time.Since(begin) != 0 {
+			t.Errorf("%d jobs after %s", n, time.Since(begin))
+		}
+	})
+}

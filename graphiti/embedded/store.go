@@ -120,13 +120,21 @@ func (e *Store) upgrade() error {
 	})
 }
 
+// manyMessages are worth a commit of their own. Fewer wait a moment for others:
+// the ledger has them, and each commit writes the same pages again.
+const manyMessages = 64
+
 // Write implements graphiti.Writer. A message whose name the group has already is not
 // written again.
 func (e *Store) Write(ctx context.Context, group string, messages []graphiti.Message) error {
 	if e.mean != nil {
 		defer e.mean.more()
 	}
-	return e.db.Write(ctx, func(tx *sqlite.Tx) error {
+	write := e.db.Write
+	if len(messages) < manyMessages {
+		write = e.db.WriteSoon
+	}
+	return write(ctx, func(tx *sqlite.Tx) error {
 		if _, err := tx.Exec("INSERT INTO groups (name) VALUES (?) ON CONFLICT DO NOTHING", group); err != nil {
 			return err
 		}
