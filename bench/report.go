@@ -27,15 +27,40 @@ func (r *report) add(t *target, name string, v float64) {
 
 func (r *report) median(t *target, name string) float64 { return quantile(r.values[t][name], .5) }
 
+// reference is what ratios are to: HAProxy, or the bare relay where that is not
+// installed.
+func (r *report) reference() *target {
+	for _, t := range r.order {
+		if t.name == "haproxy" {
+			return t
+		}
+	}
+	return r.order[1]
+}
+
+// printStreams writes a table of what open streams cost.
+func (r *report) printStreams(w io.Writer, missing []string) {
+	direct, to := r.order[0], r.reference()
+	fmt.Fprintf(w, "%d processors, medians of %d rounds; %d streams open at the same time; ratios are to %s\n\n", runtime.NumCPU(), r.o.rounds, r.o.streams, to.name)
+	for _, m := range missing {
+		fmt.Fprintf(w, "**%s**\n\n", m)
+	}
+	fmt.Fprintln(w, "| through | CPU µs per event, one in 100 ms | one in 20 ms | first chunk later | KiB per open stream |")
+	fmt.Fprintln(w, "| --- | ---: | ---: | ---: | ---: |")
+	for _, t := range r.order[1:] {
+		fmt.Fprintf(w, "| %s |", t.name)
+		for _, pace := range paces {
+			v := r.median(t, perEvent(pace))
+			fmt.Fprintf(w, " %.1f (%.2f×) |", v, v/r.median(to, perEvent(pace)))
+		}
+		fmt.Fprintf(w, " %.0f µs | %.1f |\n", r.median(t, "first")-r.median(direct, "first"), r.median(t, "stream KiB"))
+	}
+}
+
 // print writes a table that can stand in the docs. Ratios are to HAProxy, of the
 // same run; where it is not installed, to the bare relay.
 func (r *report) print(w io.Writer, missing []string) {
-	direct, to := r.order[0], r.order[1]
-	for _, t := range r.order {
-		if t.name == "haproxy" {
-			to = t
-		}
-	}
+	direct, to := r.order[0], r.reference()
 	fmt.Fprintf(w, "%d processors, medians of %d rounds, %s; %d streams of %d chunks open at the same time; ratios are to %s\n\n",
 		runtime.NumCPU(), r.o.rounds, r.o.duration, r.o.streams, r.o.chunks, to.name)
 	for _, m := range missing {

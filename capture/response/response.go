@@ -13,15 +13,18 @@ import (
 )
 
 const (
-	// segment is how much of an answer is gathered before it is handed to a worker.
-	segment = 32 << 10
+	// segment is how much of a stream is gathered before it is handed to a worker:
+	// open streams are many, and each holds one. What comes in larger pieces is
+	// gathered in wide ones.
+	segment = 2 << 10
+	wide    = 64 << 10
 
 	// maxHeld bounds what is held of an answer that can only be read whole:
 	// one that is not streamed, or compressed.
 	maxHeld = 8 << 20
 
-	workers    = 4   // workers; an answer stays with one of them
-	queueDepth = 256 // segments that wait for a worker, 8 MiB at most
+	workers    = 4    // workers; an answer stays with one of them
+	queueDepth = 4096 // segments that wait for a worker, 8 MiB of streams
 
 	// maxReports bounds the answers that were read and are being reported. Then
 	// the workers wait.
@@ -43,7 +46,8 @@ type Workers struct {
 	reports reports
 	next    atomic.Uint32
 	dropped atomic.Int64
-	pool    sync.Pool
+	narrow  sync.Pool // buffers of a segment
+	wide    sync.Pool
 	budget  *budget.Budget
 	stop    chan struct{}
 	wg      sync.WaitGroup
@@ -111,7 +115,8 @@ type answer struct {
 // which may be nil.
 func Start(log *slog.Logger, b *budget.Budget) *Workers {
 	w := &Workers{log: log, budget: b, stop: make(chan struct{})}
-	w.pool.New = func() any { b := make([]byte, 0, 2<<10); return &b }
+	w.narrow.New = func() any { b := make([]byte, 0, segment); return &b }
+	w.wide.New = func() any { b := make([]byte, 0, wide); return &b }
 	for i := range w.workers {
 		w.workers[i] = &worker{pieces: make(chan piece, queueDepth), wake: make(chan struct{}, 1)}
 		w.wg.Add(1)
@@ -222,16 +227,35 @@ func (t *Tee) Write(p []byte) {
 	if t == nil || t.lost {
 		return
 	}
+	if t.buf != nil && len(*t.buf)+len(p) > cap(*t.buf) {
+		if t.hand(piece{answer: t.answer, bytes: t.buf}); t.lost {
+			return
+		}
+	}
 	if t.buf == nil {
-		t.buf = t.w.pool.Get().(*[]byte) //nolint:forcetypeassert // the pool's only type
+		t.buf = t.w.buffer(len(p))
 	}
 	*t.buf = append(*t.buf, p...)
-	if !t.share.Grow(cap(*t.buf) - t.share.Held()) {
+	if more := cap(*t.buf) - t.share.Held(); more > 0 && !t.share.Grow(more) {
 		t.lose()
-		return
 	}
-	if len(*t.buf) >= segment {
-		t.hand(piece{answer: t.answer, bytes: t.buf})
+}
+
+// buffer is one for a piece of n bytes, and what may come behind it.
+func (w *Workers) buffer(n int) *[]byte {
+	if n > segment {
+		return w.wide.Get().(*[]byte) //nolint:forcetypeassert // the pool's only type
+	}
+	return w.narrow.Get().(*[]byte) //nolint:forcetypeassert // the pool's only type
+}
+
+func (w *Workers) keep(b *[]byte) {
+	*b = (*b)[:0]
+	switch cap(*b) {
+	case segment:
+		w.narrow.Put(b)
+	case wide:
+		w.wide.Put(b)
 	}
 }
 
@@ -294,9 +318,8 @@ func (w *Workers) takeAndKeep(p piece) {
 	if p.end {
 		p.answer.share.Release()
 	}
-	if p.bytes != nil && cap(*p.bytes) <= 2*segment {
-		*p.bytes = (*p.bytes)[:0]
-		w.pool.Put(p.bytes)
+	if p.bytes != nil {
+		w.keep(p.bytes)
 	}
 }
 
