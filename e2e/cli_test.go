@@ -60,12 +60,33 @@ type coder struct {
 	// 0.61 sends the results of its calls twice then, which the API refuses.
 	later bool
 
-	run func(t *testing.T, url, home, repo, prompt string, goOn bool) string
+	// run says a prompt and returns what the client prints.
+	run func(t *testing.T, url, home, repo, prompt string, how how) string
+}
+
+// how a prompt is said.
+type how struct {
+	goOn bool   // in the newest conversation
+	file string // is attached; "" for none
+}
+
+// at is a prompt that names the file that is attached, as most clients read it.
+func (h how) at(prompt string) string {
+	if h.file != "" {
+		prompt += " @" + h.file
+	}
+	return prompt
 }
 
 func cli(t *testing.T, repo string, env []string, name string, args ...string) string {
 	t.Helper()
-	path, err := filepath.Abs(filepath.Join(".cache", "cli", "node_modules", name))
+	return program(t, repo, env, nil, filepath.Join("cli", "node_modules", name), args...)
+}
+
+// program runs a client that stands below .cache and returns what it prints.
+func program(t *testing.T, repo string, env []string, in io.Reader, name string, args ...string) string {
+	t.Helper()
+	path, err := filepath.Abs(filepath.Join(".cache", name))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -75,7 +96,7 @@ func cli(t *testing.T, repo string, env []string, name string, args ...string) s
 	ctx, cancel := context.WithTimeout(context.Background(), 3*time.Minute)
 	defer cancel()
 	cmd := exec.CommandContext(ctx, path, args...)
-	cmd.Dir, cmd.Env = repo, env
+	cmd.Dir, cmd.Env, cmd.Stdin, cmd.WaitDelay = repo, env, in, 10*time.Second
 	var errs strings.Builder
 	cmd.Stderr = &errs
 	out, err := cmd.Output()
@@ -85,8 +106,26 @@ func cli(t *testing.T, repo string, env []string, name string, args ...string) s
 	return string(out)
 }
 
+// xdg is an environment in which clients keep all that is theirs in a home.
+func xdg(home, repo string) []string {
+	return append(os.Environ(), "HOME="+home, "PWD="+repo, "XDG_CONFIG_HOME="+filepath.Join(home, ".config"), "XDG_DATA_HOME="+filepath.Join(home, ".local"),
+		"XDG_CACHE_HOME="+filepath.Join(home, ".cache"), "XDG_STATE_HOME="+filepath.Join(home, ".state"), "OPENCODE_DISABLE_MODELS_FETCH=1")
+}
+
+// write writes a client's settings.
+func write(t *testing.T, text string, path ...string) {
+	t.Helper()
+	file := filepath.Join(path...)
+	if err := os.MkdirAll(filepath.Dir(file), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+}
+
 var theCoders = []coder{
-	{name: "Codex", tool: `exec_command {"cmd":"echo forty-two"}`, run: func(t *testing.T, url, home, repo, prompt string, goOn bool) string {
+	{name: "Codex", tool: `exec_command {"cmd":"echo forty-two"}`, run: func(t *testing.T, url, home, repo, prompt string, how how) string {
 		dir := filepath.Join(home, ".codex")
 		if err := os.MkdirAll(dir, 0o700); err != nil {
 			t.Fatal(err)
@@ -96,12 +135,12 @@ var theCoders = []coder{
 			t.Fatal(err)
 		}
 		args := []string{"exec", "--skip-git-repo-check"}
-		if goOn {
+		if how.goOn {
 			args = append(args, "resume", "--last")
 		}
 		return cli(t, repo, append(os.Environ(), "HOME="+home, "K=sk-test"), ".bin/codex", append(args, prompt)...)
 	}},
-	{name: "opencode", tool: `bash {"command":"echo forty-two","description":"counts"}`, run: func(t *testing.T, url, home, repo, prompt string, goOn bool) string {
+	{name: "opencode", tool: `bash {"command":"echo forty-two","description":"counts"}`, run: func(t *testing.T, url, home, repo, prompt string, how how) string {
 		config := fmt.Sprintf(`{"$schema":"https://opencode.ai/config.json","autoupdate":false,"share":"disabled","model":"p/m","permission":"allow",
 			"provider":{"p":{"npm":"@ai-sdk/openai-compatible","name":"p","options":{"baseURL":"%s/v1","apiKey":"sk-test"},"models":{"m":{"name":"m"}}}}}`, url)
 		dir := filepath.Join(home, ".config", "opencode")
@@ -112,21 +151,23 @@ var theCoders = []coder{
 			t.Fatal(err)
 		}
 		args := []string{"run"}
-		if goOn {
+		if how.goOn {
 			args = append(args, "--continue")
 		}
-		return cli(t, repo, append(os.Environ(), "HOME="+home, "PWD="+repo, "XDG_CONFIG_HOME="+filepath.Join(home, ".config"), "XDG_DATA_HOME="+filepath.Join(home, ".local"),
-			"XDG_CACHE_HOME="+filepath.Join(home, ".cache"), "XDG_STATE_HOME="+filepath.Join(home, ".state"), "OPENCODE_DISABLE_MODELS_FETCH=1"), "opencode-linux-x64/bin/opencode", append(args, prompt)...)
+		if how.file != "" {
+			args = append(args, "-f", how.file, "--")
+		}
+		return cli(t, repo, xdg(home, repo), "opencode-linux-x64/bin/opencode", append(args, prompt)...)
 	}},
-	{name: "Claude Code", tool: `Bash {"command":"echo forty-two","description":"counts"}`, run: func(t *testing.T, url, home, repo, prompt string, goOn bool) string {
-		args := []string{"-p", prompt, "--allowedTools", "Bash"}
-		if goOn {
+	{name: "Claude Code", tool: `Bash {"command":"echo forty-two","description":"counts"}`, run: func(t *testing.T, url, home, repo, prompt string, how how) string {
+		args := []string{"-p", how.at(prompt), "--allowedTools", "Bash"}
+		if how.goOn {
 			args = append(args, "--continue")
 		}
 		return cli(t, repo, append(os.Environ(), "HOME="+home, "ANTHROPIC_BASE_URL="+url, "ANTHROPIC_API_KEY=sk-ant-test",
 			"DISABLE_TELEMETRY=1", "CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC=1"), ".bin/claude", args...)
 	}},
-	{name: "Gemini CLI", tool: `run_shell_command {"command":"echo forty-two","description":"counts"}`, later: true, run: func(t *testing.T, url, home, repo, prompt string, goOn bool) string {
+	{name: "Gemini CLI", tool: `run_shell_command {"command":"echo forty-two","description":"counts"}`, later: true, run: func(t *testing.T, url, home, repo, prompt string, how how) string {
 		dir := filepath.Join(home, ".gemini")
 		if err := os.MkdirAll(dir, 0o700); err != nil {
 			t.Fatal(err)
@@ -136,8 +177,8 @@ var theCoders = []coder{
 		if err := os.WriteFile(filepath.Join(dir, "settings.json"), []byte(config), 0o600); err != nil {
 			t.Fatal(err)
 		}
-		args := []string{"--yolo", "-p", prompt}
-		if goOn {
+		args := []string{"--yolo", "-p", how.at(prompt)}
+		if how.goOn {
 			args = append(args, "--resume", "latest")
 		}
 		return cli(t, repo, append(os.Environ(), "HOME="+home, "GEMINI_API_KEY=k-test", "GOOGLE_GEMINI_BASE_URL="+url, "GEMINI_CLI_TRUST_WORKSPACE=true"), ".bin/gemini", args...)
@@ -167,7 +208,7 @@ func TestCodingClientsShareARepositorysMemory(t *testing.T) {
 	}
 	for i, c := range theCoders {
 		t.Run(c.name+" is told", func(t *testing.T) {
-			out := c.run(t, w.url, filepath.Join(dir, fmt.Sprint("home", i)), clones[i], fmt.Sprintf("This is %s. The staging database is called Miso. Remember it.", c.name), false)
+			out := c.run(t, w.url, filepath.Join(dir, fmt.Sprint("home", i)), clones[i], fmt.Sprintf("This is %s. The staging database is called Miso. Remember it.", c.name), how{})
 			if !strings.Contains(out, "Understood.") && i == 0 {
 				t.Errorf("%s printed %q", c.name, out)
 			}
@@ -183,13 +224,13 @@ func TestCodingClientsShareARepositorysMemory(t *testing.T) {
 			if c.later {
 				call, then = then, call
 			}
-			out := c.run(t, w.url, home, clone, "What is the staging database called?"+call, false)
+			out := c.run(t, w.url, home, clone, "What is the staging database called?"+call, how{})
 			if !strings.Contains(out, "It is called Miso.") {
 				t.Errorf("%s in another clone printed %q", c.name, out)
 			}
 			kept(t, c)
 			first := lastBlock(t, w.model)
-			c.run(t, w.url, home, clone, "And which port does it listen on?"+then, true)
+			c.run(t, w.url, home, clone, "And which port does it listen on?"+then, how{goOn: true})
 			if again := lastBlock(t, w.model); first == "" || again != first {
 				t.Errorf("the first message's block became\n%s\nfrom\n%s", again, first)
 			}
@@ -229,7 +270,7 @@ func TestIgnoreFileIsForAllCodingClients(t *testing.T) {
 	w.model.SetAnswer(coderModel)
 	dir := t.TempDir()
 	told := clone(t, filepath.Join(dir, "told"))
-	theCoders[0].run(t, w.url, filepath.Join(dir, "home"), told, "The staging database is called Miso. Remember it.", false)
+	theCoders[0].run(t, w.url, filepath.Join(dir, "home"), told, "The staging database is called Miso. Remember it.", how{})
 	w.until(t, "the turn that is kept", func(q queue) bool { return q.Delivered == 1 })
 	before := w.export(t, widgets)
 	w.model.Forget()
@@ -239,7 +280,7 @@ func TestIgnoreFileIsForAllCodingClients(t *testing.T) {
 			if err := os.WriteFile(filepath.Join(ignored, ".graphiti-proxy-ignore"), nil, 0o600); err != nil {
 				t.Fatal(err)
 			}
-			out := c.run(t, w.url, filepath.Join(dir, fmt.Sprint("home", i)), ignored, "What is the staging database called? The production one is called Zanzibar.", false)
+			out := c.run(t, w.url, filepath.Join(dir, fmt.Sprint("home", i)), ignored, "What is the staging database called? The production one is called Zanzibar.", how{})
 			if !strings.Contains(out, "Understood.") {
 				t.Errorf("%s printed %q", c.name, out)
 			}
@@ -280,6 +321,10 @@ func clone(t *testing.T, dir string) string {
 		}
 	}
 	return dir
+}
+
+func git(dir string, args ...string) ([]byte, error) {
+	return exec.Command("git", append([]string{"-C", dir}, args...)...).CombinedOutput()
 }
 
 // export is all that a group holds, as JSON Lines.

@@ -27,6 +27,7 @@ mkdir -p .cache/node
 cp node/driver.mjs node/talk.mjs .cache/node/
 beside npm_in node openai
 beside npm_in cli .bin/codex
+for of in clients/*; do beside npm_in "$of" .package-lock.json; done
 for of in python litellm graphiti validate site; do beside pip_in $of; done
 beside ./packages.sh
 nfpm_at() { go version -m "$(command -v nfpm)" 2>/dev/null | grep -q "v$1" || nice go install "github.com/goreleaser/nfpm/v2/cmd/nfpm@v$1"; }

@@ -1,0 +1,148 @@
+//go:build e2e
+
+package e2e
+
+import (
+	"bufio"
+	"encoding/json"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+)
+
+// theJourneys are all clients that are taken along the way of TestClients.
+var theJourneys = []journey{
+	{coder: theCoders[0], needs: "cli/node_modules/@openai/codex", compact: func(t *testing.T, url, home, repo string) {
+		// It compacts before a turn where the one before it was too long.
+		cli(t, repo, append(os.Environ(), "HOME="+home, "K=sk-test"), ".bin/codex", "exec", "--skip-git-repo-check", "-c", "model_auto_compact_token_limit=1", "resume", "--last", goOn)
+	}},
+	{coder: theCoders[1], needs: "cli/node_modules/opencode-linux-x64", attaches: true},
+	{coder: theCoders[2], needs: "cli/node_modules/@anthropic-ai/claude-code", attaches: true, compact: func(t *testing.T, url, home, repo string) {
+		theCoders[2].run(t, url, home, repo, "/compact", how{goOn: true})
+	}},
+	{coder: theCoders[3], needs: "cli/node_modules/@google/gemini-cli", attaches: true},
+	{
+		coder: coder{name: "Copilot CLI", tool: `bash {"command":"echo forty-two","description":"counts"}`, run: copilot},
+		needs: "clients/copilot/node_modules/@github/copilot",
+		compact: func(t *testing.T, url, home, repo string) {
+			copilot(t, url, home, repo, "/compact", how{goOn: true})
+		},
+	},
+	{
+		coder: coder{name: "Qwen Code", tool: `run_shell_command {"command":"echo forty-two","description":"counts"}`, run: qwen},
+		needs: "clients/qwen/node_modules/@qwen-code/qwen-code", attaches: true,
+		compact: func(t *testing.T, url, home, repo string) {
+			qwen(t, url, home, repo, "/compress", how{goOn: true})
+		},
+	},
+	{
+		coder: coder{name: "pi", tool: `bash {"command":"echo forty-two"}`, run: pi},
+		needs: "clients/pi/node_modules/@mariozechner/pi-coding-agent", attaches: true, compact: piCompacts,
+	},
+	{
+		coder: coder{name: "Continue", tool: `Bash {"command":"echo forty-two"}`, run: continues},
+		needs: "clients/continue/node_modules/@continuedev/cli",
+		compact: func(t *testing.T, url, home, repo string) {
+			continues(t, url, home, repo, "/compact", how{goOn: true})
+		},
+	},
+	{
+		coder: coder{name: "Cline", tool: `run_commands {"commands":["echo forty-two"]}`, run: cline},
+		needs: "clients/cline/node_modules/cline", once: true,
+	},
+}
+
+func copilot(t *testing.T, url, home, repo, prompt string, how how) string {
+	args := []string{"-p", prompt, "--allow-all-tools"}
+	if how.goOn {
+		args = append(args, "--continue")
+	}
+	return program(t, repo, append(os.Environ(), "HOME="+home, "COPILOT_PROVIDER_BASE_URL="+url+"/v1", "COPILOT_PROVIDER_TYPE=openai", "COPILOT_PROVIDER_WIRE_API=completions",
+		"COPILOT_PROVIDER_API_KEY=sk-test", "COPILOT_OFFLINE=1", "COPILOT_MODEL=gpt-5.1"), nil, "clients/copilot/node_modules/@github/copilot-linux-x64/copilot", args...)
+}
+
+func qwen(t *testing.T, url, home, repo, prompt string, how how) string {
+	args := []string{"--auth-type", "openai", "--openai-api-key", "sk-test", "--openai-base-url", url + "/v1", "-m", "m", "-y", "-p", how.at(prompt)}
+	if how.goOn {
+		args = append(args, "--continue")
+	}
+	return program(t, repo, append(os.Environ(), "HOME="+home), nil, "clients/qwen/node_modules/.bin/qwen", args...)
+}
+
+func piSettings(t *testing.T, url, home string) []string {
+	write(t, fmt.Sprintf(`{"providers":{"p":{"baseUrl":"%s/v1","api":"openai-completions","apiKey":"sk-test","models":[{"id":"m"}]}}}`, url), home, ".pi", "agent", "models.json")
+	write(t, `{"compaction":{"keepRecentTokens":1}}`, home, ".pi", "agent", "settings.json")
+	return append(os.Environ(), "HOME="+home, "PI_OFFLINE=1")
+}
+
+func pi(t *testing.T, url, home, repo, prompt string, how how) string {
+	args := []string{"--provider", "p", "--model", "m", "-p"}
+	if how.goOn {
+		args = append(args, "--continue")
+	}
+	if how.file != "" {
+		args = append(args, "@"+how.file)
+	}
+	return program(t, repo, piSettings(t, url, home), nil, "clients/pi/node_modules/.bin/pi", append(args, prompt)...)
+}
+
+// piCompacts asks it over its RPC, and waits for what it answers.
+func piCompacts(t *testing.T, url, home, repo string) {
+	path, err := filepath.Abs(".cache/clients/pi/node_modules/.bin/pi")
+	if err != nil {
+		t.Fatal(err)
+	}
+	cmd := exec.CommandContext(t.Context(), path, "--provider", "p", "--model", "m", "--continue", "--mode", "rpc")
+	cmd.Dir, cmd.Env = repo, piSettings(t, url, home)
+	in, err := cmd.StdinPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	_, _ = io.WriteString(in, `{"type":"compact","id":"1"}`+"\n")
+	answer := ""
+	for s := bufio.NewScanner(out); s.Scan(); {
+		if answer = s.Text(); strings.Contains(answer, `"type":"response"`) {
+			break
+		}
+	}
+	_ = in.Close()
+	_ = cmd.Wait()
+	if !strings.Contains(answer, `"success":true`) {
+		t.Errorf("pi: %s", answer)
+	}
+}
+
+func continues(t *testing.T, url, home, repo, prompt string, how how) string {
+	write(t, fmt.Sprintf("name: t\nversion: 1.0.0\nschema: v1\nmodels:\n  - name: m\n    provider: openai\n    model: gpt-4o\n    apiBase: %s/v1\n    apiKey: sk-test\n    roles: [chat]\n", url), home, ".continue", "config.yaml")
+	args := []string{"--config", filepath.Join(home, ".continue", "config.yaml"), "--auto"}
+	if how.goOn {
+		args = append(args, "--resume")
+	}
+	return program(t, repo, append(os.Environ(), "HOME="+home, "CONTINUE_TELEMETRY_ENABLED=0"), nil, "clients/continue/node_modules/.bin/cn", append(args, "-p", prompt)...)
+}
+
+// cline leaves a daemon behind, which is ended.
+func cline(t *testing.T, url, home, repo, prompt string, _ how) string {
+	env := append(os.Environ(), "HOME="+home, "CLINE_TELEMETRY_DISABLED=1")
+	const name = "clients/cline/node_modules/.bin/cline"
+	defer func() {
+		var hub struct{ PID int }
+		if b, err := os.ReadFile(filepath.Join(home, ".cline", "data", "locks", "hub", "production.json")); err == nil && json.Unmarshal(b, &hub) == nil && hub.PID > 1 {
+			_ = syscall.Kill(hub.PID, syscall.SIGKILL)
+		}
+	}()
+	program(t, repo, env, nil, name, "auth", "-p", "openai-compatible", "-k", "sk-test", "-m", "gpt-4o", "-b", url+"/v1")
+	return program(t, repo, env, nil, name, "-P", "openai-compatible", "-m", "gpt-4o", "--json", prompt)
+}
