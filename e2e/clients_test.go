@@ -61,7 +61,11 @@ func journeyModel() func(proxytest.Conversation) proxytest.Reply {
 			}
 		}
 		if summing.MatchString(asked) || summing.MatchString(c.Messages[0].Text[:min(200, len(c.Messages[0].Text))]) {
-			return proxytest.Reply{Text: "<summary>\n" + summed + "\n</summary>"}
+			tag := "summary"
+			if strings.Contains(asked, "<state_snapshot>") {
+				tag = "state_snapshot" // the one that is asked for
+			}
+			return proxytest.Reply{Text: "<" + tag + ">\n" + summed + "\n</" + tag + ">"}
 		}
 		r := coderModel(c)
 		if r.Text == "Understood." {

@@ -25,7 +25,9 @@ var theJourneys = []journey{
 	{coder: theCoders[2], needs: "cli/node_modules/@anthropic-ai/claude-code", attaches: true, compact: func(t *testing.T, url, home, repo string) {
 		theCoders[2].run(t, url, home, repo, "/compact", how{goOn: true})
 	}},
-	{coder: theCoders[3], needs: "cli/node_modules/@google/gemini-cli", attaches: true},
+	{coder: theCoders[3], needs: "cli/node_modules/@google/gemini-cli", attaches: true, compact: func(t *testing.T, url, home, repo string) {
+		theCoders[3].run(t, url, home, repo, "/compress", how{goOn: true})
+	}},
 	{
 		coder: coder{name: "Copilot CLI", tool: `bash {"command":"echo forty-two","description":"counts"}`, run: copilot},
 		needs: "clients/copilot/node_modules/@github/copilot",

@@ -84,6 +84,9 @@ func TestMetricsAreDocumented(t *testing.T) {
 		t.Fatal(err)
 	}
 	all := metrics(t, w)
+	for all["graphiti_proxy_first_chunk_delay_seconds"] == [2]string{} { // it is recorded when the client has its answer
+		all = metrics(t, w)
+	}
 	var rows []string
 	for name, m := range all {
 		rows = append(rows, fmt.Sprintf("| `%s` | %s | %s |", name, m[0], m[1]))

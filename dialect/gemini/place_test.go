@@ -3,6 +3,7 @@ package gemini
 import (
 	"bytes"
 	"encoding/json"
+	"fmt"
 	"testing"
 
 	"github.com/graphiti-proxy/graphiti-proxy/dialect"
@@ -76,15 +77,20 @@ func TestPlace(t *testing.T) {
 }
 
 // TestCompactionsAnswers: the answer before a summary is a message of its own, by
-// which the session is known. Other answers in pieces are one.
+// which the session is known, wherever the prompt stands. Other answers in pieces
+// are one.
 func TestCompactionsAnswers(t *testing.T) {
 	const contents = `"contents":[{"role":"user","parts":[{"text":"<session_context>\nx\n</session_context>"},{"text":"hello"}]},
-		{"role":"model","parts":[{"text":"Well."}]},{"role":"model","parts":[{"text":"<state_snapshot>y</state_snapshot>"}]},
-		{"role":"user","parts":[{"text":"Critically evaluate the <state_snapshot> you just generated."}]}]}`
-	for system, want := range map[string]int{"You are a specialized system component responsible for distilling chat history into": 4, "You are Gemini CLI": 3} {
-		var c dialect.Conversation
-		if !(Dialect{}).Parse([]byte(`{"systemInstruction":{"parts":[{"text":"`+system+`"}]},`+contents), &c) || len(c.Messages) != want {
-			t.Errorf("%s: %d messages, want %d", system, len(c.Messages), want)
+		{"role":"model","parts":[{"text":"Well."}]},{"role":"model","parts":[{"text":"%sy"}]},
+		{"role":"user","parts":[{"text":"Critically evaluate the <state_snapshot> you just generated."}]}]`
+	const system = `"systemInstruction":{"parts":[{"text":"You are a specialized system component responsible for distilling chat history into"}]}`
+	for begins, want := range map[string]int{"<state_snapshot>": 4, "<scratchpad>": 4, "And so on: ": 3} {
+		said := fmt.Sprintf(contents, begins)
+		for _, body := range []string{"{" + system + "," + said + "}", "{" + said + "," + system + "}"} {
+			var c dialect.Conversation
+			if !(Dialect{}).Parse([]byte(body), &c) || len(c.Messages) != want {
+				t.Errorf("%s: %d messages, want %d", body, len(c.Messages), want)
+			}
 		}
 	}
 }

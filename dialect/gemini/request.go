@@ -44,19 +44,21 @@ type parser struct {
 type begun struct {
 	prompt bool // the system instruction was seen
 
-	cli      bool // Gemini CLI speaks, with its usual system prompt or to compact
-	compacts bool // which it does: an answer stands before the summary that is to be looked at again
-	session  bool // the contents begin as its conversations do, and none of its tools' own requests
-	opening  dialect.Span
-	agent    bool // one of its subagents speaks
+	cli     bool // Gemini CLI speaks, with its usual system prompt or to compact
+	session bool // the contents begin as its conversations do, and none of its tools' own requests
+	opening dialect.Span
+	agent   bool // one of its subagents speaks
 }
 
 // cliPrompt and cliSession begin Gemini CLI's prompt, and the first content of
-// its conversations; cliCompacts is the prompt of those that it compacts. cliAgent is in the prompts of its subagents, also of those
-// that people write.
+// its conversations. cliCompacts begins its prompt for a compaction, cliThinks and
+// cliSummary the answers to that. cliAgent is in the prompts of its subagents, also
+// of those that people write.
 var (
 	cliPrompt   = []byte("You are Gemini CLI")
 	cliCompacts = []byte("You are a specialized system component responsible for distilling chat history")
+	cliThinks   = []byte("<scratchpad>")
+	cliSummary  = []byte("<state_snapshot>")
 	cliSession  = []byte("<session_context>")
 	block       = []byte("<graphiti_memory>") // of another proxy before this one
 	cliAgent    = []byte("You are running in a non-interactive mode. You CANNOT ask the user for input or clarification.")
@@ -121,8 +123,7 @@ func (p *parser) instruction(m *dialect.Message) bool {
 	_, ok := p.parts(&parts)
 	m.At, m.Form = -1, dialect.FormNone
 	begins := p.Raw(parts.begins)
-	p.compacts = bytes.HasPrefix(begins, cliCompacts)
-	p.cli = p.compacts || bytes.HasPrefix(begins, cliPrompt)
+	p.cli = bytes.HasPrefix(begins, cliPrompt) || bytes.HasPrefix(begins, cliCompacts)
 	return ok
 }
 
@@ -183,11 +184,18 @@ func (p *parser) add(m dialect.Message, role []byte, parts *contentParts) bool {
 	case "model":
 		m.Role = dialect.RoleAssistant
 		last := len(p.c.Messages) - 1
-		if last >= 0 && p.c.Messages[last].Role == dialect.RoleAssistant && !p.compacts && p.Join(m) {
+		if last >= 0 && p.c.Messages[last].Role == dialect.RoleAssistant && !p.summarises(parts) && p.Join(m) {
 			return true
 		}
 	}
 	return p.Add(m)
+}
+
+// summarises reports whether a content is the summary of a compaction. Gemini CLI
+// sends it behind the last answer of what it compacts, to have it looked at again.
+func (p *parser) summarises(parts *contentParts) bool {
+	begins := p.Raw(parts.begins)
+	return bytes.HasPrefix(begins, cliSummary) || bytes.HasPrefix(begins, cliThinks)
 }
 
 // contentParts is what the parts of a content have shown so far.
