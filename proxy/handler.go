@@ -1,12 +1,11 @@
 package proxy
 
 import (
-	"errors"
 	"sync"
-	"time"
 
 	"github.com/valyala/fasthttp"
 
+	"github.com/graphiti-proxy/graphiti-proxy/budget"
 	"github.com/graphiti-proxy/graphiti-proxy/dialect"
 	"github.com/graphiti-proxy/graphiti-proxy/proxy/contain"
 	"github.com/graphiti-proxy/graphiti-proxy/proxy/observe"
@@ -51,8 +50,12 @@ func (s *Server) serve(ctx *fasthttp.RequestCtx) {
 	}
 	tee, held := s.reader(c, &a.AnswerHead, &d) // turn.go: the answer becomes a turn, which pending.go records
 	c.freeBody(held)
-	r := x.Relay(a, wire.Rewrite{Add: c.answerFields(&d, status)}, tee) // bytes as they come
-	s.relayed(&a, &r, ctx.Time())
+	added := wire.Rewrite{Add: c.answerFields(&d, status)}
+	if a.Event { // its bytes as they come, when serve has returned
+		x.Stream(a, added, tee, c.later(status, &d))
+		return
+	}
+	s.observer.Relayed(x.Relay(a, added, tee)) // bytes as they come
 }
 
 // admit refuses what cannot be forwarded as it is, and reports whether the
@@ -82,17 +85,13 @@ func (s *Server) decided(c *call, d *decision) {
 	c.seen.Send(c.head, c.route.upstream.Host, c.route.provider, c.conv.Model)
 }
 
-// relayed reports how relaying an answer ended.
-func (s *Server) relayed(a *wire.Answer, r *wire.Relayed, began time.Time) {
-	if a.Event && !r.First.IsZero() {
-		s.observer.FirstChunk(r.First.Sub(began))
-	}
-	switch {
-	case r.Err == nil:
-	case errors.Is(r.Err, wire.ErrGone):
-		s.observer.Abandoned()
-	default:
-		s.log.Warn("an answer is cut off", "error", r.Err)
+// later is what is done at the end of a stream, when the call is gone.
+func (c *call) later(status int, d *decision) func(wire.Relayed) {
+	share, report := c.share, c.seen.Streamed(c.head, status, d.outcome())
+	c.share = budget.Share{}
+	return func(r wire.Relayed) {
+		share.Release()
+		report(r)
 	}
 }
 

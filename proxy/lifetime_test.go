@@ -76,7 +76,8 @@ func TestClientThatLeavesEndsTheUpstreamRequest(t *testing.T) {
 		before string // what the upstream says before it falls silent
 	}{
 		{"waiting for the answer", ""},
-		{"in a silent stream", "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nabc\r\n"},
+		{"in a silent body", "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nabc\r\n"},
+		{"in a silent stream", eventsHead + "3\r\nabc\r\n"},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			got := make(chan struct{})
@@ -162,10 +163,19 @@ func TestTooManyConnections(t *testing.T) {
 
 // TestShutdownLetsStreamsFinish, and cuts them off when its time is over.
 func TestShutdownLetsStreamsFinish(t *testing.T) {
-	for _, patient := range []bool{true, false} {
+	for _, tc := range []struct {
+		head    string
+		patient bool
+	}{
+		{"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n", true},
+		{"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n", false},
+		{eventsHead, true},
+		{eventsHead, false},
+	} {
+		patient := tc.patient
 		finish := make(chan struct{})
 		w := newStub(t, func(_ *stub, c net.Conn, _ string) bool {
-			_, _ = io.WriteString(c, "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n1\r\na\r\n")
+			_, _ = io.WriteString(c, tc.head+"1\r\na\r\n")
 			<-finish
 			_, _ = io.WriteString(c, "1\r\nb\r\n0\r\n\r\n")
 			return true

@@ -129,7 +129,7 @@ func New(o Options) (*Server, error) {
 	if sock.TooFew(room, o.Ways.Limits.Connections) {
 		s.log.Info("there are file descriptors for fewer clients than limits.connections", "clients", room, "remedy", sock.MoreFiles)
 	}
-	s.wire = wire.New(wire.Options{Own: ours, OwnAnswer: onlyOurs, MakeRoom: s.makeRoom, Log: o.Log})
+	s.wire = wire.New(wire.Options{Own: ours, OwnAnswer: onlyOurs, MakeRoom: s.makeRoom, Serve: func(c net.Conn) { _ = s.fast.ServeConn(c) }, Log: o.Log})
 	s.fast = &fasthttp.Server{
 		Handler:      s.serve,
 		ErrorHandler: refuse,
@@ -191,7 +191,7 @@ const cutTime = 2 * wire.Linger
 func (s *Server) Shutdown(ctx context.Context) error {
 	s.ending.Store(true)
 	s.wire.Drain()
-	err := s.fast.ShutdownWithContext(ctx)
+	err := cmp.Or(s.fast.ShutdownWithContext(ctx), s.wire.Wait(ctx))
 	if errors.Is(err, context.DeadlineExceeded) || errors.Is(err, context.Canceled) {
 		s.wire.Abandon()
 	}
@@ -222,7 +222,8 @@ func (s *Server) newListener() *listen.Listener {
 		TLS:   s.tls,
 		Allow: s.way().limits.Allow,
 		Timeouts: func() listen.Timeouts {
-			return listen.Timeouts{Write: s.way().limits.UpstreamIdle, Body: s.way().limits.BodyTimeout}
+			l := s.way().limits
+			return listen.Timeouts{Write: l.UpstreamIdle, Body: l.BodyTimeout, Next: l.IdleTimeout}
 		},
 		Refusal:  turnedAway,
 		MakeRoom: s.makeRoom,

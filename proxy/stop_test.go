@@ -38,6 +38,14 @@ func TestStopIsBounded(t *testing.T) {
 			_, _ = io.WriteString(c, "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n1\r\na\r\n")
 			_, _ = io.Copy(io.Discard, c)
 		}},
+		"a stream of events that does not end": {"GET /v1/x HTTP/1.1\r\nHost: p\r\n\r\n", func(c net.Conn) {
+			_, _ = io.WriteString(c, eventsHead+"1\r\na\r\n")
+			_, _ = io.Copy(io.Discard, c)
+		}},
+		"a stream of events that nobody reads": {"GET /v1/x HTTP/1.1\r\nHost: p\r\n\r\n", func(c net.Conn) {
+			_, _ = io.WriteString(c, eventsHead+"fffffff\r\n")
+			flood(c)
+		}},
 		"a body that does not end": {"POST /v1/x HTTP/1.1\r\nHost: p\r\nContent-Length: 999999\r\n\r\n" + strings.Repeat("x", 100<<10), func(c net.Conn) {
 			_, _ = io.WriteString(c, "HTTP/1.1 200 OK\r\nContent-Length: 1\r\n\r\na")
 			_, _ = io.Copy(io.Discard, c)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/rand"
 	"encoding/hex"
+	"errors"
 	"log/slog"
 	"strconv"
 	"sync/atomic"
@@ -15,6 +16,7 @@ import (
 
 	"github.com/graphiti-proxy/graphiti-proxy/dialect"
 	"github.com/graphiti-proxy/graphiti-proxy/inject"
+	"github.com/graphiti-proxy/graphiti-proxy/proxy/wire"
 )
 
 // Observer reports the requests of one server. It is safe for concurrent use.
@@ -112,6 +114,45 @@ func (r *Request) End(h *fasthttp.RequestHeader, status int, memory *inject.Outc
 		r.line(string(h.Method()), loggedPath(h.RequestURI()), status, memory)
 	}
 	r.end(status)
+}
+
+// Relayed reports how relaying an answer ended.
+func (o *Observer) Relayed(r wire.Relayed) {
+	switch {
+	case r.Err == nil:
+	case errors.Is(r.Err, wire.ErrGone):
+		o.Abandoned()
+	default:
+		o.log.Warn("an answer is cut off", "error", r.Err)
+	}
+}
+
+// Streamed returns what reports the end of a stream, and of its request. It keeps
+// nothing of the head, which is not there any more then, and End does nothing from
+// now on.
+func (r *Request) Streamed(h *fasthttp.RequestHeader, status int, memory *inject.Outcome) func(wire.Relayed) {
+	of := *r
+	*r = Request{}
+	of.memory = nil
+	var method, path string
+	logged := of.o.logged()
+	if logged {
+		method, path = string(h.Method()), loggedPath(h.RequestURI())
+		if memory != nil {
+			did := *memory // which goes with its request
+			of.memory = &did
+		}
+	}
+	return func(relayed wire.Relayed) {
+		if !relayed.First.IsZero() {
+			of.o.FirstChunk(relayed.First.Sub(of.began))
+		}
+		of.o.Relayed(relayed)
+		if logged {
+			of.line(method, path, status, of.memory)
+		}
+		of.end(status)
+	}
 }
 
 // OfMessage is the request of a message of a WebSocket that has come now.

@@ -15,6 +15,7 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/graphiti-proxy/graphiti-proxy/proxy/wire/listen"
+	"github.com/graphiti-proxy/graphiti-proxy/proxy/wire/sock"
 )
 
 // TestMain fails where a goroutine is left.
@@ -82,7 +83,7 @@ func TestBugInABody(t *testing.T) {
 	w, log := newWire(t)
 	client, _ := pair(t)
 	up, ups := pair(t)
-	x := &Exchange{w: w, timeouts: Timeouts{Idle: time.Minute}, ctx: &fasthttp.RequestCtx{}, client: listen.NewConn(client, listen.Timeouts{}), rest: broken{}, out: []byte("POST / HTTP/1.1\r\n\r\n")}
+	x := &Exchange{link: new(link), w: w, timeouts: Timeouts{Idle: time.Minute}, ctx: &fasthttp.RequestCtx{}, client: listen.NewConn(client, listen.Timeouts{}), rest: broken{}, out: []byte("POST / HTTP/1.1\r\n\r\n")}
 	conn := &Conn{Conn: up}
 	x.attach(conn)
 	x.pump = startPump(x, conn)
@@ -105,15 +106,15 @@ func TestHangupsOfManyAtTheSameTime(t *testing.T) {
 		go func() {
 			defer wg.Done()
 			for range 500 {
-				c := &Exchange{client: &listen.Conn{}}
-				h.watch(c)
+				c := new(link)
+				h.watch(c, sock.Socket{})
 				h.forget(c)
 				h.forget(c)
 			}
 		}()
 	}
 	wg.Wait()
-	if len(h.exchanges) != 0 || len(h.socks) != 0 {
-		t.Errorf("%d exchanges, %d sockets are left", len(h.exchanges), len(h.socks))
+	if len(h.links) != 0 || len(h.socks) != 0 {
+		t.Errorf("%d links, %d sockets are left", len(h.links), len(h.socks))
 	}
 }

@@ -21,23 +21,23 @@ const hangupInterval = 250 * time.Millisecond
 type hangups struct {
 	wake chan struct{} // a request came while there were none; more than one wake says nothing new
 
-	mu        sync.Mutex // guards what follows; held while the sockets are asked
-	idle      bool       // nobody looks, for there is nothing to look at
-	exchanges []*Exchange
-	socks     []sock.Socket
-	gone      []bool
+	mu    sync.Mutex // guards what follows; held while the sockets are asked
+	idle  bool       // nobody looks, for there is nothing to look at
+	links []*link
+	socks []sock.Socket // of their clients
+	gone  []bool
 }
 
-// watch registers an exchange until forget. Its client's connection must stay open
+// watch registers a link until forget. Its client's connection must stay open
 // in between, or the descriptor could belong to another.
-func (h *hangups) watch(x *Exchange) {
-	if !x.client.Sock.Known() {
+func (h *hangups) watch(l *link, client sock.Socket) {
+	if !client.Known() {
 		return
 	}
 	h.mu.Lock()
-	x.watched = len(h.exchanges) + 1
-	h.exchanges = append(h.exchanges, x)
-	h.socks = append(h.socks, x.client.Sock)
+	l.watched = len(h.links) + 1
+	h.links = append(h.links, l)
+	h.socks = append(h.socks, client)
 	idle := h.idle
 	h.idle = false
 	h.mu.Unlock()
@@ -49,18 +49,18 @@ func (h *hangups) watch(x *Exchange) {
 	}
 }
 
-func (h *hangups) forget(x *Exchange) {
+func (h *hangups) forget(l *link) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	if x.watched == 0 {
+	if l.watched == 0 {
 		return
 	}
-	i, last := x.watched-1, len(h.exchanges)-1
-	h.exchanges[i], h.socks[i] = h.exchanges[last], h.socks[last]
-	h.exchanges[i].watched = i + 1
-	h.exchanges[last] = nil
-	h.exchanges, h.socks = h.exchanges[:last], h.socks[:last]
-	x.watched = 0
+	i, last := l.watched-1, len(h.links)-1
+	h.links[i], h.socks[i] = h.links[last], h.socks[last]
+	h.links[i].watched = i + 1
+	h.links[last] = nil
+	h.links, h.socks = h.links[:last], h.socks[:last]
+	l.watched = 0
 }
 
 // look asks once, and ends the exchanges whose clients have left. It reports
@@ -68,7 +68,7 @@ func (h *hangups) forget(x *Exchange) {
 func (h *hangups) look() bool {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	if len(h.exchanges) == 0 {
+	if len(h.links) == 0 {
 		h.idle = true
 		return false
 	}
@@ -80,7 +80,7 @@ func (h *hangups) look() bool {
 	sock.Left(h.socks, gone)
 	for i, g := range gone {
 		if g {
-			h.exchanges[i].abandon()
+			h.links[i].abandon()
 		}
 	}
 	return true
@@ -89,15 +89,15 @@ func (h *hangups) look() bool {
 func (h *hangups) count() int {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	return len(h.exchanges)
+	return len(h.links)
 }
 
 // abandonAll ends every exchange.
 func (h *hangups) abandonAll() {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	for _, x := range h.exchanges {
-		x.abandon()
+	for _, l := range h.links {
+		l.abandon()
 	}
 }
 

@@ -9,6 +9,7 @@ import (
 
 	"github.com/graphiti-proxy/graphiti-proxy/proxy/contain"
 	"github.com/graphiti-proxy/graphiti-proxy/proxy/wire/sock"
+	"github.com/graphiti-proxy/graphiti-proxy/proxy/wire/stream"
 )
 
 // pump streams the rest of a request's body to the upstream, while the answer is
@@ -38,8 +39,8 @@ func (p *pump) run(x *Exchange, up *Conn, pending []byte) {
 		x.abandon()
 	})
 	left := x.ctx.Request.Header.ContentLength() - len(x.body) // negative for chunks
-	rest, pooled := x.rest, wide.Get().(*[]byte)               //nolint:forcetypeassert // the pool's only type
-	defer wide.Put(pooled)
+	rest, pooled := x.rest, stream.Wide.Get().(*[]byte)        //nolint:forcetypeassert // the pool's only type
+	defer stream.Wide.Put(pooled)
 	for {
 		if len(pending) > 0 {
 			// Stopped is asked behind the deadline, and join sets it before its own.
@@ -53,7 +54,7 @@ func (p *pump) run(x *Exchange, up *Conn, pending []byte) {
 			}
 		}
 		if p.whole {
-			x.w.hangups.watch(x)
+			x.w.hangups.watch(x.link, x.client.Sock)
 			return
 		}
 		n, err := rest.Read(*pooled)

@@ -3,18 +3,15 @@ package wire
 import (
 	"bytes"
 	"errors"
-	"io"
 	"strconv"
 	"time"
 
-	"github.com/graphiti-proxy/graphiti-proxy/proxy/wire/listen"
+	"github.com/graphiti-proxy/graphiti-proxy/proxy/wire/sock"
+	"github.com/graphiti-proxy/graphiti-proxy/proxy/wire/stream"
 )
 
 // Tee gets a copy of an answer's body. It must not block, nor keep the bytes.
-type Tee interface {
-	Write(p []byte)
-	Close(whole bool) // is called at least once; the first call counts
-}
+type Tee = stream.Tee
 
 // Relayed is what came of relaying an answer.
 type Relayed struct {
@@ -25,92 +22,91 @@ type Relayed struct {
 // Relay sends the answer to the client as it comes. The end of the answer is
 // only ever the upstream's own: what it cut off reaches the client cut off. tee
 // may be nil.
-func (x *Exchange) Relay(a Answer, head Rewrite, tee Tee) (r Relayed) {
-	f := framingOf(&a.AnswerHead, x.ctx.IsHead(), x.ctx.Request.Header.IsHTTP11())
-	closing := x.w.draining.Load() || !f.ends() || x.lastOfClient()
-	if x.pump != nil && !x.pump.wasRead() {
-		closing = true // it is not known whether the body will be read to its end
-	}
-	x.out = x.answerHead(x.out[:0], &a.AnswerHead, head, closing)
-	x.client.Mute()
+func (x *Exchange) Relay(a Answer, head Rewrite, tee Tee) Relayed {
 	if tee != nil {
 		defer tee.Close(false) // where a bug ends it
 	}
-	whole, err := x.relayBody(&a, &f, tee, &r.First)
-	if tee != nil {
-		tee.Close(whole)
+	var r relay
+	whole, err := x.begin(&r, &a, head, tee)
+	if !whole && err == nil {
+		whole, err = r.Relay(&x.in)
 	}
-	open := x.detach()
-	if r.Err = err; err != nil && !open { // closed by us, because the client left
-		r.Err = ErrGone
-	}
-	if !x.pump.join(x) {
-		open = false
-	}
-	if whole && open && a.keep && f.ends() && f.extra == 0 {
-		a.up.of.give(a.up)
-	} else {
-		a.up.Close()
-	}
-	if closing || err != nil {
+	relayed, open := r.end(whole, err, func() bool { return x.pump.join(x) })
+	if !open {
 		x.ctx.SetConnectionClose()
 	}
-	if !whole && (!f.ends() || f.unwrap) {
-		// Nothing but a reset tells such a client that the answer is cut.
-		x.client.Reset()
+	return relayed
+}
+
+// relay is an answer on its way, after its exchange.
+type relay struct {
+	stream.Stream
+	*link
+	w       *Wire
+	up      *Conn
+	keep    bool // the upstream leaves its connection open
+	closing bool // the client's ends with the answer
+}
+
+// begin sends the head of the answer, and what came of the body with it. whole
+// says that this is all of it.
+func (x *Exchange) begin(r *relay, a *Answer, head Rewrite, tee Tee) (whole bool, err error) {
+	body := x.bodyOf(&a.AnswerHead)
+	r.Stream = stream.Stream{Up: a.up.Conn, Client: x.client, Body: body, Tee: tee, Idle: x.timeouts.Idle}
+	r.link, r.w, r.up, r.keep = x.link, x.w, a.up, a.keep
+	r.closing = x.w.draining.Load() || !body.Ends() || x.lastOfClient()
+	if x.pump != nil && !x.pump.wasRead() {
+		r.closing = true // it is not known whether the body will be read to its end
 	}
-	return r
+	x.out = x.answerHead(x.out[:0], &a.AnswerHead, head, r.closing)
+	x.client.Mute()
+	err = r.Begin(x.out, x.in[a.size:a.n])
+	return err == nil && r.Body.Done(), err
+}
+
+// bodyOf is how the body of an answer comes to its end.
+func (x *Exchange) bodyOf(h *AnswerHead) stream.Body {
+	switch {
+	case h.bodiless(x.ctx.IsHead()):
+		return stream.Length(0)
+	case h.chunked:
+		return stream.Chunks(!x.ctx.Request.Header.IsHTTP11())
+	case h.length >= 0:
+		return stream.Length(h.length)
+	}
+	return stream.Open()
+}
+
+// end ends the upstream's part, and reports whether the client's connection may
+// have another request. sent ends the sending of the request, and reports
+// whether all of it was sent.
+func (r *relay) end(whole bool, err error, sent func() bool) (_ Relayed, open bool) {
+	if r.Tee != nil {
+		r.Tee.Close(whole)
+	}
+	there := r.detach()
+	if r.Up != r.up.Conn {
+		r.up.Conn, r.up.sock = r.Up, sock.Of(r.Up)
+	}
+	if err != nil && !there { // closed by us, because the client left
+		err = ErrGone
+	}
+	if sent() && whole && there && r.keep && !r.Lost && r.Body.Ends() && r.Body.Clean() {
+		r.up.of.give(r.up)
+	} else {
+		r.up.Close()
+	}
+	if !whole && r.Body.Cut() || errors.Is(err, stream.ErrBug) {
+		// Nothing but a reset tells such a client that the answer is cut.
+		r.Client.Reset()
+	}
+	return Relayed{First: r.First, Err: err}, !r.closing && err == nil
 }
 
 // lastOfClient reports whether the client's connection ends with this exchange.
 // HTTP/1.0 connections always do.
 func (x *Exchange) lastOfClient() bool {
 	return !x.ctx.Request.Header.IsHTTP11() || x.suspect || tokenIn(x.connection, "close")
-}
-
-// relayBody sends x.out, which holds the head, and then the body. It reports
-// whether the whole body went through, and sets first. ErrGone says that the
-// client did not take it.
-func (x *Exchange) relayBody(a *Answer, f *framing, tee Tee, first *time.Time) (whole bool, err error) {
-	sent := func(n int) {
-		if n > 0 && first.IsZero() {
-			*first = time.Now()
-		}
-	}
-	// The first bytes of the body came with the head, and go with it.
-	out, err := f.take(x.in[a.size:a.n], tee)
-	x.out = append(x.out, out...)
-	if x.client.Send(x.out) != nil {
-		return false, ErrGone
-	}
-	sent(len(out))
-	var deadline time.Time
-	for err == nil && !f.done() {
-		if by, renewed := listen.Extend(deadline, x.timeouts.Idle); renewed {
-			deadline = by
-			if err := a.up.SetReadDeadline(by); err != nil {
-				return false, err
-			}
-		}
-		n, readErr := a.up.Read(x.in)
-		if n > 0 {
-			out, err = f.take(x.in[:n], tee)
-			if x.client.Send(out) != nil {
-				return false, ErrGone
-			}
-			sent(len(out))
-			if n == len(x.in) && n < maxRead {
-				x.in = *wide.Get().(*[]byte) //nolint:forcetypeassert // the pool's only type
-			}
-		}
-		if readErr != nil && !f.done() {
-			if errors.Is(readErr, io.EOF) && !f.ends() {
-				return true, nil
-			}
-			return false, readErr
-		}
-	}
-	return err == nil, err
 }
 
 // answerHead writes an answer's head for the client: the upstream's own lines,

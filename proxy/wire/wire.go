@@ -3,9 +3,12 @@ package wire
 import (
 	"context"
 	"log/slog"
+	"net"
 	"sync"
 	"sync/atomic"
 	"time"
+
+	"github.com/graphiti-proxy/graphiti-proxy/proxy/wire/stream"
 )
 
 // Timeouts bound the silence of upstreams.
@@ -25,6 +28,10 @@ type Options struct {
 	// run out.
 	MakeRoom func()
 
+	// Serve serves the next requests of a client whose stream has ended. It
+	// returns, and closes the connection, when there are none.
+	Serve func(client net.Conn)
+
 	Log *slog.Logger
 }
 
@@ -34,6 +41,8 @@ type Wire struct {
 	hop     string // see hopField
 	hangups hangups
 	tunnels tunnels
+	streams streams
+	loops   *stream.Loops
 
 	base     context.Context // of connecting; ends with Cut
 	cancel   context.CancelFunc
@@ -45,7 +54,7 @@ type Wire struct {
 
 // New is ready for use until Close.
 func New(o Options) *Wire {
-	w := &Wire{o: o, hop: newHop(), stop: make(chan struct{})}
+	w := &Wire{o: o, hop: newHop(), loops: stream.Start(o.Log), stop: make(chan struct{})}
 	w.hangups.wake = make(chan struct{}, 1)
 	w.base, w.cancel = context.WithCancel(context.Background())
 	// Ends when Close closes stop.
@@ -55,6 +64,10 @@ func New(o Options) *Wire {
 
 // Drain ends the connection of each client with its request.
 func (w *Wire) Drain() { w.draining.Store(true) }
+
+// Wait waits until the streams have ended that go on without a handler, or ctx
+// ends.
+func (w *Wire) Wait(ctx context.Context) error { return w.streams.wait(ctx) }
 
 // Abandon ends every exchange in flight.
 func (w *Wire) Abandon() { w.hangups.abandonAll() }
@@ -72,8 +85,12 @@ func (w *Wire) InFlight() (exchanges, tunnels int) {
 	return w.hangups.count(), w.tunnels.count()
 }
 
-// Close ends the watch for clients that leave.
+// Close ends the watch for clients that leave, and the loops. Nothing is in
+// flight any more.
 func (w *Wire) Close() {
-	w.once.Do(func() { close(w.stop) })
+	w.once.Do(func() {
+		close(w.stop)
+		w.loops.Close()
+	})
 	w.watcher.Wait()
 }

@@ -31,6 +31,12 @@ type Conn struct {
 	stage    stage       // of the request that the server reads
 	stopped  atomic.Bool // the body's rest is not wanted any more
 
+	taken  func()       // called when the server has let go of it; nil: it is the server's
+	holds  atomic.Int32 // how many of the server's goroutines have not let go of it
+	ahead  []byte       // what the server had read of the next request
+	unread bool         // the server shall read nothing but what it has
+	rested bool         // its next request is waited for as on a kept connection
+
 	all       *Conns       // where it counts; nil: nowhere
 	from      netip.Prefix // whose it is
 	idleSince atomic.Int64 // in Unix nanoseconds; 0: a request is under way
@@ -40,6 +46,7 @@ type Conn struct {
 type Timeouts struct {
 	Write time.Duration // longest wait for one write
 	Body  time.Duration // longest wait for one read of a body
+	Next  time.Duration // longest wait for the next request
 }
 
 // NewConn makes a connection one of a client's, which counts nowhere.
@@ -70,14 +77,22 @@ func (c *Conn) SetReadDeadline(t time.Time) error {
 	if c.stage == stageBegan || c.stage == stageHead {
 		c.stage++
 	}
+	if c.rested {
+		c.rested, t = false, time.Now().Add(c.timeouts.Next)
+	}
 	return c.Conn.SetReadDeadline(t)
 }
 
 // EndBody says that nothing more of the body is read.
 func (c *Conn) EndBody() { c.stage = stageIdle }
 
-// Close closes the connection, which does not count any more.
+// Close closes the connection, which does not count any more. The server's own
+// call lets go of one that was taken.
 func (c *Conn) Close() error {
+	if c.taken != nil {
+		c.letGo()
+		return nil
+	}
 	err := c.Conn.Close()
 	if c.all != nil {
 		c.all.leave(c)
@@ -100,6 +115,14 @@ func (c *Conn) StopBody() {
 
 // Read reads for the server.
 func (c *Conn) Read(p []byte) (int, error) {
+	if len(c.ahead) > 0 {
+		n := copy(p, c.ahead)
+		c.ahead = c.ahead[n:]
+		return n, nil
+	}
+	if c.unread {
+		return 0, io.EOF
+	}
 	if c.stage == stageBody {
 		if err := c.Conn.SetReadDeadline(time.Now().Add(c.timeouts.Body)); err != nil {
 			return 0, err
@@ -196,9 +219,17 @@ func Follow(c net.Conn, s fasthttp.ConnState) {
 		cc.idleSince.Store(0)
 		cc.stage = stageBegan
 	case fasthttp.StateIdle:
-		cc.idleSince.Store(time.Now().UnixNano())
-		cc.muted, cc.stage = false, stageIdle
+		cc.idle()
+	case fasthttp.StateHijacked, fasthttp.StateClosed: // closed: it broke in between
+		if cc.taken != nil {
+			cc.letGo()
+		}
 	}
+}
+
+func (c *Conn) idle() {
+	c.idleSince.Store(time.Now().UnixNano())
+	c.muted, c.stage = false, stageIdle
 }
 
 // Reset makes the connection end in a reset instead of an orderly end, for

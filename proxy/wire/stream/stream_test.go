@@ -1,4 +1,4 @@
-package wire
+package stream
 
 import (
 	"bytes"
@@ -7,8 +7,6 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
-
-	"github.com/valyala/fasthttp"
 
 	"github.com/graphiti-proxy/graphiti-proxy/proxy/wire/listen"
 	"github.com/graphiti-proxy/graphiti-proxy/proxy/wire/sock"
@@ -89,7 +87,7 @@ func TestSilenceIsAllowedInFull(t *testing.T) {
 				defer upstream.Close()
 				defer up.Close()
 				defer client.Close()
-				x := &Exchange{ctx: &fasthttp.RequestCtx{}, client: listen.NewConn(client, listen.Timeouts{Write: tc.idle}), timeouts: Timeouts{Idle: tc.idle}, in: make([]byte, firstRead)}
+				s := &Stream{Up: up, Client: listen.NewConn(client, listen.Timeouts{Write: tc.idle}), Body: Chunks(false), Idle: tc.idle}
 				const pieces = 12
 				var last time.Time
 				wg.Go(func() {
@@ -110,7 +108,7 @@ func TestSilenceIsAllowedInFull(t *testing.T) {
 						}
 					}
 				})
-				whole, err := x.relayBody(&Answer{up: &Conn{Conn: up}}, &framing{chunked: true}, nil, new(time.Time))
+				whole, err := s.Relay(new(make([]byte, FirstRead)))
 				if synctest.Wait(); last.IsZero() {
 					t.Fatalf("cut off in the middle: %v", err)
 				}

@@ -1,0 +1,179 @@
+package proxy
+
+import (
+	"bufio"
+	"crypto/tls"
+	"crypto/x509"
+	"io"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+// eventsHead begins a stream of events, which goes on when its handler has
+// returned.
+const eventsHead = "HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nTransfer-Encoding: chunked\r\n\r\n"
+
+const (
+	oneEvent = "b\r\ndata: one\n\n\r\n"
+	twoEvent = "b\r\ndata: two\n\n\r\n"
+	lastPart = "0\r\n\r\n"
+)
+
+// newEvents is an upstream whose answers are streams of events: the second
+// event comes when the client has the first.
+func newEvents(t testing.TB, second <-chan struct{}) *stub {
+	return newStub(t, func(_ *stub, c net.Conn, _ string) bool {
+		_, _ = io.WriteString(c, eventsHead+oneEvent)
+		<-second
+		_, err := io.WriteString(c, twoEvent+lastPart)
+		return err == nil
+	})
+}
+
+// TestConnectionsStayAfterAStream: the client's, with what it has sent ahead, and
+// the upstream's.
+func TestConnectionsStayAfterAStream(t *testing.T) {
+	second := make(chan struct{})
+	w := newEvents(t, second)
+	s, _ := start(t, w.url())
+	c := dial(t, s)
+	const one = "POST /v1/x HTTP/1.1\r\nHost: p\r\nContent-Length: 2\r\n\r\nhi"
+	last := strings.Replace(one, "Host: p", "Host: p\r\nConnection: close", 1)
+	go func() {
+		for range 4 {
+			second <- struct{}{}
+		}
+	}()
+	if _, err := io.WriteString(c, one); err != nil {
+		t.Fatal(err)
+	}
+	answer := eventsHead + oneEvent + twoEvent + lastPart
+	b := make([]byte, len(answer))
+	if _, err := io.ReadFull(c, b); err != nil || string(b) != answer {
+		t.Fatalf("%q, %v", b, err)
+	}
+	if _, err := io.WriteString(c, one+one+last); err != nil {
+		t.Fatal(err)
+	}
+	got, err := io.ReadAll(c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := answer + answer + strings.Replace(answer, "\r\n\r\n", "\r\nConnection: close\r\n\r\n", 1)
+	if diff := cmp.Diff(want, string(got)); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if len(w.open) != 1 {
+		t.Errorf("%d connections to the upstream", len(w.open))
+	}
+}
+
+// TestStreamReachesEveryClient, also where no event loop relays it.
+func TestStreamReachesEveryClient(t *testing.T) {
+	second := make(chan struct{}, 8)
+	w := newEvents(t, second)
+	certified := httptest.NewTLSServer(http.NotFoundHandler()) // for its certificate
+	defer certified.Close()
+	roots := x509.NewCertPool()
+	roots.AddCert(certified.Certificate())
+	for _, tc := range []struct {
+		name, request string
+		tls           bool
+	}{
+		{"HTTP/1.1", "GET /v1/x HTTP/1.1\r\nHost: p\r\nConnection: close\r\n\r\n", false},
+		{"HTTP/1.0", "GET /v1/x HTTP/1.0\r\nHost: p\r\n\r\n", false},
+		{"TLS", "GET /v1/x HTTP/1.1\r\nHost: p\r\nConnection: close\r\n\r\n", true},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			s, _ := start(t, w.url(), func(o *Options) {
+				if tc.tls {
+					o.ServerTLS = &tls.Config{MinVersion: tls.VersionTLS12, Certificates: certified.TLS.Certificates}
+				}
+			})
+			c := dial(t, s)
+			if tc.tls {
+				c = tls.Client(c, &tls.Config{MinVersion: tls.VersionTLS12, RootCAs: roots, ServerName: "example.com"})
+			}
+			if _, err := io.WriteString(c, tc.request); err != nil {
+				t.Fatal(err)
+			}
+			br := bufio.NewReader(c)
+			resp, err := http.ReadResponse(br, nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer resp.Body.Close()
+			second <- struct{}{}
+			body, err := io.ReadAll(resp.Body)
+			if err != nil || string(body) != "data: one\n\ndata: two\n\n" {
+				t.Errorf("%q, %v", body, err)
+			}
+		})
+	}
+}
+
+// TestStreamThatIsCut reaches the client cut off.
+func TestStreamThatIsCut(t *testing.T) {
+	for _, tail := range []string{"", "b\r\ndata: t"} {
+		cut := make(chan struct{})
+		w := newStub(t, func(_ *stub, c net.Conn, _ string) bool {
+			_, _ = io.WriteString(c, eventsHead+oneEvent)
+			<-cut
+			_, _ = io.WriteString(c, tail)
+			return false
+		})
+		_, base := start(t, w.url())
+		resp, err := client(t).Get(base + "/v1/x")
+		if err != nil {
+			t.Fatal(err)
+		}
+		close(cut)
+		if body, err := io.ReadAll(resp.Body); err == nil || !strings.HasPrefix(string(body), "data: one\n\n") {
+			t.Errorf("%q, %v", body, err)
+		}
+		resp.Body.Close()
+	}
+}
+
+// TestIdleConnectionAfterAStream has the time of one, not that of a head, and is
+// closed without a word. A head that is late is told so.
+func TestIdleConnectionAfterAStream(t *testing.T) {
+	for _, tc := range []struct {
+		name         string
+		head, idle   time.Duration
+		wait         time.Duration
+		then, answer string
+	}{
+		{"nothing comes", time.Minute, 100 * time.Millisecond, 0, "", ""},
+		{"a slow head", 100 * time.Millisecond, time.Minute, 0, "GET / HTTP/1.1\r\nHost: p\r\nX-Slow: ", "HTTP/1.1 408 "},
+		{"another request", 100 * time.Millisecond, time.Minute, 400 * time.Millisecond, "GET / HTTP/1.1\r\nHost: p\r\nConnection: close\r\n\r\n", "HTTP/1.1 200 "},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			second := make(chan struct{}, 2)
+			second <- struct{}{}
+			second <- struct{}{}
+			w := newEvents(t, second)
+			s, _ := start(t, w.url(), func(o *Options) { o.Ways.Limits.HeaderTimeout, o.Ways.Limits.IdleTimeout = tc.head, tc.idle })
+			c := dial(t, s)
+			_, _ = io.WriteString(c, "GET /v1/x HTTP/1.1\r\nHost: p\r\n\r\n")
+			b := make([]byte, len(eventsHead+oneEvent+twoEvent+lastPart))
+			if _, err := io.ReadFull(c, b); err != nil {
+				t.Fatal(err)
+			}
+			<-time.After(tc.wait)
+			_, _ = io.WriteString(c, tc.then)
+			got, err := io.ReadAll(c)
+			if err != nil || !strings.HasPrefix(string(got), tc.answer) || tc.answer == "" && len(got) > 0 {
+				t.Errorf("%q, %v", got, err)
+			}
+		})
+	}
+}

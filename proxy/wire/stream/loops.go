@@ -1,0 +1,54 @@
+package stream
+
+import (
+	"log/slog"
+	"sync"
+
+	"github.com/graphiti-proxy/graphiti-proxy/proxy/contain"
+)
+
+// Loops relay streams without the goroutine that began them: over TCP in event
+// loops, where the system has what they need, and else in a goroutine for each.
+// It is safe for concurrent use.
+type Loops struct {
+	log   *slog.Logger
+	loops loops
+}
+
+// Start starts the loops, which Close ends.
+func Start(log *slog.Logger) *Loops {
+	l := &Loops{log: log}
+	l.loops.start(log)
+	return l
+}
+
+// Close ends the loops. There are no streams any more.
+func (l *Loops) Close() { l.loops.close() }
+
+// Relay relays the rest of a stream that has begun, and then calls end in a
+// goroutine of its own, with what Stream.Relay returns.
+func (l *Loops) Relay(s *Stream, end func(whole bool, err error)) {
+	if l.loops.take(s, end) {
+		return
+	}
+	// Ends with the stream, which its own deadlines and Cut bound.
+	go func() {
+		whole, err := l.relay(s)
+		end(whole, err)
+	}()
+}
+
+// narrow holds buffers of FirstRead.
+var narrow = sync.Pool{New: func() any { b := make([]byte, FirstRead); return &b }}
+
+func (l *Loops) relay(s *Stream) (whole bool, err error) {
+	defer contain.Catch(l.log, "relay of a stream", func() { whole, err = false, ErrBug })
+	in := narrow.Get().(*[]byte) //nolint:forcetypeassert // the pool's only type
+	whole, err = s.Relay(in)
+	if len(*in) == FirstRead {
+		narrow.Put(in)
+	} else {
+		Wide.Put(in)
+	}
+	return whole, err
+}
