@@ -45,29 +45,34 @@ func TestConnectionsStayAfterAStream(t *testing.T) {
 	c := dial(t, s)
 	const one = "POST /v1/x HTTP/1.1\r\nHost: p\r\nContent-Length: 2\r\n\r\nhi"
 	last := strings.Replace(one, "Host: p", "Host: p\r\nConnection: close", 1)
-	go func() {
-		for range 4 {
-			second <- struct{}{}
-		}
-	}()
-	if _, err := io.WriteString(c, one); err != nil {
-		t.Fatal(err)
-	}
 	answer := eventsHead + oneEvent + twoEvent + lastPart
-	b := make([]byte, len(answer))
-	if _, err := io.ReadFull(c, b); err != nil || string(b) != answer {
-		t.Fatalf("%q, %v", b, err)
+	closing := strings.Replace(answer, "\r\n\r\n", "\r\nConnection: close\r\n\r\n", 1)
+	read := func(n int) string {
+		b := make([]byte, n)
+		n, err := io.ReadFull(c, b)
+		if err != nil {
+			t.Fatalf("%q, %v", b[:n], err)
+		}
+		return string(b)
 	}
-	if _, err := io.WriteString(c, one+one+last); err != nil {
-		t.Fatal(err)
+	for _, tc := range []struct {
+		sent string
+		want []string
+	}{{one, []string{answer}}, {one + one + last, []string{answer, answer, closing}}} {
+		if _, err := io.WriteString(c, tc.sent); err != nil {
+			t.Fatal(err)
+		}
+		for _, want := range tc.want {
+			first := len(want) - len(twoEvent+lastPart)
+			got := read(first) // the stream goes on when its first event is here
+			second <- struct{}{}
+			if diff := cmp.Diff(want, got+read(len(want)-first)); diff != "" {
+				t.Errorf("(-want +got):\n%s", diff)
+			}
+		}
 	}
-	got, err := io.ReadAll(c)
-	if err != nil {
-		t.Fatal(err)
-	}
-	want := answer + answer + strings.Replace(answer, "\r\n\r\n", "\r\nConnection: close\r\n\r\n", 1)
-	if diff := cmp.Diff(want, string(got)); diff != "" {
-		t.Errorf("(-want +got):\n%s", diff)
+	if rest, err := io.ReadAll(c); err != nil || len(rest) > 0 {
+		t.Errorf("%q, %v", rest, err)
 	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -158,15 +163,15 @@ func TestIdleConnectionAfterAStream(t *testing.T) {
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			second := make(chan struct{}, 2)
-			second <- struct{}{}
-			second <- struct{}{}
 			w := newEvents(t, second)
 			s, _ := start(t, w.url(), func(o *Options) { o.Ways.Limits.HeaderTimeout, o.Ways.Limits.IdleTimeout = tc.head, tc.idle })
 			c := dial(t, s)
 			_, _ = io.WriteString(c, "GET /v1/x HTTP/1.1\r\nHost: p\r\n\r\n")
-			b := make([]byte, len(eventsHead+oneEvent+twoEvent+lastPart))
-			if _, err := io.ReadFull(c, b); err != nil {
-				t.Fatal(err)
+			for _, n := range []int{len(eventsHead + oneEvent), len(twoEvent + lastPart)} {
+				if _, err := io.ReadFull(c, make([]byte, n)); err != nil {
+					t.Fatal(err)
+				}
+				second <- struct{}{}
 			}
 			<-time.After(tc.wait)
 			_, _ = io.WriteString(c, tc.then)

@@ -115,13 +115,13 @@ func (c *Conn) StopBody() {
 
 // Read reads for the server.
 func (c *Conn) Read(p []byte) (int, error) {
+	if c.unread {
+		return 0, io.EOF
+	}
 	if len(c.ahead) > 0 {
 		n := copy(p, c.ahead)
 		c.ahead = c.ahead[n:]
 		return n, nil
-	}
-	if c.unread {
-		return 0, io.EOF
 	}
 	if c.stage == stageBody {
 		if err := c.Conn.SetReadDeadline(time.Now().Add(c.timeouts.Body)); err != nil {
