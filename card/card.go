@@ -23,8 +23,9 @@ import (
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti/person"
 )
 
-// Lists keeps lists of short texts, bounded in number and in time. An entry ends when one of its scopes is forgotten, and is not kept where
-// one of them has a newer generation.
+// Lists keeps lists of short texts, bounded in number and in time. An entry ends
+// when one of its scopes is forgotten, and is not kept where one of them has a
+// newer generation.
 type Lists interface {
 	Add(ctx context.Context, list string, entry []byte, generation int64, scopes ...string) error
 
@@ -160,9 +161,14 @@ func (c Cards) Facts(ctx context.Context, reads []graphiti.Target) ([]graphiti.F
 	return facts, nil
 }
 
-// place says what comes first.
+// order is which scopes come first; others come last.
+var order = []graphiti.Scope{graphiti.ScopeWorkspace, graphiti.ScopeSession, graphiti.ScopeSystem, graphiti.ScopeUser}
+
 func place(s graphiti.Scope) int {
-	return slices.Index([]graphiti.Scope{graphiti.ScopeWorkspace, graphiti.ScopeSession, graphiti.ScopeSystem, graphiti.ScopeUser}, s) & 7 // others last
+	if i := slices.Index(order, s); i >= 0 {
+		return i
+	}
+	return len(order)
 }
 
 // standing leaves what was promoted, and of rules the newest wording of those
