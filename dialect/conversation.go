@@ -71,6 +71,7 @@ type Conversation struct {
 	moves   []move           // and where it went
 	spans   []Span
 	agent   bool    // a subagent speaks, as its system prompt says
+	spawned bool    // it is a subagent's thread: a model asked what was asked before
 	details *bool   // what hasDetails found; nil: it was not asked
 	runOn   bool    // see Parser.RunOn
 	opening *string // see Parser.States

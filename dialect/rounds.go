@@ -7,8 +7,11 @@ import (
 )
 
 // AnswerTo is what the model said last before a person spoke again after
-// message i; nil when it said nothing.
+// message i; nil when it said nothing, or when another model had asked.
 func (c *Conversation) AnswerTo(i int) (text []byte) {
+	if c.spawned {
+		return nil
+	}
 	for j := i + 1; j < len(c.Messages) && !c.Messages[j].Person; j++ {
 		if c.Messages[j].Role == RoleAssistant {
 			if said := c.Text(j); len(said) > 0 {

@@ -15,7 +15,9 @@ func (c *Conversation) Signals(h Header) (subagent bool) {
 			c.Kind = k
 		}
 	}
-	// Codex, from 0.169.
+	// Codex, from 0.169. A turn of a subagent belongs to that of the one it works
+	// for. One that belongs to itself is a person's, who goes on with the thread.
+	person := false
 	if told := h.Peek("X-Codex-Turn-Metadata"); len(told) > 0 {
 		switch kind := gjson.GetBytes(told, "request_kind").Str; kind {
 		case "", "turn":
@@ -24,12 +26,15 @@ func (c *Conversation) Signals(h Header) (subagent bool) {
 		default: // prewarm, review…
 			set(KindProbe)
 		}
-		subagent = gjson.GetBytes(told, "thread_source").Str == "subagent"
+		spawned := gjson.GetBytes(told, "thread_source").Str == "subagent"
+		turn := gjson.GetBytes(told, "turn_id").Str
+		person = spawned && turn != "" && gjson.GetBytes(told, "root_turn_id").Str == turn
+		subagent, c.spawned = spawned && !person, spawned
 	}
 	switch s := h.Peek("X-Openai-Subagent"); {
 	case len(s) == 0:
 	case string(s) == "collab_spawn":
-		subagent = true
+		subagent = !person
 	default: // review, compact, memory_consolidation…
 		set(KindProbe)
 	}

@@ -14,6 +14,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -395,4 +396,69 @@ func TestCodexOverWebSocket(t *testing.T) {
 	if frames < 3 {
 		t.Errorf("%d requests came over WebSocket", frames)
 	}
+}
+
+// TestCodexSubagentsThreadGoesOn: what a model asks a subagent is not kept. When
+// a person goes on with its thread, their turn is, and nothing of what was asked
+// before.
+func TestCodexSubagentsThreadGoesOn(t *testing.T) {
+	t.Parallel()
+	for _, way := range []string{"WebSocket", "POST"} {
+		t.Run(way, func(t *testing.T) {
+			t.Parallel()
+			w := serve(t, "GRAPHITI_PROXY_WEBSOCKET=intercept", "GRAPHITI_PROXY_IDENTITY_OWNER=user:josh", "GRAPHITI_PROXY_IDENTITY_GROUP_IDS=raw")
+			var spawned atomic.Bool
+			w.model.SetAnswer(func(c proxytest.Conversation) proxytest.Reply {
+				if said := c.Messages[len(c.Messages)-1]; strings.Contains(said.Text, "Delegate") && !spawned.Swap(true) {
+					return proxytest.Reply{Tool: "multi_agent_v1/spawn_agent", Arguments: `{"message":"Count the sheep on the hill."}`}
+				}
+				return proxytest.Reply{Text: "Understood."}
+			})
+			dir := t.TempDir()
+			repo, home := clone(t, filepath.Join(dir, "repo")), filepath.Join(dir, "home")
+			write(t, fmt.Sprintf("model = \"gpt-5.1-codex\"\nmodel_provider = \"p\"\n[features]\nmulti_agent = true\n[model_providers.p]\nname = \"p\"\nbase_url = \"%s/v1\"\nwire_api = \"responses\"\nenv_key = \"K\"\nsupports_websockets = %v\n",
+				w.url, way == "WebSocket"), home, ".codex", "config.toml")
+			say := func(args ...string) {
+				t.Helper()
+				cli(t, repo, append(os.Environ(), "HOME="+home, "K=sk-test"), ".bin/codex", append([]string{"exec", "--skip-git-repo-check"}, args...)...)
+			}
+			said := func(text string) func(episode) bool {
+				return func(e episode) bool { return e.Role == "user" && strings.Contains(e.Text, text) }
+			}
+			say("Delegate this, please.")
+			say("resume", threadOfSubagent(t, home), "The river is called Isar.")
+			w.until(t, "the person's turn", func(q queue) bool {
+				return q.Pending == 0 && slices.ContainsFunc(w.episodes(t, widgets), said("The river is called Isar."))
+			})
+			if all := w.episodes(t, widgets); slices.ContainsFunc(all, said("sheep")) {
+				t.Errorf("what a model asked was kept: %+v", all)
+			}
+		})
+	}
+}
+
+// threadOfSubagent is the id of the thread that Codex has written down as a
+// subagent's.
+func threadOfSubagent(t *testing.T, home string) (id string) {
+	t.Helper()
+	files, err := filepath.Glob(filepath.Join(home, ".codex", "sessions", "*", "*", "*", "*.jsonl"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range files {
+		var first struct {
+			Payload struct{ ID, ThreadSource string }
+		}
+		line, _, _ := strings.Cut(read(t, name), "\n")
+		if err := json.Unmarshal([]byte(strings.ReplaceAll(line, "thread_source", "threadSource")), &first); err != nil {
+			t.Fatal(err)
+		}
+		if first.Payload.ThreadSource == "subagent" {
+			id = first.Payload.ID
+		}
+	}
+	if id == "" {
+		t.Fatalf("Codex has started no subagent: %v", files)
+	}
+	return id
 }

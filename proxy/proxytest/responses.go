@@ -199,7 +199,11 @@ func (p *Provider) respond(c Conversation, reply Reply, keep bool) response {
 		output = append(output, map[string]any{"type": "reasoning", "id": "rs_1", "summary": []any{}, "encrypted_content": thoughtOf(c.Messages)})
 	}
 	if reply.Tool != "" {
-		output = append(output, map[string]any{"type": "function_call", "id": "fc_1", "call_id": "call_1", "name": reply.Tool, "arguments": reply.Arguments, "status": "completed"})
+		call := map[string]any{"type": "function_call", "id": "fc_1", "call_id": "call_1", "name": reply.Tool, "arguments": reply.Arguments, "status": "completed"}
+		if space, name, ok := strings.Cut(reply.Tool, "/"); ok {
+			call["namespace"], call["name"] = space, name
+		}
+		output = append(output, call)
 	} else {
 		output = append(output, map[string]any{"type": "message", "id": "msg_1", "role": "assistant", "status": "completed",
 			"content": []any{map[string]any{"type": "output_text", "text": reply.Text, "annotations": []any{}}}})
