@@ -3,13 +3,9 @@ package main
 import (
 	_ "embed"
 	"encoding/json"
-	"errors"
 	"fmt"
-	"os"
 	"path/filepath"
-	"slices"
 	"strings"
-	"time"
 )
 
 //go:embed testdata/corrections.tsv
@@ -20,15 +16,11 @@ var pairs string
 // a chat of its own.
 func corrections(dir, binary string, m *model, env ...string) error {
 	list := fields(pairs)
-	lines := filepath.Join(dir, "corrections.jsonl")
-	if err := writePairs(lines, list); err != nil {
+	p, err := remembering(filepath.Join(dir, "corrections"), binary, m, env, list, 1, 2)
+	if err != nil {
 		return err
 	}
-	p := newProxyRun(binary, filepath.Join(dir, "corrections"), m.url, append(slices.Clone(env), "GRAPHITI_PROXY_INGEST_ENABLED=false", "GRAPHITI_PROXY_RECALL_TIMEOUT=5s")...)
 	defer p.stop()
-	if err := errors.Join(p.command("memory", "import", lines), p.start()); err != nil {
-		return err
-	}
 	kinds := []string{"changed", "negated", "moved", "cancelled", "both"}
 	asked, right := make(map[string]int), make(map[string]int)
 	for _, l := range list {
@@ -51,27 +43,4 @@ func corrections(dir, binary string, m *model, env ...string) error {
 		fmt.Printf("| %s | %d | %.3f |\n", k, asked[k], float64(right[k])/float64(max(1, asked[k])))
 	}
 	return nil
-}
-
-// writePairs writes pairs as lines to import.
-func writePairs(path string, list [][]string) error {
-	f, err := os.Create(path)
-	if err != nil {
-		return err
-	}
-	defer f.Close()
-	enc := json.NewEncoder(f)
-	began := time.Date(2024, 1, 8, 9, 0, 0, 0, time.UTC)
-	for n := 1; n <= 2; n++ {
-		for i, l := range list {
-			err := enc.Encode(map[string]string{
-				"scope": "user", "role": "user", "content": l[n],
-				"timestamp": began.Add(time.Duration(n*len(list)+i) * 7 * time.Hour).Format(time.RFC3339), "session": fmt.Sprint("pair", n, "-", i),
-			})
-			if err != nil {
-				return err
-			}
-		}
-	}
-	return f.Close()
 }

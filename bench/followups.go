@@ -3,13 +3,9 @@ package main
 import (
 	_ "embed"
 	"encoding/json"
-	"errors"
 	"fmt"
-	"os"
 	"path/filepath"
-	"slices"
 	"strings"
-	"time"
 )
 
 //go:embed testdata/followups.tsv
@@ -20,15 +16,11 @@ var followUpList string
 // each line both questions are one chat.
 func followups(dir, binary string, m *model, env ...string) error {
 	list := fields(followUpList)
-	lines := filepath.Join(dir, "followups.jsonl")
-	if err := writeFollowUps(lines, list); err != nil {
+	p, err := remembering(filepath.Join(dir, "followups"), binary, m, env, list, 1, 3)
+	if err != nil {
 		return err
 	}
-	p := newProxyRun(binary, filepath.Join(dir, "followups"), m.url, append(slices.Clone(env), "GRAPHITI_PROXY_INGEST_ENABLED=false", "GRAPHITI_PROXY_RECALL_TIMEOUT=5s")...)
 	defer p.stop()
-	if err := errors.Join(p.command("memory", "import", lines), p.start()); err != nil {
-		return err
-	}
 	kinds := []string{"follow", "change"}
 	asked, right, alone, chars := make(map[string]int), make(map[string]int), make(map[string]int), make(map[string]int)
 	for _, l := range list {
@@ -69,28 +61,4 @@ func blocksOf(p *proxyRun, m *model, messages ...json.RawMessage) ([]string, err
 		return nil, err
 	}
 	return blocksIn(m.last())
-}
-
-// writeFollowUps writes what was said as lines to import, each of a
-// conversation of its own.
-func writeFollowUps(path string, list [][]string) error {
-	f, err := os.Create(path)
-	if err != nil {
-		return err
-	}
-	defer f.Close()
-	enc := json.NewEncoder(f)
-	began := time.Date(2024, 1, 8, 9, 0, 0, 0, time.UTC)
-	for _, n := range []int{1, 3} {
-		for i, l := range list {
-			err := enc.Encode(map[string]string{
-				"scope": "user", "role": "user", "content": l[n],
-				"timestamp": began.Add(time.Duration(n*len(list)+i) * 7 * time.Hour).Format(time.RFC3339), "session": fmt.Sprint("said", n, "-", i),
-			})
-			if err != nil {
-				return err
-			}
-		}
-	}
-	return f.Close()
 }

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -10,8 +11,10 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
+	"time"
 )
 
 // model is a provider that keeps the last body it was sent, and answers with
@@ -138,4 +141,34 @@ func chat(url string, messages []json.RawMessage) (message json.RawMessage, head
 func message(role, text string) json.RawMessage {
 	b, _ := json.Marshal(map[string]string{"role": role, "content": text}) // strings only
 	return b
+}
+
+// remembering starts a proxy in a folder whose memory holds columns of a list:
+// each text was said in a conversation of its own, those of a column weeks behind
+// those of the one before.
+func remembering(dir, binary string, m *model, env []string, list [][]string, columns ...int) (*proxyRun, error) {
+	var lines bytes.Buffer
+	enc := json.NewEncoder(&lines)
+	began := time.Date(2024, 1, 8, 9, 0, 0, 0, time.UTC)
+	for _, n := range columns {
+		for i, l := range list {
+			err := enc.Encode(map[string]string{
+				"scope": "user", "role": "user", "content": l[n],
+				"timestamp": began.Add(time.Duration(n*len(list)+i) * 7 * time.Hour).Format(time.RFC3339), "session": fmt.Sprint("said", n, "-", i),
+			})
+			if err != nil {
+				return nil, err
+			}
+		}
+	}
+	from := dir + ".jsonl"
+	if err := os.WriteFile(from, lines.Bytes(), 0o600); err != nil {
+		return nil, err
+	}
+	p := newProxyRun(binary, dir, m.url, append(slices.Clone(env), "GRAPHITI_PROXY_INGEST_ENABLED=false", "GRAPHITI_PROXY_RECALL_TIMEOUT=5s")...)
+	if err := errors.Join(p.command("memory", "import", from), p.start()); err != nil {
+		p.stop()
+		return nil, err
+	}
+	return p, nil
 }

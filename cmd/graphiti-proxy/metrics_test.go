@@ -15,8 +15,8 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// metrics are those of a proxy, by name: their kind and what they tell.
-func metrics(t *testing.T, w *world) map[string][2]string {
+// scrape is what a proxy shows Prometheus.
+func scrape(t *testing.T, w *world) string {
 	t.Helper()
 	resp, err := w.client.Get("http://" + w.app.admin.Addr().String() + "/metrics")
 	if err != nil {
@@ -27,8 +27,14 @@ func metrics(t *testing.T, w *world) map[string][2]string {
 	if err != nil {
 		t.Fatal(err)
 	}
+	return string(b)
+}
+
+// metrics are those of a proxy, by name: their kind and what they tell.
+func metrics(t *testing.T, w *world) map[string][2]string {
+	t.Helper()
 	all := make(map[string][2]string)
-	for _, m := range regexp.MustCompile(`(?m)^# HELP (graphiti_proxy_\w+) (.*)\n# TYPE \w+ (\w+)$`).FindAllStringSubmatch(string(b), -1) {
+	for _, m := range regexp.MustCompile(`(?m)^# HELP (graphiti_proxy_\w+) (.*)\n# TYPE \w+ (\w+)$`).FindAllStringSubmatch(scrape(t, w), -1) {
 		all[m[1]] = [2]string{m[3], m[2]}
 	}
 	return all
@@ -45,20 +51,12 @@ func TestUnknownTagsAreCounted(t *testing.T) {
 	status := w.app.status(t.Context(), false)
 	var shown strings.Builder
 	status.Print(&shown)
-	resp, err := w.client.Get("http://" + w.app.admin.Addr().String() + "/metrics")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer resp.Body.Close()
-	b, err := io.ReadAll(resp.Body)
-	if err != nil {
-		t.Fatal(err)
-	}
+	shows := scrape(t, w)
 	if len(status.UnknownTags) != 1 || status.UnknownTags["other"] != 1 || !strings.Contains(shown.String(), "1 turn of other begins with a tag") ||
-		!regexp.MustCompile(`(?m)^graphiti_proxy_unknown_tags_total\{.*client="other".*\} 1$`).Match(b) {
-		t.Errorf("%v\n%s\n%s", status.UnknownTags, shown.String(), b)
+		!regexp.MustCompile(`(?m)^graphiti_proxy_unknown_tags_total\{.*client="other".*\} 1$`).MatchString(shows) {
+		t.Errorf("%v\n%s\n%s", status.UnknownTags, shown.String(), shows)
 	}
-	if all := shown.String() + string(b); strings.Contains(all, "new_harness") || strings.Contains(all, "Zanzibar") {
+	if all := shown.String() + shows; strings.Contains(all, "new_harness") || strings.Contains(all, "Zanzibar") {
 		t.Error("what was said is shown")
 	}
 }
