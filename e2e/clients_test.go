@@ -175,6 +175,7 @@ func (j *journey) travel(t *testing.T) []string {
 	if err := os.Mkdir(home, 0o700); err != nil {
 		t.Fatal(err)
 	}
+	t.Cleanup(func() { endAll(t, home) })
 	kept := func(what string, in string, fits func(episode) bool) {
 		t.Helper()
 		w.until(t, what, func(q queue) bool { return q.Pending == 0 && slices.ContainsFunc(w.episodes(t, in), fits) })

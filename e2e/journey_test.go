@@ -4,15 +4,17 @@ package e2e
 
 import (
 	"bufio"
-	"encoding/json"
+	"bytes"
 	"fmt"
 	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"syscall"
 	"testing"
+	"time"
 )
 
 // theJourneys are all clients that are taken along the way of TestClients.
@@ -139,12 +141,33 @@ func continues(t *testing.T, url, home, repo, prompt string, how how) string {
 func cline(t *testing.T, url, home, repo, prompt string, _ how) string {
 	env := append(os.Environ(), "HOME="+home, "CLINE_TELEMETRY_DISABLED=1")
 	const name = "clients/cline/node_modules/.bin/cline"
-	defer func() {
-		var hub struct{ PID int }
-		if b, err := os.ReadFile(filepath.Join(home, ".cline", "data", "locks", "hub", "production.json")); err == nil && json.Unmarshal(b, &hub) == nil && hub.PID > 1 {
-			_ = syscall.Kill(hub.PID, syscall.SIGKILL)
-		}
-	}()
+	defer endAll(t, home)
 	program(t, repo, env, nil, name, "auth", "-p", "openai-compatible", "-k", "sk-test", "-m", "gpt-4o", "-b", url+"/v1")
 	return program(t, repo, env, nil, name, "-P", "openai-compatible", "-m", "gpt-4o", "--json", prompt)
+}
+
+// endAll ends what clients have left running with a home, which they go on
+// writing into.
+func endAll(t *testing.T, home string) {
+	t.Helper()
+	for range 250 {
+		left := 0
+		all, err := filepath.Glob("/proc/[0-9]*/environ")
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, name := range all {
+			pid, err := strconv.Atoi(filepath.Base(filepath.Dir(name)))
+			b, readErr := os.ReadFile(name) // of those that have ended: nothing
+			if err == nil && readErr == nil && bytes.Contains(append([]byte{0}, b...), []byte("\x00HOME="+home+"\x00")) {
+				_ = syscall.Kill(pid, syscall.SIGKILL)
+				left++
+			}
+		}
+		if left == 0 {
+			return
+		}
+		<-time.After(20 * time.Millisecond)
+	}
+	t.Errorf("what has the home %s does not end", home)
 }
