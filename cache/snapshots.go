@@ -53,7 +53,7 @@ func (s *Snapshots) Save(session string, body []byte, generation int64, scopes .
 	s.store.saveSnapshotLater(session, body, generation, scopes)
 }
 
-// Each calls f for those that have all of some scopes.
+// Each calls f for those that have all of some scopes, in the order of their keys.
 func (s *Snapshots) Each(ctx context.Context, f func(session string, body []byte) error, scopes ...string) error {
 	if err := s.store.eachSnapshot(ctx, scopes, f); err != nil {
 		return fmt.Errorf("read snapshots: %w", err)
@@ -98,7 +98,7 @@ func (f snapshotFile) readSnapshot(ctx context.Context, session string) (body []
 }
 
 func (f snapshotFile) eachSnapshot(ctx context.Context, scopes []string, do func(string, []byte) error) error {
-	rows, err := f.db.Query(ctx, "SELECT session, body, grps FROM snapshots WHERE instr(grps, ?) > 0 ORDER BY born", listed(scopes[:1]))
+	rows, err := f.db.Query(ctx, "SELECT session, body, grps FROM snapshots WHERE instr(grps, ?) > 0 ORDER BY session", listed(scopes[:1]))
 	if err != nil {
 		return err
 	}

@@ -3,6 +3,7 @@ package cache
 import (
 	"context"
 	"errors"
+	"slices"
 	"strings"
 	"time"
 
@@ -46,6 +47,7 @@ func (r snapshotRedis) eachSnapshot(ctx context.Context, scopes []string, f func
 		all, err = c.SInter(ctx, sets...).Result()
 		return err
 	})
+	slices.Sort(all)
 	for _, name := range all {
 		var body []byte
 		if err == nil {
