@@ -160,9 +160,9 @@ func (p *Pipeline) giveBack(err error, turns []ledger.Turn) {
 	p.release(turns)
 }
 
-// addUnknown is addAll for a history, most of which is known: clients send all of
-// it again. Turns that all groups have are left out before they are searched for
-// credentials, which takes longer than anything else.
+// addUnknown is addAll for a history. Clients send all of it each time, so most
+// turns are known. Those are left out first, because the search for credentials
+// takes longer than anything else.
 func (p *Pipeline) addUnknown(ctx context.Context, turns []ledger.Turn) error {
 	whole, err := p.spool.Whole(ctx, turns)
 	list := make([]ledger.Turn, 0, len(turns))

@@ -33,9 +33,9 @@ type Options struct {
 	StallAfter time.Duration                         // without a sign of work
 	Withheld   []string                              // groups to which nothing is handed over, until Withhold is called
 	Shared     *Shared                               // what replicas share; nil: nothing
-	Told       func(deliver.Delivery)                // is told of deliveries of turns that have a Trace; may be nil
+	Told       func(deliver.Delivery)                // is called for each delivery of a turn that has a Trace; may be nil
 	OnStored   func(group string)                    // called when a group holds something new
-	OnKept     func(t *ledger.Turn, groups []string) // is told of each turn on disk, and which groups had not had it
+	OnKept     func(t *ledger.Turn, groups []string) // is called when a turn is on disk, with the groups that did not have it before
 	Log        *slog.Logger
 }
 

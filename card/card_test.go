@@ -127,8 +127,8 @@ func TestCardBelongsToWhatIsForgotten(t *testing.T) {
 	}
 }
 
-// TestCardOnlyOfWhatIsKept: a group that had the turn before is not told again,
-// and what comes from an export is told as it was written.
+// TestCardOnlyOfWhatIsKept: a turn that a group had before is not noted again, and
+// what comes from an export is noted as it was written.
 func TestCardOnlyOfWhatIsKept(t *testing.T) {
 	c := Cards{&fakeLists{}}
 	text := graphiti.Curated{Kind: "decision", Scope: graphiti.ScopeUser, At: day(1), Text: "Postgres"}.String()

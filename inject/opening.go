@@ -22,7 +22,7 @@ type Opening interface {
 	Summary(ctx context.Context, who graphiti.Who, session string) (about, open string, err error)
 }
 
-// leftOffChars bounds what is told of the last conversation.
+// leftOffChars bounds the line about the last conversation, in characters.
 const leftOffChars = 300
 
 // opening are the lines with which a block begins, whatever is found: the card
@@ -150,7 +150,7 @@ func (m *Memory) leftOff(ctx context.Context, t *turn, who graphiti.Who) []strin
 	return nil
 }
 
-// leftOff is what is told of a session, in one line: what it was about, and as
+// leftOff describes a session in one line: what it was about, and as
 // much of what was left open as there is room for.
 func (s *snapshot) leftOff(at time.Time, about, open string) string {
 	if about == "" {

@@ -102,7 +102,7 @@ type Options struct {
 	Snapshots  Snapshots     // short-term memory; nil: none
 	Opening    Opening       // what conversations begin with; nil: nothing
 	CardChars  int           // of the card, in characters; 0: none
-	Resume     time.Duration // how long ago a conversation may be that the next one is told of; 0: it never is
+	Resume     time.Duration // how long ago the last conversation may be to be mentioned in a new one; 0: it never is
 	Redact     Redact        // nil: nothing is taken out
 	Prefetch   bool          // after each turn, for the next one
 	Compaction bool          // who summarises a conversation is told what is known

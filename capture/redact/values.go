@@ -7,8 +7,8 @@ import (
 	"unicode/utf8"
 )
 
-// describing are the words of placeholders, which say what belongs in their place,
-// and names of types.
+// describing are words such as "your-key-here" is made of, which say what belongs
+// in a place and are no credential, and names of types.
 var describing = wordsIn(wordsText)
 
 //go:embed words.txt

@@ -110,7 +110,7 @@ func TestRulesStandOnTheCard(t *testing.T) {
 		if again := ask(); !slices.Equal(again, texts) {
 			t.Errorf("after a restart: %q", again)
 		}
-		// After a compaction it is told again, once.
+		// After a compaction it is shown again, once.
 		compacted := []m{user("This session is being continued from a previous conversation that ran out of context. Summary: loops."), replied("Go on."), user("go on, please")}
 		texts, _ = w.see(chat(compacted...), append([]string{"X-Graphiti-Session", "three" + strings.Join(project, " ")}, project...)...)
 		if last := texts[len(texts)-1]; strings.Count(last, rule) != 1 {
@@ -192,7 +192,7 @@ func TestPromotedStandsOnTheCard(t *testing.T) {
 }
 
 // TestWhereWeLeftOff: the first message of a conversation in a project, and no
-// other, is told of the person's last one there, and what it left open.
+// other, gets a line about the person's last one there, and what it left open.
 func TestWhereWeLeftOff(t *testing.T) {
 	t.Parallel()
 	withMemories(t, func(t *testing.T, settings map[string]string) {

@@ -64,7 +64,7 @@ func printMessages(w, errOut io.Writer, answer *service.Shown) {
 	_ = t.Flush()
 	for i, line := range answer.Card {
 		if i == 0 {
-			fmt.Fprintln(errOut, "\nwith this new conversations begin, as far as recall.card_chars allows:")
+			fmt.Fprintln(errOut, "\nthe card with which new conversations begin, up to recall.card_chars characters of it:")
 		}
 		fmt.Fprintln(errOut, "  "+terminal.Printable(line))
 	}
