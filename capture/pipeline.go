@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/graphiti-proxy/graphiti-proxy/capture/deliver"
+	"github.com/graphiti-proxy/graphiti-proxy/capture/deliver/breaker"
 	"github.com/graphiti-proxy/graphiti-proxy/capture/ledger"
 	"github.com/graphiti-proxy/graphiti-proxy/capture/redact"
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti"
@@ -84,7 +85,7 @@ type Pipeline struct {
 
 // Open opens the spool and begins to deliver what it holds.
 func Open(o Options) (*Pipeline, error) {
-	return open(o, o.timing(), deliver.OpenFor)
+	return open(o, o.timing(), breaker.OpenFor)
 }
 
 func open(o Options, t deliver.Timing, openFor time.Duration) (*Pipeline, error) {
@@ -230,7 +231,9 @@ func (p *Pipeline) AddAll(ctx context.Context, turns []ledger.Turn) (kept int, e
 	if p.isClosed() {
 		return 0, ErrStopped
 	}
-	return p.addAll(ctx, turns)
+	rest, kept := p.addDirect(ctx, turns)
+	more, err := p.addAll(ctx, rest)
+	return kept + more, err
 }
 
 func (p *Pipeline) addAll(ctx context.Context, turns []ledger.Turn) (kept int, err error) {
@@ -259,27 +262,15 @@ func (p *Pipeline) keepAll(ctx context.Context, turns []ledger.Turn) (kept int, 
 	if err != nil {
 		return 0, err
 	}
-	p.noteRecorded(turns)
-	if p.opts().OnKept != nil {
-		for i := range turns {
-			p.opts().OnKept(&turns[i], all[i].Groups)
-		}
-	}
+	kept = p.noteKept(turns, all)
 	p.mu.Lock()
 	for i := range turns {
-		t, a := &turns[i], &all[i]
-		if len(a.Groups) > 0 {
-			kept += max(1, len(t.Restored))
-		}
-		for _, g := range a.Groups {
+		for _, g := range all[i].Groups {
 			if p.replicas == nil { // else who delivers finds them in the stream
-				p.loop.Wake(g, !t.Backfill)
-			}
-			if slices.Contains(graphiti.Kinds, t.Kind) {
-				p.promoted[g] = true
+				p.loop.Wake(g, !turns[i].Backfill)
 			}
 		}
-		p.held.Pending = p.held.Pending.Plus(a.Size)
+		p.held.Pending = p.held.Pending.Plus(all[i].Size)
 	}
 	if p.replicas != nil {
 		p.held = p.replicas.spool.Held()
@@ -290,6 +281,31 @@ func (p *Pipeline) keepAll(ctx context.Context, turns []ledger.Turn) (kept int, 
 		p.makeRoom()
 	}
 	return kept, nil
+}
+
+// noteKept says that turns are on disk, each for the groups that did not have it
+// before, and returns how many some group did not have.
+func (p *Pipeline) noteKept(turns []ledger.Turn, all []ledger.Added) (kept int) {
+	p.noteRecorded(turns)
+	if p.opts().OnKept != nil {
+		for i := range turns {
+			p.opts().OnKept(&turns[i], all[i].Groups)
+		}
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for i := range turns {
+		t, a := &turns[i], &all[i]
+		if len(a.Groups) > 0 {
+			kept += max(1, len(t.Restored))
+		}
+		if slices.Contains(graphiti.Kinds, t.Kind) {
+			for _, g := range a.Groups {
+				p.promoted[g] = true
+			}
+		}
+	}
+	return kept
 }
 
 // prepare returns the turns that a group may not have, as they are stored: without

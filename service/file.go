@@ -17,10 +17,10 @@ import (
 )
 
 const (
-	importLines = maxLines    // in one call
-	importBytes = 4 << 20     // of those lines
-	maxExport   = 2 << 30     // bytes that are read of a file
-	patience    = time.Minute // without progress, at the end of an import
+	importLines = maxLines - 1 // in one call, and the other side of a turn
+	importBytes = 4 << 20      // of those lines
+	maxExport   = 2 << 30      // bytes that are read of a file
+	patience    = time.Minute  // without progress, at the end of an import
 )
 
 // OpenImport opens a file to import, or the conversations in an archive; - is

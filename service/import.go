@@ -48,14 +48,15 @@ const MaxPending = 2000
 // ImportTimeout is how long one call to import may take: it waits for the memory.
 const ImportTimeout = 10 * time.Minute
 
-// maxLines bounds the lines of one call.
-const maxLines = 1000
+// maxLines bounds the lines of one call: the more are written at once, the fewer
+// pages are, and the longer the queue waits for that.
+const maxLines = 4000
 
 // Import keeps lines in their order, each once. It waits while too many turns
 // wait for the memory.
 func (sv *Service) Import(ctx context.Context, s Selector, lines []Line) (done Imported, err error) {
 	if len(lines) == 0 || len(lines) > maxLines {
-		return done, invalid("send 1 to 1000 lines")
+		return done, invalid(fmt.Sprintf("send 1 to %d lines", maxLines))
 	}
 	if err := s.check(); err != nil {
 		return done, err

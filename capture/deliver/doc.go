@@ -3,5 +3,6 @@
 // arrived or were lost, and what is sent again. design.md explains it.
 //
 // It must not know how turns are stored, nor who shares the queue: a Ledger
-// stands for that. Of our packages it may import graphiti.
+// stands for that. Of our packages it may
+// import capture/deliver/breaker and graphiti.
 package deliver

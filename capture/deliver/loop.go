@@ -8,7 +8,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/sony/gobreaker/v2"
+	"github.com/graphiti-proxy/graphiti-proxy/capture/deliver/breaker"
 )
 
 const (
@@ -54,7 +54,7 @@ type Known struct {
 // another replica sent it.
 type Loop struct {
 	o       Options
-	breaker *gobreaker.CircuitBreaker[struct{}]
+	breaker *breaker.Breaker
 	slots   chan struct{} // one for each call that may be made; full: callers wait
 
 	workers sync.WaitGroup
@@ -122,7 +122,7 @@ func New(o Options) *Loop {
 		run: stopped(), holds: holds{paused: make(map[string]int)}, cleared: -1, wroteAt: time.Now(),
 	}
 	l.ended = sync.NewCond(&l.mu)
-	l.breaker = newBreaker(o.OpenFor, l.breakerChanged)
+	l.breaker = breaker.New(o.OpenFor, l.breakerChanged)
 	return l
 }
 
@@ -390,8 +390,7 @@ func (l *Loop) call(ctx context.Context, f func(context.Context) error) error {
 	l.mu.Unlock()
 	ctx, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
-	_, err := l.breaker.Execute(func() (struct{}, error) { return struct{}{}, contained(func() error { return f(ctx) }) })
-	err = notTried(err)
+	err := l.breaker.Try(func() error { return contained(func() error { return f(ctx) }) })
 	if asked := retryAfter(err); asked > 0 {
 		l.mu.Lock()
 		defer l.mu.Unlock()

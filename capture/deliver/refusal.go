@@ -6,6 +6,7 @@ import (
 	"errors"
 	"time"
 
+	"github.com/graphiti-proxy/graphiti-proxy/capture/deliver/breaker"
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti"
 )
 
@@ -43,5 +44,5 @@ func remedyOf(err error) string {
 
 // unsent reports whether a failed call surely had no effect.
 func unsent(err error) bool {
-	return errors.Is(err, errNotTried) || errors.Is(err, errRefusesAll) || graphiti.Unsent(err)
+	return errors.Is(err, breaker.ErrNotTried) || errors.Is(err, errRefusesAll) || graphiti.Unsent(err)
 }

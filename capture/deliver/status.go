@@ -6,6 +6,7 @@ import (
 	"time"
 	"unicode/utf8"
 
+	"github.com/graphiti-proxy/graphiti-proxy/capture/deliver/breaker"
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti"
 )
 
@@ -29,10 +30,10 @@ type Status struct {
 
 // Status says how delivery goes.
 func (l *Loop) Status() Status {
-	breaker := l.breaker.State().String() // not under our lock: it takes it itself
+	state := l.breaker.State() // not under our lock: it takes it itself
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	s := Status{Lost: l.lost, Breaker: breaker}
+	s := Status{Lost: l.lost, Breaker: state}
 	for _, w := range l.run.workers {
 		for _, g := range w.flying {
 			s.InFlight += len(g.flights)
@@ -107,7 +108,7 @@ func (fs failures) all() (all failure) {
 
 // failedLocked notes that an action has failed.
 func (l *Loop) failedLocked(a action, err error) {
-	if errors.Is(err, context.Canceled) || errors.Is(err, errNotTried) {
+	if errors.Is(err, context.Canceled) || errors.Is(err, breaker.ErrNotTried) {
 		return // it is to stop, or others failed before it
 	}
 	at, now := failing{a.group.name, a.kind}, time.Now()

@@ -3,6 +3,7 @@ package ledger
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"slices"
 	"time"
@@ -75,16 +76,23 @@ func (b *batch) add(tx *sqlite.Tx, t *Turn) (a Added, err error) {
 		if bytes == 0 {
 			continue
 		}
-		if of := (owned{target, t.Owner, t.Session, t.Kind}); of != b.owned {
-			if err := own(tx, t, target, b.now); err != nil {
-				return a, err
-			}
-			b.owned = of
+		if err := b.own(tx, t, target); err != nil {
+			return a, err
 		}
 		a.Groups = append(a.Groups, target.Group)
 		a.Size = a.Size.Plus(Size{1, bytes})
 	}
 	return a, nil
+}
+
+// own notes whose a group is, unless the turn before said so.
+func (b *batch) own(tx *sqlite.Tx, t *Turn, target graphiti.Target) error {
+	of := owned{target, t.Owner, t.Session, t.Kind}
+	if of == b.owned {
+		return nil
+	}
+	b.owned = of
+	return own(tx, t, target, b.now)
 }
 
 // recordTurn is the write that decides whether a turn is taken: ?1 the turn, ?2
@@ -177,6 +185,79 @@ func (s *Ledger) Whole(ctx context.Context, turns []Turn) ([]bool, error) {
 		out[i] = all
 	}
 	return out, nil
+}
+
+// New says of each turn whether a group never had any of it, and may have it.
+func (s *Ledger) New(ctx context.Context, group string, turns []Turn) ([]bool, error) {
+	ids := make([]string, len(turns))
+	for i := range turns {
+		ids[i] = turns[i].ID
+	}
+	list, _ := json.Marshal(ids) // strings only
+	had := make(map[string]bool)
+	err := each(ctx, s.db, "SELECT turn FROM turns WHERE turn IN (SELECT value FROM json_each(?)) AND grp = ?", []any{string(list), group},
+		func(scan func(...any) error) error {
+			var id string
+			err := scan(&id)
+			had[id] = true
+			return err
+		})
+	if err != nil {
+		return nil, err
+	}
+	refused := make(map[string]int64) // the generation of each scope that was forgotten once
+	err = each(ctx, s.db, "SELECT scope, generation FROM floors", nil, func(scan func(...any) error) error {
+		var scope string
+		var generation int64
+		err := scan(&scope, &generation)
+		refused[scope] = generation
+		return err
+	})
+	out := make([]bool, len(turns))
+	for i := range turns {
+		t := &turns[i]
+		out[i] = !had[t.ID]
+		if len(refused) == 0 {
+			continue
+		}
+		for _, scope := range t.Scopes(group) {
+			out[i] = out[i] && refused[scope] <= t.Generation
+		}
+	}
+	return out, err
+}
+
+// AddDelivered notes turns that a group holds already, where nothing is noted of
+// them: they need no text. It returns the group for each of those.
+func (s *Ledger) AddDelivered(ctx context.Context, turns []Turn, now time.Time) (all []Added, err error) {
+	err = s.db.Write(context.WithoutCancel(ctx), func(tx *sqlite.Tx) error {
+		all = make([]Added, len(turns))
+		n, b := 0, batch{now: now}
+		for i := range turns {
+			t := &turns[i]
+			target := t.Targets[0]
+			r, err := tx.Exec("INSERT INTO turns (turn, grp, state, digest, at) VALUES (?, ?, 'delivered', ?, ?) ON CONFLICT DO NOTHING",
+				t.ID, target.Group, t.Digest(), now.UnixMilli())
+			if err != nil {
+				return err
+			}
+			if added, err := r.RowsAffected(); err != nil || added == 0 {
+				if err != nil {
+					return err
+				}
+				continue
+			}
+			if err := b.own(tx, t, target); err != nil {
+				return err
+			}
+			all[i].Groups, n = []string{target.Group}, n+1
+		}
+		return errors.Join(count(tx, "delivered", n), count(tx, "verified", n))
+	})
+	if err != nil {
+		return nil, fmt.Errorf("note delivery: %w", err)
+	}
+	return all, nil
 }
 
 // own notes whose a group is, and which session left something there.

@@ -1,0 +1,103 @@
+package capture
+
+import (
+	"fmt"
+	"path/filepath"
+	"slices"
+	"sync/atomic"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/graphiti-proxy/graphiti-proxy/capture/ledger"
+	"github.com/graphiti-proxy/graphiti-proxy/graphiti"
+)
+
+// imported are turns as an import brings them, and what they say.
+func imported(from, to int, group string) (turns []ledger.Turn, says []string) {
+	for i := from; i < to; i++ {
+		tn := turn(fmt.Sprint(i), group)
+		tn.Standalone = true
+		turns, says = append(turns, tn), append(says, tn.User)
+	}
+	return turns, says
+}
+
+func addAll(t *testing.T, p *Pipeline, turns []ledger.Turn, want int) {
+	t.Helper()
+	if n, err := p.AddAll(t.Context(), turns); n != want || err != nil {
+		t.Errorf("%d of %d turns are new, want %d; %v", n, len(turns), want, err)
+	}
+}
+
+// TestManyTurnsAreWrittenOnce, and are known whoever brings them again.
+func TestManyTurnsAreWrittenOnce(t *testing.T) {
+	m := &fakeMemory{}
+	path := filepath.Join(t.TempDir(), "spool.db")
+	p := pipeline(t, path, m)
+	turns, says := imported(0, 3*manyTurns, "g")
+	addAll(t, p, turns, len(turns))
+	if p.replicas == nil { // else they wait for who delivers
+		if s := p.Status(); s.Delivered != len(turns) || s.Pending != 0 {
+			t.Errorf("%+v", s)
+		}
+	}
+	waitFor(t, "all turns", func() bool { return p.Status().Delivered == len(turns) })
+	addAll(t, p, turns, 0)
+	stop(t, p)
+	p = pipeline(t, path, m)
+	more, moreSays := imported(2*manyTurns, 4*manyTurns, "g")
+	addAll(t, p, more, manyTurns)
+	waitFor(t, "the rest", func() bool { return p.Status().Pending == 0 })
+	if diff := cmp.Diff(append(says, moreSays[manyTurns:]...), m.contents("g")); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
+// TestManyTurnsWaitForAMemoryThatFails, and for turns that wait before them.
+func TestManyTurnsWaitForAMemoryThatFails(t *testing.T) {
+	var fails atomic.Bool
+	fails.Store(true)
+	m := &fakeMemory{fail: func(string, []graphiti.Message) error {
+		if fails.Load() {
+			return &graphiti.StatusError{Code: 503}
+		}
+		return nil
+	}}
+	p := pipeline(t, filepath.Join(t.TempDir(), "spool.db"), m)
+	turns, says := imported(0, 3*manyTurns, "g")
+	addAll(t, p, turns[:2*manyTurns], 2*manyTurns)
+	if s := p.Status(); s.Pending != 2*manyTurns {
+		t.Errorf("%+v", s)
+	}
+	fails.Store(false)
+	addAll(t, p, turns[2*manyTurns:], manyTurns)
+	waitFor(t, "all turns", func() bool { return p.Status().Pending == 0 })
+	if diff := cmp.Diff(says, m.contents("g")); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
+// TestManyTurnsThatMayNotBeWritten: a group that is held gets nothing, and one
+// that was forgotten gets nothing from before.
+func TestManyTurnsThatMayNotBeWritten(t *testing.T) {
+	m := &fakeMemory{}
+	p := pipeline(t, filepath.Join(t.TempDir(), "spool.db"), m)
+	old, _ := imported(0, 2*manyTurns, "forgotten")
+	held, says := imported(0, 2*manyTurns, "held")
+	p.Withhold([]string{"held"})
+	addAll(t, p, held, len(held))
+	forget(t, p, ledger.Part{Group: "forgotten"})
+	addAll(t, p, old, 0)
+	for _, g := range []string{"held", "forgotten"} {
+		if got := m.contents(g); len(got) > 0 {
+			t.Errorf("%s holds %q", g, got)
+		}
+	}
+	p.Withhold(nil)
+	waitFor(t, "what was held", func() bool { return slices.Equal(m.contents("held"), says) })
+	forget(t, p, ledger.Part{Group: "held"})
+	again, says := imported(0, 2*manyTurns, "held")
+	addAll(t, p, again, len(again))
+	waitFor(t, "what was said again", func() bool { return slices.Equal(m.contents("held"), says) })
+}
