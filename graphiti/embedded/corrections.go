@@ -56,26 +56,18 @@ func corrects(content string) bool {
 	return false
 }
 
-// correct adds to the hits, or raises among them, what was said later of the
-// best ones and says that something has changed: it need not have a word of the
-// question. It is known by a word that few messages have; in the same talk, by
-// one that no other message has.
-func (e *Store) correct(ctx context.Context, g *index.Group, number int64, hits []hit) ([]hit, error) {
-	var olds []hit // the best ones
-	for i := range hits {
-		at := len(olds)
-		for at > 0 && hits[i].score > olds[at-1].score {
-			at--
+// correct adds to the hits, of which the best come first, or raises among them
+// what was said later of the best ones and says that something has changed: it
+// need not have a word of the question. It is known by a word that few messages
+// have; in the same talk, by one that no other message has.
+func (e *Store) correct(ctx context.Context, g *index.Group, hits []*hit) ([]*hit, error) {
+	of := make(map[int64]*hit) // what a message may correct, by its place
+	var later []*hit
+	for _, old := range hits[:min(len(hits), mayBeOld)] {
+		if old.row == nil {
+			continue
 		}
-		if at < mayBeOld {
-			olds = slices.Insert(olds, at, hits[i])
-			olds = olds[:min(len(olds), mayBeOld)]
-		}
-	}
-	of := make(map[int64]int) // which of them a message may correct
-	var places []ranked
-	for i := range olds {
-		for _, w := range index.Words(plain(olds[i].content), wordsOfOld) {
+		for _, w := range index.Words(plain(old.content), wordsOfOld) {
 			if strength.Common(w) {
 				continue
 			}
@@ -84,31 +76,33 @@ func (e *Store) correct(ctx context.Context, g *index.Group, number int64, hits 
 				continue
 			}
 			for _, p := range have {
-				if _, listed := of[p]; (p > olds[i].place+sameTalk || p > olds[i].place && messages == 2) && !listed && len(places) < mayCorrect {
-					of[p] = i
-					places = append(places, ranked{place: p})
+				if (p > old.place+sameTalk || p > old.place && messages == 2) && of[p] == nil && len(later) < mayCorrect {
+					of[p] = old
+					later = append(later, hitAt(hits, p))
 				}
 			}
 		}
 	}
-	if len(places) == 0 {
-		return hits, nil
-	}
-	later, err := e.read(ctx, number, places)
-	if err != nil {
+	if err := e.load(ctx, g.Number(), later); err != nil {
 		return nil, err
 	}
 	for _, l := range later {
-		if !corrects(l.content) {
+		if l.row == nil || !corrects(l.content) {
 			continue
 		}
-		old := &olds[of[l.place]]
-		if n := slices.IndexFunc(hits, func(h hit) bool { return h.place == l.place }); n >= 0 {
-			hits[n].score, hits[n].strength = max(hits[n].score, old.score), max(hits[n].strength, old.strength)
-			continue
+		if !slices.Contains(hits, l) {
+			hits = append(hits, l)
 		}
-		l.score, l.strength = old.score, old.strength
-		hits = append(hits, l)
+		old := of[l.place]
+		l.score, l.strength = max(l.score, old.score), max(l.strength, old.strength)
 	}
 	return hits, nil
+}
+
+// hitAt is the hit at a place, or a new one.
+func hitAt(hits []*hit, place int64) *hit {
+	if n := slices.IndexFunc(hits, func(h *hit) bool { return h.place == place }); n >= 0 {
+		return hits[n]
+	}
+	return &hit{place: place}
 }

@@ -76,10 +76,12 @@ func datesIn(text string, now time.Time) (d dates) {
 	return d
 }
 
-// fit is what being said then is worth, 1 where nothing was asked for.
-func (d *dates) fit(said time.Time) float64 {
-	said = said.UTC()
-	f := 1.0
+// fit is what being said on a day is worth, 1 where nothing was asked for.
+func (d *dates) fit(day int32) float64 {
+	if !d.month && len(d.years)+len(d.spans) == 0 {
+		return 1
+	}
+	said, f := startOf(day), 1.0
 	if d.month && d.months[said.Month()] {
 		f *= onDate
 		if d.days[said.Day()] {

@@ -1,11 +1,13 @@
 package embedded
 
 import (
+	"context"
 	"math/rand/v2"
 	"slices"
 	"strings"
 	"testing"
 
+	"github.com/graphiti-proxy/graphiti-proxy/graphiti"
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti/embedded/index"
 )
 
@@ -47,7 +49,7 @@ func TestWordsAreCompared(t *testing.T) {
 
 		content = text(30, 24)
 		asked := index.Words(text(60, 24), maxAsked)
-		words, known := index.Words(content, maxTerms), 0
+		words, known := index.Words(content, index.Sketched), 0
 		for _, w := range words {
 			if slices.Contains(asked, w) {
 				known++
@@ -60,8 +62,24 @@ func TestWordsAreCompared(t *testing.T) {
 		if want {
 			repetitions++
 		}
+		if n := noted(content); want && !mayRepeat(&n, index.SketchOf(asked)) {
+			t.Fatalf("%q repeats %q, and would not be read", content, asked)
+		}
 	}
 	if corrections < 1000 || repetitions < 1000 {
 		t.Errorf("%d corrections and %d repetitions were compared", corrections, repetitions)
 	}
+}
+
+// noted is the note of a message as the index has it.
+func noted(content string) (n index.Note) {
+	groups := index.New(func(_ context.Context, _ string, _ int64, each func(index.Message)) (int64, error) {
+		each(indexedAs(1, graphiti.RoleUser, "", content, said))
+		return 1, nil
+	}, 1<<20)
+	defer groups.Close()
+	if g, err := groups.Get(context.Background(), "g"); err == nil {
+		n, _ = g.Note(1)
+	}
+	return n
 }

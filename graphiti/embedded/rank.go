@@ -1,15 +1,12 @@
 package embedded
 
 import (
-	"cmp"
 	"math"
 	"slices"
 	"sort"
 	"strings"
-	"time"
 	"unicode"
 
-	"github.com/graphiti-proxy/graphiti-proxy/graphiti"
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti/embedded/index"
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti/strength"
 )
@@ -97,41 +94,37 @@ func (t *term) weight() float64 {
 // hit is a message that was found.
 type hit struct {
 	place   int64
-	name    string
-	role    graphiti.RoleType
-	speaker string
-	content string
-	said    time.Time
+	note    index.Note
+	repeats bool // it says little but what is asked
 	score   float64
 	ranked  *ranked
 
 	strength float64 // of its answer: see measure
+
+	*row // nil until it is read
 }
 
 // asked is what a question tells beside its words.
 type asked struct {
-	text  string
-	words []string
-	named []string // speakers
-	names []string // those of the words that are part of a speaker's name
-	dates dates
+	text   string
+	words  []string
+	sketch index.Sketch // of the words
+	named  []string     // speakers
+	names  []string     // those of the words that are part of a speaker's name
+	dates  dates
 }
 
-// weigh says what hits are worth, now that they have been read.
-func weigh(hits []hit, terms []term, q *asked) {
+// weigh says what hits are worth, by their notes.
+func weigh(g *index.Group, hits []*hit, terms []term, q *asked) {
 	length := 0
-	for i := range hits {
-		length += len(hits[i].content)
+	for _, h := range hits {
+		length += int(h.note.Length)
 	}
 	mean := float64(length)/float64(max(1, len(hits))) + 1
-	for i := range hits {
-		h := &hits[i]
-		if h.ranked == nil {
-			continue
-		}
+	for _, h := range hits {
 		// The first ranking, with what a message's length does to it.
 		flat, long := 0.0, 0.0
-		norm := saturation * (1 - lengthPart + lengthPart*float64(len(h.content))/mean)
+		norm := saturation * (1 - lengthPart + lengthPart*float64(h.note.Length)/mean)
 		for n := range terms {
 			if f := float64(h.ranked.has[n]); f > 0 {
 				flat += terms[n].weight() * f / (f + saturation)
@@ -142,24 +135,23 @@ func weigh(hits []hit, terms []term, q *asked) {
 		if flat > 0 {
 			h.score *= long / flat
 		}
+		is := h.note.Flags
 		switch {
-		case repeats(h.content, q.words):
+		case h.repeats, is&isOnlyAsked != 0:
 			h.score *= onlyAsks
-		case statesNothing(h.content):
-			h.score *= onlyAsks
-		case isQuestion(h.content):
+		case is&isAsking != 0:
 			h.score *= asksToo
 		}
-		if len(q.named) == 1 && h.speaker == q.named[0] {
+		if len(q.named) == 1 && g.Spoke(q.named[0], &h.note) {
 			h.score *= byNamed
 		}
-		if h.role == graphiti.RoleAssistant && h.speaker == "" {
+		if is&isModels != 0 {
 			h.score *= modelSays
 		}
-		if h.role == graphiti.RoleSystem {
+		if is&isCurated != 0 {
 			h.score *= recallSays
 		}
-		h.score *= q.dates.fit(h.said)
+		h.score *= q.dates.fit(h.note.Day)
 	}
 	q.dates.raise(hits)
 }
@@ -186,7 +178,7 @@ const meaning = 0.15
 
 // blend adds to what hits are worth by their words what they are worth by what
 // they mean, each on a scale of its own.
-func blend(hits []hit, near map[int64]float64) {
+func blend(hits []*hit, near map[int64]float64) {
 	if len(near) == 0 {
 		return
 	}
@@ -194,17 +186,16 @@ func blend(hits []hit, near map[int64]float64) {
 	for _, s := range near {
 		most, least = max(most, s), min(least, s)
 	}
-	for i := range hits {
-		words = max(words, hits[i].score)
+	for _, h := range hits {
+		words = max(words, h.score)
 	}
-	for i := range hits {
-		h := &hits[i]
+	for _, h := range hits {
 		if words > 0 {
 			h.score /= words
 		}
 		if s, ok := near[h.place]; ok && most > least {
 			worth := meaning * (s - least) / (most - least)
-			if statesNothing(h.content) {
+			if h.note.Flags&isOnlyAsked != 0 {
 				worth *= onlyAsks
 			}
 			h.score += worth
@@ -214,34 +205,6 @@ func blend(hits []hit, near map[int64]float64) {
 	}
 }
 
-// best orders hits by what they are worth. Of one turn the answer of a model is
-// not shown beside what it answers, and of what states nothing, a question or
-// "noted", there is one at most, where nothing else was found.
-func best(hits []hit, max int) []hit {
-	slices.SortFunc(hits, func(a, b hit) int {
-		return cmp.Or(cmp.Compare(b.score, a.score), cmp.Compare(b.place, a.place))
-	})
-	turns := make(map[string]bool)
-	var out []hit
-	for _, h := range hits {
-		if len(out) >= max || h.score < marginal*hits[0].score {
-			break
-		}
-		if len(out) > 0 && (statesNothing(h.content) || !strength.Tells(h.content)) {
-			continue
-		}
-		if turn, ok := strings.CutPrefix(h.name, "graphiti-proxy.turn."); ok {
-			turn, _, _ = strings.Cut(turn, ".")
-			if turns[turn] {
-				continue
-			}
-			turns[turn] = true
-		}
-		out = append(out, h)
-	}
-	return out
-}
-
 // newPart is the part of a message's words that must not be the question's own.
 const newPart = 0.2
 
@@ -249,12 +212,12 @@ const newPart = 0.2
 // question, asked before.
 func repeats(content string, asked []string) bool {
 	words, others := 0, 0
-	index.EachWord(content, maxTerms, func(w []byte) bool {
+	index.EachWord(content, index.Sketched, func(w []byte) bool {
 		words++
 		if !slices.ContainsFunc(asked, func(a string) bool { return a == string(w) }) {
 			others++
 		}
-		return float64(others) < newPart*maxTerms // with so many it does not, whatever follows
+		return float64(others) < newPart*index.Sketched // with so many it does not, whatever follows
 	})
 	return words > 2 && float64(others) < newPart*float64(words)
 }

@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 
@@ -34,22 +33,22 @@ func (e *Store) Search(ctx context.Context, groups []string, query string, max i
 		if err != nil {
 			return nil, err
 		}
-		hits, terms, err := e.find(ctx, g, words, query)
+		hits, terms, err := e.find(ctx, g, words, query, max-len(facts))
 		if err != nil {
 			return nil, err
 		}
-		for _, h := range best(hits, max-len(facts)) {
+		for _, h := range hits {
 			facts = append(facts, h.fact(name, terms))
 		}
 	}
 	return facts, nil
 }
 
-// find returns the messages of a group that may be worth showing, with what
-// each is worth, and the words that they were found by, rarest first.
-func (e *Store) find(ctx context.Context, g *index.Group, words []string, query string) ([]hit, []string, error) {
-	number := g.Number()
-	if number == 0 {
+// find returns the messages of a group that are worth showing, at most as many,
+// and the words that they were found by, rarest first. Messages are ranked by
+// what the index knows of them; those are read that may be shown.
+func (e *Store) find(ctx context.Context, g *index.Group, words []string, query string, max int) ([]*hit, []string, error) {
+	if g.Number() == 0 || max <= 0 {
 		return nil, nil, nil
 	}
 	all := lookUp(g, words)
@@ -60,7 +59,7 @@ func (e *Store) find(ctx context.Context, g *index.Group, words []string, query 
 	}
 	var near map[int64]float64
 	if e.mean != nil && !e.mean.paused.Load() {
-		near = e.mean.near(ctx, number, query)
+		near = e.mean.near(ctx, g.Number(), query)
 	}
 	terms := chooseTerms(all)
 	others := relatedTo(g, words[:asks], mostVisits-visitsOf(terms))
@@ -71,16 +70,15 @@ func (e *Store) find(ctx context.Context, g *index.Group, words []string, query 
 	for i := range terms {
 		terms[i].name = slices.Contains(names, terms[i].word)
 	}
-	places := withNear(rank(terms, others, maxHits), near)
-	hits, err := e.read(ctx, number, places)
+	q := &asked{text: query, words: words, sketch: index.SketchOf(words), named: named, names: names, dates: datesIn(query, time.Now())}
+	hits, err := e.known(ctx, g, withNear(rank(terms, others, maxHits), near), near, q)
 	if err != nil {
 		return nil, nil, err
 	}
-	q := &asked{text: query, words: words, named: named, names: names, dates: datesIn(query, time.Now())}
-	weigh(hits, terms, q)
+	weigh(g, hits, terms, q)
 	measure(hits, terms, all, q, g.Size(), near)
 	blend(hits, near)
-	if hits, err = e.correct(ctx, g, number, hits); err != nil {
+	if hits, err = e.best(ctx, g, hits, max); err != nil {
 		return nil, nil, err
 	}
 	found := make([]string, len(terms))
@@ -88,6 +86,38 @@ func (e *Store) find(ctx context.Context, g *index.Group, words []string, query 
 		found[i] = terms[i].word
 	}
 	return hits, found, nil
+}
+
+// known are the messages at these places, as far as there are any, with their
+// notes. Those are read whose notes do not tell enough: they are near in meaning
+// and not in the index, or may repeat the question.
+func (e *Store) known(ctx context.Context, g *index.Group, places []ranked, near map[int64]float64, q *asked) ([]*hit, error) {
+	all, hits := make([]hit, len(places)), make([]*hit, 0, len(places))
+	var unclear []*hit
+	for i := range places {
+		h := &all[i]
+		h.place, h.ranked = places[i].place, &places[i]
+		note, indexed := g.Note(h.place)
+		if _, isNear := near[h.place]; !indexed && !isNear {
+			continue
+		}
+		if h.note = note; !indexed || mayRepeat(&note, q.sketch) {
+			unclear = append(unclear, h)
+		}
+		hits = append(hits, h)
+	}
+	if err := e.load(ctx, g.Number(), unclear); err != nil {
+		return nil, err
+	}
+	for _, h := range unclear {
+		if r := h.row; r != nil {
+			h.repeats = repeats(r.content, q.words)
+			if _, indexed := g.Note(h.place); !indexed {
+				h.note = noteOf(r.role, r.speaker, r.content, r.said)
+			}
+		}
+	}
+	return hits, nil
 }
 
 // lookUp returns every word that was asked for, those too that the group does
@@ -99,39 +129,6 @@ func lookUp(g *index.Group, words []string) []term {
 		all[i] = term{word: w, places: places, messages: messages, idf: idf(messages, size)}
 	}
 	return all
-}
-
-// read reads the messages at these places.
-func (e *Store) read(ctx context.Context, group int64, places []ranked) ([]hit, error) {
-	at := make(map[int64]*ranked, len(places))
-	var ids strings.Builder
-	for i := range places {
-		at[places[i].place] = &places[i]
-		if i > 0 {
-			ids.WriteByte(',')
-		}
-		ids.WriteString(strconv.FormatInt(group<<placeBits|places[i].place, 10))
-	}
-	rows, err := e.db.Query(ctx, `SELECT m.id & 4294967295, m.name, m.role, m.speaker, m.content, m.said
-		FROM json_each(?) j CROSS JOIN messages m ON m.id = j.value`, "["+ids.String()+"]")
-	if err != nil {
-		return nil, fmt.Errorf("read messages: %w", err)
-	}
-	defer rows.Close()
-	var out []hit
-	for rows.Next() {
-		var h hit
-		var said int64
-		if err := rows.Scan(&h.place, &h.name, &h.role, &h.speaker, &h.content, &said); err != nil {
-			return nil, fmt.Errorf("read messages: %w", err)
-		}
-		h.said, h.ranked = time.UnixMilli(said), at[h.place]
-		out = append(out, h)
-	}
-	if err := rows.Err(); err != nil {
-		return nil, fmt.Errorf("read messages: %w", err)
-	}
-	return out, nil
 }
 
 // maxWarm bounds the groups that are indexed before anybody asks.
@@ -167,18 +164,18 @@ func (e *Store) indexed(ctx context.Context, group string, behind int64, each fu
 		return 0, err
 	}
 	first := g << placeBits
-	rows, err := e.db.Query(ctx, "SELECT id & 4294967295, speaker, content FROM messages WHERE id > ? AND id <= ? ORDER BY id", first|behind, first|maxPlace)
+	rows, err := e.db.Query(ctx, "SELECT id & 4294967295, role, speaker, content, said FROM messages WHERE id > ? AND id <= ? ORDER BY id", first|behind, first|maxPlace)
 	if err != nil {
 		return 0, fmt.Errorf("read messages: %w", err)
 	}
 	defer rows.Close()
 	for rows.Next() {
-		var m index.Message
-		if err := rows.Scan(&m.Place, &m.Speaker, &m.Text); err != nil {
+		var place, said int64
+		var role, speaker, content string
+		if err := rows.Scan(&place, &role, &speaker, &content, &said); err != nil {
 			return 0, fmt.Errorf("read messages: %w", err)
 		}
-		m.Text = plain(m.Text)
-		each(m)
+		each(indexedAs(place, graphiti.RoleType(role), speaker, content, time.UnixMilli(said)))
 	}
 	if err := rows.Err(); err != nil {
 		return 0, fmt.Errorf("read messages: %w", err)

@@ -4,7 +4,6 @@ import (
 	"strconv"
 	"strings"
 	"time"
-	"unicode"
 )
 
 // span is a time that a question speaks of, as seen from when it is asked.
@@ -134,29 +133,18 @@ func period(day time.Time, unit int, which int) span {
 	return span{first, first.AddDate(1, 0, 0)}
 }
 
-// raise counts what speaks of a time for more, where it is asked when. Only what
-// may be shown then is read for it.
-func (d *dates) raise(hits []hit) {
+// raise counts what speaks of a time for more, where it is asked when.
+func (d *dates) raise(hits []*hit) {
 	if !d.when {
 		return
 	}
 	best := 0.0
-	for i := range hits {
-		best = max(best, hits[i].score)
+	for _, h := range hits {
+		best = max(best, h.score)
 	}
-	for i := range hits {
-		if h := &hits[i]; h.score*tellsWhen >= marginal*best && tellsTime(h.content) {
+	for _, h := range hits {
+		if h.score*tellsWhen >= marginal*best && h.note.Flags&isOfTime != 0 {
 			h.score *= tellsWhen
 		}
 	}
-}
-
-// tellsTime reports whether a text speaks of a day, or of how long ago.
-func tellsTime(text string) bool {
-	for w := range strings.FieldsFuncSeq(strings.ToLower(text), func(r rune) bool { return !unicode.IsLetter(r) && !unicode.IsNumber(r) }) {
-		if w[0] >= '0' && w[0] <= '9' || timeWords[w] {
-			return true
-		}
-	}
-	return false
 }

@@ -151,7 +151,7 @@ func (e *Store) Write(ctx context.Context, group string, messages []graphiti.Mes
 			m := &messages[i]
 			id, err := to.insert(tx, m, m.Timestamp.UnixMilli(), time.Now().UnixMilli())
 			if id != 0 {
-				added = append(added, index.Message{Place: id & maxPlace, Speaker: m.Role, Text: plain(m.Content)})
+				added = append(added, indexedAs(id&maxPlace, m.RoleType, m.Role, m.Content, m.Timestamp))
 			}
 			if err == nil && id != 0 && e.mean != nil {
 				_, err = tx.Exec("INSERT INTO unread (id) VALUES (?)", id)

@@ -15,7 +15,7 @@ const maxParts = 6
 // measure says how strongly hits answer a question, or one part of it. terms are
 // the words that the hits were found by; of all others those count that the group
 // does not have.
-func measure(hits []hit, terms, all []term, q *asked, size int, near map[int64]float64) {
+func measure(hits []*hit, terms, all []term, q *asked, size int, near map[int64]float64) {
 	words := make([]strength.Word, 0, len(all))
 	for i := range terms {
 		words = append(words, strength.Word{Text: terms[i].word, Messages: terms[i].messages, Speaker: terms[i].name})
@@ -29,8 +29,7 @@ func measure(hits []hit, terms, all []term, q *asked, size int, near map[int64]f
 	for _, part := range partsOf(q.text) {
 		questions = append(questions, strength.NewQuestion(within(part, words), size))
 	}
-	for i := range hits {
-		h := &hits[i]
+	for _, h := range hits {
 		has := func(n int) float64 {
 			switch {
 			case words[n].Speaker:

@@ -3,6 +3,7 @@ package index
 import (
 	"slices"
 	"sync"
+	"unsafe"
 )
 
 // Message is what the index knows of a message.
@@ -10,6 +11,7 @@ type Message struct {
 	Place   int64 // in its group: more than that of each message before it
 	Speaker string
 	Text    string
+	Note    Note // as far as the index does not know it itself
 }
 
 const (
@@ -23,14 +25,16 @@ const (
 	groupBytes   = 512
 	wordBytes    = 96 // and the word itself
 	speakerBytes = 128
+	noteBytes    = int(unsafe.Sizeof(Note{}))
 )
 
 // Group is the index of one group. It is safe for concurrent use.
 type Group struct {
 	mu       sync.RWMutex // guards what follows
 	number   int64
-	lists    map[string]*list // by stem
-	speakers map[string]bool
+	lists    map[string]*list    // by stem
+	notes    []Note              // of its messages, by their places
+	speakers map[string]uint16   // their numbers, from 1 on
 	called   map[string][]string // speakers, by the words of their names
 	size     int
 	oldest   int64 // places before it are not in the lists
@@ -41,7 +45,7 @@ type Group struct {
 }
 
 func newGroup() *Group {
-	return &Group{lists: make(map[string]*list), speakers: make(map[string]bool), called: make(map[string][]string), bytes: groupBytes,
+	return &Group{lists: make(map[string]*list), speakers: make(map[string]uint16), called: make(map[string][]string), bytes: groupBytes,
 		word: make([]byte, 0, 2*maxWord)}
 }
 
@@ -71,9 +75,7 @@ func (g *Group) Find(word string, most int) (places []int64, messages int) {
 	if l == nil {
 		return nil, 0
 	}
-	places = l.newest(most)
-	slices.Reverse(places)
-	return places, l.n
+	return l.newest(most), l.n
 }
 
 // Speakers are those who are called by one of these words, in the order of
@@ -104,8 +106,9 @@ func (g *Group) add(number int64, messages []Message) {
 		g.newest = m.Place
 		g.size++
 		g.speak(m.Speaker)
-		left := maxWords
+		left, first := maxWords, sketcher{}
 		scan(g.word, m.Text, func(w []byte) bool {
+			first.add(w)
 			g.stem = stem(g.stem[:0], w)
 			l := g.lists[string(g.stem)]
 			if l == nil {
@@ -120,15 +123,21 @@ func (g *Group) add(number int64, messages []Message) {
 			g.bytes += cap(l.deltas)
 			return left > 0
 		})
+		note := m.Note
+		note.place, note.speaker = uint32(m.Place), g.speakers[m.Speaker] //nolint:gosec // a place has 32 bits
+		note.sketch, note.words = first.sum, uint8(first.words)           //nolint:gosec // Sketched bounds it
+		g.bytes -= cap(g.notes) * noteBytes
+		g.notes = append(g.notes, note)
+		g.bytes += cap(g.notes) * noteBytes
 	}
 }
 
 // speak notes who has said a message.
 func (g *Group) speak(name string) {
-	if name == "" || g.speakers[name] || len(g.speakers) == maxSpeakers {
+	if name == "" || g.speakers[name] != 0 || len(g.speakers) == maxSpeakers {
 		return
 	}
-	g.speakers[name] = true
+	g.speakers[name] = uint16(len(g.speakers) + 1) //nolint:gosec // maxSpeakers bounds it
 	for _, w := range Words(name, maxNames) {
 		g.called[w] = append(g.called[w], name)
 	}
@@ -141,7 +150,9 @@ func (g *Group) halve() {
 	defer g.mu.Unlock()
 	g.oldest += (g.newest - g.oldest) / 2
 	g.size -= g.size / 2 // about
-	g.bytes = groupBytes
+	old, _ := g.noteAt(g.oldest)
+	g.notes = slices.Clone(g.notes[old:])
+	g.bytes = groupBytes + cap(g.notes)*noteBytes
 	for s, l := range g.lists {
 		if l.drop(g.oldest); l.n == 0 {
 			delete(g.lists, s)
@@ -181,12 +192,12 @@ func (l *list) add(place int64) bool {
 	return true
 }
 
-// newest returns the last places, at most as many, the last one first.
+// newest returns the last places, at most as many, in ascending order.
 func (l *list) newest(most int) []int64 {
-	out := make([]int64, 0, min(l.n, most))
+	out := make([]int64, min(l.n, most))
 	at, rest := l.last, l.deltas
-	for range min(l.n, most) {
-		out = append(out, at)
+	for i := len(out) - 1; i >= 0; i-- {
+		out[i] = at
 		var d uint64
 		d, rest = cutDelta(rest)
 		at -= int64(d) //nolint:gosec // it was a difference of two

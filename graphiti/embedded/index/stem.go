@@ -29,9 +29,9 @@ func stem(b, word []byte) []byte {
 	if n := len(w.b) - 1; w.b[n] == 'y' && w.vowelBefore(n) {
 		w.b[n] = 'i'
 	}
-	w.replaceFirst(doubleSuffixes, 0)
-	w.replaceFirst(fullSuffixes, 0)
-	w.replaceFirst(lastSuffixes, 1)
+	w.replaceFirst(&doubleSuffixes, 0)
+	w.replaceFirst(&fullSuffixes, 0)
+	w.replaceFirst(&lastSuffixes, 1)
 	w.finalE()
 	return b[:from+len(w.b)]
 }
@@ -68,15 +68,26 @@ type stemmer struct{ b []byte }
 // suffix is an ending and what stands in its place.
 type suffix struct{ old, new string }
 
+// suffixes are endings by their last letter.
+type suffixes [utf8.RuneSelf][]suffix
+
+func byLast(list []suffix) (s suffixes) {
+	for _, e := range list {
+		last := e.old[len(e.old)-1]
+		s[last] = append(s[last], e)
+	}
+	return s
+}
+
 // Of each list the first ending that fits is replaced, so that longer ones come
 // first.
 var (
-	doubleSuffixes = []suffix{{"ational", "ate"}, {"tional", "tion"}, {"enci", "ence"}, {"anci", "ance"}, {"izer", "ize"}, {"abli", "able"}, {"alli", "al"},
+	doubleSuffixes = byLast([]suffix{{"ational", "ate"}, {"tional", "tion"}, {"enci", "ence"}, {"anci", "ance"}, {"izer", "ize"}, {"abli", "able"}, {"alli", "al"},
 		{"entli", "ent"}, {"eli", "e"}, {"ousli", "ous"}, {"ization", "ize"}, {"ation", "ate"}, {"ator", "ate"}, {"alism", "al"}, {"iveness", "ive"},
-		{"fulness", "ful"}, {"ousness", "ous"}, {"aliti", "al"}, {"iviti", "ive"}, {"biliti", "ble"}}
-	fullSuffixes = []suffix{{"icate", "ic"}, {"ative", ""}, {"alize", "al"}, {"iciti", "ic"}, {"ical", "ic"}, {"ful", ""}, {"ness", ""}}
-	lastSuffixes = []suffix{{"al", ""}, {"ance", ""}, {"ence", ""}, {"er", ""}, {"ic", ""}, {"able", ""}, {"ible", ""}, {"ant", ""}, {"ement", ""}, {"ment", ""},
-		{"ent", ""}, {"sion", "s"}, {"tion", "t"}, {"ou", ""}, {"ism", ""}, {"ate", ""}, {"iti", ""}, {"ous", ""}, {"ive", ""}, {"ize", ""}}
+		{"fulness", "ful"}, {"ousness", "ous"}, {"aliti", "al"}, {"iviti", "ive"}, {"biliti", "ble"}})
+	fullSuffixes = byLast([]suffix{{"icate", "ic"}, {"ative", ""}, {"alize", "al"}, {"iciti", "ic"}, {"ical", "ic"}, {"ful", ""}, {"ness", ""}})
+	lastSuffixes = byLast([]suffix{{"al", ""}, {"ance", ""}, {"ence", ""}, {"er", ""}, {"ic", ""}, {"able", ""}, {"ible", ""}, {"ant", ""}, {"ement", ""}, {"ment", ""},
+		{"ent", ""}, {"sion", "s"}, {"tion", "t"}, {"ou", ""}, {"ism", ""}, {"ate", ""}, {"iti", ""}, {"ous", ""}, {"ive", ""}, {"ize", ""}})
 )
 
 func (w *stemmer) ends(s string) bool {
@@ -176,9 +187,13 @@ func (w *stemmer) pastTenses() {
 
 // replaceFirst replaces the first ending that fits, where what stands before it
 // measures more than m.
-func (w *stemmer) replaceFirst(list []suffix, m int) {
-	for i := range list {
-		s := &list[i]
+func (w *stemmer) replaceFirst(all *suffixes, m int) {
+	last := w.b[len(w.b)-1]
+	if last >= utf8.RuneSelf {
+		return
+	}
+	for i := range all[last] {
+		s := &all[last][i]
 		if !w.ends(s.old) {
 			continue
 		}

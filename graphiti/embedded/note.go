@@ -1,0 +1,129 @@
+package embedded
+
+import (
+	"math"
+	"strings"
+	"time"
+	"unicode"
+
+	"github.com/graphiti-proxy/graphiti-proxy/graphiti"
+	"github.com/graphiti-proxy/graphiti-proxy/graphiti/embedded/index"
+)
+
+// What the flags of a message's note say of it.
+const (
+	isAsking    = 1 << iota // it ends with a question
+	isOnlyAsked             // it states nothing else
+	isOfTime                // it speaks of a day, or of how long ago
+	isModels                // a model said it
+	isCurated               // it was put there: promoted, or summarised
+)
+
+// noteOf is what is known of a message without its text.
+func noteOf(role graphiti.RoleType, speaker, content string, said time.Time) index.Note {
+	n := index.Note{Length: uint32(min(len(content), math.MaxUint32)), Day: dayOf(said)} //nolint:gosec // it fits
+	if isQuestion(content) {
+		n.Flags |= isAsking
+		if statesNothing(content) {
+			n.Flags |= isOnlyAsked
+		}
+	}
+	if tellsTime(content) {
+		n.Flags |= isOfTime
+	}
+	switch {
+	case role == graphiti.RoleAssistant && speaker == "":
+		n.Flags |= isModels
+	case role == graphiti.RoleSystem:
+		n.Flags |= isCurated
+	}
+	return n
+}
+
+const secondsOfDay = 24 * 60 * 60
+
+// dayOf is the day of a time, counted from 1970 on.
+func dayOf(t time.Time) int32 {
+	day := t.Unix() / secondsOfDay
+	if t.Unix() < day*secondsOfDay {
+		day--
+	}
+	return int32(max(math.MinInt32, min(day, math.MaxInt32))) //nolint:gosec // it fits
+}
+
+// startOf is when a day begins.
+func startOf(day int32) time.Time { return time.Unix(int64(day)*secondsOfDay, 0).UTC() }
+
+// indexedAs is a message as the index takes it.
+func indexedAs(place int64, role graphiti.RoleType, speaker, content string, said time.Time) index.Message {
+	return index.Message{Place: place, Speaker: speaker, Text: plain(content), Note: noteOf(role, speaker, content, said)}
+}
+
+// mayRepeat reports whether a message may say little but what is asked: whether
+// it does, its text tells.
+func mayRepeat(n *index.Note, asked index.Sketch) bool {
+	others, words := n.Others(asked)
+	return words > 2 && float64(others) < newPart*float64(words)
+}
+
+// tellsTime reports whether a text speaks of a day, or of how long ago.
+func tellsTime(text string) bool {
+	from := -1 // where a word began
+	for i := 0; i < len(text); i++ {
+		switch c := text[i]; {
+		case c >= 0x80:
+			return tellsTimeIn(text[max(from, 0):])
+		case '0' <= c && c <= '9':
+			if from < 0 {
+				return true
+			}
+		case 'a' <= c|0x20 && c|0x20 <= 'z':
+			if from < 0 {
+				from = i
+			}
+		case from >= 0:
+			if timeWord(text[from:i]) {
+				return true
+			}
+			from = -1
+		}
+	}
+	return from >= 0 && timeWord(text[from:])
+}
+
+// timeWord reports whether a word of Latin letters and digits is one of time.
+func timeWord(w string) bool {
+	if len(w) > maxTimeWord || timeLengths[w[0]|0x20]>>len(w)&1 == 0 {
+		return false
+	}
+	var small [maxTimeWord]byte
+	for i := range len(w) {
+		small[i] = w[i]
+		if 'A' <= w[i] && w[i] <= 'Z' {
+			small[i] |= 0x20
+		}
+	}
+	return timeWords[string(small[:len(w)])]
+}
+
+// maxTimeWord is more bytes than any word of time has.
+const maxTimeWord = 16
+
+// timeLengths has by the first letter of words of time a bit for each of their
+// lengths: of most other words that is enough to know.
+var timeLengths = func() (t [256]uint32) {
+	for w := range timeWords {
+		t[w[0]] |= 1 << len(w)
+	}
+	return t
+}()
+
+// tellsTimeIn is tellsTime for the words of all languages.
+func tellsTimeIn(text string) bool {
+	for w := range strings.FieldsFuncSeq(strings.ToLower(text), func(r rune) bool { return !unicode.IsLetter(r) && !unicode.IsNumber(r) }) {
+		if w[0] >= '0' && w[0] <= '9' || timeWords[w] {
+			return true
+		}
+	}
+	return false
+}

@@ -1,0 +1,58 @@
+package embedded
+
+import (
+	"context"
+	"fmt"
+	"strconv"
+	"time"
+
+	"github.com/graphiti-proxy/graphiti-proxy/graphiti"
+)
+
+// row is a message as it was kept.
+type row struct {
+	name    string
+	role    graphiti.RoleType
+	speaker string
+	content string
+	said    time.Time
+}
+
+// load reads those of these messages that were not read before. One that is
+// there no more stays without a row.
+func (e *Store) load(ctx context.Context, group int64, hits []*hit) error {
+	of := make(map[int64]*hit, len(hits))
+	ids := []byte{'['}
+	for _, h := range hits {
+		if h.row != nil {
+			continue
+		}
+		if len(of) > 0 {
+			ids = append(ids, ',')
+		}
+		ids = strconv.AppendInt(ids, group<<placeBits|h.place, 10)
+		of[h.place] = h
+	}
+	if len(of) == 0 {
+		return nil
+	}
+	rows, err := e.db.Query(ctx, `SELECT m.id & 4294967295, m.name, m.role, m.speaker, m.content, m.said
+		FROM json_each(?) j CROSS JOIN messages m ON m.id = j.value`, string(append(ids, ']')))
+	if err != nil {
+		return fmt.Errorf("read messages: %w", err)
+	}
+	defer rows.Close()
+	for rows.Next() {
+		var place, said int64
+		r := &row{}
+		if err := rows.Scan(&place, &r.name, &r.role, &r.speaker, &r.content, &said); err != nil {
+			return fmt.Errorf("read messages: %w", err)
+		}
+		r.said = time.UnixMilli(said)
+		of[place].row = r
+	}
+	if err := rows.Err(); err != nil {
+		return fmt.Errorf("read messages: %w", err)
+	}
+	return nil
+}
