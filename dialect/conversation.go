@@ -76,6 +76,7 @@ type Conversation struct {
 	runOn   bool    // see Parser.RunOn
 	opening *string // see Parser.States
 	scratch []byte  // for decoding what is not kept
+	inserts []byte  // their texts
 
 	from    *Checkpoint // where the reading began; nil: at the beginning
 	known   int         // messages whose fingerprints it has
@@ -99,7 +100,7 @@ func (c *Conversation) Reset() {
 // reset makes c ready for another body.
 func (c *Conversation) reset(body []byte) {
 	clear(c.Messages) // which may hold large texts
-	*c = Conversation{Messages: c.Messages[:0], refs: c.refs[:0], moves: c.moves[:0], spans: c.spans[:0], scratch: c.scratch, Last: -1, Newest: -1, body: body, from: c.from, track: c.track, tracked: c.tracked, limits: c.limits}
+	*c = Conversation{Messages: c.Messages[:0], refs: c.refs[:0], moves: c.moves[:0], spans: c.spans[:0], scratch: c.scratch, inserts: c.inserts[:0], Last: -1, Newest: -1, body: body, from: c.from, track: c.track, tracked: c.tracked, limits: c.limits}
 }
 
 // Text is what message i says: its text parts joined by line feeds, without

@@ -27,7 +27,9 @@ func (c *Conversation) kind() Kind {
 			c.Newest = i
 		}
 	}
-	var said []client.Part
+	var parts [4]client.Part
+	said := parts[:0]
+	var prompts [maxParts][]byte
 	if c.Newest >= 0 {
 		m := &c.Messages[c.Newest]
 		for n := m.from; n < m.to; n++ {
@@ -37,7 +39,7 @@ func (c *Conversation) kind() Kind {
 			said = append(said, c.toldBy(c.spans[n]))
 		}
 	}
-	kind, agent := client.KindOf(c.prompts(), said, c.Tools)
+	kind, agent := client.KindOf(c.prompts(prompts[:0]), said, c.Tools)
 	c.agent = agent
 	if kind == KindTurn && c.Newest > c.Last && c.Newest == len(c.Messages)-1 && c.Last >= 0 {
 		return KindMachine
@@ -45,12 +47,12 @@ func (c *Conversation) kind() Kind {
 	return kind
 }
 
-// prompts are how the parts of the system prompt start.
-func (c *Conversation) prompts() (system [][]byte) {
+// prompts appends how the parts of the system prompt start.
+func (c *Conversation) prompts(system [][]byte) [][]byte {
 	for i := c.prompt.from; i < min(c.prompt.to, c.prompt.from+maxParts); i++ {
 		system = append(system, trim(c.startOf(c.spans[i])))
 	}
-	if len(c.Messages) > 0 && system == nil {
+	if len(c.Messages) > 0 && len(system) == 0 {
 		if m := &c.Messages[0]; m.Role == RoleOther && m.from < m.to {
 			system = append(system, trim(c.start(m)))
 		}
@@ -82,7 +84,7 @@ func (c *Conversation) Transcript() (t client.Transcript, own bool) {
 	if !slices.ContainsFunc(c.spans[m.from:m.to], func(s Span) bool { return client.MayBeTranscript(c.body[s.Start:s.End]) }) {
 		return t, false
 	}
-	t = client.TranscriptIn(c.prompts(), c.joined(m))
+	t = client.TranscriptIn(c.prompts(nil), c.joined(m))
 	for i := 0; i < c.Newest && !own && len(t.Answer) > 0; i++ {
 		if c.Messages[i].Role == RoleAssistant {
 			said := c.Text(i)
@@ -136,8 +138,10 @@ func (c *Conversation) asked(i int) bool {
 
 // toldBy is a part of a message as rules look at it.
 func (c *Conversation) toldBy(s Span) client.Part {
-	return client.Part{Start: trim(c.startOf(s)), Text: func() []byte { return appendText(nil, c.body[s.Start:s.End]) }}
+	return client.Part{Start: trim(c.startOf(s)), Raw: c.body[s.Start:s.End], Decode: textOf}
 }
+
+func textOf(raw []byte) []byte { return appendText(nil, raw) }
 
 // start is the beginning of a message's text.
 func (c *Conversation) start(m *Message) []byte {

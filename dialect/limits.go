@@ -5,9 +5,14 @@ import "time"
 // Limits bound what reading a body may take. The zero Limits have the usual
 // number of messages, and no other bound.
 type Limits struct {
-	Messages int                  // most messages; 0: usualMessages
-	Until    time.Time            // when reading gives up; zero: never
-	Room     func(bytes int) bool // asked before memory is allocated; nil: there is room
+	Messages int       // most messages; 0: usualMessages
+	Until    time.Time // when reading gives up; zero: never
+	Room     Room      // asked before memory is allocated; nil: there is room
+}
+
+// Room is where memory is asked for.
+type Room interface {
+	Grow(bytes int) bool // reports whether there is so much
 }
 
 const (
@@ -58,7 +63,7 @@ func (c *Conversation) tooLarge() bool { return c.stop(StoppedTooLarge) }
 
 // room asks for memory before it is allocated.
 func (c *Conversation) room(bytes int) bool {
-	return c.limits.Room == nil || c.limits.Room(bytes) || c.stop(StoppedBusy)
+	return c.limits.Room == nil || c.limits.Room.Grow(bytes) || c.stop(StoppedBusy)
 }
 
 // maxMessages is how many items a body may hold.
@@ -85,7 +90,7 @@ func (c *Conversation) after(bytes int) bool {
 
 // Size is what c keeps for the next body, in bytes.
 func (c *Conversation) Size() int {
-	return cap(c.Messages)*sizeOfMessage + cap(c.spans)*sizeOfSpan + cap(c.refs)*sizeOfSpan + cap(c.scratch)
+	return cap(c.Messages)*sizeOfMessage + cap(c.spans)*sizeOfSpan + cap(c.refs)*sizeOfSpan + cap(c.scratch) + cap(c.inserts)
 }
 
 // addMessage notes a message.

@@ -36,7 +36,7 @@ func TestBodyOfTinyMessages(t *testing.T) {
 	} {
 		var c dialect.Conversation
 		taken := 0
-		c.Limit(dialect.Limits{Room: func(n int) bool { taken += n; return true }})
+		c.Limit(dialect.Limits{Room: room(func(n int) bool { taken += n; return true })})
 		began := time.Now()
 		ok := tc.d.Parse(tc.body, &c)
 		if stop := c.Stopped(); ok || stop != dialect.StoppedTooLarge {
@@ -63,19 +63,23 @@ func TestMessagesAreBounded(t *testing.T) {
 	}
 }
 
+type room func(bytes int) bool
+
+func (r room) Grow(bytes int) bool { return r(bytes) }
+
 // TestParsingAsksBeforeItAllocates: where there is no room, nothing is held.
 func TestParsingAsksBeforeItAllocates(t *testing.T) {
 	body := repeated(`{"messages":[`, `{"role":"user","content":"<system-reminder>a\n</system-reminder>b"}`, `]}`, 64<<10)
 	for allowed := range 40 {
 		var c dialect.Conversation
 		taken := 0
-		c.Limit(dialect.Limits{Room: func(n int) bool {
+		c.Limit(dialect.Limits{Room: room(func(n int) bool {
 			if taken+n > allowed<<12 {
 				return false
 			}
 			taken += n
 			return true
-		}})
+		})})
 		ok := (chat.Dialect{}).Parse(body, &c)
 		if stop := c.Stopped(); ok && stop != dialect.NotStopped || !ok && stop != dialect.StoppedBusy {
 			t.Errorf("%d KiB: %v, %v", 4*allowed, ok, stop)

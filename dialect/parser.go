@@ -15,7 +15,7 @@ func NewParser(body []byte, c *Conversation) Parser {
 	}
 	s := NewScanner(body)
 	if !c.limits.Until.IsZero() {
-		s.inTime, s.next = c.InTime, stride
+		s.hurry, s.next = c, stride
 	}
 	return Parser{Scanner: s, c: c}
 }

@@ -15,8 +15,8 @@ type Scanner struct {
 	i     int
 	depth int
 
-	next   int         // where the clock is looked at again
-	inTime func() bool // nil: there is no hurry
+	next  int           // where the clock is looked at again
+	hurry *Conversation // whose reading has to be in time; nil: there is no hurry
 }
 
 // NewScanner returns a scanner of b, which is not in a hurry.
@@ -46,11 +46,11 @@ func (s *Scanner) Value() (v Span, ok bool) {
 // onTime is asked at least once in a stride of what takes time: the members of
 // objects and arrays, and escapes.
 func (s *Scanner) onTime(at int) bool {
-	if at < s.next || s.inTime == nil {
+	if at < s.next || s.hurry == nil {
 		return true
 	}
 	s.next = at + stride
-	return s.inTime()
+	return s.hurry.InTime()
 }
 
 // Span is a JSON string's inside: b[start:end].

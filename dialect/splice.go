@@ -1,5 +1,7 @@
 package dialect
 
+import "slices"
+
 // Insert is one piece of text to be spliced into a body.
 type Insert struct {
 	At   int    // offset in the body as the client sent it
@@ -18,10 +20,12 @@ func Splice(dst, body []byte, inserts []Insert) []byte {
 	return append(dst, body[at:]...)
 }
 
-// Insert is what puts block before message i.
+// Insert is what puts block before message i. Its text is c's, until c is used
+// for another body.
 func (c *Conversation) Insert(i int, block string) Insert {
 	m := &c.Messages[i]
-	text := make([]byte, 0, len(block)+len(block)/16+48)
+	from := len(c.inserts)
+	text := slices.Grow(c.inserts, len(block)+len(block)/16+48)
 	if m.Form != FormString {
 		text = append(text, m.Form...)
 	}
@@ -29,5 +33,6 @@ func (c *Conversation) Insert(i int, block string) Insert {
 	if m.Form != FormString {
 		text = append(text, `"},`...)
 	}
-	return Insert{At: m.At, Text: text}
+	c.inserts = text
+	return Insert{At: m.At, Text: text[from:len(text):len(text)]}
 }

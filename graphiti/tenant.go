@@ -25,15 +25,17 @@ const (
 // behind its length: no part can be spelt so that it reads as two parts, as
 // another kind, or as an identity of another version.
 func Digest(kind string, parts ...string) (sum [sha256.Size]byte) {
-	h := sha256.New()
-	var size [8]byte
-	for _, s := range append([]string{identityDomain, kind}, parts...) {
-		binary.BigEndian.PutUint64(size[:], uint64(len(s)))
-		h.Write(size[:])
-		h.Write([]byte(s))
+	var b [512]byte // so that usual ones need no memory
+	text := appendPart(appendPart(b[:0], identityDomain), kind)
+	for _, s := range parts {
+		text = appendPart(text, s)
 	}
-	h.Sum(sum[:0])
-	return sum
+	return sha256.Sum256(text)
+}
+
+// appendPart appends a part behind its length.
+func appendPart(b []byte, part string) []byte {
+	return append(binary.BigEndian.AppendUint64(b, uint64(len(part))), part...)
 }
 
 func tenant(kind string, parts ...string) string {
@@ -44,7 +46,9 @@ func tenant(kind string, parts ...string) string {
 // Fingerprint is the SHA-256 of a credential, as operators write it down.
 func Fingerprint(credential []byte) string {
 	sum := sha256.Sum256(credential)
-	return hex.EncodeToString(sum[:])
+	var digits [2 * sha256.Size]byte
+	hex.Encode(digits[:], sum[:])
+	return string(digits[:])
 }
 
 // SetPerson puts the caller below the tenant of their own person, who is

@@ -47,6 +47,10 @@ func TestFingerprintsOutliveTheProgram(t *testing.T) {
 }
 
 // TestStopped: each limit has its words in the response header.
+type noRoom struct{}
+
+func (noRoom) Grow(int) bool { return false }
+
 func TestStopped(t *testing.T) {
 	body := []byte(`{"messages":[{"role":"user","content":"a"},{"role":"user","content":"b"}]}`)
 	for name, tc := range map[string]struct {
@@ -54,7 +58,7 @@ func TestStopped(t *testing.T) {
 		want   Outcome
 	}{
 		"messages": {dialect.Limits{Messages: 1}, Outcome{Status: StatusSkipped, Reason: ReasonTooLarge}},
-		"memory":   {dialect.Limits{Room: func(int) bool { return false }}, Outcome{Status: StatusSkipped, Reason: ReasonBusy}},
+		"memory":   {dialect.Limits{Room: noRoom{}}, Outcome{Status: StatusSkipped, Reason: ReasonBusy}},
 		"time":     {dialect.Limits{Until: time.Unix(1, 0)}, Outcome{Status: StatusTimeout, Reason: ReasonTooLarge}},
 	} {
 		var c dialect.Conversation

@@ -2,6 +2,7 @@ package inject
 
 import (
 	"bytes"
+	"iter"
 	"slices"
 	"strings"
 	"unicode/utf8"
@@ -62,7 +63,7 @@ type shown struct {
 // show notes what the blocks of a session show. A client that sums it up in
 // another request leaves them out, because it never knew of them.
 func (m *Memory) show(t *turn, who graphiti.Who) {
-	key := snapshotKey(who)
+	key := snapshotID(who)
 	s, ok := m.shown.Get(key)
 	blocks := []string{t.decision.Block}
 	switch {
@@ -71,9 +72,9 @@ func (m *Memory) show(t *turn, who graphiti.Who) {
 	case !ok || s.generation < t.generation:
 		s, blocks = shown{generation: t.generation}, append(t.blocks(), t.decision.Block)
 	}
-	lines := slices.Clone(s.lines)
+	lines := slices.Clip(s.lines) // others may read them
 	for _, b := range blocks {
-		for _, l := range linesOf(b) {
+		for l := range linesOf(b) {
 			if !slices.Contains(lines, l) {
 				lines = append(lines, l)
 			}
@@ -90,10 +91,10 @@ func (m *Memory) show(t *turn, who graphiti.Who) {
 // what was found. Nothing in it stands in what is to be summed up.
 func (m *Memory) untold(t *turn, who graphiti.Who, found string) (block string, facts int) {
 	var list []string
-	if s, _ := m.shown.Get(snapshotKey(who)); s.generation == t.generation {
+	if s, _ := m.shown.Get(snapshotID(who)); s.generation == t.generation {
 		list = slices.Clone(s.lines)
 	}
-	list = append(list, linesOf(found)...)
+	list = slices.AppendSeq(list, linesOf(found))
 	visible, said := visibleIn(t.blocks()), words(t.c)
 	room, count := min(m.opts().MaxChars, roomIn(t.c.Model, m.opts().Share, m.opts().Window))-utf8.RuneCountInString(blockOpen+blockFrame+blockClose), 0
 	var kept []string
@@ -110,13 +111,14 @@ func (m *Memory) untold(t *turn, who graphiti.Who, found string) (block string, 
 }
 
 // linesOf are the lines of a block.
-func linesOf(block string) (out []string) {
-	for line := range strings.Lines(block) {
-		if l, ok := strings.CutPrefix(strings.TrimSuffix(line, "\n"), "- "); ok {
-			out = append(out, l)
+func linesOf(block string) iter.Seq[string] {
+	return func(yield func(string) bool) {
+		for line := range strings.Lines(block) {
+			if l, ok := strings.CutPrefix(strings.TrimSuffix(line, "\n"), "- "); ok && !yield(l) {
+				return
+			}
 		}
 	}
-	return out
 }
 
 // statement is what a line states, without what is said of it.

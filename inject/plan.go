@@ -117,11 +117,11 @@ type Memory struct {
 	base   context.Context // of searches that outlive their request
 	cancel context.CancelFunc
 
-	flights singleflight.Group        // searches under way
-	warm    *lru.Cache[string, warm]  // what was found for sessions after their last turn
-	shown   *lru.Cache[string, shown] // what the blocks of sessions have shown
-	times   times                     // of searches
-	warming chan struct{}             // holds a token for each prefetch under way
+	flights singleflight.Group       // searches under way
+	warm    *lru.Cache[string, warm] // what was found for sessions after their last turn
+	shown   *lru.Cache[Key, shown]   // what the blocks of sessions have shown
+	times   times                    // of searches
+	warming chan struct{}            // holds a token for each prefetch under way
 
 	mu      sync.Mutex // guards what follows
 	closed  bool
@@ -132,7 +132,7 @@ type Memory struct {
 func New(o Options) *Memory {
 	m := &Memory{warming: make(chan struct{}, prefetches)}
 	m.warm, _ = lru.New[string, warm](warmMax) // fails for no size only
-	m.shown, _ = lru.New[string, shown](shownMax)
+	m.shown, _ = lru.New[Key, shown](shownMax)
 	m.o.Store(&o)
 	m.base, m.cancel = context.WithCancel(context.Background())
 	return m
@@ -187,7 +187,8 @@ func (m *Memory) Plan(c *dialect.Conversation, chain []dialect.Fingerprint, who 
 		until = start.Add(m.opts().Timeout)
 	}
 	// Storing what is found is given the last moment.
-	t := turn{c: c, first: first, guest: !mode.Ingest, generation: mode.Generation, until: until, deadline: until.Add(-m.opts().Timeout / storing)}
+	t := turn{c: c, lists: rooms.Get().(*lists), first: first, guest: !mode.Ingest, generation: mode.Generation, until: until, deadline: until.Add(-m.opts().Timeout / storing)}
+	defer rooms.Put(t.lists)
 	t.lookUp(m.opts().Decisions, chain, who.Session, first)
 	p.Generation = mode.Generation
 	p.Inserts, p.Forgotten = t.repeated(), t.forgotten()

@@ -122,12 +122,14 @@ func SnapshotOf(lines []string, session string) []byte {
 	return body
 }
 
-// snapshotKey names a person's session in a workspace: others may use the same
+// snapshotID names a person's session in a workspace: others may use the same
 // id, and the person may use it elsewhere.
-func snapshotKey(who graphiti.Who) string {
+func snapshotID(who graphiti.Who) Key {
 	sum := graphiti.Digest("snapshot", who.Tenant, who.User, who.SystemActor, who.Workspace, who.Session)
-	return Key(sum[:len(Key{})]).String()
+	return Key(sum[:len(Key{})])
 }
+
+func snapshotKey(who graphiti.Who) string { return snapshotID(who).String() }
 
 // Remember takes a finished turn of a generation into the short-term memory of
 // its session: work is the part of the body in which stands what was done. It may

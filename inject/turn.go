@@ -3,6 +3,7 @@ package inject
 import (
 	"context"
 	"slices"
+	"sync"
 	"time"
 
 	"github.com/graphiti-proxy/graphiti-proxy/deadline"
@@ -19,24 +20,26 @@ type turn struct {
 	first      bool      // the session was unknown until now
 	guest      bool      // the turn is not kept: a subagent's, or what nobody wants kept
 	groups     []string
-	at         []int // the messages that persons wrote
-	keys       [][16]byte
-	earlier    []*Decision // for each of at, nil where nothing was decided; the last is the newest turn's
-	err        error       // of the look-up
-	decision   *Decision   // about the newest turn; nil: there is none
-	looks      []Searched
-	own        Key // of a request that is no turn; zero where it is one
+	*lists
+	earlier  []*Decision // for each of at, nil where nothing was decided; the last is the newest turn's
+	err      error       // of the look-up
+	decision *Decision   // about the newest turn; nil: there is none
+	looks    []Searched
+	own      Key // of a request that is no turn; zero where it is one
 }
+
+// lists are what is noted of each message that a person wrote.
+type lists struct {
+	at   []int // where it stands among all messages
+	keys [][16]byte
+}
+
+// rooms are used again and again: a long conversation has a thousand turns.
+var rooms = sync.Pool{New: func() any { return new(lists) }}
 
 // lookUp finds what was decided about every message that a person wrote.
 func (t *turn) lookUp(d Decisions, chain []dialect.Fingerprint, session string, first bool) {
-	persons := 0
-	for i := range t.c.Messages {
-		if t.c.Messages[i].Person {
-			persons++
-		}
-	}
-	t.at, t.keys = make([]int, 0, persons), make([][16]byte, 0, persons)
+	t.at, t.keys = t.at[:0], t.keys[:0]
 	for i := 0; i <= t.c.Last; i++ {
 		if t.c.Messages[i].Person {
 			t.at = append(t.at, i)
@@ -146,7 +149,13 @@ func (t *turn) forgotten() bool {
 // repeated returns the inserts of the earlier turns: the same bytes in the
 // same places as ever.
 func (t *turn) repeated() []dialect.Insert {
-	var inserts []dialect.Insert
+	blocks := 1 // the newest turn's
+	for _, d := range t.earlier {
+		if d != nil && d.Block != "" {
+			blocks++
+		}
+	}
+	inserts := make([]dialect.Insert, 0, blocks)
 	for n := range len(t.at) - 1 {
 		if d := t.earlier[n]; d != nil && d.Block != "" {
 			inserts = append(inserts, t.c.Insert(t.at[n], d.Block))

@@ -11,6 +11,7 @@ import (
 	"github.com/graphiti-proxy/graphiti-proxy/dialect"
 	"github.com/graphiti-proxy/graphiti-proxy/inject"
 	"github.com/graphiti-proxy/graphiti-proxy/proxy/identity"
+	"github.com/graphiti-proxy/graphiti-proxy/proxy/memo"
 	"github.com/graphiti-proxy/graphiti-proxy/proxy/wire"
 )
 
@@ -103,7 +104,8 @@ func (s *decider) parse(r *request, until time.Time) *refusal {
 			return no
 		}
 	}
-	r.conv.Limit(dialect.Limits{Messages: r.limits.Messages, Until: until, Room: r.share.Grow})
+	memo.Lend(&r.conv, len(r.text()))
+	r.conv.Limit(dialect.Limits{Messages: r.limits.Messages, Until: until, Room: &r.share})
 	if s.read(r) {
 		if r.conv.Model == nil {
 			r.conv.Model = r.route.match.Model
@@ -134,7 +136,7 @@ func missed(r *request) {
 		return
 	}
 	// No more than copiedBody is there, which takes next to no time.
-	r.conv.Limit(dialect.Limits{Messages: r.limits.Messages, Room: r.share.Grow})
+	r.conv.Limit(dialect.Limits{Messages: r.limits.Messages, Room: &r.share})
 	if r.body.Whole && len(r.head.Peek(fasthttp.HeaderContentEncoding)) == 0 {
 		read := r.route.dialect.Parse(r.text(), &r.conv)
 		if _, stopped := inject.Stopped(&r.conv); !stopped && (!read || r.conv.Last < 0 || r.conv.Kind != dialect.KindTurn) {

@@ -8,6 +8,7 @@ import (
 	"github.com/graphiti-proxy/graphiti-proxy/budget"
 	"github.com/graphiti-proxy/graphiti-proxy/dialect"
 	"github.com/graphiti-proxy/graphiti-proxy/proxy/contain"
+	"github.com/graphiti-proxy/graphiti-proxy/proxy/memo"
 	"github.com/graphiti-proxy/graphiti-proxy/proxy/observe"
 	"github.com/graphiti-proxy/graphiti-proxy/proxy/wire"
 )
@@ -153,11 +154,9 @@ type call struct {
 
 	x      *wire.Exchange // nil over a WebSocket
 	pieces [][]byte       // of the body that is sent
+	fields []byte         // that the answer gets
 	seen   observe.Request
 }
-
-// smallConversation bounds what a call keeps of a conversation.
-const smallConversation = 64 << 10
 
 var calls = sync.Pool{New: func() any { return new(call) }}
 
@@ -172,9 +171,8 @@ func (s *Server) newCall(x *wire.Exchange, h *fasthttp.RequestHeader) *call {
 func (c *call) release() {
 	c.dropConversation()
 	c.share.Release()
-	conv, known, chain, pieces := c.conv, c.known, c.chain[:0], c.pieces[:0]
-	clear(pieces[:cap(pieces)])
-	*c = call{request: request{conv: conv, known: known, chain: chain}, pieces: pieces}
+	clear(c.pieces[:cap(c.pieces)])
+	*c = call{request: request{conv: c.conv, known: c.known, chain: c.chain[:0]}, pieces: c.pieces[:0], fields: c.fields[:0]}
 	calls.Put(c)
 }
 
@@ -191,10 +189,8 @@ func (c *call) freeBody(held int) {
 func (c *call) dropConversation() {
 	c.conv.Reset() // which refers to the body
 	c.known.Reset()
-	if c.conv.Size() > smallConversation {
-		c.conv = dialect.Conversation{}
-	}
-	if cap(c.chain) > smallConversation/16 {
+	memo.TakeBack(&c.conv)
+	if cap(c.chain) > memo.Small/16 {
 		c.chain = nil
 	}
 }

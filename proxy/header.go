@@ -39,15 +39,16 @@ func onlyOurs(name []byte) bool {
 
 // answerFields are the lines that say what memory did, for the head of an answer
 // with this status.
-func (c *call) answerFields(d *decision, status int) (b []byte) {
+func (c *call) answerFields(d *decision, status int) []byte {
 	if !d.understood || status < 200 {
 		return nil
 	}
-	b = make([]byte, 0, 160)
+	b := c.fields[:0]
 	if !rejected(status) {
 		b = append(append(b, memoryHeader...), ": "...)
 		b = append(d.plan.Outcome.Append(b), "\r\n"...)
 	}
 	b = append(append(b, requestHeader...), ": "...)
-	return append(c.seen.AppendID(b), "\r\n"...)
+	c.fields = append(c.seen.AppendID(b), "\r\n"...)
+	return c.fields
 }

@@ -21,7 +21,7 @@ const (
 var chores = func() (all []chore) {
 	for _, cl := range clients {
 		for _, ch := range cl.chores {
-			ch.client = cl.name
+			ch.client, ch.within, ch.after = cl.name, []byte(ch.inside), []byte(ch.then)
 			all = append(all, ch)
 		}
 	}
@@ -44,8 +44,9 @@ const Near = 400
 
 // Part is a part of a message.
 type Part struct {
-	Start []byte        // of its text, Near bytes at least where there are so many, without white space before it
-	Text  func() []byte // all of it
+	Start  []byte              // of its text, Near bytes at least where there are so many, without white space before it
+	Raw    []byte              // all of it, as it stands in the request
+	Decode func([]byte) []byte // makes text of Raw
 }
 
 // KindOf is what a request is for, as far as its words tell: system is how the
@@ -81,19 +82,19 @@ func (ch *chore) follows(system [][]byte) bool {
 		return true
 	}
 	return slices.ContainsFunc(system, func(s []byte) bool {
-		return begins(s, ch.system) && bytes.Contains(s, []byte(ch.inside))
+		return begins(s, ch.system) && bytes.Contains(s, ch.within)
 	})
 }
 
 // asks reports whether a part of a message is how a client asks for a chore.
 func (ch *chore) asks(p Part) bool {
-	if !begins(p.Start, ch.user) || ch.whole && len(p.Start) > len(ch.user) || !bytes.Contains(p.Start[len(ch.user):], []byte(ch.then)) {
+	if !begins(p.Start, ch.user) || ch.whole && len(p.Start) > len(ch.user) || !bytes.Contains(p.Start[len(ch.user):], ch.after) {
 		return false
 	}
 	if ch.holds == nil {
 		return true
 	}
-	text := p.Text()
+	text := p.Decode(p.Raw)
 	for _, line := range ch.holds {
 		i := bytes.Index(text, []byte("\n"+line))
 		if i < 0 {

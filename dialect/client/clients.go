@@ -58,6 +58,8 @@ type chore struct {
 	whole  bool     // user is all that the message says
 	bare   bool     // others say so too: it is a chore where no tools are offered
 	agent  bool     // it is no chore, but a subagent speaks, whom a model asks
+
+	within, after []byte // inside and then, filled in
 }
 
 // clients are those that are known. A client that sends none of these texts is

@@ -17,11 +17,14 @@ import (
 // Dialect is the API.
 type Dialect struct{}
 
+// credentials are the places for them.
+var credentials = []dialect.Credential{{Header: "X-Goog-Api-Key"}, {Query: "key"}, {Header: "Authorization"}}
+
 // Info implements dialect.Dialect.
 func (Dialect) Info() dialect.Info {
 	return dialect.Info{
 		Name: "gemini", Provider: "gcp.gemini", Upstream: "gemini",
-		Credentials: []dialect.Credential{{Header: "X-Goog-Api-Key"}, {Query: "key"}, {Header: "Authorization"}},
+		Credentials: credentials,
 	}
 }
 

@@ -15,11 +15,14 @@ import (
 // Dialect is the API.
 type Dialect struct{}
 
+// credentials are the places for them.
+var credentials = []dialect.Credential{{Header: "X-Api-Key"}, {Header: "Authorization"}}
+
 // Info implements dialect.Dialect.
 func (Dialect) Info() dialect.Info {
 	return dialect.Info{
 		Name: "messages", Provider: "anthropic", Upstream: "anthropic",
-		Credentials: []dialect.Credential{{Header: "X-Api-Key"}, {Header: "Authorization"}},
+		Credentials: credentials,
 		Relax:       &dialect.Relax{Insert: dropThinking, Header: "Anthropic-Beta", Value: "thinking-binding-controls-2026-08-01"},
 	}
 }

@@ -16,11 +16,14 @@ import (
 // Dialect is the API.
 type Dialect struct{}
 
+// credentials are the places for them. The second is Azure's.
+var credentials = []dialect.Credential{{Header: "Authorization"}, {Header: "Api-Key"}}
+
 // Info implements dialect.Dialect.
 func (Dialect) Info() dialect.Info {
 	return dialect.Info{
 		Name: "responses", Provider: "openai", Upstream: "openai",
-		Credentials: []dialect.Credential{{Header: "Authorization"}, {Header: "Api-Key"}}, // the second is Azure's
+		Credentials: credentials,
 	}
 }
 

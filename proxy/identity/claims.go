@@ -29,7 +29,8 @@ type Claims struct {
 	unclear     [kinds]bool // what was to count stands twice, with different values
 
 	isCodex bool
-	at      *Place // where the client works; nil: that was not looked up yet
+	at      Place // where the client works
+	located bool  // it was looked up
 }
 
 // sessionHeader is what gateways and clients call the header of a session.
@@ -133,7 +134,7 @@ func (cl *Claims) value(s *Source) (v string) {
 			v = cl.conv.Prompted(s.prompt)
 		}
 	case s.place != nil:
-		if cl.at != nil {
+		if cl.located {
 			v = s.place(cl)
 		}
 	case cl.conv != nil:

@@ -43,7 +43,7 @@ func NewFingerprints(setting string, keys []string) (Fingerprints, error) {
 // Admit reports whether a request shows a credential of the set, or the set is
 // nil.
 func (f Fingerprints) Admit(h *fasthttp.RequestHeader) bool {
-	return f == nil || slices.ContainsFunc(credentialsOf(h).fingerprints, func(one string) bool { _, known := f[one]; return known })
+	return f == nil || slices.ContainsFunc(credentialsOf(h, nil).fingerprints, func(one string) bool { _, known := f[one]; return known })
 }
 
 // credentials are the secrets that a caller shows to the upstream.
@@ -61,12 +61,15 @@ func (s *credentials) single() string {
 }
 
 // ShowsCredential reports whether a request shows any.
-func ShowsCredential(h *fasthttp.RequestHeader) bool { return len(credentialsOf(h).fingerprints) > 0 }
+func ShowsCredential(h *fasthttp.RequestHeader) bool {
+	return len(credentialsOf(h, nil).fingerprints) > 0
+}
 
 // credentialsOf finds the credentials of a request. Nobody knows which one of
 // several the upstream looks at, so they count together: a request that lacks
-// one of them comes from another caller.
-func credentialsOf(h *fasthttp.RequestHeader) (all credentials) {
+// one of them comes from another caller. room is used for the fingerprints.
+func credentialsOf(h *fasthttp.RequestHeader, room []string) credentials {
+	all := credentials{fingerprints: room}
 	for _, place := range registry.Credentials {
 		for _, v := range valuesAt(h, place) {
 			if place.Header == fasthttp.HeaderAuthorization && len(v) >= 6 && bytes.EqualFold(v[:6], []byte("bearer")) && (len(v) == 6 || v[6] == ' ') {

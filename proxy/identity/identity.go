@@ -61,7 +61,8 @@ func (id *Settings) Identify(cl *Claims, h *fasthttp.RequestHeader, conv *dialec
 	*cl = Claims{h: h, conv: conv}
 	cl.collect()
 	cl.verify(id.OpenWebUI)
-	shown := credentialsOf(h)
+	var room [2]string
+	shown := credentialsOf(h, room[:0])
 	cl.headersOnly = id.Multi && !id.BodyUsers && id.trusts(&shown)
 	w := &c.Who
 	for kind, field := range [kinds]*string{&w.Session, &w.User, &w.Workspace, &w.Agent, &w.SystemActor} {

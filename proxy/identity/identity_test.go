@@ -24,7 +24,7 @@ func TestSeveralCredentials(t *testing.T) {
 		for i := 0; i < len(lines); i += 2 {
 			h.Add(lines[i], lines[i+1])
 		}
-		shown := credentialsOf(&h)
+		shown := credentialsOf(&h, nil)
 		if len(shown.fingerprints) == 0 {
 			return ""
 		}

@@ -18,14 +18,14 @@ type Place struct {
 // Workspace is the workspace of a client that works in a place, and which
 // source says so.
 func (cl *Claims) Workspace(at Place) (key, why string) {
-	cl.at = &at
+	cl.at, cl.located = at, true
 	return cl.claim(Workspace)
 }
 
 // Workspaces are the keys of every workspace that the request names, counted or
 // not, for a client that works in a place.
 func (cl *Claims) Workspaces(at Place) []string {
-	cl.at = &at
+	cl.at, cl.located = at, true
 	return append(cl.all(Workspace), workspace.Key(at.Repo.Claimed))
 }
 

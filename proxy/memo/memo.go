@@ -1,8 +1,8 @@
 // Package memo remembers how conversations began, so that a request is read from
 // where the one before it ended: clients send the whole history each time.
 //
-// It owns which checkpoint belongs to which bytes, and how much memory all of
-// them take. It must not know what is in one, or who speaks. It may import
+// It owns which checkpoint belongs to which bytes, how much memory all of them
+// take, and the room for reading long bodies. It must not know what is in one, or who speaks. It may import
 // dialect.
 package memo
 

@@ -300,7 +300,7 @@ func TestLimitsCount(t *testing.T) {
 		want   dialect.Stop
 	}{
 		{"messages", dialect.Limits{Messages: 50}, dialect.StoppedTooLarge},
-		{"memory", dialect.Limits{Room: func(n int) bool { return n < 1000 }}, dialect.StoppedBusy},
+		{"memory", dialect.Limits{Room: roomForLittle{}}, dialect.StoppedBusy},
 	} {
 		var c dialect.Conversation
 		c.Limit(tc.limits)
@@ -344,3 +344,8 @@ func BenchmarkParse(b *testing.B) {
 		})
 	}
 }
+
+// roomForLittle is room for little at a time.
+type roomForLittle struct{}
+
+func (roomForLittle) Grow(bytes int) bool { return bytes < 1000 }

@@ -93,9 +93,10 @@ func (x *Exchange) readBody(r Reading) (busy bool, err error) {
 				x.dropTrailers()
 			}
 			return false, nil
+		case err == nil:
 		case sock.IsTimeout(err):
 			return false, ErrBodyLate
-		case err != nil:
+		default:
 			return false, errBody
 		}
 	}

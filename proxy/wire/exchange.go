@@ -2,6 +2,7 @@ package wire
 
 import (
 	"io"
+	"net"
 	"sync"
 
 	"github.com/valyala/fasthttp"
@@ -34,8 +35,14 @@ type Exchange struct {
 	out []byte // heads under construction
 	in  []byte // what was read from the upstream
 
+	list [][]byte    // what is written at once
+	bufs net.Buffers // of it, what is still to be written
+
 	*link // which a stream takes along
 }
+
+// keptList bounds the pieces of a body whose list an exchange keeps.
+const keptList = 128
 
 var exchanges = sync.Pool{New: func() any { return &Exchange{in: make([]byte, stream.FirstRead)} }}
 
@@ -69,6 +76,9 @@ func (x *Exchange) End() {
 		x.out = nil
 	}
 	x.out = x.out[:0]
+	if x.bufs = nil; len(x.list) > keptList {
+		x.list = nil
+	}
 	x.w, x.ctx, x.client, x.rest, x.pump, x.connection = nil, nil, nil, nil, nil, nil
 	x.suspect, x.marked, x.fields = false, false, 0
 	exchanges.Put(x)

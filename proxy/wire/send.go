@@ -3,7 +3,6 @@ package wire
 import (
 	"bytes"
 	"fmt"
-	"net"
 	"slices"
 	"strconv"
 	"strings"
@@ -180,14 +179,15 @@ func (x *Exchange) write(up *Conn, o *Outgoing, end []byte) error {
 		_, err := up.Write(x.out)
 		return err
 	}
-	bufs := make(net.Buffers, 0, 3+len(o.Pieces))
-	bufs = append(bufs, x.out)
+	bufs := append(x.list[:0], x.out)
 	if o.Pieces == nil {
 		bufs = append(bufs, x.body)
 	}
 	if bufs = append(bufs, o.Pieces...); len(end) > 0 {
 		bufs = append(bufs, end)
 	}
-	_, err := bufs.WriteTo(up.Conn)
+	x.list, x.bufs = bufs, bufs
+	_, err := x.bufs.WriteTo(up.Conn)
+	clear(x.list)
 	return err
 }

@@ -1,0 +1,44 @@
+package memo
+
+import (
+	"sync"
+
+	"github.com/graphiti-proxy/graphiti-proxy/dialect"
+)
+
+const (
+	// Small bounds what a request keeps of a conversation, in bytes, for as long
+	// as its stream may take.
+	Small = 64 << 10
+
+	// kept bounds what is kept for long bodies, of longBody or more: agents send
+	// one with every step.
+	kept     = 1 << 20
+	longBody = 128 << 10
+)
+
+// rooms are conversations that nobody reads, with room for long bodies.
+var rooms sync.Pool
+
+// Lend gives c, which is empty, room for a body of this length, where that is a
+// long one and there is any.
+func Lend(c *dialect.Conversation, length int) {
+	if length < longBody {
+		return
+	}
+	if long, _ := rooms.Get().(*dialect.Conversation); long != nil {
+		*c = *long
+	}
+}
+
+// TakeBack takes what c, which was reset, has room for, unless that is small.
+func TakeBack(c *dialect.Conversation) {
+	size := c.Size()
+	if size <= Small {
+		return
+	}
+	if long := *c; size <= kept {
+		rooms.Put(&long)
+	}
+	*c = dialect.Conversation{}
+}
