@@ -1,9 +1,7 @@
 package embedded
 
 import (
-	"cmp"
 	"math/bits"
-	"slices"
 	"sync"
 )
 
@@ -22,32 +20,33 @@ type ranked struct {
 	score float64
 }
 
-// rank returns the best places, at most as many.
+// rank returns the best places, at most as many, in ascending order.
 func rank(terms []term, related []answering, most int) []ranked {
-	visits := visitsOf(terms)
-	for _, a := range related {
-		visits += len(a)
-	}
-	sums := tallies.Get().(*tally) //nolint:forcetypeassert // the pool's only type
-	defer tallies.Put(sums)
-	sums.empty((2*reach + 1) * visits)
-	for n := range terms {
-		weight := terms[n].weight() * (saturation + 1)
-		terms[n].each(func(place int64, has float64) { sums.add(place, weight*has/(has+saturation)) })
-	}
-	for _, a := range related {
-		a.each(func(place int64, tells float64) { sums.add(place, relatedPart*tells) })
-	}
+	w := walks.Get().(*walk) //nolint:forcetypeassert // the pool's only type
+	defer walks.Put(w)
+	w.merge(terms, related)
 	// What else has the words changes a place's worth by less than half.
-	all := bestOf(sums.all(), 3*most)
-	slices.SortFunc(all, func(a, b scored) int { return cmp.Compare(a.place, b.place) })
+	all := bestOf(w.sum(terms), 3*most, &w.scores)
 	byTalk(all, terms)
-	all = bestOf(all, most)
+	all = bestOf(all, most, &w.scores)
 	out := make([]ranked, len(all))
+	at := 0
 	for i := range all {
 		out[i] = ranked{place: all[i].place, score: all[i].score}
+		for w.visits[at].place < all[i].place-reach {
+			at++
+		}
+		var has [maxTerms]float64
+		for _, v := range w.visits[at:] {
+			if v.place > all[i].place+reach {
+				break
+			}
+			if v.of < len(terms) {
+				has[v.of] += beside[all[i].place-v.place+reach]
+			}
+		}
 		for n := range terms {
-			out[i].has[n] = float32(terms[n].at(all[i].place))
+			out[i].has[n] = float32(has[n])
 		}
 	}
 	return out
@@ -59,39 +58,6 @@ func visitsOf(terms []term) (n int) {
 		n += len(terms[i].places)
 	}
 	return n
-}
-
-// each calls f for the places where a term counts, in ascending order, with how
-// much of it is there.
-func (t *term) each(f func(place int64, has float64)) {
-	from, last := 0, int64(0) // the first place in reach, and where f was called last
-	for _, p := range t.places {
-		for q := max(last+1, p-reach); q <= p+reach; q++ {
-			for t.places[from] < q-reach {
-				from++
-			}
-			f(q, t.count(from, q))
-			last = q
-		}
-	}
-}
-
-// at is how much of a term is at a place.
-func (t *term) at(place int64) float64 {
-	from, _ := slices.BinarySearch(t.places, place-reach)
-	return t.count(from, place)
-}
-
-// count adds up what a place has of a term whose first place in reach is the
-// one with that number.
-func (t *term) count(from int, place int64) (has float64) {
-	for _, p := range t.places[from:] {
-		if p > place+reach {
-			break
-		}
-		has += beside[place-p+reach]
-	}
-	return has
 }
 
 // byTalk raises places, in ascending order, by the part of the words that their
@@ -132,55 +98,170 @@ type scored struct {
 	score float64
 }
 
-// tally adds up what places are worth: a hash table of what is added once, in a
-// piece of memory.
-type tally struct {
-	slots []scored // a place of 0 is free
-	shift int
+// walk goes through the places of all words at once, in ascending order. It is
+// used again: all else that a search needs is smaller.
+type walk struct {
+	visits, other []visit
+	sums          []scored
+	scores        []float64
 }
 
-// tallies are used again: one is larger than all else that a search needs.
-var tallies = sync.Pool{New: func() any { return &tally{} }}
+var walks = sync.Pool{New: func() any { return &walk{} }}
 
-// empty makes room for so many places.
-func (t *tally) empty(most int) {
-	n := bits.Len(uint(2 * most)) //nolint:gosec // mostVisits bounds it
-	t.slots, t.shift = slices.Grow(t.slots[:0], 1<<n)[:1<<n], 64-n
-	clear(t.slots)
+// visit is a place where a term stands, or behind the terms' numbers what
+// answers for one, with what that tells.
+type visit struct {
+	place int64
+	of    int
+	tells float64
 }
 
-func (t *tally) add(place int64, score float64) {
-	const spread = 0x9e3779b97f4a7c15                                                    // 2^64 divided by the golden ratio
-	for i := uint64(place) * spread >> t.shift; ; i = (i + 1) & uint64(len(t.slots)-1) { //nolint:gosec // places are positive
-		if s := &t.slots[i]; s.place == place || s.place == 0 {
-			s.place = place
-			s.score += score
-			return
+// merge puts the places of all words in order.
+func (w *walk) merge(terms []term, related []answering) {
+	w.visits = w.visits[:0]
+	var ends []int // of the parts that are in order
+	for n := range terms {
+		for _, p := range terms[n].places {
+			w.visits = append(w.visits, visit{place: p, of: n})
 		}
+		ends = append(ends, len(w.visits))
+	}
+	for n, a := range related {
+		for _, s := range a {
+			w.visits = append(w.visits, visit{s.place, len(terms) + n, s.score})
+		}
+		ends = append(ends, len(w.visits))
+	}
+	for len(ends) > 1 {
+		out, left, from := w.other[:0], ends[:0], 0
+		for i := 0; i < len(ends); i += 2 {
+			middle, end := ends[i], ends[min(i+1, len(ends)-1)]
+			out = mergeTwo(out, w.visits[from:middle], w.visits[middle:end])
+			left, from = append(left, len(out)), end
+		}
+		w.visits, w.other, ends = out, w.visits, left
 	}
 }
 
-// all returns what was added up, in the tally's own memory: until it is emptied
-// it is of no other use.
-func (t *tally) all() []scored {
-	return slices.DeleteFunc(t.slots, func(s scored) bool { return s.place == 0 })
+func mergeTwo(out, a, b []visit) []visit {
+	for len(a) > 0 && len(b) > 0 {
+		if a[0].place <= b[0].place {
+			out, a = append(out, a[0]), a[1:]
+		} else {
+			out, b = append(out, b[0]), b[1:]
+		}
+	}
+	return append(append(out, a...), b...)
 }
 
-// bestOf leaves the best, at most as many, in any order; of equal ones the
-// newest.
-func bestOf(all []scored, most int) []scored {
+// sum adds up what each place is worth that has a word, or stands beside one.
+func (w *walk) sum(terms []term) []scored {
+	w.sums = w.sums[:0]
+	var weights [maxTerms]float64
+	var alone [maxTerms][2*reach + 1]float64 // worth of a place beside which nothing else stands
+	for n := range terms {
+		weights[n] = terms[n].weight() * (saturation + 1)
+		for d, has := range beside {
+			alone[n][d] = weights[n] * has / (has + saturation)
+		}
+	}
+	for i := 0; i < len(w.visits); {
+		// Of some words in each other's reach each place between is looked at.
+		first, n := w.visits[i], i+1
+		for n < len(w.visits) && w.visits[n].place-w.visits[n-1].place <= 2*reach {
+			n++
+		}
+		some := w.visits[i:n]
+		i = n
+		if len(some) == 1 && first.of < len(terms) {
+			for q := max(1, first.place-reach); q <= first.place+reach; q++ {
+				w.sums = append(w.sums, scored{q, alone[first.of][q-first.place+reach]})
+			}
+			continue
+		}
+		from := 0
+		for q := max(1, first.place-reach); q <= some[len(some)-1].place+reach; q++ {
+			for some[from].place < q-reach {
+				from++
+			}
+			w.sums = append(w.sums, scored{q, worthAt(q, some[from:], weights[:len(terms)])})
+		}
+	}
+	return w.sums
+}
+
+// worthAt is what a place is worth that the first of these visits are in reach
+// of.
+func worthAt(place int64, near []visit, weights []float64) (sum float64) {
+	var has [maxTerms + maxAsked]float64 // what answers for a word, at the best place
+	there := uint64(0)                   // which of them are
+	for i := range near {
+		v := &near[i]
+		if v.place > place+reach {
+			break
+		}
+		there |= 1 << v.of
+		if v.of < len(weights) {
+			has[v.of] += beside[place-v.place+reach]
+		} else {
+			has[v.of] = max(has[v.of], v.tells*beside[v.place-place+reach])
+		}
+	}
+	for ; there != 0; there &= there - 1 {
+		if n := bits.TrailingZeros64(there); n < len(weights) {
+			sum += weights[n] * has[n] / (has[n] + saturation)
+		} else {
+			sum += relatedPart * has[n]
+		}
+	}
+	return sum
+}
+
+// bestOf leaves the best, at most as many, in their order; of equal ones the
+// last. scores is room to work in.
+func bestOf(all []scored, most int, scores *[]float64) []scored {
 	if len(all) <= most {
 		return all
 	}
-	better := func(a, b *scored) bool { return a.score > b.score || a.score == b.score && a.place > b.place }
-	// The part between low and high holds the one that is the last to be left.
-	for low, high := 0, len(all)-1; low < high; {
+	some := (*scores)[:0]
+	for i := range all {
+		some = append(some, all[i].score)
+	}
+	*scores = some
+	least := nthLargest(some, most)
+	equal := most // of those that are worth the least, so many are left
+	ties := 0
+	for i := range all {
+		if all[i].score > least {
+			equal--
+		} else if all[i].score == least {
+			ties++
+		}
+	}
+	out := all[:0]
+	for _, s := range all {
+		if s.score == least {
+			ties--
+		}
+		if s.score > least || s.score == least && ties < equal {
+			out = append(out, s)
+		}
+	}
+	return out
+}
+
+// nthLargest returns the number that so many are not less than. It changes
+// their order.
+func nthLargest(all []float64, n int) float64 {
+	// The part between low and high holds it.
+	low, high := 0, len(all)-1
+	for low < high {
 		middle, i, j := all[(low+high)/2], low, high
 		for i <= j {
-			for better(&all[i], &middle) {
+			for all[i] > middle {
 				i++
 			}
-			for better(&middle, &all[j]) {
+			for middle > all[j] {
 				j--
 			}
 			if i <= j {
@@ -189,13 +270,13 @@ func bestOf(all []scored, most int) []scored {
 			}
 		}
 		switch {
-		case most-1 <= j:
+		case n-1 <= j:
 			high = j
-		case most-1 >= i:
+		case n-1 >= i:
 			low = i
 		default:
-			low = high
+			return middle
 		}
 	}
-	return all[:most]
+	return all[n-1]
 }

@@ -36,7 +36,11 @@ func (e *Store) load(ctx context.Context, group int64, hits []*hit) error {
 	if len(of) == 0 {
 		return nil
 	}
-	rows, err := e.db.Query(ctx, `SELECT m.id & 4294967295, m.name, m.role, m.speaker, m.content, m.said
+	if ctx.Err() != nil {
+		return fmt.Errorf("read messages: %w", ctx.Err())
+	}
+	// To watch for the end of so short a read would cost more than the read.
+	rows, err := e.db.Query(context.WithoutCancel(ctx), `SELECT m.id & 4294967295, m.name, m.role, m.speaker, m.content, m.said
 		FROM json_each(?) j CROSS JOIN messages m ON m.id = j.value`, string(append(ids, ']')))
 	if err != nil {
 		return fmt.Errorf("read messages: %w", err)

@@ -84,25 +84,3 @@ func relatedTo(g *index.Group, words []string, most int) (all []answering) {
 	}
 	return all
 }
-
-// each calls f for the places where a word is answered for, in ascending order,
-// with what the best of the words there, or beside, tells.
-func (a answering) each(f func(place int64, tells float64)) {
-	from, last := 0, int64(0) // the first place in reach, and where f was called last
-	for i := range a {
-		for q := max(last+1, a[i].place-reach); q <= a[i].place+reach; q++ {
-			for a[from].place < q-reach {
-				from++
-			}
-			best := 0.0
-			for _, s := range a[from:] {
-				if s.place > q+reach {
-					break
-				}
-				best = max(best, s.score*beside[s.place-q+reach])
-			}
-			f(q, best)
-			last = q
-		}
-	}
-}
