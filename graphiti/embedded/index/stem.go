@@ -15,13 +15,16 @@ func Stem(word string) string {
 
 // stem appends to b the form of a word under which all its forms are found:
 // Latin letters without their accents, and an English word without its ending,
-// as Porter's algorithm says (An algorithm for suffix stripping, 1980). It
-// allocates nothing where b has room.
+// as Porter's algorithm says (An algorithm for suffix stripping, 1980), or what an
+// irregular form is of. It allocates nothing where b has room.
 func stem(b, word []byte) []byte {
 	from := len(b)
 	b = fold(b, word)
 	if len(b)-from < 3 {
 		return b
+	}
+	if word, ok := irregular[string(b[from:])]; ok {
+		b = append(b[:from], word...)
 	}
 	w := stemmer{b: b[from:]}
 	w.plurals()

@@ -28,6 +28,25 @@ func TestStem(t *testing.T) {
 	}
 }
 
+// TestIrregularFormsAreFoundAsOne: with what they are forms of, and its regular
+// forms.
+func TestIrregularFormsAreFoundAsOne(t *testing.T) {
+	for want, forms := range map[string][]string{
+		"bring": {"brought", "bringing", "brings"}, "write": {"wrote", "written", "writing"}, "child": {"children"}, "woman": {"women"}, "go": {"went", "gone", "goes", "going"},
+	} {
+		for _, w := range forms {
+			if got, want := Stem(w), Stem(want); got != want {
+				t.Errorf("%q is found as %q, want %q", w, got, want)
+			}
+		}
+	}
+	for form, word := range irregular {
+		if len(word) > len(form)+1 || irregular[word] != "" || form == word {
+			t.Errorf("%q for %q", word, form)
+		}
+	}
+}
+
 func FuzzStem(f *testing.F) {
 	for _, s := range []string{"relational", "a\xcc", "ing", "sses", "é"} {
 		f.Add(s)
