@@ -32,6 +32,10 @@ type Fact struct {
 	// Dated says that the text itself tells how old it is.
 	Dated bool
 
+	// Said is who said it and when, where the text begins with that and a colon:
+	// what one person said on one day may share it.
+	Said string
+
 	// Strength is how strongly it answers what was asked, from 0 to 1, whatever
 	// else was found. It means nothing where the backend does not measure it:
 	// then Weighed is false.

@@ -2,6 +2,7 @@ package inject
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 	"unicode"
@@ -9,6 +10,7 @@ import (
 
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti"
 	"github.com/graphiti-proxy/graphiti-proxy/inject/guard"
+	"github.com/graphiti-proxy/graphiti-proxy/inject/line"
 )
 
 // Verdict says what became of a fact that was found.
@@ -41,6 +43,8 @@ type Candidate struct {
 	Scope   graphiti.Scope
 	Line    string // as it is shown
 	Verdict Verdict
+
+	head string // of the line, that others may share
 }
 
 // Guard says what is done with facts that read like instructions to a model.
@@ -58,7 +62,7 @@ type chooser struct {
 	now        time.Time
 	staleAfter time.Duration
 	ownTurns   map[string]struct{} // episodes that the conversation itself shows
-	visible    map[string]struct{} // what earlier blocks of the conversation show: visibleIn
+	visible    map[string]struct{} // what earlier blocks of the conversation show: line.In
 	opening    map[string]struct{} // with what the block begins, likewise
 	guard      Guard
 	minScore   float64 // strength that one fact must have for any to be shown; 0: none
@@ -108,22 +112,24 @@ func (ch *chooser) weak(all []Candidate) bool {
 }
 
 // lines are those that are shown: entities behind statements.
-func lines(all []Candidate) (out []string) {
+func lines(all []Candidate) []string {
+	var out, heads []string
 	for _, entity := range []bool{false, true} {
 		for i := range all {
 			if all[i].Verdict == Shown && all[i].Fact.Entity == entity {
-				out = append(out, all[i].Line)
+				out, heads = append(out, all[i].Line), append(heads, all[i].head)
 			}
 		}
 	}
-	return out
+	return line.Join(out, heads)
 }
 
 // look decides about a fact by itself.
 func (ch *chooser) look(f *graphiti.Fact, scope graphiti.Scope) Candidate {
 	c := Candidate{Fact: f, Scope: scope, Verdict: Shown}
-	text := factLine(f.Text)
+	text := line.Of(f.Text)
 	c.Line = text + ch.when(f)
+	c.head = line.Head(c.Line, f.Said)
 	_, own := ch.ownTurns[f.Episode]
 	switch {
 	case !ch.valid(f):
@@ -163,25 +169,6 @@ func (ch *chooser) shows(text string) bool {
 func (ch *chooser) opens(text string) bool {
 	_, ok := ch.opening[text]
 	return ok
-}
-
-// visibleIn are the lines of blocks, as they stand there and without what when
-// says at their end, which changes with time.
-func visibleIn(blocks []string) map[string]struct{} {
-	lines := make(map[string]struct{})
-	for _, b := range blocks {
-		for line := range strings.Lines(b) {
-			line, ok := strings.CutPrefix(strings.TrimSuffix(line, "\n"), "- ")
-			if !ok {
-				continue
-			}
-			lines[line] = struct{}{}
-			if i := strings.LastIndex(line, " ("); i > 0 && (strings.HasPrefix(line[i:], " (since ") || strings.HasSuffix(line, " days old)")) {
-				lines[line[:i]] = struct{}{}
-			}
-		}
-	}
-	return lines
 }
 
 // alikeFrom is the likeness, of the words of two statements, from which they
@@ -267,28 +254,38 @@ func isPersonal(s graphiti.Scope) bool { return s == graphiti.ScopeUser || s == 
 // fit leaves what there is room for, whole facts only.
 func (ch *chooser) fit(all []Candidate) {
 	room := ch.max - utf8.RuneCountInString(blockOpen+blockFrame+blockClose)
-	size := func(c *Candidate) int { return utf8.RuneCountInString(c.Line) + len("- \n") }
-	taken := make([]bool, len(all))
+	taken, heads := make([]bool, len(all)), make(map[string]bool)
 	used, count := 0, 0
 	fill := func(room, count int, which func(*Candidate) bool) (used, n int) {
 		for i := range all {
 			c := &all[i]
-			if taken[i] || c.Verdict != Shown || !which(c) || n == count || used+size(c) > room {
+			if taken[i] || c.Verdict != Shown || !which(c) {
 				continue
 			}
-			taken[i] = true
-			used += size(c)
-			n++
+			shared := c.head != "" && heads[c.head]
+			size := line.Size(c.Line, c.head, shared)
+			if n == count && !shared || used+size > room {
+				continue
+			}
+			taken[i], heads[c.head] = true, true
+			used += size
+			if !shared {
+				n++
+			}
 		}
 		return used, n
 	}
 	statement := func(c *Candidate) bool { return !c.Fact.Entity }
+	share := personal
+	if !slices.ContainsFunc(all, func(c Candidate) bool { return c.Verdict == Shown && !isPersonal(c.Scope) }) {
+		share = 1
+	}
 	for _, part := range []struct {
 		share float64
 		which func(*Candidate) bool
 	}{
 		{1 - personal, func(c *Candidate) bool { return statement(c) && !isPersonal(c.Scope) }},
-		{personal, func(c *Candidate) bool { return statement(c) && isPersonal(c.Scope) }},
+		{share, func(c *Candidate) bool { return statement(c) && isPersonal(c.Scope) }},
 		{1, statement}, // what one did not use
 		{1, func(*Candidate) bool { return true }},
 	} {

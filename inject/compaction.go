@@ -9,6 +9,7 @@ import (
 
 	"github.com/graphiti-proxy/graphiti-proxy/dialect"
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti"
+	"github.com/graphiti-proxy/graphiti-proxy/inject/line"
 )
 
 // summary plans for a request in which a client has its history summarised.
@@ -95,7 +96,7 @@ func (m *Memory) untold(t *turn, who graphiti.Who, found string) (block string, 
 		list = slices.Clone(s.lines)
 	}
 	list = slices.AppendSeq(list, linesOf(found))
-	visible, said := visibleIn(t.blocks()), words(t.c)
+	visible, said := line.In(t.blocks()), words(t.c)
 	room, count := min(m.opts().MaxChars, roomIn(t.c.Model, m.opts().Share, m.opts().Window))-utf8.RuneCountInString(blockOpen+blockFrame+blockClose), 0
 	var kept []string
 	for _, l := range list {

@@ -9,6 +9,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti"
+	"github.com/graphiti-proxy/graphiti-proxy/inject/line"
 )
 
 // Opening is what is known at the beginning of a conversation, whether or not a
@@ -171,14 +172,14 @@ func (s *snapshot) leftOff(at time.Time, about, open string) string {
 	if len(left) == 0 && s.Asked != s.About {
 		about += "; asked last: " + s.Asked
 	}
-	line := factLine("last conversation here, " + at.UTC().Format(time.DateOnly) + ", was about: " + about)
-	if line == "" || s.About == "" {
+	told := line.Of("last conversation here, " + at.UTC().Format(time.DateOnly) + ", was about: " + about)
+	if told == "" || s.About == "" {
 		return ""
 	}
 	if len(left) > 0 {
-		line = within(line, leftOffChars/2) + "; left open: " + factLine(strings.Join(left, "; "))
+		told = within(told, leftOffChars/2) + "; left open: " + line.Of(strings.Join(left, "; "))
 	}
-	return within(line, leftOffChars-len("- \n"))
+	return within(told, leftOffChars-len("- \n"))
 }
 
 // within shortens a line to so many characters, the mark at its end included.

@@ -17,6 +17,7 @@ import (
 	"github.com/graphiti-proxy/graphiti-proxy/dialect"
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti"
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti/person"
+	"github.com/graphiti-proxy/graphiti-proxy/inject/line"
 )
 
 // Mode says what may be done for one request.
@@ -262,7 +263,7 @@ func (m *Memory) recall(t *turn, who graphiti.Who, query string) (Decision, Outc
 	}
 	ch := m.chooser(t)
 	opened, _ := formatBlock(before)
-	ch.opening = visibleIn([]string{opened})
+	ch.opening = line.In([]string{opened})
 	if !weighed {
 		ch.minScore = 0
 	}
@@ -313,7 +314,7 @@ func (m *Memory) Choose(text string, found []Scoped) (all []Candidate, least flo
 
 func (m *Memory) chooser(t *turn) *chooser {
 	return &chooser{
-		now: time.Now(), staleAfter: m.opts().StaleAfter, ownTurns: t.episodes(), visible: visibleIn(t.blocks()),
+		now: time.Now(), staleAfter: m.opts().StaleAfter, ownTurns: t.episodes(), visible: line.In(t.blocks()),
 		guard: m.opts().Guard, minScore: m.opts().MinScore, drift: m.opts().Drift, count: m.opts().MaxFacts, max: min(m.opts().MaxChars, roomIn(t.c.Model, m.opts().Share, m.opts().Window)),
 	}
 }

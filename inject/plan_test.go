@@ -19,6 +19,7 @@ import (
 	"github.com/graphiti-proxy/graphiti-proxy/dialect"
 	"github.com/graphiti-proxy/graphiti-proxy/dialect/chat"
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti"
+	"github.com/graphiti-proxy/graphiti-proxy/inject/line"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -528,7 +529,7 @@ func FuzzFactStaysInItsLine(f *testing.F) {
 		f.Add(s)
 	}
 	f.Fuzz(func(t *testing.T, s string) {
-		line := factLine(s)
+		line, maxFactChars := line.Of(s), 500
 		if strings.ContainsAny(line, "<>\n\r\x1b\u2028\u2029\u202e\uff1c\uff1e") || len([]rune(line)) > maxFactChars+2 {
 			t.Errorf("%q", line)
 		}

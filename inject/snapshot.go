@@ -12,6 +12,7 @@ import (
 	"github.com/graphiti-proxy/graphiti-proxy/dialect"
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti"
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti/strength"
+	"github.com/graphiti-proxy/graphiti-proxy/inject/line"
 	"github.com/graphiti-proxy/graphiti-proxy/inject/note"
 )
 
@@ -60,10 +61,10 @@ func (s *snapshot) add(n note.Note, said string) {
 // there is room for.
 func (s *snapshot) lines() (out []string) {
 	room := snapshotChars
-	s.each(func(line string) {
-		line = factLine(line)
-		if size := utf8.RuneCountInString(line) + len("- \n"); line != "" && size <= room {
-			out, room = append(out, line), room-size
+	s.each(func(text string) {
+		l := line.Of(text)
+		if size := utf8.RuneCountInString(l) + len("- \n"); l != "" && size <= room {
+			out, room = append(out, l), room-size
 		}
 	})
 	return out

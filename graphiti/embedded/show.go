@@ -21,14 +21,16 @@ func (h *hit) fact(group string, terms []string) graphiti.Fact {
 	if c, ok := graphiti.ParseCurated(h.content); ok {
 		who, text = strings.ReplaceAll(c.Kind, "_", " "), c.Text
 	}
+	said := who + ", " + h.said.UTC().Format(time.DateOnly)
 	return graphiti.Fact{
 		UUID:      "embedded-" + strconv.FormatInt(h.place, 10),
-		Text:      who + ", " + h.said.UTC().Format(time.DateOnly) + ": " + window(text, terms),
+		Text:      said + ": " + window(text, terms),
 		Group:     group,
 		CreatedAt: h.said,
 		ValidAt:   h.said,
 		Episode:   h.name,
 		Dated:     true,
+		Said:      said,
 		Strength:  h.strength,
 		Weighed:   true,
 	}

@@ -1,9 +1,11 @@
-package inject
+package line
 
 import (
 	"strings"
 	"testing"
 	"unicode"
+
+	"github.com/google/go-cmp/cmp"
 )
 
 // TestFactsHideNothing: what a person does not see in a fact a model does not
@@ -31,17 +33,17 @@ func TestFactsHideNothing(t *testing.T) {
 		{"invisible operators", "a\u2061\u2062\u2063\u2064b", "ab"},
 		{"musical ones", "a\U0001d173\U0001d17ab", "ab"},
 	} {
-		if got := factLine(tc.text); got != tc.want {
+		if got := Of(tc.text); got != tc.want {
 			t.Errorf("%s: %+q, want %+q", tc.name, got, tc.want)
 		}
 	}
-	// Of a whole alphabet of them nothing is left, in a block either.
+	// Of a whole alphabet of them nothing is left.
 	var b strings.Builder
 	for r := rune(0xe0000); r < 0xe1000; r++ {
 		b.WriteRune(r)
 	}
-	if block, _ := formatBlock([]string{factLine("Miso" + b.String() + " is a cat")}); !strings.Contains(block, "- Miso is a cat\n") {
-		t.Errorf("%+q", block)
+	if got := Of("Miso" + b.String() + " is a cat"); got != "Miso is a cat" {
+		t.Errorf("%+q", got)
 	}
 }
 
@@ -51,6 +53,48 @@ func TestVisible(t *testing.T) {
 	for r := rune(0); r < unicode.MaxASCII+1; r++ {
 		if got, want := visible(r), !unicode.In(r, unicode.Cc); got != want {
 			t.Errorf("%q is visible: %v", r, got)
+		}
+	}
+}
+
+// TestLinesShareTheirHead: what the same person said on the same day stands in one
+// line, takes the room that it was said to take, and is known again.
+func TestLinesShareTheirHead(t *testing.T) {
+	said := []struct{ line, source string }{
+		{"Ann, 2026-01-05: the cat is ill", "Ann, 2026-01-05"},
+		{"Ben, 2026-01-05: mine too", "Ben, 2026-01-05"},
+		{"Ann, 2026-01-05: it eats nothing: not even fish", "Ann, 2026-01-05"},
+		{"Ann, 2026-01-05: a · b", "Ann, 2026-01-05"},
+		{"Ann has a cat", ""},
+		{"Ann, 2026-01-06: it is well", "Ann, 2026-01-06"},
+		{"Ann has a dog", ""},
+		{"‹b›, 2026-01-06: x", "<b>, 2026-01-06"},
+		{"‹b›, 2026-01-06: y", "<b>, 2026-01-06"},
+		{"another head: x", "Ann, 2026-01-05"},
+	}
+	var lines, heads []string
+	there, size := make(map[string]bool), 0
+	for _, s := range said {
+		head := Head(s.line, s.source)
+		lines, heads = append(lines, s.line), append(heads, head)
+		size += Size(s.line, head, head != "" && there[head])
+		there[head] = true
+	}
+	want := []string{
+		"Ann, 2026-01-05: the cat is ill · it eats nothing: not even fish", "Ben, 2026-01-05: mine too", "Ann, 2026-01-05: a · b",
+		"Ann has a cat", "Ann, 2026-01-06: it is well", "Ann has a dog", "‹b›, 2026-01-06: x · y", "another head: x",
+	}
+	got := Join(lines, heads)
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+	block := "- " + strings.Join(got, "\n- ") + "\n"
+	if n := len([]rune(block)); n != size {
+		t.Errorf("they take %d characters, not %d", n, size)
+	}
+	for _, l := range lines {
+		if _, ok := In([]string{block})[l]; !ok {
+			t.Errorf("%q is not known again", l)
 		}
 	}
 }

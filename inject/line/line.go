@@ -1,0 +1,125 @@
+// Package line owns what a line of a block looks like: how a fact becomes one,
+// how several that begin alike share one, and how lines are read back.
+//
+// It must not know where facts come from, nor which of them are shown. It imports
+// none of our packages.
+package line
+
+import (
+	"strings"
+	"unicode"
+	"unicode/utf8"
+)
+
+// maxChars bounds one fact's line.
+const maxChars = 500
+
+// between stands between what shares a line.
+const between = " · "
+
+// Of makes one line of a fact, which may come from anybody: it cannot leave its
+// line, close or open a tag, or hide text. Angle brackets become single
+// guillemets, because models take escaped brackets for real ones.
+func Of(text string) string {
+	var b strings.Builder
+	n, gap := 0, false
+	for _, r := range text {
+		switch {
+		case unicode.IsSpace(r) || r == '\u2028' || r == '\u2029':
+			gap = b.Len() > 0
+			continue
+		case r == '<' || r == '\uff1c' || r == '\ufe64':
+			r = '‹'
+		case r == '>' || r == '\uff1e' || r == '\ufe65':
+			r = '›'
+		case !visible(r):
+			continue
+		}
+		if n++; n > maxChars {
+			b.WriteString("…")
+			break
+		}
+		if gap {
+			b.WriteByte(' ')
+			n++
+			gap = false
+		}
+		b.WriteRune(r)
+	}
+	return b.String()
+}
+
+// visible reports whether a character shows what it is: no controls, no
+// escape sequences, no changes of direction, no tag characters, no variants of
+// what stands before, nothing that fonts leave out, no filler for broken text.
+// The variant that makes an emoji of a heart goes too: behind most symbols it
+// is not seen, and so could tell a model something bit by bit.
+func visible(r rune) bool {
+	if ' ' <= r && r < unicode.MaxASCII { // nearly all are
+		return true
+	}
+	return r != utf8.RuneError && !unicode.In(r, unicode.Cc, unicode.Cf, unicode.Co, unicode.Cs,
+		unicode.Variation_Selector, unicode.Other_Default_Ignorable_Code_Point, unicode.Noncharacter_Code_Point)
+}
+
+// Head is the beginning that a line may share with others: who said it, and when.
+// It is empty for one that stands alone, such as what itself has a mark that
+// would stand between two.
+func Head(line, source string) string {
+	if source == "" || strings.Contains(line, between) {
+		return ""
+	}
+	if head := Of(source) + ": "; strings.HasPrefix(line, head) {
+		return head
+	}
+	return ""
+}
+
+// Size is how many characters a line takes in a block. shared says that one with
+// the same head is there already.
+func Size(line, head string, shared bool) int {
+	if !shared {
+		return utf8.RuneCountInString(line) + len("- \n")
+	}
+	return utf8.RuneCountInString(line[len(head):]) + utf8.RuneCountInString(between)
+}
+
+// Join returns lines, in their order, those with the same head as one.
+func Join(lines, heads []string) (out []string) {
+	first := make(map[string]int)
+	for i, l := range lines {
+		head := heads[i]
+		if at, ok := first[head]; ok && head != "" {
+			out[at] += between + l[len(head):]
+			continue
+		}
+		first[head] = len(out)
+		out = append(out, l)
+	}
+	return out
+}
+
+// In are the lines of blocks: as they stand there, each of those that share one
+// by itself, and without what is said at the end of how old they are, which
+// changes with time.
+func In(blocks []string) map[string]struct{} {
+	lines := make(map[string]struct{})
+	for _, b := range blocks {
+		for l := range strings.Lines(b) {
+			l, ok := strings.CutPrefix(strings.TrimSuffix(l, "\n"), "- ")
+			if !ok {
+				continue
+			}
+			lines[l] = struct{}{}
+			if i := strings.LastIndex(l, " ("); i > 0 && (strings.HasPrefix(l[i:], " (since ") || strings.HasSuffix(l, " days old)")) {
+				lines[l[:i]] = struct{}{}
+			}
+			if head, said, ok := strings.Cut(l, ": "); ok && strings.Contains(said, between) {
+				for s := range strings.SplitSeq(said, between) {
+					lines[head+": "+s] = struct{}{}
+				}
+			}
+		}
+	}
+	return lines
+}
