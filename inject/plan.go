@@ -304,7 +304,7 @@ func show(lines []string, source Source, weak bool) (d Decision, o Outcome) {
 // Choose decides about the facts that were found for a text as it would in a
 // conversation that begins with it. least is the strength that one of them must have.
 func (m *Memory) Choose(text string, found []Scoped) (all []Candidate, least float64) {
-	ch := m.chooser(&turn{c: &dialect.Conversation{}})
+	ch := m.chooser(&turn{c: &dialect.Conversation{}, lists: new(lists)})
 	all = ch.choose(found)
 	if ch.minScore > 0 && !asks([]byte(text)) {
 		dismiss(all, Weak)
