@@ -46,24 +46,25 @@ type Config struct {
 		Clones  []string `key:"workspace.clones" reload:"yes" doc:"directories (/home/me/src/*) whose git remote is believed as it stands; another directory belongs to the project that its remote names only if it was the first with that remote or shares its history"`
 	}
 	Recall struct {
-		Enabled           bool          `key:"recall.enabled" reload:"yes" default:"true" doc:"insert memories into requests"`
-		Timeout           time.Duration `key:"recall.timeout" reload:"yes" default:"400ms" min:"1ms" max:"1m" doc:"the most that recall may delay a request; 800ms where it is not set and the memory is a service"`
-		BackgroundTimeout time.Duration `key:"recall.background_timeout" reload:"yes" default:"10s" min:"1ms" doc:"most time for a search that continues in the background"`
-		MaxFacts          int           `key:"recall.max_facts" reload:"yes" default:"12" min:"1" max:"100" doc:"most facts in a block"`
-		MaxChars          int           `key:"recall.max_chars" reload:"yes" default:"2000" min:"200" max:"100000" doc:"most characters of a block"`
-		Scopes            []string      `key:"recall.scopes" reload:"yes" default:"auto" kind:"auto, or some of session, workspace, user, agent" doc:"which scopes are searched"`
-		CacheTTL          time.Duration `key:"recall.cache_ttl" default:"1m" min:"1ms" doc:"how long a search result is fresh; for ten times as long it is still used, and refreshed in the background"`
-		StickyTTL         time.Duration `key:"recall.sticky_ttl" default:"30d" min:"1h" doc:"how long inserted blocks are repeated"`
-		MinScore          float64       `key:"recall.min_score" reload:"yes" default:"0.25" min:"0" max:"1" doc:"how strongly the best fact found must answer a message for a block to be inserted: a higher one is silent more often, 0 never; see docs/recall.md"`
-		InstructionGuard  string        `key:"recall.instruction_guard" reload:"yes" default:"quote" kind:"one of quote, drop, off" doc:"facts that read like instructions to the model: quote shows them as somebody's words, drop leaves them out"`
-		DriftThreshold    float64       `key:"recall.drift_threshold" reload:"yes" default:"0.5" min:"0" max:"1" doc:"where the best fact found, and this part of all, stands in earlier blocks of the conversation, nothing new is inserted; 0: always what is new"`
-		CardChars         int           `key:"recall.card_chars" reload:"yes" default:"400" min:"0" max:"4000" doc:"most characters of the card with which a conversation begins: decisions for the project, and the person's preferences and rules; 0: no card"`
-		ResumeWithin      time.Duration `key:"recall.resume_within" reload:"yes" default:"7d" min:"0s" doc:"the first message of a new conversation in a project gets a line that says where the last conversation there ended, if that was less than this ago; 0: never"`
-		Wait              bool          `key:"recall.wait" reload:"yes" default:"true" doc:"false: a request never waits for the memory; what was found before answers, and what is found now is for the next turn"`
-		ContextShare      float64       `key:"recall.context_share" reload:"yes" default:"0.05" min:"0" max:"1" doc:"of the model's context window that a block may take at most, and never more than recall.max_chars; 0: that alone bounds it"`
-		ContextWindow     int           `key:"recall.context_window" reload:"yes" default:"32000" min:"1000" max:"100000000" doc:"tokens in the context window of models that the proxy does not know"`
-		Compaction        bool          `key:"recall.compaction" reload:"yes" default:"true" doc:"when a client has its history summarised, tell the summariser what is known"`
-		StaleAfter        time.Duration `key:"recall.stale_after" reload:"yes" default:"30d" min:"1h" doc:"facts older than this are marked with their age"`
+		Enabled            bool          `key:"recall.enabled" reload:"yes" default:"true" doc:"insert memories into requests"`
+		Timeout            time.Duration `key:"recall.timeout" reload:"yes" default:"400ms" min:"1ms" max:"1m" doc:"the most that recall may delay a request; 800ms where it is not set and the memory is a service"`
+		BackgroundTimeout  time.Duration `key:"recall.background_timeout" reload:"yes" default:"10s" min:"1ms" doc:"most time for a search that continues in the background"`
+		MaxFacts           int           `key:"recall.max_facts" reload:"yes" default:"12" min:"1" max:"100" doc:"most facts in a block"`
+		MaxChars           int           `key:"recall.max_chars" reload:"yes" default:"2000" min:"200" max:"100000" doc:"most characters of a block"`
+		Scopes             []string      `key:"recall.scopes" reload:"yes" default:"auto" kind:"auto, or some of session, workspace, user, agent" doc:"which scopes are searched"`
+		CacheTTL           time.Duration `key:"recall.cache_ttl" default:"1m" min:"1ms" doc:"how long a search result is fresh; for ten times as long it is still used, and refreshed in the background"`
+		StickyTTL          time.Duration `key:"recall.sticky_ttl" default:"30d" min:"1h" doc:"how long inserted blocks are repeated"`
+		MinScore           float64       `key:"recall.min_score" reload:"yes" default:"0.25" min:"0" max:"1" doc:"how strongly the best fact found must answer a message for a block to be inserted: a higher one is silent more often, 0 never; see docs/recall.md"`
+		InstructionGuard   string        `key:"recall.instruction_guard" reload:"yes" default:"quote" kind:"one of quote, drop, off" doc:"facts that read like instructions to the model: quote shows them as somebody's words, drop leaves them out"`
+		DriftThreshold     float64       `key:"recall.drift_threshold" reload:"yes" default:"0.5" min:"0" max:"1" doc:"where the best fact found, and this part of all, stands in earlier blocks of the conversation, nothing new is inserted; 0: always what is new"`
+		PrefetchSimilarity float64       `key:"recall.prefetch_similarity" reload:"yes" default:"0.25" min:"0" max:"1" doc:"how like a message must be to what was looked up after the turn before, as Jaccard's measure of their terms, for what was found then to answer without a search; 0: always, 1: hardly ever"`
+		CardChars          int           `key:"recall.card_chars" reload:"yes" default:"400" min:"0" max:"4000" doc:"most characters of the card with which a conversation begins: decisions for the project, and the person's preferences and rules; 0: no card"`
+		ResumeWithin       time.Duration `key:"recall.resume_within" reload:"yes" default:"7d" min:"0s" doc:"the first message of a new conversation in a project gets a line that says where the last conversation there ended, if that was less than this ago; 0: never"`
+		Wait               bool          `key:"recall.wait" reload:"yes" default:"true" doc:"false: a request never waits for the memory; what was found before answers, and what is found now is for the next turn"`
+		ContextShare       float64       `key:"recall.context_share" reload:"yes" default:"0.05" min:"0" max:"1" doc:"of the model's context window that a block may take at most, and never more than recall.max_chars; 0: that alone bounds it"`
+		ContextWindow      int           `key:"recall.context_window" reload:"yes" default:"32000" min:"1000" max:"100000000" doc:"tokens in the context window of models that the proxy does not know"`
+		Compaction         bool          `key:"recall.compaction" reload:"yes" default:"true" doc:"when a client has its history summarised, tell the summariser what is known"`
+		StaleAfter         time.Duration `key:"recall.stale_after" reload:"yes" default:"30d" min:"1h" doc:"facts older than this are marked with their age"`
 	}
 	Ingest struct {
 		Enabled         bool          `key:"ingest.enabled" reload:"yes" default:"true" doc:"keep finished turns"`

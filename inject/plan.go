@@ -106,6 +106,7 @@ type Options struct {
 	Resume     time.Duration // how long ago the last conversation may be to be mentioned in a new one; 0: it never is
 	Redact     Redact        // nil: nothing is taken out
 	Prefetch   bool          // after each turn, for the next one
+	Similar    float64       // likeness of a question's terms to those of what was looked up after the turn before from which that answers at once
 	Compaction bool          // who summarises a conversation is told what is known
 	Unseen     int           // most earlier turns in Plan.Unseen that nobody knew
 	Log        *slog.Logger

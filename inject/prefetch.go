@@ -1,12 +1,14 @@
 package inject
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
 	"time"
 
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti"
+	"github.com/graphiti-proxy/graphiti-proxy/graphiti/strength"
 )
 
 const (
@@ -16,9 +18,9 @@ const (
 	// prefetches is how many go on at the same time; more are left out.
 	prefetches = 8
 
-	// covered is the part of a question's words that must have been spoken of
-	// in the turn before: then what was found for that turn answers at once.
-	covered = 0.6
+	// heaviest are the terms of what was looked up that a question is compared
+	// with: an answer has so many words that no question would be like it.
+	heaviest = 8
 
 	// answerPart is how much of an answer, in bytes, is looked up with what it
 	// answers.
@@ -28,7 +30,7 @@ const (
 // warm is what was found for a session after its last turn.
 type warm struct {
 	generation int64 // of the turn
-	words      map[string]bool
+	terms      map[string]bool // of what was looked up
 	groups     []graphiti.Target
 	facts      [][]graphiti.Fact
 }
@@ -67,7 +69,7 @@ func (m *Memory) prefetch(who graphiti.Who, generation int64, query string) {
 	if !ok {
 		return
 	}
-	w := warm{generation: generation, words: wordSet(normal(query)), groups: m.opts().Reads(who, false)}
+	w := warm{generation: generation, terms: terms(query, heaviest), groups: m.opts().Reads(who, false)}
 	for _, t := range w.groups {
 		f := (<-m.fly(flightKey{t.Group, query, generation})).Val.(*flight) //nolint:forcetypeassert // what run returns
 		if f.err != nil {
@@ -79,18 +81,34 @@ func (m *Memory) prefetch(who graphiti.Who, generation int64, query string) {
 }
 
 // prepared is what was found for the session before, if it is of this generation
-// and these groups. atOnce says that the question speaks of the same.
+// and these groups. atOnce says that the question speaks of the same: its terms
+// are like the heaviest of what was looked up (Jaccard's measure).
 func (m *Memory) prepared(session, query string, generation int64, reads []graphiti.Target) (facts [][]graphiti.Fact, atOnce bool) {
 	w, ok := m.warm.Get(session)
 	if !ok || w.generation != generation || !slices.Equal(w.groups, reads) {
 		return nil, false
 	}
 	question, _, _ := strings.Cut(query, graphiti.Earlier)
-	words, n := wordSet(normal(question)), 0
-	for word := range words {
-		if w.words[word] {
-			n++
+	asked := terms(question, maxQuery)
+	return w.facts, len(asked) > 0 && likeness(asked, w.terms) >= m.opts().Similar
+}
+
+// terms are the words of a text that say what it is about, at most as many: those
+// that are said most often, of others the first.
+func terms(text string, most int) map[string]bool {
+	var words []string
+	count := make(map[string]int)
+	for w := range strings.FieldsSeq(normal(text)) {
+		if len(w) > 1 && !strength.Common(w) {
+			if count[w]++; count[w] == 1 {
+				words = append(words, w)
+			}
 		}
 	}
-	return w.facts, len(words) > 0 && float64(n) >= covered*float64(len(words))
+	slices.SortStableFunc(words, func(a, b string) int { return cmp.Compare(count[b], count[a]) })
+	out := make(map[string]bool)
+	for _, w := range words[:min(len(words), most)] {
+		out[w] = true
+	}
+	return out
 }

@@ -28,7 +28,7 @@ func TestPrefetch(t *testing.T) {
 		}
 		return facts("Miso is afraid of thunder"), nil
 	}, &fakeDecisions{}, &fakeFacts{})
-	m.opts().Prefetch = true
+	m.opts().Prefetch, m.opts().Similar = true, 0.25
 	who := graphiti.Who{User: "user:p", Session: "session:1"}
 	m.Prefetch(who, 0, "My cat Miso hides when it rains.", "Cats often fear loud thunder.")
 	m.running.Wait()
@@ -52,5 +52,24 @@ func TestPrefetch(t *testing.T) {
 	mode.Generation = 1
 	if p := plan("does miso fear thunder or rain"); p.Outcome.Status != StatusTimeout {
 		t.Errorf("after forgetting: %+v", p.Outcome)
+	}
+}
+
+// TestWhatIsLikeTheTurnBefore: a question is like what was looked up where it has
+// the words that this is about, however long the answer was, and not where they
+// share only words that every conversation has.
+func TestWhatIsLikeTheTurnBefore(t *testing.T) {
+	turn := "Which port does the staging database use?\nThe staging database listens on port 6543. " + strings.Repeat("As noted in the runbook, changes need a review by Farid. ", 3)
+	for question, like := range map[string]bool{
+		"Is that port of the staging database open?": true,
+		"Why does the staging database use it?":      true,
+		"Who is on call tomorrow?":                   false,
+		"What do you think about that?":              false,
+		"Which colour does the garden shed have?":    false,
+		"": false,
+	} {
+		if got := likeness(terms(question, maxQuery), terms(turn, heaviest)); got >= 0.25 != like {
+			t.Errorf("%q: %.2f", question, got)
+		}
 	}
 }

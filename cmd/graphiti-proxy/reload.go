@@ -85,6 +85,7 @@ func (a *app) planning(cfg *config.Config, namer graphiti.Namer) inject.Options 
 		Resume:     cfg.Recall.ResumeWithin,
 		Redact:     a.pipeline.RedactedBy,
 		Prefetch:   !cfg.RemoteMemory() && !cfg.Recall.Wait || cfg.RemoteMemory() && cfg.Memory.Consent && !moved(a.cfg, cfg),
+		Similar:    cfg.Recall.PrefetchSimilarity,
 		Compaction: cfg.Recall.Compaction,
 		Unseen:     cfg.Ingest.BackfillTurns,
 		Log:        a.quiet,
