@@ -113,6 +113,8 @@ func (f searchFunc) Search(ctx context.Context, groups []string, query string, _
 	return f(ctx, groups[0], query)
 }
 
+func (f searchFunc) Together([]string) graphiti.Searcher { return f }
+
 func facts(texts ...string) []graphiti.Fact {
 	var out []graphiti.Fact
 	for _, t := range texts {
@@ -133,7 +135,7 @@ func memory(t testing.TB, search searchFunc, blocks *fakeDecisions, cache *fakeF
 	}
 	m := New(Options{
 		Search: search, Facts: cache, Decisions: blocks, Reads: func(w graphiti.Who, _ bool) []graphiti.Target { return targets(w) }, Writes: targets,
-		Timeout: 400 * time.Millisecond, Background: 10 * time.Second, MaxFacts: 12, MaxChars: 2000,
+		Timeout: 400 * time.Millisecond, Background: 10 * time.Second, MaxFacts: 12, Asked: 24, MaxChars: 2000,
 		Compaction: true, StaleAfter: 30 * 24 * time.Hour, Log: slog.New(slog.DiscardHandler),
 	})
 	t.Cleanup(m.Close)

@@ -14,6 +14,10 @@ import (
 // Searcher finds facts, as graphiti.Searcher does.
 type Searcher interface {
 	Search(ctx context.Context, groups []string, query string, max int) ([]graphiti.Fact, error)
+
+	// Together is for groups that are searched one by one at the same time, for
+	// the same: the backend may make one search of them.
+	Together(groups []string) graphiti.Searcher
 }
 
 // FactCache remembers what searches found, for requests of one generation. What
@@ -69,7 +73,6 @@ type Searched struct {
 func (m *Memory) search(query string, generation int64, targets []graphiti.Target, deadline time.Time) ([][]graphiti.Fact, []Searched, Source, error) {
 	out := make([][]graphiti.Fact, len(targets))
 	looks, now := make([]Searched, len(targets)), time.Now()
-	flights := make([]<-chan singleflight.Result, len(targets))
 	source, known := SourceCache, 0
 	for i, t := range targets {
 		facts, found, fresh := m.opts().Facts.Lookup(t.Group, query, generation)
@@ -79,16 +82,15 @@ func (m *Memory) search(query string, generation int64, targets []graphiti.Targe
 			known++
 		}
 		if !found {
-			flights[i] = m.fly(flightKey{t.Group, query, generation})
 			source, looks[i].Source = SourceLive, SourceLive
 		} else if !fresh {
 			looks[i].Source = SourceStale
-			m.fly(flightKey{t.Group, query, generation})
 			if source == SourceCache {
 				source = SourceStale
 			}
 		}
 	}
+	flights := m.flyAll(looks, query, generation)
 	if source != SourceLive {
 		return out, looks, source, nil
 	}
@@ -97,7 +99,7 @@ func (m *Memory) search(query string, generation int64, targets []graphiti.Targe
 	var failed error
 	late, searched := timer.C, false
 	for i, flying := range flights {
-		if flying == nil {
+		if looks[i].Source != SourceLive {
 			continue
 		}
 		f := wait(flying, &late)
@@ -146,15 +148,33 @@ func wait(flying <-chan singleflight.Result, late *<-chan time.Time) *flight {
 	}
 }
 
+// flyAll searches the groups of which nothing fresh is known.
+func (m *Memory) flyAll(looks []Searched, query string, generation int64) []<-chan singleflight.Result {
+	var groups []string
+	for i := range looks {
+		if looks[i].Source != SourceCache {
+			groups = append(groups, looks[i].Group)
+		}
+	}
+	flights := make([]<-chan singleflight.Result, len(looks))
+	together := m.opts().Search.Together(groups)
+	for i := range looks {
+		if looks[i].Source != SourceCache {
+			flights[i] = m.fly(flightKey{looks[i].Group, query, generation}, together)
+		}
+	}
+	return flights
+}
+
 // fly joins a search under way, or starts it. It ends by itself, which
 // Background bounds and Close cancels.
-func (m *Memory) fly(k flightKey) <-chan singleflight.Result {
-	return m.flights.DoChan(k.String(), func() (any, error) { return m.run(k), nil })
+func (m *Memory) fly(k flightKey, s graphiti.Searcher) <-chan singleflight.Result {
+	return m.flights.DoChan(k.String(), func() (any, error) { return m.run(k, s), nil })
 }
 
 // run searches with a context of its own: the request that asked first may be
 // gone long before.
-func (m *Memory) run(k flightKey) *flight {
+func (m *Memory) run(k flightKey, s graphiti.Searcher) *flight {
 	f := &flight{began: time.Now()}
 	if !m.begin() {
 		f.err = context.Canceled
@@ -163,7 +183,7 @@ func (m *Memory) run(k flightKey) *flight {
 	defer m.running.Done()
 	ctx, cancel := context.WithTimeout(m.base, m.opts().Background)
 	defer cancel()
-	m.find(ctx, k, f)
+	m.find(ctx, k, s, f)
 	f.took = time.Since(f.began)
 	if f.err == nil && !f.fetched {
 		m.times.add(f.took)
@@ -172,7 +192,7 @@ func (m *Memory) run(k flightKey) *flight {
 }
 
 // find asks the cache, and then the memory. It contains panics of both.
-func (m *Memory) find(ctx context.Context, k flightKey, f *flight) {
+func (m *Memory) find(ctx context.Context, k flightKey, s graphiti.Searcher, f *flight) {
 	defer func() {
 		if r := recover(); r != nil {
 			m.opts().Log.Error("search panicked", "error", fmt.Sprint(r))
@@ -184,8 +204,7 @@ func (m *Memory) find(ctx context.Context, k flightKey, f *flight) {
 	if f.facts, f.fetched, version = cache.Fetch(ctx, k.group, k.query, k.generation); f.fetched {
 		return
 	}
-	// More than are shown: some will turn out not to be valid, or to be known.
-	if f.facts, f.err = m.opts().Search.Search(ctx, []string{k.group}, k.query, 2*m.opts().MaxFacts); f.err == nil {
+	if f.facts, f.err = s.Search(ctx, []string{k.group}, k.query, m.opts().Asked); f.err == nil {
 		cache.Store(k.group, k.query, k.generation, version, f.facts, costOf(f.facts), len(f.facts) == 0)
 	}
 }

@@ -24,6 +24,7 @@ type query struct {
 	groups []string // nil: all
 	text   string
 	max    int
+	named  bool // the answer names the groups
 }
 
 func readQuery(b []byte) (query, []problem) {

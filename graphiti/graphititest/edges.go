@@ -115,7 +115,11 @@ func (s *Server) find(q query) []map[string]any {
 	})
 	facts := []map[string]any{}
 	for _, h := range hits[:max(0, min(q.max, len(hits)))] {
-		facts = append(facts, h.result(s.o.OldFacts))
+		f := h.result(s.o.OldFacts)
+		if q.named {
+			f["group_id"] = h.group
+		}
+		facts = append(facts, f)
 	}
 	return facts
 }

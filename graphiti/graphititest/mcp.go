@@ -162,7 +162,7 @@ func (s *Server) useTool(name string, age Age, raw json.RawMessage) *mcp.CallToo
 		if _, broken := s.sight(); broken != "" {
 			return toolAnswer(age, map[string]any{"error": "Error searching facts: " + broken})
 		}
-		return toolAnswer(age, map[string]any{"message": "Facts retrieved successfully", "facts": s.find(query{groups, args.Query, args.MaxFacts})})
+		return toolAnswer(age, map[string]any{"message": "Facts retrieved successfully", "facts": s.find(query{groups: groups, text: args.Query, max: args.MaxFacts, named: true})})
 	case "search_nodes", "search_memory_nodes":
 		nodes := []any{}
 		for _, e := range s.in(groups) {
@@ -224,6 +224,9 @@ func (s *Server) useTool(name string, age Age, raw json.RawMessage) *mcp.CallToo
 		message := "connected"
 		if blind, _ := s.sight(); blind == BlindListing {
 			message = "Graphiti MCP server is running and connected to falkordb database"
+		}
+		if s.o.Database != "" {
+			message = "Graphiti MCP server is running and connected to " + s.o.Database + " database"
 		}
 		return toolAnswer(age, map[string]any{"status": "ok", "message": message})
 	}

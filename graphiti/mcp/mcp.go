@@ -57,22 +57,28 @@ var (
 // Search implements graphiti.Searcher. Behind the facts come what the server knows of
 // entities, where it can say.
 func (m *Client) Search(ctx context.Context, groups []string, query string, max int) ([]graphiti.Fact, error) {
+	facts, _, err := m.search(ctx, groups, query, max)
+	return facts, err
+}
+
+// search also says how many statements the server sent.
+func (m *Client) search(ctx context.Context, groups []string, query string, max int) (facts []graphiti.Fact, sent int, err error) {
 	if len(groups) == 0 {
-		return nil, nil
+		return nil, 0, nil
 	}
 	var nodes []graphiti.Fact
 	var wg sync.WaitGroup
 	// Ends with its call, which ctx bounds.
 	wg.Go(func() { nodes = m.nodes(ctx, groups, query, max) })
-	facts, err := m.facts(ctx, groups, query, max)
+	facts, sent, err = m.facts(ctx, groups, query, max)
 	wg.Wait()
 	if err != nil {
-		return nil, fmt.Errorf("search: %w", err)
+		return nil, 0, fmt.Errorf("search: %w", err)
 	}
-	return graphiti.WithoutChecks(groups, append(facts, nodes[:min(len(nodes), max)]...)), nil
+	return graphiti.WithoutChecks(groups, append(facts, nodes...)), sent, nil
 }
 
-func (m *Client) facts(ctx context.Context, groups []string, query string, max int) (facts []graphiti.Fact, err error) {
+func (m *Client) facts(ctx context.Context, groups []string, query string, max int) (facts []graphiti.Fact, sent int, err error) {
 	err = m.perGroups(ctx, toolSearchFacts, groups, map[string]any{"query": query, "max_facts": max}, func(group string, call func(any) error) error {
 		var answer struct{ Facts *[]remote.FactJSON }
 		if err := call(&answer); err != nil {
@@ -81,14 +87,25 @@ func (m *Client) facts(ctx context.Context, groups []string, query string, max i
 		if answer.Facts == nil {
 			return remote.ErrNotGraphiti
 		}
+		sent += len(*answer.Facts)
 		for _, f := range *answer.Facts {
-			if len(facts) < max && strings.TrimSpace(f.Fact) != "" {
-				facts = append(facts, f.In(group))
+			if in, ok := where(group, f.Group, groups); ok && len(facts) < max && strings.TrimSpace(f.Fact) != "" {
+				facts = append(facts, f.In(in))
 			}
 		}
 		return nil
 	})
-	return facts, err
+	return facts, sent, err
+}
+
+// where says which of the groups that were asked for something is in: the server
+// says so, and where it does not, and one was asked for, it is that. ok is false
+// for what is elsewhere, or may be.
+func where(asked, said string, groups []string) (group string, ok bool) {
+	if said == "" {
+		said = asked
+	}
+	return said, slices.Contains(groups, said)
 }
 
 // nodes are what the server knows of entities. They are a bonus: where they
@@ -100,6 +117,7 @@ func (m *Client) nodes(ctx context.Context, groups []string, query string, max i
 				UUID    string      `json:"uuid"`
 				Name    string      `json:"name"`
 				Summary string      `json:"summary"`
+				Group   string      `json:"group_id"`
 				Created remote.Time `json:"created_at"`
 			}
 		}
@@ -107,9 +125,9 @@ func (m *Client) nodes(ctx context.Context, groups []string, query string, max i
 			return err
 		}
 		for _, n := range answer.Nodes {
-			if len(facts) < max && strings.TrimSpace(n.Summary) != "" {
+			if in, ok := where(group, n.Group, groups); ok && len(facts) < max && strings.TrimSpace(n.Summary) != "" {
 				f := remote.FactJSON{UUID: n.UUID, Fact: n.Name + ": " + n.Summary, CreatedAt: n.Created}
-				facts = append(facts, f.In(group))
+				facts = append(facts, f.In(in))
 				facts[len(facts)-1].Entity = true
 			}
 		}
@@ -267,8 +285,17 @@ func (m *Client) Health(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("check health: %w", err)
 	}
+	if m.session.database.Load() == nil {
+		ctx, cancel := context.WithTimeout(ctx, learning)
+		defer cancel()
+		m.Database(ctx)
+	}
 	return nil
 }
+
+// learning bounds how long a server that lives may take to say what its database
+// is.
+const learning = 2 * time.Second
 
 // Database names the server's database in lower case, where it says so: neo4j,
 // falkordb.
@@ -280,6 +307,7 @@ func (m *Client) Database(ctx context.Context) string {
 	said := strings.ToLower(answer.Message)
 	for _, name := range []string{"falkordb", "neo4j"} {
 		if strings.Contains(said, name) {
+			m.session.database.Store(&name)
 			return name
 		}
 	}

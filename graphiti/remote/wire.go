@@ -33,6 +33,7 @@ type FactJSON struct {
 	Reference Time   `json:"reference_time"` // over MCP
 	Source    string `json:"source_node_uuid"`
 	Target    string `json:"target_node_uuid"`
+	Group     string `json:"group_id"` // over MCP
 }
 
 // Time reads the times that Python writes: with and without a zone, which
