@@ -1,6 +1,15 @@
 package graphiti
 
-import "fmt"
+import (
+	"fmt"
+	"time"
+)
+
+// SearchTime is the part of recall.timeout that a request waits for searches: the
+// rest, an eighth and 50 ms at most, is for storing what was decided.
+func SearchTime(timeout time.Duration) time.Duration {
+	return timeout - min(timeout/8, 50*time.Millisecond)
+}
 
 // SearchTimes says how long the newest searches of a service took, and how long a
 // request waits for one.
@@ -20,7 +29,7 @@ func (s *SearchTimes) String() string {
 // Late is what to do where typical searches take longer than a request waits;
 // empty: they do not.
 func (s *SearchTimes) Late() string {
-	if s.Half < s.Timeout {
+	if s.Half < SearchTime(time.Duration(s.Timeout)*time.Millisecond).Milliseconds() {
 		return ""
 	}
 	return fmt.Sprintf("set recall.timeout to %dms, or use a faster embedding model: the first question of a conversation goes without memory", (s.Most/100+2)*100)

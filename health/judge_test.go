@@ -29,7 +29,7 @@ func TestSearchesThatTakeTooLong(t *testing.T) {
 	for _, tc := range []struct {
 		half int64
 		late bool
-	}{{399, false}, {400, true}, {620, true}} {
+	}{{349, false}, {350, true}, {400, true}, {620, true}} {
 		var b strings.Builder
 		(&Status{Memory: Memory{Backend: "graphiti", State: StateWorking, Searches: &graphiti.SearchTimes{Count: 40, Half: tc.half, Most: 905, Timeout: 400}}}).Print(&b)
 		if !strings.Contains(b.String(), fmt.Sprintf("of the last 40 searches half took up to %d ms, nine tenths up to 905 ms; recall.timeout is 400 ms", tc.half)) {

@@ -37,10 +37,6 @@ type Mode struct {
 	Until time.Time
 }
 
-// storing is the part of a request's time, one of so many, that is left for
-// storing what was decided.
-const storing = 8
-
 // Plan is what is to be done with one request.
 type Plan struct {
 	Inserts []dialect.Insert
@@ -190,7 +186,7 @@ func (m *Memory) Plan(c *dialect.Conversation, chain []dialect.Fingerprint, who 
 		until = start.Add(m.opts().Timeout)
 	}
 	// Storing what is found is given the last moment.
-	t := turn{c: c, lists: rooms.Get().(*lists), first: first, guest: !mode.Ingest, generation: mode.Generation, until: until, deadline: until.Add(-m.opts().Timeout / storing)}
+	t := turn{c: c, lists: rooms.Get().(*lists), first: first, guest: !mode.Ingest, generation: mode.Generation, until: until, deadline: until.Add(graphiti.SearchTime(m.opts().Timeout) - m.opts().Timeout)}
 	defer rooms.Put(t.lists)
 	t.lookUp(m.opts().Decisions, chain, who.Session, first)
 	p.Generation = mode.Generation
