@@ -7,14 +7,16 @@ import (
 
 	"github.com/graphiti-proxy/graphiti-proxy/cache/redis"
 	"github.com/graphiti-proxy/graphiti-proxy/config"
+	"github.com/graphiti-proxy/graphiti-proxy/graphiti"
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti/backend"
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti/remote"
 	"github.com/graphiti-proxy/graphiti-proxy/terminal"
 )
 
 // TryConnection tests a memory service, and the Redis that replicas share, and
-// prints what was found.
-func TryConnection(ctx context.Context, w io.Writer, m backend.Service, cfg *config.Config, smoke, asJSON bool) error {
+// prints what was found. Searches are timed in the owner's memory, where there
+// is one.
+func TryConnection(ctx context.Context, w io.Writer, m backend.Service, cfg *config.Config, owner string, smoke, asJSON bool) error {
 	var all []remote.Check
 	failed := 0
 	report := func(c remote.Check) {
@@ -31,7 +33,9 @@ func TryConnection(ctx context.Context, w io.Writer, m backend.Service, cfg *con
 	}
 	backend.Test(ctx, m, smoke, report)
 	if failed == 0 {
-		remote.SearchTimes(ctx, m.Memory(), cfg.Recall.Timeout, report)
+		key, _ := graphiti.UserKey(owner)
+		group, _ := graphiti.Namer{Raw: cfg.Identity.GroupIDs == "raw"}.Group(graphiti.ScopeUser, graphiti.Who{User: key})
+		remote.SearchTimes(ctx, m.Memory(), group, cfg.FactsAsked(), cfg.Recall.Timeout, report)
 	}
 	if cfg.State.Backend == "redis" {
 		remote.Run(ctx, report, "redis", func(ctx context.Context) error { return redis.Check(ctx, cfg.State.RedisURL) }, redis.CheckRemedy)

@@ -169,3 +169,13 @@ func (c *Config) File() string { return c.file }
 
 // Origin says where a key's value came from.
 func (c *Config) Origin(key string) string { return c.origins[key] }
+
+// FactsAsked is how many facts a search asks for: more than are shown, as some turn
+// out not to be valid, or to be known. Graphiti reads the embedding of each that it
+// looks at, so that of it fewer are asked for.
+func (c *Config) FactsAsked() int {
+	if c.RemoteMemory() {
+		return c.Recall.MaxFacts * 3 / 2
+	}
+	return 2 * c.Recall.MaxFacts
+}

@@ -8,6 +8,12 @@ import (
 	"strings"
 )
 
+// KnownOwner is that key where it has been made, else empty.
+func KnownOwner(dir string) string {
+	b, _ := os.ReadFile(filepath.Join(dir, "owner")) // #nosec G304 -- our own file; not readable: not known
+	return strings.TrimSpace(string(b))
+}
+
 // Owner is the key of the person of a machine, made once and kept.
 func Owner(dir string) (owner string, err error) {
 	defer func() {

@@ -88,7 +88,7 @@ type Options struct {
 	Timeout    time.Duration // the most that a request may wait, storing included
 	Background time.Duration // for a search that goes on behind the request
 	MaxFacts   int           // of a block
-	Asked      int           // of a search, in each group: more, as some turn out not to be valid, or to be known
+	Asked      int           // of a search, in each group
 	MaxChars   int           // of a block, in characters
 	StaleAfter time.Duration // facts older than this are marked
 	Guard      Guard         // of facts that read like instructions

@@ -447,7 +447,7 @@ func TestSmokeTestOfGraphiti(t *testing.T) {
 	defer r.Close()
 	try := func(ctx context.Context) (string, error) {
 		var out bytes.Buffer
-		err := cli.TryConnection(ctx, &out, r, &config.Config{}, true, false)
+		err := cli.TryConnection(ctx, &out, r, &config.Config{}, "", true, false)
 		return out.String(), err
 	}
 	out, err := try(context.Background())

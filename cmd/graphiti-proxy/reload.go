@@ -71,7 +71,7 @@ func (a *app) planning(cfg *config.Config, namer graphiti.Namer) inject.Options 
 		Timeout:    cfg.Recall.Timeout,
 		Background: cfg.Recall.BackgroundTimeout,
 		MaxFacts:   cfg.Recall.MaxFacts,
-		Asked:      factsAsked(cfg),
+		Asked:      cfg.FactsAsked(),
 		MaxChars:   cfg.Recall.MaxChars,
 		StaleAfter: cfg.Recall.StaleAfter,
 		Guard:      inject.Guard(cfg.Recall.InstructionGuard),
@@ -91,15 +91,6 @@ func (a *app) planning(cfg *config.Config, namer graphiti.Namer) inject.Options 
 		Unseen:     cfg.Ingest.BackfillTurns,
 		Log:        a.quiet,
 	}
-}
-
-// factsAsked is how many facts a search asks for. Graphiti reads the embeddings of all
-// that it looks at, and takes the longer the more it is asked for.
-func factsAsked(cfg *config.Config) int {
-	if cfg.RemoteMemory() {
-		return cfg.Recall.MaxFacts * 3 / 2
-	}
-	return 2 * cfg.Recall.MaxFacts
 }
 
 // searched are the groups that a recall searches: of a service those that may

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -14,6 +15,7 @@ import (
 
 	"github.com/graphiti-proxy/graphiti-proxy/cli"
 	"github.com/graphiti-proxy/graphiti-proxy/config"
+	"github.com/graphiti-proxy/graphiti-proxy/datadir"
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti"
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti/backend"
 )
@@ -46,7 +48,11 @@ func newTestConnectionCommand() *cobra.Command {
 			defer stop()
 			ctx, cancel := context.WithTimeout(ctx, patience)
 			defer cancel()
-			return cli.TryConnection(ctx, c.OutOrStdout(), m, cfg, smoke, asJSON)
+			owner := ""
+			if cfg.Identity.Mode != "multi" {
+				owner = cmp.Or(cfg.Identity.Owner, datadir.KnownOwner(cfg.DataDir))
+			}
+			return cli.TryConnection(ctx, c.OutOrStdout(), m, cfg, owner, smoke, asJSON)
 		},
 	}
 	c.Flags().BoolVar(&smoke, "smoke", false, "also write a message to a temporary group, and delete it again")
