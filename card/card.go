@@ -53,8 +53,24 @@ type entry struct {
 	Kind    string `json:"kind"` // one of laid, or rule
 	Text    string `json:"text"`
 	Session string `json:"session,omitempty"` // hash of the conversation
+	Owner   string `json:"owner,omitempty"`   // whose that is
 	At      int64  `json:"at"`                // Unix seconds
-	group   string
+
+	// Off takes the older entries with the same text from the same conversation
+	// off the card.
+	Off   bool `json:"off,omitempty"`
+	group string
+}
+
+// same is what entries have in common that one of them can take off.
+func (e *entry) same() [3]string { return [3]string{e.Kind, e.Text, e.Session} }
+
+// list is the list that an entry is in.
+func (e *entry) list() string {
+	if e.Kind == rule {
+		return sightings(e.group)
+	}
+	return list(e.group)
 }
 
 const rule = "rule"
@@ -80,29 +96,62 @@ func (c Cards) Keep(t *ledger.Turn, groups []string) (err error) {
 			if curated, ok := graphiti.ParseCurated(text); ok { // from an export
 				text = curated.Text
 			}
-			err = errors.Join(err, c.add(ctx, list(to.Group), t, to.Group, entry{Kind: t.Kind, Text: text}))
+			err = errors.Join(err, c.add(ctx, t, entry{Kind: t.Kind, Text: text, group: to.Group}))
 		case t.Kind == graphiti.KindSessionSummary && to.Scope == graphiti.ScopeWorkspace:
 			err = errors.Join(err, c.keepSummary(ctx, t, to.Group))
 		case t.Kind == "" && to.Scope == graphiti.ScopeUser && t.OfSession() != "":
 			for _, r := range person.Rules(t.User) {
-				err = errors.Join(err, c.add(ctx, sightings(to.Group), t, to.Group, entry{Kind: rule, Text: r.Text}))
+				err = errors.Join(err, c.add(ctx, t, entry{Kind: rule, Text: r.Text, group: to.Group}))
 			}
 		}
 	}
 	return err
 }
 
-func (c Cards) add(ctx context.Context, list string, t *ledger.Turn, group string, e entry) error {
-	e.Text, e.Session, e.At = shorten(e.Text), t.OfSession(), t.Said.Unix()
+func (c Cards) add(ctx context.Context, t *ledger.Turn, e entry) error {
+	e.Text, e.Session, e.Owner, e.At = shorten(e.Text), t.OfSession(), t.Owner, t.Said.Unix()
 	if e.Text == "" {
 		return nil
 	}
-	scopes := []string{group}
+	return c.put(ctx, e, t.Generation)
+}
+
+// put adds an entry to its list. It ends with its group, and with its conversation.
+func (c Cards) put(ctx context.Context, e entry, generation int64) error {
+	scopes := []string{e.group}
 	if e.Session != "" {
-		scopes = append(scopes, graphiti.SessionScopeOf(e.Session, ""), graphiti.SessionScopeOf(e.Session, t.Owner))
+		scopes = append(scopes, graphiti.SessionScopeOf(e.Session, ""), graphiti.SessionScopeOf(e.Session, e.Owner))
 	}
 	body, _ := json.Marshal(e) // strings and numbers only
-	return c.Lists.Add(ctx, list, body, t.Generation, scopes...)
+	return c.Lists.Add(ctx, e.list(), body, generation, scopes...)
+}
+
+// TakeOff takes a line off the card of a caller who reads those groups: the line as
+// it stands there, or only what it says. It returns the lines that were; what is
+// said or promoted anew later stands there again. owner is whose the conversations
+// of older entries are.
+func (c Cards) TakeOff(ctx context.Context, reads []graphiti.Target, line, owner string, generation int64) (off []string, err error) {
+	found, err := c.read(ctx, reads)
+	if err != nil {
+		return nil, err
+	}
+	line = strings.Join(strings.Fields(line), " ")
+	for _, r := range reads {
+		shown, behind := standing(found[r.Group])
+		for i, e := range shown {
+			if text := e.fact().Text; !strings.EqualFold(line, e.Text) && !strings.EqualFold(line, text) {
+				continue
+			}
+			off = append(off, e.fact().Text)
+			for _, e := range behind[i] {
+				if e.Off = true; e.Owner == "" {
+					e.Owner = owner
+				}
+				err = errors.Join(err, c.put(ctx, e, generation))
+			}
+		}
+	}
+	return off, err
 }
 
 // shorten is a text in one line, cut before a word where it is long.
@@ -125,8 +174,29 @@ func (c Cards) Facts(ctx context.Context, reads []graphiti.Target) ([]graphiti.F
 	if len(reads) == 0 {
 		return nil, nil
 	}
+	found, err := c.read(ctx, reads)
+	if err != nil {
+		return nil, err
+	}
 	reads = slices.Clone(reads)
 	slices.SortStableFunc(reads, func(a, b graphiti.Target) int { return cmp.Compare(place(a.Scope), place(b.Scope)) })
+	var facts []graphiti.Fact
+	seen := make(map[string]bool)
+	for _, r := range reads {
+		all, _ := standing(found[r.Group])
+		slices.SortStableFunc(all, func(a, b entry) int { return cmp.Compare(b.At, a.At) })
+		for _, e := range all {
+			if text := strings.ToLower(e.Text); !seen[text] {
+				seen[text] = true
+				facts = append(facts, e.fact())
+			}
+		}
+	}
+	return facts, nil
+}
+
+// read returns the entries of groups, the newest of each list first.
+func (c Cards) read(ctx context.Context, reads []graphiti.Target) (map[string][]entry, error) {
 	of := make(map[string]string) // the group of each list
 	var lists []string
 	for _, r := range reads {
@@ -143,22 +213,7 @@ func (c Cards) Facts(ctx context.Context, reads []graphiti.Target) ([]graphiti.F
 			found[e.group] = append(found[e.group], e)
 		}
 	}, lists...)
-	if err != nil {
-		return nil, err
-	}
-	var facts []graphiti.Fact
-	seen := make(map[string]bool)
-	for _, r := range reads {
-		all := standing(found[r.Group])
-		slices.SortStableFunc(all, func(a, b entry) int { return cmp.Compare(b.At, a.At) })
-		for _, e := range all {
-			if text := strings.ToLower(e.Text); !seen[text] {
-				seen[text] = true
-				facts = append(facts, e.fact())
-			}
-		}
-	}
-	return facts, nil
+	return found, err
 }
 
 // order is which scopes come first; others come last.
@@ -172,17 +227,26 @@ func place(s graphiti.Scope) int {
 }
 
 // standing leaves what was promoted, and of rules the newest wording of those
-// that were said in enough conversations.
-func standing(all []entry) (out []entry) {
+// that were said in enough conversations. behind are the entries by which each
+// stands there.
+func standing(all []entry) (out []entry, behind [][]entry) {
 	type said struct {
 		newest entry
 		rule   person.Rule
 		in     []string // conversations
+		all    []entry
 	}
 	var rules []said
+	off := make(map[[3]string]bool)
 	for _, e := range all {
+		if e.Off {
+			off[e.same()] = true
+		}
+		if off[e.same()] {
+			continue
+		}
 		if e.Kind != rule {
-			out = append(out, e)
+			out, behind = append(out, e), append(behind, []entry{e})
 			continue
 		}
 		r := person.RuleOf(e.Text)
@@ -196,13 +260,14 @@ func standing(all []entry) (out []entry) {
 		if !slices.Contains(rules[i].in, e.Session) {
 			rules[i].in = append(rules[i].in, e.Session)
 		}
+		rules[i].all = append(rules[i].all, e)
 	}
 	for _, s := range rules {
 		if len(s.in) >= talks {
-			out = append(out, s.newest)
+			out, behind = append(out, s.newest), append(behind, s.all)
 		}
 	}
-	return out
+	return out, behind
 }
 
 // fact is an entry as a memory shows a promoted text, so that what finds it too

@@ -211,3 +211,59 @@ func FuzzSummary(f *testing.F) {
 		}
 	})
 }
+
+// TestTakenOffTheCard: a line goes alone, of whichever conversations it came; it
+// stands there again when it is laid down again, and what is taken off ends with
+// the conversation that it was said in.
+func TestTakenOffTheCard(t *testing.T) {
+	lists := &fakeLists{}
+	c := Cards{lists}
+	off := func(line string) []string {
+		t.Helper()
+		gone, err := c.TakeOff(t.Context(), reads, line, "user:ann", 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return gone
+	}
+	keep(t, c, ann, "session:1", "", "Always use tabs.", 1)
+	keep(t, c, ann, "session:2", "", "Please, always use tabs!", 2)
+	keep(t, c, ann, "session:2", "preference", "Short answers", 2)
+	keep(t, c, project, "", "decision", "Postgres, not MySQL", 3)
+	before := texts(t, c, reads...)
+	if len(before) != 3 {
+		t.Fatalf("%q", before)
+	}
+	if got := off("use spaces"); got != nil {
+		t.Errorf("%q taken off", got)
+	}
+	gone := append(off(before[1]), off("postgres,  not mysql")...)
+	if want := []string{before[1], before[0]}; !slices.Equal(gone, want) {
+		t.Errorf("taken off: %q, want %q", gone, want)
+	}
+	if got := texts(t, c, reads...); !slices.Equal(got, before[2:]) {
+		t.Errorf("left: %q", got)
+	}
+	off(before[2])
+	keep(t, c, ann, "session:3", "", "Always use tabs.", 4)
+	if got := texts(t, c, reads...); got != nil {
+		t.Errorf("said once since: %q", got)
+	}
+	keep(t, c, ann, "session:4", "", "Always use tabs.", 5)
+	if got := texts(t, c, reads...); len(got) != 1 {
+		t.Errorf("said twice since: %q", got)
+	}
+	for _, s := range []string{"session:1", "session:2"} {
+		scope, n := graphiti.SessionScopeOf(graphiti.SessionHash(s), "user:ann"), 0
+		for _, has := range lists.scopes {
+			for _, s := range has {
+				if s == scope {
+					n++
+				}
+			}
+		}
+		if n < 2 || n%2 != 0 {
+			t.Errorf("%d entries end with %s: each, and what took it off", n, s)
+		}
+	}
+}

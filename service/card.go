@@ -2,6 +2,7 @@ package service
 
 import (
 	"context"
+	"errors"
 
 	"github.com/graphiti-proxy/graphiti-proxy/card"
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti"
@@ -36,6 +37,24 @@ func (sv *Service) card(ctx context.Context, s Selector) (lines []string, err er
 	facts, err := sv.cards().Facts(ctx, sv.Recallable(targets))
 	for i := range facts {
 		lines = append(lines, facts[i].Text)
+	}
+	return lines, err
+}
+
+// takeOff takes one line off the card of whom a selector means. The message that it
+// was said in stays in their memory.
+func (sv *Service) takeOff(ctx context.Context, s Selector) ([]string, error) {
+	targets, err := sv.targets(s)
+	if err != nil {
+		return nil, err
+	}
+	who, err := sv.meant(s)
+	if err != nil {
+		return nil, err
+	}
+	lines, err := sv.cards().TakeOff(ctx, sv.Recallable(targets), s.Card, who.Owner(), sv.o.State.Generations.Now())
+	if err == nil && lines == nil {
+		err = InvalidError{errors.New("card: no line of the card says that; graphiti-proxy memory show lists them, with --workspace those of a project")}
 	}
 	return lines, err
 }

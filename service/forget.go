@@ -33,10 +33,13 @@ type Forgotten struct {
 	Group   string `json:"group"`
 	Session string `json:"session,omitempty"` // what was said in it, and not the whole group
 	Blocks  int    `json:"blocks"`            // inserted blocks that were emptied
+
+	Card []string `json:"card,omitempty"` // lines that were taken off the card, and nothing else
 }
 
-// Forget empties one group, or what was said in it in a session. What is on its
-// way when it begins is not recalled any more when it ends.
+// Forget empties one group, or what was said in it in a session; or it takes a line
+// off a card, and does nothing else. What is on its way when it begins is not
+// recalled any more when it ends.
 //
 // It raises the group's generation, so that nothing older is written any more,
 // empties decisions and notes, and then the queue and the memory. From its
@@ -44,6 +47,11 @@ type Forgotten struct {
 // recalled. All of that outlives the process: what fails goes on by itself.
 func (sv *Service) Forget(ctx context.Context, s Selector) (Forgotten, error) {
 	f := Forgotten{Group: s.Group, Session: s.Session}
+	if s.Card != "" {
+		lines, err := sv.takeOff(ctx, s)
+		f.Card = lines
+		return f, err
+	}
 	err := s.checkOne()
 	switch {
 	case err != nil:

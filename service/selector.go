@@ -20,6 +20,9 @@ type Selector struct {
 	Session    string `json:"session,omitempty"`
 	Group      string `json:"group,omitempty"`
 	Credential string `json:"credential,omitempty"` // sha256:<hex>, in multi mode; with commas between several
+
+	// Card is a line of their card: to forget that alone.
+	Card string `json:"card,omitempty"`
 }
 
 // check refuses a group that cannot be one.

@@ -176,6 +176,16 @@ func TestPromotedStandsOnTheCard(t *testing.T) {
 		if got := w.opening("two", "Which database holds the sessions, Postgres or MySQL?", "X-Graphiti-Workspace", widgets); strings.Count(got, "for sessions") != 1 {
 			t.Errorf("said twice, or not: %q", got)
 		}
+		if out, err := w.cli("memory", "forget", "--card", "Nothing of the kind"); err == nil || !strings.Contains(err.Error(), "no line of the card") {
+			t.Errorf("a line that is not there: %q, %v", out, err)
+		}
+		if out, err := w.cli("memory", "forget", "--card", "Step 3: "+strings.TrimSpace(strings.Repeat("long ", 16)), "--workspace", widgets, "--json"); err != nil || !strings.Contains(gjson.Get(out, "card.0").String(), "Step 3") {
+			t.Errorf("off the card: %q, %v", out, err)
+		}
+		w = w.restart()
+		if got := w.opening("off", "hello", "X-Graphiti-Workspace", widgets); strings.Contains(got, "Step 3") || !strings.Contains(got, "Step 2") {
+			t.Errorf("one line taken off: %q", got)
+		}
 		if _, err := w.cli("memory", "forget", "--workspace", widgets, "--yes"); err != nil {
 			t.Fatal(err)
 		}

@@ -87,13 +87,23 @@ func newMemoryForgetCommand() *cobra.Command {
 			"--session deletes what was said in one conversation, in every group. Facts that\n" +
 			"Graphiti knows from other conversations stay. Running conversations that use the\n" +
 			"same groups lose their blocks.\n\n" +
+			"--card takes one line off the card with which conversations begin, and deletes\n" +
+			"nothing else: memory show lists its lines.\n\n" +
 			"It cannot delete what others hold: histories that the provider keeps, and backups.",
-		Example: "  graphiti-proxy memory forget --user josh\n  graphiti-proxy memory forget --workspace github_repo:github.com/acme/widgets --yes\n  graphiti-proxy memory forget --session ses_1",
+		Example: "  graphiti-proxy memory forget --user josh\n  graphiti-proxy memory forget --workspace github_repo:github.com/acme/widgets --yes\n  graphiti-proxy memory forget --session ses_1\n  graphiti-proxy memory forget --card 'Always use tabs'",
 	}
 	s := selectorFlags(c)
 	c.Flags().BoolVar(&yes, "yes", false, "delete without asking")
+	c.Flags().StringVar(&s.Card, "card", "", "take this line off the card, and delete nothing else")
 	cli.JSONFlag(c)
 	c.RunE = withMemory(func(c *cobra.Command, _ []string, m *opened) error {
+		if s.Card != "" {
+			f, err := m.Forget(c.Context(), *s)
+			if err != nil {
+				return err
+			}
+			return cli.Output(c, f, func(w io.Writer) { fmt.Fprintln(w, "off the card:", terminal.Printable(strings.Join(f.Card, "; "))) })
+		}
 		groups, err := findGroups(c.Context(), m, s)
 		if err != nil {
 			return err
