@@ -341,7 +341,8 @@ func (m *Client) Close() error { return m.session.close() }
 // Check tries, in this order, whether the server lives, whether it has the
 // tools, and whether a search works. report is called after each.
 func (m *Client) Check(ctx context.Context, report func(remote.Check)) {
-	if !remote.Reach(ctx, report, "health", m.Health, "start Graphiti's MCP server, or correct memory.endpoint (now "+m.session.shown+")") {
+	if !remote.Reach(ctx, report, "health", m.Health, "start Graphiti's MCP server, or correct memory.endpoint (now "+m.session.shown+")",
+		"correct memory.endpoint (now "+m.session.shown+"), or, if this is Graphiti's REST service, set memory.backend to graphiti") {
 		return
 	}
 	remote.Run(ctx, report, "tools", func(ctx context.Context) error {

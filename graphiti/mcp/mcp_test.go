@@ -215,6 +215,20 @@ func TestMCPCheck(t *testing.T) {
 	}
 }
 
+// TestCheckOfAnotherService says once that it is another one, and which it may be.
+func TestCheckOfAnotherService(t *testing.T) {
+	s := httptest.NewServer(http.NotFoundHandler())
+	t.Cleanup(s.Close)
+	m, err := New(remote.Options{Endpoint: s.URL})
+	if err != nil {
+		t.Fatal(err)
+	}
+	names, failed := checks(func(report func(remote.Check)) { m.Check(t.Context(), report) })
+	if len(names) != 1 || !strings.Contains(failed["health"].Remedy, "memory.backend to graphiti") {
+		t.Errorf("checked %v: %+v", names, failed)
+	}
+}
+
 // checks runs what reports, and returns the names with what each found.
 func checks(run func(report func(remote.Check))) (names []string, failed map[string]remote.Check) {
 	failed = make(map[string]remote.Check)

@@ -6,6 +6,7 @@ import (
 	"crypto/rand"
 	"errors"
 	"net"
+	"net/http"
 	"time"
 
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti"
@@ -22,26 +23,36 @@ type Check struct {
 
 // Run tries one thing and reports whether it worked.
 func Run(ctx context.Context, report func(Check), name string, f func(context.Context) error, remedy string) bool {
+	return run(ctx, report, name, f, func(error) string { return remedy }) == nil
+}
+
+func run(ctx context.Context, report func(Check), name string, f func(context.Context) error, remedy func(error) string) error {
 	start := time.Now()
 	err := f(ctx)
 	c := Check{Name: name, Took: time.Since(start), OK: err == nil}
 	if err != nil {
-		c.Detail, c.Remedy = err.Error(), remedy
+		c.Detail, c.Remedy = err.Error(), remedy(err)
 	}
 	report(c)
-	return err == nil
+	return err
 }
 
-// Reach is Run for what is tried first. It reports whether somebody answered:
-// else what follows would fail, too, and for no other reason.
-func Reach(ctx context.Context, report func(Check), name string, f func(context.Context) error, remedy string) (answered bool) {
-	Run(ctx, report, name, func(ctx context.Context) error {
-		err := f(ctx)
-		var op *net.OpError
-		answered = !errors.As(err, &op) && !errors.Is(err, context.DeadlineExceeded)
-		return err
-	}, remedy)
-	return answered
+// Reach is Run for what is tried first. It reports whether the service answered:
+// else what follows would fail, too, and for no other reason. another is what to do
+// where who answers knows nothing of what was tried.
+func Reach(ctx context.Context, report func(Check), name string, f func(context.Context) error, remedy, another string) (answered bool) {
+	unknown := func(err error) bool {
+		var status *graphiti.StatusError
+		return errors.As(err, &status) && status.Code == http.StatusNotFound
+	}
+	err := run(ctx, report, name, f, func(err error) string {
+		if unknown(err) {
+			return another
+		}
+		return remedy
+	})
+	var op *net.OpError
+	return !errors.As(err, &op) && !errors.Is(err, context.DeadlineExceeded) && !unknown(err)
 }
 
 // Smoke writes to a group of its own, waits until the episode is there, which

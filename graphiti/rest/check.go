@@ -31,7 +31,8 @@ var calls = []struct {
 // and its embedder. report is called after each.
 func (r *Client) Check(ctx context.Context, report func(remote.Check)) {
 	if !remote.Reach(ctx, report, "healthcheck", r.Health,
-		"start Graphiti, or correct memory.endpoint (now "+r.shown+")") {
+		"start Graphiti, or correct memory.endpoint (now "+r.shown+")",
+		"correct memory.endpoint (now "+r.shown+"), or, if this is Graphiti's MCP server, set memory.backend to graphiti-mcp") {
 		return
 	}
 	remote.Run(ctx, report, "openapi.json", r.checkAPI,

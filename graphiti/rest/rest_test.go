@@ -381,6 +381,15 @@ func TestCheck(t *testing.T) {
 	}
 }
 
+// TestCheckOfAnotherService says once that it is another one, and which it may be.
+func TestCheckOfAnotherService(t *testing.T) {
+	r := answering(t, http.NotFound)
+	names, failed := checks(func(report func(remote.Check)) { r.Check(t.Context(), report) })
+	if len(names) != 1 || !strings.Contains(failed["healthcheck"].Remedy, "memory.backend to graphiti-mcp") {
+		t.Errorf("checked %v: %+v", names, failed)
+	}
+}
+
 // TestCheckShowsNoCredentials, which may stand in the endpoint.
 func TestCheckShowsNoCredentials(t *testing.T) {
 	r := client(t, "http://user:hunter2@127.0.0.1:1", "")
