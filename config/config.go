@@ -49,7 +49,7 @@ type Config struct {
 		Enabled            bool          `key:"recall.enabled" reload:"yes" default:"true" doc:"insert memories into requests"`
 		Timeout            time.Duration `key:"recall.timeout" reload:"yes" default:"400ms" min:"1ms" max:"1m" doc:"the most that recall may delay a request; 800ms where it is not set and the memory is a service"`
 		BackgroundTimeout  time.Duration `key:"recall.background_timeout" reload:"yes" default:"10s" min:"1ms" doc:"most time for a search that continues in the background"`
-		MaxFacts           int           `key:"recall.max_facts" reload:"yes" default:"12" min:"1" max:"100" doc:"most facts in a block"`
+		MaxFacts           int           `key:"recall.max_facts" reload:"yes" default:"12" min:"1" max:"100" doc:"most facts in a block; what one person said on one day counts as one"`
 		MaxChars           int           `key:"recall.max_chars" reload:"yes" default:"2000" min:"200" max:"100000" doc:"most characters of a block"`
 		Scopes             []string      `key:"recall.scopes" reload:"yes" default:"auto" kind:"auto, or some of session, workspace, user, agent" doc:"which scopes are searched"`
 		CacheTTL           time.Duration `key:"recall.cache_ttl" default:"1m" min:"1ms" doc:"how long a search result is fresh; for ten times as long it is still used, and refreshed in the background"`

@@ -125,6 +125,9 @@ func (s *Server) forget() http.HandlerFunc {
 	return call(s, "forget", http.StatusBadGateway, service.Selector{}, maxBody,
 		func(ctx context.Context, m *service.Service, in *service.Selector) (service.Forgotten, entry, error) {
 			done, err := m.Forget(ctx, *in)
+			if in.Card != "" { // what it says is nobody's business here
+				return done, entry{auditName(*in), nil, []any{slog.Int("card_lines", len(done.Card))}}, err
+			}
 			return done, entry{who: auditName(*in), groups: []string{in.Group}}, err
 		})
 }
