@@ -7,7 +7,6 @@ import (
 	"strings"
 
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti/embedded/index"
-	"github.com/graphiti-proxy/graphiti-proxy/graphiti/strength"
 )
 
 // spare are the messages that are read at once beside those that can be shown:
@@ -42,7 +41,7 @@ func (e *Store) best(ctx context.Context, g *index.Group, hits []*hit, max int) 
 				return nil, err
 			}
 		}
-		if h.row == nil || len(out) > 0 && !strength.Tells(h.content) { // deleted a moment ago, or says nothing
+		if h.row == nil { // deleted a moment ago
 			continue
 		}
 		if turn, ok := strings.CutPrefix(h.name, "graphiti-proxy.turn."); ok {

@@ -8,16 +8,20 @@ import (
 
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti"
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti/embedded/index"
+	"github.com/graphiti-proxy/graphiti-proxy/graphiti/strength"
 )
 
 // What the flags of a message's note say of it.
 const (
 	isAsking    = 1 << iota // it ends with a question
-	isOnlyAsked             // it states nothing else
+	isOnlyAsked             // it states nothing else, or nothing at all: "noted"
 	isOfTime                // it speaks of a day, or of how long ago
 	isModels                // a model said it
 	isCurated               // it was put there: promoted, or summarised
 )
+
+// longestNod is the length up to which a message may say nothing.
+const longestNod = 120
 
 // noteOf is what is known of a message without its text.
 func noteOf(role graphiti.RoleType, speaker, content string, said time.Time) index.Note {
@@ -27,6 +31,8 @@ func noteOf(role graphiti.RoleType, speaker, content string, said time.Time) ind
 		if statesNothing(content) {
 			n.Flags |= isOnlyAsked
 		}
+	} else if content != "" && len(content) <= longestNod && !strength.Tells(content) {
+		n.Flags |= isOnlyAsked
 	}
 	if tellsTime(content) {
 		n.Flags |= isOfTime

@@ -19,12 +19,12 @@ import (
 // them matters alone.
 const (
 	saturation  = 0.8 // how soon a word that is said again adds nothing (BM25's k1)
-	lengthPart  = 0.2 // how much a long message is held against (BM25's b)
+	lengthPart  = 0.5 // how much a long message is held against (BM25's b)
 	nameWeight  = 0.4 // of a speaker's name: most of what they say does not have it
 	earlierPart = 0.3 // of a word that only what was asked before has
 	sameTalk    = 12  // messages before and after that are the same talk
 	talkWeight  = 0.8 // of a talk that has all the words
-	byNamed     = 2.2 // what is said by the one who is asked about
+	byNamed     = 2.4 // what is said by the one who is asked about
 	onDate      = 2.5 // what was said in the month, or on the day, that is asked for
 	inSpan      = 2.0 // what was said in the week that is asked for, or the like
 	tellsWhen   = 1.3 // what speaks of a time, to who asks when
@@ -39,7 +39,7 @@ const (
 
 	// marginal is the part of the best one's worth below which a message is
 	// not shown: it would cost more than it tells.
-	marginal = 0.2
+	marginal = 0.15
 )
 
 // term is a word of a question.
