@@ -19,6 +19,25 @@ var irregular = func() map[string]string {
 	return m
 }()
 
+// irregularLengths has by the first letter of irregular forms a bit for each of
+// their lengths: of most other words that is enough to know.
+var irregularLengths = func() (t [256]uint32) {
+	for w := range irregular {
+		t[w[0]] |= 1 << len(w)
+	}
+	return t
+}()
+
+// regular is the word that a form is of where that is irregular, else itself.
+func regular(form []byte) []byte {
+	if len(form) < 32 && irregularLengths[form[0]]>>len(form)&1 != 0 {
+		if word, ok := irregular[string(form)]; ok {
+			return append(form[:0], word...)
+		}
+	}
+	return form
+}
+
 const irregularForms = `
 	arise arose arisen
 	beat beaten

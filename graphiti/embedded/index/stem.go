@@ -23,9 +23,7 @@ func stem(b, word []byte) []byte {
 	if len(b)-from < 3 {
 		return b
 	}
-	if word, ok := irregular[string(b[from:])]; ok {
-		b = append(b[:from], word...)
-	}
+	b = append(b[:from], regular(b[from:])...)
 	w := stemmer{b: b[from:]}
 	w.plurals()
 	w.pastTenses()
