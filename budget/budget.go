@@ -1,5 +1,6 @@
 // Package budget owns the bound on what requests hold in memory, all of them
-// together, and knows how much memory there is. It must not know what is held.
+// together, knows how much memory there is, and gives back what is not needed. It
+// must not know what is held.
 // It imports none of our packages.
 package budget
 

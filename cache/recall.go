@@ -48,6 +48,9 @@ func NewRecall[V any](o RecallOptions) (*Recall[V], error) {
 		NumCounters: o.MaxBytes / 400, // about ten for each entry, as its authors advise: one takes some 4 KB
 		MaxCost:     o.MaxBytes,
 		BufferItems: 64,
+		// Entries that are too old are found when they are looked up. That they
+		// take room a minute longer is no reason to wake up every other second.
+		TtlTickerDurationInSec: 120,
 	})
 	if err != nil {
 		return nil, fmt.Errorf("make recall cache: %w", err)

@@ -4,31 +4,46 @@ import (
 	"context"
 	"time"
 
+	"github.com/graphiti-proxy/graphiti-proxy/capture/deliver"
 	"github.com/graphiti-proxy/graphiti-proxy/capture/ledger"
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti"
 )
 
-// manyTurns go straight to a memory that is a file. Fewer are not worth a commit
-// of their own there.
-const manyTurns = 64
+// noteDelivered notes in the ledger that a group holds turns, and returns which of
+// them it did not know.
+type noteDelivered func(ctx context.Context, turns []ledger.Turn) ([]ledger.Added, error)
 
-// addDirect writes new turns to the memory, where that proves that they are kept,
-// and then notes them in the ledger as delivered: so their texts are written
-// once. It returns those that go the usual way, with how many were kept.
+func (p *Pipeline) noteNow(ctx context.Context, turns []ledger.Turn) ([]ledger.Added, error) {
+	return p.disk.AddDelivered(ctx, turns, time.Now())
+}
+
+// noteSoon is noteNow that does not wait for the disk.
+func (p *Pipeline) noteSoon(_ context.Context, turns []ledger.Turn) ([]ledger.Added, error) {
+	p.disk.AddDeliveredLater(turns, time.Now())
+	all := make([]ledger.Added, len(turns))
+	for i := range turns {
+		all[i].Groups = []string{turns[i].Targets[0].Group}
+	}
+	return all, nil
+}
+
+// addDirect writes new turns to a memory that is a file, and notes them in the
+// ledger as delivered: so their texts are written once, and one wait for the disk
+// does for both. It returns those that go the usual way, and how many were kept.
 //
 // Should the process end between the two writes, the ledger does not know what the
 // memory holds. Whoever brings these turns again has them written to it under the
 // same names, of which it takes each once.
-func (p *Pipeline) addDirect(ctx context.Context, turns []ledger.Turn) (rest []ledger.Turn, kept int) {
-	if p.replicas != nil || !p.opts().Memory.Durable() || len(turns) < manyTurns {
+func (p *Pipeline) addDirect(ctx context.Context, turns []ledger.Turn, note noteDelivered) (rest []ledger.Turn, kept int) {
+	if p.replicas != nil || p.opts().Direct == nil {
 		return turns, 0
 	}
 	var order []string
-	groups := make(map[string][]ledger.Turn)
+	groups := make(map[string][]ledger.Turn, 1)
 	for i := range turns {
 		t := &turns[i]
 		if len(t.Targets) != 1 || t.Open || t.Backfill {
-			return turns, 0
+			return turns, 0 // the ledger decides which part of it
 		}
 		g := t.Targets[0].Group
 		if groups[g] == nil {
@@ -37,7 +52,7 @@ func (p *Pipeline) addDirect(ctx context.Context, turns []ledger.Turn) (rest []l
 		groups[g] = append(groups[g], *t)
 	}
 	for _, g := range order {
-		left, n := p.addToGroup(ctx, g, groups[g])
+		left, n := p.addToGroup(ctx, g, groups[g], note)
 		rest, kept = append(rest, left...), kept+n
 	}
 	return rest, kept
@@ -45,9 +60,12 @@ func (p *Pipeline) addDirect(ctx context.Context, turns []ledger.Turn) (rest []l
 
 // addToGroup is addDirect for one group. What fails goes the usual way, which
 // says what is wrong.
-func (p *Pipeline) addToGroup(ctx context.Context, group string, turns []ledger.Turn) (rest []ledger.Turn, kept int) {
+func (p *Pipeline) addToGroup(ctx context.Context, group string, turns []ledger.Turn, note noteDelivered) (rest []ledger.Turn, kept int) {
 	rest = turns
 	_, _ = p.loop.Alone(group, func() error {
+		if fault := p.disk.Check(); fault != nil { // what it would note is lost
+			return fault
+		}
 		isNew, err := p.disk.New(ctx, group, turns)
 		if err != nil {
 			return err
@@ -60,37 +78,46 @@ func (p *Pipeline) addToGroup(ctx context.Context, group string, turns []ledger.
 				known = append(known, turns[i])
 			}
 		}
-		if fresh = p.prepare(fresh); len(fresh) < manyTurns {
+		if fresh = p.prepare(fresh); len(fresh) == 0 {
 			return nil
 		}
+		began := time.Now()
 		var messages []graphiti.Message
 		for i := range fresh {
-			messages = append(messages, messagesOf(&fresh[i], fresh[i].Targets[0].Scope, 0, p.opts().MaxChars, time.Now())...)
+			messages = append(messages, messagesOf(&fresh[i], fresh[i].Targets[0].Scope, 0, p.opts().MaxChars, began)...)
 		}
-		if err := p.opts().Memory.Write(ctx, group, messages); err != nil {
+		if err := p.disk.Own(ctx, fresh, began); err != nil {
 			return err
 		}
-		all, err := p.disk.AddDelivered(ctx, fresh, time.Now())
+		if err := p.opts().Direct(context.WithoutCancel(ctx), group, messages); err != nil {
+			return err
+		}
+		all, err := note(ctx, fresh)
 		if err != nil {
 			return err
 		}
 		rest, kept = known, p.noteKept(fresh, all)
-		p.noteDirect(all)
-		if p.opts().OnStored != nil {
-			p.opts().OnStored(group)
-		}
+		p.noteDirect(group, fresh, all, began)
 		return nil
 	})
 	return rest, kept
 }
 
-func (p *Pipeline) noteDirect(all []ledger.Added) {
-	n := 0
-	for i := range all {
-		n += len(all[i].Groups)
-	}
+// noteDirect counts what a group has got, and tells of it.
+func (p *Pipeline) noteDirect(group string, turns []ledger.Turn, all []ledger.Added, began time.Time) {
+	o := p.opts()
 	p.mu.Lock()
-	defer p.mu.Unlock()
-	p.totals.Delivered += n
-	p.totals.Verified += n
+	for i := range all {
+		p.totals.Delivered += len(all[i].Groups)
+		p.totals.Verified += len(all[i].Groups)
+	}
+	p.mu.Unlock()
+	for i := range turns {
+		if t := turns[i].Trace; t != "" && o.Told != nil {
+			o.Told(deliver.Delivery{Trace: t, Group: group, Began: began, Verified: true})
+		}
+	}
+	if o.OnStored != nil {
+		o.OnStored(group)
+	}
 }

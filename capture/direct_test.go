@@ -13,6 +13,11 @@ import (
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti"
 )
 
+const someTurns = 64
+
+// direct has a pipeline write straight to the memory.
+func direct(o *Options) { o.Direct = o.Memory.Write }
+
 // imported are turns as an import brings them, and what they say.
 func imported(from, to int, group string) (turns []ledger.Turn, says []string) {
 	for i := from; i < to; i++ {
@@ -34,8 +39,8 @@ func addAll(t *testing.T, p *Pipeline, turns []ledger.Turn, want int) {
 func TestManyTurnsAreWrittenOnce(t *testing.T) {
 	m := &fakeMemory{}
 	path := filepath.Join(t.TempDir(), "spool.db")
-	p := pipeline(t, path, m)
-	turns, says := imported(0, 3*manyTurns, "g")
+	p := pipeline(t, path, m, direct)
+	turns, says := imported(0, 3*someTurns, "g")
 	addAll(t, p, turns, len(turns))
 	if p.replicas == nil { // else they wait for who delivers
 		if s := p.Status(); s.Delivered != len(turns) || s.Pending != 0 {
@@ -45,11 +50,11 @@ func TestManyTurnsAreWrittenOnce(t *testing.T) {
 	waitFor(t, "all turns", func() bool { return p.Status().Delivered == len(turns) })
 	addAll(t, p, turns, 0)
 	stop(t, p)
-	p = pipeline(t, path, m)
-	more, moreSays := imported(2*manyTurns, 4*manyTurns, "g")
-	addAll(t, p, more, manyTurns)
+	p = pipeline(t, path, m, direct)
+	more, moreSays := imported(2*someTurns, 4*someTurns, "g")
+	addAll(t, p, more, someTurns)
 	waitFor(t, "the rest", func() bool { return p.Status().Pending == 0 })
-	if diff := cmp.Diff(append(says, moreSays[manyTurns:]...), m.contents("g")); diff != "" {
+	if diff := cmp.Diff(append(says, moreSays[someTurns:]...), m.contents("g")); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
 }
@@ -64,14 +69,14 @@ func TestManyTurnsWaitForAMemoryThatFails(t *testing.T) {
 		}
 		return nil
 	}}
-	p := pipeline(t, filepath.Join(t.TempDir(), "spool.db"), m)
-	turns, says := imported(0, 3*manyTurns, "g")
-	addAll(t, p, turns[:2*manyTurns], 2*manyTurns)
-	if s := p.Status(); s.Pending != 2*manyTurns {
+	p := pipeline(t, filepath.Join(t.TempDir(), "spool.db"), m, direct)
+	turns, says := imported(0, 3*someTurns, "g")
+	addAll(t, p, turns[:2*someTurns], 2*someTurns)
+	if s := p.Status(); s.Pending != 2*someTurns {
 		t.Errorf("%+v", s)
 	}
 	fails.Store(false)
-	addAll(t, p, turns[2*manyTurns:], manyTurns)
+	addAll(t, p, turns[2*someTurns:], someTurns)
 	waitFor(t, "all turns", func() bool { return p.Status().Pending == 0 })
 	if diff := cmp.Diff(says, m.contents("g")); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
@@ -82,9 +87,9 @@ func TestManyTurnsWaitForAMemoryThatFails(t *testing.T) {
 // that was forgotten gets nothing from before.
 func TestManyTurnsThatMayNotBeWritten(t *testing.T) {
 	m := &fakeMemory{}
-	p := pipeline(t, filepath.Join(t.TempDir(), "spool.db"), m)
-	old, _ := imported(0, 2*manyTurns, "forgotten")
-	held, says := imported(0, 2*manyTurns, "held")
+	p := pipeline(t, filepath.Join(t.TempDir(), "spool.db"), m, direct)
+	old, _ := imported(0, 2*someTurns, "forgotten")
+	held, says := imported(0, 2*someTurns, "held")
 	p.Withhold([]string{"held"})
 	addAll(t, p, held, len(held))
 	forget(t, p, ledger.Part{Group: "forgotten"})
@@ -97,7 +102,7 @@ func TestManyTurnsThatMayNotBeWritten(t *testing.T) {
 	p.Withhold(nil)
 	waitFor(t, "what was held", func() bool { return slices.Equal(m.contents("held"), says) })
 	forget(t, p, ledger.Part{Group: "held"})
-	again, says := imported(0, 2*manyTurns, "held")
+	again, says := imported(0, 2*someTurns, "held")
 	addAll(t, p, again, len(again))
 	waitFor(t, "what was said again", func() bool { return slices.Equal(m.contents("held"), says) })
 }

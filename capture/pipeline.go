@@ -19,12 +19,13 @@ import (
 // ErrStopped says that no more turns are taken.
 var ErrStopped = errors.New("ingestion has stopped")
 
-// Options configures a Pipeline. All fields but OnKept, OnStored, Shared and
-// Told are required.
+// Options configures a Pipeline. All fields but Direct, OnKept, OnStored, Shared
+// and Told are required.
 type Options struct {
 	Path       string // of the spool's file
 	Memory     Memory
-	MaxTurns   int // in the spool; one for each group counts as one
+	Direct     func(ctx context.Context, group string, messages []graphiti.Message) error // graphiti.Memory's; nil: all turns are delivered
+	MaxTurns   int                                                                        // in the spool; one for each group counts as one
 	MaxBytes   int
 	MaxAge     time.Duration
 	MaxBatch   int // turns in one call to a memory elsewhere
@@ -216,7 +217,7 @@ func (p *Pipeline) Add(ctx context.Context, t ledger.Turn) error {
 func (p *Pipeline) AddTurns(ctx context.Context, turns []ledger.Turn) error {
 	err := p.behindUnkept()
 	if err == nil {
-		_, err = p.AddAll(ctx, turns)
+		_, err = p.addNew(ctx, turns, p.noteSoon)
 	}
 	if err = p.holdUnkept(turns, err); err != nil {
 		p.release(turns) // the next request shows them, and they may be recorded then
@@ -228,10 +229,14 @@ func (p *Pipeline) AddTurns(ctx context.Context, turns []ledger.Turn) error {
 // It returns how many of them some group did not have; of those that come from
 // an export, how many of their sides.
 func (p *Pipeline) AddAll(ctx context.Context, turns []ledger.Turn) (kept int, err error) {
+	return p.addNew(ctx, turns, p.noteNow)
+}
+
+func (p *Pipeline) addNew(ctx context.Context, turns []ledger.Turn, note noteDelivered) (kept int, err error) {
 	if p.isClosed() {
 		return 0, ErrStopped
 	}
-	rest, kept := p.addDirect(ctx, turns)
+	rest, kept := p.addDirect(ctx, turns, note)
 	more, err := p.addAll(ctx, rest)
 	return kept + more, err
 }

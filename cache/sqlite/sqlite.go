@@ -63,6 +63,9 @@ const (
 	// enough writes share a commit well: they do not wait for more.
 	enough = 8
 
+	// lingerNote is how long a note waits, for which nobody does.
+	lingerNote = time.Second
+
 	readers = 3 // one of them may be folding the log
 
 	// writerCache is how many KiB of pages the writer holds at most. A
@@ -95,10 +98,10 @@ type DB struct {
 }
 
 type job struct {
-	ctx     context.Context // of the one who waits
-	fn      func(*Tx) error
-	reply   chan error
-	patient bool
+	ctx      context.Context // of the one who waits
+	fn       func(*Tx) error
+	reply    chan error
+	patience time.Duration // how long it waits for others; 0: it is in a hurry
 }
 
 // Open opens the file, creating it where there is none, and brings it up to
@@ -267,7 +270,7 @@ func (d *DB) Write(ctx context.Context, fn func(*Tx) error) error {
 // WriteSoon is Write for what is in no hurry: it takes a little longer, and
 // mostly shares the commit of something else.
 func (d *DB) WriteSoon(ctx context.Context, fn func(*Tx) error) error {
-	return d.enqueue(&job{ctx: ctx, fn: fn, reply: make(chan error, 1), patient: true})
+	return d.enqueue(&job{ctx: ctx, fn: fn, reply: make(chan error, 1), patience: linger})
 }
 
 func (d *DB) enqueue(j *job) error {
@@ -297,14 +300,19 @@ func (d *DB) enqueue(j *job) error {
 // Later is WriteSoon for what may be lost: it does not wait, and is left out when
 // too much waits already. It is committed no later than a Write that is called
 // after it.
-func (d *DB) Later(fn func(*Tx) error) {
+func (d *DB) Later(fn func(*Tx) error) { d.leave(fn, linger) }
+
+// Note is Later for what is known elsewhere too: it waits up to a second.
+func (d *DB) Note(fn func(*Tx) error) { d.leave(fn, lingerNote) }
+
+func (d *DB) leave(fn func(*Tx) error, patience time.Duration) {
 	d.mu.RLock()
 	defer d.mu.RUnlock()
 	if d.closed {
 		return
 	}
 	select {
-	case d.queue <- &job{ctx: context.Background(), fn: fn, reply: make(chan error, 1), patient: true}:
+	case d.queue <- &job{ctx: context.Background(), fn: fn, reply: make(chan error, 1), patience: patience}:
 	default:
 	}
 }

@@ -90,29 +90,30 @@ func (d *DB) run() {
 }
 
 // gather adds the jobs that wait. Where none of them is in a hurry it waits for
-// more: a commit costs more than what most jobs do.
+// more, as long as the least patient of them does: a commit costs more than what
+// most jobs do.
 func (d *DB) gather(batch []*job) []*job {
-	hurry, patience := !batch[0].patient, (<-chan time.Time)(nil)
+	began, patience := time.Now(), batch[0].patience
 	for len(batch) < maxBatch {
 		var next *job
 		select {
 		case next = <-d.queue: // nil once it is closed and empty
 		default:
-			if hurry || len(batch) >= enough {
+			left := patience - time.Since(began)
+			if left <= 0 || patience <= linger && len(batch) >= enough {
 				return batch
 			}
-			if patience == nil {
-				patience = time.After(linger)
-			}
+			timer := time.NewTimer(left)
 			select {
 			case next = <-d.queue:
-			case <-patience:
+			case <-timer.C:
 			}
+			timer.Stop()
 		}
 		if next == nil {
 			return batch
 		}
-		batch, hurry = append(batch, next), hurry || !next.patient
+		batch, patience = append(batch, next), min(patience, time.Since(began)+next.patience)
 	}
 	return batch
 }

@@ -83,7 +83,9 @@ func (l *Loop) Alone(group string, f func() error) (done bool, err error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	w.done(a)
-	w.signal() // what came meanwhile had to wait
+	if w.groups[group] != nil { // something came meanwhile, and had to wait
+		w.signal()
+	}
 	l.ended.Broadcast()
 	return true, err
 }

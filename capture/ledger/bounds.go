@@ -141,8 +141,14 @@ func (s *Ledger) Oldest() (time.Time, error) {
 func (s *Ledger) Prune(now time.Time, most int) error {
 	const settled = "state NOT IN ('pending', 'sent', 'dead')"
 	return s.write("prune the ledger", func(tx *sqlite.Tx) error {
-		err := run(tx, "DELETE FROM turns WHERE "+settled+" AND (at < ?1 OR at <= (SELECT at FROM turns WHERE "+settled+" ORDER BY at DESC LIMIT 1 OFFSET ?2))",
-			now.Add(-SeenFor).UnixMilli(), most)
+		err := run(tx, "DELETE FROM turns WHERE "+settled+" AND at < ?", now.Add(-SeenFor).UnixMilli())
+		var span int // no more rows than that
+		if err == nil {
+			err = tx.QueryRow("SELECT coalesce((SELECT max(seq) FROM turns) - (SELECT min(seq) FROM turns) + 1, 0)").Scan(&span)
+		}
+		if err == nil && span > most { // else they need not be counted
+			err = run(tx, "DELETE FROM turns WHERE "+settled+" AND at <= (SELECT at FROM turns WHERE "+settled+" ORDER BY at DESC LIMIT 1 OFFSET ?)", most)
+		}
 		if err == nil {
 			err = run(tx, "DELETE FROM floors WHERE at < ?", now.Add(-SeenFor).UnixMilli())
 		}

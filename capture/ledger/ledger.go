@@ -3,8 +3,11 @@ package ledger
 import (
 	"context"
 	"embed"
+	"errors"
 	"fmt"
 	"time"
+
+	lru "github.com/hashicorp/golang-lru/v2"
 
 	"github.com/graphiti-proxy/graphiti-proxy/cache/sqlite"
 )
@@ -22,12 +25,16 @@ const (
 
 	// SeenMax bounds how many are remembered, at about 100 bytes each.
 	SeenMax = 2_000_000
+
+	// ownedMax bounds what is known of groups and sessions in memory.
+	ownedMax = 1 << 13
 )
 
 // Ledger is the record of turns in one file. It is safe for concurrent use.
 type Ledger struct {
 	db        *sqlite.DB
 	unhurried bool
+	owned     *lru.Cache[owned, struct{}] // what Own has noted
 }
 
 // Unhurried has deliveries noted together with what comes next, or a moment
@@ -40,7 +47,11 @@ func Open(path string) (*Ledger, error) {
 	if err != nil {
 		return nil, fmt.Errorf("open the ledger: %w", err)
 	}
-	return &Ledger{db: db}, nil
+	noted, err := lru.New[owned, struct{}](ownedMax)
+	if err != nil {
+		return nil, errors.Join(err, db.Close())
+	}
+	return &Ledger{db: db, owned: noted}, nil
 }
 
 // queued are the states of turns whose texts are needed. The words are those of

@@ -130,6 +130,7 @@ func (s *Ledger) Forget(part Part, generation int64, last bool) (d Dropped, err 
 		if !last {
 			return nil
 		}
+		tx.Committed(s.owned.Purge)
 		return disown(tx, part)
 	})
 	return d, err

@@ -52,10 +52,52 @@ type batch struct {
 	owned  owned
 }
 
-// owned is what own notes of a turn.
+// owned is what own notes of a turn, on a day.
 type owned struct {
 	target               graphiti.Target
 	owner, session, kind string
+	day                  int64
+}
+
+func ownedBy(t *Turn, target graphiti.Target, now time.Time) owned {
+	return owned{target, t.Owner, t.OfSession(), t.Kind, now.Truncate(24 * time.Hour).Unix()}
+}
+
+// Own notes whose the groups of turns are, and which sessions leave something
+// there, before anything of them is elsewhere. It need not wait where that is
+// known.
+func (s *Ledger) Own(ctx context.Context, turns []Turn, now time.Time) error {
+	var unknown []int
+	for i := range turns {
+		for _, target := range turns[i].Targets {
+			of := ownedBy(&turns[i], target, now)
+			if _, ok := s.owned.Get(of); !ok && (len(unknown) == 0 || ownedBy(&turns[unknown[len(unknown)-1]], target, now) != of) {
+				unknown = append(unknown, i)
+			}
+		}
+	}
+	if len(unknown) == 0 {
+		return nil
+	}
+	err := s.db.Write(ctx, func(tx *sqlite.Tx) error {
+		for _, i := range unknown {
+			for _, target := range turns[i].Targets {
+				if err := own(tx, &turns[i], target, now); err != nil {
+					return err
+				}
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		return fmt.Errorf("note whose a group is: %w", err)
+	}
+	for _, i := range unknown {
+		for _, target := range turns[i].Targets {
+			s.owned.Add(ownedBy(&turns[i], target, now), struct{}{})
+		}
+	}
+	return nil
 }
 
 func (b *batch) add(tx *sqlite.Tx, t *Turn) (a Added, err error) {
@@ -87,7 +129,7 @@ func (b *batch) add(tx *sqlite.Tx, t *Turn) (a Added, err error) {
 
 // own notes whose a group is, unless the turn before said so.
 func (b *batch) own(tx *sqlite.Tx, t *Turn, target graphiti.Target) error {
-	of := owned{target, t.Owner, t.Session, t.Kind}
+	of := ownedBy(t, target, b.now)
 	if of == b.owned {
 		return nil
 	}
@@ -205,59 +247,70 @@ func (s *Ledger) New(ctx context.Context, group string, turns []Turn) ([]bool, e
 	if err != nil {
 		return nil, err
 	}
-	refused := make(map[string]int64) // the generation of each scope that was forgotten once
-	err = each(ctx, s.db, "SELECT scope, generation FROM floors", nil, func(scan func(...any) error) error {
-		var scope string
-		var generation int64
-		err := scan(&scope, &generation)
-		refused[scope] = generation
-		return err
-	})
+	var floors bool
+	if err := s.db.QueryRow(ctx, "SELECT EXISTS (SELECT 1 FROM floors)", nil, &floors); err != nil {
+		return nil, fmt.Errorf("read the ledger: %w", err)
+	}
 	out := make([]bool, len(turns))
+	var asked []any // of the turn before
+	var refused bool
 	for i := range turns {
 		t := &turns[i]
-		out[i] = !had[t.ID]
-		if len(refused) == 0 {
-			continue
+		m := t.Scopes(group)
+		if ask := []any{m[0], m[1], m[2], t.Generation}; floors && !slices.Equal(ask, asked) {
+			asked = ask
+			if err := s.db.QueryRow(ctx, "SELECT EXISTS (SELECT 1 FROM floors WHERE scope IN (?, ?, ?) AND generation > ?)", ask, &refused); err != nil {
+				return nil, fmt.Errorf("read the ledger: %w", err)
+			}
 		}
-		for _, scope := range t.Scopes(group) {
-			out[i] = out[i] && refused[scope] <= t.Generation
-		}
+		out[i] = !had[t.ID] && !refused
 	}
-	return out, err
+	return out, nil
 }
 
-// AddDelivered notes turns that a group holds already, where nothing is noted of
-// them: they need no text. It returns the group for each of those.
+// AddDelivered notes turns that their groups hold already, where nothing is noted
+// of them: they need no text. It returns the groups of those. Own comes before it.
 func (s *Ledger) AddDelivered(ctx context.Context, turns []Turn, now time.Time) (all []Added, err error) {
 	err = s.db.Write(context.WithoutCancel(ctx), func(tx *sqlite.Tx) error {
-		all = make([]Added, len(turns))
-		n, b := 0, batch{now: now}
-		for i := range turns {
-			t := &turns[i]
-			target := t.Targets[0]
-			r, err := tx.Exec("INSERT INTO turns (turn, grp, state, digest, at) VALUES (?, ?, 'delivered', ?, ?) ON CONFLICT DO NOTHING",
-				t.ID, target.Group, t.Digest(), now.UnixMilli())
-			if err != nil {
-				return err
-			}
-			if added, err := r.RowsAffected(); err != nil || added == 0 {
-				if err != nil {
-					return err
-				}
-				continue
-			}
-			if err := b.own(tx, t, target); err != nil {
-				return err
-			}
-			all[i].Groups, n = []string{target.Group}, n+1
-		}
-		return errors.Join(count(tx, "delivered", n), count(tx, "verified", n))
+		all, err = addDelivered(tx, turns, now)
+		return err
 	})
 	if err != nil {
 		return nil, fmt.Errorf("note delivery: %w", err)
 	}
 	return all, nil
+}
+
+// AddDeliveredLater is AddDelivered that does not wait. What a kill takes of it the
+// memory still knows.
+func (s *Ledger) AddDeliveredLater(turns []Turn, now time.Time) {
+	s.db.Note(func(tx *sqlite.Tx) error {
+		_, err := addDelivered(tx, turns, now)
+		return err
+	})
+}
+
+func addDelivered(tx *sqlite.Tx, turns []Turn, now time.Time) (all []Added, err error) {
+	n := 0
+	all = make([]Added, len(turns))
+	for i := range turns {
+		t := &turns[i]
+		for _, target := range t.Targets {
+			r, err := tx.Exec("INSERT INTO turns (turn, grp, state, digest, at) VALUES (?, ?, 'delivered', ?, ?) ON CONFLICT DO NOTHING",
+				t.ID, target.Group, t.Digest(), now.UnixMilli())
+			if err != nil {
+				return nil, err
+			}
+			if added, err := r.RowsAffected(); err != nil {
+				return nil, err
+			} else if added == 0 {
+				continue
+			}
+			all[i].Groups = append(all[i].Groups, target.Group)
+			n++
+		}
+	}
+	return all, errors.Join(count(tx, "delivered", n), count(tx, "verified", n))
 }
 
 // own notes whose a group is, and which session left something there.

@@ -264,6 +264,7 @@ func (a *app) openPipeline(facts *cache.Recall[[]graphiti.Fact], state *cache.St
 	a.pipeline, err = capture.Open(capture.Options{
 		Path:     filepath.Join(cfg.DataDir, "spool.db"),
 		Memory:   a.memory,
+		Direct:   a.memory.Direct,
 		MaxTurns: cfg.Ingest.MaxTurns,
 		MaxBytes: cfg.Ingest.MaxBytes,
 		MaxAge:   cfg.Ingest.MaxAge,

@@ -73,6 +73,7 @@ type process struct {
 	binary string    // another build of it; empty: this one
 	wrap   []string  // the command that runs it; empty: none
 	stderr io.Writer // nil: the test's
+	solo   bool      // requests name no agent: what is said has one group
 
 	mu    sync.Mutex // guards what follows
 	cmd   *exec.Cmd
@@ -164,7 +165,9 @@ func (p *process) ask(session string, messages []map[string]string) (string, err
 	if err != nil {
 		return "", err
 	}
-	req.Header.Set("X-Graphiti-Agent", "ava")
+	if !p.solo {
+		req.Header.Set("X-Graphiti-Agent", "ava")
+	}
 	if session != "" {
 		req.Header.Set("X-Graphiti-Session", session)
 	}

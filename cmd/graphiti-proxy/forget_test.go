@@ -229,6 +229,7 @@ func TestForgettingWhatIsUnderWay(t *testing.T) {
 	// One answer after the other is read of a session.
 	w.ask("s1", user("The beacon is called Mimosa."))
 	w.delivered(1)
+	w.shortTerm("user_josh", "Mimosa")
 	summary := user("This session is being continued from a previous conversation that ran out of context.")
 	if saw := w.ask("s1", summary, user("Where were we?")); strings.Contains(saw, "Foxglove") || !strings.Contains(saw, "asked: The beacon is called Mimosa.") {
 		t.Errorf("the session is told %s", saw)

@@ -3,14 +3,19 @@ package main
 import (
 	"context"
 	"database/sql"
+	"encoding/json"
 	"fmt"
+	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
 	"github.com/graphiti-proxy/graphiti-proxy/proxy/proxytest"
+	"github.com/graphiti-proxy/graphiti-proxy/service"
 )
 
 const (
@@ -187,4 +192,91 @@ func turnsInLedger(t *testing.T, dir string) (said []string) {
 		t.Fatal(err)
 	}
 	return said
+}
+
+// TestKillWithAMemoryOfItsOwn: a proxy whose memory is a file is killed again and
+// again, while conversations go on that show their history with each request.
+// Every turn is in the memory in the end, once, though the ledger may not have
+// known of it when the proxy was killed.
+func TestKillWithAMemoryOfItsOwn(t *testing.T) {
+	t.Parallel()
+	const conversations, length, kills = 16, 24, 6
+	model, err := proxytest.Start()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer model.Close()
+	var answers atomic.Int64
+	p, dir := &process{t: t, args: []string{"serve"}, solo: true}, t.TempDir()
+	set := []string{"--set", "data_dir=" + dir, "--set", "identity.owner=user:josh"}
+	for k, v := range map[string]string{
+		"listen": "127.0.0.1:0", "admin.listen": "127.0.0.1:0", "upstream.openai": model.URL(), "log.level": "error",
+	} {
+		p.args = append(p.args, "--set", k+"="+v)
+	}
+	p.args = append(p.args, set...)
+	model.SetAnswer(func(proxytest.Conversation) proxytest.Reply {
+		return proxytest.Reply{Text: fmt.Sprint("answer number ", answers.Add(1), " is given")}
+	})
+	p.start()
+	next, over := make(chan struct{}, conversations*length), make(chan struct{})
+	said := make([][]string, conversations) // and answered: each in its own conversation
+	var clients sync.WaitGroup
+	for n := range conversations {
+		clients.Go(func() {
+			session := ""
+			if n%2 == 0 {
+				session = fmt.Sprint("s", n)
+			}
+			var history []map[string]string
+			for i := range length {
+				if i == length-1 {
+					<-over // what was lost in the moment of a kill is in the histories
+				}
+				text := fmt.Sprintf("conversation %d says %d here", n, i)
+				history = append(history, map[string]string{"role": "user", "content": text})
+				answer, err := p.ask(session, history)
+				for ; err != nil; answer, err = p.ask(session, history) {
+				}
+				history = append(history, map[string]string{"role": "assistant", "content": answer})
+				said[n] = append(said[n], text, answer)
+				next <- struct{}{}
+			}
+		})
+	}
+	for range kills {
+		for range conversations * (length - 1) / kills {
+			<-next
+		}
+		p.kill()
+		p.start()
+	}
+	close(over)
+	clients.Wait()
+	held := func() map[string]int {
+		out, err := command(t, dir, append([]string{"memory", "export"}, set...)...)
+		if err != nil {
+			t.Fatal(err)
+		}
+		times := make(map[string]int)
+		for line := range strings.Lines(out) {
+			var r service.Record
+			if err := json.Unmarshal([]byte(line), &r); err != nil {
+				t.Fatal(err)
+			}
+			times[r.Text]++
+		}
+		return times
+	}
+	waitUntil(t, "the last turns", func() bool { s, err := p.queue(); return err == nil && s.Pending == 0 })
+	_ = p.cmd.Process.Signal(os.Interrupt)
+	_ = p.cmd.Wait()
+	times := held()
+	for n := range said {
+		for _, text := range said[n] {
+			if times[text] != 1 {
+				t.Errorf("conversation %d: %q is there %d times", n, text, times[text])
+			}
+		}
+	}
 }

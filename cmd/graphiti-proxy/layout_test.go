@@ -52,7 +52,7 @@ var mayImport = map[string][]string{
 	"graphiti":                {},
 	"graphiti/backend":        {"graphiti", "graphiti/embedded", "graphiti/mcp", "graphiti/remote", "graphiti/rest"},
 	"graphiti/embedded":       {"cache/sqlite", "graphiti", "graphiti/embedded/index", "graphiti/strength"},
-	"graphiti/embedded/index": {},
+	"graphiti/embedded/index": {"budget"},
 	"graphiti/graphititest":   {},
 	"graphiti/mcp":            {"graphiti", "graphiti/remote"},
 	"graphiti/remote":         {"graphiti"},

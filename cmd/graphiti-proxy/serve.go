@@ -70,7 +70,8 @@ func serve(ctx context.Context, out io.Writer, cfg *config.Config, read func() (
 	served := make(chan error, 1)
 	// Ends with Shutdown below.
 	go func() { served <- a.Serve() }()
-	a.warm(ctx)
+	budget.GiveBack()
+	a.warm(ctx) // which does so again
 	for {
 		select {
 		case err := <-served:

@@ -50,7 +50,7 @@ func Open(path string) (*Store, error) {
 
 // Memory is the store in all its roles.
 func (e *Store) Memory() *graphiti.Memory {
-	return &graphiti.Memory{Searcher: e, Writer: e, Lister: e, Forgetter: e, Connection: e}
+	return &graphiti.Memory{Searcher: e, Writer: e, Lister: e, Forgetter: e, Connection: e, Direct: e.writeNow}
 }
 
 // Embed makes messages be found also by what they mean: those that are there
@@ -127,12 +127,20 @@ const manyMessages = 64
 // Write implements graphiti.Writer. A message whose name the group has already is not
 // written again.
 func (e *Store) Write(ctx context.Context, group string, messages []graphiti.Message) error {
+	if len(messages) < manyMessages {
+		return e.put(ctx, e.db.WriteSoon, group, messages)
+	}
+	return e.put(ctx, e.db.Write, group, messages)
+}
+
+// writeNow is Write for what is nowhere else: it does not wait for others.
+func (e *Store) writeNow(ctx context.Context, group string, messages []graphiti.Message) error {
+	return e.put(ctx, e.db.Write, group, messages)
+}
+
+func (e *Store) put(ctx context.Context, write func(context.Context, func(*sqlite.Tx) error) error, group string, messages []graphiti.Message) error {
 	if e.mean != nil {
 		defer e.mean.more()
-	}
-	write := e.db.Write
-	if len(messages) < manyMessages {
-		write = e.db.WriteSoon
 	}
 	return write(ctx, func(tx *sqlite.Tx) error {
 		if _, err := tx.Exec("INSERT INTO groups (name) VALUES (?) ON CONFLICT DO NOTHING", group); err != nil {

@@ -3,5 +3,5 @@
 // with every commit, and bounded in bytes.
 //
 // It must not know where messages are kept, nor what a search shows of them.
-// It imports none of our packages.
+// Of our packages it may import budget, which gives back what a build needed.
 package index

@@ -5,10 +5,11 @@ import (
 	"errors"
 	"fmt"
 	"math"
-	"runtime/debug"
 	"sync"
 
 	"github.com/hashicorp/golang-lru/v2/simplelru"
+
+	"github.com/graphiti-proxy/graphiti-proxy/budget"
 )
 
 // Read reads the messages of a group that stand behind a place, in the order of
@@ -99,7 +100,7 @@ func (g *Groups) Warm(names []string) {
 func (g *Groups) warm(names []string) {
 	// Building, and what came before it, has used several times the memory
 	// that is needed from now on.
-	defer debug.FreeOSMemory()
+	defer budget.GiveBack()
 	for _, name := range names {
 		_, err := g.Get(g.ctx, name)
 		g.mu.Lock()
