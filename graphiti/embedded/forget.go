@@ -7,6 +7,7 @@ import (
 
 	"github.com/graphiti-proxy/graphiti-proxy/cache/sqlite"
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti"
+	"github.com/graphiti-proxy/graphiti-proxy/graphiti/embedded/takeover"
 )
 
 // ForgetEpisodes implements graphiti.Forgetter. As with Forget, what is deleted is in the
@@ -52,7 +53,7 @@ func (e *Store) ForgetEpisodes(ctx context.Context, group string, meant func(*gr
 				}
 			}
 		}
-		if err := dropOldIndex(tx); err != nil {
+		if err := takeover.Drop(tx); err != nil {
 			return err
 		}
 		tx.Fold()

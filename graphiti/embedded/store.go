@@ -15,6 +15,7 @@ import (
 	"github.com/graphiti-proxy/graphiti-proxy/cache/sqlite"
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti"
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti/embedded/index"
+	"github.com/graphiti-proxy/graphiti-proxy/graphiti/embedded/takeover"
 )
 
 //go:embed schema_*.sql
@@ -26,7 +27,7 @@ type Store struct {
 	db    *sqlite.DB
 	index *index.Groups
 	mean  *vectors // nil: messages are found by their words alone
-	old   takeover
+	old   *takeover.Takeover
 }
 
 // indexBytes bounds the indexes of all groups in memory.
@@ -41,7 +42,11 @@ func Open(path string) (*Store, error) {
 	}
 	e := &Store{db: db}
 	e.index = index.New(e.indexed, indexBytes)
-	if err := errors.Join(e.upgrade(), e.removeOldIndex()); err != nil {
+	err = e.upgrade()
+	if err == nil {
+		e.old, err = takeover.Begin(db)
+	}
+	if err != nil {
 		_ = db.Close()
 		return nil, fmt.Errorf("open memory: %w", err)
 	}
@@ -326,7 +331,7 @@ func (e *Store) Forget(ctx context.Context, group string) error {
 				return err
 			}
 		}
-		if err := dropOldIndex(tx); err != nil {
+		if err := takeover.Drop(tx); err != nil {
 			return err
 		}
 		tx.Fold()
@@ -364,7 +369,7 @@ func (e *Store) Clock() time.Time { return time.Time{} }
 
 // Close implements graphiti.Connection.
 func (e *Store) Close() error {
-	e.old.end()
+	e.old.End()
 	e.index.Close()
 	if e.mean != nil {
 		e.mean.close()

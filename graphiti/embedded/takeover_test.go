@@ -59,7 +59,7 @@ func TestIndexOfAnOlderVersion(t *testing.T) {
 		left     bool // messages
 	}{
 		{"small", 3, func(*testing.T, *Store) {}, true},
-		{"large", 20_000, func(_ *testing.T, e *Store) { e.old.done.Wait() }, true},
+		{"large", 20_000, func(_ *testing.T, e *Store) { e.old.Wait() }, true},
 		{"large, and the end comes first", 20_000, func(*testing.T, *Store) {}, true},
 		{"large, and all is forgotten at once", 20_000, func(t *testing.T, e *Store) {
 			if err := e.Forget(t.Context(), "g"); err != nil {
@@ -80,7 +80,7 @@ func TestIndexOfAnOlderVersion(t *testing.T) {
 					}
 					tc.use(t, e)
 				} else {
-					e.old.done.Wait()
+					e.old.Wait()
 					var tables int
 					if err := e.db.QueryRow(context.Background(), "SELECT count(*) FROM sqlite_master WHERE name LIKE 'words%' OR name = 'speakers'", nil, &tables); err != nil || tables > 0 {
 						t.Errorf("%d tables are left, %v", tables, err)

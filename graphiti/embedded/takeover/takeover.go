@@ -1,4 +1,10 @@
-package embedded
+// Package takeover owns the removal of the full-text index that an older version of
+// the embedded memory had, a table of its file. It is large, and what it held is
+// overwritten: done at once, that would keep the start waiting.
+//
+// It must not know what else is in the file. Of our packages it may import
+// cache/sqlite.
+package takeover
 
 import (
 	"context"
@@ -7,10 +13,9 @@ import (
 	"github.com/graphiti-proxy/graphiti-proxy/cache/sqlite"
 )
 
-// takeover removes the full-text index of an older version, which was a table
-// of the file. It is large, and what it held is overwritten: done at once, that
-// would keep the start waiting.
-type takeover struct {
+// Takeover is a removal, which may be under way.
+type Takeover struct {
+	db   *sqlite.DB
 	stop context.CancelFunc
 	done sync.WaitGroup
 }
@@ -22,32 +27,36 @@ const (
 	sizesAtOnce  = 5000
 )
 
-// removeOldIndex removes the table, in the background where it is large.
-func (e *Store) removeOldIndex() error {
+// Begin removes the table, in the background where it is large.
+func Begin(db *sqlite.DB) (*Takeover, error) {
 	ctx, cancel := context.WithCancel(context.Background())
-	e.old.stop = cancel
-	done, err := e.removeSome(ctx)
+	t := &Takeover{db: db, stop: cancel}
+	done, err := t.removeSome(ctx)
 	if err == nil && !done {
-		// Ends with Close, or when nothing is left. Where it fails, the next
+		// Ends with End, or when nothing is left. Where it fails, the next
 		// start tries again.
-		e.old.done.Go(func() {
+		t.done.Go(func() {
 			for done := false; !done && err == nil; {
-				done, err = e.removeSome(ctx)
+				done, err = t.removeSome(ctx)
 			}
 		})
 	}
-	return err
+	return t, err
 }
 
-func (t *takeover) end() {
+// End ends it. What is left is removed after the next start.
+func (t *Takeover) End() {
 	t.stop()
-	t.done.Wait()
+	t.Wait()
 }
+
+// Wait returns when nothing is left, or it was ended.
+func (t *Takeover) Wait() { t.done.Wait() }
 
 // removeSome deletes some of the table, or drops it when little is left, and
 // reports whether it is gone.
-func (e *Store) removeSome(ctx context.Context) (done bool, err error) {
-	err = e.db.Write(ctx, func(tx *sqlite.Tx) error {
+func (t *Takeover) removeSome(ctx context.Context) (done bool, err error) {
+	err = t.db.Write(ctx, func(tx *sqlite.Tx) error {
 		var there bool
 		if err := tx.QueryRow("SELECT EXISTS (SELECT 1 FROM sqlite_master WHERE name = 'words')").Scan(&there); err != nil || !there {
 			done = err == nil
@@ -76,13 +85,13 @@ func (e *Store) removeSome(ctx context.Context) (done bool, err error) {
 			return nil
 		}
 		done = true
-		return dropOldIndex(tx)
+		return Drop(tx)
 	})
 	return done && err == nil, err
 }
 
-// dropOldIndex drops the table, however large it is.
-func dropOldIndex(tx *sqlite.Tx) error {
+// Drop drops the table, however large it is.
+func Drop(tx *sqlite.Tx) error {
 	_, err := tx.Exec("DROP TABLE IF EXISTS words")
 	return err
 }
