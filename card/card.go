@@ -96,7 +96,7 @@ func (c Cards) Keep(t *ledger.Turn, groups []string) (err error) {
 			if curated, ok := graphiti.ParseCurated(text); ok { // from an export
 				text = curated.Text
 			}
-			err = errors.Join(err, c.add(ctx, t, entry{Kind: t.Kind, Text: text, group: to.Group}))
+			err = errors.Join(err, c.addOnce(ctx, t, to, entry{Kind: t.Kind, Text: text, group: to.Group}))
 		case t.Kind == graphiti.KindSessionSummary && to.Scope == graphiti.ScopeWorkspace:
 			err = errors.Join(err, c.keepSummary(ctx, t, to.Group))
 		case t.Kind == "" && to.Scope == graphiti.ScopeUser && t.OfSession() != "":
@@ -106,6 +106,19 @@ func (c Cards) Keep(t *ledger.Turn, groups []string) (err error) {
 		}
 	}
 	return err
+}
+
+// addOnce adds what does not stand there already.
+func (c Cards) addOnce(ctx context.Context, t *ledger.Turn, to graphiti.Target, e entry) error {
+	found, err := c.read(ctx, []graphiti.Target{to})
+	if err != nil {
+		return err
+	}
+	there, _ := standing(found[to.Group])
+	if slices.ContainsFunc(there, func(o entry) bool { return o.Kind == e.Kind && o.Text == shorten(e.Text) }) {
+		return nil
+	}
+	return c.add(ctx, t, e)
 }
 
 func (c Cards) add(ctx context.Context, t *ledger.Turn, e entry) error {

@@ -149,6 +149,7 @@ func TestCardCannotBeRead(t *testing.T) {
 	if err := (Cards{f}).Keep(&ledger.Turn{Kind: "decision", User: "Postgres", Targets: []graphiti.Target{project}}, []string{"w"}); err == nil {
 		t.Error("what cannot be kept is said to be")
 	}
+	f.lists = map[string][][]byte{}
 	f.lists["card:u"], f.lists["card:w"] = [][]byte{[]byte("{")}, nil
 	if facts, err := (Cards{f}).Facts(t.Context(), reads); err == nil || facts != nil {
 		t.Errorf("%v, %v", facts, err)

@@ -65,7 +65,15 @@ func (sv *Service) promote(ctx context.Context, s Selector, p Promotion) (kept P
 		return kept, errors.New("the text looks like it holds a credential; it was not stored")
 	}
 	kept = Promoted{[]string{target.Group}, sv.keptFor(target.Scope, who, target.Group)}
-	return kept, sv.o.Pipeline.Add(ctx, promoted(who, target, sv.o.State.Generations.Now(), p.Kind, p.Text))
+	t := promoted(who, target, sv.o.State.Generations.Now(), p.Kind, p.Text)
+	if err := sv.o.Pipeline.Add(ctx, t); err != nil {
+		return kept, err
+	}
+	// What the memory has already is not kept again, and may be off the card.
+	if err := sv.cards().Keep(&t, kept.Groups); err != nil {
+		sv.o.Log.Warn("a promoted text cannot be put on the card now", "error", err)
+	}
+	return kept, nil
 }
 
 // promoted is a text as it is kept: the same one once in a group.

@@ -186,6 +186,10 @@ func TestPromotedStandsOnTheCard(t *testing.T) {
 		if got := w.opening("off", "hello", "X-Graphiti-Workspace", widgets); strings.Contains(got, "Step 3") || !strings.Contains(got, "Step 2") {
 			t.Errorf("one line taken off: %q", got)
 		}
+		promote(widgets, "procedure", "Step 3: "+strings.Repeat("long ", 16))
+		if got := w.opening("again", "hello", "X-Graphiti-Workspace", widgets); strings.Count(got, "Step 3") != 1 {
+			t.Errorf("promoted again: %q", got)
+		}
 		if _, err := w.cli("memory", "forget", "--workspace", widgets, "--yes"); err != nil {
 			t.Fatal(err)
 		}
