@@ -42,12 +42,20 @@ func byFirst(phrases ...string) map[string][][]string {
 	return m
 }
 
+func betweenCues(r rune) bool {
+	switch r {
+	case ' ', '\t', '\n', '.', ',', ';', ':', '!', '?', '¿', '¡', '(', ')', '"':
+		return true
+	}
+	return false
+}
+
 // corrects reports whether a message says that something has changed.
 func corrects(content string) bool {
 	if statesNothing(content) {
 		return false
 	}
-	said := strings.FieldsFunc(strings.ToLower(content), func(r rune) bool { return strings.ContainsRune(" \t\n.,;:!?¿¡()\"", r) })
+	said := strings.FieldsFunc(strings.ToLower(content), betweenCues)
 	for i, w := range said {
 		if slices.ContainsFunc(cues[w], func(c []string) bool { return i+len(c) <= len(said) && slices.Equal(said[i:i+len(c)], c) }) {
 			return true

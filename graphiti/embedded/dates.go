@@ -1,10 +1,10 @@
 package embedded
 
 import (
-	"regexp"
 	"strconv"
 	"strings"
 	"time"
+	"unicode"
 )
 
 // dates is what a question says about when: the zero value is nothing.
@@ -29,17 +29,14 @@ var monthNames = map[string]time.Month{
 // ambiguous months are words of their own.
 var ambiguous = map[string]bool{"may": true, "march": true, "mars": true, "august": true}
 
-var (
-	dateWord = regexp.MustCompile(`[\p{L}\p{N}]+`)
-	before   = map[string]bool{"in": true, "of": true, "since": true, "during": true, "until": true, "last": true, "im": true, "en": true, "de": true, "early": true, "late": true, "mid": true}
-)
+var before = map[string]bool{"in": true, "of": true, "since": true, "during": true, "until": true, "last": true, "im": true, "en": true, "de": true, "early": true, "late": true, "mid": true}
 
 // maxDated bounds what is looked at of a question, in bytes.
 const maxDated = 2048
 
 // datesIn reads a question that is asked now.
 func datesIn(text string, now time.Time) (d dates) {
-	words := dateWord.FindAllString(strings.ToLower(text[:min(len(text), maxDated)]), -1)
+	words := strings.FieldsFunc(strings.ToLower(text[:min(len(text), maxDated)]), func(r rune) bool { return !unicode.IsLetter(r) && !unicode.IsNumber(r) })
 	number := func(i int) int {
 		if i < 0 || i >= len(words) {
 			return 0

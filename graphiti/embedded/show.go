@@ -38,7 +38,9 @@ func (h *hit) fact(group string, terms []string) graphiti.Fact {
 
 // window is the part of a message around the words that were looked for.
 func window(s string, terms []string) string {
-	s = strings.Join(strings.Fields(s), " ")
+	if !spaced(s) {
+		s = strings.Join(strings.Fields(s), " ")
+	}
 	if len(s) <= shownMax && utf8.ValidString(s) { // most are
 		return s
 	}
@@ -63,4 +65,17 @@ func window(s string, terms []string) string {
 		out += "…"
 	}
 	return out
+}
+
+// spaced reports whether words of ASCII are set apart by one blank each, and by
+// nothing else.
+func spaced(s string) bool {
+	before := byte(' ')
+	for i := range len(s) {
+		if c := s[i]; c < ' ' || c >= utf8.RuneSelf || c == ' ' && before == ' ' {
+			return false
+		}
+		before = s[i]
+	}
+	return before != ' '
 }

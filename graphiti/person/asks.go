@@ -58,7 +58,7 @@ func Asks(text []byte) bool {
 	joined := " " + strings.ReplaceAll(strings.Join(words, " "), "’", "'") + " "
 	for i := range languages {
 		l := &languages[i]
-		for _, p := range strings.Split(l.phrase, "|") {
+		for p := range strings.SplitSeq(l.phrase, "|") {
 			if strings.Contains(joined, " "+p) {
 				return true
 			}

@@ -109,9 +109,11 @@ func Common(word string) bool {
 
 // Tells reports whether a text has a word that says what it is about.
 func Tells(text string) bool {
-	for w := range strings.FieldsFuncSeq(strings.ToLower(text), func(r rune) bool {
+	// Mostly the first words tell: the others are not even looked at.
+	for w := range strings.FieldsFuncSeq(text, func(r rune) bool {
 		return !unicode.IsLetter(r) && !unicode.IsNumber(r) && !unicode.IsMark(r)
 	}) {
+		w = strings.ToLower(w)
 		if says, ok := common[fold(w)]; len(w) > 1 && (!ok || says) {
 			return true
 		}
@@ -150,7 +152,10 @@ var (
 // fold is a word without accents.
 func fold(word string) string {
 	return strings.Map(func(r rune) rune {
-		if i := slices.Index(accents, r); r > unicode.MaxASCII && i >= 0 {
+		if r <= unicode.MaxASCII {
+			return r
+		}
+		if i := slices.Index(accents, r); i >= 0 {
 			return plainLetters[i]
 		}
 		return r
