@@ -10,6 +10,8 @@ import (
 	"sync"
 	"time"
 
+	lru "github.com/hashicorp/golang-lru/v2"
+
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti"
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti/remote"
 )
@@ -27,7 +29,10 @@ const (
 // Client is Graphiti's MCP server (getzep/graphiti, mcp_server). It accepts
 // messages before it has kept them: see Durable. It works off each group by
 // itself, and a message that fails does not stop the next.
-type Client struct{ session *session }
+type Client struct {
+	session *session
+	many    *lru.Cache[string, struct{}] // groups that hold more than one answer has
+}
 
 // New returns a client. It does not connect. The endpoint is with or without its
 // path, which is /mcp.
@@ -36,7 +41,8 @@ func New(o remote.Options) (*Client, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Client{s}, nil
+	many, _ := lru.New[string, struct{}](manyMax) // fails for no size only
+	return &Client{s, many}, nil
 }
 
 // Memory is the service in all its roles.

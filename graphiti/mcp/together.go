@@ -2,20 +2,25 @@ package mcp
 
 import (
 	"context"
+	"strings"
 	"sync"
 
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti"
 )
 
-// together is one question to several groups. One call answers it: each costs the
-// server an embedding and a look into its index, however many groups it names. Who is not
-// answered by it is asked alone.
+// manyMax bounds the lists of groups that are known to hold much.
+const manyMax = 1024
+
+// together is one question to several groups, and one call answers it where that
+// loses nothing: where the server sent all that it found. Of groups that hold more, it
+// sends what fits the question best in all of them, so that one takes the
+// places of another; they are asked one by one.
 type together struct {
 	client *Client
 	groups []string
 
 	once  sync.Once
-	found map[string][]graphiti.Fact // by group
+	found map[string][]graphiti.Fact // by group; nil: each is asked alone
 }
 
 // Together returns what searches those groups one by one, with one call for all of
@@ -23,7 +28,7 @@ type together struct {
 // which the server searches by itself anyway, and waits for the slowest.
 func (m *Client) Together(groups []string) graphiti.Searcher {
 	database := m.session.database.Load()
-	if len(groups) < 2 || database == nil || *database != "neo4j" || !m.session.several.Load() {
+	if len(groups) < 2 || database == nil || *database != "neo4j" || !m.session.several.Load() || m.many.Contains(strings.Join(groups, "\x00")) {
 		return m
 	}
 	return &together{client: m, groups: groups}
@@ -39,28 +44,25 @@ func (t *together) Search(ctx context.Context, groups []string, query string, ma
 	return t.client.Search(ctx, groups, query, max)
 }
 
-// ask makes the one call. It answers no group where it fails, and where there may
-// be more than were sent none of which there are few: another one's may
-// have taken their places.
 func (t *together) ask(ctx context.Context, query string, max int) {
-	few := max / 3
-	limit := max + (len(t.groups)-1)*few
+	limit := len(t.groups) * max
 	facts, sent, err := t.client.search(ctx, t.groups, query, limit)
 	if err != nil {
+		return
+	}
+	if sent >= limit {
+		t.client.many.Add(strings.Join(t.groups, "\x00"), struct{}{})
 		return
 	}
 	t.found = make(map[string][]graphiti.Fact, len(t.groups))
 	for _, g := range t.groups {
 		count := map[bool]int{} // by whether it is an entity
-		var own []graphiti.Fact
+		t.found[g] = nil        // it was searched, whatever is found
 		for i := range facts {
 			if f := &facts[i]; f.Group == g && count[f.Entity] < max {
 				count[f.Entity]++
-				own = append(own, *f)
+				t.found[g] = append(t.found[g], *f)
 			}
-		}
-		if sent < limit || count[false] >= few {
-			t.found[g] = own
 		}
 	}
 }
