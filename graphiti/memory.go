@@ -28,7 +28,9 @@ const Earlier = "\n\n"
 // Searcher finds facts.
 type Searcher interface {
 	// Search returns the facts of the groups that fit the query, best first,
-	// max at most. No match is not an error.
+	// max at most. No match is not an error. Graphiti on Neo4j looks for the words
+	// of a query in the last group only (getzep/graphiti#1249): what is shown to
+	// somebody is searched group by group.
 	Search(ctx context.Context, groups []string, query string, max int) ([]Fact, error)
 }
 
@@ -84,16 +86,6 @@ type Connection interface {
 
 	// Close releases what the backend holds.
 	Close() error
-}
-
-// Together is for groups that will be searched one by one at about the same
-// time, for the same query and as many facts: what it returns makes one search of
-// them where the backend has that, and it is less work.
-func (m *Memory) Together(groups []string) Searcher {
-	if t, ok := m.Searcher.(interface{ Together([]string) Searcher }); ok {
-		return t.Together(groups)
-	}
-	return m.Searcher
 }
 
 // Database is what the backend says that it keeps things in, in lower case;

@@ -53,7 +53,6 @@ type noSearch struct{}
 func (noSearch) Search(context.Context, []string, string, int) ([]graphiti.Fact, error) {
 	return nil, nil
 }
-func (s noSearch) Together([]string) graphiti.Searcher { return s }
 
 // readSnapshots reads short-term memory and keeps none.
 type readSnapshots struct{ Snapshots }

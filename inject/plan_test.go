@@ -113,8 +113,6 @@ func (f searchFunc) Search(ctx context.Context, groups []string, query string, _
 	return f(ctx, groups[0], query)
 }
 
-func (f searchFunc) Together([]string) graphiti.Searcher { return f }
-
 func facts(texts ...string) []graphiti.Fact {
 	var out []graphiti.Fact
 	for _, t := range texts {

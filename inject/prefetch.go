@@ -29,7 +29,7 @@ const (
 
 // warm is what was found for a session after its last turn.
 type warm struct {
-	generation int64 // of the turn
+	generation int64           // of the turn
 	terms      map[string]bool // of what was looked up
 	groups     []graphiti.Target
 	facts      [][]graphiti.Fact
@@ -70,13 +70,8 @@ func (m *Memory) prefetch(who graphiti.Who, generation int64, query string) {
 		return
 	}
 	w := warm{generation: generation, terms: terms(query, heaviest), groups: m.opts().Reads(who, false)}
-	names := make([]string, len(w.groups))
-	for i, t := range w.groups {
-		names[i] = t.Group
-	}
-	together := m.opts().Search.Together(names)
 	for _, t := range w.groups {
-		f := (<-m.fly(flightKey{t.Group, query, generation}, together)).Val.(*flight) //nolint:forcetypeassert // what run returns
+		f := (<-m.fly(flightKey{t.Group, query, generation})).Val.(*flight) //nolint:forcetypeassert // what run returns
 		if f.err != nil {
 			return
 		}

@@ -14,10 +14,6 @@ import (
 // Searcher finds facts, as graphiti.Searcher does.
 type Searcher interface {
 	Search(ctx context.Context, groups []string, query string, max int) ([]graphiti.Fact, error)
-
-	// Together is for groups that are searched one by one at the same time, for
-	// the same: the backend may make one search of them.
-	Together(groups []string) graphiti.Searcher
 }
 
 // FactCache remembers what searches found, for requests of one generation. What
@@ -150,17 +146,10 @@ func wait(flying <-chan singleflight.Result, late *<-chan time.Time) *flight {
 
 // flyAll searches the groups of which nothing fresh is known.
 func (m *Memory) flyAll(looks []Searched, query string, generation int64) []<-chan singleflight.Result {
-	var groups []string
-	for i := range looks {
-		if looks[i].Source != SourceCache {
-			groups = append(groups, looks[i].Group)
-		}
-	}
 	flights := make([]<-chan singleflight.Result, len(looks))
-	together := m.opts().Search.Together(groups)
 	for i := range looks {
 		if looks[i].Source != SourceCache {
-			flights[i] = m.fly(flightKey{looks[i].Group, query, generation}, together)
+			flights[i] = m.fly(flightKey{looks[i].Group, query, generation})
 		}
 	}
 	return flights
@@ -168,13 +157,13 @@ func (m *Memory) flyAll(looks []Searched, query string, generation int64) []<-ch
 
 // fly joins a search under way, or starts it. It ends by itself, which
 // Background bounds and Close cancels.
-func (m *Memory) fly(k flightKey, s graphiti.Searcher) <-chan singleflight.Result {
-	return m.flights.DoChan(k.String(), func() (any, error) { return m.run(k, s), nil })
+func (m *Memory) fly(k flightKey) <-chan singleflight.Result {
+	return m.flights.DoChan(k.String(), func() (any, error) { return m.run(k), nil })
 }
 
 // run searches with a context of its own: the request that asked first may be
 // gone long before.
-func (m *Memory) run(k flightKey, s graphiti.Searcher) *flight {
+func (m *Memory) run(k flightKey) *flight {
 	f := &flight{began: time.Now()}
 	if !m.begin() {
 		f.err = context.Canceled
@@ -183,7 +172,7 @@ func (m *Memory) run(k flightKey, s graphiti.Searcher) *flight {
 	defer m.running.Done()
 	ctx, cancel := context.WithTimeout(m.base, m.opts().Background)
 	defer cancel()
-	m.find(ctx, k, s, f)
+	m.find(ctx, k, f)
 	f.took = time.Since(f.began)
 	if f.err == nil && !f.fetched {
 		m.times.add(f.took)
@@ -192,7 +181,7 @@ func (m *Memory) run(k flightKey, s graphiti.Searcher) *flight {
 }
 
 // find asks the cache, and then the memory. It contains panics of both.
-func (m *Memory) find(ctx context.Context, k flightKey, s graphiti.Searcher, f *flight) {
+func (m *Memory) find(ctx context.Context, k flightKey, f *flight) {
 	defer func() {
 		if r := recover(); r != nil {
 			m.opts().Log.Error("search panicked", "error", fmt.Sprint(r))
@@ -204,7 +193,7 @@ func (m *Memory) find(ctx context.Context, k flightKey, s graphiti.Searcher, f *
 	if f.facts, f.fetched, version = cache.Fetch(ctx, k.group, k.query, k.generation); f.fetched {
 		return
 	}
-	if f.facts, f.err = s.Search(ctx, []string{k.group}, k.query, m.opts().Asked); f.err == nil {
+	if f.facts, f.err = m.opts().Search.Search(ctx, []string{k.group}, k.query, m.opts().Asked); f.err == nil {
 		cache.Store(k.group, k.query, k.generation, version, f.facts, costOf(f.facts), len(f.facts) == 0)
 	}
 }

@@ -225,9 +225,6 @@ func (s *Server) useTool(name string, age Age, raw json.RawMessage) *mcp.CallToo
 		if blind, _ := s.sight(); blind == BlindListing {
 			message = "Graphiti MCP server is running and connected to falkordb database"
 		}
-		if s.o.Database != "" {
-			message = "Graphiti MCP server is running and connected to " + s.o.Database + " database"
-		}
 		return toolAnswer(age, map[string]any{"status": "ok", "message": message})
 	}
 	return toolError("Unknown tool: " + name)

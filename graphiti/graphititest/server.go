@@ -55,10 +55,6 @@ type Options struct {
 	// its own, which goes on after an exception.
 	MCP Age
 
-	// Database is what the MCP server says that it keeps things in; empty: it does
-	// not say.
-	Database string
-
 	// Merge makes one fact of messages that say the same.
 	Merge bool
 

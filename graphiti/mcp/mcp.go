@@ -10,8 +10,6 @@ import (
 	"sync"
 	"time"
 
-	lru "github.com/hashicorp/golang-lru/v2"
-
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti"
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti/remote"
 )
@@ -29,10 +27,7 @@ const (
 // Client is Graphiti's MCP server (getzep/graphiti, mcp_server). It accepts
 // messages before it has kept them: see Durable. It works off each group by
 // itself, and a message that fails does not stop the next.
-type Client struct {
-	session *session
-	many    *lru.Cache[string, struct{}] // groups that hold more than one answer has
-}
+type Client struct{ session *session }
 
 // New returns a client. It does not connect. The endpoint is with or without its
 // path, which is /mcp.
@@ -41,8 +36,7 @@ func New(o remote.Options) (*Client, error) {
 	if err != nil {
 		return nil, err
 	}
-	many, _ := lru.New[string, struct{}](manyMax) // fails for no size only
-	return &Client{s, many}, nil
+	return &Client{s}, nil
 }
 
 // Memory is the service in all its roles.
@@ -63,28 +57,22 @@ var (
 // Search implements graphiti.Searcher. Behind the facts come what the server knows of
 // entities, where it can say.
 func (m *Client) Search(ctx context.Context, groups []string, query string, max int) ([]graphiti.Fact, error) {
-	facts, _, err := m.search(ctx, groups, query, max)
-	return facts, err
-}
-
-// search also says how many statements the server sent.
-func (m *Client) search(ctx context.Context, groups []string, query string, max int) (facts []graphiti.Fact, sent int, err error) {
 	if len(groups) == 0 {
-		return nil, 0, nil
+		return nil, nil
 	}
 	var nodes []graphiti.Fact
 	var wg sync.WaitGroup
 	// Ends with its call, which ctx bounds.
 	wg.Go(func() { nodes = m.nodes(ctx, groups, query, max) })
-	facts, sent, err = m.facts(ctx, groups, query, max)
+	facts, err := m.facts(ctx, groups, query, max)
 	wg.Wait()
 	if err != nil {
-		return nil, 0, fmt.Errorf("search: %w", err)
+		return nil, fmt.Errorf("search: %w", err)
 	}
-	return graphiti.WithoutChecks(groups, append(facts, nodes...)), sent, nil
+	return graphiti.WithoutChecks(groups, append(facts, nodes...)), nil
 }
 
-func (m *Client) facts(ctx context.Context, groups []string, query string, max int) (facts []graphiti.Fact, sent int, err error) {
+func (m *Client) facts(ctx context.Context, groups []string, query string, max int) (facts []graphiti.Fact, err error) {
 	err = m.perGroups(ctx, toolSearchFacts, groups, map[string]any{"query": query, "max_facts": max}, func(group string, call func(any) error) error {
 		var answer struct{ Facts *[]remote.FactJSON }
 		if err := call(&answer); err != nil {
@@ -93,7 +81,6 @@ func (m *Client) facts(ctx context.Context, groups []string, query string, max i
 		if answer.Facts == nil {
 			return remote.ErrNotGraphiti
 		}
-		sent += len(*answer.Facts)
 		for _, f := range *answer.Facts {
 			if in, ok := where(group, f.Group, groups); ok && len(facts) < max && strings.TrimSpace(f.Fact) != "" {
 				facts = append(facts, f.In(in))
@@ -101,15 +88,15 @@ func (m *Client) facts(ctx context.Context, groups []string, query string, max i
 		}
 		return nil
 	})
-	return facts, sent, err
+	return facts, err
 }
 
-// where says which of the groups that were asked for something is in: the server
-// says so, and where it does not, and one was asked for, it is that. ok is false
-// for what is elsewhere, or may be.
+// where says which group something is in: the one that the server says, else the one
+// that was asked for, if it was one. ok is false for what is in none of the groups
+// that were asked for.
 func where(asked, said string, groups []string) (group string, ok bool) {
 	if said == "" {
-		said = asked
+		return asked, true
 	}
 	return said, slices.Contains(groups, said)
 }
@@ -291,17 +278,8 @@ func (m *Client) Health(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("check health: %w", err)
 	}
-	if m.session.database.Load() == nil {
-		ctx, cancel := context.WithTimeout(ctx, learning)
-		defer cancel()
-		m.Database(ctx)
-	}
 	return nil
 }
-
-// learning bounds how long a server that lives may take to say what its database
-// is.
-const learning = 2 * time.Second
 
 // Database names the server's database in lower case, where it says so: neo4j,
 // falkordb.
@@ -313,7 +291,6 @@ func (m *Client) Database(ctx context.Context) string {
 	said := strings.ToLower(answer.Message)
 	for _, name := range []string{"falkordb", "neo4j"} {
 		if strings.Contains(said, name) {
-			m.session.database.Store(&name)
 			return name
 		}
 	}

@@ -215,6 +215,28 @@ func TestMCPCheck(t *testing.T) {
 	}
 }
 
+// TestFactsOfAnotherGroupAreLeftOut, whatever the server was asked for: it says
+// itself where they are from.
+func TestFactsOfAnotherGroupAreLeftOut(t *testing.T) {
+	for _, tc := range []struct {
+		asked, said string
+		groups      []string
+		ok          bool
+		want        string
+	}{
+		{"g", "g", []string{"g"}, true, "g"},
+		{"g", "", []string{"g"}, true, "g"},
+		{"g", "other", []string{"g"}, false, ""},
+		{"", "h", []string{"g", "h"}, true, "h"},
+		{"", "", []string{"g", "h"}, true, ""},
+		{"", "other", []string{"g", "h"}, false, ""},
+	} {
+		if group, ok := where(tc.asked, tc.said, tc.groups); ok != tc.ok || ok && group != tc.want {
+			t.Errorf("%+v: %q, %v", tc, group, ok)
+		}
+	}
+}
+
 // TestCheckOfAnotherService says once that it is another one, and which it may be.
 func TestCheckOfAnotherService(t *testing.T) {
 	s := httptest.NewServer(http.NotFoundHandler())

@@ -9,7 +9,6 @@ import (
 	"net/http"
 	"net/url"
 	"strings"
-	"sync/atomic"
 	"time"
 
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
@@ -42,11 +41,6 @@ type session struct {
 	shown     string
 	http      *http.Client
 	client    *sdk.Client
-
-	// database is what the server says that it keeps things in, and several says
-	// that a search may name several groups. They are of the newest session.
-	database atomic.Pointer[string]
-	several  atomic.Bool
 
 	// turn holds the session. The caller that takes it out may change it; others
 	// wait.
@@ -140,9 +134,6 @@ func (s *session) begin(ctx context.Context) (st state, err error) {
 		}
 		st.tools[tool.Name] = takes
 	}
-	_, takes, err := st.tools.find(toolSearchFacts)
-	s.several.Store(err == nil && takes["group_ids"])
-	s.database.Store(nil)
 	return st, nil
 }
 
