@@ -345,3 +345,14 @@ func TestSecretsFromFiles(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+// TestFactsAsked are more than are shown, and fewer of a service.
+func TestFactsAsked(t *testing.T) {
+	for backend, want := range map[string]int{"embedded": 24, "graphiti": 18, "graphiti-mcp": 18} {
+		c := &Config{}
+		c.Memory.Backend, c.Recall.MaxFacts = backend, 12
+		if got := c.FactsAsked(); got != want {
+			t.Errorf("%s: %d", backend, got)
+		}
+	}
+}
