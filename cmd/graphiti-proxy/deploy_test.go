@@ -24,13 +24,7 @@ func TestDeployUsesMetricsThatExist(t *testing.T) {
 	w.say("My cat is called Miso.")
 	w.delivered(1)
 	w.say("What is my cat called?")
-	streamed, err := w.client.Post("http://"+w.app.proxy.Addr().String()+"/v1/chat/completions", "application/json",
-		strings.NewReader(`{"model":"m","stream":true,"messages":[{"role":"user","content":"And my dog?"}]}`))
-	if err != nil {
-		t.Fatal(err)
-	}
-	_, _ = io.Copy(io.Discard, streamed.Body)
-	streamed.Body.Close()
+	streamed(t, w)
 	resp, err := w.client.Get("http://" + w.app.admin.Addr().String() + "/metrics")
 	if err != nil {
 		t.Fatal(err)

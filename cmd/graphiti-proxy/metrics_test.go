@@ -61,6 +61,23 @@ func TestUnknownTagsAreCounted(t *testing.T) {
 	}
 }
 
+// streamed asks for a stream, and returns the metrics when they tell of it, which
+// is after the client has its answer.
+func streamed(t *testing.T, w *world) (all map[string][2]string) {
+	t.Helper()
+	resp, err := w.client.Post("http://"+w.app.proxy.Addr().String()+"/v1/chat/completions", "application/json",
+		strings.NewReader(`{"model":"m","stream":true,"messages":[{"role":"user","content":"And my dog?"}]}`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, _ = io.Copy(io.Discard, resp.Body)
+	resp.Body.Close()
+	for all["graphiti_proxy_first_chunk_delay_seconds"] == [2]string{} {
+		all = metrics(t, w)
+	}
+	return all
+}
+
 // TestMetricsAreDocumented, each with its kind and the words that it has
 // itself. The table is made again with METRICS_TABLE=1 go test -v.
 func TestMetricsAreDocumented(t *testing.T) {
@@ -70,20 +87,10 @@ func TestMetricsAreDocumented(t *testing.T) {
 	w.delivered(1)
 	w.say("What is my cat called?")
 	w.say("And what is my cat called now?")
-	streamed, err := w.client.Post("http://"+w.app.proxy.Addr().String()+"/v1/chat/completions", "application/json",
-		strings.NewReader(`{"model":"m","stream":true,"messages":[{"role":"user","content":"And my dog?"}]}`))
-	if err != nil {
-		t.Fatal(err)
-	}
-	_, _ = io.Copy(io.Discard, streamed.Body)
-	streamed.Body.Close()
+	all := streamed(t, w)
 	docs, err := os.ReadFile(filepath.Join("..", "..", "docs", "metrics.md"))
 	if err != nil {
 		t.Fatal(err)
-	}
-	all := metrics(t, w)
-	for all["graphiti_proxy_first_chunk_delay_seconds"] == [2]string{} { // it is recorded when the client has its answer
-		all = metrics(t, w)
 	}
 	var rows []string
 	for name, m := range all {
