@@ -88,6 +88,15 @@ type Connection interface {
 	Close() error
 }
 
+// Ready reports whether the backend can search a group without reading all of it
+// first.
+func (m *Memory) Ready(group string) bool {
+	if r, ok := m.Searcher.(interface{ Ready(group string) bool }); ok {
+		return r.Ready(group)
+	}
+	return true
+}
+
 // Database is what the backend says that it keeps things in, in lower case;
 // empty where it does not say.
 func (m *Memory) Database(ctx context.Context) string {

@@ -97,6 +97,11 @@ type Options struct {
 	Share      float64       // of the model's context window, in characters, that a block may take; 0: MaxChars counts alone
 	Window     int           // of models that are not known, in tokens
 	NoWait     bool          // a request does not wait for a search
+
+	// Ready reports whether the memory can search a group without reading all of it
+	// first; nil: it always can.
+	Ready func(group string) bool
+
 	Snapshots  Snapshots     // short-term memory; nil: none
 	Opening    Opening       // what conversations begin with; nil: nothing
 	CardChars  int           // of the card, in characters; 0: none

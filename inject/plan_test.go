@@ -307,6 +307,21 @@ func TestBlockThatCannotBeKeptIsNotInserted(t *testing.T) {
 // TestRecallNeverTakesLongerThanItsTimeout, and what comes late serves the
 // next request.
 func TestRecallNeverTakesLongerThanItsTimeout(t *testing.T) {
+	for _, tc := range []struct {
+		name        string
+		ready       func(group string) bool
+		least, most time.Duration
+	}{
+		{"slow", nil, 300 * time.Millisecond, 400 * time.Millisecond},
+		{"slow though it is ready", func(string) bool { return true }, 300 * time.Millisecond, 400 * time.Millisecond},
+		{"reading a group first", func(group string) bool { return group != "u" }, unready, unready},
+	} {
+		t.Run(tc.name, func(t *testing.T) { neverLonger(t, tc.ready, tc.least, tc.most) })
+	}
+}
+
+func neverLonger(t *testing.T, ready func(group string) bool, least, most time.Duration) {
+	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
 		cache := &fakeFacts{}
 		slow := func(ctx context.Context, _, _ string) ([]graphiti.Fact, error) {
@@ -318,9 +333,12 @@ func TestRecallNeverTakesLongerThanItsTimeout(t *testing.T) {
 			}
 		}
 		m := memory(t, slow, &fakeDecisions{}, cache)
+		o := *m.opts()
+		o.Ready = ready
+		m.Set(o)
 		start := time.Now()
 		got, p := ask(t, m, turn1, both)
-		if took := time.Since(start); took > 400*time.Millisecond || took < 300*time.Millisecond || got != turn1 || p.Outcome.Status != StatusTimeout {
+		if took := time.Since(start); took > most || took < least || got != turn1 || p.Outcome.Status != StatusTimeout {
 			t.Errorf("took %v: %s (%+v)", took, got, p.Outcome)
 		}
 		time.Sleep(3 * time.Second)

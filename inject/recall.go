@@ -3,6 +3,7 @@ package inject
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strconv"
 	"time"
 
@@ -90,6 +91,9 @@ func (m *Memory) search(query string, generation int64, targets []graphiti.Targe
 	if source != SourceLive {
 		return out, looks, source, nil
 	}
+	if soon := now.Add(unready); m.mustRead(targets) && soon.Before(deadline) {
+		deadline = soon
+	}
 	timer := time.NewTimer(time.Until(deadline))
 	defer timer.Stop()
 	var failed error
@@ -123,6 +127,17 @@ func (m *Memory) search(query string, generation int64, targets []graphiti.Targe
 		source = SourceCache
 	}
 	return out, looks, source, nil
+}
+
+// unready is how long a request waits for a memory that reads a group before it can
+// search it, as after a start: a small one is read by then, and what is found in
+// a large one is for the next turn.
+const unready = 75 * time.Millisecond
+
+// mustRead reports whether the memory has to read one of these groups first.
+func (m *Memory) mustRead(targets []graphiti.Target) bool {
+	ready := m.opts().Ready
+	return ready != nil && slices.ContainsFunc(targets, func(t graphiti.Target) bool { return !ready(t.Group) })
 }
 
 // wait returns a search that has ended, or ends before it is late; nil when it

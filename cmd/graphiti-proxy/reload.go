@@ -59,6 +59,7 @@ func (o opening) Summary(ctx context.Context, w graphiti.Who, session string) (a
 func (a *app) planning(cfg *config.Config, namer graphiti.Namer) inject.Options {
 	return inject.Options{
 		Search:    a.memory,
+		Ready:     a.memory.Ready,
 		Facts:     a.parts.facts,
 		Decisions: decisions{a.parts.state.Decisions},
 		Reads: func(w graphiti.Who, about bool) []graphiti.Target {

@@ -131,6 +131,9 @@ func lookUp(g *index.Group, words []string) []term {
 	return all
 }
 
+// Ready reports whether a group can be searched without indexing it first.
+func (e *Store) Ready(group string) bool { return e.index.Built(group) }
+
 // maxWarm bounds the groups that are indexed before anybody asks.
 const maxWarm = 64
 

@@ -86,6 +86,14 @@ func (g *Groups) Get(ctx context.Context, name string) (*Group, error) {
 	}
 }
 
+// Built reports whether the index of a group is there.
+func (g *Groups) Built(name string) bool {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	e, ok := g.lru.Peek(name)
+	return ok && e.whole
+}
+
 // Warm builds the indexes of these groups in the background, the first one
 // first, as far as they leave room for others.
 func (g *Groups) Warm(names []string) {

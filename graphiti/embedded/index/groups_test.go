@@ -150,11 +150,11 @@ func TestABuildIsWaitedForAsLongAsThereIsTime(t *testing.T) {
 		ctx, cancel := context.WithTimeout(t.Context(), 400*time.Millisecond)
 		defer cancel()
 		begin := time.Now()
-		if _, err := g.Get(ctx, "g"); !errors.Is(err, context.DeadlineExceeded) || time.Since(begin) != 400*time.Millisecond {
-			t.Errorf("%v after %s", err, time.Since(begin))
+		if _, err := g.Get(ctx, "g"); !errors.Is(err, context.DeadlineExceeded) || time.Since(begin) != 400*time.Millisecond || g.Built("g") {
+			t.Errorf("%v after %s, built: %t", err, time.Since(begin), g.Built("g"))
 		}
 		close(go_)
-		if got := fmt.Sprint(find(t, g, "g", "oboe")); got != "[1]" || f.reads != 1 {
+		if got := fmt.Sprint(find(t, g, "g", "oboe")); got != "[1]" || f.reads != 1 || !g.Built("g") || g.Built("h") {
 			t.Errorf("%s, read %d times", got, f.reads)
 		}
 	})
