@@ -352,22 +352,32 @@ func neverLonger(t *testing.T, ready func(group string) bool, least, most time.D
 	})
 }
 
-// TestOneScopeThatIsSlowDoesNotCostTheOther.
+// TestOneScopeThatIsSlowDoesNotCostTheOther; where the other has nothing, nobody
+// knows whether there is anything.
 func TestOneScopeThatIsSlowDoesNotCostTheOther(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		m := memory(t, func(ctx context.Context, group, _ string) ([]graphiti.Fact, error) {
-			if group == "s" {
-				<-ctx.Done()
-				return nil, ctx.Err()
+	for _, tc := range []struct {
+		found  []graphiti.Fact
+		want   string
+		status Status
+	}{
+		{facts("of the user"), withBlocks(turn1, map[string]string{"one": blockOf("of the user")}), StatusRecalled},
+		{nil, turn1, StatusTimeout},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			m := memory(t, func(ctx context.Context, group, _ string) ([]graphiti.Fact, error) {
+				if group == "s" {
+					<-ctx.Done()
+					return nil, ctx.Err()
+				}
+				return tc.found, nil
+			}, &fakeDecisions{}, &fakeFacts{})
+			got, p := ask(t, m, turn1, both)
+			if got != tc.want || p.Outcome.Status != tc.status {
+				t.Errorf("got %s (%+v)", got, p.Outcome)
 			}
-			return facts("of the user"), nil
-		}, &fakeDecisions{}, &fakeFacts{})
-		got, _ := ask(t, m, turn1, both)
-		if want := withBlocks(turn1, map[string]string{"one": blockOf("of the user")}); got != want {
-			t.Errorf("got %s", got)
-		}
-		m.Close()
-	})
+			m.Close()
+		})
+	}
 }
 
 func TestStaleCacheAnswersAtOnceAndIsRefreshed(t *testing.T) {

@@ -66,19 +66,15 @@ type Searched struct {
 // search asks for the facts of each target, side by side. What is cached
 // answers at once, and is refreshed behind when it is stale. For the rest it
 // waits until the deadline; searches that take longer go on and fill the
-// cache. It fails only when nothing at all could be learnt.
+// cache. It fails where nothing was found, and somewhere might have been.
 func (m *Memory) search(query string, generation int64, targets []graphiti.Target, deadline time.Time) ([][]graphiti.Fact, []Searched, Source, error) {
 	out := make([][]graphiti.Fact, len(targets))
 	looks, now := make([]Searched, len(targets)), time.Now()
-	source, known := SourceCache, 0
+	source := SourceCache
 	for i, t := range targets {
 		facts, found, fresh := m.opts().Facts.Lookup(t.Group, query, generation)
 		looks[i] = Searched{Scope: t.Scope, Group: t.Group, Source: SourceCache, Found: len(facts), Began: now}
-		if found {
-			out[i] = facts
-			known++
-		}
-		if !found {
+		if out[i] = facts; !found {
 			source, looks[i].Source = SourceLive, SourceLive
 		} else if !fresh {
 			looks[i].Source = SourceStale
@@ -117,10 +113,9 @@ func (m *Memory) search(query string, generation int64, targets []graphiti.Targe
 			continue
 		}
 		out[i] = f.facts
-		known++
 		searched = searched || !f.fetched
 	}
-	if known == 0 && failed != nil {
+	if failed != nil && !slices.ContainsFunc(out, func(found []graphiti.Fact) bool { return len(found) > 0 }) {
 		return nil, looks, source, failed
 	}
 	if failed == nil && !searched {
