@@ -47,6 +47,9 @@ func OpenImport(name string) (io.ReadCloser, int64, error) {
 	if err != nil {
 		return nil, 0, errors.Join(err, f.Close())
 	}
+	if !info.Mode().IsRegular() { // a pipe, as of a shell's <(…)
+		return f, 0, nil
+	}
 	if z, err := zip.NewReader(f, info.Size()); err == nil {
 		for _, in := range z.File {
 			if path.Base(in.Name) == "conversations.json" {
@@ -55,9 +58,6 @@ func OpenImport(name string) (io.ReadCloser, int64, error) {
 			}
 		}
 		return nil, 0, errors.Join(fmt.Errorf("%s holds no conversations.json", name), f.Close())
-	}
-	if _, err := f.Seek(0, io.SeekStart); err != nil {
-		return nil, 0, errors.Join(err, f.Close())
 	}
 	return f, info.Size(), nil
 }

@@ -51,6 +51,26 @@ func TestImportOfAnExportAfterBlankLines(t *testing.T) {
 	}
 }
 
+// TestImportOfAPipe, as a shell's <(…) makes one.
+func TestImportOfAPipe(t *testing.T) {
+	t.Parallel()
+	r, w, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer r.Close()
+	name := fmt.Sprintf("/dev/fd/%d", r.Fd())
+	if _, err := os.Stat(name); err != nil {
+		t.Skip("pipes have no names here")
+	}
+	if _, err := w.WriteString("{\"role\":\"user\",\"content\":\"I breed alpacas.\"}\n"); err != nil || w.Close() != nil {
+		t.Fatal(err)
+	}
+	if out, err := command(t, t.TempDir(), "memory", "import", name); err != nil || out != "1 message imported, 0 already present\n" {
+		t.Errorf("%q, %v", out, err)
+	}
+}
+
 // TestImportHasBothSidesOfATurnInOneCall, wherever a call ends.
 func TestImportHasBothSidesOfATurnInOneCall(t *testing.T) {
 	t.Parallel()
