@@ -32,8 +32,8 @@ func (p *Pipeline) noteSoon(_ context.Context, turns []ledger.Turn) ([]ledger.Ad
 // does for both. It returns those that go the usual way, and how many were kept.
 //
 // Should the process end between the two writes, the ledger does not know what the
-// memory holds. Whoever brings these turns again has them written to it under the
-// same names, of which it takes each once.
+// memory holds. A turn that comes again is then written again, under the same name,
+// and the memory keeps one of each name.
 func (p *Pipeline) addDirect(ctx context.Context, turns []ledger.Turn, note noteDelivered) (rest []ledger.Turn, kept int) {
 	if p.replicas != nil || p.opts().Direct == nil {
 		return turns, 0

@@ -35,7 +35,7 @@ func addAll(t *testing.T, p *Pipeline, turns []ledger.Turn, want int) {
 	}
 }
 
-// TestManyTurnsAreWrittenOnce, and are known whoever brings them again.
+// TestManyTurnsAreWrittenOnce, also when they come again.
 func TestManyTurnsAreWrittenOnce(t *testing.T) {
 	m := &fakeMemory{}
 	path := filepath.Join(t.TempDir(), "spool.db")

@@ -62,7 +62,7 @@ type entry struct {
 	group string
 }
 
-// same is what entries have in common that one of them can take off.
+// same is what an entry and the one that takes it off have in common.
 func (e *entry) same() [3]string { return [3]string{e.Kind, e.Text, e.Session} }
 
 // list is the list that an entry is in.

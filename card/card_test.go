@@ -213,9 +213,9 @@ func FuzzSummary(f *testing.F) {
 	})
 }
 
-// TestTakenOffTheCard: a line goes alone, of whichever conversations it came; it
-// stands there again when it is laid down again, and what is taken off ends with
-// the conversation that it was said in.
+// TestTakenOffTheCard: a line goes alone, whichever conversations it came from. It
+// stands there again when it is laid down again. The mark that takes it off ends with
+// the conversation that the line was said in.
 func TestTakenOffTheCard(t *testing.T) {
 	lists := &fakeLists{}
 	c := Cards{lists}

@@ -48,8 +48,8 @@ const MaxPending = 2000
 // ImportTimeout is how long one call to import may take: it waits for the memory.
 const ImportTimeout = 10 * time.Minute
 
-// maxLines bounds the lines of one call: the more are written at once, the fewer
-// pages are, and the longer the queue waits for that.
+// maxLines bounds the lines of one call: more at once write fewer pages, and have
+// others in the queue wait longer.
 const maxLines = 4000
 
 // Import keeps lines in their order, each once. It waits while too many turns

@@ -98,7 +98,7 @@ type DB struct {
 }
 
 type job struct {
-	ctx      context.Context // of the one who waits
+	ctx      context.Context // of the caller
 	fn       func(*Tx) error
 	reply    chan error
 	patience time.Duration // how long it waits for others; 0: it is in a hurry

@@ -190,8 +190,8 @@ func (w *walk) sum(terms []term) []scored {
 	return w.sums
 }
 
-// worthAt is what a place is worth that the first of these visits are in reach
-// of.
+// worthAt returns what a place is worth, from the visits near it. They are in
+// ascending order, and those out of reach come last.
 func worthAt(place int64, near []visit, weights []float64) (sum float64) {
 	var has [maxTerms + maxAsked]float64 // what answers for a word, at the best place
 	there := uint64(0)                   // which of them are
@@ -250,8 +250,7 @@ func bestOf(all []scored, most int, scores *[]float64) []scored {
 	return out
 }
 
-// nthLargest returns the number that so many are not less than. It changes
-// their order.
+// nthLargest returns the n-th largest number. It changes their order.
 func nthLargest(all []float64, n int) float64 {
 	// The part between low and high holds it.
 	low, high := 0, len(all)-1

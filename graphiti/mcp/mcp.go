@@ -91,9 +91,8 @@ func (m *Client) facts(ctx context.Context, groups []string, query string, max i
 	return facts, err
 }
 
-// where says which group something is in: the one that the server says, else the one
-// that was asked for, if it was one. ok is false for what is in none of the groups
-// that were asked for.
+// where returns the group of a fact: the one that the server names, else the only
+// one that was asked for. ok is false where it is none of those asked for.
 func where(asked, said string, groups []string) (group string, ok bool) {
 	if said == "" {
 		return asked, true

@@ -37,9 +37,9 @@ func run(ctx context.Context, report func(Check), name string, f func(context.Co
 	return err
 }
 
-// Reach is Run for what is tried first. It reports whether the service answered:
-// else what follows would fail, too, and for no other reason. another is what to do
-// where who answers knows nothing of what was tried.
+// Reach is Run for the first check. It reports whether the service answered; else
+// later checks would fail for the same reason. another is the remedy where a server
+// answers that does not know what was asked.
 func Reach(ctx context.Context, report func(Check), name string, f func(context.Context) error, remedy, another string) (answered bool) {
 	unknown := func(err error) bool {
 		var status *graphiti.StatusError

@@ -63,8 +63,8 @@ func visible(r rune) bool {
 }
 
 // Head is the beginning that a line may share with others: who said it, and when.
-// It is empty for one that stands alone, such as what itself has a mark that
-// would stand between two.
+// It is empty for a line that shares nothing, such as one that holds the separator
+// itself.
 func Head(line, source string) string {
 	if source == "" || strings.Contains(line, between) {
 		return ""

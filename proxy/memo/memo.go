@@ -2,8 +2,8 @@
 // where the one before it ended: clients send the whole history each time.
 //
 // It owns which checkpoint belongs to which bytes, how much memory all of them
-// take, and the room for reading long bodies. It must not know what is in one, or who speaks. It may import
-// dialect.
+// take, and the room for reading long bodies. It must not know what is in one, or
+// who speaks. It may import dialect.
 package memo
 
 import (

@@ -20,8 +20,8 @@ const (
 // rooms are conversations that nobody reads, with room for long bodies.
 var rooms sync.Pool
 
-// Lend gives c, which is empty, room for a body of this length, where that is a
-// long one and there is any.
+// Lend gives c, which is empty, room for a long body where some is kept. It does
+// nothing for a short one.
 func Lend(c *dialect.Conversation, length int) {
 	if length < longBody {
 		return

@@ -9,8 +9,8 @@ import (
 	"github.com/graphiti-proxy/graphiti-proxy/dialect/chat"
 )
 
-// TestRoomForLongBodies: a long conversation's room is another one's, and
-// nothing that was said comes with it; what is small stays where it is.
+// TestRoomForLongBodies: the room of a long conversation is used for another one,
+// without anything that was said. A small one keeps its room.
 func TestRoomForLongBodies(t *testing.T) {
 	read := func(messages int) (c dialect.Conversation) {
 		body := `{"messages":[` + strings.TrimSuffix(strings.Repeat(`{"role":"user","content":"secret"},`, messages), ",") + `]}`

@@ -37,8 +37,8 @@ func SketchOf(words []string) (s Sketch) {
 	return s
 }
 
-// Others says how many of the message's first words, at least, are none of
-// those in a sketch.
+// Others returns how many of the message's first words are missing from a sketch,
+// or fewer, and how many first words there are.
 func (n *Note) Others(of Sketch) (others, words int) {
 	return bits.OnesCount64(uint64(n.sketch &^ of)), int(n.words)
 }

@@ -35,8 +35,8 @@ func TestNotesAreKept(t *testing.T) {
 	}
 }
 
-// TestSketchesKnowOthers: a sketch never says of more words than there are that
-// others do not have them, and mostly not of fewer.
+// TestSketchesKnowOthers: never more words than are missing, and mostly not many
+// fewer.
 func TestSketchesKnowOthers(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 2))
 	some := func(most int) []string {
