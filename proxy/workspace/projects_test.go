@@ -357,12 +357,10 @@ func TestHistoryThatChanges(t *testing.T) {
 	gitAt(t, app, time.Time{}, "gc", "-q", "--prune=now")
 	want("rewritten", app, true)
 	want("a clone of what was", clone, false)
+	newProject(t, filepath.Join(dir, "other"), privateRemote, "mine") // before inodes are free to be used again
 	if err := os.RemoveAll(app); err != nil {
 		t.Fatal(err)
 	}
-	keep := filepath.Join(dir, "keep") // so that the inode is not used again
-	write(t, keep, map[string]string{"x": ""})
-	newProject(t, filepath.Join(dir, "other"), privateRemote, "mine")
 	if err := os.Rename(filepath.Join(dir, "other"), app); err != nil {
 		t.Fatal(err)
 	}
