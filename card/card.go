@@ -140,9 +140,9 @@ func (c Cards) put(ctx context.Context, e entry, generation int64) error {
 }
 
 // TakeOff takes a line off the card of a caller who reads those groups: the line as
-// it stands there, or only what it says. It returns the lines that were; what is
-// said or promoted anew later stands there again. owner is whose the conversations
-// of older entries are.
+// it stands there, or only what it says. It returns the lines that it took off; said or promoted
+// again later, they stand there again. owner is the owner of the conversations of
+// entries that do not name one.
 func (c Cards) TakeOff(ctx context.Context, reads []graphiti.Target, line, owner string, generation int64) (off []string, err error) {
 	found, err := c.read(ctx, reads)
 	if err != nil {

@@ -44,7 +44,7 @@ func TestChangesAreTold(t *testing.T) {
 				}
 				end()
 				if len(told) > 0 {
-					t.Error("what does not matter is told")
+					t.Error("a change of another file is reported")
 				}
 				return
 			}

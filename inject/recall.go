@@ -154,7 +154,7 @@ func wait(flying <-chan singleflight.Result, late *<-chan time.Time) *flight {
 	}
 }
 
-// flyAll searches the groups of which nothing fresh is known.
+// flyAll starts a search of each group whose facts are not cached, or are stale.
 func (m *Memory) flyAll(looks []Searched, query string, generation int64) []<-chan singleflight.Result {
 	flights := make([]<-chan singleflight.Result, len(looks))
 	for i := range looks {

@@ -36,12 +36,12 @@ func newMemoryCommand() *cobra.Command {
 func selectorFlags(c *cobra.Command) *service.Selector {
 	var s service.Selector
 	f := c.Flags()
-	f.StringVar(&s.User, "user", "", "a person, with all that is theirs: me, josh, github_login:octocat, discord:123")
-	f.StringVar(&s.Agent, "agent", "", "what one agent knows of the person")
-	f.StringVar(&s.Workspace, "workspace", "", "a project: its directory, such as ., the URL of its git remote, or its key, such as github_repo:github.com/org/repo")
-	f.StringVar(&s.Session, "session", "", "a conversation")
-	f.StringVar(&s.Group, "group", "", "one group, by its id")
-	f.StringVar(&s.Credential, "credential", "", "sha256:<hex> of a credential, in identity.mode multi; separate with commas those that one client sends together")
+	f.Var(cli.Text(&s.User), "user", "a person, with all that is theirs: me, josh, github_login:octocat, discord:123")
+	f.Var(cli.Text(&s.Agent), "agent", "what one agent knows of the person")
+	f.Var(cli.Text(&s.Workspace), "workspace", "a project: its directory, such as ., the URL of its git remote, or its key, such as github_repo:github.com/org/repo")
+	f.Var(cli.Text(&s.Session), "session", "a conversation")
+	f.Var(cli.Text(&s.Group), "group", "one group, by its id")
+	f.Var(cli.Text(&s.Credential), "credential", "sha256:<hex> of a credential, in identity.mode multi; separate with commas those that one client sends together")
 	return &s
 }
 
@@ -94,7 +94,7 @@ func newMemoryForgetCommand() *cobra.Command {
 	}
 	s := selectorFlags(c)
 	c.Flags().BoolVar(&yes, "yes", false, "delete without asking")
-	c.Flags().StringVar(&s.Card, "card", "", "take this line off the card, and delete nothing else")
+	c.Flags().Var(cli.Text(&s.Card), "card", "take this line off the card, and delete nothing else")
 	cli.JSONFlag(c)
 	c.RunE = withMemory(func(c *cobra.Command, _ []string, m *opened) error {
 		if s.Card != "" {

@@ -76,7 +76,7 @@ func (x *Exchange) End() {
 		x.out = nil
 	}
 	x.out = x.out[:0]
-	if x.bufs = nil; len(x.list) > keptList {
+	if x.bufs = nil; cap(x.list) > keptList {
 		x.list = nil
 	}
 	x.w, x.ctx, x.client, x.rest, x.pump, x.connection = nil, nil, nil, nil, nil, nil
