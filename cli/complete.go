@@ -80,6 +80,8 @@ func flagMistake(err error) error {
 		what = "is not a number"
 	case strings.Contains(reason, "ParseBool"):
 		what = "is neither true nor false"
+	case reason == errEmpty.Error():
+		what = "is empty; give it a value, or leave it out"
 	case strings.Contains(reason, "duration"):
 		what = "is not a duration; write e.g. 30s"
 	}

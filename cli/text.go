@@ -11,6 +11,8 @@ import (
 // that is not set, is refused and not taken for a flag that was not given.
 func Text(s *string) pflag.Value { return (*text)(s) }
 
+var errEmpty = errors.New("it is empty")
+
 type text string
 
 func (t *text) String() string { return string(*t) }
@@ -18,7 +20,7 @@ func (t *text) Type() string   { return "string" }
 
 func (t *text) Set(s string) error {
 	if strings.TrimSpace(s) == "" {
-		return errors.New("it is empty")
+		return errEmpty
 	}
 	*t = text(s)
 	return nil
