@@ -347,6 +347,8 @@ func TestForgettingOneSession(t *testing.T) {
 		}
 		return out
 	}
+	w.shortTerm("user_josh", "Rex")
+	waitUntil(t, "the notes of the project's turn", func() bool { return strings.Contains(export("s1"), "asked: The bird is called Bo.") })
 	out := export("s1")
 	for _, want := range []string{`"text":"My cat is called Miso."`, `"text":"The bird is called Bo."`, `"where":"session","text":"earlier in this session, asked: The bird is called Bo."`} {
 		if strings.Count(out, want) != 1 {
