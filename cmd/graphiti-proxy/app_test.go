@@ -147,15 +147,15 @@ func (w *world) delivered(n int) {
 	waitUntil(w.t, fmt.Sprint(n, " delivered turns"), func() bool { return w.app.queue().Delivered >= n })
 }
 
-// shortTerm waits until a session's short-term memory has something: it is written
-// some time after the turn.
-func (w *world) shortTerm(group, text string) {
+// shortTerm waits until the short-term memory of one of a scope's sessions has
+// something: it is written some time after the turn.
+func (w *world) shortTerm(scope, text string) {
 	w.t.Helper()
 	waitUntil(w.t, "the session's notes", func() (found bool) {
 		err := w.app.parts.state.Snapshots.Each(w.t.Context(), func(_ string, body []byte) error {
 			found = found || strings.Contains(string(body), text)
 			return nil
-		}, group)
+		}, scope)
 		return err == nil && found
 	})
 }

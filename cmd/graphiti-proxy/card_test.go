@@ -37,13 +37,7 @@ func (w *world) noted() *world { return w.restart() }
 func (w *world) remembered(says string) {
 	w.t.Helper()
 	group, _ := graphiti.Namer{}.Group(graphiti.ScopeWorkspace, graphiti.Who{User: "user:josh", Workspace: widgets})
-	waitUntil(w.t, "notes of "+says, func() (found bool) {
-		err := w.app.parts.state.Snapshots.Each(w.t.Context(), func(_ string, body []byte) error {
-			found = found || strings.Contains(string(body), `"asked":"`+says)
-			return nil
-		}, group)
-		return found && err == nil
-	})
+	w.shortTerm(group, `"asked":"`+says)
 }
 
 // withMemories runs a test over what keeps memories, and what keeps state.

@@ -393,7 +393,9 @@ func TestASessionIsSomebodys(t *testing.T) {
 	for _, key := range []string{"sk-a", "sk-b"} {
 		w.exchange("/v1/chat/completions", chat(user("I am "+key)), "Authorization", "Bearer "+key, "X-Graphiti-Session", "s1")
 	}
-	w.delivered(2)
+	for _, said := range []string{"I am sk-a", "I am sk-b"} {
+		w.shortTerm(graphiti.SessionScope("session:s1", ""), said)
+	}
 	if _, err := w.cli("memory", "forget", "--session", "s1", "--yes"); err == nil || !strings.Contains(err.Error(), "credential") {
 		t.Errorf("%v", err)
 	}

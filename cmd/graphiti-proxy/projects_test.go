@@ -280,6 +280,7 @@ func TestSessionIDInTwoProjects(t *testing.T) {
 	}
 	w.see(qwen(one, user("We decided to use Postgres for it.")), id...)
 	w.delivered(3)
+	w.shortTerm(graphiti.SessionScope("session:main", ""), "Postgres")
 	if saw, header := w.see(qwen(other, user(asks)), id...); strings.Contains(saw[0], "Bluefin") || strings.Contains(saw[0], "Postgres") {
 		t.Errorf("the other: %q, %s", saw, header)
 	}

@@ -23,6 +23,7 @@ func TestExportIsImported(t *testing.T) {
 		t.Errorf("%q, %v", out, err)
 	}
 	w.delivered(4)
+	w.shortTerm(w.group(), "Miso")
 	first, err := w.cli("memory", "export")
 	if err != nil || strings.Count(first, "\n") < 7 {
 		t.Fatalf("%v\n%s", err, first)
