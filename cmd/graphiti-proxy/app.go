@@ -228,12 +228,11 @@ func (a *app) openParts() (proxy.Memory, error) {
 	}
 	pending := proxy.NewPendingTurns(cfg.Ingest.IdleFlush, a.pipeline.Add, a.quiet)
 	a.OnClose("open turns", func(context.Context) error { pending.Close(); return nil })
-	a.parts = &parts{state: state, facts: facts, pending: pending}
+	responses := response.Start(a.quiet, a.budget)
+	a.parts = &parts{state: state, facts: facts, pending: pending, responses: responses}
 	a.planner = inject.New(a.planning(cfg, namer))
 	a.OnClose("recall", func(context.Context) error { a.planner.Close(); return nil })
-	responses := response.Start(a.quiet, a.budget)
-	a.OnClose("answers", func(context.Context) error { responses.Close(); return nil }) // before recall, which notes what they end
-	a.parts.responses = responses
+	a.OnClose("answers", func(context.Context) error { responses.Close(); return nil }) // before recall, which notes them
 	a.service = service.New(service.Options{
 		Memory: a.memory, Pipeline: a.pipeline, Planner: a.planner, Facts: facts, State: state,
 		Shared: a.shared, Name: telemetry.ProcessName(),
