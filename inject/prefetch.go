@@ -71,6 +71,9 @@ func (m *Memory) prefetch(who graphiti.Who, generation int64, query string) {
 	}
 	w := warm{generation: generation, terms: terms(query, heaviest), groups: m.opts().Reads(who, false)}
 	for _, t := range w.groups {
+		if !m.opts().Prefetch { // not any more: consent was withdrawn, say
+			return
+		}
 		f := (<-m.fly(flightKey{t.Group, query, generation})).Val.(*flight) //nolint:forcetypeassert // what run returns
 		if f.err != nil {
 			return

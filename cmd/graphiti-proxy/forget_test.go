@@ -240,7 +240,10 @@ func TestForgettingWhatIsUnderWay(t *testing.T) {
 	w = start(t, dir, settings)
 	w.ask("s1", append(talk, answered("Understood."), user("The stable is called Juniper."))...)
 	w.ask("s3", user("The ferry is called Oleander."), answered("I see."), user("Thanks.")) // earlier turns come in their order
-	waitUntil(t, "the turns", func() bool { return strings.Contains(strings.Join(w.held(), "\n"), "Oleander") })
+	waitUntil(t, "the turns", func() bool {
+		held := strings.Join(w.held(), "\n")
+		return strings.Contains(held, "Oleander") && strings.Contains(held, "Juniper")
+	})
 	for _, episode := range w.heldIn("user_josh") {
 		if strings.Contains(episode.Content, "Foxglove") || strings.Contains(episode.Content, "Larkspur") {
 			t.Errorf("it came back as %s: %q", episode.Name, episode.Content)

@@ -309,6 +309,9 @@ func TestConsentTakenBack(t *testing.T) {
 		t.Error(header)
 	}
 	waitUntil(t, "the second turn", func() bool { return w.app.queue().Verified == 2 })
+	waitUntil(t, "what is looked up for the third", func() bool {
+		return slices.ContainsFunc(g.Requests(), func(r graphititest.Request) bool { return bytes.Contains(r.Body, []byte("You told me")) })
+	})
 	if _, err := w.app.reload(&without); err != nil {
 		t.Fatal(err)
 	}
