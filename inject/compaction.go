@@ -10,6 +10,7 @@ import (
 	"github.com/graphiti-proxy/graphiti-proxy/dialect"
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti"
 	"github.com/graphiti-proxy/graphiti-proxy/inject/line"
+	"github.com/graphiti-proxy/graphiti-proxy/inject/turnkey"
 )
 
 // summary plans for a request in which a client has its history summarised.
@@ -20,7 +21,7 @@ func (m *Memory) summary(t *turn, who graphiti.Who, mode Mode, p Plan) Plan {
 	p.Outcome = Outcome{Status: StatusSkipped, Reason: ReasonSummary}
 	// The instruction may be no person's message, and then the conversation's
 	// fingerprint is that of the turn before.
-	t.own = TurnKey(who.Session+"\x00summary", dialect.Fingerprint(t.keys[len(t.keys)-1]))
+	t.own = turnkey.Of(who.Session+"\x00summary", dialect.Fingerprint(t.keys[len(t.keys)-1]))
 	p.Turn = t.own.String()
 	if mode.Ingest {
 		p.Write = m.opts().Writes(who)

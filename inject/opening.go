@@ -10,6 +10,7 @@ import (
 
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti"
 	"github.com/graphiti-proxy/graphiti-proxy/inject/line"
+	"github.com/graphiti-proxy/graphiti-proxy/inject/turnkey"
 )
 
 // Opening is what is known at the beginning of a conversation, whether or not a
@@ -40,7 +41,7 @@ func (m *Memory) opening(t *turn, who graphiti.Who) (lines []string) {
 			}
 		}
 	}
-	if t.own == (Key{}) && t.begins() && o.Opening != nil {
+	if t.own == (turnkey.Key{}) && t.begins() && o.Opening != nil {
 		ctx, cancel := context.WithDeadline(context.Background(), t.deadline)
 		defer cancel()
 		add(m.card(ctx, t, who), o.CardChars)
@@ -90,7 +91,7 @@ type last struct {
 
 func lastKey(who graphiti.Who) string {
 	sum := graphiti.Digest("last session", who.Tenant, who.User, who.SystemActor, who.Workspace)
-	return Key(sum[:len(Key{})]).String()
+	return turnkey.Key(sum[:len(turnkey.Key{})]).String()
 }
 
 // rememberLast notes that a session of which there is something to tell is the

@@ -18,6 +18,7 @@ import (
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti"
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti/person"
 	"github.com/graphiti-proxy/graphiti-proxy/inject/line"
+	"github.com/graphiti-proxy/graphiti-proxy/inject/turnkey"
 )
 
 // Mode says what may be done for one request.
@@ -65,7 +66,7 @@ type Plan struct {
 
 // Unseen is an earlier turn that may not have been kept.
 type Unseen struct {
-	Turn       Key
+	Turn       turnkey.Key
 	Message    int   // what the person said
 	Generation int64 // of its first request, or of one behind it
 
@@ -121,11 +122,12 @@ type Memory struct {
 	base   context.Context // of searches that outlive their request
 	cancel context.CancelFunc
 
-	flights singleflight.Group       // searches under way
-	warm    *lru.Cache[string, warm] // what was found for sessions after their last turn
-	shown   *lru.Cache[Key, shown]   // what the blocks of sessions have shown
-	times   times                    // of searches
-	warming chan struct{}            // holds a token for each prefetch under way
+	flights singleflight.Group             // searches under way
+	warm    *lru.Cache[string, warm]       // what was found for sessions after their last turn
+	shown   *lru.Cache[turnkey.Key, shown] // what the blocks of sessions have shown
+	keys    *turnkey.Memo                  // those of long conversations
+	times   times                          // of searches
+	warming chan struct{}                  // holds a token for each prefetch under way
 
 	mu      sync.Mutex // guards what follows
 	closed  bool
@@ -136,7 +138,8 @@ type Memory struct {
 func New(o Options) *Memory {
 	m := &Memory{warming: make(chan struct{}, prefetches)}
 	m.warm, _ = lru.New[string, warm](warmMax) // fails for no size only
-	m.shown, _ = lru.New[Key, shown](shownMax)
+	m.shown, _ = lru.New[turnkey.Key, shown](shownMax)
+	m.keys = turnkey.NewMemo()
 	m.o.Store(&o)
 	m.base, m.cancel = context.WithCancel(context.Background())
 	return m
@@ -193,7 +196,7 @@ func (m *Memory) Plan(c *dialect.Conversation, chain []dialect.Fingerprint, who 
 	// Storing what is found is given the last moment.
 	t := turn{c: c, lists: rooms.Get().(*lists), first: first, guest: !mode.Ingest, generation: mode.Generation, until: until, deadline: until.Add(graphiti.SearchTime(m.opts().Timeout) - m.opts().Timeout)}
 	defer rooms.Put(t.lists)
-	t.lookUp(m.opts().Decisions, chain, who.Session, first)
+	t.lookUp(m.opts().Decisions, chain, m.keys, who.Session, first)
 	p.Generation = mode.Generation
 	p.Inserts, p.Forgotten = t.repeated(), t.forgotten()
 	if mode.Replay {
@@ -240,7 +243,7 @@ func (m *Memory) recall(t *turn, who graphiti.Who, query string) (Decision, Outc
 	for _, r := range reads {
 		t.groups = append(t.groups, r.Group)
 	}
-	weighed := t.own == (Key{}) && m.opts().MinScore > 0 // what a whole conversation is about is no question
+	weighed := t.own == (turnkey.Key{}) && m.opts().MinScore > 0 // what a whole conversation is about is no question
 	before := m.opening(t, who)
 	if weighed && !asks(t.c.Text(t.c.Last)) {
 		return alone(before, StatusEmpty)

@@ -14,6 +14,7 @@ import (
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti/strength"
 	"github.com/graphiti-proxy/graphiti-proxy/inject/line"
 	"github.com/graphiti-proxy/graphiti-proxy/inject/note"
+	"github.com/graphiti-proxy/graphiti-proxy/inject/turnkey"
 )
 
 // Snapshots keeps a text by key, for the groups and the sessions whose forgetting
@@ -125,9 +126,9 @@ func SnapshotOf(lines []string, session string) []byte {
 
 // snapshotID names a person's session in a workspace: others may use the same
 // id, and the person may use it elsewhere.
-func snapshotID(who graphiti.Who) Key {
+func snapshotID(who graphiti.Who) turnkey.Key {
 	sum := graphiti.Digest("snapshot", who.Tenant, who.User, who.SystemActor, who.Workspace, who.Session)
-	return Key(sum[:len(Key{})])
+	return turnkey.Key(sum[:len(turnkey.Key{})])
 }
 
 func snapshotKey(who graphiti.Who) string { return snapshotID(who).String() }

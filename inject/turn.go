@@ -9,6 +9,7 @@ import (
 	"github.com/graphiti-proxy/graphiti-proxy/deadline"
 	"github.com/graphiti-proxy/graphiti-proxy/dialect"
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti"
+	"github.com/graphiti-proxy/graphiti-proxy/inject/turnkey"
 )
 
 // turn is one request's newest turn, while it is decided about.
@@ -25,12 +26,13 @@ type turn struct {
 	err      error       // of the look-up
 	decision *Decision   // about the newest turn; nil: there is none
 	looks    []Searched
-	own      Key // of a request that is no turn; zero where it is one
+	own      turnkey.Key // of a request that is no turn; zero where it is one
 }
 
 // lists are what is noted of each message that a person wrote.
 type lists struct {
 	at   []int // where it stands among all messages
+	from []dialect.Fingerprint
 	keys [][16]byte
 }
 
@@ -38,14 +40,15 @@ type lists struct {
 var rooms = sync.Pool{New: func() any { return new(lists) }}
 
 // lookUp finds what was decided about every message that a person wrote.
-func (t *turn) lookUp(d Decisions, chain []dialect.Fingerprint, session string, first bool) {
-	t.at, t.keys = t.at[:0], t.keys[:0]
+func (t *turn) lookUp(d Decisions, chain []dialect.Fingerprint, keys *turnkey.Memo, session string, first bool) {
+	t.at, t.from = t.at[:0], t.from[:0]
 	for i := 0; i <= t.c.Last; i++ {
 		if t.c.Messages[i].Person {
 			t.at = append(t.at, i)
-			t.keys = append(t.keys, TurnKey(session, chain[i]))
+			t.from = append(t.from, chain[i])
 		}
 	}
+	t.keys = keys.Append(t.keys[:0], session, t.from)
 	if !first {
 		ctx := deadline.New(context.Background(), t.deadline)
 		defer ctx.Stop()
@@ -56,11 +59,11 @@ func (t *turn) lookUp(d Decisions, chain []dialect.Fingerprint, session string, 
 	}
 }
 
-func (t *turn) key() Key {
-	if t.own != (Key{}) {
+func (t *turn) key() turnkey.Key {
+	if t.own != (turnkey.Key{}) {
 		return t.own
 	}
-	return Key(t.keys[len(t.keys)-1])
+	return turnkey.Key(t.keys[len(t.keys)-1])
 }
 
 // lookBack is how many earlier turns are looked at that an earlier process
@@ -74,7 +77,7 @@ func (t *turn) unseen(most int) (turns []Unseen) {
 	from := max(0, earlier-max(most, lookBack))
 	turns = make([]Unseen, 0, earlier-from)
 	for n := from; n < earlier; n++ {
-		turns = append(turns, Unseen{Turn: Key(t.keys[n]), Message: t.at[n], back: earlier - n, doubt: t.err != nil})
+		turns = append(turns, Unseen{Turn: turnkey.Key(t.keys[n]), Message: t.at[n], back: earlier - n, doubt: t.err != nil})
 	}
 	date(turns, t.earlier[from:earlier], t.earlier[earlier].of(t.generation))
 	kept := turns[:0]
@@ -168,7 +171,7 @@ func (t *turn) repeated() []dialect.Insert {
 func (t *turn) episodes() map[string]struct{} {
 	names := make(map[string]struct{}, 2*len(t.keys))
 	for _, k := range t.keys {
-		id := Key(k).String()
+		id := turnkey.Key(k).String()
 		names[graphiti.EpisodeName(id, graphiti.RoleUser)] = struct{}{}
 		names[graphiti.EpisodeName(id, graphiti.RoleAssistant)] = struct{}{}
 	}

@@ -1,0 +1,65 @@
+package turnkey
+
+import (
+	"slices"
+
+	lru "github.com/hashicorp/golang-lru/v2"
+
+	"github.com/graphiti-proxy/graphiti-proxy/dialect"
+)
+
+const (
+	sessionsMax = 256     // that are remembered
+	turnsMin    = 8       // of a session that is
+	turnsMax    = 1 << 10 // of one that are remembered
+	someNew     = 8       // one part in so many has to be new for a session to be remembered again
+)
+
+// Memo remembers the keys of long conversations, which come with each request:
+// to hash all of them anew takes longer than to read what is new. A key is given
+// for no other session and fingerprint than those that it was made from. It is
+// safe for concurrent use.
+type Memo struct{ sessions *lru.Cache[string, made] }
+
+// made are the keys of a session's first turns, and what they were made from. It
+// never changes.
+type made struct {
+	from []dialect.Fingerprint
+	keys [][16]byte
+}
+
+// NewMemo returns a Memo that remembers nothing yet.
+func NewMemo() *Memo {
+	sessions, err := lru.New[string, made](sessionsMax)
+	if err != nil {
+		panic("BUG: " + err.Error())
+	}
+	return &Memo{sessions}
+}
+
+// Append appends to dst the keys of the turns that messages with these
+// fingerprints open in a session.
+func (m *Memo) Append(dst [][16]byte, session string, from []dialect.Fingerprint) [][16]byte {
+	if len(from) < turnsMin {
+		for _, f := range from {
+			dst = append(dst, Of(session, f))
+		}
+		return dst
+	}
+	known, _ := m.sessions.Get(session)
+	begin, fresh := len(dst), 0
+	for i, f := range from {
+		if i < len(known.from) && known.from[i] == f {
+			dst = append(dst, known.keys[i])
+			continue
+		}
+		dst = append(dst, Of(session, f))
+		if i < turnsMax {
+			fresh++
+		}
+	}
+	if n := min(len(from), turnsMax); fresh > n/someNew {
+		m.sessions.Add(session, made{slices.Clone(from[:n]), slices.Clone(dst[begin:][:n])})
+	}
+	return dst
+}
