@@ -383,6 +383,7 @@ func TestBackgroundAnswer(t *testing.T) {
 	t.Cleanup(up.Close)
 	w := start(t, t.TempDir(), map[string]string{"upstream.openai": up.URL})
 	w.exchange("/v1/responses", m{"model": "m", "background": true, "input": "How is the weather in Lisbon?"})
+	waitUntil(t, "what says that it goes on in the background", w.app.parts.pending.Referable)
 	for range 4 {
 		resp, err := w.client.Get("http://" + w.app.proxy.Addr().String() + "/v1/responses/resp_7")
 		if err != nil {
