@@ -314,7 +314,7 @@ func TestRecallNeverTakesLongerThanItsTimeout(t *testing.T) {
 	}{
 		{"slow", nil, 300 * time.Millisecond, 400 * time.Millisecond},
 		{"slow though it is ready", func(string) bool { return true }, 300 * time.Millisecond, 400 * time.Millisecond},
-		{"reading a group first", func(group string) bool { return group != "u" }, unready, unready},
+		{"reading a group first", func(group string) bool { return group != "u" }, 400 * time.Millisecond / unready, 400 * time.Millisecond / unready},
 	} {
 		t.Run(tc.name, func(t *testing.T) { neverLonger(t, tc.ready, tc.least, tc.most) })
 	}

@@ -87,7 +87,7 @@ func (m *Memory) search(query string, generation int64, targets []graphiti.Targe
 	if source != SourceLive {
 		return out, looks, source, nil
 	}
-	if soon := now.Add(unready); m.mustRead(targets) && soon.Before(deadline) {
+	if soon := now.Add(m.opts().Timeout / unready); m.mustRead(targets) && soon.Before(deadline) {
 		deadline = soon
 	}
 	timer := time.NewTimer(time.Until(deadline))
@@ -124,10 +124,10 @@ func (m *Memory) search(query string, generation int64, targets []graphiti.Targe
 	return out, looks, source, nil
 }
 
-// unready is how long a request waits for a memory that reads a group before it can
-// search it, as after a start: a small one is read by then, and what is found in
-// a large one is for the next turn.
-const unready = 75 * time.Millisecond
+// unready is which part, one of so many, of the timeout a request waits for a memory
+// that reads a group before it can search it, as after a start: a small one is
+// read by then, and what is found in a large one is for the next turn.
+const unready = 5
 
 // mustRead reports whether the memory has to read one of these groups first.
 func (m *Memory) mustRead(targets []graphiti.Target) bool {
