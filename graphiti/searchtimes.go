@@ -6,9 +6,10 @@ import (
 )
 
 // SearchTime is the part of recall.timeout that a request waits for searches: the
-// rest, an eighth and 50 ms at most, is for storing what was decided.
+// rest is for storing what was decided: an eighth, and at most 50 ms or, of a long
+// timeout, a sixteenth.
 func SearchTime(timeout time.Duration) time.Duration {
-	return timeout - min(timeout/8, 50*time.Millisecond)
+	return timeout - min(timeout/8, max(50*time.Millisecond, timeout/16))
 }
 
 // SearchTimes says how long the newest searches of a service took, and how long a
