@@ -1,0 +1,20 @@
+package graphiti
+
+import (
+	"testing"
+	"time"
+)
+
+// TestTimeForStoring: what a request does not wait for searches is for storing
+// what was decided, and is a small part of what it waits in all.
+func TestTimeForStoring(t *testing.T) {
+	for timeout, want := range map[time.Duration]time.Duration{
+		8 * time.Millisecond: time.Millisecond, 200 * time.Millisecond: 25 * time.Millisecond,
+		400 * time.Millisecond: 50 * time.Millisecond, 800 * time.Millisecond: 50 * time.Millisecond,
+		1600 * time.Millisecond: 100 * time.Millisecond, time.Minute: 3750 * time.Millisecond,
+	} {
+		if got := timeout - SearchTime(timeout); got != want {
+			t.Errorf("%s of %s, want %s", got, timeout, want)
+		}
+	}
+}
