@@ -72,6 +72,10 @@ const (
 	// transaction that changes more writes pages before its end, and again.
 	writerCache = "8192"
 
+	// restAfter is how long nobody uses a connection until the pages that it
+	// holds are given back.
+	restAfter = time.Minute
+
 	// logMost is from how many bytes on the log is folded into the file.
 	logMost = 8 << 20
 )
@@ -153,6 +157,7 @@ func connect(path string, o Options) (*DB, error) {
 	}
 	d.read.SetMaxOpenConns(readers)
 	d.read.SetMaxIdleConns(readers)
+	d.read.SetConnMaxIdleTime(restAfter)
 	// Both end when Close closes the queue.
 	go d.run()
 	go d.foldLog()
@@ -170,6 +175,7 @@ func dsn(path string, s Sync, readOnly bool) string {
 	q.Add("_pragma", "wal_autocheckpoint(0)") // foldLog does it
 	q.Add("_pragma", "journal_size_limit(0)") // the log is as long as it is in use
 	if readOnly {
+		q.Add("mode", "rw") // a connection that comes later makes no file
 		q.Add("_pragma", "query_only(ON)")
 	} else {
 		q.Add("_pragma", "cache_size(-"+writerCache+")")

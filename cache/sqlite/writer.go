@@ -77,7 +77,11 @@ func (d *DB) run() {
 		defer tx.close()
 	}
 	batch := make([]*job, 0, maxBatch)
-	for j := range d.queue {
+	for {
+		j, open := d.next(tx)
+		if !open {
+			return
+		}
 		batch = d.gather(append(batch[:0], j))
 		if err != nil {
 			for _, j := range batch {
@@ -87,6 +91,23 @@ func (d *DB) run() {
 		}
 		d.commit(tx, batch)
 	}
+}
+
+// next waits for a job. Where none comes for a while, the pages that the writer
+// holds are given back.
+func (d *DB) next(tx *Tx) (j *job, open bool) {
+	rest := time.NewTimer(restAfter)
+	defer rest.Stop()
+	select {
+	case j, open = <-d.queue:
+		return j, open
+	case <-rest.C:
+	}
+	if tx.conn != nil {
+		_, _ = tx.conn.ExecContext(context.Background(), "PRAGMA shrink_memory") // they stay where that fails
+	}
+	j, open = <-d.queue
+	return j, open
 }
 
 // gather adds the jobs that wait. Where none of them is in a hurry it waits for

@@ -1,9 +1,14 @@
 package sqlite
 
 import (
+	"database/sql"
+	"path/filepath"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
+
+	driver "modernc.org/sqlite"
 )
 
 // TestWhatIsInNoHurryWaitsForCompany: as long as nothing comes that is in a
@@ -85,4 +90,70 @@ func TestNotesDoNotEndAfterAFew(t *testing.T) {
 			t.Errorf("%d jobs after %s", n, time.Since(begin))
 		}
 	})
+}
+
+// pagesOf is how many bytes a connection holds pages in.
+func pagesOf(t *testing.T, c *sql.Conn) (bytes int) {
+	t.Helper()
+	err := c.Raw(func(c any) (err error) {
+		bytes, _, err = c.(driver.DBStatus).Status(driver.DBStatusCacheUsed, false) //nolint:forcetypeassert // the driver's only type
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return bytes
+}
+
+// TestPagesAreGivenBack when nobody uses the file for a while; it can be used
+// then as before.
+func TestPagesAreGivenBack(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		d, err := Open(filepath.Join(t.TempDir(), "a.db"), Options{Migrations: []string{"CREATE TABLE t (v TEXT) STRICT"}, Sync: SyncNormal})
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer d.Close()
+		var conn *sql.Conn // the writer's
+		use := func() (rows int) {
+			t.Helper()
+			err := d.Write(t.Context(), func(tx *Tx) error {
+				conn = tx.conn
+				_, err := tx.Exec("INSERT INTO t VALUES (?)", strings.Repeat("x", 1<<20))
+				return err
+			})
+			if err == nil {
+				err = d.QueryRow(t.Context(), "SELECT count(*) FROM t WHERE v > 'a'", nil, &rows)
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+			return rows
+		}
+		for n := range 2 {
+			if rows := use(); rows != n+1 {
+				t.Fatalf("%d rows", rows)
+			}
+			if bytes, open := pagesOf(t, conn), d.read.Stats().OpenConnections; bytes < 512<<10 || open == 0 {
+				t.Fatalf("%d bytes are held, %d connections are open", bytes, open)
+			}
+			time.Sleep(3 * restAfter)
+			synctest.Wait()
+			if bytes, open := pagesOf(t, conn), d.read.Stats().OpenConnections; bytes > 64<<10 || open != 0 {
+				t.Errorf("%d bytes are still held, %d connections are still open", bytes, open)
+			}
+		}
+	})
+}
+
+// TestAReaderMakesNoFile where the one is gone that it was to read.
+func TestAReaderMakesNoFile(t *testing.T) {
+	db, err := sql.Open("sqlite", dsn(filepath.Join(t.TempDir(), "gone.db"), SyncNormal, true))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer db.Close()
+	if err := db.PingContext(t.Context()); err == nil {
+		t.Error("a file was made")
+	}
 }
