@@ -20,26 +20,22 @@ const (
 // and whether the caller has one. Graphiti accepts letters, digits, "-" and
 // "_" only, and its worker dies of anything else: no input yields such an id.
 func (n Namer) Group(s Scope, w Who) (id string, ok bool) {
-	key, raw := "", ""
+	key, name := "", ""
 	switch s {
 	case ScopeSession:
-		key = w.Session
-		raw = "session_" + strings.TrimPrefix(key, "session:")
+		key, name = w.Session, strings.TrimPrefix(w.Session, "session:")
 	case ScopeWorkspace:
-		key = w.Workspace
-		raw = "workspace_" + key
+		key, name = w.Workspace, w.Workspace
 	case ScopeUser:
-		key = w.User
-		raw = rawUser(key)
+		key, name = w.User, bareUser(w.User)
 	case ScopeAgent:
 		if w.Agent != "" && w.User != "" {
 			key = "agent:" + w.Agent + "|" + w.User
-			raw = "agent_" + w.Agent + "__" + rawUser(w.User)
+			name = w.Agent + "__user_" + bareUser(w.User)
 		}
 	case ScopeSystem:
 		if w.SystemActor != "" {
-			key = "system:" + w.SystemActor
-			raw = "system_" + w.SystemActor
+			key, name = "system:"+w.SystemActor, w.SystemActor
 		}
 	}
 	if key == "" {
@@ -50,6 +46,7 @@ func (n Namer) Group(s Scope, w Who) (id string, ok bool) {
 		tenant = ""
 	}
 	if n.Raw {
+		raw := string(s) + "_" + name
 		if tenant != "" {
 			raw = "t" + tenant[:min(rawTenant, len(tenant))] + "_" + raw
 		}
@@ -62,7 +59,7 @@ func (n Namer) Group(s Scope, w Who) (id string, ok bool) {
 	return "graphiti_" + string(s) + "_" + hex.EncodeToString(sum[:16]), true
 }
 
-func rawUser(key string) string { return "user_" + strings.TrimPrefix(key, "user:") }
+func bareUser(key string) string { return strings.TrimPrefix(key, "user:") }
 
 // inID reports whether Graphiti accepts a character in an id.
 func inID(r rune) bool {

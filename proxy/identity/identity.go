@@ -62,8 +62,11 @@ func (id *Settings) Identify(cl *Claims, h *fasthttp.RequestHeader, conv *dialec
 	cl.collect()
 	cl.verify(id.OpenWebUI)
 	var room [2]string
-	shown := credentialsOf(h, room[:0])
-	cl.headersOnly = id.Multi && !id.BodyUsers && id.trusts(&shown)
+	var shown credentials // of one person they say nothing
+	if id.Multi {
+		shown = credentialsOf(h, room[:0])
+		cl.headersOnly = !id.BodyUsers && id.trusts(&shown)
+	}
 	w := &c.Who
 	for kind, field := range [kinds]*string{&w.Session, &w.User, &w.Workspace, &w.Agent, &w.SystemActor} {
 		*field, c.Why[kind] = cl.claim(kind)

@@ -17,8 +17,9 @@ const (
 	longBody = 128 << 10
 )
 
-// rooms are conversations that nobody reads, with room for long bodies.
-var rooms sync.Pool
+// rooms are conversations that nobody reads, with room for long bodies; boxes
+// had one, which is lent.
+var rooms, boxes sync.Pool
 
 // Lend gives c, which is empty, room for a long body where some is kept. It does
 // nothing for a short one.
@@ -27,7 +28,8 @@ func Lend(c *dialect.Conversation, length int) {
 		return
 	}
 	if long, _ := rooms.Get().(*dialect.Conversation); long != nil {
-		*c = *long
+		*c, *long = *long, dialect.Conversation{}
+		boxes.Put(long)
 	}
 }
 
@@ -37,8 +39,13 @@ func TakeBack(c *dialect.Conversation) {
 	if size <= Small {
 		return
 	}
-	if long := *c; size <= kept {
-		rooms.Put(&long)
+	if size <= kept {
+		long, _ := boxes.Get().(*dialect.Conversation)
+		if long == nil {
+			long = new(dialect.Conversation)
+		}
+		*long = *c
+		rooms.Put(long)
 	}
 	*c = dialect.Conversation{}
 }

@@ -27,6 +27,7 @@ type Exchange struct {
 	marked     bool   // a proxy in front has marked the request, see hops.go
 
 	body     []byte    // what was read of the request's body
+	box      *[]byte   // that the body's buffer came in from bodies; nil: it is new
 	rest     io.Reader // the body's rest, to be streamed; nil when body holds all
 	fields   int       // how many the head has, where the body comes in chunks
 	trailers []byte    // lines behind a body in chunks that was read whole
