@@ -37,6 +37,7 @@ func (e *Store) Search(ctx context.Context, groups []string, query string, max i
 		if err != nil {
 			return nil, err
 		}
+		facts = append(make([]graphiti.Fact, 0, len(facts)+len(hits)), facts...) // they are kept: no larger than they are
 		for _, h := range hits {
 			facts = append(facts, h.fact(name, terms))
 		}

@@ -144,6 +144,20 @@ func (g *Group) speak(name string) {
 	g.bytes += speakerBytes + 2*len(name)
 }
 
+// fit gives back the room that lists have left.
+func (g *Group) fit() {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.bytes -= cap(g.notes) * noteBytes
+	g.notes = slices.Clone(g.notes)
+	g.bytes += cap(g.notes) * noteBytes
+	for _, l := range g.lists {
+		g.bytes -= cap(l.deltas)
+		l.deltas = slices.Clone(l.deltas)
+		g.bytes += cap(l.deltas)
+	}
+}
+
 // halve drops the older half of the places.
 func (g *Group) halve() {
 	g.mu.Lock()

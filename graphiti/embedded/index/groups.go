@@ -221,6 +221,7 @@ func (g *Groups) readInto(name string, group *Group) (err error) {
 		return fmt.Errorf("index a group: %w", err)
 	}
 	group.add(number, batch)
+	group.fit()
 	return nil
 }
 
