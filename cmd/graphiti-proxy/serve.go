@@ -68,10 +68,10 @@ func serve(ctx context.Context, out io.Writer, cfg *config.Config, read func() (
 		banner(out, a)
 	}
 	served := make(chan error, 1)
-	// Ends with Shutdown below.
+	// They end with Shutdown below, and with ctx.
 	go func() { served <- a.Serve() }()
-	budget.GiveBack()
-	a.warm(ctx) // which does so again
+	go budget.Rest(ctx)
+	a.warm(ctx)
 	for {
 		select {
 		case err := <-served:
