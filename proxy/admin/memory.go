@@ -1,11 +1,15 @@
 package admin
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"log/slog"
+	"maps"
 	"net/http"
+	"slices"
 
 	"github.com/graphiti-proxy/graphiti-proxy/service"
 )
@@ -121,14 +125,33 @@ func (s *Server) importLines() http.HandlerFunc {
 		})
 }
 
+// forgetBody is a selector each field of which says something. An empty one, as of
+// a variable that is not set, would forget more than was meant.
+type forgetBody struct{ service.Selector }
+
+func (f *forgetBody) UnmarshalJSON(b []byte) error {
+	d := json.NewDecoder(bytes.NewReader(b))
+	d.DisallowUnknownFields()
+	var fields map[string]string
+	if err := errors.Join(d.Decode(&f.Selector), json.Unmarshal(b, &fields)); err != nil {
+		return err
+	}
+	for _, name := range slices.Sorted(maps.Keys(fields)) {
+		if fields[name] == "" {
+			return fmt.Errorf("%s is empty: leave it out, or say what is meant", name)
+		}
+	}
+	return nil
+}
+
 func (s *Server) forget() http.HandlerFunc {
-	return call(s, "forget", http.StatusBadGateway, service.Selector{}, maxBody,
-		func(ctx context.Context, m *service.Service, in *service.Selector) (service.Forgotten, entry, error) {
-			done, err := m.Forget(ctx, *in)
+	return call(s, "forget", http.StatusBadGateway, forgetBody{}, maxBody,
+		func(ctx context.Context, m *service.Service, in *forgetBody) (service.Forgotten, entry, error) {
+			done, err := m.Forget(ctx, in.Selector)
 			if in.Card != "" { // what it says is nobody's business here
-				return done, entry{auditName(*in), nil, []any{slog.Int("card_lines", len(done.Card))}}, err
+				return done, entry{auditName(in.Selector), nil, []any{slog.Int("card_lines", len(done.Card))}}, err
 			}
-			return done, entry{who: auditName(*in), groups: []string{in.Group}}, err
+			return done, entry{who: auditName(in.Selector), groups: []string{in.Group}}, err
 		})
 }
 
