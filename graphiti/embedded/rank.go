@@ -21,6 +21,7 @@ const (
 	saturation  = 0.8 // how soon a word that is said again adds nothing (BM25's k1)
 	lengthPart  = 0.5 // how much a long message is held against (BM25's b)
 	nameWeight  = 0.4 // of a speaker's name: most of what they say does not have it
+	lightPart   = 0.2 // of a verb that says little, such as "done"
 	earlierPart = 0.3 // of a word that only what was asked before has
 	sameTalk    = 12  // messages before and after that are the same talk
 	talkWeight  = 0.8 // of a talk that has all the words
@@ -49,6 +50,7 @@ type term struct {
 	messages int     // that have it, in all
 	idf      float64
 	name     bool // a speaker's
+	light    bool // a verb that says little
 	earlier  bool // of what was asked before
 }
 
@@ -84,6 +86,9 @@ func (t *term) weight() float64 {
 	w := t.idf
 	if t.name {
 		w *= nameWeight
+	}
+	if t.light {
+		w *= lightPart
 	}
 	if t.earlier {
 		w *= earlierPart

@@ -49,6 +49,10 @@ func TestRanking(t *testing.T) {
 			talk(t, e, "a", day(1, 5), "Ann", "I adopted a dog, a small one with a white ear.", "Bob", "Congratulations.")
 			talk(t, e, "b", day(1, 6), "Bob", "I adopted a dog, an old one from the shelter.", "Ann", "Nice.")
 		}, "Which dog did Ann adopt?", "Ann, 2026-01-05: I adopted a dog, a small one with a white ear.", ""},
+		{"a verb that says little", func(e *Store) {
+			talk(t, e, "a", day(1, 5), "Ann", "My favourite sport is fencing, with the sabre.")
+			talk(t, e, "b", day(1, 6), "Ann", "The kitchen is done.")
+		}, "Which sport has Ann done?", "Ann, 2026-01-05: My favourite sport is fencing, with the sabre.", ""},
 		{"when it was said", func(e *Store) {
 			talk(t, e, "a", day(2, 5), "Ann", "We went to the lake.")
 			talk(t, e, "b", day(7, 5), "Ann", "We went to the lake.")

@@ -9,6 +9,7 @@ import (
 
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti"
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti/embedded/index"
+	"github.com/graphiti-proxy/graphiti-proxy/graphiti/strength"
 )
 
 const (
@@ -127,7 +128,7 @@ func lookUp(g *index.Group, words []string) []term {
 	all, size := make([]term, len(words)), g.Size()
 	for i, w := range words {
 		places, messages := g.Find(w, common)
-		all[i] = term{word: w, places: places, messages: messages, idf: idf(messages, size)}
+		all[i] = term{word: w, places: places, messages: messages, idf: idf(messages, size), light: strength.Light(w)}
 	}
 	return all
 }

@@ -53,3 +53,11 @@ func TestTells(t *testing.T) {
 		}
 	}
 }
+
+func TestLightVerbs(t *testing.T) {
+	for word, want := range map[string]bool{"done": true, "went": true, "gemacht": true, "hízo": true, "vão": true, "bring": true, "swim": false, "want": false, "verb": false} {
+		if got := Light(word); got != want {
+			t.Errorf("%s: %v, want %v", word, got, want)
+		}
+	}
+}
