@@ -53,7 +53,7 @@ func (e *Store) find(ctx context.Context, g *index.Group, words []string, query 
 	if g.Number() == 0 || max <= 0 {
 		return nil, nil, nil
 	}
-	all := lookUp(g, words)
+	all := lookUp(g, words, query)
 	question, _, _ := strings.Cut(query, graphiti.Earlier)
 	asks := len(index.Words(question, maxAsked))
 	for i := asks; i < len(all); i++ {
@@ -122,13 +122,13 @@ func (e *Store) known(ctx context.Context, g *index.Group, places []ranked, near
 	return hits, nil
 }
 
-// lookUp returns every word that was asked for, those too that the group does
+// lookUp returns every word of a query that was asked for, those too that the group does
 // not have. Of those that are common the newest messages count.
-func lookUp(g *index.Group, words []string) []term {
+func lookUp(g *index.Group, words []string, query string) []term {
 	all, size := make([]term, len(words)), g.Size()
 	for i, w := range words {
 		places, messages := g.Find(w, common)
-		all[i] = term{word: w, places: places, messages: messages, idf: idf(messages, size), light: strength.Light(w)}
+		all[i] = term{word: w, places: places, messages: messages, idf: idf(messages, size), light: strength.Light(w, query)}
 	}
 	return all
 }

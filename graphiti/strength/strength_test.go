@@ -55,9 +55,24 @@ func TestTells(t *testing.T) {
 }
 
 func TestLightVerbs(t *testing.T) {
-	for word, want := range map[string]bool{"done": true, "went": true, "gemacht": true, "hízo": true, "vão": true, "bring": true, "swim": false, "want": false, "verb": false} {
-		if got := Light(word); got != want {
-			t.Errorf("%s: %v, want %v", word, got, want)
+	for _, tc := range []struct {
+		word, text string
+		want       bool
+	}{
+		{"done", "What has Ann done?", true},
+		{"go", "Where did Ann go?", true},
+		{"go", "Did Ann go to Google?", true},
+		{"make", "Make the header blue", true},
+		{"go", "Which version of Go is it?", false},
+		{"get", "Which GET request failed?", false},
+		{"gemacht", "was hat Ann gemacht", true},
+		{"hízo", "qué hízo Ann", true},
+		{"vão", "onde vão eles", true},
+		{"swim", "Where did Ann swim?", false},
+		{"want", "What does Ann want?", false},
+	} {
+		if got := Light(tc.word, tc.text); got != tc.want {
+			t.Errorf("%s in %q: %v, want %v", tc.word, tc.text, got, tc.want)
 		}
 	}
 }
