@@ -73,8 +73,13 @@ const (
 	writerCache = "8192"
 
 	// restAfter is how long nobody uses a connection until the pages that it
-	// holds are given back.
-	restAfter = time.Minute
+	// holds are given back; longer than from one look at a file that nobody
+	// uses to the next.
+	restAfter = 90 * time.Second
+
+	// readerCache is how many KiB of pages a reader holds at most. Each commit
+	// makes it read them again, so that more would seldom help.
+	readerCache = "512"
 
 	// logMost is from how many bytes on the log is folded into the file.
 	logMost = 8 << 20
@@ -177,6 +182,7 @@ func dsn(path string, s Sync, readOnly bool) string {
 	if readOnly {
 		q.Add("mode", "rw") // a connection that comes later makes no file
 		q.Add("_pragma", "query_only(ON)")
+		q.Add("_pragma", "cache_size(-"+readerCache+")")
 	} else {
 		q.Add("_pragma", "cache_size(-"+writerCache+")")
 	}

@@ -122,6 +122,9 @@ func TestPagesAreGivenBack(t *testing.T) {
 				_, err := tx.Exec("INSERT INTO t VALUES (?)", strings.Repeat("x", 1<<20))
 				return err
 			})
+			if err == nil && pagesOf(t, conn) < 512<<10 { // before a reader may take them
+				t.Fatal("the writer holds no pages")
+			}
 			if err == nil {
 				err = d.QueryRow(t.Context(), "SELECT count(*) FROM t WHERE v > 'a'", nil, &rows)
 			}
@@ -134,8 +137,8 @@ func TestPagesAreGivenBack(t *testing.T) {
 			if rows := use(); rows != n+1 {
 				t.Fatalf("%d rows", rows)
 			}
-			if bytes, open := pagesOf(t, conn), d.read.Stats().OpenConnections; bytes < 512<<10 || open == 0 {
-				t.Fatalf("%d bytes are held, %d connections are open", bytes, open)
+			if d.read.Stats().OpenConnections == 0 {
+				t.Fatal("no connection is open")
 			}
 			time.Sleep(3 * restAfter)
 			synctest.Wait()
