@@ -97,7 +97,7 @@ func (d *heldDecisions) Keep(_ context.Context, k [16]byte, made inject.Decision
 // keptRequest is a chat request of about size bytes, in a session.
 func keptRequest(size int) []byte {
 	var b strings.Builder
-	b.WriteString(`{"model":"m","messages":[{"role":"system","content":"You are kind."}`)
+	b.WriteString(`{"model":"m","messages":[{"role":"system","content":"You are kind. 00000000"}`)
 	for b.Len() < size-900 {
 		line := strings.Repeat("We spoke of the harvest, and of bread. ", 10)
 		fmt.Fprintf(&b, `,{"role":"user","content":"%s"},{"role":"assistant","content":"%s"}`, line, line)
@@ -106,9 +106,9 @@ func keptRequest(size int) []byte {
 	return fmt.Appendf(nil, "POST %s HTTP/1.1\r\nHost: localhost\r\nUser-Agent: bench/1\r\nAuthorization: Bearer sk-bench\r\nContent-Type: application/json\r\nX-Graphiti-Session: s\r\nContent-Length: %d\r\n\r\n%s", chatPath, b.Len(), b.String())
 }
 
-// keptAsker returns what asks a proxy with memory the same question again and
-// again, so that a block is repeated, and reads the answer. off has no memory.
-func keptAsker(tb testing.TB, size int, off bool) (ask func()) {
+// keptAsker returns what sends a request to a proxy with memory again and again,
+// so that a block is repeated, and reads the answer. off has no memory.
+func keptAsker(tb testing.TB, request []byte, off bool) (ask func()) {
 	tb.Helper()
 	st, namer := newState(), graphiti.Namer{}
 	m := inject.New(inject.Options{
@@ -130,7 +130,7 @@ func keptAsker(tb testing.TB, size int, off bool) (ask func()) {
 		tb.Fatal(err)
 	}
 	tb.Cleanup(func() { c.Close() })
-	request, br := keptRequest(size), bufio.NewReader(c)
+	br := bufio.NewReader(c)
 	length := len(okAnswer) - strings.Index(okAnswer, "\r\n\r\n") - 4
 	ask = func() {
 		if _, err := c.Write(request); err != nil {
@@ -166,9 +166,28 @@ func BenchmarkKept(b *testing.B) {
 		off  bool
 	}{{"off/1KiB", 1 << 10, true}, {"kept/1KiB", 1 << 10, false}, {"kept/64KiB", 64 << 10, false}, {"kept/512KiB", 512 << 10, false}} {
 		b.Run(tc.name, func(b *testing.B) {
-			ask := keptAsker(b, tc.size, tc.off)
+			ask := keptAsker(b, keptRequest(tc.size), tc.off)
 			b.ReportAllocs()
 			for b.Loop() {
+				ask()
+			}
+		})
+	}
+}
+
+// BenchmarkMissed is a request of a conversation that nobody has seen before,
+// beside one that is known: what the proxy does about all that was said. What
+// was decided about that is in memory.
+func BenchmarkMissed(b *testing.B) {
+	for _, missed := range []bool{false, true} {
+		b.Run(fmt.Sprintf("%t/512KiB", missed), func(b *testing.B) {
+			request := keptRequest(512 << 10)
+			ask, begins, n := keptAsker(b, request, false), bytes.Index(request, []byte("00000000")), 0
+			b.ReportAllocs()
+			for b.Loop() {
+				if n++; missed {
+					copy(request[begins:], fmt.Sprintf("%08d", n))
+				}
 				ask()
 			}
 		})
