@@ -7,24 +7,25 @@ import (
 	"time"
 )
 
-// TestRests: when nothing happens any more, and while it stays so.
+// TestRests: once after it was busy, and where much has become free.
 func TestRests(t *testing.T) {
-	w := watch{}
+	w := watch{busy: true}
 	for i, step := range []struct {
-		allocated uint64 // since the step before
-		want      bool
+		allocated, free uint64 // allocated since the step before
+		want            bool
 	}{
-		{10 << 20, false}, // the start
-		{50 << 20, false},
-		{10 << 10, true},
-		{10 << 10, false}, // a moment ago it was
-		{10 << 10, true},
-		{50 << 20, false},
-		{atRest, true},
-		{atRest + 1, false},
-		{0, true},
+		{10 << 20, 50 << 20, false}, // the start
+		{10 << 10, 1 << 20, true},
+		{10 << 10, 1 << 20, false}, // it was given back
+		{50 << 20, 9 << 20, false},
+		{50 << 20, 90 << 20, false}, // busy, whatever is free
+		{0, 90 << 20, true},
+		{0, 0, false},
+		{atRest, worthwhile + 1, true},
+		{atRest + 1, 0, false},
+		{atRest, 0, true},
 	} {
-		if got := w.rests(w.allocated + step.allocated); got != step.want {
+		if got := w.rests(w.allocated+step.allocated, step.free); got != step.want {
 			t.Errorf("step %d: %t", i, got)
 		}
 	}
