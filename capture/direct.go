@@ -62,6 +62,11 @@ func (p *Pipeline) addDirect(ctx context.Context, turns []ledger.Turn, note note
 // says what is wrong.
 func (p *Pipeline) addToGroup(ctx context.Context, group string, turns []ledger.Turn, note noteDelivered) (rest []ledger.Turn, kept int) {
 	rest = turns
+	leave, ok := p.inTurn.enter(group, len(turns))
+	if !ok {
+		return rest, 0
+	}
+	defer leave()
 	_, _ = p.loop.Alone(group, func() error {
 		if fault := p.disk.Check(); fault != nil { // what it would note is lost
 			return fault

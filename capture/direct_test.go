@@ -1,9 +1,11 @@
 package capture
 
 import (
+	"context"
 	"fmt"
 	"path/filepath"
 	"slices"
+	"sync"
 	"sync/atomic"
 	"testing"
 
@@ -105,4 +107,45 @@ func TestManyTurnsThatMayNotBeWritten(t *testing.T) {
 	again, says := imported(0, 2*someTurns, "held")
 	addAll(t, p, again, len(again))
 	waitFor(t, "what was said again", func() bool { return slices.Equal(m.contents("held"), says) })
+}
+
+// TestTurnsOfAGroupAtTheSameTime are written straight to the memory, one after
+// another: none goes by the ledger because another is being written.
+func TestTurnsOfAGroupAtTheSameTime(t *testing.T) {
+	m := &fakeMemory{}
+	writes, goOn := make(chan int, 2), make(chan struct{})
+	p := pipeline(t, filepath.Join(t.TempDir(), "spool.db"), m, func(o *Options) {
+		o.Direct = func(ctx context.Context, group string, messages []graphiti.Message) error {
+			writes <- len(messages)
+			<-goOn
+			return m.Write(ctx, group, messages)
+		}
+	})
+	if p.replicas != nil {
+		t.Skip("replicas keep turns elsewhere")
+	}
+	var adding sync.WaitGroup
+	for i := range 2 {
+		adding.Go(func() {
+			if err := p.Add(t.Context(), turn(fmt.Sprint(i), "g")); err != nil {
+				t.Error(err)
+			}
+		})
+		if i == 0 {
+			<-writes
+		}
+	}
+	waitFor(t, "the second turn to wait", func() bool {
+		p.inTurn.mu.Lock()
+		defer p.inTurn.mu.Unlock()
+		return p.inTurn.groups["g"].turns == 2
+	})
+	close(goOn)
+	adding.Wait()
+	if n := len(writes); n != 1 {
+		t.Errorf("%d of 2 turns were written straight to the memory", 1+n)
+	}
+	if n := len(m.contents("g")); n != 2 || len(p.inTurn.groups) != 0 {
+		t.Errorf("the memory has %d of 2 turns, %d groups are being written to", n, len(p.inTurn.groups))
+	}
 }

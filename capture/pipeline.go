@@ -67,6 +67,7 @@ type Pipeline struct {
 	stop      chan struct{}
 	ended     chan struct{} // nothing is delivered any more
 	recent    recent
+	inTurn    inTurn
 	histories histories
 	leftOut   atomic.Int64 // turns of histories
 	worker    sync.WaitGroup
@@ -105,6 +106,7 @@ func open(o Options, t deliver.Timing, openFor time.Duration) (*Pipeline, error)
 		spool: s, disk: s, secrets: redactor, stop: make(chan struct{}), ended: make(chan struct{}),
 		recent:    newRecent(),
 		histories: newHistories(),
+		inTurn:    inTurn{groups: make(map[string]*writing)},
 		unkept:    unkept{wake: make(chan struct{}, 1)}, // more than one says nothing new
 	}
 	p.o.Store(&o)
