@@ -331,6 +331,29 @@ func (ch *chooser) when(f *graphiti.Fact) string {
 
 // normal is a text by which equal statements are known.
 func normal(s string) string {
+	b, gap := make([]byte, 0, len(s)), false
+	for i := range len(s) {
+		c := s[i]
+		switch {
+		case c >= utf8.RuneSelf:
+			return normalIn(s)
+		case 'A' <= c && c <= 'Z':
+			c |= 0x20
+		case 'a' <= c && c <= 'z', '0' <= c && c <= '9':
+		default:
+			gap = len(b) > 0
+			continue
+		}
+		if gap {
+			b, gap = append(b, ' '), false
+		}
+		b = append(b, c)
+	}
+	return string(b)
+}
+
+// normalIn is normal for the letters of all languages.
+func normalIn(s string) string {
 	return strings.Join(strings.FieldsFunc(strings.ToLower(s), func(r rune) bool { return !unicode.IsLetter(r) && !unicode.IsNumber(r) }), " ")
 }
 

@@ -144,3 +144,15 @@ func TestContextShare(t *testing.T) {
 		}
 	}
 }
+
+// FuzzNormal: a text of ASCII is normal as it would be by the letters of all languages.
+func FuzzNormal(f *testing.F) {
+	for _, text := range []string{"", " ", "a", "A-b", "--a", "a--", "It's 5 pm.", "ä b", "a\x00b", "Z@[`{z", "0/9:"} {
+		f.Add(text)
+	}
+	f.Fuzz(func(t *testing.T, text string) {
+		if got, want := normal(text), normalIn(text); got != want {
+			t.Errorf("%q is %q, want %q", text, got, want)
+		}
+	})
+}

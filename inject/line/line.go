@@ -21,6 +21,27 @@ const between = " · "
 // line, close or open a tag, or hide text. Angle brackets become single
 // guillemets, because models take escaped brackets for real ones.
 func Of(text string) string {
+	if isLine(text) { // nearly all are
+		return text
+	}
+	return made(text)
+}
+
+// isLine reports whether a text is a line as it stands: of visible ASCII, with one
+// space between words.
+func isLine(text string) bool {
+	space := true // a line begins with none
+	for i := range len(text) {
+		c := text[i]
+		if c < ' ' || c >= unicode.MaxASCII || c == '<' || c == '>' || c == ' ' && space {
+			return false
+		}
+		space = c == ' '
+	}
+	return !space && len(text) <= maxChars
+}
+
+func made(text string) string {
 	var b strings.Builder
 	n, gap := 0, false
 	for _, r := range text {

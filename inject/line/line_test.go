@@ -98,3 +98,18 @@ func TestLinesShareTheirHead(t *testing.T) {
 		}
 	}
 }
+
+// FuzzOf: what is taken for a line as it stands is what would be made of it.
+func FuzzOf(f *testing.F) {
+	for _, text := range []string{
+		"", " ", "a", "a b", "a  b", " a", "a ", "a\nb", "a\tb", "<a>", "a\x7f", "a\x00", "ä", "a\u2028b", "~", "\xff",
+		strings.Repeat("a", maxChars), strings.Repeat("a", maxChars+1), strings.Repeat("a ", maxChars/2), strings.Repeat("a ", maxChars/2) + "b",
+	} {
+		f.Add(text)
+	}
+	f.Fuzz(func(t *testing.T, text string) {
+		if got, want := Of(text), made(text); got != want {
+			t.Errorf("%q is %q, want %q", text, got, want)
+		}
+	})
+}
