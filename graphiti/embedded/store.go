@@ -148,7 +148,13 @@ func (e *Store) put(ctx context.Context, write func(context.Context, func(*sqlit
 		defer e.mean.more()
 	}
 	return write(ctx, func(tx *sqlite.Tx) error {
-		g, err := numberOf(tx, group)
+		// To try to insert it each time would write down each time which number was
+		// given last.
+		var g int64
+		err := tx.QueryRow("SELECT id FROM groups WHERE name = ?", group).Scan(&g)
+		if errors.Is(err, sql.ErrNoRows) {
+			err = tx.QueryRow("INSERT INTO groups (name) VALUES (?) RETURNING id", group).Scan(&g)
+		}
 		if err != nil {
 			return err
 		}
@@ -173,20 +179,6 @@ func (e *Store) put(ctx context.Context, write func(context.Context, func(*sqlit
 		tx.Committed(func() { e.index.Committed(group, g, added) })
 		return to.keep(tx)
 	})
-}
-
-// numberOf is the number of a group, which may be a new one. To try to insert it
-// each time would write down each time which number was given last.
-func numberOf(tx *sqlite.Tx, group string) (g int64, err error) {
-	const number = "SELECT id FROM groups WHERE name = ?"
-	err = tx.QueryRow(number, group).Scan(&g)
-	if !errors.Is(err, sql.ErrNoRows) {
-		return g, err
-	}
-	if _, err = tx.Exec("INSERT INTO groups (name) VALUES (?)", group); err == nil {
-		err = tx.QueryRow(number, group).Scan(&g)
-	}
-	return g, err
 }
 
 // A message's id is its group's number and, in the lower bits, its place in the
