@@ -2,10 +2,10 @@ package capture
 
 import "sync"
 
-// mostInTurn bounds the turns that wait for one another before they are written to
-// a group: the last of them is on disk a moment later. More of them share
-// commits in the ledger, and what few imports bring at once waits for nobody.
-const mostInTurn = 8
+// mostInTurn bounds the turns that are written to a group or wait for that: the
+// second is on disk as soon as the first is and one commit more. With a third they
+// share commits in the ledger, which loses less to a kill.
+const mostInTurn = 2
 
 // inTurn has those who write straight to a group do so one after another. Else the
 // second would go to the ledger and be delivered from there, and with it all that
