@@ -11,7 +11,10 @@ import (
 )
 
 // decisionFile keeps decisions in the file of one process.
-type decisionFile struct{ db *sqlite.DB }
+type decisionFile struct {
+	db      *sqlite.DB
+	decided *decided
+}
 
 func (f decisionFile) shared() bool { return false }
 
@@ -24,23 +27,23 @@ func in(keys [][16]byte) (string, []any) {
 	return "(?" + strings.Repeat(",?", len(args)-1) + ")", args
 }
 
-// positions tells where each key stands.
-func positions(keys [][16]byte) map[[16]byte]int {
-	at := make(map[[16]byte]int, len(keys))
-	for i := range keys {
-		at[keys[i]] = i
-	}
-	return at
-}
-
 func (f decisionFile) read(ctx context.Context, keys [][16]byte, found func(int, *Decision)) error {
-	rest, args := in(keys)
+	var known [][16]byte
+	at := make(map[[16]byte]int) // where they stand among keys
+	for i, k := range keys {
+		if f.decided.may(k) {
+			known, at[k] = append(known, k), i
+		}
+	}
+	if len(known) == 0 {
+		return nil
+	}
+	rest, args := in(known)
 	rows, err := f.db.Query(ctx, "SELECT key, block, facts, ingest, generation FROM decisions WHERE key IN "+rest, args...)
 	if err != nil {
 		return err
 	}
 	defer rows.Close()
-	at := positions(keys)
 	for rows.Next() {
 		var key []byte
 		d := &Decision{}
@@ -54,6 +57,7 @@ func (f decisionFile) read(ctx context.Context, keys [][16]byte, found func(int,
 
 func (f decisionFile) keep(ctx context.Context, key [16]byte, d Decision, groups, scopes []string) (*Decision, error) {
 	kept := &Decision{}
+	f.decided.add(key)
 	err := f.db.Write(ctx, func(tx *sqlite.Tx) error {
 		if err := ctx.Err(); err != nil {
 			return err // nobody waits for it: the request has gone without

@@ -4,6 +4,7 @@ import (
 	"context"
 	"embed"
 	"fmt"
+	"sync"
 	"time"
 
 	"github.com/graphiti-proxy/graphiti-proxy/cache/sqlite"
@@ -29,7 +30,10 @@ const (
 type file struct {
 	db         *sqlite.DB
 	ttl        time.Duration
+	decided    decided
 	stop, done chan struct{}
+	cancel     context.CancelFunc
+	reading    sync.WaitGroup
 }
 
 func openFile(path string, ttl time.Duration) (*file, error) {
@@ -41,15 +45,19 @@ func openFile(path string, ttl time.Duration) (*file, error) {
 	if err != nil {
 		return nil, fmt.Errorf("open state: %w", err)
 	}
-	f := &file{db: db, ttl: ttl, stop: make(chan struct{}), done: make(chan struct{})}
-	// Ends when close closes stop.
+	ctx, cancel := context.WithCancel(context.Background())
+	f := &file{db: db, ttl: ttl, stop: make(chan struct{}), done: make(chan struct{}), cancel: cancel}
+	// Both end with close.
 	go f.sweepLoop()
+	f.reading.Go(func() { f.decided.read(ctx, db) })
 	return f, nil
 }
 
 func (f *file) close() error {
+	f.cancel()
 	close(f.stop)
 	<-f.done
+	f.reading.Wait()
 	return f.db.Close()
 }
 

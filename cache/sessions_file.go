@@ -93,3 +93,12 @@ func (f sessionFile) endPendingLater(fingerprint [16]byte) {
 		return err
 	})
 }
+
+// positions tells where each key stands.
+func positions(keys [][16]byte) map[[16]byte]int {
+	at := make(map[[16]byte]int, len(keys))
+	for i := range keys {
+		at[keys[i]] = i
+	}
+	return at
+}

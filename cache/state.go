@@ -28,7 +28,7 @@ func OpenState(path string, ttl time.Duration) (*State, error) {
 		return nil, err
 	}
 	sessions := sessionFile{f.db}
-	s := newState(decisionFile{f.db}, sessions, snapshotFile{f.db}, tenantFile{f.db}, generationFile{f.db})
+	s := newState(decisionFile{f.db, &f.decided}, sessions, snapshotFile{f.db}, tenantFile{f.db}, generationFile{f.db})
 	s.file = f
 	err = sessions.loadPending(time.Now(), s.Sessions.remember)
 	if err == nil {

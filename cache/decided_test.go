@@ -1,0 +1,102 @@
+package cache
+
+import (
+	"context"
+	"crypto/sha256"
+	"fmt"
+	"path/filepath"
+	"testing"
+	"time"
+)
+
+func keyOf(n int) [16]byte { s := sha256.Sum256(fmt.Append(nil, n)); return [16]byte(s[:]) }
+
+// readDecided waits until all that the file holds is known.
+func readDecided(t *testing.T, s *State) {
+	t.Helper()
+	s.file.reading.Wait()
+	if !s.file.decided.all.Load() {
+		t.Fatal("the file was not read")
+	}
+}
+
+// TestDecidedKeysAreFound, those of an earlier process and those that are decided
+// while its are read; of the others nearly none is looked up.
+func TestDecidedKeysAreFound(t *testing.T) {
+	const keys = 2000
+	path := filepath.Join(t.TempDir(), "state.db")
+	var all [][16]byte
+	for process := range 3 {
+		s, err := OpenState(path, time.Hour)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for i := range keys / 10 {
+			k := keyOf(process*keys + i)
+			if _, err := s.Decisions.Keep(t.Context(), k, Decision{Block: fmt.Sprint(process, i)}); err != nil {
+				t.Fatal(err)
+			}
+			all = append(all, k)
+		}
+		readDecided(t, s)
+		found, err := s.Decisions.Lookup(t.Context(), 1, all) // under 0 it is known what was kept
+		if err != nil {
+			t.Fatal(err)
+		}
+		for i, d := range found {
+			if want := fmt.Sprint(i/(keys/10), i%(keys/10)); d == nil || d.Block != want {
+				t.Fatalf("process %d, key %d: %+v, want %q", process, i, d, want)
+			}
+		}
+		if err := s.Close(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	s, err := OpenState(path, time.Hour)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	readDecided(t, s)
+	in := 0
+	for i := range keys {
+		if s.file.decided.may(keyOf(-1 - i)) {
+			in++
+		}
+	}
+	if in > 1 {
+		t.Errorf("%d of %d keys without a decision are looked up", in, keys)
+	}
+	// Where none can have one, the file is not read.
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if found, err := s.Decisions.Lookup(ctx, 0, [][16]byte{keyOf(-1)}); err != nil || found[0] != nil {
+		t.Errorf("%v, %v", found, err)
+	}
+	if _, err := s.Decisions.Lookup(ctx, 0, all); err == nil {
+		t.Error("keys with a decision are not looked up")
+	}
+}
+
+// TestKeysAreLookedUpUntilAllAreKnown: where the file could not be read, or not
+// yet, a key may have a decision.
+func TestKeysAreLookedUpUntilAllAreKnown(t *testing.T) {
+	var d decided
+	if !d.may(keyOf(1)) {
+		t.Error("a key has no decision as far as nothing is known")
+	}
+	s, err := OpenState(filepath.Join(t.TempDir(), "state.db"), time.Hour)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if d.read(ctx, s.file.db); d.all.Load() {
+		t.Error("what was not read is known")
+	}
+	d.add(keyOf(1))
+	if d.read(t.Context(), s.file.db); !d.all.Load() || !d.may(keyOf(1)) || d.may(keyOf(2)) {
+		t.Error("what is decided while the file is read is not known, or what is not is")
+	}
+}
