@@ -7,6 +7,8 @@ import (
 	"path/filepath"
 	"testing"
 	"time"
+
+	"github.com/graphiti-proxy/graphiti-proxy/cache/decided"
 )
 
 func keyOf(n int) [16]byte { s := sha256.Sum256(fmt.Append(nil, n)); return [16]byte(s[:]) }
@@ -15,7 +17,7 @@ func keyOf(n int) [16]byte { s := sha256.Sum256(fmt.Append(nil, n)); return [16]
 func readDecided(t *testing.T, s *State) {
 	t.Helper()
 	s.file.reading.Wait()
-	if !s.file.decided.all.Load() {
+	if s.file.decided.May(keyOf(-1)) {
 		t.Fatal("the file was not read")
 	}
 }
@@ -60,7 +62,7 @@ func TestDecidedKeysAreFound(t *testing.T) {
 	readDecided(t, s)
 	in := 0
 	for i := range keys {
-		if s.file.decided.may(keyOf(-1 - i)) {
+		if s.file.decided.May(keyOf(-1 - i)) {
 			in++
 		}
 	}
@@ -81,8 +83,8 @@ func TestDecidedKeysAreFound(t *testing.T) {
 // TestKeysAreLookedUpUntilAllAreKnown: where the file could not be read, or not
 // yet, a key may have a decision.
 func TestKeysAreLookedUpUntilAllAreKnown(t *testing.T) {
-	var d decided
-	if !d.may(keyOf(1)) {
+	var d decided.Keys
+	if !d.May(keyOf(1)) {
 		t.Error("a key has no decision as far as nothing is known")
 	}
 	s, err := OpenState(filepath.Join(t.TempDir(), "state.db"), time.Hour)
@@ -92,11 +94,11 @@ func TestKeysAreLookedUpUntilAllAreKnown(t *testing.T) {
 	defer s.Close()
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	if d.read(ctx, s.file.db); d.all.Load() {
+	if d.Read(ctx, s.file.db); !d.May(keyOf(1)) {
 		t.Error("what was not read is known")
 	}
-	d.add(keyOf(1))
-	if d.read(t.Context(), s.file.db); !d.all.Load() || !d.may(keyOf(1)) || d.may(keyOf(2)) {
+	d.Add(keyOf(1))
+	if d.Read(t.Context(), s.file.db); !d.May(keyOf(1)) || d.May(keyOf(2)) {
 		t.Error("what is decided while the file is read is not known, or what is not is")
 	}
 }

@@ -7,13 +7,14 @@ import (
 	"strings"
 	"time"
 
+	"github.com/graphiti-proxy/graphiti-proxy/cache/decided"
 	"github.com/graphiti-proxy/graphiti-proxy/cache/sqlite"
 )
 
 // decisionFile keeps decisions in the file of one process.
 type decisionFile struct {
 	db      *sqlite.DB
-	decided *decided
+	decided *decided.Keys
 }
 
 func (f decisionFile) shared() bool { return false }
@@ -31,7 +32,7 @@ func (f decisionFile) read(ctx context.Context, keys [][16]byte, found func(int,
 	var known [][16]byte
 	at := make(map[[16]byte]int) // where they stand among keys
 	for i, k := range keys {
-		if f.decided.may(k) {
+		if f.decided.May(k) {
 			known, at[k] = append(known, k), i
 		}
 	}
@@ -57,7 +58,7 @@ func (f decisionFile) read(ctx context.Context, keys [][16]byte, found func(int,
 
 func (f decisionFile) keep(ctx context.Context, key [16]byte, d Decision, groups, scopes []string) (*Decision, error) {
 	kept := &Decision{}
-	f.decided.add(key)
+	f.decided.Add(key)
 	err := f.db.Write(ctx, func(tx *sqlite.Tx) error {
 		if err := ctx.Err(); err != nil {
 			return err // nobody waits for it: the request has gone without

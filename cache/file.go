@@ -7,6 +7,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/graphiti-proxy/graphiti-proxy/cache/decided"
 	"github.com/graphiti-proxy/graphiti-proxy/cache/sqlite"
 )
 
@@ -30,7 +31,7 @@ const (
 type file struct {
 	db         *sqlite.DB
 	ttl        time.Duration
-	decided    decided
+	decided    decided.Keys
 	stop, done chan struct{}
 	cancel     context.CancelFunc
 	reading    sync.WaitGroup
@@ -49,7 +50,7 @@ func openFile(path string, ttl time.Duration) (*file, error) {
 	f := &file{db: db, ttl: ttl, stop: make(chan struct{}), done: make(chan struct{}), cancel: cancel}
 	// Both end with close.
 	go f.sweepLoop()
-	f.reading.Go(func() { f.decided.read(ctx, db) })
+	f.reading.Go(func() { f.decided.Read(ctx, db) })
 	return f, nil
 }
 

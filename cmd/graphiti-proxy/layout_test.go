@@ -23,7 +23,8 @@ const module = "github.com/graphiti-proxy/graphiti-proxy/"
 // dialect that is not here is an API's, and may import dialect and dialect/place.
 var mayImport = map[string][]string{
 	"bench":                      {"graphiti/graphititest"},
-	"cache":                      {"cache/redis", "cache/sqlite"},
+	"cache":                      {"cache/decided", "cache/redis", "cache/sqlite"},
+	"cache/decided":              {"cache/sqlite"},
 	"cache/redis":                {},
 	"cache/redis/redistest":      {},
 	"cache/sqlite":               {},
