@@ -175,7 +175,7 @@ promote: {directives: true}
 		return string(model.Requests()[0].Body), resp.Header.Get("X-Graphiti-Memory")
 	}
 	ask("The heliport is called Foxglove.")
-	o.until("(1 verified)", "queue", "status")
+	o.until("(2 verified)", "queue", "status") // whose memory it is, and the turn
 	if saw, header := ask("What is the heliport called?"); !strings.Contains(saw, "Foxglove") || !strings.HasPrefix(header, "recalled;") {
 		t.Fatalf("%s\n%s", header, saw)
 	}
