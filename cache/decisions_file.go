@@ -29,16 +29,16 @@ func in(keys [][16]byte) (string, []any) {
 }
 
 func (f decisionFile) read(ctx context.Context, keys [][16]byte, found func(int, *Decision)) error {
-	var known [][16]byte
-	at := make(map[[16]byte]int) // where they stand among keys
-	for i, k := range keys {
+	known := make([][16]byte, 0, len(keys))
+	for _, k := range keys {
 		if f.decided.May(k) {
-			known, at[k] = append(known, k), i
+			known = append(known, k)
 		}
 	}
 	if len(known) == 0 {
 		return nil
 	}
+	at := positions(keys)
 	rest, args := in(known)
 	rows, err := f.db.Query(ctx, "SELECT key, block, facts, ingest, generation FROM decisions WHERE key IN "+rest, args...)
 	if err != nil {

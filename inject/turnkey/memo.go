@@ -15,10 +15,10 @@ const (
 	someNew     = 8       // one part in so many has to be new for a session to be remembered again
 )
 
-// Memo remembers the keys of long conversations, which come with each request:
-// to hash all of them anew takes longer than to read what is new. A key is given
-// for no other session and fingerprint than those that it was made from. It is
-// safe for concurrent use.
+// Memo remembers the keys of long conversations: clients send all turns with each
+// request, and hashing each again takes longer than reading the new ones. A key
+// counts for the session and the fingerprint that it was made from, and for no
+// other. A Memo is safe for concurrent use.
 type Memo struct{ sessions *lru.Cache[string, made] }
 
 // made are the keys of a session's first turns, and what they were made from. It
