@@ -4,9 +4,6 @@ package main
 // what is still to be moved or rewritten; such a line goes with the step that
 // does it. An interface or a function is called by its name, so that it may move.
 
-// largePackages hold more than one idea.
-var largePackages = map[string]string{}
-
 // silentPackages do not say what they own and must not know.
 var silentPackages = map[string]string{}
 

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"bytes"
 	"go/ast"
 	"go/parser"
 	"go/token"
@@ -90,11 +89,8 @@ var mayImport = map[string][]string{
 
 // The limits from which a thing holds more than one idea. Tests may be longer.
 const (
-	maxFileLines     = 500
 	maxFunctionLines = 70
 	maxMethods       = 7
-	maxPackageFiles  = 20
-	maxPackageLines  = 2500
 )
 
 // source is one Go file of the tree.
@@ -106,8 +102,6 @@ type source struct {
 	file *ast.File
 	set  *token.FileSet
 }
-
-func (s *source) lines() int { return bytes.Count(s.text, []byte("\n")) }
 
 // lineOf is where a node begins.
 func (s *source) lineOf(n ast.Node) int { return s.set.Position(n.Pos()).Line }
@@ -157,8 +151,6 @@ func TestLayout(t *testing.T) {
 		check      func(tree []*source, breaks func(what, format string, args ...any))
 	}{
 		{"imports follow the table", nil, checkImports},
-		{"a file holds one idea", nil, checkFileSizes},
-		{"a package holds one idea", largePackages, checkPackages},
 		{"a package says what it owns and what it must not know", silentPackages, checkComments},
 		{"a function fits a screen", longFunctions, checkFunctions},
 		{"an interface is small", largeInterfaces, checkInterfaces},
@@ -199,30 +191,6 @@ func checkImports(tree []*source, breaks func(what, format string, args ...any))
 			if of, ours := strings.CutPrefix(strings.Trim(imp.Path.Value, `"`), module); ours && !slices.Contains(allowed, of) && !slices.Contains(allowed, path.Dir(of)+"/*") {
 				breaks(s.path, "imports %s", of)
 			}
-		}
-	}
-}
-
-func checkFileSizes(tree []*source, breaks func(what, format string, args ...any)) {
-	for _, s := range tree {
-		if n := s.lines(); !s.test && n > maxFileLines {
-			breaks(s.path, "has %d lines; %d are the most", n, maxFileLines)
-		}
-	}
-}
-
-func checkPackages(tree []*source, breaks func(what, format string, args ...any)) {
-	type size struct{ files, lines int }
-	sizes := make(map[string]size)
-	for _, s := range tree {
-		if !s.test {
-			n := sizes[s.pkg]
-			sizes[s.pkg] = size{n.files + 1, n.lines + s.lines()}
-		}
-	}
-	for _, pkg := range slices.Sorted(maps.Keys(sizes)) {
-		if n := sizes[pkg]; n.files > maxPackageFiles || n.lines > maxPackageLines {
-			breaks(pkg, "has %d files and %d lines; %d and %d are the most", n.files, n.lines, maxPackageFiles, maxPackageLines)
 		}
 	}
 }
