@@ -280,8 +280,8 @@ func checkSplice(t interface{ Fatalf(string, ...any) }, d dialect.Dialect, body 
 		t.Fatalf("not understood any more: %s", out)
 	}
 	for i := range c.Messages {
-		if slices.Contains(at, i) && !strings.HasPrefix(again.Joined(i), block+"\n\n") {
-			t.Fatalf("message %d does not begin with the block: %q", i, again.Joined(i))
+		if said := again.Joined(i); slices.Contains(at, i) && !strings.HasPrefix(said, block+"\n\n") && !strings.Contains(said, "\n"+block+"\n\n") {
+			t.Fatalf("the block is no part of message %d, or not at its beginning: %q", i, said)
 		}
 		if diff := cmp.Diff(string(c.Text(i)), string(again.Text(i))); diff != "" {
 			t.Fatalf("the text of message %d changed: %s", i, diff)

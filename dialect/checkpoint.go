@@ -35,6 +35,7 @@ type header struct {
 	prompt Message
 	model  []byte
 	tools  bool
+	format bool
 	state  any // what the dialect's parser knew
 }
 
@@ -169,10 +170,14 @@ func (p *Parser) State() any {
 func (p *Parser) Messages(message func(i int) bool) bool {
 	c := p.c
 	if !c.tracked {
-		return p.Array(message)
+		ok := p.Array(message)
+		c.end = p.Offset()
+		return ok
 	}
-	*c.track = tracker{header: header{fields: c.fields, prompt: c.prompt, model: c.Model}}
-	return p.Array(p.marked(message))
+	*c.track = tracker{header: header{fields: c.fields, prompt: c.prompt, model: c.Model, format: c.Format}}
+	ok := p.Array(p.marked(message))
+	c.end = p.Offset()
+	return ok
 }
 
 // marked notes how far the body was read before each message.
@@ -192,10 +197,11 @@ func (p *Parser) goOn(member func(key []byte) bool, message func(i int) bool) bo
 		return false
 	}
 	c.Messages, c.spans, c.refs = append(c.Messages, cp.messages...), append(c.spans, cp.spans...), append(c.refs, cp.refs...)
-	c.fields, c.prompt, c.Model, c.Tools = cp.fields, cp.prompt, cp.model, cp.tools
+	c.fields, c.prompt, c.Model, c.Tools, c.Format = cp.fields, cp.prompt, cp.model, cp.tools, cp.format
 	*c.track = tracker{header: cp.header}
 	p.i, p.depth = cp.at, 2 // within the body's object, and the list
-	if !p.elements(cp.item, p.marked(message)) {
+	ok := p.elements(cp.item, p.marked(message))
+	if c.end = p.Offset(); !ok {
 		return false
 	}
 	if more, ended := p.more('}'); !more {

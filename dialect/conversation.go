@@ -1,6 +1,9 @@
 package dialect
 
 import (
+	"bytes"
+	"slices"
+
 	"github.com/graphiti-proxy/graphiti-proxy/dialect/client"
 	"github.com/graphiti-proxy/graphiti-proxy/dialect/place"
 )
@@ -24,12 +27,18 @@ type Message struct {
 	// person wrote, after the text of harnesses was taken out.
 	Person bool
 
+	// Sure says that a person wrote all of what is left: the part in which it
+	// stands holds nothing else, and the client alone wrote every other part.
+	Sure bool
+
 	System   bool // the client speaks for itself
 	Results  bool // it holds results of tools
 	cleaned  bool // what a harness put there was taken out
 	whole    bool // a harness had put nothing there
 	unmarked bool // no place is stated in it
+	frame    bool // all of it stands in frames that are not known
 
+	name     uint32 // hash of the name of who speaks; 0: it has none
 	from, to int    // its texts, in Conversation.spans
 	clean    []byte // the text, where it is not simply that of the spans, or was asked for
 
@@ -63,10 +72,17 @@ type Conversation struct {
 	// Kind says whether this request is a turn of a person, or a chore.
 	Kind Kind
 
+	// Guessed says that the kind was inferred: no rule for a client says so.
+	Guessed bool
+
+	// Format says that the answer has to be data of some form.
+	Format bool
+
 	body    []byte
 	prompt  Message          // what the client says for itself beside the messages
 	fields  [fieldCount]Span // JSON values
 	refs    []Span           // the ids of items that the provider holds, JSON strings
+	end     int              // of the list of messages
 	began   place.Place      // where the conversation began, as Place has found
 	moves   []move           // and where it went
 	spans   []Span
@@ -148,18 +164,25 @@ func (c *Conversation) settle() bool {
 		newest--
 	}
 	settled := c.goesOnSettled()
+	framed, person := false, c.personsName()
 	for i := range c.Messages {
 		m := &c.Messages[i]
 		longest = max(longest, c.decodedSize(m))
 		if before := m.Person; !settled(i) {
-			if !c.settleMessage(i, newest) {
+			if !c.settleMessage(i, newest, person) {
 				return false
 			}
 			if m.Person != before {
 				c.known = min(c.known, i)
 			}
 		}
-		if m.Person {
+		framed = framed || m.frame
+	}
+	if framed {
+		c.settleFrames()
+	}
+	for i := range c.Messages {
+		if c.Messages[i].Person {
 			c.Last = i
 		}
 	}
@@ -176,29 +199,96 @@ func (c *Conversation) asks(i int) bool {
 }
 
 // settleMessage finds out whether a person wrote message i, and what they said.
-// newest is the newest message that asks.
-func (c *Conversation) settleMessage(i, newest int) bool {
+// newest is the newest message that asks, and person the person's name.
+func (c *Conversation) settleMessage(i, newest int, person uint32) bool {
 	m := &c.Messages[i]
-	m.Person, m.cleaned, m.whole, m.clean = false, false, false, nil
+	m.Person, m.Sure, m.cleaned, m.whole, m.frame, m.clean = false, false, false, false, false, nil
 	n := c.rawSize(m)
 	if !c.after(n + sizeOfMessage) {
 		return false
 	}
 	switch {
 	case m.Role == RoleOther || m.from == m.to:
-	case m.Role == RoleUser && (i < newest && c.asked(i) || c.answeredByClient(i)):
+	case m.Role == RoleUser && (m.name != 0 && m.name != person || i < newest && c.asked(i) || c.answeredByClient(i)):
 		m.cleaned = true
 	case !c.suspicious(m):
 		m.Person = m.Role == RoleUser && !c.blank(m)
+		m.Sure = m.Person
+		c.standBefore(m, m.from)
 	default:
 		if !c.room(2 * n) {
 			return false
 		}
-		m.clean, m.whole = c.cleaned(i)
 		m.cleaned = true
-		m.Person = m.Role == RoleUser && len(m.clean) > 0
+		if m.Role == RoleAssistant {
+			m.clean, m.whole = c.answered(m)
+			break
+		}
+		c.settleWords(i)
 	}
 	return true
+}
+
+// standBefore has a block stand directly before a part of a message: the provider
+// may cache what stands before that, such as a document.
+func (c *Conversation) standBefore(m *Message, span int) {
+	if s := c.spans[span]; m.Person && s.part > 0 {
+		m.At = s.Start - int(s.part)
+	}
+}
+
+// personsName is the name of the person, of those that user messages carry: the
+// first speaker's. Others are agents, or other people.
+func (c *Conversation) personsName() uint32 {
+	for i := range c.Messages {
+		if m := &c.Messages[i]; m.Role == RoleUser && m.name != 0 {
+			return m.name
+		}
+	}
+	return 0
+}
+
+// settleFrames finds out who wrote the messages that stand in frames of clients
+// that are not known: where a person says something else before the next answer,
+// the client.
+func (c *Conversation) settleFrames() {
+	for i := range c.Messages {
+		m := &c.Messages[i]
+		if !m.frame {
+			continue
+		}
+		before := m.Person
+		m.Person = !c.saidBeside(i)
+		if !m.Person {
+			m.clean = nil
+		}
+		if m.Person != before {
+			c.known = min(c.known, i)
+		}
+	}
+}
+
+// saidBeside reports whether a person says something in another message between
+// the same answers as message i.
+func (c *Conversation) saidBeside(i int) bool {
+	says := func(j int) bool { return c.Messages[j].Person && !c.Messages[j].frame }
+	for j := i - 1; j >= 0 && c.unanswered(j); j-- {
+		if says(j) {
+			return true
+		}
+	}
+	for j := i + 1; j < len(c.Messages) && c.unanswered(j); j++ {
+		if says(j) {
+			return true
+		}
+	}
+	return false
+}
+
+// unanswered reports whether message i is a user's or the client's own, and no
+// result of a tool: no answer stands between such messages.
+func (c *Conversation) unanswered(i int) bool {
+	return c.Messages[i].System || c.asks(i)
 }
 
 // decodedSize is how many bytes of the body are decoded for a message's text;
@@ -218,38 +308,88 @@ func (c *Conversation) rawSize(m *Message) (n int) {
 	return n
 }
 
-// cleaned is the text of message i without what a harness put there: within a
-// part, and as whole parts beside those that a person wrote. It reports whether
-// that is the whole text.
-func (c *Conversation) cleaned(i int) (clean []byte, whole bool) {
-	m := &c.Messages[i]
+// answered is what the model says in a message, and whether that is its whole text.
+func (c *Conversation) answered(m *Message) (clean []byte, whole bool) {
 	if c.runsOn(m) {
 		text := c.joined(m)
-		clean = c.stripHarness(text, i)
+		clean = answer(text)
 		return trim(clean), len(clean) == len(text)
 	}
 	whole = m.to-m.from == 1
-	var b []byte
-	until := "" // the line that ends what a client attaches
+	var texts [][]byte
 	for _, s := range c.spans[m.from:m.to] {
-		raw := c.body[s.Start:s.End]
-		text := appendText(make([]byte, 0, len(raw)), raw)
-		all := len(text)
-		if m.Role == RoleUser {
-			text, until = client.WithoutFiles(text, until)
+		text := c.decoded(s)
+		said := answer(text)
+		whole = whole && len(said) == len(text)
+		if said = trim(said); len(said) > 0 {
+			texts = append(texts, said)
 		}
-		text = c.stripHarness(text, i)
-		whole = whole && len(text) == all
-		text = trim(text)
-		if len(text) == 0 {
+	}
+	return bytes.Join(texts, []byte{'\n'}), whole
+}
+
+// decoded is the text of a span, which the caller may change.
+func (c *Conversation) decoded(s Span) []byte {
+	raw := c.body[s.Start:s.End]
+	return appendText(make([]byte, 0, len(raw)), raw)
+}
+
+// settleWords finds out what a person said in user message i, how sure that is, and
+// where a block stands.
+func (c *Conversation) settleWords(i int) {
+	m := &c.Messages[i]
+	texts := make([][]byte, 0, m.to-m.from)
+	for _, s := range c.spans[m.from:m.to] {
+		texts = append(texts, c.decoded(s))
+	}
+	all := len(texts[0])
+	m.Sure = !client.WithoutFiles(texts)
+	origins := make([]client.Origin, len(texts))
+	for n := range texts {
+		texts[n], origins[n] = client.Words(texts[n], within{c, i})
+	}
+	c.settleDocuments(m, origins)
+	of := slices.Min(origins)
+	if of == client.Mixed {
+		of = client.Person
+	}
+	first, said := -1, texts[:0]
+	for n, o := range origins {
+		m.Sure = m.Sure && (o == client.Client || o == client.Person && first < 0)
+		if o == client.Client || o == client.Unknown && of != o {
 			continue
 		}
-		if len(b) > 0 {
-			b = append(b, '\n')
+		if first < 0 {
+			first = n
 		}
-		b = append(b, text...)
+		said = append(said, texts[n])
 	}
-	return b, whole
+	m.clean = bytes.Join(said, []byte{'\n'})
+	m.Person, m.frame = len(m.clean) > 0, of == client.Unknown
+	m.Sure = m.Sure && m.Person
+	m.whole = m.Person && m.to-m.from == 1 && len(m.clean) == all
+	if first >= 0 {
+		c.standBefore(m, m.from+first)
+	}
+}
+
+// settleDocuments finds the parts that are documents: a client that has the
+// provider cache a part, and says more behind it, asks about that part.
+func (c *Conversation) settleDocuments(m *Message, origins []client.Origin) {
+	asked := false
+	for n := len(origins) - 1; n >= 0; n-- {
+		if origins[n] == client.Client {
+			continue
+		}
+		if asked && c.spans[m.from+n].cached {
+			for k := range origins[:n+1] {
+				origins[k] = client.Client
+			}
+			m.Sure = false
+			return
+		}
+		asked = true
+	}
 }
 
 // answeredByClient reports whether message i opens the conversation, and the
@@ -264,6 +404,9 @@ func (c *Conversation) answeredByClient(i int) bool {
 // suspicious reports whether a message may hold text of a harness. It must be
 // cheap: most messages do not.
 func (c *Conversation) suspicious(m *Message) bool {
+	if m.Role == RoleUser && m.to-m.from > 1 {
+		return true // they may be of several hands
+	}
 	for _, s := range c.spans[m.from:m.to] {
 		if raw := c.body[s.Start:s.End]; mayHoldHarness(raw, m.Role, s.Unicode) {
 			return true
@@ -296,18 +439,25 @@ func (c *Conversation) Answered() bool {
 // Insertable reports whether message i has a place where a block can stand.
 func (c *Conversation) Insertable(i int) bool { return c.Messages[i].Form != FormNone }
 
-// Behind is the rest of the body from where a block stands before message i.
+// Behind is the rest of the list of messages from where a block stands before
+// message i.
 func (c *Conversation) Behind(i int) []byte {
-	return c.body[min(len(c.body), max(0, c.Messages[i].At)):]
+	at := max(0, c.Messages[i].At)
+	return c.body[at:max(at, c.end)]
 }
 
-// Starts calls f with the beginning of each text of message i, until it
-// reports true, and reports whether it did.
-func (c *Conversation) Starts(i int, f func(start []byte) bool) bool {
-	m := &c.Messages[i]
-	for _, s := range c.spans[m.from:m.to] {
-		if f(trim(c.startOf(s))) {
-			return true
+// Summarised reports whether a client has put a summary in place of what was said
+// before.
+func (c *Conversation) Summarised() bool {
+	for i := range c.Messages {
+		m := &c.Messages[i]
+		if m.Role != RoleUser || !m.cleaned {
+			continue
+		}
+		for _, s := range c.spans[m.from:m.to] {
+			if client.IsSummary(c.decoded(s)) {
+				return true
+			}
 		}
 	}
 	return false

@@ -11,17 +11,13 @@ import (
 // string, needs a closer look. escapes says that characters may be written as
 // \u003c.
 func mayHoldHarness(raw []byte, role Role, escapes bool) bool {
-	bracket := bytes.IndexByte(raw, '<') >= 0 || escapes && bytes.Contains(raw, []byte(`\u003`))
+	bracket := bytes.IndexByte(raw, '<') >= 0 || escapes && bytes.Contains(raw, []byte(`\u00`))
 	return bracket || role == RoleUser && client.MayHold(trimRaw(raw))
 }
 
-// stripHarness takes out of a part of message i what the person, or the model,
-// did not say.
-func (c *Conversation) stripHarness(text []byte, i int) []byte {
-	if c.Messages[i].Role == RoleAssistant {
-		return client.WithoutElement(client.WithoutElement(text, "think"), "graphiti_memory")
-	}
-	return client.Words(text, within{c, i})
+// answer is what the model said in a part of a message.
+func answer(text []byte) []byte {
+	return client.WithoutElement(client.WithoutElement(text, "think"), "graphiti_memory")
 }
 
 // within is a conversation as the rules for one of its messages see it.
@@ -32,6 +28,11 @@ type within struct {
 
 // After implements client.Conversation.
 func (w within) After(n int) bool { return w.c.after(n) }
+
+// Early implements client.Conversation.
+func (w within) Early() bool {
+	return !slices.ContainsFunc(w.c.Messages[:w.message], func(m Message) bool { return m.Role == RoleAssistant })
+}
 
 // Opens implements client.Conversation.
 func (w within) Opens(prompt string) bool {

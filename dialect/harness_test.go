@@ -28,12 +28,13 @@ func TestHarness(t *testing.T) {
 
 		{"longer names", "user", many("<skillx ") + "</skill>", many("<skillx ") + "</skill>"},
 		{"longer names, and an element at the end", "user", many("<skillx ") + "<skill>a</skill>", strings.TrimSpace(many("<skillx "))},
-		{"no end", "user", many("<skill>"), many("<skill>")},
+		{"no end", "user", many("<skill>"), ""},
+		{"no end behind words", "user", "a" + many("<skill>"), "a" + many("<skill>")},
 		{"one end", "user", many("<skill>") + "</skill>a", "a"},
 		{"all ends behind", "user", many("<skill>") + many("</skill>"), ""},
-		{"more ends than beginnings", "user", many("<skill>") + many("</skill></skill>"), many("</skill>")},
-		{"elements", "user", many("<skill>a</skill>b"), many("b")},
-		{"elements of two kinds, crossed", "user", many("<skill><user_action></skill></user_action>") + "a", many("</user_action>") + "a"},
+		{"more ends than beginnings", "user", many("<skill>") + many("</skill></skill>"), ""},
+		{"elements", "user", many("<skill>a</skill>b"), "b"},
+		{"elements of two kinds, crossed", "user", many("<skill><user_action></skill></user_action>") + "a", "a"},
 		{"ends alone", "user", many("</skill>"), many("</skill>")},
 		{"brackets", "user", many("<"), many("<")},
 		{"longer names of thoughts", "assistant", many("<thinker>") + "</think>", many("<thinker>") + "</think>"},
@@ -90,7 +91,6 @@ func TestPersonsWords(t *testing.T) {
 		{"pi's summary", []string{"The conversation history before this point was compacted into the following summary:\n\n<summary>\nx\n</summary>"}, ""},
 		{"Cline's summary", []string{"Context summary:\n\nx\n\n## Files\nRead:\n- a.md\nModified:\n- none"}, ""},
 		{"opencode's order to go on", []string{"Continue if you have next steps, or stop and ask for clarification."}, ""},
-		{"a compaction that stands in the history", []string{"Your task is to create a detailed summary of the conversation so far, paying attention."}, ""},
 		{"a list of files that is not ended", []string{"See:\n--- Content from referenced files ---\nx", "y"}, "See:"},
 	} {
 		var parts []any

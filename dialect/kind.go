@@ -22,11 +22,7 @@ const (
 
 // kind finds out what the request is for, by its words.
 func (c *Conversation) kind() Kind {
-	for i := len(c.Messages) - 1; i >= 0 && c.Newest < 0; i-- {
-		if m := &c.Messages[i]; m.Role == RoleUser && (m.Person || !m.Results) {
-			c.Newest = i
-		}
-	}
+	c.Newest = c.newest()
 	var parts [4]client.Part
 	said := parts[:0]
 	var prompts [maxParts][]byte
@@ -41,16 +37,60 @@ func (c *Conversation) kind() Kind {
 	}
 	kind, agent := client.KindOf(c.prompts(prompts[:0]), said, c.Tools)
 	c.agent = agent
-	if kind == KindTurn && c.Newest > c.Last && c.Newest == len(c.Messages)-1 && c.Last >= 0 {
+	switch {
+	case kind != KindTurn:
+	case c.Newest >= 0 && c.asksForSummary(c.Newest):
+		c.Guessed = true
+		return KindSummary
+	case c.Newest > c.Last && c.Newest == len(c.Messages)-1 && c.Last >= 0:
 		return KindMachine
 	}
 	return kind
 }
 
+// newest is the newest user message, whoever wrote it, or -1. Of several between
+// two answers it is the one in which a person says something: clients put messages
+// of their own behind it.
+func (c *Conversation) newest() int {
+	newest := -1
+	for i := len(c.Messages) - 1; i >= 0; i-- {
+		m := &c.Messages[i]
+		if m.Role == RoleUser && m.Person {
+			return i
+		}
+		if newest >= 0 && !c.unanswered(i) {
+			// What a client adds to the results of tools is of their round.
+			if m.Role != RoleAssistant && c.Last >= 0 && c.clients(newest) {
+				return c.Last
+			}
+			break
+		}
+		if m.Role == RoleUser && !m.Results && newest < 0 {
+			newest = i
+		}
+	}
+	return newest
+}
+
+// clients reports whether all that message i says is a client's.
+func (c *Conversation) clients(i int) bool { return c.Messages[i].cleaned }
+
+// asksForSummary reports whether message i is how a client has the conversation
+// summed up, as far as the words of its own prompts tell it.
+func (c *Conversation) asksForSummary(i int) bool {
+	if !slices.ContainsFunc(c.Messages[:i], func(m Message) bool { return m.Role == RoleAssistant }) {
+		return false
+	}
+	m := &c.Messages[i]
+	return slices.ContainsFunc(c.spans[m.from:m.to], func(s Span) bool {
+		return client.AsksForSummary(trim(c.startOf(s, client.Instructed)), s.End-s.Start)
+	})
+}
+
 // prompts appends how the parts of the system prompt start.
 func (c *Conversation) prompts(system [][]byte) [][]byte {
 	for i := c.prompt.from; i < min(c.prompt.to, c.prompt.from+maxParts); i++ {
-		system = append(system, trim(c.startOf(c.spans[i])))
+		system = append(system, trim(c.startOf(c.spans[i], client.Near)))
 	}
 	if len(c.Messages) > 0 && len(system) == 0 {
 		if m := &c.Messages[0]; m.Role == RoleOther && m.from < m.to {
@@ -126,6 +166,9 @@ func (c *Conversation) Told(t *client.Transcript, person Fingerprint) (told [][1
 // asked reports whether message i, of the history, is how a client asked for a
 // chore: then no person wrote it.
 func (c *Conversation) asked(i int) bool {
+	if c.asksForSummary(i) {
+		return true
+	}
 	m := &c.Messages[i]
 	for _, s := range c.spans[m.from:min(m.to, m.from+maxParts)] {
 		raw := trimRaw(c.body[s.Start:s.End])
@@ -138,7 +181,7 @@ func (c *Conversation) asked(i int) bool {
 
 // toldBy is a part of a message as rules look at it.
 func (c *Conversation) toldBy(s Span) client.Part {
-	return client.Part{Start: trim(c.startOf(s)), Raw: c.body[s.Start:s.End], Decode: textOf}
+	return client.Part{Start: trim(c.startOf(s, client.Near)), Raw: c.body[s.Start:s.End], Decode: textOf}
 }
 
 func textOf(raw []byte) []byte { return appendText(nil, raw) }
@@ -148,22 +191,23 @@ func (c *Conversation) start(m *Message) []byte {
 	if m.from == m.to {
 		return nil
 	}
-	return c.startOf(c.spans[m.from])
+	return c.startOf(c.spans[m.from], client.Near)
 }
 
 // maxParts bounds the parts of a prompt, and of either end of a message, that are
 // looked at.
 const maxParts = 8
 
-func (c *Conversation) startOf(s Span) []byte {
+// startOf is how a text begins, in so many bytes at most.
+func (c *Conversation) startOf(s Span, most int) []byte {
 	raw := c.body[s.Start:s.End]
 	if !s.Escaped {
-		return raw[:min(len(raw), client.Near)]
+		return raw[:min(len(raw), most)]
 	}
-	if len(raw) > client.Near {
-		raw = raw[:client.Near]
+	if len(raw) > most {
+		raw = raw[:most]
 		// Do not cut an escape in two.
-		if i := bytes.LastIndexByte(raw, '\\'); i >= 0 && i > client.Near-12 {
+		if i := bytes.LastIndexByte(raw, '\\'); i >= 0 && i > most-12 {
 			raw = raw[:i-backslashes(raw[:i])]
 		}
 	}

@@ -22,7 +22,7 @@ const (
 	// may hold.
 	partsOfMessage = 4
 
-	sizeOfMessage = 72
+	sizeOfMessage = 80
 	sizeOfSpan    = 24
 
 	// sizeOfTurn is what is noted beside a message while it is decided about

@@ -1,5 +1,12 @@
 package dialect
 
+import (
+	"bytes"
+	"math"
+
+	"github.com/cespare/xxhash/v2"
+)
+
 // Parser reads a request body into a Conversation. It is what the parsers of
 // all dialects are made of.
 type Parser struct {
@@ -54,11 +61,19 @@ func (p *Parser) Other(key []byte) bool {
 			p.c.Tools = true
 			return p.Skip()
 		})
+	case "response_format", "output_config", "text", "generationConfig", "generation_config":
+		v, ok := p.Value()
+		p.c.Format = p.c.Format || ok && bytes.Contains(p.Raw(v), formJSON)
+		return ok
 	case "":
 		return false
 	}
 	return p.field(key)
 }
+
+// formJSON stands in every form that an answer can be asked for in: a schema, an
+// object, a type of media.
+var formJSON = []byte("json")
 
 // field skips a member's value, and notes where it stands if it matters.
 func (p *Parser) field(key []byte) bool {
@@ -178,6 +193,26 @@ func (p *Parser) Content(m *Message, parts *Parts) bool {
 	return p.Skip()
 }
 
+// Name reads the name of who says a message.
+func (p *Parser) Name(m *Message) bool {
+	var name []byte
+	ok := p.Word(&name)
+	if len(name) > 0 {
+		m.name = uint32(xxhash.Sum64(name)) | 1 //nolint:gosec // half of a hash
+	}
+	return ok
+}
+
+// AddPart adds the text of a part that begins at an offset of the body. cached says
+// that the provider is to cache what stands up to its end.
+func (p *Parser) AddPart(s Span, at int, cached bool) bool {
+	s.cached = cached
+	if before := s.Start - at; before <= math.MaxInt32 {
+		s.part = int32(before) //nolint:gosec // it is compared
+	}
+	return p.AddText(s)
+}
+
 // part reads one part of a content. Those that hold text are kept.
 func (p *Parser) part(parts *Parts) bool {
 	if p.Peek() != '{' {
@@ -186,9 +221,11 @@ func (p *Parser) part(parts *Parts) bool {
 	at := p.Offset()
 	var text Span
 	var kind []byte
-	has := false
+	has, cached := false, false
 	ok := p.Object(func(key []byte) bool {
 		switch {
+		case string(key) == "cache_control" && p.Peek() == '{':
+			cached = true
 		case string(key) == "type" && p.Peek() == '"':
 			s, ok := p.Quoted()
 			kind = p.Raw(s)
@@ -211,7 +248,7 @@ func (p *Parser) part(parts *Parts) bool {
 		parts.Each(kind, at, has)
 	}
 	if ok && has {
-		return p.AddText(text)
+		return p.AddPart(text, at, cached)
 	}
 	return ok
 }

@@ -58,6 +58,10 @@ type Span struct {
 	Start, End int
 	Escaped    bool // it holds a backslash
 	Unicode    bool // it holds a \u
+
+	// Of a text that is a part of a message:
+	cached bool  // the provider is to cache what stands up to its end
+	part   int32 // how many bytes before Start the part begins; 0: it is no part
 }
 
 func (s *Scanner) space() {

@@ -59,7 +59,7 @@ func (t *turn) begins() bool {
 			return false
 		}
 	}
-	return !t.c.HeldElsewhere() && (len(t.at) == 1 || compacted(t.c))
+	return !t.c.HeldElsewhere() && (len(t.at) == 1 || t.c.Summarised())
 }
 
 // card are the lines of the card. Forgetting one of their groups empties the
@@ -120,7 +120,7 @@ func inProject(groups []graphiti.Target) bool {
 // first turn of another one.
 func (m *Memory) leftOff(ctx context.Context, t *turn, who graphiti.Who) []string {
 	o := m.opts()
-	if o.Resume <= 0 || o.Snapshots == nil || t.guest || !inProject(o.Reads(who, false)) || len(t.at) > 1 || compacted(t.c) {
+	if o.Resume <= 0 || o.Snapshots == nil || t.guest || !inProject(o.Reads(who, false)) || len(t.at) > 1 || t.c.Summarised() {
 		return nil
 	}
 	var l last

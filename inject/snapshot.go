@@ -1,15 +1,12 @@
 package inject
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
-	"slices"
 	"strings"
 	"time"
 	"unicode/utf8"
 
-	"github.com/graphiti-proxy/graphiti-proxy/dialect"
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti"
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti/strength"
 	"github.com/graphiti-proxy/graphiti-proxy/inject/line"
@@ -178,7 +175,7 @@ func (m *Memory) redacted(text string, by time.Time) (string, bool) {
 // resumed are the lines of the session's snapshot, where the conversation does
 // not show what came before: its client has compacted it, or dropped it.
 func (m *Memory) resumed(t *turn, who graphiti.Who) []string {
-	if m.opts().Snapshots == nil || t.first || t.c.HeldElsewhere() || len(t.at) > 1 && !compacted(t.c) {
+	if m.opts().Snapshots == nil || t.first || t.c.HeldElsewhere() || len(t.at) > 1 && !t.c.Summarised() {
 		return nil
 	}
 	for _, b := range t.blocks() {
@@ -194,28 +191,4 @@ func (m *Memory) resumed(t *turn, who graphiti.Who) []string {
 		return nil
 	}
 	return s.lines()
-}
-
-// summaries begin the messages in which clients give a model the summary of
-// what they have dropped.
-var summaries = []string{
-	"Another language model started to solve this problem",   // Codex
-	"This session is being continued from a previous conver", // Claude Code
-	"What did we do so far?",                                 // opencode
-	"The previous session was interrupted because it got to", // Crush
-}
-
-// compacted reports whether a client has put a summary in place of what was
-// said before.
-func compacted(c *dialect.Conversation) bool {
-	for i := range c.Messages {
-		if c.Messages[i].Role == dialect.RoleUser && c.Starts(i, isSummary) {
-			return true
-		}
-	}
-	return false
-}
-
-func isSummary(start []byte) bool {
-	return slices.ContainsFunc(summaries, func(s string) bool { return bytes.HasPrefix(start, []byte(s)) })
 }

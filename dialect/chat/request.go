@@ -50,6 +50,8 @@ func (p *parser) message(int) bool {
 			s, ok := p.Quoted()
 			m.Role, m.System = dialect.RoleOf(p.Raw(s))
 			return ok
+		case "name":
+			return p.Name(&m)
 		case "content":
 			if content {
 				return false

@@ -34,6 +34,8 @@ type mark struct {
 	then  string // stands anywhere behind
 	whole bool   // start is all that it says
 	opens string // it opens a conversation, and the system prompt holds this
+
+	summary bool // it stands in place of what was said before
 }
 
 // preface is what stands before a person's words: it begins with start, and ends
@@ -80,8 +82,8 @@ var clients = []client{
 			{kind: Summary, user: "Provide a detailed prompt for continuing our conversation above.", then: "Focus on information"},
 		},
 		texts: []mark{
-			{start: "What did we do so far?", whole: true, opens: "opencode"},
-			{start: "What did we do so far?", whole: true, opens: "You are Kilo"},
+			{start: "What did we do so far?", whole: true, opens: "opencode", summary: true},
+			{start: "What did we do so far?", whole: true, opens: "You are Kilo", summary: true},
 			{start: "Continue if you have next steps, or stop and ask for"},
 			{start: "The following tool was executed by the user", whole: true},
 			{start: "Summarize the task tool output above and continue with your task.", whole: true},
@@ -99,7 +101,7 @@ var clients = []client{
 			{kind: Title, system: "You will generate a short title based on the first"},
 			{kind: Summary, system: "You are summarizing a conversation to preserve context"},
 		},
-		texts: []mark{{start: "The previous session was interrupted because it got too long, the initial"}},
+		texts: []mark{{start: "The previous session was interrupted because it got too long, the initial", summary: true}},
 	},
 	{
 		name: "Open WebUI",
@@ -136,28 +138,18 @@ var clients = []client{
 		name: "VS Code Copilot",
 		chores: []chore{
 			{kind: Title, system: "You are an expert in crafting pithy titles"},
-			{kind: Summary, user: "Your task is to create a comprehensive, detailed summary of the entire"},
 		},
 		tags:   []string{"environment_info", "workspace_info", "reminderInstructions", "editorContext"},
 		within: []string{"userRequest"},
 	},
 	{
 		name: "Copilot CLI",
-		chores: []chore{
-			{kind: Summary, user: "Please create a detailed summary of the conversation so far.", then: "The history is being compacted"},
-		},
 		tags: []string{"current_datetime", "tagged_files", "user_shell_command_output"},
-		texts: []mark{
-			{start: "The conversation history has been summarized to free up context.", then: "<summary>"},
-			{start: "Some of the conversation history has been summarized to free up", then: "<summary>"},
-		},
 	},
 	{
 		name: "Continue",
 		chores: []chore{
 			{kind: Title, user: "Given the following... please reply with a title"},
-			{kind: Summary, user: "Create a comprehensive summary of this conversation that", bare: true},
-			{kind: Summary, user: "Create a comprehensive summary of this conversation that captures all"},
 			{kind: Summary, user: "Please provide a concise summary of our conversation so far,", then: "Format this as a single"},
 		},
 	},
@@ -165,10 +157,6 @@ var clients = []client{
 		name: "pi",
 		chores: []chore{
 			{kind: Summary, system: "You are a context summarization assistant."},
-		},
-		texts: []mark{
-			{start: "The conversation history before this point was compacted into the", then: "<summary>"},
-			{start: "The following is a summary of a branch that this conversation", then: "<summary>"},
 		},
 		from: []preface{{start: `<file name="`, end: "</file>", behind: true}},
 	},
@@ -181,7 +169,7 @@ var clients = []client{
 			{kind: Summary, user: `<explicit_instructions type="condense">`},
 		},
 		tags:   []string{"file_content", "mode_notice"},
-		texts:  []mark{{start: "Context summary:\n\n", then: "\n## Files\nRead:"}},
+		texts:  []mark{{start: "Context summary:\n\n", then: "\n## Files\nRead:", summary: true}},
 		around: []string{"user_input"},
 	},
 	{
@@ -207,7 +195,7 @@ var clients = []client{
 	{
 		name: "Qwen Code",
 		chores: []chore{
-			{kind: Summary, system: "You are the component that summarizes internal chat history"},
+			{kind: Summary, system: "You are the component that summarizes "},
 			{kind: Summary, user: "Please analyze the conversation history above and generate a comprehensive"},
 			{kind: Probe, system: "You are now acting as the managed memory extraction suba"},
 		},
@@ -243,9 +231,6 @@ var clients = []client{
 		chores: []chore{
 			{kind: Title, system: "You are naming a coding session"},
 			{kind: Title, system: "Summarize this coding conversation in under 50 characters."},
-			{kind: Summary, user: "CRITICAL: Respond with TEXT ONLY. Do NOT call any tools."},
-			{kind: Summary, user: "Your task is to create a detailed summary of the conversation so far, paying"},
-			{kind: Summary, user: "Your task is to create a detailed summary of the RECENT portion of the conv"},
 			{kind: Summary, system: "You are a helpful AI assistant tasked with summarizing conv"},
 			{kind: Probe, user: "[SUGGESTION MODE: Suggest what the user might naturally"},
 			{kind: Probe, system: "You are an expert at analyzing git history."},
@@ -262,7 +247,7 @@ var clients = []client{
 			"ide_selection", "ide_opened_file", "ide_diagnostics", "new-diagnostics",
 		},
 		texts: []mark{
-			{start: "This session is being continued from a previous conver"},
+			{start: "This session is being continued from a previous conver", summary: true},
 			{start: "Caveat: The messages below were generated by the user while running local"},
 			{start: "[Request interrupted by user]", whole: true},
 			{start: "[Request interrupted by user for tool use]", whole: true},
@@ -271,7 +256,6 @@ var clients = []client{
 	{
 		name: "Codex",
 		chores: []chore{
-			{kind: Summary, user: "You are performing a CONTEXT CHECKPOINT COMPACTION."},
 			{kind: Title, user: "Generate a concise, single-line task title of at most"},
 		},
 		tags: []string{
@@ -280,7 +264,7 @@ var clients = []client{
 		},
 		texts: []mark{
 			{start: "# AGENTS.md instructions for "},
-			{start: "Another language model started to solve this problem"},
+			{start: "Another language model started to solve this problem", summary: true},
 		},
 		from: []preface{{start: "# Context from my IDE setup:", end: "## My request for Codex:"}, {start: "# Files mentioned by the user:", end: "## My request for Codex:"}},
 	},
@@ -321,5 +305,50 @@ var clients = []client{
 			{kind: Summary, user: "Please summarize the conversation history provided in the system prompt.", whole: true},
 		},
 		answers: []string{"The previous message contains a summary ", "Your context was compacted. The previous message contains a summary"},
+	},
+	{
+		name:  "Kimi Code",
+		texts: []mark{{start: "The conversation so far has been compacted to free up context.", summary: true}},
+	},
+	{
+		name:  "OpenClaw",
+		tails: []string{"Runtime: agent="},
+	},
+	{
+		name: "gptme",
+		tags: []string{"system"},
+	},
+	{
+		name: "smolagents",
+		from: []preface{
+			{start: "New task:\n", end: "New task:"},
+			{start: "Observation:\n", end: "New task:"},
+			{start: "Error:\n", end: "New task:"},
+		},
+		texts: []mark{{start: "Observation:\n"}},
+	},
+	{
+		name: "instructor",
+		texts: []mark{
+			{start: "Validation Error found:\n"},
+			{start: "Correct your JSON ONLY RESPONSE, based on the following errors:"},
+		},
+	},
+	{
+		name: "LlamaIndex, LangChain",
+		chores: []chore{
+			{kind: Probe, user: "Given the following conversation", then: "standalone question"},
+		},
+	},
+	{
+		name:  "CrewAI",
+		tails: []string{"This is the expected criteria for your final answer:"},
+	},
+	{
+		name: "DSPy",
+		tails: []string{
+			"Respond with the corresponding output fields, starting with the field",
+			"Respond with a JSON object in the following order of fields:",
+		},
 	},
 }

@@ -105,11 +105,46 @@ func submatch(text []byte, m []int) []byte {
 // SummaryIn is the summary in a text: of a model, which may think aloud before
 // it, or of a client, which may say around it what it is.
 func SummaryIn(text string) string {
-	for _, tag := range []string{"summary", "state_snapshot"} {
-		if _, rest, ok := strings.Cut(text, "<"+tag+">"); ok {
-			text, _, _ = strings.Cut(rest, "</"+tag+">")
-			break
-		}
+	if inner, _, ok := summaryElement([]byte(text), false); ok {
+		return SummaryIn(string(inner)) // some put one into another
 	}
 	return strings.TrimSpace(text)
+}
+
+// ReadsLikeSummary reports whether an answer may be the summary that was asked
+// for: it is in an element that says so, or has parts.
+func ReadsLikeSummary(answer string) bool {
+	if _, _, ok := summaryElement([]byte(answer), false); ok {
+		return true
+	}
+	parts := 0
+	for line := range strings.Lines(answer) {
+		if partOf.MatchString(line) {
+			parts++
+		}
+	}
+	return parts >= 2
+}
+
+// partOf begins a heading or a point.
+var partOf = regexp.MustCompile(`^\s*(#{1,6} |[-*•] |\d+[.)] |\*\*|[\p{L} ]{2,40}:\s*$)`)
+
+const (
+	// instructions is the length, in bytes, from which a text that asks for a
+	// summary is a client's: a person asks for one in a sentence.
+	instructions = 300
+
+	// Instructed is how much of the start of such a text is looked at, in bytes.
+	Instructed = 1200
+)
+
+// sumsUp is a phrase in which a conversation is summed up.
+var sumsUp = regexp.MustCompile(`(?i)(summar|compact|condens|hand-?off|checkpoint)[\p{L}-]*\s+([\p{L},-]+\s+){0,6}(conversation|session|context|history)\b|` +
+	`\bcontext[.,:]?\s+([\p{L},-]+\s+){0,4}(summar|compact|condens|hand-?off|checkpoint)`)
+
+// AsksForSummary reports whether a text is how a client has a conversation summed
+// up. start is how it begins, Instructed bytes where there are so many, and size is
+// the length of all of it, in bytes.
+func AsksForSummary(start []byte, size int) bool {
+	return size >= instructions && sumsUp.Match(start)
 }

@@ -66,8 +66,35 @@ func MayHold(raw []byte) bool {
 			return true
 		}
 	}
-	return slices.ContainsFunc(filesBegin, func(t []byte) bool { return bytes.Contains(raw, t) }) || tail(raw) >= 0
+	return slices.ContainsFunc(filesBegin, func(t []byte) bool { return bytes.Contains(raw, t) }) || tail(raw) >= 0 || mayBeForeign(raw)
 }
+
+// mayBeForeign is foreign for a text as it stands in a JSON string.
+func mayBeForeign(raw []byte) bool {
+	for {
+		for len(raw) > 0 && isSpace(raw[0]) || len(raw) > 1 && raw[0] == '\\' && raw[1] == 't' {
+			raw = raw[1:]
+			if raw[0] == 't' {
+				raw = raw[1:]
+			}
+		}
+		if len(raw) > 1 && raw[0] == raw[1] && bytes.IndexByte(signs, raw[0]) >= 0 {
+			return true
+		}
+		i := bytes.Index(raw, lineFeed)
+		if i < 0 {
+			return false
+		}
+		raw = raw[i+len(lineFeed):]
+	}
+}
+
+var (
+	// signs are those of which several begin a line that people paste or clients
+	// attach: a fence, a rule, a heading, a frame.
+	signs    = []byte("`~-=#*_<>[|{+")
+	lineFeed = []byte(`\n`) // as a JSON string has it
+)
 
 // startsRaw reports whether a text, as it stands in a JSON string, may begin with
 // one that has line feeds in it.
@@ -97,28 +124,223 @@ type Conversation interface {
 	// prompt holds a text.
 	Opens(prompt string) bool
 
+	// Early reports whether nothing was answered before the message.
+	Early() bool
+
 	// After reports whether there is time for so many bytes more.
 	After(bytes int) bool
 }
 
-// Words takes out of a part of a message what the person did not write. What is
-// left may be a part of text.
-func Words(text []byte, in Conversation) []byte {
-	opened := openedIn(text)
-	for n, tag := range harnessTags {
-		if opened[n] && in.After(len(text)) {
-			text = WithoutElement(text, tag)
-		}
+// Origin says who wrote a part of a message.
+type Origin uint8
+
+// The origins of parts.
+const (
+	Person  Origin = iota // nothing of a client stands in it
+	Mixed                 // a client wrote some of it, or may have
+	Unknown               // all of it stands in a frame that the table does not know
+	Client                // a client wrote all of it
+)
+
+// Words are what a person said in a part of a message, and who wrote the part.
+// What a client puts into a frame reaches to the frame's last end: a file may hold
+// an end of its own. The words may be a part of text.
+func Words(text []byte, in Conversation) ([]byte, Origin) {
+	if text = trim(text); len(text) == 0 {
+		return nil, Client
 	}
-	text = words(behindPreface(trim(text)))
-	if len(text) == 0 || isHarness(text, in) {
+	left, behind := behindPreface(text)
+	if !behind && isHarness(text, in) {
+		return nil, Client
+	}
+	if frame, known := framed(text); frame && !behind {
+		if known {
+			return nil, Client
+		}
+		return text, Unknown
+	}
+	if rest, ok := behindSummary(left, in); ok {
+		left = rest
+	}
+	left = trim(withoutElements(left, in))
+	left, _ = behindPreface(left)
+	left, whole := within(left)
+	// In a paragraph of its own: a person may ask about it.
+	if i := tail(left); i == 0 || i > 1 && left[i-1] == '\n' && left[i-2] == '\n' {
+		left = left[:i]
+	}
+	left = trim(left)
+	switch {
+	case len(left) == 0:
+		return nil, Client
+	case len(left) < len(text) && !whole || foreign(left):
+		return left, Mixed
+	}
+	return left, Person
+}
+
+// framed reports whether a text begins as a frame and ends as the same one, and
+// whether that is one in which clients put what is theirs.
+func framed(text []byte) (frame, known bool) {
+	if begins(text, "<<<") {
+		return bytes.HasSuffix(text, []byte(">>>")), false
+	}
+	tag := tagAt(text)
+	if tag == nil || !bytes.HasSuffix(text, slices.Concat([]byte("</"), tag, []byte(">"))) || slices.ContainsFunc(wordsFrames, func(t string) bool { return string(tag) == t }) {
+		return false, false
+	}
+	return true, slices.ContainsFunc(harnessTags, func(t string) bool { return string(tag) == t })
+}
+
+// wordsFrames are elements that hold a person's words.
+var wordsFrames = slices.Concat(wordsWithin, wordsAround)
+
+// tagAt is the name of the element that opens where a text begins; nil: none does.
+func tagAt(text []byte) []byte {
+	if len(text) == 0 || text[0] != '<' {
 		return nil
 	}
-	// In a paragraph of its own: a person may ask about it.
-	if i := tail(text); i == 0 || i > 1 && text[i-1] == '\n' && text[i-2] == '\n' {
-		text = text[:i]
+	text = text[1:min(len(text), maxTag)]
+	n := bytes.IndexFunc(text, func(r rune) bool {
+		return r != '-' && r != '_' && r != ':' && (r < 'a' || r > 'z') && (r < 'A' || r > 'Z') && (r < '0' || r > '9')
+	})
+	if n <= 0 || text[n] != '>' && !isSpace(text[n]) {
+		return nil
 	}
-	return text
+	return text[:n]
+}
+
+// foreign reports whether a text has a line that begins as what people paste or
+// clients attach does: with a tag, or with several signs of one kind, as fences,
+// rules and headings do.
+func foreign(text []byte) bool {
+	for line := range bytes.Lines(text) {
+		line = trim(line)
+		if len(line) < 2 {
+			continue
+		}
+		if line[0] == '<' && (line[1] == '/' || line[1] == '!' || line[1] == '?' || tagAt(line) != nil) {
+			return true
+		}
+		if c := line[0]; c == line[1] && bytes.IndexByte(signs, c) >= 0 {
+			return true
+		}
+	}
+	return false
+}
+
+// Sure reports whether nothing in a text shows that somebody else wrote a part of
+// it.
+func Sure(text string) bool {
+	left, origin := Words([]byte(text), nowhere{})
+	return origin == Person && len(left) > 0
+}
+
+// nowhere is a text by itself.
+type nowhere struct{}
+
+func (nowhere) Opens(string) bool { return false }
+func (nowhere) Early() bool       { return false }
+func (nowhere) After(int) bool    { return true }
+
+// withoutElements cuts out, for each tag of the table, what stands from its first
+// beginning to its last end. One that a text begins with and that does not end
+// is all of it.
+func withoutElements(text []byte, in Conversation) []byte {
+	var cuts [][2]int
+	opened := openedIn(text)
+	for n, tag := range harnessTags {
+		if !opened[n] || !in.After(len(text)) {
+			continue
+		}
+		from := opening(text, []byte("<"+tag), 0)
+		if from == len(text) {
+			continue
+		}
+		end := []byte("</" + tag + ">")
+		switch i := bytes.LastIndex(text, end); {
+		case i > from:
+			cuts = append(cuts, [2]int{from, i + len(end)})
+		case from == 0:
+			return nil
+		}
+	}
+	return without(text, cuts)
+}
+
+// without is a text without some parts, which may overlap.
+func without(text []byte, cuts [][2]int) []byte {
+	if len(cuts) == 0 {
+		return text
+	}
+	slices.SortFunc(cuts, func(a, b [2]int) int { return a[0] - b[0] })
+	out, at := make([]byte, 0, len(text)), 0
+	for _, c := range cuts {
+		if c[0] > at {
+			out = append(out, text[at:c[0]]...)
+		}
+		at = max(at, c[1])
+	}
+	return append(out, text[at:]...)
+}
+
+// behindSummary is what stands behind a summary that a client has put in place of
+// what was said before. The client may say more itself there: only what stands
+// behind a mark of the table counts.
+func behindSummary(text []byte, in Conversation) (rest []byte, ok bool) {
+	if !in.Early() {
+		return nil, false
+	}
+	_, behind, ok := summaryElement(text, true)
+	if !ok {
+		return nil, false
+	}
+	at := -1
+	for _, tag := range harnessTags {
+		end := []byte("</" + tag + ">")
+		if i := bytes.LastIndex(behind, end); i >= 0 {
+			at = max(at, i+len(end))
+		}
+	}
+	if at < 0 {
+		return nil, true
+	}
+	return behind[at:], true
+}
+
+// summaryElement finds a summary in an element, from its first beginning to its
+// last end, and what stands behind it. lines says that its marks are lines of their
+// own: a person may write of a summary within one.
+func summaryElement(text []byte, lines bool) (inner, behind []byte, ok bool) {
+	for at := 0; ; {
+		i := bytes.IndexByte(text[at:], '<')
+		if i < 0 {
+			return nil, nil, false
+		}
+		i, at = at+i, at+i+1
+		tag := tagAt(text[i:])
+		if tag == nil || !bytes.Contains(tag, []byte("summary")) && !bytes.Contains(tag, []byte("snapshot")) {
+			continue
+		}
+		rest, closed := bytes.CutPrefix(text[i+1+len(tag):], []byte(">"))
+		if !closed || lines && (i > 0 && text[i-1] != '\n' || len(rest) > 0 && rest[0] != '\n' && rest[0] != '\r') {
+			continue
+		}
+		end := slices.Concat([]byte("</"), tag, []byte(">"))
+		if j := bytes.LastIndex(rest, end); j >= 0 {
+			return rest[:j], rest[j+len(end):], true
+		}
+	}
+}
+
+// IsSummary reports whether a client has put a text in place of what was said
+// before.
+func IsSummary(text []byte) bool {
+	if _, _, ok := summaryElement(text, true); ok {
+		return true
+	}
+	text = trim(text)
+	return len(text) > 0 && slices.ContainsFunc(harnessTexts[text[0]], func(m mark) bool { return m.summary && begins(text, m.start) })
 }
 
 // isHarness reports whether a part of a message is one that clients write.
@@ -138,17 +360,18 @@ func Answers(start []byte) bool {
 	return slices.ContainsFunc(ownAnswers, func(s string) bool { return bytes.HasPrefix(start, []byte(s)) })
 }
 
-// behindPreface is a text without what a client put before it.
-func behindPreface(text []byte) []byte {
+// behindPreface is a text without what a client put before it, and reports whether
+// there was any.
+func behindPreface(text []byte) (words []byte, found bool) {
 	for _, p := range harnessPrefaces {
 		if !bytes.HasPrefix(text, []byte(p.start)) {
 			continue
 		}
 		if words, found := behindLine(text, p.end, p.behind); found {
-			return trim(words)
+			return trim(words), true
 		}
 	}
-	return text
+	return text, false
 }
 
 // behindLine is what stands behind the last line that is only this, or that ends
@@ -167,19 +390,22 @@ func behindLine(text []byte, line string, ends bool) (behind []byte, found bool)
 	}
 }
 
-// words are the person's in a text in which a client has put them into an
-// element.
-func words(text []byte) []byte {
+// within are the person's words in a text in which a client has put them into an
+// element. whole says that the element is the text: then nothing else stands in it.
+func within(text []byte) (words []byte, whole bool) {
 	for _, tag := range wordsWithin {
-		before, rest, ok := bytes.Cut(text, []byte("<"+tag+">"))
-		if !ok || len(before) > 0 && before[0] != '<' {
+		open, shut := []byte("<"+tag+">"), []byte("</"+tag+">")
+		// The last one counts: a file that is attached may hold one.
+		i := bytes.LastIndex(text, open)
+		if i < 0 || len(text) == 0 || text[0] != '<' {
 			continue // a person asks about it
 		}
-		i := bytes.LastIndex(rest, []byte("</"+tag+">"))
-		if i < 0 {
+		rest := text[i+len(open):]
+		end := bytes.LastIndex(rest, shut)
+		if end < 0 {
 			continue
 		}
-		words, behind := trim(rest[:i]), trim(rest[i+len(tag)+3:])
+		words, behind := trim(rest[:end]), trim(rest[end+len(shut):])
 		if len(behind) == 0 || behind[0] == '<' || bytes.Equal(words, behind) {
 			text = words
 		}
@@ -188,40 +414,49 @@ func words(text []byte) []byte {
 		inner, opened := bytes.CutPrefix(text, []byte("<"+tag))
 		inner, shut := bytes.CutSuffix(inner, []byte("</"+tag+">"))
 		if i := bytes.IndexByte(inner, '>'); opened && shut && i >= 0 && (i == 0 || isSpace(inner[0])) {
-			text = trim(inner[i+1:])
+			text, whole = trim(inner[i+1:]), true
 		}
 	}
-	return text
+	return text, whole
 }
 
-// WithoutFiles takes out of a part what stands between the lines with which a client
-// begins and ends what it attaches. until is the line that ends what an earlier
-// part began; it returns the one that a later part may end.
-func WithoutFiles(text []byte, until string) (_ []byte, _ string) {
-	if until != "" {
-		_, behind, found := cutLine(text, until)
-		if !found {
-			return nil, until
-		}
-		text = behind
-	}
+// WithoutFiles takes out of the parts of a message, in place, what stands between
+// the lines with which a client begins and ends what it attaches: from the first
+// beginning to the last end, since a file may hold an end of its own. What has no
+// end goes on to the end of the message. It reports whether there was any.
+func WithoutFiles(parts [][]byte) (cut bool) {
 	for _, f := range harnessFiles {
-		var out []byte
-		for rest := text; ; {
-			before, behind, found := cutLine(rest, f[0])
+		from, before := -1, []byte(nil)
+		for i, text := range parts {
+			b, behind, found := cutLine(text, f[0])
 			if !found {
-				if out != nil {
-					text = append(out, rest...)
-				}
-				break
+				continue
 			}
-			out = append(out, before...)
-			if _, rest, found = cutLine(behind, f[1]); !found {
-				return out, f[1]
+			from, before, parts[i] = i, b, behind
+			break
+		}
+		if from < 0 {
+			continue
+		}
+		cut = true
+		to, behind := len(parts), []byte(nil)
+		for i := len(parts) - 1; i >= from && to == len(parts); i-- {
+			if b, found := behindLine(parts[i], f[1], false); found {
+				to, behind = i, b
 			}
 		}
+		for i := from; i < min(to+1, len(parts)); i++ {
+			parts[i] = nil
+		}
+		if to == from {
+			parts[from] = append(slices.Clip(before), behind...)
+			continue
+		}
+		if parts[from] = before; to < len(parts) {
+			parts[to] = behind
+		}
 	}
-	return text, ""
+	return cut
 }
 
 // cutLine is what stands before and behind the first line that is only this.

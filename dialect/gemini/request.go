@@ -206,14 +206,7 @@ type contentParts struct {
 	first  int          // where a first part would stand
 	after  int          // where the first text behind the results of functions begins, or -1
 	begins dialect.Span // the first text
-	file   bool         // they are those of a file that the client quotes
 }
-
-// Gemini CLI quotes files that a person names in parts of their own.
-var (
-	fileBegins = []byte(`\n--- Content from referenced files ---`)
-	fileEnds   = []byte(`\n--- End of content ---`)
-)
 
 // part reads a part. Texts that are no thoughts are kept, and no results of
 // functions: a block goes behind the last of those.
@@ -275,12 +268,10 @@ func (p *parser) text(c *contentParts, text dialect.Span, at int) bool {
 	if c.after < 0 {
 		c.after = at
 	}
-	c.file = c.file || c.list && bytes.HasPrefix(raw, fileBegins)
-	if !c.file {
+	if !c.list {
 		return p.AddText(text)
 	}
-	c.file = !bytes.HasPrefix(raw, fileEnds)
-	return true
+	return p.AddPart(text, at, false)
 }
 
 // Calls implements dialect.Dialect.
