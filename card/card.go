@@ -99,7 +99,7 @@ func (c Cards) Keep(t *ledger.Turn, groups []string) (err error) {
 			err = errors.Join(err, c.addOnce(ctx, t, to, entry{Kind: t.Kind, Text: text, group: to.Group}))
 		case t.Kind == graphiti.KindSessionSummary && to.Scope == graphiti.ScopeWorkspace:
 			err = errors.Join(err, c.keepSummary(ctx, t, to.Group))
-		case t.Kind == "" && to.Scope == graphiti.ScopeUser && t.OfSession() != "":
+		case t.Kind == "" && t.Sure && to.Scope == graphiti.ScopeUser && t.OfSession() != "":
 			for _, r := range person.Rules(t.User) {
 				err = errors.Join(err, c.add(ctx, t, entry{Kind: rule, Text: r.Text, group: to.Group}))
 			}
@@ -180,6 +180,25 @@ func shorten(text string) string {
 	return text + "…"
 }
 
+// Waiting are the rules that wait for their person to confirm them, in the words in
+// which they were said last: such as name something to fetch or to run.
+func (c Cards) Waiting(ctx context.Context, reads []graphiti.Target) (texts []string, err error) {
+	found, err := c.read(ctx, reads)
+	for _, r := range reads {
+		all, _ := said(found[r.Group])
+		for _, e := range all {
+			promoted := func(o entry) bool { return o.Kind != rule && strings.EqualFold(o.Text, e.Text) }
+			if waits(&e) && !slices.ContainsFunc(all, promoted) && !slices.Contains(texts, e.Text) {
+				texts = append(texts, e.Text)
+			}
+		}
+	}
+	return texts, err
+}
+
+// waits reports whether an entry waits for its person.
+func waits(e *entry) bool { return e.Kind == rule && person.RuleOf(e.Text).Acts() }
+
 // Facts are what stands on the card of a caller who reads those groups, the more
 // important first: what was laid down for the project, and then for the person,
 // of each the newest first.
@@ -239,17 +258,28 @@ func place(s graphiti.Scope) int {
 	return len(order)
 }
 
-// standing leaves what was promoted, and of rules the newest wording of those
-// that were said in enough conversations. behind are the entries by which each
-// stands there.
+// standing is what is said, without the rules that wait for their person. behind are
+// the entries by which each stands there.
 func standing(all []entry) (out []entry, behind [][]entry) {
-	type said struct {
+	out, behind = said(all)
+	for i := len(out) - 1; i >= 0; i-- {
+		if waits(&out[i]) {
+			out, behind = slices.Delete(out, i, i+1), slices.Delete(behind, i, i+1)
+		}
+	}
+	return out, behind
+}
+
+// said leaves what was promoted, and of rules the newest wording of those that
+// were said in enough conversations.
+func said(all []entry) (out []entry, behind [][]entry) {
+	type sightings struct {
 		newest entry
 		rule   person.Rule
 		in     []string // conversations
 		all    []entry
 	}
-	var rules []said
+	var rules []sightings
 	off := make(map[[3]string]bool)
 	for _, e := range all {
 		if e.Off {
@@ -263,9 +293,9 @@ func standing(all []entry) (out []entry, behind [][]entry) {
 			continue
 		}
 		r := person.RuleOf(e.Text)
-		i := slices.IndexFunc(rules, func(s said) bool { return s.rule.Same(r) })
+		i := slices.IndexFunc(rules, func(s sightings) bool { return s.rule.Same(r) })
 		if i < 0 {
-			i, rules = len(rules), append(rules, said{newest: e, rule: r})
+			i, rules = len(rules), append(rules, sightings{newest: e, rule: r})
 		}
 		if e.At > rules[i].newest.At {
 			rules[i].newest = e

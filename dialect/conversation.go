@@ -83,6 +83,7 @@ type Conversation struct {
 	fields  [fieldCount]Span // JSON values
 	refs    []Span           // the ids of items that the provider holds, JSON strings
 	end     int              // of the list of messages
+	answer  int              // the first message of the model; len(Messages): there is none
 	began   place.Place      // where the conversation began, as Place has found
 	moves   []move           // and where it went
 	spans   []Span
@@ -164,6 +165,10 @@ func (c *Conversation) settle() bool {
 		newest--
 	}
 	settled := c.goesOnSettled()
+	c.answer = slices.IndexFunc(c.Messages, func(m Message) bool { return m.Role == RoleAssistant })
+	if c.answer < 0 {
+		c.answer = len(c.Messages)
+	}
 	framed, person := false, c.personsName()
 	for i := range c.Messages {
 		m := &c.Messages[i]
@@ -249,40 +254,36 @@ func (c *Conversation) personsName() uint32 {
 }
 
 // settleFrames finds out who wrote the messages that stand in frames of clients
-// that are not known: where a person says something else before the next answer,
-// the client.
+// that are not known: where a person says something else in the same turn, the
+// client.
 func (c *Conversation) settleFrames() {
-	for i := range c.Messages {
-		m := &c.Messages[i]
-		if !m.frame {
-			continue
+	for from := 0; from < len(c.Messages); {
+		to, said := from, false
+		for ; to < len(c.Messages) && (to == from || !c.ends(to-1)); to++ {
+			said = said || c.Messages[to].Person && !c.Messages[to].frame
 		}
-		before := m.Person
-		m.Person = !c.saidBeside(i)
-		if !m.Person {
-			m.clean = nil
-		}
-		if m.Person != before {
-			c.known = min(c.known, i)
+		for ; from < to; from++ {
+			m := &c.Messages[from]
+			if !m.frame || m.Person == !said {
+				continue
+			}
+			if m.Person = !said; said {
+				m.clean = nil
+			}
+			c.known = min(c.known, from)
 		}
 	}
 }
 
-// saidBeside reports whether a person says something in another message between
-// the same answers as message i.
-func (c *Conversation) saidBeside(i int) bool {
-	says := func(j int) bool { return c.Messages[j].Person && !c.Messages[j].frame }
-	for j := i - 1; j >= 0 && c.unanswered(j); j-- {
-		if says(j) {
-			return true
-		}
+// ends reports whether message i is an answer that ends a turn: one that says
+// something, and no tool's result follows it.
+func (c *Conversation) ends(i int) bool {
+	m := &c.Messages[i]
+	if m.Role != RoleAssistant || m.from == m.to || i+1 == len(c.Messages) {
+		return m.Role == RoleAssistant && m.from < m.to
 	}
-	for j := i + 1; j < len(c.Messages) && c.unanswered(j); j++ {
-		if says(j) {
-			return true
-		}
-	}
-	return false
+	next := &c.Messages[i+1]
+	return !next.Results && (next.Role != RoleOther || next.System)
 }
 
 // unanswered reports whether message i is a user's or the client's own, and no

@@ -30,9 +30,7 @@ type within struct {
 func (w within) After(n int) bool { return w.c.after(n) }
 
 // Early implements client.Conversation.
-func (w within) Early() bool {
-	return !slices.ContainsFunc(w.c.Messages[:w.message], func(m Message) bool { return m.Role == RoleAssistant })
-}
+func (w within) Early() bool { return w.message <= w.c.answer }
 
 // Opens implements client.Conversation.
 func (w within) Opens(prompt string) bool {

@@ -22,12 +22,17 @@ const (
 
 // kind finds out what the request is for, by its words.
 func (c *Conversation) kind() Kind {
-	c.Newest = c.newest()
+	for i := len(c.Messages) - 1; i >= 0 && c.Newest < 0; i-- {
+		if m := &c.Messages[i]; m.Role == RoleUser && (m.Person || !m.Results) {
+			c.Newest = i
+		}
+	}
+	at := c.asking()
 	var parts [4]client.Part
 	said := parts[:0]
 	var prompts [maxParts][]byte
-	if c.Newest >= 0 {
-		m := &c.Messages[c.Newest]
+	if at >= 0 {
+		m := &c.Messages[at]
 		for n := m.from; n < m.to; n++ {
 			if n == m.from+maxParts && m.to-n > maxParts {
 				n = m.to - maxParts // a client's own text is the first or the last
@@ -37,39 +42,39 @@ func (c *Conversation) kind() Kind {
 	}
 	kind, agent := client.KindOf(c.prompts(prompts[:0]), said, c.Tools)
 	c.agent = agent
+	if kind != KindTurn {
+		return kind
+	}
 	switch {
-	case kind != KindTurn:
-	case c.Newest >= 0 && c.asksForSummary(c.Newest):
-		c.Guessed = true
+	case at >= 0 && c.asksForSummary(at):
+		c.Newest, c.Guessed = at, true
 		return KindSummary
-	case c.Newest > c.Last && c.Newest == len(c.Messages)-1 && c.Last >= 0:
+	case at > c.Last && at == len(c.Messages)-1 && c.Last >= 0:
 		return KindMachine
 	}
-	return kind
+	return KindTurn
 }
 
-// newest is the newest user message, whoever wrote it, or -1. Of several between
-// two answers it is the one in which a person says something: clients put messages
-// of their own behind it.
-func (c *Conversation) newest() int {
-	newest := -1
-	for i := len(c.Messages) - 1; i >= 0; i-- {
+// asking is the message that the request is about: the newest of a user, or of
+// several between two answers the one in which a person says something. Clients
+// put messages of their own behind it, and behind the results of tools.
+func (c *Conversation) asking() int {
+	if c.Newest < 0 || c.Messages[c.Newest].Person {
+		return c.Newest
+	}
+	for i := c.Newest - 1; i >= 0; i-- {
 		m := &c.Messages[i]
-		if m.Role == RoleUser && m.Person {
+		if m.Person {
 			return i
 		}
-		if newest >= 0 && !c.unanswered(i) {
-			// What a client adds to the results of tools is of their round.
-			if m.Role != RoleAssistant && c.Last >= 0 && c.clients(newest) {
-				return c.Last
+		if !c.unanswered(i) {
+			if m.Role != RoleAssistant && c.Last >= 0 && c.clients(c.Newest) {
+				return c.Last // the message is of the round
 			}
 			break
 		}
-		if m.Role == RoleUser && !m.Results && newest < 0 {
-			newest = i
-		}
 	}
-	return newest
+	return c.Newest
 }
 
 // clients reports whether all that message i says is a client's.
@@ -78,13 +83,20 @@ func (c *Conversation) clients(i int) bool { return c.Messages[i].cleaned }
 // asksForSummary reports whether message i is how a client has the conversation
 // summed up, as far as the words of its own prompts tell it.
 func (c *Conversation) asksForSummary(i int) bool {
-	if !slices.ContainsFunc(c.Messages[:i], func(m Message) bool { return m.Role == RoleAssistant }) {
-		return false
-	}
 	m := &c.Messages[i]
-	return slices.ContainsFunc(c.spans[m.from:m.to], func(s Span) bool {
-		return client.AsksForSummary(trim(c.startOf(s, client.Instructed)), s.End-s.Start)
+	return i > c.answer && slices.ContainsFunc(c.spans[m.from:m.to], func(s Span) bool {
+		return s.End-s.Start >= client.Instructions && client.SumsUp(c.startOf(s, client.Instructed))
 	})
+}
+
+// Infer makes a turn a chore, whose words may be a person's: the client has asked
+// for something beside the conversation.
+func (c *Conversation) Infer() {
+	c.Kind, c.Guessed = KindProbe, true
+	m := &c.Messages[c.Newest]
+	if slices.ContainsFunc(c.spans[m.from:m.to], func(s Span) bool { return client.SumsUp(c.startOf(s, client.Instructed)) }) {
+		c.Kind = KindSummary
+	}
 }
 
 // prompts appends how the parts of the system prompt start.

@@ -6,17 +6,21 @@ import (
 	"strings"
 )
 
-// AnswerTo is what the model said last before a person spoke again after
-// message i; nil when it said nothing, or when another model had asked.
+// AnswerTo is what the model said last before somebody spoke again after
+// message i; nil when it said nothing, or when another model had asked. What is
+// answered to a client's own message is not said to the person: some clients answer
+// those themselves.
 func (c *Conversation) AnswerTo(i int) (text []byte) {
 	if c.spawned {
 		return nil
 	}
-	for j := i + 1; j < len(c.Messages) && !c.Messages[j].Person; j++ {
+	ended := false
+	for j := i + 1; j < len(c.Messages) && !c.Messages[j].Person && (!ended || !c.asks(j)); j++ {
 		if c.Messages[j].Role == RoleAssistant {
 			if said := c.Text(j); len(said) > 0 {
 				text = said
 			}
+			ended = ended || c.ends(j)
 		}
 	}
 	return text

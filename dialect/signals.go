@@ -11,8 +11,8 @@ import (
 // is asked comes from a model, and is not kept.
 func (c *Conversation) Signals(h Header) (subagent bool) {
 	set := func(k Kind) {
-		if c.Kind == KindTurn {
-			c.Kind = k
+		if c.Kind == KindTurn || c.Guessed {
+			c.Kind, c.Guessed = k, false
 		}
 	}
 	// Codex, from 0.169. A turn of a subagent belongs to that of the one it works

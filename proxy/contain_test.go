@@ -38,7 +38,7 @@ func wantBug(t *testing.T, log *lines, where string) {
 // server is one that is not started, with its log.
 func server() (*Server, *lines) {
 	log := &lines{}
-	s := &Server{decider: &decider{log: slog.New(slog.NewTextHandler(log, nil)), places: newPlaces()}}
+	s := &Server{decider: &decider{log: slog.New(slog.NewTextHandler(log, nil)), places: newPlaces(), known: newSessions()}}
 	s.ways.Store(&ways{limits: testLimits()})
 	s.settings.Store(&Memory{})
 	return s, log

@@ -26,6 +26,7 @@ type decider struct {
 	hasher *dialect.Hasher
 	memo   *memo.Memo                         // how the conversations of the moment began
 	places *lru.Cache[sessionOf, place.Place] // where the sessions of the moment take place
+	known  *sessions                          // what their turns have in common
 	base   context.Context                    //nolint:containedctx // ends when the server gives up waiting
 	log    *slog.Logger
 }
@@ -169,6 +170,9 @@ func (s *decider) decide(r *request) (d decision) {
 		who.Session, first = s.session(ctx, r, &d.at)
 		d.project.unknown = d.project.unknown || first && summaryOfUnknown(r, &d.at)
 	}
+	if s.known.isChore(sessionOf{d.at.base, who.Session}, &r.conv, r.chain) {
+		r.conv.Infer()
+	}
 	d.who = who
 	d.plan = r.memory.Planner.Plan(&r.conv, r.chain, who, first, s.mode(r, &d, until))
 	s.adjust(r, &d)
@@ -178,6 +182,9 @@ func (s *decider) decide(r *request) (d decision) {
 // note notes where the session takes place, and that its turn is being answered.
 func (s *decider) note(r *request, d *decision) {
 	s.keepPlace(r, d)
+	if d.who.Session != "" && r.conv.Kind == dialect.KindTurn && !d.subagent {
+		s.known.turn(sessionOf{d.at.base, d.who.Session}, &r.conv)
+	}
 	if d.plan.Turn != "" && d.pending == nil {
 		r.memory.Begin(d.plan.Turn)
 	}
@@ -203,7 +210,7 @@ func (s *decider) adjust(r *request, d *decision) {
 	if d.plan.Forgotten && r.memory.DropThinking {
 		d.plan.Inserts, d.relax = r.route.dialect.Info().Relax.Among(d.plan.Inserts, r.text())
 	}
-	if r.memory.Stated != nil && d.plan.Turn != "" && len(d.plan.Write) > 0 && r.conv.Kind == dialect.KindTurn {
+	if r.memory.Stated != nil && d.plan.Turn != "" && len(d.plan.Write) > 0 && r.conv.Kind == dialect.KindTurn && r.conv.Messages[r.conv.Last].Sure {
 		o := &d.plan.Outcome
 		d.promises.stated, o.Refused, o.Unscoped = r.memory.Stated(d.who, d.plan.Turn, d.plan.Generation, string(r.conv.Text(r.conv.Last)))
 	}

@@ -68,7 +68,7 @@ type Memory struct {
 	// and whatever is written for it carries it. nil: nothing ever is.
 	Generation func() int64
 
-	// Stated finds, in what a person wrote in a turn, what is to be kept beside
+	// Stated finds, in what a person surely wrote in a turn, what is to be kept beside
 	// it, directives with their kind, and counts those that are refused, and those
 	// for a scope that there is not. nil: that is not wanted.
 	Stated func(who graphiti.Who, turn string, generation int64, text string) (list []ledger.Turn, refused, unscoped int)

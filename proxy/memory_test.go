@@ -65,7 +65,7 @@ func TestLookingForASessionTakesNoLongerThanRecallMay(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		s := &Server{decider: &decider{hasher: dialect.NewHasher(), memo: memo.New(0), log: slog.New(slog.DiscardHandler), places: newPlaces(), base: context.Background()}, observer: in}
+		s := &Server{decider: &decider{hasher: dialect.NewHasher(), memo: memo.New(0), log: slog.New(slog.DiscardHandler), places: newPlaces(), known: newSessions(), base: context.Background()}, observer: in}
 		s.ways.Store(&ways{})
 		var until time.Time
 		c := &request{head: &fasthttp.RequestHeader{}, limits: testLimits(), memory: &Memory{

@@ -17,7 +17,7 @@ func (s *decider) mode(r *request, d *decision, until time.Time) inject.Mode {
 	m := inject.Mode{
 		Until: until, Generation: d.generation,
 		Recall: r.memory.Recall,
-		Ingest: r.memory.Ingest && !d.caller.Temporary && !d.subagent,
+		Ingest: r.memory.Ingest && !d.caller.Temporary && !d.subagent && !s.known.isTemplate(d.at.person, &d.who, &r.conv),
 		Nobody: d.promises.stranger,
 		Replay: r.route.replays(),
 	}

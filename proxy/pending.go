@@ -27,6 +27,7 @@ type pendingTurn struct {
 	held    dialect.Fingerprint // of the conversation that the provider holds, where it has a name
 	chained bool
 	work    []byte // what tools did, as it stands in the body
+	guessed bool   // it may be no summary that was asked for
 	recall  bool   // the next turn may be prepared for
 	awaited bool   // the answer is one that was fetched
 }
@@ -97,6 +98,9 @@ func (p *pendingTurn) finish(a dialect.Answer) {
 // rounds stays held.
 func (p *pendingTurn) keep(a dialect.Answer) {
 	if p.turn.Kind != "" {
+		if p.guessed && !clients.ReadsLikeSummary(a.Text) {
+			return
+		}
 		if p.turn.User = clients.SummaryIn(a.Text); p.turn.User == "" {
 			return // a compaction that only the provider can read
 		}

@@ -123,7 +123,7 @@ func New(o Options) (*Server, error) {
 	s.settings.Store(&o.Memory)
 	base, cancel := context.WithCancel(context.Background())
 	s.cancel = cancel
-	s.decider = &decider{hasher: dialect.NewHasher(), memo: known, places: newPlaces(), base: base, log: o.Log}
+	s.decider = &decider{hasher: dialect.NewHasher(), memo: known, places: newPlaces(), known: newSessions(), base: base, log: o.Log}
 	room := sock.RoomForClients()
 	s.clients = listen.NewConns(o.Ways.Limits.Connections, o.Ways.Limits.PerAddress, room)
 	if sock.TooFew(room, o.Ways.Limits.Connections) {

@@ -83,7 +83,7 @@ func ends(t *testing.T, s *steps, log *bytes.Buffer) *pendingTurn {
 	}, slog.New(slog.DiscardHandler))
 	m := &Memory{Planner: s, Sessions: s, Keep: s.keep, CutOff: s.cutOff, Pending: s.pending}
 	return &pendingTurn{
-		s: &Server{decider: &decider{log: slog.New(slog.NewTextHandler(log, nil)), places: newPlaces()}}, memory: m, chained: true, recall: true,
+		s: &Server{decider: &decider{log: slog.New(slog.NewTextHandler(log, nil)), places: newPlaces(), known: newSessions()}}, memory: m, chained: true, recall: true,
 		turn: ledger.Turn{ID: "1", Session: "session:1", User: "please look it up in all of the files", Said: time.Now(), Targets: []graphiti.Target{{Group: "g"}}},
 	}
 }

@@ -175,7 +175,7 @@ func TestSummaryOfAnUnknownProject(t *testing.T) {
 		{name: "a turn said where", before: "Working directory: /nowhere\n* Git repository: acme/app", summary: summary, key: "github_repo:github.com/acme/app"},
 		{name: "a turn said nothing", before: "Be brief.", summary: summary},
 	} {
-		s := &decider{log: slog.New(slog.DiscardHandler), places: newPlaces()}
+		s := &decider{log: slog.New(slog.DiscardHandler), places: newPlaces(), known: newSessions()}
 		m := &Memory{Recall: true, Ingest: true, Identity: identity.Settings{Owner: "user:o", Multi: tc.multi}}
 		if !tc.multi {
 			m.Identity.Places = workspace.NewPlaces()
@@ -216,7 +216,7 @@ func TestPlaceOfASession(t *testing.T) {
 		{"what a request says is its own", []step{{prompt: "Working directory: /a", directory: "/a"}, {prompt: "Working directory: /b", directory: "/b"}, {prompt: title, directory: "/b"}}},
 		{"Codex may change it, or say nothing", []step{{prompt: "/a", codex: true, directory: "/a"}, {prompt: "Go on.", codex: true, directory: "/a"}, {prompt: "/b", codex: true, directory: "/b"}, {prompt: "Go on.", codex: true, directory: "/b"}}},
 	} {
-		s := &decider{log: slog.New(slog.DiscardHandler), places: newPlaces()}
+		s := &decider{log: slog.New(slog.DiscardHandler), places: newPlaces(), known: newSessions()}
 		m := &Memory{Recall: true, Ingest: true, Identity: identity.Settings{Owner: "user:o"}}
 		for i, step := range tc.steps {
 			c := prompted(t, step.prompt)
@@ -244,7 +244,7 @@ func TestLookThatPanics(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p := workspace.NewPlaces()
 		p.Read = func(string) workspace.Repo { panic("BUG") }
-		s := &decider{log: slog.New(slog.DiscardHandler), places: newPlaces()}
+		s := &decider{log: slog.New(slog.DiscardHandler), places: newPlaces(), known: newSessions()}
 		m := &Memory{Recall: true, Ingest: true, Identity: identity.Settings{Owner: "user:o", Places: p}}
 		c := prompted(t, "Working directory: /r")
 		c.memory = m

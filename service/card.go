@@ -41,6 +41,15 @@ func (sv *Service) card(ctx context.Context, s Selector) (lines []string, err er
 	return lines, err
 }
 
+// waiting are the rules of whom a selector means that they have not confirmed.
+func (sv *Service) waiting(ctx context.Context, s Selector) ([]string, error) {
+	targets, err := sv.targets(s)
+	if err != nil {
+		return nil, err
+	}
+	return sv.cards().Waiting(ctx, sv.Recallable(targets))
+}
+
 // takeOff takes one line off the card of whom a selector means. The message that it
 // was said in stays in their memory.
 func (sv *Service) takeOff(ctx context.Context, s Selector) ([]string, error) {

@@ -86,7 +86,8 @@ func promoted(who graphiti.Who, target graphiti.Target, generation int64, kind, 
 	}
 }
 
-// Stated is what a person's message says that is kept beside its turn: what they
+// Stated is what a person's message, all of it theirs, says that is kept beside its
+// turn: what they
 // say of themselves in a project, for their own memory, and the directives, where
 // they are wanted. Of those, where no scope is written it is the
 // project's, which is less than everywhere, and where there is none the
@@ -133,7 +134,7 @@ func (sv *Service) ofThemselves(who graphiti.Who, turn string, generation int64,
 	}
 	now := time.Now()
 	return []ledger.Turn{{
-		ID: turn, Session: who.Session, Owner: who.Owner(), User: strings.Join(said, "\n"), Said: now, Answered: now,
+		ID: turn, Session: who.Session, Owner: who.Owner(), User: strings.Join(said, "\n"), Sure: true, Said: now, Answered: now,
 		Client: "graphiti-proxy", Targets: []graphiti.Target{to}, Generation: generation,
 	}}
 }

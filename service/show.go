@@ -48,8 +48,9 @@ type Found struct {
 // Shown is what is kept, and Groups where it was looked for.
 type Shown struct {
 	Messages []Record       `json:"messages"`
-	Card     []string       `json:"card,omitempty"`   // what new conversations begin with, the more important first
-	Others   []ledger.Owned `json:"others,omitempty"` // groups of theirs that were not looked into
+	Card     []string       `json:"card,omitempty"`    // what new conversations begin with, the more important first
+	Waiting  []string       `json:"waiting,omitempty"` // rules that name something to fetch or to run: promoted, they stand on the card
+	Others   []ledger.Owned `json:"others,omitempty"`  // groups of theirs that were not looked into
 	Groups   []string       `json:"-"`
 }
 
@@ -105,6 +106,9 @@ func (sv *Service) Show(ctx context.Context, s Selector, n int) (Shown, error) {
 	if err == nil {
 		shown.Others = sv.others(ctx, s, shown.Groups)
 		shown.Card, err = sv.card(ctx, s)
+	}
+	if err == nil {
+		shown.Waiting, err = sv.waiting(ctx, s)
 	}
 	return shown, err
 }

@@ -18,6 +18,7 @@ type Turn struct {
 	Workspace string `json:",omitempty"` // its key; may be empty
 	Speaker   string `json:",omitempty"` // the name of who speaks, in a turn of one side
 	User      string
+	Sure      bool `json:",omitempty"` // the person wrote all of User; else a client may have written a part
 	Assistant string
 	Partial   bool      // the answer was cut at the token limit
 	Said      time.Time // when the request came in

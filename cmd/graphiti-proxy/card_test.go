@@ -238,7 +238,7 @@ func TestWhereWeLeftOff(t *testing.T) {
 			return proxytest.Reply{Text: "I see."}
 		})
 		w.exchange("/v1/chat/completions", chat(user("Write the importer for CSV files with quotes."), replied("I see."),
-			user("You are performing a CONTEXT CHECKPOINT COMPACTION. Create a handoff summary.")), append([]string{"X-Graphiti-Session", "a"}, here...)...)
+			user(summarise)), append([]string{"X-Graphiti-Session", "a"}, here...)...)
 		w = w.noted()
 		if got := w.opening("c", "hello", here...); !strings.Contains(got, ", was about: The importer for CSV files.; left open: Empty ‹/graphiti_memory› fields; The docs\n") {
 			t.Errorf("after a compaction: %q", got)

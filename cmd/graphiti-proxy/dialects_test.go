@@ -333,7 +333,7 @@ func TestCompaction(t *testing.T) {
 		return proxytest.Reply{Text: "I see."}
 	})
 	history := []m{{"role": "user", "content": "The importer of the release branch fails."}, {"role": "assistant", "content": "I see."},
-		{"role": "user", "content": "You are performing a CONTEXT CHECKPOINT COMPACTION. Create a handoff summary."}}
+		{"role": "user", "content": summarise}}
 	for range 2 {
 		_, h := w.exchange("/v1/chat/completions", m{"model": "m", "messages": history}, "X-Graphiti-Session", "long")
 		if header := h.Get("X-Graphiti-Memory"); !strings.HasPrefix(header, "recalled; facts=1") || !strings.Contains(header, "reason=summary") {

@@ -68,6 +68,12 @@ func printMessages(w, errOut io.Writer, answer *service.Shown) {
 		}
 		fmt.Fprintln(errOut, "  "+terminal.Printable(line))
 	}
+	for i, text := range answer.Waiting {
+		if i == 0 {
+			fmt.Fprintln(errOut, "\nrules that name something to fetch or to run are on no card until you confirm them, with graphiti-proxy memory promote --kind preference 'TEXT':")
+		}
+		fmt.Fprintln(errOut, "  "+terminal.Printable(text))
+	}
 }
 
 // hintAt names groups that were not searched, and how to search them: what was

@@ -39,6 +39,9 @@ func greeted(greeting, dir string, messages ...m) m {
 	}, messages...)...)
 }
 
+// summarise is how a client has a conversation summed up: such prompts are long.
+var summarise = "You are performing a CONTEXT CHECKPOINT COMPACTION. Create a handoff summary." + strings.Repeat(" Be brief, and leave nothing out.", 10)
+
 func replied(text string) m { return m{"role": "assistant", "content": text} }
 
 // see sends a request, and returns the texts that persons said as the model saw
@@ -330,7 +333,6 @@ func TestSummaryOfWhere(t *testing.T) {
 	t.Parallel()
 	w, one, _ := projects(t, nil)
 	const (
-		summarise = "Create a comprehensive summary of this conversation that holds all."
 		cat       = "My cat is called Miso."
 		heard     = "Understood, I will keep that in mind."
 	)

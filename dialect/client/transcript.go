@@ -130,21 +130,18 @@ func ReadsLikeSummary(answer string) bool {
 var partOf = regexp.MustCompile(`^\s*(#{1,6} |[-*•] |\d+[.)] |\*\*|[\p{L} ]{2,40}:\s*$)`)
 
 const (
-	// instructions is the length, in bytes, from which a text that asks for a
+	// Instructions is the length, in bytes, from which a text that asks for a
 	// summary is a client's: a person asks for one in a sentence.
-	instructions = 300
+	Instructions = 300
 
 	// Instructed is how much of the start of such a text is looked at, in bytes.
 	Instructed = 1200
 )
 
-// sumsUp is a phrase in which a conversation is summed up.
+// sumsUp finds a phrase in which a conversation is summed up.
 var sumsUp = regexp.MustCompile(`(?i)(summar|compact|condens|hand-?off|checkpoint)[\p{L}-]*\s+([\p{L},-]+\s+){0,6}(conversation|session|context|history)\b|` +
 	`\bcontext[.,:]?\s+([\p{L},-]+\s+){0,4}(summar|compact|condens|hand-?off|checkpoint)`)
 
-// AsksForSummary reports whether a text is how a client has a conversation summed
-// up. start is how it begins, Instructed bytes where there are so many, and size is
-// the length of all of it, in bytes.
-func AsksForSummary(start []byte, size int) bool {
-	return size >= instructions && sumsUp.Match(start)
-}
+// SumsUp reports whether a text asks for a summary of a conversation. start is how
+// it begins, Instructed bytes where there are so many.
+func SumsUp(start []byte) bool { return sumsUp.Match(start) }

@@ -2,6 +2,7 @@ package client
 
 import (
 	"bytes"
+	"regexp"
 	"slices"
 	"strings"
 )
@@ -55,6 +56,9 @@ func byStart(marks []mark) (by [256][]mark) {
 func MayHold(raw []byte) bool {
 	if len(raw) == 0 {
 		return false
+	}
+	if raw[0] == '/' {
+		return true
 	}
 	for i := range harnessTexts[raw[0]] {
 		if startsRaw(raw, harnessTexts[raw[0]][i].start) {
@@ -150,7 +154,7 @@ func Words(text []byte, in Conversation) ([]byte, Origin) {
 		return nil, Client
 	}
 	left, behind := behindPreface(text)
-	if !behind && isHarness(text, in) {
+	if !behind && (isHarness(text, in) || command.Match(text)) {
 		return nil, Client
 	}
 	if frame, known := framed(text); frame && !behind {
@@ -178,6 +182,10 @@ func Words(text []byte, in Conversation) ([]byte, Origin) {
 	}
 	return left, Person
 }
+
+// command is all of a text in which a person tells the client what to do, and the
+// model nothing.
+var command = regexp.MustCompile(`^/[a-z][a-z0-9:_-]*$`)
 
 // framed reports whether a text begins as a frame and ends as the same one, and
 // whether that is one in which clients put what is theirs.

@@ -1,0 +1,85 @@
+package proxy
+
+import (
+	"fmt"
+	"testing"
+
+	"github.com/graphiti-proxy/graphiti-proxy/dialect"
+	"github.com/graphiti-proxy/graphiti-proxy/dialect/chat"
+	"github.com/graphiti-proxy/graphiti-proxy/graphiti"
+)
+
+// TestChoresOfASession: a request that repeats a session's history without its
+// tools, or for an answer of another form, is none of its turns, whatever it says;
+// when it turns out to be one, the session has other habits.
+func TestChoresOfASession(t *testing.T) {
+	const (
+		hi     = `{"role":"user","content":"Hi."},`
+		one    = `{"role":"assistant","content":"One."},`
+		two    = `{"role":"assistant","content":"Two."},`
+		tools  = `,"tools":[{"type":"function","function":{"name":"bash"}}]`
+		schema = `,"response_format":{"type":"json_schema","json_schema":{"name":"x","schema":{}}}`
+		ask    = `{"role":"user","content":"What is it about?"}`
+		sum    = `{"role":"user","content":"Write a summary of this conversation."}`
+		round  = `{"role":"user","content":"And now?"},{"role":"assistant","content":null,"tool_calls":[{"id":"a","type":"function","function":{"name":"bash","arguments":"{}"}}]},{"role":"tool","tool_call_id":"a","content":"x"}`
+	)
+	type request struct {
+		messages, rest string
+		kind           dialect.Kind
+	}
+	for _, tc := range []struct {
+		name     string
+		requests []request
+	}{
+		{"without tools", []request{{hi[:len(hi)-1], tools, dialect.KindTurn}, {hi + one + ask, "", dialect.KindProbe}, {hi + one + sum, "", dialect.KindSummary}, {hi + one + ask, tools, dialect.KindTurn}}},
+		{"with a form", []request{{hi[:len(hi)-1], "", dialect.KindTurn}, {hi + one + ask, schema, dialect.KindProbe}, {hi + one + ask, "", dialect.KindTurn}}},
+		{"always with a form", []request{{hi[:len(hi)-1], schema, dialect.KindTurn}, {hi + one + ask, schema, dialect.KindTurn}}},
+		{"never with tools", []request{{hi[:len(hi)-1], "", dialect.KindTurn}, {hi + one + ask, "", dialect.KindTurn}, {hi + one + sum, "", dialect.KindTurn}}},
+		{"a round without tools", []request{{hi[:len(hi)-1], tools, dialect.KindTurn}, {hi + one + round, "", dialect.KindTurn}}},
+		{"nothing is repeated", []request{{hi[:len(hi)-1], tools, dialect.KindTurn}, {ask, "", dialect.KindTurn}}},
+		{"tools are off from now on", []request{{hi[:len(hi)-1], tools, dialect.KindTurn}, {hi + one + ask, "", dialect.KindProbe},
+			{hi + one + ask + "," + two + `{"role":"user","content":"I see."}`, "", dialect.KindTurn}, {hi + one + ask + "," + two + ask, "", dialect.KindTurn}}},
+		{"again, before it is known", []request{{hi[:len(hi)-1], tools, dialect.KindTurn}, {hi + one + ask, "", dialect.KindProbe}, {hi + one + ask, "", dialect.KindProbe}}},
+	} {
+		s, hasher, of := newSessions(), dialect.NewHasher(), sessionOf{session: "session:1"}
+		for n, r := range tc.requests {
+			var c dialect.Conversation
+			if !(chat.Dialect{}).Parse([]byte(`{"messages":[`+r.messages+`]`+r.rest+`}`), &c) {
+				t.Fatalf("%s, %d: not understood", tc.name, n)
+			}
+			if s.isChore(of, &c, hasher.Chain(&c, dialect.Root("", "p"), nil)) {
+				c.Infer()
+			}
+			if c.Kind == dialect.KindTurn {
+				s.turn(of, &c)
+			}
+			if c.Kind != r.kind {
+				t.Errorf("%s, request %d: kind %d, want %d", tc.name, n, c.Kind, r.kind)
+			}
+		}
+	}
+}
+
+// TestTemplates: what a hundred sessions began with to the letter is nobody's words.
+func TestTemplates(t *testing.T) {
+	s, ann, bob := newSessions(), dialect.Root("", "ann"), dialect.Root("", "bob")
+	begins := func(who dialect.Fingerprint, session, text string) bool {
+		var c dialect.Conversation
+		if !(chat.Dialect{}).Parse([]byte(`{"messages":[{"role":"user","content":"`+text+`"}]}`), &c) {
+			t.Fatal("not understood")
+		}
+		return s.isTemplate(who, &graphiti.Who{Session: session}, &c)
+	}
+	for n := range template {
+		session := fmt.Sprint("session:", n)
+		if begins(ann, session, "Report of the day.") || begins(ann, session, "Report of the day.") || begins(ann, session, fmt.Sprint("My number is ", n)) {
+			t.Fatalf("session %d begins with a template", n)
+		}
+	}
+	if !begins(ann, "session:new", "Report of the day.") || !begins(ann, "session:new", " Report of the day.\\n") {
+		t.Error("a template is taken for somebody's words")
+	}
+	if begins(ann, "session:new", "Report of the week.") || begins(bob, "session:new", "Report of the day.") {
+		t.Error("other words, or another person's, are taken for a template")
+	}
+}
