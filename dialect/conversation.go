@@ -451,15 +451,22 @@ func (c *Conversation) Behind(i int) []byte {
 // before.
 func (c *Conversation) Summarised() bool {
 	for i := range c.Messages {
-		m := &c.Messages[i]
-		if m.Role != RoleUser || !m.cleaned {
-			continue
-		}
-		for _, s := range c.spans[m.from:m.to] {
-			if client.IsSummary(c.decoded(s)) {
-				return true
-			}
+		if c.isSummary(i) {
+			return true
 		}
 	}
 	return false
+}
+
+// isSummary reports whether message i holds what a client has put in place of what
+// was said before it.
+func (c *Conversation) isSummary(i int) bool {
+	m := &c.Messages[i]
+	return m.Role == RoleUser && m.cleaned && slices.ContainsFunc(c.spans[m.from:m.to], c.holdsSummary)
+}
+
+// holdsSummary reports whether a text is a summary, or asks for one by showing how
+// it has to look.
+func (c *Conversation) holdsSummary(s Span) bool {
+	return client.MayHoldSummary(c.body[s.Start:s.End]) && client.IsSummary(c.decoded(s))
 }

@@ -62,7 +62,7 @@ func (c *Conversation) asking() int {
 	if c.Newest < 0 || c.Messages[c.Newest].Person {
 		return c.Newest
 	}
-	for i := c.Newest - 1; i >= 0; i-- {
+	for i := c.Newest; i >= 0 && !c.isSummary(i); i-- { // what stands before one was said before
 		m := &c.Messages[i]
 		if m.Person {
 			return i
@@ -85,7 +85,7 @@ func (c *Conversation) clients(i int) bool { return c.Messages[i].cleaned }
 func (c *Conversation) asksForSummary(i int) bool {
 	m := &c.Messages[i]
 	return i > c.answer && slices.ContainsFunc(c.spans[m.from:m.to], func(s Span) bool {
-		return s.End-s.Start >= client.Instructions && client.SumsUp(c.startOf(s, client.Instructed))
+		return s.End-s.Start >= client.Instructions && (client.SumsUp(c.startOf(s, client.Instructed)) || c.holdsSummary(s))
 	})
 }
 

@@ -16,6 +16,9 @@ func (c *Conversation) AnswerTo(i int) (text []byte) {
 	}
 	ended := false
 	for j := i + 1; j < len(c.Messages) && !c.Messages[j].Person && (!ended || !c.asks(j)); j++ {
+		if c.isSummary(j) {
+			return nil // the message was said long before
+		}
 		if c.Messages[j].Role == RoleAssistant {
 			if said := c.Text(j); len(said) > 0 {
 				text = said

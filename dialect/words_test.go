@@ -2,11 +2,14 @@ package dialect_test
 
 import (
 	"encoding/json"
+	"os"
 	"strings"
 	"testing"
 
 	"github.com/graphiti-proxy/graphiti-proxy/dialect"
 	"github.com/graphiti-proxy/graphiti-proxy/dialect/chat"
+	"github.com/graphiti-proxy/graphiti-proxy/dialect/messages"
+	"github.com/graphiti-proxy/graphiti-proxy/dialect/responses"
 )
 
 // evil is what a hostile file says. Nothing of it may count as said by a person.
@@ -200,5 +203,38 @@ func TestCachedDocuments(t *testing.T) {
 	body = []byte(`{"messages":[{"role":"user","content":[{"type":"text","text":"<system-reminder>x</system-reminder>"},{"type":"text","text":"What now?","cache_control":{"type":"ephemeral"}}]}]}`)
 	if !(chat.Dialect{}).Parse(body, &c) || string(c.Text(0)) != "What now?" || !c.Messages[0].Sure {
 		t.Errorf("the person said %q", c.Text(0))
+	}
+}
+
+// TestRecordedClients: who said what in requests that real clients sent. The shapes
+// are recorded, the texts of prompts are not.
+func TestRecordedClients(t *testing.T) {
+	raw, err := os.ReadFile("testdata/clients.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var fixtures []struct {
+		Client, API, Kind, Said string
+		Sure, Round             bool
+		Body                    json.RawMessage
+	}
+	if err := json.Unmarshal(raw, &fixtures); err != nil {
+		t.Fatal(err)
+	}
+	dialects := map[string]dialect.Dialect{"chat": chat.Dialect{}, "messages": messages.Dialect{}, "responses": responses.Dialect{}}
+	for n, f := range fixtures {
+		var c dialect.Conversation
+		if !dialects[f.API].Parse(f.Body, &c) {
+			t.Fatalf("%s, %d: not understood", f.Client, n)
+		}
+		if kindName[c.Kind] != f.Kind {
+			t.Errorf("%s, %d: a %s, want a %s", f.Client, n, kindName[c.Kind], f.Kind)
+		}
+		if f.Kind != "turn" {
+			continue
+		}
+		if c.Last < 0 || string(c.Text(c.Last)) != f.Said || c.Messages[c.Last].Sure != f.Sure || c.Answered() != f.Round {
+			t.Errorf("%s, %d: the person said %q, sure %v, want %q, %v", f.Client, n, c.Text(max(0, c.Last)), c.Messages[max(0, c.Last)].Sure, f.Said, f.Sure)
+		}
 	}
 }

@@ -315,8 +315,9 @@ var clients = []client{
 		tails: []string{"Runtime: agent="},
 	},
 	{
-		name: "gptme",
-		tags: []string{"system"},
+		name:   "gptme",
+		chores: []chore{{kind: Title, system: "Generate concise conversation titles."}},
+		tags:   []string{"system"},
 	},
 	{
 		name: "smolagents",

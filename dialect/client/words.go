@@ -57,7 +57,7 @@ func MayHold(raw []byte) bool {
 	if len(raw) == 0 {
 		return false
 	}
-	if raw[0] == '/' {
+	if raw[0] == '/' || raw[0] == '[' {
 		return true
 	}
 	for i := range harnessTexts[raw[0]] {
@@ -163,6 +163,7 @@ func Words(text []byte, in Conversation) ([]byte, Origin) {
 		}
 		return text, Unknown
 	}
+	left = left[len(stamp.Find(left)):]
 	if rest, ok := behindSummary(left, in); ok {
 		left = rest
 	}
@@ -186,6 +187,9 @@ func Words(text []byte, in Conversation) ([]byte, Origin) {
 // command is all of a text in which a person tells the client what to do, and the
 // model nothing.
 var command = regexp.MustCompile(`^/[a-z][a-z0-9:_-]*$`)
+
+// stamp is when a client says that the words behind it were said.
+var stamp = regexp.MustCompile(`^\[[^\[\]\n]{0,40}\d{4}-\d\d-\d\d[^\[\]\n]{0,40}\]\s+`)
 
 // framed reports whether a text begins as a frame and ends as the same one, and
 // whether that is one in which clients put what is theirs.
@@ -341,6 +345,14 @@ func summaryElement(text []byte, lines bool) (inner, behind []byte, ok bool) {
 	}
 }
 
+// MayHoldSummary reports whether IsSummary may find one in a text, as it stands in a
+// JSON string.
+func MayHoldSummary(raw []byte) bool {
+	raw = trim(raw)
+	return bytes.Contains(raw, []byte("summary")) || bytes.Contains(raw, []byte("snapshot")) ||
+		len(raw) > 0 && slices.ContainsFunc(harnessTexts[raw[0]], func(m mark) bool { return m.summary && startsRaw(raw, m.start) })
+}
+
 // IsSummary reports whether a client has put a text in place of what was said
 // before.
 func IsSummary(text []byte) bool {
@@ -348,7 +360,9 @@ func IsSummary(text []byte) bool {
 		return true
 	}
 	text = trim(text)
-	return len(text) > 0 && slices.ContainsFunc(harnessTexts[text[0]], func(m mark) bool { return m.summary && begins(text, m.start) })
+	return len(text) > 0 && slices.ContainsFunc(harnessTexts[text[0]], func(m mark) bool {
+		return m.summary && begins(text, m.start) && (!m.whole || len(text) == len(m.start))
+	})
 }
 
 // isHarness reports whether a part of a message is one that clients write.
