@@ -238,3 +238,26 @@ func TestRecordedClients(t *testing.T) {
 		}
 	}
 }
+
+// TestAnswersToClientsOwnMessages are no answers to the person: some clients put
+// questions of their own behind a history, and answer them.
+func TestAnswersToClientsOwnMessages(t *testing.T) {
+	answer := func(s string) any { return map[string]string{"role": "assistant", "content": s} }
+	called := map[string]any{"role": "assistant", "tool_calls": []any{map[string]any{"id": "a", "type": "function", "function": map[string]string{"name": "bash", "arguments": "{}"}}}}
+	result := map[string]any{"role": "tool", "tool_call_id": "a", "content": "x"}
+	for _, tc := range []struct {
+		name     string
+		messages []any
+		want     string
+	}{
+		{"aider", []any{message(t, "Which port?"), answer("6543."), message(t, "I am not sharing any files that you can edit yet."), answer("Ok."), message(t, "And the host?")}, "6543."},
+		{"a round", []any{message(t, "Which port?"), answer("I look."), called, result, answer("6543."), message(t, "Thanks.")}, "6543."},
+		{"a round with a reminder", []any{message(t, "Which port?"), called, result, message(t, "<system-reminder>x</system-reminder>"), answer("6543."), message(t, "Thanks.")}, "6543."},
+		{"nothing", []any{message(t, "Which port?"), message(t, "And the host?")}, ""},
+		{"what was said before a summary", []any{message(t, "Which port?"), message(t, "It was long:\n<summary>\nx\n</summary>"), answer("I go on."), message(t, "Thanks.")}, ""},
+	} {
+		if got := string(parsed(t, tc.messages...).AnswerTo(0)); got != tc.want {
+			t.Errorf("%s: %q, want %q", tc.name, got, tc.want)
+		}
+	}
+}

@@ -338,7 +338,7 @@ func TestSummaryOfWhere(t *testing.T) {
 	)
 	w.model.SetAnswer(func(c proxytest.Conversation) proxytest.Reply {
 		if last := c.Messages[len(c.Messages)-1].Text; strings.Contains(last, summarise) {
-			return proxytest.Reply{Text: "They spoke of: " + c.Messages[len(c.Messages)-3].Text}
+			return proxytest.Reply{Text: "<summary>\nThey spoke of: " + c.Messages[len(c.Messages)-3].Text + "\n</summary>"}
 		}
 		return proxytest.Reply{Text: heard}
 	})

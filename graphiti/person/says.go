@@ -273,7 +273,7 @@ const (
 
 // acts finds what a rule has somebody fetch or run: an address, a path, a pipe or
 // another sign of a shell, a flag.
-var acts = regexp.MustCompile("[|`$&\\\\;]|://|(?:^|[\\s'\"(])(?:www\\.|[.~]{0,2}/\\w|-{1,2}[a-zA-Z]|[\\w-]+(?:\\.[\\w-]+)+/)")
+var acts = regexp.MustCompile("[|`$&\\\\]|://|(?:^|[\\s'\"(])(?:www\\.|[.~]{0,2}/\\w|-{1,2}[a-zA-Z]|[\\w-]+(?:\\.[\\w-]+)+/)")
 
 // Acts reports whether a rule names something to fetch or to run. Whoever can have
 // it followed can have anything done: its person is asked first.
