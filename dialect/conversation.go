@@ -27,16 +27,13 @@ type Message struct {
 	// person wrote, after the text of harnesses was taken out.
 	Person bool
 
-	// Sure says that a person wrote all of what is left: the part in which it
-	// stands holds nothing else, and the client alone wrote every other part.
-	Sure bool
-
 	System   bool // the client speaks for itself
 	Results  bool // it holds results of tools
 	cleaned  bool // what a harness put there was taken out
 	whole    bool // a harness had put nothing there
 	unmarked bool // no place is stated in it
 	frame    bool // all of it stands in frames that are not known
+	sure     bool // see Conversation.Sure, where it was cleaned
 
 	name     uint32 // hash of the name of who speaks; 0: it has none
 	from, to int    // its texts, in Conversation.spans
@@ -181,15 +178,12 @@ func (c *Conversation) settle() bool {
 				c.known = min(c.known, i)
 			}
 		}
-		framed = framed || m.frame
+		if framed = framed || m.frame; m.Person {
+			c.Last = i
+		}
 	}
 	if framed {
 		c.settleFrames()
-	}
-	for i := range c.Messages {
-		if c.Messages[i].Person {
-			c.Last = i
-		}
 	}
 	if !c.room(2*longest) || !c.InTime() {
 		return false
@@ -207,7 +201,7 @@ func (c *Conversation) asks(i int) bool {
 // newest is the newest message that asks, and person the person's name.
 func (c *Conversation) settleMessage(i, newest int, person uint32) bool {
 	m := &c.Messages[i]
-	m.Person, m.Sure, m.cleaned, m.whole, m.frame, m.clean = false, false, false, false, false, nil
+	m.Person, m.sure, m.cleaned, m.whole, m.frame, m.clean = false, false, false, false, false, nil
 	n := c.rawSize(m)
 	if !c.after(n + sizeOfMessage) {
 		return false
@@ -217,9 +211,9 @@ func (c *Conversation) settleMessage(i, newest int, person uint32) bool {
 	case m.Role == RoleUser && (m.name != 0 && m.name != person || i < newest && c.asked(i) || c.answeredByClient(i)):
 		m.cleaned = true
 	case !c.suspicious(m):
-		m.Person = m.Role == RoleUser && !c.blank(m)
-		m.Sure = m.Person
-		c.standBefore(m, m.from)
+		first, texts := c.said(m)
+		m.Person = m.Role == RoleUser && texts > 0
+		c.standBefore(m, first)
 	default:
 		if !c.room(2 * n) {
 			return false
@@ -232,6 +226,21 @@ func (c *Conversation) settleMessage(i, newest int, person uint32) bool {
 		c.settleWords(i)
 	}
 	return true
+}
+
+// Sure reports whether the person wrote all of message i that is theirs: the part in
+// which it stands holds nothing else, and the client alone wrote every other part.
+// Where a person pasted something, or may have, it is not sure.
+func (c *Conversation) Sure(i int) bool {
+	m := &c.Messages[i]
+	if !m.Person || m.cleaned {
+		return m.Person && m.sure
+	}
+	_, texts := c.said(m) // several may be of several hands
+	return texts == 1 && !slices.ContainsFunc(c.spans[m.from:m.to], func(s Span) bool {
+		raw := c.body[s.Start:s.End]
+		return client.MayBeForeign(raw) || s.Unicode && bytes.Contains(raw, []byte(`\u00`))
+	})
 }
 
 // standBefore has a block stand directly before a part of a message: the provider
@@ -257,6 +266,7 @@ func (c *Conversation) personsName() uint32 {
 // that are not known: where a person says something else in the same turn, the
 // client.
 func (c *Conversation) settleFrames() {
+	c.Last = -1
 	for from := 0; from < len(c.Messages); {
 		to, said := from, false
 		for ; to < len(c.Messages) && (to == from || !c.ends(to-1)); to++ {
@@ -264,13 +274,14 @@ func (c *Conversation) settleFrames() {
 		}
 		for ; from < to; from++ {
 			m := &c.Messages[from]
-			if !m.frame || m.Person == !said {
-				continue
+			if m.frame && m.Person == said {
+				m.Person, c.known = !said, min(c.known, from)
 			}
-			if m.Person = !said; said {
+			if m.Person {
+				c.Last = from
+			} else if m.frame {
 				m.clean = nil
 			}
-			c.known = min(c.known, from)
 		}
 	}
 }
@@ -344,7 +355,7 @@ func (c *Conversation) settleWords(i int) {
 		texts = append(texts, c.decoded(s))
 	}
 	all := len(texts[0])
-	m.Sure = !client.WithoutFiles(texts)
+	m.sure = !client.WithoutFiles(texts)
 	origins := make([]client.Origin, len(texts))
 	for n := range texts {
 		texts[n], origins[n] = client.Words(texts[n], within{c, i})
@@ -356,7 +367,7 @@ func (c *Conversation) settleWords(i int) {
 	}
 	first, said := -1, texts[:0]
 	for n, o := range origins {
-		m.Sure = m.Sure && (o == client.Client || o == client.Person && first < 0)
+		m.sure = m.sure && (o == client.Client || o == client.Person && first < 0)
 		if o == client.Client || o == client.Unknown && of != o {
 			continue
 		}
@@ -367,7 +378,7 @@ func (c *Conversation) settleWords(i int) {
 	}
 	m.clean = bytes.Join(said, []byte{'\n'})
 	m.Person, m.frame = len(m.clean) > 0, of == client.Unknown
-	m.Sure = m.Sure && m.Person
+	m.sure = m.sure && m.Person
 	m.whole = m.Person && m.to-m.from == 1 && len(m.clean) == all
 	if first >= 0 {
 		c.standBefore(m, m.from+first)
@@ -386,7 +397,7 @@ func (c *Conversation) settleDocuments(m *Message, origins []client.Origin) {
 			for k := range origins[:n+1] {
 				origins[k] = client.Client
 			}
-			m.Sure = false
+			m.sure = false
 			return
 		}
 		asked = true
@@ -405,15 +416,23 @@ func (c *Conversation) answeredByClient(i int) bool {
 // suspicious reports whether a message may hold text of a harness. It must be
 // cheap: most messages do not.
 func (c *Conversation) suspicious(m *Message) bool {
-	if m.Role == RoleUser && m.to-m.from > 1 {
-		return true // they may be of several hands
-	}
-	for _, s := range c.spans[m.from:m.to] {
-		if raw := c.body[s.Start:s.End]; mayHoldHarness(raw, m.Role, s.Unicode) {
+	for n, s := range c.spans[m.from:m.to] {
+		if raw := c.body[s.Start:s.End]; mayHoldHarness(raw, m.Role, s.Unicode) || m.Role == RoleUser && s.cached && n < m.to-m.from-1 {
 			return true
 		}
 	}
 	return false
+}
+
+// said is the first text of a message that is not blank, in c.spans, and how many
+// there are.
+func (c *Conversation) said(m *Message) (first, texts int) {
+	for n := m.to - 1; n >= m.from; n-- {
+		if s := c.spans[n]; len(trimRaw(c.body[s.Start:s.End])) > 0 {
+			first, texts = n, texts+1
+		}
+	}
+	return first, texts
 }
 
 func (c *Conversation) blank(m *Message) bool {

@@ -210,7 +210,7 @@ func (s *decider) adjust(r *request, d *decision) {
 	if d.plan.Forgotten && r.memory.DropThinking {
 		d.plan.Inserts, d.relax = r.route.dialect.Info().Relax.Among(d.plan.Inserts, r.text())
 	}
-	if r.memory.Stated != nil && d.plan.Turn != "" && len(d.plan.Write) > 0 && r.conv.Kind == dialect.KindTurn && r.conv.Messages[r.conv.Last].Sure {
+	if r.memory.Stated != nil && d.plan.Turn != "" && len(d.plan.Write) > 0 && r.conv.Kind == dialect.KindTurn && r.conv.Sure(r.conv.Last) {
 		o := &d.plan.Outcome
 		d.promises.stated, o.Refused, o.Unscoped = r.memory.Stated(d.who, d.plan.Turn, d.plan.Generation, string(r.conv.Text(r.conv.Last)))
 	}

@@ -112,7 +112,7 @@ func (s *Server) newPending(c *call, d *decision) (p *pendingTurn, held int) {
 		p.turn.Kind, p.chained, p.guessed = graphiti.KindSessionSummary, false, c.conv.Guessed
 		return p, 0
 	}
-	p.turn.User, p.turn.Sure = string(c.conv.Text(c.conv.Last)), c.conv.Messages[c.conv.Last].Sure
+	p.turn.User, p.turn.Sure = string(c.conv.Text(c.conv.Last)), c.conv.Sure(c.conv.Last)
 	held = len(p.turn.User)
 	if p.recall && len(d.plan.Write) > 0 {
 		p.work = append(p.work, note.Work(&c.conv)...)
@@ -166,7 +166,7 @@ func (s *Server) backfill(c *call, d *decision) (record func(), held int) {
 		}
 		t := s.turn(c, d, id, u.Generation)
 		t.Backfill = true
-		t.User, t.Sure = string(c.conv.Text(u.Message)), c.conv.Messages[u.Message].Sure
+		t.User, t.Sure = string(c.conv.Text(u.Message)), c.conv.Sure(u.Message)
 		t.Assistant = string(answer)
 		t.Said = t.Said.Add(time.Duration(i-len(plan.Unseen)) * 2 * time.Millisecond)
 		t.Answered = t.Said.Add(time.Millisecond)

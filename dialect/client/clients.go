@@ -341,15 +341,4 @@ var clients = []client{
 			{kind: Probe, user: "Given the following conversation", then: "standalone question"},
 		},
 	},
-	{
-		name:  "CrewAI",
-		tails: []string{"This is the expected criteria for your final answer:"},
-	},
-	{
-		name: "DSPy",
-		tails: []string{
-			"Respond with the corresponding output fields, starting with the field",
-			"Respond with a JSON object in the following order of fields:",
-		},
-	},
 }

@@ -70,11 +70,13 @@ func MayHold(raw []byte) bool {
 			return true
 		}
 	}
-	return slices.ContainsFunc(filesBegin, func(t []byte) bool { return bytes.Contains(raw, t) }) || tail(raw) >= 0 || mayBeForeign(raw)
+	return slices.ContainsFunc(filesBegin, func(t []byte) bool { return bytes.Contains(raw, t) }) || tail(raw) >= 0
 }
 
-// mayBeForeign is foreign for a text as it stands in a JSON string.
-func mayBeForeign(raw []byte) bool {
+// MayBeForeign reports whether a text, as it stands in a JSON string, shows that
+// somebody else may have written a part of it: it has a line that begins as what
+// people paste or clients attach does.
+func MayBeForeign(raw []byte) bool {
 	for {
 		for len(raw) > 0 && isSpace(raw[0]) || len(raw) > 1 && raw[0] == '\\' && raw[1] == 't' {
 			raw = raw[1:]
