@@ -46,7 +46,7 @@ func (c *Conversation) kind() Kind {
 		return kind
 	}
 	switch {
-	case at >= 0 && c.asksForSummary(at, client.Instructed):
+	case at >= 0 && c.AsksForSummary(at):
 		c.Newest, c.Guessed = at, true
 		return KindSummary
 	case at > c.Last && at == len(c.Messages)-1 && c.Last >= 0:
@@ -80,18 +80,17 @@ func (c *Conversation) asking() int {
 // clients reports whether all that message i says is a client's.
 func (c *Conversation) clients(i int) bool { return c.Messages[i].cleaned }
 
-// asksForSummary reports whether message i is how a client has the conversation
-// summed up, as far as so many bytes at the beginning of each text tell it.
-func (c *Conversation) asksForSummary(i, most int) bool {
+// AsksForSummary reports whether message i, though no rule knows it, is how a client
+// has the conversation summed up.
+func (c *Conversation) AsksForSummary(i int) bool {
 	m := &c.Messages[i]
 	return i > c.answer && slices.ContainsFunc(c.spans[m.from:m.to], func(s Span) bool {
-		return s.End-s.Start >= client.Instructions && c.sumsUp(s, most)
+		return s.End-s.Start >= client.Instructions && c.sumsUp(s)
 	})
 }
 
-func (c *Conversation) sumsUp(s Span, most int) bool {
-	raw := c.body[s.Start:min(s.End, s.Start+most)]
-	return client.MaySumUp(raw) && (client.SumsUp(c.startOf(s, most)) || c.holdsSummary(s))
+func (c *Conversation) sumsUp(s Span) bool {
+	return client.SumsUp(c.startOf(s, client.Instructed)) || c.holdsSummary(s)
 }
 
 // Infer makes a turn a chore, whose words may be a person's: the client has asked
@@ -99,7 +98,7 @@ func (c *Conversation) sumsUp(s Span, most int) bool {
 func (c *Conversation) Infer() {
 	c.Kind, c.Guessed = KindProbe, true
 	m := &c.Messages[c.Newest]
-	if slices.ContainsFunc(c.spans[m.from:m.to], func(s Span) bool { return c.sumsUp(s, client.Instructed) }) {
+	if slices.ContainsFunc(c.spans[m.from:m.to], func(s Span) bool { return c.sumsUp(s) }) {
 		c.Kind = KindSummary
 	}
 }
@@ -183,9 +182,6 @@ func (c *Conversation) Told(t *client.Transcript, person Fingerprint) (told [][1
 // asked reports whether message i, of the history, is how a client asked for a
 // chore: then no person wrote it.
 func (c *Conversation) asked(i int) bool {
-	if c.asksForSummary(i, client.FirstLine) {
-		return true
-	}
 	m := &c.Messages[i]
 	for _, s := range c.spans[m.from:min(m.to, m.from+maxParts)] {
 		raw := trimRaw(c.body[s.Start:s.End])

@@ -155,7 +155,7 @@ func (s *Server) backfill(c *call, d *decision) (record func(), held int) {
 	plan := &d.plan
 	var turns []ledger.Turn
 	for i, u := range plan.Unseen {
-		if c.memory.Known(u.Turn) {
+		if c.memory.Known(u.Turn) || c.conv.AsksForSummary(u.Message) {
 			continue
 		}
 		id := u.Turn.String()

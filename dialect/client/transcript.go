@@ -135,10 +135,8 @@ const (
 	// summary is a client's: a person asks for one in a sentence.
 	Instructions = 300
 
-	// Instructed is how much of the start of such a text is looked at, in bytes, and
-	// FirstLine where there are many: few clients leave one in a history.
+	// Instructed is how much of the start of such a text is looked at, in bytes.
 	Instructed = 1200
-	FirstLine  = 128
 )
 
 // sumsUp finds a phrase in which a conversation is summed up.
@@ -147,12 +145,9 @@ var sumsUp = regexp.MustCompile(`(?i)(summar|compact|condens|hand-?off|checkpoin
 
 // SumsUp reports whether a text asks for a summary of a conversation. start is how
 // it begins, Instructed bytes where there are so many.
-func SumsUp(start []byte) bool { return sumsUp.Match(start) }
-
-// MaySumUp reports whether SumsUp may find something in a text, as it stands in a
-// JSON string: most texts need no closer look.
-func MaySumUp(raw []byte) bool {
-	return slices.ContainsFunc(sumsUpWords, func(w []byte) bool { return bytes.Contains(raw, w) })
+func SumsUp(start []byte) bool {
+	// Most texts have none of these letters, and matching takes long.
+	return slices.ContainsFunc(sumsUpWords, func(w []byte) bool { return bytes.Contains(start, w) }) && sumsUp.Match(start)
 }
 
 // sumsUpWords are in the words of sumsUp, however those begin.
