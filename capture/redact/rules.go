@@ -14,7 +14,7 @@ import (
 //go:embed rules.json
 var rulesJSON []byte
 
-// rule is how one kind of secret is known, as gitleaks has it.
+// rule is how one kind of secret is known, as gitleaks has it, or own.txt.
 type rule struct {
 	ID       string      `json:"id"`
 	Regex    string      `json:"regex"`
@@ -23,6 +23,7 @@ type rule struct {
 	Group    int         `json:"secretGroup"`
 	Allow    []allowlist `json:"allow"`
 
+	own      bool // of own.txt
 	keys     []keyword
 	assigned bool // the secret is assigned to what has a keyword in its name
 	afar     int  // bytes around a keyword in which the secret may stand; 0: beside it
@@ -66,7 +67,7 @@ var rarer = map[string][]string{
 	"jwt":                                {"eyj", "eyi", "eya"}, // an object in base64
 	"lob-api-key":                        {"lob"},
 	"lob-pub-api-key":                    {"lob"},
-	"vault-service-token":                {"hvs."}, // s.<…>, the old form, is in tokens.go
+	"vault-service-token":                {"hvs."}, // s.<…>, the old form, is in dotted
 }
 
 // readRules reads the rules of gitleaks. What they look for is compiled when
@@ -154,6 +155,11 @@ func (s *scan) windows(r *rule) (list []span) {
 			}
 			w := span{at - before, s.tokenRest(end + behind)}
 			switch {
+			case r.own:
+				var ok bool
+				if w, ok = s.around(r, k, at, end); !ok {
+					continue
+				}
 			case k.exact != "" && s.text[at:end] != k.exact, k.leads && at > 0 && (isAlnum(s.text[at-1]) || s.text[at-1] == '_'):
 				continue
 			case r.afar > 0:
@@ -194,6 +200,15 @@ func curls(rest string) bool {
 		}
 	}
 	return false
+}
+
+// tokenStart is where the token at a place begins.
+func (s *scan) tokenStart(at int) int {
+	at = max(at, 0)
+	for n := 0; n < maxValue && at > 0 && isGraph(s.text[at-1]); n++ {
+		at--
+	}
+	return at
 }
 
 // wordStart is where the word at a place begins, not too far away.
@@ -263,6 +278,18 @@ func isLetter(c byte) bool {
 	return isLower(c) || isUpper(c)
 }
 
+// byRules finds what some rules know; false where it became late.
+func (s *scan) byRules(rules []*rule, allow []allowlist, late func() bool) bool {
+	for _, r := range rules {
+		where := s.windows(r)
+		if len(where) > 0 && late() {
+			return false
+		}
+		s.byRule(r, allow, where)
+	}
+	return true
+}
+
 // byRule finds what one rule knows in some parts of the text.
 func (s *scan) byRule(r *rule, allow []allowlist, where []span) {
 	for _, w := range where {
@@ -284,6 +311,12 @@ func (s *scan) byRule(r *rule, allow []allowlist, where []span) {
 func (s *scan) matched(r *rule, allow []allowlist, at int, m []int) {
 	from, to := r.secret(m)
 	if from < 0 || from == to {
+		return
+	}
+	if r.own {
+		if s.mine(r, span{at + m[0], at + m[1]}, span{at + from, at + to}) {
+			s.found(r.ID, at+from, s.rest(at+from, at+to))
+		}
 		return
 	}
 	secret, match, line := s.text[at+from:at+to], s.text[at+m[0]:at+m[1]], lineAround(s.text, at+m[0], at+m[1])
