@@ -119,18 +119,21 @@ func (s *scan) nameAt(at int, stem string, list []ending) (n named, ok bool) {
 	if strings.HasSuffix(s.text[:n.from], "[redacted:") {
 		return n, false
 	}
+	if stem == "key" && n.from == at {
+		n.from = s.wordBefore(at)
+	}
 	before := s.lower[n.from:at]
 	if e.apart && before != "" && isAlnum(s.text[at-1]) && (!isUpper(s.text[at]) || !isLower(s.text[at-1])) {
 		return n, false
 	}
-	if stem == "key" && !endsWithAny(strings.TrimRight(before, "_-."), keys) {
+	if stem == "key" && !endsWithAny(strings.TrimRight(before, "_-. "), keys) {
 		return n, false
 	}
 	name := s.text[n.from:n.to]
 	if i := strings.LastIndexByte(name, '.'); i >= 0 {
 		name = name[i+1:]
 	}
-	n.upper, n.bare = strings.IndexFunc(name, unicode.IsLower) < 0, before == ""
+	n.upper, n.bare = strings.IndexFunc(name, unicode.IsLower) < 0 && !strings.Contains(name, " "), before == ""
 	switch {
 	case e.word == "pat" && (!n.upper || n.bare), // path, pattern, a name
 		e.word == "pwd" && n.upper && (n.bare || before == "old"), // a directory
@@ -140,6 +143,19 @@ func (s *scan) nameAt(at int, stem string, list []ending) (n named, ok bool) {
 	}
 	n.first = s.firstOnLine(n.from)
 	return n, true
+}
+
+// wordBefore is where a name begins whose last word stands at a place, as in
+// "encryption key".
+func (s *scan) wordBefore(at int) int {
+	if at < 2 || s.text[at-1] != ' ' {
+		return at
+	}
+	from := at - 1
+	for from > 0 && at-from < maxName && isLetter(s.text[from-1]) {
+		from--
+	}
+	return from
 }
 
 func (s *scan) suffix(at int) int {
@@ -189,8 +205,11 @@ func (s *scan) firstOnLine(at int) bool {
 func (n *named) holds(v string, as *value) bool {
 	v = start(v)
 	if n.bare && n.word == "pass" && n.upper && as.colon && as.quote == 0 || // a test's result
-		stands(v) || describes(v) || elsewhere(v) || as.quote == 0 && isCode(v, as.tight) {
+		stands(v) && !(len(v) >= 32 && mixes(v, 2)) || describes(v) || elsewhere(v) || as.quote == 0 && isCode(v, as.tight) {
 		return false
+	}
+	if as.said {
+		return telling(v) && !wordy(v) && !n.among(v) && !isCode(v, false)
 	}
 	set := n.upper && !as.compared && (as.quote != 0 || as.tight)
 	switch {
@@ -201,10 +220,14 @@ func (n *named) holds(v string, as *value) bool {
 	case n.kind == password:
 		return telling(v) && !n.among(v) || as.tight && as.alone && len(v) >= 6 && !isCode(v, false)
 	case set:
-		return len(v) >= 6 && isToken(v) && (as.quote == 0 && !n.bare || !wordy(v) || len(parts(v)) > 2)
+		return len(v) >= 6 && isMade(v) && (as.quote == 0 && !n.bare || !wordy(v) || len(parts(v)) > 2)
 	}
-	return len(v) >= 6 && !wordy(v) && telling(v) && !n.among(v) && (n.kind == secret || isToken(v))
+	return len(v) >= 6 && !wordy(v) && telling(v) && !n.among(v) && (n.kind == secret || isMade(v))
 }
+
+// isMade reports whether a generator may have made a value; some of them use all
+// signs, as Django's does.
+func isMade(v string) bool { return isToken(v) || len(v) >= 16 && mixes(v, 4) }
 
 // among reports whether a value is the name of something of the same kind, as
 // in token = authToken2.

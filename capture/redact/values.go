@@ -357,6 +357,31 @@ func isToken(v string) bool {
 	return true
 }
 
+// mixes reports whether the kind of character changes in a value, small and
+// capital letters, digits and signs, so often that some characters in a row
+// differ.
+func mixes(v string, row int) bool {
+	changes := 0
+	for i := 1; i < len(v); i++ {
+		if class(v[i]) != class(v[i-1]) {
+			changes++
+		}
+	}
+	return changes*row >= len(v)
+}
+
+func class(c byte) byte {
+	switch {
+	case isLower(c):
+		return 'a'
+	case isUpper(c):
+		return 'A'
+	case isDigit(c):
+		return '0'
+	}
+	return '-'
+}
+
 func isMail(v string) bool {
 	name, host, ok := strings.Cut(v, "@")
 	return ok && name != "" && strings.IndexByte(host, '.') > 0 && wordy(host) && wordy(name)
