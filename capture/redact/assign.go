@@ -139,7 +139,13 @@ func setBy(before string, n *named) (sets, tight bool) {
 	return false, false
 }
 
-func lastWord(s string) string { return s[strings.LastIndexAny(s, " \t\n")+1:] }
+func lastWord(s string) string {
+	at := len(s)
+	for at > 0 && !isSpace(s[at-1]) {
+		at--
+	}
+	return s[at:]
+}
 
 func isOption(word string) bool {
 	name := strings.TrimLeft(word, "-")

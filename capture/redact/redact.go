@@ -104,12 +104,16 @@ func newScan(text string) *scan {
 func lowered(text string) string {
 	var b strings.Builder
 	b.Grow(len(text))
-	for i := 0; i < len(text); i++ {
-		c := text[i]
-		if isUpper(c) {
-			c |= 0x20
+	var part [256]byte // which is written at once
+	for len(text) > 0 {
+		n := copy(part[:], text)
+		for i, c := range part[:n] {
+			if isUpper(c) {
+				part[i] = c | 0x20
+			}
 		}
-		b.WriteByte(c)
+		b.Write(part[:n])
+		text = text[n:]
 	}
 	return b.String()
 }

@@ -159,6 +159,9 @@ func (s *scan) wordBefore(at int) int {
 }
 
 func (s *scan) suffix(at int) int {
+	if at == len(s.text) || s.text[at] != '_' && !isDigit(s.text[at]) {
+		return at
+	}
 	for _, x := range suffixes {
 		if strings.HasPrefix(s.lower[at:], x) {
 			at += len(x)
