@@ -106,7 +106,7 @@ func (s *scan) behindBlank(n *named, before string, at, next int) (v value, ok b
 		at, least := s.saidAt(next)
 		v = s.given(n, at, false)
 		v.said = true
-		return v, v.to-v.from >= least && mixes(start(s.text[v.from:v.to]), 5)
+		return v, v.to-v.from >= least && mixes(start(s.text[v.from:v.to]), 20)
 	}
 	return v, true
 }

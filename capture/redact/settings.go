@@ -208,11 +208,11 @@ func (s *scan) firstOnLine(at int) bool {
 func (n *named) holds(v string, as *value) bool {
 	v = start(v)
 	if n.bare && n.word == "pass" && n.upper && as.colon && as.quote == 0 || // a test's result
-		stands(v) && !(len(v) >= 32 && mixes(v, 2)) || describes(v) || elsewhere(v) || as.quote == 0 && isCode(v, as.tight) {
+		stands(v) || describes(v) || elsewhere(v) || as.quote == 0 && isCode(v, as.tight) {
 		return false
 	}
 	if as.said {
-		return telling(v) && !wordy(v) && !n.among(v) && !isCode(v, false)
+		return !strings.ContainsAny(v, " \t") && telling(v) && !wordy(v) && !n.among(v) && !isCode(v, false)
 	}
 	set := n.upper && !as.compared && (as.quote != 0 || as.tight)
 	switch {
@@ -230,7 +230,7 @@ func (n *named) holds(v string, as *value) bool {
 
 // isMade reports whether a generator may have made a value; some of them use all
 // signs, as Django's does.
-func isMade(v string) bool { return isToken(v) || len(v) >= 16 && mixes(v, 4) }
+func isMade(v string) bool { return isToken(v) || len(v) >= tokenLen && mixes(v, 40) }
 
 // among reports whether a value is the name of something of the same kind, as
 // in token = authToken2.
