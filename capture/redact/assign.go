@@ -96,12 +96,6 @@ func (s *scan) behindBlank(n *named, before string, at, next int) (v value, ok b
 			next = s.blanks(s.tokenRest(next))
 		}
 		v = s.given(n, next, tight)
-	case n.bare && n.word == "password" && strings.Contains(before, "login") && netrc(s.lower[max(0, n.from-2*maxName):n.from]):
-		n.upper = true
-		v = s.given(n, next, true)
-	case s.text[next] == '\'' && n.word == "password": // SQL
-		v = s.given(n, next, false)
-		return v, !strings.ContainsAny(s.text[v.from:v.to], " \t")
 	default:
 		at, least := s.saidAt(next)
 		v = s.given(n, at, false)
@@ -169,13 +163,6 @@ func (s *scan) saidAt(next int) (at, least int) {
 		}
 	}
 	return next, tokenLen
-}
-
-// netrc reports whether a text is of a .netrc, up to the word password.
-func netrc(before string) bool {
-	words := strings.Fields(before)
-	n := len(words)
-	return n > 3 && words[n-2] == "login" && words[n-4] == "machine" || n > 2 && words[n-2] == "login" && words[n-3] == "default"
 }
 
 // closes reports whether a quote behind a name ends what began before it, as

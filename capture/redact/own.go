@@ -17,7 +17,7 @@ const (
 	nearby = 100
 
 	// bitsOfPassword are those of a rule whose secret a person thought of.
-	bitsOfPassword = "-"
+	bitsOfPassword = -1
 )
 
 // ownRules reads own.txt, which says how its lines are written.
@@ -33,14 +33,14 @@ func ownRules() (rules []*rule, err error) {
 			return nil, fmt.Errorf("read own.txt, line %d: %d fields, want 6", number, len(f))
 		}
 		r := &rule{ID: f[0], Regex: f[3], own: true}
-		if f[1] != bitsOfPassword {
+		if r.Entropy = bitsOfPassword; f[1] != "-" {
 			if r.Entropy, err = strconv.ParseFloat(f[1], 64); err != nil {
 				return nil, fmt.Errorf("read own.txt, line %d: %w", number, err)
 			}
 		}
 		keywords, near := strings.CutPrefix(f[2], "~")
 		if near {
-			r.afar = nearby
+			r.Afar = nearby
 		}
 		for word := range strings.SplitSeq(keywords, ",") {
 			r.Keywords = append(r.Keywords, word)
@@ -67,8 +67,8 @@ func (s *scan) around(r *rule, k *keyword, at, end int) (w span, ok bool) {
 	switch {
 	case k.leads:
 		return span{at, s.tokenRest(end + behind)}, s.begins(at)
-	case r.afar > 0:
-		return span{s.tokenStart(at - r.afar), s.tokenRest(end + r.afar)}, true
+	case r.Afar > 0:
+		return span{s.tokenStart(at - r.Afar), s.tokenRest(end + r.Afar)}, true
 	}
 	return span{s.tokenStart(at - before), s.tokenRest(end + behind)}, true
 }
@@ -92,7 +92,10 @@ func (s *scan) mine(r *rule, match, secret span) bool {
 	if stands(v) || describes(v) {
 		return false
 	}
-	if r.Entropy == 0 {
+	switch r.Entropy {
+	case 0:
+		return true
+	case bitsOfPassword:
 		return telling(v) || strings.IndexByte(`"'`, s.text[secret.from-1]) >= 0
 	}
 	return !wordy(v) && entropy(v) > r.Entropy

@@ -91,9 +91,6 @@ func (s *scan) headers() {
 			s.found("basic-auth", from, end)
 		}
 	}
-	for at := range s.places("authorization") {
-		s.authorization(at + len("authorization"))
-	}
 	for at := range s.places("cookie") {
 		s.cookies(at + len("cookie"))
 	}
@@ -109,27 +106,6 @@ func isBasic(v string) bool {
 	}
 	user, pass, ok := strings.Cut(string(b), ":")
 	return ok && (user != "" || pass != "") && utf8.Valid(b) && strings.IndexFunc(string(b), func(r rune) bool { return r < ' ' }) < 0
-}
-
-// authorization finds what follows an Authorization header's name.
-func (s *scan) authorization(at int) {
-	at, _ = s.quoteEnd(at)
-	if at = s.blanks(at); at >= len(s.text) || s.text[at] != ':' && s.text[at] != '=' {
-		return
-	}
-	at, _ = s.quoteEnd(s.blanks(at + 1))
-	for range 2 { // a scheme may stand before it
-		end := s.tokenEnd(at, "._~+/=:@")
-		if v := start(s.text[at:end]); end-at >= 8 && !wordy(v) && !stands(v) && !describes(v) && !elsewhere(v) && !isCode(v, false) {
-			s.found("authorization", at, s.rest(at, end))
-			return
-		}
-		if next := s.blanks(end); next > end {
-			at = next
-			continue
-		}
-		return
-	}
 }
 
 // cookies finds those of sessions.
