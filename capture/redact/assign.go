@@ -98,6 +98,9 @@ func (s *scan) behindBlank(n *named, before string, at, next int) (v value, ok b
 		v = s.given(n, next, tight)
 	default:
 		at, least := s.saidAt(next)
+		if strings.ContainsAny(s.text[at:min(at+least, len(s.text))], " \n") {
+			return v, false
+		}
 		v = s.given(n, at, false)
 		v.said = true
 		return v, v.to-v.from >= least && mixes(start(s.text[v.from:v.to]), 20)

@@ -28,7 +28,7 @@ func TestOwnRules(t *testing.T) {
 		s := newScan(before + secret + after)
 		s.byRule(rule, nil, s.windows(rule))
 		if got, n := s.replaced(); n != 1 || got != before+"[redacted:"+rule.ID+"]"+after {
-			t.Errorf("%s alone: %q became %q", rule.ID, s.text, got)
+			t.Errorf("%s by itself: %q became %q", rule.ID, s.text, got)
 		}
 		got, n := all.Redact(s.text)
 		kind, begins := strings.CutPrefix(got, before)
