@@ -24,8 +24,8 @@ def allow(lists):
     return out
 
 
-# What gitleaks looks for in files is told apart there by their names; in what
-# people say these rules find too much, too little or too slowly.
+# The rules of gitleaks are for files. In what people say these ones find too
+# much, too little or too slowly.
 ABOUT_NAMES = ("-client-id", "-access-id")  # many other things look like it
 OURS = {"private-key"}  # urls.go has it, also without an end
 CHANGES = {
