@@ -10,6 +10,7 @@ type value struct {
 	alone    bool // with its name it is all of a line
 	colon    bool // NAME: value
 	compared bool // NAME == value
+	said     bool // "the name is value"
 }
 
 // valueOf reads what a name is given: in a shell, a file of settings, YAML,
@@ -86,30 +87,85 @@ func (s *scan) behindBlank(n *named, before string, at, next int) (v value, ok b
 	if next == at {
 		return v, false
 	}
-	word := strings.TrimRight(before, " \t")
-	told := func(w string) bool { return len(word) < len(before) && strings.HasSuffix(word, w) }
+	sets, tight := setBy(before, n)
 	switch {
 	case strings.HasSuffix(before, "-"): // an option of a command
 		v = s.given(n, next, false)
-	case n.upper && (told("env") || told("setx") || told("arg")):
-		v = s.given(n, next, true)
-	case n.bare && n.word == "password" && strings.Contains(before, "login") && netrc(s.lower[max(0, n.from-2*maxName):n.from]):
-		n.upper = true
-		v = s.given(n, next, true)
-	case s.text[next] == '\'' && n.word == "password": // SQL
-		v = s.given(n, next, false)
-		return v, !strings.ContainsAny(s.text[v.from:v.to], " \t")
+	case sets:
+		if strings.HasPrefix(s.text[next:], "-") { // gh secret set NAME --body value
+			next = s.blanks(s.tokenRest(next))
+		}
+		v = s.given(n, next, tight)
 	default:
-		return v, false
+		at, least := s.saidAt(next)
+		if strings.ContainsAny(s.text[at:min(at+least, len(s.text))], " \n") {
+			return v, false
+		}
+		v = s.given(n, at, false)
+		v.said = true
+		return v, v.to-v.from >= least && mixes(start(s.text[v.from:v.to]), 20)
 	}
 	return v, true
 }
 
-// netrc reports whether a text is of a .netrc, up to the word password.
-func netrc(before string) bool {
-	words := strings.Fields(before)
-	n := len(words)
-	return n > 3 && words[n-2] == "login" && words[n-4] == "machine" || n > 2 && words[n-2] == "login" && words[n-3] == "default"
+// setBy reports whether the command before a name sets it to what follows, and
+// whether that is all which it can mean: "set" is also a word, and fish's has
+// options.
+func setBy(before string, n *named) (sets, tight bool) {
+	options := false
+	rest := strings.TrimRight(before, " \t")
+	if len(rest) == len(before) {
+		return false, false
+	}
+	word := lastWord(rest)
+	for isOption(word) {
+		options = true
+		rest = strings.TrimRight(strings.TrimSuffix(rest, word), " \t")
+		word = lastWord(rest)
+	}
+	switch strings.TrimLeft(word, "\"'`($>") {
+	case "setx", "setenv":
+		return true, n.upper
+	case "env", "arg":
+		return true, n.upper && n.first
+	case "set":
+		return true, n.upper && options
+	case "config":
+		return true, false
+	}
+	return false, false
+}
+
+func lastWord(s string) string {
+	at := len(s)
+	for at > 0 && !isSpace(s[at-1]) {
+		at--
+	}
+	return s[at:]
+}
+
+func isOption(word string) bool {
+	name := strings.TrimLeft(word, "-")
+	return len(name) < len(word) && strings.IndexFunc(name, func(r rune) bool { return r != '-' && (r < 'a' || r > 'z') }) < 0
+}
+
+// saidAt is where the value begins in "the password of the database is value",
+// from behind the name, and how long it is at least: what follows the name at
+// once is longer.
+func (s *scan) saidAt(next int) (at, least int) {
+	for at, end := next, min(len(s.text), next+maxSpaces); at < end; {
+		if strings.HasPrefix(s.lower[at:], "is ") {
+			return s.blanks(at + len("is ")), 6
+		}
+		from := at
+		for at < end && (isName(s.text[at]) || s.text[at] == '\'') {
+			at++
+		}
+		if at = s.blanks(at); at == from {
+			break
+		}
+	}
+	return next, tokenLen
 }
 
 // closes reports whether a quote behind a name ends what began before it, as
@@ -132,7 +188,7 @@ func (s *scan) closes(n *named, at int) bool {
 // itself.
 func (s *scan) behindType(at int) int {
 	end := at
-	for end < len(s.text) && end-at < maxName && (isName(s.text[end]) || strings.IndexByte(".<>[]|?", s.text[end]) >= 0) {
+	for end < len(s.text) && end-at < maxName && (isName(s.text[end]) || strings.IndexByte(".<>[]|?&", s.text[end]) >= 0) {
 		end++
 	}
 	if end == at {

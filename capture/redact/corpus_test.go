@@ -103,6 +103,7 @@ var secretsInText = []struct{ name, text, secret string }{
 	{"Teams webhook", "post to {}", "https://acme.webhook.office.com/webhookb2/" + "9f8b3c0d-7e2a-4156-8bd1-3c0d7e2a4156@9f8b3c0d-7e2a-4156-8bd1-3c0d7e2a4156/IncomingWebhook/" + hexed(32) + "/9f8b3c0d-7e2a-4156-8bd1-3c0d7e2a4156"},
 	{"private key", "look:\n{}\nthat is all", "-----BEGIN RSA PRIVATE KEY-----\n" + mixed(64) + "\n" + mixed(64) + "\n-----END RSA PRIVATE KEY-----"},
 	{"private key, cut off", "look:\n{}", "-----BEGIN OPENSSH PRIVATE KEY-----\n" + mixed(64)},
+	{"private key, its end", "the rest of it is\n{}-----END RSA PRIVATE KEY-----\nand no more", mixed(64) + "\n" + mixed(64) + "\n" + mixed(9) + "==\n"},
 	{"private key, PGP", "{}", "-----BEGIN PGP PRIVATE KEY BLOCK-----\n" + mixed(60) + "\n-----END PGP PRIVATE KEY BLOCK-----"},
 	{"private key, in JSON", `{"private_key": "{}"}`, `-----BEGIN PRIVATE KEY-----\n` + mixed(64) + `\n-----END PRIVATE KEY-----\n`},
 
@@ -201,9 +202,39 @@ var secretsInText = []struct{ name, text, secret string }{
 	{"a table", "| user | bob |\n| password | {} |", "hunter22x"},
 	{"short name", "user: bob\npass: {}", "Tr0ub4dor&3"},
 	{"shorter name", "pw={}", "Tr0ub4dor&3"},
+	{"fish", "set -x DB_PASSWORD {}", "hunter22x"},
+	{"fish, a word", "set -Ux DB_PASSWORD {}", "swordfish"},
+	{"fish, in a sentence", "I put `set -gx GITHUB_TOKEN {}` into config.fish", mixed(40)},
+	{"fish, long options", "set --global --export API_TOKEN '{}'", mixed(24)},
+	{"csh", "setenv DB_PASSWORD {}", "hunter22x"},
+	{"aws configure", "aws configure set aws_session_token {}", mixed(60)},
+	{"git config", "git config --global github.token {}", mixed(36)},
+	{"doppler", "doppler secrets set DB_PASSWORD {}", "hunter22x"},
+	{"gh", "gh secret set DB_PASSWORD --body {}", "hunter22x"},
+	{"kubectl", "kubectl create secret generic x --from-literal=password={}", "hunter22x"},
+	{"Rust", `let db_password: &str = "{}";`, "hunter22x"},
+	{"PHP", "define('DB_PASSWORD', '{}');", "hunter22x"},
+	{"Django, signs", "SECRET_KEY='{}'", allSigns},
+	{"Django, marked insecure", "SECRET_KEY = \"{}\"", "django-insecure-" + allSigns},
+	{"Flask", "app.secret_key = '{}'", allSigns},
+	{"Rails", "secret_key_base: {}", allSigns},
+	{"signs in JSON", `{"api_key": "{}"}`, allSigns},
+	{"signs in PowerShell", "$env:DB_PASSWORD = \"{}\"", "hun&ter*22^x"},
+	{"signs in cmd", "set DB_PASSWORD={}", "hun&ter*22^x"},
+	{"signs in an option", "app --password '{}' run", "hun&ter*22^x"},
+	{"a name of two words", "encryption key: {}", hexed(64)},
+	{"a name of three words", "secret access key = {}", mixed(40)},
+	{"said", "my password is {}, I think", "hunter22x"},
+	{"said, in backticks", "the password is `{}`", "Summer2024!"},
+	{"said, of something", "the password of the staging database is {}.", "Tr0ub4dor&3"},
+	{"said, a key", "our API key is {}", hexed(32)},
+	{"said without is", "with token {} it works", mixed(24)},
 	{"said with a colon", "login: bob, password: {}", "hunter22x"},
 	{"in another language", "Passwort: {}", "hunter22x"},
 }
+
+// allSigns is as Django makes its key.
+const allSigns = "k3v&8q*z^7m(2x)p9w=b4+l6$(r1@t5!n0#y-cjh_d%sgfuaei"
 
 // lookAlikes are not secrets, and must stay.
 var lookAlikes = []string{
@@ -278,6 +309,11 @@ var lookAlikes = []string{
 	"password=self.password, token=self._token",
 	"secret := *s.token.Load()",
 	"Secret: Bug4Secret{1},",
+	"throw(\"cannot pass \" + toRType(etyp).string() + \" to the finalizer\")",
+	"byToken: make(map[string]*memLSNode),",
+	"pToken = **(**uintptr)(__ccgo_up(pp))",
+	`"output_token": "StreamDescription.Shards[-1].ShardId",`,
+	`"NextToken": "a1b2c3d4-5678-90ab-cdef-EXAMPLE22222#2024-09-18T21:16:43.495Z"`,
 	"func (s *Server) authenticate(token string) error",
 	"if password == \"\" { return }",
 	"password = input(\"Password: \")",
@@ -331,6 +367,18 @@ var lookAlikes = []string{
 	"ghp_ is the prefix",
 	"the passenger compass=north4you and bypass=true2day",
 	"-----BEGIN PUBLIC KEY-----\nMIIBIjANBgkqhkiG9w0BAQEFAAOCAQ8A\n-----END PUBLIC KEY-----",
+
+	"the password is hashed with sha256, and the token is RFC6749-compliant",
+	"the token is 200000 long, the secret is that the team uses sha256sum",
+	"the API key is in config2.yaml, the private key: see README.md",
+	"the encryption key: value store, the signing key is ed25519",
+	"the access key: ctrl+alt+f4",
+	"MASTER KEY: somewhere",
+	"bash's set -x; DB_PASSWORD before it is printed, set -x prints DB_PASSWORD everywhere",
+	"set DB_PASSWORD before you run it, the env DB_PASSWORD needs a value",
+	"at 10:30 we had 12345:abc, from 1700000000:AB to 10:30:45",
+	"image@sha256:84e301d7b382b2f8a83af2856c1b65c0e3f1a2b4c5d6e7f8091a2b3c4d5e6f70 holds the private key",
+	"the text aGVsbG8gd29ybGQsIGhvdyBhcmUgeW91IHRvZGF5PyBGaW5lLg== is base64",
 
 	// Addresses.
 	"see https://example.com/a/b?c=d@e and ask bob@example.com",

@@ -1,6 +1,7 @@
 // Package redact takes credentials out of what people and models say. It owns
-// the rules by which they are known; most are those of gitleaks, kept in
-// rules.json as update.py makes it.
+// the rules by which they are known: those of gitleaks, kept in rules.json as
+// update.py makes it, and our own, in own.txt. Code reads what a rule cannot say:
+// settings, addresses and headers.
 //
 // It must not know of turns or memories, and imports none of our packages.
 package redact
@@ -23,17 +24,22 @@ const cutOff = "…[truncated]"
 
 // Redactor takes secrets out of texts. It is safe for concurrent use.
 type Redactor struct {
-	rules []*rule
-	allow []allowlist // of all rules
+	own   []*rule
+	rules []*rule     // of gitleaks
+	allow []allowlist // of all those
 }
 
 // New reads the rules.
 func New() (*Redactor, error) {
+	own, err := ownRules()
+	if err != nil {
+		return nil, err
+	}
 	rules, allow, err := readRules()
 	if err != nil {
 		return nil, err
 	}
-	return &Redactor{rules, allow}, nil
+	return &Redactor{own, rules, allow}, nil
 }
 
 // Redact replaces every secret with [redacted:<kind>] and says how many there
@@ -59,17 +65,16 @@ func (r *Redactor) RedactBy(text string, by time.Time) (_ string, n int, ok bool
 	s := newScan(text)
 	s.urls()
 	s.privateKeys()
-	s.tokens()
+	late := func() bool { return !by.IsZero() && time.Now().After(by) }
+	if !s.byRules(r.own, nil, late) {
+		return "", 0, false
+	}
+	s.dotted()
 	s.headers()
-	s.commands()
 	s.settings()
 	s.sort()
-	for _, rule := range r.rules {
-		where := s.windows(rule)
-		if len(where) > 0 && !by.IsZero() && time.Now().After(by) {
-			return "", 0, false
-		}
-		s.byRule(rule, r.allow, where)
+	if !s.byRules(r.rules, r.allow, late) {
+		return "", 0, false
 	}
 	text, n = s.replaced()
 	return text, n, true
@@ -99,12 +104,16 @@ func newScan(text string) *scan {
 func lowered(text string) string {
 	var b strings.Builder
 	b.Grow(len(text))
-	for i := 0; i < len(text); i++ {
-		c := text[i]
-		if isUpper(c) {
-			c |= 0x20
+	var part [256]byte // which is written at once
+	for len(text) > 0 {
+		n := copy(part[:], text)
+		for i, c := range part[:n] {
+			if isUpper(c) {
+				part[i] = c | 0x20
+			}
 		}
-		b.WriteByte(c)
+		b.Write(part[:n])
+		text = text[n:]
 	}
 	return b.String()
 }

@@ -134,6 +134,8 @@ func BenchmarkRedact(b *testing.B) {
 		{"hostile headers 1MB", strings.Repeat("authorization:", 75000)},
 		{"hostile paths 1MB", strings.Repeat("discord.com/api/webhooks/", 42000)},
 		{"hostile keywords 1MB", strings.Repeat("eyj.", 260000)},
+		{"hostile commands 1MB", strings.Repeat("mysql -p ", 116000)},
+		{"hostile words 1MB", strings.Repeat("private key aws secret is ", 40000)},
 		{"hostile addresses 1MB", strings.Repeat("a://b:", 175000)},
 	} {
 		b.Run(text.name, func(b *testing.B) {

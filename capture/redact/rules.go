@@ -14,7 +14,7 @@ import (
 //go:embed rules.json
 var rulesJSON []byte
 
-// rule is how one kind of secret is known, as gitleaks has it.
+// rule is how one kind of secret is known, as gitleaks has it, or own.txt.
 type rule struct {
 	ID       string      `json:"id"`
 	Regex    string      `json:"regex"`
@@ -22,10 +22,11 @@ type rule struct {
 	Entropy  float64     `json:"entropy"`  // bits for each character, at least
 	Group    int         `json:"secretGroup"`
 	Allow    []allowlist `json:"allow"`
+	Afar     int         `json:"afar"` // bytes around a keyword in which the secret may stand; 0: beside it
 
+	own      bool // of own.txt
 	keys     []keyword
 	assigned bool // the secret is assigned to what has a keyword in its name
-	afar     int  // bytes around a keyword in which the secret may stand; 0: beside it
 
 	once sync.Once
 	re   *regexp.Regexp
@@ -52,23 +53,6 @@ type keyword struct {
 // assignment stands in the rules whose keyword is part of a name.
 const assignment = `(?:=|>|:{1,3}=|\|\||:|=>|\?=|,)`
 
-// afar are the rules whose secret need not stand beside the keyword.
-var afar = map[string]int{
-	"airtable-personnal-access-token": 1 << 10,
-	"facebook-access-token":           1 << 10,
-	"curl-auth-header":                4 << 10,
-	"curl-auth-user":                  4 << 10,
-}
-
-// rarer are keywords in place of those that stand in every other text.
-var rarer = map[string][]string{
-	"authress-service-client-access-key": {".acc-", ".acc_"},
-	"jwt":                                {"eyj", "eyi", "eya"}, // an object in base64
-	"lob-api-key":                        {"lob"},
-	"lob-pub-api-key":                    {"lob"},
-	"vault-service-token":                {"hvs."}, // s.<…>, the old form, is in tokens.go
-}
-
 // readRules reads the rules of gitleaks. What they look for is compiled when
 // it is needed first.
 func readRules() (rules []*rule, allow []allowlist, err error) {
@@ -80,26 +64,12 @@ func readRules() (rules []*rule, allow []allowlist, err error) {
 		return nil, nil, fmt.Errorf("read the rules of secrets: %w", err)
 	}
 	for _, r := range file.Rules {
-		switch {
-		case strings.HasSuffix(r.ID, "-client-id") || strings.HasSuffix(r.ID, "-access-id"):
-			continue // a name, and many other things look like it
-		case r.ID == "private-key":
-			continue // urls.go has it, also without an end
-		case r.ID == "sourcegraph-access-token": // its oldest form is any commit's hash
-			r.Allow = append(r.Allow, allowlist{Regexes: []string{`^[a-f0-9]{40}$`}})
-		case r.ID == "jwt-base64" || r.ID == "microsoft-teams-webhook": // their groups are parts of it
-			r.Group = wholeMatch
-		}
-		if words, ok := rarer[r.ID]; ok {
-			r.Keywords = words
-		}
-		r.assigned, r.afar = strings.Contains(r.Regex, assignment), afar[r.ID]
+		r.assigned = strings.Contains(r.Regex, assignment)
 		for _, k := range r.Keywords {
 			r.keys = append(r.keys, r.keyword(k))
 		}
-		rules = append(rules, r)
 	}
-	return rules, file.Allow, nil
+	return file.Rules, file.Allow, nil
 }
 
 // keyword finds out how a rule has one of its keywords.
@@ -154,10 +124,15 @@ func (s *scan) windows(r *rule) (list []span) {
 			}
 			w := span{at - before, s.tokenRest(end + behind)}
 			switch {
+			case r.own:
+				var ok bool
+				if w, ok = s.around(r, k, at, end); !ok {
+					continue
+				}
 			case k.exact != "" && s.text[at:end] != k.exact, k.leads && at > 0 && (isAlnum(s.text[at-1]) || s.text[at-1] == '_'):
 				continue
-			case r.afar > 0:
-				if w = (span{at - r.afar, end + r.afar}); strings.HasPrefix(r.ID, "curl-") && !curls(s.lower[end:min(w.to, len(s.lower))]) {
+			case r.Afar > 0:
+				if w = (span{at - r.Afar, end + r.Afar}); strings.HasPrefix(r.ID, "curl-") && !curls(s.lower[end:min(w.to, len(s.lower))]) {
 					continue
 				}
 			case !k.names && s.inToken(at):
@@ -194,6 +169,15 @@ func curls(rest string) bool {
 		}
 	}
 	return false
+}
+
+// tokenStart is where the token at a place begins.
+func (s *scan) tokenStart(at int) int {
+	at = max(at, 0)
+	for n := 0; n < maxValue && at > 0 && isGraph(s.text[at-1]); n++ {
+		at--
+	}
+	return at
 }
 
 // wordStart is where the word at a place begins, not too far away.
@@ -263,13 +247,34 @@ func isLetter(c byte) bool {
 	return isLower(c) || isUpper(c)
 }
 
+// byRules finds what some rules know; false where it became late.
+func (s *scan) byRules(rules []*rule, allow []allowlist, late func() bool) bool {
+	for _, r := range rules {
+		where := s.windows(r)
+		if len(where) > 0 && late() {
+			return false
+		}
+		s.byRule(r, allow, where)
+	}
+	return true
+}
+
+// joint is how much may stand between two lines of what our rules find, in
+// bytes.
+func (r *rule) joint() int {
+	if r.own {
+		return 16
+	}
+	return 0
+}
+
 // byRule finds what one rule knows in some parts of the text.
 func (s *scan) byRule(r *rule, allow []allowlist, where []span) {
 	for _, w := range where {
 		r.once.Do(func() { r.re = regexp.MustCompile(r.Regex) })
 		for {
 			matches := r.re.FindAllStringSubmatchIndex(s.text[w.from:w.to], -1)
-			if n := len(matches); n > 0 && w.from+matches[n-1][1] == w.to && w.to < len(s.text) && w.to-w.from < maxWindow {
+			if n := len(matches); n > 0 && w.from+matches[n-1][1]+r.joint() >= w.to && w.to < len(s.text) && w.to-w.from < maxWindow {
 				w.to = min(w.from+2*(w.to-w.from), len(s.text)) // it may go on
 				continue
 			}
@@ -284,6 +289,12 @@ func (s *scan) byRule(r *rule, allow []allowlist, where []span) {
 func (s *scan) matched(r *rule, allow []allowlist, at int, m []int) {
 	from, to := r.secret(m)
 	if from < 0 || from == to {
+		return
+	}
+	if r.own {
+		if s.mine(r, span{at + m[0], at + m[1]}, span{at + from, at + to}) {
+			s.found(r.ID, at+from, s.rest(at+from, at+to))
+		}
 		return
 	}
 	secret, match, line := s.text[at+from:at+to], s.text[at+m[0]:at+m[1]], lineAround(s.text, at+m[0], at+m[1])

@@ -119,18 +119,21 @@ func (s *scan) nameAt(at int, stem string, list []ending) (n named, ok bool) {
 	if strings.HasSuffix(s.text[:n.from], "[redacted:") {
 		return n, false
 	}
+	if stem == "key" && n.from == at {
+		n.from = s.wordBefore(at)
+	}
 	before := s.lower[n.from:at]
 	if e.apart && before != "" && isAlnum(s.text[at-1]) && (!isUpper(s.text[at]) || !isLower(s.text[at-1])) {
 		return n, false
 	}
-	if stem == "key" && !endsWithAny(strings.TrimRight(before, "_-."), keys) {
+	if stem == "key" && !endsWithAny(strings.TrimRight(before, "_-. "), keys) {
 		return n, false
 	}
 	name := s.text[n.from:n.to]
 	if i := strings.LastIndexByte(name, '.'); i >= 0 {
 		name = name[i+1:]
 	}
-	n.upper, n.bare = strings.IndexFunc(name, unicode.IsLower) < 0, before == ""
+	n.upper, n.bare = strings.IndexFunc(name, unicode.IsLower) < 0 && !strings.Contains(name, " "), before == ""
 	switch {
 	case e.word == "pat" && (!n.upper || n.bare), // path, pattern, a name
 		e.word == "pwd" && n.upper && (n.bare || before == "old"), // a directory
@@ -142,7 +145,23 @@ func (s *scan) nameAt(at int, stem string, list []ending) (n named, ok bool) {
 	return n, true
 }
 
+// wordBefore is where a name begins whose last word stands at a place, as in
+// "encryption key".
+func (s *scan) wordBefore(at int) int {
+	if at < 2 || s.text[at-1] != ' ' {
+		return at
+	}
+	from := at - 1
+	for from > 0 && at-from < maxName && isLetter(s.text[from-1]) {
+		from--
+	}
+	return from
+}
+
 func (s *scan) suffix(at int) int {
+	if at == len(s.text) || s.text[at] != '_' && !isDigit(s.text[at]) {
+		return at
+	}
 	for _, x := range suffixes {
 		if strings.HasPrefix(s.lower[at:], x) {
 			at += len(x)
@@ -192,6 +211,9 @@ func (n *named) holds(v string, as *value) bool {
 		stands(v) || describes(v) || elsewhere(v) || as.quote == 0 && isCode(v, as.tight) {
 		return false
 	}
+	if as.said {
+		return !strings.ContainsAny(v, " \t") && telling(v) && !wordy(v) && !n.among(v) && !isCode(v, false)
+	}
 	set := n.upper && !as.compared && (as.quote != 0 || as.tight)
 	switch {
 	case as.quote != 0 && strings.ContainsAny(v, " \t"):
@@ -201,10 +223,14 @@ func (n *named) holds(v string, as *value) bool {
 	case n.kind == password:
 		return telling(v) && !n.among(v) || as.tight && as.alone && len(v) >= 6 && !isCode(v, false)
 	case set:
-		return len(v) >= 6 && isToken(v) && (as.quote == 0 && !n.bare || !wordy(v) || len(parts(v)) > 2)
+		return len(v) >= 6 && isMade(v) && (as.quote == 0 && !n.bare || !wordy(v) || len(parts(v)) > 2)
 	}
-	return len(v) >= 6 && !wordy(v) && telling(v) && !n.among(v) && (n.kind == secret || isToken(v))
+	return len(v) >= 6 && !wordy(v) && telling(v) && !n.among(v) && (n.kind == secret || isMade(v))
 }
+
+// isMade reports whether a generator may have made a value; some of them use all
+// signs, as Django's does.
+func isMade(v string) bool { return isToken(v) || len(v) >= tokenLen && mixes(v, 40) }
 
 // among reports whether a value is the name of something of the same kind, as
 // in token = authToken2.

@@ -1,60 +1,10 @@
 package redact
 
 import (
-	_ "embed"
 	"encoding/base64"
-	"strconv"
 	"strings"
 	"unicode/utf8"
 )
-
-// prefixed is a kind of token that says in its first characters what it is.
-type prefixed struct {
-	id, prefix string
-	least      int    // characters that follow
-	also       string // characters in it beside letters, digits, - and _
-	lower      string
-}
-
-// prefixes are those of tokens.txt.
-var prefixes = readPrefixes(tokensText)
-
-//go:embed tokens.txt
-var tokensText string
-
-func readPrefixes(text string) (list []prefixed) {
-	for line := range strings.Lines(text) {
-		field := append(strings.Fields(line), "")
-		if len(field) < 4 || field[0] == "#" {
-			continue
-		}
-		least, err := strconv.Atoi(field[2])
-		if err != nil {
-			panic("BUG: tokens.txt: " + line)
-		}
-		list = append(list, prefixed{id: field[0], prefix: field[1], least: least, also: field[3], lower: strings.ToLower(field[1])})
-	}
-	return list
-}
-
-// tokens finds what says itself that it is one.
-func (s *scan) tokens() {
-	for i := range prefixes {
-		p, done := &prefixes[i], 0
-		for at := range s.places(p.lower) {
-			from := at + len(p.prefix)
-			if at < done || s.text[at:from] != p.prefix || !s.begins(at) {
-				continue
-			}
-			end := s.tokenEnd(from, p.also)
-			if rest := s.text[from:end]; len(rest) >= p.least && generated(rest) {
-				done = s.rest(from, end)
-				s.found(p.id, at, done)
-			}
-		}
-	}
-	s.dotted()
-}
 
 // generated reports whether a token is as generators make them.
 func generated(v string) bool {
@@ -134,12 +84,6 @@ func (s *scan) dotted() {
 // headers finds what proves who asks in a request: its Authorization and
 // cookies, signatures and names in addresses.
 func (s *scan) headers() {
-	for at := range s.places("bearer") {
-		from := s.blanks(at + len("bearer"))
-		if end := s.tokenEnd(from, "._~+/="); s.begins(at) && from > at+len("bearer") && end-from >= 16 && generated(s.text[from:end]) {
-			s.found("bearer-token", from, s.rest(from, end))
-		}
-	}
 	for at := range s.places("basic") {
 		from := s.blanks(at + len("basic"))
 		end := s.tokenEnd(from, "+/=")
@@ -147,80 +91,9 @@ func (s *scan) headers() {
 			s.found("basic-auth", from, end)
 		}
 	}
-	for at := range s.places("authorization") {
-		s.authorization(at + len("authorization"))
-	}
 	for at := range s.places("cookie") {
 		s.cookies(at + len("cookie"))
 	}
-	for i := range inURLs {
-		for at := range s.places(inURLs[i].before) {
-			from := at + len(inURLs[i].before)
-			if inURLs[i].id == "webhook" {
-				from = s.lastPart(from)
-			}
-			end := s.tokenEnd(from, "%+=.~")
-			if end-from >= 16 && generated(s.text[from:end]) && !strings.HasPrefix(s.text[end:], "/") {
-				s.found(inURLs[i].id, from, s.rest(from, end))
-			}
-		}
-	}
-}
-
-// options are those with which commands are told a password.
-var options = []struct{ command, option string }{
-	{"sshpass", " -p"}, {"redis-cli", " -a"}, {"mysql", " -p"}, {"mariadb", " -p"}, {"mongosh", " -p"}, {"docker login", " -p"},
-}
-
-// commands finds passwords in options that have but a letter.
-func (s *scan) commands() {
-	for _, o := range options {
-		for at := range s.places(o.command) {
-			line := s.text[at:min(len(s.text), at+maxUser)]
-			line, _, _ = strings.Cut(line, "\n")
-			i := strings.Index(line, o.option)
-			if i < 0 {
-				continue
-			}
-			from := s.blanks(at + i + len(o.option))
-			from, quoted := s.quoteEnd(from)
-			end := from
-			for end < at+len(line) && !isSpace(s.text[end]) && (!quoted || s.text[end] != s.text[from-1]) {
-				end++
-			}
-			if v := s.text[from:end]; telling(v) && !stands(v) && !describes(v) || quoted && len(v) >= 4 && !stands(v) && !describes(v) {
-				s.found("password", from, end)
-			}
-		}
-	}
-}
-
-// inURLs is what stands before secrets in addresses.
-var inURLs = []struct{ before, id string }{
-	{"discord.com/api/webhooks/", "webhook"},
-	{"discordapp.com/api/webhooks/", "webhook"},
-	{"hooks.zapier.com/hooks/catch/", "webhook"},
-	{"hook.make.com/", "webhook"},
-	{"chat.googleapis.com/v1/spaces/", "webhook"},
-	{"?sig=", "signature-in-url"},
-	{"&sig=", "signature-in-url"},
-	{"?signature=", "signature-in-url"},
-	{"&signature=", "signature-in-url"},
-	{"x-amz-signature=", "signature-in-url"},
-	{"x-amz-security-token=", "signature-in-url"},
-	{"x-goog-signature=", "signature-in-url"},
-}
-
-// lastPart is where the last part of an address's path begins.
-func (s *scan) lastPart(at int) int {
-	from := at
-	end := min(len(s.text), at+maxValue)
-	for ; at < end && (isName(s.text[at]) || s.text[at] == '/' || s.text[at] == '.'); at++ {
-		if s.text[at] == '/' && at+1 < len(s.text) && isName(s.text[at+1]) {
-			from = at + 1
-		}
-	}
-	return from
 }
 
 // isBasic reports whether a text is a user's name and password, encoded.
@@ -233,27 +106,6 @@ func isBasic(v string) bool {
 	}
 	user, pass, ok := strings.Cut(string(b), ":")
 	return ok && (user != "" || pass != "") && utf8.Valid(b) && strings.IndexFunc(string(b), func(r rune) bool { return r < ' ' }) < 0
-}
-
-// authorization finds what follows an Authorization header's name.
-func (s *scan) authorization(at int) {
-	at, _ = s.quoteEnd(at)
-	if at = s.blanks(at); at >= len(s.text) || s.text[at] != ':' && s.text[at] != '=' {
-		return
-	}
-	at, _ = s.quoteEnd(s.blanks(at + 1))
-	for range 2 { // a scheme may stand before it
-		end := s.tokenEnd(at, "._~+/=:@")
-		if v := start(s.text[at:end]); end-at >= 8 && !wordy(v) && !stands(v) && !describes(v) && !elsewhere(v) && !isCode(v, false) {
-			s.found("authorization", at, s.rest(at, end))
-			return
-		}
-		if next := s.blanks(end); next > end {
-			at = next
-			continue
-		}
-		return
-	}
 }
 
 // cookies finds those of sessions.

@@ -96,4 +96,30 @@ func (s *scan) privateKeys() {
 		}
 		s.found("private-key", at, done)
 	}
+	for at := range s.places("-----end") {
+		end := keyEnd.FindStringIndex(s.text[at:min(at+200, len(s.text))])
+		if from := s.bodyBefore(at, done); from < at && end != nil && end[0] == 0 {
+			s.found("private-key", from, at)
+		}
+		done = max(done, at)
+	}
+}
+
+// bodyBefore is where the lines in base64 begin that end at a place, behind
+// another one: a key whose first line is missing.
+func (s *scan) bodyBefore(at, least int) int {
+	for last := true; ; last = false {
+		end := at
+		for end > least && isSpace(s.text[end-1]) {
+			end--
+		}
+		from := end
+		for from > least && isValue(s.text[from-1]) {
+			from--
+		}
+		if from == end || end-from < tokenLen && !last {
+			return at
+		}
+		at = from
+	}
 }

@@ -2,6 +2,7 @@ package redact
 
 import (
 	_ "embed"
+	"slices"
 	"strings"
 	"unicode"
 	"unicode/utf8"
@@ -105,18 +106,20 @@ func start(v string) string { return v[:min(len(v), 256)] }
 // stands reports whether something stands for a value that is not in the text:
 // a variable, a template, a mask, what was redacted before.
 func stands(v string) bool {
-	for _, in := range []string{"${", "$(", "{{", "<%", "%{", "#{", "[redacted", "[REDACTED", "EXAMPLE", "…", "%s"} {
-		if strings.Contains(v, in) {
-			return true
-		}
+	containsAny := func(list ...string) bool {
+		return slices.ContainsFunc(list, func(in string) bool { return strings.Contains(v, in) })
 	}
 	inside := func(open, shut string) bool {
 		return strings.HasPrefix(v, open) && strings.Contains(v[len(open):], shut)
 	}
 	switch {
-	case v == "" || strings.HasSuffix(v, "..."):
+	case v == "" || containsAny("[redacted", "[REDACTED", "EXAMPLE", "…", "..."):
 		return true
-	case inside("<", ">") || inside("[", "]") || inside("{", "}") || inside("(", ")"):
+	case inside("<", ">") || inside("[", "]") || inside("{", "}"):
+		return true
+	case len(v) >= 2*tokenLen && mixes(v, 50):
+		return false // a generator made the signs of what follows, too
+	case containsAny("${", "$(", "{{", "<%", "%{", "#{", "%s") || inside("(", ")"):
 		return true
 	case (v[0] == '%' || v[0] == '@') && len(v) > 2 && v[len(v)-1] == v[0] && strings.Trim(v[1:len(v)-1], nameChars) == "":
 		return true
@@ -355,6 +358,30 @@ func isToken(v string) bool {
 		}
 	}
 	return true
+}
+
+// mixes reports whether the kind of character, small and capital letters, digits
+// and signs, changes so often in a value: percent of its characters.
+func mixes(v string, percent int) bool {
+	changes := 0
+	for i := 1; i < len(v); i++ {
+		if class(v[i]) != class(v[i-1]) {
+			changes++
+		}
+	}
+	return 100*changes >= percent*len(v)
+}
+
+func class(c byte) byte {
+	switch {
+	case isLower(c):
+		return 'a'
+	case isUpper(c):
+		return 'A'
+	case isDigit(c):
+		return '0'
+	}
+	return '-'
 }
 
 func isMail(v string) bool {
