@@ -3,8 +3,6 @@ package client
 import (
 	"bytes"
 	"regexp"
-	"slices"
-	"strings"
 )
 
 // Transcript is a conversation that a message holds as its text.
@@ -102,53 +100,3 @@ func submatch(text []byte, m []int) []byte {
 	}
 	return nil
 }
-
-// SummaryIn is the summary in a text: of a model, which may think aloud before
-// it, or of a client, which may say around it what it is.
-func SummaryIn(text string) string {
-	if inner, _, ok := summaryElement([]byte(text), false); ok {
-		return SummaryIn(string(inner)) // some put one into another
-	}
-	return strings.TrimSpace(text)
-}
-
-// ReadsLikeSummary reports whether an answer may be the summary that was asked
-// for: it is in an element that says so, or has parts.
-func ReadsLikeSummary(answer string) bool {
-	if _, _, ok := summaryElement([]byte(answer), false); ok {
-		return true
-	}
-	parts := 0
-	for line := range strings.Lines(answer) {
-		if partOf.MatchString(line) {
-			parts++
-		}
-	}
-	return parts >= 2
-}
-
-// partOf begins a heading or a point.
-var partOf = regexp.MustCompile(`^\s*(#{1,6} |[-*•] |\d+[.)] |\*\*|[\p{L} ]{2,40}:\s*$)`)
-
-const (
-	// Instructions is the length, in bytes, from which a text that asks for a
-	// summary is a client's: a person asks for one in a sentence.
-	Instructions = 300
-
-	// Instructed is how much of the start of such a text is looked at, in bytes.
-	Instructed = 1200
-)
-
-// sumsUp finds a phrase in which a conversation is summed up.
-var sumsUp = regexp.MustCompile(`(?i)(summar|compact|condens|hand-?off|checkpoint)[\p{L}-]*\s+([\p{L},-]+\s+){0,6}(conversation|session|context|history)\b|` +
-	`\bcontext[.,:]?\s+([\p{L},-]+\s+){0,4}(summar|compact|condens|hand-?off|checkpoint)`)
-
-// SumsUp reports whether a text asks for a summary of a conversation. start is how
-// it begins, Instructed bytes where there are so many.
-func SumsUp(start []byte) bool {
-	// Most texts have none of these letters, and matching takes long.
-	return slices.ContainsFunc(sumsUpWords, func(w []byte) bool { return bytes.Contains(start, w) }) && sumsUp.Match(start)
-}
-
-// sumsUpWords are in the words of sumsUp, however those begin.
-var sumsUpWords = inBytes([]string{"mmar", "MMAR", "mpact", "MPACT", "ondens", "doff", "d-off", "kpoint"})
