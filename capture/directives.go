@@ -3,6 +3,8 @@ package capture
 import (
 	"strings"
 	"unicode/utf8"
+
+	"github.com/graphiti-proxy/graphiti-proxy/internal/fence"
 )
 
 // Directive is a line in which a person says that something is worth keeping
@@ -36,13 +38,9 @@ func Directives(text string) (list []Directive, tooLong int) {
 	if !strings.Contains(text, ": ") {
 		return nil, 0
 	}
-	fenced := false
-	for line := range strings.Lines(text) {
-		if t := strings.TrimSpace(line); strings.HasPrefix(t, "```") || strings.HasPrefix(t, "~~~") {
-			fenced = !fenced
-		}
+	for line := range fence.Outside(text) {
 		d, ok := directive(line)
-		if !ok || fenced {
+		if !ok {
 			continue
 		}
 		if utf8.RuneCountInString(d.Text) > maxDirectiveChars {

@@ -3,7 +3,7 @@
 // knows seven languages by tables of phrases.
 //
 // It must not know where anything is kept. Of our packages it may import
-// graphiti/strength.
+// graphiti/strength and internal/fence.
 package person
 
 import (

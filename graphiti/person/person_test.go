@@ -123,7 +123,7 @@ func TestOneRuleInOtherWords(t *testing.T) {
 // TestWhatIsPastedIsNotSaid: code, quotations and long texts are nobody's words.
 func TestWhatIsPastedIsNotSaid(t *testing.T) {
 	for _, text := range []string{
-		"```\nAlways use tabs.\n```", "> Always use tabs.", "<p>Always use tabs.</p>", "# I prefer tabs", `{"rule": "I prefer tabs."}`,
+		"```\nAlways use tabs.\n```", "```\n~~~\nAlways use tabs.\n~~~\n```", "````\n```\nAlways use tabs.\n````", "> Always use tabs.", "<p>Always use tabs.</p>", "# I prefer tabs", `{"rule": "I prefer tabs."}`,
 		strings.Repeat("x", 8<<10) + "\nAlways use tabs.", "Always use " + strings.Repeat("long ", 60) + "tabs.",
 	} {
 		if got := Says(text); got != nil {

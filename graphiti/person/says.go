@@ -8,6 +8,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti/strength"
+	"github.com/graphiti-proxy/graphiti-proxy/internal/fence"
 )
 
 const (
@@ -134,14 +135,9 @@ func sentences(text string) func(yield func(string) bool) {
 		if len(text) > maxText {
 			return
 		}
-		fenced := false
-		for line := range strings.Lines(text) {
+		for line := range fence.Outside(text) {
 			line = strings.TrimSpace(line)
-			if strings.HasPrefix(line, "```") || strings.HasPrefix(line, "~~~") {
-				fenced = !fenced
-				continue
-			}
-			if fenced || line == "" || strings.ContainsRune(">|<{}#$", rune(line[0])) || strings.ContainsAny(line, "{}<>") {
+			if line == "" || strings.ContainsRune(">|<{}#$", rune(line[0])) || strings.ContainsAny(line, "{}<>") {
 				continue
 			}
 			line = strings.TrimLeft(line, "-*• ")
