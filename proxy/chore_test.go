@@ -72,8 +72,10 @@ func TestTemplates(t *testing.T) {
 	}
 	for n := range template {
 		session := fmt.Sprint("session:", n)
-		if begins(ann, session, "Report of the day.") || begins(ann, session, "Report of the day.") || begins(ann, session, fmt.Sprint("My number is ", n)) {
-			t.Fatalf("session %d begins with a template", n)
+		for _, text := range []string{"Report of the day.", "Report of the day.", fmt.Sprint("My number is ", n)} { // the first once more, as after an error
+			if begins(ann, session, text) {
+				t.Fatalf("session %d begins with a template", n)
+			}
 		}
 	}
 	if !begins(ann, "session:new", "Report of the day.") || !begins(ann, "session:new", " Report of the day.\\n") {
