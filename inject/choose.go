@@ -65,6 +65,7 @@ type chooser struct {
 	visible    map[string]struct{} // what earlier blocks of the conversation show: line.In
 	opening    map[string]struct{} // with what the block begins, likewise
 	guard      Guard
+	laid       bool    // the facts are what a person laid down
 	minScore   float64 // strength that one fact must have for any to be shown; 0: none
 	drift      float64 // likeness to what is visible from which nothing new is shown; 0: never
 	count, max int     // bounds of the block: facts and characters
@@ -142,18 +143,46 @@ func (ch *chooser) look(f *graphiti.Fact, scope graphiti.Scope) Candidate {
 		c.Verdict = Visible
 	case ch.opens(text):
 		c.Verdict = Repeated
-	case ch.guard != GuardOff && !f.Dated && guard.Instructs(text):
-		if ch.guard == GuardDrop {
-			c.Verdict = Instruction
-			break
-		}
-		text = "somebody said: “" + strings.Trim(text, "“”\"") + "”"
-		c.Line = text + ch.when(f)
-		if ch.shows(text) {
+	default:
+		ch.guarded(&c, text)
+	}
+	return c
+}
+
+// guarded judges what a fact says, behind who said it.
+func (ch *chooser) guarded(c *Candidate, text string) {
+	label := "somebody said: "
+	said := text
+	if c.Fact.Dated {
+		label = line.Label(text)
+		said = text[len(label):]
+	}
+	shown, ok := ch.guard.of(said, ch.laid)
+	switch {
+	case !ok:
+		c.Verdict = Instruction
+	case shown != said:
+		c.Line = label + shown + ch.when(c.Fact)
+		if ch.shows(label + shown) {
 			c.Verdict = Visible
 		}
 	}
-	return c
+}
+
+// of is a text as it is shown behind who said it, and whether it is shown at all.
+// laid says that a person laid it down, who may tell a model what to do.
+func (g Guard) of(text string, laid bool) (shown string, ok bool) {
+	judge := guard.Instructs
+	if laid {
+		judge = guard.Overrides
+	}
+	switch {
+	case g == GuardOff || !judge(text):
+		return text, true
+	case g == GuardDrop:
+		return "", false
+	}
+	return "“" + strings.Trim(text, "“”\"") + "”", true
 }
 
 func (ch *chooser) valid(f *graphiti.Fact) bool {

@@ -128,12 +128,17 @@ func statement(line string) string {
 	if i := strings.LastIndex(line, " ("); i > 0 && (strings.HasPrefix(line[i:], " (since ") || strings.HasSuffix(line, " days old)")) {
 		line = line[:i]
 	}
-	for _, prefix := range []string{"somebody said: ", resumes, openTask, filesTouched, errorMet} {
-		if rest, ok := strings.CutPrefix(line, prefix); ok {
-			return rest
+	return line[len(labelOf(line)):]
+}
+
+// labelOf is how a line begins that says what it is.
+func labelOf(line string) string {
+	for _, label := range []string{"somebody said: ", resumes, openTask, filesTouched, errorMet} {
+		if strings.HasPrefix(line, label) {
+			return label
 		}
 	}
-	return line
+	return ""
 }
 
 // words are all that is said in a conversation, as normal has it, with a space

@@ -1,6 +1,7 @@
 package inject
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"slices"
@@ -74,6 +75,7 @@ func (m *Memory) card(ctx context.Context, t *turn, who graphiti.Who) (lines []s
 		return nil
 	}
 	ch := m.chooser(t)
+	ch.laid = true
 	for i := range facts {
 		if c := ch.look(&facts[i], ""); c.Verdict == Shown {
 			lines = append(lines, c.Line)
@@ -146,7 +148,7 @@ func (m *Memory) leftOff(ctx context.Context, t *turn, who graphiti.Who) []strin
 	if err != nil {
 		o.Log.Debug("the summary of the last conversation cannot be read", "error", err)
 	}
-	if line := s.leftOff(at, about, open); line != "" {
+	if line := s.leftOff(at, about, open, o.Guard); line != "" {
 		return []string{line}
 	}
 	return nil
@@ -154,9 +156,10 @@ func (m *Memory) leftOff(ctx context.Context, t *turn, who graphiti.Who) []strin
 
 // leftOff describes a session in one line: what it was about, and as
 // much of what was left open as there is room for.
-func (s *snapshot) leftOff(at time.Time, about, open string) string {
-	if about == "" {
-		about = s.About
+func (s *snapshot) leftOff(at time.Time, about, open string, g Guard) string {
+	about, _ = g.of(line.Of(cmp.Or(about, s.About)), false)
+	if about == "" || s.About == "" {
+		return ""
 	}
 	var left []string
 	for _, t := range s.Tasks {
@@ -165,20 +168,23 @@ func (s *snapshot) leftOff(at time.Time, about, open string) string {
 		}
 	}
 	if len(left) == 0 && open != "" {
-		left = []string{open}
+		left = strings.Split(open, "; ") // its points
 	}
 	if len(left) == 0 && len(s.Errors) > 0 {
 		left = []string{s.Errors[len(s.Errors)-1]}
 	}
-	if len(left) == 0 && s.Asked != s.About {
-		about += "; asked last: " + s.Asked
+	if asked, ok := g.of(line.Of(s.Asked), false); ok && len(left) == 0 && s.Asked != s.About {
+		about += "; asked last: " + asked
+	}
+	var shown []string
+	for _, l := range left {
+		if l, ok := g.of(line.Of(l), false); ok && l != "" {
+			shown = append(shown, l)
+		}
 	}
 	told := line.Of("last conversation here, " + at.UTC().Format(time.DateOnly) + ", was about: " + about)
-	if told == "" || s.About == "" {
-		return ""
-	}
-	if len(left) > 0 {
-		told = within(told, leftOffChars/2) + "; left open: " + line.Of(strings.Join(left, "; "))
+	if len(shown) > 0 {
+		told = within(told, leftOffChars/2) + "; left open: " + line.Of(strings.Join(shown, "; "))
 	}
 	return within(told, leftOffChars-len("- \n"))
 }

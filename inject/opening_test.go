@@ -154,12 +154,12 @@ func TestLeftOff(t *testing.T) {
 		{snapshot{About: "Write it.", Asked: "x"}, "The parser", "Test it", begin + "The parser; left open: Test it"},
 		{snapshot{Asked: "hello"}, "", "", ""},
 	} {
-		if got := tc.s.leftOff(at, tc.about, tc.open); got != tc.want {
+		if got := tc.s.leftOff(at, tc.about, tc.open, GuardOff); got != tc.want {
 			t.Errorf("%q, want %q", got, tc.want)
 		}
 	}
 	long := snapshot{About: strings.Repeat("ä ", 200)}
-	if got := long.leftOff(at, "", strings.Repeat("ö ", 200)); utf8.RuneCountInString(got)+3 != leftOffChars || !strings.Contains(got, "; left open: ö") {
+	if got := long.leftOff(at, "", strings.Repeat("ö ", 200), GuardOff); utf8.RuneCountInString(got)+3 != leftOffChars || !strings.Contains(got, "; left open: ö") {
 		t.Errorf("%d characters: %s", utf8.RuneCountInString(got), got)
 	}
 }

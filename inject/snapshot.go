@@ -57,10 +57,16 @@ func (s *snapshot) add(n note.Note, said string) {
 
 // lines are what is shown of a snapshot: the more important first, as many as
 // there is room for.
-func (s *snapshot) lines() (out []string) {
+func (s *snapshot) lines(g Guard) (out []string) {
 	room := snapshotChars
 	s.each(func(text string) {
 		l := line.Of(text)
+		label := labelOf(l)
+		said, ok := g.of(l[len(label):], false)
+		if !ok {
+			return
+		}
+		l = label + said
 		if size := utf8.RuneCountInString(l) + len("- \n"); l != "" && size <= room {
 			out, room = append(out, l), room-size
 		}
@@ -190,5 +196,5 @@ func (m *Memory) resumed(t *turn, who graphiti.Who) []string {
 	if err != nil || body == nil || json.Unmarshal(body, &s) != nil || s.Asked == note.Line(string(t.c.Text(t.c.Last))) {
 		return nil
 	}
-	return s.lines()
+	return s.lines(m.opts().Guard)
 }

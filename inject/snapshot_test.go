@@ -59,14 +59,14 @@ func TestSnapshotLines(t *testing.T) {
 	want := []string{
 		resumes + "Now the tests.", "open task: Do this", "files touched: a.go, b.go",
 	}
-	if diff := cmp.Diff(want, s.lines()); diff != "" {
+	if diff := cmp.Diff(want, s.lines(GuardOff)); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
 	for i := range 50 {
 		s.add(note.Note{Files: []string{string(rune('a'+i%26)) + "/a/long/path/to/a/file/that/was/touched.go"}}, "Now the tests.")
 	}
 	size := 0
-	for _, l := range s.lines() {
+	for _, l := range s.lines(GuardOff) {
 		size += len([]rune(l)) + 3
 	}
 	if size > snapshotChars || len(s.Files) > note.MaxFiles {

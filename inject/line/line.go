@@ -6,6 +6,7 @@
 package line
 
 import (
+	"regexp"
 	"strings"
 	"unicode"
 	"unicode/utf8"
@@ -82,6 +83,12 @@ func visible(r rune) bool {
 	return r != utf8.RuneError && !unicode.In(r, unicode.Cc, unicode.Cf, unicode.Co, unicode.Cs,
 		unicode.Variation_Selector, unicode.Other_Default_Ignorable_Code_Point, unicode.Noncharacter_Code_Point)
 }
+
+// dated begins a line that says who said it and when.
+var dated = regexp.MustCompile(`^[^:]{1,120}, \d{4}-\d\d-\d\d: `)
+
+// Label is how a line begins that says who said it and when; empty for others.
+func Label(line string) string { return dated.FindString(line) }
 
 // Head is the beginning that a line may share with others: who said it, and when.
 // It is empty for a line that shares nothing, such as one that holds the separator
