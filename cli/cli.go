@@ -9,6 +9,8 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"os"
+	"path/filepath"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -20,7 +22,7 @@ import (
 // Environment is what a command finds when it begins.
 type Environment struct {
 	Vars []string // as os.Environ
-	Dir  string   // where ./graphiti-proxy.yaml is; empty: the working directory
+	Dir  string   // the current directory; empty: that of the process
 }
 
 type environmentKey struct{}
@@ -69,7 +71,7 @@ func noArgs(c *cobra.Command, args []string) error {
 // GlobalFlags are those of every command.
 func GlobalFlags(root *cobra.Command) {
 	f := root.PersistentFlags()
-	f.String("config", "", "configuration file (default ./"+config.FileName+", else $XDG_CONFIG_HOME/graphiti-proxy/config.yaml)")
+	f.String("config", "", "configuration file (default $XDG_CONFIG_HOME/graphiti-proxy/config.yaml; never one of the current directory)")
 	f.StringArray("set", nil, "a setting as `key=value`, e.g. recall.timeout=200ms; may be repeated")
 	_ = root.RegisterFlagCompletionFunc("set", completeSettings) // the flag is there
 	root.SetFlagErrorFunc(func(c *cobra.Command, err error) error {
@@ -125,8 +127,30 @@ func LoadConfig(c *cobra.Command) (*config.Config, error) {
 		}
 	}
 	env, _ := c.Context().Value(environmentKey{}).(Environment) // none: an empty one
-	return config.Load(config.Sources{Flags: flags, Env: env.Vars, Dir: env.Dir, File: file})
+	return config.Load(config.Sources{Flags: flags, Env: env.Vars, File: file})
 }
+
+// FileLine says which file of settings is in use, and which one of the current
+// directory is not.
+func FileLine(c *cobra.Command, cfg *config.Config) string {
+	env, _ := c.Context().Value(environmentKey{}).(Environment)
+	line := cfg.File()
+	if line == "" {
+		line = "none: defaults, environment and flags"
+	}
+	name := filepath.Join(env.Dir, strayFile)
+	stray, err := os.Stat(name)
+	if err != nil {
+		return line
+	}
+	if used, err := os.Stat(cfg.File()); err == nil && os.SameFile(stray, used) {
+		return line
+	}
+	return line + " (not " + name + ": a file of the current directory counts only with --config)"
+}
+
+// strayFile is what a file of settings is often called.
+const strayFile = "graphiti-proxy.yaml"
 
 // Variable reads the environment of a command.
 func Variable(c *cobra.Command) func(name string) string {

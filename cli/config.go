@@ -40,7 +40,7 @@ func NewConfigCommand(ask AskMemory) *cobra.Command {
 		Long: "Check the configuration, and name every mistake. With --online, also ask each\n" +
 			"upstream and the memory whether they can be reached; no key and no conversation is\n" +
 			"sent.",
-		Example: "  graphiti-proxy config check --config graphiti-proxy.yaml\n  graphiti-proxy config check --online",
+		Example: "  graphiti-proxy config check --config settings.yaml\n  graphiti-proxy config check --online",
 		RunE:    func(c *cobra.Command, _ []string) error { return check(c, online, ask) },
 	}
 	checks.Flags().BoolVar(&online, "online", false, "also ask each upstream and the memory whether they can be reached")

@@ -37,9 +37,10 @@ func NewInitCommand() *cobra.Command {
 		Use:   "init [file]",
 		Short: "Write a configuration file with every setting explained",
 		Long: "Write a configuration file with every setting explained; all of them are comments,\n" +
-			"so that the defaults are in force until you change one. - prints it. A file that\n" +
-			"is there is kept, unless --force is given.",
-		Example: "  graphiti-proxy init\n  graphiti-proxy init ~/.config/graphiti-proxy/config.yaml\n  graphiti-proxy init - | less",
+			"so that the defaults are in force until you change one. Without a name it is\n" +
+			"$XDG_CONFIG_HOME/graphiti-proxy/config.yaml, which is read by itself; another one is\n" +
+			"read with --config. - prints it. A file that is there is kept, unless --force is given.",
+		Example: "  graphiti-proxy init\n  graphiti-proxy init settings.yaml   # read with --config settings.yaml\n  graphiti-proxy init - | less",
 		Args: func(c *cobra.Command, args []string) error {
 			if len(args) > 1 {
 				return UsageError{fmt.Errorf("%s takes one file; see %s --help", c.CommandPath(), c.CommandPath())}
@@ -48,9 +49,12 @@ func NewInitCommand() *cobra.Command {
 		},
 		RunE: func(c *cobra.Command, args []string) error {
 			env, _ := c.Context().Value(environmentKey{}).(Environment)
-			name := filepath.Join(env.Dir, config.FileName)
+			name := config.UsualFile(env.Vars)
 			if len(args) == 1 {
 				name = args[0]
+			}
+			if name == "" {
+				return errors.New("there is no home directory to write a file to; name one, and start with --config")
 			}
 			if name == "-" {
 				config.Template(c.OutOrStdout())

@@ -19,7 +19,7 @@ import (
 func load(t *testing.T, file string, env []string, flags map[string]string) (*Config, error) {
 	t.Helper()
 	dir := t.TempDir()
-	s := Sources{Env: append([]string{"HOME=" + dir}, env...), Flags: flags, Dir: dir}
+	s := Sources{Env: append([]string{"HOME=" + dir}, env...), Flags: flags}
 	if file != "" {
 		s.File = filepath.Join(dir, "graphiti-proxy.yaml")
 		if err := os.WriteFile(s.File, []byte(file), 0o600); err != nil {
@@ -289,12 +289,12 @@ func TestReferenceIsCurrent(t *testing.T) {
 func TestNoHome(t *testing.T) {
 	t.Setenv("HOME", "")
 	dir := t.TempDir()
-	if _, err := Load(Sources{Dir: dir}); err == nil || !strings.Contains(err.Error(), "set HOME, or data_dir") {
+	if _, err := Load(Sources{}); err == nil || !strings.Contains(err.Error(), "set HOME, or data_dir") {
 		t.Errorf("%v", err)
 	}
 	for name, s := range map[string]Sources{
-		"XDG_DATA_HOME": {Dir: dir, Env: []string{"XDG_DATA_HOME=" + dir}},
-		"data_dir":      {Dir: dir, Flags: map[string]string{"data_dir": dir}},
+		"XDG_DATA_HOME": {Env: []string{"XDG_DATA_HOME=" + dir}},
+		"data_dir":      {Flags: map[string]string{"data_dir": dir}},
 	} {
 		if c, err := Load(s); err != nil || !strings.HasPrefix(c.DataDir, dir) {
 			t.Errorf("with %s: %v", name, err)

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"sort"
@@ -21,15 +22,23 @@ const (
 	maxFile = 1 << 20
 )
 
-// FileName is that of the configuration in the working directory.
-const FileName = "graphiti-proxy.yaml"
-
 // Sources is where settings come from, strongest first.
 type Sources struct {
 	Flags map[string]string // by key
 	Env   []string          // as os.Environ
-	File  string            // a file that must exist; empty: the usual places
-	Dir   string            // for ./graphiti-proxy.yaml; empty: the working directory
+	File  string            // a file that must exist; empty: UsualFile, where there is one
+}
+
+// UsualFile is the file that is read where none is named; empty where nobody knows a
+// home directory. One of the current directory is not read: it may be somebody
+// else's, and says where requests and their keys go.
+func UsualFile(env []string) string {
+	l := &loader{env: make(map[string]string)}
+	l.environment(env)
+	if d := l.under("XDG_CONFIG_HOME", ".config"); d != "" {
+		return filepath.Join(d, "graphiti-proxy", "config.yaml")
+	}
+	return ""
 }
 
 // Errors are all mistakes of a configuration, one line each.
@@ -65,6 +74,7 @@ func Load(s Sources) (*Config, error) {
 	if c.DataDir == "" {
 		c.DataDir = l.dataDir()
 	}
+	l.placeFiles()
 	// Consent counts for the endpoint that it was given with.
 	if strings.HasPrefix(c.Origin("memory.consent"), filepath.Base(c.file)+":") && c.file != "" && beside != "" && beside != c.Memory.Endpoint {
 		c.Memory.Consent, c.consentFor = false, beside
@@ -183,19 +193,10 @@ func (l *loader) secretFile(name, path string, f *field) {
 
 // file reads the configuration file, if there is one.
 func (l *loader) file(s Sources) {
-	path, must := s.File, s.File != ""
-	if !must {
-		usual := []string{filepath.Join(s.Dir, FileName)}
-		if d := l.under("XDG_CONFIG_HOME", ".config"); d != "" {
-			usual = append(usual, filepath.Join(d, "graphiti-proxy", "config.yaml"))
-		}
-		for _, p := range usual {
-			if _, err := os.Stat(p); err == nil {
-				path = p
-				break
-			}
-		}
-		if path == "" {
+	path := s.File
+	if path == "" {
+		path = UsualFile(s.Env)
+		if _, err := os.Stat(path); path == "" || errors.Is(err, fs.ErrNotExist) {
 			return
 		}
 	}
@@ -206,6 +207,17 @@ func (l *loader) file(s Sources) {
 	}
 	l.c.file = path
 	l.yaml(path, b)
+}
+
+// placeFiles has relative names of files and directories that the file gives be
+// relative to the file: the current directory may be somebody else's.
+func (l *loader) placeFiles() {
+	c := l.c
+	for key, path := range map[string]*string{"data_dir": &c.DataDir, "identity.users_file": &c.Identity.UsersFile, "tls.cert": &c.TLS.Cert, "tls.key": &c.TLS.Key} {
+		if c.file != "" && strings.HasPrefix(c.Origin(key), filepath.Base(c.file)+":") && *path != "" && !filepath.IsAbs(*path) {
+			*path = filepath.Join(filepath.Dir(c.file), *path)
+		}
+	}
 }
 
 func readBounded(path string) ([]byte, error) {

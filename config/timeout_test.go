@@ -17,7 +17,7 @@ func TestTimeoutOfRecall(t *testing.T) {
 		{[]string{"GRAPHITI_PROXY_MEMORY_BACKEND=graphiti-mcp", "GRAPHITI_PROXY_MEMORY_ENDPOINT=http://127.0.0.1:8000"}, 800 * time.Millisecond},
 		{[]string{"GRAPHITI_URL=http://127.0.0.1:8000", "GRAPHITI_PROXY_RECALL_TIMEOUT=400ms"}, 400 * time.Millisecond},
 	} {
-		c, err := Load(Sources{Env: append(tc.env, "HOME="+t.TempDir()), Dir: t.TempDir()})
+		c, err := Load(Sources{Env: append(tc.env, "HOME="+t.TempDir())})
 		if err != nil || c.Recall.Timeout != tc.want {
 			t.Errorf("%v: %v, %v", tc.env, c.Recall.Timeout, err)
 		}

@@ -70,7 +70,7 @@ func start(t *testing.T, dir string, settings map[string]string) *world {
 	for k, v := range settings {
 		flags[k] = v
 	}
-	cfg, err := config.Load(config.Sources{Flags: flags, Env: []string{"HOME=" + dir}, Dir: dir})
+	cfg, err := config.Load(config.Sources{Flags: flags, Env: []string{"HOME=" + dir}})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -28,7 +28,7 @@ func newDemoCommand() *cobra.Command {
 // startDemo starts a proxy in a directory. Neither the environment nor a file
 // has a say in its settings.
 func startDemo(dir, upstream string) (*demo.Proxy, error) {
-	cfg, err := config.Load(config.Sources{Dir: dir, Env: []string{"HOME=" + dir}, Flags: map[string]string{
+	cfg, err := config.Load(config.Sources{Env: []string{"HOME=" + dir}, Flags: map[string]string{
 		"listen": "127.0.0.1:0", "admin.listen": "off", "data_dir": dir, "upstream.openai": upstream, "upstream.anthropic": upstream,
 		"recall.timeout": "2s",
 	}})

@@ -100,14 +100,15 @@ func TestDeployIsValid(t *testing.T) {
 			if data, ok := doc["data"].(map[string]any); ok && doc["kind"] == "ConfigMap" { // a configuration in it
 				dir := t.TempDir()
 				text, _ := data["config.yaml"].(string)
-				if err := os.WriteFile(filepath.Join(dir, "graphiti-proxy.yaml"), []byte(text), 0o600); err != nil {
+				file := filepath.Join(dir, "config.yaml")
+				if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
 					t.Fatal(err)
 				}
 				env := []string{"HOME=" + dir, "GRAPHITI_PROXY_ADMIN_TOKEN=x"}
 				if strings.Contains(string(b), "redis-url") {
 					env = append(env, "GRAPHITI_PROXY_STATE_REDIS_URL=redis://x")
 				}
-				if _, err := config.Load(config.Sources{Env: env, Dir: dir}); err != nil {
+				if _, err := config.Load(config.Sources{Env: env, File: file}); err != nil {
 					t.Errorf("%s: %v", file, err)
 				}
 			}

@@ -29,7 +29,7 @@ func TestDockerLine(t *testing.T) {
 		env = append(env, set[1])
 	}
 	flags := map[string]string{"admin.listen": "127.0.0.1:0", "data_dir": dir}
-	cfg, err := config.Load(config.Sources{Env: env, Dir: dir, Flags: flags})
+	cfg, err := config.Load(config.Sources{Env: env, Flags: flags})
 	if err != nil || cfg.Listen != "0.0.0.0:8787" || cfg.Identity.Mode != "single" {
 		t.Fatalf("%+v, %v", cfg, err)
 	}

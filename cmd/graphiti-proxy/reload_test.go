@@ -30,7 +30,7 @@ func TestReload(t *testing.T) {
 		for k, v := range settings {
 			flags[k] = v
 		}
-		return config.Load(config.Sources{Flags: flags, Env: []string{"HOME=" + dir}, Dir: dir})
+		return config.Load(config.Sources{Flags: flags, Env: []string{"HOME=" + dir}})
 	}
 	asked := 0
 	ask := func() string {

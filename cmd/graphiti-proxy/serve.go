@@ -35,15 +35,16 @@ func newServeCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			return serve(c.Context(), c.OutOrStdout(), cfg, func() (*config.Config, error) { return cli.LoadConfig(c) })
+			return serve(c.Context(), c.OutOrStdout(), cli.FileLine(c, cfg), cfg, func() (*config.Config, error) { return cli.LoadConfig(c) })
 		},
 	}
 	cli.ServeFlags(c)
 	return c
 }
 
-// serve serves until a signal. read reads the configuration again.
-func serve(ctx context.Context, out io.Writer, cfg *config.Config, read func() (*config.Config, error)) error {
+// serve serves until a signal. settings says where they come from, and read reads
+// them again.
+func serve(ctx context.Context, out io.Writer, settings string, cfg *config.Config, read func() (*config.Config, error)) error {
 	ctx, stop := signal.NotifyContext(ctx, os.Interrupt, syscall.SIGTERM)
 	defer stop()
 	hup := make(chan os.Signal, 1)
@@ -54,6 +55,7 @@ func serve(ctx context.Context, out io.Writer, cfg *config.Config, read func() (
 	level := new(slog.LevelVar)
 	setLevel(level, cfg)
 	log := telemetry.NewLogger(os.Stderr, cfg.Log.Format, level)
+	log.Info("settings", "file", settings)
 	a, err := beginApp(ctx, cfg, log)
 	if err != nil {
 		return err
@@ -65,7 +67,7 @@ func serve(ctx context.Context, out io.Writer, cfg *config.Config, read func() (
 		begun(log, a)
 	}
 	if cfg.Log.Format != "json" {
-		banner(out, a)
+		banner(out, settings, a)
 	}
 	served := make(chan error, 1)
 	// They end with Shutdown below, and with ctx.
@@ -127,13 +129,14 @@ func beginApp(ctx context.Context, cfg *config.Config, log *slog.Logger) (*app, 
 }
 
 // banner says what a person needs to know to use the proxy.
-func banner(w io.Writer, a *app) {
+func banner(w io.Writer, settings string, a *app) {
 	adminAddr := "off"
 	if a.admin != nil {
 		adminAddr = scheme(a.cfg, "admin") + client.Reachable(a.admin.Addr().String())
 	}
 	base := a.base()
-	fmt.Fprintf(w, `graphiti-proxy %s
+	fmt.Fprintf(w, `settings: %s
+graphiti-proxy %s
   listening on  %s
   forwarding to %s
   memory        %s
@@ -145,7 +148,7 @@ func banner(w io.Writer, a *app) {
   try it, with your key in OPENAI_API_KEY or ANTHROPIC_API_KEY:
     graphiti-proxy test
 
-`, telemetry.Version(), base, cli.UpstreamLine(a.cfg.Upstreams()), a.memoryLine(), adminAddr, base, base)
+`, settings, telemetry.Version(), base, cli.UpstreamLine(a.cfg.Upstreams()), a.memoryLine(), adminAddr, base, base)
 }
 
 // base is the address that clients of this machine use.

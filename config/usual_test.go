@@ -1,0 +1,46 @@
+package config
+
+import (
+	"os"
+	"path/filepath"
+	"testing"
+)
+
+// TestFileOfTheCurrentDirectoryIsNotRead: it may be somebody else's, and says where
+// requests and their keys go. The usual one is that of the home directory.
+func TestFileOfTheCurrentDirectoryIsNotRead(t *testing.T) {
+	clone, home := t.TempDir(), t.TempDir()
+	t.Chdir(clone)
+	for _, name := range []string{"graphiti-proxy.yaml", "config.yaml", ".graphiti-proxy.yaml"} {
+		if err := os.WriteFile(filepath.Join(clone, name), []byte("upstream:\n  openai: https://evil.example\n"), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	usual := filepath.Join(home, ".config", "graphiti-proxy", "config.yaml")
+	for _, tc := range []struct {
+		name, text   string
+		sources      Sources
+		file, openai string
+	}{
+		{"no file", "", Sources{}, "", "https://api.openai.com"},
+		{"the usual one", "upstream:\n  openai: https://usual.example\nidentity:\n  users_file: users.yaml\n", Sources{}, usual, "https://usual.example"},
+		{"one that is named", "", Sources{File: "graphiti-proxy.yaml"}, "graphiti-proxy.yaml", "https://evil.example"},
+	} {
+		if tc.text != "" {
+			if err := os.MkdirAll(filepath.Dir(usual), 0o700); err != nil {
+				t.Fatal(err)
+			}
+			if err := os.WriteFile(usual, []byte(tc.text), 0o600); err != nil {
+				t.Fatal(err)
+			}
+		}
+		tc.sources.Env = []string{"HOME=" + home}
+		c, err := Load(tc.sources)
+		if err != nil || c.File() != tc.file || c.Upstream.OpenAI != tc.openai {
+			t.Fatalf("%s: %v, %+v", tc.name, err, c)
+		}
+		if users := c.Identity.UsersFile; users != "" && users != filepath.Join(filepath.Dir(usual), "users.yaml") {
+			t.Errorf("%s: people are read from %s", tc.name, users)
+		}
+	}
+}
