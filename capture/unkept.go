@@ -222,7 +222,7 @@ type LostError struct {
 
 // Error is one line: how many, why, and what helps.
 func (e *LostError) Error() string {
-	says := fmt.Sprintf("%d turns are lost, which waited in memory for data_dir: %v", e.Turns, e.Err)
+	says := fmt.Sprintf("turns that waited in memory for data_dir are lost: %d: %v", e.Turns, e.Err)
 	var t *sqlite.Fault
 	if !errors.As(e.Err, &t) && e.remedy != "" { // a Fault says it itself
 		says += "; " + e.remedy
