@@ -45,6 +45,11 @@ func (f *Offline) Status(ctx context.Context) (QueueStatus, error) {
 	return s, err
 }
 
+// Groups is Pipeline.Groups.
+func (f *Offline) Groups(ctx context.Context, owner string) ([]ledger.Owned, error) {
+	return f.spool.Owned(ctx, owner)
+}
+
 // Letters is Pipeline.Letters.
 func (f *Offline) Letters(ctx context.Context, o ledger.ListOptions) ([]ledger.Item, int, error) {
 	return f.spool.Items(ctx, o)

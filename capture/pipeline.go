@@ -340,7 +340,8 @@ func (p *Pipeline) keep(ctx context.Context, turns []ledger.Turn) ([]ledger.Adde
 }
 
 // Shutdown takes no more turns, waits for the calls under way until ctx ends,
-// and closes the spool. What is left is delivered by the next process.
+// and closes the spool. What is left is delivered by the next process, but for
+// what a LostError counts.
 func (p *Pipeline) Shutdown(ctx context.Context) error {
 	p.mu.Lock()
 	again := p.closed
@@ -351,7 +352,7 @@ func (p *Pipeline) Shutdown(ctx context.Context) error {
 	}
 	defer context.AfterFunc(ctx, p.abort)()
 	p.worker.Wait()
-	p.endUnkept()
+	lost := p.endUnkept()
 	p.loop.Wait()
 	if !again {
 		close(p.ended)
@@ -368,7 +369,7 @@ func (p *Pipeline) Shutdown(ctx context.Context) error {
 	p.mu.Unlock()
 	if p.replicas != nil {
 		p.warnOfLocal()
-		return p.replicas.local.Close()
+		return errors.Join(lost, p.replicas.local.Close())
 	}
-	return p.spool.Close()
+	return errors.Join(lost, p.spool.Close())
 }

@@ -2,6 +2,8 @@ package capture
 
 import (
 	"context"
+	"errors"
+	"fmt"
 	"log/slog"
 	"sync"
 	"time"
@@ -210,18 +212,41 @@ func (p *Pipeline) keptAgain() {
 	}
 }
 
-// endUnkept tries a last time to write what waits for the disk, and says what
+// LostError says how many turns ended with the process, because the disk did not
+// take them.
+type LostError struct {
+	Turns  int
+	Err    error
+	remedy string
+}
+
+// Error is one line: how many, why, and what helps.
+func (e *LostError) Error() string {
+	says := fmt.Sprintf("turns that waited in memory for data_dir are lost: %d: %v", e.Turns, e.Err)
+	var t *sqlite.Fault
+	if !errors.As(e.Err, &t) && e.remedy != "" { // a Fault says it itself
+		says += "; " + e.remedy
+	}
+	return says + "; a client that sends its history again brings them back"
+}
+
+// Unwrap gives the cause.
+func (e *LostError) Unwrap() error { return e.Err }
+
+// endUnkept tries a last time to write what waits for the disk. It returns what
 // ends with the process.
-func (p *Pipeline) endUnkept() {
+func (p *Pipeline) endUnkept() error {
 	p.flushUnkept()
 	u := &p.unkept
 	u.mu.Lock()
 	u.ended = true
-	n, err := len(u.turns), u.err
+	n, err, remedy := len(u.turns), u.err, u.remedy
 	u.mu.Unlock()
-	if n > 0 {
-		p.opts().Log.Error("turns are lost with the process: they waited in memory for data_dir", "turns", n, "error", err)
+	if n == 0 {
+		return nil
 	}
+	p.opts().Log.Error("turns are lost with the process: they waited in memory for data_dir", "turns", n, "error", err)
+	return &LostError{n, err, remedy}
 }
 
 // tell says how it is; wrong is what is wrong with the file.

@@ -2,6 +2,7 @@ package capture
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
 	"os"
@@ -100,7 +101,10 @@ func TestTurnsWaitForTheDisk(t *testing.T) {
 	if s := p.Status(); refused == 0 || s.NotKept != refused || p.unkept.bytes > unkeptBytes {
 		t.Errorf("%d refused, %+v", refused, s)
 	}
-	stop(t, p)
+	var lost *LostError
+	if err := p.Shutdown(context.Background()); !errors.As(err, &lost) || lost.Turns != p.Status().InMemory || strings.Contains(err.Error(), big[:20]) {
+		t.Errorf("what ends with the process: %v", err)
+	}
 	if !strings.Contains(log.String(), "turns are lost with the process") {
 		t.Error("nothing is said of what ends with the process")
 	}

@@ -25,7 +25,7 @@ func NoteConsent(dir, endpoint string) (*Consent, error) {
 	}
 	c = Consent{endpoint, time.Now().UTC().Truncate(time.Second)}
 	if b, err = json.Marshal(c); err == nil {
-		err = os.WriteFile(path, append(b, '\n'), 0o600)
+		err = WriteFile(path, append(b, '\n'))
 	}
 	if err != nil {
 		return nil, fault(dir, fmt.Errorf("note consent: %w", err))

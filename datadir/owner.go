@@ -3,38 +3,99 @@ package datadir
 import (
 	"crypto/rand"
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
+	"regexp"
+	"slices"
 	"strings"
+	"time"
+
+	"github.com/graphiti-proxy/graphiti-proxy/cache/sqlite"
 )
+
+// ownerless is the kind of a fault in the file owner.
+const ownerless sqlite.Kind = "does not say whose memory this is"
+
+var (
+	ownerForm = regexp.MustCompile(`^[a-z_]+:[!-~]{1,200}$`)
+	madeHere  = regexp.MustCompile(`^user:[a-z2-7]{26}$`) // as newOwner makes it
+)
+
+func newOwner() string { return "user:" + strings.ToLower(rand.Text()) }
+
+func ownerFile(dir string) string { return filepath.Join(dir, "owner") }
 
 // KnownOwner is that key where it has been made, else empty.
 func KnownOwner(dir string) string {
-	b, _ := os.ReadFile(filepath.Join(dir, "owner")) // #nosec G304 -- our own file; not readable: not known
-	return strings.TrimSpace(string(b))
+	owner, _ := readOwner(dir)
+	return owner
 }
 
-// Owner is the key of the person of a machine, made once and kept.
-func Owner(dir string) (owner string, err error) {
-	defer func() {
-		if err != nil {
-			err = fault(dir, err)
-		}
-	}()
-	path := filepath.Join(dir, "owner")
-	b, err := os.ReadFile(path) // #nosec G304 -- our own file
-	if owner := strings.TrimSpace(string(b)); err == nil && owner != "" {
+// readOwner returns why there is no owner where there is none.
+func readOwner(dir string) (string, error) {
+	b, err := os.ReadFile(ownerFile(dir)) // #nosec G304 -- our own file
+	switch owner := strings.TrimSpace(string(b)); {
+	case errors.Is(err, os.ErrNotExist):
+		return "", errors.New("it is missing")
+	case err != nil:
+		return "", fault(dir, err)
+	case owner == "":
+		return "", errors.New("it is empty")
+	case !ownerForm.MatchString(owner):
+		return "", errors.New("what it holds is no owner")
+	default:
 		return owner, nil
 	}
-	if err != nil && !errors.Is(err, os.ErrNotExist) {
-		return "", err
+}
+
+// Owner is the key of the person of a machine, made once and kept. Where the
+// file does not say who that is, held says who wrote what the directory holds:
+// one whom this directory made is the owner, and recovered is true. Where held
+// names nobody a new one is made. Else it is a fault: a new one would not find
+// that memory. held has an empty name for somebody who is not known.
+func Owner(dir string, held func() ([]string, error)) (owner string, recovered bool, err error) {
+	owner, why := readOwner(dir)
+	if why == nil {
+		return owner, false, nil
 	}
-	if err := os.MkdirAll(dir, 0o700); err != nil {
-		return "", err
+	if sqlite.IsFault(why) {
+		return "", false, why
 	}
-	owner = "user:" + strings.ToLower(rand.Text())
-	if err := os.WriteFile(path, []byte(owner+"\n"), 0o600); err != nil {
-		return "", err
+	who, err := held()
+	if err != nil {
+		return "", false, fmt.Errorf("read whose memory this is: %w", err)
 	}
-	return owner, nil
+	slices.Sort(who)
+	who = slices.Compact(who)
+	made := slices.DeleteFunc(slices.Clone(who), func(key string) bool { return !madeHere.MatchString(key) })
+	switch {
+	case len(who) == 0:
+		owner = newOwner()
+	case len(made) == 1:
+		owner, recovered = made[0], true
+	default:
+		return "", false, &sqlite.Fault{Path: ownerFile(dir), Kind: ownerless, Since: time.Now(), Err: why, Remedy: ownerRemedy(who)}
+	}
+	if err = os.MkdirAll(dir, 0o700); err == nil {
+		err = WriteFile(ownerFile(dir), []byte(owner+"\n"))
+	}
+	if err != nil {
+		return "", false, fault(dir, err)
+	}
+	return owner, recovered, nil
+}
+
+// ownerRemedy names who it may be, as far as that is known.
+func ownerRemedy(who []string) string {
+	const most = 3
+	named := slices.DeleteFunc(slices.Clone(who), func(key string) bool { return !ownerForm.MatchString(key) })
+	to := "who that was"
+	if len(named) > 0 {
+		to = strings.Join(named[:min(len(named), most)], " or ")
+	}
+	if len(named) > most {
+		to += fmt.Sprintf(" or one of %d others", len(named)-most)
+	}
+	return "put the file back from a backup, or set identity.owner to " + to + " (a new name, such as user:me, begins an empty memory), and restart the proxy"
 }

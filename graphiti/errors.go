@@ -90,6 +90,10 @@ func Remedy(err error) string {
 	if errors.As(err, &left) {
 		return left.remedy()
 	}
+	var unlisted *UnlistedError
+	if errors.As(err, &unlisted) {
+		return unlisted.remedy()
+	}
 	var op *net.OpError
 	if errors.As(err, &op) && op.Op == "dial" {
 		return "start Graphiti, or correct memory.endpoint"

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strconv"
 	"time"
+	"unsafe"
 
 	"golang.org/x/sync/singleflight"
 
@@ -210,9 +211,9 @@ func (m *Memory) find(ctx context.Context, k flightKey, f *flight) {
 
 // costOf is about how much memory facts take.
 func costOf(facts []graphiti.Fact) int {
-	n := 64
+	n := 128
 	for i := range facts {
-		n += 200 + len(facts[i].Text) + len(facts[i].UUID) + len(facts[i].Name) + len(facts[i].Episode)
+		n += 32 + int(unsafe.Sizeof(facts[i])) + len(facts[i].Text) + len(facts[i].UUID) + len(facts[i].Name) + len(facts[i].Episode)
 	}
 	return n
 }

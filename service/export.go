@@ -49,7 +49,9 @@ func (sv *Service) export(ctx context.Context, part ledger.Part, f func(Record) 
 		r.Time = at.UTC().Format(time.RFC3339Nano)
 		return f(r)
 	}
+	listed := false
 	err = sv.o.Memory.Export(ctx, part.Group, func(e graphiti.Episode) error {
+		listed = true
 		if !part.Said(&e) {
 			return nil
 		}
@@ -65,10 +67,26 @@ func (sv *Service) export(ctx context.Context, part ledger.Part, f func(Record) 
 	if err != nil {
 		return err
 	}
-	return sv.o.State.Snapshots.Each(ctx, func(session string, body []byte) error {
+	err = sv.o.State.Snapshots.Each(ctx, func(session string, body []byte) error {
 		if r := notesOf(whose, session, body); r.Text != "" { // else it says which session was the last one
 			return f(r)
 		}
 		return nil
 	}, part.Scope(), part.Group)
+	if err != nil || listed {
+		return err
+	}
+	return sv.emptyOrUnlisted(ctx, part.Group)
+}
+
+// emptyOrUnlisted is an UnlistedError where a group holds something though
+// nothing of it is listed.
+func (sv *Service) emptyOrUnlisted(ctx context.Context, group string) error {
+	switch there, err := sv.o.Memory.Unlisted(ctx, group); {
+	case err != nil:
+		return withRemedy(err)
+	case there:
+		return withRemedy(&graphiti.UnlistedError{Group: group})
+	}
+	return nil
 }

@@ -19,7 +19,6 @@ import (
 const (
 	importLines = maxLines - 1 // in one call, and the other side of a turn
 	importBytes = 4 << 20      // of those lines
-	maxExport   = 2 << 30      // bytes that are read of a file
 	patience    = time.Minute  // without progress, at the end of an import
 )
 
@@ -92,7 +91,11 @@ func (im Import) Run(ctx context.Context, s Selector, r io.Reader) (done Importe
 		im.Tell(done.Kept+done.Known, "")
 		return nil
 	}
-	err = ReadLines(io.LimitReader(r, maxExport), func(n int, l Line) error {
+	lines := 0
+	err = ReadLines(r, func(n int, l Line) error {
+		if lines++; lines > maxMessages {
+			return fmt.Errorf("the file holds more than %d messages; import it in parts", maxMessages)
+		}
 		b, _ := json.Marshal(l) // strings only
 		if len(b) > importBytes {
 			return fmt.Errorf("line %d is larger than %d MiB", n, importBytes>>20)

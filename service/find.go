@@ -184,12 +184,14 @@ func (sv *Service) parts(ctx context.Context, s Selector) (list []ledger.Owned, 
 
 var errFound = errors.New("found")
 
-// holds reports whether anything of a part is kept.
+// holds reports whether anything of a part is kept. Where nothing is listed that
+// is known of a whole group only.
 func (sv *Service) holds(ctx context.Context, part ledger.Part) (bool, error) {
 	ctx, cancel := context.WithTimeout(ctx, sv.settings().Timeout)
 	defer cancel()
 	err := sv.export(ctx, part, func(Record) error { return errFound })
-	if errors.Is(err, errFound) {
+	var unlisted *graphiti.UnlistedError
+	if errors.Is(err, errFound) || part.Session == "" && errors.As(err, &unlisted) {
 		return true, nil
 	}
 	return false, err

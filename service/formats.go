@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 	"time"
 
@@ -17,9 +18,11 @@ import (
 const byteOrderMark = "\ufeff"
 
 // ReadLines finds out what a file is and calls f for each message in it, with
-// the number of its line, or of the message in an export.
+// the number of its line, or of the message in an export. What it holds meanwhile
+// is bounded by the size of one item.
 func ReadLines(r io.Reader, f func(int, Line) error) error {
-	in := bufio.NewReaderSize(r, 1<<20)
+	whole := &bounded{r: r, end: maxExport, most: maxExport}
+	in := bufio.NewReaderSize(whole, 1<<20)
 	if b, err := in.Peek(len(byteOrderMark)); err == nil && string(b) == byteOrderMark {
 		_, _ = in.Discard(len(byteOrderMark)) // it was peeked
 	}
@@ -36,9 +39,13 @@ func ReadLines(r io.Reader, f func(int, Line) error) error {
 			break
 		}
 	}
+	var b []byte
 	for ; ; n++ {
-		line, err := in.ReadBytes('\n')
-		if line = bytes.TrimSpace(line); len(line) > 0 {
+		var err error
+		if b, err = lineOf(in, b); errors.Is(err, errItem) {
+			return fmt.Errorf("line %d cannot be read: %w", n, err)
+		}
+		if line := bytes.TrimSpace(b); len(line) > 0 {
 			l, err := readLine(line)
 			if err != nil {
 				return fmt.Errorf("line %d cannot be read: %w; write an object such as {\"role\":\"user\",\"content\":\"…\"}, see memory import --help", n, err)
@@ -111,12 +118,17 @@ type exportedTip struct {
 
 // readExport reads the conversations of an account one by one.
 func readExport(r io.Reader, f func(int, Line) error) error {
-	d := json.NewDecoder(r)
+	one := &bounded{r: r, end: maxItem, most: maxExport}
+	d := json.NewDecoder(one)
 	if _, err := d.Token(); err != nil {
 		return fmt.Errorf("read the export: %w", err)
 	}
 	message := 0
-	for n := 1; d.More(); n++ {
+	for n := 1; ; n++ {
+		one.item(d.InputOffset())
+		if !d.More() {
+			return endOf(d)
+		}
 		var e exported
 		if err := d.Decode(&e); err != nil {
 			return fmt.Errorf("conversation %d of the export cannot be read: %w", n, err)
@@ -130,6 +142,13 @@ func readExport(r io.Reader, f func(int, Line) error) error {
 				return err
 			}
 		}
+	}
+}
+
+// endOf is what the end of an export says: one that was cut off has none.
+func endOf(d *json.Decoder) error {
+	if _, err := d.Token(); err != nil {
+		return fmt.Errorf("the export ends in the middle: %w", err)
 	}
 	return nil
 }
@@ -151,11 +170,12 @@ func (e *exported) chatGPT() (lines []Line) {
 				if m.Created > 0 {
 					l.Timestamp = time.UnixMilli(int64(m.Created * 1000)).UTC().Format(time.RFC3339)
 				}
-				lines = append([]Line{l}, lines...)
+				lines = append(lines, l)
 			}
 		}
 		id = tip.Parent
 	}
+	slices.Reverse(lines)
 	return lines
 }
 

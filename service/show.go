@@ -48,9 +48,10 @@ type Found struct {
 // Shown is what is kept, and Groups where it was looked for.
 type Shown struct {
 	Messages []Record       `json:"messages"`
-	Card     []string       `json:"card,omitempty"`    // what new conversations begin with, the more important first
-	Waiting  []string       `json:"waiting,omitempty"` // rules that name something to fetch or to run: promoted, they stand on the card
-	Others   []ledger.Owned `json:"others,omitempty"`  // groups of theirs that were not looked into
+	Card     []string       `json:"card,omitempty"`     // what new conversations begin with, the more important first
+	Waiting  []string       `json:"waiting,omitempty"`  // rules that name something to fetch or to run: promoted, they stand on the card
+	Others   []ledger.Owned `json:"others,omitempty"`   // groups of theirs that were not looked into
+	Unlisted []string       `json:"unlisted,omitempty"` // groups of which the memory lists nothing, though a search finds something
 	Groups   []string       `json:"-"`
 }
 
@@ -101,8 +102,7 @@ func (sv *Service) Show(ctx context.Context, s Selector, n int) (Shown, error) {
 	if err := cmp.Or(CheckLast(n), s.check()); err != nil {
 		return shown, err
 	}
-	var err error
-	shown.Messages, shown.Groups, err = sv.show(ctx, s, n)
+	err := sv.show(ctx, s, n, &shown)
 	if err == nil {
 		shown.Others = sv.others(ctx, s, shown.Groups)
 		shown.Card, err = sv.card(ctx, s)
@@ -113,21 +113,28 @@ func (sv *Service) Show(ctx context.Context, s Selector, n int) (Shown, error) {
 	return shown, err
 }
 
-func (sv *Service) show(ctx context.Context, s Selector, n int) (list []Record, groups []string, err error) {
+func (sv *Service) show(ctx context.Context, s Selector, n int, shown *Shown) error {
 	targets, err := sv.targets(s)
 	if err != nil {
-		return nil, groups, err
+		return err
 	}
-	list = []Record{}
+	list := shown.Messages
 	for _, t := range targets {
 		// A part that was named is meant alone.
 		if s.Group == "" && t.Scope != narrowest(s) {
 			continue
 		}
-		groups = append(groups, t.Group)
+		shown.Groups = append(shown.Groups, t.Group)
 		episodes, err := sv.o.Memory.Episodes(ctx, t.Group, n)
+		unlisted := false
+		if err == nil && len(episodes) == 0 {
+			unlisted, err = sv.o.Memory.Unlisted(ctx, t.Group)
+		}
 		if err != nil {
-			return nil, groups, withRemedy(err)
+			return withRemedy(err)
+		}
+		if unlisted {
+			shown.Unlisted = append(shown.Unlisted, t.Group)
 		}
 		for _, e := range episodes {
 			_, role, text := spoken(e.Content)
@@ -138,11 +145,12 @@ func (sv *Service) show(ctx context.Context, s Selector, n int) (list []Record, 
 			return nil
 		})
 		if err != nil {
-			return nil, groups, err
+			return err
 		}
 	}
 	slices.SortStableFunc(list, func(a, b Record) int { return cmp.Compare(a.Time, b.Time) })
-	return list[max(0, len(list)-n):], groups, nil
+	shown.Messages = list[max(0, len(list)-n):]
+	return nil
 }
 
 // Search returns what would be found for a text, best first; what would not be

@@ -22,6 +22,7 @@ const (
 	Newer     Kind = "is of a newer version"
 	Denied    Kind = "cannot be opened"
 	Gone      Kind = "was deleted or replaced while the proxy used it"
+	Failing   Kind = "cannot be read: its disk or file system fails"
 	Unwritten Kind = "cannot be written"
 )
 
@@ -70,8 +71,13 @@ func kindOf(err error) Kind {
 	return ""
 }
 
-// newFault makes one of a cause. holds says what is lost with the file.
+// newFault makes one of a cause. holds says what is lost with the file. A disk
+// that fails leaves nothing to be moved away: what it cannot read may be whole.
 func newFault(path string, kind Kind, err error, holds string) *Fault {
+	why, err := cause(path, kind, err)
+	if why == diskFails && kind != Unwritten {
+		kind = Failing
+	}
 	t := &Fault{Path: path, Kind: kind, Since: time.Now(), Err: err}
 	away := fmt.Sprintf("move it away together with %s-wal and -shm, which costs %s, and start the proxy again", filepath.Base(path), holds)
 	switch kind {
@@ -83,8 +89,9 @@ func newFault(path string, kind Kind, err error, holds string) *Fault {
 		t.Remedy = "let the proxy's user read and write it and its directory, or " + away
 	case Gone:
 		t.Remedy = "restart the proxy, which then uses what is in its place"
-	case Unwritten:
-		t.Remedy = "make room on the disk, or let the proxy's user write there (a full or read-only file system, a quota, a limit on the size of files)"
+	}
+	if kind == Unwritten || kind == Failing || why != unknown && kind == Denied {
+		t.Remedy = remedies[why]
 	}
 	return t
 }
@@ -99,9 +106,9 @@ func (d *DB) Check() *Fault {
 		return d.notice(err)
 	}
 	switch t := d.Fault(); {
-	case t == nil || t.Kind == Damaged:
+	case t == nil || t.Kind == Damaged || t.Kind == Failing && tryRead(d.path) != nil:
 		return t
-	case t.Kind == Gone: // it has come back
+	case t.Kind == Gone, t.Kind == Failing: // it has come back
 		d.fault.CompareAndSwap(t, nil)
 	}
 	// The version is written as it is, so that something is.
@@ -122,7 +129,7 @@ func (d *DB) inPlace() error {
 			err = fmt.Errorf("%s is another file now", filepath.Base(f.path))
 		}
 		if err != nil {
-			return newFault(d.path, Gone, err, d.holds)
+			return newFault(d.path, Gone, err, d.holds) // or Failing
 		}
 	}
 	return nil

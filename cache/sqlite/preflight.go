@@ -64,7 +64,9 @@ func sizeOf(path string) int64 {
 // not folded in, the head may speak of pages that are there.
 func whole(f io.ReaderAt, size, wal int64) error {
 	head := make([]byte, 100)
-	if _, err := f.ReadAt(head, 0); err != nil || string(head[:16]) != "SQLite format 3\x00" {
+	if _, err := f.ReadAt(head, 0); err != nil && !errors.Is(err, io.EOF) {
+		return fmt.Errorf("read its head: %w", err)
+	} else if err != nil || string(head[:16]) != "SQLite format 3\x00" {
 		return errors.New("it is no database")
 	}
 	page := int64(binary.BigEndian.Uint16(head[16:]))

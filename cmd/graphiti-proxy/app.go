@@ -39,7 +39,7 @@ import (
 )
 
 // recallCacheBytes bounds the cache of what searches found.
-const recallCacheBytes = 64 << 20
+const recallCacheBytes = 24 << 20
 
 // app is a running proxy: its parts, and the order in which they end.
 type app struct {

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"fmt"
 	"path/filepath"
 
@@ -10,6 +11,7 @@ import (
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti"
 	"github.com/graphiti-proxy/graphiti-proxy/proxy/identity"
 	"github.com/graphiti-proxy/graphiti-proxy/proxy/workspace"
+	"github.com/graphiti-proxy/graphiti-proxy/service"
 )
 
 const projectsFile = "projects.json" // in data_dir
@@ -39,7 +41,7 @@ func (a *app) identityOf(cfg *config.Config) (identity.Settings, graphiti.Namer,
 	}
 	owner := cfg.Identity.Owner
 	if owner == "" && !id.Multi {
-		if owner, err = datadir.Owner(cfg.DataDir); err != nil {
+		if owner, err = a.ownerOf(cfg.DataDir); err != nil {
 			return id, namer, err
 		}
 	}
@@ -60,6 +62,19 @@ func (a *app) identityOf(cfg *config.Config) (identity.Settings, graphiti.Namer,
 		id.Owner = key
 	}
 	return id, namer, nil
+}
+
+// ownerOf is the person of a data directory. Where its file was lost, what it
+// holds says who that was.
+func (a *app) ownerOf(dir string) (string, error) {
+	if a.owner != "" { // a reload: the files are in use, and the owner does not change
+		return a.owner, nil
+	}
+	owner, recovered, err := datadir.Owner(dir, func() ([]string, error) { return service.Owners(context.Background(), dir) })
+	if recovered {
+		a.log.Warn("the file owner of data_dir was lost and is there again: spool.db says whose memory this is", "data_dir", dir)
+	}
+	return owner, err
 }
 
 // registered returns the name of a registered person.

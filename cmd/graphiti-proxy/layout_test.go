@@ -81,7 +81,7 @@ var mayImport = map[string][]string{
 	"proxy/wire/listen":          {"proxy/wire/sock"},
 	"proxy/wire/sock":            {},
 	"proxy/wire/stream":          {"proxy/contain", "proxy/wire/listen", "proxy/wire/sock"},
-	"proxy/workspace":            {"graphiti"},
+	"proxy/workspace":            {"datadir", "graphiti"},
 	"service":                    {"card", "cache", "cache/redis", "cache/sqlite", "capture", "capture/ledger", "dialect", "graphiti", "graphiti/embedded", "graphiti/person", "inject"},
 	"shutdown":                   {},
 	"telemetry":                  {"capture", "capture/deliver", "terminal"},

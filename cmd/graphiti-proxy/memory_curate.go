@@ -38,7 +38,11 @@ func newMemoryShowCommand() *cobra.Command {
 			return err
 		}
 		return cli.Output(c, answer, func(w io.Writer) {
-			if len(answer.Messages) == 0 {
+			for _, group := range answer.Unlisted {
+				unlisted := &graphiti.UnlistedError{Group: group}
+				fmt.Fprintf(c.ErrOrStderr(), "%s: %v; to do: %s\n", group, unlisted, graphiti.Remedy(unlisted))
+			}
+			if len(answer.Messages) == 0 && len(answer.Unlisted) == 0 {
 				fmt.Fprintf(c.ErrOrStderr(), "no memory yet for %s\n", s.Whose())
 			}
 			printMessages(w, c.ErrOrStderr(), &answer)

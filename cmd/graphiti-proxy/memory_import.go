@@ -23,7 +23,8 @@ func newMemoryImportCommand() *cobra.Command {
 			"or what graphiti-proxy memory export printed, which is kept as it was. A\n" +
 			"conversation keeps its id for --session: chatgpt-<id>, claude-<id>.\n" +
 			"- reads standard input. Each line is kept once: to continue an import that was\n" +
-			"interrupted, run it again.",
+			"interrupted, run it again. A line or a conversation may have 32 MiB, a file, or\n" +
+			"what an archive holds, 2 GiB and 2,000,000 messages.",
 		Example: "  graphiti-proxy memory import notes.jsonl\n  graphiti-proxy memory import --user josh chatgpt-export.zip",
 		Args: func(c *cobra.Command, args []string) error {
 			if len(args) != 1 {

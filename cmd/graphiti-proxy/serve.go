@@ -14,6 +14,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/graphiti-proxy/graphiti-proxy/budget"
+	"github.com/graphiti-proxy/graphiti-proxy/capture"
 	"github.com/graphiti-proxy/graphiti-proxy/cli"
 	"github.com/graphiti-proxy/graphiti-proxy/config"
 	"github.com/graphiti-proxy/graphiti-proxy/proxy/admin/client"
@@ -91,6 +92,8 @@ func serve(ctx context.Context, out io.Writer, settings string, cfg *config.Conf
 	grace, cancel := context.WithTimeout(context.Background(), patience)
 	defer cancel()
 	err = a.Shutdown(grace)
+	var lost *capture.LostError
+	errors.As(err, &lost)
 	var stuck *shutdown.StuckError
 	if errors.As(err, &stuck) {
 		return err // what serves may hang too
@@ -98,6 +101,9 @@ func serve(ctx context.Context, out io.Writer, settings string, cfg *config.Conf
 	if errors.Is(err, context.DeadlineExceeded) {
 		log.Warn("streams were cut off at the end of shutdown_grace")
 		err = nil
+	}
+	if lost != nil {
+		err = lost // the rest follows from the same disk
 	}
 	return errors.Join(err, <-served)
 }

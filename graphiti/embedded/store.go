@@ -346,6 +346,14 @@ func (e *Store) Forget(ctx context.Context, group string) error {
 	})
 }
 
+// Holds reports whether there is any message at all.
+func (e *Store) Holds(ctx context.Context) (holds bool, err error) {
+	if err := e.db.QueryRow(ctx, "SELECT EXISTS (SELECT 1 FROM messages)", nil, &holds); err != nil {
+		return false, fmt.Errorf("look into the memory: %w", err)
+	}
+	return holds, nil
+}
+
 // Health implements graphiti.Connection.
 func (e *Store) Health(ctx context.Context) error {
 	var n int

@@ -88,7 +88,7 @@ func (m *Client) meant(ctx context.Context, group string, meant func(*graphiti.E
 	list, most, err := m.episodes(ctx, group, maxMCPList)
 	if err == nil && len(list) == 0 {
 		var facts []graphiti.Fact
-		facts, err = m.Search(ctx, []string{group}, remote.BroadQuery(group), remote.LookFacts)
+		facts, err = m.Search(ctx, []string{group}, graphiti.BroadQuery(group), remote.LookFacts)
 		if err == nil && len(facts) > 0 { // which may have come since the listing
 			if list, most, err = m.episodes(ctx, group, maxMCPList); err == nil && len(list) == 0 {
 				err = &graphiti.RemainsError{Group: group, Facts: len(facts), Unreachable: true}

@@ -28,13 +28,6 @@ const (
 	maxUnknown    = 3    // answers in a row that there is no such thing, until no more is tried
 )
 
-// BroadQuery finds the facts of a group whatever they are about: Graphiti's
-// indexes hold the group's id beside the text. Where one does not, the words
-// find most.
-func BroadQuery(group string) string {
-	return group + " user assistant person name called named likes prefers uses works lives wants needs says said about project agent system team"
-}
-
 // ProveEmpty looks at a group after it was deleted, deletes one by one what it
 // still shows, and looks again, until nothing is shown or nothing changes.
 func ProveEmpty(ctx context.Context, d Deleter, group string) error {
@@ -65,7 +58,7 @@ func lookAt(ctx context.Context, d Deleter, group string) (episodes []graphiti.E
 	if episodes, err = d.Episodes(ctx, group, lookEpisodes); err != nil {
 		return nil, nil, err
 	}
-	facts, err = d.Search(ctx, []string{group}, BroadQuery(group), LookFacts)
+	facts, err = d.Search(ctx, []string{group}, graphiti.BroadQuery(group), LookFacts)
 	return episodes, facts, err
 }
 

@@ -75,16 +75,17 @@ func (id *Settings) Identify(cl *Claims, h *fasthttp.RequestHeader, conv *dialec
 		w.User, c.Why[User] = "", "" // some clients send their conversation as user
 	}
 	c.Temporary = bytes.HasPrefix(cl.values[headerIDs[openWebUIChat]], []byte("local:"))
-	person := cl.registered(id.People, &c)
+	var person *Person
 	switch {
 	case !id.Multi:
+		person = cl.registered(id.People, &c)
 		c.Known, c.Foreign = true, FromWeb(h)
 		if w.User == "" {
 			w.User, c.Why[User] = id.Owner, whyOwner
 			person = id.People.Registered(w.User)
 		}
 	case len(shown.fingerprints) > 0:
-		person = id.tenant(&c, &shown, person, upstream)
+		person = id.tenant(cl, &c, &shown, upstream)
 	}
 	if person != nil {
 		w.User, c.Off = "user:"+person.ID, c.Off || person.Off
@@ -108,8 +109,10 @@ func (id *Settings) trusts(shown *credentials) bool {
 }
 
 // tenant finds out, in multi mode, what a credential proves. It returns the
-// person, as far as they are registered.
-func (id *Settings) tenant(c *Caller, shown *credentials, named *Person, upstream string) *Person {
+// person, as far as they are registered. A name that nobody vouches for is not
+// looked up: the answer would tell anybody who is registered, and who wants no
+// memory.
+func (id *Settings) tenant(cl *Claims, c *Caller, shown *credentials, upstream string) *Person {
 	w := &c.Who
 	c.Known = true
 	w.SetCredentials(upstream, shown.fingerprints...)
@@ -123,13 +126,12 @@ func (id *Settings) tenant(c *Caller, shown *credentials, named *Person, upstrea
 	if id.trusts(shown) {
 		w.Proven, c.Vouched = w.User != "", true
 		c.Known = w.User != "" || w.SystemActor != ""
-		return named
+		return cl.registered(id.People, c)
 	}
 	if w.User == "" {
 		w.User, c.Why[User] = "user:credential", whyCredential
 	}
-	c.Off = named != nil && named.Off // whoever names them
-	return nil                        // a name that nobody vouches for stays below the credential
+	return nil
 }
 
 // Claim is one thing that is known of a caller, and why.

@@ -11,6 +11,8 @@ import (
 	"os"
 	"path/filepath"
 	"sync"
+
+	"github.com/graphiti-proxy/graphiti-proxy/datadir"
 )
 
 const (
@@ -161,7 +163,7 @@ func (p *Projects) bind(key string, was, now project) (bound bool, err error) {
 }
 
 // save replaces the file. mu is held.
-func (p *Projects) save(known map[string]project) (err error) {
+func (p *Projects) save(known map[string]project) error {
 	if p.file == "" {
 		return nil
 	}
@@ -169,22 +171,7 @@ func (p *Projects) save(known map[string]project) (err error) {
 	if err != nil {
 		return fmt.Errorf("write %s: %w", p.file, err)
 	}
-	f, err := os.CreateTemp(filepath.Dir(p.file), ".projects-*") // 0600
-	if err != nil {
-		return fmt.Errorf("write %s: %w", p.file, err)
-	}
-	_, err = f.Write(append(b, '\n'))
-	if err == nil {
-		err = f.Sync()
-	}
-	if err = errors.Join(err, f.Close()); err == nil {
-		err = os.Rename(f.Name(), p.file)
-	}
-	if err != nil {
-		_ = os.Remove(f.Name())
-		return fmt.Errorf("write %s: %w", p.file, err)
-	}
-	return nil
+	return datadir.WriteFile(p.file, append(b, '\n'))
 }
 
 // warn says once of a directory that its remote does not count.

@@ -1,0 +1,100 @@
+package sqlite
+
+import (
+	"errors"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"syscall"
+
+	"modernc.org/sqlite"
+	lib "modernc.org/sqlite/lib"
+)
+
+// reason is why the system refuses a file, as far as that is known.
+type reason int
+
+const (
+	unknown reason = iota
+	diskFails
+	diskFull
+	readOnly
+	denied
+)
+
+// remedies are what a person can do about them, where the file itself is whole.
+var remedies = map[reason]string{
+	unknown:   "make room on the disk, or let the proxy's user write there (a full or read-only file system, a quota, a limit on the size of files)",
+	diskFails: "leave the file where it is, see the system's log (dmesg), mend the disk or mount its file system again, and restart the proxy",
+	diskFull:  "make room on the disk (a full file system, a quota, a limit on the size of files)",
+	readOnly:  "make the file system writable again (it is mounted read-only, which a system also does when its disk fails: see its log)",
+	denied:    "let the proxy's user read and write the file and its directory",
+}
+
+// reasonOf is what an error of the system says.
+func reasonOf(err error) reason {
+	switch {
+	case errors.Is(err, syscall.EIO), errors.Is(err, syscall.ENXIO), errors.Is(err, syscall.ENODEV):
+		return diskFails
+	case errors.Is(err, syscall.ENOSPC), errors.Is(err, syscall.EFBIG), errors.Is(err, syscall.EDQUOT):
+		return diskFull
+	case errors.Is(err, syscall.EROFS):
+		return readOnly
+	case errors.Is(err, fs.ErrPermission):
+		return denied
+	}
+	return unknown
+}
+
+// cause finds out why a file cannot be used. SQLite does not say why a call
+// failed, and says of a read that fails (EIO) that the file is damaged: then the
+// file is read, or where it is about writing, its directory tried.
+func cause(path string, kind Kind, err error) (reason, error) {
+	if why := reasonOf(err); why != unknown {
+		return why, err
+	}
+	var e *sqlite.Error
+	if !errors.As(err, &e) {
+		return unknown, err
+	}
+	switch e.Code() & 0xff {
+	case lib.SQLITE_FULL:
+		return diskFull, err
+	case lib.SQLITE_BUSY, lib.SQLITE_LOCKED:
+		return unknown, err
+	}
+	if kind == Unwritten {
+		return reasonOf(tryWrite(filepath.Dir(path))), err
+	}
+	for _, end := range []string{"", "-wal"} {
+		if failed := tryRead(path + end); reasonOf(failed) == diskFails {
+			return diskFails, failed
+		}
+	}
+	return unknown, err
+}
+
+// tryRead reads as much of a file as a start reads.
+func tryRead(path string) error {
+	f, err := os.Open(path) // #nosec G304 -- one of the proxy's own
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	_, err = io.Copy(io.Discard, io.NewSectionReader(f, 0, checkedWhole))
+	return err
+}
+
+// tryWrite writes a small file to a directory, and removes it.
+func tryWrite(dir string) error {
+	f, err := os.CreateTemp(dir, ".try-*")
+	if err != nil {
+		return err
+	}
+	_, err = f.Write(make([]byte, 4096))
+	if err == nil {
+		err = f.Sync()
+	}
+	return errors.Join(err, f.Close(), os.Remove(f.Name()))
+}

@@ -1,0 +1,47 @@
+package sqlite
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+)
+
+// broken is a file whose disk fails.
+type broken struct{ err error }
+
+func (b broken) ReadAt([]byte, int64) (int, error) {
+	return 0, &fs.PathError{Op: "read", Path: "x.db", Err: b.err}
+}
+
+// TestFaultsNameTheirCause: what the system refuses is not taken for damage, and
+// nobody is told to move a file away that may be whole.
+func TestFaultsNameTheirCause(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "x.db")
+	for _, tc := range []struct {
+		kind Kind
+		err  error
+		want Kind
+		says string
+	}{
+		{Damaged, whole(broken{syscall.EIO}, 4096, 0), Failing, "leave the file where it is"},
+		{Denied, syscall.EIO, Failing, "dmesg"},
+		{Gone, &fs.PathError{Op: "stat", Path: path, Err: syscall.EIO}, Failing, "leave the file where it is"},
+		{Unwritten, fmt.Errorf("write: %w", syscall.EIO), Unwritten, "dmesg"},
+		{Denied, syscall.EROFS, Denied, "read-only"},
+		{Denied, syscall.ENOSPC, Denied, "make room"},
+		{Denied, fs.ErrPermission, Denied, "let the proxy's user read and write"},
+		{Denied, errors.New("is a directory"), Denied, "move it away"},
+		{Unwritten, errors.New("for a reason that nobody knows"), Unwritten, "make room"},
+		{Damaged, errors.New("it is no database"), Damaged, "move it away"},
+		{Gone, &fs.PathError{Op: "stat", Path: path, Err: fs.ErrNotExist}, Gone, "restart the proxy"},
+	} {
+		got := newFault(path, tc.kind, tc.err, "everything")
+		if got.Kind != tc.want || !strings.Contains(got.Remedy, tc.says) || got.Kind == Failing && strings.Contains(got.Remedy, "away") {
+			t.Errorf("%s, %v: %v", tc.kind, tc.err, got)
+		}
+	}
+}

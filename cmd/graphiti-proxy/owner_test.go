@@ -1,0 +1,56 @@
+package main
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// TestLostOwner: the file owner is lost, as by a power loss. Who that was is
+// read from what the directory holds, and else the proxy goes on without memory
+// and says what to do; it never begins an empty one.
+func TestLostOwner(t *testing.T) {
+	t.Parallel()
+	for name, lose := range map[string]func(path string) error{
+		"empty":   func(path string) error { return os.Truncate(path, 0) },
+		"missing": os.Remove,
+	} {
+		t.Run(name, func(t *testing.T) {
+			dir := t.TempDir()
+			w := start(t, dir, nil)
+			w.say(fact)
+			w.delivered(1)
+			before := w.app.owner
+			w.stop()
+			if err := lose(filepath.Join(dir, "owner")); err != nil {
+				t.Fatal(err)
+			}
+			w = start(t, dir, nil)
+			if _, _, saw := w.say(question); !strings.Contains(saw, "Miso") || w.app.owner != before {
+				t.Errorf("%s became %s, and the model saw %q", before, w.app.owner, saw)
+			}
+			if !strings.Contains(w.log.String(), "the file owner of data_dir was lost") {
+				t.Errorf("nothing is said: %s", w.log.String())
+			}
+			w.stop()
+			for _, lost := range []string{"spool.db", "spool.db-wal", "spool.db-shm"} {
+				_ = os.Remove(filepath.Join(dir, lost))
+			}
+			if err := lose(filepath.Join(dir, "owner")); err != nil {
+				t.Fatal(err)
+			}
+			w = start(t, dir, nil)
+			w.off()
+			if status := w.status(); !strings.Contains(status, "does not say whose memory this is") || !strings.Contains(status, "identity.owner") {
+				t.Errorf("status: %s", status)
+			}
+			w.stop()
+			w = start(t, dir, map[string]string{"identity.owner": before})
+			if _, _, saw := w.say(question); !strings.Contains(saw, "Miso") {
+				t.Errorf("with the remedy the model saw %q", saw)
+			}
+			w.stop()
+		})
+	}
+}

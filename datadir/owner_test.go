@@ -1,0 +1,63 @@
+package datadir
+
+import (
+	"errors"
+	"os"
+	"strings"
+	"testing"
+
+	"github.com/graphiti-proxy/graphiti-proxy/cache/sqlite"
+)
+
+// TestOwnerIsNeverReplaced: a file that a power loss emptied makes no new person
+// where there is a memory.
+func TestOwnerIsNeverReplaced(t *testing.T) {
+	made, other := newOwner(), newOwner()
+	for _, tc := range []struct {
+		name, file string // no file: -
+		held       []string
+		owner      string // "new": another one
+		remedy     string // of the fault
+	}{
+		{"kept", made + "\n", []string{other}, made, ""},
+		{"set by hand", "github_login:octocat", []string{made}, "github_login:octocat", ""},
+		{"first start", "-", nil, "new", ""},
+		{"empty, and nothing was said", "", nil, "new", ""},
+		{"empty", "", []string{made, made}, made, ""},
+		{"missing", "-", []string{made, "user:discord:1"}, made, ""},
+		{"zeroes, as some file systems leave", "\x00\x00\x00\x00", []string{made}, made, ""},
+		{"two people", "", []string{made, other}, "", made},
+		{"a person who was named in the configuration", "-", []string{"user:josh"}, "", "identity.owner to user:josh (a new name"},
+		{"tenants", "-", []string{"sha256:ab"}, "", "identity.owner to who that was"},
+		{"nobody knows", "", []string{""}, "", "from a backup"},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			dir := t.TempDir()
+			if tc.file != "-" {
+				if err := os.WriteFile(ownerFile(dir), []byte(tc.file), 0o600); err != nil {
+					t.Fatal(err)
+				}
+			}
+			owner, recovered, err := Owner(dir, func() ([]string, error) { return tc.held, nil })
+			if tc.remedy != "" {
+				var wrong *sqlite.Fault
+				if !errors.As(err, &wrong) || !wrong.Lasting() || !strings.Contains(wrong.Remedy, tc.remedy) || strings.Contains(err.Error(), "\n") {
+					t.Fatalf("%q, %v", owner, err)
+				}
+				if b, err := os.ReadFile(ownerFile(dir)); err == nil && string(b) != tc.file {
+					t.Errorf("it was changed to %q", b)
+				}
+				return
+			}
+			if err != nil || tc.owner != "new" && owner != tc.owner || tc.owner == "new" && (owner == made || !madeHere.MatchString(owner)) {
+				t.Fatalf("%q, %v", owner, err)
+			}
+			if KnownOwner(dir) != owner || recovered != (tc.file != made+"\n" && owner == made) {
+				t.Errorf("%q, recovered %v", KnownOwner(dir), recovered)
+			}
+		})
+	}
+	if _, _, err := Owner(t.TempDir(), func() ([]string, error) { return nil, errors.New("cannot be read") }); err == nil {
+		t.Error("a new one is made though nobody knows what is there")
+	}
+}

@@ -1,0 +1,63 @@
+package service
+
+import (
+	"bufio"
+	"errors"
+	"fmt"
+	"io"
+)
+
+const (
+	maxItem     = 32 << 20  // bytes of a line, or of a conversation of an export, as they stand in the file
+	maxExport   = 2 << 30   // bytes that are read of a file, or of what an archive holds
+	maxMessages = 2_000_000 // of a file: each is remembered until its end
+)
+
+var (
+	errItem   = fmt.Errorf("it is larger than %d MiB", maxItem>>20)
+	errExport = fmt.Errorf("the file holds more than %d GiB; import it in parts", maxExport>>30)
+)
+
+// bounded reads up to a place in a file, and fails behind it: what is larger than
+// anybody wrote is not held to find out how large it is.
+type bounded struct {
+	r    io.Reader
+	read int64
+	end  int64 // of the item that is being read
+	most int64
+}
+
+// item begins an item that begins at a place in the file.
+func (b *bounded) item(at int64) { b.end = at + maxItem }
+
+// Read implements io.Reader.
+func (b *bounded) Read(p []byte) (int, error) {
+	end, err := b.most, errExport
+	if b.end < end {
+		end, err = b.end, errItem
+	}
+	if left := end - b.read; int64(len(p)) > left {
+		p = p[:max(left, 0)]
+	}
+	if len(p) == 0 {
+		return 0, err
+	}
+	n, err := b.r.Read(p)
+	b.read += int64(n)
+	return n, err
+}
+
+// lineOf reads a line, which is valid until the next one.
+func lineOf(in *bufio.Reader, before []byte) (line []byte, err error) {
+	line = before[:0]
+	for {
+		part, err := in.ReadSlice('\n')
+		if len(line)+len(part) > maxItem {
+			return nil, errItem
+		}
+		line = append(line, part...)
+		if !errors.Is(err, bufio.ErrBufferFull) {
+			return line, err
+		}
+	}
+}

@@ -1,0 +1,69 @@
+package service
+
+import (
+	"bytes"
+	"io"
+	"runtime"
+	"strings"
+	"testing"
+)
+
+// endless repeats a text, and counts what is read of it.
+type endless struct {
+	text string
+	read int
+}
+
+func (e *endless) Read(p []byte) (int, error) {
+	n := 0
+	for n < len(p) {
+		at := (e.read + n) % len(e.text)
+		n += copy(p[n:], e.text[at:])
+	}
+	e.read += n
+	return n, nil
+}
+
+// TestAFileIsHeldInPartsOnly: an item that is larger than the bound is refused
+// when so much of it was read, whatever the file claims or an archive unfolds to.
+func TestAFileIsHeldInPartsOnly(t *testing.T) {
+	for name, tc := range map[string]struct{ begins, says string }{
+		"a line":                                 {`{"role":"user","content":"`, "line 1 cannot be read: it is larger than 32 MiB"},
+		"a conversation":                         {`[{"uuid":"u","chat_messages":[{"uuid":"m","sender":"human","text":"`, "conversation 1 of the export cannot be read: it is larger than 32 MiB"},
+		"a later one":                            {`[{"uuid":"u","chat_messages":[{"uuid":"m","sender":"human","text":"hello"}]},{"uuid":"`, "conversation 2 of the export"},
+		"nothing, where a conversation would be": {`[`, "32 MiB"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			fill := &endless{text: "x"}
+			if tc.begins == "[" {
+				fill.text = " "
+			}
+			var before, after runtime.MemStats
+			runtime.ReadMemStats(&before)
+			err := ReadLines(io.MultiReader(strings.NewReader(tc.begins), fill), func(int, Line) error { return nil })
+			runtime.ReadMemStats(&after)
+			if err == nil || !strings.Contains(err.Error(), tc.says) {
+				t.Errorf("%v", err)
+			}
+			if fill.read > maxItem+4<<20 {
+				t.Errorf("%d bytes were read", fill.read)
+			}
+			if held := after.TotalAlloc - before.TotalAlloc; held > 8*maxItem {
+				t.Errorf("%d bytes were allocated", held)
+			}
+		})
+	}
+}
+
+// TestManySmallConversations pass, however large they are together.
+func TestManySmallConversations(t *testing.T) {
+	one := `{"uuid":"u","chat_messages":[{"uuid":"m","sender":"human","text":"` + strings.Repeat("x", 1<<20) + `"}]}`
+	file := "[" + strings.TrimSuffix(strings.Repeat(one+",", 2*maxItem>>20), ",") + "]"
+	n := 0
+	if err := ReadLines(bytes.NewReader([]byte(file)), func(int, Line) error { n++; return nil }); err != nil || n != 2*maxItem>>20 {
+		t.Errorf("%d, %v", n, err)
+	}
+	if err := ReadLines(strings.NewReader(file[:len(file)-1]), func(int, Line) error { return nil }); err == nil || !strings.Contains(err.Error(), "ends in the middle") {
+		t.Errorf("one that was cut off: %v", err)
+	}
+}
