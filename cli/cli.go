@@ -136,7 +136,7 @@ func FileLine(c *cobra.Command, cfg *config.Config) string {
 	env, _ := c.Context().Value(environmentKey{}).(Environment)
 	line := cfg.File()
 	if line == "" {
-		line = "none: defaults, environment and flags"
+		line = "no file, only defaults, environment and flags"
 	}
 	name := filepath.Join(env.Dir, strayFile)
 	stray, err := os.Stat(name)
@@ -146,7 +146,7 @@ func FileLine(c *cobra.Command, cfg *config.Config) string {
 	if used, err := os.Stat(cfg.File()); err == nil && os.SameFile(stray, used) {
 		return line
 	}
-	return line + " (not " + name + ": a file of the current directory counts only with --config)"
+	return line + " (" + name + " of the current directory is not read without --config)"
 }
 
 // strayFile is what a file of settings is often called.

@@ -1,7 +1,6 @@
 package cli
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -104,14 +103,14 @@ func check(c *cobra.Command, online bool, ask AskMemory) error {
 	}
 	found.Valid = err == nil
 	if asJSON, _ := c.Flags().GetBool("json"); asJSON || err == nil {
-		err = errors.Join(err, Output(c, found, func(w io.Writer) { printChecked(w, cfg, &found) }))
+		err = errors.Join(err, Output(c, found, func(w io.Writer) { printChecked(w, FileLine(c, cfg), cfg, &found) }))
 	}
 	return err
 }
 
-func printChecked(w io.Writer, cfg *config.Config, found *checked) {
+func printChecked(w io.Writer, settings string, cfg *config.Config, found *checked) {
 	fmt.Fprintf(w, "file      %s\nlisten    %s\nupstream  %s\nmemory    %s\n",
-		cmp.Or(cfg.File(), "none, defaults and environment only"), cfg.Listen, UpstreamLine(cfg.Upstreams()), found.Memory)
+		settings, cfg.Listen, UpstreamLine(cfg.Upstreams()), found.Memory)
 	if cfg.Identity.UsersFile != "" {
 		fmt.Fprintf(w, "people    %d in %s\n", found.People, cfg.Identity.UsersFile)
 	}
