@@ -109,7 +109,7 @@ func check(c *cobra.Command, online bool, ask AskMemory) error {
 }
 
 func printChecked(w io.Writer, settings string, cfg *config.Config, found *checked) {
-	fmt.Fprintf(w, "file      %s\nlisten    %s\nupstream  %s\nmemory    %s\n",
+	fmt.Fprintf(w, "settings  %s\nlisten    %s\nupstream  %s\nmemory    %s\n",
 		settings, cfg.Listen, UpstreamLine(cfg.Upstreams()), found.Memory)
 	if cfg.Identity.UsersFile != "" {
 		fmt.Fprintf(w, "people    %d in %s\n", found.People, cfg.Identity.UsersFile)
