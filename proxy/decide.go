@@ -167,7 +167,7 @@ func (s *decider) decide(r *request) (d decision) {
 	first := false
 	if who.Session == "" {
 		who.Session, first = s.session(ctx, r, &d.at)
-		d.project.unknown = d.project.unknown || first && summaryOfUnknown(r, &d.at)
+		d.project.unknown = d.project.unknown || first && unplaced(r, &d.at, true)
 	}
 	d.who = who
 	d.plan = r.memory.Planner.Plan(&r.conv, r.chain, who, first, s.mode(r, &d, until))

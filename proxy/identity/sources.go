@@ -61,7 +61,7 @@ var sessionSources = []Source{
 	{Name: "header x-opencode-session", header: "X-Opencode-Session", take: noTitle},
 	{Name: "header x-session-id", Note: "opencode, Kilo, Crush, OpenRouter's", header: "X-Session-Id", take: noTitle},
 	{Name: "header x-session-affinity", Note: "opencode, Kilo, Crush, pi; others have one for all conversations of a process", header: "X-Session-Affinity", of: []string{"opencode", "Kilo", "Crush", "pi"}, take: noTitle},
-	{Name: "header x-affinity", Note: "Mistral Vibe", header: "X-Affinity", of: []string{"Mistral Vibe"}, take: conversationLike},
+	{Name: "header x-affinity", Note: "Mistral Vibe", header: "X-Affinity", of: []string{"Mistral Vibe"}},
 	{Name: "header agent-session-id", Note: "Goose", header: "Agent-Session-Id"},
 	{Name: "header goose-session-id", Note: "Goose, older", header: "Goose-Session-Id"},
 	{Name: "prompt .copilot/session-state/<id>", Note: "Copilot CLI", prompt: ".copilot/session-state/", when: (*Claims).copilot, take: conversationLike},
