@@ -45,8 +45,6 @@ var programs = []program{
 	{Program: Program{"Kimi Code", true}, agents: []string{"kimi-code-cli"}, prompts: []string{"You are Kimi Code CLI, "}},
 	{Program: Program{"Mistral Vibe", true}, agents: []string{"Mistral-Vibe"}, prompts: []string{"You are Mistral Vibe, ", "You help users get complex tasks done. Act directly and proactively."}},
 	{Program: Program{"gptme", true}, prompts: []string{"You are gptme v"}},
-	{Program: Program{"Grok CLI", true}, prompts: []string{"You are Grok CLI, "}},
-	{Program: Program{"Nanocoder", true}, prompts: []string{"You are Nanocoder, "}},
 	{Program: Program{"VS Code Copilot", false}, agents: []string{"GitHubCopilotChat"}},
 	{Program: Program{"Zed", false}, agents: []string{"Zed"}},
 	{Program: Program{"Goose", false}, agents: []string{"goose", "Goose"}},
