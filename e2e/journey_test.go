@@ -51,9 +51,6 @@ var theJourneys = []journey{
 	{
 		coder: qwenCode,
 		needs: "clients/qwen/node_modules/@qwen-code/qwen-code", attaches: true,
-		compact: func(t *testing.T, url, home, repo string) {
-			qwen(t, url, home, repo, "/compress", how{goOn: true})
-		},
 	},
 	{
 		coder: coder{name: "pi", tool: `bash {"command":"echo forty-two"}`, run: pi},
@@ -82,6 +79,7 @@ func copilot(t *testing.T, url, home, repo, prompt string, how how) string {
 }
 
 func qwen(t *testing.T, url, home, repo, prompt string, how how) string {
+	write(t, "", home, ".keep") // it does not begin without a home
 	args := []string{"--auth-type", "openai", "--openai-api-key", "sk-test", "--openai-base-url", url + "/v1", "-m", "m", "-y", "-p", how.at(prompt)}
 	if how.goOn {
 		args = append(args, "--continue")
