@@ -55,7 +55,8 @@ func (s *stated) merge(q stated) {
 func (s *Statements) Place(moves bool) (p Place) {
 	switch {
 	case s.item:
-		p = Place{Directory: s.newest, Unclear: s.newest == "" || !moves && !(s.items.fits(s.newest) && s.prompts.dir.fits(s.newest))}
+		agreed := moves || s.items.fits(s.newest) && s.prompts.dir.fits(s.newest)
+		p = Place{Directory: s.newest, Unclear: s.newest == "" || !agreed}
 	case moves:
 	default:
 		p = Place{Directory: s.prompts.dir.value, Repo: s.prompts.repo.value, Unclear: s.prompts.dir.several || s.prompts.repo.several}
