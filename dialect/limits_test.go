@@ -124,8 +124,8 @@ func TestParsingEndsInTime(t *testing.T) {
 		c.Limit(dialect.Limits{Until: began.Add(20 * time.Millisecond)})
 		ok := (chat.Dialect{}).Parse(body, &c)
 		if ok {
-			c.Place(true)
-			c.Place(false)
+			c.Place("Codex")
+			c.Place("")
 		}
 		took := time.Since(began)
 		stop := c.Stopped()
@@ -137,8 +137,8 @@ func TestParsingEndsInTime(t *testing.T) {
 		began = time.Now()
 		whole := (chat.Dialect{}).Parse(body, &free)
 		parsed := time.Since(began)
-		free.Place(true)
-		free.Place(false)
+		free.Place("Codex")
+		free.Place("")
 		t.Logf("%-20s gave up %5v after %5v; without a bound %v, and its place %v, understood %v", name, stopped, took.Round(time.Millisecond), parsed.Round(time.Millisecond), (time.Since(began) - parsed).Round(time.Millisecond), whole)
 	}
 }

@@ -7,6 +7,7 @@ import (
 
 	"github.com/graphiti-proxy/graphiti-proxy/dialect"
 	"github.com/graphiti-proxy/graphiti-proxy/dialect/chat"
+	"github.com/graphiti-proxy/graphiti-proxy/dialect/client"
 	"github.com/graphiti-proxy/graphiti-proxy/dialect/place"
 )
 
@@ -27,7 +28,7 @@ func TestFingerprintsFollowTheConversation(t *testing.T) {
 		if !(chat.Dialect{}).Parse([]byte(`{"messages":[`+strings.Join(messages, ",")+`]}`), &c) {
 			t.Fatal(messages)
 		}
-		c.Place(codex)
+		c.Place(map[bool]string{true: client.Codex}[codex])
 		return hasher.Chain(&c, dialect.Root("", "p").In("", c.Began()), nil)
 	}
 	root := dialect.Root("", "p")

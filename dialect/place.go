@@ -1,17 +1,23 @@
 package dialect
 
-import "github.com/graphiti-proxy/graphiti-proxy/dialect/place"
+import (
+	"bytes"
+
+	"github.com/graphiti-proxy/graphiti-proxy/dialect/client"
+	"github.com/graphiti-proxy/graphiti-proxy/dialect/place"
+)
 
 // Place finds out where the client says that it works: only where that client
 // itself writes it (package place), never in a person's words, a
-// tool's output or a file that the client quotes. codex says that the client is
-// Codex. Began and Chain go by what it has found.
-func (c *Conversation) Place(codex bool) place.Place {
+// tool's output or a file that the client quotes. program is the client, as package
+// client names it. Began and Chain go by what it has found.
+func (c *Conversation) Place(program string) place.Place {
+	moves := program == client.Codex
 	s := prompts.stated(c, &c.prompt)
 	if c.opening != nil {
 		s.State(*c.opening)
 	}
-	p := s.Place(codex)
+	p := s.Place(moves)
 	c.began, c.moves = p, c.moves[:0]
 	asked, answered := false, false
 	for i := range c.Messages {
@@ -25,13 +31,13 @@ func (c *Conversation) Place(codex bool) place.Place {
 		case m.System:
 			s.Merge(prompts.stated(c, m))
 		case m.Role == RoleUser && c.marked(m):
-			c.item(&s, i, codex)
+			c.items(&s, i, program)
 		default:
 			continue
 		}
 		before := p
-		p = s.Place(codex)
-		c.went(i, before, p, answered, codex)
+		p = s.Place(moves)
+		c.went(i, before, p, answered, moves)
 	}
 	return p
 }
@@ -58,32 +64,22 @@ func (c *Conversation) marked(m *Message) bool {
 	return false
 }
 
-// item adds the directory that a client states in user message i, where it
+// items adds the directories that a client states in user message i, where it
 // writes one itself.
-func (c *Conversation) item(s *place.Statements, i int, codex bool) {
+func (c *Conversation) items(s *place.Statements, i int, program string) {
 	m := &c.Messages[i]
+	at := place.Position{Opening: c.opens(i), Only: !m.Person}
 	n := m.to - m.from
-	switch {
-	case n == 0:
-	case codex:
-		for part := range n {
-			if dir, ok := place.Codex(c.part(m, part)); ok && !m.Person {
-				s.State(dir)
-			}
-		}
-	case c.isQwenSetup(i):
-		s.State(place.Qwen(c.part(m, 0)))
-	case n > 1 || m.Results:
+	for part := range n {
 		// The client's own part comes last, after the person's and the files'.
-		dir, several := place.Details(c.part(m, n-1))
+		at.Last = part == n-1 && (n > 1 || m.Results)
+		it, ok := place.ReadItem(c.part(m, part), at)
 		switch {
-		case dir == "":
-		case !c.hasDetails():
-			s.Doubt(dir)
-		case several:
-			s.State("")
-		default:
-			s.State(dir)
+		case !ok:
+		case it.Of(program) || it.Tag != "" && c.names(it.Tag):
+			s.State(it.Directory)
+		case n > 1 && it.Directory != "":
+			s.Doubt(it.Directory)
 		}
 	}
 }
@@ -94,40 +90,42 @@ func (c *Conversation) part(m *Message, n int) []byte {
 	return trim(appendText(nil, c.body[s.Start:s.End]))
 }
 
-// isQwenSetup reports whether message i is the one with which Qwen Code begins
-// each conversation, and which it answers itself.
-func (c *Conversation) isQwenSetup(i int) bool {
+// opens reports whether message i is the first of a user.
+func (c *Conversation) opens(i int) bool {
 	for j := range i {
 		if !c.Messages[j].System {
 			return false
 		}
 	}
-	answered := i+1 < len(c.Messages) && c.Messages[i+1].Role == RoleAssistant
-	return answered && !c.Messages[i].Person &&
-		place.IsQwenOpening(c.part(&c.Messages[i], 0))
+	return true
 }
 
-// hasDetails reports whether the client is one that ends a person's messages
-// with its environment: another may send a file as a part. Its prompts, which
-// tell, are read once.
-func (c *Conversation) hasDetails() bool {
+// names reports whether the client's prompts, which are read once, speak of a tag
+// that it writes: another may send a file as a part.
+func (c *Conversation) names(tag string) bool {
 	if c.details == nil {
-		has := c.isDetailed(&c.prompt)
+		has := c.holds(&c.prompt, tag)
 		for i := 0; i < len(c.Messages) && !has; i++ {
-			has = c.Messages[i].System && c.isDetailed(&c.Messages[i])
+			has = c.Messages[i].System && c.holds(&c.Messages[i], tag)
 		}
 		c.details = &has
 	}
 	return *c.details
 }
 
-func (c *Conversation) isDetailed(m *Message) bool {
+func (c *Conversation) holds(m *Message, word string) bool {
 	for n := range m.to - m.from {
-		if place.EndsWithDetails(c.part(m, n)) {
+		if bytes.Contains(c.part(m, n), []byte(word)) {
 			return true
 		}
 	}
 	return false
+}
+
+// Program is the client that the request is from: by its User-Agent, or, where
+// that is a library's, by how its prompt begins.
+func (c *Conversation) Program(agent []byte) client.Program {
+	return client.ProgramOf(agent, func() [][]byte { return c.prompts(nil) })
 }
 
 // move is a message that says that the conversation goes on elsewhere.
@@ -142,10 +140,10 @@ type move struct {
 // comes later moves the conversation from there on.
 // So what is known of a message depends on nothing but how the conversation
 // went up to its answer, and stays when the client goes elsewhere.
-func (c *Conversation) went(message int, from, to place.Place, answered, codex bool) {
+func (c *Conversation) went(message int, from, to place.Place, answered, moves bool) {
 	switch {
 	case from == to:
-	case !answered && (!codex || from == (place.Place{})):
+	case !answered && (!moves || from == (place.Place{})):
 		c.began = to
 	default:
 		c.moves = append(c.moves, move{message, to})

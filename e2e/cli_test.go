@@ -125,6 +125,17 @@ func write(t *testing.T, text string, path ...string) {
 	}
 }
 
+// claude runs Claude Code. What it sends, and where it says that it works, goes by
+// the model.
+func claude(t *testing.T, url, home, repo, prompt string, how how, more ...string) string {
+	args := append([]string{"-p", how.at(prompt), "--allowedTools", "Bash"}, more...)
+	if how.goOn {
+		args = append(args, "--continue")
+	}
+	return cli(t, repo, append(os.Environ(), "HOME="+home, "ANTHROPIC_BASE_URL="+url, "ANTHROPIC_API_KEY=sk-ant-test",
+		"DISABLE_TELEMETRY=1", "CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC=1"), ".bin/claude", args...)
+}
+
 var theCoders = []coder{
 	{name: "Codex", tool: `exec_command {"cmd":"echo forty-two"}`, run: func(t *testing.T, url, home, repo, prompt string, how how) string {
 		dir := filepath.Join(home, ".codex")
@@ -161,12 +172,7 @@ var theCoders = []coder{
 		return cli(t, repo, xdg(home, repo), "opencode-linux-x64/bin/opencode", append(args, prompt)...)
 	}},
 	{name: "Claude Code", tool: `Bash {"command":"echo forty-two","description":"counts"}`, run: func(t *testing.T, url, home, repo, prompt string, how how) string {
-		args := []string{"-p", how.at(prompt), "--allowedTools", "Bash"}
-		if how.goOn {
-			args = append(args, "--continue")
-		}
-		return cli(t, repo, append(os.Environ(), "HOME="+home, "ANTHROPIC_BASE_URL="+url, "ANTHROPIC_API_KEY=sk-ant-test",
-			"DISABLE_TELEMETRY=1", "CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC=1"), ".bin/claude", args...)
+		return claude(t, url, home, repo, prompt, how)
 	}},
 	{name: "Gemini CLI", tool: `run_shell_command {"command":"echo forty-two","description":"counts"}`, later: true, run: func(t *testing.T, url, home, repo, prompt string, how how) string {
 		dir := filepath.Join(home, ".gemini")
@@ -275,7 +281,7 @@ func TestIgnoreFileIsForAllCodingClients(t *testing.T) {
 	w.until(t, "the turn that is kept", func(q queue) bool { return q.Delivered == 1 })
 	before := w.export(t, widgets)
 	w.model.Forget()
-	for i, c := range theCoders {
+	for i, c := range append([]coder{olderClaude, qwenCode}, theCoders...) {
 		t.Run(c.name, func(t *testing.T) {
 			ignored := clone(t, filepath.Join(dir, fmt.Sprint("ignored", i)))
 			if err := os.WriteFile(filepath.Join(ignored, ".graphiti-proxy-ignore"), nil, 0o600); err != nil {

@@ -78,7 +78,7 @@ func journeyModel() func(proxytest.Conversation) proxytest.Reply {
 	}
 }
 
-var summing = regexp.MustCompile(`(?i)(create|provide|generate)[^.\n]{0,40} summary|summarize conversation chunk|summarization assistant|summarizes internal chat|distilling chat history`)
+var summing = regexp.MustCompile(`(?i)(create|provide|generate)[^.\n]{0,40} summary|summarize conversation chunk|summarization assistant|summarizes (?:internal chat|a conversation)|distilling chat history`)
 
 // blockQuoted is blockInJSON, also where a fact has quotation marks.
 var blockQuoted = regexp.MustCompile(`\{(?:"type":"(?:input_)?text",)?"text":"<graphiti_memory>(?:[^"\\]|\\.)*?</graphiti_memory>\\n\\n"\},|<graphiti_memory>(?:[^"\\]|\\.)*?</graphiti_memory>\\n\\n`)

@@ -17,6 +17,14 @@ import (
 	"time"
 )
 
+// olderClaude is Claude Code with a model before Opus 5, to which it states its
+// directory otherwise.
+var olderClaude = coder{name: "Claude Code, older models", tool: `Bash {"command":"echo forty-two","description":"counts"}`, run: func(t *testing.T, url, home, repo, prompt string, how how) string {
+	return claude(t, url, home, repo, prompt, how, "--model", "claude-haiku-4-5")
+}}
+
+var qwenCode = coder{name: "Qwen Code", tool: `run_shell_command {"command":"echo forty-two","description":"counts"}`, run: qwen}
+
 // theJourneys are all clients that are taken along the way of TestClients.
 var theJourneys = []journey{
 	{coder: theCoders[0], needs: "cli/node_modules/@openai/codex", compact: func(t *testing.T, url, home, repo string) {
@@ -26,6 +34,9 @@ var theJourneys = []journey{
 	{coder: theCoders[1], needs: "cli/node_modules/opencode-linux-x64", attaches: true},
 	{coder: theCoders[2], needs: "cli/node_modules/@anthropic-ai/claude-code", attaches: true, compact: func(t *testing.T, url, home, repo string) {
 		theCoders[2].run(t, url, home, repo, "/compact", how{goOn: true})
+	}},
+	{coder: olderClaude, needs: "cli/node_modules/@anthropic-ai/claude-code", attaches: true, compact: func(t *testing.T, url, home, repo string) {
+		olderClaude.run(t, url, home, repo, "/compact", how{goOn: true})
 	}},
 	{coder: theCoders[3], needs: "cli/node_modules/@google/gemini-cli", attaches: true, compact: func(t *testing.T, url, home, repo string) {
 		theCoders[3].run(t, url, home, repo, "/compress", how{goOn: true})
@@ -38,11 +49,8 @@ var theJourneys = []journey{
 		},
 	},
 	{
-		coder: coder{name: "Qwen Code", tool: `run_shell_command {"command":"echo forty-two","description":"counts"}`, run: qwen},
+		coder: qwenCode,
 		needs: "clients/qwen/node_modules/@qwen-code/qwen-code", attaches: true,
-		compact: func(t *testing.T, url, home, repo string) {
-			qwen(t, url, home, repo, "/compress", how{goOn: true})
-		},
 	},
 	{
 		coder: coder{name: "pi", tool: `bash {"command":"echo forty-two"}`, run: pi},
@@ -71,6 +79,7 @@ func copilot(t *testing.T, url, home, repo, prompt string, how how) string {
 }
 
 func qwen(t *testing.T, url, home, repo, prompt string, how how) string {
+	write(t, "", home, ".keep") // it does not begin without a home
 	args := []string{"--auth-type", "openai", "--openai-api-key", "sk-test", "--openai-base-url", url + "/v1", "-m", "m", "-y", "-p", how.at(prompt)}
 	if how.goOn {
 		args = append(args, "--continue")

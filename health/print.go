@@ -4,8 +4,6 @@ import (
 	"cmp"
 	"fmt"
 	"io"
-	"maps"
-	"slices"
 	"strings"
 	"time"
 
@@ -51,17 +49,32 @@ func (s *Status) Print(w io.Writer) {
 		fmt.Fprintf(w, "          to do: %s\n", m.Remedy)
 	}
 	PrintQueue(w, &s.Queue)
-	for _, name := range slices.Sorted(maps.Keys(s.UnknownTags)) {
-		n, begin := int(s.UnknownTags[name]), "begin"
-		if n == 1 {
-			begin = "begins"
-		}
-		fmt.Fprintf(w, "          %s of %s %s with a tag that no rule knows: the client may have written it, and not the person; please report its version\n",
-			terminal.Count(n, "turn"), name, begin)
+	for i := range s.Clients {
+		s.Clients[i].print(w)
 	}
 	if len(s.Waiting) > 0 {
 		fmt.Fprintf(w, "settings  changed in the file, restart to apply: %s\n", strings.Join(s.Waiting, ", "))
 	}
+}
+
+// print writes what may be wrong with a client's rules, and what to do.
+func (c *Client) print(w io.Writer) {
+	name := strings.TrimSpace(c.Name + " " + c.Version)
+	say := func(n int64, what, one, several, then string) {
+		switch {
+		case n == 1:
+			several = one
+			fallthrough
+		case n > 1:
+			fmt.Fprintf(w, "          %s of %s %s; %s\n", terminal.Count(int(n), what), name, several, then)
+		}
+	}
+	say(c.UnknownTags, "turn", "begins with a tag that no rule knows", "begin with a tag that no rule knows",
+		"the client may have written it, and not the person: please report its version")
+	say(c.NoPlace, "request", "has no memory: it is not known where it takes place", "have no memory: it is not known where they take place",
+		"a header X-Graphiti-Workspace names the project: please report the client's version")
+	say(c.NoWords, "request", "has no words of a person", "have no words of a person, and no other has come",
+		"nothing is recalled or kept for it: where a person speaks, please report the client's version")
 }
 
 func onOff(b bool) string {

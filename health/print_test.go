@@ -5,17 +5,21 @@ import (
 	"testing"
 )
 
-// TestUnknownTagsAreShown with the client's name.
-func TestUnknownTagsAreShown(t *testing.T) {
-	for want, tags := range map[string]map[string]int64{
-		"1 turn of Codex begins with": {"Codex": 1},
-		"3 turns of other begin with": {"other": 3, "Codex": 1},
-		"":                            nil,
+// TestClientsAreShown by name and version, with what to do.
+func TestClientsAreShown(t *testing.T) {
+	for want, clients := range map[string][]Client{
+		"1 turn of Codex begins with a tag":                                   {{Name: "Codex", UnknownTags: 1}},
+		"3 turns of other begin with a tag":                                   {{Name: "Codex", UnknownTags: 1}, {Name: "other", UnknownTags: 3}},
+		"1 request of Claude Code 2.1.400 has no memory: it is not known":     {{Name: "Claude Code", Version: "2.1.400", NoPlace: 1}},
+		"2 requests of Claude Code 2.1.400 have no memory: it is not known":   {{Name: "Claude Code", Version: "2.1.400", NoPlace: 2}},
+		"7 requests of new-cli 1.0 have no words of a person, and no other":   {{Name: "new-cli", Version: "1.0", NoWords: 7}},
+		"a header X-Graphiti-Workspace names the project: please report the ": {{Name: "Qwen Code", NoPlace: 1}},
+		"": nil,
 	} {
 		var out strings.Builder
-		(&Status{UnknownTags: tags}).Print(&out)
-		if got := out.String(); !strings.Contains(got, want) || strings.Contains(got, "no rule knows") != (want != "") {
-			t.Errorf("%v: %s", tags, got)
+		(&Status{Clients: clients}).Print(&out)
+		if got := out.String(); !strings.Contains(got, want) || strings.Contains(got, "please report") != (want != "") {
+			t.Errorf("%+v: %s", clients, got)
 		}
 	}
 }

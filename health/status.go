@@ -39,13 +39,22 @@ type Status struct {
 	// delivered, because they are not proven to be forgotten.
 	Blocked []string `json:"blocked_groups,omitempty"`
 
-	// UnknownTags are the turns since the start whose kept words begin with a tag
-	// that no rule knows, by the client's name.
-	UnknownTags map[string]int64 `json:"unknown_tags,omitempty"`
+	// Clients are those for which a rule may no longer match.
+	Clients []Client `json:"clients,omitempty"`
 
 	// Waiting are the settings that have changed in the file and count after a
 	// restart.
 	Waiting []string `json:"need_a_restart,omitempty"`
+}
+
+// Client is what was seen, since the start, of a version of a client for which a
+// rule may no longer match.
+type Client struct {
+	Name        string `json:"name"`
+	Version     string `json:"version,omitempty"`
+	UnknownTags int64  `json:"unknown_tags,omitempty"` // turns whose kept words begin with a tag that no rule knows
+	NoPlace     int64  `json:"no_place,omitempty"`     // requests of which it is not known where they take place
+	NoWords     int64  `json:"no_words,omitempty"`     // requests, all of them, without words of a person
 }
 
 // Memory says in words whether the memory works.

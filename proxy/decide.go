@@ -168,7 +168,7 @@ func (s *decider) decide(r *request) (d decision) {
 	first := false
 	if who.Session == "" {
 		who.Session, first = s.session(ctx, r, &d.at)
-		d.project.unknown = d.project.unknown || first && summaryOfUnknown(r, &d.at)
+		d.project.unknown = d.project.unknown || first && unplaced(r, &d.at, true)
 	}
 	if s.known.isChore(sessionOf{d.at.base, who.Session}, &r.conv, r.chain) {
 		r.conv.Infer()

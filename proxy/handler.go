@@ -81,6 +81,9 @@ func (s *Server) admit(x *wire.Exchange, c *call) (webSocket bool, err error) {
 func (s *Server) decided(c *call, d *decision) {
 	if d.understood {
 		c.seen.Planned(&d.plan)
+		if c.route.match.Use == dialect.UseTurn && d.caller.Known {
+			s.observer.Asked(c.says.Program(), c.head.UserAgent(), c.conv.Kind, d.plan.Outcome.Reason)
+		}
 		contain.Run(s.log, "noting a decision", func() { s.note(&c.request, d) })
 	}
 	c.seen.Send(c.head, c.route.upstream.Host, c.route.provider, c.conv.Model)

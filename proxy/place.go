@@ -24,7 +24,7 @@ type where struct {
 
 // stated is what a request says for itself of the place.
 func stated(r *request, who *graphiti.Who) (at where) {
-	at.place = r.conv.Place(r.says.Codex())
+	at.place = r.conv.Place(r.says.Program().Name)
 	at.says = at.place != (place.Place{})
 	at.person = rootOf(who)
 	at.base = at.person.In(r.says.NamedWorkspace(), place.Place{})

@@ -166,8 +166,8 @@ func (s *Server) mem() *Memory { return s.settings.Load() }
 // do the remembering must stay what they are.
 func (s *Server) Set(m Memory) { s.settings.Store(&m) }
 
-// UnknownTags are observe's.
-func (s *Server) UnknownTags() map[string]int64 { return s.observer.UnknownTags() }
+// Clients are observe's.
+func (s *Server) Clients() []observe.Client { return s.observer.Clients() }
 
 // Addr is the address that clients connect to.
 func (s *Server) Addr() net.Addr { return s.listener.Addr() }

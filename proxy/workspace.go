@@ -4,6 +4,7 @@ import (
 	"bytes"
 
 	"github.com/graphiti-proxy/graphiti-proxy/dialect"
+	"github.com/graphiti-proxy/graphiti-proxy/dialect/place"
 	"github.com/graphiti-proxy/graphiti-proxy/inject"
 	"github.com/graphiti-proxy/graphiti-proxy/proxy/contain"
 	"github.com/graphiti-proxy/graphiti-proxy/proxy/identity"
@@ -25,7 +26,7 @@ func (r *Rules) refuses(w *project) inject.Reason {
 	case workspace.MatchAny(r.Ignored, names...), workspace.MatchAny(r.Ignored, w.others...):
 		return inject.ReasonOptOut
 	case w.unknown:
-		return inject.ReasonUntrusted
+		return inject.ReasonPlace
 	case len(r.Trusted) > 0 && w.key+w.Directory != "" && !workspace.MatchAny(r.Trusted, names...):
 		return inject.ReasonUntrusted
 	}
@@ -55,7 +56,7 @@ type project struct {
 	key     string   // canonical; empty: none is known
 	why     string   // which source says so
 	others  []string // what else it could be called; only what is ignored asks
-	unknown bool     // it was not found out whether memory is wanted there
+	unknown bool     // it was not found out which one it is, or whether memory is wanted there
 }
 
 // workspaceOf finds the project of a request.
@@ -68,17 +69,11 @@ func (s *decider) workspaceOf(r *request, at *where, chained bool) (w project) {
 	}()
 	m := r.memory
 	w.Directory, w.Named = at.place.Directory, at.place.Repo
-	if m.Identity.Places != nil {
-		w.unknown = !chained && summaryOfUnknown(r, at) || at.place.Unclear
-		if w.Directory != "" {
-			var ok bool
-			if w.Repo, ok = m.Identity.Places.Find(w.Directory); !ok {
-				w.unknown = true
-			}
-		}
-	}
-	if at.place.Unclear && len(m.Rules.Ignored)+len(m.Rules.Trusted) > 0 {
-		w.unknown = true // the rules may be about one of the places
+	w.unknown = unplaced(r, at, !chained)
+	if m.Identity.Places != nil && w.Directory != "" {
+		var ok bool
+		w.Repo, ok = m.Identity.Places.Find(w.Directory)
+		w.unknown = w.unknown || !ok
 	}
 	w.key, w.why = r.says.Workspace(w.Place)
 	if len(m.Rules.Ignored) > 0 {
@@ -87,9 +82,26 @@ func (s *decider) workspaceOf(r *request, at *where, chained bool) (w project) {
 	return w
 }
 
-// summaryOfUnknown reports whether nothing tells in which project a conversation
-// was that is to be summarised: a summary is of a whole conversation, and some
-// clients ask for it with another prompt, which does not say so.
-func summaryOfUnknown(r *request, at *where) bool {
-	return r.conv.Kind == dialect.KindSummary && r.memory.Identity.Places != nil && !at.says && !at.seen && r.says.NamedWorkspace() == ""
+// unplaced reports whether it is not known where a request takes place, and must
+// be: it may be a project without memory, or another than what is found is of. A
+// client that works in a directory states that in each conversation; what it does
+// not state, or states twice, is a form that no rule knows, or was forged.
+//
+// A summary is of a whole conversation, and some clients ask for it with another
+// prompt, which does not say where that was. looked says that its session was
+// looked for.
+func unplaced(r *request, at *where, looked bool) bool {
+	id, rules := &r.memory.Identity, &r.memory.Rules
+	works := r.says.Program().Places
+	switch {
+	case at.place.Unclear: // the rules may be about one of the places
+		return works || id.Places != nil || len(rules.Ignored)+len(rules.Trusted) > 0
+	case at.place != (place.Place{}) || r.says.NamedWorkspace() != "":
+		return false
+	case r.conv.Kind == dialect.KindTurn:
+		return works
+	case r.conv.Kind == dialect.KindSummary && looked:
+		return works || id.Places != nil && !at.seen
+	}
+	return false
 }

@@ -71,10 +71,10 @@ func TestRulesOfPlaces(t *testing.T) {
 		{name: "trusted: the repository", in: private, rules: Rules{Trusted: []string{"github_repo:github.com/acme/*"}}},
 		{name: "trusted: another directory", in: filepath.Join(app, "open"), rules: Rules{Trusted: []string{private}}, want: "untrusted"},
 		{name: "trusted: another name", in: filepath.Join(app, "open") + copilot, rules: Rules{Trusted: []string{"*/secret"}}, want: "untrusted"},
-		{name: "not found out in time", in: private, id: identity.Settings{Places: slow}, want: "untrusted"},
-		{name: "not found out in time, called otherwise", in: private, headers: mine, id: identity.Settings{Places: slow}, want: "untrusted"},
+		{name: "not found out in time", in: private, id: identity.Settings{Places: slow}, want: "place"},
+		{name: "not found out in time, called otherwise", in: private, headers: mine, id: identity.Settings{Places: slow}, want: "place"},
 		{name: "not found out in time, but ignored", in: private, id: identity.Settings{Places: slow}, rules: Rules{Ignored: []string{app + "/*"}}, want: "opt_out"},
-		{name: "not found out in time, but trusted", in: private, id: identity.Settings{Places: slow}, rules: Rules{Trusted: []string{app + "/*"}}, want: "untrusted"},
+		{name: "not found out in time, but trusted", in: private, id: identity.Settings{Places: slow}, rules: Rules{Trusted: []string{app + "/*"}}, want: "place"},
 	} {
 		if tc.id.Owner = "user:o"; tc.id.Places == nil && !tc.id.Multi {
 			tc.id.Places = workspace.NewPlaces()
@@ -84,7 +84,7 @@ func TestRulesOfPlaces(t *testing.T) {
 			header[k] = v
 		}
 		m := &Memory{Recall: true, Ingest: true, Identity: tc.id, Rules: tc.rules}
-		e := explained(t, m, graphiti.Namer{}, chatPath, header, []byte(said("", "Working directory: "+tc.in)))
+		e := explained(t, m, graphiti.Namer{}, chatPath, header, []byte(said("", "* Current working directory: "+tc.in)))
 		if e.Off != tc.want {
 			t.Errorf("%s: %q, want %q: %+v", tc.name, e.Off, tc.want, e.Claims)
 		}
@@ -109,7 +109,7 @@ func TestSourcesOfTheWorkspace(t *testing.T) {
 		app  = "github_repo:git.acme.io/acme/app"
 		told = "github_repo:github.com/acme/told"
 	)
-	in := func(at string) string { return "Working directory: " + filepath.Join(dir, at) }
+	in := func(at string) string { return "* Current working directory: " + filepath.Join(dir, at) }
 	const repo = "\n* Git repository: acme/named"
 	for _, tc := range []struct {
 		name    string
@@ -132,7 +132,7 @@ func TestSourcesOfTheWorkspace(t *testing.T) {
 		{name: "and that is ignored", prompt: "Be brief.", headers: codex("off"), key: app, why: "repository of the working directory", off: "opt_out"},
 		{name: "what Copilot tells", prompt: in("nowhere") + repo, key: "github_repo:github.com/acme/named", why: "prompt Git repository: owner/name"},
 		{name: "nor what Copilot tells", prompt: in("new") + repo, key: "path:" + filepath.Join(dir, "new"), why: "working directory"},
-		{name: "several places", prompt: in("new") + "\n" + in("clone"), off: "untrusted", why: "nothing names one"},
+		{name: "several places", prompt: in("new") + "\n" + in("clone"), off: "place", why: "nothing names one"},
 		{name: "several places, in multi mode", prompt: in("new") + "\n" + in("clone"), multi: true, why: "nothing names one"},
 		{name: "the repository's root", prompt: in("new/sub"), key: "path:" + filepath.Join(dir, "new"), why: "working directory"},
 		{name: "the directory", prompt: in("plain"), key: "path:" + filepath.Join(dir, "plain"), why: "working directory"},
@@ -171,9 +171,11 @@ func TestSummaryOfAnUnknownProject(t *testing.T) {
 		{name: "nothing was seen", summary: summary, unknown: true},
 		{name: "nothing could be seen", summary: summary, chained: true},
 		{name: "in multi mode directories say nothing", summary: summary, multi: true},
-		{name: "it says where", summary: summary + "\nWorking directory: /nowhere\n* Git repository: acme/app", key: "github_repo:github.com/acme/app"},
-		{name: "a turn said where", before: "Working directory: /nowhere\n* Git repository: acme/app", summary: summary, key: "github_repo:github.com/acme/app"},
+		{name: "it says where", summary: summary + "\n* Current working directory: /nowhere\n* Git repository: acme/app", key: "github_repo:github.com/acme/app"},
+		{name: "a turn said where", before: "* Current working directory: /nowhere\n* Git repository: acme/app", summary: summary, key: "github_repo:github.com/acme/app"},
 		{name: "a turn said nothing", before: "Be brief.", summary: summary},
+		{name: "a turn of a client that works in directories said nothing", before: "You are Cline, an agent.", summary: "You are Cline, an agent.", unknown: true},
+		{name: "and in multi mode", before: "You are Cline, an agent.", summary: "You are Cline, an agent.", multi: true, unknown: true},
 	} {
 		s := &decider{log: slog.New(slog.DiscardHandler), places: newPlaces(), known: newSessions()}
 		m := &Memory{Recall: true, Ingest: true, Identity: identity.Settings{Owner: "user:o", Multi: tc.multi}}

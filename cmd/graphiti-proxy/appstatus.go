@@ -37,7 +37,10 @@ func (a *app) status(ctx context.Context, fresh bool) health.Status {
 		s.Owner = a.service.Owner()
 	}
 	if a.proxy != nil {
-		s.Listen, s.UnknownTags = a.proxy.Addr().String(), a.proxy.UnknownTags()
+		s.Listen = a.proxy.Addr().String()
+		for _, c := range a.proxy.Clients() {
+			s.Clients = append(s.Clients, health.Client(c))
+		}
 	}
 	m := &s.Memory
 	if c := a.consent.Load(); c != nil {

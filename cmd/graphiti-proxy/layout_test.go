@@ -71,7 +71,7 @@ var mayImport = map[string][]string{
 	"proxy/admin":                {"capture", "capture/ledger", "health", "service"},
 	"proxy/admin/client":         {"capture", "capture/ledger", "certificate", "datadir", "health", "proxy/admin", "service"},
 	"proxy/contain":              {},
-	"proxy/identity":             {"dialect", "dialect/registry", "graphiti", "proxy/workspace"},
+	"proxy/identity":             {"dialect", "dialect/client", "dialect/registry", "graphiti", "proxy/workspace"},
 	"proxy/memo":                 {"dialect"},
 	"proxy/observe":              {"dialect", "dialect/client", "dialect/registry", "graphiti", "inject", "proxy/wire"},
 	"proxy/proxytest":            {},

@@ -13,6 +13,8 @@ import (
 	"testing"
 
 	"go.yaml.in/yaml/v3"
+
+	"github.com/graphiti-proxy/graphiti-proxy/health"
 )
 
 // scrape is what a proxy shows Prometheus.
@@ -52,9 +54,9 @@ func TestUnknownTagsAreCounted(t *testing.T) {
 	var shown strings.Builder
 	status.Print(&shown)
 	shows := scrape(t, w)
-	if len(status.UnknownTags) != 1 || status.UnknownTags["other"] != 1 || !strings.Contains(shown.String(), "1 turn of other begins with a tag") ||
-		!regexp.MustCompile(`(?m)^graphiti_proxy_unknown_tags_total\{.*client="other".*\} 1$`).MatchString(shows) {
-		t.Errorf("%v\n%s\n%s", status.UnknownTags, shown.String(), shows)
+	if len(status.Clients) != 1 || status.Clients[0] != (health.Client{Name: "other", UnknownTags: 1}) || !strings.Contains(shown.String(), "1 turn of other begins with a tag") ||
+		!regexp.MustCompile(`(?m)^graphiti_proxy_client_signs_total\{.*client="other".*sign="unknown_tag".*\} 1$`).MatchString(shows) {
+		t.Errorf("%v\n%s\n%s", status.Clients, shown.String(), shows)
 	}
 	if all := shown.String() + shows; strings.Contains(all, "new_harness") || strings.Contains(all, "Zanzibar") {
 		t.Error("what was said is shown")

@@ -342,13 +342,13 @@ func TestSummaryOfWhere(t *testing.T) {
 		}
 		return proxytest.Reply{Text: heard}
 	})
-	w.see(chat(user(staging), replied(heard), user(summarise)))
-	w.see(chat(user(cat)))
+	w.see(chat(user(staging), replied(heard), user(summarise)), "User-Agent", "Other/1")
+	w.see(chat(user(cat)), "User-Agent", "Other/1")
 	w.delivered(2)
-	w.see(chat(user(cat), replied(heard), user(summarise)))
+	w.see(chat(user(cat), replied(heard), user(summarise)), "User-Agent", "Other/1")
 	w.see(qwen(one, user(staging), replied(heard), user(summarise)))
 	w.delivered(4)
-	w.see(chat(user("Goodbye."))) // in the order of the queue
+	w.see(chat(user("Goodbye.")), "User-Agent", "Other/1") // in the order of the queue
 	w.delivered(5)
 	_, namer, err := w.app.identity()
 	if err != nil {

@@ -32,7 +32,7 @@ func TestTranscriptsOfOwnConversations(t *testing.T) {
 	w.delivered(3)
 	w.see(chat(user("Hello.")), "User-Agent", "Other/1")
 	w.delivered(4)
-	w.see(chat(user(pasted)))
+	w.see(chat(user(pasted)), "User-Agent", "Other/1")
 	w.delivered(5)
 	if !strings.Contains(summarised, "<log>") {
 		t.Fatal("the model was not asked")

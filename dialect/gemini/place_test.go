@@ -70,7 +70,7 @@ func TestPlace(t *testing.T) {
 		if !(Dialect{}).Parse(tc.body, &c) {
 			t.Fatalf("%s: not understood", tc.name)
 		}
-		if got := c.Place(false); got != tc.want {
+		if got := c.Place(""); got != tc.want {
 			t.Errorf("%s: %+v, want %+v", tc.name, got, tc.want)
 		}
 	}

@@ -8,7 +8,6 @@ package place
 import (
 	"bytes"
 	"path/filepath"
-	"regexp"
 	"strings"
 )
 
@@ -28,46 +27,45 @@ const maxPath = 4096
 // Statements are what was found of a place, in prompts and in the items of
 // clients. The zero Statements are ready.
 type Statements struct {
-	own    stated // in a prompt, in the form and position that a client writes
-	loose  stated // in a prompt, on a line that looks like one
-	quoted claim  // on such a line, in what a prompt quotes from files
-	item   string // of the newest item in which a client says nothing else
-	items  bool   // there was one
-	parts  claim  // in what may be such an item, or a file that a person attached
+	prompts stated // in prompts, before they quote files
+	quoted  stated // behind that
+	newest  string // of the items in which a client says nothing else
+	items   claim  // of all of them
+	item    bool   // there is one
+	parts   claim  // in what may be such an item, or a file that a person attached
 }
 
 // Merge adds what another prompt states.
 func (s *Statements) Merge(q Statements) {
-	s.own.dir.merge(q.own.dir)
-	s.own.repo.merge(q.own.repo)
-	s.loose.dir.merge(q.loose.dir)
-	s.loose.repo.merge(q.loose.repo)
+	s.prompts.merge(q.prompts)
 	s.quoted.merge(q.quoted)
 }
 
 type stated struct{ dir, repo claim }
 
-// Place decides. A client that states its place in items means those. All of
-// the others' statements have to agree: who wrote which cannot be told.
-func (s *Statements) Place(codex bool) (p Place) {
+func (s *stated) merge(q stated) {
+	s.dir.merge(q.dir)
+	s.repo.merge(q.repo)
+}
+
+// Place decides. All statements have to agree: who wrote which cannot be known.
+// What a prompt quotes from files counts for nothing, and must not be the only
+// one. moves says that the client goes from one directory to another, which it
+// states in items: the newest counts, and nothing else does.
+func (s *Statements) Place(moves bool) (p Place) {
 	switch {
-	case s.items:
-		p = Place{Directory: s.item, Unclear: s.item == "" || !codex && !s.own.dir.fits(s.item)}
-	case codex: // which says it in items only
-	case s.own.dir.value != "":
-		p = s.own.place()
+	case s.item:
+		agreed := moves || s.items.fits(s.newest) && s.prompts.dir.fits(s.newest)
+		p = Place{Directory: s.newest, Unclear: s.newest == "" || !agreed}
+	case moves:
 	default:
-		p = s.loose.place()
-		p.Unclear = p.Unclear || !s.quoted.fits(p.Directory)
+		p = Place{Directory: s.prompts.dir.value, Repo: s.prompts.repo.value, Unclear: s.prompts.dir.several || s.prompts.repo.several}
+		p.Unclear = p.Unclear || p.Directory == "" && s.quoted.dir.value != ""
 	}
 	if p.Unclear || !s.parts.fits(p.Directory) {
 		return Place{Unclear: true}
 	}
 	return p
-}
-
-func (s *stated) place() Place {
-	return Place{Directory: s.dir.value, Repo: s.repo.value, Unclear: s.dir.several || s.repo.several}
 }
 
 // claim is a value that is stated once or several times.
@@ -91,24 +89,28 @@ func (c *claim) merge(q claim) {
 // fits reports whether nothing but v is stated.
 func (c *claim) fits(v string) bool { return !c.several && (c.value == "" || c.value == v) }
 
-// State notes what an item says in which the client says nothing else: the
-// newest counts, and an empty one says that there are several.
-func (s *Statements) State(dir string) { s.item, s.items = dir, true }
+// State notes what an item says in which the client says nothing else; an empty
+// one says that it cannot be known.
+func (s *Statements) State(dir string) {
+	s.newest, s.item = dir, true
+	s.items.add(dir)
+	s.items.several = s.items.several || dir == ""
+}
 
 // Doubt notes what may be such an item, or a file that a person attached.
 func (s *Statements) Doubt(dir string) { s.parts.add(dir) }
 
 // Size is about how much memory the statements take.
 func (s *Statements) Size() (n int) {
-	for _, c := range []*claim{&s.own.dir, &s.own.repo, &s.loose.dir, &s.loose.repo, &s.quoted, &s.parts} {
+	for _, c := range []*claim{&s.prompts.dir, &s.prompts.repo, &s.quoted.dir, &s.quoted.repo, &s.items, &s.parts} {
 		n += len(c.value)
 	}
-	return n + len(s.item)
+	return n + len(s.newest)
 }
 
 // marks stand in every statement of a place, however a body spells what
 // is around them.
-var marks = [][]byte{[]byte("irectory"), []byte("cwd")}
+var marks = [][]byte{[]byte("irectory"), []byte("cwd>"), []byte("bsolute path: ")}
 
 // Marked reports whether a place can be stated in a text, as it stands in a JSON
 // string: most prompts name none, and are long. escapes says that characters
@@ -117,23 +119,16 @@ func Marked(raw []byte, escapes bool) bool {
 	if escapes && bytes.Contains(raw, []byte(`\u00`)) {
 		return true // which may spell a letter
 	}
+	return marked(raw)
+}
+
+func marked(text []byte) bool {
 	for _, mark := range marks {
-		if bytes.Contains(raw, mark) {
+		if bytes.Contains(text, mark) {
 			return true
 		}
 	}
 	return false
-}
-
-// directoryIn is the directory that a line names; empty when it names none.
-func directoryIn(re *regexp.Regexp, line []byte) string {
-	if len(line) > maxPath+100 {
-		return ""
-	}
-	if m := re.FindSubmatch(line); m != nil {
-		return CleanDirectory(string(m[1]))
-	}
-	return ""
 }
 
 // CleanDirectory takes quotes off, and refuses what is no absolute path.

@@ -10,6 +10,7 @@ import (
 	"github.com/valyala/fasthttp"
 
 	"github.com/graphiti-proxy/graphiti-proxy/dialect"
+	"github.com/graphiti-proxy/graphiti-proxy/dialect/client"
 )
 
 // Claims is what one request says of itself.
@@ -28,7 +29,7 @@ type Claims struct {
 	headersOnly bool        // a person is named by a header or not at all
 	unclear     [kinds]bool // what was to count stands twice, with different values
 
-	isCodex bool
+	program client.Program
 	at      Place // where the client works
 	located bool  // it was looked up
 }
@@ -40,6 +41,8 @@ const minGeneric = 8 // characters of the value of such a header
 
 // collect reads the headers once.
 func (cl *Claims) collect() {
+	agent := cl.h.UserAgent()
+	codex := bytes.HasPrefix(agent, []byte("codex"))
 	for name, value := range cl.h.All() {
 		if len(value) == 0 {
 			continue
@@ -56,14 +59,21 @@ func (cl *Claims) collect() {
 		}
 		switch {
 		case bytes.HasPrefix(name, []byte("X-Codex-")), string(name) == "Originator" && bytes.HasPrefix(value, []byte("codex")):
-			cl.isCodex = true
+			codex = true
 		case cl.generic != nil && bytes.Equal(name, cl.named):
 			cl.mixed = cl.mixed || !bytes.Equal(cl.generic, value)
 		case bytes.HasSuffix(name, []byte("-Id")) && len(value) >= minGeneric && cl.generic == nil && sessionHeader.Match(name):
 			cl.generic, cl.named = value, name
 		}
 	}
-	cl.isCodex = cl.isCodex || bytes.HasPrefix(cl.h.UserAgent(), []byte("codex"))
+	switch {
+	case codex:
+		cl.program = client.Program{Name: client.Codex, Places: true}
+	case cl.conv == nil:
+		cl.program = client.ProgramOf(agent, nil)
+	default:
+		cl.program = cl.conv.Program(agent)
+	}
 }
 
 // verify reads what Open WebUI has signed.
@@ -76,8 +86,16 @@ func (cl *Claims) verify(secret string) {
 	}
 }
 
+// Program is the client that the request is from.
+func (cl *Claims) Program() client.Program { return cl.program }
+
 // Codex reports whether the client is OpenAI's Codex.
-func (cl *Claims) Codex() bool { return cl.isCodex }
+func (cl *Claims) Codex() bool { return cl.program.Name == client.Codex }
+
+// applies reports whether a source counts for the client.
+func (cl *Claims) applies(s *Source) bool {
+	return (s.when == nil || s.when(cl)) && (s.of == nil || slices.Contains(s.of, cl.program.Name))
+}
 
 // copilot reports whether the client is Copilot: what brings the results of tools
 // does not say what kind of request it is.
@@ -90,7 +108,7 @@ func (cl *Claims) notGoose() bool { return !bytes.Contains(cl.h.UserAgent(), []b
 // twice reports whether a source says two different things.
 func (cl *Claims) twice(s *Source) bool {
 	switch {
-	case s.when != nil && !s.when(cl):
+	case !cl.applies(s):
 		return false
 	case s.header != "":
 		return cl.several[headerIDs[s.header]]
@@ -115,7 +133,7 @@ func (cl *Claims) contradicts(registered bool) bool {
 
 // value is what a source says; empty when it says nothing.
 func (cl *Claims) value(s *Source) (v string) {
-	if s.when != nil && !s.when(cl) {
+	if !cl.applies(s) {
 		return ""
 	}
 	switch {

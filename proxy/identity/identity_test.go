@@ -2,6 +2,7 @@ package identity
 
 import (
 	"crypto/sha256"
+	"encoding/json"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -13,6 +14,8 @@ import (
 	"github.com/valyala/fasthttp"
 
 	"github.com/graphiti-proxy/graphiti-proxy/dialect"
+	"github.com/graphiti-proxy/graphiti-proxy/dialect/chat"
+	"github.com/graphiti-proxy/graphiti-proxy/dialect/client"
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti"
 )
 
@@ -151,7 +154,7 @@ func TestHeadersThatContradictThemselves(t *testing.T) {
 				if twice {
 					second = v[1]
 				}
-				header := map[string][]string{name: {v[0], second}, "Authorization": {"Bearer " + key}, "User-Agent": {"codex_cli_rs/0.98"}}
+				header := map[string][]string{name: {v[0], second}, "Authorization": {"Bearer " + key}, "User-Agent": {agentOf(name)}}
 				if key == "sk-gateway" && name != "X-Graphiti-User" && strings.HasPrefix(name, "X-Graphiti-") {
 					header["X-Graphiti-User"] = []string{"carol"}
 				}
@@ -182,6 +185,45 @@ func TestHeadersThatContradictThemselves(t *testing.T) {
 	id := Settings{Multi: true, Trusted: trusted, People: people}
 	if c := id.Identify(&Claims{}, &h, &dialect.Conversation{Last: -1}, ""); !c.Contradicts || c.Known {
 		t.Errorf("two addresses beside an id: %+v", c)
+	}
+}
+
+// agentOf is the User-Agent of a client whose header counts.
+func agentOf(header string) string {
+	for _, s := range sessionSources {
+		if s.header == header && s.of != nil {
+			return map[string]string{client.Codex: "codex_cli_rs/0.98", "opencode": "opencode/1.18", "Mistral Vibe": "Mistral-Vibe/3.0"}[s.of[0]]
+		}
+	}
+	return "codex_cli_rs/0.98"
+}
+
+// TestSessionHeadersOfSomeClients: a header that one client has for its
+// conversation another has for its process, for all of its conversations.
+func TestSessionHeadersOfSomeClients(t *testing.T) {
+	const id, vibe = "3e223dd5-94b7-22fa-b14e-e7ed72fe0bca", "You help users get complex tasks done. Act directly and proactively. Find skills."
+	for _, tc := range []struct{ header, agent, prompt, want string }{
+		{"X-Session-Affinity", "opencode/1.18.33 ai-sdk/provider-utils/4", "", "session:" + id},
+		{"X-Session-Affinity", "Kilo-Code/7.7.9 ai-sdk/provider-utils/4", "", "session:" + id},
+		{"X-Session-Affinity", "OpenAI/JS 6.26.0", "You are an expert coding assistant operating inside pi, a harness.", "session:" + id},
+		{"X-Session-Affinity", "AsyncOpenAI/Python 3.54.0", "## Runtime", ""},
+		{"X-Session-Affinity", "", "", ""},
+		{"X-Affinity", "python-httpx/0.28.1", vibe, "session:" + id},
+		{"X-Affinity", "Mistral-Vibe/3.0.2", "", "session:" + id},
+		{"X-Affinity", "python-httpx/0.28.1", "Be brief.", ""},
+		{"X-Session-Id", "AsyncOpenAI/Python 3.54.0", "", "session:" + id},
+	} {
+		var conv dialect.Conversation
+		body, err := json.Marshal(map[string]any{"messages": []map[string]string{{"role": "system", "content": tc.prompt}, {"role": "user", "content": "hello"}}})
+		if err != nil || !(chat.Dialect{}).Parse(body, &conv) {
+			t.Fatal(err)
+		}
+		var h fasthttp.RequestHeader
+		h.Set(tc.header, id)
+		h.Set("User-Agent", tc.agent)
+		if c := (&Settings{Owner: "user:o"}).Identify(&Claims{}, &h, &conv, ""); c.Who.Session != tc.want {
+			t.Errorf("%s of %q: %q, want %q", tc.header, tc.agent, c.Who.Session, tc.want)
+		}
 	}
 }
 
@@ -228,7 +270,7 @@ func TestReferenceOfSources(t *testing.T) {
 			b.WriteString("\nBehind a key in `identity.trusted_keys` only headers name a person: what stands in the body or in `?userId=` a gateway passes on as its caller wrote it. `identity.body_users` lets those sources count too, for servers that write the body themselves ([OpenAI SDKs](../deploy/recipes/openai-sdks.md)).\n")
 			b.WriteString("\nThen `identity.owner` (single mode) or the credential (multi mode). In multi mode a name lies below the credential it came with, unless the credential is in `identity.trusted_keys`, or `identity.users_file` gives it to a person, who then is that person whatever the request says.\n")
 		case "workspace":
-			b.WriteString("\nThe working directory is the one that the client's own prompt names (Claude Code, opencode, Copilot, Cline, Continue, pi, Roo, Kilo, Qwen Code, Codex): in a turn of the conversation, only where that client writes it itself, and Codex's last. Where a file of the repository may have written it, there is no memory (`reason=untrusted`). Clones that came from one address share, however it is written down, if they share its history: [privacy.md](privacy.md) says what a hostile repository can and cannot do. A file `.graphiti-proxy-ignore` and `workspace.ignored` count for all of these, and not only for the one that names the project.\n")
+			b.WriteString("\nThe working directory is the one that the client's own prompt names (Claude Code, opencode, Copilot CLI, Cline, Continue, pi, Roo, Kilo, Qwen Code, Codex, Gemini CLI, Kimi Code, Mistral Vibe, gptme, Grok CLI, Nanocoder, Crush): in a turn of the conversation, only where that client writes it itself, and Codex's last. Where two statements differ, because a file of the repository may have written one, there is no memory (`off; reason=place`), and neither is there where one of these clients names no directory, nor its session, `X-Graphiti-Workspace` or Codex's metadata does. Clones that came from one address share, however it is written down, if they share its history: [privacy.md](privacy.md) says what a hostile repository can and cannot do. A file `.graphiti-proxy-ignore` and `workspace.ignored` count for all of these, and not only for the one that names the project.\n")
 		}
 	}
 	b.WriteString(identityNotes)

@@ -7,6 +7,7 @@ import (
 	"github.com/tidwall/gjson"
 
 	"github.com/graphiti-proxy/graphiti-proxy/dialect"
+	"github.com/graphiti-proxy/graphiti-proxy/dialect/client"
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti"
 )
 
@@ -31,6 +32,7 @@ type Source struct {
 	query   string                // or a query parameter
 	token   string                // the member of Open WebUI's signed token in header that counts
 	place   func(*Claims) string  // or what follows from where the client works
+	of      []string              // the clients whose it is, as package client names them; nil: all
 	when    func(*Claims) bool    // nil: always
 	take    func(v string) string // the part of the value that counts; nil: all
 }
@@ -41,22 +43,25 @@ const openWebUIChat = "X-Openwebui-Chat-Id"
 // openWebUIUser is the header in which Open WebUI signs who speaks.
 const openWebUIUser = "X-Openwebui-User-Jwt"
 
+var codex = []string{client.Codex}
+
 // sessionSources say which conversation a request belongs to. Request ids,
 // window ids and people are not conversations.
 var sessionSources = []Source{
 	{Name: "header X-Graphiti-Session", header: "X-Graphiti-Session"},
 	{Name: "header x-litellm-session-id", header: "X-Litellm-Session-Id"},
 	{Name: "header X-OpenWebUI-Chat-Id", Note: "local:… is a temporary chat: nothing of it is kept", header: openWebUIChat},
-	{Name: "header session-id", Note: "Codex from 0.129", header: "Session-Id", when: (*Claims).Codex},
-	{Name: "header session_id", Note: "Codex 0.98 to 0.128", header: "Session_id", when: (*Claims).Codex},
-	{Name: "header conversation_id", Note: "Codex 0.58", header: "Conversation_id", when: (*Claims).Codex},
+	{Name: "header session-id", Note: "Codex from 0.129", header: "Session-Id", of: codex},
+	{Name: "header session_id", Note: "Codex 0.98 to 0.128", header: "Session_id", of: codex},
+	{Name: "header conversation_id", Note: "Codex 0.58", header: "Conversation_id", of: codex},
 	{Name: "body client_metadata.session_id", Note: "Codex", field: dialect.FieldClientMetadata, path: "session_id"},
 	{Name: "header X-Claude-Code-Session-Id", header: "X-Claude-Code-Session-Id"},
 	{Name: "body metadata.user_id, Claude Code's", Note: "the session in it", field: dialect.FieldMetadata, path: "user_id", take: claudeSession},
 	{Name: "header x-parent-session-id", Note: "opencode and Kilo: a subagent belongs to its parent's conversation", header: "X-Parent-Session-Id", take: noTitle},
 	{Name: "header x-opencode-session", header: "X-Opencode-Session", take: noTitle},
 	{Name: "header x-session-id", Note: "opencode, Kilo, Crush, OpenRouter's", header: "X-Session-Id", take: noTitle},
-	{Name: "header x-session-affinity", header: "X-Session-Affinity", take: noTitle},
+	{Name: "header x-session-affinity", Note: "opencode, Kilo, Crush, pi; others have one for all conversations of a process", header: "X-Session-Affinity", of: []string{"opencode", "Kilo", "Crush", "pi"}, take: noTitle},
+	{Name: "header x-affinity", Note: "Mistral Vibe", header: "X-Affinity", of: []string{"Mistral Vibe"}},
 	{Name: "header agent-session-id", Note: "Goose", header: "Agent-Session-Id"},
 	{Name: "header goose-session-id", Note: "Goose, older", header: "Goose-Session-Id"},
 	{Name: "prompt .copilot/session-state/<id>", Note: "Copilot CLI", prompt: ".copilot/session-state/", when: (*Claims).copilot, take: conversationLike},
@@ -101,7 +106,7 @@ var userSources = []Source{
 var workspaceSources = []Source{
 	{Name: "header X-Graphiti-Workspace", header: "X-Graphiti-Workspace"},
 	{Name: "repository of the working directory", Note: "single mode: the address of origin, else of the first remote, in .git/config, where the directory holds the history that belongs to it", place: (*Claims).placeRemote},
-	{Name: "header x-codex-turn-metadata", Note: "Codex from 0.98, or the same in body client_metadata: the origin of the repository that it works in", when: (*Claims).Codex, place: (*Claims).codexRemote, elsewhere: true},
+	{Name: "header x-codex-turn-metadata", Note: "Codex from 0.98, or the same in body client_metadata: the origin of the repository that it works in", of: codex, place: (*Claims).codexRemote, elsewhere: true},
 	{Name: "prompt Git repository: owner/name", Note: "Copilot, on github.com", place: (*Claims).placeRepo, elsewhere: true},
 	{Name: "working directory", Note: "single mode, where it is on this machine: the repository's root, else the directory itself", place: (*Claims).placeRoot},
 }

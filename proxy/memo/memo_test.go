@@ -16,6 +16,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/graphiti-proxy/graphiti-proxy/dialect"
+	"github.com/graphiti-proxy/graphiti-proxy/dialect/client"
 	"github.com/graphiti-proxy/graphiti-proxy/dialect/registry"
 )
 
@@ -106,14 +107,14 @@ func said(c *dialect.Conversation, understood bool) string {
 		fmt.Fprintf(&b, "field %d: %s\n", f, c.Field(f))
 	}
 	c.References(func(id []byte) { fmt.Fprintf(&b, "reference %s\n", id) })
-	fmt.Fprintf(&b, "%+v began %+v\n", c.Place(false), c.Began())
+	fmt.Fprintf(&b, "%+v began %+v\n", c.Place(""), c.Began())
 	chain := hasher.Chain(c, root, nil)
 	for i := range c.Messages {
 		m := &c.Messages[i]
 		fmt.Fprintf(&b, "%d person %v system %v results %v at %d form %q insertable %v chain %x: %q, answered %q\n",
 			m.Role, m.Person, m.System, m.Results, m.At, m.Form, c.Insertable(i), chain[i], c.Text(i), c.AnswerTo(i))
 	}
-	fmt.Fprintf(&b, "as Codex %+v %x\n", c.Place(true), hasher.Chain(c, dialect.Root("other", "person"), nil))
+	fmt.Fprintf(&b, "as Codex %+v %x\n", c.Place(client.Codex), hasher.Chain(c, dialect.Root("other", "person"), nil))
 	return b.String()
 }
 
@@ -126,7 +127,7 @@ func read(m *Memo, d dialect.Dialect, credentials string, body []byte) string {
 	}
 	ok := m.Parse(d, []byte(credentials), body, &c, &r)
 	if ok {
-		c.Place(false)
+		c.Place("")
 		m.Keep(&c, root, hasher.Chain(&c, root, nil), &r)
 	}
 	return said(&c, ok)

@@ -30,7 +30,7 @@ type instruments struct {
 	answers     *tally[resultKey]       // upstream × result, 7 series for each upstream
 	inputTokens metric.Int64Counter     // one series
 	cachedInput metric.Int64Counter     // one series
-	unknownTags *tally[string]          // client, at most 24 series
+	signs       *tally[signKey]         // client × sign, three series for each client of the table
 }
 
 type outcomeKey struct {
@@ -42,6 +42,11 @@ type outcomeKey struct {
 type searchKey struct {
 	scope           graphiti.Scope
 	source, outcome string
+}
+
+type signKey struct {
+	client string
+	sign   sign
 }
 
 type resultKey struct{ upstream, result string }
@@ -71,8 +76,8 @@ func newInstruments(m metric.Meter) (*instruments, error) {
 		requests: newTally(func(k outcomeKey) metric.ObserveOption {
 			return labels("status", string(k.status), "reason", string(k.reason), "source", string(k.source))
 		}),
-		answers:     newTally(func(k resultKey) metric.ObserveOption { return labels("upstream", k.upstream, "result", k.result) }),
-		unknownTags: newTally(func(name string) metric.ObserveOption { return labels("client", name) }),
+		answers: newTally(func(k resultKey) metric.ObserveOption { return labels("upstream", k.upstream, "result", k.result) }),
+		signs:   newTally(func(k signKey) metric.ObserveOption { return labels("client", k.client, "sign", string(k.sign)) }),
 		duration: histogram("memory_duration", "Time that memory took of a request.",
 			.0001, .0005, .001, .005, .01, .025, .05, .1, .2, .4, .8, 2),
 		facts:     counter("inserted_facts", "Facts in the blocks of newest turns."),
@@ -91,7 +96,9 @@ func newInstruments(m metric.Meter) (*instruments, error) {
 		return nil, fmt.Errorf("make metrics: %w", err)
 	}
 	for _, name := range client.Names() {
-		in.unknownTags.expect(name, true)
+		for _, s := range signs {
+			in.signs.expect(signKey{name, s}, true)
+		}
 	}
 	for _, up := range registry.Upstreams {
 		for _, result := range append([]string{Unreachable, Timeout}, classes[1:]...) {
@@ -115,7 +122,7 @@ func newInstruments(m metric.Meter) (*instruments, error) {
 	return in, errors.Join(
 		in.requests.report(m, "requests", "Requests of understood dialects, by what memory did."),
 		in.answers.report(m, "upstream_answers", "Requests that were sent to an upstream, by the class of the answer's status; unreachable: there was none, or it broke off in its head; timeout: it did not come in time."),
-		in.unknownTags.report(m, "unknown_tags", "Turns whose kept words begin with a tag that no rule knows, by client: a rule may no longer match."))
+		in.signs.report(m, "client_signs", "What may say that no rule matches a client any more, by client: unknown_tag: a turn whose kept words begin with a tag that no rule knows; no_place: a request that does not say where it takes place; no_words: one in which nothing is taken for a person's words."))
 }
 
 // labels are attributes, of names and values in turn.

@@ -22,11 +22,12 @@ import (
 // Observer reports the requests of one server. It is safe for concurrent use.
 type Observer struct {
 	*instruments
-	tracer trace.Tracer // nil: nobody traces
-	log    *slog.Logger
-	prefix string // of request ids: those of two processes differ
-	last   atomic.Uint64
-	logs   atomic.Bool // a line for each request
+	tracer  trace.Tracer // nil: nobody traces
+	log     *slog.Logger
+	prefix  string // of request ids: those of two processes differ
+	last    atomic.Uint64
+	clients clients
+	logs    atomic.Bool // a line for each request
 }
 
 // New makes all instruments, so that a request records numbers and nothing

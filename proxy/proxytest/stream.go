@@ -30,7 +30,7 @@ func streamChat(w http.ResponseWriter, r *http.Request, reply Reply, n int, usag
 		}
 	}
 	if usage {
-		s.chunk(map[string]any{"choices": []any{}, "usage": map[string]any{"prompt_tokens": 1, "completion_tokens": 1, "total_tokens": 2}})
+		s.chunk(map[string]any{"choices": []any{}, "usage": map[string]any{"prompt_tokens": r.ContentLength / 4, "completion_tokens": len(reply.Text) / 4, "total_tokens": (r.ContentLength + int64(len(reply.Text))) / 4}})
 	}
 	if !f.NoDone {
 		s.write("data: [DONE]")

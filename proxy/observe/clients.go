@@ -1,0 +1,158 @@
+package observe
+
+import (
+	"bytes"
+	"cmp"
+	"log/slog"
+	"slices"
+	"sync"
+
+	"github.com/graphiti-proxy/graphiti-proxy/dialect"
+	"github.com/graphiti-proxy/graphiti-proxy/dialect/client"
+	"github.com/graphiti-proxy/graphiti-proxy/inject"
+)
+
+// sign is what may say that a client has changed what it writes into requests, and
+// that a rule no longer matches.
+type sign string
+
+const (
+	signTag   sign = "unknown_tag" // what is kept of a turn begins with a tag that no rule knows
+	signPlace sign = "no_place"    // it is not known where a request takes place
+	signWords sign = "no_words"    // nothing in a request is taken for a person's words
+)
+
+var signs = []sign{signTag, signPlace, signWords}
+
+// Client is what was seen of a version of a client since the process began.
+type Client struct {
+	Name    string // of package client, or what an unknown one calls itself
+	Version string // empty: it does not say
+
+	UnknownTags int64 // turns
+	NoPlace     int64 // requests of which it is not known where they take place
+	NoWords     int64 // requests; zero where there was another
+}
+
+const (
+	// fewRequests without a person's words say nothing of a client yet.
+	fewRequests = 5
+
+	// maxSeen bounds the versions of clients that are told apart.
+	maxSeen = 128
+
+	// maxName bounds what a client calls itself, and its version, in bytes.
+	maxName = 32
+)
+
+// clients are the versions of clients that were seen. It is safe for concurrent
+// use.
+type clients struct {
+	mu   sync.Mutex // guards what follows
+	seen map[string]map[string]*Client
+	n    int
+	said map[*Client]bool // those with words of a person
+}
+
+// of is what was seen of a version of a client. One too many is nobody's. The
+// caller holds mu.
+func (c *clients) of(name, version []byte) *Client {
+	if one := c.seen[string(name)][string(version)]; one != nil {
+		return one
+	}
+	if c.n == maxSeen {
+		name, version = []byte(client.Other), nil
+		if one := c.seen[client.Other][""]; one != nil {
+			return one
+		}
+	}
+	one := &Client{Name: string(name), Version: string(version)}
+	if c.seen == nil {
+		c.seen, c.said = make(map[string]map[string]*Client), make(map[*Client]bool)
+	}
+	if c.seen[one.Name] == nil {
+		c.seen[one.Name] = make(map[string]*Client)
+	}
+	c.seen[one.Name][one.Version], c.n = one, c.n+1
+	return one
+}
+
+// called is how a client is shown. What it calls itself counts where it is not
+// known, and the version is its own where that is not a library's.
+func called(p client.Program, agent []byte) (name, version []byte) {
+	product, rest, _ := bytes.Cut(agent, []byte{'/'})
+	version, _, _ = bytes.Cut(rest, []byte{' '})
+	if client.Named(string(product)) != p.Name || !plain(version) {
+		version = nil
+	}
+	if name = []byte(p.Name); p.Name == client.Other && len(product) > 0 && plain(product) {
+		name = product
+	}
+	return name, version
+}
+
+// plain reports whether a word can be shown, and is no secret by its length.
+func plain(word []byte) bool {
+	return len(word) <= maxName && !bytes.ContainsFunc(word, func(r rune) bool {
+		return (r < '0' || r > '9') && (r < 'a' || r > 'z') && (r < 'A' || r > 'Z') && r != '.' && r != '-' && r != '_' && r != '+'
+	})
+}
+
+// Asked notes what a request of a conversation says of its client's rules.
+func (o *Observer) Asked(p client.Program, agent []byte, kind dialect.Kind, reason inject.Reason) {
+	name, version := called(p, agent)
+	o.clients.mu.Lock()
+	defer o.clients.mu.Unlock()
+	one := o.clients.of(name, version)
+	switch {
+	case reason == inject.ReasonPlace:
+		o.clients.said[one] = true
+		if one.NoPlace++; one.NoPlace == 1 {
+			o.log.Warn("it is not known where a client works: its requests have no memory",
+				slog.String("client", one.Name), slog.String("version", one.Version), slog.String("remedy", noPlaceRemedy))
+		}
+		o.signs.add(signKey{p.Name, signPlace})
+	case kind == dialect.KindMachine || reason == inject.ReasonNoUserMessage:
+		one.NoWords++
+		o.signs.add(signKey{p.Name, signWords})
+	case kind == dialect.KindTurn:
+		o.clients.said[one] = true
+	}
+}
+
+const noPlaceRemedy = "name the project in a header X-Graphiti-Workspace, and report the client's version"
+
+// Kept looks at what is kept of a turn: the words of a person begin with a tag where
+// a client wraps them in one that no rule knows. kind is that of a curated text,
+// which is no person's; product is what the client calls itself.
+func (o *Observer) Kept(kind, product, words string) {
+	if kind != "" || !client.UnknownTag(words) {
+		return
+	}
+	name := client.Named(product)
+	o.signs.add(signKey{name, signTag})
+	o.clients.mu.Lock()
+	defer o.clients.mu.Unlock()
+	o.clients.of([]byte(name), nil).UnknownTags++
+}
+
+// Clients are those for which a rule may no longer match, by name and version.
+func (o *Observer) Clients() (all []Client) {
+	o.clients.mu.Lock()
+	defer o.clients.mu.Unlock()
+	for _, versions := range o.clients.seen {
+		for _, one := range versions {
+			c := *one
+			if o.clients.said[one] || c.NoWords < fewRequests {
+				c.NoWords = 0
+			}
+			if c.UnknownTags+c.NoPlace+c.NoWords > 0 {
+				all = append(all, c)
+			}
+		}
+	}
+	slices.SortFunc(all, func(a, b Client) int {
+		return cmp.Or(cmp.Compare(a.Name, b.Name), cmp.Compare(a.Version, b.Version))
+	})
+	return all
+}
