@@ -51,6 +51,9 @@ var theJourneys = []journey{
 	{
 		coder: qwenCode,
 		needs: "clients/qwen/node_modules/@qwen-code/qwen-code", attaches: true,
+		compact: func(t *testing.T, url, home, repo string) {
+			qwen(t, url, home, repo, "/compress", how{goOn: true})
+		},
 	},
 	{
 		coder: coder{name: "pi", tool: `bash {"command":"echo forty-two"}`, run: pi},
