@@ -25,7 +25,7 @@ func TestCommandsUseNoProxy(t *testing.T) {
 	}
 	for _, host := range []string{"0.0.0.0", "", "127.0.0.1"} {
 		for _, args := range [][]string{{"status"}, {"status", "--health"}} {
-			c := exec.Command(os.Args[0], append(args, "--set", "admin.listen="+net.JoinHostPort(host, port), "--set", "admin.token=secret")...) // #nosec G204 -- ourselves
+			c := exec.Command(os.Args[0], append(args, "--set", "admin.listen="+net.JoinHostPort(host, port), "--set", "admin.token=secret", "--set", "data_dir="+w.app.cfg.DataDir)...) // #nosec G204 -- ourselves
 			c.Env = append(os.Environ(), "TEST_BINARY_RUNS=the program", "HTTP_PROXY="+between.URL, "http_proxy="+between.URL, "NO_PROXY=", "no_proxy=")
 			if out, err := c.CombinedOutput(); err != nil {
 				t.Errorf("%q %v: %v\n%s", host, args, err, out)

@@ -373,6 +373,9 @@ func (a *app) openAdmin(metrics http.Handler, secured *tls.Config) (err error) {
 	}
 	if a.lock != nil {
 		o.Instance = a.lock.ID
+		if o.Secret, err = datadir.MakeSecret(a.cfg.DataDir); err != nil {
+			a.log.Warn("commands cannot tell that this is the proxy that they mean, and give it no token", "error", err)
+		}
 	}
 	if a.admin, err = admin.New(o); err != nil {
 		return err

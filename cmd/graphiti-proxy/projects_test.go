@@ -333,8 +333,8 @@ func TestSummaryOfWhere(t *testing.T) {
 	t.Parallel()
 	w, one, _ := projects(t, nil)
 	const (
-		cat       = "My cat is called Miso."
-		heard     = "Understood, I will keep that in mind."
+		cat   = "My cat is called Miso."
+		heard = "Understood, I will keep that in mind."
 	)
 	w.model.SetAnswer(func(c proxytest.Conversation) proxytest.Reply {
 		if last := c.Messages[len(c.Messages)-1].Text; strings.Contains(last, summarise) {

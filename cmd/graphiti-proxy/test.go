@@ -13,6 +13,7 @@ import (
 	"github.com/graphiti-proxy/graphiti-proxy/certificate"
 	"github.com/graphiti-proxy/graphiti-proxy/cli"
 	"github.com/graphiti-proxy/graphiti-proxy/proxy/admin/client"
+	"github.com/graphiti-proxy/graphiti-proxy/terminal"
 	"github.com/graphiti-proxy/graphiti-proxy/trial"
 )
 
@@ -55,11 +56,19 @@ func tryUpstreams(c *cobra.Command, o trial.Options) error {
 	if err != nil {
 		return err
 	}
+	// The key goes where clients with these settings send theirs, whatever the status
+	// says.
+	if client.Reachable(s.Listen) != client.Reachable(cfg.Listen) {
+		return fmt.Errorf("the proxy listens on %s, and listen is %s here: no key is sent; name its address with --set listen=%s", terminal.Printable(s.Listen), cfg.Listen, terminal.Printable(s.Listen))
+	}
 	transport := &http.Transport{Proxy: nil}
 	defer transport.CloseIdleConnections()
-	o.Base, o.Client, o.Key = "http://"+client.Reachable(s.Listen), &http.Client{Transport: transport}, cli.Variable(c)
-	if s.TLS {
-		o.Base = "https://" + client.Reachable(s.Listen)
+	o.Base, o.Client, o.Key = "http://"+client.Reachable(cfg.Listen), &http.Client{Transport: transport}, cli.Variable(c)
+	if s.TLS || cfg.TLSFor("client") {
+		if cfg.TLS.Cert == "" {
+			return errors.New("the proxy speaks TLS, and tls.cert is not set here: name the certificate that it was started with, with --set tls.cert=FILE")
+		}
+		o.Base = "https://" + client.Reachable(cfg.Listen)
 		if transport.TLSClientConfig, err = certificate.Trusting(cfg.TLS.Cert); err != nil {
 			return err
 		}

@@ -36,6 +36,9 @@ type Options struct {
 	// meant for another are refused. Everybody may know it. Empty: none.
 	Instance string
 
+	// Secret is what it proves itself with to commands. nil: it cannot.
+	Secret []byte
+
 	Memory *service.Service // nil: it is off
 	TLS    *tls.Config      // nil: none
 	Log    *slog.Logger
@@ -126,7 +129,8 @@ func (s *Server) Shutdown(ctx context.Context) error {
 
 // healthz is true while the process lives.
 // Who is healthy it says too, for commands that look for a certain proxy.
-func (s *Server) healthz(w http.ResponseWriter, _ *http.Request) {
+func (s *Server) healthz(w http.ResponseWriter, r *http.Request) {
+	s.prove(w, r)
 	w.Header().Set(InstanceHeader, cmp.Or(s.o.Instance, NoInstance))
 	_, _ = w.Write([]byte("ok\n"))
 }

@@ -11,6 +11,7 @@ import (
 	"bufio"
 	"bytes"
 	"context"
+	"crypto/tls"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -34,6 +35,8 @@ type Options struct {
 	// proxy that answers at Listen is called.
 	DataDir   string
 	ByAddress bool
+
+	open bool // what is asked everybody may answer: nothing needs to be proven
 }
 
 // Client calls the admin side of one proxy.
@@ -53,6 +56,10 @@ const (
 	callTimeout = 30 * time.Second
 	whoTimeout  = 5 * time.Second
 )
+
+// ErrStranger says that what answers does not prove that it is the proxy that is
+// meant: it gets neither the token nor anything of a memory.
+var ErrStranger = errors.New("does not prove that it is the proxy that is meant")
 
 // call makes one call; in may be nil.
 func (c *Client) call(ctx context.Context, timeout time.Duration, method, path string, in, out any) error {
@@ -105,13 +112,19 @@ func (c *Client) send(ctx context.Context, method, path string, body []byte) (*h
 	// No HTTP proxy between: it would get the token, and what is remembered.
 	transport := &http.Transport{Proxy: nil, DisableKeepAlives: true}
 	scheme := "http://"
+	var trust *tls.Config
 	if c.o.Cert != "" {
-		trust, err := certificate.Trusting(c.o.Cert)
-		if err != nil {
+		var err error
+		if trust, err = certificate.Trusting(c.o.Cert); err != nil {
 			return nil, err
 		}
-		scheme, transport.TLSClientConfig = "https://", trust
+		scheme = "https://"
 	}
+	// Each connection is proven before anything is said on it.
+	connect := func(ctx context.Context, network, address string) (net.Conn, error) {
+		return c.connect(ctx, network, address, trust)
+	}
+	transport.DialContext, transport.DialTLSContext = connect, connect
 	req, err := http.NewRequestWithContext(ctx, method, scheme+Reachable(c.o.Listen)+path, bytes.NewReader(body))
 	if err != nil {
 		return nil, fmt.Errorf("ask the admin side: %w", err)
@@ -126,13 +139,19 @@ func (c *Client) send(ctx context.Context, method, path string, body []byte) (*h
 		req.Header.Set("Authorization", "Bearer "+c.o.Token)
 	}
 	resp, err := (&http.Client{Transport: transport}).Do(req)
-	if err != nil {
+	switch {
+	case errors.Is(err, ErrStranger):
+		return nil, c.stranger()
+	case err != nil:
 		return nil, c.silent()
 	}
 	if resp.StatusCode == http.StatusOK {
 		return resp, nil
 	}
 	defer resp.Body.Close()
+	if resp.StatusCode == http.StatusUnauthorized && c.o.open {
+		return nil, fmt.Errorf("%s asks for a token, and does not prove that it is the proxy that is meant: a proxy whose memory is off has no data_dir to prove it with; ask its /readyz, or let its admin side speak TLS (tls.listeners)", c.o.Listen)
+	}
 	if resp.StatusCode == http.StatusUnauthorized {
 		return nil, errors.New("the admin side refuses the token; set admin.token to the proxy's")
 	}
@@ -151,6 +170,13 @@ func (c *Client) silent() error {
 		return fmt.Errorf("%w: admin.listen is off; set it to an address and restart the proxy", ErrNoProxy)
 	}
 	return fmt.Errorf("%w on %s; start one with graphiti-proxy serve, or set admin.listen to the address of the one that runs", ErrNoProxy, c.o.Listen)
+}
+
+func (c *Client) stranger() error {
+	if datadir.Secret(c.o.DataDir) == nil {
+		return fmt.Errorf("%s %w, and gets no token: %s holds no secret to ask it for; run this where the proxy's data_dir is, with the same settings, or let its admin side speak TLS (tls.listeners)", c.o.Listen, ErrStranger, c.o.DataDir)
+	}
+	return fmt.Errorf("%s %w, and gets no token: it does not know the secret in %s; see which program listens there, and set admin.listen and data_dir to the proxy's", c.o.Listen, ErrStranger, c.o.DataDir)
 }
 
 func (c *Client) notOurs() error {

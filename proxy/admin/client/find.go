@@ -23,14 +23,24 @@ func Find(ctx context.Context, o Options) (*Client, error) {
 	}
 	id := datadir.Instance(o.DataDir)
 	var others []string
+	var stranger error
 	for _, address := range c.addresses() {
 		at := c.at(address)
-		switch who, err := at.who(ctx); {
-		case err == nil && id != "" && who == id:
-			return at, nil
+		who, err := at.who(ctx)
+		if err == nil && id != "" && who == id {
+			if err = at.proven(ctx); err == nil {
+				return at, nil
+			}
+		}
+		switch {
+		case errors.Is(err, ErrStranger):
+			stranger = err
 		case err == nil || !errors.Is(err, ErrNoProxy):
 			others = append(others, address)
 		}
+	}
+	if stranger != nil {
+		return nil, fmt.Errorf("%w for data_dir %s: %w", ErrNoProxy, o.DataDir, stranger)
 	}
 	if len(others) > 0 {
 		return nil, fmt.Errorf("%w for data_dir %s; the proxy on %s owns another: set data_dir to that one, or name it with --set admin.listen alone",
@@ -49,8 +59,8 @@ func FindToShow(ctx context.Context, o Options) (*Client, error) {
 	}
 	for _, address := range New(o).addresses() {
 		at := New(o).at(address)
-		if s, asked := at.status(ctx, false); asked == nil && s.DataDir == o.DataDir {
-			return at, nil
+		if s, asked := at.nameless().status(ctx, false); asked == nil && s.DataDir == o.DataDir {
+			return at.nameless(), nil
 		}
 	}
 	return nil, err
@@ -70,7 +80,7 @@ func Forwards(ctx context.Context, o Options) error {
 	if err != nil {
 		return err
 	}
-	return c.call(ctx, callTimeout, http.MethodGet, "/readyz", nil, &struct{}{})
+	return c.nameless().call(ctx, callTimeout, http.MethodGet, "/readyz", nil, &struct{}{})
 }
 
 // InUse says that another process has the data directory and cannot be asked
@@ -107,14 +117,30 @@ func (c *Client) addresses() (list []string) {
 	return list
 }
 
+// proven asks for nothing but the proof.
+func (c *Client) proven(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, whoTimeout)
+	defer cancel()
+	resp, err := c.send(ctx, http.MethodGet, "/healthz", nil)
+	if err == nil {
+		_ = resp.Body.Close()
+	}
+	return err
+}
+
+// nameless is a client that gives no token away, and asks for no proof.
+func (c *Client) nameless() *Client {
+	o := c.o
+	o.Token, o.open = "", true
+	return New(o)
+}
+
 // who is the instance of the proxy that answers. It is asked without the token,
 // which is for nobody else than the proxy that is meant.
 func (c *Client) who(ctx context.Context) (string, error) {
 	ctx, cancel := context.WithTimeout(ctx, whoTimeout)
 	defer cancel()
-	o := c.o
-	o.Token = ""
-	resp, err := New(o).send(ctx, http.MethodGet, "/healthz", nil)
+	resp, err := c.nameless().send(ctx, http.MethodGet, "/healthz", nil)
 	if err != nil {
 		return "", err
 	}

@@ -1,0 +1,46 @@
+package datadir
+
+import (
+	"crypto/rand"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+)
+
+const secretSize = 32 // bytes
+
+func secretFile(dir string) string { return filepath.Join(dir, "secret") }
+
+// Secret is what the proxy that owns a directory and the commands of its user know,
+// and nobody else; nil: the directory has none, or it cannot be read.
+func Secret(dir string) []byte {
+	b, err := os.ReadFile(secretFile(dir)) // #nosec G304 -- our own file
+	if err != nil {
+		return nil
+	}
+	secret, err := hex.DecodeString(strings.TrimSpace(string(b)))
+	if err != nil || len(secret) != secretSize {
+		return nil
+	}
+	return secret
+}
+
+// MakeSecret is Secret, made where there is none. One that cannot be read is
+// replaced: nothing but a proof of the moment depends on it.
+func MakeSecret(dir string) ([]byte, error) {
+	if secret := Secret(dir); secret != nil {
+		return secret, nil
+	}
+	secret := make([]byte, secretSize)
+	_, _ = rand.Read(secret) // which never fails
+	if err := WriteFile(secretFile(dir), []byte(hex.EncodeToString(secret)+"\n")); err != nil {
+		return nil, errors.Join(errors.New("make the secret that commands know the proxy by"), err)
+	}
+	if Secret(dir) == nil {
+		return nil, fmt.Errorf("make the secret that commands know the proxy by: %s cannot be read again", secretFile(dir))
+	}
+	return secret, nil
+}

@@ -1,0 +1,39 @@
+package admin
+
+import (
+	"crypto/hmac"
+	"crypto/sha256"
+	"encoding/hex"
+	"net"
+	"net/http"
+)
+
+// A command asks who answers before it says anything that is worth stealing: it
+// sends a challenge, and the proxy proves that it knows the secret of the data
+// directory.
+const (
+	ChallengeHeader = "X-Graphiti-Challenge"
+	ProofHeader     = "X-Graphiti-Proof"
+
+	// ChallengeSize is the length of a challenge, in hex digits.
+	ChallengeSize = 64
+)
+
+// Proof is what the proxy that knows a secret answers to a challenge, on a
+// connection to an address of its own: whoever passes the challenge on to it is
+// connected to another one.
+func Proof(secret []byte, challenge, address string) string {
+	m := hmac.New(sha256.New, secret)
+	_, _ = m.Write([]byte("graphiti-proxy.admin.1\x00" + challenge + "\x00" + address)) // which never fails
+	return hex.EncodeToString(m.Sum(nil))
+}
+
+// prove answers a challenge, where the proxy has a secret.
+func (s *Server) prove(w http.ResponseWriter, r *http.Request) {
+	challenge := r.Header.Get(ChallengeHeader)
+	at, ok := r.Context().Value(http.LocalAddrContextKey).(net.Addr)
+	if _, err := hex.DecodeString(challenge); err != nil || len(challenge) != ChallengeSize || !ok || s.o.Secret == nil {
+		return
+	}
+	w.Header().Set(ProofHeader, Proof(s.o.Secret, challenge, at.String()))
+}
