@@ -12,6 +12,7 @@ import (
 	"fmt"
 	"log/slog"
 	"os"
+	"strings"
 	"sync"
 	"time"
 )
@@ -120,6 +121,16 @@ func nameIn(text []byte) string {
 		return c.DNSNames[0]
 	case len(c.IPAddresses) > 0:
 		return c.IPAddresses[0].String()
+	}
+	return ""
+}
+
+// Name is a name that a certificate is for, by which a client can reach its server;
+// empty where there is none, or no certificate.
+func Name(file string) string {
+	text, err := os.ReadFile(file)
+	if name := nameIn(text); err == nil && !strings.Contains(name, "*") {
+		return name
 	}
 	return ""
 }

@@ -39,6 +39,7 @@ const (
 	ReasonConsent       Reason = "consent"
 	ReasonOptOut        Reason = "opt_out"
 	ReasonUntrusted     Reason = "untrusted"
+	ReasonNobody        Reason = "nobody"    // no person and no actor is known
 	ReasonPlace         Reason = "place"     // it is not known where the request takes place
 	ReasonForgotten     Reason = "forgotten" // a block of the conversation was emptied
 	ReasonState         Reason = "state"     // a file of data_dir cannot be used
@@ -67,7 +68,7 @@ var (
 	Statuses = []Status{StatusRecalled, StatusEmpty, StatusTimeout, StatusError, StatusOff, StatusSkipped}
 	Reasons  = []Reason{
 		ReasonNone, ReasonTitle, ReasonSummary, ReasonProbe, ReasonSubagent, ReasonMachine, ReasonEncoding,
-		ReasonTooLarge, ReasonNoUserMessage, ReasonNotPersisted, ReasonConsent, ReasonOptOut, ReasonUntrusted, ReasonPlace, ReasonForgotten, ReasonState, ReasonBusy, ReasonWeak,
+		ReasonTooLarge, ReasonNoUserMessage, ReasonNotPersisted, ReasonConsent, ReasonOptOut, ReasonUntrusted, ReasonNobody, ReasonPlace, ReasonForgotten, ReasonState, ReasonBusy, ReasonWeak,
 	}
 	Sources = []Source{"", SourceLive, SourceCache, SourceStale, SourceSticky}
 )

@@ -23,7 +23,7 @@ func (s *decider) barred(m *Memory, h *fasthttp.RequestHeader) *refusal {
 	case m.Planner == nil:
 		return off(m.Off, "")
 	case m.Identity.Multi && !identity.ShowsCredential(h):
-		return off(inject.ReasonNone, nobody)
+		return off(inject.ReasonNobody, nobody)
 	case !m.Identity.Multi && identity.FromWeb(h):
 		s.warnForeign(h)
 		return off(inject.ReasonUntrusted, fromWeb)
@@ -46,7 +46,7 @@ func (s *decider) stranger(r *request, caller *identity.Caller) *refusal {
 	case caller.Contradicts:
 		return off(inject.ReasonUntrusted, contradicts)
 	case !caller.Known:
-		return off(inject.ReasonNone, nobody)
+		return off(inject.ReasonNobody, nobody)
 	case caller.Foreign:
 		s.warnForeign(r.head)
 		return off(inject.ReasonUntrusted, fromWeb)

@@ -26,13 +26,17 @@ func TestNamedUpstream(t *testing.T) {
 		{"/u/local/", local, "/base/", s},
 		{"/u/local/u/local/x", local, "/base/u/local/x", s},
 		{"http://proxy/u/local/v1/models", local, "/base/v1/models", s},
-		{"/u/local", usual, "/u/local", s},
-		{"/u/local?a/b", usual, "/u/local?a/b", s},
+		{"/u/local", nil, "", s},
+		{"/u/local?a/b", nil, "", s},
+		{"//u/local/v1/models", nil, "", s},
+		{"/U/local/v1/models", nil, "", s},
+		{"/./u/local/v1/models", nil, "", s},
+		{"/%75/local/v1/models", nil, "", s},
 		{"/v1/u/local/x", usual, "/v1/u/local/x", s},
 		{"/u/locl/v1/models", nil, "", s},
 		{"/u/Local/v1/models", nil, "", s},
 		{"/u/openai/v1/models", nil, "", s},
-		{"/u//v1/models", usual, "/u//v1/models", s},
+		{"/u//v1/models", nil, "", s},
 		{"/u/local/v1/models", usual, "/u/local/v1/models", plain}, // which has no names at all
 	} {
 		before := len(usual.requests()) + len(local.requests())

@@ -43,6 +43,9 @@ func (s *Server) match(h *fasthttp.RequestHeader) route {
 // routeOf is the route of a request, and the name of its API's upstream.
 func routeOf(h *fasthttp.RequestHeader) (r route, api string) {
 	path, _, _ := bytes.Cut(wire.OriginForm(h.RequestURI()), []byte{'?'})
+	for bytes.HasPrefix(path, []byte("//")) {
+		path = path[1:] // a base address with a slash at its end, or a client that adds one
+	}
 	found := registry.Find(dialect.Request{Method: h.Method(), Path: path, Header: h})
 	r = route{match: found.Match, speaks: found.Speaks}
 	switch found.Use {

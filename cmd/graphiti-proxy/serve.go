@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"net"
 	"os"
 	"os/signal"
 	"syscall"
@@ -15,6 +16,7 @@ import (
 
 	"github.com/graphiti-proxy/graphiti-proxy/budget"
 	"github.com/graphiti-proxy/graphiti-proxy/capture"
+	"github.com/graphiti-proxy/graphiti-proxy/certificate"
 	"github.com/graphiti-proxy/graphiti-proxy/cli"
 	"github.com/graphiti-proxy/graphiti-proxy/config"
 	"github.com/graphiti-proxy/graphiti-proxy/proxy/admin/client"
@@ -138,7 +140,7 @@ func beginApp(ctx context.Context, cfg *config.Config, log *slog.Logger) (*app, 
 func banner(w io.Writer, settings string, a *app) {
 	adminAddr := "off"
 	if a.admin != nil {
-		adminAddr = scheme(a.cfg, "admin") + client.Reachable(a.admin.Addr().String())
+		adminAddr = address(a.cfg, "admin", a.cfg.Admin.Listen, a.admin.Addr())
 	}
 	base := a.base()
 	fmt.Fprintf(w, `settings: %s
@@ -159,7 +161,25 @@ graphiti-proxy %s
 
 // base is the address that clients of this machine use.
 func (a *app) base() string {
-	return scheme(a.cfg, "client") + client.Reachable(a.proxy.Addr().String())
+	return address(a.cfg, "client", a.cfg.Listen, a.proxy.Addr())
+}
+
+// address is where a listener is reached from this machine: at the host that it was
+// set to, which the system may spell otherwise, and the port that it has got. One
+// that listens on all addresses and speaks TLS is reached by a name of its
+// certificate, where that has any.
+func address(cfg *config.Config, side, set string, at net.Addr) string {
+	host, _, err := net.SplitHostPort(set)
+	_, port, bad := net.SplitHostPort(at.String())
+	if err != nil || bad != nil {
+		return scheme(cfg, side) + client.Reachable(at.String())
+	}
+	reached := client.Reachable(net.JoinHostPort(host, port))
+	ip := net.ParseIP(host)
+	if name := certificate.Name(cfg.TLS.Cert); name != "" && cfg.TLSFor(side) && (host == "" || ip != nil && ip.IsUnspecified()) {
+		reached = net.JoinHostPort(name, port)
+	}
+	return scheme(cfg, side) + reached
 }
 
 // begun says the same in the log, for who reads that.

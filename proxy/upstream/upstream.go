@@ -10,7 +10,10 @@ import (
 	"crypto/tls"
 	"fmt"
 	"maps"
+	"net/url"
+	"path"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/valyala/fasthttp"
@@ -78,7 +81,7 @@ func (s Set) Named(h *fasthttp.RequestHeader) (name string, u *wire.Upstream) {
 	}
 	found, rest := cut(h.RequestURI())
 	if found == nil {
-		return "", nil
+		return misspelt(h.RequestURI()), nil
 	}
 	if name = string(found); !ofAPI(name) {
 		u = s[name]
@@ -88,6 +91,37 @@ func (s Set) Named(h *fasthttp.RequestHeader) (name string, u *wire.Upstream) {
 	}
 	return name, u
 }
+
+// misspelt is what a path names in another spelling than /u/<name>/…, such as
+// //u/<name>, /U/<name> or /x/../u/<name>; empty: it names nothing. What is meant
+// for a server with a name, key and all, must not go to another one.
+func misspelt(target []byte) (name string) {
+	raw, _, _ := bytes.Cut(wire.OriginForm(target), []byte{'?'})
+	if !bytes.ContainsAny(raw, `%\`) && !bytes.Contains(raw, []byte("//")) && !bytes.Contains(raw, []byte("/.")) && !bytes.HasPrefix(raw, []byte("/u")) && !bytes.HasPrefix(raw, []byte("/U")) {
+		return "" // as nearly all are
+	}
+	p := string(raw)
+	for range maxEncoded {
+		decoded, err := url.PathUnescape(p)
+		if err != nil || decoded == p {
+			break
+		}
+		p = decoded
+	}
+	p = strings.ToLower(path.Clean("/" + strings.ReplaceAll(p, `\`, "/")))
+	if p == "/u" {
+		return "u"
+	}
+	rest, ok := strings.CutPrefix(p, "/u/")
+	if !ok {
+		return ""
+	}
+	name, _, _ = strings.Cut(rest, "/")
+	return name
+}
+
+// maxEncoded is how many times over a path may be percent-encoded.
+const maxEncoded = 4
 
 // Strip takes the name of an upstream from a request's path, whether or not
 // there is such an upstream; empty: it names none.
@@ -102,10 +136,10 @@ func Strip(h *fasthttp.RequestHeader) (name string) {
 
 // cut cuts /u/<name>/… before the second slash; nil: the target has another form.
 func cut(target []byte) (name, rest []byte) {
-	path, ok := bytes.CutPrefix(wire.OriginForm(target), []byte("/u/"))
-	i := bytes.IndexByte(path, '/')
-	if q := bytes.IndexByte(path, '?'); !ok || i <= 0 || q >= 0 && q < i {
+	named, ok := bytes.CutPrefix(wire.OriginForm(target), []byte("/u/"))
+	i := bytes.IndexByte(named, '/')
+	if q := bytes.IndexByte(named, '?'); !ok || i <= 0 || q >= 0 && q < i {
 		return nil, nil
 	}
-	return path[:i], path[i:]
+	return named[:i], named[i:]
 }

@@ -1,0 +1,29 @@
+package proxy
+
+import (
+	"testing"
+
+	"github.com/valyala/fasthttp"
+)
+
+// TestAPIsBehindRepeatedSlashes: a base address with a slash at its end, or a client
+// that adds one, sends no key to another provider.
+func TestAPIsBehindRepeatedSlashes(t *testing.T) {
+	const live = "ws/google.ai.generativelanguage.v1beta.GenerativeService.BidiGenerateContent?key=k"
+	for target, want := range map[string]string{
+		"/" + live: "gemini", "//" + live: "gemini", "///" + live: "gemini",
+		"//v1beta/models/gemini-3:generateContent": "gemini", "//v1/messages": "anthropic", "//v1/chat/completions": "openai",
+		"/x//" + live: "openai",
+	} {
+		var h fasthttp.RequestHeader
+		h.SetMethod("POST")
+		h.SetRequestURI(target)
+		r, api := routeOf(&h)
+		if api != want {
+			t.Errorf("%s goes to %s", target, api)
+		}
+		if understood := r.dialect != nil; understood != (want != "gemini" && target[:2] == "//" || target == "//v1beta/models/gemini-3:generateContent") {
+			t.Errorf("%s is understood: %v", target, understood)
+		}
+	}
+}
