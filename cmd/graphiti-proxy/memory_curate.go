@@ -181,7 +181,7 @@ func newMemoryPromoteCommand() *cobra.Command {
 	cli.Complete(c, "kind", graphiti.Kinds...)
 	cli.Complete(c, "scope", "user", "workspace", "session", "agent")
 	cli.JSONFlag(c)
-	c.RunE = withMemory(func(c *cobra.Command, args []string, m *opened) error {
+	c.RunE = makingMemory(func(c *cobra.Command, args []string, m *opened) error {
 		p.Text = strings.Join(args, " ")
 		if p.Text == "-" {
 			b, err := io.ReadAll(io.LimitReader(os.Stdin, 1<<20))

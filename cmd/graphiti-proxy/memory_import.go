@@ -35,7 +35,7 @@ func newMemoryImportCommand() *cobra.Command {
 	}
 	s := selectorFlags(c)
 	cli.JSONFlag(c)
-	c.RunE = withMemory(func(c *cobra.Command, args []string, m *opened) error {
+	c.RunE = makingMemory(func(c *cobra.Command, args []string, m *opened) error {
 		file, size, err := service.OpenImport(args[0])
 		if err != nil {
 			return err

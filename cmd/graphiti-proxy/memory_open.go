@@ -4,7 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"log/slog"
+	"os"
 	"path/filepath"
 	"time"
 
@@ -80,8 +82,18 @@ func target(cfg *config.Config) client.Options {
 	return o
 }
 
-// withMemory runs a command about memory.
+// withMemory runs a command about what is remembered.
 func withMemory(f func(c *cobra.Command, args []string, m *opened) error) func(*cobra.Command, []string) error {
+	return openedFor(f, false)
+}
+
+// makingMemory likewise, for a command that remembers something itself: it may be
+// the first one.
+func makingMemory(f func(c *cobra.Command, args []string, m *opened) error) func(*cobra.Command, []string) error {
+	return openedFor(f, true)
+}
+
+func openedFor(f func(c *cobra.Command, args []string, m *opened) error, makes bool) func(*cobra.Command, []string) error {
 	return func(c *cobra.Command, args []string) error {
 		cfg, err := cli.LoadConfig(c)
 		if err != nil {
@@ -90,7 +102,7 @@ func withMemory(f func(c *cobra.Command, args []string, m *opened) error) func(*
 		if err := nameWorkspace(c, cfg); err != nil {
 			return err
 		}
-		m, err := openForCommand(c.Context(), cfg)
+		m, err := openForCommand(c.Context(), cfg, makes)
 		if err != nil {
 			return err
 		}
@@ -99,9 +111,18 @@ func withMemory(f func(c *cobra.Command, args []string, m *opened) error) func(*
 	}
 }
 
+// misnamed is an error where data_dir was set, and there is no such directory: one
+// that reads does not make it. The usual one may be made at any time.
+func misnamed(cfg *config.Config) error {
+	if _, err := os.Stat(cfg.DataDir); errors.Is(err, fs.ErrNotExist) && cfg.Origin("data_dir") != "default" {
+		return fmt.Errorf("data_dir: there is no %s, and so nothing is remembered there; name the directory in which the proxy keeps its memory", cfg.DataDir)
+	}
+	return nil
+}
+
 // openForCommand finds the proxy that runs, else opens its files for as long as
-// the command takes.
-func openForCommand(ctx context.Context, cfg *config.Config) (*opened, error) {
+// the command takes. makes says that a data directory may be made for it.
+func openForCommand(ctx context.Context, cfg *config.Config, makes bool) (*opened, error) {
 	to := target(cfg)
 	running, found := client.Find(ctx, to)
 	if found == nil {
@@ -109,6 +130,11 @@ func openForCommand(ctx context.Context, cfg *config.Config) (*opened, error) {
 	}
 	if to.ByAddress || !errors.Is(found, client.ErrNoProxy) {
 		return nil, found
+	}
+	if !makes && !cfg.RemoteMemory() {
+		if err := misnamed(cfg); err != nil {
+			return nil, err
+		}
 	}
 	// What it would log is not what was asked for.
 	a, err := openStopped(cfg, slog.New(slog.DiscardHandler))

@@ -25,6 +25,9 @@ func newRepairCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
+			if err := misnamed(cfg); err != nil {
+				return err
+			}
 			lock, err := datadir.Acquire(cfg.DataDir, datadir.Command)
 			if err != nil {
 				return err

@@ -138,3 +138,22 @@ func TestProofIsForOneAddress(t *testing.T) {
 		}
 	}
 }
+
+// TestCommandsThatReadMakeNoDirectory: a mistyped data_dir is named, and not made.
+func TestCommandsThatReadMakeNoDirectory(t *testing.T) {
+	t.Parallel()
+	for _, args := range [][]string{
+		{"memory", "show"}, {"memory", "search", "cat"}, {"memory", "export"}, {"memory", "forget", "--user", "me", "--yes"},
+		{"queue", "status"}, {"queue", "list"}, {"queue", "retry", "--all"}, {"status"}, {"repair"}, {"config", "check"}, {"config", "print"},
+	} {
+		home := t.TempDir()
+		dir := filepath.Join(home, "typo")
+		_, err := command(t, home, append(args, "--set", "data_dir="+dir)...)
+		if _, made := os.Stat(dir); made == nil {
+			t.Errorf("%v made the directory", args)
+		}
+		if args[0] == "memory" && (err == nil || !strings.Contains(err.Error(), dir) || !strings.Contains(err.Error(), "data_dir")) {
+			t.Errorf("%v: %v", args, err)
+		}
+	}
+}
