@@ -125,6 +125,7 @@ func TestPrometheusAcceptsWhatWeShowAndAsk(t *testing.T) {
 	}
 	tool(t, metrics.Bytes(), "promtool", "check", "metrics")
 	tool(t, nil, "promtool", "check", "rules", "../deploy/prometheus/alerts.yaml")
+	tool(t, nil, "promtool", "check", "config", "../deploy/prometheus/scrape.yaml")
 
 	var dashboard struct {
 		Panels []struct{ Targets []struct{ Expr string } }

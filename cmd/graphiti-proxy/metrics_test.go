@@ -132,6 +132,7 @@ func TestAlertsHaveARunbook(t *testing.T) {
 		return string(b)
 	}
 	docs, alerts, scrape := read("docs", "metrics.md"), read("deploy", "prometheus", "alerts.yaml"), read("deploy", "prometheus", "scrape.yaml")
+	inKubernetes := read("deploy", "prometheus", "scrape-kubernetes.yaml")
 	var rules struct {
 		Groups []struct {
 			Rules []struct {
@@ -155,15 +156,15 @@ func TestAlertsHaveARunbook(t *testing.T) {
 				t.Errorf("%s takes the rate of what is no counter", r.Alert)
 			}
 			for _, m := range regexp.MustCompile(`job="([^"]+)"`).FindAllStringSubmatch(r.Expr, -1) {
-				if !strings.Contains(scrape, "job_name: "+m[1]+"\n") {
-					t.Errorf("%s asks for the job %s, which scrape.yaml does not have", r.Alert, m[1])
+				if job := "job_name: " + m[1] + "\n"; !strings.Contains(scrape, job) || !strings.Contains(inKubernetes, job) {
+					t.Errorf("%s asks for the job %s, which a scrape configuration does not have", r.Alert, m[1])
 				}
 			}
 		}
 	}
 	for _, file := range []string{"graphiti-proxy.yaml", "replicas.yaml"} {
-		if k := read("deploy", "kubernetes", file); !strings.Contains(k, `prometheus.io/scrape: "true", prometheus.io/port: "8788"`) || !strings.Contains(scrape, "prometheus_io_scrape") {
-			t.Errorf("the pods of %s are not those that scrape.yaml looks for", file)
+		if k := read("deploy", "kubernetes", file); !strings.Contains(k, `prometheus.io/scrape: "true", prometheus.io/port: "8788"`) || !strings.Contains(inKubernetes, "prometheus_io_scrape") {
+			t.Errorf("the pods of %s are not those that scrape-kubernetes.yaml looks for", file)
 		}
 	}
 }

@@ -75,7 +75,7 @@ func parseHead(b []byte, n int, h *AnswerHead) error {
 func (h *AnswerHead) parseFields() error {
 	var coded, connection bool
 	for name, value := range FieldLines(h.Fields) {
-		if len(name) == 0 {
+		if len(name) == 0 || bytes.IndexByte(value, '\r') >= 0 { // which some take for the end of a line
 			return errBadHead
 		}
 		switch {

@@ -16,6 +16,7 @@ type chunkTracker struct {
 	line  int   // bytes of the current size or trailer line
 	size  int64 // the size read so far
 	digit int   // digits read
+	cr    bool  // the byte before was a carriage return
 }
 
 type chunkState uint8
@@ -59,9 +60,12 @@ func (t *chunkTracker) done() bool { return t.state == chunkDone }
 
 // step takes one byte that is not payload.
 func (t *chunkTracker) step(c byte) error {
-	if t.line++; t.line > maxChunkLine {
+	// Both signs of a line's end, or neither: whoever takes one alone for an end
+	// reads other chunks (RFC 9112 section 2.2).
+	if t.line++; t.line > maxChunkLine || t.cr != (c == '\n') {
 		return errBadChunk
 	}
+	t.cr = c == '\r'
 	switch t.state {
 	case chunkSize:
 		if d := hexDigit(c); d >= 0 {
