@@ -37,7 +37,7 @@ func (a *app) status(ctx context.Context, fresh bool) health.Status {
 		s.Owner = a.service.Owner()
 	}
 	if a.proxy != nil {
-		s.Listen = a.proxy.Addr().String()
+		s.Listen = listening(a.cfg.Listen, a.proxy.Addr())
 		for _, c := range a.proxy.Clients() {
 			s.Clients = append(s.Clients, health.Client(c))
 		}

@@ -164,17 +164,27 @@ func (a *app) base() string {
 	return address(a.cfg, "client", a.cfg.Listen, a.proxy.Addr())
 }
 
-// address is where a listener is reached from this machine: at the host that it was
-// set to, which the system may spell otherwise, and the port that it has got. One
-// that listens on all addresses and speaks TLS is reached by a name of its
-// certificate, where that has any.
-func address(cfg *config.Config, side, set string, at net.Addr) string {
+// listening is where a listener listens: the host that it was set to, which the
+// system may spell otherwise, and the port that it has got.
+func listening(set string, at net.Addr) string {
 	host, _, err := net.SplitHostPort(set)
 	_, port, bad := net.SplitHostPort(at.String())
 	if err != nil || bad != nil {
-		return scheme(cfg, side) + client.Reachable(at.String())
+		return at.String()
 	}
-	reached := client.Reachable(net.JoinHostPort(host, port))
+	return net.JoinHostPort(host, port)
+}
+
+// address is where a listener is reached from this machine. One that listens on all
+// addresses and speaks TLS is reached by a name of its certificate, where that has
+// any.
+func address(cfg *config.Config, side, set string, at net.Addr) string {
+	listens := listening(set, at)
+	host, port, err := net.SplitHostPort(listens)
+	reached := client.Reachable(listens)
+	if err != nil {
+		return scheme(cfg, side) + reached
+	}
 	ip := net.ParseIP(host)
 	if name := certificate.Name(cfg.TLS.Cert); name != "" && cfg.TLSFor(side) && (host == "" || ip != nil && ip.IsUnspecified()) {
 		reached = net.JoinHostPort(name, port)
