@@ -100,7 +100,13 @@ func ServeFlags(c *cobra.Command) {
 	c.Flags().String("listen", "", "`address` where clients connect, such as 127.0.0.1:8787")
 	c.Flags().String("upstream", "", "`URL` of the provider with OpenAI's API, such as https://openrouter.ai/api")
 	c.Flags().String("memory", "", "`URL` of Graphiti, in place of the embedded memory; needs memory.consent")
+	for name := range settingFlags {
+		_ = c.Flags().SetAnnotation(name, isSetting, []string{}) // the flag is there
+	}
 }
+
+// isSetting marks the flags of ServeFlags.
+const isSetting = "setting"
 
 // LoadConfig reads the settings that a command line, the environment and the
 // file give.
@@ -122,7 +128,7 @@ func LoadConfig(c *cobra.Command) (*config.Config, error) {
 		flags[key] = value
 	}
 	for name, key := range settingFlags {
-		if f := c.Flags().Lookup(name); f != nil && f.Changed {
+		if f := c.Flags().Lookup(name); f != nil && f.Changed && f.Annotations[isSetting] != nil { // another command's may mean something else
 			flags[key] = f.Value.String()
 		}
 	}

@@ -95,7 +95,7 @@ func TestStrangerOnTheAdminPort(t *testing.T) {
 	}
 	// The provider's key goes where clients send theirs, whatever a status says.
 	elsewhere := newStranger(t, lone, "").Listener.Addr().String()
-	if _, err := command(t, t.TempDir(), "test", "--set", "admin.listen="+elsewhere); err == nil || !strings.Contains(err.Error(), "no key is sent") {
+	if _, err := command(t, t.TempDir(), "test", "--upstream", "openai", "--set", "admin.listen="+elsewhere); err == nil || !strings.Contains(err.Error(), "no key is sent") {
 		t.Errorf("test, where the status names another listener: %v", err)
 	}
 	// The proxy itself is asked as before, also where a stranger answers first.
