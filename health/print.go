@@ -50,6 +50,7 @@ func (s *Status) Print(w io.Writer) {
 	if m.Remedy != "" {
 		fmt.Fprintf(w, "          to do: %s\n", m.Remedy)
 	}
+	s.printUnconfirmed(w)
 	PrintQueue(w, &s.Queue)
 	for _, name := range slices.Sorted(maps.Keys(s.UnknownTags)) {
 		n, begin := int(s.UnknownTags[name]), "begin"
@@ -61,6 +62,23 @@ func (s *Status) Print(w io.Writer) {
 	}
 	if len(s.Waiting) > 0 {
 		fmt.Fprintf(w, "settings  changed in the file, restart to apply: %s\n", strings.Join(s.Waiting, ", "))
+	}
+}
+
+// maxUnconfirmed bounds the people whom Print lists.
+const maxUnconfirmed = 10
+
+func (s *Status) printUnconfirmed(w io.Writer) {
+	n := len(s.Unconfirmed)
+	if n == 0 {
+		return
+	}
+	fmt.Fprintf(w, "people    nothing is recalled or kept for %d of identity.users_file until you confirm who they are\n", n)
+	for _, u := range s.Unconfirmed[:min(n, maxUnconfirmed)] {
+		fmt.Fprintf(w, "          %s: %s\n          to do: %s\n", terminal.Printable(u.ID), terminal.Printable(u.Why), terminal.Printable(u.Remedy))
+	}
+	if n > maxUnconfirmed {
+		fmt.Fprintf(w, "          to see all of them: graphiti-proxy status --json\n")
 	}
 }
 

@@ -39,6 +39,10 @@ type Status struct {
 	// delivered, because they are not proven to be forgotten.
 	Blocked []string `json:"blocked_groups,omitempty"`
 
+	// Unconfirmed are the registered people who have no memory, because it is
+	// not certain that it is theirs.
+	Unconfirmed []Unconfirmed `json:"unconfirmed_people,omitempty"`
+
 	// UnknownTags are the turns since the start whose kept words begin with a tag
 	// that no rule knows, by the client's name.
 	UnknownTags map[string]int64 `json:"unknown_tags,omitempty"`
@@ -46,6 +50,13 @@ type Status struct {
 	// Waiting are the settings that have changed in the file and count after a
 	// restart.
 	Waiting []string `json:"need_a_restart,omitempty"`
+}
+
+// Unconfirmed is a registered person who has no memory.
+type Unconfirmed struct {
+	ID     string `json:"id"`
+	Why    string `json:"why"`
+	Remedy string `json:"to_do"`
 }
 
 // Memory says in words whether the memory works.
