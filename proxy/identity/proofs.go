@@ -17,6 +17,10 @@ type Doubt struct {
 	// none that belonged to Memory is theirs.
 	Was   string
 	Taken string // the id of the person who has that memory now; empty: nobody
+
+	// Heir is the id of the person whose key or identity belonged to Memory.
+	// Empty: nobody who is registered has one.
+	Heir string
 }
 
 // Judged are people who were compared with what belonged to whom before.
@@ -31,7 +35,7 @@ type Judged struct {
 // Judge compares people with the memory that each of their keys and identities
 // belonged to before. In doubt are those who have one that belonged to another
 // memory, and those whose memory is known, but by nothing that is still theirs.
-// Without an id that a key or an identity stands beside nothing is noticed.
+// Of a person without keys and identities nothing is noticed.
 func Judge(list []Person, known map[[32]byte]string) Judged {
 	j := Judged{people: slices.Clone(list), Claims: make(map[[32]byte]string)}
 	byMemory := make(map[string]string, len(list))
@@ -58,6 +62,13 @@ func Judge(list []Person, known map[[32]byte]string) Judged {
 		for _, p := range proofs {
 			if known[p] == "" {
 				j.Claims[p] = d.Memory
+			}
+		}
+	}
+	for _, d := range j.Doubts {
+		for i := range j.Doubts {
+			if j.Doubts[i].Memory == d.Was {
+				j.Doubts[i].Heir = d.ID
 			}
 		}
 	}
@@ -105,8 +116,10 @@ func (d *Doubt) Why() string {
 func (d *Doubt) Remedy() string {
 	accept := "graphiti-proxy registry accept " + d.ID
 	switch {
+	case d.Was == "" && d.Heir != "":
+		return fmt.Sprintf("what is held may be the memory of %s: confirm %s first", d.Heir, d.Heir)
 	case d.Was == "":
-		return fmt.Sprintf("if %s is the same person with other keys, run %s; if it is somebody else, run graphiti-proxy memory forget --user %s before", d.ID, accept, d.ID)
+		return fmt.Sprintf("if %s is the same person with other keys, run %s; if it is somebody else, run graphiti-proxy memory forget --user %s, and then %s", d.ID, accept, d.ID, accept)
 	case d.Taken != "":
 		return fmt.Sprintf("if %s was renamed, give %s another id, write key: %s beside id: %s in identity.users_file, and reload; if only the key or the identity has another owner now, run %s", d.ID, d.Taken, d.Was, d.ID, accept)
 	}

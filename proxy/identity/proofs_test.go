@@ -37,7 +37,7 @@ func TestWhoseMemoryItIsIsJudged(t *testing.T) {
 		{"somebody left", []Person{ann}, ""},
 		{"renamed", []Person{{ID: "joshua", Keys: k1, Identities: github}, ann}, "joshua was user:josh"},
 		{"renamed, with one of the proofs", []Person{{ID: "joshua", Identities: github}}, "joshua was user:josh"},
-		{"renamed, and the id is somebody else's", []Person{{ID: "joshua", Keys: k1}, {ID: "josh", Keys: k3}}, "joshua was user:josh, taken by josh; josh"},
+		{"renamed, and the id is somebody else's", []Person{{ID: "joshua", Keys: k1}, {ID: "josh", Keys: k3}}, "joshua was user:josh, taken by josh; josh may be joshua"},
 		{"renamed, with the key of the memory", []Person{{ID: "joshua", Key: "user:josh", Keys: k1}}, ""},
 		{"renamed, with the key of the memory and other proofs", []Person{{ID: "joshua", Key: "user:josh", Keys: k3}}, "joshua"},
 		{"the id is somebody else's", []Person{{ID: "josh", Keys: k3}, ann}, "josh"},
@@ -54,6 +54,9 @@ func TestWhoseMemoryItIsIsJudged(t *testing.T) {
 			text := d.ID
 			if d.Was != "" {
 				text += " was " + d.Was
+			}
+			if d.Was == "" && d.Heir != "" {
+				text += " may be " + d.Heir
 			}
 			if d.Taken != "" {
 				text += ", taken by " + d.Taken
@@ -105,5 +108,38 @@ func TestOneMemoryIsOnePersons(t *testing.T) {
 		if _, err := readPeople(t, tc.text); err == nil || err.Error() != tc.want {
 			t.Errorf("%q: %v", tc.text, err)
 		}
+	}
+}
+
+// TestWhatToDoAboutADoubt is true in each case: nobody is sent to forget what
+// may be another person's.
+func TestWhatToDoAboutADoubt(t *testing.T) {
+	key := []string{"sha256:01"}
+	known := remembered([]Person{{ID: "josh", Keys: key}})
+	for _, tc := range []struct {
+		name string
+		now  []Person
+		want []string
+	}{
+		{"renamed", []Person{{ID: "joshua", Keys: key}}, []string{"if joshua was renamed, write key: user:josh beside id: joshua in identity.users_file, and reload; if not, run graphiti-proxy registry accept joshua"}},
+		{"given away", []Person{{ID: "josh", Keys: []string{"sha256:02"}}}, []string{"if josh is the same person with other keys, run graphiti-proxy registry accept josh; if it is somebody else, run graphiti-proxy memory forget --user josh, and then graphiti-proxy registry accept josh"}},
+		{"both", []Person{{ID: "joshua", Keys: key}, {ID: "josh", Keys: []string{"sha256:02"}}}, []string{
+			"if joshua was renamed, give josh another id, write key: user:josh beside id: joshua in identity.users_file, and reload; if only the key or the identity has another owner now, run graphiti-proxy registry accept joshua",
+			"what is held may be the memory of joshua: confirm joshua first",
+		}},
+	} {
+		doubts := Judge(tc.now, known).Doubts
+		if len(doubts) != len(tc.want) {
+			t.Errorf("%s: %+v", tc.name, doubts)
+			continue
+		}
+		for i := range doubts {
+			if got := doubts[i].Remedy(); got != tc.want[i] || !doubts[i].Named() {
+				t.Errorf("%s: %s", tc.name, got)
+			}
+		}
+	}
+	if d := (&Doubt{ID: "a", Memory: "user:a", Was: "github_login:octocat"}); d.Named() {
+		t.Error("an identity is taken for an id")
 	}
 }
