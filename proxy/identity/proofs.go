@@ -65,12 +65,12 @@ func Judge(list []Person, known map[[32]byte]string) Judged {
 			}
 		}
 	}
+	heirs := make(map[string]string)
 	for _, d := range j.Doubts {
-		for i := range j.Doubts {
-			if j.Doubts[i].Memory == d.Was {
-				j.Doubts[i].Heir = d.ID
-			}
-		}
+		heirs[d.Was] = d.ID
+	}
+	for i := range j.Doubts {
+		j.Doubts[i].Heir = heirs[j.Doubts[i].Memory]
 	}
 	return j
 }
