@@ -24,9 +24,14 @@ type people struct {
 	retries  sync.WaitGroup
 }
 
-// readPeopleWithin bounds what a start, a reload and a replica's event wait for
-// the state.
-const readPeopleWithin = 10 * time.Second
+const (
+	// readPeopleWithin bounds what a start, a reload and a replica's event wait
+	// for the state.
+	readPeopleWithin = 10 * time.Second
+
+	// retryPeopleEvery is how often a state is asked that could not be read.
+	retryPeopleEvery = time.Second
+)
 
 // judge compares people with what belonged to whom before. Its caller holds
 // a.people.mu until take.
@@ -116,7 +121,7 @@ func (a *app) retryPeople(p *cache.Proofs) {
 		select {
 		case <-a.people.base.Done():
 			return
-		case <-time.After(readPeopleWithin):
+		case <-time.After(retryPeopleEvery):
 		}
 		a.people.mu.Lock()
 		failed = a.checkLocked(p) != nil

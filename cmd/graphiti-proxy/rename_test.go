@@ -211,3 +211,29 @@ func TestReplicasKnowWhoIsAccepted(t *testing.T) {
 		t.Error("a replica that starts does not know")
 	}
 }
+
+// TestPeopleWaitForRedis: whose memory is whose cannot be told before it is read.
+func TestPeopleWaitForRedis(t *testing.T) {
+	t.Parallel()
+	g, err := graphititest.Start(graphititest.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer g.Close()
+	r := redistest.Start(t)
+	file := filepath.Join(t.TempDir(), "users.yaml")
+	registered(t, file, "id: josh, "+keyOf("sk-josh"))
+	r.Kill()
+	w := start(t, t.TempDir(), map[string]string{
+		"memory.backend": "graphiti", "memory.endpoint": g.URL(), "memory.consent": "true", "state.backend": "redis", "state.redis_url": r.URL(),
+		"identity.mode": "multi", "identity.users_file": file,
+	})
+	if _, header, _ := w.say(fact, "Authorization", "Bearer sk-josh"); !strings.HasSuffix(header, "reason=untrusted") {
+		t.Error(header)
+	}
+	r.Up()
+	waitUntil(t, "Redis to be read", func() bool {
+		_, header, _ := w.say(fact, "Authorization", "Bearer sk-josh")
+		return !strings.HasPrefix(header, "off;")
+	})
+}
