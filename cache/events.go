@@ -14,6 +14,10 @@ const (
 
 	// EventGeneration says that something is to be forgotten, or is.
 	EventGeneration = "generation"
+
+	// EventProofs says that the memory of a registered person was given to the
+	// keys and identities that they have now.
+	EventProofs = "proofs"
 )
 
 // Apply takes over what another replica keeps.

@@ -42,7 +42,7 @@ func openFile(path string, ttl time.Duration) (*file, error) {
 	// take the last moment with it, which costs those conversations their
 	// newest block and nothing else; a request does not wait for the disk.
 	db, err := sqlite.Open(path, sqlite.Options{Migrations: sqlite.Migrations(schemas), Sync: sqlite.SyncNormal,
-		Holds: "the blocks that running conversations were given, which session they belong to, and which memory is still to be forgotten"})
+		Holds: "the blocks that running conversations were given, which session they belong to, which memory is still to be forgotten, and whose memory the keys and identities of registered people belong to"})
 	if err != nil {
 		return nil, fmt.Errorf("open state: %w", err)
 	}

@@ -32,6 +32,7 @@ func script(name string) *redis.Script {
 //	generation             how often something was forgotten
 //	link:<fingerprint>     a session
 //	pending:<fingerprint>  the session of a conversation without an answer
+//	proofs                 whose memory the keys and identities of registered people belong to; they stay
 //	snapshot:<session>     a session's short-term memory
 //	snapshots:<scope>      the keys of snapshots that hold turns of a group, or of a session
 //	standing:<list>        what stands on a card, by when it was laid down; it ends after a year

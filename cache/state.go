@@ -17,6 +17,7 @@ type State struct {
 	Snapshots   *Snapshots
 	Tenants     *Tenants
 	Generations *Generations
+	Proofs      *Proofs
 
 	file *file // nil: replicas share it
 }
@@ -28,7 +29,7 @@ func OpenState(path string, ttl time.Duration) (*State, error) {
 		return nil, err
 	}
 	sessions := sessionFile{f.db}
-	s := newState(decisionFile{f.db, &f.decided}, sessions, snapshotFile{f.db}, tenantFile{f.db}, generationFile{f.db})
+	s := newState(decisionFile{f.db, &f.decided}, sessions, snapshotFile{f.db}, tenantFile{f.db}, generationFile{f.db}, proofFile{f.db})
 	s.file = f
 	err = sessions.loadPending(time.Now(), s.Sessions.remember)
 	if err == nil {
@@ -44,13 +45,14 @@ func OpenState(path string, ttl time.Duration) (*State, error) {
 // removed. The connection stays its owner's.
 func Share(db *redis.DB, ttl time.Duration) *State {
 	r := replicas{db, ttl}
-	return newState(decisionRedis{r}, sessionRedis{r}, snapshotRedis{r}, tenantRedis{r}, generationRedis{r})
+	return newState(decisionRedis{r}, sessionRedis{r}, snapshotRedis{r}, tenantRedis{r}, generationRedis{r}, proofRedis{r})
 }
 
-func newState(d decisionStore, s sessionStore, n snapshotStore, t tenantStore, g generationStore) *State {
+func newState(d decisionStore, s sessionStore, n snapshotStore, t tenantStore, g generationStore, p proofStore) *State {
 	return &State{
 		Decisions: &Decisions{store: d, recent: newByteLRU[[16]byte, recentDecision](decisionsInMemory)},
 		Sessions:  newSessions(s), Snapshots: &Snapshots{n}, Tenants: newTenants(t), Generations: newGenerations(g),
+		Proofs: &Proofs{p},
 	}
 }
 

@@ -48,6 +48,7 @@ func (s *Status) Print(w io.Writer) {
 	if m.Remedy != "" {
 		fmt.Fprintf(w, "          to do: %s\n", m.Remedy)
 	}
+	s.printUnconfirmed(w)
 	PrintQueue(w, &s.Queue)
 	for i := range s.Clients {
 		s.Clients[i].print(w)
@@ -75,6 +76,23 @@ func (c *Client) print(w io.Writer) {
 		"a header X-Graphiti-Workspace names the project: please report the client's version")
 	say(c.NoWords, "request", "has no words of a person", "have no words of a person, and no other has come",
 		"nothing is recalled or kept for it: where a person speaks, please report the client's version")
+}
+
+// maxUnconfirmed bounds the people whom Print lists.
+const maxUnconfirmed = 10
+
+func (s *Status) printUnconfirmed(w io.Writer) {
+	n := len(s.Unconfirmed)
+	if n == 0 {
+		return
+	}
+	fmt.Fprintf(w, "people    nothing is recalled or kept for %d of identity.users_file until you confirm who they are\n", n)
+	for _, u := range s.Unconfirmed[:min(n, maxUnconfirmed)] {
+		fmt.Fprintf(w, "          %s: %s\n          to do: %s\n", terminal.Printable(u.ID), terminal.Printable(u.Why), terminal.Printable(u.Remedy))
+	}
+	if n > maxUnconfirmed {
+		fmt.Fprintf(w, "          to see all of them: graphiti-proxy status --json\n")
+	}
 }
 
 func onOff(b bool) string {

@@ -39,6 +39,10 @@ type Status struct {
 	// delivered, because they are not proven to be forgotten.
 	Blocked []string `json:"blocked_groups,omitempty"`
 
+	// Unconfirmed are the registered people who have no memory, because it is
+	// not certain that it is theirs.
+	Unconfirmed []Unconfirmed `json:"unconfirmed_people,omitempty"`
+
 	// Clients are those for which a rule may no longer match.
 	Clients []Client `json:"clients,omitempty"`
 
@@ -55,6 +59,13 @@ type Client struct {
 	UnknownTags int64  `json:"unknown_tags,omitempty"` // turns whose kept words begin with a tag that no rule knows
 	NoPlace     int64  `json:"no_place,omitempty"`     // requests of which it is not known where they take place
 	NoWords     int64  `json:"no_words,omitempty"`     // requests, all of them, without words of a person
+}
+
+// Unconfirmed is a registered person who has no memory.
+type Unconfirmed struct {
+	ID     string `json:"id"`
+	Why    string `json:"why"`
+	Remedy string `json:"to_do"`
 }
 
 // Memory says in words whether the memory works.

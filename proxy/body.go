@@ -37,6 +37,7 @@ func (s *decider) barred(m *Memory, h *fasthttp.RequestHeader) *refusal {
 const (
 	nobody      = "no person and no actor is known"
 	fromWeb     = "a page of the web may have sent it"
+	doubted     = "the operator has not confirmed who this person of identity.users_file is"
 	contradicts = "a header that says whose memory it is stands twice, with different values, or its signature is not valid"
 )
 
@@ -45,6 +46,8 @@ func (s *decider) stranger(r *request, caller *identity.Caller) *refusal {
 	switch {
 	case caller.Contradicts:
 		return off(inject.ReasonUntrusted, contradicts)
+	case caller.Doubted:
+		return off(inject.ReasonUntrusted, doubted)
 	case !caller.Known:
 		return off(inject.ReasonNobody, nobody)
 	case caller.Foreign:

@@ -9,6 +9,7 @@ func (sv *Service) Listen() {
 	}
 	sv.o.Shared.Listen(sv.o.Name, sv.apply, func() { // what happened meanwhile is not known
 		sv.apply(cache.EventGeneration)
+		sv.apply(cache.EventProofs)
 		sv.o.Facts.DropAll()
 	})
 }
@@ -18,6 +19,9 @@ func (sv *Service) apply(event string) {
 		sv.o.Log.Warn("apply event of another replica failed", "error", err)
 	}
 	sv.o.Facts.Apply(event)
+	if event == cache.EventProofs {
+		sv.o.People.Check()
+	}
 	if event != cache.EventGeneration {
 		return
 	}

@@ -39,6 +39,8 @@ type Options struct {
 	Resolve    func(user string) string
 	Registered func(key string) (name string, ok bool)
 
+	People People // those who are registered
+
 	Settings Settings
 	Log      *slog.Logger
 }

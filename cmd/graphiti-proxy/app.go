@@ -48,7 +48,7 @@ type app struct {
 	quiet   *slog.Logger // for what may happen with each request
 	started time.Time
 
-	people   identity.Registry
+	people   people
 	projects *workspace.Projects             // nil in multi mode, where directories say nothing
 	budget   *budget.Budget                  // of what is inspected
 	consent  atomic.Pointer[datadir.Consent] // nil: none is needed, or there is none
@@ -197,7 +197,11 @@ func (a *app) openParts() (proxy.Memory, error) {
 		}
 		a.consent.Store(c)
 	}
-	id, namer, err := a.identity()
+	list, err := identity.LoadPeople(cfg.Identity.UsersFile)
+	if err != nil {
+		return off, err
+	}
+	id, namer, err := a.identityOf(cfg)
 	if err != nil {
 		return off, err
 	}
@@ -210,6 +214,7 @@ func (a *app) openParts() (proxy.Memory, error) {
 	if err != nil {
 		return off, err
 	}
+	a.register(state.Proofs, list)
 	facts, err := cache.NewRecall[[]graphiti.Fact](cache.RecallOptions{
 		Fresh: cfg.Recall.CacheTTL, Stale: 10 * cfg.Recall.CacheTTL, MaxBytes: recallCacheBytes, Shared: a.shared,
 	})
@@ -237,6 +242,7 @@ func (a *app) openParts() (proxy.Memory, error) {
 		Memory: a.memory, Pipeline: a.pipeline, Planner: a.planner, Facts: facts, State: state,
 		Shared: a.shared, Name: telemetry.ProcessName(),
 		Multi: id.Multi, Owner: a.owner, Resolve: a.people.Resolve, Registered: a.registered,
+		People:   registrar{a, state.Proofs},
 		Settings: a.serviceSettings(cfg, namer),
 		Log:      a.log,
 	})

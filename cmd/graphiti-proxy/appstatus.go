@@ -31,7 +31,8 @@ func (a *app) status(ctx context.Context, fresh bool) health.Status {
 			Backend: a.cfg.Memory.Backend, Where: a.cfg.Memory.Endpoint, State: health.StateWorking,
 			Recall: read.Recall.Enabled, Ingest: read.Ingest.Enabled,
 		},
-		Waiting: a.waiting(),
+		Waiting:     a.waiting(),
+		Unconfirmed: a.unconfirmed(),
 	}
 	if s.Identity == "single" && a.service != nil {
 		s.Owner = a.service.Owner()

@@ -27,7 +27,7 @@ func (a *app) identity() (identity.Settings, graphiti.Namer, error) {
 }
 
 func (a *app) identityOf(cfg *config.Config) (identity.Settings, graphiti.Namer, error) {
-	id := identity.Settings{Multi: cfg.Identity.Mode == "multi", BodyUsers: cfg.Identity.BodyUsers, OpenWebUI: cfg.Identity.OpenWebUI, People: &a.people}
+	id := identity.Settings{Multi: cfg.Identity.Mode == "multi", BodyUsers: cfg.Identity.BodyUsers, OpenWebUI: cfg.Identity.OpenWebUI, People: &a.people.Registry}
 	namer := graphiti.Namer{Raw: cfg.Identity.GroupIDs == "raw"}
 	var err error
 	if namer.Recall, err = graphiti.ParseScopes(cfg.Recall.Scopes); err != nil {

@@ -37,6 +37,7 @@ type memory interface {
 type opened struct {
 	memory
 	counts func(context.Context) (capture.QueueStatus, error)
+	accept func(context.Context, service.Acceptance) (service.Accepted, error)
 	close  func() error
 	where  string // it is, in words
 }
@@ -126,7 +127,7 @@ func openForCommand(ctx context.Context, cfg *config.Config, makes bool) (*opene
 	to := target(cfg)
 	running, found := client.Find(ctx, to)
 	if found == nil {
-		return &opened{running, running.Counts, func() error { return nil }, usingProxy(running)}, nil
+		return &opened{running, running.Counts, running.Accept, func() error { return nil }, usingProxy(running)}, nil
 	}
 	if to.ByAddress || !errors.Is(found, client.ErrNoProxy) {
 		return nil, found
@@ -152,7 +153,7 @@ func openForCommand(ctx context.Context, cfg *config.Config, makes bool) (*opene
 		err = errors.New(a.status(ctx, false).Memory.Off())
 	default:
 		counts := func(context.Context) (capture.QueueStatus, error) { return a.queue(), nil }
-		return &opened{a.service, counts, func() error {
+		return &opened{a.service, counts, a.service.Accept, func() error {
 			ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)
 			defer cancel()
 			return a.Shutdown(ctx)

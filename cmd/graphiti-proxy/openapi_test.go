@@ -12,7 +12,7 @@ import (
 // answers: every call in it is there, and every member of an answer is in it.
 func TestOpenAPI(t *testing.T) {
 	t.Parallel()
-	w := start(t, t.TempDir(), nil)
+	w := start(t, t.TempDir(), map[string]string{"identity.users_file": usersFile(t)})
 	w.say("My cat is called Miso.")
 	w.delivered(1)
 	call := func(method, path string, body any) (int, []byte) {
@@ -51,7 +51,8 @@ func TestOpenAPI(t *testing.T) {
 		"/api/v1/queue/retry": {"all": true}, "/api/v1/queue/drop": {"all": true},
 		"/api/v1/memory/groups": {"group": "g"}, "/api/v1/memory/show": {}, "/api/v1/memory/search": {"query": "cat", "all": true},
 		"/api/v1/memory/promote": {"kind": "decision", "text": "Use Postgres."}, "/api/v1/memory/forget": {"group": "g"},
-		"/api/v1/memory/import": {"lines": []m{{"role": "user", "content": "hi"}}},
+		"/api/v1/memory/import":   {"lines": []m{{"role": "user", "content": "hi"}}},
+		"/api/v1/registry/accept": {"id": "josh", "keep": true},
 	}
 	queries := map[string]string{"/api/v1/memory/export": "?group=" + w.group()}
 	calls := 0

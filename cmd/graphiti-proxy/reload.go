@@ -161,9 +161,17 @@ func (a *app) reload(cfg *config.Config) (waiting []string, err error) {
 	if a.admin != nil && cfg.Admin.Token == "" && !config.Loopback(a.cfg.Admin.Listen) {
 		return nil, fmt.Errorf("admin.token: the admin side listens on %s until a restart, which is open to other machines; set a token", a.cfg.Admin.Listen)
 	}
-	people, err := identity.LoadPeople(cfg.Identity.UsersFile)
+	list, err := identity.LoadPeople(cfg.Identity.UsersFile)
 	if err != nil {
 		return nil, err
+	}
+	a.people.mu.Lock()
+	defer a.people.mu.Unlock()
+	var judged identity.Judged // by nothing, where there is no memory
+	if a.parts != nil {
+		if judged, err = a.judge(a.parts.state.Proofs, list); err != nil {
+			return nil, err
+		}
 	}
 	id, namer, err := a.identityOf(cfg)
 	if err != nil {
@@ -172,7 +180,11 @@ func (a *app) reload(cfg *config.Config) (waiting []string, err error) {
 	if err := a.proxy.SetWays(ways(cfg, a.planner != nil)); err != nil {
 		return nil, err
 	}
-	a.people.Set(people)
+	if a.parts != nil {
+		a.take(a.parts.state.Proofs, judged)
+	} else {
+		a.people.Set(list)
+	}
 	if a.admin != nil {
 		a.admin.SetToken(cfg.Admin.Token)
 	}

@@ -155,6 +155,14 @@ func (s *Server) forget() http.HandlerFunc {
 		})
 }
 
+func (s *Server) accept() http.HandlerFunc {
+	return call(s, "accept a person", http.StatusBadGateway, service.Acceptance{}, maxBody,
+		func(ctx context.Context, m *service.Service, in *service.Acceptance) (service.Accepted, entry, error) {
+			done, err := m.Accept(ctx, *in)
+			return done, entry{who: "user=" + in.ID, more: []any{slog.Bool("keep", in.Keep)}}, err
+		})
+}
+
 // export answers JSON Lines. One that was interrupted ends with a line that says
 // so.
 func (s *Server) export(w http.ResponseWriter, r *http.Request) {

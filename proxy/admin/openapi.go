@@ -44,6 +44,7 @@ func (s *Server) endpoints() []endpoint {
 		{method: "POST", path: "/api/v1/memory/promote", about: "Store a text verbatim", in: PromoteRequest{}, out: service.Promoted{}, owned: true, serve: s.promote()},
 		{method: "POST", path: "/api/v1/memory/import", about: "Import lines, each once", in: ImportRequest{}, out: service.Imported{}, owned: true, serve: unhurried(s.importLines())},
 		{method: "POST", path: "/api/v1/memory/forget", about: "Empty a group everywhere, or what was said in it in a session", in: service.Selector{}, out: service.Forgotten{}, owned: true, serve: unhurried(s.forget())},
+		{method: "POST", path: "/api/v1/registry/accept", about: "Say that the memory of a registered person is theirs", in: service.Acceptance{}, out: service.Accepted{}, owned: true, serve: unhurried(s.accept())},
 		{method: "GET", path: "/api/v1/memory/export", about: "All that is kept of a group, or of a session in it, as JSON Lines of Record", params: "group session user credential", owned: true, serve: unhurried(s.export)},
 	}
 }

@@ -29,6 +29,7 @@ type Caller struct {
 	Vouched   bool // the operator has named the credential
 	Off       bool // the person wants no memory
 	Temporary bool // nothing is to be kept
+	Doubted   bool // it is not certain that the person's memory is theirs
 	Foreign   bool // a page of the web may have sent it, which is not the person
 
 	// Contradicts says that a header which names somebody or something stands
@@ -88,7 +89,7 @@ func (id *Settings) Identify(cl *Claims, h *fasthttp.RequestHeader, conv *dialec
 		person = id.tenant(cl, &c, &shown, upstream)
 	}
 	if person != nil {
-		w.User, c.Off = "user:"+person.ID, c.Off || person.Off
+		w.User, c.Off, c.Doubted = person.Memory(), c.Off || person.Off, person.Doubted && !person.Off
 	}
 	if id.Multi && w.Proven {
 		w.SetPerson()

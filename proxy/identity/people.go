@@ -12,6 +12,8 @@ import (
 	"strings"
 
 	"go.yaml.in/yaml/v3"
+
+	"github.com/graphiti-proxy/graphiti-proxy/graphiti"
 )
 
 // maxPeople bounds the file of the registry, in bytes.
@@ -35,7 +37,7 @@ func LoadPeople(path string) ([]Person, error) {
 	if len(b) > maxPeople {
 		return nil, fmt.Errorf("identity.users_file: %s is larger than %d MiB", path, maxPeople>>20)
 	}
-	p := &peopleReader{name: filepath.Base(path), ids: make(map[string]int), keys: make(map[string]int), identities: make(map[string]int)}
+	p := &peopleReader{name: filepath.Base(path), ids: make(map[string]int), keys: make(map[string]int), identities: make(map[string]int), memories: make(map[int]*yaml.Node)}
 	p.read(b)
 	if len(p.errs) > 0 {
 		return nil, errors.Join(p.errs...)
@@ -49,6 +51,7 @@ type peopleReader struct {
 	name                  string
 	people                []Person
 	ids, keys, identities map[string]int
+	memories              map[int]*yaml.Node // the keys of memories, by whose they are in people
 	errs                  []error
 }
 
@@ -66,6 +69,7 @@ func (p *peopleReader) read(b []byte) {
 		return
 	}
 	p.members(doc.Content[0], "the file", map[string]func(*yaml.Node){"users": p.users})
+	p.checkMemories()
 }
 
 // members calls the reader of each member of a mapping.
@@ -118,6 +122,7 @@ func (p *peopleReader) user(n *yaml.Node) {
 		"memoryEnabled": func(v *yaml.Node) { one.Off = !p.flag(v, "memoryEnabled", true) },
 		"identities":    func(v *yaml.Node) { p.platforms(v, &one) },
 		"keys":          func(v *yaml.Node) { p.credentials(v, &one) },
+		"key":           func(v *yaml.Node) { one.Key = p.memory(v) },
 	})
 	if one.ID == "" && n.Kind == yaml.MappingNode {
 		p.fail(n, "a person has no id; write e.g. id: josh")
@@ -134,6 +139,30 @@ func (p *peopleReader) id(n *yaml.Node) string {
 	}
 	p.once(n, p.ids, n.Value, "id")
 	return n.Value
+}
+
+func (p *peopleReader) memory(n *yaml.Node) string {
+	key, ok := graphiti.UserKey(n.Value)
+	if !ok || n.Kind != yaml.ScalarNode {
+		p.fail(n, "key: not the key of a person; write e.g. user:josh or github_login:octocat")
+		return ""
+	}
+	p.memories[len(p.people)] = n
+	return key
+}
+
+// checkMemories refuses the key of a memory that is, or names, another person.
+func (p *peopleReader) checkMemories() {
+	all := newPeople(p.people)
+	for i := range p.people {
+		n, one := p.memories[i], &p.people[i]
+		if n == nil {
+			continue
+		}
+		if other := all.named(one.Key); other != one {
+			p.fail(n, "key: %q is %s's already; a memory belongs to one person", one.Key, other.ID)
+		}
+	}
 }
 
 // once refuses what was said before.

@@ -13,6 +13,19 @@ type Person struct {
 	Off        bool              // nothing is recalled and nothing kept
 	Identities map[string]string // ids by platform
 	Keys       []string          // SHA-256 of credentials, in hex digits
+
+	// Key is the key of their memory, where it is another than their id has.
+	Key string
+
+	Doubted bool // it is not certain that the memory is theirs: they have none
+}
+
+// Memory is the key of a person's memory.
+func (p *Person) Memory() string {
+	if p.Key != "" {
+		return p.Key
+	}
+	return "user:" + p.ID
 }
 
 // Registry knows the people who are registered. Its zero value, and nil, know
@@ -20,31 +33,48 @@ type Person struct {
 type Registry struct{ people atomic.Pointer[people] }
 
 type people struct {
-	byID, byKey map[string]*Person
-	byIdentity  map[[2]string]*Person // platform and id
+	list                  []Person
+	byID, byKey, byMemory map[string]*Person
+	byIdentity            map[[2]string]*Person // platform and id
 }
 
-// Set replaces all people at once.
-func (r *Registry) Set(list []Person) {
-	p := &people{make(map[string]*Person), make(map[string]*Person), make(map[[2]string]*Person)}
+// Set replaces all people at once. None of them is in doubt.
+func (r *Registry) Set(list []Person) { r.Take(Judged{people: list}) }
+
+// Take replaces all people at once by those who were judged.
+func (r *Registry) Take(j Judged) { r.people.Store(newPeople(j.people)) }
+
+func newPeople(list []Person) *people {
+	p := &people{list, make(map[string]*Person), make(map[string]*Person), make(map[string]*Person), make(map[[2]string]*Person)}
 	for i := range list {
 		one := &list[i]
-		p.byID[one.ID] = one
+		p.byID[one.ID], p.byMemory[one.Memory()] = one, one
 		for _, k := range one.Keys {
-			p.byKey[strings.ToLower(strings.TrimPrefix(k, "sha256:"))] = one
+			p.byKey[fingerprintOf(k)] = one
 		}
 		for platform, id := range one.Identities {
 			p.byIdentity[identityOf(platform, id)] = one
 		}
 	}
-	r.people.Store(p)
+	return p
 }
 
-// Resolve returns the key of the person that a key is registered for, or the
-// key itself.
+// fingerprintOf is a key of a person as it is looked up.
+func fingerprintOf(key string) string { return strings.ToLower(strings.TrimPrefix(key, "sha256:")) }
+
+// People are all of them. They must not be changed.
+func (r *Registry) People() []Person {
+	if p := r.people.Load(); p != nil {
+		return p.list
+	}
+	return nil
+}
+
+// Resolve returns the key of the memory of the person that a key is registered
+// for, or the key itself.
 func (r *Registry) Resolve(key string) string {
 	if p := r.Registered(key); p != nil {
-		return "user:" + p.ID
+		return p.Memory()
 	}
 	return key
 }
@@ -66,21 +96,29 @@ func (r *Registry) Registered(key string) *Person {
 	if r == nil {
 		return nil
 	}
-	p := r.people.Load()
-	if p == nil {
-		return nil
+	if p := r.people.Load(); p != nil {
+		return p.named(key)
 	}
+	return nil
+}
+
+func (p *people) named(key string) *Person {
 	if login, ok := strings.CutPrefix(key, "github_login:"); ok {
-		return p.byIdentity[identityOf("github", login)]
+		if one := p.byIdentity[identityOf("github", login)]; one != nil {
+			return one
+		}
+		return p.byMemory[key]
 	}
 	name := strings.TrimPrefix(key, "user:")
 	if one := p.byID[name]; one != nil {
 		return one
 	}
 	if platform, id, ok := strings.Cut(name, ":"); ok {
-		return p.byIdentity[identityOf(platform, id)]
+		if one := p.byIdentity[identityOf(platform, id)]; one != nil {
+			return one
+		}
 	}
-	return nil
+	return p.byMemory["user:"+name]
 }
 
 // identityOf is how an id on a platform is looked up: logins of GitHub and

@@ -80,6 +80,11 @@ func (c *Client) Forget(ctx context.Context, s service.Selector) (done service.F
 	return done, c.memory(ctx, service.ForgetTimeout+callTimeout, "forget", s, &done)
 }
 
+// Accept is service.Service.Accept.
+func (c *Client) Accept(ctx context.Context, a service.Acceptance) (done service.Accepted, err error) {
+	return done, c.call(ctx, service.ForgetTimeout, http.MethodPost, "/api/v1/registry/accept", a, &done)
+}
+
 // Export is service.Service.Export. An export that was interrupted ends with a
 // line that says so.
 func (c *Client) Export(ctx context.Context, s service.Selector, f func(service.Record) error) error {

@@ -1,0 +1,239 @@
+package main
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/graphiti-proxy/graphiti-proxy/cache/redis/redistest"
+	"github.com/graphiti-proxy/graphiti-proxy/graphiti/graphititest"
+)
+
+// registered writes a registry: people by their ids, and what else is in them.
+func registered(t *testing.T, path string, people ...string) {
+	t.Helper()
+	text := "users:\n"
+	for _, p := range people {
+		text += "- {" + p + "}\n"
+	}
+	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// keyOf is the member of a person that gives them a key.
+func keyOf(key string) string { return fmt.Sprintf("keys: [\"sha256:%s\"]", sha(key)) }
+
+// unconfirmedNow are the ids of the people whom the status lists.
+func unconfirmedNow(w *world) string {
+	var ids []string
+	for _, u := range w.app.status(w.t.Context(), false).Unconfirmed {
+		ids = append(ids, u.ID)
+	}
+	return strings.Join(ids, " ")
+}
+
+// TestRenamedPeopleLoseNothingSilently, and who gets an id gets nobody's memory:
+// at a start and at a reload.
+func TestRenamedPeopleLoseNothingSilently(t *testing.T) {
+	t.Parallel()
+	josh := "id: josh, identities: {github: octocat}, " + keyOf("sk-josh")
+	ann := "id: ann, " + keyOf("sk-ann")
+	for _, tc := range []struct {
+		name    string
+		people  []string
+		doubted string // the ids
+		knows   string // the keys that recall what josh said; empty: none
+	}{
+		{"the same", []string{josh, ann}, "", "sk-josh"},
+		{"renamed", []string{"id: joshua, identities: {github: octocat}, " + keyOf("sk-josh"), ann}, "joshua", ""},
+		{"renamed, with the memory's key", []string{"id: joshua, key: user:josh, " + keyOf("sk-josh"), ann}, "", "sk-josh"},
+		{"the id is somebody else's", []string{"id: josh, " + keyOf("sk-new"), ann}, "josh", ""},
+		{"a key in the place of another", []string{"id: josh, identities: {github: octocat}, " + keyOf("sk-new"), ann}, "", "sk-new"},
+		{"a key more", []string{fmt.Sprintf("id: josh, keys: [\"sha256:%s\", \"sha256:%s\"]", sha("sk-josh"), sha("sk-new")), ann}, "", "sk-josh sk-new"},
+	} {
+		for _, how := range []string{"start", "reload"} {
+			t.Run(tc.name+", at a "+how, func(t *testing.T) {
+				t.Parallel()
+				file := filepath.Join(t.TempDir(), "users.yaml")
+				registered(t, file, josh, ann)
+				w := start(t, t.TempDir(), map[string]string{"identity.mode": "multi", "identity.users_file": file})
+				w.say(fact, "Authorization", "Bearer sk-josh")
+				w.delivered(1)
+				registered(t, file, tc.people...)
+				if how == "start" {
+					w = w.restart()
+				} else if _, err := w.app.reload(w.app.cfg); err != nil {
+					t.Fatal(err)
+				}
+				if got := unconfirmedNow(w); got != tc.doubted {
+					t.Errorf("in doubt: %q", got)
+				}
+				if warned := strings.Contains(w.log.String(), "people of identity.users_file have no memory until you confirm"); warned != (tc.doubted != "") {
+					t.Errorf("warned %v:\n%s", warned, w.log)
+				}
+				for _, secret := range []string{sha("sk-josh"), "octocat"} {
+					if strings.Contains(w.log.String(), secret) {
+						t.Errorf("the log holds %s", secret)
+					}
+				}
+				for _, key := range []string{"sk-josh", "sk-new"} {
+					_, header, saw := w.say(question, "Authorization", "Bearer "+key)
+					if knows := strings.Contains(saw, "Miso"); knows != strings.Contains(tc.knows, key) {
+						t.Errorf("%s knows %v: %s", key, knows, header)
+					}
+				}
+				if _, header, _ := w.say(question+" I am ann.", "Authorization", "Bearer sk-ann"); strings.HasPrefix(header, "off") {
+					t.Errorf("ann: %s", header)
+				}
+			})
+		}
+	}
+}
+
+// TestInDoubtNothingIsKept, and the header says so.
+func TestInDoubtNothingIsKept(t *testing.T) {
+	t.Parallel()
+	file := filepath.Join(t.TempDir(), "users.yaml")
+	registered(t, file, "id: josh, "+keyOf("sk-josh"))
+	w := start(t, t.TempDir(), map[string]string{"identity.mode": "multi", "identity.users_file": file, "identity.trusted_keys": "sk-gateway"})
+	registered(t, file, "id: joshua, "+keyOf("sk-josh"))
+	if _, err := w.app.reload(w.app.cfg); err != nil {
+		t.Fatal(err)
+	}
+	for _, headers := range [][]string{{"Authorization", "Bearer sk-josh"}, {"Authorization", "Bearer sk-gateway", "X-Graphiti-User", "joshua"}} {
+		if _, header, _ := w.say(fact, headers...); !strings.HasPrefix(header, "off;") || !strings.HasSuffix(header, "reason=untrusted") {
+			t.Error(header)
+		}
+	}
+	w = w.restart()
+	if groups, err := w.app.pipeline.Groups(t.Context(), ""); err != nil || len(groups) > 0 {
+		t.Errorf("kept in %v, %v", groups, err)
+	}
+}
+
+// TestAccept: the operator says that a memory is a person's. Of what is held
+// that has to be said, and who is somebody else begins with nothing.
+func TestAccept(t *testing.T) {
+	t.Parallel()
+	file := filepath.Join(t.TempDir(), "users.yaml")
+	registered(t, file, "id: josh, "+keyOf("sk-josh"))
+	w := start(t, t.TempDir(), map[string]string{"identity.mode": "multi", "identity.users_file": file})
+	w.say(fact, "Authorization", "Bearer sk-josh")
+	w.delivered(1)
+	change := func(people ...string) {
+		t.Helper()
+		registered(t, file, people...)
+		if _, err := w.app.reload(w.app.cfg); err != nil {
+			t.Fatal(err)
+		}
+	}
+	knows := func(text, key string) bool {
+		_, _, saw := w.say(question+" "+text, "Authorization", "Bearer "+key)
+		return strings.Contains(saw, "Miso")
+	}
+	accept := func(id string, more ...string) error {
+		_, err := w.cli(append([]string{"registry", "accept", id}, more...)...)
+		return err
+	}
+
+	change("id: josh, " + keyOf("sk-other"))
+	if err := accept("josh"); err == nil || !strings.Contains(err.Error(), "memory forget --user josh") {
+		t.Errorf("with something held: %v", err)
+	}
+	if unconfirmedNow(w) != "josh" || knows("Refused.", "sk-other") {
+		t.Error("accepted all the same")
+	}
+	if err := accept("josh", "--yes"); err != nil || unconfirmedNow(w) != "" || !knows("The same person.", "sk-other") {
+		t.Errorf("the same person with another key: %v", err)
+	}
+	change("id: josh, " + keyOf("sk-josh"))
+	if unconfirmedNow(w) != "josh" {
+		t.Error("the key that was replaced still proves the person")
+	}
+	if _, err := w.cli("memory", "forget", "--user", "josh", "--yes"); err != nil {
+		t.Fatal(err)
+	}
+	if err := accept("josh"); err != nil || unconfirmedNow(w) != "" || knows("Somebody else.", "sk-josh") {
+		t.Errorf("somebody else: %v", err)
+	}
+	change("id: joshua, " + keyOf("sk-josh"))
+	if err := accept("joshua"); err != nil || unconfirmedNow(w) != "" {
+		t.Errorf("a new memory for a known key: %v", err)
+	}
+	change("id: josh, "+keyOf("sk-third"), "id: joshua, "+keyOf("sk-josh"))
+	if got := unconfirmedNow(w); got != "josh" {
+		t.Errorf("an id that nobody has any more, given away: in doubt is %q", got)
+	}
+	if err := accept("nobody"); err == nil || !strings.Contains(err.Error(), "nobody in identity.users_file") {
+		t.Errorf("nobody: %v", err)
+	}
+	if !strings.Contains(w.log.String(), `what="accept a person" who="user=josh"`) {
+		t.Error("it is not audited")
+	}
+}
+
+// TestReplicasKnowWhoIsAccepted: what one replica was told counts on the others.
+func TestReplicasKnowWhoIsAccepted(t *testing.T) {
+	t.Parallel()
+	g, err := graphititest.Start(graphititest.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer g.Close()
+	r := redistest.Start(t)
+	file := filepath.Join(t.TempDir(), "users.yaml")
+	registered(t, file, "id: josh, "+keyOf("sk-josh"))
+	settings := map[string]string{
+		"memory.backend": "graphiti", "memory.endpoint": g.URL(), "memory.consent": "true", "state.backend": "redis", "state.redis_url": r.URL(),
+		"identity.mode": "multi", "identity.users_file": file,
+	}
+	a, b := start(t, t.TempDir(), settings), start(t, t.TempDir(), settings)
+	registered(t, file, "id: josh, "+keyOf("sk-new"))
+	for _, w := range []*world{a, b} {
+		if _, err := w.app.reload(w.app.cfg); err != nil {
+			t.Fatal(err)
+		}
+		if got := unconfirmedNow(w); got != "josh" {
+			t.Errorf("in doubt: %q", got)
+		}
+	}
+	if out, err := a.cli("registry", "accept", "josh"); err != nil || out != "josh has the memory of user:josh\n" {
+		t.Fatal(out, err)
+	}
+	if unconfirmedNow(a) != "" || unconfirmedNow(b) != "" {
+		t.Error("a replica does not know")
+	}
+	registered(t, file, "id: josh, "+keyOf("sk-josh"))
+	if c := start(t, t.TempDir(), settings); unconfirmedNow(c) != "josh" {
+		t.Error("a replica that starts does not know")
+	}
+}
+
+// TestPeopleWaitForRedis: whose memory is whose cannot be told before it is read.
+func TestPeopleWaitForRedis(t *testing.T) {
+	t.Parallel()
+	g, err := graphititest.Start(graphititest.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer g.Close()
+	r := redistest.Start(t)
+	file := filepath.Join(t.TempDir(), "users.yaml")
+	registered(t, file, "id: josh, "+keyOf("sk-josh"))
+	r.Kill()
+	w := start(t, t.TempDir(), map[string]string{
+		"memory.backend": "graphiti", "memory.endpoint": g.URL(), "memory.consent": "true", "state.backend": "redis", "state.redis_url": r.URL(),
+		"identity.mode": "multi", "identity.users_file": file,
+	})
+	if _, header, _ := w.say(fact, "Authorization", "Bearer sk-josh"); !strings.HasSuffix(header, "reason=untrusted") {
+		t.Error(header)
+	}
+	r.Up()
+	waitUntil(t, "Redis to be read", func() bool {
+		_, header, _ := w.say(fact, "Authorization", "Bearer sk-josh")
+		return !strings.HasPrefix(header, "off;")
+	})
+}

@@ -1,0 +1,145 @@
+package identity
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+)
+
+// remembered are the memories of people who were accepted, as a store has them.
+func remembered(lists ...[]Person) map[[32]byte]string {
+	known := make(map[[32]byte]string)
+	for _, list := range lists {
+		for proof, memory := range Judge(list, known).Claims {
+			known[proof] = memory
+		}
+	}
+	return known
+}
+
+// TestWhoseMemoryItIsIsJudged by what belonged to whom before: a person who was
+// renamed and an id that was given away are in doubt, and nobody else.
+func TestWhoseMemoryItIsIsJudged(t *testing.T) {
+	k1, k2, k3 := []string{"sha256:01"}, []string{"sha256:02"}, []string{"sha256:03"}
+	github := map[string]string{"github": "octocat"}
+	josh, ann := Person{ID: "josh", Keys: k1, Identities: github}, Person{ID: "ann", Keys: k2}
+	before := [][]Person{{josh, ann, {ID: "bare"}}}
+	for _, tc := range []struct {
+		name string
+		now  []Person
+		want string // the doubts
+	}{
+		{"the same", []Person{josh, ann}, ""},
+		{"a key more", []Person{{ID: "josh", Keys: []string{"sha256:01", "sha256:03"}}, ann}, ""},
+		{"a key in the place of another, an identity kept", []Person{{ID: "josh", Keys: k3, Identities: map[string]string{"GitHub": "OctoCat"}}}, ""},
+		{"somebody who is new", []Person{josh, ann, {ID: "eve", Keys: k3}}, ""},
+		{"somebody without proof gets one", []Person{{ID: "bare", Keys: k3}}, ""},
+		{"somebody left", []Person{ann}, ""},
+		{"renamed", []Person{{ID: "joshua", Keys: k1, Identities: github}, ann}, "joshua was user:josh"},
+		{"renamed, with one of the proofs", []Person{{ID: "joshua", Identities: github}}, "joshua was user:josh"},
+		{"renamed, and the id is somebody else's", []Person{{ID: "joshua", Keys: k1}, {ID: "josh", Keys: k3}}, "joshua was user:josh, taken by josh; josh may be joshua"},
+		{"renamed, with the key of the memory", []Person{{ID: "joshua", Key: "user:josh", Keys: k1}}, ""},
+		{"renamed, with the key of the memory and other proofs", []Person{{ID: "joshua", Key: "user:josh", Keys: k3}}, "joshua"},
+		{"the id is somebody else's", []Person{{ID: "josh", Keys: k3}, ann}, "josh"},
+		{"the only key is another one", []Person{josh, {ID: "ann", Keys: k3}}, "ann"},
+		{"all that proved somebody is gone", []Person{{ID: "josh"}}, "josh"},
+		{"two changed ids", []Person{{ID: "josh", Keys: k2}, {ID: "ann", Keys: k1}}, "josh was user:ann, taken by ann; ann was user:josh, taken by josh"},
+		{"a key has another owner", []Person{{ID: "josh", Identities: github}, {ID: "ann", Keys: []string{"sha256:01", "sha256:02"}}}, "ann was user:josh, taken by josh"},
+		{"a memory of another name", []Person{{ID: "josh", Key: "github_login:octocat", Keys: k1}}, "josh was user:josh"},
+	} {
+		known := remembered(before...)
+		j := Judge(tc.now, known)
+		var got []string
+		for _, d := range j.Doubts {
+			text := d.ID
+			if d.Was != "" {
+				text += " was " + d.Was
+			}
+			if d.Was == "" && d.Heir != "" {
+				text += " may be " + d.Heir
+			}
+			if d.Taken != "" {
+				text += ", taken by " + d.Taken
+			}
+			got = append(got, text)
+		}
+		if strings.Join(got, "; ") != tc.want {
+			t.Errorf("%s: %q, want %q", tc.name, got, tc.want)
+		}
+		for proof, memory := range j.Claims {
+			known[proof] = memory
+		}
+		if again := Judge(tc.now, known); fmt.Sprint(again.Doubts) != fmt.Sprint(j.Doubts) || len(again.Claims) > 0 {
+			t.Errorf("%s: the second time %+v, %d claims", tc.name, again.Doubts, len(again.Claims))
+		}
+		if back := Judge(before[0][:2], known); len(back.Doubts) > 0 {
+			t.Errorf("%s: taken back: %+v", tc.name, back.Doubts)
+		}
+	}
+}
+
+// TestKeyOfAMemory: a person is found by it, also where the id is another.
+func TestKeyOfAMemory(t *testing.T) {
+	people, err := readPeople(t, "users:\n- {id: joshua, key: josh, identities: {github: octocat}}\n- {id: ann, key: \"github_login:Ann\"}\n- {id: bo, key: \"user:discord:7\"}\n")
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := &Registry{}
+	r.Set(people)
+	for named, want := range map[string]string{
+		"user:joshua": "user:josh", "user:josh": "user:josh", "github_login:octocat": "user:josh", "user:ann": "github_login:ann",
+		"github_login:ann": "github_login:ann", "user:bo": "user:discord:7", "user:discord:7": "user:discord:7", "user:eve": "user:eve",
+	} {
+		if got := r.Resolve(named); got != want {
+			t.Errorf("%s: %s, want %s", named, got, want)
+		}
+	}
+}
+
+// TestOneMemoryIsOnePersons, however it is named.
+func TestOneMemoryIsOnePersons(t *testing.T) {
+	for _, tc := range []struct{ text, want string }{
+		{"users:\n- id: josh\n- id: joshua\n  key: user:josh\n", `users.yaml:4: key: "user:josh" is josh's already; a memory belongs to one person`},
+		{"users:\n- id: a\n  key: user:x\n- id: b\n  key: x\n", `users.yaml:3: key: "user:x" is b's already; a memory belongs to one person`},
+		{"users:\n- id: a\n  key: github_login:octocat\n- id: b\n  identities: {github: OctoCat}\n", `users.yaml:3: key: "github_login:octocat" is b's already; a memory belongs to one person`},
+		{"users:\n- id: a\n  key: \"\"\n", "users.yaml:3: key: not the key of a person; write e.g. user:josh or github_login:octocat"},
+		{"users:\n- id: a\n  key: [josh]\n", "users.yaml:3: key: not the key of a person; write e.g. user:josh or github_login:octocat"},
+	} {
+		if _, err := readPeople(t, tc.text); err == nil || err.Error() != tc.want {
+			t.Errorf("%q: %v", tc.text, err)
+		}
+	}
+}
+
+// TestWhatToDoAboutADoubt is true in each case: nobody is sent to forget what
+// may be another person's.
+func TestWhatToDoAboutADoubt(t *testing.T) {
+	key := []string{"sha256:01"}
+	known := remembered([]Person{{ID: "josh", Keys: key}})
+	for _, tc := range []struct {
+		name string
+		now  []Person
+		want []string
+	}{
+		{"renamed", []Person{{ID: "joshua", Keys: key}}, []string{"if joshua was renamed, write key: user:josh beside id: joshua in identity.users_file, and reload; if not, run graphiti-proxy registry accept joshua"}},
+		{"given away", []Person{{ID: "josh", Keys: []string{"sha256:02"}}}, []string{"if josh is the same person with other keys, run graphiti-proxy registry accept josh; if it is somebody else, run graphiti-proxy memory forget --user josh, and then graphiti-proxy registry accept josh"}},
+		{"both", []Person{{ID: "joshua", Keys: key}, {ID: "josh", Keys: []string{"sha256:02"}}}, []string{
+			"if joshua was renamed, give josh another id, write key: user:josh beside id: joshua in identity.users_file, and reload; if only the key or the identity has another owner now, run graphiti-proxy registry accept joshua",
+			"what is held may be the memory of joshua: confirm joshua first",
+		}},
+	} {
+		doubts := Judge(tc.now, known).Doubts
+		if len(doubts) != len(tc.want) {
+			t.Errorf("%s: %+v", tc.name, doubts)
+			continue
+		}
+		for i := range doubts {
+			if got := doubts[i].Remedy(); got != tc.want[i] || !doubts[i].Named() {
+				t.Errorf("%s: %s", tc.name, got)
+			}
+		}
+	}
+	if d := (&Doubt{ID: "a", Memory: "user:a", Was: "github_login:octocat"}); d.Named() {
+		t.Error("an identity is taken for an id")
+	}
+}

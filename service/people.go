@@ -1,0 +1,55 @@
+package service
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	"github.com/graphiti-proxy/graphiti-proxy/capture/ledger"
+)
+
+// People are those who are registered, and whether it is certain who they are.
+type People interface {
+	// MemoryOf is the key of the memory that the person with an id has.
+	MemoryOf(id string) (key string, ok bool)
+
+	// Accept says that the memory of the person with an id is theirs.
+	Accept(ctx context.Context, id string) error
+
+	// Check looks again whose memories are whose.
+	Check()
+}
+
+// Acceptance says that a registered person is who has the memory of their id.
+type Acceptance struct {
+	ID   string `json:"id"`
+	Keep bool   `json:"keep,omitempty"` // what is held in it is theirs
+}
+
+// Accepted says whose memory a person has.
+type Accepted struct {
+	ID     string `json:"id"`
+	Memory string `json:"memory"` // its key
+}
+
+// Accept has a registered person use the memory of their id, whatever belonged
+// to whom before. While something is held in it, that is to be said to be theirs.
+func (sv *Service) Accept(ctx context.Context, a Acceptance) (Accepted, error) {
+	key, ok := sv.o.People.MemoryOf(a.ID)
+	if !ok {
+		return Accepted{}, invalid(fmt.Sprintf("nobody in identity.users_file, as it was read last, has the id %q; after a change of the file, reload the configuration with SIGHUP", a.ID))
+	}
+	if !a.Keep {
+		found, err := sv.Find(ctx, Selector{User: key})
+		if err != nil {
+			return Accepted{}, err
+		}
+		if held := slices.DeleteFunc(found.Groups, func(o ledger.Owned) bool { return o.Empty || o.Shared }); len(held) > 0 {
+			return Accepted{}, invalid(fmt.Sprintf("something is held in the memory of %s; if it is this person's, say so with keep, else run graphiti-proxy memory forget --user %s first", a.ID, a.ID))
+		}
+	}
+	if err := sv.o.People.Accept(ctx, a.ID); err != nil {
+		return Accepted{}, fmt.Errorf("accept %s: %w", a.ID, err)
+	}
+	return Accepted{ID: a.ID, Memory: key}, nil
+}
