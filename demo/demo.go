@@ -30,9 +30,9 @@ type Proxy struct {
 	Stop      func(context.Context) error
 }
 
-// Run shows the demonstration on w. start starts a proxy with a directory for
-// its memory, in front of an upstream.
-func Run(w io.Writer, start func(dir, upstream string) (*Proxy, error)) (err error) {
+// Run shows the demonstration on w, and how command is called to go on. start
+// starts a proxy with a directory for its memory, in front of an upstream.
+func Run(w io.Writer, command string, start func(dir, upstream string) (*Proxy, error)) (err error) {
 	ctx, cancel := context.WithTimeout(context.Background(), timeout)
 	defer cancel()
 	dir, err := os.MkdirTemp("", "graphiti-proxy-demo-")
@@ -50,7 +50,11 @@ func Run(w io.Writer, start func(dir, upstream string) (*Proxy, error)) (err err
 		return err
 	}
 	defer func() { err = errors.Join(err, p.Stop(ctx)) }()
-	return talk(ctx, w, p, model)
+	if err := talk(ctx, w, p, model); err != nil {
+		return err
+	}
+	fmt.Fprintf(w, "\nThe memory arrived. To have it with your own model:\n  %s serve\n  export OPENAI_BASE_URL=http://127.0.0.1:8787/v1\n", command)
+	return nil
 }
 
 func talk(ctx context.Context, w io.Writer, p *Proxy, model *proxytest.Provider) error {
@@ -78,7 +82,6 @@ func talk(ctx context.Context, w io.Writer, p *Proxy, model *proxytest.Provider)
 	if !strings.Contains(answer, "Miso") || !bytes.Contains(requests[0].Body, []byte("graphiti_memory")) {
 		return errors.New("the memory did not arrive; please report this")
 	}
-	fmt.Fprintf(w, "\nThe memory arrived. To have it with your own model:\n  graphiti-proxy serve\n  export OPENAI_BASE_URL=http://127.0.0.1:8787/v1\n")
 	return nil
 }
 

@@ -181,7 +181,7 @@ const (
 func TestDemoProvesThatAMemoryArrived(t *testing.T) {
 	t.Parallel()
 	var out bytes.Buffer
-	if err := demo.Run(&out, startDemo); err != nil {
+	if err := demo.Run(&out, "graphiti-proxy", startDemo); err != nil {
 		t.Fatal(err)
 	}
 	for _, want := range []string{"<graphiti_memory>", "My cat is called Miso", "recalled; facts=1", "The memory arrived."} {

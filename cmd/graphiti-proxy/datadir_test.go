@@ -287,7 +287,7 @@ func TestDamagedFile(t *testing.T) {
 					t.Errorf("%q, %s, %q", answer, header, saw)
 				}
 				var out bytes.Buffer
-				banner(&out, "none", w.app)
+				banner(&out, "none", "graphiti-proxy", w.app)
 				for what, text := range map[string]string{"status": w.status(), "log": w.log.String(), "banner": out.String()} {
 					if !strings.Contains(text, path) || what != "banner" && (!strings.Contains(text, "move") || !strings.Contains(text, cost)) {
 						t.Errorf("the %s does not say enough:\n%s", what, text)

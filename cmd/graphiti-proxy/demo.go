@@ -4,9 +4,11 @@ import (
 	"context"
 	"errors"
 	"log/slog"
+	"os"
 
 	"github.com/spf13/cobra"
 
+	"github.com/graphiti-proxy/graphiti-proxy/cli"
 	"github.com/graphiti-proxy/graphiti-proxy/config"
 	"github.com/graphiti-proxy/graphiti-proxy/demo"
 )
@@ -20,7 +22,7 @@ func newDemoCommand() *cobra.Command {
 			"kept and nothing leaves this machine.",
 		Example: "  graphiti-proxy demo",
 		RunE: func(c *cobra.Command, _ []string) error {
-			return demo.Run(c.OutOrStdout(), startDemo)
+			return demo.Run(c.OutOrStdout(), cli.Called(os.Args[0]), startDemo)
 		},
 	}
 }

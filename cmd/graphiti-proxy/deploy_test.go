@@ -160,6 +160,10 @@ func TestReplicasKeepTheirVolumes(t *testing.T) {
 		}
 		return doc
 	}
+	guide, err := os.ReadFile(filepath.Join("..", "..", "deploy", "README.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
 	for _, name := range []string{"kubernetes/graphiti-proxy.yaml", "kubernetes/replicas.yaml"} {
 		found := false
 		for _, doc := range read(name) {
@@ -170,6 +174,10 @@ func TestReplicasKeepTheirVolumes(t *testing.T) {
 			container := at(doc, "spec", "template", "spec", "containers").([]any)[0]
 			if at(container, "lifecycle", "preStop") == nil || at(container, "readinessProbe", "timeoutSeconds") != 3 {
 				t.Errorf("%s: %v", name, container)
+			}
+			// The guide replaces this name, which no registry has.
+			if image := at(container, "image"); image != "REGISTRY/graphiti-proxy:VERSION" || !strings.Contains(string(guide), "s#"+image.(string)+"#$IMAGE#") {
+				t.Errorf("%s: deploy/README.md does not replace the image %v", name, image)
 			}
 			if n, _ := at(doc, "spec", "replicas").(int); n > 1 && at(doc, "spec", "volumeClaimTemplates") == nil {
 				t.Errorf("%s: its replicas have no volumes", name)

@@ -55,6 +55,11 @@ func (f *explainFlags) explain(c *cobra.Command) error {
 			return fmt.Errorf("--body: %w", err)
 		}
 	}
+	if cfg.Identity.Mode != "multi" && cfg.Identity.Owner == "" { // the directory says who that is
+		if err := misnamed(cfg); err != nil {
+			return err
+		}
+	}
 	a := &app{cfg: cfg, log: slog.New(slog.DiscardHandler)}
 	id, namer, err := a.identity()
 	if err != nil {

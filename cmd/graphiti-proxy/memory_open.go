@@ -116,7 +116,7 @@ func openedFor(f func(c *cobra.Command, args []string, m *opened) error, makes b
 // that reads does not make it. The usual one may be made at any time.
 func misnamed(cfg *config.Config) error {
 	if _, err := os.Stat(cfg.DataDir); errors.Is(err, fs.ErrNotExist) && cfg.Origin("data_dir") != "default" {
-		return fmt.Errorf("data_dir: there is no %s, and so nothing is remembered there; name the directory in which the proxy keeps its memory", cfg.DataDir)
+		return fmt.Errorf("data_dir: there is no directory %s; set data_dir to the one that the proxy uses", cfg.DataDir)
 	}
 	return nil
 }
@@ -132,7 +132,7 @@ func openForCommand(ctx context.Context, cfg *config.Config, makes bool) (*opene
 	if to.ByAddress || !errors.Is(found, client.ErrNoProxy) {
 		return nil, found
 	}
-	if !makes && !cfg.RemoteMemory() {
+	if !makes {
 		if err := misnamed(cfg); err != nil {
 			return nil, err
 		}

@@ -64,6 +64,9 @@ func openQueue(ctx context.Context, cfg *config.Config) (q queue, where string, 
 		q := service.NewStoppedQueue(capture.OpenShared(db))
 		return q, "using the queue in Redis: no running proxy was found", func() error { return errors.Join(q.Close(), db.Close()) }, nil
 	}
+	if err := misnamed(cfg); err != nil {
+		return nil, "", nil, err
+	}
 	path := filepath.Join(cfg.DataDir, "spool.db")
 	_, noFile := os.Stat(path)
 	_, noLog := os.Stat(path + "-wal")

@@ -70,7 +70,7 @@ func serve(ctx context.Context, out io.Writer, settings string, cfg *config.Conf
 		begun(log, a)
 	}
 	if cfg.Log.Format != "json" {
-		banner(out, settings, a)
+		banner(out, settings, cli.Called(os.Args[0]), a)
 	}
 	served := make(chan error, 1)
 	// They end with Shutdown below, and with ctx.
@@ -136,8 +136,9 @@ func beginApp(ctx context.Context, cfg *config.Config, log *slog.Logger) (*app, 
 	}
 }
 
-// banner says what a person needs to know to use the proxy.
-func banner(w io.Writer, settings string, a *app) {
+// banner says what a person needs to know to use the proxy; command is how they
+// call it.
+func banner(w io.Writer, settings, command string, a *app) {
 	adminAddr := "off"
 	if a.admin != nil {
 		adminAddr = address(a.cfg, "admin", a.cfg.Admin.Listen, a.admin.Addr())
@@ -154,9 +155,9 @@ graphiti-proxy %s
     export OPENAI_BASE_URL=%s/v1
     export ANTHROPIC_BASE_URL=%s
   try it, with your key in OPENAI_API_KEY or ANTHROPIC_API_KEY:
-    graphiti-proxy test
+    %s test
 
-`, settings, telemetry.Version(), base, cli.UpstreamLine(a.cfg.Upstreams()), a.memoryLine(), adminAddr, base, base)
+`, settings, telemetry.Version(), base, cli.UpstreamLine(a.cfg.Upstreams()), a.memoryLine(), adminAddr, base, base, command)
 }
 
 // base is the address that clients of this machine use.

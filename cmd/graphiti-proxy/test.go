@@ -66,7 +66,7 @@ func tryUpstreams(c *cobra.Command, o trial.Options) error {
 	o.Base, o.Client, o.Key = "http://"+client.Reachable(cfg.Listen), &http.Client{Transport: transport}, cli.Variable(c)
 	if s.TLS || cfg.TLSFor("client") {
 		if cfg.TLS.Cert == "" {
-			return errors.New("the proxy speaks TLS, and tls.cert is not set here: name the certificate that it was started with, with --set tls.cert=FILE")
+			return errors.New("the proxy speaks TLS, and tls.cert is not set here: add what it was started with, --set tls.cert=FILE --set tls.key=FILE")
 		}
 		o.Base = "https://" + client.Reachable(cfg.Listen)
 		if transport.TLSClientConfig, err = certificate.Trusting(cfg.TLS.Cert); err != nil {

@@ -116,3 +116,26 @@ func TestTLS(t *testing.T) {
 		return err == nil && serial == 2
 	})
 }
+
+// TestTestBesideFlagsOfServe: where TLS was set by flags of serve, test says which
+// flags it needs too, and works with them.
+func TestTestBesideFlagsOfServe(t *testing.T) {
+	t.Parallel()
+	cert, key, _ := writeCertificate(t, t.TempDir(), 1)
+	w := start(t, t.TempDir(), map[string]string{"tls.cert": cert, "tls.key": key})
+	args := []string{"test", "--set", "data_dir=" + w.dir, "--set", "admin.listen=" + w.app.admin.Addr().String(), "--set", "listen=" + w.app.proxy.Addr().String()}
+	_, err := command(t, w.dir, args...)
+	if err == nil || strings.Contains(err.Error(), "\n") {
+		t.Fatal(err)
+	}
+	for name, file := range map[string]string{"tls.cert": cert, "tls.key": key} {
+		if !strings.Contains(err.Error(), "--set "+name+"=FILE") {
+			t.Errorf("no %s in: %v", name, err)
+		}
+		args = append(args, "--set", name+"="+file)
+	}
+	// There is no provider's key here, which is all that it misses.
+	if _, err := command(t, w.dir, args...); err == nil || !strings.HasPrefix(err.Error(), "nothing was tried") {
+		t.Errorf("with both: %v", err)
+	}
+}
