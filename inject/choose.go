@@ -182,8 +182,11 @@ func (g Guard) of(text string, laid bool) (shown string, ok bool) {
 	case g == GuardDrop:
 		return "", false
 	}
-	return "“" + strings.Trim(text, "“”\"") + "”", true
+	return "“" + unquoted.Replace(strings.Trim(text, "“”\"")) + "”", true
 }
+
+// unquoted keeps a text from ending the quotes that it stands in.
+var unquoted = strings.NewReplacer("“", "‘", "”", "’")
 
 func (ch *chooser) valid(f *graphiti.Fact) bool {
 	over := func(t time.Time) bool { return !t.IsZero() && !t.After(ch.now) }

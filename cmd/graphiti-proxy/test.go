@@ -43,6 +43,9 @@ func newTestCommand() *cobra.Command {
 	return c
 }
 
+// stay follows no redirect: the key is not for where it leads.
+func stay(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
+
 func tryUpstreams(c *cobra.Command, o trial.Options) error {
 	cfg, err := cli.LoadConfig(c)
 	if err != nil {
@@ -63,7 +66,7 @@ func tryUpstreams(c *cobra.Command, o trial.Options) error {
 	}
 	transport := &http.Transport{Proxy: nil}
 	defer transport.CloseIdleConnections()
-	o.Base, o.Client, o.Key = "http://"+client.Reachable(cfg.Listen), &http.Client{Transport: transport}, cli.Variable(c)
+	o.Base, o.Client, o.Key = "http://"+client.Reachable(cfg.Listen), &http.Client{Transport: transport, CheckRedirect: stay}, cli.Variable(c)
 	if s.TLS || cfg.TLSFor("client") {
 		if cfg.TLS.Cert == "" {
 			return errors.New("the proxy speaks TLS, and tls.cert is not set here: add what it was started with, --set tls.cert=FILE --set tls.key=FILE")

@@ -20,11 +20,12 @@ const (
 )
 
 // Proof is what the proxy that knows a secret answers to a challenge, on a
-// connection to an address of its own: whoever passes the challenge on to it is
-// connected to another one.
-func Proof(secret []byte, challenge, address string) string {
+// connection between an address of its own and one of the command's: whoever passes
+// the challenge on to it has another connection, though it may have had the same port
+// before.
+func Proof(secret []byte, challenge, own, commands string) string {
 	m := hmac.New(sha256.New, secret)
-	_, _ = m.Write([]byte("graphiti-proxy.admin.1\x00" + challenge + "\x00" + address)) // which never fails
+	_, _ = m.Write([]byte("graphiti-proxy.admin.1\x00" + challenge + "\x00" + own + "\x00" + commands)) // which never fails
 	return hex.EncodeToString(m.Sum(nil))
 }
 
@@ -35,5 +36,5 @@ func (s *Server) prove(w http.ResponseWriter, r *http.Request) {
 	if _, err := hex.DecodeString(challenge); err != nil || len(challenge) != ChallengeSize || !ok || s.o.Secret == nil {
 		return
 	}
-	w.Header().Set(ProofHeader, Proof(s.o.Secret, challenge, at.String()))
+	w.Header().Set(ProofHeader, Proof(s.o.Secret, challenge, at.String(), r.RemoteAddr))
 }

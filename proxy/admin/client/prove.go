@@ -79,5 +79,5 @@ func proves(conn net.Conn, secret []byte) bool {
 	if _, err := io.Copy(io.Discard, resp.Body); err != nil || resp.Close || answer.Buffered() > 0 {
 		return false
 	}
-	return hmac.Equal([]byte(admin.Proof(secret, challenge, at)), []byte(resp.Header.Get(admin.ProofHeader)))
+	return hmac.Equal([]byte(admin.Proof(secret, challenge, at, conn.LocalAddr().String())), []byte(resp.Header.Get(admin.ProofHeader)))
 }
