@@ -109,6 +109,10 @@ func TestOperatorsDay(t *testing.T) {
 	o.must("graphiti-proxy", "--version")
 
 	// A configuration, first with a mistake.
+	settings := filepath.Join(o.dir, ".config", "graphiti-proxy", "config.yaml")
+	if err := os.MkdirAll(filepath.Dir(settings), 0o700); err != nil {
+		t.Fatal(err)
+	}
 	listen, admin := freePort(t), freePort(t)
 	configuration := func(timeout, extra string) {
 		t.Helper()
@@ -121,12 +125,12 @@ recall: {timeout: %s}
 ingest: {include_system: true, stall_after: 3s}
 promote: {directives: true}
 %s`, listen, admin, model.URL(), g.URL(), timeout, extra)
-		if err := os.WriteFile(filepath.Join(o.dir, "graphiti-proxy.yaml"), []byte(text), 0o600); err != nil {
+		if err := os.WriteFile(settings, []byte(text), 0o600); err != nil {
 			t.Fatal(err)
 		}
 	}
 	configuration("fast", "")
-	if out, ok := o.run("config", "check"); ok || !strings.Contains(out, "graphiti-proxy.yaml:6: recall.timeout") || !strings.Contains(out, "400ms") {
+	if out, ok := o.run("config", "check"); ok || !strings.Contains(out, "config.yaml:6: recall.timeout") || !strings.Contains(out, "400ms") {
 		t.Fatalf("the mistake is not named: %s", out)
 	}
 	configuration("2s", "")
@@ -221,7 +225,7 @@ promote: {directives: true}
 	}
 	stderr.until(t, "log.level")
 	configuration("3s", "workspace: {ignored: [nothing]}\n")
-	if err := os.WriteFile(filepath.Join(o.dir, "graphiti-proxy.yaml"), []byte(strings.Replace(read(t, filepath.Join(o.dir, "graphiti-proxy.yaml")), "recall: {timeout: 3s}", "recall: {timeout: 3s, enabled: false}", 1)), 0o600); err != nil {
+	if err := os.WriteFile(settings, []byte(strings.Replace(read(t, settings), "recall: {timeout: 3s}", "recall: {timeout: 3s, enabled: false}", 1)), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	if err := cmd.Process.Signal(syscall.SIGHUP); err != nil {
