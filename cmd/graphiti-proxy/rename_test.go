@@ -203,9 +203,7 @@ func TestReplicasKnowWhoIsAccepted(t *testing.T) {
 	if out, err := a.cli("registry", "accept", "josh"); err != nil || out != "josh has the memory of user:josh\n" {
 		t.Fatal(out, err)
 	}
-	if unconfirmedNow(a) != "" || unconfirmedNow(b) != "" {
-		t.Error("a replica does not know")
-	}
+	waitUntil(t, "both replicas know", func() bool { return unconfirmedNow(a) == "" && unconfirmedNow(b) == "" })
 	registered(t, file, "id: josh, "+keyOf("sk-josh"))
 	if c := start(t, t.TempDir(), settings); unconfirmedNow(c) != "josh" {
 		t.Error("a replica that starts does not know")
