@@ -208,7 +208,7 @@ func TestMemoryOutlivesTheProcess(t *testing.T) {
 // TestNobodysMemoryIsAnothers, whatever the headers claim.
 func TestNobodysMemoryIsAnothers(t *testing.T) {
 	t.Parallel()
-	w := start(t, t.TempDir(), map[string]string{"identity.mode": "multi", "identity.trusted_keys": "sk-gateway"})
+	w := start(t, t.TempDir(), map[string]string{"identity.mode": "multi", "identity.trusted_keys": "sk-gateway", "recall.timeout": "10s"})
 	w.say(fact, "Authorization", "Bearer sk-a", "X-Graphiti-User", "ada", "X-Graphiti-Workspace", "w", "X-Graphiti-Session", "s")
 	w.say(fact, "Authorization", "Bearer sk-a", "X-Graphiti-User", "ada")
 	w.say(fact, "Authorization", "Bearer sk-a")
