@@ -50,7 +50,7 @@ func (s *decider) explain(m Memory, planner Planner, limits Limits, path string,
 	}
 	r := &request{head: headOf(path, header), memory: &m, limits: limits, body: wire.Body{Bytes: body, Whole: len(body) <= limits.InspectBytes}}
 	named := upstream.Strip(r.head)
-	r.route, _ = routeOf(r.head)
+	r.route, _ = routeOf(r.head, wire.PlainPath(r.head.RequestURI()))
 	if r.route.named = named; r.route.dialect != nil {
 		r.barred = s.barred(&m, r.head)
 	}

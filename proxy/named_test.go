@@ -26,18 +26,31 @@ func TestNamedUpstream(t *testing.T) {
 		{"/u/local/", local, "/base/", s},
 		{"/u/local/u/local/x", local, "/base/u/local/x", s},
 		{"http://proxy/u/local/v1/models", local, "/base/v1/models", s},
+		{"/u/local/.well-known/x", local, "/base/.well-known/x", s},
 		{"/u/local", nil, "", s},
 		{"/u/local?a/b", nil, "", s},
+		{"/u", nil, "", s},
 		{"//u/local/v1/models", nil, "", s},
-		{"/U/local/v1/models", nil, "", s},
 		{"/./u/local/v1/models", nil, "", s},
+		{"/U/local/v1/models", nil, "", s},
+		{"/u//local/v1/models", nil, "", s},
 		{"/%75/local/v1/models", nil, "", s},
+		{"/u%2Flocal/v1/models", nil, "", s},
+		{"/%2575/local/v1/models", nil, "", s},
+		{"/v1/../u/local/v1/models", nil, "", s},
+		{"/\\u\\local/v1/models", nil, "", s},
+		{"http://proxy//u/local/v1/models", nil, "", s},
+		{"/u/local/../else/v1/models", nil, "", s},
+		{"/u/local/../../v1/models", nil, "", s},
 		{"/v1/u/local/x", usual, "/v1/u/local/x", s},
 		{"/u/locl/v1/models", nil, "", s},
 		{"/u/Local/v1/models", nil, "", s},
 		{"/u/openai/v1/models", nil, "", s},
 		{"/u//v1/models", nil, "", s},
+		{"/users/local/v1/models", usual, "/users/local/v1/models", s},
+		{"/v1//models/%75/./x?/u/local/", usual, "/v1//models/%75/./x?/u/local/", s},
 		{"/u/local/v1/models", usual, "/u/local/v1/models", plain}, // which has no names at all
+		{"//u/local/v1/models", usual, "//u/local/v1/models", plain},
 	} {
 		before := len(usual.requests()) + len(local.requests())
 		answer, err := talk(t, tc.in, "GET "+tc.target+" HTTP/1.1\r\nHost: proxy\r\nConnection: close\r\n\r\n")
@@ -54,6 +67,57 @@ func TestNamedUpstream(t *testing.T) {
 		if len(got) == 0 || !strings.HasPrefix(got[len(got)-1], "GET "+tc.want+" HTTP/1.1\r\n") || len(usual.requests())+len(local.requests()) != before+1 {
 			t.Errorf("%s: %q", tc.target, got)
 		}
+	}
+}
+
+// TestNobodysNameIsAnsweredInTheAPIsShape: the client reads errors of the API that
+// it asked for.
+func TestNobodysNameIsAnsweredInTheAPIsShape(t *testing.T) {
+	w := newStub(t, say(okAnswer))
+	s, _ := start(t, w.url(), func(o *Options) { o.Ways.Upstreams["local"] = w.url() })
+	for target, want := range map[string]string{
+		"/u/locl/v1beta/models/m:generateContent":   `"status":"NOT_FOUND"`,
+		"//u/local/v1beta/models/m:generateContent": `"status":"NOT_FOUND"`,
+		"/U/local/v1/messages":                      `{"type":"error","error":{"message":"`,
+		"/u/locl/v1/chat/completions":               `"param":null`,
+	} {
+		answer, err := talk(t, s, "POST "+target+" HTTP/1.1\r\nHost: proxy\r\nContent-Length: 2\r\nConnection: close\r\n\r\n{}")
+		if err != nil || !strings.HasPrefix(answer, "HTTP/1.1 404 ") || !strings.Contains(answer, want) {
+			t.Errorf("%s: %s %v", target, answer, err)
+		}
+	}
+}
+
+// TestGoogleHasItsKey: what Google's API alone has goes there in any spelling,
+// byte for byte. Of a base URL without a slash at its end @google/genai makes
+// two, and so it does of Google's own.
+func TestGoogleHasItsKey(t *testing.T) {
+	usual, google := newStub(t, say(okAnswer)), newStub(t, say(okAnswer))
+	s, _ := start(t, usual.url(), func(o *Options) { o.Ways.Upstreams["gemini"] = google.url() })
+	for _, tc := range []struct {
+		target string
+		to     *stub
+	}{
+		{"//ws/google.ai.generativelanguage.v1beta.GenerativeService.BidiGenerateContent?key=k", google},
+		{"///ws/google.ai.generativelanguage.v1beta.GenerativeService.BidiGenerateContent?key=k", google},
+		{"//v1beta/models?key=k", google},
+		{"/./v1beta/models?key=k", google},
+		{"/v1%62eta/models/gemini-3-pro?key=k", google},
+		{"/upload//v1beta/files?key=k", google},
+		{"http://proxy//v1beta/models?key=k", google},
+		{"/v1/v1beta/models", usual},
+	} {
+		answer, err := talk(t, s, "GET "+tc.target+" HTTP/1.1\r\nHost: proxy\r\nConnection: close\r\n\r\n")
+		if err != nil {
+			t.Fatal(err)
+		}
+		got, want := tc.to.requests(), strings.TrimPrefix(tc.target, "http://proxy")
+		if len(got) == 0 || !strings.HasPrefix(got[len(got)-1], "GET "+want+" HTTP/1.1\r\n") {
+			t.Errorf("%s: %s\n%q", tc.target, answer, got)
+		}
+	}
+	if n := len(usual.requests()) + len(google.requests()); n != 8 {
+		t.Errorf("%d requests", n)
 	}
 }
 

@@ -1,7 +1,6 @@
 package proxy
 
 import (
-	"bytes"
 	"crypto/tls"
 
 	"github.com/valyala/fasthttp"
@@ -29,23 +28,25 @@ type route struct {
 func (r *route) replays() bool { return r.match.Use == dialect.UseReplay }
 
 // match asks the registry for the route of a request, and cuts an upstream's name
-// off its path. The route's upstream is nil where none has that name.
+// off its path. The route's upstream is nil where the path asks
+// for a name that none has.
 func (s *Server) match(h *fasthttp.RequestHeader) route {
 	all := s.way().upstreams
-	name, u := all.Named(h)
-	r, api := routeOf(h)
-	if r.named, r.upstream = name, u; name == "" {
+	n, named := all.Named(h)
+	path := n.Path
+	if path == nil {
+		path = wire.PlainPath(h.RequestURI())
+	}
+	r, api := routeOf(h, path)
+	if r.named, r.upstream = n.Name, n.Upstream; !named {
 		r.upstream = all[api]
 	}
 	return r
 }
 
-// routeOf is the route of a request, and the name of its API's upstream.
-func routeOf(h *fasthttp.RequestHeader) (r route, api string) {
-	path, _, _ := bytes.Cut(wire.OriginForm(h.RequestURI()), []byte{'?'})
-	for bytes.HasPrefix(path, []byte("//")) {
-		path = path[1:] // a base address with a slash at its end, or a client that adds one
-	}
+// routeOf is the route of a request by its path in the plain spelling, and the
+// name of its API's upstream.
+func routeOf(h *fasthttp.RequestHeader, path []byte) (r route, api string) {
 	found := registry.Find(dialect.Request{Method: h.Method(), Path: path, Header: h})
 	r = route{match: found.Match, speaks: found.Speaks}
 	switch found.Use {

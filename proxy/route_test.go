@@ -4,6 +4,8 @@ import (
 	"testing"
 
 	"github.com/valyala/fasthttp"
+
+	"github.com/graphiti-proxy/graphiti-proxy/proxy/wire"
 )
 
 // TestAPIsBehindRepeatedSlashes: a base address with a slash at its end, or a client
@@ -13,12 +15,12 @@ func TestAPIsBehindRepeatedSlashes(t *testing.T) {
 	for target, want := range map[string]string{
 		"/" + live: "gemini", "//" + live: "gemini", "///" + live: "gemini",
 		"//v1beta/models/gemini-3:generateContent": "gemini", "//v1/messages": "anthropic", "//v1/chat/completions": "openai",
-		"/x//" + live: "openai",
+		"/x//" + live: "openai", "/./v1beta/models?key=k": "gemini", "/v1%62eta/models?key=k": "gemini", "/upload//v1beta/files?key=k": "gemini",
 	} {
 		var h fasthttp.RequestHeader
 		h.SetMethod("POST")
 		h.SetRequestURI(target)
-		r, api := routeOf(&h)
+		r, api := routeOf(&h, wire.PlainPath(h.RequestURI()))
 		if api != want {
 			t.Errorf("%s goes to %s", target, api)
 		}

@@ -8,6 +8,7 @@ import (
 	"github.com/graphiti-proxy/graphiti-proxy/inject"
 	"github.com/graphiti-proxy/graphiti-proxy/proxy/contain"
 	"github.com/graphiti-proxy/graphiti-proxy/proxy/identity"
+	"github.com/graphiti-proxy/graphiti-proxy/proxy/wire"
 	"github.com/graphiti-proxy/graphiti-proxy/proxy/workspace"
 )
 
@@ -47,7 +48,7 @@ func (r *Rules) skipsPath(uri []byte) bool {
 		return false
 	}
 	path, _, _ := bytes.Cut(uri, []byte{'?'})
-	return workspace.Match(r.SkipPaths, string(path))
+	return workspace.Match(r.SkipPaths, string(path)) || workspace.Match(r.SkipPaths, string(wire.PlainPath(uri)))
 }
 
 // project is the workspace of one request.

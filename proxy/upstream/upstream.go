@@ -10,10 +10,7 @@ import (
 	"crypto/tls"
 	"fmt"
 	"maps"
-	"net/url"
-	"path"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/valyala/fasthttp"
@@ -72,56 +69,36 @@ func (s Set) CloseIdle(t time.Time) {
 	}
 }
 
+// Named is the upstream that a path names.
+type Named struct {
+	Name     string
+	Upstream *wire.Upstream // nil: there is none of that name, or the name is not spelt plainly
+	Path     []byte         // what stands behind the name, in its plain spelling, where there is no upstream
+}
+
 // Named returns the upstream that a request names, and takes the name from its
-// path: what is left is forwarded as it came. u is nil where there is none of
-// that name; where none is configured, no path is special.
-func (s Set) Named(h *fasthttp.RequestHeader) (name string, u *wire.Upstream) {
+// path: what is left is forwarded as it came. ok is false where it names none;
+// where none is configured, no path is special.
+//
+// What only means /u/<name>/… in another spelling has no upstream: its credential
+// is one for a server that was to be named, and must not go to another.
+func (s Set) Named(h *fasthttp.RequestHeader) (n Named, ok bool) {
 	if len(s) == len(registry.Upstreams) {
-		return "", nil
+		return Named{}, false
 	}
-	found, rest := cut(h.RequestURI())
-	if found == nil {
-		return misspelt(h.RequestURI()), nil
+	target := h.RequestURI()
+	name, rest := cut(target)
+	meant, path, ok := cutPlain(wire.PlainPath(target))
+	n = Named{Name: string(name), Path: path}
+	if !ofAPI(n.Name) && bytes.Equal(name, meant) {
+		n.Upstream = s[n.Name]
 	}
-	if name = string(found); !ofAPI(name) {
-		u = s[name]
-	}
-	if u != nil {
+	if n.Upstream != nil {
+		n.Path = nil // SetRequestURIBytes may write where it is
 		h.SetRequestURIBytes(rest)
 	}
-	return name, u
+	return n, ok || name != nil
 }
-
-// misspelt is what a path names in another spelling than /u/<name>/…, such as
-// //u/<name>, /U/<name> or /x/../u/<name>; empty: it names nothing. What is meant
-// for a server with a name, key and all, must not go to another one.
-func misspelt(target []byte) (name string) {
-	raw, _, _ := bytes.Cut(wire.OriginForm(target), []byte{'?'})
-	if !bytes.ContainsAny(raw, `%\`) && !bytes.Contains(raw, []byte("//")) && !bytes.Contains(raw, []byte("/.")) && !bytes.HasPrefix(raw, []byte("/u")) && !bytes.HasPrefix(raw, []byte("/U")) {
-		return "" // as nearly all are
-	}
-	p := string(raw)
-	for range maxEncoded {
-		decoded, err := url.PathUnescape(p)
-		if err != nil || decoded == p {
-			break
-		}
-		p = decoded
-	}
-	p = strings.ToLower(path.Clean("/" + strings.ReplaceAll(p, `\`, "/")))
-	if p == "/u" {
-		return "u"
-	}
-	rest, ok := strings.CutPrefix(p, "/u/")
-	if !ok {
-		return ""
-	}
-	name, _, _ = strings.Cut(rest, "/")
-	return name
-}
-
-// maxEncoded is how many times over a path may be percent-encoded.
-const maxEncoded = 4
 
 // Strip takes the name of an upstream from a request's path, whether or not
 // there is such an upstream; empty: it names none.
@@ -136,10 +113,24 @@ func Strip(h *fasthttp.RequestHeader) (name string) {
 
 // cut cuts /u/<name>/… before the second slash; nil: the target has another form.
 func cut(target []byte) (name, rest []byte) {
-	named, ok := bytes.CutPrefix(wire.OriginForm(target), []byte("/u/"))
-	i := bytes.IndexByte(named, '/')
-	if q := bytes.IndexByte(named, '?'); !ok || i <= 0 || q >= 0 && q < i {
+	path, ok := bytes.CutPrefix(wire.OriginForm(target), []byte("/u/"))
+	i := bytes.IndexByte(path, '/')
+	if q := bytes.IndexByte(path, '?'); !ok || i <= 0 || q >= 0 && q < i {
 		return nil, nil
 	}
-	return named[:i], named[i:]
+	return path[:i], path[i:]
+}
+
+// cutPlain cuts /u/<name>/… before the second slash, where the path is in its
+// plain spelling but for capital letters. The name may be missing.
+func cutPlain(path []byte) (name, rest []byte, ok bool) {
+	if len(path) < 2 || path[1]|0x20 != 'u' || len(path) > 2 && path[2] != '/' {
+		return nil, path, false
+	}
+	name = bytes.TrimPrefix(path[2:], []byte{'/'})
+	i := bytes.IndexByte(name, '/')
+	if i < 0 {
+		i = len(name)
+	}
+	return name[:i], name[i:], true
 }

@@ -2,9 +2,12 @@ package upstream
 
 import (
 	"crypto/tls"
+	"fmt"
+	"strings"
 	"testing"
 
 	"github.com/valyala/fasthttp"
+	"pgregory.net/rapid"
 
 	"github.com/graphiti-proxy/graphiti-proxy/dialect/registry"
 )
@@ -59,12 +62,19 @@ func TestNameInAnotherSpelling(t *testing.T) {
 		"/v1/files/a%2Fu%2Fgroq/content": {false, false, ""},
 		"/v1/%zz/u/groq":                 {false, false, ""},
 		"/":                              {false, false, ""},
+		"/%75/groq/v1/100%":              {true, false, ""},
+		"/%252525252575/groq/v1":         {true, false, ""},
+		"/u#/groq/v1":                    {true, false, ""},
+		"/u/groq/../other/v1":            {true, false, ""},
+		"/u/groq/../../v1":               {true, false, ""},
+		"/u/groq/a%2Fb//c":               {true, true, "/a%2Fb//c"},
+		"/ü/groq":                        {false, false, ""},
 	} {
 		var h fasthttp.RequestHeader
 		h.SetRequestURI(target)
-		name, u := s.Named(&h)
-		if (name != "") != want.named || (u != nil) != want.found {
-			t.Errorf("%s names %q, found %v", target, name, u != nil)
+		n, named := s.Named(&h)
+		if named != want.named || (n.Upstream != nil) != want.found {
+			t.Errorf("%s names %q, found %v", target, n.Name, n.Upstream != nil)
 		}
 		rest := target
 		if want.found {
@@ -76,25 +86,48 @@ func TestNameInAnotherSpelling(t *testing.T) {
 	}
 }
 
-// FuzzNamed: a request goes to a server with a name only where its path begins with
-// it as it stands, and what begins so in any spelling goes nowhere else.
-func FuzzNamed(f *testing.F) {
-	for _, seed := range []string{"/u/groq/v1", "//u/groq", "/%75/groq", "/U/GROQ/x", "/a/../u/groq", "/v1/models"} {
-		f.Add(seed)
+// respellings turn a path into another spelling of the same one, at a place.
+var respellings = []func(path string, at int) string{
+	func(path string, at int) string { return beforeSlash(path, at, "/") },
+	func(path string, at int) string { return beforeSlash(path, at, "/.") },
+	func(path string, at int) string { return beforeSlash(path, at, "/%2E") },
+	func(path string, at int) string { return beforeSlash(path, at, "/x/..") },
+	func(path string, at int) string { return beforeSlash(path, at, "/x/%2e%2E") },
+	func(path string, at int) string { return path[:at] + strings.Replace(path[at:], "/", `\`, 1) },
+	func(path string, at int) string { return path[:at] + fmt.Sprintf("%%%02x", path[at]) + path[at+1:] },
+	func(path string, at int) string { return path[:at] + fmt.Sprintf("%%%02X", path[at]) + path[at+1:] },
+	func(path string, _ int) string { return strings.Replace(path, "u", "U", 1) },
+	func(path string, _ int) string { return strings.TrimPrefix(path, "/") },
+	func(path string, _ int) string { return "http://proxy.test/" + strings.TrimPrefix(path, "/") },
+}
+
+// beforeSlash puts a text before the next slash.
+func beforeSlash(path string, at int, s string) string {
+	i := strings.IndexByte(path[at:], '/')
+	if i < 0 {
+		return path
 	}
-	s := set(f)
-	f.Fuzz(func(t *testing.T, target string) {
-		var h fasthttp.RequestHeader
+	return path[:at+i] + s + path[at+i:]
+}
+
+// TestNoSpellingOfANameGoesElsewhere: what names an upstream, however it is
+// spelt, goes to that one or nowhere.
+func TestNoSpellingOfANameGoesElsewhere(t *testing.T) {
+	s := set(t)
+	rapid.Check(t, func(t *rapid.T) {
+		name := rapid.SampledFrom([]string{"groq", "ollama", "locl", "openai"}).Draw(t, "name")
+		target := "/u/" + name + rapid.SampledFrom([]string{"", "/", "/v1/chat/completions", "/v1/models/a%2Fb"}).Draw(t, "rest")
+		for range rapid.IntRange(0, 4).Draw(t, "changes") {
+			if at := rapid.IntRange(0, len(target)-1).Draw(t, "at"); !strings.Contains(target, "://") {
+				target = rapid.SampledFrom(respellings).Draw(t, "respelling")(target, at)
+			}
+		}
+		target += rapid.SampledFrom([]string{"", "?key=k", "?x=/u/else/", "#x"}).Draw(t, "query")
+		h := new(fasthttp.RequestHeader)
 		h.SetRequestURI(target)
-		before := string(h.RequestURI())
-		name, u := s.Named(&h)
-		switch {
-		case u == nil && string(h.RequestURI()) != before:
-			t.Errorf("%q became %q", before, h.RequestURI())
-		case u != nil && (name != "groq" || misspelt([]byte(before)) != "groq"):
-			t.Errorf("%q goes to %s", before, name)
-		case name == "" && misspelt([]byte(before)) != "":
-			t.Errorf("%q names %s, and goes to the default server", before, misspelt([]byte(before)))
+		n, named := s.Named(h)
+		if !named || n.Upstream != nil && (n.Upstream != s[name] || n.Name != name) {
+			t.Fatalf("%s goes to %+v", target, n)
 		}
 	})
 }

@@ -39,7 +39,7 @@ var ErrClientKey = &ClientError{fasthttp.StatusUnauthorized, "graphiti-proxy: th
 
 // errUnknownUpstream answers a request for an upstream that nobody has
 // configured. To any other its credential and its conversation must not go.
-var errUnknownUpstream = &ClientError{fasthttp.StatusNotFound, "graphiti-proxy: the path begins with /u/ and a name that the setting upstreams does not have; add it there, or correct the base URL"}
+var errUnknownUpstream = &ClientError{fasthttp.StatusNotFound, "graphiti-proxy: the path is not /u/NAME/… with a name that the setting upstreams has; add the name there, or correct the base URL"}
 
 var (
 	errHTTP2   = &ClientError{fasthttp.StatusNotImplemented, "graphiti-proxy: only HTTP/1.1 is spoken here; turn HTTP/2 without TLS off in the client"}

@@ -1,0 +1,74 @@
+package wire
+
+import (
+	"bytes"
+	"encoding/hex"
+)
+
+// PlainPath is the one spelling of a target's path by which a request is
+// recognised: decoded, with single slashes, without "." and "..", without a
+// query. Servers and proxies in between differ in which spellings they take for
+// the same path; here all of them are. What is forwarded is the target as it came.
+//
+// The result points into target where that is spelt so already, as nearly every
+// one is.
+func PlainPath(target []byte) []byte {
+	path, _, _ := bytes.Cut(OriginForm(target), []byte{'?'})
+	path, _, _ = bytes.Cut(path, []byte{'#'})
+	if isPlain(path) {
+		return path
+	}
+	return withoutDots(unescape(path))
+}
+
+func isPlain(path []byte) bool {
+	if len(path) == 0 || path[0] != '/' {
+		return false
+	}
+	for i, c := range path {
+		switch {
+		case c == '%', c == '\\':
+			return false
+		case i > 0 && path[i-1] == '/' && (c == '/' || c == '.'): // also of names such as .well-known
+			return false
+		}
+	}
+	return true
+}
+
+// unescape decodes a path until nothing is left to decode, so that %2575 is u.
+func unescape(path []byte) []byte {
+	plain, c := make([]byte, 0, len(path)), make([]byte, 1)
+	for i := range path {
+		plain = append(plain, path[i])
+		for n := len(plain) - 3; n >= 0 && plain[n] == '%'; n = len(plain) - 3 {
+			if _, err := hex.Decode(c, plain[n+1:]); err != nil {
+				break
+			}
+			plain = append(plain[:n], c...)
+		}
+	}
+	return plain
+}
+
+// withoutDots joins the segments of a path with single slashes, less those that
+// are empty or dots.
+func withoutDots(path []byte) []byte {
+	joined, last := make([]byte, 0, len(path)+1), []byte(nil)
+	for segment := range bytes.FieldsFuncSeq(path, isSlash) {
+		switch last = segment; string(segment) {
+		case ".":
+		case "..":
+			joined = joined[:max(bytes.LastIndexByte(joined, '/'), 0)]
+		default:
+			joined = append(append(joined, '/'), segment...)
+		}
+	}
+	ends := len(path) == 0 || isSlash(rune(path[len(path)-1])) || string(last) == "." || string(last) == ".."
+	if len(joined) == 0 || ends {
+		joined = append(joined, '/')
+	}
+	return joined
+}
+
+func isSlash(r rune) bool { return r == '/' || r == '\\' }
