@@ -248,6 +248,27 @@ func TestAnswerThatEndsWithItsConnection(t *testing.T) {
 	}
 }
 
+// TestHeadThatReadersDisagreeAbout: what is one field for us and two for the
+// client is passed to nobody.
+func TestHeadThatReadersDisagreeAbout(t *testing.T) {
+	const length = "Content-Length: 2\r\n\r\nok"
+	for name, answer := range map[string]string{
+		"CR in a value":          "HTTP/1.1 200 OK\r\nX-A: a\rSet-Cookie: b\r\n" + length,
+		"CR in an interim value": "HTTP/1.1 103 Early Hints\r\nLink: a\rX-B: b\r\n\r\nHTTP/1.1 200 OK\r\n" + length,
+		"NUL in a value":         "HTTP/1.1 200 OK\r\nX-A: a\x00b\r\n" + length,
+	} {
+		w := newStub(t, say(answer))
+		s, _ := start(t, w.url())
+		got, err := talk(t, s, "GET / HTTP/1.1\r\nHost: p\r\nConnection: close\r\n\r\n")
+		if err != nil || !strings.HasPrefix(got, "HTTP/1.1 502 ") || strings.Contains(got, "X-A") || strings.Contains(got, "X-B") {
+			t.Errorf("%s: %q, %v", name, got, err)
+		}
+		if kept, _ := s.way().upstreams["openai"].Idle(); kept != 0 {
+			t.Errorf("%s: the connection was kept", name)
+		}
+	}
+}
+
 // TestCutAnswerReachesClientCutOff: a cut stream must not look finished.
 func TestCutAnswerReachesClientCutOff(t *testing.T) {
 	for _, tc := range []struct {
@@ -263,6 +284,10 @@ func TestCutAnswerReachesClientCutOff(t *testing.T) {
 		{name: "reset of an answer without a length", answer: "HTTP/1.1 200 OK\r\n\r\nabc", reset: true},
 		{name: "chunks for HTTP/1.0", proto: "HTTP/1.0", answer: "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nabc\r\n"},
 		{name: "malformed chunk", answer: "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nabcde\r\n0\r\n\r\n"},
+		{name: "a chunk's size ends with LF", answer: "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n3\nabc\r\n0\r\n\r\n"},
+		{name: "a chunk ends with LF", answer: "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nabc\n0\r\n\r\n"},
+		{name: "CR in a trailer", answer: "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nabc\r\n0\r\nA: b\rC: d\r\n\r\n"},
+		{name: "a chunk's size ends with LF, for HTTP/1.0", proto: "HTTP/1.0", answer: "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nabc\r\n0\n\n"},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			arrived := make(chan struct{})

@@ -13,6 +13,7 @@ var (
 	errHeadTooLarge = fmt.Errorf("answer head is larger than %d bytes", maxAnswerHead)
 	errBadHead      = errors.New("answer head is not HTTP/1.1")
 	errBadFraming   = errors.New("answer head has conflicting lengths")
+	errStray        = errors.New("answer head has a CR or a NUL within a line")
 )
 
 // AnswerHead is the head of an upstream's answer. Its slices point into the
@@ -51,6 +52,9 @@ func headEnd(b []byte) int {
 // parseHead reads the head of n bytes at the start of b.
 func parseHead(b []byte, n int, h *AnswerHead) error {
 	*h = AnswerHead{size: n, length: -1}
+	if stray(b[:n]) {
+		return errStray
+	}
 	line, fields, _ := bytes.Cut(b[:n], []byte{'\n'})
 	line = bytes.TrimSuffix(line, []byte{'\r'})
 	// "HTTP/1.x nnn" and then a space and a reason, or nothing.
@@ -72,10 +76,26 @@ func parseHead(b []byte, n int, h *AnswerHead) error {
 	return h.parseFields()
 }
 
+// stray reports whether a head has what ends a line for some readers and not for
+// others: with it, fields are other ones behind us than before us (RFC 9112
+// section 2.2).
+func stray(head []byte) bool {
+	for rest := head; ; {
+		i := bytes.IndexByte(rest, '\r')
+		if i < 0 {
+			return bytes.IndexByte(head, 0) >= 0
+		}
+		if i+1 == len(rest) || rest[i+1] != '\n' {
+			return true
+		}
+		rest = rest[i+2:]
+	}
+}
+
 func (h *AnswerHead) parseFields() error {
 	var coded, connection bool
 	for name, value := range FieldLines(h.Fields) {
-		if len(name) == 0 || bytes.IndexByte(value, '\r') >= 0 { // which some take for the end of a line
+		if len(name) == 0 {
 			return errBadHead
 		}
 		switch {

@@ -2,7 +2,9 @@ package stream
 
 import (
 	"bytes"
+	"fmt"
 	"net"
+	"strings"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -18,6 +20,7 @@ func FuzzChunkTracker(f *testing.F) {
 	f.Add([]byte("3\r\nabc\r\n0\r\n\r\nrest"), 1)
 	f.Add([]byte("A;x=\"1\"\r\n0123456789\r\n0\r\nX-Sum: 1\r\n\r\n"), 2)
 	f.Add([]byte("0\n\n"), 1)
+	f.Add([]byte("3\r\nabc\r\n0\r\nA: b\rc\r\n\r\n"), 1)
 	f.Add([]byte("fffffffffffffffff\r\n"), 3)
 	f.Add([]byte("5\r\nab"), 4)
 	f.Fuzz(func(t *testing.T, body []byte, size int) {
@@ -56,6 +59,18 @@ func TestChunkTrackerFindsTheEnd(t *testing.T) {
 		{"x\r\n", "", 0, false, true},
 		{"3\r\nabcX", "abc", 6, false, true},
 		{"\r\n", "", 0, false, true},
+		{"3 ; a=\"b\"\r\nabc\r\n0;x\r\nA: b\r\nC: d\r\n\r\n", "abc", 35, true, false},
+		{"3\nabc\r\n0\r\n\r\n", "", 1, false, true},
+		{"3;a\nabc\r\n0\r\n\r\n", "", 3, false, true},
+		{"3;a\rb\r\nabc\r\n", "", 4, false, true},
+		{"3\r\r\nabc\r\n", "", 2, false, true},
+		{"3\r\nabc\n0\r\n\r\n", "abc", 6, false, true},
+		{"3\r\nabc\r\r\n0\r\n\r\n", "abc", 7, false, true},
+		{"3\r\nabc\r\n0\n\r\n", "abc", 9, false, true},
+		{"3\r\nabc\r\n0\r\n\n", "abc", 11, false, true},
+		{"3\r\nabc\r\n0\r\n\rX", "abc", 12, false, true},
+		{"3\r\nabc\r\n0\r\nA: b\n\r\n", "abc", 15, false, true},
+		{"3\r\nabc\r\n0\r\nA: b\rC: d\r\n\r\n", "abc", 16, false, true},
 	} {
 		payload, used, done, bad := track([]byte(tc.body), len(tc.body))
 		if string(payload) != tc.payload || used != tc.used || done != tc.done || bad != tc.bad {
@@ -117,5 +132,19 @@ func TestSilenceIsAllowedInFull(t *testing.T) {
 				}
 			})
 		})
+	}
+}
+
+// BenchmarkChunks follows events that are a chunk each.
+func BenchmarkChunks(b *testing.B) {
+	event := "data: {\"id\":\"chatcmpl-1\",\"object\":\"chat.completion.chunk\",\"choices\":[{\"index\":0,\"delta\":{\"content\":\" word\"}}]}\n\n"
+	body := []byte(strings.Repeat(fmt.Sprintf("%x\r\n%s\r\n", len(event), event), 100))
+	b.SetBytes(int64(len(body)))
+	b.ReportAllocs()
+	var c chunkTracker
+	for b.Loop() {
+		if n, err := c.feed(body, nil); err != nil || n != len(body) {
+			b.Fatal(n, err)
+		}
 	}
 }
