@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"strings"
+	"sync/atomic"
 	"testing"
 
 	"github.com/graphiti-proxy/graphiti-proxy/dialect"
@@ -84,10 +85,10 @@ func TestSummaryOfATranscript(t *testing.T) {
 		return `{"messages":[{"role":"system","content":"You are a context summarization agent."},{"role":"user","content":"` +
 			`<conversation>\n[User]: What is the database called?\n\n[Assistant]: ` + told + `\n</conversation>\n\nWrite a summary."}]}`
 	}
-	var query string
+	var query atomic.Pointer[string] // both groups are asked at once
 	knows := func(texts ...string) searchFunc {
 		return func(_ context.Context, _, q string) ([]graphiti.Fact, error) {
-			query = q
+			query.Store(&q)
 			return facts(texts...), nil
 		}
 	}
@@ -121,8 +122,8 @@ func TestSummaryOfATranscript(t *testing.T) {
 		if got != want || p.Outcome.Reason != ReasonSummary || p.Outcome.Facts != len(tc.want) {
 			t.Errorf("%s:\n got %s\nwant %s (%+v)", tc.name, got, want, p.Outcome)
 		}
-		if query != "What is the database called?" {
-			t.Errorf("%s: asked for %q", tc.name, query)
+		if q := *query.Load(); q != "What is the database called?" {
+			t.Errorf("%s: asked for %q", tc.name, q)
 		}
 	}
 }
