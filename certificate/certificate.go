@@ -107,30 +107,43 @@ func Trusting(cert string) (*tls.Config, error) {
 	return &tls.Config{MinVersion: tls.VersionTLS12, RootCAs: pool, ServerName: nameIn(text)}, nil
 }
 
-// nameIn is a name that a certificate is for; empty where there is none.
-func nameIn(text []byte) string {
+// namesIn are the names and the addresses that a certificate is for.
+func namesIn(text []byte) []string {
 	block, _ := pem.Decode(text)
 	if block == nil {
-		return ""
+		return nil
 	}
 	c, err := x509.ParseCertificate(block.Bytes)
-	switch {
-	case err != nil:
-		return ""
-	case len(c.DNSNames) > 0:
-		return c.DNSNames[0]
-	case len(c.IPAddresses) > 0:
-		return c.IPAddresses[0].String()
+	if err != nil {
+		return nil
+	}
+	names := c.DNSNames
+	for _, ip := range c.IPAddresses {
+		names = append(names, ip.String())
+	}
+	return names
+}
+
+// nameIn is a name that a certificate is for; empty where there is none.
+func nameIn(text []byte) string {
+	if names := namesIn(text); len(names) > 0 {
+		return names[0]
 	}
 	return ""
 }
 
 // Name is a name that a certificate is for, by which a client can reach its server;
-// empty where there is none, or no certificate.
+// empty where there is none, or no certificate. A pattern such as *.example.org is
+// no such name.
 func Name(file string) string {
 	text, err := os.ReadFile(file)
-	if name := nameIn(text); err == nil && !strings.Contains(name, "*") {
-		return name
+	if err != nil {
+		return ""
+	}
+	for _, name := range namesIn(text) {
+		if !strings.Contains(name, "*") {
+			return name
+		}
 	}
 	return ""
 }
