@@ -87,8 +87,11 @@ func (t *chunkTracker) step(c byte) error {
 			return errBadChunk
 		}
 	case chunkExt:
-		if c == '\n' {
+		switch c {
+		case '\n':
 			t.endSize()
+		case 0: // refused as in a head (RFC 9110 section 5.5)
+			return errBadChunk
 		}
 	case chunkDataEnd:
 		switch c {
@@ -103,12 +106,17 @@ func (t *chunkTracker) step(c byte) error {
 		case '\r':
 		case '\n':
 			t.state = chunkDone
+		case 0:
+			return errBadChunk
 		default:
 			t.state = chunkTrailerIn
 		}
 	case chunkTrailerIn:
-		if c == '\n' {
+		switch c {
+		case '\n':
 			t.state, t.line = chunkTrailer, 0
+		case 0:
+			return errBadChunk
 		}
 	}
 	return nil

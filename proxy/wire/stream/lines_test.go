@@ -2,8 +2,9 @@ package stream
 
 import "testing"
 
-// TestLinesOfChunksEndWithBoth: a carriage return or a line feed alone is no end:
-// what takes it for one reads other chunks than the next program.
+// TestLinesOfChunksEndWithBoth: one of a carriage return and a line feed is no end:
+// what takes it for one reads other chunks than the next program. A NUL stands in
+// payload only.
 func TestLinesOfChunksEndWithBoth(t *testing.T) {
 	for body, good := range map[string]bool{
 		"1\r\nx\r\n0\r\n\r\n":               true,
@@ -15,6 +16,10 @@ func TestLinesOfChunksEndWithBoth(t *testing.T) {
 		"1\r\nx\r\n0\r\nT: 1\n\r\n":         false,
 		"1;a\rb\r\nx\r\n0\r\n\r\n":          false,
 		"1\r\nx\r\n0\r\nT: 1\rU: 2\r\n\r\n": false,
+		"1\r\nx\r\n0\r\nT: 1\x00\r\n\r\n":   false,
+		"1\r\nx\r\n0\r\n\x00T: 1\r\n\r\n":   false,
+		"1;a\x00b\r\nx\r\n0\r\n\r\n":        false,
+		"1\r\n\x00\r\n0\r\n\r\n":            true,
 	} {
 		for _, size := range []int{1, len(body)} {
 			var tracker chunkTracker
