@@ -39,13 +39,15 @@ var categories = []string{"", "multi-hop", "temporal", "open-domain", "single-ho
 func recall(args []string) error {
 	fs := flag.NewFlagSet("recall", flag.ContinueOnError)
 	data := fs.String("data", "", "folder with LoCoMo's conversations, conv-*.json")
-	chars := fs.Int("chars", 2000, "recall.max_chars")
+	chars := fs.Int("chars", 2500, "recall.max_chars")
 	facts := fs.Int("facts", 12, "recall.max_facts")
 	embed := fs.String("embed", "", "embedding.url, to find also what means the same")
 	settle := fs.Duration("settle", time.Minute, "with -embed: how long the embeddings of a conversation may take before it is asked about")
 	absentFlag := fs.Bool("absent", false, "measure how often there is a block where the memory has nothing to say")
 	corrected := fs.Bool("corrections", false, "measure whether what was said later is shown; needs no data")
 	followed := fs.Bool("followups", false, "measure whether what is asked next in a chat is answered; needs no data")
+	jitter := fs.Bool("jitter", false, "measure in this process, with the numbers as they are and each off by up to a quarter")
+	fitted := fs.Bool("fit", false, "try each number larger and smaller, and keep what the mean of -jitter gains by")
 	every := fs.Int("every", 1, "ask one of so many questions: a look, not a measurement")
 	score := fs.String("min-score", "", "recall.min_score; empty: the default")
 	old := fs.String("binary", "", "the proxy to measure, such as an earlier version; empty: this one")
@@ -82,6 +84,17 @@ func recall(args []string) error {
 		if convs[i], err = readLocomo(file); err != nil {
 			return err
 		}
+	}
+	if *jitter || *fitted {
+		m, err := remember(dir, convs, *chars, *facts)
+		if err != nil {
+			return err
+		}
+		defer m.close()
+		if *fitted {
+			return fit(m)
+		}
+		return jittered(m)
 	}
 	if *corrected {
 		return corrections(dir, binary, m, env...)

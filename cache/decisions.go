@@ -18,6 +18,7 @@ const (
 type Decision struct {
 	Block      string // empty: there is none, or not any more
 	Facts      int    // that the block shows, or has shown
+	Reason     string // why there is no block, where there never was one
 	Ingest     bool   // the turn is to be kept
 	Generation int64  // of the request for which it was made
 }

@@ -40,7 +40,7 @@ func (f decisionFile) read(ctx context.Context, keys [][16]byte, found func(int,
 	}
 	at := positions(keys)
 	rest, args := in(known)
-	rows, err := f.db.Query(ctx, "SELECT key, block, facts, ingest, generation FROM decisions WHERE key IN "+rest, args...)
+	rows, err := f.db.Query(ctx, "SELECT key, block, facts, reason, ingest, generation FROM decisions WHERE key IN "+rest, args...)
 	if err != nil {
 		return err
 	}
@@ -48,7 +48,7 @@ func (f decisionFile) read(ctx context.Context, keys [][16]byte, found func(int,
 	for rows.Next() {
 		var key []byte
 		d := &Decision{}
-		if err := rows.Scan(&key, &d.Block, &d.Facts, &d.Ingest, &d.Generation); err != nil {
+		if err := rows.Scan(&key, &d.Block, &d.Facts, &d.Reason, &d.Ingest, &d.Generation); err != nil {
 			return err
 		}
 		found(at[[16]byte(key)], d)
@@ -63,8 +63,8 @@ func (f decisionFile) keep(ctx context.Context, key [16]byte, d Decision, groups
 		if err := ctx.Err(); err != nil {
 			return err // nobody waits for it: the request has gone without
 		}
-		err := tx.QueryRow("SELECT block, facts, ingest, generation FROM decisions WHERE key = ?", key[:]).
-			Scan(&kept.Block, &kept.Facts, &kept.Ingest, &kept.Generation)
+		err := tx.QueryRow("SELECT block, facts, reason, ingest, generation FROM decisions WHERE key = ?", key[:]).
+			Scan(&kept.Block, &kept.Facts, &kept.Reason, &kept.Ingest, &kept.Generation)
 		if !errors.Is(err, sql.ErrNoRows) {
 			return err
 		}
@@ -74,8 +74,8 @@ func (f decisionFile) keep(ctx context.Context, key [16]byte, d Decision, groups
 		} else if refused {
 			*kept, groups = d.withoutBlock(), nil
 		}
-		_, err = tx.Exec("INSERT INTO decisions (key, block, facts, ingest, generation, grps, born) VALUES (?, ?, ?, ?, ?, ?, ?)",
-			key[:], kept.Block, kept.Facts, kept.Ingest, kept.Generation, listed(groups), time.Now().Unix())
+		_, err = tx.Exec("INSERT INTO decisions (key, block, facts, reason, ingest, generation, grps, born) VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
+			key[:], kept.Block, kept.Facts, kept.Reason, kept.Ingest, kept.Generation, listed(groups), time.Now().Unix())
 		return err
 	})
 	return kept, err

@@ -20,6 +20,7 @@ type decisionRedis struct{ replicas }
 type storedDecision struct {
 	Block      string `json:"t"`
 	Facts      int    `json:"f"`
+	Reason     string `json:"r,omitempty"`
 	Dropped    bool   `json:"d,omitempty"` // the turn is not to be kept
 	Generation int64  `json:"g,omitempty"`
 }
@@ -41,7 +42,7 @@ func parseDecision(text string) (*Decision, error) {
 	if err := json.Unmarshal([]byte(text), &s); err != nil {
 		return nil, fmt.Errorf("read decision: %w", err)
 	}
-	d := &Decision{s.Block, s.Facts, !s.Dropped, s.Generation}
+	d := &Decision{s.Block, s.Facts, s.Reason, !s.Dropped, s.Generation}
 	if s.Facts < 0 {
 		d.Facts, d.Ingest = -1-s.Facts, false
 	}
@@ -64,7 +65,7 @@ func (r decisionRedis) keep(ctx context.Context, key [16]byte, d Decision, group
 	}
 	var args []any
 	for _, d := range []Decision{d, d.withoutBlock()} {
-		body, err := json.Marshal(storedDecision{d.Block, d.Facts, !d.Ingest, d.Generation})
+		body, err := json.Marshal(storedDecision{d.Block, d.Facts, d.Reason, !d.Ingest, d.Generation})
 		if err != nil {
 			return nil, err
 		}

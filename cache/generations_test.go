@@ -238,7 +238,7 @@ func TestStateOfTheFirstEdition(t *testing.T) {
 		t.Fatal(err)
 	}
 	want := []*Decision{
-		{"before all", 1, true, 1}, {"of an unknown time", 2, true, 1}, {"", 0, false, 2}, {"between", 2, false, 2}, {"", 4, true, 4},
+		{"before all", 1, "", true, 1}, {"of an unknown time", 2, "", true, 1}, {"", 0, "", false, 2}, {"between", 2, "", false, 2}, {"", 4, "", true, 4},
 	}
 	if diff := cmp.Diff(want, list); diff != "" {
 		t.Errorf("decisions (-want +got):\n%s", diff)

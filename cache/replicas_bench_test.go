@@ -28,7 +28,7 @@ func BenchmarkDecision(b *testing.B) {
 			if list, err := s.Decisions.Lookup(ctx, 1, [][16]byte{k}); err != nil || list[0] != nil {
 				b.Fatal(list, err)
 			}
-			if _, err := s.Decisions.Keep(ctx, k, Decision{block, 3, true, 1}, "group"); err != nil {
+			if _, err := s.Decisions.Keep(ctx, k, Decision{block, 3, "", true, 1}, "group"); err != nil {
 				b.Fatal(err)
 			}
 		}

@@ -58,10 +58,10 @@ func TestReplicasKeepOneDecision(t *testing.T) {
 // fewer facts than none.
 func TestDecisionsOfTheFirstEdition(t *testing.T) {
 	for stored, want := range map[string]Decision{
-		`{"t":"text","f":2,"s":"1763000000000000"}`: {"text", 2, true, 0},
-		`{"t":"","f":-1,"s":"1763000000000000"}`:    {"", 0, false, 0},
-		`{"t":"text","f":-3}`:                       {"text", 2, false, 0},
-		`{"t":"","f":1}`:                            {"", 1, true, 0},
+		`{"t":"text","f":2,"s":"1763000000000000"}`: {"text", 2, "", true, 0},
+		`{"t":"","f":-1,"s":"1763000000000000"}`:    {"", 0, "", false, 0},
+		`{"t":"text","f":-3}`:                       {"text", 2, "", false, 0},
+		`{"t":"","f":1}`:                            {"", 1, "", true, 0},
 	} {
 		if got, err := parseDecision(stored); err != nil || *got != want {
 			t.Errorf("%s is %+v, %v", stored, got, err)

@@ -34,15 +34,16 @@ type Lists interface {
 }
 
 // Cards notes what stands on cards, and finds it. It is safe for concurrent use.
-type Cards struct{ Lists Lists }
+type Cards struct {
+	Lists Lists
 
-const (
-	// talks is in how many conversations a person must have said a rule.
-	talks = 2
+	// Own keeps what a person said of themselves in two conversations, in their own
+	// memory. It must not wait. nil: nothing is kept.
+	Own func([]ledger.Turn) bool
+}
 
-	// maxChars bounds one entry, in characters: a card has room for a few.
-	maxChars = 200
-)
+// maxChars bounds one entry, in characters: a card has room for a few.
+const maxChars = 200
 
 // laid are the kinds of promoted texts that stand on a card. Others, such as how
 // far a task is, tell what was so at a time.
@@ -55,15 +56,21 @@ type entry struct {
 	Session string `json:"session,omitempty"` // hash of the conversation
 	Owner   string `json:"owner,omitempty"`   // whose that is
 	At      int64  `json:"at"`                // Unix seconds
+	Place   string `json:"place,omitempty"`   // stands for the project that a rule was said in
 
 	// Off takes the older entries with the same text from the same conversation
 	// off the card.
-	Off   bool `json:"off,omitempty"`
+	Off bool `json:"off,omitempty"`
+
+	// Often says that what was taken for a rule is said over and over.
+	Often bool `json:"often,omitempty"`
+
 	group string
+	scope graphiti.Scope
 }
 
 // same is what an entry and the one that takes it off have in common.
-func (e *entry) same() [3]string { return [3]string{e.Kind, e.Text, e.Session} }
+func (e *entry) same() [4]string { return [4]string{e.Kind, e.Text, e.Session, e.group} }
 
 // list is the list that an entry is in.
 func (e *entry) list() string {
@@ -76,7 +83,7 @@ func (e *entry) list() string {
 const rule = "rule"
 
 func list(group string) string      { return "card:" + group }
-func sightings(group string) string { return "rules:" + group }
+func sightings(group string) string { return "said:" + group }
 
 // keepFor bounds how long a store is waited for.
 const keepFor = 5 * time.Second
@@ -99,10 +106,8 @@ func (c Cards) Keep(t *ledger.Turn, groups []string) (err error) {
 			err = errors.Join(err, c.addOnce(ctx, t, to, entry{Kind: t.Kind, Text: text, group: to.Group}))
 		case t.Kind == graphiti.KindSessionSummary && to.Scope == graphiti.ScopeWorkspace:
 			err = errors.Join(err, c.keepSummary(ctx, t, to.Group))
-		case t.Kind == "" && t.Sure && to.Scope == graphiti.ScopeUser && t.OfSession() != "":
-			for _, r := range person.Rules(t.User) {
-				err = errors.Join(err, c.add(ctx, t, entry{Kind: rule, Text: r.Text, group: to.Group}))
-			}
+		case t.Kind == "" && t.Sure && t.OfSession() != "" && (to.Scope == graphiti.ScopeUser || to.Scope == graphiti.ScopeWorkspace):
+			err = errors.Join(err, c.keepRules(ctx, t, to))
 		}
 	}
 	return err
@@ -114,7 +119,7 @@ func (c Cards) addOnce(ctx context.Context, t *ledger.Turn, to graphiti.Target, 
 	if err != nil {
 		return err
 	}
-	there, _ := standing(found[to.Group])
+	there, _ := standing(found)
 	if slices.ContainsFunc(there, func(o entry) bool { return o.Kind == e.Kind && o.Text == shorten(e.Text) }) {
 		return nil
 	}
@@ -122,21 +127,31 @@ func (c Cards) addOnce(ctx context.Context, t *ledger.Turn, to graphiti.Target, 
 }
 
 func (c Cards) add(ctx context.Context, t *ledger.Turn, e entry) error {
-	e.Text, e.Session, e.Owner, e.At = shorten(e.Text), t.OfSession(), t.Owner, t.Said.Unix()
+	e.Text, e.Session, e.Owner, e.At = shorten(e.Text), cmp.Or(e.Session, t.OfSession()), t.Owner, t.Said.Unix()
 	if e.Text == "" {
 		return nil
 	}
-	return c.put(ctx, e, t.Generation)
+	return c.put(ctx, e, t.Generation, groupsOf(t)...)
 }
 
-// put adds an entry to its list. It ends with its group, and with its conversation.
-func (c Cards) put(ctx context.Context, e entry, generation int64) error {
-	scopes := []string{e.group}
-	if e.Session != "" {
-		scopes = append(scopes, graphiti.SessionScopeOf(e.Session, ""), graphiti.SessionScopeOf(e.Session, e.Owner))
-	}
+// put adds an entry to its list. It ends with its group, with its conversation, and
+// with the groups that it is of besides.
+func (c Cards) put(ctx context.Context, e entry, generation int64, of ...string) error {
 	body, _ := json.Marshal(e) // strings and numbers only
-	return c.Lists.Add(ctx, e.list(), body, generation, scopes...)
+	return c.Lists.Add(ctx, e.list(), body, generation, scopes(e.group, e.Session, e.Owner, of)...)
+}
+
+func scopes(group, session, owner string, of []string) []string {
+	list := []string{group}
+	for _, g := range of {
+		if g != group {
+			list = append(list, g)
+		}
+	}
+	if session != "" {
+		list = append(list, graphiti.SessionScopeOf(session, ""), graphiti.SessionScopeOf(session, owner))
+	}
+	return list
 }
 
 // TakeOff takes a line off the card of a caller who reads those groups: the line as
@@ -149,19 +164,17 @@ func (c Cards) TakeOff(ctx context.Context, reads []graphiti.Target, line, owner
 		return nil, err
 	}
 	line = strings.Join(strings.Fields(line), " ")
-	for _, r := range reads {
-		shown, behind := standing(found[r.Group])
-		for i, e := range shown {
-			if text := e.fact().Text; !strings.EqualFold(line, e.Text) && !strings.EqualFold(line, text) {
-				continue
+	shown, behind := standing(found)
+	for i, e := range shown {
+		if text := e.fact().Text; !strings.EqualFold(line, e.Text) && !strings.EqualFold(line, text) {
+			continue
+		}
+		off = append(off, e.fact().Text)
+		for _, e := range behind[i] {
+			if e.Off = true; e.Owner == "" {
+				e.Owner = owner
 			}
-			off = append(off, e.fact().Text)
-			for _, e := range behind[i] {
-				if e.Off = true; e.Owner == "" {
-					e.Owner = owner
-				}
-				err = errors.Join(err, c.put(ctx, e, generation))
-			}
+			err = errors.Join(err, c.put(ctx, e, generation))
 		}
 	}
 	return off, err
@@ -184,20 +197,18 @@ func shorten(text string) string {
 // which they were said last: such as name something to fetch or to run.
 func (c Cards) Waiting(ctx context.Context, reads []graphiti.Target) (texts []string, err error) {
 	found, err := c.read(ctx, reads)
-	for _, r := range reads {
-		all, _ := said(found[r.Group])
-		for _, e := range all {
-			promoted := func(o entry) bool { return o.Kind != rule && strings.EqualFold(o.Text, e.Text) }
-			if waits(&e) && !slices.ContainsFunc(all, promoted) && !slices.Contains(texts, e.Text) {
-				texts = append(texts, e.Text)
-			}
+	all, _ := said(found)
+	for _, e := range all {
+		promoted := func(o entry) bool { return o.Kind != rule && strings.EqualFold(o.Text, e.Text) }
+		if waits(&e) && !slices.ContainsFunc(all, promoted) && !slices.Contains(texts, e.Text) {
+			texts = append(texts, e.Text)
 		}
 	}
 	return texts, err
 }
 
 // waits reports whether an entry waits for its person.
-func waits(e *entry) bool { return e.Kind == rule && person.RuleOf(e.Text).Acts() }
+func waits(e *entry) bool { return e.Kind == rule && person.Rule{Text: e.Text}.Acts() }
 
 // Facts are what stands on the card of a caller who reads those groups, the more
 // important first: what was laid down for the project, and then for the person,
@@ -210,39 +221,39 @@ func (c Cards) Facts(ctx context.Context, reads []graphiti.Target) ([]graphiti.F
 	if err != nil {
 		return nil, err
 	}
-	reads = slices.Clone(reads)
-	slices.SortStableFunc(reads, func(a, b graphiti.Target) int { return cmp.Compare(place(a.Scope), place(b.Scope)) })
+	all, _ := standing(found)
+	slices.SortStableFunc(all, func(a, b entry) int {
+		return cmp.Or(cmp.Compare(place(a.scope), place(b.scope)), cmp.Compare(b.At, a.At))
+	})
 	var facts []graphiti.Fact
 	seen := make(map[string]bool)
-	for _, r := range reads {
-		all, _ := standing(found[r.Group])
-		slices.SortStableFunc(all, func(a, b entry) int { return cmp.Compare(b.At, a.At) })
-		for _, e := range all {
-			if text := strings.ToLower(e.Text); !seen[text] {
-				seen[text] = true
-				facts = append(facts, e.fact())
-			}
+	for _, e := range all {
+		if text := strings.ToLower(e.Text); !seen[text] {
+			seen[text] = true
+			facts = append(facts, e.fact())
 		}
 	}
 	return facts, nil
 }
 
 // read returns the entries of groups, the newest of each list first.
-func (c Cards) read(ctx context.Context, reads []graphiti.Target) (map[string][]entry, error) {
-	of := make(map[string]string) // the group of each list
+func (c Cards) read(ctx context.Context, reads []graphiti.Target) (found []entry, err error) {
+	of := make(map[string]graphiti.Target) // by list
 	var lists []string
 	for _, r := range reads {
+		if r.Scope == "" {
+			r.Scope, _ = graphiti.ScopeOf(r.Group)
+		}
 		for _, l := range []string{list(r.Group), sightings(r.Group)} {
-			of[l] = r.Group
+			of[l] = r
 			lists = append(lists, l)
 		}
 	}
-	found := make(map[string][]entry) // by group
-	err := c.Lists.Entries(ctx, func(list string, body []byte) {
+	err = c.Lists.Entries(ctx, func(list string, body []byte) {
 		var e entry
 		if json.Unmarshal(body, &e) == nil {
-			e.group = of[list]
-			found[e.group] = append(found[e.group], e)
+			e.group, e.scope = of[list].Group, of[list].Scope
+			found = append(found, e)
 		}
 	}, lists...)
 	return found, err
@@ -270,44 +281,34 @@ func standing(all []entry) (out []entry, behind [][]entry) {
 	return out, behind
 }
 
-// said leaves what was promoted, and of rules the newest wording of those that
-// were said in enough conversations.
+// said leaves what was promoted, and of rules the newest wording of those that hold.
 func said(all []entry) (out []entry, behind [][]entry) {
-	type sightings struct {
-		newest entry
-		rule   person.Rule
-		in     []string // conversations
-		all    []entry
-	}
-	var rules []sightings
-	off := make(map[[3]string]bool)
+	var rules []saying
+	off, read := make(map[[4]string]bool), make(map[string]person.Rule)
 	for _, e := range all {
 		if e.Off {
 			off[e.same()] = true
 		}
-		if off[e.same()] {
-			continue
-		}
-		if e.Kind != rule {
+		switch {
+		case off[e.same()]:
+		case e.Kind == rule:
+			r, ok := read[e.Text]
+			if !ok { // in the project's list, and in the person's
+				r = person.RuleOf(e.Text)
+				read[e.Text] = r
+			}
+			rules = append(rules, saying{e, r})
+		default:
 			out, behind = append(out, e), append(behind, []entry{e})
-			continue
 		}
-		r := person.RuleOf(e.Text)
-		i := slices.IndexFunc(rules, func(s sightings) bool { return s.rule.Same(r) })
-		if i < 0 {
-			i, rules = len(rules), append(rules, sightings{newest: e, rule: r})
-		}
-		if e.At > rules[i].newest.At {
-			rules[i].newest = e
-		}
-		if !slices.Contains(rules[i].in, e.Session) {
-			rules[i].in = append(rules[i].in, e.Session)
-		}
-		rules[i].all = append(rules[i].all, e)
 	}
-	for _, s := range rules {
-		if len(s.in) >= talks {
-			out, behind = append(out, s.newest), append(behind, s.all)
+	for _, same := range alikeOf(rules) {
+		if e, ok := hold(same); ok {
+			out = append(out, e)
+			behind = append(behind, nil)
+			for _, s := range same {
+				behind[len(behind)-1] = append(behind[len(behind)-1], s.entry)
+			}
 		}
 	}
 	return out, behind

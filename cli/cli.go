@@ -6,6 +6,7 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"io"
@@ -26,6 +27,12 @@ type Environment struct {
 }
 
 type environmentKey struct{}
+
+// Dir is the directory that a command is called in.
+func Dir(c *cobra.Command) string {
+	env, _ := c.Context().Value(environmentKey{}).(Environment) // none: an empty one
+	return cmp.Or(env.Dir, ".")
+}
 
 // InEnvironment lets a command find that.
 func InEnvironment(ctx context.Context, e Environment) context.Context {

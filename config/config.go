@@ -50,7 +50,7 @@ type Config struct {
 		Timeout            time.Duration `key:"recall.timeout" reload:"yes" default:"400ms" min:"1ms" max:"1m" doc:"the most that recall may delay a request; 800ms where it is not set and the memory is a service"`
 		BackgroundTimeout  time.Duration `key:"recall.background_timeout" reload:"yes" default:"10s" min:"1ms" doc:"most time for a search that continues in the background"`
 		MaxFacts           int           `key:"recall.max_facts" reload:"yes" default:"12" min:"1" max:"100" doc:"most facts in a block; what one person said on one day counts as one"`
-		MaxChars           int           `key:"recall.max_chars" reload:"yes" default:"2000" min:"200" max:"100000" doc:"most characters of a block"`
+		MaxChars           int           `key:"recall.max_chars" reload:"yes" default:"2500" min:"200" max:"100000" doc:"most characters of a conversation's first block; later ones have two fifths of it, or 1000 where that is more and fits"`
 		Scopes             []string      `key:"recall.scopes" reload:"yes" default:"auto" kind:"auto, or some of session, workspace, user, agent" doc:"which scopes are searched"`
 		CacheTTL           time.Duration `key:"recall.cache_ttl" default:"1m" min:"1ms" doc:"how long a search result is fresh; for ten times as long it is still used, and refreshed in the background"`
 		StickyTTL          time.Duration `key:"recall.sticky_ttl" default:"30d" min:"1h" doc:"how long inserted blocks are repeated"`
@@ -106,6 +106,7 @@ type Config struct {
 		Listeners []string `key:"tls.listeners" default:"client" kind:"auto, or some of client, admin" doc:"which listeners speak TLS where a certificate is set; auto: both"`
 	}
 	Promote struct {
+		Remember   bool `key:"promote.remember" reload:"yes" default:"true" doc:"what a person asks to have remembered, such as 'Remember that we use Postgres', is kept as it stands, for the project, or for the person where they say it of themselves"`
 		Directives bool `key:"promote.directives" reload:"yes" default:"false" doc:"lines such as 'preference: tabs, not spaces' or 'decision (workspace): Postgres' in a person's message are kept as what they are"`
 	}
 	Limits struct {

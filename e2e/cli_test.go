@@ -385,11 +385,11 @@ func TestCodexOverWebSocket(t *testing.T) {
 		return cli(t, dir, append(os.Environ(), "HOME="+home, "K=sk-test"), ".bin/codex", "exec", "--skip-git-repo-check", prompt)
 	}
 	run("My cat is called Miso. Remember it.")
-	w.until(t, "the first turn, and what it says of the person", func(q queue) bool { return q.Delivered == 2 })
+	w.until(t, "the first turn", func(q queue) bool { return q.Pending == 0 && q.Delivered == 1 })
 	if out := run("What is my cat called? Count first. [[tool " + theCoders[0].tool + "]]"); !strings.Contains(out, "It is called Miso.") {
 		t.Errorf("Codex printed %q", out)
 	}
-	w.until(t, "the second turn", func(q queue) bool { return q.Delivered == 3 })
+	w.until(t, "the second turn", func(q queue) bool { return q.Delivered == 2 })
 	frames := 0
 	for _, r := range w.model.Requests() {
 		if r.Method == "WS" {

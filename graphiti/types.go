@@ -42,6 +42,10 @@ type Fact struct {
 	Strength float64
 	Weighed  bool
 
+	// Profile says that it was found for what it is and not for what it says: something
+	// that a person said of themselves, for a question about them.
+	Profile bool
+
 	// Entity says that this is what is known of somebody or something in all,
 	// and not one statement.
 	Entity bool

@@ -4,6 +4,8 @@ import (
 	"cmp"
 	"fmt"
 	"io"
+	"maps"
+	"slices"
 	"strings"
 	"time"
 
@@ -27,6 +29,9 @@ func (s *Status) Print(w io.Writer) {
 		if late := m.Searches.Late(); late != "" {
 			fmt.Fprintf(w, "          to do: %s\n", late)
 		}
+	}
+	if len(m.Outcomes) > 0 {
+		fmt.Fprintf(w, "          requests since the start: %s\n", outcomes(m.Outcomes))
 	}
 	if m.ConsentSince != nil {
 		fmt.Fprintf(w, "          consent for %s, since %s\n", m.ConsentFor, m.ConsentSince.Local().Format(time.DateTime))
@@ -147,4 +152,18 @@ func PrintQueue(w io.Writer, q *capture.QueueStatus) {
 	if q.Dead > 0 {
 		fmt.Fprintf(w, "          to see dead letters: graphiti-proxy queue list --state dead\n")
 	}
+}
+
+// outcomes lists what memory did for requests, the most frequent first.
+func outcomes(of map[string]int64) string {
+	names := slices.SortedFunc(maps.Keys(of), func(a, b string) int {
+		return cmp.Or(cmp.Compare(of[b], of[a]), cmp.Compare(a, b))
+	})
+	for i, name := range names {
+		names[i] = fmt.Sprintf("%d %s", of[name], strings.Replace(name, ", ", " (", 1))
+		if strings.Contains(name, ", ") {
+			names[i] += ")"
+		}
+	}
+	return strings.Join(names, ", ")
 }

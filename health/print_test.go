@@ -35,3 +35,13 @@ func TestMemoryThatIsOffRecallsNothing(t *testing.T) {
 		}
 	}
 }
+
+// TestWhatMemoryDidIsCounted: the most frequent first, with the reason.
+func TestWhatMemoryDidIsCounted(t *testing.T) {
+	var b strings.Builder
+	s := Status{Memory: Memory{Backend: "embedded", State: StateWorking, Outcomes: map[string]int64{"recalled": 2, "empty, weak": 7, "empty, routine": 7}}}
+	s.Print(&b)
+	if want := "requests since the start: 7 empty (routine), 7 empty (weak), 2 recalled\n"; !strings.Contains(b.String(), want) {
+		t.Errorf("%q lacks %q", b.String(), want)
+	}
+}

@@ -96,6 +96,10 @@ type Memory struct {
 	// answered some.
 	Searches *graphiti.SearchTimes `json:"searches,omitempty"`
 
+	// Outcomes counts the requests since the start by what memory did: the status of the
+	// X-Graphiti-Memory header, with its reason.
+	Outcomes map[string]int64 `json:"outcomes,omitempty"`
+
 	// NotKept are the turns since the start that are lost because data_dir
 	// cannot be used, and InMemory those that wait for it, and end with the
 	// process.

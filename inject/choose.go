@@ -29,6 +29,7 @@ const (
 	NoRoom      Verdict = "no room"
 	NoDrift     Verdict = "nothing else is spoken of than before"
 	Weak        Verdict = "too weak, as all that was found"
+	Unneeded    Verdict = "known of the person, where nothing else answers"
 )
 
 // Scoped are the facts that were found in one scope, best first.
@@ -85,6 +86,7 @@ func (ch *chooser) choose(found []Scoped) []Candidate {
 	if ch.settled(all) {
 		dismiss(all, NoDrift)
 	}
+	ch.ofPerson(all, slices.ContainsFunc(found, func(s Scoped) bool { return s.Scope == graphiti.ScopeWorkspace }))
 	if ch.weak(all) {
 		dismiss(all, Weak)
 	}
@@ -101,11 +103,30 @@ func dismiss(all []Candidate, why Verdict) {
 	}
 }
 
+// ofPerson leaves of what is known of the person, in a project, what answers by
+// itself. Only where nothing does, what they said last of themselves is shown.
+func (ch *chooser) ofPerson(all []Candidate, inProject bool) {
+	answered := false
+	for i := range all {
+		f := all[i].Fact
+		strong := !f.Weighed || f.Strength >= ch.minScore
+		if inProject && isPersonal(all[i].Scope) && !f.Profile && !strong && all[i].Verdict == Shown {
+			all[i].Verdict = Weak
+		}
+		answered = answered || strong && !f.Profile && (all[i].Verdict == Shown || all[i].Verdict == Visible)
+	}
+	for i := range all {
+		if all[i].Fact.Profile && all[i].Verdict == Shown && (answered || !inProject) {
+			all[i].Verdict = Unneeded
+		}
+	}
+}
+
 // weak reports whether no fact that would be shown is strong enough. What
 // nobody has weighed is.
 func (ch *chooser) weak(all []Candidate) bool {
 	for i := range all {
-		if f := all[i].Fact; all[i].Verdict == Shown && (!f.Weighed || f.Strength >= ch.minScore) {
+		if f := all[i].Fact; all[i].Verdict == Shown && (!f.Weighed || f.Profile || f.Strength >= ch.minScore) {
 			return false
 		}
 	}
@@ -265,6 +286,9 @@ func (ch *chooser) settled(all []Candidate) bool {
 		case Visible:
 			visible++
 		case Shown:
+			if all[i].Fact.Weighed && all[i].Fact.Strength >= ch.minScore {
+				return false
+			}
 			fresh++
 		default:
 			continue

@@ -97,7 +97,7 @@ func (m *Memory) untold(t *turn, who graphiti.Who, found string) (block string, 
 		list = slices.Clone(s.lines)
 	}
 	list = slices.AppendSeq(list, linesOf(found))
-	visible, said := line.In(t.blocks()), words(t.c)
+	visible, said := line.In(t.blocks()), allSaid(t.c)
 	room, count := min(m.opts().MaxChars, roomIn(t.c.Model, m.opts().Share, m.opts().Window))-utf8.RuneCountInString(blockOpen+blockFrame+blockClose), 0
 	var kept []string
 	for _, l := range list {
@@ -141,9 +141,9 @@ func labelOf(line string) string {
 	return ""
 }
 
-// words are all that is said in a conversation, as normal has it, with a space
+// allSaid is all that is said in a conversation, as normal has it, with a space
 // at both ends.
-func words(c *dialect.Conversation) string {
+func allSaid(c *dialect.Conversation) string {
 	var b strings.Builder
 	b.WriteByte(' ')
 	for i := len(c.Messages) - 1; i >= 0 && b.Len() < comparedMax; i-- {

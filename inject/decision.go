@@ -14,6 +14,7 @@ import (
 type Decision struct {
 	Block      string // empty: there is none, or not any more
 	Facts      int    // that the block shows, or has shown
+	Reason     string // why there is no block, where there never was one
 	Ingest     bool   // the turn is to be kept
 	Generation int64  // of the request for which it was made
 }
@@ -68,15 +69,17 @@ func (m *Memory) decide(t *turn, who graphiti.Who, mode Mode) Outcome {
 	case t.forgotten():
 		o = Outcome{Status: StatusOff, Reason: ReasonForgotten}
 	case mode.Nobody:
-		o = Outcome{Status: StatusEmpty}
+		o = Outcome{Status: StatusEmpty, Reason: ReasonNobody}
 	case t.c.Answered():
 		// A tool round of a turn about which nothing is known: it began
 		// without a block, or the state was lost. It goes on without.
-		o = Outcome{Status: StatusEmpty}
+		o = Outcome{Status: StatusEmpty, Reason: ReasonNothing}
 	default:
 		d, o = m.recall(t, who, query(t.c))
 	}
-	d.Ingest = mode.Ingest
+	if d.Ingest = mode.Ingest; d.Block == "" {
+		d.Reason = string(o.Reason)
+	}
 	return m.keep(t, d, o)
 }
 
@@ -98,14 +101,14 @@ func (m *Memory) keep(t *turn, d Decision, o Outcome) Outcome {
 		return o
 	}
 	if kept.Generation == d.Generation && kept.Block == "" { // what was found was forgotten since
-		return Outcome{Status: StatusEmpty}
+		return Outcome{Status: StatusEmpty, Reason: ReasonNothing}
 	}
 	return outcomeOf(kept, SourceSticky) // a request for the same turn was faster
 }
 
 func outcomeOf(d *Decision, s Source) Outcome {
 	if d.Block == "" {
-		return Outcome{Status: StatusEmpty, Source: s}
+		return Outcome{Status: StatusEmpty, Source: s, Reason: Reason(d.Reason)}
 	}
 	return Outcome{Status: StatusRecalled, Facts: d.Facts, Chars: utf8.RuneCountInString(d.Block), Source: s}
 }

@@ -4,6 +4,7 @@
 //
 // It must not know of sockets, of the shape of a request body, of the answer to
 // the request, or of how memories are written. Of our packages it may import
-// dialect and graphiti (types and ids) only; state reaches it through the
-// interfaces declared here.
+// deadline, dialect, graphiti (types and ids) and what tells words apart,
+// graphiti/words and graphiti/person; state reaches it through the interfaces
+// declared here.
 package inject

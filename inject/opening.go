@@ -33,7 +33,7 @@ const leftOffChars = 300
 // before, where the client has dropped it.
 func (m *Memory) opening(t *turn, who graphiti.Who) (lines []string) {
 	o := m.opts()
-	room := min(o.MaxChars, roomIn(t.c.Model, o.Share, o.Window)) - utf8.RuneCountInString(blockOpen+blockFrame+blockClose)
+	room := o.room(t) - utf8.RuneCountInString(blockOpen+blockFrame+blockClose)
 	count := o.MaxFacts
 	add := func(list []string, chars int) {
 		for _, l := range list {
@@ -52,15 +52,31 @@ func (m *Memory) opening(t *turn, who graphiti.Who) (lines []string) {
 	return lines
 }
 
+// A block behind the first one of a conversation stands beside those before it: it has
+// this part of the room, and no less than laterChars where there is as much.
+const (
+	laterPart  = 0.4
+	laterChars = 1000
+)
+
+// room is the most characters that the block of a turn may have.
+func (o *Options) room(t *turn) int {
+	most := o.MaxChars
+	if !t.begins() {
+		most = max(min(most, laterChars), int(laterPart*float64(most)))
+	}
+	return min(most, roomIn(t.c.Model, o.Share, o.Window))
+}
+
 // begins reports whether the conversation begins with this turn, or anew after a
 // compaction: nothing is known of what it shows.
 func (t *turn) begins() bool {
-	for _, d := range t.earlier[:len(t.earlier)-1] {
+	for _, d := range t.earlier[:max(0, len(t.earlier)-1)] {
 		if d != nil {
 			return false
 		}
 	}
-	return !t.c.HeldElsewhere() && (len(t.at) == 1 || t.c.Summarised())
+	return !t.c.HeldElsewhere() && (len(t.at) <= 1 || t.c.Summarised())
 }
 
 // card are the lines of the card. Forgetting one of their groups empties the

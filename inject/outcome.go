@@ -44,7 +44,10 @@ const (
 	ReasonForgotten     Reason = "forgotten" // a block of the conversation was emptied
 	ReasonState         Reason = "state"     // a file of data_dir cannot be used
 	ReasonBusy          Reason = "busy"      // the budget for inspected bodies is used up
+	ReasonNothing       Reason = "nothing"   // nothing was found
 	ReasonWeak          Reason = "weak"      // nothing that was found is worth showing
+	ReasonVisible       Reason = "visible"   // what was found stands in the conversation
+	ReasonRoutine       Reason = "routine"   // nothing is asked that could be looked up
 )
 
 // kindReasons are what the response header says of requests that are no turn.
@@ -68,7 +71,7 @@ var (
 	Statuses = []Status{StatusRecalled, StatusEmpty, StatusTimeout, StatusError, StatusOff, StatusSkipped}
 	Reasons  = []Reason{
 		ReasonNone, ReasonTitle, ReasonSummary, ReasonProbe, ReasonSubagent, ReasonMachine, ReasonEncoding,
-		ReasonTooLarge, ReasonNoUserMessage, ReasonNotPersisted, ReasonConsent, ReasonOptOut, ReasonUntrusted, ReasonNobody, ReasonPlace, ReasonForgotten, ReasonState, ReasonBusy, ReasonWeak,
+		ReasonTooLarge, ReasonNoUserMessage, ReasonNotPersisted, ReasonConsent, ReasonOptOut, ReasonUntrusted, ReasonNobody, ReasonPlace, ReasonForgotten, ReasonState, ReasonBusy, ReasonNothing, ReasonWeak, ReasonVisible, ReasonRoutine,
 	}
 	Sources = []Source{"", SourceLive, SourceCache, SourceStale, SourceSticky}
 )

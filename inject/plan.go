@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -16,7 +15,7 @@ import (
 
 	"github.com/graphiti-proxy/graphiti-proxy/dialect"
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti"
-	"github.com/graphiti-proxy/graphiti-proxy/graphiti/person"
+	"github.com/graphiti-proxy/graphiti-proxy/graphiti/words"
 	"github.com/graphiti-proxy/graphiti-proxy/inject/line"
 	"github.com/graphiti-proxy/graphiti-proxy/inject/turnkey"
 )
@@ -205,7 +204,7 @@ func (m *Memory) Plan(c *dialect.Conversation, chain []dialect.Fingerprint, who 
 			p.Outcome = outcomeOf(newest, SourceSticky)
 			return p
 		}
-		p.Outcome = Outcome{Status: StatusEmpty}
+		p.Outcome = Outcome{Status: StatusEmpty, Reason: ReasonNothing}
 		return p
 	}
 	if c.Kind == dialect.KindTurn {
@@ -239,14 +238,14 @@ func (m *Memory) recall(t *turn, who graphiti.Who, query string) (Decision, Outc
 	if !ok {
 		return Decision{}, Outcome{Status: StatusTimeout}
 	}
-	reads := m.opts().Reads(who, person.Asks(t.c.Text(t.c.Last)))
+	reads := m.opts().Reads(who, words.Personal(string(cut(t.c.Text(t.c.Last), maxQuery))))
 	for _, r := range reads {
 		t.groups = append(t.groups, r.Group)
 	}
 	weighed := t.own == (turnkey.Key{}) && m.opts().MinScore > 0 // what a whole conversation is about is no question
 	before := m.opening(t, who)
 	if weighed && !asks(t.c.Text(t.c.Last)) {
-		return alone(before, StatusEmpty)
+		return alone(before, StatusEmpty, ReasonRoutine)
 	}
 	facts, atOnce := m.prepared(snapshotKey(who), query, t.generation, reads)
 	deadline := t.deadline
@@ -263,9 +262,9 @@ func (m *Memory) recall(t *turn, who graphiti.Who, query string) (Decision, Outc
 	}
 	switch {
 	case errors.Is(err, context.DeadlineExceeded):
-		return alone(before, StatusTimeout)
+		return alone(before, StatusTimeout, ReasonNone)
 	case err != nil:
-		return alone(before, StatusError)
+		return alone(before, StatusError, ReasonNone)
 	}
 	ch := m.chooser(t)
 	opened, _ := formatBlock(before)
@@ -278,33 +277,48 @@ func (m *Memory) recall(t *turn, who graphiti.Who, query string) (Decision, Outc
 		ch.max -= utf8.RuneCountInString(l) + len("- \n")
 	}
 	all := ch.choose(scoped(reads, found))
-	weak := slices.ContainsFunc(all, func(c Candidate) bool { return c.Verdict == Weak })
-	return show(append(before, lines(all)...), source, weak)
+	return show(append(before, lines(all)...), source, silence(all))
 }
 
 // alone decides to show what is known without a search: none was needed, or
 // what it came to is why.
-func alone(lines []string, why Status) (d Decision, o Outcome) {
+func alone(lines []string, status Status, why Reason) (d Decision, o Outcome) {
+	d, o = show(lines, SourceLive, why)
 	if len(lines) == 0 {
-		if o.Status = why; why == StatusEmpty {
-			o.Reason = ReasonWeak
-		}
-		return d, o
+		o.Source = ""
 	}
-	if d, o = show(lines, SourceLive, false); why != StatusEmpty {
-		o.Status = why
+	if status != StatusEmpty {
+		o.Status = status
 	}
 	return d, o
 }
 
-// show decides to show lines; weak says that others were found, and not worth it.
-func show(lines []string, source Source, weak bool) (d Decision, o Outcome) {
+// show decides to show lines; why says why there are none.
+func show(lines []string, source Source, why Reason) (d Decision, o Outcome) {
 	d.Block, d.Facts = formatBlock(lines)
-	o = outcomeOf(&d, source)
-	if d.Block == "" && weak {
-		o.Reason = ReasonWeak
+	if o = outcomeOf(&d, source); d.Block == "" {
+		o.Reason = why
 	}
 	return d, o
+}
+
+// silence says why nothing of what was found is shown.
+func silence(all []Candidate) Reason {
+	why := ReasonNothing
+	for i := range all {
+		switch all[i].Verdict {
+		case Weak:
+			return ReasonWeak
+		case Visible, OwnWords, NoDrift:
+			why = ReasonVisible
+		case Unneeded:
+		default:
+			if why == ReasonNothing {
+				why = ReasonWeak
+			}
+		}
+	}
+	return why
 }
 
 // Choose decides about the facts that were found for a text as it would in a
@@ -321,7 +335,7 @@ func (m *Memory) Choose(text string, found []Scoped) (all []Candidate, least flo
 func (m *Memory) chooser(t *turn) *chooser {
 	return &chooser{
 		now: time.Now(), staleAfter: m.opts().StaleAfter, ownTurns: t.episodes(), visible: line.In(t.blocks()),
-		guard: m.opts().Guard, minScore: m.opts().MinScore, drift: m.opts().Drift, count: m.opts().MaxFacts, max: min(m.opts().MaxChars, roomIn(t.c.Model, m.opts().Share, m.opts().Window)),
+		guard: m.opts().Guard, minScore: m.opts().MinScore, drift: m.opts().Drift, count: m.opts().MaxFacts, max: m.opts().room(t),
 	}
 }
 

@@ -256,7 +256,7 @@ func TestMessageThatWentOutWithoutStaysWithout(t *testing.T) {
 		mode   Mode
 		want   Outcome
 	}{
-		{"nothing found", always(), both, Outcome{Status: StatusEmpty, Source: SourceLive}},
+		{"nothing found", always(), both, Outcome{Status: StatusEmpty, Source: SourceLive, Reason: ReasonNothing}},
 		{"error", func(context.Context, string, string) ([]graphiti.Fact, error) { return nil, errors.New("down") }, both, Outcome{Status: StatusError}},
 		{"panic", func(context.Context, string, string) ([]graphiti.Fact, error) { panic("boom") }, both, Outcome{Status: StatusError}},
 		{"off", always("x"), Mode{Reason: ReasonOptOut}, Outcome{Status: StatusOff, Reason: ReasonOptOut}},

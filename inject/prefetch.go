@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti"
-	"github.com/graphiti-proxy/graphiti-proxy/graphiti/strength"
+	"github.com/graphiti-proxy/graphiti-proxy/graphiti/words"
 )
 
 const (
@@ -25,6 +25,9 @@ const (
 	// answerPart is how much of an answer, in bytes, is looked up with what it
 	// answers.
 	answerPart = 1000
+
+	// saidCounts is how often a word of the person counts where terms are counted.
+	saidCounts = 3
 )
 
 // warm is what was found for a session after its last turn.
@@ -97,20 +100,29 @@ func (m *Memory) prepared(session, query string, generation int64, reads []graph
 }
 
 // terms are the words of a text that say what it is about, at most as many: those
-// that are said most often, of others the first.
+// that are said most often, of others the first. What a person said, whose words
+// stand in the first line, counts as often as a long answer repeats its own.
 func terms(text string, most int) map[string]bool {
-	var words []string
+	var all []string
 	count := make(map[string]int)
-	for w := range strings.FieldsSeq(normal(text)) {
-		if len(w) > 1 && !strength.Common(w) {
-			if count[w]++; count[w] == 1 {
-				words = append(words, w)
+	said, answered, _ := strings.Cut(text, "\n")
+	for _, part := range []struct {
+		text   string
+		counts int
+	}{{said, saidCounts}, {answered, 1}} {
+		words.Each(part.text, func(w []byte, k words.Kind) bool {
+			if k == words.Content {
+				if count[string(w)] == 0 {
+					all = append(all, string(w))
+				}
+				count[string(w)] += part.counts
 			}
-		}
+			return true
+		})
 	}
-	slices.SortStableFunc(words, func(a, b string) int { return cmp.Compare(count[b], count[a]) })
+	slices.SortStableFunc(all, func(a, b string) int { return cmp.Compare(count[b], count[a]) })
 	out := make(map[string]bool)
-	for _, w := range words[:min(len(words), most)] {
+	for _, w := range all[:min(len(all), most)] {
 		out[w] = true
 	}
 	return out

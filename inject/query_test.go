@@ -149,3 +149,19 @@ func TestNothingAskedHoldsASecret(t *testing.T) {
 		}
 	}
 }
+
+// TestWhatAsksForNothing: greetings, thanks and "go on" do not, in any language; what
+// they are said with does, and so does a question about the person.
+func TestWhatAsksForNothing(t *testing.T) {
+	for said, want := range map[string]bool{
+		"hello": false, "Ok, thanks!": false, "go on, please": false, "continue": false, "why?": false, "": false,
+		"ja, mach das": false, "Danke schön": false, "c'est parfait, merci": false, "continúa": false, "ok grazie": false,
+		"dziękuję": false, "Спасибо": false, "谢谢": false, "继续": false, "ありがとう": false, "감사합니다": false,
+		"go on with the parser": true, "thanks, and Miso?": true, "beans?": true, "danke, und die Datenbank?": true, "谢谢，我的猫呢？": true,
+		"who am I?": true, "Wer bin ich?": true,
+	} {
+		if got := asks([]byte(said)); got != want {
+			t.Errorf("%q: %v", said, got)
+		}
+	}
+}

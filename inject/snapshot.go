@@ -8,7 +8,6 @@ import (
 	"unicode/utf8"
 
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti"
-	"github.com/graphiti-proxy/graphiti-proxy/graphiti/strength"
 	"github.com/graphiti-proxy/graphiti-proxy/inject/line"
 	"github.com/graphiti-proxy/graphiti-proxy/inject/note"
 	"github.com/graphiti-proxy/graphiti-proxy/inject/turnkey"
@@ -43,7 +42,7 @@ const resumes = "earlier in this session, asked: "
 // add takes a turn in.
 func (s *snapshot) add(n note.Note, said string) {
 	s.Asked, s.At = note.Line(said), time.Now().Unix()
-	if s.About == "" && strength.Tells(s.Asked) {
+	if s.About == "" && tells(s.Asked) {
 		s.About = s.Asked
 	}
 	if n.Tasks != nil {

@@ -25,7 +25,7 @@ type Tenants interface {
 type promises struct {
 	stranger bool          // no upstream has accepted the credential so far
 	tenant   string        // to be noted as accepted; empty: the operator vouches for it, or there is none
-	stated   []ledger.Turn // to be kept; those of a kind are directives
+	stated   []ledger.Turn // to be kept; those of a kind are promoted
 }
 
 // promised returns what is kept for a caller once the upstream has accepted the
@@ -47,8 +47,8 @@ func rejected(status int) bool {
 }
 
 // keep does what was promised, now that the status of the answer is known, and
-// returns how many directives are kept. It must be called once.
-func (p *promises) keep(m *Memory, status int) (directives int) {
+// returns how many texts are promoted. It must be called once.
+func (p *promises) keep(m *Memory, status int) (promoted int) {
 	accepted := status >= 200 && status < 300
 	if p.tenant != "" && accepted {
 		m.Tenants.Accept(p.tenant)
@@ -58,16 +58,16 @@ func (p *promises) keep(m *Memory, status int) (directives int) {
 	}
 	if len(p.stated) > 0 && m.Later(p.stated) {
 		for i := range p.stated {
-			directives += min(1, len(p.stated[i].Kind))
+			promoted += min(1, len(p.stated[i].Kind))
 		}
 	}
-	return directives
+	return promoted
 }
 
 // accepted does what the head of an answer allows, and returns how many
-// directives are kept: the header that follows says so, and the answer may never
+// texts are promoted: the header that follows says so, and the answer may never
 // come to its end.
-func (s *Server) accepted(m *Memory, p *promises, status int) (directives int) {
-	contain.Run(s.log, "the head of an answer", func() { directives = p.keep(m, status) })
-	return directives
+func (s *Server) accepted(m *Memory, p *promises, status int) (promoted int) {
+	contain.Run(s.log, "the head of an answer", func() { promoted = p.keep(m, status) })
+	return promoted
 }

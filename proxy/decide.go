@@ -3,6 +3,7 @@ package proxy
 import (
 	"context"
 	"log/slog"
+	"slices"
 	"time"
 
 	lru "github.com/hashicorp/golang-lru/v2"
@@ -202,9 +203,12 @@ func (s *decider) continued(r *request, d *decision) {
 	}
 }
 
+// ofTheSearch are the reasons that tell what a search came to.
+var ofTheSearch = []inject.Reason{inject.ReasonNone, inject.ReasonNothing, inject.ReasonWeak, inject.ReasonVisible, inject.ReasonRoutine}
+
 // adjust is what follows from a plan.
 func (s *decider) adjust(r *request, d *decision) {
-	if r := d.plan.Outcome.Reason; d.subagent && (r == inject.ReasonNone || r == inject.ReasonWeak) {
+	if d.subagent && slices.Contains(ofTheSearch, d.plan.Outcome.Reason) {
 		d.plan.Outcome.Reason = inject.ReasonSubagent // which is why its turns are not kept
 	}
 	if d.plan.Forgotten && r.memory.DropThinking {
@@ -212,6 +216,6 @@ func (s *decider) adjust(r *request, d *decision) {
 	}
 	if r.memory.Stated != nil && d.plan.Turn != "" && len(d.plan.Write) > 0 && r.conv.Kind == dialect.KindTurn && r.conv.Sure(r.conv.Last) {
 		o := &d.plan.Outcome
-		d.promises.stated, o.Refused, o.Unscoped = r.memory.Stated(d.who, d.plan.Turn, d.plan.Generation, string(r.conv.Text(r.conv.Last)))
+		d.promises.stated, o.Refused, o.Unscoped = r.memory.Stated(d.who, d.plan.Generation, string(r.conv.Text(r.conv.Last)))
 	}
 }

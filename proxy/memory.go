@@ -68,10 +68,14 @@ type Memory struct {
 	// and whatever is written for it carries it. nil: nothing ever is.
 	Generation func() int64
 
+	// Beside is the caller's own memory, in a project whose turns are not kept there.
+	// nil: there is none.
+	Beside func(graphiti.Who) (t graphiti.Target, ok bool)
+
 	// Stated finds, in what a person surely wrote in a turn, what is to be kept beside
-	// it, directives with their kind, and counts those that are refused, and those
+	// it, promoted texts with their kind, and counts those that are refused, and those
 	// for a scope that there is not. nil: that is not wanted.
-	Stated func(who graphiti.Who, turn string, generation int64, text string) (list []ledger.Turn, refused, unscoped int)
+	Stated func(who graphiti.Who, generation int64, text string) (list []ledger.Turn, refused, unscoped int)
 
 	// Later keeps turns whatever becomes of the request, and must not block. It
 	// reports whether there is room for them.

@@ -169,6 +169,9 @@ func (s *Server) Set(m Memory) { s.settings.Store(&m) }
 // Clients are observe's.
 func (s *Server) Clients() []observe.Client { return s.observer.Clients() }
 
+// Outcomes counts the requests since the start by what memory did.
+func (s *Server) Outcomes() map[string]int64 { return s.observer.Outcomes() }
+
 // Addr is the address that clients connect to.
 func (s *Server) Addr() net.Addr { return s.listener.Addr() }
 

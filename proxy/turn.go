@@ -142,6 +142,11 @@ func (s *Server) turn(c *call, d *decision, id string, generation int64) ledger.
 		Generation: generation,
 		Trace:      c.seen.Parent(),
 	}
+	if c.memory.Beside != nil {
+		if to, ok := c.memory.Beside(d.who); ok {
+			t.Person = to.Group
+		}
+	}
 	if c.memory.Note.Git {
 		t.Git = gitOf(c, &d.project)
 	}

@@ -5,6 +5,7 @@ import (
 
 	"github.com/graphiti-proxy/graphiti-proxy/dialect"
 	"github.com/graphiti-proxy/graphiti-proxy/dialect/place"
+	"github.com/graphiti-proxy/graphiti-proxy/graphiti"
 	"github.com/graphiti-proxy/graphiti-proxy/inject"
 	"github.com/graphiti-proxy/graphiti-proxy/proxy/contain"
 	"github.com/graphiti-proxy/graphiti-proxy/proxy/identity"
@@ -32,6 +33,13 @@ func (r *Rules) refuses(w *project) inject.Reason {
 		return inject.ReasonUntrusted
 	}
 	return inject.ReasonNone
+}
+
+// Remembers reports whether there is memory in a repository of this machine,
+// whatever else a request may say of itself; key is the repository's.
+func (r *Rules) Remembers(repo workspace.Repo, key string) bool {
+	w := project{Place: identity.Place{Directory: repo.Dir, Repo: repo}, key: key, others: []string{graphiti.PathPrefix + repo.Root, workspace.Key(repo.Claimed)}}
+	return !repo.Ignore && r.refuses(&w) == inject.ReasonNone
 }
 
 // skips reports whether a request is left alone by its path or model.

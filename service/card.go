@@ -63,7 +63,7 @@ func (sv *Service) takeOff(ctx context.Context, s Selector) ([]string, error) {
 	}
 	lines, err := sv.cards().TakeOff(ctx, sv.Recallable(targets), s.Card, who.Owner(), sv.o.State.Generations.Now())
 	if err == nil && lines == nil {
-		err = InvalidError{errors.New("card: no line of the card says that; graphiti-proxy memory show lists them, with --workspace those of a project")}
+		err = InvalidError{errors.New("card: no line of the card says that; graphiti-proxy memory show lists them; for one of a project add --workspace")}
 	}
 	return lines, err
 }

@@ -31,11 +31,11 @@ func (m Meant) All() []string {
 // Find finds the groups that somebody's memory is in.
 func (sv *Service) Find(ctx context.Context, s Selector) (m Meant, err error) {
 	m.Groups = []ledger.Owned{}
-	if s == (Selector{}) && !sv.o.Multi {
+	if (s == (Selector{}) || s.Own && s.User == "") && !sv.o.Multi {
 		s.User = sv.o.Owner
 	}
-	if s == (Selector{}) {
-		return m, invalid("say whose memory is meant: user, agent, workspace, session, group or credential")
+	if s == (Selector{}) || s.Own && s.User+s.Credential == "" {
+		return m, InvalidError{errNobody}
 	}
 	if err := s.check(); err != nil {
 		return m, err
@@ -86,7 +86,7 @@ func (sv *Service) groups(ctx context.Context, s Selector) ([]ledger.Owned, erro
 	// What would be written for them now, whether or not this proxy did: other
 	// clients share these groups.
 	for scope, asked := range map[graphiti.Scope]bool{
-		graphiti.ScopeUser:      s.Workspace+s.Session+s.Agent == "" && owner != "",
+		graphiti.ScopeUser:      (s.Workspace+s.Session+s.Agent == "" || s.Own) && owner != "",
 		graphiti.ScopeAgent:     s.Agent != "" && s.Session == "",
 		graphiti.ScopeWorkspace: s.Workspace != "" && s.Session == "",
 		graphiti.ScopeSession:   s.Session != "" && s.Workspace+s.Agent == "",
@@ -101,6 +101,8 @@ func (sv *Service) groups(ctx context.Context, s Selector) ([]ledger.Owned, erro
 	for _, o := range known {
 		switch {
 		case s.Agent != "", owner != "" && !owns(who, o.Owner):
+		case s.Own && o.Scope == string(graphiti.ScopeUser):
+			add(o)
 		case s.Workspace != "" && (o.Scope != string(graphiti.ScopeWorkspace) || o.Key != who.Workspace):
 		case s.Session != "" && (o.Scope != string(graphiti.ScopeSession) || o.Key != who.Session):
 		default:
@@ -111,9 +113,9 @@ func (sv *Service) groups(ctx context.Context, s Selector) ([]ledger.Owned, erro
 }
 
 // others returns the groups of the same owner that were not looked into, where
-// only the person was named.
+// only the person was named, or they beside a project.
 func (sv *Service) others(ctx context.Context, s Selector, groups []string) []ledger.Owned {
-	if s != (Selector{User: s.User}) {
+	if s != (Selector{User: s.User}) && !s.Own {
 		return nil
 	}
 	who, err := sv.meant(s)

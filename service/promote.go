@@ -14,7 +14,6 @@ import (
 	"github.com/graphiti-proxy/graphiti-proxy/capture"
 	"github.com/graphiti-proxy/graphiti-proxy/capture/ledger"
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti"
-	"github.com/graphiti-proxy/graphiti-proxy/graphiti/person"
 )
 
 // Promotion is a text worth keeping as it stands.
@@ -86,19 +85,23 @@ func promoted(who graphiti.Who, target graphiti.Target, generation int64, kind, 
 	}
 }
 
+// Beside is a caller's own memory, in a project whose turns are not kept there.
+func (sv *Service) Beside(who graphiti.Who) (t graphiti.Target, ok bool) {
+	return sv.namer().Beside(who)
+}
+
 // Stated is what a person's message, all of it theirs, says that is kept beside its
-// turn: what they
-// say of themselves in a project, for their own memory, and the directives, where
-// they are wanted. Of those, where no scope is written it is the
-// project's, which is less than everywhere, and where there is none the
-// person's. Those that look like they hold a credential, or are too long, are
+// turn: what they ask to have remembered, and the directives, where they are wanted. Of those,
+// where no scope is written it is the project's, which is less than everywhere,
+// and where there is none the person's. Those that look like they hold a credential, or are too long, are
 // refused; those for a scope that there is not here are unscoped.
-func (sv *Service) Stated(who graphiti.Who, turn string, generation int64, text string) (list []ledger.Turn, refused, unscoped int) {
-	list = sv.ofThemselves(who, turn, generation, text)
+func (sv *Service) Stated(who graphiti.Who, generation int64, text string) (list []ledger.Turn, refused, unscoped int) {
+	list, refused, unscoped = sv.wished(who, generation, text)
 	if !sv.settings().Directives {
-		return list, 0, 0
+		return list, refused, unscoped
 	}
-	found, refused := capture.Directives(text)
+	found, tooLong := capture.Directives(text)
+	refused += tooLong
 	for _, d := range found {
 		scope := graphiti.Scope(d.Scope)
 		if scope == "" {
@@ -118,25 +121,6 @@ func (sv *Service) Stated(who graphiti.Who, turn string, generation int64, text 
 		list = append(list, promoted(who, graphiti.Target{Scope: scope, Group: group}, generation, d.Kind, d.Text))
 	}
 	return list, refused, unscoped
-}
-
-// ofThemselves is what a person says of themselves in a project, as a part of its
-// turn: those sentences and nothing of the project. Elsewhere the turn is in the
-// person's memory as a whole.
-func (sv *Service) ofThemselves(who graphiti.Who, turn string, generation int64, text string) []ledger.Turn {
-	to, ok := sv.namer().Beside(who)
-	if !ok {
-		return nil
-	}
-	said := person.Says(text)
-	if len(said) == 0 {
-		return nil
-	}
-	now := time.Now()
-	return []ledger.Turn{{
-		ID: turn, Session: who.Session, Owner: who.Owner(), User: strings.Join(said, "\n"), Sure: true, Said: now, Answered: now,
-		Client: "graphiti-proxy", Targets: []graphiti.Target{to}, Generation: generation,
-	}}
 }
 
 func digest(parts ...string) string {

@@ -21,12 +21,18 @@ type Selector struct {
 	Group      string `json:"group,omitempty"`
 	Credential string `json:"credential,omitempty"` // sha256:<hex>, in multi mode; with commas between several
 
+	// Own means, beside the workspace, what is the person's own too.
+	Own bool `json:"own,omitempty"`
+
 	// Card is a line of their card: to forget that alone.
 	Card string `json:"card,omitempty"`
 }
 
-// check refuses a group that cannot be one.
+// check refuses a group that cannot be one, and an own without a workspace.
 func (s Selector) check() error {
+	if s.Own && (s.Workspace == "" || s.Session+s.Agent+s.Group != "") {
+		return invalid("own: means what is a person's own beside a workspace; name a workspace, and no session, agent or group")
+	}
 	if s.Group == "" {
 		return nil
 	}
@@ -38,7 +44,7 @@ func (s Selector) check() error {
 
 // checkOne refuses a selector that does not name one group, or a session in one.
 func (s Selector) checkOne() error {
-	if s.Group == "" || s.Agent != "" || s.Workspace != "" || s.Session == "" && (s.User != "" || s.Credential != "") {
+	if s.Group == "" || s.Own || s.Agent != "" || s.Workspace != "" || s.Session == "" && (s.User != "" || s.Credential != "") {
 		return invalid("name one group, and for a session in it the session and whose it is; POST /api/v1/memory/groups finds them")
 	}
 	return s.check()
@@ -56,6 +62,9 @@ func (sv *Service) meant(s Selector) (graphiti.Who, error) {
 	who, err := sv.who(s)
 	if err == nil && who.User == "" && !sv.o.Multi {
 		who.User = sv.o.Owner
+	}
+	if err == nil && s.Own && who.User == "" {
+		err = errNobody
 	}
 	return who, err
 }
@@ -143,10 +152,32 @@ func (sv *Service) targets(s Selector) ([]graphiti.Target, error) {
 	}
 	reads := sv.namer().Reads(who, true)
 	if len(reads) == 0 {
-		return nil, errors.New("say whose memory is meant: user, agent, workspace, session, group or credential")
+		return nil, errNobody
 	}
 	return reads, nil
 }
+
+// shown are those of whom a selector means whose messages are shown: of the
+// narrowest scope that it names, and the person's own where they are meant too.
+// A part that was named is meant alone.
+func (sv *Service) shown(s Selector) ([]graphiti.Target, error) {
+	targets, err := sv.targets(s)
+	if err != nil || s.Group != "" {
+		return targets, err
+	}
+	targets = slices.DeleteFunc(targets, func(t graphiti.Target) bool { return t.Scope != narrowest(s) })
+	if !s.Own {
+		return targets, nil
+	}
+	who, err := sv.meant(s)
+	for _, g := range sv.namer().Groups(graphiti.ScopeUser, who) {
+		targets = append(targets, graphiti.Target{Scope: graphiti.ScopeUser, Group: g})
+	}
+	return targets, err
+}
+
+// errNobody says that a selector means nobody.
+var errNobody = errors.New("say whose memory is meant: user, agent, workspace, session, group or credential")
 
 // narrowest is the scope that a selector names.
 func narrowest(s Selector) graphiti.Scope {

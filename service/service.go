@@ -1,5 +1,5 @@
-// Package service owns what people ask of a memory: to show, search, add to,
-// import, export and forget it. The commands and the admin side call the same
+// Package service owns what people ask of a memory: to show, list, search, add
+// to, import, export and forget it. The commands and the admin side call the same
 // functions.
 //
 // It must not know flags, HTTP, or how a request is served. Of our packages it
@@ -53,6 +53,7 @@ type Settings struct {
 	Timeout  time.Duration // of one look into the memory
 
 	Directives bool // Stated looks for them
+	Remember   bool // and for what a person asks to have remembered
 }
 
 // Service is the memory in all its places. It is safe for concurrent use.

@@ -17,8 +17,9 @@ import (
 type Record struct {
 	Group string `json:"group,omitempty"` // in an export where what follows does not name it
 
+	Scope string `json:"scope,omitempty"`
+
 	// Whose it is, in an export. No user: the owner.
-	Scope     string `json:"scope,omitempty"`
 	User      string `json:"user,omitempty"`
 	Workspace string `json:"workspace,omitempty"`
 	Session   string `json:"session,omitempty"`
@@ -66,9 +67,9 @@ type Searched struct {
 // Threshold says how the strongest fact stands to recall.min_score.
 func (s *Searched) Threshold() string {
 	var best *float64
-	weak := false
+	weak, shown := false, false
 	for _, f := range s.Facts {
-		weak = weak || f.Verdict == string(inject.Weak)
+		weak, shown = weak || f.Verdict == string(inject.Weak), shown || f.Verdict == string(inject.Shown)
 		if f.Strength != nil && (best == nil || *f.Strength > *best) {
 			best = f.Strength
 		}
@@ -77,6 +78,7 @@ func (s *Searched) Threshold() string {
 	switch {
 	case best == nil:
 		return says + "; this memory does not measure how strongly a fact answers"
+	case shown:
 	case weak && *best < s.MinScore:
 		return says + fmt.Sprintf("; the strongest fact has %.2f and misses it by %.2f: nothing is shown", *best, s.MinScore-*best)
 	case weak:
@@ -114,16 +116,13 @@ func (sv *Service) Show(ctx context.Context, s Selector, n int) (Shown, error) {
 }
 
 func (sv *Service) show(ctx context.Context, s Selector, n int, shown *Shown) error {
-	targets, err := sv.targets(s)
+	targets, err := sv.shown(s)
 	if err != nil {
 		return err
 	}
 	list := shown.Messages
+	listed := make(map[string]bool) // what a person says of themselves in a project is in their own memory too
 	for _, t := range targets {
-		// A part that was named is meant alone.
-		if s.Group == "" && t.Scope != narrowest(s) {
-			continue
-		}
 		shown.Groups = append(shown.Groups, t.Group)
 		episodes, err := sv.o.Memory.Episodes(ctx, t.Group, n)
 		unlisted := false
@@ -137,11 +136,18 @@ func (sv *Service) show(ctx context.Context, s Selector, n int, shown *Shown) er
 			shown.Unlisted = append(shown.Unlisted, t.Group)
 		}
 		for _, e := range episodes {
+			if s.Own && listed[e.Name] {
+				continue
+			}
+			listed[e.Name] = e.Name != ""
 			_, role, text := spoken(e.Content)
-			list = append(list, Record{Group: t.Group, Name: e.Name, Where: "memory", Role: role, Text: text, Time: e.ValidAt.UTC().Format(time.RFC3339), Source: e.SourceDescription})
+			list = append(list, Record{Group: t.Group, Scope: string(t.Scope), Name: e.Name, Where: "memory", Role: role, Text: text, Time: e.ValidAt.UTC().Format(time.RFC3339), Source: e.SourceDescription})
 		}
 		err = sv.o.Pipeline.Waiting(ctx, ledger.Part{Group: t.Group}, func(g graphiti.Message) error {
-			list = append(list, Record{Group: t.Group, Name: g.Name, Where: "queue", Role: string(g.RoleType), Text: g.Content, Time: g.Timestamp.UTC().Format(time.RFC3339), Source: g.SourceDescription})
+			if listed[g.Name] { // it has arrived meanwhile
+				return nil
+			}
+			list = append(list, Record{Group: t.Group, Scope: string(t.Scope), Name: g.Name, Where: "queue", Role: string(g.RoleType), Text: g.Content, Time: g.Timestamp.UTC().Format(time.RFC3339), Source: g.SourceDescription})
 			return nil
 		})
 		if err != nil {
@@ -176,6 +182,9 @@ func (sv *Service) search(ctx context.Context, s Selector, query string, all boo
 		return err
 	}
 	query = sv.o.Pipeline.Redacted(query)
+	if !all && !strings.HasSuffix(query, "?") {
+		query += "?" // who searches asks; with all it is explained what a message would get
+	}
 	var found []inject.Scoped
 	for _, t := range sv.Recallable(targets) {
 		out.Groups = append(out.Groups, t.Group)

@@ -20,6 +20,9 @@ func (s Selector) Whose() string {
 	if key, ok := graphiti.WorkspaceKey(s.Workspace); ok {
 		s.Workspace = key
 	}
+	if s.Own {
+		return Selector{Workspace: s.Workspace}.Whose() + " and " + Selector{User: s.User, Credential: s.Credential}.Whose()
+	}
 	var parts []string
 	for _, p := range []struct{ what, value string }{
 		{"the group ", s.Group}, {"the session ", strings.TrimPrefix(s.Session, "session:")}, {"the agent ", s.Agent},

@@ -41,8 +41,12 @@ func (p Part) Means(t *Turn) bool {
 
 // Said reports whether an episode was said in the session.
 func (p Part) Said(e *graphiti.Episode) bool {
-	return p.Session == "" || gjson.Get(e.SourceDescription, "session").Str == graphiti.SessionHash(p.Session)
+	return p.Session == "" || SessionOf(e.SourceDescription) == graphiti.SessionHash(p.Session)
 }
+
+// SessionOf is what stands for the session that a message was said in, by the
+// description of its source; empty where that does not say.
+func SessionOf(source string) string { return gjson.Get(source, "session").Str }
 
 // Scope is what has a generation when the part was forgotten.
 func (p Part) Scope() string {

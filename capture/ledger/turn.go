@@ -30,6 +30,10 @@ type Turn struct {
 	Trace   string            `json:",omitempty"` // W3C's traceparent, where somebody looks
 	Targets []graphiti.Target // where it is to be kept
 
+	// Person is the group of the person's own memory, in a turn of a project that is
+	// not kept there: for what counts beyond the project. Empty where nothing does.
+	Person string `json:",omitempty"`
+
 	// Open says that the turn's end was not seen: its tool loop was abandoned.
 	// Should it go on after all, what comes is kept as a turn of its own.
 	Open bool `json:",omitempty"`

@@ -283,7 +283,8 @@ func (a *app) openPipeline(facts *cache.Recall[[]graphiti.Fact], state *cache.St
 
 		OnStored: facts.DropGroup,
 		OnKept: func(t *ledger.Turn, groups []string) {
-			if err := (card.Cards{Lists: state.Snapshots}).Keep(t, groups); err != nil {
+			c := card.Cards{Lists: state.Snapshots, Own: func(said []ledger.Turn) bool { return a.pipeline.AddAsync(said) }}
+			if err := c.Keep(t, groups); err != nil {
 				a.quiet.Warn("a turn's entry on the card cannot be kept", "error", err)
 			}
 		},

@@ -39,6 +39,7 @@ func (a *app) status(ctx context.Context, fresh bool) health.Status {
 	}
 	if a.proxy != nil {
 		s.Listen = listening(a.cfg.Listen, a.proxy.Addr())
+		s.Memory.Outcomes = a.proxy.Outcomes()
 		for _, c := range a.proxy.Clients() {
 			s.Clients = append(s.Clients, health.Client(c))
 		}

@@ -252,31 +252,65 @@ func TestWhereWeLeftOff(t *testing.T) {
 	})
 }
 
-// TestSaidOfOneselfInAProject: what a person says of themselves in a project is
-// known in another, and nothing else of what was said beside it.
-func TestSaidOfOneselfInAProject(t *testing.T) {
+// TestSaidOfOneselfInProjects: what a person says of themselves in two conversations
+// is known in another project, and nothing else of what was said beside it; what they
+// said once is the project's.
+func TestSaidOfOneselfInProjects(t *testing.T) {
 	t.Parallel()
 	withMemories(t, func(t *testing.T, settings map[string]string) {
 		w := start(t, t.TempDir(), settings)
-		_, header, _ := w.say("My cat is called Miso. The staging password rotates on Fridays.", "X-Graphiti-Workspace", widgets)
-		if strings.Contains(header, "promoted") {
-			t.Errorf("header %s", header)
+		elsewhere := func(session string) string { // in a project of its own
+			t.Helper()
+			return w.opening(session, "What is my cat called?", "X-Graphiti-Workspace", "github_repo:github.com/acme/"+session)
+		}
+		w.opening("one", "My cat is called Miso. The staging password rotates on Fridays.", "X-Graphiti-Workspace", widgets)
+		w = w.noted()
+		if saw := elsewhere("x"); strings.Contains(saw, "Miso") {
+			t.Errorf("said once: %q", saw)
+		}
+		w.opening("two", "Rename the parser. My cat is called Miso.", "X-Graphiti-Workspace", widgets)
+		w = w.noted()
+		if saw := elsewhere("y"); !strings.Contains(saw, "Miso") || strings.Contains(saw, "Fridays") || strings.Contains(saw, "parser") {
+			t.Errorf("said twice: %q", saw)
+		}
+		if _, err := w.cli("memory", "forget", "--session", "two", "--yes"); err != nil {
+			t.Fatal(err)
+		}
+		if saw := elsewhere("z"); strings.Contains(saw, "Miso") {
+			t.Errorf("after the conversation was forgotten: %q", saw)
+		}
+	})
+}
+
+// TestARuleOfOneProject opens its conversations, and no other's.
+func TestARuleOfOneProject(t *testing.T) {
+	t.Parallel()
+	withMemories(t, func(t *testing.T, settings map[string]string) {
+		w := start(t, t.TempDir(), settings)
+		const rule = "コミットメッセージは必ず日本語で書いてください。"
+		for _, session := range []string{"one", "two"} {
+			w.opening(session, rule, "X-Graphiti-Workspace", widgets)
 		}
 		w = w.noted()
-		saw := w.opening("x", "What is my cat called?", "X-Graphiti-Workspace", "github_repo:github.com/acme/gadgets")
-		if !strings.Contains(saw, "Miso") || strings.Contains(saw, "Fridays") {
-			t.Errorf("elsewhere: %q", saw)
+		for name, tc := range map[string]struct {
+			workspace string
+			want      int
+		}{"its": {widgets, 1}, "another's": {"github_repo:github.com/acme/gadgets", 0}} {
+			if got := w.opening(name, "hello", "X-Graphiti-Workspace", tc.workspace); strings.Count(got, "rule, ") != tc.want {
+				t.Errorf("%s: %q", name, got)
+			}
 		}
-		if settings["memory.backend"] != "" {
-			return
+		if got := w.opening("private", "hello"); got != "" {
+			t.Errorf("outside of projects: %q", got)
 		}
-		// Which the conversation itself still shows, as far as the memory tells.
-		conversation := []m{user("My cat is called Bao. Fix it."), replied("Done.")}
-		headers := []string{"X-Graphiti-Session", "y", "X-Graphiti-Workspace", widgets}
-		w.see(chat(conversation[0]), headers...)
-		w = w.noted()
-		if texts, _ := w.see(chat(append(conversation, user("What is my cat Bao called?"))...), headers...); strings.Contains(texts[1], "Bao. ") || strings.Contains(texts[1], "Bao.\n") {
-			t.Errorf("in the same conversation: %q", texts)
+		if out, err := w.cli("memory", "show", "--json"); err != nil || gjson.Get(out, "card.0").Exists() {
+			t.Errorf("memory show: %s, %v", out, err)
+		}
+		if _, err := w.cli("memory", "forget", "--card", rule, "--workspace", widgets); err != nil {
+			t.Fatal(err)
+		}
+		if got := w.opening("three", "hello", "X-Graphiti-Workspace", widgets); strings.Contains(got, "rule, ") {
+			t.Errorf("taken off: %q", got)
 		}
 	})
 }

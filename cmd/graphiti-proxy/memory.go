@@ -22,12 +22,12 @@ import (
 func newMemoryCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use:     "memory",
-		Short:   "Show, search, add to, import, export and forget what is remembered",
-		Long:    "Show, search, add to, import, export and forget what is remembered: through the\nrunning proxy, or in its files when none runs.",
-		Example: "  graphiti-proxy memory show\n  graphiti-proxy memory search 'which database?'\n  graphiti-proxy memory forget --user josh",
+		Short:   "Show, list, search, add to, import, export and forget what is remembered",
+		Long:    "Show, list, search, add to, import, export and forget what is remembered: through\nthe running proxy, or in its files when none runs.",
+		Example: "  graphiti-proxy memory show\n  graphiti-proxy memory list\n  graphiti-proxy memory search 'which database?'\n  graphiti-proxy memory forget --user josh",
 		RunE:    func(c *cobra.Command, _ []string) error { return c.Help() },
 	}
-	c.AddCommand(newMemoryShowCommand(), newMemorySearchCommand(), newMemoryPromoteCommand(), newMemoryImportCommand(),
+	c.AddCommand(newMemoryShowCommand(), newMemoryListCommand(), newMemorySearchCommand(), newMemoryPromoteCommand(), newMemoryImportCommand(),
 		newMemoryExportCommand(), newMemoryForgetCommand())
 	return c
 }
@@ -172,17 +172,24 @@ func newMemoryExportCommand() *cobra.Command {
 		Use:   "export",
 		Short: "Print everything that is kept, as JSON Lines",
 		Long: "Print everything that is kept, as JSON Lines: what the memory holds, turns in the\n" +
-			"queue, dead letters, and session notes; by default of this machine's owner.\n" +
+			"queue, dead letters, and session notes. Called in a project, a git repository, it is\n" +
+			"the project's and your own; elsewhere it is all that is yours, projects included.\n" +
 			"graphiti-proxy memory import reads it again.",
-		Example: "  graphiti-proxy memory export > memory.jsonl\n  graphiti-proxy memory export --workspace .\n  graphiti-proxy memory export --user josh > josh.jsonl",
+		Example: "  graphiti-proxy memory export --user me > memory.jsonl\n  graphiti-proxy memory export --workspace .\n  graphiti-proxy memory export --user josh > josh.jsonl",
 	}
 	s := selectorFlags(c)
 	c.Flags().Bool("json", true, "")
 	_ = c.Flags().MarkHidden("json") // it is there: JSON Lines are printed anyway
-	c.RunE = withMemory(func(c *cobra.Command, _ []string, m *opened) error {
+	c.RunE = withMemoryHere(s, func(c *cobra.Command, _ []string, m *opened) error {
 		groups, err := findGroups(c.Context(), m, s)
 		if err != nil {
 			return err
+		}
+		switch {
+		case s.Own:
+			fmt.Fprintln(c.ErrOrStderr(), meantHere(s)+"; for all that is yours add --user me")
+		case *s == service.Selector{}:
+			fmt.Fprintln(c.ErrOrStderr(), "all memory of yours, projects included")
 		}
 		n := 0
 		out := json.NewEncoder(c.OutOrStdout())

@@ -21,15 +21,15 @@ func newMemoryShowCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "show",
 		Short: "Show the last messages that are kept",
-		Long: "Show the last messages of a person, an agent, a project or a conversation; by\n" +
-			"default of this machine's owner, outside of projects. What was said in a project\n" +
-			"is kept with the project: see it with --workspace.",
+		Long: "Show the last messages of a person, an agent, a project or a conversation. Called\n" +
+			"in a project, a git repository, it shows the project's and your own; elsewhere your\n" +
+			"own. What was said in a project is kept with the project.",
 		Example: "  graphiti-proxy memory show\n  graphiti-proxy memory show --workspace . --last 10\n  graphiti-proxy memory show --workspace https://github.com/acme/widgets",
 	}
 	s := selectorFlags(c)
 	c.Flags().IntVar(&last, "last", 20, "how many messages")
 	cli.JSONFlag(c)
-	c.RunE = withMemory(func(c *cobra.Command, _ []string, m *opened) error {
+	c.RunE = withMemoryHere(s, func(c *cobra.Command, _ []string, m *opened) error {
 		if err := service.CheckLast(last); err != nil {
 			return cli.Usage(fmt.Errorf("--%w", err))
 		}
@@ -37,6 +37,7 @@ func newMemoryShowCommand() *cobra.Command {
 		if err != nil {
 			return err
 		}
+		sayWhose(c, s)
 		return cli.Output(c, answer, func(w io.Writer) {
 			for _, group := range answer.Unlisted {
 				unlisted := &graphiti.UnlistedError{Group: group}
@@ -45,14 +46,14 @@ func newMemoryShowCommand() *cobra.Command {
 			if len(answer.Messages) == 0 && len(answer.Unlisted) == 0 {
 				fmt.Fprintf(c.ErrOrStderr(), "no memory yet for %s\n", s.Whose())
 			}
-			printMessages(w, c.ErrOrStderr(), &answer)
+			printMessages(w, c.ErrOrStderr(), s, &answer)
 		})
 	})
 	return c
 }
 
-func printMessages(w, errOut io.Writer, answer *service.Shown) {
-	hintAt(errOut, answer.Others)
+func printMessages(w, errOut io.Writer, s *service.Selector, answer *service.Shown) {
+	hintAt(errOut, s, answer.Others)
 	t := terminal.Table(w)
 	for _, said := range answer.Messages {
 		role, text := said.Role, said.Text
@@ -62,8 +63,11 @@ func printMessages(w, errOut io.Writer, answer *service.Shown) {
 		if said.Where == "queue" {
 			role += " (waiting)"
 		}
-		minute := strings.Replace(said.Time[:min(len(said.Time), len("2026-11-21T09:00"))], "T", " ", 1)
-		fmt.Fprintf(t, "%s\t%s\t%s\n", minute, terminal.Printable(role), terminal.Row(w, text, 88))
+		fmt.Fprintf(t, "%s\t", minute(said.Time))
+		if s.Own {
+			fmt.Fprintf(t, "%s\t", whereKept[said.Scope])
+		}
+		fmt.Fprintf(t, "%s\t%s\n", terminal.Printable(role), terminal.Row(w, text, 88))
 	}
 	_ = t.Flush()
 	for i, line := range answer.Card {
@@ -80,24 +84,45 @@ func printMessages(w, errOut io.Writer, answer *service.Shown) {
 	}
 }
 
-// hintAt names groups that were not searched, and how to search them: what was
-// said in a project is kept with the project.
-func hintAt(w io.Writer, others []ledger.Owned) {
+// whereKept says whose a message is, where several are meant.
+var whereKept = map[string]string{string(graphiti.ScopeWorkspace): "project", string(graphiti.ScopeUser): "you"}
+
+// minute is a time for people.
+func minute(rfc3339 string) string {
+	return strings.Replace(rfc3339[:min(len(rfc3339), len("2026-11-21T09:00"))], "T", " ", 1)
+}
+
+// hintAt tells of groups that were not searched: what was said in a project is
+// kept with the project.
+func hintAt(w io.Writer, s *service.Selector, others []ledger.Owned) {
 	if len(others) == 0 {
 		return
 	}
-	such := others[0]
-	for _, o := range others {
-		if o.Scope == string(graphiti.ScopeWorkspace) {
-			such = o
-			break
-		}
+	list := "graphiti-proxy memory list"
+	if s.User != "" {
+		list += " --user " + terminal.Printable(s.User)
 	}
-	selector := "--group " + such.Group
-	if such.Scope == string(graphiti.ScopeWorkspace) {
-		selector = "--workspace '" + strings.ReplaceAll(terminal.Printable(such.Key), "'", "") + "'"
+	fmt.Fprintf(w, "not searched: %s of theirs, which %s names\n", terminal.Count(len(others), "other group"), list)
+}
+
+// sayWhose says whose memory is meant where no flag does, and beside data where
+// data are asked for.
+func sayWhose(c *cobra.Command, s *service.Selector) {
+	w := c.OutOrStdout()
+	if asJSON, err := c.Flags().GetBool("json"); err == nil && asJSON {
+		w = c.ErrOrStderr()
 	}
-	fmt.Fprintf(w, "not searched: %s of theirs, such as %s\n", terminal.Count(len(others), "other group"), selector)
+	if s.Own || *s == (service.Selector{}) {
+		fmt.Fprintln(w, meantHere(s))
+	}
+}
+
+// meantHere says in words whose memory is meant where no flag does.
+func meantHere(s *service.Selector) string {
+	if !s.Own {
+		return "your own memory"
+	}
+	return terminal.Printable("memory of "+service.Selector{Workspace: s.Workspace}.Whose()) + ", and your own"
 }
 
 func newMemorySearchCommand() *cobra.Command {
@@ -106,26 +131,29 @@ func newMemorySearchCommand() *cobra.Command {
 		Use:   "search <text>",
 		Short: "Show what a message would recall",
 		Long: "Show the facts that a message with this text would recall at the beginning of a\n" +
-			"conversation: outside of projects, or in the project that --workspace names.\n" +
-			"--explain also shows the facts that would be left out, and why.",
+			"conversation: in the project that --workspace names, or that it is called in, a\n" +
+			"git repository; else outside of projects. SCOPE says whose a fact is: workspace is\n" +
+			"the project's, user your own. --explain also shows the facts that would be left\n" +
+			"out, and why.",
 		Example: "  graphiti-proxy memory search --explain 'which database do we use?'",
 		Args:    cli.Needs("the text of a message"),
 	}
 	s := selectorFlags(c)
 	cli.JSONFlag(c)
 	c.Flags().BoolVar(&explain, "explain", false, "also show facts that would be left out, and why")
-	c.RunE = withMemory(func(c *cobra.Command, args []string, m *opened) error {
+	c.RunE = withMemoryHere(s, func(c *cobra.Command, args []string, m *opened) error {
 		answer, err := m.Search(c.Context(), *s, strings.Join(args, " "), explain)
 		if err != nil {
 			return err
 		}
-		return cli.Output(c, answer, func(w io.Writer) { printFacts(w, c.ErrOrStderr(), &answer, explain) })
+		sayWhose(c, s)
+		return cli.Output(c, answer, func(w io.Writer) { printFacts(w, c.ErrOrStderr(), s, &answer, explain) })
 	})
 	return c
 }
 
-func printFacts(w, errOut io.Writer, answer *service.Searched, explain bool) {
-	hintAt(errOut, answer.Others)
+func printFacts(w, errOut io.Writer, s *service.Selector, answer *service.Searched, explain bool) {
+	hintAt(errOut, s, answer.Others)
 	if len(answer.Facts) == 0 {
 		fmt.Fprintln(errOut, "no facts found")
 		return

@@ -38,6 +38,7 @@ type opened struct {
 	memory
 	counts func(context.Context) (capture.QueueStatus, error)
 	accept func(context.Context, service.Acceptance) (service.Accepted, error)
+	list   func(ctx context.Context, s service.Selector, limit int) (service.Catalog, error)
 	close  func() error
 	where  string // it is, in words
 }
@@ -83,18 +84,37 @@ func target(cfg *config.Config) client.Options {
 	return o
 }
 
+// standHere has a selector that names nobody mean the project that a command is
+// called in, and the person's own; outside of projects, and in one without memory,
+// it stays as it is.
+func standHere(c *cobra.Command, cfg *config.Config, s *service.Selector) {
+	if *s != (service.Selector{}) || cfg.Identity.Mode == "multi" {
+		return
+	}
+	repo, key, ok := workspace.Around(cli.Dir(c), filepath.Join(cfg.DataDir, projectsFile), cfg.Workspace.Clones)
+	if r := rules(cfg); ok && r.Remembers(repo, key) {
+		s.Workspace, s.Own = key, true
+	}
+}
+
 // withMemory runs a command about what is remembered.
 func withMemory(f func(c *cobra.Command, args []string, m *opened) error) func(*cobra.Command, []string) error {
-	return openedFor(f, false)
+	return openedFor(f, false, nil)
+}
+
+// withMemoryHere likewise, for a command that only looks: without a flag that says
+// whose memory is meant, where it is called does.
+func withMemoryHere(s *service.Selector, f func(c *cobra.Command, args []string, m *opened) error) func(*cobra.Command, []string) error {
+	return openedFor(f, false, s)
 }
 
 // makingMemory likewise, for a command that remembers something itself: it may be
 // the first one.
 func makingMemory(f func(c *cobra.Command, args []string, m *opened) error) func(*cobra.Command, []string) error {
-	return openedFor(f, true)
+	return openedFor(f, true, nil)
 }
 
-func openedFor(f func(c *cobra.Command, args []string, m *opened) error, makes bool) func(*cobra.Command, []string) error {
+func openedFor(f func(c *cobra.Command, args []string, m *opened) error, makes bool, here *service.Selector) func(*cobra.Command, []string) error {
 	return func(c *cobra.Command, args []string) error {
 		cfg, err := cli.LoadConfig(c)
 		if err != nil {
@@ -102,6 +122,9 @@ func openedFor(f func(c *cobra.Command, args []string, m *opened) error, makes b
 		}
 		if err := nameWorkspace(c, cfg); err != nil {
 			return err
+		}
+		if here != nil {
+			standHere(c, cfg, here)
 		}
 		m, err := openForCommand(c.Context(), cfg, makes)
 		if err != nil {
@@ -127,7 +150,7 @@ func openForCommand(ctx context.Context, cfg *config.Config, makes bool) (*opene
 	to := target(cfg)
 	running, found := client.Find(ctx, to)
 	if found == nil {
-		return &opened{running, running.Counts, running.Accept, func() error { return nil }, usingProxy(running)}, nil
+		return &opened{running, running.Counts, running.Accept, running.Catalog, func() error { return nil }, usingProxy(running)}, nil
 	}
 	if to.ByAddress || !errors.Is(found, client.ErrNoProxy) {
 		return nil, found
@@ -153,7 +176,7 @@ func openForCommand(ctx context.Context, cfg *config.Config, makes bool) (*opene
 		err = errors.New(a.status(ctx, false).Memory.Off())
 	default:
 		counts := func(context.Context) (capture.QueueStatus, error) { return a.queue(), nil }
-		return &opened{a.service, counts, a.service.Accept, func() error {
+		return &opened{a.service, counts, a.service.Accept, a.service.Catalog, func() error {
 			ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)
 			defer cancel()
 			return a.Shutdown(ctx)

@@ -98,19 +98,20 @@ func (n *newcomer) serve(line string) {
 
 // sees is what the output of a command must have in it.
 var sees = map[string]string{
-	"go run ./cmd/graphiti-proxy demo":                   "The memory arrived.",
-	"curl":                                               `"content"`,
-	"graphiti-proxy status":                              "running for",
-	"graphiti-proxy memory show":                         "Miso",
-	"graphiti-proxy memory search":                       "Miso",
-	"graphiti-proxy memory export > memory.jsonl":        "",
-	"graphiti-proxy memory import memory.jsonl":          "already",
-	"graphiti-proxy memory forget --yes":                 "1 group forgotten",
-	"graphiti-proxy config check":                        "the configuration is valid",
-	"go test ./...":                                      "",
-	"go run ./cmd/graphiti-proxy serve":                  "",
-	"graphiti-proxy serve":                               "",
-	"go install " + module + "cmd/graphiti-proxy@latest": "",
+	"go run ./cmd/graphiti-proxy demo": "The memory arrived.",
+	"curl":                             `"content"`,
+	"graphiti-proxy status":            "running for",
+	"graphiti-proxy memory show":       "Miso",
+	"graphiti-proxy memory list":       "Miso",
+	"graphiti-proxy memory search":     "Miso",
+	"graphiti-proxy memory export --user me > memory.jsonl": "",
+	"graphiti-proxy memory import memory.jsonl":             "already",
+	"graphiti-proxy memory forget --yes":                    "1 group forgotten",
+	"graphiti-proxy config check":                           "the configuration is valid",
+	"go test ./...":                                         "",
+	"go run ./cmd/graphiti-proxy serve":                     "",
+	"graphiti-proxy serve":                                  "",
+	"go install " + module + "cmd/graphiti-proxy@latest":    "",
 }
 
 // TestReadme does what the README says, line by line, in a fresh home.

@@ -116,6 +116,7 @@ func (a *app) remembering(cfg *config.Config, id identity.Settings) proxy.Memory
 		later = func(turns []ledger.Turn) bool { return a.pipeline.AddAsync(a.service.Owned(turns)) }
 	}
 	return proxy.Memory{
+		Beside: a.service.Beside,
 		Stated: a.service.Stated,
 		Later:  later,
 
@@ -147,7 +148,7 @@ func (a *app) remembering(cfg *config.Config, id identity.Settings) proxy.Memory
 
 // serviceSettings is what the service reads of a configuration.
 func (a *app) serviceSettings(cfg *config.Config, namer graphiti.Namer) service.Settings {
-	return service.Settings{Namer: namer, MaxFacts: cfg.Recall.MaxFacts, MaxChars: cfg.Ingest.MaxMessageChars, Timeout: cfg.Memory.Timeout, Directives: cfg.Promote.Directives}
+	return service.Settings{Namer: namer, MaxFacts: cfg.Recall.MaxFacts, MaxChars: cfg.Ingest.MaxMessageChars, Timeout: cfg.Memory.Timeout, Directives: cfg.Promote.Directives, Remember: cfg.Promote.Remember}
 }
 
 // reload takes over what has changed in a new configuration, and returns the

@@ -21,7 +21,7 @@ func TestTablesObeyNobody(t *testing.T) {
 	if _, err := command(t, dir, "memory", "promote", "--kind", "decision", "Postgres \x1b]0;title\x07\x1b[2J\u202eand\u009b1m "+long+"end"); err != nil {
 		t.Fatal(err)
 	}
-	for _, args := range [][]string{{"memory", "show"}, {"memory", "search", "Postgres"}} {
+	for _, args := range [][]string{{"memory", "show"}, {"memory", "search", "What about Postgres?"}} {
 		out, err := command(t, dir, args...)
 		if err != nil || !strings.Contains(out, "Postgres") || strings.ContainsAny(out, "\x1b\x07\u202e\u009b") {
 			t.Errorf("%v: %q, %v", args, out, err)
@@ -110,8 +110,8 @@ func TestShowTellsWhatElseThereIs(t *testing.T) {
 			t.Errorf("%s: %+v", path, others)
 		}
 		var hint bytes.Buffer
-		hintAt(&hint, others)
-		if !strings.Contains(hint.String(), "1 other group of theirs, such as --workspace 'github_repo:github.com/acme/widgets'") {
+		hintAt(&hint, &service.Selector{User: "josh"}, others)
+		if !strings.Contains(hint.String(), "1 other group of theirs, which graphiti-proxy memory list --user josh names") {
 			t.Errorf("%s", hint.String())
 		}
 	}

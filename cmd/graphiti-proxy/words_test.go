@@ -43,9 +43,8 @@ func TestHostileFileLaysDownNoRule(t *testing.T) {
 	// The person's own words, in a part of their own, are a rule; one that runs
 	// something waits.
 	const tabs, lint = "Always use tabs.", "Always run make -s lint before you commit."
-	for _, session := range []string{"six", "seven"} {
-		opens(session, tabs+" "+lint, "X-Graphiti-Workspace", widgets)
-	}
+	opens("six", tabs+" "+lint, "X-Graphiti-Workspace", widgets)
+	opens("seven", tabs+" "+lint, elsewhere...)
 	w = w.noted()
 	if first := w.opening("eight", "hello", elsewhere...); !strings.Contains(first, tabs) || strings.Contains(first, "lint") {
 		t.Errorf("the next conversation begins with %q", first)

@@ -17,9 +17,9 @@ const spare = 4
 // one turn the answer of a model is not shown beside what it answers, and of
 // what states nothing, a question or "noted", there is one at most, where
 // nothing else was found.
-func (e *Store) best(ctx context.Context, g *index.Group, hits []*hit, max int) ([]*hit, error) {
+func (e *Store) best(ctx context.Context, g *index.Group, hits []*hit, most int) ([]*hit, error) {
 	order(hits)
-	if err := e.load(ctx, g.Number(), worth(hits, max+spare)); err != nil {
+	if err := e.load(ctx, g.Number(), e.worth(hits, most+spare)); err != nil {
 		return nil, err
 	}
 	hits, err := e.correct(ctx, g, hits)
@@ -27,17 +27,24 @@ func (e *Store) best(ctx context.Context, g *index.Group, hits []*hit, max int) 
 		return nil, err
 	}
 	order(hits)
+	strongest := 0.0
+	for _, h := range hits {
+		strongest = max(strongest, h.strength)
+	}
 	turns := make(map[string]bool)
 	var out []*hit
 	for at, h := range hits {
-		if len(out) >= max || h.score < marginal*hits[0].score {
+		if len(out) >= most || h.score < e.numbers.Marginal*hits[0].score {
 			break
 		}
-		if len(out) > 0 && h.note.Flags&isOnlyAsked != 0 {
+		if h.strength < e.numbers.Weakest*strongest {
+			continue
+		}
+		if len(out) > 0 && h.note.Flags&isOnlyAsked != 0 || routine(g, &h.note) {
 			continue
 		}
 		if h.row == nil {
-			if err := e.load(ctx, g.Number(), worth(hits, at+max+spare)[at:]); err != nil {
+			if err := e.load(ctx, g.Number(), e.worth(hits, at+most+spare)[at:]); err != nil {
 				return nil, err
 			}
 		}
@@ -53,7 +60,33 @@ func (e *Store) best(ctx context.Context, g *index.Group, hits []*hit, max int) 
 		}
 		out = append(out, h)
 	}
+	newestFirst(out)
 	return out, nil
+}
+
+// newestFirst puts of what speaks as strongly of the same the newest first.
+func newestFirst(hits []*hit) {
+	for i := range hits {
+		for k := i; k > 0 && !hits[k].note.Named() && hits[k].place > hits[k-1].place && hits[k].strength >= sameStrength*hits[k-1].strength; k-- {
+			hits[k], hits[k-1] = hits[k-1], hits[k]
+		}
+	}
+}
+
+// sameStrength is the part of a strength from which another one is no weaker.
+const sameStrength = 0.75
+
+const (
+	// oftenSaid is how often the memory holds nearly the same as a message before that is
+	// routine: requests, acknowledgements, answers that vary in a number. What a
+	// person says again and again to be followed stands on the card.
+	oftenSaid   = 4
+	routineSeen = 1000 // of the newest messages that are compared
+)
+
+// routine reports whether the memory holds nearly the same as a message many times.
+func routine(g *index.Group, n *index.Note) bool {
+	return g.Alike(n.Form(), sameForm, routineSeen, isModels|isAsking, n.Flags&(isModels|isAsking)) >= oftenSaid
 }
 
 // order puts hits into the order of what they are worth.
@@ -64,9 +97,9 @@ func order(hits []*hit) {
 }
 
 // worth are those of the first hits, at most as many, that may be shown.
-func worth(hits []*hit, most int) []*hit {
+func (e *Store) worth(hits []*hit, most int) []*hit {
 	n := 0
-	for n < min(len(hits), most) && hits[n].score >= marginal*hits[0].score {
+	for n < min(len(hits), most) && hits[n].score >= e.numbers.Marginal*hits[0].score {
 		n++
 	}
 	return hits[:n]

@@ -1,93 +1,61 @@
 package embedded
 
 import (
+	"cmp"
 	"context"
 	"slices"
-	"strings"
 
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti/embedded/index"
-	"github.com/graphiti-proxy/graphiti-proxy/graphiti/strength"
+	"github.com/graphiti-proxy/graphiti-proxy/graphiti/words"
 )
 
 const (
-	mayBeOld    = 2  // of the best hits, for which a correction is looked for
-	wordsOfOld  = 24 // words of one of them that are looked up
-	sharedByFew = 4  // messages that may have a word by which a correction is known
-	mayCorrect  = 12 // messages that are read
+	mayBeOld     = 3   // of the best hits, for which a correction is looked for
+	wordsOfOld   = 24  // words of one of them that are looked up
+	rarestOfOld  = 16  // of those words, by which later questions are looked for
+	newestShared = 64  // messages of each
+	askedAgain   = 4   // questions, of those that one of them answers, that are read
+	sharedByFew  = 8   // messages that may have a word by which a correction is known
+	spokenOf     = 2   // later messages with the words of one of them
+	mayCorrect   = 12  // messages that are read
+	saidInReturn = 300 // bytes of what a person says to an answer
 )
 
-// cues are what people say when something has changed, in the languages of
-// strength's table: the words of each, by the first of them.
-var cues = byFirst(
-	"now", "no longer", "any more", "anymore", "any longer", "instead", "actually", "these days", "from now on", "since",
-	"renamed", "switched", "replaced", "moved", "changed", "rescheduled", "postponed", "cancelled", "canceled", "called off",
-	"sold", "quit", "left", "dropped", "stopped", "ended", "does not", "do not", "doesn't", "don't", "used to", "correction",
-	"jetzt", "inzwischen", "mittlerweile", "nicht mehr", "kein", "keine", "ab sofort", "umbenannt", "sondern", "statt", "stattdessen",
-	"verschoben", "abgesagt", "storniert", "gekündigt", "verkauft", "gewechselt", "gezogen", "aufgegeben", "doch", "wieder",
-	"maintenant", "désormais", "ne plus", "n'est plus", "renommé", "remplacé", "au lieu", "déménagé", "annulé", "reporté", "finalement",
-	"changé", "vendu", "quitté", "arrêté",
-	"ahora", "ya no", "pasa a", "pasamos a", "en vez", "en lugar", "cambiamos", "cambié", "dejamos", "dejé", "vendí", "se fue",
-	"mudamos", "mudó", "mudaron", "canceló", "anulé", "aplazó", "al final",
-	"adesso", "non più", "rinominato", "cambiato", "invece", "annullato", "spostato", "rimandato", "venduto", "lasciato", "trasferito",
-	"agora", "já não", "não mais", "trocamos", "mudou", "mudei", "cancelado", "adiado", "vendi", "em vez", "deixamos",
-	"voortaan", "niet meer", "hernoemd", "verhuisd", "afgezegd", "geannuleerd", "verplaatst", "in plaats",
-)
-
-func byFirst(phrases ...string) map[string][][]string {
-	m := make(map[string][][]string)
-	for _, p := range phrases {
-		words := strings.Fields(p)
-		m[words[0]] = append(m[words[0]], words)
-	}
-	return m
-}
-
-func betweenCues(r rune) bool {
-	switch r {
-	case ' ', '\t', '\n', '.', ',', ';', ':', '!', '?', '¿', '¡', '(', ')', '"':
-		return true
-	}
-	return false
-}
-
-// corrects reports whether a message says that something has changed.
-func corrects(content string) bool {
-	if statesNothing(content) {
-		return false
-	}
-	said := strings.FieldsFunc(strings.ToLower(content), betweenCues)
-	for i, w := range said {
-		if slices.ContainsFunc(cues[w], func(c []string) bool { return i+len(c) <= len(said) && slices.Equal(said[i:i+len(c)], c) }) {
-			return true
-		}
-	}
-	return false
-}
-
-// correct adds to the hits, of which the best come first, or raises among them
-// what was said later of the best ones and says that something has changed: it
-// need not have a word of the question. It is known by a word that few messages
-// have; in the same talk, by one that no other message has.
+// correct puts before the best hits what was said later and says otherwise. It need
+// not have a word of the question, nor of what it corrects: people are told what the
+// memory holds, and say in return how it is now. So what a person says next after a
+// question that an old message answers corrects it; and so may what was said later with a
+// word that hardly another message has. Nothing is left out for it, so that of two
+// statements that are both true both are shown.
 func (e *Store) correct(ctx context.Context, g *index.Group, hits []*hit) ([]*hit, error) {
 	of := make(map[int64]*hit) // what a message may correct, by its place
 	var later []*hit
-	for _, old := range hits[:min(len(hits), mayBeOld)] {
-		if old.row == nil {
-			continue
+	add := func(old *hit, place int64) {
+		if of[place] == nil && place > old.place && len(later) < mayCorrect {
+			of[place] = old
+			later = append(later, hitAt(g, hits, place))
 		}
-		for _, w := range index.Words(plain(old.content), wordsOfOld) {
-			if strength.Common(w) {
-				continue
+	}
+	for _, old := range e.strongest(hits, mayBeOld) {
+		switch {
+		case old.row == nil || old.note.Named() || old.note.Flags&isModels != 0:
+		case old.note.Flags&isAsking != 0:
+			if p, ok := inReturn(g, old.place); ok {
+				add(old, p)
 			}
-			have, messages := g.Find(w, sharedByFew)
-			if messages > sharedByFew {
-				continue
+		default:
+			said := slices.DeleteFunc(words.Of(old.shown(), wordsOfOld), words.IsLight)
+			asked, err := e.answeredBy(ctx, g, old, said)
+			if err != nil {
+				return nil, err
 			}
-			for _, p := range have {
-				if (p > old.place+sameTalk || p > old.place && messages == 2) && of[p] == nil && len(later) < mayCorrect {
-					of[p] = old
-					later = append(later, hitAt(hits, p))
+			for _, q := range asked {
+				if p, ok := inReturn(g, q); ok {
+					add(old, p)
 				}
+			}
+			for _, p := range alsoSpeakOf(g, old, said) {
+				add(old, p)
 			}
 		}
 	}
@@ -95,22 +63,142 @@ func (e *Store) correct(ctx context.Context, g *index.Group, hits []*hit) ([]*hi
 		return nil, err
 	}
 	for _, l := range later {
-		if l.row == nil || !corrects(l.content) {
+		if l.row == nil || l.note.Flags&(isModels|isAsking|isOnlyAsked) != 0 || l.note.Length > shownMax || saidBefore(g, &l.note) {
 			continue
 		}
 		if !slices.Contains(hits, l) {
 			hits = append(hits, l)
 		}
 		old := of[l.place]
+		if old.note.Flags&isAsking != 0 && old.strength >= sameStrength*hits[0].strength {
+			old = hits[0] // it answers what is asked now
+		}
 		l.score, l.strength = max(l.score, old.score), max(l.strength, old.strength)
 	}
 	return hits, nil
 }
 
+// strongest are the first of the hits, at most as many, that are strong enough to be shown.
+func (e *Store) strongest(hits []*hit, most int) (some []*hit) {
+	best := 0.0
+	for _, h := range hits {
+		best = max(best, h.strength)
+	}
+	for _, h := range hits {
+		if h.strength >= e.numbers.Weakest*best && len(some) < most {
+			some = append(some, h)
+		}
+	}
+	return some
+}
+
+// saidBefore reports whether a person has said nearly the same before: what corrects
+// is said once.
+func saidBefore(g *index.Group, n *index.Note) bool {
+	return g.Alike(n.Form(), sameForm, routineSeen, isModels, 0) > 1
+}
+
+// alsoSpeakOf returns the places of the messages of a person that were said later and
+// have most of the rare words of an old one.
+func alsoSpeakOf(g *index.Group, old *hit, said []string) (places []int64) {
+	shared, size := make(map[int64]float64), g.Size()
+	for _, w := range said {
+		at, messages := g.Find(w, sharedByFew)
+		if messages > sharedByFew {
+			continue
+		}
+		for _, p := range at {
+			if n, ok := g.Note(p); ok && p > old.place && n.Flags&(isModels|isAsking) == 0 {
+				shared[p] += idf(messages, size)
+			}
+		}
+	}
+	for p, w := range shared {
+		if w >= idf(2, size) {
+			places = append(places, p)
+		}
+	}
+	slices.SortFunc(places, func(a, b int64) int { return cmp.Or(cmp.Compare(shared[b], shared[a]), cmp.Compare(b, a)) })
+	return places[:min(len(places), spokenOf)]
+}
+
+// shown is what of a message is shown.
+func (h *hit) shown() string {
+	if h.passage != "" {
+		return h.passage
+	}
+	return plain(h.content)
+}
+
+// answeredBy returns the places of later questions that a message answers, the newest
+// first.
+func (e *Store) answeredBy(ctx context.Context, g *index.Group, old *hit, said []string) ([]int64, error) {
+	all := make([]term, 0, len(said))
+	for _, w := range said {
+		all = append(all, termOf(g, w, newestShared))
+	}
+	slices.SortStableFunc(all, func(a, b term) int { return cmp.Compare(b.idf, a.idf) })
+	shared := make(map[int64]float64)
+	for i := range all[:min(len(all), rarestOfOld)] {
+		for _, p := range g.Asking(all[i].places) {
+			if p > old.place {
+				shared[p] += all[i].idf
+			}
+		}
+	}
+	var later []*hit
+	for p := range shared {
+		if n, ok := g.Note(p); ok && n.Flags&isModels == 0 {
+			later = append(later, &hit{place: p, note: n, score: shared[p]})
+		}
+	}
+	order(later)
+	later = later[:min(len(later), askedAgain)]
+	if err := e.load(ctx, g.Number(), later); err != nil {
+		return nil, err
+	}
+	var out []int64
+	for _, a := range later {
+		if a.row == nil {
+			continue
+		}
+		theirs := words.Of(plain(a.content), maxAsked)
+		all := lookUp(g, theirs, len(theirs))
+		q := questionsOf(&e.numbers, all, nil, &asked{}, g.Size())[0]
+		own := uint32(0)
+		for i := range all {
+			if i < 32 && !all[i].kin && slices.Contains(said, all[i].word) {
+				own |= 1 << i
+			}
+		}
+		if q.of(own) >= answersFrom {
+			out = append(out, a.place)
+		}
+	}
+	slices.SortFunc(out, func(a, b int64) int { return cmp.Compare(b, a) })
+	return out, nil
+}
+
+// answersFrom is the strength from which a message answers a question.
+const answersFrom = 0.15
+
+// inReturn is what a person said next after a question, where that is a short statement.
+func inReturn(g *index.Group, question int64) (place int64, ok bool) {
+	for p := question + 1; p <= question+2; p++ {
+		n, there := g.Note(p)
+		if there && n.Flags&isModels == 0 {
+			return p, n.Flags&isAsking == 0 && n.Length <= saidInReturn
+		}
+	}
+	return 0, false
+}
+
 // hitAt is the hit at a place, or a new one.
-func hitAt(hits []*hit, place int64) *hit {
+func hitAt(g *index.Group, hits []*hit, place int64) *hit {
 	if n := slices.IndexFunc(hits, func(h *hit) bool { return h.place == place }); n >= 0 {
 		return hits[n]
 	}
-	return &hit{place: place}
+	h := &hit{place: place, ranked: &ranked{place: place}}
+	h.note, _ = g.Note(place)
+	return h
 }

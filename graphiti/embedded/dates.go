@@ -74,15 +74,15 @@ func datesIn(text string, now time.Time) (d dates) {
 }
 
 // fit is what being said on a day is worth, 1 where nothing was asked for.
-func (d *dates) fit(day int32) float64 {
+func (d *dates) fit(n *Numbers, day int32) float64 {
 	if !d.month && len(d.years)+len(d.spans) == 0 {
 		return 1
 	}
 	said, f := startOf(day), 1.0
 	if d.month && d.months[said.Month()] {
-		f *= onDate
+		f *= n.OnDate
 		if d.days[said.Day()] {
-			f *= onDate
+			f *= n.OnDate
 		}
 	}
 	for _, y := range d.years {
@@ -92,7 +92,7 @@ func (d *dates) fit(day int32) float64 {
 	}
 	for i := range d.spans {
 		if !said.Before(d.spans[i].from) && said.Before(d.spans[i].to) {
-			return f * inSpan
+			return f * n.InSpan
 		}
 	}
 	return f

@@ -8,7 +8,7 @@ import (
 
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti"
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti/embedded/index"
-	"github.com/graphiti-proxy/graphiti-proxy/graphiti/strength"
+	"github.com/graphiti-proxy/graphiti-proxy/graphiti/words"
 )
 
 // What the flags of a message's note say of it.
@@ -18,10 +18,28 @@ const (
 	isOfTime                // it speaks of a day, or of how long ago
 	isModels                // a model said it
 	isCurated               // it was put there: promoted, or summarised
+	isSelf                  // a person says something of themselves
 )
 
 // longestNod is the length up to which a message may say nothing.
 const longestNod = 120
+
+// nods reports whether a text is a word or two of which one at most tells something:
+// "noted", "got it".
+func nods(text string) bool {
+	all, telling := 0, 0
+	words.Each(text, func(_ []byte, k words.Kind) bool {
+		if all++; k == words.Content {
+			telling++
+		}
+		return all <= 2
+	})
+	return all <= 2 && telling <= 1
+}
+
+// longestSelf is the length up to which a message is what a person says of themselves, in
+// bytes: what is longer speaks of other things too.
+const longestSelf = 240
 
 // noteOf is what is known of a message without its text.
 func noteOf(role graphiti.RoleType, speaker, content string, said time.Time) index.Note {
@@ -31,11 +49,14 @@ func noteOf(role graphiti.RoleType, speaker, content string, said time.Time) ind
 		if statesNothing(content) {
 			n.Flags |= isOnlyAsked
 		}
-	} else if content != "" && len(content) <= longestNod && !strength.Tells(content) {
+	} else if content != "" && len(content) <= longestNod && nods(content) {
 		n.Flags |= isOnlyAsked
 	}
 	if tellsTime(content) {
 		n.Flags |= isOfTime
+	}
+	if role == graphiti.RoleUser && n.Flags&(isAsking|isOnlyAsked) == 0 && len(content) <= longestSelf && words.Personal(content) {
+		n.Flags |= isSelf
 	}
 	switch {
 	case role == graphiti.RoleAssistant && speaker == "":
@@ -62,7 +83,8 @@ func startOf(day int32) time.Time { return time.Unix(int64(day)*secondsOfDay, 0)
 
 // indexedAs is a message as the index takes it.
 func indexedAs(place int64, role graphiti.RoleType, speaker, content string, said time.Time) index.Message {
-	return index.Message{Place: place, Speaker: speaker, Text: plain(content), Note: noteOf(role, speaker, content, said)}
+	n := noteOf(role, speaker, content, said)
+	return index.Message{Place: place, Speaker: speaker, Text: plain(content), Note: n, Asks: n.Flags&isAsking != 0 && n.Flags&isOnlyAsked != 0}
 }
 
 // mayRepeat reports whether a message may say little but what is asked: whether
@@ -132,4 +154,30 @@ func tellsTimeIn(text string) bool {
 		}
 	}
 	return false
+}
+
+// isQuestion reports whether a text ends with a question.
+func isQuestion(s string) bool {
+	s = strings.TrimRightFunc(s, func(r rune) bool { return unicode.IsSpace(r) || r == '"' || r == '\'' })
+	return strings.HasSuffix(s, "?") || strings.HasSuffix(s, "？") || strings.HasSuffix(s, "؟") || strings.HasSuffix(s, "か。") || strings.HasSuffix(s, "か")
+}
+
+// statesNothing reports whether a text asks, and does nothing else: each of its
+// sentences is a question, or has no word that says anything.
+func statesNothing(s string) bool {
+	if !isQuestion(s) {
+		return false
+	}
+	for from, i := 0, 0; i < len(s); i++ {
+		switch c := s[i]; {
+		case c == '?':
+			from = i + 1
+		case c == '\n', (c == '.' || c == '!') && (i+1 == len(s) || s[i+1] == ' ' || s[i+1] == '\n'):
+			if len(words.Of(s[from:i], 2)) > 1 {
+				return false
+			}
+			from = i + 1
+		}
+	}
+	return true
 }

@@ -17,17 +17,19 @@ var beside = [2*reach + 1]float64{0.1, 0.35, 1, 0.55, 0.25}
 type ranked struct {
 	place int64
 	has   [maxTerms]float32
+	own   uint32 // a bit for each term that it has itself
+	kin   bool   // it has itself what answers for a term
 	score float64
 }
 
 // rank returns the best places, at most as many, in ascending order.
-func rank(terms []term, related []answering, most int) []ranked {
+func rank(n *Numbers, terms []term, related []answering, most int) []ranked {
 	w := walks.Get().(*walk) //nolint:forcetypeassert // the pool's only type
 	defer walks.Put(w)
 	w.merge(terms, related)
 	// What else has the words changes a place's worth by less than half.
-	all := bestOf(w.sum(terms), 3*most, &w.scores)
-	byTalk(all, terms)
+	all := bestOf(w.sum(n, terms), 3*most, &w.scores)
+	byTalk(n, all, terms)
 	all = bestOf(all, most, &w.scores)
 	out := make([]ranked, len(all))
 	at := 0
@@ -41,12 +43,18 @@ func rank(terms []term, related []answering, most int) []ranked {
 			if v.place > all[i].place+reach {
 				break
 			}
-			if v.of < len(terms) {
-				has[v.of] += beside[all[i].place-v.place+reach]
+			itself := v.place == all[i].place
+			if v.of >= len(terms) {
+				out[i].kin = out[i].kin || itself
+				continue
+			}
+			has[v.of] += beside[all[i].place-v.place+reach]
+			if itself {
+				out[i].own |= 1 << v.of
 			}
 		}
-		for n := range terms {
-			out[i].has[n] = float32(has[n])
+		for k := range terms {
+			out[i].has[k] = float32(has[k])
 		}
 	}
 	return out
@@ -62,33 +70,33 @@ func visitsOf(terms []term) (n int) {
 
 // byTalk raises places, in ascending order, by the part of the words that their
 // talk has.
-func byTalk(all []scored, terms []term) {
+func byTalk(n *Numbers, all []scored, terms []term) {
 	whole := 0.0
-	for n := range terms {
-		if !terms[n].name {
-			whole += terms[n].idf
+	for k := range terms {
+		if !terms[k].name {
+			whole += terms[k].idf
 		}
 	}
 	if whole == 0 {
 		return
 	}
 	near := make([]float64, len(all))
-	for n := range terms {
-		if terms[n].name {
+	for k := range terms {
+		if terms[k].name {
 			continue
 		}
-		k, places := 0, terms[n].places
+		from, places := 0, terms[k].places
 		for i := range all {
-			for k < len(places) && places[k] < all[i].place-sameTalk {
-				k++
+			for from < len(places) && places[from] < all[i].place-sameTalk {
+				from++
 			}
-			if k < len(places) && places[k] <= all[i].place+sameTalk {
-				near[i] += terms[n].idf
+			if from < len(places) && places[from] <= all[i].place+sameTalk {
+				near[i] += terms[k].idf
 			}
 		}
 	}
 	for i := range all {
-		all[i].score *= 1 + talkWeight*near[i]/whole
+		all[i].score *= 1 + n.Talk*near[i]/whole
 	}
 }
 
@@ -155,12 +163,13 @@ func mergeTwo(out, a, b []visit) []visit {
 }
 
 // sum adds up what each place is worth that has a word, or stands beside one.
-func (w *walk) sum(terms []term) []scored {
+func (w *walk) sum(numbers *Numbers, terms []term) []scored {
 	w.sums = w.sums[:0]
 	var weights [maxTerms]float64
 	var alone [maxTerms][2*reach + 1]float64 // worth of a place beside which nothing else stands
+	saturation := numbers.Saturation
 	for n := range terms {
-		weights[n] = terms[n].weight() * (saturation + 1)
+		weights[n] = terms[n].weight(numbers) * (saturation + 1)
 		for d, has := range beside {
 			alone[n][d] = weights[n] * has / (has + saturation)
 		}
@@ -184,7 +193,7 @@ func (w *walk) sum(terms []term) []scored {
 			for some[from].place < q-reach {
 				from++
 			}
-			w.sums = append(w.sums, scored{q, worthAt(q, some[from:], weights[:len(terms)])})
+			w.sums = append(w.sums, scored{q, worthAt(numbers, q, some[from:], weights[:len(terms)])})
 		}
 	}
 	return w.sums
@@ -192,7 +201,7 @@ func (w *walk) sum(terms []term) []scored {
 
 // worthAt returns what a place is worth, from the visits near it. They are in
 // ascending order, and those out of reach come last.
-func worthAt(place int64, near []visit, weights []float64) (sum float64) {
+func worthAt(numbers *Numbers, place int64, near []visit, weights []float64) (sum float64) {
 	var has [maxTerms + maxAsked]float64 // what answers for a word, at the best place
 	there := uint64(0)                   // which of them are
 	for i := range near {
@@ -209,9 +218,9 @@ func worthAt(place int64, near []visit, weights []float64) (sum float64) {
 	}
 	for ; there != 0; there &= there - 1 {
 		if n := bits.TrailingZeros64(there); n < len(weights) {
-			sum += weights[n] * has[n] / (has[n] + saturation)
+			sum += weights[n] * has[n] / (has[n] + numbers.Saturation)
 		} else {
-			sum += relatedPart * has[n]
+			sum += numbers.Related * has[n]
 		}
 	}
 	return sum

@@ -35,7 +35,7 @@ func TestRankIsWhatAPlainSumSays(t *testing.T) {
 					}
 					talk = talk || max(q-p, p-q) <= sameTalk
 				}
-				sum += terms[n].weight() * has * (saturation + 1) / (has + saturation)
+				sum += terms[n].weight(&Fitted) * has * (Fitted.Saturation + 1) / (has + Fitted.Saturation)
 				if !terms[n].name {
 					whole += terms[n].idf
 					if talk {
@@ -44,7 +44,7 @@ func TestRankIsWhatAPlainSumSays(t *testing.T) {
 				}
 			}
 			if sum > 0 && whole > 0 {
-				sum *= 1 + talkWeight*near/whole
+				sum *= 1 + Fitted.Talk*near/whole
 			}
 			if sum > 0 {
 				want = append(want, scored{q, sum})
@@ -52,7 +52,7 @@ func TestRankIsWhatAPlainSumSays(t *testing.T) {
 		}
 		slices.SortFunc(want, func(a, b scored) int { return cmp.Compare(b.score, a.score) })
 		const most = 1000 // more than there are: before, the talk changes the order
-		got := rank(terms, nil, most)
+		got := rank(&Fitted, terms, nil, most)
 		slices.SortFunc(got, func(a, b ranked) int { return cmp.Compare(b.score, a.score) })
 		if len(got) != len(want) {
 			t.Fatalf("%d places, want %d", len(got), len(want))

@@ -49,22 +49,19 @@ func TestRanking(t *testing.T) {
 			talk(t, e, "a", day(1, 5), "Ann", "I adopted a dog, a small one with a white ear.", "Bob", "Congratulations.")
 			talk(t, e, "b", day(1, 6), "Bob", "I adopted a dog, an old one from the shelter.", "Ann", "Nice.")
 		}, "Which dog did Ann adopt?", "Ann, 2026-01-05: I adopted a dog, a small one with a white ear.", ""},
-		{"a verb that says little", func(e *Store) {
-			talk(t, e, "a", day(1, 5), "Ann", "My favourite sport is fencing, with the sabre.")
-			talk(t, e, "b", day(1, 6), "Ann", "The kitchen is done.")
-		}, "Which sport has Ann done?", "Ann, 2026-01-05: My favourite sport is fencing, with the sabre.", ""},
 		{"when it was said", func(e *Store) {
 			talk(t, e, "a", day(2, 5), "Ann", "We went to the lake.")
 			talk(t, e, "b", day(7, 5), "Ann", "We went to the lake.")
 		}, "What did Ann do at the lake in February?", "Ann, 2026-02-05: We went to the lake.", ""},
 		{"what has changed since, without a word of the question", func(e *Store) {
-			talk(t, e, "a", day(2, 5), "Ann", "The project's codename is Falcon.")
-			talk(t, e, "b", day(3, 5), "Ann", "Falcon has been renamed: it is Osprey.")
-		}, "What is the codename?", "Ann, 2026-03-05: Falcon has been renamed: it is Osprey.", ""},
-		{"what is said of it later and changes nothing", func(e *Store) {
-			talk(t, e, "a", day(2, 5), "Ann", "The project's codename is Falcon.")
-			talk(t, e, "b", day(3, 5), "Ann", "I told Bob about Falcon.")
-		}, "What is the codename?", "Ann, 2026-02-05: The project's codename is Falcon.", "Ann, 2026-03-05: I told Bob about Falcon."},
+			talk(t, e, "a", day(2, 5), "", "The project's codename is Falcon.")
+			talk(t, e, "b", day(3, 5), "", "Falcon has been renamed: it is Osprey.")
+		}, "What is the codename?", "user, 2026-03-05: Falcon has been renamed: it is Osprey.", ""},
+		{"what was said in return to a question", func(e *Store) {
+			talk(t, e, "a", day(2, 5), "", "We use MySQL as the database.")
+			talk(t, e, "b", day(3, 5), "", "Which database do we use?")
+			talk(t, e, "b", day(3, 5), "", "No, we moved to Postgres yesterday.")
+		}, "What database are we on?", "user, 2026-03-05: No, we moved to Postgres yesterday.", ""},
 		{"may is also a verb", func(e *Store) {
 			talk(t, e, "a", day(5, 5), "Ann", "We went to the lake.")
 			talk(t, e, "b", day(7, 5), "Ann", "We went to the lake.")

@@ -8,13 +8,10 @@ import (
 	"sync"
 
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti/embedded/index"
+	"github.com/graphiti-proxy/graphiti-proxy/graphiti/words"
 )
 
 const (
-	// relatedPart is what a word counts that only answers for one of the
-	// question.
-	relatedPart = 0.5
-
 	mostOfRelated = 30  // messages of one such word that are read, the newest
 	mostRelated   = 600 // of all of them
 )
@@ -41,10 +38,14 @@ var related = sync.OnceValue(func() (r relations) {
 			answers = asked
 		}
 		for w := range strings.FieldsSeq(asked) {
-			s := index.Stem(w)
+			s := words.Term(w)
 			r.of[s] = append(r.of[s], len(r.lines))
 		}
-		r.lines = append(r.lines, strings.Fields(answers))
+		var line []string
+		for w := range strings.FieldsSeq(answers) {
+			line = append(line, words.Term(w))
+		}
+		r.lines = append(r.lines, line)
 	}
 	return r
 })
@@ -55,19 +56,15 @@ type answering []scored
 
 // relatedTo looks up the words that answer for those of a question, without
 // reading more than so many messages.
-func relatedTo(g *index.Group, words []string, most int) (all []answering) {
+func relatedTo(g *index.Group, asked []string, most int) (all []answering) {
 	most = max(0, min(most, mostRelated))
 	table, size := related(), g.Size()
-	asked := make([]string, len(words))
-	for i, w := range words {
-		asked[i] = index.Stem(w)
-	}
 	for _, w := range asked {
 		var found answering
 		for _, line := range table.of[w] {
 			for _, r := range table.lines[line] {
 				places, messages := g.Find(r, min(mostOfRelated, most))
-				if len(places) == 0 || slices.Contains(asked, index.Stem(r)) {
+				if len(places) == 0 || slices.Contains(asked, r) {
 					continue
 				}
 				most -= len(places)

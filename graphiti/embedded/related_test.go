@@ -6,7 +6,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/graphiti-proxy/graphiti-proxy/graphiti/embedded/index"
+	"github.com/graphiti-proxy/graphiti-proxy/graphiti/words"
 )
 
 // TestRelatedWordsCount: what answers for a word of the question is found
@@ -23,8 +23,8 @@ func TestRelatedWordsCount(t *testing.T) {
 		t.Errorf("found %q, want %q", got, want)
 	}
 	facts, err := e.Search(t.Context(), []string{"g"}, "Which pet is it?", 5)
-	if err != nil || len(facts) != 2 || facts[1].Strength > 0 {
-		t.Errorf("%+v, %v, want one of two by its words, and the other without strength", facts, err)
+	if err != nil || len(facts) != 1 || facts[0].Strength == 0 {
+		t.Errorf("%+v, %v, want what has the word, and nothing without it beside that", facts, err)
 	}
 }
 
@@ -41,10 +41,10 @@ func TestRelatedWordsAreBounded(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	words := strings.Fields("pets cities sports recipes desserts weather instruments hobbies food travel animals music")
+	asked := words.Of("pets cities sports recipes desserts weather instruments hobbies food travel animals music", maxAsked)
 	for most, want := range map[int]int{-5: 0, 0: 0, 1: 1, 100: 100, 10000: mostRelated} {
 		read := 0
-		for _, a := range relatedTo(g, words, most) {
+		for _, a := range relatedTo(g, asked, most) {
 			read += len(a)
 		}
 		if most < mostRelated && read > max(0, most) || read > want || want > 0 && read < want/2 {
@@ -65,12 +65,12 @@ func TestTableOfRelatedWords(t *testing.T) {
 			of[l] = true
 		}
 	}
-	for i, words := range r.lines {
-		if !of[i] || len(words) == 0 {
-			t.Errorf("nobody finds %q", words)
+	for i, line := range r.lines {
+		if !of[i] || len(line) == 0 {
+			t.Errorf("nobody finds %q", line)
 		}
-		for _, w := range words {
-			if len(index.Words(w, 2)) != 1 || w != strings.ToLower(w) {
+		for _, w := range line {
+			if words.Term(w) == "" || w != strings.ToLower(w) {
 				t.Errorf("%q is not one word that can be found", w)
 			}
 		}

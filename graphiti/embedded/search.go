@@ -9,13 +9,13 @@ import (
 
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti"
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti/embedded/index"
-	"github.com/graphiti-proxy/graphiti-proxy/graphiti/strength"
+	"github.com/graphiti-proxy/graphiti-proxy/graphiti/words"
 )
 
 const (
 	maxAsked = 48  // words of a query that are looked up
 	maxTerms = 16  // of those, the words that are ranked with
-	maxHits  = 120 // messages that are read for one search
+	maxHits  = 120 // messages that are looked at for one search
 
 	// Reading a word's messages costs time for each of them, so that of a word
 	// that stands in more than common only the newest are read, and of all
@@ -27,67 +27,63 @@ const (
 // Search implements graphiti.Searcher. A hit is shown as one line: who, when, what.
 // What stands in the query behind graphiti.Earlier counts less.
 func (e *Store) Search(ctx context.Context, groups []string, query string, max int) ([]graphiti.Fact, error) {
-	words := index.Words(query, maxAsked)
 	var facts []graphiti.Fact
 	for _, name := range groups {
 		g, err := e.index.Get(ctx, name)
 		if err != nil {
 			return nil, err
 		}
-		hits, terms, err := e.find(ctx, g, words, query, max-len(facts))
+		hits, err := e.find(ctx, g, query, max-len(facts))
 		if err != nil {
 			return nil, err
 		}
 		facts = append(make([]graphiti.Fact, 0, len(facts)+len(hits)), facts...) // they are kept: no larger than they are
 		for _, h := range hits {
-			facts = append(facts, h.fact(name, terms))
+			facts = append(facts, h.fact(name))
 		}
 	}
 	return facts, nil
 }
 
-// find returns the messages of a group that are worth showing, at most as many,
-// and the words that they were found by, rarest first. Messages are ranked by
-// what the index knows of them; those are read that may be shown.
-func (e *Store) find(ctx context.Context, g *index.Group, words []string, query string, max int) ([]*hit, []string, error) {
+// find returns the messages of a group that are worth showing, at most as many.
+// They are ranked by what the index knows of them; those are read that may be shown.
+func (e *Store) find(ctx context.Context, g *index.Group, query string, max int) ([]*hit, error) {
 	if g.Number() == 0 || max <= 0 {
-		return nil, nil, nil
+		return nil, nil
 	}
-	all := lookUp(g, words, query)
 	question, _, _ := strings.Cut(query, graphiti.Earlier)
-	asks := len(index.Words(question, maxAsked))
-	for i := asks; i < len(all); i++ {
-		all[i].earlier = true
-	}
+	q := &asked{text: question, words: words.Of(query, maxAsked), asks: words.Asks(question) || words.Personal(question), self: words.Personal(question), dates: datesIn(query, time.Now())}
+	q.form = index.FormOf(question)
+	q.sketch = index.SketchOf(q.words)
+	asks := min(len(words.Of(question, maxAsked)), len(q.words))
+	all := lookUp(g, q.words, asks)
 	var near map[int64]float64
 	if e.mean != nil && !e.mean.paused.Load() {
 		near = e.mean.near(ctx, g.Number(), query)
 	}
 	terms := chooseTerms(all)
-	others := relatedTo(g, words[:asks], mostVisits-visitsOf(terms))
+	others := relatedTo(g, q.words[:asks], mostVisits-visitsOf(terms))
 	if len(terms)+len(others)+len(near) == 0 {
-		return nil, nil, nil
+		return e.profile(ctx, g, nil, q, max)
 	}
-	named, names := g.Speakers(words)
+	q.named, q.names = g.Speakers(q.words)
 	for i := range terms {
-		terms[i].name = slices.Contains(names, terms[i].word)
+		terms[i].name = slices.Contains(q.names, terms[i].word)
 	}
-	q := &asked{text: query, words: words, sketch: index.SketchOf(words), named: named, names: names, dates: datesIn(query, time.Now())}
-	hits, err := e.known(ctx, g, withNear(rank(terms, others, maxHits), near), near, q)
+	hits, err := e.known(ctx, g, withNear(rank(&e.numbers, terms, others, maxHits), near), near, q)
 	if err != nil {
-		return nil, nil, err
+		return nil, err
 	}
-	weigh(g, hits, terms, q)
-	measure(hits, terms, all, q, g.Size(), near)
-	blend(hits, near)
+	weigh(&e.numbers, g, hits, terms, q)
+	blend(&e.numbers, hits, near)
+	order(hits)
+	if hits, err = e.judge(ctx, g, hits, terms, all, q, near); err != nil {
+		return nil, err
+	}
 	if hits, err = e.best(ctx, g, hits, max); err != nil {
-		return nil, nil, err
+		return nil, err
 	}
-	found := make([]string, len(terms))
-	for i := range terms {
-		found[i] = terms[i].word
-	}
-	return hits, found, nil
+	return e.profile(ctx, g, hits, q, max)
 }
 
 // known are the messages at these places, as far as there are any, with their
@@ -122,15 +118,47 @@ func (e *Store) known(ctx context.Context, g *index.Group, places []ranked, near
 	return hits, nil
 }
 
-// lookUp returns every word of a query that was asked for, those too that the group does
-// not have. Of those that are common the newest messages count.
-func lookUp(g *index.Group, words []string, query string) []term {
-	all, size := make([]term, len(words)), g.Size()
+// fewOfWord is in how many messages, at most, a word is that has others like it stand
+// beside it: it may be in nothing but a question.
+const fewOfWord = 1
+
+// lookUp returns every word of a query, those too that the group does not have, of which
+// the first so many are asked now. Where hardly a message has a word, those like it
+// stand for it too. Of those that are common the newest messages count.
+func lookUp(g *index.Group, words []string, asks int) []term {
+	all := make([]term, 0, len(words)+4)
 	for i, w := range words {
-		places, messages := g.Find(w, common)
-		all[i] = term{word: w, places: places, messages: messages, idf: idf(messages, size), light: strength.Light(w, query)}
+		t := termOf(g, w, common)
+		t.earlier = i >= asks
+		all = append(all, t)
+		if t.messages > fewOfWord {
+			continue
+		}
+		if like := t.like(g); len(like.places) > 0 {
+			all = append(all, like)
+		}
 	}
 	return all
+}
+
+func termOf(g *index.Group, w string, most int) term {
+	places, messages := g.Find(w, most)
+	return term{word: w, places: places, messages: messages, light: words.IsLight(w), idf: idf(messages, g.Size())}
+}
+
+// like returns the words that are like a term's, as one term.
+func (t *term) like(g *index.Group) term {
+	out := term{word: t.word, light: t.light, earlier: t.earlier, kin: true}
+	for _, k := range g.Kin(t.word) {
+		places, messages := g.Find(k, common)
+		out.places = append(out.places, places...)
+		out.messages += messages
+	}
+	slices.Sort(out.places)
+	out.places = slices.Compact(out.places)
+	out.places = out.places[max(0, len(out.places)-common):]
+	out.idf = idf(out.messages, g.Size())
+	return out
 }
 
 // Ready reports whether a group can be searched without indexing it first.

@@ -13,7 +13,7 @@ import (
 const shownMax = 450
 
 // fact is a hit as one line.
-func (h *hit) fact(group string, terms []string) graphiti.Fact {
+func (h *hit) fact(group string) graphiti.Fact {
 	who, text := h.speaker, h.content
 	if who == "" {
 		who = string(h.role)
@@ -21,10 +21,13 @@ func (h *hit) fact(group string, terms []string) graphiti.Fact {
 	if c, ok := graphiti.ParseCurated(h.content); ok {
 		who, text = strings.ReplaceAll(c.Kind, "_", " "), c.Text
 	}
+	if h.passage != "" {
+		text = "…" + h.passage + "…"
+	}
 	said := who + ", " + h.said.UTC().Format(time.DateOnly)
 	return graphiti.Fact{
 		UUID:      "embedded-" + strconv.FormatInt(h.place, 10),
-		Text:      said + ": " + window(text, terms),
+		Text:      said + ": " + window(text),
 		Group:     group,
 		CreatedAt: h.said,
 		ValidAt:   h.said,
@@ -33,11 +36,12 @@ func (h *hit) fact(group string, terms []string) graphiti.Fact {
 		Said:      said,
 		Strength:  h.strength,
 		Weighed:   true,
+		Profile:   h.profile,
 	}
 }
 
-// window is the part of a message around the words that were looked for.
-func window(s string, terms []string) string {
+// window is a text in one line, cut where it is long.
+func window(s string) string {
 	if !spaced(s) {
 		s = strings.Join(strings.Fields(s), " ")
 	}
@@ -48,23 +52,7 @@ func window(s string, terms []string) string {
 	if len(runes) <= shownMax {
 		return string(runes)
 	}
-	lower := strings.ToLower(string(runes))
-	at := 0
-	for _, t := range terms { // the rarest first
-		if i := strings.Index(lower, t); i >= 0 {
-			at = len([]rune(lower[:i]))
-			break
-		}
-	}
-	from := max(0, min(at-shownMax/3, len(runes)-shownMax))
-	out := string(runes[from:min(from+shownMax, len(runes))])
-	if from > 0 {
-		out = "…" + out
-	}
-	if from+shownMax < len(runes) {
-		out += "…"
-	}
-	return out
+	return string(runes[:shownMax]) + "…"
 }
 
 // spaced reports whether words of ASCII are set apart by one blank each, and by

@@ -134,7 +134,7 @@ func period(day time.Time, unit int, which int) span {
 }
 
 // raise counts what speaks of a time for more, where it is asked when.
-func (d *dates) raise(hits []*hit) {
+func (d *dates) raise(n *Numbers, hits []*hit) {
 	if !d.when {
 		return
 	}
@@ -143,8 +143,8 @@ func (d *dates) raise(hits []*hit) {
 		best = max(best, h.score)
 	}
 	for _, h := range hits {
-		if h.score*tellsWhen >= marginal*best && h.note.Flags&isOfTime != 0 {
-			h.score *= tellsWhen
+		if h.score*n.TellsWhen >= n.Marginal*best && h.note.Flags&isOfTime != 0 {
+			h.score *= n.TellsWhen
 		}
 	}
 }

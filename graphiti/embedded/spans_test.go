@@ -37,7 +37,7 @@ func TestRelativeDates(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if raised := d.fit(dayOf(said.Add(12*time.Hour))) > 1; raised != (day == tc.in) {
+			if raised := d.fit(&Fitted, dayOf(said.Add(12*time.Hour))) > 1; raised != (day == tc.in) {
 				t.Errorf("%q: %s counts for more: %v", tc.asked, day, raised)
 			}
 		}

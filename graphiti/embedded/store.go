@@ -24,10 +24,11 @@ var schemas embed.FS
 // Store is a memory in a file of its own: what was said, found again by
 // its words. It needs no other process and no model.
 type Store struct {
-	db    *sqlite.DB
-	index *index.Groups
-	mean  *vectors // nil: messages are found by their words alone
-	old   *takeover.Takeover
+	db      *sqlite.DB
+	index   *index.Groups
+	numbers Numbers
+	mean    *vectors // nil: messages are found by their words alone
+	old     *takeover.Takeover
 }
 
 // indexBytes bounds the indexes of all groups in memory.
@@ -40,7 +41,7 @@ func Open(path string) (*Store, error) {
 	if err != nil {
 		return nil, fmt.Errorf("open memory: %w", err)
 	}
-	e := &Store{db: db}
+	e := &Store{db: db, numbers: Fitted}
 	e.index = index.New(e.indexed, indexBytes)
 	err = e.upgrade()
 	if err == nil {
@@ -65,6 +66,10 @@ func (e *Store) Embed(o Embedding, log *slog.Logger) (err error) {
 	e.mean, err = startVectors(e.db, o, log)
 	return err
 }
+
+// Tune replaces the numbers that shape what is found. It is called once, before
+// anything else.
+func (e *Store) Tune(n Numbers) { e.numbers = n }
 
 // Pause ends or begins again to send texts to the endpoint that Embed names;
 // meanwhile messages are found by their words alone.

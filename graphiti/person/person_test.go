@@ -8,23 +8,23 @@ import (
 
 func TestAsks(t *testing.T) {
 	for text, want := range map[string]bool{
-		"What is my favourite editor?":              true,
-		"What do I prefer, tabs or spaces?":         true,
-		"How did I say I like my coffee":            true,
-		"Fix my code.":                              false,
-		"Why does my test fail?":                    false,
-		"Where is the parser?":                      false,
-		"The mind is a terrible thing":              false,
-		"Wie heißt meine Katze?":                    true,
-		"Was ist mein Code wert?":                   false,
-		"Comment s'appelle mon chat ?":              true,
-		"Où habite Paul ?":                          false,
-		"¿Cómo se llama mi gato?":                   true,
-		"Come si chiama il mio gatto?":              true,
-		"Qual é o nome do meu gato?":                true,
-		"Hoe heet mijn kat?":                        true,
-		"who am i?":                                 true,
-		"Explain the terminology that we agreed on": true,
+		"What is my favourite editor?":      true,
+		"What do I prefer, tabs or spaces?": true,
+		"How did I say I like my coffee":    true,
+		"Fix my code.":                      false,
+		"Why does the test fail?":           false,
+		"Почему моя кошка не ест?":          true,
+		"我的猫叫什么名字？":                         true,
+		"Where is the parser?":              false,
+		"The mind is a terrible thing":      false,
+		"Wie heißt meine Katze?":            true,
+		"Comment s'appelle mon chat ?":      true,
+		"Où habite Paul ?":                  false,
+		"¿Cómo se llama mi gato?":           true,
+		"Come si chiama il mio gatto?":      true,
+		"Qual é o nome do meu gato?":        true,
+		"Hoe heet mijn kat?":                true,
+		"who am i?":                         true,
 	} {
 		if got := Asks([]byte(text)); got != want {
 			t.Errorf("%q: %v", text, got)
@@ -47,49 +47,77 @@ func said(t testing.TB) (list [][3]string) {
 	return list
 }
 
-// TestWhatPeopleSayOfThemselves: what docs/recall.md says of the labelled list
-// holds. The phrases were written with the list at hand.
-func TestWhatPeopleSayOfThemselves(t *testing.T) {
-	var all, found, rules, rulesFound, others, taken, ruled int
+// TestWhatMayBeARule: what docs/recall.md says of the labelled list holds. The list
+// was there before the marks.
+func TestWhatMayBeARule(t *testing.T) {
+	var rules, found, selves, own, others, taken int
 	for _, f := range said(t) {
-		said, laid := len(Says(f[2])) > 0, len(Rules(f[2])) > 0
+		marked, said := false, false
+		for _, r := range Rules(f[2]) {
+			marked, said = marked || r.Marked, said || r.Own
+		}
+		count := func(all, some *int, is, want bool) {
+			*all++
+			if is {
+				*some++
+			}
+			if is != want {
+				t.Logf("%s: %s", f[1], f[2])
+			}
+		}
 		switch f[1] {
 		case "rule":
-			rules++
-			if laid {
-				rulesFound++
-			} else {
-				t.Logf("no rule: %s", f[2])
-			}
-			fallthrough
+			count(&rules, &found, marked, true)
 		case "self":
-			all++
-			if said {
-				found++
-			} else {
-				t.Logf("not found: %s", f[2])
-			}
-			if f[1] == "self" && laid {
-				t.Logf("is no rule: %s", f[2])
-				ruled++
-			}
+			count(&selves, &own, said && !marked, true)
 		case "none":
-			others++
-			if said {
-				taken++
-				t.Logf("taken: %s", f[2])
-			}
-			if laid {
-				ruled++
-				t.Logf("is no rule: %s", f[2])
-			}
+			count(&others, &taken, marked, false)
 		default:
 			t.Fatalf("label %q", f[1])
 		}
 	}
-	t.Logf("said of themselves %d of %d, rules %d of %d, others taken %d of %d, taken for rules %d", found, all, rulesFound, rules, taken, others, ruled)
-	if float64(found) < 0.95*float64(all) || float64(rulesFound) < 0.95*float64(rules) || float64(taken) > 0.05*float64(others) || ruled > 2 {
-		t.Errorf("found %d of %d, rules %d of %d, others taken %d of %d, taken for rules %d", found, all, rulesFound, rules, taken, others, ruled)
+	t.Logf("rules %d of %d, said of themselves %d of %d, others with a mark of rules %d of %d", found, rules, own, selves, taken, others)
+	if float64(found) < 0.95*float64(rules) || float64(own) < 0.7*float64(selves) || float64(taken) > 0.25*float64(others) {
+		t.Errorf("rules %d of %d, said of themselves %d of %d, others taken %d of %d", found, rules, own, selves, taken, others)
+	}
+}
+
+// TestRulesInManyLanguages: what shows that a sentence is a rule is known in each.
+func TestRulesInManyLanguages(t *testing.T) {
+	for text, want := range map[string]struct{ marked, everywhere bool }{
+		"don't use emojis":                                              {marked: true},
+		"No comments in the code please":                                {marked: true},
+		"Benutze keine Emojis":                                          {marked: true},
+		"Antworte ab jetzt auf Deutsch":                                 {marked: true},
+		"Schreib Kommentare bitte immer auf Deutsch":                    {marked: true},
+		"Réponds toujours en français, dans tous mes projets.":          {true, true},
+		"No uses nunca variables globales.":                             {marked: true},
+		"Пиши комментарии всегда по-русски.":                            {marked: true},
+		"Никогда не пушь в main.":                                       {marked: true},
+		"Nie używaj nigdy emoji, w każdym projekcie.":                   {true, true},
+		"コミットメッセージは必ず日本語で書いてください。":                                      {marked: true},
+		"どのプロジェクトでも必ず日本語で答えてください。":                                      {true, true},
+		"变量名一律用英文单词,不许用拼音。":                                             {marked: true},
+		"所有项目都必须用中文写注释。":                                                {true, true},
+		"커밋 메시지는 항상 한국어로 써 줘.":                                          {marked: true},
+		"เขียนคอมเมนต์เป็นภาษาไทยเสมอ":                                  {marked: true},
+		"Always use tabs, everywhere.":                                  {true, true},
+		"Use British spelling everywhere":                               {},
+		"Use pnpm, not npm":                                             {},
+		"Give me the conclusion first, and the reasons, in any project": {true, true},
+	} {
+		got := Rules(text)
+		if len(got) != 1 || got[0].Own || got[0].Marked != want.marked || got[0].Everywhere != want.everywhere {
+			t.Errorf("%q: %+v", text, got)
+		}
+	}
+	for _, text := range []string{
+		"never mind", "no, the other way round", "no problem", "I don't know", "it does not build", "run the tests", "please review the parser", "no funciona",
+		"nein, andersrum", "もっときれいにして", "跑一下单元测试", "不对,重来", "빌드해 줘", "дальше", "czemu to nie działa?", "When does it always fail?", "ทำไมมันช้า",
+	} {
+		if got := Rules(text); got != nil {
+			t.Errorf("%q: %+v", text, got)
+		}
 	}
 }
 
@@ -101,9 +129,11 @@ func TestOneRuleInOtherWords(t *testing.T) {
 		same bool
 	}{
 		{"Always use tabs.", "always use tabs, please", true},
-		{"Always use tabs.", "Please always indent with tabs", true},
+		{"Always use tabs.", "Please always use tabs to indent", true},
 		{"Always use tabs.", "I prefer tabs.", true},
 		{"Always use tabs.", "Never use tabs.", false},
+		{"Пиши всегда по-русски.", "Всегда пиши по-русски, пожалуйста.", true},
+		{"必ず日本語で答えてください。", "必ず日本語で答えて。", true},
 		{"Always use tabs.", "Always use spaces.", false},
 		{"Never push to main.", "Don't ever push to main!", true},
 		{"Verwende immer Tabs.", "Bitte immer Tabs verwenden.", true},
@@ -123,19 +153,19 @@ func TestOneRuleInOtherWords(t *testing.T) {
 // TestWhatIsPastedIsNotSaid: code, quotations and long texts are nobody's words.
 func TestWhatIsPastedIsNotSaid(t *testing.T) {
 	for _, text := range []string{
-		"```\nAlways use tabs.\n```", "```\n~~~\nAlways use tabs.\n~~~\n```", "````\n```\nAlways use tabs.\n````", "> Always use tabs.", "<p>Always use tabs.</p>", "# I prefer tabs", `{"rule": "I prefer tabs."}`,
+		"```\nAlways use tabs.\n```", "```\n~~~\nAlways use tabs.\n~~~\n```", "````\n```\nAlways use tabs.\n````", "> Always use tabs.", "> It is so. Always use tabs.", "<p>Always use tabs.</p>", "# I prefer tabs", `{"rule": "I prefer tabs."}`,
 		strings.Repeat("x", 8<<10) + "\nAlways use tabs.", "Always use " + strings.Repeat("long ", 60) + "tabs.",
 	} {
-		if got := Says(text); got != nil {
-			t.Errorf("%.60q: %q", text, got)
+		if got := Rules(text); got != nil {
+			t.Errorf("%.60q: %+v", text, got)
 		}
 	}
-	if got := Says("Fix it. Always use tabs. Thanks!"); len(got) != 1 || got[0] != "Always use tabs." {
-		t.Errorf("among others: %q", got)
+	if got := Rules("Fix it. Always use tabs. Thanks!"); len(got) != 1 || got[0].Text != "Always use tabs." {
+		t.Errorf("among others: %+v", got)
 	}
 }
 
-func FuzzSays(f *testing.F) {
+func FuzzRules(f *testing.F) {
 	for _, s := range said(f) {
 		f.Add(s[2])
 	}
@@ -145,17 +175,17 @@ func FuzzSays(f *testing.F) {
 				t.Errorf("%q is not the rule that it is", r.Text)
 			}
 		}
-		if len(Says(text)) > maxSaid {
+		if len(Rules(text)) > maxSaid {
 			t.Error("more than there may be")
 		}
 	})
 }
 
-func BenchmarkSays(b *testing.B) {
+func BenchmarkRules(b *testing.B) {
 	text := strings.Repeat("The parser drops the last field of each row when it ends with a comma. ", 8) + "Fix it, and add a test. "
 	b.ReportAllocs()
 	for b.Loop() {
-		Says(text)
+		Rules(text)
 	}
 }
 

@@ -33,5 +33,8 @@ func auditName(s service.Selector) string {
 	if parts == nil {
 		return "the owner"
 	}
+	if s.Own {
+		parts = append(parts, "and the person's own")
+	}
 	return strings.Join(parts, " ")
 }

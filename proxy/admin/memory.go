@@ -20,6 +20,12 @@ type ShowRequest struct {
 	Last int `json:"last,omitempty"`
 }
 
+// ListRequest is the body of POST /api/v1/memory/list.
+type ListRequest struct {
+	service.Selector
+	Limit int `json:"limit,omitempty"`
+}
+
 // SearchRequest is the body of POST /api/v1/memory/search.
 type SearchRequest struct {
 	service.Selector
@@ -98,6 +104,14 @@ func (s *Server) show() http.HandlerFunc {
 		func(ctx context.Context, m *service.Service, in *ShowRequest) (service.Shown, entry, error) {
 			shown, err := m.Show(ctx, in.Selector, in.Last)
 			return shown, entry{who: auditName(in.Selector), groups: shown.Groups}, err
+		})
+}
+
+func (s *Server) catalog() http.HandlerFunc {
+	return call(s, "list", http.StatusBadRequest, ListRequest{Limit: 50}, maxBody,
+		func(ctx context.Context, m *service.Service, in *ListRequest) (service.Catalog, entry, error) {
+			all, err := m.Catalog(ctx, in.Selector, in.Limit)
+			return all, entry{who: auditName(in.Selector), groups: all.Groups}, err
 		})
 }
 

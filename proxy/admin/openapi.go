@@ -40,6 +40,7 @@ func (s *Server) endpoints() []endpoint {
 		{method: "POST", path: "/api/v1/queue/drop", about: "Delete dead letters for good", in: service.Selection{}, out: service.Affected{}, owned: true, serve: s.change("drop turns", service.Queue.Drop)},
 		{method: "POST", path: "/api/v1/memory/groups", about: "The groups that somebody's memory is in", in: service.Selector{}, out: service.Meant{}, owned: true, serve: unhurried(s.groups())},
 		{method: "POST", path: "/api/v1/memory/show", about: "The last messages that are kept", in: ShowRequest{}, out: service.Shown{}, owned: true, serve: s.show()},
+		{method: "POST", path: "/api/v1/memory/list", about: "What there is memory of: a person's own, projects and conversations, with counts", in: ListRequest{}, out: service.Catalog{}, owned: true, serve: s.catalog()},
 		{method: "POST", path: "/api/v1/memory/search", about: "What a message would recall", in: SearchRequest{}, out: service.Searched{}, owned: true, serve: s.search()},
 		{method: "POST", path: "/api/v1/memory/promote", about: "Store a text verbatim", in: PromoteRequest{}, out: service.Promoted{}, owned: true, serve: s.promote()},
 		{method: "POST", path: "/api/v1/memory/import", about: "Import lines, each once", in: ImportRequest{}, out: service.Imported{}, owned: true, serve: unhurried(s.importLines())},

@@ -18,7 +18,7 @@ import (
 
 // instruments are made once, with their attributes.
 type instruments struct {
-	requests    *tally[outcomeKey]      // status × reason × source, at most 100 series
+	requests    *tally[outcomeKey]      // status × reason × source, of which some thirty occur
 	duration    metric.Float64Histogram // one series
 	facts       metric.Int64Counter     // one series
 	chars       metric.Int64Counter     // one series
@@ -132,6 +132,20 @@ func labels(of ...string) metric.MeasurementOption {
 		list = append(list, attribute.String(of[i], of[i+1]))
 	}
 	return metric.WithAttributeSet(attribute.NewSet(list...))
+}
+
+// Outcomes counts the requests since the start by what memory did: by the status of the
+// X-Graphiti-Memory header, and the reason where it has one ("empty, weak").
+func (o *Observer) Outcomes() map[string]int64 {
+	out := make(map[string]int64)
+	o.requests.each(func(k outcomeKey, n int64) {
+		name := string(k.status)
+		if k.reason != inject.ReasonNone {
+			name += ", " + string(k.reason)
+		}
+		out[name] += n
+	})
+	return out
 }
 
 // planned records what memory did for a request.

@@ -68,3 +68,17 @@ func (t *tally[K]) report(m metric.Meter, name, what string) error {
 	}
 	return nil
 }
+
+// each calls f for what was counted.
+func (t *tally[K]) each(f func(k K, n int64)) {
+	for k, s := range t.known {
+		if n := s.n.Load(); n > 0 {
+			f(k, n)
+		}
+	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	for k, s := range t.other {
+		f(k, s.n.Load())
+	}
+}

@@ -24,14 +24,30 @@ func OfDirectory(dir, file string, clones []string) (key string, err error) {
 	case !info.IsDir():
 		return "", fmt.Errorf("%q is a file; name the project's directory", dir)
 	}
+	_, key = find(abs, file, clones)
+	return key, nil
+}
+
+// Around is the repository that a directory is in, and the key that OfDirectory
+// has for it. ok is false where it is in none.
+func Around(dir, file string, clones []string) (repo Repo, key string, ok bool) {
+	abs, err := filepath.Abs(dir)
+	if err != nil {
+		return repo, "", false
+	}
+	repo, key = find(abs, file, clones)
+	return repo, key, repo.Root != "" && exists(filepath.Join(repo.Root, ".git"))
+}
+
+func find(abs, file string, clones []string) (repo Repo, key string) {
 	p := OpenProjects(file, slog.New(slog.DiscardHandler))
 	p.file = ""
 	p.SetClones(clones)
-	repo := p.settle(readCheckout(abs))
+	repo = p.settle(readCheckout(abs))
 	if key := Key(repo.Remote); key != "" {
-		return key, nil
+		return repo, key
 	}
-	return graphiti.PathPrefix + repo.Root, nil
+	return repo, graphiti.PathPrefix + repo.Root
 }
 
 // IsDirectory reports whether a workspace is named by its directory.

@@ -2,8 +2,11 @@ package index
 
 import (
 	"slices"
+	"strings"
 	"sync"
 	"unsafe"
+
+	"github.com/graphiti-proxy/graphiti-proxy/graphiti/words"
 )
 
 // Message is what the index knows of a message.
@@ -12,6 +15,7 @@ type Message struct {
 	Speaker string
 	Text    string
 	Note    Note // as far as the index does not know it itself
+	Asks    bool // it only asks: its words are no more common for it
 }
 
 const (
@@ -23,7 +27,7 @@ const (
 // What a part of an index weighs, in bytes: found by measuring heaps.
 const (
 	groupBytes   = 512
-	wordBytes    = 96 // and the word itself
+	wordBytes    = 148 // and the word itself, twice
 	speakerBytes = 128
 	noteBytes    = int(unsafe.Sizeof(Note{}))
 )
@@ -32,21 +36,22 @@ const (
 type Group struct {
 	mu       sync.RWMutex // guards what follows
 	number   int64
-	lists    map[string]*list    // by stem
+	lists    map[string]*list    // by word
+	begins   sorted              // the words
+	ends     sorted              // the words, spelt backwards
 	notes    []Note              // of its messages, by their places
+	forms    []Sketch            // of their words, for each note
+	asking   []int64             // the places of those that only ask
 	speakers map[string]uint16   // their numbers, from 1 on
 	called   map[string][]string // speakers, by the words of their names
 	size     int
 	oldest   int64 // places before it are not in the lists
 	newest   int64
 	bytes    int
-
-	word, stem []byte // of the word that is added, used again
 }
 
 func newGroup() *Group {
-	return &Group{lists: make(map[string]*list), speakers: make(map[string]uint16), called: make(map[string][]string), bytes: groupBytes,
-		word: make([]byte, 0, 2*maxWord)}
+	return &Group{lists: make(map[string]*list), speakers: make(map[string]uint16), called: make(map[string][]string), bytes: groupBytes}
 }
 
 // Number is the number of the group in the file that it was built from; 0:
@@ -64,18 +69,16 @@ func (g *Group) Size() int {
 	return g.size
 }
 
-// Find returns how many messages have a word, and the places of the newest of
-// them, at most as many, in ascending order.
+// Find returns how many messages have a word, less those that only ask, and the places
+// of the newest of all, at most as many, in ascending order.
 func (g *Group) Find(word string, most int) (places []int64, messages int) {
-	var buf [64]byte
-	s := stem(buf[:0], []byte(word))
 	g.mu.RLock()
 	defer g.mu.RUnlock()
-	l := g.lists[string(s)]
+	l := g.lists[word]
 	if l == nil {
 		return nil, 0
 	}
-	return l.newest(most), l.n
+	return l.newest(most), l.n - l.asked
 }
 
 // Speakers are those who are called by one of these words, in the order of
@@ -106,30 +109,69 @@ func (g *Group) add(number int64, messages []Message) {
 		g.newest = m.Place
 		g.size++
 		g.speak(m.Speaker)
-		left, first := maxWords, sketcher{}
-		scan(g.word, m.Text, func(w []byte) bool {
-			first.add(w)
-			g.stem = stem(g.stem[:0], w)
-			l := g.lists[string(g.stem)]
-			if l == nil {
-				l = &list{}
-				g.lists[string(g.stem)] = l
-				g.bytes += wordBytes + len(g.stem)
+		note := m.Note
+		left := maxWords
+		var first sketcher
+		words.Each(m.Text, func(w []byte, k words.Kind) bool {
+			note.form.say(w)
+			if k == words.Function {
+				return true
 			}
-			g.bytes -= cap(l.deltas)
-			if l.add(m.Place) {
+			first.add(w)
+			if g.addWord(w, m.Place, m.Asks) {
 				left--
 			}
-			g.bytes += cap(l.deltas)
 			return left > 0
 		})
-		note := m.Note
 		note.place, note.speaker = uint32(m.Place), g.speakers[m.Speaker] //nolint:gosec // a place has 32 bits
 		note.sketch, note.words = first.sum, uint8(first.words)           //nolint:gosec // Sketched bounds it
-		g.bytes -= cap(g.notes) * noteBytes
-		g.notes = append(g.notes, note)
-		g.bytes += cap(g.notes) * noteBytes
+		g.bytes -= g.noted()
+		g.notes, g.forms = append(g.notes, note), append(g.forms, note.form.sketch)
+		if m.Asks {
+			g.asking = append(g.asking, m.Place)
+		}
+		g.bytes += g.noted()
 	}
+}
+
+// noted is what the notes take, in bytes.
+func (g *Group) noted() int { return cap(g.notes)*noteBytes + 8*(cap(g.forms)+cap(g.asking)) }
+
+// Asking returns those of these places, in ascending order, where a message only asks.
+func (g *Group) Asking(places []int64) (out []int64) {
+	g.mu.RLock()
+	defer g.mu.RUnlock()
+	asking := g.asking
+	for _, p := range places {
+		i, there := slices.BinarySearch(asking, p)
+		if there {
+			out = append(out, p)
+		}
+		if asking = asking[i:]; len(asking) == 0 {
+			break
+		}
+	}
+	return out
+}
+
+// addWord notes that a word stands at a place, and reports whether that is new.
+func (g *Group) addWord(w []byte, place int64, asks bool) bool {
+	l := g.lists[string(w)]
+	if l == nil {
+		l = &list{}
+		word := string(w)
+		g.lists[word] = l
+		g.begins.add(word)
+		g.ends.add(backwards(word))
+		g.bytes += wordBytes + 2*len(word)
+	}
+	g.bytes -= cap(l.deltas)
+	added := l.add(place)
+	if added && asks {
+		l.asked++
+	}
+	g.bytes += cap(l.deltas)
+	return added
 }
 
 // speak notes who has said a message.
@@ -138,7 +180,7 @@ func (g *Group) speak(name string) {
 		return
 	}
 	g.speakers[name] = uint16(len(g.speakers) + 1) //nolint:gosec // maxSpeakers bounds it
-	for _, w := range Words(name, maxNames) {
+	for _, w := range words.Of(name, maxNames) {
 		g.called[w] = append(g.called[w], name)
 	}
 	g.bytes += speakerBytes + 2*len(name)
@@ -148,9 +190,9 @@ func (g *Group) speak(name string) {
 func (g *Group) fit() {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	g.bytes -= cap(g.notes) * noteBytes
-	g.notes = slices.Clone(g.notes)
-	g.bytes += cap(g.notes) * noteBytes
+	g.bytes -= g.noted()
+	g.notes, g.forms, g.asking = slices.Clone(g.notes), slices.Clone(g.forms), slices.Clone(g.asking)
+	g.bytes += g.noted()
 	for _, l := range g.lists {
 		g.bytes -= cap(l.deltas)
 		l.deltas = slices.Clone(l.deltas)
@@ -165,14 +207,21 @@ func (g *Group) halve() {
 	g.oldest += (g.newest - g.oldest) / 2
 	g.size -= g.size / 2 // about
 	old, _ := g.noteAt(g.oldest)
-	g.notes = slices.Clone(g.notes[old:])
-	g.bytes = groupBytes + cap(g.notes)*noteBytes
+	g.notes, g.forms = slices.Clone(g.notes[old:]), slices.Clone(g.forms[old:])
+	first, _ := slices.BinarySearch(g.asking, g.oldest)
+	g.asking = slices.Clone(g.asking[first:])
+	g.bytes = groupBytes + g.noted()
 	for s, l := range g.lists {
 		if l.drop(g.oldest); l.n == 0 {
 			delete(g.lists, s)
 			continue
 		}
-		g.bytes += wordBytes + len(s) + cap(l.deltas)
+		g.bytes += wordBytes + 2*len(s) + cap(l.deltas)
+	}
+	g.begins, g.ends = sorted{}, sorted{}
+	for s := range g.lists {
+		g.begins.add(s)
+		g.ends.add(backwards(strings.Clone(s)))
 	}
 	for name := range g.speakers {
 		g.bytes += speakerBytes + 2*len(name)
@@ -190,6 +239,7 @@ func (g *Group) weight() int {
 type list struct {
 	last   int64
 	n      int
+	asked  int    // of them only ask; about, once older ones were dropped
 	deltas []byte // from each place to the next, to be read from the end
 }
 
@@ -228,6 +278,7 @@ func (l *list) drop(before int64) {
 		d, rest = cutDelta(rest)
 		at -= int64(d) //nolint:gosec // it was a difference of two
 	}
+	l.asked = l.asked * n / max(1, l.n)
 	l.n, l.deltas = n, slices.Clone(l.deltas[from:])
 }
 

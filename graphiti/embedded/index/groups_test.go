@@ -9,6 +9,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/graphiti-proxy/graphiti-proxy/graphiti/words"
 	"go.uber.org/goleak"
 )
 
@@ -68,7 +69,7 @@ func find(t *testing.T, g *Groups, group, word string) []int64 {
 	if err != nil {
 		t.Fatal(err)
 	}
-	places, _ := i.Find(word, 100)
+	places, _ := i.Find(words.Term(word), 100)
 	return places
 }
 
@@ -183,7 +184,7 @@ func TestAFaultOfTheFile(t *testing.T) {
 // TestIndexesAreBounded: those that were not used for longest go first, and of
 // one that is alone the older part.
 func TestIndexesAreBounded(t *testing.T) {
-	const limit = 100 << 10
+	const limit = 150 << 10
 	f := &file{}
 	g := newGroups(t, f, limit)
 	text := zipf()

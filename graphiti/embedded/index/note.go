@@ -6,6 +6,8 @@ import (
 	"slices"
 
 	"github.com/cespare/xxhash/v2"
+
+	"github.com/graphiti-proxy/graphiti-proxy/graphiti/words"
 )
 
 // Sketched are the first words of a message that its note has a sketch of.
@@ -22,6 +24,107 @@ type Note struct {
 	speaker uint16
 	place   uint32
 	sketch  Sketch
+	form    Form
+}
+
+// formed is the most words, of those too that say nothing, that a text with a form has: a
+// longer one is none of those that are said many times over.
+const formed = 20
+
+// Form is in which words a short text is said, whatever their order and its numbers.
+// The zero value is that of a long one.
+type Form struct {
+	sketch Sketch
+	n      uint8          // of hashes; 0: the text is too long
+	over   bool           // it has turned out to be too long
+	hashes [formed]uint16 // of its words, each once, ascending
+}
+
+// say adds a word. One number is like another.
+func (f *Form) say(w []byte) {
+	if f.over {
+		return
+	}
+	if '0' <= w[0] && w[0] <= '9' {
+		w = w[:0]
+	}
+	h := xxhash.Sum64(w)
+	at, there := slices.BinarySearch(f.hashes[:f.n], uint16(h)) //nolint:gosec // its lower bits
+	switch {
+	case there:
+	case f.n == formed:
+		*f = Form{over: true}
+	default:
+		copy(f.hashes[at+1:f.n+1], f.hashes[at:f.n])
+		f.hashes[at] = uint16(h) //nolint:gosec // its lower bits
+		f.n++
+		f.sketch.add(h)
+	}
+}
+
+// FormOf is the form of a text.
+func FormOf(text string) (f Form) {
+	words.Each(text, func(w []byte, _ words.Kind) bool {
+		f.say(w)
+		return !f.over
+	})
+	return f
+}
+
+// Form is the form of the message.
+func (n *Note) Form() Form { return n.form }
+
+// Like is the share of words that two forms have in common, 0 where one is of a long
+// text.
+func (f *Form) Like(o *Form) float64 {
+	if f.n == 0 || o.n == 0 {
+		return 0
+	}
+	both := 0
+	for i, j := uint8(0), uint8(0); i < f.n && j < o.n; {
+		switch a, b := f.hashes[i], o.hashes[j]; {
+		case a == b:
+			both, i, j = both+1, i+1, j+1
+		case a < b:
+			i++
+		default:
+			j++
+		}
+	}
+	return float64(both) / float64(int(f.n)+int(o.n)-both)
+}
+
+// mayBeLike reports whether two sketches may be of forms that are so like each other, at
+// little cost: words that share a bit make sketches less alike than what they are of.
+func (s Sketch) mayBeLike(o Sketch, from float64) bool {
+	return 5*float64(bits.OnesCount64(uint64(s&o))) >= 4*from*float64(bits.OnesCount64(uint64(s|o)))
+}
+
+// Words is how many words the message has that say something, or Sketched where it has more.
+func (n *Note) Words() int { return int(n.words) }
+
+// Named reports whether whoever said the message has a name: it is of a conversation
+// between people.
+func (n *Note) Named() bool { return n.speaker != 0 }
+
+// Alike returns how many of the newest messages, most of them at most, have nearly a
+// form: from a likeness on. Of their flags those of mask must be as in is.
+func (g *Group) Alike(form Form, from float64, most int, mask, is uint8) (n int) {
+	if form.n == 0 {
+		return 0
+	}
+	g.mu.RLock()
+	defer g.mu.RUnlock()
+	first := max(0, len(g.forms)-most)
+	for i, o := range g.forms[first:] {
+		if !form.sketch.mayBeLike(o, from) {
+			continue
+		}
+		if note := &g.notes[first+i]; note.Flags&mask == is && form.Like(&note.form) >= from {
+			n++
+		}
+	}
+	return n
 }
 
 // Sketch stands for words, with one bit for each.
@@ -83,4 +186,17 @@ func (s *sketcher) add(w []byte) {
 		s.words++
 		s.sum.add(h)
 	}
+}
+
+// Newest returns the places of the newest messages with a flag, at most as many, the
+// newest first.
+func (g *Group) Newest(most int, flag uint8) (places []int64) {
+	g.mu.RLock()
+	defer g.mu.RUnlock()
+	for i := len(g.notes) - 1; i >= 0 && len(places) < most; i-- {
+		if g.notes[i].Flags&flag != 0 {
+			places = append(places, int64(g.notes[i].place))
+		}
+	}
+	return places
 }

@@ -5,6 +5,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/graphiti-proxy/graphiti-proxy/graphiti/words"
 )
 
 func TestNotesAreKept(t *testing.T) {
@@ -52,15 +54,15 @@ func TestSketchesKnowOthers(t *testing.T) {
 		g := newGroup()
 		g.add(1, []Message{{Place: 1, Text: text}})
 		n, _ := g.Note(1)
-		words, want := Words(text, Sketched), 0
-		for _, w := range words {
+		first, want := words.Of(text, Sketched), 0
+		for _, w := range first {
 			if !slices.Contains(asked, w) {
 				want++
 			}
 		}
 		others, of := n.Others(SketchOf(asked))
-		if others > want || of != len(words) {
-			t.Fatalf("%q has %d words of %d that %q has not, want at most %d of %d", text, others, of, asked, want, len(words))
+		if others > want || of != len(first) {
+			t.Fatalf("%q has %d words of %d that %q has not, want at most %d of %d", text, others, of, asked, want, len(first))
 		}
 		said, known = said+want, known+others
 	}

@@ -60,6 +60,11 @@ func (c *Client) Show(ctx context.Context, s service.Selector, last int) (m serv
 	return m, c.memory(ctx, callTimeout, "show", admin.ShowRequest{Selector: s, Last: last}, &m)
 }
 
+// Catalog is service.Service.Catalog.
+func (c *Client) Catalog(ctx context.Context, s service.Selector, limit int) (all service.Catalog, err error) {
+	return all, c.memory(ctx, callTimeout, "list", admin.ListRequest{Selector: s, Limit: limit}, &all)
+}
+
 // Search is service.Service.Search.
 func (c *Client) Search(ctx context.Context, s service.Selector, query string, all bool) (f service.Searched, err error) {
 	return f, c.memory(ctx, callTimeout, "search", admin.SearchRequest{Selector: s, Query: query, All: all}, &f)

@@ -1,4 +1,4 @@
-package index
+package words
 
 import (
 	"unicode"
@@ -7,24 +7,14 @@ import (
 	"golang.org/x/text/unicode/norm"
 )
 
-// Stem is the form of a word, in lower case, under which all its forms are found.
-func Stem(word string) string {
-	var buf [maxWord]byte
-	return string(stem(buf[:0], []byte(word)))
-}
-
-// stem appends to b the form of a word under which all its forms are found:
-// Latin letters without their accents, and an English word without its ending,
-// as Porter's algorithm says (An algorithm for suffix stripping, 1980), or what an
-// irregular form is of. It allocates nothing where b has room.
-func stem(b, word []byte) []byte {
-	from := len(b)
-	b = fold(b, word)
-	if len(b)-from < 3 {
-		return b
+// stem cuts the ending off an English word, as Porter's algorithm says (An algorithm for
+// suffix stripping, 1980): all its forms are found under what is left. Words of
+// other languages lose what looks like such an ending, wherever they stand.
+func stem(word []byte) []byte {
+	if len(word) < 3 {
+		return word
 	}
-	b = append(b[:from], regular(b[from:])...)
-	w := stemmer{b: b[from:]}
+	w := stemmer{b: word}
 	w.plurals()
 	w.pastTenses()
 	if n := len(w.b) - 1; w.b[n] == 'y' && w.vowelBefore(n) {
@@ -34,7 +24,7 @@ func stem(b, word []byte) []byte {
 	w.replaceFirst(&fullSuffixes, 0)
 	w.replaceFirst(&lastSuffixes, 1)
 	w.finalE()
-	return b[:from+len(w.b)]
+	return w.b
 }
 
 // fold appends a word without the accents of its Latin letters.

@@ -1,0 +1,88 @@
+package main
+
+import (
+	"cmp"
+	"fmt"
+	"io"
+	"strconv"
+
+	"github.com/spf13/cobra"
+
+	"github.com/graphiti-proxy/graphiti-proxy/cli"
+	"github.com/graphiti-proxy/graphiti-proxy/service"
+	"github.com/graphiti-proxy/graphiti-proxy/terminal"
+)
+
+func newMemoryListCommand() *cobra.Command {
+	var s service.Selector
+	var limit int
+	c := &cobra.Command{
+		Use:   "list",
+		Short: "List your own memory, projects and conversations, with counts",
+		Long: "List what there is memory of: your own, projects and agents, and conversations with\n" +
+			"the words they begin with. Each has the number of its messages and when the first\n" +
+			"and the last was said; the newest come first. A project that others share is listed\n" +
+			"with what they said there.\n\n" +
+			"Graphiti does not say which groups it holds: with it, projects are listed that this\n" +
+			"proxy wrote to.",
+		Example: "  graphiti-proxy memory list\n  graphiti-proxy memory list --limit 5 --json\n  graphiti-proxy memory list --user josh",
+	}
+	c.Flags().Var(cli.Text(&s.User), "user", "a person: me, josh, github_login:octocat, discord:123")
+	c.Flags().Var(cli.Text(&s.Credential), "credential", "sha256:<hex> of a credential, in identity.mode multi")
+	c.Flags().IntVar(&limit, "limit", 50, "how many memories, and how many conversations")
+	cli.JSONFlag(c)
+	c.RunE = withMemory(func(c *cobra.Command, _ []string, m *opened) error {
+		if err := service.CheckLimit(limit); err != nil {
+			return cli.Usage(fmt.Errorf("--%w", err))
+		}
+		all, err := m.list(c.Context(), s, limit)
+		if err != nil {
+			return err
+		}
+		return cli.Output(c, all, func(w io.Writer) { printCatalog(w, c.ErrOrStderr(), &s, &all) })
+	})
+	return c
+}
+
+func printCatalog(w, errOut io.Writer, s *service.Selector, all *service.Catalog) {
+	if all.Note != "" {
+		fmt.Fprintln(errOut, all.Note)
+	}
+	if len(all.Memories)+len(all.Conversations) == 0 {
+		fmt.Fprintf(errOut, "no memory yet for %s\n", s.Whose())
+		return
+	}
+	t := terminal.Table(w)
+	fmt.Fprintln(t, "MEMORY\tKIND\tMESSAGES\tFIRST\tLAST")
+	for _, k := range all.Memories {
+		kind := cmp.Or(map[string]string{"user": "own", "workspace": "project"}[k.Scope], k.Scope, "-")
+		if k.Shared {
+			kind += ", shared"
+		}
+		count := strconv.Itoa(k.Messages)
+		if k.Uncounted != "" {
+			count = "?"
+			fmt.Fprintf(errOut, "not counted: %s: %s\n", terminal.Printable(k.Name), k.Uncounted)
+		}
+		fmt.Fprintf(t, "%s\t%s\t%s\t%s\t%s\n", terminal.Row(w, k.Name, 60), kind, count, minute(k.First), minute(k.Last))
+	}
+	_ = t.Flush()
+	printMore(w, all.AllMemories-len(all.Memories))
+	if len(all.Conversations) == 0 {
+		return
+	}
+	fmt.Fprintln(w)
+	t = terminal.Table(w)
+	fmt.Fprintln(t, "CONVERSATION\tIN\tMESSAGES\tFIRST\tLAST")
+	for _, talk := range all.Conversations {
+		fmt.Fprintf(t, "%s\t%s\t%d\t%s\t%s\n", terminal.Row(w, cmp.Or(talk.Begins, talk.Session, talk.Hash), 50), terminal.Row(w, talk.In, 40), talk.Messages, minute(talk.First), minute(talk.Last))
+	}
+	_ = t.Flush()
+	printMore(w, all.AllConversations-len(all.Conversations))
+}
+
+func printMore(w io.Writer, more int) {
+	if more > 0 {
+		fmt.Fprintf(w, "… and %d more; list them with --limit\n", more)
+	}
+}

@@ -1,0 +1,307 @@
+package embedded
+
+import (
+	"context"
+	"math"
+	"regexp"
+	"slices"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+
+	"github.com/graphiti-proxy/graphiti-proxy/graphiti/embedded/index"
+	"github.com/graphiti-proxy/graphiti-proxy/graphiti/words"
+)
+
+const (
+	// judged are the best of the messages that were found, for which it is found out
+	// how strongly they answer.
+	judged = 64
+
+	// otherMessages are added to a group's size: in a small one every word would be
+	// common.
+	otherMessages = 200
+
+	// tellsNothing is the part of the messages from which a word does not tell them
+	// apart.
+	tellsNothing = 1.0 / 7
+
+	// mostWords are the words of a question, the heaviest ones, that must be found:
+	// nobody repeats a long text.
+	mostWords = 8
+
+	// maxParts bounds the parts of a question that are judged by themselves.
+	maxParts = 6
+)
+
+// judge finds out how strongly the best hits answer by themselves, from 0 to 1, and
+// leaves those that carry a part of the answer. Hits come best first.
+//
+// The strength of a message is the part of the question's weight that its words have,
+// less where that is no proof. A word weighs the more the fewer messages of the group
+// have it. What stands beside a message helps to find it and does not count here, but
+// in a conversation between people: see besideStrength.
+func (e *Store) judge(ctx context.Context, g *index.Group, hits []*hit, terms, all []term, q *asked, near map[int64]float64) ([]*hit, error) {
+	hits = hits[:min(len(hits), judged)]
+	var long []*hit
+	for _, h := range hits {
+		if h.note.Length > shownMax && h.row == nil {
+			long = append(long, h)
+		}
+	}
+	if err := e.load(ctx, g.Number(), long); err != nil {
+		return nil, err
+	}
+	questions := questionsOf(&e.numbers, terms, all, q, g.Size())
+	names := uint32(0) // whoever speaks in this memory is meant
+	for i := range terms {
+		if terms[i].name {
+			names |= 1 << i
+		}
+	}
+	at := make(map[int64]*hit, len(hits))
+	for _, h := range hits {
+		at[h.place] = h
+		own := h.ranked.own
+		if h.row != nil && h.note.Length > shownMax {
+			whole := questions[0].weightOf(own)
+			h.passage, own = bestPassage(plain(h.content), terms, &questions[0])
+			if whole > 0 {
+				h.score *= questions[0].weightOf(own) / whole
+			}
+			h.ranked.own = own
+		}
+		for n := range questions {
+			h.strength = max(h.strength, questions[n].of(own|names))
+		}
+		h.strength *= e.speaks(h, q)
+		h.strength = max(h.strength, near[h.place])
+	}
+	var out []*hit
+	for _, h := range hits {
+		if h.ranked.own == 0 && near[h.place] == 0 {
+			if before, ok := g.Note(h.place - 1); h.note.Words() <= 1 && (!ok || before.Flags&isAsking == 0) {
+				continue // "Nice!"
+			}
+			h.strength = max(h.strength, besideStrength(at, h))
+			if h.strength == 0 && !h.ranked.kin {
+				continue
+			}
+		}
+		if h.note.Flags&(isModels|isAsking) == isModels|isAsking { // it is for the person to answer
+			continue
+		}
+		if q.repeatedBy(g, h.place, &h.note) || h.repeats && h.row != nil && words.Asks(h.content) == q.asks {
+			continue
+		}
+		out = append(out, h)
+	}
+	return out, nil
+}
+
+// speaks is how strongly a message speaks whose words fit.
+func (e *Store) speaks(h *hit, q *asked) float64 {
+	f := 1.0
+	if !q.asks {
+		f *= e.numbers.Request
+	}
+	if h.note.Flags&isModels != 0 {
+		f *= e.numbers.Hearsay
+	}
+	return f
+}
+
+// besideStrength is the strength that a message without a word of the question has
+// from what stands beside it, in a conversation between people: there one says what
+// another has asked. Beside what is said to a model stands what a model says of it, or
+// something else that is to be done.
+func besideStrength(at map[int64]*hit, h *hit) (most float64) {
+	if !h.note.Named() {
+		return 0
+	}
+	for d := int64(-reach); d <= reach; d++ {
+		if o := at[h.place+d]; o != nil && o.ranked.own != 0 {
+			most = max(most, o.strength*beside[d+reach])
+		}
+	}
+	return most
+}
+
+// sameForm is the likeness of two forms from which they say nearly the same.
+const sameForm = 0.5
+
+// repeatedBy reports whether a message only repeats what is asked or wanted now, or is
+// what a model answered to that.
+func (q *asked) repeatedBy(g *index.Group, place int64, n *index.Note) bool {
+	if n.Flags&isModels != 0 {
+		before, ok := g.Note(place - 1)
+		return ok && before.Flags&isModels == 0 && q.repeatedBy(g, place-1, &before)
+	}
+	form := n.Form()
+	return (n.Flags&isAsking != 0) == q.asks && form.Like(&q.form) >= sameForm
+}
+
+// question is what the words of a question, or of a part of it, weigh.
+type question struct {
+	weights []float64 // of the terms
+	given   float64   // of the names of who speaks here, that nobody says
+	whole   float64   // of all words, or of the heaviest
+	proof   float64
+}
+
+// questionsOf weighs a question, and its sentences. A word that the group does not
+// have weighs nearly as much as the rarest one; the name of a speaker likewise. A
+// number that it does not have weighs nothing, because dates are not written as they
+// are asked for.
+func questionsOf(numbers *Numbers, terms, all []term, q *asked, size int) []question {
+	weigh := func(within map[string]bool) question {
+		out := question{weights: make([]float64, len(terms)), proof: numbers.Proof * math.Log(tellsNothing*(float64(size)+otherMessages))}
+		var every []float64
+		add := func(t *term) (w float64) {
+			if within != nil && !within[t.word] || t.earlier {
+				return 0
+			}
+			has := float64(t.messages)
+			if t.name {
+				has = 0
+			}
+			if r, _ := utf8.DecodeRuneInString(t.word); has == 0 && unicode.IsNumber(r) {
+				return 0
+			}
+			w = max(0, math.Log(tellsNothing*(float64(size)+otherMessages)/max(has, numbers.Unsaid)))
+			if t.light {
+				w *= numbers.Light
+			}
+			if !t.kin {
+				every = append(every, w)
+			}
+			return w
+		}
+		for i := range terms {
+			out.weights[i] = add(&terms[i])
+			if terms[i].kin {
+				out.weights[i] *= numbers.Kin
+			}
+		}
+		for i := range all {
+			if len(all[i].places) == 0 {
+				if all[i].name = slices.Contains(q.names, all[i].word); all[i].name {
+					out.given += add(&all[i])
+				} else {
+					add(&all[i])
+				}
+			}
+		}
+		slices.Sort(every)
+		for _, w := range every[max(0, len(every)-mostWords):] {
+			out.whole += w
+		}
+		return out
+	}
+	out := []question{weigh(nil)}
+	for _, part := range partsOf(q.text) {
+		has := make(map[string]bool)
+		for _, w := range words.Of(part, maxAsked) {
+			has[w] = true
+		}
+		out = append(out, weigh(has))
+	}
+	return out
+}
+
+// weightOf is what the terms weigh that have a bit.
+func (q *question) weightOf(own uint32) (sum float64) {
+	for i, w := range q.weights {
+		if own>>i&1 != 0 {
+			sum += w
+		}
+	}
+	return sum
+}
+
+// of is how strongly a message answers that has these terms.
+func (q *question) of(own uint32) float64 {
+	if q.whole == 0 {
+		return 0
+	}
+	sum := q.weightOf(own) + q.given
+	return min(1, sum/q.whole) * min(1, sum/q.proof)
+}
+
+// partsOf returns what can be answered by itself where a text is more than one
+// sentence. People ask and then say what else is to be done.
+func partsOf(text string) (parts []string) {
+	line, _, more := strings.Cut(text, "\n")
+	if more {
+		parts = append(parts, line)
+	}
+	at := 0
+	for _, end := range sentenceEnd.FindAllStringIndex(line, maxParts) {
+		if end[1]-at < len(line) {
+			parts = append(parts, line[at:end[1]])
+		}
+		at = end[1]
+	}
+	if at > 0 && at < len(line) {
+		parts = append(parts, line[at:])
+	}
+	return parts
+}
+
+// sentenceEnd is the end of a sentence: in a number, a file's name or an address
+// no white space follows.
+var sentenceEnd = regexp.MustCompile(`[.?!]+(?:\s|$)|[。？！]|\n`)
+
+const (
+	passageMax  = 300 // bytes that a passage has, about
+	maxPassages = 400 // of one message that are looked at
+)
+
+// bestPassage returns the part of a long text whose words weigh most, and a bit for
+// each term that it has.
+func bestPassage(text string, terms []term, q *question) (best string, own uint32) {
+	number := make(map[string]int, len(terms))
+	for i := range terms {
+		if !terms[i].kin {
+			number[terms[i].word] = i
+		}
+	}
+	type sentence struct {
+		from, to int
+		own      uint32
+	}
+	var all []sentence
+	from := 0
+	for from < len(text) && len(all) < maxPassages {
+		to := len(text)
+		if end := sentenceEnd.FindStringIndex(text[from:]); end != nil {
+			to = from + end[1]
+		}
+		to = min(to, from+passageMax)
+		for to < len(text) && !utf8.RuneStart(text[to]) {
+			to++
+		}
+		s := sentence{from: from, to: to}
+		words.Each(text[from:to], func(w []byte, _ words.Kind) bool {
+			if i, ok := number[string(w)]; ok {
+				s.own |= 1 << i
+			}
+			return true
+		})
+		all, from = append(all, s), to
+	}
+	most := -1.0
+	for i := range all {
+		has, to := uint32(0), all[i].to
+		for _, s := range all[i:] {
+			if s.to-all[i].from > passageMax && s.from > all[i].from {
+				break
+			}
+			has, to = has|s.own, s.to
+		}
+		if w := q.weightOf(has); w > most {
+			most, best, own = w, text[all[i].from:to], has
+		}
+	}
+	return strings.TrimSpace(best), own
+}

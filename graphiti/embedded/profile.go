@@ -1,0 +1,36 @@
+package embedded
+
+import (
+	"context"
+	"slices"
+
+	"github.com/graphiti-proxy/graphiti-proxy/graphiti/embedded/index"
+)
+
+// mostOfProfile are the newest statements of a person about themselves that are found
+// for a question about them.
+const mostOfProfile = 8
+
+// profile adds to what was found for a question about who asks it what they said last of
+// themselves: "In which town do I live?" has no word of "I have moved to Graz", nor a
+// question in another language.
+func (e *Store) profile(ctx context.Context, g *index.Group, hits []*hit, q *asked, most int) ([]*hit, error) {
+	if !q.self {
+		return hits, nil
+	}
+	var some []*hit
+	for _, place := range g.Newest(mostOfProfile, isSelf) {
+		if len(hits)+len(some) < most && !slices.ContainsFunc(hits, func(h *hit) bool { return h.place == place }) {
+			some = append(some, &hit{place: place, profile: true, ranked: &ranked{place: place}})
+		}
+	}
+	if err := e.load(ctx, g.Number(), some); err != nil {
+		return nil, err
+	}
+	for _, h := range some {
+		if h.row != nil {
+			hits = append(hits, h)
+		}
+	}
+	return hits, nil
+}

@@ -1,0 +1,161 @@
+package embedded
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/graphiti-proxy/graphiti-proxy/graphiti"
+)
+
+// chats keeps turns of a person with a model, one conversation for each list.
+func chats(t *testing.T, e *Store, conversations ...[]string) {
+	t.Helper()
+	for n, c := range conversations {
+		for i, text := range c {
+			role := graphiti.RoleUser
+			if i%2 == 1 {
+				role = graphiti.RoleAssistant
+			}
+			err := e.Write(t.Context(), "g", []graphiti.Message{{
+				Name: fmt.Sprint(n, ".", i), RoleType: role, Content: text, Timestamp: said.Add(time.Duration(100*n+i) * time.Minute),
+				SourceDescription: fmt.Sprintf(`{"session":"%d"}`, n),
+			}})
+			if err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+}
+
+// strong are the texts of the facts found from a strength on, without who said them.
+func strong(t *testing.T, e *Store, query string) (out []string) {
+	t.Helper()
+	facts, err := e.Search(t.Context(), []string{"g"}, query, 12)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, f := range facts {
+		if f.Strength >= answersWhere {
+			out = append(out, f.Text[len(f.Said)+len(": "):])
+		}
+	}
+	return out
+}
+
+const answersWhere = 0.25 // the default of recall.min_score
+
+// TestScriptsWithoutSpacesAreFound, and words by their parts.
+func TestScriptsWithoutSpacesAreFound(t *testing.T) {
+	for _, tc := range []struct{ said, asked string }{
+		{"私の猫の名前はミソです。", "猫の名前は何ですか?"},
+		{"SvelteKitとSQLiteを使っています。", "SQLiteを使っていますか?"},
+		{"我的猫叫米糕。", "我的猫叫什么?"},
+		{"고양이 이름은 나비예요.", "고양이 이름이 뭐예요?"},
+		{"แมวของฉันชื่อมิโซะ", "แมวของฉันชื่ออะไร"},
+		{"Die Daten kommen vom DWD.", "Woher kommen die Wetterdaten?"},
+		{"The function is getUserById.", "What does the user function do?"},
+		{"The limit is 12,500 rows.", "Which limit has 12500 rows?"},
+		{"My supervisor is Okafor.", "Who supervises me?"},
+	} {
+		e := openEmbedded(t)
+		chats(t, e, []string{tc.said, "OK."}, []string{"The train to Porto was late.", "I see."})
+		if got := strong(t, e, tc.asked); len(got) == 0 || got[0] != tc.said {
+			t.Errorf("%q: found %q, want %q", tc.asked, got, tc.said)
+		}
+	}
+}
+
+// TestRoutineIsSilent: requests, what only repeats them, what a model answered to them,
+// and what the memory holds many times over.
+func TestRoutineIsSilent(t *testing.T) {
+	e := openEmbedded(t)
+	var day []string
+	for i, what := range []string{"parser", "login form", "mail sender", "job queue", "tooltip"} {
+		day = append(day, "run the tests", fmt.Sprintf("All %d tests pass in %d ms.", 100+i, 300+i), "add logging to the "+what, "The "+what+" logs its start and its end.")
+	}
+	chats(t, e, []string{"We deploy on Tuesdays at ten.", "Noted."}, day)
+	for _, request := range []string{"run the tests", "add logging to the search box", "continue", "ok thanks", "テストを実行して"} {
+		if got := strong(t, e, request); got != nil {
+			t.Errorf("%q: %q", request, got)
+		}
+	}
+	if got := strong(t, e, "When do we deploy?"); !slices.Equal(got, []string{"We deploy on Tuesdays at ten."}) {
+		t.Errorf("found %q", got)
+	}
+}
+
+// TestQuestionsAskedAgainAreAnsweredAgain, as strongly: they make no word common.
+func TestQuestionsAskedAgainAreAnsweredAgain(t *testing.T) {
+	e := openEmbedded(t)
+	chats(t, e, []string{"The bastion is only reachable through WireGuard.", "OK."})
+	first := strong(t, e, "How do I reach the bastion?")
+	for n := range 8 {
+		if err := e.Write(t.Context(), "g", []graphiti.Message{{Name: fmt.Sprint("again", n), RoleType: graphiti.RoleUser, Content: "How do I reach the bastion?", Timestamp: said}}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if again := strong(t, e, "How do I reach the bastion?"); len(first) != 1 || !slices.Equal(first, again) {
+		t.Errorf("first %q, then %q", first, again)
+	}
+}
+
+// TestALongMessageIsShownByItsBestPassage, and lends its neighbours nothing.
+func TestALongMessageIsShownByItsBestPassage(t *testing.T) {
+	e := openEmbedded(t)
+	notes := strings.Repeat("Storms mask everything that shrimps do at dusk. ", 40) + "A HydroMoth costs 85 EUR. " + strings.Repeat("Boats at noon are louder than the reference tone. ", 40)
+	chats(t, e, []string{"Outline please", "Here it is.", notes, "Here is a cleaned version.", "I always drink espresso", "Noted."})
+	got := strong(t, e, "How much is a HydroMoth?")
+	if len(got) != 1 || !strings.Contains(got[0], "85 EUR") || len(got[0]) > shownMax {
+		t.Errorf("found %q", got)
+	}
+}
+
+// TestCorrectionsComeFirst: what a person says in return to an answer, whatever its
+// words and its language, and what speaks of the old value later.
+func TestCorrectionsComeFirst(t *testing.T) {
+	for _, tc := range []struct {
+		name                         string
+		old, asked, correction, then string
+	}{
+		{"English", "We use MySQL 8 as the database.", "Which database does this project use?", "No, we moved to Postgres 16 yesterday.", "What database are we on?"},
+		{"German", "Der Server läuft im Keller, Adresse 192.168.178.40.", "Unter welcher Adresse läuft der Server?", "Der ist umgezogen, jetzt 192.168.178.55.", "Welche Adresse hat der Server?"},
+		{"Japanese", "無料プランの上限は一日30問です。", "無料プランでは一日何問まで解けますか?", "それは50問に増やしました。", "無料プランの一日の上限は何問ですか?"},
+		{"Polish", "Wystawa otwiera się 6 czerwca.", "Kiedy otwiera się wystawa?", "Przesunęli na lipiec.", "Od kiedy jest otwarta wystawa?"},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			e := openEmbedded(t)
+			chats(t, e, []string{tc.old, "OK.", "run the tests", "They pass."}, []string{tc.asked, "As far as I know.", tc.correction, "Noted.", "run the tests", "They pass."})
+			if got := strong(t, e, tc.then); len(got) == 0 || got[0] != tc.correction {
+				t.Errorf("found %q, want %q first", got, tc.correction)
+			}
+		})
+	}
+}
+
+// TestWhatAPersonSaysOfThemselves is found for a question about them without a word in
+// common, and is marked: it answers nothing by itself.
+func TestWhatAPersonSaysOfThemselves(t *testing.T) {
+	e := openEmbedded(t)
+	chats(t, e, []string{"I've moved to Graz.", "Nice.", "The train was late.", "Oh."})
+	for query, want := range map[string]int{"In welcher Stadt wohne ich?": 1, "Which trains are late?": 0} {
+		facts, err := e.Search(t.Context(), []string{"g"}, query, 12)
+		if err != nil {
+			t.Fatal(err)
+		}
+		n := 0
+		for _, f := range facts {
+			if f.Profile {
+				n++
+				if f.Strength != 0 || !strings.HasSuffix(f.Text, "I've moved to Graz.") {
+					t.Errorf("%+v", f)
+				}
+			}
+		}
+		if n != want {
+			t.Errorf("%q: %d, want %d", query, n, want)
+		}
+	}
+}

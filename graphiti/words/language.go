@@ -1,0 +1,146 @@
+package words
+
+import (
+	_ "embed"
+	"math/bits"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/clipperhouse/uax29/v2/words"
+)
+
+// language is the number of a line of the table, from 1 on; 0: not known.
+type language uint8
+
+//go:embed stop.txt
+var stopLists string
+
+// The parts of a line of the table.
+const (
+	function = iota
+	ofSelf
+	asking
+)
+
+// functionWords has, of each function word, a bit for each language that has it: in
+// all, of the first person, and of those that ask.
+var functionWords = func() (m [3]map[string]uint32) {
+	for part := range m {
+		m[part] = make(map[string]uint32)
+	}
+	n := 0
+	for line := range strings.Lines(stopLists) {
+		if line[0] == '#' {
+			continue
+		}
+		n++
+		for part, list := range strings.Split(line, "|") {
+			for i, w := range strings.Fields(list) {
+				if part == function && i == 0 { // the language
+					continue
+				}
+				m[function][w] |= 1 << n
+				m[part][w] |= 1 << n
+			}
+		}
+	}
+	return m
+}()
+
+// unspaced are the words of the first person and those that ask in languages that set no
+// spaces: they stand within what surrounds them.
+var unspaced = func() (m [3][]string) {
+	for part := range m {
+		for w := range functionWords[part] {
+			if r, _ := utf8.DecodeRuneInString(w); scriptOf(r) != spaced && scriptOf(r) != hangul {
+				m[part] = append(m[part], w)
+			}
+		}
+	}
+	return m
+}()
+
+// has reports whether a word, without accents, is a function word of the language.
+func (l language) has(word []byte) bool {
+	return l != 0 && functionWords[function][string(word)]>>l&1 != 0
+}
+
+// lookedAt is how much of a text tells its language, in bytes.
+const lookedAt = 1024
+
+// languageOf is the language most of whose function words a text has; of those that
+// have as many, the first in the table. It is unknown where the text has none.
+func languageOf(text string) language {
+	var counts [32]uint8
+	var best language
+	var room [64]byte
+	eachPlain(text, room[:], func(w []byte) {
+		for of := functionWords[function][string(w)]; of != 0; of &= of - 1 {
+			l := bits.TrailingZeros32(of)
+			if counts[l] < 255 {
+				counts[l]++
+			}
+		}
+	})
+	for l := range counts {
+		if counts[l] > counts[best] {
+			best = language(l)
+		}
+	}
+	return best
+}
+
+// eachPlain calls f for the words of a text's beginning, in lower case and without
+// accents, at apostrophes apart.
+func eachPlain(text string, room []byte, f func(w []byte)) {
+	text = text[:min(len(text), lookedAt)]
+	all := words.FromString(text)
+	for all.Next() {
+		s := all.Value()
+		if r, _ := utf8.DecodeRuneInString(s); len(s) > maxWord || r < utf8.RuneSelf && !isASCIIWord(byte(r)) {
+			continue
+		}
+		room = fold(room[:0], []byte(strings.ToLower(s)))
+		from := 0
+		for i := 0; i <= len(room); i++ {
+			if i == len(room) || room[i] == '\'' {
+				f(room[from:i])
+				from = i + 1
+			}
+		}
+	}
+}
+
+// Personal reports whether a text has a word of the first person, in its language:
+// who says it speaks of themselves, or asks about themselves.
+func Personal(text string) bool { return hasPart(text, ofSelf, 1<<30) }
+
+// Asks reports whether a text asks something: it has a question mark, or begins with a
+// word that asks. In a language that uses neither, such as Thai, any place counts.
+func Asks(text string) bool {
+	text = text[:min(len(text), lookedAt)]
+	return strings.ContainsAny(text, "?？؟") || endsInKa(text) || hasPart(text, asking, 2)
+}
+
+// endsInKa reports whether a Japanese sentence ends with the particle that asks.
+func endsInKa(text string) bool {
+	return strings.Contains(text, "か。") || strings.HasSuffix(strings.TrimRight(text, " \n"), "か")
+}
+
+// hasPart reports whether one of the first most words of a text is in a part of the
+// table, in the text's language.
+func hasPart(text string, part, most int) (has bool) {
+	lang := languageOf(text)
+	var room [64]byte
+	n := 0
+	eachPlain(text, room[:], func(w []byte) {
+		if n++; n <= most {
+			of := functionWords[part][string(w)]
+			has = has || of != 0 && (lang == 0 || of>>lang&1 != 0)
+		}
+	})
+	for _, w := range unspaced[part] {
+		has = has || strings.Contains(text, w)
+	}
+	return has
+}

@@ -1,0 +1,352 @@
+package words
+
+import (
+	"slices"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+
+	"github.com/cespare/xxhash/v2"
+	"github.com/clipperhouse/uax29/v2/words"
+	"golang.org/x/text/unicode/norm"
+)
+
+// maxWord is the length of the longest word that is indexed, in bytes: what is longer
+// is a key, a hash or encoded data.
+const maxWord = 64
+
+// Kind says what a word tells.
+type Kind uint8
+
+// The kinds of words.
+const (
+	Function Kind = iota // of the text's language: it says nothing about what is meant
+	Light                // a pair of Hiragana: mostly grammar
+	Content
+)
+
+// Each calls f for the words of a text in their order, until it returns false: in
+// lower case, without accents, and an English word by its stem. A name such as
+// getUserById comes whole and in its parts. Scripts that set no spaces come in pairs
+// of characters. A word is overwritten by the next one.
+func Each(text string, f func(w []byte, k Kind) bool) {
+	each(text, languageOf(text), f)
+}
+
+func each(text string, lang language, f func(w []byte, k Kind) bool) {
+	t := tokenizer{lang: lang, f: f, shouts: strings.ToUpper(text) == text}
+	t.word = t.room[:0]
+	all := words.FromString(text)
+	for !t.done && all.Next() {
+		t.segment(all.Value())
+	}
+	t.endRun()
+}
+
+// Of returns the first max words of a text that tell something, each once. Light ones
+// count only where there is nothing else.
+func Of(text string, max int) (out []string) {
+	var light []string
+	var first [32]uint64 // hashes; with more, they leave the stack
+	seen := first[:0]
+	Each(text, func(w []byte, k Kind) bool {
+		if k == Function {
+			return true
+		}
+		if h := xxhash.Sum64(w); !slices.Contains(seen, h) {
+			seen = append(seen, h)
+			if k == Light {
+				light = append(light, string(w))
+			} else {
+				out = append(out, string(w))
+			}
+		}
+		return len(out) < max
+	})
+	return append(out, light[:min(len(light), max-len(out))]...)
+}
+
+// Term is a word as Each tells it.
+func Term(word string) (term string) {
+	each(word, 0, func(w []byte, _ Kind) bool {
+		term = string(w)
+		return false
+	})
+	return term
+}
+
+// IsLight reports whether a word is one of Hiragana.
+func IsLight(word string) bool {
+	r, _ := utf8.DecodeRuneInString(word)
+	return scriptOf(r) == hiragana
+}
+
+// Tells reports whether a text has a word that says what it is about.
+func Tells(text string) (tells bool) {
+	Each(text, func(_ []byte, k Kind) bool {
+		tells = k == Content
+		return !tells
+	})
+	return tells
+}
+
+// tokenizer takes a text apart.
+type tokenizer struct {
+	lang   language
+	shouts bool // the text has no small letters
+	f      func(w []byte, k Kind) bool
+	done   bool
+
+	script script // of the run
+	run    []rune // characters of a script without spaces, not yet told
+	units  []int  // where the characters begin in run: marks belong to what they stand on
+
+	room [2 * maxWord]byte
+	word []byte
+	stem []byte
+}
+
+// script is one that sets no spaces between words, or hangs particles on them.
+type script uint8
+
+const (
+	spaced script = iota
+	han
+	hiragana
+	katakana
+	hangul
+	southEast // Thai, Lao, Khmer, Myanmar
+)
+
+func scriptOf(r rune) script {
+	switch {
+	case r < 0x0E00:
+		return spaced
+	case unicode.Is(unicode.Han, r):
+		return han
+	case unicode.Is(unicode.Hiragana, r):
+		return hiragana
+	case unicode.Is(unicode.Katakana, r), r == 'ー':
+		return katakana
+	case unicode.Is(unicode.Hangul, r):
+		return hangul
+	case unicode.In(r, unicode.Thai, unicode.Lao, unicode.Khmer, unicode.Myanmar):
+		return southEast
+	}
+	return spaced
+}
+
+// segment takes what Unicode's rules call a word, or what stands between two.
+func (t *tokenizer) segment(s string) {
+	r, size := utf8.DecodeRuneInString(s)
+	if size == len(s) && r < utf8.RuneSelf && !isASCIIWord(byte(r)) {
+		t.endRun()
+		return
+	}
+	if scriptOf(r) == spaced {
+		t.endRun()
+		if unicode.IsLetter(r) || unicode.IsNumber(r) || unicode.IsMark(r) || r == '_' {
+			t.spaced(s)
+		}
+		return
+	}
+	for _, r := range s {
+		switch of := scriptOf(r); {
+		case unicode.IsMark(r) && len(t.run) > 0:
+		case !unicode.IsLetter(r) && !unicode.IsNumber(r), of == spaced:
+			t.endRun()
+			continue
+		default:
+			if of != t.script {
+				t.endRun()
+			}
+			t.script = of
+			t.units = append(t.units, len(t.run))
+		}
+		t.run = append(t.run, r)
+	}
+	if t.script == hangul { // it sets spaces
+		t.endRun()
+	}
+}
+
+// endRun tells the characters of a run in pairs, and Chinese ones also alone: a word
+// of one character is in no pair that a question has.
+func (t *tokenizer) endRun() {
+	n := len(t.units)
+	if n == 0 {
+		t.run = t.run[:0]
+		return
+	}
+	t.units = append(t.units, len(t.run))
+	kind := Content
+	if t.script == hiragana {
+		kind = Light
+	}
+	for i := range n {
+		if t.script == han || n == 1 {
+			t.pair(t.run[t.units[i]:t.units[i+1]], kind)
+		}
+		if i+1 < n {
+			t.pair(t.run[t.units[i]:t.units[i+2]], kind)
+		}
+	}
+	t.run, t.units, t.script = t.run[:0], t.units[:0], spaced
+}
+
+func (t *tokenizer) pair(chars []rune, k Kind) {
+	if t.done {
+		return
+	}
+	t.word = t.word[:0]
+	for _, r := range chars {
+		t.word = utf8.AppendRune(t.word, r)
+	}
+	if k == Content && t.lang.has(t.word) {
+		k = Function
+	}
+	t.done = !t.f(t.word, k)
+}
+
+func isASCIIWord(c byte) bool {
+	return 'a' <= c && c <= 'z' || 'A' <= c && c <= 'Z' || '0' <= c && c <= '9' || c == '_'
+}
+
+// spaced tells a word that stands between spaces, and its parts.
+func (t *tokenizer) spaced(s string) {
+	if len(s) > maxWord {
+		return
+	}
+	if !isASCII(s) {
+		s = norm.NFKC.String(s)
+	}
+	if number, ok := plainNumber(s); ok {
+		t.tell(number, false)
+		return
+	}
+	parts := partsOf(s)
+	if parts == nil {
+		t.tell(s, false)
+		return
+	}
+	whole := true
+	for _, p := range parts {
+		if strings.ContainsAny(p, "'’") {
+			whole = false
+		}
+	}
+	if whole && !strings.ContainsAny(s, "'’") {
+		t.tell(strings.Map(func(r rune) rune {
+			if isJoint(r) {
+				return -1
+			}
+			return r
+		}, s), true)
+	}
+	for _, p := range parts {
+		t.tell(p, false)
+	}
+}
+
+func isASCII(s string) bool {
+	for i := range len(s) {
+		if s[i] >= utf8.RuneSelf {
+			return false
+		}
+	}
+	return true
+}
+
+func isJoint(r rune) bool {
+	return r == '_' || r == '.' || r == ':' || r == '\'' || r == '’' || r == '·' || r == 0x2019
+}
+
+// plainNumber is a number without the marks between its thousands: 12,500 and
+// 12.500 are 12500. Others, such as versions and addresses, stay as they are.
+func plainNumber(s string) (string, bool) {
+	groups, digits, marks := true, 0, 0
+	for i := range len(s) {
+		switch c := s[i]; {
+		case '0' <= c && c <= '9':
+			digits++
+		case c == ',' || c == '.' || c == '\'':
+			groups = groups && (marks == 0 && digits >= 1 && digits <= 3 || digits == 3)
+			marks, digits = marks+1, 0
+		default:
+			return s, false
+		}
+	}
+	if marks == 0 || !groups || digits != 3 {
+		return strings.ReplaceAll(s, ",", "."), true
+	}
+	return strings.Map(func(r rune) rune {
+		if r < '0' || r > '9' {
+			return -1
+		}
+		return r
+	}, s), true
+}
+
+// partsOf splits a name where a word of it ends: at a joint, and where a capital
+// follows a small letter. It returns nil where there is one part.
+func partsOf(s string) (parts []string) {
+	from, before := 0, rune(0)
+	for i, r := range s {
+		switch {
+		case isJoint(r):
+			if i > from {
+				parts = append(parts, s[from:i])
+			}
+			from = i + utf8.RuneLen(r)
+		case unicode.IsUpper(r) && unicode.IsLower(before):
+			if i > from {
+				parts = append(parts, s[from:i])
+			}
+			from = i
+		}
+		before = r
+	}
+	if from == 0 {
+		return nil
+	}
+	if from < len(s) {
+		parts = append(parts, s[from:])
+	}
+	return parts
+}
+
+// tell tells one word; whole says that its parts follow.
+func (t *tokenizer) tell(s string, whole bool) {
+	if t.done || s == "" {
+		return
+	}
+	t.word = t.word[:0]
+	for i := range len(s) {
+		c := s[i]
+		if c >= utf8.RuneSelf {
+			t.word = append(t.word[:0], strings.ToLower(s)...)
+			break
+		}
+		if 'A' <= c && c <= 'Z' {
+			c |= 0x20
+		}
+		t.word = append(t.word, c)
+	}
+	t.stem = fold(t.stem[:0], t.word)
+	k := Content
+	if !whole && (t.lang.has(t.stem) && (t.shouts || !isAcronym(s)) || len(t.stem) == 1 && (t.stem[0] < '0' || t.stem[0] > '9')) {
+		k = Function
+	}
+	t.stem = stem(t.stem)
+	t.done = !t.f(t.stem, k)
+}
+
+// isAcronym reports whether a word is written in capitals, as US and IT are.
+func isAcronym(s string) bool {
+	for i := range len(s) {
+		if s[i] < 'A' || s[i] > 'Z' {
+			return false
+		}
+	}
+	return len(s) > 1
+}

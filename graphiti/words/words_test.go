@@ -1,0 +1,142 @@
+package words
+
+import (
+	"bytes"
+	"fmt"
+	"os"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+// TestGolden: how texts of ten languages, and names and numbers, are taken apart. Words
+// in parentheses are function words, those with a tilde are grammar. Write the file anew
+// with UPDATE=1 go test ./graphiti/words, and read what has changed.
+func TestGolden(t *testing.T) {
+	const path = "testdata/golden.txt"
+	file, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var out bytes.Buffer
+	for line := range strings.Lines(string(file)) {
+		if !strings.HasPrefix(line, "> ") {
+			continue
+		}
+		text := strings.TrimSpace(line[2:])
+		fmt.Fprintf(&out, "> %s\n ", text)
+		Each(text, func(w []byte, k Kind) bool {
+			fmt.Fprintf(&out, map[Kind]string{Function: " (%s)", Light: " ~%s", Content: " %s"}[k], w)
+			return true
+		})
+		out.WriteByte('\n')
+	}
+	if os.Getenv("UPDATE") != "" {
+		if err := os.WriteFile(path, out.Bytes(), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		return
+	}
+	if diff := cmp.Diff(string(file), out.String()); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
+// TestOf: each word once, content before grammar, no more than so many.
+func TestOf(t *testing.T) {
+	for _, tc := range []struct {
+		text string
+		max  int
+		want []string
+	}{
+		{"the cat and the other cat", 5, []string{"cat"}},
+		{"ねこと漢字", 5, []string{"漢", "漢字", "字", "ねこ", "こと"}},
+		{"alpha beta gamma", 2, []string{"alpha", "beta"}},
+		{strings.Repeat("x", 65) + " short", 5, []string{"short"}},
+		{"torn \xff\xfe bytes", 5, []string{"torn", "byte"}},
+		{"", 5, nil},
+	} {
+		if got := Of(tc.text, tc.max); !slices.Equal(got, tc.want) {
+			t.Errorf("%q: %q, want %q", tc.text, got, tc.want)
+		}
+	}
+}
+
+// TestFunctionWordsAreThoseOfTheLanguage of the message: elsewhere they are words.
+func TestFunctionWordsAreThoseOfTheLanguage(t *testing.T) {
+	for text, want := range map[string][]string{
+		"Where does my son study?": {"son", "studi"},
+		"The war is over":          {"war"},
+		"Which parts are MIT?":     {"part", "mit"},
+		"Who moved to the US?":     {"move", "us"},
+		"Ich war mit dem Hund da":  {"hund"},
+		"Où est son chien ?":       {"chien"},
+		"WHAT IS THIS?":            nil,
+		"who am I":                 nil,
+		"¿Dónde está el perro?":    {"perro"},
+		"Gdzie jest moja mapa?":    {"mapa"},
+		"где моя кошка":            {"кошка"},
+	} {
+		if got := Of(text, 9); !slices.Equal(got, want) {
+			t.Errorf("%q: %q, want %q", text, got, want)
+		}
+	}
+}
+
+func TestAsksAndPersonal(t *testing.T) {
+	for _, tc := range []struct {
+		text           string
+		asks, personal bool
+	}{
+		{"What is my cat called?", true, true},
+		{"which database are we on", true, false},
+		{"run the tests", false, false},
+		{"show me the plan", false, false},
+		{"I live in Graz", false, true},
+		{"Wie heißt meine Katze?", true, true},
+		{"führ die Tests aus", false, false},
+		{"zeig mir ein Beispiel", false, false},
+		{"Où habite ma fille ?", true, true},
+		{"lance les tests", false, false},
+		{"¿Dónde vive mi hermana?", true, true},
+		{"Как зовут мою кошку?", true, true},
+		{"напиши тест", false, false},
+		{"復習アルゴリズムは何ですか。", true, false},
+		{"私の猫はミソです。", false, true},
+		{"テストを実行して", false, false},
+		{"我的猫叫什么", true, true},
+		{"运行测试", false, false},
+		{"내 고양이 이름은 뭐야?", true, true},
+		{"แมวของฉันชื่ออะไร", true, true},
+		{"", false, false},
+	} {
+		if asks, personal := Asks(tc.text), Personal(tc.text); asks != tc.asks || personal != tc.personal {
+			t.Errorf("%q: asks %t, personal %t", tc.text, asks, personal)
+		}
+	}
+}
+
+func FuzzEach(f *testing.F) {
+	for _, s := range []string{"getUserById 12,500 can't", "漢字とひらがな", "ภาษา", "\xff", "a_b.c'd"} {
+		f.Add(s)
+	}
+	f.Fuzz(func(t *testing.T, text string) {
+		Each(text, func(w []byte, _ Kind) bool {
+			if len(w) == 0 {
+				t.Errorf("%q has an empty word", text)
+			}
+			return true
+		})
+	})
+}
+
+func BenchmarkOf(b *testing.B) {
+	text := strings.Repeat("The parser drops the last field of each row when it ends with a comma. ", 8)
+	b.ReportAllocs()
+	b.SetBytes(int64(len(text)))
+	for b.Loop() {
+		Of(text, 200)
+	}
+}
