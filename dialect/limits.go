@@ -5,9 +5,10 @@ import "time"
 // Limits bound what reading a body may take. The zero Limits have the usual
 // number of messages, and no other bound.
 type Limits struct {
-	Messages int       // most messages; 0: usualMessages
-	Until    time.Time // when reading gives up; zero: never
-	Room     Room      // asked before memory is allocated; nil: there is room
+	Messages int              // most messages; 0: usualMessages
+	Until    time.Time        // when reading gives up; zero: never
+	Now      func() time.Time // the clock that is asked about Until; nil: time.Now
+	Room     Room             // asked before memory is allocated; nil: there is room
 }
 
 // Room is where memory is asked for.
@@ -76,7 +77,14 @@ func (c *Conversation) maxMessages() int {
 
 // InTime reports whether there is time left to go on with a body.
 func (c *Conversation) InTime() bool {
-	return c.limits.Until.IsZero() || time.Now().Before(c.limits.Until) || c.stop(StoppedLate)
+	if c.limits.Until.IsZero() {
+		return true
+	}
+	now := time.Now
+	if c.limits.Now != nil {
+		now = c.limits.Now
+	}
+	return now().Before(c.limits.Until) || c.stop(StoppedLate)
 }
 
 // after is InTime, asked once for so many bytes that were worked on.

@@ -1,6 +1,8 @@
 package dialect_test
 
 import (
+	"fmt"
+	"math"
 	"strings"
 	"testing"
 	"time"
@@ -90,12 +92,18 @@ func TestParsingAsksBeforeItAllocates(t *testing.T) {
 	}
 }
 
-// TestParsingEndsInTime: whatever its shape, a body is given up when the time
-// is over, and a body that takes long is noticed before it was read.
-func TestParsingEndsInTime(t *testing.T) {
-	if testing.Short() {
-		t.Skip("looks at the clock, and the race detector makes all of it ten times slower")
+// summaries open elements of summaries with many names, and close none.
+func summaries(size int) string {
+	var b strings.Builder
+	for i := 0; b.Len() < size; i++ {
+		fmt.Fprintf(&b, `\n<summary%d>\n`, i)
 	}
+	return b.String()
+}
+
+// TestParsingLooksAtTheClock: whatever its shape, a body is given up soon after the
+// time is over. No clock is measured: it counts how often it is asked.
+func TestParsingLooksAtTheClock(t *testing.T) {
 	const size = 16 << 20
 	long := func(text string) []byte {
 		return []byte(`{"messages":[{"role":"user","content":"` + strings.Repeat(text, size/len(text)) + `"}]}`)
@@ -105,6 +113,8 @@ func TestParsingEndsInTime(t *testing.T) {
 		"escapes":          long(`\n`),
 		"unicode":          long(`\u003c`),
 		"brackets":         long(`<`),
+		"summaries":        long(`\n<summary>\n`),
+		"other summaries":  []byte(`{"messages":[{"role":"user","content":"` + summaries(size) + `"}]}`),
 		"tags":             long(`<system-reminder>`),
 		"tags and ends":    long(`<skill>a</skill><cwd>b</cwd><user_action>`),
 		"tools":            repeated(`{"messages":[{"role":"user","content":"x"}],"tools":[`, `{"a":[1,2]}`, `]}`, size),
@@ -119,27 +129,35 @@ func TestParsingEndsInTime(t *testing.T) {
 		"a prompt of places": []byte(`{"messages":[{"role":"user","content":"x"},{"role":"system","content":"` + strings.Repeat(strings.Repeat(" ", 4000)+`irectory: \n`, size/4012) + `"}]}`),
 	}
 	for name, body := range shapes {
-		var c dialect.Conversation
-		began := time.Now()
-		c.Limit(dialect.Limits{Until: began.Add(20 * time.Millisecond)})
-		ok := (chat.Dialect{}).Parse(body, &c)
-		if ok {
-			c.Place("Codex")
-			c.Place("")
+		// read parses a body whose time is over at some look, and counts the looks.
+		read := func(over int) (looks int, c dialect.Conversation) {
+			until := time.Unix(1, 0)
+			c.Limit(dialect.Limits{Until: until, Now: func() time.Time {
+				if looks++; looks < over {
+					return until.Add(-time.Second)
+				}
+				return until
+			}})
+			if (chat.Dialect{}).Parse(body, &c) {
+				c.Place("Codex")
+				c.Place("")
+			}
+			return looks, c
 		}
-		took := time.Since(began)
-		stop := c.Stopped()
-		stopped := stop != dialect.NotStopped
-		if took > time.Second || ok && !stopped && took > 200*time.Millisecond || !ok && stop != dialect.StoppedLate {
-			t.Errorf("%s: understood %v, %v, after %v", name, ok, stop, took)
+		all, c := read(math.MaxInt)
+		least := size >> 20 // once a MiB
+		if name == "one string" || name == "white space" {
+			least = 1 // one call of package bytes reads it, at gigabytes a second
 		}
-		var free dialect.Conversation
-		began = time.Now()
-		whole := (chat.Dialect{}).Parse(body, &free)
-		parsed := time.Since(began)
-		free.Place("Codex")
-		free.Place("")
-		t.Logf("%-20s gave up %5v after %5v; without a bound %v, and its place %v, understood %v", name, stopped, took.Round(time.Millisecond), parsed.Round(time.Millisecond), (time.Since(began) - parsed).Round(time.Millisecond), whole)
+		if c.Stopped() != dialect.NotStopped || all < least {
+			t.Errorf("%s: %v, the clock was asked %d times, want %d at least", name, c.Stopped(), all, least)
+		}
+		for _, over := range []int{1, (all + 3) / 4} {
+			if looks, c := read(over); c.Stopped() != dialect.StoppedLate || looks > over+3 {
+				t.Errorf("%s: the time was over at look %d of %d: %v, and the clock was asked %d times", name, over, all, c.Stopped(), looks)
+			}
+		}
+		t.Logf("%-20s asks %d times", name, all)
 	}
 }
 

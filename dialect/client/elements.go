@@ -10,7 +10,7 @@ import (
 // is all of it.
 func withoutElements(text []byte, in Conversation) []byte {
 	var cuts [][2]int
-	opened := openedIn(text)
+	opened := openedIn(text, in)
 	for n, tag := range harnessTags {
 		if !opened[n] || !in.After(len(text)) {
 			continue
@@ -51,8 +51,8 @@ const maxTags = 96
 
 // openedIn tells which of harnessTags may open in a text: most texts with a
 // bracket in them hold none, and those with many need not be read for each.
-func openedIn(text []byte) (opened [maxTags]bool) {
-	for {
+func openedIn(text []byte, in Conversation) (opened [maxTags]bool) {
+	for in.After(1) {
 		i := bytes.IndexByte(text, '<') + 1
 		if i == 0 {
 			return opened
@@ -66,6 +66,7 @@ func openedIn(text []byte) (opened [maxTags]bool) {
 			opened[n] = opened[n] || len(text) > len(tag) && string(text[:len(tag)]) == tag
 		}
 	}
+	return opened
 }
 
 // tagsBy are places in harnessTags, by the byte that a tag begins with.

@@ -33,25 +33,48 @@ func behindSummary(text []byte, in Conversation) (rest []byte, ok bool) {
 
 // summaryElement finds a summary in an element, from its first beginning to its
 // last end, and what stands behind it. lines says that its marks are lines of their
-// own: a person may write of a summary within one.
+// own: a person may write of a summary within one. Its time is linear in the text's
+// size.
 func summaryElement(text []byte, lines bool) (inner, behind []byte, ok bool) {
-	for at := 0; ; {
+	ends := summaryEnds(text)
+	for at := 0; len(ends) > 0; {
 		i := bytes.IndexByte(text[at:], '<')
 		if i < 0 {
-			return nil, nil, false
+			break
 		}
 		i, at = at+i, at+i+1
 		tag := tagAt(text[i:])
-		if tag == nil || !bytes.Contains(tag, []byte("summary")) && !bytes.Contains(tag, []byte("snapshot")) {
+		if tag == nil {
 			continue
 		}
-		rest, closed := bytes.CutPrefix(text[i+1+len(tag):], []byte(">"))
-		if !closed || lines && (i > 0 && text[i-1] != '\n' || len(rest) > 0 && rest[0] != '\n' && rest[0] != '\r') {
+		from := i + 1 + len(tag) + 1 // behind the tag's end
+		rest := text[min(from, len(text)):]
+		if text[from-1] != '>' || lines && (i > 0 && text[i-1] != '\n' || len(rest) > 0 && rest[0] != '\n' && rest[0] != '\r') {
 			continue
 		}
-		end := slices.Concat([]byte("</"), tag, []byte(">"))
-		if j := bytes.LastIndex(rest, end); j >= 0 {
-			return rest[:j], rest[j+len(end):], true
+		if end, ends := ends[string(tag)]; ends && end >= from {
+			return text[from:end], text[end+len(tag)+3:], true
+		}
+	}
+	return nil, nil, false
+}
+
+// summaryEnds are the names of the elements that hold a summary, and where the last
+// end of each stands.
+func summaryEnds(text []byte) map[string]int {
+	if !bytes.Contains(text, []byte("summary")) && !bytes.Contains(text, []byte("snapshot")) {
+		return nil
+	}
+	ends := make(map[string]int)
+	for at := 0; ; {
+		i := bytes.Index(text[at:], []byte("</"))
+		if i < 0 {
+			return ends
+		}
+		i, at = at+i, at+i+1
+		tag := nameAt(text[i+2:])
+		if bytes.HasPrefix(text[i+2+len(tag):], []byte(">")) && (bytes.Contains(tag, []byte("summary")) || bytes.Contains(tag, []byte("snapshot"))) {
+			ends[string(tag)] = i
 		}
 	}
 }

@@ -214,7 +214,13 @@ func tagAt(text []byte) []byte {
 	if len(text) == 0 || text[0] != '<' {
 		return nil
 	}
-	text = text[1:min(len(text), maxTag)]
+	return nameAt(text[1:])
+}
+
+// nameAt is the name of an element that a text begins with, behind the sign that
+// opens it; nil: there is none.
+func nameAt(text []byte) []byte {
+	text = text[:min(len(text), maxTag)]
 	n := bytes.IndexFunc(text, func(r rune) bool {
 		return r != '-' && r != '_' && r != ':' && (r < 'a' || r > 'z') && (r < 'A' || r > 'Z') && (r < '0' || r > '9')
 	})
