@@ -7,8 +7,6 @@ import (
 	"path/filepath"
 	"testing"
 	"time"
-
-	"github.com/graphiti-proxy/graphiti-proxy/cache/decided"
 )
 
 func keyOf(n int) [16]byte { s := sha256.Sum256(fmt.Append(nil, n)); return [16]byte(s[:]) }
@@ -83,7 +81,7 @@ func TestDecidedKeysAreFound(t *testing.T) {
 // TestKeysAreLookedUpUntilAllAreKnown: where the file could not be read, or not
 // yet, a key may have a decision.
 func TestKeysAreLookedUpUntilAllAreKnown(t *testing.T) {
-	var d decided.Keys
+	var d decidedKeys
 	if !d.May(keyOf(1)) {
 		t.Error("a key has no decision as far as nothing is known")
 	}

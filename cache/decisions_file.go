@@ -7,14 +7,13 @@ import (
 	"strings"
 	"time"
 
-	"github.com/graphiti-proxy/graphiti-proxy/cache/decided"
 	"github.com/graphiti-proxy/graphiti-proxy/cache/sqlite"
 )
 
 // decisionFile keeps decisions in the file of one process.
 type decisionFile struct {
 	db      *sqlite.DB
-	decided *decided.Keys
+	decided *decidedKeys
 }
 
 func (f decisionFile) shared() bool { return false }

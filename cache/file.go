@@ -7,7 +7,6 @@ import (
 	"sync"
 	"time"
 
-	"github.com/graphiti-proxy/graphiti-proxy/cache/decided"
 	"github.com/graphiti-proxy/graphiti-proxy/cache/sqlite"
 )
 
@@ -31,7 +30,7 @@ const (
 type file struct {
 	db         *sqlite.DB
 	ttl        time.Duration
-	decided    decided.Keys
+	decided    decidedKeys
 	stop, done chan struct{}
 	cancel     context.CancelFunc
 	reading    sync.WaitGroup

@@ -4,7 +4,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
-	"github.com/graphiti-proxy/graphiti-proxy/internal/fence"
+	"github.com/graphiti-proxy/graphiti-proxy/graphiti/words"
 )
 
 // Directive is a line in which a person says that something is worth keeping
@@ -38,7 +38,7 @@ func Directives(text string) (list []Directive, tooLong int) {
 	if !strings.Contains(text, ": ") {
 		return nil, 0
 	}
-	for line := range fence.Outside(text) {
+	for line := range words.OutsideFences(text) {
 		d, ok := directive(line)
 		if !ok {
 			continue

@@ -5,5 +5,5 @@
 // It must not know of the client's connection, of an answer's bytes, or of how a
 // request was changed; it never fails a request. Of our packages it may import
 // dialect, graphiti (types and ids), its own below it but capture/response,
-// cache/sqlite, cache/redis and internal/fence.
+// cache/sqlite, cache/redis and graphiti/words.
 package capture

@@ -10,7 +10,6 @@ import (
 	"time"
 
 	"github.com/graphiti-proxy/graphiti-proxy/capture/deliver"
-	"github.com/graphiti-proxy/graphiti-proxy/capture/deliver/breaker"
 	"github.com/graphiti-proxy/graphiti-proxy/capture/ledger"
 	"github.com/graphiti-proxy/graphiti-proxy/capture/redact"
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti"
@@ -87,7 +86,7 @@ type Pipeline struct {
 
 // Open opens the spool and begins to deliver what it holds.
 func Open(o Options) (*Pipeline, error) {
-	return open(o, o.timing(), breaker.OpenFor)
+	return open(o, o.timing(), deliver.OpenFor)
 }
 
 func open(o Options, t deliver.Timing, openFor time.Duration) (*Pipeline, error) {

@@ -7,10 +7,9 @@ import (
 	"testing"
 	"time"
 
-	"github.com/graphiti-proxy/graphiti-proxy/dialect"
-	"github.com/graphiti-proxy/graphiti-proxy/dialect/chat"
-	"github.com/graphiti-proxy/graphiti-proxy/dialect/place"
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti"
+	"github.com/graphiti-proxy/graphiti-proxy/internal/dialect"
+	"github.com/graphiti-proxy/graphiti-proxy/internal/dialect/chat"
 )
 
 var hasher = dialect.NewHasher()
@@ -34,7 +33,7 @@ func inJSON(text string) string {
 // TestFingerprintsOutliveTheProgram: sessions are stored under them.
 func TestFingerprintsOutliveTheProgram(t *testing.T) {
 	root := dialect.Root("", "p")
-	for _, p := range []place.Place{{Directory: "/a"}, {Repo: "a/b"}, {Unclear: true}} {
+	for _, p := range []dialect.Place{{Directory: "/a"}, {Repo: "a/b"}, {Unclear: true}} {
 		unclear := ""
 		if p.Unclear {
 			unclear = "unclear"

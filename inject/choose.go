@@ -9,8 +9,6 @@ import (
 	"unicode/utf8"
 
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti"
-	"github.com/graphiti-proxy/graphiti-proxy/inject/guard"
-	"github.com/graphiti-proxy/graphiti-proxy/inject/line"
 )
 
 // Verdict says what became of a fact that was found.
@@ -143,15 +141,15 @@ func lines(all []Candidate) []string {
 			}
 		}
 	}
-	return line.Join(out, heads)
+	return joinLines(out, heads)
 }
 
 // look decides about a fact by itself.
 func (ch *chooser) look(f *graphiti.Fact, scope graphiti.Scope) Candidate {
 	c := Candidate{Fact: f, Scope: scope, Verdict: Shown}
-	text := line.Of(f.Text)
+	text := lineOf(f.Text)
 	c.Line = text + ch.when(f)
-	c.head = line.Head(c.Line, f.Said)
+	c.head = lineHead(c.Line, f.Said)
 	_, own := ch.ownTurns[f.Episode]
 	switch {
 	case !ch.valid(f):
@@ -175,7 +173,7 @@ func (ch *chooser) guarded(c *Candidate, text string) {
 	label := "somebody said: "
 	said := text
 	if c.Fact.Dated {
-		label = line.Label(text)
+		label = lineLabel(text)
 		said = text[len(label):]
 	}
 	shown, ok := ch.guard.of(said, ch.laid)
@@ -193,9 +191,9 @@ func (ch *chooser) guarded(c *Candidate, text string) {
 // of is a text as it is shown behind who said it, and whether it is shown at all.
 // laid says that a person laid it down, who may tell a model what to do.
 func (g Guard) of(text string, laid bool) (shown string, ok bool) {
-	judge := guard.Instructs
+	judge := Instructs
 	if laid {
-		judge = guard.Overrides
+		judge = Overrides
 	}
 	switch {
 	case g == GuardOff || !judge(text):
@@ -319,7 +317,7 @@ func (ch *chooser) fit(all []Candidate) {
 				continue
 			}
 			shared := c.head != "" && heads[c.head]
-			size := line.Size(c.Line, c.head, shared)
+			size := lineSize(c.Line, c.head, shared)
 			if n == count && !shared || used+size > room {
 				continue
 			}

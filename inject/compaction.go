@@ -7,10 +7,8 @@ import (
 	"strings"
 	"unicode/utf8"
 
-	"github.com/graphiti-proxy/graphiti-proxy/dialect"
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti"
-	"github.com/graphiti-proxy/graphiti-proxy/inject/line"
-	"github.com/graphiti-proxy/graphiti-proxy/inject/turnkey"
+	"github.com/graphiti-proxy/graphiti-proxy/internal/dialect"
 )
 
 // summary plans for a request in which a client has its history summarised.
@@ -21,7 +19,7 @@ func (m *Memory) summary(t *turn, who graphiti.Who, mode Mode, p Plan) Plan {
 	p.Outcome = Outcome{Status: StatusSkipped, Reason: ReasonSummary}
 	// The instruction may be no person's message, and then the conversation's
 	// fingerprint is that of the turn before.
-	t.own = turnkey.Of(who.Session+"\x00summary", dialect.Fingerprint(t.keys[len(t.keys)-1]))
+	t.own = turnKeyOf(who.Session+"\x00summary", dialect.Fingerprint(t.keys[len(t.keys)-1]))
 	p.Turn = t.own.String()
 	if mode.Ingest {
 		p.Write = m.opts().Writes(who)
@@ -97,7 +95,7 @@ func (m *Memory) untold(t *turn, who graphiti.Who, found string) (block string, 
 		list = slices.Clone(s.lines)
 	}
 	list = slices.AppendSeq(list, linesOf(found))
-	visible, said := line.In(t.blocks()), allSaid(t.c)
+	visible, said := linesIn(t.blocks()), allSaid(t.c)
 	room, count := min(m.opts().MaxChars, roomIn(t.c.Model, m.opts().Share, m.opts().Window))-utf8.RuneCountInString(blockOpen+blockFrame+blockClose), 0
 	var kept []string
 	for _, l := range list {

@@ -7,11 +7,11 @@ import (
 	"sync/atomic"
 	"testing"
 
-	"github.com/graphiti-proxy/graphiti-proxy/dialect"
-	"github.com/graphiti-proxy/graphiti-proxy/dialect/chat"
-	"github.com/graphiti-proxy/graphiti-proxy/dialect/messages"
-	"github.com/graphiti-proxy/graphiti-proxy/dialect/responses"
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti"
+	"github.com/graphiti-proxy/graphiti-proxy/internal/dialect"
+	"github.com/graphiti-proxy/graphiti-proxy/internal/dialect/chat"
+	"github.com/graphiti-proxy/graphiti-proxy/internal/dialect/messages"
+	"github.com/graphiti-proxy/graphiti-proxy/internal/dialect/responses"
 )
 
 // emptyContents are those in which nobody says anything.

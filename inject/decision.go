@@ -4,8 +4,8 @@ import (
 	"context"
 	"unicode/utf8"
 
-	"github.com/graphiti-proxy/graphiti-proxy/dialect"
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti"
+	"github.com/graphiti-proxy/graphiti-proxy/internal/dialect"
 )
 
 // Decision is what was decided about a turn: the block that stands before its

@@ -10,8 +10,6 @@ import (
 	"unicode/utf8"
 
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti"
-	"github.com/graphiti-proxy/graphiti-proxy/inject/line"
-	"github.com/graphiti-proxy/graphiti-proxy/inject/turnkey"
 )
 
 // Opening is what is known at the beginning of a conversation, whether or not a
@@ -42,7 +40,7 @@ func (m *Memory) opening(t *turn, who graphiti.Who) (lines []string) {
 			}
 		}
 	}
-	if t.own == (turnkey.Key{}) && t.begins() && o.Opening != nil {
+	if t.own == (TurnKey{}) && t.begins() && o.Opening != nil {
 		ctx, cancel := context.WithDeadline(context.Background(), t.deadline)
 		defer cancel()
 		add(m.card(ctx, t, who), o.CardChars)
@@ -109,7 +107,7 @@ type last struct {
 
 func lastKey(who graphiti.Who) string {
 	sum := graphiti.Digest("last session", who.Tenant, who.User, who.SystemActor, who.Workspace)
-	return turnkey.Key(sum[:len(turnkey.Key{})]).String()
+	return TurnKey(sum[:len(TurnKey{})]).String()
 }
 
 // rememberLast notes that a session of which there is something to tell is the
@@ -173,7 +171,7 @@ func (m *Memory) leftOff(ctx context.Context, t *turn, who graphiti.Who) []strin
 // leftOff describes a session in one line: what it was about, and as
 // much of what was left open as there is room for.
 func (s *snapshot) leftOff(at time.Time, about, open string, g Guard) string {
-	about, _ = g.of(line.Of(cmp.Or(about, s.About)), false)
+	about, _ = g.of(lineOf(cmp.Or(about, s.About)), false)
 	if about == "" || s.About == "" {
 		return ""
 	}
@@ -189,18 +187,18 @@ func (s *snapshot) leftOff(at time.Time, about, open string, g Guard) string {
 	if len(left) == 0 && len(s.Errors) > 0 {
 		left = []string{s.Errors[len(s.Errors)-1]}
 	}
-	if asked, ok := g.of(line.Of(s.Asked), false); ok && len(left) == 0 && s.Asked != s.About {
+	if asked, ok := g.of(lineOf(s.Asked), false); ok && len(left) == 0 && s.Asked != s.About {
 		about += "; asked last: " + asked
 	}
 	var shown []string
 	for _, l := range left {
-		if l, ok := g.of(line.Of(l), false); ok && l != "" {
+		if l, ok := g.of(lineOf(l), false); ok && l != "" {
 			shown = append(shown, l)
 		}
 	}
-	told := line.Of("last conversation here, " + at.UTC().Format(time.DateOnly) + ", was about: " + about)
+	told := lineOf("last conversation here, " + at.UTC().Format(time.DateOnly) + ", was about: " + about)
 	if len(shown) > 0 {
-		told = within(told, leftOffChars/2) + "; left open: " + line.Of(strings.Join(shown, "; "))
+		told = within(told, leftOffChars/2) + "; left open: " + lineOf(strings.Join(shown, "; "))
 	}
 	return within(told, leftOffChars-len("- \n"))
 }

@@ -4,7 +4,7 @@ import (
 	"strconv"
 	"time"
 
-	"github.com/graphiti-proxy/graphiti-proxy/dialect"
+	"github.com/graphiti-proxy/graphiti-proxy/internal/dialect"
 )
 
 // Status says in one word what recall came to.

@@ -13,11 +13,9 @@ import (
 	lru "github.com/hashicorp/golang-lru/v2"
 	"golang.org/x/sync/singleflight"
 
-	"github.com/graphiti-proxy/graphiti-proxy/dialect"
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti"
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti/words"
-	"github.com/graphiti-proxy/graphiti-proxy/inject/line"
-	"github.com/graphiti-proxy/graphiti-proxy/inject/turnkey"
+	"github.com/graphiti-proxy/graphiti-proxy/internal/dialect"
 )
 
 // Mode says what may be done for one request.
@@ -65,7 +63,7 @@ type Plan struct {
 
 // Unseen is an earlier turn that may not have been kept.
 type Unseen struct {
-	Turn       turnkey.Key
+	Turn       TurnKey
 	Message    int   // what the person said
 	Generation int64 // of its first request, or of one behind it
 
@@ -121,12 +119,12 @@ type Memory struct {
 	base   context.Context // of searches that outlive their request
 	cancel context.CancelFunc
 
-	flights singleflight.Group             // searches under way
-	warm    *lru.Cache[string, warm]       // what was found for sessions after their last turn
-	shown   *lru.Cache[turnkey.Key, shown] // what the blocks of sessions have shown
-	keys    *turnkey.Memo                  // those of long conversations
-	times   times                          // of searches
-	warming chan struct{}                  // holds a token for each prefetch under way
+	flights singleflight.Group         // searches under way
+	warm    *lru.Cache[string, warm]   // what was found for sessions after their last turn
+	shown   *lru.Cache[TurnKey, shown] // what the blocks of sessions have shown
+	keys    *turnKeys                  // those of long conversations
+	times   times                      // of searches
+	warming chan struct{}              // holds a token for each prefetch under way
 
 	mu      sync.Mutex // guards what follows
 	closed  bool
@@ -137,8 +135,8 @@ type Memory struct {
 func New(o Options) *Memory {
 	m := &Memory{warming: make(chan struct{}, prefetches)}
 	m.warm, _ = lru.New[string, warm](warmMax) // fails for no size only
-	m.shown, _ = lru.New[turnkey.Key, shown](shownMax)
-	m.keys = turnkey.NewMemo()
+	m.shown, _ = lru.New[TurnKey, shown](shownMax)
+	m.keys = newTurnKeys()
 	m.o.Store(&o)
 	m.base, m.cancel = context.WithCancel(context.Background())
 	return m
@@ -242,7 +240,7 @@ func (m *Memory) recall(t *turn, who graphiti.Who, query string) (Decision, Outc
 	for _, r := range reads {
 		t.groups = append(t.groups, r.Group)
 	}
-	weighed := t.own == (turnkey.Key{}) && m.opts().MinScore > 0 // what a whole conversation is about is no question
+	weighed := t.own == (TurnKey{}) && m.opts().MinScore > 0 // what a whole conversation is about is no question
 	before := m.opening(t, who)
 	if weighed && !asks(t.c.Text(t.c.Last)) {
 		return alone(before, StatusEmpty, ReasonRoutine)
@@ -268,7 +266,7 @@ func (m *Memory) recall(t *turn, who graphiti.Who, query string) (Decision, Outc
 	}
 	ch := m.chooser(t)
 	opened, _ := formatBlock(before)
-	ch.opening = line.In([]string{opened})
+	ch.opening = linesIn([]string{opened})
 	if !weighed {
 		ch.minScore = 0
 	}
@@ -334,7 +332,7 @@ func (m *Memory) Choose(text string, found []Scoped) (all []Candidate, least flo
 
 func (m *Memory) chooser(t *turn) *chooser {
 	return &chooser{
-		now: time.Now(), staleAfter: m.opts().StaleAfter, ownTurns: t.episodes(), visible: line.In(t.blocks()),
+		now: time.Now(), staleAfter: m.opts().StaleAfter, ownTurns: t.episodes(), visible: linesIn(t.blocks()),
 		guard: m.opts().Guard, minScore: m.opts().MinScore, drift: m.opts().Drift, count: m.opts().MaxFacts, max: m.opts().room(t),
 	}
 }

@@ -16,10 +16,9 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"go.uber.org/goleak"
 
-	"github.com/graphiti-proxy/graphiti-proxy/dialect"
-	"github.com/graphiti-proxy/graphiti-proxy/dialect/chat"
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti"
-	"github.com/graphiti-proxy/graphiti-proxy/inject/line"
+	"github.com/graphiti-proxy/graphiti-proxy/internal/dialect"
+	"github.com/graphiti-proxy/graphiti-proxy/internal/dialect/chat"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -557,7 +556,7 @@ func FuzzFactStaysInItsLine(f *testing.F) {
 		f.Add(s)
 	}
 	f.Fuzz(func(t *testing.T, s string) {
-		line, maxFactChars := line.Of(s), 500
+		line, maxFactChars := lineOf(s), 500
 		if strings.ContainsAny(line, "<>\n\r\x1b\u2028\u2029\u202e\uff1c\uff1e") || len([]rune(line)) > maxFactChars+2 {
 			t.Errorf("%q", line)
 		}

@@ -8,10 +8,9 @@ import (
 	"time"
 	"unicode/utf8"
 
-	"github.com/graphiti-proxy/graphiti-proxy/dialect"
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti"
-	"github.com/graphiti-proxy/graphiti-proxy/graphiti/person"
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti/words"
+	"github.com/graphiti-proxy/graphiti-proxy/internal/dialect"
 )
 
 const (
@@ -71,7 +70,7 @@ func paragraph(text []byte) []byte { return emptyLines.ReplaceAll(text, []byte("
 // A question about the person has no such word: "who am I?".
 func asks(text []byte) bool {
 	text = cutWord(text, maxQuery)
-	return tells(string(text)) || person.Asks(text)
+	return tells(string(text)) || words.AsksOfSelf(text)
 }
 
 // tells reports whether a text has a word that says what it is about, and that is

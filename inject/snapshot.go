@@ -8,9 +8,6 @@ import (
 	"unicode/utf8"
 
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti"
-	"github.com/graphiti-proxy/graphiti-proxy/inject/line"
-	"github.com/graphiti-proxy/graphiti-proxy/inject/note"
-	"github.com/graphiti-proxy/graphiti-proxy/inject/turnkey"
 )
 
 // Snapshots keeps a text by key, for the groups and the sessions whose forgetting
@@ -26,12 +23,12 @@ type Snapshots interface {
 type snapshot struct {
 	Session string `json:"session,omitempty"` // its hash
 
-	About  string      `json:"about,omitempty"` // what was asked first
-	At     int64       `json:"at,omitempty"`    // Unix seconds, of the last turn
-	Asked  string      `json:"asked,omitempty"`
-	Tasks  []note.Task `json:"tasks,omitempty"`
-	Files  []string    `json:"files,omitempty"`
-	Errors []string    `json:"errors,omitempty"`
+	About  string     `json:"about,omitempty"` // what was asked first
+	At     int64      `json:"at,omitempty"`    // Unix seconds, of the last turn
+	Asked  string     `json:"asked,omitempty"`
+	Tasks  []noteTask `json:"tasks,omitempty"`
+	Files  []string   `json:"files,omitempty"`
+	Errors []string   `json:"errors,omitempty"`
 }
 
 const snapshotChars = 700 // of a block that a snapshot may take
@@ -40,8 +37,8 @@ const snapshotChars = 700 // of a block that a snapshot may take
 const resumes = "earlier in this session, asked: "
 
 // add takes a turn in.
-func (s *snapshot) add(n note.Note, said string) {
-	s.Asked, s.At = note.Line(said), time.Now().Unix()
+func (s *snapshot) add(n Note, said string) {
+	s.Asked, s.At = noteLine(said), time.Now().Unix()
 	if s.About == "" && tells(s.Asked) {
 		s.About = s.Asked
 	}
@@ -49,7 +46,7 @@ func (s *snapshot) add(n note.Note, said string) {
 		s.Tasks = n.Tasks
 	}
 	for _, f := range n.Files {
-		s.Files = note.Latest(s.Files, f, note.MaxFiles)
+		s.Files = latestOf(s.Files, f, maxNoteFiles)
 	}
 	s.Errors = n.Errors // those of earlier turns have been dealt with, or come again
 }
@@ -59,7 +56,7 @@ func (s *snapshot) add(n note.Note, said string) {
 func (s *snapshot) lines(g Guard) (out []string) {
 	room := snapshotChars
 	s.each(func(text string) {
-		l := line.Of(text)
+		l := lineOf(text)
 		label := labelOf(l)
 		said, ok := g.of(l[len(label):], false)
 		if !ok {
@@ -115,7 +112,7 @@ func SnapshotOf(lines []string, session string) []byte {
 		if asked, ok := strings.CutPrefix(line, resumes); ok {
 			s.Asked = asked
 		} else if task, ok := strings.CutPrefix(line, openTask); ok {
-			s.Tasks = append(s.Tasks, note.Task{Text: task})
+			s.Tasks = append(s.Tasks, noteTask{Text: task})
 		} else if files, ok := strings.CutPrefix(line, filesTouched); ok {
 			s.Files = strings.Split(files, ", ")
 		} else if met, ok := strings.CutPrefix(line, errorMet); ok {
@@ -128,9 +125,9 @@ func SnapshotOf(lines []string, session string) []byte {
 
 // snapshotID names a person's session in a workspace: others may use the same
 // id, and the person may use it elsewhere.
-func snapshotID(who graphiti.Who) turnkey.Key {
+func snapshotID(who graphiti.Who) TurnKey {
 	sum := graphiti.Digest("snapshot", who.Tenant, who.User, who.SystemActor, who.Workspace, who.Session)
-	return turnkey.Key(sum[:len(turnkey.Key{})])
+	return TurnKey(sum[:len(TurnKey{})])
 }
 
 func snapshotKey(who graphiti.Who) string { return snapshotID(who).String() }
@@ -155,7 +152,7 @@ func (m *Memory) Remember(who graphiti.Who, generation int64, work []byte, said 
 	done, _ := m.redacted(string(work), time.Time{})
 	said, _ = m.redacted(said, time.Time{})
 	s.Session = graphiti.SessionHash(who.Session)
-	s.add(note.Read([]byte(done)), said)
+	s.add(ReadNote([]byte(done)), said)
 	if body, err = json.Marshal(s); err != nil {
 		return
 	}
@@ -192,7 +189,7 @@ func (m *Memory) resumed(t *turn, who graphiti.Who) []string {
 	defer cancel()
 	body, err := m.opts().Snapshots.Load(ctx, snapshotKey(who))
 	var s snapshot
-	if err != nil || body == nil || json.Unmarshal(body, &s) != nil || s.Asked == note.Line(string(t.c.Text(t.c.Last))) {
+	if err != nil || body == nil || json.Unmarshal(body, &s) != nil || s.Asked == noteLine(string(t.c.Text(t.c.Last))) {
 		return nil
 	}
 	return s.lines(m.opts().Guard)

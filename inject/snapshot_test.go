@@ -10,21 +10,20 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/graphiti-proxy/graphiti-proxy/dialect"
-	"github.com/graphiti-proxy/graphiti-proxy/dialect/chat"
-	"github.com/graphiti-proxy/graphiti-proxy/dialect/messages"
-	"github.com/graphiti-proxy/graphiti-proxy/dialect/responses"
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti"
-	"github.com/graphiti-proxy/graphiti-proxy/inject/note"
+	"github.com/graphiti-proxy/graphiti-proxy/internal/dialect"
+	"github.com/graphiti-proxy/graphiti-proxy/internal/dialect/chat"
+	"github.com/graphiti-proxy/graphiti-proxy/internal/dialect/messages"
+	"github.com/graphiti-proxy/graphiti-proxy/internal/dialect/responses"
 )
 
 // TestNote: what a turn's tools did is read in each API, and nothing of earlier
 // turns.
 func TestNote(t *testing.T) {
-	want := note.Note{
+	want := Note{
 		Files:  []string{"src/b.go", "src/a.go"},
 		Errors: []string{"error: cannot find package widgets"},
-		Tasks:  []note.Task{{Text: "Write the parser", Done: true}, {Text: "Test the parser"}},
+		Tasks:  []noteTask{{Text: "Write the parser", Done: true}, {Text: "Test the parser"}},
 	}
 	for name, tc := range map[string]struct {
 		d    dialect.Dialect
@@ -45,7 +44,7 @@ func TestNote(t *testing.T) {
 		if !tc.d.Parse([]byte(tc.body), &c) {
 			t.Fatalf("%s: not understood", name)
 		}
-		if diff := cmp.Diff(want, note.Read(note.Work(&c))); diff != "" {
+		if diff := cmp.Diff(want, ReadNote(NoteOf(&c))); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", name, diff)
 		}
 	}
@@ -53,9 +52,9 @@ func TestNote(t *testing.T) {
 
 func TestSnapshotLines(t *testing.T) {
 	var s snapshot
-	s.add(note.Note{Files: []string{"a.go"}, Errors: []string{"error: one"}, Tasks: []note.Task{{Text: "Do this"}, {Text: "Done that", Done: true}}},
+	s.add(Note{Files: []string{"a.go"}, Errors: []string{"error: one"}, Tasks: []noteTask{{Text: "Do this"}, {Text: "Done that", Done: true}}},
 		"Let's use Postgres for it.")
-	s.add(note.Note{Files: []string{"b.go"}}, "Now the tests.")
+	s.add(Note{Files: []string{"b.go"}}, "Now the tests.")
 	want := []string{
 		resumes + "Now the tests.", "open task: Do this", "files touched: a.go, b.go",
 	}
@@ -63,13 +62,13 @@ func TestSnapshotLines(t *testing.T) {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
 	for i := range 50 {
-		s.add(note.Note{Files: []string{string(rune('a'+i%26)) + "/a/long/path/to/a/file/that/was/touched.go"}}, "Now the tests.")
+		s.add(Note{Files: []string{string(rune('a'+i%26)) + "/a/long/path/to/a/file/that/was/touched.go"}}, "Now the tests.")
 	}
 	size := 0
 	for _, l := range s.lines(GuardOff) {
 		size += len([]rune(l)) + 3
 	}
-	if size > snapshotChars || len(s.Files) > note.MaxFiles {
+	if size > snapshotChars || len(s.Files) > maxNoteFiles {
 		t.Errorf("%d characters, %d files", size, len(s.Files))
 	}
 }
@@ -110,7 +109,7 @@ func TestShortTermMemoryHoldsNoSecret(t *testing.T) {
 		}
 		var work []byte
 		if tc.body != "" {
-			work = note.Work(&c)
+			work = NoteOf(&c)
 		}
 		who := graphiti.Who{User: "user:p", Session: "session:1"}
 		m.Remember(who, 0, work, tc.said)

@@ -6,10 +6,9 @@ import (
 	"sync"
 	"time"
 
-	"github.com/graphiti-proxy/graphiti-proxy/deadline"
-	"github.com/graphiti-proxy/graphiti-proxy/dialect"
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti"
-	"github.com/graphiti-proxy/graphiti-proxy/inject/turnkey"
+	"github.com/graphiti-proxy/graphiti-proxy/internal/deadline"
+	"github.com/graphiti-proxy/graphiti-proxy/internal/dialect"
 )
 
 // turn is one request's newest turn, while it is decided about.
@@ -26,7 +25,7 @@ type turn struct {
 	err      error       // of the look-up
 	decision *Decision   // about the newest turn; nil: there is none
 	looks    []Searched
-	own      turnkey.Key // of a request that is no turn; zero where it is one
+	own      TurnKey // of a request that is no turn; zero where it is one
 }
 
 // lists are what is noted of each message that a person wrote.
@@ -40,7 +39,7 @@ type lists struct {
 var rooms = sync.Pool{New: func() any { return new(lists) }}
 
 // lookUp finds what was decided about every message that a person wrote.
-func (t *turn) lookUp(d Decisions, chain []dialect.Fingerprint, keys *turnkey.Memo, session string, first bool) {
+func (t *turn) lookUp(d Decisions, chain []dialect.Fingerprint, keys *turnKeys, session string, first bool) {
 	t.at, t.from = t.at[:0], t.from[:0]
 	for i := 0; i <= t.c.Last; i++ {
 		if t.c.Messages[i].Person {
@@ -59,11 +58,11 @@ func (t *turn) lookUp(d Decisions, chain []dialect.Fingerprint, keys *turnkey.Me
 	}
 }
 
-func (t *turn) key() turnkey.Key {
-	if t.own != (turnkey.Key{}) {
+func (t *turn) key() TurnKey {
+	if t.own != (TurnKey{}) {
 		return t.own
 	}
-	return turnkey.Key(t.keys[len(t.keys)-1])
+	return TurnKey(t.keys[len(t.keys)-1])
 }
 
 // lookBack is how many earlier turns are looked at that an earlier process
@@ -77,7 +76,7 @@ func (t *turn) unseen(most int) (turns []Unseen) {
 	from := max(0, earlier-max(most, lookBack))
 	turns = make([]Unseen, 0, earlier-from)
 	for n := from; n < earlier; n++ {
-		turns = append(turns, Unseen{Turn: turnkey.Key(t.keys[n]), Message: t.at[n], back: earlier - n, doubt: t.err != nil})
+		turns = append(turns, Unseen{Turn: TurnKey(t.keys[n]), Message: t.at[n], back: earlier - n, doubt: t.err != nil})
 	}
 	date(turns, t.earlier[from:earlier], t.earlier[earlier].of(t.generation))
 	kept := turns[:0]
@@ -171,7 +170,7 @@ func (t *turn) repeated() []dialect.Insert {
 func (t *turn) episodes() map[string]struct{} {
 	names := make(map[string]struct{}, 2*len(t.keys))
 	for _, k := range t.keys {
-		id := turnkey.Key(k).String()
+		id := TurnKey(k).String()
 		names[graphiti.EpisodeName(id, graphiti.RoleUser)] = struct{}{}
 		names[graphiti.EpisodeName(id, graphiti.RoleAssistant)] = struct{}{}
 	}

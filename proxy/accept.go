@@ -6,8 +6,8 @@ import (
 	"github.com/valyala/fasthttp"
 
 	"github.com/graphiti-proxy/graphiti-proxy/capture/ledger"
-	"github.com/graphiti-proxy/graphiti-proxy/proxy/contain"
 	"github.com/graphiti-proxy/graphiti-proxy/proxy/identity"
+	"github.com/graphiti-proxy/graphiti-proxy/proxy/wire"
 )
 
 // Tenants remembers whose credentials an upstream has accepted.
@@ -68,6 +68,6 @@ func (p *promises) keep(m *Memory, status int) (promoted int) {
 // texts are promoted: the header that follows says so, and the answer may never
 // come to its end.
 func (s *Server) accepted(m *Memory, p *promises, status int) (promoted int) {
-	contain.Run(s.log, "the head of an answer", func() { promoted = p.keep(m, status) })
+	wire.Contain(s.log, "the head of an answer", func() { promoted = p.keep(m, status) })
 	return promoted
 }

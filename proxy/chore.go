@@ -3,8 +3,8 @@ package proxy
 import (
 	lru "github.com/hashicorp/golang-lru/v2"
 
-	"github.com/graphiti-proxy/graphiti-proxy/dialect"
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti"
+	"github.com/graphiti-proxy/graphiti-proxy/internal/dialect"
 )
 
 // habits are what the turns of a session have in common, by which what a client

@@ -4,9 +4,9 @@ import (
 	"fmt"
 	"testing"
 
-	"github.com/graphiti-proxy/graphiti-proxy/dialect"
-	"github.com/graphiti-proxy/graphiti-proxy/dialect/chat"
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti"
+	"github.com/graphiti-proxy/graphiti-proxy/internal/dialect"
+	"github.com/graphiti-proxy/graphiti-proxy/internal/dialect/chat"
 )
 
 // TestChoresOfASession: a request that repeats a session's history without its

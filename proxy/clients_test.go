@@ -15,7 +15,7 @@ import (
 
 	"go.opentelemetry.io/otel/metric/noop"
 
-	"github.com/graphiti-proxy/graphiti-proxy/proxy/wire/listen"
+	"github.com/graphiti-proxy/graphiti-proxy/proxy/wire"
 )
 
 // failing is a listener that fails before it accepts.
@@ -142,7 +142,7 @@ func TestIdleMakeRoom(t *testing.T) {
 		return err == nil
 	})
 	s := made(t, w.url())
-	s.clients = listen.NewConns(256, 0, 4)
+	s.clients = wire.NewClientConns(256, 0, 4)
 	base := serving(t, s)
 	busy := dial(t, s)
 	_, _ = io.WriteString(busy, "GET /hangs HTTP/1.1\r\nHost: p\r\n\r\n")

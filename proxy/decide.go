@@ -9,13 +9,11 @@ import (
 	lru "github.com/hashicorp/golang-lru/v2"
 	"github.com/valyala/fasthttp"
 
-	"github.com/graphiti-proxy/graphiti-proxy/budget"
-	"github.com/graphiti-proxy/graphiti-proxy/deadline"
-	"github.com/graphiti-proxy/graphiti-proxy/dialect"
-	"github.com/graphiti-proxy/graphiti-proxy/dialect/place"
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti"
 	"github.com/graphiti-proxy/graphiti-proxy/inject"
-	"github.com/graphiti-proxy/graphiti-proxy/proxy/contain"
+	"github.com/graphiti-proxy/graphiti-proxy/internal/budget"
+	"github.com/graphiti-proxy/graphiti-proxy/internal/deadline"
+	"github.com/graphiti-proxy/graphiti-proxy/internal/dialect"
 	"github.com/graphiti-proxy/graphiti-proxy/proxy/identity"
 	"github.com/graphiti-proxy/graphiti-proxy/proxy/memo"
 	"github.com/graphiti-proxy/graphiti-proxy/proxy/wire"
@@ -25,10 +23,10 @@ import (
 // WebSocket and Explain all go through decide.
 type decider struct {
 	hasher *dialect.Hasher
-	memo   *memo.Memo                         // how the conversations of the moment began
-	places *lru.Cache[sessionOf, place.Place] // where the sessions of the moment take place
-	known  *sessions                          // what their turns have in common
-	base   context.Context                    //nolint:containedctx // ends when the server gives up waiting
+	memo   *memo.Memo                           // how the conversations of the moment began
+	places *lru.Cache[sessionOf, dialect.Place] // where the sessions of the moment take place
+	known  *sessions                            // what their turns have in common
+	base   context.Context                      //nolint:containedctx // ends when the server gives up waiting
 	log    *slog.Logger
 }
 
@@ -120,7 +118,7 @@ func (s *decider) decide(r *request) (d decision) {
 	}
 	defer func() {
 		if p := recover(); p != nil {
-			contain.Log(s.log, "memory", p)
+			wire.LogPanic(s.log, "memory", p)
 			d.plan = inject.Plan{Outcome: inject.Outcome{Status: inject.StatusError}}
 		}
 		d.plan.Outcome.Took = time.Since(d.arrived)

@@ -5,10 +5,9 @@ import (
 
 	"github.com/valyala/fasthttp"
 
-	"github.com/graphiti-proxy/graphiti-proxy/dialect"
+	"github.com/graphiti-proxy/graphiti-proxy/internal/dialect"
 	"github.com/graphiti-proxy/graphiti-proxy/proxy/observe"
 	"github.com/graphiti-proxy/graphiti-proxy/proxy/wire"
-	"github.com/graphiti-proxy/graphiti-proxy/proxy/wire/sock"
 )
 
 // statusGone is what logs and traces say of a client that left; nobody is told
@@ -30,12 +29,12 @@ func (s *Server) writeError(c *call, ctx *fasthttp.RequestCtx, d decision, err e
 	switch {
 	case errors.As(err, &ce):
 		status, kind, message = ce.Status, ce.Code(), ce.Message
-	case sock.NoDescriptors(err):
+	case wire.NoDescriptors(err):
 		status, kind = fasthttp.StatusServiceUnavailable, "out_of_file_descriptors"
 		s.observer.NoAnswer(upstream.Name, observe.Unreachable)
 		message = "graphiti-proxy: there are no file descriptors left to connect to the upstream " + upstream.Host +
 			"; raise the limit of open files (ulimit -n, LimitNOFILE of systemd), or lower limits.connections"
-	case sock.IsTimeout(err):
+	case wire.IsTimeout(err):
 		status, kind = fasthttp.StatusGatewayTimeout, "upstream_timeout"
 		s.observer.NoAnswer(upstream.Name, observe.Timeout)
 		message = "graphiti-proxy: the upstream " + upstream.Host + " did not answer in time"

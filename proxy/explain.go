@@ -7,12 +7,11 @@ import (
 
 	"github.com/valyala/fasthttp"
 
-	"github.com/graphiti-proxy/graphiti-proxy/dialect"
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti"
 	"github.com/graphiti-proxy/graphiti-proxy/inject"
+	"github.com/graphiti-proxy/graphiti-proxy/internal/dialect"
 	"github.com/graphiti-proxy/graphiti-proxy/proxy/identity"
 	"github.com/graphiti-proxy/graphiti-proxy/proxy/memo"
-	"github.com/graphiti-proxy/graphiti-proxy/proxy/upstream"
 	"github.com/graphiti-proxy/graphiti-proxy/proxy/wire"
 )
 
@@ -49,7 +48,7 @@ func (s *decider) explain(m Memory, planner Planner, limits Limits, path string,
 		body = []byte(greeting)
 	}
 	r := &request{head: headOf(path, header), memory: &m, limits: limits, body: wire.Body{Bytes: body, Whole: len(body) <= limits.InspectBytes}}
-	named := upstream.Strip(r.head)
+	named := stripUpstream(r.head)
 	r.route, _ = routeOf(r.head, wire.PlainPath(r.head.RequestURI()))
 	if r.route.named = named; r.route.dialect != nil {
 		r.barred = s.barred(&m, r.head)

@@ -5,9 +5,8 @@ import (
 
 	"github.com/valyala/fasthttp"
 
-	"github.com/graphiti-proxy/graphiti-proxy/budget"
-	"github.com/graphiti-proxy/graphiti-proxy/dialect"
-	"github.com/graphiti-proxy/graphiti-proxy/proxy/contain"
+	"github.com/graphiti-proxy/graphiti-proxy/internal/budget"
+	"github.com/graphiti-proxy/graphiti-proxy/internal/dialect"
 	"github.com/graphiti-proxy/graphiti-proxy/proxy/memo"
 	"github.com/graphiti-proxy/graphiti-proxy/proxy/observe"
 	"github.com/graphiti-proxy/graphiti-proxy/proxy/wire"
@@ -84,7 +83,7 @@ func (s *Server) decided(c *call, d *decision) {
 		if c.route.match.Use == dialect.UseTurn && d.caller.Known {
 			s.observer.Asked(c.says.Program(), c.head.UserAgent(), c.conv.Kind, d.plan.Outcome.Reason)
 		}
-		contain.Run(s.log, "noting a decision", func() { s.note(&c.request, d) })
+		wire.Contain(s.log, "noting a decision", func() { s.note(&c.request, d) })
 	}
 	c.seen.Send(c.head, c.route.upstream.Host, c.route.provider, c.conv.Model)
 }
@@ -144,7 +143,7 @@ func (s *Server) finish(c *call) {
 		x.End()
 		return
 	}
-	contain.Log(s.log, "a request", r)
+	wire.LogPanic(s.log, "a request", r)
 	c.share.Release()
 	x.Break() // neither is used again: what broke may still hold them
 }

@@ -9,11 +9,10 @@ import (
 
 	"github.com/valyala/fasthttp"
 
-	"github.com/graphiti-proxy/graphiti-proxy/budget"
 	"github.com/graphiti-proxy/graphiti-proxy/capture/response"
-	"github.com/graphiti-proxy/graphiti-proxy/dialect"
-	"github.com/graphiti-proxy/graphiti-proxy/dialect/responses"
-	"github.com/graphiti-proxy/graphiti-proxy/proxy/contain"
+	"github.com/graphiti-proxy/graphiti-proxy/internal/budget"
+	"github.com/graphiti-proxy/graphiti-proxy/internal/dialect"
+	"github.com/graphiti-proxy/graphiti-proxy/internal/dialect/responses"
 	"github.com/graphiti-proxy/graphiti-proxy/proxy/observe"
 	"github.com/graphiti-proxy/graphiti-proxy/proxy/wire"
 )
@@ -126,7 +125,7 @@ type heldEnd struct {
 // messages reads those of the connection that c opened; nil where they are not
 // to be read.
 func (s *Server) messages(c *call, head *wire.AnswerHead, read bool) *wire.WebSocket {
-	defer contain.Catch(s.log, "start of a WebSocket", func() {})
+	defer wire.CatchPanic(s.log, "start of a WebSocket", func() {})
 	if !read || s.barred(c.memory, c.head) != nil {
 		return nil
 	}
@@ -143,7 +142,7 @@ func (s *Server) messages(c *call, head *wire.AnswerHead, read bool) *wire.WebSo
 // Request gives a message of the client its memory; nil means that it goes on
 // as it is. An error ends the connection.
 func (x *intercept) Request(message []byte) ([]byte, error) {
-	defer contain.Catch(x.s.log, "request over a WebSocket", x.breaks)
+	defer wire.CatchPanic(x.s.log, "request over a WebSocket", x.breaks)
 	ask, ok := responses.ReadAsk(message)
 	if x.broken.Load() || !ok {
 		return nil, nil
@@ -226,7 +225,7 @@ func (x *intercept) begin(lane string, ex *exchange) {
 
 // Event reads a message of the upstream.
 func (x *intercept) Event(message []byte) {
-	defer contain.Catch(x.s.log, "answer over a WebSocket", x.breaks)
+	defer wire.CatchPanic(x.s.log, "answer over a WebSocket", x.breaks)
 	if x.broken.Load() {
 		return
 	}
@@ -278,7 +277,7 @@ func (ex *exchange) abandoned() {
 
 // End ends what is under way when the connection ends.
 func (x *intercept) End() {
-	defer contain.Catch(x.s.log, "end of a WebSocket", x.breaks)
+	defer wire.CatchPanic(x.s.log, "end of a WebSocket", x.breaks)
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	x.closed = true

@@ -14,8 +14,8 @@ import (
 
 	"github.com/gobwas/ws"
 
-	"github.com/graphiti-proxy/graphiti-proxy/budget"
-	"github.com/graphiti-proxy/graphiti-proxy/dialect/responses"
+	"github.com/graphiti-proxy/graphiti-proxy/internal/budget"
+	"github.com/graphiti-proxy/graphiti-proxy/internal/dialect/responses"
 )
 
 const (

@@ -12,7 +12,7 @@ import (
 
 	"go.uber.org/goleak"
 
-	"github.com/graphiti-proxy/graphiti-proxy/proxy/wire/sock"
+	"github.com/graphiti-proxy/graphiti-proxy/proxy/wire"
 )
 
 func TestMain(m *testing.M) {
@@ -304,7 +304,7 @@ func TestAnswerEndsABodyThatIsNotRead(t *testing.T) {
 	close(full)
 	_ = c.SetReadDeadline(time.Now().Add(10 * time.Second))
 	got, err := io.ReadAll(c)
-	if !strings.HasPrefix(string(got), "HTTP/1.1 413 ") || sock.IsTimeout(err) {
+	if !strings.HasPrefix(string(got), "HTTP/1.1 413 ") || wire.IsTimeout(err) {
 		t.Errorf("%q, then %v", got, err)
 	}
 }

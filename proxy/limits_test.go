@@ -14,7 +14,7 @@ import (
 
 	"github.com/gobwas/ws"
 
-	"github.com/graphiti-proxy/graphiti-proxy/budget"
+	"github.com/graphiti-proxy/graphiti-proxy/internal/budget"
 )
 
 // hello is a request of about so many bytes.

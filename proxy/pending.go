@@ -9,10 +9,9 @@ import (
 
 	"github.com/graphiti-proxy/graphiti-proxy/capture/ledger"
 	"github.com/graphiti-proxy/graphiti-proxy/capture/pending"
-	"github.com/graphiti-proxy/graphiti-proxy/dialect"
-	clients "github.com/graphiti-proxy/graphiti-proxy/dialect/client"
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti"
-	"github.com/graphiti-proxy/graphiti-proxy/proxy/contain"
+	"github.com/graphiti-proxy/graphiti-proxy/internal/dialect"
+	"github.com/graphiti-proxy/graphiti-proxy/proxy/wire"
 )
 
 // pendingTurn is a turn whose answer is not complete yet.
@@ -55,7 +54,7 @@ func (p *pendingTurn) answered(a dialect.Answer, clean bool) {
 		// What is fetched can be fetched again, and an answer whose end was said
 		// may stand in the client's history as a whole.
 		if p.kept() && p.turn.Kind == "" && !p.awaited && !a.End.Final() {
-			contain.Run(p.s.log, "noting an answer that was cut off", p.cutOff)
+			wire.Contain(p.s.log, "noting an answer that was cut off", p.cutOff)
 		}
 	}
 }
@@ -77,18 +76,18 @@ func (p *pendingTurn) finish(a dialect.Answer) {
 	said, answered := p.turn.User, p.turn.Assistant
 	// The session first: should the process end between the two, the turn is
 	// found again in the next request of the same session, and kept once.
-	contain.Run(p.s.log, "remembering a session", func() { p.tell(a) })
+	wire.Contain(p.s.log, "remembering a session", func() { p.tell(a) })
 	if p.chained {
-		contain.Run(p.s.log, "remembering a session", func() { p.chain(a) })
+		wire.Contain(p.s.log, "remembering a session", func() { p.chain(a) })
 	}
 	if p.kept() {
-		contain.Run(p.s.log, "keeping a turn", func() { p.keep(a) })
+		wire.Contain(p.s.log, "keeping a turn", func() { p.keep(a) })
 	}
 	if p.recall {
-		contain.Run(p.s.log, "remembering a turn for its session", func() {
+		wire.Contain(p.s.log, "remembering a turn for its session", func() {
 			p.memory.Planner.Remember(p.who, p.turn.Generation, p.work, said)
 		})
-		contain.Run(p.s.log, "preparing the next turn", func() {
+		wire.Contain(p.s.log, "preparing the next turn", func() {
 			p.memory.Planner.Prefetch(p.who, p.turn.Generation, said, answered)
 		})
 	}
@@ -98,10 +97,10 @@ func (p *pendingTurn) finish(a dialect.Answer) {
 // rounds stays held.
 func (p *pendingTurn) keep(a dialect.Answer) {
 	if p.turn.Kind != "" {
-		if p.guessed && !clients.ReadsLikeSummary(a.Text) {
+		if p.guessed && !dialect.ReadsLikeSummary(a.Text) {
 			return
 		}
-		if p.turn.User = clients.SummaryIn(a.Text); p.turn.User == "" {
+		if p.turn.User = dialect.SummaryIn(a.Text); p.turn.User == "" {
 			return // a compaction that only the provider can read
 		}
 		p.turn.Assistant = ""
@@ -125,7 +124,7 @@ func (p *pendingTurn) tell(a dialect.Answer) {
 	if len(a.Text) < dialect.Telling {
 		return
 	}
-	p.memory.Sessions.PutLater(p.at.person.Told([]byte(clients.SummaryIn(a.Text))), p.turn.Session)
+	p.memory.Sessions.PutLater(p.at.person.Told([]byte(dialect.SummaryIn(a.Text))), p.turn.Session)
 	if p.turn.Kind != "" { // some clients go on with it as if the model had said it
 		p.memory.Sessions.PutLater(p.at.here.Link(dialect.RoleAssistant, []byte(a.Text)), p.turn.Session)
 	}

@@ -3,16 +3,15 @@ package proxy
 import (
 	lru "github.com/hashicorp/golang-lru/v2"
 
-	"github.com/graphiti-proxy/graphiti-proxy/dialect"
-	"github.com/graphiti-proxy/graphiti-proxy/dialect/place"
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti"
+	"github.com/graphiti-proxy/graphiti-proxy/internal/dialect"
 	"github.com/graphiti-proxy/graphiti-proxy/proxy/workspace"
 )
 
 // where is the place of a request, and what the fingerprints of its
 // conversation begin with: a session belongs to a person and a workspace.
 type where struct {
-	place place.Place
+	place dialect.Place
 	says  bool // the request itself says so
 	seen  bool // it does not, and another one of the session did, or could
 
@@ -25,9 +24,9 @@ type where struct {
 // stated is what a request says for itself of the place.
 func stated(r *request, who *graphiti.Who) (at where) {
 	at.place = r.conv.Place(r.says.Program().Name)
-	at.says = at.place != (place.Place{})
+	at.says = at.place != (dialect.Place{})
 	at.person = rootOf(who)
-	at.base = at.person.In(r.says.NamedWorkspace(), place.Place{})
+	at.base = at.person.In(r.says.NamedWorkspace(), dialect.Place{})
 	at.here = at.base.In("", at.place)
 	return at
 }
@@ -44,7 +43,7 @@ func (s *decider) locate(r *request, at where, session string, held *heldEnd) wh
 			at.place, at.seen = s.places.Get(sessionOf{at.base, session})
 		}
 		if path := r.says.CodexRepo(at.place.Directory).Path; path != "" && !workspace.Within(path, at.place.Directory) {
-			at.place, at.says = place.Place{Directory: path}, true
+			at.place, at.says = dialect.Place{Directory: path}, true
 		}
 		at.here = at.base.In("", at.place)
 		from = at.place
@@ -78,7 +77,7 @@ func (h *heldEnd) goesOn(at *where, moves bool) bool {
 	if h.at.base != at.base {
 		return false
 	}
-	return moves || !at.says || h.at.place == (place.Place{}) || h.at.place == at.place
+	return moves || !at.says || h.at.place == (dialect.Place{}) || h.at.place == at.place
 }
 
 // sessionOf is a session of a person, in a workspace that a header names or in
@@ -90,8 +89,8 @@ type sessionOf struct {
 
 const maxSessionPlaces = 1 << 15
 
-func newPlaces() *lru.Cache[sessionOf, place.Place] {
-	places, _ := lru.New[sessionOf, place.Place](maxSessionPlaces) // the size is positive
+func newPlaces() *lru.Cache[sessionOf, dialect.Place] {
+	places, _ := lru.New[sessionOf, dialect.Place](maxSessionPlaces) // the size is positive
 	return places
 }
 

@@ -16,7 +16,7 @@ import (
 
 	"go.opentelemetry.io/otel/metric/noop"
 
-	"github.com/graphiti-proxy/graphiti-proxy/dialect/registry"
+	"github.com/graphiti-proxy/graphiti-proxy/internal/dialect/registry"
 )
 
 // testLimits are small enough to meet in a test.

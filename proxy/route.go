@@ -5,9 +5,8 @@ import (
 
 	"github.com/valyala/fasthttp"
 
-	"github.com/graphiti-proxy/graphiti-proxy/dialect"
-	"github.com/graphiti-proxy/graphiti-proxy/dialect/registry"
-	"github.com/graphiti-proxy/graphiti-proxy/proxy/upstream"
+	"github.com/graphiti-proxy/graphiti-proxy/internal/dialect"
+	"github.com/graphiti-proxy/graphiti-proxy/internal/dialect/registry"
 	"github.com/graphiti-proxy/graphiti-proxy/proxy/wire"
 )
 
@@ -70,13 +69,13 @@ type Ways struct {
 
 // ways are those in force.
 type ways struct {
-	upstreams upstream.Set
+	upstreams Upstreams
 	limits    Limits
 	webSocket WebSocket
 }
 
 func newWays(w Ways, roots *tls.Config) (*ways, error) {
-	all, err := upstream.New(w.Upstreams, roots, w.Limits.UpstreamConnect)
+	all, err := NewUpstreams(w.Upstreams, roots, w.Limits.UpstreamConnect)
 	return &ways{upstreams: all, limits: w.Limits, webSocket: w.WebSocket}, err //nolint:wrapcheck // it names the upstream
 }
 

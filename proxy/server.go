@@ -18,14 +18,12 @@ import (
 	"go.opentelemetry.io/otel/metric"
 	"go.opentelemetry.io/otel/trace"
 
-	"github.com/graphiti-proxy/graphiti-proxy/budget"
-	"github.com/graphiti-proxy/graphiti-proxy/dialect"
+	"github.com/graphiti-proxy/graphiti-proxy/internal/budget"
+	"github.com/graphiti-proxy/graphiti-proxy/internal/dialect"
 	"github.com/graphiti-proxy/graphiti-proxy/proxy/identity"
 	"github.com/graphiti-proxy/graphiti-proxy/proxy/memo"
 	"github.com/graphiti-proxy/graphiti-proxy/proxy/observe"
 	"github.com/graphiti-proxy/graphiti-proxy/proxy/wire"
-	"github.com/graphiti-proxy/graphiti-proxy/proxy/wire/listen"
-	"github.com/graphiti-proxy/graphiti-proxy/proxy/wire/sock"
 )
 
 // Limits bounds what clients and upstreams may take of the proxy. All fields
@@ -79,7 +77,7 @@ type Server struct {
 	fast     *fasthttp.Server
 	listener net.Listener
 	tls      *tls.Config
-	clients  *listen.Conns
+	clients  *wire.ClientConns
 	wire     *wire.Wire
 
 	cancel context.CancelFunc
@@ -124,10 +122,10 @@ func New(o Options) (*Server, error) {
 	base, cancel := context.WithCancel(context.Background())
 	s.cancel = cancel
 	s.decider = &decider{hasher: dialect.NewHasher(), memo: known, places: newPlaces(), known: newSessions(), base: base, log: o.Log}
-	room := sock.RoomForClients()
-	s.clients = listen.NewConns(o.Ways.Limits.Connections, o.Ways.Limits.PerAddress, room)
-	if sock.TooFew(room, o.Ways.Limits.Connections) {
-		s.log.Info("there are file descriptors for fewer clients than limits.connections", "clients", room, "remedy", sock.MoreFiles)
+	room := wire.RoomForClients()
+	s.clients = wire.NewClientConns(o.Ways.Limits.Connections, o.Ways.Limits.PerAddress, room)
+	if wire.TooFew(room, o.Ways.Limits.Connections) {
+		s.log.Info("there are file descriptors for fewer clients than limits.connections", "clients", room, "remedy", wire.MoreFiles)
 	}
 	s.wire = wire.New(wire.Options{Own: ours, OwnAnswer: onlyOurs, MakeRoom: s.makeRoom, Serve: func(c net.Conn) { _ = s.fast.ServeConn(c) }, Log: o.Log})
 	s.fast = &fasthttp.Server{
@@ -142,7 +140,7 @@ func New(o Options) (*Server, error) {
 		// The server's own answer must be written, and swallowed, before the
 		// next request begins: see listen.Conn.
 		ReduceMemoryUsage:     true,
-		ConnState:             listen.Follow,
+		ConnState:             wire.Follow,
 		ReadBufferSize:        o.Ways.Limits.HeaderBytes,
 		WriteBufferSize:       1 << 10,
 		ReadTimeout:           o.Ways.Limits.HeaderTimeout,
@@ -219,14 +217,14 @@ func (s *Server) Shutdown(ctx context.Context) error {
 func (s *Server) stopping() bool { return s.ending.Load() }
 
 // newListener accepts clients' connections.
-func (s *Server) newListener() *listen.Listener {
-	return listen.New(s.listener, listen.Options{
+func (s *Server) newListener() *wire.Listener {
+	return wire.NewListener(s.listener, wire.ListenerOptions{
 		Conns: s.clients,
 		TLS:   s.tls,
 		Allow: s.way().limits.Allow,
-		Timeouts: func() listen.Timeouts {
+		Timeouts: func() wire.ClientTimeouts {
 			l := s.way().limits
-			return listen.Timeouts{Write: l.UpstreamIdle, Body: l.BodyTimeout, Next: l.IdleTimeout}
+			return wire.ClientTimeouts{Write: l.UpstreamIdle, Body: l.BodyTimeout, Next: l.IdleTimeout}
 		},
 		Refusal:  turnedAway,
 		MakeRoom: s.makeRoom,
@@ -268,7 +266,7 @@ func refuse(ctx *fasthttp.RequestCtx, err error) {
 	case errors.As(err, &small):
 		status = fasthttp.StatusRequestHeaderFieldsTooLarge
 		message = "graphiti-proxy: the request's headers are larger than limits.header_bytes"
-	case sock.IsTimeout(err):
+	case wire.IsTimeout(err):
 		status, message = fasthttp.StatusRequestTimeout, "graphiti-proxy: the request did not arrive in time"
 	}
 	ctx.SetStatusCode(status)

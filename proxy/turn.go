@@ -10,10 +10,9 @@ import (
 	"github.com/graphiti-proxy/graphiti-proxy/capture"
 	"github.com/graphiti-proxy/graphiti-proxy/capture/ledger"
 	"github.com/graphiti-proxy/graphiti-proxy/capture/response"
-	"github.com/graphiti-proxy/graphiti-proxy/dialect"
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti"
-	"github.com/graphiti-proxy/graphiti-proxy/inject/note"
-	"github.com/graphiti-proxy/graphiti-proxy/proxy/contain"
+	"github.com/graphiti-proxy/graphiti-proxy/inject"
+	"github.com/graphiti-proxy/graphiti-proxy/internal/dialect"
 	"github.com/graphiti-proxy/graphiti-proxy/proxy/identity"
 	"github.com/graphiti-proxy/graphiti-proxy/proxy/observe"
 	"github.com/graphiti-proxy/graphiti-proxy/proxy/wire"
@@ -24,7 +23,7 @@ import (
 // answer to a turn that is not to be kept may still be needed to know how the
 // conversation goes on.
 func (s *Server) reader(c *call, head *wire.AnswerHead, d *decision) (tee wire.Tee, held int) {
-	contain.Run(s.log, "reading an answer", func() {
+	wire.Contain(s.log, "reading an answer", func() {
 		var t *response.Tee
 		if t, held = s.startReader(c, head, d); t != nil {
 			tee = t
@@ -115,7 +114,7 @@ func (s *Server) newPending(c *call, d *decision) (p *pendingTurn, held int) {
 	p.turn.User, p.turn.Sure = string(c.conv.Text(c.conv.Last)), c.conv.Sure(c.conv.Last)
 	held = len(p.turn.User)
 	if p.recall && len(d.plan.Write) > 0 {
-		p.work = append(p.work, note.Work(&c.conv)...)
+		p.work = append(p.work, inject.NoteOf(&c.conv)...)
 		held += len(p.work)
 	} else {
 		p.recall = false

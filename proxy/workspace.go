@@ -3,11 +3,9 @@ package proxy
 import (
 	"bytes"
 
-	"github.com/graphiti-proxy/graphiti-proxy/dialect"
-	"github.com/graphiti-proxy/graphiti-proxy/dialect/place"
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti"
 	"github.com/graphiti-proxy/graphiti-proxy/inject"
-	"github.com/graphiti-proxy/graphiti-proxy/proxy/contain"
+	"github.com/graphiti-proxy/graphiti-proxy/internal/dialect"
 	"github.com/graphiti-proxy/graphiti-proxy/proxy/identity"
 	"github.com/graphiti-proxy/graphiti-proxy/proxy/wire"
 	"github.com/graphiti-proxy/graphiti-proxy/proxy/workspace"
@@ -72,7 +70,7 @@ type project struct {
 func (s *decider) workspaceOf(r *request, at *where, chained bool) (w project) {
 	defer func() {
 		if p := recover(); p != nil {
-			contain.Log(s.log, "finding the workspace", p)
+			wire.LogPanic(s.log, "finding the workspace", p)
 			w = project{unknown: true}
 		}
 	}()
@@ -105,7 +103,7 @@ func unplaced(r *request, at *where, looked bool) bool {
 	switch {
 	case at.place.Unclear: // the rules may be about one of the places
 		return works || id.Places != nil || len(rules.Ignored)+len(rules.Trusted) > 0
-	case at.place != (place.Place{}) || r.says.NamedWorkspace() != "":
+	case at.place != (dialect.Place{}) || r.says.NamedWorkspace() != "":
 		return false
 	case r.conv.Kind == dialect.KindTurn:
 		return works

@@ -4,5 +4,5 @@
 //
 // It must not know how turns are stored, nor who shares the queue: a Ledger
 // stands for that. Of our packages it may
-// import capture/deliver/breaker and graphiti.
+// import graphiti.
 package deliver

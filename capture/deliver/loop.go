@@ -7,8 +7,6 @@ import (
 	"math/rand/v2"
 	"sync"
 	"time"
-
-	"github.com/graphiti-proxy/graphiti-proxy/capture/deliver/breaker"
 )
 
 const (
@@ -54,7 +52,7 @@ type Known struct {
 // another replica sent it.
 type Loop struct {
 	o       Options
-	breaker *breaker.Breaker
+	breaker *Breaker
 	slots   chan struct{} // one for each call that may be made; full: callers wait
 
 	workers sync.WaitGroup
@@ -122,7 +120,7 @@ func New(o Options) *Loop {
 		run: stopped(), holds: holds{paused: make(map[string]int)}, cleared: -1, wroteAt: time.Now(),
 	}
 	l.ended = sync.NewCond(&l.mu)
-	l.breaker = breaker.New(o.OpenFor, l.breakerChanged)
+	l.breaker = NewBreaker(o.OpenFor, l.breakerChanged)
 	return l
 }
 

@@ -13,7 +13,6 @@ import (
 
 	"go.uber.org/goleak"
 
-	"github.com/graphiti-proxy/graphiti-proxy/capture/deliver/breaker"
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti"
 )
 
@@ -189,7 +188,7 @@ func looped(t *testing.T, turns int, f func(t *testing.T, l *Loop, s *shelf, m *
 		}
 		f(t, New(Options{
 			Ledger: s, Memory: m, Verify: true, Timing: DefaultTiming(4, 5*time.Minute), Timeout: 10 * time.Second,
-			OpenFor: breaker.OpenFor, Log: slog.New(slog.DiscardHandler),
+			OpenFor: OpenFor, Log: slog.New(slog.DiscardHandler),
 		}), s, m)
 	})
 }

@@ -6,7 +6,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/graphiti-proxy/graphiti-proxy/capture/deliver/breaker"
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti"
 )
 
@@ -264,7 +263,7 @@ func TestRetriesSpread(t *testing.T) {
 
 // TestPauseIsNotCutShort by a shorter one, nor by an answer.
 func TestPauseIsNotCutShort(t *testing.T) {
-	l := &Loop{o: Options{OpenFor: breaker.OpenFor}}
+	l := &Loop{o: Options{OpenFor: OpenFor}}
 	l.run = stopped()
 	asked := time.Now().Add(time.Minute)
 	l.run.asked = asked

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"time"
 
-	"github.com/graphiti-proxy/graphiti-proxy/capture/deliver/breaker"
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti"
 )
 
@@ -44,5 +43,5 @@ func remedyOf(err error) string {
 
 // unsent reports whether a failed call surely had no effect.
 func unsent(err error) bool {
-	return errors.Is(err, breaker.ErrNotTried) || errors.Is(err, errRefusesAll) || graphiti.Unsent(err)
+	return errors.Is(err, ErrNotTried) || errors.Is(err, errRefusesAll) || graphiti.Unsent(err)
 }

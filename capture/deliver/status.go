@@ -6,7 +6,6 @@ import (
 	"time"
 	"unicode/utf8"
 
-	"github.com/graphiti-proxy/graphiti-proxy/capture/deliver/breaker"
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti"
 )
 
@@ -108,7 +107,7 @@ func (fs failures) all() (all failure) {
 
 // failedLocked notes that an action has failed.
 func (l *Loop) failedLocked(a action, err error) {
-	if errors.Is(err, context.Canceled) || errors.Is(err, breaker.ErrNotTried) {
+	if errors.Is(err, context.Canceled) || errors.Is(err, ErrNotTried) {
 		return // it is to stop, or others failed before it
 	}
 	at, now := failing{a.group.name, a.kind}, time.Now()

@@ -13,8 +13,8 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/graphiti-proxy/graphiti-proxy/capture/ledger"
-	"github.com/graphiti-proxy/graphiti-proxy/dialect"
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti"
+	"github.com/graphiti-proxy/graphiti-proxy/internal/dialect"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }

@@ -5,7 +5,7 @@ import (
 	"slices"
 	"testing"
 
-	"github.com/graphiti-proxy/graphiti-proxy/dialect"
+	"github.com/graphiti-proxy/graphiti-proxy/internal/dialect"
 )
 
 // TestAConversationThatWaitsHoldsUpNoOther: what is done with the answer of one

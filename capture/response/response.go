@@ -7,9 +7,8 @@ import (
 	"sync"
 	"sync/atomic"
 
-	"github.com/graphiti-proxy/graphiti-proxy/budget"
-	"github.com/graphiti-proxy/graphiti-proxy/dialect"
-	"github.com/graphiti-proxy/graphiti-proxy/dialect/sse"
+	"github.com/graphiti-proxy/graphiti-proxy/internal/budget"
+	"github.com/graphiti-proxy/graphiti-proxy/internal/dialect"
 )
 
 const (
@@ -104,7 +103,7 @@ type finished struct {
 type answer struct {
 	reader dialect.Reader
 	meta   Meta
-	sse    sse.Reader
+	sse    dialect.EventReader
 	share  budget.Share // of held, and of the event that is not whole yet
 	held   []byte
 	lost   bool
@@ -354,7 +353,7 @@ func (w *Workers) take(p piece) {
 
 // lose gives back what is held of an answer that is given up.
 func (a *answer) lose() {
-	a.lost, a.held, a.sse = true, nil, sse.Reader{}
+	a.lost, a.held, a.sse = true, nil, dialect.EventReader{}
 	a.share.Release()
 }
 

@@ -15,8 +15,8 @@ import (
 	brrr "github.com/molecule-man/go-brrr"
 	"go.uber.org/goleak"
 
-	"github.com/graphiti-proxy/graphiti-proxy/dialect"
-	"github.com/graphiti-proxy/graphiti-proxy/dialect/chat"
+	"github.com/graphiti-proxy/graphiti-proxy/internal/dialect"
+	"github.com/graphiti-proxy/graphiti-proxy/internal/dialect/chat"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }

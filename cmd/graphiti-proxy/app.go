@@ -12,30 +12,28 @@ import (
 
 	"go.opentelemetry.io/otel/trace"
 
-	"github.com/graphiti-proxy/graphiti-proxy/budget"
 	"github.com/graphiti-proxy/graphiti-proxy/cache"
 	"github.com/graphiti-proxy/graphiti-proxy/cache/redis"
 	"github.com/graphiti-proxy/graphiti-proxy/cache/sqlite"
 	"github.com/graphiti-proxy/graphiti-proxy/capture"
 	"github.com/graphiti-proxy/graphiti-proxy/capture/ledger"
 	"github.com/graphiti-proxy/graphiti-proxy/capture/response"
-	"github.com/graphiti-proxy/graphiti-proxy/card"
-	"github.com/graphiti-proxy/graphiti-proxy/certificate"
+	"github.com/graphiti-proxy/graphiti-proxy/cmd/internal/cli"
 	"github.com/graphiti-proxy/graphiti-proxy/config"
-	"github.com/graphiti-proxy/graphiti-proxy/datadir"
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti"
-	"github.com/graphiti-proxy/graphiti-proxy/graphiti/backend"
+	"github.com/graphiti-proxy/graphiti-proxy/graphiti/card"
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti/embedded"
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti/remote"
-	"github.com/graphiti-proxy/graphiti-proxy/health"
 	"github.com/graphiti-proxy/graphiti-proxy/inject"
+	"github.com/graphiti-proxy/graphiti-proxy/internal/budget"
+	"github.com/graphiti-proxy/graphiti-proxy/internal/datadir"
+	"github.com/graphiti-proxy/graphiti-proxy/internal/health"
+	"github.com/graphiti-proxy/graphiti-proxy/internal/service"
+	"github.com/graphiti-proxy/graphiti-proxy/internal/telemetry"
 	"github.com/graphiti-proxy/graphiti-proxy/proxy"
 	"github.com/graphiti-proxy/graphiti-proxy/proxy/admin"
 	"github.com/graphiti-proxy/graphiti-proxy/proxy/identity"
 	"github.com/graphiti-proxy/graphiti-proxy/proxy/workspace"
-	"github.com/graphiti-proxy/graphiti-proxy/service"
-	"github.com/graphiti-proxy/graphiti-proxy/shutdown"
-	"github.com/graphiti-proxy/graphiti-proxy/telemetry"
 )
 
 // recallCacheBytes bounds the cache of what searches found.
@@ -72,7 +70,7 @@ type app struct {
 	lost   atomic.Int64 // turns that were not kept while memory was off because of a file
 	set    memorySet
 
-	shutdown.Stack
+	stopStack
 }
 
 // newApp builds the parts and binds the addresses. What it had built is ended
@@ -94,7 +92,7 @@ func newApp(cfg *config.Config, log *slog.Logger) (_ *app, err error) {
 	if err != nil {
 		return nil, err
 	}
-	secured, err := certificate.Server(cfg.TLS.Cert, cfg.TLS.Key, log)
+	secured, err := cli.ServerCertificate(cfg.TLS.Cert, cfg.TLS.Key, log)
 	if err != nil {
 		return nil, err
 	}
@@ -143,7 +141,7 @@ func openStopped(cfg *config.Config, log *slog.Logger) (*app, error) {
 }
 
 func emptyApp(cfg *config.Config, log *slog.Logger, holder string) *app {
-	a := &app{cfg: cfg, log: log, holder: holder, quiet: telemetry.Quiet(log), started: time.Now(), budget: budget.New(inspectTotal(cfg)), Stack: shutdown.Stack{Grace: cfg.ShutdownGrace, Log: log}}
+	a := &app{cfg: cfg, log: log, holder: holder, quiet: telemetry.Quiet(log), started: time.Now(), budget: budget.New(inspectTotal(cfg)), stopStack: stopStack{Grace: cfg.ShutdownGrace, Log: log}}
 	a.live.Store(cfg)
 	return a
 }
@@ -206,7 +204,7 @@ func (a *app) openParts() (proxy.Memory, error) {
 		return off, err
 	}
 	a.owner = id.Owner
-	if a.memory, a.store, err = backend.Open(memoryOptions(cfg, a.log)); err != nil {
+	if a.memory, a.store, err = cli.OpenMemory(memoryOptions(cfg, a.log)); err != nil {
 		return off, err
 	}
 	a.OnClose("memory", func(context.Context) error { return a.memory.Close() })
@@ -351,8 +349,8 @@ func rules(cfg *config.Config) proxy.Rules {
 
 // memoryOptions says which memory is opened. Nothing is sent to an embedding
 // model without consent.
-func memoryOptions(cfg *config.Config, log *slog.Logger) backend.Options {
-	o := backend.Options{Kind: cfg.Memory.Backend, Remote: remote.Options{Endpoint: cfg.Memory.Endpoint, APIKey: cfg.Memory.APIKey}, Dir: cfg.DataDir, Log: log}
+func memoryOptions(cfg *config.Config, log *slog.Logger) cli.MemoryOptions {
+	o := cli.MemoryOptions{Kind: cfg.Memory.Backend, Remote: remote.Options{Endpoint: cfg.Memory.Endpoint, APIKey: cfg.Memory.APIKey}, Dir: cfg.DataDir, Log: log}
 	switch e := cfg.Embedding; {
 	case e.URL == "" || cfg.RemoteMemory():
 	case !cfg.Memory.Consent:

@@ -17,14 +17,13 @@ import (
 	"time"
 
 	"github.com/graphiti-proxy/graphiti-proxy/capture"
-	"github.com/graphiti-proxy/graphiti-proxy/cli"
+	"github.com/graphiti-proxy/graphiti-proxy/cmd/internal/cli"
 	"github.com/graphiti-proxy/graphiti-proxy/config"
-	"github.com/graphiti-proxy/graphiti-proxy/demo"
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti"
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti/graphititest"
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti/remote"
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti/rest"
-	"github.com/graphiti-proxy/graphiti-proxy/health"
+	"github.com/graphiti-proxy/graphiti-proxy/internal/health"
 	"github.com/graphiti-proxy/graphiti-proxy/proxy/proxytest"
 )
 
@@ -181,7 +180,7 @@ const (
 func TestDemoProvesThatAMemoryArrived(t *testing.T) {
 	t.Parallel()
 	var out bytes.Buffer
-	if err := demo.Run(&out, "graphiti-proxy", startDemo); err != nil {
+	if err := cli.RunDemo(&out, "graphiti-proxy", startDemo); err != nil {
 		t.Fatal(err)
 	}
 	for _, want := range []string{"<graphiti_memory>", "My cat is called Miso", "recalled; facts=1", "The memory arrived."} {

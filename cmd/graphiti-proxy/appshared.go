@@ -11,7 +11,7 @@ import (
 	"github.com/graphiti-proxy/graphiti-proxy/cache/redis"
 	"github.com/graphiti-proxy/graphiti-proxy/capture"
 	"github.com/graphiti-proxy/graphiti-proxy/config"
-	"github.com/graphiti-proxy/graphiti-proxy/telemetry"
+	"github.com/graphiti-proxy/graphiti-proxy/internal/telemetry"
 )
 
 // openState opens where blocks and sessions are kept.

@@ -7,8 +7,8 @@ import (
 
 	"github.com/graphiti-proxy/graphiti-proxy/cache/sqlite"
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti"
-	"github.com/graphiti-proxy/graphiti-proxy/health"
-	"github.com/graphiti-proxy/graphiti-proxy/telemetry"
+	"github.com/graphiti-proxy/graphiti-proxy/internal/health"
+	"github.com/graphiti-proxy/graphiti-proxy/internal/telemetry"
 )
 
 // mayAsk reports whether the memory that the proxy runs with may be used: it

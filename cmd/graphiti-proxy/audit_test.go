@@ -7,8 +7,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/graphiti-proxy/graphiti-proxy/service"
-	"github.com/graphiti-proxy/graphiti-proxy/telemetry"
+	"github.com/graphiti-proxy/graphiti-proxy/internal/service"
+	"github.com/graphiti-proxy/graphiti-proxy/internal/telemetry"
 )
 
 // TestAuditLines: each look at what is remembered, and each change of it, is

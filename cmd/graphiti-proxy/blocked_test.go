@@ -11,7 +11,7 @@ import (
 
 	"github.com/graphiti-proxy/graphiti-proxy/cache/redis/redistest"
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti/graphititest"
-	"github.com/graphiti-proxy/graphiti-proxy/service"
+	"github.com/graphiti-proxy/graphiti-proxy/internal/service"
 )
 
 // TestForgettingThatDeletesNothing: the memory answers that a group is deleted

@@ -7,7 +7,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/graphiti-proxy/graphiti-proxy/proxy/wire/sock"
+	"github.com/graphiti-proxy/graphiti-proxy/proxy/wire"
 )
 
 // TestConfigCheckLooksIntoFiles, and finds all mistakes that would keep the
@@ -38,7 +38,7 @@ func TestConfigCheckLooksIntoFiles(t *testing.T) {
 // TestConfigCheckNamesTooFewDescriptors: a limit of connections that the limit
 // of open files is far below is noted.
 func TestConfigCheckNamesTooFewDescriptors(t *testing.T) {
-	room := sock.RoomForClients()
+	room := wire.RoomForClients()
 	if room > 400_000 {
 		t.Skip("this machine has descriptors for every limit that may be set")
 	}

@@ -8,9 +8,8 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/graphiti-proxy/graphiti-proxy/cli"
+	"github.com/graphiti-proxy/graphiti-proxy/cmd/internal/cli"
 	"github.com/graphiti-proxy/graphiti-proxy/config"
-	"github.com/graphiti-proxy/graphiti-proxy/demo"
 )
 
 func newDemoCommand() *cobra.Command {
@@ -22,14 +21,14 @@ func newDemoCommand() *cobra.Command {
 			"kept and nothing leaves this machine.",
 		Example: "  graphiti-proxy demo",
 		RunE: func(c *cobra.Command, _ []string) error {
-			return demo.Run(c.OutOrStdout(), cli.Called(os.Args[0]), startDemo)
+			return cli.RunDemo(c.OutOrStdout(), cli.Called(os.Args[0]), startDemo)
 		},
 	}
 }
 
 // startDemo starts a proxy in a directory. Neither the environment nor a file
 // has a say in its settings.
-func startDemo(dir, upstream string) (*demo.Proxy, error) {
+func startDemo(dir, upstream string) (*cli.DemoProxy, error) {
 	cfg, err := config.Load(config.Sources{Env: []string{"HOME=" + dir}, Flags: map[string]string{
 		"listen": "127.0.0.1:0", "admin.listen": "off", "data_dir": dir, "upstream.openai": upstream, "upstream.anthropic": upstream,
 		"recall.timeout": "2s",
@@ -44,7 +43,7 @@ func startDemo(dir, upstream string) (*demo.Proxy, error) {
 	served := make(chan error, 1)
 	// Ends with Stop.
 	go func() { served <- a.Serve() }()
-	return &demo.Proxy{
+	return &cli.DemoProxy{
 		URL:       "http://" + a.proxy.Addr().String(),
 		Delivered: func() int { return a.queue().Delivered },
 		Stop:      func(ctx context.Context) error { return errors.Join(a.Shutdown(ctx), <-served) },

@@ -9,7 +9,7 @@ import (
 	"testing"
 
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti"
-	"github.com/graphiti-proxy/graphiti-proxy/service"
+	"github.com/graphiti-proxy/graphiti-proxy/internal/service"
 )
 
 // TestImportOfLongLines: calls are bounded by their bytes, too, and what cannot

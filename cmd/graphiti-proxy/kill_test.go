@@ -14,8 +14,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/graphiti-proxy/graphiti-proxy/internal/service"
 	"github.com/graphiti-proxy/graphiti-proxy/proxy/proxytest"
-	"github.com/graphiti-proxy/graphiti-proxy/service"
 )
 
 const (

@@ -19,73 +19,49 @@ const module = "github.com/graphiti-proxy/graphiti-proxy/"
 
 // mayImport says which of our packages each of them may import; tests may
 // import more. The commands may import all but what is for tests. A folder of
-// dialect that is not here is an API's, and may import dialect and dialect/place.
+// internal/dialect that is not here is an API's, and may import dialect.
 var mayImport = map[string][]string{
 	"bench":                      {"graphiti", "graphiti/embedded", "graphiti/graphititest", "inject"},
-	"cache":                      {"cache/decided", "cache/redis", "cache/sqlite"},
-	"cache/decided":              {"cache/sqlite"},
+	"cache":                      {"cache/redis", "cache/sqlite"},
 	"cache/redis":                {},
 	"cache/redis/redistest":      {},
 	"cache/sqlite":               {},
-	"budget":                     {},
-	"capture":                    {"capture/deliver", "capture/deliver/breaker", "capture/ledger", "capture/redact", "capture/replica", "dialect", "graphiti", "cache/redis", "cache/sqlite", "internal/fence"},
-	"capture/deliver":            {"capture/deliver/breaker", "graphiti"},
-	"capture/deliver/breaker":    {"graphiti"},
-	"capture/ledger":             {"graphiti", "cache/sqlite"},
-	"capture/pending":            {"capture/ledger", "dialect"},
+	"capture":                    {"cache/redis", "cache/sqlite", "capture/deliver", "capture/ledger", "capture/redact", "capture/replica", "graphiti", "graphiti/words", "internal/dialect"},
+	"capture/deliver":            {"graphiti"},
+	"capture/ledger":             {"cache/sqlite", "graphiti"},
+	"capture/pending":            {"capture/ledger", "internal/dialect"},
 	"capture/redact":             {},
 	"capture/replica":            {"cache/redis", "capture/ledger", "graphiti"},
-	"capture/response":           {"budget", "dialect", "dialect/sse"},
-	"card":                       {"capture/ledger", "graphiti", "graphiti/person"},
-	"certificate":                {},
-	"cli":                        {"cache/redis", "cache/sqlite", "capture/ledger", "certificate", "config", "dialect/registry", "graphiti", "graphiti/backend", "graphiti/remote", "proxy/identity", "proxy/wire/sock", "service", "terminal"},
-	"trial":                      {"terminal"},
+	"capture/response":           {"internal/budget", "internal/dialect"},
+	"cmd/internal/cli":           {"cache/redis", "cache/sqlite", "capture", "capture/ledger", "config", "graphiti", "graphiti/embedded", "graphiti/mcp", "graphiti/remote", "graphiti/rest", "internal/datadir", "internal/dialect/registry", "internal/health", "internal/service", "internal/terminal", "proxy/admin", "proxy/identity", "proxy/proxytest", "proxy/wire"},
 	"config":                     {},
-	"datadir":                    {"cache/sqlite"},
-	"deadline":                   {},
-	"demo":                       {"proxy/proxytest"},
-	"dialect":                    {"dialect/client", "dialect/place"},
-	"dialect/client":             {},
-	"dialect/place":              {},
-	"dialect/registry":           {"dialect", "dialect/*"},
-	"dialect/sse":                {},
 	"graphiti":                   {},
-	"graphiti/backend":           {"graphiti", "graphiti/embedded", "graphiti/mcp", "graphiti/remote", "graphiti/rest"},
-	"graphiti/embedded":          {"cache/sqlite", "graphiti", "graphiti/embedded/index", "graphiti/embedded/takeover", "graphiti/words"},
-	"graphiti/embedded/index":    {"budget", "graphiti/words"},
+	"graphiti/card":              {"capture/ledger", "graphiti", "graphiti/words"},
+	"graphiti/embedded":          {"cache/sqlite", "graphiti", "graphiti/embedded/takeover", "graphiti/words", "internal/budget"},
 	"graphiti/embedded/takeover": {"cache/sqlite"},
 	"graphiti/graphititest":      {},
 	"graphiti/mcp":               {"graphiti", "graphiti/remote"},
 	"graphiti/remote":            {"graphiti"},
-	"graphiti/person":            {"graphiti/words", "internal/fence"},
 	"graphiti/rest":              {"graphiti", "graphiti/remote"},
 	"graphiti/words":             {},
-	"health":                     {"cache/sqlite", "capture", "graphiti", "terminal"},
-	"internal/fence":             {},
-	"inject":                     {"deadline", "dialect", "graphiti", "graphiti/person", "graphiti/words", "inject/guard", "inject/line", "inject/note", "inject/turnkey"},
-	"inject/guard":               {},
-	"inject/line":                {},
-	"inject/note":                {"dialect"},
-	"inject/turnkey":             {"dialect"},
-	"proxy":                      {"budget", "capture", "capture/ledger", "capture/pending", "capture/response", "deadline", "dialect", "dialect/client", "dialect/place", "dialect/registry", "dialect/responses", "graphiti", "inject", "inject/note", "proxy/contain", "proxy/identity", "proxy/memo", "proxy/observe", "proxy/upstream", "proxy/wire", "proxy/wire/listen", "proxy/wire/sock", "proxy/workspace"},
-	"proxy/admin":                {"capture", "capture/ledger", "health", "service"},
-	"proxy/admin/client":         {"capture", "capture/ledger", "certificate", "datadir", "health", "proxy/admin", "service"},
-	"proxy/contain":              {},
-	"proxy/identity":             {"dialect", "dialect/client", "dialect/registry", "graphiti", "proxy/workspace"},
-	"proxy/memo":                 {"dialect"},
-	"proxy/observe":              {"dialect", "dialect/client", "dialect/registry", "graphiti", "inject", "proxy/wire"},
+	"inject":                     {"graphiti", "graphiti/words", "internal/deadline", "internal/dialect"},
+	"internal/budget":            {},
+	"internal/datadir":           {"cache/sqlite"},
+	"internal/deadline":          {},
+	"internal/dialect":           {},
+	"internal/dialect/registry":  {"internal/dialect", "internal/dialect/*"},
+	"internal/health":            {"cache/sqlite", "capture", "graphiti", "internal/terminal"},
+	"internal/service":           {"cache", "cache/redis", "cache/sqlite", "capture", "capture/ledger", "graphiti", "graphiti/card", "graphiti/embedded", "inject"},
+	"internal/telemetry":         {"capture", "capture/deliver", "internal/terminal"},
+	"internal/terminal":          {},
+	"proxy":                      {"capture", "capture/ledger", "capture/pending", "capture/response", "graphiti", "inject", "internal/budget", "internal/deadline", "internal/dialect", "internal/dialect/registry", "internal/dialect/responses", "proxy/identity", "proxy/memo", "proxy/observe", "proxy/wire", "proxy/workspace"},
+	"proxy/admin":                {"capture", "capture/ledger", "internal/health", "internal/service"},
+	"proxy/identity":             {"graphiti", "internal/dialect", "internal/dialect/registry", "proxy/workspace"},
+	"proxy/memo":                 {"internal/dialect"},
+	"proxy/observe":              {"graphiti", "inject", "internal/dialect", "internal/dialect/registry", "proxy/wire"},
 	"proxy/proxytest":            {},
-	"proxy/upstream":             {"dialect/registry", "proxy/wire"},
-	"proxy/wire":                 {"budget", "proxy/contain", "proxy/wire/connect", "proxy/wire/listen", "proxy/wire/sock", "proxy/wire/stream"},
-	"proxy/wire/connect":         {},
-	"proxy/wire/listen":          {"proxy/wire/sock"},
-	"proxy/wire/sock":            {},
-	"proxy/wire/stream":          {"proxy/contain", "proxy/wire/listen", "proxy/wire/sock"},
-	"proxy/workspace":            {"datadir", "graphiti"},
-	"service":                    {"card", "cache", "cache/redis", "cache/sqlite", "capture", "capture/ledger", "dialect", "graphiti", "graphiti/embedded", "graphiti/person", "inject"},
-	"shutdown":                   {},
-	"telemetry":                  {"capture", "capture/deliver", "terminal"},
-	"terminal":                   {},
+	"proxy/wire":                 {"internal/budget"},
+	"proxy/workspace":            {"graphiti", "internal/datadir"},
 }
 
 // The limits from which a thing holds more than one idea. Tests may be longer.
@@ -175,12 +151,12 @@ func TestLayout(t *testing.T) {
 
 func checkImports(tree []*source, breaks func(what, format string, args ...any)) {
 	for _, s := range tree {
-		if s.test || s.pkg == "e2e" {
+		if s.test || s.pkg == "internal/e2e" {
 			continue
 		}
 		allowed, known := mayImport[s.pkg]
-		if !known && strings.HasPrefix(s.pkg, "dialect/") {
-			allowed, known = []string{"dialect", "dialect/place"}, true
+		if !known && strings.HasPrefix(s.pkg, "internal/dialect/") {
+			allowed, known = []string{"internal/dialect"}, true
 		}
 		if s.pkg == "cmd/graphiti-proxy" {
 			allowed, known = slices.Sorted(maps.Keys(mayImport)), true

@@ -15,9 +15,9 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/graphiti-proxy/graphiti-proxy/cli"
-	"github.com/graphiti-proxy/graphiti-proxy/service"
-	"github.com/graphiti-proxy/graphiti-proxy/telemetry"
+	"github.com/graphiti-proxy/graphiti-proxy/cmd/internal/cli"
+	"github.com/graphiti-proxy/graphiti-proxy/internal/service"
+	"github.com/graphiti-proxy/graphiti-proxy/internal/telemetry"
 )
 
 // Exit codes.

@@ -13,12 +13,11 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/graphiti-proxy/graphiti-proxy/capture"
-	"github.com/graphiti-proxy/graphiti-proxy/cli"
+	"github.com/graphiti-proxy/graphiti-proxy/cmd/internal/cli"
 	"github.com/graphiti-proxy/graphiti-proxy/config"
-	"github.com/graphiti-proxy/graphiti-proxy/datadir"
-	"github.com/graphiti-proxy/graphiti-proxy/proxy/admin/client"
+	"github.com/graphiti-proxy/graphiti-proxy/internal/datadir"
+	"github.com/graphiti-proxy/graphiti-proxy/internal/service"
 	"github.com/graphiti-proxy/graphiti-proxy/proxy/workspace"
-	"github.com/graphiti-proxy/graphiti-proxy/service"
 )
 
 // memory is what the commands ask of a memory: the service itself where no
@@ -50,7 +49,7 @@ func say(c *cobra.Command, where string) {
 	}
 }
 
-func usingProxy(running *client.Client) string { return "using the proxy on " + running.Address() }
+func usingProxy(running *cli.Client) string { return "using the proxy on " + running.Address() }
 
 func inFiles(cfg *config.Config) string {
 	return "using the files in " + cfg.DataDir + ", which no running proxy uses"
@@ -72,9 +71,9 @@ func nameWorkspace(c *cobra.Command, cfg *config.Config) error {
 
 // target is the proxy that a command line is about: the one that owns its
 // data_dir, or the one at an address that it names alone.
-func target(cfg *config.Config) client.Options {
+func target(cfg *config.Config) cli.ClientOptions {
 	const flag = "flag"
-	o := client.Options{
+	o := cli.ClientOptions{
 		Listen: cfg.Admin.Listen, Token: cfg.Admin.Token, DataDir: cfg.DataDir,
 		ByAddress: cfg.Origin("admin.listen") == flag && cfg.Origin("data_dir") != flag,
 	}
@@ -148,11 +147,11 @@ func misnamed(cfg *config.Config) error {
 // the command takes. makes says that a data directory may be made for it.
 func openForCommand(ctx context.Context, cfg *config.Config, makes bool) (*opened, error) {
 	to := target(cfg)
-	running, found := client.Find(ctx, to)
+	running, found := cli.FindProxy(ctx, to)
 	if found == nil {
 		return &opened{running, running.Counts, running.Accept, running.Catalog, func() error { return nil }, usingProxy(running)}, nil
 	}
-	if to.ByAddress || !errors.Is(found, client.ErrNoProxy) {
+	if to.ByAddress || !errors.Is(found, cli.ErrNoProxy) {
 		return nil, found
 	}
 	if !makes {
@@ -163,7 +162,7 @@ func openForCommand(ctx context.Context, cfg *config.Config, makes bool) (*opene
 	// What it would log is not what was asked for.
 	a, err := openStopped(cfg, slog.New(slog.DiscardHandler))
 	if errors.Is(err, datadir.ErrInUse) {
-		return nil, client.InUse(to, found)
+		return nil, cli.DirInUse(to, found)
 	}
 	if err != nil {
 		return nil, err

@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"github.com/graphiti-proxy/graphiti-proxy/cache"
-	"github.com/graphiti-proxy/graphiti-proxy/health"
+	"github.com/graphiti-proxy/graphiti-proxy/internal/health"
 	"github.com/graphiti-proxy/graphiti-proxy/proxy/identity"
 )
 

@@ -9,7 +9,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/graphiti-proxy/graphiti-proxy/demo"
+	"github.com/graphiti-proxy/graphiti-proxy/cmd/internal/cli"
 )
 
 // What differs from run to run in what the demo says.
@@ -68,7 +68,7 @@ text{font:13px ui-monospace,Menlo,Consolas,monospace;fill:#d7dae0;white-space:pr
 func TestPictureOfTheDemoIsCurrent(t *testing.T) {
 	t.Parallel()
 	var out bytes.Buffer
-	if err := demo.Run(&out, "graphiti-proxy", startDemo); err != nil {
+	if err := cli.RunDemo(&out, "graphiti-proxy", startDemo); err != nil {
 		t.Fatal(err)
 	}
 	said := out.String()

@@ -10,9 +10,9 @@ import (
 	"testing"
 
 	"github.com/graphiti-proxy/graphiti-proxy/capture"
+	"github.com/graphiti-proxy/graphiti-proxy/cmd/internal/cli"
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti/graphititest"
-	"github.com/graphiti-proxy/graphiti-proxy/health"
-	"github.com/graphiti-proxy/graphiti-proxy/proxy/admin/client"
+	"github.com/graphiti-proxy/graphiti-proxy/internal/health"
 )
 
 // TestHealthDoesNotWaitForTheMemory: readiness and the queue are told without a
@@ -76,10 +76,10 @@ func TestHealthDoesNotWaitForTheMemory(t *testing.T) {
 }
 
 // adminOf is what a command asks a proxy with.
-func adminOf(w *world) *client.Client {
+func adminOf(w *world) *cli.Client {
 	o := target(w.app.cfg)
 	o.Listen = w.app.admin.Addr().String()
-	return client.New(o)
+	return cli.NewClient(o)
 }
 
 // TestStatusTellsWhatRuns: what is in the file by now, and counts after a

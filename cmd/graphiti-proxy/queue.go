@@ -14,13 +14,12 @@ import (
 
 	"github.com/graphiti-proxy/graphiti-proxy/capture"
 	"github.com/graphiti-proxy/graphiti-proxy/capture/ledger"
-	"github.com/graphiti-proxy/graphiti-proxy/cli"
+	"github.com/graphiti-proxy/graphiti-proxy/cmd/internal/cli"
 	"github.com/graphiti-proxy/graphiti-proxy/config"
-	"github.com/graphiti-proxy/graphiti-proxy/datadir"
-	"github.com/graphiti-proxy/graphiti-proxy/health"
-	"github.com/graphiti-proxy/graphiti-proxy/proxy/admin/client"
-	"github.com/graphiti-proxy/graphiti-proxy/service"
-	"github.com/graphiti-proxy/graphiti-proxy/terminal"
+	"github.com/graphiti-proxy/graphiti-proxy/internal/datadir"
+	"github.com/graphiti-proxy/graphiti-proxy/internal/health"
+	"github.com/graphiti-proxy/graphiti-proxy/internal/service"
+	"github.com/graphiti-proxy/graphiti-proxy/internal/terminal"
 )
 
 func newQueueCommand() *cobra.Command {
@@ -50,11 +49,11 @@ type queue interface {
 // directory; where says which.
 func openQueue(ctx context.Context, cfg *config.Config) (q queue, where string, closes func() error, err error) {
 	to := target(cfg)
-	running, err := client.Find(ctx, to)
+	running, err := cli.FindProxy(ctx, to)
 	switch {
 	case err == nil:
 		return running, usingProxy(running), func() error { return nil }, nil
-	case to.ByAddress || !errors.Is(err, client.ErrNoProxy):
+	case to.ByAddress || !errors.Is(err, cli.ErrNoProxy):
 		return nil, "", nil, err
 	case cfg.State.Backend == "redis": // what replicas share
 		db, err := openRedis(cfg, slog.New(slog.DiscardHandler))
@@ -75,7 +74,7 @@ func openQueue(ctx context.Context, cfg *config.Config) (q queue, where string, 
 	}
 	lock, lockErr := datadir.Acquire(cfg.DataDir, datadir.Command)
 	if errors.Is(lockErr, datadir.ErrInUse) {
-		return nil, "", nil, client.InUse(to, err)
+		return nil, "", nil, cli.DirInUse(to, err)
 	}
 	if lockErr != nil {
 		return nil, "", nil, lockErr

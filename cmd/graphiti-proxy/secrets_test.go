@@ -9,7 +9,7 @@ import (
 	"testing"
 
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti/graphititest"
-	"github.com/graphiti-proxy/graphiti-proxy/service"
+	"github.com/graphiti-proxy/graphiti-proxy/internal/service"
 )
 
 // TestSecretsStayWithTheModel: a credential that somebody writes goes to the

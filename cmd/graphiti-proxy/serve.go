@@ -14,15 +14,12 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/graphiti-proxy/graphiti-proxy/budget"
 	"github.com/graphiti-proxy/graphiti-proxy/capture"
-	"github.com/graphiti-proxy/graphiti-proxy/certificate"
-	"github.com/graphiti-proxy/graphiti-proxy/cli"
+	"github.com/graphiti-proxy/graphiti-proxy/cmd/internal/cli"
 	"github.com/graphiti-proxy/graphiti-proxy/config"
-	"github.com/graphiti-proxy/graphiti-proxy/proxy/admin/client"
-	"github.com/graphiti-proxy/graphiti-proxy/shutdown"
-	"github.com/graphiti-proxy/graphiti-proxy/telemetry"
-	"github.com/graphiti-proxy/graphiti-proxy/terminal"
+	"github.com/graphiti-proxy/graphiti-proxy/internal/budget"
+	"github.com/graphiti-proxy/graphiti-proxy/internal/telemetry"
+	"github.com/graphiti-proxy/graphiti-proxy/internal/terminal"
 )
 
 func newServeCommand() *cobra.Command {
@@ -96,7 +93,7 @@ func serve(ctx context.Context, out io.Writer, settings string, cfg *config.Conf
 	err = a.Shutdown(grace)
 	var lost *capture.LostError
 	errors.As(err, &lost)
-	var stuck *shutdown.StuckError
+	var stuck *stuckError
 	if errors.As(err, &stuck) {
 		return err // what serves may hang too
 	}
@@ -131,8 +128,8 @@ func beginApp(ctx context.Context, cfg *config.Config, log *slog.Logger) (*app, 
 	select {
 	case m := <-done: // it is ended as any other
 		return m.app, m.err
-	case <-time.After(shutdown.PartBound):
-		return nil, fmt.Errorf("stopped before the proxy had begun: a part of it did not start within %s; check that data_dir and state.redis_url can be reached", shutdown.PartBound)
+	case <-time.After(partBound):
+		return nil, fmt.Errorf("stopped before the proxy had begun: a part of it did not start within %s; check that data_dir and state.redis_url can be reached", partBound)
 	}
 }
 
@@ -182,12 +179,12 @@ func listening(set string, at net.Addr) string {
 func address(cfg *config.Config, side, set string, at net.Addr) string {
 	listens := listening(set, at)
 	host, port, err := net.SplitHostPort(listens)
-	reached := client.Reachable(listens)
+	reached := cli.Reachable(listens)
 	if err != nil {
 		return scheme(cfg, side) + reached
 	}
 	ip := net.ParseIP(host)
-	if name := certificate.Name(cfg.TLS.Cert); name != "" && cfg.TLSFor(side) && (host == "" || ip != nil && ip.IsUnspecified()) {
+	if name := cli.CertificateName(cfg.TLS.Cert); name != "" && cfg.TLSFor(side) && (host == "" || ip != nil && ip.IsUnspecified()) {
 		reached = net.JoinHostPort(name, port)
 	}
 	return scheme(cfg, side) + reached

@@ -9,9 +9,8 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/graphiti-proxy/graphiti-proxy/cli"
-	"github.com/graphiti-proxy/graphiti-proxy/health"
-	"github.com/graphiti-proxy/graphiti-proxy/proxy/admin/client"
+	"github.com/graphiti-proxy/graphiti-proxy/cmd/internal/cli"
+	"github.com/graphiti-proxy/graphiti-proxy/internal/health"
 )
 
 func newStatusCommand() *cobra.Command {
@@ -33,9 +32,9 @@ func newStatusCommand() *cobra.Command {
 				return err
 			}
 			if forwards {
-				return client.Forwards(c.Context(), target(cfg))
+				return cli.ForwardsTo(c.Context(), target(cfg))
 			}
-			proxy, err := client.FindToShow(c.Context(), target(cfg))
+			proxy, err := cli.FindProxyToShow(c.Context(), target(cfg))
 			if err != nil {
 				return err
 			}
@@ -62,7 +61,7 @@ func printStatus(w io.Writer, s *health.Status) {
 	if s.TLS {
 		clients = "https://"
 	}
-	fmt.Fprintf(w, "clients   %s%s (identity %s)\n", clients, client.Reachable(s.Listen), s.Identity)
+	fmt.Fprintf(w, "clients   %s%s (identity %s)\n", clients, cli.Reachable(s.Listen), s.Identity)
 	if s.Owner != "" {
 		fmt.Fprintf(w, "owner     %s; --user me names them in memory commands\n", s.Owner)
 	}

@@ -13,8 +13,6 @@ import (
 	"syscall"
 	"testing"
 	"time"
-
-	"github.com/graphiti-proxy/graphiti-proxy/shutdown"
 )
 
 // stopped starts the program, has something done with it, ends it with a
@@ -92,7 +90,7 @@ func TestStopOfTheProcess(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			took, said, err := stopped(t, tc.args, tc.do)
-			if err != nil || took > time.Second+shutdown.Bound {
+			if err != nil || took > time.Second+stopBound {
 				t.Errorf("%s, %v: %s", took, err, said)
 			}
 			t.Log(took)

@@ -14,7 +14,7 @@ import (
 	"sync"
 	"testing"
 
-	"github.com/graphiti-proxy/graphiti-proxy/datadir"
+	"github.com/graphiti-proxy/graphiti-proxy/internal/datadir"
 	"github.com/graphiti-proxy/graphiti-proxy/proxy/admin"
 )
 

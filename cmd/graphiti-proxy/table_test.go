@@ -8,8 +8,8 @@ import (
 	"testing"
 
 	"github.com/graphiti-proxy/graphiti-proxy/capture/ledger"
-	"github.com/graphiti-proxy/graphiti-proxy/cli"
-	"github.com/graphiti-proxy/graphiti-proxy/service"
+	"github.com/graphiti-proxy/graphiti-proxy/cmd/internal/cli"
+	"github.com/graphiti-proxy/graphiti-proxy/internal/service"
 )
 
 // TestTablesObeyNobody: what was said cannot tell the terminal what to do, and a

@@ -12,8 +12,8 @@ import (
 
 	"github.com/graphiti-proxy/graphiti-proxy/capture/ledger"
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti"
+	"github.com/graphiti-proxy/graphiti-proxy/internal/service"
 	"github.com/graphiti-proxy/graphiti-proxy/proxy/proxytest"
-	"github.com/graphiti-proxy/graphiti-proxy/service"
 )
 
 // both is what the first version hashed for two credentials that are sent

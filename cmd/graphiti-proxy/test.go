@@ -10,15 +10,12 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/graphiti-proxy/graphiti-proxy/certificate"
-	"github.com/graphiti-proxy/graphiti-proxy/cli"
-	"github.com/graphiti-proxy/graphiti-proxy/proxy/admin/client"
-	"github.com/graphiti-proxy/graphiti-proxy/terminal"
-	"github.com/graphiti-proxy/graphiti-proxy/trial"
+	"github.com/graphiti-proxy/graphiti-proxy/cmd/internal/cli"
+	"github.com/graphiti-proxy/graphiti-proxy/internal/terminal"
 )
 
 func newTestCommand() *cobra.Command {
-	var o trial.Options
+	var o cli.TrialOptions
 	c := &cobra.Command{
 		Use:   "test",
 		Short: "Send a small real request through the running proxy",
@@ -27,8 +24,8 @@ func newTestCommand() *cobra.Command {
 			"kept. Keys: OPENAI_API_KEY, ANTHROPIC_API_KEY, GEMINI_API_KEY.",
 		Example: "  graphiti-proxy test\n  graphiti-proxy test --upstream openai --model gpt-4.1-nano",
 		RunE: func(c *cobra.Command, _ []string) error {
-			if o.Only != "" && !slices.Contains(trial.Upstreams(), o.Only) {
-				return cli.Usage(fmt.Errorf("--upstream %q is not known; write one of %s", o.Only, strings.Join(trial.Upstreams(), ", ")))
+			if o.Only != "" && !slices.Contains(cli.TrialUpstreams(), o.Only) {
+				return cli.Usage(fmt.Errorf("--upstream %q is not known; write one of %s", o.Only, strings.Join(cli.TrialUpstreams(), ", ")))
 			}
 			if o.Model != "" && o.Only == "" {
 				return cli.Usage(errors.New("--model is one upstream's; say whose with --upstream"))
@@ -36,9 +33,9 @@ func newTestCommand() *cobra.Command {
 			return tryUpstreams(c, o)
 		},
 	}
-	c.Flags().StringVar(&o.Only, "upstream", "", "only this one: "+strings.Join(trial.Upstreams(), ", "))
+	c.Flags().StringVar(&o.Only, "upstream", "", "only this one: "+strings.Join(cli.TrialUpstreams(), ", "))
 	c.Flags().StringVar(&o.Model, "model", "", "ask this model; default: a cheap one that the provider lists")
-	cli.Complete(c, "upstream", trial.Upstreams()...)
+	cli.Complete(c, "upstream", cli.TrialUpstreams()...)
 	cli.JSONFlag(c)
 	return c
 }
@@ -46,12 +43,12 @@ func newTestCommand() *cobra.Command {
 // stay follows no redirect: the key is not for where it leads.
 func stay(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
 
-func tryUpstreams(c *cobra.Command, o trial.Options) error {
+func tryUpstreams(c *cobra.Command, o cli.TrialOptions) error {
 	cfg, err := cli.LoadConfig(c)
 	if err != nil {
 		return err
 	}
-	running, err := client.FindToShow(c.Context(), target(cfg))
+	running, err := cli.FindProxyToShow(c.Context(), target(cfg))
 	if err != nil {
 		return err
 	}
@@ -61,23 +58,23 @@ func tryUpstreams(c *cobra.Command, o trial.Options) error {
 	}
 	// The key goes where clients with these settings send theirs, whatever the status
 	// says.
-	if client.Reachable(s.Listen) != client.Reachable(cfg.Listen) {
+	if cli.Reachable(s.Listen) != cli.Reachable(cfg.Listen) {
 		return fmt.Errorf("the proxy listens on %s, and listen is %s here: no key is sent; name its address with --set listen=%s", terminal.Printable(s.Listen), cfg.Listen, terminal.Printable(s.Listen))
 	}
 	transport := &http.Transport{Proxy: nil}
 	defer transport.CloseIdleConnections()
-	o.Base, o.Client, o.Key = "http://"+client.Reachable(cfg.Listen), &http.Client{Transport: transport, CheckRedirect: stay}, cli.Variable(c)
+	o.Base, o.Client, o.Key = "http://"+cli.Reachable(cfg.Listen), &http.Client{Transport: transport, CheckRedirect: stay}, cli.Variable(c)
 	if s.TLS || cfg.TLSFor("client") {
 		if cfg.TLS.Cert == "" {
 			return errors.New("the proxy speaks TLS, and tls.cert is not set here: add what it was started with, --set tls.cert=FILE --set tls.key=FILE")
 		}
-		o.Base = "https://" + client.Reachable(cfg.Listen)
-		if transport.TLSClientConfig, err = certificate.Trusting(cfg.TLS.Cert); err != nil {
+		o.Base = "https://" + cli.Reachable(cfg.Listen)
+		if transport.TLSClientConfig, err = cli.TrustCertificate(cfg.TLS.Cert); err != nil {
 			return err
 		}
 	}
-	all := trial.Run(c.Context(), o)
-	err = cli.Output(c, all, func(w io.Writer) { trial.Print(w, all) })
+	all := cli.RunTrial(c.Context(), o)
+	err = cli.Output(c, all, func(w io.Writer) { cli.PrintTrial(w, all) })
 	tried, failed := 0, 0
 	for _, r := range all {
 		if !r.NoKey {

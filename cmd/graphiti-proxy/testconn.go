@@ -13,11 +13,10 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/graphiti-proxy/graphiti-proxy/cli"
+	"github.com/graphiti-proxy/graphiti-proxy/cmd/internal/cli"
 	"github.com/graphiti-proxy/graphiti-proxy/config"
-	"github.com/graphiti-proxy/graphiti-proxy/datadir"
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti"
-	"github.com/graphiti-proxy/graphiti-proxy/graphiti/backend"
+	"github.com/graphiti-proxy/graphiti-proxy/internal/datadir"
 )
 
 func newTestConnectionCommand() *cobra.Command {
@@ -39,7 +38,7 @@ func newTestConnectionCommand() *cobra.Command {
 			if cfg.Memory.Endpoint == "" {
 				return errors.New("there is no memory service to test: set memory.endpoint or GRAPHITI_URL (the embedded memory needs no connection)")
 			}
-			m, err := backend.Connect(memoryOptions(cfg, slog.New(slog.DiscardHandler)))
+			m, err := cli.ConnectMemory(memoryOptions(cfg, slog.New(slog.DiscardHandler)))
 			if err != nil {
 				return err
 			}
@@ -63,7 +62,7 @@ func newTestConnectionCommand() *cobra.Command {
 
 // askMemory reports an error unless the memory service is healthy.
 func askMemory(ctx context.Context, cfg *config.Config) error {
-	m, err := backend.Connect(memoryOptions(cfg, slog.New(slog.DiscardHandler)))
+	m, err := cli.ConnectMemory(memoryOptions(cfg, slog.New(slog.DiscardHandler)))
 	if err != nil {
 		return err
 	}

@@ -6,7 +6,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/graphiti-proxy/graphiti-proxy/health"
+	"github.com/graphiti-proxy/graphiti-proxy/internal/health"
 )
 
 // clientsBody is a request of a client of Anthropic's API, whose parts of the

@@ -8,9 +8,9 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/graphiti-proxy/graphiti-proxy/cli"
+	"github.com/graphiti-proxy/graphiti-proxy/cmd/internal/cli"
+	"github.com/graphiti-proxy/graphiti-proxy/internal/service"
 	"github.com/graphiti-proxy/graphiti-proxy/proxy/proxytest"
-	"github.com/graphiti-proxy/graphiti-proxy/service"
 )
 
 // post posts a chat to a path with some credential, and returns the answer and

@@ -5,8 +5,6 @@ import (
 	"context"
 	"slices"
 	"strings"
-
-	"github.com/graphiti-proxy/graphiti-proxy/graphiti/embedded/index"
 )
 
 // spare are the messages that are read at once beside those that can be shown:
@@ -17,7 +15,7 @@ const spare = 4
 // one turn the answer of a model is not shown beside what it answers, and of
 // what states nothing, a question or "noted", there is one at most, where
 // nothing else was found.
-func (e *Store) best(ctx context.Context, g *index.Group, hits []*hit, most int) ([]*hit, error) {
+func (e *Store) best(ctx context.Context, g *groupIndex, hits []*hit, most int) ([]*hit, error) {
 	order(hits)
 	if err := e.load(ctx, g.Number(), e.worth(hits, most+spare)); err != nil {
 		return nil, err
@@ -85,7 +83,7 @@ const (
 )
 
 // routine reports whether the memory holds nearly the same as a message many times.
-func routine(g *index.Group, n *index.Note) bool {
+func routine(g *groupIndex, n *messageNote) bool {
 	return g.Alike(n.Form(), sameForm, routineSeen, isModels|isAsking, n.Flags&(isModels|isAsking)) >= oftenSaid
 }
 

@@ -5,7 +5,6 @@ import (
 	"context"
 	"slices"
 
-	"github.com/graphiti-proxy/graphiti-proxy/graphiti/embedded/index"
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti/words"
 )
 
@@ -27,7 +26,7 @@ const (
 // question that an old message answers corrects it; and so may what was said later with a
 // word that hardly another message has. Nothing is left out for it, so that of two
 // statements that are both true both are shown.
-func (e *Store) correct(ctx context.Context, g *index.Group, hits []*hit) ([]*hit, error) {
+func (e *Store) correct(ctx context.Context, g *groupIndex, hits []*hit) ([]*hit, error) {
 	of := make(map[int64]*hit) // what a message may correct, by its place
 	var later []*hit
 	add := func(old *hit, place int64) {
@@ -94,13 +93,13 @@ func (e *Store) strongest(hits []*hit, most int) (some []*hit) {
 
 // saidBefore reports whether a person has said nearly the same before: what corrects
 // is said once.
-func saidBefore(g *index.Group, n *index.Note) bool {
+func saidBefore(g *groupIndex, n *messageNote) bool {
 	return g.Alike(n.Form(), sameForm, routineSeen, isModels, 0) > 1
 }
 
 // alsoSpeakOf returns the places of the messages of a person that were said later and
 // have most of the rare words of an old one.
-func alsoSpeakOf(g *index.Group, old *hit, said []string) (places []int64) {
+func alsoSpeakOf(g *groupIndex, old *hit, said []string) (places []int64) {
 	shared, size := make(map[int64]float64), g.Size()
 	for _, w := range said {
 		at, messages := g.Find(w, sharedByFew)
@@ -132,7 +131,7 @@ func (h *hit) shown() string {
 
 // answeredBy returns the places of later questions that a message answers, the newest
 // first.
-func (e *Store) answeredBy(ctx context.Context, g *index.Group, old *hit, said []string) ([]int64, error) {
+func (e *Store) answeredBy(ctx context.Context, g *groupIndex, old *hit, said []string) ([]int64, error) {
 	all := make([]term, 0, len(said))
 	for _, w := range said {
 		all = append(all, termOf(g, w, newestShared))
@@ -183,7 +182,7 @@ func (e *Store) answeredBy(ctx context.Context, g *index.Group, old *hit, said [
 const answersFrom = 0.15
 
 // inReturn is what a person said next after a question, where that is a short statement.
-func inReturn(g *index.Group, question int64) (place int64, ok bool) {
+func inReturn(g *groupIndex, question int64) (place int64, ok bool) {
 	for p := question + 1; p <= question+2; p++ {
 		n, there := g.Note(p)
 		if there && n.Flags&isModels == 0 {
@@ -194,7 +193,7 @@ func inReturn(g *index.Group, question int64) (place int64, ok bool) {
 }
 
 // hitAt is the hit at a place, or a new one.
-func hitAt(g *index.Group, hits []*hit, place int64) *hit {
+func hitAt(g *groupIndex, hits []*hit, place int64) *hit {
 	if n := slices.IndexFunc(hits, func(h *hit) bool { return h.place == place }); n >= 0 {
 		return hits[n]
 	}

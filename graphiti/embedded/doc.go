@@ -1,6 +1,8 @@
 // Package embedded owns the memory in a file of this process: messages, found
-// again by their words, and with an embeddings endpoint by what they mean.
+// again by their words, and with an embeddings endpoint by what they mean. It owns
+// the index that it searches in RAM: which messages of a group have a word, and a
+// note on each by which it is ranked without being read.
 //
 // It must not know Graphiti's services, requests or turns. Of our packages it
-// may import graphiti and cache/sqlite.
+// may import graphiti, graphiti/words, cache/sqlite and budget.
 package embedded

@@ -9,7 +9,6 @@ import (
 	"unicode"
 	"unicode/utf8"
 
-	"github.com/graphiti-proxy/graphiti-proxy/graphiti/embedded/index"
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti/words"
 )
 
@@ -41,7 +40,7 @@ const (
 // less where that is no proof. A word weighs the more the fewer messages of the group
 // have it. What stands beside a message helps to find it and does not count here, but
 // in a conversation between people: see besideStrength.
-func (e *Store) judge(ctx context.Context, g *index.Group, hits []*hit, terms, all []term, q *asked, near map[int64]float64) ([]*hit, error) {
+func (e *Store) judge(ctx context.Context, g *groupIndex, hits []*hit, terms, all []term, q *asked, near map[int64]float64) ([]*hit, error) {
 	hits = hits[:min(len(hits), judged)]
 	var long []*hit
 	for _, h := range hits {
@@ -132,7 +131,7 @@ const sameForm = 0.5
 
 // repeatedBy reports whether a message only repeats what is asked or wanted now, or is
 // what a model answered to that.
-func (q *asked) repeatedBy(g *index.Group, place int64, n *index.Note) bool {
+func (q *asked) repeatedBy(g *groupIndex, place int64, n *messageNote) bool {
 	if n.Flags&isModels != 0 {
 		before, ok := g.Note(place - 1)
 		return ok && before.Flags&isModels == 0 && q.repeatedBy(g, place-1, &before)

@@ -7,7 +7,6 @@ import (
 	"unicode"
 
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti"
-	"github.com/graphiti-proxy/graphiti-proxy/graphiti/embedded/index"
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti/words"
 )
 
@@ -42,8 +41,8 @@ func nods(text string) bool {
 const longestSelf = 240
 
 // noteOf is what is known of a message without its text.
-func noteOf(role graphiti.RoleType, speaker, content string, said time.Time) index.Note {
-	n := index.Note{Length: uint32(min(len(content), math.MaxUint32)), Day: dayOf(said)} //nolint:gosec // it fits
+func noteOf(role graphiti.RoleType, speaker, content string, said time.Time) messageNote {
+	n := messageNote{Length: uint32(min(len(content), math.MaxUint32)), Day: dayOf(said)} //nolint:gosec // it fits
 	if isQuestion(content) {
 		n.Flags |= isAsking
 		if statesNothing(content) {
@@ -82,14 +81,14 @@ func dayOf(t time.Time) int32 {
 func startOf(day int32) time.Time { return time.Unix(int64(day)*secondsOfDay, 0).UTC() }
 
 // indexedAs is a message as the index takes it.
-func indexedAs(place int64, role graphiti.RoleType, speaker, content string, said time.Time) index.Message {
+func indexedAs(place int64, role graphiti.RoleType, speaker, content string, said time.Time) indexedMessage {
 	n := noteOf(role, speaker, content, said)
-	return index.Message{Place: place, Speaker: speaker, Text: plain(content), Note: n, Asks: n.Flags&isAsking != 0 && n.Flags&isOnlyAsked != 0}
+	return indexedMessage{Place: place, Speaker: speaker, Text: plain(content), Note: n, Asks: n.Flags&isAsking != 0 && n.Flags&isOnlyAsked != 0}
 }
 
 // mayRepeat reports whether a message may say little but what is asked: whether
 // it does, its text tells.
-func mayRepeat(n *index.Note, asked index.Sketch) bool {
+func mayRepeat(n *messageNote, asked sketch) bool {
 	others, words := n.Others(asked)
 	return words > 2 && float64(others) < newPart*float64(words)
 }

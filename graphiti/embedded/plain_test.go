@@ -8,7 +8,6 @@ import (
 	"testing"
 
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti"
-	"github.com/graphiti-proxy/graphiti-proxy/graphiti/embedded/index"
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti/words"
 )
 
@@ -29,7 +28,7 @@ func TestWordsAreCompared(t *testing.T) {
 	for range 20_000 {
 		content := text(30, 24)
 		asked := words.Of(text(60, 24), maxAsked)
-		said, known := words.Of(content, index.Sketched), 0
+		said, known := words.Of(content, sketched), 0
 		for _, w := range said {
 			if slices.Contains(asked, w) {
 				known++
@@ -42,7 +41,7 @@ func TestWordsAreCompared(t *testing.T) {
 		if want {
 			repetitions++
 		}
-		if n := noted(content); want && !mayRepeat(&n, index.SketchOf(asked)) {
+		if n := noted(content); want && !mayRepeat(&n, sketchOf(asked)) {
 			t.Fatalf("%q repeats %q, and would not be read", content, asked)
 		}
 	}
@@ -52,8 +51,8 @@ func TestWordsAreCompared(t *testing.T) {
 }
 
 // noted is the note of a message as the index has it.
-func noted(content string) (n index.Note) {
-	groups := index.New(func(_ context.Context, _ string, _ int64, each func(index.Message)) (int64, error) {
+func noted(content string) (n messageNote) {
+	groups := newIndexes(func(_ context.Context, _ string, _ int64, each func(indexedMessage)) (int64, error) {
 		each(indexedAs(1, graphiti.RoleUser, "", content, said))
 		return 1, nil
 	}, 1<<20)

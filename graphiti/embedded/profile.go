@@ -3,8 +3,6 @@ package embedded
 import (
 	"context"
 	"slices"
-
-	"github.com/graphiti-proxy/graphiti-proxy/graphiti/embedded/index"
 )
 
 // mostOfProfile are the newest statements of a person about themselves that are found
@@ -14,7 +12,7 @@ const mostOfProfile = 8
 // profile adds to what was found for a question about who asks it what they said last of
 // themselves: "In which town do I live?" has no word of "I have moved to Graz", nor a
 // question in another language.
-func (e *Store) profile(ctx context.Context, g *index.Group, hits []*hit, q *asked, most int) ([]*hit, error) {
+func (e *Store) profile(ctx context.Context, g *groupIndex, hits []*hit, q *asked, most int) ([]*hit, error) {
 	if !q.self {
 		return hits, nil
 	}

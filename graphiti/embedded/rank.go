@@ -5,7 +5,6 @@ import (
 	"slices"
 	"sort"
 
-	"github.com/graphiti-proxy/graphiti-proxy/graphiti/embedded/index"
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti/words"
 )
 
@@ -86,7 +85,7 @@ func (t *term) weight(n *Numbers) float64 {
 // hit is a message that was found.
 type hit struct {
 	place   int64
-	note    index.Note
+	note    messageNote
 	repeats bool // it says little but what is asked
 	score   float64
 	ranked  *ranked
@@ -102,17 +101,17 @@ type hit struct {
 type asked struct {
 	text   string
 	words  []string
-	sketch index.Sketch // of the words
-	form   index.Form   // of the question
-	asks   bool         // it asks something, or is about who asks; else it wants something done
-	self   bool         // it is about who asks
-	named  []string     // speakers
-	names  []string     // those of the words that are part of a speaker's name
+	sketch sketch   // of the words
+	form   form     // of the question
+	asks   bool     // it asks something, or is about who asks; else it wants something done
+	self   bool     // it is about who asks
+	named  []string // speakers
+	names  []string // those of the words that are part of a speaker's name
 	dates  dates
 }
 
 // weigh says what hits are worth, by their notes.
-func weigh(numbers *Numbers, g *index.Group, hits []*hit, terms []term, q *asked) {
+func weigh(numbers *Numbers, g *groupIndex, hits []*hit, terms []term, q *asked) {
 	length := 0
 	for _, h := range hits {
 		length += min(int(h.note.Length), shownMax)
@@ -209,7 +208,7 @@ const newPart = 0.2
 // question, asked before.
 func repeats(content string, asked []string) bool {
 	said, others := 0, 0
-	for _, w := range words.Of(content, index.Sketched) {
+	for _, w := range words.Of(content, sketched) {
 		said++
 		if !slices.Contains(asked, w) {
 			others++

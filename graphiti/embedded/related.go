@@ -7,7 +7,6 @@ import (
 	"strings"
 	"sync"
 
-	"github.com/graphiti-proxy/graphiti-proxy/graphiti/embedded/index"
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti/words"
 )
 
@@ -56,7 +55,7 @@ type answering []scored
 
 // relatedTo looks up the words that answer for those of a question, without
 // reading more than so many messages.
-func relatedTo(g *index.Group, asked []string, most int) (all []answering) {
+func relatedTo(g *groupIndex, asked []string, most int) (all []answering) {
 	most = max(0, min(most, mostRelated))
 	table, size := related(), g.Size()
 	for _, w := range asked {

@@ -8,7 +8,6 @@ import (
 	"time"
 
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti"
-	"github.com/graphiti-proxy/graphiti-proxy/graphiti/embedded/index"
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti/words"
 )
 
@@ -47,14 +46,14 @@ func (e *Store) Search(ctx context.Context, groups []string, query string, max i
 
 // find returns the messages of a group that are worth showing, at most as many.
 // They are ranked by what the index knows of them; those are read that may be shown.
-func (e *Store) find(ctx context.Context, g *index.Group, query string, max int) ([]*hit, error) {
+func (e *Store) find(ctx context.Context, g *groupIndex, query string, max int) ([]*hit, error) {
 	if g.Number() == 0 || max <= 0 {
 		return nil, nil
 	}
 	question, _, _ := strings.Cut(query, graphiti.Earlier)
 	q := &asked{text: question, words: words.Of(query, maxAsked), asks: words.Asks(question) || words.Personal(question), self: words.Personal(question), dates: datesIn(query, time.Now())}
-	q.form = index.FormOf(question)
-	q.sketch = index.SketchOf(q.words)
+	q.form = formOf(question)
+	q.sketch = sketchOf(q.words)
 	asks := min(len(words.Of(question, maxAsked)), len(q.words))
 	all := lookUp(g, q.words, asks)
 	var near map[int64]float64
@@ -89,7 +88,7 @@ func (e *Store) find(ctx context.Context, g *index.Group, query string, max int)
 // known are the messages at these places, as far as there are any, with their
 // notes. Those are read whose notes do not tell enough: they are near in meaning
 // and not in the index, or may repeat the question.
-func (e *Store) known(ctx context.Context, g *index.Group, places []ranked, near map[int64]float64, q *asked) ([]*hit, error) {
+func (e *Store) known(ctx context.Context, g *groupIndex, places []ranked, near map[int64]float64, q *asked) ([]*hit, error) {
 	all, hits := make([]hit, len(places)), make([]*hit, 0, len(places))
 	var unclear []*hit
 	for i := range places {
@@ -125,7 +124,7 @@ const fewOfWord = 1
 // lookUp returns every word of a query, those too that the group does not have, of which
 // the first so many are asked now. Where hardly a message has a word, those like it
 // stand for it too. Of those that are common the newest messages count.
-func lookUp(g *index.Group, words []string, asks int) []term {
+func lookUp(g *groupIndex, words []string, asks int) []term {
 	all := make([]term, 0, len(words)+4)
 	for i, w := range words {
 		t := termOf(g, w, common)
@@ -141,13 +140,13 @@ func lookUp(g *index.Group, words []string, asks int) []term {
 	return all
 }
 
-func termOf(g *index.Group, w string, most int) term {
+func termOf(g *groupIndex, w string, most int) term {
 	places, messages := g.Find(w, most)
 	return term{word: w, places: places, messages: messages, light: words.IsLight(w), idf: idf(messages, g.Size())}
 }
 
 // like returns the words that are like a term's, as one term.
-func (t *term) like(g *index.Group) term {
+func (t *term) like(g *groupIndex) term {
 	out := term{word: t.word, light: t.light, earlier: t.earlier, kin: true}
 	for _, k := range g.Kin(t.word) {
 		places, messages := g.Find(k, common)
@@ -191,7 +190,7 @@ func (e *Store) Warm(ctx context.Context) error {
 }
 
 // indexed reads what the index is built from.
-func (e *Store) indexed(ctx context.Context, group string, behind int64, each func(index.Message)) (int64, error) {
+func (e *Store) indexed(ctx context.Context, group string, behind int64, each func(indexedMessage)) (int64, error) {
 	g, ok, err := e.group(ctx, group)
 	if err != nil || !ok {
 		return 0, err

@@ -14,7 +14,6 @@ import (
 
 	"github.com/graphiti-proxy/graphiti-proxy/cache/sqlite"
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti"
-	"github.com/graphiti-proxy/graphiti-proxy/graphiti/embedded/index"
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti/embedded/takeover"
 )
 
@@ -25,7 +24,7 @@ var schemas embed.FS
 // its words. It needs no other process and no model.
 type Store struct {
 	db      *sqlite.DB
-	index   *index.Groups
+	index   *indexes
 	numbers Numbers
 	mean    *vectors // nil: messages are found by their words alone
 	old     *takeover.Takeover
@@ -42,7 +41,7 @@ func Open(path string) (*Store, error) {
 		return nil, fmt.Errorf("open memory: %w", err)
 	}
 	e := &Store{db: db, numbers: Fitted}
-	e.index = index.New(e.indexed, indexBytes)
+	e.index = newIndexes(e.indexed, indexBytes)
 	err = e.upgrade()
 	if err == nil {
 		e.old, err = takeover.Begin(db)
@@ -167,7 +166,7 @@ func (e *Store) put(ctx context.Context, write func(context.Context, func(*sqlit
 		if err != nil {
 			return err
 		}
-		var added []index.Message
+		var added []indexedMessage
 		for i := range messages {
 			m := &messages[i]
 			id, err := to.insert(tx, m, m.Timestamp.UnixMilli(), time.Now().UnixMilli())

@@ -115,6 +115,16 @@ func eachPlain(text string, room []byte, f func(w []byte)) {
 // who says it speaks of themselves, or asks about themselves.
 func Personal(text string) bool { return hasPart(text, ofSelf, 1<<30) }
 
+// maxAsked is how much of a question AsksOfSelf looks at, in bytes.
+const maxAsked = 2048
+
+// AsksOfSelf reports whether a question is about the one who asks it: then what is
+// known of the person matters beside what is known of the project.
+func AsksOfSelf(text []byte) bool {
+	asked := string(text[:min(len(text), maxAsked)])
+	return Personal(asked) && Asks(asked)
+}
+
 // Asks reports whether a text asks something: it has a question mark, or begins with a
 // word that asks. In a language that uses neither, such as Thai, any place counts.
 func Asks(text string) bool {

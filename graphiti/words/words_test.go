@@ -140,3 +140,29 @@ func BenchmarkOf(b *testing.B) {
 		Of(text, 200)
 	}
 }
+
+func TestAsksOfSelf(t *testing.T) {
+	for text, want := range map[string]bool{
+		"What is my favourite editor?":      true,
+		"What do I prefer, tabs or spaces?": true,
+		"How did I say I like my coffee":    true,
+		"Fix my code.":                      false,
+		"Why does the test fail?":           false,
+		"Почему моя кошка не ест?":          true,
+		"我的猫叫什么名字？":                         true,
+		"Where is the parser?":              false,
+		"The mind is a terrible thing":      false,
+		"Wie heißt meine Katze?":            true,
+		"Comment s'appelle mon chat ?":      true,
+		"Où habite Paul ?":                  false,
+		"¿Cómo se llama mi gato?":           true,
+		"Come si chiama il mio gatto?":      true,
+		"Qual é o nome do meu gato?":        true,
+		"Hoe heet mijn kat?":                true,
+		"who am i?":                         true,
+	} {
+		if got := AsksOfSelf([]byte(text)); got != want {
+			t.Errorf("%q: %v", text, got)
+		}
+	}
+}

@@ -13,7 +13,7 @@ import (
 	"time"
 
 	"github.com/graphiti-proxy/graphiti-proxy/capture"
-	"github.com/graphiti-proxy/graphiti-proxy/health"
+	"github.com/graphiti-proxy/graphiti-proxy/internal/health"
 )
 
 func start(t *testing.T, token string, st health.Status) string {

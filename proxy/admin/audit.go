@@ -5,7 +5,7 @@ import (
 	"net/http"
 	"strings"
 
-	"github.com/graphiti-proxy/graphiti-proxy/service"
+	"github.com/graphiti-proxy/graphiti-proxy/internal/service"
 )
 
 // audit tells who looked at, or changed, what is remembered: what was done, of

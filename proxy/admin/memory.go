@@ -11,7 +11,7 @@ import (
 	"net/http"
 	"slices"
 
-	"github.com/graphiti-proxy/graphiti-proxy/service"
+	"github.com/graphiti-proxy/graphiti-proxy/internal/service"
 )
 
 // ShowRequest is the body of POST /api/v1/memory/show.

@@ -13,7 +13,7 @@ import (
 	"strconv"
 
 	"github.com/graphiti-proxy/graphiti-proxy/capture/ledger"
-	"github.com/graphiti-proxy/graphiti-proxy/service"
+	"github.com/graphiti-proxy/graphiti-proxy/internal/service"
 )
 
 // defaultLimit is how many turns are listed where nobody says.

@@ -9,8 +9,7 @@ import (
 	"github.com/tidwall/gjson"
 	"github.com/valyala/fasthttp"
 
-	"github.com/graphiti-proxy/graphiti-proxy/dialect"
-	"github.com/graphiti-proxy/graphiti-proxy/dialect/client"
+	"github.com/graphiti-proxy/graphiti-proxy/internal/dialect"
 )
 
 // Claims is what one request says of itself.
@@ -29,7 +28,7 @@ type Claims struct {
 	headersOnly bool        // a person is named by a header or not at all
 	unclear     [kinds]bool // what was to count stands twice, with different values
 
-	program client.Program
+	program dialect.Program
 	at      Place // where the client works
 	located bool  // it was looked up
 }
@@ -68,9 +67,9 @@ func (cl *Claims) collect() {
 	}
 	switch {
 	case codex:
-		cl.program = client.Program{Name: client.Codex, Places: true}
+		cl.program = dialect.Program{Name: dialect.Codex, Places: true}
 	case cl.conv == nil:
-		cl.program = client.ProgramOf(agent, nil)
+		cl.program = dialect.ProgramOf(agent, nil)
 	default:
 		cl.program = cl.conv.Program(agent)
 	}
@@ -87,10 +86,10 @@ func (cl *Claims) verify(secret string) {
 }
 
 // Program is the client that the request is from.
-func (cl *Claims) Program() client.Program { return cl.program }
+func (cl *Claims) Program() dialect.Program { return cl.program }
 
 // Codex reports whether the client is OpenAI's Codex.
-func (cl *Claims) Codex() bool { return cl.program.Name == client.Codex }
+func (cl *Claims) Codex() bool { return cl.program.Name == dialect.Codex }
 
 // applies reports whether a source counts for the client.
 func (cl *Claims) applies(s *Source) bool {

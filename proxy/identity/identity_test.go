@@ -13,10 +13,9 @@ import (
 
 	"github.com/valyala/fasthttp"
 
-	"github.com/graphiti-proxy/graphiti-proxy/dialect"
-	"github.com/graphiti-proxy/graphiti-proxy/dialect/chat"
-	"github.com/graphiti-proxy/graphiti-proxy/dialect/client"
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti"
+	"github.com/graphiti-proxy/graphiti-proxy/internal/dialect"
+	"github.com/graphiti-proxy/graphiti-proxy/internal/dialect/chat"
 )
 
 // TestSeveralCredentials: an empty one is none, and those that differ count
@@ -192,7 +191,7 @@ func TestHeadersThatContradictThemselves(t *testing.T) {
 func agentOf(header string) string {
 	for _, s := range sessionSources {
 		if s.header == header && s.of != nil {
-			return map[string]string{client.Codex: "codex_cli_rs/0.98", "opencode": "opencode/1.18", "Mistral Vibe": "Mistral-Vibe/3.0"}[s.of[0]]
+			return map[string]string{dialect.Codex: "codex_cli_rs/0.98", "opencode": "opencode/1.18", "Mistral Vibe": "Mistral-Vibe/3.0"}[s.of[0]]
 		}
 	}
 	return "codex_cli_rs/0.98"

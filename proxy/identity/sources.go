@@ -6,9 +6,8 @@ import (
 
 	"github.com/tidwall/gjson"
 
-	"github.com/graphiti-proxy/graphiti-proxy/dialect"
-	"github.com/graphiti-proxy/graphiti-proxy/dialect/client"
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti"
+	"github.com/graphiti-proxy/graphiti-proxy/internal/dialect"
 )
 
 // Source is one place where a request may say who it is from. Sources are
@@ -43,7 +42,7 @@ const openWebUIChat = "X-Openwebui-Chat-Id"
 // openWebUIUser is the header in which Open WebUI signs who speaks.
 const openWebUIUser = "X-Openwebui-User-Jwt"
 
-var codex = []string{client.Codex}
+var codex = []string{dialect.Codex}
 
 // sessionSources say which conversation a request belongs to. Request ids,
 // window ids and people are not conversations.

@@ -15,16 +15,15 @@ import (
 	"golang.org/x/tools/txtar"
 	"pgregory.net/rapid"
 
-	"github.com/graphiti-proxy/graphiti-proxy/dialect"
-	"github.com/graphiti-proxy/graphiti-proxy/dialect/client"
-	"github.com/graphiti-proxy/graphiti-proxy/dialect/registry"
+	"github.com/graphiti-proxy/graphiti-proxy/internal/dialect"
+	"github.com/graphiti-proxy/graphiti-proxy/internal/dialect/registry"
 )
 
 // recorded are the bodies of requests in the dialects' fixtures, and of those
 // that clients make for themselves.
 func recorded(t testing.TB) (bodies [][]byte) {
 	t.Helper()
-	files, err := filepath.Glob("../../dialect/*/testdata/*.txtar")
+	files, err := filepath.Glob("../../internal/dialect/*/testdata/*.txtar")
 	if err != nil || len(files) == 0 {
 		t.Fatal("there are no fixtures", err)
 	}
@@ -40,7 +39,7 @@ func recorded(t testing.TB) (bodies [][]byte) {
 			}
 		}
 	}
-	raw, err := os.ReadFile("../../dialect/client/testdata/chores.json")
+	raw, err := os.ReadFile("../../internal/dialect/testdata/chores.json")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -114,7 +113,7 @@ func said(c *dialect.Conversation, understood bool) string {
 		fmt.Fprintf(&b, "%d person %v system %v results %v at %d form %q insertable %v chain %x: %q, answered %q\n",
 			m.Role, m.Person, m.System, m.Results, m.At, m.Form, c.Insertable(i), chain[i], c.Text(i), c.AnswerTo(i))
 	}
-	fmt.Fprintf(&b, "as Codex %+v %x\n", c.Place(client.Codex), hasher.Chain(c, dialect.Root("other", "person"), nil))
+	fmt.Fprintf(&b, "as Codex %+v %x\n", c.Place(dialect.Codex), hasher.Chain(c, dialect.Root("other", "person"), nil))
 	return b.String()
 }
 

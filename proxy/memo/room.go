@@ -3,7 +3,7 @@ package memo
 import (
 	"sync"
 
-	"github.com/graphiti-proxy/graphiti-proxy/dialect"
+	"github.com/graphiti-proxy/graphiti-proxy/internal/dialect"
 )
 
 const (

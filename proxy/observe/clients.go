@@ -7,9 +7,8 @@ import (
 	"slices"
 	"sync"
 
-	"github.com/graphiti-proxy/graphiti-proxy/dialect"
-	"github.com/graphiti-proxy/graphiti-proxy/dialect/client"
 	"github.com/graphiti-proxy/graphiti-proxy/inject"
+	"github.com/graphiti-proxy/graphiti-proxy/internal/dialect"
 )
 
 // sign is what may say that a client has changed what it writes into requests, and
@@ -61,8 +60,8 @@ func (c *clients) of(name, version []byte) *Client {
 		return one
 	}
 	if c.n == maxSeen {
-		name, version = []byte(client.Other), nil
-		if one := c.seen[client.Other][""]; one != nil {
+		name, version = []byte(dialect.Other), nil
+		if one := c.seen[dialect.Other][""]; one != nil {
 			return one
 		}
 	}
@@ -79,13 +78,13 @@ func (c *clients) of(name, version []byte) *Client {
 
 // called is how a client is shown. What it calls itself counts where it is not
 // known, and the version is its own where that is not a library's.
-func called(p client.Program, agent []byte) (name, version []byte) {
+func called(p dialect.Program, agent []byte) (name, version []byte) {
 	product, rest, _ := bytes.Cut(agent, []byte{'/'})
 	version, _, _ = bytes.Cut(rest, []byte{' '})
-	if client.Named(string(product)) != p.Name || !plain(version) {
+	if dialect.Named(string(product)) != p.Name || !plain(version) {
 		version = nil
 	}
-	if name = []byte(p.Name); p.Name == client.Other && len(product) > 0 && plain(product) {
+	if name = []byte(p.Name); p.Name == dialect.Other && len(product) > 0 && plain(product) {
 		name = product
 	}
 	return name, version
@@ -99,7 +98,7 @@ func plain(word []byte) bool {
 }
 
 // Asked notes what a request of a conversation says of its client's rules.
-func (o *Observer) Asked(p client.Program, agent []byte, kind dialect.Kind, reason inject.Reason) {
+func (o *Observer) Asked(p dialect.Program, agent []byte, kind dialect.Kind, reason inject.Reason) {
 	name, version := called(p, agent)
 	o.clients.mu.Lock()
 	defer o.clients.mu.Unlock()
@@ -126,10 +125,10 @@ const noPlaceRemedy = "name the project in a header X-Graphiti-Workspace, and re
 // a client wraps them in one that no rule knows. kind is that of a curated text,
 // which is no person's; product is what the client calls itself.
 func (o *Observer) Kept(kind, product, words string) {
-	if kind != "" || !client.UnknownTag(words) {
+	if kind != "" || !dialect.UnknownTag(words) {
 		return
 	}
-	name := client.Named(product)
+	name := dialect.Named(product)
 	o.signs.add(signKey{name, signTag})
 	o.clients.mu.Lock()
 	defer o.clients.mu.Unlock()

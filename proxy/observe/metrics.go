@@ -9,11 +9,10 @@ import (
 	"go.opentelemetry.io/otel/attribute"
 	"go.opentelemetry.io/otel/metric"
 
-	"github.com/graphiti-proxy/graphiti-proxy/dialect"
-	"github.com/graphiti-proxy/graphiti-proxy/dialect/client"
-	"github.com/graphiti-proxy/graphiti-proxy/dialect/registry"
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti"
 	"github.com/graphiti-proxy/graphiti-proxy/inject"
+	"github.com/graphiti-proxy/graphiti-proxy/internal/dialect"
+	"github.com/graphiti-proxy/graphiti-proxy/internal/dialect/registry"
 )
 
 // instruments are made once, with their attributes.
@@ -95,7 +94,7 @@ func newInstruments(m metric.Meter) (*instruments, error) {
 	if err := errors.Join(errs...); err != nil {
 		return nil, fmt.Errorf("make metrics: %w", err)
 	}
-	for _, name := range client.Names() {
+	for _, name := range dialect.Names() {
 		for _, s := range signs {
 			in.signs.expect(signKey{name, s}, true)
 		}

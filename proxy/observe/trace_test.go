@@ -8,8 +8,8 @@ import (
 	"github.com/valyala/fasthttp"
 	"go.opentelemetry.io/otel/metric/noop"
 
-	"github.com/graphiti-proxy/graphiti-proxy/dialect"
 	"github.com/graphiti-proxy/graphiti-proxy/inject"
+	"github.com/graphiti-proxy/graphiti-proxy/internal/dialect"
 )
 
 // TestWhereNobodyTracesATraceTakesNothing: no allocation in all that a request

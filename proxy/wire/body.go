@@ -5,8 +5,7 @@ import (
 	"io"
 	"sync"
 
-	"github.com/graphiti-proxy/graphiti-proxy/budget"
-	"github.com/graphiti-proxy/graphiti-proxy/proxy/wire/sock"
+	"github.com/graphiti-proxy/graphiti-proxy/internal/budget"
 )
 
 const (
@@ -94,7 +93,7 @@ func (x *Exchange) readBody(r Reading) (busy bool, err error) {
 			}
 			return false, nil
 		case err == nil:
-		case sock.IsTimeout(err):
+		case IsTimeout(err):
 			return false, ErrBodyLate
 		default:
 			return false, errBody

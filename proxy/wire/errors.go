@@ -4,12 +4,7 @@ import (
 	"errors"
 
 	"github.com/valyala/fasthttp"
-
-	"github.com/graphiti-proxy/graphiti-proxy/proxy/wire/stream"
 )
-
-// ErrGone says that the client left: there is nobody to answer.
-var ErrGone = stream.ErrGone
 
 // ClientError is a request that cannot be forwarded, and why.
 type ClientError struct {

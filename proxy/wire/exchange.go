@@ -6,9 +6,6 @@ import (
 	"sync"
 
 	"github.com/valyala/fasthttp"
-
-	"github.com/graphiti-proxy/graphiti-proxy/proxy/wire/listen"
-	"github.com/graphiti-proxy/graphiti-proxy/proxy/wire/stream"
 )
 
 // Exchange is one request and its answer, as bytes:
@@ -19,7 +16,7 @@ import (
 type Exchange struct {
 	w        *Wire
 	ctx      *fasthttp.RequestCtx
-	client   *listen.Conn
+	client   *ClientConn
 	timeouts Timeouts
 
 	connection []byte // the client's Connection field
@@ -45,7 +42,7 @@ type Exchange struct {
 // keptList bounds the pieces of a body whose list an exchange keeps.
 const keptList = 128
 
-var exchanges = sync.Pool{New: func() any { return &Exchange{in: make([]byte, stream.FirstRead)} }}
+var exchanges = sync.Pool{New: func() any { return &Exchange{in: make([]byte, FirstRead)} }}
 
 // Begin starts the exchange of a request whose head has been read.
 func (w *Wire) Begin(ctx *fasthttp.RequestCtx, t Timeouts) *Exchange {
@@ -54,7 +51,7 @@ func (w *Wire) Begin(ctx *fasthttp.RequestCtx, t Timeouts) *Exchange {
 	if x.link == nil {
 		x.link = new(link)
 	}
-	x.client, _ = ctx.Conn().(*listen.Conn)
+	x.client, _ = ctx.Conn().(*ClientConn)
 	x.connection, x.trailers = connectionOf(ctx.Request.Header.RawHeaders()), x.trailers[:0]
 	return x
 }
@@ -66,12 +63,12 @@ func (x *Exchange) End() {
 		x.gone, x.up = false, nil
 	}
 	x.FreeBody()
-	if len(x.in) == stream.MaxRead {
+	if len(x.in) == MaxRead {
 		in := x.in
-		stream.Wide.Put(&in)
+		wideBuffers.Put(&in)
 	}
-	if len(x.in) != stream.FirstRead {
-		x.in = make([]byte, stream.FirstRead)
+	if len(x.in) != FirstRead {
+		x.in = make([]byte, FirstRead)
 	}
 	if cap(x.out) > smallBody {
 		x.out = nil

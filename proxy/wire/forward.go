@@ -7,8 +7,6 @@ import (
 	"time"
 
 	"github.com/valyala/fasthttp"
-
-	"github.com/graphiti-proxy/graphiti-proxy/proxy/wire/sock"
 )
 
 // Answer is an answer whose head has been read. The exchange is attached to
@@ -31,7 +29,7 @@ func (x *Exchange) Forward(up *Upstream, o Outgoing) (Answer, error) {
 	}
 	for {
 		conn, reused, err := up.take(x.w.base)
-		if sock.NoDescriptors(err) {
+		if NoDescriptors(err) {
 			x.w.o.MakeRoom()
 			conn, reused, err = up.take(x.w.base)
 		}
@@ -53,7 +51,7 @@ func (x *Exchange) Forward(up *Upstream, o Outgoing) (Answer, error) {
 		if !x.detach() {
 			return Answer{}, x.fault(ErrGone)
 		}
-		if !reused || !x.repeatable() || a.n > 0 || sock.IsTimeout(err) {
+		if !reused || !x.repeatable() || a.n > 0 || IsTimeout(err) {
 			return Answer{}, x.fault(err)
 		}
 	}

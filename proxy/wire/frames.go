@@ -7,7 +7,7 @@ import (
 
 	"github.com/gobwas/ws"
 
-	"github.com/graphiti-proxy/graphiti-proxy/budget"
+	"github.com/graphiti-proxy/graphiti-proxy/internal/budget"
 )
 
 // frames gathers the message of a WebSocket that is read. What it allocates

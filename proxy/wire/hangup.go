@@ -3,8 +3,6 @@ package wire
 import (
 	"sync"
 	"time"
-
-	"github.com/graphiti-proxy/graphiti-proxy/proxy/wire/sock"
 )
 
 // hangupInterval is how often the clients of requests in flight are looked
@@ -24,13 +22,13 @@ type hangups struct {
 	mu    sync.Mutex // guards what follows; held while the sockets are asked
 	idle  bool       // nobody looks, for there is nothing to look at
 	links []*link
-	socks []sock.Socket // of their clients
+	socks []Socket // of their clients
 	gone  []bool
 }
 
 // watch registers a link until forget. Its client's connection must stay open
 // in between, or the descriptor could belong to another.
-func (h *hangups) watch(l *link, client sock.Socket) {
+func (h *hangups) watch(l *link, client Socket) {
 	if !client.Known() {
 		return
 	}
@@ -77,7 +75,7 @@ func (h *hangups) look() bool {
 	}
 	gone := h.gone[:len(h.socks)]
 	clear(gone)
-	sock.Left(h.socks, gone)
+	markLeft(h.socks, gone)
 	for i, g := range gone {
 		if g {
 			h.links[i].abandon()

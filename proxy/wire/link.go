@@ -2,9 +2,6 @@ package wire
 
 import (
 	"sync"
-
-	"github.com/graphiti-proxy/graphiti-proxy/proxy/wire/sock"
-	"github.com/graphiti-proxy/graphiti-proxy/proxy/wire/stream"
 )
 
 // link is what ends of an exchange when its client leaves. It is safe for
@@ -12,10 +9,10 @@ import (
 type link struct {
 	watched int // position in hangups, plus one; guarded by hangups.mu
 
-	mu     sync.Mutex     // guards what follows
-	gone   bool           // the client left, or the server stops
-	up     *Conn          // closed when the client leaves
-	stream *stream.Stream // cut instead, where it has gone on without its exchange
+	mu     sync.Mutex // guards what follows
+	gone   bool       // the client left, or the server stops
+	up     *Conn      // closed when the client leaves
+	stream *Stream    // cut instead, where it has gone on without its exchange
 }
 
 // Gone reports whether the client has left, or the server stops.
@@ -34,7 +31,7 @@ func (l *link) abandon() {
 	case l.stream != nil:
 		l.stream.Cut()
 	case l.up != nil:
-		_ = sock.Raw(l.up.Conn).Close() // without a word, which could take time
+		_ = rawConn(l.up.Conn).Close() // without a word, which could take time
 	}
 }
 

@@ -6,10 +6,6 @@ import (
 	"strconv"
 	"sync/atomic"
 	"time"
-
-	"github.com/graphiti-proxy/graphiti-proxy/proxy/contain"
-	"github.com/graphiti-proxy/graphiti-proxy/proxy/wire/sock"
-	"github.com/graphiti-proxy/graphiti-proxy/proxy/wire/stream"
 )
 
 // pump streams the rest of a request's body to the upstream, while the answer is
@@ -34,13 +30,13 @@ func startPump(x *Exchange, up *Conn) *pump {
 func (p *pump) run(x *Exchange, up *Conn, pending []byte) {
 	var framed []byte // a piece of a body in chunks
 	defer close(p.done)
-	defer contain.Catch(x.w.o.Log, "body of a request", func() {
+	defer CatchPanic(x.w.o.Log, "body of a request", func() {
 		p.whole = false
 		x.abandon()
 	})
 	left := x.ctx.Request.Header.ContentLength() - len(x.body) // negative for chunks
-	rest, pooled := x.rest, stream.Wide.Get().(*[]byte)        //nolint:forcetypeassert // the pool's only type
-	defer stream.Wide.Put(pooled)
+	rest, pooled := x.rest, wideBuffers.Get().(*[]byte)        //nolint:forcetypeassert // the pool's only type
+	defer wideBuffers.Put(pooled)
 	for {
 		if len(pending) > 0 {
 			// Stopped is asked behind the deadline, and join sets it before its own.
@@ -73,7 +69,7 @@ func (p *pump) run(x *Exchange, up *Conn, pending []byte) {
 			}
 		case err != nil:
 			if !x.client.Stopped() {
-				p.late = sock.IsTimeout(err)
+				p.late = IsTimeout(err)
 				x.abandon() // the client left or fell silent in the middle
 			}
 			return

@@ -5,13 +5,7 @@ import (
 	"errors"
 	"strconv"
 	"time"
-
-	"github.com/graphiti-proxy/graphiti-proxy/proxy/wire/sock"
-	"github.com/graphiti-proxy/graphiti-proxy/proxy/wire/stream"
 )
-
-// Tee gets a copy of an answer's body. It must not block, nor keep the bytes.
-type Tee = stream.Tee
 
 // Relayed is what came of relaying an answer.
 type Relayed struct {
@@ -40,7 +34,7 @@ func (x *Exchange) Relay(a Answer, head Rewrite, tee Tee) Relayed {
 
 // relay is an answer on its way, after its exchange.
 type relay struct {
-	stream.Stream
+	Stream
 	*link
 	w       *Wire
 	up      *Conn
@@ -52,7 +46,7 @@ type relay struct {
 // says that this is all of it.
 func (x *Exchange) begin(r *relay, a *Answer, head Rewrite, tee Tee) (whole bool, err error) {
 	body := x.bodyOf(&a.AnswerHead)
-	r.Stream = stream.Stream{Up: a.up.Conn, Client: x.client, Body: body, Tee: tee, Idle: x.timeouts.Idle}
+	r.Stream = Stream{Up: a.up.Conn, Client: x.client, Body: body, Tee: tee, Idle: x.timeouts.Idle}
 	r.link, r.w, r.up, r.keep = x.link, x.w, a.up, a.keep
 	r.closing = x.w.draining.Load() || !body.Ends() || x.lastOfClient()
 	if x.pump != nil && !x.pump.wasRead() {
@@ -65,16 +59,16 @@ func (x *Exchange) begin(r *relay, a *Answer, head Rewrite, tee Tee) (whole bool
 }
 
 // bodyOf is how the body of an answer comes to its end.
-func (x *Exchange) bodyOf(h *AnswerHead) stream.Body {
+func (x *Exchange) bodyOf(h *AnswerHead) bodyEnd {
 	switch {
 	case h.bodiless(x.ctx.IsHead()):
-		return stream.Length(0)
+		return ofLength(0)
 	case h.chunked:
-		return stream.Chunks(!x.ctx.Request.Header.IsHTTP11())
+		return inChunks(!x.ctx.Request.Header.IsHTTP11())
 	case h.length >= 0:
-		return stream.Length(h.length)
+		return ofLength(h.length)
 	}
-	return stream.Open()
+	return untilClose()
 }
 
 // end ends the upstream's part, and reports whether the client's connection may
@@ -86,7 +80,7 @@ func (r *relay) end(whole bool, err error, sent func() bool) (_ Relayed, open bo
 	}
 	there := r.detach()
 	if r.Up != r.up.Conn {
-		r.up.Conn, r.up.sock = r.Up, sock.Of(r.Up)
+		r.up.Conn, r.up.sock = r.Up, socketOf(r.Up)
 	}
 	if err != nil && !there { // closed by us, because the client left
 		err = ErrGone
@@ -96,7 +90,7 @@ func (r *relay) end(whole bool, err error, sent func() bool) (_ Relayed, open bo
 	} else {
 		r.up.Close()
 	}
-	if !whole && r.Body.Cut() || errors.Is(err, stream.ErrBug) {
+	if !whole && r.Body.Cut() || errors.Is(err, ErrBug) {
 		// Nothing but a reset tells such a client that the answer is cut.
 		r.Client.Reset()
 	}

@@ -1,123 +1,105 @@
 package wire
 
 import (
-	"context"
+	"errors"
+	"io"
+	"net"
 	"sync"
-
-	"github.com/graphiti-proxy/graphiti-proxy/proxy/contain"
-	"github.com/graphiti-proxy/graphiti-proxy/proxy/wire/stream"
+	"time"
 )
 
-// Stream is Relay for a stream of events: it goes on when the request's handler
-// has returned, and holds nothing of the exchange then. ended is called when it
-// has ended, once, in whatever goroutine.
-func (x *Exchange) Stream(a Answer, head Rewrite, tee Tee, ended func(Relayed)) {
-	if x.pump != nil {
-		ended(x.Relay(a, head, tee)) // the request is still being sent
+const (
+	// FirstRead is what is asked of a connection at once; the buffer grows
+	// for answers that fill it and stays small for streams of small chunks.
+	FirstRead = 4 << 10
+	MaxRead   = 64 << 10
+)
+
+// wideBuffers holds buffers of MaxRead for answers that fill the first one.
+var wideBuffers = sync.Pool{New: func() any { b := make([]byte, MaxRead); return &b }}
+
+// ErrGone says that the client left: there is nobody to answer.
+var ErrGone = errors.New("client left")
+
+// ErrBug says that a bug has shown: nobody can say what was answered.
+var ErrBug = errors.New("a bug ended the stream")
+
+// Tee gets a copy of an answer's body. It must not block, nor keep the bytes.
+type Tee interface {
+	Write(p []byte)
+	Close(whole bool) // is called at least once; the first call counts
+}
+
+// Stream is the body of an answer on its way from an upstream to a client. It
+// has one owner at a time; only Cut may be called by others.
+type Stream struct {
+	Up     net.Conn // another one, of the same socket, after a loop
+	Client *ClientConn
+	Body   bodyEnd
+	Tee    Tee           // nil: nobody wants a copy
+	Idle   time.Duration // longest silence of the upstream
+	First  time.Time     // when the first of the body was with the client; zero: none was
+
+	Lost bool // Up is closed, though the body came to its end
+
+	on *onLoop // nil: a goroutine relays it
+}
+
+// Begin sends a head, and the bytes of the body that came with it.
+func (s *Stream) Begin(head, came []byte) error {
+	out, err := s.Body.Take(came, s.Tee)
+	if s.Client.Send(append(head, out...)) != nil {
+		return ErrGone
+	}
+	s.sent(len(out))
+	return err
+}
+
+func (s *Stream) sent(n int) {
+	if n > 0 && s.First.IsZero() {
+		s.First = time.Now()
+	}
+}
+
+// Relay relays the rest of the body in the goroutine that calls it. It reports
+// whether the whole body went through. ErrGone says that the client did not take
+// it. in is what it reads into, which it may replace by a wider one.
+func (s *Stream) Relay(in *[]byte) (whole bool, err error) {
+	var deadline time.Time
+	for err == nil && !s.Body.Done() {
+		if by, renewed := Extend(deadline, s.Idle); renewed {
+			deadline = by
+			if err := s.Up.SetReadDeadline(by); err != nil {
+				return false, err
+			}
+		}
+		n, readErr := s.Up.Read(*in)
+		if n > 0 {
+			var out []byte
+			out, err = s.Body.Take((*in)[:n], s.Tee)
+			if s.Client.Send(out) != nil {
+				return false, ErrGone
+			}
+			s.sent(len(out))
+			if n == len(*in) && n < MaxRead {
+				*in = *wideBuffers.Get().(*[]byte) //nolint:forcetypeassert // the pool's only type
+			}
+		}
+		if readErr != nil && !s.Body.Done() {
+			if errors.Is(readErr, io.EOF) && !s.Body.Ends() {
+				return true, nil
+			}
+			return false, readErr
+		}
+	}
+	return err == nil, err
+}
+
+// Cut ends the stream from outside. Who relays it finds out.
+func (s *Stream) Cut() {
+	if s.on != nil {
+		s.on.cut(s)
 		return
 	}
-	r, began := new(relay), false
-	defer func() {
-		if began {
-			return
-		}
-		if tee != nil {
-			tee.Close(false)
-		}
-		ended(Relayed{Err: stream.ErrBug})
-	}()
-	whole, err := x.begin(r, &a, head, tee)
-	if began = true; whole || err != nil {
-		relayed, open := r.end(whole, err, wasSent)
-		if !open {
-			x.ctx.SetConnectionClose()
-		}
-		ended(relayed)
-		return
-	}
-	x.w.streams.add()
-	x.client.Take(x.ctx, func() { r.goOn(ended) })
-	x.link = nil // it is the stream's now
-}
-
-// wasSent: only a request that was sent to its end has a stream.
-func wasSent() bool { return true }
-
-// goOn relays the rest, when the server has let go of the client's connection.
-func (r *relay) goOn(ended func(Relayed)) {
-	end := func(whole bool, err error) {
-		if r.giveBack(whole, err, ended) {
-			r.w.o.Serve(r.Client)
-		}
-	}
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	if r.gone {
-		// Ends with what there is to do about the end.
-		go end(false, ErrGone)
-		return
-	}
-	r.stream = &r.Stream
-	r.w.loops.Relay(r.stream, end)
-}
-
-// giveBack ends the stream, and reports whether the client's connection may have
-// another request; else it is closed.
-func (r *relay) giveBack(whole bool, err error, ended func(Relayed)) (open bool) {
-	defer r.w.streams.remove()
-	defer func() {
-		if !open {
-			_ = r.Client.Close()
-		}
-	}()
-	defer contain.Catch(r.w.o.Log, "end of a stream", func() { open = false })
-	r.w.hangups.forget(r.link)
-	relayed, open := r.end(whole, err, wasSent)
-	ended(relayed)
-	if r.Client.Rest(); r.w.draining.Load() {
-		return false
-	}
-	return open
-}
-
-// streams counts those that go on without a handler.
-type streams struct {
-	mu   sync.Mutex // guards what follows
-	n    int
-	none chan struct{} // closed when there are none; nil: nobody waits
-}
-
-func (s *streams) add() {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.n++
-}
-
-func (s *streams) remove() {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.n--; s.n == 0 && s.none != nil {
-		close(s.none)
-		s.none = nil
-	}
-}
-
-// wait waits until there are none, or ctx ends.
-func (s *streams) wait(ctx context.Context) error {
-	s.mu.Lock()
-	if s.n == 0 {
-		s.mu.Unlock()
-		return nil
-	}
-	if s.none == nil {
-		s.none = make(chan struct{})
-	}
-	none := s.none
-	s.mu.Unlock()
-	select {
-	case <-none:
-		return nil
-	case <-ctx.Done():
-		return ctx.Err()
-	}
+	_ = rawConn(s.Up).Close() // without a word, which could take time
 }

@@ -8,10 +8,6 @@ import (
 	"time"
 
 	"github.com/valyala/fasthttp"
-
-	"github.com/graphiti-proxy/graphiti-proxy/proxy/contain"
-	"github.com/graphiti-proxy/graphiti-proxy/proxy/wire/listen"
-	"github.com/graphiti-proxy/graphiti-proxy/proxy/wire/sock"
 )
 
 // Linger is how long one direction of a tunnel may go on after the other has
@@ -90,7 +86,7 @@ func (x *Exchange) endRequest() error {
 
 // pipe copies both ways until both have ended, the second one within Linger. A
 // bug in one ends both.
-func (w *Wire) pipe(up *Conn, client *listen.Conn, down, upwards func()) {
+func (w *Wire) pipe(up *Conn, client *ClientConn, down, upwards func()) {
 	end := func() {
 		up.Close()
 		_ = client.Close()
@@ -100,13 +96,13 @@ func (w *Wire) pipe(up *Conn, client *listen.Conn, down, upwards func()) {
 	// Ends with the upstream's side, which the client's end bounds below.
 	go func() {
 		defer wg.Done()
-		defer contain.Catch(w.o.Log, "tunnel to a client", end)
+		defer CatchPanic(w.o.Log, "tunnel to a client", end)
 		down()
 		closeWrite(client.Conn)
 		_ = client.SetReadDeadline(time.Now().Add(Linger))
 	}()
 	func() {
-		defer contain.Catch(w.o.Log, "tunnel to an upstream", end)
+		defer CatchPanic(w.o.Log, "tunnel to an upstream", end)
 		upwards()
 	}()
 	closeWrite(up.Conn)
@@ -155,6 +151,6 @@ func (t *tunnels) closeAll() {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	for c := range t.open {
-		_ = sock.Raw(c.Conn).Close()
+		_ = rawConn(c.Conn).Close()
 	}
 }

@@ -11,9 +11,6 @@ import (
 	"sync"
 	"sync/atomic"
 	"time"
-
-	"github.com/graphiti-proxy/graphiti-proxy/proxy/wire/connect"
-	"github.com/graphiti-proxy/graphiti-proxy/proxy/wire/sock"
 )
 
 const (
@@ -34,7 +31,7 @@ type Upstream struct {
 	Host    string // the Host field
 	Setting string // where its address is set
 	base    *url.URL
-	dialer  *connect.Dialer
+	dialer  *Dialer
 	prefix  string // path before every request path, without a final slash
 	tls     *tls.Config
 	timeout time.Duration // for connecting, TLS included
@@ -51,7 +48,7 @@ type Upstream struct {
 type Conn struct {
 	net.Conn
 	of    *Upstream
-	sock  sock.Socket
+	sock  Socket
 	since time.Time // when it became idle
 }
 
@@ -75,7 +72,7 @@ func NewUpstream(name, base string, roots *tls.Config, timeout time.Duration) (*
 	if u.Scheme != "http" && u.Scheme != "https" || u.Hostname() == "" {
 		return nil, fmt.Errorf("upstream address %q is not http:// or https:// with a host", u.Redacted())
 	}
-	if up.dialer, err = connect.New(u, roots); err != nil {
+	if up.dialer, err = NewDialer(u, roots); err != nil {
 		return nil, err //nolint:wrapcheck // it names the variable that is wrong
 	}
 	if u.Scheme == "https" {
@@ -116,7 +113,7 @@ func (u *Upstream) dial(ctx context.Context) (*Conn, error) {
 	if err != nil {
 		return nil, err //nolint:wrapcheck // it says where to
 	}
-	c := &Conn{Conn: raw, of: u, sock: sock.Of(raw)}
+	c := &Conn{Conn: raw, of: u, sock: socketOf(raw)}
 	if u.tls == nil {
 		return c, nil
 	}

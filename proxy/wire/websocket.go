@@ -8,7 +8,7 @@ import (
 
 	"github.com/gobwas/ws"
 
-	"github.com/graphiti-proxy/graphiti-proxy/budget"
+	"github.com/graphiti-proxy/graphiti-proxy/internal/budget"
 )
 
 // maxEvent bounds the messages of an upstream that are read; longer ones pass

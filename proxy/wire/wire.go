@@ -7,8 +7,6 @@ import (
 	"sync"
 	"sync/atomic"
 	"time"
-
-	"github.com/graphiti-proxy/graphiti-proxy/proxy/wire/stream"
 )
 
 // Timeouts bound the silence of upstreams.
@@ -42,7 +40,7 @@ type Wire struct {
 	hangups hangups
 	tunnels tunnels
 	streams streams
-	loops   *stream.Loops
+	loops   *Loops
 
 	base     context.Context // of connecting; ends with Cut
 	cancel   context.CancelFunc
@@ -54,7 +52,7 @@ type Wire struct {
 
 // New is ready for use until Close.
 func New(o Options) *Wire {
-	w := &Wire{o: o, hop: newHop(), loops: stream.Start(o.Log), stop: make(chan struct{})}
+	w := &Wire{o: o, hop: newHop(), loops: startLoops(o.Log), stop: make(chan struct{})}
 	w.hangups.wake = make(chan struct{}, 1)
 	w.base, w.cancel = context.WithCancel(context.Background())
 	// Ends when Close closes stop.

@@ -12,7 +12,7 @@ import (
 	"path/filepath"
 	"sync"
 
-	"github.com/graphiti-proxy/graphiti-proxy/datadir"
+	"github.com/graphiti-proxy/graphiti-proxy/internal/datadir"
 )
 
 const (

@@ -1,0 +1,73 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"path/filepath"
+
+	"github.com/graphiti-proxy/graphiti-proxy/graphiti"
+	"github.com/graphiti-proxy/graphiti-proxy/graphiti/embedded"
+	"github.com/graphiti-proxy/graphiti-proxy/graphiti/mcp"
+	"github.com/graphiti-proxy/graphiti-proxy/graphiti/remote"
+	"github.com/graphiti-proxy/graphiti-proxy/graphiti/rest"
+)
+
+// MemoryOptions says which memory is meant.
+type MemoryOptions struct {
+	Kind   string // embedded, graphiti or graphiti-mcp
+	Remote remote.Options
+
+	Dir       string             // of the embedded memory
+	Embedding embedded.Embedding // without a URL: none
+	Log       *slog.Logger
+}
+
+// MemoryService is a memory that is reached over a network.
+type MemoryService interface {
+	Memory() *graphiti.Memory
+	Check(ctx context.Context, report func(remote.Check))
+}
+
+// OpenMemory opens a memory; store is nil where it is a service.
+func OpenMemory(o MemoryOptions) (m *graphiti.Memory, store *embedded.Store, err error) {
+	if o.Kind != "embedded" {
+		s, err := ConnectMemory(o)
+		if err != nil {
+			return nil, nil, err
+		}
+		return s.Memory(), nil, nil
+	}
+	if store, err = embedded.Open(filepath.Join(o.Dir, "memory.db")); err != nil {
+		return nil, nil, err
+	}
+	if o.Embedding.URL != "" {
+		if err := store.Embed(o.Embedding, o.Log); err != nil {
+			return nil, nil, errors.Join(err, store.Close())
+		}
+	}
+	return store.Memory(), store, nil
+}
+
+// ConnectMemory makes a client of a service, and calls nothing yet.
+func ConnectMemory(o MemoryOptions) (MemoryService, error) {
+	if o.Kind == "graphiti-mcp" {
+		return mcp.New(o.Remote)
+	}
+	return rest.New(o.Remote)
+}
+
+// TestMemory checks a service, and with smoke that it stores a message.
+func TestMemory(ctx context.Context, s MemoryService, smoke bool, report func(remote.Check)) {
+	healthy := true
+	first := true
+	s.Check(ctx, func(c remote.Check) {
+		if first {
+			healthy, first = c.OK, false
+		}
+		report(c)
+	})
+	if smoke && healthy {
+		remote.Smoke(ctx, s.Memory(), report)
+	}
+}

@@ -1,0 +1,192 @@
+package cli
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"crypto/tls"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"time"
+
+	"github.com/graphiti-proxy/graphiti-proxy/internal/datadir"
+	"github.com/graphiti-proxy/graphiti-proxy/proxy/admin"
+)
+
+// ClientOptions says which proxy is meant.
+type ClientOptions struct {
+	Listen string // admin.listen: where it answers; off: nowhere
+	Token  string // empty: none
+	Cert   string // the file that it is trusted by; empty: no TLS
+
+	// DataDir is what the proxy owns. With ByAddress it does not matter: the
+	// proxy that answers at Listen is called.
+	DataDir   string
+	ByAddress bool
+
+	open bool // what is asked everybody may answer: nothing needs to be proven
+}
+
+// Client calls the admin side of one proxy.
+type Client struct{ o ClientOptions }
+
+// NewClient returns a client of the proxy that answers at o.Listen.
+func NewClient(o ClientOptions) *Client { return &Client{o} }
+
+// Address is where the proxy's admin side answers.
+func (c *Client) Address() string { return Reachable(c.o.Listen) }
+
+// ErrNoProxy says that the proxy that is meant does not answer.
+var ErrNoProxy = errors.New("no proxy answers")
+
+const (
+	maxAdminAnswer = 64 << 20 // bytes of an answer, or of a line of one
+	callTimeout    = 30 * time.Second
+	whoTimeout     = 5 * time.Second
+)
+
+// ErrStranger says that what answers does not prove that it is the proxy that is
+// meant: it gets neither the token nor anything of a memory.
+var ErrStranger = errors.New("does not prove that it is the proxy that is meant")
+
+// call makes one call; in may be nil.
+func (c *Client) call(ctx context.Context, timeout time.Duration, method, path string, in, out any) error {
+	ctx, cancel := context.WithTimeout(ctx, timeout)
+	defer cancel()
+	body, err := json.Marshal(in)
+	if err != nil {
+		return fmt.Errorf("ask the admin side: %w", err)
+	}
+	resp, err := c.send(ctx, method, path, body)
+	if err != nil {
+		return err
+	}
+	defer resp.Body.Close()
+	answer, err := io.ReadAll(io.LimitReader(resp.Body, maxAdminAnswer))
+	if err != nil {
+		return fmt.Errorf("read the answer of the admin side: %w", err)
+	}
+	if json.Unmarshal(answer, out) != nil {
+		return c.notOurs()
+	}
+	return nil
+}
+
+// stream makes one call and gives each line of the answer to f.
+func (c *Client) stream(ctx context.Context, path string, f func(line []byte) error) error {
+	resp, err := c.send(ctx, http.MethodGet, path, nil)
+	if err != nil {
+		return err
+	}
+	defer resp.Body.Close()
+	lines := bufio.NewScanner(resp.Body)
+	lines.Buffer(nil, maxAdminAnswer)
+	for lines.Scan() {
+		if err := f(lines.Bytes()); err != nil {
+			return err
+		}
+	}
+	if err := lines.Err(); err != nil {
+		return fmt.Errorf("read the answer of the admin side: %w", err)
+	}
+	return nil
+}
+
+// send makes one call, and an error of any status but 200.
+func (c *Client) send(ctx context.Context, method, path string, body []byte) (*http.Response, error) {
+	if c.o.Listen == "off" {
+		return nil, c.silent()
+	}
+	// No HTTP proxy between: it would get the token, and what is remembered.
+	transport := &http.Transport{Proxy: nil, DisableKeepAlives: true}
+	scheme := "http://"
+	var trust *tls.Config
+	if c.o.Cert != "" {
+		var err error
+		if trust, err = TrustCertificate(c.o.Cert); err != nil {
+			return nil, err
+		}
+		scheme = "https://"
+	}
+	// Each connection is proven before anything is said on it.
+	connect := func(ctx context.Context, network, address string) (net.Conn, error) {
+		return c.connect(ctx, network, address, trust)
+	}
+	transport.DialContext, transport.DialTLSContext = connect, connect
+	req, err := http.NewRequestWithContext(ctx, method, scheme+Reachable(c.o.Listen)+path, bytes.NewReader(body))
+	if err != nil {
+		return nil, fmt.Errorf("ask the admin side: %w", err)
+	}
+	req.Header.Set("Content-Type", "application/json")
+	if !c.o.ByAddress { // another proxy may have taken the address meanwhile
+		if id := datadir.Instance(c.o.DataDir); id != "" {
+			req.Header.Set(admin.InstanceHeader, id)
+		}
+	}
+	if c.o.Token != "" {
+		req.Header.Set("Authorization", "Bearer "+c.o.Token)
+	}
+	resp, err := (&http.Client{Transport: transport}).Do(req)
+	switch {
+	case errors.Is(err, ErrStranger):
+		return nil, c.stranger()
+	case err != nil:
+		return nil, c.silent()
+	}
+	if resp.StatusCode == http.StatusOK {
+		return resp, nil
+	}
+	defer resp.Body.Close()
+	if resp.StatusCode == http.StatusUnauthorized && c.o.open {
+		return nil, fmt.Errorf("%s asks for a token, and does not prove that it is the proxy that is meant: a proxy whose memory is off has no data_dir to prove it with; ask its /readyz, or let its admin side speak TLS (tls.listeners)", c.o.Listen)
+	}
+	if resp.StatusCode == http.StatusUnauthorized {
+		return nil, errors.New("the admin side refuses the token; set admin.token to the proxy's")
+	}
+	var refusal struct {
+		Error string `json:"error"`
+	}
+	answer, err := io.ReadAll(io.LimitReader(resp.Body, 1<<20))
+	if err == nil && json.Unmarshal(answer, &refusal) == nil && refusal.Error != "" {
+		return nil, errors.New(refusal.Error)
+	}
+	return nil, c.notOurs()
+}
+
+func (c *Client) silent() error {
+	if c.o.Listen == "off" {
+		return fmt.Errorf("%w: admin.listen is off; set it to an address and restart the proxy", ErrNoProxy)
+	}
+	return fmt.Errorf("%w on %s; start one with graphiti-proxy serve, or set admin.listen to the address of the one that runs", ErrNoProxy, c.o.Listen)
+}
+
+func (c *Client) stranger() error {
+	if datadir.Secret(c.o.DataDir) == nil {
+		return fmt.Errorf("%s %w, and gets no token: %s holds no secret to ask it for; run this where the proxy's data_dir is, with the same settings, or let its admin side speak TLS (tls.listeners)", c.o.Listen, ErrStranger, c.o.DataDir)
+	}
+	return fmt.Errorf("%s %w, and gets no token: it does not know the secret in %s; see which program listens there, and set admin.listen and data_dir to the proxy's", c.o.Listen, ErrStranger, c.o.DataDir)
+}
+
+func (c *Client) notOurs() error {
+	return fmt.Errorf("%s is not graphiti-proxy, or runs another version; set admin.listen to the address of the proxy's admin side", c.o.Listen)
+}
+
+// Reachable is an address at which a listener is reached from this machine: one
+// that listens on all is no place to connect to.
+func Reachable(listen string) string {
+	host, port, err := net.SplitHostPort(listen)
+	if err != nil {
+		return listen
+	}
+	switch ip := net.ParseIP(host); {
+	case host == "" || ip != nil && ip.IsUnspecified() && ip.To4() != nil:
+		host = "127.0.0.1"
+	case ip != nil && ip.IsUnspecified():
+		host = "::1"
+	}
+	return net.JoinHostPort(host, port)
+}

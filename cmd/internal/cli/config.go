@@ -1,0 +1,167 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/graphiti-proxy/graphiti-proxy/cache/redis"
+	"github.com/graphiti-proxy/graphiti-proxy/config"
+	"github.com/graphiti-proxy/graphiti-proxy/graphiti"
+	"github.com/graphiti-proxy/graphiti-proxy/internal/dialect/registry"
+	"github.com/graphiti-proxy/graphiti-proxy/proxy/identity"
+	"github.com/graphiti-proxy/graphiti-proxy/proxy/wire"
+)
+
+// AskMemory asks the memory whether it works.
+type AskMemory func(context.Context, *config.Config) error
+
+// NewConfigCommand checks and shows the settings.
+func NewConfigCommand(ask AskMemory) *cobra.Command {
+	c := &cobra.Command{
+		Use:     "config",
+		Short:   "Check and show the configuration",
+		Example: "  graphiti-proxy config check\n  graphiti-proxy config print --origin",
+		RunE:    func(c *cobra.Command, _ []string) error { return c.Help() },
+	}
+	var online bool
+	checks := &cobra.Command{
+		Use:   "check",
+		Short: "Check the configuration, and name every mistake",
+		Long: "Check the configuration, and name every mistake. With --online, also ask each\n" +
+			"upstream and the memory whether they can be reached; no key and no conversation is\n" +
+			"sent.",
+		Example: "  graphiti-proxy config check --config settings.yaml\n  graphiti-proxy config check --online",
+		RunE:    func(c *cobra.Command, _ []string) error { return check(c, online, ask) },
+	}
+	checks.Flags().BoolVar(&online, "online", false, "also ask each upstream and the memory whether they can be reached")
+	JSONFlag(checks)
+	var origins bool
+	show := &cobra.Command{
+		Use:     "print",
+		Short:   "Print every setting in force, with secrets masked",
+		Example: "  graphiti-proxy config print > all-settings.yaml\n  graphiti-proxy config print --origin",
+		RunE: func(c *cobra.Command, _ []string) error {
+			cfg, err := LoadConfig(c)
+			if err != nil {
+				return err
+			}
+			return Output(c, cfg.Settings(), func(w io.Writer) { cfg.Print(w, origins) })
+		},
+	}
+	show.Flags().BoolVar(&origins, "origin", false, "add where each value comes from")
+	JSONFlag(show)
+	c.AddCommand(checks, show)
+	return c
+}
+
+// checked is what a check found, for programs.
+type checked struct {
+	Valid    bool        `json:"valid"`
+	Mistakes []string    `json:"mistakes,omitempty"`
+	Notes    []string    `json:"notes,omitempty"`
+	File     string      `json:"file,omitempty"`
+	Listen   string      `json:"listen,omitempty"`
+	Upstream string      `json:"upstream,omitempty"`
+	Memory   string      `json:"memory,omitempty"`
+	People   int         `json:"people"`
+	Online   []reachable `json:"online,omitempty"`
+}
+
+// check prints what there is to say of the settings, and fails with all
+// mistakes.
+func check(c *cobra.Command, online bool, ask AskMemory) error {
+	var found checked
+	cfg, err := LoadConfig(c)
+	if err == nil {
+		found = checked{
+			File: cfg.File(), Listen: cfg.Listen, Upstream: cfg.Upstream.OpenAI, Memory: MemoryLine(cfg), Notes: cfg.Notes(),
+		}
+		if room := wire.RoomForClients(); wire.TooFew(room, cfg.Limits.Connections) {
+			found.Notes = append(found.Notes, fmt.Sprintf("limits.connections is %d, and there are file descriptors for %d clients; %s", cfg.Limits.Connections, room, wire.MoreFiles))
+		}
+		found.People, err = CheckFiles(cfg)
+	}
+	if err == nil && online {
+		found.Online = askAll(c.Context(), cfg, ask)
+		for _, r := range found.Online {
+			if r.Error != "" {
+				err = errors.Join(err, fmt.Errorf("%s: %s", r.What, r.Error))
+			}
+		}
+	}
+	if err != nil {
+		found.Mistakes = strings.Split(err.Error(), "\n")
+	}
+	found.Valid = err == nil
+	if asJSON, _ := c.Flags().GetBool("json"); asJSON || err == nil {
+		err = errors.Join(err, Output(c, found, func(w io.Writer) { printChecked(w, FileLine(c, cfg), cfg, &found) }))
+	}
+	return err
+}
+
+func printChecked(w io.Writer, settings string, cfg *config.Config, found *checked) {
+	fmt.Fprintf(w, "settings  %s\nlisten    %s\nupstream  %s\nmemory    %s\n",
+		settings, cfg.Listen, UpstreamLine(cfg.Upstreams()), found.Memory)
+	if cfg.Identity.UsersFile != "" {
+		fmt.Fprintf(w, "people    %d in %s\n", found.People, cfg.Identity.UsersFile)
+	}
+	for _, r := range found.Online {
+		fmt.Fprintf(w, "online    %s answers (%d ms)\n", r.What, r.Took)
+	}
+	for _, n := range found.Notes {
+		fmt.Fprintf(w, "note      %s\n", n)
+	}
+	fmt.Fprintln(w, "the configuration is valid")
+}
+
+// ErrOwner says that identity.owner is no name.
+var ErrOwner = errors.New("identity.owner: not a name; write e.g. github_login:octocat")
+
+// CheckFiles finds the mistakes that are in what the configuration names: all of
+// them. It returns how many people are registered.
+func CheckFiles(cfg *config.Config) (people int, err error) {
+	list, err := identity.LoadPeople(cfg.Identity.UsersFile)
+	if cfg.Identity.Owner != "" {
+		if _, ok := graphiti.UserKey(cfg.Identity.Owner); !ok {
+			err = errors.Join(err, ErrOwner)
+		}
+	}
+	_, failed := ServerCertificate(cfg.TLS.Cert, cfg.TLS.Key, slog.New(slog.DiscardHandler))
+	return len(list), errors.Join(err, failed)
+}
+
+// MemoryLine says in a few words which memory is used, and where it lives.
+func MemoryLine(cfg *config.Config) string {
+	switch {
+	case cfg.Memory.Backend == "off":
+		return "off (memory.backend)"
+	case cfg.Memory.Backend == "embedded":
+		return "embedded, in " + cfg.DataDir
+	case !cfg.Memory.Consent:
+		return "OFF: Graphiti at " + cfg.Memory.Endpoint + " needs your consent; set memory.consent to true to send conversations there"
+	}
+	line := "Graphiti at " + cfg.Memory.Endpoint
+	if o, err := redis.Parse(cfg.State.RedisURL); err == nil && cfg.State.Backend == "redis" {
+		line += ", shared with other replicas over Redis at " + o.Addr
+	}
+	return line
+}
+
+// UpstreamLine names the default upstream, and then the others.
+func UpstreamLine(upstreams map[string]string) string {
+	line := upstreams[registry.DefaultUpstream]
+	for _, name := range slices.Sorted(maps.Keys(upstreams)) {
+		if name != registry.DefaultUpstream {
+			line += ", " + name + " " + upstreams[name]
+		}
+	}
+	return line
+}

@@ -1,0 +1,68 @@
+package cli
+
+import (
+	"context"
+	"fmt"
+	"io"
+
+	"github.com/graphiti-proxy/graphiti-proxy/cache/redis"
+	"github.com/graphiti-proxy/graphiti-proxy/config"
+	"github.com/graphiti-proxy/graphiti-proxy/graphiti"
+	"github.com/graphiti-proxy/graphiti-proxy/graphiti/remote"
+	"github.com/graphiti-proxy/graphiti-proxy/internal/terminal"
+)
+
+// TryConnection tests a memory service, and the Redis that replicas share, and
+// prints what was found. Searches are timed in the owner's memory, where there
+// is one.
+func TryConnection(ctx context.Context, w io.Writer, m MemoryService, cfg *config.Config, owner string, smoke, asJSON bool) error {
+	var all []remote.Check
+	failed := 0
+	report := func(c remote.Check) {
+		all = append(all, c)
+		if !c.OK {
+			failed++
+		}
+		if !asJSON {
+			printCheck(w, c)
+		}
+	}
+	if !asJSON {
+		fmt.Fprintln(w, "Graphiti at "+cfg.Memory.Endpoint)
+	}
+	TestMemory(ctx, m, smoke, report)
+	if failed == 0 {
+		key, _ := graphiti.UserKey(owner)
+		group, _ := graphiti.Namer{Raw: cfg.Identity.GroupIDs == "raw"}.Group(graphiti.ScopeUser, graphiti.Who{User: key})
+		remote.SearchTimes(ctx, m.Memory(), group, cfg.FactsAsked(), cfg.Recall.Timeout, report)
+	}
+	if cfg.State.Backend == "redis" {
+		remote.Run(ctx, report, "redis", func(ctx context.Context) error { return redis.Check(ctx, cfg.State.RedisURL) }, redis.CheckRemedy)
+	}
+	if asJSON {
+		if err := terminal.JSON(w, all); err != nil {
+			return err
+		}
+	}
+	if failed > 0 {
+		return fmt.Errorf("%d of %d checks failed", failed, len(all))
+	}
+	return nil
+}
+
+func printCheck(w io.Writer, c remote.Check) {
+	mark := "✓"
+	switch {
+	case !c.OK:
+		mark = "✗"
+	case c.Remedy != "":
+		mark = "!"
+	}
+	fmt.Fprintf(w, "%s %-22s %6d ms\n", mark, c.Name, c.Took.Milliseconds())
+	if c.Detail != "" {
+		fmt.Fprintf(w, "    %s\n", c.Detail)
+	}
+	if c.Remedy != "" {
+		fmt.Fprintf(w, "    to do: %s\n", c.Remedy)
+	}
+}

@@ -1,0 +1,138 @@
+package cli
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"os"
+	"strings"
+	"time"
+
+	"github.com/graphiti-proxy/graphiti-proxy/proxy/proxytest"
+)
+
+// demoTimeout bounds the whole demonstration.
+const demoTimeout = 30 * time.Second
+
+// DemoProxy is a proxy that runs.
+type DemoProxy struct {
+	URL       string
+	Delivered func() int // turns that have reached its memory
+	Stop      func(context.Context) error
+}
+
+// RunDemo shows the demonstration on w, and how command is called to go on. start
+// starts a proxy with a directory for its memory, in front of an upstream.
+func RunDemo(w io.Writer, command string, start func(dir, upstream string) (*DemoProxy, error)) (err error) {
+	ctx, cancel := context.WithTimeout(context.Background(), demoTimeout)
+	defer cancel()
+	dir, err := os.MkdirTemp("", "graphiti-proxy-demo-")
+	if err != nil {
+		return fmt.Errorf("make a temporary directory: %w", err)
+	}
+	defer os.RemoveAll(dir)
+	model, err := proxytest.Start()
+	if err != nil {
+		return err
+	}
+	defer func() { _ = model.Close() }()
+	p, err := start(dir, model.URL())
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, p.Stop(ctx)) }()
+	if err := talk(ctx, w, p, model); err != nil {
+		return err
+	}
+	fmt.Fprintf(w, "\nThe memory arrived. To have it with your own model:\n  %s serve\n  export OPENAI_BASE_URL=http://127.0.0.1:8787/v1\n", command)
+	return nil
+}
+
+func talk(ctx context.Context, w io.Writer, p *DemoProxy, model *proxytest.Provider) error {
+	url := p.URL + "/v1/chat/completions"
+	fmt.Fprintf(w, "A stand-in model and graphiti-proxy run on this machine, with an empty memory.\n\nFirst conversation\n")
+	const fact, question = "My cat is called Miso and she is afraid of thunder.", "What is my cat called?"
+	if _, _, err := say(ctx, w, url, fact); err != nil {
+		return err
+	}
+	if err := p.awaitDelivery(ctx); err != nil {
+		return err
+	}
+	fmt.Fprintf(w, "\nSecond conversation, which begins with nothing but the question\n")
+	model.Forget()
+	answer, header, err := say(ctx, w, url, question)
+	if err != nil {
+		return err
+	}
+	fmt.Fprintf(w, "  header     X-Graphiti-Memory: %s\n\nWhat the client sent\n%s\nWhat the model saw\n", header, indent(body(question)))
+	requests := model.Requests()
+	if len(requests) != 1 {
+		return fmt.Errorf("the model got %d requests instead of 1", len(requests))
+	}
+	fmt.Fprint(w, indent(requests[0].Body))
+	if !strings.Contains(answer, "Miso") || !bytes.Contains(requests[0].Body, []byte("graphiti_memory")) {
+		return errors.New("the memory did not arrive; please report this")
+	}
+	return nil
+}
+
+// awaitDelivery waits until the first turn has reached the memory.
+func (p *DemoProxy) awaitDelivery(ctx context.Context) error {
+	for p.Delivered() == 0 {
+		select {
+		case <-ctx.Done():
+			return errors.New("the turn did not reach the memory in time")
+		case <-time.After(5 * time.Millisecond):
+		}
+	}
+	return nil
+}
+
+func body(text string) []byte {
+	b, _ := json.Marshal(map[string]any{ // plain values: cannot fail
+		"model":    "stand-in",
+		"messages": []any{map[string]any{"role": "user", "content": text}},
+	})
+	return b
+}
+
+// say sends one message in a conversation of its own.
+func say(ctx context.Context, w io.Writer, url, text string) (answer, header string, err error) {
+	fmt.Fprintf(w, "  you        %s\n", text)
+	req, err := http.NewRequestWithContext(ctx, http.MethodPost, url, bytes.NewReader(body(text)))
+	if err != nil {
+		return "", "", fmt.Errorf("talk to the proxy: %w", err)
+	}
+	req.Header.Set("Content-Type", "application/json")
+	resp, err := http.DefaultClient.Do(req)
+	if err != nil {
+		return "", "", fmt.Errorf("talk to the proxy: %w", err)
+	}
+	defer resp.Body.Close()
+	var said struct {
+		Choices []struct {
+			Message struct{ Content string }
+		}
+	}
+	if err := json.NewDecoder(resp.Body).Decode(&said); err != nil || len(said.Choices) == 0 {
+		return "", "", fmt.Errorf("the model answered %s", resp.Status)
+	}
+	answer = said.Choices[0].Message.Content
+	fmt.Fprintf(w, "  model      %s\n", answer)
+	return answer, resp.Header.Get("X-Graphiti-Memory"), nil
+}
+
+// indent makes JSON readable, with line feeds in strings shown as such.
+func indent(text []byte) string {
+	var b bytes.Buffer
+	if json.Indent(&b, text, "  ", "  ") != nil {
+		return string(text)
+	}
+	shown := strings.ReplaceAll(b.String(), `\n`, "\n            ")
+	shown = strings.NewReplacer(`\u003c`, "<", `\u003e`, ">").Replace(shown)
+	return "  " + shown + "\n"
+}

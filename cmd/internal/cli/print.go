@@ -1,0 +1,73 @@
+package cli
+
+import (
+	"fmt"
+	"io"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/graphiti-proxy/graphiti-proxy/cache/sqlite"
+	"github.com/graphiti-proxy/graphiti-proxy/capture/ledger"
+	"github.com/graphiti-proxy/graphiti-proxy/internal/service"
+	"github.com/graphiti-proxy/graphiti-proxy/internal/terminal"
+)
+
+// PrintTurns lists the turns of a queue.
+func PrintTurns(w io.Writer, list service.Listed) {
+	if list.All == 0 {
+		fmt.Fprintln(w, "no undelivered turns")
+		return
+	}
+	t := terminal.Table(w)
+	fmt.Fprintln(t, "NUMBER\tSTATE\tAGE\tBYTES\tATTEMPTS\tGROUP\tREASON")
+	for _, l := range list.Turns {
+		fmt.Fprintf(t, "%d\t%s\t%s\t%d\t%d\t%s\t%s\n", l.Number, l.Condition, time.Since(l.Since).Round(time.Second), l.Bytes, l.Attempts, terminal.Printable(l.Group), terminal.Printable(l.Reason))
+		for _, text := range []struct{ who, said string }{{"user", l.User}, {"assistant", l.Assistant}} {
+			if text.said != "" {
+				fmt.Fprintf(t, "\t%s: %q\n", text.who, text.said)
+			}
+		}
+	}
+	_ = t.Flush()
+	if list.All > len(list.Turns) {
+		fmt.Fprintf(w, "… and %d more; list them with --limit\n", list.All-len(list.Turns))
+	}
+}
+
+// PrintRepaired says what was saved of a file.
+func PrintRepaired(w io.Writer, r *service.Repaired) {
+	lost := slices.ContainsFunc(r.Tables, func(t sqlite.Saved) bool { return t.Lost })
+	fmt.Fprintf(w, "%s: ", r.File)
+	if !lost {
+		fmt.Fprintln(w, "everything can be read")
+	} else {
+		fmt.Fprintln(w, "some of it is lost")
+	}
+	for _, t := range r.Tables {
+		line := fmt.Sprintf("  %-12s %s saved", t.Table, terminal.Count(t.Rows, "row"))
+		if t.Lost {
+			line += ", the others cannot be read"
+		}
+		fmt.Fprintln(w, line)
+	}
+	fmt.Fprintf(w, "  to use it: move %s away together with %s-wal and -shm, and rename %s to %s\n",
+		r.File, filepath.Base(r.File), filepath.Base(r.New), strings.TrimSuffix(filepath.Base(r.New), ".repaired"))
+}
+
+// PrintGroups lists the groups that are to be forgotten.
+func PrintGroups(w io.Writer, groups []ledger.Owned) {
+	t := terminal.Table(w)
+	for _, g := range groups {
+		note := ""
+		if g.Session != "" {
+			note = "what was said in " + g.Session
+		}
+		if g.Shared {
+			note = "kept: other people wrote to it too"
+		}
+		fmt.Fprintf(t, "%s\t%s\t%s\t%s\n", terminal.Printable(g.Group), g.Scope, terminal.Printable(g.Key), note)
+	}
+	_ = t.Flush()
+}

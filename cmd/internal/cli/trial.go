@@ -1,0 +1,249 @@
+package cli
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/tidwall/gjson"
+
+	"github.com/graphiti-proxy/graphiti-proxy/internal/terminal"
+)
+
+// TrialResult is what happened to one request.
+type TrialResult struct {
+	Upstream string `json:"upstream"`
+	Model    string `json:"model,omitempty"`
+	Status   int    `json:"status,omitempty"`
+	Took     int64  `json:"ms,omitempty"`
+	Answer   string `json:"answer,omitempty"`
+	Memory   string `json:"memory,omitempty"` // what the proxy says of it
+	NoKey    bool   `json:"no_key,omitempty"`
+	Error    string `json:"error,omitempty"`
+}
+
+// provider is how the API of an upstream is spoken to.
+type provider struct {
+	name  string
+	keys  []string // names of the variables that may hold the key
+	list  string   // path of the models
+	ids   string   // where their names stand in the answer
+	small []string // in the names of cheap ones, the cheapest first
+	auth  func(h http.Header, key string)
+	chat  func(model string) (path string, body any)
+	said  string // where the answer's text stands
+}
+
+const asked = "Reply with the word OK and nothing else."
+
+type object = map[string]any
+
+var providers = []provider{
+	{
+		"openai", []string{"OPENAI_API_KEY"}, "/v1/models", "data.#.id", []string{"nano", "mini", "small"},
+		func(h http.Header, key string) { h.Set("Authorization", "Bearer "+key) },
+		func(model string) (string, any) {
+			return "/v1/chat/completions", object{"model": model, "messages": []object{{"role": "user", "content": asked}}}
+		}, "choices.0.message.content",
+	},
+	{
+		"anthropic", []string{"ANTHROPIC_API_KEY"}, "/v1/models", "data.#.id", []string{"haiku"},
+		func(h http.Header, key string) {
+			h.Set("X-Api-Key", key)
+			h.Set("Anthropic-Version", "2023-06-01")
+		},
+		func(model string) (string, any) {
+			return "/v1/messages", object{"model": model, "max_tokens": 16, "messages": []object{{"role": "user", "content": asked}}}
+		}, "content.0.text",
+	},
+	{
+		"gemini", []string{"GEMINI_API_KEY", "GOOGLE_API_KEY"}, "/v1beta/models", "models.#.name", []string{"flash-lite", "flash"},
+		func(h http.Header, key string) { h.Set("X-Goog-Api-Key", key) },
+		func(model string) (string, any) {
+			return "/v1beta/models/" + strings.TrimPrefix(model, "models/") + ":generateContent", object{"contents": []object{{"role": "user", "parts": []object{{"text": asked}}}}}
+		}, "candidates.0.content.parts.0.text",
+	},
+}
+
+// TrialOptions says what to try.
+type TrialOptions struct {
+	Base   string // of the proxy, such as http://127.0.0.1:8787
+	Client *http.Client
+	Key    func(variable string) string // empty: there is none
+	Model  string                       // empty: a cheap one of those that the provider lists
+	Only   string                       // one upstream; empty: all
+}
+
+// TrialUpstreams are the names of those that can be tried.
+func TrialUpstreams() (names []string) {
+	for _, p := range providers {
+		names = append(names, p.name)
+	}
+	return names
+}
+
+const (
+	timeout   = time.Minute // of one request
+	maxAnswer = 8 << 20
+	maxShown  = 200 // characters of an answer, or of a refusal
+)
+
+// RunTrial tries each upstream that there is a key for. Nothing of it is kept in the
+// memory.
+func RunTrial(ctx context.Context, o TrialOptions) (all []TrialResult) {
+	for _, p := range providers {
+		if o.Only == "" || o.Only == p.name {
+			all = append(all, p.try(ctx, &o))
+		}
+	}
+	return all
+}
+
+// variables are the names under which the key of an upstream is looked for.
+func variables(upstream string) string {
+	for _, p := range providers {
+		if p.name == upstream {
+			return strings.Join(p.keys, " or ")
+		}
+	}
+	return ""
+}
+
+func (p *provider) try(ctx context.Context, o *TrialOptions) TrialResult {
+	r := TrialResult{Upstream: p.name, Model: o.Model}
+	key := ""
+	for _, name := range p.keys {
+		key = cmp.Or(key, o.Key(name))
+	}
+	if key == "" {
+		r.NoKey = true
+		return r
+	}
+	began := time.Now()
+	err := p.ask(ctx, o, key, &r)
+	r.Took = time.Since(began).Milliseconds()
+	if err != nil {
+		r.Error = strings.ReplaceAll(err.Error(), key, "***")
+	}
+	return r
+}
+
+func (p *provider) ask(ctx context.Context, o *TrialOptions, key string, r *TrialResult) error {
+	if r.Model == "" {
+		body, err := p.send(ctx, o, key, p.list, nil, r)
+		if err != nil {
+			return err
+		}
+		if r.Model = p.cheap(gjson.GetBytes(body, p.ids)); r.Model == "" {
+			return errors.New("the provider lists no models; name one with --model")
+		}
+	}
+	path, in := p.chat(r.Model)
+	body, err := p.send(ctx, o, key, path, in, r)
+	if err != nil {
+		return err
+	}
+	if r.Answer = shown(gjson.GetBytes(body, p.said).String()); r.Answer == "" {
+		return errors.New("the answer holds no text")
+	}
+	return nil
+}
+
+// cheap chooses a model of a list.
+func (p *provider) cheap(list gjson.Result) string {
+	var names []string
+	for _, n := range list.Array() {
+		names = append(names, n.String())
+	}
+	// What is no chat model has another word in its name, too.
+	others := []string{"embed", "audio", "realtime", "transcribe", "tts", "image", "search", "moderation", "whisper", "live"}
+	usable := slices.DeleteFunc(slices.Clone(names), func(n string) bool {
+		return slices.ContainsFunc(others, func(o string) bool { return strings.Contains(n, o) })
+	})
+	for _, small := range p.small {
+		for _, n := range usable {
+			if strings.Contains(n, small) {
+				return n
+			}
+		}
+	}
+	if len(usable) > 0 {
+		return usable[0]
+	}
+	return ""
+}
+
+// send makes one request, a GET where there is nothing to send.
+func (p *provider) send(ctx context.Context, o *TrialOptions, key, path string, in any, r *TrialResult) ([]byte, error) {
+	ctx, cancel := context.WithTimeout(ctx, timeout)
+	defer cancel()
+	method, body := http.MethodGet, []byte(nil)
+	if in != nil {
+		method = http.MethodPost
+		body, _ = json.Marshal(in) // plain values
+	}
+	req, err := http.NewRequestWithContext(ctx, method, o.Base+path, bytes.NewReader(body))
+	if err != nil {
+		return nil, err
+	}
+	req.Header.Set("Content-Type", "application/json")
+	req.Header.Set("X-Graphiti-Memory", "off")
+	p.auth(req.Header, key)
+	resp, err := o.Client.Do(req)
+	if err != nil {
+		return nil, fmt.Errorf("the proxy does not answer: %w", err)
+	}
+	defer resp.Body.Close()
+	answer, err := io.ReadAll(io.LimitReader(resp.Body, maxAnswer))
+	r.Status = resp.StatusCode
+	if m := resp.Header.Get("X-Graphiti-Memory"); m != "" {
+		r.Memory = m
+	}
+	if err != nil {
+		return nil, fmt.Errorf("the answer broke off: %w", err)
+	}
+	if resp.StatusCode/100 == 2 {
+		return answer, nil
+	}
+	why := shown(gjson.GetBytes(answer, "error.message").String())
+	switch resp.StatusCode {
+	case http.StatusUnauthorized, http.StatusForbidden:
+		why = cmp.Or(why, "no reason given") + "; the provider refuses the key in " + strings.Join(p.keys, " or ")
+	case http.StatusNotFound:
+		why = cmp.Or(why, "not found") + "; look at upstream." + p.name + ", which stands before " + path
+	}
+	return nil, fmt.Errorf("%d for %s %s: %s", resp.StatusCode, method, path, cmp.Or(why, "no reason given"))
+}
+
+// shown is a text in one line, cut.
+func shown(s string) string {
+	s = strings.Join(strings.Fields(s), " ")
+	if r := []rune(s); len(r) > maxShown {
+		return string(r[:maxShown-1]) + "…"
+	}
+	return s
+}
+
+// PrintTrial writes for a person what happened.
+func PrintTrial(w io.Writer, all []TrialResult) {
+	t := terminal.Table(w)
+	for _, r := range all {
+		switch {
+		case r.NoKey:
+			fmt.Fprintf(t, "- %s\tnot tried: %s is not set\n", r.Upstream, variables(r.Upstream))
+		case r.Error != "":
+			fmt.Fprintf(t, "✗ %s\t%s\n", r.Upstream, terminal.Printable(r.Error))
+		default:
+			fmt.Fprintf(t, "✓ %s\t%s answered in %d ms: %s\n", r.Upstream, terminal.Printable(r.Model), r.Took, terminal.Printable(r.Answer))
+		}
+	}
+	_ = t.Flush()
+}

@@ -1,6 +1,0 @@
-package responses
-
-import "github.com/graphiti-proxy/graphiti-proxy/dialect"
-
-// Error implements dialect.Dialect.
-func (Dialect) Error(f dialect.Failure) []byte { return dialect.OpenAIError(f) }

@@ -1,0 +1,312 @@
+package embedded
+
+import (
+	"slices"
+	"strings"
+	"sync"
+	"unsafe"
+
+	"github.com/graphiti-proxy/graphiti-proxy/graphiti/words"
+)
+
+// indexedMessage is what the index knows of a message.
+type indexedMessage struct {
+	Place   int64 // in its group: more than that of each message before it
+	Speaker string
+	Text    string
+	Note    messageNote // as far as the index does not know it itself
+	Asks    bool        // it only asks: its words are no more common for it
+}
+
+const (
+	maxWords    = 4000 // of one message that can be found
+	maxNames    = 16   // words of a speaker's name
+	maxSpeakers = 5000 // of a group whose names are known in a question
+)
+
+// What a part of an index weighs, in bytes: found by measuring heaps.
+const (
+	groupBytes   = 512
+	wordBytes    = 148 // and the word itself, twice
+	speakerBytes = 128
+	noteBytes    = int(unsafe.Sizeof(messageNote{}))
+)
+
+// groupIndex is the index of one group. It is safe for concurrent use.
+type groupIndex struct {
+	mu       sync.RWMutex // guards what follows
+	number   int64
+	lists    map[string]*list    // by word
+	begins   sorted              // the words
+	ends     sorted              // the words, spelt backwards
+	notes    []messageNote       // of its messages, by their places
+	forms    []sketch            // of their words, for each note
+	asking   []int64             // the places of those that only ask
+	speakers map[string]uint16   // their numbers, from 1 on
+	called   map[string][]string // speakers, by the words of their names
+	size     int
+	oldest   int64 // places before it are not in the lists
+	newest   int64
+	bytes    int
+}
+
+func newGroup() *groupIndex {
+	return &groupIndex{lists: make(map[string]*list), speakers: make(map[string]uint16), called: make(map[string][]string), bytes: groupBytes}
+}
+
+// Number is the number of the group in the file that it was built from; 0:
+// nothing was ever said there.
+func (g *groupIndex) Number() int64 {
+	g.mu.RLock()
+	defer g.mu.RUnlock()
+	return g.number
+}
+
+// Size is how many messages the group has.
+func (g *groupIndex) Size() int {
+	g.mu.RLock()
+	defer g.mu.RUnlock()
+	return g.size
+}
+
+// Find returns how many messages have a word, less those that only ask, and the places
+// of the newest of all, at most as many, in ascending order.
+func (g *groupIndex) Find(word string, most int) (places []int64, messages int) {
+	g.mu.RLock()
+	defer g.mu.RUnlock()
+	l := g.lists[word]
+	if l == nil {
+		return nil, 0
+	}
+	return l.newest(most), l.n - l.asked
+}
+
+// Speakers are those who are called by one of these words, in the order of
+// their names; known are the words that are part of any speaker's name.
+func (g *groupIndex) Speakers(words []string) (named, known []string) {
+	g.mu.RLock()
+	defer g.mu.RUnlock()
+	for _, w := range words {
+		if names := g.called[w]; len(names) > 0 {
+			named, known = append(named, names...), append(known, w)
+		}
+	}
+	slices.Sort(named)
+	return slices.Compact(named), known
+}
+
+// add adds messages, in the order of their places. What is there already is not
+// added again.
+func (g *groupIndex) add(number int64, messages []indexedMessage) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.number = number
+	for i := range messages {
+		m := &messages[i]
+		if m.Place <= g.newest {
+			continue
+		}
+		g.newest = m.Place
+		g.size++
+		g.speak(m.Speaker)
+		note := m.Note
+		left := maxWords
+		var first sketcher
+		words.Each(m.Text, func(w []byte, k words.Kind) bool {
+			note.form.say(w)
+			if k == words.Function {
+				return true
+			}
+			first.add(w)
+			if g.addWord(w, m.Place, m.Asks) {
+				left--
+			}
+			return left > 0
+		})
+		note.place, note.speaker = uint32(m.Place), g.speakers[m.Speaker] //nolint:gosec // a place has 32 bits
+		note.sketch, note.words = first.sum, uint8(first.words)           //nolint:gosec // Sketched bounds it
+		g.bytes -= g.noted()
+		g.notes, g.forms = append(g.notes, note), append(g.forms, note.form.sketch)
+		if m.Asks {
+			g.asking = append(g.asking, m.Place)
+		}
+		g.bytes += g.noted()
+	}
+}
+
+// noted is what the notes take, in bytes.
+func (g *groupIndex) noted() int { return cap(g.notes)*noteBytes + 8*(cap(g.forms)+cap(g.asking)) }
+
+// Asking returns those of these places, in ascending order, where a message only asks.
+func (g *groupIndex) Asking(places []int64) (out []int64) {
+	g.mu.RLock()
+	defer g.mu.RUnlock()
+	asking := g.asking
+	for _, p := range places {
+		i, there := slices.BinarySearch(asking, p)
+		if there {
+			out = append(out, p)
+		}
+		if asking = asking[i:]; len(asking) == 0 {
+			break
+		}
+	}
+	return out
+}
+
+// addWord notes that a word stands at a place, and reports whether that is new.
+func (g *groupIndex) addWord(w []byte, place int64, asks bool) bool {
+	l := g.lists[string(w)]
+	if l == nil {
+		l = &list{}
+		word := string(w)
+		g.lists[word] = l
+		g.begins.add(word)
+		g.ends.add(backwards(word))
+		g.bytes += wordBytes + 2*len(word)
+	}
+	g.bytes -= cap(l.deltas)
+	added := l.add(place)
+	if added && asks {
+		l.asked++
+	}
+	g.bytes += cap(l.deltas)
+	return added
+}
+
+// speak notes who has said a message.
+func (g *groupIndex) speak(name string) {
+	if name == "" || g.speakers[name] != 0 || len(g.speakers) == maxSpeakers {
+		return
+	}
+	g.speakers[name] = uint16(len(g.speakers) + 1) //nolint:gosec // maxSpeakers bounds it
+	for _, w := range words.Of(name, maxNames) {
+		g.called[w] = append(g.called[w], name)
+	}
+	g.bytes += speakerBytes + 2*len(name)
+}
+
+// fit gives back the room that lists have left.
+func (g *groupIndex) fit() {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.bytes -= g.noted()
+	g.notes, g.forms, g.asking = slices.Clone(g.notes), slices.Clone(g.forms), slices.Clone(g.asking)
+	g.bytes += g.noted()
+	for _, l := range g.lists {
+		g.bytes -= cap(l.deltas)
+		l.deltas = slices.Clone(l.deltas)
+		g.bytes += cap(l.deltas)
+	}
+}
+
+// halve drops the older half of the places.
+func (g *groupIndex) halve() {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.oldest += (g.newest - g.oldest) / 2
+	g.size -= g.size / 2 // about
+	old, _ := g.noteAt(g.oldest)
+	g.notes, g.forms = slices.Clone(g.notes[old:]), slices.Clone(g.forms[old:])
+	first, _ := slices.BinarySearch(g.asking, g.oldest)
+	g.asking = slices.Clone(g.asking[first:])
+	g.bytes = groupBytes + g.noted()
+	for s, l := range g.lists {
+		if l.drop(g.oldest); l.n == 0 {
+			delete(g.lists, s)
+			continue
+		}
+		g.bytes += wordBytes + 2*len(s) + cap(l.deltas)
+	}
+	g.begins, g.ends = sorted{}, sorted{}
+	for s := range g.lists {
+		g.begins.add(s)
+		g.ends.add(backwards(strings.Clone(s)))
+	}
+	for name := range g.speakers {
+		g.bytes += speakerBytes + 2*len(name)
+	}
+}
+
+// weight is how many bytes the index takes.
+func (g *groupIndex) weight() int {
+	g.mu.RLock()
+	defer g.mu.RUnlock()
+	return g.bytes
+}
+
+// list holds the places of one word.
+type list struct {
+	last   int64
+	n      int
+	asked  int    // of them only ask; about, once older ones were dropped
+	deltas []byte // from each place to the next, to be read from the end
+}
+
+// add adds a place behind all others, and reports whether it is new.
+func (l *list) add(place int64) bool {
+	if l.n > 0 {
+		if l.last == place { // said again, or another form of the same word
+			return false
+		}
+		l.deltas = appendDelta(l.deltas, uint64(place-l.last)) //nolint:gosec // places ascend
+	}
+	l.last = place
+	l.n++
+	return true
+}
+
+// newest returns the last places, at most as many, in ascending order.
+func (l *list) newest(most int) []int64 {
+	out := make([]int64, min(l.n, most))
+	at, rest := l.last, l.deltas
+	for i := len(out) - 1; i >= 0; i-- {
+		out[i] = at
+		var d uint64
+		d, rest = cutDelta(rest)
+		at -= int64(d) //nolint:gosec // it was a difference of two
+	}
+	return out
+}
+
+// drop drops the places before one.
+func (l *list) drop(before int64) {
+	n, from, at, rest := 0, len(l.deltas), l.last, l.deltas
+	for n < l.n && at >= before {
+		n, from = n+1, len(rest)
+		var d uint64
+		d, rest = cutDelta(rest)
+		at -= int64(d) //nolint:gosec // it was a difference of two
+	}
+	l.asked = l.asked * n / max(1, l.n)
+	l.n, l.deltas = n, slices.Clone(l.deltas[from:])
+}
+
+// A delta is written in bytes of seven bits, the highest first; all but the
+// first of them are marked, so that it can be read from its end.
+func appendDelta(b []byte, d uint64) []byte {
+	var buf [10]byte
+	i := len(buf)
+	for {
+		i--
+		buf[i] = byte(d) & 0x7f
+		if d >>= 7; d == 0 {
+			break
+		}
+		buf[i] |= 0x80
+	}
+	return append(b, buf[i:]...)
+}
+
+// cutDelta returns the last delta and what stands before it; 0 where nothing
+// is left.
+func cutDelta(b []byte) (d uint64, rest []byte) {
+	shift := 0
+	for i := len(b) - 1; i >= 0; i-- {
+		d |= uint64(b[i]&0x7f) << shift
+		if shift += 7; b[i]&0x80 == 0 {
+			return d, b[:i]
+		}
+	}
+	return d, nil
+}

@@ -1,0 +1,142 @@
+package embedded
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"runtime"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/graphiti-proxy/graphiti-proxy/graphiti/words"
+)
+
+// TestFind: what is found is what a plain look at all messages finds, however
+// far the places are from each other, and whatever was dropped.
+func TestFind(t *testing.T) {
+	r := rand.New(rand.NewPCG(1, 2))
+	g, said := newGroup(), make(map[string][]int64)
+	place := int64(0)
+	for range 3000 {
+		place += 1 + r.Int64N(1<<r.IntN(20))
+		var text strings.Builder
+		for range r.IntN(12) {
+			w := fmt.Sprintf("w%dx", r.IntN(1+r.IntN(300)))
+			fmt.Fprintf(&text, "%s %sS, ", w, w) // two forms of one word
+			if l := said[w]; len(l) == 0 || l[len(l)-1] != place {
+				said[w] = append(l, place)
+			}
+		}
+		g.add(7, []indexedMessage{{Place: place, Text: text.String()}})
+	}
+	check := func(what string, oldest int64) {
+		t.Helper()
+		for w, all := range said {
+			all = slices.DeleteFunc(slices.Clone(all), func(p int64) bool { return p < oldest })
+			for _, most := range []int{0, 1, 10, len(all), 1 << 20} {
+				places, n := g.Find(words.Term(w), most)
+				want := all[len(all)-min(most, len(all)):]
+				if n != len(all) || !slices.Equal(places, want) {
+					t.Fatalf("%s: %s is in %d, %v; want %d, %v", what, w, n, places, len(all), want)
+				}
+			}
+		}
+	}
+	check("all", 0)
+	g.halve()
+	if g.oldest == 0 || g.oldest >= place {
+		t.Fatalf("the oldest place is %d of %d", g.oldest, place)
+	}
+	check("the newer half", g.oldest)
+	bytes := g.noted()
+	for s, l := range g.lists {
+		bytes += wordBytes + 2*len(s) + cap(l.deltas)
+	}
+	if g.bytes != groupBytes+bytes {
+		t.Errorf("%d bytes are known of, %d taken", g.bytes, groupBytes+bytes)
+	}
+	if places, n := g.Find("never", 5); n != 0 || places != nil {
+		t.Errorf("%v, %d of a word that nobody said", places, n)
+	}
+}
+
+func TestSpeakers(t *testing.T) {
+	g := newGroup()
+	g.add(1, []indexedMessage{{Place: 1, Speaker: "Ann Lee", Text: "hello"}, {Place: 2, Speaker: "Bob", Text: "hello"}, {Place: 3, Speaker: "Ann Lee", Text: "yes"}, {Place: 4, Speaker: "", Text: "so"}, {Place: 5, Speaker: "Ann Poe", Text: "no"}})
+	for question, want := range map[string][2][]string{
+		"What did Bob say?":       {{"Bob"}, {"bob"}},
+		"What did Ann say":        {{"Ann Lee", "Ann Poe"}, {"ann"}},
+		"Lee? ann!":               {{"Ann Lee", "Ann Poe"}, {"lee", "ann"}},
+		"What did somebody call?": {nil, nil},
+	} {
+		named, known := g.Speakers(words.Of(question, 10))
+		if diff := cmp.Diff(want, [2][]string{named, known}); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", question, diff)
+		}
+	}
+}
+
+// zipf makes texts in words whose frequencies fall as those of a language do.
+func zipf() func(words int) string {
+	r := rand.New(rand.NewPCG(1, 2))
+	z := rand.NewZipf(r, 1.1, 4, 60000)
+	return func(words int) string {
+		var s strings.Builder
+		for range words {
+			fmt.Fprintf(&s, "word%d ", z.Uint64())
+		}
+		return s.String()
+	}
+}
+
+func messages(n int) []indexedMessage {
+	text, all := zipf(), make([]indexedMessage, n)
+	for i := range all {
+		all[i] = indexedMessage{Place: int64(i + 1), Speaker: "user", Text: text(20)}
+	}
+	return all
+}
+
+// TestWhatAnIndexTakes of memory is known to a fifth, and bounded for 100,000
+// messages.
+func TestWhatAnIndexTakes(t *testing.T) {
+	all, g := messages(100_000), newGroup()
+	heap := func() int {
+		runtime.GC()
+		var m runtime.MemStats
+		runtime.ReadMemStats(&m)
+		return int(m.HeapAlloc) //nolint:gosec // it fits
+	}
+	before := heap()
+	for part := range slices.Chunk(all, readAtOnce) {
+		g.add(1, part)
+	}
+	took := heap() - before
+	runtime.KeepAlive(all)
+	if took > 24<<20 || g.weight() > took*6/5 || g.weight() < took*4/5 {
+		t.Errorf("it takes %d bytes, known are %d", took, g.weight())
+	}
+}
+
+func BenchmarkAdd(b *testing.B) {
+	all := messages(100_000)
+	b.ReportAllocs()
+	for b.Loop() {
+		g := newGroup()
+		for part := range slices.Chunk(all, readAtOnce) {
+			g.add(1, part)
+		}
+	}
+}
+
+func BenchmarkFind(b *testing.B) {
+	g := newGroup()
+	g.add(1, messages(100_000))
+	b.ReportAllocs()
+	for b.Loop() {
+		for i := range 10 {
+			g.Find([]string{"word0", "word1", "word2", "word3", "word4", "word50", "word60", "word700", "word800", "word9000"}[i], 300)
+		}
+	}
+}

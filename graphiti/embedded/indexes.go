@@ -1,0 +1,242 @@
+package embedded
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"sync"
+
+	"github.com/hashicorp/golang-lru/v2/simplelru"
+
+	"github.com/graphiti-proxy/graphiti-proxy/internal/budget"
+)
+
+// readGroup reads the messages of a group that stand behind a place, in the order of
+// their places, and returns the group's number; 0 when there is no such group.
+type readGroup func(ctx context.Context, group string, behind int64, each func(indexedMessage)) (number int64, err error)
+
+// errClosed says that the indexes were closed.
+var errClosed = errors.New("the index is closed")
+
+// readAtOnce is how many messages are added at a time while an index is built.
+const readAtOnce = 256
+
+// warmPart is the part of the room that is filled before anybody asks.
+const warmPart = 0.25
+
+// indexes are the indexes of the groups that were searched last. It is safe for
+// concurrent use.
+type indexes struct {
+	read  readGroup
+	limit int
+
+	ctx     context.Context // of the builds; ends with Close
+	stop    context.CancelFunc
+	builds  sync.WaitGroup
+	builder chan struct{} // holds a token while a build is under way: they must not take the machine from requests
+
+	mu    sync.Mutex // guards what follows
+	lru   *simplelru.LRU[string, *entry]
+	bytes int
+}
+
+// entry is one group: built, or under way.
+type entry struct {
+	group *groupIndex
+	built chan struct{} // closed when group is whole, or err is set
+	err   error
+
+	// Guarded by Groups.mu.
+	whole  bool
+	behind bool // something was committed since the file was last read
+	bytes  int
+}
+
+// newIndexes returns indexes that take about limit bytes at most.
+func newIndexes(read readGroup, limit int) *indexes {
+	g := &indexes{read: read, limit: limit, builder: make(chan struct{}, 1)}
+	g.ctx, g.stop = context.WithCancel(context.Background())
+	g.lru, _ = simplelru.NewLRU(math.MaxInt, func(_ string, e *entry) { g.bytes -= e.bytes }) // fails for no size only
+	return g
+}
+
+// Close ends what is under way.
+func (g *indexes) Close() {
+	g.mu.Lock()
+	g.stop()
+	g.mu.Unlock()
+	g.builds.Wait()
+}
+
+// Get returns the index of a group, and waits until it is built, or ctx ends;
+// the build goes on then.
+func (g *indexes) Get(ctx context.Context, name string) (*groupIndex, error) {
+	g.mu.Lock()
+	e, ok := g.lru.Get(name)
+	if !ok {
+		e = g.startLocked(name)
+	}
+	g.mu.Unlock()
+	select {
+	case <-e.built:
+		return e.group, e.err
+	case <-ctx.Done():
+		return nil, fmt.Errorf("index a group: %w", ctx.Err())
+	}
+}
+
+// Built reports whether the index of a group is there.
+func (g *indexes) Built(name string) bool {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	e, ok := g.lru.Peek(name)
+	return ok && e.whole
+}
+
+// Warm builds the indexes of these groups in the background, the first one
+// first, as far as they leave room for others.
+func (g *indexes) Warm(names []string) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if g.ctx.Err() == nil {
+		// Ends with the last of them, or with Close.
+		g.builds.Go(func() { g.warm(names) })
+	}
+}
+
+func (g *indexes) warm(names []string) {
+	// Building, and what came before it, has used several times the memory
+	// that is needed from now on.
+	defer budget.GiveBack()
+	for _, name := range names {
+		_, err := g.Get(g.ctx, name)
+		g.mu.Lock()
+		full := float64(g.bytes) > warmPart*float64(g.limit)
+		g.mu.Unlock()
+		if err != nil || full {
+			return
+		}
+	}
+}
+
+// Committed adds messages that a group has now. Calls for one group come in the
+// order of the commits.
+func (g *indexes) Committed(name string, number int64, messages []indexedMessage) {
+	defer func() {
+		if recover() != nil { // a mistake here must not end the writer
+			g.Deleted(name)
+		}
+	}()
+	g.mu.Lock()
+	e, ok := g.lru.Peek(name)
+	if ok && !e.whole {
+		e.behind = true
+	}
+	ok = ok && e.whole
+	g.mu.Unlock()
+	if !ok {
+		return
+	}
+	e.group.add(number, messages)
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if now, ok := g.lru.Peek(name); ok && now == e {
+		g.weighLocked(e)
+	}
+}
+
+// Deleted drops the index of a group after some of its messages were deleted,
+// and rebuilds it if there was one.
+func (g *indexes) Deleted(name string) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if g.lru.Remove(name) {
+		g.startLocked(name)
+	}
+}
+
+// startLocked begins to build the index of a group.
+func (g *indexes) startLocked(name string) *entry {
+	e := &entry{group: newGroup(), built: make(chan struct{})}
+	if g.ctx.Err() != nil {
+		e.err = errClosed
+		close(e.built)
+		return e
+	}
+	g.lru.Add(name, e)
+	// Ends when the group is read, or with Close.
+	g.builds.Go(func() { g.build(name, e) })
+	return e
+}
+
+// build reads a group until nothing was committed meanwhile.
+func (g *indexes) build(name string, e *entry) {
+	select {
+	case g.builder <- struct{}{}:
+		defer func() { <-g.builder }()
+	case <-g.ctx.Done():
+	}
+	for {
+		err := g.readInto(name, e.group)
+		g.mu.Lock()
+		if err == nil && e.behind {
+			e.behind = false
+			g.mu.Unlock()
+			continue
+		}
+		if now, ok := g.lru.Peek(name); ok && now == e {
+			if err != nil {
+				g.lru.Remove(name)
+			} else {
+				g.weighLocked(e)
+			}
+		}
+		e.whole, e.err = err == nil, err
+		close(e.built)
+		g.mu.Unlock()
+		return
+	}
+}
+
+// readInto adds what a group does not have yet. It contains panics: a mistake
+// here must not end the process.
+func (g *indexes) readInto(name string, group *groupIndex) (err error) {
+	defer func() {
+		if r := recover(); r != nil {
+			err = fmt.Errorf("panic in the index: %v", r)
+		}
+	}()
+	batch := make([]indexedMessage, 0, readAtOnce)
+	number, err := g.read(g.ctx, name, group.newest, func(m indexedMessage) {
+		if batch = append(batch, m); len(batch) == cap(batch) {
+			group.add(0, batch)
+			batch = batch[:0]
+			if group.bytes > g.limit {
+				group.halve()
+			}
+		}
+	})
+	if err != nil {
+		return fmt.Errorf("index a group: %w", err)
+	}
+	group.add(number, batch)
+	group.fit()
+	return nil
+}
+
+// weighLocked notes what a group weighs now, and makes room where it is needed.
+func (g *indexes) weighLocked(e *entry) {
+	weigh := func() {
+		now := e.group.weight()
+		g.bytes += now - e.bytes
+		e.bytes = now
+	}
+	for weigh(); g.bytes > g.limit && g.lru.Len() > 1; {
+		g.lru.RemoveOldest()
+	}
+	if g.bytes > g.limit && g.bytes == e.bytes {
+		e.group.halve()
+		weigh()
+	}
+}

@@ -1,0 +1,246 @@
+package embedded
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/graphiti-proxy/graphiti-proxy/graphiti/words"
+	"go.uber.org/goleak"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// file stands in for where messages are kept.
+type file struct {
+	mu     sync.Mutex
+	groups map[string][]indexedMessage
+	reads  int
+	during func(group string) // called while a group is read, after the last message
+	err    error
+}
+
+func (f *file) read(ctx context.Context, group string, behind int64, each func(indexedMessage)) (int64, error) {
+	f.mu.Lock()
+	f.reads++
+	all, err, during := f.groups[group], f.err, f.during
+	f.mu.Unlock()
+	for _, m := range all {
+		if m.Place > behind {
+			each(m)
+		}
+	}
+	if during != nil {
+		during(group)
+	}
+	if err != nil || ctx.Err() != nil {
+		return 0, errors.Join(err, ctx.Err())
+	}
+	if len(all) == 0 {
+		return 0, nil
+	}
+	return 7, nil
+}
+
+// write adds messages, and tells the index as a commit does.
+func (f *file) write(g *indexes, group string, messages ...indexedMessage) {
+	f.mu.Lock()
+	if f.groups == nil {
+		f.groups = make(map[string][]indexedMessage)
+	}
+	f.groups[group] = append(f.groups[group], messages...)
+	f.mu.Unlock()
+	g.Committed(group, 7, messages)
+}
+
+func newGroups(t *testing.T, f *file, limit int) *indexes {
+	g := newIndexes(f.read, limit)
+	t.Cleanup(g.Close)
+	return g
+}
+
+func find(t *testing.T, g *indexes, group, word string) []int64 {
+	t.Helper()
+	i, err := g.Get(t.Context(), group)
+	if err != nil {
+		t.Fatal(err)
+	}
+	places, _ := i.Find(words.Term(word), 100)
+	return places
+}
+
+func TestWhatIsCommittedIsFound(t *testing.T) {
+	f := &file{}
+	g := newGroups(t, f, 1<<20)
+	if i, err := g.Get(t.Context(), "g"); err != nil || i.Number() != 0 {
+		t.Fatalf("%v, %v", i.Number(), err)
+	}
+	f.write(g, "g", indexedMessage{Place: 1, Text: "oboe"})
+	f.write(g, "h", indexedMessage{Place: 1, Text: "oboe"})
+	f.write(g, "g", indexedMessage{Place: 9, Text: "an oboe"}, indexedMessage{Place: 10, Text: "a lute"})
+	if got := fmt.Sprint(find(t, g, "g", "oboes"), find(t, g, "h", "oboe"), find(t, g, "g", "lute")); got != "[1 9] [1] [10]" {
+		t.Error(got)
+	}
+	if i, err := g.Get(t.Context(), "g"); err != nil || i.Number() != 7 || i.Size() != 3 {
+		t.Errorf("number %d, %d messages", i.Number(), i.Size())
+	}
+	if f.reads != 2 {
+		t.Errorf("the file was read %d times", f.reads)
+	}
+}
+
+// TestCommitsDuringABuild are in it once, whether it has read them or not.
+func TestCommitsDuringABuild(t *testing.T) {
+	f := &file{}
+	g := newGroups(t, f, 1<<20)
+	f.write(g, "g", indexedMessage{Place: 1, Text: "oboe"})
+	once := sync.Once{}
+	f.during = func(string) {
+		once.Do(func() { f.write(g, "g", indexedMessage{Place: 2, Text: "oboe"}) })
+	}
+	if got := fmt.Sprint(find(t, g, "g", "oboe")); got != "[1 2]" {
+		t.Error(got)
+	}
+	g.Committed("g", 7, f.groups["g"]) // of a commit that was read before it was told
+	if i, err := g.Get(t.Context(), "g"); err != nil || i.Size() != 2 {
+		t.Errorf("%d messages", i.Size())
+	}
+}
+
+// TestWhatIsDeletedIsNotFound, during a build and after it.
+func TestWhatIsDeletedIsNotFound(t *testing.T) {
+	f := &file{}
+	g := newGroups(t, f, 1<<20)
+	forget := func(string) {
+		f.mu.Lock()
+		f.groups["g"], f.during = []indexedMessage{{Place: 2, Text: "lute"}}, nil
+		f.mu.Unlock()
+		g.Deleted("g")
+	}
+	for _, during := range []bool{false, true} {
+		f.groups = nil
+		f.write(g, "g", indexedMessage{Place: 1, Text: "oboe"}, indexedMessage{Place: 2, Text: "lute"})
+		if during {
+			f.during = forget
+			g.Deleted("g")
+		}
+		find(t, g, "g", "oboe")
+		if !during {
+			forget("g")
+		}
+		if got := fmt.Sprint(find(t, g, "g", "oboe"), find(t, g, "g", "lute")); got != "[] [2]" {
+			t.Errorf("during a build %t: %s", during, got)
+		}
+	}
+}
+
+// TestABuildIsWaitedForAsLongAsThereIsTime, and goes on behind the one who
+// waited.
+func TestABuildIsWaitedForAsLongAsThereIsTime(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := &file{}
+		g := newIndexes(f.read, 1<<20)
+		defer g.Close()
+		f.write(g, "g", indexedMessage{Place: 1, Text: "oboe"})
+		go_ := make(chan struct{})
+		f.during = func(string) { <-go_ }
+		ctx, cancel := context.WithTimeout(t.Context(), 400*time.Millisecond)
+		defer cancel()
+		begin := time.Now()
+		if _, err := g.Get(ctx, "g"); !errors.Is(err, context.DeadlineExceeded) || time.Since(begin) != 400*time.Millisecond || g.Built("g") {
+			t.Errorf("%v after %s, built: %t", err, time.Since(begin), g.Built("g"))
+		}
+		close(go_)
+		if got := fmt.Sprint(find(t, g, "g", "oboe")); got != "[1]" || f.reads != 1 || !g.Built("g") || g.Built("h") {
+			t.Errorf("%s, read %d times", got, f.reads)
+		}
+	})
+}
+
+// TestAFaultOfTheFile is told, and not kept.
+func TestAFaultOfTheFile(t *testing.T) {
+	f := &file{err: errors.New("torn")}
+	g := newGroups(t, f, 1<<20)
+	for range 2 {
+		if _, err := g.Get(t.Context(), "g"); !errors.Is(err, f.err) {
+			t.Fatal(err)
+		}
+	}
+	f.err, f.during = nil, func(string) { panic("a mistake") }
+	if _, err := g.Get(t.Context(), "g"); err == nil {
+		t.Fatal("a mistake is not told")
+	}
+	f.during = nil
+	f.write(g, "g", indexedMessage{Place: 1, Text: "oboe"})
+	if got := fmt.Sprint(find(t, g, "g", "oboe")); got != "[1]" {
+		t.Error(got)
+	}
+}
+
+// TestIndexesAreBounded: those that were not used for longest go first, and of
+// one that is alone the older part.
+func TestIndexesAreBounded(t *testing.T) {
+	const limit = 150 << 10
+	f := &file{}
+	g := newGroups(t, f, limit)
+	text := zipf()
+	for i := range 20 {
+		name := fmt.Sprint(i)
+		for place := range int64(30) {
+			f.write(g, name, indexedMessage{Place: place + 1, Text: text(20)})
+		}
+		find(t, g, "0", "word1")
+		find(t, g, name, "word1")
+		if g.bytes > limit {
+			t.Fatalf("%d bytes are held", g.bytes)
+		}
+	}
+	if g.lru.Len() < 2 || !g.lru.Contains("0") || !g.lru.Contains("19") || g.lru.Contains("1") {
+		t.Errorf("%v are held", g.lru.Keys())
+	}
+	for place := range int64(4000) {
+		f.write(g, "0", indexedMessage{Place: place + 31, Text: fmt.Sprintf("w%d common", place)})
+	}
+	if g.bytes > limit {
+		t.Errorf("%d bytes are held", g.bytes)
+	}
+	g.Deleted("0")
+	i, err := g.Get(t.Context(), "0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if places, n := i.Find("w3999", 10); n != 1 || places[0] != 4030 || g.bytes > limit {
+		t.Errorf("the newest message is at %v; %d bytes are held", places, g.bytes)
+	}
+}
+
+// TestWarm builds as much as leaves room.
+func TestWarm(t *testing.T) {
+	f := &file{}
+	g := newIndexes(f.read, 40<<10)
+	text := zipf()
+	var names []string
+	for i := range 20 {
+		names = append(names, fmt.Sprint(i))
+		for place := range int64(10) {
+			f.write(g, names[i], indexedMessage{Place: place + 1, Text: text(20)})
+		}
+	}
+	synctest.Test(t, func(t *testing.T) {
+		g := newIndexes(f.read, 80<<10)
+		g.Warm(names)
+		synctest.Wait()
+		if n := g.lru.Len(); n == 0 || n == len(names) || !g.lru.Contains("0") || float64(g.bytes) < warmPart*float64(g.limit) {
+			t.Errorf("%v are held", g.lru.Keys())
+		}
+		g.Close()
+		if _, err := g.Get(t.Context(), "19"); !errors.Is(err, errClosed) {
+			t.Error(err)
+		}
+	})
+	g.Close()
+}

@@ -1,0 +1,202 @@
+package embedded
+
+import (
+	"cmp"
+	"math/bits"
+	"slices"
+
+	"github.com/cespare/xxhash/v2"
+
+	"github.com/graphiti-proxy/graphiti-proxy/graphiti/words"
+)
+
+// sketched are the first words of a message that its note has a sketch of.
+const sketched = 16
+
+// messageNote is what is known of a message beside where its words stand: it need not
+// be read to be ranked.
+type messageNote struct {
+	Length uint32 // of its text, in bytes
+	Day    int32  // on which it was said, counted from 1970 on
+	Flags  uint8  // what they mean is the caller's
+
+	words   uint8 // of those in the sketch
+	speaker uint16
+	place   uint32
+	sketch  sketch
+	form    form
+}
+
+// formed is the most words, of those too that say nothing, that a text with a form has: a
+// longer one is none of those that are said many times over.
+const formed = 20
+
+// form is in which words a short text is said, whatever their order and its numbers.
+// The zero value is that of a long one.
+type form struct {
+	sketch sketch
+	n      uint8          // of hashes; 0: the text is too long
+	over   bool           // it has turned out to be too long
+	hashes [formed]uint16 // of its words, each once, ascending
+}
+
+// say adds a word. One number is like another.
+func (f *form) say(w []byte) {
+	if f.over {
+		return
+	}
+	if '0' <= w[0] && w[0] <= '9' {
+		w = w[:0]
+	}
+	h := xxhash.Sum64(w)
+	at, there := slices.BinarySearch(f.hashes[:f.n], uint16(h)) //nolint:gosec // its lower bits
+	switch {
+	case there:
+	case f.n == formed:
+		*f = form{over: true}
+	default:
+		copy(f.hashes[at+1:f.n+1], f.hashes[at:f.n])
+		f.hashes[at] = uint16(h) //nolint:gosec // its lower bits
+		f.n++
+		f.sketch.add(h)
+	}
+}
+
+// formOf is the form of a text.
+func formOf(text string) (f form) {
+	words.Each(text, func(w []byte, _ words.Kind) bool {
+		f.say(w)
+		return !f.over
+	})
+	return f
+}
+
+// form is the form of the message.
+func (n *messageNote) Form() form { return n.form }
+
+// Like is the share of words that two forms have in common, 0 where one is of a long
+// text.
+func (f *form) Like(o *form) float64 {
+	if f.n == 0 || o.n == 0 {
+		return 0
+	}
+	both := 0
+	for i, j := uint8(0), uint8(0); i < f.n && j < o.n; {
+		switch a, b := f.hashes[i], o.hashes[j]; {
+		case a == b:
+			both, i, j = both+1, i+1, j+1
+		case a < b:
+			i++
+		default:
+			j++
+		}
+	}
+	return float64(both) / float64(int(f.n)+int(o.n)-both)
+}
+
+// mayBeLike reports whether two sketches may be of forms that are so like each other, at
+// little cost: words that share a bit make sketches less alike than what they are of.
+func (s sketch) mayBeLike(o sketch, from float64) bool {
+	return 5*float64(bits.OnesCount64(uint64(s&o))) >= 4*from*float64(bits.OnesCount64(uint64(s|o)))
+}
+
+// Words is how many words the message has that say something, or Sketched where it has more.
+func (n *messageNote) Words() int { return int(n.words) }
+
+// Named reports whether whoever said the message has a name: it is of a conversation
+// between people.
+func (n *messageNote) Named() bool { return n.speaker != 0 }
+
+// Alike returns how many of the newest messages, most of them at most, have nearly a
+// form: from a likeness on. Of their flags those of mask must be as in is.
+func (g *groupIndex) Alike(form form, from float64, most int, mask, is uint8) (n int) {
+	if form.n == 0 {
+		return 0
+	}
+	g.mu.RLock()
+	defer g.mu.RUnlock()
+	first := max(0, len(g.forms)-most)
+	for i, o := range g.forms[first:] {
+		if !form.sketch.mayBeLike(o, from) {
+			continue
+		}
+		if note := &g.notes[first+i]; note.Flags&mask == is && form.Like(&note.form) >= from {
+			n++
+		}
+	}
+	return n
+}
+
+// sketch stands for words, with one bit for each.
+type sketch uint64
+
+func (s *sketch) add(hash uint64) { *s |= 1 << (hash >> 58) }
+
+// sketchOf is the sketch of these words.
+func sketchOf(words []string) (s sketch) {
+	for _, w := range words {
+		s.add(xxhash.Sum64String(w))
+	}
+	return s
+}
+
+// Others returns how many of the message's first words are missing from a sketch,
+// or fewer, and how many first words there are.
+func (n *messageNote) Others(of sketch) (others, words int) {
+	return bits.OnesCount64(uint64(n.sketch &^ of)), int(n.words)
+}
+
+// messageNote returns what is known of the message at a place.
+func (g *groupIndex) Note(place int64) (messageNote, bool) {
+	g.mu.RLock()
+	defer g.mu.RUnlock()
+	i, ok := g.noteAt(place)
+	if !ok {
+		return messageNote{}, false
+	}
+	return g.notes[i], true
+}
+
+// noteAt is where the note of a place stands, or would.
+func (g *groupIndex) noteAt(place int64) (i int, ok bool) {
+	return slices.BinarySearchFunc(g.notes, place, func(n messageNote, place int64) int { return cmp.Compare(int64(n.place), place) })
+}
+
+// Spoke reports whether somebody has said a message.
+func (g *groupIndex) Spoke(name string, n *messageNote) bool {
+	g.mu.RLock()
+	defer g.mu.RUnlock()
+	number := g.speakers[name]
+	return number != 0 && number == n.speaker
+}
+
+// sketcher makes the sketch of a message, word by word.
+type sketcher struct {
+	seen  [sketched]uint64
+	words int
+	sum   sketch
+}
+
+func (s *sketcher) add(w []byte) {
+	if s.words == sketched {
+		return
+	}
+	if h := xxhash.Sum64(w); !slices.Contains(s.seen[:s.words], h) {
+		s.seen[s.words] = h
+		s.words++
+		s.sum.add(h)
+	}
+}
+
+// Newest returns the places of the newest messages with a flag, at most as many, the
+// newest first.
+func (g *groupIndex) Newest(most int, flag uint8) (places []int64) {
+	g.mu.RLock()
+	defer g.mu.RUnlock()
+	for i := len(g.notes) - 1; i >= 0 && len(places) < most; i-- {
+		if g.notes[i].Flags&flag != 0 {
+			places = append(places, int64(g.notes[i].place))
+		}
+	}
+	return places
+}

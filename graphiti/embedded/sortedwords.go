@@ -1,0 +1,117 @@
+package embedded
+
+import (
+	"slices"
+	"sort"
+	"strings"
+	"unicode/utf8"
+)
+
+// sorted is a list of words in order. What was added last is put in order when it is
+// first needed.
+type sorted struct {
+	words []string
+	fresh []string
+}
+
+func (s *sorted) add(w string) { s.fresh = append(s.fresh, w) }
+
+// settle puts all words in order.
+func (s *sorted) settle() {
+	if len(s.fresh) == 0 {
+		return
+	}
+	slices.Sort(s.fresh)
+	out := make([]string, 0, len(s.words)+len(s.fresh))
+	a, b := s.words, s.fresh
+	for len(a) > 0 && len(b) > 0 {
+		if a[0] <= b[0] {
+			out, a = append(out, a[0]), a[1:]
+		} else {
+			out, b = append(out, b[0]), b[1:]
+		}
+	}
+	s.words, s.fresh = append(append(out, a...), b...), nil
+}
+
+// from calls f for the words that begin so, in order, until it returns false.
+func (s *sorted) from(beginning string, f func(w string) bool) {
+	for i := sort.SearchStrings(s.words, beginning); i < len(s.words) && strings.HasPrefix(s.words[i], beginning); i++ {
+		if !f(s.words[i]) {
+			return
+		}
+	}
+}
+
+const (
+	maxKin = 8 // words that stand for one that the group does not have
+
+	// A word is kin to another where both share this part of their letters from the
+	// start, or where one of compound letters holds one of held at an end.
+	sharedPart = 0.75
+	fewestKin  = 4
+	compound   = 8
+	held       = 4
+)
+
+// Kin returns words of the group that may be forms of one that it does not have, or
+// compounds with it, or parts of it.
+func (g *groupIndex) Kin(word string) (kin []string) {
+	n := utf8.RuneCountInString(word)
+	if n < fewestKin || strings.ContainsAny(word, "0123456789") {
+		return nil
+	}
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.begins.settle()
+	g.ends.settle()
+	add := func(w string) bool {
+		if w != word && !slices.Contains(kin, w) {
+			kin = append(kin, w)
+		}
+		return len(kin) < maxKin
+	}
+	// Forms of it, and what begins with it.
+	letters := []rune(word)
+	same := max(fewestKin-1, int(sharedPart*float64(n)+0.5))
+	g.begins.from(string(letters[:min(n, same)]), func(w string) bool {
+		m := utf8.RuneCountInString(w)
+		if float64(sameStart(word, w)) >= sharedPart*float64(max(n, m)) || n >= held && m >= compound && strings.HasPrefix(w, word) {
+			return add(w)
+		}
+		return true
+	})
+	if n >= held {
+		g.ends.from(backwards(word), func(w string) bool {
+			if utf8.RuneCountInString(w) >= compound {
+				return add(backwards(w))
+			}
+			return true
+		})
+	}
+	if n >= compound { // what it begins or ends with
+		for k := n - 1; k >= held && len(kin) < maxKin; k-- {
+			for _, part := range []string{string(letters[:k]), string(letters[n-k:])} {
+				if g.lists[part] != nil {
+					add(part)
+				}
+			}
+		}
+	}
+	return kin
+}
+
+// sameStart is how many letters two words share from the start.
+func sameStart(a, b string) (n int) {
+	x, y := []rune(a), []rune(b)
+	for n < len(x) && n < len(y) && x[n] == y[n] {
+		n++
+	}
+	return n
+}
+
+func backwards(w string) string {
+	r := []rune(w)
+	slices.Reverse(r)
+	return string(r)
+}

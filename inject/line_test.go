@@ -1,0 +1,115 @@
+package inject
+
+import (
+	"strings"
+	"testing"
+	"unicode"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+// TestFactsHideNothing: what a person does not see in a fact a model does not
+// read either. Text can be written in characters that fonts leave out.
+func TestFactsHideNothing(t *testing.T) {
+	hidden := func(base rune) string { // "no" in what stands for bytes
+		return string([]rune{base + 'n', base + 'o'})
+	}
+	for _, tc := range []struct{ name, text, want string }{
+		{"what is written", "Größe: 5 € – 日本語, עברית, हिन्दी, e\u0301, 👍🏽", "Größe: 5 € – 日本語, עברית, हिन्दी, e\u0301, 👍🏽"},
+		{"Hangul", "한국어 \u1112\u1161\u11ab", "한국어 \u1112\u1161\u11ab"},
+		{"a heart in colours", "we ❤\ufe0f it", "we ❤ it"},
+		{"bits behind symbols", "+\ufe0f+☎\ufe0f☎\ufe0f☎\ufe0e☎", "++☎☎☎☎"},
+		{"variation selectors", "a\ufe00\ufe01\ufe02\ufe0eb", "ab"},
+		{"more of them", "a" + hidden(0xe0100) + "\U000e01efb", "ab"},
+		{"Mongolian ones", "a\u180b\u180c\u180d\u180fb", "ab"},
+		{"a Mongolian separator", "a\u180eb", "ab"},
+		{"Hangul fillers", "a\u115f\u1160\u3164\uffa0b", "ab"},
+		{"Khmer vowels that are not seen", "a\u17b4\u17b5b", "ab"},
+		{"a joiner of graphemes", "a\u034fb", "ab"},
+		{"tags", "a" + hidden(0xe0000) + "\U000e0001\U000e007fb", "ab"},
+		{"what is reserved to be left out", "a\u2065\ufff0\U000e0080\U000e0fffb", "ab"},
+		{"no characters", "a\ufdd0\U0001fffeb", "ab"},
+		{"joiners and marks of direction", "a\u200b\u200d\u2060\ufeff\u202eb", "ab"},
+		{"invisible operators", "a\u2061\u2062\u2063\u2064b", "ab"},
+		{"musical ones", "a\U0001d173\U0001d17ab", "ab"},
+	} {
+		if got := lineOf(tc.text); got != tc.want {
+			t.Errorf("%s: %+q, want %+q", tc.name, got, tc.want)
+		}
+	}
+	// lineOf a whole alphabet of them nothing is left.
+	var b strings.Builder
+	for r := rune(0xe0000); r < 0xe1000; r++ {
+		b.WriteRune(r)
+	}
+	if got := lineOf("Miso" + b.String() + " is a cat"); got != "Miso is a cat" {
+		t.Errorf("%+q", got)
+	}
+}
+
+// TestVisible: the characters that are looked at first are those that the rule
+// lets through.
+func TestVisible(t *testing.T) {
+	for r := rune(0); r < unicode.MaxASCII+1; r++ {
+		if got, want := visible(r), !unicode.In(r, unicode.Cc); got != want {
+			t.Errorf("%q is visible: %v", r, got)
+		}
+	}
+}
+
+// TestLinesShareTheirHead: what the same person said on the same day stands in one
+// line, takes the room that it was said to take, and is known again.
+func TestLinesShareTheirHead(t *testing.T) {
+	said := []struct{ line, source string }{
+		{"Ann, 2026-01-05: the cat is ill", "Ann, 2026-01-05"},
+		{"Ben, 2026-01-05: mine too", "Ben, 2026-01-05"},
+		{"Ann, 2026-01-05: it eats nothing: not even fish", "Ann, 2026-01-05"},
+		{"Ann, 2026-01-05: a · b", "Ann, 2026-01-05"},
+		{"Ann has a cat", ""},
+		{"Ann, 2026-01-06: it is well", "Ann, 2026-01-06"},
+		{"Ann has a dog", ""},
+		{"‹b›, 2026-01-06: x", "<b>, 2026-01-06"},
+		{"‹b›, 2026-01-06: y", "<b>, 2026-01-06"},
+		{"another head: x", "Ann, 2026-01-05"},
+	}
+	var lines, heads []string
+	there, size := make(map[string]bool), 0
+	for _, s := range said {
+		head := lineHead(s.line, s.source)
+		lines, heads = append(lines, s.line), append(heads, head)
+		size += lineSize(s.line, head, head != "" && there[head])
+		there[head] = true
+	}
+	want := []string{
+		"Ann, 2026-01-05: the cat is ill · it eats nothing: not even fish", "Ben, 2026-01-05: mine too", "Ann, 2026-01-05: a · b",
+		"Ann has a cat", "Ann, 2026-01-06: it is well", "Ann has a dog", "‹b›, 2026-01-06: x · y", "another head: x",
+	}
+	got := joinLines(lines, heads)
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+	block := "- " + strings.Join(got, "\n- ") + "\n"
+	if n := len([]rune(block)); n != size {
+		t.Errorf("they take %d characters, not %d", n, size)
+	}
+	for _, l := range lines {
+		if _, ok := linesIn([]string{block})[l]; !ok {
+			t.Errorf("%q is not known again", l)
+		}
+	}
+}
+
+// FuzzOf: what is taken for a line as it stands is what would be made of it.
+func FuzzLineOf(f *testing.F) {
+	for _, text := range []string{
+		"", " ", "a", "a b", "a  b", " a", "a ", "a\nb", "a\tb", "<a>", "a\x7f", "a\x00", "ä", "a\u2028b", "~", "\xff",
+		strings.Repeat("a", maxChars), strings.Repeat("a", maxChars+1), strings.Repeat("a ", maxChars/2), strings.Repeat("a ", maxChars/2) + "b",
+	} {
+		f.Add(text)
+	}
+	f.Fuzz(func(t *testing.T, text string) {
+		if got, want := lineOf(text), madeLine(text); got != want {
+			t.Errorf("%q is %q, want %q", text, got, want)
+		}
+	})
+}

@@ -1,0 +1,97 @@
+package inject
+
+import (
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/graphiti-proxy/graphiti-proxy/internal/dialect"
+)
+
+// Note is what a turn did, read from its tools and from what was said.
+type Note struct {
+	Files  []string   // that were touched, the last at the end
+	Errors []string   // that were met
+	Tasks  []noteTask // the last list of tasks that was written
+}
+
+// noteTask is an item of such a list.
+type noteTask struct {
+	Text string
+	Done bool
+}
+
+const (
+	maxNoted     = 32 << 10 // bytes of a turn that are looked at, its end
+	maxNoteFiles = 10       // of a note, and of what is made of several
+	maxErrors    = 3
+	maxTasks     = 8
+	noteLength   = 160 // characters of one line
+)
+
+// What tools are given and give stands in a body as JSON, or as JSON in a
+// string; quotes may be escaped.
+var (
+	noteFile  = regexp.MustCompile(`\\?"(?:file_path|filePath|path|filename|notebook_path|target_file)\\?"\s*:\s*\\?"([^"\\]{1,200})\\?"`)
+	noteError = regexp.MustCompile(`(?:\\n|")\s*((?:[Ee]rror|ERROR|FAIL|panic:|fatal:|[A-Za-z]+(?:Error|Exception):)[^"\\]{3,160})`)
+	taskFirst = regexp.MustCompile(`\\?"(?:content|step|task)\\?"\s*:\s*\\?"([^"\\]{3,200})\\?"[^{}]{0,200}?\\?"status\\?"\s*:\s*\\?"(\w+)`)
+	taskLast  = regexp.MustCompile(`\\?"status\\?"\s*:\s*\\?"(\w+)\\?"[^{}]{0,200}?\\?"(?:content|step|task)\\?"\s*:\s*\\?"([^"\\]{3,200})\\?"`)
+)
+
+// NoteOf is the part of the body in which stands what was done since the newest
+// message of a person; nil where nothing was. It is cheap, and reading it with
+// ReadNote is not.
+func NoteOf(c *dialect.Conversation) []byte {
+	if c.Last < 0 || !c.Answered() {
+		return nil
+	}
+	tail := c.Behind(c.Last)
+	return tail[max(0, len(tail)-maxNoted):]
+}
+
+// ReadNote reads what a turn did.
+func ReadNote(tail []byte) (n Note) {
+	for _, m := range noteFile.FindAllSubmatch(tail, -1) {
+		n.Files = latestOf(n.Files, string(m[1]), maxNoteFiles)
+	}
+	for _, m := range noteError.FindAllSubmatch(tail, -1) {
+		n.Errors = latestOf(n.Errors, noteLine(string(m[1])), maxErrors)
+	}
+	add := func(text, status string) {
+		text, done := noteLine(text), status == "completed" || status == "done" || status == "cancelled"
+		n.Tasks = slices.DeleteFunc(n.Tasks, func(t noteTask) bool { return t.Text == text })
+		n.Tasks = append(n.Tasks, noteTask{text, done})
+	}
+	for _, m := range taskFirst.FindAllSubmatch(tail, -1) {
+		add(string(m[1]), string(m[2]))
+	}
+	if n.Tasks == nil {
+		for _, m := range taskLast.FindAllSubmatch(tail, -1) {
+			add(string(m[2]), string(m[1]))
+		}
+	}
+	if len(n.Tasks) > maxTasks {
+		n.Tasks = n.Tasks[len(n.Tasks)-maxTasks:]
+	}
+	return n
+}
+
+// latestOf adds to a list what is the newest in it, once, and drops the oldest.
+func latestOf(list []string, s string, most int) []string {
+	list = append(slices.DeleteFunc(list, func(o string) bool { return o == s }), s)
+	return list[max(0, len(list)-most):]
+}
+
+// noteLine is a text as one line that is not too long.
+func noteLine(s string) string {
+	var line []byte
+	for word := range strings.FieldsSeq(s) {
+		if len(line) > 0 {
+			line = append(line, ' ')
+		}
+		if line = append(line, word...); len(line) > noteLength {
+			return strings.ToValidUTF8(string(line[:noteLength]), "") + "…"
+		}
+	}
+	return string(line)
+}

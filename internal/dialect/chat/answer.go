@@ -1,0 +1,112 @@
+package chat
+
+import (
+	"bytes"
+
+	"github.com/tidwall/gjson"
+
+	"github.com/graphiti-proxy/graphiti-proxy/internal/dialect"
+)
+
+// NewReader implements dialect.Dialect.
+func (Dialect) NewReader() dialect.Reader { return &reader{} }
+
+// reader assembles the first choice of an answer.
+type reader struct {
+	said   dialect.Said
+	calls  bool // of tools; some servers end such an answer with "stop"
+	end    dialect.End
+	failed bool
+	usage  dialect.Usage
+}
+
+// Event implements dialect.Reader.
+func (r *reader) Event(_, data []byte) {
+	if bytes.Equal(bytes.TrimSpace(data), []byte("[DONE]")) {
+		return // finish_reason was the end
+	}
+	r.read(data, "delta")
+}
+
+// Body implements dialect.Reader.
+func (r *reader) Body(body []byte) { r.read(body, "message") }
+
+// read takes a chunk, or a whole answer; said names the member that holds
+// what was said. Servers fail in the middle of a stream in several ways: OpenAI
+// and SGLang with an error member, vLLM with an object "error", OpenRouter with
+// both an error and a choice.
+func (r *reader) read(data []byte, said string) {
+	dialect.Document(data).ForEach(func(key, value gjson.Result) bool {
+		switch key.Str {
+		case "error":
+			r.failed = r.failed || value.Type != gjson.Null
+		case "usage":
+			if value.IsObject() { // null in all events but the last
+				r.usage = dialect.OpenAIUsage(value)
+			}
+		case "object":
+			r.failed = r.failed || value.Str == "error"
+		case "choices":
+			value.ForEach(func(_, choice gjson.Result) bool {
+				if choice.Get("index").Int() == 0 {
+					r.choice(choice, said)
+				}
+				return true
+			})
+		}
+		return true
+	})
+}
+
+func (r *reader) choice(choice gjson.Result, said string) {
+	m := choice.Get(said)
+	if c := m.Get("content"); c.Type == gjson.String {
+		r.said.Add(c.Str)
+	} else if c.IsArray() {
+		c.ForEach(func(_, part gjson.Result) bool {
+			if part.Get("type").Str == "text" {
+				r.said.Add(part.Get("text").Str)
+			}
+			return true
+		})
+	}
+	if t := m.Get("audio.transcript"); t.Type == gjson.String {
+		r.said.Add(t.Str)
+	}
+	if m.Get("refusal").Str != "" {
+		r.end = dialect.EndFilter
+	}
+	if m.Get("tool_calls.0").Exists() || m.Get("function_call.name").Str != "" {
+		r.calls = true
+	}
+	switch reason := choice.Get("finish_reason").Str; reason {
+	case "":
+	case "stop":
+		r.finish(dialect.EndStop)
+	case "length":
+		r.finish(dialect.EndLength)
+	case "tool_calls", "function_call":
+		r.finish(dialect.EndToolCalls)
+	case "content_filter":
+		r.finish(dialect.EndFilter)
+	case "error":
+		r.failed = true
+	default:
+		r.finish(dialect.EndUnknown)
+	}
+}
+
+// finish notes the end; a refusal that came before stands.
+func (r *reader) finish(e dialect.End) {
+	if r.end != dialect.EndFilter {
+		r.end = e
+	}
+}
+
+// Answer implements dialect.Reader.
+func (r *reader) Answer() dialect.Answer {
+	if r.failed {
+		return dialect.Answer{End: dialect.EndError}
+	}
+	return dialect.Answer{Text: r.said.Text(), End: r.end.WithCalls(r.calls), Usage: r.usage}
+}

@@ -1,0 +1,38 @@
+// Package chat is OpenAI's Chat Completions API, which most other providers and
+// gateways speak too: POST …/chat/completions.
+//
+// It owns what that API's requests, answers and errors look like, and must not
+// know of another API, of memory or of connections. Of our packages it imports
+// dialect only.
+package chat
+
+import (
+	"bytes"
+
+	"github.com/graphiti-proxy/graphiti-proxy/internal/dialect"
+)
+
+// Dialect is the API.
+type Dialect struct{}
+
+// credentials are the places for them. The second is Azure's.
+var credentials = []dialect.Credential{{Header: "Authorization"}, {Header: "Api-Key"}}
+
+// Info implements dialect.Dialect.
+func (Dialect) Info() dialect.Info {
+	return dialect.Info{
+		Name: "chat", Provider: "openai", Upstream: "openai",
+		Credentials: credentials,
+	}
+}
+
+const route = "/chat/completions"
+
+// Match implements dialect.Dialect. Prefixes differ: /v1,
+// /openai/deployments/{name}, /api/v1.
+func (Dialect) Match(r dialect.Request) dialect.Match {
+	if string(r.Method) == "POST" && bytes.HasSuffix(r.Path, []byte(route)) {
+		return dialect.Match{Use: dialect.UseTurn, Route: route}
+	}
+	return dialect.Match{}
+}

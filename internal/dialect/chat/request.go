@@ -1,0 +1,80 @@
+package chat
+
+import (
+	"github.com/tidwall/gjson"
+
+	"github.com/graphiti-proxy/graphiti-proxy/internal/dialect"
+)
+
+// parts are those of a message's content.
+var parts = dialect.Parts{
+	Form:   `{"type":"text","text":"`,
+	IsText: func(kind []byte) bool { return string(kind) == "text" },
+}
+
+// Parse implements dialect.Dialect.
+func (Dialect) Parse(body []byte, c *dialect.Conversation) bool {
+	p := parser{Parser: dialect.NewParser(body, c)}
+	p.messages = p.GoesOn()
+	return p.Whole(p.member, p.message) && p.messages && p.Settle()
+}
+
+type parser struct {
+	dialect.Parser
+	messages bool // they were seen
+}
+
+// member reads a member of the request.
+func (p *parser) member(key []byte) bool {
+	if string(key) != "messages" {
+		return p.Other(key)
+	}
+	if p.messages {
+		return false // which of the two counts is not ours to say
+	}
+	p.messages = true
+	return p.Messages(p.message)
+}
+
+// message reads one message.
+func (p *parser) message(int) bool {
+	m := p.Begin()
+	var role, content bool
+	ok := p.Object(func(key []byte) bool {
+		switch string(key) {
+		case "role":
+			if role || p.Peek() != '"' {
+				return false
+			}
+			role = true
+			s, ok := p.Quoted()
+			m.Role, m.System = dialect.RoleOf(p.Raw(s))
+			return ok
+		case "name":
+			return p.Name(&m)
+		case "content":
+			if content {
+				return false
+			}
+			content = true
+			return p.Content(&m, &parts)
+		case "":
+			return false
+		}
+		return p.Skip()
+	})
+	return ok && role && p.Add(m)
+}
+
+// Calls implements dialect.Dialect.
+func (Dialect) Calls(body []byte, behind int, called func(name string)) {
+	gjson.GetBytes(body, "messages").ForEach(func(_, m gjson.Result) bool {
+		if m.Index > behind {
+			m.Get("tool_calls.#.function.name").ForEach(func(_, name gjson.Result) bool {
+				called(name.String())
+				return true
+			})
+		}
+		return true
+	})
+}

@@ -1,0 +1,126 @@
+package dialect_test
+
+import (
+	"encoding/json"
+	"os"
+	"strings"
+	"testing"
+
+	"github.com/graphiti-proxy/graphiti-proxy/internal/dialect"
+	"github.com/graphiti-proxy/graphiti-proxy/internal/dialect/chat"
+	"github.com/graphiti-proxy/graphiti-proxy/internal/dialect/messages"
+	"github.com/graphiti-proxy/graphiti-proxy/internal/dialect/responses"
+)
+
+// choreFixture is the shape of a request that a client makes for itself, with
+// the markers that it is known by and without the rest of its texts.
+type choreFixture struct {
+	Client string          `json:"client"`
+	API    string          `json:"api"` // chat, responses or messages
+	Kind   string          `json:"kind"`
+	Body   json.RawMessage `json:"body"`
+}
+
+var kindNames = map[string]dialect.Kind{"title": dialect.KindTitle, "summary": dialect.KindSummary, "probe": dialect.KindProbe, "machine": dialect.KindMachine, "turn": dialect.KindTurn, "subagent": dialect.KindTurn}
+
+// noHeader is an empty head.
+type noHeader struct{}
+
+func (noHeader) Peek(string) []byte { return nil }
+
+// TestChores: every rule has a fixture that it recognises, and nothing is
+// recognised in what a person says about it.
+func TestChores(t *testing.T) {
+	raw, err := os.ReadFile("testdata/chores.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var fixtures []choreFixture
+	if err := json.Unmarshal(raw, &fixtures); err != nil {
+		t.Fatal(err)
+	}
+	dialects := map[string]dialect.Dialect{"chat": chat.Dialect{}, "responses": responses.Dialect{}, "messages": messages.Dialect{}}
+	chores, used := dialect.Chores(), make(map[int]bool)
+	for _, f := range fixtures {
+		var c dialect.Conversation
+		if !dialects[f.API].Parse(f.Body, &c) {
+			t.Fatalf("%s: not understood: %s", f.Client, f.Body)
+		}
+		if agent := c.Signals(noHeader{}); agent != (f.Kind == "subagent") {
+			t.Errorf("%s: a subagent speaks: %v: %s", f.Client, agent, f.Body)
+		}
+		if c.Kind != kindNames[f.Kind] {
+			t.Errorf("%s: kind %d, want %s: %s", f.Client, c.Kind, f.Kind, f.Body)
+		}
+		for i, one := range chores {
+			dialect.Only(i, func() {
+				dialects[f.API].Parse(f.Body, &c)
+			})
+			if c.Kind == one.Kind && c.Signals(noHeader{}) == one.Agent && f.Kind != "turn" && strings.HasPrefix(one.Client, f.Client) {
+				used[i] = true
+			}
+		}
+	}
+	for i, ch := range chores {
+		if !used[i] {
+			t.Errorf("no fixture for %+v", ch)
+		}
+		if ch.User == "" {
+			continue
+		}
+		// A person quotes it.
+		body, _ := json.Marshal(map[string]any{"messages": []any{map[string]any{"role": "user", "content": "Why does it say \"" + ch.User + ch.Then + "\"?"}}})
+		var c dialect.Conversation
+		if !(chat.Dialect{}).Parse(body, &c) || c.Kind != dialect.KindTurn {
+			t.Errorf("a person who quotes %q is not heard", ch.User)
+		}
+	}
+}
+
+// TestPersonsWhoSpeakOfChores are heard: words that clients use are people's too.
+func TestPersonsWhoSpeakOfChores(t *testing.T) {
+	for _, said := range []string{
+		"Please write a summary of this session.",
+		"Please create a detailed summary of the conversation so far.",
+		"Please provide a concise summary of our conversation so far, and mail it to Ann.",
+		"Please analyze the conversation history above and tell me what Ann wants.",
+		"Summarize this session for continuation by my colleague.",
+		"Summarize the conversation so far, please.",
+		"Your task is to create a detailed summary of the report.",
+		"What did we do so far?",
+		"What did we do so far? And what is next?",
+		"Context summary: the build is red, and Ann is ill.",
+		"Here is the conversation so far: she said no.",
+		"### Task:\nFix the build.\n### Output:\nA patch.",
+		"### Task:\nFix it.\n### Output:\nJSON, as in <chat_history> of Open WebUI.",
+		"Why does pi say \"The conversation history before this point was compacted into the following summary:\"?",
+		"The conversation history has been summarized to free up context. Why?",
+		"Got it. Thanks for the additional context!",
+		"What is in `<bash-input>`? And <ide_selection>?",
+		"--- Content from referenced files --- is what Qwen writes, and --- End of content ---.",
+		"How does <user_query>x</user_query> work in Cursor?",
+		"a <task>b</task> c",
+		"Does Codex put its words behind ## My request for Codex:?",
+	} {
+		body, err := json.Marshal(map[string]any{
+			"tools": []any{map[string]any{"type": "function", "function": map[string]string{"name": "bash"}}},
+			"messages": []any{
+				map[string]string{"role": "system", "content": "You are an agent."},
+				map[string]string{"role": "user", "content": said},
+				map[string]string{"role": "assistant", "content": "Well."},
+				map[string]string{"role": "user", "content": said},
+			},
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		var c dialect.Conversation
+		if !(chat.Dialect{}).Parse(body, &c) || c.Kind != dialect.KindTurn || c.Last != 3 || !c.Messages[1].Person {
+			t.Errorf("a person is not heard who says %q", said)
+			continue
+		}
+		if got := string(c.Text(1)); got != said {
+			t.Errorf("%q became %q", said, got)
+		}
+	}
+}

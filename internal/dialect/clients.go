@@ -1,0 +1,337 @@
+package dialect
+
+// client is what is known of one client: the requests that it makes for itself,
+// and what it writes into a person's messages.
+type client struct {
+	name string
+
+	chores []chore
+
+	// What no person wrote, in a message of the user's role.
+	tags   []string    // elements
+	texts  []textMark  // whole texts, each a part of a message or all of it
+	from   []preface   // what is put before the person's words
+	tails  []string    // begin paragraphs that go on to the end
+	within []string    // where one of these elements stands, only its content is the person's
+	around []string    // elements that hold no more than the person's words
+	files  [][2]string // lines that begin and end what is attached
+
+	// answers begin what the client itself answers to a summary that it put into
+	// a message.
+	answers []string
+}
+
+// textMark tells a text that no person wrote.
+type textMark struct {
+	start string // how it begins
+	then  string // stands anywhere behind
+	whole bool   // start is all that it says
+	opens string // it opens a conversation, and the system prompt holds this
+
+	summary bool // it stands in place of what was said before
+}
+
+// preface is what stands before a person's words: it begins with start, and ends
+// behind the last line that is end, or that ends so.
+type preface struct {
+	start, end string
+	behind     bool // end may stand behind something in its line
+}
+
+// chore recognises one kind of request that a client makes for itself, by what
+// is distinctive of it. The texts are anchored: system at the start of a system
+// prompt's part, user at the start of a part of the newest user message, so that
+// a person who quotes one of them is not silenced.
+type chore struct {
+	client string // filled in
+	kind   Kind
+	system string
+	inside string // stands anywhere near the start of the system prompt
+	user   string
+	then   string   // stands near behind user
+	holds  []string // stand anywhere behind user, each as the beginning of a line
+	whole  bool     // user is all that the message says
+	bare   bool     // others say so too: it is a chore where no tools are offered
+	agent  bool     // it is no chore, but a subagent speaks, whom a model asks
+
+	within, after []byte // inside and then, filled in
+}
+
+// clients are those that are known. A client that sends none of these texts is
+// taken at its word: every request is a turn.
+var clients = []client{
+	{
+		name: "graphiti-proxy",
+		tags: []string{"graphiti_memory"}, // some clients send our block back
+	},
+	{
+		name: "opencode, Kilo",
+		chores: []chore{
+			{kind: KindTitle, system: "You are a title generator."},
+			{kind: KindSummary, system: "You are a context summarization agent."},
+			{kind: KindSummary, user: "Here is the conversation so far:\n\n<conversation>\n", holds: []string{"</conversation>"}},
+			// Of a part; the summary that counts is made of those.
+			{kind: KindProbe, user: "Summarize conversation chunk ", then: "Only summarize facts present in this chunk."},
+			{kind: KindSummary, user: "Provide a detailed prompt for continuing our conversation above.", then: "Focus on information"},
+		},
+		texts: []textMark{
+			{start: "What did we do so far?", whole: true, opens: "opencode", summary: true},
+			{start: "What did we do so far?", whole: true, opens: "You are Kilo", summary: true},
+			{start: "Continue if you have next steps, or stop and ask for"},
+			{start: "The following tool was executed by the user", whole: true},
+			{start: "Summarize the task tool output above and continue with your task.", whole: true},
+			// Files that are attached.
+			{start: "Called the Read tool with the following input: {"},
+			{start: "Read tool failed to read ", then: " with the following error: "},
+			{start: "<path>", then: "</path>\n<type>"},
+		},
+	},
+	{
+		name: "Crush",
+		chores: []chore{
+			{kind: KindTitle, user: "Generate a concise title for the following content:", bare: true},
+			{kind: KindSummary, user: "Provide a detailed summary of our conversation above.", whole: true, bare: true},
+			{kind: KindTitle, system: "You will generate a short title based on the first"},
+			{kind: KindSummary, system: "You are summarizing a conversation to preserve context"},
+		},
+		texts: []textMark{{start: "The previous session was interrupted because it got too long, the initial", summary: true}},
+	},
+	{
+		name: "Open WebUI",
+		chores: []chore{
+			{kind: KindTitle, user: "### Task:\n", then: "Generate a concise, 3-5 word title"},
+			{kind: KindTitle, user: "### Task:\n", then: "Generate a concise title summarizing the chat"},
+			{kind: KindTitle, user: "### Task:\n", then: "Generate 1-3 broad tags"},
+			{kind: KindTitle, user: "### Task:\n", then: "relevant follow-up questions"},
+			{kind: KindTitle, user: "### Task:\n", then: "useful messages this user might naturally send"},
+			{kind: KindProbe, user: "### Task:\n", then: "necessity of generating search queries"},
+			{kind: KindProbe, user: "### Task:\n", then: "Generate a detailed prompt for am image"},
+			{kind: KindProbe, user: "### Task:\n", then: "You are an autocompletion system."},
+			{kind: KindSummary, user: "### Task:\n", then: "Summarize the conversation history that will be"},
+			{kind: KindSummary, user: "### Task:\n", holds: []string{"### Messages Being Compacted:"}},
+			// Its templates change with each release, and people write their own.
+			{kind: KindTitle, user: "### Task:\n", holds: []string{"### Output:", "<chat_history>", "</chat_history>"}},
+			{kind: KindProbe, user: "Your task is to reflect the speaker's likely facial expr"},
+			{kind: KindProbe, user: "You have been provided with a set of responses from vari"},
+			{kind: KindProbe, system: "Available Tools: ", inside: "choose and return the correct tool(s)"},
+			{agent: true, system: "You are a sub-agent working on a specific task assigned"},
+		},
+		from:   []preface{{start: "### Task:\nRespond to the user query using the provided context", end: "</context>"}},
+		within: []string{"user_query"}, // Cursor has it too
+	},
+	{
+		name: "LibreChat",
+		chores: []chore{
+			{kind: KindTitle, user: "Analyze this conversation and provide:\n", bare: true},
+			{kind: KindSummary, user: "Hold on, before you continue I need you to write me"},
+			{kind: KindSummary, user: "Hold on again, update your checkpoint.", bare: true},
+		},
+	},
+	{
+		name: "VS Code Copilot",
+		chores: []chore{
+			{kind: KindTitle, system: "You are an expert in crafting pithy titles"},
+		},
+		tags:   []string{"environment_info", "workspace_info", "reminderInstructions", "editorContext"},
+		within: []string{"userRequest"},
+	},
+	{
+		name: "Copilot CLI",
+		tags: []string{"current_datetime", "tagged_files", "user_shell_command_output"},
+	},
+	{
+		name: "Continue",
+		chores: []chore{
+			{kind: KindTitle, user: "Given the following... please reply with a title"},
+			{kind: KindSummary, user: "Please provide a concise summary of our conversation so far,", then: "Format this as a single"},
+		},
+	},
+	{
+		name: "pi",
+		chores: []chore{
+			{kind: KindSummary, system: "You are a context summarization assistant."},
+		},
+		from: []preface{{start: `<file name="`, end: "</file>", behind: true}},
+	},
+	{
+		name: "Cline",
+		chores: []chore{
+			{kind: KindSummary, system: "Summarize the provided coding session into a concise contin"},
+			{kind: KindSummary, user: "Summarize this session for continuation.", holds: []string{"## Goal", "Conversation:"}},
+			{kind: KindSummary, user: `<explicit_instructions type="summarize_task">`},
+			{kind: KindSummary, user: `<explicit_instructions type="condense">`},
+		},
+		tags:   []string{"file_content", "mode_notice"},
+		texts:  []textMark{{start: "Context summary:\n\n", then: "\n## Files\nRead:", summary: true}},
+		around: []string{"user_input"},
+	},
+	{
+		name: "Roo, Kilo",
+		chores: []chore{
+			{kind: KindSummary, user: "Summarize the conversation so far, as described in the pro"},
+		},
+		tags: []string{"environment_details", "folder_content", "url_content", "workspace_diagnostics", "git_working_state", "git_commit"},
+		texts: []textMark{
+			{start: "[ERROR] You did not use a tool in your previous response!"},
+			{start: "[TASK RESUMPTION] This task was interrupted"},
+		},
+		around: []string{"task", "feedback", "user_message"},
+	},
+	{
+		name: "Zed",
+		from: []preface{{start: "<context>\nThe following items were attached by the user.", end: "</context>"}},
+	},
+	{
+		name: "Cursor",
+		tags: []string{"attached_files", "additional_data", "open_and_recently_viewed_files", "manually_attached_skills"},
+	},
+	{
+		name: "Qwen Code",
+		chores: []chore{
+			{kind: KindSummary, system: "You are the component that summarizes "},
+			{kind: KindSummary, user: "Please analyze the conversation history above and generate a comprehensive"},
+			{kind: KindProbe, system: "You are now acting as the managed memory extraction suba"},
+		},
+		texts: []textMark{{start: "This is the Qwen Code. We are setting up the context"}},
+	},
+	{
+		name: "aider",
+		chores: []chore{
+			{kind: KindProbe, system: "You are an expert software engineer that generates concise"},
+			{kind: KindSummary, system: "*Briefly* summarize this partial conversation"},
+		},
+		texts: []textMark{
+			{start: "I have *added these files to the chat*"},
+			{start: "Here are summaries of some files"},
+			{start: "Here are some READ ONLY files"},
+			{start: "I switched to a new code base. Please don't consid"},
+			{start: "I am not sharing any files that you can edit yet."},
+			{start: "I am not sharing the full contents of any files"},
+			{start: "I spoke to you previously about a number of things.\n"},
+			// Examples of how to answer.
+			{start: "Change the greeting to be more casual"},
+			{start: "Change get_factorial() to use math.factorial"},
+			{start: "Refactor hello() into its own file."},
+		},
+		tails: []string{
+			"To suggest changes to a file you MUST return the",
+			"# *SEARCH/REPLACE block* Rules:",
+			"# File editing rules:",
+		},
+	},
+	{
+		name: "Claude Code",
+		chores: []chore{
+			{kind: KindTitle, system: "You are naming a coding session"},
+			{kind: KindTitle, system: "Summarize this coding conversation in under 50 characters."},
+			{kind: KindSummary, system: "You are a helpful AI assistant tasked with summarizing conv"},
+			{kind: KindProbe, user: "[SUGGESTION MODE: Suggest what the user might naturally"},
+			{kind: KindProbe, system: "You are an expert at analyzing git history."},
+			{kind: KindProbe, inside: "Analyze if this message indicates a new conversation topic."},
+			{kind: KindProbe, inside: "You are now acting as the memory extraction subagent"},
+			{kind: KindProbe, inside: "security monitor for autonomous AI coding agents"},
+			{kind: KindProbe, inside: "Claude Code", user: "Warmup", whole: true},
+			{kind: KindProbe, user: "quota", whole: true, bare: true},
+		},
+		tags: []string{
+			"system-reminder", "local-command-caveat", "local-command-stdout", "local-command-stderr",
+			"command-name", "command-message", "command-args", "task-notification",
+			"bash-input", "bash-stdout", "bash-stderr", "user-memory-input", "user-prompt-submit-hook",
+			"ide_selection", "ide_opened_file", "ide_diagnostics", "new-diagnostics",
+		},
+		texts: []textMark{
+			{start: "This session is being continued from a previous conver", summary: true},
+			{start: "Caveat: The messages below were generated by the user while running local"},
+			{start: "[Request interrupted by user]", whole: true},
+			{start: "[Request interrupted by user for tool use]", whole: true},
+		},
+	},
+	{
+		name: "Codex",
+		chores: []chore{
+			{kind: KindTitle, user: "Generate a concise, single-line task title of at most"},
+		},
+		tags: []string{
+			"environment_context", "user_instructions", "turn_aborted", "user_shell_command",
+			"skill", "subagent_notification", "user_action", "realtime_conversation", "model_switch",
+		},
+		texts: []textMark{
+			{start: "# AGENTS.md instructions for "},
+			{start: "Another language model started to solve this problem", summary: true},
+		},
+		from: []preface{{start: "# Context from my IDE setup:", end: "## My request for Codex:"}, {start: "# Files mentioned by the user:", end: "## My request for Codex:"}},
+	},
+	{
+		name: "Gemini CLI",
+		chores: []chore{
+			{kind: KindProbe, system: "You are a specialized Task Routing AI."},
+			{kind: KindSummary, user: "Critically evaluate the <state_snapshot> you just"},
+			{kind: KindProbe, system: "You are a specialized system component responsible for dis"},
+			{kind: KindProbe, user: "Analyze *only* the content and structure of your immediate"},
+			{kind: KindProbe, system: "You are a diagnostic agent that determines whether a conv"},
+			{kind: KindProbe, system: "You are an expert code-editing assistant", bare: true},
+			{kind: KindTitle, user: "Summarize the user's primary intent or goal in this conver"},
+			{kind: KindProbe, user: "### State Update: Agent Continuity"},
+			{kind: KindProbe, user: "The following output from the tool '", bare: true},
+			{kind: KindProbe, system: "You are an expert context compressor."},
+			{kind: KindProbe, system: "You are an expert Context Memory Manager."},
+			{kind: KindProbe, user: "Write one short, friendly sentence acknowledging a user st"},
+			{kind: KindProbe, user: "You are a security expert responsible for generating fine-"},
+			{kind: KindProbe, user: "You are a security enforcement engine.", bare: true},
+			{kind: KindProbe, system: "You are a Visual Analysis Agent."},
+		},
+		tags: []string{"session_context", "hook_context", "scratchpad", "state_snapshot"}, // the last two after compaction
+		texts: []textMark{
+			{start: "Here is the user's editor context"},
+			{start: "Here is a summary of changes in the user's editor con"},
+			{start: "[System: You previously "},
+			{start: "System: Potential loop detected. Details: "},
+		},
+		files:   [][2]string{{"--- Content from referenced files ---", "--- End of content ---"}}, // Qwen Code has it too
+		answers: []string{"Got it. Thanks for the additional context!"},                           // Qwen Code too
+	},
+	{
+		name: "Goose",
+		chores: []chore{
+			{kind: KindTitle, user: "Generate a short title (four words or less)", bare: true},
+			{kind: KindSummary, user: "The messages above are a conversation to summarize.", bare: true},
+			{kind: KindSummary, user: "Please summarize the conversation history provided in the system prompt.", whole: true},
+		},
+		answers: []string{"The previous message contains a summary ", "Your context was compacted. The previous message contains a summary"},
+	},
+	{
+		name:  "Kimi Code",
+		texts: []textMark{{start: "The conversation so far has been compacted to free up context.", summary: true}},
+	},
+	{
+		name:  "OpenClaw",
+		tails: []string{"Runtime: agent="},
+	},
+	{
+		name:   "gptme",
+		chores: []chore{{kind: KindTitle, system: "Generate concise conversation titles."}},
+		tags:   []string{"system"},
+	},
+	{
+		name: "smolagents",
+		from: []preface{
+			{start: "New task:\n", end: "New task:"},
+			{start: "Observation:\n", end: "New task:"},
+			{start: "Error:\n", end: "New task:"},
+		},
+		texts: []textMark{{start: "Observation:\n"}},
+	},
+	{
+		name: "instructor",
+		texts: []textMark{
+			{start: "Validation Error found:\n"},
+			{start: "Correct your JSON ONLY RESPONSE, based on the following errors:"},
+		},
+	},
+	{
+		name: "LlamaIndex, LangChain",
+		chores: []chore{
+			{kind: KindProbe, user: "Given the following conversation", then: "standalone question"},
+		},
+	},
+}

@@ -1,0 +1,147 @@
+package dialect
+
+import (
+	"bytes"
+	"slices"
+)
+
+// withoutElements cuts out, for each tag of the table, what stands from its first
+// beginning to its last end. One that a text begins with and that does not end
+// is all of it.
+func withoutElements(text []byte, in textContext) []byte {
+	var cuts [][2]int
+	opened := openedIn(text, in)
+	for n, tag := range harnessTags {
+		if !opened[n] || !in.After(len(text)) {
+			continue
+		}
+		from := opening(text, []byte("<"+tag), 0)
+		if from == len(text) {
+			continue
+		}
+		end := []byte("</" + tag + ">")
+		switch i := bytes.LastIndex(text, end); {
+		case i > from:
+			cuts = append(cuts, [2]int{from, i + len(end)})
+		case from == 0:
+			return nil
+		}
+	}
+	return without(text, cuts)
+}
+
+// without is a text without some parts, which may overlap.
+func without(text []byte, cuts [][2]int) []byte {
+	if len(cuts) == 0 {
+		return text
+	}
+	slices.SortFunc(cuts, func(a, b [2]int) int { return a[0] - b[0] })
+	out, at := make([]byte, 0, len(text)), 0
+	for _, c := range cuts {
+		if c[0] > at {
+			out = append(out, text[at:c[0]]...)
+		}
+		at = max(at, c[1])
+	}
+	return append(out, text[at:]...)
+}
+
+// maxTags bounds harnessTags.
+const maxTags = 96
+
+// openedIn tells which of harnessTags may open in a text: most texts with a
+// bracket in them hold none, and those with many need not be read for each.
+func openedIn(text []byte, in textContext) (opened [maxTags]bool) {
+	for in.After(1) {
+		i := bytes.IndexByte(text, '<') + 1
+		if i == 0 {
+			return opened
+		}
+		text = text[i:]
+		if len(text) == 0 {
+			return opened
+		}
+		for _, n := range tagsBy[text[0]] {
+			tag := harnessTags[n]
+			opened[n] = opened[n] || len(text) > len(tag) && string(text[:len(tag)]) == tag
+		}
+	}
+	return opened
+}
+
+// tagsBy are places in harnessTags, by the byte that a tag begins with.
+var tagsBy = func() (by [256][]int) {
+	if len(harnessTags) > maxTags {
+		panic("BUG: too many tags")
+	}
+	for n, tag := range harnessTags {
+		by[tag[0]] = append(by[tag[0]], n)
+	}
+	return by
+}()
+
+// WithoutElement takes out every <tag …>…</tag>, with those of its like that stand
+// within. One that is not closed is left; of several of which some are not, the
+// last end closes the first. Its time is linear in the text's size.
+func WithoutElement(text []byte, tag string) []byte {
+	open, shut := []byte("<"+tag), []byte("</"+tag+">")
+	var out []byte
+	kept := 0                  // up to where out has what is left of text
+	depth, from, to := 0, 0, 0 // how many are open, where the first one begins, and where the last one was shut that it holds
+	cut := func() {
+		out = append(out, text[kept:from]...)
+		kept, depth, to = to, 0, 0
+	}
+	nextOpen, nextShut := -1, -1
+	for at := 0; ; {
+		if nextOpen < at {
+			nextOpen = opening(text, open, at)
+		}
+		if nextShut < at {
+			nextShut = indexFrom(text, shut, at)
+		}
+		switch {
+		case nextOpen < nextShut:
+			if depth++; depth == 1 {
+				from = nextOpen
+			}
+			at = nextOpen + len(open)
+		case nextShut < len(text):
+			at = nextShut + len(shut)
+			if depth > 0 {
+				depth--
+				if to = at; depth == 0 {
+					cut()
+				}
+			}
+		default:
+			if to > 0 {
+				cut()
+			}
+			if kept == 0 {
+				return text
+			}
+			return append(out, text[kept:]...)
+		}
+	}
+}
+
+// opening is where the next element opens from a place on, or the end.
+func opening(text, open []byte, at int) int {
+	for {
+		i := indexFrom(text, open, at)
+		if at = i + len(open); at >= len(text) {
+			return len(text)
+		}
+		if c := text[at]; c == '>' || isSpace(c) { // else it is a longer name
+			return i
+		}
+	}
+}
+
+func indexFrom(text, sep []byte, at int) int {
+	if i := bytes.Index(text[at:], sep); i >= 0 {
+		return at + i
+	}
+	return len(text)
+}

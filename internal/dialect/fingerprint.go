@@ -1,0 +1,165 @@
+package dialect
+
+import (
+	"crypto/sha256"
+	"encoding/binary"
+	"encoding/json"
+	"hash/maphash"
+	"slices"
+
+	"github.com/cespare/xxhash/v2"
+	lru "github.com/hashicorp/golang-lru/v2"
+)
+
+// Fingerprint stands for a conversation up to some message: who it belongs to,
+// where it takes place, and what was said, by whom, in which order.
+type Fingerprint [16]byte
+
+// Root is the fingerprint of a conversation in which nothing was said yet. A
+// tenant is hex digits or nothing, and a person's key holds no character that
+// does not print, so that the two cannot run into each other.
+func Root(tenant, person string) Fingerprint {
+	var b [192]byte // so that usual ones need no memory
+	text := append(append(b[:0], "graphiti-proxy.chain.1\x00"...), tenant...)
+	sum := sha256.Sum256(append(append(text, 0), person...))
+	return Fingerprint(sum[:len(Fingerprint{})])
+}
+
+// In is the fingerprint of a conversation that is in a workspace from here on:
+// one that the client calls by a name, or a place. Without either it stays.
+// Unlike texts these are hashed strongly: nobody can make up a directory that
+// is taken for another.
+func (f Fingerprint) In(workspace string, p Place) Fingerprint {
+	if workspace == "" && p == (Place{}) {
+		return f
+	}
+	unclear := ""
+	if p.Unclear {
+		unclear = "unclear"
+	}
+	// Each part is hashed behind its length, so that no part can be spelt to
+	// read as two.
+	h := sha256.New()
+	for _, part := range [...]string{"graphiti-proxy.identity.2", "conversation in", string(f[:]), workspace, p.Directory, p.Repo, unclear} {
+		var size [8]byte
+		binary.BigEndian.PutUint64(size[:], uint64(len(part)))
+		h.Write(size[:])
+		h.Write([]byte(part))
+	}
+	var sum [sha256.Size]byte
+	h.Sum(sum[:0])
+	copy(f[:], sum[:])
+	return f
+}
+
+// Link is the fingerprint after one more message. Texts are compared without
+// the white space around them.
+func (f Fingerprint) Link(role Role, text []byte) Fingerprint {
+	return f.link(role, xxhash.Sum64(trim(text)))
+}
+
+// Reference is the fingerprint of a reference to what the provider holds, by its
+// id.
+func (f Fingerprint) Reference(id string) Fingerprint {
+	b, _ := json.Marshal(id) // as it stands in a body
+	return f.Link(RoleOther, b)
+}
+
+// Told is the fingerprint of what a person was told, in whatever place: those who
+// sum up a conversation do not say where it was.
+func (f Fingerprint) Told(text []byte) Fingerprint {
+	return f.Link(RoleOther, []byte("told")).Link(RoleAssistant, text)
+}
+
+// link chains the fast hash of a text with a strong one. A client that finds two
+// texts with the same fast hash confuses its own conversation only.
+func (f Fingerprint) link(role Role, text uint64) Fingerprint {
+	var b [25]byte
+	copy(b[:], f[:])
+	b[16] = byte(role)
+	for i := range 8 {
+		b[17+i] = byte(text >> (8 * i))
+	}
+	sum := sha256.Sum256(b[:])
+	copy(f[:], sum[:])
+	return f
+}
+
+// Hasher fingerprints conversations. It remembers what long texts hashed to, as
+// they stood in a body: clients send their whole history with every request,
+// and decoding it again is most of what that would cost. It is safe for
+// concurrent use.
+type Hasher struct {
+	texts *lru.Cache[uint64, uint64] // what they hash to, by a hash of how they stood in a body
+}
+
+const (
+	longText    = 256     // texts from here on, in bytes, are remembered
+	rememberMax = 1 << 15 // texts
+)
+
+// NewHasher returns a Hasher that remembers nothing yet.
+func NewHasher() *Hasher {
+	texts, err := lru.New[uint64, uint64](rememberMax)
+	if err != nil {
+		panic("BUG: " + err.Error())
+	}
+	return &Hasher{texts}
+}
+
+// rawSeed is of the hashes that long texts are remembered by: nobody can make
+// up one that is taken for another person's.
+var rawSeed = maphash.MakeSeed()
+
+// Chain appends to dst the fingerprint after each message. Messages that
+// neither a person nor the model spoke change nothing, but for those that Place
+// has found to move the conversation elsewhere.
+func (h *Hasher) Chain(c *Conversation, root Fingerprint, dst []Fingerprint) []Fingerprint {
+	moves, known := c.moves, 0
+	if cp := c.from; c.known > 0 && cp.root == root {
+		n := movesBefore(moves, c.known)
+		if slices.Equal(cp.moves[:movesBefore(cp.moves, c.known)], moves[:n]) {
+			dst, moves, known = append(dst, cp.chain[:c.known]...), moves[n:], c.known
+			root = cp.chain[known-1]
+		}
+	}
+	for i := known; i < len(c.Messages); i++ {
+		m := &c.Messages[i]
+		if len(moves) > 0 && moves[0].message == i {
+			root, moves = root.In("", moves[0].to), moves[1:]
+		}
+		if m.Person || m.Role == RoleAssistant && m.from < m.to && !c.blank(m) {
+			root = root.link(m.Role, h.text(c, i))
+		}
+		dst = append(dst, root)
+	}
+	return dst
+}
+
+// text hashes what message i says.
+func (h *Hasher) text(c *Conversation, i int) uint64 {
+	m := &c.Messages[i]
+	if m.cleaned || m.to-m.from != 1 {
+		return xxhash.Sum64(c.Text(i))
+	}
+	raw := trimRaw(c.body[c.spans[m.from].Start:c.spans[m.from].End])
+	if !c.spans[m.from].Escaped {
+		return xxhash.Sum64(raw)
+	}
+	if len(raw) < longText {
+		return c.decodedHash(raw)
+	}
+	key := maphash.Bytes(rawSeed, raw)
+	text, ok := h.texts.Get(key)
+	if !ok {
+		text = c.decodedHash(raw)
+		h.texts.Add(key, text)
+	}
+	return text
+}
+
+// decodedHash hashes the text of a JSON string's inside.
+func (c *Conversation) decodedHash(raw []byte) uint64 {
+	c.scratch = appendText(c.scratch[:0], raw)
+	return xxhash.Sum64(c.scratch)
+}

@@ -1,0 +1,65 @@
+package dialect_test
+
+import (
+	"encoding/binary"
+	"fmt"
+	"math/bits"
+	"strings"
+	"testing"
+
+	"github.com/cespare/xxhash/v2"
+
+	"github.com/graphiti-proxy/graphiti-proxy/internal/dialect"
+	"github.com/graphiti-proxy/graphiti-proxy/internal/dialect/chat"
+)
+
+// colliding are two texts, as they stand in a body, of which xxhash makes the
+// same: a change in a word is undone by one in the word that is hashed after it.
+func colliding(t *testing.T) (a, b string) {
+	t.Helper()
+	const p1, p2 = 11400714785074694791, 14029467366897019727
+	var start, inverse uint64 = 0, 1 // of p2, by Newton's method
+	for _, p := range []uint64{p1, p2} {
+		start += p
+	}
+	for range 6 {
+		inverse *= 2 - p2*inverse
+	}
+	round := func(acc, word uint64) uint64 { return bits.RotateLeft64(acc+word*p2, 31) * p1 }
+	word := func(s string) uint64 { return binary.LittleEndian.Uint64([]byte(s)) }
+	middle := `\n` + strings.Repeat("m", 22)
+	end := strings.Repeat("e", 300)
+	for i := range 10_000 {
+		one := fmt.Sprintf("w%07d", i)
+		two := word("secondly") + (round(start, word("firstly "))-round(start, word(one)))*inverse
+		other := string(binary.LittleEndian.AppendUint64(nil, two))
+		if strings.ContainsFunc(other, func(r rune) bool { return r < ' ' || r == '"' || r == '\\' }) {
+			continue
+		}
+		a, b = "firstly "+middle+"secondly"+end, one+middle+other+end
+		if xxhash.Sum64String(a) != xxhash.Sum64String(b) {
+			t.Fatal("they do not collide")
+		}
+		return a, b
+	}
+	t.Fatal("none was found")
+	return "", ""
+}
+
+// TestRememberedHashIsNoOthers: a text that was made up does not change what
+// another person's text is known by.
+func TestRememberedHashIsNoOthers(t *testing.T) {
+	a, b := colliding(t)
+	last := func(h *dialect.Hasher, text string) dialect.Fingerprint {
+		var c dialect.Conversation
+		if !(chat.Dialect{}).Parse([]byte(`{"messages":[{"role":"user","content":"`+text+`"}]}`), &c) {
+			t.Fatal(text)
+		}
+		return h.Chain(&c, dialect.Fingerprint{}, nil)[0]
+	}
+	h, fresh := dialect.NewHasher(), dialect.NewHasher()
+	last(h, b)
+	if last(h, a) != last(fresh, a) {
+		t.Error("what another person said changes a fingerprint")
+	}
+}

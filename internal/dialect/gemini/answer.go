@@ -1,0 +1,113 @@
+package gemini
+
+import (
+	"github.com/tidwall/gjson"
+
+	"github.com/graphiti-proxy/graphiti-proxy/internal/dialect"
+)
+
+// NewReader implements dialect.Dialect.
+func (Dialect) NewReader() dialect.Reader { return &reader{} }
+
+// reader assembles the first candidate of an answer. Its texts follow on one
+// another, with nothing between.
+type reader struct {
+	said   dialect.Said
+	calls  bool // of functions that the client has
+	end    dialect.End
+	failed bool
+	usage  dialect.Usage
+}
+
+// Event implements dialect.Reader.
+func (r *reader) Event(_, data []byte) { r.read(data) }
+
+// Body implements dialect.Reader. A stream without events is an array.
+func (r *reader) Body(body []byte) { r.read(body) }
+
+func (r *reader) read(data []byte) {
+	doc := dialect.Document(data)
+	if !doc.IsArray() {
+		r.chunk(doc)
+		return
+	}
+	doc.ForEach(func(_, chunk gjson.Result) bool {
+		r.chunk(chunk)
+		return true
+	})
+}
+
+// chunk reads a piece of an answer, which may be all of it.
+func (r *reader) chunk(doc gjson.Result) {
+	doc.ForEach(func(key, value gjson.Result) bool {
+		switch key.Str {
+		case "error":
+			r.failed = r.failed || value.Type != gjson.Null
+		case "promptFeedback":
+			if value.Get("blockReason").Str != "" {
+				r.end = dialect.EndFilter
+			}
+		case "usageMetadata": // each says what there was so far
+			r.usage = usage(value)
+		case "candidates":
+			value.ForEach(func(_, c gjson.Result) bool {
+				if c.Get("index").Int() == 0 {
+					r.candidate(c)
+				}
+				return true
+			})
+		}
+		return true
+	})
+}
+
+func (r *reader) candidate(c gjson.Result) {
+	c.Get("content.parts").ForEach(func(_, part gjson.Result) bool {
+		r.calls = r.calls || part.Get("functionCall").Exists()
+		if text := part.Get("text"); text.Type == gjson.String && !part.Get("thought").Bool() {
+			r.said.Add(text.Str)
+		}
+		return true
+	})
+	if reason := c.Get("finishReason").Str; reason != "" && r.end != dialect.EndFilter {
+		r.end = endOf(reason)
+	}
+}
+
+// endOf says how an answer ended.
+func endOf(reason string) dialect.End {
+	switch reason {
+	case "STOP":
+		return dialect.EndStop
+	case "MAX_TOKENS":
+		return dialect.EndLength
+	case "SAFETY", "RECITATION", "LANGUAGE", "BLOCKLIST", "PROHIBITED_CONTENT", "SPII",
+		"IMAGE_SAFETY", "IMAGE_PROHIBITED_CONTENT", "IMAGE_RECITATION":
+		return dialect.EndFilter
+	}
+	return dialect.EndUnknown // OTHER, MALFORMED_FUNCTION_CALL, and what is to come
+}
+
+// Answer implements dialect.Reader.
+func (r *reader) Answer() dialect.Answer {
+	if r.failed {
+		return dialect.Answer{End: dialect.EndError}
+	}
+	return dialect.Answer{Text: r.said.Text(), End: r.end.WithCalls(r.calls), Usage: r.usage}
+}
+
+// usage reads what an answer took. Thoughts are counted beside what was said.
+func usage(u gjson.Result) (out dialect.Usage) {
+	u.ForEach(func(key, value gjson.Result) bool {
+		switch key.Str {
+		case "promptTokenCount", "toolUsePromptTokenCount":
+			out.Input += dialect.Tokens(value)
+		case "cachedContentTokenCount":
+			out.Cached = dialect.Tokens(value)
+		case "candidatesTokenCount", "thoughtsTokenCount":
+			out.Output += dialect.Tokens(value)
+		}
+		return true
+	})
+	return out
+}

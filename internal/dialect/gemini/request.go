@@ -1,0 +1,302 @@
+package gemini
+
+import (
+	"bytes"
+
+	"github.com/tidwall/gjson"
+
+	"github.com/graphiti-proxy/graphiti-proxy/internal/dialect"
+)
+
+// textPart is how a block is written as a part of a content.
+const textPart = dialect.Form(`{"text":"`)
+
+// Parse implements dialect.Dialect. The API takes each name in camel case and
+// in snake case, and one value in place of a list of one.
+func (Dialect) Parse(body []byte, c *dialect.Conversation) bool {
+	p := parser{Parser: dialect.NewParser(body, c), c: c}
+	p.RunOn()
+	if begun, ok := p.State().(begun); ok {
+		p.begun, p.contents = begun, true
+	}
+	if !p.Whole(p.member, p.item) || !p.contents || !p.Settle() {
+		return false
+	}
+	if c.Kind == dialect.KindTurn && (p.agent || p.cli && !p.session) {
+		c.Kind = dialect.KindMachine
+	}
+	if p.cli && p.session {
+		if dir, ok := placeIn(p.Decoded(p.opening)); ok {
+			p.States(dir)
+		}
+	}
+	return true
+}
+
+type parser struct {
+	dialect.Parser
+	c        *dialect.Conversation
+	contents bool // they were seen
+	begun
+}
+
+// begun is what is known when the first content was read.
+type begun struct {
+	prompt bool // the system instruction was seen
+
+	cli     bool // Gemini CLI speaks, with its usual system prompt or to compact
+	session bool // the contents begin as its conversations do, and none of its tools' own requests
+	opening dialect.Span
+	agent   bool // one of its subagents speaks
+}
+
+// cliPrompt and cliSession begin Gemini CLI's prompt, and the first content of
+// its conversations. cliCompacts begins its prompt for a compaction, cliThinks and
+// cliSummary the answers to that. cliAgent is in the prompts of its subagents, also
+// of those that people write.
+var (
+	cliPrompt   = []byte("You are Gemini CLI")
+	cliCompacts = []byte("You are a specialized system component responsible for distilling chat history")
+	cliThinks   = []byte("<scratchpad>")
+	cliSummary  = []byte("<state_snapshot>")
+	cliSession  = []byte("<session_context>")
+	block       = []byte("<graphiti_memory>") // of another proxy before this one
+	cliAgent    = []byte("You are running in a non-interactive mode. You CANNOT ask the user for input or clarification.")
+)
+
+// member reads a member of the request.
+func (p *parser) member(key []byte) bool {
+	switch string(key) {
+	case "contents":
+		if p.contents {
+			return false // which of the two counts is not ours to say
+		}
+		p.contents = true
+		if p.Peek() == '[' {
+			return p.Messages(p.item)
+		}
+		return p.content()
+	case "systemInstruction", "system_instruction":
+		if p.prompt {
+			return false
+		}
+		p.prompt = true
+		return p.PromptText(p.instruction)
+	case "tools":
+		return p.each(p.tool)
+	case "":
+		return false
+	}
+	return p.Other(key)
+}
+
+// each reads the items of a list, or what stands in place of one.
+func (p *parser) each(item func() bool) bool {
+	if p.Peek() == '[' {
+		return p.Array(func(int) bool { return item() })
+	}
+	return item()
+}
+
+// tool reads a tool. Only functions are the client's: searches and the like
+// are carried out by the provider, and are offered for chores too.
+func (p *parser) tool() bool {
+	if p.Peek() != '{' {
+		return p.Skip()
+	}
+	return p.Object(func(key []byte) bool {
+		switch string(key) {
+		case "functionDeclarations", "function_declarations":
+			p.c.Tools = true
+		}
+		return p.Skip()
+	})
+}
+
+// instruction reads the system instruction, a content without a role that
+// counts.
+func (p *parser) instruction(m *dialect.Message) bool {
+	if p.Peek() != '{' {
+		return p.Skip()
+	}
+	parts := contentParts{m: m, system: true}
+	_, ok := p.parts(&parts)
+	m.At, m.Form = -1, dialect.FormNone
+	begins := p.Raw(parts.begins)
+	p.cli = bytes.HasPrefix(begins, cliPrompt) || bytes.HasPrefix(begins, cliCompacts)
+	return ok
+}
+
+// item reads a content of the list of them.
+func (p *parser) item(i int) bool {
+	ok := p.content()
+	if i == 0 {
+		p.SetState(p.begun)
+	}
+	return ok
+}
+
+// content reads a content.
+func (p *parser) content() bool {
+	if p.Peek() != '{' {
+		return false
+	}
+	m := p.Begin()
+	parts := contentParts{m: &m, after: -1}
+	role, ok := p.parts(&parts)
+	return ok && p.add(m, role, &parts)
+}
+
+// parts reads the parts and the role of a content.
+func (p *parser) parts(c *contentParts) (role []byte, ok bool) {
+	seen := false
+	ok = p.Object(func(key []byte) bool {
+		switch string(key) {
+		case "role":
+			return p.Word(&role)
+		case "parts":
+			if seen {
+				return false
+			}
+			seen, c.list, c.first = true, p.Peek() == '[', p.Offset()+1
+			return p.each(func() bool { return p.part(c) })
+		case "":
+			return false
+		}
+		return p.Skip()
+	})
+	return role, ok
+}
+
+// add adds a message. An answer that came in pieces is sent back in pieces, and
+// is one message.
+func (p *parser) add(m dialect.Message, role []byte, parts *contentParts) bool {
+	if len(p.c.Messages) == 0 {
+		p.opening = parts.begins
+		p.session = bytes.HasPrefix(p.Raw(p.opening), cliSession)
+	}
+	switch string(role) {
+	case "", "user":
+		m.Role = dialect.RoleUser
+		if m.Results {
+			m.At, m.Form = parts.after, textPart
+		}
+	case "model":
+		m.Role = dialect.RoleAssistant
+		last := len(p.c.Messages) - 1
+		if last >= 0 && p.c.Messages[last].Role == dialect.RoleAssistant && !p.summarises(parts) && p.Join(m) {
+			return true
+		}
+	}
+	return p.Add(m)
+}
+
+// summarises reports whether a content is the summary of a compaction. Gemini CLI
+// sends it behind the last answer of what it compacts, to have it looked at again.
+func (p *parser) summarises(parts *contentParts) bool {
+	begins := p.Raw(parts.begins)
+	return bytes.HasPrefix(begins, cliSummary) || bytes.HasPrefix(begins, cliThinks)
+}
+
+// contentParts is what the parts of a content have shown so far.
+type contentParts struct {
+	m      *dialect.Message
+	system bool // they are those of the system instruction
+	list   bool
+	first  int          // where a first part would stand
+	after  int          // where the first text behind the results of functions begins, or -1
+	begins dialect.Span // the first text
+}
+
+// part reads a part. Texts that are no thoughts are kept, and no results of
+// functions: a block goes behind the last of those.
+func (p *parser) part(c *contentParts) bool {
+	if p.Peek() != '{' {
+		return p.Skip()
+	}
+	at := p.Offset()
+	var text dialect.Span
+	has, thought, result := false, false, false
+	ok := p.Object(func(key []byte) bool {
+		switch string(key) {
+		case "text":
+			if has {
+				return false
+			}
+			if p.Peek() != '"' {
+				return p.Skip()
+			}
+			has = true
+			var ok bool
+			text, ok = p.Quoted()
+			return ok
+		case "thought":
+			thought = p.Peek() == 't'
+		case "functionResponse", "function_response":
+			result = true
+		case "":
+			return false
+		}
+		return p.Skip()
+	})
+	switch {
+	case !ok:
+		return false
+	case result:
+		c.m.Results, c.after = true, -1
+		p.DropTexts(c.m)
+	case has && !thought:
+		return p.text(c, text, at)
+	}
+	if c.list { // of an empty one a block could be no part
+		c.m.At, c.m.Form = c.first, textPart
+	}
+	return true
+}
+
+// text adds a part's text.
+func (p *parser) text(c *contentParts, text dialect.Span, at int) bool {
+	raw := p.Raw(text)
+	if c.begins.End == 0 && !bytes.HasPrefix(raw, block) {
+		c.begins = text
+	}
+	p.agent = p.agent || c.system && bytes.Contains(raw, cliAgent)
+	c.m.At, c.m.Form = c.first, textPart
+	if !c.list {
+		c.m.At, c.m.Form = text.Start, dialect.FormString
+	}
+	if c.after < 0 {
+		c.after = at
+	}
+	if !c.list {
+		return p.AddText(text)
+	}
+	return p.AddPart(text, at, false)
+}
+
+// Calls implements dialect.Dialect.
+func (Dialect) Calls(body []byte, behind int, called func(name string)) {
+	gjson.GetBytes(body, "contents").ForEach(func(_, content gjson.Result) bool {
+		if content.Index <= behind {
+			return true
+		}
+		parts := content.Get("parts")
+		if parts.IsObject() {
+			call(parts, called)
+		}
+		parts.ForEach(func(_, part gjson.Result) bool {
+			call(part, called)
+			return true
+		})
+		return true
+	})
+}
+
+// call names the function that a part calls.
+func call(part gjson.Result, called func(name string)) {
+	for _, name := range []string{"functionCall.name", "function_call.name"} {
+		if v := part.Get(name); v.Exists() {
+			called(v.String())
+		}
+	}
+}

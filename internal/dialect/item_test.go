@@ -1,0 +1,28 @@
+package dialect
+
+import "testing"
+
+// TestItemIsWholeOrUnclear: what a client's element holds cannot end it early.
+func TestItemIsWholeOrUnclear(t *testing.T) {
+	const begin, line = "<system-reminder>\n# Environment\nYou have been invoked in the following environment: \n", " - Primary working directory: /a\n"
+	first := Position{Opening: true}
+	for _, tc := range []struct {
+		name, text string
+		at         Position
+		dir        string
+		ok         bool
+	}{
+		{"whole", begin + line + "</system-reminder>", first, "/a", true},
+		{"not the first message", begin + line + "</system-reminder>", Position{}, "", false},
+		{"no end", begin + line, first, "", true},
+		{"text behind its end", begin + line + "</system-reminder>\nx", first, "", true},
+		{"ended early", begin + line + "</system-reminder><system-reminder>" + line + "</system-reminder>", first, "", true},
+		{"another directory", begin + line + " - Primary working directory: /b\n</system-reminder>", first, "", true},
+		{"no directory", begin + "</system-reminder>", first, "", false},
+		{"another beginning", "<system-reminder>\nx\n" + line + "</system-reminder>", first, "", false},
+	} {
+		if it, ok := ReadItem([]byte(tc.text), tc.at); ok != tc.ok || it.Directory != tc.dir || ok && !it.Of("Claude Code") {
+			t.Errorf("%s: %+v, %v", tc.name, it, ok)
+		}
+	}
+}

@@ -1,0 +1,213 @@
+package dialect
+
+import (
+	"bytes"
+	"slices"
+)
+
+// kind finds out what the request is for, by its words.
+func (c *Conversation) kind() Kind {
+	for i := len(c.Messages) - 1; i >= 0 && c.Newest < 0; i-- {
+		if m := &c.Messages[i]; m.Role == RoleUser && (m.Person || !m.Results) {
+			c.Newest = i
+		}
+	}
+	at := c.asking()
+	var parts [4]Part
+	said := parts[:0]
+	var prompts [maxParts][]byte
+	if at >= 0 {
+		m := &c.Messages[at]
+		for n := m.from; n < m.to; n++ {
+			if n == m.from+maxParts && m.to-n > maxParts {
+				n = m.to - maxParts // a client's own text is the first or the last
+			}
+			said = append(said, c.toldBy(c.spans[n]))
+		}
+	}
+	kind, agent := KindOf(c.prompts(prompts[:0]), said, c.Tools)
+	c.agent = agent
+	if kind != KindTurn {
+		return kind
+	}
+	switch {
+	case at >= 0 && c.AsksForSummary(at):
+		c.Newest, c.Guessed = at, true
+		return KindSummary
+	case at > c.Last && at == len(c.Messages)-1 && c.Last >= 0:
+		return KindMachine
+	}
+	return KindTurn
+}
+
+// asking is the message that the request is about: the newest of a user, or of
+// several between two answers the one in which a person says something. Clients
+// put messages of their own behind it, and behind the results of tools.
+func (c *Conversation) asking() int {
+	if c.Newest < 0 || c.Messages[c.Newest].Person {
+		return c.Newest
+	}
+	for i := c.Newest; i >= 0 && !c.isSummary(i); i-- { // what stands before one was said before
+		m := &c.Messages[i]
+		if m.Person {
+			return i
+		}
+		if !c.unanswered(i) {
+			if m.Role != RoleAssistant && c.Last >= 0 && c.clients(c.Newest) {
+				return c.Last // the message is of the round
+			}
+			break
+		}
+	}
+	return c.Newest
+}
+
+// clients reports whether all that message i says is a client's.
+func (c *Conversation) clients(i int) bool { return c.Messages[i].cleaned }
+
+// AsksForSummary reports whether message i, though no rule knows it, is how a client
+// has the conversation summed up.
+func (c *Conversation) AsksForSummary(i int) bool {
+	m := &c.Messages[i]
+	return i > c.answer && slices.ContainsFunc(c.spans[m.from:m.to], func(s Span) bool {
+		return s.End-s.Start >= Instructions && c.sumsUp(s)
+	})
+}
+
+func (c *Conversation) sumsUp(s Span) bool {
+	return SumsUp(c.startOf(s, Instructed)) || c.holdsSummary(s)
+}
+
+// Infer makes a turn a chore, whose words may be a person's: the client has asked
+// for something beside the conversation.
+func (c *Conversation) Infer() {
+	c.Kind, c.Guessed = KindProbe, true
+	m := &c.Messages[c.Newest]
+	if slices.ContainsFunc(c.spans[m.from:m.to], func(s Span) bool { return c.sumsUp(s) }) {
+		c.Kind = KindSummary
+	}
+}
+
+// prompts appends how the parts of the system prompt start.
+func (c *Conversation) prompts(system [][]byte) [][]byte {
+	for i := c.prompt.from; i < min(c.prompt.to, c.prompt.from+maxParts); i++ {
+		system = append(system, trim(c.startOf(c.spans[i], Near)))
+	}
+	if len(c.Messages) > 0 && len(system) == 0 {
+		if m := &c.Messages[0]; m.Role == RoleOther && m.from < m.to {
+			system = append(system, trim(c.start(m)))
+		}
+	}
+	return system
+}
+
+// Prompted is the id that stands behind a mark in the request's first prompt.
+func (c *Conversation) Prompted(mark string) string {
+	m := &c.prompt
+	if m.from == m.to && len(c.Messages) > 0 && c.Messages[0].System {
+		m = &c.Messages[0]
+	}
+	return IDBehind(c.joined(m), mark)
+}
+
+// Telling is the length, in bytes, from which an answer alone tells its
+// conversation.
+const Telling = 40
+
+// Transcript is the conversation that the newest user message holds as its text,
+// where that ends the request. Own says that it is this very one, as far as the
+// request shows it.
+func (c *Conversation) Transcript() (t Transcript, own bool) {
+	if c.Newest < 0 || c.Newest != len(c.Messages)-1 {
+		return t, false
+	}
+	m := &c.Messages[c.Newest]
+	if !slices.ContainsFunc(c.spans[m.from:m.to], func(s Span) bool { return MayBeTranscript(c.body[s.Start:s.End]) }) {
+		return t, false
+	}
+	t = TranscriptIn(c.prompts(nil), c.joined(m))
+	for i := 0; i < c.Newest && !own && len(t.Answer) > 0; i++ {
+		if c.Messages[i].Role == RoleAssistant {
+			said := c.Text(i)
+			own = len(said) >= Telling && slices.ContainsFunc(t.Answer, func(a []byte) bool { return bytes.Equal(a, said) })
+		}
+	}
+	return t, own
+}
+
+// maxTold bounds the texts by which the session of a transcript is looked for.
+const maxTold = 16
+
+// Told are the fingerprints of what a transcript says that the model told a
+// person, the newest first, and of the summaries that clients have put in place
+// of what was said before the first message of a person.
+func (c *Conversation) Told(t *Transcript, person Fingerprint) (told [][16]byte) {
+	add := func(text []byte) {
+		if len(text) >= Telling && len(told) < maxTold {
+			told = append(told, person.Told(text))
+		}
+	}
+	for i := len(t.Answer) - 1; i >= 0; i-- {
+		add(t.Answer[i])
+	}
+	for i := range c.Messages {
+		m := &c.Messages[i]
+		if m.Person {
+			break
+		}
+		if m.Role == RoleUser && m.cleaned {
+			for _, s := range c.spans[m.from:m.to] {
+				add([]byte(SummaryIn(string(appendText(nil, c.body[s.Start:s.End])))))
+			}
+		}
+	}
+	return told
+}
+
+// asked reports whether message i, of the history, is how a client asked for a
+// chore: then no person wrote it.
+func (c *Conversation) asked(i int) bool {
+	m := &c.Messages[i]
+	for _, s := range c.spans[m.from:min(m.to, m.from+maxParts)] {
+		raw := trimRaw(c.body[s.Start:s.End])
+		if len(raw) > 0 && MayAsk(raw[0]) && Asks(c.toldBy(s)) {
+			return true
+		}
+	}
+	return false
+}
+
+// toldBy is a part of a message as rules look at it.
+func (c *Conversation) toldBy(s Span) Part {
+	return Part{Start: trim(c.startOf(s, Near)), Raw: c.body[s.Start:s.End], Decode: textOf}
+}
+
+func textOf(raw []byte) []byte { return appendText(nil, raw) }
+
+// start is the beginning of a message's text.
+func (c *Conversation) start(m *Message) []byte {
+	if m.from == m.to {
+		return nil
+	}
+	return c.startOf(c.spans[m.from], Near)
+}
+
+// maxParts bounds the parts of a prompt, and of either end of a message, that are
+// looked at.
+const maxParts = 8
+
+// startOf is how a text begins, in so many bytes at most.
+func (c *Conversation) startOf(s Span, most int) []byte {
+	raw := c.body[s.Start:s.End]
+	if !s.Escaped {
+		return raw[:min(len(raw), most)]
+	}
+	if len(raw) > most {
+		raw = raw[:most]
+		// Do not cut an escape in two.
+		if i := bytes.LastIndexByte(raw, '\\'); i >= 0 && i > most-12 {
+			raw = raw[:i-backslashes(raw[:i])]
+		}
+	}
+	return appendText(nil, raw)
+}

@@ -1,0 +1,114 @@
+package messages
+
+import (
+	"github.com/tidwall/gjson"
+
+	"github.com/graphiti-proxy/graphiti-proxy/internal/dialect"
+)
+
+// NewReader implements dialect.Dialect.
+func (Dialect) NewReader() dialect.Reader { return &reader{} }
+
+// reader assembles the text blocks of an answer.
+type reader struct {
+	said   dialect.Said
+	inText bool // the block that is being sent is one of text
+	calls  bool // of tools that the client has
+	end    dialect.End
+	over   bool // message_stop was seen
+	failed bool
+	usage  dialect.Usage
+}
+
+// Event implements dialect.Reader.
+func (r *reader) Event(_, data []byte) {
+	doc := dialect.Document(data)
+	switch doc.Get("type").Str {
+	case "content_block_start":
+		block := doc.Get("content_block")
+		if r.inText = block.Get("type").Str == "text"; r.inText {
+			r.said.Next()
+			r.said.Add(block.Get("text").Str)
+		}
+		r.calls = r.calls || block.Get("type").Str == "tool_use"
+	case "content_block_delta":
+		if doc.Get("delta.type").Str == "text_delta" && r.inText {
+			r.said.Add(doc.Get("delta.text").Str)
+		}
+	case "message_start":
+		r.usage = dialect.Usage{}
+		addUsage(&r.usage, doc.Get("message.usage"))
+	case "message_delta":
+		r.usage.Output = max(r.usage.Output, dialect.Tokens(doc.Get("usage.output_tokens")))
+		r.stop(doc.Get("delta.stop_reason").Str)
+	case "message_stop":
+		r.over = true
+	case "error":
+		r.failed = true
+	}
+}
+
+// Body implements dialect.Reader.
+func (r *reader) Body(body []byte) {
+	doc := dialect.Document(body)
+	if doc.Get("type").Str != "message" {
+		r.failed = true
+		return
+	}
+	doc.Get("content").ForEach(func(_, block gjson.Result) bool {
+		if block.Get("type").Str == "text" {
+			r.said.Next()
+			r.said.Add(block.Get("text").Str)
+		}
+		r.calls = r.calls || block.Get("type").Str == "tool_use"
+		return true
+	})
+	addUsage(&r.usage, doc.Get("usage"))
+	r.stop(doc.Get("stop_reason").Str)
+	r.over = true
+}
+
+func (r *reader) stop(reason string) {
+	switch reason {
+	case "":
+	case "end_turn", "stop_sequence":
+		r.end = dialect.EndStop
+	case "max_tokens", "model_context_window_exceeded":
+		r.end = dialect.EndLength
+	case "tool_use", "pause_turn":
+		r.end = dialect.EndToolCalls
+	case "refusal":
+		r.end = dialect.EndFilter
+	default:
+		r.end = dialect.EndUnknown
+	}
+}
+
+// Answer implements dialect.Reader.
+func (r *reader) Answer() dialect.Answer {
+	if r.failed {
+		return dialect.Answer{End: dialect.EndError}
+	}
+	a := dialect.Answer{Text: r.said.Text(), Usage: r.usage}
+	if r.over {
+		a.End = r.end.WithCalls(r.calls)
+	}
+	return a
+}
+
+// addUsage adds what an event says; Anthropic counts what was cached beside what
+// was not.
+func addUsage(u *dialect.Usage, r gjson.Result) {
+	r.ForEach(func(key, value gjson.Result) bool {
+		switch key.Str {
+		case "input_tokens", "cache_creation_input_tokens":
+			u.Input += dialect.Tokens(value)
+		case "cache_read_input_tokens":
+			u.Input += dialect.Tokens(value)
+			u.Cached = dialect.Tokens(value)
+		case "output_tokens":
+			u.Output = dialect.Tokens(value)
+		}
+		return true
+	})
+}

@@ -1,0 +1,56 @@
+// Package messages is Anthropic's Messages API: POST …/v1/messages and
+// …/v1/messages/count_tokens.
+//
+// It owns what that API's requests, answers and errors look like, and must not
+// know of another API, of memory or of connections. Of our packages it imports
+// dialect only.
+package messages
+
+import (
+	"bytes"
+
+	"github.com/graphiti-proxy/graphiti-proxy/internal/dialect"
+)
+
+// Dialect is the API.
+type Dialect struct{}
+
+// credentials are the places for them.
+var credentials = []dialect.Credential{{Header: "X-Api-Key"}, {Header: "Authorization"}}
+
+// Info implements dialect.Dialect.
+func (Dialect) Info() dialect.Info {
+	return dialect.Info{
+		Name: "messages", Provider: "anthropic", Upstream: "anthropic",
+		Credentials: credentials,
+		Relax:       &dialect.Relax{Insert: dropThinking, Header: "Anthropic-Beta", Value: "thinking-binding-controls-2026-08-01"},
+	}
+}
+
+const (
+	turns = "/messages"
+	count = "/messages/count_tokens"
+)
+
+// Match implements dialect.Dialect.
+func (Dialect) Match(r dialect.Request) dialect.Match {
+	m := dialect.Match{Upstream: isAnthropic(r)}
+	if string(r.Method) != "POST" {
+		return m
+	}
+	switch {
+	case bytes.HasSuffix(r.Path, []byte(turns)):
+		m.Use, m.Route = dialect.UseTurn, turns
+	case bytes.HasSuffix(r.Path, []byte(count)):
+		m.Use, m.Route = dialect.UseReplay, count
+	}
+	return m
+}
+
+// isAnthropic tells the requests that belong to Anthropic's API: both vendors
+// have paths such as /v1/models and /v1/files.
+func isAnthropic(r dialect.Request) bool {
+	return bytes.HasPrefix(r.Path, []byte("/v1/messages")) ||
+		len(r.Header.Peek("Anthropic-Version")) > 0 ||
+		bytes.HasPrefix(r.Header.Peek("User-Agent"), []byte("claude-cli/"))
+}

@@ -1,0 +1,98 @@
+package messages
+
+import (
+	"github.com/tidwall/gjson"
+
+	"github.com/graphiti-proxy/graphiti-proxy/internal/dialect"
+)
+
+const textPart = `{"type":"text","text":"`
+
+// prompt are the parts of a system prompt.
+var prompt = dialect.Parts{Form: textPart, IsText: isText}
+
+func isText(kind []byte) bool { return string(kind) == "text" }
+
+// Parse implements dialect.Dialect.
+func (Dialect) Parse(body []byte, c *dialect.Conversation) bool {
+	p := parser{Parser: dialect.NewParser(body, c)}
+	p.content = dialect.Parts{Form: textPart, IsText: isText, Each: p.part}
+	p.messages = p.GoesOn()
+	return p.Whole(p.member, p.message) && p.messages && p.Settle()
+}
+
+type parser struct {
+	dialect.Parser
+	messages bool // they were seen
+
+	content dialect.Parts
+	m       dialect.Message // that is being read
+	after   int             // where the first text behind its results begins; -1: there is none
+}
+
+// member reads a member of the request.
+func (p *parser) member(key []byte) bool {
+	switch string(key) {
+	case "messages":
+		if p.messages {
+			return false // which of the two counts is not ours to say
+		}
+		p.messages = true
+		return p.Messages(p.message)
+	case "system":
+		return p.Prompt(&prompt)
+	}
+	return p.Other(key)
+}
+
+// message reads one message.
+func (p *parser) message(int) bool {
+	p.m, p.after = p.Begin(), -1
+	var role []byte
+	content := false
+	ok := p.Object(func(key []byte) bool {
+		switch string(key) {
+		case "role":
+			return p.Word(&role)
+		case "content":
+			if content {
+				return false
+			}
+			content = true
+			return p.Content(&p.m, &p.content)
+		case "":
+			return false
+		}
+		return p.Skip()
+	})
+	p.m.Role, p.m.System = dialect.RoleOf(role)
+	if p.m.Results {
+		p.m.At = p.after
+	}
+	return ok && len(role) > 0 && p.Add(p.m)
+}
+
+// part is told of each part of a message. The results of tools come first in
+// theirs, and the API refuses a text before one: a block goes behind the last.
+func (p *parser) part(kind []byte, at int, text bool) {
+	switch {
+	case string(kind) == "tool_result":
+		p.m.Results, p.after = true, -1
+		p.DropTexts(&p.m)
+	case text && p.after < 0:
+		p.after = at
+	}
+}
+
+// Calls implements dialect.Dialect.
+func (Dialect) Calls(body []byte, behind int, called func(name string)) {
+	gjson.GetBytes(body, "messages").ForEach(func(_, m gjson.Result) bool {
+		if m.Index > behind {
+			m.Get(`content.#(type=="tool_use")#.name`).ForEach(func(_, name gjson.Result) bool {
+				called(name.String())
+				return true
+			})
+		}
+		return true
+	})
+}

@@ -1,0 +1,395 @@
+package dialect
+
+import (
+	"bytes"
+	"regexp"
+	"slices"
+	"strings"
+)
+
+// What all clients write into a person's messages.
+var (
+	harnessTags     = gather(func(cl *client) []string { return cl.tags })
+	harnessTexts    = byStart(gather(func(cl *client) []textMark { return cl.texts }))
+	harnessPrefaces = gather(func(cl *client) []preface { return cl.from })
+	harnessTails    = inBytes(gather(func(cl *client) []string { return cl.tails }))
+	harnessFiles    = gather(func(cl *client) [][2]string { return cl.files })
+	filesBegin      = inBytes(firsts(harnessFiles))
+	wordsWithin     = gather(func(cl *client) []string { return cl.within })
+	wordsAround     = gather(func(cl *client) []string { return cl.around })
+	ownAnswers      = gather(func(cl *client) []string { return cl.answers })
+)
+
+func gather[T any](of func(*client) []T) (all []T) {
+	for i := range clients {
+		all = append(all, of(&clients[i])...)
+	}
+	return all
+}
+
+func firsts(pairs [][2]string) (out []string) {
+	for _, p := range pairs {
+		out = append(out, p[0])
+	}
+	return out
+}
+
+// inBytes are texts as they are sought in others, for which nothing is copied
+// then.
+func inBytes(texts []string) (all [][]byte) {
+	for _, t := range texts {
+		all = append(all, []byte(t))
+	}
+	return all
+}
+
+func byStart(marks []textMark) (by [256][]textMark) {
+	for _, m := range marks {
+		by[m.start[0]] = append(by[m.start[0]], m)
+	}
+	return by
+}
+
+// MayHold reports whether a part of a person's message, as it stands in a JSON
+// string without white space around it, may hold what a client wrote, apart from
+// elements.
+func MayHold(raw []byte) bool {
+	if len(raw) == 0 {
+		return false
+	}
+	if raw[0] == '/' || raw[0] == '[' {
+		return true
+	}
+	for i := range harnessTexts[raw[0]] {
+		if startsRaw(raw, harnessTexts[raw[0]][i].start) {
+			return true
+		}
+	}
+	for i := range harnessPrefaces {
+		if startsRaw(raw, harnessPrefaces[i].start) {
+			return true
+		}
+	}
+	return slices.ContainsFunc(filesBegin, func(t []byte) bool { return bytes.Contains(raw, t) }) || tail(raw) >= 0
+}
+
+// MayBeForeign reports whether a text, as it stands in a JSON string, shows that
+// somebody else may have written a part of it: it has a line that begins as what
+// people paste or clients attach does.
+func MayBeForeign(raw []byte) bool {
+	for {
+		for len(raw) > 0 && isSpace(raw[0]) || len(raw) > 1 && raw[0] == '\\' && raw[1] == 't' {
+			raw = raw[1:]
+			if raw[0] == 't' {
+				raw = raw[1:]
+			}
+		}
+		if len(raw) > 1 && raw[0] == raw[1] && bytes.IndexByte(signs, raw[0]) >= 0 {
+			return true
+		}
+		i := bytes.Index(raw, lineFeed)
+		if i < 0 {
+			return false
+		}
+		raw = raw[i+len(lineFeed):]
+	}
+}
+
+var (
+	// signs are those of which several begin a line that people paste or clients
+	// attach: a fence, a rule, a heading, a frame.
+	signs    = []byte("`~-=#*_<>[|{+")
+	lineFeed = []byte(`\n`) // as a JSON string has it
+)
+
+// startsRaw reports whether a text, as it stands in a JSON string, may begin with
+// one that has line feeds in it.
+func startsRaw(raw []byte, start string) bool {
+	start, _, _ = strings.Cut(start, "\n")
+	return begins(raw, start)
+}
+
+// begins is bytes.HasPrefix for a string, of which nothing is copied.
+func begins(text []byte, with string) bool {
+	return len(text) >= len(with) && string(text[:len(with)]) == with
+}
+
+// tail is where a text of a client begins that goes on to the end, or -1.
+func tail(text []byte) int {
+	for _, t := range harnessTails {
+		if i := bytes.Index(text, t); i >= 0 {
+			return i
+		}
+	}
+	return -1
+}
+
+// textContext is what WordsIn asks of the one that a text is of.
+type textContext interface {
+	// Opens reports whether the message opens the conversation, and the system
+	// prompt holds a text.
+	Opens(prompt string) bool
+
+	// Early reports whether nothing was answered before the message.
+	Early() bool
+
+	// After reports whether there is time for so many bytes more.
+	After(bytes int) bool
+}
+
+// Origin says who wrote a part of a message.
+type Origin uint8
+
+// The origins of parts.
+const (
+	Person  Origin = iota // nothing of a client stands in it
+	Mixed                 // a client wrote some of it, or may have
+	Unknown               // all of it stands in a frame that the table does not know
+	Client                // a client wrote all of it
+)
+
+// WordsIn are what a person said in a part of a message, and who wrote the part.
+// What a client puts into a frame reaches to the frame's last end: a file may hold
+// an end of its own. The words may be a part of text.
+func WordsIn(text []byte, in textContext) ([]byte, Origin) {
+	if text = trim(text); len(text) == 0 {
+		return nil, Client
+	}
+	left, behind := behindPreface(text)
+	if !behind && (isHarness(text, in) || command.Match(text)) {
+		return nil, Client
+	}
+	if frame, known := framed(text); frame && !behind {
+		if known {
+			return nil, Client
+		}
+		return text, Unknown
+	}
+	left = left[len(stamp.Find(left)):]
+	if rest, ok := behindSummary(left, in); ok {
+		left = rest
+	}
+	left = trim(withoutElements(left, in))
+	left, _ = behindPreface(left)
+	left, whole := withinElement(left)
+	// In a paragraph of its own: a person may ask about it.
+	if i := tail(left); i == 0 || i > 1 && left[i-1] == '\n' && left[i-2] == '\n' {
+		left = left[:i]
+	}
+	left = trim(left)
+	switch {
+	case len(left) == 0:
+		return nil, Client
+	case len(left) < len(text) && !whole || foreign(left):
+		return left, Mixed
+	}
+	return left, Person
+}
+
+// command is all of a text in which a person tells the client what to do, and the
+// model nothing.
+var command = regexp.MustCompile(`^/[a-z][a-z0-9:_-]*$`)
+
+// stamp is when a client says that the words behind it were said.
+var stamp = regexp.MustCompile(`^\[[^\[\]\n]{0,40}\d{4}-\d\d-\d\d[^\[\]\n]{0,40}\]\s+`)
+
+// framed reports whether a text begins as a frame and ends as the same one, and
+// whether that is one in which clients put what is theirs.
+func framed(text []byte) (frame, known bool) {
+	if begins(text, "<<<") {
+		return bytes.HasSuffix(text, []byte(">>>")), false
+	}
+	tag := tagAt(text)
+	if tag == nil || !bytes.HasSuffix(text, slices.Concat([]byte("</"), tag, []byte(">"))) || slices.ContainsFunc(wordsFrames, func(t string) bool { return string(tag) == t }) {
+		return false, false
+	}
+	return true, slices.ContainsFunc(harnessTags, func(t string) bool { return string(tag) == t })
+}
+
+// wordsFrames are elements that hold a person's words.
+var wordsFrames = slices.Concat(wordsWithin, wordsAround)
+
+// tagAt is the name of the element that opens where a text begins; nil: none does.
+func tagAt(text []byte) []byte {
+	if len(text) == 0 || text[0] != '<' {
+		return nil
+	}
+	return nameAt(text[1:])
+}
+
+// nameAt is the name of an element that a text begins with, behind the sign that
+// opens it; nil: there is none.
+func nameAt(text []byte) []byte {
+	text = text[:min(len(text), maxTag)]
+	n := bytes.IndexFunc(text, func(r rune) bool {
+		return r != '-' && r != '_' && r != ':' && (r < 'a' || r > 'z') && (r < 'A' || r > 'Z') && (r < '0' || r > '9')
+	})
+	if n <= 0 || text[n] != '>' && !isSpace(text[n]) {
+		return nil
+	}
+	return text[:n]
+}
+
+// foreign reports whether a text has a line that begins as what people paste or
+// clients attach does: with a tag, or with several signs of one kind, as fences,
+// rules and headings do.
+func foreign(text []byte) bool {
+	for line := range bytes.Lines(text) {
+		line = trim(line)
+		if len(line) < 2 {
+			continue
+		}
+		if line[0] == '<' && (line[1] == '/' || line[1] == '!' || line[1] == '?' || tagAt(line) != nil) {
+			return true
+		}
+		if c := line[0]; c == line[1] && bytes.IndexByte(signs, c) >= 0 {
+			return true
+		}
+	}
+	return false
+}
+
+// SureOf reports whether nothing in a text shows that somebody else wrote a part of
+// it.
+func SureOf(text string) bool {
+	left, origin := WordsIn([]byte(text), nowhere{})
+	return origin == Person && len(left) > 0
+}
+
+// nowhere is a text by itself.
+type nowhere struct{}
+
+func (nowhere) Opens(string) bool { return false }
+func (nowhere) Early() bool       { return false }
+func (nowhere) After(int) bool    { return true }
+
+// isHarness reports whether a part of a message is one that clients write.
+func isHarness(text []byte, in textContext) bool {
+	for _, m := range harnessTexts[text[0]] {
+		if bytes.HasPrefix(text, []byte(m.start)) && (!m.whole || len(text) == len(m.start)) &&
+			bytes.Contains(text[len(m.start):], []byte(m.then)) && (m.opens == "" || in.Opens(m.opens)) {
+			return true
+		}
+	}
+	return false
+}
+
+// Answers reports whether an answer that starts so is one of a client itself, to
+// a summary that it put into a message.
+func Answers(start []byte) bool {
+	return slices.ContainsFunc(ownAnswers, func(s string) bool { return bytes.HasPrefix(start, []byte(s)) })
+}
+
+// behindPreface is a text without what a client put before it, and reports whether
+// there was any.
+func behindPreface(text []byte) (words []byte, found bool) {
+	for _, p := range harnessPrefaces {
+		if !bytes.HasPrefix(text, []byte(p.start)) {
+			continue
+		}
+		if words, found := behindLine(text, p.end, p.behind); found {
+			return trim(words), true
+		}
+	}
+	return text, false
+}
+
+// behindLine is what stands behind the last line that is only this, or that ends
+// with it.
+func behindLine(text []byte, line string, ends bool) (behind []byte, found bool) {
+	for end := len(text); ; {
+		i := bytes.LastIndex(text[:end], []byte(line))
+		if i < 0 {
+			return nil, false
+		}
+		behind = text[i+len(line):]
+		if (ends || i == 0 || text[i-1] == '\n') && (len(behind) == 0 || behind[0] == '\n' || behind[0] == '\r') {
+			return behind, true
+		}
+		end = i
+	}
+}
+
+// withinElement are the person's words in a text in which a client has put them into an
+// element. whole says that the element is the text: then nothing else stands in it.
+func withinElement(text []byte) (words []byte, whole bool) {
+	for _, tag := range wordsWithin {
+		open, shut := []byte("<"+tag+">"), []byte("</"+tag+">")
+		// The last one counts: a file that is attached may hold one.
+		i := bytes.LastIndex(text, open)
+		if i < 0 || len(text) == 0 || text[0] != '<' {
+			continue // a person asks about it
+		}
+		rest := text[i+len(open):]
+		end := bytes.LastIndex(rest, shut)
+		if end < 0 {
+			continue
+		}
+		words, behind := trim(rest[:end]), trim(rest[end+len(shut):])
+		if len(behind) == 0 || behind[0] == '<' || bytes.Equal(words, behind) {
+			text = words
+		}
+	}
+	for _, tag := range wordsAround {
+		inner, opened := bytes.CutPrefix(text, []byte("<"+tag))
+		inner, shut := bytes.CutSuffix(inner, []byte("</"+tag+">"))
+		if i := bytes.IndexByte(inner, '>'); opened && shut && i >= 0 && (i == 0 || isSpace(inner[0])) {
+			text, whole = trim(inner[i+1:]), true
+		}
+	}
+	return text, whole
+}
+
+// WithoutFiles takes out of the parts of a message, in place, what stands between
+// the lines with which a client begins and ends what it attaches: from the first
+// beginning to the last end, since a file may hold an end of its own. What has no
+// end goes on to the end of the message. It reports whether there was any.
+func WithoutFiles(parts [][]byte) (cut bool) {
+	for _, f := range harnessFiles {
+		from, before := -1, []byte(nil)
+		for i, text := range parts {
+			b, behind, found := cutLine(text, f[0])
+			if !found {
+				continue
+			}
+			from, before, parts[i] = i, b, behind
+			break
+		}
+		if from < 0 {
+			continue
+		}
+		cut = true
+		to, behind := len(parts), []byte(nil)
+		for i := len(parts) - 1; i >= from && to == len(parts); i-- {
+			if b, found := behindLine(parts[i], f[1], false); found {
+				to, behind = i, b
+			}
+		}
+		for i := from; i < min(to+1, len(parts)); i++ {
+			parts[i] = nil
+		}
+		if to == from {
+			parts[from] = append(slices.Clip(before), behind...)
+			continue
+		}
+		if parts[from] = before; to < len(parts) {
+			parts[to] = behind
+		}
+	}
+	return cut
+}
+
+// cutLine is what stands before and behind the first line that is only this.
+func cutLine(text []byte, line string) (before, behind []byte, found bool) {
+	for at := 0; ; {
+		i := bytes.Index(text[at:], []byte(line))
+		if i < 0 {
+			return text, nil, false
+		}
+		i += at
+		at = i + len(line)
+		if (i == 0 || text[i-1] == '\n') && (at == len(text) || text[at] == '\n' || text[at] == '\r') {
+			return text[:i], text[at:], true
+		}
+	}
+}

@@ -1,0 +1,99 @@
+package responses
+
+import (
+	"strings"
+
+	"github.com/tidwall/gjson"
+
+	"github.com/graphiti-proxy/graphiti-proxy/internal/dialect"
+)
+
+// NewReader implements dialect.Dialect.
+func (Dialect) NewReader() dialect.Reader { return &reader{} }
+
+// reader assembles an answer from its last event, which holds it
+// whole, or else from the items that ended before. ChatGPT's backend leaves
+// the last event's output empty.
+type reader struct {
+	id    string
+	item  string       // the id of the last message
+	said  dialect.Said // in the messages that ended
+	calls bool         // something is to be done before the turn ends
+	end   dialect.End
+	usage dialect.Usage
+}
+
+// Event implements dialect.Reader.
+func (r *reader) Event(_, data []byte) {
+	doc := dialect.Document(data)
+	switch doc.Get("type").Str {
+	case "response.output_item.done":
+		r.add(doc.Get("item"))
+	case "response.completed", "response.incomplete", "response.failed", "response.cancelled":
+		r.whole(doc.Get("response"))
+	case "error":
+		r.end = dialect.EndError
+	}
+}
+
+// Body implements dialect.Reader.
+func (r *reader) Body(body []byte) {
+	r.whole(dialect.Document(body))
+}
+
+// whole takes a response object.
+func (r *reader) whole(response gjson.Result) {
+	r.id = strings.Clone(response.Get("id").Str)
+	r.usage = dialect.OpenAIUsage(response.Get("usage"))
+	if output := response.Get("output"); len(output.Array()) > 0 {
+		r.said, r.calls = dialect.Said{}, false
+		output.ForEach(func(_, item gjson.Result) bool {
+			r.add(item)
+			return true
+		})
+	}
+	switch status := response.Get("status").Str; {
+	case status == "completed" && r.calls:
+		r.end = dialect.EndToolCalls
+	case status == "completed":
+		r.end = dialect.EndStop
+	case status == "queued" || status == "in_progress": // in the background: it is fetched later
+		r.end = dialect.EndUnknown
+	default:
+		r.end = dialect.EndError
+	}
+}
+
+// add takes an output item. What a model says beside its answer is not kept.
+func (r *reader) add(item gjson.Result) {
+	switch kind := item.Get("type").Str; {
+	case kind == "message" && item.Get("phase").Str != "commentary":
+		r.item = strings.Clone(item.Get("id").Str)
+		item.Get("content").ForEach(func(_, part gjson.Result) bool {
+			if part.Get("type").Str == "output_text" {
+				r.said.Next()
+				r.said.Add(part.Get("text").Str)
+			}
+			return true
+		})
+	case strings.HasSuffix(kind, "_call") && !serverCall(kind), kind == "mcp_approval_request":
+		r.calls = true
+	}
+}
+
+// serverCall tells the calls that the provider carries out itself.
+func serverCall(kind string) bool {
+	switch kind {
+	case "web_search_call", "file_search_call", "code_interpreter_call", "image_generation_call", "mcp_call":
+		return true
+	}
+	return false
+}
+
+// Answer implements dialect.Reader.
+func (r *reader) Answer() dialect.Answer {
+	if r.end == dialect.EndError {
+		return dialect.Answer{End: dialect.EndError}
+	}
+	return dialect.Answer{Text: r.said.Text(), End: r.end, ID: r.id, Item: r.item, Usage: r.usage}
+}

@@ -1,0 +1,157 @@
+package responses
+
+import (
+	"github.com/tidwall/gjson"
+
+	"github.com/graphiti-proxy/graphiti-proxy/internal/dialect"
+)
+
+// parts are those of a message's content.
+var parts = dialect.Parts{Form: `{"type":"input_text","text":"`, IsText: isText}
+
+// Parse implements dialect.Dialect.
+func (Dialect) Parse(body []byte, c *dialect.Conversation) bool {
+	p := parser{Parser: dialect.NewParser(body, c)}
+	p.input, p.apart = p.GoesOn(), !p.Speaks()
+	p.prewarm, _ = p.State().(bool)
+	if !p.Whole(p.member, p.item) || !p.input || !p.Settle() {
+		return false
+	}
+	switch {
+	case p.trigger:
+		c.Kind = dialect.KindSummary
+	case p.prewarm:
+		c.Kind = dialect.KindProbe
+	}
+	return true
+}
+
+type parser struct {
+	dialect.Parser
+	input   bool // it was seen
+	trigger bool // the last item asks for a compaction
+	prewarm bool // no answer is wanted
+	apart   bool // something stands between the last message and what comes
+}
+
+// member reads a member of the request.
+func (p *parser) member(key []byte) bool {
+	switch string(key) {
+	case "input":
+		if p.input {
+			return false // which of the two counts is not ours to say
+		}
+		p.input = true
+		if p.Peek() == '[' {
+			return p.Messages(p.item)
+		}
+		m := p.Begin()
+		m.Role = dialect.RoleUser
+		return p.Peek() == '"' && p.Content(&m, &parts) && p.Add(m)
+	case "generate":
+		p.prewarm = p.Peek() == 'f'
+		return p.Skip()
+	case "instructions":
+		return p.Prompt(&parts)
+	}
+	return p.Other(key)
+}
+
+// item reads one item of the input. Messages may come without a type.
+func (p *parser) item(n int) bool {
+	if !p.Items(n + 1) {
+		return false
+	}
+	if n == 0 {
+		p.SetState(p.prewarm)
+	}
+	m := p.Begin()
+	var kind, role []byte
+	var content, commentary bool
+	var id dialect.Span
+	ok := p.Object(func(key []byte) bool {
+		switch string(key) {
+		case "type":
+			return p.Word(&kind)
+		case "role":
+			return p.Word(&role)
+		case "id":
+			var ok bool
+			id, ok = p.Value()
+			return ok
+		case "phase":
+			var phase []byte
+			ok := p.Word(&phase)
+			commentary = string(phase) == "commentary"
+			return ok
+		case "content":
+			if content {
+				return false
+			}
+			content = true
+			return p.Content(&m, &parts)
+		case "":
+			return false
+		}
+		return p.Skip()
+	})
+	if string(kind) == "item_reference" {
+		p.AddReference(id)
+	}
+	if string(kind) == "additional_tools" {
+		p.HasTools()
+	}
+	p.trigger = string(kind) == "compaction_trigger"
+	isMessage := len(kind) == 0 && len(role) > 0 || string(kind) == "message"
+	if !isMessage || commentary {
+		p.DropTexts(&m) // what is not said to anybody
+	}
+	switch {
+	case isMessage:
+		m.Role, m.System = dialect.RoleOf(role)
+	case isCall(kind):
+		m.Role = dialect.RoleAssistant
+	}
+	return ok && p.add(m, string(kind) == "reasoning" || commentary)
+}
+
+// add appends a message. An answer of several messages is one, as it was when
+// it was captured; what the model thought does not part them.
+func (p *parser) add(m dialect.Message, silent bool) bool {
+	speaks := m.Role == dialect.RoleAssistant && p.HasText(&m)
+	if speaks && !p.apart && p.Join(m) {
+		return true
+	}
+	if silent && !p.apart {
+		return true
+	}
+	p.apart = !speaks
+	return p.Add(m)
+}
+
+// isCall tells the items with which a model asks for something to be done.
+func isCall(kind []byte) bool {
+	switch string(kind) {
+	case "function_call", "custom_tool_call", "local_shell_call", "shell_call", "apply_patch_call", "computer_call", "mcp_approval_request":
+		return true
+	}
+	return false
+}
+
+func isText(kind []byte) bool {
+	switch string(kind) {
+	case "input_text", "output_text", "text":
+		return true
+	}
+	return false
+}
+
+// Calls implements dialect.Dialect.
+func (Dialect) Calls(body []byte, behind int, called func(name string)) {
+	gjson.GetBytes(body, "input").ForEach(func(_, item gjson.Result) bool {
+		if item.Index > behind && isCall([]byte(item.Get("type").Str)) {
+			called(item.Get("name").String())
+		}
+		return true
+	})
+}

@@ -1,0 +1,122 @@
+package dialect
+
+import (
+	"bytes"
+	"strings"
+)
+
+// Other is the name of clients that are not known.
+const Other = "other"
+
+// Codex is the client that goes from one directory to another in a conversation.
+const Codex = "Codex"
+
+// Program is a client as a request names it: a program that people use, or the
+// library that it sends its requests with.
+type Program struct {
+	Name string // one of a few
+
+	// Places says that it works in a directory, and states it in each conversation.
+	Places bool
+}
+
+// program is how requests name a client.
+type program struct {
+	Program
+	agents  []string // what its User-Agent begins with, up to a version
+	prompts []string // how its prompt begins, where its User-Agent is a library's
+	library bool     // it sends what others make
+}
+
+var programs = []program{
+	{Program: Program{"Claude Code", true}, agents: []string{"claude-cli"}, prompts: []string{"You are Claude Code, ", "You are a Claude agent, built on "}},
+	{Program: Program{Codex, true}, agents: []string{"codex_cli_rs", "codex_exec", "codex-tui", "codex_vscode"}},
+	{Program: Program{"opencode", true}, agents: []string{"opencode"}, prompts: []string{"You are opencode, ", "You are OpenCode, "}},
+	{Program: Program{"Kilo", true}, agents: []string{"Kilo-Code"}, prompts: []string{"You are Kilo"}},
+	{Program: Program{"Roo", true}, agents: []string{"RooCode"}, prompts: []string{"You are Roo"}},
+	{Program: Program{"Qwen Code", true}, agents: []string{"QwenCode"}, prompts: []string{"You are Qwen Code, "}},
+	{Program: Program{"Gemini CLI", true}, agents: []string{"GeminiCLI", "GeminiCLI-tui"}},
+	{Program: Program{"Copilot CLI", true}, prompts: []string{"You are the GitHub Copilot CLI"}},
+	{Program: Program{"Cline", true}, agents: []string{"Cline"}, prompts: []string{"You are Cline, "}},
+	{Program: Program{"Continue", true}, prompts: []string{"You are an agent in the Continue CLI"}},
+	{Program: Program{"Continue", false}, agents: []string{"ls"}, library: true}, // in an editor it states nothing
+	{Program: Program{"pi", true}, prompts: []string{"You are an expert coding assistant operating inside pi, "}},
+	{Program: Program{"Crush", true}, agents: []string{"Crush", "Charm"}, prompts: []string{"You are Crush, "}},
+	{Program: Program{"Kimi Code", true}, agents: []string{"kimi-code-cli"}, prompts: []string{"You are Kimi Code CLI, "}},
+	{Program: Program{"Mistral Vibe", true}, agents: []string{"Mistral-Vibe"}, prompts: []string{"You are Mistral Vibe, ", "You help users get complex tasks done. Act directly and proactively."}},
+	{Program: Program{"gptme", true}, prompts: []string{"You are gptme v"}},
+	{Program: Program{"VS Code Copilot", false}, agents: []string{"GitHubCopilotChat"}},
+	{Program: Program{"Zed", false}, agents: []string{"Zed"}},
+	{Program: Program{"Goose", false}, agents: []string{"goose", "Goose"}},
+	{Program: Program{"LibreChat", false}, agents: []string{"LibreChat"}},
+	{Program: Program{"LiteLLM", false}, agents: []string{"litellm"}, library: true},
+	{Program: Program{"OpenAI SDK", false}, agents: []string{"OpenAI", "AsyncOpenAI"}, library: true},
+	{Program: Program{"Anthropic SDK", false}, agents: []string{"Anthropic", "AsyncAnthropic"}, library: true},
+	{Program: Program{"AI SDK", false}, agents: []string{"ai-sdk", "ai"}, library: true},
+}
+
+// byAgent are the programs by what their User-Agent begins with.
+var byAgent = func() map[string]*program {
+	all := make(map[string]*program)
+	for i := range programs {
+		for _, name := range programs[i].agents {
+			all[name] = &programs[i]
+		}
+	}
+	return all
+}()
+
+// ProgramOf is the client with a User-Agent; prompts, which are how the parts of
+// its prompt begin, are asked for where that does not say it; nil: they are not known.
+func ProgramOf(agent []byte, prompts func() [][]byte) Program {
+	name, _, _ := bytes.Cut(agent, []byte{'/'})
+	known := byAgent[string(name)]
+	if known != nil && !known.library {
+		return known.Program
+	}
+	var begins [][]byte
+	if prompts != nil {
+		begins = prompts()
+	}
+	for _, begin := range begins {
+		for i := range programs {
+			for _, p := range programs[i].prompts {
+				if bytes.HasPrefix(begin, []byte(p)) {
+					return programs[i].Program
+				}
+			}
+		}
+	}
+	if known != nil {
+		return known.Program
+	}
+	return Program{Name: Other}
+}
+
+// Named is the name of the client with a product in its User-Agent: one of a few.
+func Named(product string) string {
+	if p := byAgent[product]; p != nil {
+		return p.Name
+	}
+	return Other
+}
+
+// Names are those of all clients.
+func Names() []string {
+	all := []string{Other}
+	for i := range programs {
+		all = append(all, programs[i].Name)
+	}
+	return all
+}
+
+// UnknownTag reports whether a text that is kept as a person's words begins with a
+// tag: those of the table have been taken out.
+func UnknownTag(text string) bool {
+	rest, opens := strings.CutPrefix(text, "<")
+	name, _, closes := strings.Cut(rest[:min(len(rest), maxTag)], ">")
+	return opens && closes && name != "" && strings.Trim(name, "abcdefghijklmnopqrstuvwxyz_") == ""
+}
+
+// maxTag bounds the name of a tag that counts, in bytes.
+const maxTag = 64

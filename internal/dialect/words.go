@@ -1,0 +1,298 @@
+package dialect
+
+import (
+	"bytes"
+	"slices"
+)
+
+// settle finds out which messages a person wrote, and what the request is for.
+// It reports false where that takes too much time or memory.
+func (c *Conversation) settle() bool {
+	if !c.room(len(c.Messages) * sizeOfTurn) {
+		return false
+	}
+	longest := 0 // of the texts that are decoded, each by itself
+	newest := len(c.Messages) - 1
+	for newest >= 0 && !c.asks(newest) {
+		newest--
+	}
+	settled := c.goesOnSettled()
+	c.answer = slices.IndexFunc(c.Messages, func(m Message) bool { return m.Role == RoleAssistant })
+	if c.answer < 0 {
+		c.answer = len(c.Messages)
+	}
+	framed, person := false, c.personsName()
+	for i := range c.Messages {
+		m := &c.Messages[i]
+		longest = max(longest, c.decodedSize(m))
+		if before := m.Person; !settled(i) {
+			if !c.settleMessage(i, newest, person) {
+				return false
+			}
+			if m.Person != before {
+				c.known = min(c.known, i)
+			}
+		}
+		if framed = framed || m.frame; m.Person {
+			c.Last = i
+		}
+	}
+	if framed {
+		c.settleFrames()
+	}
+	if !c.room(2*longest) || !c.InTime() {
+		return false
+	}
+	c.Kind = c.kind()
+	return true
+}
+
+// asks reports whether message i is a user's, and no result of a tool.
+func (c *Conversation) asks(i int) bool {
+	return c.Messages[i].Role == RoleUser && !c.Messages[i].Results
+}
+
+// settleMessage finds out whether a person wrote message i, and what they said.
+// newest is the newest message that asks, and person the person's name.
+func (c *Conversation) settleMessage(i, newest int, person uint32) bool {
+	m := &c.Messages[i]
+	m.Person, m.sure, m.cleaned, m.whole, m.frame, m.clean = false, false, false, false, false, nil
+	n := c.rawSize(m)
+	if !c.after(n + sizeOfMessage) {
+		return false
+	}
+	switch {
+	case m.Role == RoleOther || m.from == m.to:
+	case m.Role == RoleUser && (m.name != 0 && m.name != person || i < newest && c.asked(i) || c.answeredByClient(i)):
+		m.cleaned = true
+	case !c.suspicious(m):
+		first, texts := c.said(m)
+		m.Person = m.Role == RoleUser && texts > 0
+		c.standBefore(m, first)
+	default:
+		if !c.room(2 * n) {
+			return false
+		}
+		m.cleaned = true
+		if m.Role == RoleAssistant {
+			m.clean, m.whole = c.answered(m)
+			break
+		}
+		c.settleWords(i)
+	}
+	return true
+}
+
+// Sure reports whether the person wrote all of message i that is theirs: the part in
+// which it stands holds nothing else, and the client alone wrote every other part.
+// Where a person pasted something, or may have, it is not sure.
+func (c *Conversation) Sure(i int) bool {
+	m := &c.Messages[i]
+	if !m.Person || m.cleaned {
+		return m.Person && m.sure
+	}
+	_, texts := c.said(m) // several may be of several hands
+	return texts == 1 && !slices.ContainsFunc(c.spans[m.from:m.to], func(s Span) bool {
+		raw := c.body[s.Start:s.End]
+		return MayBeForeign(raw) || s.Unicode && bytes.Contains(raw, []byte(`\u00`))
+	})
+}
+
+// standBefore has a block stand directly before a part of a message: the provider
+// may cache what stands before that, such as a document.
+func (c *Conversation) standBefore(m *Message, span int) {
+	if s := c.spans[span]; m.Person && s.part > 0 {
+		m.At = s.Start - int(s.part)
+	}
+}
+
+// personsName is the name of the person, of those that user messages carry: the
+// first speaker's. Others are agents, or other people.
+func (c *Conversation) personsName() uint32 {
+	for i := range c.Messages {
+		if m := &c.Messages[i]; m.Role == RoleUser && m.name != 0 {
+			return m.name
+		}
+	}
+	return 0
+}
+
+// settleFrames finds out who wrote the messages that stand in frames of clients
+// that are not known: where a person says something else in the same turn, the
+// client.
+func (c *Conversation) settleFrames() {
+	c.Last = -1
+	for from := 0; from < len(c.Messages); {
+		to, said := from, false
+		for ; to < len(c.Messages) && (to == from || !c.ends(to-1)); to++ {
+			said = said || c.Messages[to].Person && !c.Messages[to].frame
+		}
+		for ; from < to; from++ {
+			m := &c.Messages[from]
+			if m.frame && m.Person == said {
+				m.Person, c.known = !said, min(c.known, from)
+			}
+			if m.Person {
+				c.Last = from
+			} else if m.frame {
+				m.clean = nil
+			}
+		}
+	}
+}
+
+// ends reports whether message i is an answer that ends a turn: one that says
+// something, and no tool's result follows it.
+func (c *Conversation) ends(i int) bool {
+	m := &c.Messages[i]
+	if m.Role != RoleAssistant || m.from == m.to || i+1 == len(c.Messages) {
+		return m.Role == RoleAssistant && m.from < m.to
+	}
+	next := &c.Messages[i+1]
+	return !next.Results && (next.Role != RoleOther || next.System)
+}
+
+// unanswered reports whether message i is a user's or the client's own, and no
+// result of a tool: no answer stands between such messages.
+func (c *Conversation) unanswered(i int) bool {
+	return c.Messages[i].System || c.asks(i)
+}
+
+// settleWords finds out what a person said in user message i, how sure that is, and
+// where a block stands.
+func (c *Conversation) settleWords(i int) {
+	m := &c.Messages[i]
+	texts := make([][]byte, 0, m.to-m.from)
+	for _, s := range c.spans[m.from:m.to] {
+		texts = append(texts, c.decoded(s))
+	}
+	all := len(texts[0])
+	m.sure = !WithoutFiles(texts)
+	origins := make([]Origin, len(texts))
+	for n := range texts {
+		texts[n], origins[n] = WordsIn(texts[n], within{c, i})
+	}
+	c.settleDocuments(m, origins)
+	of := slices.Min(origins)
+	if of == Mixed {
+		of = Person
+	}
+	first, said := -1, texts[:0]
+	for n, o := range origins {
+		m.sure = m.sure && (o == Client || o == Person && first < 0)
+		if o == Client || o == Unknown && of != o {
+			continue
+		}
+		if first < 0 {
+			first = n
+		}
+		said = append(said, texts[n])
+	}
+	m.clean = bytes.Join(said, []byte{'\n'})
+	m.Person, m.frame = len(m.clean) > 0, of == Unknown
+	m.sure = m.sure && m.Person
+	m.whole = m.Person && m.to-m.from == 1 && len(m.clean) == all
+	if first >= 0 {
+		c.standBefore(m, m.from+first)
+	}
+}
+
+// settleDocuments finds the parts that are documents: a client that has the
+// provider cache a part, and says more behind it, asks about that part.
+func (c *Conversation) settleDocuments(m *Message, origins []Origin) {
+	asked := false
+	for n := len(origins) - 1; n >= 0; n-- {
+		if origins[n] == Client {
+			continue
+		}
+		if asked && c.spans[m.from+n].cached {
+			for k := range origins[:n+1] {
+				origins[k] = Client
+			}
+			m.sure = false
+			return
+		}
+		asked = true
+	}
+}
+
+// answeredByClient reports whether message i opens the conversation, and the
+// client itself has answered it: it is a summary of what was said before.
+func (c *Conversation) answeredByClient(i int) bool {
+	if c.Last >= 0 || i+1 == len(c.Messages) || c.Messages[i+1].Role != RoleAssistant {
+		return false
+	}
+	return Answers(trim(c.start(&c.Messages[i+1])))
+}
+
+// suspicious reports whether a message may hold text of a harness. It must be
+// cheap: most messages do not.
+func (c *Conversation) suspicious(m *Message) bool {
+	for n, s := range c.spans[m.from:m.to] {
+		if raw := c.body[s.Start:s.End]; mayHoldHarness(raw, m.Role, s.Unicode) || m.Role == RoleUser && s.cached && n < m.to-m.from-1 {
+			return true
+		}
+	}
+	return false
+}
+
+// said is the first text of a message that is not blank, in c.spans, and how many
+// there are.
+func (c *Conversation) said(m *Message) (first, texts int) {
+	for n := m.to - 1; n >= m.from; n-- {
+		if s := c.spans[n]; len(trimRaw(c.body[s.Start:s.End])) > 0 {
+			first, texts = n, texts+1
+		}
+	}
+	return first, texts
+}
+
+func (c *Conversation) blank(m *Message) bool {
+	for _, s := range c.spans[m.from:m.to] {
+		if len(trimRaw(c.body[s.Start:s.End])) > 0 {
+			return false
+		}
+	}
+	return true
+}
+
+// mayHoldHarness reports whether a part of a message, as it stands in a JSON
+// string, needs a closer look. escapes says that characters may be written as
+// \u003c.
+func mayHoldHarness(raw []byte, role Role, escapes bool) bool {
+	bracket := bytes.IndexByte(raw, '<') >= 0 || escapes && bytes.Contains(raw, []byte(`\u00`))
+	return bracket || role == RoleUser && MayHold(trimRaw(raw))
+}
+
+// answer is what the model said in a part of a message.
+func answer(text []byte) []byte {
+	return WithoutElement(WithoutElement(text, "think"), "graphiti_memory")
+}
+
+// within is a conversation as the rules for one of its messages see it.
+type within struct {
+	c       *Conversation
+	message int
+}
+
+// After implements textContext.
+func (w within) After(n int) bool { return w.c.after(n) }
+
+// Early implements textContext.
+func (w within) Early() bool { return w.message <= w.c.answer }
+
+// Opens implements textContext.
+func (w within) Opens(prompt string) bool {
+	holds := func(m *Message) bool {
+		return slices.ContainsFunc(w.c.spans[m.from:m.to], func(s Span) bool { return bytes.Contains(w.c.body[s.Start:s.End], []byte(prompt)) })
+	}
+	found := holds(&w.c.prompt)
+	for i := range w.message {
+		m := &w.c.Messages[i]
+		if m.Role == RoleAssistant {
+			return false
+		}
+		found = found || m.System && holds(m)
+	}
+	return found
+}

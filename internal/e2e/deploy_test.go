@@ -1,0 +1,160 @@
+//go:build e2e
+
+package e2e
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"go.yaml.in/yaml/v3"
+)
+
+// tool runs a checker, which must accept; one that is not installed skips the
+// case.
+func tool(t *testing.T, in []byte, name string, args ...string) string {
+	t.Helper()
+	if _, err := exec.LookPath(name); err != nil {
+		t.Skipf("SKIPPED LOUDLY: %s is not installed; run internal/e2e/install.sh", name)
+	}
+	cmd := exec.Command(name, args...)
+	cmd.Stdin = bytes.NewReader(in)
+	cmd.Env = append(os.Environ(), "PYTHONPATH=.cache/validate")
+	out, err := cmd.CombinedOutput()
+	if err != nil {
+		t.Errorf("%s %s: %v\n%s", name, strings.Join(args, " "), err, out)
+	}
+	return string(out)
+}
+
+func validator(t *testing.T) string {
+	t.Helper()
+	name := filepath.Join(".cache", "validate", "bin", "check-jsonschema")
+	if _, err := os.Stat(name); err != nil {
+		t.Skip("SKIPPED LOUDLY: check-jsonschema is not installed; run internal/e2e/install.sh where PyPI is reached")
+	}
+	return name
+}
+
+// TestManifestsKeepToTheirSchemas: Kubernetes', Compose's and goreleaser's
+// own, and goreleaser's check where it is installed.
+func TestManifestsKeepToTheirSchemas(t *testing.T) {
+	t.Parallel()
+	t.Run("kubernetes", func(t *testing.T) {
+		validator(t)
+		files, err := filepath.Glob("../../deploy/kubernetes/*.yaml")
+		if err != nil || len(files) < 2 {
+			t.Fatal(files, err)
+		}
+		out := tool(t, nil, "python3", append([]string{"validate/kubernetes.py"}, files...)...)
+		for _, kind := range []string{"StatefulSet ok", "PodDisruptionBudget ok", "NetworkPolicy ok", "Secret ok", "Service ok"} {
+			if !strings.Contains(out, kind) {
+				t.Errorf("no %s:\n%s", kind, out)
+			}
+		}
+		// A validator that accepts everything proves nothing.
+		bad := filepath.Join(t.TempDir(), "bad.yaml")
+		text := strings.Replace(read(t, "../../deploy/kubernetes/replicas.yaml"), "replicas: 3", "replica: 3", 1)
+		if err := os.WriteFile(bad, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		cmd := exec.Command("python3", "validate/kubernetes.py", bad)
+		cmd.Env = append(os.Environ(), "PYTHONPATH=.cache/validate")
+		if out, err := cmd.CombinedOutput(); err == nil {
+			t.Errorf("a manifest with a mistake is accepted:\n%s", out)
+		}
+	})
+	t.Run("compose", func(t *testing.T) {
+		tool(t, nil, validator(t), "--builtin-schema", "vendor.compose-spec", "../../deploy/compose/compose.yaml", "../../deploy/compose/replicas.yaml")
+	})
+	t.Run("dockerfile", func(t *testing.T) {
+		validator(t)
+		lint := filepath.Join(".cache", "validate", "bin", "hadolint")
+		tool(t, nil, lint, "../../deploy/Dockerfile")
+		bad := filepath.Join(t.TempDir(), "Dockerfile")
+		if err := os.WriteFile(bad, []byte(strings.Replace(read(t, "../../deploy/Dockerfile"), "golang:1.26", "golang", 1)), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if out, err := exec.Command(lint, bad).CombinedOutput(); err == nil {
+			t.Errorf("an image without a version is accepted:\n%s", out)
+		}
+	})
+	t.Run("goreleaser", func(t *testing.T) {
+		// To build goreleaser takes minutes; this is what its 2.12.0 prints for
+		// the command jsonschema.
+		const schema = "validate/goreleaser.schema.json"
+		tool(t, nil, "python3", validator(t), "--schemafile", schema, "../../deploy/goreleaser.yaml")
+		bad := filepath.Join(t.TempDir(), "bad.yaml")
+		text := strings.Replace(read(t, "../../deploy/goreleaser.yaml"), "goarch:", "goarchs:", 1)
+		if err := os.WriteFile(bad, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		cmd := exec.Command("python3", validator(t), "--schemafile", schema, bad)
+		cmd.Env = append(os.Environ(), "PYTHONPATH=.cache/validate")
+		if out, err := cmd.CombinedOutput(); err == nil {
+			t.Errorf("a configuration with a mistake is accepted:\n%s", out)
+		}
+		if _, err := exec.LookPath("goreleaser"); err == nil {
+			tool(t, nil, "goreleaser", "check", "../../deploy/goreleaser.yaml")
+		}
+	})
+}
+
+// TestPrometheusAcceptsWhatWeShowAndAsk: the metrics of the binary after a
+// chat, the alerts, and each query of the dashboard.
+func TestPrometheusAcceptsWhatWeShowAndAsk(t *testing.T) {
+	t.Parallel()
+	w := serve(t)
+	w.tell(t, "My cat is called Miso.")
+	w.until(t, "the turn", func(q queue) bool { return q.Pending == 0 && q.Delivered > 0 })
+	w.tell(t, "What is my cat called?")
+	resp, err := http.Get(w.admin + "/metrics")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer resp.Body.Close()
+	var metrics bytes.Buffer
+	if _, err := metrics.ReadFrom(resp.Body); err != nil {
+		t.Fatal(err)
+	}
+	tool(t, metrics.Bytes(), "promtool", "check", "metrics")
+	tool(t, nil, "promtool", "check", "rules", "../../deploy/prometheus/alerts.yaml")
+	tool(t, nil, "promtool", "check", "config", "../../deploy/prometheus/scrape.yaml")
+
+	var dashboard struct {
+		Panels []struct{ Targets []struct{ Expr string } }
+	}
+	if err := json.Unmarshal([]byte(read(t, "../../deploy/prometheus/dashboard.json")), &dashboard); err != nil {
+		t.Fatal(err)
+	}
+	type rule struct {
+		Record, Expr string
+	}
+	type group struct {
+		Name  string
+		Rules []rule
+	}
+	rules := group{Name: "dashboard"}
+	for _, p := range dashboard.Panels {
+		for _, target := range p.Targets {
+			rules.Rules = append(rules.Rules, rule{fmt.Sprintf("dashboard:query:%d", len(rules.Rules)), target.Expr})
+		}
+	}
+	text, err := yaml.Marshal(map[string][]group{"groups": {rules}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	path := filepath.Join(t.TempDir(), "dashboard.yaml")
+	if err := os.WriteFile(path, text, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if out := tool(t, nil, "promtool", "check", "rules", path); !strings.Contains(out, "SUCCESS") || len(rules.Rules) < 15 {
+		t.Errorf("%d queries: %s", len(rules.Rules), out)
+	}
+}

@@ -1,0 +1,236 @@
+//go:build e2e
+
+package e2e
+
+import (
+	"bufio"
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+)
+
+// graphitiService is the real graphiti-core with a real graph database, behind
+// a service of ours (graphiti/service.py) that is as frail as Graphiti's own.
+type graphitiService struct {
+	t    *testing.T
+	db   string
+	port string
+	cmd  *exec.Cmd
+}
+
+func startGraphiti(t *testing.T) *graphitiService {
+	t.Helper()
+	if _, err := os.Stat(".cache/graphiti/kuzu"); err != nil {
+		t.Skip("SKIPPED LOUDLY: graphiti-core is not installed; run internal/e2e/install.sh where PyPI is reached")
+	}
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, port, _ := net.SplitHostPort(l.Addr().String())
+	l.Close()
+	g := &graphitiService{t: t, db: filepath.Join(t.TempDir(), "graph"), port: port}
+	g.start()
+	t.Cleanup(g.stop)
+	return g
+}
+
+func (g *graphitiService) url() string { return "http://127.0.0.1:" + g.port }
+
+func (g *graphitiService) start() {
+	g.t.Helper()
+	g.cmd = exec.Command("python3", "-W", "ignore", "graphiti/service.py", "--port", g.port, "--db", g.db)
+	g.cmd.Env = append(os.Environ(), "PYTHONPATH=.cache/graphiti")
+	if testing.Verbose() {
+		g.cmd.Stderr = io.Discard // tracebacks of a worker that dies as it should
+	}
+	out, err := g.cmd.StdoutPipe()
+	if err != nil {
+		g.t.Fatal(err)
+	}
+	if err := g.cmd.Start(); err != nil {
+		g.t.Fatal(err)
+	}
+	if !bufio.NewScanner(out).Scan() {
+		g.t.Fatal("the service of graphiti-core did not start")
+	}
+	go func() { _, _ = io.Copy(io.Discard, out) }() // ends with the process
+}
+
+// stop ends it; its queue is lost. Kuzu does not survive kill -9, which is for
+// a process that does not end at all.
+func (g *graphitiService) stop() {
+	_ = g.cmd.Process.Signal(syscall.SIGTERM)
+	kill := time.AfterFunc(30*time.Second, func() { _ = g.cmd.Process.Kill() })
+	defer kill.Stop()
+	_ = g.cmd.Wait()
+}
+
+// episodes counts the contents of a group.
+func (g *graphitiService) episodes(group string) map[string]int {
+	g.t.Helper()
+	resp, err := http.Get(g.url() + "/episodes/" + group + "?last_n=1000")
+	if err != nil {
+		g.t.Fatal(err)
+	}
+	defer resp.Body.Close()
+	var list []struct{ Content string }
+	if err := json.NewDecoder(resp.Body).Decode(&list); err != nil {
+		g.t.Fatal(err)
+	}
+	count := make(map[string]int)
+	for _, e := range list {
+		count[e.Content]++
+	}
+	return count
+}
+
+// queue is what the proxy says of its queue.
+type queue struct {
+	Pending, Delivered, Verified, Dropped, Dead, Lost int
+	Stalled                                           string `json:"stalled_since"`
+}
+
+func (w *world) queue(t *testing.T) (q queue) {
+	t.Helper()
+	resp, err := http.Get(w.admin + "/api/v1/queue")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer resp.Body.Close()
+	if err := json.NewDecoder(resp.Body).Decode(&q); err != nil {
+		t.Fatal(err)
+	}
+	return q
+}
+
+func (w *world) until(t *testing.T, what string, ok func(queue) bool) {
+	t.Helper()
+	for end := time.Now().Add(2 * time.Minute); !ok(w.queue(t)); time.Sleep(50 * time.Millisecond) {
+		if time.Now().After(end) {
+			t.Fatalf("waited in vain for %s: %+v", what, w.queue(t))
+		}
+	}
+}
+
+// tell says one thing in a conversation of its own.
+func (w *world) tell(t *testing.T, text string) string {
+	t.Helper()
+	body, _ := json.Marshal(map[string]any{"model": "m", "messages": []any{user(text)}})
+	resp, err := http.Post(w.url+"/v1/chat/completions", "application/json", bytes.NewReader(body))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer resp.Body.Close()
+	answer, err := io.ReadAll(resp.Body)
+	if err != nil || resp.StatusCode != http.StatusOK {
+		t.Fatal(resp.Status, err)
+	}
+	return string(answer)
+}
+
+// TestRealGraphiti: what is said arrives in the graph of graphiti-core and
+// comes back from it; a Graphiti that is restarted, and one whose worker dies in
+// silence, lose nothing and get nothing twice; and the message on which the
+// worker dies each time is put aside.
+func TestRealGraphiti(t *testing.T) {
+	t.Parallel()
+	g := startGraphiti(t)
+	w := serve(t, "GRAPHITI_URL="+g.url(), "GRAPHITI_PROXY_MEMORY_CONSENT=true", "GRAPHITI_PROXY_INGEST_STALL_AFTER=4s",
+		"GRAPHITI_PROXY_IDENTITY_OWNER=user:josh", "GRAPHITI_PROXY_IDENTITY_GROUP_IDS=raw", "GRAPHITI_PROXY_LOG_LEVEL=error",
+		"GRAPHITI_PROXY_MEMORY_TIMEOUT=5s", "GRAPHITI_PROXY_RECALL_CACHE_TTL=1ms")
+	said := 0
+	tell := func(n int) {
+		for range n {
+			w.tell(t, fmt.Sprintf("Ada met guest number %d in London.", said))
+			said++
+		}
+	}
+	w.tell(t, "My cat is called Miso.")
+	w.until(t, "the first turn", func(q queue) bool { return q.Verified == 1 })
+	if answer := w.tell(t, "What is my cat called?"); !strings.Contains(answer, "Miso") {
+		t.Errorf("the memory did not arrive: %s", answer)
+	}
+	start := time.Now()
+	tell(5)
+	w.until(t, "more turns", func(q queue) bool { return q.Verified == 7 })
+	t.Logf("%.1f s for a turn", time.Since(start).Seconds()/5)
+
+	tell(6)
+	time.Sleep(time.Second)
+	g.stop()
+	tell(2)
+	g.start()
+	w.until(t, "what a stopped Graphiti lost", func(q queue) bool { return q.Verified == 15 && q.Pending == 0 })
+	t.Logf("after a restart: %+v", w.queue(t))
+
+	tell(1)
+	w.tell(t, "Eve says [[raise]] to the model.")
+	tell(3)
+	for range 4 {
+		w.until(t, "a stall, or the end", func(q queue) bool { return q.Stalled != "" || q.Pending == 0 })
+		if w.queue(t).Pending == 0 {
+			break
+		}
+		g.stop()
+		g.start()
+		w.until(t, "work", func(q queue) bool { return q.Stalled == "" })
+	}
+	w.until(t, "the rest", func(q queue) bool { return q.Pending == 0 })
+	q := w.queue(t)
+	t.Logf("after a worker that died of one message each time: %+v", q)
+	if q.Dead != 1 || q.Verified != 19 || q.Dropped != 0 {
+		t.Errorf("%+v", q)
+	}
+	held := g.episodes("user_josh")
+	for i := range said {
+		if n := held[fmt.Sprintf("(user): Ada met guest number %d in London.", i)]; n != 1 {
+			t.Errorf("turn %d is there %d times", i, n)
+		}
+	}
+	if len(held) == 0 || held["(user): My cat is called Miso."] != 1 {
+		t.Errorf("%v", held)
+	}
+}
+
+// TestRealGraphitiOverMCP: the same over the tools of Graphiti's MCP server,
+// spoken by the library that it is made with. A session is lost with each
+// restart; a message that fails is lost alone.
+func TestRealGraphitiOverMCP(t *testing.T) {
+	t.Parallel()
+	g := startGraphiti(t)
+	w := serve(t, "GRAPHITI_PROXY_MEMORY_BACKEND=graphiti-mcp", "GRAPHITI_PROXY_MEMORY_ENDPOINT="+g.url(), "GRAPHITI_PROXY_MEMORY_CONSENT=true",
+		"GRAPHITI_PROXY_INGEST_STALL_AFTER=4s", "GRAPHITI_PROXY_IDENTITY_OWNER=user:josh", "GRAPHITI_PROXY_IDENTITY_GROUP_IDS=raw",
+		"GRAPHITI_PROXY_LOG_LEVEL=error", "GRAPHITI_PROXY_MEMORY_TIMEOUT=5s", "GRAPHITI_PROXY_RECALL_CACHE_TTL=1ms")
+	w.tell(t, "My cat is called Miso.")
+	w.until(t, "the first turn", func(q queue) bool { return q.Verified == 1 })
+	if answer := w.tell(t, "What is my cat called?"); !strings.Contains(answer, "Miso") {
+		t.Errorf("the memory did not arrive: %s", answer)
+	}
+	for i := range 5 {
+		w.tell(t, fmt.Sprintf("Ada met guest number %d in London.", i))
+		if i == 2 {
+			g.stop()
+		}
+	}
+	w.tell(t, "Eve says [[raise]] to the model.")
+	w.tell(t, "Ada met guest number 5 in London.")
+	g.start()
+	w.until(t, "all but one", func(q queue) bool { return q.Verified == 8 && q.Dead == 1 && q.Pending == 0 })
+	held := g.episodes("user_josh")
+	for i := range 6 {
+		if n := held[fmt.Sprintf("(user): Ada met guest number %d in London.", i)]; n != 1 {
+			t.Errorf("turn %d is there %d times", i, n)
+		}
+	}
+}

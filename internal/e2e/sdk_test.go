@@ -1,0 +1,154 @@
+//go:build e2e
+
+package e2e
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"os"
+	"os/exec"
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/graphiti-proxy/graphiti-proxy/proxy/proxytest"
+)
+
+// talk is a conversation that an SDK holds.
+type talk struct {
+	BaseURL string   `json:"base_url"`
+	SDK     string   `json:"sdk"`
+	Stream  bool     `json:"stream"`
+	System  string   `json:"system"`
+	Turns   []string `json:"turns"`
+}
+
+// talked is what the client got.
+type talked struct {
+	Texts      []string
+	Miscounted int // times that a count of tokens was not what was billed
+}
+
+type sdk struct{ command, file, dir, needs, name string }
+
+var sdks = []sdk{
+	{"node", "talk.mjs", ".cache/node", ".cache/node/node_modules/openai", "openai chat"},
+	{"node", "talk.mjs", ".cache/node", ".cache/node/node_modules/openai", "openai responses"},
+	{"node", "talk.mjs", ".cache/node", ".cache/node/node_modules/openai", "openai responses, stored"},
+	{"node", "talk.mjs", ".cache/node", ".cache/node/node_modules/@anthropic-ai/sdk", "anthropic messages"},
+	{"node", "talk.mjs", ".cache/node", ".cache/node/node_modules/ai", "ai, openai-compatible"},
+	{"node", "talk.mjs", ".cache/node", ".cache/node/node_modules/@ai-sdk/openai", "ai, openai"},
+	{"node", "talk.mjs", ".cache/node", ".cache/node/node_modules/@ai-sdk/anthropic", "ai, anthropic"},
+	{"node", "talk.mjs", ".cache/node", ".cache/node/node_modules/@google/genai", "google genai"},
+	{"node", "talk.mjs", ".cache/node", ".cache/node/node_modules/@ai-sdk/google", "ai, google"},
+	{"python3", "../../python/talk.py", ".cache/python", ".cache/python/openai", "openai chat"},
+	{"python3", "../../python/talk.py", ".cache/python", ".cache/python/openai", "openai responses"},
+	{"python3", "../../python/talk.py", ".cache/python", ".cache/python/anthropic", "anthropic messages"},
+	{"python3", "../../python/talk.py", ".cache/python", ".cache/python/google/genai", "google genai"},
+}
+
+func (s sdk) talk(t *testing.T, what talk) (r talked) {
+	t.Helper()
+	if _, err := os.Stat(s.needs); err != nil {
+		t.Skipf("SKIPPED LOUDLY: %s is not installed; run internal/e2e/install.sh where its registry is reached", s.needs)
+	}
+	what.SDK, what.System = s.name, "Be brief."
+	in, _ := json.Marshal(what)
+	ctx, cancel := context.WithTimeout(context.Background(), 3*time.Minute)
+	defer cancel()
+	cmd := exec.CommandContext(ctx, s.command, s.file)
+	cmd.Dir, cmd.Stdin, cmd.Stderr = s.dir, bytes.NewReader(in), os.Stderr
+	cmd.Env = append(os.Environ(), "PYTHONPATH=.")
+	out, err := cmd.Output()
+	if err != nil {
+		t.Fatalf("%s: %v", s.command, err)
+	}
+	if err := json.Unmarshal(out, &r); err != nil {
+		t.Fatalf("%s printed %q", s.command, out)
+	}
+	return r
+}
+
+// blockInJSON is a block as it stands in a body: in a string of the user's, or
+// as a part of its own.
+var blockInJSON = regexp.MustCompile(`\{(?:"type":"(?:input_)?text",)?"text":"<graphiti_memory>[^"]*</graphiti_memory>\\n\\n"\},|<graphiti_memory>[^"]*?</graphiti_memory>\\n\\n`)
+
+// invented is what the stand-in makes up, of what it saw or by counting.
+var invented = regexp.MustCompile(`("signature":"|"encrypted_content":"|"thoughtSignature": ?"|resp_)[0-9a-f]+`)
+
+// TestSDKs: with every SDK, a fact of one conversation is known in the next,
+// before the question, over a tool round and the turn after it; but for the
+// block every request is what the client sends without the proxy, and each
+// turn is kept once. The stand-in refuses what the real API would, and thoughts
+// whose beginning has changed.
+func TestSDKs(t *testing.T) {
+	t.Parallel()
+	for _, s := range sdks {
+		for _, stream := range []bool{false, true} {
+			t.Run(fmt.Sprintf("%s %s stream=%v", s.command, s.name, stream), func(t *testing.T) {
+				t.Parallel()
+				w := serve(t)
+				thinks := func(c proxytest.Conversation) proxytest.Reply {
+					r := proxytest.Recollect(c)
+					r.Thinks = true
+					if r.Tool == "" && !strings.Contains(r.Text, "I do not know") {
+						r.Text = "Noted."
+					}
+					return r
+				}
+				w.model.SetAnswer(thinks)
+				s.talk(t, talk{BaseURL: w.url, Stream: stream, Turns: []string{"My cat is called Miso."}})
+				w.until(t, "the first conversation", func(q queue) bool { return q.Delivered == 1 })
+				w.model.Forget()
+
+				second := talk{BaseURL: w.url, Stream: stream, Turns: []string{
+					`What is my cat called? [[tool lookup {"q":"cat"}]]`,
+					"Thanks. Where does it sleep?",
+				}}
+				got := s.talk(t, second)
+				through := w.model.Requests()
+				w.until(t, "the second conversation", func(q queue) bool { return q.Delivered == 3 })
+				w.model.Forget()
+
+				second.BaseURL = w.model.URL()
+				want := s.talk(t, second)
+				direct := w.model.Requests()
+				if d := cmp.Diff(want.Texts, got.Texts); d != "" {
+					t.Errorf("what the client got (- directly, + through the proxy):\n%s", d)
+				}
+				if len(through) != len(direct) {
+					t.Fatalf("%d requests through the proxy, %d directly", len(through), len(direct))
+				}
+				counts := 0
+				for i, r := range through {
+					if r.Refused != "" {
+						t.Errorf("request %d was refused: %s", i, r.Refused)
+					}
+					body := string(r.Body)
+					if strings.HasSuffix(r.Path, "/count_tokens") {
+						counts++
+					} else if !strings.Contains(body, "<graphiti_memory>") && !strings.Contains(body, "previous_response_id") {
+						t.Errorf("request %d has no memory: %.400s", i, body)
+					} else if at := strings.Index(body, "called Miso"); at >= 0 && at > strings.Index(body, "What is my cat") {
+						t.Errorf("request %d: the memory stands behind the question: %.400s", i, body)
+					}
+					a := invented.ReplaceAllString(blockInJSON.ReplaceAllString(body, ""), "$1")
+					if b := invented.ReplaceAllString(string(direct[i].Body), "$1"); a != b {
+						t.Errorf("request %d differs by more than the block:\n%s", i, cmp.Diff(b, a))
+					}
+				}
+				if got.Miscounted > counts/3 {
+					t.Errorf("%d of %d counts were wrong", got.Miscounted, counts)
+				}
+				if q := w.queue(t); q.Delivered != 3 {
+					t.Errorf("%d turns were kept, want 3", q.Delivered)
+				}
+			})
+		}
+	}
+}

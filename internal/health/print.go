@@ -1,0 +1,169 @@
+package health
+
+import (
+	"cmp"
+	"fmt"
+	"io"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/graphiti-proxy/graphiti-proxy/capture"
+	"github.com/graphiti-proxy/graphiti-proxy/internal/terminal"
+)
+
+// Print writes for a person how the memory and the queue are.
+func (s *Status) Print(w io.Writer) {
+	m := s.Memory
+	fmt.Fprintf(w, "memory    %s, %s", m.Backend, m.State)
+	if m.Where != "" {
+		fmt.Fprintf(w, ", %s", m.Where)
+	}
+	fmt.Fprintln(w)
+	if m.State != StateOff { // which turns both off
+		fmt.Fprintf(w, "          recall %s, ingestion %s\n", onOff(m.Recall), onOff(m.Ingest))
+	}
+	if m.Searches != nil {
+		fmt.Fprintf(w, "          %s\n", m.Searches)
+		if late := m.Searches.Late(); late != "" {
+			fmt.Fprintf(w, "          to do: %s\n", late)
+		}
+	}
+	if len(m.Outcomes) > 0 {
+		fmt.Fprintf(w, "          requests since the start: %s\n", outcomes(m.Outcomes))
+	}
+	if m.ConsentSince != nil {
+		fmt.Fprintf(w, "          consent for %s, since %s\n", m.ConsentFor, m.ConsentSince.Local().Format(time.DateTime))
+	}
+	if m.Emptied > 0 {
+		fmt.Fprintf(w, "          memory forget emptied %s of running conversations; those conversations get no more blocks\n", terminal.Count(m.Emptied, "block"))
+	}
+	if n := len(s.Blocked); n > 0 {
+		fmt.Fprintf(w, "          %s blocked until memory forget has succeeded: nothing of them is recalled, and new turns for them wait: %s\n",
+			terminal.Count(n, "group"), strings.Join(s.Blocked, ", "))
+		fmt.Fprintln(w, "          the proxy retries by itself; to see why it fails, run the same memory forget again")
+	}
+	if m.Why != "" {
+		fmt.Fprintf(w, "          %s\n", m.Why)
+	}
+	if m.Since != nil {
+		fmt.Fprintf(w, "          since %s\n", m.Since.Local().Format(time.DateTime))
+	}
+	if m.Remedy != "" {
+		fmt.Fprintf(w, "          to do: %s\n", m.Remedy)
+	}
+	s.printUnconfirmed(w)
+	PrintQueue(w, &s.Queue)
+	for i := range s.Clients {
+		s.Clients[i].print(w)
+	}
+	if len(s.Waiting) > 0 {
+		fmt.Fprintf(w, "settings  changed in the file, restart to apply: %s\n", strings.Join(s.Waiting, ", "))
+	}
+}
+
+// print writes what may be wrong with a client's rules, and what to do.
+func (c *Client) print(w io.Writer) {
+	name := strings.TrimSpace(c.Name + " " + c.Version)
+	say := func(n int64, what, one, several, then string) {
+		switch {
+		case n == 1:
+			several = one
+			fallthrough
+		case n > 1:
+			fmt.Fprintf(w, "          %s of %s %s; %s\n", terminal.Count(int(n), what), name, several, then)
+		}
+	}
+	say(c.UnknownTags, "turn", "begins with a tag that no rule knows", "begin with a tag that no rule knows",
+		"the client may have written it, and not the person: please report its version")
+	say(c.NoPlace, "request", "has no memory: it is not known where it takes place", "have no memory: it is not known where they take place",
+		"a header X-Graphiti-Workspace names the project: please report the client's version")
+	say(c.NoWords, "request", "has no words of a person", "have no words of a person, and no other has come",
+		"nothing is recalled or kept for it: where a person speaks, please report the client's version")
+}
+
+// maxUnconfirmed bounds the people whom Print lists.
+const maxUnconfirmed = 10
+
+func (s *Status) printUnconfirmed(w io.Writer) {
+	n := len(s.Unconfirmed)
+	if n == 0 {
+		return
+	}
+	fmt.Fprintf(w, "people    nothing is recalled or kept for %d of identity.users_file until you confirm who they are\n", n)
+	for _, u := range s.Unconfirmed[:min(n, maxUnconfirmed)] {
+		fmt.Fprintf(w, "          %s: %s\n          to do: %s\n", terminal.Printable(u.ID), terminal.Printable(u.Why), terminal.Printable(u.Remedy))
+	}
+	if n > maxUnconfirmed {
+		fmt.Fprintf(w, "          to see all of them: graphiti-proxy status --json\n")
+	}
+}
+
+func onOff(b bool) string {
+	if b {
+		return "on"
+	}
+	return "off"
+}
+
+// PrintQueue writes for a person how the queue is.
+func PrintQueue(w io.Writer, q *capture.QueueStatus) {
+	fmt.Fprintf(w, "turns     %d waiting, %d delivered (%d verified), %d dropped, %d dead\n",
+		q.Pending, q.Delivered, q.Verified, q.Dropped, q.Dead)
+	if q.UnderWay > 0 {
+		fmt.Fprintf(w, "          %d of the waiting turns are accepted, but not visible in the memory yet\n", q.UnderWay)
+	}
+	if q.Lost > 0 {
+		fmt.Fprintf(w, "          %d were accepted and lost by the memory, and were sent again\n", q.Lost)
+	}
+	if q.LeftOut > 0 {
+		fmt.Fprintf(w, "          %d of earlier turns were not taken because the queue was full; the next request of their conversation tries again\n", q.LeftOut)
+	}
+	if q.GivenUp > 0 {
+		fmt.Fprintf(w, "          %d answers were too many at once, or too large, to be read; their turns are not kept\n", q.GivenUp)
+	}
+	if q.Unkept != nil || q.NotKept > 0 {
+		fmt.Fprintf(w, "          %d were lost because data_dir cannot be used; %d wait for it in RAM\n", q.NotKept, q.InMemory)
+	}
+	if q.Oldest != nil {
+		fmt.Fprintf(w, "          the oldest has waited for %s\n", time.Since(*q.Oldest).Round(time.Second))
+	}
+	if q.Failing != nil {
+		fmt.Fprintf(w, "          delivery has been failing for %s: %s\n", time.Since(*q.Failing).Round(time.Second), q.LastError)
+		if q.Remedy != "" {
+			fmt.Fprintf(w, "          to do: %s\n", q.Remedy)
+		}
+	}
+	if q.Stalled != nil {
+		fmt.Fprintf(w, "          the memory has accepted turns and stored none for %s; sending is paused until it stores them\n", time.Since(*q.Stalled).Round(time.Second))
+	}
+	if q.Unlisted != nil {
+		fmt.Fprintf(w, "          delivery has not been verified for %s (%s): %s\n          to do: %s\n",
+			time.Since(*q.Unlisted).Round(time.Second), q.Diagnosis, q.Diagnosis.Says(), q.Diagnosis.Remedy())
+	}
+	switch {
+	case q.SharedDown != nil:
+		fmt.Fprintf(w, "replicas  redis has not been usable for %s: %s\n          %s delivers meanwhile; %d turns wait in data_dir of this replica\n",
+			time.Since(*q.SharedDown).Round(time.Second), q.SharedError, cmp.Or(q.Deliverer, "nobody"), q.Here)
+	case q.Replica != "":
+		fmt.Fprintf(w, "replicas  this is %s; %s delivers\n", q.Replica, cmp.Or(q.Deliverer, "none of them"))
+	}
+	if q.Dead > 0 {
+		fmt.Fprintf(w, "          to see dead letters: graphiti-proxy queue list --state dead\n")
+	}
+}
+
+// outcomes lists what memory did for requests, the most frequent first.
+func outcomes(of map[string]int64) string {
+	names := slices.SortedFunc(maps.Keys(of), func(a, b string) int {
+		return cmp.Or(cmp.Compare(of[b], of[a]), cmp.Compare(a, b))
+	})
+	for i, name := range names {
+		names[i] = fmt.Sprintf("%d %s", of[name], strings.Replace(name, ", ", " (", 1))
+		if strings.Contains(name, ", ") {
+			names[i] += ")"
+		}
+	}
+	return strings.Join(names, ", ")
+}

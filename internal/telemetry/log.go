@@ -1,0 +1,98 @@
+package telemetry
+
+import (
+	"context"
+	"log/slog"
+	"os"
+	"sync"
+	"time"
+
+	"github.com/graphiti-proxy/graphiti-proxy/internal/terminal"
+)
+
+// NewLogger logs text or JSON to a file; auto is text on a terminal.
+func NewLogger(f *os.File, format string, level slog.Leveler) *slog.Logger {
+	o := &slog.HandlerOptions{Level: level}
+	if format == "text" || format == "auto" && terminal.Is(f) {
+		text := slog.Handler(slog.NewTextHandler(f, o))
+		if terminal.Is(f) {
+			text = shortRequests{text, f, os.Getenv("NO_COLOR") == ""}
+		}
+		return slog.New(text)
+	}
+	return slog.New(slog.NewJSONHandler(f, o))
+}
+
+// quietFor is how often the same warning is logged at most.
+const quietFor = time.Minute
+
+// quiet is a log handler that lets the same warning through once a minute, with
+// how often it was left out, so that an outage does not fill the log.
+type quiet struct {
+	slog.Handler
+	seen *seenWarnings
+}
+
+type seenWarnings struct {
+	mu  sync.Mutex // guards all
+	all map[string]*seenWarning
+}
+
+type seenWarning struct {
+	last  time.Time
+	quiet int // not logged since last
+}
+
+// Quiet is a logger that logs the same warning once a minute.
+func Quiet(log *slog.Logger) *slog.Logger {
+	return slog.New(quiet{log.Handler(), &seenWarnings{all: make(map[string]*seenWarning)}})
+}
+
+// Handle implements slog.Handler. Messages are constants, so that there are few.
+func (q quiet) Handle(ctx context.Context, r slog.Record) error {
+	if r.Level != slog.LevelWarn {
+		return q.Handler.Handle(ctx, r)
+	}
+	q.seen.mu.Lock()
+	w := q.seen.all[r.Message]
+	if w == nil {
+		w = &seenWarning{}
+		q.seen.all[r.Message] = w
+	}
+	if r.Time.Sub(w.last) < quietFor {
+		w.quiet++
+		q.seen.mu.Unlock()
+		return nil
+	}
+	left := w.quiet
+	w.last, w.quiet = r.Time, 0
+	q.seen.mu.Unlock()
+	if left > 0 {
+		r = r.Clone()
+		r.AddAttrs(slog.Int("not_logged_before", left))
+	}
+	return q.Handler.Handle(ctx, r)
+}
+
+// WithAttrs implements slog.Handler.
+func (q quiet) WithAttrs(attrs []slog.Attr) slog.Handler {
+	return quiet{q.Handler.WithAttrs(attrs), q.seen}
+}
+
+// WithGroup implements slog.Handler.
+func (q quiet) WithGroup(name string) slog.Handler { return quiet{q.Handler.WithGroup(name), q.seen} }
+
+// Always is a logger that takes everything, whatever the level: nobody
+// asked for less of it.
+func Always(log *slog.Logger) *slog.Logger { return slog.New(always{log.Handler()}) }
+
+type always struct{ slog.Handler }
+
+// Enabled implements slog.Handler.
+func (always) Enabled(context.Context, slog.Level) bool { return true }
+
+// WithAttrs implements slog.Handler.
+func (a always) WithAttrs(attrs []slog.Attr) slog.Handler { return always{a.Handler.WithAttrs(attrs)} }
+
+// WithGroup implements slog.Handler.
+func (a always) WithGroup(name string) slog.Handler { return always{a.Handler.WithGroup(name)} }

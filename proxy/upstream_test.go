@@ -1,0 +1,133 @@
+package proxy
+
+import (
+	"crypto/tls"
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/valyala/fasthttp"
+	"pgregory.net/rapid"
+
+	"github.com/graphiti-proxy/graphiti-proxy/internal/dialect/registry"
+)
+
+// set has groq beside the servers of the APIs.
+func set(t testing.TB) Upstreams {
+	t.Helper()
+	bases := map[string]string{"groq": "https://groq.example"}
+	for _, name := range registry.Upstreams {
+		bases[name] = "https://" + name + ".example"
+	}
+	s, err := NewUpstreams(bases, &tls.Config{MinVersion: tls.VersionTLS12}, 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+// TestNameInAnotherSpelling: what names a server, however it is spelt, never goes to
+// another one.
+func TestNameInAnotherSpelling(t *testing.T) {
+	s := set(t)
+	for target, want := range map[string]struct {
+		named, found bool
+		rest         string
+	}{
+		"/u/groq/v1/models":              {true, true, "/v1/models"},
+		"/u/groq/v1?x=/u/":               {true, true, "/v1?x=/u/"},
+		"http://h/u/groq/v1":             {true, true, "/v1"},
+		"/u/other/v1":                    {true, false, ""},
+		"/u/openai/v1":                   {true, false, ""},
+		"//u/groq/v1":                    {true, false, ""},
+		"/./u/groq/v1":                   {true, false, ""},
+		"/U/groq/v1":                     {true, false, ""},
+		"/u/groq":                        {true, false, ""},
+		"/u/groq?x":                      {true, false, ""},
+		"/u":                             {true, false, ""},
+		"/u/":                            {true, false, ""},
+		"/u//groq/v1":                    {true, false, ""},
+		"/%75/groq/v1":                   {true, false, ""},
+		"/%2575/groq/v1":                 {true, false, ""},
+		"/%2fu/groq/v1":                  {true, false, ""},
+		"/u%2Fgroq/v1":                   {true, false, ""},
+		"/x/../u/groq/v1":                {true, false, ""},
+		"/v1/../u/groq/v1":               {true, false, ""},
+		`/\u\groq/v1`:                    {true, false, ""},
+		"http://h//u/groq/v1":            {true, false, ""},
+		"/v1/chat/completions":           {false, false, ""},
+		"/v1/u/groq/models":              {false, false, ""},
+		"/users":                         {false, false, ""},
+		"/v1/models?path=/u/groq/v1":     {false, false, ""},
+		"/v1/files/a%2Fu%2Fgroq/content": {false, false, ""},
+		"/v1/%zz/u/groq":                 {false, false, ""},
+		"/":                              {false, false, ""},
+		"/%75/groq/v1/100%":              {true, false, ""},
+		"/%252525252575/groq/v1":         {true, false, ""},
+		"/u#/groq/v1":                    {true, false, ""},
+		"/u/groq/../other/v1":            {true, false, ""},
+		"/u/groq/../../v1":               {true, false, ""},
+		"/u/groq/a%2Fb//c":               {true, true, "/a%2Fb//c"},
+		"/ü/groq":                        {false, false, ""},
+	} {
+		var h fasthttp.RequestHeader
+		h.SetRequestURI(target)
+		n, named := s.Named(&h)
+		if named != want.named || (n.Upstream != nil) != want.found {
+			t.Errorf("%s names %q, found %v", target, n.Name, n.Upstream != nil)
+		}
+		rest := target
+		if want.found {
+			rest = want.rest
+		}
+		if got := string(h.RequestURI()); got != rest {
+			t.Errorf("%s is forwarded as %s", target, got)
+		}
+	}
+}
+
+// respellings turn a path into another spelling of the same one, at a place.
+var respellings = []func(path string, at int) string{
+	func(path string, at int) string { return beforeSlash(path, at, "/") },
+	func(path string, at int) string { return beforeSlash(path, at, "/.") },
+	func(path string, at int) string { return beforeSlash(path, at, "/%2E") },
+	func(path string, at int) string { return beforeSlash(path, at, "/x/..") },
+	func(path string, at int) string { return beforeSlash(path, at, "/x/%2e%2E") },
+	func(path string, at int) string { return path[:at] + strings.Replace(path[at:], "/", `\`, 1) },
+	func(path string, at int) string { return path[:at] + fmt.Sprintf("%%%02x", path[at]) + path[at+1:] },
+	func(path string, at int) string { return path[:at] + fmt.Sprintf("%%%02X", path[at]) + path[at+1:] },
+	func(path string, _ int) string { return strings.Replace(path, "u", "U", 1) },
+	func(path string, _ int) string { return strings.TrimPrefix(path, "/") },
+	func(path string, _ int) string { return "http://proxy.test/" + strings.TrimPrefix(path, "/") },
+}
+
+// beforeSlash puts a text before the next slash.
+func beforeSlash(path string, at int, s string) string {
+	i := strings.IndexByte(path[at:], '/')
+	if i < 0 {
+		return path
+	}
+	return path[:at+i] + s + path[at+i:]
+}
+
+// TestNoSpellingOfANameGoesElsewhere: what names an upstream, however it is
+// spelt, goes to that one or nowhere.
+func TestNoSpellingOfANameGoesElsewhere(t *testing.T) {
+	s := set(t)
+	rapid.Check(t, func(t *rapid.T) {
+		name := rapid.SampledFrom([]string{"groq", "ollama", "locl", "openai"}).Draw(t, "name")
+		target := "/u/" + name + rapid.SampledFrom([]string{"", "/", "/v1/chat/completions", "/v1/models/a%2Fb"}).Draw(t, "rest")
+		for range rapid.IntRange(0, 4).Draw(t, "changes") {
+			if at := rapid.IntRange(0, len(target)-1).Draw(t, "at"); !strings.Contains(target, "://") {
+				target = rapid.SampledFrom(respellings).Draw(t, "respelling")(target, at)
+			}
+		}
+		target += rapid.SampledFrom([]string{"", "?key=k", "?x=/u/else/", "#x"}).Draw(t, "query")
+		h := new(fasthttp.RequestHeader)
+		h.SetRequestURI(target)
+		n, named := s.Named(h)
+		if !named || n.Upstream != nil && (n.Upstream != s[name] || n.Name != name) {
+			t.Fatalf("%s goes to %+v", target, n)
+		}
+	})
+}

@@ -1,0 +1,142 @@
+package wire
+
+import "errors"
+
+var errBadChunk = errors.New("answer has a malformed chunk")
+
+// maxChunkLine bounds a chunk's size line and a trailer line.
+const maxChunkLine = 16 << 10
+
+// chunkTracker follows the chunked transfer coding (RFC 9112 section 7.1) in a
+// stream of bytes that is relayed as it is: it finds the payload, for those
+// who want a copy, and the end, which must be the sender's own.
+type chunkTracker struct {
+	state chunkState
+	left  int64 // bytes of payload left in this chunk
+	line  int   // bytes of the current size or trailer line
+	size  int64 // the size read so far
+	digit int   // digits read
+	cr    bool  // the byte before was a carriage return
+}
+
+type chunkState uint8
+
+const (
+	chunkSize      chunkState = iota // in the digits of a size
+	chunkExt                         // behind the size, before the line's end
+	chunkData                        // in the payload
+	chunkDataEnd                     // in the line end behind the payload
+	chunkTrailer                     // at the start of a trailer line
+	chunkTrailerIn                   // in a trailer line
+	chunkDone
+)
+
+// feed reads p and hands the payload in it to sink, which may be nil. It
+// returns how many bytes of p belong to the message, which is less than len(p)
+// only at its end.
+func (t *chunkTracker) feed(p []byte, sink func([]byte)) (int, error) {
+	i := 0
+	for i < len(p) && t.state != chunkDone {
+		if t.state == chunkData {
+			n := int(min(t.left, int64(len(p)-i)))
+			if sink != nil {
+				sink(p[i : i+n])
+			}
+			i += n
+			if t.left -= int64(n); t.left == 0 {
+				t.state = chunkDataEnd
+			}
+			continue
+		}
+		if err := t.step(p[i]); err != nil {
+			return i, err
+		}
+		i++
+	}
+	return i, nil
+}
+
+func (t *chunkTracker) done() bool { return t.state == chunkDone }
+
+// step takes one byte that is not payload.
+func (t *chunkTracker) step(c byte) error {
+	// Both signs of a line's end, or neither: whoever takes one alone for an end
+	// reads other chunks (RFC 9112 section 2.2).
+	if t.line++; t.line > maxChunkLine || t.cr != (c == '\n') {
+		return errBadChunk
+	}
+	t.cr = c == '\r'
+	switch t.state {
+	case chunkSize:
+		if d := hexDigit(c); d >= 0 {
+			if t.digit++; t.digit > 15 {
+				return errBadChunk
+			}
+			t.size = t.size<<4 | int64(d)
+			return nil
+		}
+		if t.digit == 0 {
+			return errBadChunk
+		}
+		switch c {
+		case '\n':
+			t.endSize()
+		case '\r', ';', ' ', '\t':
+			t.state = chunkExt
+		default:
+			return errBadChunk
+		}
+	case chunkExt:
+		switch c {
+		case '\n':
+			t.endSize()
+		case 0: // refused as in a head (RFC 9110 section 5.5)
+			return errBadChunk
+		}
+	case chunkDataEnd:
+		switch c {
+		case '\r':
+		case '\n':
+			t.state, t.line = chunkSize, 0
+		default:
+			return errBadChunk
+		}
+	case chunkTrailer:
+		switch c {
+		case '\r':
+		case '\n':
+			t.state = chunkDone
+		case 0:
+			return errBadChunk
+		default:
+			t.state = chunkTrailerIn
+		}
+	case chunkTrailerIn:
+		switch c {
+		case '\n':
+			t.state, t.line = chunkTrailer, 0
+		case 0:
+			return errBadChunk
+		}
+	}
+	return nil
+}
+
+func (t *chunkTracker) endSize() {
+	t.left, t.size, t.digit, t.line = t.size, 0, 0, 0
+	if t.state = chunkData; t.left == 0 {
+		t.state = chunkTrailer
+	}
+}
+
+func hexDigit(c byte) int {
+	switch {
+	case '0' <= c && c <= '9':
+		return int(c - '0')
+	case 'a' <= c && c <= 'f':
+		return int(c-'a') + 10
+	case 'A' <= c && c <= 'F':
+		return int(c-'A') + 10
+	}
+	return -1
+}

@@ -1,0 +1,182 @@
+package wire
+
+import (
+	"cmp"
+	"net"
+	"net/netip"
+	"slices"
+	"sync"
+	"time"
+)
+
+// timeToSpeak is how long a connection may be silent before it is closed where
+// file descriptors have run out.
+const timeToSpeak = time.Second
+
+// ClientConns are the open connections of clients, whatever is spoken on them. A
+// connection counts from the moment it is accepted until it is closed.
+type ClientConns struct {
+	limit int // at the same time
+	part  int // of one address; 0: no bound
+	room  int // for which there are file descriptors
+
+	mu   sync.Mutex // guards what follows
+	open map[*ClientConn]struct{}
+	from map[netip.Prefix]int
+	gone chan struct{} // closed when the last one leaves; nil: nobody waits
+}
+
+// NewClientConns bounds connections: all that are open at the same time, and those of
+// one address (0: only all). room is how many there are file descriptors for;
+// beyond that, new ones take the place of those on which nothing happens.
+func NewClientConns(limit, ofOneAddress, room int) *ClientConns {
+	return &ClientConns{limit: limit, part: ofOneAddress, room: room}
+}
+
+// Count is how many are open.
+func (cs *ClientConns) Count() int {
+	cs.mu.Lock()
+	defer cs.mu.Unlock()
+	return len(cs.open)
+}
+
+// Why a connection is not served; empty where it is.
+const (
+	admitted   = ""
+	tooMany    = "graphiti-proxy: too many clients are connected; try again, or raise limits.connections"
+	tooManyOf  = "graphiti-proxy: too many clients are connected from this address; close some, or raise limits.connections_per_address"
+	outOfFiles = "graphiti-proxy: there are no file descriptors left for more clients; try again, or raise the limit of open files"
+)
+
+// admit counts a connection, or says why it is not served. Where descriptors
+// are short, connections on which nothing happens make room for it.
+func (cs *ClientConns) admit(c *ClientConn) (why string) {
+	var idle []*ClientConn
+	defer func() {
+		for _, c := range idle {
+			c.cut()
+		}
+	}()
+	cs.mu.Lock()
+	defer cs.mu.Unlock()
+	c.from = prefixOf(c.RemoteAddr())
+	switch {
+	case len(cs.open) >= cs.limit:
+		return tooMany
+	case cs.part > 0 && c.from.IsValid() && cs.from[c.from] >= cs.part:
+		return tooManyOf
+	case len(cs.open) >= cs.room:
+		if idle = cs.oldestIdleLocked(time.Now()); len(idle) == 0 {
+			return outOfFiles
+		}
+	}
+	if cs.open == nil {
+		cs.open, cs.from = make(map[*ClientConn]struct{}), make(map[netip.Prefix]int)
+	}
+	cs.open[c] = struct{}{}
+	if c.from.IsValid() {
+		cs.from[c.from]++
+	}
+	c.all = cs
+	return admitted
+}
+
+// leave takes a closed connection out of the count, once.
+func (cs *ClientConns) leave(c *ClientConn) {
+	cs.mu.Lock()
+	defer cs.mu.Unlock()
+	if _, ok := cs.open[c]; !ok {
+		return
+	}
+	delete(cs.open, c)
+	if c.from.IsValid() {
+		if cs.from[c.from]--; cs.from[c.from] == 0 {
+			delete(cs.from, c.from)
+		}
+	}
+	if len(cs.open) == 0 && cs.gone != nil {
+		close(cs.gone)
+		cs.gone = nil
+	}
+}
+
+// MakeRoom closes connections on which nothing happens, those first that have
+// been silent for longest. A new one is given time to say something: nobody
+// else is there yet to take its place.
+func (cs *ClientConns) MakeRoom() {
+	cs.mu.Lock()
+	idle := cs.oldestIdleLocked(time.Now().Add(-timeToSpeak))
+	cs.mu.Unlock()
+	for _, c := range idle {
+		c.cut()
+	}
+}
+
+// oldestIdleLocked is an eighth of the connections that have been idle since
+// then or longer, so that all are not looked at again for each one that is let
+// in.
+func (cs *ClientConns) oldestIdleLocked(then time.Time) []*ClientConn {
+	type silent struct {
+		c     *ClientConn
+		since int64
+	}
+	var list []silent
+	for c := range cs.open {
+		if since := c.idleSince.Load(); since > 0 && since <= then.UnixNano() {
+			list = append(list, silent{c, since})
+		}
+	}
+	slices.SortFunc(list, func(a, b silent) int { return cmp.Compare(a.since, b.since) })
+	out := make([]*ClientConn, (len(list)+7)/8)
+	for i := range out {
+		out[i] = list[i].c
+	}
+	return out
+}
+
+// Wait waits until no connection is open, and reports whether that is so.
+func (cs *ClientConns) Wait(patience time.Duration) bool {
+	cs.mu.Lock()
+	if len(cs.open) == 0 {
+		cs.mu.Unlock()
+		return true
+	}
+	if cs.gone == nil {
+		cs.gone = make(chan struct{})
+	}
+	gone := cs.gone
+	cs.mu.Unlock()
+	t := time.NewTimer(patience)
+	defer t.Stop()
+	select {
+	case <-gone:
+		return true
+	case <-t.C:
+		return false
+	}
+}
+
+// BreakAll breaks every connection off. Who serves one finds out, and closes it.
+func (cs *ClientConns) BreakAll() {
+	cs.mu.Lock()
+	defer cs.mu.Unlock()
+	for c := range cs.open {
+		_ = rawConn(c.Conn).Close()
+	}
+}
+
+// prefixOf returns the network that one client owns: an address over IPv4, 64 bits
+// over IPv6. It is invalid for what is no IP address.
+func prefixOf(a net.Addr) netip.Prefix {
+	t, ok := a.(*net.TCPAddr)
+	if !ok {
+		return netip.Prefix{}
+	}
+	ip := t.AddrPort().Addr().Unmap().WithZone("")
+	bits := 64
+	if ip.Is4() {
+		bits = 32
+	}
+	p, _ := ip.Prefix(bits)
+	return p
+}

@@ -1,0 +1,223 @@
+package wire
+
+import (
+	"bufio"
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"errors"
+	"io"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"net/url"
+	"strings"
+	"testing"
+	"time"
+)
+
+// forward is a strict forward proxy: it takes one CONNECT in exactly the form
+// that it wants, and sends what answer says in place of a tunnel, where that is
+// not empty. Behind a tunnel is an echo.
+func forward(t *testing.T, want, answer string, secured *tls.Config) (address string) {
+	t.Helper()
+	ln, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if secured != nil {
+		ln = tls.NewListener(ln, secured)
+	}
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		c, err := ln.Accept()
+		if err != nil {
+			return // it was not used
+		}
+		defer c.Close()
+		r := bufio.NewReader(c)
+		var got strings.Builder
+		for !strings.HasSuffix(got.String(), "\r\n\r\n") {
+			line, err := r.ReadString('\n')
+			if err != nil {
+				return
+			}
+			got.WriteString(line)
+		}
+		if got.String() != want {
+			t.Errorf("it is asked %q, want %q", got.String(), want)
+			return
+		}
+		if answer == "" {
+			answer = "HTTP/1.1 200 Connection established\r\nVia: 1.1 proxy\r\n\r\n"
+		}
+		if answer != "nothing" {
+			_, _ = io.WriteString(c, answer)
+		}
+		_, _ = io.Copy(c, r)
+	}()
+	t.Cleanup(func() { ln.Close(); <-done })
+	return ln.Addr().String()
+}
+
+// environment has no proxy but those of the case.
+func environment(t *testing.T, vars map[string]string) {
+	t.Helper()
+	for _, name := range []string{"HTTP_PROXY", "HTTPS_PROXY", "NO_PROXY", "http_proxy", "https_proxy", "no_proxy", "REQUEST_METHOD"} {
+		t.Setenv(name, "")
+	}
+	for name, v := range vars {
+		t.Setenv(name, v)
+	}
+}
+
+// echoes reports whether what is sent comes back.
+func echoes(t *testing.T, c net.Conn) {
+	t.Helper()
+	b := make([]byte, 5)
+	if _, err := io.WriteString(c, "hello"); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := io.ReadFull(c, b); err != nil || string(b) != "hello" {
+		t.Fatalf("%q, %v", b, err)
+	}
+}
+
+func dialer(t *testing.T, base string, roots *tls.Config) (*Dialer, error) {
+	t.Helper()
+	u, err := url.Parse(base)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if roots == nil {
+		roots = &tls.Config{MinVersion: tls.VersionTLS12}
+	}
+	return NewDialer(u, roots)
+}
+
+func TestTunnelThroughTheProxyOfTheEnvironment(t *testing.T) {
+	const plain = "CONNECT api.test:443 HTTP/1.1\r\nHost: api.test:443\r\n\r\n"
+	for _, tc := range []struct {
+		name, variable, user, base, want string
+	}{
+		{"https", "HTTPS_PROXY", "", "https://api.test/v1", plain},
+		{"https in small letters", "https_proxy", "", "https://api.test", plain},
+		{"http", "HTTP_PROXY", "", "http://api.test", "CONNECT api.test:80 HTTP/1.1\r\nHost: api.test:80\r\n\r\n"},
+		{"a port", "HTTPS_PROXY", "", "https://api.test:8443", "CONNECT api.test:8443 HTTP/1.1\r\nHost: api.test:8443\r\n\r\n"},
+		{"IPv6", "HTTPS_PROXY", "", "https://[2001:db8::1]", "CONNECT [2001:db8::1]:443 HTTP/1.1\r\nHost: [2001:db8::1]:443\r\n\r\n"},
+		{"a password", "HTTPS_PROXY", "me:s3cret%40@", "https://api.test", "CONNECT api.test:443 HTTP/1.1\r\nHost: api.test:443\r\nProxy-Authorization: Basic bWU6czNjcmV0QA==\r\n\r\n"},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			environment(t, map[string]string{tc.variable: "http://" + tc.user + forward(t, tc.want, "", nil)})
+			d, err := dialer(t, tc.base, nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			c, err := d.Dial(t.Context())
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer c.Close()
+			echoes(t, c)
+		})
+	}
+	t.Run("over TLS", func(t *testing.T) {
+		s := httptest.NewTLSServer(http.NotFoundHandler()) // for its certificate
+		s.Close()
+		pool := x509.NewCertPool()
+		pool.AddCert(s.Certificate())
+		secured := &tls.Config{MinVersion: tls.VersionTLS12, Certificates: s.TLS.Certificates}
+		environment(t, map[string]string{"HTTPS_PROXY": "https://" + forward(t, plain, "", secured)})
+		d, err := dialer(t, "https://api.test", &tls.Config{MinVersion: tls.VersionTLS12, RootCAs: pool})
+		if err != nil {
+			t.Fatal(err)
+		}
+		c, err := d.Dial(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer c.Close()
+		echoes(t, c)
+	})
+}
+
+func TestDirectWhereNoProxyIsNamed(t *testing.T) {
+	ln, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer ln.Close()
+	for name, vars := range map[string]map[string]string{
+		"nothing":              nil,
+		"this machine":         {"HTTP_PROXY": "http://proxy.test:1", "HTTPS_PROXY": "http://proxy.test:1"},
+		"NO_PROXY":             {"HTTP_PROXY": "http://proxy.test:1", "NO_PROXY": "127.0.0.0/8"},
+		"the other's variable": {"HTTPS_PROXY": "http://proxy.test:1"},
+	} {
+		environment(t, vars)
+		d, err := dialer(t, "http://"+ln.Addr().String(), nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		c, err := d.Dial(t.Context())
+		if err != nil {
+			t.Errorf("%s: %v", name, err)
+			continue
+		}
+		c.Close()
+	}
+	environment(t, map[string]string{"HTTPS_PROXY": "http://proxy.test:1", "NO_PROXY": "localhost,.api.test"})
+	if d, err := dialer(t, "https://eu.api.test", nil); err != nil || d.proxy != "" {
+		t.Errorf("a host in NO_PROXY: %+v, %v", d, err)
+	}
+}
+
+func TestProxyThatDoesNotHelp(t *testing.T) {
+	const want = "CONNECT api.test:443 HTTP/1.1\r\nHost: api.test:443\r\nProxy-Authorization: Basic bWU6czNjcmV0\r\n\r\n"
+	for _, tc := range []struct{ name, answer, says string }{
+		{"refuses", "HTTP/1.1 407 Proxy Authentication Required\r\nContent-Length: 5\r\n\r\n", "it answers 407 Proxy Authentication Required"},
+		{"knows another status only", "HTTP/1.1 204 No Content\r\n\r\n", "it answers 204"},
+		{"is no proxy", "SSH-2.0-OpenSSH_9.2\r\n", "await its answer to CONNECT"},
+		{"never ends its head", "HTTP/1.1 200 OK\r\nX: " + strings.Repeat("x", 2*maxAnswer), "await its answer to CONNECT"},
+		{"speaks early", "HTTP/1.1 200 OK\r\n\r\nearly", errEarly.Error()},
+		{"is silent", "nothing", "i/o timeout"},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			environment(t, map[string]string{"HTTPS_PROXY": "http://me:s3cret@" + forward(t, want, tc.answer, nil)})
+			d, err := dialer(t, "https://api.test", nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			ctx := t.Context()
+			if tc.answer == "nothing" {
+				var cancel context.CancelFunc
+				ctx, cancel = context.WithTimeout(ctx, 50*time.Millisecond)
+				defer cancel()
+			}
+			c, err := d.Dial(ctx)
+			if err == nil {
+				c.Close()
+				t.Fatal("there is a connection")
+			}
+			var ne net.Error
+			if timeout := errors.As(err, &ne) && ne.Timeout(); timeout != (tc.answer == "nothing") {
+				t.Errorf("timeout is %t: %v", timeout, err)
+			}
+			if !strings.Contains(err.Error(), tc.says) || !strings.Contains(err.Error(), "through the proxy") || strings.Contains(err.Error(), "s3cret") {
+				t.Error(err)
+			}
+		})
+	}
+}
+
+func TestEnvironmentThatCannotBeUsed(t *testing.T) {
+	for _, v := range []string{"http://me:s3cret@[::1", "[s3cret", "socks5://me:s3cret@proxy.test:1080", "ftp://me:s3cret@proxy.test"} {
+		environment(t, map[string]string{"HTTPS_PROXY": v})
+		if _, err := dialer(t, "https://api.test", nil); err == nil || !strings.HasPrefix(err.Error(), "HTTPS_PROXY: ") || strings.Contains(err.Error(), "s3cret") {
+			t.Errorf("%s: %v", v, err)
+		}
+		if _, err := dialer(t, "http://api.test", nil); err != nil {
+			t.Errorf("%s, for another scheme: %v", v, err)
+		}
+	}
+}

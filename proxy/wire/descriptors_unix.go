@@ -1,0 +1,25 @@
+//go:build unix
+
+package wire
+
+import (
+	"math"
+
+	"golang.org/x/sys/unix"
+)
+
+// keptFiles are descriptors for files, listeners, the admin side's connections
+// and the memory's.
+const keptFiles = 96
+
+// RoomForClients returns how many clients the process has file descriptors for.
+// Each takes two, one of them for the upstream, and some are kept for files. The
+// Go runtime has raised the limit as far as it may.
+func RoomForClients() int {
+	var l unix.Rlimit
+	if unix.Getrlimit(unix.RLIMIT_NOFILE, &l) != nil || l.Cur > math.MaxInt32 {
+		return math.MaxInt32
+	}
+	n := int(l.Cur) // #nosec G115 -- compared above
+	return max((n-min(keptFiles, n/3))/2, 1)
+}

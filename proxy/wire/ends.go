@@ -1,0 +1,84 @@
+package wire
+
+// bodyEnd follows a body to its end.
+type bodyEnd struct {
+	left    int64 // bytes left of a body of known length
+	chunked bool
+	unwrap  bool // the client does not know chunks
+	open    bool // the body ends with the connection
+	chunks  chunkTracker
+	extra   int    // bytes behind the end: the connection is spoilt
+	plain   []byte // payload for a client that does not know chunks
+}
+
+// ofLength is a body of n bytes.
+func ofLength(n int64) bodyEnd { return bodyEnd{left: n} }
+
+// inChunks is a body in chunks; unwrap is for clients that do not know them.
+func inChunks(unwrap bool) bodyEnd { return bodyEnd{chunked: true, unwrap: unwrap} }
+
+// untilClose is a body that ends with the connection.
+func untilClose() bodyEnd { return bodyEnd{open: true} }
+
+// Ends reports whether the body says itself where it ends.
+func (b *bodyEnd) Ends() bool { return !b.open }
+
+// Cut reports whether a client that got a part of the body cannot tell it from
+// the whole by how it was sent.
+func (b *bodyEnd) Cut() bool { return b.open || b.unwrap }
+
+// Done reports whether the body has come to its end.
+func (b *bodyEnd) Done() bool {
+	if b.chunked {
+		return b.chunks.done()
+	}
+	return !b.open && b.left == 0
+}
+
+// Clean reports whether nothing came behind the end.
+func (b *bodyEnd) Clean() bool { return b.extra == 0 }
+
+// Take consumes p, copies the payload in it to tee, and returns what the
+// client gets of it.
+func (b *bodyEnd) Take(p []byte, tee Tee) ([]byte, error) {
+	switch {
+	case b.chunked:
+		return b.takeChunks(p, tee)
+	case b.open:
+		copyTo(tee, p)
+		return p, nil
+	}
+	n := int(min(b.left, int64(len(p))))
+	b.left -= int64(n)
+	b.extra += len(p) - n
+	copyTo(tee, p[:n])
+	return p[:n], nil
+}
+
+func copyTo(tee Tee, p []byte) {
+	if tee != nil {
+		tee.Write(p)
+	}
+}
+
+func (b *bodyEnd) takeChunks(p []byte, tee Tee) ([]byte, error) {
+	b.plain = b.plain[:0]
+	var n int
+	var err error
+	switch {
+	case b.unwrap:
+		n, err = b.chunks.feed(p, func(piece []byte) {
+			b.plain = append(b.plain, piece...)
+			copyTo(tee, piece)
+		})
+	case tee != nil:
+		n, err = b.chunks.feed(p, tee.Write)
+	default:
+		n, err = b.chunks.feed(p, nil)
+	}
+	b.extra += len(p) - n
+	if b.unwrap {
+		return b.plain, err
+	}
+	return p[:n], err
+}

@@ -1,0 +1,146 @@
+package wire
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"log/slog"
+	"net"
+	"net/netip"
+	"slices"
+	"syscall"
+	"time"
+)
+
+// longestPause bounds how long nobody is accepted after an error.
+const longestPause = time.Second
+
+// ListenerOptions configures a Listener. All fields but TLS and Allow are required.
+type ListenerOptions struct {
+	Conns    *ClientConns
+	TLS      *tls.Config    // nil: none
+	Allow    []netip.Prefix // whose clients are served, beside this machine's own; none: everybody's
+	Timeouts func() ClientTimeouts
+
+	// Refusal is the whole answer to a connection that is not served.
+	Refusal func(why string) []byte
+
+	// MakeRoom is called where file descriptors have run out: it closes what
+	// nobody uses.
+	MakeRoom func()
+
+	Log *slog.Logger
+}
+
+// Listener accepts clients' connections. fasthttp gives up serving when it gets
+// an error, so that it gets none that passes.
+type Listener struct {
+	net.Listener
+	o       ListenerOptions
+	open    context.Context // until Close
+	close   context.CancelFunc
+	refusal chan struct{} // a place for each client that is heard before it is refused
+}
+
+// NewListener accepts from a listener that is bound.
+func NewListener(l net.Listener, o ListenerOptions) *Listener {
+	open, end := context.WithCancel(context.Background())
+	return &Listener{Listener: l, o: o, open: open, close: end, refusal: make(chan struct{}, maxHeard)}
+}
+
+// Accept returns the next connection that is to be served.
+func (l *Listener) Accept() (net.Conn, error) {
+	var pause time.Duration
+	for {
+		c, err := l.Listener.Accept()
+		switch {
+		case err == nil:
+			pause = 0
+			if cc := l.admit(c); cc != nil {
+				return cc, nil
+			}
+		case isTransient(err):
+			pause = min(max(2*pause, 5*time.Millisecond), longestPause)
+			l.acceptFails(err, pause)
+			if !l.wait(pause) {
+				return nil, net.ErrClosed
+			}
+		default:
+			return nil, err
+		}
+	}
+}
+
+// admit makes the connection one of a client's. A connection too many is
+// answered and closed; nil is returned.
+func (l *Listener) admit(raw net.Conn) *ClientConn {
+	if from, ok := l.allowed(raw.RemoteAddr()); !ok {
+		l.o.Log.Warn("a client is turned away: its address is in no network of listen.allow", "address", from.String())
+		l.refuse(raw, []byte(notAllowed))
+		return nil
+	}
+	c := NewClientConn(raw, l.o.Timeouts())
+	why := l.o.Conns.admit(c)
+	if why == admitted {
+		if l.o.TLS != nil {
+			c.Conn, c.tls = tls.Server(raw, l.o.TLS), true // shakes hands with the first read, under its deadline
+		}
+		return c
+	}
+	l.o.Log.Warn("clients are turned away", "reason", why)
+	l.refuse(raw, l.o.Refusal(why))
+	return nil
+}
+
+// notAllowed is the whole answer to a client of another network.
+const notAllowed = "HTTP/1.1 403 Forbidden\r\nContent-Type: text/plain\r\nConnection: close\r\n\r\n" +
+	"graphiti-proxy: your address is in no network of the setting listen.allow\n"
+
+// allowed reports whether clients of an address are served.
+func (l *Listener) allowed(a net.Addr) (from netip.Addr, ok bool) {
+	if t, isTCP := a.(*net.TCPAddr); isTCP {
+		from = t.AddrPort().Addr().Unmap().WithZone("")
+	}
+	return from, len(l.o.Allow) == 0 || from.IsLoopback() ||
+		slices.ContainsFunc(l.o.Allow, func(p netip.Prefix) bool { return p.Contains(from) })
+}
+
+// Close makes Accept return.
+func (l *Listener) Close() error {
+	l.close()
+	return l.Listener.Close()
+}
+
+// wait reports whether the listener is still open afterwards.
+func (l *Listener) wait(pause time.Duration) bool {
+	t := time.NewTimer(pause)
+	defer t.Stop()
+	select {
+	case <-t.C:
+		return true
+	case <-l.open.Done():
+		return false
+	}
+}
+
+// acceptFails logs why nobody is accepted, and makes room where that helps.
+func (l *Listener) acceptFails(err error, pause time.Duration) {
+	if !NoDescriptors(err) {
+		l.o.Log.Warn("clients cannot be accepted for the moment", "error", err, "pause", pause.String())
+		return
+	}
+	l.o.Log.Warn("clients cannot be accepted for the moment: the process has no file descriptors left",
+		"remedy", "raise the limit of open files (ulimit -n, LimitNOFILE of systemd), or lower limits.connections")
+	l.o.MakeRoom()
+}
+
+// transient are errors after which accept(2) may be called again: they are the
+// network's, or those of the connection that was to be accepted.
+var transient = []error{
+	syscall.EMFILE, syscall.ENFILE, syscall.ENOBUFS, syscall.ENOMEM, syscall.EPERM, syscall.ECONNABORTED, syscall.ECONNRESET,
+	syscall.EINTR, syscall.EPROTO, syscall.ENOPROTOOPT, syscall.ENETDOWN, syscall.ENETUNREACH, syscall.EHOSTDOWN, syscall.EHOSTUNREACH,
+}
+
+func isTransient(err error) bool {
+	return IsTimeout(err) || slices.ContainsFunc(transient, func(e error) bool { return errors.Is(err, e) })
+}

@@ -1,0 +1,17 @@
+//go:build !linux
+
+package wire
+
+import "log/slog"
+
+// loops are not there: goroutines relay all streams.
+type loops struct{}
+
+func (*loops) start(*slog.Logger)                   {}
+func (*loops) on() bool                             { return false }
+func (*loops) close()                               {}
+func (*loops) take(*Stream, func(bool, error)) bool { return false }
+
+type onLoop struct{}
+
+func (*onLoop) cut(*Stream) {}

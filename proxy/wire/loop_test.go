@@ -1,0 +1,362 @@
+package wire
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"net"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"golang.org/x/tools/txtar"
+)
+
+// tcp is a connection over TCP, and its other end.
+func tcp(t testing.TB) (*net.TCPConn, *net.TCPConn) {
+	t.Helper()
+	ln, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer ln.Close()
+	a, err := net.Dial("tcp", ln.Addr().String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	b, err := ln.Accept()
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { a.Close(); b.Close() })
+	return a.(*net.TCPConn), b.(*net.TCPConn)
+}
+
+// copied is a tee that keeps what it gets.
+type copied struct{ bytes.Buffer }
+
+func (c *copied) Write(p []byte) { c.Buffer.Write(p) }
+func (c *copied) Close(bool)     {}
+
+// relayed is what can be seen of a relayed body.
+type relayed struct {
+	Client, Tee string
+	Whole       bool
+	Err         string
+	Clean, Kept bool // nothing came behind the end; the upstream's connection can be used again
+}
+
+// play relays a body as an upstream sends it, piece by piece, in a loop or in a
+// goroutine.
+func play(t *testing.T, l *Loops, body bodyEnd, pieces []string, end func(*net.TCPConn)) relayed {
+	t.Helper()
+	up, upstream := tcp(t)
+	client, reader := tcp(t)
+	tee := &copied{}
+	s := &Stream{Up: up, Client: NewClientConn(client, ClientTimeouts{Write: time.Minute}), Body: body, Tee: tee, Idle: time.Minute}
+	if l == nil {
+		s.Client.Conn = notTCP{client}
+	}
+	result := make(chan relayed, 1)
+	loops := l
+	if l == nil {
+		loops = &Loops{log: slog.New(slog.DiscardHandler)}
+	}
+	loops.Relay(s, func(whole bool, err error) {
+		r := relayed{Tee: tee.String(), Whole: whole, Err: kind(err), Clean: s.Body.Clean()}
+		if whole && s.Body.Ends() {
+			_ = s.Up.SetReadDeadline(time.Time{})
+			_, err := io.WriteString(s.Up, "again")
+			r.Kept = err == nil
+		}
+		_ = s.Client.Close()
+		_ = s.Up.Close()
+		result <- r
+	})
+	if (s.on != nil) != (l != nil && l.loops.on()) {
+		t.Fatal("relayed by the other way")
+	}
+	for _, p := range pieces {
+		if _, err := io.WriteString(upstream, p); err != nil {
+			break
+		}
+	}
+	if end != nil {
+		end(upstream)
+	}
+	got, _ := io.ReadAll(reader)
+	r := <-result
+	r.Client = string(got)
+	if r.Kept {
+		b := make([]byte, 5)
+		_, err := io.ReadFull(upstream, b)
+		r.Kept = err == nil && string(b) == "again"
+	}
+	return r
+}
+
+// notTCP hides what a connection is.
+type notTCP struct{ net.Conn }
+
+func kind(err error) string {
+	for _, k := range []error{nil, ErrGone, ErrBug, io.EOF, errBadChunk} {
+		if errors.Is(err, k) {
+			return fmt.Sprint(k)
+		}
+	}
+	if IsTimeout(err) {
+		return "timeout"
+	}
+	return "broken"
+}
+
+// cutIn cuts a text into pieces of n bytes.
+func cutIn(s string, n int) (pieces []string) {
+	for ; len(s) > n; s = s[n:] {
+		pieces = append(pieces, s[:n])
+	}
+	return append(pieces, s)
+}
+
+func finish(c *net.TCPConn) { _ = c.CloseWrite() }
+
+func reset(c *net.TCPConn) {
+	_ = c.SetLinger(0)
+	_ = c.Close()
+}
+
+// TestLoopRelaysAsAGoroutineDoes: byte for byte, to the same end, with the same
+// copy, however the body ends and in whatever pieces it comes.
+func TestLoopRelaysAsAGoroutineDoes(t *testing.T) {
+	l := startLoops(slog.New(slog.DiscardHandler))
+	t.Cleanup(l.Close)
+	const events = "b\r\ndata: one\n\n\r\nB;ext=\"1\"\r\ndata: two\n\n\r\n"
+	large := fmt.Sprintf("%x\r\n%s\r\n0\r\n\r\n", 300<<10, strings.Repeat("y", 300<<10))
+	cases := []struct {
+		name string
+		body bodyEnd
+		sent string
+		end  func(*net.TCPConn)
+	}{
+		{"whole", inChunks(false), events + "0\r\n\r\n", nil},
+		{"a trailer", inChunks(false), events + "0\r\nX-Sum: 1\r\n\r\n", nil},
+		{"cut between chunks", inChunks(false), events, finish},
+		{"cut in a chunk", inChunks(false), events + "b\r\ndata: th", finish},
+		{"cut behind the last chunk", inChunks(false), events + "0\r\n", finish},
+		{"closed behind its end", inChunks(false), events + "0\r\n\r\n", finish},
+		{"a malformed chunk", inChunks(false), events + "x\r\nabc", nil},
+		{"a line of a chunk that ends with a line feed alone", inChunks(false), events + "1\nx\r\n0\r\n\r\n", nil},
+		{"payload that ends with a line feed alone", inChunks(false), events + "1\r\nx\n0\r\n\r\n", nil},
+		{"a carriage return in an extension", inChunks(false), events + "1;a\rb\r\nx\r\n0\r\n\r\n", nil},
+		{"something behind the end", inChunks(false), events + "0\r\n\r\nHTTP/1.1 200 OK\r\n\r\n", nil},
+		{"a client of HTTP/1.0", inChunks(true), events + "0\r\n\r\n", nil},
+		{"a client of HTTP/1.0, cut", inChunks(true), events, finish},
+		{"a length", ofLength(10), "0123456789", nil},
+		{"a length, cut", ofLength(11), "0123456789", finish},
+		{"until the end", untilClose(), "0123456789", finish},
+		{"large", inChunks(false), large, nil},
+		{"large, cut", inChunks(false), large[:200<<10], finish},
+	}
+	for _, f := range fixtures(t) {
+		cases = append(cases, struct {
+			name string
+			body bodyEnd
+			sent string
+			end  func(*net.TCPConn)
+		}{f.name, inChunks(false), f.sent, nil})
+	}
+	for _, tc := range cases {
+		for _, size := range []int{1, 7, 1000, len(tc.sent)} {
+			if len(tc.sent)/size > 2000 {
+				continue
+			}
+			pieces := cutIn(tc.sent, size)
+			want := play(t, nil, tc.body, pieces, tc.end)
+			got := play(t, l, tc.body, pieces, tc.end)
+			if tc.name == "something behind the end" && size < len(tc.sent) {
+				got.Clean, want.Clean = false, false // how much of it has come by then is the kernel's doing
+				got.Kept, want.Kept = false, false
+			}
+			if tc.name == "closed behind its end" {
+				got.Kept, want.Kept = false, false // likewise
+			}
+			if got != want {
+				t.Errorf("%s, in pieces of %d:\n%+.300v\nwant\n%+.300v", tc.name, size, got, want)
+			}
+		}
+	}
+	broken := play(t, l, inChunks(false), []string{events}, reset)
+	if broken.Whole || broken.Err != "broken" {
+		t.Errorf("reset: %+v", broken)
+	}
+}
+
+type fixture struct{ name, sent string }
+
+// fixtures are recorded streams, a chunk for each event.
+func fixtures(t *testing.T) (all []fixture) {
+	t.Helper()
+	files, err := filepath.Glob("../../internal/dialect/*/testdata/*.txtar")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range files {
+		a, err := txtar.ParseFile(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, f := range a.Files {
+			if !bytes.Contains(f.Data, []byte("data: ")) {
+				continue
+			}
+			var b strings.Builder
+			for event := range strings.SplitAfterSeq(string(f.Data), "\n\n") {
+				if event != "" {
+					fmt.Fprintf(&b, "%x\r\n%s\r\n", len(event), event)
+				}
+			}
+			all = append(all, fixture{name, b.String() + "0\r\n\r\n"})
+		}
+	}
+	if len(all) < 10 {
+		t.Fatalf("%d recorded streams are found", len(all))
+	}
+	return all
+}
+
+// held is a stream that a loop relays, and both its ends.
+type held struct {
+	*Stream
+	upstream, client *net.TCPConn
+	ended            chan error // ErrGone and others; nil: it came whole
+}
+
+func hold(t *testing.T, l *Loops, idle, patience time.Duration) held {
+	t.Helper()
+	up, upstream := tcp(t)
+	conn, client := tcp(t)
+	h := held{&Stream{Up: up, Client: NewClientConn(conn, ClientTimeouts{Write: patience}), Body: inChunks(false), Idle: idle}, upstream, client, make(chan error, 1)}
+	l.Relay(h.Stream, func(_ bool, err error) {
+		_ = h.Client.Close()
+		_ = h.Up.Close()
+		h.ended <- err
+	})
+	return h
+}
+
+// flood sends chunks until the other side has ended.
+func flood(c *net.TCPConn) {
+	piece := []byte("10000\r\n" + strings.Repeat("z", 1<<16) + "\r\n")
+	for {
+		if _, err := c.Write(piece); err != nil {
+			return
+		}
+	}
+}
+
+// TestLoopEndsStreams that a side leaves, or is silent in for too long, or that
+// are cut.
+func TestLoopEndsStreams(t *testing.T) {
+	for _, tc := range []struct {
+		name           string
+		idle, patience time.Duration
+		happens        func(h held)
+		want           string
+	}{
+		{"a silent upstream", 50 * time.Millisecond, time.Minute, func(held) {}, "timeout"},
+		{"a client that takes nothing", time.Minute, 50 * time.Millisecond, func(h held) { flood(h.upstream) }, fmt.Sprint(ErrGone)},
+		{"a client that left", time.Minute, time.Minute, func(h held) { reset(h.client); flood(h.upstream) }, fmt.Sprint(ErrGone)},
+		{"cut while both are silent", time.Minute, time.Minute, func(h held) { h.Cut() }, fmt.Sprint(ErrGone)},
+		{"cut while the client takes nothing", time.Minute, time.Minute, func(h held) {
+			_ = h.upstream.SetWriteDeadline(time.Now().Add(200 * time.Millisecond))
+			flood(h.upstream)
+			h.Cut()
+		}, fmt.Sprint(ErrGone)},
+		{"cut twice", time.Minute, time.Minute, func(h held) { h.Cut(); h.Cut() }, fmt.Sprint(ErrGone)},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			t.Parallel()
+			l := startLoops(slog.New(slog.DiscardHandler))
+			t.Cleanup(l.Close)
+			h := hold(t, l, tc.idle, tc.patience)
+			tc.happens(h)
+			if err := <-h.ended; kind(err) != tc.want && h.on != nil {
+				t.Errorf("ended with %v, want %s", err, tc.want)
+			}
+			_ = h.upstream.SetReadDeadline(time.Now().Add(time.Minute))
+			if _, err := h.upstream.Read(make([]byte, 1)); IsTimeout(err) {
+				t.Error("the upstream's connection stays open")
+			}
+		})
+	}
+}
+
+// TestLoopWaitsForASlowClient: what it has not taken yet is bounded, and it
+// gets all of it.
+func TestLoopWaitsForASlowClient(t *testing.T) {
+	l := startLoops(slog.New(slog.DiscardHandler))
+	t.Cleanup(l.Close)
+	h := hold(t, l, time.Minute, time.Minute)
+	const size = 32 << 20
+	sent := make(chan error, 1)
+	go func() {
+		_, err := fmt.Fprintf(h.upstream, "%x\r\n", size)
+		for i := 0; i < size/(1<<16) && err == nil; i++ {
+			_, err = h.upstream.Write(bytes.Repeat([]byte{byte('a' + i%26)}, 1<<16))
+		}
+		if err == nil {
+			_, err = io.WriteString(h.upstream, "\r\n0\r\n\r\n")
+		}
+		sent <- err
+	}()
+	other := hold(t, l, time.Minute, time.Minute) // which goes on meanwhile
+	if _, err := io.WriteString(other.upstream, "1\r\nx\r\n0\r\n\r\n"); err != nil {
+		t.Fatal(err)
+	}
+	if err := <-other.ended; err != nil {
+		t.Error(err)
+	}
+	got, err := io.ReadAll(h.client)
+	if err != nil || len(got) != size+len("2000000\r\n\r\n0\r\n\r\n") {
+		t.Errorf("%d bytes, %v", len(got), err)
+	}
+	if err := <-sent; err != nil {
+		t.Error(err)
+	}
+	if err := <-h.ended; err != nil {
+		t.Error(err)
+	}
+}
+
+// brokenTee is a tee that has one.
+type brokenTee struct{}
+
+func (brokenTee) Write([]byte) { panic(errors.New("Miso is a cat")) }
+func (brokenTee) Close(bool)   {}
+
+// TestBugCostsItsStreamOnly.
+func TestBugCostsItsStreamOnly(t *testing.T) {
+	var log bytes.Buffer
+	l := startLoops(slog.New(slog.NewTextHandler(&log, nil)))
+	defer l.Close()
+	other := hold(t, l, time.Minute, time.Minute)
+	up, upstream := tcp(t)
+	conn, _ := tcp(t)
+	ended := make(chan error, 1)
+	l.Relay(&Stream{Up: up, Client: NewClientConn(conn, ClientTimeouts{Write: time.Minute}), Body: inChunks(false), Idle: time.Minute, Tee: brokenTee{}},
+		func(_ bool, err error) { ended <- err })
+	_, _ = io.WriteString(upstream, "1\r\nx\r\n0\r\n\r\n")
+	if err := <-ended; !errors.Is(err, ErrBug) {
+		t.Error(err)
+	}
+	if got := log.String(); strings.Count(got, "a bug was contained") != 1 || strings.Contains(got, "Miso") {
+		t.Errorf("log: %s", got)
+	}
+	_, _ = io.WriteString(other.upstream, "1\r\nx\r\n0\r\n\r\n")
+	if err := <-other.ended; err != nil {
+		t.Error(err)
+	}
+}

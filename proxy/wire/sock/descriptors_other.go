@@ -1,8 +1,0 @@
-//go:build !unix
-
-package sock
-
-import "math"
-
-// RoomForClients cannot be asked here.
-func RoomForClients() int { return math.MaxInt32 }

@@ -1,0 +1,147 @@
+package wire
+
+import (
+	"bytes"
+	"fmt"
+	"net"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+)
+
+// FuzzChunkTracker: in whatever pieces a body comes, its payload and its end
+// are the same, and what stands behind the end is not of it.
+func FuzzChunkTracker(f *testing.F) {
+	f.Add([]byte("3\r\nabc\r\n0\r\n\r\nrest"), 1)
+	f.Add([]byte("A;x=\"1\"\r\n0123456789\r\n0\r\nX-Sum: 1\r\n\r\n"), 2)
+	f.Add([]byte("0\n\n"), 1)
+	f.Add([]byte("3\r\nabc\r\n0\r\nA: b\rc\r\n\r\n"), 1)
+	f.Add([]byte("fffffffffffffffff\r\n"), 3)
+	f.Add([]byte("5\r\nab"), 4)
+	f.Fuzz(func(t *testing.T, body []byte, size int) {
+		whole, n, done, bad := track(body, len(body))
+		size = 1 + (size&0xffff)%16
+		pieces, m, done2, bad2 := track(body, size)
+		if !bytes.Equal(whole, pieces) || n != m || done != done2 || bad != bad2 {
+			t.Errorf("whole: %q, %d, %v, %v; in pieces of %d: %q, %d, %v, %v", whole, n, done, bad, size, pieces, m, done2, bad2)
+		}
+	})
+}
+
+func track(body []byte, size int) (payload []byte, used int, done, bad bool) {
+	var c chunkTracker
+	for len(body) > 0 && !c.done() {
+		n := min(size, len(body))
+		got, err := c.feed(body[:n], func(p []byte) { payload = append(payload, p...) })
+		used += got
+		if err != nil {
+			return payload, used, false, true
+		}
+		body = body[n:]
+	}
+	return payload, used, c.done(), false
+}
+
+func TestChunkTrackerFindsTheEnd(t *testing.T) {
+	for _, tc := range []struct {
+		body, payload string
+		used          int
+		done, bad     bool
+	}{
+		{"3\r\nabc\r\n0\r\n\r\nrest", "abc", 13, true, false},
+		{"3\r\nabc\r\n0\r\nA: b\r\n\r\n", "abc", 19, true, false},
+		{"3\r\nabc\r\n0\r\n", "abc", 11, false, false},
+		{"x\r\n", "", 0, false, true},
+		{"3\r\nabcX", "abc", 6, false, true},
+		{"\r\n", "", 0, false, true},
+		{"3 ; a=\"b\"\r\nabc\r\n0;x\r\nA: b\r\nC: d\r\n\r\n", "abc", 35, true, false},
+		{"3\nabc\r\n0\r\n\r\n", "", 1, false, true},
+		{"3;a\nabc\r\n0\r\n\r\n", "", 3, false, true},
+		{"3;a\rb\r\nabc\r\n", "", 4, false, true},
+		{"3\r\r\nabc\r\n", "", 2, false, true},
+		{"3\r\nabc\n0\r\n\r\n", "abc", 6, false, true},
+		{"3\r\nabc\r\r\n0\r\n\r\n", "abc", 7, false, true},
+		{"3\r\nabc\r\n0\n\r\n", "abc", 9, false, true},
+		{"3\r\nabc\r\n0\r\n\n", "abc", 11, false, true},
+		{"3\r\nabc\r\n0\r\n\rX", "abc", 12, false, true},
+		{"3\r\nabc\r\n0\r\nA: b\n\r\n", "abc", 15, false, true},
+		{"3\r\nabc\r\n0\r\nA: b\rC: d\r\n\r\n", "abc", 16, false, true},
+	} {
+		payload, used, done, bad := track([]byte(tc.body), len(tc.body))
+		if string(payload) != tc.payload || used != tc.used || done != tc.done || bad != tc.bad {
+			t.Errorf("%q: %q, %d, %v, %v", tc.body, payload, used, done, bad)
+		}
+	}
+}
+
+// TestSilenceIsAllowedInFull: neither a stream nor its client is cut off before
+// it has been silent as long as the setting says, nor much later.
+func TestSilenceIsAllowedInFull(t *testing.T) {
+	for _, tc := range []struct {
+		name                   string
+		idle, upstream, client time.Duration // the setting, and how long each side waits between two pieces
+	}{
+		{"pieces that come", 1 * time.Second, 300 * time.Millisecond, 0},
+		{"pieces that come just in time", 1 * time.Second, 999 * time.Millisecond, 0},
+		{"a setting below a second", 100 * time.Millisecond, 99 * time.Millisecond, 0},
+		{"a long one", time.Minute, time.Minute - time.Millisecond, 0},
+		{"a client that takes its time", 1 * time.Second, 0, 999 * time.Millisecond},
+		{"a client that takes little", 100 * time.Millisecond, 0, 99 * time.Millisecond},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				var wg sync.WaitGroup
+				defer wg.Wait()
+				upstream, up := net.Pipe()
+				clients, client := net.Pipe()
+				defer upstream.Close()
+				defer up.Close()
+				defer client.Close()
+				s := &Stream{Up: up, Client: NewClientConn(client, ClientTimeouts{Write: tc.idle}), Body: inChunks(false), Idle: tc.idle}
+				const pieces = 12
+				var last time.Time
+				wg.Go(func() {
+					for range pieces {
+						time.Sleep(tc.upstream)
+						if _, err := upstream.Write([]byte("1\r\nx\r\n")); err != nil {
+							return
+						}
+					}
+					last = time.Now()
+				})
+				wg.Go(func() {
+					b := make([]byte, 6)
+					for {
+						time.Sleep(tc.client)
+						if _, err := clients.Read(b); err != nil {
+							return
+						}
+					}
+				})
+				whole, err := s.Relay(new(make([]byte, FirstRead)))
+				if synctest.Wait(); last.IsZero() {
+					t.Fatalf("cut off in the middle: %v", err)
+				}
+				if silent := time.Since(last); whole || !IsTimeout(err) || silent < tc.idle || silent > tc.idle*5/4+tc.client {
+					t.Errorf("whole %v, %v after a silence of %v", whole, err, silent)
+				}
+			})
+		})
+	}
+}
+
+// BenchmarkChunks follows events that are a chunk each.
+func BenchmarkChunks(b *testing.B) {
+	event := "data: {\"id\":\"chatcmpl-1\",\"object\":\"chat.completion.chunk\",\"choices\":[{\"index\":0,\"delta\":{\"content\":\" word\"}}]}\n\n"
+	body := []byte(strings.Repeat(fmt.Sprintf("%x\r\n%s\r\n", len(event), event), 100))
+	b.SetBytes(int64(len(body)))
+	b.ReportAllocs()
+	var c chunkTracker
+	for b.Loop() {
+		if n, err := c.feed(body, nil); err != nil || n != len(body) {
+			b.Fatal(n, err)
+		}
+	}
+}
