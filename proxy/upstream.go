@@ -64,14 +64,14 @@ func (s Upstreams) CloseIdle(t time.Time) {
 	}
 }
 
-// upstreamNamed is the upstream that a path names.
+// upstreamNamed is what a path names.
 type upstreamNamed struct {
 	Name     string
 	Upstream *wire.Upstream // nil: there is none of that name, or the name is not spelt plainly
 	Path     []byte         // what stands behind the name, in its plain spelling, where there is no upstream
 }
 
-// upstreamNamed returns the upstream that a request names, and takes the name from its
+// Named returns the upstream that a request names, and takes the name from its
 // path: what is left is forwarded as it came. ok is false where it names none;
 // where none is configured, no path is special.
 //

@@ -50,7 +50,7 @@ func (c *Client) memory(ctx context.Context, timeout time.Duration, what string,
 	return c.call(ctx, timeout, http.MethodPost, "/api/v1/memory/"+what, in, out)
 }
 
-// FindProxy is service.Service.Find.
+// Find is service.Service.Find.
 func (c *Client) Find(ctx context.Context, s service.Selector) (m service.Meant, err error) {
 	return m, c.memory(ctx, service.ForgetTimeout, "groups", s, &m)
 }
