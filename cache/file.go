@@ -2,7 +2,7 @@ package cache
 
 import (
 	"context"
-	"embed"
+	_ "embed"
 	"fmt"
 	"sync"
 	"time"
@@ -10,8 +10,8 @@ import (
 	"github.com/graphiti-proxy/graphiti-proxy/cache/sqlite"
 )
 
-//go:embed schema_*.sql
-var schemas embed.FS
+//go:embed schema.sql
+var schema string
 
 const (
 	// sweepInterval is how often expired state is removed.
@@ -40,7 +40,7 @@ func openFile(path string, ttl time.Duration) (*file, error) {
 	// A commit survives the end of the process. The end of the machine may
 	// take the last moment with it, which costs those conversations their
 	// newest block and nothing else; a request does not wait for the disk.
-	db, err := sqlite.Open(path, sqlite.Options{Migrations: sqlite.Migrations(schemas), Sync: sqlite.SyncNormal,
+	db, err := sqlite.Open(path, sqlite.Options{Schema: schema, Version: 1, Sync: sqlite.SyncNormal,
 		Holds: "the blocks that running conversations were given, which session they belong to, which memory is still to be forgotten, and whose memory the keys and identities of registered people belong to"})
 	if err != nil {
 		return nil, fmt.Errorf("open state: %w", err)

@@ -2,14 +2,11 @@ package cache
 
 import (
 	"context"
-	"database/sql"
 	"path/filepath"
 	"slices"
 	"sync/atomic"
 	"testing"
 	"time"
-
-	"github.com/google/go-cmp/cmp"
 
 	"github.com/graphiti-proxy/graphiti-proxy/cache/redis/redistest"
 	"github.com/graphiti-proxy/graphiti-proxy/cache/sqlite"
@@ -187,77 +184,5 @@ func TestGenerationsReadLate(t *testing.T) {
 	g.OnBlocked(func(groups []string) { told = groups })
 	if !slices.Equal(told, []string{"g"}) {
 		t.Errorf("told of %q", told)
-	}
-}
-
-// TestStateOfTheFirstEdition is taken over: decisions with their generation, what
-// was forgotten, and what was to be.
-func TestStateOfTheFirstEdition(t *testing.T) {
-	path := filepath.Join(t.TempDir(), "state.db")
-	db, err := sqlite.Open(path, sqlite.Options{Migrations: sqlite.Migrations(schemas)[:6], Sync: sqlite.SyncNormal})
-	if err != nil {
-		t.Fatal(err)
-	}
-	err = db.Write(t.Context(), func(tx *sqlite.Tx) error {
-		for i, row := range []struct {
-			block string
-			facts int
-			grps  string
-			born  int64
-			since int64 // in microseconds
-		}{
-			{"before all", 1, ",g,", 10, 10_000_000},
-			{"of an unknown time", 2, "", 20, 0},
-			{"", -1, ",,", 25, 25_000_000},
-			{"between", -3, ",h,", 30, 30_000_000},
-			{"", 4, ",g,", 40, 40_000_000},
-		} {
-			k := key(i)
-			if _, err := tx.Exec("INSERT INTO blocks (key, block, facts, born, grps, since) VALUES (?, ?, ?, ?, ?, ?)", k[:], row.block, row.facts, row.born, row.grps, row.since); err != nil {
-				return err
-			}
-		}
-		for _, q := range []string{
-			"INSERT INTO cleared VALUES ('g', 35000000), ('h', 20500000), ('talk:1:', 34000000)",
-			"INSERT INTO tombstones VALUES ('g', 'g'), ('g', 'talk:1:')",
-			"INSERT INTO chain VALUES (x'00112233445566778899aabbccddeeff', 'session:1', 50)",
-		} {
-			if _, err := tx.Exec(q); err != nil {
-				return err
-			}
-		}
-		return nil
-	})
-	if err != nil || db.Close() != nil {
-		t.Fatal(err)
-	}
-	s := openState(t, path)
-	defer s.Close()
-	list, err := s.Decisions.Lookup(t.Context(), s.Generations.Now(), [][16]byte{key(0), key(1), key(2), key(3), key(4)})
-	if err != nil {
-		t.Fatal(err)
-	}
-	want := []*Decision{
-		{"before all", 1, "", true, 1}, {"of an unknown time", 2, "", true, 1}, {"", 0, "", false, 2}, {"between", 2, "", false, 2}, {"", 4, "", true, 4},
-	}
-	if diff := cmp.Diff(want, list); diff != "" {
-		t.Errorf("decisions (-want +got):\n%s", diff)
-	}
-	floors, err := s.Generations.Floors(t.Context())
-	if diff := cmp.Diff(map[string]int64{"h": 2, "talk:1:": 3, "g": 4, "facts:h": 2, "facts:g": 4}, floors); diff != "" || err != nil {
-		t.Errorf("%v; floors (-want +got):\n%s", err, diff)
-	}
-	if n := s.Generations.Now(); n != 4 || !s.Generations.Blocks("g") || s.Generations.Blocks("h") {
-		t.Errorf("number %d, under way %v", n, s.Generations.UnderWay())
-	}
-	if n, err := s.Decisions.Emptied(t.Context()); n != 1 || err != nil {
-		t.Errorf("%d emptied, %v", n, err)
-	}
-	if session, ok, err := s.Sessions.Find(t.Context(), [][16]byte{{0x00, 0x11, 0x22, 0x33, 0x44, 0x55, 0x66, 0x77, 0x88, 0x99, 0xaa, 0xbb, 0xcc, 0xdd, 0xee, 0xff}}); !ok || session != "session:1" || err != nil {
-		t.Errorf("%q %v", session, err)
-	}
-	var left int
-	if err := s.file.db.QueryRow(t.Context(), "SELECT 1 FROM sqlite_master WHERE name IN ('blocks', 'cleared', 'tombstones')", nil, &left); err != sql.ErrNoRows { //nolint:errorlint // QueryRow returns it as it is
-		t.Errorf("a table of the first edition is left: %v", err)
 	}
 }

@@ -19,7 +19,7 @@ type Kind string
 // them.
 const (
 	Damaged   Kind = "is damaged"
-	Newer     Kind = "is of a newer version"
+	Other     Kind = "is of another version"
 	Denied    Kind = "cannot be opened"
 	Gone      Kind = "was deleted or replaced while the proxy used it"
 	Failing   Kind = "cannot be read: its disk or file system fails"
@@ -83,8 +83,8 @@ func newFault(path string, kind Kind, err error, holds string) *Fault {
 	switch kind {
 	case Damaged:
 		t.Remedy = "it was left as it is; stop the proxy, put a backup in its place or " + away
-	case Newer:
-		t.Remedy = "it was left as it is; use the newer program, or stop the proxy, " + away
+	case Other:
+		t.Remedy = "it was left as it is; use the program that wrote it, whose `memory export` saves what is remembered, or stop the proxy, " + away
 	case Denied:
 		t.Remedy = "let the proxy's user read and write it and its directory, or " + away
 	case Gone:

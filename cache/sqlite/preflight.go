@@ -19,7 +19,7 @@ const checkedWhole = 16 << 20
 // preflight finds out whether a file can be used, and changes nothing of it:
 // SQLite itself would delete the log of a file that is empty or missing, and
 // write a log into a file that is damaged.
-func preflight(path string, newest int) (Kind, error) {
+func preflight(path string, version int) (Kind, error) {
 	info, err := os.Stat(path)
 	wal := sizeOf(path + "-wal")
 	switch {
@@ -49,7 +49,7 @@ func preflight(path string, newest int) (Kind, error) {
 	if err != nil {
 		return Damaged, err
 	}
-	return readable(path, newest, info.Size() <= checkedWhole)
+	return readable(path, version, info.Size() <= checkedWhole)
 }
 
 func sizeOf(path string) int64 {
@@ -81,7 +81,7 @@ func whole(f io.ReaderAt, size, wal int64) error {
 }
 
 // readable reads what tells of damage over a connection that cannot write.
-func readable(path string, newest int, all bool) (Kind, error) {
+func readable(path string, want int, all bool) (Kind, error) {
 	q := url.Values{"mode": {"ro"}, "_pragma": {"busy_timeout(5000)"}}
 	db, err := sql.Open("sqlite", (&url.URL{Scheme: "file", Opaque: url.PathEscape(path), RawQuery: q.Encode()}).String())
 	if err != nil {
@@ -91,11 +91,11 @@ func readable(path string, newest int, all bool) (Kind, error) {
 	db.SetMaxOpenConns(1)
 	var version, tables int
 	err = db.QueryRow("PRAGMA user_version").Scan(&version)
-	if err == nil && version > newest {
-		return Newer, fmt.Errorf("%w (version %d, this one knows %d)", ErrNewer, version, newest)
-	}
 	if err == nil {
 		err = db.QueryRow("SELECT count(*) FROM sqlite_master").Scan(&tables)
+	}
+	if err == nil && version != want && (version > 0 || tables > 0) {
+		return Other, fmt.Errorf("%w (its version is %d, this program's %d)", ErrVersion, version, want)
 	}
 	found := "ok"
 	if err == nil && all {

@@ -16,9 +16,8 @@ import (
 
 // Salvage says how a damaged file is read into a new one.
 type Salvage struct {
-	Skip  []string          // tables of which no row is taken
-	Into  map[string]string // tables whose rows go into another one, which is made like them
-	After []string          // statements that make the new file consistent
+	Skip  []string // tables of which no row is taken
+	After []string // statements that make the new file consistent
 }
 
 // Saved is what could be read of one table.
@@ -83,7 +82,7 @@ func (s Salvage) copy(ctx context.Context, from, to string) (saved []Saved, err 
 		return nil, err
 	}
 	defer in.Close()
-	out, err := single(to, "synchronous(FULL)")
+	out, err := single(to, "synchronous(FULL)", "secure_delete(ON)")
 	if err != nil {
 		return nil, err
 	}
@@ -107,15 +106,15 @@ func (s Salvage) copy(ctx context.Context, from, to string) (saved []Saved, err 
 	}
 	defer func() { _ = tx.Rollback() }() // does nothing after a commit
 	for _, t := range tables {
-		if err := s.make(ctx, tx, t); err != nil {
+		if _, err := tx.ExecContext(ctx, t.create); err != nil {
 			return nil, err
 		}
 	}
 	for _, t := range tables {
-		if t.virtual || slices.Contains(s.Skip, t.name) {
+		if slices.Contains(s.Skip, t.name) {
 			continue
 		}
-		one, err := t.copyRows(ctx, in, tx, s.into(t.name))
+		one, err := t.copyRows(ctx, in, tx)
 		if err != nil {
 			return nil, err
 		}
@@ -130,27 +129,11 @@ func (s Salvage) copy(ctx context.Context, from, to string) (saved []Saved, err 
 	return saved, tx.Commit()
 }
 
-func (s Salvage) into(table string) string {
-	if other := s.Into[table]; other != "" {
-		return other
-	}
-	return table
-}
-
-func (s Salvage) make(ctx context.Context, tx *sql.Tx, t table) error {
-	_, err := tx.ExecContext(ctx, t.create)
-	if other := s.Into[t.name]; err == nil && other != "" {
-		_, err = tx.ExecContext(ctx, fmt.Sprintf("CREATE TABLE %q AS SELECT * FROM %q", other, t.name)) // of no row
-	}
-	return err
-}
-
 // table is one of a damaged file.
 type table struct {
-	name    string
-	create  string
-	virtual bool
-	key     []string // of one without a rowid
+	name   string
+	create string
+	key    []string // of one without a rowid
 }
 
 // schemaOf reads which tables there are, and what is made when they are full.
@@ -160,7 +143,6 @@ func schemaOf(ctx context.Context, db *sql.DB) (tables []table, later []string, 
 		return nil, nil, err
 	}
 	defer rows.Close()
-	var virtual []string
 	for rows.Next() {
 		var kind, name, create string
 		if err := rows.Scan(&kind, &name, &create); err != nil {
@@ -170,29 +152,20 @@ func schemaOf(ctx context.Context, db *sql.DB) (tables []table, later []string, 
 			later = append(later, create)
 			continue
 		}
-		t := table{name: name, create: create, virtual: strings.HasPrefix(create, "CREATE VIRTUAL")}
-		if t.virtual {
-			virtual = append(virtual, name+"_")
-		}
-		tables = append(tables, t)
+		tables = append(tables, table{name: name, create: create})
 	}
 	if err := rows.Err(); err != nil {
 		return nil, nil, err
 	}
-	kept := tables[:0]
-	for _, t := range tables {
-		if slices.ContainsFunc(virtual, func(v string) bool { return strings.HasPrefix(t.name, v) }) {
-			continue // it is made with the other one
-		}
-		if t.key, err = keyOf(ctx, db, t.name); err != nil {
+	for i := range tables {
+		if tables[i].key, err = keyOf(ctx, db, tables[i].name); err != nil {
 			return nil, nil, err
 		}
-		kept = append(kept, t)
 	}
-	if len(kept) == 0 {
+	if len(tables) == 0 {
 		return nil, nil, errors.New("it holds no table")
 	}
-	return kept, later, nil
+	return tables, later, nil
 }
 
 // keyOf are the columns of the primary key of a table without a rowid.
@@ -214,8 +187,8 @@ func keyOf(ctx context.Context, db *sql.DB, table string) (key []string, err err
 
 // copyRows saves the rows of a table. Where some cannot be read it goes on
 // behind them: by their number, or, where they have none, from the end.
-func (t table) copyRows(ctx context.Context, in *sql.DB, tx *sql.Tx, into string) (Saved, error) {
-	c := copier{ctx: ctx, in: in, tx: tx, into: into, saved: Saved{Table: t.name}}
+func (t table) copyRows(ctx context.Context, in *sql.DB, tx *sql.Tx) (Saved, error) {
+	c := copier{ctx: ctx, in: in, tx: tx, saved: Saved{Table: t.name}}
 	if len(t.key) > 0 {
 		forward := fmt.Sprintf("SELECT * FROM %q NOT INDEXED ORDER BY %s", t.name, strings.Join(t.key, ", "))
 		if damage := c.read(forward, false); damage != nil {
@@ -244,7 +217,6 @@ type copier struct {
 	ctx    context.Context
 	in     *sql.DB
 	tx     *sql.Tx
-	into   string
 	insert *sql.Stmt
 	last   int64 // the number of the row that was read last
 	saved  Saved
@@ -287,7 +259,7 @@ func (c *copier) read(query string, numbered bool, args ...any) error {
 func (c *copier) write(row []any) {
 	if c.insert == nil {
 		marks := strings.TrimSuffix(strings.Repeat("?, ", len(row)), ", ")
-		if c.insert, c.failed = c.tx.PrepareContext(c.ctx, fmt.Sprintf("INSERT OR IGNORE INTO %q VALUES (%s)", c.into, marks)); c.failed != nil {
+		if c.insert, c.failed = c.tx.PrepareContext(c.ctx, fmt.Sprintf("INSERT OR IGNORE INTO %q VALUES (%s)", c.saved.Table, marks)); c.failed != nil {
 			return
 		}
 	}

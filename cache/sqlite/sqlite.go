@@ -3,7 +3,6 @@ package sqlite
 import (
 	"context"
 	"database/sql"
-	"embed"
 	"errors"
 	"fmt"
 	"net/url"
@@ -29,27 +28,16 @@ var (
 	// ErrClosed says that the file was closed.
 	ErrClosed = errors.New("the database is closed")
 
-	// ErrNewer says that the file has a version which this program does not
-	// know.
-	ErrNewer = errors.New("written by a newer graphiti-proxy")
+	// ErrVersion says that the file has another version than this program's.
+	ErrVersion = errors.New("written by another version of graphiti-proxy")
 )
 
 // Options configures a DB.
 type Options struct {
-	Migrations []string // migration i brings a file from version i to i+1
-	Sync       Sync
-	Holds      string // what is lost with the file, for people
-}
-
-// Migrations are the files schema_1.sql and those that follow it.
-func Migrations(files embed.FS) (list []string) {
-	for {
-		b, err := files.ReadFile(fmt.Sprintf("schema_%d.sql", len(list)+1))
-		if err != nil {
-			return list
-		}
-		list = append(list, string(b))
-	}
+	Schema  string // what makes a new file
+	Version int    // of the schema, from 1 on; it is raised when the schema changes
+	Sync    Sync
+	Holds   string // what is lost with the file, for people
 }
 
 const (
@@ -113,9 +101,9 @@ type job struct {
 	patience time.Duration // how long it waits for others; 0: it is in a hurry
 }
 
-// Open opens the file, creating it where there is none, and brings it up to
-// the newest version. A file of a newer version, one that is damaged, or one
-// that is no database, is left as it is; the error is then a Fault.
+// Open opens the file, creating it where there is none. A file of another
+// version, one that is damaged, or one that is no database, is left as it is;
+// the error is then a Fault.
 func Open(path string, o Options) (*DB, error) {
 	d, err := connect(path, o)
 	var known *Fault
@@ -133,7 +121,7 @@ func connect(path string, o Options) (*DB, error) {
 	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
 		return nil, fmt.Errorf("create the directory of %s: %w", path, err)
 	}
-	if kind, err := preflight(path, len(o.Migrations)); err != nil {
+	if kind, err := preflight(path, o.Version); err != nil {
 		return nil, newFault(path, kind, err, o.Holds)
 	}
 	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o600)
@@ -143,13 +131,13 @@ func connect(path string, o Options) (*DB, error) {
 	if err := f.Close(); err != nil {
 		return nil, fmt.Errorf("open %s: %w", path, err)
 	}
-	d := &DB{path: path, holds: o.Holds, version: len(o.Migrations), queue: make(chan *job, maxWaiting), done: make(chan struct{}),
+	d := &DB{path: path, holds: o.Holds, version: o.Version, queue: make(chan *job, maxWaiting), done: make(chan struct{}),
 		full: make(chan struct{}, 1), folded: make(chan struct{})}
 	if d.write, err = sql.Open("sqlite", dsn(path, o.Sync, false)); err != nil {
 		return nil, fmt.Errorf("open %s: %w", path, err)
 	}
 	d.write.SetMaxOpenConns(1)
-	if err = migrate(d.write, path, o.Migrations); err == nil {
+	if err = create(d.write, path, o); err == nil {
 		err = d.note()
 	}
 	if err != nil {
@@ -189,25 +177,27 @@ func dsn(path string, s Sync, readOnly bool) string {
 	return (&url.URL{Scheme: "file", Opaque: url.PathEscape(path), RawQuery: q.Encode()}).String()
 }
 
-func migrate(db *sql.DB, path string, migrations []string) error {
+// create makes the tables of a file that has none.
+func create(db *sql.DB, path string, o Options) error {
 	var version int
 	if err := db.QueryRow("PRAGMA user_version").Scan(&version); err != nil {
 		return fmt.Errorf("read %s: %w", path, err)
 	}
-	for ; version < len(migrations); version++ {
-		tx, err := db.Begin()
-		if err != nil {
-			return fmt.Errorf("prepare %s: %w", path, err)
-		}
-		_, err = tx.Exec(migrations[version] + fmt.Sprintf("\n; PRAGMA user_version = %d", version+1))
-		if err == nil {
-			err = tx.Commit()
-		} else {
-			_ = tx.Rollback()
-		}
-		if err != nil {
-			return fmt.Errorf("prepare %s: %w", path, err)
-		}
+	if version == o.Version {
+		return nil
+	}
+	tx, err := db.Begin()
+	if err != nil {
+		return fmt.Errorf("prepare %s: %w", path, err)
+	}
+	_, err = tx.Exec(o.Schema + fmt.Sprintf("\n; PRAGMA user_version = %d", o.Version))
+	if err == nil {
+		err = tx.Commit()
+	} else {
+		_ = tx.Rollback()
+	}
+	if err != nil {
+		return fmt.Errorf("prepare %s: %w", path, err)
 	}
 	return nil
 }

@@ -109,7 +109,7 @@ func pagesOf(t *testing.T, c *sql.Conn) (bytes int) {
 // then as before.
 func TestPagesAreGivenBack(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		d, err := Open(filepath.Join(t.TempDir(), "a.db"), Options{Migrations: []string{"CREATE TABLE t (v TEXT) STRICT"}, Sync: SyncNormal})
+		d, err := Open(filepath.Join(t.TempDir(), "a.db"), Options{Schema: "CREATE TABLE t (v TEXT) STRICT", Version: 1, Sync: SyncNormal})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -2,7 +2,7 @@ package ledger
 
 import (
 	"context"
-	"embed"
+	_ "embed"
 	"errors"
 	"fmt"
 	"time"
@@ -12,11 +12,8 @@ import (
 	"github.com/graphiti-proxy/graphiti-proxy/cache/sqlite"
 )
 
-// schemas bring a file from one version to the next. The fifth takes over what the
-// first edition kept in two tables.
-//
-//go:embed schema_*.sql
-var schemas embed.FS
+//go:embed schema.sql
+var schema string
 
 const (
 	// SeenFor is how long a settled turn is remembered. Clients send their
@@ -43,7 +40,7 @@ type Ledger struct {
 func (s *Ledger) Unhurried() { s.unhurried = true }
 
 func Open(path string) (*Ledger, error) {
-	db, err := sqlite.Open(path, sqlite.Options{Migrations: sqlite.Migrations(schemas), Sync: sqlite.SyncFull, Holds: spoolHolds})
+	db, err := sqlite.Open(path, sqlite.Options{Schema: schema, Version: 1, Sync: sqlite.SyncFull, Holds: spoolHolds})
 	if err != nil {
 		return nil, fmt.Errorf("open the ledger: %w", err)
 	}

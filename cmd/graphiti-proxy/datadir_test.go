@@ -215,7 +215,7 @@ var damages = map[string]func(path string) error{
 		}
 		return os.Mkdir(path, 0o700)
 	},
-	"a newer version": func(path string) error {
+	"another version": func(path string) error {
 		f, err := os.OpenFile(path, os.O_RDWR, 0)
 		if err != nil {
 			return err

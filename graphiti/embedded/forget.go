@@ -7,7 +7,6 @@ import (
 
 	"github.com/graphiti-proxy/graphiti-proxy/cache/sqlite"
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti"
-	"github.com/graphiti-proxy/graphiti-proxy/graphiti/embedded/takeover"
 )
 
 // ForgetEpisodes implements graphiti.Forgetter. As with Forget, what is deleted is in the
@@ -52,9 +51,6 @@ func (e *Store) ForgetEpisodes(ctx context.Context, group string, meant func(*gr
 					return err
 				}
 			}
-		}
-		if err := takeover.Drop(tx); err != nil {
-			return err
 		}
 		tx.Fold()
 		tx.Committed(func() { e.index.Deleted(group) })

@@ -2,13 +2,11 @@ package embedded
 
 import (
 	"context"
-	"path/filepath"
 	"testing"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/graphiti-proxy/graphiti-proxy/cache/sqlite"
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti"
 )
 
@@ -88,52 +86,6 @@ func TestRanking(t *testing.T) {
 				}
 			}
 		})
-	}
-}
-
-// TestOlderStoreIsTakenOver: what an earlier version kept is found, and told
-// apart from what comes.
-func TestOlderStoreIsTakenOver(t *testing.T) {
-	path := filepath.Join(t.TempDir(), "memory.db")
-	db, err := sqlite.Open(path, sqlite.Options{Migrations: sqlite.Migrations(schemas)[:1], Sync: sqlite.SyncFull})
-	if err != nil {
-		t.Fatal(err)
-	}
-	err = db.Write(t.Context(), func(tx *sqlite.Tx) error {
-		for _, q := range []string{
-			"INSERT INTO groups (id, name) VALUES (7, 'g'), (8, 'h')",
-			"INSERT INTO messages VALUES (1, 7, 'a', 'user', 'Ann', 'My cat is called Miso.', '{}', 1767225600000, 0), (2, 8, 'a', 'user', '', 'My cat is called Tom.', '{}', 1767225600000, 0)",
-			"INSERT INTO words (rowid, content) VALUES (1, '7qcat 7qcalled 7qmiso'), (2, '8qcat 8qcalled 8qtom')",
-		} {
-			if _, err := tx.Exec(q); err != nil {
-				return err
-			}
-		}
-		return nil
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := db.Close(); err != nil {
-		t.Fatal(err)
-	}
-	for range 2 {
-		e, err := Open(path)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if diff := cmp.Diff([]string{"Ann, 2026-01-01: My cat is called Miso."}, search(t, e, "g", "What is my cat called?")); diff != "" {
-			t.Error(diff)
-		}
-		if err := e.Write(t.Context(), "g", []graphiti.Message{{Name: "a", Content: "again"}}); err != nil {
-			t.Fatal(err)
-		}
-		if list, err := e.Episodes(t.Context(), "g", 5); err != nil || len(list) != 1 {
-			t.Errorf("%v, %v", list, err)
-		}
-		if err := e.Close(); err != nil {
-			t.Fatal(err)
-		}
 	}
 }
 

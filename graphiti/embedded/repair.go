@@ -2,14 +2,14 @@ package embedded
 
 import "github.com/graphiti-proxy/graphiti-proxy/cache/sqlite"
 
-// Repair says how a damaged file is read into a new one: its messages are
-// written again when that is opened, so that their places and the sizes of
-// their groups fit each other. What is of a group that is lost is lost.
+// Repair says how a damaged file is read into a new one: what groups say of their
+// messages fits those that are left. What is of a group that is lost is lost.
 var Repair = sqlite.Salvage{
-	Skip: []string{"speakers", "vectors", "unread"},
-	Into: map[string]string{"messages": "messages_1"},
+	Skip: []string{"vectors", "unread"},
 	After: []string{
-		"DELETE FROM messages_1 WHERE grp NOT IN (SELECT id FROM groups)",
-		"UPDATE groups SET size = 0, talk = '', said = 0",
+		"DELETE FROM messages WHERE grp NOT IN (SELECT id FROM groups) OR id >> 32 <> grp",
+		"UPDATE groups SET size = (SELECT count(*) FROM messages WHERE grp = groups.id), talk = '', said = 0",
+		`UPDATE groups SET said = last.said, talk = iif(json_valid(last.source), coalesce(last.source ->> '$.session', ''), '')
+			FROM (SELECT grp, max(id), said, source FROM messages GROUP BY grp) AS last WHERE grp = groups.id`,
 	},
 }

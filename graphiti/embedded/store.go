@@ -3,7 +3,7 @@ package embedded
 import (
 	"context"
 	"database/sql"
-	"embed"
+	_ "embed"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -14,11 +14,10 @@ import (
 
 	"github.com/graphiti-proxy/graphiti-proxy/cache/sqlite"
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti"
-	"github.com/graphiti-proxy/graphiti-proxy/graphiti/embedded/takeover"
 )
 
-//go:embed schema_*.sql
-var schemas embed.FS
+//go:embed schema.sql
+var schema string
 
 // Store is a memory in a file of its own: what was said, found again by
 // its words. It needs no other process and no model.
@@ -27,7 +26,6 @@ type Store struct {
 	index   *indexes
 	numbers Numbers
 	mean    *vectors // nil: messages are found by their words alone
-	old     *takeover.Takeover
 }
 
 // indexBytes bounds the indexes of all groups in memory.
@@ -35,21 +33,13 @@ const indexBytes = 64 << 20
 
 // Open opens the store at path, creating it where there is none.
 func Open(path string) (*Store, error) {
-	db, err := sqlite.Open(path, sqlite.Options{Migrations: sqlite.Migrations(schemas), Sync: sqlite.SyncFull,
+	db, err := sqlite.Open(path, sqlite.Options{Schema: schema, Version: 1, Sync: sqlite.SyncFull,
 		Holds: "all that the embedded memory has remembered"})
 	if err != nil {
 		return nil, fmt.Errorf("open memory: %w", err)
 	}
 	e := &Store{db: db, numbers: Fitted}
 	e.index = newIndexes(e.indexed, indexBytes)
-	err = e.upgrade()
-	if err == nil {
-		e.old, err = takeover.Begin(db)
-	}
-	if err != nil {
-		_ = db.Close()
-		return nil, fmt.Errorf("open memory: %w", err)
-	}
 	return e, nil
 }
 
@@ -76,57 +66,6 @@ func (e *Store) Pause(on bool) {
 	if e.mean != nil {
 		e.mean.pause(on)
 	}
-}
-
-// upgrade takes over what an older version kept, in one transaction.
-func (e *Store) upgrade() error {
-	return e.db.Write(context.Background(), func(tx *sqlite.Tx) error {
-		var n int
-		if err := tx.QueryRow("SELECT count(*) FROM sqlite_master WHERE name = 'messages_1'").Scan(&n); err != nil || n == 0 {
-			return err
-		}
-		rows, err := tx.Query("SELECT grp, name, role, speaker, content, source, said, kept FROM messages_1 ORDER BY id")
-		if err != nil {
-			return err
-		}
-		type row struct {
-			group, said, kept int64
-			m                 graphiti.Message
-		}
-		var all []row
-		for rows.Next() {
-			var r row
-			var role string
-			if err := rows.Scan(&r.group, &r.m.Name, &role, &r.m.Role, &r.m.Content, &r.m.SourceDescription, &r.said, &r.kept); err != nil {
-				_ = rows.Close()
-				return err
-			}
-			r.m.RoleType = graphiti.RoleType(role)
-			all = append(all, r)
-		}
-		if err := errors.Join(rows.Err(), rows.Close()); err != nil {
-			return err
-		}
-		to := make(map[int64]*end)
-		for i := range all {
-			r := &all[i]
-			if to[r.group] == nil {
-				if to[r.group], err = endOf(tx, r.group); err != nil {
-					return err
-				}
-			}
-			if _, err := to[r.group].insert(tx, &r.m, r.said, r.kept); err != nil {
-				return err
-			}
-		}
-		for _, e := range to {
-			if err := e.keep(tx); err != nil {
-				return err
-			}
-		}
-		_, err = tx.Exec("DROP TABLE messages_1")
-		return err
-	})
 }
 
 // manyMessages are worth a commit of their own. Fewer wait a moment for others:
@@ -338,9 +277,6 @@ func (e *Store) Forget(ctx context.Context, group string) error {
 				return err
 			}
 		}
-		if err := takeover.Drop(tx); err != nil {
-			return err
-		}
 		tx.Fold()
 		tx.Committed(func() { e.index.Deleted(group) })
 		if e.mean != nil {
@@ -384,7 +320,6 @@ func (e *Store) Clock() time.Time { return time.Time{} }
 
 // Close implements graphiti.Connection.
 func (e *Store) Close() error {
-	e.old.End()
 	e.index.Close()
 	if e.mean != nil {
 		e.mean.close()

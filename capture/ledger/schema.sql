@@ -20,20 +20,6 @@ CREATE TABLE turns (
 	UNIQUE (turn, grp)
 ) STRICT;
 
-INSERT INTO turns (seq, turn, grp, state, digest, open, at, bytes, scope, backfill, sent, have, losses, attempts, error, body)
-	SELECT seq, turn, grp, CASE WHEN dead THEN 'dead' WHEN sent > 0 THEN 'sent' ELSE 'pending' END,
-		said, open, born, bytes, scope, later, sent, have, losses, attempts, error, body FROM spool ORDER BY seq;
-INSERT OR IGNORE INTO turns (turn, grp, state, digest, open, at)
-	SELECT turn, grp, CASE WHEN gone THEN 'forgotten' ELSE 'delivered' END, said, open, at * 1000
-	FROM seen WHERE NOT (turn >= 'cut:' AND turn < 'cut;') ORDER BY at;
--- Of a turn whose beginning was kept, no end is waited for any more.
-INSERT INTO turns (turn, grp, state, digest, at)
-	SELECT substr(turn, 5), grp, 'cut', said, at * 1000 FROM seen WHERE turn >= 'cut:' AND turn < 'cut;' ORDER BY at
-	ON CONFLICT DO UPDATE SET open = 0;
-
-DROP TABLE spool;
-DROP TABLE seen;
-
 CREATE INDEX turns_pending ON turns (grp, backfill, seq) WHERE state = 'pending';
 CREATE INDEX turns_sent    ON turns (sent, seq) WHERE state = 'sent';
 CREATE INDEX turns_dead    ON turns (seq) WHERE state = 'dead';
@@ -41,3 +27,45 @@ CREATE INDEX turns_cut     ON turns (seq) WHERE state = 'cut';
 CREATE INDEX turns_queue   ON turns (seq, state, bytes) WHERE state IN ('pending', 'sent', 'dead');
 CREATE INDEX turns_settled ON turns (at) WHERE state NOT IN ('pending', 'sent', 'dead');
 CREATE INDEX turns_digest  ON turns (grp, digest);
+
+-- Counts of turns, since the file exists.
+CREATE TABLE totals (
+	name TEXT PRIMARY KEY, -- delivered, verified, dropped
+	n    INTEGER NOT NULL
+) STRICT, WITHOUT ROWID;
+
+INSERT INTO totals VALUES ('delivered', 0), ('verified', 0), ('dropped', 0);
+
+-- Whose the groups are that were written to.
+CREATE TABLE groups (
+	grp   TEXT NOT NULL,
+	owner TEXT NOT NULL, -- a person's key; in multi mode below a credential where they are not proven
+	scope TEXT NOT NULL,
+	key   TEXT NOT NULL, -- of the scope
+	PRIMARY KEY (grp, owner)
+) STRICT, WITHOUT ROWID;
+
+-- Names this ledger among others that write to the same memory.
+CREATE TABLE instance (id TEXT NOT NULL) STRICT;
+INSERT INTO instance VALUES (lower(hex(randomblob(8))));
+
+-- Groups into which something was promoted: they are worth a look in each recall.
+CREATE TABLE promoted (grp TEXT PRIMARY KEY) STRICT, WITHOUT ROWID;
+
+-- The groups in which sessions left something lately.
+CREATE TABLE talks (
+	talk  TEXT NOT NULL,    -- stands for the session
+	owner TEXT NOT NULL,
+	grp   TEXT NOT NULL,
+	at    INTEGER NOT NULL, -- Unix seconds, to the day
+	PRIMARY KEY (talk, owner, grp)
+) STRICT, WITHOUT ROWID;
+
+CREATE INDEX talks_at ON talks (at);
+
+-- The generations of what was forgotten.
+CREATE TABLE floors (
+	scope      TEXT PRIMARY KEY, -- a group, or a session
+	generation INTEGER NOT NULL, -- turns of an older one are not kept
+	at         INTEGER NOT NULL  -- Unix milliseconds
+) STRICT, WITHOUT ROWID;

@@ -1,0 +1,53 @@
+package embedded
+
+import (
+	"database/sql"
+	"path/filepath"
+	"testing"
+)
+
+// TestRepairedGroupsFitTheirMessages: what is left is found, a conversation
+// that goes on does so where it ended, and nothing of a lost group is left.
+func TestRepairedGroupsFitTheirMessages(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "memory.db")
+	e, err := Open(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	tell(t, e, "lost", "0", "The xylophonist is called Tom.", "Noted.")
+	talk(t, e, "s", said, "Ann", "My cat is called Miso.", "Ann", "My dog is called Rex.")
+	if err := e.Close(); err != nil {
+		t.Fatal(err)
+	}
+	db, err := sql.Open("sqlite", "file:"+path)
+	if err == nil {
+		_, err = db.Exec("PRAGMA foreign_keys = OFF; DELETE FROM groups WHERE name = 'lost'; UPDATE groups SET size = 9, talk = '', said = 0; DELETE FROM messages WHERE content LIKE '%Rex%'")
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := db.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := Repair.Run(t.Context(), path, path+".repaired"); err != nil {
+		t.Fatal(err)
+	}
+	if e, err = Open(path + ".repaired"); err != nil {
+		t.Fatal(err)
+	}
+	defer e.Close()
+	talk(t, e, "s", said, "Ann", "My bird is called Kiwi.")
+	if got := search(t, e, "g", "What is my cat called?"); len(got) == 0 || got[0] != "Ann, 2026-03-02: My cat is called Miso." {
+		t.Errorf("found %q, want the cat first", got)
+	}
+	var size, messages, apart int
+	if err := e.db.QueryRow(t.Context(), "SELECT (SELECT size FROM groups), count(*), max(id) - min(id) FROM messages", nil, &size, &messages, &apart); err != nil {
+		t.Fatal(err)
+	}
+	if size != 2 || messages != 2 || apart != 1 {
+		t.Errorf("%d messages, %d counted, %d apart; want 2, 2, 1", messages, size, apart)
+	}
+	if n := found(t, path+".repaired"); n > 0 {
+		t.Errorf("the lost group is %d times in the file", n)
+	}
+}
