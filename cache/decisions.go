@@ -49,8 +49,7 @@ type decisionStore interface {
 	// the scopes is stored without what it shows.
 	keep(ctx context.Context, key [16]byte, d Decision, groups, scopes []string) (*Decision, error)
 
-	// empty takes the blocks out of the decisions that hold facts of a group,
-	// or whose groups are not known.
+	// empty takes the blocks out of the decisions that hold facts of a group.
 	empty(ctx context.Context, group string) (int, error)
 	countEmptied(ctx context.Context) (int, error)
 }
@@ -123,8 +122,8 @@ func (d *Decisions) remember(key [16]byte, kept *Decision, as int64) {
 	d.recent.Add(key, e, e.bytes())
 }
 
-// Forget empties the blocks that hold facts of a group, or whose groups are not
-// known, and returns how many. Their conversations go on without.
+// Forget empties the blocks that hold facts of a group, and returns how many.
+// Their conversations go on without.
 func (d *Decisions) Forget(ctx context.Context, group string) (int, error) {
 	n, err := d.store.empty(ctx, group)
 	if err != nil {

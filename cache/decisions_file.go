@@ -86,7 +86,7 @@ func listed(groups []string) string { return "," + strings.Join(groups, ",") + "
 func (f decisionFile) empty(ctx context.Context, group string) (n int, err error) {
 	err = f.db.Write(ctx, func(tx *sqlite.Tx) error {
 		tx.Fold()
-		r, err := tx.Exec("UPDATE decisions SET block = '' WHERE block <> '' AND (grps = '' OR instr(grps, ?) > 0)", listed([]string{group}))
+		r, err := tx.Exec("UPDATE decisions SET block = '' WHERE block <> '' AND instr(grps, ?) > 0", listed([]string{group}))
 		if err != nil {
 			return err
 		}

@@ -35,18 +35,12 @@ func (r decisionRedis) read(ctx context.Context, keys [][16]byte, found func(int
 	})
 }
 
-// parseDecision reads one, also as the first edition has kept it: with no
-// generation, and fewer facts than none where the turn is not to be kept.
 func parseDecision(text string) (*Decision, error) {
 	var s storedDecision
 	if err := json.Unmarshal([]byte(text), &s); err != nil {
 		return nil, fmt.Errorf("read decision: %w", err)
 	}
-	d := &Decision{s.Block, s.Facts, s.Reason, !s.Dropped, s.Generation}
-	if s.Facts < 0 {
-		d.Facts, d.Ingest = -1-s.Facts, false
-	}
-	return d, nil
+	return &Decision{s.Block, s.Facts, s.Reason, !s.Dropped, s.Generation}, nil
 }
 
 func (r decisionRedis) keep(ctx context.Context, key [16]byte, d Decision, groups, scopes []string) (kept *Decision, err error) {

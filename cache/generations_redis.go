@@ -21,7 +21,6 @@ func (r generationRedis) read(ctx context.Context) (number int64, under []Forget
 	err = r.db.Do(ctx, func(ctx context.Context, c redis.Cmdable) error {
 		p := c.TxPipeline()
 		counted, listed := p.Get(ctx, redis.Key("generation")), p.HGetAll(ctx, redis.Key("forgets"))
-		older := p.SMembers(ctx, redis.Key("tombstones"))
 		if _, err := p.Exec(ctx); err != nil && !errors.Is(err, redis.Nil) {
 			return err
 		}
@@ -34,11 +33,6 @@ func (r generationRedis) read(ctx context.Context) (number int64, under []Forget
 			if err != nil {
 				return err
 			}
-			under = append(under, f)
-		}
-		for _, field := range older.Val() { // of the first edition, which did not note more
-			f := Forget{Generation: 1}
-			f.Group, f.Scope, _ = strings.Cut(field, "\n")
 			under = append(under, f)
 		}
 		return nil
@@ -110,9 +104,6 @@ func (r generationRedis) end(ctx context.Context, f Forget) error {
 			args = append(args, field)
 		}
 		if err := endScript.Run(ctx, c, []string{redis.Key("forgets")}, args...).Err(); err != nil {
-			return err
-		}
-		if err := c.SRem(ctx, redis.Key("tombstones"), args[1:]...).Err(); err != nil {
 			return err
 		}
 		return redis.Publish(ctx, c, EventGeneration).Err()

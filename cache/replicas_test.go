@@ -54,21 +54,6 @@ func TestReplicasKeepOneDecision(t *testing.T) {
 	}
 }
 
-// TestDecisionsOfTheFirstEdition are read: a turn that is not to be kept had
-// fewer facts than none.
-func TestDecisionsOfTheFirstEdition(t *testing.T) {
-	for stored, want := range map[string]Decision{
-		`{"t":"text","f":2,"s":"1763000000000000"}`: {"text", 2, "", true, 0},
-		`{"t":"","f":-1,"s":"1763000000000000"}`:    {"", 0, "", false, 0},
-		`{"t":"text","f":-3}`:                       {"text", 2, "", false, 0},
-		`{"t":"","f":1}`:                            {"", 1, "", true, 0},
-	} {
-		if got, err := parseDecision(stored); err != nil || *got != want {
-			t.Errorf("%s is %+v, %v", stored, got, err)
-		}
-	}
-}
-
 // TestForgettingEmptiesEveryReplicasBlocks of that group, once.
 func TestForgettingEmptiesEveryReplicasBlocks(t *testing.T) {
 	s := redistest.Start(t)

@@ -6,7 +6,7 @@ CREATE TABLE decisions (
 	facts      INTEGER NOT NULL, -- that the block shows, or has shown
 	ingest     INTEGER NOT NULL, -- 1: the turn is to be kept
 	generation INTEGER NOT NULL, -- of the request for which it was made
-	grps       TEXT NOT NULL,    -- the groups of its facts, each between commas; empty: it is not known
+	grps       TEXT NOT NULL,    -- the groups of its facts, each between commas
 	born       INTEGER NOT NULL, -- Unix seconds
 	reason     TEXT NOT NULL     -- why there is no block
 ) STRICT, WITHOUT ROWID;
@@ -57,11 +57,11 @@ CREATE TABLE floors (
 -- groups is shown.
 CREATE TABLE forgets (
 	grp        TEXT NOT NULL,
-	scope      TEXT NOT NULL,              -- the group, or a session in it
-	session    TEXT NOT NULL DEFAULT '',   -- its key
-	owner      TEXT NOT NULL DEFAULT '',   -- whose session; empty: whoever's
-	generation INTEGER NOT NULL DEFAULT 1, -- what belongs to an older one is meant
-	emptied    INTEGER NOT NULL DEFAULT 0, -- 1: decisions and notes are
+	scope      TEXT NOT NULL,    -- the group, or a session in it
+	session    TEXT NOT NULL,    -- its key
+	owner      TEXT NOT NULL,    -- whose session; empty: whoever's
+	generation INTEGER NOT NULL, -- what belongs to an older one is meant
+	emptied    INTEGER NOT NULL, -- 1: decisions and notes are
 	PRIMARY KEY (grp, scope)
 ) STRICT, WITHOUT ROWID;
 

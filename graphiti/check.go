@@ -16,25 +16,11 @@ const (
 	CheckText = checkWord + " stores its memory in Graphiti. The sentence about " + checkWord + " is deleted again."
 )
 
-// olderChecks are texts of earlier versions, which may still be in a memory.
-var olderChecks = []string{"message of graphiti-proxy checks that the memory works", "smoke test: ada lives in london"}
-
 // ofCheck reports whether a fact was read from a message of ours and not from a
 // conversation. Some databases mix up their groups.
 func ofCheck(f *Fact) bool {
-	if strings.HasPrefix(f.Group, ownGroups) || strings.HasPrefix(f.Episode, CheckNamePrefix) {
-		return true
-	}
-	text := strings.ToLower(f.Text)
-	if strings.Contains(text, checkWord) {
-		return true
-	}
-	for _, old := range olderChecks {
-		if strings.Contains(text, old) {
-			return true
-		}
-	}
-	return false
+	return strings.HasPrefix(f.Group, ownGroups) || strings.HasPrefix(f.Episode, CheckNamePrefix) ||
+		strings.Contains(strings.ToLower(f.Text), checkWord)
 }
 
 // WithoutChecks leaves out what our own messages said, unless their group was

@@ -68,7 +68,7 @@ func TestChecksAreNotFacts(t *testing.T) {
 			{Text: "graphiti-proxy-check: a program", Group: "g", Entity: true},
 			{Text: "anything", Group: CheckGroupPrefix + "x"},
 			{Text: "anything", Episode: CheckNamePrefix + "x"},
-			{Text: "This message of graphiti-proxy checks that the memory works.", Group: "g"},
+			{Text: CheckText, Group: "g"},
 		}
 	}
 	if got := WithoutChecks([]string{"g"}, facts()); len(got) != 1 || got[0].Text != "My dog is called Bruno" {

@@ -21,7 +21,6 @@ const (
 // Who is the caller of one request: canonical keys, empty where unknown.
 type Who struct {
 	Tenant      string // whose groups these are in multi mode, else empty; see tenant.go
-	OldTenant   string // whose they were in the first version; empty: nothing old is looked for
 	Proven      bool   // the person is known to be who they are: their own groups have no tenant
 	User        string // github_login:<login>, user:<id> or user:<platform>:<id>
 	Session     string // session:<id>
@@ -68,18 +67,18 @@ type Namer struct {
 // has only its own.
 func (n Namer) Reads(w Who, about bool) []Target {
 	if w.SystemActor != "" {
-		return n.readable(w, ScopeSystem)
+		return n.targets(w, ScopeSystem)
 	}
 	if n.Recall.list != nil {
-		return n.readable(w, n.Recall.list...)
+		return n.targets(w, n.Recall.list...)
 	}
 	switch {
 	case w.Workspace != "" && about:
-		return n.readable(w, ScopeSession, ScopeWorkspace, ScopeUser, ScopeAgent)
+		return n.targets(w, ScopeSession, ScopeWorkspace, ScopeUser, ScopeAgent)
 	case w.Workspace != "":
-		return n.readable(w, ScopeSession, ScopeWorkspace, ScopeAgent)
+		return n.targets(w, ScopeSession, ScopeWorkspace, ScopeAgent)
 	}
-	return n.readable(w, ScopeSession, ScopeUser, ScopeAgent)
+	return n.targets(w, ScopeSession, ScopeUser, ScopeAgent)
 }
 
 // MayHold reports whether there may be anything in a group that a recall
@@ -88,35 +87,6 @@ func (n Namer) Reads(w Who, about bool) []Target {
 // for each group that is searched.
 func (n Namer) MayHold(t Target, promoted func(group string) bool) bool {
 	return t.Scope != ScopeSession || n.Recall.list != nil || slices.Contains(n.Ingest.list, ScopeSession) || promoted(t.Group)
-}
-
-// readable are the groups of those scopes that the caller has, those with their
-// old names included.
-func (n Namer) readable(w Who, scopes ...Scope) (out []Target) {
-	for _, s := range scopes {
-		for _, g := range n.Groups(s, w) {
-			if t := (Target{s, g}); !slices.Contains(out, t) {
-				out = append(out, t)
-			}
-		}
-	}
-	return out
-}
-
-// Groups are the ids under which a caller's memory of a scope may be found: the
-// one that is written to, and the one of the first version where that differs.
-func (n Namer) Groups(s Scope, w Who) (ids []string) {
-	id, ok := n.Group(s, w)
-	if !ok {
-		return nil
-	}
-	ids = append(ids, id)
-	if former, ok := w.Former(); ok {
-		if old, ok := n.Group(s, former); ok && old != id {
-			ids = append(ids, old)
-		}
-	}
-	return ids
 }
 
 // Writes are the groups that a caller's turns are kept in: by default the most

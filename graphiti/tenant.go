@@ -4,9 +4,7 @@ import (
 	"crypto/sha256"
 	"encoding/binary"
 	"encoding/hex"
-	"regexp"
 	"slices"
-	"strings"
 )
 
 // identityDomain begins whatever an identity is derived from. Its last part is
@@ -54,8 +52,7 @@ func Fingerprint(credential []byte) string {
 // SetPerson puts the caller below the tenant of their own person, who is
 // proven.
 func (w *Who) SetPerson() {
-	w.Proven = true
-	w.Tenant, w.OldTenant = tenant(tenantPerson, w.User), Fingerprint([]byte("person:"+w.User))
+	w.Proven, w.Tenant = true, tenant(tenantPerson, w.User)
 }
 
 // SetCredentials puts the caller below the tenant of what they show: one
@@ -63,30 +60,12 @@ func (w *Who) SetPerson() {
 // of the server that they are shown to, where it is not an API's own.
 func (w *Who) SetCredentials(upstream string, fingerprints ...string) {
 	all := slices.Compact(slices.Sorted(slices.Values(fingerprints)))
-	if upstream != "" {
-		w.Tenant, w.OldTenant = tenant(tenantUpstream, append([]string{upstream}, all...)...), ""
-		return
+	switch {
+	case upstream != "":
+		w.Tenant = tenant(tenantUpstream, append([]string{upstream}, all...)...)
+	case len(all) == 1:
+		w.Tenant = tenant(tenantCredential, all[0])
+	default:
+		w.Tenant = tenant(tenantCredentials, all...)
 	}
-	if len(all) == 1 {
-		w.Tenant, w.OldTenant = tenant(tenantCredential, all[0]), all[0]
-		return
-	}
-	w.Tenant, w.OldTenant = tenant(tenantCredentials, all...), Fingerprint([]byte(strings.Join(all, " ")))
-}
-
-// several is what the first version made of several credentials.
-var several = regexp.MustCompile(`^[0-9a-fA-F]{64}(\s+[0-9a-fA-F]{64})+$`)
-
-// SpellsTenant reports whether a credential is what the first version hashed
-// for a person, or for several credentials. Its old tenant may be another's.
-func SpellsTenant(credential []byte) bool {
-	return strings.HasPrefix(string(credential), "person:") || several.Match(credential)
-}
-
-// Former is the caller below the tenant that they had in the first version; ok
-// is false when they had none, or none that was theirs for certain.
-func (w Who) Former() (former Who, ok bool) {
-	former = w
-	former.Tenant, former.OldTenant = w.OldTenant, ""
-	return former, w.OldTenant != ""
 }

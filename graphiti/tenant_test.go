@@ -1,11 +1,6 @@
 package graphiti
 
-import (
-	"strings"
-	"testing"
-
-	"github.com/google/go-cmp/cmp"
-)
+import "testing"
 
 // TestTenantsAreNeverAlike: neither by where parts end, nor by what is spelt in
 // them, nor by their kind.
@@ -42,38 +37,5 @@ func TestTenantsAreNeverAlike(t *testing.T) {
 	two.SetCredentials("", b, a, b)
 	if one != two {
 		t.Error("the order of credentials counts")
-	}
-}
-
-// TestOldTenants are read and not written, and only where the tenant is part of
-// the name; who could spell another's has none.
-func TestOldTenants(t *testing.T) {
-	for credential, spells := range map[string]bool{
-		"sk-abc": false, "person": false, "Person:x": false, strings.Repeat("a", 64): false,
-		"person:": true, "person:user:josh": true, strings.Repeat("a", 64) + " " + strings.Repeat("0", 64): true,
-		strings.Repeat("a", 64) + " " + strings.Repeat("0", 64) + " " + strings.Repeat("F", 64): true,
-	} {
-		if SpellsTenant([]byte(credential)) != spells {
-			t.Errorf("%q: %v", credential, !spells)
-		}
-	}
-	w := Who{User: "user:josh", Workspace: "w", Agent: "ava"}
-	w.SetPerson()
-	n := Namer{Raw: true}
-	was := "t" + Fingerprint([]byte("person:user:josh"))[:24] + "_workspace_w"
-	want := []Target{
-		{ScopeWorkspace, "t" + w.Tenant[:24] + "_workspace_w"}, {ScopeWorkspace, was},
-		{ScopeUser, "user_josh"}, {ScopeAgent, "agent_ava__user_josh"},
-	}
-	if diff := cmp.Diff(want, n.Reads(w, true)); diff != "" {
-		t.Errorf("reads (-want +got):\n%s", diff)
-	}
-	for _, target := range n.Writes(w) {
-		if target.Group == was {
-			t.Error("the old group is written to")
-		}
-	}
-	if reads := n.Reads(Who{User: "user:josh", Workspace: "w"}, false); len(reads) != 1 {
-		t.Errorf("single mode reads %v", reads)
 	}
 }

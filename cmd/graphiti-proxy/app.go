@@ -251,7 +251,7 @@ func (a *app) openParts() (proxy.Memory, error) {
 }
 
 // shareGenerations has the queue know what was forgotten, and the state the
-// newest generation: either file may have been lost, or be of an older version.
+// newest generation: either file may have been lost.
 func (a *app) shareGenerations(g *cache.Generations) error {
 	floors, err := g.Floors(context.Background())
 	if err != nil {

@@ -64,7 +64,8 @@ func (a *app) planning(cfg *config.Config, namer graphiti.Namer) inject.Options 
 		Decisions: decisions{a.parts.state.Decisions},
 		Reads: func(w graphiti.Who, about bool) []graphiti.Target {
 			if !about && w.Workspace != "" { // what was promoted for everywhere counts everywhere
-				about = slices.ContainsFunc(namer.Groups(graphiti.ScopeUser, w), a.pipeline.Promoted)
+				g, ok := namer.Group(graphiti.ScopeUser, w)
+				about = ok && a.pipeline.Promoted(g)
 			}
 			return a.service.Recallable(searched(cfg, namer, a.pipeline.Promoted)(w, about))
 		},

@@ -8,16 +8,13 @@ import (
 	"slices"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/graphiti-proxy/graphiti-proxy/capture/ledger"
-	"github.com/graphiti-proxy/graphiti-proxy/graphiti"
 	"github.com/graphiti-proxy/graphiti-proxy/internal/service"
 	"github.com/graphiti-proxy/graphiti-proxy/proxy/proxytest"
 )
 
-// both is what the first version hashed for two credentials that are sent
-// together.
+// both spells two credentials that are sent together.
 func both(a, b string) string {
 	all := []string{sha(a), sha(b)}
 	slices.Sort(all)
@@ -80,94 +77,60 @@ func TestCredentialIsNobodyElse(t *testing.T) {
 	}
 }
 
-// keptBefore puts a turn where the first version kept it.
-func (w *world) keptBefore(tenant, owner, key, text string) (group string) {
-	w.t.Helper()
-	who := graphiti.Who{Tenant: tenant, Workspace: "w", User: key}
-	group, _ = graphiti.Namer{Raw: w.app.cfg.Identity.GroupIDs == "raw"}.Group(graphiti.ScopeWorkspace, who)
-	err := w.app.pipeline.Add(context.Background(), ledger.Turn{
-		ID: sha(text + tenant)[:32], Owner: owner, Workspace: "w", Session: "session:old", User: text, Assistant: "Understood.",
-		Said: time.Now(), Answered: time.Now(), Targets: []graphiti.Target{{Scope: graphiti.ScopeWorkspace, Group: group}},
-	})
-	if err != nil {
-		w.t.Fatal(err)
-	}
-	return group
-}
-
-// TestOldGroupsAreFoundAgain by those whose they are, and by nobody who spells
-// them; new turns go to new groups, and forgetting takes both.
-func TestOldGroupsAreFoundAgain(t *testing.T) {
+// TestGroupsOfCredentialsAreFound for who selects them, and not for who spells
+// them: what a credential, a person and several credentials together said in a
+// project is shown, and forgotten, conversation and project alike.
+func TestGroupsOfCredentialsAreFound(t *testing.T) {
 	t.Parallel()
 	for _, ids := range []string{"canonical", "raw"} {
 		w := start(t, t.TempDir(), map[string]string{"identity.mode": "multi", "identity.group_ids": ids, "identity.users_file": usersFile(t)})
-		olds := []string{
-			w.keptBefore(sha("sk-b"), "sha256:"+sha("sk-b")+"|user:credential", "user:credential", "The word of b is Zanzibar."),
-			w.keptBefore(sha("person:user:josh"), "user:josh", "user:josh", "The word of josh is Yukon."),
-			w.keptBefore(sha(both("sk-x", "sk-y")), "sha256:"+sha(both("sk-x", "sk-y"))+"|user:credential", "user:credential", "The word of both is Xanadu."),
-		}
-		w.delivered(3)
-		for _, tc := range []struct {
-			word    string // empty: nothing
-			headers []string
+		sayers := []struct {
+			word     string
+			headers  []string
+			selector service.Selector
+			spelt    string // by another credential
 		}{
-			{"Zanzibar", []string{"Authorization", "Bearer sk-b"}},
-			{"Yukon", []string{"Authorization", "Bearer sk-josh"}},
-			{"Xanadu", []string{"Authorization", "Bearer sk-x", "X-Api-Key", "sk-y"}},
-			{"", []string{"Authorization", "Bearer person:user:josh"}},
-			{"", []string{"Authorization", "Bearer " + both("sk-x", "sk-y")}},
-			{"", []string{"Authorization", "Bearer sk-x"}},
-		} {
-			headers := append(tc.headers, "X-Graphiti-Workspace", "w", "X-Graphiti-Memory", "recall")
-			w.say("Hello.", headers...)
-			_, _, saw := w.say("What is the word?", headers...)
-			for _, word := range []string{"Zanzibar", "Yukon", "Xanadu"} {
-				if told := strings.Contains(saw, word); told != (word == tc.word) {
-					t.Errorf("%s: %q is told %s: %v", ids, tc.headers, word, told)
+			{"Zanzibar", []string{"Authorization", "Bearer sk-b"}, service.Selector{Credential: "sha256:" + sha("sk-b")}, sha("sk-b")},
+			{"Yukon", []string{"Authorization", "Bearer sk-josh"}, service.Selector{User: "josh"}, "person:user:josh"},
+			{"Xanadu", []string{"Authorization", "Bearer sk-x", "X-Api-Key", "sk-y"}, service.Selector{Credential: "sha256:" + sha("sk-x") + ",sha256:" + sha("sk-y")}, both("sk-x", "sk-y")},
+		}
+		for i, by := range sayers {
+			w.say("The word is "+by.word+".", append(by.headers, "X-Graphiti-Workspace", "w", "X-Graphiti-Session", "old")...)
+			w.delivered(i + 1)
+		}
+		for _, by := range sayers {
+			s := by.selector
+			s.Workspace = "w"
+			if list, err := w.app.service.Show(context.Background(), s, 100); err != nil || len(list.Messages) != 2 || !strings.Contains(list.Messages[0].Text+list.Messages[1].Text, by.word) {
+				t.Errorf("%s: of %s is shown %+v (%v)", ids, by.word, list.Messages, err)
+			}
+			groups, err := found(w.app.service.Find(context.Background(), by.selector))
+			var theirs string
+			for _, g := range groups {
+				if held := w.heldIn(g.Group); len(held) == 2 && strings.Contains(held[0].Content, by.word) && !g.Shared {
+					theirs = g.Group
 				}
 			}
-		}
-		w.say("We use Postgres.", "Authorization", "Bearer sk-b", "X-Graphiti-Workspace", "w")
-		w.delivered(4)
-		if n := len(w.heldIn(olds[0])); n != 2 {
-			t.Errorf("%s: the old group holds %d episodes", ids, n)
-		}
-		// Whoever asks to forget the credential that spells josh leaves what is josh's.
-		spelt, err := found(w.app.service.Find(context.Background(), service.Selector{Credential: "sha256:" + sha("person:user:josh"), Workspace: "w"}))
-		for _, g := range spelt {
-			if g.Group == olds[1] && !g.Shared || err != nil {
-				t.Errorf("%s: %+v (%v)", ids, g, err)
+			if err != nil || theirs == "" {
+				t.Fatalf("%s: %+v finds %+v (%v), not the group of %s", ids, by.selector, groups, err, by.word)
 			}
-		}
-		for i, s := range []service.Selector{{Credential: "sha256:" + sha("sk-b")}, {User: "josh"}, {Credential: "sha256:" + sha("sk-x") + ",sha256:" + sha("sk-y")}} {
-			if i == 0 {
-				s.Workspace = "w"
-				if list, err := w.app.service.Show(context.Background(), s, 100); err != nil || len(list.Messages) != 4 {
-					t.Errorf("%s: shown are %d (%v)", ids, len(list.Messages), err)
-				}
-				s.Workspace = ""
+			spelt, err := found(w.app.service.Find(context.Background(), service.Selector{Credential: "sha256:" + sha(by.spelt), Workspace: "w"}))
+			if err != nil || slices.ContainsFunc(spelt, func(o ledger.Owned) bool { return o.Group == theirs }) {
+				t.Errorf("%s: who spells %s finds %+v (%v)", ids, by.word, spelt, err)
 			}
-			groups, err := found(w.app.service.Find(context.Background(), s))
-			if err != nil || !slices.ContainsFunc(groups, func(o ledger.Owned) bool { return o.Group == olds[i] && !o.Shared }) {
-				t.Errorf("%s: %+v finds %+v (%v)", ids, s, groups, err)
+			s = by.selector
+			s.Session = "old"
+			meant, err := w.app.service.Find(context.Background(), s)
+			if err != nil || !slices.ContainsFunc(meant.Parts, func(o ledger.Owned) bool { return o.Group == theirs && !o.Shared }) {
+				t.Errorf("%s: of the session %+v finds %+v (%v)", ids, s, meant.Parts, err)
 			}
-			meant, err := w.app.service.Find(context.Background(), service.Selector{User: s.User, Credential: s.Credential, Session: "old"})
-			parts := meant.Parts
-			if err != nil || !slices.ContainsFunc(parts, func(o ledger.Owned) bool { return o.Group == olds[i] && !o.Shared }) {
-				t.Errorf("%s: of the session %+v finds %+v (%v)", ids, s, parts, err)
-			}
-			if _, err := w.app.service.Forget(context.Background(), service.Selector{User: s.User, Credential: s.Credential, Session: "old", Group: olds[i]}); err != nil {
+			s.Group = theirs
+			if _, err := w.app.service.Forget(context.Background(), s); err != nil {
 				t.Error(err)
 			}
-			if held := w.heldIn(olds[i]); len(held) > 0 {
-				t.Errorf("%s: %+v: the session is left in the old group: %v", ids, s, held)
+			if held := w.heldIn(theirs); len(held) > 0 {
+				t.Errorf("%s: %+v: the session is left in the group: %v", ids, s, held)
 			}
-			for _, g := range groups {
-				w.forget(g.Group)
-			}
-		}
-		if _, _, saw := w.say("What is the word? Say it.", "Authorization", "Bearer sk-b", "X-Graphiti-Workspace", "w"); strings.Contains(saw, "Zanzibar") || strings.Contains(saw, "Postgres") {
-			t.Errorf("%s: after forgetting: %s", ids, saw)
 		}
 		w.stop()
 	}

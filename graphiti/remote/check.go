@@ -63,7 +63,7 @@ func Smoke(ctx context.Context, m *graphiti.Memory, report func(Check)) {
 	name := "graphiti-proxy.smoke"
 	written := Run(ctx, report, "write a message", func(ctx context.Context) error {
 		return m.Write(ctx, group, []graphiti.Message{{
-			Name: name, RoleType: graphiti.RoleUser, Content: "smoke test: Ada lives in London", Timestamp: time.Now(),
+			Name: name, RoleType: graphiti.RoleUser, Content: graphiti.CheckText, Timestamp: time.Now(),
 			SourceDescription: `{"source":"graphiti-proxy"}`,
 		}})
 	}, "look at Graphiti's log")
@@ -103,7 +103,7 @@ func await(ctx context.Context, m *graphiti.Memory, group, name string) error {
 				return nil
 			}
 		}
-		if facts, failed := m.Search(ctx, []string{group}, "Ada London", 1); failed == nil && len(facts) > 0 {
+		if facts, failed := m.Search(ctx, []string{group}, graphiti.CheckText, 1); failed == nil && len(facts) > 0 {
 			return nil
 		}
 		select {

@@ -78,7 +78,7 @@ func (sv *Service) groups(ctx context.Context, s Selector) ([]ledger.Owned, erro
 		// Whose a group is says what was written to it, and not its name.
 		for _, k := range known {
 			if k.Group == o.Group {
-				o.Scope, o.Key, o.Shared = k.Scope, k.Key, k.Shared || owner != "" && !owns(who, k.Owner)
+				o.Scope, o.Key, o.Shared = k.Scope, k.Key, k.Shared || owner != "" && k.Owner != owner
 			}
 		}
 		list = append(list, o)
@@ -94,13 +94,13 @@ func (sv *Service) groups(ctx context.Context, s Selector) ([]ledger.Owned, erro
 		if !asked || scope != graphiti.ScopeUser && owner == "" && who.Tenant != "" {
 			continue
 		}
-		for _, g := range sv.namer().Groups(scope, who) {
+		if g, ok := sv.namer().Group(scope, who); ok {
 			add(ledger.Owned{Group: g, Owner: owner, Scope: string(scope)})
 		}
 	}
 	for _, o := range known {
 		switch {
-		case s.Agent != "", owner != "" && !owns(who, o.Owner):
+		case s.Agent != "", owner != "" && o.Owner != owner:
 		case s.Own && o.Scope == string(graphiti.ScopeUser):
 			add(o)
 		case s.Workspace != "" && (o.Scope != string(graphiti.ScopeWorkspace) || o.Key != who.Workspace):
@@ -154,24 +154,24 @@ func (sv *Service) parts(ctx context.Context, s Selector) (list []ledger.Owned, 
 			return nil, err
 		}
 	}
-	agents := sv.namer().Groups(graphiti.ScopeAgent, who)
+	agent, _ := sv.namer().Group(graphiti.ScopeAgent, who)
 	for _, o := range known {
 		o.Session, o.Shared = who.Session, false
 		before := slices.IndexFunc(list, func(l ledger.Owned) bool { return l.Group == o.Group })
 		switch {
 		case s.Workspace != "" && (o.Scope != string(graphiti.ScopeWorkspace) || o.Key != who.Workspace),
-			s.Agent != "" && !slices.Contains(agents, o.Group),
+			s.Agent != "" && o.Group != agent,
 			o.Scope == string(graphiti.ScopeSession): // that is all of a group
 		case before >= 0: // two people's sessions of one name cannot be told apart there
 			list[before].Shared = list[before].Shared || !search
-		case owner != "" && !owns(who, o.Owner):
-			if !search && slices.ContainsFunc(known, func(k ledger.Owned) bool { return k.Group == o.Group && owns(who, k.Owner) }) {
+		case owner != "" && o.Owner != owner:
+			if !search && slices.ContainsFunc(known, func(k ledger.Owned) bool { return k.Group == o.Group && k.Owner == owner }) {
 				o.Owner, o.Shared = owner, true
 				list = append(list, o)
 			}
 		default:
 			if search {
-				if there, err := sv.holds(ctx, ledger.Part{Group: o.Group, Session: who.Session, Owner: ownerIn(known, o.Group, who, owner)}); err != nil || !there {
+				if there, err := sv.holds(ctx, ledger.Part{Group: o.Group, Session: who.Session, Owner: owner}); err != nil || !there {
 					if err != nil {
 						return nil, err
 					}
@@ -207,18 +207,9 @@ func (sv *Service) partOf(ctx context.Context, s Selector) (part ledger.Part, ow
 		return part, false, err
 	}
 	known, err := sv.o.Pipeline.Groups(ctx, "")
-	own = slices.Contains(sv.namer().Groups(graphiti.ScopeSession, who), s.Group) || slices.ContainsFunc(known, func(o ledger.Owned) bool {
+	theirs, _ := sv.namer().Group(graphiti.ScopeSession, who)
+	own = s.Group == theirs || slices.ContainsFunc(known, func(o ledger.Owned) bool {
 		return o.Group == s.Group && o.Scope == string(graphiti.ScopeSession) && o.Key == who.Session
 	})
-	return ledger.Part{Group: s.Group, Session: who.Session, Owner: ownerIn(known, s.Group, who, owner)}, own, err
-}
-
-// ownerIn is whose the caller's turns are in a group: the owner, or who that was
-// below the old tenant, where the group is from then.
-func ownerIn(known []ledger.Owned, group string, who graphiti.Who, owner string) string {
-	former, old := who.Former()
-	if owner != "" && old && slices.ContainsFunc(known, func(k ledger.Owned) bool { return k.Group == group && k.Owner == former.Owner() }) {
-		return former.Owner()
-	}
-	return owner
+	return ledger.Part{Group: s.Group, Session: who.Session, Owner: owner}, own, err
 }

@@ -212,10 +212,9 @@ func (sv *Service) tryAgain(f cache.Forget) {
 }
 
 // mine reports whether this process goes on with something: the replica that
-// delivers does, unless a command is at it. Of a session the first edition did
-// not note which it was; only the same command knows.
+// delivers does, unless a command is at it.
 func (sv *Service) mine(f cache.Forget) bool {
 	sv.mu.Lock()
 	defer sv.mu.Unlock()
-	return sv.commands[f.Group+"\n"+f.Scope] == 0 && (f.Scope == f.Group || f.Session != "") && sv.o.Pipeline.Status().Delivers
+	return sv.commands[f.Group+"\n"+f.Scope] == 0 && sv.o.Pipeline.Status().Delivers
 }

@@ -134,13 +134,6 @@ func readFingerprints(list string) (upstream string, fingerprints []string, ok b
 	return upstream, fingerprints, true
 }
 
-// owns reports whether turns of an owner are the caller's, those included that
-// were kept below the caller's old tenant.
-func owns(who graphiti.Who, owner string) bool {
-	former, old := who.Former()
-	return owner == who.Owner() || old && owner == former.Owner()
-}
-
 // targets are the groups that a recall for the selector would search.
 func (sv *Service) targets(s Selector) ([]graphiti.Target, error) {
 	if s.Group != "" {
@@ -170,7 +163,7 @@ func (sv *Service) shown(s Selector) ([]graphiti.Target, error) {
 		return targets, nil
 	}
 	who, err := sv.meant(s)
-	for _, g := range sv.namer().Groups(graphiti.ScopeUser, who) {
+	if g, ok := sv.namer().Group(graphiti.ScopeUser, who); ok {
 		targets = append(targets, graphiti.Target{Scope: graphiti.ScopeUser, Group: g})
 	}
 	return targets, err

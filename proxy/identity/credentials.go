@@ -43,33 +43,31 @@ func NewFingerprints(setting string, keys []string) (Fingerprints, error) {
 // Admit reports whether a request shows a credential of the set, or the set is
 // nil.
 func (f Fingerprints) Admit(h *fasthttp.RequestHeader) bool {
-	return f == nil || slices.ContainsFunc(credentialsOf(h, nil).fingerprints, func(one string) bool { _, known := f[one]; return known })
+	return f == nil || slices.ContainsFunc(credentialsOf(h, nil), func(one string) bool { _, known := f[one]; return known })
 }
 
-// credentials are the secrets that a caller shows to the upstream.
-type credentials struct {
-	fingerprints []string // distinct; none: nothing was shown
-	spells       bool     // one of them could have another's old tenant
-}
+// credentials are the distinct fingerprints of the secrets that a caller shows to
+// the upstream; none: nothing was shown.
+type credentials []string
 
 // single is the fingerprint of the only one; empty: there are none, or several.
-func (s *credentials) single() string {
-	if len(s.fingerprints) != 1 {
+func (s credentials) single() string {
+	if len(s) != 1 {
 		return ""
 	}
-	return s.fingerprints[0]
+	return s[0]
 }
 
 // ShowsCredential reports whether a request shows any.
 func ShowsCredential(h *fasthttp.RequestHeader) bool {
-	return len(credentialsOf(h, nil).fingerprints) > 0
+	return len(credentialsOf(h, nil)) > 0
 }
 
 // credentialsOf finds the credentials of a request. Nobody knows which one of
 // several the upstream looks at, so they count together: a request that lacks
 // one of them comes from another caller. room is used for the fingerprints.
 func credentialsOf(h *fasthttp.RequestHeader, room []string) credentials {
-	all := credentials{fingerprints: room}
+	all := credentials(room)
 	for _, place := range registry.Credentials {
 		for _, v := range valuesAt(h, place) {
 			if place.Header == fasthttp.HeaderAuthorization && len(v) >= 6 && bytes.EqualFold(v[:6], []byte("bearer")) && (len(v) == 6 || v[6] == ' ') {
@@ -78,10 +76,9 @@ func credentialsOf(h *fasthttp.RequestHeader, room []string) credentials {
 			if v = bytes.TrimSpace(v); len(v) == 0 {
 				continue
 			}
-			if f := graphiti.Fingerprint(v); !slices.Contains(all.fingerprints, f) {
-				all.fingerprints = append(all.fingerprints, f)
+			if f := graphiti.Fingerprint(v); !slices.Contains(all, f) {
+				all = append(all, f)
 			}
-			all.spells = all.spells || graphiti.SpellsTenant(v)
 		}
 	}
 	return all

@@ -66,7 +66,7 @@ func (id *Settings) Identify(cl *Claims, h *fasthttp.RequestHeader, conv *dialec
 	var shown credentials // of one person they say nothing
 	if id.Multi {
 		shown = credentialsOf(h, room[:0])
-		cl.headersOnly = !id.BodyUsers && id.trusts(&shown)
+		cl.headersOnly = !id.BodyUsers && id.trusts(shown)
 	}
 	w := &c.Who
 	for kind, field := range [kinds]*string{&w.Session, &w.User, &w.Workspace, &w.Agent, &w.SystemActor} {
@@ -85,8 +85,8 @@ func (id *Settings) Identify(cl *Claims, h *fasthttp.RequestHeader, conv *dialec
 			w.User, c.Why[User] = id.Owner, whyOwner
 			person = id.People.Registered(w.User)
 		}
-	case len(shown.fingerprints) > 0:
-		person = id.tenant(cl, &c, &shown, upstream)
+	case len(shown) > 0:
+		person = id.tenant(cl, &c, shown, upstream)
 	}
 	if person != nil {
 		w.User, c.Off, c.Doubted = person.Memory(), c.Off || person.Off, person.Doubted && !person.Off
@@ -104,7 +104,7 @@ func (id *Settings) Identify(cl *Claims, h *fasthttp.RequestHeader, conv *dialec
 func (c *Caller) SessionOfPrompt() bool { return strings.HasPrefix(c.Why[Session], "prompt ") }
 
 // trusts reports whether a credential is a gateway's whose word counts.
-func (id *Settings) trusts(shown *credentials) bool {
+func (id *Settings) trusts(shown credentials) bool {
 	_, trusted := id.Trusted[shown.single()]
 	return trusted
 }
@@ -113,13 +113,10 @@ func (id *Settings) trusts(shown *credentials) bool {
 // person, as far as they are registered. A name that nobody vouches for is not
 // looked up: the answer would tell anybody who is registered, and who wants no
 // memory.
-func (id *Settings) tenant(cl *Claims, c *Caller, shown *credentials, upstream string) *Person {
+func (id *Settings) tenant(cl *Claims, c *Caller, shown credentials, upstream string) *Person {
 	w := &c.Who
 	c.Known = true
-	w.SetCredentials(upstream, shown.fingerprints...)
-	if shown.spells {
-		w.OldTenant = ""
-	}
+	w.SetCredentials(upstream, shown...)
 	if person := id.People.byKey(shown.single()); person != nil {
 		w.Proven, c.Vouched, c.Why[User] = true, true, whyRegistry
 		return person

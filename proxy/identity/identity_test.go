@@ -27,11 +27,11 @@ func TestSeveralCredentials(t *testing.T) {
 			h.Add(lines[i], lines[i+1])
 		}
 		shown := credentialsOf(&h, nil)
-		if len(shown.fingerprints) == 0 {
+		if len(shown) == 0 {
 			return ""
 		}
 		var w graphiti.Who
-		w.SetCredentials("", shown.fingerprints...)
+		w.SetCredentials("", shown...)
 		return w.Tenant
 	}
 	for _, tc := range []struct {
@@ -238,15 +238,13 @@ In single mode a request that a page of the web may have sent has no memory eith
 
 In multi mode conversations and projects, and persons whom nobody vouches for, lie below a tenant. It is a SHA-256 over ` + "`graphiti-proxy.identity.2`" + `, the kind (` + "`credential`, `credentials`, `upstream`, `person`" + `) and its parts, each behind its length in eight bytes, so that no credential can be spelt so that it is a person or several credentials. The parts are the SHA-256 of a credential in hex digits, those of several credentials in order, or a person's key. Below ` + "`/u/<name>/…`" + ` the kind is ` + "`upstream`" + `, and the name comes before the credentials: another server may take the same credential for somebody else.
 
-**Old groups.** The first version named tenants otherwise. Groups with those names are still read by recall, ` + "`memory show`, `search` and `export`" + `, and deleted by ` + "`memory forget`" + `, canonical and raw ones; new turns are written to new groups alone. That is one more search for each scope that has a tenant in its name: none in single mode, none for a person's own group. A credential that begins with ` + "`person:`" + `, or looks like several fingerprints, finds no old groups, because they could be another's. What such a credential wrote into them before cannot be told apart.
-
 ` + "`memory forget --credential sha256:<hex>`" + ` takes several with commas between them, for callers who send several together, and ` + "`<name>/`" + ` before them for those of an upstream with a name.
 
 ## Credentials that an upstream accepts
 
 An answer 401 or 403 has no ` + "`X-Graphiti-Memory`" + ` header, and nothing of its request is kept.
 
-In multi mode a credential is searched with nobody's memory (` + "`empty; facts=0`" + `) until an upstream has answered it with a 2xx once. That is remembered in the state store, for the 100,000 tenants that were accepted last. Keys in ` + "`identity.trusted_keys` and `identity.users_file`" + ` need no such proof. A new credential has no memory of its own yet, so that nobody loses anything, but for one request of each credential after the update that brought this, or after the state was lost. That request's message stays without a block; blocks that a conversation was given before are repeated.
+In multi mode a credential is searched with nobody's memory (` + "`empty; facts=0`" + `) until an upstream has answered it with a 2xx once. That is remembered in the state store, for the 100,000 tenants that were accepted last. Keys in ` + "`identity.trusted_keys` and `identity.users_file`" + ` need no such proof. A new credential has no memory of its own yet, so that nobody loses anything, but for one request of each credential after the state was lost. That request's message stays without a block; blocks that a conversation was given before are repeated.
 `
 
 // TestReferenceOfSources keeps docs/identity.md current: UPDATE=1 writes it.
