@@ -49,13 +49,4 @@ func TestSharedNamesAreBounded(t *testing.T) {
 			t.Errorf("%d names of %d %s", got, n, kind)
 		}
 	}
-	facts, err := NewRecall[string](RecallOptions{Fresh: time.Minute, Stale: time.Hour, MaxBytes: 1 << 20, Shared: db})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer facts.Close()
-	facts.DropGroup("g")
-	if ttl := direct.TTL(ctx, redis.Key("version", "g")).Val(); ttl <= 0 {
-		t.Errorf("the version is kept for %v", ttl)
-	}
 }

@@ -277,7 +277,7 @@ func TestRecallAges(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		_, _, version := r.Fetch(t.Context(), "g", "q", 1)
+		version := r.Version("g")
 		r.Store("g", "q", 1, version, "v", 100, false)
 		r.Store("g", "none", 1, version, "", 100, true)
 		r.Wait()
@@ -331,7 +331,7 @@ func TestRecallKeepsNothingFromBeforeAChange(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		_, _, version := r.Fetch(t.Context(), "g", "q", 1)
+		version := r.Version("g")
 		tc.change(r)
 		r.Store("g", "q", 1, version, "v", 100, false)
 		r.Wait()

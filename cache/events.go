@@ -48,9 +48,9 @@ func keyed(event, kind string) (key [16]byte, rest string, ok bool) {
 	return key, event[n:], err == nil
 }
 
-// Apply drops what was found in a group that holds something new.
+// Apply drops what was found in a group that another replica has dropped.
 func (r *Recall[V]) Apply(event string) {
 	if len(event) > len(eventDrop) && event[:len(eventDrop)] == eventDrop {
-		r.version(event[len(eventDrop):]).Add(1)
+		r.counter(event[len(eventDrop):]).Add(1)
 	}
 }

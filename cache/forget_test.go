@@ -138,24 +138,6 @@ func TestReplicaThatHasNotHeardOfAForget(t *testing.T) {
 	if got := keep(t, b, 1, b.made("text", 1), "g"); got != "/0" {
 		t.Errorf("kept %q", got)
 	}
-	facts := func(db *redis.DB) *Recall[string] {
-		r, err := NewRecall[string](RecallOptions{Fresh: time.Minute, Stale: time.Hour, MaxBytes: 1 << 20, Shared: db})
-		if err != nil {
-			t.Fatal(err)
-		}
-		t.Cleanup(r.Close)
-		return r
-	}
-	db := dial(t, server)
-	r := facts(db)
-	now := b.Generations.Now()
-	_, _, version := r.Fetch(ctx, "g", "q", now)
-	r.Store("g", "q", now, version, "v", 100, false)
-	r.Store("h", "q", now, version, "v", 100, false)
-	within(t, "the other group", func() bool { _, found, _ := r.Fetch(ctx, "h", "q", now); return found })
-	if _, found, _ := r.Fetch(ctx, "g", "q", now); found {
-		t.Error("what was found is shared")
-	}
 	if err := b.Apply(ctx, EventGeneration); err != nil {
 		t.Fatal(err)
 	}

@@ -1,10 +1,9 @@
 package cache
 
 import (
+	"context"
 	"fmt"
 	"hash/maphash"
-	"strconv"
-	"strings"
 	"sync/atomic"
 	"time"
 
@@ -18,7 +17,7 @@ type RecallOptions struct {
 	Fresh    time.Duration // an entry younger than this is used as it is
 	Stale    time.Duration // an older one is used until this age, and refreshed
 	MaxBytes int64
-	Shared   *redis.DB // what replicas share of it; nil: nothing
+	Shared   *redis.DB // tells other replicas what to drop; nil: there are none
 }
 
 // Recall keeps what searches found, by group, query and the number of forgets
@@ -64,7 +63,7 @@ func NewRecall[V any](o RecallOptions) (*Recall[V], error) {
 func (r *Recall[V]) Lookup(group, query string, generation int64) (v V, found, fresh bool) {
 	key, check := r.key(group, query, generation)
 	e, ok := r.store.Get(key)
-	if !ok || e.check != check || e.version != r.version(group).Load() {
+	if !ok || e.check != check || e.version != r.Version(group) {
 		return v, false, false
 	}
 	age, limit := time.Since(e.born), r.o.Fresh
@@ -77,32 +76,31 @@ func (r *Recall[V]) Lookup(group, query string, generation int64) (v V, found, f
 	return e.value, true, age <= limit
 }
 
-// Store keeps what a search found that began when its group was of that version,
-// unless the group has changed since, and gives it to other replicas, without
-// waiting; cost is about its size in bytes.
-func (r *Recall[V]) Store(group, query string, generation int64, version string, v V, cost int, empty bool) {
-	here, everywhere, shared := strings.Cut(version, "/")
-	r.keep(group, query, generation, here, v, cost, empty)
-	if shared {
-		r.share(group, query, generation, everywhere, v, empty)
-	}
-}
+// Version is the version of a group, for a search that begins now.
+func (r *Recall[V]) Version(group string) uint32 { return r.counter(group).Load() }
 
-func (r *Recall[V]) keep(group, query string, generation int64, version string, v V, cost int, empty bool) {
-	now := r.version(group).Load()
-	if version != strconv.FormatUint(uint64(now), 10) {
+// Store keeps what a search found that began when its group was of that version,
+// unless the group has changed since; cost is about its size in bytes.
+func (r *Recall[V]) Store(group, query string, generation int64, version uint32, v V, cost int, empty bool) {
+	if version != r.Version(group) {
 		return
 	}
 	key, check := r.key(group, query, generation)
-	e := entry[V]{value: v, check: check, born: time.Now(), empty: empty, version: now}
+	e := entry[V]{value: v, check: check, born: time.Now(), empty: empty, version: version}
 	r.store.SetWithTTL(key, e, int64(cost), r.o.Stale)
 }
 
-// DropGroup drops what was found in a group, because it holds something new.
-// It tells other replicas.
+// DropGroup drops what was found in a group, because something was learnt or
+// forgotten there. It tells other replicas.
 func (r *Recall[V]) DropGroup(group string) {
-	r.version(group).Add(1)
-	r.publishDrop(group)
+	r.counter(group).Add(1)
+	if r.o.Shared == nil {
+		return
+	}
+	// Should it fail, what others keep ends by itself before long.
+	_ = r.o.Shared.Do(context.Background(), func(ctx context.Context, c redis.Cmdable) error {
+		return redis.Publish(ctx, c, eventDrop+group).Err()
+	})
 }
 
 // DropAll drops everything that this process keeps.
@@ -118,7 +116,7 @@ func (r *Recall[V]) Wait() { r.store.Wait() }
 // Close ends the cache's goroutine.
 func (r *Recall[V]) Close() { r.store.Close() }
 
-func (r *Recall[V]) version(group string) *atomic.Uint32 {
+func (r *Recall[V]) counter(group string) *atomic.Uint32 {
 	return &r.versions[maphash.String(r.seed, group)%uint64(len(r.versions))]
 }
 

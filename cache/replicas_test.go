@@ -184,47 +184,38 @@ func TestLateDecisionsAreNotKept(t *testing.T) {
 	}
 }
 
-// TestReplicasShareSearches until the group learns something new.
-func TestReplicasShareSearches(t *testing.T) {
+// TestReplicasDropWhatOneLearnt: what a replica found in a group is not used any
+// more when another has learnt something there.
+func TestReplicasDropWhatOneLearnt(t *testing.T) {
 	s := redistest.Start(t)
-	recall := func() *Recall[[]string] {
-		r, err := NewRecall[[]string](RecallOptions{Fresh: time.Minute, Stale: time.Hour, MaxBytes: 1 << 20, Shared: dial(t, s)})
+	recall := func(db *redis.DB) *Recall[[]string] {
+		r, err := NewRecall[[]string](RecallOptions{Fresh: time.Minute, Stale: time.Hour, MaxBytes: 1 << 20, Shared: db})
 		if err != nil {
 			t.Fatal(err)
 		}
 		t.Cleanup(r.Close)
 		return r
 	}
-	a, b := recall(), recall()
-	ctx := context.Background()
-	_, found, version := a.Fetch(ctx, "g", "q", 1)
-	if found {
-		t.Error("found in an empty cache")
+	db := dial(t, s)
+	a, b := recall(db), recall(dial(t, s))
+	db.Listen("a", a.Apply, func() {})
+	for _, group := range []string{"g", "h"} {
+		a.Store(group, "q", 1, a.Version(group), []string{"fact"}, 100, false)
 	}
-	a.Store("g", "q", 1, version, []string{"fact"}, 100, false)
-	within(t, "the others' fact", func() bool { v, found, _ := b.Fetch(ctx, "g", "q", 1); return found && len(v) == 1 && v[0] == "fact" })
-	if _, found, _ := b.Fetch(ctx, "h", "q", 1); found {
-		t.Error("found in another group")
+	a.Wait()
+	if _, found, _ := a.Lookup("g", "q", 1); !found {
+		t.Fatal("what was found is not kept")
 	}
+	began := a.Version("g")
 	b.DropGroup("g")
-	if _, found, _ := a.Fetch(ctx, "g", "q", 1); found {
-		t.Error("found after the group changed")
+	within(t, "the drop", func() bool { _, found, _ := a.Lookup("g", "q", 1); return !found })
+	a.Store("g", "q", 1, began, []string{"old"}, 100, false) // its search began before
+	a.Wait()
+	if _, found, _ := a.Lookup("g", "q", 1); found {
+		t.Error("a search from before the change is kept")
 	}
-	a.Store("g", "q", 1, version, []string{"old"}, 100, false) // its search began before
-	_, _, version = a.Fetch(ctx, "g", "next", 1)
-	a.Store("g", "next", 1, version, []string{"new"}, 100, false) // which comes after it
-	within(t, "what was shared next", func() bool { _, found, _ := b.Fetch(ctx, "g", "next", 1); return found })
-	if _, found, _ := b.Fetch(ctx, "g", "q", 1); found {
-		t.Error("a search from before the change is shared")
-	}
-	alone, err := NewRecall[[]string](RecallOptions{Fresh: time.Minute, Stale: time.Hour, MaxBytes: 1 << 20})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer alone.Close()
-	alone.Store("g", "q", 1, "0", []string{"x"}, 100, false)
-	if _, found, _ := alone.Fetch(ctx, "g", "q", 1); found {
-		t.Error("found where nothing is shared")
+	if _, found, _ := a.Lookup("h", "q", 1); !found {
+		t.Error("another group was dropped")
 	}
 }
 

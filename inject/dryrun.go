@@ -41,11 +41,9 @@ func (readDecisions) Keep(_ context.Context, _ [16]byte, d Decision, _ ...string
 // noFacts is a cache that holds nothing.
 type noFacts struct{}
 
-func (noFacts) Lookup(string, string, int64) ([]graphiti.Fact, bool, bool) { return nil, false, false }
-func (noFacts) Fetch(context.Context, string, string, int64) ([]graphiti.Fact, bool, string) {
-	return nil, false, ""
-}
-func (noFacts) Store(string, string, int64, string, []graphiti.Fact, int, bool) {}
+func (noFacts) Lookup(string, string, int64) ([]graphiti.Fact, bool, bool)      { return nil, false, false }
+func (noFacts) Version(string) uint32                                           { return 0 }
+func (noFacts) Store(string, string, int64, uint32, []graphiti.Fact, int, bool) {}
 
 // noSearch finds nothing.
 type noSearch struct{}

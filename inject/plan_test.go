@@ -77,13 +77,13 @@ type fakeFacts struct {
 	stale  bool
 	stored int
 
-	version string // of all groups
+	version uint32 // of all groups
 }
 
-func (f *fakeFacts) Fetch(context.Context, string, string, int64) ([]graphiti.Fact, bool, string) {
+func (f *fakeFacts) Version(string) uint32 {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	return nil, false, f.version
+	return f.version
 }
 
 func (f *fakeFacts) Lookup(group, query string, _ int64) ([]graphiti.Fact, bool, bool) {
@@ -93,7 +93,7 @@ func (f *fakeFacts) Lookup(group, query string, _ int64) ([]graphiti.Fact, bool,
 	return v, ok, !f.stale
 }
 
-func (f *fakeFacts) Store(group, query string, _ int64, version string, facts []graphiti.Fact, _ int, _ bool) {
+func (f *fakeFacts) Store(group, query string, _ int64, version uint32, facts []graphiti.Fact, _ int, _ bool) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if version != f.version {

@@ -23,23 +23,20 @@ type Searcher interface {
 type FactCache interface {
 	Lookup(group, query string, generation int64) (facts []graphiti.Fact, found, fresh bool)
 
-	// Fetch is called before a search begins. It asks other replicas what they
-	// found, and keeps that. The version is what is known of the group's state
-	// then; what is found is of no use once that has changed.
-	Fetch(ctx context.Context, group, query string, generation int64) (facts []graphiti.Fact, found bool, version string)
+	// Version is that of the group, for a search that begins now: what it finds is
+	// of no use once the version has changed.
+	Version(group string) uint32
 
-	// Store keeps what a search found, and gives it to other replicas. cost is
-	// about its size in bytes.
-	Store(group, query string, generation int64, version string, facts []graphiti.Fact, cost int, empty bool)
+	// Store keeps what a search found. cost is about its size in bytes.
+	Store(group, query string, generation int64, version uint32, facts []graphiti.Fact, cost int, empty bool)
 }
 
 // flight is one search, shared by all that ask the same.
 type flight struct {
-	facts   []graphiti.Fact
-	err     error
-	fetched bool // from another replica, which searched
-	began   time.Time
-	took    time.Duration
+	facts []graphiti.Fact
+	err   error
+	began time.Time
+	took  time.Duration
 }
 
 // flightKey says what is searched. A request that arrived after something was
@@ -57,8 +54,8 @@ func (k *flightKey) String() string {
 type Searched struct {
 	Scope  graphiti.Scope
 	Group  string
-	Source Source // empty: another replica's cache
-	Found  int    // facts
+	Source Source
+	Found  int // facts
 	Began  time.Time
 	Took   time.Duration // until there was an answer, or it was not waited for any more
 	Err    error         // context.DeadlineExceeded where it was not
@@ -94,19 +91,16 @@ func (m *Memory) search(query string, generation int64, targets []graphiti.Targe
 	timer := time.NewTimer(time.Until(deadline))
 	defer timer.Stop()
 	var failed error
-	late, searched := timer.C, false
+	late := timer.C
 	for i, flying := range flights {
 		if looks[i].Source != SourceLive {
 			continue
 		}
 		f := wait(flying, &late)
-		switch {
-		case f == nil:
+		if f == nil {
 			failed = context.DeadlineExceeded
 			looks[i].Took, looks[i].Err = time.Since(now), failed
 			continue
-		case f.fetched:
-			looks[i].Source = ""
 		}
 		looks[i].Began, looks[i].Took, looks[i].Found, looks[i].Err = f.began, f.took, len(f.facts), f.err
 		if f.err != nil {
@@ -114,13 +108,9 @@ func (m *Memory) search(query string, generation int64, targets []graphiti.Targe
 			continue
 		}
 		out[i] = f.facts
-		searched = searched || !f.fetched
 	}
 	if failed != nil && !slices.ContainsFunc(out, func(found []graphiti.Fact) bool { return len(found) > 0 }) {
 		return nil, looks, source, failed
-	}
-	if failed == nil && !searched {
-		source = SourceCache
 	}
 	return out, looks, source, nil
 }
@@ -185,13 +175,13 @@ func (m *Memory) run(k flightKey) *flight {
 	defer cancel()
 	m.find(ctx, k, f)
 	f.took = time.Since(f.began)
-	if f.err == nil && !f.fetched {
+	if f.err == nil {
 		m.times.add(f.took)
 	}
 	return f
 }
 
-// find asks the cache, and then the memory. It contains panics of both.
+// find asks the memory, and keeps what it found. It contains panics.
 func (m *Memory) find(ctx context.Context, k flightKey, f *flight) {
 	defer func() {
 		if r := recover(); r != nil {
@@ -200,10 +190,7 @@ func (m *Memory) find(ctx context.Context, k flightKey, f *flight) {
 		}
 	}()
 	cache := m.opts().Facts
-	var version string
-	if f.facts, f.fetched, version = cache.Fetch(ctx, k.group, k.query, k.generation); f.fetched {
-		return
-	}
+	version := cache.Version(k.group)
 	if f.facts, f.err = m.opts().Search.Search(ctx, []string{k.group}, k.query, m.opts().Asked); f.err == nil {
 		cache.Store(k.group, k.query, k.generation, version, f.facts, costOf(f.facts), len(f.facts) == 0)
 	}

@@ -14,7 +14,7 @@ func TestSearchFromBeforeAChangeIsNotCached(t *testing.T) {
 	m := memory(t, func(_ context.Context, group, _ string) ([]graphiti.Fact, error) {
 		cache.mu.Lock()
 		defer cache.mu.Unlock()
-		cache.version += group
+		cache.version++
 		return nil, nil
 	}, &fakeDecisions{}, cache)
 	ask(t, m, turn1, both)

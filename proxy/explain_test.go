@@ -150,11 +150,9 @@ func (s stateSessions) PutLater(fingerprint [16]byte, session string) {
 // noCache is a FactCache that holds nothing.
 type noCache struct{}
 
-func (noCache) Lookup(string, string, int64) ([]graphiti.Fact, bool, bool) { return nil, false, false }
-func (noCache) Fetch(context.Context, string, string, int64) ([]graphiti.Fact, bool, string) {
-	return nil, false, ""
-}
-func (noCache) Store(string, string, int64, string, []graphiti.Fact, int, bool) {}
+func (noCache) Lookup(string, string, int64) ([]graphiti.Fact, bool, bool)      { return nil, false, false }
+func (noCache) Version(string) uint32                                           { return 0 }
+func (noCache) Store(string, string, int64, uint32, []graphiti.Fact, int, bool) {}
 
 // served notes what was planned last.
 type served struct {

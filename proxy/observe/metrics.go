@@ -82,7 +82,7 @@ func newInstruments(m metric.Meter) (*instruments, error) {
 		facts:     counter("inserted_facts", "Facts in the blocks of newest turns."),
 		chars:     counter("inserted_chars", "Characters of the blocks of newest turns."),
 		abandoned: counter("abandoned_requests", "Requests whose client left before the answer's end."),
-		searches: histogram("recall_duration", "Searches for facts in one group, by where they came from (live: a search; cache, stale: this process; replica: another one) and their outcome.",
+		searches: histogram("recall_duration", "Searches for facts in one group, by where they came from (live: a search; cache, stale: what was found before) and their outcome.",
 			.0001, .001, .005, .01, .025, .05, .1, .2, .4, .8, 2),
 		repeated: counter("repeated_blocks", "Blocks that were sent again as they were, so that the beginning of the request stays what it was."),
 		firstChunk: histogram("first_chunk_delay", "From a request's arrival until the first of its streamed answer was with the client.",
@@ -105,7 +105,7 @@ func newInstruments(m metric.Meter) (*instruments, error) {
 		}
 	}
 	for _, scope := range []graphiti.Scope{graphiti.ScopeSession, graphiti.ScopeWorkspace, graphiti.ScopeUser, graphiti.ScopeAgent, graphiti.ScopeSystem} {
-		for _, source := range []string{"live", "cache", "stale", "replica"} {
+		for _, source := range []string{"live", "cache", "stale"} {
 			for _, outcome := range []string{"found", "empty", "timeout", "error"} {
 				in.bySearch[searchKey{scope, source, outcome}] = labels("scope", string(scope), "source", source, "outcome", outcome)
 			}
@@ -165,7 +165,7 @@ func (in *instruments) planned(p *inject.Plan) {
 		case l.Found == 0:
 			outcome = "empty"
 		}
-		if o, ok := in.bySearch[searchKey{l.Scope, sourceOf(l), outcome}]; ok {
+		if o, ok := in.bySearch[searchKey{l.Scope, string(l.Source), outcome}]; ok {
 			in.searches.Record(ctx, l.Took.Seconds(), o)
 		}
 	}

@@ -80,7 +80,7 @@ func (s *spans) planned(p *inject.Plan) {
 		l := &p.Searched[i]
 		_, span := s.tracer.Start(s.ctx, "recall "+string(l.Scope), trace.WithTimestamp(l.Began), trace.WithAttributes(
 			attribute.String("graphiti_proxy.scope", string(l.Scope)), attribute.String("graphiti_proxy.group", hashOf(l.Group)),
-			attribute.String("graphiti_proxy.source", sourceOf(l)), attribute.Int("graphiti_proxy.facts", l.Found)))
+			attribute.String("graphiti_proxy.source", string(l.Source)), attribute.Int("graphiti_proxy.facts", l.Found)))
 		if l.Err != nil {
 			span.SetStatus(codes.Error, faultOf(l.Err))
 		}
@@ -92,14 +92,6 @@ func (s *spans) planned(p *inject.Plan) {
 func hashOf(group string) string {
 	sum := sha256.Sum256([]byte(group))
 	return hex.EncodeToString(sum[:8])
-}
-
-// sourceOf is where the facts of a search came from.
-func sourceOf(l *inject.Searched) string {
-	if l.Source == "" {
-		return "replica"
-	}
-	return string(l.Source)
 }
 
 // faultOf names a fault without its words, which may quote somebody.
