@@ -11,6 +11,7 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/graphiti-proxy/graphiti-proxy/cache/redis/redistest"
+	"github.com/graphiti-proxy/graphiti-proxy/inject"
 )
 
 func TestMain(m *testing.M) {
@@ -51,7 +52,7 @@ func lookup(t testing.TB, s *State, keys ...[16]byte) map[int]string {
 	return got
 }
 
-func text(d *Decision) string {
+func text(d *inject.Decision) string {
 	text := fmt.Sprintf("%s/%d", d.Block, d.Facts)
 	if !d.Ingest {
 		text += " dropped"
@@ -60,11 +61,11 @@ func text(d *Decision) string {
 }
 
 // made is a decision for a request that arrives now.
-func (s *State) made(block string, facts int) Decision {
-	return Decision{Block: block, Facts: facts, Ingest: true, Generation: s.Generations.Now()}
+func (s *State) made(block string, facts int) inject.Decision {
+	return inject.Decision{Block: block, Facts: facts, Ingest: true, Generation: s.Generations.Now()}
 }
 
-func keep(t testing.TB, s *State, n int, d Decision, groups ...string) string {
+func keep(t testing.TB, s *State, n int, d inject.Decision, groups ...string) string {
 	t.Helper()
 	kept, err := s.Decisions.Keep(context.Background(), key(n), d, groups...)
 	if err != nil {

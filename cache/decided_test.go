@@ -7,6 +7,8 @@ import (
 	"path/filepath"
 	"testing"
 	"time"
+
+	"github.com/graphiti-proxy/graphiti-proxy/inject"
 )
 
 func keyOf(n int) [16]byte { s := sha256.Sum256(fmt.Append(nil, n)); return [16]byte(s[:]) }
@@ -33,7 +35,7 @@ func TestDecidedKeysAreFound(t *testing.T) {
 		}
 		for i := range keys / 10 {
 			k := keyOf(process*keys + i)
-			if _, err := s.Decisions.Keep(t.Context(), k, Decision{Block: fmt.Sprint(process, i)}); err != nil {
+			if _, err := s.Decisions.Keep(t.Context(), k, inject.Decision{Block: fmt.Sprint(process, i)}); err != nil {
 				t.Fatal(err)
 			}
 			all = append(all, k)

@@ -3,6 +3,8 @@ package cache
 import (
 	"context"
 	"fmt"
+
+	"github.com/graphiti-proxy/graphiti-proxy/inject"
 )
 
 const (
@@ -13,17 +15,7 @@ const (
 	maxLookup = 500
 )
 
-// Decision is what was decided about a turn. The first one stands; its block is
-// emptied when what it shows is forgotten, and nothing else of it changes.
-type Decision struct {
-	Block      string // empty: there is none, or not any more
-	Facts      int    // that the block shows, or has shown
-	Reason     string // why there is no block, where there never was one
-	Ingest     bool   // the turn is to be kept
-	Generation int64  // of the request for which it was made
-}
-
-// Decisions keeps what was decided about turns, by key. It is safe for
+// Decisions implements inject.Decisions. It is safe for
 // concurrent use.
 type Decisions struct {
 	store  decisionStore
@@ -32,8 +24,8 @@ type Decisions struct {
 
 // recentDecision is a decision as it was when the number of forgets was as.
 type recentDecision struct {
-	*Decision // nil: there is none
-	as        int64
+	*inject.Decision // nil: there is none
+	as               int64
 }
 
 // decisionStore is where decisions outlive the process.
@@ -42,12 +34,12 @@ type decisionStore interface {
 	// not there is then not worth remembering.
 	shared() bool
 
-	read(ctx context.Context, keys [][16]byte, found func(i int, d *Decision)) error
+	read(ctx context.Context, keys [][16]byte, found func(i int, d *inject.Decision)) error
 
 	// keep stores a decision for a key that has none, and returns the one that
 	// the key has then. One that belongs to an older generation than one of
 	// the scopes is stored without what it shows.
-	keep(ctx context.Context, key [16]byte, d Decision, groups, scopes []string) (*Decision, error)
+	keep(ctx context.Context, key [16]byte, d inject.Decision, groups, scopes []string) (*inject.Decision, error)
 
 	// empty takes the blocks out of the decisions that hold facts of a group.
 	empty(ctx context.Context, group string) (int, error)
@@ -55,7 +47,7 @@ type decisionStore interface {
 }
 
 // withoutBlock is a decision that shows nothing, and never did.
-func (d Decision) withoutBlock() Decision {
+func withoutBlock(d inject.Decision) inject.Decision {
 	d.Block, d.Facts = "", 0
 	return d
 }
@@ -65,8 +57,8 @@ func (d Decision) withoutBlock() Decision {
 // again. What is not in memory comes from the store, maxLookup keys at a time:
 // all that are asked for, or the conversation would have another beginning the next
 // time. With an error it returns what was in memory.
-func (d *Decisions) Lookup(ctx context.Context, now int64, keys [][16]byte) ([]*Decision, error) {
-	list := make([]*Decision, len(keys))
+func (d *Decisions) Lookup(ctx context.Context, now int64, keys [][16]byte) ([]*inject.Decision, error) {
+	list := make([]*inject.Decision, len(keys))
 	var missing [][16]byte
 	var at []int // where they stand among keys
 	for i, k := range keys {
@@ -78,7 +70,7 @@ func (d *Decisions) Lookup(ctx context.Context, now int64, keys [][16]byte) ([]*
 	}
 	for len(missing) > 0 {
 		n := min(len(missing), maxLookup)
-		err := d.store.read(ctx, missing[:n], func(i int, found *Decision) { list[at[i]] = found })
+		err := d.store.read(ctx, missing[:n], func(i int, found *inject.Decision) { list[at[i]] = found })
 		if err != nil {
 			return list, fmt.Errorf("read decisions: %w", err)
 		}
@@ -106,7 +98,7 @@ func (e recentDecision) bytes() int {
 // the one that the key has now. It is stored when Keep returns. groups are
 // those that its facts came from: what they have forgotten since the request
 // arrived is not shown.
-func (d *Decisions) Keep(ctx context.Context, key [16]byte, made Decision, groups ...string) (*Decision, error) {
+func (d *Decisions) Keep(ctx context.Context, key [16]byte, made inject.Decision, groups ...string) (*inject.Decision, error) {
 	kept, err := d.store.keep(ctx, key, made, groups, factsOfAll(groups))
 	if err != nil {
 		// It may have been stored all the same, when only the time ran out.
@@ -117,7 +109,7 @@ func (d *Decisions) Keep(ctx context.Context, key [16]byte, made Decision, group
 	return kept, nil
 }
 
-func (d *Decisions) remember(key [16]byte, kept *Decision, as int64) {
+func (d *Decisions) remember(key [16]byte, kept *inject.Decision, as int64) {
 	e := recentDecision{kept, as}
 	d.recent.Add(key, e, e.bytes())
 }

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/graphiti-proxy/graphiti-proxy/cache/sqlite"
+	"github.com/graphiti-proxy/graphiti-proxy/inject"
 )
 
 // decisionFile keeps decisions in the file of one process.
@@ -27,7 +28,7 @@ func in(keys [][16]byte) (string, []any) {
 	return "(?" + strings.Repeat(",?", len(args)-1) + ")", args
 }
 
-func (f decisionFile) read(ctx context.Context, keys [][16]byte, found func(int, *Decision)) error {
+func (f decisionFile) read(ctx context.Context, keys [][16]byte, found func(int, *inject.Decision)) error {
 	known := make([][16]byte, 0, len(keys))
 	for _, k := range keys {
 		if f.decided.May(k) {
@@ -46,7 +47,7 @@ func (f decisionFile) read(ctx context.Context, keys [][16]byte, found func(int,
 	defer rows.Close()
 	for rows.Next() {
 		var key []byte
-		d := &Decision{}
+		d := &inject.Decision{}
 		if err := rows.Scan(&key, &d.Block, &d.Facts, &d.Reason, &d.Ingest, &d.Generation); err != nil {
 			return err
 		}
@@ -55,8 +56,8 @@ func (f decisionFile) read(ctx context.Context, keys [][16]byte, found func(int,
 	return rows.Err()
 }
 
-func (f decisionFile) keep(ctx context.Context, key [16]byte, d Decision, groups, scopes []string) (*Decision, error) {
-	kept := &Decision{}
+func (f decisionFile) keep(ctx context.Context, key [16]byte, d inject.Decision, groups, scopes []string) (*inject.Decision, error) {
+	kept := &inject.Decision{}
 	f.decided.Add(key)
 	err := f.db.Write(ctx, func(tx *sqlite.Tx) error {
 		if err := ctx.Err(); err != nil {
@@ -71,7 +72,7 @@ func (f decisionFile) keep(ctx context.Context, key [16]byte, d Decision, groups
 		if refused, err := older(tx, d.Generation, scopes); err != nil {
 			return err
 		} else if refused {
-			*kept, groups = d.withoutBlock(), nil
+			*kept, groups = withoutBlock(d), nil
 		}
 		_, err = tx.Exec("INSERT INTO decisions (key, block, facts, reason, ingest, generation, grps, born) VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
 			key[:], kept.Block, kept.Facts, kept.Reason, kept.Ingest, kept.Generation, listed(groups), time.Now().Unix())

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/graphiti-proxy/graphiti-proxy/cache/redis"
+	"github.com/graphiti-proxy/graphiti-proxy/inject"
 )
 
 var keepScript, emptyScript = script("decision_keep"), script("decision_empty")
@@ -25,7 +26,7 @@ type storedDecision struct {
 	Generation int64  `json:"g,omitempty"`
 }
 
-func (r decisionRedis) read(ctx context.Context, keys [][16]byte, found func(int, *Decision)) error {
+func (r decisionRedis) read(ctx context.Context, keys [][16]byte, found func(int, *inject.Decision)) error {
 	return r.replicas.read(ctx, "block", keys, func(i int, text string) error {
 		d, err := parseDecision(text)
 		if err == nil {
@@ -35,15 +36,15 @@ func (r decisionRedis) read(ctx context.Context, keys [][16]byte, found func(int
 	})
 }
 
-func parseDecision(text string) (*Decision, error) {
+func parseDecision(text string) (*inject.Decision, error) {
 	var s storedDecision
 	if err := json.Unmarshal([]byte(text), &s); err != nil {
 		return nil, fmt.Errorf("read decision: %w", err)
 	}
-	return &Decision{s.Block, s.Facts, s.Reason, !s.Dropped, s.Generation}, nil
+	return &inject.Decision{Block: s.Block, Facts: s.Facts, Reason: s.Reason, Ingest: !s.Dropped, Generation: s.Generation}, nil
 }
 
-func (r decisionRedis) keep(ctx context.Context, key [16]byte, d Decision, groups, scopes []string) (kept *Decision, err error) {
+func (r decisionRedis) keep(ctx context.Context, key [16]byte, d inject.Decision, groups, scopes []string) (kept *inject.Decision, err error) {
 	if !r.db.Settled() {
 		return nil, redis.ErrDown
 	}
@@ -58,7 +59,7 @@ func (r decisionRedis) keep(ctx context.Context, key [16]byte, d Decision, group
 		return nil, err
 	}
 	var args []any
-	for _, d := range []Decision{d, d.withoutBlock()} {
+	for _, d := range []inject.Decision{d, withoutBlock(d)} {
 		body, err := json.Marshal(storedDecision{d.Block, d.Facts, d.Reason, !d.Ingest, d.Generation})
 		if err != nil {
 			return nil, err

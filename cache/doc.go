@@ -4,5 +4,5 @@
 //
 // It must not know what a block says or how a conversation is written: keys
 // are bytes, values are opaque. Of our packages it may import cache/sqlite and
-// cache/redis only.
+// cache/redis, and inject for what a decision is.
 package cache

@@ -10,6 +10,7 @@ import (
 
 	"github.com/graphiti-proxy/graphiti-proxy/cache/redis"
 	"github.com/graphiti-proxy/graphiti-proxy/cache/redis/redistest"
+	"github.com/graphiti-proxy/graphiti-proxy/inject"
 )
 
 // BenchmarkDecision is what a new turn asks of the store: whether there is a
@@ -28,7 +29,7 @@ func BenchmarkDecision(b *testing.B) {
 			if list, err := s.Decisions.Lookup(ctx, 1, [][16]byte{k}); err != nil || list[0] != nil {
 				b.Fatal(list, err)
 			}
-			if _, err := s.Decisions.Keep(ctx, k, Decision{block, 3, "", true, 1}, "group"); err != nil {
+			if _, err := s.Decisions.Keep(ctx, k, inject.Decision{Block: block, Facts: 3, Ingest: true, Generation: 1}, "group"); err != nil {
 				b.Fatal(err)
 			}
 		}

@@ -11,6 +11,7 @@ import (
 
 	"github.com/graphiti-proxy/graphiti-proxy/cache/redis"
 	"github.com/graphiti-proxy/graphiti-proxy/cache/redis/redistest"
+	"github.com/graphiti-proxy/graphiti-proxy/inject"
 )
 
 func dial(t *testing.T, s *redistest.Server) *redis.DB {
@@ -43,7 +44,7 @@ func TestReplicasKeepOneDecision(t *testing.T) {
 	if got := keep(t, b, 1, b.made("second", 1), "g"); got != first+"/3" {
 		t.Error(got)
 	}
-	keep(t, a, 2, Decision{})
+	keep(t, a, 2, inject.Decision{})
 	if got := lookup(t, b, key(1), key(2), key(3)); len(got) != 2 || got[0] != first+"/3" || got[1] != "/0 dropped" {
 		t.Errorf("%v", got)
 	}

@@ -77,7 +77,7 @@ type Redact func(text string, by time.Time) (redacted string, ok bool)
 
 // Options configures a Memory. All fields are required.
 type Options struct {
-	Search    Searcher
+	Search    graphiti.Searcher
 	Facts     FactCache
 	Decisions Decisions
 	Reads     func(w graphiti.Who, about bool) []graphiti.Target // the groups to search, in order of preference

@@ -13,11 +13,6 @@ import (
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti"
 )
 
-// Searcher finds facts, as graphiti.Searcher does.
-type Searcher interface {
-	Search(ctx context.Context, groups []string, query string, max int) ([]graphiti.Fact, error)
-}
-
 // FactCache remembers what searches found, for requests of one generation. What
 // it returns is shared and must not be changed.
 type FactCache interface {

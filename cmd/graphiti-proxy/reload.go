@@ -27,23 +27,6 @@ type parts struct {
 	responses *response.Workers
 }
 
-// decisions are those of the state, as the planner speaks of them.
-type decisions struct{ *cache.Decisions }
-
-func (d decisions) Lookup(ctx context.Context, generation int64, keys [][16]byte) ([]*inject.Decision, error) {
-	found, err := d.Decisions.Lookup(ctx, generation, keys)
-	list := make([]*inject.Decision, len(found))
-	for i := range found {
-		list[i] = (*inject.Decision)(found[i])
-	}
-	return list, err
-}
-
-func (d decisions) Keep(ctx context.Context, key [16]byte, made inject.Decision, groups ...string) (*inject.Decision, error) {
-	kept, err := d.Decisions.Keep(ctx, key, cache.Decision(made), groups...)
-	return (*inject.Decision)(kept), err
-}
-
 // opening asks the service, which is there before the first request.
 type opening struct{ *app }
 
@@ -61,7 +44,7 @@ func (a *app) planning(cfg *config.Config, namer graphiti.Namer) inject.Options 
 		Search:    a.memory,
 		Ready:     a.memory.Ready,
 		Facts:     a.parts.facts,
-		Decisions: decisions{a.parts.state.Decisions},
+		Decisions: a.parts.state.Decisions,
 		Reads: func(w graphiti.Who, about bool) []graphiti.Target {
 			if !about && w.Workspace != "" { // what was promoted for everywhere counts everywhere
 				g, ok := namer.Group(graphiti.ScopeUser, w)
