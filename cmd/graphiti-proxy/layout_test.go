@@ -117,7 +117,7 @@ func readTree(t *testing.T) (tree []*source) {
 	return tree
 }
 
-// TestLayout holds the tree to docs/adr/0001-second-edition.md.
+// TestLayout holds the tree to docs/adr/0001-layout-and-mechanisms.md.
 func TestLayout(t *testing.T) {
 	t.Parallel()
 	tree := readTree(t)
