@@ -95,7 +95,7 @@ func readable(path string, want int, all bool) (Kind, error) {
 		err = db.QueryRow("SELECT count(*) FROM sqlite_master").Scan(&tables)
 	}
 	if err == nil && version != want && (version > 0 || tables > 0) {
-		return Other, fmt.Errorf("%w (its version is %d, this program's %d)", ErrVersion, version, want)
+		return Other, fmt.Errorf("its schema has version %d, this program's has %d", version, want)
 	}
 	found := "ok"
 	if err == nil && all {

@@ -24,13 +24,8 @@ const (
 	SyncFull   Sync = "FULL"   // the end of the machine too
 )
 
-var (
-	// ErrClosed says that the file was closed.
-	ErrClosed = errors.New("the database is closed")
-
-	// ErrVersion says that the file has another version than this program's.
-	ErrVersion = errors.New("written by another version of graphiti-proxy")
-)
+// ErrClosed says that the file was closed.
+var ErrClosed = errors.New("the database is closed")
 
 // Options configures a DB.
 type Options struct {

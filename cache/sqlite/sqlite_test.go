@@ -228,21 +228,20 @@ func TestFilesThatCannotBeOpened(t *testing.T) {
 		name string
 		make func(t *testing.T, path string)
 		want string
-		is   error
 	}{
 		{"garbage", func(t *testing.T, path string) {
 			if err := os.WriteFile(path, garbage, 0o600); err != nil {
 				t.Fatal(err)
 			}
-		}, "was left as it is", nil},
-		{"newer version", ofVersion(9), "its version is 9, this program's 3", ErrVersion},
-		{"older version", ofVersion(2), "its version is 2, this program's 3", ErrVersion},
-		{"somebody else's", ofVersion(0), "its version is 0, this program's 3", ErrVersion},
+		}, "was left as it is"},
+		{"newer version", ofVersion(9), "is of another version: its schema has version 9, this program's has 3"},
+		{"older version", ofVersion(2), "is of another version: its schema has version 2, this program's has 3"},
+		{"somebody else's", ofVersion(0), "is of another version: its schema has version 0, this program's has 3"},
 		{"directory", func(t *testing.T, path string) {
 			if err := os.Mkdir(path, 0o700); err != nil {
 				t.Fatal(err)
 			}
-		}, "is a directory", nil},
+		}, "is a directory"},
 		{"below a file", func(t *testing.T, path string) {
 			if err := os.Remove(filepath.Dir(path)); err != nil {
 				t.Fatal(err)
@@ -250,19 +249,17 @@ func TestFilesThatCannotBeOpened(t *testing.T) {
 			if err := os.WriteFile(filepath.Dir(path), nil, 0o600); err != nil {
 				t.Fatal(err)
 			}
-		}, "create the directory", nil},
+		}, "create the directory"},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			path := filepath.Join(t.TempDir(), "x.db")
 			tc.make(t, path)
+			before, _ := os.ReadFile(path) // nil: no file
 			_, err := Open(path, Options{Schema: schema, Version: 3, Sync: SyncNormal})
 			if err == nil || strings.Contains(err.Error(), "\n") || !strings.Contains(err.Error(), tc.want) || !strings.Contains(err.Error(), path) {
 				t.Errorf("error %v, want one with %q and the path", err, tc.want)
 			}
-			if tc.is != nil && !errors.Is(err, tc.is) {
-				t.Errorf("error %v, want %v", err, tc.is)
-			}
-			if b, err := os.ReadFile(path); tc.name == "garbage" && (err != nil || !bytes.Equal(b, garbage)) {
+			if after, _ := os.ReadFile(path); !bytes.Equal(before, after) {
 				t.Error("the file was changed")
 			}
 		})

@@ -148,7 +148,8 @@ func TestSpoolOfAnotherVersion(t *testing.T) {
 	if err := db.Close(); err != nil {
 		t.Fatal(err)
 	}
-	if _, err = Open(path); !errors.Is(err, sqlite.ErrVersion) {
+	var fault *sqlite.Fault
+	if _, err = Open(path); !errors.As(err, &fault) || fault.Kind != sqlite.Other {
 		t.Errorf("%v", err)
 	}
 }
