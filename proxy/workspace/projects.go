@@ -23,6 +23,9 @@ const (
 	maxProjects = 10_000
 	maxWarned   = 1024 // directories that are warned about
 	lockWait    = time.Second
+
+	// joins names no directory: a name is not to be pasted into a shell.
+	joins = "if it is yours, run in it: graphiti-proxy workspace join ."
 )
 
 // Projects decides which directories belong to the project that a remote's
@@ -124,9 +127,9 @@ func (p *Projects) owns(key string, c *checkout) bool {
 	case err != nil:
 		p.log.Warn("which repositories belong to which project cannot be read or kept: each directory is a project of its own until that file is mended, or deleted and bound again", "directory", c.Root, "workspace", key, "file", p.file, "error", err)
 	case first.gone():
-		p.log.Warn("a directory has the remote of a project whose own directory was deleted or moved: its memory is kept apart; if it is yours, run in it: graphiti-proxy workspace join .", "directory", c.Root, "workspace", key, "project", first.Git)
+		p.log.Warn("a directory has the remote of a project whose own directory was deleted or moved: its memory is kept apart", "directory", c.Root, "workspace", key, "project", first.Git, "to_do", joins)
 	default:
-		p.log.Warn("a directory has the remote of a project that another one was seen with first: its memory is kept apart; if it is yours, run in it: graphiti-proxy workspace join .", "directory", c.Root, "workspace", key, "project", first.Git)
+		p.log.Warn("a directory has the remote of a project that another one was seen with first: its memory is kept apart", "directory", c.Root, "workspace", key, "project", first.Git, "to_do", joins)
 	}
 	return false
 }
