@@ -8,6 +8,7 @@ import (
 	"maps"
 	"net"
 	"net/netip"
+	"path/filepath"
 	"slices"
 	"strings"
 )
@@ -44,6 +45,11 @@ func (c *Config) check(fail func(error)) {
 	}
 	checkKeys("identity.trusted_keys", c.Identity.TrustedKeys, fail)
 	checkKeys("client.keys", c.Client.Keys, fail)
+	for _, dir := range c.Workspace.Clones {
+		if !filepath.IsAbs(dir) && !strings.HasPrefix(dir, "*") {
+			fail(fmt.Errorf("workspace.clones: %q is not the whole path of a directory; write e.g. /home/me/src/*", dir))
+		}
+	}
 	c.checkState(fail)
 }
 

@@ -43,7 +43,7 @@ type Config struct {
 	Workspace struct {
 		Trusted []string `key:"workspace.trusted" reload:"yes" doc:"the only workspaces with memory, by key (github_repo:github.com/acme/*) or directory (/home/me/src/*); empty: all"`
 		Ignored []string `key:"workspace.ignored" reload:"yes" doc:"workspaces without memory; a file .graphiti-proxy-ignore in one does the same"`
-		Clones  []string `key:"workspace.clones" reload:"yes" doc:"directories (/home/me/src/*) whose git remote is believed as it stands; another directory belongs to the project that its remote names only if it was the first with that remote or shares its history"`
+		Clones  []string `key:"workspace.clones" reload:"yes" doc:"directories (/home/me/src/*) whose git remote is believed as it stands; another directory belongs to the project that its remote names only if it was seen with that first, or graphiti-proxy workspace join has added it"`
 	}
 	Recall struct {
 		Enabled            bool          `key:"recall.enabled" reload:"yes" default:"true" doc:"insert memories into requests"`

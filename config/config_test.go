@@ -121,6 +121,8 @@ func TestMistakes(t *testing.T) {
 			`graphiti-proxy.yaml:1: listen.allow: "docker" is not a network; write e.g. 172.16.0.0/12, or an address`},
 		{"no hash of a key", "client:\n  keys: ['sha256:12']\n", nil, nil,
 			`graphiti-proxy.yaml:2: client.keys: item 1 begins with sha256: and does not go on with 64 hex digits`},
+		{"a directory that is not whole", "workspace:\n  clones: [/home/me/src/*, '*/mine', ~/src/*]\n", nil, nil,
+			`graphiti-proxy.yaml:2: workspace.clones: "~/src/*" is not the whole path of a directory; write e.g. /home/me/src/*`},
 		{"a file for what is no secret", "", []string{"GRAPHITI_PROXY_MEMORY_ENDPOINT_FILE=/x"}, nil,
 			`environment: GRAPHITI_PROXY_MEMORY_ENDPOINT_FILE is not a setting; did you mean GRAPHITI_PROXY_MEMORY_ENDPOINT?`},
 		{"a secret twice", "", []string{"GRAPHITI_PROXY_ADMIN_TOKEN_FILE=/x", "GRAPHITI_PROXY_ADMIN_TOKEN=s3cret"}, nil,

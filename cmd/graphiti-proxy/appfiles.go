@@ -59,7 +59,7 @@ func (a *app) watchFiles() {
 	if a.store != nil {
 		open = append(open, a.store)
 	}
-	a.files.Watch(a.cfg.DataDir, open, a.filesChanged)
+	a.files.Watch(open, a.filesChanged)
 	a.OnClose("files", func(context.Context) error { a.files.Close(); return nil })
 }
 

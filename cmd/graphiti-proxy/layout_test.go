@@ -33,7 +33,7 @@ var mayImport = map[string][]string{
 	"capture/redact":            {},
 	"capture/replica":           {"cache/redis", "capture/ledger", "graphiti"},
 	"capture/response":          {"internal/budget", "internal/dialect"},
-	"cmd/internal/cli":          {"cache/redis", "cache/sqlite", "capture", "capture/ledger", "config", "graphiti", "graphiti/embedded", "graphiti/mcp", "graphiti/remote", "graphiti/rest", "internal/datadir", "internal/dialect/registry", "internal/health", "internal/service", "internal/terminal", "proxy/admin", "proxy/identity", "proxy/proxytest", "proxy/wire"},
+	"cmd/internal/cli":          {"cache/redis", "cache/sqlite", "capture", "capture/ledger", "config", "graphiti", "graphiti/embedded", "graphiti/mcp", "graphiti/remote", "graphiti/rest", "internal/datadir", "internal/dialect/registry", "internal/health", "internal/service", "internal/terminal", "proxy/admin", "proxy/identity", "proxy/wire"},
 	"config":                    {},
 	"graphiti":                  {},
 	"graphiti/card":             {"capture/ledger", "graphiti", "graphiti/words"},
@@ -349,7 +349,7 @@ func TestBinaryHoldsNoTestCode(t *testing.T) {
 		t.Skipf("go list: %v", err)
 	}
 	for _, line := range strings.Fields(string(out)) {
-		if line == "testing" || line == module+"graphiti/graphititest" {
+		if line == "testing" || line == module+"graphiti/graphititest" || line == module+"proxy/proxytest" {
 			t.Errorf("%s is linked in", line)
 		}
 	}

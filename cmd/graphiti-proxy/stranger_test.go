@@ -160,7 +160,7 @@ func TestCommandsThatReadMakeNoDirectory(t *testing.T) {
 	for _, args := range [][]string{
 		{"memory", "show"}, {"memory", "search", "cat"}, {"memory", "export"}, {"memory", "forget", "--user", "me", "--yes"},
 		{"memory", "show", "--set", "memory.endpoint=http://127.0.0.1:1", "--set", "memory.consent=true"},
-		{"queue", "status"}, {"queue", "list"}, {"queue", "retry", "--all"}, {"status", "--header", "X-Graphiti-Session: s"}, {"repair"},
+		{"queue", "status"}, {"queue", "list"}, {"queue", "retry", "--all"}, {"status", "--header", "X-Graphiti-Session: s"}, {"repair"}, {"workspace", "join", "."},
 		{"status"}, {"test"}, {"test-connection"}, {"config", "check"}, {"config", "print"},
 		{"status", "--header", "X-Graphiti-User: josh", "--set", "identity.mode=multi"},
 	} {
@@ -170,7 +170,7 @@ func TestCommandsThatReadMakeNoDirectory(t *testing.T) {
 		if _, made := os.Stat(dir); made == nil {
 			t.Errorf("%v made the directory", args)
 		}
-		uses := slices.Contains([]string{"memory", "queue", "repair"}, args[0]) || len(args) == 3
+		uses := slices.Contains([]string{"memory", "queue", "repair", "workspace"}, args[0]) || len(args) == 3
 		if uses && (err == nil || !strings.HasPrefix(err.Error(), "data_dir: there is no directory "+dir) || strings.Contains(err.Error(), "\n")) {
 			t.Errorf("%v: %v", args, err)
 		}

@@ -23,10 +23,6 @@ func fault(dir string, err error) *sqlite.Fault {
 // notices a fault at once.
 const checkEvery = time.Second
 
-// checkUntold is how often it does where the system says what happens to them:
-// it does not say everything, such as what another machine does.
-const checkUntold = 5 * time.Second
-
 // Database is a file of the directory that can be looked at.
 type Database interface {
 	Check() *sqlite.Fault
@@ -60,56 +56,37 @@ func (f *Files) Broken(dir string, errs ...error) {
 // NotOpened are the databases that could not be opened.
 func (f *Files) NotOpened() []*sqlite.Fault { return f.broken }
 
-// Watch looks at open databases of a directory until Close, and calls changed when
-// one of them cannot be used any more, and with nil when all can again.
-func (f *Files) Watch(dir string, open []Database, changed func(wrong *sqlite.Fault)) {
+// Watch looks at open databases until Close, and calls changed when one of them
+// cannot be used any more, and with nil when all can again.
+func (f *Files) Watch(open []Database, changed func(wrong *sqlite.Fault)) {
 	f.open, f.stop = open, make(chan struct{})
-	f.ended.Go(func() { f.watch(dir, changed) }) // ends with Close
+	f.ended.Go(func() { f.watch(changed) }) // ends with Close
 }
 
-func (f *Files) watch(dir string, changed func(wrong *sqlite.Fault)) {
-	told, end := changes(dir)
+func (f *Files) watch(changed func(wrong *sqlite.Fault)) {
+	tick := time.NewTicker(checkEvery)
+	defer tick.Stop()
 	for usable := true; ; {
-		wait := checkEvery
-		if told != nil {
-			wait = checkUntold
-		}
-		timer := time.NewTimer(wait)
 		select {
 		case <-f.stop:
-			timer.Stop()
-			end()
 			return
-		case <-timer.C:
-		case <-told:
-			timer.Stop()
+		case <-tick.C:
 		}
-		wrong, well := f.check()
-		switch {
-		case well && told == nil:
-			told, end = changes(dir)
-		case !well: // it is tried again soon, and another directory may take the place of this one
-			end()
-			told, end = nil, func() {}
-		}
-		if usable != (wrong == nil) {
+		if wrong := f.check(); usable != (wrong == nil) {
 			usable = wrong == nil
 			changed(wrong)
 		}
 	}
 }
 
-// check returns what is wrong for good, and whether nothing is wrong at all.
-func (f *Files) check() (wrong *sqlite.Fault, well bool) {
-	well = true
+// check returns the first of what is wrong for good.
+func (f *Files) check() (wrong *sqlite.Fault) {
 	for _, db := range f.open {
-		t := db.Check()
-		well = well && t == nil
-		if t.Lasting() && wrong == nil {
+		if t := db.Check(); t.Lasting() && wrong == nil {
 			wrong = t
 		}
 	}
-	return wrong, well
+	return wrong
 }
 
 // Close ends Watch.

@@ -193,16 +193,16 @@ var theCoders = []coder{
 }
 
 // TestCodingClientsShareARepositorysMemory: what one is told in a clone, the
-// next knows in another clone of it, over a call of its shell; in a
+// next knows in another clone of it that is the person's, over a call of its shell; in a
 // conversation that goes on the first message keeps its block, byte for byte;
 // each turn is kept once, in the repository's memory, and requests for titles
 // are not kept. What is asked for is the project's, since a question about the
 // person finds the person's memory without any repository.
 func TestCodingClientsShareARepositorysMemory(t *testing.T) {
 	t.Parallel()
-	w := serve(t, "GRAPHITI_PROXY_IDENTITY_OWNER=user:josh", "GRAPHITI_PROXY_IDENTITY_GROUP_IDS=raw")
-	w.model.SetAnswer(coderModel)
 	dir := t.TempDir()
+	w := serve(t, "GRAPHITI_PROXY_IDENTITY_OWNER=user:josh", "GRAPHITI_PROXY_IDENTITY_GROUP_IDS=raw", "GRAPHITI_PROXY_WORKSPACE_CLONES="+dir+"/*")
+	w.model.SetAnswer(coderModel)
 	var clones []string
 	for i := range theCoders {
 		clones = append(clones, clone(t, filepath.Join(dir, fmt.Sprint("clone", i))))
@@ -310,8 +310,7 @@ func TestIgnoreFileIsForAllCodingClients(t *testing.T) {
 // widgets is the group of the repository that the clones are of.
 const widgets = "workspace_github_repo_github_com_acme_widgets"
 
-// clone is a clone of acme/widgets, as far as can be known without a network:
-// the first one beside it makes the history that all of them have.
+// clone is a clone of acme/widgets, as far as can be known without a network.
 func clone(t *testing.T, dir string) string {
 	t.Helper()
 	origin := filepath.Join(filepath.Dir(dir), "origin")

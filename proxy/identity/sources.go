@@ -99,12 +99,12 @@ var userSources = []Source{
 }
 
 // workspaceSources say in which project. What a client says outright comes
-// first; then what all clones and all clients have in common, where this
-// machine holds it, before what one client tells of it, and a directory, which
+// first; then what clones and all clients have in common, where it is proven
+// on this machine, before what one client tells of it, and a directory, which
 // is one clone's own, last.
 var workspaceSources = []Source{
 	{Name: "header X-Graphiti-Workspace", header: "X-Graphiti-Workspace"},
-	{Name: "repository of the working directory", Note: "single mode: the address of origin, else of the first remote, in .git/config, where the directory holds the history that belongs to it", place: (*Claims).placeRemote},
+	{Name: "repository of the working directory", Note: "single mode: the address of origin, else of the first remote, in .git/config, of the first directory that was seen with it and of those that joined that", place: (*Claims).placeRemote},
 	{Name: "header x-codex-turn-metadata", Note: "Codex from 0.98, or the same in body client_metadata: the origin of the repository that it works in", of: codex, place: (*Claims).codexRemote, elsewhere: true},
 	{Name: "prompt Git repository: owner/name", Note: "Copilot, on github.com", place: (*Claims).placeRepo, elsewhere: true},
 	{Name: "working directory", Note: "single mode, where it is on this machine: the repository's root, else the directory itself", place: (*Claims).placeRoot},

@@ -2,7 +2,6 @@ package workspace
 
 import (
 	"fmt"
-	"log/slog"
 	"os"
 	"path/filepath"
 	"strings"
@@ -14,8 +13,17 @@ import (
 // for who names the directory by hand. file is where projects are bound, and
 // clones are the directories that are believed; nothing is bound by the asking.
 func OfDirectory(dir, file string, clones []string) (key string, err error) {
-	abs, err := filepath.Abs(dir)
+	abs, err := existing(dir)
 	if err != nil {
+		return "", err
+	}
+	_, key = find(abs, file, clones)
+	return key, nil
+}
+
+// existing is the whole path of a directory that a person names.
+func existing(dir string) (abs string, err error) {
+	if abs, err = filepath.Abs(dir); err != nil {
 		return "", fmt.Errorf("%q cannot be found: %w", dir, err)
 	}
 	switch info, err := os.Stat(abs); {
@@ -24,8 +32,7 @@ func OfDirectory(dir, file string, clones []string) (key string, err error) {
 	case !info.IsDir():
 		return "", fmt.Errorf("%q is a file; name the project's directory", dir)
 	}
-	_, key = find(abs, file, clones)
-	return key, nil
+	return abs, nil
 }
 
 // Around is the repository that a directory is in, and the key that OfDirectory
@@ -40,9 +47,7 @@ func Around(dir, file string, clones []string) (repo Repo, key string, ok bool) 
 }
 
 func find(abs, file string, clones []string) (repo Repo, key string) {
-	p := OpenProjects(file, slog.New(slog.DiscardHandler))
-	p.file = ""
-	p.SetClones(clones)
+	p := &Projects{file: file, asks: true, clones: clones}
 	repo = p.settle(readCheckout(abs))
 	if key := Key(repo.Remote); key != "" {
 		return repo, key

@@ -31,11 +31,11 @@ type gitRemote struct{ name, url string }
 // from there.
 type gitAlias struct{ short, base string }
 
-// originOf is the remote that a repository came from: the one called origin,
-// else the first one. What is an address in itself stays as
-// it is, since mirrors and hosts of one's own ssh configuration mean nothing to
-// other clones; an abbreviation is spelt out.
-func originOf(file string) gitRemote {
+// originOf is the address that a repository came from: that of the remote called
+// origin, else of the first one. What is an address in itself stays as it is,
+// since mirrors and hosts of one's own ssh configuration mean nothing to other
+// clones; an abbreviation is spelt out.
+func originOf(file string) string {
 	var c gitConfig
 	c.read(file)
 	var origin gitRemote
@@ -46,7 +46,7 @@ func originOf(file string) gitRemote {
 	}
 	url := origin.url
 	if url == "" || isAddress(url) {
-		return origin
+		return url
 	}
 	for _, f := range personalConfigs() {
 		c.read(f)
@@ -57,8 +57,7 @@ func originOf(file string) gitRemote {
 			best = a
 		}
 	}
-	origin.url = best.base + strings.TrimPrefix(url, best.short)
-	return origin
+	return best.base + strings.TrimPrefix(url, best.short)
 }
 
 // workTreeOf is the directory that a repository says it is checked out in.

@@ -78,7 +78,7 @@ func TestOriginAsGitReadsIt(t *testing.T) {
 			}
 			write(t, repo, map[string]string{".git/config": config, ".git/HEAD": "ref: refs/heads/main\n", ".git/objects/x": "", ".git/refs/x": ""})
 			write(t, home, tc.home)
-			got := originOf(filepath.Join(repo, ".git", "config")).url
+			got := originOf(filepath.Join(repo, ".git", "config"))
 			if key, _ := graphiti.WorkspaceKey(got); key != tc.key && (tc.key != "" || strings.HasPrefix(key, graphiti.RepoPrefix)) {
 				t.Errorf("%q comes to %q, want %q", got, key, tc.key)
 			}

@@ -1,7 +1,6 @@
 package workspace
 
 import (
-	"log/slog"
 	"path/filepath"
 	"sync"
 	"time"
@@ -10,6 +9,10 @@ import (
 const (
 	// placeFresh is how long what was found in a directory counts.
 	placeFresh = 5 * time.Minute
+
+	// claimFresh is how long a claim that does not count does not: its person may
+	// say meanwhile that the directory is theirs.
+	claimFresh = time.Second
 
 	// placeWait is the most that a request waits for a file system, unless
 	// Places.Wait says otherwise.
@@ -29,8 +32,8 @@ type Repo struct {
 	Root   string // of the repository; without one the directory
 	Remote string // the address of its origin; empty: it has none that counts
 
-	// Claimed is the address that it names without proof: there is a project
-	// with it, and this one does not hold its history (projects.go).
+	// Claimed is the address that it names and that does not count: another
+	// directory was seen with it first (projects.go).
 	Claimed string
 
 	Branch string
@@ -65,9 +68,9 @@ type place struct {
 	fault any           // what the last look panicked with
 }
 
-// NewPlaces is ready for use. Its projects are kept nowhere: set others before.
+// NewPlaces is ready for use. It believes every remote: set its Projects before.
 func NewPlaces() *Places {
-	p := &Places{Projects: OpenProjects("", slog.New(slog.DiscardHandler)), Wait: placeWait, known: make(map[string]*place)}
+	p := &Places{Projects: &Projects{asks: true}, Wait: placeWait, known: make(map[string]*place)}
 	p.Read = func(dir string) Repo { return p.Projects.settle(readCheckout(dir)) }
 	return p
 }
@@ -78,7 +81,11 @@ func (p *Places) Find(dir string) (repo Repo, ok bool) {
 	dir = filepath.Clean(dir)
 	p.mu.Lock()
 	one := p.place(dir)
-	if !one.found.IsZero() && time.Since(one.found) <= placeFresh {
+	fresh := placeFresh
+	if one.repo.Claimed != "" {
+		fresh = claimFresh
+	}
+	if !one.found.IsZero() && time.Since(one.found) <= fresh {
 		defer p.mu.Unlock()
 		return one.repo, true
 	}

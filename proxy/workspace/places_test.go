@@ -203,6 +203,21 @@ func TestWhatWasFoundCountsWhileItIsReread(t *testing.T) {
 	})
 }
 
+// TestClaimIsLookedAtAgain soon: its person may have said that it is theirs.
+func TestClaimIsLookedAtAgain(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		now := Repo{Root: "/r", Claimed: privateRemote}
+		p := NewPlaces()
+		p.Read = func(string) Repo { return now }
+		p.Find("/r")
+		now = Repo{Root: "/r", Remote: privateRemote}
+		time.Sleep(claimFresh + 1)
+		if r, _ := p.Find("/r"); r.Remote == "" {
+			t.Errorf("%+v", r)
+		}
+	})
+}
+
 // TestFileSystemThatHangs has a bound to what waits for it, and is asked once
 // for each directory however many others there are.
 func TestFileSystemThatHangs(t *testing.T) {

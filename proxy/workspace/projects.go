@@ -1,71 +1,88 @@
 package workspace
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"log/slog"
-	"maps"
 	"os"
 	"path/filepath"
+	"slices"
+	"strings"
 	"sync"
+	"time"
+
+	"github.com/gofrs/flock"
 
 	"github.com/graphiti-proxy/graphiti-proxy/internal/datadir"
 )
 
 const (
-	maxProjects     = 10_000
-	maxProjectsFile = 8 << 20
-	maxTold         = 1024 // directories that are warned about
+	maxProjects = 10_000
+	maxWarned   = 1024 // directories that are warned about
+	lockWait    = time.Second
+
+	// joins names no directory: a name is not to be pasted into a shell.
+	joins = "if it is yours, run in it: graphiti-proxy workspace join ."
 )
 
 // Projects decides which directories belong to the project that a remote's
 // address names. Any archive can claim an address, so that the first directory
-// that is seen with one binds it to a commit of its history, and others belong
-// to it only if they hold that commit. It is safe for concurrent use.
+// that is seen with one has the project, and others belong to it when their
+// person says so. It is safe for concurrent use, and so is its file for several
+// processes.
 type Projects struct {
 	file string // where that is kept; empty: nowhere
+	asks bool   // nothing is bound
 	log  *slog.Logger
 
 	mu     sync.Mutex // guards what follows
 	clones []string   // patterns of directories that are believed
-	known  map[string]project
-	fault  error // why known is not all of them
-	told   map[string]bool
+	warned map[string]bool
 }
 
 // project is what a remote's address is bound to.
 type project struct {
-	Commit string `json:"commit,omitempty"` // of its history; empty: nothing is published yet
-	Git    string `json:"git"`              // the git directory that was seen first
-	Inode  string `json:"inode,omitempty"`  // which that is
+	directory             // that was seen first
+	Joined    []directory `json:"joined,omitempty"` // as their person said
 }
 
-// OpenProjects reads what is bound from a file. Where it cannot, nothing counts
-// as bound, and every directory is a project of its own.
-func OpenProjects(file string, log *slog.Logger) *Projects {
-	p := &Projects{file: file, log: log, known: make(map[string]project), told: make(map[string]bool)}
-	if file == "" {
-		return p
-	}
-	f, err := os.Open(file) // #nosec G304 -- our own file
-	if errors.Is(err, fs.ErrNotExist) {
-		return p
-	}
-	if err == nil {
-		defer f.Close()
-		var b []byte
-		if b, err = io.ReadAll(io.LimitReader(f, maxProjectsFile)); err == nil {
-			err = json.Unmarshal(b, &p.known)
-		}
-	}
+// directory is the git directory of a repository.
+type directory struct {
+	Git   string `json:"git"`
+	Inode string `json:"inode,omitempty"` // which one that is, of those that stand at its path in turn
+}
+
+// is reports whether both are the same. The number of a device, which stands
+// before that of the inode, may be another one after a restart of the machine.
+func (d directory) is(other directory) bool {
+	_, inode, _ := strings.Cut(d.Inode, ":")
+	_, others, _ := strings.Cut(other.Inode, ":")
+	return d.Git == other.Git && inode == others
+}
+
+// directoryAt is the one that stands at a path.
+func directoryAt(git string) (directory, error) {
+	info, err := os.Lstat(git)
 	if err != nil {
-		p.fault = err
-		log.Warn("which repositories belong to which project cannot be read: each directory is a project of its own until that file is mended, or deleted and bound again", "file", file, "error", err)
+		return directory{}, err
 	}
-	return p
+	return directory{git, inodeOf(info)}, nil
+}
+
+// gone reports whether it was deleted or moved, or another one stands at its
+// path.
+func (d directory) gone() bool {
+	now, err := directoryAt(d.Git)
+	return errors.Is(err, fs.ErrNotExist) || err == nil && !d.is(now)
+}
+
+// OpenProjects keeps in a file what is bound. While that cannot be read or
+// written, nothing is, and every directory is a project of its own.
+func OpenProjects(file string, log *slog.Logger) *Projects {
+	return &Projects{file: file, log: log, warned: make(map[string]bool)}
 }
 
 // SetClones says which directories are believed to be clones of what their
@@ -84,107 +101,108 @@ func (p *Projects) settle(c checkout) Repo {
 	return c.Repo
 }
 
-// owns reports whether a checkout belongs to the project with a key. What it
-// reads of it it reads unlocked: a file system that hangs delays no other
-// checkout.
+// owns reports whether a checkout belongs to the project with a key, and binds
+// that where it is the first. One without memory takes no project from others.
 func (p *Projects) owns(key string, c *checkout) bool {
-	info, err := os.Lstat(c.git)
+	here, err := directoryAt(c.git)
 	if err != nil {
 		return false
 	}
-	objects, err := openObjects(c.git)
-	if err == nil {
-		defer objects.Close()
+	known, err := p.load()
+	ours, binds := p.admits(known, key, here, c)
+	asks := p.asks || c.Ignore
+	if binds && err == nil && !asks {
+		known, err = p.change(func(known map[string]project) error {
+			if ours, binds = p.admits(known, key, here, c); binds {
+				return bind(known, key, project{here, known[key].Joined})
+			}
+			return nil
+		})
 	}
-	here := project{Git: c.git, Inode: inodeOf(info)}
-	for range 8 { // others may bind it meanwhile
-		was, known, ok := p.find(key)
-		switch {
-		case !ok:
-			return false
-		case was.Commit != "" && objects != nil && objects.holds(was.Commit):
-			return true
-		case known && (was.Git != here.Git || was.Inode != here.Inode):
-			if !p.believes(c.Dir, c.Root) {
-				p.warn(key, c)
-				return false
-			}
-			if p.believes(was.Git, filepath.Dir(was.Git)) {
-				return true
-			}
-		}
-		if objects != nil {
-			here.Commit = objects.past(c.published())
-		}
-		switch bound, err := p.bind(key, was, here); {
-		case err != nil:
-			p.log.Warn("which project a repository belongs to cannot be kept: its directory is a project of its own", "workspace", key, "error", err)
-			return false
-		case bound:
-			return true
-		}
+	first := known[key].directory
+	switch {
+	case err == nil && ours:
+		return true
+	case asks || !p.isNew(c.Root, err):
+	case err != nil:
+		p.log.Warn("which repositories belong to which project cannot be read or kept: each directory is a project of its own until that file is mended, or deleted and bound again", "directory", c.Root, "workspace", key, "file", p.file, "error", err)
+	case first.gone():
+		p.log.Warn("a directory has the remote of a project whose own directory was deleted or moved: its memory is kept apart", "directory", c.Root, "workspace", key, "project", first.Git, "to_do", joins)
+	default:
+		p.log.Warn("a directory has the remote of a project that another one was seen with first: its memory is kept apart", "directory", c.Root, "workspace", key, "project", first.Git, "to_do", joins)
 	}
 	return false
 }
 
-func (p *Projects) find(key string) (was project, known, ok bool) {
+// admits reports whether a checkout belongs to a project, and whether the project
+// is bound to it from now on.
+func (p *Projects) admits(known map[string]project, key string, here directory, c *checkout) (ours, binds bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	was, known = p.known[key]
-	return was, known, p.fault == nil
-}
-
-func (p *Projects) believes(dirs ...string) bool {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	return MatchAny(p.clones, dirs...)
-}
-
-// bind binds a key unless it is bound to something else than it was.
-func (p *Projects) bind(key string, was, now project) (bound bool, err error) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	is, known := p.known[key]
-	switch {
-	case is != was:
-		return false, nil
-	case is == now:
-		return true, nil
-	case !known && len(p.known) >= maxProjects:
-		return false, fmt.Errorf("%d projects are bound", maxProjects)
+	switch one, bound := known[key]; {
+	case !bound:
+		return true, true
+	case one.is(here):
+		return true, false
+	case MatchAny(p.clones, c.Dir, c.Root):
+		return true, !MatchAny(p.clones, one.Git, filepath.Dir(one.Git))
+	default:
+		return slices.ContainsFunc(one.Joined, here.is), false
 	}
-	next := maps.Clone(p.known)
-	next[key] = now
-	if err := p.save(next); err != nil {
-		return false, err
-	}
-	p.known = next
-	return true, nil
 }
 
-// save replaces the file. mu is held.
-func (p *Projects) save(known map[string]project) error {
-	if p.file == "" {
-		return nil
+func bind(known map[string]project, key string, to project) error {
+	if _, bound := known[key]; !bound && len(known) >= maxProjects {
+		return fmt.Errorf("%d projects are bound", maxProjects)
+	}
+	known[key] = to
+	return nil
+}
+
+// load reads what is bound: another process may have changed that.
+func (p *Projects) load() (known map[string]project, err error) {
+	known = make(map[string]project)
+	b, err := os.ReadFile(p.file)
+	if errors.Is(err, fs.ErrNotExist) {
+		return known, nil
+	}
+	if err == nil {
+		err = json.Unmarshal(b, &known)
+	}
+	return known, err
+}
+
+// change has f change what is bound, while nobody else does, and returns it.
+func (p *Projects) change(f func(known map[string]project) error) (known map[string]project, err error) {
+	lock := flock.New(p.file+".lock", flock.SetPermissions(0o600))
+	ctx, cancel := context.WithTimeout(context.Background(), lockWait)
+	defer cancel()
+	if _, err := lock.TryLockContext(ctx, lockWait/100); err != nil {
+		return nil, fmt.Errorf("lock %s: %w", p.file, err)
+	}
+	defer func() { _ = lock.Unlock() }()
+	if known, err = p.load(); err != nil {
+		return nil, err
+	}
+	if err = f(known); err != nil {
+		return nil, err
 	}
 	b, err := json.MarshalIndent(known, "", "\t")
 	if err != nil {
-		return fmt.Errorf("write %s: %w", p.file, err)
+		return nil, fmt.Errorf("write %s: %w", p.file, err)
 	}
-	return datadir.WriteFile(p.file, append(b, '\n'))
+	return known, datadir.WriteFile(p.file, append(b, '\n'))
 }
 
-// warn says once of a directory that its remote does not count.
-func (p *Projects) warn(key string, c *checkout) {
+// isNew reports whether a directory is warned about for the first time: that it
+// makes a claim, or that an error keeps its project from it.
+func (p *Projects) isNew(dir string, err error) bool {
 	p.mu.Lock()
-	at := key + "\x00" + c.Root
-	again := p.told[at] || len(p.told) >= maxTold
-	if !again {
-		p.told[at] = true
+	defer p.mu.Unlock()
+	what := fmt.Sprint(err != nil, dir)
+	if p.warned[what] || len(p.warned) >= maxWarned {
+		return false
 	}
-	p.mu.Unlock()
-	if !again {
-		p.log.Warn("a directory has the remote of a project, but not its history: its memory is kept apart; if it is yours, run git fetch there (--unshallow in a shallow clone), or name it in workspace.clones",
-			"directory", c.Root, "workspace", key)
-	}
+	p.warned[what] = true
+	return true
 }

@@ -9,8 +9,8 @@ import (
 	"path/filepath"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
-	"time"
 )
 
 const privateRemote = "git@github.com:acme/private.git"
@@ -31,14 +31,11 @@ func gitHome(t testing.TB) string {
 	return dir
 }
 
-func gitAt(t testing.TB, dir string, when time.Time, args ...string) string {
+func gitAt(t testing.TB, dir string, args ...string) string {
 	t.Helper()
 	cmd := exec.Command("git", append([]string{"-c", "user.name=x", "-c", "user.email=x@example.com", "-c", "protocol.file.allow=always", "-c", "gc.auto=0"}, args...)...)
 	cmd.Dir = dir
 	cmd.Env = append(os.Environ(), "GIT_CONFIG_GLOBAL=/dev/null", "GIT_CONFIG_SYSTEM=/dev/null")
-	if !when.IsZero() {
-		cmd.Env = append(cmd.Env, "GIT_COMMITTER_DATE="+when.Format(time.RFC3339))
-	}
 	out, err := cmd.CombinedOutput()
 	if err != nil {
 		t.Fatalf("git %v: %v\n%s", args, err, out)
@@ -46,33 +43,24 @@ func gitAt(t testing.TB, dir string, when time.Time, args ...string) string {
 	return strings.TrimSpace(string(out))
 }
 
-// newProject is a repository with a remote that has all of its history.
+// newProject is a repository with a remote.
 func newProject(t testing.TB, dir, remote string, messages ...string) {
 	t.Helper()
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		t.Fatal(err)
 	}
-	gitAt(t, dir, time.Time{}, "init", "-q", "-b", "main")
+	gitAt(t, dir, "init", "-q", "-b", "main")
 	for _, message := range messages {
-		gitAt(t, dir, time.Time{}, "commit", "-q", "--allow-empty", "-m", message)
+		gitAt(t, dir, "commit", "-q", "--allow-empty", "-m", message)
 	}
-	gitAt(t, dir, time.Time{}, "remote", "add", "origin", remote)
-	if len(messages) > 0 {
-		publish(t, dir)
-	}
-}
-
-// publish makes as if the newest commit had been pushed.
-func publish(t testing.TB, dir string) {
-	t.Helper()
-	gitAt(t, dir, time.Time{}, "update-ref", "refs/remotes/origin/main", "HEAD")
+	gitAt(t, dir, "remote", "add", "origin", remote)
 }
 
 // cloneOf is a clone that says it is from the same remote.
 func cloneOf(t testing.TB, from, to string, args ...string) {
 	t.Helper()
-	gitAt(t, filepath.Dir(from), time.Time{}, append(append([]string{"clone", "-q"}, args...), "file://"+from, to)...)
-	gitAt(t, to, time.Time{}, "remote", "set-url", "origin", privateRemote)
+	gitAt(t, filepath.Dir(from), append(append([]string{"clone", "-q"}, args...), "file://"+from, to)...)
+	gitAt(t, to, "remote", "set-url", "origin", privateRemote)
 }
 
 // look is a fresh look at a directory.
@@ -94,20 +82,15 @@ func TestArchiveIsNoOthersProject(t *testing.T) {
 	app, lib := filepath.Join(dir, "work", "private"), filepath.Join(dir, "work", "lib")
 	newProject(t, lib, "https://github.com/acme/lib", "lib")
 	newProject(t, app, privateRemote, "first", "second")
-	gitAt(t, app, time.Time{}, "submodule", "--quiet", "add", lib, "lib")
-	gitAt(t, app, time.Time{}, "commit", "-qm", "third")
-	publish(t, app)
-	gitAt(t, app, time.Time{}, "worktree", "add", "-q", "-b", "x", filepath.Join(dir, "work", "tree"))
+	gitAt(t, app, "submodule", "--quiet", "add", lib, "lib")
+	gitAt(t, app, "commit", "-qm", "third")
+	gitAt(t, app, "worktree", "add", "-q", "-b", "x", filepath.Join(dir, "work", "tree"))
 	file := filepath.Join(dir, "projects.json")
 	p, _ := openProjects(t, file)
 	if got := look(t, p, app); got.Remote != privateRemote {
 		t.Fatalf("the project itself: %+v", got)
 	}
-	head := gitAt(t, app, time.Time{}, "rev-parse", "HEAD")
-	bound, _, _ := p.find(Key(privateRemote))
-	if len(bound.Commit) != 40 {
-		t.Fatalf("%+v", bound)
-	}
+	head := gitAt(t, app, "rev-parse", "HEAD")
 	git := filepath.Join(app, ".git")
 	link := func(from, to string) {
 		if err := os.MkdirAll(filepath.Dir(from), 0o700); err != nil {
@@ -117,7 +100,7 @@ func TestArchiveIsNoOthersProject(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	heads := map[string]string{".git/config": remoteConfig, ".git/HEAD": head + "\n", ".git/refs/remotes/origin/main": head + "\n"}
+	heads := map[string]string{".git/config": remoteConfig, ".git/HEAD": head + "\n", ".git/refs/heads/main": head + "\n"}
 	with := func(more map[string]string) map[string]string {
 		all := make(map[string]string)
 		for _, m := range []map[string]string{heads, more} {
@@ -134,22 +117,19 @@ func TestArchiveIsNoOthersProject(t *testing.T) {
 	}{
 		{name: "only its address", files: with(nil)},
 		{name: "a history of its own", make: func(at string) { newProject(t, at, privateRemote, "mine") }},
-		{name: "an object with the name of one", files: with(map[string]string{".git/objects/" + bound.Commit[:2] + "/" + bound.Commit[2:]: "x\x9c not that commit"})},
-		{name: "another commit under that name", make: func(at string) {
-			newProject(t, at, privateRemote, "mine")
-			mine := gitAt(t, at, time.Time{}, "rev-parse", "HEAD")
-			b, err := os.ReadFile(filepath.Join(at, ".git", "objects", mine[:2], mine[2:]))
-			if err != nil {
+		{name: "a clone of it", make: func(at string) { cloneOf(t, app, at) }},
+		{name: "a copy of it", make: func(at string) {
+			if err := os.CopyFS(at, os.DirFS(app)); err != nil {
 				t.Fatal(err)
 			}
-			write(t, at, map[string]string{".git/objects/" + bound.Commit[:2] + "/" + bound.Commit[2:]: string(b)})
 		}},
 		{name: "its objects by a link", files: with(nil), make: func(at string) { link(filepath.Join(at, ".git", "objects"), filepath.Join(git, "objects")) }},
-		{name: "its objects by a relative link", files: with(nil), make: func(at string) { link(filepath.Join(at, ".git", "objects"), "../../../work/private/.git/objects") }},
-		{name: "its loose objects by links", files: with(nil), make: func(at string) {
-			link(filepath.Join(at, ".git", "objects", bound.Commit[:2]), filepath.Join(git, "objects", bound.Commit[:2]))
-		}},
 		{name: "its objects as alternates", files: with(map[string]string{".git/objects/info/alternates": filepath.Join(git, "objects") + "\n"})},
+		{name: "its files by links", make: func(at string) {
+			for _, name := range []string{"config", "HEAD", "refs", "objects"} {
+				link(filepath.Join(at, ".git", name), filepath.Join(git, name))
+			}
+		}},
 		{name: ".git is a link", make: func(at string) { link(filepath.Join(at, ".git"), git) }},
 		{name: ".git leads to it", files: map[string]string{".git": "gitdir: ../../work/private/.git\n"}},
 		{name: ".git leads to its worktree", files: map[string]string{".git": "gitdir: " + filepath.Join(git, "worktrees", "tree") + "\n"}},
@@ -165,10 +145,10 @@ func TestArchiveIsNoOthersProject(t *testing.T) {
 			base := filepath.Join(dir, "downloads", fmt.Sprint(i, ignored))
 			at := filepath.Join(base, "evil")
 			write(t, at, tc.files)
-			write(t, at, map[string]string{"src/x": ""})
 			if tc.make != nil {
 				tc.make(at)
 			}
+			write(t, at, map[string]string{"src/x": ""})
 			if ignored {
 				write(t, base, map[string]string{IgnoreFile: ""})
 			}
@@ -186,74 +166,89 @@ func TestArchiveIsNoOthersProject(t *testing.T) {
 	}
 }
 
-// TestClonesShareAProject: those that hold its history, in whatever shape.
-func TestClonesShareAProject(t *testing.T) {
+// TestCloneIsItsOwn, in whatever shape, until its person says otherwise. A worktree
+// belongs to its repository.
+func TestCloneIsItsOwn(t *testing.T) {
 	dir := gitHome(t)
 	app := filepath.Join(dir, "app")
-	var messages []string
-	for i := range 40 { // of which git makes deltas
-		messages = append(messages, fmt.Sprint(i, strings.Repeat(" a long message that hardly changes", 20)))
-	}
-	newProject(t, app, privateRemote, messages...)
-	p, log := openProjects(t, filepath.Join(dir, "projects.json"))
+	newProject(t, app, privateRemote, "first")
+	file := filepath.Join(dir, "projects.json")
+	p, log := openProjects(t, file)
 	if got := look(t, p, app); got.Remote != privateRemote {
 		t.Fatalf("%+v", got)
 	}
-	for name, args := range map[string][]string{"a clone": nil, "a bare one's worktree": {"--bare"}, "a partial one": {"--filter=blob:none"}} {
-		to := filepath.Join(dir, name)
+	for i, args := range [][]string{nil, {"--bare"}, {"--depth=1"}} {
+		to := filepath.Join(dir, fmt.Sprint("clone", i))
 		cloneOf(t, app, to, args...)
+		all := []string{to}
 		if len(args) > 0 && args[0] == "--bare" {
-			gitAt(t, to, time.Time{}, "worktree", "add", "-q", "-b", "y", filepath.Join(dir, "tree"))
-			to = filepath.Join(dir, "tree")
+			all = []string{to + "-tree", to + "-another"}
+			for _, tree := range all {
+				gitAt(t, to, "worktree", "add", "-q", "-b", filepath.Base(tree), tree)
+			}
 		}
-		gitAt(t, to, time.Time{}, "repack", "-qadf", "--depth=50")
-		if got := look(t, p, to); got.Remote != privateRemote {
-			t.Errorf("%s: %+v", name, got)
+		for range 3 {
+			if got := look(t, p, all[0]); got.Remote != "" || got.Claimed != privateRemote || got.Root != all[0] {
+				t.Errorf("%v: %+v", args, got)
+			}
+		}
+		if n := strings.Count(log.String(), "level=WARN"); n != 1 || !strings.Contains(log.String(), "run in it: graphiti-proxy workspace join .") ||
+			!strings.Contains(log.String(), "directory="+all[0]+" workspace=github_repo:github.com/acme/private project="+filepath.Join(app, ".git")) {
+			t.Errorf("%v: %d warnings: %s", args, n, log)
+		}
+		log.Reset()
+		if j, err := Join(all[0], file, nil); err != nil || j.Directory != all[0] || j.Workspace != Key(privateRemote) || len(j.With) != i+1 {
+			t.Fatalf("%v: %+v, %v", args, j, err)
+		}
+		for _, at := range append(all, app) {
+			if got := look(t, p, at); got.Remote != privateRemote { // without being opened again
+				t.Errorf("%v: %s, joined: %+v", args, at, got)
+			}
 		}
 	}
 	if log.Len() > 0 {
 		t.Errorf("%s", log)
 	}
-	shallow := filepath.Join(dir, "shallow")
-	cloneOf(t, app, shallow, "--depth=1")
-	gitAt(t, shallow, time.Time{}, "commit", "-q", "--allow-empty", "-m", "x")
-	bound, _, _ := p.find(Key(privateRemote))
-	if holds := look(t, p, shallow).Remote != ""; holds {
-		t.Errorf("a shallow clone without %s", bound.Commit)
-	}
-	if !strings.Contains(log.String(), "workspace.clones") {
-		t.Errorf("no remedy: %s", log)
-	}
-	gitAt(t, shallow, time.Time{}, "remote", "set-url", "origin", "file://"+app)
-	gitAt(t, shallow, time.Time{}, "fetch", "-q", "--unshallow")
-	gitAt(t, shallow, time.Time{}, "remote", "set-url", "origin", privateRemote)
-	if got := look(t, p, shallow); got.Remote != privateRemote {
-		t.Errorf("after the remedy: %+v", got)
-	}
 }
 
-// TestOwnNameOfTheMainBranch: what binds a project need not be called main.
-func TestOwnNameOfTheMainBranch(t *testing.T) {
-	for _, packed := range []bool{false, true} {
-		dir := gitHome(t)
-		app, clone := filepath.Join(dir, "app"), filepath.Join(dir, "clone")
-		newProject(t, app, privateRemote, "first", "second")
-		for _, args := range [][]string{
-			{"update-ref", "refs/remotes/origin/release/1.0", "HEAD"}, {"update-ref", "refs/remotes/origin/develop", "HEAD"},
-			{"update-ref", "-d", "refs/remotes/origin/main"}, {"checkout", "-q", "-b", "mine"},
-		} {
-			gitAt(t, app, time.Time{}, args...)
+// TestJoinRefuses what it cannot do, and says why.
+func TestJoinRefuses(t *testing.T) {
+	dir := gitHome(t)
+	file := filepath.Join(dir, "projects.json")
+	first, believed := filepath.Join(dir, "first"), filepath.Join(dir, "src", "app")
+	newProject(t, first, privateRemote)
+	newProject(t, believed, privateRemote)
+	newProject(t, filepath.Join(dir, "local"), "/srv/git/secret.git")
+	gitAt(t, dir, "init", "-q", "alone")
+	write(t, dir, map[string]string{"plain/x": "", "stray/.git": "gitdir: ../first/.git\n", "torn.json": "{"})
+	p, _ := openProjects(t, file)
+	look(t, p, first)
+	for _, tc := range []struct{ at, file, want string }{
+		{"nowhere", file, "there is no directory"},
+		{"plain/x", file, "is a file"},
+		{"plain", file, "is in no git repository"},
+		{"stray", file, "does not know this directory"},
+		{"alone", file, "has no remote"},
+		{"local", file, "is no address that names a project"},
+		{"first", file, "belongs to the project github_repo:github.com/acme/private already"},
+		{"src/app", file, "already"},
+		{"first", filepath.Join(dir, "torn.json"), "unexpected end of JSON"},
+		{"first", filepath.Join(dir, "no data_dir", "projects.json"), "no such file"},
+	} {
+		before, _ := os.ReadFile(tc.file)
+		_, err := Join(filepath.Join(dir, tc.at), tc.file, []string{filepath.Join(dir, "src") + "/*", filepath.Join(first, "*")})
+		if err == nil || !strings.Contains(err.Error(), tc.want) || strings.Contains(err.Error(), "secret") {
+			t.Errorf("%s: %v", tc.at, err)
 		}
-		if packed {
-			gitAt(t, app, time.Time{}, "pack-refs", "--all")
+		if after, _ := os.ReadFile(tc.file); !bytes.Equal(before, after) {
+			t.Errorf("%s: the file became %s", tc.at, after)
 		}
-		cloneOf(t, app, clone)
-		p, log := openProjects(t, filepath.Join(dir, "projects.json"))
-		for _, at := range []string{app, clone} {
-			if got := look(t, p, at); got.Remote != privateRemote {
-				t.Errorf("packed %v: %+v: %s", packed, got, log)
-			}
-		}
+	}
+	if _, err := Join(filepath.Join(first, ".."), file, nil); err == nil {
+		t.Error("a directory above repositories has joined")
+	}
+	if j, err := Join(first, filepath.Join(dir, "new.json"), nil); err != nil || j.With != nil {
+		t.Errorf("the first: %+v, %v", j, err)
 	}
 }
 
@@ -272,7 +267,7 @@ func TestArchiveThatCameFirst(t *testing.T) {
 			t.Errorf("%+v", got)
 		}
 	}
-	if n := strings.Count(log.String(), "level=WARN"); n != 1 || !strings.Contains(log.String(), "workspace.clones") || !strings.Contains(log.String(), "workspace=github_repo:github.com/acme/private") {
+	if n := strings.Count(log.String(), "level=WARN"); n != 1 || !strings.Contains(log.String(), "graphiti-proxy workspace join") || !strings.Contains(log.String(), "workspace=github_repo:github.com/acme/private") {
 		t.Errorf("%d warnings: %s", n, log)
 	}
 	p.SetClones([]string{app})
@@ -281,6 +276,22 @@ func TestArchiveThatCameFirst(t *testing.T) {
 	}
 	if got := look(t, p, evil); got.Remote != "" {
 		t.Errorf("the archive still is it: %+v", got)
+	}
+}
+
+// TestDirectoryWithoutMemory is not the first of a project.
+func TestDirectoryWithoutMemory(t *testing.T) {
+	dir := gitHome(t)
+	off, app := filepath.Join(dir, "off"), filepath.Join(dir, "app")
+	newProject(t, off, privateRemote)
+	newProject(t, app, privateRemote)
+	write(t, off, map[string]string{IgnoreFile: ""})
+	p, log := openProjects(t, filepath.Join(dir, "projects.json"))
+	if got := look(t, p, off); !got.Ignore || got.Remote != privateRemote {
+		t.Errorf("%+v", got)
+	}
+	if got := look(t, p, app); got.Remote != privateRemote || log.Len() > 0 {
+		t.Errorf("%+v: %s", got, log)
 	}
 }
 
@@ -320,21 +331,23 @@ func TestProjectsThatCannotBeKept(t *testing.T) {
 			t.Errorf("%s: nothing is said", file)
 		}
 	}
-	p, _ := openProjects(t, "")
+	var full strings.Builder
 	for i := range maxProjects {
-		p.known[fmt.Sprint(i)] = project{}
+		fmt.Fprintf(&full, ",\"%d\":{}", i)
 	}
-	if got := look(t, p, app); got.Remote != "" {
-		t.Errorf("more than are kept: %+v", got)
+	write(t, dir, map[string]string{"full.json": "{" + full.String()[1:] + "}"})
+	p, log := openProjects(t, filepath.Join(dir, "full.json"))
+	if got := look(t, p, app); got.Remote != "" || !strings.Contains(log.String(), "projects are bound") {
+		t.Errorf("more than are kept: %+v %s", got, log)
 	}
 }
 
-// TestHistoryThatChanges in the directory that was first does not take the
-// project from it; nothing published yet, it is not shared.
-func TestHistoryThatChanges(t *testing.T) {
+// TestFirstDirectoryThatIsGone: its project is nobody's until a person says so,
+// an archive at its path included. A history that changes changes nothing.
+func TestFirstDirectoryThatIsGone(t *testing.T) {
 	dir := gitHome(t)
-	app, clone := filepath.Join(dir, "app"), filepath.Join(dir, "clone")
-	p, _ := openProjects(t, filepath.Join(dir, "projects.json"))
+	app, moved, file := filepath.Join(dir, "app"), filepath.Join(dir, "moved"), filepath.Join(dir, "projects.json")
+	p, log := openProjects(t, file)
 	write(t, app, map[string]string{".git/config": remoteConfig})
 	want := func(what, at string, ours bool) {
 		t.Helper()
@@ -342,76 +355,90 @@ func TestHistoryThatChanges(t *testing.T) {
 			t.Errorf("%s: %+v", what, got)
 		}
 	}
-	want("without a commit", app, true)
-	gitAt(t, app, time.Time{}, "init", "-q", "-b", "main")
-	gitAt(t, app, time.Time{}, "commit", "-q", "--allow-empty", "-m", "first")
-	cloneOf(t, app, clone)
-	want("not published", app, true)
-	want("a clone of what is not published", clone, false)
-	publish(t, app)
-	want("published", app, true)
-	want("a clone of that", clone, true)
-	gitAt(t, app, time.Time{}, "commit", "-q", "--amend", "--allow-empty", "-m", "rewritten")
-	publish(t, app)
-	gitAt(t, app, time.Time{}, "reflog", "expire", "--expire=now", "--all")
-	gitAt(t, app, time.Time{}, "gc", "-q", "--prune=now")
-	want("rewritten", app, true)
-	want("a clone of what was", clone, false)
-	newProject(t, filepath.Join(dir, "other"), privateRemote, "mine") // before inodes are free to be used again
-	if err := os.RemoveAll(app); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.Rename(filepath.Join(dir, "other"), app); err != nil {
-		t.Fatal(err)
-	}
-	want("an archive at its path", app, false)
-}
-
-// TestOneOfManyBindsAProject: those that are seen at the same time.
-func TestOneOfManyBindsAProject(t *testing.T) {
-	dir := gitHome(t)
-	p, _ := openProjects(t, filepath.Join(dir, "projects.json"))
-	const many = 8
-	for i := range many {
-		newProject(t, filepath.Join(dir, fmt.Sprint(i)), privateRemote, fmt.Sprint("mine ", i))
-	}
-	var all sync.WaitGroup
-	ours := make([]bool, many)
-	for i := range many {
-		all.Go(func() { ours[i] = look(t, p, filepath.Join(dir, fmt.Sprint(i))).Remote != "" })
-	}
-	all.Wait()
-	n := 0
-	for _, one := range ours {
-		if one {
-			n++
+	move := func(from, to string) {
+		t.Helper()
+		if err := os.Rename(from, to); err != nil {
+			t.Fatal(err)
 		}
 	}
-	if n != 1 {
-		t.Errorf("%d of them are the project", n)
+	want("without a commit", app, true)
+	gitAt(t, app, "init", "-q", "-b", "main")
+	gitAt(t, app, "commit", "-q", "--allow-empty", "-m", "first")
+	want("with one", app, true)
+	gitAt(t, app, "commit", "-q", "--amend", "--allow-empty", "-m", "rewritten")
+	want("rewritten", app, true)
+	if log.Len() > 0 {
+		t.Errorf("%s", log)
+	}
+	move(app, moved)
+	for range 3 {
+		want("moved", moved, false)
+	}
+	if n := strings.Count(log.String(), "was deleted or moved"); n != 1 || !strings.Contains(log.String(), "graphiti-proxy workspace join") {
+		t.Errorf("%s", log)
+	}
+	newProject(t, app, privateRemote, "mine")
+	want("an archive at its path", app, false)
+	if j, err := Join(moved, file, nil); err != nil || j.With != nil {
+		t.Errorf("%+v, %v", j, err)
+	}
+	want("joined", moved, true)
+	want("the archive", app, false)
+	move(app, filepath.Join(dir, "archive"))
+	move(moved, app)
+	want("moved back", app, false)
+	known, err := p.load()
+	if bound := known[Key(privateRemote)]; err != nil || bound.Git != filepath.Join(moved, ".git") || len(bound.Joined) > 0 {
+		t.Errorf("%+v, %v", bound, err)
 	}
 }
 
-// TestWitnessIsAMonthOld where the history goes back so far: clones that were
-// not updated lately hold it too.
-func TestWitnessIsAMonthOld(t *testing.T) {
+// TestDeviceThatIsNumberedAgain, as after a restart of the machine.
+func TestDeviceThatIsNumberedAgain(t *testing.T) {
+	was := directory{Git: "/app/.git", Inode: "64769:12"}
+	for other, same := range map[directory]bool{{"/app/.git", "42:12"}: true, {"/app/.git", "64769:13"}: false, {"/other/.git", "64769:12"}: false} {
+		if got := was.is(other); got != same {
+			t.Errorf("%+v: %v", other, got)
+		}
+	}
+}
+
+// TestOneOfManyBindsAProject: those that are seen at the same time, by several
+// processes, while others join others.
+func TestOneOfManyBindsAProject(t *testing.T) {
 	dir := gitHome(t)
-	app := filepath.Join(dir, "app")
-	newProject(t, app, privateRemote)
-	var hashes []string
-	for _, days := range []int{90, 60, 31, 20, 1} {
-		gitAt(t, app, time.Now().AddDate(0, 0, -days), "commit", "-q", "--allow-empty", "-m", fmt.Sprint(days))
-		hashes = append(hashes, gitAt(t, app, time.Time{}, "rev-parse", "HEAD"))
+	file := filepath.Join(dir, "projects.json")
+	const many = 8
+	at := func(kind string, i int) string { return filepath.Join(dir, fmt.Sprint(kind, i)) }
+	for i := range many {
+		write(t, at("claims", i), map[string]string{".git/config": remoteConfig})
+		write(t, at("joins", i), map[string]string{".git/config": strings.Replace(remoteConfig, "private", "shared", 1)})
 	}
-	o, err := openObjects(filepath.Join(app, ".git"))
-	if err != nil {
-		t.Fatal(err)
+	var all sync.WaitGroup
+	var n atomic.Int32
+	for i := range many {
+		all.Go(func() {
+			p, log := openProjects(t, file)
+			if look(t, p, at("claims", i)).Remote != "" {
+				n.Add(1)
+			} else if !strings.Contains(log.String(), "workspace join") {
+				t.Errorf("%s", log)
+			}
+		})
+		all.Go(func() {
+			if _, err := Join(at("joins", i), file, nil); err != nil {
+				t.Error(err)
+			}
+		})
 	}
-	defer o.Close()
-	if got := o.past(hashes[4]); got != hashes[2] {
-		t.Errorf("%s of %v", got, hashes)
+	all.Wait()
+	if n.Load() != 1 {
+		t.Errorf("%d of them are the project", n.Load())
 	}
-	if got := o.past(strings.Repeat("0", 40)); got != "" {
-		t.Errorf("%s", got)
+	p, _ := openProjects(t, file)
+	for i := range many {
+		if look(t, p, at("joins", i)).Remote == "" {
+			t.Errorf("%d has joined and does not belong to it", i)
+		}
 	}
 }

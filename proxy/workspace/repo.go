@@ -10,7 +10,6 @@ import (
 	"iter"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 )
 
@@ -23,9 +22,7 @@ const maxGitFile = 1 << 20 // of a file of git's that is read
 // an archive that somebody else made.
 type checkout struct {
 	Repo
-	git    string // the repository's git directory, without symbolic links; empty: there is none
-	remote string // the name of the remote that it came from
-	refs   gitRefs
+	git string // the repository's git directory, without symbolic links; empty: there is none
 }
 
 // readCheckout reads which repository a directory belongs to, worktrees and
@@ -96,9 +93,7 @@ func upwards(dir string) iter.Seq[string] {
 // common what it shares with the repository's worktrees.
 func (c *checkout) readGit(git, common string) {
 	c.git = common
-	origin := originOf(filepath.Join(common, "config"))
-	c.Remote, c.remote = origin.url, origin.name
-	c.refs = gitRefs{dir: common}
+	c.Remote = originOf(filepath.Join(common, "config"))
 	head := firstLine(filepath.Join(git, "HEAD"))
 	ref, isBranch := strings.CutPrefix(head, "ref: ")
 	if !isBranch {
@@ -111,29 +106,19 @@ func (c *checkout) readGit(git, common string) {
 		return // references are in tables, which are not read
 	}
 	c.Branch = strings.TrimPrefix(ref, "refs/heads/")
-	c.Commit = c.refs.commit(ref)
+	c.Commit = commitOf(common, ref)
 }
 
-// gitRefs reads the references of a git directory.
-type gitRefs struct {
-	dir    string
-	packed []byte
-	read   bool // packed was
-}
-
-// commit is the hash of the commit that a reference names; empty when it is not
-// known.
-func (r *gitRefs) commit(ref string) string {
+// commitOf is the hash of the commit that a reference of a git directory names;
+// empty when it is not known.
+func commitOf(git, ref string) string {
 	for range 2 { // one may name another
 		if !strings.HasPrefix(ref, "refs/") || strings.Contains(ref, "..") {
 			return ""
 		}
-		line := firstLine(filepath.Join(r.dir, filepath.FromSlash(ref)))
+		line := firstLine(filepath.Join(git, filepath.FromSlash(ref)))
 		if line == "" {
-			if !r.read {
-				r.packed, r.read = readFile(filepath.Join(r.dir, "packed-refs")), true
-			}
-			line = packed(r.packed, ref)
+			line = packed(readFile(filepath.Join(git, "packed-refs")), ref)
 		}
 		if isHash(line) {
 			return line
@@ -145,51 +130,6 @@ func (r *gitRefs) commit(ref string) string {
 		ref = next
 	}
 	return ""
-}
-
-// published is the newest commit that is known to be in the repository's
-// remote; empty when none is. Any branch of the remote's does where none has a
-// usual name.
-func (c *checkout) published() string {
-	at := "refs/remotes/" + c.remote + "/"
-	for _, name := range []string{"HEAD", c.Branch, "main", "master"} {
-		if name == "" {
-			continue
-		}
-		if hash := c.refs.commit(at + name); hash != "" {
-			return hash
-		}
-	}
-	for _, ref := range c.refs.below(at) {
-		if hash := c.refs.commit(ref); hash != "" {
-			return hash
-		}
-	}
-	return ""
-}
-
-// maxRefs bounds the references that are tried one by one.
-const maxRefs = 100
-
-// below are references whose names begin with a folder's, which ends with a
-// slash.
-func (r *gitRefs) below(folder string) (refs []string) {
-	if strings.Contains(folder, "..") {
-		return nil
-	}
-	path := filepath.Join(r.dir, filepath.FromSlash(folder))
-	if info, err := os.Stat(path); err == nil && info.IsDir() { // an archive may hold a pipe, which blocks
-		for _, name := range namesIn(path) {
-			refs = append(refs, folder+name)
-		}
-	}
-	for line := range bytes.Lines(r.packed) {
-		if _, name, ok := strings.Cut(strings.TrimSpace(string(line)), " "); ok && strings.HasPrefix(name, folder) && len(refs) < 2*maxRefs {
-			refs = append(refs, name)
-		}
-	}
-	slices.Sort(refs)
-	return refs
 }
 
 // isHash reports whether s is the hash of an object of git's.
@@ -206,17 +146,6 @@ func packed(refs []byte, ref string) string {
 		}
 	}
 	return ""
-}
-
-// namesIn are some of the names in a directory.
-func namesIn(path string) []string {
-	dir, err := os.Open(path) // #nosec G304 -- a folder of git's
-	if err != nil {
-		return nil
-	}
-	defer dir.Close()
-	names, _ := dir.Readdirnames(maxRefs)
-	return names
 }
 
 func firstLine(path string) string {

@@ -7,16 +7,60 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net"
 	"net/http"
 	"os"
 	"strings"
 	"time"
-
-	"github.com/graphiti-proxy/graphiti-proxy/proxy/proxytest"
 )
 
 // demoTimeout bounds the whole demonstration.
 const demoTimeout = 30 * time.Second
+
+// What is said in it.
+const (
+	demoFact     = "My cat is called Miso and she is afraid of thunder."
+	demoQuestion = "What is my cat called?"
+)
+
+// demoModel stands in for a model. It knows what stands in a request, and nothing
+// else.
+type demoModel struct {
+	url    string
+	server *http.Server
+	saw    chan []byte // what it was sent, one after the other
+}
+
+func startModel() (*demoModel, error) {
+	ln, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		return nil, fmt.Errorf("start the stand-in model: %w", err)
+	}
+	m := &demoModel{url: "http://" + ln.Addr().String(), saw: make(chan []byte, 2)}
+	m.server = &http.Server{Handler: m, ReadHeaderTimeout: demoTimeout}
+	// Ends when the server is closed.
+	go func() { _ = m.server.Serve(ln) }()
+	return m, nil
+}
+
+func (m *demoModel) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	sent, err := io.ReadAll(io.LimitReader(r.Body, 1<<20))
+	if err != nil {
+		return // the proxy has left
+	}
+	answer := "Understood, I will keep that in mind."
+	if bytes.Contains(sent, []byte(demoQuestion)) {
+		if answer = "I do not know."; bytes.Contains(sent, []byte(demoFact)) {
+			answer = "You told me: " + demoFact
+		}
+	}
+	m.saw <- sent
+	w.Header().Set("Content-Type", "application/json")
+	_ = json.NewEncoder(w).Encode(map[string]any{
+		"id": "chatcmpl-demo", "object": "chat.completion", "model": "stand-in",
+		"choices": []any{map[string]any{"index": 0, "finish_reason": "stop", "message": map[string]any{"role": "assistant", "content": answer}}},
+	})
+}
 
 // DemoProxy is a proxy that runs.
 type DemoProxy struct {
@@ -35,12 +79,12 @@ func RunDemo(w io.Writer, command string, start func(dir, upstream string) (*Dem
 		return fmt.Errorf("make a temporary directory: %w", err)
 	}
 	defer os.RemoveAll(dir)
-	model, err := proxytest.Start()
+	model, err := startModel()
 	if err != nil {
 		return err
 	}
-	defer func() { _ = model.Close() }()
-	p, err := start(dir, model.URL())
+	defer func() { _ = model.server.Close() }()
+	p, err := start(dir, model.url)
 	if err != nil {
 		return err
 	}
@@ -52,29 +96,25 @@ func RunDemo(w io.Writer, command string, start func(dir, upstream string) (*Dem
 	return nil
 }
 
-func talk(ctx context.Context, w io.Writer, p *DemoProxy, model *proxytest.Provider) error {
+func talk(ctx context.Context, w io.Writer, p *DemoProxy, model *demoModel) error {
 	url := p.URL + "/v1/chat/completions"
 	fmt.Fprintf(w, "A stand-in model and graphiti-proxy run on this machine, with an empty memory.\n\nFirst conversation\n")
-	const fact, question = "My cat is called Miso and she is afraid of thunder.", "What is my cat called?"
-	if _, _, err := say(ctx, w, url, fact); err != nil {
+	if _, _, err := say(ctx, w, url, demoFact); err != nil {
 		return err
 	}
+	<-model.saw
 	if err := p.awaitDelivery(ctx); err != nil {
 		return err
 	}
 	fmt.Fprintf(w, "\nSecond conversation, which begins with nothing but the question\n")
-	model.Forget()
-	answer, header, err := say(ctx, w, url, question)
+	answer, header, err := say(ctx, w, url, demoQuestion)
 	if err != nil {
 		return err
 	}
-	fmt.Fprintf(w, "  header     X-Graphiti-Memory: %s\n\nWhat the client sent\n%s\nWhat the model saw\n", header, indent(body(question)))
-	requests := model.Requests()
-	if len(requests) != 1 {
-		return fmt.Errorf("the model got %d requests instead of 1", len(requests))
-	}
-	fmt.Fprint(w, indent(requests[0].Body))
-	if !strings.Contains(answer, "Miso") || !bytes.Contains(requests[0].Body, []byte("graphiti_memory")) {
+	fmt.Fprintf(w, "  header     X-Graphiti-Memory: %s\n\nWhat the client sent\n%s\nWhat the model saw\n", header, indent(body(demoQuestion)))
+	saw := <-model.saw
+	fmt.Fprint(w, indent(saw))
+	if !strings.Contains(answer, "Miso") || !bytes.Contains(saw, []byte("graphiti_memory")) {
 		return errors.New("the memory did not arrive; please report this")
 	}
 	return nil

@@ -1,0 +1,75 @@
+package main
+
+import (
+	"fmt"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// TestWorkspaceJoin: a clone has a memory of its own, and the log says what to do;
+// then it shares the project's, in a proxy that runs and in the next one.
+func TestWorkspaceJoin(t *testing.T) {
+	t.Parallel()
+	data := t.TempDir()
+	settings := map[string]string{"identity.owner": "user:josh"}
+	w := start(t, data, settings)
+	one, two, three := checkout(t), checkout(t), checkout(t)
+	w.see(qwen(one, user(staging)))
+	w.delivered(1)
+	asked := 0
+	knows := func(dir string) bool {
+		asked++
+		saw, _ := w.see(qwen(dir, user(fmt.Sprintf("Question %d: %s", asked, asks))))
+		return strings.Contains(saw[0], "Bluefin")
+	}
+	join := func(dir string, args ...string) {
+		t.Helper()
+		out, _, err := commandIn(t, t.TempDir(), dir, append([]string{"workspace", "join", ".", "--set", "data_dir=" + data}, args...)...)
+		if err != nil || !strings.Contains(out, dir) || !strings.Contains(out, "acme/widgets") || !strings.Contains(out, filepath.Join(one, ".git")) {
+			t.Errorf("%v: %s", err, out)
+		}
+	}
+	for range 2 {
+		if knows(two) || knows(three) || !knows(one) {
+			t.Error("another directory has the project")
+		}
+	}
+	for _, dir := range []string{two, three} {
+		if n := strings.Count(w.log.String(), "was seen with first: its memory is kept apart\" directory="+dir); n != 1 || strings.Count(w.log.String(), "run in it: graphiti-proxy workspace join .\"") != 2 {
+			t.Errorf("%d warnings of %s: %s", n, dir, w.log)
+		}
+	}
+	join(two)
+	waitUntil(t, "the memory of the project", func() bool { return knows(two) })
+	if knows(three) {
+		t.Error("another directory has the project")
+	}
+	w.stop()
+	join(three, "--json")
+	w = start(t, data, settings)
+	if !knows(one) || !knows(two) || !knows(three) {
+		t.Error("after a restart they do not share the project")
+	}
+}
+
+// TestWorkspaceJoinRefuses what it cannot do.
+func TestWorkspaceJoinRefuses(t *testing.T) {
+	t.Parallel()
+	data, dir := t.TempDir(), checkout(t)
+	for _, tc := range []struct {
+		args []string
+		want string
+	}{
+		{[]string{}, "needs a directory"},
+		{[]string{dir, dir}, "name one directory"},
+		{[]string{filepath.Join(data, "nowhere")}, "there is no directory"},
+		{[]string{data}, "is in no git repository"},
+		{[]string{dir, "--set", "identity.mode=multi"}, "identity.mode is multi"},
+		{[]string{dir, "--set", "data_dir=" + filepath.Join(data, "nowhere")}, "start the proxy first"},
+	} {
+		if _, err := command(t, t.TempDir(), append([]string{"workspace", "join", "--set", "data_dir=" + data}, tc.args...)...); err == nil || !strings.Contains(err.Error(), tc.want) {
+			t.Errorf("%v: %v", tc.args, err)
+		}
+	}
+}
