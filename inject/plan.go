@@ -1,6 +1,7 @@
 package inject
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -25,6 +26,10 @@ type Mode struct {
 	Replay bool   // nothing is decided: only what was is repeated
 	Nobody bool   // nobody's memory is searched: nothing is found
 	Reason Reason // why not, where something is off
+
+	// Beside is what a request is for that is a turn by what it says, and is none
+	// by what else is known of its session.
+	Beside dialect.Kind
 
 	// Generation is how often something was forgotten when the request
 	// arrived. What is written for it carries that number.
@@ -191,7 +196,7 @@ func (m *Memory) Plan(c *dialect.Conversation, chain []dialect.Fingerprint, who 
 		until = start.Add(m.opts().Timeout)
 	}
 	// Storing what is found is given the last moment.
-	t := turn{c: c, lists: rooms.Get().(*lists), first: first, guest: !mode.Ingest, generation: mode.Generation, until: until, deadline: until.Add(graphiti.SearchTime(m.opts().Timeout) - m.opts().Timeout)}
+	t := turn{c: c, kind: cmp.Or(c.Kind, mode.Beside), lists: rooms.Get().(*lists), first: first, guest: !mode.Ingest, generation: mode.Generation, until: until, deadline: until.Add(graphiti.SearchTime(m.opts().Timeout) - m.opts().Timeout)}
 	defer rooms.Put(t.lists)
 	t.lookUp(m.opts().Decisions, chain, m.keys, who.Session, first)
 	p.Generation = mode.Generation
@@ -205,14 +210,14 @@ func (m *Memory) Plan(c *dialect.Conversation, chain []dialect.Fingerprint, who 
 		p.Outcome = Outcome{Status: StatusEmpty, Reason: ReasonNothing}
 		return p
 	}
-	if c.Kind == dialect.KindTurn {
+	if t.kind == dialect.KindTurn {
 		p.Turn, p.Recall = t.key().String(), mode.Recall
 		if mode.Ingest {
 			p.Write = m.opts().Writes(who)
 			p.Unseen = t.unseen(m.opts().Unseen)
 		}
 	}
-	if c.Kind == dialect.KindSummary && c.Newest >= c.Last {
+	if t.kind == dialect.KindSummary && c.Newest >= c.Last {
 		return m.summary(&t, who, mode, p)
 	}
 	p.Outcome = m.decide(&t, who, mode)

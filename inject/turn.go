@@ -14,11 +14,12 @@ import (
 // turn is one request's newest turn, while it is decided about.
 type turn struct {
 	c          *dialect.Conversation
-	generation int64     // of the request
-	deadline   time.Time // of looking things up
-	until      time.Time // the request waits no longer
-	first      bool      // the session was unknown until now
-	guest      bool      // the turn is not kept: a subagent's, or what nobody wants kept
+	kind       dialect.Kind // KindTurn, or what else the request is for
+	generation int64        // of the request
+	deadline   time.Time    // of looking things up
+	until      time.Time    // the request waits no longer
+	first      bool         // the session was unknown until now
+	guest      bool         // the turn is not kept: a subagent's, or what nobody wants kept
 	groups     []string
 	*lists
 	earlier  []*Decision // for each of at, nil where nothing was decided; the last is the newest turn's

@@ -46,7 +46,7 @@ func fixtures(t *testing.T) (list []fixture) {
 	for folder, path := range map[string]string{
 		"chat": chatPath, "messages": "/v1/messages", "responses": "/v1/responses", "gemini": "/v1beta/models/gemini-3-pro:generateContent",
 	} {
-		files, err := filepath.Glob(filepath.Join("..", "dialect", folder, "testdata", "*.txtar"))
+		files, err := filepath.Glob(filepath.Join("..", "internal", "dialect", folder, "testdata", "*.txtar"))
 		if err != nil {
 			t.Fatal(err)
 		}
