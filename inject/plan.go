@@ -34,10 +34,6 @@ type Mode struct {
 	// Generation is how often something was forgotten when the request
 	// arrived. What is written for it carries that number.
 	Generation int64
-
-	// Until is when a request must go on, with or without memory. Zero: after
-	// Options.Timeout.
-	Until time.Time
 }
 
 // Plan is what is to be done with one request.
@@ -178,8 +174,9 @@ func (m *Memory) begin() bool {
 // Plan decides about one request: which blocks are repeated, and what the
 // newest turn gets. chain holds the conversation's fingerprints, and first
 // says that the session was unknown until now, so that nothing can have been
-// decided about it. Whatever goes wrong, a plan comes back within the timeout.
-func (m *Memory) Plan(c *dialect.Conversation, chain []dialect.Fingerprint, who graphiti.Who, first bool, mode Mode) (p Plan) {
+// decided about it. Whatever goes wrong, a plan comes back when ctx ends, or within
+// the timeout where that has no deadline.
+func (m *Memory) Plan(ctx context.Context, c *dialect.Conversation, chain []dialect.Fingerprint, who graphiti.Who, first bool, mode Mode) (p Plan) {
 	start := time.Now()
 	defer func() {
 		if r := recover(); r != nil {
@@ -191,14 +188,16 @@ func (m *Memory) Plan(c *dialect.Conversation, chain []dialect.Fingerprint, who 
 	if c.Last < 0 {
 		return Plan{Outcome: Outcome{Status: StatusSkipped, Reason: ReasonNoUserMessage}}
 	}
-	until := mode.Until
-	if until.IsZero() {
-		until = start.Add(m.opts().Timeout)
+	if _, ok := ctx.Deadline(); !ok {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithDeadline(ctx, start.Add(m.opts().Timeout))
+		defer cancel()
 	}
+	until, _ := ctx.Deadline()
 	// Storing what is found is given the last moment.
 	t := turn{c: c, kind: cmp.Or(c.Kind, mode.Beside), lists: rooms.Get().(*lists), first: first, guest: !mode.Ingest, generation: mode.Generation, until: until, deadline: until.Add(graphiti.SearchTime(m.opts().Timeout) - m.opts().Timeout)}
 	defer rooms.Put(t.lists)
-	t.lookUp(m.opts().Decisions, chain, m.keys, who.Session, first)
+	t.lookUp(ctx, m.opts().Decisions, chain, m.keys, who.Session, first)
 	p.Generation = mode.Generation
 	p.Inserts, p.Forgotten = t.repeated(), t.forgotten()
 	if mode.Replay {

@@ -148,7 +148,7 @@ func ask(t testing.TB, m *Memory, body string, mode Mode) (string, Plan) {
 	if !ok {
 		t.Fatalf("not understood: %s", body)
 	}
-	p := m.Plan(c, hasher.Chain(c, dialect.Root("", "p"), nil), graphiti.Who{User: "user:p", Session: "session:1"}, false, mode)
+	p := m.Plan(context.Background(), c, hasher.Chain(c, dialect.Root("", "p"), nil), graphiti.Who{User: "user:p", Session: "session:1"}, false, mode)
 	p.Outcome.Took = 0
 	return string(dialect.Splice(nil, []byte(body), p.Inserts)), p
 }
@@ -343,7 +343,7 @@ func neverLonger(t *testing.T, ready func(group string) bool, least, most time.D
 		time.Sleep(3 * time.Second)
 		other := strings.Replace(turn1, "{", `{"model":"again",`, 1)
 		c, _ := parse(t, other)
-		q := m.Plan(c, hasher.Chain(c, dialect.Root("", "p"), nil), graphiti.Who{User: "user:p", Session: "session:other"}, true, both)
+		q := m.Plan(context.Background(), c, hasher.Chain(c, dialect.Root("", "p"), nil), graphiti.Who{User: "user:p", Session: "session:other"}, true, both)
 		if q.Outcome.Source != SourceCache || q.Outcome.Facts != 1 || q.Outcome.Took != 0 {
 			t.Errorf("after the search came back: %+v", q.Outcome)
 		}
@@ -579,7 +579,7 @@ func BenchmarkPlan(b *testing.B) {
 			for b.Loop() {
 				chat.Dialect{}.Parse(body, &c)
 				chain = hasher.Chain(&c, dialect.Root("", "user:p"), chain[:0])
-				if p := m.Plan(&c, chain, who, false, both); p.Outcome.Facts != 2 {
+				if p := m.Plan(context.Background(), &c, chain, who, false, both); p.Outcome.Facts != 2 {
 					b.Fatal(p.Outcome)
 				}
 			}
@@ -590,7 +590,7 @@ func BenchmarkPlan(b *testing.B) {
 				clear(blocks.kept)
 				chat.Dialect{}.Parse(body, &c)
 				chain = hasher.Chain(&c, dialect.Root("", "user:p"), chain[:0])
-				if p := m.Plan(&c, chain, who, true, both); p.Outcome.Facts != 2 {
+				if p := m.Plan(context.Background(), &c, chain, who, true, both); p.Outcome.Facts != 2 {
 					b.Fatal(p.Outcome)
 				}
 			}

@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti"
-	"github.com/graphiti-proxy/graphiti-proxy/internal/deadline"
 	"github.com/graphiti-proxy/graphiti-proxy/internal/dialect"
 )
 
@@ -40,7 +39,7 @@ type lists struct {
 var rooms = sync.Pool{New: func() any { return new(lists) }}
 
 // lookUp finds what was decided about every message that a person wrote.
-func (t *turn) lookUp(d Decisions, chain []dialect.Fingerprint, keys *turnKeys, session string, first bool) {
+func (t *turn) lookUp(ctx context.Context, d Decisions, chain []dialect.Fingerprint, keys *turnKeys, session string, first bool) {
 	t.at, t.from = t.at[:0], t.from[:0]
 	for i := 0; i <= t.c.Last; i++ {
 		if t.c.Messages[i].Person {
@@ -50,8 +49,6 @@ func (t *turn) lookUp(d Decisions, chain []dialect.Fingerprint, keys *turnKeys, 
 	}
 	t.keys = keys.Append(t.keys[:0], session, t.from)
 	if !first {
-		ctx := deadline.New(context.Background(), t.deadline)
-		defer ctx.Stop()
 		t.earlier, t.err = d.Lookup(ctx, t.generation, t.keys)
 	}
 	if t.earlier == nil {

@@ -125,7 +125,7 @@ func (s *decider) decide(r *request) (d decision) {
 		d.refuse(no)
 		return d
 	}
-	d.planned = s.plan(r, d.moment, &d.parsed, &d.caller, &d.place, &d.session)
+	d.planned = s.plan(ctx, r, d.moment, &d.parsed, &d.caller, &d.place, &d.session)
 	return d
 }
 

@@ -163,8 +163,8 @@ type served struct {
 	plan    inject.Plan
 }
 
-func (s *served) Plan(c *dialect.Conversation, chain []dialect.Fingerprint, who graphiti.Who, first bool, mode inject.Mode) inject.Plan {
-	s.session, s.plan = who.Session, s.Memory.Plan(c, chain, who, first, mode)
+func (s *served) Plan(ctx context.Context, c *dialect.Conversation, chain []dialect.Fingerprint, who graphiti.Who, first bool, mode inject.Mode) inject.Plan {
+	s.session, s.plan = who.Session, s.Memory.Plan(ctx, c, chain, who, first, mode)
 	return s.plan
 }
 

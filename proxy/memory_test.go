@@ -27,11 +27,11 @@ import (
 
 // planner plans as it is told.
 type planner struct {
-	plan func(mode inject.Mode) inject.Plan
+	plan func(ctx context.Context) inject.Plan
 }
 
-func (p planner) Plan(_ *dialect.Conversation, _ []dialect.Fingerprint, _ graphiti.Who, _ bool, m inject.Mode) inject.Plan {
-	return p.plan(m)
+func (p planner) Plan(ctx context.Context, _ *dialect.Conversation, _ []dialect.Fingerprint, _ graphiti.Who, _ bool, _ inject.Mode) inject.Plan {
+	return p.plan(ctx)
 }
 func (planner) ToBackfill(_ context.Context, list []inject.Unseen) ([]inject.Unseen, error) {
 	return list, nil
@@ -68,7 +68,7 @@ func TestLookingForASessionTakesNoLongerThanRecallMay(t *testing.T) {
 		var until time.Time
 		c := posted(`{"messages":[{"role":"user","content":"one"},{"role":"assistant","content":"a long answer that could tell a conversation"},{"role":"user","content":"two"}]}`)
 		c.memory = &Memory{
-			Planner: planner{func(m inject.Mode) inject.Plan { until = m.Until; return inject.Plan{} }}, Sessions: hanging{},
+			Planner: planner{func(ctx context.Context) inject.Plan { until, _ = ctx.Deadline(); return inject.Plan{} }}, Sessions: hanging{},
 			Identity: identity.Settings{Owner: "user:o"}, Recall: true, Timeout: 400 * time.Millisecond,
 		}
 		start := time.Now()
@@ -94,11 +94,11 @@ func TestBugInMemoryIsNotNoticed(t *testing.T) {
 	}
 	defer model.Close()
 	const quoted = "the word is Zanzibar"
-	turn := func(inject.Mode) inject.Plan {
+	turn := func(context.Context) inject.Plan {
 		return inject.Plan{Turn: "t", Write: []graphiti.Target{{Scope: graphiti.ScopeUser, Group: "user_o"}}}
 	}
 	for name, m := range map[string]Memory{
-		"planning": {Planner: planner{func(inject.Mode) inject.Plan { panic(quoted) }}},
+		"planning": {Planner: planner{func(context.Context) inject.Plan { panic(quoted) }}},
 		"watching": {Planner: planner{turn}, Kept: func(string, []graphiti.Target) bool { panic(fmt.Errorf("about %s", quoted)) }},
 		"no parts": {Planner: planner{turn}},
 	} {

@@ -2,6 +2,7 @@ package proxy
 
 import (
 	"bytes"
+	"context"
 	"slices"
 	"strings"
 
@@ -24,17 +25,17 @@ type planned struct {
 var ofTheSearch = []inject.Reason{inject.ReasonNone, inject.ReasonNothing, inject.ReasonWeak, inject.ReasonVisible, inject.ReasonRoutine}
 
 // plan finds out what is allowed, and plans it.
-func (s *decider) plan(r *request, now moment, p *parsed, c *caller, at *placed, f *session) (d planned) {
+func (s *decider) plan(ctx context.Context, r *request, now moment, p *parsed, c *caller, at *placed, f *session) (d planned) {
 	d.project = s.workspaceOf(r.memory, p, at, f.first)
 	d.who, d.promises = c.Who, c.promises
 	d.who.Session, d.who.Workspace = f.id, d.project.key
-	mode := inject.Mode{Until: now.until, Generation: now.generation, Beside: f.kind}
+	mode := inject.Mode{Generation: now.generation, Beside: f.kind}
 	if mode.Reason = r.optedOut(p, c, &d.project); mode.Reason == inject.ReasonNone {
 		mode.Recall, mode.Ingest, mode.Reason = r.wants()
 		mode.Ingest = mode.Ingest && !c.Temporary && !p.subagent && (f.kind != dialect.KindTurn || !s.known.isTemplate(at.person, f.id, p.conv))
 		mode.Nobody, mode.Replay = c.promises.stranger, r.route.replays()
 	}
-	d.plan = r.memory.Planner.Plan(p.conv, f.chain, d.who, f.first, mode)
+	d.plan = r.memory.Planner.Plan(ctx, p.conv, f.chain, d.who, f.first, mode)
 	if o := &d.plan.Outcome; p.subagent && slices.Contains(ofTheSearch, o.Reason) {
 		o.Reason = inject.ReasonSubagent // which is why its turns are not kept
 	}
