@@ -76,14 +76,26 @@ type Unseen struct {
 // gives up at a time, when there is one; then there is no text.
 type Redact func(text string, by time.Time) (redacted string, ok bool)
 
-// Options configures a Memory. All fields are required.
-type Options struct {
+// Services are what a Memory works with. They stay what they are; what is nil does
+// nothing.
+type Services struct {
 	Search    Searcher
 	Facts     FactCache
 	Decisions Decisions
-	Reads     func(w graphiti.Who, about bool) []graphiti.Target // the groups to search, in order of preference
-	Writes    func(graphiti.Who) []graphiti.Target
+	Snapshots Snapshots // short-term memory
+	Opening   Opening   // what conversations begin with
+	Redact    Redact
+	Log       *slog.Logger
+}
 
+// Groups are those of a caller.
+type Groups interface {
+	Reads(w graphiti.Who, about bool) []graphiti.Target // to search, in order of preference
+	Writes(w graphiti.Who) []graphiti.Target
+}
+
+// Settings say how is decided.
+type Settings struct {
 	Timeout    time.Duration // the most that a request may wait, storing included
 	Background time.Duration // for a search that goes on behind the request
 	MaxFacts   int           // of a block
@@ -96,27 +108,25 @@ type Options struct {
 	Share      float64       // of the model's context window, in characters, that a block may take; 0: MaxChars counts alone
 	Window     int           // of models that are not known, in tokens
 	NoWait     bool          // a request does not wait for a search
-
-	// Ready reports whether the memory can search a group without reading all of it
-	// first; nil: it always can.
-	Ready func(group string) bool
-
-	Snapshots  Snapshots     // short-term memory; nil: none
-	Opening    Opening       // what conversations begin with; nil: nothing
 	CardChars  int           // of the card, in characters; 0: none
 	Resume     time.Duration // how long ago the last conversation may be to be mentioned in a new one; 0: it never is
-	Redact     Redact        // nil: nothing is taken out
 	Prefetch   bool          // after each turn, for the next one
 	Similar    float64       // likeness of a question's terms to those of what was looked up after the turn before from which that answers at once
 	Compaction bool          // who summarises a conversation is told what is known
 	Unseen     int           // most earlier turns in Plan.Unseen that nobody knew
-	Log        *slog.Logger
+}
+
+// options are what is in force.
+type options struct {
+	*Services
+	Groups
+	Settings
 }
 
 // Memory decides what is inserted into requests. It is safe for concurrent
 // use.
 type Memory struct {
-	o      atomic.Pointer[Options]
+	o      atomic.Pointer[options]
 	base   context.Context // of searches that outlive their request
 	cancel context.CancelFunc
 
@@ -133,22 +143,21 @@ type Memory struct {
 }
 
 // New returns a Memory that is ready for use.
-func New(o Options) *Memory {
+func New(s Services, g Groups, set Settings) *Memory {
 	m := &Memory{warming: make(chan struct{}, prefetches)}
 	m.warm, _ = lru.New[string, warm](warmMax) // fails for no size only
 	m.shown, _ = lru.New[TurnKey, shown](shownMax)
 	m.keys = newTurnKeys()
-	m.o.Store(&o)
+	m.o.Store(&options{s.orNothing(), g, set})
 	m.base, m.cancel = context.WithCancel(context.Background())
 	return m
 }
 
 // opts are the options in force.
-func (m *Memory) opts() *Options { return m.o.Load() }
+func (m *Memory) opts() *options { return m.o.Load() }
 
-// Set changes how the memory decides, from the next request on. Search, Facts,
-// Decisions and Snapshots must stay what they are.
-func (m *Memory) Set(o Options) { m.o.Store(&o) }
+// Set changes how the memory decides, from the next request on.
+func (m *Memory) Set(g Groups, set Settings) { m.o.Store(&options{m.opts().Services, g, set}) }
 
 // Close ends the searches that go on in the background and waits for them.
 func (m *Memory) Close() {

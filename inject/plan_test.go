@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"log/slog"
 	"slices"
 	"strings"
 	"sync"
@@ -124,16 +123,30 @@ func always(texts ...string) searchFunc {
 	return func(context.Context, string, string) ([]graphiti.Fact, error) { return facts(texts...), nil }
 }
 
+func (searchFunc) Ready(string) bool { return true }
+
+// readied is a search of groups that may have to be read first.
+type readied struct {
+	searchFunc
+	ready func(group string) bool
+}
+
+func (r readied) Ready(group string) bool { return r.ready == nil || r.ready(group) }
+
+// targets are the same two for everybody.
+type targets struct{}
+
+func (t targets) Reads(w graphiti.Who, _ bool) []graphiti.Target { return t.Writes(w) }
+func (targets) Writes(graphiti.Who) []graphiti.Target {
+	return []graphiti.Target{{Scope: graphiti.ScopeSession, Group: "s"}, {Scope: graphiti.ScopeUser, Group: "u"}}
+}
+
 // memory is a Memory over fakes.
 func memory(t testing.TB, search searchFunc, blocks *fakeDecisions, cache *fakeFacts) *Memory {
 	t.Helper()
-	targets := func(w graphiti.Who) []graphiti.Target {
-		return []graphiti.Target{{Scope: graphiti.ScopeSession, Group: "s"}, {Scope: graphiti.ScopeUser, Group: "u"}}
-	}
-	m := New(Options{
-		Search: search, Facts: cache, Decisions: blocks, Reads: func(w graphiti.Who, _ bool) []graphiti.Target { return targets(w) }, Writes: targets,
+	m := New(Services{Search: search, Facts: cache, Decisions: blocks}, targets{}, Settings{
 		Timeout: 400 * time.Millisecond, Background: 10 * time.Second, MaxFacts: 12, Asked: 24, MaxChars: 2000,
-		Compaction: true, StaleAfter: 30 * 24 * time.Hour, Log: slog.New(slog.DiscardHandler),
+		Compaction: true, StaleAfter: 30 * 24 * time.Hour,
 	})
 	t.Cleanup(m.Close)
 	return m
@@ -333,8 +346,8 @@ func neverLonger(t *testing.T, ready func(group string) bool, least, most time.D
 		}
 		m := memory(t, slow, &fakeDecisions{}, cache)
 		o := *m.opts()
-		o.Ready = ready
-		m.Set(o)
+		o.Search = readied{slow, ready}
+		m.Set(o.Groups, o.Settings)
 		start := time.Now()
 		got, p := ask(t, m, turn1, both)
 		if took := time.Since(start); took > most || took < least || got != turn1 || p.Outcome.Status != StatusTimeout {
