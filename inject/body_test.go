@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti"
 	"github.com/graphiti-proxy/graphiti-proxy/internal/dialect"
@@ -42,35 +41,6 @@ func TestFingerprintsOutliveTheProgram(t *testing.T) {
 		if got := root.In("w", p); !bytes.Equal(got[:], want[:len(got)]) {
 			t.Errorf("%+v: %x, want %x", p, got, want[:len(got)])
 		}
-	}
-}
-
-// TestStopped: each limit has its words in the response header.
-type noRoom struct{}
-
-func (noRoom) Grow(int) bool { return false }
-
-func TestStopped(t *testing.T) {
-	body := []byte(`{"messages":[{"role":"user","content":"a"},{"role":"user","content":"b"}]}`)
-	for name, tc := range map[string]struct {
-		limits dialect.Limits
-		want   Outcome
-	}{
-		"messages": {dialect.Limits{Messages: 1}, Outcome{Status: StatusSkipped, Reason: ReasonTooLarge}},
-		"memory":   {dialect.Limits{Room: noRoom{}}, Outcome{Status: StatusSkipped, Reason: ReasonBusy}},
-		"time":     {dialect.Limits{Until: time.Unix(1, 0)}, Outcome{Status: StatusTimeout, Reason: ReasonTooLarge}},
-	} {
-		var c dialect.Conversation
-		c.Limit(tc.limits)
-		ok := chat.Dialect{}.Parse(body, &c)
-		if got, stopped := Stopped(&c); ok || !stopped || got != tc.want {
-			t.Errorf("%s: understood %v, %+v", name, ok, got)
-		}
-	}
-	if c, ok := parse(t, string(body)); !ok {
-		t.Error("not understood")
-	} else if o, stopped := Stopped(c); stopped {
-		t.Errorf("%+v", o)
 	}
 }
 

@@ -38,7 +38,7 @@ func TestSummaryWithoutAnInstruction(t *testing.T) {
 			if !d.dialect.Parse([]byte(body), &c) || c.Kind != dialect.KindSummary || c.Newest <= c.Last {
 				t.Fatalf("%s, %s: kind %v, newest %d", d.name, content, c.Kind, c.Newest)
 			}
-			p := memory(t, always("cat Miso"), &fakeDecisions{}, &fakeFacts{}).Plan(&c, hasher.Chain(&c, dialect.Root("", "p"), nil), graphiti.Who{User: "user:p", Session: "session:1"}, false, both)
+			p := memory(t, always("cat Miso"), &fakeDecisions{}, &fakeFacts{}).Plan(context.Background(), &c, hasher.Chain(&c, dialect.Root("", "p"), nil), graphiti.Who{User: "user:p", Session: "session:1"}, false, both)
 			got := string(dialect.Splice(nil, []byte(body), p.Inserts))
 			with, ok := want[content]
 			if !ok {
@@ -111,7 +111,7 @@ func TestSummaryOfATranscript(t *testing.T) {
 		o := *m.opts()
 		o.Search = knows(tc.found...)
 		o.Facts = &fakeFacts{}
-		m.Set(o)
+		m.Set(o.Groups, o.Settings)
 		mode := both
 		mode.Generation = tc.since
 		got, p := ask(t, m, tc.body, mode)

@@ -58,8 +58,8 @@ func (m *Memory) decide(t *turn, who graphiti.Who, mode Mode) Outcome {
 		// be stored either.
 		m.opts().Log.Warn("decisions cannot be read", "error", t.err)
 		return Outcome{Status: StatusError, Reason: ReasonNotPersisted}
-	case t.c.Kind != dialect.KindTurn:
-		return Outcome{Status: StatusSkipped, Reason: kindReasons[t.c.Kind]}
+	case t.kind != dialect.KindTurn:
+		return Outcome{Status: StatusSkipped, Reason: kindReasons[t.kind]}
 	}
 	var d Decision
 	var o Outcome

@@ -3,39 +3,59 @@ package inject
 import (
 	"context"
 	"log/slog"
+	"time"
 
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti"
 )
 
-// DryRun are options of a Memory that decides as one with o does, and writes
+// DryRun is a Memory that decides as one with these services does, and writes
 // nothing: what is decided is not stored, what is found is not cached, and nothing
-// is prepared. Parts that are missing in o are empty.
-func DryRun(o Options) Options {
-	o.Decisions, o.Facts, o.Prefetch = readDecisions{o.Decisions}, noFacts{}, false
-	if o.Snapshots != nil {
-		o.Snapshots = readSnapshots{o.Snapshots}
+// is prepared.
+func DryRun(s Services, g Groups, set Settings) *Memory {
+	all := *s.orNothing()
+	all.Decisions, all.Facts, all.Snapshots = readDecisions{all.Decisions}, noFacts{}, readSnapshots{all.Snapshots}
+	set.Prefetch = false
+	return New(all, g, set)
+}
+
+// orNothing are the services, with what does nothing in place of those that are nil.
+func (s Services) orNothing() *Services {
+	if s.Search == nil {
+		s.Search = noSearch{}
 	}
-	if o.Search == nil {
-		o.Search = noSearch{}
+	if s.Facts == nil {
+		s.Facts = noFacts{}
 	}
-	if o.Log == nil {
-		o.Log = slog.New(slog.DiscardHandler)
+	if s.Decisions == nil {
+		s.Decisions = noDecisions{}
 	}
-	return o
+	if s.Snapshots == nil {
+		s.Snapshots = noSnapshots{}
+	}
+	if s.Opening == nil {
+		s.Opening = noOpening{}
+	}
+	if s.Redact == nil {
+		s.Redact = func(text string, _ time.Time) (string, bool) { return text, true }
+	}
+	if s.Log == nil {
+		s.Log = slog.New(slog.DiscardHandler)
+	}
+	return &s
 }
 
 // readDecisions looks decisions up and stores none.
 type readDecisions struct{ Decisions }
 
-func (r readDecisions) Lookup(ctx context.Context, generation int64, keys [][16]byte) ([]*Decision, error) {
-	if r.Decisions == nil {
-		return make([]*Decision, len(keys)), nil
-	}
-	return r.Decisions.Lookup(ctx, generation, keys)
-}
-
 func (readDecisions) Keep(_ context.Context, _ [16]byte, d Decision, _ ...string) (*Decision, error) {
 	return &d, nil
+}
+
+// noDecisions knows of none.
+type noDecisions struct{ readDecisions }
+
+func (noDecisions) Lookup(_ context.Context, _ int64, keys [][16]byte) ([]*Decision, error) {
+	return make([]*Decision, len(keys)), nil
 }
 
 // noFacts is a cache that holds nothing.
@@ -51,8 +71,22 @@ type noSearch struct{}
 func (noSearch) Search(context.Context, []string, string, int) ([]graphiti.Fact, error) {
 	return nil, nil
 }
+func (noSearch) Ready(string) bool { return true }
 
 // readSnapshots reads short-term memory and keeps none.
 type readSnapshots struct{ Snapshots }
 
 func (readSnapshots) Save(string, []byte, int64, ...string) {}
+
+// noSnapshots has none.
+type noSnapshots struct{ readSnapshots }
+
+func (noSnapshots) Load(context.Context, string) ([]byte, error) { return nil, nil }
+
+// noOpening knows nothing.
+type noOpening struct{}
+
+func (noOpening) Standing(context.Context, graphiti.Who) ([]graphiti.Fact, error) { return nil, nil }
+func (noOpening) Summary(context.Context, graphiti.Who, string) (about, open string, err error) {
+	return "", "", nil
+}

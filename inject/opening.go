@@ -40,7 +40,7 @@ func (m *Memory) opening(t *turn, who graphiti.Who) (lines []string) {
 			}
 		}
 	}
-	if t.own == (TurnKey{}) && t.begins() && o.Opening != nil {
+	if t.own == (TurnKey{}) && t.begins() {
 		ctx, cancel := context.WithDeadline(context.Background(), t.deadline)
 		defer cancel()
 		add(m.card(ctx, t, who), o.CardChars)
@@ -58,7 +58,7 @@ const (
 )
 
 // room is the most characters that the block of a turn may have.
-func (o *Options) room(t *turn) int {
+func (o *options) room(t *turn) int {
 	most := o.MaxChars
 	if !t.begins() {
 		most = max(min(most, laterChars), int(laterPart*float64(most)))
@@ -136,7 +136,7 @@ func inProject(groups []graphiti.Target) bool {
 // first turn of another one.
 func (m *Memory) leftOff(ctx context.Context, t *turn, who graphiti.Who) []string {
 	o := m.opts()
-	if o.Resume <= 0 || o.Snapshots == nil || t.guest || !inProject(o.Reads(who, false)) || len(t.at) > 1 || t.c.Summarised() {
+	if o.Resume <= 0 || t.guest || !inProject(o.Reads(who, false)) || len(t.at) > 1 || t.c.Summarised() {
 		return nil
 	}
 	var l last

@@ -118,18 +118,3 @@ func (o *Outcome) Append(b []byte) []byte {
 	}
 	return b
 }
-
-// Stopped is the outcome of a request whose body was not read to its end,
-// although it may be a good one; ok is false where that is not so.
-func Stopped(c *dialect.Conversation) (o Outcome, ok bool) {
-	switch c.Stopped() {
-	case dialect.StoppedTooLarge:
-		return Outcome{Status: StatusSkipped, Reason: ReasonTooLarge}, true
-	case dialect.StoppedBusy:
-		return Outcome{Status: StatusSkipped, Reason: ReasonBusy}, true
-	case dialect.StoppedLate:
-		return Outcome{Status: StatusTimeout, Reason: ReasonTooLarge}, true
-	case dialect.NotStopped:
-	}
-	return Outcome{}, false
-}

@@ -1,6 +1,7 @@
 package inject
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -26,13 +27,13 @@ type Mode struct {
 	Nobody bool   // nobody's memory is searched: nothing is found
 	Reason Reason // why not, where something is off
 
+	// Beside is what a request is for that is a turn by what it says, and is none
+	// by what else is known of its session.
+	Beside dialect.Kind
+
 	// Generation is how often something was forgotten when the request
 	// arrived. What is written for it carries that number.
 	Generation int64
-
-	// Until is when a request must go on, with or without memory. Zero: after
-	// Options.Timeout.
-	Until time.Time
 }
 
 // Plan is what is to be done with one request.
@@ -75,14 +76,26 @@ type Unseen struct {
 // gives up at a time, when there is one; then there is no text.
 type Redact func(text string, by time.Time) (redacted string, ok bool)
 
-// Options configures a Memory. All fields are required.
-type Options struct {
-	Search    graphiti.Searcher
+// Services are what a Memory works with. They stay what they are; what is nil does
+// nothing.
+type Services struct {
+	Search    Searcher
 	Facts     FactCache
 	Decisions Decisions
-	Reads     func(w graphiti.Who, about bool) []graphiti.Target // the groups to search, in order of preference
-	Writes    func(graphiti.Who) []graphiti.Target
+	Snapshots Snapshots // short-term memory
+	Opening   Opening   // what conversations begin with
+	Redact    Redact
+	Log       *slog.Logger
+}
 
+// Groups are those of a caller.
+type Groups interface {
+	Reads(w graphiti.Who, about bool) []graphiti.Target // to search, in order of preference
+	Writes(w graphiti.Who) []graphiti.Target
+}
+
+// Settings say how is decided.
+type Settings struct {
 	Timeout    time.Duration // the most that a request may wait, storing included
 	Background time.Duration // for a search that goes on behind the request
 	MaxFacts   int           // of a block
@@ -95,27 +108,25 @@ type Options struct {
 	Share      float64       // of the model's context window, in characters, that a block may take; 0: MaxChars counts alone
 	Window     int           // of models that are not known, in tokens
 	NoWait     bool          // a request does not wait for a search
-
-	// Ready reports whether the memory can search a group without reading all of it
-	// first; nil: it always can.
-	Ready func(group string) bool
-
-	Snapshots  Snapshots     // short-term memory; nil: none
-	Opening    Opening       // what conversations begin with; nil: nothing
 	CardChars  int           // of the card, in characters; 0: none
 	Resume     time.Duration // how long ago the last conversation may be to be mentioned in a new one; 0: it never is
-	Redact     Redact        // nil: nothing is taken out
 	Prefetch   bool          // after each turn, for the next one
 	Similar    float64       // likeness of a question's terms to those of what was looked up after the turn before from which that answers at once
 	Compaction bool          // who summarises a conversation is told what is known
 	Unseen     int           // most earlier turns in Plan.Unseen that nobody knew
-	Log        *slog.Logger
+}
+
+// options are what is in force.
+type options struct {
+	*Services
+	Groups
+	Settings
 }
 
 // Memory decides what is inserted into requests. It is safe for concurrent
 // use.
 type Memory struct {
-	o      atomic.Pointer[Options]
+	o      atomic.Pointer[options]
 	base   context.Context // of searches that outlive their request
 	cancel context.CancelFunc
 
@@ -132,22 +143,21 @@ type Memory struct {
 }
 
 // New returns a Memory that is ready for use.
-func New(o Options) *Memory {
+func New(s Services, g Groups, set Settings) *Memory {
 	m := &Memory{warming: make(chan struct{}, prefetches)}
 	m.warm, _ = lru.New[string, warm](warmMax) // fails for no size only
 	m.shown, _ = lru.New[TurnKey, shown](shownMax)
 	m.keys = newTurnKeys()
-	m.o.Store(&o)
+	m.o.Store(&options{s.orNothing(), g, set})
 	m.base, m.cancel = context.WithCancel(context.Background())
 	return m
 }
 
 // opts are the options in force.
-func (m *Memory) opts() *Options { return m.o.Load() }
+func (m *Memory) opts() *options { return m.o.Load() }
 
-// Set changes how the memory decides, from the next request on. Search, Facts,
-// Decisions and Snapshots must stay what they are.
-func (m *Memory) Set(o Options) { m.o.Store(&o) }
+// Set changes how the memory decides, from the next request on.
+func (m *Memory) Set(g Groups, set Settings) { m.o.Store(&options{m.opts().Services, g, set}) }
 
 // Close ends the searches that go on in the background and waits for them.
 func (m *Memory) Close() {
@@ -173,8 +183,9 @@ func (m *Memory) begin() bool {
 // Plan decides about one request: which blocks are repeated, and what the
 // newest turn gets. chain holds the conversation's fingerprints, and first
 // says that the session was unknown until now, so that nothing can have been
-// decided about it. Whatever goes wrong, a plan comes back within the timeout.
-func (m *Memory) Plan(c *dialect.Conversation, chain []dialect.Fingerprint, who graphiti.Who, first bool, mode Mode) (p Plan) {
+// decided about it. Whatever goes wrong, a plan comes back when ctx ends, or within
+// the timeout where that has no deadline.
+func (m *Memory) Plan(ctx context.Context, c *dialect.Conversation, chain []dialect.Fingerprint, who graphiti.Who, first bool, mode Mode) (p Plan) {
 	start := time.Now()
 	defer func() {
 		if r := recover(); r != nil {
@@ -186,14 +197,16 @@ func (m *Memory) Plan(c *dialect.Conversation, chain []dialect.Fingerprint, who 
 	if c.Last < 0 {
 		return Plan{Outcome: Outcome{Status: StatusSkipped, Reason: ReasonNoUserMessage}}
 	}
-	until := mode.Until
-	if until.IsZero() {
-		until = start.Add(m.opts().Timeout)
+	if _, ok := ctx.Deadline(); !ok {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithDeadline(ctx, start.Add(m.opts().Timeout))
+		defer cancel()
 	}
+	until, _ := ctx.Deadline()
 	// Storing what is found is given the last moment.
-	t := turn{c: c, lists: rooms.Get().(*lists), first: first, guest: !mode.Ingest, generation: mode.Generation, until: until, deadline: until.Add(graphiti.SearchTime(m.opts().Timeout) - m.opts().Timeout)}
+	t := turn{c: c, kind: cmp.Or(c.Kind, mode.Beside), lists: rooms.Get().(*lists), first: first, guest: !mode.Ingest, generation: mode.Generation, until: until, deadline: until.Add(graphiti.SearchTime(m.opts().Timeout) - m.opts().Timeout)}
 	defer rooms.Put(t.lists)
-	t.lookUp(m.opts().Decisions, chain, m.keys, who.Session, first)
+	t.lookUp(ctx, m.opts().Decisions, chain, m.keys, who.Session, first)
 	p.Generation = mode.Generation
 	p.Inserts, p.Forgotten = t.repeated(), t.forgotten()
 	if mode.Replay {
@@ -205,14 +218,14 @@ func (m *Memory) Plan(c *dialect.Conversation, chain []dialect.Fingerprint, who 
 		p.Outcome = Outcome{Status: StatusEmpty, Reason: ReasonNothing}
 		return p
 	}
-	if c.Kind == dialect.KindTurn {
+	if t.kind == dialect.KindTurn {
 		p.Turn, p.Recall = t.key().String(), mode.Recall
 		if mode.Ingest {
 			p.Write = m.opts().Writes(who)
 			p.Unseen = t.unseen(m.opts().Unseen)
 		}
 	}
-	if c.Kind == dialect.KindSummary && c.Newest >= c.Last {
+	if t.kind == dialect.KindSummary && c.Newest >= c.Last {
 		return m.summary(&t, who, mode, p)
 	}
 	p.Outcome = m.decide(&t, who, mode)

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"log/slog"
 	"slices"
 	"strings"
 	"sync"
@@ -124,16 +123,30 @@ func always(texts ...string) searchFunc {
 	return func(context.Context, string, string) ([]graphiti.Fact, error) { return facts(texts...), nil }
 }
 
+func (searchFunc) Ready(string) bool { return true }
+
+// readied is a search of groups that may have to be read first.
+type readied struct {
+	searchFunc
+	ready func(group string) bool
+}
+
+func (r readied) Ready(group string) bool { return r.ready == nil || r.ready(group) }
+
+// targets are the same two for everybody.
+type targets struct{}
+
+func (t targets) Reads(w graphiti.Who, _ bool) []graphiti.Target { return t.Writes(w) }
+func (targets) Writes(graphiti.Who) []graphiti.Target {
+	return []graphiti.Target{{Scope: graphiti.ScopeSession, Group: "s"}, {Scope: graphiti.ScopeUser, Group: "u"}}
+}
+
 // memory is a Memory over fakes.
 func memory(t testing.TB, search searchFunc, blocks *fakeDecisions, cache *fakeFacts) *Memory {
 	t.Helper()
-	targets := func(w graphiti.Who) []graphiti.Target {
-		return []graphiti.Target{{Scope: graphiti.ScopeSession, Group: "s"}, {Scope: graphiti.ScopeUser, Group: "u"}}
-	}
-	m := New(Options{
-		Search: search, Facts: cache, Decisions: blocks, Reads: func(w graphiti.Who, _ bool) []graphiti.Target { return targets(w) }, Writes: targets,
+	m := New(Services{Search: search, Facts: cache, Decisions: blocks}, targets{}, Settings{
 		Timeout: 400 * time.Millisecond, Background: 10 * time.Second, MaxFacts: 12, Asked: 24, MaxChars: 2000,
-		Compaction: true, StaleAfter: 30 * 24 * time.Hour, Log: slog.New(slog.DiscardHandler),
+		Compaction: true, StaleAfter: 30 * 24 * time.Hour,
 	})
 	t.Cleanup(m.Close)
 	return m
@@ -148,7 +161,7 @@ func ask(t testing.TB, m *Memory, body string, mode Mode) (string, Plan) {
 	if !ok {
 		t.Fatalf("not understood: %s", body)
 	}
-	p := m.Plan(c, hasher.Chain(c, dialect.Root("", "p"), nil), graphiti.Who{User: "user:p", Session: "session:1"}, false, mode)
+	p := m.Plan(context.Background(), c, hasher.Chain(c, dialect.Root("", "p"), nil), graphiti.Who{User: "user:p", Session: "session:1"}, false, mode)
 	p.Outcome.Took = 0
 	return string(dialect.Splice(nil, []byte(body), p.Inserts)), p
 }
@@ -333,8 +346,8 @@ func neverLonger(t *testing.T, ready func(group string) bool, least, most time.D
 		}
 		m := memory(t, slow, &fakeDecisions{}, cache)
 		o := *m.opts()
-		o.Ready = ready
-		m.Set(o)
+		o.Search = readied{slow, ready}
+		m.Set(o.Groups, o.Settings)
 		start := time.Now()
 		got, p := ask(t, m, turn1, both)
 		if took := time.Since(start); took > most || took < least || got != turn1 || p.Outcome.Status != StatusTimeout {
@@ -343,7 +356,7 @@ func neverLonger(t *testing.T, ready func(group string) bool, least, most time.D
 		time.Sleep(3 * time.Second)
 		other := strings.Replace(turn1, "{", `{"model":"again",`, 1)
 		c, _ := parse(t, other)
-		q := m.Plan(c, hasher.Chain(c, dialect.Root("", "p"), nil), graphiti.Who{User: "user:p", Session: "session:other"}, true, both)
+		q := m.Plan(context.Background(), c, hasher.Chain(c, dialect.Root("", "p"), nil), graphiti.Who{User: "user:p", Session: "session:other"}, true, both)
 		if q.Outcome.Source != SourceCache || q.Outcome.Facts != 1 || q.Outcome.Took != 0 {
 			t.Errorf("after the search came back: %+v", q.Outcome)
 		}
@@ -579,7 +592,7 @@ func BenchmarkPlan(b *testing.B) {
 			for b.Loop() {
 				chat.Dialect{}.Parse(body, &c)
 				chain = hasher.Chain(&c, dialect.Root("", "user:p"), chain[:0])
-				if p := m.Plan(&c, chain, who, false, both); p.Outcome.Facts != 2 {
+				if p := m.Plan(context.Background(), &c, chain, who, false, both); p.Outcome.Facts != 2 {
 					b.Fatal(p.Outcome)
 				}
 			}
@@ -590,7 +603,7 @@ func BenchmarkPlan(b *testing.B) {
 				clear(blocks.kept)
 				chat.Dialect{}.Parse(body, &c)
 				chain = hasher.Chain(&c, dialect.Root("", "user:p"), chain[:0])
-				if p := m.Plan(&c, chain, who, true, both); p.Outcome.Facts != 2 {
+				if p := m.Plan(context.Background(), &c, chain, who, true, both); p.Outcome.Facts != 2 {
 					b.Fatal(p.Outcome)
 				}
 			}

@@ -33,7 +33,7 @@ var window = [...]int{maxQuery / 4, maxQuery / 12}
 // no place for a credential that was pasted into it. ok is false where finding
 // that out would take too long.
 func (m *Memory) question(query string, by time.Time) (_ string, ok bool) {
-	query, ok = m.redacted(query, by)
+	query, ok = m.opts().Redact(query, by)
 	return string(cut([]byte(query), maxQuery)), ok
 }
 

@@ -13,6 +13,14 @@ import (
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti"
 )
 
+// Searcher finds facts, as graphiti.Memory does.
+type Searcher interface {
+	graphiti.Searcher
+
+	// Ready reports whether a group can be searched without reading all of it first.
+	Ready(group string) bool
+}
+
 // FactCache remembers what searches found, for requests of one generation. What
 // it returns is shared and must not be changed.
 type FactCache interface {
@@ -117,8 +125,8 @@ const unready = 5
 
 // mustRead reports whether the memory has to read one of these groups first.
 func (m *Memory) mustRead(targets []graphiti.Target) bool {
-	ready := m.opts().Ready
-	return ready != nil && slices.ContainsFunc(targets, func(t graphiti.Target) bool { return !ready(t.Group) })
+	search := m.opts().Search
+	return slices.ContainsFunc(targets, func(t graphiti.Target) bool { return !search.Ready(t.Group) })
 }
 
 // wait returns a search that has ended, or ends before it is late; nil when it

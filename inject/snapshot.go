@@ -136,7 +136,7 @@ func snapshotKey(who graphiti.Who) string { return snapshotID(who).String() }
 // its session: work is the part of the body in which stands what was done. It may
 // wait for a file, and is not for a request's way.
 func (m *Memory) Remember(who graphiti.Who, generation int64, work []byte, said string) {
-	if m.opts().Snapshots == nil || who.Session == "" {
+	if who.Session == "" {
 		return
 	}
 	ctx, cancel := context.WithTimeout(m.base, m.opts().Background)
@@ -149,8 +149,8 @@ func (m *Memory) Remember(who graphiti.Who, generation int64, work []byte, said 
 	}
 	_ = json.Unmarshal(body, &s) // one that cannot be read begins anew
 	// Before lines are joined and cut: then a credential is not known any more.
-	done, _ := m.redacted(string(work), time.Time{})
-	said, _ = m.redacted(said, time.Time{})
+	done, _ := m.opts().Redact(string(work), time.Time{})
+	said, _ = m.opts().Redact(said, time.Time{})
 	s.Session = graphiti.SessionHash(who.Session)
 	s.add(ReadNote([]byte(done)), said)
 	if body, err = json.Marshal(s); err != nil {
@@ -166,18 +166,10 @@ func (m *Memory) Remember(who graphiti.Who, generation int64, work []byte, said 
 	}
 }
 
-// redacted is a text with credentials taken out of it, where there is time.
-func (m *Memory) redacted(text string, by time.Time) (string, bool) {
-	if m.opts().Redact == nil {
-		return text, true
-	}
-	return m.opts().Redact(text, by)
-}
-
 // resumed are the lines of the session's snapshot, where the conversation does
 // not show what came before: its client has compacted it, or dropped it.
 func (m *Memory) resumed(t *turn, who graphiti.Who) []string {
-	if m.opts().Snapshots == nil || t.first || t.c.HeldElsewhere() || len(t.at) > 1 && !t.c.Summarised() {
+	if t.first || t.c.HeldElsewhere() || len(t.at) > 1 && !t.c.Summarised() {
 		return nil
 	}
 	for _, b := range t.blocks() {

@@ -102,7 +102,7 @@ func TestShortTermMemoryHoldsNoSecret(t *testing.T) {
 		kept := fakeSnapshots{}
 		o := *m.opts()
 		o.Snapshots, o.Redact = kept, redact
-		m.Set(o)
+		m.Set(o.Groups, o.Settings)
 		var c dialect.Conversation
 		if tc.body != "" && !(chat.Dialect{}).Parse([]byte(tc.body), &c) {
 			t.Fatalf("%s: not understood", name)

@@ -20,7 +20,7 @@ func TestRecallThatNeverWaits(t *testing.T) {
 		}, &fakeDecisions{}, &fakeFacts{})
 		o := *m.opts()
 		o.NoWait = true
-		m.Set(o)
+		m.Set(o.Groups, o.Settings)
 		start := time.Now()
 		got, p := ask(t, m, turn1, both)
 		if took := time.Since(start); took != 0 || got != turn1 || p.Outcome.Status != StatusTimeout {
@@ -28,7 +28,7 @@ func TestRecallThatNeverWaits(t *testing.T) {
 		}
 		time.Sleep(time.Second)
 		c, _ := parse(t, turn1)
-		p = m.Plan(c, hasher.Chain(c, dialect.Root("", "p"), nil), graphiti.Who{User: "user:p", Session: "session:other"}, true, both)
+		p = m.Plan(context.Background(), c, hasher.Chain(c, dialect.Root("", "p"), nil), graphiti.Who{User: "user:p", Session: "session:other"}, true, both)
 		if p.Outcome.Source != SourceCache || p.Outcome.Facts != 1 {
 			t.Errorf("after the search came back: %+v", p.Outcome)
 		}

@@ -7,18 +7,18 @@ import (
 	"time"
 
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti"
-	"github.com/graphiti-proxy/graphiti-proxy/internal/deadline"
 	"github.com/graphiti-proxy/graphiti-proxy/internal/dialect"
 )
 
 // turn is one request's newest turn, while it is decided about.
 type turn struct {
 	c          *dialect.Conversation
-	generation int64     // of the request
-	deadline   time.Time // of looking things up
-	until      time.Time // the request waits no longer
-	first      bool      // the session was unknown until now
-	guest      bool      // the turn is not kept: a subagent's, or what nobody wants kept
+	kind       dialect.Kind // KindTurn, or what else the request is for
+	generation int64        // of the request
+	deadline   time.Time    // of looking things up
+	until      time.Time    // the request waits no longer
+	first      bool         // the session was unknown until now
+	guest      bool         // the turn is not kept: a subagent's, or what nobody wants kept
 	groups     []string
 	*lists
 	earlier  []*Decision // for each of at, nil where nothing was decided; the last is the newest turn's
@@ -39,7 +39,7 @@ type lists struct {
 var rooms = sync.Pool{New: func() any { return new(lists) }}
 
 // lookUp finds what was decided about every message that a person wrote.
-func (t *turn) lookUp(d Decisions, chain []dialect.Fingerprint, keys *turnKeys, session string, first bool) {
+func (t *turn) lookUp(ctx context.Context, d Decisions, chain []dialect.Fingerprint, keys *turnKeys, session string, first bool) {
 	t.at, t.from = t.at[:0], t.from[:0]
 	for i := 0; i <= t.c.Last; i++ {
 		if t.c.Messages[i].Person {
@@ -49,8 +49,6 @@ func (t *turn) lookUp(d Decisions, chain []dialect.Fingerprint, keys *turnKeys, 
 	}
 	t.keys = keys.Append(t.keys[:0], session, t.from)
 	if !first {
-		ctx := deadline.New(context.Background(), t.deadline)
-		defer ctx.Stop()
 		t.earlier, t.err = d.Lookup(ctx, t.generation, t.keys)
 	}
 	if t.earlier == nil {

@@ -3,7 +3,6 @@ package proxy
 import (
 	lru "github.com/hashicorp/golang-lru/v2"
 
-	"github.com/graphiti-proxy/graphiti-proxy/graphiti"
 	"github.com/graphiti-proxy/graphiti-proxy/internal/dialect"
 )
 
@@ -48,8 +47,8 @@ func newSessions() *sessions {
 // isChore reports whether a request repeats what was said in a session in order to
 // ask for something beside it, whatever its words: it offers none of the tools that
 // the session's turns offer, or wants an answer of a form that they do not want.
-func (s *sessions) isChore(of sessionOf, c *dialect.Conversation, chain []dialect.Fingerprint) bool {
-	if c.Kind != dialect.KindTurn || c.Answered() || !answeredBefore(c) {
+func (s *sessions) isChore(of sessionOf, kind dialect.Kind, c *dialect.Conversation, chain []dialect.Fingerprint) bool {
+	if kind != dialect.KindTurn || c.Answered() || !answeredBefore(c) {
 		return false
 	}
 	h, ok := s.habits.Get(of)
@@ -86,16 +85,16 @@ func (s *sessions) turn(of sessionOf, c *dialect.Conversation) {
 	}
 }
 
-// isTemplate reports whether the words that a session begins with are to the letter
+// isTemplate reports whether the words that a turn begins a session with are to the letter
 // those of many others: then a program wrote them.
-func (s *sessions) isTemplate(person dialect.Fingerprint, who *graphiti.Who, c *dialect.Conversation) bool {
-	if c.Kind != dialect.KindTurn || answeredBefore(c) {
+func (s *sessions) isTemplate(person dialect.Fingerprint, session string, c *dialect.Conversation) bool {
+	if answeredBefore(c) {
 		return false
 	}
 	words := person.Link(dialect.RoleUser, c.Text(c.Last))
 	o, _ := s.first.Get(words)
-	if o.last != who.Session && !c.Answered() {
-		o = opening{o.sessions + 1, who.Session}
+	if o.last != session && !c.Answered() {
+		o = opening{o.sessions + 1, session}
 		s.first.Add(words, o)
 	}
 	return o.sessions > template

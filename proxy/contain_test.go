@@ -62,7 +62,7 @@ func (broken) Answer() dialect.Answer { return dialect.Answer{} }
 // turning is a Planner of which each request is a turn that is to be kept.
 type turning struct{ inserting }
 
-func (p *turning) Plan(*dialect.Conversation, []dialect.Fingerprint, graphiti.Who, bool, inject.Mode) inject.Plan {
+func (p *turning) Plan(context.Context, *dialect.Conversation, []dialect.Fingerprint, graphiti.Who, bool, inject.Mode) inject.Plan {
 	return inject.Plan{Turn: "turn", Write: []graphiti.Target{{Scope: graphiti.ScopeUser, Group: "g"}}}
 }
 

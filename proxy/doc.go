@@ -3,8 +3,8 @@
 // memory packages what to insert and hands them a copy of what was answered.
 //
 // It must not know how a memory is searched, chosen, formatted, kept or
-// delivered, nor where configuration comes from. Of our packages it may
-// import inject, capture and graphiti (types and ids).
+// delivered, nor where configuration comes from: what remembers reaches it
+// through the interfaces of memory.go.
 //
 // Read handler.go first: it is the way of every request, from top to bottom.
 package proxy

@@ -9,6 +9,7 @@ import (
 
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti"
 	"github.com/graphiti-proxy/graphiti-proxy/inject"
+	"github.com/graphiti-proxy/graphiti-proxy/internal/budget"
 	"github.com/graphiti-proxy/graphiti-proxy/internal/dialect"
 	"github.com/graphiti-proxy/graphiti-proxy/proxy/identity"
 	"github.com/graphiti-proxy/graphiti-proxy/proxy/memo"
@@ -47,7 +48,7 @@ func (s *decider) explain(m Memory, planner Planner, limits Limits, path string,
 	if body == nil {
 		body = []byte(greeting)
 	}
-	r := &request{head: headOf(path, header), memory: &m, limits: limits, body: wire.Body{Bytes: body, Whole: len(body) <= limits.InspectBytes}}
+	r := &request{head: headOf(path, header), memory: &m, limits: limits, body: wire.Body{Bytes: body, Whole: len(body) <= limits.InspectBytes}, share: new(budget.Share), room: new(room)}
 	named := stripUpstream(r.head)
 	r.route, _ = routeOf(r.head, wire.PlainPath(r.head.RequestURI()))
 	if r.route.named = named; r.route.dialect != nil {
@@ -55,7 +56,7 @@ func (s *decider) explain(m Memory, planner Planner, limits Limits, path string,
 	}
 	d := s.decide(r)
 	if len(d.caller.Why[identity.User])+len(d.caller.Who.User) == 0 { // refused before anybody asked
-		d.caller = r.identify()
+		d.caller.Caller = r.identify()
 	}
 	if d.who.Session != "" {
 		d.caller.Who.Session, d.caller.Who.Workspace, e.session = d.who.Session, d.who.Workspace, d.who.Session

@@ -3,7 +3,6 @@ package proxy
 import (
 	"context"
 	"fmt"
-	"log/slog"
 	"maps"
 	"net/http"
 	"path/filepath"
@@ -26,7 +25,7 @@ func explained(t *testing.T, m *Memory, namer graphiti.Namer, path string, heade
 	t.Helper()
 	var planner Planner
 	if m.Off == inject.ReasonNone {
-		dry := inject.New(inject.DryRun(inject.Options{Reads: namer.Reads, Writes: namer.Writes, Timeout: time.Second, Background: time.Second, MaxFacts: 10, MaxChars: 1000}))
+		dry := inject.DryRun(inject.Services{}, namer, inject.Settings{Timeout: time.Second, Background: time.Second, MaxFacts: 10, MaxChars: 1000})
 		t.Cleanup(dry.Close)
 		planner = dry
 	}
@@ -46,7 +45,7 @@ func fixtures(t *testing.T) (list []fixture) {
 	for folder, path := range map[string]string{
 		"chat": chatPath, "messages": "/v1/messages", "responses": "/v1/responses", "gemini": "/v1beta/models/gemini-3-pro:generateContent",
 	} {
-		files, err := filepath.Glob(filepath.Join("..", "dialect", folder, "testdata", "*.txtar"))
+		files, err := filepath.Glob(filepath.Join("..", "internal", "dialect", folder, "testdata", "*.txtar"))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -82,6 +81,8 @@ func newState() *state {
 func (s *state) Search(context.Context, []string, string, int) ([]graphiti.Fact, error) {
 	return []graphiti.Fact{{UUID: "1", Text: "Miso is a cat", CreatedAt: time.Now()}}, nil
 }
+
+func (s *state) Ready(string) bool { return true }
 
 func (s *state) Lookup(_ context.Context, _ int64, keys [][16]byte) ([]*inject.Decision, error) {
 	s.mu.Lock()
@@ -161,8 +162,8 @@ type served struct {
 	plan    inject.Plan
 }
 
-func (s *served) Plan(c *dialect.Conversation, chain []dialect.Fingerprint, who graphiti.Who, first bool, mode inject.Mode) inject.Plan {
-	s.session, s.plan = who.Session, s.Memory.Plan(c, chain, who, first, mode)
+func (s *served) Plan(ctx context.Context, c *dialect.Conversation, chain []dialect.Fingerprint, who graphiti.Who, first bool, mode inject.Mode) inject.Plan {
+	s.session, s.plan = who.Session, s.Memory.Plan(ctx, c, chain, who, first, mode)
 	return s.plan
 }
 
@@ -170,11 +171,9 @@ func (s *served) Plan(c *dialect.Conversation, chain []dialect.Fingerprint, who 
 // reason, groups, inserts and session, and it writes nothing.
 func TestExplanationIsWhatIsServed(t *testing.T) {
 	st, namer := newState(), graphiti.Namer{}
-	options := inject.Options{
-		Search: st, Facts: noCache{}, Decisions: st, Reads: namer.Reads, Writes: namer.Writes,
-		Timeout: time.Minute, Background: time.Minute, MaxFacts: 10, MaxChars: 1000, Log: slog.New(slog.DiscardHandler),
-	}
-	live, dry := &served{Memory: inject.New(options)}, inject.New(inject.DryRun(options))
+	services := inject.Services{Search: st, Facts: noCache{}, Decisions: st}
+	settings := inject.Settings{Timeout: time.Minute, Background: time.Minute, MaxFacts: 10, MaxChars: 1000}
+	live, dry := &served{Memory: inject.New(services, namer, settings)}, inject.DryRun(services, namer, settings)
 	t.Cleanup(live.Close)
 	t.Cleanup(dry.Close)
 	stub := newStub(t, say(okAnswer))

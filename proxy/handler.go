@@ -7,6 +7,7 @@ import (
 
 	"github.com/graphiti-proxy/graphiti-proxy/internal/budget"
 	"github.com/graphiti-proxy/graphiti-proxy/internal/dialect"
+	"github.com/graphiti-proxy/graphiti-proxy/proxy/identity"
 	"github.com/graphiti-proxy/graphiti-proxy/proxy/memo"
 	"github.com/graphiti-proxy/graphiti-proxy/proxy/observe"
 	"github.com/graphiti-proxy/graphiti-proxy/proxy/wire"
@@ -32,7 +33,7 @@ func (s *Server) serve(ctx *fasthttp.RequestCtx) {
 	}
 	x.Watch() // a client that leaves ends the exchange
 
-	d = s.decide(&c.request) // decide.go: parse → identify → session → plan
+	d = s.decide(&c.request) // decide.go: parse → caller → place → session → plan
 	s.decided(c, &d)
 	a, err := x.Forward(c.route.upstream, c.outgoing(&d, webSocket)) // splice, and one attempt
 	if err != nil {
@@ -49,7 +50,7 @@ func (s *Server) serve(ctx *fasthttp.RequestCtx) {
 		return
 	}
 	tee, held := s.reader(c, &a.AnswerHead, &d) // turn.go: the answer becomes a turn, which pending.go records
-	c.freeBody(held)
+	c.freeBody(&d, held)
 	added := wire.Rewrite{Add: c.answerFields(&d, status)}
 	if a.Event { // its bytes as they come, when serve has returned
 		x.Stream(a, added, tee, c.later(status, &d))
@@ -81,11 +82,11 @@ func (s *Server) decided(c *call, d *decision) {
 	if d.understood {
 		c.seen.Planned(&d.plan)
 		if c.route.match.Use == dialect.UseTurn && d.caller.Known {
-			s.observer.Asked(c.says.Program(), c.head.UserAgent(), c.conv.Kind, d.plan.Outcome.Reason)
+			s.observer.Asked(d.parsed.claims.Program(), c.head.UserAgent(), d.kind(), d.plan.Outcome.Reason)
 		}
 		wire.Contain(s.log, "noting a decision", func() { s.note(&c.request, d) })
 	}
-	c.seen.Send(c.head, c.route.upstream.Host, c.route.provider, c.conv.Model)
+	c.seen.Send(c.head, c.route.upstream.Host, c.route.provider, c.room.conv.Model)
 }
 
 // later is what is done at the end of a stream, when the call is gone.
@@ -103,10 +104,10 @@ func (c *call) later(status int, d *decision) func(wire.Relayed) {
 func (c *call) outgoing(d *decision, webSocket bool) (o wire.Outgoing) {
 	inserts := d.plan.Inserts
 	if len(inserts) > 0 {
-		c.pieces = appendPieces(c.pieces[:0], c.text(), inserts)
+		c.pieces = appendPieces(c.pieces[:0], d.parsed.text, inserts)
 		o.Pieces = c.pieces
 	}
-	if c.plain != nil && len(inserts) > 0 { // it goes on decoded
+	if d.parsed.decoded && len(inserts) > 0 { // it goes on decoded
 		o.Head.Without = append(o.Head.Without, "content-encoding")
 	}
 	if webSocket { // compressed frames could not be read
@@ -148,11 +149,13 @@ func (s *Server) finish(c *call) {
 	x.Break() // neither is used again: what broke may still hold them
 }
 
-// call is what belongs to a request from its first byte to the answer's last: it
-// is made once, and no step changes what another has made. It belongs to the
-// goroutine that serves the request.
+// call is what belongs to a request from its first byte to the answer's last. It
+// belongs to the goroutine that serves the request.
 type call struct {
 	request // what is decided about
+
+	room  room
+	share budget.Share // what is held of the request
 
 	x      *wire.Exchange // nil over a WebSocket
 	pieces [][]byte       // of the body that is sent
@@ -164,9 +167,15 @@ var calls = sync.Pool{New: func() any { return new(call) }}
 
 func (s *Server) newCall(x *wire.Exchange, h *fasthttp.RequestHeader) *call {
 	c := calls.Get().(*call) //nolint:forcetypeassert // the pool's only type
-	c.x, c.head = x, h
-	c.memory, c.limits, c.share = s.mem(), s.way().limits, s.budget.Share()
+	c.x = x
+	c.ask(s, h)
 	return c
+}
+
+// ask begins a call with the head of a request.
+func (c *call) ask(s *Server, h *fasthttp.RequestHeader) {
+	c.share = s.budget.Share()
+	c.request = request{head: h, memory: s.mem(), limits: s.way().limits, share: &c.share, room: &c.room}
 }
 
 // release gives the call's buffers back. Nothing may refer to them any more.
@@ -174,25 +183,27 @@ func (c *call) release() {
 	c.dropConversation()
 	c.share.Release()
 	clear(c.pieces[:cap(c.pieces)])
-	*c = call{request: request{conv: c.conv, known: c.known, chain: c.chain[:0]}, pieces: c.pieces[:0], fields: c.fields[:0]}
+	c.room.claims, c.room.chain = identity.Claims{}, c.room.chain[:0]
+	c.request, c.share, c.x, c.seen = request{}, budget.Share{}, nil, observe.Request{}
+	c.pieces, c.fields = c.pieces[:0], c.fields[:0]
 	calls.Put(c)
 }
 
 // freeBody gives back what was needed for reading the request, which has been
 // sent. What the answer's turn holds of it stays counted.
-func (c *call) freeBody(held int) {
+func (c *call) freeBody(d *decision, held int) {
 	c.dropConversation()
-	c.plain, c.body = nil, wire.Body{}
-	c.share.Shrink(c.x.FreeBody() + c.conv.Size() + held)
+	c.body, d.parsed = wire.Body{}, parsed{}
+	c.share.Shrink(c.x.FreeBody() + c.room.conv.Size() + held)
 }
 
 // dropConversation takes what was read of the body from the call, unless it is
 // small.
 func (c *call) dropConversation() {
-	c.conv.Reset() // which refers to the body
-	c.known.Reset()
-	memo.TakeBack(&c.conv)
-	if cap(c.chain) > memo.Small/16 {
-		c.chain = nil
+	c.room.conv.Reset() // which refers to the body
+	c.room.known.Reset()
+	memo.TakeBack(&c.room.conv)
+	if cap(c.room.chain) > memo.Small/16 {
+		c.room.chain = nil
 	}
 }

@@ -164,11 +164,12 @@ func (x *intercept) Request(message []byte) ([]byte, error) {
 
 // newCall is a message as a request like one that is posted.
 func (x *intercept) newCall(message []byte, ask *responses.Ask) *call {
-	s := x.s
-	c := &call{request: request{head: &fasthttp.RequestHeader{}, route: x.route, memory: s.mem(), limits: s.way().limits, share: s.budget.Share()}}
+	c := new(call)
+	c.ask(x.s, &fasthttp.RequestHeader{})
 	x.head.CopyTo(c.head)
+	c.route = x.route
 	c.body = wire.Body{Bytes: message, Whole: true, Busy: !c.share.Grow(2 * len(message))} // what is made of it
-	c.barred = s.barred(c.memory, c.head)
+	c.barred = x.s.barred(c.memory, c.head)
 	if ask.Turn != "" { // stands in a header where the request is posted
 		c.head.Set("X-Codex-Turn-Metadata", ask.Turn)
 	}
@@ -178,12 +179,12 @@ func (x *intercept) newCall(message []byte, ask *responses.Ask) *call {
 // newExchange awaits the answer to a request. It takes over what the call holds
 // of it.
 func (x *intercept) newExchange(c *call, d *decision) *exchange {
-	ex := &exchange{end: d.at.root, at: d.at, session: d.who.Session, reader: x.route.dialect.NewReader(), seen: c.seen.OfMessage(d.outcome()), memory: c.memory, promises: d.promises}
-	if len(c.chain) > 0 {
-		ex.end = c.chain[len(c.chain)-1]
+	ex := &exchange{end: d.place.root, at: d.place.where, session: d.who.Session, reader: x.route.dialect.NewReader(), seen: c.seen.OfMessage(d.outcome()), memory: c.memory, promises: d.promises}
+	if chain := d.session.chain; len(chain) > 0 {
+		ex.end = chain[len(chain)-1]
 	}
-	if d.held != nil && ex.session == "" {
-		ex.session = d.held.session
+	if held := d.place.names.held; held != nil && ex.session == "" {
+		ex.session = held.session
 	}
 	held := 0
 	if reads(&c.request, d) {

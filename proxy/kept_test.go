@@ -5,7 +5,6 @@ import (
 	"bytes"
 	"context"
 	"fmt"
-	"log/slog"
 	"net"
 	"strings"
 	"sync"
@@ -111,10 +110,8 @@ func keptRequest(size int) []byte {
 func keptAsker(tb testing.TB, request []byte, off bool) (ask func()) {
 	tb.Helper()
 	st, namer := newState(), graphiti.Namer{}
-	m := inject.New(inject.Options{
-		Search: st, Facts: noCache{}, Decisions: &heldDecisions{state: st}, Reads: namer.Reads, Writes: namer.Writes,
-		Timeout: time.Minute, Background: time.Minute, MaxFacts: 10, MaxChars: 1000, Log: slog.New(slog.DiscardHandler),
-	})
+	m := inject.New(inject.Services{Search: st, Facts: noCache{}, Decisions: &heldDecisions{state: st}}, namer,
+		inject.Settings{Timeout: time.Minute, Background: time.Minute, MaxFacts: 10, MaxChars: 1000})
 	tb.Cleanup(m.Close)
 	_, base := start(tb, bareUpstream(tb), func(o *Options) {
 		if off {

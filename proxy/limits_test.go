@@ -15,6 +15,8 @@ import (
 	"github.com/gobwas/ws"
 
 	"github.com/graphiti-proxy/graphiti-proxy/internal/budget"
+	"github.com/graphiti-proxy/graphiti-proxy/internal/dialect"
+	"github.com/graphiti-proxy/graphiti-proxy/internal/dialect/chat"
 )
 
 // hello is a request of about so many bytes.
@@ -206,5 +208,31 @@ func TestEmptyFramesArePaidFor(t *testing.T) {
 	}
 	if used := b.Used(); used != 0 {
 		t.Errorf("%d bytes stay taken", used)
+	}
+}
+
+type noRoom struct{}
+
+func (noRoom) Grow(int) bool { return false }
+
+// TestStopped: each limit has its words in the response header.
+func TestStopped(t *testing.T) {
+	body := []byte(`{"messages":[{"role":"user","content":"a"},{"role":"user","content":"b"}]}`)
+	for name, tc := range map[string]struct {
+		limits dialect.Limits
+		ok     bool
+		want   string
+	}{
+		"messages": {dialect.Limits{Messages: 1}, false, "skipped too_large"},
+		"memory":   {dialect.Limits{Room: noRoom{}}, false, "skipped busy"},
+		"time":     {dialect.Limits{Until: time.Unix(1, 0)}, false, "timeout too_large"},
+		"none":     {dialect.Limits{}, true, "skipped "},
+	} {
+		var c dialect.Conversation
+		c.Limit(tc.limits)
+		ok := chat.Dialect{}.Parse(body, &c)
+		if no := stopped(&c); ok != tc.ok || fmt.Sprint(no.Status, " ", no.Reason) != tc.want {
+			t.Errorf("%s: understood %v, %+v", name, ok, no)
+		}
 	}
 }

@@ -14,9 +14,9 @@ import (
 )
 
 // Planner decides what is inserted into a request. It must not block longer
-// than the recall timeout, nor keep the conversation.
+// than ctx, nor keep the conversation.
 type Planner interface {
-	Plan(c *dialect.Conversation, chain []dialect.Fingerprint, who graphiti.Who, first bool, mode inject.Mode) inject.Plan
+	Plan(ctx context.Context, c *dialect.Conversation, chain []dialect.Fingerprint, who graphiti.Who, first bool, mode inject.Mode) inject.Plan
 
 	// ToBackfill returns those of a plan's unseen turns that are to be kept. It may wait.
 	ToBackfill(ctx context.Context, turns []inject.Unseen) ([]inject.Unseen, error)

@@ -21,19 +21,17 @@ import (
 	"github.com/graphiti-proxy/graphiti-proxy/internal/dialect/chat"
 	"github.com/graphiti-proxy/graphiti-proxy/internal/dialect/messages"
 	"github.com/graphiti-proxy/graphiti-proxy/proxy/identity"
-	"github.com/graphiti-proxy/graphiti-proxy/proxy/memo"
 	"github.com/graphiti-proxy/graphiti-proxy/proxy/observe"
 	"github.com/graphiti-proxy/graphiti-proxy/proxy/proxytest"
-	"github.com/graphiti-proxy/graphiti-proxy/proxy/wire"
 )
 
 // planner plans as it is told.
 type planner struct {
-	plan func(mode inject.Mode) inject.Plan
+	plan func(ctx context.Context) inject.Plan
 }
 
-func (p planner) Plan(_ *dialect.Conversation, _ []dialect.Fingerprint, _ graphiti.Who, _ bool, m inject.Mode) inject.Plan {
-	return p.plan(m)
+func (p planner) Plan(ctx context.Context, _ *dialect.Conversation, _ []dialect.Fingerprint, _ graphiti.Who, _ bool, _ inject.Mode) inject.Plan {
+	return p.plan(ctx)
 }
 func (planner) ToBackfill(_ context.Context, list []inject.Unseen) ([]inject.Unseen, error) {
 	return list, nil
@@ -65,15 +63,14 @@ func TestLookingForASessionTakesNoLongerThanRecallMay(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		s := &Server{decider: &decider{hasher: dialect.NewHasher(), memo: memo.New(0), log: slog.New(slog.DiscardHandler), places: newPlaces(), known: newSessions(), base: context.Background()}, observer: in}
+		s := &Server{decider: idle(), observer: in}
 		s.ways.Store(&ways{})
 		var until time.Time
-		c := &request{head: &fasthttp.RequestHeader{}, limits: testLimits(), memory: &Memory{
-			Planner: planner{func(m inject.Mode) inject.Plan { until = m.Until; return inject.Plan{} }}, Sessions: hanging{},
+		c := posted(`{"messages":[{"role":"user","content":"one"},{"role":"assistant","content":"a long answer that could tell a conversation"},{"role":"user","content":"two"}]}`)
+		c.memory = &Memory{
+			Planner: planner{func(ctx context.Context) inject.Plan { until, _ = ctx.Deadline(); return inject.Plan{} }}, Sessions: hanging{},
 			Identity: identity.Settings{Owner: "user:o"}, Recall: true, Timeout: 400 * time.Millisecond,
-		}}
-		c.route.dialect = chat.Dialect{}
-		c.body = wire.Body{Whole: true, Bytes: []byte(`{"messages":[{"role":"user","content":"one"},{"role":"assistant","content":"a long answer that could tell a conversation"},{"role":"user","content":"two"}]}`)}
+		}
 		start := time.Now()
 		d := s.decide(c)
 		if took := time.Since(start); took != 400*time.Millisecond {
@@ -97,11 +94,11 @@ func TestBugInMemoryIsNotNoticed(t *testing.T) {
 	}
 	defer model.Close()
 	const quoted = "the word is Zanzibar"
-	turn := func(inject.Mode) inject.Plan {
+	turn := func(context.Context) inject.Plan {
 		return inject.Plan{Turn: "t", Write: []graphiti.Target{{Scope: graphiti.ScopeUser, Group: "user_o"}}}
 	}
 	for name, m := range map[string]Memory{
-		"planning": {Planner: planner{func(inject.Mode) inject.Plan { panic(quoted) }}},
+		"planning": {Planner: planner{func(context.Context) inject.Plan { panic(quoted) }}},
 		"watching": {Planner: planner{turn}, Kept: func(string, []graphiti.Target) bool { panic(fmt.Errorf("about %s", quoted)) }},
 		"no parts": {Planner: planner{turn}},
 	} {
@@ -136,13 +133,13 @@ func TestBugInMemoryIsNotNoticed(t *testing.T) {
 func TestNothingOfARequestIsLeftInItsBuffers(t *testing.T) {
 	c := &call{}
 	c.body.Bytes = []byte(`{"model":"secret-model","user":"alice","messages":[{"role":"user","content":"hello"}]}`)
-	if !(chat.Dialect{}).Parse(c.body.Bytes, &c.conv) {
+	if !(chat.Dialect{}).Parse(c.body.Bytes, &c.room.conv) {
 		t.Fatal("not read")
 	}
 	c.held, c.memory = &heldEnd{}, &Memory{}
 	c.release()
-	if c.conv.Model != nil || c.conv.Field(dialect.FieldUser) != nil || len(c.conv.Messages) > 0 || c.held != nil || c.memory != nil {
-		t.Errorf("%q %q %d", c.conv.Model, c.conv.Field(dialect.FieldUser), len(c.conv.Messages))
+	if c.room.conv.Model != nil || c.room.conv.Field(dialect.FieldUser) != nil || len(c.room.conv.Messages) > 0 || c.held != nil || c.memory != nil {
+		t.Errorf("%q %q %d", c.room.conv.Model, c.room.conv.Field(dialect.FieldUser), len(c.room.conv.Messages))
 	}
 }
 
@@ -175,14 +172,12 @@ func TestAbsoluteTargetGoesWhereItsPathSays(t *testing.T) {
 func TestRelaxInItsPlace(t *testing.T) {
 	body := `{"messages":[{"role":"user","content":"a"}],"thinking":{"type":"enabled"},"x":"b"}`
 	first, last := strings.Index(body, "a\"}"), strings.Index(body, "b\"")
-	r := &request{body: wire.Body{Bytes: []byte(body), Whole: true}, route: route{dialect: messages.Dialect{}}}
 	blocks := []dialect.Insert{{At: first}, {At: last}}
-	inserts, relax := r.route.dialect.Info().Relax.Among(blocks, r.text())
+	inserts, relax := messages.Dialect{}.Info().Relax.Among(blocks, []byte(body))
 	if relax == nil || len(inserts) != 3 || inserts[0].At != first || inserts[2].At != last || len(inserts[1].Text) == 0 || blocks[1].At != last {
 		t.Errorf("%+v", inserts)
 	}
-	r.route.dialect = chat.Dialect{}
-	if inserts, relax = r.route.dialect.Info().Relax.Among(blocks, r.text()); relax != nil || len(inserts) != 2 {
+	if inserts, relax = (chat.Dialect{}).Info().Relax.Among(blocks, []byte(body)); relax != nil || len(inserts) != 2 {
 		t.Errorf("another API: %+v", inserts)
 	}
 }

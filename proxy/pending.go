@@ -190,16 +190,24 @@ func (p *pendingTurn) goesOn(answer string) {
 
 // continues returns the turn that a request goes on with that holds nothing of a
 // person; nil when it is not known, or was begun elsewhere.
-func (r *request) continues(at *where) *pendingTurn {
+func (r *request) continues(p *parsed, at *where) *pendingTurn {
 	for _, f := range []dialect.Field{dialect.FieldPreviousResponseID, dialect.FieldConversation} {
-		if id := r.conv.Field(f); id != nil {
-			p, ok := r.memory.Pending.Find(at.person.Link(dialect.RoleOther, id))
-			if ok && (p.at.here == at.here || !at.says && at.base == at.person) {
-				return &p
+		if id := p.conv.Field(f); id != nil {
+			open, ok := r.memory.Pending.Find(at.person.Link(dialect.RoleOther, id))
+			if ok && (open.at.here == at.here || !at.says && at.base == at.person) {
+				return &open
 			}
 		}
 	}
 	return nil
+}
+
+// names are the turn and the groups that it is kept in; none of no turn.
+func (p *pendingTurn) names() (turn string, in []graphiti.Target) {
+	if p == nil {
+		return "", nil
+	}
+	return p.turn.ID, p.turn.Targets
 }
 
 // fetched is the turn whose answer, made in the background, is fetched with this

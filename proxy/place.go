@@ -1,6 +1,8 @@
 package proxy
 
 import (
+	"context"
+
 	lru "github.com/hashicorp/golang-lru/v2"
 
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti"
@@ -21,34 +23,36 @@ type where struct {
 	root   dialect.Fingerprint // the conversation before the request's first message
 }
 
-// stated is what a request says for itself of the place.
-func stated(r *request, who *graphiti.Who) (at where) {
-	at.place = r.conv.Place(r.says.Program().Name)
-	at.says = at.place != (dialect.Place{})
-	at.person = rootOf(who)
-	at.base = at.person.In(r.says.NamedWorkspace(), dialect.Place{})
-	at.here = at.base.In("", at.place)
-	return at
+// placed is where a request takes place, and the session that it names.
+type placed struct {
+	where
+	names named
 }
 
-// locate finds out where a request takes place. Only one that says nothing is
-// where its session was, or the conversation that its connection holds: a
-// directory that a request names is never another's.
-func (s *decider) locate(r *request, at where, session string, held *heldEnd) where {
-	from := r.conv.Began()
+// place finds out where a request takes place. Only one that says nothing is
+// where the session is that it names, or the conversation that its connection
+// holds: a directory that a request names is never another's.
+func (s *decider) place(ctx context.Context, r *request, p *parsed, c *caller) (at placed) {
+	at.place, at.says = p.states, p.states != (dialect.Place{})
+	at.person = rootOf(&c.Who)
+	at.base = at.person.In(p.claims.NamedWorkspace(), dialect.Place{})
+	at.here = at.base.In("", at.place)
+	at.names = s.named(ctx, r, p, &at.where, c.Who.Session)
+
+	held, from := at.names.held, p.conv.Began()
 	if !at.says {
 		if held != nil {
 			at.place, at.seen = held.at.place, true
-		} else if session != "" {
-			at.place, at.seen = s.places.Get(sessionOf{at.base, session})
+		} else if at.names.session != "" {
+			at.place, at.seen = s.places.Get(sessionOf{at.base, at.names.session})
 		}
-		if path := r.says.CodexRepo(at.place.Directory).Path; path != "" && !workspace.Within(path, at.place.Directory) {
+		if path := p.claims.CodexRepo(at.place.Directory).Path; path != "" && !workspace.Within(path, at.place.Directory) {
 			at.place, at.says = dialect.Place{Directory: path}, true
 		}
 		at.here = at.base.In("", at.place)
 		from = at.place
 	}
-	previous := r.conv.Field(dialect.FieldPreviousResponseID)
+	previous := p.conv.Field(dialect.FieldPreviousResponseID)
 	switch {
 	case held != nil && from == held.at.place:
 		at.root = held.end
@@ -97,9 +101,9 @@ func newPlaces() *lru.Cache[sessionOf, dialect.Place] {
 // keepPlace remembers where a session takes place, as a turn says: not every
 // request of a client does. A title or a probe comes before the first turn, and
 // says nothing or something else: it decides nothing for the others.
-func (s *decider) keepPlace(r *request, d *decision) {
-	if d.who.Session != "" && r.conv.Kind == dialect.KindTurn && !d.subagent && (!d.at.seen || d.at.says) {
-		s.places.Add(sessionOf{d.at.base, d.who.Session}, d.at.place)
+func (s *decider) keepPlace(of sessionOf, at *where) {
+	if !at.seen || at.says {
+		s.places.Add(of, at.place)
 	}
 }
 

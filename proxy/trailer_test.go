@@ -23,7 +23,7 @@ type inserting struct {
 	from []graphiti.Who
 }
 
-func (p *inserting) Plan(_ *dialect.Conversation, _ []dialect.Fingerprint, who graphiti.Who, _ bool, _ inject.Mode) inject.Plan {
+func (p *inserting) Plan(_ context.Context, _ *dialect.Conversation, _ []dialect.Fingerprint, who graphiti.Who, _ bool, _ inject.Mode) inject.Plan {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.from = append(p.from, who)

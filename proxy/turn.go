@@ -68,8 +68,11 @@ func callback(p *pendingTurn, read observe.Answered) func(dialect.Answer, bool) 
 func reads(r *request, d *decision) bool {
 	p := &d.plan
 	return r.route.match.Use == dialect.UseTurn && p.Turn != "" && r.memory.Planner != nil &&
-		(len(p.Write) > 0 || d.chained || d.pending != nil) && !r.memory.Kept(p.Turn, p.Write)
+		(len(p.Write) > 0 || d.chained() || d.pending != nil) && !r.memory.Kept(p.Turn, p.Write)
 }
+
+// chained reports whether the session was found by, or begins, a chain.
+func (d *decision) chained() bool { return !d.place.names.byID }
 
 // pendingTurn is the turn whose answer is awaited, and what keeps the
 // earlier turns that nobody has kept: to be called when the upstream has accepted
@@ -93,34 +96,35 @@ func (s *Server) pendingTurn(c *call, d *decision) (p *pendingTurn, backfill fun
 
 // newPending is a turn that begins with the request.
 func (s *Server) newPending(c *call, d *decision) (p *pendingTurn, held int) {
+	conv, chain := d.parsed.conv, d.session.chain
 	p = &pendingTurn{
 		s:       s,
 		memory:  c.memory,
 		who:     d.who,
-		at:      d.at,
-		last:    [16]byte(c.chain[c.conv.Last]),
-		end:     c.chain[len(c.chain)-1],
+		at:      d.place.where,
+		last:    [16]byte(chain[conv.Last]),
+		end:     chain[len(chain)-1],
 		turn:    s.turn(c, d, d.plan.Turn, d.plan.Generation),
-		chained: d.chained || d.caller.SessionOfPrompt(), // which a compaction may ask with another
+		chained: d.chained() || d.caller.SessionOfPrompt(), // which a compaction may ask with another
 		recall:  d.plan.Recall,
 	}
-	if id := c.conv.Field(dialect.FieldConversation); id != nil {
-		p.held = d.at.person.Link(dialect.RoleOther, id)
+	if id := conv.Field(dialect.FieldConversation); id != nil {
+		p.held = d.place.person.Link(dialect.RoleOther, id)
 	}
-	if c.conv.Kind == dialect.KindSummary {
-		p.turn.Kind, p.chained, p.guessed = graphiti.KindSessionSummary, false, c.conv.Guessed
+	if d.session.kind == dialect.KindSummary {
+		p.turn.Kind, p.chained, p.guessed = graphiti.KindSessionSummary, false, conv.Guessed || d.session.odd
 		return p, 0
 	}
-	p.turn.User, p.turn.Sure = string(c.conv.Text(c.conv.Last)), c.conv.Sure(c.conv.Last)
+	p.turn.User, p.turn.Sure = string(conv.Text(conv.Last)), conv.Sure(conv.Last)
 	held = len(p.turn.User)
 	if p.recall && len(d.plan.Write) > 0 {
-		p.work = append(p.work, inject.NoteOf(&c.conv)...)
+		p.work = append(p.work, inject.NoteOf(conv)...)
 		held += len(p.work)
 	} else {
 		p.recall = false
 	}
 	if len(d.plan.Write) > 0 && c.memory.Note.Tools {
-		p.turn.Tools = c.conv.ToolsUsed(c.route.dialect)
+		p.turn.Tools = conv.ToolsUsed(c.route.dialect)
 	}
 	return p, held
 }
@@ -147,7 +151,7 @@ func (s *Server) turn(c *call, d *decision, id string, generation int64) ledger.
 		}
 	}
 	if c.memory.Note.Git {
-		t.Git = gitOf(c, &d.project)
+		t.Git = gitOf(d.parsed.claims, &d.project)
 	}
 	return t
 }
@@ -156,21 +160,21 @@ func (s *Server) turn(c *call, d *decision, id string, generation int64) ledger.
 // seen, or shortly before a crash, and how many bytes it holds. When it was said
 // is not known: shortly before now, in its order.
 func (s *Server) backfill(c *call, d *decision) (record func(), held int) {
-	plan := &d.plan
+	plan, conv := &d.plan, d.parsed.conv
 	var turns []ledger.Turn
 	for i, u := range plan.Unseen {
-		if c.memory.Known(u.Turn) || c.conv.AsksForSummary(u.Message) {
+		if c.memory.Known(u.Turn) || conv.AsksForSummary(u.Message) {
 			continue
 		}
 		id := u.Turn.String()
-		answer := c.conv.AnswerTo(u.Message)
+		answer := conv.AnswerTo(u.Message)
 		if answer == nil {
 			c.memory.Begin(id) // there is nothing to record
 			continue
 		}
 		t := s.turn(c, d, id, u.Generation)
 		t.Backfill = true
-		t.User, t.Sure = string(c.conv.Text(u.Message)), c.conv.Sure(u.Message)
+		t.User, t.Sure = string(conv.Text(u.Message)), conv.Sure(u.Message)
 		t.Assistant = string(answer)
 		t.Said = t.Said.Add(time.Duration(i-len(plan.Unseen)) * 2 * time.Millisecond)
 		t.Answered = t.Said.Add(time.Millisecond)
@@ -203,9 +207,9 @@ func (s *Server) backfill(c *call, d *decision) (record func(), held int) {
 
 // gitOf is what is known of the repository: what Codex tells (since 0.98), and
 // what stands in the repository itself where that is on this machine.
-func gitOf(c *call, at *project) (g ledger.Git) {
+func gitOf(claims *identity.Claims, at *project) (g ledger.Git) {
 	g.Branch, g.Commit = at.Repo.Branch, at.Repo.Commit
-	if repo := c.says.CodexRepo(at.Directory); repo.Commit != "" {
+	if repo := claims.CodexRepo(at.Directory); repo.Commit != "" {
 		g.Commit, g.Dirty = repo.Commit, repo.Dirty
 	}
 	return g.Valid()

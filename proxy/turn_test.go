@@ -50,7 +50,7 @@ func (s *steps) cutOff(_ context.Context, t ledger.Turn) error {
 }
 
 // Planner.
-func (s *steps) Plan(*dialect.Conversation, []dialect.Fingerprint, graphiti.Who, bool, inject.Mode) inject.Plan {
+func (s *steps) Plan(context.Context, *dialect.Conversation, []dialect.Fingerprint, graphiti.Who, bool, inject.Mode) inject.Plan {
 	panic("BUG: nothing is planned")
 }
 func (s *steps) ToBackfill(_ context.Context, list []inject.Unseen) ([]inject.Unseen, error) {

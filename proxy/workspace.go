@@ -67,24 +67,23 @@ type project struct {
 }
 
 // workspaceOf finds the project of a request.
-func (s *decider) workspaceOf(r *request, at *where, chained bool) (w project) {
+func (s *decider) workspaceOf(m *Memory, p *parsed, at *placed, first bool) (w project) {
 	defer func() {
-		if p := recover(); p != nil {
-			wire.LogPanic(s.log, "finding the workspace", p)
+		if bug := recover(); bug != nil {
+			wire.LogPanic(s.log, "finding the workspace", bug)
 			w = project{unknown: true}
 		}
 	}()
-	m := r.memory
 	w.Directory, w.Named = at.place.Directory, at.place.Repo
-	w.unknown = unplaced(r, at, !chained)
+	w.unknown = unplaced(m, p, at, first || at.names.byID)
 	if m.Identity.Places != nil && w.Directory != "" {
 		var ok bool
 		w.Repo, ok = m.Identity.Places.Find(w.Directory)
 		w.unknown = w.unknown || !ok
 	}
-	w.key, w.why = r.says.Workspace(w.Place)
+	w.key, w.why = p.claims.Workspace(w.Place)
 	if len(m.Rules.Ignored) > 0 {
-		w.others = r.says.Workspaces(w.Place)
+		w.others = p.claims.Workspaces(w.Place)
 	}
 	return w
 }
@@ -97,17 +96,17 @@ func (s *decider) workspaceOf(r *request, at *where, chained bool) (w project) {
 // A summary is of a whole conversation, and some clients ask for it with another
 // prompt, which does not say where that was. looked says that its session was
 // looked for.
-func unplaced(r *request, at *where, looked bool) bool {
-	id, rules := &r.memory.Identity, &r.memory.Rules
-	works := r.says.Program().Places
+func unplaced(m *Memory, p *parsed, at *placed, looked bool) bool {
+	id, rules := &m.Identity, &m.Rules
+	works := p.claims.Program().Places
 	switch {
 	case at.place.Unclear: // the rules may be about one of the places
 		return works || id.Places != nil || len(rules.Ignored)+len(rules.Trusted) > 0
-	case at.place != (dialect.Place{}) || r.says.NamedWorkspace() != "":
+	case at.place != (dialect.Place{}) || p.claims.NamedWorkspace() != "":
 		return false
-	case r.conv.Kind == dialect.KindTurn:
+	case at.names.kind == dialect.KindTurn:
 		return works
-	case r.conv.Kind == dialect.KindSummary && looked:
+	case at.names.kind == dialect.KindSummary && looked:
 		return works || id.Places != nil && !at.seen
 	}
 	return false

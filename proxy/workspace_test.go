@@ -1,6 +1,7 @@
 package proxy
 
 import (
+	"context"
 	"fmt"
 	"log/slog"
 	"os"
@@ -8,12 +9,17 @@ import (
 	"strings"
 	"testing"
 	"testing/synctest"
+	"time"
 
 	"github.com/valyala/fasthttp"
 
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti"
+	"github.com/graphiti-proxy/graphiti-proxy/internal/budget"
+	"github.com/graphiti-proxy/graphiti-proxy/internal/dialect"
 	"github.com/graphiti-proxy/graphiti-proxy/internal/dialect/chat"
 	"github.com/graphiti-proxy/graphiti-proxy/proxy/identity"
+	"github.com/graphiti-proxy/graphiti-proxy/proxy/memo"
+	"github.com/graphiti-proxy/graphiti-proxy/proxy/wire"
 	"github.com/graphiti-proxy/graphiti-proxy/proxy/workspace"
 )
 
@@ -177,19 +183,18 @@ func TestSummaryOfAnUnknownProject(t *testing.T) {
 		{name: "a turn of a client that works in directories said nothing", before: "You are Cline, an agent.", summary: "You are Cline, an agent.", unknown: true},
 		{name: "and in multi mode", before: "You are Cline, an agent.", summary: "You are Cline, an agent.", multi: true, unknown: true},
 	} {
-		s := &decider{log: slog.New(slog.DiscardHandler), places: newPlaces(), known: newSessions()}
+		s := idle()
 		m := &Memory{Recall: true, Ingest: true, Identity: identity.Settings{Owner: "user:o", Multi: tc.multi}}
 		if !tc.multi {
 			m.Identity.Places = workspace.NewPlaces()
 		}
-		caller := &identity.Caller{Who: graphiti.Who{Session: "session:s"}}
 		for _, prompt := range []string{tc.before, tc.summary} {
 			if prompt == "" {
 				continue
 			}
-			c := prompted(t, prompt)
+			c := prompted(prompt)
 			c.memory = m
-			w := s.located(c, caller, tc.chained, false)
+			w := s.located(c, graphiti.Who{Session: "session:s"}, tc.chained, false)
 			if prompt == tc.summary && (w.unknown != tc.unknown || w.key != tc.key) {
 				t.Errorf("%s: %+v", tc.name, w)
 			}
@@ -218,23 +223,19 @@ func TestPlaceOfASession(t *testing.T) {
 		{"what a request says is its own", []step{{prompt: "Working directory: /a", directory: "/a"}, {prompt: "Working directory: /b", directory: "/b"}, {prompt: title, directory: "/b"}}},
 		{"Codex may change it, or say nothing", []step{{prompt: "/a", codex: true, directory: "/a"}, {prompt: "Go on.", codex: true, directory: "/a"}, {prompt: "/b", codex: true, directory: "/b"}, {prompt: "Go on.", codex: true, directory: "/b"}}},
 	} {
-		s := &decider{log: slog.New(slog.DiscardHandler), places: newPlaces(), known: newSessions()}
+		s := idle()
 		m := &Memory{Recall: true, Ingest: true, Identity: identity.Settings{Owner: "user:o"}}
 		for i, step := range tc.steps {
-			c := prompted(t, step.prompt)
+			c := prompted(step.prompt)
 			if strings.HasPrefix(step.prompt, "/") { // Codex says it in an item of its own
 				body := fmt.Sprintf(`{"messages":[{"role":"user","content":"<environment_context>\n  <cwd>%s</cwd>\n</environment_context>"},{"role":"user","content":"hello"}]}`, step.prompt)
-				if !(chat.Dialect{}).Parse([]byte(body), &c.conv) {
-					t.Fatal("the request is not understood")
-				}
+				c = posted(body)
 			}
 			c.memory = m
 			if step.codex {
 				c.head.Set("Originator", "codex_exec")
 			}
-			caller := m.Identity.Identify(&c.says, c.head, &c.conv, "")
-			caller.Who.Session = "session:s"
-			if w := s.located(c, &caller, false, step.subagent); w.Directory != step.directory {
+			if w := s.located(c, graphiti.Who{User: "user:o", Session: "session:s"}, false, step.subagent); w.Directory != step.directory {
 				t.Errorf("%s: request %d is in %q, want %q", tc.name, i, w.Directory, step.directory)
 			}
 		}
@@ -246,33 +247,42 @@ func TestLookThatPanics(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p := workspace.NewPlaces()
 		p.Read = func(string) workspace.Repo { panic("BUG") }
-		s := &decider{log: slog.New(slog.DiscardHandler), places: newPlaces(), known: newSessions()}
+		s := idle()
 		m := &Memory{Recall: true, Ingest: true, Identity: identity.Settings{Owner: "user:o", Places: p}}
-		c := prompted(t, "Working directory: /r")
+		c := prompted("Working directory: /r")
 		c.memory = m
-		if w := s.located(c, &identity.Caller{}, false, false); !w.unknown || w.key != "" {
+		if w := s.located(c, graphiti.Who{}, false, false); !w.unknown || w.key != "" {
 			t.Errorf("%+v", w)
 		}
 	})
 }
 
+// idle is a decider that knows nothing.
+func idle() *decider {
+	return &decider{hasher: dialect.NewHasher(), memo: memo.New(0), places: newPlaces(), known: newSessions(), base: context.Background(), log: slog.New(slog.DiscardHandler)}
+}
+
 // located is the workspace of a request of a session.
-func (s *decider) located(r *request, caller *identity.Caller, chained, subagent bool) project {
-	at := s.locate(r, stated(r, &caller.Who), caller.Who.Session, nil)
-	w := s.workspaceOf(r, &at, chained)
-	s.keepPlace(r, &decision{at: at, who: caller.Who, subagent: subagent})
+func (s *decider) located(r *request, who graphiti.Who, chained, subagent bool) project {
+	r.memory.Sessions = readSessions{}
+	p, _ := s.parse(r, time.Time{})
+	at := s.place(context.Background(), r, &p, &caller{Caller: identity.Caller{Who: who}})
+	at.names.byID = !chained
+	w := s.workspaceOf(r.memory, &p, &at, false)
+	p.subagent = subagent
+	s.note(r, &decision{parsed: p, place: at, session: session{kind: at.names.kind}, planned: planned{who: who}})
 	return w
 }
 
 // prompted is a request with a system prompt.
-func prompted(t *testing.T, system string) *request {
-	t.Helper()
-	c := &request{head: &fasthttp.RequestHeader{}}
-	if !(chat.Dialect{}).Parse([]byte(said("", system)), &c.conv) {
-		t.Fatal("the request is not understood")
+func prompted(system string) *request { return posted(said("", system)) }
+
+// posted is a request of a chat.
+func posted(body string) *request {
+	return &request{
+		head: &fasthttp.RequestHeader{}, route: route{dialect: chat.Dialect{}}, memory: &Memory{}, limits: testLimits(),
+		body: wire.Body{Bytes: []byte(body), Whole: true}, share: new(budget.Share), room: new(room),
 	}
-	(&identity.Settings{}).Identify(&c.says, c.head, &c.conv, "")
-	return c
 }
 
 // write makes files below a directory.

@@ -233,7 +233,7 @@ func (a *app) openParts() (proxy.Memory, error) {
 	a.OnClose("open turns", func(context.Context) error { pending.Close(); return nil })
 	responses := response.Start(a.quiet, a.budget)
 	a.parts = &parts{state: state, facts: facts, pending: pending, responses: responses}
-	a.planner = inject.New(a.planning(cfg, namer))
+	a.planner = a.newPlanner(cfg, namer)
 	a.OnClose("recall", func(context.Context) error { a.planner.Close(); return nil })
 	a.OnClose("answers", func(context.Context) error { responses.Close(); return nil }) // before recall, which notes them
 	a.service = service.New(service.Options{

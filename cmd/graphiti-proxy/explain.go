@@ -82,10 +82,10 @@ func dryPlanner(cfg *config.Config, namer graphiti.Namer, off inject.Reason) pro
 	if off != inject.ReasonNone {
 		return nil
 	}
-	return inject.New(inject.DryRun(inject.Options{
-		Reads: searched(cfg, namer, func(string) bool { return false }), Writes: namer.Writes,
+	nothing := func(string) bool { return false }
+	return inject.DryRun(inject.Services{}, groups{namer, searched(cfg, namer, nothing)}, inject.Settings{
 		Timeout: cfg.Recall.Timeout, Background: cfg.Recall.BackgroundTimeout, MaxFacts: cfg.Recall.MaxFacts, MaxChars: cfg.Recall.MaxChars,
-	}))
+	})
 }
 
 func printExplanation(w io.Writer, e *proxy.Explanation) {

@@ -38,21 +38,22 @@ func (o opening) Summary(ctx context.Context, w graphiti.Who, session string) (a
 	return o.service.Summary(ctx, w, session)
 }
 
-// planning is how is decided what goes into requests.
-func (a *app) planning(cfg *config.Config, namer graphiti.Namer) inject.Options {
-	return inject.Options{
+// newPlanner makes what decides what goes into requests.
+func (a *app) newPlanner(cfg *config.Config, namer graphiti.Namer) *inject.Memory {
+	return inject.New(inject.Services{
 		Search:    a.memory,
-		Ready:     a.memory.Ready,
 		Facts:     a.parts.facts,
 		Decisions: a.parts.state.Decisions,
-		Reads: func(w graphiti.Who, about bool) []graphiti.Target {
-			if !about && w.Workspace != "" { // what was promoted for everywhere counts everywhere
-				g, ok := namer.Group(graphiti.ScopeUser, w)
-				about = ok && a.pipeline.Promoted(g)
-			}
-			return a.service.Recallable(searched(cfg, namer, a.pipeline.Promoted)(w, about))
-		},
-		Writes:     namer.Writes,
+		Snapshots: a.parts.state.Snapshots,
+		Opening:   opening{a},
+		Redact:    a.pipeline.RedactedBy,
+		Log:       a.quiet,
+	}, a.groups(cfg, namer), a.planning(cfg))
+}
+
+// planning is how is decided what goes into requests.
+func (a *app) planning(cfg *config.Config) inject.Settings {
+	return inject.Settings{
 		Timeout:    cfg.Recall.Timeout,
 		Background: cfg.Recall.BackgroundTimeout,
 		MaxFacts:   cfg.Recall.MaxFacts,
@@ -65,17 +66,31 @@ func (a *app) planning(cfg *config.Config, namer graphiti.Namer) inject.Options 
 		Share:      cfg.Recall.ContextShare,
 		Window:     cfg.Recall.ContextWindow,
 		NoWait:     !cfg.Recall.Wait,
-		Snapshots:  a.parts.state.Snapshots,
-		Opening:    opening{a},
 		CardChars:  cfg.Recall.CardChars,
 		Resume:     cfg.Recall.ResumeWithin,
-		Redact:     a.pipeline.RedactedBy,
 		Prefetch:   !cfg.RemoteMemory() && !cfg.Recall.Wait || cfg.RemoteMemory() && cfg.Memory.Consent && !moved(a.cfg, cfg),
 		Similar:    cfg.Recall.PrefetchSimilarity,
 		Compaction: cfg.Recall.Compaction,
 		Unseen:     cfg.Ingest.BackfillTurns,
-		Log:        a.quiet,
 	}
+}
+
+// groups are those that a configuration names.
+type groups struct {
+	graphiti.Namer
+	reads func(w graphiti.Who, about bool) []graphiti.Target
+}
+
+func (g groups) Reads(w graphiti.Who, about bool) []graphiti.Target { return g.reads(w, about) }
+
+func (a *app) groups(cfg *config.Config, namer graphiti.Namer) groups {
+	return groups{namer, func(w graphiti.Who, about bool) []graphiti.Target {
+		if !about && w.Workspace != "" { // what was promoted for everywhere counts everywhere
+			g, ok := namer.Group(graphiti.ScopeUser, w)
+			about = ok && a.pipeline.Promoted(g)
+		}
+		return a.service.Recallable(searched(cfg, namer, a.pipeline.Promoted)(w, about))
+	}}
 }
 
 // searched are the groups that a recall searches: of a service those that may
@@ -192,7 +207,7 @@ func (a *app) waiting() []string {
 
 // reloadMemory cannot fail.
 func (a *app) reloadMemory(cfg *config.Config, id identity.Settings, namer graphiti.Namer) {
-	a.planner.Set(a.planning(cfg, namer))
+	a.planner.Set(a.groups(cfg, namer), a.planning(cfg))
 	allowed := a.reloadConsent(cfg)
 	if allowed {
 		a.setMemory(a.remembering(cfg, id))

@@ -50,8 +50,9 @@ const (
 	FormString Form = `"` // at the beginning of a JSON string
 )
 
-// Conversation is what a request body says, as far as memory is concerned. It
-// is reused from request to request: Parse resets it.
+// Conversation is what a request body says, as far as memory is concerned. Parse,
+// Signals and Place make it, in this order; whoever has it then only reads. It is
+// reused from request to request: Parse resets it.
 type Conversation struct {
 	Messages []Message
 	Model    []byte // as it stands in the body
@@ -63,7 +64,8 @@ type Conversation struct {
 	// Newest is the index of the newest user message, whoever wrote it, or -1.
 	Newest int
 
-	// Kind says whether this request is a turn of a person, or a chore.
+	// Kind says whether this request is a turn of a person, or a chore, as far as it
+	// says so itself.
 	Kind Kind
 
 	// Guessed says that the kind was inferred: no rule for a client says so.

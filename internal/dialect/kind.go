@@ -78,14 +78,14 @@ func (c *Conversation) sumsUp(s Span) bool {
 	return SumsUp(c.startOf(s, Instructed)) || c.holdsSummary(s)
 }
 
-// Infer makes a turn a chore, whose words may be a person's: the client has asked
-// for something beside the conversation.
-func (c *Conversation) Infer() {
-	c.Kind, c.Guessed = KindProbe, true
+// Beside is what a request is for by which the client asks for something beside the
+// conversation, though the words may be a person's.
+func (c *Conversation) Beside() Kind {
 	m := &c.Messages[c.Newest]
-	if slices.ContainsFunc(c.spans[m.from:m.to], func(s Span) bool { return c.sumsUp(s) }) {
-		c.Kind = KindSummary
+	if slices.ContainsFunc(c.spans[m.from:m.to], c.sumsUp) {
+		return KindSummary
 	}
+	return KindProbe
 }
 
 // prompts appends how the parts of the system prompt start.

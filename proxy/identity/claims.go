@@ -38,6 +38,14 @@ var sessionHeader = regexp.MustCompile(`^X-.+-(Session|Conversation|Thread|Chat)
 
 const minGeneric = 8 // characters of the value of such a header
 
+// Read reads what a request says of itself into cl, and returns it: who gives it
+// can use it again. conv is nil where the body was not read.
+func (cl *Claims) Read(h *fasthttp.RequestHeader, conv *dialect.Conversation) *Claims {
+	*cl = Claims{h: h, conv: conv}
+	cl.collect()
+	return cl
+}
+
 // collect reads the headers once.
 func (cl *Claims) collect() {
 	agent := cl.h.UserAgent()

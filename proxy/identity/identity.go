@@ -4,10 +4,7 @@ import (
 	"bytes"
 	"strings"
 
-	"github.com/valyala/fasthttp"
-
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti"
-	"github.com/graphiti-proxy/graphiti-proxy/internal/dialect"
 	"github.com/graphiti-proxy/graphiti-proxy/proxy/workspace"
 )
 
@@ -46,8 +43,8 @@ const (
 	whyRegistry   = "the credential, which identity.users_file gives to this person"
 )
 
-// Identify says who a request is from. cl is where it keeps what the request
-// claims: the caller gives it, so that it can be used again.
+// Identify says who a request is from that claims this. It notes in cl what it finds
+// contradictory.
 //
 // In multi mode whatever a request claims lies below the credential that was
 // shown. Two kinds of credentials prove a person: those that the registry
@@ -58,14 +55,12 @@ const (
 // upstream is the name of one that is not an API's own; empty for those. In
 // multi mode it is part of what a credential is worth: another server may take
 // the same one for somebody else, or take any.
-func (id *Settings) Identify(cl *Claims, h *fasthttp.RequestHeader, conv *dialect.Conversation, upstream string) (c Caller) {
-	*cl = Claims{h: h, conv: conv}
-	cl.collect()
+func (id *Settings) Identify(cl *Claims, upstream string) (c Caller) {
 	cl.verify(id.OpenWebUI)
 	var room [2]string
 	var shown credentials // of one person they say nothing
 	if id.Multi {
-		shown = credentialsOf(h, room[:0])
+		shown = credentialsOf(cl.h, room[:0])
 		cl.headersOnly = !id.BodyUsers && id.trusts(shown)
 	}
 	w := &c.Who
@@ -80,7 +75,7 @@ func (id *Settings) Identify(cl *Claims, h *fasthttp.RequestHeader, conv *dialec
 	switch {
 	case !id.Multi:
 		person = cl.registered(id.People, &c)
-		c.Known, c.Foreign = true, FromWeb(h)
+		c.Known, c.Foreign = true, FromWeb(cl.h)
 		if w.User == "" {
 			w.User, c.Why[User] = id.Owner, whyOwner
 			person = id.People.Registered(w.User)

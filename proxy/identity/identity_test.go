@@ -165,7 +165,7 @@ func TestHeadersThatContradictThemselves(t *testing.T) {
 					}
 				}
 				var cl Claims
-				c := id.Identify(&cl, &h, &dialect.Conversation{Last: -1}, "")
+				c := id.Identify(cl.Read(&h, &dialect.Conversation{Last: -1}), "")
 				user := slices.ContainsFunc(userSources, func(s Source) bool { return s.header == name })
 				if want := twice && (key != "sk-josh" || !user); c.Contradicts != want || want && c.Known {
 					t.Errorf("%s, key %q, twice %v: contradicts %v, known %v", name, key, twice, c.Contradicts, c.Known)
@@ -182,7 +182,7 @@ func TestHeadersThatContradictThemselves(t *testing.T) {
 		h.Add(line[0], line[1])
 	}
 	id := Settings{Multi: true, Trusted: trusted, People: people}
-	if c := id.Identify(&Claims{}, &h, &dialect.Conversation{Last: -1}, ""); !c.Contradicts || c.Known {
+	if c := id.Identify(new(Claims).Read(&h, &dialect.Conversation{Last: -1}), ""); !c.Contradicts || c.Known {
 		t.Errorf("two addresses beside an id: %+v", c)
 	}
 }
@@ -220,7 +220,7 @@ func TestSessionHeadersOfSomeClients(t *testing.T) {
 		var h fasthttp.RequestHeader
 		h.Set(tc.header, id)
 		h.Set("User-Agent", tc.agent)
-		if c := (&Settings{Owner: "user:o"}).Identify(&Claims{}, &h, &conv, ""); c.Who.Session != tc.want {
+		if c := (&Settings{Owner: "user:o"}).Identify(new(Claims).Read(&h, &conv), ""); c.Who.Session != tc.want {
 			t.Errorf("%s of %q: %q, want %q", tc.header, tc.agent, c.Who.Session, tc.want)
 		}
 	}

@@ -20,6 +20,40 @@ type Tenants interface {
 	Accept(tenant string)
 }
 
+// caller is who speaks, and what a request of theirs leaves to be done.
+type caller struct {
+	identity.Caller
+	promises promises
+}
+
+// caller finds out who speaks, and refuses those who have no memory.
+func (s *decider) caller(ctx context.Context, r *request, p *parsed) (c caller, no *refusal) {
+	c.Caller = r.memory.Identity.Identify(p.claims, r.route.named)
+	switch {
+	case c.Contradicts:
+		return c, contradicts
+	case c.Doubted:
+		return c, doubted
+	case !c.Known:
+		return c, noCaller
+	case c.Foreign:
+		s.warnForeign(r.head)
+		return c, foreign
+	}
+	c.promises = promised(ctx, r.memory, &c.Caller)
+	return c, nil
+}
+
+// identify finds out who speaks, whether or not the body was read.
+func (r *request) identify() identity.Caller {
+	return r.memory.Identity.Identify(r.room.claims.Read(r.head, &r.room.conv), r.route.named)
+}
+
+func (s *decider) warnForeign(h *fasthttp.RequestHeader) {
+	s.log.Warn("a request that a page of the web may have sent has no memory; let clients call 127.0.0.1 or localhost, or set identity.mode to multi",
+		"host", string(h.Host()[:min(len(h.Host()), 64)]))
+}
+
 // promises are what a request leaves to be done once the upstream has accepted
 // its credential.
 type promises struct {

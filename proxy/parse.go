@@ -1,0 +1,157 @@
+package proxy
+
+import (
+	"errors"
+	"strings"
+	"time"
+
+	"github.com/valyala/fasthttp"
+
+	"github.com/graphiti-proxy/graphiti-proxy/capture/response"
+	"github.com/graphiti-proxy/graphiti-proxy/internal/dialect"
+	"github.com/graphiti-proxy/graphiti-proxy/proxy/identity"
+	"github.com/graphiti-proxy/graphiti-proxy/proxy/memo"
+	"github.com/graphiti-proxy/graphiti-proxy/proxy/wire"
+)
+
+// barred returns why a request cannot have memory, by its head alone; nil: it
+// may. It is asked before the body is read, so that a request without memory
+// costs no more than relaying it. What only the body tells, decide finds out.
+func (s *decider) barred(m *Memory, h *fasthttp.RequestHeader) *refusal {
+	switch {
+	case m.Planner == nil:
+		return off(m.Off, "")
+	case m.Identity.Multi && !identity.ShowsCredential(h):
+		return noCredential
+	case !m.Identity.Multi && identity.FromWeb(h):
+		s.warnForeign(h)
+		return foreign
+	case m.Rules.skipsPath(h.RequestURI()):
+		return skippedPath
+	}
+	return nil
+}
+
+const (
+	// relayedBody is how much of a body is read before it is sent on, where
+	// nothing in it is of interest.
+	relayedBody = 64 << 10
+
+	// copiedBody is likewise for a request of a dialect that has no memory and
+	// says how long it is: sending it at once is cheaper. Of a longer one
+	// nothing is read before.
+	copiedBody = 256 << 10
+)
+
+// reading is how much of a request's body is read before it is sent on: all of
+// it where the request may have memory.
+func (r *request) reading() wire.Reading {
+	w := wire.Reading{Limit: relayedBody, Share: r.share}
+	switch {
+	case r.route.dialect == nil:
+	case r.barred == nil:
+		w.Limit, w.Inspect = r.limits.InspectBytes, true
+	case r.head.ContentLength() >= 0:
+		w.Limit = copiedBody
+	}
+	return w
+}
+
+// parsed is what a request says, in its head and its body. No later step changes
+// any of it.
+type parsed struct {
+	text     []byte // of the body, as it is read
+	decoded  bool   // the body itself is encoded
+	conv     *dialect.Conversation
+	claims   *identity.Claims
+	states   dialect.Place // where the client says that it works
+	subagent bool          // one speaks
+}
+
+// parse reads a request. It refuses one whose body may not be read, was not
+// understood, or takes more memory or time than there is.
+func (s *decider) parse(r *request, until time.Time) (p parsed, no *refusal) {
+	switch {
+	case r.barred != nil:
+		if r.memory.Planner == nil {
+			missed(r)
+		}
+		return p, r.barred
+	case r.body.Busy:
+		return p, busy
+	case !r.body.Whole:
+		return p, tooLarge
+	}
+	p.text, p.conv = r.body.Bytes, &r.room.conv
+	encoding := r.head.Peek(fasthttp.HeaderContentEncoding)
+	if len(encoding) > 0 && !wire.FieldIs(encoding, "identity") {
+		if p.text, no = decodeBody(r, encoding, until); no != nil {
+			return p, no
+		}
+		p.decoded = true
+	}
+	memo.Lend(p.conv, len(p.text))
+	p.conv.Limit(dialect.Limits{Messages: r.limits.Messages, Until: until, Room: r.share})
+	if !s.read(r, &p) {
+		return p, stopped(p.conv)
+	}
+	if p.conv.Model == nil {
+		p.conv.Model = r.route.match.Model
+	}
+	p.subagent = p.conv.Signals(r.head)
+	p.claims = r.room.claims.Read(r.head, p.conv)
+	p.states = p.conv.Place(p.claims.Program().Name)
+	return p, nil
+}
+
+// read reads the body, a long one from where the one before it in the
+// conversation ended.
+func (s *decider) read(r *request, p *parsed) bool {
+	if !s.memo.Worth(len(p.text)) {
+		return r.route.dialect.Parse(p.text, p.conv)
+	}
+	var buf [256]byte
+	return s.memo.Parse(r.route.dialect, identity.AppendCredentials(buf[:0], r.head), p.text, p.conv, &r.room.known)
+}
+
+// missed counts a turn that memory is off for. What was not read whole, or is
+// compressed, counts as one.
+func missed(r *request) {
+	if r.memory.Missed == nil {
+		return
+	}
+	// No more than copiedBody is there, which takes next to no time.
+	c := &r.room.conv
+	c.Limit(dialect.Limits{Messages: r.limits.Messages, Room: r.share})
+	if r.body.Whole && len(r.head.Peek(fasthttp.HeaderContentEncoding)) == 0 {
+		read := r.route.dialect.Parse(r.body.Bytes, c)
+		if c.Stopped() == dialect.NotStopped && (!read || c.Last < 0 || c.Kind != dialect.KindTurn) {
+			return
+		}
+	}
+	r.memory.Missed()
+}
+
+// maxRatio is how many bytes one byte of an encoded body may stand for. What
+// people and tools say is far below.
+const maxRatio = 100
+
+// decodeBody reads an encoded body, which some clients send (Codex: zstd). It
+// refuses one that cannot be read within bounds: a small body may stand for a
+// very large one.
+func decodeBody(r *request, encoding []byte, until time.Time) (plain []byte, no *refusal) {
+	plain, err := response.Decode(strings.ToLower(strings.TrimSpace(string(encoding))), r.body.Bytes, response.Decoding{
+		Max: r.limits.InspectBytes, Ratio: maxRatio, Share: r.share, Until: until,
+	})
+	switch {
+	case err == nil:
+		return plain, nil
+	case errors.Is(err, response.ErrTooLarge):
+		return nil, tooLarge
+	case errors.Is(err, response.ErrBusy):
+		return nil, busy
+	case errors.Is(err, response.ErrLate):
+		return nil, late
+	}
+	return nil, encoded
+}

@@ -1,0 +1,61 @@
+package proxy
+
+import (
+	"github.com/graphiti-proxy/graphiti-proxy/inject"
+	"github.com/graphiti-proxy/graphiti-proxy/internal/dialect"
+)
+
+// refusal is why a request has no memory.
+type refusal struct {
+	inject.Outcome
+	why string // for people; empty: the reason says it
+}
+
+func off(reason inject.Reason, why string) *refusal {
+	return &refusal{inject.Outcome{Status: inject.StatusOff, Reason: reason}, why}
+}
+
+func skipped(reason inject.Reason) *refusal {
+	return &refusal{inject.Outcome{Status: inject.StatusSkipped, Reason: reason}, ""}
+}
+
+// The refusals, in the order in which they are asked. That memory is off is asked
+// before all of them, and says itself why.
+var (
+	// By the head alone, before the body is read (barred).
+	noCredential = off(inject.ReasonNobody, nobody)
+	foreign      = off(inject.ReasonUntrusted, "a page of the web may have sent it")
+	skippedPath  = off(inject.ReasonOptOut, "")
+
+	// By the body (parse).
+	busy       = skipped(inject.ReasonBusy)
+	tooLarge   = skipped(inject.ReasonTooLarge)
+	encoded    = skipped(inject.ReasonEncoding)
+	late       = &refusal{Outcome: inject.Outcome{Status: inject.StatusTimeout, Reason: inject.ReasonTooLarge}}
+	notThatAPI = skipped(inject.ReasonNone)
+
+	// By who speaks (caller), and then foreign again: who is registered may want no
+	// memory at all.
+	contradicts = off(inject.ReasonUntrusted, "a header that says whose memory it is stands twice, with different values, or its signature is not valid")
+	doubted     = off(inject.ReasonUntrusted, "the operator has not confirmed who this person of identity.users_file is")
+	noCaller    = off(inject.ReasonNobody, nobody)
+
+	// By what was said (decide); a request that took too long is late (session).
+	noPerson = skipped(inject.ReasonNoUserMessage)
+)
+
+const nobody = "no person and no actor is known"
+
+// stopped is why a body was not read to its end.
+func stopped(c *dialect.Conversation) *refusal {
+	switch c.Stopped() {
+	case dialect.StoppedTooLarge:
+		return tooLarge
+	case dialect.StoppedBusy:
+		return busy
+	case dialect.StoppedLate:
+		return late
+	case dialect.NotStopped:
+	}
+	return notThatAPI
+}
