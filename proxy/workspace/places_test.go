@@ -3,7 +3,6 @@ package workspace
 import (
 	"fmt"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strings"
 	"sync/atomic"
@@ -14,47 +13,21 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-func git(t *testing.T, dir string, args ...string) {
-	t.Helper()
-	cmd := exec.Command("git", append([]string{"-c", "user.name=x", "-c", "user.email=x@example.com", "-c", "protocol.file.allow=always"}, args...)...)
-	cmd.Dir = dir
-	if out, err := cmd.CombinedOutput(); err != nil {
-		t.Fatalf("git %v: %v\n%s", args, err, out)
-	}
-}
-
 // TestReposAsGitMakesThem: clones, worktrees, submodules, packed references.
 func TestReposAsGitMakesThem(t *testing.T) {
-	if _, err := exec.LookPath("git"); err != nil {
-		t.Skip("SKIPPED LOUDLY: there is no git")
-	}
-	dir, err := filepath.EvalSymlinks(t.TempDir())
-	if err != nil {
-		t.Fatal(err)
-	}
+	dir := gitHome(t)
 	lib, app := filepath.Join(dir, "lib"), filepath.Join(dir, "app")
-	for _, d := range []string{lib, app, filepath.Join(app, "deep", "er"), filepath.Join(dir, "plain"), filepath.Join(dir, "off", "sub")} {
-		if err := os.MkdirAll(d, 0o700); err != nil {
-			t.Fatal(err)
-		}
-	}
-	git(t, lib, "init", "-b", "main")
-	git(t, lib, "commit", "--allow-empty", "-m", "x")
-	git(t, app, "init", "-b", "main")
-	git(t, app, "remote", "add", "fork", "https://example.com/fork/app.git")
-	git(t, app, "remote", "add", "origin", "git@github.com:acme/app.git")
-	git(t, app, "submodule", "add", lib, "vendor/lib")
-	git(t, app, "commit", "-m", "x")
-	git(t, filepath.Join(app, "vendor", "lib"), "remote", "set-url", "origin", "https://github.com/acme/lib")
-	git(t, app, "worktree", "add", "-b", "feature/x", filepath.Join(dir, "tree"))
-	if err := os.WriteFile(filepath.Join(dir, "off", IgnoreFile), nil, 0o600); err != nil {
-		t.Fatal(err)
-	}
-	out, err := exec.Command("git", "-C", app, "rev-parse", "HEAD").Output()
-	if err != nil {
-		t.Fatal(err)
-	}
-	head := string(out[:40])
+	write(t, dir, map[string]string{"lib/x": "", "app/deep/er/x": "", "plain/x": "", "off/sub/x": "", "off/" + IgnoreFile: ""})
+	gitAt(t, lib, "init", "-b", "main")
+	gitAt(t, lib, "commit", "--allow-empty", "-m", "x")
+	gitAt(t, app, "init", "-b", "main")
+	gitAt(t, app, "remote", "add", "fork", "https://example.com/fork/app.git")
+	gitAt(t, app, "remote", "add", "origin", "git@github.com:acme/app.git")
+	gitAt(t, app, "submodule", "add", lib, "vendor/lib")
+	gitAt(t, app, "commit", "-m", "x")
+	gitAt(t, filepath.Join(app, "vendor", "lib"), "remote", "set-url", "origin", "https://github.com/acme/lib")
+	gitAt(t, app, "worktree", "add", "-b", "feature/x", filepath.Join(dir, "tree"))
+	head := gitAt(t, app, "rev-parse", "HEAD")
 	places := NewPlaces()
 	check := func(name, at string, want Repo) {
 		t.Helper()
@@ -80,7 +53,7 @@ func TestReposAsGitMakesThem(t *testing.T) {
 	check("no repository", "plain", Repo{Root: filepath.Join(dir, "plain")})
 	check("memory is turned off there", "off/sub", Repo{Root: filepath.Join(dir, "off", "sub"), Ignore: true})
 	check("not there", "nowhere", Repo{})
-	git(t, app, "pack-refs", "--all")
+	gitAt(t, app, "pack-refs", "--all")
 	places = NewPlaces()
 	check("packed references", "app", Repo{Root: app, Remote: "git@github.com:acme/app.git", Branch: "main", Commit: head})
 }
@@ -88,23 +61,17 @@ func TestReposAsGitMakesThem(t *testing.T) {
 // TestIgnoreFileCountsBelow the directory that holds it, through repositories
 // and symbolic links, and in what belongs to the repository but is elsewhere.
 func TestIgnoreFileCountsBelow(t *testing.T) {
-	if _, err := exec.LookPath("git"); err != nil {
-		t.Skip("SKIPPED LOUDLY: there is no git")
-	}
-	dir, err := filepath.EvalSymlinks(t.TempDir())
-	if err != nil {
-		t.Fatal(err)
-	}
+	dir := gitHome(t)
 	write(t, dir, map[string]string{"lib/x": "", "app/x": "", "app/deep/x": "", "client/clone/x": "", "client/" + IgnoreFile: ""})
 	app := filepath.Join(dir, "app")
 	for _, repo := range []string{"lib", "app", "client/clone"} {
-		git(t, filepath.Join(dir, repo), "init", "-b", "main")
-		git(t, filepath.Join(dir, repo), "commit", "--allow-empty", "-m", "x")
+		gitAt(t, filepath.Join(dir, repo), "init", "-b", "main")
+		gitAt(t, filepath.Join(dir, repo), "commit", "--allow-empty", "-m", "x")
 	}
-	git(t, app, "submodule", "add", filepath.Join(dir, "lib"), "vendor/lib")
-	git(t, app, "commit", "-m", "x")
-	git(t, app, "worktree", "add", "-b", "feature", filepath.Join(dir, "tree"))
-	git(t, filepath.Join(dir, "tree"), "submodule", "update", "--init")
+	gitAt(t, app, "submodule", "add", filepath.Join(dir, "lib"), "vendor/lib")
+	gitAt(t, app, "commit", "-m", "x")
+	gitAt(t, app, "worktree", "add", "-b", "feature", filepath.Join(dir, "tree"))
+	gitAt(t, filepath.Join(dir, "tree"), "submodule", "update", "--init")
 	for link, to := range map[string]string{"into": "app/deep", "app/outof": "lib"} {
 		if err := os.Symlink(filepath.Join(dir, to), filepath.Join(dir, link)); err != nil {
 			t.Fatal(err)
