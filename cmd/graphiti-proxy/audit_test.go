@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/graphiti-proxy/graphiti-proxy/cmd/internal/cli"
 	"github.com/graphiti-proxy/graphiti-proxy/internal/service"
 	"github.com/graphiti-proxy/graphiti-proxy/internal/telemetry"
 )
@@ -19,15 +20,15 @@ func TestAuditLines(t *testing.T) {
 	w := start(t, t.TempDir(), map[string]string{"identity.owner": "josh"})
 	w.say("My cat is called Miso.")
 	w.delivered(1)
-	josh, admin, ctx := service.Selector{User: "josh"}, adminOf(w), t.Context()
+	josh, at, ctx := service.Selector{User: "josh"}, &cli.Place{Proxy: adminOf(w)}, t.Context()
 	group := w.group()
-	_, show := admin.Show(ctx, josh, 0)
-	_, search := admin.Search(ctx, josh, "cat", false)
-	_, promote := admin.Promote(ctx, josh, service.Promotion{Kind: "preference", Text: "I like Miso"})
-	_, nonsense := admin.Promote(ctx, josh, service.Promotion{Kind: "nonsense", Text: "Miso"})
-	_, find := admin.Find(ctx, josh)
-	export := admin.Export(ctx, service.Selector{Group: group}, func(service.Record) error { return nil })
-	_, forget := admin.Forget(ctx, service.Selector{Group: group})
+	_, show := cli.Call(ctx, at, service.Show, service.ShowRequest{Selector: josh})
+	_, search := cli.Call(ctx, at, service.Search, service.SearchRequest{Selector: josh, Query: "cat"})
+	_, promote := cli.Call(ctx, at, service.Promote, service.PromoteRequest{Selector: josh, Promotion: service.Promotion{Kind: "preference", Text: "I like Miso"}})
+	_, nonsense := cli.Call(ctx, at, service.Promote, service.PromoteRequest{Selector: josh, Promotion: service.Promotion{Kind: "nonsense", Text: "Miso"}})
+	_, find := cli.Call(ctx, at, service.Groups, josh)
+	export := cli.Each(ctx, at, service.Export, service.ExportRequest{Group: group}, func(service.Record) error { return nil })
+	_, forget := cli.Call(ctx, at, service.Forget, service.ForgetRequest{Selector: service.Selector{Group: group}})
 	if err := errors.Join(show, search, promote, find, export, forget); err != nil || nonsense == nil {
 		t.Fatal(err, nonsense)
 	}

@@ -15,6 +15,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/graphiti-proxy/graphiti-proxy/cmd/internal/cli"
 	"github.com/graphiti-proxy/graphiti-proxy/internal/datadir"
 	"github.com/graphiti-proxy/graphiti-proxy/internal/service"
 )
@@ -467,7 +468,7 @@ func TestCommandsTalkToTheOwner(t *testing.T) {
 // group is the first one that a proxy knows.
 func group(t *testing.T, w *world) string {
 	t.Helper()
-	found, err := adminOf(w).Find(t.Context(), service.Selector{User: "josh"})
+	found, err := cli.Ask(t.Context(), adminOf(w), service.Groups, service.Selector{User: "josh"})
 	if err != nil || len(found.Groups) == 0 {
 		t.Fatal(found, err)
 	}

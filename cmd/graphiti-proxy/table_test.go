@@ -100,8 +100,8 @@ func TestShowTellsWhatElseThereIs(t *testing.T) {
 	w.say("My cat is called Miso.")
 	w.say("We use Postgres.", "X-Graphiti-Workspace", "github_repo:github.com/acme/widgets")
 	w.delivered(2)
-	shown, err := adminOf(w).Show(t.Context(), service.Selector{}, 5)
-	found, failed := adminOf(w).Search(t.Context(), service.Selector{}, "cat", false)
+	shown, err := cli.Ask(t.Context(), adminOf(w), service.Show, service.ShowRequest{Last: 5})
+	found, failed := cli.Ask(t.Context(), adminOf(w), service.Search, service.SearchRequest{Query: "cat"})
 	if err := errors.Join(err, failed); err != nil {
 		t.Fatal(err)
 	}

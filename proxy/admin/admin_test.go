@@ -14,15 +14,18 @@ import (
 
 	"github.com/graphiti-proxy/graphiti-proxy/capture"
 	"github.com/graphiti-proxy/graphiti-proxy/internal/health"
+	"github.com/graphiti-proxy/graphiti-proxy/internal/service"
 )
 
 func start(t *testing.T, token string, st health.Status) string {
 	t.Helper()
 	s, err := New(Options{
-		Listen:  "127.0.0.1:0",
-		Token:   token,
-		Status:  func(context.Context, bool) health.Status { return st },
-		Counts:  func() capture.QueueStatus { return st.Queue },
+		Listen: "127.0.0.1:0",
+		Token:  token,
+		Host: &service.Host{
+			Status: func(context.Context, bool) health.Status { return st },
+			Counts: func(context.Context) (capture.QueueStatus, error) { return st.Queue, nil },
+		},
 		Metrics: http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, "m 1\n") }),
 		Log:     slog.New(slog.DiscardHandler),
 		Audit:   slog.New(slog.DiscardHandler),
