@@ -52,6 +52,7 @@ var mayImport = map[string][]string{
 	"internal/dialect/registry":  {"internal/dialect", "internal/dialect/*"},
 	"internal/health":            {"cache/sqlite", "capture", "graphiti", "internal/terminal"},
 	"internal/service":           {"cache", "cache/redis", "cache/sqlite", "capture", "capture/ledger", "graphiti", "graphiti/card", "graphiti/embedded", "inject", "internal/health"},
+	"internal/servicetest":       {"cache", "capture", "graphiti", "graphiti/embedded", "inject", "internal/health", "internal/service"},
 	"internal/telemetry":         {"capture", "capture/deliver", "internal/terminal"},
 	"internal/terminal":          {},
 	"proxy":                      {"capture", "capture/ledger", "capture/pending", "capture/response", "graphiti", "inject", "internal/budget", "internal/deadline", "internal/dialect", "internal/dialect/registry", "internal/dialect/responses", "proxy/identity", "proxy/memo", "proxy/observe", "proxy/wire", "proxy/workspace"},
