@@ -74,7 +74,7 @@ func Open(t testing.TB, dir string, o Options) *Memory {
 	sv := service.New(service.Options{
 		Memory: kept, Pipeline: p, Planner: planner, Facts: facts, State: state, Multi: o.Multi, Owner: Owner,
 		Resolve: func(user string) string { return user }, Registered: func(string) (string, bool) { return "", false },
-		People: nobody{}, Log: log,
+		People: people{}, Log: log,
 		Settings: service.Settings{Namer: graphiti.Namer{Raw: true}, MaxFacts: 8, MaxChars: 8000, Timeout: 10 * time.Second},
 	})
 	m := &Memory{Pipeline: p, State: state, Host: &service.Host{
@@ -108,7 +108,7 @@ func (m *Memory) Say(t testing.TB, user, session, workspace, text string) {
 	}
 	lines := []service.Line{{Scope: scope, Role: "user", Content: text}, {Scope: scope, Role: "assistant", Content: "I see."}}
 	s := service.Selector{User: user, Session: session, Workspace: workspace}
-	if _, err := m.Host.Memory.Import(t.Context(), s, lines); err != nil {
+	if _, err := m.Memory.Import(t.Context(), s, lines); err != nil {
 		t.Fatal(err)
 	}
 	m.Settle(t)
@@ -129,9 +129,9 @@ func (m *Memory) Settle(t testing.TB) {
 	}
 }
 
-// nobody is registered.
-type nobody struct{}
+// people are those who are registered: the owner, with their own memory.
+type people struct{}
 
-func (nobody) MemoryOf(string) (string, bool)       { return "", false }
-func (nobody) Accept(context.Context, string) error { return nil }
-func (nobody) Check()                               {}
+func (people) MemoryOf(id string) (string, bool)    { return Owner, id == "josh" }
+func (people) Accept(context.Context, string) error { return nil }
+func (people) Check()                               {}
