@@ -369,10 +369,8 @@ func (a *app) openAdmin(metrics http.Handler, secured *tls.Config) (err error) {
 		TLS:     secured,
 		Listen:  a.cfg.Admin.Listen,
 		Token:   a.cfg.Admin.Token,
-		Status:  a.status,
-		Counts:  a.queue,
+		Host:    a.host(),
 		Metrics: metrics,
-		Memory:  a.service,
 		Log:     a.log,
 		Audit:   telemetry.Always(a.log),
 	}
@@ -432,6 +430,15 @@ func (a *app) Serve() error {
 		}
 	}
 	return nil
+}
+
+// host is what operations run on.
+func (a *app) host() *service.Host {
+	h := &service.Host{Memory: a.service, Status: a.status, Counts: func(context.Context) (capture.QueueStatus, error) { return a.queue(), nil }}
+	if a.pipeline != nil {
+		h.Queue = a.pipeline
+	}
+	return h
 }
 
 func (a *app) queue() capture.QueueStatus {

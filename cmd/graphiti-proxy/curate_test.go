@@ -79,8 +79,6 @@ func TestMemoryByHand(t *testing.T) {
 		says string
 	}{
 		{[]string{"memory", "promote", "--kind", "idea", "x"}, "write one of decision"},
-		{[]string{"memory", "promote", "--kind", "decision", "--scope", "galaxy", "x"}, "write user, workspace"},
-		{[]string{"memory", "promote", "--kind", "decision", "--scope", "workspace", "x"}, "no workspace"},
 		{[]string{"memory", "promote", "--kind", "preference", "the token is ghp_R4kT9wQz7LmX2vBn8JcY5hDf3GsP6aEu1ToK"}, "credential"},
 		{[]string{"memory", "show", "--last", "0"}, "--last must be 1 to 10000"},
 		{[]string{"memory", "search"}, "needs the text"},
@@ -101,8 +99,8 @@ func owner(t *testing.T, dir string) string {
 	return strings.TrimSpace(string(b))
 }
 
-// TestImport: lines, and the exports of accounts, are kept in their order, each
-// once, equal lines too; what cannot be read is named.
+// TestImport: lines and archives are kept, each once, and are shown and found; what
+// cannot be read is named.
 func TestImport(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -123,9 +121,6 @@ func TestImport(t *testing.T) {
 		"1":{"parent":"0","message":{"author":{"role":"user"},"create_time":1767605000.5,"content":{"parts":["Which llama eats hay?"]}}},
 		"2":{"parent":"1","message":{"author":{"role":"assistant"},"create_time":null,"content":{"parts":["A first try."]}}},
 		"3":{"parent":"1","message":{"author":{"role":"assistant"},"create_time":1767605001,"content":{"parts":["Every llama eats hay.",{"asset":1}]}}}}}]`
-	claude := file("claude.json", `[{"uuid":"u1","chat_messages":[
-		{"uuid":"m1","sender":"human","text":"","created_at":"2026-01-07T10:00:00.123Z","content":[{"type":"text","text":"My vicuña is called Pia."}]},
-		{"uuid":"m2","sender":"assistant","text":"Lovely.","created_at":"2026-01-07T10:00:01Z","content":[]}]}]`)
 	var z bytes.Buffer
 	w := zip.NewWriter(&z)
 	f, err := w.Create("export/conversations.json")
@@ -141,35 +136,18 @@ func TestImport(t *testing.T) {
 			t.Errorf("lines, time %d: %q, %v", again, out, err)
 		}
 	}
-	for _, name := range []string{archive, claude} {
-		for _, want := range []string{"2 messages imported, 0 already present\n", "0 messages imported, 2 already present\n"} {
-			if out, err := command(t, dir, "memory", "import", name); err != nil || out != want {
-				t.Errorf("%s: %q, %v", name, out, err)
-			}
-		}
+	if out, err := command(t, dir, "memory", "import", archive); err != nil || out != "2 messages imported, 0 already present\n" {
+		t.Errorf("%q, %v", out, err)
 	}
 	out, err := command(t, dir, "memory", "show")
-	if err != nil || strings.Count(out, "How many?") != 2 || strings.Contains(out, "A first try") || !strings.Contains(out, "2026-01-07 10:00") {
+	if err != nil || strings.Count(out, "How many?") != 2 || strings.Contains(out, "A first try") || !strings.Contains(out, "2026-01-05 10:00") {
 		t.Errorf("%v\n%s", err, out)
 	}
 	if out, err := command(t, dir, "memory", "search", "Does Ann breed alpacas?"); err != nil || !strings.Contains(out, "Ann, 2026-01-05: I breed alpacas.") {
 		t.Errorf("%v %s", err, out)
 	}
-	for text, says := range map[string]string{
-		`{"role":"user"}`:                                                                    "content: is empty",
-		`{"role":"tool","content":"x"}`:                                                      `role: "tool"`,
-		`{"role":"user","content":"x","timestamp":"yesterday"}`:                              "timestamp",
-		`{"role":"user","content":"x","colour":"red"}`:                                       "colour",
-		"\n\n{\"role\":\"user\",\"content\":\"x\"}\n\n{\"role\":\"tool\",\"content\":\"x\"}": "line 5: role",
-		"\ufeff\n nonsense":                                                                  "line 2 ",
-		`[{"role":"user","content":"x"}]`:                                                    "item 1",
-		`{"role":"user","content":"x"} {"a":1}`:                                              "line 1 ",
-		`nonsense`:                                                                           "line 1",
-		`[{"mapping":7}]`:                                                                    "conversation 1",
-	} {
-		if _, err := command(t, dir, "memory", "import", file("bad", text)); err == nil || !strings.Contains(err.Error(), says) {
-			t.Errorf("%s: %v, want %q", text, err, says)
-		}
+	if _, err := command(t, dir, "memory", "import", file("bad", `{"role":"tool","content":"x"}`)); err == nil || !strings.Contains(err.Error(), `line 1: role: "tool"`) {
+		t.Error(err)
 	}
 }
 

@@ -3,11 +3,9 @@ package main
 import (
 	"bytes"
 	"crypto/rand"
-	"encoding/json"
 	"fmt"
 	"io"
 	"log/slog"
-	"net/http"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -15,6 +13,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/graphiti-proxy/graphiti-proxy/cmd/internal/cli"
 	"github.com/graphiti-proxy/graphiti-proxy/internal/datadir"
 	"github.com/graphiti-proxy/graphiti-proxy/internal/service"
 )
@@ -467,32 +466,11 @@ func TestCommandsTalkToTheOwner(t *testing.T) {
 // group is the first one that a proxy knows.
 func group(t *testing.T, w *world) string {
 	t.Helper()
-	found, err := adminOf(w).Find(t.Context(), service.Selector{User: "josh"})
+	found, err := cli.Ask(t.Context(), adminOf(w), service.Groups, service.Selector{User: "josh"})
 	if err != nil || len(found.Groups) == 0 {
 		t.Fatal(found, err)
 	}
 	return found.Groups[0].Group
-}
-
-// TestWritesForAnotherAreRefused, also where a proxy took the place of the one
-// that was found.
-func TestWritesForAnotherAreRefused(t *testing.T) {
-	t.Parallel()
-	w := start(t, t.TempDir(), nil)
-	for _, path := range []string{"/api/v1/memory/forget", "/api/v1/queue/drop", "/api/v1/memory/groups"} {
-		body, _ := json.Marshal(map[string]any{})
-		req, _ := http.NewRequest(http.MethodPost, "http://"+w.app.admin.Addr().String()+path, bytes.NewReader(body))
-		req.Header.Set("Content-Type", "application/json")
-		req.Header.Set("X-Graphiti-Instance", "another")
-		resp, err := w.client.Do(req)
-		if err != nil {
-			t.Fatal(err)
-		}
-		resp.Body.Close()
-		if resp.StatusCode != http.StatusMisdirectedRequest {
-			t.Errorf("%s: %s", path, resp.Status)
-		}
-	}
 }
 
 // TestDataDirOfAnotherUser: where the directory is there and cannot be used, the

@@ -5,9 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"maps"
-	"net/http"
 	"os"
 	"path/filepath"
 	"strings"
@@ -387,46 +385,6 @@ func TestForgettingOneSession(t *testing.T) {
 	w.delivered(5)
 	if out := export("s1"); !strings.Contains(out, "Where were we?") || strings.Contains(out, "Miso") {
 		t.Errorf("what was said in it afterwards: %s", out)
-	}
-}
-
-// TestForgettingByTheAdminAPI: a field that is empty, as of a variable that is not
-// set, is refused: without it more would be meant.
-func TestForgettingByTheAdminAPI(t *testing.T) {
-	t.Parallel()
-	w := start(t, t.TempDir(), map[string]string{"identity.owner": "user:josh", "identity.group_ids": "raw"})
-	w.ask("s1", user("My cat is called Miso."))
-	w.delivered(1)
-	post := func(body string) (int, string) {
-		t.Helper()
-		resp, err := w.client.Post("http://"+w.app.admin.Addr().String()+"/api/v1/memory/forget", "application/json", strings.NewReader(body))
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer resp.Body.Close()
-		answer, err := io.ReadAll(resp.Body)
-		if err != nil {
-			t.Error(err)
-		}
-		return resp.StatusCode, string(answer)
-	}
-	for _, tc := range []struct{ body, says string }{
-		{`{"group":"user_josh","session":""}`, "session is empty: leave it out, or say what is meant"},
-		{`{"group":"user_josh","card":""}`, "card is empty: leave it out, or say what is meant"},
-		{`{"group":""}`, "group is empty: leave it out, or say what is meant"},
-		{`{"group":"user_josh","sesion":"s1"}`, `unknown field \"sesion\"`},
-		{`{"group":7}`, "cannot unmarshal number"},
-		{`{}`, "name one group"},
-	} {
-		if status, answer := post(tc.body); status != http.StatusBadRequest || !strings.Contains(answer, tc.says) {
-			t.Errorf("%s: %d %s, want %s", tc.body, status, answer, tc.says)
-		}
-	}
-	if held := strings.Join(w.held(), "\n"); !strings.Contains(held, "Miso") {
-		t.Errorf("held %q", held)
-	}
-	if status, answer := post(`{"group":"user_josh"}`); status != http.StatusOK || len(w.held()) > 0 {
-		t.Errorf("%d %s, held %q", status, answer, w.held())
 	}
 }
 

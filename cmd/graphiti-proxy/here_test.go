@@ -11,7 +11,6 @@ import (
 	"github.com/tidwall/gjson"
 
 	"github.com/graphiti-proxy/graphiti-proxy/cmd/internal/cli"
-	"github.com/graphiti-proxy/graphiti-proxy/graphiti/graphititest"
 )
 
 // told is a proxy that was told something of the person, and of two projects; what
@@ -213,47 +212,6 @@ func TestMemoryListRefusesWhatCannotBeMeant(t *testing.T) {
 	}
 	if out, errOut, err := commandIn(t, dir, dir, "memory", "list"); err != nil || out != "" || !strings.Contains(errOut, "no memory yet for you") {
 		t.Errorf("an empty one: %q, %q, %v", out, errOut, err)
-	}
-}
-
-// TestMemoryListOfGraphiti: what this proxy wrote to is counted, what cannot be
-// listed is named, and that there may be more is said.
-func TestMemoryListOfGraphiti(t *testing.T) {
-	t.Parallel()
-	for _, kind := range []string{"graphiti", "graphiti-mcp"} {
-		t.Run(kind, func(t *testing.T) {
-			options := graphititest.Options{}
-			if kind == "graphiti-mcp" {
-				options.MCP = graphititest.Today
-			}
-			g, err := graphititest.Start(options)
-			if err != nil {
-				t.Fatal(err)
-			}
-			t.Cleanup(func() { g.Close() })
-			w := start(t, t.TempDir(), map[string]string{
-				"memory.backend": kind, "memory.endpoint": g.URL(), "memory.consent": "true", "identity.owner": "user:josh",
-			})
-			w.say("Our database is Postgres.", "X-Graphiti-Session", "one", "X-Graphiti-Workspace", widgets)
-			w.say("The sky is blue.", "X-Graphiti-Session", "two")
-			w.delivered(2)
-			settled(t, g)
-			counted := func(out string) bool {
-				return gjson.Get(out, `memories.#(name=="acme/widgets").messages`).Int() == 2 && gjson.Get(out, `conversations.#(in=="acme/widgets").messages`).Int() == 2 &&
-					strings.Contains(gjson.Get(out, "note").String(), "does not say which groups it holds")
-			}
-			if out, err := w.cli("memory", "list", "--json"); err != nil || !counted(out) {
-				t.Errorf("%v %s", err, out)
-			}
-			if kind != "graphiti-mcp" {
-				return
-			}
-			g.Blind(graphititest.BlindListing)
-			out, errOut, err := commandIn(t, t.TempDir(), t.TempDir(), "memory", "list", "--set", "admin.listen="+w.app.admin.Addr().String())
-			if err == nil || !strings.Contains(err.Error(), "lists nothing of it") {
-				t.Errorf("of nothing that can be listed: %v %s %s", err, out, errOut)
-			}
-		})
 	}
 }
 

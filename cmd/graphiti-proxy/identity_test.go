@@ -17,7 +17,6 @@ import (
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti/graphititest"
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti/remote"
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti/rest"
-	"github.com/graphiti-proxy/graphiti-proxy/internal/service"
 	"github.com/graphiti-proxy/graphiti-proxy/proxy"
 )
 
@@ -237,34 +236,6 @@ func TestPeopleOfTheRegistry(t *testing.T) {
 	}
 	if _, _, saw := w.say(question+" Tell me now.", "Authorization", "Bearer sk-josh"); strings.Contains(saw, "Miso") {
 		t.Error("who was taken out of the registry is still known")
-	}
-}
-
-// TestExport gives everything that is kept, and what waits.
-func TestExport(t *testing.T) {
-	t.Parallel()
-	w := start(t, t.TempDir(), map[string]string{"identity.owner": "user:josh", "identity.group_ids": "raw"})
-	w.say(fact, "X-Graphiti-Workspace", "w")
-	w.say("I like tea.")
-	w.delivered(2)
-	groups, err := found(w.app.service.Find(context.Background(), service.Selector{User: "josh"}))
-	if err != nil {
-		t.Fatal(err)
-	}
-	var texts []string
-	for _, g := range groups {
-		err := w.app.service.Export(context.Background(), service.Selector{Group: g.Group}, func(r service.Record) error {
-			texts = append(texts, fmt.Sprintf("%s(%s) %s: %s", r.Scope, r.Workspace, r.Role, r.Text))
-			return nil
-		})
-		if err != nil {
-			t.Fatal(err)
-		}
-	}
-	for _, want := range []string{"user() user: I like tea.", "workspace(w) user: " + fact} {
-		if !strings.Contains(strings.Join(texts, "\n"), want) {
-			t.Errorf("%q is missing in %q", want, texts)
-		}
 	}
 }
 

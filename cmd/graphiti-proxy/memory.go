@@ -47,8 +47,8 @@ func selectorFlags(c *cobra.Command) *service.Selector {
 
 // findGroups finds the groups that a selector means, and those of which it means
 // only what was said in a session; none where nothing is kept in any of them.
-func findGroups(ctx context.Context, m *opened, s *service.Selector) ([]ledger.Owned, error) {
-	found, err := m.Find(ctx, *s)
+func findGroups(ctx context.Context, at *cli.Place, s *service.Selector) ([]ledger.Owned, error) {
+	found, err := cli.Call(ctx, at, service.Groups, *s)
 	if err != nil && *s == (service.Selector{}) {
 		return nil, cli.Usage(errors.New("say whose memory is meant: --user, --agent, --workspace, --session, --group or --credential"))
 	}
@@ -96,15 +96,15 @@ func newMemoryForgetCommand() *cobra.Command {
 	c.Flags().BoolVar(&yes, "yes", false, "delete without asking")
 	c.Flags().Var(cli.Text(&s.Card), "card", "take this line off the card, and delete nothing else")
 	cli.JSONFlag(c)
-	c.RunE = withMemory(func(c *cobra.Command, _ []string, m *opened) error {
+	c.RunE = withMemory(func(c *cobra.Command, _ []string, at *cli.Place) error {
 		if s.Card != "" {
-			f, err := m.Forget(c.Context(), *s)
+			f, err := cli.Call(c.Context(), at, service.Forget, service.ForgetRequest{Selector: *s})
 			if err != nil {
 				return err
 			}
 			return cli.Output(c, f, func(w io.Writer) { fmt.Fprintln(w, "off the card:", terminal.Printable(strings.Join(f.Card, "; "))) })
 		}
-		groups, err := findGroups(c.Context(), m, s)
+		groups, err := findGroups(c.Context(), at, s)
 		if err != nil {
 			return err
 		}
@@ -126,7 +126,7 @@ func newMemoryForgetCommand() *cobra.Command {
 				return errors.New("nothing was deleted")
 			}
 		}
-		return forgetGroups(c, m, s, groups)
+		return forgetGroups(c, at, s, groups)
 	})
 	return c
 }
@@ -139,13 +139,13 @@ func isYes(line string) bool {
 
 // forgetGroups deletes one group after the other, so that what fails can be
 // done again.
-func forgetGroups(c *cobra.Command, m *opened, s *service.Selector, groups []ledger.Owned) error {
+func forgetGroups(c *cobra.Command, at *cli.Place, s *service.Selector, groups []ledger.Owned) error {
 	done, blocks, failed := []service.Forgotten{}, 0, error(nil)
 	for i, g := range groups {
 		if g.Shared {
 			continue
 		}
-		f, err := m.Forget(c.Context(), oneOf(s, g.Group))
+		f, err := cli.Call(c.Context(), at, service.Forget, service.ForgetRequest{Selector: oneOf(s, g.Group)})
 		if err != nil {
 			failed = errors.Join(failed, fmt.Errorf("%s: %w", g.Group, err))
 			continue
@@ -180,8 +180,8 @@ func newMemoryExportCommand() *cobra.Command {
 	s := selectorFlags(c)
 	c.Flags().Bool("json", true, "")
 	_ = c.Flags().MarkHidden("json") // it is there: JSON Lines are printed anyway
-	c.RunE = withMemoryHere(s, func(c *cobra.Command, _ []string, m *opened) error {
-		groups, err := findGroups(c.Context(), m, s)
+	c.RunE = withMemoryHere(s, func(c *cobra.Command, _ []string, at *cli.Place) error {
+		groups, err := findGroups(c.Context(), at, s)
 		if err != nil {
 			return err
 		}
@@ -194,7 +194,9 @@ func newMemoryExportCommand() *cobra.Command {
 		n := 0
 		out := json.NewEncoder(c.OutOrStdout())
 		for _, g := range groups {
-			err := m.Export(c.Context(), oneOf(s, g.Group), func(r service.Record) error {
+			one := oneOf(s, g.Group)
+			in := service.ExportRequest{Group: one.Group, Session: one.Session, User: one.User, Credential: one.Credential}
+			err := cli.Each(c.Context(), at, service.Export, in, func(r service.Record) error {
 				n++
 				return out.Encode(r)
 			})

@@ -29,11 +29,11 @@ func newMemoryShowCommand() *cobra.Command {
 	s := selectorFlags(c)
 	c.Flags().IntVar(&last, "last", 20, "how many messages")
 	cli.JSONFlag(c)
-	c.RunE = withMemoryHere(s, func(c *cobra.Command, _ []string, m *opened) error {
+	c.RunE = withMemoryHere(s, func(c *cobra.Command, _ []string, at *cli.Place) error {
 		if err := service.CheckLast(last); err != nil {
 			return cli.Usage(fmt.Errorf("--%w", err))
 		}
-		answer, err := m.Show(c.Context(), *s, last)
+		answer, err := cli.Call(c.Context(), at, service.Show, service.ShowRequest{Selector: *s, Last: last})
 		if err != nil {
 			return err
 		}
@@ -141,8 +141,8 @@ func newMemorySearchCommand() *cobra.Command {
 	s := selectorFlags(c)
 	cli.JSONFlag(c)
 	c.Flags().BoolVar(&explain, "explain", false, "also show facts that would be left out, and why")
-	c.RunE = withMemoryHere(s, func(c *cobra.Command, args []string, m *opened) error {
-		answer, err := m.Search(c.Context(), *s, strings.Join(args, " "), explain)
+	c.RunE = withMemoryHere(s, func(c *cobra.Command, args []string, at *cli.Place) error {
+		answer, err := cli.Call(c.Context(), at, service.Search, service.SearchRequest{Selector: *s, Query: strings.Join(args, " "), All: explain})
 		if err != nil {
 			return err
 		}
@@ -209,7 +209,7 @@ func newMemoryPromoteCommand() *cobra.Command {
 	cli.Complete(c, "kind", graphiti.Kinds...)
 	cli.Complete(c, "scope", "user", "workspace", "session", "agent")
 	cli.JSONFlag(c)
-	c.RunE = makingMemory(func(c *cobra.Command, args []string, m *opened) error {
+	c.RunE = makingMemory(func(c *cobra.Command, args []string, at *cli.Place) error {
 		p.Text = strings.Join(args, " ")
 		if p.Text == "-" {
 			b, err := io.ReadAll(io.LimitReader(os.Stdin, 1<<20))
@@ -218,7 +218,7 @@ func newMemoryPromoteCommand() *cobra.Command {
 			}
 			p.Text = string(b)
 		}
-		answer, err := m.Promote(c.Context(), *s, p)
+		answer, err := cli.Call(c.Context(), at, service.Promote, service.PromoteRequest{Selector: *s, Promotion: p})
 		if err != nil {
 			return err
 		}

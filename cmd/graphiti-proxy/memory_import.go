@@ -35,15 +35,17 @@ func newMemoryImportCommand() *cobra.Command {
 	}
 	s := selectorFlags(c)
 	cli.JSONFlag(c)
-	c.RunE = makingMemory(func(c *cobra.Command, args []string, m *opened) error {
+	c.RunE = makingMemory(func(c *cobra.Command, args []string, at *cli.Place) error {
 		file, size, err := service.OpenImport(args[0])
 		if err != nil {
 			return err
 		}
 		defer file.Close()
 		progress := terminal.NewProgress(c.ErrOrStderr(), size)
-		im := service.Import{Call: m.Import, Tell: progress.Show, Pending: func(ctx context.Context) (int, error) {
-			q, err := m.counts(ctx)
+		im := service.FileImport{Tell: progress.Show, Call: func(ctx context.Context, in service.ImportRequest) (service.Imported, error) {
+			return cli.Call(ctx, at, service.Import, in)
+		}, Pending: func(ctx context.Context) (int, error) {
+			q, err := cli.Call(ctx, at, service.Counts, struct{}{})
 			return q.Pending, err
 		}}
 		left := 0

@@ -31,11 +31,11 @@ func newMemoryListCommand() *cobra.Command {
 	c.Flags().Var(cli.Text(&s.Credential), "credential", "sha256:<hex> of a credential, in identity.mode multi")
 	c.Flags().IntVar(&limit, "limit", 50, "how many memories, and how many conversations")
 	cli.JSONFlag(c)
-	c.RunE = withMemory(func(c *cobra.Command, _ []string, m *opened) error {
+	c.RunE = withMemory(func(c *cobra.Command, _ []string, at *cli.Place) error {
 		if err := service.CheckLimit(limit); err != nil {
 			return cli.Usage(fmt.Errorf("--%w", err))
 		}
-		all, err := m.list(c.Context(), s, limit)
+		all, err := cli.Call(c.Context(), at, service.List, service.ListRequest{Selector: s, Limit: limit})
 		if err != nil {
 			return err
 		}

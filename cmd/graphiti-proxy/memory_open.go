@@ -12,44 +12,12 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/graphiti-proxy/graphiti-proxy/capture"
 	"github.com/graphiti-proxy/graphiti-proxy/cmd/internal/cli"
 	"github.com/graphiti-proxy/graphiti-proxy/config"
 	"github.com/graphiti-proxy/graphiti-proxy/internal/datadir"
 	"github.com/graphiti-proxy/graphiti-proxy/internal/service"
 	"github.com/graphiti-proxy/graphiti-proxy/proxy/workspace"
 )
-
-// memory is what the commands ask of a memory: the service itself where no
-// proxy runs, else the same functions over the admin side of the one that does.
-type memory interface {
-	Find(context.Context, service.Selector) (service.Meant, error)
-	Show(ctx context.Context, s service.Selector, last int) (service.Shown, error)
-	Search(ctx context.Context, s service.Selector, query string, all bool) (service.Searched, error)
-	Promote(context.Context, service.Selector, service.Promotion) (service.Promoted, error)
-	Import(context.Context, service.Selector, []service.Line) (service.Imported, error)
-	Forget(context.Context, service.Selector) (service.Forgotten, error)
-	Export(context.Context, service.Selector, func(service.Record) error) error
-}
-
-// opened is the memory for one command, and its queue.
-type opened struct {
-	memory
-	counts func(context.Context) (capture.QueueStatus, error)
-	accept func(context.Context, service.Acceptance) (service.Accepted, error)
-	list   func(ctx context.Context, s service.Selector, limit int) (service.Catalog, error)
-	close  func() error
-	where  string // it is, in words
-}
-
-// say tells a person which proxy or which files a command acts on.
-func say(c *cobra.Command, where string) {
-	if asJSON, err := c.Flags().GetBool("json"); err != nil || !asJSON || c.Flags().Lookup("json").Hidden {
-		fmt.Fprintln(c.ErrOrStderr(), where)
-	}
-}
-
-func usingProxy(running *cli.Client) string { return "using the proxy on " + running.Address() }
 
 func inFiles(cfg *config.Config) string {
 	return "using the files in " + cfg.DataDir + ", which no running proxy uses"
@@ -96,41 +64,55 @@ func standHere(c *cobra.Command, cfg *config.Config, s *service.Selector) {
 	}
 }
 
-// withMemory runs a command about what is remembered.
-func withMemory(f func(c *cobra.Command, args []string, m *opened) error) func(*cobra.Command, []string) error {
-	return openedFor(f, false, nil)
-}
+// runAt is a command about what is remembered, at the place where it runs.
+type runAt func(c *cobra.Command, args []string, at *cli.Place) error
+
+// withMemory runs a command.
+func withMemory(f runAt) func(*cobra.Command, []string) error { return openedFor(f, false, nil) }
 
 // withMemoryHere likewise, for a command that only looks: without a flag that says
 // whose memory is meant, where it is called does.
-func withMemoryHere(s *service.Selector, f func(c *cobra.Command, args []string, m *opened) error) func(*cobra.Command, []string) error {
+func withMemoryHere(s *service.Selector, f runAt) func(*cobra.Command, []string) error {
 	return openedFor(f, false, s)
 }
 
 // makingMemory likewise, for a command that remembers something itself: it may be
 // the first one.
-func makingMemory(f func(c *cobra.Command, args []string, m *opened) error) func(*cobra.Command, []string) error {
-	return openedFor(f, true, nil)
-}
+func makingMemory(f runAt) func(*cobra.Command, []string) error { return openedFor(f, true, nil) }
 
-func openedFor(f func(c *cobra.Command, args []string, m *opened) error, makes bool, here *service.Selector) func(*cobra.Command, []string) error {
-	return func(c *cobra.Command, args []string) error {
-		cfg, err := cli.LoadConfig(c)
-		if err != nil {
-			return err
-		}
+func openedFor(f runAt, makes bool, here *service.Selector) func(*cobra.Command, []string) error {
+	return withPlace(func(c *cobra.Command, cfg *config.Config, found error) (*cli.Place, error) {
+		return openMemoryFiles(c.Context(), cfg, makes, found)
+	}, func(c *cobra.Command, cfg *config.Config) error {
 		if err := nameWorkspace(c, cfg); err != nil {
 			return err
 		}
 		if here != nil {
 			standHere(c, cfg, here)
 		}
-		m, err := openForCommand(c.Context(), cfg, makes)
+		return nil
+	}, f)
+}
+
+// withPlace runs a command through the proxy that runs, else on the files that open
+// opens for as long as the command takes. It tells a person which of them it acts on.
+func withPlace(open func(c *cobra.Command, cfg *config.Config, found error) (*cli.Place, error), prepare func(*cobra.Command, *config.Config) error, f runAt) func(*cobra.Command, []string) error {
+	return func(c *cobra.Command, args []string) error {
+		cfg, err := cli.LoadConfig(c)
 		if err != nil {
 			return err
 		}
-		say(c, m.where)
-		return errors.Join(f(c, args, m), m.close())
+		if err := prepare(c, cfg); err != nil {
+			return err
+		}
+		at, err := cli.Find(c.Context(), target(cfg), func(found error) (*cli.Place, error) { return open(c, cfg, found) })
+		if err != nil {
+			return err
+		}
+		if asJSON, err := c.Flags().GetBool("json"); err != nil || !asJSON || c.Flags().Lookup("json").Hidden {
+			fmt.Fprintln(c.ErrOrStderr(), at.Says)
+		}
+		return errors.Join(f(c, args, at), at.Close())
 	}
 }
 
@@ -143,17 +125,9 @@ func misnamed(cfg *config.Config) error {
 	return nil
 }
 
-// openForCommand finds the proxy that runs, else opens its files for as long as
-// the command takes. makes says that a data directory may be made for it.
-func openForCommand(ctx context.Context, cfg *config.Config, makes bool) (*opened, error) {
-	to := target(cfg)
-	running, found := cli.FindProxy(ctx, to)
-	if found == nil {
-		return &opened{running, running.Counts, running.Accept, running.Catalog, func() error { return nil }, usingProxy(running)}, nil
-	}
-	if to.ByAddress || !errors.Is(found, cli.ErrNoProxy) {
-		return nil, found
-	}
+// openMemoryFiles opens the memory of a proxy that does not run. makes says that a
+// data directory may be made for it.
+func openMemoryFiles(ctx context.Context, cfg *config.Config, makes bool, found error) (*cli.Place, error) {
 	if !makes {
 		if err := misnamed(cfg); err != nil {
 			return nil, err
@@ -162,7 +136,7 @@ func openForCommand(ctx context.Context, cfg *config.Config, makes bool) (*opene
 	// What it would log is not what was asked for.
 	a, err := openStopped(cfg, slog.New(slog.DiscardHandler))
 	if errors.Is(err, datadir.ErrInUse) {
-		return nil, cli.DirInUse(to, found)
+		return nil, cli.DirInUse(target(cfg), found)
 	}
 	if err != nil {
 		return nil, err
@@ -174,12 +148,11 @@ func openForCommand(ctx context.Context, cfg *config.Config, makes bool) (*opene
 	case a.service == nil:
 		err = errors.New(a.status(ctx, false).Memory.Off())
 	default:
-		counts := func(context.Context) (capture.QueueStatus, error) { return a.queue(), nil }
-		return &opened{a.service, counts, a.service.Accept, a.service.Catalog, func() error {
+		return &cli.Place{Host: a.host(), Says: inFiles(cfg), Close: func() error {
 			ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)
 			defer cancel()
 			return a.Shutdown(ctx)
-		}, inFiles(cfg)}, nil
+		}}, nil
 	}
 	return nil, errors.Join(err, a.Shutdown(ctx))
 }

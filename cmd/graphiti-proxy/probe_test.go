@@ -13,6 +13,7 @@ import (
 	"github.com/graphiti-proxy/graphiti-proxy/cmd/internal/cli"
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti/graphititest"
 	"github.com/graphiti-proxy/graphiti-proxy/internal/health"
+	"github.com/graphiti-proxy/graphiti-proxy/internal/service"
 )
 
 // TestHealthDoesNotWaitForTheMemory: readiness and the queue are told without a
@@ -56,16 +57,16 @@ func TestHealthDoesNotWaitForTheMemory(t *testing.T) {
 	if !ready.Ready || ready.Memory.State != health.StateWorking || ready.Memory.Checked == nil {
 		t.Errorf("%+v", ready)
 	}
-	first, err := adminOf(w).Status(t.Context())
+	first, err := cli.Ask(t.Context(), adminOf(w), service.Status, service.StatusRequest{Fresh: true})
 	if err != nil || first.Memory.State != health.StateTrouble || first.Memory.Since == nil {
 		t.Fatalf("%+v, %v", first.Memory, err)
 	}
-	again, err := adminOf(w).Status(t.Context())
+	again, err := cli.Ask(t.Context(), adminOf(w), service.Status, service.StatusRequest{Fresh: true})
 	if err != nil || !again.Memory.Since.Equal(*first.Memory.Since) || again.Memory.Checked.Equal(*first.Memory.Checked) {
 		t.Errorf("asked again: %+v, %v", again.Memory, err)
 	}
 	var out bytes.Buffer
-	printStatus(&out, again)
+	printStatus(&out, &again)
 	if !strings.Contains(out.String(), "since 20") {
 		t.Errorf("it does not say since when: %s", out.String())
 	}

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -13,7 +12,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/graphiti-proxy/graphiti-proxy/capture"
-	"github.com/graphiti-proxy/graphiti-proxy/capture/ledger"
 	"github.com/graphiti-proxy/graphiti-proxy/cmd/internal/cli"
 	"github.com/graphiti-proxy/graphiti-proxy/config"
 	"github.com/graphiti-proxy/graphiti-proxy/internal/datadir"
@@ -32,75 +30,55 @@ func newQueueCommand() *cobra.Command {
 		RunE:    func(c *cobra.Command, _ []string) error { return c.Help() },
 	}
 	c.AddCommand(newQueueStatusCommand(), newQueueListCommand(),
-		newQueueChangeCommand("retry", "Deliver dead letters again", "queued again", queue.Retry),
-		newQueueChangeCommand("drop", "Delete dead letters for good", "deleted", queue.Drop))
+		newQueueChangeCommand("retry", "Deliver dead letters again", "queued again", service.Retry),
+		newQueueChangeCommand("drop", "Delete dead letters for good", "deleted", service.Drop))
 	return c
 }
 
-// queue is the queue of a proxy, running or not.
-type queue interface {
-	Counts(context.Context) (capture.QueueStatus, error)
-	List(context.Context, ledger.ListOptions) (service.Listed, error)
-	Retry(context.Context, service.Selection) (service.Affected, error)
-	Drop(context.Context, service.Selection) (service.Affected, error)
+// withQueue runs a command about the queue: through the proxy that runs, else on the
+// queue in the data directory, or on what replicas share.
+func withQueue(f runAt) func(*cobra.Command, []string) error {
+	return withPlace(openQueueFiles, func(*cobra.Command, *config.Config) error { return nil }, f)
 }
 
-// openQueue finds the running proxy's queue, else the one in the data
-// directory; where says which.
-func openQueue(ctx context.Context, cfg *config.Config) (q queue, where string, closes func() error, err error) {
-	to := target(cfg)
-	running, err := cli.FindProxy(ctx, to)
-	switch {
-	case err == nil:
-		return running, usingProxy(running), func() error { return nil }, nil
-	case to.ByAddress || !errors.Is(err, cli.ErrNoProxy):
-		return nil, "", nil, err
-	case cfg.State.Backend == "redis": // what replicas share
+// openQueueFiles opens the queue of a proxy that does not run, and delivers nothing.
+func openQueueFiles(_ *cobra.Command, cfg *config.Config, found error) (*cli.Place, error) {
+	if cfg.State.Backend == "redis" { // what replicas share
 		db, err := openRedis(cfg, slog.New(slog.DiscardHandler))
 		if err != nil {
-			return nil, "", nil, err
+			return nil, err
 		}
-		q := service.NewStoppedQueue(capture.OpenShared(db))
-		return q, "using the queue in Redis: no running proxy was found", func() error { return errors.Join(q.Close(), db.Close()) }, nil
+		return queuePlace(capture.OpenShared(db), "using the queue in Redis: no running proxy was found", db.Close), nil
 	}
 	if err := misnamed(cfg); err != nil {
-		return nil, "", nil, err
+		return nil, err
 	}
 	path := filepath.Join(cfg.DataDir, "spool.db")
 	_, noFile := os.Stat(path)
 	_, noLog := os.Stat(path + "-wal")
 	if noFile != nil && noLog != nil {
-		return nil, "", nil, fmt.Errorf("there is no queue in %s, and %w", cfg.DataDir, err)
+		return nil, fmt.Errorf("there is no queue in %s, and %w", cfg.DataDir, found)
 	}
-	lock, lockErr := datadir.Acquire(cfg.DataDir, datadir.Command)
-	if errors.Is(lockErr, datadir.ErrInUse) {
-		return nil, "", nil, cli.DirInUse(to, err)
+	lock, err := datadir.Acquire(cfg.DataDir, datadir.Command)
+	if errors.Is(err, datadir.ErrInUse) {
+		return nil, cli.DirInUse(target(cfg), found)
 	}
-	if lockErr != nil {
-		return nil, "", nil, lockErr
+	if err != nil {
+		return nil, err
 	}
 	spool, err := capture.OpenOffline(path)
 	if err != nil {
-		return nil, "", nil, errors.Join(err, lock.Unlock())
+		return nil, errors.Join(err, lock.Unlock())
 	}
-	stopped := service.NewStoppedQueue(spool)
-	return stopped, inFiles(cfg), func() error { return errors.Join(stopped.Close(), lock.Unlock()) }, nil
+	return queuePlace(spool, inFiles(cfg), lock.Unlock), nil
 }
 
-// withQueue opens the queue for one command.
-func withQueue(c *cobra.Command, f func(context.Context, queue) error) (err error) {
-	cfg, err := cli.LoadConfig(c)
-	if err != nil {
-		return err
+func queuePlace(q *capture.Offline, says string, then func() error) *cli.Place {
+	return &cli.Place{
+		Host:  &service.Host{Queue: q, Counts: q.Status},
+		Says:  says,
+		Close: func() error { return errors.Join(q.Close(), then()) },
 	}
-	ctx := c.Context()
-	q, where, closes, err := openQueue(ctx, cfg)
-	if err != nil {
-		return err
-	}
-	say(c, where)
-	defer func() { err = errors.Join(err, closes()) }()
-	return f(ctx, q)
 }
 
 func newQueueStatusCommand() *cobra.Command {
@@ -108,52 +86,48 @@ func newQueueStatusCommand() *cobra.Command {
 		Use:     "status",
 		Short:   "Count turns by state",
 		Example: "  graphiti-proxy queue status --json | jq .pending",
-		RunE: func(c *cobra.Command, _ []string) error {
-			return withQueue(c, func(ctx context.Context, q queue) error {
-				s, err := q.Counts(ctx)
-				if err != nil {
-					return err
-				}
-				return cli.Output(c, s, func(w io.Writer) { health.PrintQueue(w, &s) })
-			})
-		},
+		RunE: withQueue(func(c *cobra.Command, _ []string, at *cli.Place) error {
+			s, err := cli.Call(c.Context(), at, service.Counts, struct{}{})
+			if err != nil {
+				return err
+			}
+			return cli.Output(c, s, func(w io.Writer) { health.PrintQueue(w, &s) })
+		}),
 	}
 	cli.JSONFlag(c)
 	return c
 }
 
 func newQueueListCommand() *cobra.Command {
-	var o ledger.ListOptions
-	var state string
+	var in service.TurnsRequest
 	c := &cobra.Command{
 		Use:     "list",
 		Short:   "List undelivered turns, oldest first",
 		Example: "  graphiti-proxy queue list --state dead --show-text",
-		RunE: func(c *cobra.Command, _ []string) error {
-			o.Condition = ledger.Condition(state)
-			if err := service.CheckList(o); err != nil {
+		RunE: func(c *cobra.Command, args []string) error {
+			if err := in.Check(); err != nil {
 				return cli.Usage(fmt.Errorf("--%w", err))
 			}
-			return withQueue(c, func(ctx context.Context, q queue) error {
-				l, err := q.List(ctx, o)
+			return withQueue(func(c *cobra.Command, _ []string, at *cli.Place) error {
+				l, err := cli.Call(c.Context(), at, service.Turns, in)
 				if err != nil {
 					return err
 				}
 				return cli.Output(c, l, func(w io.Writer) { cli.PrintTurns(w, l) })
-			})
+			})(c, args)
 		},
 	}
 	f := c.Flags()
-	f.StringVar(&state, "state", "", "only turns that are waiting, under-way or dead")
+	f.StringVar((*string)(&in.Condition), "state", "", "only turns that are waiting, under-way or dead")
 	cli.Complete(c, "state", "waiting", "under-way", "dead")
-	f.StringVar(&o.Group, "group", "", "only turns for this group")
-	f.IntVar(&o.Limit, "limit", 50, "list at most this many turns")
-	f.BoolVar(&o.Text, "show-text", false, "also print what was said")
+	f.StringVar(&in.Group, "group", "", "only turns for this group")
+	f.IntVar(&in.Limit, "limit", 50, "list at most this many turns")
+	f.BoolVar(&in.Text, "show-text", false, "also print what was said")
 	cli.JSONFlag(c)
 	return c
 }
 
-func newQueueChangeCommand(name, short, done string, do func(queue, context.Context, service.Selection) (service.Affected, error)) *cobra.Command {
+func newQueueChangeCommand(name, short, done string, op service.Operation[service.Selection, service.Affected]) *cobra.Command {
 	var all bool
 	c := &cobra.Command{
 		Use:     name + " [number…]",
@@ -172,8 +146,8 @@ func newQueueChangeCommand(name, short, done string, do func(queue, context.Cont
 				}
 				numbers = append(numbers, n)
 			}
-			return withQueue(c, func(ctx context.Context, q queue) error {
-				changed, err := do(q, ctx, service.Selection{Numbers: numbers, All: all})
+			return withQueue(func(c *cobra.Command, _ []string, at *cli.Place) error {
+				changed, err := cli.Call(c.Context(), at, op, service.Selection{Numbers: numbers, All: all})
 				if err != nil {
 					return err
 				}
@@ -187,7 +161,7 @@ func newQueueChangeCommand(name, short, done string, do func(queue, context.Cont
 					return fmt.Errorf("no refused turn has the number %d; see graphiti-proxy queue list --state dead", numbers[0])
 				}
 				return fmt.Errorf("%d of the %d numbers are of no refused turn; see graphiti-proxy queue list --state dead", len(numbers)-changed.Turns, len(numbers))
-			})
+			})(c, args)
 		},
 	}
 	c.Flags().BoolVar(&all, "all", false, "all dead letters")

@@ -43,7 +43,7 @@ func newRegistryAcceptCommand() *cobra.Command {
 	}
 	c.Flags().BoolVar(&yes, "yes", false, "what is held is this person's: do not ask")
 	cli.JSONFlag(c)
-	c.RunE = withMemory(func(c *cobra.Command, args []string, m *opened) error {
+	c.RunE = withMemory(func(c *cobra.Command, args []string, at *cli.Place) error {
 		if len(args) > 1 {
 			return cli.Usage(errors.New("name one person"))
 		}
@@ -51,11 +51,11 @@ func newRegistryAcceptCommand() *cobra.Command {
 		a := service.Acceptance{ID: id, Keep: yes}
 		if !yes {
 			var err error
-			if a.Keep, err = askKeep(c, m, id); err != nil {
+			if a.Keep, err = askKeep(c, at, id); err != nil {
 				return err
 			}
 		}
-		done, err := m.accept(c.Context(), a)
+		done, err := cli.Call(c.Context(), at, service.Accept, a)
 		if err != nil {
 			return err
 		}
@@ -68,8 +68,8 @@ func newRegistryAcceptCommand() *cobra.Command {
 
 // askKeep asks whether what is held in somebody's memory is theirs; nothing is
 // asked where nothing is held.
-func askKeep(c *cobra.Command, m *opened, id string) (keep bool, err error) {
-	groups, err := findGroups(c.Context(), m, &service.Selector{User: id})
+func askKeep(c *cobra.Command, at *cli.Place, id string) (keep bool, err error) {
+	groups, err := findGroups(c.Context(), at, &service.Selector{User: id})
 	if err != nil {
 		return false, err
 	}

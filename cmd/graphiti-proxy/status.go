@@ -11,6 +11,7 @@ import (
 
 	"github.com/graphiti-proxy/graphiti-proxy/cmd/internal/cli"
 	"github.com/graphiti-proxy/graphiti-proxy/internal/health"
+	"github.com/graphiti-proxy/graphiti-proxy/internal/service"
 )
 
 func newStatusCommand() *cobra.Command {
@@ -38,11 +39,11 @@ func newStatusCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			s, err := proxy.Status(c.Context())
+			s, err := cli.Ask(c.Context(), proxy, service.Status, service.StatusRequest{Fresh: true})
 			if err != nil {
 				return err
 			}
-			err = cli.Output(c, s, func(w io.Writer) { printStatus(w, s) })
+			err = cli.Output(c, s, func(w io.Writer) { printStatus(w, &s) })
 			if err == nil && (s.Memory.State == health.StateTrouble || slices.Contains(s.Memory.Faults, health.FaultState)) {
 				err = errors.New("the memory does not work properly; to do: " + s.Memory.Remedy)
 			}

@@ -1,10 +1,8 @@
 package main
 
 import (
-	"bufio"
 	"fmt"
 	"io"
-	"net"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -110,47 +108,6 @@ func TestStrangerOnTheAdminPort(t *testing.T) {
 	}
 	if b, err := os.Stat(filepath.Join(dir, "secret")); err != nil || b.Mode().Perm() != 0o600 {
 		t.Errorf("the secret: %v, %v", b, err)
-	}
-}
-
-// TestProofIsForOneConnection: a proof says between which addresses it was given, so
-// that nobody passes it on, and a challenge that is none gets none.
-func TestProofIsForOneConnection(t *testing.T) {
-	t.Parallel()
-	w := start(t, t.TempDir(), nil)
-	secret, at := datadir.Secret(w.app.cfg.DataDir), w.app.admin.Addr().String()
-	challenge := strings.Repeat("ab", admin.ChallengeSize/2)
-	proof := func(challenge string) (proof, from string) {
-		conn, err := net.Dial("tcp", at)
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer conn.Close()
-		fmt.Fprintf(conn, "GET /healthz HTTP/1.1\r\nHost: %s\r\n%s: %s\r\n\r\n", at, admin.ChallengeHeader, challenge)
-		resp, err := http.ReadResponse(bufio.NewReader(conn), nil)
-		if err != nil {
-			t.Fatal(err)
-		}
-		resp.Body.Close()
-		return resp.Header.Get(admin.ProofHeader), conn.LocalAddr().String()
-	}
-	got, from := proof(challenge)
-	_, port, _ := net.SplitHostPort(at)
-	for name, want := range map[string]bool{
-		admin.Proof(secret, challenge, at, from):                true,
-		admin.Proof(secret, challenge, at, "127.0.0.1:1"):       false,
-		admin.Proof(secret, challenge, "127.0.0.2:"+port, from): false,
-		admin.Proof([]byte("another"), challenge, at, from):     false,
-		admin.Proof(secret, strings.Repeat("cd", 32), at, from): false,
-	} {
-		if (got == name) != want {
-			t.Errorf("the proof is %q; %q would be right: %v", got, name, want)
-		}
-	}
-	for _, none := range []string{"", "ab", challenge + "ab", strings.Repeat("z", admin.ChallengeSize)} {
-		if got, _ := proof(none); got != "" {
-			t.Errorf("the challenge %.10q is answered with %q", none, got)
-		}
 	}
 }
 

@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/graphiti-proxy/graphiti-proxy/cmd/internal/cli"
+	"github.com/graphiti-proxy/graphiti-proxy/internal/service"
 	"github.com/graphiti-proxy/graphiti-proxy/internal/terminal"
 )
 
@@ -52,7 +53,7 @@ func tryUpstreams(c *cobra.Command, o cli.TrialOptions) error {
 	if err != nil {
 		return err
 	}
-	s, err := running.Status(c.Context())
+	s, err := cli.Ask(c.Context(), running, service.Status, service.StatusRequest{Fresh: true})
 	if err != nil {
 		return err
 	}

@@ -8,6 +8,8 @@ import (
 	"crypto/x509"
 	"crypto/x509/pkix"
 	"encoding/pem"
+	"github.com/graphiti-proxy/graphiti-proxy/cmd/internal/cli"
+	"github.com/graphiti-proxy/graphiti-proxy/internal/service"
 	"io"
 	"math/big"
 	"net"
@@ -97,7 +99,7 @@ func TestTLS(t *testing.T) {
 	if err != nil || !strings.HasSuffix(string(b), "data: [DONE]\n\n") {
 		t.Errorf("a stream: %q, %v", b, err)
 	}
-	if s, err := adminOf(w).Status(t.Context()); err != nil || !s.Ready {
+	if s, err := cli.Ask(t.Context(), adminOf(w), service.Status, service.StatusRequest{Fresh: true}); err != nil || !s.Ready {
 		t.Errorf("status: %+v, %v", s, err)
 	}
 

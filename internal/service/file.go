@@ -61,17 +61,16 @@ func OpenImport(name string) (io.ReadCloser, int64, error) {
 	return f, info.Size(), nil
 }
 
-// Import is an import of a file: through a Service, or through the admin side of
-// a running proxy.
-type Import struct {
-	Call    func(context.Context, Selector, []Line) (Imported, error)
+// FileImport is an import of a file, in calls of Import.
+type FileImport struct {
+	Call    func(context.Context, ImportRequest) (Imported, error)
 	Pending func(context.Context) (int, error) // turns that wait for the memory
 	Tell    func(lines int, waits string)      // how far it is, and what is waited for
 }
 
 // Run sends the lines of a file in calls of their own, in their order, as fast
 // as the memory takes them.
-func (im Import) Run(ctx context.Context, s Selector, r io.Reader) (done Imported, err error) {
+func (im FileImport) Run(ctx context.Context, s Selector, r io.Reader) (done Imported, err error) {
 	var batch []Line
 	bytes := 0
 	times := make(map[uint64]int) // equal lines, by their hash, are told apart by their number
@@ -82,7 +81,7 @@ func (im Import) Run(ctx context.Context, s Selector, r io.Reader) (done Importe
 		if err := im.waitForRoom(ctx, done.Kept+done.Known); err != nil {
 			return err
 		}
-		answer, err := im.Call(ctx, s, batch)
+		answer, err := im.Call(ctx, ImportRequest{s, batch})
 		if err != nil {
 			return err
 		}
@@ -124,13 +123,13 @@ func (im Import) Run(ctx context.Context, s Selector, r io.Reader) (done Importe
 
 // Await waits until the memory has what was imported, as long as it makes
 // progress: it is on disk already. It returns how many turns still wait.
-func (im Import) Await(ctx context.Context, done Imported) (int, error) {
+func (im FileImport) Await(ctx context.Context, done Imported) (int, error) {
 	return im.wait(ctx, done.Kept+done.Known, 0, patience)
 }
 
 // waitForRoom waits until few turns wait, so that the next call is answered
 // soon, however long the memory takes for a turn.
-func (im Import) waitForRoom(ctx context.Context, lines int) error {
+func (im FileImport) waitForRoom(ctx context.Context, lines int) error {
 	left, err := im.wait(ctx, lines, MaxPending, ImportTimeout)
 	if err == nil && left > MaxPending {
 		err = fmt.Errorf("%d turns wait for the memory, which has taken none for %s; see graphiti-proxy status", left, ImportTimeout)
@@ -140,7 +139,7 @@ func (im Import) waitForRoom(ctx context.Context, lines int) error {
 
 // wait returns when at most so many turns wait, or their number has not fallen
 // for some time.
-func (im Import) wait(ctx context.Context, lines, most int, patience time.Duration) (int, error) {
+func (im FileImport) wait(ctx context.Context, lines, most int, patience time.Duration) (int, error) {
 	least, since := -1, time.Now()
 	for pause := 5 * time.Millisecond; ; pause = min(2*pause, 100*time.Millisecond) {
 		pending, err := im.Pending(ctx)

@@ -87,12 +87,9 @@ func (sv *Service) Import(ctx context.Context, s Selector, lines []Line) (done I
 			done.Groups = append(done.Groups, g)
 		}
 	}
-	for sv.o.Pipeline.Status().Pending > MaxPending {
-		select {
-		case <-ctx.Done():
-			return done, ctx.Err()
-		case <-time.After(20 * time.Millisecond):
-		}
+	pending := func(context.Context) (int, error) { return sv.o.Pipeline.Status().Pending, nil }
+	if err := (FileImport{Pending: pending, Tell: func(int, string) {}}).waitForRoom(ctx, 0); err != nil {
+		return done, err
 	}
 	kept, err := sv.o.Pipeline.AddAll(ctx, turns)
 	done.Kept += kept

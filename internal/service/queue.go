@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"slices"
 
-	"github.com/graphiti-proxy/graphiti-proxy/capture"
 	"github.com/graphiti-proxy/graphiti-proxy/capture/ledger"
 )
 
@@ -17,31 +16,6 @@ type Spool interface {
 	Retry(numbers []int64) (int, error)
 	Drop(numbers []int64) (int, error)
 }
-
-// Queue is what people ask of the turns that are not delivered.
-type Queue struct{ Spool Spool }
-
-// Queue is that of the service's memory.
-func (sv *Service) Queue() Queue { return Queue{sv.o.Pipeline} }
-
-// StoppedQueue is the queue of a proxy that does not run.
-type StoppedQueue struct {
-	Queue
-	files *capture.Offline
-}
-
-// NewStoppedQueue takes the open files of the proxy, and closes them.
-func NewStoppedQueue(files *capture.Offline) StoppedQueue {
-	return StoppedQueue{Queue{files}, files}
-}
-
-// Counts counts the turns.
-func (q StoppedQueue) Counts(ctx context.Context) (capture.QueueStatus, error) {
-	return q.files.Status(ctx)
-}
-
-// Close closes its files.
-func (q StoppedQueue) Close() error { return q.files.Close() }
 
 // Listed are turns that are not delivered.
 type Listed struct {
@@ -65,36 +39,20 @@ const (
 	maxNumbers = 10_000
 )
 
-// CheckList refuses what cannot be listed.
-func CheckList(o ledger.ListOptions) error {
-	if o.Condition != "" && !slices.Contains(ledger.Conditions, o.Condition) {
-		return invalid(fmt.Sprintf("state: %q is not one of %s, %s, %s", o.Condition, ledger.Waiting, ledger.UnderWay, ledger.Dead))
+// Check refuses what cannot be listed.
+func (r *TurnsRequest) Check() error {
+	if r.Condition != "" && !slices.Contains(ledger.Conditions, r.Condition) {
+		return invalid(fmt.Sprintf("state: %q is not one of %s, %s, %s", r.Condition, ledger.Waiting, ledger.UnderWay, ledger.Dead))
 	}
-	if o.Limit < 1 || o.Limit > maxListed {
-		return invalid(fmt.Sprintf("limit: %d is not a number from 1 to %d", o.Limit, maxListed))
+	if r.Limit < 1 || r.Limit > maxListed {
+		return invalid(fmt.Sprintf("limit: %d is not a number from 1 to %d", r.Limit, maxListed))
 	}
 	return nil
 }
 
-// List lists turns that are not delivered, oldest first.
-func (q Queue) List(ctx context.Context, o ledger.ListOptions) (l Listed, err error) {
-	if err := CheckList(o); err != nil {
-		return l, err
-	}
-	l.Turns, l.All, err = q.Spool.Letters(ctx, o)
-	return l, err
-}
-
-// Retry has dead letters delivered again.
-func (q Queue) Retry(_ context.Context, s Selection) (Affected, error) { return s.each(q.Spool.Retry) }
-
-// Drop removes dead letters for good.
-func (q Queue) Drop(_ context.Context, s Selection) (Affected, error) { return s.each(q.Spool.Drop) }
-
-func (s Selection) each(do func([]int64) (int, error)) (Affected, error) {
+func (s *Selection) check() error {
 	if s.All == (len(s.Numbers) > 0) || len(s.Numbers) > maxNumbers {
-		return Affected{}, invalid(fmt.Sprintf(`name the turns by their numbers, at most %d, or say all`, maxNumbers))
+		return invalid(fmt.Sprintf(`name the turns by their numbers, at most %d, or say all`, maxNumbers))
 	}
-	n, err := do(s.Numbers)
-	return Affected{n}, err
+	return nil
 }

@@ -1,6 +1,6 @@
 // Package service owns what people ask of a memory: to show, list, search, add
-// to, import, export and forget it. The commands and the admin side call the same
-// functions.
+// to, import, export and forget it, and of its queue. Each operation is one value in
+// one table, which the admin side and the commands mount.
 //
 // It must not know flags, HTTP, or how a request is served. Of our packages it
 // may import all but proxy and config.

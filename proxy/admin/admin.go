@@ -4,33 +4,26 @@ import (
 	"cmp"
 	"context"
 	"crypto/tls"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"log/slog"
 	"net"
 	"net/http"
-	"strconv"
 	"sync/atomic"
 	"time"
 
 	"golang.org/x/net/netutil"
 	"golang.org/x/time/rate"
 
-	"github.com/graphiti-proxy/graphiti-proxy/capture"
-	"github.com/graphiti-proxy/graphiti-proxy/internal/health"
 	"github.com/graphiti-proxy/graphiti-proxy/internal/service"
 )
 
-// Options configures a Server. Status, Counts, Metrics and Log are required.
+// Options configures a Server. Host, Metrics, Log and Audit are required.
 type Options struct {
 	Listen string // host:port
 	Token  string // empty: no token is asked for, which suits loopback only
 
-	// Status tells how the proxy is. Only where fresh is set does it ask the
-	// memory, and wait for it; else it tells what was found last.
-	Status  func(ctx context.Context, fresh bool) health.Status
-	Counts  func() capture.QueueStatus
+	Host    *service.Host // what operations run on
 	Metrics http.Handler
 	// Instance names the data directory that the proxy owns: calls that are
 	// meant for another are refused. Everybody may know it. Empty: none.
@@ -39,10 +32,9 @@ type Options struct {
 	// Secret is what it proves itself with to commands. nil: it cannot.
 	Secret []byte
 
-	Memory *service.Service // nil: it is off
-	TLS    *tls.Config      // nil: none
-	Log    *slog.Logger
-	Audit  *slog.Logger // gets a line for each look at, and change of, what is remembered
+	TLS   *tls.Config // nil: none
+	Log   *slog.Logger
+	Audit *slog.Logger // gets a line for each look at, and change of, what is remembered
 }
 
 // maxConnections bounds the connections at the same time, so that they leave
@@ -140,30 +132,10 @@ func (s *Server) healthz(w http.ResponseWriter, r *http.Request) {
 // memory is not asked: one that hangs would make the answer late, and everybody
 // may call this.
 func (s *Server) readyz(w http.ResponseWriter, r *http.Request) {
-	st := s.o.Status(r.Context(), false)
+	st := s.o.Host.Status(r.Context(), false)
 	code := http.StatusOK
 	if !st.Ready {
 		code = http.StatusServiceUnavailable
 	}
 	writeJSON(w, code, map[string]any{"ready": st.Ready, "memory": st.Memory.Public()})
-}
-
-func (s *Server) status(w http.ResponseWriter, r *http.Request) {
-	fresh := false
-	if v := r.URL.Query().Get("fresh"); v != "" {
-		var err error
-		if fresh, err = strconv.ParseBool(v); err != nil {
-			writeError(w, http.StatusBadRequest, fmt.Sprintf("fresh: %q is not true or false", v))
-			return
-		}
-	}
-	writeJSON(w, http.StatusOK, s.o.Status(r.Context(), fresh))
-}
-
-func writeJSON(w http.ResponseWriter, code int, v any) {
-	w.Header().Set("Content-Type", "application/json")
-	w.WriteHeader(code)
-	enc := json.NewEncoder(w)
-	enc.SetIndent("", "  ")
-	_ = enc.Encode(v) // the client left: nobody to tell
 }

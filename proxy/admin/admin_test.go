@@ -14,19 +14,26 @@ import (
 
 	"github.com/graphiti-proxy/graphiti-proxy/capture"
 	"github.com/graphiti-proxy/graphiti-proxy/internal/health"
+	"github.com/graphiti-proxy/graphiti-proxy/internal/service"
 )
 
 func start(t *testing.T, token string, st health.Status) string {
 	t.Helper()
-	s, err := New(Options{
-		Listen:  "127.0.0.1:0",
-		Token:   token,
-		Status:  func(context.Context, bool) health.Status { return st },
-		Counts:  func() capture.QueueStatus { return st.Queue },
-		Metrics: http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, "m 1\n") }),
-		Log:     slog.New(slog.DiscardHandler),
-		Audit:   slog.New(slog.DiscardHandler),
-	})
+	return serve(t, Options{Token: token, Host: &service.Host{
+		Status: func(context.Context, bool) health.Status { return st },
+		Counts: func(context.Context) (capture.QueueStatus, error) { return st.Queue, nil },
+	}})
+}
+
+// serve serves what the options say until the end of the test.
+func serve(t *testing.T, o Options) string {
+	t.Helper()
+	o.Listen, o.Log = "127.0.0.1:0", slog.New(slog.DiscardHandler)
+	o.Metrics = http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, "m 1\n") })
+	if o.Audit == nil {
+		o.Audit = o.Log
+	}
+	s, err := New(o)
 	if err != nil {
 		t.Fatal(err)
 	}

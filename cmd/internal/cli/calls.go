@@ -1,110 +1,113 @@
 package cli
 
 import (
+	"bufio"
 	"context"
 	"encoding/json"
 	"errors"
-	"net/http"
-	"net/url"
-	"strconv"
-	"time"
+	"fmt"
+	"io"
 
-	"github.com/graphiti-proxy/graphiti-proxy/capture"
-	"github.com/graphiti-proxy/graphiti-proxy/capture/ledger"
-	"github.com/graphiti-proxy/graphiti-proxy/internal/health"
 	"github.com/graphiti-proxy/graphiti-proxy/internal/service"
 	"github.com/graphiti-proxy/graphiti-proxy/proxy/admin"
 )
 
-// Status tells how the proxy is; it asks its memory for that.
-func (c *Client) Status(ctx context.Context) (*health.Status, error) { return c.status(ctx, true) }
-
-func (c *Client) status(ctx context.Context, fresh bool) (*health.Status, error) {
-	var s health.Status
-	return &s, c.call(ctx, callTimeout, http.MethodGet, "/api/v1/status?fresh="+strconv.FormatBool(fresh), nil, &s)
+// Place is where a command's operations run: through a proxy that runs, or on the
+// files of one that does not.
+type Place struct {
+	Proxy *Client       // nil: on the Host
+	Host  *service.Host // nil: through the Proxy
+	Says  string        // which it is, for people
+	Close func() error
 }
 
-// Counts counts the turns in the queue.
-func (c *Client) Counts(ctx context.Context) (q capture.QueueStatus, err error) {
-	return q, c.call(ctx, callTimeout, http.MethodGet, "/api/v1/queue", nil, &q)
+// Find finds the proxy that is meant, else opens what a command needs of its files;
+// found says why it was not found.
+func Find(ctx context.Context, o ClientOptions, open func(found error) (*Place, error)) (*Place, error) {
+	running, found := FindProxy(ctx, o)
+	if found == nil {
+		return &Place{Proxy: running, Says: "using the proxy on " + running.Address(), Close: func() error { return nil }}, nil
+	}
+	if o.ByAddress || !errors.Is(found, ErrNoProxy) {
+		return nil, found
+	}
+	return open(found)
 }
 
-// List is service.Queue.List.
-func (c *Client) List(ctx context.Context, o ledger.ListOptions) (l service.Listed, err error) {
-	v := url.Values{"state": {string(o.Condition)}, "group": {o.Group}, "limit": {strconv.Itoa(o.Limit)}, "text": {strconv.FormatBool(o.Text)}}
-	return l, c.call(ctx, callTimeout, http.MethodGet, "/api/v1/queue/turns?"+v.Encode(), nil, &l)
+// Call runs an operation.
+func Call[In, Out any](ctx context.Context, at *Place, op service.Operation[In, Out], in In) (Out, error) {
+	if at.Host != nil {
+		return op.Run(ctx, at.Host, &in)
+	}
+	return Ask(ctx, at.Proxy, op, in)
 }
 
-// Retry is service.Queue.Retry.
-func (c *Client) Retry(ctx context.Context, s service.Selection) (a service.Affected, err error) {
-	return a, c.call(ctx, callTimeout, http.MethodPost, "/api/v1/queue/retry", s, &a)
+// Each runs an operation that answers with any number of records, and calls f for each.
+func Each[In, Out any](ctx context.Context, at *Place, op service.Operation[In, Out], in In, f func(Out) error) error {
+	if at.Host != nil {
+		return op.Each(ctx, at.Host, &in, f)
+	}
+	return askEach(ctx, at.Proxy, op, in, f)
 }
 
-// Drop is service.Queue.Drop.
-func (c *Client) Drop(ctx context.Context, s service.Selection) (a service.Affected, err error) {
-	return a, c.call(ctx, callTimeout, http.MethodPost, "/api/v1/queue/drop", s, &a)
+// Ask runs an operation through a proxy.
+func Ask[In, Out any](ctx context.Context, c *Client, op service.Operation[In, Out], in In) (out Out, err error) {
+	ctx, cancel := context.WithTimeout(ctx, op.Takes+callTimeout)
+	defer cancel()
+	body, err := c.ask(ctx, op.Spec, in)
+	if err != nil {
+		return out, err
+	}
+	defer body.Close()
+	answer, err := io.ReadAll(io.LimitReader(body, maxAdminAnswer))
+	if err != nil {
+		return out, fmt.Errorf("read the answer of the admin side: %w", err)
+	}
+	if json.Unmarshal(answer, &out) != nil {
+		return out, c.notOurs()
+	}
+	return out, nil
 }
 
-// memory makes one call about memory.
-func (c *Client) memory(ctx context.Context, timeout time.Duration, what string, in, out any) error {
-	return c.call(ctx, timeout, http.MethodPost, "/api/v1/memory/"+what, in, out)
-}
-
-// Find is service.Service.Find.
-func (c *Client) Find(ctx context.Context, s service.Selector) (m service.Meant, err error) {
-	return m, c.memory(ctx, service.ForgetTimeout, "groups", s, &m)
-}
-
-// Show is service.Service.Show.
-func (c *Client) Show(ctx context.Context, s service.Selector, last int) (m service.Shown, err error) {
-	return m, c.memory(ctx, callTimeout, "show", admin.ShowRequest{Selector: s, Last: last}, &m)
-}
-
-// Catalog is service.Service.Catalog.
-func (c *Client) Catalog(ctx context.Context, s service.Selector, limit int) (all service.Catalog, err error) {
-	return all, c.memory(ctx, callTimeout, "list", admin.ListRequest{Selector: s, Limit: limit}, &all)
-}
-
-// Search is service.Service.Search.
-func (c *Client) Search(ctx context.Context, s service.Selector, query string, all bool) (f service.Searched, err error) {
-	return f, c.memory(ctx, callTimeout, "search", admin.SearchRequest{Selector: s, Query: query, All: all}, &f)
-}
-
-// Promote is service.Service.Promote.
-func (c *Client) Promote(ctx context.Context, s service.Selector, p service.Promotion) (kept service.Promoted, err error) {
-	return kept, c.memory(ctx, callTimeout, "promote", admin.PromoteRequest{Selector: s, Promotion: p}, &kept)
-}
-
-// Import is service.Service.Import.
-func (c *Client) Import(ctx context.Context, s service.Selector, lines []service.Line) (done service.Imported, err error) {
-	return done, c.memory(ctx, service.ImportTimeout, "import", admin.ImportRequest{Selector: s, Lines: lines}, &done)
-}
-
-// Forget is service.Service.Forget.
-func (c *Client) Forget(ctx context.Context, s service.Selector) (done service.Forgotten, err error) {
-	return done, c.memory(ctx, service.ForgetTimeout+callTimeout, "forget", s, &done)
-}
-
-// Accept is service.Service.Accept.
-func (c *Client) Accept(ctx context.Context, a service.Acceptance) (done service.Accepted, err error) {
-	return done, c.call(ctx, service.ForgetTimeout, http.MethodPost, "/api/v1/registry/accept", a, &done)
-}
-
-// Export is service.Service.Export. An export that was interrupted ends with a
-// line that says so.
-func (c *Client) Export(ctx context.Context, s service.Selector, f func(service.Record) error) error {
-	query := url.Values{"group": {s.Group}, "session": {s.Session}, "user": {s.User}, "credential": {s.Credential}}
-	return c.stream(ctx, "/api/v1/memory/export?"+query.Encode(), func(line []byte) error {
-		var got struct {
-			service.Record
+// askEach likewise. What was interrupted ends with a line that says so.
+func askEach[In, Out any](ctx context.Context, c *Client, op service.Operation[In, Out], in In, f func(Out) error) error {
+	body, err := c.ask(ctx, op.Spec, in)
+	if err != nil {
+		return err
+	}
+	defer body.Close()
+	lines := bufio.NewScanner(body)
+	lines.Buffer(nil, maxAdminAnswer)
+	for lines.Scan() {
+		var out Out
+		var failed struct {
 			Error string `json:"error"`
 		}
-		if err := json.Unmarshal(line, &got); err != nil {
+		if json.Unmarshal(lines.Bytes(), &out) != nil || json.Unmarshal(lines.Bytes(), &failed) != nil {
 			return c.notOurs()
 		}
-		if got.Error != "" {
-			return errors.New(got.Error)
+		if failed.Error != "" {
+			return errors.New(failed.Error)
 		}
-		return f(got.Record)
-	})
+		if err := f(out); err != nil {
+			return err
+		}
+	}
+	if err := lines.Err(); err != nil {
+		return fmt.Errorf("read the answer of the admin side: %w", err)
+	}
+	return nil
+}
+
+// ask sends the input of an operation.
+func (c *Client) ask(ctx context.Context, s service.Spec, in any) (io.ReadCloser, error) {
+	method, path, body, err := admin.Request(s, in)
+	if err != nil {
+		return nil, fmt.Errorf("ask the admin side: %w", err)
+	}
+	resp, err := c.send(ctx, method, path, body)
+	if err != nil {
+		return nil, err
+	}
+	return resp.Body, nil
 }

@@ -1,7 +1,6 @@
 package cli
 
 import (
-	"bufio"
 	"bytes"
 	"context"
 	"crypto/tls"
@@ -52,49 +51,6 @@ const (
 // ErrStranger says that what answers does not prove that it is the proxy that is
 // meant: it gets neither the token nor anything of a memory.
 var ErrStranger = errors.New("does not prove that it is the proxy that is meant")
-
-// call makes one call; in may be nil.
-func (c *Client) call(ctx context.Context, timeout time.Duration, method, path string, in, out any) error {
-	ctx, cancel := context.WithTimeout(ctx, timeout)
-	defer cancel()
-	body, err := json.Marshal(in)
-	if err != nil {
-		return fmt.Errorf("ask the admin side: %w", err)
-	}
-	resp, err := c.send(ctx, method, path, body)
-	if err != nil {
-		return err
-	}
-	defer resp.Body.Close()
-	answer, err := io.ReadAll(io.LimitReader(resp.Body, maxAdminAnswer))
-	if err != nil {
-		return fmt.Errorf("read the answer of the admin side: %w", err)
-	}
-	if json.Unmarshal(answer, out) != nil {
-		return c.notOurs()
-	}
-	return nil
-}
-
-// stream makes one call and gives each line of the answer to f.
-func (c *Client) stream(ctx context.Context, path string, f func(line []byte) error) error {
-	resp, err := c.send(ctx, http.MethodGet, path, nil)
-	if err != nil {
-		return err
-	}
-	defer resp.Body.Close()
-	lines := bufio.NewScanner(resp.Body)
-	lines.Buffer(nil, maxAdminAnswer)
-	for lines.Scan() {
-		if err := f(lines.Bytes()); err != nil {
-			return err
-		}
-	}
-	if err := lines.Err(); err != nil {
-		return fmt.Errorf("read the answer of the admin side: %w", err)
-	}
-	return nil
-}
 
 // send makes one call, and an error of any status but 200.
 func (c *Client) send(ctx context.Context, method, path string, body []byte) (*http.Response, error) {

@@ -2,6 +2,7 @@ package cli
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"net"
@@ -10,6 +11,7 @@ import (
 	"strings"
 
 	"github.com/graphiti-proxy/graphiti-proxy/internal/datadir"
+	"github.com/graphiti-proxy/graphiti-proxy/internal/service"
 	"github.com/graphiti-proxy/graphiti-proxy/proxy/admin"
 )
 
@@ -59,7 +61,7 @@ func FindProxyToShow(ctx context.Context, o ClientOptions) (*Client, error) {
 	}
 	for _, address := range NewClient(o).addresses() {
 		at := NewClient(o).at(address)
-		if s, asked := at.nameless().status(ctx, false); asked == nil && s.DataDir == o.DataDir {
+		if s, asked := Ask(ctx, at.nameless(), service.Status, service.StatusRequest{}); asked == nil && s.DataDir == o.DataDir {
 			return at.nameless(), nil
 		}
 	}
@@ -80,7 +82,17 @@ func ForwardsTo(ctx context.Context, o ClientOptions) error {
 	if err != nil {
 		return err
 	}
-	return c.nameless().call(ctx, callTimeout, http.MethodGet, "/readyz", nil, &struct{}{})
+	ctx, cancel := context.WithTimeout(ctx, callTimeout)
+	defer cancel()
+	resp, err := c.nameless().send(ctx, http.MethodGet, "/readyz", nil)
+	if err != nil {
+		return err
+	}
+	defer resp.Body.Close()
+	if json.NewDecoder(resp.Body).Decode(&struct{}{}) != nil {
+		return c.notOurs()
+	}
+	return nil
 }
 
 // DirInUse says that another process has the data directory and cannot be asked

@@ -1,0 +1,322 @@
+package cli
+
+import (
+	"bytes"
+	"context"
+	"crypto/rand"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"go.uber.org/goleak"
+
+	"github.com/graphiti-proxy/graphiti-proxy/capture"
+	"github.com/graphiti-proxy/graphiti-proxy/capture/ledger"
+	"github.com/graphiti-proxy/graphiti-proxy/internal/datadir"
+	"github.com/graphiti-proxy/graphiti-proxy/internal/health"
+	"github.com/graphiti-proxy/graphiti-proxy/internal/service"
+	"github.com/graphiti-proxy/graphiti-proxy/internal/servicetest"
+	"github.com/graphiti-proxy/graphiti-proxy/proxy/admin"
+)
+
+// TestMain fails where a goroutine is left.
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// running is the admin side of a proxy that owns a data directory.
+func running(t *testing.T, host *service.Host, token string) (o ClientOptions, stop func()) {
+	t.Helper()
+	dir := t.TempDir()
+	lock, err := datadir.Acquire(dir, datadir.Proxy)
+	if err != nil {
+		t.Fatal(err)
+	}
+	secret, err := datadir.MakeSecret(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	log := slog.New(slog.DiscardHandler)
+	s, err := admin.New(admin.Options{Listen: "127.0.0.1:0", Token: token, Host: host, Metrics: http.NotFoundHandler(), Instance: lock.ID, Secret: secret, Log: log, Audit: log})
+	if err != nil {
+		t.Fatal(err)
+	}
+	lock.Serving(s.Addr().String())
+	served := make(chan error, 1)
+	go func() { served <- s.Serve() }()
+	stop = sync.OnceFunc(func() {
+		ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)
+		defer cancel()
+		if err := errors.Join(s.Shutdown(ctx), <-served, lock.Unlock()); err != nil {
+			t.Error(err)
+		}
+	})
+	t.Cleanup(stop)
+	return ClientOptions{Listen: s.Addr().String(), Token: token, DataDir: dir}, stop
+}
+
+// never is for what is not to be opened.
+func never(t *testing.T) func(error) (*Place, error) {
+	return func(found error) (*Place, error) {
+		t.Errorf("files were opened: %v", found)
+		return nil, found
+	}
+}
+
+// same runs an operation through a proxy and on the files, and both give one answer.
+func same[In, Out any](t *testing.T, at []*Place, op service.Operation[In, Out], in In) (outs []Out) {
+	t.Helper()
+	for _, p := range at {
+		out, err := Call(t.Context(), p, op, in)
+		if err != nil {
+			t.Fatalf("%s: %v", op.Name, err)
+		}
+		outs = append(outs, out)
+	}
+	b, _ := json.Marshal(outs[0])
+	if through, _ := json.Marshal(outs[1]); !bytes.Equal(b, through) {
+		t.Errorf("%s: %s on the files, and through a proxy\n%s", op.Name, b, through)
+	}
+	return outs
+}
+
+// TestAnOperationIsTheSameEverywhere: on the files, and through a proxy that runs, with
+// every field of its input.
+func TestAnOperationIsTheSameEverywhere(t *testing.T) {
+	memory := servicetest.Open(t, t.TempDir(), servicetest.Options{})
+	memory.Say(t, "josh", "s", "", "My cat is called Miso.")
+	memory.Say(t, "josh", "s", "w", "We use Postgres.")
+	o, _ := running(t, memory.Host, "secret")
+	proxy, err := Find(t.Context(), o, never(t))
+	if err != nil || proxy.Says != "using the proxy on "+o.Listen {
+		t.Fatal(proxy, err)
+	}
+	at := []*Place{{Host: memory.Host}, proxy}
+	own, both := service.Selector{User: "josh"}, service.Selector{Workspace: "w", Own: true}
+	same(t, at, service.Status, service.StatusRequest{Fresh: true})
+	same(t, at, service.Counts, struct{}{})
+	same(t, at, service.Turns, service.TurnsRequest{Condition: ledger.Dead, Group: "user_josh", Limit: 3, Text: true})
+	same(t, at, service.Retry, service.Selection{Numbers: []int64{7}})
+	same(t, at, service.Drop, service.Selection{All: true})
+	same(t, at, service.Show, service.ShowRequest{Selector: both, Last: 3})
+	same(t, at, service.List, service.ListRequest{Selector: own, Limit: 1})
+	same(t, at, service.Accept, service.Acceptance{ID: "josh", Keep: true})
+	if found := same(t, at, service.Search, service.SearchRequest{Selector: both, Query: "What is my cat called?", All: true}); len(found[0].Facts) == 0 {
+		t.Error("nothing is found")
+	}
+	if groups := same(t, at, service.Groups, service.Selector{Session: "s"}); len(groups[0].Parts) != 2 {
+		t.Errorf("%+v", groups[0])
+	}
+	same(t, at, service.Promote, service.PromoteRequest{Selector: own, Promotion: service.Promotion{Kind: "decision", Scope: "user", Text: "Tabs."}})
+	in := service.ImportRequest{Selector: own, Lines: []service.Line{{Role: "user", Content: "I breed alpacas.", Timestamp: "2026-01-05T10:00:00Z"}}}
+	for i, want := range []service.Imported{{Kept: 1}, {Known: 1}} {
+		if done, err := Call(t.Context(), at[i], service.Import, in); err != nil || done.Kept != want.Kept || done.Known != want.Known {
+			t.Errorf("%+v, %v", done, err)
+		}
+	}
+	memory.Settle(t)
+	var exports [2][]service.Record
+	for i, p := range at {
+		err := Each(t.Context(), p, service.Export, service.ExportRequest{Group: "user_josh", Session: "s", User: "josh"}, func(r service.Record) error {
+			exports[i] = append(exports[i], r)
+			return nil
+		})
+		if err != nil {
+			t.Error(err)
+		}
+	}
+	if d := cmp.Diff(exports[0], exports[1]); d != "" || len(exports[0]) != 2 {
+		t.Errorf("export: %d records\n%s", len(exports[0]), d)
+	}
+	same(t, at, service.Forget, service.ForgetRequest{Selector: service.Selector{Group: "user_josh", Session: "s", User: "josh"}})
+	for i, p := range at {
+		_, err := Call(t.Context(), p, service.Promote, service.PromoteRequest{Promotion: service.Promotion{Kind: "idea", Text: "x"}})
+		if err == nil || !strings.HasPrefix(err.Error(), `kind: "idea" is not known; write one of `) {
+			t.Errorf("place %d refuses with %v", i, err)
+		}
+	}
+}
+
+// TestEachEndsEarly: when its reader has enough, and when the proxy says that it was
+// interrupted, in which case it is not taken for the whole.
+func TestEachEndsEarly(t *testing.T) {
+	answers := map[string]string{
+		"cut":     `{"name":"1"}` + "\n" + `{"name":"2"}` + "\n" + `{"error":"the memory does not answer"}` + "\n",
+		"no JSON": `{"name":"1"}` + "\n<html>\n",
+	}
+	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		_, _ = io.WriteString(w, answers[r.URL.Query().Get("group")])
+	}))
+	defer s.Close()
+	at := &Place{Proxy: NewClient(ClientOptions{Listen: s.Listener.Addr().String(), ByAddress: true})}
+	enough := errors.New("that is enough")
+	for _, tc := range []struct {
+		group, says string
+		most, read  int
+	}{
+		{"cut", "the memory does not answer", 9, 2},
+		{"cut", enough.Error(), 1, 1},
+		{"no JSON", "is not graphiti-proxy, or runs another version", 9, 1},
+	} {
+		n := 0
+		err := Each(t.Context(), at, service.Export, service.ExportRequest{Group: tc.group}, func(service.Record) error {
+			if n++; n == tc.most {
+				return enough
+			}
+			return nil
+		})
+		if err == nil || !strings.Contains(err.Error(), tc.says) || n != tc.read {
+			t.Errorf("%s: %d read, %v, want %q", tc.group, n, err, tc.says)
+		}
+	}
+}
+
+// TestFind: the owner of the data directory is found, wherever it says that it listens;
+// where there is none the files are opened, and never beside a proxy that may run.
+func TestFind(t *testing.T) {
+	host := &service.Host{Counts: func(context.Context) (capture.QueueStatus, error) { return capture.QueueStatus{Pending: 7}, nil }}
+	o, stop := running(t, host, "secret")
+	with := func(change func(*ClientOptions)) ClientOptions {
+		other := o
+		change(&other)
+		return other
+	}
+	empty := t.TempDir()
+	for name, tc := range map[string]struct {
+		o    ClientOptions
+		says string // empty: it is found
+	}{
+		"by the directory":               {o, ""},
+		"by what the directory says":     {with(func(o *ClientOptions) { o.Listen = "127.0.0.1:1" }), ""},
+		"by its address":                 {with(func(o *ClientOptions) { o.ByAddress = true }), ""},
+		"a wrong token":                  {with(func(o *ClientOptions) { o.Token = "wrong" }), "refuses the token"},
+		"the owner of another":           {with(func(o *ClientOptions) { o.DataDir = empty }), "owns another: set data_dir to that one"},
+		"nobody, by the address":         {with(func(o *ClientOptions) { o.Listen, o.ByAddress = "127.0.0.1:1", true }), "no proxy answers on 127.0.0.1:1"},
+		"the admin side is off":          {ClientOptions{Listen: "off", DataDir: empty}, "admin.listen is off"},
+		"by its address without a proof": {with(func(o *ClientOptions) { o.DataDir, o.ByAddress = empty, true }), "gets no token"},
+	} {
+		opened := errors.New("files are opened")
+		at, err := Find(t.Context(), tc.o, func(found error) (*Place, error) { return nil, fmt.Errorf("%w: %w", opened, found) })
+		if err == nil {
+			var q capture.QueueStatus
+			if q, err = Call(t.Context(), at, service.Counts, struct{}{}); err == nil && q.Pending != 7 {
+				t.Errorf("%s: %+v", name, q)
+			}
+		}
+		if (err == nil) != (tc.says == "") || err != nil && !strings.Contains(err.Error(), tc.says) {
+			t.Errorf("%s: %v, want %q", name, err, tc.says)
+		}
+		if tc.o.ByAddress && errors.Is(err, opened) {
+			t.Errorf("%s: files are opened in place of a proxy that is named", name)
+		}
+	}
+	if err := DirInUse(o, ErrNoProxy); !strings.Contains(err.Error(), fmt.Sprintf("a proxy (process %d) runs on %s", os.Getpid(), o.DataDir)) {
+		t.Error(err)
+	}
+	stop()
+	place := &Place{Host: host}
+	if at, err := Find(t.Context(), o, func(found error) (*Place, error) {
+		if !errors.Is(found, ErrNoProxy) {
+			t.Error(found)
+		}
+		return place, nil
+	}); err != nil || at != place {
+		t.Errorf("of a proxy that does not run: %v, %v", at, err)
+	}
+}
+
+// TestStatusIsShownToWhoever: also by a proxy that owns no directory, which is asked
+// without the token; whether requests are forwarded it says with its status.
+func TestStatusIsShownToWhoever(t *testing.T) {
+	ready := true
+	dir := t.TempDir()
+	host := &service.Host{Status: func(context.Context, bool) health.Status {
+		return health.Status{Ready: ready, DataDir: dir, Version: "7"}
+	}}
+	log := slog.New(slog.DiscardHandler)
+	s, err := admin.New(admin.Options{Listen: "127.0.0.1:0", Host: host, Metrics: http.NotFoundHandler(), Log: log, Audit: log})
+	if err != nil {
+		t.Fatal(err)
+	}
+	served := make(chan error, 1)
+	go func() { served <- s.Serve() }()
+	t.Cleanup(func() {
+		if err := errors.Join(s.Shutdown(context.Background()), <-served); err != nil {
+			t.Error(err)
+		}
+	})
+	o := ClientOptions{Listen: s.Addr().String(), Token: "secret", DataDir: dir}
+	c, err := FindProxyToShow(t.Context(), o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if st, err := Ask(t.Context(), c, service.Status, service.StatusRequest{}); err != nil || st.Version != "7" {
+		t.Errorf("%+v, %v", st, err)
+	}
+	if c.o.Token != "" {
+		t.Error("it gets the token")
+	}
+	if err := ForwardsTo(t.Context(), o); err != nil {
+		t.Error(err)
+	}
+	ready = false
+	if err := ForwardsTo(t.Context(), o); err == nil {
+		t.Error("it forwards nothing")
+	}
+	o.DataDir = filepath.Join(dir, "another")
+	if _, err := FindProxyToShow(t.Context(), o); !errors.Is(err, ErrNoProxy) {
+		t.Errorf("another's status: %v", err)
+	}
+}
+
+// TestStrangersGetNothing: who does not know the secret of the data directory, though
+// they name it, gets neither the token nor a word.
+func TestStrangersGetNothing(t *testing.T) {
+	dir := t.TempDir()
+	lock, err := datadir.Acquire(dir, datadir.Proxy)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = lock.Unlock() }()
+	if _, err := datadir.MakeSecret(dir); err != nil {
+		t.Fatal(err)
+	}
+	token, words := rand.Text(), rand.Text()
+	var mu sync.Mutex
+	var got strings.Builder
+	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		b, _ := io.ReadAll(r.Body)
+		mu.Lock()
+		fmt.Fprintln(&got, r.Method, r.URL, r.Header, string(b))
+		mu.Unlock()
+		w.Header().Set(admin.InstanceHeader, lock.ID)
+		w.Header().Set(admin.ProofHeader, strings.Repeat("0", 64))
+		_, _ = io.WriteString(w, "{}")
+	}))
+	defer s.Close()
+	o := ClientOptions{Listen: s.Listener.Addr().String(), Token: token, DataDir: dir}
+	for _, byAddress := range []bool{false, true} {
+		o.ByAddress = byAddress
+		at, err := Find(t.Context(), o, func(found error) (*Place, error) { return nil, found })
+		if err == nil {
+			_, err = Call(t.Context(), at, service.Search, service.SearchRequest{Query: words})
+		}
+		if !errors.Is(err, ErrStranger) || byAddress != strings.HasPrefix(err.Error(), o.Listen) {
+			t.Errorf("by address %v: %v", byAddress, err)
+		}
+	}
+	mu.Lock()
+	defer mu.Unlock()
+	if all := got.String(); all == "" || strings.Contains(all, token) || strings.Contains(all, words) {
+		t.Errorf("it got\n%s", all)
+	}
+}

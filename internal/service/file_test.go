@@ -1,0 +1,217 @@
+package service_test
+
+import (
+	"archive/zip"
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/graphiti-proxy/graphiti-proxy/graphiti"
+	"github.com/graphiti-proxy/graphiti-proxy/internal/service"
+	"github.com/graphiti-proxy/graphiti-proxy/internal/servicetest"
+)
+
+// importText imports a file with a text as the command does, and counts the calls.
+func importText(t *testing.T, m *servicetest.Memory, text string) (done service.Imported, calls int, err error) {
+	t.Helper()
+	im := service.FileImport{
+		Tell: func(int, string) {},
+		Call: func(ctx context.Context, in service.ImportRequest) (service.Imported, error) {
+			calls++
+			return service.Import.Run(ctx, m.Host, &in)
+		},
+		Pending: func(context.Context) (int, error) { return m.Pipeline.Status().Pending, nil },
+	}
+	if done, err = im.Run(t.Context(), service.Selector{}, strings.NewReader(text)); err == nil {
+		_, err = im.Await(t.Context(), done)
+	}
+	return done, calls, err
+}
+
+const (
+	chatGPT = `[{"conversation_id":"c1","current_node":"3","mapping":{
+		"0":{"parent":null,"message":null},
+		"1":{"parent":"0","message":{"author":{"role":"user"},"create_time":1767605000.5,"content":{"parts":["Which llama eats hay?"]}}},
+		"2":{"parent":"1","message":{"author":{"role":"assistant"},"create_time":null,"content":{"parts":["A first try."]}}},
+		"3":{"parent":"1","message":{"author":{"role":"assistant"},"create_time":1767605001,"content":{"parts":["Every llama eats hay.",{"asset":1}]}}}}}]`
+	claude = `[{"uuid":"u1","chat_messages":[
+		{"uuid":"m1","sender":"human","text":"","created_at":"2026-01-07T10:00:00.123Z","content":[{"type":"text","text":"My vicuña is called Pia."}]},
+		{"uuid":"m2","sender":"assistant","text":"Lovely.","created_at":"2026-01-07T10:00:01Z","content":[]}]}]`
+	notes = `{"scope":"user","role":"user","name":"Ann","content":"I breed alpacas.","timestamp":"2026-01-05T10:00:00Z","session":"a"}
+
+{"role":"assistant","name":"Bob","content":"How many?","timestamp":"2026-01-05T10:01:00Z","session":"a"}
+{"role":"assistant","name":"Bob","content":"How many?","timestamp":"2026-01-05T10:01:00Z","session":"a"}
+`
+)
+
+// TestFilesAreImportedOnce: lines, and the exports of accounts, are kept in their
+// order, each once, equal lines too.
+func TestFilesAreImportedOnce(t *testing.T) {
+	m := servicetest.Open(t, t.TempDir(), servicetest.Options{})
+	for name, tc := range map[string]struct {
+		text string
+		kept int
+	}{
+		"lines":                                {notes, 3},
+		"ChatGPT":                              {chatGPT, 2},
+		"Claude":                               {claude, 2},
+		"what an editor puts before an export": {"\ufeff\n\n [{\"uuid\":\"u\",\"chat_messages\":[{\"uuid\":\"m\",\"sender\":\"human\",\"text\":\"I breed goats.\"}]},{\"uuid\":\"v\",\"chat_messages\":[]}]", 1},
+	} {
+		for _, want := range []service.Imported{{Kept: tc.kept}, {Known: tc.kept}} {
+			if done, _, err := importText(t, m, tc.text); err != nil || done.Kept != want.Kept || done.Known != want.Known {
+				t.Errorf("%s: %+v, want %+v, %v", name, done, want, err)
+			}
+		}
+	}
+	var texts []string
+	for _, r := range run(t, m, service.Show, service.ShowRequest{Last: 50}).Messages {
+		texts = append(texts, r.Time[:len("2026-01-05T10:00")]+" "+r.Text)
+	}
+	all := strings.Join(texts, "\n")
+	if strings.Count(all, "How many?") != 2 || strings.Contains(all, "A first try") || !strings.Contains(all, "2026-01-05T10:00 I breed alpacas.\n2026-01-05T10:01 How many?") {
+		t.Error(all)
+	}
+}
+
+// TestWhatCannotBeImported is named by its line.
+func TestWhatCannotBeImported(t *testing.T) {
+	m := servicetest.Open(t, t.TempDir(), servicetest.Options{})
+	for text, says := range map[string]string{
+		`{"role":"user","content":"x","colour":"red"}`:                                       "colour",
+		"\n\n{\"role\":\"user\",\"content\":\"x\"}\n\n{\"role\":\"tool\",\"content\":\"x\"}": "line 5: role",
+		"\ufeff\n nonsense":                     "line 2 ",
+		`[{"role":"user","content":"x"}]`:       "item 1",
+		`{"role":"user","content":"x"} {"a":1}`: "line 1 ",
+		`nonsense`:                              "line 1",
+		`[{"mapping":7}]`:                       "conversation 1",
+		`{"role":"user","content":"` + strings.Repeat("x", 5<<20) + `"}`: "line 1 is larger",
+	} {
+		if _, _, err := importText(t, m, text); err == nil || !strings.Contains(err.Error(), says) {
+			t.Errorf("%.80s: %v, want %q", text, err, says)
+		}
+	}
+}
+
+// TestCallsOfAnImport are bounded by their bytes, and hold both sides of a turn,
+// wherever one ends.
+func TestCallsOfAnImport(t *testing.T) {
+	var long, turns strings.Builder
+	for i := range 180 { // more than a call may have
+		fmt.Fprintf(&long, "{\"role\":\"user\",\"content\":\"%d %s\"}\n", i, strings.Repeat("x", 96<<10))
+	}
+	lines := 0
+	for i := range 2300 {
+		turn := fmt.Sprintf("%032x", i)
+		for _, role := range []graphiti.RoleType{graphiti.RoleUser, graphiti.RoleAssistant} {
+			if i == 0 && role == graphiti.RoleAssistant { // it was not answered: calls would end within turns
+				continue
+			}
+			lines++
+			line, _ := json.Marshal(service.Record{Scope: "user", Name: graphiti.EpisodeName(turn, role), Where: "memory", Role: string(role), Text: fmt.Sprint(role, turn)})
+			turns.Write(append(line, '\n'))
+		}
+	}
+	for _, tc := range []struct {
+		name, text   string
+		lines, calls int
+	}{{"long lines", long.String(), 180, 5}, {"turns", turns.String(), lines, 2}} {
+		m := servicetest.Open(t, t.TempDir(), servicetest.Options{})
+		if done, calls, err := importText(t, m, tc.text); err != nil || done.Kept != tc.lines || done.Known != 0 || calls != tc.calls {
+			t.Errorf("%s: %+v in %d calls, %v", tc.name, done, calls, err)
+		}
+		m.Close()
+	}
+}
+
+// TestOpenImport opens a file, what an archive holds, and a pipe, as a shell's <(…)
+// makes one; what cannot be opened is named.
+func TestOpenImport(t *testing.T) {
+	dir := t.TempDir()
+	file := func(name, text string) string {
+		p := filepath.Join(dir, name)
+		if err := os.WriteFile(p, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		return p
+	}
+	archive := func(name, of string) string {
+		var b bytes.Buffer
+		z := zip.NewWriter(&b)
+		f, err := z.Create(of)
+		if err == nil {
+			_, err = io.WriteString(f, chatGPT)
+		}
+		if err != nil || z.Close() != nil {
+			t.Fatal(err)
+		}
+		return file(name, b.String())
+	}
+	opens := map[string]string{file("notes.jsonl", notes): notes, archive("a.zip", "export/conversations.json"): chatGPT}
+	if r, w, err := os.Pipe(); err == nil {
+		defer r.Close()
+		if name := fmt.Sprintf("/dev/fd/%d", r.Fd()); exists(name) {
+			opens[name] = notes
+		}
+		if _, err := io.WriteString(w, notes); err != nil || w.Close() != nil {
+			t.Fatal(err)
+		}
+	}
+	for name, want := range opens {
+		f, size, err := service.OpenImport(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		got, err := io.ReadAll(f)
+		if f.Close(); err != nil || string(got) != want || size != int64(len(want)) && !strings.HasPrefix(name, "/dev") {
+			t.Errorf("%s: %d bytes, %v\n%s", name, size, err, got)
+		}
+	}
+	for name, says := range map[string]string{filepath.Join(dir, "none"): "no such file", dir: "is a directory", archive("b.zip", "notes.txt"): "holds no conversations.json"} {
+		if _, _, err := service.OpenImport(name); err == nil || !strings.Contains(err.Error(), says) {
+			t.Errorf("%s: %v, want %q", name, err, says)
+		}
+	}
+}
+
+func exists(name string) bool { _, err := os.Stat(name); return err == nil }
+
+// TestAnImportWaits as long as the memory makes progress, and no longer.
+func TestAnImportWaits(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		began, most, said := time.Now(), 5000, ""
+		im := service.FileImport{
+			Tell: func(_ int, waits string) { said = waits },
+			Call: func(context.Context, service.ImportRequest) (service.Imported, error) {
+				return service.Imported{Kept: 1}, nil
+			},
+			Pending: func(context.Context) (int, error) { // falls for 500 seconds
+				return most - 100*min(10, int(time.Since(began)/(50*time.Second))), nil
+			},
+		}
+		left, err := im.Await(t.Context(), service.Imported{})
+		if took := time.Since(began).Round(time.Second); err != nil || left != 4000 || took != 560*time.Second || said != "4000 turns wait for the memory" {
+			t.Errorf("%d are left after %s, %v, %q", left, took, err, said)
+		}
+		if _, err := im.Run(t.Context(), service.Selector{}, strings.NewReader(notes)); err == nil || !strings.Contains(err.Error(), "4000 turns wait for the memory, which has taken none for 10m0s") {
+			t.Errorf("more than may wait: %v", err)
+		}
+		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+		defer cancel()
+		if _, err := im.Run(ctx, service.Selector{}, strings.NewReader(notes)); !errors.Is(err, context.DeadlineExceeded) {
+			t.Errorf("cut off: %v", err)
+		}
+		most = service.MaxPending
+		if done, err := im.Run(t.Context(), service.Selector{}, strings.NewReader(notes)); err != nil || done.Kept != 1 {
+			t.Errorf("%+v, %v", done, err)
+		}
+	})
+}

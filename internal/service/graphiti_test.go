@@ -1,0 +1,136 @@
+package service_test
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/graphiti-proxy/graphiti-proxy/graphiti"
+	"github.com/graphiti-proxy/graphiti-proxy/graphiti/graphititest"
+	"github.com/graphiti-proxy/graphiti-proxy/graphiti/mcp"
+	"github.com/graphiti-proxy/graphiti-proxy/graphiti/remote"
+	"github.com/graphiti-proxy/graphiti-proxy/graphiti/rest"
+	"github.com/graphiti-proxy/graphiti-proxy/internal/service"
+	"github.com/graphiti-proxy/graphiti-proxy/internal/servicetest"
+)
+
+// onGraphiti opens a service over a Graphiti: of its MCP server, or of REST.
+func onGraphiti(t *testing.T, kind string, g *graphititest.Server) *servicetest.Memory {
+	t.Helper()
+	var there *graphiti.Memory
+	at := remote.Options{Endpoint: g.URL()}
+	if kind == "graphiti-mcp" {
+		c, err := mcp.New(at)
+		if err != nil {
+			t.Fatal(err)
+		}
+		there = c.Memory()
+	} else {
+		c, err := rest.New(at)
+		if err != nil {
+			t.Fatal(err)
+		}
+		there = c.Memory()
+	}
+	return servicetest.Open(t, t.TempDir(), servicetest.Options{Remote: there})
+}
+
+func startGraphiti(t *testing.T, kind string) *graphititest.Server {
+	t.Helper()
+	o := graphititest.Options{}
+	if kind == "graphiti-mcp" {
+		o.MCP = graphititest.Today
+	}
+	g, err := graphititest.Start(o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { g.Close() })
+	return g
+}
+
+// TestWhatIsFoundThoughNotListedIsThere: the server lists nothing of a group that
+// another data directory wrote, and a search finds something in it. No operation calls
+// that empty, and Forget deletes it.
+func TestWhatIsFoundThoughNotListedIsThere(t *testing.T) {
+	g := startGraphiti(t, "graphiti-mcp")
+	for name, tc := range map[string]struct {
+		s         service.Selector
+		workspace string
+		group     string
+	}{
+		"a person":  {service.Selector{User: "josh"}, "", "user_josh"},
+		"a group":   {service.Selector{Group: "user_josh"}, "", "user_josh"},
+		"a project": {service.Selector{Workspace: "https://github.com/acme/widgets"}, widgets, "workspace_github_repo_github_com_acme_widgets"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			g.Blind(graphititest.Sees)
+			before := onGraphiti(t, "graphiti-mcp", g)
+			before.Say(t, "josh", "s1", tc.workspace, "My cat is called Miso.")
+			if err := g.Settle(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+			g.Blind(graphititest.BlindListing)
+			in := service.Selector{Session: "typo"}
+			if _, err := service.Groups.Run(t.Context(), before.Host, &in); err == nil || !strings.Contains(err.Error(), "lists nothing of it") {
+				t.Errorf("a session that might be there: %v", err)
+			}
+			before.Close()
+
+			m := onGraphiti(t, "graphiti-mcp", g) // which wrote nothing there
+			if found := run(t, m, service.Search, service.SearchRequest{Selector: tc.s, Query: "What is my cat called?"}); len(found.Facts) == 0 || !strings.Contains(found.Facts[0].Text, "Miso") {
+				t.Fatalf("it is not found to begin with: %+v", found)
+			}
+			err := service.Export.Each(t.Context(), m.Host, &service.ExportRequest{Group: tc.group}, func(service.Record) error { return nil })
+			if err == nil || !strings.Contains(err.Error(), "lists nothing of it") || !strings.Contains(err.Error(), "; to do: ") {
+				t.Errorf("export: %v", err)
+			}
+			if shown := run(t, m, service.Show, service.ShowRequest{Selector: tc.s, Last: 20}); len(shown.Unlisted) != 1 || shown.Unlisted[0] != tc.group {
+				t.Errorf("show: %+v", shown)
+			}
+			for _, o := range run(t, m, service.Groups, tc.s).Groups {
+				if o.Group == tc.group && o.Empty {
+					t.Errorf("%+v", o)
+				}
+			}
+			run(t, m, service.Forget, service.ForgetRequest{Selector: service.Selector{Group: tc.group}})
+			if left := g.Episodes(tc.group); len(left) > 0 {
+				t.Errorf("%d episodes are left", len(left))
+			}
+			if found := run(t, m, service.Groups, service.Selector{Group: "another"}); len(found.Groups) != 1 || !found.Groups[0].Empty {
+				t.Errorf("an empty one: %+v", found)
+			}
+		})
+	}
+}
+
+// TestCatalogOfGraphiti: what was written to from here is counted, what cannot be
+// listed is named, and that there may be more is said.
+func TestCatalogOfGraphiti(t *testing.T) {
+	for _, kind := range []string{"graphiti", "graphiti-mcp"} {
+		t.Run(kind, func(t *testing.T) {
+			g := startGraphiti(t, kind)
+			m := onGraphiti(t, kind, g)
+			m.Say(t, "", "one", widgets, "Our database is Postgres.")
+			m.Say(t, "", "two", "", "The sky is blue.")
+			if err := g.Settle(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+			all := run(t, m, service.List, service.ListRequest{Limit: 50})
+			if len(all.Memories) != 2 || len(all.Conversations) != 2 || !strings.Contains(all.Note, "does not say which groups it holds") {
+				t.Fatalf("%+v", all)
+			}
+			for _, k := range all.Memories {
+				if k.Messages != 2 || k.Name != "you" && k.Name != "acme/widgets" {
+					t.Errorf("%+v", k)
+				}
+			}
+			if kind != "graphiti-mcp" {
+				return
+			}
+			g.Blind(graphititest.BlindListing)
+			if _, _, err := call(t, m, "memory/list", `{}`); err == nil || !strings.Contains(err.Error(), "lists nothing of it") {
+				t.Errorf("of nothing that can be listed: %v", err)
+			}
+		})
+	}
+}

@@ -1,0 +1,249 @@
+package service
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"log/slog"
+	"maps"
+	"slices"
+
+	"github.com/graphiti-proxy/graphiti-proxy/capture"
+	"github.com/graphiti-proxy/graphiti-proxy/capture/ledger"
+	"github.com/graphiti-proxy/graphiti-proxy/internal/health"
+)
+
+// Operations is the table of what can be asked: each is here once, and whoever
+// offers them mounts it.
+func Operations() []Mountable {
+	return []Mountable{Status, Counts, Turns, Retry, Drop, Groups, Show, List, Search, Promote, Import, Forget, Accept, Export}
+}
+
+// StatusRequest is the input of Status.
+type StatusRequest struct {
+	Fresh bool `json:"fresh,omitempty"`
+}
+
+// Status says how the proxy is.
+var Status = Operation[StatusRequest, health.Status]{
+	Spec: Spec{Name: "status", About: "How the proxy is; fresh=true asks the memory now, else its last answer counts", Reads: true, WithoutMemory: true, AnyDir: true},
+	Run: func(ctx context.Context, h *Host, in *StatusRequest) (health.Status, error) {
+		return h.Status(ctx, in.Fresh), nil
+	},
+}
+
+// Counts counts the turns of the queue.
+var Counts = Operation[struct{}, capture.QueueStatus]{
+	Spec: Spec{Name: "queue", About: "Counts of the queue", Reads: true, WithoutMemory: true, Fails: OfFiles},
+	Run:  func(ctx context.Context, h *Host, _ *struct{}) (capture.QueueStatus, error) { return h.Counts(ctx) },
+}
+
+// TurnsRequest says which turns are listed: a ledger.ListOptions.
+type TurnsRequest struct {
+	Condition ledger.Condition `json:"state"`
+	Group     string           `json:"group"`
+	Limit     int              `json:"limit"`
+	Text      bool             `json:"text"`
+}
+
+// Turns lists turns that are not delivered, oldest first.
+var Turns = Operation[TurnsRequest, Listed]{
+	Spec:    Spec{Name: "queue/turns", About: "Undelivered turns", Reads: true, Fails: OfFiles},
+	Default: TurnsRequest{Limit: 50},
+	Run: func(ctx context.Context, h *Host, in *TurnsRequest) (l Listed, err error) {
+		if err := in.Check(); err != nil {
+			return l, err
+		}
+		l.Turns, l.All, err = h.Queue.Letters(ctx, ledger.ListOptions(*in))
+		return l, err
+	},
+	Audit: func(in *TurnsRequest, out *Listed) Entry {
+		if !in.Text { // nothing that was said
+			return Entry{}
+		}
+		var groups []string
+		for i := range out.Turns {
+			if group := out.Turns[i].Group; !slices.Contains(groups, group) {
+				groups = append(groups, group)
+			}
+		}
+		return Entry{"show queued turns", theQueue, groups, []slog.Attr{slog.Int("turns", len(out.Turns))}}
+	},
+}
+
+// Retry has dead letters delivered again.
+var Retry = change(Spec{Name: "queue/retry", About: "Deliver dead letters again", Fails: OfFiles}, "retry turns", Spool.Retry)
+
+// Drop deletes dead letters for good.
+var Drop = change(Spec{Name: "queue/drop", About: "Delete dead letters for good", Fails: OfFiles}, "drop turns", Spool.Drop)
+
+func change(s Spec, what string, do func(Spool, []int64) (int, error)) Operation[Selection, Affected] {
+	return Operation[Selection, Affected]{
+		Spec: s,
+		Run: func(_ context.Context, h *Host, in *Selection) (Affected, error) {
+			if err := in.check(); err != nil {
+				return Affected{}, err
+			}
+			n, err := do(h.Queue, in.Numbers)
+			return Affected{n}, err
+		},
+		Audit: func(_ *Selection, out *Affected) Entry {
+			return Entry{what, theQueue, nil, []slog.Attr{slog.Int("turns", out.Turns)}}
+		},
+	}
+}
+
+// Groups finds the groups that somebody's memory is in.
+var Groups = Operation[Selector, Meant]{
+	Spec:  Spec{Name: "memory/groups", About: "The groups that somebody's memory is in", Takes: ForgetTimeout},
+	Run:   func(ctx context.Context, h *Host, in *Selector) (Meant, error) { return h.Memory.Find(ctx, *in) },
+	Audit: func(in *Selector, out *Meant) Entry { return in.audit("list groups", out.All()) },
+}
+
+// ShowRequest is the input of Show.
+type ShowRequest struct {
+	Selector
+	Last int `json:"last,omitempty"`
+}
+
+// Show shows the last messages that are kept.
+var Show = Operation[ShowRequest, Shown]{
+	Spec:    Spec{Name: "memory/show", About: "The last messages that are kept"},
+	Default: ShowRequest{Last: 50},
+	Run: func(ctx context.Context, h *Host, in *ShowRequest) (Shown, error) {
+		return h.Memory.Show(ctx, in.Selector, in.Last)
+	},
+	Audit: func(in *ShowRequest, out *Shown) Entry { return in.audit("show", out.Groups) },
+}
+
+// ListRequest is the input of List.
+type ListRequest struct {
+	Selector
+	Limit int `json:"limit,omitempty"`
+}
+
+// List lists what there is memory of.
+var List = Operation[ListRequest, Catalog]{
+	Spec:    Spec{Name: "memory/list", About: "What there is memory of: a person's own, projects and conversations, with counts"},
+	Default: ListRequest{Limit: 50},
+	Run: func(ctx context.Context, h *Host, in *ListRequest) (Catalog, error) {
+		return h.Memory.Catalog(ctx, in.Selector, in.Limit)
+	},
+	Audit: func(in *ListRequest, out *Catalog) Entry { return in.audit("list", out.Groups) },
+}
+
+// SearchRequest is the input of Search.
+type SearchRequest struct {
+	Selector
+	Query string `json:"query"`
+	All   bool   `json:"all,omitempty"` // also what would not be shown
+}
+
+// Search finds what a message would recall.
+var Search = Operation[SearchRequest, Searched]{
+	Spec: Spec{Name: "memory/search", About: "What a message would recall"},
+	Run: func(ctx context.Context, h *Host, in *SearchRequest) (Searched, error) {
+		return h.Memory.Search(ctx, in.Selector, in.Query, in.All)
+	},
+	Audit: func(in *SearchRequest, out *Searched) Entry { return in.audit("search", out.Groups) },
+}
+
+// PromoteRequest is the input of Promote.
+type PromoteRequest struct {
+	Selector
+	Promotion
+}
+
+// Promote keeps a text as it stands.
+var Promote = Operation[PromoteRequest, Promoted]{
+	Spec: Spec{Name: "memory/promote", About: "Store a text verbatim"},
+	Run: func(ctx context.Context, h *Host, in *PromoteRequest) (Promoted, error) {
+		return h.Memory.Promote(ctx, in.Selector, in.Promotion)
+	},
+	Audit: func(in *PromoteRequest, out *Promoted) Entry {
+		return in.audit("promote", out.Groups, slog.String("kind", in.Kind))
+	},
+}
+
+// ImportRequest is the input of Import.
+type ImportRequest struct {
+	Selector
+	Lines []Line `json:"lines"`
+}
+
+// Import keeps lines in their order, each once. FileImport calls it for a file.
+var Import = Operation[ImportRequest, Imported]{
+	Spec: Spec{Name: "memory/import", About: "Import lines, each once", Size: 16 << 20, Takes: ImportTimeout},
+	Run: func(ctx context.Context, h *Host, in *ImportRequest) (Imported, error) {
+		return h.Memory.Import(ctx, in.Selector, in.Lines)
+	},
+	Audit: func(in *ImportRequest, out *Imported) Entry {
+		return in.audit("import", out.Groups, slog.Int("kept", out.Kept))
+	},
+}
+
+// ForgetRequest is a selector each field of which says something. An empty one, as of
+// a variable that is not set, would forget more than was meant.
+type ForgetRequest struct{ Selector }
+
+// UnmarshalJSON implements json.Unmarshaler.
+func (f *ForgetRequest) UnmarshalJSON(b []byte) error {
+	d := json.NewDecoder(bytes.NewReader(b))
+	d.DisallowUnknownFields()
+	var fields map[string]string
+	if err := errors.Join(d.Decode(&f.Selector), json.Unmarshal(b, &fields)); err != nil {
+		return err
+	}
+	for _, name := range slices.Sorted(maps.Keys(fields)) {
+		if fields[name] == "" {
+			return fmt.Errorf("%s is empty: leave it out, or say what is meant", name)
+		}
+	}
+	return nil
+}
+
+// Forget empties a group everywhere, or what was said in it in a session.
+var Forget = Operation[ForgetRequest, Forgotten]{
+	Spec: Spec{Name: "memory/forget", About: "Empty a group everywhere, or what was said in it in a session", Fails: OfMemory, Takes: ForgetTimeout},
+	Run: func(ctx context.Context, h *Host, in *ForgetRequest) (Forgotten, error) {
+		return h.Memory.Forget(ctx, in.Selector)
+	},
+	Audit: func(in *ForgetRequest, out *Forgotten) Entry {
+		if in.Card != "" { // what it says is nobody's business here
+			return in.audit("forget", nil, slog.Int("card_lines", len(out.Card)))
+		}
+		return in.audit("forget", []string{in.Group})
+	},
+}
+
+// Accept says that the memory of a registered person is theirs.
+var Accept = Operation[Acceptance, Accepted]{
+	Spec: Spec{Name: "registry/accept", About: "Say that the memory of a registered person is theirs", Fails: OfMemory, Takes: ForgetTimeout},
+	Run:  func(ctx context.Context, h *Host, in *Acceptance) (Accepted, error) { return h.Memory.Accept(ctx, *in) },
+	Audit: func(in *Acceptance, _ *Accepted) Entry {
+		return Entry{What: "accept a person", Who: "user=" + in.ID, More: []slog.Attr{slog.Bool("keep", in.Keep)}}
+	},
+}
+
+// ExportRequest names a group, and for a session in it the session and whose it is.
+type ExportRequest struct {
+	Group      string `json:"group"`
+	Session    string `json:"session"`
+	User       string `json:"user"`
+	Credential string `json:"credential"`
+}
+
+func (r *ExportRequest) selector() Selector {
+	return Selector{Group: r.Group, Session: r.Session, User: r.User, Credential: r.Credential}
+}
+
+// Export gives everything that is kept of a group, or of a session in it.
+var Export = Operation[ExportRequest, Record]{
+	Spec: Spec{Name: "memory/export", About: "All that is kept of a group, or of a session in it, as JSON Lines of Record", Reads: true},
+	Each: func(ctx context.Context, h *Host, in *ExportRequest, f func(Record) error) error {
+		return h.Memory.Export(ctx, in.selector(), f)
+	},
+	Audit: func(in *ExportRequest, _ *Record) Entry { return in.selector().audit("export", []string{in.Group}) },
+}

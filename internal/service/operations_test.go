@@ -1,0 +1,382 @@
+package service_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/graphiti-proxy/graphiti-proxy/capture/ledger"
+	"github.com/graphiti-proxy/graphiti-proxy/internal/service"
+	"github.com/graphiti-proxy/graphiti-proxy/internal/servicetest"
+)
+
+const (
+	widgets = "github_repo:github.com/acme/widgets"
+	token   = "ghp_R4kT9wQz7LmX2vBn8JcY5hDf3GsP6aEu1ToK"
+)
+
+// call runs an operation as a mount does: its input is JSON.
+func call(t *testing.T, m *servicetest.Memory, name, in string) (out any, e service.Entry, err error) {
+	t.Helper()
+	i := slices.IndexFunc(service.Operations(), func(op service.Mountable) bool { s, _, _, _ := op.Describe(); return s.Name == name })
+	if i < 0 {
+		t.Fatalf("there is no operation %s", name)
+	}
+	var many []any
+	out, e, err = service.Operations()[i].Call(t.Context(), m.Host, func(v any) error {
+		d := json.NewDecoder(strings.NewReader(in))
+		d.DisallowUnknownFields()
+		return d.Decode(v)
+	}, func(one any) error { many = append(many, one); return nil })
+	if many != nil {
+		out = many
+	}
+	return out, e, err
+}
+
+// run runs an operation that does not fail.
+func run[In, Out any](t *testing.T, m *servicetest.Memory, op service.Operation[In, Out], in In) Out {
+	t.Helper()
+	out, err := op.Run(t.Context(), m.Host, &in)
+	if err != nil {
+		t.Fatalf("%s: %v", op.Name, err)
+	}
+	return out
+}
+
+// export is everything that is kept of a group, or of a session in it.
+func export(t *testing.T, m *servicetest.Memory, in service.ExportRequest) (list []service.Record) {
+	t.Helper()
+	err := service.Export.Each(t.Context(), m.Host, &in, func(r service.Record) error { list = append(list, r); return nil })
+	if err != nil {
+		t.Fatal(err)
+	}
+	return list
+}
+
+// TestRefused: what cannot be meant is refused and says why; what is invalid as it
+// is written is no call, and not in the audit log.
+func TestRefused(t *testing.T) {
+	m := servicetest.Open(t, t.TempDir(), servicetest.Options{})
+	const noGroup, bad = "is not the id of a group", `"group":"bad group! ünï/x"`
+	for _, tc := range []struct {
+		op, in, says string
+		valid        bool // as it is written
+	}{
+		{"memory/promote", `{"kind":"decision","text":"x",` + bad + `}`, noGroup, false},
+		{"memory/show", `{` + bad + `}`, noGroup, false},
+		{"memory/search", `{"query":"x",` + bad + `}`, noGroup, false},
+		{"memory/groups", `{` + bad + `}`, noGroup, false},
+		{"memory/forget", `{` + bad + `}`, noGroup, false},
+		{"memory/export", `{` + bad + `}`, noGroup, false},
+		{"memory/import", `{"lines":[{"role":"user","content":"x"}],` + bad + `}`, noGroup, false},
+		{"memory/import", `{"lines":[{"role":"user","content":"x","group":"a/b"}]}`, noGroup, true},
+
+		{"memory/promote", `{"kind":"decision","text":" "}`, "say what to keep", false},
+		{"memory/promote", `{"kind":"idea","text":"x"}`, "write one of decision", true},
+		{"memory/promote", `{"kind":"decision","scope":"galaxy","text":"x"}`, "write user, workspace", true},
+		{"memory/promote", `{"kind":"decision","scope":"workspace","text":"x"}`, "no workspace", true},
+		{"memory/promote", `{"kind":"decision","group":"team-notes","text":"x"}`, "beside the group", true},
+		{"memory/promote", `{"kind":"procedure","text":"` + strings.Repeat("é", 8001) + `"}`, "8000", true},
+		{"memory/promote", `{"kind":"preference","text":"the token is ` + token + `"}`, "credential", true},
+
+		{"memory/show", `{"last":0}`, "last must be 1 to 10000", false},
+		{"memory/show", `{"last":10001}`, "last must be 1 to 10000", false},
+		{"memory/show", `{"user":"josh","own":true}`, "own: means", false},
+		{"memory/list", `{"limit":0}`, "limit must be 1 to 1000", false},
+		{"memory/list", `{"limit":1001}`, "limit must be 1 to 1000", false},
+		{"memory/list", `{"workspace":"w"}`, "only a person's memories can be listed", false},
+		{"memory/search", `{"query":" "}`, "query: is empty", false},
+		{"memory/search", `{"query":"x","colour":"red"}`, `unknown field "colour"`, false},
+
+		{"memory/import", `{"lines":[]}`, "send 1 to 4000 lines", false},
+		{"memory/import", `{"lines":[{"role":"user"}]}`, "line 1: content: is empty", true},
+		{"memory/import", `{"lines":[{"role":"user","content":"x"},{"role":"tool","content":"x"}]}`, `line 2: role: "tool"`, true},
+		{"memory/import", `{"lines":[{"role":"user","content":"x","number":7,"timestamp":"yesterday"}]}`, "line 7: timestamp", true},
+
+		{"memory/forget", `{"group":"g","session":""}`, "session is empty: leave it out, or say what is meant", false},
+		{"memory/forget", `{"group":"g","card":""}`, "card is empty: leave it out, or say what is meant", false},
+		{"memory/forget", `{"group":""}`, "group is empty: leave it out, or say what is meant", false},
+		{"memory/forget", `{"group":"g","sesion":"s1"}`, `unknown field "sesion"`, false},
+		{"memory/forget", `{"group":7}`, "cannot unmarshal number", false},
+		{"memory/forget", `{}`, "name one group", false},
+		{"memory/forget", `{"user":"josh"}`, "name one group", false},
+		{"memory/forget", `{"card":"No such line."}`, "no line of the card says that", false},
+		{"memory/export", `{}`, "name one group", false},
+
+		{"queue/turns", `{"state":"lost"}`, `state: "lost" is not one of`, false},
+		{"queue/turns", `{"limit":0}`, "limit: 0 is not a number from 1 to 1000", false},
+		{"queue/retry", `{}`, "name the turns by their numbers", false},
+		{"queue/drop", `{"all":true,"numbers":[1]}`, "name the turns by their numbers", false},
+		{"registry/accept", `{"id":"ann"}`, `has the id "ann"`, false},
+	} {
+		_, e, err := call(t, m, tc.op, tc.in)
+		if err == nil || !strings.Contains(err.Error(), tc.says) || strings.Contains(err.Error(), "\n") != strings.HasPrefix(tc.says, "cannot") {
+			t.Errorf("%s %.80s: %v, want %q", tc.op, tc.in, err, tc.says)
+		}
+		if invalid := errors.As(err, new(service.InvalidError)); invalid == tc.valid {
+			t.Errorf("%s %.80s: invalid %v, %v", tc.op, tc.in, invalid, err)
+		}
+		if strings.Contains(fmt.Sprint(e), token) {
+			t.Errorf("%s: %v", tc.op, e)
+		}
+	}
+	multi := servicetest.Open(t, t.TempDir(), servicetest.Options{Multi: true})
+	for op, says := range map[string]string{"memory/list": "say whose memories are meant", "memory/show": "say whose memory is meant", "memory/groups": "say whose memory is meant"} {
+		if _, _, err := call(t, multi, op, `{}`); err == nil || !strings.Contains(err.Error(), says) {
+			t.Errorf("%s of nobody: %v", op, err)
+		}
+	}
+}
+
+// TestPromoted: a text is kept once, as it stands, in the scope that is meant, and
+// found there.
+func TestPromoted(t *testing.T) {
+	m := servicetest.Open(t, t.TempDir(), servicetest.Options{})
+	for _, tc := range []struct {
+		in          service.PromoteRequest
+		group, says string
+	}{
+		{service.PromoteRequest{Promotion: service.Promotion{Kind: "decision", Text: "We keep sessions in Postgres, not in Redis."}}, servicetest.OwnersGroup, "you"},
+		{service.PromoteRequest{Promotion: service.Promotion{Kind: "decision", Text: "We keep sessions in  Postgres, not in Redis."}}, servicetest.OwnersGroup, "you"},
+		{service.PromoteRequest{Selector: service.Selector{Workspace: "https://github.com/acme/widgets"}, Promotion: service.Promotion{Kind: "procedure", Text: "Release with make ship."}},
+			"workspace_github_repo_github_com_acme_widgets", "project acme/widgets"},
+		{service.PromoteRequest{Selector: service.Selector{Group: "team-notes"}, Promotion: service.Promotion{Kind: "decision", Scope: "workspace", Text: "Postgres"}}, "team-notes", "the group team-notes"},
+		{service.PromoteRequest{Selector: service.Selector{Group: "graphiti_session_00"}, Promotion: service.Promotion{Kind: "decision", Text: "Postgres"}}, "graphiti_session_00", "the group graphiti_session_00"},
+	} {
+		if kept := run(t, m, service.Promote, tc.in); !slices.Equal(kept.Groups, []string{tc.group}) || kept.For != tc.says {
+			t.Errorf("%+v: %+v", tc.in, kept)
+		}
+	}
+	m.Settle(t)
+	shown := run(t, m, service.Show, service.ShowRequest{Last: 20})
+	if len(shown.Messages) != 1 || !strings.Contains(shown.Messages[0].Text, "Postgres") || strings.Contains(shown.Messages[0].Text, "make ship") {
+		t.Errorf("%+v", shown)
+	}
+	for group, scope := range map[string]string{"team-notes": "workspace", "graphiti_session_00": "session"} {
+		if all := export(t, m, service.ExportRequest{Group: group}); len(all) != 1 || !strings.Contains(all[0].Text, "\nscope: "+scope+"\n") {
+			t.Errorf("%s: %+v", group, all)
+		}
+	}
+	for _, tc := range []struct {
+		in          service.SearchRequest
+		scope, text string // of the first one
+	}{
+		{service.SearchRequest{Query: "Where do we keep sessions"}, "user", "We keep sessions in Postgres, not in Redis."},
+		{service.SearchRequest{Selector: service.Selector{Workspace: "git@github.com:acme/widgets.git"}, Query: "How do we release?"}, "workspace", "Release with make ship."},
+		{service.SearchRequest{Selector: service.Selector{User: "ann"}, Query: "Where do we keep sessions?"}, "", ""},
+	} {
+		found := run(t, m, service.Search, tc.in)
+		if tc.text == "" && len(found.Facts) > 0 || tc.text != "" && (len(found.Facts) == 0 || found.Facts[0].Scope != tc.scope || !strings.HasSuffix(found.Facts[0].Text, tc.text) || found.Facts[0].Verdict != "shown") {
+			t.Errorf("%+v finds %+v", tc.in, found.Facts)
+		}
+	}
+}
+
+// TestGroupsOfSeveralPeople are named as theirs too, and export and show what each
+// of them said.
+func TestGroupsOfSeveralPeople(t *testing.T) {
+	m := servicetest.Open(t, t.TempDir(), servicetest.Options{})
+	for _, said := range [][3]string{
+		{"josh", "both", "We use Postgres here."}, {"ann", "both", "We use Redis here too."},
+		{"ann", "hers", "This is mine alone."}, {"josh", "his", "And this is mine."}, {"josh", "", "I like tea."},
+	} {
+		m.Say(t, said[0], "s", said[1], said[2])
+	}
+	for _, tc := range []struct {
+		in   service.Selector
+		want string // groups, and those that others wrote to
+	}{
+		{service.Selector{}, "user_josh workspace_both+others workspace_his"},
+		{service.Selector{User: "me"}, "user_josh workspace_both+others workspace_his"},
+		{service.Selector{User: "ann"}, "user_ann(empty) workspace_both+others workspace_hers"},
+		{service.Selector{User: "josh", Workspace: "hers"}, "workspace_hers+others"},
+		{service.Selector{Workspace: "both"}, "workspace_both+others"},
+		{service.Selector{Group: "workspace_both"}, "workspace_both"},
+		{service.Selector{Workspace: "his", Own: true}, "user_josh workspace_his"},
+		{service.Selector{User: "bob"}, "user_bob(empty)"},
+	} {
+		var got []string
+		for _, o := range run(t, m, service.Groups, tc.in).Groups {
+			name := o.Group
+			if o.Shared {
+				name += "+others"
+			}
+			if o.Empty {
+				name += "(empty)"
+			}
+			got = append(got, name)
+		}
+		slices.Sort(got)
+		if strings.Join(got, " ") != tc.want {
+			t.Errorf("%+v: %q, want %q", tc.in, got, tc.want)
+		}
+	}
+	var texts []string
+	for _, group := range []string{"user_josh", "workspace_both"} {
+		for _, r := range export(t, m, service.ExportRequest{Group: group}) {
+			texts = append(texts, fmt.Sprintf("%s(%s) %s %s: %s", r.Scope, r.Workspace, r.User, r.Role, r.Text))
+		}
+	}
+	for _, want := range []string{"user()  user: I like tea.", "workspace(both)", "user: We use Postgres here.", "assistant: I see."} {
+		if !strings.Contains(strings.Join(texts, "\n"), want) {
+			t.Errorf("%q is missing in %q", want, texts)
+		}
+	}
+	for what, others := range map[string][]ledger.Owned{
+		"show": run(t, m, service.Show, service.ShowRequest{Last: 5}).Others, "search": run(t, m, service.Search, service.SearchRequest{Query: "tea"}).Others,
+	} {
+		if len(others) != 2 || others[0].Scope != "workspace" {
+			t.Errorf("%s: who looks at the person's own is not told of projects: %+v", what, others)
+		}
+	}
+	if own := run(t, m, service.Show, service.ShowRequest{Selector: service.Selector{Workspace: "his", Own: true}, Last: 3}); len(own.Messages) != 3 || own.Messages[2].Scope != "user" || own.Messages[0].Scope != "workspace" {
+		t.Errorf("a project's, and the person's own: %+v", own.Messages)
+	}
+}
+
+// TestForgotten: a group is emptied as a whole, or of one session; the rest stays, a
+// copy that comes again is kept again, and of what is blocked nothing is found.
+func TestForgotten(t *testing.T) {
+	m := servicetest.Open(t, t.TempDir(), servicetest.Options{})
+	m.Say(t, "josh", "s1", "", "My cat is called Miso.")
+	m.Say(t, "josh", "s2", "", "My dog is called Rex.")
+	m.Say(t, "josh", "s1", "w", "The bird is called Bo.")
+	parts := run(t, m, service.Groups, service.Selector{Session: "s1"}).Parts
+	if len(parts) != 2 {
+		t.Fatalf("%+v", parts)
+	}
+	of := func(group, session string) string {
+		var texts []string
+		for _, r := range export(t, m, service.ExportRequest{Group: group, Session: session}) {
+			texts = append(texts, r.Text)
+		}
+		return strings.Join(texts, " ")
+	}
+	if got := of("user_josh", "s1"); !strings.Contains(got, "Miso") || strings.Contains(got, "Rex") {
+		t.Errorf("of one session: %s", got)
+	}
+	for _, p := range parts {
+		done := run(t, m, service.Forget, service.ForgetRequest{Selector: service.Selector{Group: p.Group, Session: "s1"}})
+		if done.Group != p.Group || done.Session != "s1" {
+			t.Errorf("%+v", done)
+		}
+	}
+	if got := of("user_josh", ""); strings.Contains(got, "Miso") || !strings.Contains(got, "Rex") || of("workspace_w", "") != "" {
+		t.Errorf("the session is forgotten: %s", got)
+	}
+	if found := run(t, m, service.Search, service.SearchRequest{Query: "What is my cat called?"}); strings.Contains(fmt.Sprint(found), "Miso") {
+		t.Errorf("%+v", found)
+	}
+	m.Say(t, "josh", "s1", "", "My cat is called Miso.")
+	if got := of("user_josh", "s1"); !strings.Contains(got, "Miso") {
+		t.Errorf("said again: %s", got)
+	}
+	run(t, m, service.Forget, service.ForgetRequest{Selector: service.Selector{Group: "user_josh"}})
+	if got := of("user_josh", ""); got != "" {
+		t.Errorf("the group is forgotten: %s", got)
+	}
+	if found := run(t, m, service.Groups, service.Selector{}); !slices.ContainsFunc(found.Groups, func(o ledger.Owned) bool { return o.Group == "user_josh" && o.Empty }) {
+		t.Errorf("%+v", found)
+	}
+}
+
+// TestCatalogCountsEachMessageOnce, in its conversation, and names the newest first.
+func TestCatalogCountsEachMessageOnce(t *testing.T) {
+	m := servicetest.Open(t, t.TempDir(), servicetest.Options{})
+	for i, said := range [][3]string{{"one", "", "My cat is called Miso."}, {"two", "https://github.com/acme/gadgets", "The gadgets are blue."}, {"three", widgets, "Our database is Postgres."}} {
+		at := time.Date(2026, 1, 2+i, 3, 4, 5, 0, time.UTC).Format(time.RFC3339)
+		scope := "user"
+		if said[1] != "" {
+			scope = "workspace"
+		}
+		run(t, m, service.Import, service.ImportRequest{Selector: service.Selector{Workspace: said[1], Session: said[0]}, Lines: []service.Line{
+			{Scope: scope, Role: "user", Content: said[2], Timestamp: at}, {Scope: scope, Role: "assistant", Content: "I see.", Timestamp: at},
+		}})
+	}
+	m.Say(t, "ann", "four", "hers", "Nobody else's business.")
+	run(t, m, service.Promote, service.PromoteRequest{Selector: service.Selector{Workspace: widgets}, Promotion: service.Promotion{Kind: "decision", Text: "Tabs, not spaces."}})
+	m.Settle(t)
+	rows := func(c service.Catalog) (memories, talks string) {
+		for _, k := range c.Memories {
+			memories += fmt.Sprintf("%s %s %s %d; ", k.Name, k.Scope, k.Key, k.Messages)
+			if k.First == "" || k.Last < k.First {
+				t.Errorf("dates: %+v", k)
+			}
+		}
+		for _, k := range c.Conversations {
+			talks += fmt.Sprintf("%s %s %d; ", k.Begins, k.In, k.Messages)
+		}
+		return memories, talks
+	}
+	memories, talks := rows(run(t, m, service.List, service.ListRequest{Limit: 50}))
+	if want := "acme/widgets workspace " + widgets + " 3; acme/gadgets workspace github_repo:github.com/acme/gadgets 2; you user user:josh 2; "; memories != want {
+		t.Errorf("memories:\n%s, want\n%s", memories, want)
+	}
+	if want := "Our database is Postgres. acme/widgets 2; The gadgets are blue. acme/gadgets 2; My cat is called Miso. you 2; "; talks != want {
+		t.Errorf("conversations:\n%s, want\n%s", talks, want)
+	}
+	if short := run(t, m, service.List, service.ListRequest{Limit: 1}); len(short.Memories) != 1 || len(short.Conversations) != 1 || short.AllMemories != 3 || short.AllConversations != 3 {
+		t.Errorf("one of each: %+v", short)
+	}
+	if memories, talks := rows(run(t, m, service.List, service.ListRequest{Selector: service.Selector{User: "ann"}, Limit: 50})); !strings.HasPrefix(memories, "hers workspace ") || strings.Contains(memories, "you") || strings.Contains(talks, "Miso") {
+		t.Errorf("another's: %s, %s", memories, talks)
+	}
+}
+
+// TestQueueOperations: dead letters and waiting turns are listed, sent again and
+// dropped, of a proxy that runs and of the files alone.
+func TestQueueOperations(t *testing.T) {
+	spool := &letters{numbers: []int64{3, 5, 8}}
+	h := &service.Host{Queue: spool}
+	ask := func(op service.Operation[service.Selection, service.Affected], in service.Selection) int {
+		t.Helper()
+		done, err := op.Run(t.Context(), h, &in)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return done.Turns
+	}
+	if n := ask(service.Retry, service.Selection{Numbers: []int64{3, 4}}); n != 1 || !slices.Equal(spool.numbers, []int64{5, 8}) {
+		t.Errorf("%d, %v are left", n, spool.numbers)
+	}
+	if n := ask(service.Drop, service.Selection{All: true}); n != 2 || len(spool.numbers) > 0 {
+		t.Errorf("%d, %v are left", n, spool.numbers)
+	}
+	for _, tc := range []struct {
+		in   service.TurnsRequest
+		what string
+	}{{service.TurnsRequest{Limit: 50}, ""}, {service.TurnsRequest{Limit: 50, Text: true}, "show queued turns"}} {
+		out, err := service.Turns.Run(context.Background(), h, &tc.in)
+		if err != nil || out.All != 2 || spool.asked.Text != tc.in.Text || spool.asked.Limit != 50 {
+			t.Errorf("%+v, %v, asked %+v", out, err, spool.asked)
+		}
+		if e := service.Turns.Audit(&tc.in, &out); e.What != tc.what || tc.what != "" && !slices.Equal(e.Groups, []string{"g", "h"}) {
+			t.Errorf("%+v", e)
+		}
+	}
+}
+
+// letters are turns that were not delivered.
+type letters struct {
+	numbers []int64
+	asked   ledger.ListOptions
+}
+
+func (l *letters) Letters(_ context.Context, o ledger.ListOptions) ([]ledger.Item, int, error) {
+	l.asked = o
+	return []ledger.Item{{Group: "g"}, {Group: "h"}, {Group: "g"}}, 2, nil
+}
+
+func (l *letters) Retry(numbers []int64) (int, error) { return l.Drop(numbers) }
+
+func (l *letters) Drop(numbers []int64) (int, error) {
+	before := len(l.numbers)
+	l.numbers = slices.DeleteFunc(l.numbers, func(n int64) bool { return numbers == nil || slices.Contains(numbers, n) })
+	return before - len(l.numbers), nil
+}

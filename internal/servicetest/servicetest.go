@@ -1,0 +1,137 @@
+// Package servicetest owns a memory for tests of what runs operations: files in a
+// directory of the test, and a service over them, without a proxy.
+//
+// It must not be linked into a program, nor know the proxy or the configuration.
+package servicetest
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"path/filepath"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/graphiti-proxy/graphiti-proxy/cache"
+	"github.com/graphiti-proxy/graphiti-proxy/capture"
+	"github.com/graphiti-proxy/graphiti-proxy/graphiti"
+	"github.com/graphiti-proxy/graphiti-proxy/graphiti/embedded"
+	"github.com/graphiti-proxy/graphiti-proxy/inject"
+	"github.com/graphiti-proxy/graphiti-proxy/internal/health"
+	"github.com/graphiti-proxy/graphiti-proxy/internal/service"
+)
+
+// Owner is the person of single mode. Their group is OwnersGroup.
+const (
+	Owner       = "user:josh"
+	OwnersGroup = "user_josh"
+)
+
+// Options say what differs from the embedded memory of one person.
+type Options struct {
+	Remote *graphiti.Memory // in place of the embedded one
+	Multi  bool             // every credential is its own tenant
+}
+
+// Memory is what operations run on.
+type Memory struct {
+	*service.Host
+	Pipeline *capture.Pipeline
+	State    *cache.State
+	close    func()
+}
+
+// Close closes the files. The end of the test does, too.
+func (m *Memory) Close() { m.close() }
+
+// Open opens the memory in a directory; group ids are readable.
+func Open(t testing.TB, dir string, o Options) *Memory {
+	t.Helper()
+	must := func(err error) {
+		t.Helper()
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	log, kept := slog.New(slog.DiscardHandler), o.Remote
+	if kept == nil {
+		store, err := embedded.Open(filepath.Join(dir, "memory.db"))
+		must(err)
+		kept = store.Memory()
+	}
+	state, err := cache.OpenState(filepath.Join(dir, "state.db"), time.Hour)
+	must(err)
+	facts, err := cache.NewRecall[[]graphiti.Fact](cache.RecallOptions{Fresh: time.Minute, Stale: time.Hour, MaxBytes: 1 << 20})
+	must(err)
+	p, err := capture.Open(capture.Options{
+		Path: filepath.Join(dir, "spool.db"), Memory: kept, Direct: kept.Direct, MaxTurns: 100_000, MaxBytes: 1 << 30, MaxAge: time.Hour,
+		MaxBatch: 10, MaxChars: 8000, Timeout: 10 * time.Second, Verify: true, StallAfter: time.Minute,
+		OnStored: facts.DropGroup, Withheld: state.Generations.Blocked(), Log: log,
+	})
+	must(err)
+	planner := inject.New(inject.Options{MaxFacts: 8, Asked: 16, MaxChars: 1500, Log: log})
+	sv := service.New(service.Options{
+		Memory: kept, Pipeline: p, Planner: planner, Facts: facts, State: state, Multi: o.Multi, Owner: Owner,
+		Resolve: func(user string) string { return user }, Registered: func(string) (string, bool) { return "", false },
+		People: people{}, Log: log,
+		Settings: service.Settings{Namer: graphiti.Namer{Raw: true}, MaxFacts: 8, MaxChars: 8000, Timeout: 10 * time.Second},
+	})
+	m := &Memory{Pipeline: p, State: state, Host: &service.Host{
+		Memory: sv, Queue: p,
+		Counts: func(context.Context) (capture.QueueStatus, error) { return p.Status(), nil },
+		Status: func(context.Context, bool) health.Status {
+			return health.Status{Ready: true, Memory: health.Memory{Backend: "embedded", State: health.StateWorking}, Queue: p.Status()}
+		},
+	}}
+	m.close = sync.OnceFunc(func() {
+		ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+		defer cancel()
+		sv.Close()
+		planner.Close()
+		facts.Close()
+		if err := errors.Join(p.Shutdown(ctx), state.Close(), kept.Close()); err != nil {
+			t.Error(err)
+		}
+	})
+	t.Cleanup(m.close)
+	return m
+}
+
+// Say has the memory hold what a person said in a conversation, and an answer. An
+// empty workspace is none.
+func (m *Memory) Say(t testing.TB, user, session, workspace, text string) {
+	t.Helper()
+	scope := "user"
+	if workspace != "" {
+		scope = "workspace"
+	}
+	lines := []service.Line{{Scope: scope, Role: "user", Content: text}, {Scope: scope, Role: "assistant", Content: "I see."}}
+	s := service.Selector{User: user, Session: session, Workspace: workspace}
+	if _, err := m.Memory.Import(t.Context(), s, lines); err != nil {
+		t.Fatal(err)
+	}
+	m.Settle(t)
+}
+
+// Settle waits until the memory holds all that was kept.
+func (m *Memory) Settle(t testing.TB) {
+	t.Helper()
+	for deadline := time.Now().Add(20 * time.Second); m.Pipeline.Status().Pending > 0; {
+		if time.Now().After(deadline) {
+			t.Fatal("turns are still waiting for the memory")
+		}
+		select {
+		case <-t.Context().Done():
+			t.Fatal(t.Context().Err())
+		case <-time.After(5 * time.Millisecond):
+		}
+	}
+}
+
+// people are those who are registered: the owner, with their own memory.
+type people struct{}
+
+func (people) MemoryOf(id string) (string, bool)    { return Owner, id == "josh" }
+func (people) Accept(context.Context, string) error { return nil }
+func (people) Check()                               {}

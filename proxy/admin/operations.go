@@ -1,0 +1,159 @@
+package admin
+
+import (
+	"cmp"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"log/slog"
+	"mime"
+	"net/http"
+	"net/url"
+	"reflect"
+	"strconv"
+	"strings"
+
+	"github.com/graphiti-proxy/graphiti-proxy/internal/service"
+)
+
+const (
+	root    = "/api/v1/"
+	maxBody = 1 << 20 // bytes, where an operation does not say
+)
+
+// Request is how an operation is asked: by which method, where, and with which body.
+// One that only reads has its input in the address.
+func Request(s service.Spec, in any) (method, path string, body []byte, err error) {
+	if body, err = json.Marshal(in); err != nil || !s.Reads {
+		return http.MethodPost, root + s.Name, body, err
+	}
+	var fields map[string]any
+	d := json.NewDecoder(strings.NewReader(string(body)))
+	d.UseNumber()
+	if err := d.Decode(&fields); err != nil {
+		return "", "", nil, err
+	}
+	query := make(url.Values)
+	for name, value := range fields {
+		query.Set(name, fmt.Sprint(value))
+	}
+	return http.MethodGet, root + s.Name + "?" + query.Encode(), nil, nil
+}
+
+// serve answers the calls of an operation: it reads the input, calls, writes the
+// audit line and answers.
+func (s *Server) serve(op service.Mountable) http.HandlerFunc {
+	spec, _, _, many := op.Describe()
+	return func(w http.ResponseWriter, r *http.Request) {
+		if spec.Takes > 0 || many { // it waits for the memory, or for who reads the answers
+			_ = http.NewResponseController(w).SetWriteDeadline(noDeadline)
+		}
+		if s.o.Host.Memory == nil && !spec.WithoutMemory {
+			writeError(w, http.StatusNotFound, s.o.Host.Status(r.Context(), false).Memory.Off())
+			return
+		}
+		if many {
+			w.Header().Set("Content-Type", "application/jsonl")
+		}
+		lines := json.NewEncoder(w)
+		out, entry, err := op.Call(r.Context(), s.o.Host, func(in any) error {
+			if spec.Reads {
+				return readQuery(r.URL.Query(), in)
+			}
+			return readBody(w, r, in, cmp.Or(spec.Size, maxBody))
+		}, lines.Encode)
+		if invalid := (service.InvalidError{}); errors.As(err, &invalid) {
+			writeError(w, http.StatusBadRequest, err.Error())
+			return
+		}
+		if entry.What != "" {
+			s.audit(r, &entry, err)
+		}
+		switch {
+		case many && err != nil: // after what was sent already
+			_ = lines.Encode(refusal{err.Error()})
+		case err != nil:
+			writeError(w, statusOf[spec.Fails], err.Error())
+		case !many:
+			writeJSON(w, http.StatusOK, out)
+		}
+	}
+}
+
+var statusOf = map[service.Failure]int{
+	service.OfInput: http.StatusBadRequest, service.OfFiles: http.StatusInternalServerError, service.OfMemory: http.StatusBadGateway,
+}
+
+// audit says who looked at, or changed, what is remembered: what was done, of
+// whom, from where, in which groups, and whether it was. No text is in it, and
+// log.level does not leave it out.
+func (s *Server) audit(r *http.Request, e *service.Entry, err error) {
+	groups := e.Groups
+	if groups == nil {
+		groups = []string{}
+	}
+	s.o.Audit.LogAttrs(r.Context(), slog.LevelInfo, "audit", append([]slog.Attr{
+		slog.String("what", e.What), slog.String("who", e.Who), slog.String("peer", peerOf(r)), slog.Any("groups", groups), slog.Bool("done", err == nil),
+	}, e.More...)...)
+}
+
+// readBody reads a small body. Asking for its type keeps forms of web pages
+// out, which may be sent from anywhere.
+func readBody(w http.ResponseWriter, r *http.Request, v any, most int64) error {
+	if t, _, err := mime.ParseMediaType(r.Header.Get("Content-Type")); err != nil || t != "application/json" {
+		return errors.New("the body must be sent with Content-Type: application/json")
+	}
+	d := json.NewDecoder(http.MaxBytesReader(w, r.Body, most))
+	d.DisallowUnknownFields()
+	if err := d.Decode(v); err != nil {
+		return fmt.Errorf("the body cannot be read: %w", err)
+	}
+	return nil
+}
+
+// readQuery reads an input, a pointer to a struct, from the query of an address.
+// What is empty there is not said.
+func readQuery(q url.Values, in any) error {
+	v := reflect.ValueOf(in).Elem()
+	for f := range v.Type().Fields() {
+		name := nameOf(f)
+		said := q.Get(name)
+		if said == "" {
+			continue
+		}
+		switch to := v.FieldByIndex(f.Index); to.Kind() {
+		case reflect.Bool:
+			b, err := strconv.ParseBool(said)
+			if err != nil {
+				return fmt.Errorf("%s: %q is not true or false", name, said)
+			}
+			to.SetBool(b)
+		case reflect.Int:
+			n, err := strconv.Atoi(said)
+			if err != nil {
+				return fmt.Errorf("%s: %q is not a number", name, said)
+			}
+			to.SetInt(int64(n))
+		default:
+			to.SetString(said)
+		}
+	}
+	return nil
+}
+
+func writeJSON(w http.ResponseWriter, code int, v any) {
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(code)
+	enc := json.NewEncoder(w)
+	enc.SetIndent("", "  ")
+	_ = enc.Encode(v) // the client left: nobody to tell
+}
+
+// refusal is the body of an error.
+type refusal struct {
+	Error string `json:"error"`
+}
+
+func writeError(w http.ResponseWriter, code int, message string) {
+	writeJSON(w, code, refusal{message})
+}

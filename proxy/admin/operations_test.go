@@ -1,0 +1,409 @@
+package admin
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"net/url"
+	"strings"
+	"testing"
+
+	"github.com/graphiti-proxy/graphiti-proxy/internal/health"
+	"github.com/graphiti-proxy/graphiti-proxy/internal/service"
+	"github.com/graphiti-proxy/graphiti-proxy/internal/servicetest"
+)
+
+type m = map[string]any
+
+// post sends a body; nil is a GET.
+func post(t *testing.T, at string, body any, headers ...string) (int, string) {
+	t.Helper()
+	method := http.MethodGet
+	if body != nil {
+		method = http.MethodPost
+	}
+	b, _ := json.Marshal(body)
+	req, err := http.NewRequest(method, at, bytes.NewReader(b))
+	if err != nil {
+		t.Fatal(err)
+	}
+	req.Header.Set("Content-Type", "application/json")
+	for i := 0; i < len(headers); i += 2 {
+		req.Header.Set(headers[i], headers[i+1])
+	}
+	tr := &http.Transport{DisableKeepAlives: true}
+	resp, err := tr.RoundTrip(req)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer resp.Body.Close()
+	out, err := io.ReadAll(resp.Body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return resp.StatusCode, string(out)
+}
+
+// document is an OpenAPI document.
+type document struct {
+	OpenAPI    string
+	Info       struct{ Title, Version string }
+	Components struct {
+		SecuritySchemes map[string]struct{ Type, Scheme string }
+	}
+	Paths map[string]map[string]struct {
+		Summary, OperationID string
+		Security             []map[string][]string
+		Parameters           []struct {
+			Name, In string
+			Schema   schema
+		}
+		RequestBody *struct {
+			Content map[string]struct{ Schema schema }
+		}
+		Responses map[string]struct {
+			Description string
+			Content     map[string]struct{ Schema schema }
+		}
+	}
+}
+
+func openAPI(t *testing.T, base string) (doc document) {
+	t.Helper()
+	_, raw := post(t, base+"/api/v1/openapi.json", nil)
+	if err := json.Unmarshal([]byte(raw), &doc); err != nil || doc.OpenAPI != "3.1.0" || doc.Info.Title == "" || doc.Info.Version == "" {
+		t.Fatalf("%v: %.300s", err, raw)
+	}
+	return doc
+}
+
+// TestOpenAPI: the document that is served describes what is answered: every call in
+// it is there, and every member of an answer is in it.
+func TestOpenAPI(t *testing.T) {
+	memory := servicetest.Open(t, t.TempDir(), servicetest.Options{})
+	memory.Say(t, "josh", "s", "w", "My cat is called Miso.")
+	base := serve(t, Options{Host: memory.Host})
+	bodies := map[string]m{
+		"/api/v1/queue/retry": {"all": true}, "/api/v1/queue/drop": {"all": true},
+		"/api/v1/memory/groups": {"group": "g"}, "/api/v1/memory/show": {}, "/api/v1/memory/list": {}, "/api/v1/memory/search": {"query": "cat", "all": true, "workspace": "w"},
+		"/api/v1/memory/promote": {"kind": "decision", "text": "Use Postgres."}, "/api/v1/memory/forget": {"group": "g"},
+		"/api/v1/memory/import":   {"lines": []m{{"role": "user", "content": "hi"}}},
+		"/api/v1/registry/accept": {"id": "josh", "keep": true},
+	}
+	queries := map[string]string{"/api/v1/memory/export": "?group=workspace_w", "/api/v1/queue/turns": "?text=true&limit=3", "/api/v1/status": "?fresh=true"}
+	for path, methods := range openAPI(t, base).Paths {
+		for method, op := range methods {
+			var body any
+			if bodies[path] != nil {
+				body = bodies[path]
+			}
+			status, answer := post(t, base+path+queries[path], body)
+			if status != http.StatusOK || (method == "post") != (body != nil) {
+				t.Errorf("%s %s: %d %s", method, path, status, answer)
+				continue
+			}
+			for kind, c := range op.Responses["200"].Content {
+				lines := []string{answer}
+				if kind == "application/jsonl" {
+					lines = strings.Split(strings.TrimSpace(answer), "\n")
+				}
+				for _, line := range lines {
+					var v any
+					if err := json.Unmarshal([]byte(line), &v); err != nil {
+						t.Errorf("%s %s: %v in %q", method, path, err, line)
+					}
+					c.Schema.check(t, path, v)
+				}
+			}
+			if op.RequestBody != nil {
+				b, _ := json.Marshal(bodies[path])
+				var v any
+				_ = json.Unmarshal(b, &v)
+				s := op.RequestBody.Content["application/json"].Schema
+				s.check(t, path+" body", v)
+			}
+			said, _ := url.ParseQuery(strings.TrimPrefix(queries[path], "?"))
+			for _, p := range op.Parameters {
+				delete(said, p.Name)
+			}
+			if len(said) > 0 {
+				t.Errorf("%s: %v are not described", path, said)
+			}
+		}
+	}
+}
+
+type schema struct {
+	Type                 any
+	Properties           map[string]schema
+	AdditionalProperties *schema // of a map, whatever its keys are
+	Items                *schema
+}
+
+// check finds members that are not described.
+func (s *schema) check(t *testing.T, where string, v any) {
+	t.Helper()
+	switch v := v.(type) {
+	case map[string]any:
+		for name, member := range v {
+			p, ok := s.Properties[name]
+			if !ok && s.AdditionalProperties != nil {
+				p, ok = *s.AdditionalProperties, true
+			}
+			if !ok {
+				t.Errorf("%s.%s is not described", where, name)
+				continue
+			}
+			p.check(t, where+"."+name, member)
+		}
+	case []any:
+		for _, item := range v {
+			if s.Items == nil {
+				t.Errorf("%s is described as no list", where)
+				break
+			}
+			s.Items.check(t, where, item)
+		}
+	}
+}
+
+// TestTheTableIsServed: every operation of the table has its path and its description,
+// under a name of its own, and beside them there is only what programs ask of any proxy.
+func TestTheTableIsServed(t *testing.T) {
+	base := serve(t, Options{Token: "secret", Host: servicetest.Open(t, t.TempDir(), servicetest.Options{}).Host})
+	req, _ := http.NewRequest(http.MethodGet, base+"/api/v1/openapi.json", nil)
+	req.Header.Set("Authorization", "Bearer secret")
+	resp, err := http.DefaultClient.Do(req)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer resp.Body.Close()
+	var doc document
+	if err := json.NewDecoder(resp.Body).Decode(&doc); err != nil {
+		t.Fatal(err)
+	}
+	if s := doc.Components.SecuritySchemes["token"]; s.Type != "http" || s.Scheme != "bearer" {
+		t.Errorf("%+v", doc.Components)
+	}
+	ids := make(map[string]string)
+	for path, methods := range doc.Paths {
+		for method, op := range methods {
+			if ids[op.OperationID] != "" || op.OperationID == "" || op.Summary == "" || op.Responses["200"].Description == "" {
+				t.Errorf("%s %s: %+v", method, path, op)
+			}
+			for _, need := range op.Security {
+				for scheme := range need {
+					if _, ok := doc.Components.SecuritySchemes[scheme]; !ok {
+						t.Errorf("%s: %s is not declared", path, scheme)
+					}
+				}
+			}
+			ids[op.OperationID] = path
+			// Without the token no operation says anything.
+			if status, _ := post(t, base+path, map[string]any{"get": nil, "post": m{}}[method]); (status == http.StatusUnauthorized) != (op.Security != nil) {
+				t.Errorf("%s %s without the token: %d", method, path, status)
+			}
+		}
+	}
+	for _, op := range service.Operations() {
+		spec, in, _, _ := op.Describe()
+		method, path, body, err := Request(spec, in)
+		if err != nil {
+			t.Fatal(err)
+		}
+		path, _, _ = strings.Cut(path, "?")
+		described, ok := doc.Paths[path][strings.ToLower(method)]
+		if !ok || described.Summary != spec.About || (described.RequestBody != nil) != (body != nil) || described.Security == nil {
+			t.Errorf("%s is not described: %+v", spec.Name, described)
+		}
+		delete(doc.Paths, path)
+	}
+	for _, path := range []string{"/healthz", "/readyz", "/metrics", "/api/v1/openapi.json"} {
+		delete(doc.Paths, path)
+	}
+	if len(doc.Paths) > 0 {
+		t.Errorf("described, and in no table: %v", doc.Paths)
+	}
+}
+
+// TestAuditLines: each look at what is remembered, and each change of it, is told
+// with whose it is, from where, in which groups and whether it was done, without what
+// was said; what could not be understood is not told.
+func TestAuditLines(t *testing.T) {
+	memory := servicetest.Open(t, t.TempDir(), servicetest.Options{})
+	memory.Say(t, "josh", "s", "", "My cat is called Miso.")
+	var log bytes.Buffer
+	base := serve(t, Options{Host: memory.Host, Audit: slog.New(slog.NewTextHandler(&log, nil))})
+	for _, tc := range []struct {
+		path   string
+		body   any
+		status int
+		want   string // empty: nothing is told
+	}{
+		{"memory/show", m{}, 200, `what=show who="the owner" peer=127.0.0.1 groups=[user_josh] done=true`},
+		{"memory/list", m{"limit": 3}, 200, `what=list who="the owner" peer=127.0.0.1 groups=[user_josh] done=true`},
+		{"memory/search", m{"user": "josh", "query": "cat"}, 200, `what=search who="user=josh" peer=127.0.0.1 groups=[user_josh] done=true`},
+		{"memory/promote", m{"kind": "preference", "text": "I like Miso"}, 200, `what=promote who="the owner" peer=127.0.0.1 groups=[user_josh] done=true kind=preference`},
+		{"memory/promote", m{"kind": "nonsense", "text": "Miso"}, 400, `what=promote who="the owner" peer=127.0.0.1 groups=[] done=false kind=nonsense`},
+		{"memory/groups", m{"workspace": "w", "own": true}, 200, `what="list groups" who="workspace=w and the person's own" peer=127.0.0.1 groups="[workspace_w user_josh]" done=true`},
+		{"memory/import", m{"lines": []m{{"role": "user", "content": "Miso purrs."}}}, 200, `what=import who="the owner" peer=127.0.0.1 groups=[user_josh] done=true kept=1`},
+		{"memory/export?group=user_josh&session=s", nil, 200, `what=export who="session=s group=user_josh" peer=127.0.0.1 groups=[user_josh] done=true`},
+		{"memory/forget", m{"group": "user_josh"}, 200, `what=forget who="group=user_josh" peer=127.0.0.1 groups=[user_josh] done=true`},
+		{"registry/accept", m{"id": "josh", "keep": true}, 200, `what="accept a person" who="user=josh" peer=127.0.0.1 groups=[] done=true keep=true`},
+		{"queue/retry", m{"all": true}, 200, `what="retry turns" who="the queue" peer=127.0.0.1 groups=[] done=true turns=0`},
+		{"queue/drop", m{"numbers": []int{7}}, 200, `what="drop turns" who="the queue" peer=127.0.0.1 groups=[] done=true turns=0`},
+		{"queue/turns?text=true", nil, 200, `what="show queued turns" who="the queue" peer=127.0.0.1 groups=[] done=true turns=0`},
+		{"queue/turns", nil, 200, ""},
+		{"queue", nil, 200, ""},
+		{"status", nil, 200, ""},
+		{"memory/show", m{"last": -1}, 400, ""},
+		{"memory/show", m{"colour": "red"}, 400, ""},
+		{"memory/forget", m{"group": "user_josh", "session": ""}, 400, ""},
+		{"memory/export", nil, 400, ""},
+		{"queue/turns?limit=many", nil, 400, ""},
+	} {
+		log.Reset()
+		status, answer := post(t, base+root+tc.path, tc.body)
+		_, got, _ := strings.Cut(strings.TrimSpace(log.String()), "level=INFO msg=audit ")
+		got = strings.ReplaceAll(got, `"[user_josh workspace_w]"`, `"[workspace_w user_josh]"`)
+		if status != tc.status || got != tc.want {
+			t.Errorf("%s: %d %s\n%s, want\n%s", tc.path, status, answer, got, tc.want)
+		}
+	}
+}
+
+// TestFailures: what fails has a status that says whose fault it is, and a body that
+// says what is wrong; one that has begun to answer says so in its last line.
+func TestFailures(t *testing.T) {
+	type in struct {
+		A string `json:"a"`
+		N int    `json:"n"`
+		B bool   `json:"b"`
+	}
+	failing := func(s service.Spec, err error) service.Mountable {
+		return service.Operation[in, in]{Spec: s, Default: in{N: 4}, Run: func(_ context.Context, _ *service.Host, got *in) (in, error) { return *got, err }}
+	}
+	wrong, invalid := errors.New("it is wrong"), service.CheckLast(0)
+	reads := service.Spec{Reads: true, WithoutMemory: true}
+	many := service.Operation[in, in]{Spec: reads, Each: func(_ context.Context, _ *service.Host, got *in, f func(in) error) error {
+		if got.B {
+			return invalid
+		}
+		return errors.Join(f(*got), wrong)
+	}}
+	off := health.Status{}
+	off.Memory.TurnOff(health.FaultSetting, off.Started, "memory.backend is off", "")
+	s := &Server{o: Options{Host: &service.Host{Status: func(context.Context, bool) health.Status { return off }}}}
+	for name, tc := range map[string]struct {
+		op     service.Mountable
+		query  string
+		body   string // empty: none, as a GET
+		status int
+		want   string
+	}{
+		"of its input":         {failing(service.Spec{WithoutMemory: true}, wrong), "", "{}", 400, `"error": "it is wrong"`},
+		"of the files":         {failing(service.Spec{WithoutMemory: true, Fails: service.OfFiles}, wrong), "", "{}", 500, `"error": "it is wrong"`},
+		"of the memory":        {failing(service.Spec{WithoutMemory: true, Fails: service.OfMemory}, wrong), "", "{}", 502, `"error": "it is wrong"`},
+		"an invalid input":     {failing(service.Spec{WithoutMemory: true, Fails: service.OfMemory}, invalid), "", "{}", 400, invalid.Error()},
+		"no memory":            {failing(service.Spec{}, nil), "", "{}", 404, "memory.backend is off"},
+		"nothing":              {failing(service.Spec{WithoutMemory: true}, nil), "", `{"a":"x"}`, 200, `"a": "x",` + "\n" + `  "n": 4`},
+		"another field":        {failing(service.Spec{WithoutMemory: true}, nil), "", `{"c":"x"}`, 400, "unknown field"},
+		"too large":            {failing(service.Spec{WithoutMemory: true, Size: 8}, nil), "", `{"a":"xxxxxxxx"}`, 400, "too large"},
+		"a query":              {failing(reads, nil), "a=x&n=7&b=1&c=other", "", 200, `"n": 7`},
+		"an empty query":       {failing(reads, nil), "a=&n=&b=", "", 200, `"n": 4`},
+		"no number":            {failing(reads, nil), "n=many", "", 400, `n: \"many\" is not a number`},
+		"no switch":            {failing(reads, nil), "b=maybe", "", 400, `b: \"maybe\" is not true or false`},
+		"in the middle":        {many, "a=x", "", 200, `{"a":"x","n":0,"b":false}` + "\n" + `{"error":"it is wrong"}` + "\n"},
+		"before the first one": {many, "b=true", "", 400, invalid.Error()},
+	} {
+		w := httptest.NewRecorder()
+		method := http.MethodGet
+		if tc.body != "" {
+			method = http.MethodPost
+		}
+		r, _ := http.NewRequest(method, "http://localhost/?"+tc.query, strings.NewReader(tc.body))
+		r.Header.Set("Content-Type", "application/json")
+		s.serve(tc.op)(w, r)
+		if w.Code != tc.status || !strings.Contains(w.Body.String(), tc.want) {
+			t.Errorf("%s: %d %s, want %d %s", name, w.Code, w.Body, tc.status, tc.want)
+		}
+		r.Header.Set("Content-Type", "text/plain")
+		if w := httptest.NewRecorder(); tc.body != "" && name != "no memory" {
+			if s.serve(tc.op)(w, r); w.Code != http.StatusBadRequest || !strings.Contains(w.Body.String(), "Content-Type") {
+				t.Errorf("%s, as a form of a page: %d %s", name, w.Code, w.Body)
+			}
+		}
+	}
+}
+
+// TestCallsForAnotherAreRefused, also where a proxy took the place of the one that
+// was found; only how it is anybody may ask.
+func TestCallsForAnotherAreRefused(t *testing.T) {
+	base := serve(t, Options{Instance: "own", Host: servicetest.Open(t, t.TempDir(), servicetest.Options{}).Host})
+	for _, op := range service.Operations() {
+		spec, in, _, _ := op.Describe()
+		_, path, body, err := Request(spec, in)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var sent any
+		if body != nil {
+			sent = json.RawMessage(body)
+		}
+		status, answer := post(t, base+path, sent, InstanceHeader, "another")
+		if (status == http.StatusMisdirectedRequest) == spec.AnyDir {
+			t.Errorf("%s: %d %s", spec.Name, status, answer)
+		}
+		if status, _ := post(t, base+path, sent, InstanceHeader, "own"); status == http.StatusMisdirectedRequest {
+			t.Errorf("%s: its own is refused", spec.Name)
+		}
+	}
+}
+
+// TestProofIsForOneConnection: a proof says between which addresses it was given, so
+// that nobody passes it on, and a challenge that is none gets none.
+func TestProofIsForOneConnection(t *testing.T) {
+	secret := []byte("a secret of the data directory")
+	at := strings.TrimPrefix(serve(t, Options{Secret: secret, Host: &service.Host{}}), "http://")
+	challenge := strings.Repeat("ab", ChallengeSize/2)
+	proof := func(challenge string) (proof, from string) {
+		conn, err := net.Dial("tcp", at)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer conn.Close()
+		fmt.Fprintf(conn, "GET /healthz HTTP/1.1\r\nHost: %s\r\n%s: %s\r\n\r\n", at, ChallengeHeader, challenge)
+		resp, err := http.ReadResponse(bufio.NewReader(conn), nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		resp.Body.Close()
+		return resp.Header.Get(ProofHeader), conn.LocalAddr().String()
+	}
+	got, from := proof(challenge)
+	_, port, _ := net.SplitHostPort(at)
+	for name, want := range map[string]bool{
+		Proof(secret, challenge, at, from):                true,
+		Proof(secret, challenge, at, "127.0.0.1:1"):       false,
+		Proof(secret, challenge, "127.0.0.2:"+port, from): false,
+		Proof([]byte("another"), challenge, at, from):     false,
+		Proof(secret, strings.Repeat("cd", 32), at, from): false,
+	} {
+		if (got == name) != want {
+			t.Errorf("the proof is %q; %q would be right: %v", got, name, want)
+		}
+	}
+	for _, none := range []string{"", "ab", challenge + "ab", strings.Repeat("z", ChallengeSize)} {
+		if got, _ := proof(none); got != "" {
+			t.Errorf("the challenge %.10q is answered with %q", none, got)
+		}
+	}
+}
