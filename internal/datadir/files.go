@@ -19,22 +19,22 @@ func fault(dir string, err error) *sqlite.Fault {
 	}
 }
 
-// checkEvery is how often Files looks at the databases. Who writes to one
-// notices a fault at once.
+// checkEvery is how often Files checks the databases. Whoever writes to one notices a
+// fault at once.
 const checkEvery = time.Second
 
-// checkUntold is how often it does where the system says what happens to them:
-// it does not say everything, such as what another machine does.
+// checkUntold is how often it does so when the system reports changes of files: it does
+// not report all, such as those by another machine.
 const checkUntold = 5 * time.Second
 
-// Database is a file of the directory that can be looked at.
+// Database is an open database of the directory.
 type Database interface {
 	Check() *sqlite.Fault
 	Fault() *sqlite.Fault
 }
 
-// Files knows whether the databases of the directory can be used. The zero
-// value knows of none.
+// Files knows whether the databases of the directory can be used. The zero value knows
+// no database.
 type Files struct {
 	open   []Database
 	broken []*sqlite.Fault // could not be opened: until a restart
@@ -43,8 +43,8 @@ type Files struct {
 	ended sync.WaitGroup
 }
 
-// Broken notes that a database could not be opened, and why. An error that is
-// of none is of the directory.
+// Broken notes why databases could not be opened. An error that is no fault of a
+// database becomes one of the directory.
 func (f *Files) Broken(dir string, errs ...error) {
 	for _, err := range errs {
 		t := &sqlite.Fault{}
@@ -57,11 +57,11 @@ func (f *Files) Broken(dir string, errs ...error) {
 	}
 }
 
-// NotOpened are the databases that could not be opened.
+// NotOpened returns the faults of databases that could not be opened.
 func (f *Files) NotOpened() []*sqlite.Fault { return f.broken }
 
-// Watch looks at open databases of a directory until Close, and calls changed when
-// one of them cannot be used any more, and with nil when all can again.
+// Watch checks open databases of a directory until Close. It calls changed with the fault
+// when one can no longer be used, and with nil when all can be used again.
 func (f *Files) Watch(dir string, open []Database, changed func(wrong *sqlite.Fault)) {
 	f.open, f.stop = open, make(chan struct{})
 	f.ended.Go(func() { f.watch(dir, changed) }) // ends with Close
@@ -88,7 +88,7 @@ func (f *Files) watch(dir string, changed func(wrong *sqlite.Fault)) {
 		switch {
 		case well && told == nil:
 			told, end = changes(dir)
-		case !well: // it is tried again soon, and another directory may take the place of this one
+		case !well: // check again soon, and the directory may have been replaced
 			end()
 			told, end = nil, func() {}
 		}
@@ -118,8 +118,7 @@ func (f *Files) Close() {
 	f.ended.Wait()
 }
 
-// Faults are all that is wrong with the databases. A lasting one means that
-// there is no memory.
+// Faults returns all faults of the databases. With a lasting one there is no memory.
 func (f *Files) Faults() []*sqlite.Fault {
 	all := f.broken[:len(f.broken):len(f.broken)]
 	for _, db := range f.open {

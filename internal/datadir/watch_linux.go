@@ -7,9 +7,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// changes has the system say when something in a directory is deleted, moved or
-// made, or when the directory is, or one above it. The channel is nil where it
-// does not. end ends that.
+// changes makes the system report when something in a directory, the directory itself,
+// or one above it is deleted, moved or made. The channel is nil when it cannot. end
+// ends the reports.
 func changes(dir string) (changed <-chan struct{}, end func()) {
 	none := func() {}
 	dir, err := filepath.Abs(dir)
@@ -42,7 +42,7 @@ func changes(dir string) (changed <-chan struct{}, end func()) {
 			}
 			select {
 			case told <- struct{}{}:
-			default: // more than one says nothing new
+			default: // a second report would say nothing new
 			}
 		}
 	}()

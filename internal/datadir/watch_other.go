@@ -2,6 +2,5 @@
 
 package datadir
 
-// changes has the system say when something in a directory changes, which this
-// one does not.
+// changes returns nil: this system does not report changes in directories.
 func changes(string) (changed <-chan struct{}, end func()) { return nil, func() {} }
