@@ -13,7 +13,7 @@ import (
 	"strings"
 )
 
-// check finds what single values do not show.
+// check finds mistakes that only several values together show.
 func (c *Config) check(fail func(error)) {
 	everybody := len(c.Allow) == 0
 	for _, n := range c.Networks(fail) {
@@ -53,7 +53,7 @@ func (c *Config) check(fail func(error)) {
 	c.checkState(fail)
 }
 
-// checkKeys finds hashes of credentials that are none.
+// checkKeys finds values that are no hash of a credential.
 func checkKeys(setting string, keys []string, fail func(error)) {
 	for i, k := range keys {
 		if digits, hashed := strings.CutPrefix(k, "sha256:"); hashed {
@@ -64,7 +64,7 @@ func checkKeys(setting string, keys []string, fail func(error)) {
 	}
 }
 
-// Networks are those of listen.allow. Of what is none it tells fail.
+// Networks returns the networks of listen.allow, and calls fail for a value that is none.
 func (c *Config) Networks(fail func(error)) (all []netip.Prefix) {
 	for _, s := range c.Allow {
 		p, err := netip.ParsePrefix(s)
@@ -80,7 +80,7 @@ func (c *Config) Networks(fail func(error)) (all []netip.Prefix) {
 	return all
 }
 
-// checkState finds what replicas that share their state cannot do.
+// checkState finds settings that replicas with a shared state cannot have.
 func (c *Config) checkState(fail func(error)) {
 	if c.State.Backend != "redis" {
 		if c.State.RedisURL != "" {
@@ -101,8 +101,7 @@ func (c *Config) checkState(fail func(error)) {
 	}
 }
 
-// Loopback reports whether an address to listen on is reached from this
-// machine only.
+// Loopback reports whether only this machine can reach an address to listen on.
 func Loopback(address string) bool {
 	host, _, err := net.SplitHostPort(address)
 	if err != nil {

@@ -5,9 +5,9 @@ import (
 	"time"
 )
 
-// Config is every setting. The tags are its whole description: key is the name
-// in files, after which the environment's is made, doc is what the reference
-// says, and reload says that a change counts without a restart.
+// Config holds every setting. The tags describe it completely: key is the name in files,
+// from which that in the environment is made, doc is the text for the reference, and
+// reload says that a change counts without a restart.
 type Config struct {
 	Listen string   `key:"listen" default:"127.0.0.1:8787" kind:"address" doc:"where clients connect"`
 	Allow  []string `key:"listen.allow" doc:"networks and addresses whose clients are served, such as 172.16.0.0/12, beside those of this machine; empty: everybody's. With it, identity.mode single may listen beyond the loopback interface; in a file written as listen.allow: […], in one line"`
@@ -139,8 +139,7 @@ type Config struct {
 	origins    map[string]string
 }
 
-// ConsentFor is another endpoint for which consent was given; empty when there
-// is none.
+// ConsentFor returns the other endpoint for which consent was given, or "".
 func (c *Config) ConsentFor() string { return c.consentFor }
 
 // RemoteMemory reports whether memories are kept by a service.
@@ -148,8 +147,7 @@ func (c *Config) RemoteMemory() bool {
 	return c.Memory.Backend == "graphiti" || c.Memory.Backend == "graphiti-mcp"
 }
 
-// PerAddress is how many clients may be connected from one address; 0: as many
-// as there are.
+// PerAddress returns how many clients may be connected from one address; 0: no bound.
 func (c *Config) PerAddress() int {
 	if c.Limits.PerAddress == 0 && c.Identity.Mode == "multi" {
 		return max(c.Limits.Connections/2, 1)
@@ -162,18 +160,18 @@ func (c *Config) TLSFor(listener string) bool {
 	return c.TLS.Cert != "" && (slices.Contains(c.TLS.Listeners, listener) || slices.Contains(c.TLS.Listeners, "auto"))
 }
 
-// Notes say what is used otherwise than it was written.
+// Notes returns which values are used differently from how they were written.
 func (c *Config) Notes() []string { return c.notes }
 
-// File is the configuration file that was read; empty when there was none.
+// File returns the name of the configuration file that was read, or "".
 func (c *Config) File() string { return c.file }
 
 // Origin says where a key's value came from.
 func (c *Config) Origin(key string) string { return c.origins[key] }
 
-// FactsAsked is how many facts a search asks for: more than are shown, as some turn
-// out not to be valid, or to be known. Graphiti reads the embedding of each that it
-// looks at, so that of it fewer are asked for.
+// FactsAsked returns how many facts a search asks for: more than a block shows, because
+// some turn out to be invalid, or known already. It is fewer with Graphiti, which reads
+// the embedding of each fact that it considers.
 func (c *Config) FactsAsked() int {
 	if c.RemoteMemory() {
 		return c.Recall.MaxFacts * 3 / 2

@@ -1,6 +1,6 @@
-// Package config owns the settings: their names, defaults and limits, where
-// each value came from, and the words with which a wrong one is refused.
+// Package config owns the settings: their names, defaults and limits, the origin of each
+// value, and the messages about wrong values.
 //
-// It must not know what a setting does. It imports none of our packages and is
-// imported by the commands only.
+// It must not know what a setting does. It imports none of our packages, and only the
+// commands import it.
 package config

@@ -22,16 +22,16 @@ const (
 	maxFile = 1 << 20
 )
 
-// Sources is where settings come from, strongest first.
+// Sources are the places where settings come from, strongest first.
 type Sources struct {
 	Flags map[string]string // by key
 	Env   []string          // as os.Environ
-	File  string            // a file that must exist; empty: UsualFile, where there is one
+	File  string            // a file that must exist; empty: UsualFile, if that exists
 }
 
-// UsualFile is the file that is read where none is named; empty where nobody knows a
-// home directory. One of the current directory is not read: it may be somebody
-// else's, and says where requests and their keys go.
+// UsualFile returns the file that is read by default; "" when there is no home directory.
+// A file in the current directory is never read: it may be somebody else's, and decides
+// where requests and their keys go.
 func UsualFile(env []string) string {
 	l := &loader{env: make(map[string]string)}
 	l.environment(env)
@@ -46,9 +46,8 @@ type Errors []error
 
 func (e Errors) Error() string { return errors.Join(e...).Error() }
 
-// remoteTimeout is the default of recall.timeout where the memory is a service:
-// a search over REST takes 150 to 500 ms, and the embedding of the question
-// before it as long again.
+// remoteTimeout is the default of recall.timeout when the memory is a service: a search
+// over REST takes 150 to 500 ms, and the embedding of the question as long again.
 const remoteTimeout = 800 * time.Millisecond
 
 // Load reads the settings. The error, of type Errors, names every mistake.
@@ -61,7 +60,7 @@ func Load(s Sources) (*Config, error) {
 	}
 	l.environment(s.Env)
 	l.file(s)
-	beside := c.Memory.Endpoint // what consent stands beside in the file
+	beside := c.Memory.Endpoint // the endpoint in the same file as the consent
 	l.applyEnv(s.Env)
 	for _, key := range sorted(s.Flags) {
 		f, ok := l.fields[key]
@@ -79,7 +78,7 @@ func Load(s Sources) (*Config, error) {
 	if strings.HasPrefix(c.Origin("memory.consent"), filepath.Base(c.file)+":") && c.file != "" && beside != "" && beside != c.Memory.Endpoint {
 		c.Memory.Consent, c.consentFor = false, beside
 	}
-	// For embeddings likewise: one from the file is for the address in the file.
+	// Likewise for embeddings: a key in the file is for the address in the file.
 	fromFile := func(key string) bool {
 		return c.file != "" && strings.HasPrefix(c.Origin(key), filepath.Base(c.file)+":")
 	}
@@ -132,8 +131,8 @@ func (l *loader) environment(env []string) {
 	}
 }
 
-// applyEnv sets what the environment says. Names that begin like ours and are
-// none are mistakes.
+// applyEnv sets the values from the environment. An unknown name that begins like ours is
+// a mistake.
 func (l *loader) applyEnv(env []string) {
 	byEnv := make(map[string]*field)
 	for _, f := range l.fields {
@@ -168,8 +167,8 @@ func (l *loader) applyEnv(env []string) {
 // fileSuffix ends the name of a variable that holds a secret's file.
 const fileSuffix = "_FILE"
 
-// secretFile sets a secret to what is in a file, as Docker and Kubernetes hand
-// them over. Several stand in a line each.
+// secretFile sets a secret to the content of a file, as Docker and Kubernetes pass them.
+// Several secrets stand in a line each.
 func (l *loader) secretFile(name, path string, f *field) {
 	where := "environment " + name + ": "
 	if _, twice := l.env[f.env()]; twice {
@@ -209,8 +208,8 @@ func (l *loader) file(s Sources) {
 	l.yaml(path, b)
 }
 
-// placeFiles has relative names of files and directories that the file gives be
-// relative to the file: the current directory may be somebody else's.
+// placeFiles makes relative paths in the configuration file relative to that file: the
+// current directory may be somebody else's.
 func (l *loader) placeFiles() {
 	c := l.c
 	for key, path := range map[string]*string{"data_dir": &c.DataDir, "identity.users_file": &c.Identity.UsersFile, "tls.cert": &c.TLS.Cert, "tls.key": &c.TLS.Key} {
@@ -233,8 +232,8 @@ func readBounded(path string) ([]byte, error) {
 	return b, err
 }
 
-// under is the directory that a variable of the environment names, else a
-// folder of the home directory; empty where nobody knows that either.
+// under returns the directory that an environment variable names, or a folder of the home
+// directory, or "" when there is neither.
 func (l *loader) under(variable string, folder ...string) string {
 	if d := l.env[variable]; d != "" {
 		return d

@@ -7,9 +7,9 @@ import (
 	"strings"
 )
 
-// placed names where the settings stand that a mistake is about: the first that
-// it names and that is not a default. ok is false where the value of one was
-// refused already: what follows from that says nothing new.
+// placed adds to a mistake where its setting stands: the first setting that it names and
+// that is not a default. ok is false when that setting's value was refused already: then
+// the mistake only follows from that.
 func (l *loader) placed(err error) (placed error, ok bool) {
 	text := err.Error()
 	where := ""
@@ -32,7 +32,7 @@ func (l *loader) placed(err error) (placed error, ok bool) {
 
 var settingName = regexp.MustCompile(`[a-z_]+(\.[a-z_]+)*`)
 
-// yamlMistake says where YAML cannot be read, and what to do about it.
+// yamlMistake says where YAML cannot be read, and the remedy.
 func yamlMistake(name string, b []byte, err error) error {
 	text := strings.TrimPrefix(err.Error(), "yaml: ")
 	m := yamlLine.FindStringSubmatch(text)
@@ -51,7 +51,7 @@ func yamlMistake(name string, b []byte, err error) error {
 
 var yamlLine = regexp.MustCompile(`^line (\d+): (.*)$`)
 
-// unknown names a name that is none, and the one that was probably meant.
+// unknown says that a name is unknown, and which one was probably meant.
 func unknown(name string, names []string) string {
 	sort.Strings(names)
 	if _, last, ok := strings.Cut(name, "."); ok { // it stands at the top
@@ -88,7 +88,7 @@ func unknown(name string, names []string) string {
 	return name + " is not a setting; graphiti-proxy config print lists them all"
 }
 
-// Nearest is the name that was probably meant; empty: none is near.
+// Nearest returns the name that was probably meant, or "".
 func Nearest(name string, names []string) string {
 	best, distance := "", len(name)/2+1
 	for _, n := range names {
@@ -99,7 +99,7 @@ func Nearest(name string, names []string) string {
 	return best
 }
 
-// edits is the Levenshtein distance.
+// edits returns the Levenshtein distance.
 func edits(a, b string) int {
 	row := make([]int, len(b)+1)
 	for j := range row {

@@ -31,8 +31,8 @@ func (c *Config) Settings() []Setting {
 	return out
 }
 
-// NeedRestart lists the settings that differ from those a proxy runs with and
-// count after a restart.
+// NeedRestart lists the settings that differ from those of the running proxy and count
+// only after a restart.
 func NeedRestart(running, read *Config) (keys []string) {
 	before := running.fields()
 	for i, f := range read.fields() {
@@ -43,9 +43,8 @@ func NeedRestart(running, read *Config) (keys []string) {
 	return keys
 }
 
-// Print writes the settings in the form of a file, each with its origin as a
-// comment where origins are asked for. What is secret is a comment, too: the
-// file can be used without it.
+// Print writes the settings in the form of a file, if wanted each with its origin as a
+// comment. Secrets are comments too, so that the file can be used without them.
 func (c *Config) Print(w io.Writer, origins bool) {
 	group := ""
 	for _, s := range c.Settings() {
@@ -67,7 +66,7 @@ func (c *Config) Print(w io.Writer, origins bool) {
 // below writes the head of a group where a key's begins.
 func below(w io.Writer, group, key string) (of, name, indent string) {
 	of, name, ok := strings.Cut(key, ".")
-	if !ok || of == "listen" { // which is a setting itself
+	if !ok || of == "listen" { // listen is a setting itself
 		return "", key, ""
 	}
 	if of != group {
@@ -96,8 +95,8 @@ func inYAML(v any) string {
 	return strings.TrimSpace(string(b))
 }
 
-// Template writes a file for somebody to fill in: every setting with what it
-// means, all of them comments, so that the defaults are in force.
+// Template writes a file to fill in: every setting with its meaning, all as comments, so
+// that the defaults are in force.
 func Template(w io.Writer) {
 	fmt.Fprint(w, "# Settings of graphiti-proxy. What is a comment has its default.\n"+
 		"# graphiti-proxy config check finds mistakes; graphiti-proxy config print shows what is in force.\n")
@@ -131,7 +130,7 @@ func (f *field) about() string {
 	return f.doc
 }
 
-// wrapped is a text in lines of at most so many bytes, where its words allow.
+// wrapped breaks a text into lines of at most most bytes, unless a word is longer.
 func wrapped(text string, most int) string {
 	var b strings.Builder
 	n := 0
@@ -161,7 +160,7 @@ func Reference(w io.Writer) {
 	}
 }
 
-// Key is the name of a setting, and what it may be where that is a list.
+// Key is the name of a setting, with its allowed values if those are a list.
 type Key struct {
 	Name   string
 	Values []string

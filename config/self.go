@@ -11,16 +11,16 @@ import (
 	"strings"
 )
 
-// Upstreams are the addresses that requests are forwarded to, by the names that
-// the dialects have for them, and by those of the setting upstreams.
+// Upstreams returns the addresses of all upstreams, by the names that the dialects use and
+// those in the setting upstreams.
 func (c *Config) Upstreams() map[string]string {
 	all := map[string]string{"openai": c.Upstream.OpenAI, "anthropic": c.Upstream.Anthropic, "gemini": c.Upstream.Gemini}
 	maps.Copy(all, c.Named)
 	return all
 }
 
-// withoutVersions takes from base URLs what the paths of requests begin with:
-// clients have it in theirs.
+// withoutVersions removes a version such as /v1 from the end of base URLs: the clients'
+// paths have it already.
 func (c *Config) withoutVersions() {
 	c.Upstream.OpenAI = c.withoutVersion("upstream.openai", c.Upstream.OpenAI)
 	c.Upstream.Anthropic = c.withoutVersion("upstream.anthropic", c.Upstream.Anthropic)
@@ -42,8 +42,8 @@ func (c *Config) withoutVersion(key, base string) string {
 	return base
 }
 
-// checkUpstreams finds addresses that are this proxy: what is sent there would
-// come back, and a conversation for the memory would reach the provider.
+// checkUpstreams finds addresses that lead to this proxy itself: requests would come back,
+// and conversations for the memory would reach the provider.
 func (c *Config) checkUpstreams(fail func(error)) {
 	type address struct{ key, base, instead string }
 	all := []address{
@@ -62,8 +62,8 @@ func (c *Config) checkUpstreams(fail func(error)) {
 	}
 }
 
-// leadsTo reports whether what is sent to a base address arrives at listen, as
-// far as can be seen without asking a name server.
+// leadsTo reports whether requests to a base address arrive at listen, as far as that is
+// known without a name server.
 func leadsTo(base, listen string) bool {
 	u, err := url.Parse(base)
 	if err != nil {
@@ -92,7 +92,7 @@ func leadsTo(base, listen string) bool {
 	})
 }
 
-// unspecified reports whether who listens there listens on every address.
+// unspecified reports whether a host to listen on means every address.
 func unspecified(host string) bool {
 	ip, err := netip.ParseAddr(host)
 	return host == "" || err == nil && ip.Unmap().IsUnspecified()

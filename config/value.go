@@ -21,7 +21,7 @@ type field struct {
 	value               reflect.Value
 }
 
-// env is the setting's name in the environment.
+// env returns the setting's name in the environment.
 func (f *field) env() string { return envPrefix + strings.ToUpper(strings.ReplaceAll(f.key, ".", "_")) }
 
 // fields lists the settings of c in order.
@@ -98,10 +98,10 @@ func (f *field) set(s string) error {
 	return nil
 }
 
-// upstreamName is what a name may be: it stands in paths and in metrics.
+// upstreamName matches the allowed names of upstreams, which stand in paths and metrics.
 var upstreamName = regexp.MustCompile(`^[a-z0-9][a-z0-9_-]{0,31}$`)
 
-// maxNames bounds upstreams with a name.
+// maxNames bounds the named upstreams.
 const maxNames = 64
 
 // setNames reads name=url, several with commas between them.
@@ -205,7 +205,7 @@ func orList(choices string) string {
 	return choices
 }
 
-// wrong is the error of a value: what it is not, and what to write instead.
+// wrong returns the error about a value: what it is not, and what to write instead.
 func (f *field) wrong(s, what, remedy string) error {
 	if f.secret {
 		s = masked
@@ -254,7 +254,7 @@ func parseSize(s string) (int, error) {
 	return 0, strconv.ErrSyntax
 }
 
-// text is the value as it can be read again.
+// text returns the value in a form that set can read.
 func (f *field) text() string {
 	switch v := f.value.Interface().(type) {
 	case time.Duration:
@@ -290,7 +290,7 @@ func (f *field) text() string {
 	return fmt.Sprint(f.value.Interface())
 }
 
-// plain is the value with the type that it has in a file.
+// plain returns the value with its type in a file.
 func (f *field) plain() any {
 	switch v := f.value.Interface().(type) {
 	case bool, float64:

@@ -124,7 +124,7 @@ func (p *pendingTurn) tell(a dialect.Answer) {
 	if len(a.Text) < dialect.Telling {
 		return
 	}
-	p.memory.Sessions.PutLater(p.at.person.Told([]byte(dialect.SummaryIn(a.Text))), p.turn.Session)
+	p.memory.Sessions.PutLater(p.at.person.OfAnswer([]byte(dialect.SummaryIn(a.Text))), p.turn.Session)
 	if p.turn.Kind != "" { // some clients go on with it as if the model had said it
 		p.memory.Sessions.PutLater(p.at.here.Link(dialect.RoleAssistant, []byte(a.Text)), p.turn.Session)
 	}

@@ -40,7 +40,7 @@ func (d *DB) Advise(log *slog.Logger) {
 		return err
 	})
 	if err != nil {
-		return // which is logged
+		return // Do has logged it
 	}
 	if policy := set["maxmemory_policy"]; policy != "" && policy != "noeviction" {
 		log.Warn("redis evicts keys when its memory is full, among them waiting turns and blocks that conversations need; set maxmemory-policy to noeviction", "policy", policy)

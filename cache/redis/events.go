@@ -13,29 +13,28 @@ import (
 )
 
 const (
-	// MaxEvents is about how many events are kept: a replica that starts, or that
-	// could not read for a while, applies them.
+	// MaxEvents is about how many events are kept, for replicas that start, or could not
+	// read for a while.
 	MaxEvents = 10000
 
 	eventField = "m"
 	eventPage  = 500
 	eventWait  = time.Second
 
-	// listenerLife is how long a replica counts as a listener after it has last
-	// stored how far it is.
+	// listenerLife is how long a replica counts as a listener after it has last stored
+	// its position.
 	listenerLife = 30 * time.Second
 
 	// announceTime is how long Announce waits for all of them.
 	announceTime = 15 * time.Second
 )
 
-// EventStream is the key of the stream in which replicas tell each other what
-// they do.
+// EventStream returns the key of the stream of events between replicas.
 func EventStream() string { return Key("news") }
 
-// Listen calls apply for each event, also for those that are kept from before.
-// Where some may be lost it calls missed first. It returns at once; both are
-// called in one goroutine, until Close. The name is this replica's, for people.
+// Listen calls apply for each event, including those that are kept from before. When some
+// may be lost, it calls missed first. It returns at once; both are called in one
+// goroutine, until Close. The name is this replica's, for people.
 func (d *DB) Listen(name string, apply func(event string), missed func()) {
 	token := rand.Text()
 	// Ends when Close cancels base.
@@ -65,8 +64,8 @@ func (d *DB) Listen(name string, apply func(event string), missed func()) {
 	})
 }
 
-// storePosition stores which event this replica has applied last. Where it
-// fails, the next one follows before long.
+// storePosition stores which event this replica has applied last. A failure does not
+// matter: the next call follows soon.
 func (d *DB) storePosition(token, position string) {
 	_ = d.Do(d.base, func(ctx context.Context, c Cmdable) error {
 		p := c.Pipeline()
@@ -156,7 +155,7 @@ func idOf(id string) (ms, n int64) {
 // readEvents waits a while for events after the last. After a failure it also
 // looks whether there is a gap.
 func (d *DB) readEvents(last string, broken bool) (list []goredis.XMessage, gap bool, err error) {
-	err = d.Wait(d.base, eventWait, func(ctx context.Context, c Cmdable) error {
+	err = d.wait(d.base, eventWait, func(ctx context.Context, c Cmdable) error {
 		if broken {
 			first, err := c.XRangeN(ctx, EventStream(), "-", "+", 1).Result()
 			if err != nil {
@@ -185,7 +184,7 @@ func Publish(ctx context.Context, c Cmdable, event string) *goredis.StringCmd {
 	return c.XAdd(ctx, &goredis.XAddArgs{Stream: EventStream(), MaxLen: MaxEvents, Approx: true, Values: []string{eventField, event}})
 }
 
-// Retract removes the events that are meant.
+// Retract removes the events for which meant returns true.
 func (d *DB) Retract(ctx context.Context, meant func(event string) bool) error {
 	for from := "-"; from != ""; {
 		err := d.Do(ctx, func(ctx context.Context, c Cmdable) error {

@@ -16,7 +16,7 @@ import (
 	"github.com/redis/go-redis/v9/maintnotifications"
 )
 
-// ErrDown says that the server cannot be used and is left alone until it can.
+// ErrDown says that the server cannot be used, and is not called until it can.
 var ErrDown = errors.New("redis cannot be used; start it, give it room, or correct state.redis_url")
 
 // Nil is the answer for what is not there.
@@ -36,13 +36,12 @@ const (
 	dialTimeout = 500 * time.Millisecond
 	callTimeout = time.Second
 
-	// hanging is how long a call must have taken for the end of its context to
-	// have the server checked.
+	// hanging is from which duration on a call whose context ended makes the watch check
+	// the server.
 	hanging = 50 * time.Millisecond
 
-	// pingEvery is how often a server that is down is asked whether it is up,
-	// roomEvery how often one that is full whether it has room, and pingTimeout
-	// how long that may take.
+	// pingEvery is how often a server that is down is checked, roomEvery how often one
+	// that is full, and pingTimeout how long a check may take.
 	pingEvery   = 100 * time.Millisecond
 	roomEvery   = time.Second
 	pingTimeout = 500 * time.Millisecond
@@ -50,27 +49,27 @@ const (
 	// sameOutage is how long after its end another outage is the same one.
 	sameOutage = 10 * time.Second
 
-	// settle is how long after that a server is not new any more: until then
-	// other replicas may still take it for down.
+	// settle is how long, after an outage, other replicas may still take the server for
+	// down.
 	settle = time.Second
 
-	// queued bounds the writes that nobody waits for.
+	// queued bounds the calls that nobody waits for.
 	queued = 4096
 )
 
-// quiet keeps the library from writing to standard error: what fails is
-// returned, and logged once.
+// quiet turns off the library's own log: its calls return their errors, and we log an
+// outage once.
 var quiet sync.Once
 
-// Down says since when the server is not used, and why. One that is full is
-// still used for what needs no room.
+// Down says since when the server is not used, and why. A full server is still used for
+// calls that need no room.
 type Down struct {
 	Since time.Time
 	Why   string
 	Full  bool
 }
 
-// recovery is when a server could be used again that could not since a moment.
+// recovery says when an outage ended (at), and when it had begun (since).
 type recovery struct{ at, since time.Time }
 
 // DB is a shared state. It is safe for concurrent use.
@@ -87,8 +86,8 @@ type DB struct {
 	wg     sync.WaitGroup
 }
 
-// Open prepares the connection to a URL (redis:// or rediss://); that the
-// server is up is not needed.
+// Open prepares the connection to a URL (redis:// or rediss://). The server need not be
+// up.
 func Open(url string, log *slog.Logger) (*DB, error) {
 	o, err := Parse(url)
 	if err != nil {
@@ -103,7 +102,7 @@ func Open(url string, log *slog.Logger) (*DB, error) {
 	quiet.Do(logging.Disable)
 	d := &DB{
 		log: log, client: goredis.NewClient(o),
-		failed: make(chan struct{}, 1), // more than one says nothing new
+		failed: make(chan struct{}, 1), // a second one would say nothing new
 		queue:  make(chan func(context.Context, Cmdable), queued),
 	}
 	d.base, d.cancel = context.WithCancel(context.Background())
@@ -116,7 +115,7 @@ func Open(url string, log *slog.Logger) (*DB, error) {
 // Parse reads a URL.
 func Parse(url string) (*goredis.Options, error) {
 	o, err := goredis.ParseURL(url)
-	if err != nil { // which may quote a password
+	if err != nil { // err may quote a password
 		return nil, errors.New("not an address of Redis; write e.g. redis://:password@127.0.0.1:6379/0, or rediss:// for TLS")
 	}
 	return o, nil
@@ -129,38 +128,36 @@ func (d *DB) Close() error {
 	return d.client.Close()
 }
 
-// Key is the name under which something is kept.
+// Key returns the key of some state.
 func Key(parts ...string) string { return prefix + strings.Join(parts, ":") }
 
-// Down says whether the server is left alone; nil: it is not.
+// Down returns why the server is not used; nil when it is.
 func (d *DB) Down() *Down { return d.down.Load() }
 
-// Settled reports whether other replicas, too, know by now that the server is
-// up. What is kept before, they would not repeat.
+// Settled reports whether the other replicas, too, know by now that the server is up.
+// Before that they would not see what is stored.
 func (d *DB) Settled() bool {
 	back := d.back.Load()
 	return d.down.Load() == nil && (back == nil || time.Since(back.at) > settle)
 }
 
-// Do makes calls, bounded in time. It fails at once while the server is down,
-// or full.
+// Do makes calls, bounded in time. It fails at once while the server is down or full.
 func (d *DB) Do(ctx context.Context, f func(context.Context, Cmdable) error) error {
 	return d.do(ctx, callTimeout, false, f)
 }
 
-// Wait is Do for calls that may take longer, because the server is to wait.
-func (d *DB) Wait(ctx context.Context, most time.Duration, f func(context.Context, Cmdable) error) error {
+// wait is Do for calls that may take longer, because the server is to wait.
+func (d *DB) wait(ctx context.Context, most time.Duration, f func(context.Context, Cmdable) error) error {
 	return d.do(ctx, most+callTimeout, false, f)
 }
 
-// Ease is Do for calls that need no room, which are made while the server is
-// full, too: what only reads, removes, or writes after it has removed
-// something.
+// Ease is Do for calls that need no room, and so are made while the server is full, too:
+// they only read, remove, or write after they have removed something.
 func (d *DB) Ease(ctx context.Context, f func(context.Context, Cmdable) error) error {
 	return d.do(ctx, callTimeout, true, f)
 }
 
-// EaseWait is Ease and Wait.
+// EaseWait is Ease for calls that may take longer.
 func (d *DB) EaseWait(ctx context.Context, most time.Duration, f func(context.Context, Cmdable) error) error {
 	return d.do(ctx, most+callTimeout, true, f)
 }
@@ -184,9 +181,9 @@ func (d *DB) do(ctx context.Context, most time.Duration, eases bool, f func(cont
 	return err
 }
 
-// At is a moment by the server's clock, which is that of all replicas. What a
-// script is to do before a moment it must not do later, when the server has
-// hung and its caller has given up.
+// At converts a moment to the server's clock, which all replicas share. Scripts compare it
+// with that clock: what they have to do before a moment they must not do later, when the
+// server has hung and the caller has given up.
 func (d *DB) At(ctx context.Context, t time.Time) (time.Time, error) {
 	ahead := d.ahead.Load()
 	if ahead == nil {
@@ -210,23 +207,15 @@ func (d *DB) At(ctx context.Context, t time.Time) (time.Time, error) {
 	return t.Add(*ahead), nil
 }
 
-// Here is a moment of the server's by our clock.
-func (d *DB) Here(t time.Time) time.Time {
-	if ahead := d.ahead.Load(); ahead != nil {
-		return t.Add(-*ahead)
-	}
-	return t
-}
-
-// useless are the answers of a server that cannot be used, whatever it is asked
-// for. full is that of one that has no room
+// useless are the answers of a server that cannot be used for anything, and full that of
+// one that has no room
 // (https://redis.io/docs/latest/develop/reference/eviction/).
 var useless = []string{"LOADING", "READONLY", "MISCONF", "NOREPLICAS", "MASTERDOWN", "CLUSTERDOWN", "NOAUTH", "WRONGPASS", "NOPERM"}
 
 const full = "OOM"
 
-// unreachable tells a server that is gone, or of no use, from one that has
-// understood and refused.
+// unreachable reports whether an error means that the server is gone or useless, and not
+// that it has understood a call and refused it.
 func unreachable(err error) bool {
 	var answer goredis.Error
 	if !errors.As(err, &answer) {
@@ -235,15 +224,15 @@ func unreachable(err error) bool {
 	return says(answer, full) || slices.ContainsFunc(useless, func(code string) bool { return says(answer, code) })
 }
 
-// says reports whether an answer is of a kind. Before version 7 the answer of a
-// script quotes that of the call in it.
+// says reports whether an error is of a kind. Before version 7, a script's error quotes
+// that of the call in it.
 func says(answer error, code string) bool {
 	text := answer.Error()
 	return strings.HasPrefix(text, code) || strings.HasPrefix(text, "ERR Error running script") && strings.Contains(text, " -"+code+" ")
 }
 
-// fail has the server left alone, and logs where that begins. What follows an
-// outage at once belongs to it.
+// fail notes that the server is down, and logs the beginning of an outage. A failure just
+// after an outage belongs to the same one.
 func (d *DB) fail(err error) {
 	if d.base.Err() != nil {
 		return
@@ -275,7 +264,7 @@ func (d *DB) fail(err error) {
 	d.checkSoon()
 }
 
-// checkSoon has watch ask the server whether it is up.
+// checkSoon makes watch check the server.
 func (d *DB) checkSoon() {
 	select {
 	case d.failed <- struct{}{}:
@@ -289,16 +278,15 @@ func (d *DB) ping() error {
 	return d.client.Ping(ctx).Err()
 }
 
-// tryWrite asks a server that is down: one that is full, or that follows
-// another, answers a ping as if nothing were wrong.
+// tryWrite checks a server with a write: one that is full, or a replica, answers a ping as
+// if nothing were wrong.
 func (d *DB) tryWrite() error {
 	ctx, cancel := context.WithTimeout(d.base, pingTimeout)
 	defer cancel()
 	return d.client.Set(ctx, Key("probe"), "1", time.Second).Err()
 }
 
-// watch asks the server whether it is up after a call that seemed to hang, and
-// while it is down until it is.
+// watch checks the server after a call that seemed to hang, and while it is down.
 func (d *DB) watch() {
 	for {
 		select {
@@ -335,9 +323,8 @@ func (d *DB) watch() {
 	}
 }
 
-// Later makes calls that nobody waits for, in their order, many of them at
-// once: what they return is not there yet. What comes while the server is down,
-// or faster than it takes them, is left out.
+// Later makes calls that nobody waits for, in order and many at once, so f cannot use
+// their results. Calls are dropped while the server is down, or when they come too fast.
 func (d *DB) Later(f func(context.Context, Cmdable)) {
 	select {
 	case d.queue <- f:
@@ -345,7 +332,7 @@ func (d *DB) Later(f func(context.Context, Cmdable)) {
 	}
 }
 
-// together bounds the calls that are made at once.
+// together bounds the calls that Later makes at once.
 const together = 256
 
 func (d *DB) write() {
@@ -365,7 +352,7 @@ func (d *DB) write() {
 	}
 }
 
-// flush makes a call, and those that wait behind it.
+// flush makes a call, and those queued behind it.
 func (d *DB) flush(f func(context.Context, Cmdable)) {
 	err := d.Do(context.Background(), func(ctx context.Context, c Cmdable) error {
 		p := c.Pipeline()

@@ -15,9 +15,9 @@ import (
 	"unicode/utf8"
 )
 
-// MaxText bounds the text that is looked at, in bytes; what is behind it is cut
+// maxText bounds the text that is looked at, in bytes; what is behind it is cut
 // off. It is as long as the longest message that may be kept.
-const MaxText = 4 << 20
+const maxText = 4 << 20
 
 // cutOff ends a text that was longer.
 const cutOff = "…[truncated]"
@@ -52,8 +52,8 @@ func (r *Redactor) Redact(text string) (string, int) {
 // RedactBy is Redact for who cannot wait longer than until a time. ok is false
 // where that was not enough: then there is no text.
 func (r *Redactor) RedactBy(text string, by time.Time) (_ string, n int, ok bool) {
-	if len(text) > MaxText {
-		end := MaxText
+	if len(text) > maxText {
+		end := maxText
 		for !utf8.RuneStart(text[end]) {
 			end--
 		}

@@ -60,9 +60,9 @@ func TestLongText(t *testing.T) {
 		t.Fatal(err)
 	}
 	key := "ghp_" + mixed(36)
-	text := key + strings.Repeat(" é", MaxText/3) + key
+	text := key + strings.Repeat(" é", maxText/3) + key
 	got, n := r.Redact(text)
-	if n != 1 || strings.Contains(got, key) || len(got) > MaxText+100 || !strings.HasSuffix(got, cutOff) || !utf8.ValidString(got) {
+	if n != 1 || strings.Contains(got, key) || len(got) > maxText+100 || !strings.HasSuffix(got, cutOff) || !utf8.ValidString(got) {
 		t.Errorf("%d secrets, %d bytes that end with %q", n, len(got), got[len(got)-40:])
 	}
 	if got, _, ok := r.RedactBy("my key is "+key, time.Now().Add(-time.Second)); ok || got != "" {

@@ -22,7 +22,7 @@ const (
 	// maxDecoded bounds what is read of one compressed answer.
 	maxDecoded = 32 << 20
 
-	// freely is how many bytes may be decoded whatever the ratio.
+	// freely is how many bytes may be decoded regardless of the ratio.
 	freely = 1 << 20
 
 	// maxWindow is the largest window of a decoder: RFC 9659 asks for no more
@@ -33,7 +33,7 @@ const (
 	firstDecoded = 64 << 10
 )
 
-// What Decode gives up with, beside what is wrong with the encoded bytes.
+// The errors with which Decode gives up on valid bytes.
 var (
 	ErrTooLarge = errors.New("decoded, it is too large")
 	ErrBusy     = errors.New("there is no memory for it now")
@@ -43,15 +43,14 @@ var (
 // Decoding is what one decoding may take.
 type Decoding struct {
 	Max   int           // bytes
-	Ratio int           // bytes that one encoded byte may stand for; 0: any number
+	Ratio int           // most bytes that one encoded byte may stand for; 0: no bound
 	Share *budget.Share // pays for what is allocated
-	Until time.Time     // zero: it may take its time
+	Until time.Time     // zero: no time limit
 }
 
-// Decode returns what encoded bytes say, in full. The encoding is one of
-// HTTP's, in lower case. What the result and the decoder take is asked of the
-// share as it grows; the decoder's part is given back, and all of it where it
-// fails.
+// Decode decodes bytes completely. The encoding is one of HTTP's, in lower case. The
+// share pays for the result and the decoder as they grow; the decoder's part is given
+// back at the end, and all of it after an error.
 func Decode(encoding string, b []byte, bounds Decoding) (plain []byte, err error) {
 	window := windowOf(encoding, b)
 	if !bounds.Share.Grow(window) {
@@ -103,7 +102,7 @@ func Decode(encoding string, b []byte, bounds Decoding) (plain []byte, err error
 	}
 }
 
-// windowOf is about how much memory the decoder of some bytes takes.
+// windowOf returns about how many bytes the decoder of some bytes takes.
 func windowOf(encoding string, b []byte) int {
 	const least = 64 << 10
 	switch encoding {
@@ -131,7 +130,7 @@ func decodes(encoding string) bool {
 
 var encodings = []string{"gzip", "x-gzip", "deflate", "br", "zstd"}
 
-// decode returns what an encoded answer says, as far as it can be read.
+// decode returns a reader of the decoded answer.
 func decode(encoding string, r io.Reader) (io.Reader, error) {
 	var out io.Reader
 	var err error

@@ -12,21 +12,21 @@ import (
 )
 
 const (
-	// segment is how much of a stream is gathered before it is handed to a worker:
-	// open streams are many, and each holds one. What comes in larger pieces is
-	// gathered in wide ones.
+	// segment is how many bytes of a stream are gathered before a worker gets them:
+	// small, because each of many open streams holds one. Larger pieces are gathered in
+	// wide buffers.
 	segment = 2 << 10
 	wide    = 64 << 10
 
-	// maxHeld bounds what is held of an answer that can only be read whole:
-	// one that is not streamed, or compressed.
+	// maxHeld bounds how many bytes are held of an answer that can only be read whole:
+	// one that is not streamed, or is compressed.
 	maxHeld = 8 << 20
 
 	workers    = 4    // workers; an answer stays with one of them
 	queueDepth = 4096 // segments that wait for a worker, 8 MiB of streams
 
-	// maxReports bounds the answers that were read and are being reported. Then
-	// the workers wait.
+	// maxReports bounds the answers that were read and are being reported. When there
+	// are as many, the workers wait.
 	maxReports = 2048
 )
 
@@ -52,17 +52,17 @@ type Workers struct {
 	wg      sync.WaitGroup
 }
 
-// worker is what one worker is handed.
+// worker is one worker's input.
 type worker struct {
 	pieces chan piece
 	wake   chan struct{} // gone is not empty
 
 	mu   sync.Mutex // guards gone
-	gone []*answer  // answers that were given up: nothing more of them arrives
+	gone []*answer  // answers that were given up: they get no more pieces
 }
 
-// giveUp has the worker give back what it holds of an answer, also when no
-// piece comes: where there is no memory left, none does. It does not wait.
+// giveUp makes the worker release an answer, without a piece of it: when there is no RAM
+// left, none comes. It does not wait.
 func (k *worker) giveUp(a *answer) {
 	k.mu.Lock()
 	k.gone = append(k.gone, a)
@@ -110,8 +110,8 @@ type answer struct {
 	done   func(dialect.Answer, bool)
 }
 
-// Start starts the workers, which Close ends. What they hold is taken of b,
-// which may be nil.
+// Start starts the workers; Close ends them. What they hold counts towards b, which may be
+// nil.
 func Start(log *slog.Logger, b *budget.Budget) *Workers {
 	w := &Workers{log: log, budget: b, stop: make(chan struct{})}
 	w.narrow.New = func() any { b := make([]byte, 0, segment); return &b }
@@ -126,10 +126,9 @@ func Start(log *slog.Logger, b *budget.Budget) *Workers {
 	return w
 }
 
-// reports calls what is to be done with the answers that were read. Those of one
-// conversation are reported one after the other. Conversations do not wait for
-// each other: what is reported waits for the disk, and what waits together
-// shares a commit.
+// reports calls done for the answers that were read: one after the other for those of one
+// conversation, while conversations do not wait for each other. A report waits for the
+// disk, and those that wait together share a commit.
 type reports struct {
 	log  *slog.Logger
 	room chan struct{} // one for each answer here
@@ -173,7 +172,7 @@ func (r *reports) next(order uint64) (f finished, more bool) {
 	return f, true
 }
 
-// report contains panics: one answer is lost and nothing else.
+// report calls done. A panic loses this one answer only.
 func (r *reports) report(f finished) {
 	defer func() {
 		if p := recover(); p != nil {
@@ -183,21 +182,21 @@ func (r *reports) report(f finished) {
 	f.done(f.answer, f.clean)
 }
 
-// Close waits until what was handed to a worker has been read and reported. What
-// comes after that is lost.
+// Close waits until everything that the workers have got is read and reported. What comes
+// later is lost.
 func (w *Workers) Close() {
 	close(w.stop)
 	w.wg.Wait()
 	w.reports.wg.Wait()
 }
 
-// Dropped counts the answers that were given up: the workers could not follow,
-// or an answer was too large, or broke its reader.
+// Dropped returns how many answers were given up: the workers were too slow, or the answer
+// was too large, or its reader panicked.
 func (w *Workers) Dropped() int64 { return w.dropped.Load() }
 
-// Read returns a Tee for one answer, or nil when the answer cannot be read.
-// done is called in another goroutine when the answer has ended, and may wait;
-// clean says that its end was seen. When the answer is given up done is not called.
+// Read returns a Tee for one answer, or nil when the answer cannot be read. done is called
+// in another goroutine when the answer has ended, and may wait; clean says that its end
+// was seen. When the answer is given up, done is not called.
 func (w *Workers) Read(r dialect.Reader, m Meta, done func(a dialect.Answer, clean bool)) *Tee {
 	if !decodes(m.Encoding) {
 		return nil
@@ -266,8 +265,8 @@ func (t *Tee) lose() {
 	t.worker.giveUp(t.answer)
 }
 
-// Close says that no more will come, and whether the body's end was seen. It may
-// be called again.
+// Close notes that no more will come, and whether the body's end was seen. It may be called
+// several times.
 func (t *Tee) Close(clean bool) {
 	if t == nil || t.lost {
 		return
@@ -322,7 +321,7 @@ func (w *Workers) takeAndKeep(p piece) {
 	}
 }
 
-// take reads one piece. A panic costs this answer and nothing else.
+// take reads one piece. A panic loses this one answer only.
 func (w *Workers) take(p piece) {
 	defer func() {
 		if r := recover(); r != nil {
@@ -351,13 +350,13 @@ func (w *Workers) take(p piece) {
 	}
 }
 
-// lose gives back what is held of an answer that is given up.
+// lose releases what is held of an answer that is given up.
 func (a *answer) lose() {
 	a.lost, a.held, a.sse = true, nil, dialect.EventReader{}
 	a.share.Release()
 }
 
-// pays reports whether there is memory for what is held now.
+// pays reports whether there is enough RAM for what the answer holds now.
 func (a *answer) pays() bool {
 	return a.share.Resize(a.share.Held(), cap(a.held)+a.sse.Size())
 }
@@ -376,7 +375,7 @@ func (a *answer) take(b []byte) {
 	a.lost = !a.pays()
 }
 
-// finish reads what could only be read whole.
+// finish reads an answer that can only be read whole.
 func (a *answer) finish() {
 	if a.meta.Encoding == "" {
 		if a.meta.Stream {

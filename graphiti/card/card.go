@@ -199,7 +199,7 @@ func (c Cards) Waiting(ctx context.Context, reads []graphiti.Target) (texts []st
 }
 
 // waits reports whether an entry waits for its person.
-func waits(e *entry) bool { return e.Kind == rule && Rule{Text: e.Text}.Acts() }
+func waits(e *entry) bool { return e.Kind == rule && personRule{Text: e.Text}.acts() }
 
 // Facts are what stands on the card of a caller who reads those groups, the more
 // important first: what was laid down for the project, and then for the person,
@@ -275,7 +275,7 @@ func standing(all []entry) (out []entry, behind [][]entry) {
 // said leaves what was promoted, and of rules the newest wording of those that hold.
 func said(all []entry) (out []entry, behind [][]entry) {
 	var rules []saying
-	off, read := make(map[[4]string]bool), make(map[string]Rule)
+	off, read := make(map[[4]string]bool), make(map[string]personRule)
 	for _, e := range all {
 		if e.Off {
 			off[e.same()] = true
@@ -285,7 +285,7 @@ func said(all []entry) (out []entry, behind [][]entry) {
 		case e.Kind == rule:
 			r, ok := read[e.Text]
 			if !ok { // in the project's list, and in the person's
-				r = RuleOf(e.Text)
+				r = ruleOf(e.Text)
 				read[e.Text] = r
 			}
 			rules = append(rules, saying{e, r})

@@ -19,8 +19,8 @@ const (
 	maxSaid = 8       // sentences of a message
 )
 
-// Rule is a sentence that may be one: it is, once it was said in two conversations.
-type Rule struct {
+// personRule is a sentence that may be one: it is, once it was said in two conversations.
+type personRule struct {
 	Text       string
 	Marked     bool // it says itself that it is a rule
 	Everywhere bool // it says that it holds in all projects
@@ -45,9 +45,9 @@ const (
 	ownTells = 2
 )
 
-// Rules are the sentences of a message that may be rules, or are about who wrote it.
+// rulesIn are the sentences of a message that may be rules, or are about who wrote it.
 // Questions, code and quotations are neither.
-func Rules(text string) (out []Rule) {
+func rulesIn(text string) (out []personRule) {
 	if len(text) > maxText {
 		return nil
 	}
@@ -65,16 +65,16 @@ func Rules(text string) (out []Rule) {
 	return out
 }
 
-// RuleOf is the rule that a sentence lays down, as Rules found it once.
-func RuleOf(sentence string) Rule {
+// ruleOf is the rule that a sentence lays down, as Rules found it once.
+func ruleOf(sentence string) personRule {
 	r, _, _ := weigh(sentence)
 	return r
 }
 
 // weigh reads the marks of a sentence and what it tells. rest is how many words it has
 // beside its marks.
-func weigh(s string) (r Rule, points, rest int) {
-	r = Rule{Text: s, words: make(map[string]bool)}
+func weigh(s string) (r personRule, points, rest int) {
+	r = personRule{Text: s, words: make(map[string]bool)}
 	points, rest = r.marks(s)
 	r.telling(s)
 	r.Marked = points >= marked
@@ -82,7 +82,7 @@ func weigh(s string) (r Rule, points, rest int) {
 	return r, points, rest
 }
 
-func readRule(s string) (r Rule, ok bool) {
+func readRule(s string) (r personRule, ok bool) {
 	if strings.HasSuffix(s, ":") || asks(s) {
 		return r, false
 	}
@@ -109,7 +109,7 @@ func asks(s string) bool { return strings.HasSuffix(s, "?") || strings.HasSuffix
 
 // telling notes the words of a rule that tell it from others, and how many
 // there are: where no spaces are set, up to three pairs of characters make a word.
-func (r *Rule) telling(s string) {
+func (r *personRule) telling(s string) {
 	spaced, pairs := 0, 0
 	words.Each(s, func(w []byte, k words.Kind) bool {
 		if k != words.Content || markTerms[string(w)] || r.words[stem(string(w))] {
@@ -190,7 +190,7 @@ func readMarks(table string) (marks map[string]mark, unspaced []string, terms ma
 func bareOf(phrase string) string { return strings.Trim(phrase, ".,:;!?()\"") }
 
 // marks adds up the marks of a sentence, and counts its words beside them.
-func (r *Rule) marks(s string) (points, rest int) {
+func (r *personRule) marks(s string) (points, rest int) {
 	lower := strings.ReplaceAll(strings.ToLower(s), "’", "'")
 	everywhere := false
 	add := func(m mark) {
@@ -227,8 +227,8 @@ func (r *Rule) marks(s string) (points, rest int) {
 	return points, rest
 }
 
-// Likeness is the part of two sentences' words that both have.
-func Likeness(a, b []uint64) float64 {
+// likeness is the part of two sentences' words that both have.
+func likeness(a, b []uint64) float64 {
 	both := 0
 	for _, w := range a {
 		if slices.Contains(b, w) {
@@ -239,10 +239,10 @@ func Likeness(a, b []uint64) float64 {
 }
 
 // Tells is how many words tell a rule from others.
-func (r Rule) Tells() int { return len(r.words) }
+func (r personRule) wordCount() int { return len(r.words) }
 
-// Hashes stand for the words of a rule, in order.
-func (r Rule) Hashes() (out []uint64) {
+// hashes stand for the words of a rule, in order.
+func (r personRule) hashes() (out []uint64) {
 	for w := range r.words {
 		out = append(out, xxhash.Sum64String(w))
 	}
@@ -257,9 +257,9 @@ const (
 	timesLonger = 3
 )
 
-// Same reports whether two sentences lay down the same rule, as far as words
+// same reports whether two sentences lay down the same rule, as far as words
 // tell it.
-func (r Rule) Same(o Rule) bool {
+func (r personRule) same(o personRule) bool {
 	short, long := r.words, o.words
 	if len(short) > len(long) {
 		short, long = long, short
@@ -280,6 +280,6 @@ func (r Rule) Same(o Rule) bool {
 // another sign of a shell, a flag.
 var acts = regexp.MustCompile("[|`$&\\\\]|://|(?:^|[\\s'\"(])(?:www\\.|[.~]{0,2}/\\w|-{1,2}[a-zA-Z]|[\\w-]+(?:\\.[\\w-]+)+/)")
 
-// Acts reports whether a rule names something to fetch or to run. Whoever can have
+// acts reports whether a rule names something to fetch or to run. Whoever can have
 // it followed can have anything done: its person is asked first.
-func (r Rule) Acts() bool { return acts.MatchString(r.Text) }
+func (r personRule) acts() bool { return acts.MatchString(r.Text) }

@@ -27,7 +27,7 @@ func TestWhatMayBeARule(t *testing.T) {
 	var rules, found, selves, own, others, taken int
 	for _, f := range saidOf(t) {
 		marked, said := false, false
-		for _, r := range Rules(f[2]) {
+		for _, r := range rulesIn(f[2]) {
 			marked, said = marked || r.Marked, said || r.Own
 		}
 		count := func(all, some *int, is, want bool) {
@@ -80,7 +80,7 @@ func TestRulesInManyLanguages(t *testing.T) {
 		"Use pnpm, not npm":                                             {},
 		"Give me the conclusion first, and the reasons, in any project": {true, true},
 	} {
-		got := Rules(text)
+		got := rulesIn(text)
 		if len(got) != 1 || got[0].Own || got[0].Marked != want.marked || got[0].Everywhere != want.everywhere {
 			t.Errorf("%q: %+v", text, got)
 		}
@@ -89,7 +89,7 @@ func TestRulesInManyLanguages(t *testing.T) {
 		"never mind", "no, the other way round", "no problem", "I don't know", "it does not build", "run the tests", "please review the parser", "no funciona",
 		"nein, andersrum", "もっときれいにして", "跑一下单元测试", "不对,重来", "빌드해 줘", "дальше", "czemu to nie działa?", "When does it always fail?", "ทำไมมันช้า",
 	} {
-		if got := Rules(text); got != nil {
+		if got := rulesIn(text); got != nil {
 			t.Errorf("%q: %+v", text, got)
 		}
 	}
@@ -113,12 +113,12 @@ func TestOneRuleInOtherWords(t *testing.T) {
 		{"Verwende immer Tabs.", "Bitte immer Tabs verwenden.", true},
 		{"Prefiero respuestas breves.", "Siempre respuestas breves.", true},
 	} {
-		a, b := Rules(tc.a), Rules(tc.b)
+		a, b := rulesIn(tc.a), rulesIn(tc.b)
 		if len(a) != 1 || len(b) != 1 {
 			t.Errorf("%q, %q: %d and %d rules", tc.a, tc.b, len(a), len(b))
 			continue
 		}
-		if got := a[0].Same(b[0]); got != tc.same {
+		if got := a[0].same(b[0]); got != tc.same {
 			t.Errorf("%q, %q: %v", tc.a, tc.b, got)
 		}
 	}
@@ -130,11 +130,11 @@ func TestWhatIsPastedIsNotSaid(t *testing.T) {
 		"```\nAlways use tabs.\n```", "```\n~~~\nAlways use tabs.\n~~~\n```", "````\n```\nAlways use tabs.\n````", "> Always use tabs.", "> It is so. Always use tabs.", "<p>Always use tabs.</p>", "# I prefer tabs", `{"rule": "I prefer tabs."}`,
 		strings.Repeat("x", 8<<10) + "\nAlways use tabs.", "Always use " + strings.Repeat("long ", 60) + "tabs.",
 	} {
-		if got := Rules(text); got != nil {
+		if got := rulesIn(text); got != nil {
 			t.Errorf("%.60q: %+v", text, got)
 		}
 	}
-	if got := Rules("Fix it. Always use tabs. Thanks!"); len(got) != 1 || got[0].Text != "Always use tabs." {
+	if got := rulesIn("Fix it. Always use tabs. Thanks!"); len(got) != 1 || got[0].Text != "Always use tabs." {
 		t.Errorf("among others: %+v", got)
 	}
 }
@@ -144,12 +144,12 @@ func FuzzRules(f *testing.F) {
 		f.Add(s[2])
 	}
 	f.Fuzz(func(t *testing.T, text string) {
-		for _, r := range Rules(text) {
-			if !r.Same(RuleOf(r.Text)) {
+		for _, r := range rulesIn(text) {
+			if !r.same(ruleOf(r.Text)) {
 				t.Errorf("%q is not the rule that it is", r.Text)
 			}
 		}
-		if len(Rules(text)) > maxSaid {
+		if len(rulesIn(text)) > maxSaid {
 			t.Error("more than there may be")
 		}
 	})
@@ -159,7 +159,7 @@ func BenchmarkRules(b *testing.B) {
 	text := strings.Repeat("The parser drops the last field of each row when it ends with a comma. ", 8) + "Fix it, and add a test. "
 	b.ReportAllocs()
 	for b.Loop() {
-		Rules(text)
+		rulesIn(text)
 	}
 }
 
@@ -184,7 +184,7 @@ func TestRulesThatAct(t *testing.T) {
 		"Immer auf Deutsch antworten.":                             false,
 		"Always use TypeScript 5.4, never Node.js 18.":             false,
 	} {
-		if got := RuleOf(text).Acts(); got != want {
+		if got := ruleOf(text).acts(); got != want {
 			t.Errorf("%q: %v", text, got)
 		}
 	}

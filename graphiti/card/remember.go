@@ -25,7 +25,7 @@ var password = regexp.MustCompile(`(?i)(?:pass(?:word|wort|phrase|code)|mot de p
 func (w Wish) TellsPassword() bool { return password.MatchString(w.Text) }
 
 // Acts reports whether it names something to fetch or to run, as a rule may.
-func (w Wish) Acts() bool { return Rule{Text: w.Text}.Acts() }
+func (w Wish) Acts() bool { return personRule{Text: w.Text}.acts() }
 
 const (
 	maxAsking = 2000 // characters of a message that asks: a longer one may have been pasted

@@ -29,7 +29,7 @@ const (
 // keepRules notes the rules of a turn where they were said: for the project, and
 // beside that for the person, who may say them in another.
 func (c Cards) keepRules(ctx context.Context, t *ledger.Turn, to graphiti.Target) (err error) {
-	for _, r := range Rules(t.User) {
+	for _, r := range rulesIn(t.User) {
 		e := entry{Kind: rule, Text: r.Text, Place: placeOf(t), group: to.Group}
 		if !r.Marked {
 			err = errors.Join(err, c.keepUnmarked(ctx, t, r, e))
@@ -75,7 +75,7 @@ type sighting struct {
 // is of the person goes into their own memory. All else is a rule then, unless
 // they say it over and over, as people do with routine requests: twice in a conversation,
 // in several places, or in many conversations.
-func (c Cards) keepUnmarked(ctx context.Context, t *ledger.Turn, r Rule, e entry) error {
+func (c Cards) keepUnmarked(ctx context.Context, t *ledger.Turn, r personRule, e entry) error {
 	before, err := c.again(ctx, t, r, e)
 	if err != nil || len(before) == 0 {
 		return err
@@ -109,17 +109,17 @@ func (c Cards) keepUnmarked(ctx context.Context, t *ledger.Turn, r Rule, e entry
 }
 
 // again notes a sentence, and returns where it was said before.
-func (c Cards) again(ctx context.Context, t *ledger.Turn, r Rule, e entry) (before []sighting, err error) {
+func (c Cards) again(ctx context.Context, t *ledger.Turn, r personRule, e entry) (before []sighting, err error) {
 	group := e.group
 	if t.Person != "" { // who says in several projects what they say over and over
 		group = t.Person
 	}
-	now := sighting{r.Hashes(), t.OfSession(), e.Place}
+	now := sighting{r.hashes(), t.OfSession(), e.Place}
 	// The smallest is the same in sentences as often as they are alike (MinHash).
 	list := "seen:" + group + ":" + strconv.FormatUint(now.Words[0]%sightingLists, 10)
 	err = c.Lists.Entries(ctx, func(_ string, body []byte) {
 		var s sighting
-		if json.Unmarshal(body, &s) == nil && Likeness(s.Words, now.Words) >= alike {
+		if json.Unmarshal(body, &s) == nil && likeness(s.Words, now.Words) >= alike {
 			before = append(before, s)
 		}
 	}, list)
@@ -131,12 +131,12 @@ func (c Cards) again(ctx context.Context, t *ledger.Turn, r Rule, e entry) (befo
 }
 
 // takeBack notes that what stands on the card as a rule is said over and over.
-func (c Cards) takeBack(ctx context.Context, t *ledger.Turn, r Rule, e entry) error {
+func (c Cards) takeBack(ctx context.Context, t *ledger.Turn, r personRule, e entry) error {
 	found, err := c.read(ctx, []graphiti.Target{{Scope: graphiti.ScopeWorkspace, Group: e.group}})
 	if err != nil {
 		return err
 	}
-	if all, _ := said(found); slices.ContainsFunc(all, func(o entry) bool { return o.Kind == rule && RuleOf(o.Text).Same(r) }) {
+	if all, _ := said(found); slices.ContainsFunc(all, func(o entry) bool { return o.Kind == rule && ruleOf(o.Text).same(r) }) {
 		e.Often = true
 		return c.add(ctx, t, e)
 	}
@@ -146,15 +146,15 @@ func (c Cards) takeBack(ctx context.Context, t *ledger.Turn, r Rule, e entry) er
 // saying is a rule as it was said once.
 type saying struct {
 	entry
-	words Rule
+	words personRule
 }
 
 // alikeOf puts together what lays down the same rule: what is the same as the
 // shortest, whatever was said first.
 func alikeOf(rules []saying) (same [][]saying) {
-	slices.SortStableFunc(rules, func(a, b saying) int { return cmp.Compare(a.words.Tells(), b.words.Tells()) })
+	slices.SortStableFunc(rules, func(a, b saying) int { return cmp.Compare(a.words.wordCount(), b.words.wordCount()) })
 	for _, r := range rules {
-		i := slices.IndexFunc(same, func(s []saying) bool { return s[0].words.Same(r.words) })
+		i := slices.IndexFunc(same, func(s []saying) bool { return s[0].words.same(r.words) })
 		if i < 0 {
 			i, same = len(same), append(same, nil)
 		}

@@ -17,7 +17,7 @@ const spare = 4
 // nothing else was found.
 func (e *Store) best(ctx context.Context, g *groupIndex, hits []*hit, most int) ([]*hit, error) {
 	order(hits)
-	if err := e.load(ctx, g.Number(), e.worth(hits, most+spare)); err != nil {
+	if err := e.load(ctx, g.groupNumber(), e.worth(hits, most+spare)); err != nil {
 		return nil, err
 	}
 	hits, err := e.correct(ctx, g, hits)
@@ -42,7 +42,7 @@ func (e *Store) best(ctx context.Context, g *groupIndex, hits []*hit, most int) 
 			continue
 		}
 		if h.row == nil {
-			if err := e.load(ctx, g.Number(), e.worth(hits, at+most+spare)[at:]); err != nil {
+			if err := e.load(ctx, g.groupNumber(), e.worth(hits, at+most+spare)[at:]); err != nil {
 				return nil, err
 			}
 		}
@@ -65,7 +65,7 @@ func (e *Store) best(ctx context.Context, g *groupIndex, hits []*hit, most int) 
 // newestFirst puts of what speaks as strongly of the same the newest first.
 func newestFirst(hits []*hit) {
 	for i := range hits {
-		for k := i; k > 0 && !hits[k].note.Named() && hits[k].place > hits[k-1].place && hits[k].strength >= sameStrength*hits[k-1].strength; k-- {
+		for k := i; k > 0 && !hits[k].note.isNamed() && hits[k].place > hits[k-1].place && hits[k].strength >= sameStrength*hits[k-1].strength; k-- {
 			hits[k], hits[k-1] = hits[k-1], hits[k]
 		}
 	}
@@ -84,7 +84,7 @@ const (
 
 // routine reports whether the memory holds nearly the same as a message many times.
 func routine(g *groupIndex, n *messageNote) bool {
-	return g.Alike(n.Form(), sameForm, routineSeen, isModels|isAsking, n.Flags&(isModels|isAsking)) >= oftenSaid
+	return g.alike(n.formOf(), sameForm, routineSeen, isModels|isAsking, n.Flags&(isModels|isAsking)) >= oftenSaid
 }
 
 // order puts hits into the order of what they are worth.

@@ -37,7 +37,7 @@ func (e *Store) correct(ctx context.Context, g *groupIndex, hits []*hit) ([]*hit
 	}
 	for _, old := range e.strongest(hits, mayBeOld) {
 		switch {
-		case old.row == nil || old.note.Named() || old.note.Flags&isModels != 0:
+		case old.row == nil || old.note.isNamed() || old.note.Flags&isModels != 0:
 		case old.note.Flags&isAsking != 0:
 			if p, ok := inReturn(g, old.place); ok {
 				add(old, p)
@@ -58,7 +58,7 @@ func (e *Store) correct(ctx context.Context, g *groupIndex, hits []*hit) ([]*hit
 			}
 		}
 	}
-	if err := e.load(ctx, g.Number(), later); err != nil {
+	if err := e.load(ctx, g.groupNumber(), later); err != nil {
 		return nil, err
 	}
 	for _, l := range later {
@@ -94,20 +94,20 @@ func (e *Store) strongest(hits []*hit, most int) (some []*hit) {
 // saidBefore reports whether a person has said nearly the same before: what corrects
 // is said once.
 func saidBefore(g *groupIndex, n *messageNote) bool {
-	return g.Alike(n.Form(), sameForm, routineSeen, isModels, 0) > 1
+	return g.alike(n.formOf(), sameForm, routineSeen, isModels, 0) > 1
 }
 
 // alsoSpeakOf returns the places of the messages of a person that were said later and
 // have most of the rare words of an old one.
 func alsoSpeakOf(g *groupIndex, old *hit, said []string) (places []int64) {
-	shared, size := make(map[int64]float64), g.Size()
+	shared, size := make(map[int64]float64), g.messageCount()
 	for _, w := range said {
-		at, messages := g.Find(w, sharedByFew)
+		at, messages := g.find(w, sharedByFew)
 		if messages > sharedByFew {
 			continue
 		}
 		for _, p := range at {
-			if n, ok := g.Note(p); ok && p > old.place && n.Flags&(isModels|isAsking) == 0 {
+			if n, ok := g.note(p); ok && p > old.place && n.Flags&(isModels|isAsking) == 0 {
 				shared[p] += idf(messages, size)
 			}
 		}
@@ -139,7 +139,7 @@ func (e *Store) answeredBy(ctx context.Context, g *groupIndex, old *hit, said []
 	slices.SortStableFunc(all, func(a, b term) int { return cmp.Compare(b.idf, a.idf) })
 	shared := make(map[int64]float64)
 	for i := range all[:min(len(all), rarestOfOld)] {
-		for _, p := range g.Asking(all[i].places) {
+		for _, p := range g.onlyAsking(all[i].places) {
 			if p > old.place {
 				shared[p] += all[i].idf
 			}
@@ -147,13 +147,13 @@ func (e *Store) answeredBy(ctx context.Context, g *groupIndex, old *hit, said []
 	}
 	var later []*hit
 	for p := range shared {
-		if n, ok := g.Note(p); ok && n.Flags&isModels == 0 {
+		if n, ok := g.note(p); ok && n.Flags&isModels == 0 {
 			later = append(later, &hit{place: p, note: n, score: shared[p]})
 		}
 	}
 	order(later)
 	later = later[:min(len(later), askedAgain)]
-	if err := e.load(ctx, g.Number(), later); err != nil {
+	if err := e.load(ctx, g.groupNumber(), later); err != nil {
 		return nil, err
 	}
 	var out []int64
@@ -163,7 +163,7 @@ func (e *Store) answeredBy(ctx context.Context, g *groupIndex, old *hit, said []
 		}
 		theirs := words.Of(plain(a.content), maxAsked)
 		all := lookUp(g, theirs, len(theirs))
-		q := questionsOf(&e.numbers, all, nil, &asked{}, g.Size())[0]
+		q := questionsOf(&e.numbers, all, nil, &asked{}, g.messageCount())[0]
 		own := uint32(0)
 		for i := range all {
 			if i < 32 && !all[i].kin && slices.Contains(said, all[i].word) {
@@ -184,7 +184,7 @@ const answersFrom = 0.15
 // inReturn is what a person said next after a question, where that is a short statement.
 func inReturn(g *groupIndex, question int64) (place int64, ok bool) {
 	for p := question + 1; p <= question+2; p++ {
-		n, there := g.Note(p)
+		n, there := g.note(p)
 		if there && n.Flags&isModels == 0 {
 			return p, n.Flags&isAsking == 0 && n.Length <= saidInReturn
 		}
@@ -198,6 +198,6 @@ func hitAt(g *groupIndex, hits []*hit, place int64) *hit {
 		return hits[n]
 	}
 	h := &hit{place: place, ranked: &ranked{place: place}}
-	h.note, _ = g.Note(place)
+	h.note, _ = g.note(place)
 	return h
 }

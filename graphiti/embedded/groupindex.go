@@ -54,24 +54,24 @@ func newGroup() *groupIndex {
 	return &groupIndex{lists: make(map[string]*list), speakers: make(map[string]uint16), called: make(map[string][]string), bytes: groupBytes}
 }
 
-// Number is the number of the group in the file that it was built from; 0:
+// groupNumber is the number of the group in the file that it was built from; 0:
 // nothing was ever said there.
-func (g *groupIndex) Number() int64 {
+func (g *groupIndex) groupNumber() int64 {
 	g.mu.RLock()
 	defer g.mu.RUnlock()
 	return g.number
 }
 
-// Size is how many messages the group has.
-func (g *groupIndex) Size() int {
+// messageCount is how many messages the group has.
+func (g *groupIndex) messageCount() int {
 	g.mu.RLock()
 	defer g.mu.RUnlock()
 	return g.size
 }
 
-// Find returns how many messages have a word, less those that only ask, and the places
+// find returns how many messages have a word, less those that only ask, and the places
 // of the newest of all, at most as many, in ascending order.
-func (g *groupIndex) Find(word string, most int) (places []int64, messages int) {
+func (g *groupIndex) find(word string, most int) (places []int64, messages int) {
 	g.mu.RLock()
 	defer g.mu.RUnlock()
 	l := g.lists[word]
@@ -81,9 +81,9 @@ func (g *groupIndex) Find(word string, most int) (places []int64, messages int) 
 	return l.newest(most), l.n - l.asked
 }
 
-// Speakers are those who are called by one of these words, in the order of
+// speakersNamed are those who are called by one of these words, in the order of
 // their names; known are the words that are part of any speaker's name.
-func (g *groupIndex) Speakers(words []string) (named, known []string) {
+func (g *groupIndex) speakersNamed(words []string) (named, known []string) {
 	g.mu.RLock()
 	defer g.mu.RUnlock()
 	for _, w := range words {
@@ -137,8 +137,8 @@ func (g *groupIndex) add(number int64, messages []indexedMessage) {
 // noted is what the notes take, in bytes.
 func (g *groupIndex) noted() int { return cap(g.notes)*noteBytes + 8*(cap(g.forms)+cap(g.asking)) }
 
-// Asking returns those of these places, in ascending order, where a message only asks.
-func (g *groupIndex) Asking(places []int64) (out []int64) {
+// onlyAsking returns those of these places, in ascending order, where a message only asks.
+func (g *groupIndex) onlyAsking(places []int64) (out []int64) {
 	g.mu.RLock()
 	defer g.mu.RUnlock()
 	asking := g.asking

@@ -35,7 +35,7 @@ func TestFind(t *testing.T) {
 		for w, all := range said {
 			all = slices.DeleteFunc(slices.Clone(all), func(p int64) bool { return p < oldest })
 			for _, most := range []int{0, 1, 10, len(all), 1 << 20} {
-				places, n := g.Find(words.Term(w), most)
+				places, n := g.find(words.Term(w), most)
 				want := all[len(all)-min(most, len(all)):]
 				if n != len(all) || !slices.Equal(places, want) {
 					t.Fatalf("%s: %s is in %d, %v; want %d, %v", what, w, n, places, len(all), want)
@@ -56,7 +56,7 @@ func TestFind(t *testing.T) {
 	if g.bytes != groupBytes+bytes {
 		t.Errorf("%d bytes are known of, %d taken", g.bytes, groupBytes+bytes)
 	}
-	if places, n := g.Find("never", 5); n != 0 || places != nil {
+	if places, n := g.find("never", 5); n != 0 || places != nil {
 		t.Errorf("%v, %d of a word that nobody said", places, n)
 	}
 }
@@ -70,7 +70,7 @@ func TestSpeakers(t *testing.T) {
 		"Lee? ann!":               {{"Ann Lee", "Ann Poe"}, {"lee", "ann"}},
 		"What did somebody call?": {nil, nil},
 	} {
-		named, known := g.Speakers(words.Of(question, 10))
+		named, known := g.speakersNamed(words.Of(question, 10))
 		if diff := cmp.Diff(want, [2][]string{named, known}); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", question, diff)
 		}
@@ -136,7 +136,7 @@ func BenchmarkFind(b *testing.B) {
 	b.ReportAllocs()
 	for b.Loop() {
 		for i := range 10 {
-			g.Find([]string{"word0", "word1", "word2", "word3", "word4", "word50", "word60", "word700", "word800", "word9000"}[i], 300)
+			g.find([]string{"word0", "word1", "word2", "word3", "word4", "word50", "word60", "word700", "word800", "word9000"}[i], 300)
 		}
 	}
 }

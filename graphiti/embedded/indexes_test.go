@@ -69,15 +69,15 @@ func find(t *testing.T, g *indexes, group, word string) []int64 {
 	if err != nil {
 		t.Fatal(err)
 	}
-	places, _ := i.Find(words.Term(word), 100)
+	places, _ := i.find(words.Term(word), 100)
 	return places
 }
 
 func TestWhatIsCommittedIsFound(t *testing.T) {
 	f := &file{}
 	g := newGroups(t, f, 1<<20)
-	if i, err := g.Get(t.Context(), "g"); err != nil || i.Number() != 0 {
-		t.Fatalf("%v, %v", i.Number(), err)
+	if i, err := g.Get(t.Context(), "g"); err != nil || i.groupNumber() != 0 {
+		t.Fatalf("%v, %v", i.groupNumber(), err)
 	}
 	f.write(g, "g", indexedMessage{Place: 1, Text: "oboe"})
 	f.write(g, "h", indexedMessage{Place: 1, Text: "oboe"})
@@ -85,8 +85,8 @@ func TestWhatIsCommittedIsFound(t *testing.T) {
 	if got := fmt.Sprint(find(t, g, "g", "oboes"), find(t, g, "h", "oboe"), find(t, g, "g", "lute")); got != "[1 9] [1] [10]" {
 		t.Error(got)
 	}
-	if i, err := g.Get(t.Context(), "g"); err != nil || i.Number() != 7 || i.Size() != 3 {
-		t.Errorf("number %d, %d messages", i.Number(), i.Size())
+	if i, err := g.Get(t.Context(), "g"); err != nil || i.groupNumber() != 7 || i.messageCount() != 3 {
+		t.Errorf("number %d, %d messages", i.groupNumber(), i.messageCount())
 	}
 	if f.reads != 2 {
 		t.Errorf("the file was read %d times", f.reads)
@@ -106,8 +106,8 @@ func TestCommitsDuringABuild(t *testing.T) {
 		t.Error(got)
 	}
 	g.Committed("g", 7, f.groups["g"]) // of a commit that was read before it was told
-	if i, err := g.Get(t.Context(), "g"); err != nil || i.Size() != 2 {
-		t.Errorf("%d messages", i.Size())
+	if i, err := g.Get(t.Context(), "g"); err != nil || i.messageCount() != 2 {
+		t.Errorf("%d messages", i.messageCount())
 	}
 }
 
@@ -213,7 +213,7 @@ func TestIndexesAreBounded(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if places, n := i.Find("w3999", 10); n != 1 || places[0] != 4030 || g.bytes > limit {
+	if places, n := i.find("w3999", 10); n != 1 || places[0] != 4030 || g.bytes > limit {
 		t.Errorf("the newest message is at %v; %d bytes are held", places, g.bytes)
 	}
 }

@@ -48,10 +48,10 @@ func (e *Store) judge(ctx context.Context, g *groupIndex, hits []*hit, terms, al
 			long = append(long, h)
 		}
 	}
-	if err := e.load(ctx, g.Number(), long); err != nil {
+	if err := e.load(ctx, g.groupNumber(), long); err != nil {
 		return nil, err
 	}
-	questions := questionsOf(&e.numbers, terms, all, q, g.Size())
+	questions := questionsOf(&e.numbers, terms, all, q, g.messageCount())
 	names := uint32(0) // whoever speaks in this memory is meant
 	for i := range terms {
 		if terms[i].name {
@@ -79,7 +79,7 @@ func (e *Store) judge(ctx context.Context, g *groupIndex, hits []*hit, terms, al
 	var out []*hit
 	for _, h := range hits {
 		if h.ranked.own == 0 && near[h.place] == 0 {
-			if before, ok := g.Note(h.place - 1); h.note.Words() <= 1 && (!ok || before.Flags&isAsking == 0) {
+			if before, ok := g.note(h.place - 1); h.note.wordCount() <= 1 && (!ok || before.Flags&isAsking == 0) {
 				continue // "Nice!"
 			}
 			h.strength = max(h.strength, besideStrength(at, h))
@@ -115,7 +115,7 @@ func (e *Store) speaks(h *hit, q *asked) float64 {
 // another has asked. Beside what is said to a model stands what a model says of it, or
 // something else that is to be done.
 func besideStrength(at map[int64]*hit, h *hit) (most float64) {
-	if !h.note.Named() {
+	if !h.note.isNamed() {
 		return 0
 	}
 	for d := int64(-reach); d <= reach; d++ {
@@ -133,11 +133,11 @@ const sameForm = 0.5
 // what a model answered to that.
 func (q *asked) repeatedBy(g *groupIndex, place int64, n *messageNote) bool {
 	if n.Flags&isModels != 0 {
-		before, ok := g.Note(place - 1)
+		before, ok := g.note(place - 1)
 		return ok && before.Flags&isModels == 0 && q.repeatedBy(g, place-1, &before)
 	}
-	form := n.Form()
-	return (n.Flags&isAsking != 0) == q.asks && form.Like(&q.form) >= sameForm
+	form := n.formOf()
+	return (n.Flags&isAsking != 0) == q.asks && form.like(&q.form) >= sameForm
 }
 
 // question is what the words of a question, or of a part of it, weigh.

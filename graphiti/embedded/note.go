@@ -89,7 +89,7 @@ func indexedAs(place int64, role graphiti.RoleType, speaker, content string, sai
 // mayRepeat reports whether a message may say little but what is asked: whether
 // it does, its text tells.
 func mayRepeat(n *messageNote, asked sketch) bool {
-	others, words := n.Others(asked)
+	others, words := n.otherWords(asked)
 	return words > 2 && float64(others) < newPart*float64(words)
 }
 

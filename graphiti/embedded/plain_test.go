@@ -58,7 +58,7 @@ func noted(content string) (n messageNote) {
 	}, 1<<20)
 	defer groups.Close()
 	if g, err := groups.Get(context.Background(), "g"); err == nil {
-		n, _ = g.Note(1)
+		n, _ = g.note(1)
 	}
 	return n
 }

@@ -17,12 +17,12 @@ func (e *Store) profile(ctx context.Context, g *groupIndex, hits []*hit, q *aske
 		return hits, nil
 	}
 	var some []*hit
-	for _, place := range g.Newest(mostOfProfile, isSelf) {
+	for _, place := range g.newestWith(mostOfProfile, isSelf) {
 		if len(hits)+len(some) < most && !slices.ContainsFunc(hits, func(h *hit) bool { return h.place == place }) {
 			some = append(some, &hit{place: place, profile: true, ranked: &ranked{place: place}})
 		}
 	}
-	if err := e.load(ctx, g.Number(), some); err != nil {
+	if err := e.load(ctx, g.groupNumber(), some); err != nil {
 		return nil, err
 	}
 	for _, h := range some {

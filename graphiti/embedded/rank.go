@@ -138,7 +138,7 @@ func weigh(numbers *Numbers, g *groupIndex, hits []*hit, terms []term, q *asked)
 		case is&isAsking != 0:
 			h.score *= numbers.AsksToo
 		}
-		if len(q.named) == 1 && g.Spoke(q.named[0], &h.note) {
+		if len(q.named) == 1 && g.spoke(q.named[0], &h.note) {
 			h.score *= numbers.Named
 		}
 		if is&isModels != 0 {

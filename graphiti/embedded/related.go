@@ -57,12 +57,12 @@ type answering []scored
 // reading more than so many messages.
 func relatedTo(g *groupIndex, asked []string, most int) (all []answering) {
 	most = max(0, min(most, mostRelated))
-	table, size := related(), g.Size()
+	table, size := related(), g.messageCount()
 	for _, w := range asked {
 		var found answering
 		for _, line := range table.of[w] {
 			for _, r := range table.lines[line] {
-				places, messages := g.Find(r, min(mostOfRelated, most))
+				places, messages := g.find(r, min(mostOfRelated, most))
 				if len(places) == 0 || slices.Contains(asked, r) {
 					continue
 				}

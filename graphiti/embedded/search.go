@@ -47,7 +47,7 @@ func (e *Store) Search(ctx context.Context, groups []string, query string, max i
 // find returns the messages of a group that are worth showing, at most as many.
 // They are ranked by what the index knows of them; those are read that may be shown.
 func (e *Store) find(ctx context.Context, g *groupIndex, query string, max int) ([]*hit, error) {
-	if g.Number() == 0 || max <= 0 {
+	if g.groupNumber() == 0 || max <= 0 {
 		return nil, nil
 	}
 	question, _, _ := strings.Cut(query, graphiti.Earlier)
@@ -58,14 +58,14 @@ func (e *Store) find(ctx context.Context, g *groupIndex, query string, max int) 
 	all := lookUp(g, q.words, asks)
 	var near map[int64]float64
 	if e.mean != nil && !e.mean.paused.Load() {
-		near = e.mean.near(ctx, g.Number(), query)
+		near = e.mean.near(ctx, g.groupNumber(), query)
 	}
 	terms := chooseTerms(all)
 	others := relatedTo(g, q.words[:asks], mostVisits-visitsOf(terms))
 	if len(terms)+len(others)+len(near) == 0 {
 		return e.profile(ctx, g, nil, q, max)
 	}
-	q.named, q.names = g.Speakers(q.words)
+	q.named, q.names = g.speakersNamed(q.words)
 	for i := range terms {
 		terms[i].name = slices.Contains(q.names, terms[i].word)
 	}
@@ -94,7 +94,7 @@ func (e *Store) known(ctx context.Context, g *groupIndex, places []ranked, near 
 	for i := range places {
 		h := &all[i]
 		h.place, h.ranked = places[i].place, &places[i]
-		note, indexed := g.Note(h.place)
+		note, indexed := g.note(h.place)
 		if _, isNear := near[h.place]; !indexed && !isNear {
 			continue
 		}
@@ -103,13 +103,13 @@ func (e *Store) known(ctx context.Context, g *groupIndex, places []ranked, near 
 		}
 		hits = append(hits, h)
 	}
-	if err := e.load(ctx, g.Number(), unclear); err != nil {
+	if err := e.load(ctx, g.groupNumber(), unclear); err != nil {
 		return nil, err
 	}
 	for _, h := range unclear {
 		if r := h.row; r != nil {
 			h.repeats = repeats(r.content, q.words)
-			if _, indexed := g.Note(h.place); !indexed {
+			if _, indexed := g.note(h.place); !indexed {
 				h.note = noteOf(r.role, r.speaker, r.content, r.said)
 			}
 		}
@@ -141,22 +141,22 @@ func lookUp(g *groupIndex, words []string, asks int) []term {
 }
 
 func termOf(g *groupIndex, w string, most int) term {
-	places, messages := g.Find(w, most)
-	return term{word: w, places: places, messages: messages, light: words.IsLight(w), idf: idf(messages, g.Size())}
+	places, messages := g.find(w, most)
+	return term{word: w, places: places, messages: messages, light: words.IsLight(w), idf: idf(messages, g.messageCount())}
 }
 
 // like returns the words that are like a term's, as one term.
 func (t *term) like(g *groupIndex) term {
 	out := term{word: t.word, light: t.light, earlier: t.earlier, kin: true}
-	for _, k := range g.Kin(t.word) {
-		places, messages := g.Find(k, common)
+	for _, k := range g.kin(t.word) {
+		places, messages := g.find(k, common)
 		out.places = append(out.places, places...)
 		out.messages += messages
 	}
 	slices.Sort(out.places)
 	out.places = slices.Compact(out.places)
 	out.places = out.places[max(0, len(out.places)-common):]
-	out.idf = idf(out.messages, g.Size())
+	out.idf = idf(out.messages, g.messageCount())
 	return out
 }
 

@@ -72,11 +72,11 @@ func formOf(text string) (f form) {
 }
 
 // form is the form of the message.
-func (n *messageNote) Form() form { return n.form }
+func (n *messageNote) formOf() form { return n.form }
 
-// Like is the share of words that two forms have in common, 0 where one is of a long
+// like is the share of words that two forms have in common, 0 where one is of a long
 // text.
-func (f *form) Like(o *form) float64 {
+func (f *form) like(o *form) float64 {
 	if f.n == 0 || o.n == 0 {
 		return 0
 	}
@@ -100,16 +100,16 @@ func (s sketch) mayBeLike(o sketch, from float64) bool {
 	return 5*float64(bits.OnesCount64(uint64(s&o))) >= 4*from*float64(bits.OnesCount64(uint64(s|o)))
 }
 
-// Words is how many words the message has that say something, or Sketched where it has more.
-func (n *messageNote) Words() int { return int(n.words) }
+// wordCount is how many words the message has that say something, or Sketched where it has more.
+func (n *messageNote) wordCount() int { return int(n.words) }
 
-// Named reports whether whoever said the message has a name: it is of a conversation
+// isNamed reports whether whoever said the message has a name: it is of a conversation
 // between people.
-func (n *messageNote) Named() bool { return n.speaker != 0 }
+func (n *messageNote) isNamed() bool { return n.speaker != 0 }
 
-// Alike returns how many of the newest messages, most of them at most, have nearly a
+// alike returns how many of the newest messages, most of them at most, have nearly a
 // form: from a likeness on. Of their flags those of mask must be as in is.
-func (g *groupIndex) Alike(form form, from float64, most int, mask, is uint8) (n int) {
+func (g *groupIndex) alike(form form, from float64, most int, mask, is uint8) (n int) {
 	if form.n == 0 {
 		return 0
 	}
@@ -120,7 +120,7 @@ func (g *groupIndex) Alike(form form, from float64, most int, mask, is uint8) (n
 		if !form.sketch.mayBeLike(o, from) {
 			continue
 		}
-		if note := &g.notes[first+i]; note.Flags&mask == is && form.Like(&note.form) >= from {
+		if note := &g.notes[first+i]; note.Flags&mask == is && form.like(&note.form) >= from {
 			n++
 		}
 	}
@@ -140,14 +140,14 @@ func sketchOf(words []string) (s sketch) {
 	return s
 }
 
-// Others returns how many of the message's first words are missing from a sketch,
+// otherWords returns how many of the message's first words are missing from a sketch,
 // or fewer, and how many first words there are.
-func (n *messageNote) Others(of sketch) (others, words int) {
+func (n *messageNote) otherWords(of sketch) (others, words int) {
 	return bits.OnesCount64(uint64(n.sketch &^ of)), int(n.words)
 }
 
 // messageNote returns what is known of the message at a place.
-func (g *groupIndex) Note(place int64) (messageNote, bool) {
+func (g *groupIndex) note(place int64) (messageNote, bool) {
 	g.mu.RLock()
 	defer g.mu.RUnlock()
 	i, ok := g.noteAt(place)
@@ -162,8 +162,8 @@ func (g *groupIndex) noteAt(place int64) (i int, ok bool) {
 	return slices.BinarySearchFunc(g.notes, place, func(n messageNote, place int64) int { return cmp.Compare(int64(n.place), place) })
 }
 
-// Spoke reports whether somebody has said a message.
-func (g *groupIndex) Spoke(name string, n *messageNote) bool {
+// spoke reports whether somebody has said a message.
+func (g *groupIndex) spoke(name string, n *messageNote) bool {
 	g.mu.RLock()
 	defer g.mu.RUnlock()
 	number := g.speakers[name]
@@ -188,9 +188,9 @@ func (s *sketcher) add(w []byte) {
 	}
 }
 
-// Newest returns the places of the newest messages with a flag, at most as many, the
+// newestWith returns the places of the newest messages with a flag, at most as many, the
 // newest first.
-func (g *groupIndex) Newest(most int, flag uint8) (places []int64) {
+func (g *groupIndex) newestWith(most int, flag uint8) (places []int64) {
 	g.mu.RLock()
 	defer g.mu.RUnlock()
 	for i := len(g.notes) - 1; i >= 0 && len(places) < most; i-- {

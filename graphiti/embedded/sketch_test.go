@@ -16,23 +16,23 @@ func TestNotesAreKept(t *testing.T) {
 		{Place: 40, Speaker: "Bob", Text: "The dog barks", Note: messageNote{Length: 13, Day: -1}},
 		{Place: 41, Text: ""},
 	})
-	n, ok := g.Note(3)
-	if !ok || n.Length != 14 || n.Day != 20000 || n.Flags != 5 || !g.Spoke("Ann", &n) || g.Spoke("Bob", &n) || g.Spoke("Eve", &n) || g.Spoke("", &n) {
+	n, ok := g.note(3)
+	if !ok || n.Length != 14 || n.Day != 20000 || n.Flags != 5 || !g.spoke("Ann", &n) || g.spoke("Bob", &n) || g.spoke("Eve", &n) || g.spoke("", &n) {
 		t.Errorf("%+v, %v", n, ok)
 	}
-	if n, ok := g.Note(41); !ok || g.Spoke("", &n) {
+	if n, ok := g.note(41); !ok || g.spoke("", &n) {
 		t.Errorf("%+v, %v", n, ok)
 	}
 	for _, p := range []int64{0, 2, 4, 39, 42, 1 << 31} {
-		if n, ok := g.Note(p); ok {
+		if n, ok := g.note(p); ok {
 			t.Errorf("nothing stands at %d, and there is %+v", p, n)
 		}
 	}
 	g.halve()
-	if _, ok := g.Note(3); ok {
+	if _, ok := g.note(3); ok {
 		t.Error("the older half is there still")
 	}
-	if n, ok := g.Note(40); !ok || n.Length != 13 {
+	if n, ok := g.note(40); !ok || n.Length != 13 {
 		t.Errorf("%+v, %v", n, ok)
 	}
 }
@@ -53,14 +53,14 @@ func TestSketchesKnowOthers(t *testing.T) {
 		text, asked := strings.Join(some(40), " "), some(30)
 		g := newGroup()
 		g.add(1, []indexedMessage{{Place: 1, Text: text}})
-		n, _ := g.Note(1)
+		n, _ := g.note(1)
 		first, want := words.Of(text, sketched), 0
 		for _, w := range first {
 			if !slices.Contains(asked, w) {
 				want++
 			}
 		}
-		others, of := n.Others(sketchOf(asked))
+		others, of := n.otherWords(sketchOf(asked))
 		if others > want || of != len(first) {
 			t.Fatalf("%q has %d words of %d that %q has not, want at most %d of %d", text, others, of, asked, want, len(first))
 		}

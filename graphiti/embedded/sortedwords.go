@@ -54,9 +54,9 @@ const (
 	held       = 4
 )
 
-// Kin returns words of the group that may be forms of one that it does not have, or
+// kin returns words of the group that may be forms of one that it does not have, or
 // compounds with it, or parts of it.
-func (g *groupIndex) Kin(word string) (kin []string) {
+func (g *groupIndex) kin(word string) (kin []string) {
 	n := utf8.RuneCountInString(word)
 	if n < fewestKin || strings.ContainsAny(word, "0123456789") {
 		return nil

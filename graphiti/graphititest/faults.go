@@ -44,10 +44,6 @@ func (s *Server) Blind(b Blindness) {
 	s.blind = b
 }
 
-// DriverClosed is the text of the exception that ends the worker of a REST
-// service with version 6 of the neo4j driver, at each message.
-const DriverClosed = "Driver closed"
-
 // BreakModel has the model endpoint fail with a text, and work again when it is
 // empty: messages are not kept, and searches fail.
 func (s *Server) BreakModel(text string) {

@@ -81,15 +81,6 @@ func IsLight(word string) bool {
 	return scriptOf(r) == hiragana
 }
 
-// Tells reports whether a text has a word that says what it is about.
-func Tells(text string) (tells bool) {
-	Each(text, func(_ []byte, k Kind) bool {
-		tells = k == Content
-		return !tells
-	})
-	return tells
-}
-
 // tokenizer takes a text apart.
 type tokenizer struct {
 	lang   language

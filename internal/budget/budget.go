@@ -1,31 +1,29 @@
-// Package budget owns the bound on what requests hold in memory, all of them
-// together, knows how much memory there is, and gives back what is not needed. It
-// must not know what is held.
-// It imports none of our packages.
+// Package budget owns the bound on the RAM that all requests together hold. It knows
+// how much RAM there is, and gives unneeded RAM back to the machine. It must not know
+// what the RAM holds. It imports none of our packages.
 package budget
 
 import "sync/atomic"
 
-// small is what a request may hold, in bytes, and still take of the part of a
-// budget that is kept for small ones: a few large requests leave the others
-// their memory.
+// small is how many bytes a request may hold and still take from the part of a budget
+// that is reserved for small ones: so a few large requests leave RAM for the others.
 const small = 256 << 10
 
-// Budget is a number of bytes that many share. It is safe for concurrent use.
+// Budget is a number of bytes that requests share. It is safe for concurrent use.
 // A nil Budget has no bound.
 type Budget struct{ max, used atomic.Int64 }
 
-// New returns a budget of so many bytes.
+// New returns a budget of a number of bytes.
 func New(bytes int) *Budget {
 	b := &Budget{}
 	b.Set(bytes)
 	return b
 }
 
-// Set changes how many bytes there are. What was taken stays taken.
+// Set changes the number of bytes. What was taken stays taken.
 func (b *Budget) Set(bytes int) { b.max.Store(int64(bytes)) }
 
-// Used is how many bytes are taken.
+// Used returns how many bytes are taken.
 func (b *Budget) Used() int {
 	if b == nil {
 		return 0
@@ -33,7 +31,7 @@ func (b *Budget) Used() int {
 	return int(b.used.Load())
 }
 
-// bound is what may be taken in all by somebody who then holds so much.
+// bound returns how many bytes may be taken in all once a share holds this many.
 func (b *Budget) bound(held int) int64 {
 	most := b.max.Load()
 	if held > small {
@@ -57,18 +55,18 @@ func (b *Budget) take(n, held int) bool {
 // Share returns an empty share.
 func (b *Budget) Share() Share { return Share{of: b} }
 
-// Share is what one request has taken of a budget. It belongs to one goroutine
+// Share is the part of a budget that one request has taken. It belongs to one goroutine
 // at a time. The zero Share has no bound.
 type Share struct {
 	of   *Budget
 	held int
 }
 
-// Held is how many bytes the share holds.
+// Held returns how many bytes the share holds.
 func (s *Share) Held() int { return s.held }
 
-// Grow takes n bytes more, before they are allocated, and reports whether there
-// were so many.
+// Grow takes n bytes more, before they are allocated. It returns false, and takes
+// nothing, when there are too few.
 func (s *Share) Grow(n int) bool {
 	if s.of != nil && !s.of.take(n, s.held) {
 		return false
@@ -82,8 +80,8 @@ func (s *Share) Fits(n int) bool {
 	return s.of == nil || s.of.used.Load()+int64(n) <= s.of.bound(s.held+n)
 }
 
-// Resize takes or gives back what a buffer of now bytes needs that was one of
-// before. It reports whether there were so many.
+// Resize takes or gives back the difference when a buffer grows or shrinks from before
+// to now bytes. It returns false when there are too few.
 func (s *Share) Resize(before, now int) bool {
 	if now > before {
 		return s.Grow(now - before)
@@ -92,7 +90,7 @@ func (s *Share) Resize(before, now int) bool {
 	return true
 }
 
-// Shrink gives back what the share holds above n bytes.
+// Shrink gives back all but n bytes.
 func (s *Share) Shrink(n int) {
 	n = max(n, 0)
 	if n >= s.held {

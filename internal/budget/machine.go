@@ -11,20 +11,20 @@ import (
 )
 
 const (
-	// part is the share of the memory limit that requests may hold together.
+	// part: requests may together hold one part-th of the limit of RAM.
 	part = 4
 
-	// most bounds the default where nothing limits the memory of the process
-	// but the machine, which has others to serve.
+	// most bounds the default when only the machine, which serves other processes too,
+	// limits the RAM of this one.
 	most = 1 << 30
 
-	// unknown is the default where it is not known how much memory there is.
+	// unknown is the default when it is not known how much RAM there is.
 	unknown = 256 << 20
 )
 
-// Default is what requests may hold together unless somebody says otherwise: a
-// quarter of the memory that the process may have, which GOMEMLIMIT or a cgroup
-// says, else of the machine's, 1 GiB at most.
+// Default returns how many bytes requests may hold together by default: a quarter of
+// the process's limit, by GOMEMLIMIT or a cgroup, or else a quarter of the machine's
+// RAM, but at most 1 GiB.
 func Default() int {
 	limit := min(debug.SetMemoryLimit(-1), cgroupLimit("/"))
 	if limit < math.MaxInt64 {
@@ -36,18 +36,17 @@ func Default() int {
 	return unknown
 }
 
-// LimitHeap makes the garbage collector keep the process below the limit of its
-// cgroup, less a tenth for what is not Go's heap. Where GOMEMLIMIT
-// is set, or there is no limit, it does nothing.
+// LimitHeap makes the garbage collector keep the process below nine tenths of its
+// cgroup's limit; the rest is for RAM outside of Go's heap. It does nothing when
+// GOMEMLIMIT is set, or there is no limit.
 func LimitHeap() {
 	if limit := cgroupLimit("/"); os.Getenv("GOMEMLIMIT") == "" && limit < math.MaxInt64 {
 		debug.SetMemoryLimit(limit - limit/10)
 	}
 }
 
-// cgroupLimit is the least limit of memory among the process's cgroup and those
-// above it, version 2 or 1; math.MaxInt64 where there is none. root is the
-// machine's.
+// cgroupLimit returns the lowest limit of RAM of the process's cgroup, version 2 or 1,
+// and those above it; math.MaxInt64 when there is none. root is the machine's.
 func cgroupLimit(root string) int64 {
 	limit := int64(math.MaxInt64)
 	own, err := os.ReadFile(path.Join(root, "proc/self/cgroup"))
@@ -80,8 +79,8 @@ func cgroupLimit(root string) int64 {
 	return limit
 }
 
-// readLimit reads a cgroup's limit. Version 1 writes a very large number where
-// there is none, version 2 "max".
+// readLimit reads a cgroup's limit. Without one, version 1 has a very large number, and
+// version 2 "max".
 func readLimit(file string) int64 {
 	b, err := os.ReadFile(file) // #nosec G304 -- the system's own files
 	if err != nil {
@@ -94,7 +93,7 @@ func readLimit(file string) int64 {
 	return n
 }
 
-// physical is the memory of the machine; 0 where it does not say.
+// physical returns the RAM of the machine; 0 when it does not say.
 func physical(file string) int64 {
 	b, err := os.ReadFile(file) // #nosec G304 -- the system's own file
 	if err != nil {

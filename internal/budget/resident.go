@@ -2,9 +2,8 @@ package budget
 
 import "runtime/debug"
 
-// GiveBack gives the machine back what the start needed and nobody needs now: free
-// memory, and the pages of the program that only the start has read. They come
-// back when they are read again.
+// GiveBack returns to the machine what only the start of the process needed: free RAM,
+// and pages of the program, which are read again when they are needed.
 func GiveBack() {
 	debug.FreeOSMemory()
 	dropProgram()

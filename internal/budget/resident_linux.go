@@ -9,8 +9,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// dropProgram has the pages of the program leave the process that were only read.
-// Where that cannot be done they stay.
+// dropProgram removes the pages of the program that were only read from the process. If
+// that fails, they stay.
 func dropProgram() {
 	self, err := os.Readlink("/proc/self/exe")
 	if err != nil {

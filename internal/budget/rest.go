@@ -7,21 +7,19 @@ import (
 )
 
 const (
-	// lookEvery is how long next to nothing happens until the process is at
-	// rest.
+	// lookEvery is how often Rest checks whether the process is at rest.
 	lookEvery = time.Minute
 
-	// atRest is what the process allocates in that time at most when it serves
-	// nobody, in bytes.
+	// atRest is how many bytes the process allocates in that time, at most, while it
+	// serves nobody.
 	atRest = 128 << 10
 
-	// worthwhile is how much free memory is given back although nothing has
-	// happened, as when what was kept for a while has ended.
+	// worthwhile is from how many free bytes on Rest gives RAM back although nothing
+	// has happened, such as after a cache's entries have expired.
 	worthwhile = 4 << 20
 )
 
-// Rest gives back what is not needed, at once and whenever the process comes to
-// rest, until ctx ends.
+// Rest calls GiveBack at once and whenever the process comes to rest, until ctx ends.
 func Rest(ctx context.Context) {
 	GiveBack()
 	tick := time.NewTicker(lookEvery)
@@ -39,16 +37,16 @@ func Rest(ctx context.Context) {
 	}
 }
 
-// watch notices when the process comes to rest: by what it allocates, which says
-// so of all that it does.
+// watch notices when the process comes to rest, by how much it allocates: nothing that
+// it does goes without.
 type watch struct {
-	allocated uint64 // when it was looked at last
-	busy      bool   // then
+	allocated uint64 // at the last check
+	busy      bool   // at the last check
 }
 
-// rests reports whether something is to be given back, when so much was
-// allocated since the start and so much is free. It is not while nothing happens
-// and nothing is free: that would cost more than all else that happens then.
+// rests reports whether to give RAM back. allocated is what was allocated since the
+// start, and free how much is free. While nothing happens and little is free it returns
+// false: giving back would cost more than everything else that happens then.
 func (w *watch) rests(allocated, free uint64) bool {
 	before := *w
 	w.busy, w.allocated = allocated-before.allocated > atRest, allocated

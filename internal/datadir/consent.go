@@ -9,13 +9,13 @@ import (
 	"time"
 )
 
-// Consent is what a person agreed to: that conversations go to an endpoint.
+// Consent says that a person agreed to send conversations to an endpoint.
 type Consent struct {
 	Endpoint string    `json:"endpoint"`
 	Since    time.Time `json:"since"`
 }
 
-// NoteConsent keeps for which endpoint consent was given, and since when.
+// NoteConsent stores for which endpoint consent was given, and since when.
 func NoteConsent(dir, endpoint string) (*Consent, error) {
 	path := consentFile(dir)
 	var c Consent
@@ -35,8 +35,7 @@ func NoteConsent(dir, endpoint string) (*Consent, error) {
 
 func consentFile(dir string) string { return filepath.Join(dir, "consent.json") }
 
-// WithdrawConsent forgets that it was given: given again, it counts from then
-// on.
+// WithdrawConsent deletes the consent. Given again, it counts from then on.
 func WithdrawConsent(dir string) error {
 	if err := os.Remove(consentFile(dir)); err != nil && !errors.Is(err, os.ErrNotExist) {
 		return fmt.Errorf("data_dir: withdraw consent: %w", err)

@@ -19,18 +19,18 @@ func fault(dir string, err error) *sqlite.Fault {
 	}
 }
 
-// checkEvery is how often Files looks at the databases. Who writes to one
-// notices a fault at once.
+// checkEvery is how often Files checks the databases. Whoever writes to one notices a
+// fault at once.
 const checkEvery = time.Second
 
-// Database is a file of the directory that can be looked at.
+// Database is an open database of the directory.
 type Database interface {
 	Check() *sqlite.Fault
 	Fault() *sqlite.Fault
 }
 
-// Files knows whether the databases of the directory can be used. The zero
-// value knows of none.
+// Files knows whether the databases of the directory can be used. The zero value knows
+// no database.
 type Files struct {
 	open   []Database
 	broken []*sqlite.Fault // could not be opened: until a restart
@@ -39,8 +39,8 @@ type Files struct {
 	ended sync.WaitGroup
 }
 
-// Broken notes that a database could not be opened, and why. An error that is
-// of none is of the directory.
+// Broken notes why databases could not be opened. An error that is no fault of a
+// database becomes one of the directory.
 func (f *Files) Broken(dir string, errs ...error) {
 	for _, err := range errs {
 		t := &sqlite.Fault{}
@@ -53,11 +53,11 @@ func (f *Files) Broken(dir string, errs ...error) {
 	}
 }
 
-// NotOpened are the databases that could not be opened.
+// NotOpened returns the faults of databases that could not be opened.
 func (f *Files) NotOpened() []*sqlite.Fault { return f.broken }
 
-// Watch looks at open databases until Close, and calls changed when one of them
-// cannot be used any more, and with nil when all can again.
+// Watch checks open databases until Close. It calls changed with the fault when one
+// can no longer be used, and with nil when all can be used again.
 func (f *Files) Watch(open []Database, changed func(wrong *sqlite.Fault)) {
 	f.open, f.stop = open, make(chan struct{})
 	f.ended.Go(func() { f.watch(changed) }) // ends with Close
@@ -95,8 +95,7 @@ func (f *Files) Close() {
 	f.ended.Wait()
 }
 
-// Faults are all that is wrong with the databases. A lasting one means that
-// there is no memory.
+// Faults returns all faults of the databases. With a lasting one there is no memory.
 func (f *Files) Faults() []*sqlite.Fault {
 	all := f.broken[:len(f.broken):len(f.broken)]
 	for _, db := range f.open {

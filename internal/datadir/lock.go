@@ -1,9 +1,8 @@
-// Package datadir owns the data directory: who may use it, what stands in its
-// small files (the lock, the owner, the consent), and how it is said that the
-// directory or a file in it cannot be used.
+// Package datadir owns the data directory: who may use it, its small files (the lock,
+// the owner, the consent, the secret), and the faults of the directory and its files.
 //
-// It must not know what is kept in the databases in it. Of our packages it may
-// import cache/sqlite, for the faults of a file.
+// It must not know what the databases in it hold. Of our packages it imports only
+// cache/sqlite, for the faults of a file.
 package datadir
 
 import (
@@ -20,12 +19,10 @@ import (
 // ErrInUse says that another process uses the data directory.
 var ErrInUse = errors.New("in use by another graphiti-proxy")
 
-// Lock keeps others out of the data directory: two who deliver from one
-// spool would deliver everything twice. The lock ends with the process, however
-// that ends. It is held on the directory itself, so that nobody gets in when
-// files in it are deleted; and on a file in it, for systems that lock no
-// directories, and for versions that know only that one. With the next release
-// the file is needed for the former alone.
+// Lock keeps other processes out of the data directory: two that deliver from one spool
+// would deliver everything twice. The lock ends with the process, however that ends. It
+// is held on the directory itself, so that it outlasts the files in it, and on a file in
+// it, for systems that cannot lock directories.
 type Lock struct {
 	path string
 	dir  *os.File
@@ -36,11 +33,10 @@ type Lock struct {
 // What holds a lock.
 const (
 	Proxy   = "proxy"
-	Command = "command" // which ends by itself
+	Command = "command" // it ends by itself
 )
 
-// Acquire locks a data directory for a Proxy or a Command, and makes it where
-// there is none.
+// Acquire locks a data directory for a Proxy or a Command, and creates it if needed.
 func Acquire(path, holder string) (*Lock, error) {
 	if err := os.MkdirAll(path, 0o700); err != nil {
 		return nil, fmt.Errorf("data_dir: %w; choose another with data_dir, or make it writable", err) // a wrong setting
@@ -70,11 +66,11 @@ func Acquire(path, holder string) (*Lock, error) {
 	return l, nil
 }
 
-// Serving notes where the proxy that holds the lock has its admin side.
+// Serving notes the address of the admin API of the proxy that holds the lock.
 func (l *Lock) Serving(admin string) { l.note(admin, Proxy) }
 
-// note writes into the file who holds the lock. It is a hint: readers check it
-// with who answers there.
+// note writes into the file who holds the lock. It is a hint: readers check who answers
+// at the address.
 func (l *Lock) note(admin, what string) {
 	_ = os.WriteFile(lockFile(l.path), fmt.Appendf(nil, "%d\n%s\n%s\n", os.Getpid(), admin, what), 0o600)
 }
@@ -91,7 +87,7 @@ func lockFile(path string) string { return filepath.Join(path, "lock") }
 // Holder is what the holder of a lock has noted.
 type Holder struct {
 	PID     int    // 0: not known
-	Admin   string // the address of its admin side; empty: none
+	Admin   string // the address of its admin API; empty: none
 	Command bool
 }
 
@@ -118,7 +114,7 @@ func inUse(path string) error {
 	return fmt.Errorf("data_dir: %s is %w; stop that one, or choose another data_dir", path, ErrInUse)
 }
 
-// Instance names the data directory of a configuration; empty: there is none.
+// Instance returns a name of the data directory; empty when there is none.
 func Instance(path string) string {
 	dir, err := os.Open(path)
 	if err != nil {

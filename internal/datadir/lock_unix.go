@@ -13,8 +13,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// lockDir locks a directory. Where its file system locks none, as NFS, the file
-// in it has to do.
+// lockDir locks a directory. On file systems that cannot lock one, such as NFS, only the
+// file in it is locked.
 func lockDir(dir *os.File) error {
 	err := unix.Flock(int(dir.Fd()), unix.LOCK_EX|unix.LOCK_NB) // #nosec G115 -- a descriptor
 	switch {
@@ -26,9 +26,8 @@ func lockDir(dir *os.File) error {
 	return err
 }
 
-// instanceOf names a directory: a copy, or one that is made again in its place,
-// has another name. While it is open no other directory gets the same. It is no
-// secret, and opens nothing.
+// instanceOf returns a name of a directory. A copy, or a new directory in its place, has
+// another name; while it is open no other directory gets the same. It is no secret.
 func instanceOf(dir *os.File) string {
 	info, err := dir.Stat()
 	if err != nil {
@@ -42,6 +41,6 @@ func instanceOf(dir *os.File) string {
 	return hex.EncodeToString(sum[:16])
 }
 
-// unlockDir lets others in at once. To close the directory is not enough: a
-// process that is being started has the descriptor too until it runs.
+// unlockDir lets others in at once. Closing the directory is not enough: a child process
+// that is just being started has the descriptor too.
 func unlockDir(dir *os.File) { _ = unix.Flock(int(dir.Fd()), unix.LOCK_UN) } // #nosec G115 -- a descriptor

@@ -8,13 +8,13 @@ import (
 	"syscall"
 )
 
-// lockDir locks nothing: a file that is locked cannot be deleted here.
+// lockDir locks nothing: on Windows a locked file cannot be deleted, so it suffices.
 func lockDir(*os.File) error { return nil }
 
 func unlockDir(*os.File) {}
 
-// instanceOf names a directory: a copy, or one that is made again in its place,
-// has another name. It is no secret, and opens nothing.
+// instanceOf returns a name of a directory. A copy, or a new directory in its place, has
+// another name. It is no secret.
 func instanceOf(dir *os.File) string {
 	var info syscall.ByHandleFileInformation
 	if err := syscall.GetFileInformationByHandle(syscall.Handle(dir.Fd()), &info); err != nil {

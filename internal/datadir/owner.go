@@ -26,13 +26,13 @@ func newOwner() string { return "user:" + strings.ToLower(rand.Text()) }
 
 func ownerFile(dir string) string { return filepath.Join(dir, "owner") }
 
-// KnownOwner is that key where it has been made, else empty.
+// KnownOwner returns the owner's key if there is one already, and otherwise "".
 func KnownOwner(dir string) string {
 	owner, _ := readOwner(dir)
 	return owner
 }
 
-// readOwner returns why there is no owner where there is none.
+// readOwner reads the owner's key; the error says why there is none.
 func readOwner(dir string) (string, error) {
 	b, err := os.ReadFile(ownerFile(dir)) // #nosec G304 -- our own file
 	switch owner := strings.TrimSpace(string(b)); {
@@ -49,11 +49,11 @@ func readOwner(dir string) (string, error) {
 	}
 }
 
-// Owner is the key of the person of a machine, made once and kept. Where the
-// file does not say who that is, held says who wrote what the directory holds:
-// one whom this directory made is the owner, and recovered is true. Where held
-// names nobody a new one is made. Else it is a fault: a new one would not find
-// that memory. held has an empty name for somebody who is not known.
+// Owner returns the key of this machine's person, made once and stored in a file. When
+// the file does not have it, held names the people whose memory the directory holds,
+// with "" for somebody unknown: if that is one person whose key this directory made,
+// they are the owner, and recovered is true; if it is nobody, Owner makes a new key.
+// Otherwise it fails: with a new key nobody would find that memory.
 func Owner(dir string, held func() ([]string, error)) (owner string, recovered bool, err error) {
 	owner, why := readOwner(dir)
 	if why == nil {
@@ -86,7 +86,7 @@ func Owner(dir string, held func() ([]string, error)) (owner string, recovered b
 	return owner, recovered, nil
 }
 
-// ownerRemedy names who it may be, as far as that is known.
+// ownerRemedy returns the remedy, with the names of possible owners.
 func ownerRemedy(who []string) string {
 	const most = 3
 	named := slices.DeleteFunc(slices.Clone(who), func(key string) bool { return !ownerForm.MatchString(key) })

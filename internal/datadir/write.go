@@ -7,9 +7,8 @@ import (
 	"path/filepath"
 )
 
-// WriteFile replaces a small file whole, for nobody but the proxy's user: after
-// a power loss it holds what it held before or what is written here, never a
-// part of it.
+// WriteFile replaces a small file, which only the proxy's user can read. After a power
+// loss it has either its old or its new content, never a part.
 func WriteFile(path string, b []byte) (err error) {
 	dir := filepath.Dir(path)
 	f, err := os.CreateTemp(dir, "."+filepath.Base(path)+"-*") // 0600

@@ -9,7 +9,7 @@ import (
 	"github.com/tidwall/gjson"
 )
 
-// MaxAnswer bounds the text that is kept of an answer, in bytes.
+// MaxAnswer is how many bytes of an answer's text are kept.
 const MaxAnswer = 1 << 20
 
 // Reader assembles one answer. It is used by one goroutine, must not retain
@@ -27,18 +27,18 @@ type Reader interface {
 	Answer() Answer
 }
 
-// Document is a JSON document of a Reader. gjson would copy what it finds in
-// bytes; this one lives as long as they do.
+// Document parses JSON that a Reader was given, without a copy: the result is valid
+// only as long as data.
 func Document(data []byte) gjson.Result {
 	return gjson.Parse(unsafe.String(unsafe.SliceData(data), len(data)))
 }
 
-// Said gathers the text of an answer, MaxAnswer bytes at most. Its zero value is
+// Said gathers the text of an answer, at most MaxAnswer bytes. Its zero value is
 // ready.
 type Said struct {
 	text  strings.Builder
-	apart bool // what comes is another text
-	full  bool
+	apart bool // the next piece begins another text
+	full  bool // the rest is dropped
 }
 
 // Next begins another text, on a line of its own.
@@ -62,7 +62,7 @@ func (t *Said) Add(piece string) {
 	t.text.WriteString(piece)
 }
 
-// Text is what a person sees of it.
+// Text returns what a person sees of it.
 func (t *Said) Text() string { return WithoutThoughts(t.text.String()) }
 
 // Answer is what a model said.
@@ -70,8 +70,8 @@ type Answer struct {
 	Text string // what a person sees, without reasoning
 	End  End
 
-	// ID and Item are by what the next request may refer to the answer, and to
-	// what the model said in it; each may be empty.
+	// ID and Item are the ids by which the next request may refer to the answer, and
+	// to the model's message in it; each may be empty.
 	ID, Item string
 
 	Usage Usage
@@ -93,9 +93,9 @@ const (
 // Final reports whether the answer finishes its turn.
 func (e End) Final() bool { return e == EndStop || e == EndLength }
 
-// WithCalls is the end of an answer that called tools, or did not: whatever it
-// says of itself, the turn goes on with what they bring. OpenAI ends a call that
-// the request forced with "stop", and many compatible servers end all calls so.
+// WithCalls turns EndStop into EndToolCalls when the answer called tools: the turn
+// goes on with their results. OpenAI ends a call that the request forced with
+// "stop", and many compatible servers end all calls so.
 func (e End) WithCalls(calls bool) End {
 	if calls && e == EndStop {
 		return EndToolCalls
@@ -103,16 +103,16 @@ func (e End) WithCalls(calls bool) End {
 	return e
 }
 
-// Usage is what a provider says an answer took, in tokens; zero where it does
-// not say.
+// Usage is how many tokens an answer took, as the provider says; zero when it does
+// not.
 type Usage struct {
-	Input  int // of the request, what was cached included
-	Cached int // of those, read from the provider's prompt cache
+	Input  int // of the request, including Cached
+	Cached int // read from the provider's prompt cache
 	Output int
 }
 
-// OpenAIUsage reads the usage of Chat Completions and of the Responses API,
-// which have other names for the same.
+// OpenAIUsage reads the usage of Chat Completions and of the Responses API, which
+// name the same numbers differently.
 func OpenAIUsage(u gjson.Result) (out Usage) {
 	u.ForEach(func(key, value gjson.Result) bool {
 		switch key.Str {
@@ -128,22 +128,22 @@ func OpenAIUsage(u gjson.Result) (out Usage) {
 	return out
 }
 
-// maxTokens bounds what is believed.
+// maxTokens bounds the numbers of tokens that are believed.
 const maxTokens = 1 << 30
 
-// Tokens is a number of tokens that a provider says.
+// Tokens reads a number of tokens that a provider says.
 func Tokens(v gjson.Result) int { return int(min(max(v.Int(), 0), maxTokens)) }
 
-// WithoutThoughts is an answer's text without the reasoning that some models
-// write into it. Reasoning that is not closed is left.
+// WithoutThoughts returns an answer's text without the reasoning that some models
+// write into it. Reasoning that is not closed stays.
 func WithoutThoughts(s string) string {
 	s, open := CutElements(s, "<think>", "</think>")
 	return strings.TrimSpace(s + open)
 }
 
-// CutElements takes out of s what stands between two tags, and the tags. What
-// others leave behind may be a tag too. open is the rest, from a first tag that
-// no second one follows. It reads s once: an answer may be full of them.
+// CutElements cuts every first…second out of s, including those that appear when
+// another one is cut. open is the rest from a first that no second follows. It reads
+// s once: an answer may be full of them.
 func CutElements(s, first, second string) (kept, open string) {
 	if !strings.Contains(s, first) {
 		return s, ""

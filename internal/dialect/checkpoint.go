@@ -6,21 +6,21 @@ import (
 	"unsafe"
 )
 
-// Checkpoint is what was read of a body up to one of its messages. A body that
-// begins with the same bytes, as the next request of a conversation does, is
-// read from there on.
+// Checkpoint holds what was read of a body up to one of its messages. A body that
+// begins with the same bytes, as the next request of a conversation does, is read
+// from there on.
 //
-// It depends on those bytes alone, not on who sent them; its fingerprints count
-// only for the root that they were made from. It does not refer to the body,
-// never changes, and is safe for concurrent use.
+// It depends on those bytes alone, not on who sent them; its fingerprints count only
+// for the root that they were made from. It does not refer to the body, never
+// changes, and is safe for concurrent use.
 type Checkpoint struct {
 	header
 	at   int // where in the body the next message, or the white space before it, begins
 	item int // its index in the list of messages
 
 	messages []Message
-	settled  int // how many of them are, but for those of users from newest on
-	newest   int // of those that ask
+	settled  int // how many have a known author, except users' messages from newest on
+	newest   int // the newest message that asks
 	spans    []Span
 	refs     []Span
 
@@ -29,14 +29,14 @@ type Checkpoint struct {
 	moves []move        // within them
 }
 
-// header is what was read before the first message, or with it.
+// header holds what was read before the first message, or with it.
 type header struct {
 	fields [fieldCount]Span
 	prompt Message
 	model  []byte
 	tools  bool
 	format bool
-	state  any // what the dialect's parser knew
+	state  any // of the dialect's parser, see Parser.SetState
 }
 
 // unsettledItems are the newest items of a list that a checkpoint leaves out:
@@ -56,9 +56,9 @@ type mark struct {
 	tools                           bool
 }
 
-// GoOn has the next Parse begin at a checkpoint, of a body that begins with the
-// same bytes as that of the checkpoint and is for the same dialect; with nil at
-// its beginning. After it Checkpoint can be called.
+// GoOn makes the next Parse begin at a checkpoint; nil: at the beginning. The next
+// body must begin with the checkpoint's bytes and be of the same dialect. Checkpoint
+// can be called after that Parse.
 func (c *Conversation) GoOn(from *Checkpoint) {
 	if c.track == nil {
 		c.track = new(tracker)
@@ -66,10 +66,10 @@ func (c *Conversation) GoOn(from *Checkpoint) {
 	c.from, c.tracked = from, true
 }
 
-// End is the length of what the body must begin with.
+// End returns how many bytes a body must share with the checkpoint's.
 func (cp *Checkpoint) End() int { return cp.at }
 
-// Size is about how much memory the checkpoint takes, in bytes.
+// Size returns about how many bytes the checkpoint takes.
 func (cp *Checkpoint) Size() int {
 	n := int(unsafe.Sizeof(*cp)) + cap(cp.messages)*sizeOfMessage + (cap(cp.spans)+cap(cp.refs))*sizeOfSpan + cap(cp.chain)*len(Fingerprint{}) + cap(cp.model)
 	for i := range cp.messages {
@@ -81,14 +81,14 @@ func (cp *Checkpoint) Size() int {
 	return n
 }
 
-// Checkpoint is what was read of the body up to its newest messages, with their
-// fingerprints from a root; nil where the list of messages is too short, or what
-// stands behind it says whose words they are. The body was understood, after
-// GoOn.
+// Checkpoint returns what was read of the body up to its newest messages, and their
+// fingerprints from a root; nil when there are too few messages, or when the prompt
+// stands behind them. It may be called when Parse has understood the body after GoOn.
 func (c *Conversation) Checkpoint(root Fingerprint, chain []Fingerprint) *Checkpoint {
 	t := c.track
 	m := t.marks[t.items%unsettledItems]
-	// The last message may go on behind, and the one before it depends on it.
+	// The last message may go on behind the checkpoint, and who wrote the one before
+	// it depends on it.
 	settled := m.messages - 2
 	if settled < 1 || m.item != t.items-unsettledItems || !c.prompt.isThatOf(&t.header) {
 		return nil
@@ -102,7 +102,7 @@ func (c *Conversation) Checkpoint(root Fingerprint, chain []Fingerprint) *Checkp
 	for i := range cp.messages {
 		m := &cp.messages[i]
 		if m.whole || !m.cleaned || i >= settled {
-			m.clean = nil // it stands in the body
+			m.clean = nil // the text stands in the body
 		}
 		m.clean = bytes.Clone(m.clean)
 	}
@@ -110,17 +110,17 @@ func (c *Conversation) Checkpoint(root Fingerprint, chain []Fingerprint) *Checkp
 		cp.newest--
 	}
 	last := &cp.messages[m.messages-1]
-	last.to, last.unmarked = min(last.to, m.spans), false
+	last.to, last.noPlace = min(last.to, m.spans), false
 	return cp
 }
 
-// isThatOf reports whether the prompt was read before the messages.
+// isThatOf reports whether the prompt m was read before the messages.
 func (m *Message) isThatOf(h *header) bool { return m.from == h.prompt.from && m.to == h.prompt.to }
 
 // goesOnSettled returns a function that reports whether the checkpoint knows who
 // wrote a message. It does not know for users' messages from the newest one that
-// asks on: they read otherwise when another one follows. It knows for none where
-// the prompt, which tells the client, stands behind the messages.
+// asks on: they are read differently when another one follows. It knows for none
+// when the prompt, by which the client is recognised, stands behind the messages.
 func (c *Conversation) goesOnSettled() (settled func(i int) bool) {
 	cp := c.from
 	if cp == nil || !c.prompt.isThatOf(&cp.header) {
@@ -140,8 +140,8 @@ func movesBefore(moves []move, message int) (n int) {
 // GoesOn reports whether the reading begins within the list of messages.
 func (p *Parser) GoesOn() bool { return p.c.from != nil }
 
-// Speaks reports whether the message before the place where the reading begins
-// is one in which the model says something.
+// Speaks reports whether the model says something in the last message before the
+// place where the reading begins.
 func (p *Parser) Speaks() bool {
 	if !p.GoesOn() {
 		return false
@@ -150,15 +150,16 @@ func (p *Parser) Speaks() bool {
 	return m.Role == RoleAssistant && m.from < m.to
 }
 
-// SetState notes what the dialect's parser knows when the first message was
-// read, and State is that where the reading begins behind it.
+// SetState notes what the dialect's parser knows once it has read the first message.
+// State returns it when a later reading begins behind that message.
 func (p *Parser) SetState(state any) {
 	if p.c.tracked {
 		p.c.track.state = state
 	}
 }
 
-// State is what SetState has noted; nil: the reading begins at the beginning.
+// State returns what SetState has noted; nil when the reading begins at the
+// beginning.
 func (p *Parser) State() any {
 	if !p.GoesOn() {
 		return nil
@@ -180,7 +181,7 @@ func (p *Parser) Messages(message func(i int) bool) bool {
 	return ok
 }
 
-// marked notes how far the body was read before each message.
+// marked wraps message: it notes how far the body was read before each message.
 func (p *Parser) marked(message func(i int) bool) func(i int) bool {
 	c := p.c
 	return func(i int) bool {
@@ -210,7 +211,7 @@ func (p *Parser) goOn(member func(key []byte) bool, message func(i int) bool) bo
 	return p.members(member)
 }
 
-// fits reports whether a checkpoint lies within the limits of the body.
+// fits reports whether a checkpoint lies within the limits of c.
 func (cp *Checkpoint) fits(c *Conversation) bool {
 	return len(cp.messages) <= c.maxMessages() && len(cp.spans) <= partsOfMessage*c.maxMessages()
 }

@@ -18,7 +18,7 @@ const (
 	KindMachine             // no person wrote the newest user message
 )
 
-// chores are those of all clients. The first that matches counts.
+// chores are the chores of all clients. The first that matches counts.
 var chores = func() (all []chore) {
 	for _, cl := range clients {
 		for _, ch := range cl.chores {
@@ -29,8 +29,7 @@ var chores = func() (all []chore) {
 	return all
 }()
 
-// asking are the chores that a message alone tells, by the byte that it begins
-// with.
+// asking are the chores that one message suffices to recognise, by its first byte.
 var asking = func() (by [256][]*chore) {
 	for i := range chores {
 		if ch := &chores[i]; ch.user != "" && ch.system == "" && ch.inside == "" && !ch.bare {
@@ -40,21 +39,21 @@ var asking = func() (by [256][]*chore) {
 	return by
 }()
 
-// Near is how much of the start of a text is looked at, in bytes.
-const Near = 400
+// startBytes is how many bytes of the start of a text rules look at.
+const startBytes = 400
 
-// Part is a part of a message.
-type Part struct {
-	Start  []byte              // of its text, Near bytes at least where there are so many, without white space before it
-	Raw    []byte              // all of it, as it stands in the request
-	Decode func([]byte) []byte // makes text of Raw
+// messagePart is a part of a message, as rules look at it.
+type messagePart struct {
+	Start  []byte              // of its text: startBytes bytes or all of it, without leading white space
+	Raw    []byte              // the whole part, as it stands in the request
+	Decode func([]byte) []byte // decodes Raw
 }
 
-// KindOf is what a request is for, as far as its words tell: system is how the
-// parts of its prompt start, said are the parts of its newest user message, and
-// tools says that it offers some. agent says that a subagent speaks, whom a
-// model asks.
-func KindOf(system [][]byte, said []Part, tools bool) (kind Kind, agent bool) {
+// kindOf returns what a request is for, judged by its words: system has the starts
+// of its prompt's parts, said the parts of its newest user message, and tools says
+// whether it offers tools. agent says that a subagent speaks: a model asks it, not
+// a person.
+func kindOf(system [][]byte, said []messagePart, tools bool) (kind Kind, agent bool) {
 	for i := range chores {
 		switch ch := &chores[i]; {
 		case ch.bare && tools || !ch.follows(system) || ch.user != "" && !slices.ContainsFunc(said, ch.asks):
@@ -67,17 +66,17 @@ func KindOf(system [][]byte, said []Part, tools bool) (kind Kind, agent bool) {
 	return KindTurn, agent
 }
 
-// MayAsk reports whether a text that begins with this byte may be how a client
-// asks for a chore.
-func MayAsk(first byte) bool { return asking[first] != nil }
+// mayAskChore reports whether a client's text that asks for a chore may begin with
+// this byte.
+func mayAskChore(first byte) bool { return asking[first] != nil }
 
-// Asks reports whether a part of a message in the history is how a client asked
-// for a chore: then no person wrote the message.
-func Asks(p Part) bool {
+// asksChore reports whether a client asked for a chore with this part of a message
+// in the history: then no person wrote the message.
+func asksChore(p messagePart) bool {
 	return len(p.Start) > 0 && slices.ContainsFunc(asking[p.Start[0]], func(ch *chore) bool { return ch.asks(p) })
 }
 
-// follows reports whether a system prompt is that of a chore.
+// follows reports whether this system prompt is the chore's.
 func (ch *chore) follows(system [][]byte) bool {
 	if ch.system == "" && ch.inside == "" {
 		return true
@@ -87,8 +86,8 @@ func (ch *chore) follows(system [][]byte) bool {
 	})
 }
 
-// asks reports whether a part of a message is how a client asks for a chore.
-func (ch *chore) asks(p Part) bool {
+// asks reports whether a client asks for this chore with a part of a message.
+func (ch *chore) asks(p messagePart) bool {
 	if !begins(p.Start, ch.user) || ch.whole && len(p.Start) > len(ch.user) || !bytes.Contains(p.Start[len(ch.user):], ch.after) {
 		return false
 	}

@@ -15,7 +15,7 @@ func Chores() (all []Chore) {
 	return all
 }
 
-// Only has f run while there is but one rule.
+// Only runs f while there is only one rule.
 func Only(rule int, f func()) {
 	rest := chores
 	defer func() { chores = rest }()

@@ -10,32 +10,32 @@ type client struct {
 	// What no person wrote, in a message of the user's role.
 	tags   []string    // elements
 	texts  []textMark  // whole texts, each a part of a message or all of it
-	from   []preface   // what is put before the person's words
+	from   []preface   // texts before the person's words
 	tails  []string    // begin paragraphs that go on to the end
-	within []string    // where one of these elements stands, only its content is the person's
-	around []string    // elements that hold no more than the person's words
-	files  [][2]string // lines that begin and end what is attached
+	within []string    // elements: when one is there, only its content is the person's
+	around []string    // elements that hold nothing but the person's words
+	files  [][2]string // lines that begin and end an attached file
 
-	// answers begin what the client itself answers to a summary that it put into
-	// a message.
+	// answers are the beginnings of what the client itself answers to a summary that
+	// it put into a message.
 	answers []string
 }
 
-// textMark tells a text that no person wrote.
+// textMark recognises a text that no person wrote.
 type textMark struct {
 	start string // how it begins
-	then  string // stands anywhere behind
-	whole bool   // start is all that it says
+	then  string // stands anywhere behind start
+	whole bool   // start is the whole text
 	opens string // it opens a conversation, and the system prompt holds this
 
-	summary bool // it stands in place of what was said before
+	summary bool // it replaces what was said before
 }
 
-// preface is what stands before a person's words: it begins with start, and ends
-// behind the last line that is end, or that ends so.
+// preface is a client's text before a person's words: it begins with start, and ends
+// with the last line that equals end.
 type preface struct {
 	start, end string
-	behind     bool // end may stand behind something in its line
+	behind     bool // the line need only end with end
 }
 
 // chore recognises one kind of request that a client makes for itself, by what
@@ -48,17 +48,17 @@ type chore struct {
 	system string
 	inside string // stands anywhere near the start of the system prompt
 	user   string
-	then   string   // stands near behind user
-	holds  []string // stand anywhere behind user, each as the beginning of a line
-	whole  bool     // user is all that the message says
-	bare   bool     // others say so too: it is a chore where no tools are offered
-	agent  bool     // it is no chore, but a subagent speaks, whom a model asks
+	then   string   // stands close behind user
+	holds  []string // begin lines behind user, in this order
+	whole  bool     // user is the whole message
+	bare   bool     // others use the text too: it is a chore only when no tools are offered
+	agent  bool     // it is no chore: a subagent speaks, whom a model asks
 
 	within, after []byte // inside and then, filled in
 }
 
-// clients are those that are known. A client that sends none of these texts is
-// taken at its word: every request is a turn.
+// clients are the known clients. For a client that sends none of these texts every
+// request is a turn.
 var clients = []client{
 	{
 		name: "graphiti-proxy",

@@ -5,7 +5,7 @@ import (
 	"slices"
 )
 
-// Role is who a message is from, over all dialects.
+// Role says who sent a message, in every dialect.
 type Role uint8
 
 // The roles that matter here; everything else (system, developer, tool
@@ -20,28 +20,28 @@ const (
 type Message struct {
 	Role Role
 
-	// Person is true for a user message in which something is left that a
-	// person wrote, after the text of harnesses was taken out.
+	// Person is true for a user message that holds words of a person, beside what a
+	// client wrote into it.
 	Person bool
 
-	System   bool // the client speaks for itself
-	Results  bool // it holds results of tools
-	cleaned  bool // what a harness put there was taken out
-	whole    bool // a harness had put nothing there
-	unmarked bool // no place is stated in it
-	frame    bool // all of it stands in frames that are not known
-	sure     bool // see Conversation.Sure, where it was cleaned
+	System  bool // the client speaks for itself
+	Results bool // it holds results of tools
+	cleaned bool // what a client wrote into it was taken out
+	whole   bool // it was cleaned, but the client had written nothing into it
+	noPlace bool // it states no place
+	frame   bool // all of it stands in frames that the table does not know
+	sure    bool // of a cleaned message: see Conversation.Sure
 
-	name     uint32 // hash of the name of who speaks; 0: it has none
+	name     uint32 // hash of the speaker's name; 0: it has none
 	from, to int    // its texts, in Conversation.spans
-	clean    []byte // the text, where it is not simply that of the spans, or was asked for
+	clean    []byte // the text, when it is not that of the spans, or was asked for
 
 	At   int  // offset in the body where a block is inserted
 	Form Form // how a block is written there
 }
 
-// Form is how a block is written into a message: other than the two here, the
-// JSON of a part up to the block, which ends with the part's string.
+// Form says how a block is written into a message. A form other than the two here is
+// the JSON of a part up to the block.
 type Form string
 
 // The forms that all dialects have.
@@ -50,9 +50,9 @@ const (
 	FormString Form = `"` // at the beginning of a JSON string
 )
 
-// Conversation is what a request body says, as far as memory is concerned. Parse,
-// Signals and Place make it, in this order; whoever has it then only reads. It is
-// reused from request to request: Parse resets it.
+// Conversation holds what memory needs of a request body. Parse, Signals and Place
+// make it, in this order; whoever has it then only reads. It is reused from request
+// to request: Parse resets it.
 type Conversation struct {
 	Messages []Message
 	Model    []byte // as it stands in the body
@@ -68,43 +68,43 @@ type Conversation struct {
 	// says so itself.
 	Kind Kind
 
-	// Guessed says that the kind was inferred: no rule for a client says so.
+	// Guessed says that the kind was inferred, not found by a rule for a client.
 	Guessed bool
 
-	// Format says that the answer has to be data of some form.
+	// Format says that the request asks for an answer in some data format.
 	Format bool
 
 	body    []byte
-	prompt  Message          // what the client says for itself beside the messages
+	prompt  Message          // the system prompt beside the messages
 	fields  [fieldCount]Span // JSON values
 	refs    []Span           // the ids of items that the provider holds, JSON strings
 	end     int              // of the list of messages
 	answer  int              // the first message of the model; len(Messages): there is none
 	began   Place            // where the conversation began, as Place has found
-	moves   []move           // and where it went
+	moves   []move           // where it went from there
 	spans   []Span
 	agent   bool    // a subagent speaks, as its system prompt says
 	spawned bool    // it is a subagent's thread: a model asked what was asked before
-	details *bool   // what hasDetails found; nil: it was not asked
+	details *bool   // what names found; nil: it was not asked
 	runOn   bool    // see Parser.RunOn
 	opening *string // see Parser.States
 	scratch []byte  // for decoding what is not kept
-	inserts []byte  // their texts
+	inserts []byte  // the texts of its inserts
 
 	from    *Checkpoint // where the reading began; nil: at the beginning
-	known   int         // messages whose fingerprints it has
-	track   *tracker    // where it has got to, for the next checkpoint
-	tracked bool        // one is wanted
+	known   int         // how many messages have their fingerprints from the checkpoint
+	track   *tracker    // what the next checkpoint needs
+	tracked bool        // a checkpoint is wanted
 
-	limits  Limits // of reading the body
-	stopped Stop   // why it was given up
-	worked  int    // bytes since the clock was looked at
+	limits  Limits // for reading the body
+	stopped Stop   // which of them ended the reading
+	worked  int    // bytes since the clock was checked
 }
 
-// Reset takes everything of a body out of c.
+// Reset makes c forget the body.
 func (c *Conversation) Reset() {
 	if c.tracked {
-		*c.track = tracker{} // which refers to the body
+		*c.track = tracker{} // it refers to the body
 	}
 	c.limits, c.from, c.tracked = Limits{}, nil, false
 	c.reset(nil)
@@ -112,12 +112,12 @@ func (c *Conversation) Reset() {
 
 // reset makes c ready for another body.
 func (c *Conversation) reset(body []byte) {
-	clear(c.Messages) // which may hold large texts
+	clear(c.Messages) // they may hold large texts
 	*c = Conversation{Messages: c.Messages[:0], refs: c.refs[:0], moves: c.moves[:0], spans: c.spans[:0], scratch: c.scratch, inserts: c.inserts[:0], Last: -1, Newest: -1, body: body, from: c.from, track: c.track, tracked: c.tracked, limits: c.limits}
 }
 
-// Text is what message i says: its text parts joined by line feeds, without
-// what a harness put there, trimmed.
+// Text returns what message i says: its text parts joined by line feeds, without what
+// a client wrote into them, trimmed.
 func (c *Conversation) Text(i int) []byte {
 	m := &c.Messages[i]
 	if m.clean != nil || m.cleaned && !m.whole {
@@ -125,7 +125,7 @@ func (c *Conversation) Text(i int) []byte {
 	}
 	text := trim(c.joined(m))
 	if i == c.Last {
-		m.clean = text // it is asked for several times
+		m.clean = text // callers ask for it several times
 	}
 	return text
 }
@@ -133,7 +133,7 @@ func (c *Conversation) Text(i int) []byte {
 // runsOn reports whether a message's texts are pieces of one.
 func (c *Conversation) runsOn(m *Message) bool { return c.runOn && m.Role == RoleAssistant }
 
-// joined is a message's whole text.
+// joined returns a message's whole text.
 func (c *Conversation) joined(m *Message) []byte {
 	spans := c.spans[m.from:m.to]
 	if len(spans) == 1 && !spans[0].Escaped {
@@ -149,8 +149,8 @@ func (c *Conversation) joined(m *Message) []byte {
 	return b
 }
 
-// decodedSize is how many bytes of the body are decoded for a message's text;
-// 0: it stands there as it is.
+// decodedSize returns how many bytes of the body have to be decoded for a message's
+// text; 0 when it can be used as it stands.
 func (c *Conversation) decodedSize(m *Message) int {
 	if m.to-m.from > 1 || m.from < m.to && c.spans[m.from].Escaped {
 		return c.rawSize(m)
@@ -158,7 +158,7 @@ func (c *Conversation) decodedSize(m *Message) int {
 	return 0
 }
 
-// rawSize is how many bytes of the body a message's texts take.
+// rawSize returns how many bytes of the body a message's texts take.
 func (c *Conversation) rawSize(m *Message) (n int) {
 	for _, s := range c.spans[m.from:m.to] {
 		n += s.End - s.Start
@@ -166,7 +166,7 @@ func (c *Conversation) rawSize(m *Message) (n int) {
 	return n
 }
 
-// answered is what the model says in a message, and whether that is its whole text.
+// answered returns what the model says in a message, and whether that is all of it.
 func (c *Conversation) answered(m *Message) (clean []byte, whole bool) {
 	if c.runsOn(m) {
 		text := c.joined(m)
@@ -186,15 +186,15 @@ func (c *Conversation) answered(m *Message) (clean []byte, whole bool) {
 	return bytes.Join(texts, []byte{'\n'}), whole
 }
 
-// decoded is the text of a span, which the caller may change.
+// decoded returns a copy of a span's text.
 func (c *Conversation) decoded(s Span) []byte {
 	raw := c.body[s.Start:s.End]
 	return appendText(make([]byte, 0, len(raw)), raw)
 }
 
-// Answered reports whether an answer to the newest message of a person has been
-// acted upon: the request is then a round within its turn. One that stands at
-// the end is a beginning that the client gives the model.
+// Answered reports whether the model has already answered the newest message of a
+// person: then the request is a tool round within that turn. A model's message at
+// the very end does not count: with it a client begins the answer for the model.
 func (c *Conversation) Answered() bool {
 	for i := c.Last + 1; i < len(c.Messages)-1; i++ {
 		if c.Messages[i].Role == RoleAssistant {
@@ -207,15 +207,14 @@ func (c *Conversation) Answered() bool {
 // Insertable reports whether message i has a place where a block can stand.
 func (c *Conversation) Insertable(i int) bool { return c.Messages[i].Form != FormNone }
 
-// Behind is the rest of the list of messages from where a block stands before
-// message i.
+// Behind returns the rest of the list of messages from where message i's block goes.
 func (c *Conversation) Behind(i int) []byte {
 	at := max(0, c.Messages[i].At)
 	return c.body[at:max(at, c.end)]
 }
 
-// Summarised reports whether a client has put a summary in place of what was said
-// before.
+// Summarised reports whether a client has replaced what was said before with a
+// summary.
 func (c *Conversation) Summarised() bool {
 	for i := range c.Messages {
 		if c.isSummary(i) {
@@ -225,15 +224,15 @@ func (c *Conversation) Summarised() bool {
 	return false
 }
 
-// isSummary reports whether message i holds what a client has put in place of what
-// was said before it.
+// isSummary reports whether message i holds a summary with which a client has
+// replaced what was said before.
 func (c *Conversation) isSummary(i int) bool {
 	m := &c.Messages[i]
 	return m.Role == RoleUser && m.cleaned && slices.ContainsFunc(c.spans[m.from:m.to], c.holdsSummary)
 }
 
-// holdsSummary reports whether a text is a summary, or asks for one by showing how
-// it has to look.
+// holdsSummary reports whether a text is a summary, or asks for one and shows its
+// form.
 func (c *Conversation) holdsSummary(s Span) bool {
-	return MayHoldSummary(c.body[s.Start:s.End]) && IsSummary(c.decoded(s))
+	return mayHoldSummary(c.body[s.Start:s.End]) && isSummary(c.decoded(s))
 }

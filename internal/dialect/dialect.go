@@ -6,10 +6,10 @@ import "slices"
 // implementation has no state, is safe for concurrent use, and must not keep
 // the bytes that it is given.
 type Dialect interface {
-	// Info is what does not depend on a request.
+	// Info describes the API.
 	Info() Info
 
-	// Match says what a request is to this API, by its head alone.
+	// Match classifies a request for this API, by its head alone.
 	Match(r Request) Match
 
 	// Parse reads body into c and reports whether it was understood. A body
@@ -20,53 +20,51 @@ type Dialect interface {
 	// c.Stopped says so where they end it.
 	Parse(body []byte, c *Conversation) bool
 
-	// Calls names the tools that are called in body behind an offset, in their
-	// order. Body is one that Parse has understood.
+	// Calls names the tools that are called in body after an offset, in order. Parse
+	// has understood this body.
 	Calls(body []byte, behind int, called func(name string))
 
 	// NewReader returns a reader for one answer.
 	NewReader() Reader
 
-	// Error is the body of an answer with which the proxy itself refuses or
-	// fails a request, in the shape that this API's clients understand.
+	// Error returns the body of the answer when the proxy itself refuses or fails a
+	// request, in the shape that this API's clients understand.
 	Error(f Failure) []byte
 }
 
 // Info describes an API.
 type Info struct {
-	Name     string // of its folder
-	Provider string // as OpenTelemetry's gen_ai.provider.name has it
-	Upstream string // which upstream serves what Match claims for it; metrics use the name
+	Name     string // the name of its folder
+	Provider string // the value of OpenTelemetry's gen_ai.provider.name
+	Upstream string // the upstream for requests that Match claims; metrics use the name
 
-	// Credentials are the places where a request shows who pays for it.
+	// Credentials are the places in a request where its credential may stand.
 	Credentials []Credential
 
-	// Relax is what makes the provider take a conversation whose beginning has
-	// changed, by an insert and a header; nil where nothing does, or nothing
-	// has to.
+	// Relax makes the provider accept a conversation whose beginning has changed;
+	// nil when nothing can, or nothing has to.
 	Relax *Relax
 }
 
-// Credential is a place in a request where a secret stands: a header, which
-// may have Bearer before it, or a parameter of the query.
+// Credential is a place in a request where a secret may stand: a header, with or
+// without "Bearer" before the secret, or a parameter of the query.
 type Credential struct {
 	Header string // in fasthttp's spelling
 	Query  string
 }
 
-// Relax is used for a conversation that has lost a block.
+// Relax changes a request whose conversation has lost a block.
 type Relax struct {
-	// Insert returns what is added to a body, and reports whether there was
-	// anything to add.
+	// Insert returns what to add to a body; false when there is nothing to add.
 	Insert func(body []byte) (Insert, bool)
 
-	// Header and Value are added to the request with it. A header that is
-	// there is a list, and the value is added to it.
+	// Header and Value are added to the request with it. When the request has the
+	// header, it is a list, and the value is appended to it.
 	Header, Value string
 }
 
-// Among adds to the inserts of a body the one that makes the provider take it. It
-// returns nil where there is no way to.
+// Among adds its insert to those of a body. It returns a nil Relax when there is
+// nothing to add.
 func (r *Relax) Among(inserts []Insert, body []byte) ([]Insert, *Relax) {
 	if r == nil {
 		return inserts, nil
@@ -88,25 +86,25 @@ type Request struct {
 // Header finds a field of a head by its canonical name; nil: there is none.
 type Header interface{ Peek(name string) []byte }
 
-// Use says what is to be done with a request.
+// Use says what the proxy does with a request.
 type Use uint8
 
 // The uses of requests.
 const (
-	UseNone   Use = iota // not one of a conversation: it is forwarded as it is
-	UseTurn              // a conversation that the model goes on with
-	UseReplay            // a conversation as it stands (counted, compacted): its blocks are repeated and nothing else happens
-	UseFetch             // the answer to an earlier request is fetched
+	UseNone   Use = iota // it belongs to no conversation: it is forwarded as it is
+	UseTurn              // the model continues a conversation
+	UseReplay            // the provider counts or compacts a conversation: its blocks are repeated, nothing else happens
+	UseFetch             // it fetches the answer to an earlier request
 )
 
-// Match is what a request is to a dialect.
+// Match is how a dialect classifies a request.
 type Match struct {
 	Use   Use
-	Route string // of UseTurn and UseReplay: the path without what differs, for traces
-	Model []byte // where the path names it
+	Route string // of UseTurn and UseReplay: the path without its variable parts, for traces
+	Model []byte // when the path names it
 	ID    string // of UseFetch: the answer's
 
-	// Upstream says that the request belongs to the upstream of Info, also one
-	// of UseNone. What nobody claims goes to the default one.
+	// Upstream says that the request goes to Info's upstream, even with UseNone.
+	// Requests that no dialect claims go to the default upstream.
 	Upstream bool
 }

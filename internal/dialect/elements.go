@@ -5,14 +5,14 @@ import (
 	"slices"
 )
 
-// withoutElements cuts out, for each tag of the table, what stands from its first
-// beginning to its last end. One that a text begins with and that does not end
-// is all of it.
+// withoutElements cuts out, for each tag of the table, everything from its first
+// beginning to its last end. A tag that opens the text and never ends covers all of
+// it.
 func withoutElements(text []byte, in textContext) []byte {
 	var cuts [][2]int
 	opened := openedIn(text, in)
 	for n, tag := range harnessTags {
-		if !opened[n] || !in.After(len(text)) {
+		if !opened[n] || !in.after(len(text)) {
 			continue
 		}
 		from := opening(text, []byte("<"+tag), 0)
@@ -30,7 +30,7 @@ func withoutElements(text []byte, in textContext) []byte {
 	return without(text, cuts)
 }
 
-// without is a text without some parts, which may overlap.
+// without returns a text without some parts, which may overlap.
 func without(text []byte, cuts [][2]int) []byte {
 	if len(cuts) == 0 {
 		return text
@@ -49,10 +49,10 @@ func without(text []byte, cuts [][2]int) []byte {
 // maxTags bounds harnessTags.
 const maxTags = 96
 
-// openedIn tells which of harnessTags may open in a text: most texts with a
-// bracket in them hold none, and those with many need not be read for each.
+// openedIn returns which of harnessTags may open in a text. It reads the text once
+// for all tags; most texts with a bracket hold none.
 func openedIn(text []byte, in textContext) (opened [maxTags]bool) {
-	for in.After(1) {
+	for in.after(1) {
 		i := bytes.IndexByte(text, '<') + 1
 		if i == 0 {
 			return opened
@@ -69,7 +69,7 @@ func openedIn(text []byte, in textContext) (opened [maxTags]bool) {
 	return opened
 }
 
-// tagsBy are places in harnessTags, by the byte that a tag begins with.
+// tagsBy are indexes in harnessTags, by a tag's first byte.
 var tagsBy = func() (by [256][]int) {
 	if len(harnessTags) > maxTags {
 		panic("BUG: too many tags")
@@ -80,14 +80,14 @@ var tagsBy = func() (by [256][]int) {
 	return by
 }()
 
-// WithoutElement takes out every <tag …>…</tag>, with those of its like that stand
-// within. One that is not closed is left; of several of which some are not, the
-// last end closes the first. Its time is linear in the text's size.
-func WithoutElement(text []byte, tag string) []byte {
+// withoutElement cuts every <tag …>…</tag> out of a text, with those nested in it. An
+// element that is never closed stays; when some of several are not closed, the last
+// end closes the first. Its time is linear in the text's size.
+func withoutElement(text []byte, tag string) []byte {
 	open, shut := []byte("<"+tag), []byte("</"+tag+">")
 	var out []byte
-	kept := 0                  // up to where out has what is left of text
-	depth, from, to := 0, 0, 0 // how many are open, where the first one begins, and where the last one was shut that it holds
+	kept := 0                  // out has what stays of text up to here
+	depth, from, to := 0, 0, 0 // how many are open, where the first begins, and where the last one in it was closed
 	cut := func() {
 		out = append(out, text[kept:from]...)
 		kept, depth, to = to, 0, 0
@@ -126,14 +126,14 @@ func WithoutElement(text []byte, tag string) []byte {
 	}
 }
 
-// opening is where the next element opens from a place on, or the end.
+// opening returns where the next element opens from at on, or the end.
 func opening(text, open []byte, at int) int {
 	for {
 		i := indexFrom(text, open, at)
 		if at = i + len(open); at >= len(text) {
 			return len(text)
 		}
-		if c := text[at]; c == '>' || isSpace(c) { // else it is a longer name
+		if c := text[at]; c == '>' || isSpace(c) { // otherwise it is a longer name
 			return i
 		}
 	}

@@ -2,16 +2,23 @@ package dialect
 
 import "unsafe"
 
-// Joined is a message's whole text.
+// Joined returns a message's whole text.
 func (c *Conversation) Joined(i int) string { return string(c.joined(&c.Messages[i])) }
 
-// Holds reports whether a message's text is held apart from the body.
+// Holds reports whether a message holds its text apart from the body.
 func (m *Message) Holds() bool { return m.clean != nil }
 
-// Sizes are those of a message and of a text, and what is counted for them.
+// Sizes returns the sizes of a message and of a text, and what is counted for each.
 func Sizes() (message, span uintptr, counted [2]uintptr) {
 	return unsafe.Sizeof(Message{}), unsafe.Sizeof(Span{}), [2]uintptr{sizeOfMessage, sizeOfSpan}
 }
 
 // AppendJSON appends text as the inside of a JSON string.
 func AppendJSON(dst []byte, text string) []byte { return appendJSON(dst, text) }
+
+// What the tests of rules call directly.
+var (
+	IDBehind        = idBehind
+	MayBeTranscript = mayBeTranscript
+	TranscriptIn    = transcriptIn
+)

@@ -2,16 +2,16 @@ package dialect
 
 import "encoding/json"
 
-// Failure is an error of the proxy's own.
+// Failure is an error with which the proxy itself answers.
 type Failure struct {
 	Status  int    // of HTTP
-	Type    string // what kind of error it is, in OpenAI's and Anthropic's words
+	Type    string // the kind of error, in OpenAI's and Anthropic's words
 	Code    string // what went wrong, for programs; empty: nothing more is known
 	Message string
 }
 
-// OpenAIError is a failure in OpenAI's shape, which with its type is Anthropic's
-// too. It is also for paths that belong to no dialect.
+// OpenAIError returns a failure in OpenAI's shape, which with its "type" is also
+// Anthropic's. Paths that belong to no dialect get it too.
 func OpenAIError(f Failure) []byte {
 	type detail struct {
 		Message string  `json:"message"`

@@ -1,12 +1,12 @@
 package dialect
 
-// Field is a member of a request, beside the messages, that may tell who
-// speaks or where.
+// Field is a member of a request, beside the messages, that may say who speaks or
+// where.
 type Field uint8
 
 // The fields that are noted.
 const (
-	FieldNone Field = iota
+	fieldNone Field = iota
 	FieldUser
 	FieldSafetyIdentifier
 	FieldPromptCacheKey
@@ -20,7 +20,7 @@ const (
 	fieldCount
 )
 
-// fieldOf finds the field of a member.
+// fieldOf returns the field of a member.
 func fieldOf(key []byte) Field {
 	switch string(key) {
 	case "user":
@@ -44,14 +44,14 @@ func fieldOf(key []byte) Field {
 	case "previous_response_id":
 		return FieldPreviousResponseID
 	}
-	return FieldNone
+	return fieldNone
 }
 
-// maxField bounds the value of a field that is noted, in bytes.
+// maxField bounds a field's value, in bytes; longer ones are ignored.
 const maxField = 16 << 10
 
-// Field is the JSON value of a field as it stands in the body; nil when it is
-// not there.
+// Field returns the JSON value of a field as it stands in the body; nil when it is
+// absent or null.
 func (c *Conversation) Field(f Field) []byte {
 	if v := c.fields[f]; v.End > 0 {
 		if raw := c.body[v.Start:v.End]; string(raw) != "null" {
@@ -61,18 +61,18 @@ func (c *Conversation) Field(f Field) []byte {
 	return nil
 }
 
-// maxReferences bounds the references to items that are looked at.
+// maxReferences bounds the references that References passes on.
 const maxReferences = 32
 
-// References calls f for the newest items that the provider is to take from
-// what it holds, newest first: their ids, as they stand in the body.
+// References calls f with the ids of the newest items that the request refers to and
+// the provider holds, newest first, as they stand in the body.
 func (c *Conversation) References(f func(id []byte)) {
 	for i := len(c.refs) - 1; i >= max(0, len(c.refs)-maxReferences); i-- {
 		f(c.body[c.refs[i].Start:c.refs[i].End])
 	}
 }
 
-// HeldElsewhere reports whether the provider has what was said before.
+// HeldElsewhere reports whether the provider holds what was said before.
 func (c *Conversation) HeldElsewhere() bool {
 	return len(c.refs) > 0 || c.Field(FieldPreviousResponseID) != nil || c.Field(FieldConversation) != nil
 }

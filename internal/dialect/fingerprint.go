@@ -11,24 +11,23 @@ import (
 	lru "github.com/hashicorp/golang-lru/v2"
 )
 
-// Fingerprint stands for a conversation up to some message: who it belongs to,
-// where it takes place, and what was said, by whom, in which order.
+// Fingerprint is a hash of a conversation up to some message: whose it is, where it
+// takes place, and who said what in which order.
 type Fingerprint [16]byte
 
-// Root is the fingerprint of a conversation in which nothing was said yet. A
-// tenant is hex digits or nothing, and a person's key holds no character that
-// does not print, so that the two cannot run into each other.
+// Root returns the fingerprint of a conversation in which nothing was said yet. A
+// tenant is empty or hex digits, and a person's key holds printable characters only,
+// so that the two cannot run into each other.
 func Root(tenant, person string) Fingerprint {
-	var b [192]byte // so that usual ones need no memory
+	var b [192]byte // so that usual ones allocate nothing
 	text := append(append(b[:0], "graphiti-proxy.chain.1\x00"...), tenant...)
 	sum := sha256.Sum256(append(append(text, 0), person...))
 	return Fingerprint(sum[:len(Fingerprint{})])
 }
 
-// In is the fingerprint of a conversation that is in a workspace from here on:
-// one that the client calls by a name, or a place. Without either it stays.
-// Unlike texts these are hashed strongly: nobody can make up a directory that
-// is taken for another.
+// In returns the fingerprint of a conversation that goes on in a workspace, which has
+// a name from the client, or a place; with neither it stays. Unlike texts these are
+// hashed strongly: nobody can make up a directory that is taken for another.
 func (f Fingerprint) In(workspace string, p Place) Fingerprint {
 	if workspace == "" && p == (Place{}) {
 		return f
@@ -37,8 +36,7 @@ func (f Fingerprint) In(workspace string, p Place) Fingerprint {
 	if p.Unclear {
 		unclear = "unclear"
 	}
-	// Each part is hashed behind its length, so that no part can be spelt to
-	// read as two.
+	// Each part is hashed behind its length, so that one part cannot read as two.
 	h := sha256.New()
 	for _, part := range [...]string{"graphiti-proxy.identity.2", "conversation in", string(f[:]), workspace, p.Directory, p.Repo, unclear} {
 		var size [8]byte
@@ -52,27 +50,27 @@ func (f Fingerprint) In(workspace string, p Place) Fingerprint {
 	return f
 }
 
-// Link is the fingerprint after one more message. Texts are compared without
-// the white space around them.
+// Link returns the fingerprint after one more message. White space around texts does
+// not count.
 func (f Fingerprint) Link(role Role, text []byte) Fingerprint {
 	return f.link(role, xxhash.Sum64(trim(text)))
 }
 
-// Reference is the fingerprint of a reference to what the provider holds, by its
-// id.
+// Reference returns the fingerprint of a reference to an item that the provider
+// holds.
 func (f Fingerprint) Reference(id string) Fingerprint {
 	b, _ := json.Marshal(id) // as it stands in a body
 	return f.Link(RoleOther, b)
 }
 
-// Told is the fingerprint of what a person was told, in whatever place: those who
-// sum up a conversation do not say where it was.
-func (f Fingerprint) Told(text []byte) Fingerprint {
+// OfAnswer returns the fingerprint of an answer to a person, in any place: a summary
+// of a conversation does not say where it took place.
+func (f Fingerprint) OfAnswer(text []byte) Fingerprint {
 	return f.Link(RoleOther, []byte("told")).Link(RoleAssistant, text)
 }
 
-// link chains the fast hash of a text with a strong one. A client that finds two
-// texts with the same fast hash confuses its own conversation only.
+// link chains the fast hash of a text with a strong hash. A client that finds two
+// texts with the same fast hash confuses only its own conversation.
 func (f Fingerprint) link(role Role, text uint64) Fingerprint {
 	var b [25]byte
 	copy(b[:], f[:])
@@ -85,16 +83,15 @@ func (f Fingerprint) link(role Role, text uint64) Fingerprint {
 	return f
 }
 
-// Hasher fingerprints conversations. It remembers what long texts hashed to, as
-// they stood in a body: clients send their whole history with every request,
-// and decoding it again is most of what that would cost. It is safe for
-// concurrent use.
+// Hasher fingerprints conversations. It remembers the hashes of long texts: clients
+// send their whole history with every request, and decoding it again would be most
+// of the cost. It is safe for concurrent use.
 type Hasher struct {
-	texts *lru.Cache[uint64, uint64] // what they hash to, by a hash of how they stood in a body
+	texts *lru.Cache[uint64, uint64] // hashes of texts, by hashes of their JSON
 }
 
 const (
-	longText    = 256     // texts from here on, in bytes, are remembered
+	longText    = 256     // texts of at least this many bytes are remembered
 	rememberMax = 1 << 15 // texts
 )
 
@@ -107,13 +104,13 @@ func NewHasher() *Hasher {
 	return &Hasher{texts}
 }
 
-// rawSeed is of the hashes that long texts are remembered by: nobody can make
-// up one that is taken for another person's.
+// rawSeed seeds the hashes of Hasher.texts: nobody can make up a text that is taken
+// for another person's.
 var rawSeed = maphash.MakeSeed()
 
-// Chain appends to dst the fingerprint after each message. Messages that
-// neither a person nor the model spoke change nothing, but for those that Place
-// has found to move the conversation elsewhere.
+// Chain appends to dst the fingerprint after each message. Only messages of a person
+// or the model change it, and those with which, as Place has found, the conversation
+// moves elsewhere.
 func (h *Hasher) Chain(c *Conversation, root Fingerprint, dst []Fingerprint) []Fingerprint {
 	moves, known := c.moves, 0
 	if cp := c.from; c.known > 0 && cp.root == root {

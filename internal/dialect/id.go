@@ -5,9 +5,9 @@ import "bytes"
 // maxID bounds an id, in bytes.
 const maxID = 64
 
-// IDBehind is the id that stands in a text behind a mark; empty where there is
-// none, or where there are different ones: a file that is quoted may hold one.
-func IDBehind(text []byte, mark string) (id string) {
+// idBehind returns the id that follows a mark in a text. It returns "" when there is
+// none, or when there are different ones: a quoted file may hold one.
+func idBehind(text []byte, mark string) (id string) {
 	for {
 		i := bytes.Index(text, []byte(mark))
 		if i < 0 {

@@ -5,15 +5,15 @@ import "testing"
 // TestItemIsWholeOrUnclear: what a client's element holds cannot end it early.
 func TestItemIsWholeOrUnclear(t *testing.T) {
 	const begin, line = "<system-reminder>\n# Environment\nYou have been invoked in the following environment: \n", " - Primary working directory: /a\n"
-	first := Position{Opening: true}
+	first := position{Opening: true}
 	for _, tc := range []struct {
 		name, text string
-		at         Position
+		at         position
 		dir        string
 		ok         bool
 	}{
 		{"whole", begin + line + "</system-reminder>", first, "/a", true},
-		{"not the first message", begin + line + "</system-reminder>", Position{}, "", false},
+		{"not the first message", begin + line + "</system-reminder>", position{}, "", false},
 		{"no end", begin + line, first, "", true},
 		{"text behind its end", begin + line + "</system-reminder>\nx", first, "", true},
 		{"ended early", begin + line + "</system-reminder><system-reminder>" + line + "</system-reminder>", first, "", true},
@@ -21,7 +21,7 @@ func TestItemIsWholeOrUnclear(t *testing.T) {
 		{"no directory", begin + "</system-reminder>", first, "", false},
 		{"another beginning", "<system-reminder>\nx\n" + line + "</system-reminder>", first, "", false},
 	} {
-		if it, ok := ReadItem([]byte(tc.text), tc.at); ok != tc.ok || it.Directory != tc.dir || ok && !it.Of("Claude Code") {
+		if it, ok := readItem([]byte(tc.text), tc.at); ok != tc.ok || it.Directory != tc.dir || ok && !it.of("Claude Code") {
 			t.Errorf("%s: %+v, %v", tc.name, it, ok)
 		}
 	}

@@ -13,7 +13,7 @@ func (c *Conversation) kind() Kind {
 		}
 	}
 	at := c.asking()
-	var parts [4]Part
+	var parts [4]messagePart
 	said := parts[:0]
 	var prompts [maxParts][]byte
 	if at >= 0 {
@@ -25,7 +25,7 @@ func (c *Conversation) kind() Kind {
 			said = append(said, c.toldBy(c.spans[n]))
 		}
 	}
-	kind, agent := KindOf(c.prompts(prompts[:0]), said, c.Tools)
+	kind, agent := kindOf(c.prompts(prompts[:0]), said, c.Tools)
 	c.agent = agent
 	if kind != KindTurn {
 		return kind
@@ -70,12 +70,12 @@ func (c *Conversation) clients(i int) bool { return c.Messages[i].cleaned }
 func (c *Conversation) AsksForSummary(i int) bool {
 	m := &c.Messages[i]
 	return i > c.answer && slices.ContainsFunc(c.spans[m.from:m.to], func(s Span) bool {
-		return s.End-s.Start >= Instructions && c.sumsUp(s)
+		return s.End-s.Start >= minInstructions && c.sumsUp(s)
 	})
 }
 
 func (c *Conversation) sumsUp(s Span) bool {
-	return SumsUp(c.startOf(s, Instructed)) || c.holdsSummary(s)
+	return asksToSumUp(c.startOf(s, instructionsStart)) || c.holdsSummary(s)
 }
 
 // Beside is what a request is for by which the client asks for something beside the
@@ -91,7 +91,7 @@ func (c *Conversation) Beside() Kind {
 // prompts appends how the parts of the system prompt start.
 func (c *Conversation) prompts(system [][]byte) [][]byte {
 	for i := c.prompt.from; i < min(c.prompt.to, c.prompt.from+maxParts); i++ {
-		system = append(system, trim(c.startOf(c.spans[i], Near)))
+		system = append(system, trim(c.startOf(c.spans[i], startBytes)))
 	}
 	if len(c.Messages) > 0 && len(system) == 0 {
 		if m := &c.Messages[0]; m.Role == RoleOther && m.from < m.to {
@@ -107,7 +107,7 @@ func (c *Conversation) Prompted(mark string) string {
 	if m.from == m.to && len(c.Messages) > 0 && c.Messages[0].System {
 		m = &c.Messages[0]
 	}
-	return IDBehind(c.joined(m), mark)
+	return idBehind(c.joined(m), mark)
 }
 
 // Telling is the length, in bytes, from which an answer alone tells its
@@ -122,10 +122,10 @@ func (c *Conversation) Transcript() (t Transcript, own bool) {
 		return t, false
 	}
 	m := &c.Messages[c.Newest]
-	if !slices.ContainsFunc(c.spans[m.from:m.to], func(s Span) bool { return MayBeTranscript(c.body[s.Start:s.End]) }) {
+	if !slices.ContainsFunc(c.spans[m.from:m.to], func(s Span) bool { return mayBeTranscript(c.body[s.Start:s.End]) }) {
 		return t, false
 	}
-	t = TranscriptIn(c.prompts(nil), c.joined(m))
+	t = transcriptIn(c.prompts(nil), c.joined(m))
 	for i := 0; i < c.Newest && !own && len(t.Answer) > 0; i++ {
 		if c.Messages[i].Role == RoleAssistant {
 			said := c.Text(i)
@@ -144,7 +144,7 @@ const maxTold = 16
 func (c *Conversation) Told(t *Transcript, person Fingerprint) (told [][16]byte) {
 	add := func(text []byte) {
 		if len(text) >= Telling && len(told) < maxTold {
-			told = append(told, person.Told(text))
+			told = append(told, person.OfAnswer(text))
 		}
 	}
 	for i := len(t.Answer) - 1; i >= 0; i-- {
@@ -170,7 +170,7 @@ func (c *Conversation) asked(i int) bool {
 	m := &c.Messages[i]
 	for _, s := range c.spans[m.from:min(m.to, m.from+maxParts)] {
 		raw := trimRaw(c.body[s.Start:s.End])
-		if len(raw) > 0 && MayAsk(raw[0]) && Asks(c.toldBy(s)) {
+		if len(raw) > 0 && mayAskChore(raw[0]) && asksChore(c.toldBy(s)) {
 			return true
 		}
 	}
@@ -178,8 +178,8 @@ func (c *Conversation) asked(i int) bool {
 }
 
 // toldBy is a part of a message as rules look at it.
-func (c *Conversation) toldBy(s Span) Part {
-	return Part{Start: trim(c.startOf(s, Near)), Raw: c.body[s.Start:s.End], Decode: textOf}
+func (c *Conversation) toldBy(s Span) messagePart {
+	return messagePart{Start: trim(c.startOf(s, startBytes)), Raw: c.body[s.Start:s.End], Decode: textOf}
 }
 
 func textOf(raw []byte) []byte { return appendText(nil, raw) }
@@ -189,7 +189,7 @@ func (c *Conversation) start(m *Message) []byte {
 	if m.from == m.to {
 		return nil
 	}
-	return c.startOf(c.spans[m.from], Near)
+	return c.startOf(c.spans[m.from], startBytes)
 }
 
 // maxParts bounds the parts of a prompt, and of either end of a message, that are

@@ -2,49 +2,48 @@ package dialect
 
 import "time"
 
-// Limits bound what reading a body may take. The zero Limits have the usual
-// number of messages, and no other bound.
+// Limits bound the reading of a body. The zero Limits bound only the number of
+// messages.
 type Limits struct {
 	Messages int              // most messages; 0: usualMessages
 	Until    time.Time        // when reading gives up; zero: never
-	Now      func() time.Time // the clock that is asked about Until; nil: time.Now
-	Room     Room             // asked before memory is allocated; nil: there is room
+	Now      func() time.Time // the clock for Until; nil: time.Now
+	Room     Room             // asked before RAM is allocated; nil: there is always enough
 }
 
-// Room is where memory is asked for.
+// Room grants RAM.
 type Room interface {
-	Grow(bytes int) bool // reports whether there is so much
+	Grow(bytes int) bool // reports whether it grants this many bytes more
 }
 
 const (
 	usualMessages = 20000
 
-	// partsOfMessage is how many texts a body may hold for each message that it
-	// may hold.
+	// partsOfMessage times the most messages is the most texts in a body.
 	partsOfMessage = 4
 
 	sizeOfMessage = 80
 	sizeOfSpan    = 24
 
-	// sizeOfTurn is what is noted beside a message while it is decided about
-	// it: its fingerprint, its key, where it took place, and what was decided.
+	// sizeOfTurn is what the decision about a message takes beside it: its
+	// fingerprint, its key, its place, and the decision.
 	sizeOfTurn = 192
 
-	// stride is how many bytes are read between two looks at the clock.
+	// stride is how many bytes are read before the clock is checked again.
 	stride = 64 << 10
 )
 
-// Limit bounds the reading of the next body.
+// Limit sets the limits for reading the next body.
 func (c *Conversation) Limit(l Limits) { c.limits = l }
 
-// Stop says why a body was not read to its end, although it may be a good one.
+// Stop says which limit ended the reading of a body that may be valid.
 type Stop uint8
 
 // The limits that end the reading of a body.
 const (
 	NotStopped      Stop = iota
 	StoppedTooLarge      // it holds too many messages or texts
-	StoppedBusy          // there is no memory for it now
+	StoppedBusy          // there is not enough RAM for it now
 	StoppedLate          // reading it took too long
 )
 
@@ -62,12 +61,12 @@ func (c *Conversation) stop(s Stop) bool {
 
 func (c *Conversation) tooLarge() bool { return c.stop(StoppedTooLarge) }
 
-// room asks for memory before it is allocated.
+// room asks for RAM before it is allocated.
 func (c *Conversation) room(bytes int) bool {
 	return c.limits.Room == nil || c.limits.Room.Grow(bytes) || c.stop(StoppedBusy)
 }
 
-// maxMessages is how many items a body may hold.
+// maxMessages returns how many messages a body may hold.
 func (c *Conversation) maxMessages() int {
 	if c.limits.Messages > 0 {
 		return c.limits.Messages
@@ -75,7 +74,7 @@ func (c *Conversation) maxMessages() int {
 	return usualMessages
 }
 
-// InTime reports whether there is time left to go on with a body.
+// InTime reports whether there is time left to read on; if not, the reading stops.
 func (c *Conversation) InTime() bool {
 	if c.limits.Until.IsZero() {
 		return true
@@ -87,7 +86,7 @@ func (c *Conversation) InTime() bool {
 	return now().Before(c.limits.Until) || c.stop(StoppedLate)
 }
 
-// after is InTime, asked once for so many bytes that were worked on.
+// after counts bytes that were worked on, and asks InTime once in a stride.
 func (c *Conversation) after(bytes int) bool {
 	if c.worked += bytes; c.worked < stride {
 		return true
@@ -96,7 +95,7 @@ func (c *Conversation) after(bytes int) bool {
 	return c.InTime()
 }
 
-// Size is what c keeps for the next body, in bytes.
+// Size returns how many bytes of buffers c keeps for the next body.
 func (c *Conversation) Size() int {
 	return cap(c.Messages)*sizeOfMessage + cap(c.spans)*sizeOfSpan + cap(c.refs)*sizeOfSpan + cap(c.scratch) + cap(c.inserts)
 }

@@ -7,8 +7,8 @@ import (
 	"github.com/cespare/xxhash/v2"
 )
 
-// Parser reads a request body into a Conversation. It is what the parsers of
-// all dialects are made of.
+// Parser reads a request body into a Conversation. The parsers of all dialects are
+// built on it.
 type Parser struct {
 	Scanner
 	c *Conversation
@@ -27,23 +27,23 @@ func NewParser(body []byte, c *Conversation) Parser {
 	return Parser{Scanner: s, c: c}
 }
 
-// Whole reads the whole body, an object: member reads each value, message each
-// of the list of messages, where the reading begins within it.
+// Whole reads the whole body, an object. member reads each member's value; message
+// reads each message when the reading begins within the list.
 func (p *Parser) Whole(member func(key []byte) bool, message func(i int) bool) bool {
 	if !p.c.room(p.c.Size()) {
 		return false
 	}
 	if p.GoesOn() {
-		return p.goOn(member, message) && p.AtEnd()
+		return p.goOn(member, message) && p.atEnd()
 	}
-	return p.Object(member) && p.AtEnd()
+	return p.Object(member) && p.atEnd()
 }
 
-// Settle ends the reading: it finds out which messages a person wrote, and what
-// the request is for. It reports false where that takes too much.
+// Settle ends the reading: it finds out which messages a person wrote, and what the
+// request is for. It returns false when a limit ends it.
 func (p *Parser) Settle() bool { return p.c.settle() }
 
-// Other reads a member that several dialects have, or skips it.
+// Other reads a member that several dialects share, or skips it.
 func (p *Parser) Other(key []byte) bool {
 	switch string(key) {
 	case "model":
@@ -71,21 +71,21 @@ func (p *Parser) Other(key []byte) bool {
 	return p.field(key)
 }
 
-// formJSON stands in every form that an answer can be asked for in: a schema, an
-// object, a type of media.
+// formJSON stands in every request for a data format: a schema, an object, a media
+// type.
 var formJSON = []byte("json")
 
-// field skips a member's value, and notes where it stands if it matters.
+// field skips a member's value, and notes where it stands when it is a Field.
 func (p *Parser) field(key []byte) bool {
 	f := fieldOf(key)
 	v, ok := p.Value()
-	if ok && f != FieldNone && v.End-v.Start <= maxField {
+	if ok && f != fieldNone && v.End-v.Start <= maxField {
 		p.c.fields[f] = v
 	}
 	return ok
 }
 
-// Word reads a short string, or skips what is none.
+// Word reads a string into w, or skips any other value.
 func (p *Parser) Word(w *[]byte) bool {
 	if p.Peek() != '"' {
 		return p.Skip()
@@ -95,12 +95,11 @@ func (p *Parser) Word(w *[]byte) bool {
 	return ok
 }
 
-// Begin begins a message. What is read before Add is called with it belongs to
-// it.
+// Begin begins a message. The texts that are read until Add belong to it.
 func (p *Parser) Begin() Message { return Message{from: len(p.c.spans), At: -1} }
 
-// AddText adds a text, the inside of a JSON string, to the message that was
-// begun.
+// AddText adds a text, the inside of a JSON string, to the message that was begun. It
+// returns false when there are too many.
 func (p *Parser) AddText(s Span) bool { return p.c.addSpan(s) }
 
 // DropTexts drops the texts of the message that was begun.
@@ -109,14 +108,14 @@ func (p *Parser) DropTexts(m *Message) { p.c.spans = p.c.spans[:m.from] }
 // HasText reports whether the message that was begun has texts.
 func (p *Parser) HasText(m *Message) bool { return len(p.c.spans) > m.from }
 
-// Add ends a message. It reports false where there are too many.
+// Add ends a message. It returns false when there are too many.
 func (p *Parser) Add(m Message) bool {
 	m.to = len(p.c.spans)
 	return p.c.addMessage(m)
 }
 
-// Join adds the texts of a message to those of the message before it, and
-// reports whether they follow them.
+// Join adds the texts of a message to the message before it. It returns false when
+// they do not follow that message's texts directly.
 func (p *Parser) Join(m Message) bool {
 	last := len(p.c.Messages) - 1
 	if last < 0 || p.c.Messages[last].to != m.from {
@@ -129,8 +128,7 @@ func (p *Parser) Join(m Message) bool {
 // HasTools notes that tools are offered.
 func (p *Parser) HasTools() { p.c.Tools = true }
 
-// Items reports whether a body may hold so many items, and gives it up where
-// it may not.
+// Items reports whether a body may hold n items; if not, the reading stops.
 func (p *Parser) Items(n int) bool { return n <= p.c.maxMessages() || p.c.tooLarge() }
 
 // AddReference notes the id of an item that the provider holds.
@@ -140,12 +138,12 @@ func (p *Parser) AddReference(id Span) {
 	}
 }
 
-// Prompt reads what the client says for itself beside the messages.
+// Prompt reads the system prompt that stands beside the messages.
 func (p *Parser) Prompt(parts *Parts) bool {
 	return p.PromptText(func(m *Message) bool { return p.Content(m, parts) })
 }
 
-// PromptText likewise has read add the texts.
+// PromptText is Prompt with a function that adds the texts.
 func (p *Parser) PromptText(read func(m *Message) bool) bool {
 	m := p.Begin()
 	m.System = true
@@ -155,24 +153,24 @@ func (p *Parser) PromptText(read func(m *Message) bool) bool {
 	return ok
 }
 
-// RunOn says that the texts of one answer follow on one another with nothing
-// between them: they are pieces, and not paragraphs.
+// RunOn says that the texts of one answer are pieces of one text, with nothing
+// between them.
 func (p *Parser) RunOn() { p.c.runOn = true }
 
-// Decoded is the text of a span.
+// Decoded returns the text of a span.
 func (p *Parser) Decoded(s Span) []byte { return appendText(nil, p.Raw(s)) }
 
-// States says that the client itself begins the conversation with the directory
-// that it works in; empty: it cannot be told which one that is.
+// States notes the directory with which the client itself begins the conversation;
+// empty: it cannot be known.
 func (p *Parser) States(directory string) { p.c.opening = &directory }
 
-// Parts says how a content that is an array is read.
+// Parts says how to read a content that is an array.
 type Parts struct {
-	Form   Form                   // how a block is written as one of them
-	IsText func(kind []byte) bool // tells the types of parts that hold text
+	Form   Form                   // how a block is written as a part
+	IsText func(kind []byte) bool // reports whether parts of this type hold text
 
-	// Each is told of every part: its type, where it begins, and whether it
-	// held text. It may be nil.
+	// Each, if any, is called for every part: with its type, where it begins, and
+	// whether it held text.
 	Each func(kind []byte, at int, text bool)
 }
 
@@ -186,14 +184,14 @@ func (p *Parser) Content(m *Message, parts *Parts) bool {
 	case '[':
 		first := p.Offset() + 1
 		return p.Array(func(int) bool {
-			m.At, m.Form = first, parts.Form // of an empty one a block could be no part
+			m.At, m.Form = first, parts.Form // not in an empty array: the form ends with a comma
 			return p.part(parts)
 		})
 	}
 	return p.Skip()
 }
 
-// Name reads the name of who says a message.
+// Name reads the name of a message's speaker.
 func (p *Parser) Name(m *Message) bool {
 	var name []byte
 	ok := p.Word(&name)
@@ -204,7 +202,7 @@ func (p *Parser) Name(m *Message) bool {
 }
 
 // AddPart adds the text of a part that begins at an offset of the body. cached says
-// that the provider is to cache what stands up to its end.
+// that the provider caches the request up to the end of this part.
 func (p *Parser) AddPart(s Span, at int, cached bool) bool {
 	s.cached = cached
 	if before := s.Start - at; before <= math.MaxInt32 {
@@ -213,7 +211,7 @@ func (p *Parser) AddPart(s Span, at int, cached bool) bool {
 	return p.AddText(s)
 }
 
-// part reads one part of a content. Those that hold text are kept.
+// part reads one part of a content, and keeps its text.
 func (p *Parser) part(parts *Parts) bool {
 	if p.Peek() != '{' {
 		return p.Skip()

@@ -7,7 +7,7 @@ import (
 	"strings"
 )
 
-// What all clients write into a person's messages.
+// These gather, over all clients, what they write into a person's messages.
 var (
 	harnessTags     = gather(func(cl *client) []string { return cl.tags })
 	harnessTexts    = byStart(gather(func(cl *client) []textMark { return cl.texts }))
@@ -34,8 +34,7 @@ func firsts(pairs [][2]string) (out []string) {
 	return out
 }
 
-// inBytes are texts as they are sought in others, for which nothing is copied
-// then.
+// inBytes returns texts as bytes, so that a search for them copies nothing.
 func inBytes(texts []string) (all [][]byte) {
 	for _, t := range texts {
 		all = append(all, []byte(t))
@@ -50,10 +49,9 @@ func byStart(marks []textMark) (by [256][]textMark) {
 	return by
 }
 
-// MayHold reports whether a part of a person's message, as it stands in a JSON
-// string without white space around it, may hold what a client wrote, apart from
-// elements.
-func MayHold(raw []byte) bool {
+// mayHoldClientText reports whether a part of a person's message may hold text of a
+// client outside of elements. raw is the inside of a JSON string, trimmed.
+func mayHoldClientText(raw []byte) bool {
 	if len(raw) == 0 {
 		return false
 	}
@@ -73,10 +71,10 @@ func MayHold(raw []byte) bool {
 	return slices.ContainsFunc(filesBegin, func(t []byte) bool { return bytes.Contains(raw, t) }) || tail(raw) >= 0
 }
 
-// MayBeForeign reports whether a text, as it stands in a JSON string, shows that
-// somebody else may have written a part of it: it has a line that begins as what
-// people paste or clients attach does.
-func MayBeForeign(raw []byte) bool {
+// mayBeForeign reports whether somebody else may have written a part of a text: one
+// of its lines begins like what people paste or clients attach. raw is the inside of
+// a JSON string.
+func mayBeForeign(raw []byte) bool {
 	for {
 		for len(raw) > 0 && isSpace(raw[0]) || len(raw) > 1 && raw[0] == '\\' && raw[1] == 't' {
 			raw = raw[1:]
@@ -96,25 +94,25 @@ func MayBeForeign(raw []byte) bool {
 }
 
 var (
-	// signs are those of which several begin a line that people paste or clients
-	// attach: a fence, a rule, a heading, a frame.
+	// signs are the characters that, when doubled, begin a line that people paste or
+	// clients attach: a fence, a rule, a heading, a frame.
 	signs    = []byte("`~-=#*_<>[|{+")
 	lineFeed = []byte(`\n`) // as a JSON string has it
 )
 
-// startsRaw reports whether a text, as it stands in a JSON string, may begin with
-// one that has line feeds in it.
+// startsRaw reports whether a text, given as the inside of a JSON string, may begin
+// with start, which may hold line feeds: only its first line is compared.
 func startsRaw(raw []byte, start string) bool {
 	start, _, _ = strings.Cut(start, "\n")
 	return begins(raw, start)
 }
 
-// begins is bytes.HasPrefix for a string, of which nothing is copied.
+// begins is bytes.HasPrefix with a string, without a copy.
 func begins(text []byte, with string) bool {
 	return len(text) >= len(with) && string(text[:len(with)]) == with
 }
 
-// tail is where a text of a client begins that goes on to the end, or -1.
+// tail returns where a client's text begins that reaches to the end, or -1.
 func tail(text []byte) int {
 	for _, t := range harnessTails {
 		if i := bytes.Index(text, t); i >= 0 {
@@ -124,46 +122,46 @@ func tail(text []byte) int {
 	return -1
 }
 
-// textContext is what WordsIn asks of the one that a text is of.
+// textContext tells wordsIn about the message that a text is a part of.
 type textContext interface {
-	// Opens reports whether the message opens the conversation, and the system
-	// prompt holds a text.
-	Opens(prompt string) bool
+	// opens reports whether the message opens the conversation, and the system
+	// prompt holds this text.
+	opens(prompt string) bool
 
-	// Early reports whether nothing was answered before the message.
-	Early() bool
+	// early reports whether the model has answered nothing before the message.
+	early() bool
 
-	// After reports whether there is time for so many bytes more.
-	After(bytes int) bool
+	// after counts bytes that were worked on, and reports whether there is time left.
+	after(bytes int) bool
 }
 
-// Origin says who wrote a part of a message.
-type Origin uint8
+// origin says who wrote a part of a message.
+type origin uint8
 
 // The origins of parts.
 const (
-	Person  Origin = iota // nothing of a client stands in it
-	Mixed                 // a client wrote some of it, or may have
-	Unknown               // all of it stands in a frame that the table does not know
-	Client                // a client wrote all of it
+	byPerson       origin = iota // it holds nothing of a client
+	byBoth                       // a client wrote some of it, or may have
+	inUnknownFrame               // all of it stands in a frame that the table does not know
+	byClient                     // a client wrote all of it
 )
 
-// WordsIn are what a person said in a part of a message, and who wrote the part.
-// What a client puts into a frame reaches to the frame's last end: a file may hold
-// an end of its own. The words may be a part of text.
-func WordsIn(text []byte, in textContext) ([]byte, Origin) {
+// wordsIn returns what a person said in a part of a message, and who wrote the part.
+// A client's frame reaches to the last of its ends: a file in it may hold one, too.
+// The words may share memory with text.
+func wordsIn(text []byte, in textContext) ([]byte, origin) {
 	if text = trim(text); len(text) == 0 {
-		return nil, Client
+		return nil, byClient
 	}
 	left, behind := behindPreface(text)
 	if !behind && (isHarness(text, in) || command.Match(text)) {
-		return nil, Client
+		return nil, byClient
 	}
 	if frame, known := framed(text); frame && !behind {
 		if known {
-			return nil, Client
+			return nil, byClient
 		}
-		return text, Unknown
+		return text, inUnknownFrame
 	}
 	left = left[len(stamp.Find(left)):]
 	if rest, ok := behindSummary(left, in); ok {
@@ -172,29 +170,28 @@ func WordsIn(text []byte, in textContext) ([]byte, Origin) {
 	left = trim(withoutElements(left, in))
 	left, _ = behindPreface(left)
 	left, whole := withinElement(left)
-	// In a paragraph of its own: a person may ask about it.
+	// Only in a paragraph of its own: elsewhere a person may ask about it.
 	if i := tail(left); i == 0 || i > 1 && left[i-1] == '\n' && left[i-2] == '\n' {
 		left = left[:i]
 	}
 	left = trim(left)
 	switch {
 	case len(left) == 0:
-		return nil, Client
+		return nil, byClient
 	case len(left) < len(text) && !whole || foreign(left):
-		return left, Mixed
+		return left, byBoth
 	}
-	return left, Person
+	return left, byPerson
 }
 
-// command is all of a text in which a person tells the client what to do, and the
-// model nothing.
+// command matches a text that is only a command to the client, not to the model.
 var command = regexp.MustCompile(`^/[a-z][a-z0-9:_-]*$`)
 
-// stamp is when a client says that the words behind it were said.
+// stamp matches the date that a client puts before a person's words.
 var stamp = regexp.MustCompile(`^\[[^\[\]\n]{0,40}\d{4}-\d\d-\d\d[^\[\]\n]{0,40}\]\s+`)
 
-// framed reports whether a text begins as a frame and ends as the same one, and
-// whether that is one in which clients put what is theirs.
+// framed reports whether a text stands in one frame, and whether clients are known
+// to put their own text in it.
 func framed(text []byte) (frame, known bool) {
 	if begins(text, "<<<") {
 		return bytes.HasSuffix(text, []byte(">>>")), false
@@ -209,7 +206,7 @@ func framed(text []byte) (frame, known bool) {
 // wordsFrames are elements that hold a person's words.
 var wordsFrames = slices.Concat(wordsWithin, wordsAround)
 
-// tagAt is the name of the element that opens where a text begins; nil: none does.
+// tagAt returns the name of the element that a text begins with, or nil.
 func tagAt(text []byte) []byte {
 	if len(text) == 0 || text[0] != '<' {
 		return nil
@@ -217,8 +214,8 @@ func tagAt(text []byte) []byte {
 	return nameAt(text[1:])
 }
 
-// nameAt is the name of an element that a text begins with, behind the sign that
-// opens it; nil: there is none.
+// nameAt returns the name of an element that a text begins with, "<" or "</" already
+// cut off, or nil.
 func nameAt(text []byte) []byte {
 	text = text[:min(len(text), maxTag)]
 	n := bytes.IndexFunc(text, func(r rune) bool {
@@ -230,9 +227,8 @@ func nameAt(text []byte) []byte {
 	return text[:n]
 }
 
-// foreign reports whether a text has a line that begins as what people paste or
-// clients attach does: with a tag, or with several signs of one kind, as fences,
-// rules and headings do.
+// foreign reports whether a line of a text begins like what people paste or clients
+// attach: with a tag, or with the same sign twice, as fences, rules and headings do.
 func foreign(text []byte) bool {
 	for line := range bytes.Lines(text) {
 		line = trim(line)
@@ -249,38 +245,24 @@ func foreign(text []byte) bool {
 	return false
 }
 
-// SureOf reports whether nothing in a text shows that somebody else wrote a part of
-// it.
-func SureOf(text string) bool {
-	left, origin := WordsIn([]byte(text), nowhere{})
-	return origin == Person && len(left) > 0
-}
-
-// nowhere is a text by itself.
-type nowhere struct{}
-
-func (nowhere) Opens(string) bool { return false }
-func (nowhere) Early() bool       { return false }
-func (nowhere) After(int) bool    { return true }
-
-// isHarness reports whether a part of a message is one that clients write.
+// isHarness reports whether a client wrote this part of a message.
 func isHarness(text []byte, in textContext) bool {
 	for _, m := range harnessTexts[text[0]] {
 		if bytes.HasPrefix(text, []byte(m.start)) && (!m.whole || len(text) == len(m.start)) &&
-			bytes.Contains(text[len(m.start):], []byte(m.then)) && (m.opens == "" || in.Opens(m.opens)) {
+			bytes.Contains(text[len(m.start):], []byte(m.then)) && (m.opens == "" || in.opens(m.opens)) {
 			return true
 		}
 	}
 	return false
 }
 
-// Answers reports whether an answer that starts so is one of a client itself, to
-// a summary that it put into a message.
-func Answers(start []byte) bool {
+// isClientsAnswer reports whether a client itself answers so to a summary that it
+// put into a message.
+func isClientsAnswer(start []byte) bool {
 	return slices.ContainsFunc(ownAnswers, func(s string) bool { return bytes.HasPrefix(start, []byte(s)) })
 }
 
-// behindPreface is a text without what a client put before it, and reports whether
+// behindPreface returns a text without what a client put before it, and whether
 // there was any.
 func behindPreface(text []byte) (words []byte, found bool) {
 	for _, p := range harnessPrefaces {
@@ -294,8 +276,8 @@ func behindPreface(text []byte) (words []byte, found bool) {
 	return text, false
 }
 
-// behindLine is what stands behind the last line that is only this, or that ends
-// with it.
+// behindLine returns what follows the last line that equals line or, when ends is
+// set, ends with it.
 func behindLine(text []byte, line string, ends bool) (behind []byte, found bool) {
 	for end := len(text); ; {
 		i := bytes.LastIndex(text[:end], []byte(line))
@@ -310,15 +292,15 @@ func behindLine(text []byte, line string, ends bool) (behind []byte, found bool)
 	}
 }
 
-// withinElement are the person's words in a text in which a client has put them into an
-// element. whole says that the element is the text: then nothing else stands in it.
+// withinElement returns the person's words from the element into which a client has
+// put them. whole says that the element is the whole text.
 func withinElement(text []byte) (words []byte, whole bool) {
 	for _, tag := range wordsWithin {
 		open, shut := []byte("<"+tag+">"), []byte("</"+tag+">")
 		// The last one counts: a file that is attached may hold one.
 		i := bytes.LastIndex(text, open)
 		if i < 0 || len(text) == 0 || text[0] != '<' {
-			continue // a person asks about it
+			continue // the person only mentions the element
 		}
 		rest := text[i+len(open):]
 		end := bytes.LastIndex(rest, shut)
@@ -340,11 +322,11 @@ func withinElement(text []byte) (words []byte, whole bool) {
 	return text, whole
 }
 
-// WithoutFiles takes out of the parts of a message, in place, what stands between
-// the lines with which a client begins and ends what it attaches: from the first
-// beginning to the last end, since a file may hold an end of its own. What has no
-// end goes on to the end of the message. It reports whether there was any.
-func WithoutFiles(parts [][]byte) (cut bool) {
+// withoutFiles cuts attached files out of the parts of a message, in place: from the
+// first line that begins a file to the last that ends one, since a file may hold such
+// a line itself; without an end, to the end of the message. It reports whether it
+// cut anything.
+func withoutFiles(parts [][]byte) (cut bool) {
 	for _, f := range harnessFiles {
 		from, before := -1, []byte(nil)
 		for i, text := range parts {
@@ -379,7 +361,7 @@ func WithoutFiles(parts [][]byte) (cut bool) {
 	return cut
 }
 
-// cutLine is what stands before and behind the first line that is only this.
+// cutLine splits a text around the first line that equals line.
 func cutLine(text []byte, line string) (before, behind []byte, found bool) {
 	for at := 0; ; {
 		i := bytes.Index(text[at:], []byte(line))

@@ -4,90 +4,89 @@ import (
 	"bytes"
 )
 
-// Place finds out where the client says that it works: only where that client
-// itself writes it (package place), never in a person's words, a
-// tool's output or a file that the client quotes. program is the client, as package
-// client names it. Began and Chain go by what it has found.
+// Place finds out where the client works. It reads only what that client itself
+// writes, never a person's words, a tool's output or a file that the client quotes.
+// program is the client's name in programs. Began and Chain use what it finds.
 func (c *Conversation) Place(program string) Place {
 	moves := program == Codex
 	s := prompts.stated(c, &c.prompt)
 	if c.opening != nil {
-		s.State(*c.opening)
+		s.state(*c.opening)
 	}
-	p := s.Place(moves)
+	p := s.place(moves)
 	c.began, c.moves = p, c.moves[:0]
 	asked, answered := false, false
 	for i := range c.Messages {
 		m := &c.Messages[i]
 		if !c.after(c.rawSize(m) + sizeOfMessage) {
-			break // who asks sees that reading was stopped
+			break // Stopped tells the caller
 		}
 		answered = answered || asked && m.Role == RoleAssistant
 		asked = asked || m.Person
 		switch {
 		case m.System:
-			s.Merge(prompts.stated(c, m))
+			s.merge(prompts.stated(c, m))
 		case m.Role == RoleUser && c.marked(m):
 			c.items(&s, i, program)
 		default:
 			continue
 		}
 		before := p
-		p = s.Place(moves)
+		p = s.place(moves)
 		c.went(i, before, p, answered, moves)
 	}
 	return p
 }
 
-// prompted is what a system prompt states. It depends on nothing else.
-func (c *Conversation) prompted(m *Message) (s Statements) {
+// prompted returns what a system prompt states. It depends on that prompt alone.
+func (c *Conversation) prompted(m *Message) (s statements) {
 	if c.marked(m) {
-		s.ReadPrompt(c.joined(m), c.after)
+		s.readPrompt(c.joined(m), c.after)
 	}
 	return s
 }
 
-// marked reports whether a place can stand in a message, before it is decoded.
+// marked reports, without decoding it, whether a message may state a place.
 func (c *Conversation) marked(m *Message) bool {
-	if m.unmarked {
+	if m.noPlace {
 		return false
 	}
 	for _, s := range c.spans[m.from:m.to] {
-		if Marked(c.body[s.Start:s.End], s.Unicode) {
+		if mayStatePlace(c.body[s.Start:s.End], s.Unicode) {
 			return true
 		}
 	}
-	m.unmarked = true
+	m.noPlace = true
 	return false
 }
 
-// items adds the directories that a client states in user message i, where it
-// writes one itself.
-func (c *Conversation) items(s *Statements, i int, program string) {
+// items adds the directories that the client states in its own texts in user message
+// i.
+func (c *Conversation) items(s *statements, i int, program string) {
 	m := &c.Messages[i]
-	at := Position{Opening: c.opens(i), Only: !m.Person}
+	at := position{Opening: c.opens(i), Only: !m.Person}
 	n := m.to - m.from
 	for part := range n {
 		// The client's own part comes last, after the person's and the files'.
 		at.Last = part == n-1 && (n > 1 || m.Results)
-		it, ok := ReadItem(c.part(m, part), at)
+		it, ok := readItem(c.part(m, part), at)
 		switch {
 		case !ok:
-		case it.Of(program) || it.Tag != "" && c.names(it.Tag):
-			s.State(it.Directory)
+		case it.of(program) || it.Tag != "" && c.names(it.Tag):
+			s.state(it.Directory)
 		case n > 1 && it.Directory != "":
-			s.Doubt(it.Directory)
+			s.doubt(it.Directory)
 		}
 	}
 }
 
-// part is the text of a part of a message, trimmed.
+// part returns the text of a part of a message, trimmed.
 func (c *Conversation) part(m *Message, n int) []byte {
 	s := c.spans[m.from+n]
 	return trim(appendText(nil, c.body[s.Start:s.End]))
 }
 
-// opens reports whether message i is the first of a user.
+// opens reports whether only system messages stand before message i.
 func (c *Conversation) opens(i int) bool {
 	for j := range i {
 		if !c.Messages[j].System {
@@ -97,8 +96,8 @@ func (c *Conversation) opens(i int) bool {
 	return true
 }
 
-// names reports whether the client's prompts, which are read once, speak of a tag
-// that it writes: another may send a file as a part.
+// names reports whether the client's prompts name a tag that it writes: another
+// client may send a file with that tag as a part. It reads the prompts once.
 func (c *Conversation) names(tag string) bool {
 	if c.details == nil {
 		has := c.holds(&c.prompt, tag)
@@ -119,24 +118,23 @@ func (c *Conversation) holds(m *Message, word string) bool {
 	return false
 }
 
-// Program is the client that the request is from: by its User-Agent, or, where
+// Program returns the client that sent the request, judged by its User-Agent or, when
 // that is a library's, by how its prompt begins.
 func (c *Conversation) Program(agent []byte) Program {
 	return ProgramOf(agent, func() [][]byte { return c.prompts(nil) })
 }
 
-// move is a message that says that the conversation goes on elsewhere.
+// move is a message with which the conversation goes on elsewhere.
 type move struct {
 	message int
 	to      Place
 }
 
-// went notes what a message says of the place. What is said before the first
-// answer is where the conversation began, though it may stand behind the
-// person's words; of Codex, which says it before them, the first counts. What
-// comes later moves the conversation from there on.
-// So what is known of a message depends on nothing but how the conversation
-// went up to its answer, and stays when the client goes elsewhere.
+// went notes that a message states another place. Stated before the first answer,
+// even after the person's words, it is where the conversation began; Codex states it
+// before them, and only the first counts. Stated later it moves the conversation from
+// there on. So a message's place depends only on the conversation up to its answer,
+// and stays when the client goes elsewhere.
 func (c *Conversation) went(message int, from, to Place, answered, moves bool) {
 	switch {
 	case from == to:
@@ -147,5 +145,5 @@ func (c *Conversation) went(message int, from, to Place, answered, moves bool) {
 	}
 }
 
-// Began is where the conversation began, after Place.
+// Began returns where the conversation began, as Place has found.
 func (c *Conversation) Began() Place { return c.began }

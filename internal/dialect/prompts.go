@@ -23,11 +23,11 @@ var prompts = newPromptCache()
 // safe for concurrent use.
 type promptCache struct {
 	seed  maphash.Seed
-	known *lru.Cache[uint64, Statements]
+	known *lru.Cache[uint64, statements]
 }
 
 func newPromptCache() *promptCache {
-	known, err := lru.New[uint64, Statements](rememberedPrompts)
+	known, err := lru.New[uint64, statements](rememberedPrompts)
 	if err != nil {
 		panic("BUG: " + err.Error())
 	}
@@ -35,7 +35,7 @@ func newPromptCache() *promptCache {
 }
 
 // stated is what a prompt states.
-func (p *promptCache) stated(c *Conversation, m *Message) (s Statements) {
+func (p *promptCache) stated(c *Conversation, m *Message) (s statements) {
 	if m.from == m.to {
 		return s
 	}
@@ -51,7 +51,7 @@ func (p *promptCache) stated(c *Conversation, m *Message) (s Statements) {
 		return s
 	}
 	s = c.prompted(m)
-	if c.Stopped() == NotStopped && s.Size() <= maxStated {
+	if c.Stopped() == NotStopped && s.size() <= maxStated {
 		p.known.Add(key, s)
 	}
 	return s

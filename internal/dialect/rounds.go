@@ -6,10 +6,9 @@ import (
 	"strings"
 )
 
-// AnswerTo is what the model said last before somebody spoke again after
-// message i; nil when it said nothing, or when another model had asked. What is
-// answered to a client's own message is not said to the person: some clients answer
-// those themselves.
+// AnswerTo returns what the model said last after message i and before a person
+// spoke again; nil when it said nothing, or when a model had asked. Answers to a
+// client's own messages do not count: some clients write those themselves.
 func (c *Conversation) AnswerTo(i int) (text []byte) {
 	if c.spawned {
 		return nil
@@ -30,17 +29,17 @@ func (c *Conversation) AnswerTo(i int) (text []byte) {
 }
 
 const (
-	maxTools    = 10 // that are named
+	maxTools    = 10 // how many are named
 	maxToolName = 64
 )
 
-// ToolsUsed names the tools that were called since the newest message of a
-// person, such as "read_file ×3, bash": never what they were given or gave.
-// It reads the body again, and is for those who asked for it.
+// ToolsUsed names the tools that were called since the newest message of a person,
+// such as "read_file ×3, bash", without their arguments and results. It reads the
+// body again.
 func (c *Conversation) ToolsUsed(d Dialect) string {
 	var names []string
 	times := make(map[string]int)
-	behind := 0 // where the newest message ends at the latest
+	behind := 0 // an offset within the newest message of a person
 	if c.Last >= 0 {
 		behind = c.Messages[c.Last].At
 	}
@@ -62,7 +61,7 @@ func (c *Conversation) ToolsUsed(d Dialect) string {
 	return strings.Join(names, ", ")
 }
 
-// toolName leaves of a name what APIs allow in one.
+// toolName drops the characters of a name that APIs do not allow.
 func toolName(s string) string {
 	return strings.Map(func(r rune) rune {
 		if r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || strings.ContainsRune("_-./", r) {
@@ -72,9 +71,8 @@ func toolName(s string) string {
 	}, s[:min(len(s), maxToolName)])
 }
 
-// Answers are the messages of the model that answer a person, the newest first.
-// What stands before the first message of a person answers nobody: clients
-// begin all their conversations with the same greeting.
+// Answers yields the model's messages that answer a person, newest first. A message
+// before the first of a person answers nobody: it is a client's greeting.
 func (c *Conversation) Answers(yield func(i int) bool) {
 	first := slices.IndexFunc(c.Messages, func(m Message) bool { return m.Person })
 	if first < 0 {

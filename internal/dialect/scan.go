@@ -5,31 +5,31 @@ import (
 	"math/bits"
 )
 
-// maxDepth bounds the nesting of a body that is read.
+// maxDepth bounds how deep a body's values may be nested.
 const maxDepth = 200
 
-// Scanner walks over JSON text without decoding it. It accepts valid JSON
-// only; of strings it does not check the UTF-8.
+// Scanner walks over JSON text without decoding it. It accepts valid JSON only, but
+// does not check that strings are UTF-8.
 type Scanner struct {
 	b     []byte
 	i     int
 	depth int
 
-	next  int           // where the clock is looked at again
-	hurry *Conversation // whose reading has to be in time; nil: there is no hurry
+	next  int           // where the clock is checked again
+	hurry *Conversation // has the time limit; nil: there is none
 }
 
-// NewScanner returns a scanner of b, which is not in a hurry.
+// NewScanner returns a scanner of b without a time limit.
 func NewScanner(b []byte) Scanner { return Scanner{b: b, next: len(b)} }
 
-// Offset is where the next value, or the white space before it, begins.
+// Offset returns where the next value, or the white space before it, begins.
 func (s *Scanner) Offset() int { return s.i }
 
-// Raw are the bytes of a span.
+// Raw returns the bytes of a span.
 func (s *Scanner) Raw(v Span) []byte { return s.b[v.Start:v.End] }
 
-// AtEnd reports whether nothing but white space is left.
-func (s *Scanner) AtEnd() bool {
+// atEnd reports whether nothing but white space is left.
+func (s *Scanner) atEnd() bool {
 	s.space()
 	return s.i == len(s.b)
 }
@@ -43,8 +43,8 @@ func (s *Scanner) Value() (v Span, ok bool) {
 	return v, ok
 }
 
-// onTime is asked at least once in a stride of what takes time: the members of
-// objects and arrays, and escapes.
+// onTime checks the clock once in a stride. Callers call it at least that often: at
+// members of objects and arrays, and at escapes.
 func (s *Scanner) onTime(at int) bool {
 	if at < s.next || s.hurry == nil {
 		return true
@@ -60,7 +60,7 @@ type Span struct {
 	Unicode    bool // it holds a \u
 
 	// Of a text that is a part of a message:
-	cached bool  // the provider is to cache what stands up to its end
+	cached bool  // the provider caches the request up to its end
 	part   int32 // how many bytes before Start the part begins; 0: it is no part
 }
 
@@ -94,8 +94,8 @@ func (s *Scanner) Peek() byte {
 	return 0
 }
 
-// Quoted reads a string, eight bytes at a time: this loop is most of what
-// memory costs a request with a long history.
+// Quoted reads a string, eight bytes at a time: this loop is most of what the proxy
+// costs a request with a long history.
 func (s *Scanner) Quoted() (Span, bool) {
 	if !s.is('"') {
 		return Span{}, false
@@ -191,9 +191,9 @@ func (s *Scanner) Skip() bool {
 	return s.number()
 }
 
-// Object reads an object; member reads each value and gets its key, which it
-// must not keep. A key with an escape is given as nil: no name that matters is
-// written so, and one that was must not be taken for another.
+// Object reads an object; member reads each value and gets its key, which it must
+// not keep. A key with an escape is passed as nil: no client escapes the names that
+// matter.
 func (s *Scanner) Object(member func(key []byte) bool) bool {
 	if !s.is('{') || !s.down() {
 		return false
@@ -225,8 +225,8 @@ func (s *Scanner) members(member func(key []byte) bool) bool {
 	}
 }
 
-// more reports whether there is another value in an object or an array that ends
-// with end, and if not, whether it has ended.
+// more reports whether another value follows in an object or array that ends with
+// end, and if not, whether it has ended there.
 func (s *Scanner) more(end byte) (more, ended bool) {
 	if s.is(end) {
 		s.depth--

@@ -8,9 +8,8 @@ type Insert struct {
 	Text []byte // JSON, ready to be copied
 }
 
-// Splice appends body to dst with the inserts in it. It is, with the writer
-// that sends the pieces one by one, the only place that adds a byte to a
-// request. Inserts are in ascending order.
+// Splice appends body to dst with the inserts in it, which are in ascending order.
+// Only it and the writer that sends the pieces one by one add a byte to a request.
 func Splice(dst, body []byte, inserts []Insert) []byte {
 	at := 0
 	for i := range inserts {
@@ -20,8 +19,8 @@ func Splice(dst, body []byte, inserts []Insert) []byte {
 	return append(dst, body[at:]...)
 }
 
-// Insert is what puts block before message i. Its text is c's, until c is used
-// for another body.
+// Insert returns the insert that puts block before message i's text. It is valid
+// until c is used for another body.
 func (c *Conversation) Insert(i int, block string) Insert {
 	m := &c.Messages[i]
 	from := len(c.inserts)

@@ -2,31 +2,30 @@ package dialect
 
 import "bytes"
 
-// MaxEvent bounds one event. A larger one (an image, as a rule) is skipped.
-const MaxEvent = 4 << 20
+// maxEvent bounds one event, in bytes. A larger one, usually an image, is skipped.
+const maxEvent = 4 << 20
 
-// EventReader splits a stream of server-sent events, fed in pieces of any size,
-// as https://html.spec.whatwg.org/multipage/server-sent-events.html has it:
-// lines end with CR, LF or both, data lines are joined by a line feed, and an
-// event ends with an empty line. Unlike a browser it takes an event that the
-// stream's end completes.
+// EventReader splits a stream of server-sent events, fed in pieces of any size, as
+// https://html.spec.whatwg.org/multipage/server-sent-events.html says: lines end with
+// CR, LF or both, data lines are joined by a line feed, and an empty line ends an
+// event. Unlike a browser it also takes an event that the end of the stream ends.
 type EventReader struct {
 	// Emit takes each event; it must not keep the bytes.
 	Emit func(name, data []byte)
 
-	line    []byte // the current line, where it came in pieces
+	line    []byte // the current line, when it came in pieces
 	name    []byte
 	data    []byte
 	hasData bool
 	skip    bool // the current event is too large
-	afterCR bool // a line feed that follows belongs to the last line's end
+	afterCR bool // a line feed that follows belongs to the end of the last line
 	begun   bool // the byte order mark, if any, was seen
 }
 
-// keptLine bounds the buffers that are kept from one event to the next.
+// keptLine bounds, in bytes, the buffers that are kept from one event to the next.
 const keptLine = 64 << 10
 
-// Size is what is held of an event that is not whole yet.
+// Size returns how many bytes its buffers take.
 func (r *EventReader) Size() int { return cap(r.line) + cap(r.data) + cap(r.name) }
 
 // Feed takes the next piece.
@@ -56,7 +55,7 @@ func (r *EventReader) Feed(p []byte) {
 	}
 }
 
-// emptied is a buffer to be used again, unless it is large.
+// emptied returns a buffer to be used again, or nil when it is large.
 func emptied(b []byte) []byte {
 	if cap(b) > keptLine {
 		return nil
@@ -64,7 +63,7 @@ func emptied(b []byte) []byte {
 	return b[:0]
 }
 
-// End takes what the stream's end completes.
+// End ends the stream, and with it the last event.
 func (r *EventReader) End() {
 	if len(r.line) > 0 {
 		r.take(r.line)
@@ -74,7 +73,7 @@ func (r *EventReader) End() {
 }
 
 func (r *EventReader) hold(p []byte) {
-	if len(r.line)+len(p) > MaxEvent {
+	if len(r.line)+len(p) > maxEvent {
 		r.skip = true
 		r.line = append(r.line[:0], ':') // what follows is a comment
 		return
@@ -98,7 +97,7 @@ func (r *EventReader) take(line []byte) {
 	case "event":
 		r.name = append(r.name[:0], value...)
 	case "data":
-		if len(r.data)+len(value) > MaxEvent {
+		if len(r.data)+len(value) > maxEvent {
 			r.skip = true
 			return
 		}

@@ -26,7 +26,7 @@ func TestEventReader(t *testing.T) {
 		{"byte order mark", "\xef\xbb\xbfdata: a\n\ndata: b\n\n", two},
 		{"garbage", "data: {{{\n\nfoo\n\n\x00\xff\ndata: a\n\ndata: b\n\n", []string{"|{{{", "|a", "|b"}},
 		{"nothing", "", nil},
-		{"an event that is too large is skipped", "data: " + strings.Repeat("x", MaxEvent+1) + "\n\ndata: a\n\ndata: b\n\n", two},
+		{"an event that is too large is skipped", "data: " + strings.Repeat("x", maxEvent+1) + "\n\ndata: a\n\ndata: b\n\n", two},
 		{"as is one of many lines", strings.Repeat("data: "+strings.Repeat("x", 1<<20)+"\n", 5) + "\ndata: a\n\ndata: b\n\n", two},
 	} {
 		for _, size := range []int{len(tc.stream) + 1, 1, 7} {

@@ -6,32 +6,32 @@ import (
 	"strings"
 )
 
-// Place is where a client says that it works.
+// Place says where a client works, as the client states it.
 type Place struct {
 	Directory string // an absolute path; empty when it does not say
 	Repo      string // owner/name on GitHub, where it names that
 
-	// Unclear says that several places are named, and that which of them the
-	// client itself wrote cannot be told: a file of the repository may have.
+	// Unclear says that several places are named, one perhaps by a file of the
+	// repository, and that it cannot be known which of them the client wrote.
 	Unclear bool
 }
 
 // maxPath bounds a path, in bytes.
 const maxPath = 4096
 
-// Statements are what was found of a place, in prompts and in the items of
-// clients. The zero Statements are ready.
-type Statements struct {
+// statements gather what prompts and the items of clients state about the place. The
+// zero value is ready.
+type statements struct {
 	prompts stated // in prompts, before they quote files
-	quoted  stated // behind that
-	newest  string // of the items in which a client says nothing else
-	items   claim  // of all of them
-	item    bool   // there is one
-	parts   claim  // in what may be such an item, or a file that a person attached
+	quoted  stated // in prompts, after that
+	newest  string // by the newest item of the client
+	items   claim  // by all its items
+	item    bool   // it has written one
+	parts   claim  // in texts that may be items, or files that a person attached
 }
 
-// Merge adds what another prompt states.
-func (s *Statements) Merge(q Statements) {
+// merge adds what another prompt states.
+func (s *statements) merge(q statements) {
 	s.prompts.merge(q.prompts)
 	s.quoted.merge(q.quoted)
 }
@@ -43,11 +43,11 @@ func (s *stated) merge(q stated) {
 	s.repo.merge(q.repo)
 }
 
-// Place decides. All statements have to agree: who wrote which cannot be known.
-// What a prompt quotes from files counts for nothing, and must not be the only
-// one. moves says that the client goes from one directory to another, which it
-// states in items: the newest counts, and nothing else does.
-func (s *Statements) Place(moves bool) (p Place) {
+// place decides where the client works. All statements have to agree, because it
+// cannot be known who wrote which. What a prompt quotes from files does not count,
+// but a place that only such files name is unclear. moves says that the client
+// changes its directory and states each in an item: then only the newest item counts.
+func (s *statements) place(moves bool) (p Place) {
 	switch {
 	case s.item:
 		agreed := moves || s.items.fits(s.newest) && s.prompts.dir.fits(s.newest)
@@ -66,7 +66,7 @@ func (s *Statements) Place(moves bool) (p Place) {
 // claim is a value that is stated once or several times.
 type claim struct {
 	value   string
-	several bool // different ones are
+	several bool // with different values
 }
 
 func (c *claim) add(v string) {
@@ -84,33 +84,31 @@ func (c *claim) merge(q claim) {
 // fits reports whether nothing but v is stated.
 func (c *claim) fits(v string) bool { return !c.several && (c.value == "" || c.value == v) }
 
-// State notes what an item says in which the client says nothing else; an empty
-// one says that it cannot be known.
-func (s *Statements) State(dir string) {
+// state notes the directory of a client's item; empty: it cannot be known.
+func (s *statements) state(dir string) {
 	s.newest, s.item = dir, true
 	s.items.add(dir)
 	s.items.several = s.items.several || dir == ""
 }
 
-// Doubt notes what may be such an item, or a file that a person attached.
-func (s *Statements) Doubt(dir string) { s.parts.add(dir) }
+// doubt notes the directory of what may be an item, or a file that a person attached.
+func (s *statements) doubt(dir string) { s.parts.add(dir) }
 
-// Size is about how much memory the statements take.
-func (s *Statements) Size() (n int) {
+// size returns about how many bytes the statements take.
+func (s *statements) size() (n int) {
 	for _, c := range []*claim{&s.prompts.dir, &s.prompts.repo, &s.quoted.dir, &s.quoted.repo, &s.items, &s.parts} {
 		n += len(c.value)
 	}
 	return n + len(s.newest)
 }
 
-// marks stand in every statement of a place, however a body spells what
-// is around them.
+// marks: every statement of a place holds one, however a body escapes the rest.
 var marks = [][]byte{[]byte("irectory"), []byte("cwd>"), []byte("bsolute path: ")}
 
-// Marked reports whether a place can be stated in a text, as it stands in a JSON
-// string: most prompts name none, and are long. escapes says that characters
+// mayStatePlace reports whether a text, given as the inside of a JSON string, may
+// state a place: most prompts are long and state none. escapes says that characters
 // may be written as \u0064.
-func Marked(raw []byte, escapes bool) bool {
+func mayStatePlace(raw []byte, escapes bool) bool {
 	if escapes && bytes.Contains(raw, []byte(`\u00`)) {
 		return true // which may spell a letter
 	}
@@ -126,7 +124,7 @@ func marked(text []byte) bool {
 	return false
 }
 
-// CleanDirectory takes quotes off, and refuses what is no absolute path.
+// CleanDirectory removes quotes and cleans a path; "" when it is not absolute.
 func CleanDirectory(s string) string {
 	s = strings.Trim(strings.TrimSpace(s), "`'\"")
 	absolute := strings.HasPrefix(s, "/") || len(s) > 2 && s[1] == ':' && (s[2] == '\\' || s[2] == '/')

@@ -6,7 +6,7 @@ import (
 )
 
 var (
-	// stating is a line that states a working directory, whoever the client is.
+	// stating matches a line that states a working directory, of any client.
 	stating = regexp.MustCompile("^\\s*(?:[-*]|\\d+\\.)?\\s*(?:\\*\\*)?(?:The |Primary )?(?:[Cc]urrent )?[Ww]ork(?:ing|space) [Dd]irectory(?::(?:\\*\\*)? (.+)| is `([^`]+)`.*)$" +
 		`|^\s*<cwd>(.+)</cwd>\s*$` +
 		`|^I'm currently working in the directory: (.+)$` +
@@ -15,8 +15,8 @@ var (
 	repoLine = regexp.MustCompile(`^\s*\* Git repository: ([\w.-]+/[\w.-]+)\s*$`) // Copilot CLI
 )
 
-// fileMarks begin the lines behind which a prompt quotes files of the
-// repository: the client says nothing for itself behind them.
+// fileMarks begin the lines after which a prompt quotes files of the repository: the
+// client states nothing itself after them.
 var fileMarks = [][]byte{
 	[]byte("Instructions from: "),        // opencode, Kilo
 	[]byte(`<context name="userRules">`), // Continue
@@ -26,10 +26,10 @@ var fileMarks = [][]byte{
 	[]byte("USER'S CUSTOM INSTRUCTIONS"), // Roo, older Cline
 }
 
-// ReadPrompt adds what a system prompt states. It ends where after, which gets how
-// much it has read, says that there is no time for more.
-func (s *Statements) ReadPrompt(text []byte, after func(bytes int) bool) {
-	found, near := &s.prompts, 0 // near: so many lines behind Copilot's may name the repository
+// readPrompt adds what a system prompt states. It tells after how much it has read,
+// and ends when after reports that no time is left.
+func (s *statements) readPrompt(text []byte, after func(bytes int) bool) {
+	found, near := &s.prompts, 0 // near: how many more lines of Copilot's may name the repository
 	for line := range bytes.Lines(text) {
 		if !after(len(line)) {
 			return
@@ -60,7 +60,7 @@ func (s *Statements) ReadPrompt(text []byte, after func(bytes int) bool) {
 	}
 }
 
-// directoryIn is the directory that a line states; empty when it states none.
+// directoryIn returns the directory that a line states, or "".
 func directoryIn(line []byte) string {
 	line = bytes.TrimRight(line, "\r\n")
 	if len(line) > maxPath+100 || !marked(line) { // most lines need no closer look

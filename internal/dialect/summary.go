@@ -7,11 +7,11 @@ import (
 	"strings"
 )
 
-// behindSummary is what stands behind a summary that a client has put in place of
-// what was said before. The client may say more itself there: only what stands
-// behind a mark of the table counts.
+// behindSummary returns what follows a summary with which a client has replaced what
+// was said before. The client may say more itself there, so only what follows the
+// end of a tag of the table counts.
 func behindSummary(text []byte, in textContext) (rest []byte, ok bool) {
-	if !in.Early() {
+	if !in.early() {
 		return nil, false
 	}
 	_, behind, ok := summaryElement(text, true)
@@ -31,10 +31,10 @@ func behindSummary(text []byte, in textContext) (rest []byte, ok bool) {
 	return behind[at:], true
 }
 
-// summaryElement finds a summary in an element, from its first beginning to its
-// last end, and what stands behind it. lines says that its marks are lines of their
-// own: a person may write of a summary within one. Its time is linear in the text's
-// size.
+// summaryElement finds an element that holds a summary, from its first beginning to
+// its last end, and returns its content and what follows it. lines demands that the
+// opening tag is a line of its own: within a line a person may mention one. Its time
+// is linear in the text's size.
 func summaryElement(text []byte, lines bool) (inner, behind []byte, ok bool) {
 	ends := summaryEnds(text)
 	for at := 0; len(ends) > 0; {
@@ -59,8 +59,8 @@ func summaryElement(text []byte, lines bool) (inner, behind []byte, ok bool) {
 	return nil, nil, false
 }
 
-// summaryEnds are the names of the elements that hold a summary, and where the last
-// end of each stands.
+// summaryEnds returns, by name, where the last end of each element stands that by its
+// name holds a summary.
 func summaryEnds(text []byte) map[string]int {
 	if !bytes.Contains(text, []byte("summary")) && !bytes.Contains(text, []byte("snapshot")) {
 		return nil
@@ -79,17 +79,17 @@ func summaryEnds(text []byte) map[string]int {
 	}
 }
 
-// MayHoldSummary reports whether IsSummary may find one in a text, as it stands in a
-// JSON string.
-func MayHoldSummary(raw []byte) bool {
+// mayHoldSummary reports whether isSummary may find one in a text, given as the
+// inside of a JSON string.
+func mayHoldSummary(raw []byte) bool {
 	raw = trim(raw)
 	return bytes.Contains(raw, []byte("summary")) || bytes.Contains(raw, []byte("snapshot")) ||
 		len(raw) > 0 && slices.ContainsFunc(harnessTexts[raw[0]], func(m textMark) bool { return m.summary && startsRaw(raw, m.start) })
 }
 
-// IsSummary reports whether a client has put a text in place of what was said
-// before.
-func IsSummary(text []byte) bool {
+// isSummary reports whether a text is a summary with which a client has replaced
+// what was said before.
+func isSummary(text []byte) bool {
 	if _, _, ok := summaryElement(text, true); ok {
 		return true
 	}
@@ -99,8 +99,8 @@ func IsSummary(text []byte) bool {
 	})
 }
 
-// SummaryIn is the summary in a text: of a model, which may think aloud before
-// it, or of a client, which may say around it what it is.
+// SummaryIn returns the summary in a text, without what a model thought aloud before
+// it, or what a client wrote around it.
 func SummaryIn(text string) string {
 	if inner, _, ok := summaryElement([]byte(text), false); ok {
 		return SummaryIn(string(inner)) // some put one into another
@@ -108,8 +108,8 @@ func SummaryIn(text string) string {
 	return strings.TrimSpace(text)
 }
 
-// ReadsLikeSummary reports whether an answer may be the summary that was asked
-// for: it is in an element that says so, or has parts.
+// ReadsLikeSummary reports whether an answer may be the summary that was asked for:
+// it stands in an element for summaries, or has at least two headings or points.
 func ReadsLikeSummary(answer string) bool {
 	if _, _, ok := summaryElement([]byte(answer), false); ok {
 		return true
@@ -123,28 +123,28 @@ func ReadsLikeSummary(answer string) bool {
 	return parts >= 2
 }
 
-// partOf begins a heading or a point.
+// partOf matches the beginning of a heading or a point.
 var partOf = regexp.MustCompile(`^\s*(#{1,6} |[-*•] |\d+[.)] |\*\*|[\p{L} ]{2,40}:\s*$)`)
 
 const (
-	// Instructions is the length, in bytes, from which a text that asks for a
-	// summary is a client's: a person asks for one in a sentence.
-	Instructions = 300
+	// minInstructions is how long, in bytes, a text that asks for a summary is at
+	// least when a client wrote it: a person asks in a sentence.
+	minInstructions = 300
 
-	// Instructed is how much of the start of such a text is looked at, in bytes.
-	Instructed = 1200
+	// instructionsStart is how many bytes of such a text rules look at.
+	instructionsStart = 1200
 )
 
-// sumsUp finds a phrase in which a conversation is summed up.
+// sumsUp matches a phrase that asks to sum up a conversation.
 var sumsUp = regexp.MustCompile(`(?i)(summar|compact|condens|hand-?off|checkpoint)[\p{L}-]*\s+([\p{L},-]+\s+){0,6}(conversation|session|context|history)\b|` +
 	`\bcontext[.,:]?\s+([\p{L},-]+\s+){0,4}(summar|compact|condens|hand-?off|checkpoint)`)
 
-// SumsUp reports whether a text asks for a summary of a conversation. start is how
-// it begins, Instructed bytes where there are so many.
-func SumsUp(start []byte) bool {
+// asksToSumUp reports whether a text asks for a summary of a conversation. start has
+// its first instructionsStart bytes, or all of it.
+func asksToSumUp(start []byte) bool {
 	// Most texts have none of these letters, and matching takes long.
 	return slices.ContainsFunc(sumsUpWords, func(w []byte) bool { return bytes.Contains(start, w) }) && sumsUp.Match(start)
 }
 
-// sumsUpWords are in the words of sumsUp, however those begin.
+// sumsUpWords: each match of sumsUp holds one, whether or not it begins with a capital.
 var sumsUpWords = inBytes([]string{"mmar", "MMAR", "mpact", "MPACT", "ondens", "doff", "d-off", "kpoint"})

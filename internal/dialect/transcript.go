@@ -7,28 +7,28 @@ import (
 
 // Transcript is a conversation that a message holds as its text.
 type Transcript struct {
-	Said   [][]byte // by the person, in its order
-	Answer [][]byte // by the model, or what it did, in its order
+	Said   [][]byte // what the person said, in order
+	Answer [][]byte // what the model said or did, in order
 
-	// Kind is what is asked for, as the words around it tell: KindTitle, KindSummary, or
-	// Turn where a person may have pasted it.
+	// Kind is what the words around it ask for: KindTitle, KindSummary, or KindTurn
+	// when a person may have pasted it.
 	Kind Kind
 }
 
 const (
-	maxTranscript = 1 << 20 // bytes of a text that are looked at
+	maxTranscript = 1 << 20 // bytes of a text that are read
 	maxEntries    = 4096
 )
 
 var (
-	// speaker begins what somebody says in a transcript: [User]: or **User:** or
+	// speaker matches what begins an entry of a transcript: [User]: or **User:** or
 	// ### User: or User: or <user>.
 	speaker = regexp.MustCompile(`(?mi)^[ \t]*(?:\[(user|human|assistant|agent|ai|model|tool|system)[^\]\n]{0,30}\]:?|(?:#{1,4}[ \t]+|\*\*)?(user|human|assistant|agent|ai|model|tool|system)(?:\*\*)?:(?:\*\*)?|<(user|human|assistant|ai)>)`)
 
-	// shut ends what holds a transcript, or one of its entries.
+	// shut matches the end of an element that holds a transcript, or an entry.
 	shut = regexp.MustCompile(`(?m)^[ \t]*</[a-zA-Z_-]+>`)
 
-	// aims are what clients want of their own transcripts.
+	// aims are what clients ask for when they send a transcript.
 	aims = []struct {
 		kind  Kind
 		words *regexp.Regexp
@@ -38,9 +38,9 @@ var (
 	}
 )
 
-// MayBeTranscript reports whether a text, as it stands in a JSON string, may hold
-// a transcript.
-func MayBeTranscript(raw []byte) bool {
+// mayBeTranscript reports whether a text, given as the inside of a JSON string, may
+// hold a transcript.
+func mayBeTranscript(raw []byte) bool {
 	for _, s := range []string{"ssistant", "SSISTANT", "gent]", "gent:", "odel]", "odel:", "AI:", "AI]"} {
 		if bytes.Contains(raw, []byte(s)) {
 			return true
@@ -49,9 +49,9 @@ func MayBeTranscript(raw []byte) bool {
 	return false
 }
 
-// TranscriptIn reads the transcript that a text holds; system is how the
-// parts of the request's prompt start.
-func TranscriptIn(system [][]byte, text []byte) (t Transcript) {
+// transcriptIn reads the transcript in a text; the zero Transcript when there is
+// none. system has the starts of the parts of the request's prompt.
+func transcriptIn(system [][]byte, text []byte) (t Transcript) {
 	text = text[:min(len(text), maxTranscript)]
 	marks := speaker.FindAllSubmatchIndex(text, maxEntries)
 	if len(marks) < 2 {
@@ -91,7 +91,7 @@ func TranscriptIn(system [][]byte, text []byte) (t Transcript) {
 	return t
 }
 
-// submatch is the group of a match that is there.
+// submatch returns the first group that took part in a match.
 func submatch(text []byte, m []int) []byte {
 	for i := 2; i < len(m); i += 2 {
 		if m[i] >= 0 {

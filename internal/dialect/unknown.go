@@ -5,18 +5,18 @@ import (
 	"strings"
 )
 
-// Other is the name of clients that are not known.
+// Other is the name of all unknown clients.
 const Other = "other"
 
-// Codex is the client that goes from one directory to another in a conversation.
+// Codex is the client that changes its directory within a conversation.
 const Codex = "Codex"
 
 // Program is a client as a request names it: a program that people use, or the
-// library that it sends its requests with.
+// library with which a program sends its requests.
 type Program struct {
 	Name string // one of a few
 
-	// Places says that it works in a directory, and states it in each conversation.
+	// Places says that it states its working directory in each conversation.
 	Places bool
 }
 
@@ -24,8 +24,8 @@ type Program struct {
 type program struct {
 	Program
 	agents  []string // what its User-Agent begins with, up to a version
-	prompts []string // how its prompt begins, where its User-Agent is a library's
-	library bool     // it sends what others make
+	prompts []string // how its prompt begins, when its User-Agent is a library's
+	library bool     // other programs send their requests with it
 }
 
 var programs = []program{
@@ -55,7 +55,7 @@ var programs = []program{
 	{Program: Program{"AI SDK", false}, agents: []string{"ai-sdk", "ai"}, library: true},
 }
 
-// byAgent are the programs by what their User-Agent begins with.
+// byAgent are the programs by the product in their User-Agent.
 var byAgent = func() map[string]*program {
 	all := make(map[string]*program)
 	for i := range programs {
@@ -66,8 +66,8 @@ var byAgent = func() map[string]*program {
 	return all
 }()
 
-// ProgramOf is the client with a User-Agent; prompts, which are how the parts of
-// its prompt begin, are asked for where that does not say it; nil: they are not known.
+// ProgramOf returns the client with a User-Agent. When that is unknown or a library's
+// it looks at prompts, which returns how the parts of the prompt begin and may be nil.
 func ProgramOf(agent []byte, prompts func() [][]byte) Program {
 	name, _, _ := bytes.Cut(agent, []byte{'/'})
 	known := byAgent[string(name)]
@@ -93,7 +93,7 @@ func ProgramOf(agent []byte, prompts func() [][]byte) Program {
 	return Program{Name: Other}
 }
 
-// Named is the name of the client with a product in its User-Agent: one of a few.
+// Named returns the name of the client with this product in its User-Agent, or Other.
 func Named(product string) string {
 	if p := byAgent[product]; p != nil {
 		return p.Name
@@ -101,7 +101,7 @@ func Named(product string) string {
 	return Other
 }
 
-// Names are those of all clients.
+// Names returns the names of all clients, some more than once.
 func Names() []string {
 	all := []string{Other}
 	for i := range programs {
@@ -111,12 +111,12 @@ func Names() []string {
 }
 
 // UnknownTag reports whether a text that is kept as a person's words begins with a
-// tag: those of the table have been taken out.
+// tag. Known tags have been cut out before.
 func UnknownTag(text string) bool {
 	rest, opens := strings.CutPrefix(text, "<")
 	name, _, closes := strings.Cut(rest[:min(len(rest), maxTag)], ">")
 	return opens && closes && name != "" && strings.Trim(name, "abcdefghijklmnopqrstuvwxyz_") == ""
 }
 
-// maxTag bounds the name of a tag that counts, in bytes.
+// maxTag bounds the name of a tag, in bytes; longer ones do not count.
 const maxTag = 64

@@ -5,13 +5,13 @@ import (
 	"slices"
 )
 
-// settle finds out which messages a person wrote, and what the request is for.
-// It reports false where that takes too much time or memory.
+// settle finds out which messages a person wrote, and what the request is for. It
+// returns false when that takes too much time or RAM.
 func (c *Conversation) settle() bool {
 	if !c.room(len(c.Messages) * sizeOfTurn) {
 		return false
 	}
-	longest := 0 // of the texts that are decoded, each by itself
+	longest := 0 // the longest text that has to be decoded
 	newest := len(c.Messages) - 1
 	for newest >= 0 && !c.asks(newest) {
 		newest--
@@ -47,7 +47,7 @@ func (c *Conversation) settle() bool {
 	return true
 }
 
-// asks reports whether message i is a user's, and no result of a tool.
+// asks reports whether message i is a user's and holds no results of tools.
 func (c *Conversation) asks(i int) bool {
 	return c.Messages[i].Role == RoleUser && !c.Messages[i].Results
 }
@@ -83,31 +83,31 @@ func (c *Conversation) settleMessage(i, newest int, person uint32) bool {
 	return true
 }
 
-// Sure reports whether the person wrote all of message i that is theirs: the part in
-// which it stands holds nothing else, and the client alone wrote every other part.
-// Where a person pasted something, or may have, it is not sure.
+// Sure reports whether the person certainly wrote all the words that Text returns for
+// message i: they stand in one part that holds nothing else, and the client wrote
+// every other part. It is false when the person may have pasted something.
 func (c *Conversation) Sure(i int) bool {
 	m := &c.Messages[i]
 	if !m.Person || m.cleaned {
 		return m.Person && m.sure
 	}
-	_, texts := c.said(m) // several may be of several hands
+	_, texts := c.said(m) // several may be from several authors
 	return texts == 1 && !slices.ContainsFunc(c.spans[m.from:m.to], func(s Span) bool {
 		raw := c.body[s.Start:s.End]
-		return MayBeForeign(raw) || s.Unicode && bytes.Contains(raw, []byte(`\u00`))
+		return mayBeForeign(raw) || s.Unicode && bytes.Contains(raw, []byte(`\u00`))
 	})
 }
 
-// standBefore has a block stand directly before a part of a message: the provider
-// may cache what stands before that, such as a document.
+// standBefore puts a block directly before a part of a message: the provider may
+// cache what stands before that part, such as a document.
 func (c *Conversation) standBefore(m *Message, span int) {
 	if s := c.spans[span]; m.Person && s.part > 0 {
 		m.At = s.Start - int(s.part)
 	}
 }
 
-// personsName is the name of the person, of those that user messages carry: the
-// first speaker's. Others are agents, or other people.
+// personsName returns the hash of the person's name: the first name in a user
+// message. Speakers with other names are agents, or other people.
 func (c *Conversation) personsName() uint32 {
 	for i := range c.Messages {
 		if m := &c.Messages[i]; m.Role == RoleUser && m.name != 0 {
@@ -117,9 +117,9 @@ func (c *Conversation) personsName() uint32 {
 	return 0
 }
 
-// settleFrames finds out who wrote the messages that stand in frames of clients
-// that are not known: where a person says something else in the same turn, the
-// client.
+// settleFrames finds out who wrote the messages that stand in unknown frames: the
+// client, when the person says something else in the same turn, and the person
+// otherwise.
 func (c *Conversation) settleFrames() {
 	c.Last = -1
 	for from := 0; from < len(c.Messages); {
@@ -141,8 +141,8 @@ func (c *Conversation) settleFrames() {
 	}
 }
 
-// ends reports whether message i is an answer that ends a turn: one that says
-// something, and no tool's result follows it.
+// ends reports whether message i is an answer that ends a turn: it says something,
+// and no tool's result follows.
 func (c *Conversation) ends(i int) bool {
 	m := &c.Messages[i]
 	if m.Role != RoleAssistant || m.from == m.to || i+1 == len(c.Messages) {
@@ -152,8 +152,8 @@ func (c *Conversation) ends(i int) bool {
 	return !next.Results && (next.Role != RoleOther || next.System)
 }
 
-// unanswered reports whether message i is a user's or the client's own, and no
-// result of a tool: no answer stands between such messages.
+// unanswered reports whether message i is a user's or the client's own, without
+// results of tools: no answer stands between such messages.
 func (c *Conversation) unanswered(i int) bool {
 	return c.Messages[i].System || c.asks(i)
 }
@@ -167,20 +167,20 @@ func (c *Conversation) settleWords(i int) {
 		texts = append(texts, c.decoded(s))
 	}
 	all := len(texts[0])
-	m.sure = !WithoutFiles(texts)
-	origins := make([]Origin, len(texts))
+	m.sure = !withoutFiles(texts)
+	origins := make([]origin, len(texts))
 	for n := range texts {
-		texts[n], origins[n] = WordsIn(texts[n], within{c, i})
+		texts[n], origins[n] = wordsIn(texts[n], within{c, i})
 	}
 	c.settleDocuments(m, origins)
 	of := slices.Min(origins)
-	if of == Mixed {
-		of = Person
+	if of == byBoth {
+		of = byPerson
 	}
 	first, said := -1, texts[:0]
 	for n, o := range origins {
-		m.sure = m.sure && (o == Client || o == Person && first < 0)
-		if o == Client || o == Unknown && of != o {
+		m.sure = m.sure && (o == byClient || o == byPerson && first < 0)
+		if o == byClient || o == inUnknownFrame && of != o {
 			continue
 		}
 		if first < 0 {
@@ -189,7 +189,7 @@ func (c *Conversation) settleWords(i int) {
 		said = append(said, texts[n])
 	}
 	m.clean = bytes.Join(said, []byte{'\n'})
-	m.Person, m.frame = len(m.clean) > 0, of == Unknown
+	m.Person, m.frame = len(m.clean) > 0, of == inUnknownFrame
 	m.sure = m.sure && m.Person
 	m.whole = m.Person && m.to-m.from == 1 && len(m.clean) == all
 	if first >= 0 {
@@ -197,17 +197,17 @@ func (c *Conversation) settleWords(i int) {
 	}
 }
 
-// settleDocuments finds the parts that are documents: a client that has the
-// provider cache a part, and says more behind it, asks about that part.
-func (c *Conversation) settleDocuments(m *Message, origins []Origin) {
+// settleDocuments finds the parts that are documents: when the client lets the
+// provider cache a part, and more words follow, those words ask about that part.
+func (c *Conversation) settleDocuments(m *Message, origins []origin) {
 	asked := false
 	for n := len(origins) - 1; n >= 0; n-- {
-		if origins[n] == Client {
+		if origins[n] == byClient {
 			continue
 		}
 		if asked && c.spans[m.from+n].cached {
 			for k := range origins[:n+1] {
-				origins[k] = Client
+				origins[k] = byClient
 			}
 			m.sure = false
 			return
@@ -216,17 +216,17 @@ func (c *Conversation) settleDocuments(m *Message, origins []Origin) {
 	}
 }
 
-// answeredByClient reports whether message i opens the conversation, and the
-// client itself has answered it: it is a summary of what was said before.
+// answeredByClient reports whether message i opens the conversation and the client
+// itself has answered it: then it is a summary of what was said before.
 func (c *Conversation) answeredByClient(i int) bool {
 	if c.Last >= 0 || i+1 == len(c.Messages) || c.Messages[i+1].Role != RoleAssistant {
 		return false
 	}
-	return Answers(trim(c.start(&c.Messages[i+1])))
+	return isClientsAnswer(trim(c.start(&c.Messages[i+1])))
 }
 
-// suspicious reports whether a message may hold text of a harness. It must be
-// cheap: most messages do not.
+// suspicious reports whether a message may hold text of a client. It is cheap, since
+// most messages hold none.
 func (c *Conversation) suspicious(m *Message) bool {
 	for n, s := range c.spans[m.from:m.to] {
 		if raw := c.body[s.Start:s.End]; mayHoldHarness(raw, m.Role, s.Unicode) || m.Role == RoleUser && s.cached && n < m.to-m.from-1 {
@@ -236,8 +236,8 @@ func (c *Conversation) suspicious(m *Message) bool {
 	return false
 }
 
-// said is the first text of a message that is not blank, in c.spans, and how many
-// there are.
+// said returns the index in c.spans of a message's first text that is not blank, and
+// how many such texts there are.
 func (c *Conversation) said(m *Message) (first, texts int) {
 	for n := m.to - 1; n >= m.from; n-- {
 		if s := c.spans[n]; len(trimRaw(c.body[s.Start:s.End])) > 0 {
@@ -261,28 +261,25 @@ func (c *Conversation) blank(m *Message) bool {
 // \u003c.
 func mayHoldHarness(raw []byte, role Role, escapes bool) bool {
 	bracket := bytes.IndexByte(raw, '<') >= 0 || escapes && bytes.Contains(raw, []byte(`\u00`))
-	return bracket || role == RoleUser && MayHold(trimRaw(raw))
+	return bracket || role == RoleUser && mayHoldClientText(trimRaw(raw))
 }
 
-// answer is what the model said in a part of a message.
+// answer returns what the model said in a part of a message.
 func answer(text []byte) []byte {
-	return WithoutElement(WithoutElement(text, "think"), "graphiti_memory")
+	return withoutElement(withoutElement(text, "think"), "graphiti_memory")
 }
 
-// within is a conversation as the rules for one of its messages see it.
+// within implements textContext for one message of a conversation.
 type within struct {
 	c       *Conversation
 	message int
 }
 
-// After implements textContext.
-func (w within) After(n int) bool { return w.c.after(n) }
+func (w within) after(n int) bool { return w.c.after(n) }
 
-// Early implements textContext.
-func (w within) Early() bool { return w.message <= w.c.answer }
+func (w within) early() bool { return w.message <= w.c.answer }
 
-// Opens implements textContext.
-func (w within) Opens(prompt string) bool {
+func (w within) opens(prompt string) bool {
 	holds := func(m *Message) bool {
 		return slices.ContainsFunc(w.c.spans[m.from:m.to], func(s Span) bool { return bytes.Contains(w.c.body[s.Start:s.End], []byte(prompt)) })
 	}

@@ -10,7 +10,7 @@ import (
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti"
 )
 
-// Judge says everything that does not work: one fault does not explain another.
+// Judge notes everything that does not work, since one fault does not explain another.
 func (m *Memory) Judge(p *Probe, q *capture.QueueStatus, files []*sqlite.Fault) {
 	m.Emptied = p.Emptied
 	if p.At.IsZero() {
@@ -37,7 +37,7 @@ func (m *Memory) Judge(p *Probe, q *capture.QueueStatus, files []*sqlite.Fault) 
 		m.Fail(FaultShared, *d, fmt.Sprintf("redis cannot be used since %s: %s", d.Format(time.RFC3339), q.SharedError),
 			"start Redis, give it memory, or correct state.redis_url; requests are forwarded without new memories, and turns wait in data_dir")
 	}
-	if q.Failing != nil && m.State != StateTrouble { // else it follows from that
+	if q.Failing != nil && m.State != StateTrouble { // otherwise that explains it
 		m.Fail(FaultDelivery, *q.Failing, "turns cannot be delivered: "+q.LastError,
 			cmp.Or(q.Remedy, "run graphiti-proxy test-connection --smoke")+"; turns wait in the queue")
 	}
@@ -52,7 +52,7 @@ func (m *Memory) Judge(p *Probe, q *capture.QueueStatus, files []*sqlite.Fault) 
 	}
 }
 
-// worded is a diagnosis behind other words.
+// worded returns a diagnosis as the end of a sentence.
 func worded(d graphiti.Diagnosis) string {
 	if d == graphiti.NoDiagnosis {
 		return ""
@@ -60,8 +60,7 @@ func worded(d graphiti.Diagnosis) string {
 	return ": " + d.Says() + " (" + string(d) + ")"
 }
 
-// WithoutFiles says that there is no memory, because files of data_dir cannot be
-// used.
+// WithoutFiles notes that there is no memory because files of data_dir cannot be used.
 func (m *Memory) WithoutFiles(files []*sqlite.Fault) {
 	for _, t := range files {
 		m.TurnOff(FaultState, t.Since, t.What(), t.Remedy)
@@ -69,16 +68,16 @@ func (m *Memory) WithoutFiles(files []*sqlite.Fault) {
 	m.Why += fmt.Sprintf("; nothing is recalled or kept: %d turns are lost so far, %d wait in memory", m.NotKept, m.InMemory)
 }
 
-// Moved says that there is no memory, because the configuration names another
-// endpoint by now.
+// Moved notes that there is no memory because the configuration now names another
+// endpoint.
 func (m *Memory) Moved(endpoint string) {
 	m.TurnOff(FaultConsent, time.Time{}, "memory.endpoint has changed to "+endpoint+", and consent counts only for the endpoint that it was given for",
 		"write memory.consent: true beside the new endpoint, and restart the proxy")
 }
 
-// WithoutConsent says that there is no memory, because there is no consent. open
-// says that it can be used as soon as there is; other is another endpoint for
-// which consent was given.
+// WithoutConsent notes that there is no memory because there is no consent. open says
+// that consent alone suffices, without a restart; other is another endpoint for which
+// consent was given.
 func (m *Memory) WithoutConsent(open bool, other string) {
 	remedy := "set memory.consent to true"
 	if !open {

@@ -13,7 +13,7 @@ import (
 	"github.com/graphiti-proxy/graphiti-proxy/internal/terminal"
 )
 
-// Print writes for a person how the memory and the queue are.
+// Print writes the state of the memory and of the queue for a person.
 func (s *Status) Print(w io.Writer) {
 	m := s.Memory
 	fmt.Fprintf(w, "memory    %s, %s", m.Backend, m.State)
@@ -63,7 +63,7 @@ func (s *Status) Print(w io.Writer) {
 	}
 }
 
-// print writes what may be wrong with a client's rules, and what to do.
+// print writes what may be wrong with the rules for a client, and the remedy.
 func (c *Client) print(w io.Writer) {
 	name := strings.TrimSpace(c.Name + " " + c.Version)
 	say := func(n int64, what, one, several, then string) {
@@ -107,7 +107,7 @@ func onOff(b bool) string {
 	return "off"
 }
 
-// PrintQueue writes for a person how the queue is.
+// PrintQueue writes the state of the queue for a person.
 func PrintQueue(w io.Writer, q *capture.QueueStatus) {
 	fmt.Fprintf(w, "turns     %d waiting, %d delivered (%d verified), %d dropped, %d dead\n",
 		q.Pending, q.Delivered, q.Verified, q.Dropped, q.Dead)

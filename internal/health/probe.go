@@ -10,38 +10,38 @@ import (
 )
 
 const (
-	// probeEvery is how often the memory is asked whether it works. In
-	// Graphiti a search costs a call to the embedding model.
+	// probeEvery is how often the prober checks the memory. With Graphiti a search
+	// costs a call to the embedding model.
 	probeEvery = 20 * time.Second
 
-	// healthTimeout bounds each of the questions.
+	// healthTimeout bounds each call of a probe.
 	healthTimeout = 2 * time.Second
 )
 
-// Probe is how the memory was when it was asked. It is not changed.
+// Probe is the result of one check of the memory. It does not change.
 type Probe struct {
-	At      time.Time // zero: it has not been asked
+	At      time.Time // zero: there was no check yet
 	Health  error
 	Search  error     // only where Health is nil
 	Since   time.Time // since when one of them fails; zero: none does
 	Emptied int       // blocks
 }
 
-// Prober asks the memory from time to time how it is, so that whoever wants to
-// know need not wait for it, and cannot make it work.
+// Prober checks the memory from time to time, so that whoever wants to know its state
+// neither waits for it nor causes it work.
 type Prober struct {
 	memory  *graphiti.Memory
-	allowed func() bool                        // whether it may be asked
+	allowed func() bool                        // whether the memory may be called
 	emptied func(context.Context) (int, error) // counts blocks
 
 	last   atomic.Pointer[Probe]
-	asked  chan chan struct{} // by those who do not wait for the next time
+	asked  chan chan struct{} // by callers of Ask
 	ctx    context.Context    // ends with Close
 	cancel context.CancelFunc
 	ended  chan struct{}
 }
 
-// NewProber asks until Close.
+// NewProber returns a Prober that checks until Close.
 func NewProber(m *graphiti.Memory, allowed func() bool, emptied func(context.Context) (int, error)) *Prober {
 	p := &Prober{memory: m, allowed: allowed, emptied: emptied, asked: make(chan chan struct{}), ended: make(chan struct{})}
 	p.last.Store(&Probe{})
@@ -51,13 +51,13 @@ func NewProber(m *graphiti.Memory, allowed func() bool, emptied func(context.Con
 	return p
 }
 
-// Close returns when the memory is not asked any more.
+// Close ends the checks, and waits for the current one.
 func (p *Prober) Close() {
 	p.cancel()
 	<-p.ended
 }
 
-// run asks at once, and then each time that it is due or asked for.
+// run checks at once, and then whenever a check is due or asked for.
 func (p *Prober) run() {
 	defer close(p.ended)
 	tick := time.NewTicker(probeEvery)
@@ -87,10 +87,10 @@ func (p *Prober) run() {
 	}
 }
 
-// Last is what the memory answered last.
+// Last returns the newest Probe.
 func (p *Prober) Last() *Probe { return p.last.Load() }
 
-// Ask has the memory asked, and returns when it has been, or ctx ends.
+// Ask asks for a check, and returns when it has ended, or ctx ends.
 func (p *Prober) Ask(ctx context.Context) {
 	done := make(chan struct{})
 	select {
@@ -107,7 +107,7 @@ func (p *Prober) Ask(ctx context.Context) {
 	}
 }
 
-// probe asks once.
+// probe checks the memory once.
 func (p *Prober) probe(before *Probe) *Probe {
 	if !p.allowed() {
 		return &Probe{}
@@ -134,7 +134,7 @@ func (p *Prober) probe(before *Probe) *Probe {
 	return now
 }
 
-// bounded makes one call. A panic in it does not end the process.
+// bounded makes one call within healthTimeout. A panic in it does not end the process.
 func (p *Prober) bounded(f func(context.Context) error) (err error) {
 	defer func() {
 		if r := recover(); r != nil {

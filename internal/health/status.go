@@ -1,9 +1,9 @@
-// Package health owns how it is said that a proxy works: what does not, since
-// when, and what helps. It asks the memory from time to time, so that whoever
-// wants to know neither waits for it nor makes it work.
+// Package health owns how a proxy reports its state: what does not work, since when,
+// and the remedy. It checks the memory from time to time, so that whoever wants to
+// know neither waits for it nor causes it work.
 //
-// It must not know configuration, HTTP, or how anything is stored. Of our
-// packages it may import those whose faults it describes.
+// It must not know about configuration, HTTP, or how anything is stored. Of our
+// packages it imports those whose faults it describes, and internal/terminal.
 package health
 
 import (
@@ -15,7 +15,7 @@ import (
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti"
 )
 
-// Status is what there is to know about a running proxy.
+// Status is everything that a running proxy reports about itself.
 type Status struct {
 	Version   string    `json:"version"`
 	Started   time.Time `json:"started"`
@@ -27,7 +27,7 @@ type Status struct {
 	Identity  string    `json:"identity_mode"`
 	Owner     string    `json:"owner,omitempty"` // in identity.mode single
 
-	// Upstreams are all of them, by their names; the two above are among them.
+	// Upstreams are the addresses of all upstreams, by name, including the two above.
 	Upstreams map[string]string `json:"upstreams"`
 
 	DataDir string `json:"data_dir"`
@@ -35,40 +35,40 @@ type Status struct {
 	Memory Memory              `json:"memory"`
 	Queue  capture.QueueStatus `json:"queue"`
 
-	// Blocked are the groups of which nothing is recalled and to which nothing is
-	// delivered, because they are not proven to be forgotten.
+	// Blocked are the groups that are neither recalled nor delivered to, because it is
+	// not proven yet that the memory has forgotten them.
 	Blocked []string `json:"blocked_groups,omitempty"`
 
-	// Unconfirmed are the registered people who have no memory, because it is
-	// not certain that it is theirs.
+	// Unconfirmed are the registered people who get no memory, because it is not
+	// certain whose it is.
 	Unconfirmed []Unconfirmed `json:"unconfirmed_people,omitempty"`
 
-	// Clients are those for which a rule may no longer match.
+	// Clients are the clients for which a rule may no longer match.
 	Clients []Client `json:"clients,omitempty"`
 
-	// Waiting are the settings that have changed in the file and count after a
+	// Waiting are the settings that have changed in the file, but count only after a
 	// restart.
 	Waiting []string `json:"need_a_restart,omitempty"`
 }
 
-// Client is what was seen, since the start, of a version of a client for which a
+// Client counts, since the start, what was seen of a version of a client for which a
 // rule may no longer match.
 type Client struct {
 	Name        string `json:"name"`
 	Version     string `json:"version,omitempty"`
 	UnknownTags int64  `json:"unknown_tags,omitempty"` // turns whose kept words begin with a tag that no rule knows
-	NoPlace     int64  `json:"no_place,omitempty"`     // requests of which it is not known where they take place
-	NoWords     int64  `json:"no_words,omitempty"`     // requests, all of them, without words of a person
+	NoPlace     int64  `json:"no_place,omitempty"`     // requests whose place is not known
+	NoWords     int64  `json:"no_words,omitempty"`     // requests, if all of them had no words of a person
 }
 
-// Unconfirmed is a registered person who has no memory.
+// Unconfirmed is a registered person who gets no memory.
 type Unconfirmed struct {
 	ID     string `json:"id"`
 	Why    string `json:"why"`
 	Remedy string `json:"to_do"`
 }
 
-// Memory says in words whether the memory works.
+// Memory is the state of the memory, in words.
 type Memory struct {
 	Backend string `json:"backend"` // embedded, graphiti or off
 	Where   string `json:"where,omitempty"`
@@ -77,8 +77,8 @@ type Memory struct {
 	Remedy  string `json:"remedy,omitempty"` // what to do about it
 	Recall  bool   `json:"recall"`
 
-	// Faults are the same in words of a closed list, Since is the beginning of
-	// the first of them, and Checked is when the memory was asked last.
+	// Faults are the same in words of a closed list, Since is when the first of them
+	// began, and Checked is when the memory was checked last.
 	Faults  []Fault    `json:"faults,omitempty"`
 	Since   *time.Time `json:"since,omitempty"`
 	Checked *time.Time `json:"checked,omitempty"`
@@ -88,11 +88,11 @@ type Memory struct {
 	ConsentSince *time.Time `json:"consent_since,omitempty"`
 	Ingest       bool       `json:"ingest"`
 
-	// Emptied counts the messages of conversations whose block was emptied by
-	// memory forget: those conversations get none any more.
+	// Emptied counts the messages whose block "memory forget" has emptied: their
+	// conversations get no more blocks.
 	Emptied int `json:"emptied_blocks,omitempty"`
 
-	// Searches is how long searches take, where the memory is a service and has
+	// Searches says how long searches take, when the memory is a service and has
 	// answered some.
 	Searches *graphiti.SearchTimes `json:"searches,omitempty"`
 
@@ -100,14 +100,13 @@ type Memory struct {
 	// X-Graphiti-Memory header, with its reason.
 	Outcomes map[string]int64 `json:"outcomes,omitempty"`
 
-	// NotKept are the turns since the start that are lost because data_dir
-	// cannot be used, and InMemory those that wait for it, and end with the
-	// process.
+	// NotKept counts the turns since the start that are lost because data_dir cannot be
+	// used, and InMemory those that wait for it in RAM, and are lost with the process.
 	NotKept  int `json:"turns_not_kept,omitempty"`
 	InMemory int `json:"turns_in_memory,omitempty"`
 }
 
-// State says in one word how the memory is.
+// State is the state of the memory, in one word.
 type State string
 
 // The states of a memory.
@@ -115,7 +114,7 @@ const (
 	StateWorking State = "working"
 	StateTrouble State = "trouble"
 	StateOff     State = "off"
-	StateUnknown State = "unknown" // it has not been asked yet
+	StateUnknown State = "unknown" // it has not been checked yet
 )
 
 // Fault says in one word what does not work.
@@ -135,7 +134,7 @@ const (
 	FaultDisk        Fault = "disk"
 )
 
-// words are what everybody may be told.
+// words are the faults in words without details: everybody may read them.
 var words = map[Fault]string{
 	FaultUnreachable: "the memory does not answer",
 	FaultSearch:      "the memory is up, but a search fails",
@@ -149,13 +148,13 @@ var words = map[Fault]string{
 	FaultDisk:        "data_dir cannot be written: turns are not on disk",
 }
 
-// TurnOff says why there is no memory, and since when where that is known.
+// TurnOff notes that there is no memory, and why; since may be zero.
 func (m *Memory) TurnOff(f Fault, since time.Time, why, remedy string) {
 	m.Fail(f, since, why, remedy)
 	m.State = StateOff
 }
 
-// Fail adds something that does not work, since a moment where that is known.
+// Fail adds something that does not work; since may be zero.
 func (m *Memory) Fail(f Fault, since time.Time, why, remedy string) {
 	m.State = StateTrouble
 	if !slices.Contains(m.Faults, f) {
@@ -177,8 +176,8 @@ func joined(a, b string) string {
 	return a + "; " + b
 }
 
-// Public is what may be told without the token: no address, no path, and no
-// words of the memory's.
+// Public returns the part that may be shown without the token: no address, no path, and
+// no text of the memory.
 func (m Memory) Public() Memory {
 	m.Where, m.ConsentFor, m.Why, m.Remedy = "", "", "", ""
 	for _, f := range m.Faults {
@@ -190,7 +189,7 @@ func (m Memory) Public() Memory {
 	return m
 }
 
-// Off says why there is no memory, and what to do.
+// Off returns why there is no memory, and the remedy.
 func (m Memory) Off() string {
 	if m.Why == "" {
 		return "the memory is off"

@@ -70,7 +70,7 @@ func Open(t testing.TB, dir string, o Options) *Memory {
 		OnStored: facts.DropGroup, Withheld: state.Generations.Blocked(), Log: log,
 	})
 	must(err)
-	planner := inject.New(inject.Options{MaxFacts: 8, Asked: 16, MaxChars: 1500, Log: log})
+	planner := inject.New(inject.Services{Log: log}, nil, inject.Settings{MaxFacts: 8, Asked: 16, MaxChars: 1500})
 	sv := service.New(service.Options{
 		Memory: kept, Pipeline: p, Planner: planner, Facts: facts, State: state, Multi: o.Multi, Owner: Owner,
 		Resolve: func(user string) string { return user }, Registered: func(string) (string, bool) { return "", false },

@@ -6,7 +6,7 @@ import (
 	"runtime/debug"
 )
 
-// Version is the module's version, or the commit that was built.
+// Version returns the module's version, or the commit that was built.
 func Version() string {
 	info, ok := debug.ReadBuildInfo()
 	if !ok {
@@ -21,7 +21,7 @@ func Version() string {
 	return v
 }
 
-// ProcessName tells this process from others, for people.
+// ProcessName returns a name of this process, for people.
 func ProcessName() string {
 	name, err := os.Hostname()
 	if err != nil {

@@ -26,15 +26,15 @@ import (
 // CollectorGrace is how long the end of the process waits for a collector.
 const CollectorGrace = 2 * time.Second
 
-// collector is what is sent to an OpenTelemetry collector.
+// collector holds what sends metrics and spans to an OpenTelemetry collector.
 type collector struct {
 	resource *resource.Resource
 	metrics  sdkmetric.Reader         // nil: none
 	spans    *sdktrace.TracerProvider // nil: none
 }
 
-// standard are OpenTelemetry's own names of settings that the exporters read
-// by themselves
+// standard returns the value of one of OpenTelemetry's own settings, which the
+// exporters also read by themselves
 // (https://opentelemetry.io/docs/specs/otel/configuration/sdk-environment-variables/).
 func standard(name string) string {
 	return strings.ToLower(strings.TrimSpace(os.Getenv("OTEL_" + name)))
@@ -62,7 +62,7 @@ func newCollector(o Options) (c collector, err error) {
 	if err != nil {
 		return c, fmt.Errorf("OTEL_RESOURCE_ATTRIBUTES: %w", err)
 	}
-	// Faults of a collector are ours to log, and not the library's to print.
+	// The library would print faults of a collector; we log them.
 	otel.SetErrorHandler(otel.ErrorHandlerFunc(func(err error) { o.Log.Warn("export telemetry failed", "error", err) }))
 	base := strings.TrimSuffix(o.Endpoint, "/")
 	if traces {
@@ -94,8 +94,8 @@ func newCollector(o Options) (c collector, err error) {
 	return c, nil
 }
 
-// Deliveries makes a span of what became of a turn, in the trace of the request that
-// it came from. It may be long after, and by another process.
+// Deliveries returns a function that makes a span of a delivery, in the trace of the
+// request that the turn came from. That may be long ago, and in another process.
 func Deliveries(tracer trace.Tracer) func(deliver.Delivery) {
 	if tracer == nil {
 		return nil

@@ -23,11 +23,11 @@ func NewLogger(f *os.File, format string, level slog.Leveler) *slog.Logger {
 	return slog.New(slog.NewJSONHandler(f, o))
 }
 
-// quietFor is how often the same warning is logged at most.
+// quietFor is the least time between two logs of the same warning.
 const quietFor = time.Minute
 
-// quiet is a log handler that lets the same warning through once a minute, with
-// how often it was left out, so that an outage does not fill the log.
+// quiet is a log handler that passes the same warning on once a minute, with how often
+// it was left out, so that an outage does not fill the log.
 type quiet struct {
 	slog.Handler
 	seen *seenWarnings
@@ -43,7 +43,7 @@ type seenWarning struct {
 	quiet int // not logged since last
 }
 
-// Quiet is a logger that logs the same warning once a minute.
+// Quiet returns a logger that logs the same warning at most once a minute.
 func Quiet(log *slog.Logger) *slog.Logger {
 	return slog.New(quiet{log.Handler(), &seenWarnings{all: make(map[string]*seenWarning)}})
 }
@@ -82,8 +82,7 @@ func (q quiet) WithAttrs(attrs []slog.Attr) slog.Handler {
 // WithGroup implements slog.Handler.
 func (q quiet) WithGroup(name string) slog.Handler { return quiet{q.Handler.WithGroup(name), q.seen} }
 
-// Always is a logger that takes everything, whatever the level: nobody
-// asked for less of it.
+// Always returns a logger that logs everything, whatever the level.
 func Always(log *slog.Logger) *slog.Logger { return slog.New(always{log.Handler()}) }
 
 type always struct{ slog.Handler }

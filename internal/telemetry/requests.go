@@ -11,11 +11,11 @@ import (
 	"github.com/graphiti-proxy/graphiti-proxy/internal/terminal"
 )
 
-// shortRequests writes the line of a request for a person who looks on: short,
-// and with the status in a colour.
+// shortRequests writes a request's line for a person at a terminal: short, and with
+// the status in a colour.
 type shortRequests struct {
 	slog.Handler
-	w      io.Writer // a write of a line is not divided
+	w      io.Writer // each line is one write
 	colour bool
 }
 
@@ -48,7 +48,7 @@ func (s shortRequests) Handle(ctx context.Context, r slog.Record) error {
 	return err //nolint:wrapcheck // nobody reads it
 }
 
-// shortMemory says what memory did: its status, and how many facts or why not.
+// shortMemory returns what memory did: its status, and how many facts, or why none.
 func shortMemory(outcome string) string {
 	said, rest, _ := strings.Cut(outcome, "; ")
 	for part := range strings.SplitSeq(rest, "; ") {

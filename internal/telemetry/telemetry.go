@@ -2,8 +2,8 @@
 // for Prometheus, metrics and traces for an OpenTelemetry collector, and how
 // often the same warning is logged.
 //
-// It must not know who speaks or what was said. Of our packages it may import
-// capture, for its counts.
+// It must not know who speaks or what was said. Of our packages it imports capture and
+// capture/deliver, for what they count, and internal/terminal.
 package telemetry
 
 import (
@@ -25,8 +25,7 @@ import (
 	"github.com/graphiti-proxy/graphiti-proxy/capture"
 )
 
-// Options configures telemetry. The standard OTEL_* variables of the environment
-// count beside it.
+// Options configures telemetry. The standard OTEL_* environment variables count too.
 type Options struct {
 	Endpoint string // of an OpenTelemetry collector; empty: none
 	Traces   bool
@@ -38,8 +37,8 @@ type Options struct {
 	Log      *slog.Logger
 }
 
-// Telemetry collects metrics, shows them to Prometheus, and sends them and
-// spans to a collector where there is one.
+// Telemetry collects metrics, shows them to Prometheus, and sends them and spans to a
+// collector if there is one.
 type Telemetry struct {
 	provider *sdkmetric.MeterProvider
 	registry *prometheus.Registry
@@ -84,7 +83,7 @@ func (t *Telemetry) Handler() http.Handler {
 	return promhttp.HandlerFor(t.registry, promhttp.HandlerOpts{})
 }
 
-// Shutdown sends what is left, within the time that a collector may take.
+// Shutdown sends what is left, within CollectorGrace.
 func (t *Telemetry) Shutdown(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, CollectorGrace)
 	defer cancel()
@@ -95,7 +94,7 @@ func (t *Telemetry) Shutdown(ctx context.Context) error {
 	return nil
 }
 
-// ofAll describes what every replica reports alike.
+// ofAll describes metrics that every replica reports alike.
 const ofAll = " The same on all replicas that share a queue."
 
 // queueMetric is a number of the queue; one series each.
@@ -141,7 +140,7 @@ var (
 	}
 )
 
-// ObserveQueue shows the queue, which is looked at when the metrics are read.
+// ObserveQueue adds the queue's metrics; status is called when they are read.
 func (t *Telemetry) ObserveQueue(status func() capture.QueueStatus) error {
 	m := t.Meter()
 	type shown struct {
@@ -182,7 +181,7 @@ func (t *Telemetry) ObserveQueue(status func() capture.QueueStatus) error {
 	return nil
 }
 
-// since is how long ago a moment is; 0 when there is none.
+// since returns how many seconds ago a moment was; 0 when there is none.
 func since(t *time.Time) float64 {
 	if t == nil {
 		return 0

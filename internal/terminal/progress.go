@@ -7,8 +7,8 @@ import (
 	"time"
 )
 
-// Progress shows on a terminal how far something has come: a bar, what is done,
-// how fast, and how long the rest may take. Elsewhere it shows nothing.
+// Progress shows the progress of a task on a terminal: a bar, what is done, how fast,
+// and how long the rest may take. Without a terminal it shows nothing.
 type Progress struct {
 	w     io.Writer // nil: nothing is shown
 	total int64     // bytes to be read; 0: not known
@@ -17,7 +17,7 @@ type Progress struct {
 	shown bool
 }
 
-// NewProgress shows on w how much of total bytes has been read through it.
+// NewProgress returns a Progress that shows on w how much of total bytes was read.
 func NewProgress(w io.Writer, total int64) *Progress {
 	p := &Progress{total: total, began: time.Now()}
 	if Is(w) {
@@ -26,13 +26,13 @@ func NewProgress(w io.Writer, total int64) *Progress {
 	return p
 }
 
-// Write counts what was read.
+// Write counts bytes that were read.
 func (p *Progress) Write(b []byte) (int, error) {
 	p.read += int64(len(b))
 	return len(b), nil
 }
 
-// Show says that so many lines are done; note is what is waited for.
+// Show shows how many lines are done; note says what the task waits for.
 func (p *Progress) Show(lines int, note string) {
 	if p.w == nil {
 		return
@@ -41,14 +41,14 @@ func (p *Progress) Show(lines int, note string) {
 	fmt.Fprintf(p.w, "\r\x1b[K%s", p.text(lines, note, time.Since(p.began)))
 }
 
-// Done says that all of them are, and leaves the line.
+// Done shows that all lines are done, and ends the bar.
 func (p *Progress) Done(lines int) {
 	p.read = p.total
 	p.Show(lines, "")
 	p.End()
 }
 
-// End leaves the line of the bar.
+// End ends the bar with a line feed.
 func (p *Progress) End() {
 	if p.shown {
 		fmt.Fprintln(p.w)

@@ -1,7 +1,7 @@
-// Package terminal owns how commands print for people: what a terminal may
-// show, tables, JSON, and how far something has come.
+// Package terminal owns how commands print for people: which text a terminal may show,
+// tables, JSON, and progress.
 //
-// It must not know what is printed. It imports none of our packages.
+// It must not know what it prints. It imports none of our packages.
 package terminal
 
 import (
@@ -33,7 +33,7 @@ func JSON(w io.Writer, v any) error {
 // Table aligns cells with tabs between them, until it is flushed.
 func Table(w io.Writer) *tabwriter.Writer { return tabwriter.NewWriter(w, 0, 0, 2, ' ', 0) }
 
-// Count is a number of things in words.
+// Count returns a number of things in words, such as "3 turns".
 func Count(n int, what string) string {
 	if n != 1 {
 		what += "s"
@@ -41,8 +41,8 @@ func Count(n int, what string) string {
 	return fmt.Sprintf("%d %s", n, what)
 }
 
-// Row is a text in a row of a table: one line, on a terminal cut to n
-// characters, elsewhere whole.
+// Row returns a text for a row of a table: one line, which a terminal gets cut to n
+// characters.
 func Row(w io.Writer, s string, n int) string {
 	s = strings.Join(strings.Fields(Printable(s)), " ")
 	if Is(w) && utf8.RuneCountInString(s) > n {
@@ -51,8 +51,8 @@ func Row(w io.Writer, s string, n int) string {
 	return s
 }
 
-// Printable is a text without what does not print, white space aside: anybody
-// may have written it, and a terminal would obey it.
+// Printable returns a text without characters that do not print, except white space:
+// anybody may have written it, and a terminal would obey them.
 func Printable(s string) string {
 	return strings.Map(func(r rune) rune {
 		if unicode.IsSpace(r) || unicode.IsPrint(r) {

@@ -11,33 +11,33 @@ import (
 	"github.com/graphiti-proxy/graphiti-proxy/internal/dialect"
 )
 
-// sign is what may say that a client has changed what it writes into requests, and
-// that a rule no longer matches.
+// sign is a hint that a client has changed what it writes into requests, and that a
+// rule no longer matches.
 type sign string
 
 const (
-	signTag   sign = "unknown_tag" // what is kept of a turn begins with a tag that no rule knows
-	signPlace sign = "no_place"    // it is not known where a request takes place
-	signWords sign = "no_words"    // nothing in a request is taken for a person's words
+	signTag   sign = "unknown_tag" // a turn's kept text begins with a tag that no rule knows
+	signPlace sign = "no_place"    // a request's place is not known
+	signWords sign = "no_words"    // no rule finds a person's words in a request
 )
 
 var signs = []sign{signTag, signPlace, signWords}
 
-// Client is what was seen of a version of a client since the process began.
+// Client counts what was seen of one version of a client since the process began.
 type Client struct {
-	Name    string // of package client, or what an unknown one calls itself
+	Name    string // its name in package dialect, or what an unknown client calls itself
 	Version string // empty: it does not say
 
 	UnknownTags int64 // turns
-	NoPlace     int64 // requests of which it is not known where they take place
-	NoWords     int64 // requests; zero where there was another
+	NoPlace     int64 // requests whose place is not known
+	NoWords     int64 // requests without a person's words; zero when one had some
 }
 
 const (
-	// fewRequests without a person's words say nothing of a client yet.
+	// fewRequests is how many requests without a person's words are no sign yet.
 	fewRequests = 5
 
-	// maxSeen bounds the versions of clients that are told apart.
+	// maxSeen bounds the versions of clients that are counted.
 	maxSeen = 128
 
 	// maxName bounds what a client calls itself, and its version, in bytes.
@@ -53,8 +53,8 @@ type clients struct {
 	said map[*Client]bool // those with words of a person
 }
 
-// of is what was seen of a version of a client. One too many is nobody's. The
-// caller holds mu.
+// of returns the counts of a version of a client; beyond maxSeen, counts that nobody
+// reads. The caller holds mu.
 func (c *clients) of(name, version []byte) *Client {
 	if one := c.seen[string(name)][string(version)]; one != nil {
 		return one
@@ -76,8 +76,8 @@ func (c *clients) of(name, version []byte) *Client {
 	return one
 }
 
-// called is how a client is shown. What it calls itself counts where it is not
-// known, and the version is its own where that is not a library's.
+// called returns how a client is shown: an unknown one by what it calls itself, and
+// without a version when that would be a library's.
 func called(p dialect.Program, agent []byte) (name, version []byte) {
 	product, rest, _ := bytes.Cut(agent, []byte{'/'})
 	version, _, _ = bytes.Cut(rest, []byte{' '})
@@ -90,14 +90,14 @@ func called(p dialect.Program, agent []byte) (name, version []byte) {
 	return name, version
 }
 
-// plain reports whether a word can be shown, and is no secret by its length.
+// plain reports whether a word can be shown, and is too short to be a secret.
 func plain(word []byte) bool {
 	return len(word) <= maxName && !bytes.ContainsFunc(word, func(r rune) bool {
 		return (r < '0' || r > '9') && (r < 'a' || r > 'z') && (r < 'A' || r > 'Z') && r != '.' && r != '-' && r != '_' && r != '+'
 	})
 }
 
-// Asked notes what a request of a conversation says of its client's rules.
+// Asked notes what a request of a conversation shows about the rules for its client.
 func (o *Observer) Asked(p dialect.Program, agent []byte, kind dialect.Kind, reason inject.Reason) {
 	name, version := called(p, agent)
 	o.clients.mu.Lock()
@@ -121,9 +121,9 @@ func (o *Observer) Asked(p dialect.Program, agent []byte, kind dialect.Kind, rea
 
 const noPlaceRemedy = "name the project in a header X-Graphiti-Workspace, and report the client's version"
 
-// Kept looks at what is kept of a turn: the words of a person begin with a tag where
-// a client wraps them in one that no rule knows. kind is that of a curated text,
-// which is no person's; product is what the client calls itself.
+// Kept checks the kept text of a turn: when a client wraps a person's words in a tag
+// that no rule knows, they begin with it. kind is the kind of a curated text, which no
+// person wrote; product is what the client calls itself.
 func (o *Observer) Kept(kind, product, words string) {
 	if kind != "" || !dialect.UnknownTag(words) {
 		return
@@ -135,7 +135,8 @@ func (o *Observer) Kept(kind, product, words string) {
 	o.clients.of([]byte(name), nil).UnknownTags++
 }
 
-// Clients are those for which a rule may no longer match, by name and version.
+// Clients returns the clients for which a rule may no longer match, by name and
+// version.
 func (o *Observer) Clients() (all []Client) {
 	o.clients.mu.Lock()
 	defer o.clients.mu.Unlock()

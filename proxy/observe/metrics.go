@@ -17,7 +17,7 @@ import (
 
 // instruments are made once, with their attributes.
 type instruments struct {
-	requests    *tally[outcomeKey]      // status × reason × source, of which some thirty occur
+	requests    *tally[outcomeKey]      // status × reason × source; some thirty occur
 	duration    metric.Float64Histogram // one series
 	facts       metric.Int64Counter     // one series
 	chars       metric.Int64Counter     // one series
@@ -50,13 +50,13 @@ type signKey struct {
 
 type resultKey struct{ upstream, result string }
 
-// What a request to an upstream results in, other than the class of a status.
+// Results of a request to an upstream, other than the class of a status.
 const (
 	Unreachable = "unreachable"
 	Timeout     = "timeout"
 )
 
-// classes are those of statuses, by their first digit.
+// classes are the classes of statuses, by their first digit.
 var classes = [...]string{1: "1xx", 2: "2xx", 3: "3xx", 4: "4xx", 5: "5xx"}
 
 func newInstruments(m metric.Meter) (*instruments, error) {
@@ -124,7 +124,7 @@ func newInstruments(m metric.Meter) (*instruments, error) {
 		in.signs.report(m, "client_signs", "What may say that no rule matches a client any more, by client: unknown_tag: a turn whose kept words begin with a tag that no rule knows; no_place: a request that does not say where it takes place; no_words: one in which nothing is taken for a person's words."))
 }
 
-// labels are attributes, of names and values in turn.
+// labels returns attributes from alternating names and values.
 func labels(of ...string) metric.MeasurementOption {
 	var list []attribute.KeyValue
 	for i := 0; i < len(of); i += 2 {
@@ -133,8 +133,8 @@ func labels(of ...string) metric.MeasurementOption {
 	return metric.WithAttributeSet(attribute.NewSet(list...))
 }
 
-// Outcomes counts the requests since the start by what memory did: by the status of the
-// X-Graphiti-Memory header, and the reason where it has one ("empty, weak").
+// Outcomes counts the requests since the start by what memory did: by the status in the
+// X-Graphiti-Memory header, with the reason if there is one ("empty, weak").
 func (o *Observer) Outcomes() map[string]int64 {
 	out := make(map[string]int64)
 	o.requests.each(func(k outcomeKey, n int64) {
@@ -178,7 +178,7 @@ func (in *instruments) planned(p *inject.Plan) {
 	}
 }
 
-// used records what a provider said about an answer.
+// used records an answer's usage, as the provider says it.
 func (in *instruments) used(u dialect.Usage) {
 	if u.Input > 0 {
 		in.inputTokens.Add(context.Background(), int64(u.Input))
@@ -188,7 +188,7 @@ func (in *instruments) used(u dialect.Usage) {
 
 // Answer records the status of an upstream's answer.
 func (in *instruments) Answer(upstream string, status int) {
-	class := "5xx" // beyond them all
+	class := "5xx" // also for any higher status
 	if n := status / 100; n > 0 && n < len(classes) {
 		class = classes[n]
 	}
@@ -200,7 +200,7 @@ func (in *instruments) NoAnswer(upstream, result string) {
 	in.answers.add(resultKey{upstream, result})
 }
 
-// FirstChunk records when the first of a streamed answer was with the client.
+// FirstChunk records when the client had the first of a streamed answer.
 func (in *instruments) FirstChunk(after time.Duration) {
 	in.firstChunk.Record(context.Background(), after.Seconds())
 }

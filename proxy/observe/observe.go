@@ -30,8 +30,8 @@ type Observer struct {
 	logs    atomic.Bool // a line for each request
 }
 
-// New makes all instruments, so that a request records numbers and nothing
-// else. Without a tracer there are no spans.
+// New makes all instruments, so that a request only has to record numbers. Without a
+// tracer there are no spans.
 func New(m metric.Meter, t trace.Tracer, log *slog.Logger) (*Observer, error) {
 	in, err := newInstruments(m)
 	if err != nil {
@@ -50,11 +50,11 @@ type Request struct {
 	spans *spans // nil: nobody traces
 	began time.Time
 
-	memory *inject.Outcome // what it did for a message
+	memory *inject.Outcome // what memory did for a message
 }
 
-// Begin numbers a request and begins its span. route is its path without what
-// differs; empty where no API is known.
+// Begin numbers a request and begins its span. route is its path without variable
+// parts; empty when it belongs to no known API.
 func (o *Observer) Begin(h *fasthttp.RequestHeader, route string, began time.Time) Request {
 	r := Request{o: o, id: o.last.Add(1), began: began}
 	if o.tracer != nil {
@@ -74,8 +74,8 @@ func (r *Request) Planned(p *inject.Plan) {
 	r.spans.planned(p)
 }
 
-// Read returns what is to be called with the answer when all of it was read:
-// the upstream's span ends then.
+// Read says that the answer will be read. The result's Report is called when all of it
+// was read, and ends the upstream's span.
 func (r *Request) Read() Answered { return Answered{r.o.instruments, r.spans.handOver()} }
 
 // Unread says that the answer will not be read after all.
@@ -106,10 +106,10 @@ func (o *Observer) LogRequests(on bool) { o.logs.Store(on) }
 // RequestLine is the message of a request's line in the log.
 const RequestLine = "request"
 
-// End ends the spans of a request, and writes one line about it: nothing of what
-// was said, and of its address the path, without what looks like a key. status
-// is what the client was answered; 0: nothing. memory is what memory did; nil
-// where no API is known.
+// End ends the spans of a request, and logs one line about it: nothing of what was
+// said, and of its address only the path without anything that looks like a key.
+// status is the answer's; 0: there was none. memory is what memory did; nil when the
+// request belongs to no known API.
 func (r *Request) End(h *fasthttp.RequestHeader, status int, memory *inject.Outcome) {
 	if r.o.logged() {
 		r.line(string(h.Method()), loggedPath(h.RequestURI()), status, memory)
@@ -128,9 +128,8 @@ func (o *Observer) Relayed(r wire.Relayed) {
 	}
 }
 
-// Streamed returns what reports the end of a stream, and of its request. It keeps
-// nothing of the head, which is not there any more then, and End does nothing from
-// now on.
+// Streamed returns a function that reports the end of a stream, and of its request. It
+// keeps nothing of the head, which is gone by then. End does nothing from now on.
 func (r *Request) Streamed(h *fasthttp.RequestHeader, status int, memory *inject.Outcome) func(wire.Relayed) {
 	of := *r
 	*r = Request{}
@@ -156,7 +155,7 @@ func (r *Request) Streamed(h *fasthttp.RequestHeader, status int, memory *inject
 	}
 }
 
-// OfMessage is the request of a message of a WebSocket that has come now.
+// OfMessage returns a request for a message of a WebSocket that has come now.
 func (r *Request) OfMessage(memory *inject.Outcome) Request {
 	of := *r
 	of.began = time.Now()

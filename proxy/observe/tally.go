@@ -9,9 +9,9 @@ import (
 	"go.opentelemetry.io/otel/metric"
 )
 
-// tally is a counter with labels that each request adds to: an atomic addition,
-// where a counter of the SDK's aggregates each time. What was counted is read
-// when somebody scrapes or exports. It is safe for concurrent use.
+// tally is a counter with labels to which each request adds: one atomic addition, while
+// a counter of the SDK aggregates each time. It is read when somebody scrapes or
+// exports. It is safe for concurrent use.
 type tally[K comparable] struct {
 	labels func(K) metric.ObserveOption
 	known  map[K]*series // does not change
@@ -24,7 +24,7 @@ type tally[K comparable] struct {
 type series struct {
 	labels metric.ObserveOption
 	n      atomic.Int64
-	zero   bool // it is reported from the beginning, so that it can be seen to rise
+	zero   bool // it is reported from the beginning, so that its first rise is seen
 }
 
 func newTally[K comparable](labels func(K) metric.ObserveOption) *tally[K] {
@@ -48,7 +48,7 @@ func (t *tally[K]) add(k K) {
 	s.n.Add(1)
 }
 
-// report has a meter read the tally.
+// report makes a meter read the tally.
 func (t *tally[K]) report(m metric.Meter, name, what string) error {
 	_, err := m.Int64ObservableCounter("graphiti_proxy_"+name, metric.WithDescription(what), metric.WithInt64Callback(
 		func(_ context.Context, o metric.Int64Observer) error {

@@ -18,9 +18,9 @@ import (
 	"github.com/graphiti-proxy/graphiti-proxy/internal/dialect"
 )
 
-// spans are those of one request: its own, with children for the searches for
-// facts, for the upstream, and later for the deliveries of its turn. The methods
-// of a nil one do nothing.
+// spans are the spans of one request: its own, with children for the searches for
+// facts and for the upstream; the deliveries of its turn become children later. The
+// methods of a nil one do nothing.
 //
 // Attributes are named after OpenTelemetry's semantic conventions for HTTP and
 // for generative AI, where these have a name.
@@ -28,11 +28,11 @@ type spans struct {
 	tracer   trace.Tracer
 	ctx      context.Context //nolint:containedctx // holds the span that is the parent
 	server   trace.Span
-	upstream trace.Span // nil: not asked yet
+	upstream trace.Span // nil: the request was not sent yet
 	handed   bool       // the upstream's span ends when the answer has been read
 }
 
-// traceContext is how W3C writes down which trace something belongs to
+// traceContext reads and writes W3C's fields for traces
 // (https://www.w3.org/TR/trace-context/).
 var traceContext propagation.TraceContext
 
@@ -88,7 +88,7 @@ func (s *spans) planned(p *inject.Plan) {
 	}
 }
 
-// hashOf stands for a group.
+// hashOf returns the hash that stands for a group.
 func hashOf(group string) string {
 	sum := sha256.Sum256([]byte(group))
 	return hex.EncodeToString(sum[:8])
@@ -102,8 +102,8 @@ func faultOf(err error) string {
 	return "error"
 }
 
-// Send begins the upstream's span. model is what a request to an API that is
-// known asks for; provider is empty where none is.
+// Send begins the upstream's span. provider and model are empty when the request
+// belongs to no known API.
 func (r *Request) Send(h *fasthttp.RequestHeader, host, provider string, model []byte) {
 	s := r.spans
 	if !s.recording() {
@@ -120,9 +120,8 @@ func (r *Request) Send(h *fasthttp.RequestHeader, host, provider string, model [
 	s.ctx, s.upstream = s.tracer.Start(s.ctx, name, trace.WithSpanKind(trace.SpanKindClient), trace.WithAttributes(attrs...))
 }
 
-// Context writes the fields that tell the upstream which trace the request
-// belongs to, in place of the client's own. Where nobody traces, the client's
-// stay.
+// Context returns the fields that tell the upstream which trace the request belongs to.
+// They replace the client's own, which stay when nobody traces.
 func (r *Request) Context() (fields []byte, replaced bool) {
 	if r.spans == nil {
 		return nil, false
@@ -135,8 +134,8 @@ func (r *Request) Context() (fields []byte, replaced bool) {
 	return fields, true
 }
 
-// Parent is what a turn keeps, so that its deliveries are children of the
-// request's span; empty where nobody traces.
+// Parent returns the request's span in a form that a turn keeps, so that its deliveries
+// become children of it; empty when nobody traces.
 func (r *Request) Parent() string {
 	if r.spans == nil || !r.spans.server.SpanContext().IsSampled() {
 		return ""
@@ -146,8 +145,8 @@ func (r *Request) Parent() string {
 	return fields.Get("traceparent")
 }
 
-// handOver returns the upstream's span, for who reads the answer to end it; nil
-// where there is none.
+// handOver returns the upstream's span, which the reader of the answer ends; nil when
+// there is none.
 func (s *spans) handOver() trace.Span {
 	if s == nil || s.upstream == nil || !s.upstream.IsRecording() {
 		return nil

@@ -9,8 +9,8 @@ import (
 )
 
 const (
-	// firstBody is what is allocated for a body before any of it has come,
-	// whatever it says of its length.
+	// firstBody is the most bytes that are allocated for a body before any of it has
+	// come, whatever length it announces.
 	firstBody = 16 << 10
 
 	// smallBody bounds the buffer that an exchange keeps, and keptBody those
@@ -19,20 +19,20 @@ const (
 	keptBody  = 1 << 20
 )
 
-// bodies holds buffers of bodies between smallBody and keptBody.
+// bodies holds buffers of sizes between smallBody and keptBody.
 var bodies sync.Pool
 
-// Body is what was read of a request's body. Its bytes are the exchange's, until
-// FreeBody.
+// Body holds what was read of a request's body. Its bytes belong to the exchange, and
+// are valid until FreeBody.
 type Body struct {
 	Bytes []byte
-	Whole bool // there is no more; else the rest is streamed
-	Busy  bool // it was to be read whole, and there is no memory for it
+	Whole bool // all of it was read; otherwise Forward streams the rest
+	Busy  bool // it had to be read whole, but there is not enough RAM
 }
 
 // Reading says how much of a body is read before it is sent on.
 type Reading struct {
-	Limit   int           // bytes; of a body that says that it is longer, none
+	Limit   int           // the most bytes; a body that announces more is not read at all
 	Inspect bool          // the body is wanted whole
 	Share   *budget.Share // pays for what is read
 }
@@ -42,7 +42,7 @@ type Reading struct {
 func (x *Exchange) ReadBody(r Reading) (Body, error) {
 	busy, err := x.readBody(r)
 	if x.rest == nil {
-		x.client.EndBody()
+		x.client.endBody()
 	}
 	return Body{x.body, x.rest == nil, busy && r.Inspect}, err
 }
@@ -101,9 +101,9 @@ func (x *Exchange) readBody(r Reading) (busy bool, err error) {
 	}
 }
 
-// growBody makes room for more of the body, up to its largest size, or up to
-// length where that is known. It reports false where the budget does not have it.
-// What is allocated follows what has come, never what is only said.
+// growBody makes room for more of the body, up to the limit, or to its length when
+// that is known. It returns false when the budget does not allow it. It allocates in
+// step with what has come, never by the announced length alone.
 func (x *Exchange) growBody(length int, r Reading) bool {
 	before := cap(x.body)
 	if len(x.body) == 0 && length > smallBody {
@@ -125,8 +125,8 @@ func (x *Exchange) growBody(length int, r Reading) bool {
 	return true
 }
 
-// FreeBody gives the body's buffer back, unless it is small, and returns how
-// many bytes are held on to. The body has been sent.
+// FreeBody returns the body's buffer to the pool, unless it is small, and returns how
+// many bytes the exchange keeps. The body has been sent.
 func (x *Exchange) FreeBody() (held int) {
 	if n := cap(x.body); n > smallBody {
 		if n <= keptBody {

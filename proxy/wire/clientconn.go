@@ -14,29 +14,29 @@ import (
 	"github.com/valyala/fasthttp"
 )
 
-// ClientConn is a client's connection under fasthttp's server. Answers are
+// clientConn is a client's connection under fasthttp's server. Answers are
 // written past the server, straight to the connection, because fasthttp can
-// neither relay bytes as they are nor end a stream that was cut off; what the
-// server itself would then answer is swallowed.
-type ClientConn struct {
+// neither relay bytes unchanged nor end a stream that was cut off. Once that has
+// happened, what the server itself writes is dropped.
+type clientConn struct {
 	net.Conn
-	Sock  Socket
+	Sock  socket
 	muted bool // owned by the goroutine that serves the connection
-	tls   bool // the client is to speak TLS
+	tls   bool // the client has to speak TLS
 
 	timeouts ClientTimeouts
 	writeBy  time.Time   // the deadline in force, renewed by Extend
 	stage    stage       // of the request that the server reads
-	stopped  atomic.Bool // the body's rest is not wanted any more
+	stopped  atomic.Bool // the rest of the body is no longer wanted
 
-	taken  func()       // called when the server has let go of it; nil: it is the server's
-	holds  atomic.Int32 // how many of the server's goroutines have not let go of it
+	taken  func()       // called when the server has released it; nil: the server owns it
+	holds  atomic.Int32 // how many of the server's goroutines have not released it
 	ahead  []byte       // what the server had read of the next request
-	unread bool         // the server shall read nothing but what it has
-	rested bool         // its next request is waited for as on a kept connection
+	unread bool         // the server reads nothing more from it
+	rested bool         // it waits for its next request like a kept connection
 
 	all       *ClientConns // where it counts; nil: nowhere
-	from      netip.Prefix // whose it is
+	from      netip.Prefix // the client's network
 	idleSince atomic.Int64 // in Unix nanoseconds; 0: a request is under way
 }
 
@@ -47,31 +47,30 @@ type ClientTimeouts struct {
 	Next  time.Duration // longest wait for the next request
 }
 
-// NewClientConn makes a connection one of a client's, which counts nowhere.
-func NewClientConn(raw net.Conn, t ClientTimeouts) *ClientConn {
-	c := &ClientConn{Conn: raw, Sock: socketOf(raw), timeouts: t}
+// newClientConn wraps a client's connection, which no ClientConns counts yet.
+func newClientConn(raw net.Conn, t ClientTimeouts) *clientConn {
+	c := &clientConn{Conn: raw, Sock: socketOf(raw), timeouts: t}
 	c.idleSince.Store(time.Now().UnixNano())
 	return c
 }
 
-// stage is how far the server is with reading a request.
+// stage says how far the server has read a request.
 type stage uint8
 
 const (
-	stageIdle  stage = iota // nothing is there, or all was read
-	stageBegan              // the first byte is there
+	stageIdle  stage = iota // nothing has come, or all was read
+	stageBegan              // the first byte has come
 	stageHead               // in the head
 	stageBody               // in the body
 )
 
-// Stopped reports whether the rest of the body is not wanted any more.
-func (c *ClientConn) Stopped() bool { return c.stopped.Load() }
+// bodyStopped reports whether the rest of the body is no longer wanted.
+func (c *clientConn) bodyStopped() bool { return c.stopped.Load() }
 
-// SetReadDeadline is called by the server, which sets one deadline for a head
-// when the request's first byte is there, and one for the body behind it. A
-// body has another for each read instead, so that a slow client may take its
-// time but a silent one may not.
-func (c *ClientConn) SetReadDeadline(t time.Time) error {
+// SetReadDeadline is called by the server: it sets one deadline for a head when the
+// request's first byte has come, and one for the whole body. Read replaces the latter
+// by one for each read of the body: a client may be slow, but not silent.
+func (c *clientConn) SetReadDeadline(t time.Time) error {
 	if c.stage == stageBegan || c.stage == stageHead {
 		c.stage++
 	}
@@ -81,12 +80,12 @@ func (c *ClientConn) SetReadDeadline(t time.Time) error {
 	return c.Conn.SetReadDeadline(t)
 }
 
-// EndBody says that nothing more of the body is read.
-func (c *ClientConn) EndBody() { c.stage = stageIdle }
+// endBody says that nothing more of the body is read.
+func (c *clientConn) endBody() { c.stage = stageIdle }
 
-// Close closes the connection, which does not count any more. The server's own
-// call lets go of one that was taken.
-func (c *ClientConn) Close() error {
+// Close closes the connection and takes it out of the count. When the connection was
+// taken from the server, the server's call only releases it.
+func (c *clientConn) Close() error {
 	if c.taken != nil {
 		c.letGo()
 		return nil
@@ -100,19 +99,19 @@ func (c *ClientConn) Close() error {
 
 // cut closes the connection without a word to the peer, which could make the
 // caller wait.
-func (c *ClientConn) cut() {
+func (c *clientConn) cut() {
 	_ = rawConn(c.Conn).Close()
 	c.all.leave(c)
 }
 
-// StopBody ends a read that another goroutine waits in, and all later ones.
-func (c *ClientConn) StopBody() {
+// stopBody ends a read that another goroutine waits in, and all later ones.
+func (c *clientConn) stopBody() {
 	c.stopped.Store(true)
 	_ = c.Conn.SetReadDeadline(time.Unix(1, 0))
 }
 
 // Read reads for the server.
-func (c *ClientConn) Read(p []byte) (int, error) {
+func (c *clientConn) Read(p []byte) (int, error) {
 	if c.unread {
 		return 0, io.EOF
 	}
@@ -125,7 +124,7 @@ func (c *ClientConn) Read(p []byte) (int, error) {
 		if err := c.Conn.SetReadDeadline(time.Now().Add(c.timeouts.Body)); err != nil {
 			return 0, err
 		}
-		// After the deadline was set: StopBody sets its own after the flag, so
+		// After the deadline was set: stopBody sets its own after the flag, so
 		// one of the two is seen.
 		if c.stopped.Load() {
 			return 0, os.ErrDeadlineExceeded
@@ -138,19 +137,18 @@ func (c *ClientConn) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// answerPlainHTTP tells a client that speaks HTTP without TLS what is wrong,
-// where err says that it does.
-func (c *ClientConn) answerPlainHTTP(err error) {
+// answerPlainHTTP answers a client that speaks HTTP without TLS, when err shows that.
+func (c *clientConn) answerPlainHTTP(err error) {
 	var record tls.RecordHeaderError // holds a Conn where nothing was written yet
 	if !errors.As(err, &record) || record.Conn == nil || !slices.Contains(beginnings, string(record.RecordHeader[:])) {
 		return
 	}
-	c.Mute() // what the server has to say would be TLS
+	c.mute() // the server would write TLS
 	_ = record.Conn.SetDeadline(time.Now().Add(plainTime))
 	if _, err := io.WriteString(record.Conn, plainAnswer); err != nil {
 		return
 	}
-	// A connection that is closed with unread bytes in it takes the answer along.
+	// Closing a connection with unread bytes in it could discard the answer.
 	if half, ok := record.Conn.(interface{ CloseWrite() error }); ok && half.CloseWrite() == nil {
 		_, _ = io.CopyN(io.Discard, record.Conn, plainBytes)
 	}
@@ -169,19 +167,19 @@ const (
 )
 
 // Write writes for the server.
-func (c *ClientConn) Write(p []byte) (int, error) {
+func (c *clientConn) Write(p []byte) (int, error) {
 	if c.muted {
 		return len(p), nil
 	}
-	if err := c.Send(p); err != nil {
+	if err := c.send(p); err != nil {
 		return 0, err
 	}
 	return len(p), nil
 }
 
-// Send writes a piece of an answer past the server.
-func (c *ClientConn) Send(p []byte) error {
-	if by, renewed := Extend(c.writeBy, c.timeouts.Write); renewed {
+// send writes a piece of an answer past the server.
+func (c *clientConn) send(p []byte) error {
+	if by, renewed := extend(c.writeBy, c.timeouts.Write); renewed {
 		c.writeBy = by
 		if err := c.SetWriteDeadline(by); err != nil {
 			return err
@@ -191,10 +189,10 @@ func (c *ClientConn) Send(p []byte) error {
 	return err
 }
 
-// Extend returns the deadline of a wait that begins now and may take as long
-// as patience: the one in force where that leaves the time. A renewed one lies
-// somewhat further than it need, so that few reads and writes set one.
-func Extend(by time.Time, patience time.Duration) (_ time.Time, renewed bool) {
+// extend returns the deadline of a wait that begins now and may take as long as
+// patience: by, when that is late enough. A renewed one lies somewhat later than it
+// has to, so that few reads and writes have to set one.
+func extend(by time.Time, patience time.Duration) (_ time.Time, renewed bool) {
 	now := time.Now()
 	if by.Sub(now) >= patience {
 		return by, false
@@ -202,13 +200,13 @@ func Extend(by time.Time, patience time.Duration) (_ time.Time, renewed bool) {
 	return now.Add(patience + min(patience/4, time.Second)), true
 }
 
-// Mute is called when an answer was, or was in part, sent past the server.
-func (c *ClientConn) Mute() { c.muted = true }
+// mute notes that an answer, or a part of one, was sent past the server.
+func (c *clientConn) mute() { c.muted = true }
 
-// Follow follows the server's own states: it becomes active with the first byte
-// of a request, and idle when it has written what it had to say about it.
+// Follow is told of the server's states of a connection: active with the first byte of
+// a request, and idle when the server has written its answer.
 func Follow(c net.Conn, s fasthttp.ConnState) {
-	cc, ok := c.(*ClientConn)
+	cc, ok := c.(*clientConn)
 	if !ok {
 		return
 	}
@@ -225,14 +223,14 @@ func Follow(c net.Conn, s fasthttp.ConnState) {
 	}
 }
 
-func (c *ClientConn) idle() {
+func (c *clientConn) idle() {
 	c.idleSince.Store(time.Now().UnixNano())
 	c.muted, c.stage = false, stageIdle
 }
 
-// Reset makes the connection end in a reset instead of an orderly end, for
-// clients that could otherwise not tell a cut answer from a whole one.
-func (c *ClientConn) Reset() {
+// reset makes the connection end in a reset instead of an orderly end, for clients
+// that could not otherwise tell a cut answer from a whole one.
+func (c *clientConn) reset() {
 	if tc, ok := rawConn(c.Conn).(*net.TCPConn); ok {
 		_ = tc.SetLinger(0)
 	}

@@ -9,38 +9,38 @@ import (
 	"time"
 )
 
-// timeToSpeak is how long a connection may be silent before it is closed where
-// file descriptors have run out.
+// timeToSpeak is how long a connection may be silent before it may be closed when file
+// descriptors have run out.
 const timeToSpeak = time.Second
 
-// ClientConns are the open connections of clients, whatever is spoken on them. A
-// connection counts from the moment it is accepted until it is closed.
+// ClientConns counts and bounds the open connections of clients, of any protocol. A
+// connection counts from when it is accepted until it is closed.
 type ClientConns struct {
-	limit int // at the same time
-	part  int // of one address; 0: no bound
-	room  int // for which there are file descriptors
+	limit int // the most at the same time
+	part  int // the most of one address; 0: no bound
+	room  int // how many there are file descriptors for
 
 	mu   sync.Mutex // guards what follows
-	open map[*ClientConn]struct{}
+	open map[*clientConn]struct{}
 	from map[netip.Prefix]int
 	gone chan struct{} // closed when the last one leaves; nil: nobody waits
 }
 
-// NewClientConns bounds connections: all that are open at the same time, and those of
-// one address (0: only all). room is how many there are file descriptors for;
-// beyond that, new ones take the place of those on which nothing happens.
+// NewClientConns bounds the connections that are open at the same time, and those of
+// one address (0: no bound). room is how many there are file descriptors for; beyond
+// that, new ones take the place of idle ones.
 func NewClientConns(limit, ofOneAddress, room int) *ClientConns {
 	return &ClientConns{limit: limit, part: ofOneAddress, room: room}
 }
 
-// Count is how many are open.
+// Count returns how many are open.
 func (cs *ClientConns) Count() int {
 	cs.mu.Lock()
 	defer cs.mu.Unlock()
 	return len(cs.open)
 }
 
-// Why a connection is not served; empty where it is.
+// Why a connection is not served; empty when it is served.
 const (
 	admitted   = ""
 	tooMany    = "graphiti-proxy: too many clients are connected; try again, or raise limits.connections"
@@ -48,10 +48,10 @@ const (
 	outOfFiles = "graphiti-proxy: there are no file descriptors left for more clients; try again, or raise the limit of open files"
 )
 
-// admit counts a connection, or says why it is not served. Where descriptors
-// are short, connections on which nothing happens make room for it.
-func (cs *ClientConns) admit(c *ClientConn) (why string) {
-	var idle []*ClientConn
+// admit counts a connection, or says why it is not served. When descriptors run short,
+// it closes idle connections.
+func (cs *ClientConns) admit(c *clientConn) (why string) {
+	var idle []*clientConn
 	defer func() {
 		for _, c := range idle {
 			c.cut()
@@ -71,7 +71,7 @@ func (cs *ClientConns) admit(c *ClientConn) (why string) {
 		}
 	}
 	if cs.open == nil {
-		cs.open, cs.from = make(map[*ClientConn]struct{}), make(map[netip.Prefix]int)
+		cs.open, cs.from = make(map[*clientConn]struct{}), make(map[netip.Prefix]int)
 	}
 	cs.open[c] = struct{}{}
 	if c.from.IsValid() {
@@ -82,7 +82,7 @@ func (cs *ClientConns) admit(c *ClientConn) (why string) {
 }
 
 // leave takes a closed connection out of the count, once.
-func (cs *ClientConns) leave(c *ClientConn) {
+func (cs *ClientConns) leave(c *clientConn) {
 	cs.mu.Lock()
 	defer cs.mu.Unlock()
 	if _, ok := cs.open[c]; !ok {
@@ -100,9 +100,8 @@ func (cs *ClientConns) leave(c *ClientConn) {
 	}
 }
 
-// MakeRoom closes connections on which nothing happens, those first that have
-// been silent for longest. A new one is given time to say something: nobody
-// else is there yet to take its place.
+// MakeRoom closes idle connections, those that have been silent for longest. A new
+// connection gets timeToSpeak for its first request.
 func (cs *ClientConns) MakeRoom() {
 	cs.mu.Lock()
 	idle := cs.oldestIdleLocked(time.Now().Add(-timeToSpeak))
@@ -112,12 +111,11 @@ func (cs *ClientConns) MakeRoom() {
 	}
 }
 
-// oldestIdleLocked is an eighth of the connections that have been idle since
-// then or longer, so that all are not looked at again for each one that is let
-// in.
-func (cs *ClientConns) oldestIdleLocked(then time.Time) []*ClientConn {
+// oldestIdleLocked returns the oldest eighth of the connections that have been idle
+// since then or longer: so many that not every new connection searches them all.
+func (cs *ClientConns) oldestIdleLocked(then time.Time) []*clientConn {
 	type silent struct {
-		c     *ClientConn
+		c     *clientConn
 		since int64
 	}
 	var list []silent
@@ -127,14 +125,15 @@ func (cs *ClientConns) oldestIdleLocked(then time.Time) []*ClientConn {
 		}
 	}
 	slices.SortFunc(list, func(a, b silent) int { return cmp.Compare(a.since, b.since) })
-	out := make([]*ClientConn, (len(list)+7)/8)
+	out := make([]*clientConn, (len(list)+7)/8)
 	for i := range out {
 		out[i] = list[i].c
 	}
 	return out
 }
 
-// Wait waits until no connection is open, and reports whether that is so.
+// Wait waits until no connection is open, at most for as long as patience. It reports
+// whether that is so.
 func (cs *ClientConns) Wait(patience time.Duration) bool {
 	cs.mu.Lock()
 	if len(cs.open) == 0 {
@@ -156,7 +155,8 @@ func (cs *ClientConns) Wait(patience time.Duration) bool {
 	}
 }
 
-// BreakAll breaks every connection off. Who serves one finds out, and closes it.
+// BreakAll breaks every connection. The goroutine that serves one notices, and closes
+// it.
 func (cs *ClientConns) BreakAll() {
 	cs.mu.Lock()
 	defer cs.mu.Unlock()
@@ -165,8 +165,8 @@ func (cs *ClientConns) BreakAll() {
 	}
 }
 
-// prefixOf returns the network that one client owns: an address over IPv4, 64 bits
-// over IPv6. It is invalid for what is no IP address.
+// prefixOf returns the network that belongs to one client: an IPv4 address, or the
+// first 64 bits of an IPv6 address. It is invalid when a is no IP address.
 func prefixOf(a net.Addr) netip.Prefix {
 	t, ok := a.(*net.TCPAddr)
 	if !ok {

@@ -17,23 +17,23 @@ import (
 	"golang.org/x/net/http/httpproxy"
 )
 
-// maxAnswer bounds what a forward proxy may say before the tunnel begins.
+// maxAnswer bounds, in bytes, what a forward proxy may send before the tunnel begins.
 const maxAnswer = 64 << 10
 
-// Dialer opens connections to one server. It is safe for concurrent use.
-type Dialer struct {
+// dialer opens connections to one server. It is safe for concurrent use.
+type dialer struct {
 	target string      // host:port of the server
 	proxy  string      // host:port of the forward proxy; empty: there is none
-	tls    *tls.Config // with the forward proxy; nil: none is spoken
+	tls    *tls.Config // with the forward proxy; nil: without TLS
 	auth   string      // the value of Proxy-Authorization; may be empty
 }
 
-// NewDialer reads from the environment how the server of a base address is reached:
-// http:// through HTTP_PROXY, https:// through HTTPS_PROXY, and directly what
-// NO_PROXY names and what is on this machine. roots verify a forward proxy that
-// is itself reached over TLS. The error quotes no password.
-func NewDialer(base *url.URL, roots *tls.Config) (*Dialer, error) {
-	d := &Dialer{target: net.JoinHostPort(base.Hostname(), portOf(base))}
+// newDialer reads from the environment how to reach the server of a base address:
+// http:// through HTTP_PROXY, https:// through HTTPS_PROXY, but directly when NO_PROXY
+// names it or it is on this machine. roots verify a forward proxy that is itself
+// reached over TLS. The error quotes no password.
+func newDialer(base *url.URL, roots *tls.Config) (*dialer, error) {
+	d := &dialer{target: net.JoinHostPort(base.Hostname(), portOf(base))}
 	env := httpproxy.FromEnvironment()
 	variable, value := "HTTP_PROXY", env.HTTPProxy
 	if base.Scheme == "https" {
@@ -64,8 +64,8 @@ func NewDialer(base *url.URL, roots *tls.Config) (*Dialer, error) {
 	return d, nil
 }
 
-// readable reports whether a variable's value can be an address: without a
-// scheme it is one of http.
+// readable reports whether a variable's value can be an address; http:// may be left
+// out.
 func readable(value string) bool {
 	_, err := url.Parse(value)
 	if err != nil {
@@ -84,8 +84,8 @@ func portOf(u *url.URL) string {
 	return "80"
 }
 
-// Dial opens a connection, within ctx.
-func (d *Dialer) Dial(ctx context.Context) (net.Conn, error) {
+// dial opens a connection.
+func (d *dialer) dial(ctx context.Context) (net.Conn, error) {
 	address := d.target
 	if d.proxy != "" {
 		address = d.proxy
@@ -95,7 +95,7 @@ func (d *Dialer) Dial(ctx context.Context) (net.Conn, error) {
 	if err != nil || d.proxy == "" {
 		return c, d.explain(err)
 	}
-	// What waits below ends with ctx.
+	// ctx ends every wait below.
 	stop := context.AfterFunc(ctx, func() { _ = c.SetDeadline(time.Unix(1, 0)) })
 	tunnel, err := d.tunnel(ctx, c)
 	if !stop() && err == nil {
@@ -108,7 +108,7 @@ func (d *Dialer) Dial(ctx context.Context) (net.Conn, error) {
 	return tunnel, nil
 }
 
-func (d *Dialer) explain(err error) error {
+func (d *dialer) explain(err error) error {
 	switch {
 	case err == nil:
 		return nil
@@ -118,11 +118,11 @@ func (d *Dialer) explain(err error) error {
 	return fmt.Errorf("connect to %s through the proxy %s, which the environment names: %w", d.target, d.proxy, err)
 }
 
-// errEarly is a server that speaks first; its bytes would be lost.
+// errEarly says that the server spoke first; its bytes would be lost.
 var errEarly = errors.New("something came through the tunnel before anything was sent")
 
 // tunnel asks the forward proxy for a connection to the server.
-func (d *Dialer) tunnel(ctx context.Context, c net.Conn) (net.Conn, error) {
+func (d *dialer) tunnel(ctx context.Context, c net.Conn) (net.Conn, error) {
 	if d.tls != nil {
 		tc := tls.Client(c, d.tls)
 		if err := tc.HandshakeContext(ctx); err != nil {

@@ -84,7 +84,7 @@ func echoes(t *testing.T, c net.Conn) {
 	}
 }
 
-func dialer(t *testing.T, base string, roots *tls.Config) (*Dialer, error) {
+func newTestDialer(t *testing.T, base string, roots *tls.Config) (*dialer, error) {
 	t.Helper()
 	u, err := url.Parse(base)
 	if err != nil {
@@ -93,7 +93,7 @@ func dialer(t *testing.T, base string, roots *tls.Config) (*Dialer, error) {
 	if roots == nil {
 		roots = &tls.Config{MinVersion: tls.VersionTLS12}
 	}
-	return NewDialer(u, roots)
+	return newDialer(u, roots)
 }
 
 func TestTunnelThroughTheProxyOfTheEnvironment(t *testing.T) {
@@ -110,11 +110,11 @@ func TestTunnelThroughTheProxyOfTheEnvironment(t *testing.T) {
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			environment(t, map[string]string{tc.variable: "http://" + tc.user + forward(t, tc.want, "", nil)})
-			d, err := dialer(t, tc.base, nil)
+			d, err := newTestDialer(t, tc.base, nil)
 			if err != nil {
 				t.Fatal(err)
 			}
-			c, err := d.Dial(t.Context())
+			c, err := d.dial(t.Context())
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -129,11 +129,11 @@ func TestTunnelThroughTheProxyOfTheEnvironment(t *testing.T) {
 		pool.AddCert(s.Certificate())
 		secured := &tls.Config{MinVersion: tls.VersionTLS12, Certificates: s.TLS.Certificates}
 		environment(t, map[string]string{"HTTPS_PROXY": "https://" + forward(t, plain, "", secured)})
-		d, err := dialer(t, "https://api.test", &tls.Config{MinVersion: tls.VersionTLS12, RootCAs: pool})
+		d, err := newTestDialer(t, "https://api.test", &tls.Config{MinVersion: tls.VersionTLS12, RootCAs: pool})
 		if err != nil {
 			t.Fatal(err)
 		}
-		c, err := d.Dial(t.Context())
+		c, err := d.dial(t.Context())
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -155,11 +155,11 @@ func TestDirectWhereNoProxyIsNamed(t *testing.T) {
 		"the other's variable": {"HTTPS_PROXY": "http://proxy.test:1"},
 	} {
 		environment(t, vars)
-		d, err := dialer(t, "http://"+ln.Addr().String(), nil)
+		d, err := newTestDialer(t, "http://"+ln.Addr().String(), nil)
 		if err != nil {
 			t.Fatal(err)
 		}
-		c, err := d.Dial(t.Context())
+		c, err := d.dial(t.Context())
 		if err != nil {
 			t.Errorf("%s: %v", name, err)
 			continue
@@ -167,7 +167,7 @@ func TestDirectWhereNoProxyIsNamed(t *testing.T) {
 		c.Close()
 	}
 	environment(t, map[string]string{"HTTPS_PROXY": "http://proxy.test:1", "NO_PROXY": "localhost,.api.test"})
-	if d, err := dialer(t, "https://eu.api.test", nil); err != nil || d.proxy != "" {
+	if d, err := newTestDialer(t, "https://eu.api.test", nil); err != nil || d.proxy != "" {
 		t.Errorf("a host in NO_PROXY: %+v, %v", d, err)
 	}
 }
@@ -184,7 +184,7 @@ func TestProxyThatDoesNotHelp(t *testing.T) {
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			environment(t, map[string]string{"HTTPS_PROXY": "http://me:s3cret@" + forward(t, want, tc.answer, nil)})
-			d, err := dialer(t, "https://api.test", nil)
+			d, err := newTestDialer(t, "https://api.test", nil)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -194,7 +194,7 @@ func TestProxyThatDoesNotHelp(t *testing.T) {
 				ctx, cancel = context.WithTimeout(ctx, 50*time.Millisecond)
 				defer cancel()
 			}
-			c, err := d.Dial(ctx)
+			c, err := d.dial(ctx)
 			if err == nil {
 				c.Close()
 				t.Fatal("there is a connection")
@@ -213,10 +213,10 @@ func TestProxyThatDoesNotHelp(t *testing.T) {
 func TestEnvironmentThatCannotBeUsed(t *testing.T) {
 	for _, v := range []string{"http://me:s3cret@[::1", "[s3cret", "socks5://me:s3cret@proxy.test:1080", "ftp://me:s3cret@proxy.test"} {
 		environment(t, map[string]string{"HTTPS_PROXY": v})
-		if _, err := dialer(t, "https://api.test", nil); err == nil || !strings.HasPrefix(err.Error(), "HTTPS_PROXY: ") || strings.Contains(err.Error(), "s3cret") {
+		if _, err := newTestDialer(t, "https://api.test", nil); err == nil || !strings.HasPrefix(err.Error(), "HTTPS_PROXY: ") || strings.Contains(err.Error(), "s3cret") {
 			t.Errorf("%s: %v", v, err)
 		}
-		if _, err := dialer(t, "http://api.test", nil); err != nil {
+		if _, err := newTestDialer(t, "http://api.test", nil); err != nil {
 			t.Errorf("%s, for another scheme: %v", v, err)
 		}
 	}

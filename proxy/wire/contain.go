@@ -8,14 +8,14 @@ import (
 	"strings"
 )
 
-// Contain runs what a request can do without. A panic ends there: fasthttp lets one
-// end the process, and so does a goroutine of ours.
+// Contain runs a part of the work that a request can do without, and stops a panic in
+// it: in fasthttp, as in a goroutine of ours, a panic would end the process.
 func Contain(log *slog.Logger, part string, f func()) {
 	defer CatchPanic(log, part, func() {})
 	f()
 }
 
-// CatchPanic is deferred where what panics cannot go on: end ends it.
+// CatchPanic is deferred by work that cannot go on after a panic: end ends it.
 func CatchPanic(log *slog.Logger, part string, end func()) {
 	if r := recover(); r != nil {
 		LogPanic(log, part, r)
@@ -23,8 +23,8 @@ func CatchPanic(log *slog.Logger, part string, end func()) {
 	}
 }
 
-// LogPanic writes what panicked, and where. The panic's own words are left out, other
-// than those of the runtime's.
+// LogPanic logs what panicked, and where. It leaves out the panic's text, unless it is
+// the runtime's.
 func LogPanic(log *slog.Logger, part string, r any) {
 	what := fmt.Sprintf("%T", r)
 	if e, ok := r.(runtime.Error); ok {
@@ -33,7 +33,7 @@ func LogPanic(log *slog.Logger, part string, r any) {
 	log.Error("a bug was contained; please report it", "part", part, "panic", what, "at", site())
 }
 
-// site is the top of the stack that has panicked.
+// site returns the top of the stack that has panicked.
 func site() string {
 	var pcs [24]uintptr
 	frames := runtime.CallersFrames(pcs[:runtime.Callers(3, pcs[:])])

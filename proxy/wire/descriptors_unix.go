@@ -8,13 +8,13 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// keptFiles are descriptors for files, listeners, the admin side's connections
-// and the memory's.
+// keptFiles is how many descriptors are kept for files, listeners, and the connections
+// of the admin API and of the memory.
 const keptFiles = 96
 
-// RoomForClients returns how many clients the process has file descriptors for.
-// Each takes two, one of them for the upstream, and some are kept for files. The
-// Go runtime has raised the limit as far as it may.
+// RoomForClients returns how many clients the process has file descriptors for: two for
+// each, one of them for the upstream, beside keptFiles. The Go runtime has raised the
+// limit as far as it may.
 func RoomForClients() int {
 	var l unix.Rlimit
 	if unix.Getrlimit(unix.RLIMIT_NOFILE, &l) != nil || l.Cur > math.MaxInt32 {

@@ -4,43 +4,43 @@ package wire
 type bodyEnd struct {
 	left    int64 // bytes left of a body of known length
 	chunked bool
-	unwrap  bool // the client does not know chunks
+	unwrap  bool // the client does not know chunks: it gets only the payload: it gets only the payload
 	open    bool // the body ends with the connection
 	chunks  chunkTracker
-	extra   int    // bytes behind the end: the connection is spoilt
+	extra   int    // bytes behind the end: the connection cannot be used again
 	plain   []byte // payload for a client that does not know chunks
 }
 
-// ofLength is a body of n bytes.
+// ofLength returns the end of a body of n bytes.
 func ofLength(n int64) bodyEnd { return bodyEnd{left: n} }
 
-// inChunks is a body in chunks; unwrap is for clients that do not know them.
+// inChunks returns the end of a chunked body; unwrap: the client does not know chunks.
 func inChunks(unwrap bool) bodyEnd { return bodyEnd{chunked: true, unwrap: unwrap} }
 
-// untilClose is a body that ends with the connection.
+// untilClose returns the end of a body that ends with the connection.
 func untilClose() bodyEnd { return bodyEnd{open: true} }
 
-// Ends reports whether the body says itself where it ends.
-func (b *bodyEnd) Ends() bool { return !b.open }
+// ends reports whether the body says itself where it ends.
+func (b *bodyEnd) ends() bool { return !b.open }
 
-// Cut reports whether a client that got a part of the body cannot tell it from
-// the whole by how it was sent.
-func (b *bodyEnd) Cut() bool { return b.open || b.unwrap }
+// looksWhole reports whether a client that got only a part of the body cannot see
+// that it is a part.
+func (b *bodyEnd) looksWhole() bool { return b.open || b.unwrap }
 
-// Done reports whether the body has come to its end.
-func (b *bodyEnd) Done() bool {
+// done reports whether the body has come to its end.
+func (b *bodyEnd) done() bool {
 	if b.chunked {
 		return b.chunks.done()
 	}
 	return !b.open && b.left == 0
 }
 
-// Clean reports whether nothing came behind the end.
-func (b *bodyEnd) Clean() bool { return b.extra == 0 }
+// clean reports whether nothing came behind the end.
+func (b *bodyEnd) clean() bool { return b.extra == 0 }
 
-// Take consumes p, copies the payload in it to tee, and returns what the
-// client gets of it.
-func (b *bodyEnd) Take(p []byte, tee Tee) ([]byte, error) {
+// take consumes p, copies the payload in it to tee, and returns the bytes for the
+// client.
+func (b *bodyEnd) take(p []byte, tee Tee) ([]byte, error) {
 	switch {
 	case b.chunked:
 		return b.takeChunks(p, tee)

@@ -14,7 +14,7 @@ type ClientError struct {
 
 func (e *ClientError) Error() string { return e.Message }
 
-// Code is what programs read.
+// Code returns the error's code for programs.
 func (e *ClientError) Code() string {
 	switch e.Status {
 	case fasthttp.StatusNotImplemented:
@@ -28,12 +28,11 @@ func (e *ClientError) Code() string {
 // ErrBodyLate says that the client fell silent in the middle of a body.
 var ErrBodyLate = &ClientError{fasthttp.StatusRequestTimeout, "graphiti-proxy: the request's body did not arrive in time; limits.body_timeout bounds the silence in one"}
 
-// ErrClientKey says that the proxy serves only those who show a key of
-// client.keys.
+// ErrClientKey says that the request shows no key of client.keys.
 var ErrClientKey = &ClientError{fasthttp.StatusUnauthorized, "graphiti-proxy: the request shows no key of the setting client.keys; send one as the API key, or add yours there"}
 
-// errUnknownUpstream answers a request for an upstream that nobody has
-// configured. To any other its credential and its conversation must not go.
+// errUnknownUpstream answers a request for an upstream that is not configured: its
+// credential and its conversation must not go to another.
 var errUnknownUpstream = &ClientError{fasthttp.StatusNotFound, "graphiti-proxy: the path is not /u/NAME/… with a name that the setting upstreams has; add the name there, or correct the base URL"}
 
 var (

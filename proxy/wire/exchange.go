@@ -16,7 +16,7 @@ import (
 type Exchange struct {
 	w        *Wire
 	ctx      *fasthttp.RequestCtx
-	client   *ClientConn
+	client   *clientConn
 	timeouts Timeouts
 
 	connection []byte // the client's Connection field
@@ -24,9 +24,9 @@ type Exchange struct {
 	marked     bool   // a proxy in front has marked the request, see hops.go
 
 	body     []byte    // what was read of the request's body
-	box      *[]byte   // that the body's buffer came in from bodies; nil: it is new
+	box      *[]byte   // the box from the pool bodies that body's buffer came in; nil: it is new
 	rest     io.Reader // the body's rest, to be streamed; nil when body holds all
-	fields   int       // how many the head has, where the body comes in chunks
+	fields   int       // how many fields the head has, when the body comes in chunks
 	trailers []byte    // lines behind a body in chunks that was read whole
 	pump     *pump     // streams the rest
 
@@ -36,13 +36,13 @@ type Exchange struct {
 	list [][]byte    // what is written at once
 	bufs net.Buffers // of it, what is still to be written
 
-	*link // which a stream takes along
+	*link // a stream takes it along
 }
 
-// keptList bounds the pieces of a body whose list an exchange keeps.
+// keptList bounds the list of a body's pieces that an exchange keeps for reuse.
 const keptList = 128
 
-var exchanges = sync.Pool{New: func() any { return &Exchange{in: make([]byte, FirstRead)} }}
+var exchanges = sync.Pool{New: func() any { return &Exchange{in: make([]byte, firstRead)} }}
 
 // Begin starts the exchange of a request whose head has been read.
 func (w *Wire) Begin(ctx *fasthttp.RequestCtx, t Timeouts) *Exchange {
@@ -51,7 +51,7 @@ func (w *Wire) Begin(ctx *fasthttp.RequestCtx, t Timeouts) *Exchange {
 	if x.link == nil {
 		x.link = new(link)
 	}
-	x.client, _ = ctx.Conn().(*ClientConn)
+	x.client, _ = ctx.Conn().(*clientConn)
 	x.connection, x.trailers = connectionOf(ctx.Request.Header.RawHeaders()), x.trailers[:0]
 	return x
 }
@@ -63,12 +63,12 @@ func (x *Exchange) End() {
 		x.gone, x.up = false, nil
 	}
 	x.FreeBody()
-	if len(x.in) == MaxRead {
+	if len(x.in) == maxRead {
 		in := x.in
 		wideBuffers.Put(&in)
 	}
-	if len(x.in) != FirstRead {
-		x.in = make([]byte, FirstRead)
+	if len(x.in) != firstRead {
+		x.in = make([]byte, firstRead)
 	}
 	if cap(x.out) > smallBody {
 		x.out = nil
@@ -82,28 +82,27 @@ func (x *Exchange) End() {
 	exchanges.Put(x)
 }
 
-// Break ends the exchange where a bug has shown. The client is reset, because
-// nobody can say what was answered. The exchange is not used again: what broke
-// may still hold it.
+// Break ends the exchange after a bug. It resets the client, because nobody knows what
+// was answered. The exchange is not used again: the code that broke may still hold it.
 func (x *Exchange) Break() {
 	x.w.hangups.forget(x.link)
 	x.abandon()
 	x.pump.join(x)
-	x.client.Mute()
-	x.client.Reset()
+	x.client.mute()
+	x.client.reset()
 	x.ctx.SetConnectionClose()
 }
 
-// Watch has the exchange end when the client leaves, from now on where its body
-// was read, and else from when it has been sent.
+// Watch makes the exchange end when the client leaves: from now on when the body was
+// read, and otherwise from when the body has been sent.
 func (x *Exchange) Watch() {
 	if x.rest == nil {
 		x.w.hangups.watch(x.link, x.client.Sock)
 	}
 }
 
-// Unanswered says that the client gets no answer, because it is gone.
+// Unanswered notes that the client gets no answer, because it has left.
 func (x *Exchange) Unanswered() {
 	x.ctx.SetConnectionClose()
-	x.client.Mute()
+	x.client.mute()
 }

@@ -13,14 +13,14 @@ import (
 // its connection until Relay or Tunnel ends it.
 type Answer struct {
 	AnswerHead
-	up *Conn
+	up *upstreamConn
 	n  int // bytes of the exchange's buffer that were read, head included
 }
 
-// Forward sends the request, and reads the head of the answer. One attempt: a
-// request is not sent again once a byte of it was sent, except a GET that met a
-// connection just being closed. The error is ErrGone where the client left,
-// and a ClientError where it is the client's fault.
+// Forward sends the request, and reads the head of the answer. It makes one attempt:
+// once a byte was sent, it does not send a request again, except a GET that met a
+// connection just being closed. The error is ErrGone when the client left, and a
+// ClientError when it is the client's fault.
 func (x *Exchange) Forward(up *Upstream, o Outgoing) (Answer, error) {
 	up.waiting.Add(1)
 	defer up.waiting.Add(-1)
@@ -64,8 +64,8 @@ func (x *Exchange) repeatable() bool {
 	return (h.IsGet() || h.IsHead()) && len(x.body) == 0 && x.rest == nil
 }
 
-// fault returns the error to show when the upstream did not answer: err, or what
-// the client itself did wrong. It ends the pump.
+// fault ends the pump, and returns the error to show when the upstream did not answer:
+// err, or what the client itself did wrong.
 func (x *Exchange) fault(err error) error {
 	if x.pump == nil {
 		return err
@@ -78,7 +78,7 @@ func (x *Exchange) fault(err error) error {
 
 // readHead reads an answer's head into x.in, and returns how many bytes came.
 // Interim answers are passed on to the client.
-func (x *Exchange) readHead(up *Conn, h *AnswerHead) (n int, err error) {
+func (x *Exchange) readHead(up *upstreamConn, h *AnswerHead) (n int, err error) {
 	if err := up.SetReadDeadline(time.Now().Add(x.timeouts.Response)); err != nil {
 		return 0, fmt.Errorf("await answer: %w", err)
 	}
@@ -113,12 +113,12 @@ func (x *Exchange) readHead(up *Conn, h *AnswerHead) (n int, err error) {
 	}
 }
 
-// sendInterim passes a 1xx answer on. HTTP/1.0 has none, and 100 was the
-// server's to say.
+// sendInterim passes a 1xx answer on. HTTP/1.0 has none, and fasthttp has already sent
+// the 100.
 func (x *Exchange) sendInterim(h *AnswerHead) error {
 	if h.Status == fasthttp.StatusContinue || !x.ctx.Request.Header.IsHTTP11() {
 		return nil
 	}
-	// Not muted: what follows may be a tunnel, or an error of the proxy's own.
-	return x.client.Send(x.answerHead(nil, h, Rewrite{}, false))
+	// Not muted: a tunnel may follow, or an error of the proxy's own.
+	return x.client.send(x.answerHead(nil, h, Rewrite{}, false))
 }

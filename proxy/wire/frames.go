@@ -10,9 +10,8 @@ import (
 	"github.com/graphiti-proxy/graphiti-proxy/internal/budget"
 )
 
-// frames gathers the message of a WebSocket that is read. What it allocates
-// follows what has come, never what a frame says of its length, and is paid for
-// by a share.
+// frames gathers a message of a WebSocket. It allocates in step with what has come,
+// never by the length that a frame announces, and a share pays for it.
 type frames struct {
 	in    *bufio.Reader
 	share budget.Share
@@ -25,8 +24,8 @@ func newFrames(in io.Reader, share budget.Share) *frames {
 	return &frames{in: bufio.NewReader(in), share: share}
 }
 
-// take reads a frame's payload. left is what could not be taken, because there
-// is no memory for it: what came before stands in raw.
+// take reads a frame's payload. left is how many bytes it could not take for lack of
+// RAM; what came before them stands in raw.
 func (f *frames) take(h ws.Header) (left int64, err error) {
 	paid := f.room(&f.raw, ws.MaxHeaderSize) // a frame may be empty, and there may be any number of them
 	f.raw = appendHeader(f.raw, h)
@@ -63,7 +62,7 @@ func (f *frames) take(h ws.Header) (left int64, err error) {
 // whole reports whether the message holds all that was taken.
 func (f *frames) whole(left int64) bool { return left == 0 && f.message != nil }
 
-// room makes room in a buffer for n bytes more, if there is memory for it.
+// room makes room in a buffer for n bytes more, if there is enough RAM.
 func (f *frames) room(b *[]byte, n int) bool {
 	if *b == nil {
 		*b = []byte{}
@@ -120,6 +119,6 @@ func (w *byteWriter) Write(p []byte) (int, error) {
 
 func appendHeader(dst []byte, h ws.Header) []byte {
 	w := byteWriter{dst}
-	_ = ws.WriteHeader(&w, h) // to memory; its length was read, or is ours
+	_ = ws.WriteHeader(&w, h) // into a buffer: cannot fail
 	return w.b
 }

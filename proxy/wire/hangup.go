@@ -5,8 +5,8 @@ import (
 	"time"
 )
 
-// hangupInterval is how often the clients of requests in flight are looked
-// at. A client that leaves ends its upstream request within this time.
+// hangupInterval is how often hangups checks the clients of requests in flight. A
+// client that leaves ends its upstream request within this time.
 const hangupInterval = 250 * time.Millisecond
 
 // hangups notices clients that leave while their request is in flight, also
@@ -17,19 +17,19 @@ const hangupInterval = 250 * time.Millisecond
 // A client that shuts only its sending side counts as gone, as it does for
 // nginx: requests are registered when they have been read to their end.
 type hangups struct {
-	wake chan struct{} // a request came while there were none; more than one wake says nothing new
+	wake chan struct{} // a request came while there were none; a second wake would say nothing new
 
-	mu    sync.Mutex // guards what follows; held while the sockets are asked
-	idle  bool       // nobody looks, for there is nothing to look at
+	mu    sync.Mutex // guards what follows; held while the sockets are checked
+	idle  bool       // run waits for wake: there is no request
 	links []*link
-	socks []Socket // of their clients
+	socks []socket // of their clients
 	gone  []bool
 }
 
 // watch registers a link until forget. Its client's connection must stay open
 // in between, or the descriptor could belong to another.
-func (h *hangups) watch(l *link, client Socket) {
-	if !client.Known() {
+func (h *hangups) watch(l *link, client socket) {
+	if !client.known() {
 		return
 	}
 	h.mu.Lock()
@@ -61,8 +61,8 @@ func (h *hangups) forget(l *link) {
 	l.watched = 0
 }
 
-// look asks once, and ends the exchanges whose clients have left. It reports
-// whether there are any.
+// look checks all clients once, and ends the exchanges of those that have left. It
+// reports whether exchanges remain.
 func (h *hangups) look() bool {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -99,8 +99,7 @@ func (h *hangups) abandonAll() {
 	}
 }
 
-// run looks at the clients until stop is closed. While there are none it does
-// not look at all.
+// run checks the clients until stop is closed. While there are none it only waits.
 func (h *hangups) run(stop <-chan struct{}) {
 	t := time.NewTicker(hangupInterval)
 	defer t.Stop()

@@ -76,8 +76,8 @@ func parseHead(b []byte, n int, h *AnswerHead) error {
 	return h.parseFields()
 }
 
-// stray reports whether a head has what ends a line for some readers and not for
-// others: with it, fields are other ones behind us than before us (RFC 9112
+// stray reports whether a head holds a byte that some readers take for the end of a
+// line and others do not: the next server could see other fields than we do (RFC 9112
 // section 2.2).
 func stray(head []byte) bool {
 	for rest := head; ; {
@@ -94,7 +94,7 @@ func stray(head []byte) bool {
 
 func (h *AnswerHead) parseFields() error {
 	var coded, connection bool
-	for name, value := range FieldLines(h.Fields) {
+	for name, value := range fieldLines(h.Fields) {
 		if len(name) == 0 {
 			return errBadHead
 		}
@@ -137,9 +137,9 @@ func (h *AnswerHead) bodiless(headRequest bool) bool {
 	return headRequest || h.Status < 200 || h.Status == 204 || h.Status == 304
 }
 
-// FieldLines yields the name and the trimmed value of each field line. A line
+// fieldLines yields the name and the trimmed value of each field line. A line
 // that is no field yields an empty name.
-func FieldLines(b []byte) func(yield func(name, value []byte) bool) {
+func fieldLines(b []byte) func(yield func(name, value []byte) bool) {
 	return func(yield func(name, value []byte) bool) {
 		for len(b) > 0 {
 			var line []byte
@@ -158,9 +158,9 @@ func FieldLines(b []byte) func(yield func(name, value []byte) bool) {
 	}
 }
 
-// Line is the first field line of a name; nil where there is none.
+// Line returns the first field with a name, as it stands; nil when there is none.
 func Line(b []byte, lower string) (name, value []byte) {
-	for name, value := range FieldLines(b) {
+	for name, value := range fieldLines(b) {
 		if FieldIs(name, lower) {
 			return name, value
 		}
@@ -168,8 +168,8 @@ func Line(b []byte, lower string) (name, value []byte) {
 	return nil, nil
 }
 
-// connectionOf is the value of the Connection field among the lines of a head.
-// Several lines are one list (RFC 9110 section 5.3); one alone is not copied.
+// connectionOf returns the value of the Connection field among the lines of a head.
+// Several lines make one list (RFC 9110 section 5.3); a single one is not copied.
 func connectionOf(fields []byte) []byte {
 	const name = "connection"
 	var list []byte
@@ -282,7 +282,7 @@ func parseLength(b []byte) (int64, bool) {
 }
 
 // hopByHop reports whether a field belongs to one connection only, and is not
-// forwarded (RFC 9110 section 7.6.1). Upgrade is dealt with by tunnel.
+// forwarded (RFC 9110 section 7.6.1). Tunnel handles Upgrade.
 func hopByHop(name []byte) bool {
 	switch len(name) {
 	case 2:

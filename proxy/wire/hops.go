@@ -8,43 +8,43 @@ import (
 	"github.com/valyala/fasthttp"
 )
 
-// hopField tells a proxy that a request went through it before (RFC 8586).
-// Servers in between leave it as it is, and none behaves otherwise because of
-// it, as some do where they see Via.
+// hopField tells a proxy that a request went through it before (RFC 8586). Servers in
+// between leave it unchanged and, unlike with Via, none behaves differently because of
+// it.
 const (
 	hopField      = "CDN-Loop"
 	hopFieldLower = "cdn-loop"
 	hopName       = "graphiti-proxy-"
 )
 
-// maxHops is how many proxies like this one may have marked a request. It ends a
-// ring of replicas behind one address, where none need see its own mark again.
+// maxHops is how many proxies like this one may have marked a request. It ends a ring
+// of replicas behind one address, in which none may ever see its own mark again.
 const maxHops = 8
 
-// unmarked is how many requests an upstream may have without having answered
-// one, before those that follow are marked. A request that goes round in a ring
-// reaches that number at once, so that nothing is added to a request without need.
-const unmarked = 16
+// markAfter is how many requests may wait for an upstream's answer before the next ones
+// are marked. A request in a ring reaches that number at once; usual requests stay as
+// the client sent them.
+const markAfter = 16
 
-// providers are hosts that no proxy is behind. Requests to them are never
-// marked: what they get is what the client sent.
+// providers are hosts with no proxy of ours behind them. Requests to them are never
+// marked.
 var providers = []string{"api.openai.com", "api.anthropic.com", "generativelanguage.googleapis.com"}
 
-// newHop is what a server writes into hopField: another one for each.
+// newHop returns a new server's own mark in hopField.
 func newHop() string {
 	var b [6]byte
 	_, _ = rand.Read(b[:]) // never fails
 	return hopName + hex.EncodeToString(b[:])
 }
 
-// marks reports whether a request that is about to be sent carries hopField:
-// it could go round in a ring, or another proxy thought so.
+// marks reports whether to mark a request: it may be in a ring, or another proxy has
+// marked it.
 func (x *Exchange) marks(up *Upstream) bool {
-	return !up.provider && (x.marked || up.waiting.Load() > unmarked)
+	return !up.provider && (x.marked || up.waiting.Load() > markAfter)
 }
 
-// checkHops refuses a request that this server has sent itself, or that too many
-// like it have passed on.
+// checkHops refuses a request that this server itself has sent, or that too many
+// proxies like it have passed on.
 func (x *Exchange) checkHops(up *Upstream, hops [][]byte) error {
 	n := 0
 	for _, list := range hops {

@@ -21,11 +21,11 @@ func TestHopIsAdded(t *testing.T) {
 	}{
 		"the first":                  {"http://up", 0, "", false},
 		"behind another network":     {"http://up", 0, "CDN-Loop: cloudflare; loops=1\r\n", false},
-		"while many wait":            {"http://up", unmarked + 1, "", true},
+		"while many wait":            {"http://up", markAfter + 1, "", true},
 		"marked by a proxy in front": {"http://up", 0, "CDN-Loop: cloudflare; loops=1, graphiti-proxy-0123456789ab\r\n", true},
-		"OpenAI":                     {"https://" + providers[0], 2 * unmarked, "CDN-Loop: graphiti-proxy-0123456789ab\r\n", false},
-		"Anthropic":                  {"https://" + providers[1], 2 * unmarked, "CDN-Loop: graphiti-proxy-0123456789ab\r\n", false},
-		"Google":                     {"https://" + providers[2], 2 * unmarked, "CDN-Loop: graphiti-proxy-0123456789ab\r\n", false},
+		"OpenAI":                     {"https://" + providers[0], 2 * markAfter, "CDN-Loop: graphiti-proxy-0123456789ab\r\n", false},
+		"Anthropic":                  {"https://" + providers[1], 2 * markAfter, "CDN-Loop: graphiti-proxy-0123456789ab\r\n", false},
+		"Google":                     {"https://" + providers[2], 2 * markAfter, "CDN-Loop: graphiti-proxy-0123456789ab\r\n", false},
 	} {
 		up, err := NewUpstream("up", tc.upstream, &tls.Config{MinVersion: tls.VersionTLS12}, time.Second)
 		if err != nil {

@@ -12,43 +12,43 @@ import (
 	"time"
 )
 
-// longestPause bounds how long nobody is accepted after an error.
+// longestPause bounds how long the listener pauses after an error.
 const longestPause = time.Second
 
 // ListenerOptions configures a Listener. All fields but TLS and Allow are required.
 type ListenerOptions struct {
 	Conns    *ClientConns
 	TLS      *tls.Config    // nil: none
-	Allow    []netip.Prefix // whose clients are served, beside this machine's own; none: everybody's
+	Allow    []netip.Prefix // networks whose clients are served, beside this machine; none: all
 	Timeouts func() ClientTimeouts
 
 	// Refusal is the whole answer to a connection that is not served.
 	Refusal func(why string) []byte
 
-	// MakeRoom is called where file descriptors have run out: it closes what
-	// nobody uses.
+	// MakeRoom is called when file descriptors have run out: it closes idle
+	// connections.
 	MakeRoom func()
 
 	Log *slog.Logger
 }
 
-// Listener accepts clients' connections. fasthttp gives up serving when it gets
-// an error, so that it gets none that passes.
+// Listener accepts clients' connections. fasthttp stops serving at any error, so
+// Accept returns only errors that last.
 type Listener struct {
 	net.Listener
 	o       ListenerOptions
 	open    context.Context // until Close
 	close   context.CancelFunc
-	refusal chan struct{} // a place for each client that is heard before it is refused
+	refusal chan struct{} // a place for each client that is read from before it is refused
 }
 
-// NewListener accepts from a listener that is bound.
+// NewListener accepts from a bound listener.
 func NewListener(l net.Listener, o ListenerOptions) *Listener {
 	open, end := context.WithCancel(context.Background())
-	return &Listener{Listener: l, o: o, open: open, close: end, refusal: make(chan struct{}, maxHeard)}
+	return &Listener{Listener: l, o: o, open: open, close: end, refusal: make(chan struct{}, maxRefusing)}
 }
 
-// Accept returns the next connection that is to be served.
+// Accept returns the next connection to serve.
 func (l *Listener) Accept() (net.Conn, error) {
 	var pause time.Duration
 	for {
@@ -71,15 +71,15 @@ func (l *Listener) Accept() (net.Conn, error) {
 	}
 }
 
-// admit makes the connection one of a client's. A connection too many is
-// answered and closed; nil is returned.
-func (l *Listener) admit(raw net.Conn) *ClientConn {
+// admit wraps and counts a client's connection. When there are too many, it answers
+// and closes it, and returns nil.
+func (l *Listener) admit(raw net.Conn) *clientConn {
 	if from, ok := l.allowed(raw.RemoteAddr()); !ok {
 		l.o.Log.Warn("a client is turned away: its address is in no network of listen.allow", "address", from.String())
 		l.refuse(raw, []byte(notAllowed))
 		return nil
 	}
-	c := NewClientConn(raw, l.o.Timeouts())
+	c := newClientConn(raw, l.o.Timeouts())
 	why := l.o.Conns.admit(c)
 	if why == admitted {
 		if l.o.TLS != nil {
@@ -111,7 +111,7 @@ func (l *Listener) Close() error {
 	return l.Listener.Close()
 }
 
-// wait reports whether the listener is still open afterwards.
+// wait waits for a pause, and reports whether the listener is still open.
 func (l *Listener) wait(pause time.Duration) bool {
 	t := time.NewTimer(pause)
 	defer t.Stop()
@@ -123,7 +123,7 @@ func (l *Listener) wait(pause time.Duration) bool {
 	}
 }
 
-// acceptFails logs why nobody is accepted, and makes room where that helps.
+// acceptFails logs why the listener accepts nobody, and makes room when that helps.
 func (l *Listener) acceptFails(err error, pause time.Duration) {
 	if !NoDescriptors(err) {
 		l.o.Log.Warn("clients cannot be accepted for the moment", "error", err, "pause", pause.String())

@@ -93,9 +93,9 @@ func TestNewConnectionMakesNoRoom(t *testing.T) {
 	for silent, want := range map[time.Duration]bool{0: true, 2 * timeToSpeak: false} {
 		here, there := net.Pipe()
 		t.Cleanup(func() { _ = there.Close() })
-		c := &ClientConn{Conn: here}
+		c := &clientConn{Conn: here}
 		c.idleSince.Store(time.Now().Add(-silent).UnixNano())
-		cs := ClientConns{open: map[*ClientConn]struct{}{c: {}}}
+		cs := ClientConns{open: map[*clientConn]struct{}{c: {}}}
 		c.all = &cs
 		cs.MakeRoom()
 		_ = there.SetReadDeadline(time.Now().Add(100 * time.Millisecond))
@@ -109,11 +109,11 @@ func TestNewConnectionMakesNoRoom(t *testing.T) {
 func TestNothingIsKeptOfAnAddress(t *testing.T) {
 	cs := NewClientConns(10, 2, 10)
 	for range 3 {
-		var open []*ClientConn
+		var open []*clientConn
 		for i, want := range []string{admitted, admitted, tooManyOf} {
 			here, there := net.Pipe()
 			t.Cleanup(func() { _ = here.Close(); _ = there.Close() })
-			c := NewClientConn(addressed{here}, ClientTimeouts{})
+			c := newClientConn(addressed{here}, ClientTimeouts{})
 			if why := cs.admit(c); why != want {
 				t.Errorf("connection %d: %q, want %q", i, why, want)
 			}
@@ -177,7 +177,7 @@ func TestRefusedClientsAreHeardFirst(t *testing.T) {
 		told                 bool
 	}{
 		"speaks":           {speaks: true, told: true},
-		"silent":           {after: hearingTime, told: true},
+		"silent":           {after: refusingTime, told: true},
 		"one too many":     {busy: true, told: true},
 		"the proxy closes": {closes: true},
 	} {

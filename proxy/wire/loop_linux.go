@@ -17,19 +17,19 @@ import (
 )
 
 const (
-	// loopRead is the most that is read of a stream at once, and so the most
-	// that waits for a client that is slow.
+	// loopRead is how many bytes a loop reads of a stream at once at most, and so the
+	// most that wait for a slow client.
 	loopRead = 16 << 10
 
-	// turn is how often a stream is read before the others have theirs.
-	turn = 16
+	// maxReads is how often a loop reads one stream before it serves the others.
+	maxReads = 16
 
-	// seldom is the least time between two looks for silence.
-	seldom = 10 * time.Millisecond
+	// minSweep is the least time between two sweeps for silent streams.
+	minSweep = 10 * time.Millisecond
 )
 
-// loops are as many event loops as half of the processors: the other half has
-// the requests, and what is done with the copies.
+// loops are event loops for half of the processors: the other half serves the requests
+// and the copies of answers.
 type loops struct {
 	all  []*loop
 	next atomic.Uint32
@@ -55,8 +55,8 @@ func (l *loops) close() {
 // on reports whether there are any.
 func (l *loops) on() bool { return len(l.all) > 0 }
 
-// take reports whether a loop relays the stream.
-func (l *loops) take(s *Stream, end func(bool, error)) bool {
+// take gives the stream to a loop; false when none can relay it.
+func (l *loops) take(s *stream, end func(bool, error)) bool {
 	up, ok := s.Up.(*net.TCPConn)
 	if !ok || !l.on() {
 		return false
@@ -74,12 +74,12 @@ func (l *loops) take(s *Stream, end func(bool, error)) bool {
 		return false
 	}
 	s.on = on
-	on.loop.tell(s)
+	on.loop.changes(s)
 	return true
 }
 
-// takeOver returns the socket of a connection, which is closed: the runtime's
-// poller would wake for it too, each time that the loop does.
+// takeOver returns a copy of a connection's socket, and closes the connection: the
+// runtime's poller would otherwise wake for it each time the loop does.
 func takeOver(c *net.TCPConn) (fd int, err error) {
 	raw, err := c.SyscallConn()
 	if err != nil {
@@ -93,34 +93,34 @@ func takeOver(c *net.TCPConn) (fd int, err error) {
 	return fd, nil
 }
 
-// giveBack makes a connection of a socket again.
+// giveBack makes a connection from a socket again.
 func giveBack(fd int) (net.Conn, error) {
 	f := os.NewFile(uintptr(fd), "") // #nosec G115 -- a descriptor
 	defer f.Close()
 	return net.FileConn(f)
 }
 
-// onLoop is what a loop knows of a stream. It belongs to the loop.
+// onLoop is what a loop knows about a stream. It belongs to the loop.
 type onLoop struct {
 	loop   *loop
 	end    func(whole bool, err error)
-	up     int // the upstream's socket, which is the loop's alone
+	up     int // the upstream's socket, which only the loop has
 	client syscall.RawConn
 
-	id      int32     // its place in the loop's table, plus one; 0: none
-	by      time.Time // when the side that is waited for has been silent for too long
-	pending []byte    // what the client's socket has not taken yet; the upstream is not read meanwhile
-	failed  error     // of the body, behind what is pending
-	closed  bool      // the upstream has nothing to add to what it has sent
-	asked   bool      // the loop hears of the client's socket
+	id      int32     // its index in the loop's table, plus one; 0: none
+	by      time.Time // the deadline of the side that the loop waits for
+	pending []byte    // what the client's socket has not taken yet; meanwhile the upstream is not read
+	failed  error     // of the body, behind pending
+	closed  bool      // the upstream sends no more
+	asked   bool      // the kernel reports on the client's socket
 	over    bool
 	gone    atomic.Bool // it was cut
 }
 
-// cut has the loop end the stream.
-func (on *onLoop) cut(s *Stream) {
+// cut makes the loop end the stream.
+func (on *onLoop) cut(s *stream) {
 	on.gone.Store(true)
-	on.loop.tell(s)
+	on.loop.changes(s)
 }
 
 // loop relays any number of streams, with one buffer. The kernel tells it once of
@@ -133,25 +133,25 @@ type loop struct {
 	raw  syscall.RawConn
 	done chan struct{}
 
-	mu    sync.Mutex // guards what follows
-	told  []*Stream  // new, or cut
-	ended bool
+	mu      sync.Mutex // guards what follows
+	changed []*stream  // new, or cut
+	ended   bool
 
 	// What follows belongs to the loop's goroutine.
-	streams []*Stream // by id less one
+	streams []*stream // by id less one
 	free    []int32   // ids
-	more    []*Stream // had their turn, and have more
-	look    time.Time // when silence is looked for
+	more    []*stream // read maxReads times, and have more
+	look    time.Time // when the next sweep is due
 	now     time.Time
 
 	events [128]unix.EpollEvent
-	ready  int    // of them
-	buf    []byte // what is read
-	out    []byte // what is written
-	n      int    // of it
+	ready  int    // how many events there are
+	buf    []byte // for reading
+	out    []byte // what write writes
+	n      int    // how much of out was written
 	err    error
 
-	wait, write func(fd uintptr) bool // made once
+	wait, write func(fd uintptr) bool // closures that are made once
 }
 
 func newLoop(log *slog.Logger) (*loop, error) {
@@ -188,11 +188,11 @@ func (l *loop) close() {
 	_ = l.file.Close()
 }
 
-// tell says that a stream is new, or cut.
-func (l *loop) tell(s *Stream) {
+// changes tells the loop that a stream is new, or cut.
+func (l *loop) changes(s *stream) {
 	l.mu.Lock()
-	l.told = append(l.told, s)
-	first := len(l.told) == 1
+	l.changed = append(l.changed, s)
+	first := len(l.changed) == 1
 	l.mu.Unlock()
 	if first {
 		l.wake()
@@ -206,15 +206,15 @@ func (l *loop) run() {
 	defer close(l.done)
 	var armed time.Time
 	for woken := true; ; {
-		if woken || !l.look.Equal(armed) { // before told is read: what comes behind it wakes again
+		if woken || !l.look.Equal(armed) { // before changed is read: what comes behind it wakes again
 			armed = l.look
 			_ = l.file.SetReadDeadline(armed)
 		}
-		if !l.hear() {
+		if !l.takeChanges() {
 			return
 		}
 		if l.look.Before(armed) || armed.IsZero() && !l.look.IsZero() {
-			continue // a new stream is to be looked at sooner
+			continue // a new stream needs an earlier sweep
 		}
 		l.ready = 0
 		if len(l.more) > 0 {
@@ -238,16 +238,16 @@ func (l *loop) run() {
 	}
 }
 
-// hear takes in what the loop was told. It reports false at the loop's end.
-func (l *loop) hear() bool {
+// takeChanges adds new streams and ends cut ones. It returns false at the loop's end.
+func (l *loop) takeChanges() bool {
 	l.mu.Lock()
-	told, ended := l.told, l.ended
-	l.told = nil
+	changed, ended := l.changed, l.ended
+	l.changed = nil
 	l.mu.Unlock()
-	if len(told) > 0 {
+	if len(changed) > 0 {
 		l.now = time.Now()
 	}
-	for _, s := range told {
+	for _, s := range changed {
 		switch {
 		case s.on.over:
 		case s.on.gone.Load():
@@ -259,7 +259,7 @@ func (l *loop) hear() bool {
 	return !ended
 }
 
-func (l *loop) add(s *Stream) {
+func (l *loop) add(s *stream) {
 	on := s.on
 	if n := len(l.free); n > 0 {
 		on.id, l.free = l.free[n-1], l.free[:n-1]
@@ -274,14 +274,14 @@ func (l *loop) add(s *Stream) {
 	}
 }
 
-// watch has the kernel tell of a socket, and of the state that it is in now.
+// watch makes the kernel report changes of a socket, and its current state.
 func (l *loop) watch(fd int, e *unix.EpollEvent) error {
 	return os.NewSyscallError("epoll_ctl", unix.EpollCtl(l.epfd, unix.EPOLL_CTL_ADD, fd, e))
 }
 
 func (l *loop) forget(fd int) { _ = unix.EpollCtl(l.epfd, unix.EPOLL_CTL_DEL, fd, nil) }
 
-// allow gives the side that is waited for so much time.
+// allow sets the deadline of the side that the loop waits for.
 func (l *loop) allow(on *onLoop, patience time.Duration) {
 	if on.by = l.now.Add(patience); l.look.IsZero() || on.by.Before(l.look) {
 		l.look = on.by
@@ -289,7 +289,7 @@ func (l *loop) allow(on *onLoop, patience time.Duration) {
 }
 
 // end ends the loop's part in a stream.
-func (l *loop) end(s *Stream, whole bool, err error) {
+func (l *loop) end(s *stream, whole bool, err error) {
 	on := s.on
 	if on.over {
 		return
@@ -303,7 +303,7 @@ func (l *loop) end(s *Stream, whole bool, err error) {
 			_ = on.client.Control(func(fd uintptr) { l.forget(int(fd)) }) // #nosec G115 -- a descriptor
 		}
 	}
-	// Ends with what there is to do about the end.
+	// Ends when on.end returns.
 	go func() {
 		if !whole {
 			_ = unix.Close(on.up)
@@ -322,7 +322,7 @@ const ofClient = 1
 func (l *loop) event(e *unix.EpollEvent) {
 	s := l.streams[e.Fd-1]
 	if s == nil {
-		return // it has ended a moment ago
+		return // it has just ended
 	}
 	if e.Pad == ofClient {
 		l.step(s, (*loop).flush)
@@ -334,20 +334,20 @@ func (l *loop) event(e *unix.EpollEvent) {
 	l.step(s, (*loop).pump)
 }
 
-// step contains bugs: one costs its stream.
-func (l *loop) step(s *Stream, f func(*loop, *Stream)) {
-	defer CatchPanic(l.log, "relay of a stream", func() { l.end(s, false, ErrBug) })
+// step calls f for a stream; a panic ends only this stream.
+func (l *loop) step(s *stream, f func(*loop, *stream)) {
+	defer CatchPanic(l.log, "relay of a stream", func() { l.end(s, false, errBug) })
 	if !s.on.over {
 		f(l, s)
 	}
 }
 
 // pump relays what the upstream has sent.
-func (l *loop) pump(s *Stream) {
+func (l *loop) pump(s *stream) {
 	on := s.on
-	for range turn {
+	for range maxReads {
 		if len(on.pending) > 0 {
-			return // flush goes on with it
+			return // flush continues
 		}
 		n, err := rawRead(on.up, l.buf)
 		switch {
@@ -358,25 +358,25 @@ func (l *loop) pump(s *Stream) {
 		case err != nil:
 			l.end(s, false, os.NewSyscallError("read", err))
 			return
-		case n == 0 && s.Body.Ends():
+		case n == 0 && s.Body.ends():
 			l.end(s, false, io.EOF)
 			return
 		case n == 0:
 			l.end(s, true, nil)
 			return
 		}
-		out, failed := s.Body.Take(l.buf[:n], s.Tee)
+		out, failed := s.Body.take(l.buf[:n], s.Tee)
 		on.failed = failed
 		l.allow(on, s.Idle)
 		if l.send(s, out); on.over || n < len(l.buf) && !on.closed {
-			return // the kernel tells when there is more
+			return // the kernel reports when there is more
 		}
 	}
 	l.more = append(l.more, s)
 }
 
-// send writes to the client. What its socket does not take waits.
-func (l *loop) send(s *Stream, out []byte) {
+// send writes to the client. What its socket does not take becomes pending.
+func (l *loop) send(s *stream, out []byte) {
 	on := s.on
 	for len(out) > 0 {
 		l.out, l.n, l.err = out, 0, nil
@@ -398,17 +398,16 @@ func (l *loop) send(s *Stream, out []byte) {
 	switch {
 	case on.failed != nil:
 		l.end(s, false, on.failed)
-	case s.Body.Done():
+	case s.Body.done():
 		l.end(s, true, nil)
 	}
 }
 
-// keep holds what the client's socket does not take, and has the kernel tell
-// when it does.
-func (l *loop) keep(s *Stream, out []byte) {
+// keep makes out pending until the kernel reports that the client's socket takes more.
+func (l *loop) keep(s *stream, out []byte) {
 	on := s.on
-	if len(on.pending) == 0 { // else its time runs already
-		l.allow(on, s.Client.Patience())
+	if len(on.pending) == 0 { // otherwise its deadline is set already
+		l.allow(on, s.Client.patience())
 	}
 	on.pending = append(on.pending[:0], out...)
 	if on.asked {
@@ -424,8 +423,8 @@ func (l *loop) keep(s *Stream, out []byte) {
 	}
 }
 
-// flush writes what waits for the client, and goes on with the upstream.
-func (l *loop) flush(s *Stream) {
+// flush writes what is pending, and then continues with the upstream.
+func (l *loop) flush(s *stream) {
 	if len(s.on.pending) == 0 {
 		return
 	}
@@ -435,7 +434,7 @@ func (l *loop) flush(s *Stream) {
 	}
 }
 
-// sweep ends the streams of which one side has been silent for too long.
+// sweep ends the streams with a side that has been silent for too long.
 func (l *loop) sweep() {
 	l.look = time.Time{}
 	for _, s := range l.streams {
@@ -451,7 +450,7 @@ func (l *loop) sweep() {
 			l.end(s, false, os.ErrDeadlineExceeded)
 		}
 	}
-	if soon := l.now.Add(seldom); !l.look.IsZero() && l.look.Before(soon) {
+	if soon := l.now.Add(minSweep); !l.look.IsZero() && l.look.Before(soon) {
 		l.look = soon
 	}
 }

@@ -4,14 +4,14 @@ package wire
 
 import "log/slog"
 
-// loops are not there: goroutines relay all streams.
+// loops is empty: goroutines relay all streams.
 type loops struct{}
 
 func (*loops) start(*slog.Logger)                   {}
 func (*loops) on() bool                             { return false }
 func (*loops) close()                               {}
-func (*loops) take(*Stream, func(bool, error)) bool { return false }
+func (*loops) take(*stream, func(bool, error)) bool { return false }
 
 type onLoop struct{}
 
-func (*onLoop) cut(*Stream) {}
+func (*onLoop) cut(*stream) {}

@@ -51,23 +51,23 @@ type relayed struct {
 
 // play relays a body as an upstream sends it, piece by piece, in a loop or in a
 // goroutine.
-func play(t *testing.T, l *Loops, body bodyEnd, pieces []string, end func(*net.TCPConn)) relayed {
+func play(t *testing.T, l *relayers, body bodyEnd, pieces []string, end func(*net.TCPConn)) relayed {
 	t.Helper()
 	up, upstream := tcp(t)
 	client, reader := tcp(t)
 	tee := &copied{}
-	s := &Stream{Up: up, Client: NewClientConn(client, ClientTimeouts{Write: time.Minute}), Body: body, Tee: tee, Idle: time.Minute}
+	s := &stream{Up: up, Client: newClientConn(client, ClientTimeouts{Write: time.Minute}), Body: body, Tee: tee, Idle: time.Minute}
 	if l == nil {
 		s.Client.Conn = notTCP{client}
 	}
 	result := make(chan relayed, 1)
 	loops := l
 	if l == nil {
-		loops = &Loops{log: slog.New(slog.DiscardHandler)}
+		loops = &relayers{log: slog.New(slog.DiscardHandler)}
 	}
-	loops.Relay(s, func(whole bool, err error) {
-		r := relayed{Tee: tee.String(), Whole: whole, Err: kind(err), Clean: s.Body.Clean()}
-		if whole && s.Body.Ends() {
+	loops.start(s, func(whole bool, err error) {
+		r := relayed{Tee: tee.String(), Whole: whole, Err: kind(err), Clean: s.Body.clean()}
+		if whole && s.Body.ends() {
 			_ = s.Up.SetReadDeadline(time.Time{})
 			_, err := io.WriteString(s.Up, "again")
 			r.Kept = err == nil
@@ -102,7 +102,7 @@ func play(t *testing.T, l *Loops, body bodyEnd, pieces []string, end func(*net.T
 type notTCP struct{ net.Conn }
 
 func kind(err error) string {
-	for _, k := range []error{nil, ErrGone, ErrBug, io.EOF, errBadChunk} {
+	for _, k := range []error{nil, ErrGone, errBug, io.EOF, errBadChunk} {
 		if errors.Is(err, k) {
 			return fmt.Sprint(k)
 		}
@@ -132,7 +132,7 @@ func reset(c *net.TCPConn) {
 // copy, however the body ends and in whatever pieces it comes.
 func TestLoopRelaysAsAGoroutineDoes(t *testing.T) {
 	l := startLoops(slog.New(slog.DiscardHandler))
-	t.Cleanup(l.Close)
+	t.Cleanup(l.close)
 	const events = "b\r\ndata: one\n\n\r\nB;ext=\"1\"\r\ndata: two\n\n\r\n"
 	large := fmt.Sprintf("%x\r\n%s\r\n0\r\n\r\n", 300<<10, strings.Repeat("y", 300<<10))
 	cases := []struct {
@@ -229,17 +229,17 @@ func fixtures(t *testing.T) (all []fixture) {
 
 // held is a stream that a loop relays, and both its ends.
 type held struct {
-	*Stream
+	*stream
 	upstream, client *net.TCPConn
 	ended            chan error // ErrGone and others; nil: it came whole
 }
 
-func hold(t *testing.T, l *Loops, idle, patience time.Duration) held {
+func hold(t *testing.T, l *relayers, idle, patience time.Duration) held {
 	t.Helper()
 	up, upstream := tcp(t)
 	conn, client := tcp(t)
-	h := held{&Stream{Up: up, Client: NewClientConn(conn, ClientTimeouts{Write: patience}), Body: inChunks(false), Idle: idle}, upstream, client, make(chan error, 1)}
-	l.Relay(h.Stream, func(_ bool, err error) {
+	h := held{&stream{Up: up, Client: newClientConn(conn, ClientTimeouts{Write: patience}), Body: inChunks(false), Idle: idle}, upstream, client, make(chan error, 1)}
+	l.start(h.stream, func(_ bool, err error) {
 		_ = h.Client.Close()
 		_ = h.Up.Close()
 		h.ended <- err
@@ -269,18 +269,18 @@ func TestLoopEndsStreams(t *testing.T) {
 		{"a silent upstream", 50 * time.Millisecond, time.Minute, func(held) {}, "timeout"},
 		{"a client that takes nothing", time.Minute, 50 * time.Millisecond, func(h held) { flood(h.upstream) }, fmt.Sprint(ErrGone)},
 		{"a client that left", time.Minute, time.Minute, func(h held) { reset(h.client); flood(h.upstream) }, fmt.Sprint(ErrGone)},
-		{"cut while both are silent", time.Minute, time.Minute, func(h held) { h.Cut() }, fmt.Sprint(ErrGone)},
+		{"cut while both are silent", time.Minute, time.Minute, func(h held) { h.cut() }, fmt.Sprint(ErrGone)},
 		{"cut while the client takes nothing", time.Minute, time.Minute, func(h held) {
 			_ = h.upstream.SetWriteDeadline(time.Now().Add(200 * time.Millisecond))
 			flood(h.upstream)
-			h.Cut()
+			h.cut()
 		}, fmt.Sprint(ErrGone)},
-		{"cut twice", time.Minute, time.Minute, func(h held) { h.Cut(); h.Cut() }, fmt.Sprint(ErrGone)},
+		{"cut twice", time.Minute, time.Minute, func(h held) { h.cut(); h.cut() }, fmt.Sprint(ErrGone)},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			t.Parallel()
 			l := startLoops(slog.New(slog.DiscardHandler))
-			t.Cleanup(l.Close)
+			t.Cleanup(l.close)
 			h := hold(t, l, tc.idle, tc.patience)
 			tc.happens(h)
 			if err := <-h.ended; kind(err) != tc.want && h.on != nil {
@@ -298,7 +298,7 @@ func TestLoopEndsStreams(t *testing.T) {
 // gets all of it.
 func TestLoopWaitsForASlowClient(t *testing.T) {
 	l := startLoops(slog.New(slog.DiscardHandler))
-	t.Cleanup(l.Close)
+	t.Cleanup(l.close)
 	h := hold(t, l, time.Minute, time.Minute)
 	const size = 32 << 20
 	sent := make(chan error, 1)
@@ -341,15 +341,15 @@ func (brokenTee) Close(bool)   {}
 func TestBugCostsItsStreamOnly(t *testing.T) {
 	var log bytes.Buffer
 	l := startLoops(slog.New(slog.NewTextHandler(&log, nil)))
-	defer l.Close()
+	defer l.close()
 	other := hold(t, l, time.Minute, time.Minute)
 	up, upstream := tcp(t)
 	conn, _ := tcp(t)
 	ended := make(chan error, 1)
-	l.Relay(&Stream{Up: up, Client: NewClientConn(conn, ClientTimeouts{Write: time.Minute}), Body: inChunks(false), Idle: time.Minute, Tee: brokenTee{}},
+	l.start(&stream{Up: up, Client: newClientConn(conn, ClientTimeouts{Write: time.Minute}), Body: inChunks(false), Idle: time.Minute, Tee: brokenTee{}},
 		func(_ bool, err error) { ended <- err })
 	_, _ = io.WriteString(upstream, "1\r\nx\r\n0\r\n\r\n")
-	if err := <-ended; !errors.Is(err, ErrBug) {
+	if err := <-ended; !errors.Is(err, errBug) {
 		t.Error(err)
 	}
 	if got := log.String(); strings.Count(got, "a bug was contained") != 1 || strings.Contains(got, "Miso") {

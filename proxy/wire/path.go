@@ -5,13 +5,12 @@ import (
 	"encoding/hex"
 )
 
-// PlainPath is the one spelling of a target's path by which a request is
-// recognised: decoded, with single slashes, without "." and "..", without a
-// query. Servers and proxies in between differ in which spellings they take for
-// the same path; here all of them are. What is forwarded is the target as it came.
+// PlainPath returns the one spelling of a target's path by which a request is
+// recognised: decoded, with single slashes, without "." and "..", without a query.
+// Servers and proxies differ in which spellings they take for the same path; here all
+// of them are the same. The target itself is forwarded as it came.
 //
-// The result points into target where that is spelt so already, as nearly every
-// one is.
+// The result points into target when that is already spelt so, as nearly always.
 func PlainPath(target []byte) []byte {
 	path, _, _ := bytes.Cut(OriginForm(target), []byte{'?'})
 	path, _, _ = bytes.Cut(path, []byte{'#'})
@@ -36,7 +35,7 @@ func isPlain(path []byte) bool {
 	return true
 }
 
-// unescape decodes a path until nothing is left to decode, so that %2575 is u.
+// unescape decodes a path until nothing is left to decode: %2575 becomes u.
 func unescape(path []byte) []byte {
 	plain, c := make([]byte, 0, len(path)), make([]byte, 1)
 	for i := range path {

@@ -8,10 +8,10 @@ import (
 	"time"
 )
 
-// pump streams the rest of a request's body to the upstream, while the answer is
-// awaited: an upstream may answer before it has read everything.
+// pump streams the rest of a request's body to the upstream while the exchange waits
+// for the answer: an upstream may answer before it has read everything.
 type pump struct {
-	up      *Conn
+	up      *upstreamConn
 	done    chan struct{}
 	chunked bool
 	read    atomic.Bool // the body was read from the client to its end
@@ -19,15 +19,15 @@ type pump struct {
 	late    bool        // the client fell silent in it; valid after done
 }
 
-func startPump(x *Exchange, up *Conn) *pump {
+func startPump(x *Exchange, up *upstreamConn) *pump {
 	p := &pump{up: up, done: make(chan struct{}), chunked: x.ctx.Request.Header.ContentLength() < 0}
 	pending := p.frame(append([]byte(nil), x.out...), x.body)
-	// Ends with the body, or when join stops what it reads from.
+	// Ends with the body, or when join stops the client's body.
 	go p.run(x, up, pending)
 	return p
 }
 
-func (p *pump) run(x *Exchange, up *Conn, pending []byte) {
+func (p *pump) run(x *Exchange, up *upstreamConn, pending []byte) {
 	var framed []byte // a piece of a body in chunks
 	defer close(p.done)
 	defer CatchPanic(x.w.o.Log, "body of a request", func() {
@@ -39,8 +39,8 @@ func (p *pump) run(x *Exchange, up *Conn, pending []byte) {
 	defer wideBuffers.Put(pooled)
 	for {
 		if len(pending) > 0 {
-			// Stopped is asked behind the deadline, and join sets it before its own.
-			if up.SetWriteDeadline(time.Now().Add(x.timeouts.Idle)) != nil || x.client.Stopped() {
+			// bodyStopped is checked after the deadline is set; join sets it before its own.
+			if up.SetWriteDeadline(time.Now().Add(x.timeouts.Idle)) != nil || x.client.bodyStopped() {
 				p.whole = false
 				return
 			}
@@ -68,7 +68,7 @@ func (p *pump) run(x *Exchange, up *Conn, pending []byte) {
 				pending = append(x.appendTrailers(append(pending, "0\r\n"...)), "\r\n"...)
 			}
 		case err != nil:
-			if !x.client.Stopped() {
+			if !x.client.bodyStopped() {
 				p.late = IsTimeout(err)
 				x.abandon() // the client left or fell silent in the middle
 			}
@@ -87,26 +87,26 @@ func (p *pump) finished() bool {
 	}
 }
 
-// wasRead reports, without waiting, whether the client's connection holds nothing
-// of the body any more.
+// wasRead reports, without waiting, whether the body was read from the client to its
+// end.
 func (p *pump) wasRead() bool { return p.read.Load() || p.finished() }
 
-// join ends the pump, which may wait for either side, and reports whether it has
-// sent the whole body. If not, both connections are spoilt. A nil pump is one of
-// a body that was sent at once.
+// join ends the pump, which may be waiting for either side, and reports whether it has
+// sent the whole body. If not, neither connection can be used again. A nil pump stands
+// for a body that was sent at once.
 func (p *pump) join(x *Exchange) bool {
 	if p == nil {
 		return true
 	}
 	if !p.finished() {
 		if !p.read.Load() {
-			x.client.StopBody()
+			x.client.stopBody()
 		}
 		_ = p.up.SetWriteDeadline(time.Unix(1, 0)) // what was written stays written
 		<-p.done
 		_ = p.up.SetWriteDeadline(time.Time{})
 	}
-	x.client.EndBody()
+	x.client.endBody()
 	return p.whole
 }
 

@@ -8,23 +8,23 @@ import (
 )
 
 const (
-	// maxHeard bounds the clients that are heard at a time before they are
-	// refused. Others are answered at once.
-	maxHeard = 16
+	// maxRefusing bounds the clients that are read from at a time before they are
+	// refused. Others get their answer at once.
+	maxRefusing = 16
 
-	// hearingTime bounds how long one of them is heard, answer included.
-	hearingTime = time.Second
+	// refusingTime bounds each of the reading and the answer.
+	refusingTime = time.Second
 
 	// maxIgnored bounds the bytes of a request that are read after its answer.
 	maxIgnored = 256 << 10
 
-	// refusalTime bounds the writing of an answer that nothing was written
-	// before, so that it need not wait.
+	// refusalTime bounds the writing of an answer that is sent at once: it is the first
+	// on its connection, so it need not wait.
 	refusalTime = 100 * time.Millisecond
 )
 
-// refuse ends a connection that is not served. Over TLS nothing can be said
-// without a handshake, which takes the client's time.
+// refuse ends a connection that is not served. Over TLS it says nothing: that would
+// take a handshake, and so the client's time.
 func (l *Listener) refuse(raw net.Conn, answer []byte) {
 	if l.o.TLS != nil {
 		_ = raw.Close()
@@ -34,7 +34,7 @@ func (l *Listener) refuse(raw net.Conn, answer []byte) {
 	case l.refusal <- struct{}{}:
 		go func() {
 			defer func() { <-l.refusal }()
-			hearAndRefuse(l.open, raw, answer)
+			readAndRefuse(l.open, raw, answer)
 		}()
 	default:
 		_ = raw.SetWriteDeadline(time.Now().Add(refusalTime))
@@ -43,16 +43,16 @@ func (l *Listener) refuse(raw net.Conn, answer []byte) {
 	}
 }
 
-// hearAndRefuse answers when the client has said something: clients take an
-// answer that comes before their request for a broken connection (Go's does).
-// It reads what else the client says, since closing a connection with unread
-// bytes resets it, and the client may lose the answer.
-func hearAndRefuse(open context.Context, raw net.Conn, answer []byte) {
+// readAndRefuse answers when the client has sent something: clients such as Go's take
+// an answer before their request for a broken connection. It then reads on, since
+// closing a connection with unread bytes resets it, and the client may lose the
+// answer.
+func readAndRefuse(open context.Context, raw net.Conn, answer []byte) {
 	defer raw.Close()
-	_ = raw.SetDeadline(time.Now().Add(hearingTime))
+	_ = raw.SetDeadline(time.Now().Add(refusingTime))
 	defer context.AfterFunc(open, func() { _ = raw.Close() })()
-	_, _ = raw.Read(make([]byte, 512)) // a silent client is told, too
-	_ = raw.SetWriteDeadline(time.Now().Add(hearingTime))
+	_, _ = raw.Read(make([]byte, 512)) // a silent client gets the answer, too
+	_ = raw.SetWriteDeadline(time.Now().Add(refusingTime))
 	if _, err := raw.Write(answer); err != nil {
 		return
 	}

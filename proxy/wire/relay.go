@@ -7,23 +7,23 @@ import (
 	"time"
 )
 
-// Relayed is what came of relaying an answer.
+// Relayed is the result of relaying an answer.
 type Relayed struct {
-	First time.Time // when the first of the body was with the client; zero: none was
-	Err   error     // ErrGone where the client did not take it
+	First time.Time // when the client had the first of the body; zero: never
+	Err   error     // ErrGone when the client did not take it
 }
 
-// Relay sends the answer to the client as it comes. The end of the answer is
-// only ever the upstream's own: what it cut off reaches the client cut off. tee
-// may be nil.
+// Relay sends the answer to the client as it comes. An answer that the upstream cuts
+// off reaches the client cut off: only the upstream's own end is passed on. tee may be
+// nil.
 func (x *Exchange) Relay(a Answer, head Rewrite, tee Tee) Relayed {
 	if tee != nil {
-		defer tee.Close(false) // where a bug ends it
+		defer tee.Close(false) // in case a bug ends it
 	}
 	var r relay
 	whole, err := x.begin(&r, &a, head, tee)
 	if !whole && err == nil {
-		whole, err = r.Relay(&x.in)
+		whole, err = r.relay(&x.in)
 	}
 	relayed, open := r.end(whole, err, func() bool { return x.pump.join(x) })
 	if !open {
@@ -34,31 +34,31 @@ func (x *Exchange) Relay(a Answer, head Rewrite, tee Tee) Relayed {
 
 // relay is an answer on its way, after its exchange.
 type relay struct {
-	Stream
+	stream
 	*link
 	w       *Wire
-	up      *Conn
+	up      *upstreamConn
 	keep    bool // the upstream leaves its connection open
-	closing bool // the client's ends with the answer
+	closing bool // the client's connection ends with the answer
 }
 
-// begin sends the head of the answer, and what came of the body with it. whole
-// says that this is all of it.
+// begin sends the head of the answer, and the part of the body that came with it.
+// whole says that this was all of it.
 func (x *Exchange) begin(r *relay, a *Answer, head Rewrite, tee Tee) (whole bool, err error) {
 	body := x.bodyOf(&a.AnswerHead)
-	r.Stream = Stream{Up: a.up.Conn, Client: x.client, Body: body, Tee: tee, Idle: x.timeouts.Idle}
+	r.stream = stream{Up: a.up.Conn, Client: x.client, Body: body, Tee: tee, Idle: x.timeouts.Idle}
 	r.link, r.w, r.up, r.keep = x.link, x.w, a.up, a.keep
-	r.closing = x.w.draining.Load() || !body.Ends() || x.lastOfClient()
+	r.closing = x.w.draining.Load() || !body.ends() || x.lastOfClient()
 	if x.pump != nil && !x.pump.wasRead() {
 		r.closing = true // it is not known whether the body will be read to its end
 	}
 	x.out = x.answerHead(x.out[:0], &a.AnswerHead, head, r.closing)
-	x.client.Mute()
-	err = r.Begin(x.out, x.in[a.size:a.n])
-	return err == nil && r.Body.Done(), err
+	x.client.mute()
+	err = r.begin(x.out, x.in[a.size:a.n])
+	return err == nil && r.Body.done(), err
 }
 
-// bodyOf is how the body of an answer comes to its end.
+// bodyOf returns how the body of an answer ends.
 func (x *Exchange) bodyOf(h *AnswerHead) bodyEnd {
 	switch {
 	case h.bodiless(x.ctx.IsHead()):
@@ -82,17 +82,17 @@ func (r *relay) end(whole bool, err error, sent func() bool) (_ Relayed, open bo
 	if r.Up != r.up.Conn {
 		r.up.Conn, r.up.sock = r.Up, socketOf(r.Up)
 	}
-	if err != nil && !there { // closed by us, because the client left
+	if err != nil && !there { // we closed it, because the client left
 		err = ErrGone
 	}
-	if sent() && whole && there && r.keep && !r.Lost && r.Body.Ends() && r.Body.Clean() {
+	if sent() && whole && there && r.keep && !r.Lost && r.Body.ends() && r.Body.clean() {
 		r.up.of.give(r.up)
 	} else {
 		r.up.Close()
 	}
-	if !whole && r.Body.Cut() || errors.Is(err, ErrBug) {
-		// Nothing but a reset tells such a client that the answer is cut.
-		r.Client.Reset()
+	if !whole && r.Body.looksWhole() || errors.Is(err, errBug) {
+		// Only a reset tells such a client that the answer is cut.
+		r.Client.reset()
 	}
 	return Relayed{First: r.First, Err: err}, !r.closing && err == nil
 }
@@ -103,8 +103,8 @@ func (x *Exchange) lastOfClient() bool {
 	return !x.ctx.Request.Header.IsHTTP11() || x.suspect || tokenIn(x.connection, "close")
 }
 
-// answerHead writes an answer's head for the client: the upstream's own lines,
-// less those of its connection, and those that are added.
+// answerHead writes an answer's head for the client: the upstream's lines without those
+// of its connection, and the added ones.
 func (x *Exchange) answerHead(dst []byte, h *AnswerHead, r Rewrite, closing bool) []byte {
 	dst = append(dst, "HTTP/1.1 "...)
 	dst = strconv.AppendInt(dst, int64(h.Status), 10)

@@ -6,16 +6,15 @@ import (
 	"github.com/valyala/fasthttp"
 )
 
-// Check returns why a request cannot be forwarded, whatever its body says; nil:
-// it can.
+// Check returns why a request cannot be forwarded, judged by its head; nil when it can.
 func (x *Exchange) Check(up *Upstream) error {
 	if up == nil {
 		return errUnknownUpstream
 	}
 	h := &x.ctx.Request.Header
 	head := readFields(h.RawHeaders())
-	// Behind a head that says two things about its length, another in front of
-	// us may see the next request elsewhere (RFC 9112 section 6.1).
+	// After a head with two statements about the length, a server in front of us may
+	// see the next request begin elsewhere (RFC 9112 section 6.1).
 	x.suspect = head.coding && head.length
 	switch {
 	case !bytes.HasPrefix(h.Protocol(), []byte("HTTP/1.")): // "PRI * HTTP/2.0"
@@ -23,8 +22,8 @@ func (x *Exchange) Check(up *Upstream) error {
 	case head.coding && h.ContentLength() != -1: // which is chunked
 		return errCoding
 	case x.IsUpgrade() && !head.webSocket:
-		// In HTTP/2 there would be requests that nobody reads, with fields
-		// addressed to us.
+		// Over HTTP/2 requests would pass that nobody reads, with fields addressed to
+		// us.
 		return errUpgrade
 	}
 	return x.checkHops(up, head.hops)
@@ -36,7 +35,7 @@ func (x *Exchange) IsUpgrade() bool {
 	return len(x.ctx.Request.Header.Peek(fasthttp.HeaderUpgrade)) > 0 && tokenIn(x.connection, "upgrade")
 }
 
-// headFacts is what the fields of a head say about how it may be forwarded.
+// headFacts are the fields of a head that decide how it may be forwarded.
 type headFacts struct {
 	length    bool     // there is a Content-Length
 	coding    bool     // there is a Transfer-Encoding

@@ -9,12 +9,12 @@ import (
 	"time"
 )
 
-// Rewrite says how the fields that are passed on differ from those that came,
-// beside those that belong to a connection.
+// Rewrite says which fields of a head are changed when it is passed on, beside those
+// that belong to a connection.
 type Rewrite struct {
 	Without []string // fields that are left out, in small letters
 	Add     []byte   // whole lines
-	Extend  Field    // its value is added to the field's list, or is all of it
+	Extend  Field    // its value is appended to the field's list, or becomes the field
 }
 
 // Field is a field of a head. An empty name means none.
@@ -24,8 +24,7 @@ type Field struct{ Name, Value string }
 type Outgoing struct {
 	Head Rewrite
 
-	// Pieces are the body, one behind the other, where it was read whole and is
-	// not sent as it came.
+	// Pieces make up the body that is sent, when it was read whole and is changed.
 	Pieces [][]byte
 }
 
@@ -40,8 +39,8 @@ func (x *Exchange) length(o *Outgoing) (n int) {
 	return n
 }
 
-// buildHead writes the request's head into x.out: the client's own lines, less
-// those that belong to its connection or to us.
+// buildHead writes the request's head into x.out: the client's lines without those that
+// belong to its connection or to us.
 func (x *Exchange) buildHead(up *Upstream, o *Outgoing) error {
 	h := &x.ctx.Request.Header
 	out := append(append(x.out[:0], h.Method()...), ' ')
@@ -102,8 +101,8 @@ func (r *Rewrite) drops(name []byte) bool {
 	return len(r.Without) > 0 && slices.ContainsFunc(r.Without, func(lower string) bool { return FieldIs(name, lower) })
 }
 
-// OriginForm is a target without the scheme and the host of the absolute form,
-// which is sent to forward proxies. Its path may be empty.
+// OriginForm returns a target without scheme and host, which clients send to forward
+// proxies. Its path may be empty.
 func OriginForm(target []byte) []byte {
 	i := bytes.Index(target, []byte("://"))
 	if i < 0 || target[0] == '/' {
@@ -116,8 +115,8 @@ func OriginForm(target []byte) []byte {
 	return target[i:]
 }
 
-// appendLength says how long the body is. A body that came in chunks and was
-// read whole goes on with a length, unless there is a trailer.
+// appendLength adds the field that says how long the body is. A body that came in
+// chunks and was read whole gets a length, unless it has a trailer.
 func (x *Exchange) appendLength(out []byte, o *Outgoing) []byte {
 	length := x.ctx.Request.Header.ContentLength()
 	switch {
@@ -136,12 +135,12 @@ func (x *Exchange) appendLength(out []byte, o *Outgoing) []byte {
 	return append(out, "\r\n"...)
 }
 
-// inlineBody is the size up to which a body is copied behind its head to be
-// sent with it; larger ones are sent from where they are.
+// inlineBody is the size up to which a body is copied behind its head, to be sent in
+// one write; larger ones are sent from where they are.
 const inlineBody = 16 << 10
 
 // send writes head and body.
-func (x *Exchange) send(up *Conn, o *Outgoing) error {
+func (x *Exchange) send(up *upstreamConn, o *Outgoing) error {
 	if err := up.SetWriteDeadline(time.Now().Add(x.timeouts.Idle)); err != nil {
 		return fmt.Errorf("send request: %w", err)
 	}
@@ -150,7 +149,7 @@ func (x *Exchange) send(up *Conn, o *Outgoing) error {
 		return nil
 	}
 	head := len(x.out)
-	var end []byte // behind the body, where that is a chunk
+	var end []byte // what follows the body, when that is one chunk
 	if len(x.trailers) > 0 {
 		if n := x.length(o); n > 0 {
 			x.out = append(strconv.AppendInt(x.out, int64(n), 16), "\r\n"...)
@@ -167,7 +166,7 @@ func (x *Exchange) send(up *Conn, o *Outgoing) error {
 }
 
 // write writes x.out, which holds the head, the body, and what stands behind.
-func (x *Exchange) write(up *Conn, o *Outgoing, end []byte) error {
+func (x *Exchange) write(up *upstreamConn, o *Outgoing, end []byte) error {
 	if x.length(o) <= inlineBody {
 		if o.Pieces == nil {
 			x.out = append(x.out, x.body...)

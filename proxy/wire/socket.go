@@ -8,16 +8,16 @@ import (
 	"syscall"
 )
 
-// Socket is the file descriptor under a connection, for questions that
+// socket is the file descriptor under a connection, for questions that
 // net.Conn cannot answer. It is valid only as long as the connection is open,
 // which its owner must see to. The zero of fd is replaced by noSocket.
-type Socket struct{ fd int }
+type socket struct{ fd int }
 
 // noSocket stands for a connection without a descriptor, such as a pipe.
-var noSocket = Socket{fd: -1}
+var noSocket = socket{fd: -1}
 
 // socketOf finds the socket under a connection.
-func socketOf(c net.Conn) Socket {
+func socketOf(c net.Conn) socket {
 	sc, ok := rawConn(c).(syscall.Conn)
 	if !ok {
 		return noSocket
@@ -33,10 +33,10 @@ func socketOf(c net.Conn) Socket {
 	return s
 }
 
-// Known reports whether there is a descriptor that can be asked.
-func (s Socket) Known() bool { return s.fd >= 0 }
+// known reports whether there is a descriptor that can be asked.
+func (s socket) known() bool { return s.fd >= 0 }
 
-// rawConn is the connection under TLS, and under that to a forward proxy.
+// rawConn returns the connection under all TLS, also under that to a forward proxy.
 func rawConn(c net.Conn) net.Conn {
 	for {
 		t, ok := c.(interface{ NetConn() net.Conn })

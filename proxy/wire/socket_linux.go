@@ -2,9 +2,9 @@ package wire
 
 import "golang.org/x/sys/unix"
 
-// Quiet reports whether nothing has arrived on an idle connection, neither
+// quiet reports whether nothing has arrived on an idle connection, neither
 // data nor an end.
-func (s Socket) Quiet() bool {
+func (s socket) quiet() bool {
 	if s.fd < 0 {
 		return true
 	}
@@ -15,7 +15,7 @@ func (s Socket) Quiet() bool {
 
 // markLeft marks in gone which of the sockets their peers have shut. POLLRDHUP
 // tells of a FIN even when unread data stands before it.
-func markLeft(socks []Socket, gone []bool) {
+func markLeft(socks []socket, gone []bool) {
 	polls := make([]unix.PollFd, len(socks))
 	for i, s := range socks {
 		polls[i] = unix.PollFd{Fd: int32(s.fd), Events: unix.POLLRDHUP} // #nosec G115

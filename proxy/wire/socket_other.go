@@ -2,9 +2,9 @@
 
 package wire
 
-// Quiet cannot be asked here: a connection that its peer closed while it was
+// quiet cannot be asked here: a connection that its peer closed while it was
 // idle is found by failing.
-func (s Socket) Quiet() bool { return true }
+func (s socket) quiet() bool { return true }
 
 // markLeft cannot be asked here: a client that left is noticed by the next write.
-func markLeft([]Socket, []bool) {}
+func markLeft([]socket, []bool) {}

@@ -4,9 +4,9 @@ package wire
 
 import "golang.org/x/sys/unix"
 
-// Quiet reports whether nothing has arrived on an idle connection, neither
+// quiet reports whether nothing has arrived on an idle connection, neither
 // data nor an end.
-func (s Socket) Quiet() bool {
+func (s socket) quiet() bool {
 	if s.fd < 0 {
 		return true
 	}
@@ -17,7 +17,7 @@ func (s Socket) Quiet() bool {
 
 // markLeft marks in gone which of the sockets their peers have shut. Without
 // POLLRDHUP an end that stands behind unread data is not seen.
-func markLeft(socks []Socket, gone []bool) {
+func markLeft(socks []socket, gone []bool) {
 	var b [1]byte
 	for i, s := range socks {
 		n, _, err := unix.Recvfrom(s.fd, b[:], unix.MSG_PEEK|unix.MSG_DONTWAIT)

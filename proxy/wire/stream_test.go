@@ -99,7 +99,7 @@ func TestSilenceIsAllowedInFull(t *testing.T) {
 				defer upstream.Close()
 				defer up.Close()
 				defer client.Close()
-				s := &Stream{Up: up, Client: NewClientConn(client, ClientTimeouts{Write: tc.idle}), Body: inChunks(false), Idle: tc.idle}
+				s := &stream{Up: up, Client: newClientConn(client, ClientTimeouts{Write: tc.idle}), Body: inChunks(false), Idle: tc.idle}
 				const pieces = 12
 				var last time.Time
 				wg.Go(func() {
@@ -120,7 +120,7 @@ func TestSilenceIsAllowedInFull(t *testing.T) {
 						}
 					}
 				})
-				whole, err := s.Relay(new(make([]byte, FirstRead)))
+				whole, err := s.relay(new(make([]byte, firstRead)))
 				if synctest.Wait(); last.IsZero() {
 					t.Fatalf("cut off in the middle: %v", err)
 				}

@@ -5,9 +5,9 @@ import (
 	"sync"
 )
 
-// Stream is Relay for a stream of events: it goes on when the request's handler
-// has returned, and holds nothing of the exchange then. ended is called when it
-// has ended, once, in whatever goroutine.
+// Stream is Relay for a stream of events: the stream goes on after the request's
+// handler has returned, and then holds nothing of the exchange. ended is called once,
+// when it has ended, in any goroutine.
 func (x *Exchange) Stream(a Answer, head Rewrite, tee Tee, ended func(Relayed)) {
 	if x.pump != nil {
 		ended(x.Relay(a, head, tee)) // the request is still being sent
@@ -21,7 +21,7 @@ func (x *Exchange) Stream(a Answer, head Rewrite, tee Tee, ended func(Relayed)) 
 		if tee != nil {
 			tee.Close(false)
 		}
-		ended(Relayed{Err: ErrBug})
+		ended(Relayed{Err: errBug})
 	}()
 	whole, err := x.begin(r, &a, head, tee)
 	if began = true; whole || err != nil {
@@ -33,14 +33,14 @@ func (x *Exchange) Stream(a Answer, head Rewrite, tee Tee, ended func(Relayed)) 
 		return
 	}
 	x.w.streams.add()
-	x.client.Take(x.ctx, func() { r.goOn(ended) })
-	x.link = nil // it is the stream's now
+	x.client.take(x.ctx, func() { r.goOn(ended) })
+	x.link = nil // the stream has it now
 }
 
-// wasSent: only a request that was sent to its end has a stream.
+// wasSent is true: only a request that was sent to its end has a stream.
 func wasSent() bool { return true }
 
-// goOn relays the rest, when the server has let go of the client's connection.
+// goOn relays the rest, once the server has released the client's connection.
 func (r *relay) goOn(ended func(Relayed)) {
 	end := func(whole bool, err error) {
 		if r.giveBack(whole, err, ended) {
@@ -50,16 +50,16 @@ func (r *relay) goOn(ended func(Relayed)) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.gone {
-		// Ends with what there is to do about the end.
+		// Ends when ended, and the next requests of the client, have ended.
 		go end(false, ErrGone)
 		return
 	}
-	r.stream = &r.Stream
-	r.w.loops.Relay(r.stream, end)
+	r.streaming = &r.stream
+	r.w.loops.start(r.streaming, end)
 }
 
 // giveBack ends the stream, and reports whether the client's connection may have
-// another request; else it is closed.
+// another request; otherwise it is closed.
 func (r *relay) giveBack(whole bool, err error, ended func(Relayed)) (open bool) {
 	defer r.w.streams.remove()
 	defer func() {
@@ -71,13 +71,13 @@ func (r *relay) giveBack(whole bool, err error, ended func(Relayed)) (open bool)
 	r.w.hangups.forget(r.link)
 	relayed, open := r.end(whole, err, wasSent)
 	ended(relayed)
-	if r.Client.Rest(); r.w.draining.Load() {
+	if r.Client.rest(); r.w.draining.Load() {
 		return false
 	}
 	return open
 }
 
-// streams counts those that go on without a handler.
+// streams counts the streams that go on without a handler.
 type streams struct {
 	mu   sync.Mutex // guards what follows
 	n    int

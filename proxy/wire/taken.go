@@ -7,18 +7,18 @@ import (
 	"github.com/valyala/fasthttp"
 )
 
-// Take takes the connection out of the server's hands, when the handler that
-// calls it has returned: the server has nothing more to say, and frees what it
-// holds of the request. then is called when it has let go.
-func (c *ClientConn) Take(ctx *fasthttp.RequestCtx, then func()) {
+// take takes the connection from the server once the calling handler returns: the
+// server writes nothing more, and frees what it holds of the request. then is called
+// when the server has released the connection.
+func (c *clientConn) take(ctx *fasthttp.RequestCtx, then func()) {
 	c.taken = then
-	c.holds.Store(2) // the goroutine that serves, of which Follow hears, and the one that it starts, which calls Close
+	c.holds.Store(2) // the goroutine that serves, which Follow reports, and the one that it starts, which calls Close
 	ctx.HijackSetNoResponse(true)
 	ctx.Hijack(c.keepAhead)
 }
 
 // keepAhead keeps what the server has read of the next request.
-func (c *ClientConn) keepAhead(server net.Conn) {
+func (c *clientConn) keepAhead(server net.Conn) {
 	c.unread = true
 	var b [256]byte
 	for {
@@ -32,8 +32,8 @@ func (c *ClientConn) keepAhead(server net.Conn) {
 	c.writeBy = time.Time{} // the server has taken the deadline away
 }
 
-// letGo notes that one of the server's goroutines has let go.
-func (c *ClientConn) letGo() {
+// letGo notes that one of the server's goroutines has released the connection.
+func (c *clientConn) letGo() {
 	then := c.taken
 	if c.holds.Add(-1) > 0 {
 		return
@@ -42,12 +42,12 @@ func (c *ClientConn) letGo() {
 	then()
 }
 
-// Rest is called when the answer has ended that the connection was taken for: a
-// server may serve it again.
-func (c *ClientConn) Rest() {
+// rest notes that the answer has ended for which the connection was taken: a server may
+// serve it again.
+func (c *clientConn) rest() {
 	c.idle()
 	c.rested = true
 }
 
-// Patience is the longest wait for one write.
-func (c *ClientConn) Patience() time.Duration { return c.timeouts.Write }
+// patience returns the longest wait for one write.
+func (c *clientConn) patience() time.Duration { return c.timeouts.Write }

@@ -7,8 +7,8 @@ import (
 	"github.com/valyala/fasthttp"
 )
 
-// headFields counts the fields of a request's head, before its body is read:
-// fasthttp puts those of a trailer, announced or not, behind them.
+// headFields counts the fields of a request's head before its body is read: fasthttp
+// appends those of a trailer, announced or not.
 func headFields(h *fasthttp.RequestHeader) int {
 	n := h.Len()
 	if h.ConnectionClose() {
@@ -17,8 +17,8 @@ func headFields(h *fasthttp.RequestHeader) int {
 	return n
 }
 
-// appendTrailers writes the fields that came behind the body, less those that
-// would be taken out of a head.
+// appendTrailers writes the fields that came behind the body, without those that would
+// be dropped from a head.
 func (x *Exchange) appendTrailers(dst []byte) []byte {
 	h := &x.ctx.Request.Header
 	i, end := 0, headFields(h)
@@ -30,8 +30,8 @@ func (x *Exchange) appendTrailers(dst []byte) []byte {
 	return dst
 }
 
-// dropTrailers takes the trailer out of the head again. Who a request is from
-// stands in fields that gateways set and take away, which they do with heads.
+// dropTrailers takes the trailer out of the head again. Gateways say in fields who sent
+// a request, and remove such fields of clients from heads, not from trailers.
 func (x *Exchange) dropTrailers() {
 	h := &x.ctx.Request.Header
 	var names [][]byte
@@ -44,7 +44,7 @@ func (x *Exchange) dropTrailers() {
 	for _, name := range names {
 		h.DelBytes(name)
 	}
-	for name, value := range FieldLines(h.RawHeaders()) {
+	for name, value := range fieldLines(h.RawHeaders()) {
 		if slices.ContainsFunc(names, func(n []byte) bool { return bytes.EqualFold(n, name) }) {
 			h.AddBytesKV(name, value)
 		}

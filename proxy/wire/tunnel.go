@@ -14,14 +14,13 @@ import (
 // ended.
 const Linger = time.Second
 
-// SwitchesProtocols reports whether the upstream wants to speak another protocol
-// from now on.
+// SwitchesProtocols reports whether the upstream speaks another protocol from now on.
 func (a *Answer) SwitchesProtocols() bool { return a.Status == fasthttp.StatusSwitchingProtocols }
 
-// Tunnel passes the upstream's 101 on and then bytes both ways, untouched, until
-// one side ends. It takes the connection out of the server's hands. messages
-// reads what is said, and may replace it; nil: nobody reads it. Where the
-// tunnel cannot be it returns why, and the client has no answer yet.
+// Tunnel passes on the upstream's 101 and then bytes both ways, until one side ends. It
+// takes the connection from the server. messages, if any, reads the messages and may
+// replace them. When there can be no tunnel it returns why; then the client has no
+// answer yet.
 func (x *Exchange) Tunnel(a Answer, messages *WebSocket) error {
 	err := errBadHead
 	if x.IsUpgrade() {
@@ -35,7 +34,7 @@ func (x *Exchange) Tunnel(a Answer, messages *WebSocket) error {
 	out := x.answerHead(nil, &a.AnswerHead, Rewrite{}, false)
 	out = appendUpgrade(out[:len(out)-2], a.Fields)
 	out = append(append(out, "\r\n"...), x.in[a.size:a.n]...)
-	if !x.detach() || x.client.Send(out) != nil {
+	if !x.detach() || x.client.send(out) != nil {
 		a.up.Close()
 		x.Unanswered()
 		return nil //nolint:nilerr // the client is gone: nobody is left to be told
@@ -53,17 +52,17 @@ func (x *Exchange) Tunnel(a Answer, messages *WebSocket) error {
 		messages.warn = func() {
 			w.o.Log.Warn("frames of a WebSocket are in an extension that was not agreed on, such as compression; they pass without memory")
 		}
-		w.pipe(up, client, func() { _ = messages.FromUpstream(client, up) }, func() { _ = messages.FromClient(up, conn) })
+		w.pipe(up, client, func() { _ = messages.FromUpstream(client, up) }, func() { _ = messages.fromClient(up, conn) })
 	})
 	return nil
 }
 
 // appendUpgrade writes the lines that ask for another protocol, or agree to it, with
-// their names as they came. Of Connection the word that counts is left.
+// their names as they came. Of Connection only the word "upgrade" stays.
 func appendUpgrade(out, fields []byte) []byte {
 	connection, _ := Line(fields, "connection") // an upstream may forget it
 	out = append(append(out, cmp.Or(string(connection), "Connection")...), ": Upgrade\r\n"...)
-	for name, value := range FieldLines(fields) {
+	for name, value := range fieldLines(fields) {
 		if FieldIs(name, "upgrade") {
 			out = append(append(append(append(out, name...), ": "...), value...), "\r\n"...)
 		}
@@ -71,9 +70,9 @@ func appendUpgrade(out, fields []byte) []byte {
 	return out
 }
 
-// endRequest waits until the upstream has the request's body. An upstream may
-// agree to another protocol before, but both sides speak it behind the body,
-// and until then the connections are the pump's.
+// endRequest waits until the upstream has the request's body. An upstream may agree to
+// another protocol earlier, but both sides speak it only after the body, and until then
+// the pump owns the connections.
 func (x *Exchange) endRequest() error {
 	if x.pump == nil {
 		return nil
@@ -86,7 +85,7 @@ func (x *Exchange) endRequest() error {
 
 // pipe copies both ways until both have ended, the second one within Linger. A
 // bug in one ends both.
-func (w *Wire) pipe(up *Conn, client *ClientConn, down, upwards func()) {
+func (w *Wire) pipe(up *upstreamConn, client *clientConn, down, upwards func()) {
 	end := func() {
 		up.Close()
 		_ = client.Close()
@@ -118,23 +117,23 @@ func closeWrite(c net.Conn) {
 	}
 }
 
-// tunnels are the connections that Cut closes, because no request of the
-// server's stands behind them.
+// tunnels are the connections that Cut closes, because they belong to no request of the
+// server.
 type tunnels struct {
 	mu   sync.Mutex // guards what follows
-	open map[*Conn]struct{}
+	open map[*upstreamConn]struct{}
 }
 
-func (t *tunnels) add(c *Conn) {
+func (t *tunnels) add(c *upstreamConn) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if t.open == nil {
-		t.open = make(map[*Conn]struct{})
+		t.open = make(map[*upstreamConn]struct{})
 	}
 	t.open[c] = struct{}{}
 }
 
-func (t *tunnels) remove(c *Conn) {
+func (t *tunnels) remove(c *upstreamConn) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	delete(t.open, c)

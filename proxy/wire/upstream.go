@@ -31,28 +31,28 @@ type Upstream struct {
 	Host    string // the Host field
 	Setting string // where its address is set
 	base    *url.URL
-	dialer  *Dialer
+	dialer  *dialer
 	prefix  string // path before every request path, without a final slash
 	tls     *tls.Config
 	timeout time.Duration // for connecting, TLS included
 
-	provider bool         // no proxy is behind it
-	waiting  atomic.Int64 // requests that have no answer yet
+	provider bool         // one of providers
+	waiting  atomic.Int64 // requests without an answer yet
 
 	mu      sync.Mutex // guards what follows
-	idle    []*Conn
-	retired bool // nothing is kept any more
+	idle    []*upstreamConn
+	retired bool // connections are no longer kept
 }
 
 // Conn is one connection to an upstream. It has one owner at a time.
-type Conn struct {
+type upstreamConn struct {
 	net.Conn
 	of    *Upstream
-	sock  Socket
+	sock  socket
 	since time.Time // when it became idle
 }
 
-// NewUpstream is ready for use; base is its address, roots verify it over TLS, and
+// NewUpstream returns the upstream with the address base. roots verify it over TLS, and
 // timeout bounds connecting.
 func NewUpstream(name, base string, roots *tls.Config, timeout time.Duration) (*Upstream, error) {
 	u, err := url.Parse(base)
@@ -72,7 +72,7 @@ func NewUpstream(name, base string, roots *tls.Config, timeout time.Duration) (*
 	if u.Scheme != "http" && u.Scheme != "https" || u.Hostname() == "" {
 		return nil, fmt.Errorf("upstream address %q is not http:// or https:// with a host", u.Redacted())
 	}
-	if up.dialer, err = NewDialer(u, roots); err != nil {
+	if up.dialer, err = newDialer(u, roots); err != nil {
 		return nil, err //nolint:wrapcheck // it names the variable that is wrong
 	}
 	if u.Scheme == "https" {
@@ -83,10 +83,9 @@ func NewUpstream(name, base string, roots *tls.Config, timeout time.Duration) (*
 	return up, nil
 }
 
-// take returns a connection that is open as far as can be seen: the newest
-// idle one whose peer has neither closed it nor sent anything, or a new one.
-// reused tells which.
-func (u *Upstream) take(ctx context.Context) (c *Conn, reused bool, err error) {
+// take returns a connection: the newest idle one whose peer has neither closed it nor
+// sent anything, or a new one. reused tells which.
+func (u *Upstream) take(ctx context.Context) (c *upstreamConn, reused bool, err error) {
 	for {
 		u.mu.Lock()
 		n := len(u.idle) - 1
@@ -97,7 +96,7 @@ func (u *Upstream) take(ctx context.Context) (c *Conn, reused bool, err error) {
 		c, u.idle[n] = u.idle[n], nil
 		u.idle = u.idle[:n]
 		u.mu.Unlock()
-		if c.sock.Quiet() {
+		if c.sock.quiet() {
 			return c, true, nil
 		}
 		c.Close()
@@ -106,14 +105,14 @@ func (u *Upstream) take(ctx context.Context) (c *Conn, reused bool, err error) {
 	return c, false, err
 }
 
-func (u *Upstream) dial(ctx context.Context) (*Conn, error) {
+func (u *Upstream) dial(ctx context.Context) (*upstreamConn, error) {
 	ctx, cancel := context.WithTimeout(ctx, u.timeout)
 	defer cancel()
-	raw, err := u.dialer.Dial(ctx)
+	raw, err := u.dialer.dial(ctx)
 	if err != nil {
 		return nil, err //nolint:wrapcheck // it says where to
 	}
-	c := &Conn{Conn: raw, of: u, sock: socketOf(raw)}
+	c := &upstreamConn{Conn: raw, of: u, sock: socketOf(raw)}
 	if u.tls == nil {
 		return c, nil
 	}
@@ -126,8 +125,8 @@ func (u *Upstream) dial(ctx context.Context) (*Conn, error) {
 	return c, nil
 }
 
-// give takes back a connection whose last answer was read to its end.
-func (u *Upstream) give(c *Conn) {
+// give returns a connection to the pool; its last answer was read to its end.
+func (u *Upstream) give(c *upstreamConn) {
 	c.since = time.Now()
 	u.mu.Lock()
 	full := u.retired || len(u.idle) >= maxIdle
@@ -140,13 +139,13 @@ func (u *Upstream) give(c *Conn) {
 	}
 }
 
-// Idle is how many unused connections are kept, and how many of them their peers
-// have left open.
+// Idle returns how many unused connections are kept, and how many of them the upstream
+// has not closed.
 func (u *Upstream) Idle() (kept, usable int) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	for _, c := range u.idle {
-		if c.sock.Quiet() {
+		if c.sock.quiet() {
 			usable++
 		}
 	}
@@ -160,7 +159,7 @@ func (u *Upstream) CloseIdle(t time.Time) {
 	for n < len(u.idle) && u.idle[n].since.Before(t) {
 		n++
 	}
-	old := append([]*Conn(nil), u.idle[:n]...)
+	old := append([]*upstreamConn(nil), u.idle[:n]...)
 	u.idle = append(u.idle[:0], u.idle[n:]...)
 	clear(u.idle[len(u.idle):cap(u.idle)])
 	u.mu.Unlock()
@@ -169,7 +168,7 @@ func (u *Upstream) CloseIdle(t time.Time) {
 	}
 }
 
-// Same reports whether another upstream is the same server, reached alike.
+// Same reports whether another upstream is the same server, reached in the same way.
 func (u *Upstream) Same(other *Upstream) bool {
 	return u.base.String() == other.base.String() && u.timeout == other.timeout
 }

@@ -11,40 +11,40 @@ import (
 	"github.com/graphiti-proxy/graphiti-proxy/internal/budget"
 )
 
-// maxEvent bounds the messages of an upstream that are read; longer ones pass
-// unread.
+// maxEvent bounds, in bytes, the messages of an upstream that are read; longer ones are
+// passed on unread.
 const maxEvent = 8 << 20
 
-// Messages are what both sides of a WebSocket say. An implementation must not
+// Messages reads the messages of both sides of a WebSocket. An implementation must not
 // keep the bytes. Request and Event may be called at the same time.
 type Messages interface {
-	// Request returns what is sent in place of a message of the client's; nil:
-	// the message itself. An error ends the connection, and the client is told.
+	// Request returns what replaces a client's message; nil: the message itself. An
+	// error ends the connection, and the client gets it.
 	Request(message []byte) (instead []byte, err error)
 
-	// Event is called with a message of the upstream's before the client has
-	// it: what the client sends next may refer to it.
+	// Event is called with an upstream's message before the client gets it: the
+	// client's next message may refer to it.
 	Event(message []byte)
 
-	// End is called when no event comes any more.
+	// End is called after the last Event.
 	End()
 }
 
-// WebSocket passes frames on as they come, and hands their messages over: text
-// that is not compressed, and that there is memory for.
+// WebSocket passes frames on as they come, and hands their messages to Messages: texts
+// that are not compressed, as far as there is RAM for them.
 type WebSocket struct {
 	Messages
 	Limit func() int          // the longest request that is read
-	Share func() budget.Share // pays for what is gathered
+	Share func() budget.Share // pays for the gathered message
 
 	warn   func() // says that frames cannot be read
 	warned sync.Once
 	mu     sync.Mutex // guards refuse
-	refuse error      // why we end the connection; nil: we do not
+	refuse error      // why the proxy ends the connection; nil: it does not
 }
 
-// FromClient passes the client's frames on, with what replaces their messages.
-func (s *WebSocket) FromClient(up net.Conn, client io.Reader) error {
+// fromClient passes the client's frames on, with what replaces their messages.
+func (s *WebSocket) fromClient(up net.Conn, client io.Reader) error {
 	f := newFrames(client, s.Share())
 	defer f.drop()
 	through := false // the message is not read
@@ -89,8 +89,8 @@ func (s *WebSocket) FromClient(up net.Conn, client io.Reader) error {
 	}
 }
 
-// passMessage passes on what was gathered of a message of the client's, or what
-// replaces it where all of it was.
+// passMessage passes on what was gathered of a client's message or, when that is all of
+// it, what replaces it.
 func (s *WebSocket) passMessage(up net.Conn, f *frames, left int64) error {
 	out := net.Buffers{f.raw}
 	if f.whole(left) {
@@ -163,8 +163,8 @@ func (s *WebSocket) FromUpstream(client io.Writer, up io.Reader) error {
 	}
 }
 
-// end ends the connection because of something that the client asks for.
-// FromUpstream tells the client, who gets the time to read it.
+// end ends the connection because of a message of the client. fromUpstream tells the
+// client, which gets time to read it.
 func (s *WebSocket) end(err error, up net.Conn, client io.Reader) error {
 	s.mu.Lock()
 	s.refuse = err
@@ -174,8 +174,8 @@ func (s *WebSocket) end(err error, up net.Conn, client io.Reader) error {
 	return err
 }
 
-// sayWhy tells the client why the connection is ended, where it is so by us. It
-// is called between two frames.
+// sayWhy tells the client why the proxy ends the connection, if it does. It is called
+// between two frames.
 func (s *WebSocket) sayWhy(client io.Writer) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

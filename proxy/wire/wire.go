@@ -17,17 +17,15 @@ type Timeouts struct {
 
 // Options configures a Wire. All fields are required.
 type Options struct {
-	// Own reports whether a field of a request is addressed to the proxy, and
-	// OwnAnswer whether a field of an answer is one that only the proxy writes.
-	// They are not passed on.
+	// Own reports whether a request's field is addressed to the proxy, and OwnAnswer
+	// whether only the proxy writes an answer's field. Such fields are not passed on.
 	Own, OwnAnswer func(name []byte) bool
 
-	// MakeRoom closes connections that nobody uses, where file descriptors have
-	// run out.
+	// MakeRoom closes idle connections when file descriptors have run out.
 	MakeRoom func()
 
-	// Serve serves the next requests of a client whose stream has ended. It
-	// returns, and closes the connection, when there are none.
+	// Serve serves the next requests of a client whose stream has ended. When there
+	// are none it closes the connection and returns.
 	Serve func(client net.Conn)
 
 	Log *slog.Logger
@@ -40,7 +38,7 @@ type Wire struct {
 	hangups hangups
 	tunnels tunnels
 	streams streams
-	loops   *Loops
+	loops   *relayers
 
 	base     context.Context // of connecting; ends with Cut
 	cancel   context.CancelFunc
@@ -50,7 +48,7 @@ type Wire struct {
 	watcher  sync.WaitGroup
 }
 
-// New is ready for use until Close.
+// New returns a Wire, which is ready until Close.
 func New(o Options) *Wire {
 	w := &Wire{o: o, hop: newHop(), loops: startLoops(o.Log), stop: make(chan struct{})}
 	w.hangups.wake = make(chan struct{}, 1)
@@ -63,14 +61,13 @@ func New(o Options) *Wire {
 // Drain ends the connection of each client with its request.
 func (w *Wire) Drain() { w.draining.Store(true) }
 
-// Wait waits until the streams have ended that go on without a handler, or ctx
-// ends.
+// Wait waits until the streams without a handler have ended, or ctx ends.
 func (w *Wire) Wait(ctx context.Context) error { return w.streams.wait(ctx) }
 
 // Abandon ends every exchange in flight.
 func (w *Wire) Abandon() { w.hangups.abandonAll() }
 
-// Cut ends what no request stands behind: tunnels, and connecting. The clients'
+// Cut ends what belongs to no request: tunnels, and attempts to connect. The clients'
 // sides of tunnels end within Linger.
 func (w *Wire) Cut() {
 	w.cancel()
@@ -83,12 +80,11 @@ func (w *Wire) InFlight() (exchanges, tunnels int) {
 	return w.hangups.count(), w.tunnels.count()
 }
 
-// Close ends the watch for clients that leave, and the loops. Nothing is in
-// flight any more.
+// Close ends the watch for clients that leave, and the loops. Nothing may be in flight.
 func (w *Wire) Close() {
 	w.once.Do(func() {
 		close(w.stop)
-		w.loops.Close()
+		w.loops.close()
 	})
 	w.watcher.Wait()
 }

@@ -23,7 +23,7 @@ type reader struct {
 // Event implements dialect.Reader.
 func (r *reader) Event(_, data []byte) {
 	if bytes.Equal(bytes.TrimSpace(data), []byte("[DONE]")) {
-		return // finish_reason was the end
+		return // finish_reason has ended the answer already
 	}
 	r.read(data, "delta")
 }
@@ -31,10 +31,10 @@ func (r *reader) Event(_, data []byte) {
 // Body implements dialect.Reader.
 func (r *reader) Body(body []byte) { r.read(body, "message") }
 
-// read takes a chunk, or a whole answer; said names the member that holds
-// what was said. Servers fail in the middle of a stream in several ways: OpenAI
-// and SGLang with an error member, vLLM with an object "error", OpenRouter with
-// both an error and a choice.
+// read takes a chunk or a whole answer; said is the member that holds the message.
+// Servers report an error within a stream in several ways: OpenAI and SGLang with an
+// error member, vLLM with an object "error", OpenRouter with both an error and a
+// choice.
 func (r *reader) read(data []byte, said string) {
 	dialect.Document(data).ForEach(func(key, value gjson.Result) bool {
 		switch key.Str {
@@ -96,7 +96,7 @@ func (r *reader) choice(choice gjson.Result, said string) {
 	}
 }
 
-// finish notes the end; a refusal that came before stands.
+// finish notes the end, unless a refusal came before.
 func (r *reader) finish(e dialect.End) {
 	if r.end != dialect.EndFilter {
 		r.end = e

@@ -1,9 +1,8 @@
 // Package chat is OpenAI's Chat Completions API, which most other providers and
 // gateways speak too: POST …/chat/completions.
 //
-// It owns what that API's requests, answers and errors look like, and must not
-// know of another API, of memory or of connections. Of our packages it imports
-// dialect only.
+// It owns the format of that API's requests, answers and errors. It must not know
+// about other APIs, memory or connections. Of our packages it imports only dialect.
 package chat
 
 import (
@@ -15,7 +14,7 @@ import (
 // Dialect is the API.
 type Dialect struct{}
 
-// credentials are the places for them. The second is Azure's.
+// credentials are the places for credentials. The second is Azure's.
 var credentials = []dialect.Credential{{Header: "Authorization"}, {Header: "Api-Key"}}
 
 // Info implements dialect.Dialect.
@@ -28,7 +27,7 @@ func (Dialect) Info() dialect.Info {
 
 const route = "/chat/completions"
 
-// Match implements dialect.Dialect. Prefixes differ: /v1,
+// Match implements dialect.Dialect. Providers have different prefixes: /v1,
 // /openai/deployments/{name}, /api/v1.
 func (Dialect) Match(r dialect.Request) dialect.Match {
 	if string(r.Method) == "POST" && bytes.HasSuffix(r.Path, []byte(route)) {

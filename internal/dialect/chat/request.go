@@ -6,7 +6,7 @@ import (
 	"github.com/graphiti-proxy/graphiti-proxy/internal/dialect"
 )
 
-// parts are those of a message's content.
+// parts says how to read the parts of a message's content.
 var parts = dialect.Parts{
 	Form:   `{"type":"text","text":"`,
 	IsText: func(kind []byte) bool { return string(kind) == "text" },
@@ -30,7 +30,7 @@ func (p *parser) member(key []byte) bool {
 		return p.Other(key)
 	}
 	if p.messages {
-		return false // which of the two counts is not ours to say
+		return false // we do not decide which of the two counts
 	}
 	p.messages = true
 	return p.Messages(p.message)

@@ -9,8 +9,8 @@ import (
 // NewReader implements dialect.Dialect.
 func (Dialect) NewReader() dialect.Reader { return &reader{} }
 
-// reader assembles the first candidate of an answer. Its texts follow on one
-// another, with nothing between.
+// reader assembles the first candidate of an answer. Its texts are joined with
+// nothing between.
 type reader struct {
 	said   dialect.Said
 	calls  bool // of functions that the client has
@@ -22,7 +22,8 @@ type reader struct {
 // Event implements dialect.Reader.
 func (r *reader) Event(_, data []byte) { r.read(data) }
 
-// Body implements dialect.Reader. A stream without events is an array.
+// Body implements dialect.Reader. A streamed answer that is not sent as events is an
+// array.
 func (r *reader) Body(body []byte) { r.read(body) }
 
 func (r *reader) read(data []byte) {
@@ -47,7 +48,7 @@ func (r *reader) chunk(doc gjson.Result) {
 			if value.Get("blockReason").Str != "" {
 				r.end = dialect.EndFilter
 			}
-		case "usageMetadata": // each says what there was so far
+		case "usageMetadata": // each has the totals so far
 			r.usage = usage(value)
 		case "candidates":
 			value.ForEach(func(_, c gjson.Result) bool {
@@ -96,7 +97,7 @@ func (r *reader) Answer() dialect.Answer {
 	return dialect.Answer{Text: r.said.Text(), End: r.end.WithCalls(r.calls), Usage: r.usage}
 }
 
-// usage reads what an answer took. Thoughts are counted beside what was said.
+// usage reads the usage of an answer. Thoughts are not in candidatesTokenCount.
 func usage(u gjson.Result) (out dialect.Usage) {
 	u.ForEach(func(key, value gjson.Result) bool {
 		switch key.Str {

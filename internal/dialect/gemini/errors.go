@@ -7,7 +7,7 @@ import (
 	"github.com/graphiti-proxy/graphiti-proxy/internal/dialect"
 )
 
-// statuses are the names that Google's API has for HTTP's.
+// statuses are the names of HTTP statuses in Google's API.
 var statuses = map[int]string{
 	http.StatusBadRequest:         "INVALID_ARGUMENT",
 	http.StatusUnauthorized:       "UNAUTHENTICATED",

@@ -2,9 +2,8 @@
 // streamGenerateContent, whose answers come whole, as events or as an array.
 // Its other methods, such as countTokens, are forwarded as they are.
 //
-// It owns what that API's requests, answers and errors look like, and must not
-// know of another API, of memory or of connections. Of our packages it imports
-// dialect only.
+// It owns the format of that API's requests, answers and errors. It must not know
+// about other APIs, memory or connections. Of our packages it imports only dialect.
 package gemini
 
 import (
@@ -17,7 +16,7 @@ import (
 // Dialect is the API.
 type Dialect struct{}
 
-// credentials are the places for them.
+// credentials are the places for credentials.
 var credentials = []dialect.Credential{{Header: "X-Goog-Api-Key"}, {Query: "key"}, {Header: "Authorization"}}
 
 // Info implements dialect.Dialect.
@@ -28,18 +27,18 @@ func (Dialect) Info() dialect.Info {
 	}
 }
 
-// methods are those that go on with a conversation.
+// methods are the methods that continue a conversation, and their routes.
 var methods = map[string]string{
 	"generateContent":       "/models/{model}:generateContent",
 	"streamGenerateContent": "/models/{model}:streamGenerateContent",
 }
 
-// ours begin the paths of Google's API that no other provider has. The last is
-// the Live API's, a WebSocket.
+// ours are prefixes of paths that only Google's API has. The last is the Live API's,
+// a WebSocket.
 var ours = []string{"/v1beta/", "/v1alpha/", "/upload/v1beta/", "/ws/google.ai.generativelanguage."}
 
-// Match implements dialect.Dialect. In /v1 other providers have paths of the
-// same names, but no POST to a model of theirs.
+// Match implements dialect.Dialect. Other providers have paths such as /v1/models
+// too, but no POST to a model's method.
 func (Dialect) Match(r dialect.Request) (m dialect.Match) {
 	m.Upstream = len(r.Header.Peek("X-Goog-Api-Key")) > 0
 	for _, prefix := range ours {

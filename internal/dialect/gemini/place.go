@@ -6,10 +6,9 @@ import (
 	"github.com/graphiti-proxy/graphiti-proxy/internal/dialect"
 )
 
-// placeIn reads, in the opening of Gemini CLI's conversations, what stands
-// before the names of files. The first of several directories is the one that
-// it was started in; empty: which one that is cannot be told. ok is false where
-// it names none.
+// placeIn returns the directory in which Gemini CLI was started. Its conversations
+// open with a list of directories, that one first, and then the names of files. dir
+// is empty when it cannot be known; ok is false when there is no list.
 func placeIn(opening []byte) (dir string, ok bool) {
 	_, list, ok := bytes.Cut(opening, []byte("\n- **Workspace Directories:**\n"))
 	if !ok {

@@ -40,20 +40,20 @@ type parser struct {
 	begun
 }
 
-// begun is what is known when the first content was read.
+// begun is what the parser knows once it has read the first content.
 type begun struct {
 	prompt bool // the system instruction was seen
 
 	cli     bool // Gemini CLI speaks, with its usual system prompt or to compact
-	session bool // the contents begin as its conversations do, and none of its tools' own requests
+	session bool // the contents begin like its conversations; its tools' own requests do not
 	opening dialect.Span
 	agent   bool // one of its subagents speaks
 }
 
-// cliPrompt and cliSession begin Gemini CLI's prompt, and the first content of
-// its conversations. cliCompacts begins its prompt for a compaction, cliThinks and
-// cliSummary the answers to that. cliAgent is in the prompts of its subagents, also
-// of those that people write.
+// cliPrompt begins Gemini CLI's prompt, and cliSession the first content of its
+// conversations. cliCompacts begins its prompt for a compaction, cliThinks and
+// cliSummary the answers to that. cliAgent stands in the prompts of its subagents,
+// including those that users define.
 var (
 	cliPrompt   = []byte("You are Gemini CLI")
 	cliCompacts = []byte("You are a specialized system component responsible for distilling chat history")
@@ -69,7 +69,7 @@ func (p *parser) member(key []byte) bool {
 	switch string(key) {
 	case "contents":
 		if p.contents {
-			return false // which of the two counts is not ours to say
+			return false // we do not decide which of the two counts
 		}
 		p.contents = true
 		if p.Peek() == '[' {
@@ -90,7 +90,7 @@ func (p *parser) member(key []byte) bool {
 	return p.Other(key)
 }
 
-// each reads the items of a list, or what stands in place of one.
+// each reads the items of a list, or the one value in place of a list.
 func (p *parser) each(item func() bool) bool {
 	if p.Peek() == '[' {
 		return p.Array(func(int) bool { return item() })
@@ -98,8 +98,8 @@ func (p *parser) each(item func() bool) bool {
 	return item()
 }
 
-// tool reads a tool. Only functions are the client's: searches and the like
-// are carried out by the provider, and are offered for chores too.
+// tool reads a tool. Only functions count: the provider carries out searches and the
+// like, and clients offer those for chores too.
 func (p *parser) tool() bool {
 	if p.Peek() != '{' {
 		return p.Skip()
@@ -113,8 +113,7 @@ func (p *parser) tool() bool {
 	})
 }
 
-// instruction reads the system instruction, a content without a role that
-// counts.
+// instruction reads the system instruction: a content whose role does not matter.
 func (p *parser) instruction(m *dialect.Message) bool {
 	if p.Peek() != '{' {
 		return p.Skip()
@@ -127,7 +126,7 @@ func (p *parser) instruction(m *dialect.Message) bool {
 	return ok
 }
 
-// item reads a content of the list of them.
+// item reads a content of the list.
 func (p *parser) item(i int) bool {
 	ok := p.content()
 	if i == 0 {
@@ -168,8 +167,8 @@ func (p *parser) parts(c *contentParts) (role []byte, ok bool) {
 	return role, ok
 }
 
-// add adds a message. An answer that came in pieces is sent back in pieces, and
-// is one message.
+// add adds a message. An answer that came in pieces is sent back in pieces; they
+// become one message.
 func (p *parser) add(m dialect.Message, role []byte, parts *contentParts) bool {
 	if len(p.c.Messages) == 0 {
 		p.opening = parts.begins
@@ -192,24 +191,24 @@ func (p *parser) add(m dialect.Message, role []byte, parts *contentParts) bool {
 }
 
 // summarises reports whether a content is the summary of a compaction. Gemini CLI
-// sends it behind the last answer of what it compacts, to have it looked at again.
+// sends it after the last answer of what it compacts, to have it checked.
 func (p *parser) summarises(parts *contentParts) bool {
 	begins := p.Raw(parts.begins)
 	return bytes.HasPrefix(begins, cliSummary) || bytes.HasPrefix(begins, cliThinks)
 }
 
-// contentParts is what the parts of a content have shown so far.
+// contentParts is what is known so far from the parts of a content.
 type contentParts struct {
 	m      *dialect.Message
-	system bool // they are those of the system instruction
+	system bool // they are the system instruction's
 	list   bool
-	first  int          // where a first part would stand
-	after  int          // where the first text behind the results of functions begins, or -1
+	first  int          // where the first part of a list begins
+	after  int          // where the first text after the results of functions begins, or -1
 	begins dialect.Span // the first text
 }
 
-// part reads a part. Texts that are no thoughts are kept, and no results of
-// functions: a block goes behind the last of those.
+// part reads a part. It keeps texts, but neither thoughts nor results of functions,
+// nor texts before such a result: a block goes behind the last result.
 func (p *parser) part(c *contentParts) bool {
 	if p.Peek() != '{' {
 		return p.Skip()
@@ -248,7 +247,7 @@ func (p *parser) part(c *contentParts) bool {
 	case has && !thought:
 		return p.text(c, text, at)
 	}
-	if c.list { // of an empty one a block could be no part
+	if c.list { // not in an empty list: the form ends with a comma
 		c.m.At, c.m.Form = c.first, textPart
 	}
 	return true

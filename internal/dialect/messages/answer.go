@@ -12,7 +12,7 @@ func (Dialect) NewReader() dialect.Reader { return &reader{} }
 // reader assembles the text blocks of an answer.
 type reader struct {
 	said   dialect.Said
-	inText bool // the block that is being sent is one of text
+	inText bool // the current block is a text
 	calls  bool // of tools that the client has
 	end    dialect.End
 	over   bool // message_stop was seen
@@ -96,8 +96,8 @@ func (r *reader) Answer() dialect.Answer {
 	return a
 }
 
-// addUsage adds what an event says; Anthropic counts what was cached beside what
-// was not.
+// addUsage adds the usage that an event says. Anthropic's input_tokens do not include
+// what was cached.
 func addUsage(u *dialect.Usage, r gjson.Result) {
 	r.ForEach(func(key, value gjson.Result) bool {
 		switch key.Str {

@@ -1,9 +1,8 @@
 // Package messages is Anthropic's Messages API: POST …/v1/messages and
 // …/v1/messages/count_tokens.
 //
-// It owns what that API's requests, answers and errors look like, and must not
-// know of another API, of memory or of connections. Of our packages it imports
-// dialect only.
+// It owns the format of that API's requests, answers and errors. It must not know
+// about other APIs, memory or connections. Of our packages it imports only dialect.
 package messages
 
 import (
@@ -15,7 +14,7 @@ import (
 // Dialect is the API.
 type Dialect struct{}
 
-// credentials are the places for them.
+// credentials are the places for credentials.
 var credentials = []dialect.Credential{{Header: "X-Api-Key"}, {Header: "Authorization"}}
 
 // Info implements dialect.Dialect.
@@ -47,8 +46,8 @@ func (Dialect) Match(r dialect.Request) dialect.Match {
 	return m
 }
 
-// isAnthropic tells the requests that belong to Anthropic's API: both vendors
-// have paths such as /v1/models and /v1/files.
+// isAnthropic reports whether a request goes to Anthropic. The path does not suffice:
+// OpenAI too has paths such as /v1/models and /v1/files.
 func isAnthropic(r dialect.Request) bool {
 	return bytes.HasPrefix(r.Path, []byte("/v1/messages")) ||
 		len(r.Header.Peek("Anthropic-Version")) > 0 ||

@@ -9,14 +9,14 @@ import (
 	"github.com/graphiti-proxy/graphiti-proxy/internal/dialect"
 )
 
-// dropBound makes the API drop thoughts that are bound to an earlier beginning
-// of the conversation, instead of refusing the request.
+// dropBound makes the API drop thoughts that are bound to an earlier beginning of the
+// conversation; otherwise it refuses the request.
 const dropBound = `{"prefix_mismatch_behavior":"drop_block"}`
 
 // dropThinking sets thinking.block_binding, so that thoughts bound to a block
 // that the conversation has lost are dropped (platform.claude.com, "Preserved
-// thinking"). It reports whether it added anything: a client that sets the field
-// itself has decided.
+// thinking"). It returns false when there is nothing to add: a client that sets the
+// field itself has decided.
 func dropThinking(body []byte) (dialect.Insert, bool) {
 	at := objectAt(body, "thinking")
 	thinking := body[at.Start:at.End]
@@ -32,8 +32,8 @@ func dropThinking(body []byte) (dialect.Insert, bool) {
 	return added, ok
 }
 
-// objectAt is where the member of a body that has this name and is an object
-// stands: the last one, which counts.
+// objectAt returns where the last member with this name stands whose value is an
+// object. The API takes the last one.
 func objectAt(body []byte, name string) (at dialect.Span) {
 	s := dialect.NewScanner(body)
 	s.Object(func(key []byte) bool {
@@ -47,8 +47,8 @@ func objectAt(body []byte, name string) (at dialect.Span) {
 	return at
 }
 
-// addition is the one piece by which after is longer than before; ok is false
-// where they differ in more than that.
+// addition returns the one piece that makes before into after; ok is false when they
+// differ by more than that.
 func addition(before, after []byte) (added dialect.Insert, ok bool) {
 	at := 0
 	for at < len(before) && at < len(after) && before[at] == after[at] {

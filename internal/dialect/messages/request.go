@@ -8,7 +8,7 @@ import (
 
 const textPart = `{"type":"text","text":"`
 
-// prompt are the parts of a system prompt.
+// prompt says how to read the parts of a system prompt.
 var prompt = dialect.Parts{Form: textPart, IsText: isText}
 
 func isText(kind []byte) bool { return string(kind) == "text" }
@@ -26,8 +26,8 @@ type parser struct {
 	messages bool // they were seen
 
 	content dialect.Parts
-	m       dialect.Message // that is being read
-	after   int             // where the first text behind its results begins; -1: there is none
+	m       dialect.Message // the current one
+	after   int             // where the first text after its results begins, or -1
 }
 
 // member reads a member of the request.
@@ -35,7 +35,7 @@ func (p *parser) member(key []byte) bool {
 	switch string(key) {
 	case "messages":
 		if p.messages {
-			return false // which of the two counts is not ours to say
+			return false // we do not decide which of the two counts
 		}
 		p.messages = true
 		return p.Messages(p.message)
@@ -72,8 +72,8 @@ func (p *parser) message(int) bool {
 	return ok && len(role) > 0 && p.Add(p.m)
 }
 
-// part is told of each part of a message. The results of tools come first in
-// theirs, and the API refuses a text before one: a block goes behind the last.
+// part is called for each part of a message. The results of tools come first, and the
+// API refuses a text before one: a block goes behind the last.
 func (p *parser) part(kind []byte, at int, text bool) {
 	switch {
 	case string(kind) == "tool_result":

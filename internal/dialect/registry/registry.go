@@ -1,9 +1,8 @@
-// Package registry lists the APIs that are understood, and finds the one of a
-// request.
+// Package registry lists the supported APIs, and finds the one of a request.
 //
-// It owns the list and nothing else: what an API is stands in its folder. It
-// must not know of memory or of connections. Of our packages it imports dialect
-// and its folders.
+// It owns the list and nothing else: each API is described in its own folder. It must
+// not know about memory or connections. Of our packages it imports dialect and its
+// folders.
 package registry
 
 import (
@@ -16,7 +15,7 @@ import (
 	"github.com/graphiti-proxy/graphiti-proxy/internal/dialect/responses"
 )
 
-// All are the APIs that are understood.
+// All are the supported APIs.
 var All = []dialect.Dialect{
 	chat.Dialect{},
 	responses.Dialect{},
@@ -24,7 +23,7 @@ var All = []dialect.Dialect{
 	gemini.Dialect{},
 }
 
-// infos are those of All.
+// infos are the Infos of All.
 var infos = func() (infos []dialect.Info) {
 	for _, d := range All {
 		infos = append(infos, d.Info())
@@ -32,15 +31,15 @@ var infos = func() (infos []dialect.Info) {
 	return infos
 }()
 
-// Route is what a request is and where it goes.
+// Route says how a request is handled and where it goes.
 type Route struct {
 	dialect.Match
 	Dialect  dialect.Dialect // nil: the request is forwarded as it is
 	Info     *dialect.Info   // of Dialect
-	Upstream string          // by its name in Upstreams
+	Upstream string          // one of Upstreams
 
-	// Speaks is the dialect whose errors the client understands, also where the
-	// request is forwarded as it is; nil: nobody claims it.
+	// Speaks is the dialect whose errors the client understands, even when the
+	// request is forwarded as it is; nil: no dialect claims it.
 	Speaks dialect.Dialect
 }
 
@@ -62,17 +61,16 @@ func Find(r dialect.Request) Route {
 	return found
 }
 
-// DefaultUpstream serves what no dialect claims.
+// DefaultUpstream serves the requests that no dialect claims.
 const DefaultUpstream = "openai"
 
-// Upstreams are the names of those that requests go to, the default one first.
+// Upstreams are the names of all upstreams, the default one first.
 var Upstreams = distinct(func(i *dialect.Info) []string { return []string{i.Upstream} }, DefaultUpstream)
 
-// Credentials are the places where a request of any of the APIs shows who pays
-// for it.
+// Credentials are the places, over all APIs, where a request's credential may stand.
 var Credentials = distinct(func(i *dialect.Info) []dialect.Credential { return i.Credentials })
 
-// distinct are the values of all infos, each once, behind those that are first.
+// distinct returns first, and then the values of all infos, each once.
 func distinct[T comparable](of func(*dialect.Info) []T, first ...T) []T {
 	for i := range infos {
 		for _, v := range of(&infos[i]) {

@@ -11,14 +11,13 @@ import (
 // NewReader implements dialect.Dialect.
 func (Dialect) NewReader() dialect.Reader { return &reader{} }
 
-// reader assembles an answer from its last event, which holds it
-// whole, or else from the items that ended before. ChatGPT's backend leaves
-// the last event's output empty.
+// reader assembles an answer from its last event, which holds all of it, or from the
+// items that ended before: ChatGPT's backend leaves the last event's output empty.
 type reader struct {
 	id    string
 	item  string       // the id of the last message
-	said  dialect.Said // in the messages that ended
-	calls bool         // something is to be done before the turn ends
+	said  dialect.Said // by the messages that ended
+	calls bool         // the client has to do something before the turn ends
 	end   dialect.End
 	usage dialect.Usage
 }
@@ -57,14 +56,14 @@ func (r *reader) whole(response gjson.Result) {
 		r.end = dialect.EndToolCalls
 	case status == "completed":
 		r.end = dialect.EndStop
-	case status == "queued" || status == "in_progress": // in the background: it is fetched later
+	case status == "queued" || status == "in_progress": // in the background: the client fetches it later
 		r.end = dialect.EndUnknown
 	default:
 		r.end = dialect.EndError
 	}
 }
 
-// add takes an output item. What a model says beside its answer is not kept.
+// add takes an output item. Commentary beside the answer is not kept.
 func (r *reader) add(item gjson.Result) {
 	switch kind := item.Get("type").Str; {
 	case kind == "message" && item.Get("phase").Str != "commentary":
@@ -81,7 +80,7 @@ func (r *reader) add(item gjson.Result) {
 	}
 }
 
-// serverCall tells the calls that the provider carries out itself.
+// serverCall reports whether the provider carries out such a call itself.
 func serverCall(kind string) bool {
 	switch kind {
 	case "web_search_call", "file_search_call", "code_interpreter_call", "image_generation_call", "mcp_call":

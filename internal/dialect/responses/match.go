@@ -2,9 +2,8 @@
 // …/input_tokens, and GET …/responses/{id} for an answer that was made in the
 // background. Codex speaks it, also over a WebSocket.
 //
-// It owns what that API's requests, answers and errors look like, and must not
-// know of another API, of memory or of connections. Of our packages it imports
-// dialect only.
+// It owns the format of that API's requests, answers and errors. It must not know
+// about other APIs, memory or connections. Of our packages it imports only dialect.
 package responses
 
 import (
@@ -16,7 +15,7 @@ import (
 // Dialect is the API.
 type Dialect struct{}
 
-// credentials are the places for them. The second is Azure's.
+// credentials are the places for credentials. The second is Azure's.
 var credentials = []dialect.Credential{{Header: "Authorization"}, {Header: "Api-Key"}}
 
 // Info implements dialect.Dialect.
@@ -27,7 +26,7 @@ func (Dialect) Info() dialect.Info {
 	}
 }
 
-// routes are the ends of the API's paths: prefixes differ.
+// routes are the ends of the API's paths. Providers have different prefixes.
 var routes = []struct {
 	path string
 	use  dialect.Use

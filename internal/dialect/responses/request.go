@@ -6,7 +6,7 @@ import (
 	"github.com/graphiti-proxy/graphiti-proxy/internal/dialect"
 )
 
-// parts are those of a message's content.
+// parts says how to read the parts of a message's content.
 var parts = dialect.Parts{Form: `{"type":"input_text","text":"`, IsText: isText}
 
 // Parse implements dialect.Dialect.
@@ -31,7 +31,7 @@ type parser struct {
 	input   bool // it was seen
 	trigger bool // the last item asks for a compaction
 	prewarm bool // no answer is wanted
-	apart   bool // something stands between the last message and what comes
+	apart   bool // something stands between the last message and the next
 }
 
 // member reads a member of the request.
@@ -39,7 +39,7 @@ func (p *parser) member(key []byte) bool {
 	switch string(key) {
 	case "input":
 		if p.input {
-			return false // which of the two counts is not ours to say
+			return false // we do not decide which of the two counts
 		}
 		p.input = true
 		if p.Peek() == '[' {
@@ -104,7 +104,7 @@ func (p *parser) item(n int) bool {
 	p.trigger = string(kind) == "compaction_trigger"
 	isMessage := len(kind) == 0 && len(role) > 0 || string(kind) == "message"
 	if !isMessage || commentary {
-		p.DropTexts(&m) // what is not said to anybody
+		p.DropTexts(&m) // nobody was told this
 	}
 	switch {
 	case isMessage:
@@ -115,8 +115,8 @@ func (p *parser) item(n int) bool {
 	return ok && p.add(m, string(kind) == "reasoning" || commentary)
 }
 
-// add appends a message. An answer of several messages is one, as it was when
-// it was captured; what the model thought does not part them.
+// add appends a message. Several messages of one answer become one, as they did when
+// the answer was captured; reasoning between them does not separate them.
 func (p *parser) add(m dialect.Message, silent bool) bool {
 	speaks := m.Role == dialect.RoleAssistant && p.HasText(&m)
 	if speaks && !p.apart && p.Join(m) {
@@ -129,7 +129,7 @@ func (p *parser) add(m dialect.Message, silent bool) bool {
 	return p.Add(m)
 }
 
-// isCall tells the items with which a model asks for something to be done.
+// isCall reports whether a model asks the client to do something with such an item.
 func isCall(kind []byte) bool {
 	switch string(kind) {
 	case "function_call", "custom_tool_call", "local_shell_call", "shell_call", "apply_patch_call", "computer_call", "mcp_approval_request":

@@ -8,17 +8,17 @@ import (
 	"github.com/graphiti-proxy/graphiti-proxy/internal/dialect"
 )
 
-// Ask is a message by which a client asks for a response over a WebSocket.
+// Ask is a message with which a client asks for a response over a WebSocket.
 type Ask struct {
-	Lane     string // where the answer comes, where several come side by side
-	Previous string // the response that it goes on with
-	Turn     string // what Codex says of the turn, as JSON; it is a header where Codex posts
+	Lane     string // the id of the answer's stream, when several run side by side
+	Previous string // the response that it continues
+	Turn     string // what Codex says about the turn, as JSON; in a POST it is a header
 }
 
-// maxTurn bounds what is said of a turn, in bytes.
+// maxTurn bounds Ask.Turn, in bytes.
 const maxTurn = 16 << 10
 
-// ReadAsk reads a client's message; ok is false where it asks for no response.
+// ReadAsk reads a client's message; ok is false when it asks for no response.
 func ReadAsk(message []byte) (a Ask, ok bool) {
 	if gjson.GetBytes(message, "type").Str != "response.create" {
 		return a, false
@@ -31,15 +31,15 @@ func ReadAsk(message []byte) (a Ask, ok bool) {
 	return a, true
 }
 
-// Event is a message of the provider over a WebSocket that matters to an answer.
+// Event is a provider's message over a WebSocket that belongs to an answer.
 type Event struct {
-	Lane   string
-	Status int  // of HTTP, which it stands for
-	Says   bool // it is for a Reader
-	Last   bool // the answer has ended
+	Lane   string // as in Ask
+	Status int    // the HTTP status that it stands for
+	Says   bool   // it is for a Reader
+	Last   bool   // it ends the answer
 }
 
-// ReadEvent reads a provider's message; ok is false where it does not matter.
+// ReadEvent reads a provider's message; ok is false when it belongs to no answer.
 func ReadEvent(message []byte) (e Event, ok bool) {
 	e = Event{Status: http.StatusOK, Says: true, Last: true}
 	switch gjson.GetBytes(message, "type").Str {
@@ -62,8 +62,8 @@ func ReadEvent(message []byte) (e Event, ok bool) {
 	return e, true
 }
 
-// AppendEvent appends a provider's message as a server-sent event. Line breaks
-// in it are white space of JSON.
+// AppendEvent appends a provider's message as a server-sent event. Its line breaks,
+// white space of JSON, become spaces.
 func AppendEvent(dst, message []byte) []byte {
 	dst = append(dst, "data: "...)
 	from := len(dst)
@@ -76,6 +76,6 @@ func AppendEvent(dst, message []byte) []byte {
 	return append(dst, "\n\n"...)
 }
 
-// SocketMatch is what a request over a WebSocket is, whatever the path of the
-// connection.
+// SocketMatch returns the Match of a request over a WebSocket, whatever the
+// connection's path.
 func SocketMatch() dialect.Match { return dialect.Match{Use: dialect.UseTurn, Route: routes[0].path} }
