@@ -6,9 +6,9 @@ for i = 2, #KEYS do
 	local left = redis.call('PTTL', KEYS[i])
 	if had and left > 0 then
 		local decision = cjson.decode(had)
-		if decision.t ~= '' then
+		if decision.Block ~= '' then
 			n = n + 1
-			decision.t = ''
+			decision.Block = ''
 			redis.call('SET', KEYS[i], cjson.encode(decision), 'PX', left)
 			redis.call('ZADD', KEYS[1], ARGV[1] + left, KEYS[i])
 		end

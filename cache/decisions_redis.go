@@ -14,17 +14,8 @@ import (
 
 var keepScript, emptyScript = script("decision_keep"), script("decision_empty")
 
-// decisionRedis keeps decisions where replicas share them.
+// decisionRedis keeps decisions where replicas share them, as JSON.
 type decisionRedis struct{ replicas }
-
-// storedDecision is a decision as it is kept.
-type storedDecision struct {
-	Block      string `json:"t"`
-	Facts      int    `json:"f"`
-	Reason     string `json:"r,omitempty"`
-	Dropped    bool   `json:"d,omitempty"` // the turn is not to be kept
-	Generation int64  `json:"g,omitempty"`
-}
 
 func (r decisionRedis) read(ctx context.Context, keys [][16]byte, found func(int, *inject.Decision)) error {
 	return r.replicas.read(ctx, "block", keys, func(i int, text string) error {
@@ -37,11 +28,11 @@ func (r decisionRedis) read(ctx context.Context, keys [][16]byte, found func(int
 }
 
 func parseDecision(text string) (*inject.Decision, error) {
-	var s storedDecision
-	if err := json.Unmarshal([]byte(text), &s); err != nil {
+	d := &inject.Decision{}
+	if err := json.Unmarshal([]byte(text), d); err != nil {
 		return nil, fmt.Errorf("read decision: %w", err)
 	}
-	return &inject.Decision{Block: s.Block, Facts: s.Facts, Reason: s.Reason, Ingest: !s.Dropped, Generation: s.Generation}, nil
+	return d, nil
 }
 
 func (r decisionRedis) keep(ctx context.Context, key [16]byte, d inject.Decision, groups, scopes []string) (kept *inject.Decision, err error) {
@@ -60,7 +51,7 @@ func (r decisionRedis) keep(ctx context.Context, key [16]byte, d inject.Decision
 	}
 	var args []any
 	for _, d := range []inject.Decision{d, withoutBlock(d)} {
-		body, err := json.Marshal(storedDecision{d.Block, d.Facts, d.Reason, !d.Ingest, d.Generation})
+		body, err := json.Marshal(d)
 		if err != nil {
 			return nil, err
 		}
