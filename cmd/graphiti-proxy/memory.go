@@ -96,7 +96,7 @@ func newMemoryForgetCommand() *cobra.Command {
 	c.Flags().BoolVar(&yes, "yes", false, "delete without asking")
 	c.Flags().Var(cli.Text(&s.Card), "card", "take this line off the card, and delete nothing else")
 	cli.JSONFlag(c)
-	c.RunE = withMemory(func(c *cobra.Command, _ []string, at *cli.Place) error {
+	c.RunE = withPlace(openMemoryFiles, nil, func(c *cobra.Command, _ []string, at *cli.Place) error {
 		if s.Card != "" {
 			f, err := cli.Call(c.Context(), at, service.Forget, service.ForgetRequest{Selector: *s})
 			if err != nil {
@@ -180,7 +180,7 @@ func newMemoryExportCommand() *cobra.Command {
 	s := selectorFlags(c)
 	c.Flags().Bool("json", true, "")
 	_ = c.Flags().MarkHidden("json") // it is there: JSON Lines are printed anyway
-	c.RunE = withMemoryHere(s, func(c *cobra.Command, _ []string, at *cli.Place) error {
+	c.RunE = withPlace(openMemoryFiles, s, func(c *cobra.Command, _ []string, at *cli.Place) error {
 		groups, err := findGroups(c.Context(), at, s)
 		if err != nil {
 			return err

@@ -29,7 +29,7 @@ func newMemoryShowCommand() *cobra.Command {
 	s := selectorFlags(c)
 	c.Flags().IntVar(&last, "last", 20, "how many messages")
 	cli.JSONFlag(c)
-	c.RunE = withMemoryHere(s, func(c *cobra.Command, _ []string, at *cli.Place) error {
+	c.RunE = withPlace(openMemoryFiles, s, func(c *cobra.Command, _ []string, at *cli.Place) error {
 		if err := service.CheckLast(last); err != nil {
 			return cli.Usage(fmt.Errorf("--%w", err))
 		}
@@ -141,7 +141,7 @@ func newMemorySearchCommand() *cobra.Command {
 	s := selectorFlags(c)
 	cli.JSONFlag(c)
 	c.Flags().BoolVar(&explain, "explain", false, "also show facts that would be left out, and why")
-	c.RunE = withMemoryHere(s, func(c *cobra.Command, args []string, at *cli.Place) error {
+	c.RunE = withPlace(openMemoryFiles, s, func(c *cobra.Command, args []string, at *cli.Place) error {
 		answer, err := cli.Call(c.Context(), at, service.Search, service.SearchRequest{Selector: *s, Query: strings.Join(args, " "), All: explain})
 		if err != nil {
 			return err
@@ -209,7 +209,7 @@ func newMemoryPromoteCommand() *cobra.Command {
 	cli.Complete(c, "kind", graphiti.Kinds...)
 	cli.Complete(c, "scope", "user", "workspace", "session", "agent")
 	cli.JSONFlag(c)
-	c.RunE = makingMemory(func(c *cobra.Command, args []string, at *cli.Place) error {
+	c.RunE = withPlace(makeMemoryFiles, nil, func(c *cobra.Command, args []string, at *cli.Place) error {
 		p.Text = strings.Join(args, " ")
 		if p.Text == "-" {
 			b, err := io.ReadAll(io.LimitReader(os.Stdin, 1<<20))

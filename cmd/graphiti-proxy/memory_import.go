@@ -35,7 +35,7 @@ func newMemoryImportCommand() *cobra.Command {
 	}
 	s := selectorFlags(c)
 	cli.JSONFlag(c)
-	c.RunE = makingMemory(func(c *cobra.Command, args []string, at *cli.Place) error {
+	c.RunE = withPlace(makeMemoryFiles, nil, func(c *cobra.Command, args []string, at *cli.Place) error {
 		file, size, err := service.OpenImport(args[0])
 		if err != nil {
 			return err

@@ -31,7 +31,7 @@ func newMemoryListCommand() *cobra.Command {
 	c.Flags().Var(cli.Text(&s.Credential), "credential", "sha256:<hex> of a credential, in identity.mode multi")
 	c.Flags().IntVar(&limit, "limit", 50, "how many memories, and how many conversations")
 	cli.JSONFlag(c)
-	c.RunE = withMemory(func(c *cobra.Command, _ []string, at *cli.Place) error {
+	c.RunE = withPlace(openMemoryFiles, nil, func(c *cobra.Command, _ []string, at *cli.Place) error {
 		if err := service.CheckLimit(limit); err != nil {
 			return cli.Usage(fmt.Errorf("--%w", err))
 		}

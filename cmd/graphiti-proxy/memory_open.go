@@ -67,45 +67,26 @@ func standHere(c *cobra.Command, cfg *config.Config, s *service.Selector) {
 // runAt is a command about what is remembered, at the place where it runs.
 type runAt func(c *cobra.Command, args []string, at *cli.Place) error
 
-// withMemory runs a command.
-func withMemory(f runAt) func(*cobra.Command, []string) error { return openedFor(f, false, nil) }
+// opens opens the files that a command needs, where no proxy was found that uses them.
+type opens func(ctx context.Context, cfg *config.Config, found error) (*cli.Place, error)
 
-// withMemoryHere likewise, for a command that only looks: without a flag that says
-// whose memory is meant, where it is called does.
-func withMemoryHere(s *service.Selector, f runAt) func(*cobra.Command, []string) error {
-	return openedFor(f, false, s)
-}
-
-// makingMemory likewise, for a command that remembers something itself: it may be
-// the first one.
-func makingMemory(f runAt) func(*cobra.Command, []string) error { return openedFor(f, true, nil) }
-
-func openedFor(f runAt, makes bool, here *service.Selector) func(*cobra.Command, []string) error {
-	return withPlace(func(c *cobra.Command, cfg *config.Config, found error) (*cli.Place, error) {
-		return openMemoryFiles(c.Context(), cfg, makes, found)
-	}, func(c *cobra.Command, cfg *config.Config) error {
+// withPlace runs a command through the proxy that runs, else on the files that open
+// opens for as long as it takes, and tells a person which of them it acts on. With
+// here it only looks: without a flag that says whose memory is meant, where it is
+// called does.
+func withPlace(open opens, here *service.Selector, f runAt) func(*cobra.Command, []string) error {
+	return func(c *cobra.Command, args []string) error {
+		cfg, err := cli.LoadConfig(c)
+		if err != nil {
+			return err
+		}
 		if err := nameWorkspace(c, cfg); err != nil {
 			return err
 		}
 		if here != nil {
 			standHere(c, cfg, here)
 		}
-		return nil
-	}, f)
-}
-
-// withPlace runs a command through the proxy that runs, else on the files that open
-// opens for as long as the command takes. It tells a person which of them it acts on.
-func withPlace(open func(c *cobra.Command, cfg *config.Config, found error) (*cli.Place, error), prepare func(*cobra.Command, *config.Config) error, f runAt) func(*cobra.Command, []string) error {
-	return func(c *cobra.Command, args []string) error {
-		cfg, err := cli.LoadConfig(c)
-		if err != nil {
-			return err
-		}
-		if err := prepare(c, cfg); err != nil {
-			return err
-		}
-		at, err := cli.Find(c.Context(), target(cfg), func(found error) (*cli.Place, error) { return open(c, cfg, found) })
+		at, err := cli.Find(c.Context(), target(cfg), func(found error) (*cli.Place, error) { return open(c.Context(), cfg, found) })
 		if err != nil {
 			return err
 		}
@@ -125,14 +106,16 @@ func misnamed(cfg *config.Config) error {
 	return nil
 }
 
-// openMemoryFiles opens the memory of a proxy that does not run. makes says that a
-// data directory may be made for it.
-func openMemoryFiles(ctx context.Context, cfg *config.Config, makes bool, found error) (*cli.Place, error) {
-	if !makes {
-		if err := misnamed(cfg); err != nil {
-			return nil, err
-		}
+// openMemoryFiles opens the memory of a proxy that does not run.
+func openMemoryFiles(ctx context.Context, cfg *config.Config, found error) (*cli.Place, error) {
+	if err := misnamed(cfg); err != nil {
+		return nil, err
 	}
+	return makeMemoryFiles(ctx, cfg, found)
+}
+
+// makeMemoryFiles likewise; a data directory may be made for it.
+func makeMemoryFiles(ctx context.Context, cfg *config.Config, found error) (*cli.Place, error) {
 	// What it would log is not what was asked for.
 	a, err := openStopped(cfg, slog.New(slog.DiscardHandler))
 	if errors.Is(err, datadir.ErrInUse) {

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -35,14 +36,9 @@ func newQueueCommand() *cobra.Command {
 	return c
 }
 
-// withQueue runs a command about the queue: through the proxy that runs, else on the
-// queue in the data directory, or on what replicas share.
-func withQueue(f runAt) func(*cobra.Command, []string) error {
-	return withPlace(openQueueFiles, func(*cobra.Command, *config.Config) error { return nil }, f)
-}
-
-// openQueueFiles opens the queue of a proxy that does not run, and delivers nothing.
-func openQueueFiles(_ *cobra.Command, cfg *config.Config, found error) (*cli.Place, error) {
+// openQueueFiles opens the queue of a proxy that does not run, in its data directory or
+// as replicas share it, and delivers nothing.
+func openQueueFiles(_ context.Context, cfg *config.Config, found error) (*cli.Place, error) {
 	if cfg.State.Backend == "redis" { // what replicas share
 		db, err := openRedis(cfg, slog.New(slog.DiscardHandler))
 		if err != nil {
@@ -86,7 +82,7 @@ func newQueueStatusCommand() *cobra.Command {
 		Use:     "status",
 		Short:   "Count turns by state",
 		Example: "  graphiti-proxy queue status --json | jq .pending",
-		RunE: withQueue(func(c *cobra.Command, _ []string, at *cli.Place) error {
+		RunE: withPlace(openQueueFiles, nil, func(c *cobra.Command, _ []string, at *cli.Place) error {
 			s, err := cli.Call(c.Context(), at, service.Counts, struct{}{})
 			if err != nil {
 				return err
@@ -108,7 +104,7 @@ func newQueueListCommand() *cobra.Command {
 			if err := in.Check(); err != nil {
 				return cli.Usage(fmt.Errorf("--%w", err))
 			}
-			return withQueue(func(c *cobra.Command, _ []string, at *cli.Place) error {
+			return withPlace(openQueueFiles, nil, func(c *cobra.Command, _ []string, at *cli.Place) error {
 				l, err := cli.Call(c.Context(), at, service.Turns, in)
 				if err != nil {
 					return err
@@ -146,7 +142,7 @@ func newQueueChangeCommand(name, short, done string, op service.Operation[servic
 				}
 				numbers = append(numbers, n)
 			}
-			return withQueue(func(c *cobra.Command, _ []string, at *cli.Place) error {
+			return withPlace(openQueueFiles, nil, func(c *cobra.Command, _ []string, at *cli.Place) error {
 				changed, err := cli.Call(c.Context(), at, op, service.Selection{Numbers: numbers, All: all})
 				if err != nil {
 					return err

@@ -43,7 +43,7 @@ func newRegistryAcceptCommand() *cobra.Command {
 	}
 	c.Flags().BoolVar(&yes, "yes", false, "what is held is this person's: do not ask")
 	cli.JSONFlag(c)
-	c.RunE = withMemory(func(c *cobra.Command, args []string, at *cli.Place) error {
+	c.RunE = withPlace(openMemoryFiles, nil, func(c *cobra.Command, args []string, at *cli.Place) error {
 		if len(args) > 1 {
 			return cli.Usage(errors.New("name one person"))
 		}

@@ -8,8 +8,6 @@ import (
 	"crypto/x509"
 	"crypto/x509/pkix"
 	"encoding/pem"
-	"github.com/graphiti-proxy/graphiti-proxy/cmd/internal/cli"
-	"github.com/graphiti-proxy/graphiti-proxy/internal/service"
 	"io"
 	"math/big"
 	"net"
@@ -19,6 +17,9 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/graphiti-proxy/graphiti-proxy/cmd/internal/cli"
+	"github.com/graphiti-proxy/graphiti-proxy/internal/service"
 )
 
 // writeCertificate writes a certificate of its own and its key, and returns a

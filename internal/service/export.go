@@ -14,25 +14,12 @@ func (sv *Service) Export(ctx context.Context, s Selector, f func(Record) error)
 	if err := s.checkOne(); err != nil {
 		return err
 	}
-	if s.Session == "" {
-		return sv.exportGroup(ctx, s.Group, f)
-	}
-	return sv.exportSession(ctx, s, f)
-}
-
-// exportGroup calls f for everything that is kept of a group.
-func (sv *Service) exportGroup(ctx context.Context, group string, f func(Record) error) error {
-	return sv.export(ctx, ledger.Part{Group: group}, f)
-}
-
-// exportSession calls f for what is kept of a session in one of its groups.
-func (sv *Service) exportSession(ctx context.Context, s Selector, f func(Record) error) error {
 	part, own, err := sv.partOf(ctx, s)
 	if err != nil {
 		return err
 	}
 	if own {
-		return sv.exportGroup(ctx, s.Group, f)
+		part = ledger.Part{Group: s.Group}
 	}
 	return sv.export(ctx, part, f)
 }

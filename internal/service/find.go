@@ -199,9 +199,12 @@ func (sv *Service) holds(ctx context.Context, part ledger.Part) (bool, error) {
 	return false, err
 }
 
-// partOf is what a selector with a group and a session means, and whether the
-// group is the session's own.
+// partOf is what a selector means that names a group, and may name a session, and
+// whether the group is the session's own.
 func (sv *Service) partOf(ctx context.Context, s Selector) (part ledger.Part, own bool, err error) {
+	if s.Session == "" {
+		return ledger.Part{Group: s.Group}, false, nil
+	}
 	who, owner, err := sv.asked(s)
 	if err != nil {
 		return part, false, err

@@ -52,37 +52,22 @@ func (sv *Service) Forget(ctx context.Context, s Selector) (Forgotten, error) {
 		f.Card = lines
 		return f, err
 	}
-	err := s.checkOne()
-	switch {
-	case err != nil:
-	case s.Session == "":
-		f.Blocks, err = sv.forgetGroup(ctx, s.Group)
-	default:
-		f.Blocks, err = sv.forgetSession(ctx, s)
+	if err := s.checkOne(); err != nil {
+		return f, err
 	}
+	part, own, err := sv.partOf(ctx, s)
+	if err == nil && own { // the session's own group, as a whole
+		f.Blocks, err = sv.forget(ctx, ledger.Part{Group: s.Group})
+	}
+	if err != nil {
+		return f, err
+	}
+	more, err := sv.forget(ctx, part)
+	f.Blocks += more
 	return f, err
 }
 
-// forgetGroup returns how many inserted blocks it emptied.
-func (sv *Service) forgetGroup(ctx context.Context, group string) (int, error) {
-	return sv.forget(ctx, ledger.Part{Group: group})
-}
-
-// forgetSession empties a group of the session's own as a whole.
-func (sv *Service) forgetSession(ctx context.Context, s Selector) (blocks int, err error) {
-	part, own, err := sv.partOf(ctx, s)
-	if err != nil {
-		return 0, err
-	}
-	if own {
-		if blocks, err = sv.forgetGroup(ctx, s.Group); err != nil {
-			return blocks, err
-		}
-	}
-	more, err := sv.forget(ctx, part)
-	return blocks + more, err
-}
-
+// forget returns how many inserted blocks it emptied.
 func (sv *Service) forget(ctx context.Context, part ledger.Part) (blocks int, err error) {
 	ctx, cancel := context.WithTimeout(ctx, ForgetTimeout)
 	defer cancel()

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/graphiti-proxy/graphiti-proxy/capture/ledger"
+	"github.com/graphiti-proxy/graphiti-proxy/graphiti"
 	"github.com/graphiti-proxy/graphiti-proxy/internal/service"
 	"github.com/graphiti-proxy/graphiti-proxy/internal/servicetest"
 )
@@ -289,16 +290,24 @@ func TestForgotten(t *testing.T) {
 // TestCatalogCountsEachMessageOnce, in its conversation, and names the newest first.
 func TestCatalogCountsEachMessageOnce(t *testing.T) {
 	m := servicetest.Open(t, t.TempDir(), servicetest.Options{})
-	for i, said := range [][3]string{{"one", "", "My cat is called Miso."}, {"two", "https://github.com/acme/gadgets", "The gadgets are blue."}, {"three", widgets, "Our database is Postgres."}} {
-		at := time.Date(2026, 1, 2+i, 3, 4, 5, 0, time.UTC).Format(time.RFC3339)
-		scope := "user"
-		if said[1] != "" {
-			scope = "workspace"
-		}
-		run(t, m, service.Import, service.ImportRequest{Selector: service.Selector{Workspace: said[1], Session: said[0]}, Lines: []service.Line{
-			{Scope: scope, Role: "user", Content: said[2], Timestamp: at}, {Scope: scope, Role: "assistant", Content: "I see.", Timestamp: at},
-		}})
+	const gadgets = "github_repo:github.com/acme/gadgets"
+	own := graphiti.Target{Scope: graphiti.ScopeUser, Group: servicetest.OwnersGroup}
+	in := func(project string) graphiti.Target {
+		return graphiti.Target{Scope: graphiti.ScopeWorkspace, Group: "workspace_github_repo_github_com_acme_" + project}
 	}
+	for i, turn := range []ledger.Turn{
+		{Session: "session:one", User: "My cat is called Miso.", Targets: []graphiti.Target{own}},
+		{Session: "session:two", User: "The gadgets are blue.", Workspace: gadgets, Targets: []graphiti.Target{in("gadgets")}},
+		{Session: "session:three", User: "Our database is Postgres.", Workspace: widgets, Targets: []graphiti.Target{in("widgets"), own}}, // which they said of themselves, too
+	} {
+		turn.ID, turn.Owner, turn.Assistant = fmt.Sprint("turn ", i), servicetest.Owner, "I see."
+		turn.Said = time.Date(2026, 1, 2+i, 3, 4, 5, 0, time.UTC)
+		turn.Answered = turn.Said
+		if err := m.Pipeline.Add(t.Context(), turn); err != nil {
+			t.Fatal(err)
+		}
+	}
+	m.Settle(t)
 	m.Say(t, "ann", "four", "hers", "Nobody else's business.")
 	run(t, m, service.Promote, service.PromoteRequest{Selector: service.Selector{Workspace: widgets}, Promotion: service.Promotion{Kind: "decision", Text: "Tabs, not spaces."}})
 	m.Settle(t)
@@ -315,7 +324,7 @@ func TestCatalogCountsEachMessageOnce(t *testing.T) {
 		return memories, talks
 	}
 	memories, talks := rows(run(t, m, service.List, service.ListRequest{Limit: 50}))
-	if want := "acme/widgets workspace " + widgets + " 3; acme/gadgets workspace github_repo:github.com/acme/gadgets 2; you user user:josh 2; "; memories != want {
+	if want := "acme/widgets workspace " + widgets + " 3; you user user:josh 4; acme/gadgets workspace " + gadgets + " 2; "; memories != want {
 		t.Errorf("memories:\n%s, want\n%s", memories, want)
 	}
 	if want := "Our database is Postgres. acme/widgets 2; The gadgets are blue. acme/gadgets 2; My cat is called Miso. you 2; "; talks != want {

@@ -11,7 +11,6 @@ import (
 	"net/url"
 	"reflect"
 	"strconv"
-	"strings"
 
 	"github.com/graphiti-proxy/graphiti-proxy/internal/service"
 )
@@ -22,20 +21,16 @@ const (
 )
 
 // Request is how an operation is asked: by which method, where, and with which body.
-// One that only reads has its input in the address.
+// One that only reads has its input, a struct, in the address.
 func Request(s service.Spec, in any) (method, path string, body []byte, err error) {
-	if body, err = json.Marshal(in); err != nil || !s.Reads {
+	if !s.Reads {
+		body, err = json.Marshal(in)
 		return http.MethodPost, root + s.Name, body, err
 	}
-	var fields map[string]any
-	d := json.NewDecoder(strings.NewReader(string(body)))
-	d.UseNumber()
-	if err := d.Decode(&fields); err != nil {
-		return "", "", nil, err
-	}
 	query := make(url.Values)
-	for name, value := range fields {
-		query.Set(name, fmt.Sprint(value))
+	v := reflect.ValueOf(in)
+	for f := range v.Type().Fields() {
+		query.Set(nameOf(f), fmt.Sprint(v.FieldByIndex(f.Index)))
 	}
 	return http.MethodGet, root + s.Name + "?" + query.Encode(), nil, nil
 }

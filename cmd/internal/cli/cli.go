@@ -1,6 +1,6 @@
 // Package cli owns what the commands share: how settings reach them, how a
-// command line is refused, how results are printed, and the commands that need
-// no proxy.
+// command line is refused, where an operation runs, how results are printed, and the
+// commands that need no proxy.
 //
 // It must not know how a proxy is made.
 package cli
