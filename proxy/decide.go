@@ -92,10 +92,7 @@ func (s *decider) decide(r *request) (d decision) {
 		return d
 	}
 	now := time.Now()
-	d.understood, d.moment = true, moment{arrived: now, until: now.Add(r.memory.Timeout)}
-	if r.memory.Generation != nil {
-		d.generation = r.memory.Generation()
-	}
+	d.understood, d.moment = true, moment{now, now.Add(r.memory.Timeout), r.memory.Generations.Now()}
 	defer func() {
 		if p := recover(); p != nil {
 			wire.LogPanic(s.log, "memory", p)
@@ -139,6 +136,6 @@ func (s *decider) note(r *request, d *decision) {
 		s.known.turn(of, d.parsed.conv)
 	}
 	if d.plan.Turn != "" && d.pending == nil {
-		r.memory.Begin(d.plan.Turn)
+		r.memory.Turns.Begin(d.plan.Turn)
 	}
 }

@@ -44,7 +44,8 @@ func (m Memory) Explain(planner Planner, limits Limits, path string, header map[
 }
 
 func (s *decider) explain(m Memory, planner Planner, limits Limits, path string, header map[string][]string, body []byte) (e Explanation) {
-	m.Planner, m.Sessions, m.Missed, m.Timeout = planner, readSessions{m.Sessions}, nil, explainFor
+	m = *m.orNothing()
+	m.Planner, m.Sessions, m.Off.Missed, m.Timeout = planner, readSessions{m.Sessions}, nil, explainFor
 	if body == nil {
 		body = []byte(greeting)
 	}
@@ -110,25 +111,10 @@ func headOf(path string, header map[string][]string) *fasthttp.RequestHeader {
 	return h
 }
 
-// readSessions looks sessions up and notes none. Without a store nothing is
-// known.
+// readSessions looks sessions up and notes none.
 type readSessions struct{ Sessions }
 
 func (readSessions) SetPending(context.Context, [16]byte, string) {}
 func (readSessions) EndPending([16]byte)                          {}
 func (readSessions) Put(context.Context, [16]byte, string) error  { return nil }
 func (readSessions) PutLater([16]byte, string)                    {}
-
-func (s readSessions) Pending(ctx context.Context, fingerprints ...[16]byte) (string, bool) {
-	if s.Sessions == nil {
-		return "", false
-	}
-	return s.Sessions.Pending(ctx, fingerprints...)
-}
-
-func (s readSessions) Find(ctx context.Context, fingerprints [][16]byte) (string, bool, error) {
-	if s.Sessions == nil {
-		return "", false, nil
-	}
-	return s.Sessions.Find(ctx, fingerprints)
-}

@@ -20,7 +20,7 @@ import (
 func (s *decider) barred(m *Memory, h *fasthttp.RequestHeader) *refusal {
 	switch {
 	case m.Planner == nil:
-		return off(m.Off, "")
+		return off(m.Off.Reason, "")
 	case m.Identity.Multi && !identity.ShowsCredential(h):
 		return noCredential
 	case !m.Identity.Multi && identity.FromWeb(h):
@@ -117,7 +117,7 @@ func (s *decider) read(r *request, p *parsed) bool {
 // missed counts a turn that memory is off for. What was not read whole, or is
 // compressed, counts as one.
 func missed(r *request) {
-	if r.memory.Missed == nil {
+	if r.memory.Off.Missed == nil {
 		return
 	}
 	// No more than copiedBody is there, which takes next to no time.
@@ -129,7 +129,7 @@ func missed(r *request) {
 			return
 		}
 	}
-	r.memory.Missed()
+	r.memory.Off.Missed()
 }
 
 // maxRatio is how many bytes one byte of an encoded body may stand for. What

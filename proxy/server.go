@@ -66,9 +66,9 @@ type Options struct {
 type Server struct {
 	*decider // what memory does for a request
 
-	ways     atomic.Pointer[ways]
-	settings atomic.Pointer[Memory]
-	budget   *budget.Budget // of all that is inspected
+	ways   atomic.Pointer[ways]
+	memory atomic.Pointer[Memory]
+	budget *budget.Budget // of all that is inspected
 
 	roots *tls.Config // for upstreams
 
@@ -118,7 +118,7 @@ func New(o Options) (*Server, error) {
 		stop:     make(chan struct{}),
 	}
 	s.apply(w, o.Ways)
-	s.settings.Store(&o.Memory)
+	s.memory.Store(o.Memory.orNothing())
 	base, cancel := context.WithCancel(context.Background())
 	s.cancel = cancel
 	s.decider = &decider{hasher: dialect.NewHasher(), memo: known, places: newPlaces(), known: newSessions(), base: base, log: o.Log}
@@ -157,12 +157,12 @@ func New(o Options) (*Server, error) {
 	return s, nil
 }
 
-// mem is what is needed in order to remember, as it is in force.
-func (s *Server) mem() *Memory { return s.settings.Load() }
+// mem is how the proxy remembers, as it is in force.
+func (s *Server) mem() *Memory { return s.memory.Load() }
 
 // Set changes how the proxy remembers, from the next request on. The parts that
 // do the remembering must stay what they are.
-func (s *Server) Set(m Memory) { s.settings.Store(&m) }
+func (s *Server) Set(m Memory) { s.memory.Store(m.orNothing()) }
 
 // Clients are observe's.
 func (s *Server) Clients() []observe.Client { return s.observer.Clients() }

@@ -35,6 +35,15 @@ func (s *steps) step(name string) {
 	}
 }
 
+// stepTurns are the steps that record turns.
+type stepTurns struct {
+	nothing
+	steps *steps
+}
+
+func (s stepTurns) Add(ctx context.Context, t ledger.Turn) error    { return s.steps.keep(ctx, t) }
+func (s stepTurns) CutOff(ctx context.Context, t ledger.Turn) error { return s.steps.cutOff(ctx, t) }
+
 func (s *steps) keep(_ context.Context, t ledger.Turn) error {
 	s.step("keep")
 	if s.fails {
@@ -81,7 +90,7 @@ func ends(t *testing.T, s *steps, log *bytes.Buffer) *pendingTurn {
 		s.kept = append(s.kept, tn)
 		return nil
 	}, slog.New(slog.DiscardHandler))
-	m := &Memory{Planner: s, Sessions: s, Keep: s.keep, CutOff: s.cutOff, Pending: s.pending}
+	m := &Memory{Services: Services{Planner: s, Sessions: s, Turns: stepTurns{steps: s}, Pending: s.pending}}
 	return &pendingTurn{
 		s: &Server{decider: &decider{log: slog.New(slog.NewTextHandler(log, nil)), places: newPlaces(), known: newSessions()}}, memory: m, chained: true, recall: true,
 		turn: ledger.Turn{ID: "1", Session: "session:1", User: "please look it up in all of the files", Said: time.Now(), Targets: []graphiti.Target{{Group: "g"}}},

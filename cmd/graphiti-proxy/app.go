@@ -164,7 +164,7 @@ func (a *app) openMemory() (mem proxy.Memory, err error) {
 	case cfg.RemoteMemory() && !cfg.Memory.Consent:
 		a.log.Warn("memory is off: memory.consent is not true, so no conversation is sent to the memory's endpoint",
 			"endpoint", cfg.Memory.Endpoint, "consent_is_for", cfg.ConsentFor())
-		off.Off = inject.ReasonConsent
+		off.Off.Reason = inject.ReasonConsent
 		return off, datadir.WithdrawConsent(cfg.DataDir)
 	}
 	switch a.lock, err = datadir.Acquire(cfg.DataDir, a.holder); {
