@@ -16,6 +16,7 @@ import (
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti"
 	"github.com/graphiti-proxy/graphiti-proxy/inject"
 	"github.com/graphiti-proxy/graphiti-proxy/internal/dialect"
+	"github.com/graphiti-proxy/graphiti-proxy/internal/memo"
 	"github.com/graphiti-proxy/graphiti-proxy/proxy/wire"
 )
 
@@ -38,7 +39,7 @@ func wantBug(t *testing.T, log *lines, where string) {
 // server is one that is not started, with its log.
 func server() (*Server, *lines) {
 	log := &lines{}
-	s := &Server{decider: &decider{log: slog.New(slog.NewTextHandler(log, nil)), places: newPlaces(), known: newSessions()}}
+	s := &Server{decider: &decider{log: slog.New(slog.NewTextHandler(log, nil)), memo: memo.New(0), begun: newOpenings()}}
 	s.ways.Store(&ways{limits: testLimits()})
 	s.memory.Store(&Memory{})
 	return s, log

@@ -9,8 +9,8 @@ import (
 
 	"github.com/graphiti-proxy/graphiti-proxy/capture/response"
 	"github.com/graphiti-proxy/graphiti-proxy/internal/dialect"
+	"github.com/graphiti-proxy/graphiti-proxy/internal/memo"
 	"github.com/graphiti-proxy/graphiti-proxy/proxy/identity"
-	"github.com/graphiti-proxy/graphiti-proxy/proxy/memo"
 	"github.com/graphiti-proxy/graphiti-proxy/proxy/wire"
 )
 
@@ -92,7 +92,8 @@ func (s *decider) parse(r *request, until time.Time) (p parsed, no *refusal) {
 	}
 	memo.Lend(p.conv, len(p.text))
 	p.conv.Limit(dialect.Limits{Messages: r.limits.Messages, Until: until, Room: r.share})
-	if !s.read(r, &p) {
+	known, ok := s.read(r, &p)
+	if !ok {
 		return p, stopped(p.conv)
 	}
 	if p.conv.Model == nil {
@@ -100,18 +101,18 @@ func (s *decider) parse(r *request, until time.Time) (p parsed, no *refusal) {
 	}
 	p.subagent = p.conv.Signals(r.head)
 	p.claims = r.room.claims.Read(r.head, p.conv)
-	p.states = p.conv.Place(p.claims.Program().Name)
+	p.states = p.conv.Place(p.claims.Program().Name, known)
 	return p, nil
 }
 
 // read reads the body, a long one from where the one before it in the
-// conversation ended.
-func (s *decider) read(r *request, p *parsed) bool {
+// conversation ended: then something may be known of its prompts too.
+func (s *decider) read(r *request, p *parsed) (known dialect.Prompts, ok bool) {
 	if !s.memo.Worth(len(p.text)) {
-		return r.route.dialect.Parse(p.text, p.conv)
+		return nil, r.route.dialect.Parse(p.text, p.conv)
 	}
 	var buf [256]byte
-	return s.memo.Parse(r.route.dialect, identity.AppendCredentials(buf[:0], r.head), p.text, p.conv, &r.room.known)
+	return &r.room.known, s.memo.Parse(r.route.dialect, identity.AppendCredentials(buf[:0], r.head), p.text, p.conv, &r.room.known)
 }
 
 // missed counts a turn that memory is off for. What was not read whole, or is

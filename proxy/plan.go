@@ -32,7 +32,7 @@ func (s *decider) plan(ctx context.Context, r *request, now moment, p *parsed, c
 	mode := inject.Mode{Generation: now.generation, Beside: f.kind}
 	if mode.Reason = r.optedOut(p, c, &d.project); mode.Reason == inject.ReasonNone {
 		mode.Recall, mode.Ingest, mode.Reason = r.wants()
-		mode.Ingest = mode.Ingest && !c.Temporary && !p.subagent && (f.kind != dialect.KindTurn || !s.known.isTemplate(at.person, f.id, p.conv))
+		mode.Ingest = mode.Ingest && !c.Temporary && !p.subagent && (f.kind != dialect.KindTurn || !s.begun.isTemplate(at.person, f.id, p.conv))
 		mode.Nobody, mode.Replay = c.promises.stranger, r.route.replays()
 	}
 	d.plan = r.memory.Planner.Plan(ctx, p.conv, f.chain, d.who, f.first, mode)

@@ -17,8 +17,8 @@ import (
 	"github.com/graphiti-proxy/graphiti-proxy/internal/budget"
 	"github.com/graphiti-proxy/graphiti-proxy/internal/dialect"
 	"github.com/graphiti-proxy/graphiti-proxy/internal/dialect/chat"
+	"github.com/graphiti-proxy/graphiti-proxy/internal/memo"
 	"github.com/graphiti-proxy/graphiti-proxy/proxy/identity"
-	"github.com/graphiti-proxy/graphiti-proxy/proxy/memo"
 	"github.com/graphiti-proxy/graphiti-proxy/proxy/wire"
 	"github.com/graphiti-proxy/graphiti-proxy/proxy/workspace"
 )
@@ -259,7 +259,7 @@ func TestLookThatPanics(t *testing.T) {
 
 // idle is a decider that knows nothing.
 func idle() *decider {
-	return &decider{hasher: dialect.NewHasher(), memo: memo.New(0), places: newPlaces(), known: newSessions(), base: context.Background(), log: slog.New(slog.DiscardHandler)}
+	return &decider{hasher: dialect.NewHasher(), memo: memo.New(1 << 20), begun: newOpenings(), base: context.Background(), log: slog.New(slog.DiscardHandler)}
 }
 
 // located is the workspace of a request of a session.

@@ -64,6 +64,7 @@ func (a *app) newPlanner(cfg *config.Config, namer graphiti.Namer) *inject.Memor
 		Snapshots: a.parts.state.Snapshots,
 		Opening:   opening{a},
 		Redact:    a.pipeline.RedactedBy,
+		Memo:      a.known,
 		Log:       a.quiet,
 	}, a.groups(cfg, namer), a.planning(cfg))
 }

@@ -7,10 +7,11 @@ import (
 // Place finds out where the client says that it works: only where that client
 // itself writes it (package place), never in a person's words, a
 // tool's output or a file that the client quotes. program is the client, as package
-// client names it. Began and Chain go by what it has found.
-func (c *Conversation) Place(program string) Place {
+// client names it. known is nil where prompts are short. Began and Chain go by what
+// it has found.
+func (c *Conversation) Place(program string, known Prompts) Place {
 	moves := program == Codex
-	s := prompts.stated(c, &c.prompt)
+	s := c.stated(&c.prompt, known)
 	if c.opening != nil {
 		s.State(*c.opening)
 	}
@@ -26,7 +27,7 @@ func (c *Conversation) Place(program string) Place {
 		asked = asked || m.Person
 		switch {
 		case m.System:
-			s.Merge(prompts.stated(c, m))
+			s.Merge(c.stated(m, known))
 		case m.Role == RoleUser && c.marked(m):
 			c.items(&s, i, program)
 		default:
