@@ -47,8 +47,7 @@ func (m *Memory) summary(t *turn, who graphiti.Who, mode Mode, p Plan) Plan {
 }
 
 const (
-	shownMax   = 2048 // sessions of which it is known what they were shown
-	shownLines = 32   // of each, the newest
+	shownLines = 32 // that a session was shown and that are remembered, the newest
 
 	// comparedMax bounds the text, in bytes, in which is looked for what is known.
 	comparedMax = 1 << 20
@@ -60,16 +59,23 @@ type shown struct {
 	lines      []string
 }
 
+func (s *shown) size() (n int) {
+	for _, l := range s.lines {
+		n += 16 + len(l)
+	}
+	return n
+}
+
 // show notes what the blocks of a session show. A client that sums it up in
 // another request leaves them out, because it never knew of them.
 func (m *Memory) show(t *turn, who graphiti.Who) {
-	key := snapshotID(who)
-	s, ok := m.shown.Get(key)
+	id := t.sessionID(who)
+	s := m.session(id).shown
 	blocks := []string{t.decision.Block}
 	switch {
 	case s.generation > t.generation:
 		return
-	case !ok || s.generation < t.generation:
+	case s.lines == nil || s.generation < t.generation:
 		s, blocks = shown{generation: t.generation}, append(t.blocks(), t.decision.Block)
 	}
 	lines := slices.Clip(s.lines) // others may read them
@@ -82,7 +88,7 @@ func (m *Memory) show(t *turn, who graphiti.Who) {
 	}
 	if len(lines) > len(s.lines) {
 		s.lines = lines[max(0, len(lines)-shownLines):]
-		m.shown.Add(key, s)
+		m.change(id, func(all *session) { all.shown = s })
 	}
 }
 
@@ -91,7 +97,7 @@ func (m *Memory) show(t *turn, who graphiti.Who) {
 // what was found. Nothing in it stands in what is to be summed up.
 func (m *Memory) untold(t *turn, who graphiti.Who, found string) (block string, facts int) {
 	var list []string
-	if s, _ := m.shown.Get(snapshotID(who)); s.generation == t.generation {
+	if s := m.session(t.sessionID(who)).shown; s.generation == t.generation {
 		list = slices.Clone(s.lines)
 	}
 	list = slices.AppendSeq(list, linesOf(found))

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti"
+	"github.com/graphiti-proxy/graphiti-proxy/internal/memo"
 )
 
 // DryRun is a Memory that decides as one with these services does, and writes
@@ -13,7 +14,7 @@ import (
 // is prepared.
 func DryRun(s Services, g Groups, set Settings) *Memory {
 	all := *s.orNothing()
-	all.Decisions, all.Facts, all.Snapshots = readDecisions{all.Decisions}, noFacts{}, readSnapshots{all.Snapshots}
+	all.Decisions, all.Facts, all.Snapshots, all.Memo = readDecisions{all.Decisions}, noFacts{}, readSnapshots{all.Snapshots}, memo.New(0)
 	set.Prefetch = false
 	return New(all, g, set)
 }
@@ -37,6 +38,9 @@ func (s Services) orNothing() *Services {
 	}
 	if s.Redact == nil {
 		s.Redact = func(text string, _ time.Time) (string, bool) { return text, true }
+	}
+	if s.Memo == nil {
+		s.Memo = memo.New(memo.Size)
 	}
 	if s.Log == nil {
 		s.Log = slog.New(slog.DiscardHandler)

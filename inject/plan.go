@@ -11,12 +11,12 @@ import (
 	"time"
 	"unicode/utf8"
 
-	lru "github.com/hashicorp/golang-lru/v2"
 	"golang.org/x/sync/singleflight"
 
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti"
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti/words"
 	"github.com/graphiti-proxy/graphiti-proxy/internal/dialect"
+	"github.com/graphiti-proxy/graphiti-proxy/internal/memo"
 )
 
 // Mode says what may be done for one request.
@@ -85,6 +85,7 @@ type Services struct {
 	Snapshots Snapshots // short-term memory
 	Opening   Opening   // what conversations begin with
 	Redact    Redact
+	Memo      *memo.Memo // what is known of the sessions of the moment
 	Log       *slog.Logger
 }
 
@@ -130,12 +131,9 @@ type Memory struct {
 	base   context.Context // of searches that outlive their request
 	cancel context.CancelFunc
 
-	flights singleflight.Group         // searches under way
-	warm    *lru.Cache[string, warm]   // what was found for sessions after their last turn
-	shown   *lru.Cache[TurnKey, shown] // what the blocks of sessions have shown
-	keys    *turnKeys                  // those of long conversations
-	times   times                      // of searches
-	warming chan struct{}              // holds a token for each prefetch under way
+	flights singleflight.Group // searches under way
+	times   times              // of searches
+	warming chan struct{}      // holds a token for each prefetch under way
 
 	mu      sync.Mutex // guards what follows
 	closed  bool
@@ -145,9 +143,6 @@ type Memory struct {
 // New returns a Memory that is ready for use.
 func New(s Services, g Groups, set Settings) *Memory {
 	m := &Memory{warming: make(chan struct{}, prefetches)}
-	m.warm, _ = lru.New[string, warm](warmMax) // fails for no size only
-	m.shown, _ = lru.New[TurnKey, shown](shownMax)
-	m.keys = newTurnKeys()
 	m.o.Store(&options{s.orNothing(), g, set})
 	m.base, m.cancel = context.WithCancel(context.Background())
 	return m
@@ -206,7 +201,7 @@ func (m *Memory) Plan(ctx context.Context, c *dialect.Conversation, chain []dial
 	// Storing what is found is given the last moment.
 	t := turn{c: c, kind: cmp.Or(c.Kind, mode.Beside), lists: rooms.Get().(*lists), first: first, guest: !mode.Ingest, generation: mode.Generation, until: until, deadline: until.Add(graphiti.SearchTime(m.opts().Timeout) - m.opts().Timeout)}
 	defer rooms.Put(t.lists)
-	t.lookUp(ctx, m.opts().Decisions, chain, m.keys, who.Session, first)
+	m.lookUp(ctx, &t, chain, who)
 	p.Generation = mode.Generation
 	p.Inserts, p.Forgotten = t.repeated(), t.forgotten()
 	if mode.Replay {
@@ -258,7 +253,7 @@ func (m *Memory) recall(t *turn, who graphiti.Who, query string) (Decision, Outc
 	if weighed && !asks(t.c.Text(t.c.Last)) {
 		return alone(before, StatusEmpty, ReasonRoutine)
 	}
-	facts, atOnce := m.prepared(snapshotKey(who), query, t.generation, reads)
+	facts, atOnce := m.prepared(t.sessionID(who), query, t.generation, reads)
 	deadline := t.deadline
 	if atOnce || m.opts().NoWait {
 		deadline = time.Time{} // what is not cached is looked up behind

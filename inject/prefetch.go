@@ -12,9 +12,6 @@ import (
 )
 
 const (
-	// warmMax bounds the sessions whose next recall is prepared.
-	warmMax = 4096
-
 	// prefetches is how many go on at the same time; more are left out.
 	prefetches = 8
 
@@ -36,6 +33,19 @@ type warm struct {
 	terms      map[string]bool // of what was looked up
 	groups     []graphiti.Target
 	facts      [][]graphiti.Fact
+}
+
+func (w *warm) size() (n int) {
+	for t := range w.terms {
+		n += 48 + len(t)
+	}
+	for _, g := range w.groups {
+		n += 32 + len(g.Group)
+	}
+	for _, facts := range w.facts {
+		n += costOf(facts)
+	}
+	return n
 }
 
 // Prefetch looks up, in the background, what a turn was about, so that the next
@@ -83,15 +93,15 @@ func (m *Memory) prefetch(who graphiti.Who, generation int64, query string) {
 		}
 		w.facts = append(w.facts, f.facts)
 	}
-	m.warm.Add(snapshotKey(who), w)
+	m.change(snapshotID(who), func(s *session) { s.warm = w })
 }
 
 // prepared is what was found for the session before, if it is of this generation
 // and these groups. atOnce says that the question speaks of the same: its terms
 // are like the heaviest of what was looked up (Jaccard's measure).
-func (m *Memory) prepared(session, query string, generation int64, reads []graphiti.Target) (facts [][]graphiti.Fact, atOnce bool) {
-	w, ok := m.warm.Get(session)
-	if !ok || w.generation != generation || !slices.Equal(w.groups, reads) {
+func (m *Memory) prepared(session TurnKey, query string, generation int64, reads []graphiti.Target) (facts [][]graphiti.Fact, atOnce bool) {
+	w := &m.session(session).warm
+	if w.facts == nil || w.generation != generation || !slices.Equal(w.groups, reads) {
 		return nil, false
 	}
 	question, _, _ := strings.Cut(query, graphiti.Earlier)

@@ -26,6 +26,7 @@ type turn struct {
 	decision *Decision   // about the newest turn; nil: there is none
 	looks    []Searched
 	own      TurnKey // of a request that is no turn; zero where it is one
+	session  TurnKey // see sessionID
 }
 
 // lists are what is noted of each message that a person wrote.
@@ -39,7 +40,7 @@ type lists struct {
 var rooms = sync.Pool{New: func() any { return new(lists) }}
 
 // lookUp finds what was decided about every message that a person wrote.
-func (t *turn) lookUp(ctx context.Context, d Decisions, chain []dialect.Fingerprint, keys *turnKeys, session string, first bool) {
+func (m *Memory) lookUp(ctx context.Context, t *turn, chain []dialect.Fingerprint, who graphiti.Who) {
 	t.at, t.from = t.at[:0], t.from[:0]
 	for i := 0; i <= t.c.Last; i++ {
 		if t.c.Messages[i].Person {
@@ -47,12 +48,24 @@ func (t *turn) lookUp(ctx context.Context, d Decisions, chain []dialect.Fingerpr
 			t.from = append(t.from, chain[i])
 		}
 	}
-	t.keys = keys.Append(t.keys[:0], session, t.from)
-	if !first {
-		t.earlier, t.err = d.Lookup(ctx, t.generation, t.keys)
+	m.nameTurns(t, who)
+	if !t.first {
+		t.earlier, t.err = m.opts().Decisions.Lookup(ctx, t.generation, t.keys)
 	}
 	if t.earlier == nil {
 		t.earlier = make([]*Decision, len(t.keys))
+	}
+}
+
+// nameTurns finds the keys of the turns.
+func (m *Memory) nameTurns(t *turn, who graphiti.Who) {
+	known := &turnKeys{}
+	if len(t.from) >= turnsMin {
+		known = &m.session(t.sessionID(who)).keys
+	}
+	var more *turnKeys
+	if t.keys, more = known.append(t.keys[:0], who.Session, t.from); more != nil {
+		m.change(t.sessionID(who), func(s *session) { s.keys = *more })
 	}
 }
 

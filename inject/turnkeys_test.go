@@ -6,7 +6,9 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/graphiti-proxy/graphiti-proxy/graphiti"
 	"github.com/graphiti-proxy/graphiti-proxy/internal/dialect"
+	"github.com/graphiti-proxy/graphiti-proxy/internal/memo"
 )
 
 // chain are the fingerprints of so many messages, which differ by seed.
@@ -24,7 +26,14 @@ func chain(seed uint64, n int) []dialect.Fingerprint {
 func TestKeysAreThoseOfTheirFingerprints(t *testing.T) {
 	one, other := chain(1, 3*turnsMax), chain(2, 3*turnsMax)
 	branch := slices.Concat(one[:20], other[20:60])
-	m := newTurnKeys()
+	m := memory(t, always(), &fakeDecisions{}, &fakeFacts{})
+	const most = 1 << 20
+	m.opts().Memo = memo.New(most)
+	keysOf := func(session string, from []dialect.Fingerprint) [][16]byte {
+		tn := &turn{lists: &lists{from: from}}
+		m.nameTurns(tn, graphiti.Who{Session: session})
+		return tn.keys
+	}
 	for round := range 2 {
 		for _, tc := range []struct {
 			name, session string
@@ -45,35 +54,34 @@ func TestKeysAreThoseOfTheirFingerprints(t *testing.T) {
 			{"and again", "a", one},
 		} {
 			t.Run(fmt.Sprint(tc.name, round), func(t *testing.T) {
-				before := [][16]byte{{1}, {2}}
-				want := slices.Clone(before)
+				var want [][16]byte
 				for _, f := range tc.from {
 					want = append(want, turnKeyOf(tc.session, f))
 				}
-				if got := m.Append(before, tc.session, tc.from); !slices.Equal(got, want) {
+				if got := keysOf(tc.session, tc.from); !slices.Equal(got, want) {
 					t.Errorf("%x, want %x", got, want)
 				}
 			})
 		}
 	}
-	if n := m.sessions.Len(); n != 2 {
-		t.Errorf("%d sessions are remembered", n)
+	if known := m.session(snapshotID(graphiti.Who{Session: "a"})).keys; len(known.keys) != turnsMax {
+		t.Errorf("%d keys of one are remembered, of %d at most", len(known.keys), turnsMax)
 	}
-	for i := range 2 * sessionsMax {
-		m.Append(nil, fmt.Sprint(i), one[:turnsMin])
+	for i := range 10_000 {
+		if keysOf(fmt.Sprint(i), one[:turnsMin]); m.opts().Memo.Bytes() > most {
+			t.Fatalf("%d bytes are taken", m.opts().Memo.Bytes())
+		}
 	}
-	if n := m.sessions.Len(); n != sessionsMax {
-		t.Errorf("%d sessions are remembered, of %d at most", n, sessionsMax)
-	}
-	if known, _ := m.sessions.Get("a"); len(known.keys) > turnsMax {
-		t.Errorf("%d keys of one", len(known.keys))
+	if known := m.session(snapshotID(graphiti.Who{Session: "9999"})).keys; len(known.keys) != turnsMin {
+		t.Errorf("%d keys of the newest session are remembered", len(known.keys))
 	}
 }
 
 func BenchmarkKeysOfAHundredTurns(b *testing.B) {
-	from, m, keys := chain(1, 100), newTurnKeys(), [][16]byte(nil)
+	from, keys := chain(1, 100), [][16]byte(nil)
+	_, known := new(turnKeys).append(nil, "session:1", from)
 	for b.Loop() {
-		keys = m.Append(keys[:0], "session:1", from)
+		keys, _ = known.append(keys[:0], "session:1", from)
 	}
 }
 

@@ -66,7 +66,7 @@ type promises struct {
 // request. A credential that was made up learns nothing: until it is accepted,
 // its owner has an empty memory.
 func promised(ctx context.Context, m *Memory, caller *identity.Caller) (p promises) {
-	if caller.Vouched || caller.Who.Tenant == "" || m.Tenants == nil {
+	if caller.Vouched || caller.Who.Tenant == "" {
 		return p
 	}
 	p.tenant = caller.Who.Tenant
@@ -90,7 +90,7 @@ func (p *promises) keep(m *Memory, status int) (promoted int) {
 	if rejected(status) || p.stranger && !accepted {
 		return 0
 	}
-	if len(p.stated) > 0 && m.Later(p.stated) {
+	if len(p.stated) > 0 && m.Turns.AddAsync(p.stated) {
 		for i := range p.stated {
 			promoted += min(1, len(p.stated[i].Kind))
 		}

@@ -4,11 +4,24 @@ import (
 	lru "github.com/hashicorp/golang-lru/v2"
 
 	"github.com/graphiti-proxy/graphiti-proxy/internal/dialect"
+	"github.com/graphiti-proxy/graphiti-proxy/internal/memo"
 )
 
-// habits are what the turns of a session have in common, by which what a client
-// asks for itself beside them is told.
-type habits struct {
+// sessionOf is a session of a person, in a workspace that a header names or in
+// none: others may use the same id.
+type sessionOf struct {
+	base    dialect.Fingerprint
+	session string
+}
+
+// sessionNote is what is known of a session that no request says. It is
+// remembered as long as there is room.
+type sessionNote struct {
+	place  dialect.Place // where it takes place
+	placed bool          // that is known
+
+	// What its turns have in common, by which what a client asks for itself beside
+	// them is told.
 	tools bool // they offer tools
 	free  bool // they want an answer of no form
 
@@ -17,52 +30,60 @@ type habits struct {
 	odd dialect.Fingerprint
 }
 
-// sessions remembers what is known of the sessions of the moment that no request
-// says. It is safe for concurrent use.
-type sessions struct {
-	habits *lru.Cache[sessionOf, habits]
-	first  *lru.Cache[dialect.Fingerprint, opening] // of sessions, by their first words
+func (s *decider) noteKey(of sessionOf) memo.Key {
+	return memo.Key{Kind: memo.Sessions, Owner: memo.Owner(of.base), Name: s.memo.Name(of.session)}
 }
 
-// opening counts the sessions of one person that began with the same words.
-type opening struct {
-	sessions int
-	last     string
+// sessionNote is what is known of a session.
+func (s *decider) sessionNote(of sessionOf) sessionNote {
+	n, _ := s.memo.Get(s.noteKey(of)).(sessionNote)
+	return n
 }
 
-const (
-	maxHabits   = 1 << 14
-	maxOpenings = 1 << 13
+// changeNote notes something of a session.
+func (s *decider) changeNote(of sessionOf, change func(*sessionNote)) {
+	s.memo.Update(s.noteKey(of), func(was any) (any, int) {
+		n, _ := was.(sessionNote)
+		change(&n)
+		return n, len(n.place.Directory) + len(n.place.Repo)
+	})
+}
 
-	// template is in how many sessions the same first words are nobody's.
-	template = 100
-)
-
-func newSessions() *sessions {
-	h, _ := lru.New[sessionOf, habits](maxHabits) // the sizes are positive
-	f, _ := lru.New[dialect.Fingerprint, opening](maxOpenings)
-	return &sessions{h, f}
+// noteTurn notes where a turn takes place, as it says: not every request of a
+// client does. A title or a probe comes before the first turn, and says nothing or
+// something else: it decides nothing for the others.
+func (s *decider) noteTurn(of sessionOf, at *where, c *dialect.Conversation) {
+	change := func(n *sessionNote) {
+		if !at.seen || at.says {
+			n.place, n.placed = at.place, true
+		}
+		n.tools, n.free = n.tools || c.Tools, n.free || !c.Format
+	}
+	was := s.sessionNote(of)
+	now := was
+	if change(&now); now != was {
+		s.changeNote(of, change)
+	}
 }
 
 // isChore reports whether a request repeats what was said in a session in order to
 // ask for something beside it, whatever its words: it offers none of the tools that
 // the session's turns offer, or wants an answer of a form that they do not want.
-func (s *sessions) isChore(of sessionOf, kind dialect.Kind, c *dialect.Conversation, chain []dialect.Fingerprint) bool {
+func (s *decider) isChore(of sessionOf, kind dialect.Kind, c *dialect.Conversation, chain []dialect.Fingerprint) bool {
 	if kind != dialect.KindTurn || c.Answered() || !answeredBefore(c) {
 		return false
 	}
-	h, ok := s.habits.Get(of)
-	if !ok || (c.Tools || !h.tools) && (!c.Format || !h.free) {
+	h := s.sessionNote(of)
+	if (c.Tools || !h.tools) && (!c.Format || !h.free) {
 		return false
 	}
 	for i := range c.Last {
 		if c.Messages[i].Person && chain[i] == h.odd {
-			s.habits.Add(of, habits{tools: c.Tools, free: !c.Format})
+			s.changeNote(of, func(n *sessionNote) { n.tools, n.free, n.odd = c.Tools, !c.Format, dialect.Fingerprint{} })
 			return false
 		}
 	}
-	h.odd = chain[c.Last]
-	s.habits.Add(of, h)
+	s.changeNote(of, func(n *sessionNote) { n.odd = chain[c.Last] })
 	return true
 }
 
@@ -77,17 +98,32 @@ func answeredBefore(c *dialect.Conversation) bool {
 	return false
 }
 
-// turn notes a turn of a session.
-func (s *sessions) turn(of sessionOf, c *dialect.Conversation) {
-	h, _ := s.habits.Get(of)
-	if now := (habits{h.tools || c.Tools, h.free || !c.Format, h.odd}); now != h {
-		s.habits.Add(of, now)
-	}
+// openings counts the sessions that began with the same words of one person. It is
+// safe for concurrent use.
+type openings struct {
+	first *lru.Cache[dialect.Fingerprint, opening]
 }
 
-// isTemplate reports whether the words that a turn begins a session with are to the letter
-// those of many others: then a program wrote them.
-func (s *sessions) isTemplate(person dialect.Fingerprint, session string, c *dialect.Conversation) bool {
+type opening struct {
+	sessions int
+	last     string
+}
+
+const (
+	maxOpenings = 1 << 13
+
+	// template is in how many sessions the same first words are nobody's.
+	template = 100
+)
+
+func newOpenings() *openings {
+	first, _ := lru.New[dialect.Fingerprint, opening](maxOpenings) // the size is positive
+	return &openings{first}
+}
+
+// isTemplate reports whether the words that a turn begins a session with are to the
+// letter those of many others: then a program wrote them.
+func (s *openings) isTemplate(person dialect.Fingerprint, session string, c *dialect.Conversation) bool {
 	if answeredBefore(c) {
 		return false
 	}

@@ -40,7 +40,7 @@ func TestChoresOfASession(t *testing.T) {
 			{hi + one + ask + "," + two + `{"role":"user","content":"I see."}`, "", dialect.KindTurn}, {hi + one + ask + "," + two + ask, "", dialect.KindTurn}}},
 		{"again, before it is known", []request{{hi[:len(hi)-1], tools, dialect.KindTurn}, {hi + one + ask, "", dialect.KindProbe}, {hi + one + ask, "", dialect.KindProbe}}},
 	} {
-		s, hasher, of := newSessions(), dialect.NewHasher(), sessionOf{session: "session:1"}
+		s, hasher, of := idle(), dialect.NewHasher(), sessionOf{session: "session:1"}
 		for n, r := range tc.requests {
 			var c dialect.Conversation
 			if !(chat.Dialect{}).Parse([]byte(`{"messages":[`+r.messages+`]`+r.rest+`}`), &c) {
@@ -51,7 +51,7 @@ func TestChoresOfASession(t *testing.T) {
 				kind = c.Beside()
 			}
 			if kind == dialect.KindTurn {
-				s.turn(of, &c)
+				s.noteTurn(of, &where{}, &c)
 			}
 			if kind != r.kind {
 				t.Errorf("%s, request %d: kind %d, want %d", tc.name, n, kind, r.kind)
@@ -62,7 +62,7 @@ func TestChoresOfASession(t *testing.T) {
 
 // TestTemplates: what a hundred sessions began with to the letter is nobody's words.
 func TestTemplates(t *testing.T) {
-	s, ann, bob := newSessions(), dialect.Root("", "ann"), dialect.Root("", "bob")
+	s, ann, bob := newOpenings(), dialect.Root("", "ann"), dialect.Root("", "bob")
 	begins := func(who dialect.Fingerprint, session, text string) bool {
 		var c dialect.Conversation
 		if !(chat.Dialect{}).Parse([]byte(`{"messages":[{"role":"user","content":"`+text+`"}]}`), &c) {

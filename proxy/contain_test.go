@@ -16,6 +16,7 @@ import (
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti"
 	"github.com/graphiti-proxy/graphiti-proxy/inject"
 	"github.com/graphiti-proxy/graphiti-proxy/internal/dialect"
+	"github.com/graphiti-proxy/graphiti-proxy/internal/memo"
 	"github.com/graphiti-proxy/graphiti-proxy/proxy/wire"
 )
 
@@ -38,9 +39,9 @@ func wantBug(t *testing.T, log *lines, where string) {
 // server is one that is not started, with its log.
 func server() (*Server, *lines) {
 	log := &lines{}
-	s := &Server{decider: &decider{log: slog.New(slog.NewTextHandler(log, nil)), places: newPlaces(), known: newSessions()}}
+	s := &Server{decider: &decider{log: slog.New(slog.NewTextHandler(log, nil)), memo: memo.New(0), begun: newOpenings()}}
 	s.ways.Store(&ways{limits: testLimits()})
-	s.settings.Store(&Memory{})
+	s.memory.Store(&Memory{})
 	return s, log
 }
 
@@ -66,6 +67,11 @@ func (p *turning) Plan(context.Context, *dialect.Conversation, []dialect.Fingerp
 	return inject.Plan{Turn: "turn", Write: []graphiti.Target{{Scope: graphiti.ScopeUser, Group: "g"}}}
 }
 
+// buggyTurns has a bug.
+type buggyTurns struct{ nothing }
+
+func (buggyTurns) Kept(string, []graphiti.Target) bool { bug(); return false }
+
 // TestBugOfMemoryInAWebSocket costs the connection its memory, and nothing of
 // what is said over it.
 func TestBugOfMemoryInAWebSocket(t *testing.T) {
@@ -73,8 +79,7 @@ func TestBugOfMemoryInAWebSocket(t *testing.T) {
 	t.Run("in a request", func(t *testing.T) {
 		log := &lines{}
 		_, c, br := intercepting(t, func(c net.Conn) { _, _ = io.Copy(c, c) }, func(o *Options) {
-			o.Memory.Begin = func(string) {}
-			o.Memory.Planner, o.Memory.Kept = &turning{}, func(string, []graphiti.Target) bool { bug(); return false }
+			o.Memory.Planner, o.Memory.Turns = &turning{}, buggyTurns{}
 			o.Log = slog.New(slog.NewTextHandler(log, nil))
 		})
 		for range 3 {

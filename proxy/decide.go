@@ -6,14 +6,13 @@ import (
 	"log/slog"
 	"time"
 
-	lru "github.com/hashicorp/golang-lru/v2"
 	"github.com/valyala/fasthttp"
 
 	"github.com/graphiti-proxy/graphiti-proxy/inject"
 	"github.com/graphiti-proxy/graphiti-proxy/internal/budget"
 	"github.com/graphiti-proxy/graphiti-proxy/internal/dialect"
+	"github.com/graphiti-proxy/graphiti-proxy/internal/memo"
 	"github.com/graphiti-proxy/graphiti-proxy/proxy/identity"
-	"github.com/graphiti-proxy/graphiti-proxy/proxy/memo"
 	"github.com/graphiti-proxy/graphiti-proxy/proxy/wire"
 )
 
@@ -21,10 +20,9 @@ import (
 // WebSocket and Explain all go through decide.
 type decider struct {
 	hasher *dialect.Hasher
-	memo   *memo.Memo                           // how the conversations of the moment began
-	places *lru.Cache[sessionOf, dialect.Place] // where the sessions of the moment take place
-	known  *sessions                            // what their turns have in common
-	base   context.Context                      //nolint:containedctx // ends when the server gives up waiting
+	memo   *memo.Memo      // what is known of the conversations of the moment
+	begun  *openings       // with which words many sessions begin
+	base   context.Context //nolint:containedctx // ends when the server gives up waiting
 	log    *slog.Logger
 }
 
@@ -92,10 +90,7 @@ func (s *decider) decide(r *request) (d decision) {
 		return d
 	}
 	now := time.Now()
-	d.understood, d.moment = true, moment{arrived: now, until: now.Add(r.memory.Timeout)}
-	if r.memory.Generation != nil {
-		d.generation = r.memory.Generation()
-	}
+	d.understood, d.moment = true, moment{now, now.Add(r.memory.Timeout), r.memory.Generations.Now()}
 	defer func() {
 		if p := recover(); p != nil {
 			wire.LogPanic(s.log, "memory", p)
@@ -135,10 +130,9 @@ func (d *decision) refuse(no *refusal) { d.plan, d.why = inject.Plan{Outcome: no
 // note notes where the session takes place, and that its turn is being answered.
 func (s *decider) note(r *request, d *decision) {
 	if of := (sessionOf{d.place.base, d.who.Session}); of.session != "" && d.session.kind == dialect.KindTurn && !d.parsed.subagent {
-		s.keepPlace(of, &d.place.where)
-		s.known.turn(of, d.parsed.conv)
+		s.noteTurn(of, &d.place.where, d.parsed.conv)
 	}
 	if d.plan.Turn != "" && d.pending == nil {
-		r.memory.Begin(d.plan.Turn)
+		r.memory.Turns.Begin(d.plan.Turn)
 	}
 }

@@ -11,8 +11,8 @@ import (
 	"github.com/graphiti-proxy/graphiti-proxy/inject"
 	"github.com/graphiti-proxy/graphiti-proxy/internal/budget"
 	"github.com/graphiti-proxy/graphiti-proxy/internal/dialect"
+	"github.com/graphiti-proxy/graphiti-proxy/internal/memo"
 	"github.com/graphiti-proxy/graphiti-proxy/proxy/identity"
-	"github.com/graphiti-proxy/graphiti-proxy/proxy/memo"
 	"github.com/graphiti-proxy/graphiti-proxy/proxy/wire"
 )
 
@@ -39,12 +39,13 @@ const greeting = `{"model":"","max_tokens":1,"messages":[{"role":"user","content
 // that serves it: path is with the query, a nil body stands for any question. Nothing is written:
 // planner is one of a dry run (inject.DryRun), or nil where memory is off.
 func (m Memory) Explain(planner Planner, limits Limits, path string, header map[string][]string, body []byte) Explanation {
-	s := &decider{hasher: dialect.NewHasher(), memo: memo.New(0), places: newPlaces(), known: newSessions(), base: context.Background(), log: slog.New(slog.DiscardHandler)}
+	s := &decider{hasher: dialect.NewHasher(), memo: memo.New(0), begun: newOpenings(), base: context.Background(), log: slog.New(slog.DiscardHandler)}
 	return s.explain(m, planner, limits, path, header, body)
 }
 
 func (s *decider) explain(m Memory, planner Planner, limits Limits, path string, header map[string][]string, body []byte) (e Explanation) {
-	m.Planner, m.Sessions, m.Missed, m.Timeout = planner, readSessions{m.Sessions}, nil, explainFor
+	m = *m.orNothing()
+	m.Planner, m.Sessions, m.Off.Missed, m.Timeout = planner, readSessions{m.Sessions}, nil, explainFor
 	if body == nil {
 		body = []byte(greeting)
 	}
@@ -110,25 +111,10 @@ func headOf(path string, header map[string][]string) *fasthttp.RequestHeader {
 	return h
 }
 
-// readSessions looks sessions up and notes none. Without a store nothing is
-// known.
+// readSessions looks sessions up and notes none.
 type readSessions struct{ Sessions }
 
 func (readSessions) SetPending(context.Context, [16]byte, string) {}
 func (readSessions) EndPending([16]byte)                          {}
 func (readSessions) Put(context.Context, [16]byte, string) error  { return nil }
 func (readSessions) PutLater([16]byte, string)                    {}
-
-func (s readSessions) Pending(ctx context.Context, fingerprints ...[16]byte) (string, bool) {
-	if s.Sessions == nil {
-		return "", false
-	}
-	return s.Sessions.Pending(ctx, fingerprints...)
-}
-
-func (s readSessions) Find(ctx context.Context, fingerprints [][16]byte) (string, bool, error) {
-	if s.Sessions == nil {
-		return "", false, nil
-	}
-	return s.Sessions.Find(ctx, fingerprints)
-}

@@ -24,7 +24,7 @@ import (
 func explained(t *testing.T, m *Memory, namer graphiti.Namer, path string, header map[string][]string, body []byte) Explanation {
 	t.Helper()
 	var planner Planner
-	if m.Off == inject.ReasonNone {
+	if m.Off.Reason == inject.ReasonNone {
 		dry := inject.DryRun(inject.Services{}, namer, inject.Settings{Timeout: time.Second, Background: time.Second, MaxFacts: 10, MaxChars: 1000})
 		t.Cleanup(dry.Close)
 		planner = dry
@@ -155,6 +155,11 @@ func (noCache) Lookup(string, string, int64) ([]graphiti.Fact, bool, bool)      
 func (noCache) Version(string) uint32                                           { return 0 }
 func (noCache) Store(string, string, int64, uint32, []graphiti.Fact, int, bool) {}
 
+// keptTurns has recorded every turn.
+type keptTurns struct{ nothing }
+
+func (keptTurns) Kept(string, []graphiti.Target) bool { return true }
+
 // served notes what was planned last.
 type served struct {
 	*inject.Memory
@@ -179,10 +184,7 @@ func TestExplanationIsWhatIsServed(t *testing.T) {
 	stub := newStub(t, say(okAnswer))
 	s, base := start(t, stub.url(), func(o *Options) {
 		o.Ways.Limits.Messages = 1000
-		o.Memory = Memory{
-			Planner: live, Sessions: stateSessions{st}, Identity: identity.Settings{Owner: "user:o"}, Recall: true, Ingest: true, Timeout: time.Minute,
-			Kept: func(string, []graphiti.Target) bool { return true }, Begin: func(string) {},
-		}
+		o.Memory = Memory{Settings: Settings{Identity: identity.Settings{Owner: "user:o"}, Recall: true, Ingest: true, Timeout: time.Minute}, Services: Services{Planner: live, Sessions: stateSessions{st}, Turns: keptTurns{}}}
 	})
 	recalled := 0
 	for _, f := range fixtures(t) {

@@ -7,8 +7,8 @@ import (
 
 	"github.com/graphiti-proxy/graphiti-proxy/internal/budget"
 	"github.com/graphiti-proxy/graphiti-proxy/internal/dialect"
+	"github.com/graphiti-proxy/graphiti-proxy/internal/memo"
 	"github.com/graphiti-proxy/graphiti-proxy/proxy/identity"
-	"github.com/graphiti-proxy/graphiti-proxy/proxy/memo"
 	"github.com/graphiti-proxy/graphiti-proxy/proxy/observe"
 	"github.com/graphiti-proxy/graphiti-proxy/proxy/wire"
 )

@@ -128,7 +128,7 @@ func TestLanesAreBounded(t *testing.T) {
 // begins when no answer can come any more.
 func TestHeldOfAWebSocketIsGivenBack(t *testing.T) {
 	all := budget.New(1000)
-	x := &intercept{s: &Server{decider: &decider{log: slog.New(slog.DiscardHandler), places: newPlaces(), known: newSessions()}}, lanes: make(map[string]*exchange), ended: make(map[string]heldEnd)}
+	x := &intercept{s: &Server{decider: idle()}, lanes: make(map[string]*exchange), ended: make(map[string]heldEnd)}
 	begin := func(lane string) {
 		ex := &exchange{reader: responses.Dialect{}.NewReader(), memory: &Memory{}, share: all.Share()}
 		if !ex.share.Grow(10) {

@@ -117,10 +117,7 @@ func keptAsker(tb testing.TB, request []byte, off bool) (ask func()) {
 		if off {
 			return
 		}
-		o.Memory = Memory{
-			Planner: m, Sessions: stateSessions{st}, Identity: identity.Settings{Owner: "user:o"}, Recall: true, Ingest: true, Timeout: time.Minute,
-			Kept: func(string, []graphiti.Target) bool { return true }, Begin: func(string) {},
-		}
+		o.Memory = Memory{Settings: Settings{Identity: identity.Settings{Owner: "user:o"}, Recall: true, Ingest: true, Timeout: time.Minute}, Services: Services{Planner: m, Sessions: stateSessions{st}, Turns: keptTurns{}}}
 	})
 	c, err := net.Dial("tcp", strings.TrimPrefix(base, "http://"))
 	if err != nil {

@@ -46,7 +46,7 @@ func TestWhoCannotHaveMemoryIsNotRead(t *testing.T) {
 		change       func(*Memory)
 		want         string
 	}{
-		{"memory is off", "", func(m *Memory) { *m = Memory{Off: "consent"} }, "off; facts=0; chars=0; ms=0; reason=consent"},
+		{"memory is off", "", func(m *Memory) { *m = Memory{Off: Off{Reason: "consent"}} }, "off; facts=0; chars=0; ms=0; reason=consent"},
 		{"no credential", "", func(m *Memory) { m.Identity.Multi = true }, "off; facts=0; chars=0; ms=0; reason=nobody"},
 		{"a page of the web", "Origin: https://evil.example\r\n", func(*Memory) {}, "off; facts=0; chars=0; ms=0; reason=untrusted"},
 		{"a path that is skipped", "", func(m *Memory) { m.Rules.SkipPaths = []string{"/v1/*"} }, "off; facts=0; chars=0; ms=0; reason=opt_out"},

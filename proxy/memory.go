@@ -44,59 +44,117 @@ type Sessions interface {
 	PutLater(fingerprint [16]byte, session string) // does not wait
 }
 
-// Memory is what the proxy needs in order to remember. Without a Planner it
-// forwards, and says Off for the reason.
-type Memory struct {
-	Planner   Planner
-	Sessions  Sessions
-	Responses *response.Workers
-	Keep      func(context.Context, ledger.Turn) error
-	CutOff    func(context.Context, ledger.Turn) error     // notes that an answer came to no clean end
-	Kept      func(turn string, in []graphiti.Target) bool // whether a turn was recorded not long ago in all of those
-	Begin     func(turn string)                            // says that the turn is being answered here
-	Known     func(turn [16]byte) bool                     // whether it is, was, or has been recorded
-	Pending   *PendingTurns                                // the turns whose end is awaited
-	Identity  identity.Settings
-	Rules     Rules
-	Recall    bool
-	Ingest    bool
-	Note      Note
+// Turns records turns.
+type Turns interface {
+	Add(ctx context.Context, t ledger.Turn) error
 
-	Backfill func(capture.History) // records what was said before; must not block
+	// AddAsync keeps turns whatever becomes of the request, and does not block. It
+	// reports whether there is room for them.
+	AddAsync(turns []ledger.Turn) bool
 
-	// Generation is how often something was forgotten. A request reads it once,
-	// and whatever is written for it carries it. nil: nothing ever is.
-	Generation func() int64
+	Begin(turn string)                               // says that the turn is being answered here
+	CutOff(ctx context.Context, t ledger.Turn) error // notes that an answer came to no clean end
+	Kept(turn string, in []graphiti.Target) bool     // whether it was recorded not long ago in all of those
+	Known(turn [16]byte) bool                        // whether it is, was, or has been recorded
+	Backfill(h capture.History)                      // records what was said before; does not block
+}
 
+// Owned is what callers lay down, and where.
+type Owned interface {
 	// Beside is the caller's own memory, in a project whose turns are not kept there.
-	// nil: there is none.
-	Beside func(graphiti.Who) (t graphiti.Target, ok bool)
+	Beside(who graphiti.Who) (t graphiti.Target, ok bool)
 
 	// Stated finds, in what a person surely wrote in a turn, what is to be kept beside
 	// it, promoted texts with their kind, and counts those that are refused, and those
-	// for a scope that there is not. nil: that is not wanted.
-	Stated func(who graphiti.Who, generation int64, text string) (list []ledger.Turn, refused, unscoped int)
+	// for a scope that there is not.
+	Stated(who graphiti.Who, generation int64, text string) (list []ledger.Turn, refused, unscoped int)
+}
 
-	// Later keeps turns whatever becomes of the request, and must not block. It
-	// reports whether there is room for them.
-	Later func([]ledger.Turn) bool
+// Generations counts what was forgotten. A request reads it once, and whatever is
+// written for it carries it.
+type Generations interface{ Now() int64 }
 
-	// Tenants says whose credentials were accepted; nil: nobody asks.
-	Tenants Tenants
+// Memory is how the proxy remembers, and what with.
+type Memory struct {
+	Settings
+	Services
+	Off Off // for when there is no Planner
+}
+
+// Off says why memory is off.
+type Off struct {
+	Reason inject.Reason // may be empty
+	Missed func()        // is called for each turn of a person that goes by, and must not block; nil: nobody counts them
+}
+
+// Settings say how the proxy remembers.
+type Settings struct {
+	Identity identity.Settings
+	Rules    Rules
+	Recall   bool
+	Ingest   bool
+	Note     Note
+	Timeout  time.Duration // the most that a request waits for memory
 
 	// DropThinking lets Anthropic drop thoughts that are bound to a block that
 	// was forgotten.
 	DropThinking bool
-
-	Off inject.Reason // why there is no Planner; may be empty
-
-	// Missed is called for each turn of a person that goes by without a Planner.
-	// It must not block. May be nil.
-	Missed func()
-
-	// Timeout is the most that a request waits for memory.
-	Timeout time.Duration
 }
 
 // Note says what else is noted with a turn.
 type Note struct{ Git, Tools bool }
+
+// Services are what the proxy remembers with. Without a Planner it forwards; what
+// else is nil does nothing.
+type Services struct {
+	Planner     Planner
+	Sessions    Sessions
+	Turns       Turns
+	Owned       Owned
+	Tenants     Tenants
+	Generations Generations
+	Responses   *response.Workers
+	Pending     *PendingTurns // the turns whose end is awaited
+}
+
+// orNothing is the memory, with what does nothing in place of services that are nil.
+func (m Memory) orNothing() *Memory {
+	if m.Sessions == nil {
+		m.Sessions = nothing{}
+	}
+	if m.Turns == nil {
+		m.Turns = nothing{}
+	}
+	if m.Owned == nil {
+		m.Owned = nothing{}
+	}
+	if m.Tenants == nil {
+		m.Tenants = nothing{}
+	}
+	if m.Generations == nil {
+		m.Generations = nothing{}
+	}
+	return &m
+}
+
+// nothing stands for the services that there are not.
+type nothing struct{}
+
+func (nothing) Pending(context.Context, ...[16]byte) (string, bool)          { return "", false }
+func (nothing) SetPending(context.Context, [16]byte, string)                 {}
+func (nothing) EndPending([16]byte)                                          {}
+func (nothing) Find(context.Context, [][16]byte) (string, bool, error)       { return "", false, nil }
+func (nothing) Put(context.Context, [16]byte, string) error                  { return nil }
+func (nothing) PutLater([16]byte, string)                                    {}
+func (nothing) Add(context.Context, ledger.Turn) error                       { return nil }
+func (nothing) AddAsync([]ledger.Turn) bool                                  { return false }
+func (nothing) Begin(string)                                                 {}
+func (nothing) CutOff(context.Context, ledger.Turn) error                    { return nil }
+func (nothing) Kept(string, []graphiti.Target) bool                          { return false }
+func (nothing) Known([16]byte) bool                                          { return false }
+func (nothing) Backfill(capture.History)                                     {}
+func (nothing) Beside(graphiti.Who) (t graphiti.Target, ok bool)             { return t, false }
+func (nothing) Stated(graphiti.Who, int64, string) ([]ledger.Turn, int, int) { return nil, 0, 0 }
+func (nothing) Accepted(context.Context, string) bool                        { return true }
+func (nothing) Accept(string)                                                {}
+func (nothing) Now() int64                                                   { return 0 }

@@ -67,10 +67,7 @@ func TestLookingForASessionTakesNoLongerThanRecallMay(t *testing.T) {
 		s.ways.Store(&ways{})
 		var until time.Time
 		c := posted(`{"messages":[{"role":"user","content":"one"},{"role":"assistant","content":"a long answer that could tell a conversation"},{"role":"user","content":"two"}]}`)
-		c.memory = &Memory{
-			Planner: planner{func(ctx context.Context) inject.Plan { until, _ = ctx.Deadline(); return inject.Plan{} }}, Sessions: hanging{},
-			Identity: identity.Settings{Owner: "user:o"}, Recall: true, Timeout: 400 * time.Millisecond,
-		}
+		c.memory = Memory{Settings: Settings{Identity: identity.Settings{Owner: "user:o"}, Recall: true, Timeout: 400 * time.Millisecond}, Services: Services{Planner: planner{func(ctx context.Context) inject.Plan { until, _ = ctx.Deadline(); return inject.Plan{} }}, Sessions: hanging{}}}.orNothing()
 		start := time.Now()
 		d := s.decide(c)
 		if took := time.Since(start); took != 400*time.Millisecond {
@@ -85,6 +82,14 @@ func TestLookingForASessionTakesNoLongerThanRecallMay(t *testing.T) {
 	})
 }
 
+// brokenTurns has a bug.
+type brokenTurns struct {
+	nothing
+	about string
+}
+
+func (b brokenTurns) Kept(string, []graphiti.Target) bool { panic(fmt.Errorf("about %s", b.about)) }
+
 // TestBugInMemoryIsNotNoticed: whatever panics while a request is served, the
 // answer comes, and what is logged does not quote it.
 func TestBugInMemoryIsNotNoticed(t *testing.T) {
@@ -97,17 +102,15 @@ func TestBugInMemoryIsNotNoticed(t *testing.T) {
 	turn := func(context.Context) inject.Plan {
 		return inject.Plan{Turn: "t", Write: []graphiti.Target{{Scope: graphiti.ScopeUser, Group: "user_o"}}}
 	}
-	for name, m := range map[string]Memory{
+	for name, m := range map[string]Services{
 		"planning": {Planner: planner{func(context.Context) inject.Plan { panic(quoted) }}},
-		"watching": {Planner: planner{turn}, Kept: func(string, []graphiti.Target) bool { panic(fmt.Errorf("about %s", quoted)) }},
+		"watching": {Planner: planner{turn}, Turns: brokenTurns{about: quoted}},
 		"no parts": {Planner: planner{turn}},
 	} {
-		m.Identity.Owner, m.Recall, m.Ingest, m.Timeout = "user:o", true, true, time.Second
-		m.Begin = func(string) {}
 		var mu sync.Mutex
 		var log strings.Builder
 		_, url := start(t, model.URL(), func(o *Options) {
-			o.Memory = m
+			o.Memory = Memory{Settings: Settings{Identity: identity.Settings{Owner: "user:o"}, Recall: true, Ingest: true, Timeout: time.Second}, Services: m}
 			o.Log = slog.New(slog.NewTextHandler(locked{&mu, &log}, nil))
 		})
 		req, _ := http.NewRequest(http.MethodPost, url+chatPath, strings.NewReader(`{"model":"m","messages":[{"role":"user","content":"hello"}]}`))

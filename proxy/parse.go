@@ -9,8 +9,8 @@ import (
 
 	"github.com/graphiti-proxy/graphiti-proxy/capture/response"
 	"github.com/graphiti-proxy/graphiti-proxy/internal/dialect"
+	"github.com/graphiti-proxy/graphiti-proxy/internal/memo"
 	"github.com/graphiti-proxy/graphiti-proxy/proxy/identity"
-	"github.com/graphiti-proxy/graphiti-proxy/proxy/memo"
 	"github.com/graphiti-proxy/graphiti-proxy/proxy/wire"
 )
 
@@ -20,7 +20,7 @@ import (
 func (s *decider) barred(m *Memory, h *fasthttp.RequestHeader) *refusal {
 	switch {
 	case m.Planner == nil:
-		return off(m.Off, "")
+		return off(m.Off.Reason, "")
 	case m.Identity.Multi && !identity.ShowsCredential(h):
 		return noCredential
 	case !m.Identity.Multi && identity.FromWeb(h):
@@ -92,7 +92,8 @@ func (s *decider) parse(r *request, until time.Time) (p parsed, no *refusal) {
 	}
 	memo.Lend(p.conv, len(p.text))
 	p.conv.Limit(dialect.Limits{Messages: r.limits.Messages, Until: until, Room: r.share})
-	if !s.read(r, &p) {
+	known, ok := s.read(r, &p)
+	if !ok {
 		return p, stopped(p.conv)
 	}
 	if p.conv.Model == nil {
@@ -100,24 +101,24 @@ func (s *decider) parse(r *request, until time.Time) (p parsed, no *refusal) {
 	}
 	p.subagent = p.conv.Signals(r.head)
 	p.claims = r.room.claims.Read(r.head, p.conv)
-	p.states = p.conv.Place(p.claims.Program().Name)
+	p.states = p.conv.Place(p.claims.Program().Name, known)
 	return p, nil
 }
 
 // read reads the body, a long one from where the one before it in the
-// conversation ended.
-func (s *decider) read(r *request, p *parsed) bool {
+// conversation ended: then something may be known of its prompts too.
+func (s *decider) read(r *request, p *parsed) (known dialect.Prompts, ok bool) {
 	if !s.memo.Worth(len(p.text)) {
-		return r.route.dialect.Parse(p.text, p.conv)
+		return nil, r.route.dialect.Parse(p.text, p.conv)
 	}
 	var buf [256]byte
-	return s.memo.Parse(r.route.dialect, identity.AppendCredentials(buf[:0], r.head), p.text, p.conv, &r.room.known)
+	return &r.room.known, s.memo.Parse(r.route.dialect, identity.AppendCredentials(buf[:0], r.head), p.text, p.conv, &r.room.known)
 }
 
 // missed counts a turn that memory is off for. What was not read whole, or is
 // compressed, counts as one.
 func missed(r *request) {
-	if r.memory.Missed == nil {
+	if r.memory.Off.Missed == nil {
 		return
 	}
 	// No more than copiedBody is there, which takes next to no time.
@@ -129,7 +130,7 @@ func missed(r *request) {
 			return
 		}
 	}
-	r.memory.Missed()
+	r.memory.Off.Missed()
 }
 
 // maxRatio is how many bytes one byte of an encoded body may stand for. What

@@ -62,7 +62,7 @@ func (p *pendingTurn) answered(a dialect.Answer, clean bool) {
 // cutOff notes, over restarts, that the turn is not to be kept as a history
 // shows it. This process knows it anyway.
 func (p *pendingTurn) cutOff() {
-	if err := p.memory.CutOff(context.Background(), p.turn); err != nil {
+	if err := p.memory.Turns.CutOff(context.Background(), p.turn); err != nil {
 		p.s.log.Warn("an answer that was cut off cannot be noted; a history that shows it may be kept", "error", err)
 	}
 }
@@ -110,7 +110,7 @@ func (p *pendingTurn) keep(a dialect.Answer) {
 		p.turn.Said = began
 	}
 	p.s.observer.Kept(p.turn.Kind, p.turn.Client, p.turn.User)
-	err := p.memory.Keep(context.Background(), p.turn)
+	err := p.memory.Turns.Add(context.Background(), p.turn)
 	if err == nil {
 		p.memory.Pending.End(&p.turn)
 		return

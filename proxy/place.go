@@ -3,8 +3,6 @@ package proxy
 import (
 	"context"
 
-	lru "github.com/hashicorp/golang-lru/v2"
-
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti"
 	"github.com/graphiti-proxy/graphiti-proxy/internal/dialect"
 	"github.com/graphiti-proxy/graphiti-proxy/proxy/workspace"
@@ -44,7 +42,8 @@ func (s *decider) place(ctx context.Context, r *request, p *parsed, c *caller) (
 		if held != nil {
 			at.place, at.seen = held.at.place, true
 		} else if at.names.session != "" {
-			at.place, at.seen = s.places.Get(sessionOf{at.base, at.names.session})
+			seen := s.sessionNote(sessionOf{at.base, at.names.session})
+			at.place, at.seen = seen.place, seen.placed
 		}
 		if path := p.claims.CodexRepo(at.place.Directory).Path; path != "" && !workspace.Within(path, at.place.Directory) {
 			at.place, at.says = dialect.Place{Directory: path}, true
@@ -82,29 +81,6 @@ func (h *heldEnd) goesOn(at *where, moves bool) bool {
 		return false
 	}
 	return moves || !at.says || h.at.place == (dialect.Place{}) || h.at.place == at.place
-}
-
-// sessionOf is a session of a person, in a workspace that a header names or in
-// none: others may use the same id.
-type sessionOf struct {
-	base    dialect.Fingerprint
-	session string
-}
-
-const maxSessionPlaces = 1 << 15
-
-func newPlaces() *lru.Cache[sessionOf, dialect.Place] {
-	places, _ := lru.New[sessionOf, dialect.Place](maxSessionPlaces) // the size is positive
-	return places
-}
-
-// keepPlace remembers where a session takes place, as a turn says: not every
-// request of a client does. A title or a probe comes before the first turn, and
-// says nothing or something else: it decides nothing for the others.
-func (s *decider) keepPlace(of sessionOf, at *where) {
-	if !at.seen || at.says {
-		s.places.Add(of, at.place)
-	}
 }
 
 // rootOf is the fingerprint of a conversation of a caller before anything was

@@ -32,7 +32,7 @@ func (s *decider) plan(ctx context.Context, r *request, now moment, p *parsed, c
 	mode := inject.Mode{Generation: now.generation, Beside: f.kind}
 	if mode.Reason = r.optedOut(p, c, &d.project); mode.Reason == inject.ReasonNone {
 		mode.Recall, mode.Ingest, mode.Reason = r.wants()
-		mode.Ingest = mode.Ingest && !c.Temporary && !p.subagent && (f.kind != dialect.KindTurn || !s.known.isTemplate(at.person, f.id, p.conv))
+		mode.Ingest = mode.Ingest && !c.Temporary && !p.subagent && (f.kind != dialect.KindTurn || !s.begun.isTemplate(at.person, f.id, p.conv))
 		mode.Nobody, mode.Replay = c.promises.stranger, r.route.replays()
 	}
 	d.plan = r.memory.Planner.Plan(ctx, p.conv, f.chain, d.who, f.first, mode)
@@ -42,9 +42,9 @@ func (s *decider) plan(ctx context.Context, r *request, now moment, p *parsed, c
 	if d.plan.Forgotten && r.memory.DropThinking {
 		d.plan.Inserts, d.relax = r.route.dialect.Info().Relax.Among(d.plan.Inserts, p.text)
 	}
-	if r.memory.Stated != nil && d.plan.Turn != "" && len(d.plan.Write) > 0 && f.kind == dialect.KindTurn && p.conv.Sure(p.conv.Last) {
+	if d.plan.Turn != "" && len(d.plan.Write) > 0 && f.kind == dialect.KindTurn && p.conv.Sure(p.conv.Last) {
 		o := &d.plan.Outcome
-		d.promises.stated, o.Refused, o.Unscoped = r.memory.Stated(d.who, d.plan.Generation, string(p.conv.Text(p.conv.Last)))
+		d.promises.stated, o.Refused, o.Unscoped = r.memory.Owned.Stated(d.who, d.plan.Generation, string(p.conv.Text(p.conv.Last)))
 	}
 	return d
 }

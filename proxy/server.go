@@ -20,8 +20,8 @@ import (
 
 	"github.com/graphiti-proxy/graphiti-proxy/internal/budget"
 	"github.com/graphiti-proxy/graphiti-proxy/internal/dialect"
+	"github.com/graphiti-proxy/graphiti-proxy/internal/memo"
 	"github.com/graphiti-proxy/graphiti-proxy/proxy/identity"
-	"github.com/graphiti-proxy/graphiti-proxy/proxy/memo"
 	"github.com/graphiti-proxy/graphiti-proxy/proxy/observe"
 	"github.com/graphiti-proxy/graphiti-proxy/proxy/wire"
 )
@@ -51,6 +51,7 @@ type Options struct {
 	Ways      Ways
 	TLS       *tls.Config // for upstreams; nil: the system's roots
 	Memory    Memory      // what to insert and keep
+	Memo      *memo.Memo  // what is known of the conversations of the moment
 	ServerTLS *tls.Config // of the clients' side; nil: none
 
 	// Budget bounds what is inspected at the same time. SetWays sets its size.
@@ -66,9 +67,9 @@ type Options struct {
 type Server struct {
 	*decider // what memory does for a request
 
-	ways     atomic.Pointer[ways]
-	settings atomic.Pointer[Memory]
-	budget   *budget.Budget // of all that is inspected
+	ways   atomic.Pointer[ways]
+	memory atomic.Pointer[Memory]
+	budget *budget.Budget // of all that is inspected
 
 	roots *tls.Config // for upstreams
 
@@ -99,9 +100,9 @@ func New(o Options) (*Server, error) {
 	if err != nil {
 		return nil, err
 	}
-	known, err := memo.NewObserved(o.Meter)
-	if err != nil {
-		return nil, err
+	o.Memo = cmp.Or(o.Memo, memo.New(memo.Size))
+	if err := o.Memo.Observe(o.Meter); err != nil {
+		return nil, err //nolint:wrapcheck // it says what
 	}
 	ln, err := net.Listen("tcp", o.Listen)
 	if err != nil {
@@ -118,10 +119,10 @@ func New(o Options) (*Server, error) {
 		stop:     make(chan struct{}),
 	}
 	s.apply(w, o.Ways)
-	s.settings.Store(&o.Memory)
+	s.memory.Store(o.Memory.orNothing())
 	base, cancel := context.WithCancel(context.Background())
 	s.cancel = cancel
-	s.decider = &decider{hasher: dialect.NewHasher(), memo: known, places: newPlaces(), known: newSessions(), base: base, log: o.Log}
+	s.decider = &decider{hasher: dialect.NewHasher(), memo: o.Memo, begun: newOpenings(), base: base, log: o.Log}
 	room := wire.RoomForClients()
 	s.clients = wire.NewClientConns(o.Ways.Limits.Connections, o.Ways.Limits.PerAddress, room)
 	if wire.TooFew(room, o.Ways.Limits.Connections) {
@@ -157,12 +158,12 @@ func New(o Options) (*Server, error) {
 	return s, nil
 }
 
-// mem is what is needed in order to remember, as it is in force.
-func (s *Server) mem() *Memory { return s.settings.Load() }
+// mem is how the proxy remembers, as it is in force.
+func (s *Server) mem() *Memory { return s.memory.Load() }
 
 // Set changes how the proxy remembers, from the next request on. The parts that
 // do the remembering must stay what they are.
-func (s *Server) Set(m Memory) { s.settings.Store(&m) }
+func (s *Server) Set(m Memory) { s.memory.Store(m.orNothing()) }
 
 // Clients are observe's.
 func (s *Server) Clients() []observe.Client { return s.observer.Clients() }

@@ -29,7 +29,7 @@ func (s *decider) session(ctx context.Context, r *request, p *parsed, at *placed
 	if f.id == "" {
 		f.id, f.first = s.spoken(ctx, r.memory, p.conv, f.chain, &at.where)
 	}
-	if s.known.isChore(sessionOf{at.base, f.id}, f.kind, p.conv, f.chain) {
+	if s.isChore(sessionOf{at.base, f.id}, f.kind, p.conv, f.chain) {
 		f.kind, f.odd = p.conv.Beside(), true
 	}
 	return f, nil

@@ -39,7 +39,7 @@ func (*inserting) Prefetch(graphiti.Who, int64, string, string) {}
 // remembering has the proxy insert with a planner.
 func remembering(p Planner) func(*Options) {
 	return func(o *Options) {
-		o.Memory = Memory{Planner: p, Identity: identity.Settings{Owner: "user:owner"}, Recall: true, Timeout: time.Minute}
+		o.Memory = Memory{Settings: Settings{Identity: identity.Settings{Owner: "user:owner"}, Recall: true, Timeout: time.Minute}, Services: Services{Planner: p}}
 	}
 }
 

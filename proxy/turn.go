@@ -68,7 +68,7 @@ func callback(p *pendingTurn, read observe.Answered) func(dialect.Answer, bool) 
 func reads(r *request, d *decision) bool {
 	p := &d.plan
 	return r.route.match.Use == dialect.UseTurn && p.Turn != "" && r.memory.Planner != nil &&
-		(len(p.Write) > 0 || d.chained() || d.pending != nil) && !r.memory.Kept(p.Turn, p.Write)
+		(len(p.Write) > 0 || d.chained() || d.pending != nil) && !r.memory.Turns.Kept(p.Turn, p.Write)
 }
 
 // chained reports whether the session was found by, or begins, a chain.
@@ -145,10 +145,8 @@ func (s *Server) turn(c *call, d *decision, id string, generation int64) ledger.
 		Generation: generation,
 		Trace:      c.seen.Parent(),
 	}
-	if c.memory.Beside != nil {
-		if to, ok := c.memory.Beside(d.who); ok {
-			t.Person = to.Group
-		}
+	if to, ok := c.memory.Owned.Beside(d.who); ok {
+		t.Person = to.Group
 	}
 	if c.memory.Note.Git {
 		t.Git = gitOf(d.parsed.claims, &d.project)
@@ -163,13 +161,13 @@ func (s *Server) backfill(c *call, d *decision) (record func(), held int) {
 	plan, conv := &d.plan, d.parsed.conv
 	var turns []ledger.Turn
 	for i, u := range plan.Unseen {
-		if c.memory.Known(u.Turn) || conv.AsksForSummary(u.Message) {
+		if c.memory.Turns.Known(u.Turn) || conv.AsksForSummary(u.Message) {
 			continue
 		}
 		id := u.Turn.String()
 		answer := conv.AnswerTo(u.Message)
 		if answer == nil {
-			c.memory.Begin(id) // there is nothing to record
+			c.memory.Turns.Begin(id) // there is nothing to record
 			continue
 		}
 		t := s.turn(c, d, id, u.Generation)
@@ -186,7 +184,7 @@ func (s *Server) backfill(c *call, d *decision) (record func(), held int) {
 	}
 	m, unseen := c.memory, plan.Unseen
 	record = func() {
-		m.Backfill(capture.History{Turns: turns, Wanted: func(ctx context.Context, turns []ledger.Turn) ([]ledger.Turn, error) {
+		m.Turns.Backfill(capture.History{Turns: turns, Wanted: func(ctx context.Context, turns []ledger.Turn) ([]ledger.Turn, error) {
 			sure, err := m.Planner.ToBackfill(ctx, unseen)
 			generations := make(map[string]int64, len(sure))
 			for _, u := range sure {

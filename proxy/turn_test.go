@@ -16,6 +16,7 @@ import (
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti"
 	"github.com/graphiti-proxy/graphiti-proxy/inject"
 	"github.com/graphiti-proxy/graphiti-proxy/internal/dialect"
+	"github.com/graphiti-proxy/graphiti-proxy/internal/memo"
 )
 
 // steps notes what is done when a turn ends, in its order, and panics where it
@@ -34,6 +35,15 @@ func (s *steps) step(name string) {
 		panic("a secret that somebody said")
 	}
 }
+
+// stepTurns are the steps that record turns.
+type stepTurns struct {
+	nothing
+	steps *steps
+}
+
+func (s stepTurns) Add(ctx context.Context, t ledger.Turn) error    { return s.steps.keep(ctx, t) }
+func (s stepTurns) CutOff(ctx context.Context, t ledger.Turn) error { return s.steps.cutOff(ctx, t) }
 
 func (s *steps) keep(_ context.Context, t ledger.Turn) error {
 	s.step("keep")
@@ -81,9 +91,9 @@ func ends(t *testing.T, s *steps, log *bytes.Buffer) *pendingTurn {
 		s.kept = append(s.kept, tn)
 		return nil
 	}, slog.New(slog.DiscardHandler))
-	m := &Memory{Planner: s, Sessions: s, Keep: s.keep, CutOff: s.cutOff, Pending: s.pending}
+	m := &Memory{Services: Services{Planner: s, Sessions: s, Turns: stepTurns{steps: s}, Pending: s.pending}}
 	return &pendingTurn{
-		s: &Server{decider: &decider{log: slog.New(slog.NewTextHandler(log, nil)), places: newPlaces(), known: newSessions()}}, memory: m, chained: true, recall: true,
+		s: &Server{decider: &decider{log: slog.New(slog.NewTextHandler(log, nil)), memo: memo.New(0), begun: newOpenings()}}, memory: m, chained: true, recall: true,
 		turn: ledger.Turn{ID: "1", Session: "session:1", User: "please look it up in all of the files", Said: time.Now(), Targets: []graphiti.Target{{Group: "g"}}},
 	}
 }

@@ -17,8 +17,8 @@ import (
 	"github.com/graphiti-proxy/graphiti-proxy/internal/budget"
 	"github.com/graphiti-proxy/graphiti-proxy/internal/dialect"
 	"github.com/graphiti-proxy/graphiti-proxy/internal/dialect/chat"
+	"github.com/graphiti-proxy/graphiti-proxy/internal/memo"
 	"github.com/graphiti-proxy/graphiti-proxy/proxy/identity"
-	"github.com/graphiti-proxy/graphiti-proxy/proxy/memo"
 	"github.com/graphiti-proxy/graphiti-proxy/proxy/wire"
 	"github.com/graphiti-proxy/graphiti-proxy/proxy/workspace"
 )
@@ -89,7 +89,7 @@ func TestRulesOfPlaces(t *testing.T) {
 		for k, v := range tc.headers {
 			header[k] = v
 		}
-		m := &Memory{Recall: true, Ingest: true, Identity: tc.id, Rules: tc.rules}
+		m := &Memory{Settings: Settings{Recall: true, Ingest: true, Identity: tc.id, Rules: tc.rules}}
 		e := explained(t, m, graphiti.Namer{}, chatPath, header, []byte(said("", "* Current working directory: "+tc.in)))
 		if e.Off != tc.want {
 			t.Errorf("%s: %q, want %q: %+v", tc.name, e.Off, tc.want, e.Claims)
@@ -154,7 +154,7 @@ func TestSourcesOfTheWorkspace(t *testing.T) {
 		for k, v := range tc.headers {
 			headers[k] = []string{v}
 		}
-		e := explained(t, &Memory{Recall: true, Ingest: true, Identity: id}, graphiti.Namer{}, chatPath, headers, []byte(said("", tc.prompt)))
+		e := explained(t, &Memory{Settings: Settings{Recall: true, Ingest: true, Identity: id}}, graphiti.Namer{}, chatPath, headers, []byte(said("", tc.prompt)))
 		if got := e.Claims[identity.Workspace]; got.Key != tc.key || got.Why != tc.why || e.Off != tc.off {
 			t.Errorf("%s: %+v, %q", tc.name, got, e.Off)
 		}
@@ -184,7 +184,7 @@ func TestSummaryOfAnUnknownProject(t *testing.T) {
 		{name: "and in multi mode", before: "You are Cline, an agent.", summary: "You are Cline, an agent.", multi: true, unknown: true},
 	} {
 		s := idle()
-		m := &Memory{Recall: true, Ingest: true, Identity: identity.Settings{Owner: "user:o", Multi: tc.multi}}
+		m := &Memory{Settings: Settings{Recall: true, Ingest: true, Identity: identity.Settings{Owner: "user:o", Multi: tc.multi}}}
 		if !tc.multi {
 			m.Identity.Places = workspace.NewPlaces()
 		}
@@ -224,7 +224,7 @@ func TestPlaceOfASession(t *testing.T) {
 		{"Codex may change it, or say nothing", []step{{prompt: "/a", codex: true, directory: "/a"}, {prompt: "Go on.", codex: true, directory: "/a"}, {prompt: "/b", codex: true, directory: "/b"}, {prompt: "Go on.", codex: true, directory: "/b"}}},
 	} {
 		s := idle()
-		m := &Memory{Recall: true, Ingest: true, Identity: identity.Settings{Owner: "user:o"}}
+		m := &Memory{Settings: Settings{Recall: true, Ingest: true, Identity: identity.Settings{Owner: "user:o"}}}
 		for i, step := range tc.steps {
 			c := prompted(step.prompt)
 			if strings.HasPrefix(step.prompt, "/") { // Codex says it in an item of its own
@@ -248,7 +248,7 @@ func TestLookThatPanics(t *testing.T) {
 		p := workspace.NewPlaces()
 		p.Read = func(string) workspace.Repo { panic("BUG") }
 		s := idle()
-		m := &Memory{Recall: true, Ingest: true, Identity: identity.Settings{Owner: "user:o", Places: p}}
+		m := &Memory{Settings: Settings{Recall: true, Ingest: true, Identity: identity.Settings{Owner: "user:o", Places: p}}}
 		c := prompted("Working directory: /r")
 		c.memory = m
 		if w := s.located(c, graphiti.Who{}, false, false); !w.unknown || w.key != "" {
@@ -259,12 +259,12 @@ func TestLookThatPanics(t *testing.T) {
 
 // idle is a decider that knows nothing.
 func idle() *decider {
-	return &decider{hasher: dialect.NewHasher(), memo: memo.New(0), places: newPlaces(), known: newSessions(), base: context.Background(), log: slog.New(slog.DiscardHandler)}
+	return &decider{hasher: dialect.NewHasher(), memo: memo.New(1 << 20), begun: newOpenings(), base: context.Background(), log: slog.New(slog.DiscardHandler)}
 }
 
 // located is the workspace of a request of a session.
 func (s *decider) located(r *request, who graphiti.Who, chained, subagent bool) project {
-	r.memory.Sessions = readSessions{}
+	r.memory = r.memory.orNothing()
 	p, _ := s.parse(r, time.Time{})
 	at := s.place(context.Background(), r, &p, &caller{Caller: identity.Caller{Who: who}})
 	at.names.byID = !chained
@@ -280,7 +280,7 @@ func prompted(system string) *request { return posted(said("", system)) }
 // posted is a request of a chat.
 func posted(body string) *request {
 	return &request{
-		head: &fasthttp.RequestHeader{}, route: route{dialect: chat.Dialect{}}, memory: &Memory{}, limits: testLimits(),
+		head: &fasthttp.RequestHeader{}, route: route{dialect: chat.Dialect{}}, memory: Memory{}.orNothing(), limits: testLimits(),
 		body: wire.Body{Bytes: []byte(body), Whole: true}, share: new(budget.Share), room: new(room),
 	}
 }

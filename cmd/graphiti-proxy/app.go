@@ -28,6 +28,7 @@ import (
 	"github.com/graphiti-proxy/graphiti-proxy/internal/budget"
 	"github.com/graphiti-proxy/graphiti-proxy/internal/datadir"
 	"github.com/graphiti-proxy/graphiti-proxy/internal/health"
+	"github.com/graphiti-proxy/graphiti-proxy/internal/memo"
 	"github.com/graphiti-proxy/graphiti-proxy/internal/service"
 	"github.com/graphiti-proxy/graphiti-proxy/internal/telemetry"
 	"github.com/graphiti-proxy/graphiti-proxy/proxy"
@@ -49,6 +50,7 @@ type app struct {
 	people   people
 	projects *workspace.Projects             // nil in multi mode, where directories say nothing
 	budget   *budget.Budget                  // of what is inspected
+	known    *memo.Memo                      // what is known of the conversations of the moment
 	consent  atomic.Pointer[datadir.Consent] // nil: none is needed, or there is none
 	owner    string                          // the person of single mode
 	live     atomic.Pointer[config.Config]   // as it was read last; cfg is as it was at the start
@@ -106,6 +108,7 @@ func newApp(cfg *config.Config, log *slog.Logger) (_ *app, err error) {
 		Listen:    cfg.Listen,
 		Ways:      ways(cfg, mem.Planner != nil),
 		Memory:    mem,
+		Memo:      a.known,
 		ServerTLS: only("client"),
 		Budget:    a.budget,
 
@@ -141,7 +144,7 @@ func openStopped(cfg *config.Config, log *slog.Logger) (*app, error) {
 }
 
 func emptyApp(cfg *config.Config, log *slog.Logger, holder string) *app {
-	a := &app{cfg: cfg, log: log, holder: holder, quiet: telemetry.Quiet(log), started: time.Now(), budget: budget.New(inspectTotal(cfg)), stopStack: stopStack{Grace: cfg.ShutdownGrace, Log: log}}
+	a := &app{cfg: cfg, log: log, holder: holder, quiet: telemetry.Quiet(log), started: time.Now(), budget: budget.New(inspectTotal(cfg)), known: memo.New(memo.Size), stopStack: stopStack{Grace: cfg.ShutdownGrace, Log: log}}
 	a.live.Store(cfg)
 	return a
 }
@@ -164,7 +167,7 @@ func (a *app) openMemory() (mem proxy.Memory, err error) {
 	case cfg.RemoteMemory() && !cfg.Memory.Consent:
 		a.log.Warn("memory is off: memory.consent is not true, so no conversation is sent to the memory's endpoint",
 			"endpoint", cfg.Memory.Endpoint, "consent_is_for", cfg.ConsentFor())
-		off.Off = inject.ReasonConsent
+		off.Off.Reason = inject.ReasonConsent
 		return off, datadir.WithdrawConsent(cfg.DataDir)
 	}
 	switch a.lock, err = datadir.Acquire(cfg.DataDir, a.holder); {

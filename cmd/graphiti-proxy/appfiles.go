@@ -40,7 +40,7 @@ func (a *app) setMemoryLocked() {
 
 // withoutFiles is the memory of a proxy whose files cannot be used.
 func (a *app) withoutFiles() proxy.Memory {
-	return proxy.Memory{Off: inject.ReasonState, Missed: func() { a.lost.Add(1) }}
+	return proxy.Memory{Off: proxy.Off{Reason: inject.ReasonState, Missed: func() { a.lost.Add(1) }}}
 }
 
 // warm has the first searches find an index.

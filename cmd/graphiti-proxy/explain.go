@@ -65,14 +65,14 @@ func (f *explainFlags) explain(c *cobra.Command) error {
 	if err != nil {
 		return err
 	}
-	m := proxy.Memory{Identity: id, Rules: rules(cfg), Recall: cfg.Recall.Enabled, Ingest: cfg.Ingest.Enabled}
+	m := proxy.Memory{Settings: proxy.Settings{Identity: id, Rules: rules(cfg), Recall: cfg.Recall.Enabled, Ingest: cfg.Ingest.Enabled}}
 	switch {
 	case cfg.Memory.Backend == "off":
-		m.Off = "memory.backend"
+		m.Off.Reason = "memory.backend"
 	case cfg.RemoteMemory() && !cfg.Memory.Consent:
-		m.Off = inject.ReasonConsent
+		m.Off.Reason = inject.ReasonConsent
 	}
-	e := m.Explain(dryPlanner(cfg, namer, m.Off), proxy.Limits{InspectBytes: cfg.Limits.InspectBytes, Messages: cfg.Limits.Messages}, f.path, header, body)
+	e := m.Explain(dryPlanner(cfg, namer, m.Off.Reason), proxy.Limits{InspectBytes: cfg.Limits.InspectBytes, Messages: cfg.Limits.Messages}, f.path, header, body)
 	return cli.Output(c, e, func(w io.Writer) { printExplanation(w, &e) })
 }
 

@@ -300,8 +300,8 @@ func TestExplanation(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	m := proxy.Memory{Identity: id, Recall: true, Ingest: true}
-	e := m.Explain(dryPlanner(w.app.cfg, namer, m.Off), proxy.Limits{InspectBytes: 1 << 20, Messages: 100}, "/v1/chat/completions", map[string][]string{"x-session-id": {"ses_1"}}, []byte(`{"model":"m","messages":[{"role":"user","content":"hi"}]}`))
+	m := proxy.Memory{Settings: proxy.Settings{Identity: id, Recall: true, Ingest: true}}
+	e := m.Explain(dryPlanner(w.app.cfg, namer, m.Off.Reason), proxy.Limits{InspectBytes: 1 << 20, Messages: 100}, "/v1/chat/completions", map[string][]string{"x-session-id": {"ses_1"}}, []byte(`{"model":"m","messages":[{"role":"user","content":"hi"}]}`))
 	var out bytes.Buffer
 	printExplanation(&out, &e)
 	for _, want := range []string{"session       session:ses_1 (header x-session-id)", "user          user:josh (identity.owner)", "writes        user_josh (user)"} {

@@ -47,6 +47,7 @@ func (a *app) newPlanner(cfg *config.Config, namer graphiti.Namer) *inject.Memor
 		Snapshots: a.parts.state.Snapshots,
 		Opening:   opening{a},
 		Redact:    a.pipeline.RedactedBy,
+		Memo:      a.known,
 		Log:       a.quiet,
 	}, a.groups(cfg, namer), a.planning(cfg))
 }
@@ -105,43 +106,44 @@ func searched(cfg *config.Config, namer graphiti.Namer, promoted func(group stri
 	}
 }
 
-// remembering is what the proxy needs in order to remember.
+// ownedTurns are recorded behind whose each of their groups is.
+type ownedTurns struct {
+	*capture.Pipeline
+	owned func([]ledger.Turn) []ledger.Turn
+}
+
+func (t ownedTurns) Add(ctx context.Context, turn ledger.Turn) error {
+	return t.AddTurns(ctx, t.owned([]ledger.Turn{turn})) //nolint:wrapcheck // the pipeline's
+}
+
+func (t ownedTurns) AddAsync(turns []ledger.Turn) bool { return t.Pipeline.AddAsync(t.owned(turns)) }
+
+// remembering is how the proxy remembers, and what with.
 func (a *app) remembering(cfg *config.Config, id identity.Settings) proxy.Memory {
-	keep, later := a.pipeline.Add, a.pipeline.AddAsync
+	var turns proxy.Turns = a.pipeline
 	if cfg.Ingest.IncludeSystem {
-		keep = func(ctx context.Context, t ledger.Turn) error {
-			return a.pipeline.AddTurns(ctx, a.service.Owned([]ledger.Turn{t}))
-		}
-		later = func(turns []ledger.Turn) bool { return a.pipeline.AddAsync(a.service.Owned(turns)) }
+		turns = ownedTurns{a.pipeline, a.service.Owned}
 	}
 	return proxy.Memory{
-		Beside: a.service.Beside,
-		Stated: a.service.Stated,
-		Later:  later,
-
-		Planner:   a.planner,
-		Sessions:  a.parts.state.Sessions,
-		Responses: a.parts.responses,
-		Keep:      keep,
-		CutOff:    a.pipeline.CutOff,
-		Kept:      a.pipeline.Kept,
-		Begin:     a.pipeline.Begin,
-		Known:     a.pipeline.Known,
-		Backfill:  a.pipeline.Backfill,
-		Pending:   a.parts.pending,
-		Note:      proxy.Note{Git: cfg.Ingest.GitMetadata, Tools: cfg.Ingest.ToolSummaries},
-		Identity:  id,
-		Rules:     rules(cfg),
-
-		Tenants: a.parts.state.Tenants,
-
-		Generation: a.parts.state.Generations.Now,
-
-		DropThinking: cfg.Memory.DropBoundThinking,
-
-		Recall:  cfg.Recall.Enabled,
-		Ingest:  cfg.Ingest.Enabled,
-		Timeout: cfg.Recall.Timeout,
+		Settings: proxy.Settings{
+			Identity:     id,
+			Rules:        rules(cfg),
+			Recall:       cfg.Recall.Enabled,
+			Ingest:       cfg.Ingest.Enabled,
+			Note:         proxy.Note{Git: cfg.Ingest.GitMetadata, Tools: cfg.Ingest.ToolSummaries},
+			Timeout:      cfg.Recall.Timeout,
+			DropThinking: cfg.Memory.DropBoundThinking,
+		},
+		Services: proxy.Services{
+			Planner:     a.planner,
+			Sessions:    a.parts.state.Sessions,
+			Turns:       turns,
+			Owned:       a.service,
+			Tenants:     a.parts.state.Tenants,
+			Generations: a.parts.state.Generations,
+			Responses:   a.parts.responses,
+			Pending:     a.parts.pending,
+		},
 	}
 }
 
@@ -212,7 +214,7 @@ func (a *app) reloadMemory(cfg *config.Config, id identity.Settings, namer graph
 	if allowed {
 		a.setMemory(a.remembering(cfg, id))
 	} else {
-		a.setMemory(proxy.Memory{Off: inject.ReasonConsent})
+		a.setMemory(proxy.Memory{Off: proxy.Off{Reason: inject.ReasonConsent}})
 	}
 	a.service.Set(a.serviceSettings(cfg, namer))
 	a.pipeline.Set(capture.Bounds{

@@ -59,7 +59,7 @@ func FuzzRequests(f *testing.F) {
 				}
 			}
 			if c.Last >= 0 {
-				c.Place("Codex")
+				c.Place("Codex", nil)
 				c.AnswerTo(c.Last)
 				c.ToolsUsed(d)
 			}

@@ -139,8 +139,8 @@ func TestParsingLooksAtTheClock(t *testing.T) {
 				return until
 			}})
 			if (chat.Dialect{}).Parse(body, &c) {
-				c.Place("Codex")
-				c.Place("")
+				c.Place("Codex", nil)
+				c.Place("", nil)
 			}
 			return looks, c
 		}

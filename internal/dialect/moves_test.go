@@ -26,7 +26,7 @@ func TestFingerprintsFollowTheConversation(t *testing.T) {
 		if !(chat.Dialect{}).Parse([]byte(`{"messages":[`+strings.Join(messages, ",")+`]}`), &c) {
 			t.Fatal(messages)
 		}
-		c.Place(map[bool]string{true: dialect.Codex}[codex])
+		c.Place(map[bool]string{true: dialect.Codex}[codex], nil)
 		return hasher.Chain(&c, dialect.Root("", "p").In("", c.Began()), nil)
 	}
 	root := dialect.Root("", "p")

@@ -6,10 +6,11 @@ import (
 
 // Place finds out where the client works. It reads only what that client itself
 // writes, never a person's words, a tool's output or a file that the client quotes.
-// program is the client's name in programs. Began and Chain use what it finds.
-func (c *Conversation) Place(program string) Place {
+// program is the client's name in programs; known is nil where prompts are short.
+// Began and Chain use what it finds.
+func (c *Conversation) Place(program string, known Prompts) Place {
 	moves := program == Codex
-	s := prompts.stated(c, &c.prompt)
+	s := c.stated(&c.prompt, known)
 	if c.opening != nil {
 		s.state(*c.opening)
 	}
@@ -25,7 +26,7 @@ func (c *Conversation) Place(program string) Place {
 		asked = asked || m.Person
 		switch {
 		case m.System:
-			s.merge(prompts.stated(c, m))
+			s.merge(c.stated(m, known))
 		case m.Role == RoleUser && c.marked(m):
 			c.items(&s, i, program)
 		default:
@@ -39,7 +40,7 @@ func (c *Conversation) Place(program string) Place {
 }
 
 // prompted returns what a system prompt states. It depends on that prompt alone.
-func (c *Conversation) prompted(m *Message) (s statements) {
+func (c *Conversation) prompted(m *Message) (s Statements) {
 	if c.marked(m) {
 		s.readPrompt(c.joined(m), c.after)
 	}
@@ -62,7 +63,7 @@ func (c *Conversation) marked(m *Message) bool {
 
 // items adds the directories that the client states in its own texts in user message
 // i.
-func (c *Conversation) items(s *statements, i int, program string) {
+func (c *Conversation) items(s *Statements, i int, program string) {
 	m := &c.Messages[i]
 	at := position{Opening: c.opens(i), Only: !m.Person}
 	n := m.to - m.from

@@ -44,7 +44,7 @@ func placeOf(t testing.TB, program string, list ...said) dialect.Place {
 	if !(chat.Dialect{}).Parse(bodyOf(t, list...), &c) {
 		t.Fatal("the request is not understood")
 	}
-	return c.Place(cmp.Or(program, c.Program(nil).Name))
+	return c.Place(cmp.Or(program, c.Program(nil).Name), nil)
 }
 
 func system(text string) said     { return said{"system", []string{text}} }
@@ -277,7 +277,7 @@ func TestPlaceHoweverItIsSpelt(t *testing.T) {
 		if !(chat.Dialect{}).Parse([]byte(tc.body), &c) {
 			t.Fatal(tc.body)
 		}
-		if got := c.Place(tc.program); got != (dialect.Place{Directory: "/a"}) {
+		if got := c.Place(tc.program, nil); got != (dialect.Place{Directory: "/a"}) {
 			t.Errorf("%s: %+v", tc.body, got)
 		}
 	}
@@ -320,6 +320,6 @@ func benchPlace(b *testing.B, says string) {
 	}
 	b.ReportAllocs()
 	for b.Loop() {
-		c.Place("")
+		c.Place("", nil)
 	}
 }

@@ -19,9 +19,9 @@ type Place struct {
 // maxPath bounds a path, in bytes.
 const maxPath = 4096
 
-// statements gather what prompts and the items of clients state about the place. The
+// Statements gather what prompts and the items of clients state about the place. The
 // zero value is ready.
-type statements struct {
+type Statements struct {
 	prompts stated // in prompts, before they quote files
 	quoted  stated // in prompts, after that
 	newest  string // by the newest item of the client
@@ -31,7 +31,7 @@ type statements struct {
 }
 
 // merge adds what another prompt states.
-func (s *statements) merge(q statements) {
+func (s *Statements) merge(q Statements) {
 	s.prompts.merge(q.prompts)
 	s.quoted.merge(q.quoted)
 }
@@ -47,7 +47,7 @@ func (s *stated) merge(q stated) {
 // cannot be known who wrote which. What a prompt quotes from files does not count,
 // but a place that only such files name is unclear. moves says that the client
 // changes its directory and states each in an item: then only the newest item counts.
-func (s *statements) place(moves bool) (p Place) {
+func (s *Statements) place(moves bool) (p Place) {
 	switch {
 	case s.item:
 		agreed := moves || s.items.fits(s.newest) && s.prompts.dir.fits(s.newest)
@@ -85,17 +85,17 @@ func (c *claim) merge(q claim) {
 func (c *claim) fits(v string) bool { return !c.several && (c.value == "" || c.value == v) }
 
 // state notes the directory of a client's item; empty: it cannot be known.
-func (s *statements) state(dir string) {
+func (s *Statements) state(dir string) {
 	s.newest, s.item = dir, true
 	s.items.add(dir)
 	s.items.several = s.items.several || dir == ""
 }
 
 // doubt notes the directory of what may be an item, or a file that a person attached.
-func (s *statements) doubt(dir string) { s.parts.add(dir) }
+func (s *Statements) doubt(dir string) { s.parts.add(dir) }
 
-// size returns about how many bytes the statements take.
-func (s *statements) size() (n int) {
+// Size returns about how many bytes the statements take.
+func (s *Statements) Size() (n int) {
 	for _, c := range []*claim{&s.prompts.dir, &s.prompts.repo, &s.quoted.dir, &s.quoted.repo, &s.items, &s.parts} {
 		n += len(c.value)
 	}

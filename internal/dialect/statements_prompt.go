@@ -28,7 +28,7 @@ var fileMarks = [][]byte{
 
 // readPrompt adds what a system prompt states. It tells after how much it has read,
 // and ends when after reports that no time is left.
-func (s *statements) readPrompt(text []byte, after func(bytes int) bool) {
+func (s *Statements) readPrompt(text []byte, after func(bytes int) bool) {
 	found, near := &s.prompts, 0 // near: how many more lines of Copilot's may name the repository
 	for line := range bytes.Lines(text) {
 		if !after(len(line)) {

@@ -69,7 +69,7 @@ func TestPlace(t *testing.T) {
 		if !(Dialect{}).Parse(tc.body, &c) {
 			t.Fatalf("%s: not understood", tc.name)
 		}
-		if got := c.Place(""); got != tc.want {
+		if got := c.Place("", nil); got != tc.want {
 			t.Errorf("%s: %+v, want %+v", tc.name, got, tc.want)
 		}
 	}

@@ -17,9 +17,8 @@ const (
 	longBody = 128 << 10
 )
 
-// rooms are conversations that nobody reads, with room for long bodies; boxes
-// had one, which is lent.
-var rooms, boxes sync.Pool
+// spare are conversations that nobody reads, with room for long bodies.
+var spare sync.Pool
 
 // Lend gives c, which is empty, room for a long body where some is kept. It does
 // nothing for a short one.
@@ -27,9 +26,8 @@ func Lend(c *dialect.Conversation, length int) {
 	if length < longBody {
 		return
 	}
-	if long, _ := rooms.Get().(*dialect.Conversation); long != nil {
-		*c, *long = *long, dialect.Conversation{}
-		boxes.Put(long)
+	if l, _ := spare.Get().(*dialect.Conversation); l != nil {
+		*c = *l
 	}
 }
 
@@ -40,12 +38,8 @@ func TakeBack(c *dialect.Conversation) {
 		return
 	}
 	if size <= kept {
-		long, _ := boxes.Get().(*dialect.Conversation)
-		if long == nil {
-			long = new(dialect.Conversation)
-		}
-		*long = *c
-		rooms.Put(long)
+		l := *c
+		spare.Put(&l)
 	}
 	*c = dialect.Conversation{}
 }

@@ -106,14 +106,14 @@ func said(c *dialect.Conversation, understood bool) string {
 		fmt.Fprintf(&b, "field %d: %s\n", f, c.Field(f))
 	}
 	c.References(func(id []byte) { fmt.Fprintf(&b, "reference %s\n", id) })
-	fmt.Fprintf(&b, "%+v began %+v\n", c.Place(""), c.Began())
+	fmt.Fprintf(&b, "%+v began %+v\n", c.Place("", nil), c.Began())
 	chain := hasher.Chain(c, root, nil)
 	for i := range c.Messages {
 		m := &c.Messages[i]
 		fmt.Fprintf(&b, "%d person %v system %v results %v at %d form %q insertable %v chain %x: %q, answered %q\n",
 			m.Role, m.Person, m.System, m.Results, m.At, m.Form, c.Insertable(i), chain[i], c.Text(i), c.AnswerTo(i))
 	}
-	fmt.Fprintf(&b, "as Codex %+v %x\n", c.Place(dialect.Codex), hasher.Chain(c, dialect.Root("other", "person"), nil))
+	fmt.Fprintf(&b, "as Codex %+v %x\n", c.Place(dialect.Codex, nil), hasher.Chain(c, dialect.Root("other", "person"), nil))
 	return b.String()
 }
 
@@ -126,7 +126,7 @@ func read(m *Memo, d dialect.Dialect, credentials string, body []byte) string {
 	}
 	ok := m.Parse(d, []byte(credentials), body, &c, &r)
 	if ok {
-		c.Place("")
+		c.Place("", nil)
 		m.Keep(&c, root, hasher.Chain(&c, root, nil), &r)
 	}
 	return said(&c, ok)
@@ -253,19 +253,19 @@ func TestOtherCredentialsKnowNothing(t *testing.T) {
 
 // TestMemoryIsBounded: it is counted as it is taken, and old conversations go.
 func TestMemoryIsBounded(t *testing.T) {
-	m, d := New(64<<10), registry.All[0]
+	m, d := New(128<<10), registry.All[0]
 	for i := range 200 {
 		read(m, d, fmt.Sprint("sk-", i), long(40))
 		if n := m.Bytes(); n > m.max {
 			t.Fatalf("%d bytes are taken of %d", n, m.max)
 		}
 	}
-	sum := 0
-	for _, e := range m.entries.Values() {
-		sum += e.size()
+	sum, all := 0, m.entries[bodies]
+	for _, e := range all.Values() {
+		sum += e.bytes
 	}
-	if sum != m.Bytes() || m.entries.Len() < 2 {
-		t.Errorf("%d entries of %d bytes, and %d are counted", m.entries.Len(), sum, m.Bytes())
+	if sum != m.Bytes() || all.Len() < 2 {
+		t.Errorf("%d entries of %d bytes, and %d are counted", all.Len(), sum, m.Bytes())
 	}
 	read(m, d, "sk-199", long(40))
 	if m.hits.Load() != 1 {
@@ -280,10 +280,11 @@ func TestLongerReplaces(t *testing.T) {
 	for n := 40; n <= 160; n++ {
 		read(m, d, "sk", long(n))
 	}
-	if m.hits.Load() != 120 || m.misses.Load() != 1 || m.entries.Len() != 1 {
-		t.Errorf("%d hits, %d misses, %d entries", m.hits.Load(), m.misses.Load(), m.entries.Len())
+	all := m.entries[bodies]
+	if m.hits.Load() != 120 || m.misses.Load() != 1 || all.Len() != 1 {
+		t.Errorf("%d hits, %d misses, %d entries", m.hits.Load(), m.misses.Load(), all.Len())
 	}
-	e := m.entries.Values()[0]
+	e := all.Values()[0].value.(*known) //nolint:forcetypeassert // what Keep keeps
 	if got, want := e.at.End(), len(long(130)); got < want {
 		t.Errorf("the first %d bytes are known, of %d", got, len(long(160)))
 	}
@@ -310,12 +311,55 @@ func TestLimitsCount(t *testing.T) {
 	}
 }
 
+// TestSharesAreKept: who has very much remembered takes nothing of another kind that
+// is within its share, and what nobody else takes is theirs meanwhile; one memory is
+// never too large for others.
+func TestSharesAreKept(t *testing.T) {
+	m := New(1 << 20)
+	put := func(k Kind, owner byte, name, bytes int) {
+		m.Update(Key{k, Owner{owner}, uint64(name)}, func(any) (any, int) { return name, bytes }) // #nosec G115 -- a count
+	}
+	held := func(k Kind, owner byte) (n int) {
+		for name := range 100 {
+			if v, ok := m.Get(Key{k, Owner{owner}, uint64(name)}).(int); ok && v == name { // #nosec G115 -- a count
+				n++
+			}
+		}
+		return n
+	}
+	for n := range 100 {
+		put(Sessions, 'a', n, 1000)
+	}
+	for n := range 10_000 {
+		put(Turns, 'h', n, 5000)
+		put(bodies, 'h', n, 50_000)
+		put(prompts, 'h', n, 3000)
+		if m.Bytes() > m.max {
+			t.Fatalf("%d bytes are taken of %d", m.Bytes(), m.max)
+		}
+	}
+	if n := held(Sessions, 'a'); n != 100 {
+		t.Errorf("of 100 sessions %d are known after others filled the rest", n)
+	}
+	if m.bytes[bodies] <= m.share(bodies) && m.bytes[Turns] <= m.share(Turns) {
+		t.Error("what nobody takes is not used")
+	}
+	before := m.Bytes()
+	put(Sessions, 'h', 0, m.share(Sessions)/4)
+	if v := m.Get(Key{Sessions, Owner{'h'}, 0}); v != nil || m.Bytes() != before {
+		t.Errorf("%v is remembered, which leaves little room", v)
+	}
+	if v := m.Get(Key{Sessions, Owner{'b'}, 1}); v != nil {
+		t.Errorf("another owner gets %v", v)
+	}
+}
+
 func BenchmarkParse(b *testing.B) {
 	d := registry.All[0]
 	for _, size := range []int{16, 64, 512} {
 		body := long(size << 10 / 590)
 		b.Run(fmt.Sprintf("known/%dKiB", size), func(b *testing.B) {
-			m := New(1 << 20)
+			m := New(4 << 20)
 			read(m, d, "sk", body)
 			var c dialect.Conversation
 			var r Reading
@@ -334,7 +378,7 @@ func BenchmarkParse(b *testing.B) {
 			var chain []dialect.Fingerprint
 			b.ReportAllocs()
 			for b.Loop() {
-				m := New(1 << 20)
+				m := New(4 << 20)
 				if !m.Parse(d, []byte("sk"), body, &c, &r) {
 					b.Fatal("not understood")
 				}

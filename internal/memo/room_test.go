@@ -31,7 +31,7 @@ func TestRoomForLongBodies(t *testing.T) {
 		{"small", 10, 512 << 10, false, false},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
-			for rooms.Get() != nil { // of the case before
+			for spare.Get() != nil { // of the case before
 			}
 			lent := false
 			for try := 0; try == 0 || tc.lends && !lent && try < 100; try++ { // pools may drop what they hold

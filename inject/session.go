@@ -1,0 +1,46 @@
+package inject
+
+import (
+	"github.com/graphiti-proxy/graphiti-proxy/graphiti"
+	"github.com/graphiti-proxy/graphiti-proxy/internal/memo"
+)
+
+// session is what is remembered of a person's session in a workspace, as long as
+// there is room. It never changes.
+type session struct {
+	keys  turnKeys
+	warm  warm
+	shown shown
+}
+
+func (s *session) size() int { return s.keys.size() + s.warm.size() + s.shown.size() }
+
+func sessionKey(id TurnKey) memo.Key { return memo.Key{Kind: memo.Turns, Owner: memo.Owner(id)} }
+
+// session is what is remembered of the session with this snapshotID.
+func (m *Memory) session(id TurnKey) *session {
+	if s, ok := m.opts().Memo.Get(sessionKey(id)).(*session); ok {
+		return s
+	}
+	return &session{}
+}
+
+// change remembers something of a session.
+func (m *Memory) change(id TurnKey, change func(*session)) {
+	m.opts().Memo.Update(sessionKey(id), func(was any) (any, int) {
+		var now session
+		if s, ok := was.(*session); ok {
+			now = *s
+		}
+		change(&now)
+		return &now, now.size()
+	})
+}
+
+// sessionID is the snapshotID of the turn's session.
+func (t *turn) sessionID(who graphiti.Who) TurnKey {
+	if t.session == (TurnKey{}) {
+		t.session = snapshotID(who)
+	}
+	return t.session
+}
