@@ -123,13 +123,13 @@ func TestOlderStoreIsTakenOver(t *testing.T) {
 			t.Fatal(err)
 		}
 		if diff := cmp.Diff([]string{"Ann, 2026-01-01: My cat is called Miso."}, search(t, e, "g", "What is my cat called?")); diff != "" {
-			t.Error(diff)
+			t.Errorf("facts (-want +got):\n%s", diff)
 		}
 		if err := e.Write(t.Context(), "g", []graphiti.Message{{Name: "a", Content: "again"}}); err != nil {
 			t.Fatal(err)
 		}
 		if list, err := e.Episodes(t.Context(), "g", 5); err != nil || len(list) != 1 {
-			t.Errorf("%v, %v", list, err)
+			t.Errorf("got episodes %v, %v; want one", list, err)
 		}
 		if err := e.Close(); err != nil {
 			t.Fatal(err)

@@ -164,6 +164,6 @@ func TestParsingLooksAtTheClock(t *testing.T) {
 // TestSizes: what is counted for a message and a text is what they take.
 func TestSizes(t *testing.T) {
 	if m, s, counted := dialect.Sizes(); m > counted[0] || s > counted[1] {
-		t.Error(m, s, counted)
+		t.Errorf("a message takes %d bytes and a text %d, want at most the counted %d", m, s, counted)
 	}
 }

@@ -121,7 +121,7 @@ func TestGeminiStreams(t *testing.T) {
 				}
 			}
 			if err != nil {
-				t.Fatalf("%s: %v", b, err)
+				t.Fatalf("%s is not a stream's JSON: %v", b, err)
 			}
 			text, end := "", ""
 			for _, a := range list {
@@ -131,7 +131,7 @@ func TestGeminiStreams(t *testing.T) {
 			}
 			last := list[len(list)-1]
 			if tc.fails && (last.Error == nil || last.Error.Status != "INTERNAL") || !tc.fails && (text != "one two three" || end != "STOP") {
-				t.Errorf("%s", b)
+				t.Errorf("got %s, want a failure %v, and otherwise the text \"one two three\" and STOP", b, tc.fails)
 			}
 		})
 	}
@@ -143,7 +143,7 @@ func TestGeminiAnswersInASchema(t *testing.T) {
 	_, body := post(t, p, "/v1beta/models/m:generateContent", `{"contents":[{"parts":[{"text":"hi"}]}],"generationConfig":{"responseMimeType":"application/json",`+
 		`"responseJsonSchema":{"type":"OBJECT","properties":{"n":{"type":"INTEGER"},"who":{"type":"string","enum":["user","model"]}}}}}`)
 	if !strings.Contains(body, `{\"n\":1,\"who\":\"user\"}`) {
-		t.Errorf("%s", body)
+		t.Errorf("got %s, want an example that fits the schema", body)
 	}
 }
 
