@@ -9,10 +9,14 @@ import (
 	"testing"
 	"time"
 
+	"go.uber.org/goleak"
+
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti"
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti/graphititest"
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti/remote"
 )
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 var ages = map[string]graphititest.Age{"today's": graphititest.Today, "older": graphititest.Old}
 

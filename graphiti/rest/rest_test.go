@@ -13,11 +13,14 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"go.uber.org/goleak"
 
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti"
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti/graphititest"
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti/remote"
 )
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 var said = time.Date(2026, 3, 2, 12, 0, 0, 0, time.UTC)
 

@@ -7,7 +7,11 @@ import (
 	"net/http"
 	"strings"
 	"testing"
+
+	"go.uber.org/goleak"
 )
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 // TestRefusals: the stand-in refuses what the real APIs would, so that an
 // insertion in the wrong place fails a test here.
