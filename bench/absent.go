@@ -56,9 +56,9 @@ func everydayRequests() (out []asking) {
 	return out
 }
 
-// absent measures how often, and with how much, memory speaks where it has
-// nothing to say: each memory is asked its own questions, those about other
-// memories, and everyday requests. Of all requests each every-th is asked.
+// absent measures how often, and with how much text, memory inserts a block when it has
+// nothing to say: each memory gets its own questions, those about other memories, and
+// everyday requests. Only every every-th request is sent.
 func absent(dir, binary string, m *model, convs []*locomo, every int, env ...string) error {
 	counts := make(map[string]*tally)
 	for _, s := range sorts {
@@ -106,7 +106,7 @@ func absent(dir, binary string, m *model, convs []*locomo, every int, env ...str
 	return nil
 }
 
-// tally counts what came of the requests of a sort.
+// tally counts the results of one sort of requests.
 type tally struct{ asked, blocks, chars int }
 
 // askAbout asks a proxy that remembers these lines.
@@ -136,7 +136,7 @@ func (p *proxyRun) askAbout(lines string, ask []asking, every int, counts map[st
 	return nil
 }
 
-// blockIn is the block before the first message of a request; empty: none.
+// blockIn returns the block before the first message of a request, or "".
 func blockIn(body []byte) (string, error) {
 	blocks, err := blocksIn(body)
 	if err != nil {
@@ -145,7 +145,7 @@ func blockIn(body []byte) (string, error) {
 	return blocks[0], nil
 }
 
-// blocksIn are the blocks before the messages of a request; empty: none.
+// blocksIn returns the blocks before the messages of a request; "" for none.
 func blocksIn(body []byte) ([]string, error) {
 	var sent struct{ Messages []struct{ Content string } }
 	if err := json.Unmarshal(body, &sent); err != nil || len(sent.Messages) == 0 {

@@ -59,8 +59,8 @@ func (m *memories) close() {
 	_ = m.store.Close()
 }
 
-// shares are those of the evidence that is shown with these numbers: of all questions,
-// and by category.
+// shares returns the part of the evidence that is shown with these numbers, over all
+// questions and by category.
 func (m *memories) shares(n embedded.Numbers) (share [5]float64, err error) {
 	m.store.Tune(n)
 	var asked [5]float64
@@ -111,8 +111,8 @@ func off(n embedded.Numbers, seed int) embedded.Numbers {
 	return n
 }
 
-// mean is the mean of the runs with numbers that are off. tell, if not nil, is called
-// after each run.
+// mean returns the mean of the runs with numbers that are off. tell, if not nil, is
+// called after each run.
 func (m *memories) mean(n embedded.Numbers, tell func(run int, share [5]float64)) (mean [5]float64, err error) {
 	for run := 1; run <= jitterRuns; run++ {
 		share, err := m.shares(off(n, run))
@@ -130,8 +130,8 @@ func (m *memories) mean(n embedded.Numbers, tell func(run int, share [5]float64)
 }
 
 // jittered measures what recall measures, in this process: once with the numbers in use,
-// and then so many times with each of them off at random. The mean of those is what
-// changes are judged by: at its peak a number may owe its place to these conversations.
+// and then several times with each of them off at random. Changes are judged by the mean
+// of those runs: a number at its peak may only fit these conversations.
 func jittered(m *memories) error {
 	fmt.Printf("| run | all | multi-hop | temporal | open-domain | single-hop |\n| --- | --- | --- | --- | --- | --- |\n")
 	share, err := m.shares(embedded.Fitted)
@@ -146,8 +146,7 @@ func jittered(m *memories) error {
 	return err
 }
 
-// fit tries each number larger and smaller, and keeps what the mean of the runs that
-// are off gains by.
+// fit tries each number larger and smaller, and keeps what improves the mean.
 func fit(m *memories) error {
 	n := embedded.Fitted
 	best, err := m.mean(n, nil)

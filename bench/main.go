@@ -3,8 +3,9 @@
 // they are installed. Each target is a process of its
 // own on the loopback interface, and the targets take turns within each round.
 //
-// It owns the load, the stand-in upstream and the report. It must not know the
-// proxy's packages, but its stand-in Graphiti: it measures the binary that users run.
+// It owns the load, the stand-in upstream and the report. It measures the binary that
+// users run, so it must not link the proxy: of our packages it imports the stand-in
+// Graphiti, what reads blocks, and for fits of ranking the embedded memory.
 package main
 
 import (
@@ -16,7 +17,7 @@ import (
 	"time"
 )
 
-// options are what a run may be told.
+// options are the options of a run.
 type options struct {
 	rounds   int
 	duration time.Duration // of each flat-out measurement
@@ -98,7 +99,7 @@ func bench(o options) error {
 	return nil
 }
 
-// sizes are those of the requests that are sent flat out.
+// sizes are the sizes of requests that are sent flat out.
 var sizes = []int{1 << 10, 64 << 10, 512 << 10}
 
 func label(size int) string { return fmt.Sprintf("%d KiB", size>>10) }

@@ -37,7 +37,7 @@ func TestDefaultsAreValid(t *testing.T) {
 	if c.Listen != "127.0.0.1:8787" || c.Recall.Timeout != 400*time.Millisecond || c.Limits.InspectBytes != 16<<20 ||
 		c.Recall.StickyTTL != 30*24*time.Hour || c.Upstream.OpenAI != "https://api.openai.com" || c.Memory.Backend != "embedded" ||
 		!strings.HasSuffix(c.DataDir, filepath.Join(".local", "share", "graphiti-proxy")) {
-		t.Errorf("%+v", c)
+		t.Errorf("got %+v, want the defaults", c)
 	}
 }
 
@@ -48,7 +48,7 @@ func TestFlagBeatsEnvironmentBeatsFile(t *testing.T) {
 		t.Fatal(err)
 	}
 	if c.Recall.Timeout != 3*time.Millisecond || c.Recall.MaxFacts != 2 || c.Recall.MaxChars != 300 {
-		t.Errorf("%+v", c.Recall)
+		t.Errorf("got recall %+v, want flags before the environment before the file", c.Recall)
 	}
 	for key, want := range map[string]string{
 		"recall.timeout": "flag", "recall.max_facts": "environment GRAPHITI_PROXY_RECALL_MAX_FACTS",
@@ -63,7 +63,7 @@ func TestFlagBeatsEnvironmentBeatsFile(t *testing.T) {
 func TestGraphitiURLSelectsGraphiti(t *testing.T) {
 	c, err := load(t, "", []string{"GRAPHITI_URL=http://g:8000"}, nil)
 	if err != nil || c.Memory.Backend != "graphiti" || c.Memory.Endpoint != "http://g:8000" || c.Memory.Consent {
-		t.Errorf("%+v, %v", c, err)
+		t.Errorf("got %+v, %v; want backend graphiti at http://g:8000 without consent", c, err)
 	}
 	c, err = load(t, "memory:\n  backend: embedded\n", []string{"GRAPHITI_URL=http://g:8000"}, nil)
 	if err != nil || c.Memory.Backend != "embedded" {
@@ -183,11 +183,11 @@ func TestMistakes(t *testing.T) {
 func TestEndpointSelectsGraphiti(t *testing.T) {
 	c, err := load(t, "memory:\n  endpoint: http://g:8000\n  consent: true\n", nil, nil)
 	if err != nil || c.Memory.Backend != "graphiti" || !c.Memory.Consent {
-		t.Errorf("%+v, %v", c, err)
+		t.Errorf("got %+v, %v; want backend graphiti with consent", c, err)
 	}
 	c, err = load(t, "memory:\n  endpoint: http://g:8000\n  backend: \"off\"\n", nil, nil)
 	if err != nil || c.Memory.Backend != "off" {
-		t.Errorf("%+v, %v", c, err)
+		t.Errorf("got %+v, %v; want backend off", c, err)
 	}
 }
 
@@ -195,14 +195,14 @@ func TestEndpointSelectsGraphiti(t *testing.T) {
 func TestBaseURLWithAVersion(t *testing.T) {
 	c, err := load(t, "upstream:\n  openai: https://openrouter.ai/api/v1/\n  anthropic: http://a/v1\n  gemini: http://g/v1beta\n", nil, nil)
 	if err != nil || c.Upstream.OpenAI != "https://openrouter.ai/api" || c.Upstream.Anthropic != "http://a" || c.Upstream.Gemini != "http://g" {
-		t.Errorf("%+v, %v", c, err)
+		t.Errorf("got %+v, %v; want upstreams without versions", c, err)
 	}
 	if notes := c.Notes(); len(notes) != 3 || !strings.Contains(notes[2], "upstream.openai: https://openrouter.ai/api/v1 is used without /v1") {
-		t.Errorf("%q", notes)
+		t.Errorf("got notes %q, want three, one about each upstream", notes)
 	}
 	c, err = load(t, "upstream:\n  openai: http://h/v1beta\n", nil, nil)
 	if err != nil || c.Upstream.OpenAI != "http://h/v1beta" || len(c.Notes()) != 0 {
-		t.Errorf("%+v, %v", c, err)
+		t.Errorf("got %+v, %v; want upstream http://h/v1beta as written, and no notes", c, err)
 	}
 }
 
@@ -224,7 +224,7 @@ func TestTemplate(t *testing.T) {
 	for what, file := range map[string]string{"as it is": out.String(), "in force": inForce} {
 		c, err := load(t, file, nil, nil)
 		if err != nil {
-			t.Fatalf("%s: %v\n%s", what, err, file)
+			t.Fatalf("%s is not read back: %v\n%s", what, err, file)
 		}
 		for i, s := range c.Settings() {
 			if want := plain.Settings()[i]; s.Key != "data_dir" && !cmp.Equal(s.Value, want.Value) {
@@ -246,7 +246,7 @@ func TestPrintCanBeReadAgain(t *testing.T) {
 	var out bytes.Buffer
 	c.Print(&out, false)
 	if strings.Contains(out.String(), "sk-") || !strings.Contains(out.String(), "trusted_keys: '***'") {
-		t.Errorf("%s", out.String())
+		t.Errorf("got %s, want masked secrets", out.String())
 	}
 	for _, want := range []string{"\n  enabled: true\n", "\n  max_facts: 12\n", "\n  scopes: [user, session]\n", "\n  skip_paths: []\n", "\n  sample: 1\n"} {
 		if !strings.Contains(out.String(), want) {
@@ -292,7 +292,7 @@ func TestNoHome(t *testing.T) {
 	t.Setenv("HOME", "")
 	dir := t.TempDir()
 	if _, err := Load(Sources{}); err == nil || !strings.Contains(err.Error(), "set HOME, or data_dir") {
-		t.Errorf("%v", err)
+		t.Errorf("got error %v, want the advice to set HOME, or data_dir", err)
 	}
 	for name, s := range map[string]Sources{
 		"XDG_DATA_HOME": {Env: []string{"XDG_DATA_HOME=" + dir}},
@@ -313,11 +313,11 @@ func TestOnePersonBeyondTheLoopback(t *testing.T) {
 	} {
 		c, err := load(t, file, nil, nil)
 		if err != nil {
-			t.Errorf("%s: %v", name, err)
+			t.Errorf("%s: Load failed: %v", name, err)
 			continue
 		}
 		if got := fmt.Sprint(c.Networks(func(err error) { t.Error(err) })); name != "keys" && got != "[172.16.0.0/12 192.0.2.7/32]" {
-			t.Errorf("%s: %s", name, got)
+			t.Errorf("%s: got networks %s, want [172.16.0.0/12 192.0.2.7/32]", name, got)
 		}
 	}
 	c, err := load(t, "listen:\n  allow: [172.16.0.0/12]\n", []string{"GRAPHITI_PROXY_LISTEN=0.0.0.0:8787"}, nil)
@@ -341,7 +341,7 @@ func TestSecretsFromFiles(t *testing.T) {
 		"GRAPHITI_PROXY_CLIENT_KEYS_FILE=" + file("keys", "one\ntwo\r\n\n"),
 	}, nil)
 	if err != nil || c.Admin.Token != "s3cret, with a comma" || !slices.Equal(c.Client.Keys, []string{"one", "two"}) {
-		t.Errorf("%+v, %v", c, err)
+		t.Errorf("got %+v, %v; want the secrets of the files", c, err)
 	}
 	if _, err := load(t, "", []string{"GRAPHITI_PROXY_ADMIN_TOKEN_FILE=" + file("empty", "\n")}, nil); err == nil || !strings.Contains(err.Error(), "there is nothing in") {
 		t.Error(err)
@@ -354,7 +354,7 @@ func TestFactsAsked(t *testing.T) {
 		c := &Config{}
 		c.Memory.Backend, c.Recall.MaxFacts = backend, 12
 		if got := c.FactsAsked(); got != want {
-			t.Errorf("%s: %d", backend, got)
+			t.Errorf("%s: asks for %d facts, want %d", backend, got, want)
 		}
 	}
 }

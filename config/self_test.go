@@ -55,7 +55,7 @@ func TestUpstreamIsNotTheProxy(t *testing.T) {
 	for _, key := range []string{"upstream.openai", "upstream.anthropic", "upstream.gemini", "memory.endpoint"} {
 		_, err := Load(Sources{Flags: map[string]string{"memory.backend": "graphiti", "memory.consent": "true", "memory.endpoint": "http://127.0.0.1:8000", key: "http://localhost:8787"}})
 		if err == nil || strings.Count(err.Error(), "\n") > 0 || !strings.Contains(err.Error(), key+": ") || !strings.Contains(err.Error(), "is this proxy itself") {
-			t.Errorf("%s: %v", key, err)
+			t.Errorf("%s: got error %v, want one line that says that it is this proxy itself", key, err)
 		}
 	}
 }
@@ -68,7 +68,7 @@ func TestPerAddress(t *testing.T) {
 	}{{"single", "0", 0}, {"multi", "0", 50}, {"multi", "100", 100}, {"single", "7", 7}} {
 		c, err := Load(Sources{Flags: map[string]string{"identity.mode": tc.mode, "limits.connections": "100", "limits.connections_per_address": tc.set}})
 		if err != nil || c.PerAddress() != tc.want {
-			t.Errorf("%v: %v", tc, err)
+			t.Errorf("%v: got %d clients of one address, %v; want %d", tc, c.PerAddress(), err, tc.want)
 		}
 	}
 }
@@ -79,6 +79,6 @@ func TestNamedUpstreamWithoutItsVersion(t *testing.T) {
 	c, err := load(t, "upstreams:\n  groq: https://api.groq.com/openai/v1/\n  ollama: http://127.0.0.1:11434\n", nil, nil)
 	if err != nil || c.Named["groq"] != "https://api.groq.com/openai" || c.Named["ollama"] != "http://127.0.0.1:11434" ||
 		len(c.Notes()) != 1 || !strings.HasPrefix(c.Notes()[0], "upstreams.groq: ") {
-		t.Errorf("%+v, %v, %v", c.Named, c.Notes(), err)
+		t.Errorf("got upstreams %+v, notes %q, %v; want one note, about upstreams.groq", c.Named, c.Notes(), err)
 	}
 }

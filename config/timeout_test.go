@@ -19,7 +19,7 @@ func TestTimeoutOfRecall(t *testing.T) {
 	} {
 		c, err := Load(Sources{Env: append(tc.env, "HOME="+t.TempDir())})
 		if err != nil || c.Recall.Timeout != tc.want {
-			t.Errorf("%v: %v, %v", tc.env, c.Recall.Timeout, err)
+			t.Errorf("%v: got recall.timeout %v, %v; want %v", tc.env, c.Recall.Timeout, err, tc.want)
 		}
 	}
 }

@@ -37,7 +37,7 @@ func TestFileOfTheCurrentDirectoryIsNotRead(t *testing.T) {
 		tc.sources.Env = []string{"HOME=" + home}
 		c, err := Load(tc.sources)
 		if err != nil || c.File() != tc.file || c.Upstream.OpenAI != tc.openai {
-			t.Fatalf("%s: %v, %+v", tc.name, err, c)
+			t.Fatalf("%s: got error %v, configuration %+v; want file %q and upstream %q", tc.name, err, c, tc.file, tc.openai)
 		}
 		if users := c.Identity.UsersFile; users != "" && users != filepath.Join(filepath.Dir(usual), "users.yaml") {
 			t.Errorf("%s: people are read from %s", tc.name, users)

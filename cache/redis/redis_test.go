@@ -128,7 +128,7 @@ func TestFullServer(t *testing.T) {
 		t.Fatal(err)
 	}
 	if err := db.Do(t.Context(), set("b")); !errors.Is(err, redis.ErrDown) || db.Down() == nil || !db.Down().Full {
-		t.Fatalf("%v, %+v", err, db.Down())
+		t.Fatalf("got error %v, state %+v; want ErrDown of a full server", err, db.Down())
 	}
 	since := db.Down().Since
 	if err := db.Do(t.Context(), func(context.Context, redis.Cmdable) error { t.Error("it is asked"); return nil }); !errors.Is(err, redis.ErrDown) {

@@ -2,10 +2,10 @@ package redact
 
 import "strings"
 
-// value is what a name is given, where it stands.
+// value is a name's value in the text.
 type value struct {
 	from, to int
-	quote    byte // what it stands in; 0: in nothing
+	quote    byte // the quote around it; 0: none
 	tight    bool // as settings have it: NAME=value, or a line of its own
 	alone    bool // with its name it is all of a line
 	colon    bool // NAME: value
@@ -13,8 +13,8 @@ type value struct {
 	said     bool // "the name is value"
 }
 
-// valueOf reads what a name is given: in a shell, a file of settings, YAML,
-// JSON also within a string, XML, a command's option, an address, code.
+// valueOf reads the value of a name: in a shell, a file of settings, YAML, JSON (also
+// within a string), XML, a command's option, an address, or code.
 func (s *scan) valueOf(n *named) (v value, ok bool) {
 	at, closed := s.quoteEnd(n.to)
 	if at < len(s.text) && s.text[at] == ']' {
@@ -82,7 +82,7 @@ func (s *scan) valueOf(n *named) (v value, ok bool) {
 	return v, true
 }
 
-// behindBlank reads a value that only a blank parts from its name.
+// behindBlank reads a value that only a blank separates from its name.
 func (s *scan) behindBlank(n *named, before string, at, next int) (v value, ok bool) {
 	if next == at {
 		return v, false
@@ -108,9 +108,8 @@ func (s *scan) behindBlank(n *named, before string, at, next int) (v value, ok b
 	return v, true
 }
 
-// setBy reports whether the command before a name sets it to what follows, and
-// whether that is all which it can mean: "set" is also a word, and fish's has
-// options.
+// setBy reports whether the command before a name sets it to the text that follows, and
+// whether it can mean nothing else: "set" is also a word, and fish's has options.
 func setBy(before string, n *named) (sets, tight bool) {
 	options := false
 	rest := strings.TrimRight(before, " \t")
@@ -149,9 +148,8 @@ func isOption(word string) bool {
 	return len(name) < len(word) && strings.IndexFunc(name, func(r rune) bool { return r != '-' && (r < 'a' || r > 'z') }) < 0
 }
 
-// saidAt is where the value begins in "the password of the database is value",
-// from behind the name, and how long it is at least: what follows the name at
-// once is longer.
+// saidAt returns where the value begins in "the password of the database is value", and
+// its least length, which is larger when it follows the name at once.
 func (s *scan) saidAt(next int) (at, least int) {
 	for at, end := next, min(len(s.text), next+maxSpaces); at < end; {
 		if strings.HasPrefix(s.lower[at:], "is ") {
@@ -184,8 +182,7 @@ func (s *scan) closes(n *named, at int) bool {
 	return open
 }
 
-// behindType is where the value stands in name: Type = "value", else the place
-// itself.
+// behindType returns the place of the value in name: Type = "value", or else at itself.
 func (s *scan) behindType(at int) int {
 	end := at
 	for end < len(s.text) && end-at < maxName && (isName(s.text[end]) || strings.IndexByte(".<>[]|?&", s.text[end]) >= 0) {
@@ -227,7 +224,7 @@ func (s *scan) given(n *named, at int, tight bool) (v value) {
 	return v
 }
 
-// quoteEnd is behind the quote at a place, which may be escaped.
+// quoteEnd returns the place behind the quote at a place, which may be escaped.
 func (s *scan) quoteEnd(at int) (int, bool) {
 	end := at
 	for end < len(s.text) && s.text[end] == '\\' {
@@ -239,8 +236,7 @@ func (s *scan) quoteEnd(at int) (int, bool) {
 	return at, false
 }
 
-// quotedTo is where what began behind a quote ends: at the same one, or where
-// the line does.
+// quotedTo returns where a quoted text ends: at the same quote, or at the end of the line.
 func (s *scan) quotedTo(from int, quote string) int {
 	text := s.text[:min(len(s.text), from+maxValue)]
 	for i := from; i < len(text); i++ {
@@ -256,8 +252,8 @@ func (s *scan) quotedTo(from int, quote string) int {
 	return len(text)
 }
 
-// endsBare reports whether a value in no quotes ends at a place. In a setting
-// on a line of its own quotes are part of it.
+// endsBare reports whether a value without quotes ends at a place. In a setting on a line
+// of its own, quotes within are part of it.
 func (s *scan) endsBare(at int, alone bool) bool {
 	switch c := s.text[at]; c {
 	case ' ', '\t', '\n', '\r':
@@ -272,8 +268,8 @@ func (s *scan) endsBare(at int, alone bool) bool {
 	return false
 }
 
-// trimBare leaves of what stands in no quotes the value: not the next pair of
-// a list, and not what ends a sentence or closes a bracket before it.
+// trimBare cuts off a value without quotes what does not belong to it: the next pair of a
+// list, the end of a sentence, or a closing bracket.
 func (s *scan) trimBare(n *named, v *value) {
 	list := byte(0)
 	if n.from > 0 && strings.IndexByte("?&;", s.text[n.from-1]) >= 0 {
@@ -309,7 +305,7 @@ func (s *scan) pairAt(at int) bool {
 	return end > at && end < len(s.text) && (s.text[end] == '=' || s.text[end] == ':')
 }
 
-// until is a value up to a character, or the end of the line.
+// until returns a value up to a character, or the end of the line.
 func (s *scan) until(at int, stop byte) value {
 	v := value{from: at, to: at, tight: true}
 	for v.to < len(s.text) && v.to-at < maxValue && s.text[v.to] != stop && s.text[v.to] != '\n' {
@@ -318,7 +314,7 @@ func (s *scan) until(at int, stop byte) value {
 	return v
 }
 
-// blanks is behind the blanks at a place.
+// blanks returns the place behind the blanks at a place.
 func (s *scan) blanks(at int) int {
 	for n := 0; n < maxSpaces && at < len(s.text) && (s.text[at] == ' ' || s.text[at] == '\t'); n++ {
 		at++
@@ -326,7 +322,7 @@ func (s *scan) blanks(at int) int {
 	return at
 }
 
-// bold is behind the signs with which Markdown ends what is bold.
+// bold returns the place behind the signs with which Markdown ends bold text.
 func (s *scan) bold(at int) int {
 	if strings.HasPrefix(s.text[at:], "**") {
 		at += 2
@@ -334,7 +330,7 @@ func (s *scan) bold(at int) int {
 	return at
 }
 
-// endsLine reports whether nothing but a comment follows on a line.
+// endsLine reports whether only a comment follows on a line.
 func (s *scan) endsLine(at int) bool {
 	if at < len(s.text) && strings.IndexByte("\"',", s.text[at]) >= 0 {
 		at++

@@ -12,11 +12,10 @@ import (
 var ownText string
 
 const (
-	// nearby is how far from a keyword a secret is that it only stands near,
-	// in bytes.
+	// nearby is how many bytes a secret may be away from a keyword near it.
 	nearby = 100
 
-	// bitsOfPassword are those of a rule whose secret a person thought of.
+	// bitsOfPassword marks a rule whose secret a person thought of.
 	bitsOfPassword = -1
 )
 
@@ -51,7 +50,7 @@ func ownRules() (rules []*rule, err error) {
 	return rules, nil
 }
 
-// fields are what stands between two or more blanks on a line.
+// fields returns the parts of a line between two or more blanks.
 func fields(line string) (list []string) {
 	for f := range strings.SplitSeq(strings.TrimSpace(line), "  ") {
 		if f = strings.TrimSpace(f); f != "" {
@@ -61,7 +60,7 @@ func fields(line string) (list []string) {
 	return list
 }
 
-// around is where one of our rules may find something whose keyword stands at
+// around returns the part of the text where one of our rules may match with a keyword at
 // a place.
 func (s *scan) around(r *rule, k *keyword, at, end int) (w span, ok bool) {
 	switch {
@@ -73,8 +72,8 @@ func (s *scan) around(r *rule, k *keyword, at, end int) (w span, ok bool) {
 	return span{s.tokenStart(at - before), s.tokenRest(end + behind)}, true
 }
 
-// mine reports whether a match of one of our rules is a whole word, and its
-// secret as random as it must be.
+// mine reports whether a match of one of our rules is a whole word, and its secret random
+// enough.
 func (s *scan) mine(r *rule, match, secret span) bool {
 	if isAlnum(s.text[match.from]) && !s.begins(match.from) {
 		return false

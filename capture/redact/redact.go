@@ -22,11 +22,11 @@ const maxText = 4 << 20
 // cutOff ends a text that was longer.
 const cutOff = "…[truncated]"
 
-// Redactor takes secrets out of texts. It is safe for concurrent use.
+// Redactor replaces secrets in texts. It is safe for concurrent use.
 type Redactor struct {
 	own   []*rule
 	rules []*rule     // of gitleaks
-	allow []allowlist // of all those
+	allow []allowlist // of gitleaks, for all its rules
 }
 
 // New reads the rules.
@@ -42,15 +42,14 @@ func New() (*Redactor, error) {
 	return &Redactor{own, rules, allow}, nil
 }
 
-// Redact replaces every secret with [redacted:<kind>] and says how many there
-// were.
+// Redact replaces every secret with [redacted:<kind>], and returns how many there were.
 func (r *Redactor) Redact(text string) (string, int) {
 	text, n, _ := r.RedactBy(text, time.Time{})
 	return text, n
 }
 
-// RedactBy is Redact for who cannot wait longer than until a time. ok is false
-// where that was not enough: then there is no text.
+// RedactBy is Redact with a deadline. ok is false when the time did not suffice: then there
+// is no text.
 func (r *Redactor) RedactBy(text string, by time.Time) (_ string, n int, ok bool) {
 	if len(text) > maxText {
 		end := maxText
@@ -80,7 +79,7 @@ func (r *Redactor) RedactBy(text string, by time.Time) (_ string, n int, ok bool
 	return text, n, true
 }
 
-// scan is one text while it is looked through.
+// scan is the search for secrets in one text.
 type scan struct {
 	text  string
 	lower string // with ASCII's letters in lower case, so that all places are the same
@@ -118,7 +117,7 @@ func lowered(text string) string {
 	return b.String()
 }
 
-// places are where a word stands in the text; it is in lower case.
+// places yields the offsets of a word in the text; the word is in lower case.
 func (s *scan) places(word string) iter.Seq[int] {
 	return func(yield func(int) bool) {
 		if !s.seen.mayHold(word) {
@@ -134,27 +133,27 @@ func (s *scan) places(word string) iter.Seq[int] {
 	}
 }
 
-// found notes a secret. One that was taken out before is none.
+// found notes a secret, unless it was redacted before.
 func (s *scan) found(id string, start, end int) {
 	if !strings.Contains(s.text[start:end], "[redacted:") {
 		s.list = append(s.list, found{start, end, id})
 	}
 }
 
-// sort puts what was found in the order in which it stands in the text.
+// sort sorts the secrets by their places.
 func (s *scan) sort() {
 	slices.SortStableFunc(s.list, func(a, b found) int { return a.start - b.start })
 	s.known = len(s.list)
 }
 
-// isFound reports whether a place was in a secret when they were sorted.
+// isFound reports whether a place lies in one of the sorted secrets.
 func (s *scan) isFound(at int) bool {
 	i := sort.Search(s.known, func(i int) bool { return s.list[i].start > at })
 	return i > 0 && at < s.list[i-1].end
 }
 
-// replaced is the text without the secrets, and how many there were. Where two
-// overlap the first one stands for both.
+// replaced returns the text without the secrets, and how many there were. Of two that
+// overlap the first stands for both.
 func (s *scan) replaced() (string, int) {
 	if len(s.list) == 0 {
 		return s.text, 0
@@ -176,8 +175,8 @@ func (s *scan) replaced() (string, int) {
 	return b.String(), n
 }
 
-// trigrams is what three bytes in a row a text holds, or may: most of the some
-// 300 keywords need not be looked for.
+// trigrams is a filter of the sequences of three bytes that a text may hold: with it most
+// of the some 300 keywords need not be searched.
 type trigrams [1 << 10]uint64
 
 func trigram(s string) uint32 {

@@ -24,7 +24,7 @@ func TestSecretsGo(t *testing.T) {
 		switch {
 		case n == 0 || strings.Contains(got, tc.secret):
 			missed++
-			t.Errorf("%s: %q", tc.name, got)
+			t.Errorf("%s: got %q, want the secret redacted", tc.name, got)
 		case n != 1 || !begins || !ends || !redacted.MatchString(kind):
 			t.Errorf("%s: not the secret alone went: %q", tc.name, got)
 		}

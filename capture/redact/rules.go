@@ -14,7 +14,7 @@ import (
 //go:embed rules.json
 var rulesJSON []byte
 
-// rule is how one kind of secret is known, as gitleaks has it, or own.txt.
+// rule describes one kind of secret, from gitleaks or own.txt.
 type rule struct {
 	ID       string      `json:"id"`
 	Regex    string      `json:"regex"`
@@ -26,13 +26,13 @@ type rule struct {
 
 	own      bool // of own.txt
 	keys     []keyword
-	assigned bool // the secret is assigned to what has a keyword in its name
+	assigned bool // the secret is the value of a name with a keyword in it
 
 	once sync.Once
 	re   *regexp.Regexp
 }
 
-// allowlist is what is known not to be a secret.
+// allowlist describes texts that are no secrets.
 type allowlist struct {
 	Regexes   []string `json:"regexes"`
 	Stopwords []string `json:"stopwords"` // lower case, in the secret
@@ -42,7 +42,7 @@ type allowlist struct {
 	res  []*regexp.Regexp
 }
 
-// keyword is what must be in a text for a rule to find something.
+// keyword is a word that must be in a text for a rule to match.
 type keyword struct {
 	word  string // in lower case
 	exact string // as the rule has it; empty: in any case
@@ -53,8 +53,8 @@ type keyword struct {
 // assignment stands in the rules whose keyword is part of a name.
 const assignment = `(?:=|>|:{1,3}=|\|\||:|=>|\?=|,)`
 
-// readRules reads the rules of gitleaks. What they look for is compiled when
-// it is needed first.
+// readRules reads the rules of gitleaks. Their expressions are compiled when they are first
+// needed.
 func readRules() (rules []*rule, allow []allowlist, err error) {
 	var file struct {
 		Allow []allowlist `json:"allow"`
@@ -72,7 +72,7 @@ func readRules() (rules []*rule, allow []allowlist, err error) {
 	return file.Rules, file.Allow, nil
 }
 
-// keyword finds out how a rule has one of its keywords.
+// keyword returns how a rule uses one of its keywords.
 func (r *rule) keyword(word string) keyword {
 	k, quoted, lower := keyword{word: word}, regexp.QuoteMeta(word), strings.ToLower(r.Regex)
 	name, _, assigned := strings.Cut(lower, assignment)
@@ -89,19 +89,18 @@ func (r *rule) keyword(word string) keyword {
 }
 
 const (
-	// before and behind are what of a text is looked at around a keyword, in
-	// bytes; more where what is found goes on to the end of it.
+	// before and behind are how many bytes around a keyword are searched; more when a
+	// match reaches the end of them.
 	before = 128
 	behind = 256
 
-	// maxWindow is the length up to which a window grows for that.
+	// maxWindow bounds, in bytes, how far a window grows for that.
 	maxWindow = 64 << 10
 
-	// tokenLen is the length below which nothing that holds a keyword is a
-	// secret by itself.
+	// tokenLen is the least length of a token with a keyword that is a secret by itself.
 	tokenLen = 16
 
-	// valueLen is the length of the shortest value that a name is given.
+	// valueLen is the least length of a value that is a secret by its name.
 	valueLen = 10
 
 	// nameLen and nameRest are what may stand of a name before a keyword, and
@@ -113,7 +112,7 @@ const (
 // span is a part of a text.
 type span struct{ from, to int }
 
-// windows are the parts of the text in which the rule may find something.
+// windows returns the parts of the text in which the rule may match.
 func (s *scan) windows(r *rule) (list []span) {
 	for i := range r.keys {
 		k := &r.keys[i]
@@ -160,8 +159,7 @@ func (s *scan) windows(r *rule) (list []span) {
 	return merged
 }
 
-// curls reports whether what stands behind the word curl may be a call with a
-// credential.
+// curls reports whether the text behind the word curl may be a call with a credential.
 func curls(rest string) bool {
 	for _, option := range []string{" -u", " -h", "\t-u", "\t-h", "\n-u", "\n-h", "--user", "--header"} {
 		if strings.Contains(rest, option) {
@@ -171,7 +169,7 @@ func curls(rest string) bool {
 	return false
 }
 
-// tokenStart is where the token at a place begins.
+// tokenStart returns where the token at a place begins.
 func (s *scan) tokenStart(at int) int {
 	at = max(at, 0)
 	for n := 0; n < maxValue && at > 0 && isGraph(s.text[at-1]); n++ {
@@ -180,7 +178,7 @@ func (s *scan) tokenStart(at int) int {
 	return at
 }
 
-// wordStart is where the word at a place begins, not too far away.
+// wordStart returns where the word at a place begins, within a bound.
 func (s *scan) wordStart(at int) int {
 	for n := 0; n < before && at > 0 && isName(s.text[at-1]); n++ {
 		at--
@@ -188,7 +186,7 @@ func (s *scan) wordStart(at int) int {
 	return at
 }
 
-// tokenRest is where the token at a place ends.
+// tokenRest returns where the token at a place ends.
 func (s *scan) tokenRest(at int) int {
 	for n := 0; n < maxValue && at < len(s.text) && isGraph(s.text[at]); n++ {
 		at++
@@ -209,8 +207,8 @@ func (s *scan) inToken(at int) bool {
 	return to-from >= tokenLen
 }
 
-// assigned is where the value ends that a name is given which may go on at a
-// place; -1 where there is none that is long enough.
+// assigned returns where the value of a name ends that may reach to a place; -1 when no
+// value is long enough.
 func (s *scan) assigned(at int) int {
 	for end := min(at+nameRest, len(s.text)); at < end; at++ {
 		c := s.text[at]
@@ -247,7 +245,7 @@ func isLetter(c byte) bool {
 	return isLower(c) || isUpper(c)
 }
 
-// byRules finds what some rules know; false where it became late.
+// byRules finds the secrets of some rules; false when time ran out.
 func (s *scan) byRules(rules []*rule, allow []allowlist, late func() bool) bool {
 	for _, r := range rules {
 		where := s.windows(r)
@@ -259,8 +257,7 @@ func (s *scan) byRules(rules []*rule, allow []allowlist, late func() bool) bool 
 	return true
 }
 
-// joint is how much may stand between two lines of what our rules find, in
-// bytes.
+// joint returns how many bytes may stand between two lines of a match of our own rules.
 func (r *rule) joint() int {
 	if r.own {
 		return 16
@@ -268,7 +265,7 @@ func (r *rule) joint() int {
 	return 0
 }
 
-// byRule finds what one rule knows in some parts of the text.
+// byRule finds the secrets of one rule in some parts of the text.
 func (s *scan) byRule(r *rule, allow []allowlist, where []span) {
 	for _, w := range where {
 		r.once.Do(func() { r.re = regexp.MustCompile(r.Regex) })
@@ -307,11 +304,11 @@ func (s *scan) matched(r *rule, allow []allowlist, at int, m []int) {
 	s.found(r.ID, at+from, at+to)
 }
 
-// wholeMatch is the group of a rule all of whose match is the secret.
+// wholeMatch is the group of a rule whose whole match is the secret.
 const wholeMatch = -1
 
-// secret is the part of a match that is the secret itself: the group that the
-// rule names, else the first one that took part, else the whole.
+// secret returns the part of a match that is the secret itself: the group that the rule
+// names, or the first one that took part, or the whole match.
 func (r *rule) secret(m []int) (start, end int) {
 	if r.Group == wholeMatch {
 		return m[0], m[1]
@@ -357,11 +354,10 @@ func allowed(lists []allowlist, secret, match, line string) bool {
 	return false
 }
 
-// maxLine bounds what is taken of a line on either side.
+// maxLine is how many bytes of a line are read on either side.
 const maxLine = 1 << 10
 
-// lineAround is the text from the start of the line of one place to the end of
-// the line of another.
+// lineAround returns the text from the start of from's line to the end of to's line.
 func lineAround(text string, from, to int) string {
 	lo, hi := max(0, from-maxLine), min(len(text), to+maxLine)
 	start := lo + strings.LastIndexByte(text[lo:from], '\n') + 1
@@ -371,7 +367,7 @@ func lineAround(text string, from, to int) string {
 	return text[start:hi]
 }
 
-// entropy is Shannon's, in bits for each character.
+// entropy returns Shannon's entropy, in bits for each character.
 func entropy(s string) (bits float64) {
 	count := make(map[rune]int)
 	n := 0

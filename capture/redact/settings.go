@@ -5,7 +5,7 @@ import (
 	"unicode"
 )
 
-// kind is what a name says of its value.
+// kind is what a name says about its value.
 type kind string
 
 const (
@@ -14,14 +14,14 @@ const (
 	token    kind = "token"    // a generator made it
 )
 
-// ending is how a name ends that has a secret.
+// ending is an ending of names whose values are secrets.
 type ending struct {
 	word  string
 	kind  kind
 	apart bool // it is a word by itself, and not the end of another one
 }
 
-// endings are those of names that have secrets, by how they begin. The first
+// endings are the endings of names whose values are secrets, by their beginnings. The first
 // that fits counts.
 var endings = []struct {
 	stem string
@@ -53,23 +53,23 @@ var keys = []string{
 var suffixes = []string{"_value", "_prod", "_production", "_dev", "_test", "_staging", "_live", "_old", "_new", "_base"}
 
 const (
-	maxName   = 80      // bytes of a name that are looked at
+	maxName   = 80      // bytes of a name that are read
 	maxSpaces = 40      // before and behind a sign of assignment
-	maxValue  = 2 << 10 // bytes of a value by which is decided; all of it goes
+	maxValue  = 2 << 10 // bytes of a value that decide; all of it is redacted
 )
 
-// named is a name that has a secret, where it stands.
+// named is a name in the text whose value may be a secret.
 type named struct {
 	kind     kind
 	from, to int
 	upper    bool   // it is written as environment variables are
 	bare     bool   // it is nothing but the ending
-	word     string // which is that
-	first    bool   // nothing but blanks and the like stand before it on its line
+	word     string // the ending
+	first    bool   // only blanks and the like stand before it on its line
 }
 
-// settings finds the values of settings, as shells, files of many kinds, code
-// and addresses have them.
+// settings finds secrets as values of settings: in shells, files of many kinds, code and
+// addresses.
 func (s *scan) settings() {
 	for _, e := range endings {
 		done := 0
@@ -89,7 +89,7 @@ func (s *scan) settings() {
 	}
 }
 
-// nameAt reads the whole name around a place where a part of it stands.
+// nameAt reads the whole name around a part of it at a place.
 func (s *scan) nameAt(at int, stem string, list []ending) (n named, ok bool) {
 	var e *ending
 	for i := range list {
@@ -145,7 +145,7 @@ func (s *scan) nameAt(at int, stem string, list []ending) (n named, ok bool) {
 	return n, true
 }
 
-// wordBefore is where a name begins whose last word stands at a place, as in
+// wordBefore returns where a name begins whose last word stands at a place, as in
 // "encryption key".
 func (s *scan) wordBefore(at int) int {
 	if at < 2 || s.text[at-1] != ' ' {
@@ -188,8 +188,7 @@ func endsWithAny(s string, list []string) bool {
 	return false
 }
 
-// firstOnLine reports whether only what may stand before a setting in a file
-// stands on the line before a place.
+// firstOnLine reports whether a place is the first on its line, as a setting in a file is.
 func (s *scan) firstOnLine(at int) bool {
 	from := max(0, at-maxSpaces)
 	line := s.lower[from:at]
@@ -204,7 +203,7 @@ func (s *scan) firstOnLine(at int) bool {
 	return false
 }
 
-// holds decides whether a value is the secret that its name says it has.
+// holds reports whether a value is a secret, as its name says.
 func (n *named) holds(v string, as *value) bool {
 	v = start(v)
 	if n.bare && n.word == "pass" && n.upper && as.colon && as.quote == 0 || // a test's result
@@ -217,7 +216,7 @@ func (n *named) holds(v string, as *value) bool {
 	set := n.upper && !as.compared && (as.quote != 0 || as.tight)
 	switch {
 	case as.quote != 0 && strings.ContainsAny(v, " \t"):
-		return len(v) >= 8 && v == strings.TrimSpace(v) && !talks(v) && (n.kind == password || set && n.kind == secret || !wordyText(v))
+		return len(v) >= 8 && v == strings.TrimSpace(v) && !isProse(v) && (n.kind == password || set && n.kind == secret || !wordyText(v))
 	case n.kind != token && (set || as.quote != 0 && !as.compared):
 		return len(v) >= 4 && (!n.bare || !as.colon || as.quote != 0 || telling(v))
 	case n.kind == password:
@@ -232,8 +231,7 @@ func (n *named) holds(v string, as *value) bool {
 // signs, as Django's does.
 func isMade(v string) bool { return isToken(v) || len(v) >= tokenLen && mixes(v, 40) }
 
-// among reports whether a value is the name of something of the same kind, as
-// in token = authToken2.
+// among reports whether a value is itself such a name, as in token = authToken2.
 func (n *named) among(v string) bool {
 	for _, p := range parts(v) {
 		if p = strings.Trim(p, "0123456789"); p != "" && strings.HasPrefix(string(n.kind), p) || p == "token" || p == "key" || p == "pw" {

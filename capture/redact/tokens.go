@@ -6,7 +6,7 @@ import (
 	"unicode/utf8"
 )
 
-// generated reports whether a token is as generators make them.
+// generated reports whether a generator may have made a token.
 func generated(v string) bool {
 	v = start(v)
 	return !wordy(v) && !stands(v) && !describes(v) && entropy(v) > 2.5
@@ -23,8 +23,7 @@ func (s *scan) begins(at int) bool {
 	return !isName(s.text[at-1]) && s.text[at-1] != '.'
 }
 
-// tokenEnd is where a token ends that goes on at a place, or where as much of it
-// ends as is looked at.
+// tokenEnd returns where a token ends, or where the part of it ends that is read.
 func (s *scan) tokenEnd(at int, also string) int {
 	end := min(len(s.text), at+maxValue)
 	for at < end && (isName(s.text[at]) || strings.IndexByte(also, s.text[at]) >= 0) {
@@ -33,7 +32,7 @@ func (s *scan) tokenEnd(at int, also string) int {
 	return at
 }
 
-// rest returns the real end of a token that was looked at in part.
+// rest returns the real end of a token that was read in part.
 func (s *scan) rest(from, end int) int {
 	for end-from >= maxValue && end < len(s.text) && isGraph(s.text[end]) {
 		end++
@@ -81,8 +80,8 @@ func (s *scan) dotted() {
 	}
 }
 
-// headers finds what proves who asks in a request: its Authorization and
-// cookies, signatures and names in addresses.
+// headers finds the credentials of requests: Authorization, cookies, and signatures and
+// names in addresses.
 func (s *scan) headers() {
 	for at := range s.places("basic") {
 		from := s.blanks(at + len("basic"))
@@ -108,7 +107,7 @@ func isBasic(v string) bool {
 	return ok && (user != "" || pass != "") && utf8.Valid(b) && strings.IndexFunc(string(b), func(r rune) bool { return r < ' ' }) < 0
 }
 
-// cookies finds those of sessions.
+// cookies finds the cookies of sessions.
 func (s *scan) cookies(at int) {
 	at, _ = s.quoteEnd(at)
 	if at = s.blanks(at); at >= len(s.text) || s.text[at] != ':' {

@@ -7,8 +7,8 @@ import (
 
 const maxUser = 200 // bytes of an address's user, and of its password
 
-// urls finds the passwords in addresses. They may hold what should be escaped:
-// the last @ before the host's end counts, where one could be a host.
+// urls finds the passwords in addresses. They may hold characters that should be escaped:
+// the last @ before a possible host counts.
 func (s *scan) urls() {
 	done := 0
 	for at := range s.places("://") {
@@ -49,7 +49,7 @@ func (s *scan) endsURL(at int) bool {
 // sayPassword are passwords that only say where one belongs.
 var sayPassword = wordsIn("password passwd pass pwd your-password yourpassword your_password user:password")
 
-// hostAt is the place of the @ before the host, or -1.
+// hostAt returns the place of the @ before the host, or -1.
 func hostAt(auth string, web bool) int {
 	first := strings.IndexByte(auth, '@')
 	if first < 0 {
@@ -79,7 +79,7 @@ var (
 	keyEnd     = regexp.MustCompile(`-----END[ A-Z0-9_-]{0,100}PRIVATE KEY(?: BLOCK)?-----`)
 )
 
-// privateKeys finds private keys; one that has no end goes on to the text's.
+// privateKeys finds private keys; one without an end reaches to the end of the text.
 func (s *scan) privateKeys() {
 	done := 0
 	for at := range s.places("-----begin") {
@@ -105,8 +105,8 @@ func (s *scan) privateKeys() {
 	}
 }
 
-// bodyBefore is where the lines in base64 begin that end at a place, behind
-// another one: a key whose first line is missing.
+// bodyBefore returns where the base64 lines begin that end at a place: those of a key whose
+// first line is missing.
 func (s *scan) bodyBefore(at, least int) int {
 	for last := true; ; last = false {
 		end := at

@@ -8,14 +8,13 @@ import (
 	"unicode/utf8"
 )
 
-// describing are words such as "your-key-here" is made of, which say what belongs
-// in a place and are no credential, and names of types.
+// describing are the words of placeholders such as "your-key-here", and names of types.
 var describing = wordsIn(wordsText)
 
 //go:embed words.txt
 var wordsText string
 
-// placing are those of them that say that the value is not the real one.
+// placing are those of them that mark a value as a placeholder.
 var placing = wordsIn(`changeit changeme dummy example fake foo here insert placeholder redacted replace sample tbd todo your yourpassword`)
 
 func wordsIn(list string) map[string]bool {
@@ -26,9 +25,8 @@ func wordsIn(list string) map[string]bool {
 	return set
 }
 
-// describes reports whether a value says what belongs in its place: it is made
-// of such words, however they are joined, and where numbers are among them it
-// says so.
+// describes reports whether a value is a placeholder: it consists of such words, however
+// they are joined, and if it has numbers, one of the words is of placing.
 func describes(v string) bool {
 	letters, digits, placed := 0, false, false
 	for _, w := range parts(v) {
@@ -47,8 +45,8 @@ func describes(v string) bool {
 	return letters > 0 && (!digits || placed)
 }
 
-// parts are the words of a value in lower case: what stands between other
-// characters than letters and digits, and between the humps of a camel.
+// parts returns the words of a value in lower case, split at other characters than letters
+// and digits, and at the humps of camel case.
 func parts(v string) (list []string) {
 	start := 0
 	flush := func(end int) {
@@ -88,8 +86,8 @@ func madeOf(w string) bool {
 	return ends[len(w)]
 }
 
-// talks reports whether a text of several words is about a secret, and not one.
-func talks(v string) bool {
+// isProse reports whether a text of several words is about a secret, and not one itself.
+func isProse(v string) bool {
 	words := strings.Fields(v)
 	n := 0
 	for _, w := range words {
@@ -100,11 +98,11 @@ func talks(v string) bool {
 	return len(words) > 1 && 2*n >= len(words)
 }
 
-// start is as much of a token or a value as tells what it is.
+// start returns the part of a token or a value that suffices to classify it.
 func start(v string) string { return v[:min(len(v), 256)] }
 
-// stands reports whether something stands for a value that is not in the text:
-// a variable, a template, a mask, what was redacted before.
+// stands reports whether a text stands for a value elsewhere: a variable, a template, a
+// mask, or a redacted secret.
 func stands(v string) bool {
 	containsAny := func(list ...string) bool {
 		return slices.ContainsFunc(list, func(in string) bool { return strings.Contains(v, in) })
@@ -137,8 +135,8 @@ func stands(v string) bool {
 
 const nameChars = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_"
 
-// elsewhere reports whether a value says where the secret is to be found: an
-// address, a path, a reference to a store of secrets.
+// elsewhere reports whether a value says where the secret is: an address, a path, a
+// reference to a store of secrets.
 func elsewhere(v string) bool {
 	if scheme, rest, ok := strings.Cut(v, ":"); ok && len(scheme) < 16 && (strings.HasPrefix(rest, "//") ||
 		scheme == "vault" || scheme == "arn" || scheme == "env" || scheme == "@env" || scheme == "file" || scheme == "data" || scheme == "ssm" || scheme == "op") {
@@ -169,13 +167,13 @@ func isPath(v string) bool {
 	return true
 }
 
-// roots are the names at which expressions begin.
+// roots are the names with which expressions begin.
 var roots = wordsIn(`app args body c cfg conf config context credentials ctx data db document e env environ event form import input json local localstorage
 	module opts option options os params payload process props r req request res resp response result row s secrets self session
 	sessionstorage settings state store system this user var vars viper window`)
 
-// isCode reports whether a value is an expression that gives one, and not the
-// value itself. A line of settings holds few of those.
+// isCode reports whether a value is an expression, and not the value itself. In a line of
+// settings few expressions occur.
 func isCode(v string, setting bool) bool {
 	v = strings.TrimLeft(v, "*&!")
 	i := strings.IndexAny(v, ".[({-:?")
@@ -197,7 +195,7 @@ func isCode(v string, setting bool) bool {
 	return strings.IndexByte("([{", rest[0]) >= 0 || identifier(v) && (wordy(v) || strings.ContainsAny(v, "(["))
 }
 
-// identifier reports whether an expression begins as one that names things.
+// identifier reports whether an expression begins like an identifier.
 func identifier(v string) bool {
 	if v == "" || !isLetter(v[0]) && v[0] != '_' {
 		return false
@@ -212,8 +210,7 @@ func identifier(v string) bool {
 	return true
 }
 
-// wordy reports whether a token is made of words, as names of things are,
-// where generators make others.
+// wordy reports whether a token is made of words, like names; generators make others.
 func wordy(v string) bool {
 	if identifies(v) {
 		return false
@@ -267,8 +264,7 @@ func wordLike(w string) bool {
 	return humps > 1 && length >= 4*humps && len(w)-length <= 5 && strings.ToLower(w) != w && strings.ToUpper(w) != w
 }
 
-// pronounceable reports whether a word, in lower case, has vowels where words
-// have them.
+// pronounceable reports whether a word, in lower case, has its vowels like a real one.
 func pronounceable(w string) bool {
 	run, vowels := 0, 0
 	for i := 0; i < len(w); i++ {
@@ -284,8 +280,7 @@ func pronounceable(w string) bool {
 	return len(w) <= 4 || vowels > 0
 }
 
-// identifies reports whether a value is what things are told apart by: a UUID,
-// or a hash as git and others have it.
+// identifies reports whether a value is an id: a UUID, or a hash such as git's.
 func identifies(v string) bool {
 	hex := 0
 	for i := 0; i < len(v); i++ {
@@ -306,8 +301,8 @@ func identifies(v string) bool {
 	return false
 }
 
-// confides reports whether a name says that its value is a secret, and not
-// merely a key by which something is found.
+// confides reports whether a name says that its value is a secret, and not merely a key
+// that identifies something.
 func confides(name string) bool {
 	name = strings.ToLower(name)
 	for _, w := range []string{"api", "secret", "token", "passw", "cred", "private", "auth", "access"} {
@@ -360,8 +355,8 @@ func isToken(v string) bool {
 	return true
 }
 
-// mixes reports whether the kind of character, small and capital letters, digits
-// and signs, changes so often in a value: percent of its characters.
+// mixes reports whether the kind of character (small letters, capitals, digits, signs)
+// changes at this percentage of a value's characters.
 func mixes(v string, percent int) bool {
 	changes := 0
 	for i := 1; i < len(v); i++ {

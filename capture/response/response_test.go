@@ -96,7 +96,7 @@ func TestWatcherSurvivesWhatItReads(t *testing.T) {
 	bomb.Close(true)
 	broken := w.Read(chat.Dialect{}.NewReader(), Meta{Stream: true, Encoding: "gzip"}, func(a dialect.Answer, clean bool) {
 		if calls++; a.End != dialect.EndUnknown || clean {
-			t.Errorf("%+v, %v", a, clean)
+			t.Errorf("got %+v, clean %v; want an answer without an end", a, clean)
 		}
 	})
 	broken.Write([]byte("no gzip"))

@@ -14,9 +14,9 @@ import (
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti"
 )
 
-// Lists keeps lists of short texts, bounded in number and in time. An entry ends
-// when one of its scopes is forgotten, and is not kept where one of them has a
-// newer generation.
+// Lists keeps lists of short texts, bounded in number and in time. An entry is deleted
+// when one of its scopes is forgotten, and is not added when one of them has a newer
+// generation.
 type Lists interface {
 	Add(ctx context.Context, list string, entry []byte, generation int64, scopes ...string) error
 
@@ -24,11 +24,11 @@ type Lists interface {
 	Entries(ctx context.Context, f func(list string, entry []byte), lists ...string) error
 }
 
-// Cards notes what stands on cards, and finds it. It is safe for concurrent use.
+// Cards notes the entries of cards, and finds them. It is safe for concurrent use.
 type Cards struct {
 	Lists Lists
 
-	// Own keeps what a person said of themselves in two conversations, in their own
+	// Own keeps what a person said about themselves in two conversations, in their own
 	// memory. It must not wait. nil: nothing is kept.
 	Own func([]ledger.Turn) bool
 }
@@ -36,16 +36,16 @@ type Cards struct {
 // maxChars bounds one entry, in characters: a card has room for a few.
 const maxChars = 200
 
-// laid are the kinds of promoted texts that stand on a card. Others, such as how
-// far a task is, tell what was so at a time.
+// laid are the kinds of promoted texts that a card shows. Others, such as the state of a
+// task, were true only for a time.
 var laid = []string{"decision", "preference", "procedure", "terminology"}
 
-// entry is one thing that was laid down.
+// entry is one entry of a list.
 type entry struct {
 	Kind    string `json:"kind"` // one of laid, or rule
 	Text    string `json:"text"`
 	Session string `json:"session,omitempty"` // hash of the conversation
-	Owner   string `json:"owner,omitempty"`   // whose that is
+	Owner   string `json:"owner,omitempty"`   // whose conversation that is
 	At      int64  `json:"at"`                // Unix seconds
 	Place   string `json:"place,omitempty"`   // stands for the project that a rule was said in
 
@@ -53,14 +53,14 @@ type entry struct {
 	// off the card.
 	Off bool `json:"off,omitempty"`
 
-	// Often says that what was taken for a rule is said over and over.
+	// Often says that what was taken for a rule is a routine request.
 	Often bool `json:"often,omitempty"`
 
 	group string
 	scope graphiti.Scope
 }
 
-// same is what an entry and the one that takes it off have in common.
+// same returns what an entry and the one that takes it off have in common.
 func (e *entry) same() [4]string { return [4]string{e.Kind, e.Text, e.Session, e.group} }
 
 // list is the list that an entry is in.
@@ -76,11 +76,10 @@ const rule = "rule"
 func list(group string) string      { return "card:" + group }
 func sightings(group string) string { return "said:" + group }
 
-// keepFor bounds how long a store is waited for.
+// keepFor bounds how long Keep waits for the lists.
 const keepFor = 5 * time.Second
 
-// Keep notes what was laid down in a turn that some groups have got now. Of most
-// turns that is nothing.
+// Keep notes the entries of a turn that some groups have now got. Most turns have none.
 func (c Cards) Keep(t *ledger.Turn, groups []string) (err error) {
 	ctx, cancel := context.WithTimeout(context.Background(), keepFor)
 	defer cancel()
@@ -125,8 +124,8 @@ func (c Cards) add(ctx context.Context, t *ledger.Turn, e entry) error {
 	return c.put(ctx, e, t.Generation, groupsOf(t)...)
 }
 
-// put adds an entry to its list. It ends with its group, with its conversation, and
-// with the groups that it is of besides.
+// put adds an entry to its list. It is deleted with its group, its conversation, and the
+// groups in of.
 func (c Cards) put(ctx context.Context, e entry, generation int64, of ...string) error {
 	body, _ := json.Marshal(e) // strings and numbers only
 	return c.Lists.Add(ctx, e.list(), body, generation, scopes(e.group, e.Session, e.Owner, of)...)
@@ -145,10 +144,10 @@ func scopes(group, session, owner string, of []string) []string {
 	return list
 }
 
-// TakeOff takes a line off the card of a caller who reads those groups: the line as
-// it stands there, or only what it says. It returns the lines that it took off; said or promoted
-// again later, they stand there again. owner is the owner of the conversations of
-// entries that do not name one.
+// TakeOff takes a line off the card of a caller who reads those groups: the line as the
+// card shows it, or only its text. It returns the lines that it took off; when they are
+// said or promoted again, the card shows them again. owner owns the conversations of
+// entries that name no owner.
 func (c Cards) TakeOff(ctx context.Context, reads []graphiti.Target, line, owner string, generation int64) (off []string, err error) {
 	found, err := c.read(ctx, reads)
 	if err != nil {
@@ -171,7 +170,7 @@ func (c Cards) TakeOff(ctx context.Context, reads []graphiti.Target, line, owner
 	return off, err
 }
 
-// shorten is a text in one line, cut before a word where it is long.
+// shorten returns a text in one line, cut before a word when it is long.
 func shorten(text string) string {
 	text = strings.Join(strings.Fields(text), " ")
 	if utf8.RuneCountInString(text) <= maxChars {
@@ -184,8 +183,8 @@ func shorten(text string) string {
 	return text + "…"
 }
 
-// Waiting are the rules that wait for their person to confirm them, in the words in
-// which they were said last: such as name something to fetch or to run.
+// Waiting returns the rules that their person has to confirm, in their newest wording:
+// those that name something to fetch or to run.
 func (c Cards) Waiting(ctx context.Context, reads []graphiti.Target) (texts []string, err error) {
 	found, err := c.read(ctx, reads)
 	all, _ := said(found)
@@ -201,9 +200,8 @@ func (c Cards) Waiting(ctx context.Context, reads []graphiti.Target) (texts []st
 // waits reports whether an entry waits for its person.
 func waits(e *entry) bool { return e.Kind == rule && personRule{Text: e.Text}.acts() }
 
-// Facts are what stands on the card of a caller who reads those groups, the more
-// important first: what was laid down for the project, and then for the person,
-// of each the newest first.
+// Facts returns the card of a caller who reads those groups: first what was laid down for
+// the project, and then for the person, each with the newest first.
 func (c Cards) Facts(ctx context.Context, reads []graphiti.Target) ([]graphiti.Fact, error) {
 	if len(reads) == 0 {
 		return nil, nil
@@ -260,8 +258,8 @@ func place(s graphiti.Scope) int {
 	return len(order)
 }
 
-// standing is what is said, without the rules that wait for their person. behind are
-// the entries by which each stands there.
+// standing returns the entries that the card shows, without the rules that wait for
+// confirmation. behind has all entries from which each comes.
 func standing(all []entry) (out []entry, behind [][]entry) {
 	out, behind = said(all)
 	for i := len(out) - 1; i >= 0; i-- {
@@ -272,7 +270,7 @@ func standing(all []entry) (out []entry, behind [][]entry) {
 	return out, behind
 }
 
-// said leaves what was promoted, and of rules the newest wording of those that hold.
+// said returns the promoted entries, and the newest wording of each rule that holds.
 func said(all []entry) (out []entry, behind [][]entry) {
 	var rules []saying
 	off, read := make(map[[4]string]bool), make(map[string]personRule)
@@ -305,8 +303,8 @@ func said(all []entry) (out []entry, behind [][]entry) {
 	return out, behind
 }
 
-// fact is an entry as a memory shows a promoted text, so that what finds it too
-// does not show it twice.
+// fact returns an entry in the form in which a memory shows a promoted text, so that it
+// is not shown twice when a search finds it too.
 func (e *entry) fact() graphiti.Fact {
 	at := time.Unix(e.At, 0).UTC()
 	return graphiti.Fact{

@@ -67,7 +67,7 @@ func texts(t *testing.T, c Cards, reads ...graphiti.Target) (out []string) {
 	}
 	for _, f := range facts {
 		if f.Group == "" || !f.Dated || f.CreatedAt.IsZero() {
-			t.Errorf("%+v", f)
+			t.Errorf("got %+v, want a fact with group and date", f)
 		}
 		out = append(out, f.Text)
 	}
@@ -178,7 +178,7 @@ func TestCardOnlyOfWhatIsKept(t *testing.T) {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
 	if got := texts(t, c, ann); got != nil {
-		t.Errorf("%q", got)
+		t.Errorf("the card shows %q, want nothing", got)
 	}
 }
 
@@ -190,7 +190,7 @@ func TestCardCannotBeRead(t *testing.T) {
 	f.lists = map[string][][]byte{}
 	f.lists["card:u"], f.lists["card:w"] = [][]byte{[]byte("{")}, nil
 	if facts, err := (Cards{Lists: f}).Facts(t.Context(), reads); err == nil || facts != nil {
-		t.Errorf("%v, %v", facts, err)
+		t.Errorf("got facts %v, %v; want an error", facts, err)
 	}
 	f.err = nil
 	if got := texts(t, Cards{Lists: f}, reads...); got != nil {
@@ -203,7 +203,7 @@ func TestLongEntriesAreCutBetweenWords(t *testing.T) {
 	keep(t, c, ann, "", "decision", strings.Repeat("wörd ", 200), 1)
 	got := texts(t, c, ann)
 	if len(got) != 1 || len([]rune(got[0])) > len("decision, 2026-11-01: ")+maxChars || !strings.HasSuffix(got[0], " wörd…") {
-		t.Errorf("%q", got)
+		t.Errorf("the card shows %q, want one line, cut after a word", got)
 	}
 }
 
@@ -233,7 +233,7 @@ func TestSummary(t *testing.T) {
 		{"w", "session:1", "user:ann", "a new one"}, {"w", "session:2", "user:ann", ""}, {"w", "session:1", "user:bob", ""}, {"v", "session:1", "user:ann", ""},
 	} {
 		if s, err := c.Summary(t.Context(), tc.group, graphiti.SessionHash(tc.session), tc.owner); s.About != tc.want || err != nil {
-			t.Errorf("%+v: %+v, %v", tc, s, err)
+			t.Errorf("%+v: got summary %+v, %v; want %q", tc, s, err, tc.want)
 		}
 	}
 }
@@ -243,7 +243,7 @@ func FuzzSummary(f *testing.F) {
 	f.Fuzz(func(t *testing.T, text string) {
 		s := readSummary(text)
 		if len([]rune(s.About)) > maxChars || len([]rune(s.Open)) > maxChars || strings.Contains(s.About+s.Open, "\n") {
-			t.Errorf("%+v", s)
+			t.Errorf("got summary %+v, want short lines", s)
 		}
 		if _, err := json.Marshal(s); err != nil {
 			t.Error(err)
@@ -271,7 +271,7 @@ func TestTakenOffTheCard(t *testing.T) {
 	keep(t, c, project, "", "decision", "Postgres, not MySQL", 3)
 	before := texts(t, c, reads...)
 	if len(before) != 3 {
-		t.Fatalf("%q", before)
+		t.Fatalf("the card shows %q, want three lines", before)
 	}
 	if got := off("use spaces"); got != nil {
 		t.Errorf("%q taken off", got)

@@ -1,10 +1,9 @@
-// Package card owns what stands at the beginning of conversations, whether or not
-// a word fits: which rules a person laid down, for a project and for themselves,
-// what they asked to have remembered, and what summaries say of conversations. It
-// knows marks of rules in fifteen languages, and nothing of what they are about.
+// Package card owns the facts that are shown at the beginning of each conversation,
+// whatever it is about: the rules that a person laid down, for a project and for
+// themselves, what they asked to have remembered, and what summaries say about
+// conversations. It recognises rules by marks in fifteen languages, not by their subject.
 //
-// It notes that when a turn is kept, whichever memory keeps it, and must not know
-// how it is shown, nor ask a memory: its lists are read before each first answer
-// of a conversation. Of our packages it may import capture/ledger, graphiti and
-// graphiti/words.
+// It notes these when a turn is kept, in any memory. It must not know how they are shown,
+// nor call a memory: its lists are read before the first answer of each conversation. Of
+// our packages it imports capture/ledger, graphiti and graphiti/words.
 package card

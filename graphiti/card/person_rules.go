@@ -19,12 +19,13 @@ const (
 	maxSaid = 8       // sentences of a message
 )
 
-// personRule is a sentence that may be one: it is, once it was said in two conversations.
+// personRule is a sentence that may be a rule: it is one once a person has said it in two
+// conversations.
 type personRule struct {
 	Text       string
-	Marked     bool // it says itself that it is a rule
+	Marked     bool // its words mark it as a rule
 	Everywhere bool // it says that it holds in all projects
-	Own        bool // it is no rule, but says something of who said it
+	Own        bool // it is no rule, but a statement about its author
 
 	never bool // something is not to be done
 	words map[string]bool
@@ -32,20 +33,20 @@ type personRule struct {
 }
 
 const (
-	// needed is how many words a rule must tell without a mark. Each point of its marks
-	// stands for one; marked is from how many points on it is a rule also where it is
-	// saidOf in other words, or again and again.
+	// needed is how many telling words a rule must have without a mark; each point of its
+	// marks counts as one. From marked points on it is a rule even when it is said in
+	// other words, or again and again.
 	needed, marked = 4, 2
 
-	// long is how many words there must be in all without a mark: routine requests are
-	// shorter.
+	// long is how many words a rule without a mark must have in all: routine requests
+	// have fewer.
 	long = 6
 
-	// ownTells is how many words a statement about oneself must tell.
+	// ownTells is how many telling words a statement about oneself must have.
 	ownTells = 2
 )
 
-// rulesIn are the sentences of a message that may be rules, or are about who wrote it.
+// rulesIn returns the sentences of a message that may be rules, or are about its author.
 // Questions, code and quotations are neither.
 func rulesIn(text string) (out []personRule) {
 	if len(text) > maxText {
@@ -65,14 +66,14 @@ func rulesIn(text string) (out []personRule) {
 	return out
 }
 
-// ruleOf is the rule that a sentence lays down, as Rules found it once.
+// ruleOf returns the rule of a sentence that rulesIn has found before.
 func ruleOf(sentence string) personRule {
 	r, _, _ := weigh(sentence)
 	return r
 }
 
-// weigh reads the marks of a sentence and what it tells. rest is how many words it has
-// beside its marks.
+// weigh reads the marks and the telling words of a sentence. rest is how many words it
+// has beside its marks.
 func weigh(s string) (r personRule, points, rest int) {
 	r = personRule{Text: s, words: make(map[string]bool)}
 	points, rest = r.marks(s)
@@ -95,13 +96,13 @@ func readRule(s string) (r personRule, ok bool) {
 		ok = tells >= max(1, needed-points) && rest >= 2
 	case words.Personal(s):
 		r.Own, ok = true, tells >= ownTells
-	default: // what names an error or a file is about what is worked on now
+	default: // a sentence that names an error or a file is about the current task
 		ok = tells >= needed-points && (points > 0 || max(tells, rest) >= long) && !ofNow.MatchString(s)
 	}
 	return r, ok
 }
 
-// ofNow finds the colon of an error, code, and the name of a file.
+// ofNow matches the colon of an error, code, and the name of a file.
 var ofNow = regexp.MustCompile("[:：`]|\\w[._]\\w")
 
 // asks reports whether a sentence ends as a question does.
@@ -127,7 +128,7 @@ func (r *personRule) telling(s string) {
 	r.tells = spaced + (pairs+2)/3
 }
 
-// firstUnspaced is the first letter of the scripts whose words come in pairs.
+// firstUnspaced is the first letter of the scripts whose characters come in pairs.
 const firstUnspaced = 'ก'
 
 // stem is the beginning of a word, which its other forms have too.
@@ -186,7 +187,7 @@ func readMarks(table string) (marks map[string]mark, unspaced []string, terms ma
 	return marks, unspaced, terms, longest
 }
 
-// bareOf is what is said without the signs around it.
+// bareOf returns a phrase without the signs around it.
 func bareOf(phrase string) string { return strings.Trim(phrase, ".,:;!?()\"") }
 
 // marks adds up the marks of a sentence, and counts its words beside them.
@@ -276,7 +277,7 @@ func (r personRule) same(o personRule) bool {
 	return float64(both) >= sameWords*float64(len(short))
 }
 
-// acts finds what a rule has somebody fetch or run: an address, a path, a pipe or
+// acts matches what a rule may make somebody fetch or run: an address, a path, a pipe or
 // another sign of a shell, a flag.
 var acts = regexp.MustCompile("[|`$&\\\\]|://|(?:^|[\\s'\"(])(?:www\\.|[.~]{0,2}/\\w|-{1,2}[a-zA-Z]|[\\w-]+(?:\\.[\\w-]+)+/)")
 

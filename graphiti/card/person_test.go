@@ -82,7 +82,7 @@ func TestRulesInManyLanguages(t *testing.T) {
 	} {
 		got := rulesIn(text)
 		if len(got) != 1 || got[0].Own || got[0].Marked != want.marked || got[0].Everywhere != want.everywhere {
-			t.Errorf("%q: %+v", text, got)
+			t.Errorf("%q: got rules %+v, want one with %+v", text, got, want)
 		}
 	}
 	for _, text := range []string{
@@ -90,7 +90,7 @@ func TestRulesInManyLanguages(t *testing.T) {
 		"nein, andersrum", "もっときれいにして", "跑一下单元测试", "不对,重来", "빌드해 줘", "дальше", "czemu to nie działa?", "When does it always fail?", "ทำไมมันช้า",
 	} {
 		if got := rulesIn(text); got != nil {
-			t.Errorf("%q: %+v", text, got)
+			t.Errorf("%q: got rules %+v, want none", text, got)
 		}
 	}
 }
@@ -119,7 +119,7 @@ func TestOneRuleInOtherWords(t *testing.T) {
 			continue
 		}
 		if got := a[0].same(b[0]); got != tc.same {
-			t.Errorf("%q, %q: %v", tc.a, tc.b, got)
+			t.Errorf("%q and %q are the same rule: %v, want %v", tc.a, tc.b, got, tc.same)
 		}
 	}
 }
@@ -131,7 +131,7 @@ func TestWhatIsPastedIsNotSaid(t *testing.T) {
 		strings.Repeat("x", 8<<10) + "\nAlways use tabs.", "Always use " + strings.Repeat("long ", 60) + "tabs.",
 	} {
 		if got := rulesIn(text); got != nil {
-			t.Errorf("%.60q: %+v", text, got)
+			t.Errorf("%.60q: got rules %+v, want none", text, got)
 		}
 	}
 	if got := rulesIn("Fix it. Always use tabs. Thanks!"); len(got) != 1 || got[0].Text != "Always use tabs." {
@@ -185,7 +185,7 @@ func TestRulesThatAct(t *testing.T) {
 		"Always use TypeScript 5.4, never Node.js 18.":             false,
 	} {
 		if got := ruleOf(text).acts(); got != want {
-			t.Errorf("%q: %v", text, got)
+			t.Errorf("%q names something to fetch or run: %v, want %v", text, got, want)
 		}
 	}
 }

@@ -10,21 +10,21 @@ import (
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti/words"
 )
 
-// Wish is what a person asks to have remembered.
+// Wish is a text that a person asks to have remembered.
 type Wish struct {
 	Text string
-	Own  bool // it is said of themselves, and so counts everywhere
+	Own  bool // it is about themselves, and so counts everywhere
 }
 
-// password finds where a sentence may tell a password that is a plain word, which
-// looks like no credential: a sign of one in it, or one word behind "is".
+// password matches a sentence that may tell a password, even one that does not look like
+// a credential: a mix of letters and digits, or one word behind "is".
 var password = regexp.MustCompile(`(?i)(?:pass(?:word|wort|phrase|code)|mot de passe|contraseña|palavra-passe|senha|wachtwoord|парол|hasło|パスワード|密码|密碼|비밀번호).*(?:[a-z]\d|\d[a-z]| (?:is|ist|lautet|est|es|è|é|to|—) \S+$|: ?\S+$)`)
 
-// TellsPassword reports whether it may tell a password. Wrongly found ones are as
-// well remembered as any other message is.
+// TellsPassword reports whether it may tell a password. A wish that is taken for one by
+// mistake is still kept like any other message.
 func (w Wish) TellsPassword() bool { return password.MatchString(w.Text) }
 
-// Acts reports whether it names something to fetch or to run, as a rule may.
+// Acts reports whether it names something to fetch or to run.
 func (w Wish) Acts() bool { return personRule{Text: w.Text}.acts() }
 
 const (
@@ -34,8 +34,8 @@ const (
 	minSigns  = 4    // characters of it, where they do not
 )
 
-// tongue is how one asks to remember something in a language. What stands in none
-// of the tables is remembered as any other message is, and not as it stands.
+// tongue says how people ask in a language to remember something. In other languages a
+// wish is kept like any other message, not word for word.
 type tongue struct {
 	name string
 
@@ -81,7 +81,7 @@ var tongues = []tongue{
 		self: "나는 난 내가 나의 나를 나한테 저는 제가 저의 저를 저한테", first: "내 나 제 저", here: "이 프로젝트|이 저장소|여기"},
 }
 
-// asked are the sentences that ask, of each of the tongues.
+// asked are the patterns of sentences that ask, for each of tongues.
 var asked = func() [][]*regexp.Regexp {
 	all := make([][]*regexp.Regexp, len(tongues))
 	for n := range tongues {
@@ -98,10 +98,9 @@ var asked = func() [][]*regexp.Regexp {
 	return all
 }()
 
-// Wishes are what a person asks in a message to have remembered, each at the
-// beginning of a sentence, and tooLong counts those that are too long. Questions,
-// code, quotations, lists, and what stands behind a line that ends with a colon,
-// ask for nothing.
+// Wishes returns what a person asks in a message to have remembered; tooLong counts those
+// that are too long. A sentence has to begin with the wish. Questions, code, quotations,
+// lists, and text behind a line that ends with a colon hold no wishes.
 func Wishes(text string) (list []Wish, tooLong int) {
 	if utf8.RuneCountInString(text) > maxAsking {
 		return nil, 0
@@ -150,8 +149,8 @@ func wish(s string) (w Wish, ok bool) {
 	return w, false
 }
 
-// says reports whether what is to be remembered says something, and does not only
-// point at it, nor end somebody's quotation.
+// says reports whether a wish's text is complete: it does not only point at something, nor
+// end somebody's quotation.
 func (l *tongue) says(said string) bool {
 	if strings.ContainsAny(said[max(0, len(said)-1):], ":'") || strings.HasSuffix(said, "：") || strings.HasSuffix(said, "’") {
 		return false
@@ -163,8 +162,7 @@ func (l *tongue) says(said string) bool {
 	return len(words) >= minWords && !slices.Contains(strings.Split(l.not, "|"), strings.Trim(words[0], ",.:"))
 }
 
-// ofSelf reports whether what is to be remembered is said of oneself, and not of
-// what is worked on.
+// ofSelf reports whether a wish's text is about the person, not about their work.
 func (l *tongue) ofSelf(said string) bool {
 	lower, self := strings.ToLower(strings.ReplaceAll(said, "’", "'")), strings.Fields(l.self)
 	words := strings.FieldsFunc(lower, func(r rune) bool { return unicode.IsSpace(r) || strings.ContainsRune(`,.:;!"()`, r) })

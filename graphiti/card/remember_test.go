@@ -228,7 +228,7 @@ func TestWishesThatTellAPassword(t *testing.T) {
 		"we use Postgres 16":                        false,
 	} {
 		if got := (Wish{Text: text}).TellsPassword(); got != want {
-			t.Errorf("%q: %v", text, got)
+			t.Errorf("%q may tell a password: %v, want %v", text, got, want)
 		}
 	}
 }
@@ -239,7 +239,7 @@ func FuzzWishes(f *testing.F) {
 		list, _ := Wishes(text)
 		for _, w := range list {
 			if w.Text == "" || strings.TrimSpace(w.Text) != w.Text || strings.ContainsAny(w.Text, "\n\r") {
-				t.Errorf("%q", w.Text)
+				t.Errorf("got wish %q, want one trimmed line", w.Text)
 			}
 		}
 	})

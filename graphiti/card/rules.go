@@ -13,21 +13,20 @@ import (
 )
 
 const (
-	// fewestConversations is in how many conversations a person must have said a rule, and tooOften
-	// in how many they say what only looks like one: a rule that the card shows need
-	// not be said again.
+	// fewestConversations is in how many conversations a person must have said a rule. What
+	// they say in tooOften is a routine request: nobody has to repeat a rule that the
+	// card shows.
 	fewestConversations, tooOften = 2, 4
 
-	// alike is how like two sentences are that are said again, and say nothing of being
-	// a rule.
+	// alike is the likeness from which an unmarked sentence counts as said again.
 	alike = 0.8
 
-	// sightingLists is in how many lists sentences are noted that may be said again.
+	// sightingLists is over how many lists the sentences are spread that may be said again.
 	sightingLists = 32
 )
 
-// keepRules notes the rules of a turn where they were said: for the project, and
-// beside that for the person, who may say them in another.
+// keepRules notes the rules of a turn for the project in which they were said, and also
+// for the person, who may say them in another.
 func (c Cards) keepRules(ctx context.Context, t *ledger.Turn, to graphiti.Target) (err error) {
 	for _, r := range rulesIn(t.User) {
 		e := entry{Kind: rule, Text: r.Text, Place: placeOf(t), group: to.Group}
@@ -44,7 +43,7 @@ func (c Cards) keepRules(ctx context.Context, t *ledger.Turn, to graphiti.Target
 	return err
 }
 
-// groupsOf are the groups with which what is noted of a turn ends.
+// groupsOf returns the groups whose forgetting deletes what is noted of a turn.
 func groupsOf(t *ledger.Turn) (groups []string) {
 	for _, to := range t.Targets {
 		if to.Scope == graphiti.ScopeWorkspace {
@@ -54,7 +53,7 @@ func groupsOf(t *ledger.Turn) (groups []string) {
 	return groups
 }
 
-// placeOf stands for the project in which a turn took place; empty outside of any.
+// placeOf returns a hash of the project in which a turn took place; "" outside of any.
 func placeOf(t *ledger.Turn) string {
 	for _, to := range t.Targets {
 		if to.Scope == graphiti.ScopeWorkspace {
@@ -71,10 +70,10 @@ type sighting struct {
 	Place   string   `json:"place,omitempty"`
 }
 
-// keepUnmarked notes a sentence that does not say that it is a rule. Said again, what
-// is of the person goes into their own memory. All else is a rule then, unless
-// they say it over and over, as people do with routine requests: twice in a conversation,
-// in several places, or in many conversations.
+// keepUnmarked notes a sentence without the marks of a rule. Said again, a statement about
+// the person goes into their own memory, and anything else becomes a rule, unless they
+// repeat it like a routine request: twice in a conversation, in several places, or in
+// many conversations.
 func (c Cards) keepUnmarked(ctx context.Context, t *ledger.Turn, r personRule, e entry) error {
 	before, err := c.again(ctx, t, r, e)
 	if err != nil || len(before) == 0 {
@@ -130,7 +129,7 @@ func (c Cards) again(ctx context.Context, t *ledger.Turn, r personRule, e entry)
 	return before, c.Lists.Add(ctx, list, body, t.Generation, scopes(group, now.Session, t.Owner, groupsOf(t))...)
 }
 
-// takeBack notes that what stands on the card as a rule is said over and over.
+// takeBack notes that what the card shows as a rule is a routine request.
 func (c Cards) takeBack(ctx context.Context, t *ledger.Turn, r personRule, e entry) error {
 	found, err := c.read(ctx, []graphiti.Target{{Scope: graphiti.ScopeWorkspace, Group: e.group}})
 	if err != nil {
@@ -149,8 +148,8 @@ type saying struct {
 	words personRule
 }
 
-// alikeOf puts together what lays down the same rule: what is the same as the
-// shortest, whatever was said first.
+// alikeOf groups the wordings of the same rule: those that are the same as the shortest,
+// whichever was said first.
 func alikeOf(rules []saying) (same [][]saying) {
 	slices.SortStableFunc(rules, func(a, b saying) int { return cmp.Compare(a.words.wordCount(), b.words.wordCount()) })
 	for _, r := range rules {
@@ -163,10 +162,9 @@ func alikeOf(rules []saying) (same [][]saying) {
 	return same
 }
 
-// hold reports whether a rule holds for who reads those entries, in its newest words:
-// it was said in two conversations, of this project, or outside of projects, or in two
-// of them, or it says that it holds in all. It is of the person's then, or of the
-// project's.
+// hold returns the newest wording of a rule, and whether the rule holds for the reader of
+// those entries: a person said it in two conversations of this project, outside of
+// projects, or in two projects, or it says that it holds in all.
 func hold(said []saying) (newest entry, ok bool) {
 	var in, places []string
 	own, here, often := false, false, false

@@ -117,7 +117,7 @@ func TestSaidAgainOfOneself(t *testing.T) {
 		for _, s := range said {
 			own = append(own, s.User)
 			if s.Sure || len(s.Targets) != 1 || s.Targets[0] != ann || s.Session == "" {
-				t.Errorf("%+v", s)
+				t.Errorf("got turn %+v, want one of the person alone, not sure", s)
 			}
 		}
 		return true

@@ -10,13 +10,13 @@ import (
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti"
 )
 
-// Summary is what the summary says that a client had made of a conversation.
+// Summary has the parts of a client's summary of a conversation.
 type Summary struct {
 	About string `json:"about,omitempty"` // one line; may be empty
 	Open  string `json:"open,omitempty"`  // what was left to do, in one line; may be empty
 }
 
-// summaries is the list of a session's summaries, in a project.
+// summaries returns the name of the list of a session's summaries in a project.
 func summaries(group, session, owner string) string {
 	return "summary:" + group + ":" + graphiti.SessionScopeOf(session, owner)
 }
@@ -32,8 +32,8 @@ func (c Cards) keepSummary(ctx context.Context, t *ledger.Turn, group string) er
 		group, graphiti.SessionScopeOf(t.OfSession(), ""), graphiti.SessionScopeOf(t.OfSession(), t.Owner))
 }
 
-// Summary is what the last summary of a session in a project's group says; the
-// session is named by its hash, and empty where nothing is known.
+// Summary returns the last summary of a session, which is named by its hash, in a
+// project's group; empty when there is none.
 func (c Cards) Summary(ctx context.Context, group, session, owner string) (s Summary, err error) {
 	first := true
 	err = c.Lists.Entries(ctx, func(_ string, body []byte) {
@@ -55,7 +55,7 @@ var (
 	bullet  = regexp.MustCompile(`^\s*([-*•]|\d+[.)])\s+`)
 )
 
-// openPoints is how many points of what is open are noted.
+// openPoints is how many open points are noted.
 const openPoints = 3
 
 // readSummary finds the parts of a summary by their headings.
@@ -92,5 +92,5 @@ func readSummary(text string) (s Summary) {
 	return s
 }
 
-// none says that nothing is left.
+// none matches a text that says that nothing is left.
 var none = regexp.MustCompile(`(?i)^(none|nothing|n/a|-|no (pending|open|remaining|further) .*)[.!]?$`)

@@ -7,14 +7,13 @@ import (
 	"strings"
 )
 
-// spare are the messages that are read at once beside those that can be shown:
-// some will not be worth it.
+// spare is how many messages are read beside those that can be shown, since some will not
+// be worth showing.
 const spare = 4
 
-// best returns the best hits, at most as many, best first, and reads them. Of
-// one turn the answer of a model is not shown beside what it answers, and of
-// what states nothing, a question or "noted", there is one at most, where
-// nothing else was found.
+// best reads and returns the best most hits, best first. Of one turn it does not return a
+// model's answer beside its question. It returns a message that states nothing, such as a
+// question or "noted", only when there is nothing else, and then only one.
 func (e *Store) best(ctx context.Context, g *groupIndex, hits []*hit, most int) ([]*hit, error) {
 	order(hits)
 	if err := e.load(ctx, g.groupNumber(), e.worth(hits, most+spare)); err != nil {
@@ -46,7 +45,7 @@ func (e *Store) best(ctx context.Context, g *groupIndex, hits []*hit, most int) 
 				return nil, err
 			}
 		}
-		if h.row == nil { // deleted a moment ago
+		if h.row == nil { // just deleted
 			continue
 		}
 		if turn, ok := strings.CutPrefix(h.name, "graphiti-proxy.turn."); ok {
@@ -62,7 +61,7 @@ func (e *Store) best(ctx context.Context, g *groupIndex, hits []*hit, most int) 
 	return out, nil
 }
 
-// newestFirst puts of what speaks as strongly of the same the newest first.
+// newestFirst puts the newest first among hits that speak as strongly about the same.
 func newestFirst(hits []*hit) {
 	for i := range hits {
 		for k := i; k > 0 && !hits[k].note.isNamed() && hits[k].place > hits[k-1].place && hits[k].strength >= sameStrength*hits[k-1].strength; k-- {
@@ -71,13 +70,13 @@ func newestFirst(hits []*hit) {
 	}
 }
 
-// sameStrength is the part of a strength from which another one is no weaker.
+// sameStrength is the part of a strength from which on another one counts as equal.
 const sameStrength = 0.75
 
 const (
-	// oftenSaid is how often the memory holds nearly the same as a message before that is
-	// routine: requests, acknowledgements, answers that vary in a number. What a
-	// person says again and again to be followed stands on the card.
+	// oftenSaid is how many messages nearly the same as one make it routine: requests,
+	// acknowledgements, answers that vary in a number. Rules that a person repeats
+	// stand on the card.
 	oftenSaid   = 4
 	routineSeen = 1000 // of the newest messages that are compared
 )
@@ -87,14 +86,14 @@ func routine(g *groupIndex, n *messageNote) bool {
 	return g.alike(n.formOf(), sameForm, routineSeen, isModels|isAsking, n.Flags&(isModels|isAsking)) >= oftenSaid
 }
 
-// order puts hits into the order of what they are worth.
+// order sorts hits by their worth.
 func order(hits []*hit) {
 	slices.SortFunc(hits, func(a, b *hit) int {
 		return cmp.Or(cmp.Compare(b.score, a.score), cmp.Compare(b.place, a.place))
 	})
 }
 
-// worth are those of the first hits, at most as many, that may be shown.
+// worth returns the first most hits that may be shown.
 func (e *Store) worth(hits []*hit, most int) []*hit {
 	n := 0
 	for n < min(len(hits), most) && hits[n].score >= e.numbers.Marginal*hits[0].score {

@@ -20,12 +20,11 @@ const (
 	saidInReturn = 300 // bytes of what a person says to an answer
 )
 
-// correct puts before the best hits what was said later and says otherwise. It need
-// not have a word of the question, nor of what it corrects: people are told what the
-// memory holds, and say in return how it is now. So what a person says next after a
-// question that an old message answers corrects it; and so may what was said later with a
-// word that hardly another message has. Nothing is left out for it, so that of two
-// statements that are both true both are shown.
+// correct puts later corrections before the best hits. A correction need not share a word
+// with the question, nor with the message that it corrects: people read what the memory
+// holds, and answer how it is now. So a person's next statement after a question that an
+// old message answers corrects that message; and so may a later message that shares a rare
+// word with it. The old message stays, so that of two true statements both are shown.
 func (e *Store) correct(ctx context.Context, g *groupIndex, hits []*hit) ([]*hit, error) {
 	of := make(map[int64]*hit) // what a message may correct, by its place
 	var later []*hit
@@ -77,7 +76,7 @@ func (e *Store) correct(ctx context.Context, g *groupIndex, hits []*hit) ([]*hit
 	return hits, nil
 }
 
-// strongest are the first of the hits, at most as many, that are strong enough to be shown.
+// strongest returns the first most hits that are strong enough to be shown.
 func (e *Store) strongest(hits []*hit, most int) (some []*hit) {
 	best := 0.0
 	for _, h := range hits {
@@ -91,8 +90,8 @@ func (e *Store) strongest(hits []*hit, most int) (some []*hit) {
 	return some
 }
 
-// saidBefore reports whether a person has said nearly the same before: what corrects
-// is said once.
+// saidBefore reports whether a person has said nearly the same before: a correction is said
+// once.
 func saidBefore(g *groupIndex, n *messageNote) bool {
 	return g.alike(n.formOf(), sameForm, routineSeen, isModels, 0) > 1
 }
@@ -121,7 +120,7 @@ func alsoSpeakOf(g *groupIndex, old *hit, said []string) (places []int64) {
 	return places[:min(len(places), spokenOf)]
 }
 
-// shown is what of a message is shown.
+// shown returns the part of a message that is shown.
 func (h *hit) shown() string {
 	if h.passage != "" {
 		return h.passage
@@ -181,7 +180,8 @@ func (e *Store) answeredBy(ctx context.Context, g *groupIndex, old *hit, said []
 // answersFrom is the strength from which a message answers a question.
 const answersFrom = 0.15
 
-// inReturn is what a person said next after a question, where that is a short statement.
+// inReturn returns the place of a person's next message after a question, if that is a
+// short statement.
 func inReturn(g *groupIndex, question int64) (place int64, ok bool) {
 	for p := question + 1; p <= question+2; p++ {
 		n, there := g.note(p)
@@ -192,7 +192,7 @@ func inReturn(g *groupIndex, question int64) (place int64, ok bool) {
 	return 0, false
 }
 
-// hitAt is the hit at a place, or a new one.
+// hitAt returns the hit at a place, or a new one.
 func hitAt(g *groupIndex, hits []*hit, place int64) *hit {
 	if n := slices.IndexFunc(hits, func(h *hit) bool { return h.place == place }); n >= 0 {
 		return hits[n]

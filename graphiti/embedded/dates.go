@@ -7,7 +7,7 @@ import (
 	"unicode"
 )
 
-// dates is what a question says about when: the zero value is nothing.
+// dates is what a question says about time; the zero value: nothing.
 type dates struct {
 	months [13]bool
 	days   [32]bool
@@ -31,7 +31,7 @@ var ambiguous = map[string]bool{"may": true, "march": true, "mars": true, "augus
 
 var before = map[string]bool{"in": true, "of": true, "since": true, "during": true, "until": true, "last": true, "im": true, "en": true, "de": true, "early": true, "late": true, "mid": true}
 
-// maxDated bounds what is looked at of a question, in bytes.
+// maxDated is how many bytes of a question are searched for dates.
 const maxDated = 2048
 
 // datesIn reads a question that is asked now.
@@ -73,7 +73,7 @@ func datesIn(text string, now time.Time) (d dates) {
 	return d
 }
 
-// fit is what being said on a day is worth, 1 where nothing was asked for.
+// fit returns the factor for a message of a day; 1 when the question names no time.
 func (d *dates) fit(n *Numbers, day int32) float64 {
 	if !d.month && len(d.years)+len(d.spans) == 0 {
 		return 1

@@ -76,7 +76,7 @@ func (e *Embedding) embed(ctx context.Context, client *http.Client, texts []stri
 	return out, nil
 }
 
-// scaled is a vector of length 127 in the same direction.
+// scaled returns a vector of length 127 in the same direction.
 func scaled(v []float64) []int8 {
 	length := 0.0
 	for _, x := range v {
@@ -93,8 +93,8 @@ func scaled(v []float64) []int8 {
 	return out
 }
 
-// likeness is the cosine of the angle between two vectors, 0 where they cannot
-// be compared.
+// likeness returns the cosine of the angle between two vectors; 0 when they cannot be
+// compared.
 func likeness(a, b []int8) float64 {
 	if len(a) != len(b) {
 		return 0

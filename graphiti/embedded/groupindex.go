@@ -9,22 +9,22 @@ import (
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti/words"
 )
 
-// indexedMessage is what the index knows of a message.
+// indexedMessage is a message in the form in which the index takes it.
 type indexedMessage struct {
-	Place   int64 // in its group: more than that of each message before it
+	Place   int64 // in its group: larger than that of each earlier message
 	Speaker string
 	Text    string
 	Note    messageNote // as far as the index does not know it itself
-	Asks    bool        // it only asks: its words are no more common for it
+	Asks    bool        // it only asks: its words do not count as more common
 }
 
 const (
-	maxWords    = 4000 // of one message that can be found
+	maxWords    = 4000 // words of one message that are indexed
 	maxNames    = 16   // words of a speaker's name
-	maxSpeakers = 5000 // of a group whose names are known in a question
+	maxSpeakers = 5000 // speakers of a group whose names count in a question
 )
 
-// What a part of an index weighs, in bytes: found by measuring heaps.
+// Sizes of parts of an index, in bytes, found by measuring heaps.
 const (
 	groupBytes   = 512
 	wordBytes    = 148 // and the word itself, twice
@@ -40,12 +40,12 @@ type groupIndex struct {
 	begins   sorted              // the words
 	ends     sorted              // the words, spelt backwards
 	notes    []messageNote       // of its messages, by their places
-	forms    []sketch            // of their words, for each note
-	asking   []int64             // the places of those that only ask
+	forms    []sketch            // for each note, of the message's words
+	asking   []int64             // the places of messages that only ask
 	speakers map[string]uint16   // their numbers, from 1 on
 	called   map[string][]string // speakers, by the words of their names
 	size     int
-	oldest   int64 // places before it are not in the lists
+	oldest   int64 // earlier places are not in the lists
 	newest   int64
 	bytes    int
 }
@@ -54,23 +54,22 @@ func newGroup() *groupIndex {
 	return &groupIndex{lists: make(map[string]*list), speakers: make(map[string]uint16), called: make(map[string][]string), bytes: groupBytes}
 }
 
-// groupNumber is the number of the group in the file that it was built from; 0:
-// nothing was ever said there.
+// groupNumber returns the number of the group in the file; 0 when it has no messages.
 func (g *groupIndex) groupNumber() int64 {
 	g.mu.RLock()
 	defer g.mu.RUnlock()
 	return g.number
 }
 
-// messageCount is how many messages the group has.
+// messageCount returns how many messages the group has.
 func (g *groupIndex) messageCount() int {
 	g.mu.RLock()
 	defer g.mu.RUnlock()
 	return g.size
 }
 
-// find returns how many messages have a word, less those that only ask, and the places
-// of the newest of all, at most as many, in ascending order.
+// find returns how many messages have a word, without those that only ask, and the places
+// of the newest most messages that have it, in ascending order.
 func (g *groupIndex) find(word string, most int) (places []int64, messages int) {
 	g.mu.RLock()
 	defer g.mu.RUnlock()
@@ -81,8 +80,8 @@ func (g *groupIndex) find(word string, most int) (places []int64, messages int) 
 	return l.newest(most), l.n - l.asked
 }
 
-// speakersNamed are those who are called by one of these words, in the order of
-// their names; known are the words that are part of any speaker's name.
+// speakersNamed returns the speakers with one of these words in their names, sorted; known
+// are the words that are part of any speaker's name.
 func (g *groupIndex) speakersNamed(words []string) (named, known []string) {
 	g.mu.RLock()
 	defer g.mu.RUnlock()
@@ -95,8 +94,7 @@ func (g *groupIndex) speakersNamed(words []string) (named, known []string) {
 	return slices.Compact(named), known
 }
 
-// add adds messages, in the order of their places. What is there already is not
-// added again.
+// add adds messages, in the order of their places. It skips those that it has already.
 func (g *groupIndex) add(number int64, messages []indexedMessage) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -134,10 +132,10 @@ func (g *groupIndex) add(number int64, messages []indexedMessage) {
 	}
 }
 
-// noted is what the notes take, in bytes.
+// noted returns how many bytes the notes take.
 func (g *groupIndex) noted() int { return cap(g.notes)*noteBytes + 8*(cap(g.forms)+cap(g.asking)) }
 
-// onlyAsking returns those of these places, in ascending order, where a message only asks.
+// onlyAsking returns those of these ascending places where a message only asks.
 func (g *groupIndex) onlyAsking(places []int64) (out []int64) {
 	g.mu.RLock()
 	defer g.mu.RUnlock()
@@ -174,7 +172,7 @@ func (g *groupIndex) addWord(w []byte, place int64, asks bool) bool {
 	return added
 }
 
-// speak notes who has said a message.
+// speak notes the name of a speaker.
 func (g *groupIndex) speak(name string) {
 	if name == "" || g.speakers[name] != 0 || len(g.speakers) == maxSpeakers {
 		return
@@ -186,7 +184,7 @@ func (g *groupIndex) speak(name string) {
 	g.bytes += speakerBytes + 2*len(name)
 }
 
-// fit gives back the room that lists have left.
+// fit gives back the spare capacity of lists.
 func (g *groupIndex) fit() {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -228,7 +226,7 @@ func (g *groupIndex) halve() {
 	}
 }
 
-// weight is how many bytes the index takes.
+// weight returns how many bytes the index takes.
 func (g *groupIndex) weight() int {
 	g.mu.RLock()
 	defer g.mu.RUnlock()
@@ -239,8 +237,8 @@ func (g *groupIndex) weight() int {
 type list struct {
 	last   int64
 	n      int
-	asked  int    // of them only ask; about, once older ones were dropped
-	deltas []byte // from each place to the next, to be read from the end
+	asked  int    // how many of them only ask; approximate once older ones were dropped
+	deltas []byte // from each place to the next, read from the end
 }
 
 // add adds a place behind all others, and reports whether it is new.
@@ -256,7 +254,7 @@ func (l *list) add(place int64) bool {
 	return true
 }
 
-// newest returns the last places, at most as many, in ascending order.
+// newest returns the last most places, in ascending order.
 func (l *list) newest(most int) []int64 {
 	out := make([]int64, min(l.n, most))
 	at, rest := l.last, l.deltas
@@ -298,8 +296,7 @@ func appendDelta(b []byte, d uint64) []byte {
 	return append(b, buf[i:]...)
 }
 
-// cutDelta returns the last delta and what stands before it; 0 where nothing
-// is left.
+// cutDelta returns the last delta and the bytes before it; 0 when nothing is left.
 func cutDelta(b []byte) (d uint64, rest []byte) {
 	shift := 0
 	for i := len(b) - 1; i >= 0; i-- {

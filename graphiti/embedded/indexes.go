@@ -12,8 +12,8 @@ import (
 	"github.com/graphiti-proxy/graphiti-proxy/internal/budget"
 )
 
-// readGroup reads the messages of a group that stand behind a place, in the order of
-// their places, and returns the group's number; 0 when there is no such group.
+// readGroup reads the messages of a group after a place, in the order of their places, and
+// returns the group's number; 0 when there is no such group.
 type readGroup func(ctx context.Context, group string, behind int64, each func(indexedMessage)) (number int64, err error)
 
 // errClosed says that the indexes were closed.
@@ -22,10 +22,10 @@ var errClosed = errors.New("the index is closed")
 // readAtOnce is how many messages are added at a time while an index is built.
 const readAtOnce = 256
 
-// warmPart is the part of the room that is filled before anybody asks.
+// warmPart is the part of the limit that Warm fills.
 const warmPart = 0.25
 
-// indexes are the indexes of the groups that were searched last. It is safe for
+// indexes holds the indexes of the groups that were searched last. It is safe for
 // concurrent use.
 type indexes struct {
 	read  readGroup
@@ -34,7 +34,7 @@ type indexes struct {
 	ctx     context.Context // of the builds; ends with Close
 	stop    context.CancelFunc
 	builds  sync.WaitGroup
-	builder chan struct{} // holds a token while a build is under way: they must not take the machine from requests
+	builder chan struct{} // holds a token during a build: builds must not take all processors from requests
 
 	mu    sync.Mutex // guards what follows
 	lru   *simplelru.LRU[string, *entry]
@@ -47,13 +47,13 @@ type entry struct {
 	built chan struct{} // closed when group is whole, or err is set
 	err   error
 
-	// Guarded by Groups.mu.
+	// Guarded by indexes.mu.
 	whole  bool
-	behind bool // something was committed since the file was last read
+	behind bool // messages were committed since the file was last read
 	bytes  int
 }
 
-// newIndexes returns indexes that take about limit bytes at most.
+// newIndexes returns indexes that take at most about limit bytes.
 func newIndexes(read readGroup, limit int) *indexes {
 	g := &indexes{read: read, limit: limit, builder: make(chan struct{}, 1)}
 	g.ctx, g.stop = context.WithCancel(context.Background())
@@ -61,7 +61,7 @@ func newIndexes(read readGroup, limit int) *indexes {
 	return g
 }
 
-// Close ends what is under way.
+// Close ends the builds.
 func (g *indexes) Close() {
 	g.mu.Lock()
 	g.stop()
@@ -69,8 +69,8 @@ func (g *indexes) Close() {
 	g.builds.Wait()
 }
 
-// Get returns the index of a group, and waits until it is built, or ctx ends;
-// the build goes on then.
+// Get returns the index of a group, and waits until it is built, or ctx ends; then the
+// build goes on.
 func (g *indexes) Get(ctx context.Context, name string) (*groupIndex, error) {
 	g.mu.Lock()
 	e, ok := g.lru.Get(name)
@@ -86,7 +86,7 @@ func (g *indexes) Get(ctx context.Context, name string) (*groupIndex, error) {
 	}
 }
 
-// Built reports whether the index of a group is there.
+// Built reports whether the index of a group is built.
 func (g *indexes) Built(name string) bool {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -94,8 +94,8 @@ func (g *indexes) Built(name string) bool {
 	return ok && e.whole
 }
 
-// Warm builds the indexes of these groups in the background, the first one
-// first, as far as they leave room for others.
+// Warm builds the indexes of these groups in the background, in order, as far as warmPart
+// allows.
 func (g *indexes) Warm(names []string) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -106,8 +106,7 @@ func (g *indexes) Warm(names []string) {
 }
 
 func (g *indexes) warm(names []string) {
-	// Building, and what came before it, has used several times the memory
-	// that is needed from now on.
+	// The builds have used several times the RAM that is needed from now on.
 	defer budget.GiveBack()
 	for _, name := range names {
 		_, err := g.Get(g.ctx, name)
@@ -120,11 +119,11 @@ func (g *indexes) warm(names []string) {
 	}
 }
 
-// Committed adds messages that a group has now. Calls for one group come in the
+// Committed adds messages that were committed to a group. Calls for one group come in the
 // order of the commits.
 func (g *indexes) Committed(name string, number int64, messages []indexedMessage) {
 	defer func() {
-		if recover() != nil { // a mistake here must not end the writer
+		if recover() != nil { // a bug here must not end the writer
 			g.Deleted(name)
 		}
 	}()
@@ -146,8 +145,8 @@ func (g *indexes) Committed(name string, number int64, messages []indexedMessage
 	}
 }
 
-// Deleted drops the index of a group after some of its messages were deleted,
-// and rebuilds it if there was one.
+// Deleted drops the index of a group after some of its messages were deleted, and builds
+// it again if there was one.
 func (g *indexes) Deleted(name string) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -170,7 +169,7 @@ func (g *indexes) startLocked(name string) *entry {
 	return e
 }
 
-// build reads a group until nothing was committed meanwhile.
+// build reads a group, again while messages were committed meanwhile.
 func (g *indexes) build(name string, e *entry) {
 	select {
 	case g.builder <- struct{}{}:
@@ -199,8 +198,8 @@ func (g *indexes) build(name string, e *entry) {
 	}
 }
 
-// readInto adds what a group does not have yet. It contains panics: a mistake
-// here must not end the process.
+// readInto adds the messages that an index does not have yet. A panic does not end the
+// process.
 func (g *indexes) readInto(name string, group *groupIndex) (err error) {
 	defer func() {
 		if r := recover(); r != nil {
@@ -225,7 +224,7 @@ func (g *indexes) readInto(name string, group *groupIndex) (err error) {
 	return nil
 }
 
-// weighLocked notes what a group weighs now, and makes room where it is needed.
+// weighLocked notes how many bytes a group takes now, and drops others if needed.
 func (g *indexes) weighLocked(e *entry) {
 	weigh := func() {
 		now := e.group.weight()

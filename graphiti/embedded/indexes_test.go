@@ -77,13 +77,13 @@ func TestWhatIsCommittedIsFound(t *testing.T) {
 	f := &file{}
 	g := newGroups(t, f, 1<<20)
 	if i, err := g.Get(t.Context(), "g"); err != nil || i.groupNumber() != 0 {
-		t.Fatalf("%v, %v", i.groupNumber(), err)
+		t.Fatalf("an empty group has the number %v, %v; want 0", i.groupNumber(), err)
 	}
 	f.write(g, "g", indexedMessage{Place: 1, Text: "oboe"})
 	f.write(g, "h", indexedMessage{Place: 1, Text: "oboe"})
 	f.write(g, "g", indexedMessage{Place: 9, Text: "an oboe"}, indexedMessage{Place: 10, Text: "a lute"})
 	if got := fmt.Sprint(find(t, g, "g", "oboes"), find(t, g, "h", "oboe"), find(t, g, "g", "lute")); got != "[1 9] [1] [10]" {
-		t.Error(got)
+		t.Errorf("found %s, want [1 9] [1] [10]", got)
 	}
 	if i, err := g.Get(t.Context(), "g"); err != nil || i.groupNumber() != 7 || i.messageCount() != 3 {
 		t.Errorf("number %d, %d messages", i.groupNumber(), i.messageCount())
@@ -103,7 +103,7 @@ func TestCommitsDuringABuild(t *testing.T) {
 		once.Do(func() { f.write(g, "g", indexedMessage{Place: 2, Text: "oboe"}) })
 	}
 	if got := fmt.Sprint(find(t, g, "g", "oboe")); got != "[1 2]" {
-		t.Error(got)
+		t.Errorf("found %s, want [1 2]", got)
 	}
 	g.Committed("g", 7, f.groups["g"]) // of a commit that was read before it was told
 	if i, err := g.Get(t.Context(), "g"); err != nil || i.messageCount() != 2 {
@@ -177,7 +177,7 @@ func TestAFaultOfTheFile(t *testing.T) {
 	f.during = nil
 	f.write(g, "g", indexedMessage{Place: 1, Text: "oboe"})
 	if got := fmt.Sprint(find(t, g, "g", "oboe")); got != "[1]" {
-		t.Error(got)
+		t.Errorf("found %s, want [1]", got)
 	}
 }
 

@@ -13,33 +13,31 @@ import (
 )
 
 const (
-	// judged are the best of the messages that were found, for which it is found out
-	// how strongly they answer.
+	// judged is how many of the best hits get a strength.
 	judged = 64
 
-	// otherMessages are added to a group's size: in a small one every word would be
-	// common.
+	// otherMessages is added to a group's size, since in a small group every word would
+	// be common.
 	otherMessages = 200
 
-	// tellsNothing is the part of the messages from which a word does not tell them
-	// apart.
+	// tellsNothing: a word that at least this part of the messages has tells nothing.
 	tellsNothing = 1.0 / 7
 
-	// mostWords are the words of a question, the heaviest ones, that must be found:
-	// nobody repeats a long text.
+	// mostWords is how many words of a question, the heaviest ones, a full answer must
+	// have: nobody repeats a long text.
 	mostWords = 8
 
 	// maxParts bounds the parts of a question that are judged by themselves.
 	maxParts = 6
 )
 
-// judge finds out how strongly the best hits answer by themselves, from 0 to 1, and
-// leaves those that carry a part of the answer. Hits come best first.
+// judge finds out how strongly each of the best hits answers by itself, from 0 to 1, and
+// returns those that carry a part of the answer. Hits come best first.
 //
-// The strength of a message is the part of the question's weight that its words have,
-// less where that is no proof. A word weighs the more the fewer messages of the group
-// have it. What stands beside a message helps to find it and does not count here, but
-// in a conversation between people: see besideStrength.
+// The strength of a message is the part of the question's weight that its words have, or
+// less when that is no proof. A word weighs the more the fewer messages of the group have
+// it. The messages beside it help to find it, but do not count here, except in a
+// conversation between people: see besideStrength.
 func (e *Store) judge(ctx context.Context, g *groupIndex, hits []*hit, terms, all []term, q *asked, near map[int64]float64) ([]*hit, error) {
 	hits = hits[:min(len(hits), judged)]
 	var long []*hit
@@ -98,7 +96,7 @@ func (e *Store) judge(ctx context.Context, g *groupIndex, hits []*hit, terms, al
 	return out, nil
 }
 
-// speaks is how strongly a message speaks whose words fit.
+// speaks returns how strongly a message counts whose words fit.
 func (e *Store) speaks(h *hit, q *asked) float64 {
 	f := 1.0
 	if !q.asks {
@@ -110,10 +108,10 @@ func (e *Store) speaks(h *hit, q *asked) float64 {
 	return f
 }
 
-// besideStrength is the strength that a message without a word of the question has
-// from what stands beside it, in a conversation between people: there one says what
-// another has asked. Beside what is said to a model stands what a model says of it, or
-// something else that is to be done.
+// besideStrength returns the strength that a message without a word of the question gets
+// from the messages beside it. It is for conversations between people, where one answers
+// what another has asked. Beside a message to a model stands only the model's answer, or
+// another request.
 func besideStrength(at map[int64]*hit, h *hit) (most float64) {
 	if !h.note.isNamed() {
 		return 0
@@ -129,8 +127,8 @@ func besideStrength(at map[int64]*hit, h *hit) (most float64) {
 // sameForm is the likeness of two forms from which they say nearly the same.
 const sameForm = 0.5
 
-// repeatedBy reports whether a message only repeats what is asked or wanted now, or is
-// what a model answered to that.
+// repeatedBy reports whether a message only repeats the current question or request, or is
+// a model's answer to the same one.
 func (q *asked) repeatedBy(g *groupIndex, place int64, n *messageNote) bool {
 	if n.Flags&isModels != 0 {
 		before, ok := g.note(place - 1)
@@ -140,18 +138,18 @@ func (q *asked) repeatedBy(g *groupIndex, place int64, n *messageNote) bool {
 	return (n.Flags&isAsking != 0) == q.asks && form.like(&q.form) >= sameForm
 }
 
-// question is what the words of a question, or of a part of it, weigh.
+// question has the weights of the words of a question, or of a part of it.
 type question struct {
 	weights []float64 // of the terms
-	given   float64   // of the names of who speaks here, that nobody says
-	whole   float64   // of all words, or of the heaviest
+	given   float64   // of speakers' names, which need not be said
+	whole   float64   // of all words, or of the heaviest mostWords
 	proof   float64
 }
 
-// questionsOf weighs a question, and its sentences. A word that the group does not
-// have weighs nearly as much as the rarest one; the name of a speaker likewise. A
-// number that it does not have weighs nothing, because dates are not written as they
-// are asked for.
+// questionsOf weighs a question, and its sentences. A word that the group does not have
+// weighs nearly as much as the rarest one, and so does the name of a speaker. A number that
+// it does not have weighs nothing, because people write dates in other ways than they ask
+// for them.
 func questionsOf(numbers *Numbers, terms, all []term, q *asked, size int) []question {
 	weigh := func(within map[string]bool) question {
 		out := question{weights: make([]float64, len(terms)), proof: numbers.Proof * math.Log(tellsNothing*(float64(size)+otherMessages))}
@@ -208,7 +206,7 @@ func questionsOf(numbers *Numbers, terms, all []term, q *asked, size int) []ques
 	return out
 }
 
-// weightOf is what the terms weigh that have a bit.
+// weightOf returns the weight of the terms whose bits are set.
 func (q *question) weightOf(own uint32) (sum float64) {
 	for i, w := range q.weights {
 		if own>>i&1 != 0 {
@@ -218,7 +216,7 @@ func (q *question) weightOf(own uint32) (sum float64) {
 	return sum
 }
 
-// of is how strongly a message answers that has these terms.
+// of returns how strongly a message with these terms answers.
 func (q *question) of(own uint32) float64 {
 	if q.whole == 0 {
 		return 0
@@ -227,8 +225,8 @@ func (q *question) of(own uint32) float64 {
 	return min(1, sum/q.whole) * min(1, sum/q.proof)
 }
 
-// partsOf returns what can be answered by itself where a text is more than one
-// sentence. People ask and then say what else is to be done.
+// partsOf returns the parts of a text of several sentences that can be answered by
+// themselves: people often ask, and then add a request.
 func partsOf(text string) (parts []string) {
 	line, _, more := strings.Cut(text, "\n")
 	if more {
@@ -247,13 +245,13 @@ func partsOf(text string) (parts []string) {
 	return parts
 }
 
-// sentenceEnd is the end of a sentence: in a number, a file's name or an address
-// no white space follows.
+// sentenceEnd matches the end of a sentence. The dot in a number, a file's name or an
+// address is none: no white space follows.
 var sentenceEnd = regexp.MustCompile(`[.?!]+(?:\s|$)|[。？！]|\n`)
 
 const (
 	passageMax  = 300 // bytes that a passage has, about
-	maxPassages = 400 // of one message that are looked at
+	maxPassages = 400 // of one message that are compared
 )
 
 // bestPassage returns the part of a long text whose words weigh most, and a bit for

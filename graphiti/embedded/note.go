@@ -10,21 +10,21 @@ import (
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti/words"
 )
 
-// What the flags of a message's note say of it.
+// The flags of a message's note.
 const (
 	isAsking    = 1 << iota // it ends with a question
 	isOnlyAsked             // it states nothing else, or nothing at all: "noted"
 	isOfTime                // it speaks of a day, or of how long ago
 	isModels                // a model said it
-	isCurated               // it was put there: promoted, or summarised
-	isSelf                  // a person says something of themselves
+	isCurated               // it was promoted or summarised
+	isSelf                  // a person says something about themselves
 )
 
-// longestNod is the length up to which a message may say nothing.
+// longestNod is the length, in bytes, up to which a message may be a nod.
 const longestNod = 120
 
-// nods reports whether a text is a word or two of which one at most tells something:
-// "noted", "got it".
+// nods reports whether a text is a word or two, at most one of them telling: "noted",
+// "got it".
 func nods(text string) bool {
 	all, telling := 0, 0
 	words.Each(text, func(_ []byte, k words.Kind) bool {
@@ -36,11 +36,11 @@ func nods(text string) bool {
 	return all <= 2 && telling <= 1
 }
 
-// longestSelf is the length up to which a message is what a person says of themselves, in
-// bytes: what is longer speaks of other things too.
+// longestSelf is the length, in bytes, up to which a message may be a statement about its
+// author: longer ones are about other things too.
 const longestSelf = 240
 
-// noteOf is what is known of a message without its text.
+// noteOf returns the note of a message.
 func noteOf(role graphiti.RoleType, speaker, content string, said time.Time) messageNote {
 	n := messageNote{Length: uint32(min(len(content), math.MaxUint32)), Day: dayOf(said)} //nolint:gosec // it fits
 	if isQuestion(content) {
@@ -80,20 +80,19 @@ func dayOf(t time.Time) int32 {
 // startOf is when a day begins.
 func startOf(day int32) time.Time { return time.Unix(int64(day)*secondsOfDay, 0).UTC() }
 
-// indexedAs is a message as the index takes it.
+// indexedAs returns a message in the form in which the index takes it.
 func indexedAs(place int64, role graphiti.RoleType, speaker, content string, said time.Time) indexedMessage {
 	n := noteOf(role, speaker, content, said)
 	return indexedMessage{Place: place, Speaker: speaker, Text: plain(content), Note: n, Asks: n.Flags&isAsking != 0 && n.Flags&isOnlyAsked != 0}
 }
 
-// mayRepeat reports whether a message may say little but what is asked: whether
-// it does, its text tells.
+// mayRepeat reports whether a message may say little beside the question; its text decides.
 func mayRepeat(n *messageNote, asked sketch) bool {
 	others, words := n.otherWords(asked)
 	return words > 2 && float64(others) < newPart*float64(words)
 }
 
-// tellsTime reports whether a text speaks of a day, or of how long ago.
+// tellsTime reports whether a text names a day, or says how long ago something was.
 func tellsTime(text string) bool {
 	from := -1 // where a word began
 	for i := 0; i < len(text); i++ {
@@ -133,11 +132,11 @@ func timeWord(w string) bool {
 	return timeWords[string(small[:len(w)])]
 }
 
-// maxTimeWord is more bytes than any word of time has.
+// maxTimeWord is longer, in bytes, than any word of time.
 const maxTimeWord = 16
 
-// timeLengths has by the first letter of words of time a bit for each of their
-// lengths: of most other words that is enough to know.
+// timeLengths has, by first letter, a bit for each length of a word of time: that excludes
+// most other words.
 var timeLengths = func() (t [256]uint32) {
 	for w := range timeWords {
 		t[w[0]] |= 1 << len(w)
@@ -161,8 +160,8 @@ func isQuestion(s string) bool {
 	return strings.HasSuffix(s, "?") || strings.HasSuffix(s, "？") || strings.HasSuffix(s, "؟") || strings.HasSuffix(s, "か。") || strings.HasSuffix(s, "か")
 }
 
-// statesNothing reports whether a text asks, and does nothing else: each of its
-// sentences is a question, or has no word that says anything.
+// statesNothing reports whether a text only asks: each of its sentences is a question, or
+// has no telling word.
 func statesNothing(s string) bool {
 	if !isQuestion(s) {
 		return false

@@ -29,7 +29,7 @@ func TestNotes(t *testing.T) {
 	} {
 		n := noteOf(tc.role, tc.speaker, tc.text, time.Date(1969, 12, 31, 23, 0, 0, 0, time.UTC))
 		if n.Flags != tc.flags || int(n.Length) != len(tc.text) || n.Day != -1 {
-			t.Errorf("%s %q %q: %+v", tc.role, tc.speaker, tc.text, n)
+			t.Errorf("%s %q %q: got note %+v, want flags %v and no day", tc.role, tc.speaker, tc.text, n, tc.flags)
 		}
 	}
 }

@@ -5,11 +5,11 @@ import (
 	"sync"
 )
 
-// reach is how far from where it was said a word counts, in messages.
+// reach is for how many messages before and after its own a word counts.
 const reach = 2
 
-// beside says how much of a word counts, for the distance from where it was
-// said to the message, from -reach on: an answer follows its question.
+// beside says how much a word counts for a message at a distance from the word's own, from
+// -reach on: more for the next, since an answer follows its question.
 var beside = [2*reach + 1]float64{0.1, 0.35, 1, 0.55, 0.25}
 
 // ranked is a place in a group with how often it has, or stands beside, each
@@ -18,18 +18,18 @@ type ranked struct {
 	place int64
 	has   [maxTerms]float32
 	own   uint32 // a bit for each term that it has itself
-	kin   bool   // it has itself what answers for a term
+	kin   bool   // it has itself a word that answers for a term
 	score float64
 }
 
-// rank returns the best places, at most as many, in ascending order.
+// rank returns the best most places, in ascending order.
 func rank(n *Numbers, terms []term, related []answering, most int) []ranked {
 	w := walks.Get().(*walk) //nolint:forcetypeassert // the pool's only type
 	defer walks.Put(w)
 	w.merge(terms, related)
-	// What else has the words changes a place's worth by less than half.
+	// The conversation changes a place's worth by less than half.
 	all := bestOf(w.sum(n, terms), 3*most, &w.scores)
-	byTalk(n, all, terms)
+	byConversation(n, all, terms)
 	all = bestOf(all, most, &w.scores)
 	out := make([]ranked, len(all))
 	at := 0
@@ -60,7 +60,7 @@ func rank(n *Numbers, terms []term, related []answering, most int) []ranked {
 	return out
 }
 
-// visitsOf is how many messages these words are read in.
+// visitsOf returns how many messages are visited for these words.
 func visitsOf(terms []term) (n int) {
 	for i := range terms {
 		n += len(terms[i].places)
@@ -68,9 +68,9 @@ func visitsOf(terms []term) (n int) {
 	return n
 }
 
-// byTalk raises places, in ascending order, by the part of the words that their
-// talk has.
-func byTalk(n *Numbers, all []scored, terms []term) {
+// byConversation raises places, in ascending order, by the part of the words that their
+// conversation has.
+func byConversation(n *Numbers, all []scored, terms []term) {
 	whole := 0.0
 	for k := range terms {
 		if !terms[k].name {
@@ -87,16 +87,16 @@ func byTalk(n *Numbers, all []scored, terms []term) {
 		}
 		from, places := 0, terms[k].places
 		for i := range all {
-			for from < len(places) && places[from] < all[i].place-sameTalk {
+			for from < len(places) && places[from] < all[i].place-sameConversation {
 				from++
 			}
-			if from < len(places) && places[from] <= all[i].place+sameTalk {
+			if from < len(places) && places[from] <= all[i].place+sameConversation {
 				near[i] += terms[k].idf
 			}
 		}
 	}
 	for i := range all {
-		all[i].score *= 1 + n.Talk*near[i]/whole
+		all[i].score *= 1 + n.Conversation*near[i]/whole
 	}
 }
 
@@ -106,8 +106,8 @@ type scored struct {
 	score float64
 }
 
-// walk goes through the places of all words at once, in ascending order. It is
-// used again: all else that a search needs is smaller.
+// walk goes through the places of all words at once, in ascending order. It is pooled,
+// because it is the largest buffer of a search.
 type walk struct {
 	visits, other []visit
 	sums          []scored
@@ -116,8 +116,8 @@ type walk struct {
 
 var walks = sync.Pool{New: func() any { return &walk{} }}
 
-// visit is a place where a term stands, or behind the terms' numbers what
-// answers for one, with what that tells.
+// visit is a place of a term or, with a number above the terms', of a word that answers
+// for one, with what that tells.
 type visit struct {
 	place int64
 	of    int
@@ -162,7 +162,7 @@ func mergeTwo(out, a, b []visit) []visit {
 	return append(append(out, a...), b...)
 }
 
-// sum adds up what each place is worth that has a word, or stands beside one.
+// sum returns what each place is worth that has a word, or stands beside one.
 func (w *walk) sum(numbers *Numbers, terms []term) []scored {
 	w.sums = w.sums[:0]
 	var weights [maxTerms]float64
@@ -175,7 +175,7 @@ func (w *walk) sum(numbers *Numbers, terms []term) []scored {
 		}
 	}
 	for i := 0; i < len(w.visits); {
-		// Of some words in each other's reach each place between is looked at.
+		// Of words in each other's reach, each place between them is scored.
 		first, n := w.visits[i], i+1
 		for n < len(w.visits) && w.visits[n].place-w.visits[n-1].place <= 2*reach {
 			n++
@@ -226,8 +226,8 @@ func worthAt(numbers *Numbers, place int64, near []visit, weights []float64) (su
 	return sum
 }
 
-// bestOf leaves the best, at most as many, in their order; of equal ones the
-// last. scores is room to work in.
+// bestOf returns the best most, in their order, and of equal ones the last. scores is a
+// buffer.
 func bestOf(all []scored, most int, scores *[]float64) []scored {
 	if len(all) <= most {
 		return all
@@ -238,7 +238,7 @@ func bestOf(all []scored, most int, scores *[]float64) []scored {
 	}
 	*scores = some
 	least := nthLargest(some, most)
-	equal := most // of those that are worth the least, so many are left
+	equal := most // how many of those with the least worth stay
 	ties := 0
 	for i := range all {
 		if all[i].score > least {

@@ -33,7 +33,7 @@ func TestRankIsWhatAPlainSumSays(t *testing.T) {
 					if d := q - p; d >= -reach && d <= reach {
 						has += beside[d+reach]
 					}
-					talk = talk || max(q-p, p-q) <= sameTalk
+					talk = talk || max(q-p, p-q) <= sameConversation
 				}
 				sum += terms[n].weight(&Fitted) * has * (Fitted.Saturation + 1) / (has + Fitted.Saturation)
 				if !terms[n].name {
@@ -44,7 +44,7 @@ func TestRankIsWhatAPlainSumSays(t *testing.T) {
 				}
 			}
 			if sum > 0 && whole > 0 {
-				sum *= 1 + Fitted.Talk*near/whole
+				sum *= 1 + Fitted.Conversation*near/whole
 			}
 			if sum > 0 {
 				want = append(want, scored{q, sum})

@@ -5,13 +5,13 @@ import (
 	"slices"
 )
 
-// mostOfProfile are the newest statements of a person about themselves that are found
-// for a question about them.
+// mostOfProfile is how many of a person's newest statements about themselves are found for
+// a question about them.
 const mostOfProfile = 8
 
-// profile adds to what was found for a question about who asks it what they said last of
-// themselves: "In which town do I live?" has no word of "I have moved to Graz", nor a
-// question in another language.
+// profile adds a person's newest statements about themselves to the hits for a question
+// about its author: "In which town do I live?" shares no word with "I have moved to Graz",
+// nor does a question in another language.
 func (e *Store) profile(ctx context.Context, g *groupIndex, hits []*hit, q *asked, most int) ([]*hit, error) {
 	if !q.self {
 		return hits, nil

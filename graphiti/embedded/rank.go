@@ -8,15 +8,15 @@ import (
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti/words"
 )
 
-// How messages are ranked, without a model. A message seldom repeats what it
-// answers, so that what stands beside it counts as if it were said in it, less
-// the farther away; and a conversation that has all the words of a question
-// somewhere near is more likely to be the one that is meant.
+// How messages are ranked without a model. A message seldom repeats what it answers, so
+// the words of messages beside it count for it too, the less the farther away; and a
+// conversation that has all the words of a question near each other is more likely to be
+// the one that is meant.
 const (
-	sameTalk = 12 // messages before and after that are the same conversation
+	sameConversation = 12 // how many messages before and after belong to the same conversation
 
-	// fewMessages is added to a group's size: in a small one every word would
-	// be common.
+	// fewMessages is added to a group's size, since in a small group every word would be
+	// common.
 	fewMessages = 10
 )
 
@@ -26,18 +26,19 @@ type term struct {
 	places   []int64 // of the newest messages that have it, ascending
 	messages int     // that have it, in all
 	idf      float64
-	name     bool // a speaker's
-	light    bool // of grammar
-	kin      bool // its places are those of words that are like it
-	earlier  bool // of what was asked before
+	name     bool // a speaker's name
+	light    bool // a word of grammar
+	kin      bool // its places are those of similar words
+	earlier  bool // from an earlier question
 }
 
-// idf is how much a word tells that so many of a group's messages have.
+// idf returns how much a word tells (inverse document frequency) that this many of a
+// group's messages have.
 func idf(messages, size int) float64 {
 	return math.Log(1 + float64(max(size-messages, 0)+fewMessages)/(float64(messages)+0.5))
 }
 
-// chooseTerms leaves the rarest words that fit. Two forms of one word are one.
+// chooseTerms returns the rarest maxTerms words. Two forms of one word count once.
 func chooseTerms(all []term) []term {
 	sort.SliceStable(all, func(i, j int) bool {
 		if all[i].light != all[j].light {
@@ -86,31 +87,31 @@ func (t *term) weight(n *Numbers) float64 {
 type hit struct {
 	place   int64
 	note    messageNote
-	repeats bool // it says little but what is asked
+	repeats bool // it says little beside the question
 	score   float64
 	ranked  *ranked
 
 	strength float64 // of its answer: see judge
-	profile  bool    // found without a word: what a person said of themselves
+	profile  bool    // found without a common word: a person's statement about themselves
 	passage  string  // of a long message, the part that answers best; empty: all of it
 
 	*row // nil until it is read
 }
 
-// asked is what a question tells beside its words.
+// asked is what is known about a question beside its words.
 type asked struct {
 	text   string
 	words  []string
 	sketch sketch   // of the words
 	form   form     // of the question
-	asks   bool     // it asks something, or is about who asks; else it wants something done
-	self   bool     // it is about who asks
+	asks   bool     // it asks something, or is about its author; otherwise it is a request
+	self   bool     // it is about its author
 	named  []string // speakers
-	names  []string // those of the words that are part of a speaker's name
+	names  []string // the words that are part of a speaker's name
 	dates  dates
 }
 
-// weigh says what hits are worth, by their notes.
+// weigh sets what hits are worth, by their notes.
 func weigh(numbers *Numbers, g *groupIndex, hits []*hit, terms []term, q *asked) {
 	length := 0
 	for _, h := range hits {
@@ -152,7 +153,7 @@ func weigh(numbers *Numbers, g *groupIndex, hits []*hit, terms []term, q *asked)
 	q.dates.raise(numbers, hits)
 }
 
-// withNear adds the places that were found by what they mean.
+// withNear adds the places that were found by their meaning.
 func withNear(places []ranked, near map[int64]float64) []ranked {
 	there := make(map[int64]bool, len(places))
 	for i := range places {
@@ -166,14 +167,14 @@ func withNear(places []ranked, near map[int64]float64) []ranked {
 	return places
 }
 
-// meaning is what the message nearest in meaning is worth, beside the one that
-// is best by its words. With a small model (all-MiniLM-L6-v2) and LoCoMo's
-// questions as much as words shows less of the evidence than words alone
-// (0.733 against 0.778), 0.3 shows 0.783 and this 0.787.
+// meaning is the weight of meaning beside words: the worth of the message nearest in
+// meaning, when the one with the best words has 1. With a small model (all-MiniLM-L6-v2)
+// on LoCoMo's questions, words alone show 0.778 of the evidence, a weight of 1 shows
+// 0.733, 0.3 shows 0.783 and this 0.787.
 const meaning = 0.15
 
-// blend adds to what hits are worth by their words what they are worth by what
-// they mean, each on a scale of its own.
+// blend adds to the worth of hits by their words that by their meaning, each on its own
+// scale.
 func blend(numbers *Numbers, hits []*hit, near map[int64]float64) {
 	if len(near) == 0 {
 		return
@@ -201,11 +202,11 @@ func blend(numbers *Numbers, hits []*hit, near map[int64]float64) {
 	}
 }
 
-// newPart is the part of a message's words that must not be the question's own.
+// newPart is the least part of a message's words that are not the question's.
 const newPart = 0.2
 
-// repeats reports whether a message says little but what is asked: the same
-// question, asked before.
+// repeats reports whether a message says little beside the question, because it is the
+// same question, asked before.
 func repeats(content string, asked []string) bool {
 	said, others := 0, 0
 	for _, w := range words.Of(content, sketched) {

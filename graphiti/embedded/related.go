@@ -15,8 +15,8 @@ const (
 	mostRelated   = 600 // of all of them
 )
 
-// relations are the lines of the table, and by the stem of a word those lines
-// whose words answer for it.
+// relations are the lines of the table and, by the stem of a word, the lines whose words
+// answer for it.
 type relations struct {
 	lines [][]string
 	of    map[string][]int
@@ -49,12 +49,12 @@ var related = sync.OnceValue(func() (r relations) {
 	return r
 })
 
-// answering is where words stand that answer for a word of a question, in the
-// order of the places, with what they tell.
+// answering are the places of words that answer for a word of a question, in ascending
+// order, with what those words tell.
 type answering []scored
 
-// relatedTo looks up the words that answer for those of a question, without
-// reading more than so many messages.
+// relatedTo looks up the words that answer for those of a question, in at most most
+// messages.
 func relatedTo(g *groupIndex, asked []string, most int) (all []answering) {
 	most = max(0, min(most, mostRelated))
 	table, size := related(), g.messageCount()

@@ -14,17 +14,17 @@ import (
 const (
 	maxAsked = 48  // words of a query that are looked up
 	maxTerms = 16  // of those, the words that are ranked with
-	maxHits  = 120 // messages that are looked at for one search
+	maxHits  = 120 // messages that are considered for one search
 
-	// Reading a word's messages costs time for each of them, so that of a word
-	// that stands in more than common only the newest are read, and of all
-	// words together no more than mostVisits, the rarest words first.
+	// Each message of a word costs time: of a word that more than common messages
+	// have only the newest are visited, and no more than mostVisits of all words
+	// together, the rarest words first.
 	common     = 300
 	mostVisits = 1500
 )
 
-// Search implements graphiti.Searcher. A hit is shown as one line: who, when, what.
-// What stands in the query behind graphiti.Earlier counts less.
+// Search implements graphiti.Searcher. A fact is one line: who, when, what. The part of the
+// query behind graphiti.Earlier counts less.
 func (e *Store) Search(ctx context.Context, groups []string, query string, max int) ([]graphiti.Fact, error) {
 	var facts []graphiti.Fact
 	for _, name := range groups {
@@ -44,8 +44,8 @@ func (e *Store) Search(ctx context.Context, groups []string, query string, max i
 	return facts, nil
 }
 
-// find returns the messages of a group that are worth showing, at most as many.
-// They are ranked by what the index knows of them; those are read that may be shown.
+// find returns at most max messages of a group that are worth showing. It ranks them by the
+// index, and reads only those that it may return.
 func (e *Store) find(ctx context.Context, g *groupIndex, query string, max int) ([]*hit, error) {
 	if g.groupNumber() == 0 || max <= 0 {
 		return nil, nil
@@ -85,9 +85,9 @@ func (e *Store) find(ctx context.Context, g *groupIndex, query string, max int) 
 	return e.profile(ctx, g, hits, q, max)
 }
 
-// known are the messages at these places, as far as there are any, with their
-// notes. Those are read whose notes do not tell enough: they are near in meaning
-// and not in the index, or may repeat the question.
+// known returns the messages at these places with their notes. It reads those whose notes
+// do not suffice: they are near in meaning but not in the index, or may repeat the
+// question.
 func (e *Store) known(ctx context.Context, g *groupIndex, places []ranked, near map[int64]float64, q *asked) ([]*hit, error) {
 	all, hits := make([]hit, len(places)), make([]*hit, 0, len(places))
 	var unclear []*hit
@@ -117,13 +117,13 @@ func (e *Store) known(ctx context.Context, g *groupIndex, places []ranked, near 
 	return hits, nil
 }
 
-// fewOfWord is in how many messages, at most, a word is that has others like it stand
-// beside it: it may be in nothing but a question.
+// fewOfWord is from how few messages on similar words count beside a word: it may stand
+// only in a question.
 const fewOfWord = 1
 
-// lookUp returns every word of a query, those too that the group does not have, of which
-// the first so many are asked now. Where hardly a message has a word, those like it
-// stand for it too. Of those that are common the newest messages count.
+// lookUp returns every word of a query, even those that the group does not have; the first
+// asks of them are from the current question. When hardly any message has a word, similar
+// words count for it too. Of common words only the newest messages count.
 func lookUp(g *groupIndex, words []string, asks int) []term {
 	all := make([]term, 0, len(words)+4)
 	for i, w := range words {
@@ -145,7 +145,7 @@ func termOf(g *groupIndex, w string, most int) term {
 	return term{word: w, places: places, messages: messages, light: words.IsLight(w), idf: idf(messages, g.messageCount())}
 }
 
-// like returns the words that are like a term's, as one term.
+// like returns the words that are similar to a term's, as one term.
 func (t *term) like(g *groupIndex) term {
 	out := term{word: t.word, light: t.light, earlier: t.earlier, kin: true}
 	for _, k := range g.kin(t.word) {
@@ -163,11 +163,11 @@ func (t *term) like(g *groupIndex) term {
 // Ready reports whether a group can be searched without indexing it first.
 func (e *Store) Ready(group string) bool { return e.index.Built(group) }
 
-// maxWarm bounds the groups that are indexed before anybody asks.
+// maxWarm bounds the groups that Warm indexes.
 const maxWarm = 64
 
-// Warm begins to index the groups in which something was said last, in the
-// background: their first searches need not wait then.
+// Warm indexes the groups with the newest messages in the background, so that their first
+// searches need not wait.
 func (e *Store) Warm(ctx context.Context) error {
 	rows, err := e.db.Query(ctx, "SELECT name FROM groups WHERE size > 0 ORDER BY said DESC LIMIT ?", maxWarm)
 	if err != nil {
@@ -189,7 +189,7 @@ func (e *Store) Warm(ctx context.Context) error {
 	return nil
 }
 
-// indexed reads what the index is built from.
+// indexed reads the messages from which an index is built.
 func (e *Store) indexed(ctx context.Context, group string, behind int64, each func(indexedMessage)) (int64, error) {
 	g, ok, err := e.group(ctx, group)
 	if err != nil || !ok {

@@ -79,7 +79,7 @@ func TestRoutineIsSilent(t *testing.T) {
 	chats(t, e, []string{"We deploy on Tuesdays at ten.", "Noted."}, day)
 	for _, request := range []string{"run the tests", "add logging to the search box", "continue", "ok thanks", "テストを実行して"} {
 		if got := strong(t, e, request); got != nil {
-			t.Errorf("%q: %q", request, got)
+			t.Errorf("%q: got strong facts %q, want none", request, got)
 		}
 	}
 	if got := strong(t, e, "When do we deploy?"); !slices.Equal(got, []string{"We deploy on Tuesdays at ten."}) {
@@ -150,7 +150,7 @@ func TestWhatAPersonSaysOfThemselves(t *testing.T) {
 			if f.Profile {
 				n++
 				if f.Strength != 0 || !strings.HasSuffix(f.Text, "I've moved to Graz.") {
-					t.Errorf("%+v", f)
+					t.Errorf("got %+v, want \"I've moved to Graz.\" without a strength", f)
 				}
 			}
 		}

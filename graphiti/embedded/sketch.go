@@ -10,15 +10,15 @@ import (
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti/words"
 )
 
-// sketched are the first words of a message that its note has a sketch of.
+// sketched is how many of a message's first words its sketch covers.
 const sketched = 16
 
-// messageNote is what is known of a message beside where its words stand: it need not
-// be read to be ranked.
+// messageNote is what the index knows about a message beside the places of its words, so
+// that it can be ranked without being read.
 type messageNote struct {
 	Length uint32 // of its text, in bytes
 	Day    int32  // on which it was said, counted from 1970 on
-	Flags  uint8  // what they mean is the caller's
+	Flags  uint8  // isAsking and the others
 
 	words   uint8 // of those in the sketch
 	speaker uint16
@@ -27,20 +27,20 @@ type messageNote struct {
 	form    form
 }
 
-// formed is the most words, of those too that say nothing, that a text with a form has: a
-// longer one is none of those that are said many times over.
+// formed is the most words, function words included, of a text with a form: longer texts
+// are not repeated as routine.
 const formed = 20
 
-// form is in which words a short text is said, whatever their order and its numbers.
-// The zero value is that of a long one.
+// form is the set of words of a short text, in any order and with any numbers. A long text
+// has the zero form.
 type form struct {
 	sketch sketch
 	n      uint8          // of hashes; 0: the text is too long
-	over   bool           // it has turned out to be too long
+	over   bool           // the text is too long
 	hashes [formed]uint16 // of its words, each once, ascending
 }
 
-// say adds a word. One number is like another.
+// say adds a word. All numbers are the same word.
 func (f *form) say(w []byte) {
 	if f.over {
 		return
@@ -62,7 +62,7 @@ func (f *form) say(w []byte) {
 	}
 }
 
-// formOf is the form of a text.
+// formOf returns the form of a text.
 func formOf(text string) (f form) {
 	words.Each(text, func(w []byte, _ words.Kind) bool {
 		f.say(w)
@@ -71,11 +71,10 @@ func formOf(text string) (f form) {
 	return f
 }
 
-// form is the form of the message.
+// formOf returns the form of the message.
 func (n *messageNote) formOf() form { return n.form }
 
-// like is the share of words that two forms have in common, 0 where one is of a long
-// text.
+// like returns the share of words that two forms have in common; 0 when one text is long.
 func (f *form) like(o *form) float64 {
 	if f.n == 0 || o.n == 0 {
 		return 0
@@ -94,21 +93,22 @@ func (f *form) like(o *form) float64 {
 	return float64(both) / float64(int(f.n)+int(o.n)-both)
 }
 
-// mayBeLike reports whether two sketches may be of forms that are so like each other, at
-// little cost: words that share a bit make sketches less alike than what they are of.
+// mayBeLike reports, at little cost, whether the forms of two sketches may have this
+// likeness. It allows for words that share a bit: they make sketches less alike than the
+// forms.
 func (s sketch) mayBeLike(o sketch, from float64) bool {
 	return 5*float64(bits.OnesCount64(uint64(s&o))) >= 4*from*float64(bits.OnesCount64(uint64(s|o)))
 }
 
-// wordCount is how many words the message has that say something, or Sketched where it has more.
+// wordCount returns how many telling words the message has, at most sketched.
 func (n *messageNote) wordCount() int { return int(n.words) }
 
-// isNamed reports whether whoever said the message has a name: it is of a conversation
+// isNamed reports whether the message's speaker has a name: then it is from a conversation
 // between people.
 func (n *messageNote) isNamed() bool { return n.speaker != 0 }
 
-// alike returns how many of the newest messages, most of them at most, have nearly a
-// form: from a likeness on. Of their flags those of mask must be as in is.
+// alike returns how many of the newest most messages have at least this likeness with a
+// form, and the flags is under mask.
 func (g *groupIndex) alike(form form, from float64, most int, mask, is uint8) (n int) {
 	if form.n == 0 {
 		return 0
@@ -132,7 +132,7 @@ type sketch uint64
 
 func (s *sketch) add(hash uint64) { *s |= 1 << (hash >> 58) }
 
-// sketchOf is the sketch of these words.
+// sketchOf returns the sketch of these words.
 func sketchOf(words []string) (s sketch) {
 	for _, w := range words {
 		s.add(xxhash.Sum64String(w))
@@ -140,13 +140,13 @@ func sketchOf(words []string) (s sketch) {
 	return s
 }
 
-// otherWords returns how many of the message's first words are missing from a sketch,
-// or fewer, and how many first words there are.
+// otherWords returns how many of the message's first words are certainly missing from a
+// sketch, and how many first words there are.
 func (n *messageNote) otherWords(of sketch) (others, words int) {
 	return bits.OnesCount64(uint64(n.sketch &^ of)), int(n.words)
 }
 
-// messageNote returns what is known of the message at a place.
+// note returns the note of the message at a place.
 func (g *groupIndex) note(place int64) (messageNote, bool) {
 	g.mu.RLock()
 	defer g.mu.RUnlock()
@@ -157,12 +157,12 @@ func (g *groupIndex) note(place int64) (messageNote, bool) {
 	return g.notes[i], true
 }
 
-// noteAt is where the note of a place stands, or would.
+// noteAt returns the index of a place's note, or where it would be inserted.
 func (g *groupIndex) noteAt(place int64) (i int, ok bool) {
 	return slices.BinarySearchFunc(g.notes, place, func(n messageNote, place int64) int { return cmp.Compare(int64(n.place), place) })
 }
 
-// spoke reports whether somebody has said a message.
+// spoke reports whether the speaker with a name said a message.
 func (g *groupIndex) spoke(name string, n *messageNote) bool {
 	g.mu.RLock()
 	defer g.mu.RUnlock()
@@ -188,8 +188,7 @@ func (s *sketcher) add(w []byte) {
 	}
 }
 
-// newestWith returns the places of the newest messages with a flag, at most as many, the
-// newest first.
+// newestWith returns the places of the newest most messages with a flag, newest first.
 func (g *groupIndex) newestWith(most int, flag uint8) (places []int64) {
 	g.mu.RLock()
 	defer g.mu.RUnlock()

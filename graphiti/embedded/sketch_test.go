@@ -18,10 +18,10 @@ func TestNotesAreKept(t *testing.T) {
 	})
 	n, ok := g.note(3)
 	if !ok || n.Length != 14 || n.Day != 20000 || n.Flags != 5 || !g.spoke("Ann", &n) || g.spoke("Bob", &n) || g.spoke("Eve", &n) || g.spoke("", &n) {
-		t.Errorf("%+v, %v", n, ok)
+		t.Errorf("got note %+v, %v; want 14 bytes of day 20000, flags 5, by Ann", n, ok)
 	}
 	if n, ok := g.note(41); !ok || g.spoke("", &n) {
-		t.Errorf("%+v, %v", n, ok)
+		t.Errorf("got note %+v, %v; want one without a speaker", n, ok)
 	}
 	for _, p := range []int64{0, 2, 4, 39, 42, 1 << 31} {
 		if n, ok := g.note(p); ok {
@@ -33,7 +33,7 @@ func TestNotesAreKept(t *testing.T) {
 		t.Error("the older half is there still")
 	}
 	if n, ok := g.note(40); !ok || n.Length != 13 {
-		t.Errorf("%+v, %v", n, ok)
+		t.Errorf("got note %+v, %v; want one of 13 bytes", n, ok)
 	}
 }
 

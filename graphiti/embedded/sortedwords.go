@@ -7,8 +7,7 @@ import (
 	"unicode/utf8"
 )
 
-// sorted is a list of words in order. What was added last is put in order when it is
-// first needed.
+// sorted is a sorted list of words. New words are sorted in when the list is next read.
 type sorted struct {
 	words []string
 	fresh []string
@@ -34,7 +33,7 @@ func (s *sorted) settle() {
 	s.words, s.fresh = append(append(out, a...), b...), nil
 }
 
-// from calls f for the words that begin so, in order, until it returns false.
+// from calls f for the words with a beginning, in order, until it returns false.
 func (s *sorted) from(beginning string, f func(w string) bool) {
 	for i := sort.SearchStrings(s.words, beginning); i < len(s.words) && strings.HasPrefix(s.words[i], beginning); i++ {
 		if !f(s.words[i]) {
@@ -46,8 +45,9 @@ func (s *sorted) from(beginning string, f func(w string) bool) {
 const (
 	maxKin = 8 // words that stand for one that the group does not have
 
-	// A word is kin to another where both share this part of their letters from the
-	// start, or where one of compound letters holds one of held at an end.
+	// A word is kin to another when both share this part of their letters from the
+	// start, or when one with at least compound letters begins or ends with one with at
+	// least held.
 	sharedPart = 0.75
 	fewestKin  = 4
 	compound   = 8
@@ -101,7 +101,7 @@ func (g *groupIndex) kin(word string) (kin []string) {
 	return kin
 }
 
-// sameStart is how many letters two words share from the start.
+// sameStart returns how many letters two words share from the start.
 func sameStart(a, b string) (n int) {
 	x, y := []rune(a), []rune(b)
 	for n < len(x) && n < len(y) && x[n] == y[n] {

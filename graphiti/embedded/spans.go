@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// span is a time that a question speaks of, as seen from when it is asked.
+// span is a time that a question names, relative to when it is asked.
 type span struct{ from, to time.Time }
 
 // asksWhen are how questions for a time begin.
@@ -23,8 +23,8 @@ var timeWords = set(`yesterday today tonight tomorrow last next ago week weeks w
 	ieri oggi domani scorso scorsa settimana mese mesi anno anni giorni ontem hoje amanhã passado passada ano anos dias
 	gisteren vandaag morgen vorige volgende maand maanden jaar dagen`)
 
-// What relative dates are made of. A number stands before its unit, and what
-// makes it past behind that, or before the number.
+// The words of relative dates. A number stands before its unit, and a word such as "ago"
+// behind that, or before the number.
 var (
 	units = numbered("", "day days tag tage tagen jour jours día días giorno giorni dia dias dag dagen",
 		"week weeks woche wochen semaine semaines semana semanas settimana settimane weken",
@@ -48,7 +48,7 @@ const (
 	_ // years
 )
 
-// numbered gives the words of each list its number.
+// numbered maps the words of each list to the list's number.
 func numbered(lists ...string) map[string]int {
 	m := make(map[string]int)
 	for n, words := range lists {
@@ -67,8 +67,8 @@ func set(words string) map[string]bool {
 	return m
 }
 
-// spansIn are the times that the words of a question speak of: "last week",
-// "three days ago". A day around what people say loosely belongs to it.
+// spansIn returns the times that a question names: "last week", "three days ago". They
+// are a day longer at both ends, since people speak loosely.
 func spansIn(words []string, now time.Time) (out []span) {
 	today := time.Date(now.Year(), now.Month(), now.Day(), 0, 0, 0, 0, time.UTC)
 	at := func(i int) string {
@@ -103,7 +103,7 @@ func spansIn(words []string, now time.Time) (out []span) {
 	return out
 }
 
-// ago is the time so many units before a day.
+// ago returns the time n units before a day.
 func ago(day time.Time, n int, unit int) span {
 	switch unit {
 	case days:
@@ -133,7 +133,7 @@ func period(day time.Time, unit int, which int) span {
 	return span{first, first.AddDate(1, 0, 0)}
 }
 
-// raise counts what speaks of a time for more, where it is asked when.
+// raise raises the messages that name a time, when the question asks when.
 func (d *dates) raise(n *Numbers, hits []*hit) {
 	if !d.when {
 		return

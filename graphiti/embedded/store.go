@@ -133,7 +133,7 @@ const (
 
 // betweenTalks is how many places are left free where another talk begins, so
 // that its messages do not stand beside those of the one before.
-const betweenTalks = 2*sameTalk + 1
+const betweenTalks = 2*sameConversation + 1
 
 // sameTalkFor is how long after a message another one belongs to the same talk,
 // where nothing else tells.

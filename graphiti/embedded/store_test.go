@@ -85,7 +85,7 @@ func TestEmbeddedShowsThePartThatMatches(t *testing.T) {
 	tell(t, e, "g", "1", long, "")
 	got := search(t, e, "g", "which vaultwarden?")
 	if len(got) != 1 || !strings.Contains(got[0], "Vaultwarden") || len([]rune(got[0])) > shownMax+40 {
-		t.Errorf("%q", got)
+		t.Errorf("got facts %q, want one, cut around Vaultwarden", got)
 	}
 }
 
@@ -96,7 +96,7 @@ func TestEmbeddedKeepsAMessageOnce(t *testing.T) {
 	}
 	episodes, err := e.Episodes(context.Background(), "g", 10)
 	if err != nil || len(episodes) != 2 || episodes[0].Content != "(user): hello" || episodes[1].Name != graphiti.EpisodeName("1", graphiti.RoleAssistant) {
-		t.Errorf("%+v, %v", episodes, err)
+		t.Errorf("got episodes %+v, %v; want the question and the answer", episodes, err)
 	}
 }
 

@@ -19,20 +19,19 @@ const (
 	embedTimeout = 30 * time.Second
 	embedRetry   = time.Minute // at most, after a failure
 
-	// nearest is how many messages are found by what they mean, of the newest
+	// nearest is how many messages are found by their meaning, among the newest
 	// maxCompared of a group.
 	nearest     = 60
 	maxCompared = 10_000
-	maxHeld     = 64 << 20 // bytes of vectors in memory, over all groups
+	maxHeld     = 64 << 20 // bytes of vectors in RAM, over all groups
 
-	// queryPart is the part of a search's time that its question may take to
-	// be embedded.
+	// queryPart is the part of a search's time that the embedding of its question may
+	// take.
 	queryPart = 0.5
 )
 
-// vectors lets messages be found by what they mean. The endpoint may be slow or
-// down: then they are found by their words alone. It is safe for concurrent
-// use.
+// vectors finds messages by their meaning. When the endpoint is slow or down, it finds
+// nothing, and words alone count. It is safe for concurrent use.
 type vectors struct {
 	db     *sqlite.DB
 	o      Embedding
@@ -83,7 +82,7 @@ func startVectors(db *sqlite.DB, o Embedding, log *slog.Logger) (*vectors, error
 	return v, nil
 }
 
-// more says that there may be something to embed.
+// more notes that there may be something to embed.
 func (v *vectors) more() {
 	select {
 	case v.wake <- struct{}{}:
@@ -91,7 +90,7 @@ func (v *vectors) more() {
 	}
 }
 
-// pause stops what is sent to the endpoint, or lets it go on.
+// pause stops or resumes requests to the endpoint.
 func (v *vectors) pause(on bool) {
 	v.paused.Store(on)
 	v.more()
@@ -162,7 +161,7 @@ func (v *vectors) some(ctx context.Context) (int, error) {
 	if err != nil || len(ids) == 0 {
 		return 0, err
 	}
-	if v.paused.Load() { // now: what came after it was paused is not sent
+	if v.paused.Load() { // checked now: messages from after the pause are not sent
 		return 0, nil
 	}
 	vecs, err := v.o.embed(ctx, v.client, texts)
@@ -171,8 +170,8 @@ func (v *vectors) some(ctx context.Context) (int, error) {
 	}
 	err = v.db.Write(ctx, func(tx *sqlite.Tx) error {
 		for i, id := range ids {
-			// One that was forgotten meanwhile stays forgotten, and its number may
-			// be another's now.
+			// A message that was forgotten meanwhile stays forgotten, and its number
+			// may be another's now.
 			if _, err := tx.Exec("INSERT OR REPLACE INTO vectors (id, model, vec) SELECT ?, ?, ? WHERE EXISTS (SELECT 1 FROM messages WHERE id = ?1 AND name = ?4)",
 				id, v.o.Model, bytesOf(vecs[i]), names[i]); err != nil {
 				return err
@@ -209,8 +208,8 @@ func (g *groupVectors) size() int {
 	return n
 }
 
-// near returns the places of a group whose messages mean most nearly what is
-// asked, with how near they are. Where that cannot be known it is empty.
+// near returns the places of the messages of a group that are nearest to the query in
+// meaning, with how near they are; none when the endpoint fails.
 func (v *vectors) near(ctx context.Context, group int64, query string) map[int64]float64 {
 	if deadline, ok := ctx.Deadline(); ok {
 		var cancel context.CancelFunc
@@ -244,7 +243,7 @@ func (v *vectors) near(ctx context.Context, group int64, query string) map[int64
 	return out
 }
 
-// of are a group's vectors, from memory where they are there.
+// of returns a group's vectors, from RAM if they are there.
 func (v *vectors) of(ctx context.Context, group int64) (*groupVectors, error) {
 	v.mu.Lock()
 	g := v.groups[group]
@@ -278,7 +277,7 @@ func (v *vectors) of(ctx context.Context, group int64) (*groupVectors, error) {
 	v.dropLocked(group)
 	v.groups[group] = g
 	v.held += g.size()
-	for v.held > maxHeld && len(v.groups) > 1 { // the one that was not used for longest
+	for v.held > maxHeld && len(v.groups) > 1 { // drop the one used longest ago
 		var oldest int64
 		for id, o := range v.groups {
 			if o != g && (oldest == 0 || o.used.Before(v.groups[oldest].used)) {
@@ -290,7 +289,7 @@ func (v *vectors) of(ctx context.Context, group int64) (*groupVectors, error) {
 	return g, nil
 }
 
-// forget drops a group from memory.
+// forget drops a group's vectors from RAM.
 func (v *vectors) forget(group int64) {
 	v.mu.Lock()
 	defer v.mu.Unlock()

@@ -36,7 +36,7 @@ func (s *Server) openAPI(w http.ResponseWriter, _ *http.Request) {
 
 // messages accepts whatever is well formed, whether or not a worker lives.
 func (s *Server) messages(w http.ResponseWriter, r *http.Request) {
-	b, _ := io.ReadAll(r.Body) // in memory already
+	b, _ := io.ReadAll(r.Body) // in RAM already
 	jobs, problems := readMessages(b)
 	if len(problems) > 0 {
 		unprocessable(w, problems)
@@ -110,8 +110,8 @@ func (s *Server) in(groups []string) []Episode {
 	return out
 }
 
-// forget removes what a group has. What still waits for the worker comes
-// later all the same, as with the real one.
+// forget removes what a group has. Messages that still wait for the worker are kept later
+// nevertheless, as with the real one.
 func (s *Server) forget(w http.ResponseWriter, r *http.Request) {
 	s.mu.Lock()
 	s.clearLocked(r.PathValue("group_id"))
@@ -126,8 +126,7 @@ func (s *Server) clearLocked(group string) {
 	}
 }
 
-// Erase removes all that is kept, by hand and not by a call, and has deletions
-// delete from then on.
+// Erase removes everything without a call, and makes deletions work from then on.
 func (s *Server) Erase() {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -7,8 +7,7 @@ import (
 	"time"
 )
 
-// Fault answers a request in place of the service. serve is what the service
-// would have done.
+// Fault answers a request in place of the service. serve answers as the service would.
 type Fault func(w http.ResponseWriter, r *http.Request, serve http.HandlerFunc)
 
 // Next gives the next requests of a call their faults, one each, in order. A
@@ -26,7 +25,7 @@ func (s *Server) Always(c Call, f Fault) {
 	s.always[c] = f
 }
 
-// Blindness is what a server does not show of what it keeps.
+// Blindness says what a server hides of what it keeps.
 type Blindness int
 
 // What is not shown: nothing is hidden, listings are empty though searches are
@@ -37,15 +36,15 @@ const (
 	BlindAll
 )
 
-// Blind has the server not show what it keeps.
+// Blind makes the server hide what it keeps.
 func (s *Server) Blind(b Blindness) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.blind = b
 }
 
-// BreakModel has the model endpoint fail with a text, and work again when it is
-// empty: messages are not kept, and searches fail.
+// BreakModel makes the model endpoint fail with a text, or work again when it is empty.
+// While it fails, messages are not kept, and searches fail.
 func (s *Server) BreakModel(text string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -92,7 +91,7 @@ func Answer(status int, retryAfter string) Fault {
 	}
 }
 
-// Garbage answers 200 with what is not JSON; nothing is stored.
+// Garbage answers 200 with a body that is not JSON; nothing is stored.
 func Garbage() Fault {
 	return func(w http.ResponseWriter, _ *http.Request, _ http.HandlerFunc) {
 		_, _ = io.WriteString(w, "<html>\xff it works!")
@@ -112,10 +111,10 @@ func Huge(bytes int) Fault {
 	}
 }
 
-// FailedButStored does what was asked, and answers 500.
+// FailedButStored serves the request, but answers 500.
 func FailedButStored() Fault {
 	return func(w http.ResponseWriter, r *http.Request, serve http.HandlerFunc) {
-		serve(unheard{}, r)
+		serve(discarded{}, r)
 		http.Error(w, "Internal Server Error", http.StatusInternalServerError)
 	}
 }
@@ -125,9 +124,9 @@ func AcceptedButLost() Fault {
 	return func(w http.ResponseWriter, _ *http.Request, _ http.HandlerFunc) { accepted(w) }
 }
 
-// unheard is where an answer goes that nobody gets.
-type unheard struct{}
+// discarded takes an answer that nobody gets.
+type discarded struct{}
 
-func (unheard) Header() http.Header         { return make(http.Header) }
-func (unheard) Write(b []byte) (int, error) { return len(b), nil }
-func (unheard) WriteHeader(int)             {}
+func (discarded) Header() http.Header         { return make(http.Header) }
+func (discarded) Write(b []byte) (int, error) { return len(b), nil }
+func (discarded) WriteHeader(int)             {}

@@ -41,14 +41,14 @@ var openAPI []byte
 
 // Options configures a Server.
 type Options struct {
-	// Delay is what the worker takes for one message.
+	// Delay is how long the worker takes for one message.
 	Delay time.Duration
 
 	// DelayOf is Delay for a group; nil: Delay, for all of them.
 	DelayOf func(group string) time.Duration
 
-	// Raises tells the messages whose extraction raises an exception, which
-	// ends the worker. None does when it is nil. It is called by the worker.
+	// Raises reports whether the extraction of a message raises an exception, which ends
+	// the worker; nil: never. The worker calls it.
 	Raises func(group, content string) bool
 
 	// MCP makes the server an MCP server too. There each group has a worker of
@@ -58,14 +58,14 @@ type Options struct {
 	// Merge makes one fact of messages that say the same.
 	Merge bool
 
-	// Deletes says what becomes of a deletion.
+	// Deletes says how deletions behave.
 	Deletes Deletion
 
 	// OldFacts makes facts that do not say which episodes they are from.
 	OldFacts bool
 }
 
-// Deletion is what becomes of a deletion.
+// Deletion says how deletions behave.
 type Deletion int
 
 // The deletions. Those that delete nothing answer all the same: Elsewhere is
@@ -172,8 +172,8 @@ func (s *Server) Close() error {
 	return nil
 }
 
-// Restart is what a restart of the process does: the queue is lost, the
-// episodes are not, and there is a worker that lives.
+// Restart does what a restart of the process does: it loses the queue, keeps the episodes,
+// and has a new worker.
 func (s *Server) Restart() {
 	s.endWorkers()
 	s.mu.Lock()
@@ -217,8 +217,8 @@ func (s *Server) current() *worker {
 	return s.worker
 }
 
-// Episodes are the episodes of a group in the order in which they were kept,
-// those of the future included.
+// Episodes returns the episodes of a group in the order in which they were kept, including
+// those of the future.
 func (s *Server) Episodes(group string) []Episode {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -102,7 +102,7 @@ func TestWorkerDiesInSilence(t *testing.T) {
 		s, call := start(t, Options{Raises: func(_, content string) bool { return strings.Contains(content, "poison") }})
 		for _, b := range []string{message("g", "before"), tc.poison, message("g", "after")} {
 			if code, got := call(Messages, "/messages", b); code != 202 {
-				t.Errorf("%s: %d %s", tc.name, code, got)
+				t.Errorf("%s: got %d %s, want 202", tc.name, code, got)
 			}
 		}
 		settle(t, s)
@@ -131,7 +131,7 @@ func TestEpisodesComeLater(t *testing.T) {
 	s, call := start(t, Options{Delay: time.Hour})
 	call(Messages, "/messages", message("g", "x"))
 	if code, got := call(Episodes, "/episodes/g?last_n=5", ""); code != 200 || got != "[]" {
-		t.Errorf("%d %s", code, got)
+		t.Errorf("got %d %s, want 200 and an empty list", code, got)
 	}
 	s.Restart()
 	settle(t, s)
@@ -160,7 +160,7 @@ func TestEpisodesAreTheLastByTheirTime(t *testing.T) {
 		t.Fatal(err)
 	}
 	if len(episodes) != 2 || episodes[0].Name != "second" || episodes[0].ValidAt != "2026-03-02T00:00:00Z" || episodes[1].Name != "third" {
-		t.Errorf("%+v", episodes)
+		t.Errorf("got episodes %+v, want second and third by their times", episodes)
 	}
 	if len(s.Episodes("g")) != 4 {
 		t.Errorf("%d are stored", len(s.Episodes("g")))
@@ -188,7 +188,7 @@ func TestBodiesThatAreRejected(t *testing.T) {
 	} {
 		code, got := call(tc.call, tc.path, tc.body)
 		if code != 422 || !strings.HasPrefix(got, `{"detail":[{"type":`+tc.want) {
-			t.Errorf("%s %s: %d %s", tc.call, tc.body, code, got)
+			t.Errorf("%s %s: got %d %s, want 422 of type %s", tc.call, tc.body, code, got, tc.want)
 		}
 	}
 	if n := s.Counts().Accepted; n != 0 {

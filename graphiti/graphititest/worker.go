@@ -17,11 +17,11 @@ type job struct {
 	validAt time.Time
 }
 
-// worker is the one that Graphiti has. It begins alive and never lives again:
+// worker is a stand-in for Graphiti's worker. It begins alive; a dead one stays dead:
 //
 //	alive ──exception, KillWorker, Restart, Close──► dead
 //
-// What a dead worker's queue holds, and what is added to it, is lost.
+// Everything in a dead worker's queue, and added to it, is lost.
 type worker struct {
 	delay  func(group string) time.Duration
 	raises func(group, content string) bool

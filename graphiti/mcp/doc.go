@@ -1,6 +1,6 @@
-// Package mcp owns the memory in Graphiti's MCP server (getzep/graphiti,
-// mcp_server), of any age.
+// Package mcp owns the client for a memory in Graphiti's MCP server (getzep/graphiti,
+// mcp_server) of any version.
 //
-// It must not know Graphiti's REST service, requests or turns. Of our packages
-// it may import graphiti and graphiti/remote.
+// It must not know about Graphiti's REST service, requests or turns. Of our packages it
+// imports graphiti and graphiti/remote.
 package mcp

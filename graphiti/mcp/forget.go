@@ -19,8 +19,8 @@ var (
 	toolProvenance  = toolNames{"get_episode_entities"}
 )
 
-// errClearsAll keeps older servers from being asked to forget: they would
-// forget everybody.
+// errClearsAll is returned instead of asking an older server to forget: it would delete
+// the memory of everybody.
 var errClearsAll = errors.New("this MCP server can only clear everything, not one group; use a newer one, or Graphiti's REST service")
 
 // Forget implements graphiti.Forgetter.
@@ -53,8 +53,8 @@ func (m *Client) DropFact(ctx context.Context, uuid string) error {
 	return m.tool(ctx, toolDropFact, map[string]any{"uuid": uuid}, nil)
 }
 
-// ForgetEpisodes implements graphiti.Forgetter. Where the server lists nothing and a search
-// finds something, what is meant cannot be told from the rest.
+// ForgetEpisodes implements graphiti.Forgetter. It fails when the server lists nothing but
+// a search finds something: then it cannot know which episodes are meant.
 func (m *Client) ForgetEpisodes(ctx context.Context, group string, meant func(*graphiti.Episode) bool) (names []string, err error) {
 	list, err := m.meant(ctx, group, meant)
 	if err != nil {
@@ -104,7 +104,7 @@ func (m *Client) meant(ctx context.Context, group string, meant func(*graphiti.E
 	return slices.DeleteFunc(list, func(e graphiti.Episode) bool { return !meant(&e) }), nil
 }
 
-// proveForgotten looks whether episodes are gone, and what was read from them.
+// proveForgotten checks that episodes are gone, and the facts that were read from them.
 func (m *Client) proveForgotten(ctx context.Context, group string, gone []graphiti.Episode, meant func(*graphiti.Episode) bool, unreachable bool) error {
 	if len(gone) == 0 {
 		return nil
@@ -129,7 +129,7 @@ func (m *Client) proveForgotten(ctx context.Context, group string, gone []graphi
 	return left.OrNil()
 }
 
-// factsOfOne is how many facts are looked at for one episode.
+// factsOfOne is how many facts are searched for one episode.
 const factsOfOne = 100
 
 // forgetFacts deletes the facts that were first read from an episode.
@@ -143,8 +143,8 @@ func (m *Client) forgetFacts(ctx context.Context, e *graphiti.Episode) error {
 	return err
 }
 
-// readFrom are the facts that were first read from an episode, as far as a search
-// for its text finds them: an old server has no other way to tell.
+// readFrom returns the facts that were first read from an episode, as far as a search for
+// its text finds them: an old server has no other way.
 func (m *Client) readFrom(ctx context.Context, e *graphiti.Episode) (uuids []string, err error) {
 	args := map[string]any{"query": graphiti.Truncate(e.Content, remote.MaxQueryBytes), "max_facts": factsOfOne}
 	err = m.perGroups(ctx, toolSearchFacts, []string{e.Group}, args, func(_ string, call func(any) error) error {

@@ -16,21 +16,20 @@ import (
 
 const (
 	// maxMCPList is how many episodes are asked for at once. Servers with
-	// get_episodes(group_ids, max_episodes) give any of a group, not the last
-	// ones, so that all must be looked at.
+	// get_episodes(group_ids, max_episodes) return any episodes of a group, not the last
+	// ones, so all have to be listed.
 	maxMCPList = 20_000
 
-	// maxMCPAnswer bounds an answer.
+	// maxMCPAnswer bounds an answer, in bytes.
 	maxMCPAnswer = 64 << 20
 )
 
-// Client is Graphiti's MCP server (getzep/graphiti, mcp_server). It accepts
-// messages before it has kept them: see Durable. It works off each group by
+// Client is a client for Graphiti's MCP server (getzep/graphiti, mcp_server). The server
+// accepts messages before it has kept them, see Durable. It works off each group by
 // itself, and a message that fails does not stop the next.
 type Client struct{ session *session }
 
-// New returns a client. It does not connect. The endpoint is with or without its
-// path, which is /mcp.
+// New returns a client. It does not connect. The endpoint may leave out the path /mcp.
 func New(o remote.Options) (*Client, error) {
 	s, err := newSession(o)
 	if err != nil {
@@ -39,7 +38,7 @@ func New(o remote.Options) (*Client, error) {
 	return &Client{s}, nil
 }
 
-// Memory is the service in all its roles.
+// Memory returns the client in all roles of a memory.
 func (m *Client) Memory() *graphiti.Memory {
 	return &graphiti.Memory{Searcher: m, Writer: m, Lister: m, Forgetter: m, Connection: m}
 }
@@ -54,8 +53,8 @@ var (
 	toolStatus      = toolNames{"get_status"}
 )
 
-// Search implements graphiti.Searcher. Behind the facts come what the server knows of
-// entities, where it can say.
+// Search implements graphiti.Searcher. After the facts come summaries of entities, if the
+// server has them.
 func (m *Client) Search(ctx context.Context, groups []string, query string, max int) ([]graphiti.Fact, error) {
 	if len(groups) == 0 {
 		return nil, nil
@@ -91,8 +90,8 @@ func (m *Client) facts(ctx context.Context, groups []string, query string, max i
 	return facts, err
 }
 
-// where returns the group of a fact: the one that the server names, else the only
-// one that was asked for. ok is false where it is none of those asked for.
+// where returns the group of a fact: the one that the server names, or else the only one
+// that was searched. ok is false when the server names one that was not searched.
 func where(asked, said string, groups []string) (group string, ok bool) {
 	if said == "" {
 		return asked, true
@@ -100,8 +99,8 @@ func where(asked, said string, groups []string) (group string, ok bool) {
 	return said, slices.Contains(groups, said)
 }
 
-// nodes are what the server knows of entities. They are a bonus: where they
-// cannot be had there are none.
+// nodes returns what the server knows about entities; nothing when that fails, because
+// facts alone suffice.
 func (m *Client) nodes(ctx context.Context, groups []string, query string, max int) (facts []graphiti.Fact) {
 	_ = m.perGroups(ctx, toolSearchNodes, groups, map[string]any{"query": query, "max_nodes": max}, func(group string, call func(any) error) error {
 		var answer struct {
@@ -128,8 +127,8 @@ func (m *Client) nodes(ctx context.Context, groups []string, query string, max i
 	return facts
 }
 
-// perGroups calls a tool for groups: at once where it takes several, else one
-// after the other.
+// perGroups calls a tool for groups: once if it takes several groups, and otherwise once
+// for each.
 func (m *Client) perGroups(ctx context.Context, t toolNames, groups []string, args map[string]any, f func(group string, call func(any) error) error) error {
 	set, err := m.session.tools(ctx)
 	if err != nil {
@@ -157,7 +156,7 @@ func (m *Client) perGroups(ctx context.Context, t toolNames, groups []string, ar
 	return nil
 }
 
-// keepKnown leaves the arguments that a tool takes: servers refuse others.
+// keepKnown drops the arguments that a tool does not take: servers refuse them.
 func keepKnown(args map[string]any, takes map[string]bool) map[string]any {
 	out := make(map[string]any, len(args)+1)
 	for k, v := range args {
@@ -208,7 +207,7 @@ func (m *Client) Episodes(ctx context.Context, group string, n int) ([]graphiti.
 	return list[max(0, len(list)-n):], nil
 }
 
-// episodes lists the last n at least, oldest first. max is how many could have
+// episodes lists at least the last n episodes, oldest first. most is how many could have
 // been listed.
 func (m *Client) episodes(ctx context.Context, group string, n int) (out []graphiti.Episode, most int, err error) {
 	set, err := m.session.tools(ctx)
@@ -280,8 +279,8 @@ func (m *Client) Health(ctx context.Context) error {
 	return nil
 }
 
-// Database names the server's database in lower case, where it says so: neo4j,
-// falkordb.
+// Database returns the name of the server's database in lower case, such as neo4j or
+// falkordb; "" when the server does not say.
 func (m *Client) Database(ctx context.Context) string {
 	var answer struct{ Message string }
 	if m.tool(ctx, toolStatus, nil, &answer) != nil {

@@ -9,10 +9,14 @@ import (
 	"testing"
 	"time"
 
+	"go.uber.org/goleak"
+
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti"
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti/graphititest"
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti/remote"
 )
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 var ages = map[string]graphititest.Age{"today's": graphititest.Today, "older": graphititest.Old}
 
@@ -162,7 +166,7 @@ func TestMCPHalfWritten(t *testing.T) {
 	s.Next(graphititest.Tool("add_memory"), nil, graphititest.Answer(503, ""))
 	err := m.Write(t.Context(), "g", []graphiti.Message{saying("1", "One."), saying("2", "Two.")})
 	if err == nil || graphiti.Unsent(err) || !graphiti.Retryable(err) {
-		t.Errorf("%v", err)
+		t.Errorf("got error %v, want one that is retryable, after the request was sent", err)
 	}
 }
 
@@ -232,7 +236,7 @@ func TestFactsOfAnotherGroupAreLeftOut(t *testing.T) {
 		{"", "other", []string{"g", "h"}, false, ""},
 	} {
 		if group, ok := where(tc.asked, tc.said, tc.groups); ok != tc.ok || ok && group != tc.want {
-			t.Errorf("%+v: %q, %v", tc, group, ok)
+			t.Errorf("%+v: got group %q, %v", tc, group, ok)
 		}
 	}
 }

@@ -17,7 +17,7 @@ import (
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti/remote"
 )
 
-// toolNames is the names of one tool, today's first.
+// toolNames are the names of one tool, the current one first.
 type toolNames []string
 
 // toolSet is what a server offers: tools, and the arguments that each takes.
@@ -32,9 +32,8 @@ func (s toolSet) find(t toolNames) (name string, takes map[string]bool, err erro
 	return "", nil, fmt.Errorf("the MCP server has no tool %s", strings.Join(t, " or "))
 }
 
-// session is a session with an MCP server: started when it is needed, and again
-// when the server does not know it any more. It is safe for concurrent
-// use.
+// session is a session with an MCP server: started when it is needed, and again when the
+// server no longer knows it. It is safe for concurrent use.
 type session struct {
 	endpoints []string // addresses to try
 	healthURL string
@@ -42,12 +41,12 @@ type session struct {
 	http      *http.Client
 	client    *sdk.Client
 
-	// turn holds the session. The caller that takes it out may change it; others
+	// current holds the session. The caller that takes it out may change it; others
 	// wait.
-	turn chan state
+	current chan state
 }
 
-// state is a session that is open; the zero state is none.
+// state is an open session; the zero state is none.
 type state struct {
 	session *sdk.ClientSession
 	tools   toolSet
@@ -70,10 +69,10 @@ func newSession(o remote.Options) (*session, error) {
 	client.Transport = &transport{client.Transport}
 	s := &session{
 		endpoints: []string{u.String(), u.String() + "/"}, healthURL: base.String(), shown: shown.String(), http: client,
-		client: sdk.NewClient(&sdk.Implementation{Name: "graphiti-proxy", Version: "1"}, nil),
-		turn:   make(chan state, 1),
+		client:  sdk.NewClient(&sdk.Implementation{Name: "graphiti-proxy", Version: "1"}, nil),
+		current: make(chan state, 1),
 	}
-	s.turn <- state{}
+	s.current <- state{}
 	return s, nil
 }
 
@@ -86,11 +85,11 @@ func (s *session) tools(ctx context.Context) (toolSet, error) {
 // open returns the session, begun if there is none.
 func (s *session) open(ctx context.Context) (st state, err error) {
 	select {
-	case st = <-s.turn:
+	case st = <-s.current:
 	case <-ctx.Done():
 		return st, ctx.Err()
 	}
-	defer func() { s.turn <- st }()
+	defer func() { s.current <- st }()
 	switch {
 	case st.closed:
 		return st, errors.New("the memory is closed")
@@ -101,8 +100,8 @@ func (s *session) open(ctx context.Context) (st state, err error) {
 	return st, err
 }
 
-// begin opens a session and asks for the tools. Which of the two addresses a
-// server has depends on its age.
+// begin opens a session and lists the tools. Which of the two addresses a server has
+// depends on its version.
 func (s *session) begin(ctx context.Context) (st state, err error) {
 	for _, endpoint := range s.endpoints {
 		transport := &sdk.StreamableClientTransport{
@@ -139,13 +138,13 @@ func (s *session) begin(ctx context.Context) (st state, err error) {
 
 // drop ends a session that has failed, if it is still the one in use.
 func (s *session) drop(session *sdk.ClientSession) {
-	st := <-s.turn
+	st := <-s.current
 	if st.session == session {
 		st = state{closed: st.closed}
 	} else {
 		session = nil
 	}
-	s.turn <- st
+	s.current <- st
 	if session != nil {
 		_ = session.Close()
 	}
@@ -174,7 +173,7 @@ func (s *session) call(ctx context.Context, tool string, args map[string]any, ou
 	}
 }
 
-// outer leaves of an error what is not the server's own words.
+// outer returns an error without the server's own text.
 func outer(ctx context.Context, err error) error {
 	var status *graphiti.StatusError
 	var to *url.Error
@@ -261,7 +260,7 @@ func (s *session) health(ctx context.Context) error {
 	return resp.Body.Close()
 }
 
-// farewell bounds how long a server may take to be told that a session ends.
+// farewell bounds how long the end of a session waits for the server.
 const farewell = 2 * time.Second
 
 // close ends the session. A server that does not answer is not waited for.
@@ -270,8 +269,8 @@ func (s *session) close() error {
 	defer over.Stop()
 	var st state
 	select {
-	case st = <-s.turn:
-		s.turn <- state{closed: true}
+	case st = <-s.current:
+		s.current <- state{closed: true}
 	case <-over.C:
 		return nil
 	}
@@ -292,7 +291,7 @@ func (s *session) close() error {
 	}
 }
 
-// transport makes errors of answers that are none, and bounds the others.
+// transport turns answers that are no success into errors, and bounds the others.
 type transport struct{ base http.RoundTripper }
 
 // RoundTrip implements http.RoundTripper.
@@ -309,7 +308,7 @@ func (t *transport) RoundTrip(r *http.Request) (*http.Response, error) {
 	return resp, nil
 }
 
-// boundedBody fails where an answer is larger than will be read.
+// boundedBody fails when an answer is too large.
 type boundedBody struct {
 	io.ReadCloser
 	left int

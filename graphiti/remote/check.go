@@ -12,7 +12,7 @@ import (
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti"
 )
 
-// Check is one thing that was tried with a memory service.
+// Check is the result of one check of a memory service.
 type Check struct {
 	Name   string        `json:"name"`
 	Took   time.Duration `json:"took_ns"`
@@ -21,7 +21,7 @@ type Check struct {
 	Remedy string        `json:"remedy,omitempty"` // what to do about it
 }
 
-// Run tries one thing and reports whether it worked.
+// Run makes one check, and returns whether it succeeded.
 func Run(ctx context.Context, report func(Check), name string, f func(context.Context) error, remedy string) bool {
 	return run(ctx, report, name, f, func(error) string { return remedy }) == nil
 }
@@ -37,9 +37,9 @@ func run(ctx context.Context, report func(Check), name string, f func(context.Co
 	return err
 }
 
-// Reach is Run for the first check. It reports whether the service answered; else
-// later checks would fail for the same reason. another is the remedy where a server
-// answers that does not know what was asked.
+// Reach is Run for the first check. It returns whether the service answered: if not, later
+// checks would fail for the same reason. another is the remedy when a server answers that
+// does not know the call.
 func Reach(ctx context.Context, report func(Check), name string, f func(context.Context) error, remedy, another string) (answered bool) {
 	unknown := func(err error) bool {
 		var status *graphiti.StatusError
@@ -55,9 +55,8 @@ func Reach(ctx context.Context, report func(Check), name string, f func(context.
 	return !errors.As(err, &op) && !errors.Is(err, context.DeadlineExceeded) && !unknown(err)
 }
 
-// Smoke writes to a group of its own, waits until the episode is there, which
-// proves that the service's worker lives, and deletes the group whatever
-// happens. It gives up when ctx ends.
+// Smoke writes to a group of its own, waits until the episode is shown, which proves that
+// the service's worker lives, and deletes the group in any case. It gives up when ctx ends.
 func Smoke(ctx context.Context, m *graphiti.Memory, report func(Check)) {
 	group := "graphiti_proxy_smoke_" + rand.Text()
 	name := "graphiti-proxy.smoke"
@@ -71,7 +70,7 @@ func Smoke(ctx context.Context, m *graphiti.Memory, report func(Check)) {
 		Run(ctx, report, "wait for its episode", func(ctx context.Context) error { return await(ctx, m, group, name) },
 			notKept(m).Remedy())
 	}
-	// A context of its own: what was written is deleted also when ctx is over.
+	// A context of its own: the group is deleted even when ctx has ended.
 	cleanup, cancel := context.WithTimeout(context.WithoutCancel(ctx), 10*time.Second)
 	defer cancel()
 	deleting := ""
@@ -93,8 +92,8 @@ func notKept(m *graphiti.Memory) graphiti.Diagnosis {
 	return graphiti.NeverKept
 }
 
-// await waits until a message is listed, or a search shows what was read from
-// it: not all servers list.
+// await waits until a message is listed, or a search shows facts from it: not all servers
+// list.
 func await(ctx context.Context, m *graphiti.Memory, group, name string) error {
 	for wait := 200 * time.Millisecond; ; wait = min(2*wait, 5*time.Second) {
 		episodes, err := m.Episodes(ctx, group, 10)

@@ -10,8 +10,8 @@ import (
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti"
 )
 
-// Deleter is what a service can do about what it shows of a group. DropEpisode and DropFact
-// answer with a StatusError that means "not found" where there is nothing.
+// Deleter lists and deletes the content of a group in a service. DropEpisode and DropFact
+// return a StatusError that means "not found" when there is nothing to delete.
 type Deleter interface {
 	Episodes(ctx context.Context, group string, n int) ([]graphiti.Episode, error)
 	Search(ctx context.Context, groups []string, query string, max int) ([]graphiti.Fact, error)
@@ -28,8 +28,8 @@ const (
 	maxUnknown    = 3    // answers in a row that there is no such thing, until no more is tried
 )
 
-// ProveEmpty looks at a group after it was deleted, deletes one by one what it
-// still shows, and looks again, until nothing is shown or nothing changes.
+// ProveEmpty lists a group after it was deleted, deletes one by one what the service still
+// shows, and lists again, until it shows nothing or nothing changes.
 func ProveEmpty(ctx context.Context, d Deleter, group string) error {
 	tried := make(map[string]bool)
 	left := &graphiti.RemainsError{Group: group}
@@ -53,7 +53,7 @@ func ProveEmpty(ctx context.Context, d Deleter, group string) error {
 	}
 }
 
-// lookAt is what a group shows: its episodes, and what a search finds.
+// lookAt returns what the service shows of a group: its episodes, and what a search finds.
 func lookAt(ctx context.Context, d Deleter, group string) (episodes []graphiti.Episode, facts []graphiti.Fact, err error) {
 	if episodes, err = d.Episodes(ctx, group, lookEpisodes); err != nil {
 		return nil, nil, err
@@ -62,8 +62,8 @@ func lookAt(ctx context.Context, d Deleter, group string) (episodes []graphiti.E
 	return episodes, facts, err
 }
 
-// dropsFor are the calls that delete what a look shows. stuck says that
-// something is shown whose deletion was tried before.
+// dropsFor returns the calls that delete what lookAt has found. stuck says that something
+// is still shown although its deletion was tried before.
 func dropsFor(d Deleter, episodes []graphiti.Episode, facts []graphiti.Fact, tried map[string]bool) (calls []func(context.Context) error, stuck bool) {
 	add := func(uuid string, drop func(context.Context, string) error) {
 		stuck = stuck || tried[uuid]
@@ -71,7 +71,7 @@ func dropsFor(d Deleter, episodes []graphiti.Episode, facts []graphiti.Fact, tri
 		calls = append(calls, func(ctx context.Context) error { return drop(ctx, uuid) })
 	}
 	for i := range facts { // before the episodes that lead to them
-		if !facts[i].Entity { // which goes with its episodes
+		if !facts[i].Entity { // an entity goes with its episodes
 			add(facts[i].UUID, d.DropFact)
 		}
 	}
@@ -81,8 +81,8 @@ func dropsFor(d Deleter, episodes []graphiti.Episode, facts []graphiti.Fact, tri
 	return calls, stuck
 }
 
-// dropAll makes the calls. unreachable says that the service does not know the
-// last things that it has just shown.
+// dropAll makes the calls. unreachable says that the service did not find the last things
+// although it has just shown them.
 func dropAll(ctx context.Context, calls []func(context.Context) error) (unreachable bool, err error) {
 	unknown := 0
 	for _, call := range calls {
@@ -108,7 +108,7 @@ func notFound(err error) bool {
 		s.Code == http.StatusServiceUnavailable && strings.Contains(s.Detail, "not found"))
 }
 
-// Present is nil where an error says that something is not there.
+// Present returns err, or nil when it says that something is not there.
 func Present(err error) error {
 	if notFound(err) {
 		return nil

@@ -13,10 +13,9 @@ import (
 // no cache answers them.
 var trials = []string{"Where do I live?", "Which database did we decide on?", "When is the wedding?", "What is the name of my dentist?", "Why did the deploy fail?"}
 
-// SearchTimes reports whether searches for so many facts are answered within the
-// time that a request waits for one. The group, where there is one, is of somebody
-// whose memory is searched for prompts: what is found takes time as well. It
-// reports nothing where searches fail.
+// SearchTimes reports whether searches for max facts are answered within the time that a
+// request waits. group, if not empty, is a group with content, since finding something
+// takes time as well. It reports nothing when searches fail.
 func SearchTimes(ctx context.Context, m *graphiti.Memory, group string, max int, timeout time.Duration, report func(Check)) {
 	began := time.Now()
 	var took []time.Duration

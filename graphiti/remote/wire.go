@@ -11,14 +11,14 @@ import (
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti"
 )
 
-// Bounds on what is kept of an answer, in bytes.
+// Bounds on the kept parts of an answer, in bytes.
 const (
 	MaxFactBytes   = 8 << 10 // of one fact's text
 	maxNameBytes   = 512     // of ids and names
 	MaxDetailBytes = 8 << 10 // of an error's text; FastAPI quotes the request in it
 )
 
-// ErrNotGraphiti says that what answers is another service.
+// ErrNotGraphiti says that another service answered.
 var ErrNotGraphiti = errors.New("the answer is not what Graphiti sends")
 
 // FactJSON is a fact as the service sends it.
@@ -58,7 +58,7 @@ func (t *Time) UnmarshalJSON(b []byte) error {
 	return errors.New("a time cannot be read")
 }
 
-// In is the fact, found in a group; empty where that is not known.
+// In returns the fact as found in a group; "" when that is not known.
 func (f *FactJSON) In(group string) graphiti.Fact {
 	return graphiti.Fact{
 		UUID: graphiti.Truncate(f.UUID, maxNameBytes), Name: graphiti.Truncate(f.Name, maxNameBytes), Text: graphiti.Truncate(f.Fact, MaxFactBytes), Group: group,
@@ -80,7 +80,7 @@ type EpisodeJSON struct {
 	EntityEdges       []string `json:"entity_edges"` // facts that are read from it, or found in it again
 }
 
-// Episode is what a service sent, as it is.
+// Episode returns the episode as the service sent it.
 func (e *EpisodeJSON) Episode() *graphiti.Episode {
 	return &graphiti.Episode{
 		UUID: e.UUID, Name: e.Name, Group: e.GroupID, Content: e.Content, SourceDescription: e.SourceDescription,
@@ -88,7 +88,7 @@ func (e *EpisodeJSON) Episode() *graphiti.Episode {
 	}
 }
 
-// Bounded is what a service sent, with ids and names no longer than they may be.
+// Bounded returns the episode with ids and names cut to their bounds.
 func (e *EpisodeJSON) Bounded() graphiti.Episode {
 	out := *e.Episode()
 	for _, s := range []*string{&out.UUID, &out.Name, &out.Group, &out.SourceDescription} {

@@ -12,7 +12,7 @@ import (
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti/remote"
 )
 
-// calls lists what is asked of the service, as its openapi.json names it, with
+// calls lists the calls that are made, by their names in the service's openapi.json, with
 // the fields that are sent.
 var calls = []struct {
 	method, path string
@@ -88,7 +88,7 @@ func (a openAPI) has(schema gjson.Result, path []string) bool {
 	return true
 }
 
-// named is the schema that a reference names, else the one given.
+// named returns the schema that a reference names, or the schema itself.
 func (a openAPI) named(schema gjson.Result) gjson.Result {
 	if name, ok := strings.CutPrefix(schema.Get("$ref").Str, "#/components/schemas/"); ok {
 		return a.Get("components.schemas." + gjson.Escape(name))

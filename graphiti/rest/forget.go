@@ -37,9 +37,9 @@ func (r *Client) drop(ctx context.Context, path, uuid string) error {
 	return r.call(ctx, http.MethodDelete, path+url.PathEscape(uuid), nil, nil)
 }
 
-// ForgetEpisodes implements graphiti.Forgetter. The service deletes an episode and leaves
-// the facts that it has read from it (getzep/graphiti, delete_episodic_node), so
-// that they are deleted before.
+// ForgetEpisodes implements graphiti.Forgetter. The service deletes an episode, but leaves
+// the facts that it has read from it (getzep/graphiti, delete_episodic_node), so they are
+// deleted first.
 func (r *Client) ForgetEpisodes(ctx context.Context, group string, meant func(*graphiti.Episode) bool) (names []string, err error) {
 	list, err := r.meant(ctx, group, meant)
 	if err != nil {
@@ -76,8 +76,8 @@ func (r *Client) ForgetEpisodes(ctx context.Context, group string, meant func(*g
 	return names, left.OrNil()
 }
 
-// meant lists the episodes of a group that are meant, with the beginning of what
-// they say.
+// meant lists the episodes of a group for which meant returns true, with the beginning of
+// their texts.
 func (r *Client) meant(ctx context.Context, group string, meant func(*graphiti.Episode) bool) (list []remote.EpisodeJSON, err error) {
 	read := func(body io.Reader) error {
 		return decodeList(io.LimitReader(body, maxRESTExport), func(e *remote.EpisodeJSON) {
@@ -90,8 +90,8 @@ func (r *Client) meant(ctx context.Context, group string, meant func(*graphiti.E
 	return list, err
 }
 
-// countLeft counts the episodes that are still listed, and those of the deleted
-// facts that a search for what was said still finds.
+// countLeft counts the episodes that are still listed, and the deleted facts that a search
+// for the episodes' texts still finds.
 func (r *Client) countLeft(ctx context.Context, gone []remote.EpisodeJSON, facts map[string]bool, meant func(*graphiti.Episode) bool, left *graphiti.RemainsError) error {
 	list, err := r.meant(ctx, left.Group, meant)
 	if err != nil {
@@ -136,7 +136,7 @@ func (r *Client) forgetFact(ctx context.Context, edge string, e *remote.EpisodeJ
 	return true, r.remove(ctx, "/entity-edge/", edge)
 }
 
-// remove deletes what may not be there.
+// remove deletes something that may be gone already.
 func (r *Client) remove(ctx context.Context, path, uuid string) error {
 	return remote.Present(r.drop(ctx, path, uuid))
 }

@@ -34,8 +34,8 @@ type Client struct {
 	shown  string // base without credentials
 	client *http.Client
 
-	// clock is by how much the service's clock was behind ours at its newest
-	// answer; nil before there was one.
+	// clock is how far the service's clock was behind ours at its newest answer; nil
+	// before the first.
 	clock atomic.Pointer[time.Duration]
 }
 
@@ -48,7 +48,7 @@ func New(o remote.Options) (*Client, error) {
 	return &Client{base: strings.TrimSuffix(base.String(), "/"), shown: shown, client: client}, nil
 }
 
-// Memory is the service in all its roles.
+// Memory returns the client in all roles of a memory.
 func (r *Client) Memory() *graphiti.Memory {
 	return &graphiti.Memory{Searcher: r, Writer: r, Lister: r, Forgetter: r, Connection: r}
 }
@@ -96,8 +96,8 @@ type restMessage struct {
 	SourceDescription string            `json:"source_description"`
 }
 
-// Write implements graphiti.Writer. A time ahead of now becomes now, by the service's
-// clock: it would hide the episode until then.
+// Write implements graphiti.Writer. A time in the future, by the service's clock, becomes
+// now: until then it would hide the episode.
 func (r *Client) Write(ctx context.Context, group string, messages []graphiti.Message) error {
 	out, now := make([]restMessage, len(messages)), graphiti.Now(r.Clock())
 	for i, m := range messages {
@@ -112,8 +112,8 @@ func (r *Client) Write(ctx context.Context, group string, messages []graphiti.Me
 	return nil
 }
 
-// Episodes implements graphiti.Lister. It keeps no more contents than an answer
-// may have elsewhere: of a long list the first episodes are without.
+// Episodes implements graphiti.Lister. It keeps at most maxRESTAnswer bytes of contents:
+// in a long list the first episodes come without.
 func (r *Client) Episodes(ctx context.Context, group string, n int) ([]graphiti.Episode, error) {
 	var out []graphiti.Episode
 	held, without := 0, 0 // bytes of contents, and how many episodes are without
@@ -199,8 +199,8 @@ func (r *Client) Health(ctx context.Context) error {
 	return nil
 }
 
-// Durable implements graphiti.Writer: the service says 202 for what it has queued in
-// memory.
+// Durable implements graphiti.Writer: the service answers 202 for messages that it has
+// only queued in RAM.
 func (r *Client) Durable() bool { return false }
 
 // Apart implements graphiti.Writer: the service has one worker for everything.
@@ -232,7 +232,7 @@ func (r *Client) call(ctx context.Context, method, path string, in, out any) err
 	})
 }
 
-// send makes one call, and gives the body of a good answer to read.
+// send makes one call, and passes the body of a successful answer to read.
 func (r *Client) send(ctx context.Context, method, path string, in any, read func(io.Reader) error) error {
 	var body io.Reader
 	if in != nil {
@@ -257,7 +257,7 @@ func (r *Client) send(ctx context.Context, method, path string, in any, read fun
 		}
 		return err
 	}
-	// A body that was not read to its end closes its connection.
+	// Closing a body that was not read to its end closes its connection, too.
 	defer resp.Body.Close()
 	r.compareClocks(resp.Header, time.Now())
 	if resp.StatusCode/100 != 2 {

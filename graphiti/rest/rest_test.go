@@ -13,11 +13,14 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"go.uber.org/goleak"
 
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti"
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti/graphititest"
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti/remote"
 )
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 var said = time.Date(2026, 3, 2, 12, 0, 0, 0, time.UTC)
 
@@ -190,7 +193,7 @@ func TestRESTLongListOfEpisodes(t *testing.T) {
 	list.WriteString("]")
 	got, err := answering(t, body(list.String())).Episodes(context.Background(), "g", 900)
 	if err != nil || len(got) != 900 || got[0].Name != "n100" || got[899].Name != "n999" {
-		t.Fatal(len(got), err)
+		t.Fatalf("got %d episodes, %v; want the last 900, n100 to n999", len(got), err)
 	}
 	held := 0
 	for _, e := range got {
@@ -320,7 +323,7 @@ func TestRESTEndpoints(t *testing.T) {
 		"": false, "localhost:8000": false, "ftp://x": false, "http://": false, "http://x/?a=b": false, "http://x/#a": false, "http://\x7f": false,
 	} {
 		if r, err := New(remote.Options{Endpoint: endpoint}); (err == nil) != ok {
-			t.Errorf("%q: %v", endpoint, err)
+			t.Errorf("%q: got error %v, want success %v", endpoint, err, ok)
 		} else if ok && strings.HasSuffix(r.base, "/") {
 			t.Errorf("%q: base %q", endpoint, r.base)
 		}
@@ -396,7 +399,7 @@ func TestCheckShowsNoCredentials(t *testing.T) {
 	_, failed := checks(func(report func(remote.Check)) { r.Check(context.Background(), report) })
 	for _, c := range failed {
 		if strings.Contains(c.Detail+c.Remedy, "hunter2") || strings.Contains(c.Detail+c.Remedy, "user:") {
-			t.Errorf("%+v", c)
+			t.Errorf("got %+v, want no credentials in it", c)
 		}
 	}
 	if len(failed) != 1 { // nobody answers, so that no other remedy is named

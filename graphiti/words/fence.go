@@ -5,8 +5,8 @@ import (
 	"strings"
 )
 
-// OutsideFences yields the lines of a text that stand in no fence, with their line ends.
-// A fence ends with a line of its own sign that is at least as long as the one that
+// OutsideFences yields the lines of a text outside of code fences, with their line ends.
+// A fence ends with a line of the same sign that is at least as long as the one that
 // began it, or with the text (CommonMark 0.31.2, section 4.5).
 func OutsideFences(text string) iter.Seq[string] {
 	return func(yield func(string) bool) {
@@ -27,8 +27,8 @@ func OutsideFences(text string) iter.Seq[string] {
 	}
 }
 
-// fenceIn is the row of signs that a line begins with, where it may be a fence, and
-// what stands behind it.
+// fenceIn returns the row of signs with which a line begins, if that may be a fence, and
+// the rest of the line.
 func fenceIn(line string) (signs, rest string) {
 	text := strings.TrimLeft(line, " ")
 	if len(line)-len(text) > 3 || text == "" || text[0] != '`' && text[0] != '~' {

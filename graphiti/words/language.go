@@ -22,8 +22,8 @@ const (
 	asking
 )
 
-// functionWords has, of each function word, a bit for each language that has it: in
-// all, of the first person, and of those that ask.
+// functionWords has, for each function word, a bit for each language that has it: in one
+// map for all, one for words of the first person, and one for those that ask.
 var functionWords = func() (m [3]map[string]uint32) {
 	for part := range m {
 		m[part] = make(map[string]uint32)
@@ -47,8 +47,8 @@ var functionWords = func() (m [3]map[string]uint32) {
 	return m
 }()
 
-// unspaced are the words of the first person and those that ask in languages that set no
-// spaces: they stand within what surrounds them.
+// unspaced are the words of the first person, and those that ask, in languages without
+// spaces: they are found within other text.
 var unspaced = func() (m [3][]string) {
 	for part := range m {
 		for w := range functionWords[part] {
@@ -65,11 +65,11 @@ func (l language) has(word []byte) bool {
 	return l != 0 && functionWords[function][string(word)]>>l&1 != 0
 }
 
-// lookedAt is how much of a text tells its language, in bytes.
+// lookedAt is how many bytes of a text decide its language.
 const lookedAt = 1024
 
-// languageOf is the language most of whose function words a text has; of those that
-// have as many, the first in the table. It is unknown where the text has none.
+// languageOf returns the language with the most function words in a text; with as many,
+// the first in the table. It is 0 when the text has none.
 func languageOf(text string) language {
 	var counts [32]uint8
 	var best language
@@ -111,15 +111,15 @@ func eachPlain(text string, room []byte, f func(w []byte)) {
 	}
 }
 
-// Personal reports whether a text has a word of the first person, in its language:
-// who says it speaks of themselves, or asks about themselves.
+// Personal reports whether a text has a word of the first person in its language: its
+// author speaks about themselves, or asks about themselves.
 func Personal(text string) bool { return hasPart(text, ofSelf, 1<<30) }
 
 // maxAsked is how much of a question AsksOfSelf looks at, in bytes.
 const maxAsked = 2048
 
-// AsksOfSelf reports whether a question is about the one who asks it: then what is
-// known of the person matters beside what is known of the project.
+// AsksOfSelf reports whether a question is about its author: then facts about the person
+// matter beside those about the project.
 func AsksOfSelf(text []byte) bool {
 	asked := string(text[:min(len(text), maxAsked)])
 	return Personal(asked) && Asks(asked)

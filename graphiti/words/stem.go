@@ -7,9 +7,9 @@ import (
 	"golang.org/x/text/unicode/norm"
 )
 
-// stem cuts the ending off an English word, as Porter's algorithm says (An algorithm for
-// suffix stripping, 1980): all its forms are found under what is left. Words of
-// other languages lose what looks like such an ending, wherever they stand.
+// stem cuts the ending off an English word by Porter's algorithm (An algorithm for suffix
+// stripping, 1980), so that all its forms are found by what is left. Words of other
+// languages lose what looks like such an ending, too, always in the same way.
 func stem(word []byte) []byte {
 	if len(word) < 3 {
 		return word
@@ -195,7 +195,7 @@ func (w *stemmer) replaceFirst(all *suffixes, m int) {
 	}
 }
 
-// kept is how many letters of the ending belong to what is measured: "ion" goes
+// kept returns how many letters of the ending belong to the measured part: "ion" is cut
 // only after an s or a t.
 func kept(s *suffix) int {
 	if s.old == "sion" || s.old == "tion" {

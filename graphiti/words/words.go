@@ -11,24 +11,24 @@ import (
 	"golang.org/x/text/unicode/norm"
 )
 
-// maxWord is the length of the longest word that is indexed, in bytes: what is longer
-// is a key, a hash or encoded data.
+// maxWord is the length of the longest word that is indexed, in bytes: longer ones are
+// keys, hashes or encoded data.
 const maxWord = 64
 
-// Kind says what a word tells.
+// Kind says how much a word tells about a text.
 type Kind uint8
 
 // The kinds of words.
 const (
-	Function Kind = iota // of the text's language: it says nothing about what is meant
+	Function Kind = iota // a function word of the text's language: it tells nothing
 	Light                // a pair of Hiragana: mostly grammar
 	Content
 )
 
-// Each calls f for the words of a text in their order, until it returns false: in
-// lower case, without accents, and an English word by its stem. A name such as
-// getUserById comes whole and in its parts. Scripts that set no spaces come in pairs
-// of characters. A word is overwritten by the next one.
+// Each calls f for the words of a text in order, until it returns false: in lower case,
+// without accents, and English ones as their stem. A name such as getUserById comes whole
+// and in its parts. Text in scripts without spaces comes in pairs of characters. The next
+// word overwrites w.
 func Each(text string, f func(w []byte, k Kind) bool) {
 	each(text, languageOf(text), f)
 }
@@ -44,7 +44,7 @@ func each(text string, lang language, f func(w []byte, k Kind) bool) {
 }
 
 // Of returns the first max words of a text that tell something, each once. Light ones
-// count only where there is nothing else.
+// count only when there are no others.
 func Of(text string, max int) (out []string) {
 	var light []string
 	var first [32]uint64 // hashes; with more, they leave the stack
@@ -66,7 +66,7 @@ func Of(text string, max int) (out []string) {
 	return append(out, light[:min(len(light), max-len(out))]...)
 }
 
-// Term is a word as Each tells it.
+// Term returns a word in the form in which Each passes it.
 func Term(word string) (term string) {
 	each(word, 0, func(w []byte, _ Kind) bool {
 		term = string(w)
@@ -89,7 +89,7 @@ type tokenizer struct {
 	done   bool
 
 	script script // of the run
-	run    []rune // characters of a script without spaces, not yet told
+	run    []rune // characters of a script without spaces, not yet passed to f
 	units  []int  // where the characters begin in run: marks belong to what they stand on
 
 	room [2 * maxWord]byte
@@ -97,7 +97,7 @@ type tokenizer struct {
 	stem []byte
 }
 
-// script is one that sets no spaces between words, or hangs particles on them.
+// script is a script without spaces between words, or with particles at the ends of words.
 type script uint8
 
 const (
@@ -161,8 +161,8 @@ func (t *tokenizer) segment(s string) {
 	}
 }
 
-// endRun tells the characters of a run in pairs, and Chinese ones also alone: a word
-// of one character is in no pair that a question has.
+// endRun passes on the characters of a run in pairs, and Chinese ones also alone: a
+// question with a word of one character may have none of its pairs.
 func (t *tokenizer) endRun() {
 	n := len(t.units)
 	if n == 0 {
@@ -203,7 +203,7 @@ func isASCIIWord(c byte) bool {
 	return 'a' <= c && c <= 'z' || 'A' <= c && c <= 'Z' || '0' <= c && c <= '9' || c == '_'
 }
 
-// spaced tells a word that stands between spaces, and its parts.
+// spaced passes on a word that stands between spaces, and its parts.
 func (t *tokenizer) spaced(s string) {
 	if len(s) > maxWord {
 		return
@@ -252,8 +252,8 @@ func isJoint(r rune) bool {
 	return r == '_' || r == '.' || r == ':' || r == '\'' || r == '’' || r == '·' || r == 0x2019
 }
 
-// plainNumber is a number without the marks between its thousands: 12,500 and
-// 12.500 are 12500. Others, such as versions and addresses, stay as they are.
+// plainNumber returns a number without the marks between its thousands: 12,500 and 12.500
+// become 12500. Others, such as versions and addresses, stay as they are.
 func plainNumber(s string) (string, bool) {
 	groups, digits, marks := true, 0, 0
 	for i := range len(s) {
@@ -306,7 +306,7 @@ func partsOf(s string) (parts []string) {
 	return parts
 }
 
-// tell tells one word; whole says that its parts follow.
+// tell passes on one word; whole says that its parts follow.
 func (t *tokenizer) tell(s string, whole bool) {
 	if t.done || s == "" {
 		return

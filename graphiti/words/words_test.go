@@ -162,7 +162,7 @@ func TestAsksOfSelf(t *testing.T) {
 		"who am i?":                         true,
 	} {
 		if got := AsksOfSelf([]byte(text)); got != want {
-			t.Errorf("%q: %v", text, got)
+			t.Errorf("%q: asks about oneself: %v, want %v", text, got, want)
 		}
 	}
 }

@@ -12,7 +12,7 @@ func TestShare(t *testing.T) {
 	b := New(1 << 20)
 	s, other := b.Share(), b.Share()
 	if !s.Grow(100) || b.Used() != 100 || s.Held() != 100 {
-		t.Fatal(b.Used(), s.Held())
+		t.Fatalf("after Grow(100) %d bytes are used and the share holds %d, want 100 and 100", b.Used(), s.Held())
 	}
 	if !s.Resize(100, 200) || !s.Resize(200, 50) || b.Used() != 50 {
 		t.Error("resized:", b.Used())

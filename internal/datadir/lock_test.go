@@ -16,15 +16,15 @@ func TestWhoHoldsTheLock(t *testing.T) {
 			t.Fatal(err)
 		}
 		if _, err := Acquire(dir, Command); !errors.Is(err, ErrInUse) || !strings.Contains(err.Error(), want) {
-			t.Errorf("%s: %v", holder, err)
+			t.Errorf("%s: Acquire returns %v, want ErrInUse with %q", holder, err, want)
 		}
 		if h := LockHolder(dir); h.PID == 0 || h.Command != (holder == Command) || h.Admin != "" {
-			t.Errorf("%s: %+v", holder, h)
+			t.Errorf("%s: LockHolder returns %+v, want this process without an address", holder, h)
 		}
 		if holder == Proxy {
 			l.Serving("127.0.0.1:1")
 			if h := LockHolder(dir); h.Admin != "127.0.0.1:1" || h.Command {
-				t.Errorf("%+v", h)
+				t.Errorf("LockHolder returns %+v, want a proxy at 127.0.0.1:1", h)
 			}
 		}
 		if err := l.Unlock(); err != nil {

@@ -42,7 +42,7 @@ func TestOwnerIsNeverReplaced(t *testing.T) {
 			if tc.remedy != "" {
 				var wrong *sqlite.Fault
 				if !errors.As(err, &wrong) || !wrong.Lasting() || !strings.Contains(wrong.Remedy, tc.remedy) || strings.Contains(err.Error(), "\n") {
-					t.Fatalf("%q, %v", owner, err)
+					t.Fatalf("got owner %q, error %v; want a lasting fault with the remedy %q", owner, err, tc.remedy)
 				}
 				if b, err := os.ReadFile(ownerFile(dir)); err == nil && string(b) != tc.file {
 					t.Errorf("it was changed to %q", b)
@@ -50,7 +50,7 @@ func TestOwnerIsNeverReplaced(t *testing.T) {
 				return
 			}
 			if err != nil || tc.owner != "new" && owner != tc.owner || tc.owner == "new" && (owner == made || !madeHere.MatchString(owner)) {
-				t.Fatalf("%q, %v", owner, err)
+				t.Fatalf("got owner %q, error %v; want owner %s", owner, err, tc.owner)
 			}
 			if KnownOwner(dir) != owner || recovered != (tc.file != made+"\n" && owner == made) {
 				t.Errorf("%q, recovered %v", KnownOwner(dir), recovered)

@@ -15,15 +15,15 @@ func TestWriteFileReplacesTheFileWhole(t *testing.T) {
 		}
 		b, err := os.ReadFile(path)
 		if err != nil || string(b) != text {
-			t.Errorf("%q, %v", b, err)
+			t.Errorf("the file holds %q, %v; want %q", b, err, text)
 		}
 	}
 	info, err := os.Stat(path)
 	if err != nil || os.PathSeparator == '/' && info.Mode() != 0o600 {
-		t.Error(info.Mode(), err)
+		t.Errorf("the file has mode %v, %v; want 0600", info.Mode(), err)
 	}
 	if left, err := os.ReadDir(dir); err != nil || len(left) != 1 {
-		t.Errorf("%v, %v", left, err)
+		t.Errorf("the directory holds %v, %v; want one file", left, err)
 	}
 	if err := WriteFile(filepath.Join(dir, "missing", "small"), nil); err == nil {
 		t.Error("written into no directory")

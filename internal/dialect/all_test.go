@@ -219,7 +219,7 @@ func linked(t *testing.T, chain string) dialect.Fingerprint {
 		who, said, _ := strings.Cut(link, " ")
 		text, err := strconv.Unquote(said)
 		if err != nil {
-			t.Fatalf("%s: %v", link, err)
+			t.Fatalf("link %s of the chain: %v", link, err)
 		}
 		f = f.Link(map[string]dialect.Role{"user": dialect.RoleUser, "assistant": dialect.RoleAssistant}[who], []byte(text))
 	}

@@ -90,7 +90,7 @@ func TestFingerprintsDoNotDependOnHowTextIsWritten(t *testing.T) {
 	for i, body := range same {
 		c, ok := parse(t, body)
 		if !ok {
-			t.Fatal(body)
+			t.Fatalf("not understood: %s", body)
 		}
 		chain := hasher.Chain(c, dialect.Root("t", "p"), nil)
 		got := chain[len(chain)-1]
@@ -129,7 +129,7 @@ func TestTextIsDecodedOnce(t *testing.T) {
 		t.Errorf("%q, and again %q", first, again)
 	}
 	if got := string(c.Text(0)); got != "one\ntwo" {
-		t.Errorf("%q", got)
+		t.Errorf("message 0 says %q, want \"one\\ntwo\"", got)
 	}
 	c.Reset()
 	if all := c.Messages[:2]; all[1].Holds() {

@@ -53,7 +53,7 @@ func TestRememberedHashIsNoOthers(t *testing.T) {
 	last := func(h *dialect.Hasher, text string) dialect.Fingerprint {
 		var c dialect.Conversation
 		if !(chat.Dialect{}).Parse([]byte(`{"messages":[{"role":"user","content":"`+text+`"}]}`), &c) {
-			t.Fatal(text)
+			t.Fatalf("a message with %q is not understood", text)
 		}
 		return h.Chain(&c, dialect.Fingerprint{}, nil)[0]
 	}

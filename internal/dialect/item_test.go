@@ -22,7 +22,7 @@ func TestItemIsWholeOrUnclear(t *testing.T) {
 		{"another beginning", "<system-reminder>\nx\n" + line + "</system-reminder>", first, "", false},
 	} {
 		if it, ok := readItem([]byte(tc.text), tc.at); ok != tc.ok || it.Directory != tc.dir || ok && !it.of("Claude Code") {
-			t.Errorf("%s: %+v, %v", tc.name, it, ok)
+			t.Errorf("%s: got %+v, %v; want directory %q of Claude Code, %v", tc.name, it, ok, tc.dir, tc.ok)
 		}
 	}
 }

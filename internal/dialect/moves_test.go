@@ -24,7 +24,7 @@ func TestFingerprintsFollowTheConversation(t *testing.T) {
 	chain := func(codex bool, messages ...string) []dialect.Fingerprint {
 		var c dialect.Conversation
 		if !(chat.Dialect{}).Parse([]byte(`{"messages":[`+strings.Join(messages, ",")+`]}`), &c) {
-			t.Fatal(messages)
+			t.Fatalf("not understood: %s", messages)
 		}
 		c.Place(map[bool]string{true: dialect.Codex}[codex], nil)
 		return hasher.Chain(&c, dialect.Root("", "p").In("", c.Began()), nil)
@@ -85,7 +85,7 @@ func TestAnswers(t *testing.T) {
 	} {
 		var c dialect.Conversation
 		if !(chat.Dialect{}).Parse([]byte(`{"messages":[`+strings.Join(tc.messages, ",")+`]}`), &c) {
-			t.Fatal(tc.messages)
+			t.Fatalf("not understood: %s", tc.messages)
 		}
 		if got := slices.Collect(c.Answers); !slices.Equal(got, tc.want) {
 			t.Errorf("%v: %v, want %v", tc.messages, got, tc.want)

@@ -275,10 +275,10 @@ func TestPlaceHoweverItIsSpelt(t *testing.T) {
 	} {
 		var c dialect.Conversation
 		if !(chat.Dialect{}).Parse([]byte(tc.body), &c) {
-			t.Fatal(tc.body)
+			t.Fatalf("not understood: %s", tc.body)
 		}
 		if got := c.Place(tc.program, nil); got != (dialect.Place{Directory: "/a"}) {
-			t.Errorf("%s: %+v", tc.body, got)
+			t.Errorf("%s: got %+v, want directory /a", tc.body, got)
 		}
 	}
 }
@@ -292,12 +292,12 @@ func FuzzPlace(f *testing.F) {
 	f.Fuzz(func(t *testing.T, text string) {
 		got := placeOf(t, "", system("<env>\nWorking directory: /own\n</env>\nInstructions from: x\n"+text), person(hello))
 		if got != (dialect.Place{Directory: "/own"}) {
-			t.Errorf("%+v", got)
+			t.Errorf("got %+v, want directory /own", got)
 		}
 		// Where it may be the client's, two have to agree.
 		got = placeOf(t, "", system(text+"\n<env>\nWorking directory: /own\n</env>"), person(text))
 		if got.Directory != "/own" && !got.Unclear {
-			t.Errorf("%+v", got)
+			t.Errorf("got %+v, want directory /own or an unclear place", got)
 		}
 	})
 }

@@ -49,7 +49,7 @@ func TestIDs(t *testing.T) {
 		"a/.copilot/session-state/" + strings.Repeat("a", 65):              "",
 	} {
 		if got := dialect.IDBehind([]byte(text), ".copilot/session-state/"); got != want {
-			t.Errorf("%q: %q", text, got)
+			t.Errorf("%q: got id %q, want %q", text, got, want)
 		}
 	}
 }

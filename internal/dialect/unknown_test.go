@@ -22,7 +22,7 @@ func TestUnknownTags(t *testing.T) {
 		"<" + strings.Repeat("a", 1<<20) + ">": false,
 	} {
 		if got := dialect.UnknownTag(text); got != want {
-			t.Errorf("%.40q: %v", text, got)
+			t.Errorf("%.40q: begins with an unknown tag: %v, want %v", text, got, want)
 		}
 	}
 }

@@ -19,7 +19,7 @@ func TestOneFaultDoesNotHideAnother(t *testing.T) {
 	m := Memory{State: StateWorking}
 	m.Judge(&Probe{At: now, Search: errors.New("no such model"), Since: now.Add(-time.Minute)}, &capture.QueueStatus{Stalled: &now, Pending: 3, Diagnosis: graphiti.WorkerDead}, nil)
 	if !strings.Contains(m.Why, "no such model") || !strings.Contains(m.Why, "has stored none") || !strings.Contains(m.Remedy, graphiti.WorkerDead.Remedy()) || !m.Since.Equal(now.Add(-time.Minute)) {
-		t.Errorf("%+v", m)
+		t.Errorf("got %+v, want both faults with their remedies", m)
 	}
 }
 
@@ -33,10 +33,10 @@ func TestSearchesThatTakeTooLong(t *testing.T) {
 		var b strings.Builder
 		(&Status{Memory: Memory{Backend: "graphiti", State: StateWorking, Searches: &graphiti.SearchTimes{Count: 40, Half: tc.half, Most: 905, Timeout: 400}}}).Print(&b)
 		if !strings.Contains(b.String(), fmt.Sprintf("of the last 40 searches half took up to %d ms, nine tenths up to 905 ms; recall.timeout is 400 ms", tc.half)) {
-			t.Error(b.String())
+			t.Errorf("got %s, want half up to %d ms, nine tenths up to 905 ms", b.String(), tc.half)
 		}
 		if strings.Contains(b.String(), "to do: set recall.timeout to 1100ms") != tc.late {
-			t.Error(b.String())
+			t.Errorf("got %s, want the advice to set recall.timeout: %v", b.String(), tc.late)
 		}
 	}
 }

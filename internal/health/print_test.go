@@ -19,7 +19,7 @@ func TestClientsAreShown(t *testing.T) {
 		var out strings.Builder
 		(&Status{Clients: clients}).Print(&out)
 		if got := out.String(); !strings.Contains(got, want) || strings.Contains(got, "please report") != (want != "") {
-			t.Errorf("%+v: %s", clients, got)
+			t.Errorf("%+v: got %s, want %q in it", clients, got, want)
 		}
 	}
 }
@@ -31,7 +31,7 @@ func TestMemoryThatIsOffRecallsNothing(t *testing.T) {
 		var out strings.Builder
 		(&Status{Memory: Memory{Backend: "graphiti", State: state, Recall: true, Ingest: true}}).Print(&out)
 		if got := strings.Contains(out.String(), "recall on, ingestion on"); got != want {
-			t.Errorf("%s: %s", state, out.String())
+			t.Errorf("%s: got %s, want recall and ingestion on: %v", state, out.String(), want)
 		}
 	}
 }

@@ -21,13 +21,13 @@ func TestWarningsAreLoggedOnceAMinute(t *testing.T) {
 		log.With("a", 1).Warn("redis is down")
 		log.Warn("the disk is full")
 		if out := b.String(); strings.Count(out, "redis is down") != 1 || strings.Count(out, "disk is full") != 1 || strings.Count(out, "a turn") != 5 {
-			t.Error(out)
+			t.Errorf("got log %s, want each warning once and every other line", out)
 		}
 		time.Sleep(2 * quietFor)
 		b.Reset()
 		log.Warn("redis is down")
 		if out := b.String(); !strings.Contains(out, "not_logged_before=5") {
-			t.Error(out)
+			t.Errorf("got log %s, want not_logged_before=5 in it", out)
 		}
 	})
 }

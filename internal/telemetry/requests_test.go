@@ -29,11 +29,11 @@ func TestShortRequests(t *testing.T) {
 	}
 	log = slog.New(shortRequests{slog.NewTextHandler(&b, nil), &b, true})
 	if got := request(404, ""); !strings.Contains(got, "\x1b[33m404\x1b[0m") {
-		t.Errorf("%q", got)
+		t.Errorf("got line %q, want status 404 in yellow", got)
 	}
 	b.Reset()
 	log.With("a", 1).Info("started")
 	if !strings.Contains(b.String(), "msg=started a=1") {
-		t.Errorf("%s", b.String())
+		t.Errorf("got log %s, want msg=started a=1 in it", b.String())
 	}
 }

@@ -65,7 +65,7 @@ func readChat(body []byte) (c Conversation, stream, usage bool, n int, wrong str
 		return c, false, false, 0, "The 'stream_options' parameter is only allowed when 'stream' is enabled."
 	}
 	c.Tools = len(r.Tools) > 0
-	open := map[string]bool{} // tool calls that were not answered
+	open := map[string]bool{} // tool calls without an answer
 	for i, m := range r.Messages {
 		allowed, ok := parts[m.Role]
 		if !ok {

@@ -1,6 +1,6 @@
-// Package proxytest owns a stand-in for a provider of models: it validates
-// requests as strictly as the real API, records them, and answers from what it
-// can see in them. Tests and the benchmarks use it.
+// Package proxytest owns a stand-in for a provider of models: it validates requests as
+// strictly as the real API, records them, and answers from what they contain. Tests and
+// the benchmarks use it.
 //
 // It must not import testing, nor any of our packages.
 package proxytest

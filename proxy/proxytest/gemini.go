@@ -8,8 +8,8 @@ import (
 	"strings"
 )
 
-// Members that the objects of a request to Gemini's API may have. The API
-// takes each name in camel case and in snake case.
+// The members that the objects of a request to Gemini's API may have. The API takes each
+// name in camel case and in snake case.
 var (
 	geminiFields  = strings.Fields(`model contents systemInstruction tools toolConfig safetySettings generationConfig cachedContent serviceTier store labels`)
 	contentFields = strings.Fields(`parts role`)
@@ -23,14 +23,14 @@ var (
 // partData are the members of which a part has exactly one.
 var partData = strings.Fields(`text inlineData fileData functionCall functionResponse executableCode codeExecutionResult toolCall toolResponse`)
 
-// unsignedThought is what clients send where they have no signature, and the
-// API takes: Gemini CLI does.
+// unsignedThought is what clients such as Gemini CLI send when they have no signature; the
+// API takes it.
 const unsignedThought = "skip_thought_signature_validator"
 
-// members are an object's, by their names in camel case.
+// members are the members of an object, by their names in camel case.
 type members map[string]json.RawMessage
 
-// camelCase is a name as proto JSON writes it first.
+// camelCase returns a name in camel case.
 func camelCase(name string) string {
 	words := strings.Split(name, "_")
 	for i, w := range words[1:] {
@@ -61,7 +61,7 @@ func geminiObject(raw json.RawMessage, where string, allowed []string) (m member
 	return m, ""
 }
 
-// repeated reads a repeated field, of which one value may stand for a list.
+// repeated reads a repeated field; one value may stand for a list.
 func repeated(raw json.RawMessage) (items []json.RawMessage) {
 	if json.Unmarshal(raw, &items) == nil {
 		return items
@@ -236,7 +236,7 @@ func geminiPart(raw json.RawMessage, where string) (p members, kind, wrong strin
 	return p, kind, ""
 }
 
-// geminiTexts are the texts of some parts.
+// geminiTexts joins the texts of some parts.
 func geminiTexts(raw json.RawMessage, where string) (text, wrong string) {
 	var texts []string
 	for n, raw := range repeated(raw) {
@@ -251,7 +251,7 @@ func geminiTexts(raw json.RawMessage, where string) (text, wrong string) {
 	return strings.Join(texts, "\n"), ""
 }
 
-// example is a value that fits a schema, as a model has to give one.
+// example returns a value that fits a schema, as a model has to.
 func example(schema json.RawMessage) any {
 	var s struct {
 		Type       string

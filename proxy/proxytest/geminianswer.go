@@ -6,8 +6,8 @@ import (
 	"strings"
 )
 
-// geminiMethod is what a path asks of a model, such as generateContent; empty:
-// it is not one of Gemini's API.
+// geminiMethod returns the method in a path, such as generateContent; "" when the path does
+// not belong to Gemini's API.
 func geminiMethod(path string) string {
 	for _, prefix := range []string{"/v1beta/models/", "/v1/models/"} {
 		if rest, ok := strings.CutPrefix(path, prefix); ok {
@@ -19,12 +19,12 @@ func geminiMethod(path string) string {
 	return ""
 }
 
-// ofGoogle reports whether a path is one of Google's API.
+// ofGoogle reports whether a path belongs to Google's API.
 func ofGoogle(path string) bool {
 	return strings.HasPrefix(path, "/v1beta/") || geminiMethod(path) != ""
 }
 
-// googleStatus is the name that Google's API has for a status.
+// googleStatus returns the name of an HTTP status in Google's API.
 func googleStatus(status int) string {
 	switch status {
 	case http.StatusBadRequest:
@@ -41,7 +41,7 @@ func googleStatus(status int) string {
 	return "INTERNAL"
 }
 
-// googleError is an error in the shape of Google's API.
+// googleError returns an error in the shape of Google's API.
 func googleError(status int, message string) map[string]any {
 	return map[string]any{"error": map[string]any{"code": status, "message": message, "status": googleStatus(status)}}
 }
@@ -92,7 +92,7 @@ type geminiChunk struct {
 	last  bool
 }
 
-// geminiChunks are the pieces of an answer. A signature stands in the last.
+// geminiChunks returns the pieces of an answer. The last one has the signature.
 func geminiChunks(c Conversation, reply Reply) (chunks []geminiChunk) {
 	var signature string
 	if reply.Thinks {
@@ -115,7 +115,7 @@ func geminiChunks(c Conversation, reply Reply) (chunks []geminiChunk) {
 	return chunks
 }
 
-// answer is the piece as the API sends it.
+// answer returns the piece as the API sends it.
 func (k geminiChunk) answer(c Conversation) map[string]any {
 	candidate := map[string]any{"content": map[string]any{"parts": k.parts, "role": "model"}, "index": 0}
 	if k.last {

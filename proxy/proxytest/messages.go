@@ -49,7 +49,7 @@ type messagesRequest struct {
 	Tools     []json.RawMessage
 }
 
-// maxBreakpoints is how many cache_control the API allows.
+// maxBreakpoints is how many cache_control members the API allows.
 const maxBreakpoints = 4
 
 // readMessages validates a request as the API does, and says what is wrong.
@@ -140,7 +140,7 @@ func readMessages(body []byte, count bool) (c Conversation, r messagesRequest, w
 	return c, r, ""
 }
 
-// answers checks that results answer the calls before them, all of them.
+// answers checks that the results answer all calls before them, and no others.
 func answers(open, results []string) string {
 	for _, id := range open {
 		if !slices.Contains(results, id) {

@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// Conversation is what a model sees.
+// Conversation is the input of a model.
 type Conversation struct {
 	Messages []Message
 	Tools    bool
@@ -18,7 +18,7 @@ type Message struct{ Role, Text string }
 type Reply struct {
 	Text            string
 	Tool, Arguments string
-	Thinks          bool // with a signed thought before, where the API has them
+	Thinks          bool // with a signed thought before, if the API has them
 }
 
 var (
@@ -27,10 +27,9 @@ var (
 	word     = regexp.MustCompile(`[\pL\pN]+`)
 )
 
-// Recollect is the built-in model. It knows nothing: to a question it repeats
-// the sentence in its sight that shares most words with it, and to anything
-// else it says that it has heard. When a user text holds [[tool NAME {json}]]
-// it calls that tool first.
+// Recollect is the built-in model. It knows nothing: to a question it repeats the sentence
+// in its input that shares most words with it, and anything else it acknowledges. When a
+// user's text holds [[tool NAME {json}]] it calls that tool first.
 func Recollect(c Conversation) Reply {
 	last := -1
 	for i, m := range c.Messages {

@@ -26,7 +26,7 @@ type Request struct {
 	Left    chan struct{} // closed when the client went away before the answer's end
 }
 
-// Faults are what goes wrong with answers. The zero value is none.
+// Faults say what goes wrong with answers. The zero value is no fault.
 type Faults struct {
 	Status     int           // answer with this error
 	Delay      time.Duration // before the head
@@ -49,7 +49,7 @@ type Provider struct {
 	faults   Faults
 	answer   func(Conversation) Reply
 	answers  int
-	stored   map[string][]Message // what the answers of the Responses API stand for, by their id
+	stored   map[string][]Message // conversations with their answers, by the id of a Responses API answer
 }
 
 // Start starts a provider on a free port of the loopback interface.
@@ -65,13 +65,13 @@ func Start() (*Provider, error) {
 	return p, nil
 }
 
-// URL is the provider's base address, without a path.
+// URL returns the provider's base address, without a path.
 func (p *Provider) URL() string { return "http://" + p.ln.Addr().String() }
 
 // Close ends the provider and its connections.
 func (p *Provider) Close() error { return p.server.Close() }
 
-// SetFaults says what goes wrong from now on.
+// SetFaults sets what goes wrong from now on.
 func (p *Provider) SetFaults(f Faults) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -85,7 +85,7 @@ func (p *Provider) SetAnswer(f func(Conversation) Reply) {
 	p.answer = f
 }
 
-// Requests are all requests so far, in order.
+// Requests returns all requests so far, in order.
 func (p *Provider) Requests() []*Request {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -109,12 +109,12 @@ func (p *Provider) serve(w http.ResponseWriter, r *http.Request) {
 	p.requests = append(p.requests, rec)
 	faults, answer := p.faults, p.answer
 	p.mu.Unlock()
-	// The server ends the context also when the answer is complete, but only
-	// after this function: what is stopped by then was no client that left.
+	// The server ends the context also when the answer is complete, but only after this
+	// function: by then the watch for a client that leaves is stopped.
 	left := func() { close(rec.Left) }
 	stop := context.AfterFunc(r.Context(), left)
 	defer func() {
-		if stop() && r.Context().Err() != nil { // the context has ended, and has not come to its functions
+		if stop() && r.Context().Err() != nil { // the context has ended, but has not called left
 			left()
 		}
 	}()
@@ -152,7 +152,7 @@ func (p *Provider) serve(w http.ResponseWriter, r *http.Request) {
 	api(p, w, r, rec, faults, answer)
 }
 
-// apis are what the provider can do.
+// apis are the APIs of the provider, by path.
 var apis = map[string]func(*Provider, http.ResponseWriter, *http.Request, *Request, Faults, func(Conversation) Reply){
 	"POST /v1/chat/completions":       (*Provider).chat,
 	"POST /v1/responses":              (*Provider).responses,

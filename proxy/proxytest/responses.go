@@ -191,7 +191,7 @@ func (p *Provider) responses(w http.ResponseWriter, r *http.Request, rec *Reques
 // response is an answer of the API.
 type response map[string]any
 
-// respond makes an answer that later requests may refer to if it is kept.
+// respond makes an answer; later requests may refer to it when keep is set.
 func (p *Provider) respond(c Conversation, reply Reply, keep bool) response {
 	id := p.store(c, reply, keep)
 	var output []any
@@ -289,7 +289,7 @@ func (p *Provider) conversation(id string) ([]Message, bool) {
 	return m, ok
 }
 
-// tokens is about how many tokens a conversation has.
+// tokens returns about how many tokens a conversation has.
 func tokens(c Conversation) int {
 	n := 0
 	for _, m := range c.Messages {

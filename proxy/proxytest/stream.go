@@ -43,7 +43,7 @@ func newStreamer(w http.ResponseWriter, r *http.Request, f Faults) *streamer {
 	return &streamer{w: w, r: r, f: f, failure: openAIFailure}
 }
 
-// openAIFailure is an error in a stream, as OpenAI and Anthropic send it.
+// openAIFailure is an error within a stream, as OpenAI and Anthropic send it.
 const openAIFailure = `data: {"type":"error","error":{"message":"a fault was asked for","type":"server_error","param":null,"code":null}}`
 
 type streamer struct {
@@ -77,7 +77,7 @@ func (s *streamer) event(kind string, fields map[string]any) {
 	s.step("event: " + kind + "\ndata: " + string(b))
 }
 
-// step sends an event, unless it is the one at which something goes wrong.
+// step sends an event, or makes the fault that is due at it.
 func (s *streamer) step(event string) {
 	if s.f.CutAfter > 0 && s.sent == s.f.CutAfter {
 		panic(http.ErrAbortHandler) // breaks the connection in mid-stream

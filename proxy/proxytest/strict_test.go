@@ -7,7 +7,11 @@ import (
 	"net/http"
 	"strings"
 	"testing"
+
+	"go.uber.org/goleak"
 )
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 // TestRefusals: the stand-in refuses what the real APIs would, so that an
 // insertion in the wrong place fails a test here.
@@ -121,7 +125,7 @@ func TestGeminiStreams(t *testing.T) {
 				}
 			}
 			if err != nil {
-				t.Fatalf("%s: %v", b, err)
+				t.Fatalf("%s is not a stream's JSON: %v", b, err)
 			}
 			text, end := "", ""
 			for _, a := range list {
@@ -131,7 +135,7 @@ func TestGeminiStreams(t *testing.T) {
 			}
 			last := list[len(list)-1]
 			if tc.fails && (last.Error == nil || last.Error.Status != "INTERNAL") || !tc.fails && (text != "one two three" || end != "STOP") {
-				t.Errorf("%s", b)
+				t.Errorf("got %s, want a failure %v, and otherwise the text \"one two three\" and STOP", b, tc.fails)
 			}
 		})
 	}
@@ -143,7 +147,7 @@ func TestGeminiAnswersInASchema(t *testing.T) {
 	_, body := post(t, p, "/v1beta/models/m:generateContent", `{"contents":[{"parts":[{"text":"hi"}]}],"generationConfig":{"responseMimeType":"application/json",`+
 		`"responseJsonSchema":{"type":"OBJECT","properties":{"n":{"type":"INTEGER"},"who":{"type":"string","enum":["user","model"]}}}}}`)
 	if !strings.Contains(body, `{\"n\":1,\"who\":\"user\"}`) {
-		t.Errorf("%s", body)
+		t.Errorf("got %s, want an example that fits the schema", body)
 	}
 }
 

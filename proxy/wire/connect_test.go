@@ -80,7 +80,7 @@ func echoes(t *testing.T, c net.Conn) {
 		t.Fatal(err)
 	}
 	if _, err := io.ReadFull(c, b); err != nil || string(b) != "hello" {
-		t.Fatalf("%q, %v", b, err)
+		t.Fatalf("through the connection came %q, %v; want \"hello\"", b, err)
 	}
 }
 
@@ -161,7 +161,7 @@ func TestDirectWhereNoProxyIsNamed(t *testing.T) {
 		}
 		c, err := d.dial(t.Context())
 		if err != nil {
-			t.Errorf("%s: %v", name, err)
+			t.Errorf("%s: dial failed, want a connection: %v", name, err)
 			continue
 		}
 		c.Close()
@@ -214,7 +214,7 @@ func TestEnvironmentThatCannotBeUsed(t *testing.T) {
 	for _, v := range []string{"http://me:s3cret@[::1", "[s3cret", "socks5://me:s3cret@proxy.test:1080", "ftp://me:s3cret@proxy.test"} {
 		environment(t, map[string]string{"HTTPS_PROXY": v})
 		if _, err := newTestDialer(t, "https://api.test", nil); err == nil || !strings.HasPrefix(err.Error(), "HTTPS_PROXY: ") || strings.Contains(err.Error(), "s3cret") {
-			t.Errorf("%s: %v", v, err)
+			t.Errorf("%s: got error %v, want one that begins with HTTPS_PROXY and quotes no password", v, err)
 		}
 		if _, err := newTestDialer(t, "http://api.test", nil); err != nil {
 			t.Errorf("%s, for another scheme: %v", v, err)

@@ -45,7 +45,7 @@ func TestMalformedAnswerHeads(t *testing.T) {
 	} {
 		var h AnswerHead
 		if err := parseHead([]byte(tc.head), headEnd([]byte(tc.head)), &h); (err == nil) != tc.ok {
-			t.Errorf("%s: %v", name, err)
+			t.Errorf("%s: got error %v, want success %v", name, err, tc.ok)
 		}
 	}
 	if !strings.HasSuffix(answerHead, "\r\n\r\n") {

@@ -71,7 +71,7 @@ func TestChunkTrackerFindsTheEnd(t *testing.T) {
 	} {
 		payload, used, done, bad := track([]byte(tc.body), len(tc.body))
 		if string(payload) != tc.payload || used != tc.used || done != tc.done || bad != tc.bad {
-			t.Errorf("%q: %q, %d, %v, %v", tc.body, payload, used, done, bad)
+			t.Errorf("%q: got payload %q, used %d, done %v, bad %v; want %+v", tc.body, payload, used, done, bad, tc)
 		}
 	}
 }

@@ -37,7 +37,7 @@ func TestDropThinking(t *testing.T) {
 			}
 			out := append(append(bytes.Clone(body[:added.At]), added.Text...), body[added.At:]...)
 			if got := gjson.GetBytes(out, "thinking.block_binding").Raw; got != dropBound || !gjson.ValidBytes(out) {
-				t.Errorf("%s", out)
+				t.Errorf("got %s, want valid JSON with block_binding %s", out, dropBound)
 			}
 			if start := bytes.Index(body, []byte(tc.thinking)); added.At <= start || added.At > start+len(tc.thinking) {
 				t.Errorf("added at %d, outside of the object", added.At)

@@ -20,7 +20,7 @@ func TestReadAsk(t *testing.T) {
 		{"no JSON", `x`, Ask{}, false},
 	} {
 		if got, ok := ReadAsk([]byte(tc.message)); got != tc.want || ok != tc.ok {
-			t.Errorf("%s: %+v, %v", tc.name, got, ok)
+			t.Errorf("%s: got %+v, %v; want %+v, %v", tc.name, got, ok, tc.want, tc.ok)
 		}
 	}
 }
@@ -43,10 +43,10 @@ func TestReadEvent(t *testing.T) {
 		{`{"type":"response.output_text.delta"}`, Event{}, false},
 	} {
 		if got, ok := ReadEvent([]byte(tc.message)); ok != tc.ok || ok && got != tc.want {
-			t.Errorf("%s: %+v, %v", tc.message, got, ok)
+			t.Errorf("%s: got %+v, %v; want %+v, %v", tc.message, got, ok, tc.want, tc.ok)
 		}
 	}
 	if got := string(AppendEvent(nil, []byte("{\"a\":\r\n1}"))); got != "data: {\"a\":  1}\n\n" {
-		t.Errorf("%q", got)
+		t.Errorf("got event %q, want one line of data", got)
 	}
 }
