@@ -8,6 +8,7 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -17,6 +18,7 @@ import (
 
 	"github.com/graphiti-proxy/graphiti-proxy/capture/ledger"
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti"
+	"github.com/graphiti-proxy/graphiti-proxy/graphiti/embedded"
 )
 
 func TestMain(m *testing.M) {
@@ -129,6 +131,47 @@ func pipeline(t testing.TB, path string, m Memory, change ...func(*Options)) *Pi
 	}
 	t.Cleanup(func() { stop(t, p) })
 	return p
+}
+
+// box is the outbox of a pipeline whose memory is elsewhere.
+func box(p *Pipeline) *outbox { return p.record.(*outbox) }
+
+// embeddedPipeline records turns in an embedded memory at path.
+func embeddedPipeline(t testing.TB, path string, change ...func(*Options)) (*Pipeline, *embedded.Store) {
+	t.Helper()
+	e, err := embedded.Open(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	o := Options{Ledger: e.Ledger, MaxChars: 8000, Log: slog.New(slog.DiscardHandler)}
+	for _, f := range change {
+		f(&o)
+	}
+	p, err := Open(o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		stop(t, p)
+		if err := e.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	return p, e
+}
+
+// heldBy is what an embedded memory holds of a group, in its order.
+func heldBy(t testing.TB, e *embedded.Store, group string) (contents []string) {
+	t.Helper()
+	err := e.Export(context.Background(), group, func(ep graphiti.Episode) error {
+		_, text, _ := strings.Cut(ep.Content, "): ")
+		contents = append(contents, text)
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return contents
 }
 
 func stop(t testing.TB, p *Pipeline) {

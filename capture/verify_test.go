@@ -81,7 +81,7 @@ func verifying(t *testing.T, path string, m Memory, change ...func(*Options, *de
 // probeGroup is the group that a pipeline's own messages are written to.
 func probeGroup(t *testing.T, p *Pipeline) string {
 	t.Helper()
-	id, err := p.spool.Instance()
+	id, err := box(p).spool.Instance()
 	if err != nil {
 		t.Fatal(err)
 	}

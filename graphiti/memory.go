@@ -14,11 +14,6 @@ type Memory struct {
 	Lister
 	Forgetter
 	Connection
-
-	// Direct writes messages that are nowhere else: they are on disk when it
-	// returns nil, each once however often it is written. nil where the memory is
-	// no file of ours.
-	Direct func(ctx context.Context, group string, messages []Message) error
 }
 
 // Earlier stands in a query between what is asked and what was asked before it,

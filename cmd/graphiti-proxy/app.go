@@ -6,7 +6,6 @@ import (
 	"errors"
 	"log/slog"
 	"net/http"
-	"path/filepath"
 	"sync/atomic"
 	"time"
 
@@ -262,13 +261,12 @@ func (a *app) shareGenerations(g *cache.Generations) error {
 	return err
 }
 
-// openPipeline opens the queue of turns, and delivers from it.
+// openPipeline opens the record of turns, and delivers what waits in it.
 func (a *app) openPipeline(facts *cache.Recall[[]graphiti.Fact], state *cache.State) (err error) {
 	cfg := a.cfg
-	a.pipeline, err = capture.Open(capture.Options{
-		Path:     filepath.Join(cfg.DataDir, "spool.db"),
+	o := capture.Options{
+		Path:     turnsFile(cfg),
 		Memory:   a.memory,
-		Direct:   a.memory.Direct,
 		MaxTurns: cfg.Ingest.MaxTurns,
 		MaxBytes: cfg.Ingest.MaxBytes,
 		MaxAge:   cfg.Ingest.MaxAge,
@@ -290,8 +288,11 @@ func (a *app) openPipeline(facts *cache.Recall[[]graphiti.Fact], state *cache.St
 		Shared:   a.team(),
 		Told:     telemetry.Deliveries(a.tracer),
 		Log:      a.quiet,
-	})
-	if err != nil {
+	}
+	if a.store != nil {
+		o.Ledger = a.store.Ledger
+	}
+	if a.pipeline, err = capture.Open(o); err != nil {
 		return err
 	}
 	a.OnClose("ingestion", a.pipeline.Shutdown)

@@ -37,7 +37,7 @@ var mayImport = map[string][]string{
 	"config":                    {},
 	"graphiti":                  {},
 	"graphiti/card":             {"capture/ledger", "graphiti", "graphiti/words"},
-	"graphiti/embedded":         {"cache/sqlite", "graphiti", "graphiti/words", "internal/budget"},
+	"graphiti/embedded":         {"cache/sqlite", "capture/ledger", "graphiti", "graphiti/words", "internal/budget"},
 	"graphiti/graphititest":     {},
 	"graphiti/mcp":              {"graphiti", "graphiti/remote"},
 	"graphiti/remote":           {"graphiti"},

@@ -7,7 +7,6 @@ import (
 	"io"
 	"log/slog"
 	"os"
-	"path/filepath"
 	"strconv"
 
 	"github.com/spf13/cobra"
@@ -66,7 +65,7 @@ func openQueue(ctx context.Context, cfg *config.Config) (q queue, where string, 
 	if err := misnamed(cfg); err != nil {
 		return nil, "", nil, err
 	}
-	path := filepath.Join(cfg.DataDir, "spool.db")
+	path := turnsFile(cfg)
 	_, noFile := os.Stat(path)
 	_, noLog := os.Stat(path + "-wal")
 	if noFile != nil && noLog != nil {
@@ -79,11 +78,11 @@ func openQueue(ctx context.Context, cfg *config.Config) (q queue, where string, 
 	if lockErr != nil {
 		return nil, "", nil, lockErr
 	}
-	spool, err := capture.OpenOffline(path)
+	turns, err := service.OpenLedger(cfg.DataDir, cfg.RemoteMemory())
 	if err != nil {
 		return nil, "", nil, errors.Join(err, lock.Unlock())
 	}
-	stopped := service.NewStoppedQueue(spool)
+	stopped := service.NewStoppedQueue(capture.NewOffline(turns))
 	return stopped, inFiles(cfg), func() error { return errors.Join(stopped.Close(), lock.Unlock()) }, nil
 }
 

@@ -1,8 +1,10 @@
 // Package embedded owns the memory in a file of this process: messages, found
-// again by their words, and with an embeddings endpoint by what they mean. It owns
+// again by their words, and with an embeddings endpoint by what they mean. The file
+// is also the record of the turns that they come from. The package owns
 // the index that it searches in RAM: which messages of a group have a word, and a
 // note on each by which it is ranked without being read.
 //
-// It must not know Graphiti's services, requests or turns. Of our packages it
-// may import graphiti, graphiti/words, cache/sqlite and budget.
+// It must not know Graphiti's services, requests, or how messages are made of turns.
+// Of our packages it may import graphiti, graphiti/words, capture/ledger (the record),
+// cache/sqlite and budget.
 package embedded

@@ -38,7 +38,7 @@ func (sv *Service) exportSession(ctx context.Context, s Selector, f func(Record)
 }
 
 func (sv *Service) export(ctx context.Context, part ledger.Part, f func(Record) error) error {
-	known, err := sv.o.Pipeline.Groups(ctx, "")
+	known, err := sv.o.Pipeline.Owned(ctx, "")
 	if err != nil {
 		return err
 	}

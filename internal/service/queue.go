@@ -3,10 +3,12 @@ package service
 import (
 	"context"
 	"fmt"
+	"path/filepath"
 	"slices"
 
 	"github.com/graphiti-proxy/graphiti-proxy/capture"
 	"github.com/graphiti-proxy/graphiti-proxy/capture/ledger"
+	"github.com/graphiti-proxy/graphiti-proxy/graphiti/embedded"
 )
 
 // Spool holds the turns that are not delivered: *capture.Pipeline of a proxy
@@ -33,6 +35,19 @@ type StoppedQueue struct {
 // NewStoppedQueue takes the open files of the proxy, and closes them.
 func NewStoppedQueue(files *capture.Offline) StoppedQueue {
 	return StoppedQueue{Queue{files}, files}
+}
+
+// OpenLedger opens the record of turns of a data directory: in the file of the
+// embedded memory, or in its own where the memory is remote.
+func OpenLedger(dir string, remote bool) (*ledger.Ledger, error) {
+	if remote {
+		return ledger.Open(filepath.Join(dir, "spool.db"))
+	}
+	e, err := embedded.Open(filepath.Join(dir, "memory.db"))
+	if err != nil {
+		return nil, err
+	}
+	return e.Ledger(nil), nil
 }
 
 // Counts counts the turns.
