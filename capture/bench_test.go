@@ -169,7 +169,7 @@ func (sink) Episodes(context.Context, string, int) ([]graphiti.Episode, error) {
 }
 func (sink) Forget(context.Context, string) error { return nil }
 func (sink) Health(context.Context) error         { return nil }
-func (sink) Durable() bool                        { return true }
+func (sink) acceptanceIsProof()                   {}
 func (sink) Apart() bool                          { return false }
 
 func (sink) Search(context.Context, []string, string, int) ([]graphiti.Fact, error) {

@@ -64,7 +64,7 @@ func (b *outbox) emptyMemory(ctx context.Context, part ledger.Part) error {
 	}
 	err := b.forgetHeld(ctx, part)
 	var left *graphiti.RemainsError
-	if remains := errors.As(err, &left); b.opts().Memory.Durable() || err != nil && (!remains || left.Unreachable) {
+	if remains := errors.As(err, &left); err != nil && (!remains || left.Unreachable) {
 		return err
 	}
 	// What comes while it is being emptied may remain.

@@ -44,7 +44,7 @@ func openOutbox(set *settings, stop chan struct{}, redact func(string) string, t
 	b := &outbox{settings: set, spool: s, disk: s, stop: stop, ended: make(chan struct{}), promoted: promoted{groups: make(map[string]bool)}}
 	b.base, b.abort = context.WithCancel(context.Background())
 	b.loop = deliver.New(deliver.Options{
-		Ledger: queue{b}, Memory: o.Memory, Durable: o.Memory.Durable(), Apart: o.Memory.Apart(), Verify: o.Verify,
+		Ledger: queue{b}, Memory: o.Memory, Apart: o.Apart, Verify: o.Verify,
 		Timing: t, Timeout: o.Timeout, OpenFor: openFor,
 		Told: o.Told, OnStored: o.OnStored, Redact: redact, Log: o.Log,
 	})

@@ -27,8 +27,9 @@ type Options struct {
 	Ledger func(say ledger.Say) *ledger.Ledger
 
 	Path       string // of the spool's file
-	Memory     Memory
-	MaxTurns   int // in the spool; one for each group counts as one
+	Memory     deliver.Memory
+	Apart      bool // the memory works off each group by itself
+	MaxTurns   int  // in the spool; one for each group counts as one
 	MaxBytes   int
 	MaxAge     time.Duration
 	MaxBatch   int // turns in one call
@@ -42,19 +43,6 @@ type Options struct {
 	OnStored   func(group string)                    // called when a group holds something new
 	OnKept     func(t *ledger.Turn, groups []string) // is called when a turn is on disk, with the groups that did not have it before
 	Log        *slog.Logger
-}
-
-// Memory takes what is to be remembered, and says how delivery may treat it.
-type Memory interface {
-	deliver.Memory
-
-	// Durable reports whether a Write that returned nil proves that the
-	// messages are kept. It must then also take no harm from the same messages
-	// being written again.
-	Durable() bool
-
-	// Apart reports whether groups are worked off by themselves.
-	Apart() bool
 }
 
 // settings are those that count now.

@@ -92,7 +92,7 @@ func (l *Loop) Barrier(ctx context.Context, group string) (waited bool, err erro
 		return true, l.waitUnseen(ctx)
 	case l.o.Apart:
 		return true, l.pass(ctx, group)
-	case cleared == writes || l.o.Durable:
+	case cleared == writes:
 		return false, nil
 	}
 	return true, l.passAll(ctx, writes)

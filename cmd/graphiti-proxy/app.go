@@ -237,7 +237,7 @@ func (a *app) openParts() (proxy.Memory, error) {
 	a.OnClose("answers", func(context.Context) error { responses.Close(); return nil }) // before recall, which notes them
 	a.service = service.New(service.Options{
 		Memory: a.memory, Pipeline: a.pipeline, Planner: a.planner, Facts: facts, State: state,
-		Shared: a.shared, Name: telemetry.ProcessName(),
+		Remote: cfg.RemoteMemory(), Shared: a.shared, Name: telemetry.ProcessName(),
 		Multi: id.Multi, Owner: a.owner, Resolve: a.people.Resolve, Registered: a.registered,
 		People:   registrar{a, state.Proofs},
 		Settings: a.serviceSettings(cfg, namer),
@@ -267,6 +267,7 @@ func (a *app) openPipeline(facts *cache.Recall[[]graphiti.Fact], state *cache.St
 	o := capture.Options{
 		Path:     turnsFile(cfg),
 		Memory:   a.memory,
+		Apart:    a.memory.Apart(),
 		MaxTurns: cfg.Ingest.MaxTurns,
 		MaxBytes: cfg.Ingest.MaxBytes,
 		MaxAge:   cfg.Ingest.MaxAge,

@@ -287,9 +287,6 @@ func (e *Store) Fault() *sqlite.Fault { return e.db.Fault() }
 // Check looks whether the file can be used, and returns what is wrong.
 func (e *Store) Check() *sqlite.Fault { return e.db.Check() }
 
-// Durable implements graphiti.Writer.
-func (e *Store) Durable() bool { return true }
-
 // Apart implements graphiti.Writer.
 func (e *Store) Apart() bool { return false }
 
