@@ -92,12 +92,6 @@ func (p *Pipeline) Backfill(h History) {
 	p.opts().Log.Warn("earlier turns of a conversation are left out, because too many wait; they are tried again with its next request")
 }
 
-func (p *Pipeline) isClosed() bool {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	return p.closed
-}
-
 // release lets later requests offer these turns again.
 func (p *Pipeline) release(turns []ledger.Turn) {
 	for i := range turns {
@@ -164,7 +158,7 @@ func (p *Pipeline) giveBack(err error, turns []ledger.Turn) {
 // turns are known. Those are left out first, because the search for credentials
 // takes longer than anything else.
 func (p *Pipeline) addUnknown(ctx context.Context, turns []ledger.Turn) error {
-	whole, err := p.spool.Whole(ctx, turns)
+	whole, err := p.record.Whole(ctx, turns)
 	list := make([]ledger.Turn, 0, len(turns))
 	for i := range turns {
 		if err != nil || !whole[i] { // what cannot be read may be written elsewhere

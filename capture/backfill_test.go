@@ -113,7 +113,7 @@ func crowd(p *Pipeline, bytes int) {
 // TestHistoryThatCannotBeStored is not known: the next request brings it again.
 func TestHistoryThatCannotBeStored(t *testing.T) {
 	p := pipeline(t, filepath.Join(t.TempDir(), "spool.db"), down())
-	file, ok := p.spool.(*ledger.Ledger)
+	file, ok := box(p).spool.(*ledger.Ledger)
 	if !ok {
 		t.Skip("there is another spool to store them in")
 	}
@@ -231,7 +231,7 @@ func TestWhatIsKnownIsNotReadAgain(t *testing.T) {
 	m.fail = down().fail
 	m.mu.Unlock()
 	add(t, p, spoken("waits", "g"))
-	got, err := p.spool.Whole(t.Context(), []ledger.Turn{
+	got, err := box(p).spool.Whole(t.Context(), []ledger.Turn{
 		spoken("delivered", "g"), spoken("waits", "g"), open, spoken("new", "g"), spoken("delivered", "g", "h"), spoken("nowhere"),
 	})
 	if diff := cmp.Diff([]bool{true, true, false, false, false, false}, got); diff != "" || err != nil {

@@ -26,6 +26,30 @@ func typical(i int, group string) ledger.Turn {
 	}
 }
 
+// BenchmarkTurn is what it takes until a turn is in the embedded memory, for good.
+func BenchmarkTurn(b *testing.B) {
+	for _, writers := range []int{1, 16} {
+		b.Run(fmt.Sprintf("%d writers", writers), func(b *testing.B) {
+			p, _ := embeddedPipeline(b, filepath.Join(b.TempDir(), "memory.db"))
+			var n atomic.Int64
+			b.ReportAllocs()
+			b.SetParallelism(max(1, writers/runtime.GOMAXPROCS(0)))
+			if writers == 1 {
+				for b.Loop() {
+					add(b, p, typical(int(n.Add(1)), "g"))
+				}
+				return
+			}
+			b.RunParallel(func(pb *testing.PB) {
+				for pb.Next() {
+					i := n.Add(1)
+					add(b, p, typical(int(i), fmt.Sprint("g", i%16)))
+				}
+			})
+		})
+	}
+}
+
 // stuck is a memory that is down.
 type stuck struct{ fakeMemory }
 
@@ -145,7 +169,7 @@ func (sink) Episodes(context.Context, string, int) ([]graphiti.Episode, error) {
 }
 func (sink) Forget(context.Context, string) error { return nil }
 func (sink) Health(context.Context) error         { return nil }
-func (sink) Durable() bool                        { return true }
+func (sink) acceptanceIsProof()                   {}
 func (sink) Apart() bool                          { return false }
 
 func (sink) Search(context.Context, []string, string, int) ([]graphiti.Fact, error) {

@@ -17,20 +17,20 @@ func (o *Options) over(held ledger.Sizes) ledger.Size {
 }
 
 // makeRoom drops what is over the bounds: dead turns, then the oldest.
-func (p *Pipeline) makeRoom() {
-	p.cutting.Lock()
-	defer p.cutting.Unlock()
-	p.mu.Lock()
-	over := p.opts().over(p.held)
-	p.mu.Unlock()
+func (b *outbox) makeRoom() {
+	b.cutting.Lock()
+	defer b.cutting.Unlock()
+	b.mu.Lock()
+	over := b.opts().over(b.held)
+	b.mu.Unlock()
 	for over.Turns > 0 || over.Bytes > 0 {
-		gone, err := p.spool.Cut(over)
+		gone, err := b.spool.Cut(over)
 		if err != nil {
-			p.opts().Log.Warn("the spool is over its bounds and cannot be cut", "error", err)
+			b.opts().Log.Warn("the spool is over its bounds and cannot be cut", "error", err)
 			return
 		}
-		n := p.noteDropped(gone, "the spool is full; these were the oldest")
-		p.evicted.Add(int64(n))
+		n := b.noteDropped(gone, "the spool is full; these were the oldest")
+		b.evicted.Add(int64(n))
 		if n == 0 {
 			return
 		}
@@ -46,34 +46,34 @@ type drops struct {
 
 // noteDropped takes dropped turns off the counts, and logs them, for each
 // reason once a minute.
-func (p *Pipeline) noteDropped(d ledger.Dropped, why string) int {
-	p.mu.Lock()
-	defer p.mu.Unlock()
+func (b *outbox) noteDropped(d ledger.Dropped, why string) int {
+	b.mu.Lock()
+	defer b.mu.Unlock()
 	n := d.All().Turns
-	p.held.Pending = p.held.Pending.Minus(d.Pending)
-	p.held.Dead = p.held.Dead.Minus(d.Dead)
-	p.totals.Dropped += n
-	p.countDropsLocked(n, why)
-	p.logDropsLocked(time.Minute)
+	b.held.Pending = b.held.Pending.Minus(d.Pending)
+	b.held.Dead = b.held.Dead.Minus(d.Dead)
+	b.totals.Dropped += n
+	b.countDropsLocked(n, why)
+	b.logDropsLocked(time.Minute)
 	return n
 }
 
-func (p *Pipeline) countDropsLocked(n int, why string) {
-	if p.drops == nil {
-		p.drops = make(map[string]*drops)
+func (b *outbox) countDropsLocked(n int, why string) {
+	if b.drops == nil {
+		b.drops = make(map[string]*drops)
 	}
-	if p.drops[why] == nil {
-		p.drops[why] = &drops{}
+	if b.drops[why] == nil {
+		b.drops[why] = &drops{}
 	}
-	p.drops[why].since += n
+	b.drops[why].since += n
 }
 
 // logDropsLocked logs dropped turns, each reason at most once in quiet.
-func (p *Pipeline) logDropsLocked(quiet time.Duration) {
+func (b *outbox) logDropsLocked(quiet time.Duration) {
 	now := time.Now()
-	for why, d := range p.drops {
+	for why, d := range b.drops {
 		if d.since > 0 && now.Sub(d.logged) >= quiet {
-			p.opts().Log.Warn("turns are dropped from the queue", "why", why, "turns", d.since, "dropped_in_all", p.totals.Dropped)
+			b.opts().Log.Warn("turns are dropped from the queue", "why", why, "turns", d.since, "dropped_in_all", b.totals.Dropped)
 			d.logged, d.since = now, 0
 		}
 	}
@@ -82,44 +82,43 @@ func (p *Pipeline) logDropsLocked(quiet time.Duration) {
 // upkeepEvery is how often old entries are looked for.
 const upkeepEvery = time.Minute
 
-// upkeep is the loop that removes what has waited too long. It ends when
-// Shutdown closes stop.
-func (p *Pipeline) upkeep() {
+// everyMinute calls f each minute, until stop is closed.
+func everyMinute(stop <-chan struct{}, f func(now time.Time)) {
 	tick := time.NewTicker(upkeepEvery)
 	defer tick.Stop()
 	for {
 		select {
-		case <-p.stop:
+		case <-stop:
 			return
 		case now := <-tick.C:
-			p.upkeepNow(now)
+			f(now)
 		}
 	}
 }
 
 // upkeepNow removes what has waited too long, and what need not be remembered
 // any more.
-func (p *Pipeline) upkeepNow(now time.Time) {
-	p.mu.Lock()
-	p.logDropsLocked(time.Minute)
-	leads := p.leadsLocked()
-	p.mu.Unlock()
+func (b *outbox) upkeepNow(now time.Time) {
+	b.mu.Lock()
+	b.logDropsLocked(time.Minute)
+	leads := b.leadsLocked()
+	b.mu.Unlock()
 	if !leads {
 		return
 	}
 	for {
-		gone, err := p.spool.DropBefore(now.Add(-p.opts().MaxAge))
+		gone, err := b.spool.DropBefore(now.Add(-b.opts().MaxAge))
 		if err != nil {
-			p.opts().Log.Warn("the spool cannot be cleaned", "error", err)
+			b.opts().Log.Warn("the spool cannot be cleaned", "error", err)
 			return
 		}
-		n := p.noteDropped(gone, "they waited longer than ingest.max_age")
-		p.evicted.Add(int64(n))
+		n := b.noteDropped(gone, "they waited longer than ingest.max_age")
+		b.evicted.Add(int64(n))
 		if n < ledger.DropChunk {
 			break
 		}
 	}
-	if err := p.spool.Prune(now, ledger.SeenMax); err != nil {
-		p.opts().Log.Warn("the spool cannot be cleaned", "error", err)
+	if err := b.spool.Prune(now, ledger.SeenMax); err != nil {
+		b.opts().Log.Warn("the spool cannot be cleaned", "error", err)
 	}
 }

@@ -214,8 +214,8 @@ func TestDroppedTurnsDoNotComeBack(t *testing.T) {
 			add(t, p, turn("2", "g"))
 		},
 		"too old": func(_ *testing.T, p *Pipeline) {
-			waitFor(t, "who delivers", func() bool { p.mu.Lock(); defer p.mu.Unlock(); return p.leadsLocked() })
-			p.upkeepNow(time.Now().Add(2 * time.Hour))
+			waitFor(t, "who delivers", func() bool { box(p).mu.Lock(); defer box(p).mu.Unlock(); return box(p).leadsLocked() })
+			box(p).upkeepNow(time.Now().Add(2 * time.Hour))
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -255,10 +255,10 @@ func TestDropsAreLogged(t *testing.T) {
 	var log *logged
 	inBubble(t, g, func(t *testing.T, p *Pipeline, l *logged) {
 		log = l
-		p.noteDropped(ledger.Dropped{Dead: ledger.Size{Turns: 1, Bytes: 0}}, "an operator dropped them")
-		p.mu.Lock()
-		p.held.Dead = ledger.Size{}
-		p.mu.Unlock()
+		box(p).noteDropped(ledger.Dropped{Dead: ledger.Size{Turns: 1, Bytes: 0}}, "an operator dropped them")
+		box(p).mu.Lock()
+		box(p).held.Dead = ledger.Size{}
+		box(p).mu.Unlock()
 		for i := range 25 {
 			add(t, p, turn(fmt.Sprint(i), "g"))
 		}

@@ -18,7 +18,7 @@ func replicaOf(t *testing.T, path string, m Memory, s *redistest.Server) *Pipeli
 	t.Helper()
 	p, err := Open(Options{
 		Path: path, Memory: m, MaxTurns: 1000, MaxBytes: 1 << 20, MaxAge: time.Hour, MaxBatch: 10, MaxChars: 8000,
-		Timeout: time.Second, Verify: true, StallAfter: time.Minute, Log: slog.New(slog.DiscardHandler),
+		Timeout: time.Second, Verify: isVerified(m), StallAfter: time.Minute, Log: slog.New(slog.DiscardHandler),
 		Shared: &Shared{DB: dial(t, s), Name: "replica"},
 	})
 	if err != nil {

@@ -1,6 +1,6 @@
-// Package capture owns what comes out of an answer: it makes turns of answers,
-// keeps them on disk until the memory is known to hold them, and has them
-// delivered.
+// Package capture owns what comes out of an answer: it makes turns of answers, and
+// records them: in the file of the embedded memory, or in an outbox, until a memory
+// that is elsewhere is known to hold them.
 //
 // It must not know of the client's connection, of an answer's bytes, or of how a
 // request was changed; it never fails a request. Of our packages it may import

@@ -76,7 +76,7 @@ func TestTurnsThatCannotBeNotedAreDelivered(t *testing.T) {
 				now := func(f func(string, []ledger.Entry) bool) func(string, []ledger.Entry) bool {
 					return func(what string, e []ledger.Entry) bool { return f != nil && full.Load() && f(what, e) }
 				}
-				p.spool = &faulty{p.spool, now(tc.before), now(tc.after)}
+				box(p).spool = &faulty{box(p).spool, now(tc.before), now(tc.after)}
 				if _, err := p.AddAll(context.Background(), []ledger.Turn{spoken("0", "a"), spoken("1", "a")}); err != nil {
 					t.Fatal(err)
 				}
@@ -141,7 +141,7 @@ func TestLossCountsOnce(t *testing.T) {
 	full.Store(true)
 	g := &graph{takes: time.Second}
 	inBubble(t, g, func(t *testing.T, p *Pipeline, _ *logged) {
-		p.spool = &faulty{Store: p.spool, before: func(what string, _ []ledger.Entry) bool { return what == "take back" && full.Load() }}
+		box(p).spool = &faulty{Store: box(p).spool, before: func(what string, _ []ledger.Entry) bool { return what == "take back" && full.Load() }}
 		add(t, p, spoken("lost", "a"))
 		time.Sleep(100 * time.Millisecond)
 		g.restart()

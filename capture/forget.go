@@ -19,34 +19,38 @@ import (
 // given meanwhile. It may take as long as the memory needs for what it has
 // accepted; when ctx ends before, or anything fails, it must be called again.
 func (p *Pipeline) Forget(ctx context.Context, part ledger.Part, generation int64) error {
-	ctx, release, err := p.asLeader(ctx)
+	defer p.Doubt()
+	return p.record.Forget(ctx, part, generation)
+}
+
+func (b *outbox) Forget(ctx context.Context, part ledger.Part, generation int64) error {
+	ctx, release, err := b.asLeader(ctx)
 	if err != nil {
 		return err
 	}
 	defer release()
-	defer p.Doubt()
-	defer p.loop.Resume(part.Group)
-	if err := p.loop.Pause(ctx, part.Group); err != nil {
+	defer b.loop.Resume(part.Group)
+	if err := b.loop.Pause(ctx, part.Group); err != nil {
 		return err
 	}
-	if err := p.empty(part, generation, false); err != nil {
+	if err := b.empty(part, generation, false); err != nil {
 		return err
 	}
-	if err := p.emptyMemory(ctx, part); err != nil {
+	if err := b.emptyMemory(ctx, part); err != nil {
 		return err
 	}
-	return p.empty(part, generation, true)
+	return b.empty(part, generation, true)
 }
 
 // Raise has the generations of scopes count that were forgotten, and returns the
 // newest that is known here.
-func (p *Pipeline) Raise(floors map[string]int64) (newest int64, err error) {
-	return p.disk.Raise(floors)
+func (b *outbox) Raise(floors map[string]int64) (newest int64, err error) {
+	return b.disk.Raise(floors)
 }
 
 // Withhold has nothing handed over to some groups, and to no others, until it is
 // called again. Their turns wait.
-func (p *Pipeline) Withhold(groups []string) { p.loop.Withhold(groups) }
+func (b *outbox) Withhold(groups []string) { b.loop.Withhold(groups) }
 
 // answerTime bounds what a memory that is to forget is waited for, to answer at
 // all.
@@ -54,43 +58,43 @@ const answerTime = 10 * time.Second
 
 // emptyMemory has the memory forget a part: what it holds at once, and what it
 // has accepted and not come to yet when it has.
-func (p *Pipeline) emptyMemory(ctx context.Context, part ledger.Part) error {
-	if err := p.answers(ctx); err != nil {
+func (b *outbox) emptyMemory(ctx context.Context, part ledger.Part) error {
+	if err := b.answers(ctx); err != nil {
 		return fmt.Errorf("the memory does not answer and must be started first; what it holds waits to be deleted: %w", err)
 	}
-	err := p.forgetHeld(ctx, part)
+	err := b.forgetHeld(ctx, part)
 	var left *graphiti.RemainsError
-	if remains := errors.As(err, &left); p.opts().Memory.Durable() || err != nil && (!remains || left.Unreachable) {
+	if remains := errors.As(err, &left); err != nil && (!remains || left.Unreachable) {
 		return err
 	}
 	// What comes while it is being emptied may remain.
-	waited, failed := p.waitForAccepted(ctx, part.Group)
+	waited, failed := b.waitForAccepted(ctx, part.Group)
 	if failed != nil {
 		return errors.Join(err, fmt.Errorf("what it has accepted and not come to waits to be deleted: %w", failed))
 	}
 	if !waited {
 		return err
 	}
-	return p.forgetHeld(ctx, part)
+	return b.forgetHeld(ctx, part)
 }
 
 // answers asks the memory whether it is there.
-func (p *Pipeline) answers(ctx context.Context) error {
-	ctx, cancel := context.WithTimeout(ctx, min(answerTime, p.opts().Timeout))
+func (b *outbox) answers(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, min(answerTime, b.opts().Timeout))
 	defer cancel()
-	return p.opts().Memory.Health(ctx)
+	return b.opts().Memory.Health(ctx)
 }
 
 // forgetHeld has the memory forget what it holds of a part, and a message of our
 // own where one was put there.
-func (p *Pipeline) forgetHeld(ctx context.Context, part ledger.Part) error {
+func (b *outbox) forgetHeld(ctx context.Context, part ledger.Part) error {
 	if part.Session == "" {
-		if err := p.opts().Memory.Forget(ctx, part.Group); err != nil {
+		if err := b.opts().Memory.Forget(ctx, part.Group); err != nil {
 			return fmt.Errorf("empty group: %w", err)
 		}
 		return nil
 	}
-	names, err := p.opts().Memory.ForgetEpisodes(ctx, part.Group, func(e *graphiti.Episode) bool {
+	names, err := b.opts().Memory.ForgetEpisodes(ctx, part.Group, func(e *graphiti.Episode) bool {
 		return part.Said(e) || strings.HasPrefix(e.Name, graphiti.CheckNamePrefix)
 	})
 	var turns []string
@@ -99,7 +103,7 @@ func (p *Pipeline) forgetHeld(ctx context.Context, part ledger.Part) error {
 			turns = append(turns, turn)
 		}
 	}
-	if err = errors.Join(err, p.spool.MarkForgotten(part.Group, turns)); err != nil {
+	if err = errors.Join(err, b.spool.MarkForgotten(part.Group, turns)); err != nil {
 		return fmt.Errorf("forget a session: %w", err)
 	}
 	return nil
@@ -107,18 +111,18 @@ func (p *Pipeline) forgetHeld(ctx context.Context, part ledger.Part) error {
 
 // empty takes a part's turns out of the spool that are older than a generation.
 // Its group is paused.
-func (p *Pipeline) empty(part ledger.Part, generation int64, last bool) error {
-	gone, err := p.spool.Forget(part, generation, last)
+func (b *outbox) empty(part ledger.Part, generation int64, last bool) error {
+	gone, err := b.spool.Forget(part, generation, last)
 	if err != nil {
 		return err
 	}
-	p.loop.Discard(part.Group, func(it *deliver.Item) bool {
+	b.loop.Discard(part.Group, func(it *deliver.Item) bool {
 		return it.Generation < generation && (part.Session == "" || it.Session == part.Session && (part.Owner == "" || it.Owner == part.Owner))
 	})
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	p.held.Pending = p.held.Pending.Minus(gone.Pending)
-	p.held.Dead = p.held.Dead.Minus(gone.Dead)
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.held.Pending = b.held.Pending.Minus(gone.Pending)
+	b.held.Dead = b.held.Dead.Minus(gone.Dead)
 	return nil
 }
 
@@ -126,10 +130,10 @@ func (p *Pipeline) empty(part ledger.Part, generation int64, last bool) error {
 // accepted for a group until now, and whether it may have kept something
 // meanwhile. Acceptance may have been taken for proof, or be of another process
 // of ours, so that only what was never written to need not be waited for.
-func (p *Pipeline) waitForAccepted(ctx context.Context, group string) (waited bool, err error) {
-	owned, err := p.spool.Owned(ctx, "")
+func (b *outbox) waitForAccepted(ctx context.Context, group string) (waited bool, err error) {
+	owned, err := b.spool.Owned(ctx, "")
 	if err != nil || !slices.ContainsFunc(owned, func(o ledger.Owned) bool { return o.Group == group }) {
 		return false, err
 	}
-	return p.loop.Barrier(ctx, group)
+	return b.loop.Barrier(ctx, group)
 }

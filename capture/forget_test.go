@@ -259,7 +259,12 @@ func TestForgettingASession(t *testing.T) {
 			t.Parallel()
 			m, holds := open(t)
 			path := filepath.Join(t.TempDir(), "spool.db")
-			slow := func(o *Options, _ *deliver.Timing) { o.Timeout = 5 * time.Second }
+			slow := func(o *Options, _ *deliver.Timing) {
+				o.Timeout = 5 * time.Second
+				if e, ok := m.(*embedded.Store); ok {
+					o.Ledger = e.Ledger
+				}
+			}
 			p := verifying(t, path, m, slow)
 			late := said("late", "session:s", "forget the late one", "g", "other")
 			for i := range 5 {

@@ -129,8 +129,7 @@ func (g *graph) Health(context.Context) error {
 	return g.asked("health", "")
 }
 
-func (g *graph) Durable() bool { return false }
-func (g *graph) Apart() bool   { return g.apart }
+func (g *graph) Apart() bool { return g.apart }
 
 func (*graph) Search(context.Context, []string, string, int) ([]graphiti.Fact, error) {
 	return nil, nil
@@ -185,8 +184,8 @@ func inBubble(t *testing.T, m Memory, f func(t *testing.T, p *Pipeline, log *log
 	synctest.Test(t, func(t *testing.T) {
 		log := &logged{}
 		o := Options{
-			Path: filepath.Join(t.TempDir(), "spool.db"), Memory: m, MaxTurns: 10000, MaxBytes: 1 << 24, MaxAge: 24 * time.Hour, MaxBatch: 10, MaxChars: 8000,
-			Timeout: 10 * time.Second, Verify: true, StallAfter: 5 * time.Minute, Log: slog.New(slog.NewTextHandler(log, nil)),
+			Path: filepath.Join(t.TempDir(), "spool.db"), Memory: m, Apart: m.Apart(), MaxTurns: 10000, MaxBytes: 1 << 24, MaxAge: 24 * time.Hour, MaxBatch: 10, MaxChars: 8000,
+			Timeout: 10 * time.Second, Verify: isVerified(m), StallAfter: 5 * time.Minute, Log: slog.New(slog.NewTextHandler(log, nil)),
 		}
 		for _, c := range change {
 			c(&o)

@@ -15,24 +15,28 @@ func (p *Pipeline) CutOff(ctx context.Context, t ledger.Turn) error {
 		return ErrStopped
 	}
 	t.User, t.Assistant = p.Redacted(t.User), p.Redacted(t.Assistant) // as what is kept is compared
-	err := p.spool.CutOff(ctx, &t, time.Now())
-	if err != nil && p.replicas != nil && ctx.Err() == nil {
-		return p.replicas.local.CutOff(ctx, &t, time.Now())
+	return p.record.CutOff(ctx, &t)
+}
+
+func (b *outbox) CutOff(ctx context.Context, t *ledger.Turn) error {
+	err := b.spool.CutOff(ctx, t, time.Now())
+	if err != nil && b.replicas != nil && ctx.Err() == nil {
+		return b.replicas.local.CutOff(ctx, t, time.Now())
 	}
 	return err
 }
 
 // flushCutTurns moves what the local ledger knows of cut turns to Redis.
-func (p *Pipeline) flushCutTurns(ctx context.Context) error {
+func (b *outbox) flushCutTurns(ctx context.Context) error {
 	for {
-		list, err := p.replicas.local.Cuts(ctx, chunk)
+		list, err := b.replicas.local.Cuts(ctx, chunk)
 		if err != nil || len(list) == 0 {
 			return err
 		}
-		if err := p.replicas.spool.NoteCuts(ctx, list); err != nil {
+		if err := b.replicas.spool.NoteCuts(ctx, list); err != nil {
 			return err
 		}
-		if err := p.replicas.local.RemoveCuts(list); err != nil {
+		if err := b.replicas.local.RemoveCuts(list); err != nil {
 			return err
 		}
 	}

@@ -93,7 +93,7 @@ func TestCutOffOnceAndAnsweredThen(t *testing.T) {
 			t.Errorf("not kept: %+v", tn)
 		}
 	}
-	if err := p.spool.CutOff(context.Background(), &ledger.Turn{ID: "other"}, time.Now()); err != nil { // for nobody
+	if err := box(p).spool.CutOff(context.Background(), &ledger.Turn{ID: "other"}, time.Now()); err != nil { // for nobody
 		t.Error(err)
 	}
 	if n := kept(t, p, shown("1", "the end", "h")); n != 0 {
@@ -116,7 +116,7 @@ func TestCutOffWhileRedisWasDown(t *testing.T) {
 	})
 	server := redistest.Start(t)
 	p := replicaOf(t, path, &fakeMemory{}, server)
-	local := p.replicas.local
+	local := box(p).replicas.local
 	waitFor(t, "the others to know", func() bool {
 		list, err := local.Cuts(context.Background(), 1)
 		return err == nil && len(list) == 0

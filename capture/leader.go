@@ -75,19 +75,18 @@ type report struct {
 }
 
 // join makes a pipeline share the queue in Redis; local is its own ledger.
-func (p *Pipeline) join(local *ledger.Ledger) {
-	all := replica.New(p.opts().Shared.DB, p.opts().MaxTurns, p.opts().MaxBytes)
-	p.spool = all
-	p.replicas = &replicas{
-		name: p.opts().Shared.Name, local: local, spool: all,
+func (b *outbox) join(local *ledger.Ledger) {
+	all := replica.New(b.opts().Shared.DB, b.opts().MaxTurns, b.opts().MaxBytes)
+	b.spool = all
+	b.replicas = &replicas{
+		name: b.opts().Shared.Name, local: local, spool: all,
 		ended: make(chan struct{}), asked: make(chan struct{}),
 	}
-	p.promoted = make(map[string]bool)
 }
 
 // replicaStatusLocked adds the replicas' state.
-func (p *Pipeline) replicaStatusLocked(s *QueueStatus) {
-	t := p.replicas
+func (b *outbox) replicaStatusLocked(s *QueueStatus) {
+	t := b.replicas
 	if t == nil {
 		return
 	}
@@ -113,21 +112,21 @@ func (p *Pipeline) replicaStatusLocked(s *QueueStatus) {
 
 // runElection takes the lease or renews it, and flushes the local queue to
 // Redis, until the pipeline ends.
-func (p *Pipeline) runElection() {
-	t := p.replicas
+func (b *outbox) runElection() {
+	t := b.replicas
 	defer close(t.ended)
 	tick := time.NewTicker(leadEvery)
 	defer tick.Stop()
 	for {
-		err := contained(func() error { return errors.Join(p.electOnce(), p.boundLocal(context.Background())) })
+		err := contained(func() error { return errors.Join(b.electOnce(), b.boundLocal(context.Background())) })
 		if err != nil && !errors.Is(err, redis.ErrDown) {
-			p.opts().Log.Warn("cannot work on the shared queue", "error", err)
+			b.opts().Log.Warn("cannot work on the shared queue", "error", err)
 		}
 		select {
 		case <-tick.C:
 		case <-t.asked:
-		case <-p.ended:
-			p.stepDown()
+		case <-b.ended:
+			b.stepDown()
 			ctx, cancel := context.WithTimeout(context.Background(), time.Second)
 			defer cancel()
 			_ = t.spool.LeaveLease(ctx) // it ends by itself
@@ -136,13 +135,13 @@ func (p *Pipeline) runElection() {
 	}
 }
 
-func (p *Pipeline) electOnce() error {
-	t, ctx := p.replicas, context.Background()
-	p.mu.Lock()
+func (b *outbox) electOnce() error {
+	t, ctx := b.replicas, context.Background()
+	b.mu.Lock()
 	leading, stale := t.leading, !t.leading && t.leave != nil
-	p.mu.Unlock()
+	b.mu.Unlock()
 	if stale {
-		p.stepDown()
+		b.stepDown()
 	}
 	began := time.Now()
 	switch {
@@ -152,14 +151,14 @@ func (p *Pipeline) electOnce() error {
 		case err != nil:
 			return err // the timer decides
 		case held && (!isWanted || t.wanted.Load() > 0): // the other has to wait
-			p.mu.Lock()
+			b.mu.Lock()
 			t.until.Reset(time.Until(began.Add(replica.LeaseFor - leadMargin)))
-			p.mu.Unlock()
+			b.mu.Unlock()
 		default:
-			p.stepDown()
+			b.stepDown()
 			_ = t.spool.LeaveLease(ctx) // it ends by itself
 		}
-	case p.stopped(): // a process that ends takes no lease
+	case b.stopped(): // a process that ends takes no lease
 	default:
 		take := t.spool.TakeLease
 		if t.wanted.Load() > 0 {
@@ -172,45 +171,45 @@ func (p *Pipeline) electOnce() error {
 		if !held {
 			break
 		}
-		if err := p.takeOver(began); err != nil {
-			p.stepDown()
+		if err := b.takeOver(began); err != nil {
+			b.stepDown()
 			return errors.Join(err, t.spool.LeaveLease(ctx))
 		}
 	}
-	return errors.Join(p.refresh(ctx), p.flushLocalQueue(ctx))
+	return errors.Join(b.refresh(ctx), b.flushLocalQueue(ctx))
 }
 
 // takeOver starts delivery with the lease that was taken at began.
-func (p *Pipeline) takeOver(began time.Time) error {
-	t := p.replicas
-	ctx, cancel := context.WithCancel(p.base)
-	p.mu.Lock()
+func (b *outbox) takeOver(began time.Time) error {
+	t := b.replicas
+	ctx, cancel := context.WithCancel(b.base)
+	b.mu.Lock()
 	t.leave = cancel
-	p.mu.Unlock()
-	if err := p.deliver(ctx); err != nil {
+	b.mu.Unlock()
+	if err := b.deliver(ctx); err != nil {
 		return err
 	}
-	p.mu.Lock()
+	b.mu.Lock()
 	t.leading, t.led = true, ctx
 	t.until = time.AfterFunc(time.Until(began.Add(replica.LeaseFor-leadMargin)), func() {
-		p.mu.Lock()
-		defer p.mu.Unlock()
+		b.mu.Lock()
+		defer b.mu.Unlock()
 		t.leading = false
 		cancel()
 	})
-	p.mu.Unlock()
+	b.mu.Unlock()
 	t.busy.Add(1)
 	// Ends when leave is called.
-	go p.followStream(ctx)
-	p.opts().Log.Info("became leader: this replica delivers turns")
+	go b.followStream(ctx)
+	b.opts().Log.Info("became leader: this replica delivers turns")
 	return nil
 }
 
 // followStream wakes delivery when any replica has added turns.
-func (p *Pipeline) followStream(ctx context.Context) {
-	defer p.replicas.busy.Done()
+func (b *outbox) followStream(ctx context.Context) {
+	defer b.replicas.busy.Done()
 	for ctx.Err() == nil {
-		err := contained(func() error { return p.replicas.spool.Follow(ctx, leadEvery, p.loop.Wake) })
+		err := contained(func() error { return b.replicas.spool.Follow(ctx, leadEvery, b.loop.Wake) })
 		if err != nil {
 			select {
 			case <-ctx.Done():
@@ -221,9 +220,9 @@ func (p *Pipeline) followStream(ctx context.Context) {
 }
 
 // stepDown ends delivery here. It returns when nothing is in flight.
-func (p *Pipeline) stepDown() {
-	t := p.replicas
-	p.mu.Lock()
+func (b *outbox) stepDown() {
+	t := b.replicas
+	b.mu.Lock()
 	was := t.leave
 	t.leading = false
 	if was != nil {
@@ -232,34 +231,34 @@ func (p *Pipeline) stepDown() {
 	if t.until != nil {
 		t.until.Stop()
 	}
-	p.mu.Unlock()
+	b.mu.Unlock()
 	t.busy.Wait()
-	p.loop.Wait()
-	p.mu.Lock()
+	b.loop.Wait()
+	b.mu.Lock()
 	t.leave, t.until, t.report = nil, nil, report{}
-	p.mu.Unlock()
+	b.mu.Unlock()
 	if was != nil {
-		p.opts().Log.Info("no longer leader: another replica delivers turns")
+		b.opts().Log.Info("no longer leader: another replica delivers turns")
 	}
 }
 
 // leadsLocked reports whether this process delivers.
-func (p *Pipeline) leadsLocked() bool { return p.replicas == nil || p.replicas.leading }
+func (b *outbox) leadsLocked() bool { return b.replicas == nil || b.replicas.leading }
 
 // asLeader waits until this process is the leader, and keeps it the leader until
 // release is called. The context that it returns ends with the leadership.
-func (p *Pipeline) asLeader(ctx context.Context) (_ context.Context, release func(), err error) {
-	t := p.replicas
+func (b *outbox) asLeader(ctx context.Context) (_ context.Context, release func(), err error) {
+	t := b.replicas
 	if t == nil {
 		return ctx, func() {}, nil
 	}
 	t.wanted.Add(1)
 	for {
-		p.mu.Lock()
+		b.mu.Lock()
 		if t.leading {
 			t.busy.Add(1)
 			led := t.led
-			p.mu.Unlock()
+			b.mu.Unlock()
 			ctx, cancel := context.WithCancel(ctx)
 			stop := context.AfterFunc(led, cancel)
 			return ctx, func() {
@@ -269,7 +268,7 @@ func (p *Pipeline) asLeader(ctx context.Context) (_ context.Context, release fun
 				t.busy.Done()
 			}, nil
 		}
-		p.mu.Unlock()
+		b.mu.Unlock()
 		select {
 		case t.asked <- struct{}{}:
 		default:
@@ -287,8 +286,8 @@ func (p *Pipeline) asLeader(ctx context.Context) (_ context.Context, release fun
 }
 
 // refresh reads what other replicas have changed. A leader reports its state.
-func (p *Pipeline) refresh(ctx context.Context) error {
-	t := p.replicas
+func (b *outbox) refresh(ctx context.Context) error {
+	t := b.replicas
 	sizes, totals, err := t.spool.Counts(ctx)
 	if err != nil {
 		return err
@@ -297,15 +296,16 @@ func (p *Pipeline) refresh(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	d := p.loop.Status()
-	p.mu.Lock()
-	p.held, p.totals, p.promoted = sizes, totals, promoted
+	b.set(promoted)
+	d := b.loop.Status()
+	b.mu.Lock()
+	b.held, b.totals = sizes, totals
 	leading := t.leading
 	if leading {
 		t.report = reportOf(t.name, &d)
 	}
 	mine := t.report
-	p.mu.Unlock()
+	b.mu.Unlock()
 	if leading {
 		body, err := json.Marshal(mine)
 		if err != nil {
@@ -318,9 +318,9 @@ func (p *Pipeline) refresh(ctx context.Context) error {
 	if err == nil && len(body) > 0 {
 		err = json.Unmarshal(body, &theirs)
 	}
-	p.mu.Lock()
+	b.mu.Lock()
 	t.report = theirs
-	p.mu.Unlock()
+	b.mu.Unlock()
 	return err
 }
 
@@ -334,9 +334,9 @@ func reportOf(name string, d *deliver.Status) report {
 
 // flushLocalQueue moves the turns of the local queue to Redis. The stream leaves
 // out a turn that another replica has added already.
-func (p *Pipeline) flushLocalQueue(ctx context.Context) error {
-	t := p.replicas
-	if err := p.flushCutTurns(ctx); err != nil {
+func (b *outbox) flushLocalQueue(ctx context.Context) error {
+	t := b.replicas
+	if err := b.flushCutTurns(ctx); err != nil {
 		return err
 	}
 	for {
@@ -352,7 +352,7 @@ func (p *Pipeline) flushLocalQueue(ctx context.Context) error {
 			return errors.Join(err, moved)
 		}
 		if len(seqs) > 0 {
-			p.opts().Log.Info("flushed local queue to redis", "turns", len(seqs))
+			b.opts().Log.Info("flushed local queue to redis", "turns", len(seqs))
 		}
 		if err != nil || len(seqs) < chunk {
 			return err
@@ -361,44 +361,47 @@ func (p *Pipeline) flushLocalQueue(ctx context.Context) error {
 }
 
 // warnOfLocal warns at the end of turns that only this replica holds.
-func (p *Pipeline) warnOfLocal() {
-	n, err := p.replicas.local.Sizes(context.Background())
+func (b *outbox) warnOfLocal() {
+	n, err := b.replicas.local.Sizes(context.Background())
 	if err == nil && n.Pending.Turns > 0 {
-		p.opts().Log.Warn("turns are left in this replica's data_dir and nowhere else: keep it, and start a replica there again", "turns", n.Pending.Turns)
+		b.opts().Log.Warn("turns are left in this replica's data_dir and nowhere else: keep it, and start a replica there again", "turns", n.Pending.Turns)
 	}
 }
 
 // boundLocal keeps the local queue within its limits.
-func (p *Pipeline) boundLocal(ctx context.Context) error {
-	n, err := p.replicas.local.Sizes(ctx)
+func (b *outbox) boundLocal(ctx context.Context) error {
+	n, err := b.replicas.local.Sizes(ctx)
 	if err != nil {
 		return err
 	}
-	t, err := p.replicas.local.Totals()
+	t, err := b.replicas.local.Totals()
 	if err != nil {
 		return err
 	}
-	p.mu.Lock()
-	p.replicas.waits, p.replicas.dropped = n.Pending.Turns, t.Dropped
-	p.mu.Unlock()
-	over := p.opts().over(n)
+	b.mu.Lock()
+	b.replicas.waits, b.replicas.dropped = n.Pending.Turns, t.Dropped
+	b.mu.Unlock()
+	over := b.opts().over(n)
 	if over == (ledger.Size{}) {
 		return nil
 	}
-	gone, err := p.replicas.local.Cut(over)
-	p.evicted.Add(int64(gone.All().Turns))
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	p.countDropsLocked(gone.All().Turns, "redis is down, and this replica's own queue is full; the oldest turns were dropped")
-	p.logDropsLocked(time.Minute)
+	gone, err := b.replicas.local.Cut(over)
+	b.evicted.Add(int64(gone.All().Turns))
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.countDropsLocked(gone.All().Turns, "redis is down, and this replica's own queue is full; the oldest turns were dropped")
+	b.logDropsLocked(time.Minute)
 	return err
 }
 
 // stopped reports whether no more turns are taken.
-func (p *Pipeline) stopped() bool {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	return p.closed
+func (b *outbox) stopped() bool {
+	select {
+	case <-b.stop:
+		return true
+	default:
+		return false
+	}
 }
 
 // contained turns a panic into an error: the loop goes on.

@@ -12,14 +12,8 @@ import (
 // delivered, and nobody else may use the file meanwhile.
 type Offline struct{ spool ledger.Store }
 
-// OpenOffline opens the spool at path.
-func OpenOffline(path string) (*Offline, error) {
-	s, err := ledger.Open(path)
-	if err != nil {
-		return nil, err
-	}
-	return &Offline{s}, nil
-}
+// NewOffline takes an open ledger, and closes it.
+func NewOffline(l *ledger.Ledger) *Offline { return &Offline{l} }
 
 // OpenShared looks into the spool that replicas share.
 func OpenShared(db *redis.DB) *Offline { return &Offline{replica.New(db, 0, 0)} }

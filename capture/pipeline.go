@@ -9,6 +9,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/graphiti-proxy/graphiti-proxy/cache/sqlite"
 	"github.com/graphiti-proxy/graphiti-proxy/capture/deliver"
 	"github.com/graphiti-proxy/graphiti-proxy/capture/ledger"
 	"github.com/graphiti-proxy/graphiti-proxy/capture/redact"
@@ -18,16 +19,20 @@ import (
 // ErrStopped says that no more turns are taken.
 var ErrStopped = errors.New("ingestion has stopped")
 
-// Options configures a Pipeline. All fields but Direct, OnKept, OnStored, Shared
-// and Told are required.
+// Options configures a Pipeline. All fields but Ledger, OnKept, OnStored, Shared
+// and Told are required; Path, Memory and what bounds delivery where Ledger is nil.
 type Options struct {
+	// Ledger returns the ledger in the memory's own file, whose turns are messages
+	// as say makes them. nil: the memory is elsewhere.
+	Ledger func(say ledger.Say) *ledger.Ledger
+
 	Path       string // of the spool's file
-	Memory     Memory
-	Direct     func(ctx context.Context, group string, messages []graphiti.Message) error // graphiti.Memory's; nil: all turns are delivered
-	MaxTurns   int                                                                        // in the spool; one for each group counts as one
+	Memory     deliver.Memory
+	Apart      bool // the memory works off each group by itself
+	MaxTurns   int  // in the spool; one for each group counts as one
 	MaxBytes   int
 	MaxAge     time.Duration
-	MaxBatch   int // turns in one call to a memory elsewhere
+	MaxBatch   int // turns in one call
 	MaxChars   int // of one message
 	Timeout    time.Duration
 	Verify     bool                                  // whether acceptance is not taken for proof
@@ -40,114 +45,128 @@ type Options struct {
 	Log        *slog.Logger
 }
 
-// Memory takes what is to be remembered, and says how delivery may treat it.
-type Memory interface {
-	deliver.Memory
+// settings are those that count now.
+type settings struct{ o atomic.Pointer[Options] }
 
-	// Durable reports whether a Write that returned nil proves that the
-	// messages are kept. It must then also take no harm from the same messages
-	// being written again.
-	Durable() bool
+func (s *settings) opts() *Options { return s.o.Load() }
 
-	// Apart reports whether groups are worked off by themselves.
-	Apart() bool
+// record is where turns are kept for good: the ledger of a memory that is a file of
+// ours, or the outbox of one that is elsewhere.
+type record interface {
+	// Add stores turns for those of their groups that have not had them. They are
+	// on disk when it returns.
+	Add(ctx context.Context, turns []ledger.Turn) ([]ledger.Added, error)
+
+	// Whole says of each turn whether all of its groups have all of it.
+	Whole(ctx context.Context, turns []ledger.Turn) ([]bool, error)
+
+	CutOff(ctx context.Context, t *ledger.Turn) error
+	Forget(ctx context.Context, part ledger.Part, generation int64) error
+
+	apply(paused bool) // the settings, which are new
+	status(s *QueueStatus)
+	close(ctx context.Context) error
 }
 
-// Pipeline keeps turns until the memory is known to hold them. It is safe for
-// concurrent use.
+// Queue is what waits for the memory: nothing where that is a file of ours.
+type Queue interface {
+	// Letters lists turns that wait or are dead, the oldest first, and says how many
+	// there are in all.
+	Letters(ctx context.Context, o ledger.ListOptions) (list []ledger.Item, all int, err error)
+
+	// Waiting calls f for each turn of a part that waits or is dead, with what would
+	// be written of it.
+	Waiting(ctx context.Context, part ledger.Part, f func(graphiti.Message) error) error
+
+	// Retry has dead turns delivered again: those of the numbers, or all when
+	// there are none. It returns how many.
+	Retry(numbers []int64) (int, error)
+
+	// Drop removes dead turns for good: those of the numbers, or all when there
+	// are none. It returns how many.
+	Drop(numbers []int64) (int, error)
+
+	// Withhold has nothing handed over to some groups, and to no others, until it is
+	// called again. Their turns wait.
+	Withhold(groups []string)
+}
+
+// Groups is what is known of the groups that were written to.
+type Groups interface {
+	// Owned lists them, or those of one owner.
+	Owned(ctx context.Context, owner string) ([]ledger.Owned, error)
+
+	// Talks lists those that hold recent turns of a session.
+	Talks(ctx context.Context, session string) ([]ledger.Owned, error)
+
+	// Promoted reports whether something was promoted into a group.
+	Promoted(group string) bool
+
+	// Raise has the generations of scopes count that were forgotten, and returns the
+	// newest that is known here.
+	Raise(floors map[string]int64) (newest int64, err error)
+
+	// Fault is what is known to be wrong with the file of this process; nil:
+	// nothing. Check looks.
+	Fault() *sqlite.Fault
+	Check() *sqlite.Fault
+}
+
+// Pipeline takes turns and has them recorded. It is safe for concurrent use.
 type Pipeline struct {
-	o         atomic.Pointer[Options]
-	spool     ledger.Store
-	disk      *ledger.Ledger // where this process keeps turns: the same, unless it is shared
-	loop      *deliver.Loop
+	Queue
+	Groups
+	*settings
+	record    record
 	secrets   *redact.Redactor
 	redacted  atomic.Int64
-	evicted   atomic.Int64 // dropped by what bounds the spool
 	stop      chan struct{}
-	ended     chan struct{} // nothing is delivered any more
 	recent    recent
-	inTurn    inTurn
 	histories histories
 	leftOut   atomic.Int64 // turns of histories
 	worker    sync.WaitGroup
 	base      context.Context // of all that is done
 	abort     context.CancelFunc
-	unkept    unkept     // turns that wait for the disk
-	replicas  *replicas  // nil: this process is alone
-	cutting   sync.Mutex // one cut at a time: two would take the same excess twice
-
-	mu       sync.Mutex // guards what follows
-	closed   bool
-	held     ledger.Sizes
-	totals   ledger.Totals
-	drops    map[string]*drops // that were logged, by their reason
-	promoted map[string]bool   // groups into which something was
+	unkept    unkept // turns that wait for the disk
+	ending    sync.Once
 }
 
-// Open opens the spool and begins to deliver what it holds.
+// Open opens the record of turns, and begins to deliver what waits in it.
 func Open(o Options) (*Pipeline, error) {
 	return open(o, o.timing(), deliver.OpenFor)
 }
 
 func open(o Options, t deliver.Timing, openFor time.Duration) (*Pipeline, error) {
-	s, err := ledger.Open(o.Path)
+	redactor, err := redact.New()
 	if err != nil {
 		return nil, err
 	}
-	if o.Memory.Durable() {
-		s.Unhurried()
-	}
-	redactor, err := redact.New()
-	if err != nil {
-		return nil, errors.Join(err, s.Close())
-	}
 	p := &Pipeline{
-		spool: s, disk: s, secrets: redactor, stop: make(chan struct{}), ended: make(chan struct{}),
+		settings: &settings{}, secrets: redactor, stop: make(chan struct{}),
 		recent:    newRecent(),
 		histories: newHistories(),
-		inTurn:    inTurn{groups: make(map[string]*writing)},
 		unkept:    unkept{wake: make(chan struct{}, 1)}, // more than one says nothing new
 	}
 	p.o.Store(&o)
-	p.base, p.abort = context.WithCancel(context.Background())
-	p.loop = deliver.New(deliver.Options{
-		Ledger: queue{p}, Memory: o.Memory, Durable: o.Memory.Durable(), Apart: o.Memory.Apart(), Verify: o.Verify,
-		Timing: t, Timeout: o.Timeout, OpenFor: openFor,
-		Told: o.Told, OnStored: o.OnStored, Redact: p.Redacted, Log: o.Log,
-	})
-	p.Withhold(o.Withheld)
-	if o.Shared != nil {
-		p.join(s)
-	} else if err := p.deliver(p.base); err != nil {
-		p.abort()
-		return nil, errors.Join(err, s.Close())
+	if o.Ledger != nil {
+		k, err := openOwnFile(p.settings, p.stop)
+		if err != nil {
+			return nil, err
+		}
+		p.record, p.Queue, p.Groups = k, noQueue{}, k
+	} else {
+		b, err := openOutbox(p.settings, p.stop, p.Redacted, t, openFor)
+		if err != nil {
+			return nil, err
+		}
+		p.record, p.Queue, p.Groups = b, b, b
 	}
+	p.base, p.abort = context.WithCancel(context.Background())
 	// All end when Shutdown closes stop.
-	p.worker.Go(p.upkeep)
 	p.worker.Go(p.recordHistories)
 	p.worker.Go(p.writeUnkept)
-	if p.replicas != nil {
-		go p.runElection()
-	}
 	return p, nil
 }
-
-// What goes in one call to a memory that is a file: it waits for the disk once
-// for each call, and the more turns are written at once the fewer pages are.
-const (
-	durableBatch = 1024     // turns
-	durableChars = 16 << 20 // characters of them, if all were as long as they may be
-)
-
-func (o *Options) timing() deliver.Timing {
-	batch := o.MaxBatch
-	if o.Memory.Durable() {
-		batch = max(batch, min(durableBatch, durableChars/(2*max(1, o.MaxChars))))
-	}
-	return deliver.DefaultTiming(batch, o.StallAfter)
-}
-
-func (p *Pipeline) opts() *Options { return p.o.Load() }
 
 // Bounds are what may change while a Pipeline works.
 type Bounds struct {
@@ -167,49 +186,13 @@ func (p *Pipeline) Set(b Bounds) {
 	o.MaxTurns, o.MaxBytes, o.MaxAge, o.MaxBatch, o.MaxChars = b.MaxTurns, b.MaxBytes, b.MaxAge, b.MaxBatch, b.MaxChars
 	o.Timeout, o.StallAfter = b.Timeout, b.StallAfter
 	p.o.Store(&o)
-	p.loop.Set(o.timing(), o.Timeout, b.Paused)
-	if p.replicas != nil {
-		p.replicas.spool.Bound(o.MaxTurns, o.MaxBytes)
-	}
-	p.makeRoom()
-}
-
-// deliver finds out what the spool holds, and begins to deliver it. It goes on
-// until Shutdown closes stop, or ctx ends.
-func (p *Pipeline) deliver(ctx context.Context) error {
-	held, err := p.spool.Sizes(context.Background())
-	if err != nil {
-		return err
-	}
-	totals, err := p.spool.Totals()
-	if err != nil {
-		return err
-	}
-	instance, err := p.spool.Instance()
-	if err != nil {
-		return err
-	}
-	promoted, err := p.spool.Promoted(context.Background())
-	if err != nil {
-		return err
-	}
-	p.mu.Lock()
-	p.held, p.totals, p.promoted = held, totals, promoted
-	p.mu.Unlock()
-	return p.loop.Start(ctx, p.stop, deliver.Known{Instance: instance, Listed: totals.Verified > 0})
-}
-
-// Promoted reports whether something was promoted into a group.
-func (p *Pipeline) Promoted(group string) bool {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	return p.promoted[group]
+	p.record.apply(b.Paused)
 }
 
 // Add stores a turn for its groups, less those that have it already. It is on
-// disk when Add returns, and never waits for the memory.
+// disk when Add returns, and never waits for a memory that is elsewhere.
 //
-// While the disk takes nothing, a bounded number of turns waits in memory.
+// While the disk takes nothing, a bounded number of turns waits in RAM.
 func (p *Pipeline) Add(ctx context.Context, t ledger.Turn) error {
 	return p.AddTurns(ctx, []ledger.Turn{t})
 }
@@ -218,7 +201,7 @@ func (p *Pipeline) Add(ctx context.Context, t ledger.Turn) error {
 func (p *Pipeline) AddTurns(ctx context.Context, turns []ledger.Turn) error {
 	err := p.behindUnkept()
 	if err == nil {
-		_, err = p.addNew(ctx, turns, p.noteSoon)
+		_, err = p.AddAll(ctx, turns)
 	}
 	if err = p.holdUnkept(turns, err); err != nil {
 		p.release(turns) // the next request shows them, and they may be recorded then
@@ -230,16 +213,10 @@ func (p *Pipeline) AddTurns(ctx context.Context, turns []ledger.Turn) error {
 // It returns how many of them some group did not have; of those that come from
 // an export, how many of their sides.
 func (p *Pipeline) AddAll(ctx context.Context, turns []ledger.Turn) (kept int, err error) {
-	return p.addNew(ctx, turns, p.noteNow)
-}
-
-func (p *Pipeline) addNew(ctx context.Context, turns []ledger.Turn, note noteDelivered) (kept int, err error) {
 	if p.isClosed() {
 		return 0, ErrStopped
 	}
-	rest, kept := p.addDirect(ctx, turns, note)
-	more, err := p.addAll(ctx, rest)
-	return kept + more, err
+	return p.addAll(ctx, turns)
 }
 
 func (p *Pipeline) addAll(ctx context.Context, turns []ledger.Turn) (kept int, err error) {
@@ -262,56 +239,22 @@ func (p *Pipeline) noteRecorded(turns []ledger.Turn) {
 	}
 }
 
-// keepAll stores turns as they are, and has them delivered.
+// keepAll stores turns as they are, and returns how many some group did not have.
 func (p *Pipeline) keepAll(ctx context.Context, turns []ledger.Turn) (kept int, err error) {
-	all, err := p.keep(ctx, turns)
+	all, err := p.record.Add(ctx, turns)
 	if err != nil {
 		return 0, err
 	}
-	kept = p.noteKept(turns, all)
-	p.mu.Lock()
-	for i := range turns {
-		for _, g := range all[i].Groups {
-			if p.replicas == nil { // else who delivers finds them in the stream
-				p.loop.Wake(g, !turns[i].Backfill)
-			}
-		}
-		p.held.Pending = p.held.Pending.Plus(all[i].Size)
-	}
-	if p.replicas != nil {
-		p.held = p.replicas.spool.Held()
-	}
-	over := p.opts().over(p.held)
-	p.mu.Unlock()
-	if over != (ledger.Size{}) {
-		p.makeRoom()
-	}
-	return kept, nil
-}
-
-// noteKept says that turns are on disk, each for the groups that did not have it
-// before, and returns how many some group did not have.
-func (p *Pipeline) noteKept(turns []ledger.Turn, all []ledger.Added) (kept int) {
 	p.noteRecorded(turns)
-	if p.opts().OnKept != nil {
-		for i := range turns {
+	for i := range turns {
+		if p.opts().OnKept != nil {
 			p.opts().OnKept(&turns[i], all[i].Groups)
 		}
-	}
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	for i := range turns {
-		t, a := &turns[i], &all[i]
-		if len(a.Groups) > 0 {
-			kept += max(1, len(t.Restored))
-		}
-		if slices.Contains(graphiti.Kinds, t.Kind) {
-			for _, g := range a.Groups {
-				p.promoted[g] = true
-			}
+		if len(all[i].Groups) > 0 {
+			kept += max(1, len(turns[i].Restored))
 		}
 	}
-	return kept
+	return kept, nil
 }
 
 // prepare returns the turns that a group may not have, as they are stored: without
@@ -328,47 +271,58 @@ func (p *Pipeline) prepare(turns []ledger.Turn) []ledger.Turn {
 	return list
 }
 
-// keep stores turns: where replicas share a spool, there, or here until it can
-// be reached.
-func (p *Pipeline) keep(ctx context.Context, turns []ledger.Turn) ([]ledger.Added, error) {
-	all, err := p.spool.Add(ctx, turns, time.Now())
-	if err != nil && p.replicas != nil && ctx.Err() == nil {
-		return p.replicas.local.Add(ctx, turns, time.Now())
-	}
-	return all, err
+// Shutdown takes no more turns, waits for the calls under way until ctx ends,
+// and closes the record. What is left is delivered by the next process, but for
+// what a LostError counts.
+func (p *Pipeline) Shutdown(ctx context.Context) (err error) {
+	defer context.AfterFunc(ctx, p.abort)()
+	p.ending.Do(func() {
+		close(p.stop)
+		p.worker.Wait()
+		lost := p.endUnkept()
+		err = errors.Join(lost, p.record.close(ctx))
+		p.abort()
+	})
+	return err
 }
 
-// Shutdown takes no more turns, waits for the calls under way until ctx ends,
-// and closes the spool. What is left is delivered by the next process, but for
-// what a LostError counts.
-func (p *Pipeline) Shutdown(ctx context.Context) error {
+func (p *Pipeline) isClosed() bool {
+	select {
+	case <-p.stop:
+		return true
+	default:
+		return false
+	}
+}
+
+// promoted are the groups into which something was promoted.
+type promoted struct {
+	mu     sync.Mutex // guards groups
+	groups map[string]bool
+}
+
+func (p *promoted) set(groups map[string]bool) {
 	p.mu.Lock()
-	again := p.closed
-	p.closed = true
-	p.mu.Unlock()
-	if !again {
-		close(p.stop)
-	}
-	defer context.AfterFunc(ctx, p.abort)()
-	p.worker.Wait()
-	lost := p.endUnkept()
-	p.loop.Wait()
-	if !again {
-		close(p.ended)
-	}
-	p.abort()
-	if p.replicas != nil {
-		<-p.replicas.ended
-	}
-	if again {
-		return nil
-	}
+	defer p.mu.Unlock()
+	p.groups = groups
+}
+
+// note notes turns that were added.
+func (p *promoted) note(turns []ledger.Turn, all []ledger.Added) {
 	p.mu.Lock()
-	p.logDropsLocked(0)
-	p.mu.Unlock()
-	if p.replicas != nil {
-		p.warnOfLocal()
-		return errors.Join(lost, p.replicas.local.Close())
+	defer p.mu.Unlock()
+	for i := range turns {
+		if slices.Contains(graphiti.Kinds, turns[i].Kind) {
+			for _, g := range all[i].Groups {
+				p.groups[g] = true
+			}
+		}
 	}
-	return errors.Join(lost, p.spool.Close())
+}
+
+// Promoted implements Groups.
+func (p *promoted) Promoted(group string) bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.groups[group]
 }

@@ -8,6 +8,8 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
+	"slices"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -15,8 +17,10 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"go.uber.org/goleak"
 
+	"github.com/graphiti-proxy/graphiti-proxy/capture/deliver"
 	"github.com/graphiti-proxy/graphiti-proxy/capture/ledger"
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti"
+	"github.com/graphiti-proxy/graphiti-proxy/graphiti/embedded"
 )
 
 func TestMain(m *testing.M) {
@@ -50,17 +54,40 @@ func (m inMemory) Run() int {
 	return m.M.Run()
 }
 
+// Memory is a memory that is elsewhere.
+type Memory interface {
+	deliver.Memory
+	Apart() bool
+}
+
+// accepting is a memory whose acceptance is taken for proof.
+type accepting interface{ acceptanceIsProof() }
+
+func isVerified(m Memory) bool {
+	_, accepts := m.(accepting)
+	return !accepts
+}
+
 // fakeMemory keeps what it is given, unless fail says otherwise.
 type fakeMemory struct {
 	mu   sync.Mutex
 	got  map[string][]string // names by group, in order
 	from map[string]string   // who spoke, and the sources, by group
 	fail func(group string, m []graphiti.Message) error
+
+	refusesAll bool               // what the proxy asks of its own, too
+	checks     []graphiti.Episode // messages of its own
 }
 
 func (f *fakeMemory) Write(_ context.Context, group string, messages []graphiti.Message) error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
+	if strings.HasPrefix(group, graphiti.CheckGroupPrefix) && !f.refusesAll {
+		for i := range messages {
+			f.checks = append(f.checks, graphiti.Episode{Group: group, Name: messages[i].Name, Content: messages[i].Content})
+		}
+		return nil
+	}
 	if f.fail != nil {
 		if err := f.fail(group, messages); err != nil {
 			return err
@@ -82,8 +109,8 @@ func (f *fakeMemory) sources(group string) string {
 	return f.from[group]
 }
 
-func (f *fakeMemory) Durable() bool { return true }
-func (f *fakeMemory) Apart() bool   { return false }
+func (f *fakeMemory) acceptanceIsProof() {}
+func (f *fakeMemory) Apart() bool        { return false }
 
 func (*fakeMemory) Search(context.Context, []string, string, int) ([]graphiti.Fact, error) {
 	return nil, nil
@@ -92,7 +119,12 @@ func (*fakeMemory) Search(context.Context, []string, string, int) ([]graphiti.Fa
 func (f *fakeMemory) Clock() time.Time             { return time.Time{} }
 func (f *fakeMemory) Health(context.Context) error { return nil }
 
-func (f *fakeMemory) Episodes(context.Context, string, int) ([]graphiti.Episode, error) {
+func (f *fakeMemory) Episodes(_ context.Context, group string, _ int) ([]graphiti.Episode, error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if strings.HasPrefix(group, graphiti.CheckGroupPrefix) {
+		return slices.Clone(f.checks), nil
+	}
 	panic("BUG: acceptance was proof")
 }
 
@@ -116,8 +148,8 @@ func (f *fakeMemory) contents(group string) []string {
 func pipeline(t testing.TB, path string, m Memory, change ...func(*Options)) *Pipeline {
 	t.Helper()
 	o := Options{
-		Path: path, Memory: m, MaxTurns: 1000, MaxBytes: 1 << 20, MaxAge: time.Hour, MaxBatch: 10, MaxChars: 8000,
-		Timeout: time.Second, Verify: true, StallAfter: time.Minute, Log: slog.New(slog.DiscardHandler),
+		Path: path, Memory: m, Apart: m.Apart(), MaxTurns: 1000, MaxBytes: 1 << 20, MaxAge: time.Hour, MaxBatch: 10, MaxChars: 8000,
+		Timeout: time.Second, Verify: isVerified(m), StallAfter: time.Minute, Log: slog.New(slog.DiscardHandler),
 	}
 	for _, f := range change {
 		f(&o)
@@ -129,6 +161,47 @@ func pipeline(t testing.TB, path string, m Memory, change ...func(*Options)) *Pi
 	}
 	t.Cleanup(func() { stop(t, p) })
 	return p
+}
+
+// box is the outbox of a pipeline whose memory is elsewhere.
+func box(p *Pipeline) *outbox { return p.record.(*outbox) }
+
+// embeddedPipeline records turns in an embedded memory at path.
+func embeddedPipeline(t testing.TB, path string, change ...func(*Options)) (*Pipeline, *embedded.Store) {
+	t.Helper()
+	e, err := embedded.Open(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	o := Options{Ledger: e.Ledger, MaxChars: 8000, Log: slog.New(slog.DiscardHandler)}
+	for _, f := range change {
+		f(&o)
+	}
+	p, err := Open(o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		stop(t, p)
+		if err := e.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	return p, e
+}
+
+// heldBy is what an embedded memory holds of a group, in its order.
+func heldBy(t testing.TB, e *embedded.Store, group string) (contents []string) {
+	t.Helper()
+	err := e.Export(context.Background(), group, func(ep graphiti.Episode) error {
+		_, text, _ := strings.Cut(ep.Content, "): ")
+		contents = append(contents, text)
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return contents
 }
 
 func stop(t testing.TB, p *Pipeline) {

@@ -11,7 +11,7 @@ import (
 
 // queue is the ledger as delivery knows it: it makes messages of turns, and
 // keeps the pipeline's counts.
-type queue struct{ *Pipeline }
+type queue struct{ *outbox }
 
 var _ deliver.Ledger = queue{}
 

@@ -95,8 +95,8 @@ func TestManyRefusedTurns(t *testing.T) {
 // TestRefusedTurnsWaitAgain, over either store, where it shows that nothing at
 // all is accepted.
 func TestRefusedTurnsWaitAgain(t *testing.T) {
-	m := &fakeMemory{fail: func(string, []graphiti.Message) error { return &graphiti.StatusError{Code: 422} }}
-	p := pipeline(t, filepath.Join(t.TempDir(), "spool.db"), &undurable{fakeMemory: m}, func(o *Options) { o.Verify = false })
+	m := &fakeMemory{refusesAll: true, fail: func(string, []graphiti.Message) error { return &graphiti.StatusError{Code: 422} }}
+	p := pipeline(t, filepath.Join(t.TempDir(), "spool.db"), m)
 	for i := range 10 {
 		add(t, p, turn(fmt.Sprint(i), "g"))
 	}
@@ -108,12 +108,4 @@ func TestRefusedTurnsWaitAgain(t *testing.T) {
 	if n := len(m.contents("g")); n != 10 {
 		t.Errorf("%d turns", n)
 	}
-}
-
-// undurable is a fakeMemory of which acceptance is taken for proof.
-type undurable struct{ *fakeMemory }
-
-func (*undurable) Durable() bool { return false }
-func (*undurable) Episodes(context.Context, string, int) ([]graphiti.Episode, error) {
-	return nil, nil
 }

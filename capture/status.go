@@ -54,33 +54,35 @@ type QueueStatus struct {
 
 // Status says how the queue is.
 func (p *Pipeline) Status() QueueStatus {
-	oldest, err := p.spool.Oldest()
-	if p.replicas != nil { // others change it, too
-		if sizes, totals, err := p.replicas.spool.Counts(context.Background()); err == nil {
-			p.mu.Lock()
-			p.held, p.totals = sizes, totals
-			p.mu.Unlock()
+	s := QueueStatus{Redacted: int(p.redacted.Load()), LeftOut: int(p.leftOut.Load())}
+	p.record.status(&s)
+	p.unkept.tell(&s, p.Fault())
+	return s
+}
+
+func (b *outbox) status(s *QueueStatus) {
+	oldest, err := b.spool.Oldest()
+	if b.replicas != nil { // others change it, too
+		if sizes, totals, err := b.replicas.spool.Counts(context.Background()); err == nil {
+			b.mu.Lock()
+			b.held, b.totals = sizes, totals
+			b.mu.Unlock()
 		}
 	}
-	d := p.loop.Status()
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	s := QueueStatus{
-		// A turn can be delivered before the writer that added it has counted it.
-		Pending: max(0, p.held.Pending.Turns), UnderWay: d.InFlight, Dead: p.held.Dead.Turns,
-		Delivered: p.totals.Delivered, Verified: p.totals.Verified, Dropped: p.totals.Dropped, Evicted: int(p.evicted.Load()), Lost: d.Lost,
-		Redacted: int(p.redacted.Load()), LeftOut: int(p.leftOut.Load()),
-		Bytes:   max(0, p.held.Pending.Bytes) + p.held.Dead.Bytes,
-		Breaker: d.Breaker, Delivers: p.replicas == nil,
-	}
+	d := b.loop.Status()
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	// A turn can be delivered before the writer that added it has counted it.
+	s.Pending, s.UnderWay, s.Dead = max(0, b.held.Pending.Turns), d.InFlight, b.held.Dead.Turns
+	s.Delivered, s.Verified, s.Dropped = b.totals.Delivered, b.totals.Verified, b.totals.Dropped
+	s.Evicted, s.Lost, s.Bytes = int(b.evicted.Load()), d.Lost, max(0, b.held.Pending.Bytes)+b.held.Dead.Bytes
+	s.Breaker, s.Delivers = d.Breaker, b.replicas == nil
 	if err == nil && !oldest.IsZero() {
 		s.Oldest = &oldest
 	}
 	s.Failing, s.Stalled, s.Unlisted = at(d.Failing), at(d.Stalled), at(d.Unlisted)
 	s.LastError, s.Remedy, s.Diagnosis = d.LastError, d.Remedy, d.Diagnosis
-	p.unkept.tell(&s, p.Fault())
-	p.replicaStatusLocked(&s)
-	return s
+	b.replicaStatusLocked(s)
 }
 
 // at is a time, or nil where there is none.

@@ -25,12 +25,12 @@ func (h *held) Add(ctx context.Context, turns []ledger.Turn, now time.Time) ([]l
 // that stored it has counted it.
 func TestStatusNeverCountsBelowZero(t *testing.T) {
 	inBubble(t, &fakeMemory{}, func(t *testing.T, p *Pipeline, _ *logged) {
-		h := &held{p.spool, make(chan struct{}), make(chan struct{})}
-		p.spool = h
+		h := &held{box(p).spool, make(chan struct{}), make(chan struct{})}
+		box(p).spool = h
 		added := make(chan error)
 		go func() { added <- p.Add(context.Background(), turn("early", "a")) }()
 		<-h.stored
-		p.loop.Wake("a", true) // as another turn of the group does
+		box(p).loop.Wake("a", true) // as another turn of the group does
 		until(t, "the turn", func() bool { return p.Status().Delivered == 1 })
 		if s := p.Status(); s.Pending != 0 || s.Bytes != 0 {
 			t.Errorf("%+v", s)

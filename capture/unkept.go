@@ -265,10 +265,3 @@ func (u *unkept) tell(s *QueueStatus, wrong *sqlite.Fault) {
 		s.UnkeptError, s.UnkeptRemedy = u.err.Error(), u.remedy
 	}
 }
-
-// Fault is what is known to be wrong with the file of this process; nil:
-// nothing. Check looks.
-func (p *Pipeline) Fault() *sqlite.Fault { return p.disk.Fault() }
-
-// Check looks whether the file can be used, and returns what is wrong.
-func (p *Pipeline) Check() *sqlite.Fault { return p.disk.Check() }

@@ -12,22 +12,38 @@ import (
 	"testing"
 
 	"github.com/graphiti-proxy/graphiti-proxy/capture/ledger"
+	"github.com/graphiti-proxy/graphiti-proxy/graphiti/embedded"
 )
 
 // TestTurnsWaitForTheDisk in their order, within bounds, and are not lost when
 // it takes them again. What there is no room for is refused and counted, and
 // what is left at the end is said.
 func TestTurnsWaitForTheDisk(t *testing.T) {
+	t.Run("of a memory elsewhere", func(t *testing.T) {
+		m := &fakeMemory{}
+		turnsWaitForTheDisk(t, m.contents, func(dir string, change func(*Options)) *Pipeline {
+			return pipeline(t, filepath.Join(dir, "spool.db"), m, change)
+		})
+	})
+	t.Run("of the embedded memory", func(t *testing.T) {
+		var e *embedded.Store
+		turnsWaitForTheDisk(t, func(group string) []string { return heldBy(t, e, group) }, func(dir string, change func(*Options)) (p *Pipeline) {
+			p, e = embeddedPipeline(t, filepath.Join(dir, "memory.db"), change)
+			return p
+		})
+	})
+}
+
+func turnsWaitForTheDisk(t *testing.T, contents func(group string) []string, open func(dir string, change func(*Options)) *Pipeline) {
 	if os.PathSeparator != '/' {
 		t.Skip("open files cannot be moved here")
 	}
 	dir := filepath.Join(t.TempDir(), "data")
 	log := &lockedLog{}
-	m := &fakeMemory{}
-	p := pipeline(t, filepath.Join(dir, "spool.db"), m, func(o *Options) {
+	p := open(dir, func(o *Options) {
 		o.MaxTurns, o.MaxBytes, o.Log = 2*unkeptTurns, unkeptBytes, slog.New(slog.NewTextHandler(log, nil))
 	})
-	if p.replicas != nil {
+	if b, ok := p.record.(*outbox); ok && b.replicas != nil {
 		t.Skip("replicas keep turns elsewhere")
 	}
 	away := func() {
@@ -78,8 +94,8 @@ func TestTurnsWaitForTheDisk(t *testing.T) {
 		want = append(want, fmt.Sprint("user t", i))
 	}
 	want = append(want, "user last")
-	waitFor(t, "delivery", func() bool { return len(m.contents("g")) == len(want) && len(m.contents("h")) == 1 })
-	got := m.contents("g")
+	waitFor(t, "delivery", func() bool { return len(contents("g")) == len(want) && len(contents("h")) == 1 })
+	got := contents("g")
 	got[7] = want[7]
 	if !slices.Equal(got, want) {
 		t.Errorf("%q", got)

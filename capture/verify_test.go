@@ -62,8 +62,8 @@ func client(t *testing.T, url string) *rest.Client {
 func verifying(t *testing.T, path string, m Memory, change ...func(*Options, *deliver.Timing)) *Pipeline {
 	t.Helper()
 	o := Options{
-		Path: path, Memory: m, MaxTurns: 10000, MaxBytes: 1 << 24, MaxAge: time.Hour, MaxBatch: 4, MaxChars: 8000,
-		Timeout: 100 * time.Millisecond, Verify: true, StallAfter: time.Minute, Log: slog.New(slog.DiscardHandler),
+		Path: path, Memory: m, Apart: m.Apart(), MaxTurns: 10000, MaxBytes: 1 << 24, MaxAge: time.Hour, MaxBatch: 4, MaxChars: 8000,
+		Timeout: 100 * time.Millisecond, Verify: isVerified(m), StallAfter: time.Minute, Log: slog.New(slog.DiscardHandler),
 	}
 	tm := quick(&o)
 	for _, f := range change {
@@ -81,7 +81,7 @@ func verifying(t *testing.T, path string, m Memory, change ...func(*Options, *de
 // probeGroup is the group that a pipeline's own messages are written to.
 func probeGroup(t *testing.T, p *Pipeline) string {
 	t.Helper()
-	id, err := p.spool.Instance()
+	id, err := box(p).spool.Instance()
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -14,11 +14,6 @@ type Memory struct {
 	Lister
 	Forgetter
 	Connection
-
-	// Direct writes messages that are nowhere else: they are on disk when it
-	// returns nil, each once however often it is written. nil where the memory is
-	// no file of ours.
-	Direct func(ctx context.Context, group string, messages []Message) error
 }
 
 // Earlier stands in a query between what is asked and what was asked before it,
@@ -37,13 +32,8 @@ type Searcher interface {
 // Writer takes messages.
 type Writer interface {
 	// Write hands messages of one group over, in order. A nil error means the
-	// backend accepted them; whether that proves they are kept, Durable says.
+	// backend accepted them: Graphiti's 202 says only that they were queued.
 	Write(ctx context.Context, group string, messages []Message) error
-
-	// Durable reports whether a Write that returned nil is already proof that
-	// the messages are kept (the embedded store), or only that they were
-	// queued somewhere (Graphiti's 202).
-	Durable() bool
 
 	// Apart reports whether the backend has a queue for each group: then one
 	// group's progress says nothing of another's. It matters to those that only

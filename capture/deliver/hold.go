@@ -64,32 +64,6 @@ func (l *Loop) busyLocked(group string) bool {
 	return false
 }
 
-// Alone calls f, which writes to a group, while nothing else is sent there. It
-// does not where turns wait for that group, or nothing may be sent to it now.
-func (l *Loop) Alone(group string, f func() error) (done bool, err error) {
-	l.mu.Lock()
-	if l.run.closed || l.off || l.run.down || l.holds.send(group) {
-		l.mu.Unlock()
-		return false, nil
-	}
-	w := l.workerLocked(group)
-	if w.groups[group] != nil {
-		l.mu.Unlock()
-		return false, nil
-	}
-	a := w.begin(action{kind: send, group: w.find(group)})
-	l.mu.Unlock()
-	err = contained(f)
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	w.done(a)
-	if w.groups[group] != nil { // something came meanwhile, and had to wait
-		w.signal()
-	}
-	l.ended.Broadcast()
-	return true, err
-}
-
 // Discard takes turns out of flight that the ledger does not have any more. The
 // group must be paused.
 func (l *Loop) Discard(group string, gone func(*Item) bool) {
@@ -118,7 +92,7 @@ func (l *Loop) Barrier(ctx context.Context, group string) (waited bool, err erro
 		return true, l.waitUnseen(ctx)
 	case l.o.Apart:
 		return true, l.pass(ctx, group)
-	case cleared == writes || l.o.Durable:
+	case cleared == writes:
 		return false, nil
 	}
 	return true, l.passAll(ctx, writes)

@@ -26,7 +26,6 @@ const (
 type Options struct {
 	Ledger   Ledger
 	Memory   Memory
-	Durable  bool // a call that succeeded proves that its messages are kept, and takes no harm from repetition
 	Apart    bool // each group has a worker of its own
 	Verify   bool // acceptance is not taken for proof
 	Timing   Timing
@@ -125,7 +124,7 @@ func New(o Options) *Loop {
 }
 
 // confirm says that turns are in flight until they are seen.
-func (l *Loop) confirm() bool { return l.o.Verify && !l.o.Durable }
+func (l *Loop) confirm() bool { return l.o.Verify }
 
 // Set changes the timing and the bound of a call. off has nothing delivered.
 func (l *Loop) Set(t Timing, timeout time.Duration, off bool) {
@@ -174,9 +173,8 @@ func (l *Loop) Start(ctx context.Context, stop <-chan struct{}, known Known) err
 	return nil
 }
 
-// doubts are what was sent before, and may be there or not. A memory that takes
-// no harm from repetition is simply told again, and acceptance that is taken for
-// proof was not seen.
+// doubts are what was sent before, and may be there or not. Where acceptance is
+// taken for proof, it was not seen, and they are sent again.
 func (l *Loop) doubts() (doubts []Item, err error) {
 	if err := l.o.Ledger.InDoubt(func(it Item) { doubts = append(doubts, it) }); err != nil {
 		return nil, err

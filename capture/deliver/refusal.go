@@ -17,7 +17,7 @@ const refusalRemedy = "run graphiti-proxy test-connection: Graphiti's version, o
 // refusesAll reports whether the memory refuses a batch for a reason that is
 // not in it: it refuses a message of our own too. Then nothing is put aside.
 func (l *Loop) refusesAll(ctx context.Context, b *batch) bool {
-	if b.accepted || l.o.Durable {
+	if b.accepted {
 		return false
 	}
 	err := l.writeBarrier(ctx, b.w, false)

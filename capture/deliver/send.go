@@ -174,8 +174,8 @@ func (l *Loop) delivered(b *batch, items []Item, began time.Time) error {
 	if len(items) == 0 {
 		return nil
 	}
-	l.tell(items, began, l.o.Durable, nil)
-	err := l.note(b.w, b.group, func() error { return l.o.Ledger.MarkDelivered(b.group.name, items, l.o.Durable) })
+	l.tell(items, began, false, nil)
+	err := l.note(b.w, b.group, func() error { return l.o.Ledger.MarkDelivered(b.group.name, items, false) })
 	l.stored(b.group)
 	return err
 }

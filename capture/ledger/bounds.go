@@ -16,8 +16,9 @@ type Dropped struct{ Pending, Dead Size }
 // All are what waited and what was dead.
 func (d Dropped) All() Size { return d.Pending.Plus(d.Dead) }
 
-// The states in which a turn leaves the queue.
+// The state in which a turn waits, and those in which it leaves the queue.
 const (
+	pending   = "pending"
 	delivered = "delivered"
 	dropped   = "dropped"
 	forgotten = "forgotten"
@@ -153,7 +154,7 @@ func (s *Ledger) Prune(now time.Time, most int) error {
 			err = run(tx, "DELETE FROM floors WHERE at < ?", now.Add(-SeenFor).UnixMilli())
 		}
 		if err == nil {
-			err = run(tx, "DELETE FROM talks WHERE at < ?", now.Add(-SeenFor).Unix())
+			err = run(tx, "DELETE FROM sessions WHERE at < ?", now.Add(-SeenFor).Unix())
 		}
 		return err
 	})

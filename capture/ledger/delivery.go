@@ -119,17 +119,10 @@ func (s *Ledger) Requeue(_ string, entries []Entry, reason string) error {
 	})
 }
 
-// manyEntries are worth a commit of their own.
-const manyEntries = 64
-
 // MarkDelivered notes that a group has the entries, and returns what left the spool;
 // Verified says that they were seen there.
 func (s *Ledger) MarkDelivered(_ string, entries []Entry, verified bool, now time.Time) (gone Size, err error) {
-	write := s.db.Write
-	if s.unhurried && len(entries) < manyEntries {
-		write = s.db.WriteSoon
-	}
-	err = write(context.Background(), func(tx *sqlite.Tx) error {
+	err = s.write("note delivery", func(tx *sqlite.Tx) error {
 		numbers := make([]int64, len(entries))
 		for i := range entries {
 			numbers[i] = entries[i].Seq
@@ -143,9 +136,6 @@ func (s *Ledger) MarkDelivered(_ string, entries []Entry, verified bool, now tim
 		}
 		return count(tx, "verified", gone.Turns)
 	})
-	if err != nil {
-		err = fmt.Errorf("note delivery: %w", err)
-	}
 	return gone, err
 }
 

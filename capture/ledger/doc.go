@@ -25,8 +25,9 @@
 // (5) The row of the turn's rest, at which a history then ends; an answer that
 // is given again replaces it.
 //
-// Where the memory is a file of ours it gets a new turn first, and AddDelivered makes
-// a row of it that is delivered at once, unless there is one.
+// Where the memory is in the ledger's own file, delivered stands for pending: the
+// same transaction decides whether the turn is new, writes its messages and its row,
+// and forgets both. Where it is elsewhere, the rows are its outbox.
 //
 // Texts are kept while a turn waits or is dead. Rows that are settled (all
 // others) are kept for a season, so that what clients send again is known.

@@ -2,18 +2,18 @@ package ledger
 
 import (
 	"context"
-	_ "embed"
-	"errors"
+	_ "embed" // of Schema
 	"fmt"
 	"time"
 
-	lru "github.com/hashicorp/golang-lru/v2"
-
 	"github.com/graphiti-proxy/graphiti-proxy/cache/sqlite"
+	"github.com/graphiti-proxy/graphiti-proxy/graphiti"
 )
 
+// Schema makes the ledger's tables, in a file of its own or in a memory's.
+//
 //go:embed schema.sql
-var schema string
+var Schema string
 
 const (
 	// SeenFor is how long a settled turn is remembered. Clients send their
@@ -22,34 +22,42 @@ const (
 
 	// SeenMax bounds how many are remembered, at about 100 bytes each.
 	SeenMax = 2_000_000
-
-	// ownedMax bounds what is known of groups and sessions in memory.
-	ownedMax = 1 << 13
 )
 
 // Ledger is the record of turns in one file. It is safe for concurrent use.
 type Ledger struct {
-	db        *sqlite.DB
-	unhurried bool
-	owned     *lru.Cache[owned, struct{}] // what Own has noted
+	db     *sqlite.DB
+	memory Memory // in the same file; nil: turns wait until they are delivered
+	say    Say    // of that memory
 }
 
-// Unhurried has deliveries noted together with what comes next, or a moment
-// later: for a memory that takes no harm when it is given a turn again. It is
-// called before anything else.
-func (s *Ledger) Unhurried() { s.unhurried = true }
+// Memory is a memory in the ledger's file: what it keeps and forgets is written in
+// the transaction that notes it.
+type Memory interface {
+	// Put writes messages of a group, less those whose names it has.
+	Put(tx *sqlite.Tx, group string, messages []graphiti.Message) error
 
+	// Delete deletes the messages of a group that are meant, nil: all, and returns
+	// the names of the meant ones.
+	Delete(tx *sqlite.Tx, group string, meant func(*graphiti.Episode) bool) (names []string, err error)
+
+	Close() error
+}
+
+// Say returns the messages that a turn is in a group of that scope.
+type Say func(t *Turn, scope graphiti.Scope) []graphiti.Message
+
+// Open opens the ledger of a memory that is elsewhere, in a file of its own.
 func Open(path string) (*Ledger, error) {
-	db, err := sqlite.Open(path, sqlite.Options{Schema: schema, Version: 1, Sync: sqlite.SyncFull, Holds: spoolHolds})
+	db, err := sqlite.Open(path, sqlite.Options{Schema: Schema, Version: 1, Sync: sqlite.SyncFull, Holds: spoolHolds})
 	if err != nil {
 		return nil, fmt.Errorf("open the ledger: %w", err)
 	}
-	noted, err := lru.New[owned, struct{}](ownedMax)
-	if err != nil {
-		return nil, errors.Join(err, db.Close())
-	}
-	return &Ledger{db: db, owned: noted}, nil
+	return &Ledger{db: db}, nil
 }
+
+// In returns the ledger in a memory's file, which has the tables of Schema.
+func In(db *sqlite.DB, m Memory, say Say) *Ledger { return &Ledger{db, m, say} }
 
 // queued are the states of turns whose texts are needed. The words are those of
 // the indexes.
@@ -98,8 +106,7 @@ func (s *Ledger) Totals() (t Totals, err error) {
 }
 
 func count(tx *sqlite.Tx, name string, n int) error {
-	_, err := tx.Exec("UPDATE totals SET n = n + ? WHERE name = ?", n, name)
-	return err
+	return run(tx, "UPDATE totals SET n = n + ? WHERE name = ?", n, name)
 }
 
 // Instance is the name of this spool among others.
@@ -110,7 +117,13 @@ func (s *Ledger) Instance() (id string, err error) {
 	return id, nil
 }
 
-func (s *Ledger) Close() error { return s.db.Close() }
+// Close closes the file, and with it the memory that is in it.
+func (s *Ledger) Close() error {
+	if s.memory != nil {
+		return s.memory.Close()
+	}
+	return s.db.Close()
+}
 
 // Fault is what is known to be wrong with the file; nil: nothing.
 func (s *Ledger) Fault() *sqlite.Fault { return s.db.Fault() }

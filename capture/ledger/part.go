@@ -2,6 +2,7 @@ package ledger
 
 import (
 	"context"
+	"encoding/json"
 	"slices"
 	"time"
 
@@ -63,8 +64,8 @@ func (t *Turn) Scopes(group string) [3]string {
 }
 
 func (s *Ledger) Owned(ctx context.Context, owner string) (list []Owned, err error) {
-	err = each(ctx, s.db, `SELECT grp, owner, scope, key, (SELECT count(*) FROM groups o WHERE o.grp = g.grp) > 1
-		FROM groups g WHERE ?1 = '' OR owner = ?1 ORDER BY scope, key, grp`, []any{owner}, func(scan func(...any) error) error {
+	err = each(ctx, s.db, `SELECT grp, owner, scope, key, (SELECT count(*) FROM owners o WHERE o.grp = g.grp) > 1
+		FROM owners g WHERE ?1 = '' OR owner = ?1 ORDER BY scope, key, grp`, []any{owner}, func(scan func(...any) error) error {
 		var o Owned
 		err := scan(&o.Group, &o.Owner, &o.Scope, &o.Key, &o.Shared)
 		list = append(list, o)
@@ -74,7 +75,7 @@ func (s *Ledger) Owned(ctx context.Context, owner string) (list []Owned, err err
 }
 
 func (s *Ledger) Talks(ctx context.Context, session string) (list []Owned, err error) {
-	err = each(ctx, s.db, `SELECT grp, owner, scope, key FROM talks JOIN groups USING (grp, owner) WHERE talk = ? ORDER BY scope, key, grp, owner`,
+	err = each(ctx, s.db, `SELECT grp, owner, scope, key FROM sessions JOIN owners USING (grp, owner) WHERE session = ? ORDER BY scope, key, grp, owner`,
 		[]any{graphiti.SessionHash(session)}, func(scan func(...any) error) error {
 			o := Owned{Session: session}
 			err := scan(&o.Group, &o.Owner, &o.Scope, &o.Key)
@@ -102,14 +103,15 @@ func (s *Ledger) Waiting(ctx context.Context, part Part, f func(Entry) error) er
 }
 
 // older are those of an older generation.
-const older = ofPart + ` AND coalesce(json_extract(body, '$.Generation'), 0) < ?5`
+const older = ofPart + ` AND generation < ?5`
 
 // forgetSettled has a group forget what it had. What is noted of interrupted
 // answers stays: no text was kept of them.
 const forgetSettled = "UPDATE turns SET state = 'forgotten', open = 0 WHERE grp = ?1 AND state IN ('delivered', 'dropped')"
 
 // Forget implements Store. That turns were there is still known: clients send
-// them again.
+// them again. Of a memory in the same file all is forgotten in one transaction, but
+// for what is of the generation.
 func (s *Ledger) Forget(part Part, generation int64, last bool) (d Dropped, err error) {
 	err = s.write("empty group", func(tx *sqlite.Tx) error {
 		tx.Fold()
@@ -126,18 +128,59 @@ func (s *Ledger) Forget(part Part, generation int64, last bool) (d Dropped, err 
 		if err := l.settle(tx, forgotten, now); err != nil {
 			return err
 		}
-		if part.Session == "" {
+		kept := false
+		switch {
+		case s.memory != nil:
+			if kept, err = s.forgetKept(tx, part, generation); err != nil {
+				return err
+			}
+		case part.Session == "":
 			if err := run(tx, forgetSettled, part.Group); err != nil {
 				return err
 			}
 		}
-		if !last {
+		if !last || kept {
 			return nil
 		}
-		tx.Committed(s.owned.Purge)
 		return disown(tx, part)
 	})
 	return d, err
+}
+
+// forgetKept has the memory in this file forget a part that is older than a
+// generation, and reports whether the group has something that is not.
+func (s *Ledger) forgetKept(tx *sqlite.Tx, part Part, generation int64) (kept bool, err error) {
+	var list string
+	err = tx.QueryRow("SELECT json_group_array(turn) FROM turns WHERE grp = ? AND generation >= ? AND state = 'delivered'", part.Group, generation).Scan(&list)
+	if err != nil {
+		return false, err
+	}
+	var newer []string
+	if err := json.Unmarshal([]byte(list), &newer); err != nil {
+		return false, err
+	}
+	var meant func(*graphiti.Episode) bool
+	if part.Session != "" || len(newer) > 0 {
+		meant = func(e *graphiti.Episode) bool {
+			turn, _ := graphiti.TurnOf(e.Name)
+			return part.Said(e) && !slices.Contains(newer, turn)
+		}
+	}
+	names, err := s.memory.Delete(tx, part.Group, meant)
+	if err != nil {
+		return false, err
+	}
+	if part.Session == "" {
+		return len(newer) > 0, run(tx, forgetSettled+" AND generation < ?2", part.Group, generation)
+	}
+	for _, name := range names {
+		if turn, ok := graphiti.TurnOf(name); ok {
+			if err := run(tx, forgetSettled+" AND turn = ?2", part.Group, turn); err != nil {
+				return false, err
+			}
+		}
+	}
+	return len(newer) > 0, nil
 }
 
 // disown forgets that there was something in a part, unless something waits for
@@ -148,9 +191,9 @@ func disown(tx *sqlite.Tx, part Part) error {
 		return err
 	}
 	if part.Session != "" {
-		return run(tx, "DELETE FROM talks WHERE talk = ? AND grp = ? AND (?3 = '' OR owner = ?3)", graphiti.SessionHash(part.Session), part.Group, part.Owner)
+		return run(tx, "DELETE FROM sessions WHERE session = ? AND grp = ? AND (?3 = '' OR owner = ?3)", graphiti.SessionHash(part.Session), part.Group, part.Owner)
 	}
-	for _, statement := range []string{"DELETE FROM promoted WHERE grp = ?", "DELETE FROM talks WHERE grp = ?", "DELETE FROM groups WHERE grp = ?"} {
+	for _, statement := range []string{"DELETE FROM promoted WHERE grp = ?", "DELETE FROM sessions WHERE grp = ?", "DELETE FROM owners WHERE grp = ?"} {
 		if err := run(tx, statement, part.Group); err != nil {
 			return err
 		}

@@ -3,7 +3,6 @@ package ledger
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"slices"
 	"time"
@@ -19,14 +18,15 @@ type Added struct {
 }
 
 // Add finishes a write that it has begun, even when its context ends: a turn that
-// is stored and not announced would not be delivered before the next start.
+// is stored and not announced would not be delivered before the next start. Where
+// the memory is in the same file it has the turns when Add returns.
 func (s *Ledger) Add(ctx context.Context, turns []Turn, now time.Time) (all []Added, err error) {
 	if err := ctx.Err(); err != nil {
 		return nil, fmt.Errorf("record a turn: %w", err)
 	}
 	err = s.db.Write(context.WithoutCancel(ctx), func(tx *sqlite.Tx) error {
 		all = all[:0]
-		b := batch{now: now}
+		b := batch{Ledger: s, now: now}
 		if err := tx.QueryRow("SELECT EXISTS (SELECT 1 FROM floors)").Scan(&b.floors); err != nil {
 			return err
 		}
@@ -37,7 +37,7 @@ func (s *Ledger) Add(ctx context.Context, turns []Turn, now time.Time) (all []Ad
 			}
 			all = append(all, a)
 		}
-		return nil
+		return b.put(tx)
 	})
 	if err != nil {
 		return nil, fmt.Errorf("record a turn: %w", err)
@@ -47,57 +47,24 @@ func (s *Ledger) Add(ctx context.Context, turns []Turn, now time.Time) (all []Ad
 
 // batch is what one call adds. Many turns in a row are of one conversation.
 type batch struct {
+	*Ledger
 	now    time.Time
 	floors bool // something was forgotten once
 	owned  owned
+	puts   []put // what the memory gets, by group
+	n      int   // turns of those
+}
+
+// put are messages of one group.
+type put struct {
+	group    string
+	messages []graphiti.Message
 }
 
 // owned is what own notes of a turn, on a day.
 type owned struct {
 	target               graphiti.Target
 	owner, session, kind string
-	day                  int64
-}
-
-func ownedBy(t *Turn, target graphiti.Target, now time.Time) owned {
-	return owned{target, t.Owner, t.OfSession(), t.Kind, now.Truncate(24 * time.Hour).Unix()}
-}
-
-// Own notes whose the groups of turns are, and which sessions leave something
-// there, before anything of them is elsewhere. It need not wait where that is
-// known.
-func (s *Ledger) Own(ctx context.Context, turns []Turn, now time.Time) error {
-	var unknown []int
-	for i := range turns {
-		for _, target := range turns[i].Targets {
-			of := ownedBy(&turns[i], target, now)
-			if _, ok := s.owned.Get(of); !ok && (len(unknown) == 0 || ownedBy(&turns[unknown[len(unknown)-1]], target, now) != of) {
-				unknown = append(unknown, i)
-			}
-		}
-	}
-	if len(unknown) == 0 {
-		return nil
-	}
-	err := s.db.Write(ctx, func(tx *sqlite.Tx) error {
-		for _, i := range unknown {
-			for _, target := range turns[i].Targets {
-				if err := own(tx, &turns[i], target, now); err != nil {
-					return err
-				}
-			}
-		}
-		return nil
-	})
-	if err != nil {
-		return fmt.Errorf("note whose a group is: %w", err)
-	}
-	for _, i := range unknown {
-		for _, target := range turns[i].Targets {
-			s.owned.Add(ownedBy(&turns[i], target, now), struct{}{})
-		}
-	}
-	return nil
 }
 
 func (b *batch) add(tx *sqlite.Tx, t *Turn) (a Added, err error) {
@@ -111,15 +78,18 @@ func (b *batch) add(tx *sqlite.Tx, t *Turn) (a Added, err error) {
 				continue
 			}
 		}
-		bytes, err := record(tx, t, target, b.now)
+		part, bytes, err := b.record(tx, t, target)
 		if err != nil {
 			return a, err
 		}
-		if bytes == 0 {
+		if part == nil {
 			continue
 		}
 		if err := b.own(tx, t, target); err != nil {
 			return a, err
+		}
+		if b.memory != nil {
+			b.gather(part, target)
 		}
 		a.Groups = append(a.Groups, target.Group)
 		a.Size = a.Size.Plus(Size{1, bytes})
@@ -127,49 +97,66 @@ func (b *batch) add(tx *sqlite.Tx, t *Turn) (a Added, err error) {
 	return a, nil
 }
 
-// own notes whose a group is, unless the turn before said so.
-func (b *batch) own(tx *sqlite.Tx, t *Turn, target graphiti.Target) error {
-	of := ownedBy(t, target, b.now)
-	if of == b.owned {
+// gather adds what a group gets of a turn.
+func (b *batch) gather(t *Turn, target graphiti.Target) {
+	b.n++
+	i := slices.IndexFunc(b.puts, func(p put) bool { return p.group == target.Group })
+	if i < 0 {
+		i, b.puts = len(b.puts), append(b.puts, put{group: target.Group})
+	}
+	b.puts[i].messages = append(b.puts[i].messages, b.say(t, target.Scope)...)
+}
+
+// put writes what was gathered.
+func (b *batch) put(tx *sqlite.Tx) error {
+	if b.n == 0 {
 		return nil
 	}
-	b.owned = of
-	return own(tx, t, target, b.now)
+	for _, p := range b.puts {
+		if err := b.memory.Put(tx, p.group, p.messages); err != nil {
+			return err
+		}
+	}
+	return run(tx, "UPDATE totals SET n = n + ? WHERE name IN ('delivered', 'verified')", b.n)
 }
 
 // recordTurn is the write that decides whether a turn is taken: ?1 the turn, ?2
 // the group, ?8 says that it comes from a history, ?9 that it is a text by
 // itself. A row that it replaces gets a new place in the order of arrival.
-const recordTurn = `INSERT OR REPLACE INTO turns (turn, grp, state, digest, open, at, scope, bytes, backfill, body)
-	SELECT ?1, ?2, 'pending', ?3, ?4, ?5, ?6, ?7, ?8, ?10
+const recordTurn = `INSERT OR REPLACE INTO turns (turn, grp, state, digest, open, at, scope, bytes, backfill, body, generation)
+	SELECT ?1, ?2, ?11, ?3, ?4, ?5, ?6, ?7, ?8, ?10, ?12
 	WHERE NOT EXISTS (SELECT 1 FROM turns WHERE turn = ?1 AND grp = ?2
 			AND NOT (state = 'cut' AND NOT ?8 OR state = 'forgotten' AND ?9))
 		AND NOT (?8 AND EXISTS (SELECT 1 FROM turns WHERE grp = ?2 AND digest = ?3))`
 
 // record has a group get what it lacks of a turn: all of it, or what came after
-// the parts that it has. It returns the bytes that were stored.
-func record(tx *sqlite.Tx, t *Turn, target graphiti.Target, now time.Time) (bytes int, err error) {
+// the parts that it has. It returns that, and the bytes that were stored of it; nil
+// where the group lacks nothing.
+func (b *batch) record(tx *sqlite.Tx, t *Turn, target graphiti.Target) (part *Turn, bytes int, err error) {
 	digest := t.Digest()
 	if t.Open {
 		// What is noted of an interrupted answer is about the end.
 		if err := run(tx, "UPDATE OR IGNORE turns SET turn = ? WHERE turn = ? AND grp = ? AND state = 'cut'", t.Rest().ID, t.ID, target.Group); err != nil {
-			return 0, err
+			return nil, 0, err
 		}
 	}
-	for part := t; ; part = part.Rest() {
-		body, err := json.Marshal(part)
-		if err != nil {
-			return 0, err
+	for part = t; ; part = part.Rest() {
+		state, body := delivered, []byte(nil)
+		if b.memory == nil {
+			state = pending
+			if body, err = json.Marshal(part); err != nil {
+				return nil, 0, err
+			}
 		}
-		r, err := tx.Exec(recordTurn, part.ID, target.Group, digest, t.Open, now.UnixMilli(), string(target.Scope), len(body), t.Backfill, t.Standalone, string(body))
+		r, err := tx.Exec(recordTurn, part.ID, target.Group, digest, t.Open, b.now.UnixMilli(), string(target.Scope), len(body), t.Backfill, t.Standalone, string(body), state, t.Generation)
 		if err != nil {
-			return 0, err
+			return nil, 0, err
 		}
 		if n, err := r.RowsAffected(); err != nil || n > 0 {
-			return len(body), err
+			return part, len(body), err
 		}
 		if lacks, err := lacksEnd(tx, part.ID, target.Group, digest); err != nil || !lacks || t.Assistant == "" {
-			return 0, err
+			return nil, 0, err
 		}
 	}
 }
@@ -229,100 +216,22 @@ func (s *Ledger) Whole(ctx context.Context, turns []Turn) ([]bool, error) {
 	return out, nil
 }
 
-// New says of each turn whether a group never had any of it, and may have it.
-func (s *Ledger) New(ctx context.Context, group string, turns []Turn) ([]bool, error) {
-	ids := make([]string, len(turns))
-	for i := range turns {
-		ids[i] = turns[i].ID
+// own notes whose a group is, and which session left something there, unless the
+// turn before said so.
+func (b *batch) own(tx *sqlite.Tx, t *Turn, target graphiti.Target) error {
+	of := owned{target, t.Owner, t.OfSession(), t.Kind}
+	if of == b.owned {
+		return nil
 	}
-	list, _ := json.Marshal(ids) // strings only
-	had := make(map[string]bool)
-	err := each(ctx, s.db, "SELECT turn FROM turns WHERE turn IN (SELECT value FROM json_each(?)) AND grp = ?", []any{string(list), group},
-		func(scan func(...any) error) error {
-			var id string
-			err := scan(&id)
-			had[id] = true
-			return err
-		})
-	if err != nil {
-		return nil, err
-	}
-	var floors bool
-	if err := s.db.QueryRow(ctx, "SELECT EXISTS (SELECT 1 FROM floors)", nil, &floors); err != nil {
-		return nil, fmt.Errorf("read the ledger: %w", err)
-	}
-	out := make([]bool, len(turns))
-	var asked []any // of the turn before
-	var refused bool
-	for i := range turns {
-		t := &turns[i]
-		m := t.Scopes(group)
-		if ask := []any{m[0], m[1], m[2], t.Generation}; floors && !slices.Equal(ask, asked) {
-			asked = ask
-			if err := s.db.QueryRow(ctx, "SELECT EXISTS (SELECT 1 FROM floors WHERE scope IN (?, ?, ?) AND generation > ?)", ask, &refused); err != nil {
-				return nil, fmt.Errorf("read the ledger: %w", err)
-			}
-		}
-		out[i] = !had[t.ID] && !refused
-	}
-	return out, nil
-}
-
-// AddDelivered notes turns that their groups hold already, where nothing is noted
-// of them: they need no text. It returns the groups of those. Own comes before it.
-func (s *Ledger) AddDelivered(ctx context.Context, turns []Turn, now time.Time) (all []Added, err error) {
-	err = s.db.Write(context.WithoutCancel(ctx), func(tx *sqlite.Tx) error {
-		all, err = addDelivered(tx, turns, now)
-		return err
-	})
-	if err != nil {
-		return nil, fmt.Errorf("note delivery: %w", err)
-	}
-	return all, nil
-}
-
-// AddDeliveredLater is AddDelivered that does not wait. What a kill takes of it the
-// memory still knows.
-func (s *Ledger) AddDeliveredLater(turns []Turn, now time.Time) {
-	s.db.Note(func(tx *sqlite.Tx) error {
-		_, err := addDelivered(tx, turns, now)
-		return err
-	})
-}
-
-func addDelivered(tx *sqlite.Tx, turns []Turn, now time.Time) (all []Added, err error) {
-	n := 0
-	all = make([]Added, len(turns))
-	for i := range turns {
-		t := &turns[i]
-		for _, target := range t.Targets {
-			r, err := tx.Exec("INSERT INTO turns (turn, grp, state, digest, at) VALUES (?, ?, 'delivered', ?, ?) ON CONFLICT DO NOTHING",
-				t.ID, target.Group, t.Digest(), now.UnixMilli())
-			if err != nil {
-				return nil, err
-			}
-			if added, err := r.RowsAffected(); err != nil {
-				return nil, err
-			} else if added == 0 {
-				continue
-			}
-			all[i].Groups = append(all[i].Groups, target.Group)
-			n++
-		}
-	}
-	return all, errors.Join(count(tx, "delivered", n), count(tx, "verified", n))
-}
-
-// own notes whose a group is, and which session left something there.
-func own(tx *sqlite.Tx, t *Turn, target graphiti.Target, now time.Time) error {
-	_, err := tx.Exec("INSERT INTO groups VALUES (?, ?, ?, ?) ON CONFLICT DO NOTHING",
+	b.owned = of
+	err := run(tx, "INSERT INTO owners VALUES (?, ?, ?, ?) ON CONFLICT DO NOTHING",
 		target.Group, t.Owner, string(target.Scope), t.KeyOf(target.Scope))
-	if err == nil && t.OfSession() != "" {
-		_, err = tx.Exec("INSERT INTO talks VALUES (?, ?, ?, ?) ON CONFLICT DO UPDATE SET at = excluded.at WHERE at < excluded.at",
-			t.OfSession(), t.Owner, target.Group, now.Truncate(24*time.Hour).Unix())
+	if err == nil && of.session != "" {
+		err = run(tx, "INSERT INTO sessions VALUES (?, ?, ?, ?) ON CONFLICT DO UPDATE SET at = excluded.at WHERE at < excluded.at",
+			of.session, t.Owner, target.Group, b.now.Truncate(24*time.Hour).Unix())
 	}
 	if err == nil && slices.Contains(graphiti.Kinds, t.Kind) {
-		_, err = tx.Exec("INSERT INTO promoted VALUES (?) ON CONFLICT DO NOTHING", target.Group)
+		err = run(tx, "INSERT INTO promoted VALUES (?) ON CONFLICT DO NOTHING", target.Group)
 	}
 	return err
 }

@@ -1,22 +1,23 @@
 -- One row for each turn and group: what became of the turn there. What the
 -- states mean is in doc.go.
 CREATE TABLE turns (
-	seq      INTEGER PRIMARY KEY AUTOINCREMENT, -- order of arrival
-	turn     TEXT NOT NULL,
-	grp      TEXT NOT NULL,
-	state    TEXT NOT NULL,
-	digest   TEXT NOT NULL,                     -- stands for what was said in the whole turn
-	open     INTEGER NOT NULL DEFAULT 0,        -- 1: its end was not seen
-	at       INTEGER NOT NULL,                  -- Unix milliseconds: when it came in; once it is settled, since when
-	bytes    INTEGER NOT NULL DEFAULT 0,        -- of body
-	scope    TEXT NOT NULL DEFAULT '',
-	backfill INTEGER NOT NULL DEFAULT 0,        -- 1: delivered after all others of its group
-	sent     INTEGER NOT NULL DEFAULT 0,        -- order of hand-over
-	have     INTEGER NOT NULL DEFAULT 0,        -- sides that the group holds: 1 user, 2 assistant
-	losses   INTEGER NOT NULL DEFAULT 0,        -- how often the memory lost it
-	attempts INTEGER NOT NULL DEFAULT 0,        -- that failed
-	error    TEXT NOT NULL DEFAULT '',
-	body     TEXT NOT NULL DEFAULT '',          -- the turn, as JSON, while it is needed; last, so that counting does not read it
+	seq        INTEGER PRIMARY KEY AUTOINCREMENT, -- order of arrival
+	turn       TEXT NOT NULL,
+	grp        TEXT NOT NULL,
+	state      TEXT NOT NULL,
+	digest     TEXT NOT NULL,                     -- stands for what was said in the whole turn
+	open       INTEGER NOT NULL DEFAULT 0,        -- 1: its end was not seen
+	generation INTEGER NOT NULL DEFAULT 0,        -- what was forgotten later counts for it
+	at         INTEGER NOT NULL,                  -- Unix milliseconds: when it came in; once it is settled, since when
+	bytes      INTEGER NOT NULL DEFAULT 0,        -- of body
+	scope      TEXT NOT NULL DEFAULT '',
+	backfill   INTEGER NOT NULL DEFAULT 0,        -- 1: delivered after all others of its group
+	sent       INTEGER NOT NULL DEFAULT 0,        -- order of hand-over
+	have       INTEGER NOT NULL DEFAULT 0,        -- sides that the group holds: 1 user, 2 assistant
+	losses     INTEGER NOT NULL DEFAULT 0,        -- how often the memory lost it
+	attempts   INTEGER NOT NULL DEFAULT 0,        -- that failed
+	error      TEXT NOT NULL DEFAULT '',
+	body       TEXT NOT NULL DEFAULT '',          -- the turn, as JSON, while it is needed; last, so that counting does not read it
 	UNIQUE (turn, grp)
 ) STRICT;
 
@@ -37,7 +38,7 @@ CREATE TABLE totals (
 INSERT INTO totals VALUES ('delivered', 0), ('verified', 0), ('dropped', 0);
 
 -- Whose the groups are that were written to.
-CREATE TABLE groups (
+CREATE TABLE owners (
 	grp   TEXT NOT NULL,
 	owner TEXT NOT NULL, -- a person's key; in multi mode below a credential where they are not proven
 	scope TEXT NOT NULL,
@@ -45,27 +46,27 @@ CREATE TABLE groups (
 	PRIMARY KEY (grp, owner)
 ) STRICT, WITHOUT ROWID;
 
--- Names this ledger among others that write to the same memory.
-CREATE TABLE instance (id TEXT NOT NULL) STRICT;
-INSERT INTO instance VALUES (lower(hex(randomblob(8))));
+-- The groups in which sessions left something, for a season.
+CREATE TABLE sessions (
+	session TEXT NOT NULL,    -- its hash
+	owner   TEXT NOT NULL,
+	grp     TEXT NOT NULL,
+	at      INTEGER NOT NULL, -- Unix seconds, to the day
+	PRIMARY KEY (session, owner, grp)
+) STRICT, WITHOUT ROWID;
+
+CREATE INDEX sessions_at ON sessions (at);
 
 -- Groups into which something was promoted: they are worth a look in each recall.
 CREATE TABLE promoted (grp TEXT PRIMARY KEY) STRICT, WITHOUT ROWID;
 
--- The groups in which sessions left something lately.
-CREATE TABLE talks (
-	talk  TEXT NOT NULL,    -- stands for the session
-	owner TEXT NOT NULL,
-	grp   TEXT NOT NULL,
-	at    INTEGER NOT NULL, -- Unix seconds, to the day
-	PRIMARY KEY (talk, owner, grp)
-) STRICT, WITHOUT ROWID;
-
-CREATE INDEX talks_at ON talks (at);
-
--- The generations of what was forgotten.
+-- Generations of what was forgotten: turns of an older one are not kept.
 CREATE TABLE floors (
 	scope      TEXT PRIMARY KEY, -- a group, or a session
-	generation INTEGER NOT NULL, -- turns of an older one are not kept
+	generation INTEGER NOT NULL,
 	at         INTEGER NOT NULL  -- Unix milliseconds
 ) STRICT, WITHOUT ROWID;
+
+-- Names this ledger among others that write to the same memory.
+CREATE TABLE instance (id TEXT NOT NULL) STRICT;
+INSERT INTO instance VALUES (lower(hex(randomblob(8))));

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"log/slog"
 	"net/http"
-	"path/filepath"
 	"sync/atomic"
 	"time"
 
@@ -241,7 +240,7 @@ func (a *app) openParts() (proxy.Memory, error) {
 	a.OnClose("answers", func(context.Context) error { responses.Close(); return nil }) // before recall, which notes them
 	a.service = service.New(service.Options{
 		Memory: a.memory, Pipeline: a.pipeline, Planner: a.planner, Facts: facts, State: state,
-		Shared: a.shared, Name: telemetry.ProcessName(),
+		Remote: cfg.RemoteMemory(), Shared: a.shared, Name: telemetry.ProcessName(),
 		Multi: id.Multi, Owner: a.owner, Resolve: a.people.Resolve, Registered: a.registered,
 		People:   registrar{a, state.Proofs},
 		Settings: a.serviceSettings(cfg, namer),
@@ -265,13 +264,13 @@ func (a *app) shareGenerations(g *cache.Generations) error {
 	return err
 }
 
-// openPipeline opens the queue of turns, and delivers from it.
+// openPipeline opens the record of turns, and delivers what waits in it.
 func (a *app) openPipeline(facts *cache.Recall[[]graphiti.Fact], state *cache.State) (err error) {
 	cfg := a.cfg
-	a.pipeline, err = capture.Open(capture.Options{
-		Path:     filepath.Join(cfg.DataDir, "spool.db"),
+	o := capture.Options{
+		Path:     turnsFile(cfg),
 		Memory:   a.memory,
-		Direct:   a.memory.Direct,
+		Apart:    a.memory.Apart(),
 		MaxTurns: cfg.Ingest.MaxTurns,
 		MaxBytes: cfg.Ingest.MaxBytes,
 		MaxAge:   cfg.Ingest.MaxAge,
@@ -293,8 +292,11 @@ func (a *app) openPipeline(facts *cache.Recall[[]graphiti.Fact], state *cache.St
 		Shared:   a.team(),
 		Told:     telemetry.Deliveries(a.tracer),
 		Log:      a.quiet,
-	})
-	if err != nil {
+	}
+	if a.store != nil {
+		o.Ledger = a.store.Ledger
+	}
+	if a.pipeline, err = capture.Open(o); err != nil {
 		return err
 	}
 	a.OnClose("ingestion", a.pipeline.Shutdown)

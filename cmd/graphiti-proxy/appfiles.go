@@ -7,6 +7,7 @@ import (
 
 	"github.com/graphiti-proxy/graphiti-proxy/cache/sqlite"
 	"github.com/graphiti-proxy/graphiti-proxy/capture"
+	"github.com/graphiti-proxy/graphiti-proxy/config"
 	"github.com/graphiti-proxy/graphiti-proxy/inject"
 	"github.com/graphiti-proxy/graphiti-proxy/internal/datadir"
 	"github.com/graphiti-proxy/graphiti-proxy/internal/service"
@@ -55,11 +56,7 @@ func (a *app) warm(ctx context.Context) {
 
 // watchFiles has memory go off when a file cannot be used any more.
 func (a *app) watchFiles() {
-	open := []datadir.Database{a.parts.state, a.pipeline}
-	if a.store != nil {
-		open = append(open, a.store)
-	}
-	a.files.Watch(open, a.filesChanged)
+	a.files.Watch([]datadir.Database{a.parts.state, a.pipeline}, a.filesChanged)
 	a.OnClose("files", func(context.Context) error { a.files.Close(); return nil })
 }
 
@@ -79,7 +76,7 @@ func (a *app) filesChanged(wrong *sqlite.Fault) {
 func (a *app) startWithout(err error) proxy.Memory {
 	all := []error{err}
 	if a.lock != nil { // else they may be another's
-		if more := service.TryFiles(a.cfg.DataDir, a.cfg.State.Backend != "redis", a.cfg.Memory.Backend == "embedded"); len(more) > 0 {
+		if more := service.TryFiles(a.cfg.DataDir, a.cfg.State.Backend != "redis", a.cfg.RemoteMemory()); len(more) > 0 {
 			all = more
 		}
 	}
@@ -90,6 +87,14 @@ func (a *app) startWithout(err error) proxy.Memory {
 	return a.withoutFiles()
 }
 
+// turnsFile is where turns are kept.
+func turnsFile(cfg *config.Config) string {
+	if cfg.RemoteMemory() {
+		return filepath.Join(cfg.DataDir, "spool.db")
+	}
+	return filepath.Join(cfg.DataDir, "memory.db")
+}
+
 // addFileFaults adds what was lost while memory was off, and since when turns
 // cannot be kept.
 func (a *app) addFileFaults(s *capture.QueueStatus) {
@@ -98,7 +103,7 @@ func (a *app) addFileFaults(s *capture.QueueStatus) {
 		if s.Unkept != nil && (!t.Lasting() || !t.Since.Before(*s.Unkept)) {
 			continue
 		}
-		if t.Lasting() || t.Path == filepath.Join(a.cfg.DataDir, "spool.db") {
+		if t.Lasting() || t.Path == turnsFile(a.cfg) {
 			s.Unkept, s.UnkeptError, s.UnkeptRemedy = &t.Since, t.What(), t.Remedy
 		}
 	}

@@ -14,6 +14,7 @@ import (
 	"testing"
 
 	"github.com/graphiti-proxy/graphiti-proxy/cmd/internal/cli"
+	"github.com/graphiti-proxy/graphiti-proxy/graphiti/graphititest"
 	"github.com/graphiti-proxy/graphiti-proxy/internal/datadir"
 	"github.com/graphiti-proxy/graphiti-proxy/internal/service"
 )
@@ -113,7 +114,8 @@ func TestDeletedFilesAreNoticed(t *testing.T) {
 			return os.Mkdir(dir, 0o700)
 		},
 		"all files":     func(dir string) error { removeFiles(t, dir); return nil },
-		"spool":         func(dir string) error { return os.Remove(filepath.Join(dir, "spool.db")) },
+		"memory":        func(dir string) error { return os.Remove(filepath.Join(dir, "memory.db")) },
+		"spool.db":      func(dir string) error { return os.Remove(filepath.Join(dir, "spool.db")) },
 		"log of a file": func(dir string) error { return os.Remove(filepath.Join(dir, "state.db-wal")) },
 		"replaced file": func(dir string) error {
 			b, err := os.ReadFile(filepath.Join(dir, "memory.db"))
@@ -128,7 +130,7 @@ func TestDeletedFilesAreNoticed(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			dir := filepath.Join(t.TempDir(), "data")
-			w := start(t, dir, nil)
+			w := start(t, dir, usesOf(t, name))
 			w.say(fact)
 			w.delivered(1)
 			if err := remove(dir); err != nil {
@@ -143,7 +145,7 @@ func TestDeletedFilesAreNoticed(t *testing.T) {
 				t.Errorf("%d turns are not kept, after %d", n, before)
 			}
 			status := w.status()
-			for _, want := range []string{"embedded, off", "deleted or replaced", "since", "restart the proxy", fmt.Sprintf("%d turns are lost", before+1)} {
+			for _, want := range []string{w.app.cfg.Memory.Backend + ", off", "deleted or replaced", "since", "restart the proxy", fmt.Sprintf("%d turns are lost", before+1)} {
 				if !strings.Contains(status, want) {
 					t.Errorf("the status does not say %q:\n%s", want, status)
 				}
@@ -258,6 +260,29 @@ func contents(t *testing.T, dir string, file string) map[string]string {
 	return all
 }
 
+// usesOf are the settings of a proxy that has a file: spool.db is a remote memory's.
+func usesOf(t *testing.T, file string) map[string]string {
+	t.Helper()
+	if file != "spool.db" {
+		return nil
+	}
+	g, err := graphititest.Start(graphititest.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { g.Close() })
+	return map[string]string{"memory.backend": "graphiti", "memory.endpoint": g.URL(), "memory.consent": "true"}
+}
+
+// flags are settings as a command has them.
+func flags(dir string, set map[string]string) (args []string) {
+	args = []string{"--set", "data_dir=" + dir}
+	for k, v := range set {
+		args = append(args, "--set", k+"="+v)
+	}
+	return args
+}
+
 // TestDamagedFile: the proxy forwards without memory and says which file it is,
 // what is wrong, what to do and what that costs. It changes nothing of it, and
 // the other files are what they were.
@@ -270,8 +295,8 @@ func TestDamagedFile(t *testing.T) {
 				if name == "not to be read" && os.Getuid() == 0 {
 					t.Skip("root reads everything")
 				}
-				dir := t.TempDir()
-				w := start(t, dir, nil)
+				dir, set := t.TempDir(), usesOf(t, file)
+				w := start(t, dir, set)
 				w.say(fact)
 				w.delivered(1)
 				w.stop()
@@ -280,7 +305,7 @@ func TestDamagedFile(t *testing.T) {
 					t.Fatal(err)
 				}
 				before := contents(t, dir, file)
-				w = start(t, dir, nil)
+				w = start(t, dir, set)
 				answer, header, saw := w.say(question)
 				if answer != "I do not know." || !strings.HasPrefix(header, "off;") || !strings.HasSuffix(header, "reason=state") || saw != question {
 					t.Errorf("%q, %s, %q", answer, header, saw)
@@ -303,10 +328,10 @@ func TestDamagedFile(t *testing.T) {
 					t.Errorf("the damaged file was changed: %v, %v", sizesOf(before), sizesOf(after))
 				}
 				for _, args := range [][]string{{"memory", "show"}, {"queue", "list"}, {"memory", "export", "--user", "josh"}} {
-					if args[0] == "queue" && file != "spool.db" {
+					if args[0] == "queue" && file == "state.db" {
 						continue
 					}
-					_, err := command(t, dir, append(args, "--set", "data_dir="+dir)...)
+					_, err := command(t, dir, append(args, flags(dir, set)...)...)
 					if err == nil || !strings.Contains(err.Error(), path) || !strings.Contains(err.Error(), "move") || strings.Contains(err.Error(), "\n") {
 						t.Errorf("%v: %v", args, err)
 					}
@@ -322,11 +347,11 @@ func TestDamagedFile(t *testing.T) {
 						t.Fatal(err)
 					}
 				}
-				w = start(t, dir, nil)
+				w = start(t, dir, set)
 				if answer, header, _ = w.say(question); strings.Contains(answer, "Miso") != (file != "memory.db") {
 					t.Errorf("after the remedy: %q, %s", answer, header)
 				}
-				if q := w.app.queue(); file != "spool.db" && q.Delivered == 0 {
+				if q := w.app.queue(); file == "state.db" && q.Delivered == 0 {
 					t.Errorf("the queue has forgotten: %+v", q)
 				}
 			})
@@ -359,12 +384,12 @@ func TestFileThatBreaksWhileItIsUsed(t *testing.T) {
 	t.Parallel()
 	for _, file := range []string{"state.db", "memory.db", "spool.db"} {
 		t.Run(file, func(t *testing.T) {
-			dir := t.TempDir()
-			w := start(t, dir, nil)
+			dir, set := t.TempDir(), usesOf(t, file)
+			w := start(t, dir, set)
 			w.say(fact)
 			w.delivered(1)
 			w.stop() // so that all is in the file
-			w = start(t, dir, nil)
+			w = start(t, dir, set)
 			noise := make([]byte, 4096)
 			_, _ = rand.Read(noise)
 			f, err := os.OpenFile(filepath.Join(dir, file), os.O_RDWR, 0)

@@ -413,7 +413,7 @@ func TestBeginningCutOff(t *testing.T) {
 	w.delivered(2)
 	w.exchange("/v1/chat/completions", m{"model": "m", "messages": append(history, m{"role": "assistant", "content": long}, user("On Fridays?"))})
 	w.delivered(3)
-	if groups, err := w.app.pipeline.Groups(t.Context(), ""); err != nil || len(groups) != 1 {
+	if groups, err := w.app.pipeline.Owned(t.Context(), ""); err != nil || len(groups) != 1 {
 		t.Errorf("sessions: %v, %v; want one", groups, err)
 	}
 }

@@ -70,9 +70,9 @@ func (a *app) ownerOf(dir string) (string, error) {
 	if a.owner != "" { // a reload: the files are in use, and the owner does not change
 		return a.owner, nil
 	}
-	owner, recovered, err := datadir.Owner(dir, func() ([]string, error) { return service.Owners(context.Background(), dir) })
+	owner, recovered, err := datadir.Owner(dir, func() ([]string, error) { return service.Owners(context.Background(), dir, a.cfg.RemoteMemory()) })
 	if recovered {
-		a.log.Warn("the file owner of data_dir was lost and is there again: spool.db says whose memory this is", "data_dir", dir)
+		a.log.Warn("the file owner of data_dir was lost and is there again: the record of turns says whose memory this is", "data_dir", dir)
 	}
 	return owner, err
 }

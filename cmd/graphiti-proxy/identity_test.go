@@ -60,7 +60,7 @@ func TestKeyACannotReachWhatKeyBSaid(t *testing.T) {
 		w.say(fact, "Authorization", "Bearer sk-josh", "X-Graphiti-Workspace", "w", "X-Graphiti-Session", "s2", "X-Graphiti-Agent", "ava")
 		w.say(fact, "Authorization", "Bearer sk-gateway", "X-Graphiti-User", "carol", "X-Graphiti-Workspace", "w", "X-Graphiti-Session", "s3")
 		w = w.restart()
-		groups, err := w.app.pipeline.Groups(context.Background(), "")
+		groups, err := w.app.pipeline.Owned(context.Background(), "")
 		if err != nil || len(groups) < 10 {
 			t.Fatal(len(groups), err)
 		}

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"database/sql"
 	"os"
 	"path/filepath"
 	"strings"
@@ -34,8 +35,15 @@ func TestLostOwner(t *testing.T) {
 				t.Errorf("nothing is said: %s", w.log.String())
 			}
 			w.stop()
-			for _, lost := range []string{"spool.db", "spool.db-wal", "spool.db-shm"} {
-				_ = os.Remove(filepath.Join(dir, lost))
+			db, err := sql.Open("sqlite", filepath.Join(dir, "memory.db"))
+			if err != nil {
+				t.Fatal(err)
+			}
+			if _, err := db.Exec("DELETE FROM owners"); err != nil {
+				t.Fatal(err)
+			}
+			if err := db.Close(); err != nil {
+				t.Fatal(err)
 			}
 			if err := lose(filepath.Join(dir, "owner")); err != nil {
 				t.Fatal(err)

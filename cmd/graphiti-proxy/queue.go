@@ -7,7 +7,6 @@ import (
 	"io"
 	"log/slog"
 	"os"
-	"path/filepath"
 	"strconv"
 
 	"github.com/spf13/cobra"
@@ -49,7 +48,7 @@ func openQueueFiles(_ context.Context, cfg *config.Config, found error) (*cli.Pl
 	if err := misnamed(cfg); err != nil {
 		return nil, err
 	}
-	path := filepath.Join(cfg.DataDir, "spool.db")
+	path := turnsFile(cfg)
 	_, noFile := os.Stat(path)
 	_, noLog := os.Stat(path + "-wal")
 	if noFile != nil && noLog != nil {
@@ -62,11 +61,11 @@ func openQueueFiles(_ context.Context, cfg *config.Config, found error) (*cli.Pl
 	if err != nil {
 		return nil, err
 	}
-	spool, err := capture.OpenOffline(path)
+	turns, err := service.OpenLedger(cfg.DataDir, cfg.RemoteMemory())
 	if err != nil {
 		return nil, errors.Join(err, lock.Unlock())
 	}
-	return queuePlace(spool, inFiles(cfg), lock.Unlock), nil
+	return queuePlace(capture.NewOffline(turns), inFiles(cfg), lock.Unlock), nil
 }
 
 func queuePlace(q *capture.Offline, says string, then func() error) *cli.Place {

@@ -18,8 +18,8 @@ func TestRepair(t *testing.T) {
 	for _, file := range []string{"state.db", "spool.db", "memory.db"} {
 		t.Run(file, func(t *testing.T) {
 			t.Parallel()
-			dir := t.TempDir()
-			w := start(t, dir, nil)
+			dir, set := t.TempDir(), usesOf(t, file)
+			w := start(t, dir, set)
 			w.say(fact)
 			for i := range 40 {
 				w.say(fmt.Sprintf("My plant number %d is a fern. %s", i, strings.Repeat("It is green. ", 40)))
@@ -69,7 +69,7 @@ func TestRepair(t *testing.T) {
 			if err := os.Rename(path+".repaired", path); err != nil {
 				t.Fatal(err)
 			}
-			w = start(t, dir, nil)
+			w = start(t, dir, set)
 			if answer, header, _ := w.say(question); !strings.Contains(answer, "Miso") {
 				t.Errorf("%q, %s", answer, header)
 			}

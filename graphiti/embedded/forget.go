@@ -2,65 +2,101 @@ package embedded
 
 import (
 	"context"
+	"database/sql"
+	"errors"
 	"fmt"
-	"strconv"
 
 	"github.com/graphiti-proxy/graphiti-proxy/cache/sqlite"
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti"
 )
 
-// ForgetEpisodes implements graphiti.Forgetter. As with Forget, what is deleted is in the
-// file no more.
+// Forget implements graphiti.Forgetter. What is deleted is overwritten in the file, and is
+// in its log no more.
+func (e *Store) Forget(ctx context.Context, group string) error {
+	_, err := e.ForgetEpisodes(ctx, group, nil)
+	return err
+}
+
+// ForgetEpisodes implements graphiti.Forgetter, as Forget does.
 func (e *Store) ForgetEpisodes(ctx context.Context, group string, meant func(*graphiti.Episode) bool) (names []string, err error) {
-	g, ok, err := e.group(ctx, group)
-	if err != nil || !ok {
-		return nil, err
-	}
-	var ids []int64
-	err = e.episodes(ctx, group, "SELECT id, name, speaker, role, content, source, kept, said FROM messages WHERE grp = ? ORDER BY id", []any{g}, func(ep graphiti.Episode) error {
-		if !meant(&ep) {
-			return nil
-		}
-		id, err := strconv.ParseInt(ep.UUID, 10, 64)
-		ids, names = append(ids, id), append(names, ep.Name)
+	err = e.db.Write(ctx, func(tx *sqlite.Tx) (err error) {
+		tx.Fold()
+		names, err = inFile{e}.Delete(tx, group, meant)
 		return err
 	})
 	if err != nil {
-		return nil, fmt.Errorf("list episodes: %w", err)
-	}
-	if len(ids) == 0 {
-		return nil, nil
-	}
-	err = e.db.Write(ctx, func(tx *sqlite.Tx) error {
-		for i, id := range ids {
-			// Another call may have deleted it, and its number been given again.
-			var there bool
-			if err := tx.QueryRow("SELECT EXISTS (SELECT 1 FROM messages WHERE id = ? AND name = ?)", id, names[i]).Scan(&there); err != nil {
-				return err
-			}
-			if !there {
-				continue
-			}
-			for _, q := range []string{
-				"DELETE FROM vectors WHERE id = ?",
-				"DELETE FROM unread WHERE id = ?",
-				"UPDATE groups SET size = size - 1 WHERE id = (SELECT grp FROM messages WHERE id = ?)",
-				"DELETE FROM messages WHERE id = ?",
-			} {
-				if _, err := tx.Exec(q, id); err != nil {
-					return err
-				}
-			}
-		}
-		tx.Fold()
-		tx.Committed(func() { e.index.Deleted(group) })
-		if e.mean != nil {
-			e.mean.forget(g)
-		}
-		return nil
-	})
-	if err != nil {
 		return nil, fmt.Errorf("forget episodes: %w", err)
+	}
+	return names, nil
+}
+
+// Delete implements ledger.Memory.
+func (e inFile) Delete(tx *sqlite.Tx, group string, meant func(*graphiti.Episode) bool) (names []string, err error) {
+	var g int64
+	if err := tx.QueryRow("SELECT id FROM groups WHERE name = ?", group).Scan(&g); errors.Is(err, sql.ErrNoRows) {
+		return nil, nil
+	} else if err != nil {
+		return nil, err
+	}
+	if meant == nil {
+		err = deleteAll(tx, g)
+	} else {
+		names, err = deleteMeant(tx, g, group, meant)
+	}
+	if err != nil {
+		return nil, err
+	}
+	tx.Committed(func() { e.index.Deleted(group) })
+	if e.mean != nil {
+		e.mean.forget(g)
+	}
+	return names, nil
+}
+
+func deleteAll(tx *sqlite.Tx, group int64) error {
+	for _, q := range []string{
+		"DELETE FROM vectors WHERE id IN (SELECT id FROM messages WHERE grp = ?)",
+		"DELETE FROM unread WHERE id IN (SELECT id FROM messages WHERE grp = ?)",
+		"DELETE FROM messages WHERE grp = ?",
+		"DELETE FROM groups WHERE id = ?",
+	} {
+		if _, err := tx.Exec(q, group); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func deleteMeant(tx *sqlite.Tx, group int64, name string, meant func(*graphiti.Episode) bool) (names []string, err error) {
+	rows, err := tx.Query(allEpisodes, group)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	var ids []string
+	for rows.Next() {
+		ep, err := episodeOf(name, rows.Scan)
+		if err != nil {
+			return nil, err
+		}
+		if meant(&ep) {
+			ids, names = append(ids, ep.UUID), append(names, ep.Name)
+		}
+	}
+	if err := rows.Err(); err != nil {
+		return nil, err
+	}
+	for _, id := range ids {
+		for _, q := range []string{
+			"DELETE FROM vectors WHERE id = ?",
+			"DELETE FROM unread WHERE id = ?",
+			"UPDATE groups SET size = size - 1 WHERE id = (SELECT grp FROM messages WHERE id = ?)",
+			"DELETE FROM messages WHERE id = ?",
+		} {
+			if _, err := tx.Exec(q, id); err != nil {
+				return nil, err
+			}
+		}
 	}
 	return names, nil
 }

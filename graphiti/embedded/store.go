@@ -13,6 +13,7 @@ import (
 	"github.com/tidwall/gjson"
 
 	"github.com/graphiti-proxy/graphiti-proxy/cache/sqlite"
+	"github.com/graphiti-proxy/graphiti-proxy/capture/ledger"
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti"
 )
 
@@ -33,7 +34,7 @@ const indexBytes = 64 << 20
 
 // Open opens the store at path, creating it where there is none.
 func Open(path string) (*Store, error) {
-	db, err := sqlite.Open(path, sqlite.Options{Schema: schema, Version: 1, Sync: sqlite.SyncFull,
+	db, err := sqlite.Open(path, sqlite.Options{Schema: schema + ledger.Schema, Version: 1, Sync: sqlite.SyncFull,
 		Holds: "all that the embedded memory has remembered"})
 	if err != nil {
 		return nil, fmt.Errorf("open memory: %w", err)
@@ -45,7 +46,7 @@ func Open(path string) (*Store, error) {
 
 // Memory is the store in all its roles.
 func (e *Store) Memory() *graphiti.Memory {
-	return &graphiti.Memory{Searcher: e, Writer: e, Lister: e, Forgetter: e, Connection: e, Direct: e.writeNow}
+	return &graphiti.Memory{Searcher: e, Writer: e, Lister: e, Forgetter: e, Connection: e}
 }
 
 // Embed makes messages be found also by what they mean: those that are there
@@ -68,60 +69,56 @@ func (e *Store) Pause(on bool) {
 	}
 }
 
-// manyMessages are worth a commit of their own. Fewer wait a moment for others:
-// the ledger has them, and each commit writes the same pages again.
-const manyMessages = 64
+// Ledger returns the record of turns in the store's file: its turns are in the
+// memory as soon as they are noted. say makes messages of them.
+func (e *Store) Ledger(say ledger.Say) *ledger.Ledger { return ledger.In(e.db, inFile{e}, say) }
+
+// inFile is the store within a transaction of its ledger.
+type inFile struct{ *Store }
 
 // Write implements graphiti.Writer. A message whose name the group has already is not
 // written again.
 func (e *Store) Write(ctx context.Context, group string, messages []graphiti.Message) error {
-	if len(messages) < manyMessages {
-		return e.put(ctx, e.db.WriteSoon, group, messages)
-	}
-	return e.put(ctx, e.db.Write, group, messages)
+	return e.db.Write(ctx, func(tx *sqlite.Tx) error { return inFile{e}.Put(tx, group, messages) })
 }
 
-// writeNow is Write for what is nowhere else: it does not wait for others.
-func (e *Store) writeNow(ctx context.Context, group string, messages []graphiti.Message) error {
-	return e.put(ctx, e.db.Write, group, messages)
-}
-
-func (e *Store) put(ctx context.Context, write func(context.Context, func(*sqlite.Tx) error) error, group string, messages []graphiti.Message) error {
-	if e.mean != nil {
-		defer e.mean.more()
+// Put implements ledger.Memory.
+func (e inFile) Put(tx *sqlite.Tx, group string, messages []graphiti.Message) error {
+	// To try to insert it each time would write down each time which number was
+	// given last.
+	var g int64
+	err := tx.QueryRow("SELECT id FROM groups WHERE name = ?", group).Scan(&g)
+	if errors.Is(err, sql.ErrNoRows) {
+		err = tx.QueryRow("INSERT INTO groups (name) VALUES (?) RETURNING id", group).Scan(&g)
 	}
-	return write(ctx, func(tx *sqlite.Tx) error {
-		// To try to insert it each time would write down each time which number was
-		// given last.
-		var g int64
-		err := tx.QueryRow("SELECT id FROM groups WHERE name = ?", group).Scan(&g)
-		if errors.Is(err, sql.ErrNoRows) {
-			err = tx.QueryRow("INSERT INTO groups (name) VALUES (?) RETURNING id", group).Scan(&g)
+	if err != nil {
+		return err
+	}
+	to, err := endOf(tx, g)
+	if err != nil {
+		return err
+	}
+	var added []indexedMessage
+	for i := range messages {
+		m := &messages[i]
+		id, err := to.insert(tx, m, m.Timestamp.UnixMilli(), time.Now().UnixMilli())
+		if id != 0 {
+			added = append(added, indexedAs(id&maxPlace, m.RoleType, m.Role, m.Content, m.Timestamp))
+		}
+		if err == nil && id != 0 && e.mean != nil {
+			_, err = tx.Exec("INSERT INTO unread (id) VALUES (?)", id)
 		}
 		if err != nil {
 			return err
 		}
-		to, err := endOf(tx, g)
-		if err != nil {
-			return err
+	}
+	tx.Committed(func() {
+		e.index.Committed(group, g, added)
+		if e.mean != nil {
+			e.mean.more()
 		}
-		var added []indexedMessage
-		for i := range messages {
-			m := &messages[i]
-			id, err := to.insert(tx, m, m.Timestamp.UnixMilli(), time.Now().UnixMilli())
-			if id != 0 {
-				added = append(added, indexedAs(id&maxPlace, m.RoleType, m.Role, m.Content, m.Timestamp))
-			}
-			if err == nil && id != 0 && e.mean != nil {
-				_, err = tx.Exec("INSERT INTO unread (id) VALUES (?)", id)
-			}
-			if err != nil {
-				return err
-			}
-		}
-		tx.Committed(func() { e.index.Committed(group, g, added) })
-		return to.keep(tx)
 	})
+	return to.keep(tx)
 }
 
 // A message's id is its group's number and, in the lower bits, its place in the
@@ -225,13 +222,16 @@ func (e *Store) Episodes(ctx context.Context, group string, n int) ([]graphiti.E
 func (e *Store) Export(ctx context.Context, group string, f func(graphiti.Episode) error) error {
 	g, ok, err := e.group(ctx, group)
 	if err == nil && ok {
-		err = e.episodes(ctx, group, "SELECT id, name, speaker, role, content, source, kept, said FROM messages WHERE grp = ? ORDER BY id", []any{g}, f)
+		err = e.episodes(ctx, group, allEpisodes, []any{g}, f)
 	}
 	if err != nil {
 		return fmt.Errorf("export group: %w", err)
 	}
 	return nil
 }
+
+// allEpisodes are those of a group.
+const allEpisodes = "SELECT id, name, speaker, role, content, source, kept, said FROM messages WHERE grp = ? ORDER BY id"
 
 // episodes calls f for each row of a query for messages.
 func (e *Store) episodes(ctx context.Context, group, query string, args []any, f func(graphiti.Episode) error) error {
@@ -241,49 +241,27 @@ func (e *Store) episodes(ctx context.Context, group, query string, args []any, f
 	}
 	defer rows.Close()
 	for rows.Next() {
-		var id, kept, said int64
-		var speaker, role string
-		ep := graphiti.Episode{Group: group}
-		if err := rows.Scan(&id, &ep.Name, &speaker, &role, &ep.Content, &ep.SourceDescription, &kept, &said); err != nil {
-			return err
+		ep, err := episodeOf(group, rows.Scan)
+		if err == nil {
+			err = f(ep)
 		}
-		ep.UUID = strconv.FormatInt(id, 10)
-		ep.Content = speaker + "(" + role + "): " + ep.Content
-		ep.CreatedAt, ep.ValidAt = time.UnixMilli(kept), time.UnixMilli(said)
-		if err := f(ep); err != nil {
+		if err != nil {
 			return err
 		}
 	}
 	return rows.Err()
 }
 
-// Forget implements graphiti.Forgetter. What is deleted is overwritten in the file, and is
-// in its log no more.
-func (e *Store) Forget(ctx context.Context, group string) error {
-	return e.db.Write(ctx, func(tx *sqlite.Tx) error {
-		var g int64
-		if err := tx.QueryRow("SELECT id FROM groups WHERE name = ?", group).Scan(&g); errors.Is(err, sql.ErrNoRows) {
-			return nil
-		} else if err != nil {
-			return err
-		}
-		for _, q := range []string{
-			"DELETE FROM vectors WHERE id IN (SELECT id FROM messages WHERE grp = ?)",
-			"DELETE FROM unread WHERE id IN (SELECT id FROM messages WHERE grp = ?)",
-			"DELETE FROM messages WHERE grp = ?",
-			"DELETE FROM groups WHERE id = ?",
-		} {
-			if _, err := tx.Exec(q, g); err != nil {
-				return err
-			}
-		}
-		tx.Fold()
-		tx.Committed(func() { e.index.Deleted(group) })
-		if e.mean != nil {
-			e.mean.forget(g)
-		}
-		return nil
-	})
+// episodeOf reads a row of a query for messages.
+func episodeOf(group string, scan func(dest ...any) error) (graphiti.Episode, error) {
+	var id, kept, said int64
+	var speaker, role string
+	ep := graphiti.Episode{Group: group}
+	err := scan(&id, &ep.Name, &speaker, &role, &ep.Content, &ep.SourceDescription, &kept, &said)
+	ep.UUID = strconv.FormatInt(id, 10)
+	ep.Content = speaker + "(" + role + "): " + ep.Content
+	ep.CreatedAt, ep.ValidAt = time.UnixMilli(kept), time.UnixMilli(said)
+	return ep, err
 }
 
 // Holds reports whether there is any message at all.
@@ -308,9 +286,6 @@ func (e *Store) Fault() *sqlite.Fault { return e.db.Fault() }
 
 // Check looks whether the file can be used, and returns what is wrong.
 func (e *Store) Check() *sqlite.Fault { return e.db.Check() }
-
-// Durable implements graphiti.Writer.
-func (e *Store) Durable() bool { return true }
 
 // Apart implements graphiti.Writer.
 func (e *Store) Apart() bool { return false }

@@ -25,7 +25,7 @@ const (
 )
 
 // Client is a client for Graphiti's MCP server (getzep/graphiti, mcp_server). The server
-// accepts messages before it has kept them, see Durable. It works off each group by
+// accepts messages before it has kept them. It works off each group by
 // itself, and a message that fails does not stop the next.
 type Client struct{ session *session }
 
@@ -306,9 +306,6 @@ func (m *Client) tool(ctx context.Context, t toolNames, args map[string]any, out
 	}
 	return m.session.call(ctx, name, args, out)
 }
-
-// Durable implements graphiti.Writer.
-func (m *Client) Durable() bool { return false }
 
 // Apart implements graphiti.Writer.
 func (m *Client) Apart() bool { return true }

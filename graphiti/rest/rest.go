@@ -28,7 +28,7 @@ const (
 )
 
 // Client is Graphiti's FastAPI service (getzep/graphiti, server/graph_service).
-// It accepts messages before it has kept them: see Durable.
+// It accepts messages before it has kept them.
 type Client struct {
 	base   string
 	shown  string // base without credentials
@@ -198,10 +198,6 @@ func (r *Client) Health(ctx context.Context) error {
 	}
 	return nil
 }
-
-// Durable implements graphiti.Writer: the service answers 202 for messages that it has
-// only queued in RAM.
-func (r *Client) Durable() bool { return false }
 
 // Apart implements graphiti.Writer: the service has one worker for everything.
 func (r *Client) Apart() bool { return false }

@@ -93,7 +93,7 @@ func (sv *Service) Catalog(ctx context.Context, s Selector, limit int) (Catalog,
 	// What a person says of themselves in a project is in their own memory too:
 	// the conversation is the project's.
 	slices.SortStableFunc(groups, func(a, b ledger.Owned) int { return cmp.Compare(rank(a.Scope), rank(b.Scope)) })
-	if sv.o.Memory.Direct == nil {
+	if sv.o.Remote {
 		c.Note = "Graphiti does not say which groups it holds: listed are the person's own and those that this proxy wrote to"
 	}
 	look, cancel := context.WithTimeout(ctx, catalogTimeout)

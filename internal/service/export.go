@@ -25,7 +25,7 @@ func (sv *Service) Export(ctx context.Context, s Selector, f func(Record) error)
 }
 
 func (sv *Service) export(ctx context.Context, part ledger.Part, f func(Record) error) error {
-	known, err := sv.o.Pipeline.Groups(ctx, "")
+	known, err := sv.o.Pipeline.Owned(ctx, "")
 	if err != nil {
 		return err
 	}

@@ -64,7 +64,7 @@ func (sv *Service) groups(ctx context.Context, s Selector) ([]ledger.Owned, erro
 	if err != nil {
 		return nil, err
 	}
-	known, err := sv.o.Pipeline.Groups(ctx, "")
+	known, err := sv.o.Pipeline.Owned(ctx, "")
 	if err != nil {
 		return nil, err
 	}
@@ -123,7 +123,7 @@ func (sv *Service) others(ctx context.Context, s Selector, groups []string) []le
 	if err != nil || owner == "" {
 		return nil
 	}
-	known, err := sv.o.Pipeline.Groups(ctx, owner)
+	known, err := sv.o.Pipeline.Owned(ctx, owner)
 	if err != nil {
 		return nil // it is a hint
 	}
@@ -150,7 +150,7 @@ func (sv *Service) parts(ctx context.Context, s Selector) (list []ledger.Owned, 
 	}
 	search := len(known) == 0
 	if search {
-		if known, err = sv.o.Pipeline.Groups(ctx, ""); err != nil {
+		if known, err = sv.o.Pipeline.Owned(ctx, ""); err != nil {
 			return nil, err
 		}
 	}
@@ -209,7 +209,7 @@ func (sv *Service) partOf(ctx context.Context, s Selector) (part ledger.Part, ow
 	if err != nil {
 		return part, false, err
 	}
-	known, err := sv.o.Pipeline.Groups(ctx, "")
+	known, err := sv.o.Pipeline.Owned(ctx, "")
 	theirs, _ := sv.namer().Group(graphiti.ScopeSession, who)
 	own = s.Group == theirs || slices.ContainsFunc(known, func(o ledger.Owned) bool {
 		return o.Group == s.Group && o.Scope == string(graphiti.ScopeSession) && o.Key == who.Session

@@ -6,29 +6,29 @@ import (
 	"os"
 	"path/filepath"
 
-	"github.com/graphiti-proxy/graphiti-proxy/capture"
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti/embedded"
 )
 
 // Owners says who wrote what a data directory holds: it has an empty name where
 // there is a memory, and nothing that says whose. It makes no file that is not
 // there.
-func Owners(ctx context.Context, dir string) (owners []string, err error) {
-	if path := filepath.Join(dir, "spool.db"); there(path) {
-		q, err := capture.OpenOffline(path)
+func Owners(ctx context.Context, dir string, remote bool) (owners []string, err error) {
+	memory := filepath.Join(dir, "memory.db")
+	if remote && there(filepath.Join(dir, "spool.db")) || !remote && there(memory) {
+		l, err := OpenLedger(dir, remote)
 		if err != nil {
 			return nil, err
 		}
-		list, err := q.Groups(ctx, "")
-		if err = errors.Join(err, q.Close()); err != nil {
+		list, err := l.Owned(ctx, "")
+		if err = errors.Join(err, l.Close()); err != nil {
 			return nil, err
 		}
 		for _, o := range list {
 			owners = append(owners, o.Owner)
 		}
 	}
-	if path := filepath.Join(dir, "memory.db"); len(owners) == 0 && there(path) {
-		e, err := embedded.Open(path)
+	if len(owners) == 0 && there(memory) {
+		e, err := embedded.Open(memory)
 		if err != nil {
 			return nil, err
 		}

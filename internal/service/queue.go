@@ -3,9 +3,11 @@ package service
 import (
 	"context"
 	"fmt"
+	"path/filepath"
 	"slices"
 
 	"github.com/graphiti-proxy/graphiti-proxy/capture/ledger"
+	"github.com/graphiti-proxy/graphiti-proxy/graphiti/embedded"
 )
 
 // Spool holds the turns that are not delivered: *capture.Pipeline of a proxy
@@ -15,6 +17,19 @@ type Spool interface {
 	Letters(ctx context.Context, o ledger.ListOptions) (list []ledger.Item, all int, err error)
 	Retry(numbers []int64) (int, error)
 	Drop(numbers []int64) (int, error)
+}
+
+// OpenLedger opens the record of turns of a data directory: in the file of the
+// embedded memory, or in its own where the memory is remote.
+func OpenLedger(dir string, remote bool) (*ledger.Ledger, error) {
+	if remote {
+		return ledger.Open(filepath.Join(dir, "spool.db"))
+	}
+	e, err := embedded.Open(filepath.Join(dir, "memory.db"))
+	if err != nil {
+		return nil, err
+	}
+	return e.Ledger(nil), nil
 }
 
 // Listed are turns that are not delivered.

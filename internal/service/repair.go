@@ -14,7 +14,7 @@ import (
 
 	"github.com/graphiti-proxy/graphiti-proxy/cache"
 	"github.com/graphiti-proxy/graphiti-proxy/cache/sqlite"
-	"github.com/graphiti-proxy/graphiti-proxy/capture"
+	"github.com/graphiti-proxy/graphiti-proxy/capture/ledger"
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti/embedded"
 )
 
@@ -45,10 +45,7 @@ func Repair(ctx context.Context, dir string, names []string) (done []Repaired, e
 		if _, err := os.Stat(path); all && errors.Is(err, fs.ErrNotExist) {
 			continue
 		}
-		var how sqlite.Salvage
-		if name == "memory.db" {
-			how = embedded.Repair
-		}
+		how := map[string]sqlite.Salvage{"spool.db": ledger.Repair, "memory.db": embedded.Repair}[name]
 		one := Repaired{File: path, New: path + ".repaired"}
 		if one.Tables, err = how.Run(ctx, path, one.New); err != nil {
 			return done, err
@@ -62,8 +59,8 @@ func Repair(ctx context.Context, dir string, names []string) (done []Repaired, e
 }
 
 // TryFiles opens and closes each database of a directory, and returns what is
-// wrong with them. state and memory say whether those are in use.
-func TryFiles(dir string, state, memory bool) (all []error) {
+// wrong with them. state says whether that is in use, remote where the memory is.
+func TryFiles(dir string, state, remote bool) (all []error) {
 	note := func(file io.Closer, err error) {
 		if err == nil {
 			err = file.Close()
@@ -76,11 +73,7 @@ func TryFiles(dir string, state, memory bool) (all []error) {
 		s, err := cache.OpenState(filepath.Join(dir, "state.db"), time.Hour)
 		note(s, err)
 	}
-	q, err := capture.OpenOffline(filepath.Join(dir, "spool.db"))
-	note(q, err)
-	if memory {
-		e, err := embedded.Open(filepath.Join(dir, "memory.db"))
-		note(e, err)
-	}
+	l, err := OpenLedger(dir, remote)
+	note(l, err)
 	return all
 }

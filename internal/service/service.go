@@ -28,6 +28,7 @@ type Options struct {
 	Facts    *cache.Recall[[]graphiti.Fact]
 	State    *cache.State
 
+	Remote bool      // the memory is not a file of ours
 	Shared *redis.DB // what replicas share
 	Name   string    // of this replica
 

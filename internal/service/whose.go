@@ -74,7 +74,7 @@ func (sv *Service) keptFor(scope graphiti.Scope, who graphiti.Who, group string)
 // something would be written. Of one that is not known because the memory does
 // not answer it is not said.
 func (sv *Service) markEmpty(ctx context.Context, list []ledger.Owned) {
-	known, err := sv.o.Pipeline.Groups(ctx, "")
+	known, err := sv.o.Pipeline.Owned(ctx, "")
 	if err != nil {
 		return
 	}

@@ -15,6 +15,7 @@ import (
 
 	"github.com/graphiti-proxy/graphiti-proxy/cache"
 	"github.com/graphiti-proxy/graphiti-proxy/capture"
+	"github.com/graphiti-proxy/graphiti-proxy/capture/ledger"
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti"
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti/embedded"
 	"github.com/graphiti-proxy/graphiti-proxy/inject"
@@ -55,24 +56,25 @@ func Open(t testing.TB, dir string, o Options) *Memory {
 		}
 	}
 	log, kept := slog.New(slog.DiscardHandler), o.Remote
+	var turns func(ledger.Say) *ledger.Ledger
 	if kept == nil {
 		store, err := embedded.Open(filepath.Join(dir, "memory.db"))
 		must(err)
-		kept = store.Memory()
+		kept, turns = store.Memory(), store.Ledger
 	}
 	state, err := cache.OpenState(filepath.Join(dir, "state.db"), time.Hour)
 	must(err)
 	facts, err := cache.NewRecall[[]graphiti.Fact](cache.RecallOptions{Fresh: time.Minute, Stale: time.Hour, MaxBytes: 1 << 20})
 	must(err)
 	p, err := capture.Open(capture.Options{
-		Path: filepath.Join(dir, "spool.db"), Memory: kept, Direct: kept.Direct, MaxTurns: 100_000, MaxBytes: 1 << 30, MaxAge: time.Hour,
+		Path: filepath.Join(dir, "spool.db"), Memory: kept, Ledger: turns, MaxTurns: 100_000, MaxBytes: 1 << 30, MaxAge: time.Hour,
 		MaxBatch: 10, MaxChars: 8000, Timeout: 10 * time.Second, Verify: true, StallAfter: time.Minute,
 		OnStored: facts.DropGroup, Withheld: state.Generations.Blocked(), Log: log,
 	})
 	must(err)
 	planner := inject.New(inject.Services{Log: log}, nil, inject.Settings{MaxFacts: 8, Asked: 16, MaxChars: 1500})
 	sv := service.New(service.Options{
-		Memory: kept, Pipeline: p, Planner: planner, Facts: facts, State: state, Multi: o.Multi, Owner: Owner,
+		Memory: kept, Remote: o.Remote != nil, Pipeline: p, Planner: planner, Facts: facts, State: state, Multi: o.Multi, Owner: Owner,
 		Resolve: func(user string) string { return user }, Registered: func(string) (string, bool) { return "", false },
 		People: people{}, Log: log,
 		Settings: service.Settings{Namer: graphiti.Namer{Raw: true}, MaxFacts: 8, MaxChars: 8000, Timeout: 10 * time.Second},

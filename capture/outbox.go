@@ -1,0 +1,163 @@
+package capture
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/graphiti-proxy/graphiti-proxy/cache/sqlite"
+	"github.com/graphiti-proxy/graphiti-proxy/capture/deliver"
+	"github.com/graphiti-proxy/graphiti-proxy/capture/ledger"
+)
+
+// outbox keeps turns until a memory that is elsewhere is known to hold them, and
+// delivers them.
+type outbox struct {
+	*settings
+	promoted
+	spool    ledger.Store
+	disk     *ledger.Ledger // where this process keeps turns: the same, unless it is shared
+	loop     *deliver.Loop
+	evicted  atomic.Int64  // dropped by what bounds the spool
+	stop     chan struct{} // closed when no more turns are taken
+	ended    chan struct{} // nothing is delivered any more
+	worker   sync.WaitGroup
+	base     context.Context // of all that is done
+	abort    context.CancelFunc
+	replicas *replicas  // nil: this process is alone
+	cutting  sync.Mutex // one cut at a time: two would take the same excess twice
+
+	mu     sync.Mutex // guards what follows
+	held   ledger.Sizes
+	totals ledger.Totals
+	drops  map[string]*drops // that were logged, by their reason
+}
+
+func openOutbox(set *settings, stop chan struct{}, redact func(string) string, t deliver.Timing, openFor time.Duration) (*outbox, error) {
+	o := set.opts()
+	s, err := ledger.Open(o.Path)
+	if err != nil {
+		return nil, err
+	}
+	b := &outbox{settings: set, spool: s, disk: s, stop: stop, ended: make(chan struct{}), promoted: promoted{groups: make(map[string]bool)}}
+	b.base, b.abort = context.WithCancel(context.Background())
+	b.loop = deliver.New(deliver.Options{
+		Ledger: queue{b}, Memory: o.Memory, Apart: o.Apart, Verify: o.Verify,
+		Timing: t, Timeout: o.Timeout, OpenFor: openFor,
+		Told: o.Told, OnStored: o.OnStored, Redact: redact, Log: o.Log,
+	})
+	b.Withhold(o.Withheld)
+	if o.Shared != nil {
+		b.join(s)
+	} else if err := b.deliver(b.base); err != nil {
+		b.abort()
+		return nil, errors.Join(err, s.Close())
+	}
+	b.worker.Go(func() { everyMinute(stop, b.upkeepNow) })
+	if b.replicas != nil {
+		go b.runElection()
+	}
+	return b, nil
+}
+
+func (o *Options) timing() deliver.Timing { return deliver.DefaultTiming(o.MaxBatch, o.StallAfter) }
+
+// deliver finds out what the spool holds, and begins to deliver it. It goes on
+// until stop is closed, or ctx ends.
+func (b *outbox) deliver(ctx context.Context) error {
+	held, err := b.spool.Sizes(context.Background())
+	if err != nil {
+		return err
+	}
+	totals, err := b.spool.Totals()
+	if err != nil {
+		return err
+	}
+	instance, err := b.spool.Instance()
+	if err != nil {
+		return err
+	}
+	promoted, err := b.spool.Promoted(context.Background())
+	if err != nil {
+		return err
+	}
+	b.set(promoted)
+	b.mu.Lock()
+	b.held, b.totals = held, totals
+	b.mu.Unlock()
+	return b.loop.Start(ctx, b.stop, deliver.Known{Instance: instance, Listed: totals.Verified > 0})
+}
+
+// Add stores turns and has them delivered: where replicas share a spool it stores
+// them there, or here until it can be reached.
+func (b *outbox) Add(ctx context.Context, turns []ledger.Turn) ([]ledger.Added, error) {
+	all, err := b.spool.Add(ctx, turns, time.Now())
+	if err != nil && b.replicas != nil && ctx.Err() == nil {
+		all, err = b.replicas.local.Add(ctx, turns, time.Now())
+	}
+	if err != nil {
+		return nil, err
+	}
+	b.note(turns, all)
+	b.mu.Lock()
+	for i := range turns {
+		for _, g := range all[i].Groups {
+			if b.replicas == nil { // else who delivers finds them in the stream
+				b.loop.Wake(g, !turns[i].Backfill)
+			}
+		}
+		b.held.Pending = b.held.Pending.Plus(all[i].Size)
+	}
+	if b.replicas != nil {
+		b.held = b.replicas.spool.Held()
+	}
+	over := b.opts().over(b.held)
+	b.mu.Unlock()
+	if over != (ledger.Size{}) {
+		b.makeRoom()
+	}
+	return all, nil
+}
+
+func (b *outbox) Whole(ctx context.Context, turns []ledger.Turn) ([]bool, error) {
+	return b.spool.Whole(ctx, turns)
+}
+
+// apply has the settings count that are new.
+func (b *outbox) apply(paused bool) {
+	o := b.opts()
+	b.loop.Set(o.timing(), o.Timeout, paused)
+	if b.replicas != nil {
+		b.replicas.spool.Bound(o.MaxTurns, o.MaxBytes)
+	}
+	b.makeRoom()
+}
+
+// close ends delivery and closes the file. Stop is closed.
+func (b *outbox) close(ctx context.Context) error {
+	defer context.AfterFunc(ctx, b.abort)()
+	b.worker.Wait()
+	b.loop.Wait()
+	close(b.ended)
+	b.abort()
+	if b.replicas != nil {
+		<-b.replicas.ended
+	}
+	b.mu.Lock()
+	b.logDropsLocked(0)
+	b.mu.Unlock()
+	if b.replicas != nil {
+		b.warnOfLocal()
+		return b.replicas.local.Close()
+	}
+	return b.spool.Close()
+}
+
+// Fault is what is known to be wrong with the file of this process; nil:
+// nothing. Check looks.
+func (b *outbox) Fault() *sqlite.Fault { return b.disk.Fault() }
+
+// Check looks whether the file can be used, and returns what is wrong.
+func (b *outbox) Check() *sqlite.Fault { return b.disk.Check() }

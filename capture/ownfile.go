@@ -1,0 +1,100 @@
+package capture
+
+import (
+	"context"
+	"sync"
+	"time"
+
+	"github.com/graphiti-proxy/graphiti-proxy/capture/deliver"
+	"github.com/graphiti-proxy/graphiti-proxy/capture/ledger"
+	"github.com/graphiti-proxy/graphiti-proxy/graphiti"
+)
+
+// ownFile is the record of a memory that is a file of ours: one transaction decides
+// whether a turn is new, writes it to the memory and notes it. Nothing waits.
+type ownFile struct {
+	*settings
+	*ledger.Ledger
+	promoted promoted
+	pruning  sync.WaitGroup
+}
+
+// openOwnFile takes over the memory's ledger, until stop is closed.
+func openOwnFile(set *settings, stop chan struct{}) (*ownFile, error) {
+	k := &ownFile{settings: set}
+	k.Ledger = set.opts().Ledger(func(t *ledger.Turn, scope graphiti.Scope) []graphiti.Message {
+		return messagesOf(t, scope, 0, k.opts().MaxChars, time.Now())
+	})
+	groups, err := k.Ledger.Promoted(context.Background())
+	if err != nil {
+		return nil, err
+	}
+	k.promoted.set(groups)
+	k.pruning.Go(func() { everyMinute(stop, k.prune) })
+	return k, nil
+}
+
+func (k *ownFile) Add(ctx context.Context, turns []ledger.Turn) ([]ledger.Added, error) {
+	began := time.Now()
+	all, err := k.Ledger.Add(ctx, turns, began)
+	if err != nil {
+		return nil, err
+	}
+	k.promoted.note(turns, all)
+	o := k.opts()
+	for i := range turns {
+		for _, g := range all[i].Groups {
+			if t := turns[i].Trace; t != "" && o.Told != nil {
+				o.Told(deliver.Delivery{Trace: t, Group: g, Began: began, Verified: true})
+			}
+			if o.OnStored != nil {
+				o.OnStored(g)
+			}
+		}
+	}
+	return all, nil
+}
+
+func (k *ownFile) CutOff(ctx context.Context, t *ledger.Turn) error {
+	return k.Ledger.CutOff(ctx, t, time.Now())
+}
+
+func (k *ownFile) Forget(_ context.Context, part ledger.Part, generation int64) error {
+	_, err := k.Ledger.Forget(part, generation, true)
+	return err
+}
+
+func (k *ownFile) Promoted(group string) bool { return k.promoted.Promoted(group) }
+
+func (k *ownFile) apply(bool) {}
+
+func (k *ownFile) status(s *QueueStatus) {
+	if t, err := k.Totals(); err == nil {
+		s.Delivered, s.Verified = t.Delivered, t.Verified
+	}
+	s.Delivers, s.Breaker = true, "closed"
+}
+
+func (k *ownFile) prune(now time.Time) {
+	if err := k.Prune(now, ledger.SeenMax); err != nil {
+		k.opts().Log.Warn("the record of turns cannot be cleaned", "error", err)
+	}
+}
+
+// close leaves the file to the memory.
+func (k *ownFile) close(context.Context) error {
+	k.pruning.Wait()
+	return nil
+}
+
+// noQueue is the queue of a memory that is a file of ours.
+type noQueue struct{}
+
+func (noQueue) Letters(context.Context, ledger.ListOptions) ([]ledger.Item, int, error) {
+	return []ledger.Item{}, 0, nil
+}
+
+func (noQueue) Waiting(context.Context, ledger.Part, func(graphiti.Message) error) error { return nil }
+func (noQueue) Retry([]int64) (int, error)                                               { return 0, nil }
+func (noQueue) Drop([]int64) (int, error)                                                { return 0, nil }
+func (noQueue) Withhold([]string)                                                        {}

@@ -1,0 +1,186 @@
+package capture
+
+import (
+	"fmt"
+	"path/filepath"
+	"slices"
+	"sync"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/graphiti-proxy/graphiti-proxy/capture/ledger"
+	"github.com/graphiti-proxy/graphiti-proxy/graphiti"
+	"github.com/graphiti-proxy/graphiti-proxy/graphiti/embedded"
+)
+
+const someTurns = 64
+
+// imported are turns as an import brings them, and what they say.
+func imported(from, to int, group string) (turns []ledger.Turn, says []string) {
+	for i := from; i < to; i++ {
+		tn := turn(fmt.Sprint(i), group)
+		tn.Standalone = true
+		turns, says = append(turns, tn), append(says, tn.User)
+	}
+	return turns, says
+}
+
+func addAll(t *testing.T, p *Pipeline, turns []ledger.Turn, want int) {
+	t.Helper()
+	if n, err := p.AddAll(t.Context(), turns); n != want || err != nil {
+		t.Errorf("%d of %d turns are new, want %d; %v", n, len(turns), want, err)
+	}
+}
+
+// isHeld compares what an embedded memory holds of a group.
+func isHeld(t *testing.T, e *embedded.Store, group string, want []string) {
+	t.Helper()
+	if diff := cmp.Diff(want, heldBy(t, e, group)); diff != "" {
+		t.Errorf("%s (-want +got):\n%s", group, diff)
+	}
+}
+
+// TestManyTurnsAreWrittenOnce, also when they come again, and after a restart. They
+// are in the embedded memory when that returns, and no other file is made.
+func TestManyTurnsAreWrittenOnce(t *testing.T) {
+	dir := t.TempDir()
+	path := filepath.Join(dir, "memory.db")
+	p, e := embeddedPipeline(t, path)
+	turns, says := imported(0, 3*someTurns, "g")
+	addAll(t, p, turns, len(turns))
+	isHeld(t, e, "g", says)
+	if s := p.Status(); s.Delivered != len(turns) || s.Verified != len(turns) || s.Pending != 0 || !s.Delivers {
+		t.Errorf("%+v", s)
+	}
+	addAll(t, p, turns, 0)
+	stop(t, p)
+	if err := e.Close(); err != nil {
+		t.Fatal(err)
+	}
+	p, e = embeddedPipeline(t, path)
+	more, moreSays := imported(2*someTurns, 4*someTurns, "g")
+	addAll(t, p, more, someTurns)
+	isHeld(t, e, "g", append(says, moreSays[someTurns:]...))
+	if files, err := filepath.Glob(filepath.Join(dir, "*")); err != nil || slices.ContainsFunc(files, func(f string) bool { return filepath.Base(f)[:9] != "memory.db" }) {
+		t.Errorf("%q, %v", files, err)
+	}
+}
+
+// TestTurnsOfTheEmbeddedMemory are what was said, once, in whatever parts and from
+// wherever they come.
+func TestTurnsOfTheEmbeddedMemory(t *testing.T) {
+	p, e := embeddedPipeline(t, filepath.Join(t.TempDir(), "memory.db"))
+	begun := said("1", "session:s", "a tool loop", "g", "h")
+	begun.Open, begun.Assistant = true, "I shall look."
+	add(t, p, begun)
+	whole := begun
+	whole.Open, whole.Assistant = false, "It is done."
+	add(t, p, whole)
+	add(t, p, whole)
+	for _, id := range []string{"1", "renamed"} { // as a client's history shows it
+		whole.ID, whole.Backfill = id, true
+		add(t, p, whole)
+	}
+	cut := said("2", "session:s", "cut off", "g")
+	cut.Assistant = "half"
+	if err := p.CutOff(t.Context(), cut); err != nil {
+		t.Fatal(err)
+	}
+	cut.Backfill = true
+	add(t, p, cut)
+	isHeld(t, e, "g", []string{"a tool loop", "I shall look.", "It is done."})
+	isHeld(t, e, "h", []string{"a tool loop", "I shall look.", "It is done."})
+	cut.Backfill, cut.Assistant = false, "all of it"
+	add(t, p, cut)
+	isHeld(t, e, "g", []string{"a tool loop", "I shall look.", "It is done.", "cut off", "all of it"})
+	if list, err := p.Talks(t.Context(), "session:s"); err != nil || len(list) != 2 {
+		t.Errorf("%+v, %v", list, err)
+	}
+}
+
+// TestForgettingInTheEmbeddedMemory: of what is older than the generation nothing
+// stays and nothing comes back; what was said since stays, though it was written
+// before the deletion.
+func TestForgettingInTheEmbeddedMemory(t *testing.T) {
+	for name, part := range map[string]ledger.Part{"a group": {Group: "g"}, "a session": {Group: "g", Session: "session:s"}} {
+		t.Run(name, func(t *testing.T) {
+			p, e := embeddedPipeline(t, filepath.Join(t.TempDir(), "memory.db"))
+			before, since := said("1", "session:s", "said before", "g", "h"), said("2", "session:s", "said since", "g")
+			generation := forgets.Add(2)
+			since.Generation = generation
+			add(t, p, before)
+			add(t, p, since)
+			for range 2 { // the second time there is nothing
+				if err := p.Forget(t.Context(), part, generation); err != nil {
+					t.Fatal(err)
+				}
+				isHeld(t, e, "g", []string{"said since"})
+				before.Backfill = true
+				add(t, p, before)
+			}
+			isHeld(t, e, "g", []string{"said since"})
+			isHeld(t, e, "h", []string{"said before"})
+			if list, err := p.Owned(t.Context(), ""); err != nil || len(list) != 2 {
+				t.Errorf("%+v, %v", list, err)
+			}
+			generation = forgets.Add(2)
+			if err := p.Forget(t.Context(), part, generation); err != nil {
+				t.Fatal(err)
+			}
+			isHeld(t, e, "g", nil)
+			if list, err := p.Talks(t.Context(), "session:s"); err != nil || len(list) != 1 || list[0].Group != "h" {
+				t.Errorf("%+v, %v", list, err)
+			}
+			again := said("1", "session:s", "said again", "g")
+			again.Generation, again.Standalone = generation, true
+			add(t, p, again)
+			isHeld(t, e, "g", []string{"said again"})
+		})
+	}
+}
+
+// TestTurnThatCannotBeWritten leaves nothing: neither in the memory nor in the
+// record, so that it is taken when it comes again.
+func TestTurnThatCannotBeWritten(t *testing.T) {
+	e, err := embedded.Open(filepath.Join(t.TempDir(), "memory.db"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer e.Close()
+	fails := true
+	l := e.Ledger(func(tn *ledger.Turn, scope graphiti.Scope) []graphiti.Message {
+		if fails && tn.ID == "2" {
+			panic("a mistake in the middle of a transaction")
+		}
+		return messagesOf(tn, scope, 0, 8000, tn.Answered)
+	})
+	turns, says := imported(0, 4, "g")
+	for range 2 {
+		if _, err := l.Add(t.Context(), turns, turns[0].Said); (err != nil) != fails {
+			t.Error(err)
+		}
+		if fails {
+			isHeld(t, e, "g", nil)
+		}
+		fails = false
+	}
+	isHeld(t, e, "g", says)
+}
+
+// TestTurnsOfAGroupAtTheSameTime are all there, each once.
+func TestTurnsOfAGroupAtTheSameTime(t *testing.T) {
+	p, e := embeddedPipeline(t, filepath.Join(t.TempDir(), "memory.db"))
+	var adding sync.WaitGroup
+	for i := range 200 {
+		adding.Go(func() {
+			if err := p.Add(t.Context(), turn(fmt.Sprint(i%100), "g")); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	adding.Wait()
+	if n := len(heldBy(t, e, "g")); n != 100 {
+		t.Errorf("the memory has %d of 100 turns", n)
+	}
+}

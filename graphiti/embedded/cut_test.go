@@ -1,0 +1,141 @@
+package embedded
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/graphiti-proxy/graphiti-proxy/capture/ledger"
+	"github.com/graphiti-proxy/graphiti-proxy/graphiti"
+)
+
+// both are a turn's two messages.
+func both(t *ledger.Turn, _ graphiti.Scope) []graphiti.Message {
+	return []graphiti.Message{
+		{Name: graphiti.EpisodeName(t.ID, graphiti.RoleUser), RoleType: graphiti.RoleUser, Content: t.User, Timestamp: t.Said},
+		{Name: graphiti.EpisodeName(t.ID, graphiti.RoleAssistant), RoleType: graphiti.RoleAssistant, Content: t.Assistant, Timestamp: t.Said},
+	}
+}
+
+func turnsOf(n int) (turns []ledger.Turn) {
+	for i := range n {
+		turns = append(turns, ledger.Turn{
+			ID: fmt.Sprint(i), Session: "session:s", Owner: "user:o", User: fmt.Sprint("question ", i), Assistant: fmt.Sprint("answer ", i),
+			Said: time.Now(), Targets: []graphiti.Target{{Scope: graphiti.ScopeUser, Group: "g"}},
+		})
+	}
+	return turns
+}
+
+// TestMemoryCutOffInMidWrite: wherever the last turn's record is cut, the memory
+// opens, holds every turn that was acknowledged before, and of the last one both
+// sides and its note, or nothing; when it comes again it is there once.
+func TestMemoryCutOffInMidWrite(t *testing.T) {
+	const kept = 3
+	path := filepath.Join(t.TempDir(), "memory.db")
+	e, err := Open(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { e.Close() }) // not before the files were copied, as after kill -9
+	turns := turnsOf(kept + 1)
+	logged := func() int64 {
+		info, err := os.Stat(path + "-wal")
+		if err != nil {
+			t.Fatal(err)
+		}
+		return info.Size()
+	}
+	for i := range kept {
+		if _, err := e.Ledger(both).Add(t.Context(), turns[i:i+1], time.Now()); err != nil {
+			t.Fatal(err)
+		}
+	}
+	from := logged()
+	if _, err := e.Ledger(both).Add(t.Context(), turns[kept:], time.Now()); err != nil {
+		t.Fatal(err)
+	}
+	step := int64(97)
+	if n, err := strconv.ParseInt(os.Getenv("SPOOL_TEST_STEP"), 10, 64); err == nil && n > 0 {
+		step = n // 1: at every byte, which takes minutes
+	}
+	places := []int64{logged()} // the uncut one too
+	for n := from; n < logged(); n += step {
+		places = append(places, n)
+	}
+	var whole atomic.Int64
+	t.Run("cut", func(t *testing.T) {
+		const lanes = 8 // most of the time is spent waiting
+		for lane := range lanes {
+			t.Run(fmt.Sprint(lane), func(t *testing.T) {
+				t.Parallel()
+				for at := lane; at < len(places); at += lanes {
+					if openCut(t, path, places[at], turns) == 0 {
+						whole.Add(1)
+					}
+				}
+			})
+		}
+	})
+	if whole.Load() == 0 {
+		t.Error("not even the whole record was read")
+	}
+	t.Logf("cut at %d places", len(places))
+}
+
+// openCut opens a memory whose log is cut to a length, and returns how many of the
+// turns are new to it: the last one, or none.
+func openCut(t *testing.T, path string, length int64, turns []ledger.Turn) (missed int) {
+	t.Helper()
+	cut := filepath.Join(t.TempDir(), "memory.db")
+	for _, end := range []string{"", "-wal"} {
+		b, err := os.ReadFile(path + end)
+		if err == nil && end != "" {
+			b = b[:length]
+		}
+		if err == nil {
+			err = os.WriteFile(cut+end, b, 0o600)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	e, err := Open(cut)
+	if err != nil {
+		t.Fatalf("cut to %d bytes: %v", length, err)
+	}
+	defer e.Close()
+	held := func() (names []string) {
+		err := e.Export(t.Context(), "g", func(ep graphiti.Episode) error { names = append(names, ep.Name); return nil })
+		if err != nil {
+			t.Fatalf("cut to %d bytes: %v", length, err)
+		}
+		return names
+	}
+	var all []string
+	for i := range turns {
+		for _, m := range both(&turns[i], "") {
+			all = append(all, m.Name)
+		}
+	}
+	before := held()
+	added, err := e.Ledger(both).Add(t.Context(), turns, time.Now())
+	if err != nil {
+		t.Fatalf("cut to %d bytes: %v", length, err)
+	}
+	for i := range added {
+		missed += len(added[i].Groups)
+	}
+	if want := all[:len(all)-2*missed]; missed > 1 || !slices.Equal(before, want) {
+		t.Errorf("cut to %d bytes: %d turns are new, and it held %q", length, missed, before)
+	}
+	if after := held(); !slices.Equal(after, all) {
+		t.Errorf("cut to %d bytes: in the end it holds %q", length, after)
+	}
+	return missed
+}
