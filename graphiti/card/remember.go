@@ -202,7 +202,7 @@ func containsOne(text, some string) bool {
 	return false
 }
 
-// nots may stand before what begins what is said.
+// nots are negations that may stand before the first word of a wish.
 var nots = []string{"no", "non", "não", "nie"}
 
 // atWork are things that are called one's own while one works on them.

@@ -68,10 +68,10 @@ func (f *Files) Watch(dir string, open []Database, changed func(wrong *sqlite.Fa
 }
 
 func (f *Files) watch(dir string, changed func(wrong *sqlite.Fault)) {
-	told, end := changes(dir)
+	reported, end := changes(dir)
 	for usable := true; ; {
 		wait := checkEvery
-		if told != nil {
+		if reported != nil {
 			wait = checkUntold
 		}
 		timer := time.NewTimer(wait)
@@ -81,16 +81,16 @@ func (f *Files) watch(dir string, changed func(wrong *sqlite.Fault)) {
 			end()
 			return
 		case <-timer.C:
-		case <-told:
+		case <-reported:
 			timer.Stop()
 		}
 		wrong, well := f.check()
 		switch {
-		case well && told == nil:
-			told, end = changes(dir)
+		case well && reported == nil:
+			reported, end = changes(dir)
 		case !well: // check again soon, and the directory may have been replaced
 			end()
-			told, end = nil, func() {}
+			reported, end = nil, func() {}
 		}
 		if usable != (wrong == nil) {
 			usable = wrong == nil

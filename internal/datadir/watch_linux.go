@@ -32,7 +32,7 @@ func changes(dir string) (changed <-chan struct{}, end func()) {
 		}
 		what = unix.IN_DELETE_SELF | unix.IN_MOVE_SELF
 	}
-	told, ended := make(chan struct{}, 1), make(chan struct{})
+	reported, ended := make(chan struct{}, 1), make(chan struct{})
 	// Ends when end closes events.
 	go func() {
 		defer close(ended)
@@ -41,12 +41,12 @@ func changes(dir string) (changed <-chan struct{}, end func()) {
 				return
 			}
 			select {
-			case told <- struct{}{}:
+			case reported <- struct{}{}:
 			default: // a second report would say nothing new
 			}
 		}
 	}()
-	return told, func() {
+	return reported, func() {
 		_ = events.Close()
 		<-ended
 	}

@@ -30,9 +30,9 @@ func TestChangesAreTold(t *testing.T) {
 					t.Fatal(err)
 				}
 			}
-			told, end := changes(dir)
+			reported, end := changes(dir)
 			defer end()
-			if told == nil {
+			if reported == nil {
 				t.Skip("this system does not tell")
 			}
 			if change == nil {
@@ -43,7 +43,7 @@ func TestChangesAreTold(t *testing.T) {
 					t.Fatal(err)
 				}
 				end()
-				if len(told) > 0 {
+				if len(reported) > 0 {
 					t.Error("a change of another file is reported")
 				}
 				return
@@ -51,7 +51,7 @@ func TestChangesAreTold(t *testing.T) {
 			if err := change(top, dir); err != nil {
 				t.Fatal(err)
 			}
-			<-told
+			<-reported
 		})
 	}
 }
