@@ -7,7 +7,7 @@ type value struct {
 	from, to int
 	quote    byte // the quote around it; 0: none
 	tight    bool // as settings have it: NAME=value, or a line of its own
-	ownLine    bool // with its name it is all of a line
+	ownLine  bool // with its name it is all of a line
 	colon    bool // NAME: value
 	compared bool // NAME == value
 	said     bool // "the name is value"
