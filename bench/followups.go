@@ -22,7 +22,7 @@ func followups(dir, binary string, m *model, env ...string) error {
 	}
 	defer p.stop()
 	kinds := []string{"follow", "change"}
-	asked, right, alone, chars := make(map[string]int), make(map[string]int), make(map[string]int), make(map[string]int)
+	asked, right, byItself, chars := make(map[string]int), make(map[string]int), make(map[string]int), make(map[string]int)
 	for _, l := range list {
 		kind, said := l[0], shownAs(l[3])
 		first, ok := message("user", l[2]), message("assistant", "ok")
@@ -44,13 +44,13 @@ func followups(dir, binary string, m *model, env ...string) error {
 			right[kind]++
 		}
 		if strings.Contains(unseen[2], said) {
-			alone[kind]++
+			byItself[kind]++
 		}
 	}
 	fmt.Printf("| what is asked next | asked | shown, there or before | shown there, where nothing was before | characters of the second block |\n| --- | --- | --- | --- | --- |\n")
 	for _, k := range kinds {
 		n := float64(max(1, asked[k]))
-		fmt.Printf("| %s | %d | %.3f | %.3f | %.0f |\n", k, asked[k], float64(right[k])/n, float64(alone[k])/n, float64(chars[k])/n)
+		fmt.Printf("| %s | %d | %.3f | %.3f | %.0f |\n", k, asked[k], float64(right[k])/n, float64(byItself[k])/n, float64(chars[k])/n)
 	}
 	return nil
 }

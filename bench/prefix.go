@@ -21,8 +21,8 @@ const (
 	cachedPrice  = 0.1 // of a prompt token, as the large providers' lists have it
 )
 
-// ledger adds up what a provider's prompt cache gives for the requests of one
-// conversation.
+// ledger adds up how much of the requests of one conversation a provider's prompt cache
+// serves.
 type ledger struct {
 	before              []byte
 	sent, reused, first int
@@ -48,9 +48,9 @@ func (l *ledger) add(body []byte) {
 
 func (l *ledger) billed() float64 { return float64(l.sent-l.reused) + cachedPrice*float64(l.reused) }
 
-// prefix compares what prompt caches make of conversations of an agent: without
-// memory, with a memory that is recalled for each request and put before the
-// last message only, and through the proxy.
+// prefix compares how well prompt caches work for conversations of an agent: without
+// memory, with facts that are searched for each request and put only before the last
+// message, and through the proxy.
 func prefix() error {
 	dir, err := os.MkdirTemp("", "graphiti-proxy-prefix-")
 	if err != nil {
@@ -166,7 +166,7 @@ func converse(agent int, grow func(turn int) error, ask func([]json.RawMessage) 
 	return nil
 }
 
-// naive puts what is found now before the last message of the person, and
+// naive puts the facts that are found now before the last message of the person, and
 // nothing before earlier ones.
 func naive(p *proxyRun, messages []json.RawMessage) ([]json.RawMessage, error) {
 	last := len(messages) - 1

@@ -18,20 +18,20 @@ import (
 type target struct {
 	name    string
 	address string
-	pid     int                     // of what stands between; 0: nothing
-	history func(n int) (id string) // what makes requests of one conversation, or of many
+	pid     int                     // of the process in between; 0: there is none
+	history func(n int) (id string) // names the conversation of request n
 }
 
-// processes are all that run for the benchmark.
+// processes are all processes of the benchmark.
 type processes struct {
 	targets []*target
-	missing []string // what is not compared with, and why
+	missing []string // targets that are left out, and why
 	cmds    []*exec.Cmd
 	dir     string
 }
 
-// startProcesses starts all that is compared. before is the binary of another
-// version of the proxy; empty: there is none.
+// startProcesses starts all targets. before is the binary of another version of the proxy;
+// empty: there is none.
 func startProcesses(before string) (*processes, error) {
 	p, self, upstream, err := startUpstream()
 	if err != nil {
@@ -68,7 +68,7 @@ func startProcesses(before string) (*processes, error) {
 	return p, nil
 }
 
-// startUpstream builds the proxy and starts what stands behind it.
+// startUpstream builds the proxy and starts the upstream.
 func startUpstream() (p *processes, self, upstream string, err error) {
 	p = &processes{}
 	if p.dir, err = os.MkdirTemp("", "graphiti-proxy-bench-"); err != nil {
@@ -147,7 +147,7 @@ func freeAddress() string {
 	return ln.Addr().String()
 }
 
-// pids are the target's processes: nginx has one for each worker.
+// pids returns the target's processes: nginx has one for each worker.
 func (t *target) pids() []int {
 	if t.pid == 0 {
 		return nil
@@ -162,7 +162,7 @@ func (t *target) pids() []int {
 	return all
 }
 
-// cpu is the processor time that the target has used, in nanoseconds.
+// cpu returns the processor time that the target has used, in nanoseconds.
 func (t *target) cpu() (sum int64) {
 	for _, pid := range t.pids() {
 		// The process's own file is of its first thread only: add up all of them.
@@ -182,7 +182,7 @@ func (t *target) cpu() (sum int64) {
 	return sum
 }
 
-// memory is the target's resident memory, in bytes.
+// memory returns the target's resident RAM, in bytes.
 func (t *target) memory() (sum int64) {
 	for _, pid := range t.pids() {
 		sum += resident(pid)

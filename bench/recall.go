@@ -12,8 +12,8 @@ import (
 	"time"
 )
 
-// locomo is a conversation of LoCoMo (Maharana et al., 2024), as far as it is
-// read. Its licence forbids to keep any of it here.
+// locomo is a conversation of LoCoMo (Maharana et al., 2024), as far as it is read. Its
+// licence does not allow to store any of it here.
 type locomo struct {
 	Speaker  string `json:"speaker_a"`
 	Sessions []struct {
@@ -33,9 +33,9 @@ type locomo struct {
 
 var categories = []string{"", "multi-hop", "temporal", "open-domain", "single-hop"}
 
-// recall measures which part of the turns that answer a question is in the
-// block before it: conversations are imported with the command that users have,
-// and each question is a chat of its own.
+// recall measures which part of the turns that answer a question is in its block:
+// conversations are imported with the command that users have, and each question is a chat
+// of its own.
 func recall(args []string) error {
 	fs := flag.NewFlagSet("recall", flag.ContinueOnError)
 	data := fs.String("data", "", "folder with LoCoMo's conversations, conv-*.json")
@@ -238,7 +238,7 @@ func evidenceOf(ids []string, texts map[string]string) (out []string) {
 	return out
 }
 
-// shownAs is a text as it stands in a block, or its beginning where it is long.
+// shownAs returns a text as a block shows it, or the beginning of a long one.
 func shownAs(text string) string {
 	runes := []rune(strings.Join(strings.Fields(text), " "))
 	return strings.NewReplacer("<", "‹", ">", "›").Replace(string(runes[:min(len(runes), 300)]))

@@ -10,8 +10,7 @@ import (
 	"strings"
 )
 
-// reference is a proxy that others have written, and that does nothing but
-// forward. It is started as somebody would who wants it fast.
+// reference is a proxy by others that only forwards. It is configured for speed.
 type reference struct {
 	name    string // of the program
 	pkg     string // Debian's
@@ -78,8 +77,8 @@ backend up
 `},
 }
 
-// references starts those that are installed. One that is not is said to be
-// missing, and the run goes on without it.
+// references starts those that are installed. The others are noted as missing, and the run
+// goes on without them.
 func (p *processes) references(upstream string, history func(int) string) error {
 	for _, r := range references {
 		program, err := exec.LookPath(r.name)

@@ -27,8 +27,8 @@ func (r *report) add(t *target, name string, v float64) {
 
 func (r *report) median(t *target, name string) float64 { return quantile(r.values[t][name], .5) }
 
-// reference is what ratios are to: HAProxy, or the bare relay where that is not
-// installed.
+// reference returns the target to which ratios refer: HAProxy, or the bare relay when that
+// is not installed.
 func (r *report) reference() *target {
 	for _, t := range r.order {
 		if t.name == "haproxy" {
@@ -38,7 +38,7 @@ func (r *report) reference() *target {
 	return r.order[1]
 }
 
-// printStreams writes a table of what open streams cost.
+// printStreams writes a table of the costs of open streams.
 func (r *report) printStreams(w io.Writer, missing []string) {
 	direct, to := r.order[0], r.reference()
 	fmt.Fprintf(w, "%d processors, medians of %d rounds; %d streams open at the same time; ratios are to %s\n\n", runtime.NumCPU(), r.o.rounds, r.o.streams, to.name)
@@ -57,8 +57,7 @@ func (r *report) printStreams(w io.Writer, missing []string) {
 	}
 }
 
-// print writes a table that can stand in the docs. Ratios are to HAProxy, of the
-// same run; where it is not installed, to the bare relay.
+// print writes a table for the docs. Ratios refer to reference, in the same run.
 func (r *report) print(w io.Writer, missing []string) {
 	direct, to := r.order[0], r.reference()
 	fmt.Fprintf(w, "%d processors, medians of %d rounds, %s; %d streams of %d chunks open at the same time; ratios are to %s\n\n",

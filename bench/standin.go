@@ -17,8 +17,8 @@ import (
 	"time"
 )
 
-// model is a provider that keeps the last body it was sent, and answers with
-// what answer says.
+// model is a provider that keeps the last body that it got, and answers with the result of
+// answer.
 type model struct {
 	url    string
 	server *http.Server
@@ -63,7 +63,7 @@ func (m *model) last() []byte {
 	return m.body
 }
 
-// proxyRun is a proxy of its own, on files of its own.
+// proxyRun is a running proxy with its own files.
 type proxyRun struct {
 	dir, binary, url, admin string
 	env                     []string
@@ -143,9 +143,8 @@ func message(role, text string) json.RawMessage {
 	return b
 }
 
-// remembering starts a proxy in a folder whose memory holds columns of a list:
-// each text was said in a conversation of its own, those of a column weeks behind
-// those of the one before.
+// remembering starts a proxy in a folder, with a memory of some columns of a list: each
+// text is a conversation of its own, and each column is weeks later than the one before.
 func remembering(dir, binary string, m *model, env []string, list [][]string, columns ...int) (*proxyRun, error) {
 	var lines bytes.Buffer
 	enc := json.NewEncoder(&lines)

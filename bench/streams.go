@@ -8,8 +8,8 @@ import (
 	"time"
 )
 
-// streams compares what open streams cost, event by event. Memory is that of
-// processes that have done nothing before.
+// streams compares the costs of open streams, event by event. RAM is measured in fresh
+// processes.
 func streams(args []string) error {
 	f := flag.NewFlagSet("streams", flag.ContinueOnError)
 	before := f.String("before", "", "binary of another version of the proxy, to compare with")
@@ -66,8 +66,8 @@ var paces = []time.Duration{100 * time.Millisecond, 20 * time.Millisecond}
 
 func perEvent(pace time.Duration) string { return "event every " + pace.String() }
 
-// measureStreams takes one round of figures. An event costs what a long stream
-// costs more than a short one: what begins and ends them is left out.
+// measureStreams takes one round of figures. The cost of an event is the difference
+// between a long stream and a short one: so the costs of beginning and end cancel out.
 func measureStreams(t *target, r *report, fresh bool) error {
 	const short, long = 10, 40
 	for _, pace := range paces {

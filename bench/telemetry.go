@@ -9,8 +9,8 @@ import (
 	"time"
 )
 
-// telemetry compares what tracing takes: none, on with nothing sampled, and on
-// with everything sampled, each with memory off and with a block that is kept.
+// telemetry compares the costs of tracing: off, on with nothing sampled, and on with
+// everything sampled, each with memory off and with a block that is kept.
 func telemetry(args []string) error {
 	f := flag.NewFlagSet("telemetry", flag.ExitOnError)
 	rounds := f.Int("rounds", 5, "rounds; medians are shown")

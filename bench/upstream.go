@@ -14,7 +14,7 @@ import (
 	"github.com/valyala/fasthttp"
 )
 
-// answer is what the upstream says to a request that is not streamed: 3 KiB.
+// answer is the upstream's answer to a request that is not streamed: 3 KiB.
 var answer = func() []byte {
 	body := `{"id":"c","object":"chat.completion","model":"m","choices":[{"index":0,"message":{"role":"assistant","content":"` +
 		strings.Repeat("All work and no play. ", 130) + `"},"finish_reason":"stop"}]}`
@@ -33,7 +33,7 @@ func framed(event string) string {
 	return strconv.FormatInt(int64(len(event)), 16) + "\r\n" + event + "\r\n"
 }
 
-// serveUpstream answers on address, as cheaply as can be. The number of chunks
+// serveUpstream answers on address, as cheaply as possible. The number of chunks
 // and their pace stand in the request's X-Chunks and X-Pace fields.
 func serveUpstream(address string) {
 	ln, err := net.Listen("tcp", address)

@@ -258,7 +258,7 @@ func TestPrintCanBeReadAgain(t *testing.T) {
 	}
 	again, err := load(t, strings.ReplaceAll(out.String(), "# trusted_keys: '***'", "trusted_keys: [sk-secret, sk-other]"), nil, nil)
 	if err != nil {
-		t.Fatalf("%v in\n%s", err, out.String())
+		t.Fatalf("the printed settings cannot be loaded: %v in\n%s", err, out.String())
 	}
 	for i, s := range again.Settings() {
 		if want := c.Settings()[i]; !cmp.Equal(s.Value, want.Value) {

@@ -240,7 +240,7 @@ func (l *loader) under(variable string, folder ...string) string {
 	}
 	home := l.env["HOME"]
 	if home == "" {
-		home, _ = os.UserHomeDir() // empty where it is not known
+		home, _ = os.UserHomeDir() // empty when it is not known
 	}
 	if home == "" {
 		return ""

@@ -102,7 +102,7 @@ func TestServerThatTakesNoWrites(t *testing.T) {
 	since := db.Down().Since
 	until(t, "attempts to write", func() bool {
 		if d := db.Down(); d == nil || !d.Since.Equal(since) || d.Full {
-			t.Fatalf("meanwhile: %+v", d)
+			t.Fatalf("meanwhile the server is %+v, want it down since %v", d, since)
 		}
 		return rejected(t, direct) > 5
 	})

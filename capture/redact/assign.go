@@ -7,7 +7,7 @@ type value struct {
 	from, to int
 	quote    byte // the quote around it; 0: none
 	tight    bool // as settings have it: NAME=value, or a line of its own
-	alone    bool // with its name it is all of a line
+	ownLine  bool // with its name it is all of a line
 	colon    bool // NAME: value
 	compared bool // NAME == value
 	said     bool // "the name is value"
@@ -74,8 +74,8 @@ func (s *scan) valueOf(n *named) (v value, ok bool) {
 	}
 	v = s.given(n, next, !colon && sign == at && next == end || colon && n.first && !n.bare)
 	v.colon, v.compared = colon, compared
-	v.alone = n.from == 0 || s.text[n.from-1] == '\n'
-	v.alone = v.alone && (v.to == len(s.text) || s.text[v.to] == '\n' || s.text[v.to] == '\r')
+	v.ownLine = n.from == 0 || s.text[n.from-1] == '\n'
+	v.ownLine = v.ownLine && (v.to == len(s.text) || s.text[v.to] == '\n' || s.text[v.to] == '\r')
 	if colon && v.quote == 0 && !s.endsLine(v.to) {
 		v.tight = false
 	}
@@ -254,16 +254,16 @@ func (s *scan) quotedTo(from int, quote string) int {
 
 // endsBare reports whether a value without quotes ends at a place. In a setting on a line
 // of its own, quotes within are part of it.
-func (s *scan) endsBare(at int, alone bool) bool {
+func (s *scan) endsBare(at int, ownLine bool) bool {
 	switch c := s.text[at]; c {
 	case ' ', '\t', '\n', '\r':
 		return true
 	case '"', '\'', '`':
-		return !alone || at+1 == len(s.text) || isSpace(s.text[at+1]) || s.text[at+1] == ','
+		return !ownLine || at+1 == len(s.text) || isSpace(s.text[at+1]) || s.text[at+1] == ','
 	case '\\':
 		return at+1 < len(s.text) && strings.IndexByte(`nrt"'\`, s.text[at+1]) >= 0
 	case '<':
-		return !alone && at+1 < len(s.text) && (s.text[at+1] == '/' || isLetter(s.text[at+1]))
+		return !ownLine && at+1 < len(s.text) && (s.text[at+1] == '/' || isLetter(s.text[at+1]))
 	}
 	return false
 }

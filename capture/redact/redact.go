@@ -82,10 +82,10 @@ func (r *Redactor) RedactBy(text string, by time.Time) (_ string, n int, ok bool
 // scan is the search for secrets in one text.
 type scan struct {
 	text  string
-	lower string // with ASCII's letters in lower case, so that all places are the same
+	lower string // text with ASCII letters in lower case, so that offsets stay the same
 	seen  trigrams
 	list  []found
-	known int // of list, which are sorted
+	known int // how many of list are sorted
 }
 
 // found is a secret's place in a text.

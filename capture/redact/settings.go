@@ -220,7 +220,7 @@ func (n *named) holds(v string, as *value) bool {
 	case n.kind != token && (set || as.quote != 0 && !as.compared):
 		return len(v) >= 4 && (!n.bare || !as.colon || as.quote != 0 || telling(v))
 	case n.kind == password:
-		return telling(v) && !n.among(v) || as.tight && as.alone && len(v) >= 6 && !isCode(v, false)
+		return telling(v) && !n.among(v) || as.tight && as.ownLine && len(v) >= 6 && !isCode(v, false)
 	case set:
 		return len(v) >= 6 && isMade(v) && (as.quote == 0 && !n.bare || !wordy(v) || len(parts(v)) > 2)
 	}

@@ -150,9 +150,9 @@ type mark struct {
 	always bool // it holds in all projects where the sentence is a rule
 }
 
-// marks are those of the table, by what is said; unspaced those that may stand within
-// a word, and markTerms the words of the others that are one. longest is how many
-// words a mark has at most that begins with a word.
+// marks are the marks of the table, by phrase; unspaced are those that may stand within
+// a word, and markTerms the single words among the others. longest has, for the first
+// word of marks, how many words the longest of them has.
 var marks, unspaced, markTerms, longest = readMarks(markers)
 
 func readMarks(table string) (marks map[string]mark, unspaced []string, terms map[string]bool, longest map[string]int) {

@@ -47,7 +47,7 @@ func TestWhatMayBeARule(t *testing.T) {
 		case "none":
 			count(&others, &taken, marked, false)
 		default:
-			t.Fatalf("label %q", f[1])
+			t.Fatalf("the label %q is unknown", f[1])
 		}
 	}
 	t.Logf("rules %d of %d, said of themselves %d of %d, others with a mark of rules %d of %d", found, rules, own, selves, taken, others)

@@ -43,13 +43,13 @@ type tongue struct {
 	// that: "please remember that …". Words of not behind that make it another.
 	please, ask, that, not string
 
-	// Where words change with what stands beside them, forms are whole sentences
-	// that hold one of ask, and what is to be remembered in a group.
+	// In languages whose words change with their neighbours, forms are patterns of whole
+	// sentences that hold one of ask, with the wish as a group.
 	forms []string
 
-	// Words of self are said of oneself, those of first only where they begin what
-	// is said, and those of others only hold one of self and are somebody else's.
-	// What is said of here is said of a project.
+	// Words of self make a wish one about its author; those of first do so only at its
+	// beginning; those of others contain one of self, but mean somebody else. Words of
+	// here make it one about a project.
 	self, first, others, here string
 }
 
@@ -202,10 +202,10 @@ func containsOne(text, some string) bool {
 	return false
 }
 
-// nots may stand before what begins what is said.
+// nots are negations that may stand before the first word of a wish.
 var nots = []string{"no", "non", "não", "nie"}
 
-// atWork are things that are called one's own while one works on them.
+// atWork are things that people call their own while they work on them.
 var atWork = strings.Fields("code function method class file files test tests branch repo repository project build pr commit change changes diff script query app api server " +
 	"database table error bug projekt datei fonction fichier código proyecto archivo progetto codice função arquivo bestand terminal container docker " +
 	"config configuration setup pipeline component page form button input output string list array loop variable type struct module package library " +
@@ -218,8 +218,8 @@ var atWork = strings.Fields("code function method class file files test tests br
 // them it goes on.
 const quotes = "\"`“”„«»「」『』"
 
-// sentences are those of a message that stand in no code, quotation or field, nor
-// behind a line that says what follows it.
+// sentences yields the sentences of a message outside of code, quotations and fields, and
+// not behind a line that announces what follows it.
 func sentences(text string) func(yield func(string) bool) {
 	return func(yield func(string) bool) {
 		marks := 0
@@ -250,7 +250,7 @@ func sentences(text string) func(yield func(string) bool) {
 // short is a word such as "e.g", before its last full stop.
 var short = regexp.MustCompile(`(?:^|\PL)\pL\.\pL$`)
 
-// sentenceEnd is where the first sentence of a text ends. The full stop of "e.g."
+// sentenceEnd returns where the first sentence of a text ends. The full stop of "e.g."
 // ends none.
 func sentenceEnd(text string) int {
 	for n, r := range text {

@@ -27,11 +27,11 @@ const (
 // word with it. The old message stays, so that of two true statements both are shown.
 func (e *Store) correct(ctx context.Context, g *groupIndex, hits []*hit) ([]*hit, error) {
 	of := make(map[int64]*hit) // what a message may correct, by its place
-	var later []*hit
+	var newer []*hit
 	add := func(old *hit, place int64) {
-		if of[place] == nil && place > old.place && len(later) < mayCorrect {
+		if of[place] == nil && place > old.place && len(newer) < mayCorrect {
 			of[place] = old
-			later = append(later, hitAt(g, hits, place))
+			newer = append(newer, hitAt(g, hits, place))
 		}
 	}
 	for _, old := range e.strongest(hits, mayBeOld) {
@@ -57,10 +57,10 @@ func (e *Store) correct(ctx context.Context, g *groupIndex, hits []*hit) ([]*hit
 			}
 		}
 	}
-	if err := e.load(ctx, g.groupNumber(), later); err != nil {
+	if err := e.load(ctx, g.groupNumber(), newer); err != nil {
 		return nil, err
 	}
-	for _, l := range later {
+	for _, l := range newer {
 		if l.row == nil || l.note.Flags&(isModels|isAsking|isOnlyAsked) != 0 || l.note.Length > shownMax || saidBefore(g, &l.note) {
 			continue
 		}
@@ -144,19 +144,19 @@ func (e *Store) answeredBy(ctx context.Context, g *groupIndex, old *hit, said []
 			}
 		}
 	}
-	var later []*hit
+	var newer []*hit
 	for p := range shared {
 		if n, ok := g.note(p); ok && n.Flags&isModels == 0 {
-			later = append(later, &hit{place: p, note: n, score: shared[p]})
+			newer = append(newer, &hit{place: p, note: n, score: shared[p]})
 		}
 	}
-	order(later)
-	later = later[:min(len(later), askedAgain)]
-	if err := e.load(ctx, g.groupNumber(), later); err != nil {
+	order(newer)
+	newer = newer[:min(len(newer), askedAgain)]
+	if err := e.load(ctx, g.groupNumber(), newer); err != nil {
 		return nil, err
 	}
 	var out []int64
-	for _, a := range later {
+	for _, a := range newer {
 		if a.row == nil {
 			continue
 		}

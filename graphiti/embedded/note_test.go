@@ -51,7 +51,7 @@ func TestWordsOfTimeAreFound(t *testing.T) {
 		}
 		want := tellsTimeIn(b.String())
 		if got := tellsTime(b.String()); got != want {
-			t.Fatalf("%q speaks of a time: %v", b.String(), got)
+			t.Fatalf("%q names a time: %v, want %v", b.String(), got, want)
 		}
 		if want {
 			found++

@@ -36,7 +36,7 @@ func TestWordsAreCompared(t *testing.T) {
 		}
 		want := len(said) > 2 && float64(len(said)-known) < newPart*float64(len(said))
 		if got := repeats(content, asked); got != want {
-			t.Fatalf("%q repeats %q: %v", content, asked, got)
+			t.Fatalf("%q repeats %q: %v, want %v", content, asked, got, want)
 		}
 		if want {
 			repetitions++

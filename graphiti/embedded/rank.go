@@ -98,7 +98,7 @@ type hit struct {
 	*row // nil until it is read
 }
 
-// asked is what is known about a question beside its words.
+// asked describes a question beside its words.
 type asked struct {
 	text   string
 	words  []string

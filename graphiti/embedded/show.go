@@ -9,7 +9,7 @@ import (
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti"
 )
 
-// shownMax is how many characters are shown of a message.
+// shownMax is how many characters of a message are shown.
 const shownMax = 450
 
 // fact is a hit as one line.
@@ -40,7 +40,7 @@ func (h *hit) fact(group string) graphiti.Fact {
 	}
 }
 
-// window is a text in one line, cut where it is long.
+// window returns a text in one line, cut when it is long.
 func window(s string) string {
 	if !spaced(s) {
 		s = strings.Join(strings.Fields(s), " ")

@@ -67,8 +67,8 @@ func set(words string) map[string]bool {
 	return m
 }
 
-// spansIn returns the times that a question names: "last week", "three days ago". They
-// are a day longer at both ends, since people speak loosely.
+// spansIn returns the times that a question names: "last week", "three days ago". A loose
+// one includes a day around it.
 func spansIn(words []string, now time.Time) (out []span) {
 	today := time.Date(now.Year(), now.Month(), now.Day(), 0, 0, 0, 0, time.UTC)
 	at := func(i int) string {

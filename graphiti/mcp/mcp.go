@@ -262,8 +262,8 @@ func (m *Client) Export(ctx context.Context, group string, f func(graphiti.Episo
 	return nil
 }
 
-// Health implements graphiti.Connection: /health, and where there is none the server's own
-// word.
+// Health implements graphiti.Connection: with /health or, when there is none, with the
+// server's own tool.
 func (m *Client) Health(ctx context.Context) error {
 	err := m.session.health(ctx)
 	var status *graphiti.StatusError

@@ -48,7 +48,7 @@ func TestMCPRemembersAndForgets(t *testing.T) {
 				t.Fatal("health: ", err)
 			}
 			if list, err := m.Episodes(ctx, "g", 5); err != nil || len(list) != 0 {
-				t.Fatalf("of an empty group: %v, %v", list, err)
+				t.Fatalf("an empty group lists %v, %v; want nothing", list, err)
 			}
 			if err := m.Write(ctx, "g", []graphiti.Message{saying("1", "My cat is called Miso."), saying("2", "Miso is a cat of Ada's.")}); err != nil {
 				t.Fatal(err)
@@ -59,18 +59,18 @@ func TestMCPRemembersAndForgets(t *testing.T) {
 			settle(t, s)
 			list, err := m.Episodes(ctx, "g", 1)
 			if err != nil || len(list) != 1 || list[0].Name != "2" || list[0].Content != "Ada(user): Miso is a cat of Ada's." {
-				t.Fatalf("the last episode: %+v, %v", list, err)
+				t.Fatalf("the last episode is %+v, %v; want 2, by Ada", list, err)
 			}
 			facts, err := m.Search(ctx, []string{"g"}, "What is my cat called, Miso?", 5)
 			if err != nil || len(facts) != 3 || facts[0].Text != "My cat is called Miso." || !facts[2].Entity || facts[2].Text != "Miso: a cat of Ada's." {
 				t.Fatalf("found %+v, %v", facts, err)
 			}
 			if facts, err := m.Search(ctx, []string{"g", "other"}, "called", 5); err != nil || len(facts) != 2 {
-				t.Fatalf("in two groups: %+v, %v", facts, err)
+				t.Fatalf("a search in two groups finds %+v, %v; want two facts", facts, err)
 			}
 			exported := 0
 			if err := m.Export(ctx, "g", func(graphiti.Episode) error { exported++; return nil }); err != nil || exported != 2 {
-				t.Fatalf("exported %d, %v", exported, err)
+				t.Fatalf("exported %d episodes, %v; want 2", exported, err)
 			}
 			switch err := m.Forget(ctx, "g"); {
 			case age == graphititest.Old:

@@ -8,7 +8,7 @@ import (
 )
 
 // stem cuts the ending off an English word by Porter's algorithm (An algorithm for suffix
-// stripping, 1980), so that all its forms are found by what is left. Words of other
+// stripping, 1980), so that all its forms are found by the same stem. Words of other
 // languages lose what looks like such an ending, too, always in the same way.
 func stem(word []byte) []byte {
 	if len(word) < 3 {

@@ -1,7 +1,7 @@
 package dialect
 
-// client is what is known of one client: the requests that it makes for itself,
-// and what it writes into a person's messages.
+// client describes one client: the requests that it makes for itself, and what it writes
+// into a person's messages.
 type client struct {
 	name string
 

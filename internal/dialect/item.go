@@ -24,7 +24,7 @@ type position struct {
 	Only    bool // its message holds nothing that a person wrote
 }
 
-// items are those of the known clients. Clients quote the files of a repository in
+// items are the items of the known clients. Clients quote the files of a repository in
 // elements that begin differently.
 var items = []item{
 	{clients: []string{"Codex"}, start: "<environment_context>", tag: "environment_context", where: position{Only: true}},

@@ -203,7 +203,7 @@ func extend(by time.Time, patience time.Duration) (_ time.Time, renewed bool) {
 // mute notes that an answer, or a part of one, was sent past the server.
 func (c *clientConn) mute() { c.muted = true }
 
-// Follow is told of the server's states of a connection: active with the first byte of
+// Follow notes the server's states of a connection: active with the first byte of
 // a request, and idle when the server has written its answer.
 func Follow(c net.Conn, s fasthttp.ConnState) {
 	cc, ok := c.(*clientConn)

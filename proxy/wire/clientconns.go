@@ -112,7 +112,7 @@ func (cs *ClientConns) MakeRoom() {
 }
 
 // oldestIdleLocked returns the oldest eighth of the connections that have been idle
-// since then or longer: so many that not every new connection searches them all.
+// since then or longer: as many as keep new connections from searching them all each time.
 func (cs *ClientConns) oldestIdleLocked(then time.Time) []*clientConn {
 	type silent struct {
 		c     *clientConn

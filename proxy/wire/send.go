@@ -28,7 +28,7 @@ type Outgoing struct {
 	Pieces [][]byte
 }
 
-// length is that of a body that was read whole.
+// length returns the length of a body that was read whole.
 func (x *Exchange) length(o *Outgoing) (n int) {
 	if o.Pieces == nil {
 		return len(x.body)

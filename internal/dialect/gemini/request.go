@@ -197,7 +197,7 @@ func (p *parser) summarises(parts *contentParts) bool {
 	return bytes.HasPrefix(begins, cliSummary) || bytes.HasPrefix(begins, cliThinks)
 }
 
-// contentParts is what is known so far from the parts of a content.
+// contentParts gathers what the parts of a content show.
 type contentParts struct {
 	m      *dialect.Message
 	system bool // they are the system instruction's
