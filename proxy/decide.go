@@ -21,7 +21,6 @@ import (
 type decider struct {
 	hasher *dialect.Hasher
 	memo   *memo.Memo      // what is known of the conversations of the moment
-	begun  *openings       // with which words many sessions begin
 	base   context.Context //nolint:containedctx // ends when the server gives up waiting
 	log    *slog.Logger
 }

@@ -259,7 +259,7 @@ func TestLookThatPanics(t *testing.T) {
 
 // idle is a decider that knows nothing.
 func idle() *decider {
-	return &decider{hasher: dialect.NewHasher(), memo: memo.New(1 << 20), begun: newOpenings(), base: context.Background(), log: slog.New(slog.DiscardHandler)}
+	return &decider{hasher: dialect.NewHasher(), memo: memo.New(1 << 20), base: context.Background(), log: slog.New(slog.DiscardHandler)}
 }
 
 // located is the workspace of a request of a session.
