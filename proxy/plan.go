@@ -47,7 +47,7 @@ func (s *decider) plan(ctx context.Context, r *request, now moment, p *parsed, c
 // nothing new is decided, though what was decided is repeated, the first counts.
 func (s *decider) mode(r *request, now moment, p *parsed, c *caller, at *placed, f *session, w *project) inject.Mode {
 	m := inject.Mode{Generation: now.generation, Beside: f.kind}
-	if c.Off || w.Repo.Ignore || r.memory.Rules.skips(r.head.RequestURI(), p.conv.Model) {
+	if c.Off || w.Repo.Ignore || r.memory.Rules.skipsModel(p.conv.Model) {
 		m.Reason = inject.ReasonOptOut
 		return m
 	}

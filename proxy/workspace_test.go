@@ -281,7 +281,7 @@ func prompted(system string) *request { return posted(said("", system)) }
 func posted(body string) *request {
 	return &request{
 		head: &fasthttp.RequestHeader{}, route: route{dialect: chat.Dialect{}}, memory: Memory{}.orNothing(), limits: testLimits(),
-		body: wire.Body{Bytes: []byte(body), Whole: true}, share: new(budget.Share), room: new(room),
+		body: wire.Body{Bytes: []byte(body), Whole: true}, share: new(budget.Share), buffers: new(buffers),
 	}
 }
 
