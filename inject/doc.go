@@ -5,6 +5,6 @@
 //
 // It must not know of sockets, of the shape of a request body, of the answer to
 // the request, or of how memories are written. Of our packages it may import
-// dialect, graphiti (types and ids) and graphiti/words; state reaches it
+// dialect, memo, graphiti (types and ids) and graphiti/words; state reaches it
 // through the interfaces declared here.
 package inject

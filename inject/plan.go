@@ -199,8 +199,8 @@ func (m *Memory) Plan(ctx context.Context, c *dialect.Conversation, chain []dial
 	}
 	until, _ := ctx.Deadline()
 	// Storing what is found is given the last moment.
-	t := turn{c: c, kind: cmp.Or(c.Kind, mode.Beside), lists: rooms.Get().(*lists), first: first, guest: !mode.Ingest, generation: mode.Generation, until: until, deadline: until.Add(graphiti.SearchTime(m.opts().Timeout) - m.opts().Timeout)}
-	defer rooms.Put(t.lists)
+	t := turn{c: c, kind: cmp.Or(c.Kind, mode.Beside), lists: pooled.Get().(*lists), first: first, guest: !mode.Ingest, generation: mode.Generation, until: until, deadline: until.Add(graphiti.SearchTime(m.opts().Timeout) - m.opts().Timeout)}
+	defer pooled.Put(t.lists)
 	m.lookUp(ctx, &t, chain, who)
 	p.Generation = mode.Generation
 	p.Inserts, p.Forgotten = t.repeated(), t.forgotten()

@@ -587,12 +587,14 @@ func BenchmarkPlan(b *testing.B) {
 		var c dialect.Conversation
 		var chain []dialect.Fingerprint
 		who := graphiti.Who{User: "user:p", Session: "session:1"}
+		ctx, cancel := context.WithTimeout(b.Context(), time.Hour) // who asks has one for all of the request
+		b.Cleanup(cancel)
 		b.Run(fmt.Sprintf("kept/%dKiB", size>>10), func(b *testing.B) {
 			b.ReportAllocs()
 			for b.Loop() {
 				chat.Dialect{}.Parse(body, &c)
 				chain = hasher.Chain(&c, dialect.Root("", "user:p"), chain[:0])
-				if p := m.Plan(context.Background(), &c, chain, who, false, both); p.Outcome.Facts != 2 {
+				if p := m.Plan(ctx, &c, chain, who, false, both); p.Outcome.Facts != 2 {
 					b.Fatal(p.Outcome)
 				}
 			}
@@ -603,7 +605,7 @@ func BenchmarkPlan(b *testing.B) {
 				clear(blocks.kept)
 				chat.Dialect{}.Parse(body, &c)
 				chain = hasher.Chain(&c, dialect.Root("", "user:p"), chain[:0])
-				if p := m.Plan(context.Background(), &c, chain, who, true, both); p.Outcome.Facts != 2 {
+				if p := m.Plan(ctx, &c, chain, who, true, both); p.Outcome.Facts != 2 {
 					b.Fatal(p.Outcome)
 				}
 			}

@@ -36,8 +36,8 @@ type lists struct {
 	keys [][16]byte
 }
 
-// rooms are used again and again: a long conversation has a thousand turns.
-var rooms = sync.Pool{New: func() any { return new(lists) }}
+// pooled lists are used again and again: a long conversation has a thousand turns.
+var pooled = sync.Pool{New: func() any { return new(lists) }}
 
 // lookUp finds what was decided about every message that a person wrote.
 func (m *Memory) lookUp(ctx context.Context, t *turn, chain []dialect.Fingerprint, who graphiti.Who) {

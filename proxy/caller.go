@@ -46,7 +46,7 @@ func (s *decider) caller(ctx context.Context, r *request, p *parsed) (c caller, 
 
 // identify finds out who speaks, whether or not the body was read.
 func (r *request) identify() identity.Caller {
-	return r.memory.Identity.Identify(r.room.claims.Read(r.head, &r.room.conv), r.route.named)
+	return r.memory.Identity.Identify(r.buffers.claims.Read(r.head, &r.buffers.conv), r.route.named)
 }
 
 func (s *decider) warnForeign(h *fasthttp.RequestHeader) {

@@ -1,8 +1,6 @@
 package proxy
 
 import (
-	lru "github.com/hashicorp/golang-lru/v2"
-
 	"github.com/graphiti-proxy/graphiti-proxy/internal/dialect"
 	"github.com/graphiti-proxy/graphiti-proxy/internal/memo"
 )
@@ -98,40 +96,28 @@ func answeredBefore(c *dialect.Conversation) bool {
 	return false
 }
 
-// openings counts the sessions that began with the same words of one person. It is
-// safe for concurrent use.
-type openings struct {
-	first *lru.Cache[dialect.Fingerprint, opening]
-}
-
+// opening counts the sessions of a person that began with the same words.
 type opening struct {
 	sessions int
 	last     string
 }
 
-const (
-	maxOpenings = 1 << 13
-
-	// template is in how many sessions the same first words are nobody's.
-	template = 100
-)
-
-func newOpenings() *openings {
-	first, _ := lru.New[dialect.Fingerprint, opening](maxOpenings) // the size is positive
-	return &openings{first}
-}
+// template is in how many sessions the same first words are nobody's.
+const template = 100
 
 // isTemplate reports whether the words that a turn begins a session with are to the
 // letter those of many others: then a program wrote them.
-func (s *openings) isTemplate(person dialect.Fingerprint, session string, c *dialect.Conversation) bool {
+func (s *decider) isTemplate(person dialect.Fingerprint, session string, c *dialect.Conversation) bool {
 	if answeredBefore(c) {
 		return false
 	}
+	var o opening
 	words := person.Link(dialect.RoleUser, c.Text(c.Last))
-	o, _ := s.first.Get(words)
-	if o.last != session && !c.Answered() {
-		o = opening{o.sessions + 1, session}
-		s.first.Add(words, o)
-	}
+	s.memo.Update(memo.Key{Kind: memo.Sessions, Owner: memo.Owner(words)}, func(was any) (any, int) {
+		if o, _ = was.(opening); o.last != session && !c.Answered() {
+			o = opening{o.sessions + 1, session}
+		}
+		return o, len(o.last)
+	})
 	return o.sessions > template
 }

@@ -62,7 +62,7 @@ func TestChoresOfASession(t *testing.T) {
 
 // TestTemplates: what a hundred sessions began with to the letter is nobody's words.
 func TestTemplates(t *testing.T) {
-	s, ann, bob := newOpenings(), dialect.Root("", "ann"), dialect.Root("", "bob")
+	s, ann, bob := idle(), dialect.Root("", "ann"), dialect.Root("", "bob")
 	begins := func(who dialect.Fingerprint, session, text string) bool {
 		var c dialect.Conversation
 		if !(chat.Dialect{}).Parse([]byte(`{"messages":[{"role":"user","content":"`+text+`"}]}`), &c) {

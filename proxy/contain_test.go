@@ -39,7 +39,7 @@ func wantBug(t *testing.T, log *lines, where string) {
 // server is one that is not started, with its log.
 func server() (*Server, *lines) {
 	log := &lines{}
-	s := &Server{decider: &decider{log: slog.New(slog.NewTextHandler(log, nil)), memo: memo.New(0), begun: newOpenings()}}
+	s := &Server{decider: &decider{log: slog.New(slog.NewTextHandler(log, nil)), memo: memo.New(0)}}
 	s.ways.Store(&ways{limits: testLimits()})
 	s.memory.Store(&Memory{})
 	return s, log

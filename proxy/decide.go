@@ -21,7 +21,6 @@ import (
 type decider struct {
 	hasher *dialect.Hasher
 	memo   *memo.Memo      // what is known of the conversations of the moment
-	begun  *openings       // with which words many sessions begin
 	base   context.Context //nolint:containedctx // ends when the server gives up waiting
 	log    *slog.Logger
 }
@@ -36,12 +35,12 @@ type request struct {
 	barred *refusal // why nothing of the body was to be read; nil: it was
 	held   *heldEnd // the conversation over a WebSocket that it refers to; nil: none is known
 
-	share *budget.Share // what is held of the request
-	room  *room
+	share   *budget.Share // what is held of the request
+	buffers *buffers
 }
 
-// room is where a request is read. It is used again for another.
-type room struct {
+// buffers are where a request is read. They are used again for another.
+type buffers struct {
 	conv   dialect.Conversation
 	known  memo.Reading
 	claims identity.Claims

@@ -39,7 +39,7 @@ const greeting = `{"model":"","max_tokens":1,"messages":[{"role":"user","content
 // that serves it: path is with the query, a nil body stands for any question. Nothing is written:
 // planner is one of a dry run (inject.DryRun), or nil where memory is off.
 func (m Memory) Explain(planner Planner, limits Limits, path string, header map[string][]string, body []byte) Explanation {
-	s := &decider{hasher: dialect.NewHasher(), memo: memo.New(0), begun: newOpenings(), base: context.Background(), log: slog.New(slog.DiscardHandler)}
+	s := &decider{hasher: dialect.NewHasher(), memo: memo.New(0), base: context.Background(), log: slog.New(slog.DiscardHandler)}
 	return s.explain(m, planner, limits, path, header, body)
 }
 
@@ -49,7 +49,7 @@ func (s *decider) explain(m Memory, planner Planner, limits Limits, path string,
 	if body == nil {
 		body = []byte(greeting)
 	}
-	r := &request{head: headOf(path, header), memory: &m, limits: limits, body: wire.Body{Bytes: body, Whole: len(body) <= limits.InspectBytes}, share: new(budget.Share), room: new(room)}
+	r := &request{head: headOf(path, header), memory: &m, limits: limits, body: wire.Body{Bytes: body, Whole: len(body) <= limits.InspectBytes}, share: new(budget.Share), buffers: new(buffers)}
 	named := stripUpstream(r.head)
 	r.route, _ = routeOf(r.head, wire.PlainPath(r.head.RequestURI()))
 	if r.route.named = named; r.route.dialect != nil {

@@ -245,3 +245,46 @@ func outcomeWords(header string) string {
 	reason, _, _ = strings.Cut(reason, ";")
 	return status + " " + reason
 }
+
+// TestRefusalsInTheirOrder: of several reasons why a request has no memory the first
+// counts, and taking it away shows the next.
+func TestRefusalsInTheirOrder(t *testing.T) {
+	m := &Memory{Settings: Settings{Recall: true, Ingest: true, Identity: identity.Settings{Owner: "user:o"}, Rules: Rules{
+		SkipPaths: []string{chatPath}, SkipModels: []string{"m"}, Ignored: []string{"/i*"}, Trusted: []string{"/trusted"},
+	}}, Off: Off{Reason: inject.ReasonConsent}}
+	header := map[string][]string{"Origin": {"https://evil.example"}, "X-Graphiti-User": {"a", "b"}, memoryHeader: {"off"}, "Content-Encoding": {"unknown"}}
+	body := `{"model":"m","messages":[{"role":"system","content":"Working directory: /i"}`
+	limits := testLimits()
+	limits.InspectBytes = 10
+	for _, step := range []struct {
+		want string
+		mend func()
+	}{
+		{"consent", func() { m.Off = Off{} }},
+		{"untrusted: a page of the web may have sent it", func() { delete(header, "Origin") }},
+		{"opt_out", func() { m.Rules.SkipPaths = nil }},
+		{"too_large", func() { limits.InspectBytes = 1 << 20 }},
+		{"encoding", func() { delete(header, "Content-Encoding") }},
+		{"the body is not understood", func() { body += "]}" }},
+		{"untrusted: a header that says whose memory it is stands twice, with different values, or its signature is not valid", func() { delete(header, "X-Graphiti-User") }},
+		{"no_user_message", func() { body = strings.TrimSuffix(body, "]}") + `,{"role":"user","content":"hello"}]}` }},
+		{"opt_out", func() { m.Rules.SkipModels = nil }},
+		{"opt_out", func() { m.Rules.Ignored = nil }},
+		{"untrusted", func() { m.Rules.Trusted = nil }},
+		{"opt_out", func() { delete(header, memoryHeader) }},
+		{"", nil},
+	} {
+		var planner Planner
+		if m.Off.Reason == inject.ReasonNone {
+			dry := inject.DryRun(inject.Services{}, graphiti.Namer{}, inject.Settings{Timeout: time.Second, Background: time.Second, MaxFacts: 10, MaxChars: 1000})
+			t.Cleanup(dry.Close)
+			planner = dry
+		}
+		if e := m.Explain(planner, limits, chatPath, header, []byte(body)); e.Off != step.want {
+			t.Fatalf("%q, want %q", e.Off, step.want)
+		}
+		if step.mend != nil {
+			step.mend()
+		}
+	}
+}

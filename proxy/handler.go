@@ -86,7 +86,7 @@ func (s *Server) decided(c *call, d *decision) {
 		}
 		wire.Contain(s.log, "noting a decision", func() { s.note(&c.request, d) })
 	}
-	c.seen.Send(c.head, c.route.upstream.Host, c.route.provider, c.room.conv.Model)
+	c.seen.Send(c.head, c.route.upstream.Host, c.route.provider, c.buffers.conv.Model)
 }
 
 // later is what is done at the end of a stream, when the call is gone.
@@ -154,8 +154,8 @@ func (s *Server) finish(c *call) {
 type call struct {
 	request // what is decided about
 
-	room  room
-	share budget.Share // what is held of the request
+	buffers buffers
+	share   budget.Share // what is held of the request
 
 	x      *wire.Exchange // nil over a WebSocket
 	pieces [][]byte       // of the body that is sent
@@ -175,7 +175,7 @@ func (s *Server) newCall(x *wire.Exchange, h *fasthttp.RequestHeader) *call {
 // ask begins a call with the head of a request.
 func (c *call) ask(s *Server, h *fasthttp.RequestHeader) {
 	c.share = s.budget.Share()
-	c.request = request{head: h, memory: s.mem(), limits: s.way().limits, share: &c.share, room: &c.room}
+	c.request = request{head: h, memory: s.mem(), limits: s.way().limits, share: &c.share, buffers: &c.buffers}
 }
 
 // release gives the call's buffers back. Nothing may refer to them any more.
@@ -183,7 +183,7 @@ func (c *call) release() {
 	c.dropConversation()
 	c.share.Release()
 	clear(c.pieces[:cap(c.pieces)])
-	c.room.claims, c.room.chain = identity.Claims{}, c.room.chain[:0]
+	c.buffers.claims, c.buffers.chain = identity.Claims{}, c.buffers.chain[:0]
 	c.request, c.share, c.x, c.seen = request{}, budget.Share{}, nil, observe.Request{}
 	c.pieces, c.fields = c.pieces[:0], c.fields[:0]
 	calls.Put(c)
@@ -194,16 +194,16 @@ func (c *call) release() {
 func (c *call) freeBody(d *decision, held int) {
 	c.dropConversation()
 	c.body, d.parsed = wire.Body{}, parsed{}
-	c.share.Shrink(c.x.FreeBody() + c.room.conv.Size() + held)
+	c.share.Shrink(c.x.FreeBody() + c.buffers.conv.Size() + held)
 }
 
 // dropConversation takes what was read of the body from the call, unless it is
 // small.
 func (c *call) dropConversation() {
-	c.room.conv.Reset() // which refers to the body
-	c.room.known.Reset()
-	memo.TakeBack(&c.room.conv)
-	if cap(c.room.chain) > memo.Small/16 {
-		c.room.chain = nil
+	c.buffers.conv.Reset() // which refers to the body
+	c.buffers.known.Reset()
+	memo.TakeBack(&c.buffers.conv)
+	if cap(c.buffers.chain) > memo.Small/16 {
+		c.buffers.chain = nil
 	}
 }

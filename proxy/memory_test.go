@@ -136,13 +136,13 @@ func TestBugInMemoryIsNotNoticed(t *testing.T) {
 func TestNothingOfARequestIsLeftInItsBuffers(t *testing.T) {
 	c := &call{}
 	c.body.Bytes = []byte(`{"model":"secret-model","user":"alice","messages":[{"role":"user","content":"hello"}]}`)
-	if !(chat.Dialect{}).Parse(c.body.Bytes, &c.room.conv) {
+	if !(chat.Dialect{}).Parse(c.body.Bytes, &c.buffers.conv) {
 		t.Fatal("not read")
 	}
 	c.held, c.memory = &heldEnd{}, &Memory{}
 	c.release()
-	if c.room.conv.Model != nil || c.room.conv.Field(dialect.FieldUser) != nil || len(c.room.conv.Messages) > 0 || c.held != nil || c.memory != nil {
-		t.Errorf("%q %q %d", c.room.conv.Model, c.room.conv.Field(dialect.FieldUser), len(c.room.conv.Messages))
+	if c.buffers.conv.Model != nil || c.buffers.conv.Field(dialect.FieldUser) != nil || len(c.buffers.conv.Messages) > 0 || c.held != nil || c.memory != nil {
+		t.Errorf("%q %q %d", c.buffers.conv.Model, c.buffers.conv.Field(dialect.FieldUser), len(c.buffers.conv.Messages))
 	}
 }
 

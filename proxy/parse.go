@@ -82,7 +82,7 @@ func (s *decider) parse(r *request, until time.Time) (p parsed, no *refusal) {
 	case !r.body.Whole:
 		return p, tooLarge
 	}
-	p.text, p.conv = r.body.Bytes, &r.room.conv
+	p.text, p.conv = r.body.Bytes, &r.buffers.conv
 	encoding := r.head.Peek(fasthttp.HeaderContentEncoding)
 	if len(encoding) > 0 && !wire.FieldIs(encoding, "identity") {
 		if p.text, no = decodeBody(r, encoding, until); no != nil {
@@ -100,7 +100,7 @@ func (s *decider) parse(r *request, until time.Time) (p parsed, no *refusal) {
 		p.conv.Model = r.route.match.Model
 	}
 	p.subagent = p.conv.Signals(r.head)
-	p.claims = r.room.claims.Read(r.head, p.conv)
+	p.claims = r.buffers.claims.Read(r.head, p.conv)
 	p.states = p.conv.Place(p.claims.Program().Name, known)
 	return p, nil
 }
@@ -112,7 +112,7 @@ func (s *decider) read(r *request, p *parsed) (known dialect.Prompts, ok bool) {
 		return nil, r.route.dialect.Parse(p.text, p.conv)
 	}
 	var buf [256]byte
-	return &r.room.known, s.memo.Parse(r.route.dialect, identity.AppendCredentials(buf[:0], r.head), p.text, p.conv, &r.room.known)
+	return &r.buffers.known, s.memo.Parse(r.route.dialect, identity.AppendCredentials(buf[:0], r.head), p.text, p.conv, &r.buffers.known)
 }
 
 // missed counts a turn that memory is off for. What was not read whole, or is
@@ -122,7 +122,7 @@ func missed(r *request) {
 		return
 	}
 	// No more than copiedBody is there, which takes next to no time.
-	c := &r.room.conv
+	c := &r.buffers.conv
 	c.Limit(dialect.Limits{Messages: r.limits.Messages, Room: r.share})
 	if r.body.Whole && len(r.head.Peek(fasthttp.HeaderContentEncoding)) == 0 {
 		read := r.route.dialect.Parse(r.body.Bytes, c)

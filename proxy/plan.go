@@ -29,13 +29,7 @@ func (s *decider) plan(ctx context.Context, r *request, now moment, p *parsed, c
 	d.project = s.workspaceOf(r.memory, p, at, f.first)
 	d.who, d.promises = c.Who, c.promises
 	d.who.Session, d.who.Workspace = f.id, d.project.key
-	mode := inject.Mode{Generation: now.generation, Beside: f.kind}
-	if mode.Reason = r.optedOut(p, c, &d.project); mode.Reason == inject.ReasonNone {
-		mode.Recall, mode.Ingest, mode.Reason = r.wants()
-		mode.Ingest = mode.Ingest && !c.Temporary && !p.subagent && (f.kind != dialect.KindTurn || !s.begun.isTemplate(at.person, f.id, p.conv))
-		mode.Nobody, mode.Replay = c.promises.stranger, r.route.replays()
-	}
-	d.plan = r.memory.Planner.Plan(ctx, p.conv, f.chain, d.who, f.first, mode)
+	d.plan = r.memory.Planner.Plan(ctx, p.conv, f.chain, d.who, f.first, s.mode(r, now, p, c, at, f, &d.project))
 	if o := &d.plan.Outcome; p.subagent && slices.Contains(ofTheSearch, o.Reason) {
 		o.Reason = inject.ReasonSubagent // which is why its turns are not kept
 	}
@@ -49,49 +43,44 @@ func (s *decider) plan(ctx context.Context, r *request, now moment, p *parsed, c
 	return d
 }
 
-// optedOut is why nothing new is decided for a request, though what was decided is
-// repeated; the first reason counts.
-func (r *request) optedOut(p *parsed, c *caller, w *project) inject.Reason {
-	if c.Off || w.Repo.Ignore || r.memory.Rules.skips(r.head.RequestURI(), p.conv.Model) {
-		return inject.ReasonOptOut
+// mode is what configuration, person, place and client allow. Of the reasons why
+// nothing new is decided, though what was decided is repeated, the first counts.
+func (s *decider) mode(r *request, now moment, p *parsed, c *caller, at *placed, f *session, w *project) inject.Mode {
+	m := inject.Mode{Generation: now.generation, Beside: f.kind}
+	if c.Off || w.Repo.Ignore || r.memory.Rules.skipsModel(p.conv.Model) {
+		m.Reason = inject.ReasonOptOut
+		return m
 	}
-	if reason := r.memory.Rules.refuses(w); reason != inject.ReasonNone {
-		return reason
+	if m.Reason = r.memory.Rules.refuses(w); m.Reason != inject.ReasonNone {
+		return m
 	}
-	for word := range r.memoryWords() {
-		switch word {
-		case "", "on", "recall", "ingest":
-		default: // off, and what may be meant so
-			return inject.ReasonOptOut
-		}
+	recall, ingest := r.wants()
+	if !recall {
+		m.Reason = inject.ReasonOptOut
 	}
-	return inject.ReasonNone
+	if !recall && !ingest {
+		return m
+	}
+	m.Recall, m.Nobody, m.Replay = recall && r.memory.Recall, c.promises.stranger, r.route.replays()
+	m.Ingest = ingest && r.memory.Ingest && !c.Temporary && !p.subagent && (f.kind != dialect.KindTurn || !s.isTemplate(at.person, f.id, p.conv))
+	return m
 }
 
-// wants is what configuration and client allow, and why not, where the client
-// wants less.
-func (r *request) wants() (recall, ingest bool, why inject.Reason) {
-	recall, ingest = r.memory.Recall, r.memory.Ingest
-	for word := range r.memoryWords() {
-		switch word {
-		case "recall":
-			ingest = false
-		case "ingest":
-			recall, why = false, inject.ReasonOptOut
-		}
-	}
-	return recall, ingest, why
-}
-
-// memoryWords are what the client says about memory.
-func (r *request) memoryWords() func(yield func(string) bool) {
-	return func(yield func(string) bool) {
-		for _, v := range r.head.PeekAll(memoryHeader) {
-			for word := range bytes.SplitSeq(v, []byte{','}) {
-				if !yield(strings.ToLower(string(bytes.TrimSpace(word)))) {
-					return
-				}
+// wants is what the client says about memory.
+func (r *request) wants() (recall, ingest bool) {
+	recall, ingest = true, true
+	for _, v := range r.head.PeekAll(memoryHeader) {
+		for word := range bytes.SplitSeq(v, []byte{','}) {
+			switch strings.ToLower(string(bytes.TrimSpace(word))) {
+			case "", "on":
+			case "recall":
+				ingest = false
+			case "ingest":
+				recall = false
+			default: // off, and what may be meant so
+				return false, false
 			}
 		}
 	}
+	return recall, ingest
 }

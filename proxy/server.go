@@ -122,7 +122,7 @@ func New(o Options) (*Server, error) {
 	s.memory.Store(o.Memory.orNothing())
 	base, cancel := context.WithCancel(context.Background())
 	s.cancel = cancel
-	s.decider = &decider{hasher: dialect.NewHasher(), memo: o.Memo, begun: newOpenings(), base: base, log: o.Log}
+	s.decider = &decider{hasher: dialect.NewHasher(), memo: o.Memo, base: base, log: o.Log}
 	room := wire.RoomForClients()
 	s.clients = wire.NewClientConns(o.Ways.Limits.Connections, o.Ways.Limits.PerAddress, room)
 	if wire.TooFew(room, o.Ways.Limits.Connections) {

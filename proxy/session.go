@@ -20,12 +20,12 @@ type session struct {
 // session finds out which conversation a request goes on with: the one that it
 // names, or the one in which this was said.
 func (s *decider) session(ctx context.Context, r *request, p *parsed, at *placed) (f session, no *refusal) {
-	r.room.chain = s.hasher.Chain(p.conv, at.root, r.room.chain[:0])
-	f = session{id: at.names.session, kind: at.names.kind, chain: r.room.chain}
+	r.buffers.chain = s.hasher.Chain(p.conv, at.root, r.buffers.chain[:0])
+	f = session{id: at.names.session, kind: at.names.kind, chain: r.buffers.chain}
 	if !p.conv.InTime() { // or where it takes place was not found in time
 		return f, stopped(p.conv)
 	}
-	s.memo.Keep(p.conv, at.root, f.chain, &r.room.known)
+	s.memo.Keep(p.conv, at.root, f.chain, &r.buffers.known)
 	if f.id == "" {
 		f.id, f.first = s.spoken(ctx, r.memory, p.conv, f.chain, &at.where)
 	}

@@ -93,7 +93,7 @@ func ends(t *testing.T, s *steps, log *bytes.Buffer) *pendingTurn {
 	}, slog.New(slog.DiscardHandler))
 	m := &Memory{Services: Services{Planner: s, Sessions: s, Turns: stepTurns{steps: s}, Pending: s.pending}}
 	return &pendingTurn{
-		s: &Server{decider: &decider{log: slog.New(slog.NewTextHandler(log, nil)), memo: memo.New(0), begun: newOpenings()}}, memory: m, chained: true, recall: true,
+		s: &Server{decider: &decider{log: slog.New(slog.NewTextHandler(log, nil)), memo: memo.New(0)}}, memory: m, chained: true, recall: true,
 		turn: ledger.Turn{ID: "1", Session: "session:1", User: "please look it up in all of the files", Said: time.Now(), Targets: []graphiti.Target{{Group: "g"}}},
 	}
 }

@@ -40,12 +40,9 @@ func (r *Rules) Remembers(repo workspace.Repo, key string) bool {
 	return !repo.Ignore && r.refuses(&w) == inject.ReasonNone
 }
 
-// skips reports whether a request is left alone by its path or model.
-func (r *Rules) skips(uri, model []byte) bool {
-	if len(r.SkipPaths)+len(r.SkipModels) == 0 {
-		return false
-	}
-	return r.skipsPath(uri) || workspace.Match(r.SkipModels, string(model))
+// skipsModel reports whether a request is left alone by its model.
+func (r *Rules) skipsModel(model []byte) bool {
+	return len(r.SkipModels) > 0 && workspace.Match(r.SkipModels, string(model))
 }
 
 // skipsPath reports whether a request is left alone by its path.

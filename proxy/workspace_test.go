@@ -259,7 +259,7 @@ func TestLookThatPanics(t *testing.T) {
 
 // idle is a decider that knows nothing.
 func idle() *decider {
-	return &decider{hasher: dialect.NewHasher(), memo: memo.New(1 << 20), begun: newOpenings(), base: context.Background(), log: slog.New(slog.DiscardHandler)}
+	return &decider{hasher: dialect.NewHasher(), memo: memo.New(1 << 20), base: context.Background(), log: slog.New(slog.DiscardHandler)}
 }
 
 // located is the workspace of a request of a session.
@@ -281,7 +281,7 @@ func prompted(system string) *request { return posted(said("", system)) }
 func posted(body string) *request {
 	return &request{
 		head: &fasthttp.RequestHeader{}, route: route{dialect: chat.Dialect{}}, memory: Memory{}.orNothing(), limits: testLimits(),
-		body: wire.Body{Bytes: []byte(body), Whole: true}, share: new(budget.Share), room: new(room),
+		body: wire.Body{Bytes: []byte(body), Whole: true}, share: new(budget.Share), buffers: new(buffers),
 	}
 }
 

@@ -309,17 +309,27 @@ func BenchmarkPlace(b *testing.B) {
 	}
 }
 
+// rememberedPrompts remember what all prompts state.
+type rememberedPrompts map[uint64]dialect.Statements
+
+func (r rememberedPrompts) Prompt(hash uint64) (s dialect.Statements, ok bool) {
+	s, ok = r[hash]
+	return s, ok
+}
+func (r rememberedPrompts) KeepPrompt(hash uint64, s dialect.Statements) { r[hash] = s }
+
 func benchPlace(b *testing.B, says string) {
 	messages := []said{system(strings.Repeat("You are a helpful assistant with \"many\" rules.\nThey go on.\n", 1000) + says)}
 	for i := range 100 {
 		messages = append(messages, person(fmt.Sprint("message ", i, strings.Repeat(" words", 50))), answer(strings.Repeat("answer ", 200)))
 	}
 	var c dialect.Conversation
+	known := rememberedPrompts{}
 	if !(chat.Dialect{}).Parse(bodyOf(b, messages...), &c) {
 		b.Fatal("the request is not understood")
 	}
 	b.ReportAllocs()
 	for b.Loop() {
-		c.Place("", nil)
+		c.Place("", known)
 	}
 }

@@ -26,19 +26,19 @@ type Kind uint8
 const (
 	bodies   Kind = iota // how long bodies began
 	prompts              // what system prompts state of a place
-	Sessions             // where a session takes place, and what its requests have in common
+	Sessions             // where a session takes place, what its requests have in common, and how many began with the same words
 	Turns                // what deciding about a session's turns needs
 	kinds
 )
 
 // Size bounds what is remembered, in bytes.
-const Size = 64 << 20
+const Size = allShares << 20
 
-// shares are what each kind may take of 16 parts, whoever wants more for another.
-// What a kind leaves others use meanwhile.
-var shares = [kinds]int{bodies: 8, prompts: 1, Sessions: 3, Turns: 4}
+// shares are what each kind may take, in MiB, whoever wants more for another. What a
+// kind leaves others use meanwhile.
+var shares = [kinds]int{bodies: 32, prompts: 2, Sessions: 16, Turns: 22}
 
-const parts = 16
+const allShares = 32 + 2 + 16 + 22
 
 // overhead is about what an entry takes beside its value, in bytes.
 const overhead = 200
@@ -96,7 +96,7 @@ func New(bytes int) *Memo {
 func (m *Memo) Observe(meter metric.Meter) error {
 	hits, err1 := meter.Int64ObservableCounter("graphiti_proxy_memo_hits", metric.WithDescription("Requests that were read from where the one before them in the conversation ended."))
 	misses, err2 := meter.Int64ObservableCounter("graphiti_proxy_memo_misses", metric.WithDescription("Requests of 8 KiB or more that were read from their beginning."))
-	bytes, err3 := meter.Int64ObservableGauge("graphiti_proxy_memo_bytes", metric.WithUnit("By"), metric.WithDescription("RAM that is taken by what is known of running conversations, of 64 MiB at most."))
+	bytes, err3 := meter.Int64ObservableGauge("graphiti_proxy_memo_bytes", metric.WithUnit("By"), metric.WithDescription("RAM that is taken by what is known of running conversations, of 72 MiB at most."))
 	if err := errors.Join(err1, err2, err3); err != nil {
 		return fmt.Errorf("make metrics: %w", err)
 	}
@@ -149,7 +149,7 @@ func (m *Memo) put(k Key, value any, bytes int) {
 }
 
 // share is what a kind may take, in bytes.
-func (m *Memo) share(k Kind) int { return m.max / parts * shares[k] }
+func (m *Memo) share(k Kind) int { return m.max * shares[k] / allShares }
 
 // largest is the kind that takes most beyond its share.
 func (m *Memo) largest() (of Kind) {

@@ -96,7 +96,7 @@ var (
 )
 
 // said is all that a conversation tells.
-func said(c *dialect.Conversation, understood bool) string {
+func said(c *dialect.Conversation, understood bool, known dialect.Prompts) string {
 	if !understood {
 		return fmt.Sprint("not understood ", c.Stopped())
 	}
@@ -106,14 +106,14 @@ func said(c *dialect.Conversation, understood bool) string {
 		fmt.Fprintf(&b, "field %d: %s\n", f, c.Field(f))
 	}
 	c.References(func(id []byte) { fmt.Fprintf(&b, "reference %s\n", id) })
-	fmt.Fprintf(&b, "%+v began %+v\n", c.Place("", nil), c.Began())
+	fmt.Fprintf(&b, "%+v began %+v\n", c.Place("", known), c.Began())
 	chain := hasher.Chain(c, root, nil)
 	for i := range c.Messages {
 		m := &c.Messages[i]
 		fmt.Fprintf(&b, "%d person %v system %v results %v at %d form %q insertable %v chain %x: %q, answered %q\n",
 			m.Role, m.Person, m.System, m.Results, m.At, m.Form, c.Insertable(i), chain[i], c.Text(i), c.AnswerTo(i))
 	}
-	fmt.Fprintf(&b, "as Codex %+v %x\n", c.Place(dialect.Codex, nil), hasher.Chain(c, dialect.Root("other", "person"), nil))
+	fmt.Fprintf(&b, "as Codex %+v %x\n", c.Place(dialect.Codex, known), hasher.Chain(c, dialect.Root("other", "person"), nil))
 	return b.String()
 }
 
@@ -122,20 +122,20 @@ func read(m *Memo, d dialect.Dialect, credentials string, body []byte) string {
 	var c dialect.Conversation
 	var r Reading
 	if !m.Worth(len(body)) {
-		return said(&c, d.Parse(body, &c))
+		return said(&c, d.Parse(body, &c), nil)
 	}
 	ok := m.Parse(d, []byte(credentials), body, &c, &r)
 	if ok {
-		c.Place("", nil)
+		c.Place("", &r)
 		m.Keep(&c, root, hasher.Chain(&c, root, nil), &r)
 	}
-	return said(&c, ok)
+	return said(&c, ok, &r)
 }
 
 // plain is what a body says without a memo.
 func plain(d dialect.Dialect, body []byte) string {
 	var c dialect.Conversation
-	return said(&c, d.Parse(body, &c))
+	return said(&c, d.Parse(body, &c), nil)
 }
 
 func same(t interface {
@@ -260,12 +260,14 @@ func TestMemoryIsBounded(t *testing.T) {
 			t.Fatalf("%d bytes are taken of %d", n, m.max)
 		}
 	}
-	sum, all := 0, m.entries[bodies]
-	for _, e := range all.Values() {
-		sum += e.bytes
+	sum := 0
+	for _, all := range m.entries {
+		for _, e := range all.Values() {
+			sum += e.bytes
+		}
 	}
-	if sum != m.Bytes() || all.Len() < 2 {
-		t.Errorf("%d entries of %d bytes, and %d are counted", all.Len(), sum, m.Bytes())
+	if n := m.entries[bodies].Len(); sum != m.Bytes() || n < 2 {
+		t.Errorf("%d conversations; all that is known takes %d bytes, and %d are counted", n, sum, m.Bytes())
 	}
 	read(m, d, "sk-199", long(40))
 	if m.hits.Load() != 1 {
