@@ -117,7 +117,7 @@ type readSessions struct{ Sessions }
 func (readSessions) SetPending(context.Context, [16]byte, string) {}
 func (readSessions) EndPending([16]byte)                          {}
 func (readSessions) Put(context.Context, [16]byte, string) error  { return nil }
-func (readSessions) PutLater([16]byte, string)                    {}
+func (readSessions) PutAsync([16]byte, string)                    {}
 
 func (s readSessions) Pending(ctx context.Context, fingerprints ...[16]byte) (string, bool) {
 	if s.Sessions == nil {

@@ -41,7 +41,7 @@ type Sessions interface {
 	// Find returns the session of the first fingerprint that is known.
 	Find(ctx context.Context, fingerprints [][16]byte) (session string, ok bool, err error)
 	Put(ctx context.Context, fingerprint [16]byte, session string) error
-	PutLater(fingerprint [16]byte, session string) // does not wait
+	PutAsync(fingerprint [16]byte, session string) // does not wait
 }
 
 // Memory is what the proxy needs in order to remember. Without a Planner it
