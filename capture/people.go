@@ -13,9 +13,9 @@ func (p *Pipeline) Groups(ctx context.Context, owner string) ([]ledger.Owned, er
 	return p.spool.Owned(ctx, owner)
 }
 
-// Talks lists the groups that hold recent turns of a session.
-func (p *Pipeline) Talks(ctx context.Context, session string) ([]ledger.Owned, error) {
-	return p.spool.Talks(ctx, session)
+// SessionGroups lists the groups that hold recent turns of a session.
+func (p *Pipeline) SessionGroups(ctx context.Context, session string) ([]ledger.Owned, error) {
+	return p.spool.SessionGroups(ctx, session)
 }
 
 // Waiting calls f for each turn of a part that waits or is dead, with what would
@@ -31,9 +31,9 @@ func (p *Pipeline) Waiting(ctx context.Context, part ledger.Part, f func(graphit
 	})
 }
 
-// Letters lists turns in the spool, the oldest first, and says how many there
+// Turns lists turns in the spool, the oldest first, and says how many there
 // are in all.
-func (p *Pipeline) Letters(ctx context.Context, o ledger.ListOptions) (list []ledger.Item, all int, err error) {
+func (p *Pipeline) Turns(ctx context.Context, o ledger.ListOptions) (list []ledger.Item, all int, err error) {
 	return p.spool.Items(ctx, o)
 }
 

@@ -73,7 +73,7 @@ func (s *Ledger) Owned(ctx context.Context, owner string) (list []Owned, err err
 	return list, err
 }
 
-func (s *Ledger) Talks(ctx context.Context, session string) (list []Owned, err error) {
+func (s *Ledger) SessionGroups(ctx context.Context, session string) (list []Owned, err error) {
 	err = each(ctx, s.db, `SELECT grp, owner, scope, key FROM talks JOIN groups USING (grp, owner) WHERE talk = ? ORDER BY scope, key, grp, owner`,
 		[]any{graphiti.SessionHash(session)}, func(scan func(...any) error) error {
 			o := Owned{Session: session}
