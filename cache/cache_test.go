@@ -201,7 +201,7 @@ type forgetful struct{ sessionStore }
 
 func (forgetful) shared() bool                                            { return false }
 func (forgetful) setPending(context.Context, [16]byte, string, time.Time) {}
-func (forgetful) endPendingLater([16]byte)                                {}
+func (forgetful) endPendingAsync([16]byte)                                {}
 
 // TestPendingConversationEnds with its answer, or after a while.
 func TestPendingConversationEnds(t *testing.T) {

@@ -8,24 +8,25 @@ import (
 	"github.com/graphiti-proxy/graphiti-proxy/cache/sqlite"
 )
 
-// size is in bits. With 500,000 keys in the file, one in a hundred that has no
-// decision is looked up all the same.
-const size = 1 << 23
+// filterBits is the size of the filter. With 500,000 keys in the file, one in a
+// hundred of the keys that have no decision is looked up all the same.
+const filterBits = 1 << 23
 
-// decidedKeys knows of most keys without a decision that they have none, so that a new
-// turn, and a long conversation that nobody has seen, need not be looked up in
-// the file. It is a Bloom filter of the keys that have one. Nobody but this
-// process writes to the file, so that none is missing once all that it holds
-// were read; until then nothing is known. It is safe for concurrent use.
+// decidedKeys is a Bloom filter of the keys that have a decision in the file. It
+// saves the query for a key that has none: every new turn, and each turn of a
+// conversation that is new here. Only this process writes to the file, so the
+// filter is complete once Read has added every key of it. Until then each key is
+// looked up. It is safe for concurrent use.
 type decidedKeys struct {
-	bits [size / 64]atomic.Uint64
-	all  atomic.Bool // the file's are there
+	bits     [filterBits / 64]atomic.Uint64
+	complete atomic.Bool // Read has added every key of the file
 }
 
-// places calls f for each word and bit of a key, which is a strong hash itself.
-func places(key *[16]byte, f func(word uint32, bit uint64) (more bool)) bool {
+// eachBit calls f for each word and bit of a key, which is a strong hash itself,
+// until f returns false. It returns false then.
+func eachBit(key *[16]byte, f func(word uint32, bit uint64) (more bool)) bool {
 	for i := 0; i < len(key); i += 4 {
-		at := binary.LittleEndian.Uint32(key[i:]) % size
+		at := binary.LittleEndian.Uint32(key[i:]) % filterBits
 		if !f(at/64, 1<<(at%64)) {
 			return false
 		}
@@ -35,16 +36,16 @@ func places(key *[16]byte, f func(word uint32, bit uint64) (more bool)) bool {
 
 // Add adds a key, before its decision is in the file.
 func (k *decidedKeys) Add(key [16]byte) {
-	places(&key, func(word uint32, bit uint64) bool { k.bits[word].Or(bit); return true })
+	eachBit(&key, func(word uint32, bit uint64) bool { k.bits[word].Or(bit); return true })
 }
 
 // May reports whether there may be a decision for a key.
 func (k *decidedKeys) May(key [16]byte) bool {
-	return !k.all.Load() || places(&key, func(word uint32, bit uint64) bool { return k.bits[word].Load()&bit != 0 })
+	return !k.complete.Load() || eachBit(&key, func(word uint32, bit uint64) bool { return k.bits[word].Load()&bit != 0 })
 }
 
-// Read reads the keys of all decisions that the file holds. Where that fails, or
-// ctx ends, nothing is known as before.
+// Read adds the keys of all decisions in the file. If that fails, or ctx ends, May
+// goes on returning true for every key.
 func (k *decidedKeys) Read(ctx context.Context, db *sqlite.DB) {
 	rows, err := db.Query(ctx, "SELECT key FROM decisions")
 	if err != nil {
@@ -59,6 +60,6 @@ func (k *decidedKeys) Read(ctx context.Context, db *sqlite.DB) {
 		k.Add([16]byte(key))
 	}
 	if rows.Err() == nil {
-		k.all.Store(true)
+		k.complete.Store(true)
 	}
 }

@@ -1,5 +1,5 @@
--- KEYS: the set of what was emptied, the decisions. ARGV: now, in ms. Takes the
--- block out of the decisions that have one, and returns how many.
+-- Empties the block of each decision that has one, and returns how many.
+-- KEYS: the set of emptied decisions; the decisions. ARGV: now, in ms.
 local n = 0
 for i = 2, #KEYS do
 	local had = redis.call('GET', KEYS[i])

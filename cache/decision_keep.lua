@@ -1,8 +1,10 @@
--- KEYS: the decision, the sets of its groups, the generations of its scopes, as
--- many as groups. ARGV: the decision, what the others are told of it, both once
--- more without what it shows, its generation, its life in ms, the events in
--- which the others are told, how many events are kept, and when it is too late.
--- Returns the decision that the key has had, or has now.
+-- Stores a decision for a key that has none, and returns the decision that the
+-- key has then.
+-- KEYS: the decision; the set of each group; the generation of each scope, as
+-- many as there are groups. ARGV: 1 the decision, 2 the event about it, 3 and 4
+-- both again without the block, 5 its generation, 6 its life in ms, 7 the stream
+-- of events, 8 how many events the stream keeps, 9 the deadline, in ms of the
+-- server's clock.
 local had = redis.call('GET', KEYS[1])
 if had then
 	return had
@@ -23,8 +25,8 @@ for i = 2, 1 + groups do
 	redis.call('PEXPIRE', KEYS[i], ARGV[6])
 end
 redis.call('SET', KEYS[1], decision, 'PX', ARGV[6])
--- A group that is always in use would keep the names of all that have ended: of
--- those, more are removed than one that is added.
+-- The set of a group that is always in use never expires. Each call adds one name
+-- and removes up to three of decisions that have expired.
 for i = 2, 1 + groups do
 	for _, name in ipairs(redis.call('SRANDMEMBER', KEYS[i], 3)) do
 		if redis.call('EXISTS', name) == 0 then redis.call('SREM', KEYS[i], name) end

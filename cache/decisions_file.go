@@ -19,7 +19,7 @@ type decisionFile struct {
 
 func (f decisionFile) shared() bool { return false }
 
-// in is the rest of a query for some keys, and its arguments.
+// in returns the list of an SQL IN for the keys, and its arguments.
 func in(keys [][16]byte) (string, []any) {
 	args := make([]any, len(keys))
 	for i := range keys {
@@ -61,7 +61,7 @@ func (f decisionFile) keep(ctx context.Context, key [16]byte, d inject.Decision,
 	f.decided.Add(key)
 	err := f.db.Write(ctx, func(tx *sqlite.Tx) error {
 		if err := ctx.Err(); err != nil {
-			return err // nobody waits for it: the request has gone without
+			return err // nobody waits for it: the request left without a block
 		}
 		err := tx.QueryRow("SELECT block, facts, reason, ingest, generation FROM decisions WHERE key = ?", key[:]).
 			Scan(&kept.Block, &kept.Facts, &kept.Reason, &kept.Ingest, &kept.Generation)
@@ -81,7 +81,7 @@ func (f decisionFile) keep(ctx context.Context, key [16]byte, d inject.Decision,
 	return kept, err
 }
 
-// listed are groups as they are found again by one of them.
+// listed writes groups between commas, so that instr finds one of them.
 func listed(groups []string) string { return "," + strings.Join(groups, ",") + "," }
 
 func (f decisionFile) empty(ctx context.Context, group string) (n int, err error) {

@@ -39,8 +39,8 @@ func (r decisionRedis) keep(ctx context.Context, key [16]byte, d inject.Decision
 	if !r.db.Settled() {
 		return nil, redis.ErrDown
 	}
-	// What is stored after the request has gone without would change the
-	// conversation's beginning.
+	// After the deadline the request leaves without a block. A block that is
+	// stored after that would change the beginning of the conversation.
 	deadline, ok := ctx.Deadline()
 	if !ok {
 		deadline = time.Now().Add(time.Second)
@@ -93,7 +93,7 @@ func (r decisionRedis) emptyAll(ctx context.Context, keys []string) (n int, err 
 	return n, err
 }
 
-// retract takes decisions out of the events.
+// retract deletes the events about decisions.
 func (r decisionRedis) retract(ctx context.Context, blocks []string) error {
 	meant := make(map[string]bool, len(blocks))
 	for _, name := range blocks {

@@ -5,22 +5,22 @@ import (
 	"encoding/hex"
 )
 
-// Replicas publish what they keep and drop, so that each of them goes on repeating
+// Replicas publish what they store and drop as events: each can go on repeating
 // blocks while Redis is down. An event begins with its kind.
 const (
 	eventDecision = "block " // its key in hex, and the decision as it is kept
 	eventLink     = "link "  // its fingerprint in hex, and the session
 	eventDrop     = "drop "  // a group whose cached searches are to be dropped
 
-	// EventGeneration says that something is to be forgotten, or is.
+	// EventGeneration says that a forget has begun or ended.
 	EventGeneration = "generation"
 
-	// EventProofs says that the memory of a registered person was given to the
-	// keys and identities that they have now.
+	// EventProofs says that an operator has confirmed a registered person, with
+	// the keys and identities that they have now.
 	EventProofs = "proofs"
 )
 
-// Apply takes over what another replica keeps.
+// Apply applies an event of another replica to what this one has in RAM.
 func (s *State) Apply(ctx context.Context, event string) error {
 	if event == EventGeneration {
 		return s.Generations.Refresh(ctx)
@@ -38,7 +38,7 @@ func (s *State) Apply(ctx context.Context, event string) error {
 	return nil
 }
 
-// keyed takes an event of a kind apart.
+// keyed splits an event of a kind into its key and the rest.
 func keyed(event, kind string) (key [16]byte, rest string, ok bool) {
 	n := len(kind) + hex.EncodedLen(len(key))
 	if len(event) < n || event[:len(kind)] != kind {
@@ -48,7 +48,7 @@ func keyed(event, kind string) (key [16]byte, rest string, ok bool) {
 	return key, event[n:], err == nil
 }
 
-// Apply drops what was found in a group that another replica has dropped.
+// Apply drops what this replica has found in a group that another one has dropped.
 func (r *Recall[V]) Apply(event string) {
 	if len(event) > len(eventDrop) && event[:len(eventDrop)] == eventDrop {
 		r.counter(event[len(eventDrop):]).Add(1)

@@ -17,16 +17,16 @@ const (
 	// sweepInterval is how often expired state is removed.
 	sweepInterval = 10 * time.Minute
 
-	// sweepRows bounds how much one sweep removes at a time, so that the
-	// request that comes in between does not wait for it.
+	// sweepRows bounds the rows that one transaction of a sweep removes, so that
+	// requests do not wait for it.
 	sweepRows = 1000
 
-	// floorsFor is how long the generation of a scope is known at least: what
-	// is older than that is not written any more.
+	// floorsFor is how long the generation of a scope is kept at least: nothing
+	// that is older is still to be written.
 	floorsFor = 90 * 24 * time.Hour
 )
 
-// file is where the state of one process is kept.
+// file is the state of one process, on disk.
 type file struct {
 	db         *sqlite.DB
 	ttl        time.Duration
@@ -72,7 +72,7 @@ func (f *file) sweepLoop() {
 		case now := <-t.C:
 			for f.sweep(now.Add(-f.ttl)) {
 			}
-			f.db.Later(func(tx *sqlite.Tx) error {
+			f.db.WriteAsync(func(tx *sqlite.Tx) error {
 				_, err := tx.Exec("DELETE FROM pending WHERE until < ?", now.Unix())
 				if err == nil {
 					_, err = tx.Exec("DELETE FROM floors WHERE born < ?", now.Add(-max(f.ttl, floorsFor)).Unix())
@@ -86,8 +86,8 @@ func (f *file) sweepLoop() {
 	}
 }
 
-// sweep removes some of what is older than before, and reports whether there
-// may be more.
+// sweep removes up to sweepRows rows of each table that are older than before, and
+// reports whether there may be more.
 func (f *file) sweep(before time.Time) bool {
 	more := false
 	err := f.db.Write(context.Background(), func(tx *sqlite.Tx) error {

@@ -10,7 +10,7 @@ import (
 // generationFile keeps generations in the file of one process.
 type generationFile struct{ db *sqlite.DB }
 
-// newest is the number. A file that was repaired may have it twice, or not.
+// newest reads the number. A file that was repaired may have two rows, or none.
 const newest = "SELECT coalesce(max(number), 1) FROM generation"
 
 func (f generationFile) read(ctx context.Context) (number int64, under []Forget, err error) {
@@ -84,8 +84,8 @@ func (f generationFile) floors(ctx context.Context) (map[string]int64, error) {
 	return floors, rows.Err()
 }
 
-// older reports whether any of some scopes has a newer generation than what is
-// to be written.
+// older reports whether a generation is older than that of one of the scopes: what
+// carries it must not be written.
 func older(tx *sqlite.Tx, generation int64, scopes []string) (found bool, err error) {
 	for _, scope := range scopes {
 		err := tx.QueryRow("SELECT EXISTS (SELECT 1 FROM floors WHERE scope = ? AND generation > ?)", scope, generation).Scan(&found)

@@ -13,8 +13,8 @@ import (
 
 var raiseScript, endScript = script("generation_raise"), script("generation_end")
 
-// generationRedis keeps generations where replicas share them. No name has a
-// line break in it.
+// generationRedis keeps generations where replicas share them. Line breaks
+// separate names in a field and its value; no name has one.
 type generationRedis struct{ replicas }
 
 func (r generationRedis) read(ctx context.Context) (number int64, under []Forget, err error) {
@@ -73,7 +73,8 @@ func (r generationRedis) raise(ctx context.Context, f Forget, seen int64, scopes
 	return number, r.announce(ctx)
 }
 
-// announce returns when all replicas know.
+// announce publishes that the forgets under way have changed, and returns when
+// every replica has read them.
 func (r generationRedis) announce(ctx context.Context) error {
 	if err := r.db.Announce(ctx, EventGeneration); err != nil {
 		return fmt.Errorf("tell the other replicas: %w", err)
@@ -95,7 +96,7 @@ func (r generationRedis) end(ctx context.Context, f Forget) error {
 	if len(gone) == 0 {
 		return nil
 	}
-	if err := r.announce(ctx); err != nil { // one that does not know may still show it
+	if err := r.announce(ctx); err != nil { // a replica that does not know may still show it
 		return err
 	}
 	return r.db.Do(ctx, func(ctx context.Context, c redis.Cmdable) error {
@@ -110,5 +111,5 @@ func (r generationRedis) end(ctx context.Context, f Forget) error {
 	})
 }
 
-// floors are none: every replica reads those of what it writes.
+// floors returns none: every write reads the generations of its scopes in Redis.
 func (r generationRedis) floors(context.Context) (map[string]int64, error) { return nil, nil }

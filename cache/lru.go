@@ -39,7 +39,7 @@ func (c *byteLRU[K, V]) Add(key K, value V, bytes int) {
 	c.AddOver(key, value, bytes, func(V) bool { return true })
 }
 
-// AddOver is Add unless there is an entry that is not stale.
+// AddOver is Add, except that it keeps an entry for which stale returns false.
 func (c *byteLRU[K, V]) AddOver(key K, value V, bytes int, stale func(V) bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -10,23 +10,24 @@ import (
 	"github.com/graphiti-proxy/graphiti-proxy/cache/sqlite"
 )
 
-// Proofs remembers whose memory each key and identity of registered people
-// belongs to, by digests of them. It has no end: an id may be given to somebody
-// else after years. It is safe for concurrent use.
+// Proofs remembers to which memory each key and identity of a registered person
+// belongs. It holds digests of them and never expires: an operator may give an id
+// to somebody else after years. It is safe for concurrent use.
 type Proofs struct{ store proofStore }
 
 // proofStore is where proofs outlive the process.
 type proofStore interface {
 	readProofs(ctx context.Context) (map[[32]byte]string, error)
 
-	// claimProofs changes none that is there.
+	// claimProofs adds the proofs that are not there; it changes no other.
 	claimProofs(ctx context.Context, memories map[[32]byte]string) error
 
-	// assignProofs returns when all who share the store know of it.
+	// assignProofs makes the proofs the only ones of a memory, and returns when
+	// every replica knows it.
 	assignProofs(ctx context.Context, memory string, proofs [][32]byte) error
 }
 
-// All returns the memory that each proof belongs to.
+// All returns the memory of each proof.
 func (p *Proofs) All(ctx context.Context) (map[[32]byte]string, error) {
 	all, err := p.store.readProofs(ctx)
 	if err != nil {
@@ -35,7 +36,7 @@ func (p *Proofs) All(ctx context.Context) (map[[32]byte]string, error) {
 	return all, nil
 }
 
-// Claim notes the memories of proofs that belong to none.
+// Claim stores the memory of each proof that has none. It changes no other.
 func (p *Proofs) Claim(ctx context.Context, memories map[[32]byte]string) error {
 	if len(memories) == 0 {
 		return nil
@@ -46,7 +47,7 @@ func (p *Proofs) Claim(ctx context.Context, memories map[[32]byte]string) error 
 	return nil
 }
 
-// Assign gives a memory to proofs, and to no others.
+// Assign makes the proofs the only ones of a memory.
 func (p *Proofs) Assign(ctx context.Context, memory string, proofs [][32]byte) error {
 	if err := p.store.assignProofs(ctx, memory, proofs); err != nil {
 		return fmt.Errorf("note whose memory is whose: %w", err)
@@ -54,7 +55,7 @@ func (p *Proofs) Assign(ctx context.Context, memory string, proofs [][32]byte) e
 	return nil
 }
 
-// proofFile keeps them in the file of one process.
+// proofFile keeps proofs in the file of one process.
 type proofFile struct{ db *sqlite.DB }
 
 func (f proofFile) readProofs(ctx context.Context) (map[[32]byte]string, error) {
@@ -103,7 +104,7 @@ func (f proofFile) assignProofs(ctx context.Context, memory string, proofs [][32
 	})
 }
 
-// proofRedis keeps them where replicas share them.
+// proofRedis keeps proofs where replicas share them.
 type proofRedis struct{ replicas }
 
 func (r proofRedis) readProofs(ctx context.Context) (map[[32]byte]string, error) {

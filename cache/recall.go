@@ -14,22 +14,22 @@ import (
 
 // RecallOptions configures a Recall.
 type RecallOptions struct {
-	Fresh    time.Duration // an entry younger than this is used as it is
-	Stale    time.Duration // an older one is used until this age, and refreshed
+	Fresh    time.Duration // an entry is fresh up to this age
+	Stale    time.Duration // and used up to this age
 	MaxBytes int64
-	Shared   *redis.DB // tells other replicas what to drop; nil: there are none
+	Shared   *redis.DB // publishes which groups to drop; nil: there are no other replicas
 }
 
-// Recall keeps what searches found, by group, query and the number of forgets
-// that the request carries: after a forget everything is searched again. It is
-// safe for concurrent use.
+// Recall caches the results of searches in RAM, by group, query and the number of
+// forgets that the request carries: after a forget every search is made again. It
+// is safe for concurrent use.
 type Recall[V any] struct {
 	o     RecallOptions
 	store *ristretto.Cache[uint64, entry[V]]
 	seed  maphash.Seed
 
-	// versions count how often something new was learnt, by group. Groups share
-	// the counters, which costs now and then an entry and no more.
+	// versions count how often each group was dropped. Groups share the
+	// counters: dropping one also drops the few that share its counter.
 	versions [1024]atomic.Uint32
 }
 
@@ -38,7 +38,7 @@ type entry[V any] struct {
 	check   uint64 // a second hash of the key: the store's alone may collide
 	born    time.Time
 	empty   bool
-	version uint32 // of the group
+	version uint32 // of the group when its search began
 }
 
 // NewRecall returns an empty cache.
@@ -47,8 +47,8 @@ func NewRecall[V any](o RecallOptions) (*Recall[V], error) {
 		NumCounters: o.MaxBytes / 400, // about ten for each entry, as its authors advise: one takes some 4 KB
 		MaxCost:     o.MaxBytes,
 		BufferItems: 64,
-		// Entries that are too old are found when they are looked up. That they
-		// take room a minute longer is no reason to wake up every other second.
+		// Lookup refuses entries that are too old. Ristretto need not wake up
+		// every other second to remove them.
 		TtlTickerDurationInSec: 120,
 	})
 	if err != nil {
@@ -57,9 +57,9 @@ func NewRecall[V any](o RecallOptions) (*Recall[V], error) {
 	return &Recall[V]{o: o, store: store, seed: maphash.MakeSeed()}, nil
 }
 
-// Lookup returns what was stored for a query in a group, whether there was
-// anything, and whether it is fresh. An answer that found nothing is fresh for
-// a tenth of the time: something may be learnt any moment.
+// Lookup returns what Store has kept for a query in a group, whether there is such
+// an entry, and whether it is fresh. A result without facts is kept for a tenth of
+// Fresh only: the group may learn something at any moment.
 func (r *Recall[V]) Lookup(group, query string, generation int64) (v V, found, fresh bool) {
 	key, check := r.key(group, query, generation)
 	e, ok := r.store.Get(key)
@@ -76,11 +76,13 @@ func (r *Recall[V]) Lookup(group, query string, generation int64) (v V, found, f
 	return e.value, true, age <= limit
 }
 
-// Version is the version of a group, for a search that begins now.
+// Version returns the version of a group, to give to Store when a search that
+// begins now has ended.
 func (r *Recall[V]) Version(group string) uint32 { return r.counter(group).Load() }
 
-// Store keeps what a search found that began when its group was of that version,
-// unless the group has changed since; cost is about its size in bytes.
+// Store keeps the result of a search that began at a version of its group, unless
+// the group was dropped since. cost is about the size of v in bytes; empty says
+// that nothing was found.
 func (r *Recall[V]) Store(group, query string, generation int64, version uint32, v V, cost int, empty bool) {
 	if version != r.Version(group) {
 		return
@@ -90,27 +92,27 @@ func (r *Recall[V]) Store(group, query string, generation int64, version uint32,
 	r.store.SetWithTTL(key, e, int64(cost), r.o.Stale)
 }
 
-// DropGroup drops what was found in a group, because something was learnt or
-// forgotten there. It tells other replicas.
+// DropGroup drops the results of a group that has learnt or forgotten something,
+// here and in other replicas.
 func (r *Recall[V]) DropGroup(group string) {
 	r.counter(group).Add(1)
 	if r.o.Shared == nil {
 		return
 	}
-	// Should it fail, what others keep ends by itself before long.
+	// Should that fail, the entries of the others expire soon.
 	_ = r.o.Shared.Do(context.Background(), func(ctx context.Context, c redis.Cmdable) error {
 		return redis.Publish(ctx, c, eventDrop+group).Err()
 	})
 }
 
-// DropAll drops everything that this process keeps.
+// DropAll drops every result of this process.
 func (r *Recall[V]) DropAll() {
 	for i := range r.versions {
 		r.versions[i].Add(1)
 	}
 }
 
-// Wait returns when everything stored so far can be looked up.
+// Wait returns when Lookup finds everything that was stored so far.
 func (r *Recall[V]) Wait() { r.store.Wait() }
 
 // Close ends the cache's goroutine.

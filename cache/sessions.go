@@ -9,15 +9,15 @@ import (
 )
 
 const (
-	// sessionsInMemory bounds the fingerprints in memory, at some 200 bytes each.
-	sessionsInMemory = 200_000
+	// sessionsInRAM bounds the fingerprints in RAM, at some 200 bytes each.
+	sessionsInRAM = 200_000
 
 	// pendingFor is how long a conversation that has no answer yet is
 	// remembered, so that retries and tool rounds find it.
 	pendingFor = 10 * time.Minute
 
-	// maxPrefixes bounds how far back the beginning of a conversation is
-	// sought in the store.
+	// maxPrefixes bounds the fingerprints of one conversation that are looked up
+	// in the store.
 	maxPrefixes = 64
 )
 
@@ -28,24 +28,24 @@ type Sessions struct {
 	recent *lru.Cache[[16]byte, link]
 }
 
-// sessionStore is where sessions outlive the process. What ends in Later does
-// not wait, and is done in its order.
+// sessionStore is where sessions outlive the process. The methods that end with
+// Async do not wait; their writes keep their order.
 type sessionStore interface {
-	// shared reports whether other processes write to it: that something was
-	// not there is then not worth remembering.
+	// shared reports whether other processes write to it. A fingerprint without
+	// a session may then get one at any moment, so that none is not cached.
 	shared() bool
 
 	readLinks(ctx context.Context, fingerprints [][16]byte, found func(i int, session string)) error
 	putLink(ctx context.Context, fingerprint [16]byte, session string) error
-	putLinkLater(fingerprint [16]byte, session string)
+	putLinkAsync(fingerprint [16]byte, session string)
 
 	readPending(ctx context.Context, fingerprints [][16]byte, found func(i int, session string)) error
 	setPending(ctx context.Context, fingerprint [16]byte, session string, until time.Time)
-	endPendingLater(fingerprint [16]byte)
+	endPendingAsync(fingerprint [16]byte)
 }
 
 func newSessions(s sessionStore) *Sessions {
-	recent, _ := lru.New[[16]byte, link](sessionsInMemory) // fails for no size only
+	recent, _ := lru.New[[16]byte, link](sessionsInRAM) // fails for no size only
 	return &Sessions{store: s, recent: recent}
 }
 
@@ -54,8 +54,8 @@ type link struct {
 	until   time.Time // zero: for good
 }
 
-// Pending returns the session of the first of some conversations that has no
-// answer yet.
+// Pending returns the session of the first of the fingerprints whose conversation
+// has no answer yet.
 func (s *Sessions) Pending(ctx context.Context, fingerprints ...[16]byte) (string, bool) {
 	if s.store.shared() && len(fingerprints) > 0 {
 		// Another replica may have seen the answer.
@@ -79,8 +79,9 @@ func (s *Sessions) Pending(ctx context.Context, fingerprints ...[16]byte) (strin
 	return "", false
 }
 
-// SetPending remembers a conversation that has no answer yet, for a while. It
-// does not wait for a file, and is there before what is stored after it.
+// SetPending remembers a conversation that has no answer yet, for pendingFor. With
+// a file it does not wait; with Redis it waits up to pendingWait, because the next
+// request may come to another replica.
 func (s *Sessions) SetPending(ctx context.Context, fingerprint [16]byte, session string) {
 	until := time.Now().Add(pendingFor)
 	s.remember(fingerprint, session, until)
@@ -91,16 +92,17 @@ func (s *Sessions) remember(fingerprint [16]byte, session string, until time.Tim
 	s.recent.Add(fingerprint, link{session: session, until: until})
 }
 
-// EndPending forgets it: a conversation that begins alike from now on is a new one.
+// EndPending removes a conversation that has its answer: another conversation with
+// the same beginning is a new one from now on.
 func (s *Sessions) EndPending(fingerprint [16]byte) {
 	s.recent.Remove(fingerprint)
-	s.store.endPendingLater(fingerprint)
+	s.store.endPendingAsync(fingerprint)
 }
 
 // Find returns the session of the first of the fingerprints that is known.
 func (s *Sessions) Find(ctx context.Context, fingerprints [][16]byte) (string, bool, error) {
 	missing := make([][16]byte, 0, min(len(fingerprints), maxPrefixes))
-	older := "" // the session of one that is known, behind one that is not
+	older := "" // the first session that is in RAM, behind a fingerprint that is not
 	for i := range fingerprints {
 		l, ok := s.recent.Get(fingerprints[i])
 		if ok && l.session != "" && l.until.IsZero() && len(missing) == 0 {
@@ -135,7 +137,7 @@ func (s *Sessions) Find(ctx context.Context, fingerprints [][16]byte) (string, b
 	return "", false, nil
 }
 
-// Put remembers that a conversation which begins so belongs to the session.
+// Put stores the session of the conversations that begin with a fingerprint.
 func (s *Sessions) Put(ctx context.Context, fingerprint [16]byte, session string) error {
 	s.recent.Add(fingerprint, link{session: session})
 	if err := s.store.putLink(ctx, fingerprint, session); err != nil {
@@ -144,9 +146,8 @@ func (s *Sessions) Put(ctx context.Context, fingerprint [16]byte, session string
 	return nil
 }
 
-// PutLater is Put that does not wait for the store. What is stored after it is
-// not there before it.
-func (s *Sessions) PutLater(fingerprint [16]byte, session string) {
+// PutAsync is Put without waiting for the store. Writes keep their order.
+func (s *Sessions) PutAsync(fingerprint [16]byte, session string) {
 	s.recent.Add(fingerprint, link{session: session})
-	s.store.putLinkLater(fingerprint, session)
+	s.store.putLinkAsync(fingerprint, session)
 }

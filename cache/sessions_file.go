@@ -36,8 +36,8 @@ func (f sessionFile) putLink(ctx context.Context, fingerprint [16]byte, session 
 	return f.db.Write(ctx, putLink(fingerprint, session))
 }
 
-func (f sessionFile) putLinkLater(fingerprint [16]byte, session string) {
-	f.db.Later(putLink(fingerprint, session))
+func (f sessionFile) putLinkAsync(fingerprint [16]byte, session string) {
+	f.db.WriteAsync(putLink(fingerprint, session))
 }
 
 func putLink(fingerprint [16]byte, session string) func(*sqlite.Tx) error {
@@ -48,7 +48,7 @@ func putLink(fingerprint [16]byte, session string) func(*sqlite.Tx) error {
 	}
 }
 
-// maxPending bounds what is read of conversations without an answer.
+// maxPending bounds the conversations without an answer that are read at a start.
 const maxPending = 10000
 
 // loadPending calls found for the conversations that an earlier process left
@@ -76,25 +76,25 @@ func (f sessionFile) loadPending(now time.Time, found func(fingerprint [16]byte,
 	return nil
 }
 
-// readPending finds none: all of them are in memory.
+// readPending finds none: Sessions has all of them in RAM.
 func (f sessionFile) readPending(context.Context, [][16]byte, func(int, string)) error { return nil }
 
 func (f sessionFile) setPending(_ context.Context, fingerprint [16]byte, session string, until time.Time) {
-	f.db.Later(func(tx *sqlite.Tx) error {
+	f.db.WriteAsync(func(tx *sqlite.Tx) error {
 		_, err := tx.Exec("INSERT INTO pending VALUES (?, ?, ?) ON CONFLICT DO UPDATE SET session = excluded.session, until = excluded.until",
 			fingerprint[:], session, until.Unix())
 		return err
 	})
 }
 
-func (f sessionFile) endPendingLater(fingerprint [16]byte) {
-	f.db.Later(func(tx *sqlite.Tx) error {
+func (f sessionFile) endPendingAsync(fingerprint [16]byte) {
+	f.db.WriteAsync(func(tx *sqlite.Tx) error {
 		_, err := tx.Exec("DELETE FROM pending WHERE fingerprint = ?", fingerprint[:])
 		return err
 	})
 }
 
-// positions tells where each key stands.
+// positions returns the index of each key.
 func positions(keys [][16]byte) map[[16]byte]int {
 	at := make(map[[16]byte]int, len(keys))
 	for i := range keys {

@@ -24,11 +24,11 @@ func (r sessionRedis) putLink(ctx context.Context, fingerprint [16]byte, session
 	})
 }
 
-func (r sessionRedis) putLinkLater(fingerprint [16]byte, session string) {
-	r.db.Later(func(ctx context.Context, c redis.Cmdable) { r.link(ctx, c, fingerprint, session) })
+func (r sessionRedis) putLinkAsync(fingerprint [16]byte, session string) {
+	r.db.Async(func(ctx context.Context, c redis.Cmdable) { r.link(ctx, c, fingerprint, session) })
 }
 
-// link is for a pipeline, whose end says whether it went well.
+// link adds the two calls to a pipeline, whose Exec returns the error.
 func (r sessionRedis) link(ctx context.Context, c redis.Cmdable, fingerprint [16]byte, session string) {
 	c.Set(ctx, named("link", fingerprint), session, r.ttl)
 	redis.Publish(ctx, c, eventLink+hex.EncodeToString(fingerprint[:])+session)
@@ -38,7 +38,7 @@ func (r sessionRedis) readPending(ctx context.Context, fingerprints [][16]byte, 
 	return r.read(ctx, "pending", fingerprints, func(i int, session string) error { found(i, session); return nil })
 }
 
-// pendingWait bounds what a request waits until others can find its
+// pendingWait bounds how long a request waits until other replicas can find its
 // conversation.
 const pendingWait = 100 * time.Millisecond
 
@@ -47,12 +47,12 @@ const pendingWait = 100 * time.Millisecond
 func (r sessionRedis) setPending(ctx context.Context, fingerprint [16]byte, session string, until time.Time) {
 	ctx, cancel := context.WithTimeout(ctx, pendingWait)
 	defer cancel()
-	// Should it fail, others take the conversation for a new one.
+	// Should that fail, other replicas take the conversation for a new one.
 	_ = r.db.Do(ctx, func(ctx context.Context, c redis.Cmdable) error {
 		return c.Set(ctx, named("pending", fingerprint), session, time.Until(until)).Err()
 	})
 }
 
-func (r sessionRedis) endPendingLater(fingerprint [16]byte) {
-	r.db.Later(func(ctx context.Context, c redis.Cmdable) { c.Del(ctx, named("pending", fingerprint)) })
+func (r sessionRedis) endPendingAsync(fingerprint [16]byte) {
+	r.db.Async(func(ctx context.Context, c redis.Cmdable) { c.Del(ctx, named("pending", fingerprint)) })
 }

@@ -1,4 +1,5 @@
--- KEYS: the snapshot, the sets of its scopes, the generations of the scopes.
+-- Stores a snapshot, unless one of its scopes has a newer generation.
+-- KEYS: the snapshot; the set of each scope; the generation of each scope.
 -- ARGV: the snapshot, its generation, its life in ms.
 local scopes = (#KEYS - 1) / 2
 for i = 2 + scopes, #KEYS do
@@ -9,7 +10,8 @@ for i = 2, 1 + scopes do -- first: what is not listed cannot be forgotten
 	redis.call('PEXPIRE', KEYS[i], ARGV[3])
 end
 redis.call('SET', KEYS[1], ARGV[1], 'PX', ARGV[3])
--- Of names that have ended more are removed than one that is added.
+-- Each call adds one name to a set and removes up to three of snapshots that have
+-- expired.
 for i = 2, 1 + scopes do
 	for _, name in ipairs(redis.call('SRANDMEMBER', KEYS[i], 3)) do
 		if redis.call('EXISTS', name) == 0 then redis.call('SREM', KEYS[i], name) end

@@ -12,8 +12,9 @@ import (
 	"github.com/graphiti-proxy/graphiti-proxy/cache/sqlite"
 )
 
-// Snapshots keeps texts for the beginnings of conversations: one by session, and
-// lists of short ones. It is safe for concurrent use.
+// Snapshots keeps texts for the beginnings of conversations: one snapshot of each
+// session, for when its client drops the history, and lists of the entries of
+// cards. It does not read the texts. It is safe for concurrent use.
 type Snapshots struct{ store snapshotStore }
 
 const (
@@ -29,15 +30,17 @@ type snapshotStore interface {
 	readSnapshot(ctx context.Context, session string) ([]byte, error)
 	eachSnapshot(ctx context.Context, scopes []string, f func(session string, body []byte) error) error
 
-	// saveSnapshotLater does not wait.
-	saveSnapshotLater(session string, body []byte, generation int64, scopes []string)
+	// saveSnapshotAsync does not wait.
+	saveSnapshotAsync(session string, body []byte, generation int64, scopes []string)
+
+	// forgetSnapshots removes the snapshots and the list entries of a scope.
 	forgetSnapshots(ctx context.Context, scope string) error
 
 	readStanding(ctx context.Context, lists []string, f func(list string, entry []byte)) error
 	addStanding(ctx context.Context, list string, entry []byte, generation int64, scopes []string) error
 }
 
-// Load returns a session's; nil when it has none.
+// Load returns the snapshot of a session; nil when it has none.
 func (s *Snapshots) Load(ctx context.Context, session string) ([]byte, error) {
 	body, err := s.store.readSnapshot(ctx, session)
 	if err != nil {
@@ -46,14 +49,16 @@ func (s *Snapshots) Load(ctx context.Context, session string) ([]byte, error) {
 	return body, nil
 }
 
-// Save replaces a session's, without waiting for the store, unless one of its
-// scopes has a newer generation: the groups in which its turns are kept, and
-// the session itself. The scopes that it had stay.
+// Save replaces the snapshot of a session, unless one of its scopes has a newer
+// generation. It does not wait for the store. The scopes are the groups that hold
+// the session's turns, and the session itself. A snapshot keeps the scopes of the
+// one that it replaces.
 func (s *Snapshots) Save(session string, body []byte, generation int64, scopes ...string) {
-	s.store.saveSnapshotLater(session, body, generation, scopes)
+	s.store.saveSnapshotAsync(session, body, generation, scopes)
 }
 
-// Each calls f for those that have all of some scopes, in the order of their keys.
+// Each calls f for each snapshot that has all of the scopes, in the order of the
+// sessions' keys.
 func (s *Snapshots) Each(ctx context.Context, f func(session string, body []byte) error, scopes ...string) error {
 	if err := s.store.eachSnapshot(ctx, scopes, f); err != nil {
 		return fmt.Errorf("read snapshots: %w", err)
@@ -61,8 +66,8 @@ func (s *Snapshots) Each(ctx context.Context, f func(session string, body []byte
 	return nil
 }
 
-// Add puts an entry into a list, unless one of its scopes has a newer generation.
-// A list holds its newest 64, for a year.
+// Add adds an entry to a list, unless one of its scopes has a newer generation. A
+// list holds its newest 64 entries, for a year.
 func (s *Snapshots) Add(ctx context.Context, list string, entry []byte, generation int64, scopes ...string) error {
 	if err := s.store.addStanding(ctx, list, entry, generation, scopes); err != nil {
 		return fmt.Errorf("keep what stands on a card: %w", err)
@@ -78,7 +83,7 @@ func (s *Snapshots) Entries(ctx context.Context, f func(list string, entry []byt
 	return nil
 }
 
-// Forget removes those of a scope, and the entries of lists that have it.
+// Forget removes the snapshots and the list entries that have a scope.
 func (s *Snapshots) Forget(ctx context.Context, scope string) error {
 	if err := s.store.forgetSnapshots(ctx, scope); err != nil {
 		return fmt.Errorf("forget snapshots: %w", err)
@@ -86,7 +91,7 @@ func (s *Snapshots) Forget(ctx context.Context, scope string) error {
 	return nil
 }
 
-// snapshotFile keeps them in the file of one process.
+// snapshotFile keeps snapshots in the file of one process.
 type snapshotFile struct{ db *sqlite.DB }
 
 func (f snapshotFile) readSnapshot(ctx context.Context, session string) (body []byte, err error) {
@@ -119,8 +124,8 @@ func (f snapshotFile) eachSnapshot(ctx context.Context, scopes []string, do func
 	return rows.Err()
 }
 
-func (f snapshotFile) saveSnapshotLater(session string, body []byte, generation int64, scopes []string) {
-	f.db.Later(func(tx *sqlite.Tx) error {
+func (f snapshotFile) saveSnapshotAsync(session string, body []byte, generation int64, scopes []string) {
+	f.db.WriteAsync(func(tx *sqlite.Tx) error {
 		if gone, err := older(tx, generation, scopes); err != nil || gone {
 			return err
 		}

@@ -29,10 +29,11 @@ func (r snapshotRedis) readSnapshot(ctx context.Context, session string) (body [
 	return body, err
 }
 
-func (r snapshotRedis) saveSnapshotLater(session string, body []byte, generation int64, scopes []string) {
+func (r snapshotRedis) saveSnapshotAsync(session string, body []byte, generation int64, scopes []string) {
 	keys := append(keysOf(redis.Key("snapshot", session), "snapshots", scopes), floorKeys(scopes)...)
-	// As a whole: what stands in a queue of calls cannot be sent once more.
-	r.db.Later(func(ctx context.Context, c redis.Cmdable) {
+	// Eval sends the whole script. Run would send its hash first and the script
+	// after a refusal, which a pipeline cannot.
+	r.db.Async(func(ctx context.Context, c redis.Cmdable) {
 		saveScript.Eval(ctx, c, keys, body, generation, r.ttl.Milliseconds())
 	})
 }
@@ -96,7 +97,7 @@ func (r snapshotRedis) forgetStanding(ctx context.Context, list, scope string) e
 	})
 }
 
-// An entry stands behind its scopes, in a line of their own.
+// readStanding cuts the first line of each entry: its scopes.
 func (r snapshotRedis) readStanding(ctx context.Context, lists []string, f func(string, []byte)) error {
 	for _, list := range lists {
 		var all []string

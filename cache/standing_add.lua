@@ -1,4 +1,5 @@
--- KEYS: the list, the sets of its scopes, the generations of the scopes.
+-- Adds an entry to a list, unless one of its scopes has a newer generation.
+-- KEYS: the list; the set of each scope; the generation of each scope.
 -- ARGV: the entry with its scopes before it, its generation, its score, the most
 -- entries of a list, the list's life in ms.
 local scopes = (#KEYS - 1) / 2

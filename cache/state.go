@@ -9,8 +9,8 @@ import (
 	"github.com/graphiti-proxy/graphiti-proxy/cache/sqlite"
 )
 
-// State is where decisions and sessions outlive the process: a file, or what
-// replicas share.
+// State is what outlives the process: a file of one proxy, or Redis that replicas
+// share.
 type State struct {
 	Decisions   *Decisions
 	Sessions    *Sessions
@@ -22,7 +22,8 @@ type State struct {
 	file *file // nil: replicas share it
 }
 
-// OpenState opens the file at path. What was not used for ttl is removed.
+// OpenState opens the file at path. It removes decisions, sessions and snapshots
+// ttl after they were written.
 func OpenState(path string, ttl time.Duration) (*State, error) {
 	f, err := openFile(path, ttl)
 	if err != nil {
@@ -41,8 +42,8 @@ func OpenState(path string, ttl time.Duration) (*State, error) {
 	return s, nil
 }
 
-// Share returns the state that replicas share. What was not used for ttl is
-// removed. The connection stays its owner's.
+// Share returns the state that replicas share in Redis. Decisions, sessions and
+// snapshots expire ttl after they were written. Close does not close db.
 func Share(db *redis.DB, ttl time.Duration) *State {
 	r := replicas{db, ttl}
 	return newState(decisionRedis{r}, sessionRedis{r}, snapshotRedis{r}, tenantRedis{r}, generationRedis{r}, proofRedis{r})
@@ -50,14 +51,14 @@ func Share(db *redis.DB, ttl time.Duration) *State {
 
 func newState(d decisionStore, s sessionStore, n snapshotStore, t tenantStore, g generationStore, p proofStore) *State {
 	return &State{
-		Decisions: &Decisions{store: d, recent: newByteLRU[[16]byte, recentDecision](decisionsInMemory)},
+		Decisions: &Decisions{store: d, recent: newByteLRU[[16]byte, recentDecision](decisionsInRAM)},
 		Sessions:  newSessions(s), Snapshots: &Snapshots{n}, Tenants: newTenants(t), Generations: newGenerations(g),
 		Proofs: &Proofs{p},
 	}
 }
 
-// Fault is what is known to be wrong with the file; nil: nothing, or there is
-// none. Check looks.
+// Fault returns what is known to be wrong with the file; nil: nothing, or there is
+// no file. It does not look: Check does.
 func (s *State) Fault() *sqlite.Fault {
 	if s.file == nil {
 		return nil
@@ -65,7 +66,8 @@ func (s *State) Fault() *sqlite.Fault {
 	return s.file.db.Fault()
 }
 
-// Check looks whether the file can be used, and returns what is wrong.
+// Check looks whether the file can be used, and returns what is wrong; nil:
+// nothing, or there is no file.
 func (s *State) Check() *sqlite.Fault {
 	if s.file == nil {
 		return nil
@@ -73,7 +75,7 @@ func (s *State) Check() *sqlite.Fault {
 	return s.file.db.Check()
 }
 
-// Close ends what the state does by itself, and closes its file.
+// Close ends the state's goroutines and closes its file.
 func (s *State) Close() error {
 	if s.file == nil {
 		return nil

@@ -17,35 +17,36 @@ const (
 	// accepted longest ago go first.
 	maxTenants = 100_000
 
-	// tenantsInMemory bounds the tenants in memory, at some 200 bytes each.
-	tenantsInMemory = 40_000
+	// tenantsInRAM bounds the tenants in RAM, at some 200 bytes each.
+	tenantsInRAM = 40_000
 )
 
-// Tenants remembers whose credentials an upstream has accepted. It is safe for
-// concurrent use.
+// Tenants remembers the tenants whose credentials an upstream has accepted. It is
+// safe for concurrent use.
 type Tenants struct {
 	store  tenantStore
-	recent *lru.Cache[string, int64] // when they were, in Unix days
+	recent *lru.Cache[string, int64] // the Unix day of the last time
 }
 
 // tenantStore is where tenants outlive the process.
 type tenantStore interface {
-	// readAccepted is the Unix day on which a tenant was accepted last; 0: never.
+	// readAccepted returns the Unix day on which a tenant was accepted last; 0:
+	// never.
 	readAccepted(ctx context.Context, tenant string) (day int64, err error)
 
-	// acceptLater does not wait.
-	acceptLater(tenant string, day int64)
+	// acceptAsync does not wait.
+	acceptAsync(tenant string, day int64)
 }
 
 func newTenants(s tenantStore) *Tenants {
-	recent, _ := lru.New[string, int64](tenantsInMemory) // fails for no size only
+	recent, _ := lru.New[string, int64](tenantsInRAM) // fails for no size only
 	return &Tenants{store: s, recent: recent}
 }
 
 func today() int64 { return time.Now().Unix() / (24 * 60 * 60) }
 
-// Accepted reports whether a tenant's were. While the store cannot be read it
-// knows only what is in memory.
+// Accepted reports whether an upstream has accepted a tenant's credentials. While
+// the store cannot be read it knows only the tenants in RAM.
 func (t *Tenants) Accepted(ctx context.Context, tenant string) bool {
 	if _, ok := t.recent.Get(tenant); ok {
 		return true
@@ -58,18 +59,18 @@ func (t *Tenants) Accepted(ctx context.Context, tenant string) bool {
 	return true
 }
 
-// Accept notes that a tenant's were, once a day. It does not wait for the
-// store.
+// Accept stores that an upstream has accepted a tenant's credentials, once a day.
+// It does not wait for the store.
 func (t *Tenants) Accept(tenant string) {
 	now := today()
 	if day, ok := t.recent.Get(tenant); ok && day == now {
 		return
 	}
 	t.recent.Add(tenant, now)
-	t.store.acceptLater(tenant, now)
+	t.store.acceptAsync(tenant, now)
 }
 
-// tenantFile keeps them in the file of one process.
+// tenantFile keeps tenants in the file of one process.
 type tenantFile struct{ db *sqlite.DB }
 
 func (f tenantFile) readAccepted(ctx context.Context, tenant string) (day int64, err error) {
@@ -80,8 +81,8 @@ func (f tenantFile) readAccepted(ctx context.Context, tenant string) (day int64,
 	return day, err
 }
 
-func (f tenantFile) acceptLater(tenant string, day int64) {
-	f.db.Later(func(tx *sqlite.Tx) error {
+func (f tenantFile) acceptAsync(tenant string, day int64) {
+	f.db.WriteAsync(func(tx *sqlite.Tx) error {
 		if _, err := tx.Exec("INSERT INTO accepted VALUES (?, ?) ON CONFLICT DO UPDATE SET at = excluded.at", tenant, day); err != nil {
 			return err
 		}
@@ -90,7 +91,7 @@ func (f tenantFile) acceptLater(tenant string, day int64) {
 	})
 }
 
-// tenantRedis keeps them where replicas share them.
+// tenantRedis keeps tenants where replicas share them.
 type tenantRedis struct{ replicas }
 
 func (r tenantRedis) readAccepted(ctx context.Context, tenant string) (day int64, err error) {
@@ -105,8 +106,8 @@ func (r tenantRedis) readAccepted(ctx context.Context, tenant string) (day int64
 	return day, err
 }
 
-func (r tenantRedis) acceptLater(tenant string, day int64) {
-	r.db.Later(func(ctx context.Context, c redis.Cmdable) {
+func (r tenantRedis) acceptAsync(tenant string, day int64) {
+	r.db.Async(func(ctx context.Context, c redis.Cmdable) {
 		c.ZAdd(ctx, redis.Key("accepted"), redis.Z{Score: float64(day), Member: tenant})
 		c.ZRemRangeByRank(ctx, redis.Key("accepted"), 0, -maxTenants-1)
 	})

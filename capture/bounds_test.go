@@ -30,7 +30,7 @@ func refusing(word string) *fakeMemory {
 // left are the turns in the spool, in order.
 func left(t *testing.T, p *Pipeline) (ids []string) {
 	t.Helper()
-	list, _, err := p.Letters(context.Background(), ledger.ListOptions{Limit: 1000, Text: true})
+	list, _, err := p.Turns(context.Background(), ledger.ListOptions{Limit: 1000, Text: true})
 	if err != nil {
 		t.Fatal(err)
 	}

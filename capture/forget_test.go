@@ -271,7 +271,7 @@ func TestForgettingASession(t *testing.T) {
 				add(t, p, said(fmt.Sprint("s", i), "session:s", fmt.Sprint("forget ", i), "g", "h"))
 				add(t, p, said(fmt.Sprint("t", i), "session:t", fmt.Sprint("keep ", i), "g"))
 			}
-			if list, err := p.Talks(context.Background(), "session:s"); err != nil || len(list) != 2 || list[0].Group != "g" || list[1].Group != "h" || list[0].Session != "session:s" {
+			if list, err := p.SessionGroups(context.Background(), "session:s"); err != nil || len(list) != 2 || list[0].Group != "g" || list[1].Group != "h" || list[0].Session != "session:s" {
 				t.Errorf("%+v, %v", list, err)
 			}
 			for _, group := range []string{"g", "h"} {
@@ -281,7 +281,7 @@ func TestForgettingASession(t *testing.T) {
 					t.Error(err)
 				}
 			}
-			if list, err := p.Talks(context.Background(), "session:s"); err != nil || len(list) != 0 {
+			if list, err := p.SessionGroups(context.Background(), "session:s"); err != nil || len(list) != 0 {
 				t.Errorf("%+v, %v", list, err)
 			}
 			add(t, p, late)
@@ -337,7 +337,7 @@ func TestForgettingASessionThatWaits(t *testing.T) {
 	}
 	add(t, p, said("waits", "session:s", "waits", "g"))
 	forget(t, p, ledger.Part{Group: "g", Session: "session:s", Owner: "user:o"})
-	list, all, err := p.Letters(context.Background(), ledger.ListOptions{Limit: 9, Text: true})
+	list, all, err := p.Turns(context.Background(), ledger.ListOptions{Limit: 9, Text: true})
 	if err != nil || all != 2 || list[0].User != "what she said" || list[1].User != "of another session" {
 		t.Errorf("%+v, %v", list, err)
 	}

@@ -44,8 +44,8 @@ func (f *Offline) Groups(ctx context.Context, owner string) ([]ledger.Owned, err
 	return f.spool.Owned(ctx, owner)
 }
 
-// Letters is Pipeline.Letters.
-func (f *Offline) Letters(ctx context.Context, o ledger.ListOptions) ([]ledger.Item, int, error) {
+// Turns is Pipeline.Turns.
+func (f *Offline) Turns(ctx context.Context, o ledger.ListOptions) ([]ledger.Item, int, error) {
 	return f.spool.Items(ctx, o)
 }
 

@@ -90,7 +90,7 @@ func (k *ownFile) close(context.Context) error {
 // noQueue is the queue of a memory that is a file of ours.
 type noQueue struct{}
 
-func (noQueue) Letters(context.Context, ledger.ListOptions) ([]ledger.Item, int, error) {
+func (noQueue) Turns(context.Context, ledger.ListOptions) ([]ledger.Item, int, error) {
 	return []ledger.Item{}, 0, nil
 }
 

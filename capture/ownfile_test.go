@@ -94,7 +94,7 @@ func TestTurnsOfTheEmbeddedMemory(t *testing.T) {
 	cut.Backfill, cut.Assistant = false, "all of it"
 	add(t, p, cut)
 	isHeld(t, e, "g", []string{"a tool loop", "I shall look.", "It is done.", "cut off", "all of it"})
-	if list, err := p.Talks(t.Context(), "session:s"); err != nil || len(list) != 2 {
+	if list, err := p.SessionGroups(t.Context(), "session:s"); err != nil || len(list) != 2 {
 		t.Errorf("%+v, %v", list, err)
 	}
 }
@@ -129,7 +129,7 @@ func TestForgettingInTheEmbeddedMemory(t *testing.T) {
 				t.Fatal(err)
 			}
 			isHeld(t, e, "g", nil)
-			if list, err := p.Talks(t.Context(), "session:s"); err != nil || len(list) != 1 || list[0].Group != "h" {
+			if list, err := p.SessionGroups(t.Context(), "session:s"); err != nil || len(list) != 1 || list[0].Group != "h" {
 				t.Errorf("%+v, %v", list, err)
 			}
 			again := said("1", "session:s", "said again", "g")

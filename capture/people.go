@@ -13,9 +13,9 @@ func (b *outbox) Owned(ctx context.Context, owner string) ([]ledger.Owned, error
 	return b.spool.Owned(ctx, owner)
 }
 
-// Talks lists the groups that hold recent turns of a session.
-func (b *outbox) Talks(ctx context.Context, session string) ([]ledger.Owned, error) {
-	return b.spool.Talks(ctx, session)
+// SessionGroups lists the groups that hold recent turns of a session.
+func (b *outbox) SessionGroups(ctx context.Context, session string) ([]ledger.Owned, error) {
+	return b.spool.SessionGroups(ctx, session)
 }
 
 // Waiting calls f for each turn of a part that waits or is dead, with what would
@@ -31,7 +31,9 @@ func (b *outbox) Waiting(ctx context.Context, part ledger.Part, f func(graphiti.
 	})
 }
 
-func (b *outbox) Letters(ctx context.Context, o ledger.ListOptions) (list []ledger.Item, all int, err error) {
+// Turns lists turns in the outbox, the oldest first, and says how many there are in
+// all.
+func (b *outbox) Turns(ctx context.Context, o ledger.ListOptions) (list []ledger.Item, all int, err error) {
 	return b.spool.Items(ctx, o)
 }
 

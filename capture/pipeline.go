@@ -72,7 +72,7 @@ type record interface {
 type Queue interface {
 	// Letters lists turns that wait or are dead, the oldest first, and says how many
 	// there are in all.
-	Letters(ctx context.Context, o ledger.ListOptions) (list []ledger.Item, all int, err error)
+	Turns(ctx context.Context, o ledger.ListOptions) (list []ledger.Item, all int, err error)
 
 	// Waiting calls f for each turn of a part that waits or is dead, with what would
 	// be written of it.
@@ -97,7 +97,7 @@ type Groups interface {
 	Owned(ctx context.Context, owner string) ([]ledger.Owned, error)
 
 	// Talks lists those that hold recent turns of a session.
-	Talks(ctx context.Context, session string) ([]ledger.Owned, error)
+	SessionGroups(ctx context.Context, session string) ([]ledger.Owned, error)
 
 	// Promoted reports whether something was promoted into a group.
 	Promoted(group string) bool

@@ -49,9 +49,9 @@ func TestNothingKeptHoldsASecret(t *testing.T) {
 	}
 	add(t, p, turn("r", "refused"))
 	waitFor(t, "the refusal", func() bool { return p.Status().Dead == 1 })
-	letters, _, err := p.Letters(context.Background(), ledger.ListOptions{Condition: ledger.Dead, Limit: 1})
-	if err != nil || len(letters) != 1 || !strings.HasSuffix(letters[0].Reason, "is too long") || strings.Contains(letters[0].Reason, "PASSWORD") {
-		t.Errorf("%+v, %v", letters, err)
+	dead, _, err := p.Turns(context.Background(), ledger.ListOptions{Condition: ledger.Dead, Limit: 1})
+	if err != nil || len(dead) != 1 || !strings.HasSuffix(dead[0].Reason, "is too long") || strings.Contains(dead[0].Reason, "PASSWORD") {
+		t.Errorf("%+v, %v", dead, err)
 	}
 	if n := p.Status().Redacted; n != 9 {
 		t.Errorf("%d counted", n)

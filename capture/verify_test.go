@@ -256,7 +256,7 @@ func TestPoison(t *testing.T) {
 		t.Errorf("%+v", st)
 	}
 	once(t, s, "a", "0", "2", "3")
-	list, all, err := p.Letters(context.Background(), ledger.ListOptions{Condition: ledger.Dead, Limit: 10})
+	list, all, err := p.Turns(context.Background(), ledger.ListOptions{Condition: ledger.Dead, Limit: 10})
 	if err != nil || all != 2 || !strings.Contains(list[0].Reason, "lost there each time") || list[0].User != "" {
 		t.Errorf("%+v %d %v", list, all, err)
 	}
@@ -376,7 +376,7 @@ func TestDeadTurnsCanBeRetriedAndDropped(t *testing.T) {
 		add(t, p, spoken(fmt.Sprint(i), "a"))
 	}
 	waitFor(t, "all to be refused", func() bool { return p.Status().Dead == 5 })
-	list, all, err := p.Letters(context.Background(), ledger.ListOptions{Limit: 2, Text: true})
+	list, all, err := p.Turns(context.Background(), ledger.ListOptions{Limit: 2, Text: true})
 	if err != nil || all != 5 || len(list) != 2 || list[0].User != "user 0" || list[0].Condition != ledger.Dead {
 		t.Fatalf("%+v %d %v", list, all, err)
 	}

@@ -117,4 +117,4 @@ type readSessions struct{ Sessions }
 func (readSessions) SetPending(context.Context, [16]byte, string) {}
 func (readSessions) EndPending([16]byte)                          {}
 func (readSessions) Put(context.Context, [16]byte, string) error  { return nil }
-func (readSessions) PutLater([16]byte, string)                    {}
+func (readSessions) PutAsync([16]byte, string)                    {}

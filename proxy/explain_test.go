@@ -122,7 +122,7 @@ func (s stateSessions) Pending(ctx context.Context, fingerprints ...[16]byte) (s
 }
 
 func (s stateSessions) SetPending(_ context.Context, fingerprint [16]byte, session string) {
-	s.PutLater(fingerprint, session)
+	s.PutAsync(fingerprint, session)
 }
 func (s stateSessions) EndPending([16]byte) {}
 
@@ -138,11 +138,11 @@ func (s stateSessions) Find(_ context.Context, fingerprints [][16]byte) (string,
 }
 
 func (s stateSessions) Put(_ context.Context, fingerprint [16]byte, session string) error {
-	s.PutLater(fingerprint, session)
+	s.PutAsync(fingerprint, session)
 	return nil
 }
 
-func (s stateSessions) PutLater(fingerprint [16]byte, session string) {
+func (s stateSessions) PutAsync(fingerprint [16]byte, session string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.sessions[fingerprint] = session

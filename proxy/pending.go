@@ -124,9 +124,9 @@ func (p *pendingTurn) tell(a dialect.Answer) {
 	if len(a.Text) < dialect.Telling {
 		return
 	}
-	p.memory.Sessions.PutLater(p.at.person.OfAnswer([]byte(dialect.SummaryIn(a.Text))), p.turn.Session)
+	p.memory.Sessions.PutAsync(p.at.person.OfAnswer([]byte(dialect.SummaryIn(a.Text))), p.turn.Session)
 	if p.turn.Kind != "" { // some clients go on with it as if the model had said it
-		p.memory.Sessions.PutLater(p.at.here.Link(dialect.RoleAssistant, []byte(a.Text)), p.turn.Session)
+		p.memory.Sessions.PutAsync(p.at.here.Link(dialect.RoleAssistant, []byte(a.Text)), p.turn.Session)
 	}
 }
 
@@ -137,15 +137,15 @@ func (p *pendingTurn) chain(a dialect.Answer) {
 		next = p.end.Link(dialect.RoleAssistant, []byte(a.Text))
 	}
 	if len(a.Text) >= dialect.Telling {
-		p.memory.Sessions.PutLater(p.at.here.Link(dialect.RoleAssistant, []byte(a.Text)), p.turn.Session)
+		p.memory.Sessions.PutAsync(p.at.here.Link(dialect.RoleAssistant, []byte(a.Text)), p.turn.Session)
 	}
 	for _, id := range []string{a.ID, a.Item} { // it may hold no more than a reference to this answer
 		if id == "" {
 			continue
 		}
-		p.memory.Sessions.PutLater(p.at.here.Reference(id), p.turn.Session)
+		p.memory.Sessions.PutAsync(p.at.here.Reference(id), p.turn.Session)
 		if p.at.here != p.at.base { // it may not even say where it takes place
-			p.memory.Sessions.PutLater(p.at.base.Reference(id), p.turn.Session)
+			p.memory.Sessions.PutAsync(p.at.base.Reference(id), p.turn.Session)
 		}
 	}
 	if err := p.memory.Sessions.Put(context.Background(), next, p.turn.Session); err != nil {

@@ -151,7 +151,7 @@ func (s *decider) spoken(ctx context.Context, m *Memory, c *dialect.Conversation
 	if len(answered) > 0 {
 		// The same history again, with this message or another, is the same
 		// conversation, though nothing of it was seen.
-		m.Sessions.PutLater(answered[0], session)
+		m.Sessions.PutAsync(answered[0], session)
 	}
 	return session, true
 }

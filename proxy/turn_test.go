@@ -73,7 +73,7 @@ func (s *steps) Prefetch(graphiti.Who, int64, string, string) { s.step("prefetch
 func (s *steps) Pending(context.Context, ...[16]byte) (string, bool) { return "", false }
 func (s *steps) SetPending(context.Context, [16]byte, string)        {}
 func (s *steps) EndPending([16]byte)                                 {}
-func (s *steps) PutLater([16]byte, string)                           {}
+func (s *steps) PutAsync([16]byte, string)                           {}
 func (s *steps) Find(context.Context, [][16]byte) (string, bool, error) {
 	return "", false, nil
 }

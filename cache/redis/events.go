@@ -25,16 +25,16 @@ const (
 	// its position.
 	listenerLife = 30 * time.Second
 
-	// announceTime is how long Announce waits for all of them.
+	// announceTime is how long Announce waits for all listeners.
 	announceTime = 15 * time.Second
 )
 
 // EventStream returns the key of the stream of events between replicas.
 func EventStream() string { return Key("news") }
 
-// Listen calls apply for each event, including those that are kept from before. When some
-// may be lost, it calls missed first. It returns at once; both are called in one
-// goroutine, until Close. The name is this replica's, for people.
+// Listen calls apply for each event, from the oldest that the stream still holds. When
+// events may have been lost, it calls missed before it goes on. It returns at once; one
+// goroutine makes both calls, until Close. name is what errors call this replica.
 func (d *DB) Listen(name string, apply func(event string), missed func()) {
 	token := rand.Text()
 	// Ends when Close cancels base.
@@ -112,8 +112,8 @@ func (d *DB) Announce(ctx context.Context, event string) error {
 	}
 }
 
-// listenerBehind is the name of a listener that has not applied an event;
-// empty: there is none.
+// listenerBehind returns the name of a listener that has not applied an event; empty:
+// every listener has.
 func (d *DB) listenerBehind(ctx context.Context, id string) (name string, err error) {
 	err = d.Do(ctx, func(ctx context.Context, c Cmdable) error {
 		tokens, err := c.SMembers(ctx, Key("listeners")).Result()
@@ -138,7 +138,7 @@ func (d *DB) listenerBehind(ctx context.Context, id string) (name string, err er
 	return name, err
 }
 
-// before compares ids of a stream.
+// before reports whether an entry's id in a stream is older than another's.
 func before(a, b string) bool {
 	am, an := idOf(a)
 	bm, bn := idOf(b)
@@ -152,8 +152,9 @@ func idOf(id string) (ms, n int64) {
 	return ms, n
 }
 
-// readEvents waits a while for events after the last. After a failure it also
-// looks whether there is a gap.
+// readEvents returns the events after the one with the id last, and waits up to
+// eventWait for one. After a failure (broken) it also reports whether events between
+// were lost (gap).
 func (d *DB) readEvents(last string, broken bool) (list []goredis.XMessage, gap bool, err error) {
 	err = d.wait(d.base, eventWait, func(ctx context.Context, c Cmdable) error {
 		if broken {
@@ -179,12 +180,13 @@ func (d *DB) readEvents(last string, broken bool) (list []goredis.XMessage, gap 
 	return list, gap, err
 }
 
-// Publish sends an event to all replicas, this one included.
+// Publish appends an event to the stream, for all replicas, this one included. c may
+// be a pipeline.
 func Publish(ctx context.Context, c Cmdable, event string) *goredis.StringCmd {
 	return c.XAdd(ctx, &goredis.XAddArgs{Stream: EventStream(), MaxLen: MaxEvents, Approx: true, Values: []string{eventField, event}})
 }
 
-// Retract removes the events for which meant returns true.
+// Retract deletes the events for which meant returns true.
 func (d *DB) Retract(ctx context.Context, meant func(event string) bool) error {
 	for from := "-"; from != ""; {
 		err := d.Do(ctx, func(ctx context.Context, c Cmdable) error {

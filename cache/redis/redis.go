@@ -16,28 +16,29 @@ import (
 	"github.com/redis/go-redis/v9/maintnotifications"
 )
 
-// ErrDown says that the server cannot be used, and is not called until it can.
+// ErrDown says that the server cannot be used. Calls fail with it until a check
+// shows that the server can be used again.
 var ErrDown = errors.New("redis cannot be used; start it, give it room, or correct state.redis_url")
 
-// Nil is the answer for what is not there.
+// Nil is the error of a call for a key that does not exist.
 const Nil = goredis.Nil
 
 // Z is a member of a sorted set.
 type Z = goredis.Z
 
-// Cmdable are the server's commands.
+// Cmdable has the server's commands as methods.
 type Cmdable = goredis.Cmdable
 
 const (
-	// prefix begins every key and channel. The number changes when an older
-	// version could not read what a newer one keeps.
+	// prefix begins every key. Its number changes when an older version of the
+	// proxy could not read what a newer one writes.
 	prefix = "graphiti-proxy:1:"
 
 	dialTimeout = 500 * time.Millisecond
 	callTimeout = time.Second
 
-	// hanging is from which duration on a call whose context ended makes the watch check
-	// the server.
+	// hanging is how long a call must have taken, when its context ends, to make the
+	// watch check the server.
 	hanging = 50 * time.Millisecond
 
 	// pingEvery is how often a server that is down is checked, roomEvery how often one
@@ -53,7 +54,7 @@ const (
 	// down.
 	settle = time.Second
 
-	// queued bounds the calls that nobody waits for.
+	// queued bounds the calls of Async that wait.
 	queued = 4096
 )
 
@@ -61,24 +62,24 @@ const (
 // outage once.
 var quiet sync.Once
 
-// Down says since when the server is not used, and why. A full server is still used for
-// calls that need no room.
+// Down is an outage. A full server is still used for the calls of Ease.
 type Down struct {
 	Since time.Time
-	Why   string
-	Full  bool
+	Why   string // the error that began it
+	Full  bool   // the server answers, and has no room for a write
 }
 
 // recovery says when an outage ended (at), and when it had begun (since).
 type recovery struct{ at, since time.Time }
 
-// DB is a shared state. It is safe for concurrent use.
+// DB is the connection to the server that replicas share. It is safe for concurrent
+// use.
 type DB struct {
 	log    *slog.Logger
 	client *goredis.Client
 	down   atomic.Pointer[Down]
 	back   atomic.Pointer[recovery]      // nil: it was never down
-	ahead  atomic.Pointer[time.Duration] // how far the server's clock is before ours
+	ahead  atomic.Pointer[time.Duration] // how far the server's clock is ahead of ours; nil: not measured
 	failed chan struct{}                 // wakes the watch
 	queue  chan func(context.Context, Cmdable)
 	base   context.Context
@@ -112,7 +113,7 @@ func Open(url string, log *slog.Logger) (*DB, error) {
 	return d, nil
 }
 
-// Parse reads a URL.
+// Parse reads the URL of a server. Its error quotes nothing of the URL.
 func Parse(url string) (*goredis.Options, error) {
 	o, err := goredis.ParseURL(url)
 	if err != nil { // err may quote a password
@@ -121,43 +122,44 @@ func Parse(url string) (*goredis.Options, error) {
 	return o, nil
 }
 
-// Close writes what is queued, and closes the connections.
+// Close makes the calls of Async that wait, and closes the connections.
 func (d *DB) Close() error {
 	d.cancel()
 	d.wg.Wait()
 	return d.client.Close()
 }
 
-// Key returns the key of some state.
+// Key joins the parts of a key behind the prefix.
 func Key(parts ...string) string { return prefix + strings.Join(parts, ":") }
 
-// Down returns why the server is not used; nil when it is.
+// Down returns the outage of the server; nil: there is none.
 func (d *DB) Down() *Down { return d.down.Load() }
 
-// Settled reports whether the other replicas, too, know by now that the server is up.
-// Before that they would not see what is stored.
+// Settled reports whether the server is up, and has been for so long that the other
+// replicas use it too. Before that they would not read what this one writes.
 func (d *DB) Settled() bool {
 	back := d.back.Load()
 	return d.down.Load() == nil && (back == nil || time.Since(back.at) > settle)
 }
 
-// Do makes calls, bounded in time. It fails at once while the server is down or full.
+// Do runs f, which makes calls, for at most callTimeout. It returns ErrDown without
+// running f while the server is down or full.
 func (d *DB) Do(ctx context.Context, f func(context.Context, Cmdable) error) error {
 	return d.do(ctx, callTimeout, false, f)
 }
 
-// wait is Do for calls that may take longer, because the server is to wait.
+// wait is Do for calls in which the server itself waits, for up to most.
 func (d *DB) wait(ctx context.Context, most time.Duration, f func(context.Context, Cmdable) error) error {
 	return d.do(ctx, most+callTimeout, false, f)
 }
 
-// Ease is Do for calls that need no room, and so are made while the server is full, too:
-// they only read, remove, or write after they have removed something.
+// Ease is Do for calls that need no room on the server, and so are made while it is
+// full too: they only read, delete, or write after they have deleted something.
 func (d *DB) Ease(ctx context.Context, f func(context.Context, Cmdable) error) error {
 	return d.do(ctx, callTimeout, true, f)
 }
 
-// EaseWait is Ease for calls that may take longer.
+// EaseWait is Ease for calls in which the server itself waits, for up to most.
 func (d *DB) EaseWait(ctx context.Context, most time.Duration, f func(context.Context, Cmdable) error) error {
 	return d.do(ctx, most+callTimeout, true, f)
 }
@@ -181,9 +183,9 @@ func (d *DB) do(ctx context.Context, most time.Duration, eases bool, f func(cont
 	return err
 }
 
-// At converts a moment to the server's clock, which all replicas share. Scripts compare it
-// with that clock: what they have to do before a moment they must not do later, when the
-// server has hung and the caller has given up.
+// At converts a moment of our clock to the server's. A script compares it with the
+// server's clock, to do nothing when its caller has given up: a server that has hung runs
+// the script later.
 func (d *DB) At(ctx context.Context, t time.Time) (time.Time, error) {
 	ahead := d.ahead.Load()
 	if ahead == nil {
@@ -207,8 +209,8 @@ func (d *DB) At(ctx context.Context, t time.Time) (time.Time, error) {
 	return t.Add(*ahead), nil
 }
 
-// useless are the answers of a server that cannot be used for anything, and full that of
-// one that has no room
+// useless are the error codes of a server that cannot be used for anything, and full is
+// that of one that has no room
 // (https://redis.io/docs/latest/develop/reference/eviction/).
 var useless = []string{"LOADING", "READONLY", "MISCONF", "NOREPLICAS", "MASTERDOWN", "CLUSTERDOWN", "NOAUTH", "WRONGPASS", "NOPERM"}
 
@@ -224,15 +226,15 @@ func unreachable(err error) bool {
 	return says(answer, full) || slices.ContainsFunc(useless, func(code string) bool { return says(answer, code) })
 }
 
-// says reports whether an error is of a kind. Before version 7, a script's error quotes
+// says reports whether an error has a code. Before Redis 7, the error of a script quotes
 // that of the call in it.
 func says(answer error, code string) bool {
 	text := answer.Error()
 	return strings.HasPrefix(text, code) || strings.HasPrefix(text, "ERR Error running script") && strings.Contains(text, " -"+code+" ")
 }
 
-// fail notes that the server is down, and logs the beginning of an outage. A failure just
-// after an outage belongs to the same one.
+// fail stores that the server is down, and logs the beginning of an outage. A failure
+// within sameOutage after an outage continues that one.
 func (d *DB) fail(err error) {
 	if d.base.Err() != nil {
 		return
@@ -278,8 +280,8 @@ func (d *DB) ping() error {
 	return d.client.Ping(ctx).Err()
 }
 
-// tryWrite checks a server with a write: one that is full, or a replica, answers a ping as
-// if nothing were wrong.
+// tryWrite checks the server with a write. A full server and a read-only one answer a
+// ping as if nothing were wrong.
 func (d *DB) tryWrite() error {
 	ctx, cancel := context.WithTimeout(d.base, pingTimeout)
 	defer cancel()
@@ -323,16 +325,17 @@ func (d *DB) watch() {
 	}
 }
 
-// Later makes calls that nobody waits for, in order and many at once, so f cannot use
-// their results. Calls are dropped while the server is down, or when they come too fast.
-func (d *DB) Later(f func(context.Context, Cmdable)) {
+// Async queues calls that nobody waits for. They are made in order, many in one
+// pipeline, so that f cannot use their results. They are lost while the server is down,
+// or when the queue is full.
+func (d *DB) Async(f func(context.Context, Cmdable)) {
 	select {
 	case d.queue <- f:
 	default:
 	}
 }
 
-// together bounds the calls that Later makes at once.
+// together bounds the queued calls of one pipeline.
 const together = 256
 
 func (d *DB) write() {
@@ -352,7 +355,7 @@ func (d *DB) write() {
 	}
 }
 
-// flush makes a call, and those queued behind it.
+// flush makes a call, and those that are queued behind it, in one pipeline.
 func (d *DB) flush(f func(context.Context, Cmdable)) {
 	err := d.Do(context.Background(), func(ctx context.Context, c Cmdable) error {
 		p := c.Pipeline()
@@ -365,7 +368,7 @@ func (d *DB) flush(f func(context.Context, Cmdable)) {
 			}
 		}
 		if f != nil {
-			f(ctx, p) // it was taken out already
+			f(ctx, p) // the loop took it from the queue before it ended
 		}
 		_, err := p.Exec(ctx)
 		return err
@@ -378,5 +381,5 @@ func (d *DB) flush(f func(context.Context, Cmdable)) {
 // Script is a program that the server runs as one step.
 type Script = goredis.Script
 
-// NewScript reads one.
+// NewScript makes a Script of its source.
 func NewScript(source string) *Script { return goredis.NewScript(source) }

@@ -15,8 +15,8 @@ import (
 // Kind says in what way a file cannot be used.
 type Kind string
 
-// The kinds of faults. All but the last are for good: only a person can end
-// them.
+// The kinds of faults. A person must end all but the last; Unwritten ends by
+// itself when a write works again.
 const (
 	Damaged   Kind = "is damaged"
 	Other     Kind = "is of another version"
@@ -26,7 +26,7 @@ const (
 	Unwritten Kind = "cannot be written"
 )
 
-// Fault is an error that says which file cannot be used, why, and what a
+// Fault is the error of a file that cannot be used: which one, why, and what a
 // person can do about it.
 type Fault struct {
 	Path   string
@@ -36,27 +36,28 @@ type Fault struct {
 	Err    error
 }
 
-// Error is one line: file, fault, cause, remedy.
+// Error returns one line: file, kind, cause, remedy.
 func (t *Fault) Error() string { return t.What() + "; " + t.Remedy }
 
-// What is Error without the remedy.
+// What returns Error without the remedy.
 func (t *Fault) What() string { return fmt.Sprintf("%s %s: %v", t.Path, t.Kind, t.Err) }
 
-// Unwrap gives the cause.
+// Unwrap returns the cause.
 func (t *Fault) Unwrap() error { return t.Err }
 
-// Lasting reports whether the file cannot be used at all. Else it can be read,
-// and written again when what is in the way is gone.
+// Lasting reports whether the file can be neither read nor written. Otherwise it
+// can be read, and written again once its remedy is done. A nil Fault is not
+// lasting.
 func (t *Fault) Lasting() bool { return t != nil && t.Kind != Unwritten }
 
-// IsFault reports whether an error says that the file failed, and not what was
-// to be done with it: the same may work later, or with another file.
+// IsFault reports whether an error is about the file and not about the statement:
+// the same statement may work later, or with another file.
 func IsFault(err error) bool {
 	var t *Fault
 	return errors.As(err, &t) || kindOf(err) != ""
 }
 
-// kindOf is what an error of SQLite's says about the file; empty: nothing.
+// kindOf returns what an error of SQLite says about the file; empty: nothing.
 func kindOf(err error) Kind {
 	var e *sqlite.Error
 	if !errors.As(err, &e) {
@@ -71,8 +72,8 @@ func kindOf(err error) Kind {
 	return ""
 }
 
-// newFault makes one of a cause. holds says what is lost with the file. A disk
-// that fails leaves nothing to be moved away: what it cannot read may be whole.
+// newFault makes the Fault of an error. holds says what is lost with the file. If
+// the disk fails, the remedy is not to move the file away: the file may be whole.
 func newFault(path string, kind Kind, err error, holds string) *Fault {
 	why, err := cause(path, kind, err)
 	if why == diskFails && kind != Unwritten {
@@ -96,11 +97,12 @@ func newFault(path string, kind Kind, err error, holds string) *Fault {
 	return t
 }
 
-// Fault is what is wrong with the file, as far as it is known; nil: nothing.
+// Fault returns what is known to be wrong with the file; nil: nothing. It does not
+// look: Check does.
 func (d *DB) Fault() *Fault { return d.fault.Load() }
 
-// Check looks whether the file is still the one that was opened, and where it
-// could not be written, whether it can be now. It returns what is wrong.
+// Check looks whether the path still leads to the file that was opened, and
+// whether the file can be written. It returns what is wrong; nil: nothing.
 func (d *DB) Check() *Fault {
 	if err := d.inPlace(); err != nil {
 		return d.notice(err)
@@ -111,7 +113,7 @@ func (d *DB) Check() *Fault {
 	case t.Kind == Gone, t.Kind == Failing: // it has come back
 		d.fault.CompareAndSwap(t, nil)
 	}
-	// The version is written as it is, so that something is.
+	// Writing the version as it is changes nothing, and shows whether a write works.
 	_ = d.Write(context.Background(), func(tx *Tx) error {
 		_, err := tx.Exec(fmt.Sprintf("PRAGMA user_version = %d", d.version))
 		return err
@@ -119,9 +121,9 @@ func (d *DB) Check() *Fault {
 	return d.Fault()
 }
 
-// inPlace returns an error unless the path leads to the files that are open:
-// SQLite does not notice when they are deleted, and goes on writing to what
-// nobody finds again.
+// inPlace returns an error unless the path leads to the files that are open.
+// SQLite does not notice when they are deleted, and goes on writing to files that
+// are lost when it closes them.
 func (d *DB) inPlace() error {
 	for _, f := range d.files {
 		now, err := os.Stat(f.path)
@@ -141,7 +143,7 @@ type opened struct {
 	info os.FileInfo
 }
 
-// note remembers which files are open.
+// note stores which files are open.
 func (d *DB) note() error {
 	for _, path := range []string{d.path, d.path + "-wal"} {
 		info, err := os.Stat(path)
@@ -156,8 +158,8 @@ func (d *DB) note() error {
 	return nil
 }
 
-// notice draws the consequences of an error: one that says that the file failed
-// is remembered. It returns what is wrong with the file.
+// notice stores the fault that an error tells of, unless a worse one is known. It
+// returns what is wrong with the file.
 func (d *DB) notice(err error) *Fault {
 	var t *Fault
 	if !errors.As(err, &t) {
@@ -180,14 +182,14 @@ func (d *DB) notice(err error) *Fault {
 	}
 }
 
-// noticeRead is notice for a read: what it says of writing counts for nothing.
+// noticeRead is notice for the error of a read, which tells of damage only.
 func (d *DB) noticeRead(err error) {
 	if kindOf(err) == Damaged {
 		_ = d.notice(err)
 	}
 }
 
-// written says that a commit has worked.
+// written ends an Unwritten fault: a commit has worked.
 func (d *DB) written() {
 	if t := d.Fault(); t != nil && t.Kind == Unwritten {
 		d.fault.CompareAndSwap(t, nil)

@@ -11,14 +11,13 @@ import (
 	"strings"
 )
 
-// checkedWhole is the size up to which a file is read through before it is
-// used. A larger one would keep the start waiting; its damage is noticed when
-// it is met.
+// checkedWhole is the size, in bytes, up to which Open checks a whole file. A
+// check of a larger one would take too long; a read that meets damage reports it.
 const checkedWhole = 16 << 20
 
-// preflight finds out whether a file can be used, and changes nothing of it:
-// SQLite itself would delete the log of a file that is empty or missing, and
-// write a log into a file that is damaged.
+// preflight finds out whether a file can be used, and changes nothing. SQLite
+// itself would delete the log of a file that is empty or missing, and write the log
+// into a file that is damaged.
 func preflight(path string, version int) (Kind, error) {
 	info, err := os.Stat(path)
 	wal := sizeOf(path + "-wal")
@@ -60,8 +59,8 @@ func sizeOf(path string) int64 {
 	return info.Size()
 }
 
-// whole compares the size of a file with what its head says. With a log that is
-// not folded in, the head may speak of pages that are there.
+// whole compares the size of a file with the number of pages in its head. While
+// there is a log, the head may count pages that only the log holds.
 func whole(f io.ReaderAt, size, wal int64) error {
 	head := make([]byte, 100)
 	if _, err := f.ReadAt(head, 0); err != nil && !errors.Is(err, io.EOF) {
@@ -80,7 +79,8 @@ func whole(f io.ReaderAt, size, wal int64) error {
 	return nil
 }
 
-// readable reads what tells of damage over a connection that cannot write.
+// readable reads version and schema over a connection that cannot write, and
+// checks every page if all is true.
 func readable(path string, want int, all bool) (Kind, error) {
 	q := url.Values{"mode": {"ro"}, "_pragma": {"busy_timeout(5000)"}}
 	db, err := sql.Open("sqlite", (&url.URL{Scheme: "file", Opaque: url.PathEscape(path), RawQuery: q.Encode()}).String())

@@ -14,24 +14,24 @@ import (
 	"strings"
 )
 
-// Salvage says how a damaged file is read into a new one.
+// Salvage copies what can be read of a damaged file into a new one.
 type Salvage struct {
-	Skip  []string // tables of which no row is taken
+	Skip  []string // tables that stay empty in the new file
 	After []string // statements that make the new file consistent
 }
 
-// Saved is what could be read of one table.
+// Saved says what was copied of one table.
 type Saved struct {
 	Table string `json:"table"`
 	Rows  int    `json:"rows"`
-	Lost  bool   `json:"lost"` // some of it, or all, could not be read
+	Lost  bool   `json:"lost"` // some rows, or all, could not be read
 }
 
-// maxGaps bounds the places of one table that are stepped over.
+// maxGaps bounds the damaged ranges of one table that are skipped.
 const maxGaps = 10_000
 
-// Run saves what can be read of one file into another, which must not be there.
-// It reads a copy, so that the file is left as it is, to the last byte.
+// Run copies what can be read of the file from into the file to, which must not
+// exist. It reads a copy of from, which stays as it is to the last byte.
 func (s Salvage) Run(ctx context.Context, from, to string) (saved []Saved, err error) {
 	if _, err := os.Lstat(to); err == nil {
 		return nil, fmt.Errorf("%s is there already; move it away first", to)
@@ -133,10 +133,11 @@ func (s Salvage) copy(ctx context.Context, from, to string) (saved []Saved, err 
 type table struct {
 	name   string
 	create string
-	key    []string // of one without a rowid
+	key    []string // the columns of its primary key, if it has no rowid
 }
 
-// schemaOf reads which tables there are, and what is made when they are full.
+// schemaOf reads the tables of a file, and the statements for what is made after
+// their rows: indexes and triggers.
 func schemaOf(ctx context.Context, db *sql.DB) (tables []table, later []string, err error) {
 	rows, err := db.QueryContext(ctx, "SELECT type, name, sql FROM sqlite_master WHERE sql IS NOT NULL AND name NOT LIKE 'sqlite_%'")
 	if err != nil {
@@ -168,7 +169,7 @@ func schemaOf(ctx context.Context, db *sql.DB) (tables []table, later []string, 
 	return tables, later, nil
 }
 
-// keyOf are the columns of the primary key of a table without a rowid.
+// keyOf returns the columns of the primary key of a table without a rowid.
 func keyOf(ctx context.Context, db *sql.DB, table string) (key []string, err error) {
 	rows, err := db.QueryContext(ctx, "SELECT i.name FROM pragma_table_list(?1) l, pragma_table_info(?1) i WHERE l.wr AND i.pk > 0 ORDER BY i.pk", table)
 	if err != nil {
@@ -185,8 +186,8 @@ func keyOf(ctx context.Context, db *sql.DB, table string) (key []string, err err
 	return key, rows.Err()
 }
 
-// copyRows saves the rows of a table. Where some cannot be read it goes on
-// behind them: by their number, or, where they have none, from the end.
+// copyRows copies the rows of a table. If some cannot be read, it goes on behind
+// them by their rowid. A table without rowids is read again from its end.
 func (t table) copyRows(ctx context.Context, in *sql.DB, tx *sql.Tx) (Saved, error) {
 	c := copier{ctx: ctx, in: in, tx: tx, saved: Saved{Table: t.name}}
 	if len(t.key) > 0 {
@@ -218,13 +219,13 @@ type copier struct {
 	in     *sql.DB
 	tx     *sql.Tx
 	insert *sql.Stmt
-	last   int64 // the number of the row that was read last
+	last   int64 // the rowid that was read last
 	saved  Saved
-	failed error // of the new file
+	failed error // of a write to the new file
 }
 
-// read copies the rows of a query, and returns why it could not go on; rows
-// begin with their number where they have one.
+// read copies the rows of a query, and returns why it could not go on. numbered
+// says that the first column is the rowid, which is not copied.
 func (c *copier) read(query string, numbered bool, args ...any) error {
 	rows, err := c.in.QueryContext(c.ctx, query, args...)
 	if err != nil {
@@ -276,8 +277,8 @@ func (c *copier) write(row []any) {
 	}
 }
 
-// skip goes to the first number behind which there are rows that can be read,
-// and reports whether there is one.
+// skip moves last forward to the first rowid behind which a row can be read, and
+// reports whether there is one.
 func (c *copier) skip(probe string) bool {
 	reads := func(n int64) (ok, end bool) {
 		var found int64

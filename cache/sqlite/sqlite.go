@@ -21,7 +21,7 @@ type Sync string
 // The levels of durability.
 const (
 	SyncNormal Sync = "NORMAL" // the end of the process, kill -9 included
-	SyncFull   Sync = "FULL"   // the end of the machine too
+	SyncFull   Sync = "FULL"   // a crash of the machine too
 )
 
 // ErrClosed says that the file was closed.
@@ -37,34 +37,34 @@ type Options struct {
 
 const (
 	maxBatch   = 512  // writes in one commit
-	maxWaiting = 4096 // writes that wait for one; more wait for room
+	maxWaiting = 4096 // writes in the queue; the next Write waits until there is room
 
-	// linger is how long a write that is in no hurry waits for others to be
-	// committed with.
+	// linger is how long a write that is in no hurry waits for others to share
+	// its commit.
 	linger = 50 * time.Millisecond
 
-	// enough writes share a commit well: they do not wait for more.
+	// enough is how many writes in no hurry are committed without waiting for
+	// more.
 	enough = 8
 
-	// lingerNote is how long a note waits, for which nobody does.
+	// lingerNote is linger for a Note.
 	lingerNote = time.Second
 
-	readers = 3 // one of them may be folding the log
+	readers = 3 // connections that read; one of them may be folding the log
 
-	// writerCache is how many KiB of pages the writer holds at most. A
-	// transaction that changes more writes pages before its end, and again.
+	// writerCache is how many KiB of pages the writer holds in RAM at most. A
+	// transaction that changes more writes some pages twice.
 	writerCache = "8192"
 
-	// restAfter is how long nobody uses a connection until the pages that it
-	// holds are given back; longer than from one look at a file that nobody
-	// uses to the next.
+	// restAfter is how long a connection is idle until the RAM of its pages is
+	// given back. It is longer than the interval of the checks of an idle file.
 	restAfter = 90 * time.Second
 
-	// readerCache is how many KiB of pages a reader holds at most. Each commit
-	// makes it read them again, so that more would seldom help.
+	// readerCache is how many KiB of pages a reader holds in RAM at most. It
+	// reads them again after each commit, so that more would seldom help.
 	readerCache = "512"
 
-	// logMost is from how many bytes on the log is folded into the file.
+	// logMost is the size, in bytes, from which the log is folded into the file.
 	logMost = 8 << 20
 )
 
@@ -84,21 +84,21 @@ type DB struct {
 	closed bool
 	done   chan struct{}
 
-	committing sync.Mutex    // one commit, or the end of a folding
-	full       chan struct{} // the log is long; more than one says nothing new
-	folded     chan struct{} // foldLog has ended
+	committing sync.Mutex    // held during a commit, and during the end of a fold
+	full       chan struct{} // the log is longer than logMost; one slot is enough
+	folded     chan struct{} // closed when foldLog has ended
 }
 
 type job struct {
 	ctx      context.Context // of the caller
 	fn       func(*Tx) error
 	reply    chan error
-	patience time.Duration // how long it waits for others; 0: it is in a hurry
+	patience time.Duration // how long it waits for others to share its commit; 0: not at all
 }
 
-// Open opens the file, creating it where there is none. A file of another
-// version, one that is damaged, or one that is no database, is left as it is;
-// the error is then a Fault.
+// Open opens the file at path, and creates it if there is none. It leaves a file
+// of another version, a damaged one, and one that is no database as they are; the
+// error is then a Fault.
 func Open(path string, o Options) (*DB, error) {
 	d, err := connect(path, o)
 	var known *Fault
@@ -163,7 +163,7 @@ func dsn(path string, s Sync, readOnly bool) string {
 	q.Add("_pragma", "wal_autocheckpoint(0)") // foldLog does it
 	q.Add("_pragma", "journal_size_limit(0)") // the log is as long as it is in use
 	if readOnly {
-		q.Add("mode", "rw") // a connection that comes later makes no file
+		q.Add("mode", "rw") // a connection that is opened later creates no file
 		q.Add("_pragma", "query_only(ON)")
 		q.Add("_pragma", "cache_size(-"+readerCache+")")
 	} else {
@@ -203,15 +203,16 @@ type Rows struct {
 	db *DB
 }
 
-// Err is what ended the rows before their end.
+// Err returns the error that ended the rows early; nil: they have ended as they should.
 func (r *Rows) Err() error {
 	err := r.Rows.Err()
 	r.db.noticeRead(err)
 	return err
 }
 
-// Query reads what was committed. The query is prepared once and kept, so it
-// must be one of a few: a constant, or made of a bounded number of pieces.
+// Query reads what is committed. It prepares each query once and keeps the
+// statement, so that there must be few different ones: constants, or strings with
+// a bounded number of forms.
 func (d *DB) Query(ctx context.Context, query string, args ...any) (*Rows, error) {
 	s, err := d.prepared(ctx, query)
 	if err != nil {
@@ -256,16 +257,17 @@ func (d *DB) prepared(ctx context.Context, query string) (*sql.Stmt, error) {
 	return s, nil
 }
 
-// Write calls fn within a transaction, and returns when that is committed, or
-// has failed as a whole or for fn alone. Writes that come at the same time
-// share a commit. When ctx ends first, fn may still be running, and whether it
-// takes effect is not known; it is not begun any more.
+// Write runs fn within a transaction and returns when that is committed. Writes
+// that wait at the same time share a commit; an error of fn undoes fn alone, and
+// an error of the commit undoes them all. If ctx ends before fn has begun, fn is
+// not run. If it ends later, Write returns an error, and fn may take effect all the
+// same.
 func (d *DB) Write(ctx context.Context, fn func(*Tx) error) error {
 	return d.enqueue(&job{ctx: ctx, fn: fn, reply: make(chan error, 1)})
 }
 
-// WriteSoon is Write for what is in no hurry: it takes a little longer, and
-// mostly shares the commit of something else.
+// WriteSoon is Write for a caller in no hurry: it waits up to linger for others to
+// share its commit.
 func (d *DB) WriteSoon(ctx context.Context, fn func(*Tx) error) error {
 	return d.enqueue(&job{ctx: ctx, fn: fn, reply: make(chan error, 1), patience: linger})
 }
@@ -294,15 +296,16 @@ func (d *DB) enqueue(j *job) error {
 	}
 }
 
-// Later is WriteSoon for what may be lost: it does not wait, and is left out when
-// too much waits already. It is committed no later than a Write that is called
-// after it.
-func (d *DB) Later(fn func(*Tx) error) { d.leave(fn, linger) }
+// WriteAsync is WriteSoon without waiting for the commit, for what may be lost: it
+// drops fn when the queue is full, and nobody learns of an error. fn is committed
+// no later than a Write that is called after it.
+func (d *DB) WriteAsync(fn func(*Tx) error) { d.tryQueue(fn, linger) }
 
-// Note is Later for what is known elsewhere too: it waits up to a second.
-func (d *DB) Note(fn func(*Tx) error) { d.leave(fn, lingerNote) }
+// Note is WriteAsync for what is known elsewhere too: its commit may wait for
+// others for up to a second.
+func (d *DB) Note(fn func(*Tx) error) { d.tryQueue(fn, lingerNote) }
 
-func (d *DB) leave(fn func(*Tx) error, patience time.Duration) {
+func (d *DB) tryQueue(fn func(*Tx) error, patience time.Duration) {
 	d.mu.RLock()
 	defer d.mu.RUnlock()
 	if d.closed {
@@ -314,8 +317,8 @@ func (d *DB) leave(fn func(*Tx) error, patience time.Duration) {
 	}
 }
 
-// Close finishes the waiting writes and closes the file. It may be called
-// again.
+// Close commits the writes that wait and closes the file. It may be called more
+// than once.
 func (d *DB) Close() error {
 	d.mu.Lock()
 	if d.closed {

@@ -8,7 +8,8 @@ import (
 	"time"
 )
 
-// Tx is a write transaction, valid during the call it is given to.
+// Tx is a write transaction. It is valid until the function returns that it was
+// given to.
 type Tx struct {
 	conn      *sql.Conn
 	stmts     map[string]*sql.Stmt
@@ -16,18 +17,18 @@ type Tx struct {
 	committed []func()
 }
 
-// Fold has the log folded into the file and emptied after the commit, so that
-// what was deleted stands in neither. What a reader still looks at then goes
-// with the next one, at the latest with Close.
+// Fold folds the log into the file and empties it, after the commit: then neither
+// holds what was deleted. While a reader still uses a part of the log, that part
+// stays until the next Fold, at the latest until Close.
 func (t *Tx) Fold() { t.fold = true }
 
-// Committed has f called once what the call writes is committed, before Write
-// returns, and in the order of the commits. It is not called when the call
-// fails, or the commit. It must neither block nor write.
+// Committed calls f after the commit and before Write returns, in the order of the
+// commits. It does not call f when the write or its commit fails. f must neither
+// block nor write.
 func (t *Tx) Committed(f func()) { t.committed = append(t.committed, f) }
 
-// Exec runs a statement, which is prepared once and kept: statements must be
-// constants.
+// Exec runs a statement. It prepares each statement once and keeps it: statements
+// must be constants.
 func (t *Tx) Exec(query string, args ...any) (sql.Result, error) {
 	s, err := t.prepare(query)
 	if err != nil {
@@ -45,7 +46,7 @@ func (t *Tx) Query(query string, args ...any) (*sql.Rows, error) {
 	return s.Query(args...)
 }
 
-// QueryRow runs a query that yields at most one row.
+// QueryRow runs a query that returns at most one row.
 func (t *Tx) QueryRow(query string, args ...any) *sql.Row {
 	s, err := t.prepare(query)
 	if err != nil {
@@ -93,8 +94,8 @@ func (d *DB) run() {
 	}
 }
 
-// next waits for a job. Where none comes for a while, the pages that the writer
-// holds are given back.
+// next waits for a job. After restAfter without one, it gives back the RAM of the
+// writer's pages.
 func (d *DB) next(tx *Tx) (j *job, open bool) {
 	rest := time.NewTimer(restAfter)
 	defer rest.Stop()
@@ -110,9 +111,9 @@ func (d *DB) next(tx *Tx) (j *job, open bool) {
 	return j, open
 }
 
-// gather adds the jobs that wait. Where none of them is in a hurry it waits for
-// more, as long as the least patient of them does: a commit costs more than what
-// most jobs do.
+// gather adds the jobs that are queued. If none of them is in a hurry, it waits for
+// more, for as long as the least patient of them does: a commit takes longer than
+// most jobs.
 func (d *DB) gather(batch []*job) []*job {
 	began, patience := time.Now(), batch[0].patience
 	for len(batch) < maxBatch {
@@ -148,8 +149,8 @@ func (t *Tx) close() {
 	_ = t.conn.Close()
 }
 
-// commit runs the jobs and tells each what became of it. A commit counts when
-// the file is in place before and after it.
+// commit runs the jobs and replies to each. A commit counts only if the file is in
+// place before and after it.
 func (d *DB) commit(tx *Tx, batch []*job) {
 	d.committing.Lock()
 	defer d.committing.Unlock()
@@ -186,13 +187,13 @@ func (d *DB) commit(tx *Tx, batch []*job) {
 	}
 }
 
-// foldLog is the loop that folds the log into the file when it is long. It works
-// beside the writer, which waits for what was committed meanwhile only: a disk
-// takes its time, and no commit is to wait for it.
+// foldLog folds the log into the file whenever it is long. Most of that runs
+// beside the writer, because a slow disk must not delay commits; the writer waits
+// only while the rest is folded that it has committed meanwhile.
 func (d *DB) foldLog() {
 	defer close(d.folded)
 	fold := func() {
-		// Where that fails, the next commit that can be made has it tried again.
+		// Should that fail, the next commit makes it run again.
 		_, _ = d.read.Exec("PRAGMA wal_checkpoint(PASSIVE)")
 	}
 	for range d.full {
@@ -203,9 +204,8 @@ func (d *DB) foldLog() {
 	}
 }
 
-// commit runs the jobs in one transaction, each within a savepoint of its own
-// so that one that fails takes nothing of the others with it. A job that is
-// alone needs none.
+// commit runs the jobs in one transaction. Each runs in a savepoint of its own, so
+// that one that fails undoes nothing of the others. A single job needs none.
 func (t *Tx) commit(batch []*job) (errs []error, err error) {
 	errs = make([]error, len(batch))
 	t.fold, t.committed = false, nil
@@ -233,8 +233,8 @@ func (t *Tx) commit(batch []*job) (errs []error, err error) {
 	return errs, err
 }
 
-// within runs a job in a savepoint. failed is what became of the job, err what
-// became of the transaction.
+// within runs a job in a savepoint. failed is the error of the job, err that of the
+// transaction.
 func (t *Tx) within(j *job) (failed, err error) {
 	if err := t.command("SAVEPOINT job"); err != nil {
 		return nil, err
@@ -254,8 +254,8 @@ func (t *Tx) command(c string) error {
 	return err
 }
 
-// call contains panics: a mistake in one write must not end the writer. A job
-// that nobody waits for any more is not begun.
+// call runs a job. It recovers from a panic, which must not end the writer, and
+// does not begin a job whose caller has given up.
 func call(j *job, t *Tx) (err error) {
 	if err := j.ctx.Err(); err != nil {
 		return err

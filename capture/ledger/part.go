@@ -74,7 +74,8 @@ func (s *Ledger) Owned(ctx context.Context, owner string) (list []Owned, err err
 	return list, err
 }
 
-func (s *Ledger) Talks(ctx context.Context, session string) (list []Owned, err error) {
+// SessionGroups lists the groups that hold recent turns of a session.
+func (s *Ledger) SessionGroups(ctx context.Context, session string) (list []Owned, err error) {
 	err = each(ctx, s.db, `SELECT grp, owner, scope, key FROM sessions JOIN owners USING (grp, owner) WHERE session = ? ORDER BY scope, key, grp, owner`,
 		[]any{graphiti.SessionHash(session)}, func(scan func(...any) error) error {
 			o := Owned{Session: session}

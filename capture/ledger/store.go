@@ -47,7 +47,7 @@ type Store interface {
 	DropDead(numbers []int64) (Dropped, error)
 	Promoted(ctx context.Context) (map[string]bool, error)
 	Owned(ctx context.Context, owner string) ([]Owned, error)
-	Talks(ctx context.Context, session string) ([]Owned, error)
+	SessionGroups(ctx context.Context, session string) ([]Owned, error)
 	Waiting(ctx context.Context, part Part, f func(Entry) error) error
 
 	// Forget takes the turns of a part out that are of an older generation, and

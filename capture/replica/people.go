@@ -142,7 +142,7 @@ func (s *Queue) Waiting(ctx context.Context, part ledger.Part, f func(ledger.Ent
 	})
 }
 
-func (s *Queue) Talks(ctx context.Context, session string) (list []ledger.Owned, err error) {
+func (s *Queue) SessionGroups(ctx context.Context, session string) (list []ledger.Owned, err error) {
 	var fields []string
 	err = s.db.Ease(ctx, func(ctx context.Context, c redis.Cmdable) (err error) {
 		fields, err = c.SMembers(ctx, redis.Key("talk", graphiti.SessionHash(session))).Result()

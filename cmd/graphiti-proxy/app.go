@@ -289,7 +289,7 @@ func (a *app) openPipeline(facts *cache.Recall[[]graphiti.Fact], state *cache.St
 			}
 		},
 		Withheld: state.Generations.Blocked(),
-		Shared:   a.team(),
+		Shared:   a.sharedQueue(),
 		Told:     telemetry.Deliveries(a.tracer),
 		Log:      a.quiet,
 	}

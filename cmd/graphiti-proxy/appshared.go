@@ -47,9 +47,9 @@ func openRedis(cfg *config.Config, log *slog.Logger) (*redis.DB, error) {
 	return db, nil
 }
 
-// team is what the pipeline shares with those of other replicas; nil: it is
-// alone.
-func (a *app) team() *capture.Shared {
+// sharedQueue is what the pipelines of all replicas share; nil: there are no
+// replicas.
+func (a *app) sharedQueue() *capture.Shared {
 	if a.shared == nil {
 		return nil
 	}

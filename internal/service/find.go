@@ -144,7 +144,7 @@ func (sv *Service) parts(ctx context.Context, s Selector) (list []ledger.Owned, 
 	if s.Group != "" {
 		return []ledger.Owned{{Group: s.Group, Owner: owner, Session: who.Session}}, nil
 	}
-	known, err := sv.o.Pipeline.Talks(ctx, who.Session)
+	known, err := sv.o.Pipeline.SessionGroups(ctx, who.Session)
 	if err != nil {
 		return nil, err
 	}

@@ -56,7 +56,7 @@ var Turns = Operation[TurnsRequest, Listed]{
 		if err := in.Check(); err != nil {
 			return l, err
 		}
-		l.Turns, l.All, err = h.Queue.Letters(ctx, ledger.ListOptions(*in))
+		l.Turns, l.All, err = h.Queue.Turns(ctx, ledger.ListOptions(*in))
 		return l, err
 	},
 	Audit: func(in *TurnsRequest, out *Listed) Entry {

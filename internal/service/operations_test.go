@@ -341,7 +341,7 @@ func TestCatalogCountsEachMessageOnce(t *testing.T) {
 // TestQueueOperations: dead letters and waiting turns are listed, sent again and
 // dropped, of a proxy that runs and of the files alone.
 func TestQueueOperations(t *testing.T) {
-	spool := &letters{numbers: []int64{3, 5, 8}}
+	spool := &deadTurns{numbers: []int64{3, 5, 8}}
 	h := &service.Host{Queue: spool}
 	ask := func(op service.Operation[service.Selection, service.Affected], in service.Selection) int {
 		t.Helper()
@@ -371,20 +371,20 @@ func TestQueueOperations(t *testing.T) {
 	}
 }
 
-// letters are turns that were not delivered.
-type letters struct {
+// deadTurns are turns that were not delivered.
+type deadTurns struct {
 	numbers []int64
 	asked   ledger.ListOptions
 }
 
-func (l *letters) Letters(_ context.Context, o ledger.ListOptions) ([]ledger.Item, int, error) {
+func (l *deadTurns) Turns(_ context.Context, o ledger.ListOptions) ([]ledger.Item, int, error) {
 	l.asked = o
 	return []ledger.Item{{Group: "g"}, {Group: "h"}, {Group: "g"}}, 2, nil
 }
 
-func (l *letters) Retry(numbers []int64) (int, error) { return l.Drop(numbers) }
+func (l *deadTurns) Retry(numbers []int64) (int, error) { return l.Drop(numbers) }
 
-func (l *letters) Drop(numbers []int64) (int, error) {
+func (l *deadTurns) Drop(numbers []int64) (int, error) {
 	before := len(l.numbers)
 	l.numbers = slices.DeleteFunc(l.numbers, func(n int64) bool { return numbers == nil || slices.Contains(numbers, n) })
 	return before - len(l.numbers), nil

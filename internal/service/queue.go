@@ -14,7 +14,7 @@ import (
 // that runs, *capture.Offline where none does. With no numbers, Retry and Drop
 // mean all dead letters.
 type Spool interface {
-	Letters(ctx context.Context, o ledger.ListOptions) (list []ledger.Item, all int, err error)
+	Turns(ctx context.Context, o ledger.ListOptions) (list []ledger.Item, all int, err error)
 	Retry(numbers []int64) (int, error)
 	Drop(numbers []int64) (int, error)
 }
