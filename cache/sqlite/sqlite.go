@@ -51,9 +51,6 @@ const (
 	// enough writes share a commit well: they do not wait for more.
 	enough = 8
 
-	// lingerNote is how long a note waits, for which nobody does.
-	lingerNote = time.Second
-
 	readers = 3 // one of them may be folding the log
 
 	// writerCache is how many KiB of pages the writer holds at most. A
@@ -269,12 +266,6 @@ func (d *DB) Write(ctx context.Context, fn func(*Tx) error) error {
 	return d.enqueue(&job{ctx: ctx, fn: fn, reply: make(chan error, 1)})
 }
 
-// WriteSoon is Write for what is in no hurry: it takes a little longer, and
-// mostly shares the commit of something else.
-func (d *DB) WriteSoon(ctx context.Context, fn func(*Tx) error) error {
-	return d.enqueue(&job{ctx: ctx, fn: fn, reply: make(chan error, 1), patience: linger})
-}
-
 func (d *DB) enqueue(j *job) error {
 	d.mu.RLock()
 	if d.closed {
@@ -299,22 +290,17 @@ func (d *DB) enqueue(j *job) error {
 	}
 }
 
-// Later is WriteSoon for what may be lost: it does not wait, and is left out when
-// too much waits already. It is committed no later than a Write that is called
-// after it.
-func (d *DB) Later(fn func(*Tx) error) { d.leave(fn, linger) }
-
-// Note is Later for what is known elsewhere too: it waits up to a second.
-func (d *DB) Note(fn func(*Tx) error) { d.leave(fn, lingerNote) }
-
-func (d *DB) leave(fn func(*Tx) error, patience time.Duration) {
+// Later is Write for what may be lost: it does not wait, mostly shares the commit of
+// something else, and is left out when too much waits already. It is committed no
+// later than a Write that is called after it.
+func (d *DB) Later(fn func(*Tx) error) {
 	d.mu.RLock()
 	defer d.mu.RUnlock()
 	if d.closed {
 		return
 	}
 	select {
-	case d.queue <- &job{ctx: context.Background(), fn: fn, reply: make(chan error, 1), patience: patience}:
+	case d.queue <- &job{ctx: context.Background(), fn: fn, reply: make(chan error, 1), patience: linger}:
 	default:
 	}
 }
