@@ -117,7 +117,7 @@ func (b *outbox) empty(part ledger.Part, generation int64, last bool) error {
 		return err
 	}
 	b.loop.Discard(part.Group, func(it *deliver.Item) bool {
-		return it.Generation < generation && (part.Session == "" || it.Session == part.Session && (part.Owner == "" || it.Owner == part.Owner))
+		return it.Turn.Generation < generation && (part.Session == "" || it.Turn.Session == part.Session && (part.Owner == "" || it.Turn.Owner == part.Owner))
 	})
 	b.mu.Lock()
 	defer b.mu.Unlock()

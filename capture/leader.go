@@ -77,7 +77,7 @@ type report struct {
 // join makes a pipeline share the queue in Redis; local is its own ledger.
 func (b *outbox) join(local *ledger.Ledger) {
 	all := replica.New(b.opts().Shared.DB, b.opts().MaxTurns, b.opts().MaxBytes)
-	b.spool = all
+	b.spool = all.Store()
 	b.replicas = &replicas{
 		name: b.opts().Shared.Name, local: local, spool: all,
 		ended: make(chan struct{}), asked: make(chan struct{}),

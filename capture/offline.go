@@ -13,10 +13,10 @@ import (
 type Offline struct{ spool ledger.Store }
 
 // NewOffline takes an open ledger, and closes it.
-func NewOffline(l *ledger.Ledger) *Offline { return &Offline{l} }
+func NewOffline(l *ledger.Ledger) *Offline { return &Offline{l.Store()} }
 
 // OpenShared looks into the spool that replicas share.
-func OpenShared(db *redis.DB) *Offline { return &Offline{replica.New(db, 0, 0)} }
+func OpenShared(db *redis.DB) *Offline { return &Offline{replica.New(db, 0, 0).Store()} }
 
 // Status counts what the spool holds.
 func (f *Offline) Status(ctx context.Context) (QueueStatus, error) {

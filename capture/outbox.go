@@ -41,7 +41,7 @@ func openOutbox(set *settings, stop chan struct{}, redact func(string) string, t
 	if err != nil {
 		return nil, err
 	}
-	b := &outbox{settings: set, spool: s, disk: s, stop: stop, ended: make(chan struct{}), promoted: promoted{groups: make(map[string]bool)}}
+	b := &outbox{settings: set, spool: s.Store(), disk: s, stop: stop, ended: make(chan struct{}), promoted: promoted{groups: make(map[string]bool)}}
 	b.base, b.abort = context.WithCancel(context.Background())
 	b.loop = deliver.New(deliver.Options{
 		Ledger: queue{b}, Memory: o.Memory, Apart: o.Apart, Verify: o.Verify,

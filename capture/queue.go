@@ -31,27 +31,21 @@ func (q queue) Next(ctx context.Context, group string, n int) ([]deliver.Item, e
 }
 
 func (q queue) item(group string, e *ledger.Entry) deliver.Item {
-	return deliver.Item{
-		Number: e.Seq, Bytes: e.Bytes, Have: uint8(e.Have), Group: group, Backfill: e.Backfill, Losses: e.Losses,
-		Trace: e.Turn.Trace, Session: e.Turn.Session, Owner: e.Turn.Owner, Generation: e.Turn.Generation,
-		Messages: messagesOf(&e.Turn, e.Scope, e.Have, q.opts().MaxChars, time.Now()),
-	}
+	return deliver.Item{Entry: *e, Group: group, Messages: messagesOf(&e.Turn, e.Scope, e.Have, q.opts().MaxChars, time.Now())}
 }
 
-// entriesOf are items as the ledger notes what became of them.
+// entriesOf are items with what was seen of them.
 func entriesOf(items ...deliver.Item) []ledger.Entry {
 	out := make([]ledger.Entry, len(items))
 	for i := range items {
-		it := &items[i]
-		have := ledger.Sides(it.Have)
-		for _, role := range it.Seen {
+		out[i] = items[i].Entry
+		for _, role := range items[i].Seen {
 			if role == graphiti.RoleAssistant {
-				have |= ledger.SideAssistant
+				out[i].Have |= ledger.SideAssistant
 			} else {
-				have |= ledger.SideUser
+				out[i].Have |= ledger.SideUser
 			}
 		}
-		out[i] = ledger.Entry{Seq: it.Number, Bytes: it.Bytes, Have: have, Losses: it.Losses, Backfill: it.Backfill}
 	}
 	return out
 }

@@ -10,12 +10,12 @@ import (
 
 // held is a spool that keeps who adds turns to it, when they are stored.
 type held struct {
-	ledger.Store
+	ledger.Recorder
 	stored, release chan struct{}
 }
 
 func (h *held) Add(ctx context.Context, turns []ledger.Turn, now time.Time) ([]ledger.Added, error) {
-	all, err := h.Store.Add(ctx, turns, now)
+	all, err := h.Recorder.Add(ctx, turns, now)
 	close(h.stored)
 	<-h.release
 	return all, err
@@ -25,8 +25,8 @@ func (h *held) Add(ctx context.Context, turns []ledger.Turn, now time.Time) ([]l
 // that stored it has counted it.
 func TestStatusNeverCountsBelowZero(t *testing.T) {
 	inBubble(t, &fakeMemory{}, func(t *testing.T, p *Pipeline, _ *logged) {
-		h := &held{box(p).spool, make(chan struct{}), make(chan struct{})}
-		box(p).spool = h
+		h := &held{box(p).spool.Recorder, make(chan struct{}), make(chan struct{})}
+		box(p).spool.Recorder = h
 		added := make(chan error)
 		go func() { added <- p.Add(context.Background(), turn("early", "a")) }()
 		<-h.stored

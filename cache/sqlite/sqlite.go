@@ -47,9 +47,6 @@ const (
 	// more.
 	enough = 8
 
-	// lingerNote is linger for a Note.
-	lingerNote = time.Second
-
 	readers = 3 // connections that read; one of them may be folding the log
 
 	// writerCache is how many KiB of pages the writer holds in RAM at most. A
@@ -266,12 +263,6 @@ func (d *DB) Write(ctx context.Context, fn func(*Tx) error) error {
 	return d.enqueue(&job{ctx: ctx, fn: fn, reply: make(chan error, 1)})
 }
 
-// WriteSoon is Write for a caller in no hurry: it waits up to linger for others to
-// share its commit.
-func (d *DB) WriteSoon(ctx context.Context, fn func(*Tx) error) error {
-	return d.enqueue(&job{ctx: ctx, fn: fn, reply: make(chan error, 1), patience: linger})
-}
-
 func (d *DB) enqueue(j *job) error {
 	d.mu.RLock()
 	if d.closed {
@@ -296,23 +287,17 @@ func (d *DB) enqueue(j *job) error {
 	}
 }
 
-// WriteAsync is WriteSoon without waiting for the commit, for what may be lost: it
-// drops fn when the queue is full, and nobody learns of an error. fn is committed
-// no later than a Write that is called after it.
-func (d *DB) WriteAsync(fn func(*Tx) error) { d.tryQueue(fn, linger) }
-
-// Note is WriteAsync for what is known elsewhere too: its commit may wait for
-// others for up to a second.
-func (d *DB) Note(fn func(*Tx) error) { d.tryQueue(fn, lingerNote) }
-
-func (d *DB) tryQueue(fn func(*Tx) error, patience time.Duration) {
+// WriteAsync is Write without waiting for the commit, for what may be lost: it waits up
+// to linger for others to share a commit, and drops fn when the queue is full. Nobody
+// learns of an error. fn is committed no later than a Write that is called after it.
+func (d *DB) WriteAsync(fn func(*Tx) error) {
 	d.mu.RLock()
 	defer d.mu.RUnlock()
 	if d.closed {
 		return
 	}
 	select {
-	case d.queue <- &job{ctx: context.Background(), fn: fn, reply: make(chan error, 1), patience: patience}:
+	case d.queue <- &job{ctx: context.Background(), fn: fn, reply: make(chan error, 1), patience: linger}:
 	default:
 	}
 }

@@ -122,7 +122,7 @@ func (d *DB) gather(batch []*job) []*job {
 		case next = <-d.queue: // nil once it is closed and empty
 		default:
 			left := patience - time.Since(began)
-			if left <= 0 || patience <= linger && len(batch) >= enough {
+			if left <= 0 || len(batch) >= enough {
 				return batch
 			}
 			timer := time.NewTimer(left)

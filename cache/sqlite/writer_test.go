@@ -25,9 +25,6 @@ func TestWhatIsInNoHurryWaitsForCompany(t *testing.T) {
 		{"alone", nil, linger, linger, 1},
 		{"with others that have time", []time.Duration{linger, linger}, linger, linger, 2},
 		{"with one that has none", []time.Duration{0, linger}, linger, linger / 2, 2},
-		{"a note", nil, lingerNote, lingerNote, 1},
-		{"notes and what waits for less", []time.Duration{lingerNote, linger}, lingerNote, 2 * linger, 3},
-		{"what waits for less, and a note", []time.Duration{lingerNote}, linger, linger, 2},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -73,20 +70,6 @@ func TestEnoughJobsDoNotWaitForMore(t *testing.T) {
 		}
 		begin := time.Now()
 		if n := len(d.gather([]*job{<-d.queue})); n != enough || time.Since(begin) != 0 {
-			t.Errorf("%d jobs after %s", n, time.Since(begin))
-		}
-	})
-}
-
-// TestNotesDoNotEndAfterAFew: there may be many in a second.
-func TestNotesDoNotEndAfterAFew(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		d := &DB{queue: make(chan *job, maxWaiting)}
-		for range 2 * enough {
-			d.queue <- &job{patience: lingerNote}
-		}
-		begin := time.Now()
-		if n := len(d.gather([]*job{<-d.queue})); n != 2*enough || time.Since(begin) != lingerNote {
 			t.Errorf("%d jobs after %s", n, time.Since(begin))
 		}
 	})

@@ -5,22 +5,14 @@ import (
 	"errors"
 	"time"
 
+	"github.com/graphiti-proxy/graphiti-proxy/capture/ledger"
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti"
 )
 
 // Item is a turn that is to be delivered to one group.
 type Item struct {
-	Number   int64 // the ledger's name of it
-	Bytes    int   // it takes there
-	Have     uint8 // the ledger's note of what the group has of it
-	Group    string
-	Backfill bool   // it comes after all others of its group
-	Losses   int    // how often the memory lost it, being first in line
-	Trace    string // W3C's traceparent; may be empty
-
-	// Session, Owner and Generation say what it is part of, for Discard.
-	Session, Owner string
-	Generation     int64
+	ledger.Entry
+	Group string
 
 	// Messages are those that the group is not known to have. Seen are the
 	// roles of those that were seen there since.

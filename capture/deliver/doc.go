@@ -4,5 +4,5 @@
 //
 // It must not know how turns are stored, nor who shares the queue: a Ledger
 // stands for that. Of our packages it may
-// import graphiti.
+// import graphiti and capture/ledger (the row of a turn).
 package deliver

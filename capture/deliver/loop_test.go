@@ -30,7 +30,7 @@ func (s *shelf) Groups(found func(string, bool)) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for _, it := range s.items {
-		if !s.sent[it.Number] {
+		if !s.sent[it.Seq] {
 			found(it.Group, true)
 		}
 	}
@@ -41,7 +41,7 @@ func (s *shelf) InDoubt(found func(Item)) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for _, it := range s.items {
-		if s.sent[it.Number] {
+		if s.sent[it.Seq] {
 			found(it)
 		}
 	}
@@ -52,7 +52,7 @@ func (s *shelf) Next(_ context.Context, group string, n int) (list []Item, err e
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for _, it := range s.items {
-		if it.Group == group && !s.sent[it.Number] && len(list) < n {
+		if it.Group == group && !s.sent[it.Seq] && len(list) < n {
 			list = append(list, it)
 		}
 	}
@@ -63,7 +63,7 @@ func (s *shelf) mark(items []Item, sent bool) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for _, it := range items {
-		s.sent[it.Number] = sent
+		s.sent[it.Seq] = sent
 	}
 	return nil
 }
@@ -72,7 +72,7 @@ func (s *shelf) MarkSent(_ string, items []Item) error { return s.mark(items, tr
 func (s *shelf) Requeue(_ string, items []Item, _ string) error {
 	s.mu.Lock()
 	for _, it := range items {
-		i := slices.IndexFunc(s.items, func(o Item) bool { return o.Number == it.Number })
+		i := slices.IndexFunc(s.items, func(o Item) bool { return o.Seq == it.Seq })
 		s.items[i].Messages = it.unseen()
 	}
 	s.mu.Unlock()
@@ -83,9 +83,9 @@ func (s *shelf) MarkDelivered(_ string, items []Item, verified bool) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for _, it := range items {
-		s.items = slices.DeleteFunc(s.items, func(o Item) bool { return o.Number == it.Number })
+		s.items = slices.DeleteFunc(s.items, func(o Item) bool { return o.Seq == it.Seq })
 		if verified {
-			s.verified = append(s.verified, it.Number)
+			s.verified = append(s.verified, it.Seq)
 		}
 	}
 	return nil
@@ -260,7 +260,7 @@ func TestPausedGroup(t *testing.T) {
 		if l.Status().InFlight != 3 {
 			t.Fatalf("%+v", l.Status())
 		}
-		l.Discard("a", func(it *Item) bool { return it.Number != 5 })
+		l.Discard("a", func(it *Item) bool { return it.Seq != 5 })
 		l.Resume("a")
 		time.Sleep(time.Minute)
 		if got := s.seen(); len(got) != 4 || got[3] != 5 || l.Status().InFlight != 0 || l.Status().Stalled != (time.Time{}) {

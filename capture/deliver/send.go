@@ -245,7 +245,7 @@ func (l *Loop) tell(items []Item, began time.Time, verified bool, err error) {
 		return
 	}
 	for i := range items {
-		if t := items[i].Trace; t != "" {
+		if t := items[i].Turn.Trace; t != "" {
 			l.o.Told(Delivery{Trace: t, Group: items[i].Group, Began: began, Verified: verified, Err: err})
 		}
 	}

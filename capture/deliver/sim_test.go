@@ -9,6 +9,7 @@ import (
 
 	"pgregory.net/rapid"
 
+	"github.com/graphiti-proxy/graphiti-proxy/capture/ledger"
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti"
 )
 
@@ -215,7 +216,7 @@ func (s *sim) send(m *machine, a action) {
 	var messages []queued
 	for _, it := range items {
 		for _, msg := range it.Messages {
-			messages = append(messages, queued{group: it.Group, name: msg.Name, number: it.Number, said: msg.Timestamp})
+			messages = append(messages, queued{group: it.Group, name: msg.Name, number: it.Seq, said: msg.Timestamp})
 		}
 	}
 	began := s.now
@@ -240,12 +241,12 @@ func (s *sim) conclude(m *machine, g *group, fs *findings) {
 		s.sight.lists()
 	}
 	for _, f := range fs.verified {
-		s.done[f.item.Number] = true
+		s.done[f.item.Seq] = true
 	}
 	for _, f := range fs.dead {
-		s.dead[f.item.Number] = true
+		s.dead[f.item.Seq] = true
 		if f.item.Losses != m.timing.MaxLosses || !f.alone {
-			s.t.Fatalf("turn %d is dead after %d losses, alone %v", f.item.Number, f.item.Losses, f.alone)
+			s.t.Fatalf("turn %d is dead after %d losses, alone %v", f.item.Seq, f.item.Losses, f.alone)
 		}
 	}
 	if len(fs.unknown)+len(fs.unverified) > 0 {
@@ -253,10 +254,10 @@ func (s *sim) conclude(m *machine, g *group, fs *findings) {
 	}
 	for _, f := range fs.lost {
 		it := f.item
-		s.retried[it.Number] = true
+		s.retried[it.Seq] = true
 		it.Messages, it.Seen = it.unseen(), nil
 		list := append(s.pending[g.name], it)
-		slices.SortFunc(list, func(a, b Item) int { return int(a.Number - b.Number) })
+		slices.SortFunc(list, func(a, b Item) int { return int(a.Seq - b.Seq) })
 		s.pending[g.name] = list
 		m.add(g.name, true)
 	}
@@ -300,7 +301,7 @@ func keys[V any](m map[string]V) func(func(string) bool) {
 
 // item is a turn of two messages.
 func item(number int64, group string, said time.Time) Item {
-	it := Item{Number: number, Group: group}
+	it := Item{Entry: ledger.Entry{Seq: number}, Group: group}
 	for _, role := range []graphiti.RoleType{graphiti.RoleUser, graphiti.RoleAssistant} {
 		it.Messages = append(it.Messages, graphiti.Message{Name: fmt.Sprint(number, ".", role), RoleType: role, Timestamp: said})
 	}
@@ -341,7 +342,7 @@ func TestEveryTurnOnceOrDead(t *testing.T) {
 				s.pending[group] = s.pending[group][1:]
 				if rapid.Bool().Draw(t, "arrived") {
 					for _, msg := range it.Messages {
-						s.accept(queued{group: group, name: msg.Name, number: it.Number, said: clock})
+						s.accept(queued{group: group, name: msg.Name, number: it.Seq, said: clock})
 					}
 				}
 				m := s.machine(group)

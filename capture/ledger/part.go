@@ -110,7 +110,7 @@ const older = ofPart + ` AND generation < ?5`
 // answers stays: no text was kept of them.
 const forgetSettled = "UPDATE turns SET state = 'forgotten', open = 0 WHERE grp = ?1 AND state IN ('delivered', 'dropped')"
 
-// Forget implements Store. That turns were there is still known: clients send
+// Forget implements Recorder. That turns were there is still known: clients send
 // them again. Of a memory in the same file all is forgotten in one transaction, but
 // for what is of the generation.
 func (s *Ledger) Forget(part Part, generation int64, last bool) (d Dropped, err error) {

@@ -164,7 +164,7 @@ func (s *Queue) SessionGroups(ctx context.Context, session string) (list []ledge
 // MarkForgotten does nothing: what is known of a turn tells since when.
 func (s *Queue) MarkForgotten(string, []string) error { return nil }
 
-// Forget implements ledger.Store. The generation of the part is shared already.
+// Forget implements ledger.Recorder. The generation of the part is shared already.
 func (s *Queue) Forget(part ledger.Part, generation int64, last bool) (d ledger.Dropped, err error) {
 	ctx := context.Background()
 	var waiting, dead []int64

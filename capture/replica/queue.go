@@ -83,6 +83,9 @@ func New(db *redis.DB, maxTurns, maxBytes int) *Queue {
 	return &Queue{db: db, token: rand.Text(), maxTurns: maxTurns, maxBytes: maxBytes, lines: make(map[string]*line)}
 }
 
+// Store is the queue in all its roles.
+func (s *Queue) Store() ledger.Store { return ledger.Store{Recorder: s, Line: s, Bounds: s, Rows: s} }
+
 func (s *Queue) Close() error { return nil }
 
 // run runs a script; a fenced one does nothing unless this process holds the

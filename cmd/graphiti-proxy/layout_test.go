@@ -27,7 +27,7 @@ var mayImport = map[string][]string{
 	"cache/redis/redistest":     {},
 	"cache/sqlite":              {},
 	"capture":                   {"cache/redis", "cache/sqlite", "capture/deliver", "capture/ledger", "capture/redact", "capture/replica", "graphiti", "graphiti/words", "internal/dialect"},
-	"capture/deliver":           {"graphiti"},
+	"capture/deliver":           {"capture/ledger", "graphiti"},
 	"capture/ledger":            {"cache/sqlite", "graphiti"},
 	"capture/pending":           {"capture/ledger", "internal/dialect"},
 	"capture/redact":            {},
