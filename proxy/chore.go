@@ -19,7 +19,7 @@ type sessionNote struct {
 	placed bool          // that is known
 
 	// What its turns have in common, by which what a client asks for itself beside
-	// them is told.
+	// them is recognised.
 	tools bool // they offer tools
 	free  bool // they want an answer of no form
 

@@ -13,7 +13,7 @@ type session struct {
 	id    string
 	first bool         // the conversation begins with this request
 	kind  dialect.Kind // what the request is for, as its session tells
-	odd   bool         // the kind was inferred by what the session's turns have in common
+	guess bool         // the kind was inferred by what the session's turns have in common
 	chain []dialect.Fingerprint
 }
 
@@ -30,7 +30,7 @@ func (s *decider) session(ctx context.Context, r *request, p *parsed, at *placed
 		f.id, f.first = s.spoken(ctx, r.memory, p.conv, f.chain, &at.where)
 	}
 	if s.isChore(sessionOf{at.base, f.id}, f.kind, p.conv, f.chain) {
-		f.kind, f.odd = p.conv.Beside(), true
+		f.kind, f.guess = p.conv.Beside(), true
 	}
 	return f, nil
 }

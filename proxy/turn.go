@@ -112,7 +112,7 @@ func (s *Server) newPending(c *call, d *decision) (p *pendingTurn, held int) {
 		p.held = d.place.person.Link(dialect.RoleOther, id)
 	}
 	if d.session.kind == dialect.KindSummary {
-		p.turn.Kind, p.chained, p.guessed = graphiti.KindSessionSummary, false, conv.Guessed || d.session.odd
+		p.turn.Kind, p.chained, p.guessed = graphiti.KindSessionSummary, false, conv.Guessed || d.session.guess
 		return p, 0
 	}
 	p.turn.User, p.turn.Sure = string(conv.Text(conv.Last)), conv.Sure(conv.Last)
