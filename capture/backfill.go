@@ -154,7 +154,7 @@ func (p *Pipeline) giveBack(err error, turns []ledger.Turn) {
 	p.release(turns)
 }
 
-// addUnknown is addAll for a history. Clients send all of it each time, so most
+// addUnknown is AddAll for a history. Clients send all of it each time, so most
 // turns are known. Those are left out first, because the search for credentials
 // takes longer than anything else.
 func (p *Pipeline) addUnknown(ctx context.Context, turns []ledger.Turn) error {
@@ -165,6 +165,6 @@ func (p *Pipeline) addUnknown(ctx context.Context, turns []ledger.Turn) error {
 			list = append(list, turns[i])
 		}
 	}
-	_, err = p.addAll(ctx, list)
+	_, err = p.keepAll(ctx, p.prepare(list))
 	return err
 }

@@ -199,11 +199,12 @@ func (p *Pipeline) Add(ctx context.Context, t ledger.Turn) error {
 
 // AddTurns is Add for turns that belong together.
 func (p *Pipeline) AddTurns(ctx context.Context, turns []ledger.Turn) error {
+	fresh := p.prepare(turns)
 	err := p.behindUnkept()
 	if err == nil {
-		_, err = p.AddAll(ctx, turns)
+		_, err = p.keepAll(ctx, fresh)
 	}
-	if err = p.holdUnkept(turns, err); err != nil {
+	if err = p.holdUnkept(fresh, err); err != nil {
 		p.release(turns) // the next request shows them, and they may be recorded then
 	}
 	return err
@@ -216,18 +217,7 @@ func (p *Pipeline) AddAll(ctx context.Context, turns []ledger.Turn) (kept int, e
 	if p.isClosed() {
 		return 0, ErrStopped
 	}
-	return p.addAll(ctx, turns)
-}
-
-func (p *Pipeline) addAll(ctx context.Context, turns []ledger.Turn) (kept int, err error) {
-	if turns = p.prepare(turns); len(turns) == 0 {
-		return 0, nil
-	}
-	kept, err = p.keepAll(ctx, turns)
-	if err == nil {
-		p.keptAgain()
-	}
-	return kept, err
+	return p.keepAll(ctx, p.prepare(turns))
 }
 
 // noteRecorded remembers turns whose answers need not be read again.
@@ -241,10 +231,14 @@ func (p *Pipeline) noteRecorded(turns []ledger.Turn) {
 
 // keepAll stores turns as they are, and returns how many some group did not have.
 func (p *Pipeline) keepAll(ctx context.Context, turns []ledger.Turn) (kept int, err error) {
+	if len(turns) == 0 {
+		return 0, nil
+	}
 	all, err := p.record.Add(ctx, turns)
 	if err != nil {
 		return 0, err
 	}
+	p.keptAgain()
 	p.noteRecorded(turns)
 	for i := range turns {
 		if p.opts().OnKept != nil {

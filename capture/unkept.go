@@ -54,8 +54,11 @@ func turnsSize(turns []ledger.Turn) (bytes int) {
 }
 
 // behindUnkept has turns that wait for the disk written first, so that the
-// order stays. It returns an error when they still wait.
+// order stays. It returns an error when they still wait, or no turns are taken.
 func (p *Pipeline) behindUnkept() error {
+	if p.isClosed() {
+		return ErrStopped
+	}
 	if n, _ := p.unkept.waiting(); n == 0 {
 		return nil
 	}
@@ -72,7 +75,6 @@ func (p *Pipeline) holdUnkept(turns []ledger.Turn, err error) error {
 	if err == nil || !sqlite.IsFault(err) {
 		return err
 	}
-	turns = p.prepare(turns)
 	u := &p.unkept
 	u.mu.Lock()
 	room := u.putLocked(turns)
