@@ -12,7 +12,7 @@ import (
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti"
 )
 
-// Check is one thing that was tried with a memory service.
+// Check is the result of one check of a memory service.
 type Check struct {
 	Name   string        `json:"name"`
 	Took   time.Duration `json:"took_ns"`
@@ -21,7 +21,7 @@ type Check struct {
 	Remedy string        `json:"remedy,omitempty"` // what to do about it
 }
 
-// Run tries one thing and reports whether it worked.
+// Run makes a check, reports it and returns whether it succeeded.
 func Run(ctx context.Context, report func(Check), name string, f func(context.Context) error, remedy string) bool {
 	return run(ctx, report, name, f, func(error) string { return remedy }) == nil
 }
@@ -37,9 +37,9 @@ func run(ctx context.Context, report func(Check), name string, f func(context.Co
 	return err
 }
 
-// Reach is Run for the first check. It reports whether the service answered; else
-// later checks would fail for the same reason. another is the remedy where a server
-// answers that does not know what was asked.
+// Reach is Run for the first check. It returns whether the service answered: if not,
+// the later checks would fail for the same reason. another is the remedy if a server
+// answers that does not have the call.
 func Reach(ctx context.Context, report func(Check), name string, f func(context.Context) error, remedy, another string) (answered bool) {
 	unknown := func(err error) bool {
 		var status *graphiti.StatusError
@@ -55,9 +55,9 @@ func Reach(ctx context.Context, report func(Check), name string, f func(context.
 	return !errors.As(err, &op) && !errors.Is(err, context.DeadlineExceeded) && !unknown(err)
 }
 
-// Smoke writes to a group of its own, waits until the episode is there, which
-// proves that the service's worker lives, and deletes the group whatever
-// happens. It gives up when ctx ends.
+// Smoke writes a message to a group of its own and waits until its episode is
+// listed, which proves that the service's worker lives. It gives up when ctx ends,
+// and deletes the group in any case.
 func Smoke(ctx context.Context, m *graphiti.Memory, report func(Check)) {
 	group := "graphiti_proxy_smoke_" + rand.Text()
 	name := "graphiti-proxy.smoke"
@@ -71,7 +71,7 @@ func Smoke(ctx context.Context, m *graphiti.Memory, report func(Check)) {
 		Run(ctx, report, "wait for its episode", func(ctx context.Context) error { return await(ctx, m, group, name) },
 			notKept(m).Remedy())
 	}
-	// A context of its own: what was written is deleted also when ctx is over.
+	// The cleanup has a context of its own: ctx may have ended.
 	cleanup, cancel := context.WithTimeout(context.WithoutCancel(ctx), 10*time.Second)
 	defer cancel()
 	deleting := ""

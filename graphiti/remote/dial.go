@@ -15,10 +15,10 @@ type Options struct {
 	APIKey   string // sent as a bearer token; may be empty
 }
 
-// Dial checks the address and prepares a client for it, which connects when it
-// is used, sends the key, and follows no redirect: that could carry a
-// conversation to where nobody agreed to. Of base nobody may be told, as it may
-// hold a password; shown is base without.
+// Dial checks the address and returns a client for it, which sends the key. The
+// client connects when it is used. It follows no redirect, which could carry a
+// conversation to a server that nobody agreed to. base may hold a password and must
+// not be shown; shown is base without it.
 func Dial(o Options) (base *url.URL, shown string, client *http.Client, err error) {
 	base, err = url.Parse(o.Endpoint)
 	if err != nil || base.Scheme != "http" && base.Scheme != "https" || base.Host == "" {
@@ -53,14 +53,15 @@ func (t *withKey) RoundTrip(r *http.Request) (*http.Response, error) {
 	return t.Transport.RoundTrip(r)
 }
 
-// StatusError is an answer that is no success, as an error. It closes the body.
+// StatusError makes a graphiti.StatusError of an answer, and closes its body.
 func StatusError(resp *http.Response) error {
 	defer resp.Body.Close()
 	detail, _ := io.ReadAll(io.LimitReader(resp.Body, MaxDetailBytes)) // what could be read counts
 	return &graphiti.StatusError{Code: resp.StatusCode, RetryAfter: retryAfter(resp.Header), Detail: string(detail)}
 }
 
-// ToolError is what a tool says has failed, as the status that means the same.
+// ToolError makes a graphiti.StatusError of the error of an MCP tool. code is the
+// HTTP status that means the same.
 func ToolError(code int, detail string) error {
 	return &graphiti.StatusError{Code: code, Detail: graphiti.Truncate(detail, MaxDetailBytes)}
 }

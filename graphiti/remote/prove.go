@@ -10,8 +10,8 @@ import (
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti"
 )
 
-// Deleter is what a service can do about what it shows of a group. DropEpisode and DropFact
-// answer with a StatusError that means "not found" where there is nothing.
+// Deleter shows what a group holds, and deletes parts of it. DropEpisode and DropFact
+// return a StatusError that means "not found" if the service does not have the part.
 type Deleter interface {
 	Episodes(ctx context.Context, group string, n int) ([]graphiti.Episode, error)
 	Search(ctx context.Context, groups []string, query string, max int) ([]graphiti.Fact, error)
@@ -20,16 +20,17 @@ type Deleter interface {
 }
 
 const (
-	lookEpisodes  = 1000 // that a look lists
-	LookFacts     = 100  // that a look searches for
+	lookEpisodes  = 1000 // episodes that a look lists
+	LookFacts     = 100  // facts that a look searches for
 	maxDrops      = 5000 // calls that delete one thing, in all
 	MaxSearched   = 20   // deleted episodes whose facts are searched for
-	MaxQueryBytes = 2000 // bytes of such an episode by which they are sought
-	maxUnknown    = 3    // answers in a row that there is no such thing, until no more is tried
+	MaxQueryBytes = 2000 // bytes of such an episode in a query
+	maxUnknown    = 3    // answers "not found" in a row, after which we give up
 )
 
-// ProveEmpty looks at a group after it was deleted, deletes one by one what it
-// still shows, and looks again, until nothing is shown or nothing changes.
+// ProveEmpty looks at a group after it was deleted, deletes one by one what the
+// service still shows of it, and looks again. It returns nil when the service shows
+// nothing, and a RemainsError when deleting does not help.
 func ProveEmpty(ctx context.Context, d Deleter, group string) error {
 	tried := make(map[string]bool)
 	left := &graphiti.RemainsError{Group: group}
@@ -53,7 +54,7 @@ func ProveEmpty(ctx context.Context, d Deleter, group string) error {
 	}
 }
 
-// lookAt is what a group shows: its episodes, and what a search finds.
+// lookAt returns the episodes that a group lists, and the facts that a search finds.
 func lookAt(ctx context.Context, d Deleter, group string) (episodes []graphiti.Episode, facts []graphiti.Fact, err error) {
 	if episodes, err = d.Episodes(ctx, group, lookEpisodes); err != nil {
 		return nil, nil, err
@@ -62,8 +63,8 @@ func lookAt(ctx context.Context, d Deleter, group string) (episodes []graphiti.E
 	return episodes, facts, err
 }
 
-// dropsFor are the calls that delete what a look shows. stuck says that
-// something is shown whose deletion was tried before.
+// dropsFor returns the calls that delete what a look shows. stuck says that it shows
+// something that we have tried to delete before.
 func dropsFor(d Deleter, episodes []graphiti.Episode, facts []graphiti.Fact, tried map[string]bool) (calls []func(context.Context) error, stuck bool) {
 	add := func(uuid string, drop func(context.Context, string) error) {
 		stuck = stuck || tried[uuid]
@@ -81,8 +82,8 @@ func dropsFor(d Deleter, episodes []graphiti.Episode, facts []graphiti.Fact, tri
 	return calls, stuck
 }
 
-// dropAll makes the calls. unreachable says that the service does not know the
-// last things that it has just shown.
+// dropAll makes the calls. unreachable says that the last of them returned "not
+// found", for something that the service has just shown.
 func dropAll(ctx context.Context, calls []func(context.Context) error) (unreachable bool, err error) {
 	unknown := 0
 	for _, call := range calls {
@@ -100,15 +101,15 @@ func dropAll(ctx context.Context, calls []func(context.Context) error) (unreacha
 	return unknown > 0, nil
 }
 
-// notFound reports whether an error says that something is not there: in a
-// status, or in the words of a tool.
+// notFound reports whether an error means "not found", as a status or in the words
+// of a tool.
 func notFound(err error) bool {
 	var s *graphiti.StatusError
 	return errors.As(err, &s) && (s.Code == http.StatusNotFound ||
 		s.Code == http.StatusServiceUnavailable && strings.Contains(s.Detail, "not found"))
 }
 
-// Present is nil where an error says that something is not there.
+// Present returns err, or nil if it means "not found".
 func Present(err error) error {
 	if notFound(err) {
 		return nil

@@ -9,14 +9,14 @@ import (
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti"
 )
 
-// trials are questions whose searches are timed; none is like another, so that
-// no cache answers them.
+// trials are the questions whose searches are timed. They differ, so that no cache
+// answers.
 var trials = []string{"Where do I live?", "Which database did we decide on?", "When is the wedding?", "What is the name of my dentist?", "Why did the deploy fail?"}
 
-// SearchTimes reports whether searches for so many facts are answered within the
-// time that a request waits for one. The group, where there is one, is of somebody
-// whose memory is searched for prompts: what is found takes time as well. It
-// reports nothing where searches fail.
+// SearchTimes measures how long searches for up to max facts take, and reports
+// whether a request waits that long. group should hold a memory, because finding
+// something takes time too; empty: a group without one is searched. SearchTimes
+// reports nothing if a search fails.
 func SearchTimes(ctx context.Context, m *graphiti.Memory, group string, max int, timeout time.Duration, report func(Check)) {
 	began := time.Now()
 	var took []time.Duration

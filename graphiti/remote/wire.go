@@ -18,10 +18,10 @@ const (
 	MaxDetailBytes = 8 << 10 // of an error's text; FastAPI quotes the request in it
 )
 
-// ErrNotGraphiti says that what answers is another service.
+// ErrNotGraphiti says that another service than Graphiti answers.
 var ErrNotGraphiti = errors.New("the answer is not what Graphiti sends")
 
-// FactJSON is a fact as the service sends it.
+// FactJSON is a fact as a service sends it.
 type FactJSON struct {
 	UUID      string `json:"uuid"`
 	Name      string `json:"name"`
@@ -36,8 +36,7 @@ type FactJSON struct {
 	Group     string `json:"group_id"` // over MCP
 }
 
-// Time reads the times that Python writes: with and without a zone, which
-// then is UTC, and null.
+// Time reads a time as Python writes it: with a zone, without one (UTC), or null.
 type Time struct{ time.Time }
 
 // UnmarshalJSON implements json.Unmarshaler.
@@ -58,7 +57,8 @@ func (t *Time) UnmarshalJSON(b []byte) error {
 	return errors.New("a time cannot be read")
 }
 
-// In is the fact, found in a group; empty where that is not known.
+// In returns the fact, with the group that it was found in; empty if that is not
+// known. It shortens texts that are too long.
 func (f *FactJSON) In(group string) graphiti.Fact {
 	return graphiti.Fact{
 		UUID: graphiti.Truncate(f.UUID, maxNameBytes), Name: graphiti.Truncate(f.Name, maxNameBytes), Text: graphiti.Truncate(f.Fact, MaxFactBytes), Group: group,
@@ -68,7 +68,7 @@ func (f *FactJSON) In(group string) graphiti.Fact {
 	}
 }
 
-// EpisodeJSON is an episode as the service sends it.
+// EpisodeJSON is an episode as a service sends it.
 type EpisodeJSON struct {
 	UUID              string   `json:"uuid"`
 	Name              string   `json:"name"`
@@ -77,10 +77,10 @@ type EpisodeJSON struct {
 	SourceDescription string   `json:"source_description"`
 	CreatedAt         Time     `json:"created_at"`
 	ValidAt           Time     `json:"valid_at"`
-	EntityEdges       []string `json:"entity_edges"` // facts that are read from it, or found in it again
+	EntityEdges       []string `json:"entity_edges"` // the facts that Graphiti has read from it, new or not
 }
 
-// Episode is what a service sent, as it is.
+// Episode returns the episode as it was sent.
 func (e *EpisodeJSON) Episode() *graphiti.Episode {
 	return &graphiti.Episode{
 		UUID: e.UUID, Name: e.Name, Group: e.GroupID, Content: e.Content, SourceDescription: e.SourceDescription,
@@ -88,7 +88,8 @@ func (e *EpisodeJSON) Episode() *graphiti.Episode {
 	}
 }
 
-// Bounded is what a service sent, with ids and names no longer than they may be.
+// Bounded returns the episode with ids, names and description no longer than
+// maxNameBytes.
 func (e *EpisodeJSON) Bounded() graphiti.Episode {
 	out := *e.Episode()
 	for _, s := range []*string{&out.UUID, &out.Name, &out.Group, &out.SourceDescription} {
@@ -97,8 +98,8 @@ func (e *EpisodeJSON) Bounded() graphiti.Episode {
 	return out
 }
 
-// retryAfter reads both forms of the header. A date is one by the clock of who
-// answers.
+// retryAfter reads both forms of the header. It compares a date with the Date of the
+// answer, which is by the same clock.
 func retryAfter(h http.Header) time.Duration {
 	v := h.Get("Retry-After")
 	if s, err := strconv.Atoi(v); err == nil && s > 0 {
