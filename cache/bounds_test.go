@@ -40,13 +40,13 @@ func TestSharedNamesAreBounded(t *testing.T) {
 	for _, kind := range []string{"block", "snapshot"} { // as if their time were over
 		names, err := direct.Keys(ctx, redis.Key(kind, "*")).Result()
 		if err != nil || len(names) != n || direct.Del(ctx, names...).Err() != nil {
-			t.Fatal(kind, len(names), err)
+			t.Fatalf("%d %s keys, %v; want %d, and all deleted", len(names), kind, err, n)
 		}
 	}
 	keep(n)
 	for _, kind := range []string{"blocks", "snapshots"} {
 		if got := direct.SCard(ctx, redis.Key(kind, "g")).Val(); got < n || got > n+n/2 {
-			t.Errorf("%d names of %d %s", got, n, kind)
+			t.Errorf("the set of %s has %d names, want %d to %d", kind, got, n, n+n/2)
 		}
 	}
 }

@@ -79,14 +79,14 @@ func TestDecisionsOutliveTheProcess(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "state.db")
 	s := openState(t, path)
 	if got := lookup(t, s, key(1), key(2)); len(got) != 0 {
-		t.Errorf("an empty file has %v", got)
+		t.Errorf("decisions in an empty file: %v, want none", got)
 	}
 	for _, tc := range []struct {
 		key        int
 		text, want string
 	}{{1, "first", "first/5"}, {1, "second", "first/5"}, {2, "", "/0"}, {2, "late", "/0"}} {
 		if got := keep(t, s, tc.key, s.made(tc.text, len(tc.text))); got != tc.want {
-			t.Errorf("keeping %q for %d: %q", tc.text, tc.key, got)
+			t.Errorf("keeping %q for key %d: got %q, want %q", tc.text, tc.key, got, tc.want)
 		}
 	}
 	dropped := s.made("shown", 2)
@@ -95,7 +95,7 @@ func TestDecisionsOutliveTheProcess(t *testing.T) {
 	for range 2 {
 		got := lookup(t, s, key(2), key(3), key(1), key(4))
 		if len(got) != 3 || got[0] != "/0" || got[2] != "first/5" || got[3] != "shown/2 dropped" {
-			t.Errorf("%v", got)
+			t.Errorf("decisions of keys 2, 3, 1, 4: %v, want /0, none, first/5, shown/2 dropped", got)
 		}
 		if err := s.Close(); err != nil {
 			t.Fatal(err)
@@ -103,7 +103,7 @@ func TestDecisionsOutliveTheProcess(t *testing.T) {
 		s = openState(t, path)
 	}
 	if got := keep(t, s, 1, s.made("third", 1)); got != "first/5" {
-		t.Errorf("after a restart: %q", got)
+		t.Errorf("keeping \"third\" for key 1 after a restart: got %q, want first/5", got)
 	}
 	s.Close()
 }
@@ -132,7 +132,7 @@ func TestManyKeysAreLookedUpAtOnce(t *testing.T) {
 			got := lookup(t, s, keys...)
 			for i := range keys {
 				if want := fmt.Sprintf("b/%d", i); i%3 == 0 && got[i] != "" || i%3 > 0 && got[i] != want {
-					t.Fatalf("%s, %s: block %d of %d is %q", name, when, i, len(got), got[i])
+					t.Fatalf("%s, %s: block of key %d is %q, want %q for a key with a decision (%d found)", name, when, i, got[i], want, len(got))
 				}
 			}
 		}
@@ -158,11 +158,11 @@ func TestOldStateIsRemoved(t *testing.T) {
 	}
 	kept.sweep(time.Now().Add(-time.Minute))
 	if n := count(); n != 2 {
-		t.Errorf("%d rows after sweeping what is older", n)
+		t.Errorf("%d rows after sweeping what is older than they are, want 2", n)
 	}
 	kept.sweep(time.Now().Add(time.Minute))
 	if n := count(); n != 0 {
-		t.Errorf("%d rows are left", n)
+		t.Errorf("%d rows after sweeping everything, want 0", n)
 	}
 }
 
@@ -187,7 +187,7 @@ func TestChainFindsTheLongestKnownBeginning(t *testing.T) {
 		} {
 			got, ok, err := s.Sessions.Find(ctx, tc.ask)
 			if err != nil || got != tc.want || ok != (tc.want != "") {
-				t.Errorf("%q, %v, %v; want %q", got, ok, err, tc.want)
+				t.Errorf("Find(%q): %q, %v, %v; want %q", tc.ask, got, ok, err, tc.want)
 			}
 		}
 		s.Close()
@@ -210,15 +210,15 @@ func TestPendingConversationEnds(t *testing.T) {
 		c.SetPending(t.Context(), key(1), "session:1")
 		c.SetPending(t.Context(), key(2), "session:2")
 		if s, ok := c.Pending(t.Context(), key(1)); !ok || s != "session:1" {
-			t.Errorf("%q, %v", s, ok)
+			t.Errorf("Pending(key 1): %q, %v; want session:1", s, ok)
 		}
 		c.EndPending(key(1))
 		if s, ok := c.Pending(t.Context(), key(1)); ok {
-			t.Errorf("after its answer: %q", s)
+			t.Errorf("Pending(key 1) after its answer: %q, want none", s)
 		}
 		time.Sleep(pendingFor + time.Second)
 		if s, ok := c.Pending(t.Context(), key(2)); ok {
-			t.Errorf("after a while: %q", s)
+			t.Errorf("Pending(key 2) after %v: %q, want none", pendingFor, s)
 		}
 	})
 }
@@ -242,10 +242,10 @@ func TestPendingConversationOutlivesTheProcess(t *testing.T) {
 	}
 	defer s.Close()
 	if session, ok := s.Sessions.Pending(t.Context(), key(1)); !ok || session != "session:1" {
-		t.Errorf("%q, %v", session, ok)
+		t.Errorf("Pending(key 1) after a restart: %q, %v; want session:1", session, ok)
 	}
 	if session, ok := s.Sessions.Pending(t.Context(), key(2)); ok {
-		t.Errorf("answered, and still %q", session)
+		t.Errorf("Pending(key 2), which was answered: %q, want none", session)
 	}
 }
 
@@ -258,17 +258,17 @@ func TestLRUStaysWithinItsBounds(t *testing.T) {
 		c.Get(0)
 	}
 	if c.lru.Len() != 5 || c.bytes > 100 {
-		t.Errorf("%d entries, %d bytes", c.lru.Len(), c.bytes)
+		t.Errorf("%d entries, %d bytes; want 5 entries, up to 100 bytes", c.lru.Len(), c.bytes)
 	}
 	if v, ok := c.Get(999); !ok || v != 999 {
-		t.Error("the newest is gone")
+		t.Errorf("the newest entry, 999: %d, %v; want 999", v, ok)
 	}
 	if _, ok := c.Get(0); !ok {
-		t.Error("what is in use is gone")
+		t.Error("entry 0 is gone, though it was always in use")
 	}
 	c.Add(1, 1, 1000)
 	if c.lru.Len() != 0 || c.bytes != 0 {
-		t.Errorf("what has no room alone leaves %d entries, %d bytes", c.lru.Len(), c.bytes)
+		t.Errorf("an entry over the limit leaves %d entries, %d bytes; want none", c.lru.Len(), c.bytes)
 	}
 }
 
@@ -283,24 +283,24 @@ func TestRecallAges(t *testing.T) {
 		r.Store("g", "none", 1, version, "", 100, true)
 		r.Wait()
 		if v, found, fresh := r.Lookup("g", "q", 1); v != "v" || !found || !fresh {
-			t.Errorf("%q, %v, %v", v, found, fresh)
+			t.Errorf("at once: %q, found %v, fresh %v; want v, found, fresh", v, found, fresh)
 		}
 		if _, found, _ := r.Lookup("h", "q", 1); found {
-			t.Error("another group has it")
+			t.Error("the query is found in group h, but was stored in g")
 		}
 		if _, found, _ := r.Lookup("g", "q", 2); found {
-			t.Error("a request that arrived after something was forgotten has it")
+			t.Error("the query is found under generation 2, but was stored under 1")
 		}
 		time.Sleep(1100 * time.Millisecond)
 		if v, found, fresh := r.Lookup("g", "q", 1); v != "v" || !found || fresh {
-			t.Errorf("stale: %q, %v, %v", v, found, fresh)
+			t.Errorf("after 1.1 s: %q, found %v, fresh %v; want v, found, not fresh", v, found, fresh)
 		}
 		if _, found, _ := r.Lookup("g", "none", 1); found {
-			t.Error("that nothing was found is believed for too long")
+			t.Error("a result without facts is found after 1.1 s, want no longer than a tenth of 1 s")
 		}
 		r.DropGroup("g")
 		if _, found, _ := r.Lookup("g", "q", 1); found {
-			t.Error("still there after the group learnt something")
+			t.Error("the query is found after its group was dropped")
 		}
 		r.Close()
 	})
@@ -337,7 +337,7 @@ func TestRecallKeepsNothingFromBeforeAChange(t *testing.T) {
 		r.Store("g", "q", 1, version, "v", 100, false)
 		r.Wait()
 		if v, found, _ := r.Lookup("g", "q", 1); found != tc.found {
-			t.Errorf("%s: %q, %v", tc.name, v, found)
+			t.Errorf("%s: %q, found %v; want found %v", tc.name, v, found, tc.found)
 		}
 		r.Close()
 	}

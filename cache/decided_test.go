@@ -18,7 +18,7 @@ func readDecided(t *testing.T, s *State) {
 	t.Helper()
 	s.file.reading.Wait()
 	if s.file.decided.May(keyOf(-1)) {
-		t.Fatal("the file was not read")
+		t.Fatal("May is true for a key without a decision, after the file was read")
 	}
 }
 
@@ -47,7 +47,7 @@ func TestDecidedKeysAreFound(t *testing.T) {
 		}
 		for i, d := range found {
 			if want := fmt.Sprint(i/(keys/10), i%(keys/10)); d == nil || d.Block != want {
-				t.Fatalf("process %d, key %d: %+v, want %q", process, i, d, want)
+				t.Fatalf("process %d, key %d: %+v, want block %q", process, i, d, want)
 			}
 		}
 		if err := s.Close(); err != nil {
@@ -67,16 +67,16 @@ func TestDecidedKeysAreFound(t *testing.T) {
 		}
 	}
 	if in > 1 {
-		t.Errorf("%d of %d keys without a decision are looked up", in, keys)
+		t.Errorf("May is true for %d of %d keys without a decision, want 1 at most", in, keys)
 	}
 	// Where none can have one, the file is not read.
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	if found, err := s.Decisions.Lookup(ctx, 0, [][16]byte{keyOf(-1)}); err != nil || found[0] != nil {
-		t.Errorf("%v, %v", found, err)
+		t.Errorf("Lookup of a key without a decision: %v, %v; want none, without a query", found, err)
 	}
 	if _, err := s.Decisions.Lookup(ctx, 0, all); err == nil {
-		t.Error("keys with a decision are not looked up")
+		t.Error("Lookup of keys with a decision, with a context that has ended: no error, so the file was not read")
 	}
 }
 
@@ -85,7 +85,7 @@ func TestDecidedKeysAreFound(t *testing.T) {
 func TestKeysAreLookedUpUntilAllAreKnown(t *testing.T) {
 	var d decidedKeys
 	if !d.May(keyOf(1)) {
-		t.Error("a key has no decision as far as nothing is known")
+		t.Error("May is false before anything was read")
 	}
 	s, err := OpenState(filepath.Join(t.TempDir(), "state.db"), time.Hour)
 	if err != nil {
@@ -95,10 +95,10 @@ func TestKeysAreLookedUpUntilAllAreKnown(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	if d.Read(ctx, s.file.db); !d.May(keyOf(1)) {
-		t.Error("what was not read is known")
+		t.Error("May is false after a Read that failed")
 	}
 	d.Add(keyOf(1))
 	if d.Read(t.Context(), s.file.db); !d.May(keyOf(1)) || d.May(keyOf(2)) {
-		t.Error("what is decided while the file is read is not known, or what is not is")
+		t.Errorf("after Read: May(added key) is %v, May(other key) is %v; want true, false", d.May(keyOf(1)), d.May(keyOf(2)))
 	}
 }

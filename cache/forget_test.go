@@ -67,11 +67,11 @@ func TestWhatWasForgottenIsNotKept(t *testing.T) {
 				}
 			}
 			if got := keep(t, s, 1, s.made("another", 1), "g"); got != "/0" {
-				t.Errorf("decided twice: %q", got)
+				t.Errorf("a second decision for key 1: %q, want the first, /0", got)
 			}
 			list, err := s.Decisions.Lookup(ctx, s.Generations.Now(), [][16]byte{key(3)})
 			if err != nil || list[0].Generation != before.Generation {
-				t.Errorf("of generation %d, %v, and not %d", list[0].Generation, err, before.Generation)
+				t.Errorf("decision of key 3: %+v, %v; want generation %d", list[0], err, before.Generation)
 			}
 
 			s.Snapshots.Save("early", []byte("early"), before.Generation, "h", "g")
@@ -88,7 +88,7 @@ func TestWhatWasForgottenIsNotKept(t *testing.T) {
 			}
 			within(t, "the last snapshot", func() bool { return load("late") == "late" })
 			if got := load("early") + load("session"); got != "" || load("elsewhere") == "" {
-				t.Errorf("a snapshot of what was forgotten is kept, or another is not: %q", got)
+				t.Errorf("snapshots of what was forgotten: %q, want none; the other group's: %q, want some", got, load("elsewhere"))
 			}
 		})
 	}
@@ -115,15 +115,15 @@ func TestDecisionsReadWhileAGroupIsForgotten(t *testing.T) {
 				t.Fatal(err)
 			}
 			if got := lookup(t, s, key(0), key(1)); got[0] != "/1" || got[1] != "text/1" {
-				t.Errorf("%v", got)
+				t.Errorf("decisions of keys 0 and 1: %v, want /1 and text/1", got)
 			}
 		})
 	}
 }
 
-// TestReplicaThatHasNotHeardOfAForget: a replica that missed a forget writes
+// TestReplicaThatMissedAForget: a replica that missed a forget writes
 // nothing of it, however new its request is.
-func TestReplicaThatHasNotHeardOfAForget(t *testing.T) {
+func TestReplicaThatMissedAForget(t *testing.T) {
 	server := redistest.Start(t)
 	a, b := Share(dial(t, server), time.Hour), Share(dial(t, server), time.Hour)
 	ctx := t.Context()
@@ -136,13 +136,13 @@ func TestReplicaThatHasNotHeardOfAForget(t *testing.T) {
 		t.Fatal(err)
 	}
 	if got := keep(t, b, 1, b.made("text", 1), "g"); got != "/0" {
-		t.Errorf("kept %q", got)
+		t.Errorf("a replica that missed the forget keeps %q, want /0", got)
 	}
 	if err := b.Apply(ctx, EventGeneration); err != nil {
 		t.Fatal(err)
 	}
 	if got := keep(t, b, 2, b.made("text", 1), "g"); got != "text/1" || !b.Generations.Blocks("g") {
-		t.Errorf("when it has heard: %q", got)
+		t.Errorf("after the event: kept %q, group blocked %v; want text/1, true", got, b.Generations.Blocks("g"))
 	}
 }
 
@@ -161,27 +161,27 @@ func TestEventsHoldNothingForgotten(t *testing.T) {
 		keep(t, s, i, s.made(group+fact, 1), group)
 	}
 	if n, err := s.Decisions.Forget(ctx, "g"); n != 3 || err != nil {
-		t.Errorf("%d blocks, %v", n, err)
+		t.Errorf("Forget emptied %d blocks, %v; want 3", n, err)
 	}
 	left := 0
 	err := db.Do(ctx, func(ctx context.Context, c redis.Cmdable) error {
 		list, err := c.XRange(ctx, redis.EventStream(), "-", "+").Result()
 		for _, m := range list {
 			if strings.Contains(m.Values["m"].(string), "g"+fact) {
-				t.Errorf("the events still hold %v", m.Values)
+				t.Errorf("the events still hold a block of group g: %v", m.Values)
 			}
 			left++
 		}
 		return err
 	})
 	if err != nil || left != 1200-3 {
-		t.Errorf("%d events are left, %v", left, err)
+		t.Errorf("%d events are left, %v; want %d", left, err, 1200-3)
 	}
 	other := dial(t, server)
 	later := Share(other, time.Hour)
 	other.Listen("later", func(event string) { _ = later.Apply(ctx, event) }, func() {})
 	within(t, "the events", func() bool { _, ok := later.Decisions.recent.Get(key(1199)); return ok })
 	if e, ok := later.Decisions.recent.Get(key(0)); ok {
-		t.Errorf("a replica that starts later has %q", e.Block)
+		t.Errorf("a replica that starts later has %q for key 0, want nothing", e.Block)
 	}
 }

@@ -64,15 +64,15 @@ func TestGenerations(t *testing.T) {
 				}
 				s = open()
 				if after := s.Generations.Blocks("g"); here != step.want || after != step.want || s.Generations.Blocks("h") {
-					t.Errorf("step %d: %v, and %v to the next process", i, here, after)
+					t.Errorf("step %d: group g is blocked: %v, and after a restart %v, want %v; group h: %v, want false", i, here, after, step.want, s.Generations.Blocks("h"))
 				}
 				if after := s.Generations.Now(); i > 0 && (after != number || after < last) {
-					t.Errorf("step %d: the number is %d, and %d to the next process, after %d", i, number, after, last)
+					t.Errorf("step %d: the number is %d, and %d after a restart; want the same, and at least %d", i, number, after, last)
 				}
 				for _, f := range s.Generations.UnderWay() {
 					want := map[string]Forget{"g": group, "talk:1:": session}[f.Scope]
 					if want.Generation = f.Generation; f != want || f.Generation == 0 {
-						t.Errorf("step %d: %+v is under way", i, f)
+						t.Errorf("step %d: under way is %+v, want %+v with a generation", i, f, want)
 					}
 				}
 				last = number
@@ -85,7 +85,7 @@ func TestGenerations(t *testing.T) {
 	s := Share(dial(t, server), time.Hour)
 	server.Kill()
 	if !s.Generations.Blocks("g") || s.Generations.Now() != 0 {
-		t.Error("where it cannot be known it may be shown")
+		t.Errorf("with Redis down: group g is blocked: %v, the number is %d; want true, 0", s.Generations.Blocks("g"), s.Generations.Now())
 	}
 }
 
@@ -106,10 +106,10 @@ func TestNumberIsNeverLower(t *testing.T) {
 		t.Fatal(err)
 	}
 	if f, err := s.Generations.Raise(ctx, f); err != nil || f.Generation <= before.Generation {
-		t.Errorf("generation %d after %d, %v", f.Generation, before.Generation, err)
+		t.Errorf("generation %d, %v; want one above %d", f.Generation, err, before.Generation)
 	}
 	if got := keep(t, s, 1, before, "g"); got != "/0" {
-		t.Errorf("kept %q", got)
+		t.Errorf("a decision of an older generation is kept as %q, want /0", got)
 	}
 }
 
@@ -126,7 +126,7 @@ func TestNumberOfARepairedFile(t *testing.T) {
 			t.Fatal(err)
 		}
 		if f, err := s.Generations.Raise(t.Context(), Forget{Group: "g", Scope: "g"}); err != nil || f.Generation != tc.want {
-			t.Errorf("%s: generation %d, %v; want %d", tc.change, f.Generation, err, tc.want)
+			t.Errorf("after %s: generation %d, %v; want %d", tc.change, f.Generation, err, tc.want)
 		}
 	}
 }
@@ -178,11 +178,11 @@ func TestGenerationsReadLate(t *testing.T) {
 		}
 	}
 	if !g.Blocks("g") || g.Now() != 2 {
-		t.Errorf("under way are %v, the number is %d", g.UnderWay(), g.Now())
+		t.Errorf("under way are %+v, the number is %d; want group g, 2", g.UnderWay(), g.Now())
 	}
-	var told []string
-	g.OnBlocked(func(groups []string) { told = groups })
-	if !slices.Equal(told, []string{"g"}) {
-		t.Errorf("told of %q", told)
+	var blocked []string
+	g.OnBlocked(func(groups []string) { blocked = groups })
+	if !slices.Equal(blocked, []string{"g"}) {
+		t.Errorf("OnBlocked was called with %q, want g", blocked)
 	}
 }

@@ -35,7 +35,7 @@ func TestProofsStayWhoseTheyAre(t *testing.T) {
 				t.Fatal(name, err)
 			}
 			if got, err := p.All(ctx); err != nil || !maps.Equal(got, want) {
-				t.Errorf("%s: after step %d: %v, %v", name, i, got, err)
+				t.Errorf("%s: proofs after step %d: %v, %v; want %v", name, i, got, err, want)
 			}
 		}
 	}
@@ -48,6 +48,6 @@ func TestProofsStayWhoseTheyAre(t *testing.T) {
 	}
 	defer again.Close()
 	if got, err := again.Proofs.All(context.Background()); err != nil || len(got) != 2 {
-		t.Errorf("after a restart: %v, %v", got, err)
+		t.Errorf("proofs after a restart: %v, %v; want 2", got, err)
 	}
 }

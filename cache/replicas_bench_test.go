@@ -27,7 +27,7 @@ func BenchmarkDecision(b *testing.B) {
 			var k [16]byte
 			binary.LittleEndian.PutUint64(k[:], n)
 			if list, err := s.Decisions.Lookup(ctx, 1, [][16]byte{k}); err != nil || list[0] != nil {
-				b.Fatal(list, err)
+				b.Fatalf("Lookup: %v, %v", list, err)
 			}
 			if _, err := s.Decisions.Keep(ctx, k, inject.Decision{Block: block, Facts: 3, Ingest: true, Generation: 1}, "group"); err != nil {
 				b.Fatal(err)

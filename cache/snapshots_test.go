@@ -38,7 +38,7 @@ func TestSnapshotsComeInOneOrder(t *testing.T) {
 				}
 			}
 			if !slices.IsSorted(got) {
-				t.Errorf("%q", got)
+				t.Errorf("Each calls f with %q, want the order of the keys", got)
 			}
 		})
 	}

@@ -36,10 +36,10 @@ func TestLists(t *testing.T) {
 			add(t, s, "b", []byte("three"), before, "h", "talk:1:")
 			add(t, s, "c", []byte("four"), before, "g")
 			if got := entries(t, s, "a"); got != "a:two a:one\nline" {
-				t.Errorf("%q", got)
+				t.Errorf("entries of a: %q, want two, then one", got)
 			}
 			if got := entries(t, s, "b", "nobody's"); got != "b:three" {
-				t.Errorf("%q", got)
+				t.Errorf("entries of b and of an empty list: %q, want b:three", got)
 			}
 
 			f := Forget{Group: "g", Scope: "talk:1:", Session: "session:1"}
@@ -52,16 +52,16 @@ func TestLists(t *testing.T) {
 			add(t, s, "a", []byte("again"), before, "g", "talk:1:")
 			add(t, s, "a", []byte("late"), before, "g", "talk:2:")
 			if got := entries(t, s, "a"); got != "a:late a:two" {
-				t.Errorf("after the session was forgotten: %q", got)
+				t.Errorf("entries of a after the session was forgotten: %q, want late, then two", got)
 			}
 			if got := entries(t, s, "b"); got != "" {
-				t.Errorf("what was said in the session elsewhere stays: %q", got)
+				t.Errorf("entries of b, which the session said elsewhere: %q, want none", got)
 			}
 			if err := s.Snapshots.Forget(ctx, "g"); err != nil {
 				t.Fatal(err)
 			}
 			if got := entries(t, s, "a", "c"); got != "" {
-				t.Errorf("of a group that was forgotten: %q", got)
+				t.Errorf("entries of a and c after their group was forgotten: %q, want none", got)
 			}
 		})
 	}
@@ -76,7 +76,7 @@ func TestListsAreBounded(t *testing.T) {
 				add(t, s, "a", fmt.Append(nil, i), s.Generations.Now(), "g")
 			}
 			if all := strings.Fields(entries(t, s, "a")); len(all) != standingMax || all[0] != fmt.Sprintf("a:%d", 2*standingMax-1) || all[standingMax-1] != fmt.Sprintf("a:%d", standingMax) {
-				t.Errorf("%d entries, up to %s", len(all), all[len(all)-1])
+				t.Errorf("%d entries: %q; want the newest %d", len(all), all, standingMax)
 			}
 		})
 	}

@@ -14,18 +14,18 @@ func TestAcceptedTenants(t *testing.T) {
 	s := openState(t, path)
 	s.Tenants.Accept("a")
 	if ctx := t.Context(); !s.Tenants.Accepted(ctx, "a") || s.Tenants.Accepted(ctx, "b") {
-		t.Error("at once")
+		t.Errorf("after Accept(a): a %v, b %v; want true, false", s.Tenants.Accepted(ctx, "a"), s.Tenants.Accepted(ctx, "b"))
 	}
 	s.Close()
 	s = openState(t, path)
 	defer s.Close()
 	if ctx := t.Context(); !s.Tenants.Accepted(ctx, "a") || s.Tenants.Accepted(ctx, "b") {
-		t.Error("after a restart")
+		t.Errorf("after a restart: a %v, b %v; want true, false", s.Tenants.Accepted(ctx, "a"), s.Tenants.Accepted(ctx, "b"))
 	}
 	ended, cancel := context.WithCancel(t.Context())
 	cancel()
 	if s.Tenants.Accepted(ended, "c") || !s.Tenants.Accepted(ended, "a") {
-		t.Error("without the store")
+		t.Errorf("without the store: c %v, a %v; want false, true", s.Tenants.Accepted(ended, "c"), s.Tenants.Accepted(ended, "a"))
 	}
 }
 
@@ -46,7 +46,7 @@ func TestAcceptedTenantsAreBounded(t *testing.T) {
 	err = s.file.db.Write(t.Context(), func(tx *sqlite.Tx) error { // behind what does not wait
 		var n int
 		if err := tx.QueryRow("SELECT count(*) FROM accepted").Scan(&n); err != nil || n != maxTenants {
-			t.Errorf("%d are kept (%v)", n, err)
+			t.Errorf("%d tenants are kept (%v), want %d", n, err, maxTenants)
 		}
 		return nil
 	})
@@ -54,6 +54,6 @@ func TestAcceptedTenantsAreBounded(t *testing.T) {
 		t.Fatal(err)
 	}
 	if ctx := t.Context(); s.Tenants.Accepted(ctx, "tenant1") || !s.Tenants.Accepted(ctx, "tenant2") {
-		t.Error("another one went")
+		t.Errorf("accepted: tenant1 %v, tenant2 %v; want only tenant2, since tenant1 is the oldest", s.Tenants.Accepted(ctx, "tenant1"), s.Tenants.Accepted(ctx, "tenant2"))
 	}
 }

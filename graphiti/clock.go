@@ -2,12 +2,12 @@ package graphiti
 
 import "time"
 
-// clockPrecision is how far two clocks may be apart without being different:
-// the header has whole seconds, and answers take a moment.
+// clockPrecision is the difference of two clocks that we ignore: the Date header
+// has whole seconds, and an answer takes a moment.
 const clockPrecision = 2 * time.Second
 
-// Now is the time that a message may speak of at most, to a backend with that
-// clock: ours, unless the backend's is clearly behind it.
+// Now returns the latest timestamp that a message to a backend may have: our time,
+// or the backend's clock if that is clearly behind.
 func Now(clock time.Time) time.Time {
 	now := time.Now()
 	if !clock.IsZero() && now.Sub(clock) >= clockPrecision {

@@ -5,9 +5,8 @@ import (
 	"time"
 )
 
-// Curated is a text that was not simply said: somebody promoted it, or a
-// client summarised a conversation. Other clients of Graphiti write and read
-// the same form.
+// Curated is a text that is no turn: somebody promoted it, or a client summarised
+// a conversation. Other clients of Graphiti write and read the same form.
 type Curated struct {
 	Kind  string // such as decision; see Kinds
 	Scope Scope
@@ -18,7 +17,7 @@ type Curated struct {
 // Kinds are the kinds of texts that a person may promote.
 var Kinds = []string{"decision", "lesson_learned", "preference", "procedure", "task_update", "terminology", "repo_state"}
 
-// The kinds that come about otherwise.
+// The kinds that no person promotes.
 const (
 	KindSessionSummary   = "session_summary"
 	KindOwnershipContext = "ownership_context"
@@ -29,14 +28,15 @@ const (
 	curatedClose = "</graphiti_episode>"
 )
 
-// String is the form in which it is kept. The text cannot end it.
+// String returns the form in which the text is stored. It replaces an end tag in
+// the text.
 func (c Curated) String() string {
 	text := strings.ReplaceAll(strings.TrimSpace(c.Text), curatedClose, "‹/graphiti_episode›")
 	return curatedOpen + c.Kind + "\">\nsource: graphiti-proxy\nscope: " + string(c.Scope) +
 		"\ntimestamp: " + c.At.UTC().Format(time.RFC3339) + "\ncontent:\n" + text + "\n" + curatedClose
 }
 
-// ParseCurated reads that form. Anybody may have written it.
+// ParseCurated reads the form of String. Anybody may have written s.
 func ParseCurated(s string) (c Curated, ok bool) {
 	s, ok = strings.CutPrefix(strings.TrimSpace(s), curatedOpen)
 	if !ok {

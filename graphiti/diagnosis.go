@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// Diagnosis is what is wrong with a memory, in a word of a closed list.
+// Diagnosis names what is wrong with a memory. The list is closed.
 type Diagnosis string
 
 // The diagnoses.
@@ -45,14 +45,14 @@ var diagnoses = map[Diagnosis]struct{ says, remedy string }{
 		"turns go on as with ingest.verify: false, and may be lost: look in the server's log for \"Failed to process episode\"; if there is none, upgrade graphiti-core or use Neo4j"},
 }
 
-// Says is the diagnosis in words; empty where there is none.
+// Says describes the diagnosis; empty for NoDiagnosis.
 func (d Diagnosis) Says() string { return diagnoses[d].says }
 
-// Remedy says what to do about it; empty where there is none.
+// Remedy says what to do about the diagnosis; empty for NoDiagnosis.
 func (d Diagnosis) Remedy() string { return diagnoses[d].remedy }
 
-// kinds are what servers and their libraries write, in lower case, about each
-// kind of error. Nothing else of an error's text is shown: it may quote a
+// kinds are the words that servers and their libraries write, in lower case, about
+// each kind of error. We show the diagnosis and not the text, which may quote a
 // conversation.
 var kinds = []struct {
 	words string
@@ -78,7 +78,7 @@ var kinds = []struct {
 	{"connection error.", ModelDown},
 }
 
-// Diagnose reads the kind of an error from the server's own words.
+// Diagnose finds the diagnosis in the detail of a StatusError.
 func Diagnose(err error) Diagnosis {
 	var s *StatusError
 	if !errors.As(err, &s) {

@@ -23,14 +23,14 @@ func TestDiagnose(t *testing.T) {
 		err := fmt.Errorf("search: %w", &StatusError{Code: 503, Detail: detail})
 		got := Diagnose(err)
 		if got != want {
-			t.Errorf("%q: %q, want %q", detail, got, want)
+			t.Errorf("Diagnose(%q): %q, want %q", detail, got, want)
 		}
 		if strings.Contains(got.Says()+got.Remedy(), "secret") {
-			t.Errorf("%q is quoted", detail)
+			t.Errorf("Diagnose(%q): %q or its remedy %q quotes the error", detail, got.Says(), got.Remedy())
 		}
 	}
 	if d := Diagnose(errors.New("driver closed")); d != NoDiagnosis {
-		t.Errorf("an error of ours: %q", d)
+		t.Errorf("Diagnose of an error of our own: %q, want none", d)
 	}
 }
 
@@ -39,22 +39,22 @@ func TestEveryDiagnosisHasARemedy(t *testing.T) {
 	says := make(map[string]Diagnosis)
 	for d, row := range diagnoses {
 		if row.says == "" || row.remedy == "" || says[row.remedy] != NoDiagnosis {
-			t.Errorf("%s: %+v", d, row)
+			t.Errorf("%s: %+v; want words, and a remedy that only it has (also that of %q)", d, row, says[row.remedy])
 		}
 		says[row.remedy] = d
 	}
 	for _, k := range kinds {
 		if k.is.Remedy() == "" || k.words != strings.ToLower(k.words) {
-			t.Errorf("%+v", k)
+			t.Errorf("kind %+v: want words in lower case, and a diagnosis with a remedy", k)
 		}
 	}
 	for d, want := range map[Diagnosis]string{DriverClosed: "neo4j<6", NeverKept: "neo4j<6", WorkerDead: "restart Graphiti", Unlisted: "nothing is held up", Unshown: "ingest.verify: false"} {
 		if !strings.Contains(d.Remedy(), want) {
-			t.Errorf("%s: %s", d, d.Remedy())
+			t.Errorf("remedy of %s: %q, want it to contain %q", d, d.Remedy(), want)
 		}
 	}
 	if strings.Contains(ModelFails.Remedy(), "its worker has died") {
-		t.Error("over MCP the worker lives")
+		t.Errorf("remedy of %s: %q; over MCP the worker lives", ModelFails, ModelFails.Remedy())
 	}
 }
 
@@ -72,9 +72,9 @@ func TestChecksAreNotFacts(t *testing.T) {
 		}
 	}
 	if got := WithoutChecks([]string{"g"}, facts()); len(got) != 1 || got[0].Text != "My dog is called Bruno" {
-		t.Errorf("%+v", got)
+		t.Errorf("facts of g without checks: %+v, want only the dog", got)
 	}
 	if got := WithoutChecks([]string{CheckGroupPrefix + "x"}, facts()); len(got) != 6 {
-		t.Errorf("%+v", got)
+		t.Errorf("facts of the checks' own group: %+v, want all 6", got)
 	}
 }

@@ -9,39 +9,37 @@ import (
 	"time"
 )
 
-// ErrTooLarge says that an answer is larger than will be read.
+// ErrTooLarge says that an answer is larger than we read.
 var ErrTooLarge = errors.New("the answer is too large")
 
-// PartError says that a call handed over some of several messages, in order:
-// Accepted were accepted, and Err is about the next. Those behind it were not
-// sent.
+// PartError says that Write failed in the middle: the backend accepted the first
+// Accepted messages, Err is about the next one, and the rest was not sent.
 type PartError struct {
 	Accepted int
 	Err      error
 }
 
-// Error implements error. It does not unwrap, so that nobody takes it for an
+// Error implements error. PartError has no Unwrap, so that nobody takes it for an
 // error after which the whole call may be repeated.
 func (e *PartError) Error() string {
 	return fmt.Sprintf("after %d messages: %v", e.Accepted, e.Err)
 }
 
-// StatusError is an answer of the memory service that is no success.
+// StatusError is an answer of the memory service that reports a failure.
 type StatusError struct {
 	Code       int
 	RetryAfter time.Duration // zero when the server did not say
 	Detail     string        // the server's own words, bounded; they may quote the request
 }
 
-// Error names the status only: the detail may hold what was sent.
+// Error names the status only: the detail may quote what was sent.
 func (e *StatusError) Error() string {
 	return fmt.Sprintf("the memory service answered %d %s", e.Code, http.StatusText(e.Code))
 }
 
-// Retryable reports whether the same call may succeed later. What the server
-// refuses for its content will be refused again; everything else that it may
-// say is about the service, its address or what stands before it, and can be
-// mended.
+// Retryable reports whether the same call may succeed later. A server that refuses
+// a message for its content will refuse it again. Every other failure is about the
+// service, its address or a proxy before it, and somebody can mend that.
 func Retryable(err error) bool {
 	var s *StatusError
 	if !errors.As(err, &s) {
@@ -56,8 +54,8 @@ func Retryable(err error) bool {
 	return true
 }
 
-// speaksOfContent reports whether the text of an error is FastAPI's, and about
-// what was sent: a proxy on the way says 400 for reasons of its own.
+// speaksOfContent reports whether the text of an error is one of FastAPI about the
+// body of the request: a proxy before the service answers 400 for other reasons.
 func speaksOfContent(detail string) bool {
 	var body struct {
 		Detail json.RawMessage `json:"detail"`
@@ -83,8 +81,8 @@ func speaksOfContent(detail string) bool {
 	return false
 }
 
-// Remedy says what to do about an answer that is no success, or about nobody
-// answering; empty where neither tells.
+// Remedy says what to do about the error of a memory service; empty if we do not
+// know.
 func Remedy(err error) string {
 	var left *RemainsError
 	if errors.As(err, &left) {
@@ -121,9 +119,9 @@ func Remedy(err error) string {
 	return ""
 }
 
-// Unsent reports whether a call that failed surely had no effect: nobody was
-// reached, or the answer says that nothing was done. After any other failure
-// the effect may be there.
+// Unsent reports whether a call that failed has certainly had no effect: the
+// service was not reached, or its answer says that it did nothing. Any other failed
+// call may have had its effect.
 func Unsent(err error) bool {
 	var s *StatusError
 	if errors.As(err, &s) {

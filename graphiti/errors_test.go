@@ -39,13 +39,13 @@ func TestWhatIsAboutTheMessage(t *testing.T) {
 	} {
 		err := fmt.Errorf("send messages: %w", &StatusError{Code: tc.code, Detail: tc.detail})
 		if Retryable(err) != tc.retry {
-			t.Errorf("%d %s: retryable %v", tc.code, tc.detail, !tc.retry)
+			t.Errorf("%d %s: retryable %v, want %v", tc.code, tc.detail, !tc.retry, tc.retry)
 		}
 		if got := Remedy(err); !strings.HasPrefix(got, tc.remedy) || (got == "") != (tc.remedy == "") {
-			t.Errorf("%d %s: remedy %q", tc.code, tc.detail, got)
+			t.Errorf("%d %s: remedy %q, want one that begins with %q", tc.code, tc.detail, got, tc.remedy)
 		}
 	}
 	if Remedy(errors.New("connection refused")) != "" || !Retryable(errors.New("connection refused")) {
-		t.Error("what never reached the service")
+		t.Errorf("an error that is no answer: remedy %q, retryable %v; want none, true", Remedy(errors.New("connection refused")), Retryable(errors.New("connection refused")))
 	}
 }

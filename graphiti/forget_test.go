@@ -57,11 +57,11 @@ func TestForgettingEpisodes(t *testing.T) {
 			for _, want := range [][]string{{"a2", "a3", "a4"}, nil} {
 				names, err := m.ForgetEpisodes(ctx, "g", of("a"))
 				if diff := cmp.Diff(want, names, cmpopts.SortSlices(strings.Compare), cmpopts.EquateEmpty()); err != nil || diff != "" {
-					t.Errorf("%v %s", err, diff)
+					t.Errorf("forgotten episodes: %v (-want +got):\n%s", err, diff)
 				}
 			}
 			if names, err := m.ForgetEpisodes(ctx, "another", of("a")); err != nil || len(names) > 0 {
-				t.Errorf("of a group that is not there: %q, %v", names, err)
+				t.Errorf("forgotten episodes of a group that does not exist: %q, %v; want none", names, err)
 			}
 			for question, want := range map[string]string{"cat": "", "bird": "The bird is blue.", "dog": "My dog is called Rex."} {
 				facts, err := m.Search(ctx, []string{"g"}, question, 9)
@@ -70,12 +70,12 @@ func TestForgettingEpisodes(t *testing.T) {
 					texts = append(texts, f.Text)
 				}
 				if got := strings.Join(texts, "|"); err != nil || !strings.HasSuffix(got, want) || want == "" && got != "" || strings.Contains(got, "sings") {
-					t.Errorf("%s: %q, %v", question, got, err)
+					t.Errorf("search for %q: %q, %v; want it to end with %q", question, got, err, want)
 				}
 			}
 			left, err := m.Episodes(ctx, "g", 9)
 			if err != nil || len(left) != 2 || left[0].Name != "b1" || left[1].Name != "b5" {
-				t.Errorf("left are %+v, %v", left, err)
+				t.Errorf("episodes that are left: %+v, %v; want b1 and b5", left, err)
 			}
 		})
 	}

@@ -16,9 +16,10 @@ const (
 	rawTenant = 24 // hex digits of a tenant
 )
 
-// Group is the id of the group in which a caller's memory of a scope is kept,
-// and whether the caller has one. Graphiti accepts letters, digits, "-" and
-// "_" only, and its worker dies of anything else: no input yields such an id.
+// Group returns the id of the group that holds a caller's memory of a scope. ok is
+// false if the caller has none. Graphiti accepts letters, digits, "-" and "_" only,
+// and its worker dies of anything else: Group returns no other character, whatever
+// the input.
 func (n Namer) Group(s Scope, w Who) (id string, ok bool) {
 	key, name := "", ""
 	switch s {
@@ -81,11 +82,11 @@ func rawID(s string) string {
 	return clean[:maxRaw-1-rawHash] + "-" + hex.EncodeToString(sum[:rawHash/2])
 }
 
-// maxGroup bounds the ids that are taken from elsewhere.
+// maxGroup bounds an id that is not made by Group.
 const maxGroup = 256
 
-// CheckGroup refuses what Graphiti rejects as the id of a group. It accepts a
-// message for such a group, and its worker dies of it.
+// CheckGroup returns an error for an id that Graphiti does not take. Graphiti would
+// accept a message for such a group, and its worker would die of it.
 func CheckGroup(id string) error {
 	if id == "" || len(id) > maxGroup || strings.ContainsFunc(id, func(r rune) bool { return !inID(r) }) {
 		return fmt.Errorf("group: %.60q is not the id of a group; ids are of letters, digits, - and _, at most %d", id, maxGroup)
@@ -93,8 +94,8 @@ func CheckGroup(id string) error {
 	return nil
 }
 
-// ScopeOf is the scope of a group, where its id tells: canonical ids do, and raw
-// ones, also those of tenants.
+// ScopeOf returns the scope in the id of a group: every id that Group returns has
+// one.
 func ScopeOf(id string) (Scope, bool) {
 	id = strings.TrimPrefix(id, "graphiti_")
 	if t, rest, ok := strings.Cut(id, "_"); ok && len(t) == 1+rawTenant && t[0] == 't' {

@@ -42,7 +42,7 @@ func TestGroupIDs(t *testing.T) {
 	} {
 		got, ok := Namer{Raw: tc.raw}.Group(tc.scope, tc.who)
 		if !ok || got != tc.want {
-			t.Errorf("%s: %q (%v), want %q", tc.name, got, ok, tc.want)
+			t.Errorf("%s: %q, %v; want %q", tc.name, got, ok, tc.want)
 		}
 	}
 }
@@ -73,7 +73,7 @@ func TestGroupsThatMayHoldSomething(t *testing.T) {
 		{"a project's", Namer{}, ScopeWorkspace, never, true},
 	} {
 		if got := tc.n.MayHold(Target{Scope: tc.scope, Group: "g"}, tc.promoted); got != tc.want {
-			t.Errorf("%s: %v", tc.name, got)
+			t.Errorf("%s: MayHold is %v, want %v", tc.name, got, tc.want)
 		}
 	}
 }
@@ -110,7 +110,7 @@ func TestScopesThatAreReadAndWritten(t *testing.T) {
 		}
 	}
 	if _, err := ParseScopes([]string{"galaxy"}); err == nil {
-		t.Error("an unknown scope is accepted")
+		t.Error("ParseScopes(galaxy): no error")
 	}
 }
 
@@ -201,7 +201,7 @@ func TestKeys(t *testing.T) {
 	} {
 		got, ok := tc.f(tc.in)
 		if ok != (tc.want != "") || ok && got != tc.want {
-			t.Errorf("%s: %q, %v; want %q", tc.name, got, ok, tc.want)
+			t.Errorf("%s: key of %q: %q, %v; want %q", tc.name, tc.in, got, ok, tc.want)
 		}
 	}
 }
@@ -214,7 +214,7 @@ func FuzzGroupIDIsAccepted(f *testing.F) {
 		w := Who{Tenant: tenant, User: key, Session: key, Workspace: key, Agent: name, SystemActor: name}
 		for _, s := range []Scope{ScopeSession, ScopeWorkspace, ScopeUser, ScopeAgent, ScopeSystem} {
 			if id, ok := (Namer{Raw: raw}).Group(s, w); ok && !accepted.MatchString(id) {
-				t.Errorf("%s: %q", s, id)
+				t.Errorf("scope %s of %+v: Graphiti does not take the id %q", s, w, id)
 			}
 		}
 	})
@@ -230,7 +230,7 @@ func FuzzWorkspaceKey(f *testing.F) {
 	f.Fuzz(func(t *testing.T, name, password string) {
 		if key, ok := WorkspaceKey(name); ok {
 			if again, ok := WorkspaceKey(key); !ok || again != key {
-				t.Errorf("%q becomes %q, and that %q (%v)", name, key, again, ok)
+				t.Errorf("the key of %q is %q, and the key of that is %q, %v; want the same", name, key, again, ok)
 			}
 		}
 		if !validKey("p"+password) || strings.ContainsFunc(password, unicode.IsSpace) {
@@ -243,10 +243,10 @@ func FuzzWorkspaceKey(f *testing.F) {
 				continue
 			}
 			if strings.Contains(key, "hunter2") {
-				t.Errorf("%q becomes %q", s, key)
+				t.Errorf("the key of %q is %q, which holds the password", s, key)
 			}
 			if id, ok := (Namer{Raw: true}).Group(ScopeWorkspace, Who{Workspace: key}); ok && strings.Contains(id, "hunter2") {
-				t.Errorf("%q becomes %q", s, id)
+				t.Errorf("the raw group id of %q is %q, which holds the password", s, id)
 			}
 		}
 	})
@@ -266,12 +266,12 @@ func TestGroupsFromElsewhere(t *testing.T) {
 		"t0123456789abcdef0123456_user_too-short": "",
 	} {
 		if got, ok := ScopeOf(id); got != want || ok != (want != "") || CheckGroup(id) != nil {
-			t.Errorf("%s: %q, %v, %v", id, got, ok, CheckGroup(id))
+			t.Errorf("ScopeOf(%s): %q, %v, CheckGroup: %v; want %q, no error", id, got, ok, CheckGroup(id), want)
 		}
 	}
 	for _, id := range []string{"", "bad group", "ünï", "a/x", "a.b", "a\n", strings.Repeat("a", 257)} {
 		if CheckGroup(id) == nil {
-			t.Errorf("%q is taken", id)
+			t.Errorf("CheckGroup(%q): no error", id)
 		}
 	}
 }

@@ -5,9 +5,9 @@ import (
 	"time"
 )
 
-// Memory is one backend in its roles. Callers name the roles that they need. All calls of every role are safe for concurrent use, honour
-// the context's deadline and bound what they read. None may log, or quote in an
-// error, what was said.
+// Memory is a backend, by its roles. A caller asks for the roles that it needs.
+// All methods of a role are safe for concurrent use, obey the context's deadline and
+// bound what they read. None may log what was said, or quote it in an error.
 type Memory struct {
 	Searcher
 	Writer
@@ -16,16 +16,16 @@ type Memory struct {
 	Connection
 }
 
-// Earlier stands in a query between what is asked and what was asked before it,
-// which helps to understand it and weighs less.
+// Earlier separates, in a query, the question from earlier ones behind it. These
+// help to understand the question and weigh less.
 const Earlier = "\n\n"
 
 // Searcher finds facts.
 type Searcher interface {
-	// Search returns the facts of the groups that fit the query, best first,
-	// max at most. No match is not an error. Graphiti on Neo4j looks for the words
-	// of a query in the last group only (getzep/graphiti#1249): what is shown to
-	// somebody is searched group by group.
+	// Search returns up to max facts of the groups that match the query, best
+	// first. No match is not an error. Graphiti on Neo4j looks for the words of a
+	// query in the last group only (getzep/graphiti#1249): to find all, call
+	// Search once for each group.
 	Search(ctx context.Context, groups []string, query string, max int) ([]Fact, error)
 }
 
@@ -40,9 +40,9 @@ type Writer interface {
 	// queue.
 	Apart() bool
 
-	// Clock is a time that has come by the backend's clock, as late a one as is
-	// known: it may hide what speaks of a later one. Zero where it does not, or
-	// where its clock is not known yet.
+	// Clock returns the latest time that the backend's clock is known to have
+	// reached. The backend may hide a message with a later timestamp. Clock
+	// returns zero if it hides none, or if its clock is not known yet.
 	Clock() time.Time
 }
 
@@ -56,30 +56,30 @@ type Lister interface {
 	Export(ctx context.Context, group string, f func(Episode) error) error
 }
 
-// Forgetter deletes, and returns nil only when a look shows that nothing is
+// Forgetter deletes. It returns nil only after it has looked and found nothing
 // left.
 type Forgetter interface {
-	// Forget removes a group and all that was learnt from it. Forgetting what
-	// does not exist is not an error.
+	// Forget removes a group and all that was learnt from it. To forget a group
+	// that does not exist is no error.
 	Forget(ctx context.Context, group string) error
 
-	// ForgetEpisodes removes the episodes of a group that are meant, and what
-	// was first learnt from them as far as the backend tells, and returns the
-	// names of those that are gone.
+	// ForgetEpisodes removes the episodes of a group for which meant returns
+	// true, and the facts that were first learnt from them, as far as the backend
+	// says which. It returns the names of the episodes that are gone.
 	ForgetEpisodes(ctx context.Context, group string, meant func(*Episode) bool) ([]string, error)
 }
 
-// Connection is the way to the backend.
+// Connection is the connection to the backend.
 type Connection interface {
 	// Health reports whether the backend answers.
 	Health(ctx context.Context) error
 
-	// Close releases what the backend holds.
+	// Close closes the connection, or the file.
 	Close() error
 }
 
-// Ready reports whether the backend can search a group without reading all of it
-// first.
+// Ready reports whether the backend can search a group at once, without reading all
+// of it first.
 func (m *Memory) Ready(group string) bool {
 	if r, ok := m.Searcher.(interface{ Ready(group string) bool }); ok {
 		return r.Ready(group)
@@ -87,8 +87,8 @@ func (m *Memory) Ready(group string) bool {
 	return true
 }
 
-// Database is what the backend says that it keeps things in, in lower case;
-// empty where it does not say.
+// Database returns the name of the backend's database, in lower case; empty if the
+// backend does not say.
 func (m *Memory) Database(ctx context.Context) string {
 	if d, ok := m.Connection.(interface{ Database(context.Context) string }); ok {
 		return d.Database(ctx)

@@ -44,19 +44,19 @@ func TestDeletionIsProven(t *testing.T) {
 				err := m.Forget(t.Context(), "g")
 				if !tc.fails {
 					if err != nil {
-						t.Fatal(err)
+						t.Fatalf("Forget: %v, want no error", err)
 					}
 					return
 				}
 				var left *graphiti.RemainsError
 				if !errors.As(err, &left) {
-					t.Fatalf("it is taken for deleted: %v", err)
+					t.Fatalf("Forget: %v, want a RemainsError", err)
 				}
 				if left.Episodes != tc.episodes || left.Facts != tc.facts || !strings.Contains(graphiti.Remedy(err), tc.remedy) {
-					t.Errorf("%+v, to do: %s", left, graphiti.Remedy(err))
+					t.Errorf("Forget: %+v, remedy %q; want %d episodes, %d facts, a remedy with %q", left, graphiti.Remedy(err), tc.episodes, tc.facts, tc.remedy)
 				}
 				if strings.Contains(err.Error(), "Zyx") {
-					t.Errorf("the error holds what was said: %v", err)
+					t.Errorf("the error quotes what was said: %v", err)
 				}
 			})
 		}
@@ -82,7 +82,7 @@ func TestForgettingASessionIsProven(t *testing.T) {
 				_, err := m.ForgetEpisodes(t.Context(), "g", func(e *graphiti.Episode) bool { return e.Name == "goes" })
 				var left *graphiti.RemainsError
 				if errors.As(err, &left) != tc.fails || !tc.fails && err != nil || tc.fails && left.Episodes != 1 {
-					t.Errorf("%+v, %v", left, err)
+					t.Errorf("ForgetEpisodes: %+v, %v; want a RemainsError with 1 episode: %v", left, err, tc.fails)
 				}
 			})
 		}
@@ -92,7 +92,7 @@ func TestForgettingASessionIsProven(t *testing.T) {
 	s.Blind(graphititest.BlindListing)
 	var left *graphiti.RemainsError
 	if _, err := m.ForgetEpisodes(t.Context(), "g", func(*graphiti.Episode) bool { return true }); !errors.As(err, &left) || left.Facts != 1 {
-		t.Errorf("what a server does not list is taken for deleted: %v", err)
+		t.Errorf("ForgetEpisodes with a server that lists nothing: %v, want a RemainsError with 1 fact", err)
 	}
 }
 
@@ -107,7 +107,7 @@ func TestForgettingASessionMeanwhile(t *testing.T) {
 	})
 	names, err := m.ForgetEpisodes(t.Context(), "g", func(*graphiti.Episode) bool { return true })
 	if err != nil || len(names) != 1 {
-		t.Errorf("%q, %v", names, err)
+		t.Errorf("ForgetEpisodes: %q, %v; want the episode that was kept meanwhile", names, err)
 	}
 }
 
@@ -119,7 +119,7 @@ func TestSmokeProvesItsCleanUp(t *testing.T) {
 		var last remote.Check
 		remote.Smoke(t.Context(), m, func(c remote.Check) { last = c })
 		if last.Name != "delete the group" || last.OK || !strings.Contains(last.Remedy, "GRAPH.DELETE graphiti_proxy_smoke_") {
-			t.Errorf("%s: %+v", over, last)
+			t.Errorf("over %s, the last check is %+v; want that deleting fails, with GRAPH.DELETE as remedy", over, last)
 		}
 	}
 }

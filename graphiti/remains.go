@@ -2,16 +2,16 @@ package graphiti
 
 import "fmt"
 
-// RemainsError says that a group was deleted and is not gone: a look after the
-// deletion still shows something.
+// RemainsError says that a deleted group is not gone: the service still shows
+// something of it.
 type RemainsError struct {
 	Group    string
-	Episodes int // that are listed
-	Facts    int // that a search finds
+	Episodes int // how many are listed
+	Facts    int // how many a search finds
 
-	// Unreachable says that the service does not find what it shows, so that no
-	// call of it can delete that. Graphiti does so on FalkorDB: it shows the
-	// graph that is named after the group, and deletes in its default one.
+	// Unreachable says that the service cannot delete what it shows: it answers
+	// "not found". Graphiti does so on FalkorDB: it shows the graph that is named
+	// after the group, and deletes in its default one.
 	Unreachable bool
 }
 
@@ -20,7 +20,7 @@ func (e *RemainsError) Error() string {
 	return fmt.Sprintf("the memory answered that it was deleted, and still shows %d episodes and %d facts", e.Episodes, e.Facts)
 }
 
-// OrNil is nil where nothing remains.
+// OrNil returns e, or nil if nothing remains.
 func (e *RemainsError) OrNil() error {
 	if e.Episodes+e.Facts == 0 {
 		return nil

@@ -13,18 +13,18 @@ const (
 	PathPrefix = "path:"        // an absolute path
 )
 
-// forges are the hosts whose repositories have one name in any case, by every
-// name that they have themselves.
+// forges are the hosts that ignore case in the names of repositories: each name of
+// a host, and the one that keys use.
 var forges = map[string]string{
 	"github.com": "github.com", "www.github.com": "github.com", "ssh.github.com": "github.com",
 	"gitlab.com": "gitlab.com", "www.gitlab.com": "gitlab.com", "altssh.gitlab.com": "gitlab.com",
 	"bitbucket.org": "bitbucket.org", "www.bitbucket.org": "bitbucket.org", "altssh.bitbucket.org": "bitbucket.org",
 }
 
-// WorkspaceKey is the canonical key of a project: the address of a repository,
-// in each of the ways in which git takes one, becomes github_repo:host/org/repo;
-// other names are kept. What may be secret in an address, a user and a
-// password, is in no key.
+// WorkspaceKey returns the canonical key of a project. The address of a repository,
+// in every form that git takes, becomes github_repo:host/org/repo; another name is
+// its own key. A user and a password, which may be secret, never become a part of
+// the key. ok is false for a name that cannot be one.
 func WorkspaceKey(name string) (key string, ok bool) {
 	if !validKey(name) || strings.HasPrefix(name, PathPrefix) {
 		return name, validKey(name)
@@ -54,7 +54,7 @@ func WorkspaceKey(name string) (key string, ok bool) {
 	return name, true
 }
 
-// repoKey is the key of a repository.
+// repoKey returns the key of a repository.
 func repoKey(host, path string) (key string, ok bool) {
 	host = strings.TrimRight(strings.ToLower(host[strings.LastIndexByte(host, '@')+1:]), ".")
 	if forge, ok := forges[host]; ok {
@@ -79,8 +79,8 @@ func ofGit(scheme string) bool {
 	return false
 }
 
-// withoutUser is an address of another kind, without user and password. One
-// that seems to have them elsewhere cannot be a key.
+// withoutUser returns an address that is not git's, without user and password. ok
+// is false if they may stand elsewhere in it.
 func withoutUser(scheme, rest string) (key string, ok bool) {
 	end := strings.IndexAny(rest, "/?#")
 	if end < 0 {
@@ -98,7 +98,7 @@ func withoutUser(scheme, rest string) (key string, ok bool) {
 	return scheme + "://" + rest[at:], true
 }
 
-// scp takes apart what git and scp write: [user[:password]@]host:path.
+// scp splits an address as git and scp write it: [user[:password]@]host:path.
 func scp(s string) (host, path string, ok bool) {
 	for at := strings.LastIndexByte(s, '@'); at > 0; at = strings.LastIndexByte(s[:at], '@') {
 		user, password, secret := strings.Cut(s[:at], ":")

@@ -14,12 +14,12 @@ const (
 	unreadable = "its words are left out, as they may quote the turn"
 
 	gap         = "…" // stands for words that are left out
-	maxProblems = 10  // of a server's complaints that are read
-	maxWords    = 100 // of one of them
+	maxProblems = 10  // complaints that are read of one answer
+	maxWords    = 100 // words that are read of one complaint
 )
 
-// vocabulary are the words with which servers refuse a request, and the names of
-// our requests' fields. What else an answer says may quote the turn.
+// vocabulary holds the words that servers use to refuse a request, and the names of
+// the fields of ours. Any other word of an answer may quote the turn.
 var vocabulary = func() map[string]bool {
 	words := make(map[string]bool)
 	for _, w := range strings.Fields(`
@@ -36,9 +36,9 @@ var vocabulary = func() map[string]bool {
 	return words
 }()
 
-// Sanitize is what a server said about messages that it refused, without what it
-// may quote of them: of its words only those of the vocabulary, and where in the
-// request something is wrong. The answer may be in any form, and cut off.
+// Sanitize describes an error of a server that refused messages, without anything
+// that it may quote of them: it keeps the words of the vocabulary, and the place in
+// the request. The answer may have any format and may be cut off.
 func Sanitize(err error) string {
 	var s *StatusError
 	if !errors.As(err, &s) || strings.TrimSpace(s.Detail) == "" {
@@ -77,7 +77,7 @@ func problemsIn(detail string) (problems []string) {
 	return problems
 }
 
-// placeIn is where in the request something is wrong: names and positions.
+// placeIn returns the place in the request that a complaint is about.
 func placeIn(loc gjson.Result) string {
 	var path []string
 	loc.ForEach(func(_, step gjson.Result) bool {
@@ -97,7 +97,8 @@ func placeIn(loc gjson.Result) string {
 	return strings.Join(path, ".") + ": "
 }
 
-// known leaves of a text the words of the vocabulary; empty where it has none.
+// known returns a text without the words that are not in the vocabulary; empty if
+// none is.
 func known(text string) string {
 	var out []string
 	any := false

@@ -55,7 +55,7 @@ func TestRefusedTurnKeepsTheServersWords(t *testing.T) {
 		{"no spaces between words", answered422(`{"detail":"invalid: 密码是四 value"}`), said422 + ": invalid … value"},
 	} {
 		if diff := cmp.Diff(tc.want, Sanitize(tc.err)); diff != "" {
-			t.Errorf("%s (-want +got):\n%s", tc.name, diff)
+			t.Errorf("%s: Sanitize (-want +got):\n%s", tc.name, diff)
 		}
 	}
 }
@@ -95,7 +95,7 @@ func TestServersWordsQuoteNothing(t *testing.T) {
 		got := strings.TrimPrefix(Sanitize(answered422(detail)), said422)
 		for _, w := range []string{"pässword", "Anna", "zürich", "42", "hello", "bob", "line", "break", "<b>", "löwe", "1234", "Neil"} {
 			if strings.Contains(got, w) {
-				t.Fatalf("%q of %q in %q", w, detail, got)
+				t.Fatalf("Sanitize of %q keeps %q: %q", detail, w, got)
 			}
 		}
 	})

@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// Scope says whose memory something is.
+// Scope says what a memory is about.
 type Scope string
 
 // The scopes.
@@ -20,8 +20,8 @@ const (
 
 // Who is the caller of one request: canonical keys, empty where unknown.
 type Who struct {
-	Tenant      string // whose groups these are in multi mode, else empty; see tenant.go
-	Proven      bool   // the person is known to be who they are: their own groups have no tenant
+	Tenant      string // in multi mode, what the credential stands for (tenant.go); in single mode empty
+	Proven      bool   // the credential proves the person: their groups have no tenant
 	User        string // github_login:<login>, user:<id> or user:<platform>:<id>
 	Session     string // session:<id>
 	Workspace   string // github_repo:<host>/<org>/<repo> or path:<absolute path>
@@ -62,9 +62,9 @@ type Namer struct {
 	Ingest Scopes // what is written
 }
 
-// Reads are the groups that a caller's recall searches, in order of
-// preference; about says that the question is about the person. A system actor
-// has only its own.
+// Reads returns the groups that recall searches for a caller, in order of
+// preference. about says that the question is about the person. A system actor reads
+// its own group only.
 func (n Namer) Reads(w Who, about bool) []Target {
 	if w.SystemActor != "" {
 		return n.targets(w, ScopeSystem)
@@ -81,16 +81,15 @@ func (n Namer) Reads(w Who, about bool) []Target {
 	return n.targets(w, ScopeSession, ScopeUser, ScopeAgent)
 }
 
-// MayHold reports whether there may be anything in a group that a recall
-// searches: by itself nothing is written to a conversation's group, unless
-// somebody promoted a text into it. Graphiti on FalkorDB makes an empty graph
-// for each group that is searched.
+// MayHold reports whether a group of Reads may hold anything. By default nothing
+// writes to the group of a session, unless somebody promotes a text into it. A
+// search of an empty group is not free: Graphiti on FalkorDB creates a graph for it.
 func (n Namer) MayHold(t Target, promoted func(group string) bool) bool {
 	return t.Scope != ScopeSession || n.Recall.list != nil || slices.Contains(n.Ingest.list, ScopeSession) || promoted(t.Group)
 }
 
-// Writes are the groups that a caller's turns are kept in: by default the most
-// durable scope that is known, and the agent's beside it.
+// Writes returns the groups that keep a caller's turns: by default the workspace's,
+// or without one the person's, and the agent's beside it.
 func (n Namer) Writes(w Who) []Target {
 	if w.SystemActor != "" {
 		return n.targets(w, ScopeSystem)
@@ -104,9 +103,9 @@ func (n Namer) Writes(w Who) []Target {
 	return n.targets(w, ScopeUser, ScopeAgent)
 }
 
-// Beside is the person's own group, where what a caller says of themselves is kept
-// beside the turn: in a project whose turns are not kept there anyway, and where
-// nothing else was set. ok is false elsewhere.
+// Beside returns the person's own group, which keeps what they say about themselves
+// in a project: Writes has only the project's group then. ok is false without a
+// project or a person, and if ingest.scopes is set.
 func (n Namer) Beside(w Who) (t Target, ok bool) {
 	if w.SystemActor != "" || w.Workspace == "" || w.User == "" || n.Ingest.list != nil {
 		return t, false
@@ -115,7 +114,7 @@ func (n Namer) Beside(w Who) (t Target, ok bool) {
 	return Target{ScopeUser, g}, ok
 }
 
-// targets are the groups of those scopes that the caller has.
+// targets returns the caller's groups of some scopes, each once.
 func (n Namer) targets(w Who, scopes ...Scope) []Target {
 	out := make([]Target, 0, len(scopes))
 	for _, s := range scopes {
@@ -129,9 +128,9 @@ func (n Namer) targets(w Who, scopes ...Scope) []Target {
 // maxKey bounds a key, in bytes.
 const maxKey = 512
 
-// UserKey is the canonical key of a person that a client names: josh becomes
-// user:josh. GitHub's logins are the same in any case. ok is false for a name
-// that cannot be one.
+// UserKey returns the canonical key of a person whom a client names: josh becomes
+// user:josh. It lowers the case of GitHub's logins. ok is false for a name that
+// cannot be one.
 func UserKey(name string) (key string, ok bool) {
 	switch {
 	case !validKey(name):
@@ -146,21 +145,21 @@ func UserKey(name string) (key string, ok bool) {
 	return "user:" + name, name != ""
 }
 
-// SessionKey is the canonical key of a conversation.
+// SessionKey returns the canonical key of a conversation. ok is false for an id that
+// cannot be one.
 func SessionKey(id string) (key string, ok bool) {
 	id = strings.TrimPrefix(id, "session:")
 	return "session:" + id, validKey(id)
 }
 
-// BareName accepts the name of an agent or of a system actor. "|" stands
-// between an agent and its person, so that a name which holds one could be
-// taken for another agent of another person.
+// BareName checks the name of an agent or of a system actor. It refuses "|", which
+// stands between an agent and its person in a key.
 func BareName(name string) (string, bool) {
 	return name, validKey(name) && !strings.Contains(name, "|")
 }
 
-// validKey refuses what cannot be meant as a name: nothing, too much, and
-// what does not print.
+// validKey refuses an empty name, one that is longer than maxKey, and one with
+// characters that do not print.
 func validKey(s string) bool {
 	if s == "" || len(s) > maxKey {
 		return false

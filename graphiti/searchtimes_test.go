@@ -14,7 +14,7 @@ func TestTimeForStoring(t *testing.T) {
 		1600 * time.Millisecond: 100 * time.Millisecond, time.Minute: 3750 * time.Millisecond,
 	} {
 		if got := timeout - SearchTime(timeout); got != want {
-			t.Errorf("%s of %s, want %s", got, timeout, want)
+			t.Errorf("of %s, %s are left for storing, want %s", timeout, got, want)
 		}
 	}
 }

@@ -7,8 +7,8 @@ import (
 	"slices"
 )
 
-// identityDomain begins whatever an identity is derived from. Its last part is
-// the version: another derivation gets another one.
+// identityDomain begins the input of every Digest. Its last part is a version, which
+// changes with the derivation.
 const identityDomain = "graphiti-proxy.identity.2"
 
 // The kinds of identities that have a tenant.
@@ -19,11 +19,10 @@ const (
 	tenantUpstream    = "upstream"
 )
 
-// Digest derives an identity from its kind and its parts. Everything is hashed
-// behind its length: no part can be spelt so that it reads as two parts, as
-// another kind, or as an identity of another version.
+// Digest hashes a kind and its parts, each behind its length, so that no part can be
+// written to look like two, like another kind or like another version.
 func Digest(kind string, parts ...string) (sum [sha256.Size]byte) {
-	var b [512]byte // so that usual ones need no memory
+	var b [512]byte // so that most calls allocate nothing
 	text := appendPart(appendPart(b[:0], identityDomain), kind)
 	for _, s := range parts {
 		text = appendPart(text, s)
@@ -41,7 +40,8 @@ func tenant(kind string, parts ...string) string {
 	return hex.EncodeToString(sum[:])
 }
 
-// Fingerprint is the SHA-256 of a credential, as operators write it down.
+// Fingerprint returns the SHA-256 of a credential in hex digits, as in the
+// configuration.
 func Fingerprint(credential []byte) string {
 	sum := sha256.Sum256(credential)
 	var digits [2 * sha256.Size]byte
@@ -49,15 +49,14 @@ func Fingerprint(credential []byte) string {
 	return string(digits[:])
 }
 
-// SetPerson puts the caller below the tenant of their own person, who is
-// proven.
+// SetPerson makes the caller a proven person, and a tenant of their own.
 func (w *Who) SetPerson() {
 	w.Proven, w.Tenant = true, tenant(tenantPerson, w.User)
 }
 
-// SetCredentials puts the caller below the tenant of what they show: one
-// credential, or several together, by their fingerprints. upstream is the name
-// of the server that they are shown to, where it is not an API's own.
+// SetCredentials sets the caller's tenant to that of their credentials, by the
+// fingerprints: several together are one tenant. upstream is the name of a configured
+// upstream; empty for an API's own server.
 func (w *Who) SetCredentials(upstream string, fingerprints ...string) {
 	all := slices.Compact(slices.Sorted(slices.Values(fingerprints)))
 	switch {

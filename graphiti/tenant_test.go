@@ -11,7 +11,7 @@ func TestTenantsAreNeverAlike(t *testing.T) {
 		var w Who
 		set(&w)
 		if other, ok := seen[w.Tenant]; ok || len(w.Tenant) != 64 {
-			t.Errorf("%s and %s: %s", name, other, w.Tenant)
+			t.Errorf("the tenant of %s is %q, that of %q is the same: %v; want a different one of 64 digits", name, w.Tenant, other, ok)
 		}
 		seen[w.Tenant] = name
 	}
@@ -30,12 +30,12 @@ func TestTenantsAreNeverAlike(t *testing.T) {
 	add("one that spells josh", shown(Fingerprint([]byte("person:user:josh"))))
 	add("one beside itself and another", shown(a, a, Fingerprint([]byte("c"))))
 	if Digest("k", "ab", "c") == Digest("k", "a", "bc") || Digest("ka", "b") == Digest("k", "ab") || Digest("k", "a") == Digest("k", "a", "") {
-		t.Error("parts run into each other")
+		t.Error("Digest is the same for parts that end at different places")
 	}
 	var one, two Who
 	one.SetCredentials("", a, b)
 	two.SetCredentials("", b, a, b)
 	if one != two {
-		t.Error("the order of credentials counts")
+		t.Errorf("the tenant of a, b is %q, that of b, a, b is %q; want the same", one.Tenant, two.Tenant)
 	}
 }

@@ -29,29 +29,29 @@ type Fact struct {
 	// conversation itself still shows.
 	Episode string
 
-	// Dated says that the text itself tells how old it is.
+	// Dated says that the text says how old it is.
 	Dated bool
 
-	// Said is who said it and when, where the text begins with that and a colon:
-	// what one person said on one day may share it.
+	// Said is the beginning of the text, up to a colon, if that names who said it
+	// and when. Facts of one person and one day may share it in a block.
 	Said string
 
-	// Strength is how strongly it answers what was asked, from 0 to 1, whatever
-	// else was found. It means nothing where the backend does not measure it:
-	// then Weighed is false.
+	// Strength is how well the fact answers the question, from 0 to 1,
+	// independent of the other facts. It counts only if Weighed is true: not
+	// every backend measures it.
 	Strength float64
 	Weighed  bool
 
-	// Profile says that it was found for what it is and not for what it says: something
-	// that a person said of themselves, for a question about them.
+	// Profile says that the fact was found because a person said it about
+	// themselves and the question is about them, not because its words match.
 	Profile bool
 
-	// Entity says that this is what is known of somebody or something in all,
-	// and not one statement.
+	// Entity says that the text sums up all that is known of somebody or
+	// something, and is not one statement.
 	Entity bool
 }
 
-// RoleType is who a message is from, in Graphiti's words.
+// RoleType says who a message is from, in Graphiti's words.
 type RoleType string
 
 // The role types that Graphiti accepts.
@@ -84,13 +84,13 @@ type Episode struct {
 
 const turnPrefix = "graphiti-proxy.turn."
 
-// EpisodeName is the stable name under which one side of a turn is kept.
+// EpisodeName returns the stable name of one side of a turn.
 func EpisodeName(turn string, role RoleType) string {
 	return turnPrefix + turn + "." + string(role)
 }
 
-// TurnOf returns the turn that an episode with this name is one side of; ok is
-// false for an episode that is none.
+// TurnOf returns the turn in the name of an episode. ok is false for an episode that
+// is not a side of a turn.
 func TurnOf(name string) (turn string, ok bool) {
 	rest, ok := strings.CutPrefix(name, turnPrefix)
 	i := strings.LastIndexByte(rest, '.')

@@ -2,22 +2,22 @@ package graphiti
 
 import "context"
 
-// BroadQuery finds the facts of a group whatever they are about: Graphiti's
-// indexes hold the group's id beside the text. Where one does not, the words
-// find most.
+// BroadQuery returns a query that finds the facts of a group whatever they are
+// about: most indexes of Graphiti hold the group's id beside the text. For the
+// others it adds frequent words.
 func BroadQuery(group string) string {
 	return group + " user assistant person name called named likes prefers uses works lives wants needs says said about project agent system team"
 }
 
-// Unlisted reports whether a group of which nothing is listed holds something
-// all the same: an MCP server on FalkorDB lists nothing, and a search finds what
-// is there. Whoever takes a group for empty asks it first.
+// Unlisted reports whether a search finds something in a group that lists nothing,
+// as with an MCP server on FalkorDB. Call it before you take a group for empty.
 func (m *Memory) Unlisted(ctx context.Context, group string) (bool, error) {
 	facts, err := m.Search(ctx, []string{group}, BroadQuery(group), 1)
 	return len(facts) > 0, err
 }
 
-// UnlistedError says that the messages of a group cannot be had.
+// UnlistedError says that the backend does not list the messages of a group that it
+// has.
 type UnlistedError struct{ Group string }
 
 // Error implements error.

@@ -64,7 +64,7 @@ func until(t *testing.T, what string, ok func() bool) {
 	t.Helper()
 	for end := time.Now().Add(time.Minute); !ok(); time.Sleep(5 * time.Millisecond) {
 		if time.Now().After(end) {
-			t.Fatalf("waited in vain for %s", what)
+			t.Fatalf("waited a minute in vain for %s", what)
 		}
 	}
 }
@@ -97,7 +97,7 @@ func TestServerThatTakesNoWrites(t *testing.T) {
 		t.Fatal(err)
 	}
 	if err := db.Do(t.Context(), set("a")); !errors.Is(err, redis.ErrDown) {
-		t.Fatalf("a write: %v", err)
+		t.Fatalf("a write to a read-only server: %v, want ErrDown", err)
 	}
 	since := db.Down().Since
 	until(t, "attempts to write", func() bool {
@@ -107,14 +107,14 @@ func TestServerThatTakesNoWrites(t *testing.T) {
 		return rejected(t, direct) > 5
 	})
 	if n := log.count("\n"); n != 1 {
-		t.Errorf("%d lines are logged", n)
+		t.Errorf("%d lines are logged, want 1", n)
 	}
 	if err := direct.ReplicaOf(t.Context(), "NO", "ONE").Err(); err != nil {
 		t.Fatal(err)
 	}
 	until(t, "the end", func() bool { return db.Down() == nil })
 	if err := db.Do(t.Context(), set("a")); err != nil {
-		t.Error(err)
+		t.Errorf("a write after the end of the outage: %v", err)
 	}
 }
 
@@ -132,23 +132,23 @@ func TestFullServer(t *testing.T) {
 	}
 	since := db.Down().Since
 	if err := db.Do(t.Context(), func(context.Context, redis.Cmdable) error { t.Error("it is asked"); return nil }); !errors.Is(err, redis.ErrDown) {
-		t.Error(err)
+		t.Errorf("Do while the server is full: %v, want ErrDown", err)
 	}
 	err := db.Ease(t.Context(), func(ctx context.Context, c redis.Cmdable) error {
 		return errors.Join(c.Get(ctx, redis.Key("a")).Err(), c.PExpire(ctx, redis.Key("a"), time.Minute).Err(), c.Del(ctx, redis.Key("a")).Err())
 	})
 	if err != nil {
-		t.Error(err)
+		t.Errorf("Ease with calls that need no room: %v", err)
 	}
 	script := redis.NewScript(`return redis.call('SET', KEYS[1], '1')`)
 	err = db.Ease(t.Context(), func(ctx context.Context, c redis.Cmdable) error {
 		return script.Run(ctx, c, []string{redis.Key("a")}).Err()
 	})
 	if !errors.Is(err, redis.ErrDown) || !db.Down().Since.Equal(since) {
-		t.Errorf("a script that needs room: %v, %+v", err, db.Down())
+		t.Errorf("Ease with a script that needs room: %v, down %+v; want ErrDown, since %v", err, db.Down(), since)
 	}
 	if n := log.count("level=WARN"); n != 1 {
-		t.Errorf("%d warnings", n)
+		t.Errorf("%d warnings are logged, want 1", n)
 	}
 	if err := direct.ConfigSet(t.Context(), "maxmemory", "0").Err(); err != nil {
 		t.Fatal(err)
@@ -158,6 +158,6 @@ func TestFullServer(t *testing.T) {
 		t.Fatal(err)
 	}
 	if err := db.Do(t.Context(), set("b")); !errors.Is(err, redis.ErrDown) || !db.Down().Since.Equal(since) {
-		t.Errorf("full again at once is another outage: %v, %+v", err, db.Down())
+		t.Errorf("full again at once: %v, down %+v; want ErrDown, since %v as before", err, db.Down(), since)
 	}
 }

@@ -41,7 +41,7 @@ func TestFaultsNameTheirCause(t *testing.T) {
 	} {
 		got := newFault(path, tc.kind, tc.err, "everything")
 		if got.Kind != tc.want || !strings.Contains(got.Remedy, tc.says) || got.Kind == Failing && strings.Contains(got.Remedy, "away") {
-			t.Errorf("%s, %v: %v", tc.kind, tc.err, got)
+			t.Errorf("newFault(%s, %v): %s, %v; want %s with the remedy %q", tc.kind, tc.err, got.Kind, got, tc.want, tc.says)
 		}
 	}
 }

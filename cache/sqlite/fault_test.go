@@ -23,30 +23,30 @@ func TestDeletedFileTakesNoWrites(t *testing.T) {
 			t.Fatal(err)
 		}
 		if wrong := d.Check(); wrong != nil {
-			t.Fatal(wrong)
+			t.Fatalf("Check of a file in place: %v, want nil", wrong)
 		}
 		if err := os.Rename(path+end, path+"-away"); err != nil {
 			t.Fatal(err)
 		}
 		var wrong *Fault
 		if err := d.Write(ctx, insert(2)); !errors.As(err, &wrong) || wrong.Kind != Gone || !IsFault(err) {
-			t.Errorf("%q: %v", end, err)
+			t.Errorf("x.db%s away: Write: %v, want a Fault that it is gone", end, err)
 		}
 		var n int
 		if err := d.QueryRow(ctx, "SELECT count(*) FROM t", nil, &n); !errors.As(err, &wrong) {
-			t.Errorf("%q is read: %d, %v", end, n, err)
+			t.Errorf("x.db%s away: a read: %d, %v; want a Fault", end, n, err)
 		}
 		if wrong := d.Check(); !wrong.Lasting() || wrong.Kind != Gone {
-			t.Errorf("%q: %v", end, wrong)
+			t.Errorf("x.db%s away: Check: %v, want a Fault that it is gone", end, wrong)
 		}
 		if err := os.Rename(path+"-away", path+end); err != nil {
 			t.Fatal(err)
 		}
 		if wrong := d.Check(); wrong != nil {
-			t.Errorf("%q: %v", end, wrong)
+			t.Errorf("x.db%s is back: Check: %v, want nil", end, wrong)
 		}
 		if err := d.Write(ctx, insert(3)); err != nil || count(t, d) != 2 {
-			t.Errorf("%q: %v, %d rows", end, err, count(t, d))
+			t.Errorf("x.db%s is back: Write: %v, %d rows; want no error, 2", end, err, count(t, d))
 		}
 	}
 }
@@ -59,7 +59,7 @@ func TestFullDiskIsNoticedAndMended(t *testing.T) {
 		return nil
 	})
 	if err != nil || d.Fault() != nil {
-		t.Fatal(err, d.Fault())
+		t.Fatalf("an empty write: %v, fault %v; want none", err, d.Fault())
 	}
 	limit := func(n string) {
 		t.Helper()
@@ -74,24 +74,24 @@ func TestFullDiskIsNoticedAndMended(t *testing.T) {
 	for k := 0; full && k < 10000; k++ {
 		if err := d.Write(context.Background(), insert(k)); err != nil {
 			if !IsFault(err) {
-				t.Fatal(err)
+				t.Fatalf("write %d: %v, want a Fault", k, err)
 			}
 			full = false
 		}
 	}
 	wrong := d.Fault()
 	if wrong == nil || wrong.Lasting() || wrong.Kind != Unwritten {
-		t.Fatal(wrong)
+		t.Fatalf("the fault of a full file: %v, want %s", wrong, Unwritten)
 	}
 	if n := count(t, d); n == 0 {
-		t.Error("it cannot be read")
+		t.Error("0 rows are read from a full file, want those that were written")
 	}
 	if again := d.Check(); again != nil && again.Since != wrong.Since {
-		t.Error("since when it is has changed")
+		t.Errorf("Check changed since when it is: %v, want %v", again.Since, wrong.Since)
 	}
 	limit("1000")
 	if wrong := d.Check(); wrong != nil {
-		t.Error(wrong)
+		t.Errorf("Check when there is room again: %v, want nil", wrong)
 	}
 }
 
@@ -119,13 +119,13 @@ func TestDamageIsNoticed(t *testing.T) {
 	f.Close()
 	var n int
 	if err := d.QueryRow(context.Background(), "SELECT count(*) FROM t", nil, &n); err == nil {
-		t.Fatal("it is read")
+		t.Fatalf("a read of a damaged file: %d rows, want an error", n)
 	}
 	if wrong := d.Check(); !wrong.Lasting() || wrong.Kind != Damaged {
-		t.Error(wrong)
+		t.Errorf("Check of a damaged file: %v, want %s", wrong, Damaged)
 	}
 	var wrong *Fault
 	if err := d.Write(context.Background(), insert(9999)); !errors.As(err, &wrong) || wrong.Kind != Damaged {
-		t.Error(err)
+		t.Errorf("a write to a damaged file: %v, want a Fault: %s", err, Damaged)
 	}
 }

@@ -101,10 +101,10 @@ func TestWriteThatFailsHurtsNoOther(t *testing.T) {
 	}
 	for i, err := range gather(t, d, writes) {
 		if want := i%10 == 3 || i%10 == 7; (err != nil) != want {
-			t.Errorf("write %d: %v", i, err)
+			t.Errorf("write %d: error %v, want an error: %v", i, err, want)
 		}
 		if i%10 == 3 && !errors.Is(err, broken) {
-			t.Errorf("write %d: %v", i, err)
+			t.Errorf("write %d: error %v, want %v", i, err, broken)
 		}
 	}
 	if n := count(t, d); n != 80 {
@@ -112,7 +112,7 @@ func TestWriteThatFailsHurtsNoOther(t *testing.T) {
 	}
 	// Alone in its commit, a write that fails takes itself back too.
 	if err := d.Write(context.Background(), writes[3]); !errors.Is(err, broken) {
-		t.Errorf("error %v", err)
+		t.Errorf("a failing write alone: error %v, want %v", err, broken)
 	}
 	if n := count(t, d); n != 80 {
 		t.Errorf("%d rows after one more failed, want 80", n)
@@ -131,7 +131,7 @@ func TestWritesThatWaitShareACommit(t *testing.T) {
 	before := commits(t, path)
 	for i, err := range gather(t, d, writes) {
 		if err != nil {
-			t.Errorf("write %d: %v", i, err)
+			t.Errorf("write %d: error %v, want none", i, err)
 		}
 	}
 	if got := commits(t, path) - before; got != 1 {
@@ -176,17 +176,17 @@ func TestWriteThatNobodyAwaitsIsNotBegun(t *testing.T) {
 	}
 	cancel()
 	if err := <-second; !errors.Is(err, context.Canceled) {
-		t.Errorf("error %v", err)
+		t.Errorf("a write whose context ended: error %v, want %v", err, context.Canceled)
 	}
 	close(release)
 	if err := <-first; err != nil {
-		t.Error(err)
+		t.Errorf("the write before it: error %v, want none", err)
 	}
 	if err := d.Write(context.Background(), insert(2)); err != nil {
 		t.Fatal(err)
 	}
 	if n := count(t, d); n != 1 {
-		t.Errorf("%d rows, want the one that was waited for", n)
+		t.Errorf("%d rows, want 1: the write that was waited for", n)
 	}
 }
 
@@ -288,7 +288,7 @@ func TestFullDiskIsAnErrorAndPasses(t *testing.T) {
 	}
 	limit(10)
 	if err := d.Write(ctx, big); err == nil || !strings.Contains(err.Error(), "full") {
-		t.Errorf("error %v", err)
+		t.Errorf("a write to a full file: error %v, want one that says full", err)
 	}
 	limit(1 << 20)
 	if err := d.Write(ctx, big); err != nil {
@@ -304,7 +304,7 @@ func TestClosedFileTakesNoWrites(t *testing.T) {
 		}
 	}
 	if err := d.Write(context.Background(), insert(1)); !errors.Is(err, ErrClosed) {
-		t.Errorf("error %v", err)
+		t.Errorf("a write after Close: error %v, want %v", err, ErrClosed)
 	}
 }
 
@@ -324,11 +324,11 @@ func TestFoldLeavesNothingOfWhatWasDeleted(t *testing.T) {
 	for _, name := range []string{path, path + "-wal"} {
 		b, err := os.ReadFile(name)
 		if err != nil || bytes.Contains(b, []byte("xylophonist")) {
-			t.Errorf("%s holds it, or: %v", filepath.Base(name), err)
+			t.Errorf("%s holds the deleted text, or cannot be read: %v", filepath.Base(name), err)
 		}
 	}
 	if n := count(t, d); n != 1 {
-		t.Errorf("%d rows", n)
+		t.Errorf("%d rows, want 1", n)
 	}
 }
 
@@ -349,7 +349,7 @@ func TestLogStaysShort(t *testing.T) {
 					return err
 				})
 				if err != nil {
-					t.Error(err)
+					t.Errorf("a write of writer %d: %v", w, err)
 				}
 				if info, err := os.Stat(path + "-wal"); err == nil && info.Size() > longest.Load() {
 					longest.Store(info.Size())
@@ -359,7 +359,7 @@ func TestLogStaysShort(t *testing.T) {
 	}
 	all.Wait()
 	if got := longest.Load(); got > 8*logMost {
-		t.Errorf("the log grew to %d bytes, of %d that were written", got, writers*writes*size)
+		t.Errorf("the log grew to %d bytes of %d that were written, want %d at most", got, writers*writes*size, 8*logMost)
 	}
 	if got := count(t, d); got != writers*writes {
 		t.Errorf("%d rows, want %d", got, writers*writes)
@@ -376,7 +376,7 @@ func TestCloseLeavesTheFileAlone(t *testing.T) {
 	}
 	for range 2 { // prepared, then used again
 		if n := count(t, d); n != 1 {
-			t.Errorf("%d rows", n)
+			t.Errorf("%d rows, want 1", n)
 		}
 	}
 	if err := d.Close(); err != nil {
@@ -384,7 +384,7 @@ func TestCloseLeavesTheFileAlone(t *testing.T) {
 	}
 	left, err := filepath.Glob(path + "*")
 	if err != nil || len(left) != 1 {
-		t.Errorf("left: %q, %v", left, err)
+		t.Errorf("files after Close: %q, %v; want the database alone", left, err)
 	}
 	descriptors, err := os.ReadDir("/proc/self/fd")
 	if err != nil {
@@ -392,7 +392,7 @@ func TestCloseLeavesTheFileAlone(t *testing.T) {
 	}
 	for _, f := range descriptors {
 		if to, err := os.Readlink("/proc/self/fd/" + f.Name()); err == nil && strings.HasPrefix(to, path) {
-			t.Errorf("still open: %s", filepath.Base(to))
+			t.Errorf("%s is still open after Close", filepath.Base(to))
 		}
 	}
 }
@@ -421,7 +421,7 @@ func TestKillLosesNothingAcknowledged(t *testing.T) {
 	_ = cmd.Process.Kill()
 	_ = cmd.Wait()
 	if n := count(t, open(t, path)); n < said {
-		t.Errorf("%d rows, %d were acknowledged", n, said)
+		t.Errorf("%d rows, want at least the %d that were acknowledged", n, said)
 	}
 }
 

@@ -40,7 +40,7 @@ func TestWhatIsInNoHurryWaitsForCompany(t *testing.T) {
 				begin := time.Now()
 				batch := d.gather([]*job{{patience: tc.first}})
 				if took := time.Since(begin); took != tc.took || len(batch) < tc.jobs || len(batch) > tc.jobs+1 {
-					t.Errorf("%d jobs after %s", len(batch), took)
+					t.Errorf("%d jobs after %s, want %d or one more after %s", len(batch), took, tc.jobs, tc.took)
 				}
 				<-done
 			})
@@ -54,11 +54,11 @@ func TestJobsThatWaitAreTakenTogether(t *testing.T) {
 		d.queue <- &job{patience: linger}
 	}
 	if n := len(d.gather([]*job{<-d.queue})); n != maxBatch {
-		t.Errorf("%d jobs", n)
+		t.Errorf("%d jobs at once, want %d", n, maxBatch)
 	}
 	close(d.queue)
 	if n := len(d.gather([]*job{<-d.queue})); n != 5 {
-		t.Errorf("%d jobs at the end", n)
+		t.Errorf("%d jobs when the queue is closed, want 5", n)
 	}
 }
 
@@ -70,7 +70,7 @@ func TestEnoughJobsDoNotWaitForMore(t *testing.T) {
 		}
 		begin := time.Now()
 		if n := len(d.gather([]*job{<-d.queue})); n != enough || time.Since(begin) != 0 {
-			t.Errorf("%d jobs after %s", n, time.Since(begin))
+			t.Errorf("%d jobs after %s, want %d at once", n, time.Since(begin), enough)
 		}
 	})
 }
@@ -106,7 +106,7 @@ func TestPagesAreGivenBack(t *testing.T) {
 				return err
 			})
 			if err == nil && pagesOf(t, conn) < 512<<10 { // before a reader may take them
-				t.Fatal("the writer holds no pages")
+				t.Fatalf("the writer holds %d bytes of pages after a write of 1 MiB, want half of it at least", pagesOf(t, conn))
 			}
 			if err == nil {
 				err = d.QueryRow(t.Context(), "SELECT count(*) FROM t WHERE v > 'a'", nil, &rows)
@@ -118,7 +118,7 @@ func TestPagesAreGivenBack(t *testing.T) {
 		}
 		for n := range 2 {
 			if rows := use(); rows != n+1 {
-				t.Fatalf("%d rows", rows)
+				t.Fatalf("%d rows, want %d", rows, n+1)
 			}
 			if d.read.Stats().OpenConnections == 0 {
 				t.Fatal("no connection is open")
@@ -126,7 +126,7 @@ func TestPagesAreGivenBack(t *testing.T) {
 			time.Sleep(3 * restAfter)
 			synctest.Wait()
 			if bytes, open := pagesOf(t, conn), d.read.Stats().OpenConnections; bytes > 64<<10 || open != 0 {
-				t.Errorf("%d bytes are still held, %d connections are still open", bytes, open)
+				t.Errorf("after a rest %d bytes are held, %d connections open; want up to %d, none", bytes, open, 64<<10)
 			}
 		}
 	})
@@ -140,6 +140,6 @@ func TestAReaderMakesNoFile(t *testing.T) {
 	}
 	defer db.Close()
 	if err := db.PingContext(t.Context()); err == nil {
-		t.Error("a file was made")
+		t.Error("a reader can open a file that does not exist: it has created it")
 	}
 }

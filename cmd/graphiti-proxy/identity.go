@@ -64,8 +64,8 @@ func (a *app) identityOf(cfg *config.Config) (identity.Settings, graphiti.Namer,
 	return id, namer, nil
 }
 
-// ownerOf is the person of a data directory. Where its file was lost, what it
-// holds says who that was.
+// ownerOf returns the person of a data directory. If the file owner was lost, the
+// groups in spool.db say who that was.
 func (a *app) ownerOf(dir string) (string, error) {
 	if a.owner != "" { // a reload: the files are in use, and the owner does not change
 		return a.owner, nil

@@ -12,15 +12,14 @@ import (
 	"github.com/graphiti-proxy/graphiti-proxy/proxy/identity"
 )
 
-// people are those who are registered, compared with what the state knows of
-// them.
+// people are the registered people, and the doubts about who they are.
 type people struct {
 	identity.Registry
-	doubts atomic.Pointer[[]identity.Doubt] // as they were found last
+	doubts atomic.Pointer[[]identity.Doubt] // of the last judge
 	base   context.Context                  //nolint:containedctx // ends with the app
 
-	mu       sync.Mutex // guards what follows, and the order of judging and taking
-	retrying bool       // or the app ends
+	mu       sync.Mutex // guards what follows; held from judge to take
+	retrying bool       // retryPeople runs, or must not begin because the app ends
 	retries  sync.WaitGroup
 }
 
@@ -29,12 +28,12 @@ const (
 	// for the state.
 	readPeopleWithin = 10 * time.Second
 
-	// retryPeopleEvery is how often a state is asked that could not be read.
+	// retryPeopleEvery is how long after a failed read the state is read again.
 	retryPeopleEvery = time.Second
 )
 
-// judge compares people with what belonged to whom before. Its caller holds
-// a.people.mu until take.
+// judge compares people with the proofs in the state. Its caller holds a.people.mu
+// until take.
 func (a *app) judge(p *cache.Proofs, list []identity.Person) (identity.Judged, error) {
 	if len(list) == 0 {
 		return identity.Judged{}, nil
@@ -48,7 +47,7 @@ func (a *app) judge(p *cache.Proofs, list []identity.Person) (identity.Judged, e
 	return identity.Judge(list, known), nil
 }
 
-// take takes over who was judged, and says who has no memory.
+// take puts the judged people into use, and logs who has no memory.
 func (a *app) take(p *cache.Proofs, j identity.Judged) {
 	ctx, cancel := context.WithTimeout(a.people.base, readPeopleWithin)
 	defer cancel()
@@ -73,8 +72,8 @@ func (a *app) take(p *cache.Proofs, j identity.Judged) {
 	a.log.Warn("people of identity.users_file have no memory until you confirm who they are", attrs...)
 }
 
-// register takes over who is registered at the start. While the state cannot be
-// read they have no memory.
+// register puts the people of the configuration into use at the start. While the
+// state cannot be read they have no memory.
 func (a *app) register(p *cache.Proofs, list []identity.Person) {
 	base, cancel := context.WithCancel(context.Background())
 	a.people.base = base
@@ -94,8 +93,8 @@ func (a *app) register(p *cache.Proofs, list []identity.Person) {
 	}
 }
 
-// checkPeople judges again. Should the state not be readable, everybody stays as
-// they are until it is.
+// checkPeople judges the people again. If the state cannot be read, nothing changes,
+// and it tries again until it can.
 func (a *app) checkPeople(p *cache.Proofs) error {
 	a.people.mu.Lock()
 	defer a.people.mu.Unlock()
@@ -130,13 +129,13 @@ func (a *app) retryPeople(p *cache.Proofs) {
 	}
 }
 
-// registrar is what the service asks of people.
+// registrar implements the service's interface to the registered people.
 type registrar struct {
 	*app
 	proofs *cache.Proofs
 }
 
-// errGone says that a reload took somebody out just now.
+// errGone says that a reload has just removed the person.
 var errGone = errors.New("nobody has this id any more")
 
 func (r registrar) find(id string) *identity.Person {
@@ -148,7 +147,7 @@ func (r registrar) find(id string) *identity.Person {
 	return nil
 }
 
-// MemoryOf is the key of somebody's memory, by their id.
+// MemoryOf returns the key of the memory of the person with an id.
 func (r registrar) MemoryOf(id string) (string, bool) {
 	if p := r.find(id); p != nil {
 		return p.Memory(), true
@@ -156,7 +155,8 @@ func (r registrar) MemoryOf(id string) (string, bool) {
 	return "", false
 }
 
-// Accept gives somebody's memory to the keys and identities that they have now.
+// Accept confirms a person: it makes the keys and identities that they have now the
+// proofs of their memory.
 func (r registrar) Accept(ctx context.Context, id string) error {
 	p := r.find(id)
 	if p == nil {
@@ -168,10 +168,10 @@ func (r registrar) Accept(ctx context.Context, id string) error {
 	return r.checkPeople(r.proofs)
 }
 
-// Check looks again who is in doubt.
+// Check judges the people again.
 func (r registrar) Check() { _ = r.checkPeople(r.proofs) }
 
-// unconfirmed are the people without memory, for the status.
+// unconfirmed lists the people in doubt, for the status.
 func (a *app) unconfirmed() (list []health.Unconfirmed) {
 	doubts := a.people.doubts.Load()
 	if doubts == nil {

@@ -66,8 +66,8 @@ func newRegistryAcceptCommand() *cobra.Command {
 	return c
 }
 
-// askKeep asks whether what is held in somebody's memory is theirs; nothing is
-// asked where nothing is held.
+// askKeep asks whether what a person's memory holds is theirs. It does not ask if the
+// memory is empty.
 func askKeep(c *cobra.Command, at *cli.Place, id string) (keep bool, err error) {
 	groups, err := findGroups(c.Context(), at, &service.Selector{User: id})
 	if err != nil {

@@ -20,12 +20,12 @@ type Deleter interface {
 }
 
 const (
-	lookEpisodes  = 1000 // that a look lists
-	LookFacts     = 100  // that a look searches for
+	lookEpisodes  = 1000 // episodes that a look lists
+	LookFacts     = 100  // facts that a look searches for
 	maxDrops      = 5000 // calls that delete one thing, in all
 	MaxSearched   = 20   // deleted episodes whose facts are searched for
-	MaxQueryBytes = 2000 // bytes of such an episode by which they are sought
-	maxUnknown    = 3    // answers in a row that there is no such thing, until no more is tried
+	MaxQueryBytes = 2000 // bytes of such an episode in a query
+	maxUnknown    = 3    // answers "not found" in a row, after which we give up
 )
 
 // ProveEmpty lists a group after it was deleted, deletes one by one what the service still
@@ -100,8 +100,8 @@ func dropAll(ctx context.Context, calls []func(context.Context) error) (unreacha
 	return unknown > 0, nil
 }
 
-// notFound reports whether an error says that something is not there: in a
-// status, or in the words of a tool.
+// notFound reports whether an error means "not found", as a status or in the words
+// of a tool.
 func notFound(err error) bool {
 	var s *graphiti.StatusError
 	return errors.As(err, &s) && (s.Code == http.StatusNotFound ||

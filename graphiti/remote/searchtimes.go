@@ -9,8 +9,8 @@ import (
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti"
 )
 
-// trials are questions whose searches are timed; none is like another, so that
-// no cache answers them.
+// trials are the questions whose searches are timed. They differ, so that no cache
+// answers.
 var trials = []string{"Where do I live?", "Which database did we decide on?", "When is the wedding?", "What is the name of my dentist?", "Why did the deploy fail?"}
 
 // SearchTimes reports whether searches for max facts are answered within the time that a

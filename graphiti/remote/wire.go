@@ -21,7 +21,7 @@ const (
 // ErrNotGraphiti says that another service answered.
 var ErrNotGraphiti = errors.New("the answer is not what Graphiti sends")
 
-// FactJSON is a fact as the service sends it.
+// FactJSON is a fact as a service sends it.
 type FactJSON struct {
 	UUID      string `json:"uuid"`
 	Name      string `json:"name"`
@@ -36,8 +36,7 @@ type FactJSON struct {
 	Group     string `json:"group_id"` // over MCP
 }
 
-// Time reads the times that Python writes: with and without a zone, which
-// then is UTC, and null.
+// Time reads a time as Python writes it: with a zone, without one (UTC), or null.
 type Time struct{ time.Time }
 
 // UnmarshalJSON implements json.Unmarshaler.
@@ -68,7 +67,7 @@ func (f *FactJSON) In(group string) graphiti.Fact {
 	}
 }
 
-// EpisodeJSON is an episode as the service sends it.
+// EpisodeJSON is an episode as a service sends it.
 type EpisodeJSON struct {
 	UUID              string   `json:"uuid"`
 	Name              string   `json:"name"`
@@ -77,7 +76,7 @@ type EpisodeJSON struct {
 	SourceDescription string   `json:"source_description"`
 	CreatedAt         Time     `json:"created_at"`
 	ValidAt           Time     `json:"valid_at"`
-	EntityEdges       []string `json:"entity_edges"` // facts that are read from it, or found in it again
+	EntityEdges       []string `json:"entity_edges"` // the facts that Graphiti has read from it, new or not
 }
 
 // Episode returns the episode as the service sent it.
@@ -97,8 +96,8 @@ func (e *EpisodeJSON) Bounded() graphiti.Episode {
 	return out
 }
 
-// retryAfter reads both forms of the header. A date is one by the clock of who
-// answers.
+// retryAfter reads both forms of the header. It compares a date with the Date of the
+// answer, which is by the same clock.
 func retryAfter(h http.Header) time.Duration {
 	v := h.Get("Retry-After")
 	if s, err := strconv.Atoi(v); err == nil && s > 0 {

@@ -12,34 +12,36 @@ import (
 	"github.com/graphiti-proxy/graphiti-proxy/internal/dialect"
 )
 
-// Claims is what one request says of itself.
+// Claims is what one request says about who sent it, in its headers, its address,
+// its body and its prompt. Nothing of it is believed yet.
 type Claims struct {
 	h       *fasthttp.RequestHeader
 	conv    *dialect.Conversation // nil: the body was not read
 	values  [maxHeaders][]byte
-	several [maxHeaders]bool // the header stands twice, with different values
-	generic []byte           // of a header that fits sessionHeader
+	several [maxHeaders]bool // the header is there twice, with different values
+	generic []byte           // the value of a header that matches sessionHeader
 	named   []byte           // that header's name
-	mixed   bool             // it stands twice, with different values
+	mixed   bool             // that header is there twice, with different values
 
-	token  *gjson.Result // what Open WebUI signed; nil: nothing that can be believed
-	forged bool          // what it signed cannot be believed
+	token  *gjson.Result // the claims in Open WebUI's token; nil: there is none that is valid
+	forged bool          // there is a token, and it is not valid
 
-	headersOnly bool        // a person is named by a header or not at all
-	unclear     [kinds]bool // what was to count stands twice, with different values
+	headersOnly bool        // only a header may name a person
+	unclear     [kinds]bool // the source that counts has two different values
 
 	program dialect.Program
 	at      Place // where the client works
-	located bool  // it was looked up
+	located bool  // at is set
 }
 
-// sessionHeader is what gateways and clients call the header of a session.
+// sessionHeader matches the names that gateways and clients use for the header of
+// a session.
 var sessionHeader = regexp.MustCompile(`^X-.+-(Session|Conversation|Thread|Chat)-Id$`)
 
 const minGeneric = 8 // characters of the value of such a header
 
-// Read reads what a request says of itself into cl, and returns it: who gives it
-// can use it again. conv is nil where the body was not read.
+// Read reads the claims of a request into cl, and returns cl, which may have been
+// used before. conv is nil if the body was not read.
 func (cl *Claims) Read(h *fasthttp.RequestHeader, conv *dialect.Conversation) *Claims {
 	*cl = Claims{h: h, conv: conv}
 	cl.collect()
@@ -83,7 +85,7 @@ func (cl *Claims) collect() {
 	}
 }
 
-// verify reads what Open WebUI has signed.
+// verify reads Open WebUI's token and checks its signature.
 func (cl *Claims) verify(secret string) {
 	if signed := cl.values[headerIDs[openWebUIUser]]; signed != nil {
 		claims, ok := openWebUIToken(string(signed), secret, time.Now())
@@ -93,26 +95,26 @@ func (cl *Claims) verify(secret string) {
 	}
 }
 
-// Program is the client that the request is from.
+// Program returns the client that the request seems to be from.
 func (cl *Claims) Program() dialect.Program { return cl.program }
 
 // Codex reports whether the client is OpenAI's Codex.
 func (cl *Claims) Codex() bool { return cl.program.Name == dialect.Codex }
 
-// applies reports whether a source counts for the client.
+// applies reports whether a source counts for this client.
 func (cl *Claims) applies(s *Source) bool {
 	return (s.when == nil || s.when(cl)) && (s.of == nil || slices.Contains(s.of, cl.program.Name))
 }
 
-// copilot reports whether the client is Copilot: what brings the results of tools
-// does not say what kind of request it is.
+// copilot reports whether the client is Copilot. Its tool rounds have X-Initiator
+// only.
 func (cl *Claims) copilot() bool {
 	return len(cl.h.Peek("X-Interaction-Type")) > 0 || len(cl.h.Peek("X-Initiator")) > 0
 }
 
 func (cl *Claims) notGoose() bool { return !bytes.Contains(cl.h.UserAgent(), []byte("oose")) }
 
-// twice reports whether a source says two different things.
+// twice reports whether a source has two different values.
 func (cl *Claims) twice(s *Source) bool {
 	switch {
 	case !cl.applies(s):
@@ -127,8 +129,8 @@ func (cl *Claims) twice(s *Source) bool {
 	return false
 }
 
-// contradicts reports whether the request says two things where one counts. Who
-// a registered person is it need not say.
+// contradicts reports whether a source that counts has two different values. The
+// sources of a person do not count when the credential is a registered person's.
 func (cl *Claims) contradicts(registered bool) bool {
 	for kind, unclear := range cl.unclear {
 		if unclear && (kind != User || !registered) {
@@ -138,7 +140,7 @@ func (cl *Claims) contradicts(registered bool) bool {
 	return false
 }
 
-// value is what a source says; empty when it says nothing.
+// value returns the value of a source; empty: it has none.
 func (cl *Claims) value(s *Source) (v string) {
 	if !cl.applies(s) {
 		return ""
@@ -171,8 +173,8 @@ func (cl *Claims) value(s *Source) (v string) {
 	return v
 }
 
-// fieldValue reads a field's value, or an object's member. Whatever is no
-// string names nobody.
+// fieldValue returns the string in a field, or in a member of an object; empty for
+// a value of another type.
 func fieldValue(raw []byte, path string) string {
 	if len(raw) == 0 {
 		return ""
@@ -187,7 +189,7 @@ func fieldValue(raw []byte, path string) string {
 	return r.Str
 }
 
-// queryValue is a parameter of a request's address.
+// queryValue returns a parameter of a request's address.
 func queryValue(uri []byte, name string) []byte {
 	_, query, ok := bytes.Cut(uri, []byte{'?'})
 	if !ok {
@@ -198,7 +200,7 @@ func queryValue(uri []byte, name string) []byte {
 	return args.Peek(name)
 }
 
-// queryDiffers reports whether a parameter has different values.
+// queryDiffers reports whether a parameter is there twice, with different values.
 func queryDiffers(uri []byte, name string) bool {
 	_, query, ok := bytes.Cut(uri, []byte{'?'})
 	if !ok {
@@ -210,8 +212,9 @@ func queryDiffers(uri []byte, name string) bool {
 	return slices.ContainsFunc(all, func(v []byte) bool { return !bytes.Equal(v, all[0]) })
 }
 
-// claim is the first thing of a kind that the request says and that can be
-// one, as a key, and where it says so. What it says in two ways is nothing.
+// claim returns the key of the first source of a kind that has a valid value, and
+// the source's name. If that source has two different values, or an invalid
+// signature, claim returns no key and sets unclear.
 func (cl *Claims) claim(kind int) (key, why string) {
 	t := &tables[kind]
 	for i := range t.Sources {
@@ -241,9 +244,9 @@ func (cl *Claims) claim(kind int) (key, why string) {
 	return "", ""
 }
 
-// registered is the person whom the registry has for the user of a caller: by
-// the name that counted, else by another name that the request has for the same
-// person.
+// registered returns the registered person of a caller: by the source that named
+// the user, or else by one behind it that names the same person in another way,
+// such as their e-mail address. nil: nobody.
 func (cl *Claims) registered(people *Registry, c *Caller) *Person {
 	person := people.Registered(c.Who.User)
 	if person != nil || people == nil || c.Who.User == "" {
@@ -266,7 +269,7 @@ func (cl *Claims) registered(people *Registry, c *Caller) *Person {
 	return nil
 }
 
-// all are the keys of everything of a kind that the request says.
+// all returns the keys of every source of a kind that has a valid value.
 func (cl *Claims) all(kind int) (keys []string) {
 	t := &tables[kind]
 	for i := range t.Sources {

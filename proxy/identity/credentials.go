@@ -16,11 +16,11 @@ import (
 	"github.com/graphiti-proxy/graphiti-proxy/internal/dialect/registry"
 )
 
-// Fingerprints is a set of credentials. It holds their hashes only.
+// Fingerprints is a set of credentials, as hashes. A nil set stands for all.
 type Fingerprints map[string]struct{}
 
-// NewFingerprints reads credentials of a setting, or "sha256:" and the hex
-// digits of one. Without any it is nil.
+// NewFingerprints reads the items of a setting: credentials, or their SHA-256 as
+// "sha256:" and hex digits. Without items it returns nil.
 func NewFingerprints(setting string, keys []string) (Fingerprints, error) {
 	if len(keys) == 0 {
 		return nil, nil //nolint:nilnil // an empty set
@@ -46,11 +46,11 @@ func (f Fingerprints) Admit(h *fasthttp.RequestHeader) bool {
 	return f == nil || slices.ContainsFunc(credentialsOf(h, nil), func(one string) bool { _, known := f[one]; return known })
 }
 
-// credentials are the distinct fingerprints of the secrets that a caller shows to
-// the upstream; none: nothing was shown.
+// credentials are the distinct fingerprints of the secrets in a request; none: it
+// has no secret.
 type credentials []string
 
-// single is the fingerprint of the only one; empty: there are none, or several.
+// single returns the only fingerprint; empty if there are none, or several.
 func (s credentials) single() string {
 	if len(s) != 1 {
 		return ""
@@ -58,16 +58,16 @@ func (s credentials) single() string {
 	return s[0]
 }
 
-// ShowsCredential reports whether a request shows any.
+// ShowsCredential reports whether a request has a credential.
 func ShowsCredential(h *fasthttp.RequestHeader) bool {
 	return len(credentialsOf(h, nil)) > 0
 }
 
-// credentialsOf finds the credentials of a request. Nobody knows which one of
-// several the upstream looks at, so they count together: a request that lacks
-// one of them comes from another caller. room is used for the fingerprints.
-func credentialsOf(h *fasthttp.RequestHeader, room []string) credentials {
-	all := credentials(room)
+// credentialsOf finds the credentials of a request. We do not know which one of
+// several the upstream checks, so they count together: a request that lacks one of
+// them comes from another caller. The fingerprints are appended to buf.
+func credentialsOf(h *fasthttp.RequestHeader, buf []string) credentials {
+	all := credentials(buf)
 	for _, place := range registry.Credentials {
 		for _, v := range valuesAt(h, place) {
 			if place.Header == fasthttp.HeaderAuthorization && len(v) >= 6 && bytes.EqualFold(v[:6], []byte("bearer")) && (len(v) == 6 || v[6] == ' ') {
@@ -84,8 +84,8 @@ func credentialsOf(h *fasthttp.RequestHeader, room []string) credentials {
 	return all
 }
 
-// AppendCredentials appends everything in a request's head that is a
-// credential. Two requests with the same result come from the same caller.
+// AppendCredentials appends the credentials of a request, as they are. Requests
+// with the same result come from the same caller.
 func AppendCredentials(dst []byte, h *fasthttp.RequestHeader) []byte {
 	for i, place := range registry.Credentials {
 		for _, v := range valuesAt(h, place) {
@@ -97,7 +97,7 @@ func AppendCredentials(dst []byte, h *fasthttp.RequestHeader) []byte {
 	return dst
 }
 
-// valuesAt are what stands in a place for credentials.
+// valuesAt returns the values of a header or parameter for credentials.
 func valuesAt(h *fasthttp.RequestHeader, place dialect.Credential) [][]byte {
 	if place.Query == "" {
 		return h.PeekAll(place.Header)

@@ -2,8 +2,9 @@
 // (person, session, workspace, agent, system actor), what its credential
 // proves, and who is registered.
 //
-// It owns the table of claims, credentials as fingerprints, and the registry of
-// people. It must not know what a request asks for, nor connections. Of our
-// packages it may import inject (the fields of a parsed body), graphiti (keys)
-// and proxy/workspace (repositories).
+// It owns the tables of sources (sources.go), credentials as fingerprints, and the
+// registry of people. It must not know what a request asks for, nor connections. Of
+// our packages it may import graphiti (keys), internal/dialect and its registry
+// (the fields of a parsed body, where each API has its credential) and
+// proxy/workspace (repositories).
 package identity

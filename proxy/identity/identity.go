@@ -13,54 +13,53 @@ type Settings struct {
 	Multi     bool   // every credential is its own tenant
 	Owner     string // the person in single mode, a canonical key
 	Trusted   Fingerprints
-	BodyUsers bool // a trusted credential's person may be named in the body and the query too
+	BodyUsers bool // behind a trusted credential, the body and the query may name the person too
 	People    *Registry
-	OpenWebUI string            // the secret with which Open WebUI signs who speaks; empty: what it signs is not believed
+	OpenWebUI string            // the secret of Open WebUI's tokens; empty: they are not believed
 	Places    *workspace.Places // finds the repositories of this machine; nil: there are none
 }
 
-// Caller is who a request is from, and why that is thought.
+// Caller is who a request is from, and why we think so.
 type Caller struct {
 	Who       graphiti.Who
-	Known     bool // there is somebody whose memory it could be
-	Vouched   bool // the operator has named the credential
-	Off       bool // the person wants no memory
-	Temporary bool // nothing is to be kept
-	Doubted   bool // it is not certain that the person's memory is theirs
-	Foreign   bool // a page of the web may have sent it, which is not the person
+	Known     bool // the request may have a memory: somebody is named, or proven
+	Vouched   bool // the operator has configured the credential
+	Off       bool // the operator has turned the person's memory off
+	Temporary bool // nothing of the request is to be kept
+	Doubted   bool // the person must be confirmed before they have a memory (see Doubt)
+	Foreign   bool // a web page may have sent the request, and not the person
 
-	// Contradicts says that a header which names somebody or something stands
-	// twice, with different values, or was signed by nobody who is believed.
+	// Contradicts says that a source that counts has two different values, or a
+	// signature that is not valid.
 	Contradicts bool
 
-	Why [kinds]string
+	Why [kinds]string // the source of each key in Who, by kind; empty: it has none
 }
 
-// reasons that are no source of a table.
+// Reasons in Caller.Why that are no source of a table.
 const (
 	whyOwner      = "identity.owner"
 	whyCredential = "the credential"
 	whyRegistry   = "the credential, which identity.users_file gives to this person"
 )
 
-// Identify says who a request is from that claims this. It notes in cl what it finds
-// contradictory.
+// Identify says who sent a request with these claims. It changes cl.
 //
-// In multi mode whatever a request claims lies below the credential that was
-// shown. Two kinds of credentials prove a person: those that the registry
-// gives to one, whatever they claim, and those of trusted gateways, whose word
-// counts. A person who is proven has their own groups everywhere; their
-// conversations and projects are nobody else's even so.
+// In multi mode everything that a request claims belongs to the tenant of its
+// credential. Two kinds of credentials prove a person: one that the registry gives
+// to a person, whatever the request claims, and one of a trusted gateway, which is
+// believed when it names a person. A proven person has the same groups behind every
+// credential; their conversations and projects are still theirs alone.
 //
-// upstream is the name of one that is not an API's own; empty for those. In
-// multi mode it is part of what a credential is worth: another server may take
-// the same one for somebody else, or take any.
+// upstream is the name of a configured upstream; empty for an API's own server. In
+// multi mode it is part of the tenant: another server may accept the same credential
+// from somebody else, or any credential at all.
 func (id *Settings) Identify(cl *Claims, upstream string) (c Caller) {
 	cl.verify(id.OpenWebUI)
-	var room [2]string
-	var shown credentials // of one person they say nothing
+	var buf [2]string
+	var shown credentials // none in single mode, where they tell nobody apart
 	if id.Multi {
-		shown = credentialsOf(cl.h, room[:0])
+		shown = credentialsOf(cl.h, buf[:0])
 		cl.headersOnly = !id.BodyUsers && id.trusts(shown)
 	}
 	w := &c.Who
@@ -95,19 +94,18 @@ func (id *Settings) Identify(cl *Claims, upstream string) (c Caller) {
 	return c
 }
 
-// SessionOfPrompt reports whether the session stands in the client's prompt.
+// SessionOfPrompt reports whether the client's prompt names the session.
 func (c *Caller) SessionOfPrompt() bool { return strings.HasPrefix(c.Why[Session], "prompt ") }
 
-// trusts reports whether a credential is a gateway's whose word counts.
+// trusts reports whether the only credential is that of a trusted gateway.
 func (id *Settings) trusts(shown credentials) bool {
 	_, trusted := id.Trusted[shown.single()]
 	return trusted
 }
 
-// tenant finds out, in multi mode, what a credential proves. It returns the
-// person, as far as they are registered. A name that nobody vouches for is not
-// looked up: the answer would tell anybody who is registered, and who wants no
-// memory.
+// tenant finds out, in multi mode, what the credentials prove. It returns the
+// registered person; nil: nobody. It does not look up a name that nobody vouches
+// for: the answer would tell any caller who is registered, and whose memory is off.
 func (id *Settings) tenant(cl *Claims, c *Caller, shown credentials, upstream string) *Person {
 	w := &c.Who
 	c.Known = true
@@ -127,14 +125,15 @@ func (id *Settings) tenant(cl *Claims, c *Caller, shown credentials, upstream st
 	return nil
 }
 
-// Claim is one thing that is known of a caller, and why.
+// Claim is one key of a caller, and the source that named it.
 type Claim struct {
 	What string `json:"what"`
 	Key  string `json:"key,omitempty"`
 	Why  string `json:"why"`
 }
 
-// Claims are all that is known of a caller, in the order of the tables.
+// Claims returns a Claim of each kind, in the order of the tables. Why says so if
+// nothing names one.
 func (c *Caller) Claims() []Claim {
 	w := &c.Who
 	list := make([]Claim, 0, kinds)

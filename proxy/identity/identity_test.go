@@ -50,11 +50,11 @@ func TestSeveralCredentials(t *testing.T) {
 		{"another scheme is part of it", []string{"Authorization", "Basic k"}, []string{"Authorization", "Bearer k"}, false},
 	} {
 		if a, b := of(tc.a...), of(tc.b...); a == "" || b == "" || (a == b) != tc.same {
-			t.Errorf("%s: %s, %s", tc.name, a, b)
+			t.Errorf("%s: tenants %q and %q, want the same: %v, and none empty", tc.name, a, b, tc.same)
 		}
 	}
 	if got := of("Authorization", "Bearer ", "X-Api-Key", " "); got != "" {
-		t.Errorf("nothing is a credential: %s", got)
+		t.Errorf("the tenant of empty credentials is %q, want none", got)
 	}
 }
 
@@ -99,7 +99,7 @@ func TestRequestsOfWebPages(t *testing.T) {
 			h.Set("Origin", tc.origin)
 		}
 		if got := FromWeb(&h); got != tc.web {
-			t.Errorf("%+v: %v", tc, got)
+			t.Errorf("FromWeb with host %q, origin %q: %v, want %v", tc.host, tc.origin, got, tc.web)
 		}
 	}
 	for _, tc := range []struct {
@@ -122,7 +122,7 @@ func TestRequestsOfWebPages(t *testing.T) {
 			h.Add(tc.lines[i], tc.lines[i+1])
 		}
 		if got := FromWeb(&h); got != tc.web {
-			t.Errorf("%q: %v", tc.lines, got)
+			t.Errorf("FromWeb with %q: %v, want %v", tc.lines, got, tc.web)
 		}
 	}
 }
@@ -168,10 +168,10 @@ func TestHeadersThatContradictThemselves(t *testing.T) {
 				c := id.Identify(cl.Read(&h, &dialect.Conversation{Last: -1}), "")
 				user := slices.ContainsFunc(userSources, func(s Source) bool { return s.header == name })
 				if want := twice && (key != "sk-josh" || !user); c.Contradicts != want || want && c.Known {
-					t.Errorf("%s, key %q, twice %v: contradicts %v, known %v", name, key, twice, c.Contradicts, c.Known)
+					t.Errorf("%s, key %q, different values %v: contradicts %v, known %v; want contradicts %v", name, key, twice, c.Contradicts, c.Known, want)
 				}
 				if key == "sk-josh" && user && (!c.Known || c.Who.User != "user:josh") {
-					t.Errorf("%s: a registered person is %+v", name, c)
+					t.Errorf("%s with the key of a registered person: %+v, want user:josh, known", name, c)
 				}
 			}
 		}
@@ -183,7 +183,7 @@ func TestHeadersThatContradictThemselves(t *testing.T) {
 	}
 	id := Settings{Multi: true, Trusted: trusted, People: people}
 	if c := id.Identify(new(Claims).Read(&h, &dialect.Conversation{Last: -1}), ""); !c.Contradicts || c.Known {
-		t.Errorf("two addresses beside an id: %+v", c)
+		t.Errorf("two e-mail addresses beside an id: %+v; want contradicts, not known", c)
 	}
 }
 
@@ -215,13 +215,13 @@ func TestSessionHeadersOfSomeClients(t *testing.T) {
 		var conv dialect.Conversation
 		body, err := json.Marshal(map[string]any{"messages": []map[string]string{{"role": "system", "content": tc.prompt}, {"role": "user", "content": "hello"}}})
 		if err != nil || !(chat.Dialect{}).Parse(body, &conv) {
-			t.Fatal(err)
+			t.Fatalf("%s of %q: the body %s is not read: %v", tc.header, tc.agent, body, err)
 		}
 		var h fasthttp.RequestHeader
 		h.Set(tc.header, id)
 		h.Set("User-Agent", tc.agent)
 		if c := (&Settings{Owner: "user:o"}).Identify(new(Claims).Read(&h, &conv), ""); c.Who.Session != tc.want {
-			t.Errorf("%s of %q: %q, want %q", tc.header, tc.agent, c.Who.Session, tc.want)
+			t.Errorf("%s of %q: session %q, want %q", tc.header, tc.agent, c.Who.Session, tc.want)
 		}
 	}
 }
@@ -282,6 +282,6 @@ func TestReferenceOfSources(t *testing.T) {
 		t.Errorf("docs/identity.md is not current; run UPDATE=1 go test ./proxy/identity -run Reference (%v)", err)
 	}
 	if len(headerIDs) > maxHeaders {
-		t.Errorf("%d headers", len(headerIDs))
+		t.Errorf("%d headers in the tables, want %d at most", len(headerIDs), maxHeaders)
 	}
 }

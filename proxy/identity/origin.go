@@ -9,10 +9,11 @@ import (
 	"github.com/valyala/fasthttp"
 )
 
-// FromWeb reports whether a page of the web may have sent a request to the
-// proxy of this machine, where no credential tells people apart: its browser
-// says that it is of another site, it names its origin, or it reached the proxy
-// by a name that its own server resolves. What cannot be read counts as foreign.
+// FromWeb reports whether a web page may have sent a request to the proxy of this
+// machine. In single mode no credential tells it from the person. It is so if the
+// browser says that the page is of another site (Sec-Fetch-Site), if the Origin is
+// of another machine or cannot be read, or if the Host is a name that somebody
+// else's name server resolves.
 func FromWeb(h *fasthttp.RequestHeader) bool {
 	if host := h.Host(); len(host) > 0 && !ofThisMachine(host) {
 		return true
@@ -31,8 +32,9 @@ func FromWeb(h *fasthttp.RequestHeader) bool {
 	return true
 }
 
-// foreignOrigin reports whether an Origin is not a program's of this machine.
-// Extensions and desktop programs have schemes of their own.
+// foreignOrigin reports whether an Origin is of another machine, or cannot be read.
+// Browser extensions and desktop programs have schemes of their own; they are of
+// this machine.
 func foreignOrigin(origin string) bool {
 	u, err := url.Parse(origin)
 	if err != nil || u.Scheme == "" || u.Host == "" || !strings.EqualFold(u.Scheme+"://"+u.Host, origin) {
@@ -41,8 +43,8 @@ func foreignOrigin(origin string) bool {
 	return (u.Scheme == "http" || u.Scheme == "https") && !ofThisMachine([]byte(u.Host))
 }
 
-// ofThisMachine reports whether a host, with or without a port, always means this
-// machine, whichever name server answers.
+// ofThisMachine reports whether a host, with or without a port, means this machine
+// whatever a name server answers.
 func ofThisMachine(host []byte) bool {
 	if i := bytes.LastIndexByte(host, ':'); i >= 0 && bytes.IndexByte(host[i:], ']') < 0 {
 		host = host[:i]
@@ -55,12 +57,12 @@ func ofThisMachine(host []byte) bool {
 	if ip, err := netip.ParseAddr(name); err == nil {
 		return ip.IsLoopback()
 	}
-	// As containers call the machine that they run on.
+	// The last two are the names by which containers reach their host.
 	return name == "localhost" || strings.HasSuffix(name, ".localhost") || name == "host.docker.internal" || name == "host.containers.internal"
 }
 
-// Client is the client's name, for the description of a memory's source:
-// the first word of its User-Agent, without a version.
+// Client returns the name of a client for the source description of a turn: the
+// first word of its User-Agent, without the version.
 func Client(agent []byte) string {
 	name, _, _ := strings.Cut(string(agent[:min(len(agent), 64)]), " ")
 	name, _, _ = strings.Cut(name, "/")

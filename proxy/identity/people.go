@@ -19,8 +19,8 @@ import (
 // maxPeople bounds the file of the registry, in bytes.
 const maxPeople = 16 << 20
 
-// LoadPeople reads the file of the registry; without one nobody is registered.
-// The error names every mistake and its line.
+// LoadPeople reads the file of the registry (identity.users_file). With an empty
+// path nobody is registered. The error names every mistake with its line.
 func LoadPeople(path string) ([]Person, error) {
 	if path == "" {
 		return nil, nil
@@ -45,13 +45,13 @@ func LoadPeople(path string) ([]Person, error) {
 	return p.people, nil
 }
 
-// peopleReader walks over the nodes of the file. The maps hold the lines in
-// which something was first said.
+// peopleReader reads the YAML nodes of the file. ids, keys and identities hold the
+// line in which each value stands first.
 type peopleReader struct {
 	name                  string
 	people                []Person
 	ids, keys, identities map[string]int
-	memories              map[int]*yaml.Node // the keys of memories, by whose they are in people
+	memories              map[int]*yaml.Node // the node of each person's key, by their index in people
 	errs                  []error
 }
 
@@ -151,7 +151,7 @@ func (p *peopleReader) memory(n *yaml.Node) string {
 	return key
 }
 
-// checkMemories refuses the key of a memory that is, or names, another person.
+// checkMemories refuses a key that is another person's memory, or names them.
 func (p *peopleReader) checkMemories() {
 	all := newPeople(p.people)
 	for i := range p.people {
@@ -165,7 +165,7 @@ func (p *peopleReader) checkMemories() {
 	}
 }
 
-// once refuses what was said before.
+// once refuses a value that another person has.
 func (p *peopleReader) once(n *yaml.Node, said map[string]int, value, what string) {
 	if line, ok := said[value]; ok {
 		p.fail(n, "%s: %q is another person's already, in line %d", what, value, line)

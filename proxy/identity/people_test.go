@@ -34,10 +34,10 @@ func TestPeople(t *testing.T) {
 		{ID: "bot-account", Off: true, Identities: map[string]string{}},
 	}
 	if diff := cmp.Diff(want, got); diff != "" || err != nil {
-		t.Errorf("%v (-want +got):\n%s", err, diff)
+		t.Errorf("LoadPeople: %v (-want +got):\n%s", err, diff)
 	}
 	if got, err := readPeople(t, ""); err != nil || len(got) != 0 {
-		t.Error(got, err)
+		t.Errorf("LoadPeople of an empty file: %+v, %v; want nobody", got, err)
 	}
 }
 
@@ -61,14 +61,14 @@ func TestMistakesInTheRegistry(t *testing.T) {
 	} {
 		_, err := readPeople(t, tc.text)
 		if err == nil {
-			t.Errorf("%s: accepted", tc.name)
+			t.Errorf("%s: no error, want %q", tc.name, tc.want)
 			continue
 		}
 		if diff := cmp.Diff(tc.want, err.Error()); diff != "" {
-			t.Errorf("%s (-want +got):\n%s", tc.name, diff)
+			t.Errorf("%s: error (-want +got):\n%s", tc.name, diff)
 		}
 	}
 	if _, err := LoadPeople("/nowhere"); err == nil || !strings.HasPrefix(err.Error(), "identity.users_file: ") {
-		t.Error(err)
+		t.Errorf("LoadPeople(/nowhere): %v, want an error that begins with identity.users_file", err)
 	}
 }

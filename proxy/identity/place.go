@@ -11,34 +11,35 @@ import (
 // Place is where the client of a request works.
 type Place struct {
 	Directory string         // as the client names it
-	Named     string         // owner/name of a repository on GitHub that it names
-	Repo      workspace.Repo // which the directory belongs to, on this machine
+	Named     string         // the repository on GitHub that the client names, as owner/name
+	Repo      workspace.Repo // the repository of the directory, if it is on this machine
 }
 
-// Workspace is the workspace of a client that works in a place, and which
-// source says so.
+// Workspace returns the workspace of a client that works in a place, and the
+// source that names it.
 func (cl *Claims) Workspace(at Place) (key, why string) {
 	cl.at, cl.located = at, true
 	return cl.claim(Workspace)
 }
 
-// Workspaces are the keys of every workspace that the request names, counted or
-// not, for a client that works in a place.
+// Workspaces returns the keys of every workspace that a request from a place names,
+// also of those that do not count.
 func (cl *Claims) Workspaces(at Place) []string {
 	cl.at, cl.located = at, true
 	return append(cl.all(Workspace), workspace.Key(at.Repo.Claimed))
 }
 
-// NamedWorkspace is the workspace that the request names in a header.
+// NamedWorkspace returns the workspace in the header X-Graphiti-Workspace.
 func (cl *Claims) NamedWorkspace() string {
 	key, _ := graphiti.WorkspaceKey(cl.value(&workspaceSources[0]))
 	return key
 }
 
-// placeRemote is where the repository that the client works in came from.
+// placeRemote returns the key of the origin of the repository that the client works
+// in.
 func (cl *Claims) placeRemote() string { return workspace.Key(cl.at.Repo.Remote) }
 
-// placeRepo is the repository that the client names.
+// placeRepo returns the key of the repository that the client names.
 func (cl *Claims) placeRepo() string {
 	if cl.at.Named == "" {
 		return ""
@@ -46,7 +47,7 @@ func (cl *Claims) placeRepo() string {
 	return workspace.Key("https://github.com/" + cl.at.Named)
 }
 
-// placeRoot is the directory itself.
+// placeRoot returns the key of the repository's root, or of the directory itself.
 func (cl *Claims) placeRoot() string {
 	if cl.at.Repo.Root == "" {
 		return ""
@@ -54,21 +55,21 @@ func (cl *Claims) placeRoot() string {
 	return graphiti.PathPrefix + cl.at.Repo.Root
 }
 
-// codexRemote is the address of the repository that Codex works in.
+// codexRemote returns the key of the repository that Codex says it works in.
 func (cl *Claims) codexRemote() string {
 	return workspace.Key(cl.CodexRepo(cl.at.Directory).Origin)
 }
 
-// CodexRepo is what Codex says of a repository.
+// CodexRepo is a repository as Codex describes it.
 type CodexRepo struct {
 	Path   string
-	Origin string // address of its remote
+	Origin string // the address of its remote
 	Commit string
 	Dirty  bool
 }
 
-// CodexRepo is what Codex says (since 0.98) of the repository that holds a
-// directory, or of the only one there is.
+// CodexRepo returns what Codex says (since 0.98) of the repository that holds a
+// directory, or of the only repository that it names.
 func (cl *Claims) CodexRepo(directory string) (repo CodexRepo) {
 	metadata := cl.h.Peek("X-Codex-Turn-Metadata")
 	if len(metadata) == 0 && cl.conv != nil {

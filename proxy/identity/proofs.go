@@ -8,34 +8,37 @@ import (
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti"
 )
 
-// Doubt says that it is not certain whose the memory of a registered person is.
+// Doubt says that a registered person may not be the one whose memory their entry
+// names: somebody was renamed, or an id was given to somebody else. The person has
+// no memory until an operator confirms them.
 type Doubt struct {
 	ID     string // the person's
-	Memory string // that they would have
+	Memory string // the key of the memory that they would have
 
-	// Was is the memory that a key or an identity of theirs belonged to. Empty:
-	// none that belonged to Memory is theirs.
+	// Was is the other memory to which one of their keys or identities belonged
+	// before. Empty: the doubt is that none of theirs belonged to Memory.
 	Was   string
-	Taken string // the id of the person who has that memory now; empty: nobody
+	Taken string // the id of the person who has the memory Was now; empty: nobody
 
-	// Heir is the id of the person whose key or identity belonged to Memory.
-	// Empty: nobody who is registered has one.
+	// Heir is the id of a person in doubt whose key or identity belonged to
+	// Memory before. Empty: there is none.
 	Heir string
 }
 
-// Judged are people who were compared with what belonged to whom before.
+// Judged is the result of Judge.
 type Judged struct {
 	people []Person
 	Doubts []Doubt
 
-	// Claims are the memories of what belongs to those who are not in doubt.
+	// Claims are the new proofs of the people who are not in doubt, with the
+	// memory of each.
 	Claims map[[32]byte]string
 }
 
-// Judge compares people with the memory that each of their keys and identities
-// belonged to before. In doubt are those who have one that belonged to another
-// memory, and those whose memory is known, but by nothing that is still theirs.
-// Of a person without keys and identities nothing is noticed.
+// Judge compares registered people with the memory to which each proof belonged
+// before (known). In doubt is a person with a proof that belonged to another memory,
+// and one whose memory had proofs before of which none is theirs. A person without
+// keys and identities who never had any is not in doubt.
 func Judge(list []Person, known map[[32]byte]string) Judged {
 	j := Judged{people: slices.Clone(list), Claims: make(map[[32]byte]string)}
 	byMemory := make(map[string]string, len(list))
@@ -75,7 +78,7 @@ func Judge(list []Person, known map[[32]byte]string) Judged {
 	return j
 }
 
-// DoubtAll are people of whom nothing is known, because it could not be read.
+// DoubtAll puts everybody in doubt, for as long as the store cannot be read.
 func DoubtAll(list []Person) Judged {
 	j := Judged{people: slices.Clone(list)}
 	for i := range j.people {
@@ -84,8 +87,9 @@ func DoubtAll(list []Person) Judged {
 	return j
 }
 
-// Proofs are digests of what proves a person: their keys, their identities, and
-// the name of their memory beside those. There is none of a person without.
+// Proofs returns digests of what proves a person: their keys and their identities,
+// and beside those the key of their memory. A person without keys and identities has
+// none.
 func (p *Person) Proofs() (list [][32]byte) {
 	for _, k := range p.Keys {
 		list = append(list, graphiti.Digest("proof of a person: key", fingerprintOf(k)))
@@ -104,7 +108,7 @@ func memoryProof(memory string) [32]byte {
 	return graphiti.Digest("proof of a person: memory", memory)
 }
 
-// Why says what is not certain.
+// Why says in a sentence why the person is in doubt.
 func (d *Doubt) Why() string {
 	if d.Was != "" {
 		return fmt.Sprintf("a key or an identity of %s belonged to the memory of %s before", d.ID, d.Was)
@@ -126,8 +130,8 @@ func (d *Doubt) Remedy() string {
 	return fmt.Sprintf("if %s was renamed, write key: %s beside id: %s in identity.users_file, and reload; if not, run %s", d.ID, d.Was, d.ID, accept)
 }
 
-// Named reports whether the words of a doubt name no more than ids: the key of
-// a memory may be an identity.
+// Named reports whether Why and Remedy name people by their ids only, so that a log
+// may hold them: the key of a memory may be somebody's identity on a platform.
 func (d *Doubt) Named() bool {
 	return strings.HasPrefix(d.Memory, "user:") && personID.MatchString(d.Memory[5:]) &&
 		(d.Was == "" || strings.HasPrefix(d.Was, "user:") && personID.MatchString(d.Was[5:]))

@@ -64,16 +64,16 @@ func TestWhoseMemoryItIsIsJudged(t *testing.T) {
 			got = append(got, text)
 		}
 		if strings.Join(got, "; ") != tc.want {
-			t.Errorf("%s: %q, want %q", tc.name, got, tc.want)
+			t.Errorf("%s: doubts %q, want %q", tc.name, got, tc.want)
 		}
 		for proof, memory := range j.Claims {
 			known[proof] = memory
 		}
 		if again := Judge(tc.now, known); fmt.Sprint(again.Doubts) != fmt.Sprint(j.Doubts) || len(again.Claims) > 0 {
-			t.Errorf("%s: the second time %+v, %d claims", tc.name, again.Doubts, len(again.Claims))
+			t.Errorf("%s: judged again: doubts %+v, %d claims; want %+v, none", tc.name, again.Doubts, len(again.Claims), j.Doubts)
 		}
 		if back := Judge(before[0][:2], known); len(back.Doubts) > 0 {
-			t.Errorf("%s: taken back: %+v", tc.name, back.Doubts)
+			t.Errorf("%s: with the first people again: doubts %+v, want none", tc.name, back.Doubts)
 		}
 	}
 }
@@ -91,7 +91,7 @@ func TestKeyOfAMemory(t *testing.T) {
 		"github_login:ann": "github_login:ann", "user:bo": "user:discord:7", "user:discord:7": "user:discord:7", "user:eve": "user:eve",
 	} {
 		if got := r.Resolve(named); got != want {
-			t.Errorf("%s: %s, want %s", named, got, want)
+			t.Errorf("Resolve(%s): %s, want %s", named, got, want)
 		}
 	}
 }
@@ -106,7 +106,7 @@ func TestOneMemoryIsOnePersons(t *testing.T) {
 		{"users:\n- id: a\n  key: [josh]\n", "users.yaml:3: key: not the key of a person; write e.g. user:josh or github_login:octocat"},
 	} {
 		if _, err := readPeople(t, tc.text); err == nil || err.Error() != tc.want {
-			t.Errorf("%q: %v", tc.text, err)
+			t.Errorf("%q: error %v, want %s", tc.text, err, tc.want)
 		}
 	}
 }
@@ -130,16 +130,16 @@ func TestWhatToDoAboutADoubt(t *testing.T) {
 	} {
 		doubts := Judge(tc.now, known).Doubts
 		if len(doubts) != len(tc.want) {
-			t.Errorf("%s: %+v", tc.name, doubts)
+			t.Errorf("%s: doubts %+v, want %d", tc.name, doubts, len(tc.want))
 			continue
 		}
 		for i := range doubts {
 			if got := doubts[i].Remedy(); got != tc.want[i] || !doubts[i].Named() {
-				t.Errorf("%s: %s", tc.name, got)
+				t.Errorf("%s: remedy %q, named by ids %v; want %q, true", tc.name, got, doubts[i].Named(), tc.want[i])
 			}
 		}
 	}
 	if d := (&Doubt{ID: "a", Memory: "user:a", Was: "github_login:octocat"}); d.Named() {
-		t.Error("an identity is taken for an id")
+		t.Error("Named is true for a doubt about github_login:octocat, which is no id")
 	}
 }

@@ -12,15 +12,15 @@ type Person struct {
 	Admin      bool              // may use the admin side
 	Off        bool              // nothing is recalled and nothing kept
 	Identities map[string]string // ids by platform
-	Keys       []string          // SHA-256 of credentials, in hex digits
+	Keys       []string          // SHA-256 of credentials, as sha256: and hex digits
 
-	// Key is the key of their memory, where it is another than their id has.
+	// Key is the key of their memory, if it is not the one of their id.
 	Key string
 
-	Doubted bool // it is not certain that the memory is theirs: they have none
+	Doubted bool // they have no memory until an operator confirms them (see Doubt)
 }
 
-// Memory is the key of a person's memory.
+// Memory returns the key of a person's memory.
 func (p *Person) Memory() string {
 	if p.Key != "" {
 		return p.Key
@@ -38,10 +38,10 @@ type people struct {
 	byIdentity            map[[2]string]*Person // platform and id
 }
 
-// Set replaces all people at once. None of them is in doubt.
+// Set replaces all people at once. It puts nobody in doubt.
 func (r *Registry) Set(list []Person) { r.Take(Judged{people: list}) }
 
-// Take replaces all people at once by those who were judged.
+// Take replaces all people at once by those of a Judge.
 func (r *Registry) Take(j Judged) { r.people.Store(newPeople(j.people)) }
 
 func newPeople(list []Person) *people {
@@ -59,10 +59,10 @@ func newPeople(list []Person) *people {
 	return p
 }
 
-// fingerprintOf is a key of a person as it is looked up.
+// fingerprintOf returns the fingerprint in an item of a person's keys.
 func fingerprintOf(key string) string { return strings.ToLower(strings.TrimPrefix(key, "sha256:")) }
 
-// People are all of them. They must not be changed.
+// People returns everybody. The caller must not change the slice.
 func (r *Registry) People() []Person {
 	if p := r.people.Load(); p != nil {
 		return p.list
@@ -70,8 +70,8 @@ func (r *Registry) People() []Person {
 	return nil
 }
 
-// Resolve returns the key of the memory of the person that a key is registered
-// for, or the key itself.
+// Resolve returns the memory of the registered person whom a key of a user names,
+// or the key itself if it names nobody who is registered.
 func (r *Registry) Resolve(key string) string {
 	if p := r.Registered(key); p != nil {
 		return p.Memory()
@@ -79,7 +79,7 @@ func (r *Registry) Resolve(key string) string {
 	return key
 }
 
-// byKey is the person whose credential has a fingerprint; nil: nobody's.
+// byKey returns the person with the credential of a fingerprint; nil: nobody.
 func (r *Registry) byKey(fingerprint string) *Person {
 	if r == nil {
 		return nil
@@ -90,8 +90,8 @@ func (r *Registry) byKey(fingerprint string) *Person {
 	return nil
 }
 
-// Registered is the person whom a key of a user names, such as user:josh,
-// user:discord:123 or github_login:octocat; nil: nobody who is registered.
+// Registered returns the registered person whom a key of a user names, such as
+// user:josh, user:discord:123 or github_login:octocat; nil: nobody.
 func (r *Registry) Registered(key string) *Person {
 	if r == nil {
 		return nil
@@ -121,8 +121,8 @@ func (p *people) named(key string) *Person {
 	return p.byMemory["user:"+name]
 }
 
-// identityOf is how an id on a platform is looked up: logins of GitHub and
-// e-mail addresses are the same in any case.
+// identityOf returns the key by which an id on a platform is looked up. It lowers
+// the case of GitHub's logins and of e-mail addresses.
 func identityOf(platform, id string) [2]string {
 	if platform = strings.ToLower(platform); platform == "github" || strings.Contains(id, "@") {
 		id = strings.ToLower(id)

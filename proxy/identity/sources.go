@@ -10,29 +10,30 @@ import (
 	"github.com/graphiti-proxy/graphiti-proxy/internal/dialect"
 )
 
-// Source is one place where a request may say who it is from. Sources are
-// asked in the order of their table; the first value that can be one counts.
+// Source is one place in a request that may name its session, user, workspace,
+// agent or system actor. Sources are read in the order of their table; the first
+// one with a valid value counts.
 type Source struct {
 	Name     string // as the documentation has it
 	Note     string
-	Platform string // whose ids these are; empty for names of ours
+	Platform string // the platform whose ids these are; empty: the name is a key
 	same     bool   // it names the same person as the source before it
 
-	// elsewhere says that it counts only where the working directory is not on
-	// this machine: the client has it from the same .git/config as we, and does
-	// not ask whether that is true.
+	// elsewhere says that it counts only if the working directory is not on this
+	// machine. The client reads the same .git/config as we do, and does not check
+	// whether it is true.
 	elsewhere bool
 
-	header  string                // in fasthttp's spelling, or
+	header  string                // a header, in fasthttp's spelling; or
 	field   dialect.Field         // a member of the body, and
-	path    string                // what to take of it, as gjson has it; empty: itself
-	pattern bool                  // any header that fits sessionHeader
-	prompt  string                // or what stands behind this in the client's prompt,
-	query   string                // or a query parameter
-	token   string                // the member of Open WebUI's signed token in header that counts
-	place   func(*Claims) string  // or what follows from where the client works
-	of      []string              // the clients whose it is, as package client names them; nil: all
-	when    func(*Claims) bool    // nil: always
+	path    string                // the member of that, in gjson's syntax; empty: itself; or
+	pattern bool                  // any header that matches sessionHeader; or
+	prompt  string                // the text behind this in the client's prompt; or
+	query   string                // a query parameter; or
+	token   string                // a member of Open WebUI's signed token in header; or
+	place   func(*Claims) string  // what follows from where the client works
+	of      []string              // the clients whose source it is, by the names in package dialect; nil: all
+	when    func(*Claims) bool    // whether it counts; nil: always
 	take    func(v string) string // the part of the value that counts; nil: all
 }
 
@@ -98,10 +99,10 @@ var userSources = []Source{
 	{Name: "query userId", query: "userId"},
 }
 
-// workspaceSources say in which project. What a client says outright comes
-// first; then what clones and all clients have in common, where it is proven
-// on this machine, before what one client tells of it, and a directory, which
-// is one clone's own, last.
+// workspaceSources say which project a request belongs to. First comes the header,
+// by which a client says so outright. Then the origin that we read on this machine,
+// which clones and clients have in common, and after it what one client says of its
+// repository. The directory is last: it is one clone's own.
 var workspaceSources = []Source{
 	{Name: "header X-Graphiti-Workspace", header: "X-Graphiti-Workspace"},
 	{Name: "repository of the working directory", Note: "single mode: the address of origin, else of the first remote, in .git/config, of the first directory that was seen with it and of those that joined that", place: (*Claims).placeRemote},
@@ -119,7 +120,7 @@ var actorSources = []Source{
 	{Name: "header X-Graphiti-System-Actor", header: "X-Graphiti-System-Actor"},
 }
 
-// tables are all of them, and how a value becomes a key.
+// tables are the sources of each kind, and how a value becomes a key.
 var tables = []struct {
 	What    string
 	Sources []Source
@@ -157,10 +158,10 @@ var headerIDs = func() map[string]int {
 	return ids
 }()
 
-// maxHeaders is more than there are.
+// maxHeaders bounds the headers of all tables; a test holds it.
 const maxHeaders = 40
 
-// notEverybody leaves out whom LiteLLM makes of its master key.
+// notEverybody leaves out the user that LiteLLM makes of its master key.
 func notEverybody(v string) string {
 	if v == "default_user_id" {
 		return ""
@@ -198,7 +199,7 @@ func notClaude(v string) string {
 	return v
 }
 
-// conversationLike tells a conversation's key from one that many share.
+// conversationLike leaves out a cache key that many conversations may share.
 func conversationLike(v string) string {
 	if uuid.MatchString(v) || strings.HasPrefix(v, "ses_") {
 		return v

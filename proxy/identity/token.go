@@ -13,13 +13,13 @@ import (
 const (
 	maxToken = 8 << 10 // bytes of a signed token
 
-	// clockLeeway is by how much the clock of who signed a token may differ.
+	// clockLeeway is how much the clock of the signer may differ from ours.
 	clockLeeway = 30 * time.Second
 )
 
-// openWebUIToken reads the JSON Web Token with which Open WebUI names a person:
-// signed by HMAC with SHA-256, of its issuer, and not expired. ok is false for
-// every other one.
+// openWebUIToken reads the JSON Web Token by which Open WebUI names a person. ok is
+// true only if it is signed by HMAC with SHA-256 and the secret, its issuer is Open
+// WebUI, and it has not expired.
 func openWebUIToken(token, secret string, now time.Time) (claims gjson.Result, ok bool) {
 	signed, signature, _ := cutLast(token, '.')
 	head, payload, found := strings.Cut(signed, ".")
@@ -50,7 +50,7 @@ func openWebUIToken(token, secret string, now time.Time) (claims gjson.Result, o
 	return claims, expiring && now.Before(expires.Add(clockLeeway)) && (!beginning || begins.Before(now.Add(clockLeeway)))
 }
 
-// tokenPart is a part of a token, an object.
+// tokenPart decodes a part of a token: a JSON object.
 func tokenPart(encoded string) (gjson.Result, bool) {
 	text, err := base64.RawURLEncoding.Strict().DecodeString(encoded)
 	if err != nil || !gjson.ValidBytes(text) {

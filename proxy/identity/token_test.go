@@ -67,7 +67,7 @@ func TestOpenWebUISigns(t *testing.T) {
 			h.Set("X-OpenWebUI-User-Jwt", tc.token)
 			c := id.Identify(new(Claims).Read(&h, &dialect.Conversation{Last: -1}), "")
 			if c.Known != tc.believed || c.Contradicts == tc.believed || tc.believed && (c.Who.User != "user:openwebui:5f2c" || c.Who.Proven != id.Multi) {
-				t.Errorf("%s, multi %v: %+v", tc.name, id.Multi, c)
+				t.Errorf("%s, multi %v: %+v, want believed %v", tc.name, id.Multi, c, tc.believed)
 			}
 		}
 	}
@@ -75,17 +75,17 @@ func TestOpenWebUISigns(t *testing.T) {
 	h.Set("Authorization", "Bearer sk-gateway")
 	h.Set("X-OpenWebUI-User-Jwt", good)
 	if c := (&Settings{Owner: "user:o"}).Identify(new(Claims).Read(&h, &dialect.Conversation{Last: -1}), ""); c.Known {
-		t.Errorf("nobody can check the signature, and the request has the memory of %+v", c)
+		t.Errorf("a token without a secret to check it: %+v, want not known", c)
 	}
 	var people Registry
 	people.Set([]Person{{ID: "ann", Identities: map[string]string{"openwebui": "ann@example.com"}}})
 	id := Settings{Multi: true, OpenWebUI: secret, Trusted: fingerprints(t, "sk-gateway"), People: &people}
 	if c := id.Identify(new(Claims).Read(&h, &dialect.Conversation{Last: -1}), ""); c.Who.User != "user:ann" || !c.Known {
-		t.Errorf("the person with that address is %+v", c)
+		t.Errorf("a token with ann's address: %+v, want user:ann, known", c)
 	}
 	h.Set("Authorization", "Bearer sk-other")
 	if c := id.Identify(new(Claims).Read(&h, &dialect.Conversation{Last: -1}), ""); c.Who.Proven {
-		t.Errorf("behind a key that is not trusted: %+v", c)
+		t.Errorf("a token behind a key that is not trusted: %+v, want not proven", c)
 	}
 }
 
@@ -118,10 +118,10 @@ func TestCopilotsSession(t *testing.T) {
 		}
 		var conv dialect.Conversation
 		if body := fmt.Sprintf(`{"messages":[{"role":"system","content":%q},{"role":"user","content":"Hi."}]}`, tc.prompt); !(chat.Dialect{}).Parse([]byte(body), &conv) {
-			t.Fatal(body)
+			t.Fatalf("the body is not read: %s", body)
 		}
 		if c := (&Settings{Owner: "user:o"}).Identify(new(Claims).Read(&h, &conv), "openai"); c.Who.Session != tc.want {
-			t.Errorf("%+v: %q", tc, c.Who.Session)
+			t.Errorf("header %q, prompt %q: session %q, want %q", tc.header, tc.prompt, c.Who.Session, tc.want)
 		}
 	}
 }

@@ -40,7 +40,7 @@ func TestTheRegistryAnswersNobodyWhoProvesNothing(t *testing.T) {
 			for _, name := range names[1:] {
 				for _, more := range [][]string{nil, {"josh@example.com"}, {"ann@example.com", "josh@example.com"}} {
 					if diff := cmp.Diff(ask(nil, name, more...), ask(&people, name, more...), cmp.AllowUnexported(graphiti.Who{})); diff != "" {
-						t.Errorf("%q, %s %v: the registry shows:\n%s", credential, name, more, diff)
+						t.Errorf("credential %q, %s %v: what the registry changes, want nothing (-without +with):\n%s", credential, name, more, diff)
 					}
 				}
 			}

@@ -9,9 +9,9 @@ import (
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti"
 )
 
-// OfDirectory is the key of the workspace that a client in a directory has,
-// for who names the directory by hand. file is where projects are bound, and
-// clones are the directories that are believed; nothing is bound by the asking.
+// OfDirectory returns the key of the workspace of a client that works in a
+// directory, for a person who names the directory on a command line. file and
+// clones are those of a Projects; the file is not changed.
 func OfDirectory(dir, file string, clones []string) (key string, err error) {
 	abs, err := existing(dir)
 	if err != nil {
@@ -21,7 +21,8 @@ func OfDirectory(dir, file string, clones []string) (key string, err error) {
 	return key, nil
 }
 
-// existing is the whole path of a directory that a person names.
+// existing returns the absolute path of a directory that a person names, or an
+// error that says why there is none.
 func existing(dir string) (abs string, err error) {
 	if abs, err = filepath.Abs(dir); err != nil {
 		return "", fmt.Errorf("%q cannot be found: %w", dir, err)
@@ -35,8 +36,8 @@ func existing(dir string) (abs string, err error) {
 	return abs, nil
 }
 
-// Around is the repository that a directory is in, and the key that OfDirectory
-// has for it. ok is false where it is in none.
+// Around returns the repository that holds a directory, and the key that
+// OfDirectory returns for it. ok is false if no repository holds it.
 func Around(dir, file string, clones []string) (repo Repo, key string, ok bool) {
 	abs, err := filepath.Abs(dir)
 	if err != nil {
@@ -47,7 +48,7 @@ func Around(dir, file string, clones []string) (repo Repo, key string, ok bool) 
 }
 
 func find(abs, file string, clones []string) (repo Repo, key string) {
-	p := &Projects{file: file, asks: true, clones: clones}
+	p := &Projects{file: file, readOnly: true, clones: clones}
 	repo = p.settle(readCheckout(abs))
 	if key := Key(repo.Remote); key != "" {
 		return repo, key
@@ -55,7 +56,7 @@ func find(abs, file string, clones []string) (repo Repo, key string) {
 	return repo, graphiti.PathPrefix + repo.Root
 }
 
-// IsDirectory reports whether a workspace is named by its directory.
+// IsDirectory reports whether the name of a workspace is the path of a directory.
 func IsDirectory(name string) bool {
 	if name == "." || name == ".." || filepath.IsAbs(name) {
 		return true

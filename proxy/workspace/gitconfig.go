@@ -11,12 +11,12 @@ import (
 
 // Bounds of what is read of git's configuration.
 const (
-	maxIncludes = 16 // files that one includes
-	maxEntries  = 1 << 14
+	maxIncludes = 16      // files, the first one and all that are included
+	maxEntries  = 1 << 14 // entries of all files
 )
 
-// gitConfig is what counts of git's configuration. What it includes under
-// conditions is left out.
+// gitConfig holds the entries of git's configuration that we use. It ignores
+// conditional includes (includeIf).
 type gitConfig struct {
 	remotes []gitRemote // in the order in which they are named
 	aliases []gitAlias
@@ -27,14 +27,14 @@ type gitConfig struct {
 
 type gitRemote struct{ name, url string }
 
-// gitAlias is a url.<base>.insteadOf. A pushInsteadOf is none: nothing comes
-// from there.
+// gitAlias is a url.<base>.insteadOf. pushInsteadOf does not count: git only
+// pushes there.
 type gitAlias struct{ short, base string }
 
-// originOf is the address that a repository came from: that of the remote called
-// origin, else of the first one. What is an address in itself stays as it is,
-// since mirrors and hosts of one's own ssh configuration mean nothing to other
-// clones; an abbreviation is spelt out.
+// originOf returns the address that a repository came from: that of the remote
+// called origin, or else of the first remote. It expands an abbreviation
+// (insteadOf), but not a full address: an alias to a mirror, or to a host of the
+// person's ssh configuration, would mean nothing to other clones.
 func originOf(file string) string {
 	var c gitConfig
 	c.read(file)
@@ -60,15 +60,15 @@ func originOf(file string) string {
 	return best.base + strings.TrimPrefix(url, best.short)
 }
 
-// workTreeOf is the directory that a repository says it is checked out in.
+// workTreeOf returns the directory in which a repository says it is checked out.
 func workTreeOf(file string) string {
 	var c gitConfig
 	c.read(file)
 	return c.tree
 }
 
-// isAddress reports whether others can know the address: it is that of a
-// repository, on a host with a domain.
+// isAddress reports whether an address means the same to everybody: it names a
+// repository on a host with a domain.
 func isAddress(url string) bool {
 	key, ok := graphiti.WorkspaceKey(url)
 	repo, isRepo := strings.CutPrefix(key, graphiti.RepoPrefix)
@@ -76,7 +76,7 @@ func isAddress(url string) bool {
 	return ok && isRepo && strings.Contains(host, ".")
 }
 
-// personalConfigs are the files of git's in which a person abbreviates.
+// personalConfigs returns the paths of a person's own git configuration.
 func personalConfigs() (files []string) {
 	home, err := os.UserHomeDir()
 	if dir := os.Getenv("XDG_CONFIG_HOME"); dir != "" {
@@ -90,7 +90,7 @@ func personalConfigs() (files []string) {
 	return files
 }
 
-// read adds what a file says, and those that it includes.
+// read adds the entries of a file, and of the files that it includes.
 func (c *gitConfig) read(file string) {
 	if c.files++; c.files > maxIncludes {
 		return
@@ -117,8 +117,8 @@ func (c *gitConfig) read(file string) {
 	}
 }
 
-// remote notes the first address of a remote. An empty one takes back those
-// before it.
+// remote stores the first address of a remote. As in git, an empty address removes
+// those before it.
 func (c *gitConfig) remote(name, url string) {
 	for i := range c.remotes {
 		if r := &c.remotes[i]; r.name == name {
@@ -133,7 +133,7 @@ func (c *gitConfig) remote(name, url string) {
 	}
 }
 
-// included is the path of a file that another one includes.
+// included returns the path of a file that another one includes.
 func included(by, path string) string {
 	if below, ok := strings.CutPrefix(path, "~/"); ok {
 		home, err := os.UserHomeDir()
@@ -148,12 +148,12 @@ func included(by, path string) string {
 	return filepath.Join(filepath.Dir(by), path)
 }
 
-// gitParser reads a file of git's configuration, entry by entry. What is not
-// understood is passed over up to the end of its line.
+// gitParser reads a file of git's configuration, entry by entry. It skips a line
+// that it does not understand.
 type gitParser struct {
 	rest []byte
 
-	section, name string // in small letters
+	section, name string // in lower case
 	sub, value    string
 }
 
@@ -220,9 +220,9 @@ func (p *gitParser) takes(c byte) bool {
 	return true
 }
 
-// text reads a value up to the end of its line or to a comment: quotes hold
-// what would end or shorten it, a backslash what cannot be written, and the
-// next line.
+// text reads a value up to the end of its line, or to a comment. Quotes protect
+// spaces and comment signs; a backslash begins an escape, and joins the next line
+// at the end of one.
 func (p *gitParser) text() string {
 	var out []byte
 	quoted, kept := false, 0 // kept is the length without white space at the end
@@ -257,7 +257,7 @@ func (p *gitParser) text() string {
 	return string(out[:kept])
 }
 
-// escape reads what stands after a backslash.
+// escape reads what follows a backslash.
 func (p *gitParser) escape(out []byte) []byte {
 	if len(p.rest) > 1 && p.rest[0] == '\r' && p.rest[1] == '\n' {
 		p.rest = p.rest[1:]

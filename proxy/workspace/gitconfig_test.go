@@ -80,7 +80,7 @@ func TestOriginAsGitReadsIt(t *testing.T) {
 			write(t, home, tc.home)
 			got := originOf(filepath.Join(repo, ".git", "config"))
 			if key, _ := graphiti.WorkspaceKey(got); key != tc.key && (tc.key != "" || strings.HasPrefix(key, graphiti.RepoPrefix)) {
-				t.Errorf("%q comes to %q, want %q", got, key, tc.key)
+				t.Errorf("the key of the origin %q is %q, want %q", got, key, tc.key)
 			}
 			if _, err := exec.LookPath("git"); err != nil || tc.differs {
 				return
@@ -91,7 +91,7 @@ func TestOriginAsGitReadsIt(t *testing.T) {
 			}
 			out, err := cmd.CombinedOutput()
 			if want := strings.TrimSuffix(string(out), "\n"); err != nil || got != want {
-				t.Errorf("%q, and git says %q (%v)", got, want, err)
+				t.Errorf("originOf: %q, want what git says: %q (%v)", got, want, err)
 			}
 		})
 	}
@@ -105,11 +105,11 @@ func FuzzGitConfig(f *testing.F) {
 		p := gitParser{rest: config}
 		for p.next() {
 			if p.section == "" || p.name == "" || strings.ContainsAny(p.sub, "\n") {
-				t.Errorf("%+v", p)
+				t.Errorf("config %q: an entry without a name, or a section with a line break: %+v", config, p)
 			}
 		}
 		if len(p.rest) > 0 {
-			t.Errorf("%q is left", p.rest)
+			t.Errorf("config %q: %q is not read", config, p.rest)
 		}
 	})
 }

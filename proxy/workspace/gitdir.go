@@ -7,15 +7,15 @@ import (
 	"strings"
 )
 
-// gitDir finds the git directory of a checkout whose .git is info: git is
-// its own, common that of its repository. A .git that leads elsewhere, as in a
-// worktree or a submodule, counts only where what it leads to knows this very
-// checkout: an archive can hold a .git that leads to anybody's repository. Where
-// ok is false, git is what it leads to.
+// gitDir finds the git directory of the checkout at a path whose .git has the info:
+// git is its own, common that of its repository. A .git that points elsewhere, as in
+// a worktree or a submodule, counts only if the git directory there points back at
+// this checkout: an archive can hold a .git that points at anybody's repository. If
+// ok is false, git is the path that .git points at.
 func gitDir(at string, info fs.FileInfo) (git, common string, ok bool) {
 	path := filepath.Join(at, ".git")
 	if info.IsDir() {
-		// Git's own holds no commondir, which would lead elsewhere too.
+		// A .git directory that git makes holds no commondir, which could point elsewhere.
 		return path, path, !exists(filepath.Join(path, "commondir"))
 	}
 	git = path
@@ -36,8 +36,8 @@ func gitDir(at string, info fs.FileInfo) (git, common string, ok bool) {
 	return to, common, ok && sameOwner(at, path, to, common)
 }
 
-// worktreeOf returns the git directory of the repository that has at as a linked
-// worktree, whose own git directory is git.
+// worktreeOf returns the git directory of the repository of which at is a linked
+// worktree. git is the worktree's own git directory.
 func worktreeOf(at, git string) (common string, ok bool) {
 	if filepath.Base(filepath.Dir(git)) != "worktrees" {
 		return "", false
@@ -48,9 +48,9 @@ func worktreeOf(at, git string) (common string, ok bool) {
 		filepath.Base(back) == ".git" && leadsTo(git, filepath.Dir(back), at)
 }
 
-// isWorkTree reports whether at is where the repository with the git directory
-// git is checked out: a submodule is, inside of the checkout that it is a part
-// of.
+// isWorkTree reports whether the repository with the git directory git is checked
+// out at at: by git init --separate-git-dir, or as a submodule inside the checkout
+// that it is a part of.
 func isWorkTree(at, git string) bool {
 	if exists(filepath.Join(git, "commondir")) || !leadsTo(git, workTreeOf(filepath.Join(git, "config")), at) {
 		return false
@@ -67,8 +67,8 @@ func isWorkTree(at, git string) bool {
 	return err == nil && filepath.IsLocal(inside)
 }
 
-// leadsTo reports whether a path, as a file in dir names it, is that of a
-// directory whose path is free of symbolic links.
+// leadsTo reports whether a path that a file in dir names leads to want, which is
+// free of symbolic links.
 func leadsTo(dir, path, want string) bool {
 	if path == "" {
 		return false
@@ -77,7 +77,7 @@ func leadsTo(dir, path, want string) bool {
 	return err == nil && to == want
 }
 
-// from is a path as it stands in a directory.
+// from returns a path that is relative to a directory, unless it is absolute.
 func from(dir, path string) string {
 	if filepath.IsAbs(path) {
 		return filepath.Clean(path)
@@ -85,7 +85,7 @@ func from(dir, path string) string {
 	return filepath.Join(dir, path)
 }
 
-// exists reports whether something stands there, or may.
+// exists reports whether a path exists, or cannot be looked at.
 func exists(path string) bool {
 	_, err := os.Lstat(path)
 	return err == nil || !os.IsNotExist(err)

@@ -6,17 +6,18 @@ import (
 	"slices"
 )
 
-// Joined is a directory that belongs to a project from now on.
+// Joined is the result of Join: a directory, and the project that it belongs to
+// from now on.
 type Joined struct {
 	Directory string   `json:"directory"`
 	Workspace string   `json:"workspace"`      // the project's key
 	With      []string `json:"with,omitempty"` // the other git directories that belong to it
 }
 
-// Join has the repository of a directory belong to the project that its remote
-// names, though another one was seen with that first; file and clones are as for
-// OfDirectory. A proxy that runs sees it in claimFresh. Directories that are not
-// there any more belong to the project no longer.
+// Join makes the repository of a directory belong to the project that its remote
+// names, though another directory was seen with that remote first. file and clones
+// are those of OfDirectory. A proxy that runs sees the change after claimFresh.
+// Directories of the project that do not exist any more are removed from it.
 func Join(dir, file string, clones []string) (j Joined, err error) {
 	abs, err := existing(dir)
 	if err != nil {

@@ -7,8 +7,8 @@ import (
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti"
 )
 
-// Key is the workspace key of the repository with an address; empty for one
-// that only this machine knows.
+// Key returns the workspace key of the repository with an address; empty for an
+// address that means nothing on other machines, such as a path.
 func Key(remote string) string {
 	key, ok := graphiti.WorkspaceKey(remote)
 	if !ok || !strings.HasPrefix(key, graphiti.RepoPrefix) {
@@ -22,18 +22,18 @@ func Within(path, directory string) bool {
 	return path == directory || strings.HasPrefix(directory, strings.TrimSuffix(path, "/")+"/")
 }
 
-// MatchAny reports whether one of the names fits one of the patterns, in which
-// * stands for any text. An empty name fits none.
+// MatchAny reports whether one of the names matches one of the patterns, in which *
+// stands for any text. An empty name matches none.
 func MatchAny(patterns []string, names ...string) bool {
 	return len(patterns) > 0 && slices.ContainsFunc(names, func(n string) bool { return n != "" && Match(patterns, n) })
 }
 
-// Match reports whether s fits one of the patterns.
+// Match reports whether s matches one of the patterns.
 func Match(patterns []string, s string) bool {
 	return slices.ContainsFunc(patterns, func(p string) bool { return match(p, s) })
 }
 
-// match reports whether s fits a pattern in which * stands for any text.
+// match reports whether s matches a pattern in which * stands for any text.
 func match(pattern, s string) bool {
 	first, rest, star := strings.Cut(pattern, "*")
 	if !star {

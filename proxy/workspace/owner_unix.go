@@ -18,8 +18,8 @@ func ownerOf(info fs.FileInfo) fileOwner {
 	return 0
 }
 
-// inodeOf tells a directory from another one that stands at the same path
-// later.
+// inodeOf returns device and inode, which tell a directory from one that is made
+// at the same path later.
 func inodeOf(info fs.FileInfo) string {
 	if s, ok := info.Sys().(*syscall.Stat_t); ok {
 		return fmt.Sprintf("%d:%d", s.Dev, s.Ino)

@@ -7,11 +7,11 @@ import (
 )
 
 const (
-	// placeFresh is how long what was found in a directory counts.
+	// placeFresh is how long a Repo counts before its directory is read again.
 	placeFresh = 5 * time.Minute
 
-	// claimFresh is how long a claim that does not count does not: its person may
-	// say meanwhile that the directory is theirs.
+	// claimFresh is placeFresh for a Repo with a Claimed address: the person may
+	// run workspace join at any moment.
 	claimFresh = time.Second
 
 	// placeWait is the most that a request waits for a file system, unless
@@ -21,33 +21,33 @@ const (
 	// maxPlaces bounds the directories that are remembered.
 	maxPlaces = 4096
 
-	// maxLooks bounds those that are looked at in the same moment: more come
-	// from a file system that does not answer.
+	// maxLooks bounds the reads under way. There are so many only if a file
+	// system does not answer.
 	maxLooks = 128
 )
 
 // Repo is the repository that a directory of this machine belongs to.
 type Repo struct {
-	Dir    string // the directory itself, without symbolic links; empty: it is not there
-	Root   string // of the repository; without one the directory
+	Dir    string // the directory itself, without symbolic links; empty: it does not exist
+	Root   string // of the repository; without a repository, the directory
 	Remote string // the address of its origin; empty: it has none that counts
 
-	// Claimed is the address that it names and that does not count: another
-	// directory was seen with it first (projects.go).
+	// Claimed is the address of an origin that does not count, because another
+	// directory was seen with it first (see Projects).
 	Claimed string
 
 	Branch string
 	Commit string
-	Ignore bool // a file .graphiti-proxy-ignore stands in it, or above it
+	Ignore bool // a file .graphiti-proxy-ignore is in it, or above it
 }
 
-// Places finds repositories by directory: each directory is looked at once in
-// a while, and no process is started. It is safe for concurrent use.
+// Places finds the repository of a directory. It reads each directory every few
+// minutes and starts no process. It is safe for concurrent use.
 type Places struct {
-	// Projects says which remotes are believed.
+	// Projects decides which remotes are believed.
 	Projects *Projects
 
-	// Read reads one directory, which may take as long as its file system.
+	// Read reads one directory. It may take as long as the file system does.
 	Read func(dir string) Repo
 
 	// Wait is the most that a request waits for a file system.
@@ -58,25 +58,27 @@ type Places struct {
 	looks int // under way
 }
 
-// place is what is known of a directory. While it is looked at again, what was
-// found before counts.
+// place is what is known of a directory. While the directory is read again, the
+// last Repo counts.
 type place struct {
 	repo  Repo
-	found time.Time     // when repo was; zero: never
-	look  chan struct{} // closed when the look that is under way ends; nil: none is
-	began time.Time     // that look
-	fault any           // what the last look panicked with
+	found time.Time     // when repo was read; zero: never
+	look  chan struct{} // closed when the read under way ends; nil: there is none
+	began time.Time     // when that read began
+	fault any           // the panic of the last read; nil: none
 }
 
-// NewPlaces is ready for use. It believes every remote: set its Projects before.
+// NewPlaces returns a Places that is ready for use. It believes every remote until
+// its Projects are set.
 func NewPlaces() *Places {
-	p := &Places{Projects: &Projects{asks: true}, Wait: placeWait, known: make(map[string]*place)}
+	p := &Places{Projects: &Projects{readOnly: true}, Wait: placeWait, known: make(map[string]*place)}
 	p.Read = func(dir string) Repo { return p.Projects.settle(readCheckout(dir)) }
 	return p
 }
 
-// Find returns the repository of a directory. ok is false while nothing is
-// known of it, because its file system has not answered in time.
+// Find returns the repository of a directory. It waits up to Wait for the file
+// system. ok is false if the directory was never read and the file system has not
+// answered by then.
 func (p *Places) Find(dir string) (repo Repo, ok bool) {
 	dir = filepath.Clean(dir)
 	p.mu.Lock()
@@ -108,13 +110,14 @@ func (p *Places) Find(dir string) (repo Repo, ok bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if one.fault != nil {
-		panic(one.fault) // the request's, which says so and goes on
+		panic(one.fault) // the handler of the request recovers from it and logs it
 	}
 	return one.repo, !one.found.IsZero()
 }
 
-// place is that of a directory. Those that are being looked at are not
-// forgotten, so that no second look begins. mu is held.
+// place returns the place of a directory. When there are maxPlaces, it drops those
+// that are not being read: no second read of a directory begins beside a first.
+// mu is held.
 func (p *Places) place(dir string) *place {
 	one := p.known[dir]
 	if one != nil {

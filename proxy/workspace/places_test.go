@@ -39,10 +39,10 @@ func TestReposAsGitMakesThem(t *testing.T) {
 			want.Dir = filepath.Join(dir, at)
 		}
 		if !ok {
-			t.Errorf("%s: not found out", name)
+			t.Errorf("%s: Find(%s): ok is false, want true", name, at)
 		}
 		if diff := cmp.Diff(want, got); diff != "" {
-			t.Errorf("%s (-want +got):\n%s", name, diff)
+			t.Errorf("%s: Find(%s) (-want +got):\n%s", name, at, diff)
 		}
 	}
 	check("a clone", "app", Repo{Root: app, Remote: "git@github.com:acme/app.git", Branch: "main", Commit: head})
@@ -93,7 +93,7 @@ func TestIgnoreFileCountsBelow(t *testing.T) {
 		{"what the submodule is a clone of", "lib", false},
 	} {
 		if repo, ok := NewPlaces().Find(filepath.Join(dir, tc.at)); repo.Ignore != tc.want || !ok || repo.Dir == "" {
-			t.Errorf("%s: %+v, %v", tc.name, repo, ok)
+			t.Errorf("%s: Find(%s): %+v, %v; want Ignore %v", tc.name, tc.at, repo, ok, tc.want)
 		}
 	}
 }
@@ -105,7 +105,7 @@ func TestFileSystemInTrouble(t *testing.T) {
 		t.Fatal(err)
 	}
 	if repo, ok := NewPlaces().Find(loop); !ok || !repo.Ignore {
-		t.Errorf("%+v, %v", repo, ok)
+		t.Errorf("Find of a loop of links: %+v, %v; want Ignore", repo, ok)
 	}
 }
 
@@ -121,10 +121,10 @@ func TestSlowFileSystem(t *testing.T) {
 			t.Helper()
 			begin := time.Now()
 			if r, ok := p.Find("/slow"); ok != want || (r.Root != "") != want {
-				t.Errorf("%+v, %v", r, ok)
+				t.Errorf("Find: %+v, %v; want ok %v", r, ok, want)
 			}
 			if took := time.Since(begin); took != wait {
-				t.Errorf("took %v, not %v", took, wait)
+				t.Errorf("Find took %v, want %v", took, wait)
 			}
 		}
 		asks(false, placeWait)
@@ -135,7 +135,7 @@ func TestSlowFileSystem(t *testing.T) {
 		synctest.Wait()
 		asks(true, 0)
 		if n := reads.Load(); n != 1 {
-			t.Errorf("%d reads", n)
+			t.Errorf("the directory was read %d times, want once", n)
 		}
 	})
 }
@@ -151,7 +151,7 @@ func TestWhatWasFoundCountsWhileItIsReread(t *testing.T) {
 		branch := func(want string) {
 			t.Helper()
 			if r, ok := p.Find("/r"); !ok || r.Branch != want {
-				t.Errorf("%+v, %v; want %s", r, ok, want)
+				t.Errorf("Find: %+v, %v; want branch %s", r, ok, want)
 			}
 		}
 		branch("old")
@@ -180,7 +180,7 @@ func TestClaimIsLookedAtAgain(t *testing.T) {
 		now = Repo{Root: "/r", Remote: privateRemote}
 		time.Sleep(claimFresh + 1)
 		if r, _ := p.Find("/r"); r.Remote == "" {
-			t.Errorf("%+v", r)
+			t.Errorf("Find after %v: %+v, want the remote %s", claimFresh, r, privateRemote)
 		}
 	})
 }
@@ -200,27 +200,27 @@ func TestFileSystemThatHangs(t *testing.T) {
 			return Repo{Root: dir}
 		}
 		if _, ok := p.Find("/hung"); ok {
-			t.Error("found")
+			t.Error("Find in a file system that hangs: ok is true")
 		}
 		for i := range maxPlaces + 10 { // more than are remembered
 			if _, ok := p.Find(fmt.Sprint("/quick/", i)); !ok {
-				t.Fatal("not found")
+				t.Fatalf("Find(/quick/%d): ok is false", i)
 			}
 		}
 		time.Sleep(placeFresh + 1)
 		if _, ok := p.Find("/hung"); ok || hung.Load() != 1 {
-			t.Errorf("%v, asked %d times", ok, hung.Load())
+			t.Errorf("a second Find of /hung: %v, and %d reads; want false, 1", ok, hung.Load())
 		}
 		for i := range 2 * maxLooks {
 			p.Find(fmt.Sprint("/hung/", i))
 		}
 		if n := hung.Load(); n != maxLooks {
-			t.Errorf("%d at once", n)
+			t.Errorf("%d reads at once, want %d", n, maxLooks)
 		}
 		close(answer)
 		synctest.Wait()
 		if _, ok := p.Find("/hung/1000"); !ok {
-			t.Error("not found when it has answered")
+			t.Error("Find(/hung/1000) when the file system has answered: ok is false")
 		}
 	})
 }
@@ -242,7 +242,7 @@ func TestMatch(t *testing.T) {
 		{"a*b*c", "acb", false},
 	} {
 		if got := match(tc.pattern, tc.s); got != tc.want {
-			t.Errorf("match(%q, %q) = %v", tc.pattern, tc.s, got)
+			t.Errorf("match(%q, %q) = %v, want %v", tc.pattern, tc.s, got, tc.want)
 		}
 	}
 }

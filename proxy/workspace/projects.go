@@ -24,19 +24,20 @@ const (
 	maxWarned   = 1024 // directories that are warned about
 	lockWait    = time.Second
 
-	// joins names no directory: a name is not to be pasted into a shell.
+	// joins is the remedy. It does not quote the directory's name: whoever made
+	// an archive chose that, and a person would paste it into a shell.
 	joins = "if it is yours, run in it: graphiti-proxy workspace join ."
 )
 
-// Projects decides which directories belong to the project that a remote's
-// address names. Any archive can claim an address, so that the first directory
-// that is seen with one has the project, and others belong to it when their
-// person says so. It is safe for concurrent use, and so is its file for several
-// processes.
+// Projects decides which directories belong to the project that a remote's address
+// names. Any archive can name an address, so the first directory that is seen with
+// one is bound to the project. Another belongs to it only if the person says so: by
+// workspace join, or by a pattern of workspace.clones. Several goroutines and
+// processes may use it and its file at the same time.
 type Projects struct {
-	file string // where that is kept; empty: nowhere
-	asks bool   // nothing is bound
-	log  *slog.Logger
+	file     string // holds the projects and their directories; empty: none does
+	readOnly bool   // no directory is bound
+	log      *slog.Logger
 
 	mu     sync.Mutex // guards what follows
 	clones []string   // patterns of directories that are believed
@@ -45,25 +46,25 @@ type Projects struct {
 
 // project is what a remote's address is bound to.
 type project struct {
-	directory             // that was seen first
-	Joined    []directory `json:"joined,omitempty"` // as their person said
+	directory             // the first that was seen
+	Joined    []directory `json:"joined,omitempty"` // by workspace join
 }
 
 // directory is the git directory of a repository.
 type directory struct {
 	Git   string `json:"git"`
-	Inode string `json:"inode,omitempty"` // which one that is, of those that stand at its path in turn
+	Inode string `json:"inode,omitempty"` // device:inode, which another directory at the same path does not have
 }
 
-// is reports whether both are the same. The number of a device, which stands
-// before that of the inode, may be another one after a restart of the machine.
+// is reports whether two are the same directory. It does not compare the devices:
+// their numbers may change when the machine restarts.
 func (d directory) is(other directory) bool {
 	_, inode, _ := strings.Cut(d.Inode, ":")
 	_, others, _ := strings.Cut(other.Inode, ":")
 	return d.Git == other.Git && inode == others
 }
 
-// directoryAt is the one that stands at a path.
+// directoryAt returns the directory at a path.
 func directoryAt(git string) (directory, error) {
 	info, err := os.Lstat(git)
 	if err != nil {
@@ -72,28 +73,27 @@ func directoryAt(git string) (directory, error) {
 	return directory{git, inodeOf(info)}, nil
 }
 
-// gone reports whether it was deleted or moved, or another one stands at its
-// path.
+// gone reports whether the directory was deleted, moved or replaced by another.
 func (d directory) gone() bool {
 	now, err := directoryAt(d.Git)
 	return errors.Is(err, fs.ErrNotExist) || err == nil && !d.is(now)
 }
 
-// OpenProjects keeps in a file what is bound. While that cannot be read or
-// written, nothing is, and every directory is a project of its own.
+// OpenProjects returns the projects in a file. While the file cannot be read or
+// written, nothing is bound, and every directory is a project of its own.
 func OpenProjects(file string, log *slog.Logger) *Projects {
 	return &Projects{file: file, log: log, warned: make(map[string]bool)}
 }
 
-// SetClones says which directories are believed to be clones of what their
-// remotes name: patterns, in which * stands for any text.
+// SetClones sets the patterns (workspace.clones) of directories whose remotes are
+// believed; * stands for any text.
 func (p *Projects) SetClones(patterns []string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.clones = patterns
 }
 
-// settle decides whether what a checkout says of its remote counts.
+// settle decides whether the remote of a checkout counts, and returns its Repo.
 func (p *Projects) settle(c checkout) Repo {
 	if key := Key(c.Remote); key != "" && !p.owns(key, &c) {
 		c.Claimed, c.Remote = c.Remote, ""
@@ -101,8 +101,9 @@ func (p *Projects) settle(c checkout) Repo {
 	return c.Repo
 }
 
-// owns reports whether a checkout belongs to the project with a key, and binds
-// that where it is the first. One without memory takes no project from others.
+// owns reports whether a checkout belongs to the project with a key, and binds the
+// project to it if it is the first. An ignored checkout is not bound: it would keep
+// others out of the project and have no memory itself.
 func (p *Projects) owns(key string, c *checkout) bool {
 	here, err := directoryAt(c.git)
 	if err != nil {
@@ -110,8 +111,8 @@ func (p *Projects) owns(key string, c *checkout) bool {
 	}
 	known, err := p.load()
 	ours, binds := p.admits(known, key, here, c)
-	asks := p.asks || c.Ignore
-	if binds && err == nil && !asks {
+	readOnly := p.readOnly || c.Ignore
+	if binds && err == nil && !readOnly {
 		known, err = p.change(func(known map[string]project) error {
 			if ours, binds = p.admits(known, key, here, c); binds {
 				return bind(known, key, project{here, known[key].Joined})
@@ -123,7 +124,7 @@ func (p *Projects) owns(key string, c *checkout) bool {
 	switch {
 	case err == nil && ours:
 		return true
-	case asks || !p.isNew(c.Root, err):
+	case readOnly || !p.isNew(c.Root, err):
 	case err != nil:
 		p.log.Warn("which repositories belong to which project cannot be read or kept: each directory is a project of its own until that file is mended, or deleted and bound again", "directory", c.Root, "workspace", key, "file", p.file, "error", err)
 	case first.gone():
@@ -134,8 +135,8 @@ func (p *Projects) owns(key string, c *checkout) bool {
 	return false
 }
 
-// admits reports whether a checkout belongs to a project, and whether the project
-// is bound to it from now on.
+// admits reports whether a checkout belongs to a project (ours), and whether the
+// project is to be bound to it (binds).
 func (p *Projects) admits(known map[string]project, key string, here directory, c *checkout) (ours, binds bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -159,7 +160,7 @@ func bind(known map[string]project, key string, to project) error {
 	return nil
 }
 
-// load reads what is bound: another process may have changed that.
+// load reads the file, which another process may have changed.
 func (p *Projects) load() (known map[string]project, err error) {
 	known = make(map[string]project)
 	b, err := os.ReadFile(p.file)
@@ -172,7 +173,8 @@ func (p *Projects) load() (known map[string]project, err error) {
 	return known, err
 }
 
-// change has f change what is bound, while nobody else does, and returns it.
+// change calls f to change the projects, writes them and returns them. It holds a
+// lock on the file meanwhile.
 func (p *Projects) change(f func(known map[string]project) error) (known map[string]project, err error) {
 	lock := flock.New(p.file+".lock", flock.SetPermissions(0o600))
 	ctx, cancel := context.WithTimeout(context.Background(), lockWait)
@@ -194,8 +196,8 @@ func (p *Projects) change(f func(known map[string]project) error) (known map[str
 	return known, datadir.WriteFile(p.file, append(b, '\n'))
 }
 
-// isNew reports whether a directory is warned about for the first time: that it
-// makes a claim, or that an error keeps its project from it.
+// isNew reports whether this warning about a directory is the first: err is nil for
+// a remote that is another directory's, and not for a file that cannot be used.
 func (p *Projects) isNew(dir string, err error) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()

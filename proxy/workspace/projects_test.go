@@ -88,7 +88,7 @@ func TestArchiveIsNoOthersProject(t *testing.T) {
 	file := filepath.Join(dir, "projects.json")
 	p, _ := openProjects(t, file)
 	if got := look(t, p, app); got.Remote != privateRemote {
-		t.Fatalf("the project itself: %+v", got)
+		t.Fatalf("the project itself: %+v, want the remote %s", got, privateRemote)
 	}
 	head := gitAt(t, app, "rev-parse", "HEAD")
 	git := filepath.Join(app, ".git")
@@ -154,15 +154,15 @@ func TestArchiveIsNoOthersProject(t *testing.T) {
 			}
 			got := look(t, p, filepath.Join(at, "src"))
 			if got.Remote != "" || got.Root != at || got.Ignore != ignored {
-				t.Errorf("%s: %+v", tc.name, got)
+				t.Errorf("%s: %+v; want no remote, root %s, Ignore %v", tc.name, got, at, ignored)
 			}
 		}
 	}
 	if got := look(t, p, filepath.Join(dir, "work", "tree")); got.Remote != privateRemote {
-		t.Errorf("its own worktree: %+v", got)
+		t.Errorf("its own worktree: %+v, want the remote %s", got, privateRemote)
 	}
 	if got := look(t, p, filepath.Join(app, "lib")); got.Remote != lib && got.Remote != "file://"+lib {
-		t.Errorf("its own submodule: %+v", got)
+		t.Errorf("its own submodule: %+v, want the remote %s", got, lib)
 	}
 }
 
@@ -175,7 +175,7 @@ func TestCloneIsItsOwn(t *testing.T) {
 	file := filepath.Join(dir, "projects.json")
 	p, log := openProjects(t, file)
 	if got := look(t, p, app); got.Remote != privateRemote {
-		t.Fatalf("%+v", got)
+		t.Fatalf("the first directory: %+v, want the remote %s", got, privateRemote)
 	}
 	for i, args := range [][]string{nil, {"--bare"}, {"--depth=1"}} {
 		to := filepath.Join(dir, fmt.Sprint("clone", i))
@@ -189,25 +189,25 @@ func TestCloneIsItsOwn(t *testing.T) {
 		}
 		for range 3 {
 			if got := look(t, p, all[0]); got.Remote != "" || got.Claimed != privateRemote || got.Root != all[0] {
-				t.Errorf("%v: %+v", args, got)
+				t.Errorf("clone %v: %+v; want no remote, claimed %s, root %s", args, got, privateRemote, all[0])
 			}
 		}
 		if n := strings.Count(log.String(), "level=WARN"); n != 1 || !strings.Contains(log.String(), "run in it: graphiti-proxy workspace join .") ||
 			!strings.Contains(log.String(), "directory="+all[0]+" workspace=github_repo:github.com/acme/private project="+filepath.Join(app, ".git")) {
-			t.Errorf("%v: %d warnings: %s", args, n, log)
+			t.Errorf("clone %v: %d warnings, want one that names the directory, the project and the remedy: %s", args, n, log)
 		}
 		log.Reset()
 		if j, err := Join(all[0], file, nil); err != nil || j.Directory != all[0] || j.Workspace != Key(privateRemote) || len(j.With) != i+1 {
-			t.Fatalf("%v: %+v, %v", args, j, err)
+			t.Fatalf("clone %v: Join: %+v, %v; want directory %s, workspace %s, %d others", args, j, err, all[0], Key(privateRemote), i+1)
 		}
 		for _, at := range append(all, app) {
 			if got := look(t, p, at); got.Remote != privateRemote { // without being opened again
-				t.Errorf("%v: %s, joined: %+v", args, at, got)
+				t.Errorf("clone %v: %s after Join: %+v, want the remote %s", args, at, got, privateRemote)
 			}
 		}
 	}
 	if log.Len() > 0 {
-		t.Errorf("%s", log)
+		t.Errorf("the log after all have joined: %s, want nothing", log)
 	}
 }
 
@@ -238,17 +238,17 @@ func TestJoinRefuses(t *testing.T) {
 		before, _ := os.ReadFile(tc.file)
 		_, err := Join(filepath.Join(dir, tc.at), tc.file, []string{filepath.Join(dir, "src") + "/*", filepath.Join(first, "*")})
 		if err == nil || !strings.Contains(err.Error(), tc.want) || strings.Contains(err.Error(), "secret") {
-			t.Errorf("%s: %v", tc.at, err)
+			t.Errorf("Join(%s): %v, want an error with %q", tc.at, err, tc.want)
 		}
 		if after, _ := os.ReadFile(tc.file); !bytes.Equal(before, after) {
-			t.Errorf("%s: the file became %s", tc.at, after)
+			t.Errorf("Join(%s) changed the file from %s to %s", tc.at, before, after)
 		}
 	}
 	if _, err := Join(filepath.Join(first, ".."), file, nil); err == nil {
-		t.Error("a directory above repositories has joined")
+		t.Error("Join of a directory above repositories: no error")
 	}
 	if j, err := Join(first, filepath.Join(dir, "new.json"), nil); err != nil || j.With != nil {
-		t.Errorf("the first: %+v, %v", j, err)
+		t.Errorf("Join of the first directory: %+v, %v; want it alone", j, err)
 	}
 }
 
@@ -260,22 +260,22 @@ func TestArchiveThatCameFirst(t *testing.T) {
 	newProject(t, app, privateRemote, "first")
 	p, log := openProjects(t, filepath.Join(dir, "projects.json"))
 	if got := look(t, p, evil); got.Remote != privateRemote {
-		t.Fatalf("%+v", got)
+		t.Fatalf("the archive, seen first: %+v, want the remote %s", got, privateRemote)
 	}
 	for range 3 {
 		if got := look(t, p, app); got.Remote != "" || got.Claimed != privateRemote || got.Root != app {
-			t.Errorf("%+v", got)
+			t.Errorf("the true clone: %+v; want no remote, claimed %s, root %s", got, privateRemote, app)
 		}
 	}
 	if n := strings.Count(log.String(), "level=WARN"); n != 1 || !strings.Contains(log.String(), "graphiti-proxy workspace join") || !strings.Contains(log.String(), "workspace=github_repo:github.com/acme/private") {
-		t.Errorf("%d warnings: %s", n, log)
+		t.Errorf("%d warnings, want one that names the workspace and the remedy: %s", n, log)
 	}
 	p.SetClones([]string{app})
 	if got := look(t, p, app); got.Remote != privateRemote {
-		t.Errorf("believed: %+v", got)
+		t.Errorf("the true clone, when workspace.clones names it: %+v, want the remote %s", got, privateRemote)
 	}
 	if got := look(t, p, evil); got.Remote != "" {
-		t.Errorf("the archive still is it: %+v", got)
+		t.Errorf("the archive after that: %+v, want no remote", got)
 	}
 }
 
@@ -288,10 +288,10 @@ func TestDirectoryWithoutMemory(t *testing.T) {
 	write(t, off, map[string]string{IgnoreFile: ""})
 	p, log := openProjects(t, filepath.Join(dir, "projects.json"))
 	if got := look(t, p, off); !got.Ignore || got.Remote != privateRemote {
-		t.Errorf("%+v", got)
+		t.Errorf("the ignored directory: %+v, want Ignore and the remote %s", got, privateRemote)
 	}
 	if got := look(t, p, app); got.Remote != privateRemote || log.Len() > 0 {
-		t.Errorf("%+v: %s", got, log)
+		t.Errorf("another directory with the remote: %+v, want the remote %s; log: %s", got, privateRemote, log)
 	}
 }
 
@@ -305,14 +305,14 @@ func TestProjectsSurviveARestart(t *testing.T) {
 	look(t, p, app)
 	info, err := os.Stat(file)
 	if err != nil || info.Mode().Perm() != 0o600 {
-		t.Fatalf("%v, %v", info, err)
+		t.Fatalf("projects.json: %+v, %v; want mode 600", info, err)
 	}
 	p, _ = openProjects(t, file)
 	if got := look(t, p, evil); got.Remote != "" {
-		t.Errorf("the archive: %+v", got)
+		t.Errorf("the archive after a restart: %+v, want no remote", got)
 	}
 	if got := look(t, p, app); got.Remote != privateRemote {
-		t.Errorf("the project: %+v", got)
+		t.Errorf("the project after a restart: %+v, want the remote %s", got, privateRemote)
 	}
 }
 
@@ -325,10 +325,10 @@ func TestProjectsThatCannotBeKept(t *testing.T) {
 	for _, file := range []string{filepath.Join(dir, "torn.json"), filepath.Join(dir, "sub"), filepath.Join(dir, "nowhere", "projects.json")} {
 		p, log := openProjects(t, file)
 		if got := look(t, p, app); got.Remote != "" || got.Claimed != privateRemote || got.Root != app {
-			t.Errorf("%s: %+v", file, got)
+			t.Errorf("with the file %s: %+v; want no remote, claimed %s, root %s", file, got, privateRemote, app)
 		}
 		if !strings.Contains(log.String(), "level=WARN") {
-			t.Errorf("%s: nothing is said", file)
+			t.Errorf("with the file %s: no warning in the log: %s", file, log)
 		}
 	}
 	var full strings.Builder
@@ -338,7 +338,7 @@ func TestProjectsThatCannotBeKept(t *testing.T) {
 	write(t, dir, map[string]string{"full.json": "{" + full.String()[1:] + "}"})
 	p, log := openProjects(t, filepath.Join(dir, "full.json"))
 	if got := look(t, p, app); got.Remote != "" || !strings.Contains(log.String(), "projects are bound") {
-		t.Errorf("more than are kept: %+v %s", got, log)
+		t.Errorf("with %d projects bound: %+v, want no remote and a warning; log: %s", maxProjects, got, log)
 	}
 }
 
@@ -352,7 +352,7 @@ func TestFirstDirectoryThatIsGone(t *testing.T) {
 	want := func(what, at string, ours bool) {
 		t.Helper()
 		if got := look(t, p, at); (got.Remote != "") != ours {
-			t.Errorf("%s: %+v", what, got)
+			t.Errorf("%s: %+v, want a remote: %v", what, got, ours)
 		}
 	}
 	move := func(from, to string) {
@@ -368,19 +368,19 @@ func TestFirstDirectoryThatIsGone(t *testing.T) {
 	gitAt(t, app, "commit", "-q", "--amend", "--allow-empty", "-m", "rewritten")
 	want("rewritten", app, true)
 	if log.Len() > 0 {
-		t.Errorf("%s", log)
+		t.Errorf("the log before it is moved: %s, want nothing", log)
 	}
 	move(app, moved)
 	for range 3 {
 		want("moved", moved, false)
 	}
 	if n := strings.Count(log.String(), "was deleted or moved"); n != 1 || !strings.Contains(log.String(), "graphiti-proxy workspace join") {
-		t.Errorf("%s", log)
+		t.Errorf("%d warnings that it was moved, want one with the remedy: %s", n, log)
 	}
 	newProject(t, app, privateRemote, "mine")
 	want("an archive at its path", app, false)
 	if j, err := Join(moved, file, nil); err != nil || j.With != nil {
-		t.Errorf("%+v, %v", j, err)
+		t.Errorf("Join of the moved directory: %+v, %v; want it alone", j, err)
 	}
 	want("joined", moved, true)
 	want("the archive", app, false)
@@ -389,7 +389,7 @@ func TestFirstDirectoryThatIsGone(t *testing.T) {
 	want("moved back", app, false)
 	known, err := p.load()
 	if bound := known[Key(privateRemote)]; err != nil || bound.Git != filepath.Join(moved, ".git") || len(bound.Joined) > 0 {
-		t.Errorf("%+v, %v", bound, err)
+		t.Errorf("the project is bound to %+v, %v; want %s alone", bound, err, filepath.Join(moved, ".git"))
 	}
 }
 
@@ -398,7 +398,7 @@ func TestDeviceThatIsNumberedAgain(t *testing.T) {
 	was := directory{Git: "/app/.git", Inode: "64769:12"}
 	for other, same := range map[directory]bool{{"/app/.git", "42:12"}: true, {"/app/.git", "64769:13"}: false, {"/other/.git", "64769:12"}: false} {
 		if got := was.is(other); got != same {
-			t.Errorf("%+v: %v", other, got)
+			t.Errorf("%+v is %+v: %v, want %v", was, other, got, same)
 		}
 	}
 }
@@ -422,23 +422,23 @@ func TestOneOfManyBindsAProject(t *testing.T) {
 			if look(t, p, at("claims", i)).Remote != "" {
 				n.Add(1)
 			} else if !strings.Contains(log.String(), "workspace join") {
-				t.Errorf("%s", log)
+				t.Errorf("directory %d has no remote, and the log has no remedy: %s", i, log)
 			}
 		})
 		all.Go(func() {
 			if _, err := Join(at("joins", i), file, nil); err != nil {
-				t.Error(err)
+				t.Errorf("Join of directory %d: %v", i, err)
 			}
 		})
 	}
 	all.Wait()
 	if n.Load() != 1 {
-		t.Errorf("%d of them are the project", n.Load())
+		t.Errorf("%d directories have the remote, want 1", n.Load())
 	}
 	p, _ := openProjects(t, file)
 	for i := range many {
 		if look(t, p, at("joins", i)).Remote == "" {
-			t.Errorf("%d has joined and does not belong to it", i)
+			t.Errorf("directory %d has joined and has no remote", i)
 		}
 	}
 }

@@ -16,17 +16,17 @@ import (
 // IgnoreFile turns memory off in the directory that holds it, and below.
 const IgnoreFile = ".graphiti-proxy-ignore"
 
-const maxGitFile = 1 << 20 // of a file of git's that is read
+const maxGitFile = 1 << 20 // bytes that are read of one of git's files
 
-// checkout is a directory with what git says about it. All of it may come from
-// an archive that somebody else made.
+// checkout is a directory with what git's files say about it. All of that may come
+// from an archive that somebody else made.
 type checkout struct {
 	Repo
 	git string // the repository's git directory, without symbolic links; empty: there is none
 }
 
-// readCheckout reads which repository a directory belongs to, worktrees and
-// submodules included, and where that says it came from.
+// readCheckout reads which repository a directory belongs to, also by a worktree or
+// a submodule, and the origin that the repository names.
 func readCheckout(dir string) (c checkout) {
 	if info, err := os.Stat(dir); err != nil || !info.IsDir() {
 		c.Ignore = err != nil && !isAbsent(err)
@@ -45,8 +45,8 @@ func readCheckout(dir string) (c checkout) {
 		}
 		c.Root = at
 		git, common, ok := gitDir(at, info)
-		// What is ignored is so in its worktrees and submodules, wherever they
-		// are, also in one that it does not know.
+		// The worktrees and submodules of an ignored repository are ignored too,
+		// wherever they are, even if the repository does not know them.
 		inside := string(filepath.Separator) + ".git" + string(filepath.Separator)
 		if i := strings.Index(git, inside); i > 0 {
 			c.Ignore = c.Ignore || isIgnored(git[:i])
@@ -59,8 +59,7 @@ func readCheckout(dir string) (c checkout) {
 	return c
 }
 
-// isIgnored reports whether the file that turns memory off stands in a
-// directory, or above it.
+// isIgnored reports whether IgnoreFile is in a directory, or above it.
 func isIgnored(dir string) bool {
 	for at := range upwards(dir) {
 		if _, err := os.Lstat(filepath.Join(at, IgnoreFile)); err == nil || !isAbsent(err) {
@@ -70,13 +69,13 @@ func isIgnored(dir string) bool {
 	return false
 }
 
-// isAbsent reports whether a file is not there or not readable for us. A failing
-// file system is neither.
+// isAbsent reports whether a file does not exist, or we may not look. It returns
+// false for a file system that fails.
 func isAbsent(err error) bool {
 	return errors.Is(err, fs.ErrNotExist) || errors.Is(err, fs.ErrPermission)
 }
 
-// upwards are a directory and all above it.
+// upwards yields a directory and all above it.
 func upwards(dir string) iter.Seq[string] {
 	return func(yield func(string) bool) {
 		for yield(dir) {
@@ -103,14 +102,14 @@ func (c *checkout) readGit(git, common string) {
 		return
 	}
 	if ref == "refs/heads/.invalid" {
-		return // references are in tables, which are not read
+		return // the references are in the reftable format, which we do not read
 	}
 	c.Branch = strings.TrimPrefix(ref, "refs/heads/")
 	c.Commit = commitOf(common, ref)
 }
 
-// commitOf is the hash of the commit that a reference of a git directory names;
-// empty when it is not known.
+// commitOf returns the hash of the commit that a reference names; empty if it
+// cannot be read.
 func commitOf(git, ref string) string {
 	for range 2 { // one may name another
 		if !strings.HasPrefix(ref, "refs/") || strings.Contains(ref, "..") {
@@ -138,7 +137,8 @@ func isHash(s string) bool {
 	return err == nil && (len(s) == 40 || len(s) == 64)
 }
 
-// packed finds a reference among those that git has packed.
+// packed returns the hash of a reference in the text of packed-refs; empty: it is
+// not there.
 func packed(refs []byte, ref string) string {
 	for line := range bytes.Lines(refs) {
 		if hash, name, ok := strings.Cut(strings.TrimSpace(string(line)), " "); ok && name == ref {
@@ -153,7 +153,7 @@ func firstLine(path string) string {
 	return strings.TrimSpace(line)
 }
 
-// readFile reads a small regular file; nothing when it cannot be read.
+// readFile reads a regular file, up to maxGitFile; nil if it cannot be read.
 func readFile(path string) []byte {
 	info, err := os.Stat(path)
 	if err != nil || !info.Mode().IsRegular() {
