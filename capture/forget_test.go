@@ -18,7 +18,6 @@ import (
 	"github.com/graphiti-proxy/graphiti-proxy/cache/redis"
 	"github.com/graphiti-proxy/graphiti-proxy/capture/deliver"
 	"github.com/graphiti-proxy/graphiti-proxy/capture/ledger"
-	"github.com/graphiti-proxy/graphiti-proxy/capture/pending"
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti"
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti/embedded"
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti/graphititest"
@@ -140,7 +139,7 @@ func TestTheEndOfATurnThatWasForgotten(t *testing.T) {
 func TestOpenTurnsAreForgotten(t *testing.T) {
 	path, m := filepath.Join(t.TempDir(), "spool.db"), &fakeMemory{}
 	p := pipeline(t, path, m)
-	held := pending.New[struct{}](time.Hour, p.Add, slog.New(slog.DiscardHandler))
+	held := NewPending[struct{}](time.Hour, p.Add, slog.New(slog.DiscardHandler))
 	open, other := said("1", "session:s", "a tool loop under way, with a lot to say about it all", "g"), said("2", "session:t", "another, which is long enough to be worth keeping without its end", "h")
 	held.Hold(open)
 	held.Hold(other)

@@ -8,7 +8,7 @@ import (
 	"github.com/cespare/xxhash/v2"
 
 	"github.com/graphiti-proxy/graphiti-proxy/capture/ledger"
-	"github.com/graphiti-proxy/graphiti-proxy/capture/pending"
+	"github.com/graphiti-proxy/graphiti-proxy/capture"
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti"
 	"github.com/graphiti-proxy/graphiti-proxy/internal/dialect"
 	"github.com/graphiti-proxy/graphiti-proxy/proxy/wire"
@@ -161,12 +161,12 @@ func (p *pendingTurn) order() uint64 { return xxhash.Sum64String(p.who.Session) 
 // PendingTurns are the turns whose end is awaited. While the provider holds a
 // conversation, the request that brings the results of tools does not say to
 // which turn they belong, but by a reference.
-type PendingTurns = pending.Turns[pendingTurn]
+type PendingTurns = capture.PendingTurns[pendingTurn]
 
 // NewPendingTurns hands a turn to keep when nothing more of it has come for the
 // time after.
 func NewPendingTurns(after time.Duration, keep func(context.Context, ledger.Turn) error, log *slog.Logger) *PendingTurns {
-	return pending.New[pendingTurn](after, keep, log)
+	return capture.NewPending[pendingTurn](after, keep, log)
 }
 
 // goesOn has the requests find the turn that refer to its last answer, which has

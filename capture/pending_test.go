@@ -1,4 +1,4 @@
-package pending
+package capture
 
 import (
 	"context"
@@ -10,22 +10,19 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
-	"go.uber.org/goleak"
 
 	"github.com/graphiti-proxy/graphiti-proxy/capture/ledger"
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti"
 	"github.com/graphiti-proxy/graphiti-proxy/internal/dialect"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
-
-type turns = Turns[string]
+type turns = PendingTurns[string]
 
 // pending runs f with two minutes until a turn is kept, and returns what was.
 func pending(t *testing.T, f func(*turns)) (kept []ledger.Turn) {
 	t.Helper()
 	synctest.Test(t, func(*testing.T) {
-		d := New[string](2*time.Minute, func(_ context.Context, t ledger.Turn) error {
+		d := NewPending[string](2*time.Minute, func(_ context.Context, t ledger.Turn) error {
 			kept = append(kept, t)
 			return nil
 		}, slog.New(slog.DiscardHandler))
@@ -95,7 +92,7 @@ func TestAbandonedToolLoopIsKept(t *testing.T) {
 // has passed.
 func TestOpenTurnsAreBounded(t *testing.T) {
 	var kept []ledger.Turn
-	d := New[string](time.Hour, func(_ context.Context, t ledger.Turn) error {
+	d := NewPending[string](time.Hour, func(_ context.Context, t ledger.Turn) error {
 		kept = append(kept, t)
 		return nil
 	}, slog.New(slog.DiscardHandler))
@@ -242,7 +239,7 @@ func TestReferences(t *testing.T) {
 // TestEvictedTurnIsKept also where it is a reference that needs the room.
 func TestEvictedTurnIsKept(t *testing.T) {
 	kept := make(chan string, 1)
-	d := New[string](time.Hour, func(_ context.Context, t ledger.Turn) error {
+	d := NewPending[string](time.Hour, func(_ context.Context, t ledger.Turn) error {
 		kept <- t.Assistant
 		return nil
 	}, slog.New(slog.DiscardHandler))

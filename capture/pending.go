@@ -1,9 +1,4 @@
-// Package pending owns the turns whose end is awaited: tool loops, conversations
-// that the provider holds, lanes of a WebSocket. A turn that does not go on is
-// kept as far as it got. It must not know how requests are read, nor how
-// turns are stored. Of our packages it may import capture/ledger (the turn) and
-// dialect (the fingerprint).
-package pending
+package capture
 
 import (
 	"context"
@@ -38,9 +33,9 @@ const (
 	referenceBytes = 100 // about what a reference takes
 )
 
-// Turns are the turns whose end is awaited. R is what the next request needs of
+// PendingTurns are the turns whose end is awaited. R is what the next request needs of
 // one that it goes on with. It is safe for concurrent use.
-type Turns[R any] struct {
+type PendingTurns[R any] struct {
 	after time.Duration
 	keep  func(context.Context, ledger.Turn) error
 	log   *slog.Logger
@@ -49,14 +44,14 @@ type Turns[R any] struct {
 	ended chan struct{}
 
 	mu      sync.Mutex // guards what follows
-	turns   *simplelru.LRU[string, *turn[R]]
-	refer   map[dialect.Fingerprint]*turn[R]
+	turns   *simplelru.LRU[string, *openTurn[R]]
+	refer   map[dialect.Fingerprint]*openTurn[R]
 	bytes   int
 	evicted []ledger.Turn // to be kept as they are
 }
 
-// turn is what is known of one.
-type turn[R any] struct {
+// openTurn is what is known of one.
+type openTurn[R any] struct {
 	turn       ledger.Turn // without its texts, unless it is open
 	open       bool        // to be kept when it does not go on
 	due        time.Time   // when that is
@@ -66,13 +61,13 @@ type turn[R any] struct {
 	references []dialect.Fingerprint
 }
 
-func (t *turn[R]) size() int {
+func (t *openTurn[R]) size() int {
 	return len(t.turn.User) + len(t.turn.Assistant) + t.roundBytes + referenceBytes*len(t.references)
 }
 
-// keyOf tells turns apart. Two agents may have the same one in one session, each
+// pendingKey tells turns apart. Two agents may have the same one in one session, each
 // for groups of its own.
-func keyOf(t *ledger.Turn) string {
+func pendingKey(t *ledger.Turn) string {
 	var b strings.Builder
 	b.WriteString(t.ID)
 	for i := range t.Targets {
@@ -81,13 +76,13 @@ func keyOf(t *ledger.Turn) string {
 	return b.String()
 }
 
-// New returns an empty store. A turn that did not change for as long as after is
+// NewPending returns an empty store. A turn that did not change for as long as after is
 // given to keep.
-func New[R any](after time.Duration, keep func(context.Context, ledger.Turn) error, log *slog.Logger) *Turns[R] {
-	d := &Turns[R]{
+func NewPending[R any](after time.Duration, keep func(context.Context, ledger.Turn) error, log *slog.Logger) *PendingTurns[R] {
+	d := &PendingTurns[R]{
 		after: after, keep: keep, log: log,
 		full: make(chan struct{}, 1), stop: make(chan struct{}), ended: make(chan struct{}),
-		refer: make(map[dialect.Fingerprint]*turn[R]),
+		refer: make(map[dialect.Fingerprint]*openTurn[R]),
 	}
 	d.turns, _ = simplelru.NewLRU(maxTurns, d.onEvict) // fails for no size only
 	// Ends when Close closes stop.
@@ -96,7 +91,7 @@ func New[R any](after time.Duration, keep func(context.Context, ledger.Turn) err
 }
 
 // onEvict forgets a turn. What was open of it is kept.
-func (d *Turns[R]) onEvict(_ string, t *turn[R]) {
+func (d *PendingTurns[R]) onEvict(_ string, t *openTurn[R]) {
 	d.bytes -= t.size()
 	for _, f := range t.references {
 		if d.refer[f] == t { // else another turn has it now
@@ -109,11 +104,11 @@ func (d *Turns[R]) onEvict(_ string, t *turn[R]) {
 }
 
 // change applies f to a turn, restarts its time, and makes room.
-func (d *Turns[R]) change(t *ledger.Turn, f func(*turn[R])) {
-	key := keyOf(t)
+func (d *PendingTurns[R]) change(t *ledger.Turn, f func(*openTurn[R])) {
+	key := pendingKey(t)
 	e, ok := d.turns.Get(key)
 	if !ok {
-		e = &turn[R]{turn: *t}
+		e = &openTurn[R]{turn: *t}
 		e.turn.User, e.turn.Assistant = "", ""
 		d.turns.Add(key, e)
 	}
@@ -129,9 +124,9 @@ func (d *Turns[R]) change(t *ledger.Turn, f func(*turn[R])) {
 // Hold says that a round of a turn has ended and another is expected. What was
 // answered in it is added to what was answered before. Where too much is held it
 // waits until the oldest are kept.
-func (d *Turns[R]) Hold(t ledger.Turn) {
+func (d *PendingTurns[R]) Hold(t ledger.Turn) {
 	d.mu.Lock()
-	d.change(&t, func(e *turn[R]) {
+	d.change(&t, func(e *openTurn[R]) {
 		if !e.open {
 			t.Said = e.turn.Said // its first round's, also when that was kept
 			e.turn, e.open = t, true
@@ -152,10 +147,10 @@ func (d *Turns[R]) Hold(t ledger.Turn) {
 
 // Refer remembers that requests with these references go on with a turn, and
 // what they need of it, of so many bytes. It does not wait.
-func (d *Turns[R]) Refer(t *ledger.Turn, round R, bytes int, references ...dialect.Fingerprint) {
+func (d *PendingTurns[R]) Refer(t *ledger.Turn, round R, bytes int, references ...dialect.Fingerprint) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	d.change(t, func(e *turn[R]) {
+	d.change(t, func(e *openTurn[R]) {
 		e.round, e.roundBytes = round, bytes
 		for _, f := range references {
 			if d.refer[f] != e {
@@ -174,7 +169,7 @@ func (d *Turns[R]) Refer(t *ledger.Turn, round R, bytes int, references ...diale
 
 // Find returns what is needed of the turn that a request with this reference
 // goes on with.
-func (d *Turns[R]) Find(reference dialect.Fingerprint) (round R, ok bool) {
+func (d *PendingTurns[R]) Find(reference dialect.Fingerprint) (round R, ok bool) {
 	if d == nil {
 		return round, false
 	}
@@ -188,7 +183,7 @@ func (d *Turns[R]) Find(reference dialect.Fingerprint) (round R, ok bool) {
 }
 
 // Referable reports whether there is a reference that Find might know.
-func (d *Turns[R]) Referable() bool {
+func (d *PendingTurns[R]) Referable() bool {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	return len(d.refer) > 0
@@ -196,15 +191,15 @@ func (d *Turns[R]) Referable() bool {
 
 // Busy says that another round of a turn has begun: its answer may take a
 // while.
-func (d *Turns[R]) Busy(t *ledger.Turn) { d.touch(t, busyFor) }
+func (d *PendingTurns[R]) Busy(t *ledger.Turn) { d.touch(t, busyFor) }
 
 // Free says that a round has ended without an answer.
-func (d *Turns[R]) Free(t *ledger.Turn) { d.touch(t, d.after) }
+func (d *PendingTurns[R]) Free(t *ledger.Turn) { d.touch(t, d.after) }
 
-func (d *Turns[R]) touch(t *ledger.Turn, wait time.Duration) {
+func (d *PendingTurns[R]) touch(t *ledger.Turn, wait time.Duration) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	if e, ok := d.turns.Get(keyOf(t)); ok {
+	if e, ok := d.turns.Get(pendingKey(t)); ok {
 		e.heard = time.Now()
 		e.due = e.heard.Add(wait)
 	}
@@ -212,34 +207,34 @@ func (d *Turns[R]) touch(t *ledger.Turn, wait time.Duration) {
 
 // Began returns when the message of a turn with tool rounds was said, which the
 // last round does not tell; zero for a turn that is not known.
-func (d *Turns[R]) Began(t *ledger.Turn) time.Time {
+func (d *PendingTurns[R]) Began(t *ledger.Turn) time.Time {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	if e, ok := d.turns.Peek(keyOf(t)); ok {
+	if e, ok := d.turns.Peek(pendingKey(t)); ok {
 		return e.turn.Said
 	}
 	return time.Time{}
 }
 
 // End says that a turn has ended and was kept by others.
-func (d *Turns[R]) End(t *ledger.Turn) {
+func (d *PendingTurns[R]) End(t *ledger.Turn) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	if e, ok := d.turns.Peek(keyOf(t)); ok {
+	if e, ok := d.turns.Peek(pendingKey(t)); ok {
 		d.settle(e)
 	}
 }
 
 // settle says that nothing of a turn is left to be kept. When it began stays
 // known, and which requests go on with it.
-func (d *Turns[R]) settle(e *turn[R]) {
+func (d *PendingTurns[R]) settle(e *openTurn[R]) {
 	d.bytes -= len(e.turn.User) + len(e.turn.Assistant)
 	e.open, e.turn.User, e.turn.Assistant = false, "", ""
 }
 
 // takeDue takes what is to be kept, or all that is open, and forgets the turns
 // that no request goes on with any more.
-func (d *Turns[R]) takeDue(all bool) (due []ledger.Turn) {
+func (d *PendingTurns[R]) takeDue(all bool) (due []ledger.Turn) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	now := time.Now()
@@ -259,13 +254,13 @@ func (d *Turns[R]) takeDue(all bool) (due []ledger.Turn) {
 	return append(d.takeEvicted(), due...)
 }
 
-func (d *Turns[R]) takeEvicted() []ledger.Turn {
+func (d *PendingTurns[R]) takeEvicted() []ledger.Turn {
 	list := d.evicted
 	d.evicted = nil
 	return list
 }
 
-func (d *Turns[R]) keepAll(turns []ledger.Turn) {
+func (d *PendingTurns[R]) keepAll(turns []ledger.Turn) {
 	for _, t := range turns {
 		if len(t.User)+len(t.Assistant) < minText {
 			continue
@@ -276,7 +271,7 @@ func (d *Turns[R]) keepAll(turns []ledger.Turn) {
 	}
 }
 
-func (d *Turns[R]) run() {
+func (d *PendingTurns[R]) run() {
 	defer close(d.ended)
 	tick := time.NewTicker(min(max(d.after/8, time.Millisecond), 15*time.Second))
 	defer tick.Stop()
@@ -292,7 +287,7 @@ func (d *Turns[R]) run() {
 }
 
 // Close keeps what is open as it is.
-func (d *Turns[R]) Close() {
+func (d *PendingTurns[R]) Close() {
 	close(d.stop)
 	<-d.ended
 }
