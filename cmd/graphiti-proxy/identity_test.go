@@ -143,7 +143,7 @@ func TestKeyACannotReachWhatKeyBSaid(t *testing.T) {
 		} {
 			tricks = append(tricks, trick{name: name, body: more})
 		}
-		// Without a trick the victim is told, so that the tricks could tell.
+		// Without a trick the victim gets its memory, so that a trick could get it.
 		if _, _, saw := w.say(question, victim("X-Graphiti-Memory", "recall")...); !strings.Contains(saw, "Zanzibar") {
 			t.Fatalf("%s: the model saw %s for key B, want what key B said (Zanzibar)", ids, saw)
 		}

@@ -175,7 +175,7 @@ func TestAccept(t *testing.T) {
 	}
 }
 
-// TestReplicasKnowWhoIsAccepted: what one replica was told counts on the others.
+// TestReplicasKnowWhoIsAccepted: an acceptance by one replica counts on the others.
 func TestReplicasKnowWhoIsAccepted(t *testing.T) {
 	t.Parallel()
 	g, err := graphititest.Start(graphititest.Options{})
@@ -210,7 +210,7 @@ func TestReplicasKnowWhoIsAccepted(t *testing.T) {
 	}
 }
 
-// TestPeopleWaitForRedis: whose memory is whose cannot be told before it is read.
+// TestPeopleWaitForRedis: they have no memory before the proofs in it are read.
 func TestPeopleWaitForRedis(t *testing.T) {
 	t.Parallel()
 	g, err := graphititest.Start(graphititest.Options{})
