@@ -147,7 +147,7 @@ func TestReplicaThatMissedAForget(t *testing.T) {
 }
 
 // TestEventsHoldNothingForgotten: replicas publish decisions, and a replica
-// that starts later hears of none that was emptied.
+// that starts later reads none that was emptied.
 func TestEventsHoldNothingForgotten(t *testing.T) {
 	server := redistest.Start(t)
 	db := dial(t, server)

@@ -8,7 +8,7 @@ import (
 )
 
 // TestDiagnose: the kind of an error is read from the server's words, and
-// nothing of what they quote is told.
+// nothing that they quote is shown.
 func TestDiagnose(t *testing.T) {
 	for detail, want := range map[string]Diagnosis{
 		"Error searching facts: Driver closed": DriverClosed,

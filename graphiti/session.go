@@ -7,7 +7,7 @@ import (
 
 // SessionHash returns a short hash of a session's id. It tells conversations
 // apart and does not reveal the id. An empty id gives an empty hash.
-func SessionHash(session string) string { return stands("talk", session) }
+func SessionHash(session string) string { return shortHash("talk", session) }
 
 // SessionScope returns the forget scope of a session. With an owner it covers
 // that owner's turns only, because others may use the same id; without one it
@@ -17,10 +17,12 @@ func SessionScope(session, owner string) string {
 }
 
 // SessionScopeOf is SessionScope of the session with that hash.
-func SessionScopeOf(hash, owner string) string { return "talk:" + hash + ":" + stands("owner", owner) }
+func SessionScopeOf(hash, owner string) string {
+	return "talk:" + hash + ":" + shortHash("owner", owner)
+}
 
-// stands returns a short, domain-separated hash, or nothing for an empty key.
-func stands(what, key string) string {
+// shortHash returns a short, domain-separated hash, or nothing for an empty key.
+func shortHash(what, key string) string {
 	if key == "" {
 		return ""
 	}

@@ -92,7 +92,7 @@ func (s Salvage) copy(ctx context.Context, from, to string) (saved []Saved, err 
 	} else if err := f.Close(); err != nil {
 		return nil, err
 	}
-	tables, later, err := schemaOf(ctx, in)
+	tables, rest, err := schemaOf(ctx, in)
 	if err != nil {
 		return nil, err
 	}
@@ -120,7 +120,7 @@ func (s Salvage) copy(ctx context.Context, from, to string) (saved []Saved, err 
 		}
 		saved = append(saved, one)
 	}
-	statements := append(append(later, s.After...), fmt.Sprintf("PRAGMA user_version = %d", version))
+	statements := append(append(rest, s.After...), fmt.Sprintf("PRAGMA user_version = %d", version))
 	for _, q := range statements {
 		if _, err := tx.ExecContext(ctx, q); err != nil {
 			return nil, err
@@ -138,7 +138,7 @@ type table struct {
 
 // schemaOf reads the tables of a file, and the statements for what is made after
 // their rows: indexes and triggers.
-func schemaOf(ctx context.Context, db *sql.DB) (tables []table, later []string, err error) {
+func schemaOf(ctx context.Context, db *sql.DB) (tables []table, rest []string, err error) {
 	rows, err := db.QueryContext(ctx, "SELECT type, name, sql FROM sqlite_master WHERE sql IS NOT NULL AND name NOT LIKE 'sqlite_%'")
 	if err != nil {
 		return nil, nil, err
@@ -150,7 +150,7 @@ func schemaOf(ctx context.Context, db *sql.DB) (tables []table, later []string, 
 			return nil, nil, err
 		}
 		if kind != "table" {
-			later = append(later, create)
+			rest = append(rest, create)
 			continue
 		}
 		tables = append(tables, table{name: name, create: create})
@@ -166,7 +166,7 @@ func schemaOf(ctx context.Context, db *sql.DB) (tables []table, later []string, 
 	if len(tables) == 0 {
 		return nil, nil, errors.New("it holds no table")
 	}
-	return tables, later, nil
+	return tables, rest, nil
 }
 
 // keyOf returns the columns of the primary key of a table without a rowid.

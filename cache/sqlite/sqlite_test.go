@@ -160,7 +160,7 @@ func commits(t *testing.T, path string) int {
 	return n
 }
 
-// TestWriteThatNobodyAwaitsIsNotBegun: its caller has been told that it failed.
+// TestWriteThatNobodyAwaitsIsNotBegun: its caller has got an error.
 func TestWriteThatNobodyAwaitsIsNotBegun(t *testing.T) {
 	d := open(t, filepath.Join(t.TempDir(), "x.db"))
 	running, release, first := make(chan struct{}), make(chan struct{}), make(chan error)
@@ -398,7 +398,7 @@ func TestCloseLeavesTheFileAlone(t *testing.T) {
 }
 
 // TestKillLosesNothingAcknowledged: a process that is killed at any moment
-// leaves every write that it had been told of.
+// leaves every write that was acknowledged to it.
 func TestKillLosesNothingAcknowledged(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "x.db")
 	cmd := exec.Command(os.Args[0])

@@ -81,9 +81,9 @@ func TestRemovedFilesLetNobodyIn(t *testing.T) {
 		other, err := newApp(&cfg, slog.New(slog.DiscardHandler))
 		if err == nil {
 			_ = other.Shutdown(t.Context())
-			t.Error("two proxies share a data_dir")
+			t.Error("a second proxy starts in the same data_dir, want an error")
 		} else if !strings.Contains(err.Error(), datadir.ErrInUse.Error()) {
-			t.Error(err)
+			t.Errorf("a second proxy in the same data_dir: %v, want %v", err, datadir.ErrInUse)
 		}
 		w.stop()
 	}
@@ -95,7 +95,7 @@ func (w *world) off() {
 	waitUntil(w.t, "memory to be off", func() bool {
 		_, header, saw := w.say("Is my memory there?")
 		if strings.Contains(saw, "graphiti_memory") {
-			w.t.Errorf("the model saw %q", saw)
+			w.t.Errorf("the model saw %q, want no block", saw)
 		}
 		return strings.HasPrefix(header, "off;") && strings.HasSuffix(header, "reason=state")
 	})
@@ -139,25 +139,25 @@ func TestDeletedFilesAreNoticed(t *testing.T) {
 			w.off()
 			before := w.app.queue().NotKept
 			if answer, _, saw := w.say(question); answer != "I do not know." || saw != question {
-				t.Errorf("%q, %q", answer, saw)
+				t.Errorf("answer %q, the model saw %q; want the question alone and no memory", answer, saw)
 			}
 			if n := w.app.queue().NotKept; n != before+1 {
-				t.Errorf("%d turns are not kept, after %d", n, before)
+				t.Errorf("%d turns are counted as not kept, want %d", n, before+1)
 			}
 			status := w.status()
 			for _, want := range []string{w.app.cfg.Memory.Backend + ", off", "deleted or replaced", "since", "restart the proxy", fmt.Sprintf("%d turns are lost", before+1)} {
 				if !strings.Contains(status, want) {
-					t.Errorf("the status does not say %q:\n%s", want, status)
+					t.Errorf("the status lacks %q:\n%s", want, status)
 				}
 			}
 			if ready := w.get("/readyz"); !strings.Contains(ready, `"ready": true`) || !strings.Contains(ready, `"state"`) || !strings.Contains(ready, fmt.Sprintf(`"turns_not_kept": %d`, before+1)) || strings.Contains(ready, dir) {
-				t.Error(ready)
+				t.Errorf("/readyz: %s, want ready, state, %d turns not kept, and not the directory", ready, before+1)
 			}
 			if v := w.metric("graphiti_proxy_data_dir_failing_seconds"); v == "0" || v == "not there" {
-				t.Errorf("failing for %s", v)
+				t.Errorf("graphiti_proxy_data_dir_failing_seconds is %s, want more than 0", v)
 			}
 			if n := strings.Count(w.log.String(), "memory is off: a file of data_dir cannot be used"); n != 1 || !strings.Contains(w.log.String(), dir) {
-				t.Errorf("logged %d times:\n%s", n, w.log)
+				t.Errorf("the fault is logged %d times, want once with the directory:\n%s", n, w.log)
 			}
 			w.stop()
 		})
@@ -184,10 +184,10 @@ func TestMovedDirectoryComesBack(t *testing.T) {
 	w.say(fact)
 	waitUntil(t, "the fact", func() bool { answer, _, _ := w.say(question); return strings.Contains(answer, "Miso") })
 	if s := w.status(); !strings.Contains(s, "embedded, working") {
-		t.Error(s)
+		t.Errorf("the status lacks \"embedded, working\":\n%s", s)
 	}
 	if !strings.Contains(w.log.String(), "memory is on again") {
-		t.Error(w.log)
+		t.Errorf("the log lacks \"memory is on again\":\n%s", w.log)
 	}
 }
 
@@ -308,24 +308,24 @@ func TestDamagedFile(t *testing.T) {
 				w = start(t, dir, set)
 				answer, header, saw := w.say(question)
 				if answer != "I do not know." || !strings.HasPrefix(header, "off;") || !strings.HasSuffix(header, "reason=state") || saw != question {
-					t.Errorf("%q, %s, %q", answer, header, saw)
+					t.Errorf("answer %q, header %q, the model saw %q; want off with reason=state, and the question alone", answer, header, saw)
 				}
 				var out bytes.Buffer
 				banner(&out, "none", "graphiti-proxy", w.app)
 				for what, text := range map[string]string{"status": w.status(), "log": w.log.String(), "banner": out.String()} {
 					if !strings.Contains(text, path) || what != "banner" && (!strings.Contains(text, "move") || !strings.Contains(text, cost)) {
-						t.Errorf("the %s does not say enough:\n%s", what, text)
+						t.Errorf("the %s lacks the path %s, the remedy or what it costs (%s):\n%s", what, path, cost, text)
 					}
 				}
 				if ready := w.get("/readyz"); !strings.Contains(ready, `"ready": true`) || !strings.Contains(ready, `"state"`) || !strings.Contains(ready, `"turns_not_kept": 1`) || strings.Contains(ready, dir) {
-					t.Error(ready)
+					t.Errorf("/readyz: %s, want ready, state, 1 turn not kept, and not the directory", ready)
 				}
 				if v := w.metric("graphiti_proxy_turns_not_kept_total"); v != "1" {
-					t.Errorf("%s turns are not kept", v)
+					t.Errorf("graphiti_proxy_turns_not_kept_total is %s, want 1", v)
 				}
 				w.stop()
 				if after := contents(t, dir, file); !equalMaps(before, after) {
-					t.Errorf("the damaged file was changed: %v, %v", sizesOf(before), sizesOf(after))
+					t.Errorf("the damaged file was changed: its sizes were %v and are %v", sizesOf(before), sizesOf(after))
 				}
 				for _, args := range [][]string{{"memory", "show"}, {"queue", "list"}, {"memory", "export", "--user", "josh"}} {
 					if args[0] == "queue" && file == "state.db" {
@@ -333,7 +333,7 @@ func TestDamagedFile(t *testing.T) {
 					}
 					_, err := command(t, dir, append(args, flags(dir, set)...)...)
 					if err == nil || !strings.Contains(err.Error(), path) || !strings.Contains(err.Error(), "move") || strings.Contains(err.Error(), "\n") {
-						t.Errorf("%v: %v", args, err)
+						t.Errorf("%v: error %v, want one line with %s and the remedy", args, err, path)
 					}
 				}
 
@@ -349,7 +349,7 @@ func TestDamagedFile(t *testing.T) {
 				}
 				w = start(t, dir, set)
 				if answer, header, _ = w.say(question); strings.Contains(answer, "Miso") != (file != "memory.db") {
-					t.Errorf("after the remedy: %q, %s", answer, header)
+					t.Errorf("after the remedy for %s: answer %q, header %q; want the fact: %v", file, answer, header, file != "memory.db")
 				}
 				if q := w.app.queue(); file == "state.db" && q.Delivered == 0 {
 					t.Errorf("the queue has forgotten: %+v", q)
@@ -413,7 +413,7 @@ func TestFileThatBreaksWhileItIsUsed(t *testing.T) {
 				return strings.HasPrefix(header, "off;") && strings.HasSuffix(header, "reason=state")
 			})
 			if s := w.status(); !strings.Contains(s, file) || !strings.Contains(s, "damaged") || !strings.Contains(s, "move") {
-				t.Error(s)
+				t.Errorf("the status lacks %s, damaged or the remedy:\n%s", file, s)
 			}
 		})
 	}
@@ -444,17 +444,17 @@ func TestCommandsTalkToTheOwner(t *testing.T) {
 	} {
 		out, err := command(t, b, slices.Concat(args, own, []string{"--set", "data_dir=" + b})...)
 		if strings.Contains(out, "Miso") || strings.Contains(out, `"delivered": 1`) || args[0] == "status" && err == nil {
-			t.Errorf("%v told of another's memory: %s %v", args, out, err)
+			t.Errorf("%v: %s, %v; want nothing of the other proxy's memory", args, out, err)
 		}
 		if err != nil && strings.Contains(err.Error(), "\n") {
-			t.Errorf("%v: %v", args, err)
+			t.Errorf("%v: error %q, want one line", args, err)
 		}
 	}
 	if !there() {
-		t.Fatal("a command emptied another proxy")
+		t.Fatal("the proxy at the address has lost its memory to a command for another data_dir")
 	}
 	if out := a.get("/api/v1/memory/export?group=" + group(t, a)); strings.Contains(out, "Postgres") {
-		t.Error("a command wrote to another proxy")
+		t.Errorf("the proxy at the address holds what was promoted for another data_dir: %s", out)
 	}
 
 	// While one runs there, it is asked, whatever the address says.
@@ -467,13 +467,13 @@ func TestCommandsTalkToTheOwner(t *testing.T) {
 	for _, args := range [][]string{{"memory", "export", "--user", "josh"}, {"queue", "status", "--json"}, {"status"}} {
 		out, err := command(t, b, slices.Concat(args, own, []string{"--set", "data_dir=" + b})...)
 		if err != nil || strings.Contains(out, "Miso") || args[0] == "memory" && !strings.Contains(out, "Rex") {
-			t.Errorf("%v: %s %v", args, out, err)
+			t.Errorf("%v: %s, %v; want the memory of the proxy in data_dir (Rex)", args, out, err)
 		}
 	}
 
 	// An address alone names whoever answers there.
 	if out, err := command(t, b, slices.Concat([]string{"memory", "export", "--user", "josh"}, own)...); err != nil || !strings.Contains(out, "Miso") {
-		t.Errorf("by its address: %s %v", out, err)
+		t.Errorf("export by the address alone: %s, %v; want the memory of the proxy there (Miso)", out, err)
 	}
 	// And a copy of a directory is another one.
 	c := t.TempDir()
@@ -481,10 +481,10 @@ func TestCommandsTalkToTheOwner(t *testing.T) {
 		t.Fatal(err)
 	}
 	if _, err := command(t, c, slices.Concat([]string{"memory", "forget", "--yes", "--user", "josh"}, own, []string{"--set", "data_dir=" + c})...); err != nil {
-		t.Error(err)
+		t.Errorf("memory forget in a copy of data_dir: %v", err)
 	}
 	if !there() {
-		t.Error("forgetting in a copy emptied the original")
+		t.Error("memory forget in a copy of data_dir emptied the original")
 	}
 }
 
@@ -493,7 +493,7 @@ func group(t *testing.T, w *world) string {
 	t.Helper()
 	found, err := cli.Ask(t.Context(), adminOf(w), service.Groups, service.Selector{User: "josh"})
 	if err != nil || len(found.Groups) == 0 {
-		t.Fatal(found, err)
+		t.Fatalf("groups of josh: %+v, %v; want one at least", found, err)
 	}
 	return found.Groups[0].Group
 }
@@ -508,9 +508,9 @@ func TestDataDirOfAnotherUser(t *testing.T) {
 	}
 	w := start(t, dir, nil)
 	if _, header, saw := w.say(question); !strings.HasSuffix(header, "reason=state") || saw != question {
-		t.Errorf("%s, %q", header, saw)
+		t.Errorf("header %q, the model saw %q; want reason=state, and the question alone", header, saw)
 	}
 	if s := w.status(); !strings.Contains(s, "embedded, off") || !strings.Contains(s, dir) || !strings.Contains(s, "readable and writable") {
-		t.Error(s)
+		t.Errorf("the status lacks \"embedded, off\", %s or the remedy:\n%s", dir, s)
 	}
 }

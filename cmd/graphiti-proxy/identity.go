@@ -16,7 +16,7 @@ import (
 
 const projectsFile = "projects.json" // in data_dir
 
-// identity says how callers are told apart, and reads who is registered.
+// identity returns how callers are identified, and reads the registered people.
 func (a *app) identity() (identity.Settings, graphiti.Namer, error) {
 	people, err := identity.LoadPeople(a.cfg.Identity.UsersFile)
 	if err != nil {

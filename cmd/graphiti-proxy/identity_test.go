@@ -62,7 +62,7 @@ func TestKeyACannotReachWhatKeyBSaid(t *testing.T) {
 		w = w.restart()
 		groups, err := w.app.pipeline.Owned(context.Background(), "")
 		if err != nil || len(groups) < 10 {
-			t.Fatal(len(groups), err)
+			t.Fatalf("%d groups are held, %v; want 10 at least", len(groups), err)
 		}
 		theirs := make(map[string]int)
 		for _, g := range groups {
@@ -143,9 +143,9 @@ func TestKeyACannotReachWhatKeyBSaid(t *testing.T) {
 		} {
 			tricks = append(tricks, trick{name: name, body: more})
 		}
-		// Without a trick the victim is told, so that the tricks could tell.
+		// Without a trick the victim gets its memory, so that a trick could get it.
 		if _, _, saw := w.say(question, victim("X-Graphiti-Memory", "recall")...); !strings.Contains(saw, "Zanzibar") {
-			t.Fatalf("%s: key B does not know what it said: %s", ids, saw)
+			t.Fatalf("%s: the model saw %s for key B, want what key B said (Zanzibar)", ids, saw)
 		}
 		for g := range theirs { // a group's own id in every place
 			for _, h := range []string{"X-Graphiti-User", "X-Graphiti-Session", "X-Graphiti-Workspace", "X-Graphiti-Agent", "X-Graphiti-System-Actor"} {
@@ -163,13 +163,13 @@ func TestKeyACannotReachWhatKeyBSaid(t *testing.T) {
 			w.requestTo("/v1/chat/completions"+tc.path, body, headers...)
 			saw := string(w.model.Requests()[0].Body)
 			if strings.Contains(saw, "Zanzibar") || strings.Contains(saw, "Miso") {
-				t.Errorf("%s, %s: key A was told %q", ids, tc.name, saw)
+				t.Errorf("%s, %s: for key A the model saw %q, want nothing that key B said", ids, tc.name, saw)
 			}
 		}
 		w = w.restart() // what A said is kept
 		for g, n := range theirs {
 			if now := len(w.heldIn(g)); now != n {
-				t.Errorf("%s: key A wrote to %s", ids, g)
+				t.Errorf("%s: group %s holds %d messages, want %d: key A wrote to it", ids, g, now, n)
 			}
 		}
 		w.stop()
@@ -213,29 +213,29 @@ func TestPeopleOfTheRegistry(t *testing.T) {
 	} {
 		_, header, saw := w.say(question, tc.headers...)
 		if knows := strings.Contains(saw, "Miso"); knows != tc.knows {
-			t.Errorf("%s: knows %v: %s", tc.name, knows, header)
+			t.Errorf("%s: the model saw the fact: %v, want %v; header %s", tc.name, knows, tc.knows, header)
 		}
 		if strings.HasPrefix(tc.name, "who opted out") && (!strings.HasPrefix(header, "off;") || !strings.HasSuffix(header, "reason=opt_out")) {
-			t.Errorf("%s: %s", tc.name, header)
+			t.Errorf("%s: header %q, want off with reason=opt_out", tc.name, header)
 		}
 	}
 	if err := os.WriteFile(file, []byte("users: broken"), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := w.app.reload(w.app.cfg); err == nil {
-		t.Error("a broken registry is accepted")
+		t.Error("reload with a broken registry: no error")
 	}
 	if _, _, saw := w.say(question+" Tell me.", "Authorization", "Bearer sk-josh"); !strings.Contains(saw, "Miso") {
-		t.Error("after a broken registry the old one is not in force")
+		t.Errorf("after a broken registry the model saw %q for josh's key, want the fact: the old one counts", saw)
 	}
 	if err := os.WriteFile(file, []byte("users: [{id: other}]"), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := w.app.reload(w.app.cfg); err != nil {
-		t.Error(err)
+		t.Errorf("reload with another registry: %v", err)
 	}
 	if _, _, saw := w.say(question+" Tell me now.", "Authorization", "Bearer sk-josh"); strings.Contains(saw, "Miso") {
-		t.Error("who was taken out of the registry is still known")
+		t.Errorf("the model saw %q for the key of a person who was removed, want no fact", saw)
 	}
 }
 
@@ -275,19 +275,19 @@ func TestHostileFactsStayInTheirLine(t *testing.T) {
 	_, header, saw := w.say("What do you know of my cat?")
 	block, rest, ok := strings.Cut(saw, "</graphiti_memory>\n\n")
 	if !ok || rest != "What do you know of my cat?" || !strings.HasPrefix(header, "recalled") {
-		t.Fatalf("%s: %q", header, saw)
+		t.Fatalf("header %q, the model saw %q; want recalled, and the question behind one block", header, saw)
 	}
 	if strings.Count(saw, "graphiti_memory>") != 2 || strings.Contains(block, "<system>") || len(block) > 2100 {
-		t.Errorf("%q", block)
+		t.Errorf("block of %d bytes: %q; want one block without a system tag, up to 2100 bytes", len(block), block)
 	}
 	for _, c := range []string{"\x1b", "\u202e", "\u2066", "\u2028", "\u2029", "\r", "\x00", "\x7f"} {
 		if strings.Contains(block, c) {
-			t.Errorf("the block holds %q", c)
+			t.Errorf("the block holds %q: %q", c, block)
 		}
 	}
 	for i, line := range strings.Split(strings.TrimSpace(block), "\n")[2:] {
 		if !strings.HasPrefix(line, "- ") {
-			t.Errorf("line %d is no fact: %q", i, line)
+			t.Errorf("line %d of the block is no fact: %q", i, line)
 		}
 	}
 }
@@ -306,7 +306,7 @@ func TestExplanation(t *testing.T) {
 	printExplanation(&out, &e)
 	for _, want := range []string{"session       session:ses_1 (header x-session-id)", "user          user:josh (identity.owner)", "writes        user_josh (user)"} {
 		if !strings.Contains(out.String(), want) {
-			t.Errorf("%q is missing in\n%s", want, out.String())
+			t.Errorf("the explanation lacks %q:\n%s", want, out.String())
 		}
 	}
 }
@@ -324,11 +324,11 @@ func TestBotSeesNothingOfThePersonWhoseCredentialItHas(t *testing.T) {
 			w.say(fact, as()...)
 			w.delivered(1)
 			if _, _, saw := w.say(question, as()...); !strings.Contains(saw, "Miso") {
-				t.Fatalf("the person is not told: %s", saw)
+				t.Fatalf("%v, %v: the model saw %s for the person, want the fact", settings, session, saw)
 			}
 			w.delivered(2)
 			if _, _, saw := w.say(question, as("X-Graphiti-System-Actor", "nightly")...); strings.Contains(saw, "Miso") {
-				t.Errorf("%v, %v: the bot is told %s", settings, session, saw)
+				t.Errorf("%v, %v: the model saw %s for the bot, want no fact of the person", settings, session, saw)
 			}
 			w.delivered(3) // what it said itself is kept, though a person said the same
 			w.stop()
@@ -377,13 +377,13 @@ func TestPlacesAndModelsWithoutMemory(t *testing.T) {
 	} {
 		header := w.header(tc.path+"/v1/chat/completions", tc.body)
 		if got := strings.HasPrefix(header, "off;"); got != (tc.reason != "") || tc.reason != "" && !strings.HasSuffix(header, "reason="+tc.reason) {
-			t.Errorf("%s: %s", tc.name, header)
+			t.Errorf("%s: header %q, want off with reason %q (empty: not off)", tc.name, header, tc.reason)
 		}
 	}
 	w.delivered(2)
 	w = w.restart()
 	if q := w.app.queue(); q.Delivered != 2 {
-		t.Errorf("%+v", q)
+		t.Errorf("queue %+v, want 2 delivered", q)
 	}
 }
 
@@ -406,7 +406,7 @@ func TestConsentCountsForItsEndpoint(t *testing.T) {
 	} {
 		cfg, err := config.Load(config.Sources{File: file, Env: append(tc.env, "HOME="+dir)})
 		if err != nil || cfg.Memory.Consent != tc.consent {
-			t.Errorf("%v: %v %v", tc.env, cfg.Memory.Consent, err)
+			t.Errorf("environment %v: consent %v, %v; want %v", tc.env, cfg.Memory.Consent, err, tc.consent)
 		}
 	}
 }

@@ -29,10 +29,10 @@ func TestLostOwner(t *testing.T) {
 			}
 			w = start(t, dir, nil)
 			if _, _, saw := w.say(question); !strings.Contains(saw, "Miso") || w.app.owner != before {
-				t.Errorf("%s became %s, and the model saw %q", before, w.app.owner, saw)
+				t.Errorf("the owner was %s and is %s, the model saw %q; want the same owner, and the fact", before, w.app.owner, saw)
 			}
 			if !strings.Contains(w.log.String(), "the file owner of data_dir was lost") {
-				t.Errorf("nothing is said: %s", w.log.String())
+				t.Errorf("the log does not say that the file owner was lost: %s", w.log.String())
 			}
 			w.stop()
 			db, err := sql.Open("sqlite", filepath.Join(dir, "memory.db"))
@@ -51,12 +51,12 @@ func TestLostOwner(t *testing.T) {
 			w = start(t, dir, nil)
 			w.off()
 			if status := w.status(); !strings.Contains(status, "does not say whose memory this is") || !strings.Contains(status, "identity.owner") {
-				t.Errorf("status: %s", status)
+				t.Errorf("the status does not say whose memory is unknown, or not the remedy identity.owner: %s", status)
 			}
 			w.stop()
 			w = start(t, dir, map[string]string{"identity.owner": before})
 			if _, _, saw := w.say(question); !strings.Contains(saw, "Miso") {
-				t.Errorf("with the remedy the model saw %q", saw)
+				t.Errorf("with the remedy the model saw %q, want the fact", saw)
 			}
 			w.stop()
 		})

@@ -69,24 +69,24 @@ func TestRenamedPeopleLoseNothingSilently(t *testing.T) {
 					t.Fatal(err)
 				}
 				if got := unconfirmedNow(w); got != tc.doubted {
-					t.Errorf("in doubt: %q", got)
+					t.Errorf("in doubt: %q, want %q", got, tc.doubted)
 				}
 				if warned := strings.Contains(w.log.String(), "people of identity.users_file have no memory until you confirm"); warned != (tc.doubted != "") {
-					t.Errorf("warned %v:\n%s", warned, w.log)
+					t.Errorf("warned: %v, want %v:\n%s", warned, tc.doubted != "", w.log)
 				}
 				for _, secret := range []string{sha("sk-josh"), "octocat"} {
 					if strings.Contains(w.log.String(), secret) {
-						t.Errorf("the log holds %s", secret)
+						t.Errorf("the log holds %s:\n%s", secret, w.log)
 					}
 				}
 				for _, key := range []string{"sk-josh", "sk-new"} {
 					_, header, saw := w.say(question, "Authorization", "Bearer "+key)
 					if knows := strings.Contains(saw, "Miso"); knows != strings.Contains(tc.knows, key) {
-						t.Errorf("%s knows %v: %s", key, knows, header)
+						t.Errorf("the model saw the fact for %s: %v, want one of %q; header %s", key, knows, tc.knows, header)
 					}
 				}
 				if _, header, _ := w.say(question+" I am ann.", "Authorization", "Bearer sk-ann"); strings.HasPrefix(header, "off") {
-					t.Errorf("ann: %s", header)
+					t.Errorf("header for ann, who did not change: %q, want not off", header)
 				}
 			})
 		}
@@ -105,7 +105,7 @@ func TestInDoubtNothingIsKept(t *testing.T) {
 	}
 	for _, headers := range [][]string{{"Authorization", "Bearer sk-josh"}, {"Authorization", "Bearer sk-gateway", "X-Graphiti-User", "joshua"}} {
 		if _, header, _ := w.say(fact, headers...); !strings.HasPrefix(header, "off;") || !strings.HasSuffix(header, "reason=untrusted") {
-			t.Error(header)
+			t.Errorf("%v: header %q, want off with reason=untrusted", headers, header)
 		}
 	}
 	w = w.restart()
@@ -141,41 +141,41 @@ func TestAccept(t *testing.T) {
 
 	change("id: josh, " + keyOf("sk-other"))
 	if err := accept("josh"); err == nil || !strings.Contains(err.Error(), "memory forget --user josh") {
-		t.Errorf("with something held: %v", err)
+		t.Errorf("accept josh while something is held: %v, want an error with the remedy", err)
 	}
 	if unconfirmedNow(w) != "josh" || knows("Refused.", "sk-other") {
-		t.Error("accepted all the same")
+		t.Errorf("after a refusal in doubt is %q, want josh, and no fact for the new key", unconfirmedNow(w))
 	}
 	if err := accept("josh", "--yes"); err != nil || unconfirmedNow(w) != "" || !knows("The same person.", "sk-other") {
-		t.Errorf("the same person with another key: %v", err)
+		t.Errorf("accept josh --yes: %v, in doubt %q; want no error, nobody, and the fact for the new key", err, unconfirmedNow(w))
 	}
 	change("id: josh, " + keyOf("sk-josh"))
 	if unconfirmedNow(w) != "josh" {
-		t.Error("the key that was replaced still proves the person")
+		t.Errorf("with the key that was replaced, in doubt is %q, want josh", unconfirmedNow(w))
 	}
 	if _, err := w.cli("memory", "forget", "--user", "josh", "--yes"); err != nil {
 		t.Fatal(err)
 	}
 	if err := accept("josh"); err != nil || unconfirmedNow(w) != "" || knows("Somebody else.", "sk-josh") {
-		t.Errorf("somebody else: %v", err)
+		t.Errorf("accept josh after forget: %v, in doubt %q; want no error, nobody, and no fact", err, unconfirmedNow(w))
 	}
 	change("id: joshua, " + keyOf("sk-josh"))
 	if err := accept("joshua"); err != nil || unconfirmedNow(w) != "" {
-		t.Errorf("a new memory for a known key: %v", err)
+		t.Errorf("accept joshua, with a known key: %v, in doubt %q; want no error, nobody", err, unconfirmedNow(w))
 	}
 	change("id: josh, "+keyOf("sk-third"), "id: joshua, "+keyOf("sk-josh"))
 	if got := unconfirmedNow(w); got != "josh" {
-		t.Errorf("an id that nobody has any more, given away: in doubt is %q", got)
+		t.Errorf("an id that was free and is given away: in doubt is %q, want josh", got)
 	}
 	if err := accept("nobody"); err == nil || !strings.Contains(err.Error(), "nobody in identity.users_file") {
-		t.Errorf("nobody: %v", err)
+		t.Errorf("accept nobody: %v, want an error that names identity.users_file", err)
 	}
 	if !strings.Contains(w.log.String(), `what="accept a person" who="user=josh"`) {
-		t.Error("it is not audited")
+		t.Errorf("the log has no audit line of the acceptance:\n%s", w.log)
 	}
 }
 
-// TestReplicasKnowWhoIsAccepted: what one replica was told counts on the others.
+// TestReplicasKnowWhoIsAccepted: an acceptance by one replica counts on the others.
 func TestReplicasKnowWhoIsAccepted(t *testing.T) {
 	t.Parallel()
 	g, err := graphititest.Start(graphititest.Options{})
@@ -197,20 +197,20 @@ func TestReplicasKnowWhoIsAccepted(t *testing.T) {
 			t.Fatal(err)
 		}
 		if got := unconfirmedNow(w); got != "josh" {
-			t.Errorf("in doubt: %q", got)
+			t.Errorf("in doubt: %q, want josh", got)
 		}
 	}
 	if out, err := a.cli("registry", "accept", "josh"); err != nil || out != "josh has the memory of user:josh\n" {
-		t.Fatal(out, err)
+		t.Fatalf("registry accept josh: %q, %v; want that josh has the memory of user:josh", out, err)
 	}
 	waitUntil(t, "both replicas know", func() bool { return unconfirmedNow(a) == "" && unconfirmedNow(b) == "" })
 	registered(t, file, "id: josh, "+keyOf("sk-josh"))
 	if c := start(t, t.TempDir(), settings); unconfirmedNow(c) != "josh" {
-		t.Error("a replica that starts does not know")
+		t.Errorf("a replica that starts later has in doubt: %q, want josh", unconfirmedNow(c))
 	}
 }
 
-// TestPeopleWaitForRedis: whose memory is whose cannot be told before it is read.
+// TestPeopleWaitForRedis: they have no memory before the proofs in it are read.
 func TestPeopleWaitForRedis(t *testing.T) {
 	t.Parallel()
 	g, err := graphititest.Start(graphititest.Options{})
@@ -227,7 +227,7 @@ func TestPeopleWaitForRedis(t *testing.T) {
 		"identity.mode": "multi", "identity.users_file": file,
 	})
 	if _, header, _ := w.say(fact, "Authorization", "Bearer sk-josh"); !strings.HasSuffix(header, "reason=untrusted") {
-		t.Error(header)
+		t.Errorf("header with Redis down: %q, want reason=untrusted", header)
 	}
 	r.Up()
 	waitUntil(t, "Redis to be read", func() bool {

@@ -8,7 +8,7 @@ import (
 	"github.com/graphiti-proxy/graphiti-proxy/proxy/workspace"
 )
 
-// Settings say how callers are told apart.
+// Settings says how callers are identified.
 type Settings struct {
 	Multi     bool   // every credential is its own tenant
 	Owner     string // the person in single mode, a canonical key

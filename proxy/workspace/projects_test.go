@@ -252,7 +252,7 @@ func TestJoinRefuses(t *testing.T) {
 	}
 }
 
-// TestArchiveThatCameFirst keeps the true clone out, which is told what to do.
+// TestArchiveThatCameFirst keeps the true clone out, whose person gets the remedy in the log.
 func TestArchiveThatCameFirst(t *testing.T) {
 	dir := gitHome(t)
 	evil, app := filepath.Join(dir, "evil"), filepath.Join(dir, "app")

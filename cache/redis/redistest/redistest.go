@@ -51,8 +51,8 @@ func Start(t testing.TB) *Server {
 	return s
 }
 
-// passTime lets what miniredis keeps for a while end, which it does when it is
-// told only.
+// passTime advances the clock of miniredis, which expires keys only when a test
+// advances it.
 func (s *Server) passTime() {
 	const tick = 100 * time.Millisecond
 	stop, done := make(chan struct{}), make(chan struct{})
