@@ -139,11 +139,12 @@ func (m *machine) barrierSent(s sentBarrier, ok bool, now time.Time) {
 // sawBarriers says which messages are in the group of the newest barrier.
 func (m *machine) sawBarriers(group string, names map[string]bool, now time.Time) (found, revived bool) {
 	b := &m.barrier
+	newest := int64(0)
 	for _, s := range b.sent {
 		if s.group != group || !names[s.name] {
 			continue
 		}
-		found = true
+		found, newest = true, max(newest, s.pos)
 		if m.own == "" || s.group == m.own {
 			m.proven = max(m.proven, s.pos)
 		}
@@ -152,8 +153,11 @@ func (m *machine) sawBarriers(group string, names map[string]bool, now time.Time
 		m.barrierUnseen(now)
 		return false, false
 	}
-	b.sent = slices.DeleteFunc(b.sent, func(s sentBarrier) bool { return s.group == group })
+	// What was sent after it may still come, and is to be deleted then.
+	b.sent = slices.DeleteFunc(b.sent, func(s sentBarrier) bool { return s.group == group && s.pos <= newest })
 	b.wait, b.nextAt = m.timing.FirstBarrier, time.Time{}
+	b.lookWait = m.timing.FirstLook
+	b.lookAt = now.Add(b.lookWait)
 	return true, m.works(now)
 }
 

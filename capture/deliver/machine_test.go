@@ -3,6 +3,7 @@ package deliver
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"testing"
 	"time"
 
@@ -246,6 +247,33 @@ func TestBarrierWhereGroupsAreApart(t *testing.T) {
 		m.barrierSent(sentBarrier{name: "b", group: tc.group, pos: 7}, true, clock)
 		if found, _ := m.sawBarriers(tc.group, map[string]bool{"b": true}, clock); !found || m.proven != tc.want {
 			t.Errorf("in %s: found %v, proven %d", tc.group, found, m.proven)
+		}
+	}
+}
+
+// TestBarrierThatIsNotSeenYet is looked for after an earlier one was seen: else
+// nobody would delete it.
+func TestBarrierThatIsNotSeenYet(t *testing.T) {
+	m := machineOf(10)
+	m.own = "a"
+	for i, name := range []string{"first", "second", "third"} {
+		m.barrierSent(sentBarrier{name: name, group: "a", pos: int64(1 + i)}, true, clock)
+	}
+	for _, tc := range []struct {
+		shows string
+		left  []string
+	}{{"second", []string{"third"}}, {"third", nil}} {
+		now := clock.Add(time.Minute)
+		found, _ := m.sawBarriers("a", map[string]bool{tc.shows: true}, now)
+		var left []string
+		for _, s := range m.barrier.sent {
+			left = append(left, s.name)
+		}
+		if !found || !slices.Equal(left, tc.left) {
+			t.Fatalf("%s is seen: found %v, looked for are %q, want %q", tc.shows, found, left, tc.left)
+		}
+		if a, _ := m.next(now.Add(time.Hour)); (a.kind == lookForBarrier) != (tc.left != nil) {
+			t.Errorf("%s is seen: the next action is %v, and %q are looked for", tc.shows, a.kind, left)
 		}
 	}
 }
