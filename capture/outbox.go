@@ -46,7 +46,7 @@ func openOutbox(set *settings, stop chan struct{}, redact func(string) string, t
 	b.loop = deliver.New(deliver.Options{
 		Ledger: queue{b}, Memory: o.Memory, Apart: o.Apart, Verify: o.Verify,
 		Timing: t, Timeout: o.Timeout, OpenFor: openFor,
-		Told: o.Told, OnStored: o.OnStored, Redact: redact, Log: o.Log,
+		OnDelivered: o.OnDelivered, OnStored: o.OnStored, Redact: redact, Log: o.Log,
 	})
 	b.Withhold(o.Withheld)
 	if o.Shared != nil {

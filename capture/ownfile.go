@@ -44,8 +44,8 @@ func (k *ownFile) Add(ctx context.Context, turns []ledger.Turn) ([]ledger.Added,
 	o := k.opts()
 	for i := range turns {
 		for _, g := range all[i].Groups {
-			if t := turns[i].Trace; t != "" && o.Told != nil {
-				o.Told(deliver.Delivery{Trace: t, Group: g, Began: began, Verified: true})
+			if t := turns[i].Trace; t != "" && o.OnDelivered != nil {
+				o.OnDelivered(deliver.Delivery{Trace: t, Group: g, Began: began, Verified: true})
 			}
 			if o.OnStored != nil {
 				o.OnStored(g)

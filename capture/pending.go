@@ -55,7 +55,7 @@ type openTurn[R any] struct {
 	turn       ledger.Turn // without its texts, unless it is open
 	open       bool        // to be kept when it does not go on
 	due        time.Time   // when that is
-	heard      time.Time
+	active     time.Time
 	round      R
 	roundBytes int
 	references []dialect.Fingerprint
@@ -113,7 +113,7 @@ func (d *PendingTurns[R]) change(t *ledger.Turn, f func(*openTurn[R])) {
 		d.turns.Add(key, e)
 	}
 	d.bytes -= e.size()
-	e.heard = time.Now()
+	e.active = time.Now()
 	f(e)
 	d.bytes += e.size()
 	for d.bytes > maxBytes && d.turns.Len() > 0 {
@@ -138,7 +138,7 @@ func (d *PendingTurns[R]) Hold(t ledger.Turn) {
 			e.turn.Assistant += t.Assistant
 			e.turn.Answered = t.Answered
 		}
-		e.due = e.heard.Add(d.after)
+		e.due = e.active.Add(d.after)
 	})
 	evicted := d.takeEvicted()
 	d.mu.Unlock()
@@ -176,7 +176,7 @@ func (d *PendingTurns[R]) Find(reference dialect.Fingerprint) (round R, ok bool)
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	e := d.refer[reference]
-	if e == nil || time.Since(e.heard) > roundsFor {
+	if e == nil || time.Since(e.active) > roundsFor {
 		return round, false
 	}
 	return e.round, true
@@ -200,8 +200,8 @@ func (d *PendingTurns[R]) touch(t *ledger.Turn, wait time.Duration) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if e, ok := d.turns.Get(pendingKey(t)); ok {
-		e.heard = time.Now()
-		e.due = e.heard.Add(wait)
+		e.active = time.Now()
+		e.due = e.active.Add(wait)
 	}
 }
 
@@ -246,7 +246,7 @@ func (d *PendingTurns[R]) takeDue(all bool) (due []ledger.Turn) {
 	}
 	for {
 		key, e, ok := d.turns.GetOldest()
-		if !ok || e.open || now.Sub(e.heard) <= roundsFor {
+		if !ok || e.open || now.Sub(e.active) <= roundsFor {
 			break
 		}
 		d.turns.Remove(key)

@@ -20,29 +20,29 @@ import (
 var ErrStopped = errors.New("ingestion has stopped")
 
 // Options configures a Pipeline. All fields but Ledger, OnKept, OnStored, Shared
-// and Told are required; Path, Memory and what bounds delivery where Ledger is nil.
+// and OnDelivered are required; Path, Memory and what bounds delivery where Ledger is nil.
 type Options struct {
 	// Ledger returns the ledger in the memory's own file, whose turns are messages
 	// as say makes them. nil: the memory is elsewhere.
 	Ledger func(say ledger.Say) *ledger.Ledger
 
-	Path       string // of the spool's file
-	Memory     deliver.Memory
-	Apart      bool // the memory works off each group by itself
-	MaxTurns   int  // in the spool; one for each group counts as one
-	MaxBytes   int
-	MaxAge     time.Duration
-	MaxBatch   int // turns in one call
-	MaxChars   int // of one message
-	Timeout    time.Duration
-	Verify     bool                                  // whether acceptance is not taken for proof
-	StallAfter time.Duration                         // without a sign of work
-	Withheld   []string                              // groups to which nothing is handed over, until Withhold is called
-	Shared     *Shared                               // what replicas share; nil: nothing
-	Told       func(deliver.Delivery)                // is called for each delivery of a turn that has a Trace; may be nil
-	OnStored   func(group string)                    // called when a group holds something new
-	OnKept     func(t *ledger.Turn, groups []string) // is called when a turn is on disk, with the groups that did not have it before
-	Log        *slog.Logger
+	Path        string // of the spool's file
+	Memory      deliver.Memory
+	Apart       bool // the memory works off each group by itself
+	MaxTurns    int  // in the spool; one for each group counts as one
+	MaxBytes    int
+	MaxAge      time.Duration
+	MaxBatch    int // turns in one call
+	MaxChars    int // of one message
+	Timeout     time.Duration
+	Verify      bool                                  // whether acceptance is not taken for proof
+	StallAfter  time.Duration                         // without a sign of work
+	Withheld    []string                              // groups to which nothing is handed over, until Withhold is called
+	Shared      *Shared                               // what replicas share; nil: nothing
+	OnDelivered func(deliver.Delivery)                // is called for each delivery of a turn that has a Trace; may be nil
+	OnStored    func(group string)                    // called when a group holds something new
+	OnKept      func(t *ledger.Turn, groups []string) // is called when a turn is on disk, with the groups that did not have it before
+	Log         *slog.Logger
 }
 
 // settings are those that count now.
@@ -70,7 +70,7 @@ type record interface {
 
 // Queue is what waits for the memory: nothing where that is a file of ours.
 type Queue interface {
-	// Letters lists turns that wait or are dead, the oldest first, and says how many
+	// Turns lists turns that wait or are dead, the oldest first, and says how many
 	// there are in all.
 	Turns(ctx context.Context, o ledger.ListOptions) (list []ledger.Item, all int, err error)
 
@@ -96,7 +96,7 @@ type Groups interface {
 	// Owned lists them, or those of one owner.
 	Owned(ctx context.Context, owner string) ([]ledger.Owned, error)
 
-	// Talks lists those that hold recent turns of a session.
+	// SessionGroups lists those that hold recent turns of a session.
 	SessionGroups(ctx context.Context, session string) ([]ledger.Owned, error)
 
 	// Promoted reports whether something was promoted into a group.

@@ -46,7 +46,7 @@ func TestAcceptGoesOn(t *testing.T) {
 	}
 	w := newStub(t, say(okAnswer))
 	var log lines
-	o := Options{Listen: "127.0.0.1:0", Ways: Ways{Upstreams: upstreams(w.url()), Limits: testLimits()}, Meter: noop.Meter{}, Log: slog.New(slog.NewTextHandler(&log, nil))}
+	o := Options{Listen: "127.0.0.1:0", Routes: Routes{Upstreams: upstreams(w.url()), Limits: testLimits()}, Meter: noop.Meter{}, Log: slog.New(slog.NewTextHandler(&log, nil))}
 	s, err := New(o)
 	if err != nil {
 		t.Fatal(err)
@@ -86,7 +86,7 @@ func TestPartOfOneAddress(t *testing.T) {
 		return err == nil
 	})
 	t.Cleanup(func() { close(hold) })
-	s, _ := start(t, w.url(), func(o *Options) { o.Ways.Limits.PerAddress = 3 })
+	s, _ := start(t, w.url(), func(o *Options) { o.Routes.Limits.PerAddress = 3 })
 	from := func(ip string) net.Conn {
 		d := net.Dialer{LocalAddr: &net.TCPAddr{IP: net.ParseIP(ip)}}
 		c, err := d.Dial("tcp", s.Addr().String())
@@ -171,7 +171,7 @@ func TestIdleMakeRoom(t *testing.T) {
 func TestTooManyOverTLS(t *testing.T) {
 	w := newStub(t, say(okAnswer))
 	s, _ := start(t, w.url(), func(o *Options) {
-		o.Ways.Limits.Connections = 1
+		o.Routes.Limits.Connections = 1
 		o.ServerTLS = &tls.Config{MinVersion: tls.VersionTLS12}
 	})
 	first := dial(t, s)
@@ -193,7 +193,7 @@ func TestTooManyOverTLS(t *testing.T) {
 func TestSlowBodyGoesOn(t *testing.T) {
 	t.Parallel()
 	w := newStub(t, say(okAnswer))
-	s, _ := start(t, w.url(), func(o *Options) { o.Ways.Limits.BodyTimeout = 200 * time.Millisecond })
+	s, _ := start(t, w.url(), func(o *Options) { o.Routes.Limits.BodyTimeout = 200 * time.Millisecond })
 	tick := func() { <-time.After(80 * time.Millisecond) }
 	t.Run("slow", func(t *testing.T) {
 		c := dial(t, s)

@@ -40,7 +40,7 @@ func wantBug(t *testing.T, log *lines, where string) {
 func server() (*Server, *lines) {
 	log := &lines{}
 	s := &Server{decider: &decider{log: slog.New(slog.NewTextHandler(log, nil)), memo: memo.New(0)}}
-	s.ways.Store(&ways{limits: testLimits()})
+	s.routes.Store(&routes{limits: testLimits()})
 	s.memory.Store(&Memory{})
 	return s, log
 }

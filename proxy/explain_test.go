@@ -183,7 +183,7 @@ func TestExplanationIsWhatIsServed(t *testing.T) {
 	t.Cleanup(dry.Close)
 	stub := newStub(t, say(okAnswer))
 	s, base := start(t, stub.url(), func(o *Options) {
-		o.Ways.Limits.Messages = 1000
+		o.Routes.Limits.Messages = 1000
 		o.Memory = Memory{Settings: Settings{Identity: identity.Settings{Owner: "user:o"}, Recall: true, Ingest: true, Timeout: time.Minute}, Services: Services{Planner: live, Sessions: stateSessions{st}, Turns: keptTurns{}}}
 	})
 	recalled := 0
@@ -194,7 +194,7 @@ func TestExplanationIsWhatIsServed(t *testing.T) {
 		}
 		for _, again := range []bool{false, true} {
 			before := st.kept()
-			e := s.explain(*s.mem(), dry, s.way().limits, f.path, header, []byte(f.body))
+			e := s.explain(*s.currentMemory(), dry, s.routing().limits, f.path, header, []byte(f.body))
 			if diff := cmp.Diff(before, st.kept()); diff != "" {
 				t.Fatalf("%s: written: %s", f.name, diff)
 			}

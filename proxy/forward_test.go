@@ -263,7 +263,7 @@ func TestHeadThatReadersDisagreeAbout(t *testing.T) {
 		if err != nil || !strings.HasPrefix(got, "HTTP/1.1 502 ") || strings.Contains(got, "X-A") || strings.Contains(got, "X-B") {
 			t.Errorf("%s: %q, %v", name, got, err)
 		}
-		if kept, _ := s.way().upstreams["openai"].Idle(); kept != 0 {
+		if kept, _ := s.routing().upstreams["openai"].Idle(); kept != 0 {
 			t.Errorf("%s: the connection was kept", name)
 		}
 	}
@@ -314,7 +314,7 @@ func TestCutAnswerReachesClientCutOff(t *testing.T) {
 			if err == nil {
 				t.Errorf("the cut answer looks whole: %q", body)
 			}
-			if kept, _ := s.way().upstreams["openai"].Idle(); kept != 0 {
+			if kept, _ := s.routing().upstreams["openai"].Idle(); kept != 0 {
 				t.Error("the broken connection was kept")
 			}
 		})
@@ -368,7 +368,7 @@ func TestConnectionClosedWhileIdleIsNotUsed(t *testing.T) {
 	for range 3 {
 		post(t, cl, base+"/v1/x", "{}", http.StatusOK)
 		waitFor(t, "the upstream's close to arrive", func() bool {
-			_, usable := s.way().upstreams["openai"].Idle()
+			_, usable := s.routing().upstreams["openai"].Idle()
 			return usable == 0
 		})
 	}
@@ -387,7 +387,7 @@ func TestConnectionThatItsPeerEndsIsNotKept(t *testing.T) {
 		if _, err := talk(t, s, "GET / HTTP/1.1\r\nHost: p\r\nConnection: close\r\n\r\n"); err != nil {
 			t.Fatal(err)
 		}
-		if kept, _ := s.way().upstreams["openai"].Idle(); kept != 0 {
+		if kept, _ := s.routing().upstreams["openai"].Idle(); kept != 0 {
 			t.Errorf("%q: %d connections are kept", lines, kept)
 		}
 	}
@@ -413,7 +413,7 @@ func TestUpstreamFaults(t *testing.T) {
 		{"silent", silent.url(), http.StatusGatewayTimeout, "upstream_timeout"},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
-			_, base := start(t, tc.upstream, func(o *Options) { o.Ways.Limits.UpstreamResponse = 100 * time.Millisecond })
+			_, base := start(t, tc.upstream, func(o *Options) { o.Routes.Limits.UpstreamResponse = 100 * time.Millisecond })
 			body := post(t, client(t), base+"/v1/chat/completions", `{"messages":[]}`, tc.status)
 			var e struct {
 				Error struct{ Message, Type, Code string }
@@ -480,7 +480,7 @@ func TestUpstreamTLSIsVerified(t *testing.T) {
 				t.Errorf("%d bytes came back of %d", len(got), len(big))
 			}
 			waitFor(t, "one connection, used each time, to be idle", func() bool {
-				kept, _ := s.way().upstreams["openai"].Idle()
+				kept, _ := s.routing().upstreams["openai"].Idle()
 				return kept == 1
 			})
 		}
@@ -503,7 +503,7 @@ func TestLargeBodyIsStreamed(t *testing.T) {
 	defer up.Close()
 	for _, chunked := range []bool{false, true} {
 		first = make(chan struct{})
-		_, base := start(t, up.URL, func(o *Options) { o.Ways.Limits.InspectBytes = 64 << 10 })
+		_, base := start(t, up.URL, func(o *Options) { o.Routes.Limits.InspectBytes = 64 << 10 })
 		pr, pw := io.Pipe()
 		const size = 1 << 20
 		go func() {
@@ -535,7 +535,7 @@ func TestLargeBodyIsStreamed(t *testing.T) {
 // last byte does not end the client's connection.
 func TestConnectionStaysAfterLargeBody(t *testing.T) {
 	w := newStub(t, say(okAnswer))
-	s, _ := start(t, w.url(), func(o *Options) { o.Ways.Limits.InspectBytes = 64 << 10 })
+	s, _ := start(t, w.url(), func(o *Options) { o.Routes.Limits.InspectBytes = 64 << 10 })
 	c := dial(t, s)
 	answers, body := newReader(c), strings.Repeat("x", 300<<10)
 	for i := range 200 {

@@ -15,7 +15,7 @@ import (
 
 // serve is the way of every client request, from top to bottom.
 func (s *Server) serve(ctx *fasthttp.RequestCtx) {
-	x := s.wire.Begin(ctx, s.way().timeouts())
+	x := s.wire.Begin(ctx, s.routing().timeouts())
 	c := s.newCall(x, &ctx.Request.Header)
 	defer s.finish(c)                      // a bug ends this connection, and no other
 	c.route = s.match(&ctx.Request.Header) // route.go: API and upstream
@@ -175,7 +175,7 @@ func (s *Server) newCall(x *wire.Exchange, h *fasthttp.RequestHeader) *call {
 // ask begins a call with the head of a request.
 func (c *call) ask(s *Server, h *fasthttp.RequestHeader) {
 	c.share = s.budget.Share()
-	c.request = request{head: h, memory: s.mem(), limits: s.way().limits, share: &c.share, buffers: &c.buffers}
+	c.request = request{head: h, memory: s.currentMemory(), limits: s.routing().limits, share: &c.share, buffers: &c.buffers}
 }
 
 // release gives the call's buffers back. Nothing may refer to them any more.

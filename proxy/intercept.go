@@ -66,7 +66,7 @@ var errUseHTTP = &wire.ClientError{Status: fasthttp.StatusUpgradeRequired, Messa
 // webSocket reports whether a request is for a WebSocket whose messages are to be
 // read. It returns an error for one that is refused.
 func (s *Server) webSocket(x *wire.Exchange, c *call) (read bool, err error) {
-	setting := s.way().webSocket
+	setting := s.routing().webSocket
 	if setting == WebSocketTunnel || !x.IsUpgrade() {
 		return false, nil
 	}
@@ -136,7 +136,7 @@ func (s *Server) messages(c *call, head *wire.AnswerHead, read bool) *wire.WebSo
 	x := &intercept{s: s, route: c.route, lanes: make(map[string]*exchange), ended: make(map[string]heldEnd)}
 	c.head.CopyTo(&x.head)
 	x.route.dialect, x.route.match, x.route.provider = responses.Dialect{}, responses.SocketMatch(), responses.Dialect{}.Info().Provider
-	return &wire.WebSocket{Messages: x, Share: s.budget.Share, Limit: func() int { return s.way().limits.InspectBytes }}
+	return &wire.WebSocket{Messages: x, Share: s.budget.Share, Limit: func() int { return s.routing().limits.InspectBytes }}
 }
 
 // Request gives a message of the client its memory; nil means that it goes on

@@ -32,7 +32,7 @@ func intercepting(t *testing.T, serve func(c net.Conn), change ...func(*Options)
 		serve(c)
 		return false
 	})
-	change = append([]func(*Options){remembering(&inserting{}), func(o *Options) { o.Ways.WebSocket = WebSocketIntercept }}, change...)
+	change = append([]func(*Options){remembering(&inserting{}), func(o *Options) { o.Routes.WebSocket = WebSocketIntercept }}, change...)
 	s, _ := start(t, w.url(), change...)
 	c := dial(t, s)
 	_, _ = io.WriteString(c, openSocket)
@@ -92,7 +92,7 @@ func TestMessageOfEmptyFrames(t *testing.T) {
 	_, c, _ := intercepting(t, func(c net.Conn) {
 		_, err := io.ReadFull(c, got)
 		read <- err
-	}, func(o *Options) { o.Ways.Limits.InspectBytes = 1 << 10 })
+	}, func(o *Options) { o.Routes.Limits.InspectBytes = 1 << 10 })
 	_, _ = c.Write(sent)
 	if err := <-read; err != nil || !bytes.Equal(got, sent) {
 		t.Errorf("%q arrived (%v)", got, err)
@@ -172,7 +172,7 @@ func TestUpgradeKeepsWhatItCan(t *testing.T) {
 				_, _ = io.WriteString(c, "HTTP/1.1 101 Switching Protocols\r\nupgrade: WebSocket\r\nCONNECTION: Upgrade\r\n\r\n")
 				return false
 			})
-			s, _ := start(t, w.url(), remembering(&inserting{}), func(o *Options) { o.Ways.WebSocket = tc.setting })
+			s, _ := start(t, w.url(), remembering(&inserting{}), func(o *Options) { o.Routes.WebSocket = tc.setting })
 			got, _ := talk(t, s, head+tc.more+"\r\n")
 			if !strings.Contains(got, "\r\nCONNECTION: Upgrade\r\nupgrade: WebSocket\r\n") {
 				t.Errorf("the client got %q", got)

@@ -110,7 +110,7 @@ func TestClientThatLeavesEndsTheUpstreamRequest(t *testing.T) {
 // TestSlowHeadIsEnded: clients cannot hold connections with a trickle.
 func TestSlowHeadIsEnded(t *testing.T) {
 	w := newStub(t, say(okAnswer))
-	s, _ := start(t, w.url(), func(o *Options) { o.Ways.Limits.HeaderTimeout = 100 * time.Millisecond })
+	s, _ := start(t, w.url(), func(o *Options) { o.Routes.Limits.HeaderTimeout = 100 * time.Millisecond })
 	got, _ := talk(t, s, "GET / HTTP/1.1\r\nHost: p\r\nX-Slow: ")
 	if !strings.HasPrefix(got, "HTTP/1.1 408 ") {
 		t.Errorf("answer %q", got)
@@ -121,8 +121,8 @@ func TestSlowHeadIsEnded(t *testing.T) {
 func TestSilentBodyIsEnded(t *testing.T) {
 	w := newStub(t, say(okAnswer))
 	s, _ := start(t, w.url(), func(o *Options) {
-		o.Ways.Limits.HeaderTimeout = 50 * time.Millisecond
-		o.Ways.Limits.BodyTimeout = 300 * time.Millisecond
+		o.Routes.Limits.HeaderTimeout = 50 * time.Millisecond
+		o.Routes.Limits.BodyTimeout = 300 * time.Millisecond
 	})
 	head := "POST /v1/chat/completions HTTP/1.1\r\nHost: p\r\nConnection: close\r\nContent-Length: 20000\r\n\r\n"
 	t.Run("silent", func(t *testing.T) {
@@ -147,7 +147,7 @@ func TestSilentBodyIsEnded(t *testing.T) {
 
 func TestTooManyConnections(t *testing.T) {
 	w := newStub(t, say(okAnswer))
-	s, _ := start(t, w.url(), func(o *Options) { o.Ways.Limits.Connections = 2 })
+	s, _ := start(t, w.url(), func(o *Options) { o.Routes.Limits.Connections = 2 })
 	for range 2 {
 		c := dial(t, s)
 		_, _ = io.WriteString(c, "GET / HTTP/1.1\r\nHost: p\r\n\r\n")

@@ -56,7 +56,7 @@ func TestWhoCannotHaveMemoryIsNotRead(t *testing.T) {
 			b := budget.New(0)
 			s, _ := start(t, url, remembering(&inserting{}), func(o *Options) {
 				tc.change(&o.Memory)
-				o.Budget, o.Ways.Limits.InspectTotal = b, 10<<20
+				o.Budget, o.Routes.Limits.InspectTotal = b, 10<<20
 			})
 			body := hello(size)
 			c := dial(t, s)
@@ -86,7 +86,7 @@ func TestWhoCannotHaveMemoryIsNotRead(t *testing.T) {
 func TestBudgetOfInspection(t *testing.T) {
 	url, _ := echo(t)
 	b := budget.New(0)
-	s, _ := start(t, url, remembering(&inserting{}), func(o *Options) { o.Budget, o.Ways.Limits.InspectTotal = b, 600<<10 })
+	s, _ := start(t, url, remembering(&inserting{}), func(o *Options) { o.Budget, o.Routes.Limits.InspectTotal = b, 600<<10 })
 	post := func(body, encoding string, chunked bool) (header string) {
 		t.Helper()
 		var r io.Reader = strings.NewReader(body)
@@ -170,7 +170,7 @@ func TestClaimedFrameTakesNothing(t *testing.T) {
 		_, c, _ := intercepting(t, func(c net.Conn) {
 			_, err := io.ReadFull(c, got)
 			read <- err
-		}, func(o *Options) { o.Budget, o.Ways.Limits.InspectTotal = b, total })
+		}, func(o *Options) { o.Budget, o.Routes.Limits.InspectTotal = b, total })
 		frame := frameOf(ws.OpText, true, true, size, hello(size)[:size])
 		_, _ = c.Write(frame[:14])
 		go func() { _, _ = c.Write(frame[14:][:10]); close(half) }()
@@ -199,7 +199,7 @@ func TestEmptyFramesArePaidFor(t *testing.T) {
 		_ = c.SetReadDeadline(time.Now().Add(10 * time.Second))
 		_, err := io.ReadFull(c, got)
 		read <- err
-	}, func(o *Options) { o.Budget, o.Ways.Limits.InspectTotal = b, total })
+	}, func(o *Options) { o.Budget, o.Routes.Limits.InspectTotal = b, total })
 	if _, err := c.Write(sent); err != nil {
 		t.Fatal(err)
 	}

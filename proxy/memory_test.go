@@ -64,7 +64,7 @@ func TestLookingForASessionTakesNoLongerThanRecallMay(t *testing.T) {
 			t.Fatal(err)
 		}
 		s := &Server{decider: idle(), observer: in}
-		s.ways.Store(&ways{})
+		s.routes.Store(&routes{})
 		var until time.Time
 		c := posted(`{"messages":[{"role":"user","content":"one"},{"role":"assistant","content":"a long answer that could tell a conversation"},{"role":"user","content":"two"}]}`)
 		c.memory = Memory{Settings: Settings{Identity: identity.Settings{Owner: "user:o"}, Recall: true, Timeout: 400 * time.Millisecond}, Services: Services{Planner: planner{func(ctx context.Context) inject.Plan { until, _ = ctx.Deadline(); return inject.Plan{} }}, Sessions: hanging{}}}.orNothing()
@@ -159,7 +159,7 @@ func (l locked) Write(p []byte) (int, error) {
 
 // TestAbsoluteTargetGoesWhereItsPathSays, as the same path alone does.
 func TestAbsoluteTargetGoesWhereItsPathSays(t *testing.T) {
-	s, _ := start(t, "http://openai.example", func(o *Options) { o.Ways.Upstreams["anthropic"] = "http://anthropic.example" })
+	s, _ := start(t, "http://openai.example", func(o *Options) { o.Routes.Upstreams["anthropic"] = "http://anthropic.example" })
 	for _, target := range []string{"/v1/messages", "http://proxy/v1/messages", "http://proxy/v1/messages?beta=true"} {
 		var h fasthttp.RequestHeader
 		h.SetMethod(http.MethodPost)

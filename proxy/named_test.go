@@ -12,7 +12,7 @@ import (
 // for byte. What is nobody's name goes nowhere.
 func TestNamedUpstream(t *testing.T) {
 	usual, local := newStub(t, say(okAnswer)), newStub(t, say(okAnswer))
-	s, _ := start(t, usual.url(), func(o *Options) { o.Ways.Upstreams["local"] = local.url() + "/base/" })
+	s, _ := start(t, usual.url(), func(o *Options) { o.Routes.Upstreams["local"] = local.url() + "/base/" })
 	plain, _ := start(t, usual.url())
 	for _, tc := range []struct {
 		target string
@@ -74,7 +74,7 @@ func TestNamedUpstream(t *testing.T) {
 // it asked for.
 func TestNobodysNameIsAnsweredInTheAPIsShape(t *testing.T) {
 	w := newStub(t, say(okAnswer))
-	s, _ := start(t, w.url(), func(o *Options) { o.Ways.Upstreams["local"] = w.url() })
+	s, _ := start(t, w.url(), func(o *Options) { o.Routes.Upstreams["local"] = w.url() })
 	for target, want := range map[string]string{
 		"/u/locl/v1beta/models/m:generateContent":   `"status":"NOT_FOUND"`,
 		"//u/local/v1beta/models/m:generateContent": `"status":"NOT_FOUND"`,
@@ -93,7 +93,7 @@ func TestNobodysNameIsAnsweredInTheAPIsShape(t *testing.T) {
 // two, and so it does of Google's own.
 func TestGoogleHasItsKey(t *testing.T) {
 	usual, google := newStub(t, say(okAnswer)), newStub(t, say(okAnswer))
-	s, _ := start(t, usual.url(), func(o *Options) { o.Ways.Upstreams["gemini"] = google.url() })
+	s, _ := start(t, usual.url(), func(o *Options) { o.Routes.Upstreams["gemini"] = google.url() })
 	for _, tc := range []struct {
 		target string
 		to     *stub
@@ -128,7 +128,7 @@ func TestClientKeys(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s, _ := start(t, w.url(), func(o *Options) { o.Ways.Limits.Keys = keys })
+	s, _ := start(t, w.url(), func(o *Options) { o.Routes.Limits.Keys = keys })
 	for _, tc := range []struct {
 		field string
 		ok    bool

@@ -56,7 +56,7 @@ func made(t testing.TB, upstream string, change ...func(*Options)) *Server {
 	t.Helper()
 	o := Options{
 		Listen: "127.0.0.1:0",
-		Ways:   Ways{Upstreams: upstreams(upstream), Limits: testLimits()},
+		Routes: Routes{Upstreams: upstreams(upstream), Limits: testLimits()},
 		Meter:  noop.Meter{},
 		Log:    slog.New(slog.DiscardHandler),
 	}

@@ -160,7 +160,7 @@ func TestKeyInPathIsNotLogged(t *testing.T) {
 	w := newStub(t, say(okAnswer))
 	var b lines
 	s, _ := start(t, w.url(), func(o *Options) {
-		o.Ways.Logged = true
+		o.Routes.Logged = true
 		o.Log = slog.New(slog.NewTextHandler(&b, &slog.HandlerOptions{Level: slog.LevelDebug}))
 	})
 	key := "sk-" + strings.Repeat("a1", 12)

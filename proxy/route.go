@@ -30,7 +30,7 @@ func (r *route) replays() bool { return r.match.Use == dialect.UseReplay }
 // off its path. The route's upstream is nil where the path asks
 // for a name that none has.
 func (s *Server) match(h *fasthttp.RequestHeader) route {
-	all := s.way().upstreams
+	all := s.routing().upstreams
 	n, named := all.Named(h)
 	path := n.Path
 	if path == nil {
@@ -58,46 +58,46 @@ func routeOf(h *fasthttp.RequestHeader, path []byte) (r route, api string) {
 	return r, found.Upstream
 }
 
-// Ways say where requests go and how much of them is looked at. Of the limits
+// Routes say where requests go and how much of them is looked at. Of the limits
 // those of the listener stay what they were when the server was made.
-type Ways struct {
+type Routes struct {
 	Upstreams map[string]string // base addresses, by the names that the registry of dialects has, and by others
 	Limits    Limits
 	WebSocket WebSocket // the Responses API over one
 	Logged    bool      // a line for each request at info
 }
 
-// ways are those in force.
-type ways struct {
+// routes are Routes as they are in force, with their upstreams.
+type routes struct {
 	upstreams Upstreams
 	limits    Limits
 	webSocket WebSocket
 }
 
-func newWays(w Ways, roots *tls.Config) (*ways, error) {
+func newRoutes(w Routes, roots *tls.Config) (*routes, error) {
 	all, err := NewUpstreams(w.Upstreams, roots, w.Limits.UpstreamConnect)
-	return &ways{upstreams: all, limits: w.Limits, webSocket: w.WebSocket}, err //nolint:wrapcheck // it names the upstream
+	return &routes{upstreams: all, limits: w.Limits, webSocket: w.WebSocket}, err //nolint:wrapcheck // it names the upstream
 }
 
-func (s *Server) way() *ways { return s.ways.Load() }
+func (s *Server) routing() *routes { return s.routes.Load() }
 
-// SetWays changes them from the next request on; requests under way end as
+// SetRoutes changes them from the next request on; requests under way end as
 // they began.
-func (s *Server) SetWays(w Ways) error {
-	now, err := newWays(w, s.roots)
+func (s *Server) SetRoutes(w Routes) error {
+	now, err := newRoutes(w, s.roots)
 	if err != nil {
 		return err
 	}
-	before := s.way()
+	before := s.routing()
 	now.upstreams.Keep(before.upstreams)
 	s.apply(now, w)
 	before.upstreams.Retire(now.upstreams)
 	return nil
 }
 
-// apply has ways in force.
-func (s *Server) apply(now *ways, w Ways) {
-	s.ways.Store(now)
+// apply puts routes in force.
+func (s *Server) apply(now *routes, w Routes) {
+	s.routes.Store(now)
 	s.observer.LogRequests(w.Logged)
 	if s.budget != nil {
 		s.budget.Set(w.Limits.InspectTotal)
@@ -105,6 +105,6 @@ func (s *Server) apply(now *ways, w Ways) {
 }
 
 // timeouts are those of upstreams.
-func (w *ways) timeouts() wire.Timeouts {
+func (w *routes) timeouts() wire.Timeouts {
 	return wire.Timeouts{Response: w.limits.UpstreamResponse, Idle: w.limits.UpstreamIdle}
 }

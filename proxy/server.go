@@ -48,13 +48,13 @@ type Limits struct {
 // Options configures a Server.
 type Options struct {
 	Listen    string // host:port
-	Ways      Ways
+	Routes    Routes
 	TLS       *tls.Config // for upstreams; nil: the system's roots
 	Memory    Memory      // what to insert and keep
 	Memo      *memo.Memo  // what is known of the conversations of the moment
 	ServerTLS *tls.Config // of the clients' side; nil: none
 
-	// Budget bounds what is inspected at the same time. SetWays sets its size.
+	// Budget bounds what is inspected at the same time. SetRoutes sets its size.
 	// nil: there is no bound.
 	Budget *budget.Budget
 
@@ -67,7 +67,7 @@ type Options struct {
 type Server struct {
 	*decider // what memory does for a request
 
-	ways   atomic.Pointer[ways]
+	routes atomic.Pointer[routes]
 	memory atomic.Pointer[Memory]
 	budget *budget.Budget // of all that is inspected
 
@@ -92,7 +92,7 @@ type Server struct {
 // it begins, whether or not it has served.
 func New(o Options) (*Server, error) {
 	o.TLS = cmp.Or(o.TLS, &tls.Config{MinVersion: tls.VersionTLS12})
-	w, err := newWays(o.Ways, o.TLS)
+	w, err := newRoutes(o.Routes, o.TLS)
 	if err != nil {
 		return nil, err
 	}
@@ -118,14 +118,14 @@ func New(o Options) (*Server, error) {
 		listener: ln,
 		stop:     make(chan struct{}),
 	}
-	s.apply(w, o.Ways)
+	s.apply(w, o.Routes)
 	s.memory.Store(o.Memory.orNothing())
 	base, cancel := context.WithCancel(context.Background())
 	s.cancel = cancel
 	s.decider = &decider{hasher: dialect.NewHasher(), memo: o.Memo, base: base, log: o.Log}
 	room := wire.RoomForClients()
-	s.clients = wire.NewClientConns(o.Ways.Limits.Connections, o.Ways.Limits.PerAddress, room)
-	if wire.TooFew(room, o.Ways.Limits.Connections) {
+	s.clients = wire.NewClientConns(o.Routes.Limits.Connections, o.Routes.Limits.PerAddress, room)
+	if wire.TooFew(room, o.Routes.Limits.Connections) {
 		s.log.Info("there are file descriptors for fewer clients than limits.connections", "clients", room, "remedy", wire.MoreFiles)
 	}
 	s.wire = wire.New(wire.Options{Own: ours, OwnAnswer: onlyOurs, MakeRoom: s.makeRoom, Serve: func(c net.Conn) { _ = s.fast.ServeConn(c) }, Log: o.Log})
@@ -142,10 +142,10 @@ func New(o Options) (*Server, error) {
 		// next request begins: see listen.Conn.
 		ReduceMemoryUsage:     true,
 		ConnState:             wire.Follow,
-		ReadBufferSize:        o.Ways.Limits.HeaderBytes,
+		ReadBufferSize:        o.Routes.Limits.HeaderBytes,
 		WriteBufferSize:       1 << 10,
-		ReadTimeout:           o.Ways.Limits.HeaderTimeout,
-		IdleTimeout:           o.Ways.Limits.IdleTimeout,
+		ReadTimeout:           o.Routes.Limits.HeaderTimeout,
+		IdleTimeout:           o.Routes.Limits.IdleTimeout,
 		Concurrency:           math.MaxInt32, // see listen.Conns
 		NoDefaultServerHeader: true,
 		NoDefaultDate:         true,
@@ -158,8 +158,8 @@ func New(o Options) (*Server, error) {
 	return s, nil
 }
 
-// mem is how the proxy remembers, as it is in force.
-func (s *Server) mem() *Memory { return s.memory.Load() }
+// currentMemory returns what the proxy remembers with, as it is set now.
+func (s *Server) currentMemory() *Memory { return s.memory.Load() }
 
 // Set changes how the proxy remembers, from the next request on. The parts that
 // do the remembering must stay what they are.
@@ -208,7 +208,7 @@ func (s *Server) Shutdown(ctx context.Context) error {
 	s.wire.Close()
 	_ = s.listener.Close() // when Serve was never called
 	future := time.Now().Add(time.Hour)
-	s.way().upstreams.CloseIdle(future)
+	s.routing().upstreams.CloseIdle(future)
 	if err != nil {
 		return fmt.Errorf("wait for running requests: %w", err)
 	}
@@ -222,9 +222,9 @@ func (s *Server) newListener() *wire.Listener {
 	return wire.NewListener(s.listener, wire.ListenerOptions{
 		Conns: s.clients,
 		TLS:   s.tls,
-		Allow: s.way().limits.Allow,
+		Allow: s.routing().limits.Allow,
 		Timeouts: func() wire.ClientTimeouts {
-			l := s.way().limits
+			l := s.routing().limits
 			return wire.ClientTimeouts{Write: l.UpstreamIdle, Body: l.BodyTimeout, Next: l.IdleTimeout}
 		},
 		Refusal:  turnedAway,
@@ -235,7 +235,7 @@ func (s *Server) newListener() *wire.Listener {
 
 // makeRoom closes connections on which nothing happens, of both sides.
 func (s *Server) makeRoom() {
-	s.way().upstreams.CloseIdle(time.Now().Add(time.Hour))
+	s.routing().upstreams.CloseIdle(time.Now().Add(time.Hour))
 	s.clients.MakeRoom()
 }
 
@@ -248,7 +248,7 @@ func (s *Server) ageUpstreams() {
 		case <-s.stop:
 			return
 		case now := <-t.C:
-			s.way().upstreams.CloseIdle(now.Add(-wire.IdleUpstream))
+			s.routing().upstreams.CloseIdle(now.Add(-wire.IdleUpstream))
 		}
 	}
 }
@@ -256,7 +256,7 @@ func (s *Server) ageUpstreams() {
 // bodyPatience replaces the head's deadline by the body's, since fasthttp reads
 // the beginning of a body itself.
 func (s *Server) bodyPatience(*fasthttp.RequestHeader) fasthttp.RequestConfig {
-	return fasthttp.RequestConfig{ReadTimeout: s.way().limits.BodyTimeout}
+	return fasthttp.RequestConfig{ReadTimeout: s.routing().limits.BodyTimeout}
 }
 
 // refuse answers what is no valid request.

@@ -57,7 +57,7 @@ func (s *decider) named(ctx context.Context, r *request, p *parsed, at *where, i
 		n.session = s.answered(ctx, r.memory, references(p.conv, at))
 	}
 	t, own := p.conv.Transcript()
-	told := s.answered(ctx, r.memory, p.conv.Told(&t, at.person))
+	told := s.answered(ctx, r.memory, p.conv.AnswerFingerprints(&t, at.person))
 	if n.kind == dialect.KindTurn && (own || told != "") {
 		n.kind = t.Kind
 	}

@@ -53,7 +53,7 @@ func TestStopIsBounded(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := newEager(t, tc.answer)
-			s, _ := start(t, w, func(o *Options) { o.Ways.Limits.UpstreamIdle = time.Hour; o.Ways.Limits.BodyTimeout = time.Hour })
+			s, _ := start(t, w, func(o *Options) { o.Routes.Limits.UpstreamIdle = time.Hour; o.Routes.Limits.BodyTimeout = time.Hour })
 			c := dial(t, s)
 			_, _ = io.WriteString(c, tc.request)
 			if _, err := http.ReadResponse(newReader(c), nil); err != nil {

@@ -164,7 +164,7 @@ func TestIdleConnectionAfterAStream(t *testing.T) {
 		t.Run(tc.name, func(t *testing.T) {
 			second := make(chan struct{}, 2)
 			w := newEvents(t, second)
-			s, _ := start(t, w.url(), func(o *Options) { o.Ways.Limits.HeaderTimeout, o.Ways.Limits.IdleTimeout = tc.head, tc.idle })
+			s, _ := start(t, w.url(), func(o *Options) { o.Routes.Limits.HeaderTimeout, o.Routes.Limits.IdleTimeout = tc.head, tc.idle })
 			c := dial(t, s)
 			_, _ = io.WriteString(c, "GET /v1/x HTTP/1.1\r\nHost: p\r\n\r\n")
 			for _, n := range []int{len(eventsHead + oneEvent), len(twoEvent + lastPart)} {

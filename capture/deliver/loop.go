@@ -22,7 +22,7 @@ const (
 	maxRetryAfter = time.Hour
 )
 
-// Options configures a Loop. Told and OnStored may be nil.
+// Options configures a Loop. OnDelivered and OnStored may be nil.
 type Options struct {
 	Ledger   Ledger
 	Memory   Memory
@@ -31,7 +31,7 @@ type Options struct {
 	Timing   Timing
 	Timeout  time.Duration // of a call
 	OpenFor  time.Duration // the circuit breaker, before it is half-open
-	Told     func(Delivery)
+	OnDelivered     func(Delivery)
 	OnStored func(group string)       // a group holds something new
 	Redact   func(text string) string // takes credentials out of what a server says
 	Log      *slog.Logger

@@ -241,12 +241,12 @@ func (l *Loop) wrote() {
 
 // tell tells of deliveries.
 func (l *Loop) tell(items []Item, began time.Time, verified bool, err error) {
-	if l.o.Told == nil {
+	if l.o.OnDelivered == nil {
 		return
 	}
 	for i := range items {
 		if t := items[i].Turn.Trace; t != "" {
-			l.o.Told(Delivery{Trace: t, Group: items[i].Group, Began: began, Verified: verified, Err: err})
+			l.o.OnDelivered(Delivery{Trace: t, Group: items[i].Group, Began: began, Verified: verified, Err: err})
 		}
 	}
 }

@@ -42,11 +42,11 @@ type Turn struct {
 	// after all others of its group, and not where the group has a turn in which
 	// the same was said: clients shorten histories and repeat examples, and then
 	// it is not the conversation that tells turns apart.
-	Backfill bool `json:"Earlier,omitempty"`
+	Backfill bool `json:",omitempty"`
 
 	// WholeDigest is the digest of the whole turn where the texts are a part of
 	// it: they were cut, or this is the rest of a turn.
-	WholeDigest string `json:"Heard,omitempty"`
+	WholeDigest string `json:",omitempty"`
 
 	// Generation is how often something was forgotten when the turn's first
 	// request arrived. A scope of a newer generation does not keep it.
@@ -54,7 +54,7 @@ type Turn struct {
 
 	// Standalone says that the turn is a text by itself, and its ID made of it.
 	// It is kept once, and once more when it is said again after it was forgotten.
-	Standalone bool `json:"Again,omitempty"`
+	Standalone bool `json:",omitempty"`
 
 	// Restored is how the turn's sides were kept before, in a turn that comes
 	// from an export; SessionHash stands there for the session, which an export

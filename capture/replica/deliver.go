@@ -80,7 +80,7 @@ func (s *Queue) Follow(ctx context.Context, wait time.Duration, found func(group
 			return err
 		}
 		s.queue(e)
-		found(e.Group, e.Later != "1")
+		found(e.Group, e.Backfill != "1")
 	}
 	return err
 }
@@ -109,7 +109,7 @@ func (s *Queue) queue(e *entry) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.newest = e.Number
-	s.queueLocked(e.Group, e.Number, e.Later == "1")
+	s.queueLocked(e.Group, e.Number, e.Backfill == "1")
 }
 
 func (s *Queue) queueLocked(group string, n int64, later bool) {

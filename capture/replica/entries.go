@@ -54,13 +54,13 @@ func (s *Queue) read(ctx context.Context, f func(e *entry) error) error {
 
 // entry is an entry as it stands in the stream, or among the dead.
 type entry struct {
-	Number int64          `json:"-"`
-	Group  string         `json:"grp"`
-	Scope  graphiti.Scope `json:"scope"`
-	Born   string         `json:"born"` // Unix milliseconds
-	Later  string         `json:"later"`
-	Body   string         `json:"body"`
-	Mark   string         `json:"mark"` // of the dead
+	Number   int64          `json:"-"`
+	Group    string         `json:"grp"`
+	Scope    graphiti.Scope `json:"scope"`
+	Born     string         `json:"born"` // Unix milliseconds
+	Backfill string         `json:"later"`
+	Body     string         `json:"body"`
+	Mark     string         `json:"mark"` // of the dead
 }
 
 func parse(m *goredis.XMessage) (*entry, error) {
@@ -70,12 +70,12 @@ func parse(m *goredis.XMessage) (*entry, error) {
 	if err != nil {
 		return nil, fmt.Errorf("read spool: entry %q: %w", m.ID, err)
 	}
-	return &entry{Number: n, Group: text("grp"), Scope: graphiti.Scope(text("scope")), Born: text("born"), Later: text("later"), Body: text("body")}, nil
+	return &entry{Number: n, Group: text("grp"), Scope: graphiti.Scope(text("scope")), Born: text("born"), Backfill: text("later"), Body: text("body")}, nil
 }
 
 // withMark is an entry as delivery knows it.
 func (e *entry) withMark(m mark) (ledger.Entry, error) {
-	out := ledger.Entry{Seq: e.Number, Bytes: len(e.Body), Scope: e.Scope, Have: m.Have, Losses: m.Losses, Backfill: e.Later == "1"}
+	out := ledger.Entry{Seq: e.Number, Bytes: len(e.Body), Scope: e.Scope, Have: m.Have, Losses: m.Losses, Backfill: e.Backfill == "1"}
 	if err := json.Unmarshal([]byte(e.Body), &out.Turn); err != nil {
 		return ledger.Entry{}, fmt.Errorf("entry %d: %w", e.Number, err)
 	}

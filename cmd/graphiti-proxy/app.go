@@ -89,7 +89,7 @@ func newApp(cfg *config.Config, log *slog.Logger) (_ *app, err error) {
 	}
 	a.OnClose("telemetry", t.Shutdown)
 	a.tracer = t.Tracer()
-	mem, err := a.openMemory()
+	memory, err := a.openMemory()
 	if err != nil {
 		return nil, err
 	}
@@ -105,8 +105,8 @@ func newApp(cfg *config.Config, log *slog.Logger) (_ *app, err error) {
 	}
 	a.proxy, err = proxy.New(proxy.Options{
 		Listen:    cfg.Listen,
-		Ways:      ways(cfg, mem.Planner != nil),
-		Memory:    mem,
+		Routes:    routes(cfg, memory.Planner != nil),
+		Memory:    memory,
 		Memo:      a.known,
 		ServerTLS: only("client"),
 		Budget:    a.budget,
@@ -121,7 +121,7 @@ func newApp(cfg *config.Config, log *slog.Logger) (_ *app, err error) {
 	a.OnClose("listeners", a.closeSides)
 	if a.parts != nil {
 		a.service.Listen()
-		a.setMemory(mem)
+		a.setMemory(memory)
 		a.watchFiles()
 	}
 	if err := a.openAdmin(t.Handler(), only("admin")); err != nil {
@@ -157,7 +157,7 @@ func telemetryOptions(cfg *config.Config, log *slog.Logger) telemetry.Options {
 
 // openMemory opens what remembering needs. Where data_dir cannot be used, and
 // nobody else uses it, the proxy goes on without memory.
-func (a *app) openMemory() (mem proxy.Memory, err error) {
+func (a *app) openMemory() (memory proxy.Memory, err error) {
 	cfg := a.cfg
 	off := proxy.Memory{}
 	switch {
@@ -177,8 +177,8 @@ func (a *app) openMemory() (mem proxy.Memory, err error) {
 	}
 	a.OnUnlock("lock", func(context.Context) error { return a.lock.Unlock() })
 	before := a.Begun()
-	if mem, err = a.openParts(); err == nil || !sqlite.IsFault(err) {
-		return mem, err
+	if memory, err = a.openParts(); err == nil || !sqlite.IsFault(err) {
+		return memory, err
 	}
 	a.Undo(before)
 	a.parts, a.service, a.prober, a.shared, a.memory, a.store, a.pipeline, a.planner = nil, nil, nil, nil, nil, nil, nil, nil
@@ -288,10 +288,10 @@ func (a *app) openPipeline(facts *cache.Recall[[]graphiti.Fact], state *cache.St
 				a.quiet.Warn("a turn's entry on the card cannot be kept", "error", err)
 			}
 		},
-		Withheld: state.Generations.Blocked(),
-		Shared:   a.sharedQueue(),
-		Told:     telemetry.Deliveries(a.tracer),
-		Log:      a.quiet,
+		Withheld:    state.Generations.Blocked(),
+		Shared:      a.sharedQueue(),
+		OnDelivered: telemetry.Deliveries(a.tracer),
+		Log:         a.quiet,
 	}
 	if a.store != nil {
 		o.Ledger = a.store.Ledger
@@ -303,10 +303,10 @@ func (a *app) openPipeline(facts *cache.Recall[[]graphiti.Fact], state *cache.St
 	return nil
 }
 
-// ways are where requests go.
-func ways(cfg *config.Config, memory bool) proxy.Ways {
+// routes are where requests go.
+func routes(cfg *config.Config, memory bool) proxy.Routes {
 	keys, _ := identity.NewFingerprints("client.keys", cfg.Client.Keys) // checked when they were read
-	return proxy.Ways{
+	return proxy.Routes{
 		Upstreams: cfg.Upstreams(),
 		Logged:    cfg.Log.Requests,
 		Limits: proxy.Limits{

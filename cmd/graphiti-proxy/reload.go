@@ -179,7 +179,7 @@ func (a *app) reload(cfg *config.Config) (waiting []string, err error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := a.proxy.SetWays(ways(cfg, a.planner != nil)); err != nil {
+	if err := a.proxy.SetRoutes(routes(cfg, a.planner != nil)); err != nil {
 		return nil, err
 	}
 	if a.parts != nil {

@@ -135,16 +135,16 @@ func (c *Conversation) Transcript() (t Transcript, own bool) {
 	return t, own
 }
 
-// maxTold bounds the texts by which the session of a transcript is looked for.
-const maxTold = 16
+// maxAnswers bounds the texts by which the session of a transcript is looked for.
+const maxAnswers = 16
 
-// Told are the fingerprints of what a transcript says that the model told a
+// AnswerFingerprints are the fingerprints of what a transcript says that the model found a
 // person, the newest first, and of the summaries that clients have put in place
 // of what was said before the first message of a person.
-func (c *Conversation) Told(t *Transcript, person Fingerprint) (told [][16]byte) {
+func (c *Conversation) AnswerFingerprints(t *Transcript, person Fingerprint) (found [][16]byte) {
 	add := func(text []byte) {
-		if len(text) >= Telling && len(told) < maxTold {
-			told = append(told, person.OfAnswer(text))
+		if len(text) >= Telling && len(found) < maxAnswers {
+			found = append(found, person.OfAnswer(text))
 		}
 	}
 	for i := len(t.Answer) - 1; i >= 0; i-- {
@@ -161,7 +161,7 @@ func (c *Conversation) Told(t *Transcript, person Fingerprint) (told [][16]byte)
 			}
 		}
 	}
-	return told
+	return found
 }
 
 // asked reports whether message i, of the history, is how a client asked for a
