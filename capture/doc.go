@@ -5,6 +5,6 @@
 //
 // It must not know of the client's connection, of an answer's bytes, or of how a
 // request was changed; it never fails a request. Of our packages it may import
-// dialect, graphiti (types and ids), its own below it but capture/response,
+// dialect, graphiti (types and ids), its subpackages except capture/response,
 // cache/sqlite, cache/redis and graphiti/words.
 package capture

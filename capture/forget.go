@@ -42,8 +42,8 @@ func (b *outbox) Forget(ctx context.Context, part ledger.Part, generation int64)
 	return b.empty(part, generation, true)
 }
 
-// Raise has the generations of scopes count that were forgotten, and returns the
-// newest that is known here.
+// Raise applies the generations of forgotten scopes, and returns the newest generation
+// that is known here.
 func (b *outbox) Raise(floors map[string]int64) (newest int64, err error) {
 	return b.disk.Raise(floors)
 }

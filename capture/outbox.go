@@ -125,7 +125,7 @@ func (b *outbox) Whole(ctx context.Context, turns []ledger.Turn) ([]bool, error)
 	return b.spool.Whole(ctx, turns)
 }
 
-// apply has the settings count that are new.
+// apply applies new settings.
 func (b *outbox) apply(paused bool) {
 	o := b.opts()
 	b.loop.Set(o.timing(), o.Timeout, paused)

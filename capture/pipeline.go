@@ -102,8 +102,8 @@ type Groups interface {
 	// Promoted reports whether something was promoted into a group.
 	Promoted(group string) bool
 
-	// Raise has the generations of scopes count that were forgotten, and returns the
-	// newest that is known here.
+	// Raise applies the generations of forgotten scopes, and returns the newest
+	// generation that is known here.
 	Raise(floors map[string]int64) (newest int64, err error)
 
 	// Fault is what is known to be wrong with the file of this process; nil:

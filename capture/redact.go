@@ -36,8 +36,8 @@ func (p *Pipeline) Redacted(text string) string {
 	return text
 }
 
-// RedactedBy is Redacted for who cannot wait longer than until a time. ok is
-// false where that was not enough: then there is no text.
+// RedactedBy is Redacted with a deadline. ok is false where the time was not enough:
+// then there is no text.
 func (p *Pipeline) RedactedBy(text string, by time.Time) (redacted string, ok bool) {
 	redacted, _, ok = p.secrets.RedactBy(text, by)
 	return redacted, ok

@@ -1,4 +1,4 @@
-// Package graphiti owns what a memory is: the Memory interface and its types,
+// Package graphiti owns what a memory is: the Memory type, made of roles, and its types,
 // the scopes a memory can have, the group ids that keep one scope's memory
 // apart from another's, and the errors and diagnoses that all memories share.
 //

@@ -101,8 +101,8 @@ func dismiss(all []Candidate, why Verdict) {
 	}
 }
 
-// ofPerson leaves of what is known of the person, in a project, what answers by
-// itself. Only where nothing does, what they said last of themselves is shown.
+// ofPerson keeps, in a project, only those facts about the person that are strong enough
+// alone. Where none is, what they said last of themselves is shown.
 func (ch *chooser) ofPerson(all []Candidate, inProject bool) {
 	answered := false
 	for i := range all {
@@ -120,8 +120,8 @@ func (ch *chooser) ofPerson(all []Candidate, inProject bool) {
 	}
 }
 
-// weak reports whether no fact that would be shown is strong enough. What
-// nobody has weighed is.
+// weak reports whether no fact that would be shown is strong enough. An unweighed fact
+// counts as strong.
 func (ch *chooser) weak(all []Candidate) bool {
 	for i := range all {
 		if f := all[i].Fact; all[i].Verdict == Shown && (!f.Weighed || f.Profile || f.Strength >= ch.minScore) {
@@ -226,7 +226,7 @@ func (ch *chooser) opens(text string) bool {
 // are versions of one.
 const alikeFrom = 0.8
 
-// once leaves of facts that say the same one: the newest.
+// once keeps only the newest of facts that say the same.
 func (ch *chooser) once(all []Candidate) {
 	ids, texts, messages := make(map[string]bool), make(map[string]int), make(map[string]bool)
 	words := make([]map[string]bool, len(all))

@@ -92,9 +92,9 @@ func (m *Memory) show(t *turn, who graphiti.Who) {
 	}
 }
 
-// untold is a block for who sums up a conversation, and how many facts it has:
-// first what the session was shown and the request does not hold any more, then
-// what was found. Nothing in it stands in what is to be summed up.
+// untold returns the block for a summary request and its number of facts: first what
+// the session was shown and the request no longer holds, then what was found. It holds
+// nothing that stands in the text to be summed up.
 func (m *Memory) untold(t *turn, who graphiti.Who, found string) (block string, facts int) {
 	var list []string
 	if s := m.session(t.sessionID(who)).shown; s.generation == t.generation {

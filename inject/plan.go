@@ -27,8 +27,8 @@ type Mode struct {
 	Nobody bool   // nobody's memory is searched: nothing is found
 	Reason Reason // why not, where something is off
 
-	// Beside is what a request is for that is a turn by what it says, and is none
-	// by what else is known of its session.
+	// Beside is the kind of a request that reads like a turn but, judging by its
+	// session, is not one.
 	Beside dialect.Kind
 
 	// Generation is how often something was forgotten when the request
@@ -95,7 +95,7 @@ type Groups interface {
 	Writes(w graphiti.Who) []graphiti.Target
 }
 
-// Settings say how is decided.
+// Settings control decisions.
 type Settings struct {
 	Timeout    time.Duration // the most that a request may wait, storing included
 	Background time.Duration // for a search that goes on behind the request
@@ -286,8 +286,8 @@ func (m *Memory) recall(t *turn, who graphiti.Who, query string) (Decision, Outc
 	return show(append(before, lines(all)...), source, silence(all))
 }
 
-// alone decides to show what is known without a search: none was needed, or
-// what it came to is why.
+// alone decides to show what is known without a search: no search was needed, or it
+// failed.
 func alone(lines []string, status Status, why Reason) (d Decision, o Outcome) {
 	d, o = show(lines, SourceLive, why)
 	if len(lines) == 0 {

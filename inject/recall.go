@@ -118,9 +118,9 @@ func (m *Memory) search(query string, generation int64, targets []graphiti.Targe
 	return out, looks, source, nil
 }
 
-// unready is which part, one of so many, of the timeout a request waits for a memory
-// that reads a group before it can search it, as after a start: a small one is
-// read by then, and what is found in a large one is for the next turn.
+// unready divides the timeout for a group that the memory has to read before it can
+// search it, as after a start: a request waits for 1/unready of the timeout. A small
+// group is read by then; what is found in a large one is for the next turn.
 const unready = 5
 
 // mustRead reports whether the memory has to read one of these groups first.

@@ -102,7 +102,8 @@ type opening struct {
 	last     string
 }
 
-// template is in how many sessions the same first words are nobody's.
+// template is the number of sessions after which identical first words count as a
+// program's.
 const template = 100
 
 // isTemplate reports whether the words that a turn begins a session with are to the

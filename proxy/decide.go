@@ -74,7 +74,7 @@ func (d *decision) outcome() *inject.Outcome {
 	return &d.plan.Outcome
 }
 
-// kind is what a request is for whose caller is known.
+// kind returns the request's kind, as far as the steps so far have found it.
 func (d *decision) kind() dialect.Kind {
 	return cmp.Or(d.session.kind, d.place.names.kind, d.parsed.conv.Kind)
 }

@@ -42,7 +42,7 @@ func (s *Server) serve(ctx *fasthttp.RequestCtx) {
 	}
 	status = a.Status
 	s.observer.Answer(c.route.upstream.Name, status)
-	d.plan.Outcome.Promoted = s.accepted(c.memory, &d.promises, status) // accept.go: what is kept only of a request that was accepted
+	d.plan.Outcome.Promoted = s.accepted(c.memory, &d.promises, status) // caller.go: what is kept only of a request that was accepted
 	if a.SwitchesProtocols() {
 		if err := x.Tunnel(a, s.messages(c, &a.AnswerHead, webSocket)); err != nil { // both ways, until one side ends
 			status = s.writeError(c, ctx, d, err)

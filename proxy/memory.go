@@ -64,9 +64,9 @@ type Owned interface {
 	// Beside is the caller's own memory, in a project whose turns are not kept there.
 	Beside(who graphiti.Who) (t graphiti.Target, ok bool)
 
-	// Stated finds, in what a person surely wrote in a turn, what is to be kept beside
-	// it, promoted texts with their kind, and counts those that are refused, and those
-	// for a scope that there is not.
+	// Stated returns what the person asks in a turn to have kept beside it: promoted
+	// texts with their kind. It counts the refused ones, and those for a scope that
+	// the request does not have.
 	Stated(who graphiti.Who, generation int64, text string) (list []ledger.Turn, refused, unscoped int)
 }
 

@@ -169,8 +169,8 @@ func NewPendingTurns(after time.Duration, keep func(context.Context, ledger.Turn
 	return capture.NewPending[pendingTurn](after, keep, log)
 }
 
-// goesOn has the requests find the turn that refer to its last answer, which has
-// this id, or to its conversation.
+// goesOn lets requests that refer to the turn's last answer, by its id, or to its
+// conversation find the turn.
 func (p *pendingTurn) goesOn(answer string) {
 	var none dialect.Fingerprint
 	var references []dialect.Fingerprint
@@ -188,8 +188,8 @@ func (p *pendingTurn) goesOn(answer string) {
 	p.memory.Pending.Refer(&p.turn, round, len(p.turn.User)+len(p.work), references...)
 }
 
-// continues returns the turn that a request goes on with that holds nothing of a
-// person; nil when it is not known, or was begun elsewhere.
+// continues returns the turn that a request without words of a person continues; nil
+// when that is not known, or was begun elsewhere.
 func (r *request) continues(p *parsed, at *where) *pendingTurn {
 	for _, f := range []dialect.Field{dialect.FieldPreviousResponseID, dialect.FieldConversation} {
 		if id := p.conv.Field(f); id != nil {
@@ -202,7 +202,7 @@ func (r *request) continues(p *parsed, at *where) *pendingTurn {
 	return nil
 }
 
-// names are the turn and the groups that it is kept in; none of no turn.
+// names returns the turn's id and the groups that it is kept in; nothing for a nil turn.
 func (p *pendingTurn) names() (turn string, in []graphiti.Target) {
 	if p == nil {
 		return "", nil

@@ -27,9 +27,9 @@ type placed struct {
 	names named
 }
 
-// place finds out where a request takes place. Only one that says nothing is
-// where the session is that it names, or the conversation that its connection
-// holds: a directory that a request names is never another's.
+// place finds out where a request takes place. A request that states no place takes
+// that of the session that it names, or of the conversation that its connection
+// holds. A directory that a request states is never replaced by another.
 func (s *decider) place(ctx context.Context, r *request, p *parsed, c *caller) (at placed) {
 	at.place, at.says = p.states, p.states != (dialect.Place{})
 	at.person = rootOf(&c.Who)

@@ -165,7 +165,7 @@ func (s *Server) currentMemory() *Memory { return s.memory.Load() }
 // do the remembering must stay what they are.
 func (s *Server) Set(m Memory) { s.memory.Store(m.orNothing()) }
 
-// Clients are observe's.
+// Clients returns the clients that the observer has seen.
 func (s *Server) Clients() []observe.Client { return s.observer.Clients() }
 
 // Outcomes counts the requests since the start by what memory did.

@@ -123,9 +123,9 @@ func (s *decider) spoken(ctx context.Context, m *Memory, c *dialect.Conversation
 	if id, ok := m.Sessions.Pending(ctx, asked...); ok {
 		return id, false
 	}
-	// The beginning may have been cut off, the message too that the first answer
-	// left belongs to. Known here is what the model has answered, in this place:
-	// a greeting that a client writes itself is not.
+	// The beginning may have been cut off, perhaps with the message that the first
+	// answer left replies to. What the model has answered in this place is known
+	// here; a greeting that a client writes itself is not.
 	for i := c.Last - 1; i >= 0; i-- {
 		if c.Messages[i].Role != dialect.RoleAssistant {
 			continue

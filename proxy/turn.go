@@ -74,10 +74,10 @@ func reads(r *request, d *decision) bool {
 // chained reports whether the session was found by, or begins, a chain.
 func (d *decision) chained() bool { return !d.place.names.byID }
 
-// pendingTurn is the turn whose answer is awaited, and what keeps the
-// earlier turns that nobody has kept: to be called when the upstream has accepted
-// the request. What is needed later is copied, held bytes of it: the request's
-// buffers are reused.
+// pendingTurn returns the turn whose answer is awaited, and a function that records
+// earlier turns which nobody has kept: it is called once the upstream accepts the
+// request. held is how many bytes were copied, because the request's buffers are
+// reused.
 func (s *Server) pendingTurn(c *call, d *decision) (p *pendingTurn, backfill func(), held int) {
 	p, backfill = d.pending, func() {}
 	if p == nil {
@@ -154,9 +154,9 @@ func (s *Server) turn(c *call, d *decision, id string, generation int64) ledger.
 	return t
 }
 
-// backfill returns what records what was said before the conversation was first
-// seen, or shortly before a crash, and how many bytes it holds. When it was said
-// is not known: shortly before now, in its order.
+// backfill returns a function that records turns from before this conversation was
+// first seen, or from shortly before a crash, and how many bytes it holds. Their times
+// are not known: they are set shortly before now, in their order.
 func (s *Server) backfill(c *call, d *decision) (record func(), held int) {
 	plan, conv := &d.plan, d.parsed.conv
 	var turns []ledger.Turn

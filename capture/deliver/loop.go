@@ -24,17 +24,17 @@ const (
 
 // Options configures a Loop. OnDelivered and OnStored may be nil.
 type Options struct {
-	Ledger   Ledger
-	Memory   Memory
-	Apart    bool // each group has a worker of its own
-	Verify   bool // acceptance is not taken for proof
-	Timing   Timing
-	Timeout  time.Duration // of a call
-	OpenFor  time.Duration // the circuit breaker, before it is half-open
-	OnDelivered     func(Delivery)
-	OnStored func(group string)       // a group holds something new
-	Redact   func(text string) string // takes credentials out of what a server says
-	Log      *slog.Logger
+	Ledger      Ledger
+	Memory      Memory
+	Apart       bool // each group has a worker of its own
+	Verify      bool // acceptance is not taken for proof
+	Timing      Timing
+	Timeout     time.Duration // of a call
+	OpenFor     time.Duration // the circuit breaker, before it is half-open
+	OnDelivered func(Delivery)
+	OnStored    func(group string)       // a group holds something new
+	Redact      func(text string) string // takes credentials out of what a server says
+	Log         *slog.Logger
 }
 
 // Known is what is known of the memory when a Loop starts.

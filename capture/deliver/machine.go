@@ -269,7 +269,7 @@ func (m *machine) failed(g *group, fresh bool, next time.Time) {
 	m.add(g.name, fresh)
 }
 
-// soon has the groups tried soon that failed: the memory answers again.
+// soon schedules early retries of failed groups: the memory answers again.
 func (m *machine) soon(at func() time.Time) {
 	for _, g := range m.groups {
 		if t := at(); g.failures > 0 && t.Before(g.retryAt) {

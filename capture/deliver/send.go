@@ -169,7 +169,7 @@ func (l *Loop) inFlight(b *batch, items []Item, doubt bool, began time.Time) {
 	b.w.inFlight(b.group, flights, doubt, b.alone, time.Now())
 }
 
-// delivered notes of items that acceptance proves that the group has them.
+// delivered marks items as delivered where the memory's acceptance proves it.
 func (l *Loop) delivered(b *batch, items []Item, began time.Time) error {
 	if len(items) == 0 {
 		return nil

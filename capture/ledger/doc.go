@@ -1,5 +1,5 @@
-// Package ledger owns the durable record of turns: one SQLite table with one row
-// for each turn and group. The row's state says what became of the turn there,
+// Package ledger owns the durable record of turns: a SQLite table with one row for each
+// turn and group, and tables of owners, sessions, counts and generations. A row's state says what became of the turn there,
 // and one conditional write decides what happens to a turn, wherever it comes
 // from. What the methods leave behind is committed.
 //

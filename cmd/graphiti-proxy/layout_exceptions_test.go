@@ -21,7 +21,7 @@ var sleepingTests = map[string]string{
 	"capture/bench_test.go:BenchmarkBacklog":                                  "measures now and then what goes on",
 	"capture/bench_test.go:BenchmarkDelivery":                                 "measures now and then what goes on",
 	"capture/graph_test.go:until":                                             "waits in a bubble",
-	"capture/pending_test.go:TestAbandonedToolLoopIsKept":             "a table of steps that a bubble takes",
+	"capture/pending_test.go:TestAbandonedToolLoopIsKept":                     "a table of steps that a bubble takes",
 	"capture/pipeline_test.go:waitFor":                                        "waits in a bubble, or for files",
 	"capture/verify_test.go:TestRandomFaults":                                 "spreads what happens over time",
 	"cmd/graphiti-proxy/crash_test.go:TestNothingIsLostAndNothingIsKeptTwice": "waits for processes of its own",

@@ -1,6 +1,6 @@
 // Command graphiti-proxy gives any LLM client a long-term memory. It owns the
-// wiring of the packages, commands, signals, output and exit codes, and is the
-// only one that knows all packages.
+// wiring of the packages, commands, signals, output and exit codes, and may import any
+// package.
 //
 // It must not know how anything is done: a command and a proxy that runs call
 // the same functions of package service.

@@ -1,5 +1,5 @@
 // Package graphititest owns a stand-in for Graphiti's REST service
-// (getzep/graphiti, server/graph_service) for tests and demonstrations. It
+// (getzep/graphiti, server/graph_service) for tests and benchmarks. It
 // answers the calls that the proxy makes as the real one does, and fails as
 // the real one does: what it accepts waits only in RAM, one worker works it off, and the
 // first exception ends that worker in silence, while the service still answers every

@@ -1,5 +1,5 @@
 // Package datadir owns the data directory: who may use it, its small files (the lock,
-// the owner, the consent, the secret), and the faults of the directory and its files.
+// the owner, the consent, the secret), and error reports about them.
 //
 // It must not know what the databases in it hold. Of our packages it imports only
 // cache/sqlite, for the faults of a file.

@@ -4,7 +4,7 @@
 //
 // It owns what belongs to whom, how many bytes all of it takes, which checkpoint
 // belongs to which beginning of a body, and the room for reading long bodies. It must
-// not know who speaks, nor what others have it remember. It may import dialect.
+// not know who speaks, nor what the values mean. It may import dialect.
 package memo
 
 import (
@@ -134,7 +134,7 @@ func (m *Memo) Update(k Key, change func(was any) (is any, bytes int)) {
 	m.put(k, is, bytes)
 }
 
-// put is for who holds mu.
+// put requires that mu is held.
 func (m *Memo) put(k Key, value any, bytes int) {
 	all := m.entries[k.Kind]
 	all.Remove(k)

@@ -41,7 +41,7 @@ func (sv *Service) card(ctx context.Context, s Selector) (lines []string, err er
 	return lines, err
 }
 
-// waiting are the rules of whom a selector means that they have not confirmed.
+// waiting returns the rules of the selected person that they have not confirmed.
 func (sv *Service) waiting(ctx context.Context, s Selector) ([]string, error) {
 	targets, err := sv.targets(s)
 	if err != nil {

@@ -20,7 +20,8 @@ type People interface {
 	Check()
 }
 
-// Acceptance says that a registered person is who has the memory of their id.
+// Acceptance says that the memory under an id belongs to the person who is registered
+// with it.
 type Acceptance struct {
 	ID   string `json:"id"`
 	Keep bool   `json:"keep,omitempty"` // what is held in it is theirs

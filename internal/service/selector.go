@@ -150,9 +150,9 @@ func (sv *Service) targets(s Selector) ([]graphiti.Target, error) {
 	return reads, nil
 }
 
-// shown are those of whom a selector means whose messages are shown: of the
-// narrowest scope that it names, and the person's own where they are meant too.
-// A part that was named is meant alone.
+// shown returns the groups whose messages are shown for a selector: those of the
+// narrowest scope that it names, and the person's own where the selector covers them
+// too. A part that was named is shown alone.
 func (sv *Service) shown(s Selector) ([]graphiti.Target, error) {
 	targets, err := sv.targets(s)
 	if err != nil || s.Group != "" {

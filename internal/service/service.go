@@ -3,7 +3,7 @@
 // one table, which the admin side and the commands mount.
 //
 // It must not know flags, HTTP, or how a request is served. Of our packages it
-// may import all but proxy and config.
+// may import cache and capture with theirs, the memories, inject and health.
 package service
 
 import (
