@@ -3,6 +3,7 @@ package capture
 import (
 	"fmt"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 )
@@ -115,9 +116,9 @@ func TestRestartOfAnIdleMemory(t *testing.T) {
 // then looks become rare all the same.
 func TestAnotherGroupIsNoReasonToLook(t *testing.T) {
 	g := &graph{takes: time.Second, apart: true, raises: func(content string) bool { return strings.Contains(content, "user lost") }}
-	looks := 0
+	var looks atomic.Int64
 	g.fails = func(call, group string) error {
-		if looks++; looks > 1000 {
+		if looks.Add(1) > 1000 {
 			panic("BUG: it looks all the time") // which lets no time pass
 		}
 		return nil
@@ -127,8 +128,8 @@ func TestAnotherGroupIsNoReasonToLook(t *testing.T) {
 		time.Sleep(100 * time.Millisecond)
 		add(t, p, spoken("1", "b"))
 		until(t, "the loss", func() bool { return p.Status().Lost == 1 })
-		if looks > 100 {
-			t.Errorf("%d looks", looks)
+		if n := looks.Load(); n > 100 {
+			t.Errorf("the loss took %d calls, want 100 at most", n)
 		}
 	})
 }
