@@ -42,7 +42,7 @@ func (f *faulty) Requeue(group string, entries []ledger.Entry, reason string) er
 }
 
 func (f *faulty) MarkDead(group string, e *ledger.Entry, reason string) (gone ledger.Size, err error) {
-	err = f.try("bury", []ledger.Entry{*e}, func() error { gone, err = f.Line.MarkDead(group, e, reason); return err })
+	err = f.try("mark dead", []ledger.Entry{*e}, func() error { gone, err = f.Line.MarkDead(group, e, reason); return err })
 	return gone, err
 }
 

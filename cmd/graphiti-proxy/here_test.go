@@ -13,9 +13,9 @@ import (
 	"github.com/graphiti-proxy/graphiti-proxy/cmd/internal/cli"
 )
 
-// told is a proxy that was told something of the person, and of two projects; what
+// withProjects starts a proxy that knows something of the person and of two projects; what
 // the person said of themselves in both is in their own memory too.
-func told(t *testing.T, dir string, settings map[string]string) *world {
+func withProjects(t *testing.T, dir string, settings map[string]string) *world {
 	t.Helper()
 	all := map[string]string{"identity.owner": "user:josh", "identity.group_ids": "raw"}
 	for k, v := range settings {
@@ -48,7 +48,7 @@ func told(t *testing.T, dir string, settings map[string]string) *world {
 func TestCommandsMeanTheProjectTheyAreCalledIn(t *testing.T) {
 	t.Parallel()
 	data := t.TempDir()
-	w := told(t, data, nil)
+	w := withProjects(t, data, nil)
 	repo, ignored := checkout(t), checkout(t, ".graphiti-proxy-ignore")
 	below := filepath.Join(repo, "src", "deep")
 	if err := os.MkdirAll(below, 0o700); err != nil {
@@ -118,7 +118,7 @@ func TestCommandsMeanTheProjectTheyAreCalledIn(t *testing.T) {
 func TestMemoryListNamesProjectsAndConversations(t *testing.T) {
 	t.Parallel()
 	data := t.TempDir()
-	w := told(t, data, nil)
+	w := withProjects(t, data, nil)
 	list := func(args ...string) string {
 		t.Helper()
 		out, err := w.cli(append([]string{"memory", "list"}, args...)...)

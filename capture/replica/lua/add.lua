@@ -19,14 +19,12 @@ for i = 14, #KEYS do floor = math.max(floor, tonumber(redis.call('GET', KEYS[i])
 local function note(key, flag, what, ...)
 	redis.call('SET', key, flag .. ':' .. what .. ':' .. a.generation, 'PX', life, ...)
 end
--- known also says whether the group has forgotten it since. The first edition
--- has noted moments in place of generations, which are larger than any of those.
+-- known also says whether the group has forgotten it since.
 local function known(key)
 	local had = redis.call('GET', key)
 	if not had then return nil end
 	local flag, what, generation = string.match(had, '^(.):?([^:]*):?(%-?%d*)$')
 	generation = tonumber(generation) or 0
-	if generation > 1e14 then generation = 0 end
 	return flag, what, floor > generation
 end
 if floor > tonumber(a.generation) then
