@@ -36,7 +36,7 @@ const (
 // The errors with which Decode gives up on valid bytes.
 var (
 	ErrTooLarge = errors.New("decoded, it is too large")
-	ErrBusy     = errors.New("there is no memory for it now")
+	ErrBusy     = errors.New("there is no RAM for it now")
 	ErrLate     = errors.New("decoding it took too long")
 )
 
