@@ -165,11 +165,7 @@ func inflate(r io.Reader) (io.Reader, error) {
 	return flate.NewReader(br), nil
 }
 
-// copyTo feeds all that r yields to feed.
-func copyTo(r io.Reader, feed func([]byte)) (int64, error) {
-	return io.Copy(feedWriter(feed), r)
-}
-
+// feedWriter is a function as a writer.
 type feedWriter func([]byte)
 
 func (f feedWriter) Write(p []byte) (int, error) {
