@@ -42,7 +42,7 @@ type Reading struct {
 func (x *Exchange) ReadBody(r Reading) (Body, error) {
 	busy, err := x.readBody(r)
 	if x.rest == nil {
-		x.client.endBody()
+		x.client.stage = stageIdle
 	}
 	return Body{x.body, x.rest == nil, busy && r.Inspect}, err
 }

@@ -88,7 +88,7 @@ func (x *Exchange) Break() {
 	x.w.hangups.forget(x.link)
 	x.abandon()
 	x.pump.join(x)
-	x.client.mute()
+	x.client.muted = true
 	x.client.reset()
 	x.ctx.SetConnectionClose()
 }
@@ -97,12 +97,12 @@ func (x *Exchange) Break() {
 // read, and otherwise from when the body has been sent.
 func (x *Exchange) Watch() {
 	if x.rest == nil {
-		x.w.hangups.watch(x.link, x.client.Sock)
+		x.w.hangups.watch(x.link, x.client.sock)
 	}
 }
 
 // Unanswered notes that the client gets no answer, because it has left.
 func (x *Exchange) Unanswered() {
 	x.ctx.SetConnectionClose()
-	x.client.mute()
+	x.client.muted = true
 }

@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"time"
 
 	"github.com/valyala/fasthttp"
 )
@@ -79,7 +78,7 @@ func (x *Exchange) fault(err error) error {
 // readHead reads an answer's head into x.in, and returns how many bytes came.
 // Interim answers are passed on to the client.
 func (x *Exchange) readHead(up *upstreamConn, h *AnswerHead) (n int, err error) {
-	if err := up.SetReadDeadline(time.Now().Add(x.timeouts.Response)); err != nil {
+	if err := renew(&up.readBy, x.timeouts.Response, up.SetReadDeadline); err != nil {
 		return 0, fmt.Errorf("await answer: %w", err)
 	}
 	for {

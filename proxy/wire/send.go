@@ -6,7 +6,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"time"
 )
 
 // Rewrite says which fields of a head are changed when it is passed on, beside those
@@ -141,12 +140,12 @@ const inlineBody = 16 << 10
 
 // send writes head and body.
 func (x *Exchange) send(up *upstreamConn, o *Outgoing) error {
-	if err := up.SetWriteDeadline(time.Now().Add(x.timeouts.Idle)); err != nil {
-		return fmt.Errorf("send request: %w", err)
-	}
 	if x.rest != nil {
 		x.pump = startPump(x, up)
 		return nil
+	}
+	if err := renew(&up.writeBy, x.timeouts.Idle, up.SetWriteDeadline); err != nil {
+		return fmt.Errorf("send request: %w", err)
 	}
 	head := len(x.out)
 	var end []byte // what follows the body, when that is one chunk

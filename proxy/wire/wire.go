@@ -36,11 +36,11 @@ type Wire struct {
 	o       Options
 	hop     string // see hopField
 	hangups hangups
-	tunnels tunnels
-	streams streams
-	loops   *relayers
+	tunnels atomic.Int64 // that are open
+	streams counter      // those that go on without a handler
+	loops   *loops
 
-	base     context.Context // of connecting; ends with Cut
+	base     context.Context // of what belongs to no request; ends with Cut
 	cancel   context.CancelFunc
 	draining atomic.Bool
 	stop     chan struct{}
@@ -54,7 +54,7 @@ func New(o Options) *Wire {
 	w.hangups.wake = make(chan struct{}, 1)
 	w.base, w.cancel = context.WithCancel(context.Background())
 	// Ends when Close closes stop.
-	w.watcher.Go(func() { w.hangups.run(w.stop) })
+	w.watcher.Go(func() { w.hangups.run(w.stop, w.loops.sweep) })
 	return w
 }
 
@@ -69,15 +69,12 @@ func (w *Wire) Abandon() { w.hangups.abandonAll() }
 
 // Cut ends what belongs to no request: tunnels, and attempts to connect. The clients'
 // sides of tunnels end within Linger.
-func (w *Wire) Cut() {
-	w.cancel()
-	w.tunnels.closeAll()
-}
+func (w *Wire) Cut() { w.cancel() }
 
 // InFlight is how many exchanges are watched for clients that leave, and how
 // many tunnels are open.
 func (w *Wire) InFlight() (exchanges, tunnels int) {
-	return w.hangups.count(), w.tunnels.count()
+	return w.hangups.count(), int(w.tunnels.Load())
 }
 
 // Close ends the watch for clients that leave, and the loops. Nothing may be in flight.
