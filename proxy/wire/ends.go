@@ -4,11 +4,11 @@ package wire
 type bodyEnd struct {
 	left    int64 // bytes left of a body of known length
 	chunked bool
-	unwrap  bool // the client does not know chunks: it gets only the payload: it gets only the payload
+	unwrap  bool // the client does not know chunks: it gets only the payload
 	open    bool // the body ends with the connection
 	chunks  chunkTracker
 	extra   int    // bytes behind the end: the connection cannot be used again
-	plain   []byte // payload for a client that does not know chunks
+	plain   []byte // the payload for such a client
 }
 
 // ofLength returns the end of a body of n bytes.
@@ -63,19 +63,12 @@ func copyTo(tee Tee, p []byte) {
 
 func (b *bodyEnd) takeChunks(p []byte, tee Tee) ([]byte, error) {
 	b.plain = b.plain[:0]
-	var n int
-	var err error
-	switch {
-	case b.unwrap:
-		n, err = b.chunks.feed(p, func(piece []byte) {
+	n, err := b.chunks.feed(p, func(piece []byte) {
+		if b.unwrap {
 			b.plain = append(b.plain, piece...)
-			copyTo(tee, piece)
-		})
-	case tee != nil:
-		n, err = b.chunks.feed(p, tee.Write)
-	default:
-		n, err = b.chunks.feed(p, nil)
-	}
+		}
+		copyTo(tee, piece)
+	})
 	b.extra += len(p) - n
 	if b.unwrap {
 		return b.plain, err

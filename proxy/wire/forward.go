@@ -23,6 +23,9 @@ type Answer struct {
 func (x *Exchange) Forward(up *Upstream, o Outgoing) (Answer, error) {
 	up.waiting.Add(1)
 	defer up.waiting.Add(-1)
+	if o.Pieces == nil {
+		o.Pieces = [][]byte{x.body}
+	}
 	if err := x.buildHead(up, &o); err != nil {
 		return Answer{}, err
 	}

@@ -2,6 +2,7 @@ package wire
 
 import (
 	"bufio"
+	"bytes"
 	"fmt"
 	"io"
 
@@ -110,15 +111,8 @@ func (f *frames) passFrame(to io.Writer, h ws.Header) error {
 	return f.pass(to, h.Length)
 }
 
-type byteWriter struct{ b []byte }
-
-func (w *byteWriter) Write(p []byte) (int, error) {
-	w.b = append(w.b, p...)
-	return len(p), nil
-}
-
 func appendHeader(dst []byte, h ws.Header) []byte {
-	w := byteWriter{dst}
-	_ = ws.WriteHeader(&w, h) // into a buffer: cannot fail
-	return w.b
+	b := bytes.NewBuffer(dst)
+	_ = ws.WriteHeader(b, h) // into a buffer: cannot fail
+	return b.Bytes()
 }

@@ -61,7 +61,7 @@ func (x *Exchange) bodyOf(h *AnswerHead) bodyEnd {
 // lastOfClient reports whether the client's connection ends with this exchange.
 // HTTP/1.0 connections always do.
 func (x *Exchange) lastOfClient() bool {
-	return !x.ctx.Request.Header.IsHTTP11() || x.suspect || tokenIn(x.connection, "close")
+	return !x.ctx.Request.Header.IsHTTP11() || x.head.suspect() || tokenIn(x.head.connection, "close")
 }
 
 // answerHead writes an answer's head for the client: the upstream's lines without those
@@ -75,12 +75,7 @@ func (x *Exchange) answerHead(dst []byte, h *AnswerHead, r Rewrite, closing bool
 	}
 	dst = append(dst, "\r\n"...)
 	http11 := x.ctx.Request.Header.IsHTTP11()
-	for fields := h.Fields; len(fields) > 0; {
-		var line []byte
-		line, fields = cutLine(fields)
-		if len(line) == 0 {
-			break
-		}
+	for line := range lines(h.Fields) {
 		name := line[:max(bytes.IndexByte(line, ':'), 0)] // parseHead refuses lines without one
 		switch {
 		case hopByHop(name), namedBy(h.conn, name), x.w.o.OwnAnswer(name), r.drops(name):

@@ -14,8 +14,7 @@ func (s socket) quiet() bool {
 	if s == noSocket {
 		return true
 	}
-	var b [1]byte
-	_, _, err := unix.Recvfrom(int(s), b[:], unix.MSG_PEEK|unix.MSG_DONTWAIT)
+	_, err := s.peek()
 	return err == unix.EAGAIN //nolint:errorlint // a bare errno
 }
 

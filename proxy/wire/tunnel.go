@@ -52,9 +52,9 @@ func (x *Exchange) Tunnel(a Answer, messages *WebSocket) error {
 			w.pipe(up, client, func() { _, _ = io.Copy(client, up) }, func() { _, _ = io.Copy(up, conn) })
 			return
 		}
-		messages.warn = func() {
+		messages.warn = sync.OnceFunc(func() {
 			w.o.Log.Warn("frames of a WebSocket are in an extension that was not agreed on, such as compression; they pass without memory")
-		}
+		})
 		w.pipe(up, client, func() { _ = messages.FromUpstream(client, up) }, func() { _ = messages.fromClient(up, conn) })
 	})
 	return nil
