@@ -1,6 +1,7 @@
 package wire
 
 import (
+	"context"
 	"sync"
 	"time"
 )
@@ -84,14 +85,14 @@ func (h *hangups) abandonAll() {
 	}
 }
 
-// run checks the clients until stop is closed, and then calls each. While there are no
+// run checks the clients until open ends, and calls each behind it. While there are no
 // requests it only waits.
-func (h *hangups) run(stop <-chan struct{}, each func()) {
+func (h *hangups) run(open context.Context, each func()) {
 	t := time.NewTicker(hangupInterval)
 	defer t.Stop()
 	for {
 		select {
-		case <-stop:
+		case <-open.Done():
 			return
 		case <-t.C:
 			if !h.look() {

@@ -46,7 +46,7 @@ func startLoops(log *slog.Logger) *loops {
 	return l
 }
 
-// close ends the loops. No stream is left.
+// close ends the loops. No stream is left. It may be called again.
 func (l *loops) close() {
 	for _, one := range l.all {
 		one.tell(func() { one.ended = true })

@@ -41,20 +41,21 @@ type Wire struct {
 	loops   *loops
 
 	base     context.Context // of what belongs to no request; ends with Cut
-	cancel   context.CancelFunc
+	cut      context.CancelFunc
 	draining atomic.Bool
-	stop     chan struct{}
-	once     sync.Once
+	stop     context.CancelFunc // ends watcher
 	watcher  sync.WaitGroup
 }
 
 // New returns a Wire, which is ready until Close.
 func New(o Options) *Wire {
-	w := &Wire{o: o, hop: newHop(), loops: startLoops(o.Log), stop: make(chan struct{})}
+	w := &Wire{o: o, hop: newHop(), loops: startLoops(o.Log)}
 	w.hangups.wake = make(chan struct{}, 1)
-	w.base, w.cancel = context.WithCancel(context.Background())
-	// Ends when Close closes stop.
-	w.watcher.Go(func() { w.hangups.run(w.stop, w.loops.sweep) })
+	w.base, w.cut = context.WithCancel(context.Background())
+	open, stop := context.WithCancel(context.Background())
+	w.stop = stop
+	// Ends with Close.
+	w.watcher.Go(func() { w.hangups.run(open, w.loops.sweep) })
 	return w
 }
 
@@ -69,7 +70,7 @@ func (w *Wire) Abandon() { w.hangups.abandonAll() }
 
 // Cut ends what belongs to no request: tunnels, and attempts to connect. The clients'
 // sides of tunnels end within Linger.
-func (w *Wire) Cut() { w.cancel() }
+func (w *Wire) Cut() { w.cut() }
 
 // InFlight is how many exchanges are watched for clients that leave, and how
 // many tunnels are open.
@@ -79,9 +80,7 @@ func (w *Wire) InFlight() (exchanges, tunnels int) {
 
 // Close ends the watch for clients that leave, and the loops. Nothing may be in flight.
 func (w *Wire) Close() {
-	w.once.Do(func() {
-		close(w.stop)
-		w.loops.close()
-	})
+	w.stop()
 	w.watcher.Wait()
+	w.loops.close()
 }
