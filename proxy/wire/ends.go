@@ -11,18 +11,6 @@ type bodyEnd struct {
 	plain   []byte // the payload for such a client
 }
 
-// ofLength returns the end of a body of n bytes.
-func ofLength(n int64) bodyEnd { return bodyEnd{left: n} }
-
-// inChunks returns the end of a chunked body; unwrap: the client does not know chunks.
-func inChunks(unwrap bool) bodyEnd { return bodyEnd{chunked: true, unwrap: unwrap} }
-
-// untilClose returns the end of a body that ends with the connection.
-func untilClose() bodyEnd { return bodyEnd{open: true} }
-
-// ends reports whether the body says itself where it ends.
-func (b *bodyEnd) ends() bool { return !b.open }
-
 // looksWhole reports whether a client that got only a part of the body cannot see
 // that it is a part.
 func (b *bodyEnd) looksWhole() bool { return b.open || b.unwrap }
@@ -34,9 +22,6 @@ func (b *bodyEnd) done() bool {
 	}
 	return !b.open && b.left == 0
 }
-
-// clean reports whether nothing came behind the end.
-func (b *bodyEnd) clean() bool { return b.extra == 0 }
 
 // take consumes p, copies the payload in it to tee, and returns the bytes for the
 // client.

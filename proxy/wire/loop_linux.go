@@ -337,7 +337,7 @@ func (l *loop) pump(s *stream) {
 		case err != nil:
 			l.end(s, false, os.NewSyscallError("read", err))
 			return
-		case n == 0 && s.body.ends():
+		case n == 0 && !s.body.open:
 			l.end(s, false, io.EOF)
 			return
 		case n == 0:

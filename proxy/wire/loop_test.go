@@ -42,6 +42,10 @@ type copied struct{ bytes.Buffer }
 func (c *copied) Write(p []byte) { c.Buffer.Write(p) }
 func (c *copied) Close(bool)     {}
 
+func ofLength(n int64) bodyEnd     { return bodyEnd{left: n} }
+func inChunks(unwrap bool) bodyEnd { return bodyEnd{chunked: true, unwrap: unwrap} }
+func untilClose() bodyEnd          { return bodyEnd{open: true} }
+
 // relayed is what can be seen of a relayed body.
 type relayed struct {
 	Client, Tee string
@@ -63,8 +67,8 @@ func play(t *testing.T, w *Wire, body bodyEnd, pieces []string, end func(*net.TC
 	}
 	result := make(chan relayed, 1)
 	s.start(func(whole bool, err error) {
-		r := relayed{Tee: tee.String(), Whole: whole, Err: kind(err), Clean: s.body.clean()}
-		if whole && s.body.ends() {
+		r := relayed{Tee: tee.String(), Whole: whole, Err: kind(err), Clean: s.body.extra == 0}
+		if whole && !s.body.open {
 			_ = s.up.SetReadDeadline(time.Time{})
 			_, err := io.WriteString(s.up, "again")
 			r.Kept = err == nil

@@ -26,7 +26,7 @@ func (x *Exchange) Relay(a Answer, head Rewrite, tee Tee) Relayed {
 func (x *Exchange) begin(s *stream, a *Answer, head Rewrite, tee Tee) (whole bool, err error) {
 	s.link, s.w, s.up, s.client = x.link, x.w, a.up, x.client
 	s.body, s.tee, s.idle, s.keep = x.bodyOf(&a.AnswerHead), tee, x.timeouts.Idle, a.keep
-	s.closing = x.w.draining.Load() || !s.body.ends() || x.lastOfClient()
+	s.closing = x.w.draining.Load() || s.body.open || x.lastOfClient()
 	if x.pump != nil && !x.pump.wasRead() {
 		s.closing = true // it is not known whether the body will be read to its end
 	}
@@ -49,13 +49,13 @@ func (x *Exchange) end(s *stream, whole bool, err error) Relayed {
 func (x *Exchange) bodyOf(h *AnswerHead) bodyEnd {
 	switch {
 	case h.bodiless(x.ctx.IsHead()):
-		return ofLength(0)
+		return bodyEnd{}
 	case h.chunked:
-		return inChunks(!x.ctx.Request.Header.IsHTTP11())
+		return bodyEnd{chunked: true, unwrap: !x.ctx.Request.Header.IsHTTP11()}
 	case h.length >= 0:
-		return ofLength(h.length)
+		return bodyEnd{left: h.length}
 	}
-	return untilClose()
+	return bodyEnd{open: true}
 }
 
 // lastOfClient reports whether the client's connection ends with this exchange.

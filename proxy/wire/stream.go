@@ -90,7 +90,7 @@ func (s *stream) relay(in *[]byte) (whole bool, err error) {
 			}
 		}
 		if readErr != nil && !s.body.done() {
-			if errors.Is(readErr, io.EOF) && !s.body.ends() {
+			if errors.Is(readErr, io.EOF) && s.body.open {
 				return true, nil
 			}
 			return false, readErr
@@ -118,7 +118,7 @@ func (s *stream) end(whole bool, err error) (_ Relayed, open bool) {
 	if err != nil && !there { // we closed it, because the client left
 		err = ErrGone
 	}
-	if whole && there && s.keep && s.body.ends() && s.body.clean() {
+	if whole && there && s.keep && !s.body.open && s.body.extra == 0 {
 		s.up.of.give(s.up)
 	} else {
 		s.up.Close()
