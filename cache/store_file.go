@@ -36,6 +36,7 @@ type file struct {
 	db         *sqlite.DB
 	ttl        time.Duration
 	decided    keyFilter
+	newest     int64 // no scope has a newer generation; only writes use it
 	stop, done chan struct{}
 	cancel     context.CancelFunc
 	reading    sync.WaitGroup
@@ -52,6 +53,11 @@ func openFile(path string, ttl time.Duration) (*file, error) {
 	}
 	ctx, cancel := context.WithCancel(context.Background())
 	f := &file{db: db, ttl: ttl, stop: make(chan struct{}), done: make(chan struct{}), cancel: cancel}
+	err = db.QueryRow(ctx, "SELECT coalesce(max(CAST(value AS INTEGER)), 0) FROM records WHERE kind = ?", []any{floorKind.name}, &f.newest)
+	if err != nil {
+		cancel()
+		return nil, errors.Join(fmt.Errorf("open state: %w", err), db.Close())
+	}
 	// Both end with close.
 	go f.sweepLoop()
 	f.reading.Go(func() { f.decided.Read(ctx, db) })
@@ -127,9 +133,9 @@ func (f *file) each(ctx context.Context, query string, args []any, do func(list 
 		return err
 	}
 	defer rows.Close()
+	var list string
+	var key, value sql.RawBytes
 	for rows.Next() {
-		var list string
-		var key, value sql.RawBytes
 		if err := rows.Scan(&list, &key, &value); err != nil {
 			return err
 		}
@@ -165,7 +171,7 @@ func (f *file) keep(ctx context.Context, r *record) (kept []byte, err error) {
 		if err := ctx.Err(); err != nil {
 			return err // nobody waits for it: the request left without a block
 		}
-		kept, err = put(tx, r)
+		kept, err = f.put(tx, r)
 		return err
 	})
 	return kept, err
@@ -174,7 +180,7 @@ func (f *file) keep(ctx context.Context, r *record) (kept []byte, err error) {
 func (f *file) write(ctx context.Context, records ...*record) error {
 	return f.db.Write(ctx, func(tx *sqlite.Tx) error {
 		for _, r := range records {
-			if _, err := put(tx, r); err != nil {
+			if _, err := f.put(tx, r); err != nil {
 				return err
 			}
 		}
@@ -183,11 +189,11 @@ func (f *file) write(ctx context.Context, records ...*record) error {
 }
 
 func (f *file) writeAsync(r *record) {
-	f.db.WriteAsync(func(tx *sqlite.Tx) error { _, err := put(tx, r); return err })
+	f.db.WriteAsync(func(tx *sqlite.Tx) error { _, err := f.put(tx, r); return err })
 }
 
 // put stores or removes a record, and returns the value that its key has then.
-func put(tx *sqlite.Tx, r *record) (value []byte, err error) {
+func (f *file) put(tx *sqlite.Tx, r *record) (value []byte, err error) {
 	kind, key := any(r.kind.name), any(r.key)
 	if r.value == nil {
 		var was any // NULL: any
@@ -204,7 +210,7 @@ func put(tx *sqlite.Tx, r *record) (value []byte, err error) {
 		}
 	}
 	value, scopes := r.value, listed(r.scopes...)
-	if refused, err := older(tx, r); err != nil || refused && r.refused == nil {
+	if refused, err := f.older(tx, r); err != nil || refused && r.refused == nil {
 		return nil, err
 	} else if refused {
 		value, scopes = r.refused, ""
@@ -222,7 +228,10 @@ func put(tx *sqlite.Tx, r *record) (value []byte, err error) {
 }
 
 // older reports whether one of a record's scopes has a newer generation.
-func older(tx *sqlite.Tx, r *record) (found bool, err error) {
+func (f *file) older(tx *sqlite.Tx, r *record) (found bool, err error) {
+	if r.generation >= f.newest {
+		return false, nil
+	}
 	for _, scope := range r.scopes {
 		err := tx.QueryRow("SELECT EXISTS (SELECT 1 FROM records WHERE kind = ? AND list = '' AND key = CAST(? AS BLOB) AND CAST(value AS INTEGER) > ?)",
 			floorKind.name, scope, r.generation).Scan(&found)
@@ -277,8 +286,8 @@ func page(tx *sqlite.Tx, k *kind, scope string) (keys, values [][]byte, err erro
 		return nil, nil, err
 	}
 	defer rows.Close()
+	var key, value sql.RawBytes
 	for rows.Next() {
-		var key, value sql.RawBytes
 		if err := rows.Scan(&key, &value); err != nil {
 			return nil, nil, err
 		}
@@ -299,6 +308,7 @@ func (f *file) raise(ctx context.Context, o *record, seen int64, scopes []string
 			return err
 		}
 		number = max(number, seen) + 1
+		f.newest = max(f.newest, number)
 		text = strconv.AppendInt(nil, number, 10)
 		records := []*record{
 			{kind: generationKind, key: []byte(generationKey), value: text},
@@ -308,7 +318,7 @@ func (f *file) raise(ctx context.Context, o *record, seen int64, scopes []string
 			records = append(records, &record{kind: floorKind, key: []byte(scope), value: text})
 		}
 		for _, r := range records {
-			if _, err := put(tx, r); err != nil {
+			if _, err := f.put(tx, r); err != nil {
 				return err
 			}
 		}
