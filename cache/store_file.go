@@ -93,7 +93,7 @@ func (f *file) sweep(now time.Time) bool {
 	more := false
 	err := f.db.Write(context.Background(), func(tx *sqlite.Tx) error {
 		for _, k := range kinds {
-			r, err := tx.Exec("DELETE FROM records WHERE (kind, list, key) IN (SELECT kind, list, key FROM records WHERE kind = ? AND born < ? LIMIT ?)",
+			r, err := tx.Exec("DELETE FROM records WHERE rowid IN (SELECT rowid FROM records WHERE kind = ? AND born < ? LIMIT ?)",
 				k.name, now.Add(-k.lives(f.ttl)).UnixMicro(), sweepRows)
 			if err != nil {
 				return err
@@ -220,8 +220,8 @@ func (f *file) put(tx *sqlite.Tx, r *record) (value []byte, err error) {
 			scopes = iif(instr(scopes, excluded.scopes) > 0, scopes, scopes || excluded.scopes)`,
 		kind, r.list, key, value, scopes, time.Now().UnixMicro())
 	if err == nil && r.kind.most > 0 {
-		_, err = tx.Exec(`DELETE FROM records WHERE (kind, list, key) IN
-			(SELECT kind, list, key FROM records INDEXED BY records_born WHERE kind = ? AND list = ? ORDER BY born DESC LIMIT -1 OFFSET ?)`,
+		_, err = tx.Exec(`DELETE FROM records WHERE rowid IN
+			(SELECT rowid FROM records INDEXED BY records_born WHERE kind = ? AND list = ? ORDER BY born DESC LIMIT -1 OFFSET ?)`,
 			kind, r.list, r.kind.most)
 	}
 	return value, err

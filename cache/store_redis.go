@@ -74,20 +74,22 @@ func (r replicas) get(ctx context.Context, k *kind, keys [][]byte, found func(in
 
 // values calls found for each name that has a value, with its index.
 func (r replicas) values(ctx context.Context, names []string, found func(int, []byte) error) error {
-	return r.db.Do(ctx, func(ctx context.Context, c redis.Cmdable) error {
-		values, err := c.MGet(ctx, names...).Result()
-		if err != nil {
-			return err
-		}
-		for i, v := range values {
-			if text, ok := v.(string); ok {
-				if err := found(i, []byte(text)); err != nil {
-					return err
-				}
+	var values []any
+	err := r.db.Do(ctx, func(ctx context.Context, c redis.Cmdable) (err error) {
+		values, err = c.MGet(ctx, names...).Result()
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	for i, v := range values {
+		if text, ok := v.(string); ok {
+			if err := found(i, []byte(text)); err != nil { // not within Do, which would take it for Redis's
+				return err
 			}
 		}
-		return nil
-	})
+	}
+	return nil
 }
 
 // indexed returns the names in indexes, one after the other.
