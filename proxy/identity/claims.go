@@ -40,19 +40,13 @@ var sessionHeader = regexp.MustCompile(`^X-.+-(Session|Conversation|Thread|Chat)
 
 const minGeneric = 8 // characters of the value of such a header
 
-// Read reads the claims of a request into cl, and returns cl, which may have been
-// used before. conv is nil if the body was not read.
-func (cl *Claims) Read(h *fasthttp.RequestHeader, conv *dialect.Conversation) *Claims {
-	*cl = Claims{h: h, conv: conv}
-	cl.collect()
-	return cl
-}
-
-// collect reads the headers once.
-func (cl *Claims) collect() {
-	agent := cl.h.UserAgent()
+// ReadHead reads the claims in a request's head into cl, which may have been used
+// before, and returns cl. It reads the headers once.
+func (cl *Claims) ReadHead(h *fasthttp.RequestHeader) *Claims {
+	*cl = Claims{h: h}
+	agent := h.UserAgent()
 	codex := bytes.HasPrefix(agent, []byte("codex"))
-	for name, value := range cl.h.All() {
+	for name, value := range h.All() {
 		if len(value) == 0 {
 			continue
 		}
@@ -75,13 +69,16 @@ func (cl *Claims) collect() {
 			cl.generic, cl.named = value, name
 		}
 	}
-	switch {
-	case codex:
+	if cl.program = dialect.ProgramOf(agent, nil); codex {
 		cl.program = dialect.Program{Name: dialect.Codex, Places: true}
-	case cl.conv == nil:
-		cl.program = dialect.ProgramOf(agent, nil)
-	default:
-		cl.program = cl.conv.Program(agent)
+	}
+	return cl
+}
+
+// ReadBody adds the claims of the request's body, and of the prompt in it.
+func (cl *Claims) ReadBody(conv *dialect.Conversation) {
+	if cl.conv = conv; !cl.Codex() {
+		cl.program = conv.Program(cl.h.UserAgent())
 	}
 }
 
@@ -94,6 +91,9 @@ func (cl *Claims) verify(secret string) {
 		}
 	}
 }
+
+// Host returns the host that the request names.
+func (cl *Claims) Host() []byte { return cl.h.Host() }
 
 // Program returns the client that the request seems to be from.
 func (cl *Claims) Program() dialect.Program { return cl.program }
