@@ -36,9 +36,6 @@ func (s *decider) caller(ctx context.Context, m *Memory, claims *identity.Claims
 		return c, doubted
 	case !c.Known:
 		return c, noCaller
-	case c.Foreign:
-		s.warnForeign(claims.Host())
-		return c, foreign
 	}
 	c.promises = promised(ctx, m.Tenants, &c.Caller)
 	return c, nil
@@ -49,11 +46,6 @@ func (r *request) identify() identity.Caller {
 	claims := r.buffers.claims.ReadHead(r.head)
 	claims.ReadBody(&r.buffers.conv)
 	return r.memory.Identity.Identify(claims, r.route.named)
-}
-
-func (s *decider) warnForeign(host []byte) {
-	s.log.Warn("a request that a page of the web may have sent has no memory; let clients call 127.0.0.1 or localhost, or set identity.mode to multi",
-		"host", string(host[:min(len(host), 64)]))
 }
 
 // promises are what a request leaves to be done once the upstream has accepted

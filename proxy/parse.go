@@ -25,7 +25,8 @@ func (s *decider) barred(m *Memory, h *fasthttp.RequestHeader) *refusal {
 	case m.Identity.Multi && !identity.ShowsCredential(h):
 		return noCredential
 	case !m.Identity.Multi && identity.FromWeb(h):
-		s.warnForeign(h.Host())
+		s.log.Warn("a request that a page of the web may have sent has no memory; let clients call 127.0.0.1 or localhost, or set identity.mode to multi",
+			"host", string(h.Host()[:min(len(h.Host()), 64)]))
 		return foreign
 	case m.Rules.skipsPath(h.RequestURI()):
 		return skippedPath

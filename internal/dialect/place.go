@@ -120,12 +120,6 @@ func (c *Conversation) holds(m *Message, word string) bool {
 	return false
 }
 
-// Program returns the client that sent the request, judged by its User-Agent or, when
-// that is a library's, by how its prompt begins.
-func (c *Conversation) Program(agent []byte) Program {
-	return ProgramOf(agent, func() [][]byte { return c.prompts(nil) })
-}
-
 // move is a message with which the conversation goes on elsewhere.
 type move struct {
 	message int

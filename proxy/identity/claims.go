@@ -30,6 +30,7 @@ type Claims struct {
 	unclear     [kinds]bool // the source that counts has two different values
 
 	program dialect.Program
+	sure    bool  // the head alone tells the program
 	at      Place // where the client works
 	located bool  // at is set
 }
@@ -69,15 +70,15 @@ func (cl *Claims) ReadHead(h *fasthttp.RequestHeader) *Claims {
 			cl.generic, cl.named = value, name
 		}
 	}
-	if cl.program = dialect.ProgramOf(agent, nil); codex {
-		cl.program = dialect.Program{Name: dialect.Codex, Places: true}
+	if cl.program, cl.sure = dialect.ProgramOf(agent); codex {
+		cl.program, cl.sure = dialect.Program{Name: dialect.Codex, Places: true}, true
 	}
 	return cl
 }
 
 // ReadBody adds the claims of the request's body, and of the prompt in it.
 func (cl *Claims) ReadBody(conv *dialect.Conversation) {
-	if cl.conv = conv; !cl.Codex() {
+	if cl.conv = conv; !cl.sure {
 		cl.program = conv.Program(cl.h.UserAgent())
 	}
 }
@@ -91,9 +92,6 @@ func (cl *Claims) verify(secret string) {
 		}
 	}
 }
-
-// Host returns the host that the request names.
-func (cl *Claims) Host() []byte { return cl.h.Host() }
 
 // Program returns the client that the request seems to be from.
 func (cl *Claims) Program() dialect.Program { return cl.program }
