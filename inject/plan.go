@@ -72,13 +72,11 @@ type Unseen struct {
 // decided about it. Whatever goes wrong, a plan comes back when ctx ends, or within
 // the timeout where that has no deadline.
 func (m *Memory) Plan(ctx context.Context, c *dialect.Conversation, chain []dialect.Fingerprint, who graphiti.Who, first bool, mode Mode) (p Plan) {
-	start := time.Now()
 	defer func() {
 		if r := recover(); r != nil {
 			m.opts().Log.Error("recall panicked", "error", fmt.Sprint(r))
 			p = Plan{Outcome: Outcome{Status: StatusError}}
 		}
-		p.Outcome.Took = time.Since(start)
 	}()
 	if c.Last < 0 {
 		return Plan{Outcome: Outcome{Status: StatusSkipped, Reason: ReasonNoUserMessage}}
@@ -86,7 +84,7 @@ func (m *Memory) Plan(ctx context.Context, c *dialect.Conversation, chain []dial
 	o := m.opts()
 	if _, ok := ctx.Deadline(); !ok {
 		var cancel context.CancelFunc
-		ctx, cancel = context.WithDeadline(ctx, start.Add(o.Timeout))
+		ctx, cancel = context.WithTimeout(ctx, o.Timeout)
 		defer cancel()
 	}
 	until, _ := ctx.Deadline()

@@ -63,6 +63,8 @@ func (s *decider) place(ctx context.Context, known Sessions, end *heldEnd, p *pa
 		at.root = held.end.In("", from)
 	case len(previous) > 0:
 		at.root = at.here.Link(dialect.RoleOther, previous)
+	case from == at.place:
+		at.root = at.here
 	default:
 		at.root = at.base.In("", from)
 	}
