@@ -15,26 +15,26 @@ import (
 // What is known goes before the client's instruction, which no later request
 // will hold: the blocks of the history itself stay as they are. The answer is
 // kept as a text of its own kind.
-func (m *Memory) summary(t *turn, who graphiti.Who, mode Mode, p Plan) Plan {
+func (m *Memory) summary(t *turn, who graphiti.Who, p Plan) Plan {
 	p.Outcome = Outcome{Status: StatusSkipped, Reason: ReasonSummary}
 	// The instruction may be no person's message, and then the conversation's
 	// fingerprint is that of the turn before.
 	t.own = turnKeyOf(who.Session+"\x00summary", dialect.Fingerprint(t.keys[len(t.keys)-1]))
 	p.Turn = t.own.String()
-	if mode.Ingest {
-		p.Write = m.opts().Writes(who)
+	if t.mode.Ingest {
+		p.Write = t.o.Writes(who)
 	}
 	if last := t.earlier[len(t.earlier)-1]; t.c.Newest > t.c.Last && last != nil && last.Block != "" {
 		p.Inserts = append(p.Inserts, t.c.Insert(t.c.Last, last.Block)) // the last turn is an earlier one
 	}
-	if !mode.Recall || mode.Nobody || !m.opts().Compaction || t.err != nil || !t.c.Insertable(t.c.Newest) {
+	if !t.mode.Recall || t.mode.Nobody || !t.o.Compaction || t.err != nil || !t.c.Insertable(t.c.Newest) {
 		return p
 	}
 	d, o := m.recall(t, who, gist(t.c))
 	if o.Status == StatusRecalled || o.Status == StatusEmpty { // else another attempt may know more
 		d.Block, d.Facts = m.untold(t, who, d.Block)
 		o = outcomeOf(&d, o.Source)
-		d.Ingest = mode.Ingest
+		d.Ingest = t.mode.Ingest
 		o = m.keep(t, d, o)
 	}
 	if t.decision == nil || t.decision.Block == "" {
@@ -73,10 +73,10 @@ func (m *Memory) show(t *turn, who graphiti.Who) {
 	s := m.session(id).shown
 	blocks := []string{t.decision.Block}
 	switch {
-	case s.generation > t.generation:
+	case s.generation > t.mode.Generation:
 		return
-	case s.lines == nil || s.generation < t.generation:
-		s, blocks = shown{generation: t.generation}, append(t.blocks(), t.decision.Block)
+	case s.lines == nil || s.generation < t.mode.Generation:
+		s, blocks = shown{generation: t.mode.Generation}, append(t.blocks(), t.decision.Block)
 	}
 	lines := slices.Clip(s.lines) // others may read them
 	for _, b := range blocks {
@@ -97,16 +97,16 @@ func (m *Memory) show(t *turn, who graphiti.Who) {
 // nothing that stands in the text to be summed up.
 func (m *Memory) untold(t *turn, who graphiti.Who, found string) (block string, facts int) {
 	var list []string
-	if s := m.session(t.sessionID(who)).shown; s.generation == t.generation {
+	if s := m.session(t.sessionID(who)).shown; s.generation == t.mode.Generation {
 		list = slices.Clone(s.lines)
 	}
 	list = slices.AppendSeq(list, linesOf(found))
 	visible, said := linesIn(t.blocks()), allSaid(t.c)
-	room, count := min(m.opts().MaxChars, roomIn(t.c.Model, m.opts().Share, m.opts().Window))-utf8.RuneCountInString(blockOpen+blockFrame+blockClose), 0
+	room, count := min(t.o.MaxChars, roomIn(t.c.Model, t.o.Share, t.o.Window))-utf8.RuneCountInString(blockOpen+blockFrame+blockClose), 0
 	var kept []string
 	for _, l := range list {
 		size := utf8.RuneCountInString(l) + len("- \n")
-		if _, shows := visible[l]; shows || slices.Contains(kept, l) || strings.Contains(said, " "+normal(statement(l))+" ") || size > room || count == m.opts().MaxFacts {
+		if _, shows := visible[l]; shows || slices.Contains(kept, l) || strings.Contains(said, " "+normal(statement(l))+" ") || size > room || count == t.o.MaxFacts {
 			continue
 		}
 		kept = append(kept, l)

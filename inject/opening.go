@@ -88,7 +88,7 @@ func (m *Memory) card(ctx context.Context, t *turn, who graphiti.Who) (lines []s
 		m.opts().Log.Warn("the card cannot be read", "error", err)
 		return nil
 	}
-	ch := m.chooser(t)
+	ch := chooserOf(t)
 	ch.laid = true
 	for i := range facts {
 		if c := ch.look(&facts[i], ""); c.Verdict == Shown {
@@ -136,7 +136,7 @@ func inProject(groups []graphiti.Target) bool {
 // first turn of another one.
 func (m *Memory) leftOff(ctx context.Context, t *turn, who graphiti.Who) []string {
 	o := m.opts()
-	if o.Resume <= 0 || t.guest || !inProject(o.Reads(who, false)) || len(t.at) > 1 || t.c.Summarised() {
+	if o.Resume <= 0 || !t.mode.Ingest || !inProject(o.Reads(who, false)) || len(t.at) > 1 || t.c.Summarised() {
 		return nil
 	}
 	var l last

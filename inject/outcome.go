@@ -86,9 +86,9 @@ type Outcome struct {
 
 	Status Status
 	Reason Reason
-	Facts  int // facts in the newest turn's block
-	Chars  int // characters of the newest turn's block
-	Took   time.Duration
+	Facts  int           // facts in the newest turn's block
+	Chars  int           // characters of the newest turn's block
+	Took   time.Duration // of all that was decided, which whoever asks for the plan measures
 	Source Source
 }
 

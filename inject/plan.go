@@ -5,18 +5,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"log/slog"
-	"sync"
-	"sync/atomic"
 	"time"
 	"unicode/utf8"
-
-	"golang.org/x/sync/singleflight"
 
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti"
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti/words"
 	"github.com/graphiti-proxy/graphiti-proxy/internal/dialect"
-	"github.com/graphiti-proxy/graphiti-proxy/internal/memo"
 )
 
 // Mode says what may be done for one request.
@@ -72,134 +66,30 @@ type Unseen struct {
 	doubt bool // whether it was to be kept was not to be known in time
 }
 
-// Redact takes credentials out of a text, before it is kept or asked for. It
-// gives up at a time, when there is one; then there is no text.
-type Redact func(text string, by time.Time) (redacted string, ok bool)
-
-// Services are what a Memory works with. They stay what they are; what is nil does
-// nothing.
-type Services struct {
-	Search    Searcher
-	Facts     FactCache
-	Decisions Decisions
-	Snapshots Snapshots // short-term memory
-	Opening   Opening   // what conversations begin with
-	Redact    Redact
-	Memo      *memo.Memo // what is known of the sessions of the moment
-	Log       *slog.Logger
-}
-
-// Groups are those of a caller.
-type Groups interface {
-	Reads(w graphiti.Who, about bool) []graphiti.Target // to search, in order of preference
-	Writes(w graphiti.Who) []graphiti.Target
-}
-
-// Settings control decisions.
-type Settings struct {
-	Timeout    time.Duration // the most that a request may wait, storing included
-	Background time.Duration // for a search that goes on behind the request
-	MaxFacts   int           // of a block
-	Asked      int           // of a search, in each group
-	MaxChars   int           // of a block, in characters
-	StaleAfter time.Duration // facts older than this are marked
-	Guard      Guard         // of facts that read like instructions
-	MinScore   float64       // strength that one of the facts found must have, from 0 to 1; 0: none
-	Drift      float64       // likeness of what is found to what is visible from which nothing new is shown; 0: never
-	Share      float64       // of the model's context window, in characters, that a block may take; 0: MaxChars counts alone
-	Window     int           // of models that are not known, in tokens
-	NoWait     bool          // a request does not wait for a search
-	CardChars  int           // of the card, in characters; 0: none
-	Resume     time.Duration // how long ago the last conversation may be to be mentioned in a new one; 0: it never is
-	Prefetch   bool          // after each turn, for the next one
-	Similar    float64       // likeness of a question's terms to those of what was looked up after the turn before from which that answers at once
-	Compaction bool          // who summarises a conversation is told what is known
-	Unseen     int           // most earlier turns in Plan.Unseen that nobody knew
-}
-
-// options are what is in force.
-type options struct {
-	*Services
-	Groups
-	Settings
-}
-
-// Memory decides what is inserted into requests. It is safe for concurrent
-// use.
-type Memory struct {
-	o      atomic.Pointer[options]
-	base   context.Context // of searches that outlive their request
-	cancel context.CancelFunc
-
-	flights singleflight.Group // searches under way
-	times   times              // of searches
-	warming chan struct{}      // holds a token for each prefetch under way
-
-	mu      sync.Mutex // guards what follows
-	closed  bool
-	running sync.WaitGroup
-}
-
-// New returns a Memory that is ready for use.
-func New(s Services, g Groups, set Settings) *Memory {
-	m := &Memory{warming: make(chan struct{}, prefetches)}
-	m.o.Store(&options{s.orNothing(), g, set})
-	m.base, m.cancel = context.WithCancel(context.Background())
-	return m
-}
-
-// opts are the options in force.
-func (m *Memory) opts() *options { return m.o.Load() }
-
-// Set changes how the memory decides, from the next request on.
-func (m *Memory) Set(g Groups, set Settings) { m.o.Store(&options{m.opts().Services, g, set}) }
-
-// Close ends the searches that go on in the background and waits for them.
-func (m *Memory) Close() {
-	m.mu.Lock()
-	m.closed = true
-	m.mu.Unlock()
-	m.cancel()
-	m.running.Wait()
-}
-
-// begin reports whether something may begin that Close is to wait for. It ends
-// with running.Done.
-func (m *Memory) begin() bool {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	if m.closed {
-		return false
-	}
-	m.running.Add(1)
-	return true
-}
-
 // Plan decides about one request: which blocks are repeated, and what the
 // newest turn gets. chain holds the conversation's fingerprints, and first
 // says that the session was unknown until now, so that nothing can have been
 // decided about it. Whatever goes wrong, a plan comes back when ctx ends, or within
 // the timeout where that has no deadline.
 func (m *Memory) Plan(ctx context.Context, c *dialect.Conversation, chain []dialect.Fingerprint, who graphiti.Who, first bool, mode Mode) (p Plan) {
-	start := time.Now()
 	defer func() {
 		if r := recover(); r != nil {
 			m.opts().Log.Error("recall panicked", "error", fmt.Sprint(r))
 			p = Plan{Outcome: Outcome{Status: StatusError}}
 		}
-		p.Outcome.Took = time.Since(start)
 	}()
 	if c.Last < 0 {
 		return Plan{Outcome: Outcome{Status: StatusSkipped, Reason: ReasonNoUserMessage}}
 	}
+	o := m.opts()
 	if _, ok := ctx.Deadline(); !ok {
 		var cancel context.CancelFunc
-		ctx, cancel = context.WithDeadline(ctx, start.Add(m.opts().Timeout))
+		ctx, cancel = context.WithTimeout(ctx, o.Timeout)
 		defer cancel()
 	}
 	until, _ := ctx.Deadline()
 	// Storing what is found is given the last moment.
-	t := turn{c: c, kind: cmp.Or(c.Kind, mode.Beside), lists: pooled.Get().(*lists), first: first, guest: !mode.Ingest, generation: mode.Generation, until: until, deadline: until.Add(graphiti.SearchTime(m.opts().Timeout) - m.opts().Timeout)}
+	t := turn{c: c, kind: cmp.Or(c.Kind, mode.Beside), lists: pooled.Get().(*lists), first: first, o: o, mode: mode, until: until, deadline: until.Add(graphiti.SearchTime(o.Timeout) - o.Timeout)}
 	defer pooled.Put(t.lists)
 	m.lookUp(ctx, &t, chain, who)
 	p.Generation = mode.Generation
@@ -216,14 +106,14 @@ func (m *Memory) Plan(ctx context.Context, c *dialect.Conversation, chain []dial
 	if t.kind == dialect.KindTurn {
 		p.Turn, p.Recall = t.key().String(), mode.Recall
 		if mode.Ingest {
-			p.Write = m.opts().Writes(who)
-			p.Unseen = t.unseen(m.opts().Unseen)
+			p.Write = t.o.Writes(who)
+			p.Unseen = t.unseen()
 		}
 	}
 	if t.kind == dialect.KindSummary && c.Newest >= c.Last {
-		return m.summary(&t, who, mode, p)
+		return m.summary(&t, who, p)
 	}
-	p.Outcome = m.decide(&t, who, mode)
+	p.Outcome = m.decide(&t, who)
 	p.Searched = t.looks
 	if t.decision == nil {
 		return p
@@ -238,27 +128,102 @@ func (m *Memory) Plan(ctx context.Context, c *dialect.Conversation, chain []dial
 	return p
 }
 
+// decide finds the newest turn's decision: the one that was made, or a new one
+// that is stored before it is used.
+func (m *Memory) decide(t *turn, who graphiti.Who) Outcome {
+	made := t.earlier[len(t.earlier)-1]
+	switch {
+	case made != nil && made.Block == "" && t.forgotten():
+		t.decision = made
+		return Outcome{Status: StatusOff, Reason: ReasonForgotten}
+	case made != nil:
+		t.decision = made
+		o := outcomeOf(made, SourceSticky)
+		if made.Block == "" && !t.mode.Recall {
+			o = Outcome{Status: StatusOff, Reason: t.mode.Reason}
+		}
+		return o
+	case t.err != nil:
+		// What was decided is not known, so nothing new may be: it could not
+		// be stored either.
+		t.o.Log.Warn("decisions cannot be read", "error", t.err)
+		return Outcome{Status: StatusError, Reason: ReasonNotPersisted}
+	case t.kind != dialect.KindTurn:
+		return Outcome{Status: StatusSkipped, Reason: kindReasons[t.kind]}
+	}
+	var d Decision
+	var o Outcome
+	switch {
+	case !t.mode.Recall:
+		o = Outcome{Status: StatusOff, Reason: t.mode.Reason}
+	case t.forgotten():
+		o = Outcome{Status: StatusOff, Reason: ReasonForgotten}
+	case t.mode.Nobody:
+		o = Outcome{Status: StatusEmpty, Reason: ReasonNobody}
+	case t.c.Answered():
+		// A tool round of a turn about which nothing is known: it began
+		// without a block, or the state was lost. It goes on without.
+		o = Outcome{Status: StatusEmpty, Reason: ReasonNothing}
+	default:
+		d, o = m.recall(t, who, query(t.c))
+	}
+	if d.Ingest = t.mode.Ingest; d.Block == "" {
+		d.Reason = string(o.Reason)
+	}
+	return m.keep(t, d, o)
+}
+
+// keep stores the decision; one that cannot be stored is not used.
+func (m *Memory) keep(t *turn, d Decision, o Outcome) Outcome {
+	ctx, cancel := context.WithDeadline(context.Background(), t.until)
+	defer cancel()
+	d.Generation = t.mode.Generation
+	kept, err := t.o.Decisions.Keep(ctx, t.key(), d, t.groups...)
+	if err != nil {
+		t.o.Log.Warn("a block cannot be kept and is not inserted", "error", err)
+		if d.Block == "" {
+			return o
+		}
+		return Outcome{Status: StatusError, Reason: ReasonNotPersisted}
+	}
+	t.decision = kept
+	if kept.Block == d.Block {
+		return o
+	}
+	if kept.Generation == d.Generation && kept.Block == "" { // what was found was forgotten since
+		return Outcome{Status: StatusEmpty, Reason: ReasonNothing}
+	}
+	return outcomeOf(kept, SourceSticky) // a request for the same turn was faster
+}
+
+func outcomeOf(d *Decision, s Source) Outcome {
+	if d.Block == "" {
+		return Outcome{Status: StatusEmpty, Source: s, Reason: Reason(d.Reason)}
+	}
+	return Outcome{Status: StatusRecalled, Facts: d.Facts, Chars: utf8.RuneCountInString(d.Block), Source: s}
+}
+
 // recall searches for the newest turn and makes a block of what was found.
 func (m *Memory) recall(t *turn, who graphiti.Who, query string) (Decision, Outcome) {
 	query, ok := m.question(query, t.deadline)
 	if !ok {
 		return Decision{}, Outcome{Status: StatusTimeout}
 	}
-	reads := m.opts().Reads(who, words.Personal(string(cut(t.c.Text(t.c.Last), maxQuery))))
+	reads := t.o.Reads(who, words.Personal(string(cut(t.c.Text(t.c.Last), maxQuery))))
 	for _, r := range reads {
 		t.groups = append(t.groups, r.Group)
 	}
-	weighed := t.own == (TurnKey{}) && m.opts().MinScore > 0 // what a whole conversation is about is no question
+	weighed := t.own == (TurnKey{}) && t.o.MinScore > 0 // what a whole conversation is about is no question
 	before := m.opening(t, who)
 	if weighed && !asks(t.c.Text(t.c.Last)) {
 		return alone(before, StatusEmpty, ReasonRoutine)
 	}
-	facts, atOnce := m.prepared(t.sessionID(who), query, t.generation, reads)
+	facts, atOnce := m.prepared(t.sessionID(who), query, t.mode.Generation, reads)
 	deadline := t.deadline
-	if atOnce || m.opts().NoWait {
+	if atOnce || t.o.NoWait {
 		deadline = time.Time{} // what is not cached is looked up behind
 	}
-	found, looks, source, err := m.search(query, t.generation, reads, deadline)
+	found, looks, source, err := m.search(query, t.mode.Generation, reads, deadline)
 	t.looks = looks
 	if err != nil && facts != nil {
 		found, source, err = facts, SourceStale, nil
@@ -272,7 +237,7 @@ func (m *Memory) recall(t *turn, who graphiti.Who, query string) (Decision, Outc
 	case err != nil:
 		return alone(before, StatusError, ReasonNone)
 	}
-	ch := m.chooser(t)
+	ch := chooserOf(t)
 	opened, _ := formatBlock(before)
 	ch.opening = linesIn([]string{opened})
 	if !weighed {
@@ -330,7 +295,7 @@ func silence(all []Candidate) Reason {
 // Choose decides about the facts that were found for a text as it would in a
 // conversation that begins with it. least is the strength that one of them must have.
 func (m *Memory) Choose(text string, found []Scoped) (all []Candidate, least float64) {
-	ch := m.chooser(&turn{c: &dialect.Conversation{}, lists: new(lists)})
+	ch := chooserOf(&turn{c: &dialect.Conversation{}, o: m.opts(), lists: new(lists)})
 	all = ch.choose(found)
 	if ch.minScore > 0 && !asks([]byte(text)) {
 		dismiss(all, Weak)
@@ -338,10 +303,10 @@ func (m *Memory) Choose(text string, found []Scoped) (all []Candidate, least flo
 	return all, ch.minScore
 }
 
-func (m *Memory) chooser(t *turn) *chooser {
+func chooserOf(t *turn) *chooser {
 	return &chooser{
-		now: time.Now(), staleAfter: m.opts().StaleAfter, ownTurns: t.episodes(), visible: linesIn(t.blocks()),
-		guard: m.opts().Guard, minScore: m.opts().MinScore, drift: m.opts().Drift, count: m.opts().MaxFacts, max: m.opts().room(t),
+		now: time.Now(), staleAfter: t.o.StaleAfter, ownTurns: t.episodes(), visible: linesIn(t.blocks()),
+		guard: t.o.Guard, minScore: t.o.MinScore, drift: t.o.Drift, count: t.o.MaxFacts, max: t.o.room(t),
 	}
 }
 

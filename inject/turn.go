@@ -12,14 +12,14 @@ import (
 
 // turn is one request's newest turn, while it is decided about.
 type turn struct {
-	c          *dialect.Conversation
-	kind       dialect.Kind // KindTurn, or what else the request is for
-	generation int64        // of the request
-	deadline   time.Time    // of looking things up
-	until      time.Time    // the request waits no longer
-	first      bool         // the session was unknown until now
-	guest      bool         // the turn is not kept: a subagent's, or what nobody wants kept
-	groups     []string
+	c        *dialect.Conversation
+	o        *options     // in force when the request came
+	mode     Mode         // what may be done for the request
+	kind     dialect.Kind // KindTurn, or what else the request is for
+	deadline time.Time    // of looking things up
+	until    time.Time    // the request waits no longer
+	first    bool         // the session was unknown until now
+	groups   []string
 	*lists
 	earlier  []*Decision // for each of at, nil where nothing was decided; the last is the newest turn's
 	err      error       // of the look-up
@@ -50,7 +50,7 @@ func (m *Memory) lookUp(ctx context.Context, t *turn, chain []dialect.Fingerprin
 	}
 	m.nameTurns(t, who)
 	if !t.first {
-		t.earlier, t.err = m.opts().Decisions.Lookup(ctx, t.generation, t.keys)
+		t.earlier, t.err = t.o.Decisions.Lookup(ctx, t.mode.Generation, t.keys)
 	}
 	if t.earlier == nil {
 		t.earlier = make([]*Decision, len(t.keys))
@@ -81,15 +81,16 @@ func (t *turn) key() TurnKey {
 const lookBack = 50
 
 // unseen are the newest earlier turns, less those that were not to be kept: of
-// those that nobody knew, most at most. Where that could not be looked up they are in doubt.
-func (t *turn) unseen(most int) (turns []Unseen) {
+// those that nobody knew, as many as the setting says. Where that could not be looked up they are in doubt.
+func (t *turn) unseen() (turns []Unseen) {
+	most := t.o.Unseen
 	earlier := len(t.at) - 1
 	from := max(0, earlier-max(most, lookBack))
 	turns = make([]Unseen, 0, earlier-from)
 	for n := from; n < earlier; n++ {
 		turns = append(turns, Unseen{Turn: TurnKey(t.keys[n]), Message: t.at[n], back: earlier - n, doubt: t.err != nil})
 	}
-	date(turns, t.earlier[from:earlier], t.earlier[earlier].of(t.generation))
+	date(turns, t.earlier[from:earlier], t.earlier[earlier].of(t.mode.Generation))
 	kept := turns[:0]
 	for i, u := range turns {
 		if u.doubt || u.wanted(t.earlier[from+i], most) {

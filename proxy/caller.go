@@ -27,8 +27,8 @@ type caller struct {
 }
 
 // caller finds out who speaks, and refuses those who have no memory.
-func (s *decider) caller(ctx context.Context, r *request, p *parsed) (c caller, no *refusal) {
-	c.Caller = r.memory.Identity.Identify(p.claims, r.route.named)
+func (s *decider) caller(ctx context.Context, m *Memory, claims *identity.Claims, upstream string) (c caller, no *refusal) {
+	c.Caller = m.Identity.Identify(claims, upstream)
 	switch {
 	case c.Contradicts:
 		return c, contradicts
@@ -36,22 +36,16 @@ func (s *decider) caller(ctx context.Context, r *request, p *parsed) (c caller, 
 		return c, doubted
 	case !c.Known:
 		return c, noCaller
-	case c.Foreign:
-		s.warnForeign(r.head)
-		return c, foreign
 	}
-	c.promises = promised(ctx, r.memory, &c.Caller)
+	c.promises = promised(ctx, m.Tenants, &c.Caller)
 	return c, nil
 }
 
 // identify finds out who speaks, whether or not the body was read.
 func (r *request) identify() identity.Caller {
-	return r.memory.Identity.Identify(r.buffers.claims.Read(r.head, &r.buffers.conv), r.route.named)
-}
-
-func (s *decider) warnForeign(h *fasthttp.RequestHeader) {
-	s.log.Warn("a request that a page of the web may have sent has no memory; let clients call 127.0.0.1 or localhost, or set identity.mode to multi",
-		"host", string(h.Host()[:min(len(h.Host()), 64)]))
+	claims := r.buffers.claims.ReadHead(r.head)
+	claims.ReadBody(&r.buffers.conv)
+	return r.memory.Identity.Identify(claims, r.route.named)
 }
 
 // promises are what a request leaves to be done once the upstream has accepted
@@ -65,12 +59,12 @@ type promises struct {
 // promised returns what is kept for a caller once the upstream has accepted the
 // request. A credential that was made up learns nothing: until it is accepted,
 // its owner has an empty memory.
-func promised(ctx context.Context, m *Memory, caller *identity.Caller) (p promises) {
+func promised(ctx context.Context, known Tenants, caller *identity.Caller) (p promises) {
 	if caller.Vouched || caller.Who.Tenant == "" {
 		return p
 	}
 	p.tenant = caller.Who.Tenant
-	p.stranger = !m.Tenants.Accepted(ctx, p.tenant)
+	p.stranger = !known.Accepted(ctx, p.tenant)
 	return p
 }
 

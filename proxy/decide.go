@@ -104,22 +104,22 @@ func (s *decider) decide(r *request) (d decision) {
 	}
 	ctx, cancel := context.WithDeadline(s.base, d.until)
 	defer cancel()
-	if d.caller, no = s.caller(ctx, r, &d.parsed); no != nil {
+	if d.caller, no = s.caller(ctx, r.memory, d.parsed.claims, r.route.named); no != nil {
 		d.refuse(no)
 		return d
 	}
-	d.place = s.place(ctx, r, &d.parsed, &d.caller)
+	d.place = s.place(ctx, r.memory.Sessions, r.held, &d.parsed, &d.caller.Who)
 	if d.parsed.conv.Last < 0 {
 		d.refuse(noPerson)
-		d.pending = r.continues(&d.parsed, &d.place.where)
+		d.pending = continued(r.memory.Pending, d.parsed.conv, &d.place.where)
 		d.plan.Turn, d.plan.Write = d.pending.names()
 		return d
 	}
-	if d.session, no = s.session(ctx, r, &d.parsed, &d.place); no != nil {
+	if d.session, no = s.session(ctx, r.memory.Sessions, r.buffers, &d.parsed, &d.place); no != nil {
 		d.refuse(no)
 		return d
 	}
-	d.planned = s.plan(ctx, r, d.moment, &d.parsed, &d.caller, &d.place, &d.session)
+	d.planned = s.plan(ctx, r.memory, &r.route, d.moment, &d.parsed, &d.caller, &d.place, &d.session)
 	return d
 }
 

@@ -15,8 +15,7 @@ import (
 const statusGone = 499
 
 // writeError answers with an error of the proxy's own, in the shape that the
-// API's clients understand; OpenAI's where the API is not known. It returns the
-// status.
+// API's clients understand. It returns the status.
 func (s *Server) writeError(c *call, ctx *fasthttp.RequestCtx, d decision, err error) (status int) {
 	if errors.Is(err, wire.ErrGone) || c.x.Gone() && !errors.Is(err, wire.ErrBodyLate) {
 		s.observer.Abandoned()
@@ -58,11 +57,7 @@ func (s *Server) writeError(c *call, ctx *fasthttp.RequestCtx, d decision, err e
 	}
 	ctx.SetConnectionClose()
 	failure := dialect.Failure{Status: status, Type: typ, Code: kind, Message: message}
-	if c.route.speaks != nil {
-		ctx.SetBody(c.route.speaks.Error(failure))
-	} else {
-		ctx.SetBody(dialect.OpenAIError(failure))
-	}
+	ctx.SetBody(c.route.speaks.Error(failure))
 	return status
 }
 

@@ -1,6 +1,7 @@
 package proxy
 
 import (
+	"bytes"
 	"errors"
 	"strings"
 	"time"
@@ -24,7 +25,8 @@ func (s *decider) barred(m *Memory, h *fasthttp.RequestHeader) *refusal {
 	case m.Identity.Multi && !identity.ShowsCredential(h):
 		return noCredential
 	case !m.Identity.Multi && identity.FromWeb(h):
-		s.warnForeign(h)
+		s.log.Warn("a request that a page of the web may have sent has no memory; let clients call 127.0.0.1 or localhost, or set identity.mode to multi",
+			"host", string(h.Host()[:min(len(h.Host()), 64)]))
 		return foreign
 	case m.Rules.skipsPath(h.RequestURI()):
 		return skippedPath
@@ -66,6 +68,8 @@ type parsed struct {
 	claims   *identity.Claims
 	states   dialect.Place // where the client says that it works
 	subagent bool          // one speaks
+	recall   bool          // the client wants it
+	ingest   bool          // likewise
 }
 
 // parse reads a request. It refuses one whose body may not be read, was not
@@ -92,27 +96,48 @@ func (s *decider) parse(r *request, until time.Time) (p parsed, no *refusal) {
 	}
 	memo.Lend(p.conv, len(p.text))
 	p.conv.Limit(dialect.Limits{Messages: r.limits.Messages, Until: until, Room: r.share})
-	known, ok := s.read(r, &p)
+	p.claims = r.buffers.claims.ReadHead(r.head)
+	known, ok := s.read(r.route.dialect, &p, &r.buffers.known)
 	if !ok {
 		return p, stopped(p.conv)
 	}
 	if p.conv.Model == nil {
 		p.conv.Model = r.route.match.Model
 	}
+	p.recall, p.ingest = wanted(r.head)
 	p.subagent = p.conv.Signals(r.head)
-	p.claims = r.buffers.claims.Read(r.head, p.conv)
+	p.claims.ReadBody(p.conv)
 	p.states = p.conv.Place(p.claims.Program().Name, known)
 	return p, nil
 }
 
 // read reads the body, a long one from where the one before it in the
 // conversation ended: then something may be known of its prompts too.
-func (s *decider) read(r *request, p *parsed) (known dialect.Prompts, ok bool) {
+func (s *decider) read(d dialect.Dialect, p *parsed, known *memo.Reading) (dialect.Prompts, bool) {
 	if !s.memo.Worth(len(p.text)) {
-		return nil, r.route.dialect.Parse(p.text, p.conv)
+		return nil, d.Parse(p.text, p.conv)
 	}
 	var buf [256]byte
-	return &r.buffers.known, s.memo.Parse(r.route.dialect, identity.AppendCredentials(buf[:0], r.head), p.text, p.conv, &r.buffers.known)
+	return known, s.memo.Parse(d, p.claims.AppendCredentials(buf[:0]), p.text, p.conv, known)
+}
+
+// wanted is what the client says about memory.
+func wanted(h *fasthttp.RequestHeader) (recall, ingest bool) {
+	recall, ingest = true, true
+	for _, v := range h.PeekAll(memoryHeader) {
+		for word := range bytes.SplitSeq(v, []byte{','}) {
+			switch strings.ToLower(string(bytes.TrimSpace(word))) {
+			case "", "on":
+			case "recall":
+				ingest = false
+			case "ingest":
+				recall = false
+			default: // off, and what may be meant so
+				return false, false
+			}
+		}
+	}
+	return recall, ingest
 }
 
 // missed counts a turn that memory is off for. What was not read whole, or is

@@ -188,20 +188,6 @@ func (p *pendingTurn) goesOn(answer string) {
 	p.memory.Pending.Refer(&p.turn, round, len(p.turn.User)+len(p.work), references...)
 }
 
-// continues returns the turn that a request without words of a person continues; nil
-// when that is not known, or was begun elsewhere.
-func (r *request) continues(p *parsed, at *where) *pendingTurn {
-	for _, f := range []dialect.Field{dialect.FieldPreviousResponseID, dialect.FieldConversation} {
-		if id := p.conv.Field(f); id != nil {
-			open, ok := r.memory.Pending.Find(at.person.Link(dialect.RoleOther, id))
-			if ok && (open.at.here == at.here || !at.says && at.base == at.person) {
-				return &open
-			}
-		}
-	}
-	return nil
-}
-
 // names returns the turn's id and the groups that it is kept in; nothing for a nil turn.
 func (p *pendingTurn) names() (turn string, in []graphiti.Target) {
 	if p == nil {

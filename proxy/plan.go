@@ -1,10 +1,8 @@
 package proxy
 
 import (
-	"bytes"
 	"context"
 	"slices"
-	"strings"
 
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti"
 	"github.com/graphiti-proxy/graphiti-proxy/inject"
@@ -25,62 +23,44 @@ type planned struct {
 var ofTheSearch = []inject.Reason{inject.ReasonNone, inject.ReasonNothing, inject.ReasonWeak, inject.ReasonVisible, inject.ReasonRoutine}
 
 // plan finds out what is allowed, and plans it.
-func (s *decider) plan(ctx context.Context, r *request, now moment, p *parsed, c *caller, at *placed, f *session) (d planned) {
-	d.project = s.workspaceOf(r.memory, p, at, f.first)
+func (s *decider) plan(ctx context.Context, m *Memory, to *route, now moment, p *parsed, c *caller, at *placed, f *session) (d planned) {
+	d.project = s.workspaceOf(m, p, at, f.first)
 	d.who, d.promises = c.Who, c.promises
 	d.who.Session, d.who.Workspace = f.id, d.project.key
-	d.plan = r.memory.Planner.Plan(ctx, p.conv, f.chain, d.who, f.first, s.mode(r, now, p, c, at, f, &d.project))
+	mode := s.mode(m, to.replays(), p, c, at, f, &d.project)
+	mode.Generation = now.generation
+	d.plan = m.Planner.Plan(ctx, p.conv, f.chain, d.who, f.first, mode)
 	if o := &d.plan.Outcome; p.subagent && slices.Contains(ofTheSearch, o.Reason) {
 		o.Reason = inject.ReasonSubagent // which is why its turns are not kept
 	}
-	if d.plan.Forgotten && r.memory.DropThinking {
-		d.plan.Inserts, d.relax = r.route.dialect.Info().Relax.Among(d.plan.Inserts, p.text)
+	if d.plan.Forgotten && m.DropThinking {
+		d.plan.Inserts, d.relax = to.dialect.Info().Relax.Among(d.plan.Inserts, p.text)
 	}
 	if d.plan.Turn != "" && len(d.plan.Write) > 0 && f.kind == dialect.KindTurn && p.conv.Sure(p.conv.Last) {
 		o := &d.plan.Outcome
-		d.promises.stated, o.Refused, o.Unscoped = r.memory.Owned.Stated(d.who, d.plan.Generation, string(p.conv.Text(p.conv.Last)))
+		d.promises.stated, o.Refused, o.Unscoped = m.Owned.Stated(d.who, d.plan.Generation, string(p.conv.Text(p.conv.Last)))
 	}
 	return d
 }
 
 // mode is what configuration, person, place and client allow. Of the reasons why
 // nothing new is decided, though what was decided is repeated, the first counts.
-func (s *decider) mode(r *request, now moment, p *parsed, c *caller, at *placed, f *session, w *project) inject.Mode {
-	m := inject.Mode{Generation: now.generation, Beside: f.kind}
-	if c.Off || w.Repo.Ignore || r.memory.Rules.skipsModel(p.conv.Model) {
-		m.Reason = inject.ReasonOptOut
-		return m
+func (s *decider) mode(m *Memory, replays bool, p *parsed, c *caller, at *placed, f *session, w *project) (mode inject.Mode) {
+	mode.Beside = f.kind
+	if c.Off || w.Repo.Ignore || m.Rules.skipsModel(p.conv.Model) {
+		mode.Reason = inject.ReasonOptOut
+		return mode
 	}
-	if m.Reason = r.memory.Rules.refuses(w); m.Reason != inject.ReasonNone {
-		return m
+	if mode.Reason = m.Rules.refuses(w); mode.Reason != inject.ReasonNone {
+		return mode
 	}
-	recall, ingest := r.wants()
-	if !recall {
-		m.Reason = inject.ReasonOptOut
+	if !p.recall {
+		mode.Reason = inject.ReasonOptOut
 	}
-	if !recall && !ingest {
-		return m
+	if !p.recall && !p.ingest {
+		return mode
 	}
-	m.Recall, m.Nobody, m.Replay = recall && r.memory.Recall, c.promises.stranger, r.route.replays()
-	m.Ingest = ingest && r.memory.Ingest && !c.Temporary && !p.subagent && (f.kind != dialect.KindTurn || !s.isTemplate(at.person, f.id, p.conv))
-	return m
-}
-
-// wants is what the client says about memory.
-func (r *request) wants() (recall, ingest bool) {
-	recall, ingest = true, true
-	for _, v := range r.head.PeekAll(memoryHeader) {
-		for word := range bytes.SplitSeq(v, []byte{','}) {
-			switch strings.ToLower(string(bytes.TrimSpace(word))) {
-			case "", "on":
-			case "recall":
-				ingest = false
-			case "ingest":
-				recall = false
-			default: // off, and what may be meant so
-				return false, false
-			}
-		}
-	}
-	return recall, ingest
+	mode.Recall, mode.Nobody, mode.Replay = p.recall && m.Recall, c.promises.stranger, replays
+	mode.Ingest = p.ingest && m.Ingest && !c.Temporary && !p.subagent && (f.kind != dialect.KindTurn || !s.isTemplate(at.person, f.id, p.conv))
+	return mode
 }

@@ -34,8 +34,7 @@ var (
 	late       = &refusal{Outcome: inject.Outcome{Status: inject.StatusTimeout, Reason: inject.ReasonTooLarge}}
 	notThatAPI = skipped(inject.ReasonNone)
 
-	// By who speaks (caller), and then foreign again: who is registered may want no
-	// memory at all.
+	// By who speaks (caller).
 	contradicts = off(inject.ReasonUntrusted, "a header that says whose memory it is stands twice, with different values, or its signature is not valid")
 	doubted     = off(inject.ReasonUntrusted, "the operator has not confirmed who this person of identity.users_file is")
 	noCaller    = off(inject.ReasonNobody, nobody)

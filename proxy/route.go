@@ -15,7 +15,7 @@ type route struct {
 	dialect  dialect.Dialect // nil: forwarded as it is
 	upstream *wire.Upstream
 	match    dialect.Match
-	speaks   dialect.Dialect // whose errors the client understands; nil: OpenAI's are the best guess
+	speaks   dialect.Dialect // whose errors the client understands
 	provider string          // of dialect, for traces
 
 	named   string          // the upstream's name in the setting upstreams; empty: it is an API's

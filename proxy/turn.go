@@ -67,7 +67,7 @@ func callback(p *pendingTurn, read observe.Answered) func(dialect.Answer, bool) 
 // reads reports whether anything is to be learnt from the answer.
 func reads(r *request, d *decision) bool {
 	p := &d.plan
-	return r.route.match.Use == dialect.UseTurn && p.Turn != "" && r.memory.Planner != nil &&
+	return r.route.match.Use == dialect.UseTurn && p.Turn != "" &&
 		(len(p.Write) > 0 || d.chained() || d.pending != nil) && !r.memory.Turns.Kept(p.Turn, p.Write)
 }
 

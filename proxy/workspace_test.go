@@ -266,7 +266,7 @@ func idle() *decider {
 func (s *decider) located(r *request, who graphiti.Who, chained, subagent bool) project {
 	r.memory = r.memory.orNothing()
 	p, _ := s.parse(r, time.Time{})
-	at := s.place(context.Background(), r, &p, &caller{Caller: identity.Caller{Who: who}})
+	at := s.place(context.Background(), r.memory.Sessions, r.held, &p, &who)
 	at.names.byID = !chained
 	w := s.workspaceOf(r.memory, &p, &at, false)
 	p.subagent = subagent

@@ -37,17 +37,13 @@ func (f Fingerprint) In(workspace string, p Place) Fingerprint {
 		unclear = "unclear"
 	}
 	// Each part is hashed behind its length, so that one part cannot read as two.
-	h := sha256.New()
+	var b [512]byte // so that usual ones allocate nothing
+	text := b[:0]
 	for _, part := range [...]string{"graphiti-proxy.identity.2", "conversation in", string(f[:]), workspace, p.Directory, p.Repo, unclear} {
-		var size [8]byte
-		binary.BigEndian.PutUint64(size[:], uint64(len(part)))
-		h.Write(size[:])
-		h.Write([]byte(part))
+		text = append(binary.BigEndian.AppendUint64(text, uint64(len(part))), part...)
 	}
-	var sum [sha256.Size]byte
-	h.Sum(sum[:0])
-	copy(f[:], sum[:])
-	return f
+	sum := sha256.Sum256(text)
+	return Fingerprint(sum[:len(f)])
 }
 
 // Link returns the fingerprint after one more message. White space around texts does

@@ -2,6 +2,7 @@ package dialect
 
 import (
 	"bytes"
+	"hash/maphash"
 )
 
 // Place finds out where the client works. It reads only what that client itself
@@ -119,12 +120,6 @@ func (c *Conversation) holds(m *Message, word string) bool {
 	return false
 }
 
-// Program returns the client that sent the request, judged by its User-Agent or, when
-// that is a library's, by how its prompt begins.
-func (c *Conversation) Program(agent []byte) Program {
-	return ProgramOf(agent, func() [][]byte { return c.prompts(nil) })
-}
-
 // move is a message with which the conversation goes on elsewhere.
 type move struct {
 	message int
@@ -148,3 +143,42 @@ func (c *Conversation) went(message int, from, to Place, answered, moves bool) {
 
 // Began returns where the conversation began, as Place has found.
 func (c *Conversation) Began() Place { return c.began }
+
+// Prompts remember what system prompts state of a place: clients send the same
+// long ones with every request, and reading one takes longer than all else that
+// is done for it.
+type Prompts interface {
+	// Prompt is what the prompt with a hash states. The hash has a seed that nobody
+	// knows: no text can be made up that is taken for another.
+	Prompt(hash uint64) (s Statements, ok bool)
+	KeepPrompt(hash uint64, s Statements)
+}
+
+// maxStated bounds, in bytes, what is remembered of one.
+const maxStated = 4 << 10
+
+// stated is what a prompt states; known is nil for one that is short.
+func (c *Conversation) stated(m *Message, known Prompts) (s Statements) {
+	switch {
+	case m.from == m.to:
+		return s
+	case known == nil:
+		return c.prompted(m)
+	}
+	var h maphash.Hash
+	h.SetSeed(rawSeed)
+	for _, s := range c.spans[m.from:m.to] {
+		_, _ = h.Write(c.body[s.Start:s.End]) // which never fails
+		_ = h.WriteByte('"')                  // which no text holds as it stands in a body
+	}
+	key := h.Sum64()
+	s, ok := known.Prompt(key)
+	if ok {
+		return s
+	}
+	s = c.prompted(m)
+	if c.Stopped() == NotStopped && s.Size() <= maxStated {
+		known.KeepPrompt(key, s)
+	}
+	return s
+}

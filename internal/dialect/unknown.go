@@ -2,6 +2,7 @@ package dialect
 
 import (
 	"bytes"
+	"slices"
 	"strings"
 )
 
@@ -66,31 +67,34 @@ var byAgent = func() map[string]*program {
 	return all
 }()
 
-// ProgramOf returns the client with a User-Agent. When that is unknown or a library's
-// it looks at prompts, which returns how the parts of the prompt begin and may be nil.
-func ProgramOf(agent []byte, prompts func() [][]byte) Program {
+// ProgramOf returns the client with a User-Agent. It is not sure when that is unknown
+// or a library's.
+func ProgramOf(agent []byte) (p Program, sure bool) {
 	name, _, _ := bytes.Cut(agent, []byte{'/'})
-	known := byAgent[string(name)]
-	if known != nil && !known.library {
-		return known.Program
+	if known := byAgent[string(name)]; known != nil {
+		return known.Program, !known.library
 	}
-	var begins [][]byte
-	if prompts != nil {
-		begins = prompts()
+	return Program{Name: Other}, false
+}
+
+// Program returns the client that sent the request, judged by its User-Agent or, when
+// that is not sure, by how its prompt begins.
+func (c *Conversation) Program(agent []byte) Program {
+	p, sure := ProgramOf(agent)
+	if sure {
+		return p
 	}
-	for _, begin := range begins {
+	var parts [maxParts][]byte
+	for _, begin := range c.prompts(parts[:0]) {
 		for i := range programs {
-			for _, p := range programs[i].prompts {
-				if bytes.HasPrefix(begin, []byte(p)) {
+			for _, prompt := range programs[i].prompts {
+				if bytes.HasPrefix(begin, []byte(prompt)) {
 					return programs[i].Program
 				}
 			}
 		}
 	}
-	if known != nil {
-		return known.Program
-	}
-	return Program{Name: Other}
+	return p
 }
 
 // Named returns the name of the client with this product in its User-Agent, or Other.
@@ -101,11 +105,13 @@ func Named(product string) string {
 	return Other
 }
 
-// Names returns the names of all clients, some more than once.
+// Names returns the names of all clients.
 func Names() []string {
 	all := []string{Other}
 	for i := range programs {
-		all = append(all, programs[i].Name)
+		if !slices.Contains(all, programs[i].Name) {
+			all = append(all, programs[i].Name)
+		}
 	}
 	return all
 }

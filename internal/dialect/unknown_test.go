@@ -33,4 +33,11 @@ func TestNames(t *testing.T) {
 			t.Errorf("%q is named %q", product, got)
 		}
 	}
+	seen := make(map[string]bool)
+	for _, name := range dialect.Names() {
+		if seen[name] {
+			t.Errorf("%q is listed twice", name)
+		}
+		seen[name] = true
+	}
 }

@@ -30,6 +30,7 @@ type Claims struct {
 	unclear     [kinds]bool // the source that counts has two different values
 
 	program dialect.Program
+	sure    bool  // the head alone tells the program
 	at      Place // where the client works
 	located bool  // at is set
 }
@@ -40,19 +41,13 @@ var sessionHeader = regexp.MustCompile(`^X-.+-(Session|Conversation|Thread|Chat)
 
 const minGeneric = 8 // characters of the value of such a header
 
-// Read reads the claims of a request into cl, and returns cl, which may have been
-// used before. conv is nil if the body was not read.
-func (cl *Claims) Read(h *fasthttp.RequestHeader, conv *dialect.Conversation) *Claims {
-	*cl = Claims{h: h, conv: conv}
-	cl.collect()
-	return cl
-}
-
-// collect reads the headers once.
-func (cl *Claims) collect() {
-	agent := cl.h.UserAgent()
+// ReadHead reads the claims in a request's head into cl, which may have been used
+// before, and returns cl. It reads the headers once.
+func (cl *Claims) ReadHead(h *fasthttp.RequestHeader) *Claims {
+	*cl = Claims{h: h}
+	agent := h.UserAgent()
 	codex := bytes.HasPrefix(agent, []byte("codex"))
-	for name, value := range cl.h.All() {
+	for name, value := range h.All() {
 		if len(value) == 0 {
 			continue
 		}
@@ -75,13 +70,16 @@ func (cl *Claims) collect() {
 			cl.generic, cl.named = value, name
 		}
 	}
-	switch {
-	case codex:
-		cl.program = dialect.Program{Name: dialect.Codex, Places: true}
-	case cl.conv == nil:
-		cl.program = dialect.ProgramOf(agent, nil)
-	default:
-		cl.program = cl.conv.Program(agent)
+	if cl.program, cl.sure = dialect.ProgramOf(agent); codex {
+		cl.program, cl.sure = dialect.Program{Name: dialect.Codex, Places: true}, true
+	}
+	return cl
+}
+
+// ReadBody adds the claims of the request's body, and of the prompt in it.
+func (cl *Claims) ReadBody(conv *dialect.Conversation) {
+	if cl.conv = conv; !cl.sure {
+		cl.program = conv.Program(cl.h.UserAgent())
 	}
 }
 

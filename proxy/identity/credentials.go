@@ -6,6 +6,7 @@ import (
 	"encoding/binary"
 	"encoding/hex"
 	"fmt"
+	"iter"
 	"slices"
 	"strings"
 
@@ -60,7 +61,10 @@ func (s credentials) single() string {
 
 // ShowsCredential reports whether a request has a credential.
 func ShowsCredential(h *fasthttp.RequestHeader) bool {
-	return len(credentialsOf(h, nil)) > 0
+	for range secretsIn(h) {
+		return true
+	}
+	return false
 }
 
 // credentialsOf finds the credentials of a request. We do not know which one of
@@ -68,27 +72,35 @@ func ShowsCredential(h *fasthttp.RequestHeader) bool {
 // them comes from another caller. The fingerprints are appended to buf.
 func credentialsOf(h *fasthttp.RequestHeader, buf []string) credentials {
 	all := credentials(buf)
-	for _, place := range registry.Credentials {
-		for _, v := range valuesAt(h, place) {
-			if place.Header == fasthttp.HeaderAuthorization && len(v) >= 6 && bytes.EqualFold(v[:6], []byte("bearer")) && (len(v) == 6 || v[6] == ' ') {
-				v = v[6:]
-			}
-			if v = bytes.TrimSpace(v); len(v) == 0 {
-				continue
-			}
-			if f := graphiti.Fingerprint(v); !slices.Contains(all, f) {
-				all = append(all, f)
-			}
+	for v := range secretsIn(h) {
+		if f := graphiti.Fingerprint(v); !slices.Contains(all, f) {
+			all = append(all, f)
 		}
 	}
 	return all
 }
 
-// AppendCredentials appends the credentials of a request, as they are. Requests
+// secretsIn are the secrets in a request, without what stands around them.
+func secretsIn(h *fasthttp.RequestHeader) iter.Seq[[]byte] {
+	return func(yield func([]byte) bool) {
+		for _, place := range registry.Credentials {
+			for _, v := range valuesAt(h, place) {
+				if place.Header == fasthttp.HeaderAuthorization && len(v) >= 6 && bytes.EqualFold(v[:6], []byte("bearer")) && (len(v) == 6 || v[6] == ' ') {
+					v = v[6:]
+				}
+				if v = bytes.TrimSpace(v); len(v) > 0 && !yield(v) {
+					return
+				}
+			}
+		}
+	}
+}
+
+// AppendCredentials appends the credentials of the request, as they are. Requests
 // with the same result come from the same caller.
-func AppendCredentials(dst []byte, h *fasthttp.RequestHeader) []byte {
+func (cl *Claims) AppendCredentials(dst []byte) []byte {
 	for i, place := range registry.Credentials {
-		for _, v := range valuesAt(h, place) {
+		for _, v := range valuesAt(cl.h, place) {
 			dst = append(dst, byte(i))
 			dst = binary.BigEndian.AppendUint32(dst, uint32(len(v))) // #nosec G115 -- a head's are shorter
 			dst = append(dst, v...)

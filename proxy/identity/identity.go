@@ -27,7 +27,6 @@ type Caller struct {
 	Off       bool // the operator has turned the person's memory off
 	Temporary bool // nothing of the request is to be kept
 	Doubted   bool // the person must be confirmed before they have a memory (see Doubt)
-	Foreign   bool // a web page may have sent the request, and not the person
 
 	// Contradicts says that a source that counts has two different values, or a
 	// signature that is not valid.
@@ -74,7 +73,7 @@ func (id *Settings) Identify(cl *Claims, upstream string) (c Caller) {
 	switch {
 	case !id.Multi:
 		person = cl.registered(id.People, &c)
-		c.Known, c.Foreign = true, FromWeb(cl.h)
+		c.Known = true
 		if w.User == "" {
 			w.User, c.Why[User] = id.Owner, whyOwner
 			person = id.People.Registered(w.User)

@@ -164,8 +164,7 @@ func TestHeadersThatContradictThemselves(t *testing.T) {
 						h.Add(n, one)
 					}
 				}
-				var cl Claims
-				c := id.Identify(cl.Read(&h, &dialect.Conversation{Last: -1}), "")
+				c := id.Identify(claimsIn(&h, &dialect.Conversation{Last: -1}), "")
 				user := slices.ContainsFunc(userSources, func(s Source) bool { return s.header == name })
 				if want := twice && (key != "sk-josh" || !user); c.Contradicts != want || want && c.Known {
 					t.Errorf("%s, key %q, different values %v: contradicts %v, known %v; want contradicts %v", name, key, twice, c.Contradicts, c.Known, want)
@@ -182,7 +181,7 @@ func TestHeadersThatContradictThemselves(t *testing.T) {
 		h.Add(line[0], line[1])
 	}
 	id := Settings{Multi: true, Trusted: trusted, People: people}
-	if c := id.Identify(new(Claims).Read(&h, &dialect.Conversation{Last: -1}), ""); !c.Contradicts || c.Known {
+	if c := id.Identify(claimsIn(&h, &dialect.Conversation{Last: -1}), ""); !c.Contradicts || c.Known {
 		t.Errorf("two e-mail addresses beside an id: %+v; want contradicts, not known", c)
 	}
 }
@@ -220,7 +219,7 @@ func TestSessionHeadersOfSomeClients(t *testing.T) {
 		var h fasthttp.RequestHeader
 		h.Set(tc.header, id)
 		h.Set("User-Agent", tc.agent)
-		if c := (&Settings{Owner: "user:o"}).Identify(new(Claims).Read(&h, &conv), ""); c.Who.Session != tc.want {
+		if c := (&Settings{Owner: "user:o"}).Identify(claimsIn(&h, &conv), ""); c.Who.Session != tc.want {
 			t.Errorf("%s of %q: session %q, want %q", tc.header, tc.agent, c.Who.Session, tc.want)
 		}
 	}
@@ -284,4 +283,11 @@ func TestReferenceOfSources(t *testing.T) {
 	if len(headerIDs) > maxHeaders {
 		t.Errorf("%d headers in the tables, want %d at most", len(headerIDs), maxHeaders)
 	}
+}
+
+// claimsIn are the claims of a request whose body was read.
+func claimsIn(h *fasthttp.RequestHeader, conv *dialect.Conversation) *Claims {
+	cl := new(Claims).ReadHead(h)
+	cl.ReadBody(conv)
+	return cl
 }

@@ -65,7 +65,7 @@ func TestOpenWebUISigns(t *testing.T) {
 			var h fasthttp.RequestHeader
 			h.Set("Authorization", "Bearer sk-gateway")
 			h.Set("X-OpenWebUI-User-Jwt", tc.token)
-			c := id.Identify(new(Claims).Read(&h, &dialect.Conversation{Last: -1}), "")
+			c := id.Identify(claimsIn(&h, &dialect.Conversation{Last: -1}), "")
 			if c.Known != tc.believed || c.Contradicts == tc.believed || tc.believed && (c.Who.User != "user:openwebui:5f2c" || c.Who.Proven != id.Multi) {
 				t.Errorf("%s, multi %v: %+v, want believed %v", tc.name, id.Multi, c, tc.believed)
 			}
@@ -74,17 +74,17 @@ func TestOpenWebUISigns(t *testing.T) {
 	var h fasthttp.RequestHeader
 	h.Set("Authorization", "Bearer sk-gateway")
 	h.Set("X-OpenWebUI-User-Jwt", good)
-	if c := (&Settings{Owner: "user:o"}).Identify(new(Claims).Read(&h, &dialect.Conversation{Last: -1}), ""); c.Known {
+	if c := (&Settings{Owner: "user:o"}).Identify(claimsIn(&h, &dialect.Conversation{Last: -1}), ""); c.Known {
 		t.Errorf("a token without a secret to check it: %+v, want not known", c)
 	}
 	var people Registry
 	people.Set([]Person{{ID: "ann", Identities: map[string]string{"openwebui": "ann@example.com"}}})
 	id := Settings{Multi: true, OpenWebUI: secret, Trusted: fingerprints(t, "sk-gateway"), People: &people}
-	if c := id.Identify(new(Claims).Read(&h, &dialect.Conversation{Last: -1}), ""); c.Who.User != "user:ann" || !c.Known {
+	if c := id.Identify(claimsIn(&h, &dialect.Conversation{Last: -1}), ""); c.Who.User != "user:ann" || !c.Known {
 		t.Errorf("a token with ann's address: %+v, want user:ann, known", c)
 	}
 	h.Set("Authorization", "Bearer sk-other")
-	if c := id.Identify(new(Claims).Read(&h, &dialect.Conversation{Last: -1}), ""); c.Who.Proven {
+	if c := id.Identify(claimsIn(&h, &dialect.Conversation{Last: -1}), ""); c.Who.Proven {
 		t.Errorf("a token behind a key that is not trusted: %+v, want not proven", c)
 	}
 }
@@ -120,7 +120,7 @@ func TestCopilotsSession(t *testing.T) {
 		if body := fmt.Sprintf(`{"messages":[{"role":"system","content":%q},{"role":"user","content":"Hi."}]}`, tc.prompt); !(chat.Dialect{}).Parse([]byte(body), &conv) {
 			t.Fatalf("the body is not read: %s", body)
 		}
-		if c := (&Settings{Owner: "user:o"}).Identify(new(Claims).Read(&h, &conv), "openai"); c.Who.Session != tc.want {
+		if c := (&Settings{Owner: "user:o"}).Identify(claimsIn(&h, &conv), "openai"); c.Who.Session != tc.want {
 			t.Errorf("header %q, prompt %q: session %q, want %q", tc.header, tc.prompt, c.Who.Session, tc.want)
 		}
 	}

@@ -55,17 +55,17 @@ type clients struct {
 
 // of returns the counts of a version of a client; beyond maxSeen, counts that nobody
 // reads. The caller holds mu.
-func (c *clients) of(name, version []byte) *Client {
-	if one := c.seen[string(name)][string(version)]; one != nil {
+func (c *clients) of(name string, version []byte) *Client {
+	if one := c.seen[name][string(version)]; one != nil {
 		return one
 	}
 	if c.n == maxSeen {
-		name, version = []byte(dialect.Other), nil
+		name, version = dialect.Other, nil
 		if one := c.seen[dialect.Other][""]; one != nil {
 			return one
 		}
 	}
-	one := &Client{Name: string(name), Version: string(version)}
+	one := &Client{Name: name, Version: string(version)}
 	if c.seen == nil {
 		c.seen, c.said = make(map[string]map[string]*Client), make(map[*Client]bool)
 	}
@@ -78,16 +78,16 @@ func (c *clients) of(name, version []byte) *Client {
 
 // called returns how a client is shown: an unknown one by what it calls itself, and
 // without a version when that would be a library's.
-func called(p dialect.Program, agent []byte) (name, version []byte) {
+func called(p dialect.Program, agent []byte) (name string, version []byte) {
 	product, rest, _ := bytes.Cut(agent, []byte{'/'})
 	version, _, _ = bytes.Cut(rest, []byte{' '})
 	if dialect.Named(string(product)) != p.Name || !plain(version) {
 		version = nil
 	}
-	if name = []byte(p.Name); p.Name == dialect.Other && len(product) > 0 && plain(product) {
-		name = product
+	if p.Name == dialect.Other && len(product) > 0 && plain(product) {
+		return string(product), version
 	}
-	return name, version
+	return p.Name, version
 }
 
 // plain reports whether a word can be shown, and is too short to be a secret.
@@ -132,7 +132,7 @@ func (o *Observer) Kept(kind, product, words string) {
 	o.signs.add(signKey{name, signTag})
 	o.clients.mu.Lock()
 	defer o.clients.mu.Unlock()
-	o.clients.of([]byte(name), nil).UnknownTags++
+	o.clients.of(name, nil).UnknownTags++
 }
 
 // Clients returns the clients for which a rule may no longer match, by name and

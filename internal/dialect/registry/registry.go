@@ -39,13 +39,14 @@ type Route struct {
 	Upstream string          // one of Upstreams
 
 	// Speaks is the dialect whose errors the client understands, even when the
-	// request is forwarded as it is; nil: no dialect claims it.
+	// request is forwarded as it is. OpenAI's are the best guess where no dialect
+	// claims it.
 	Speaks dialect.Dialect
 }
 
 // Find returns the route of a request.
 func Find(r dialect.Request) Route {
-	found := Route{Upstream: DefaultUpstream}
+	found := Route{Upstream: DefaultUpstream, Speaks: chat.Dialect{}}
 	for i, d := range All {
 		m := d.Match(r)
 		if m.Upstream {
