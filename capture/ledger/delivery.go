@@ -172,8 +172,8 @@ func (s *Ledger) Undelivered(ctx context.Context, n int, found func(group, said 
 		})
 }
 
-// Remove takes entries out that another spool has now.
-func (s *Ledger) Remove(seqs []int64) error {
+// HandedOver takes entries out that another spool has now.
+func (s *Ledger) HandedOver(seqs []int64) error {
 	if len(seqs) == 0 {
 		return nil
 	}

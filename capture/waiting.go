@@ -1,0 +1,267 @@
+package capture
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"sync"
+	"time"
+
+	"github.com/graphiti-proxy/graphiti-proxy/cache/sqlite"
+	"github.com/graphiti-proxy/graphiti-proxy/capture/ledger"
+)
+
+const (
+	// waitingTurns and waitingBytes bound the turns that wait in RAM. More are refused
+	// and counted: a client's history may bring them again.
+	waitingTurns = 5000
+	waitingBytes = 32 << 20
+
+	// historyBytes bounds the histories that wait, and those that are being recorded:
+	// after a restart all conversations come back with theirs at once.
+	historyBytes = 64 << 20
+
+	// batchTurns is from how many turns on no more are recorded in one write.
+	batchTurns = 256
+
+	// turnBytes is about what a turn takes beside what was said in it.
+	turnBytes = 512
+)
+
+// History holds earlier turns of a conversation, read from one of its requests.
+type History struct {
+	Turns []ledger.Turn
+
+	// Wanted says which of them are to be kept, for which it may wait. nil: all
+	// of them.
+	Wanted func(ctx context.Context, turns []ledger.Turn) ([]ledger.Turn, error)
+}
+
+// waiting is what waits in RAM until it is written, in two lanes: notes for a moment,
+// and all turns while data_dir cannot be written; and behind them histories, for which
+// no request waits. What waits ends with the process.
+type waiting struct {
+	wake    chan struct{} // something waits; more than one says nothing new
+	writing sync.Mutex    // one writes at a time, or turns would be written twice
+
+	mu        sync.Mutex        // guards what follows
+	turns     lane[ledger.Turn] // what they say has no credentials in it
+	histories lane[History]     // of which nothing was looked at
+	leftOut   int               // turns of histories for which there was no room
+	lost      int               // turns since the start that were not kept
+	err       error             // of the disk, the last one
+	remedy    string            // what helps
+	since     time.Time         // when the disk began to fail; zero: it does not
+	ended     bool              // nothing is taken any more
+}
+
+func newWaiting() waiting { return waiting{wake: make(chan struct{}, 1)} }
+
+// lane holds what waits in its order.
+type lane[T any] struct {
+	list  []T
+	bytes int
+}
+
+func (l *lane[T]) add(bytes int, more ...T) { l.list, l.bytes = append(l.list, more...), l.bytes+bytes }
+
+// drop takes the first n out.
+func (l *lane[T]) drop(n, bytes int) {
+	clear(l.list[:n])
+	if l.list, l.bytes = l.list[n:], l.bytes-bytes; len(l.list) == 0 {
+		l.list = nil
+	}
+}
+
+// bytesOf are those that turns take in RAM.
+func bytesOf(turns []ledger.Turn) (bytes int) {
+	for i := range turns {
+		bytes += turnBytes + len(turns[i].User) + len(turns[i].Assistant)
+	}
+	return bytes
+}
+
+// bytes is what a history takes. One that is too large alone waits alone.
+func (h *History) bytes() int { return min(bytesOf(h.Turns), historyBytes) }
+
+func (w *waiting) signal() {
+	select {
+	case w.wake <- struct{}{}:
+	default:
+	}
+}
+
+// put takes turns, unless too many wait.
+func (w *waiting) put(turns []ledger.Turn) bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.putLocked(turns)
+}
+
+func (w *waiting) putLocked(turns []ledger.Turn) bool {
+	n := bytesOf(turns)
+	if w.ended || len(w.turns.list)+len(turns) > waitingTurns || w.turns.bytes+n > waitingBytes {
+		return false
+	}
+	w.turns.add(n, turns...)
+	w.signal()
+	return true
+}
+
+// hold takes turns that the disk did not, and counts those for which there is no
+// room. It reports whether they wait now.
+func (w *waiting) hold(turns []ledger.Turn, err error, fault *sqlite.Fault, log *slog.Logger) bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	room := w.putLocked(turns)
+	if !room {
+		w.lost += len(turns)
+	}
+	w.failedLocked(err, fault, log)
+	return room
+}
+
+// putHistory takes a history, and counts its turns when there is no room.
+func (w *waiting) putHistory(h History) bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.histories.bytes+h.bytes() > historyBytes {
+		w.leftOut += len(h.Turns)
+		return false
+	}
+	w.histories.add(h.bytes(), h)
+	w.signal()
+	return true
+}
+
+func (w *waiting) none() bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return len(w.turns.list) == 0
+}
+
+// first returns the turns that came first, as many as go into one write. They wait
+// until they are done.
+func (w *waiting) first() []ledger.Turn {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.turns.list[:min(len(w.turns.list), batchTurns)]
+}
+
+// done says what became of the first turns: they are written, or err says why they
+// never will be.
+func (w *waiting) done(turns []ledger.Turn, err error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if err != nil {
+		w.lost += len(turns)
+	}
+	w.turns.drop(len(turns), bytesOf(turns))
+}
+
+// firstHistories returns those that came first, as far as they go into one write.
+// They take room until they are done.
+func (w *waiting) firstHistories() []History {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	n, turns := 0, 0
+	for n < len(w.histories.list) && turns < batchTurns {
+		turns += len(w.histories.list[n].Turns)
+		n++
+	}
+	return w.histories.list[:n]
+}
+
+func (w *waiting) doneHistories(list []History) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	bytes := 0
+	for i := range list {
+		bytes += list[i].bytes()
+	}
+	w.histories.drop(len(list), bytes)
+}
+
+// failed says that the disk does not take turns.
+func (w *waiting) failed(err error, fault *sqlite.Fault, log *slog.Logger) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.err = err; w.since.IsZero() {
+		w.failedLocked(err, fault, log)
+	}
+}
+
+// failedLocked notes what helps, too, and keeps it: a full disk may take something
+// small in between, after which no fault is known.
+func (w *waiting) failedLocked(err error, fault *sqlite.Fault, log *slog.Logger) {
+	if w.since.IsZero() {
+		w.since = time.Now()
+	}
+	w.err = err
+	if fault != nil {
+		w.remedy = fault.Remedy
+	}
+	log.Warn("turns cannot be kept on disk", "error", err, "since", w.since, "in_memory", len(w.turns.list), "not_kept", w.lost)
+}
+
+// mended says that turns were written; where none waits, the disk takes them again.
+func (w *waiting) mended(log *slog.Logger) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if len(w.turns.list) == 0 && !w.since.IsZero() {
+		w.since, w.err = time.Time{}, nil
+		log.Info("turns are kept on disk again", "not_kept", w.lost)
+	}
+}
+
+// end takes no more turns, and returns what ends with the process.
+func (w *waiting) end(log *slog.Logger) error {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.ended = true
+	n := len(w.turns.list)
+	if n == 0 {
+		return nil
+	}
+	log.Error("turns are lost with the process: they waited in memory for data_dir", "turns", n, "error", w.err)
+	return &LostError{n, w.err, w.remedy}
+}
+
+// status says how it is; wrong is what is wrong with the file.
+func (w *waiting) status(s *QueueStatus, wrong *sqlite.Fault) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	s.InMemory, s.NotKept, s.LeftOut = len(w.turns.list), w.lost, w.leftOut
+	if w.since.IsZero() {
+		return
+	}
+	since := w.since
+	s.Unkept = &since
+	if wrong != nil {
+		s.UnkeptError, s.UnkeptRemedy = wrong.What(), wrong.Remedy
+	} else if w.err != nil {
+		s.UnkeptError, s.UnkeptRemedy = w.err.Error(), w.remedy
+	}
+}
+
+// LostError says how many turns ended with the process, because the disk did not
+// take them.
+type LostError struct {
+	Turns  int
+	Err    error
+	remedy string
+}
+
+// Error is one line: how many, why, and what helps.
+func (e *LostError) Error() string {
+	says := fmt.Sprintf("turns that waited in memory for data_dir are lost: %d: %v", e.Turns, e.Err)
+	var t *sqlite.Fault
+	if !errors.As(e.Err, &t) && e.remedy != "" { // a Fault says it itself
+		says += "; " + e.remedy
+	}
+	return says + "; a client that sends its history again brings them back"
+}
+
+// Unwrap gives the cause.
+func (e *LostError) Unwrap() error { return e.Err }
