@@ -29,6 +29,14 @@ const (
 	SideAssistant
 )
 
+// SideOf is the side of a turn that a message of that role is.
+func SideOf(role graphiti.RoleType) Sides {
+	if role == graphiti.RoleAssistant {
+		return SideAssistant
+	}
+	return SideUser
+}
+
 // Groups calls found for each group for which turns wait that were not handed
 // over; fresh says that not all of them are backfill.
 func (s *Ledger) Groups(found func(group string, fresh bool)) error {
