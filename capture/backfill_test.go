@@ -182,11 +182,11 @@ func TestHistoriesThatWait(t *testing.T) {
 	take := func(want ...string) {
 		t.Helper()
 		var got []string
-		list := w.firstHistories()
+		list := w.first(&w.histories)
 		for _, h := range list {
 			got = append(got, h.Turns[0].ID)
 		}
-		w.doneHistories(list)
+		w.done(&w.histories, list, nil)
 		if diff := cmp.Diff(want, got); diff != "" {
 			t.Errorf("in one write (-want +got):\n%s", diff)
 		}
@@ -205,7 +205,7 @@ func TestHistoriesThatWait(t *testing.T) {
 	take("c", "d")
 	take("e")
 	take()
-	if w.histories.bytes != 0 {
+	if w.histories.bytes != 0 || w.histories.turns != 0 {
 		t.Error("what is refused, or was recorded, takes room")
 	}
 }

@@ -132,15 +132,19 @@ func (p *Pipeline) writeWaiting() error {
 
 // flush is writeWaiting also for what waits at the end.
 func (p *Pipeline) flush() error {
-	if p.waiting.none() {
+	if len(p.waiting.first(&p.waiting.turns)) == 0 {
 		return nil
 	}
 	p.waiting.writing.Lock()
 	defer p.waiting.writing.Unlock()
 	for {
-		turns := p.waiting.first()
-		if len(turns) == 0 {
+		list := p.waiting.first(&p.waiting.turns)
+		if len(list) == 0 {
 			return nil
+		}
+		var turns []ledger.Turn
+		for _, h := range list {
+			turns = append(turns, h.Turns...)
 		}
 		_, err := p.write(context.Background(), turns)
 		if sqlite.IsFault(err) {
@@ -151,7 +155,7 @@ func (p *Pipeline) flush() error {
 			p.log.Error("turns that waited in memory cannot be kept", "error", err, "turns", len(turns))
 		}
 		p.recent.settle(turns, err)
-		p.waiting.done(turns, err)
+		p.waiting.done(&p.waiting.turns, list, err)
 		p.waiting.mended(p.log)
 	}
 }
@@ -180,7 +184,7 @@ func (p *Pipeline) recordWaiting() {
 // recordHistories records in one write the histories that came first, and reports
 // whether there were any.
 func (p *Pipeline) recordHistories() bool {
-	list := p.waiting.firstHistories()
+	list := p.waiting.first(&p.waiting.histories)
 	var turns []ledger.Turn
 	for _, h := range list {
 		wanted := h.Turns
@@ -199,7 +203,7 @@ func (p *Pipeline) recordHistories() bool {
 	if err := contained(func() error { return p.addUnknown(p.base, turns) }); err != nil {
 		p.giveBack(err, turns)
 	}
-	p.waiting.doneHistories(list)
+	p.waiting.done(&p.waiting.histories, list, nil)
 	return len(list) > 0
 }
 

@@ -75,7 +75,7 @@ func turnsWaitForTheDisk(t *testing.T, contents func(group string) []string, ope
 		}
 		add(t, p, tn) // a request that is repeated
 	}
-	if p.waiting.turns.list[7].User == "user t7 "+secret {
+	if p.waiting.turns.list[7].Turns[0].User == "user t7 "+secret {
 		t.Error("a credential waits in memory")
 	}
 	s := p.Status()

@@ -29,7 +29,8 @@ const (
 	turnBytes = 512
 )
 
-// History holds earlier turns of a conversation, read from one of its requests.
+// History holds earlier turns of a conversation, read from one of its requests, or
+// turns that wait for the disk.
 type History struct {
 	Turns []ledger.Turn
 
@@ -45,31 +46,61 @@ type waiting struct {
 	wake    chan struct{} // something waits; more than one says nothing new
 	writing sync.Mutex    // one writes at a time, or turns would be written twice
 
-	mu        sync.Mutex        // guards what follows
-	turns     lane[ledger.Turn] // what they say has no credentials in it
-	histories lane[History]     // of which nothing was looked at
-	leftOut   int               // turns of histories for which there was no room
-	lost      int               // turns since the start that were not kept
-	err       error             // of the disk, the last one
-	remedy    string            // what helps
-	since     time.Time         // when the disk began to fail; zero: it does not
-	ended     bool              // nothing is taken any more
+	mu        sync.Mutex // guards what follows
+	turns     lane       // what they say has no credentials in it
+	histories lane       // of which nothing was looked at
+	leftOut   int        // turns of histories for which there was no room
+	lost      int        // turns since the start that were not kept
+	err       error      // of the disk, the last one
+	remedy    string     // what helps
+	since     time.Time  // when the disk began to fail; zero: it does not
+	ended     bool       // nothing is taken any more
 }
 
-func newWaiting() waiting { return waiting{wake: make(chan struct{}, 1)} }
-
-// lane holds what waits in its order.
-type lane[T any] struct {
-	list  []T
-	bytes int
+func newWaiting() waiting {
+	return waiting{
+		wake:      make(chan struct{}, 1),
+		turns:     lane{maxTurns: waitingTurns, maxBytes: waitingBytes},
+		histories: lane{maxTurns: historyBytes / turnBytes, maxBytes: historyBytes},
+	}
 }
 
-func (l *lane[T]) add(bytes int, more ...T) { l.list, l.bytes = append(l.list, more...), l.bytes+bytes }
+// lane holds what waits, in its order and within bounds.
+type lane struct {
+	list         []History
+	turns, bytes int
+	maxTurns     int
+	maxBytes     int
+}
 
-// drop takes the first n out.
-func (l *lane[T]) drop(n, bytes int) {
-	clear(l.list[:n])
-	if l.list, l.bytes = l.list[n:], l.bytes-bytes; len(l.list) == 0 {
+// put takes a history, unless too much waits. One that is too large alone waits alone.
+func (l *lane) put(h History) bool {
+	n := min(bytesOf(h.Turns), l.maxBytes)
+	if l.turns+len(h.Turns) > l.maxTurns || l.bytes+n > l.maxBytes {
+		return false
+	}
+	l.list, l.turns, l.bytes = append(l.list, h), l.turns+len(h.Turns), l.bytes+n
+	return true
+}
+
+// first returns what came first, as far as it goes into one write. It waits, and takes
+// room, until it is done.
+func (l *lane) first() []History {
+	n := 0
+	for turns := 0; n < len(l.list) && turns < batchTurns; n++ {
+		turns += len(l.list[n].Turns)
+	}
+	return l.list[:n]
+}
+
+// done takes the first ones out.
+func (l *lane) done(list []History) {
+	for i := range list {
+		l.turns -= len(list[i].Turns)
+		l.bytes -= min(bytesOf(list[i].Turns), l.maxBytes)
+	}
+	clear(list)
+	if l.list = l.list[len(list):]; len(l.list) == 0 {
 		l.list = nil
 	}
 }
@@ -82,16 +113,6 @@ func bytesOf(turns []ledger.Turn) (bytes int) {
 	return bytes
 }
 
-// bytes is what a history takes. One that is too large alone waits alone.
-func (h *History) bytes() int { return min(bytesOf(h.Turns), historyBytes) }
-
-func (w *waiting) signal() {
-	select {
-	case w.wake <- struct{}{}:
-	default:
-	}
-}
-
 // put takes turns, unless too many wait.
 func (w *waiting) put(turns []ledger.Turn) bool {
 	w.mu.Lock()
@@ -100,13 +121,21 @@ func (w *waiting) put(turns []ledger.Turn) bool {
 }
 
 func (w *waiting) putLocked(turns []ledger.Turn) bool {
-	n := bytesOf(turns)
-	if w.ended || len(w.turns.list)+len(turns) > waitingTurns || w.turns.bytes+n > waitingBytes {
+	if len(turns) == 0 {
+		return true
+	}
+	if w.ended || !w.turns.put(History{Turns: turns}) {
 		return false
 	}
-	w.turns.add(n, turns...)
 	w.signal()
 	return true
+}
+
+func (w *waiting) signal() {
+	select {
+	case w.wake <- struct{}{}:
+	default:
+	}
 }
 
 // hold takes turns that the disk did not, and counts those for which there is no
@@ -126,61 +155,31 @@ func (w *waiting) hold(turns []ledger.Turn, err error, fault *sqlite.Fault, log 
 func (w *waiting) putHistory(h History) bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if w.histories.bytes+h.bytes() > historyBytes {
+	if !w.histories.put(h) {
 		w.leftOut += len(h.Turns)
 		return false
 	}
-	w.histories.add(h.bytes(), h)
 	w.signal()
 	return true
 }
 
-func (w *waiting) none() bool {
+// first returns what came first in a lane, as far as it goes into one write.
+func (w *waiting) first(l *lane) []History {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	return len(w.turns.list) == 0
+	return l.first()
 }
 
-// first returns the turns that came first, as many as go into one write. They wait
-// until they are done.
-func (w *waiting) first() []ledger.Turn {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	return w.turns.list[:min(len(w.turns.list), batchTurns)]
-}
-
-// done says what became of the first turns: they are written, or err says why they
+// done says what became of the first of a lane: they are written, or err says why they
 // never will be.
-func (w *waiting) done(turns []ledger.Turn, err error) {
+func (w *waiting) done(l *lane, list []History, err error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
+	before := l.turns
+	l.done(list)
 	if err != nil {
-		w.lost += len(turns)
+		w.lost += before - l.turns
 	}
-	w.turns.drop(len(turns), bytesOf(turns))
-}
-
-// firstHistories returns those that came first, as far as they go into one write.
-// They take room until they are done.
-func (w *waiting) firstHistories() []History {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	n, turns := 0, 0
-	for n < len(w.histories.list) && turns < batchTurns {
-		turns += len(w.histories.list[n].Turns)
-		n++
-	}
-	return w.histories.list[:n]
-}
-
-func (w *waiting) doneHistories(list []History) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	bytes := 0
-	for i := range list {
-		bytes += list[i].bytes()
-	}
-	w.histories.drop(len(list), bytes)
 }
 
 // failed says that the disk does not take turns.
@@ -202,14 +201,14 @@ func (w *waiting) failedLocked(err error, fault *sqlite.Fault, log *slog.Logger)
 	if fault != nil {
 		w.remedy = fault.Remedy
 	}
-	log.Warn("turns cannot be kept on disk", "error", err, "since", w.since, "in_memory", len(w.turns.list), "not_kept", w.lost)
+	log.Warn("turns cannot be kept on disk", "error", err, "since", w.since, "in_memory", w.turns.turns, "not_kept", w.lost)
 }
 
 // mended says that turns were written; where none waits, the disk takes them again.
 func (w *waiting) mended(log *slog.Logger) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if len(w.turns.list) == 0 && !w.since.IsZero() {
+	if w.turns.turns == 0 && !w.since.IsZero() {
 		w.since, w.err = time.Time{}, nil
 		log.Info("turns are kept on disk again", "not_kept", w.lost)
 	}
@@ -220,7 +219,7 @@ func (w *waiting) end(log *slog.Logger) error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.ended = true
-	n := len(w.turns.list)
+	n := w.turns.turns
 	if n == 0 {
 		return nil
 	}
@@ -232,7 +231,7 @@ func (w *waiting) end(log *slog.Logger) error {
 func (w *waiting) status(s *QueueStatus, wrong *sqlite.Fault) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	s.InMemory, s.NotKept, s.LeftOut = len(w.turns.list), w.lost, w.leftOut
+	s.InMemory, s.NotKept, s.LeftOut = w.turns.turns, w.lost, w.leftOut
 	if w.since.IsZero() {
 		return
 	}
