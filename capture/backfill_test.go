@@ -78,10 +78,7 @@ func knows(p *Pipeline, turns []ledger.Turn) (n int) {
 // room.
 func TestHistoryThatFindsNoRoom(t *testing.T) {
 	p := pipeline(t, filepath.Join(t.TempDir(), "spool.db"), down())
-	if !p.histories.room.TryAcquire(backfillBytes) { // as if so much were being stored
-		t.Fatal("there is less room than is said")
-	}
-	crowd(p, unkeptBytes)
+	crowd(p, waitingBytes, historyBytes) // as if so much were being stored
 	one, two := earlier(1, 3), earlier(2, 1)
 	p.Backfill(History{Turns: one})
 	if p.AddAsync([]ledger.Turn{turn("1", "g")}) {
@@ -90,8 +87,7 @@ func TestHistoryThatFindsNoRoom(t *testing.T) {
 	if s := p.Status(); knows(p, one) != 0 || s.LeftOut != 3 {
 		t.Errorf("%d are known, %+v", knows(p, one), s)
 	}
-	p.histories.room.Release(backfillBytes)
-	crowd(p, -unkeptBytes)
+	crowd(p, -waitingBytes, -historyBytes)
 	p.Backfill(History{Turns: one})
 	if !p.AddAsync([]ledger.Turn{turn("1", "g")}) {
 		t.Error("a note is not taken")
@@ -103,11 +99,12 @@ func TestHistoryThatFindsNoRoom(t *testing.T) {
 	}
 }
 
-// crowd has so many bytes of turns wait for the disk.
-func crowd(p *Pipeline, bytes int) {
-	p.unkept.mu.Lock()
-	defer p.unkept.mu.Unlock()
-	p.unkept.bytes += bytes
+// crowd has so many bytes of turns and histories wait.
+func crowd(p *Pipeline, turns, histories int) {
+	p.waiting.mu.Lock()
+	defer p.waiting.mu.Unlock()
+	p.waiting.turns.bytes += turns
+	p.waiting.histories.bytes += histories
 }
 
 // TestHistoryThatCannotBeStored is not known: the next request brings it again.
@@ -168,32 +165,33 @@ func TestHistoryInDoubt(t *testing.T) {
 	}
 }
 
-// TestHistoriesThatWait are bounded by what was said in them and by their number,
-// and are handed out in their order, as many as go into one write.
+// TestHistoriesThatWait are bounded by what was said in them, and are handed out in
+// their order, as many as go into one write.
 func TestHistoriesThatWait(t *testing.T) {
-	w := newHistories()
+	w := newWaiting()
 	history := func(id string, turns, bytes int) History {
 		return History{Turns: slices.Repeat([]ledger.Turn{{ID: id, User: strings.Repeat("x", bytes-turnBytes)}}, turns)}
 	}
 	put := func(h History, want bool) {
 		t.Helper()
-		if got := w.put(h); got != want {
-			t.Errorf("%s: taken %v", h.Turns[0].ID, got)
+		left := w.leftOut
+		if got := w.putHistory(h); got != want || !want && w.leftOut != left+len(h.Turns) {
+			t.Errorf("%s: taken %v, %d left out", h.Turns[0].ID, got, w.leftOut)
 		}
 	}
 	take := func(want ...string) {
 		t.Helper()
 		var got []string
-		list := w.more(<-w.waiting)
+		list := w.first(&w.histories)
 		for _, h := range list {
 			got = append(got, h.Turns[0].ID)
-			w.room.Release(h.room())
 		}
+		w.done(&w.histories, list, nil)
 		if diff := cmp.Diff(want, got); diff != "" {
 			t.Errorf("in one write (-want +got):\n%s", diff)
 		}
 	}
-	const tenth = backfillBytes / 10
+	const tenth = historyBytes / 10
 	put(history("larger than all there is room for", 1, 20*tenth), true)
 	put(history("beside it", 1, turnBytes), false)
 	take("larger than all there is room for")
@@ -206,12 +204,45 @@ func TestHistoriesThatWait(t *testing.T) {
 	}
 	take("c", "d")
 	take("e")
-	for range maxHistories {
-		put(history("many", 1, turnBytes), true)
-	}
-	put(history("too many", 1, turnBytes), false)
-	if h := history("small", 1, turnBytes); !w.room.TryAcquire(backfillBytes-maxHistories*h.room()) || w.room.TryAcquire(1) {
+	take()
+	if w.histories.bytes != 0 || w.histories.turns != 0 {
 		t.Error("what is refused, or was recorded, takes room")
+	}
+}
+
+// TestNotesGoBeforeHistories, however many of those wait, and a turn that comes goes
+// before all that waits but the notes, which stand before it.
+func TestNotesGoBeforeHistories(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "spool.db")
+	p := pipeline(t, path, down())
+	entered, leave := make(chan struct{}), make(chan struct{})
+	p.Backfill(History{Turns: earlier(0, batchTurns), Wanted: func(_ context.Context, turns []ledger.Turn) ([]ledger.Turn, error) {
+		close(entered)
+		<-leave
+		return turns[:1], nil
+	}})
+	<-entered
+	p.Backfill(History{Turns: earlier(1, 1)})
+	if !p.AddAsync([]ledger.Turn{turn("note", "g")}) {
+		t.Fatal("there is no room for a note")
+	}
+	if s := p.Status(); s.Pending != 0 || s.InMemory != 1 {
+		t.Errorf("%+v", s)
+	}
+	add(t, p, turn("turn", "g"))
+	if !p.AddAsync([]ledger.Turn{turn("another note", "g")}) {
+		t.Fatal("there is no room for a note")
+	}
+	close(leave)
+	stop(t, p)
+	var order []string
+	p = pipeline(t, path, down())
+	list, _, err := p.Turns(t.Context(), ledger.ListOptions{Limit: 9, Text: true})
+	for _, i := range list {
+		order = append(order, i.User)
+	}
+	if diff := cmp.Diff([]string{"user note", "user turn", "user 0-0", "user another note", "user 1-0"}, order); diff != "" || err != nil {
+		t.Errorf("%v (-want +got):\n%s", err, diff)
 	}
 }
 

@@ -202,7 +202,7 @@ func BenchmarkFullSpool(b *testing.B) {
 			if over == "bytes" {
 				bounds.MaxTurns, bounds.MaxBytes = 1<<30, p.Status().Bytes
 			}
-			p.Set(bounds)
+			p.Set(bounds, false)
 			i := turns
 			for b.Loop() {
 				tn := typical(i, "g")

@@ -8,7 +8,7 @@ import (
 
 // over is how much has to go of what is held; nothing while it is within the
 // bounds.
-func (o *Options) over(held ledger.Sizes) ledger.Size {
+func (o *Bounds) over(held ledger.Sizes) ledger.Size {
 	n := held.Pending.Plus(held.Dead).Minus(ledger.Size{Turns: o.MaxTurns, Bytes: o.MaxBytes})
 	if n.Turns <= 0 && n.Bytes <= 0 {
 		return ledger.Size{}
@@ -26,7 +26,7 @@ func (b *outbox) makeRoom() {
 	for over.Turns > 0 || over.Bytes > 0 {
 		gone, err := b.spool.Cut(over)
 		if err != nil {
-			b.opts().Log.Warn("the spool is over its bounds and cannot be cut", "error", err)
+			b.log.Warn("the spool is over its bounds and cannot be cut", "error", err)
 			return
 		}
 		n := b.noteDropped(gone, "the spool is full; these were the oldest")
@@ -73,7 +73,7 @@ func (b *outbox) logDropsLocked(quiet time.Duration) {
 	now := time.Now()
 	for why, d := range b.drops {
 		if d.since > 0 && now.Sub(d.logged) >= quiet {
-			b.opts().Log.Warn("turns are dropped from the queue", "why", why, "turns", d.since, "dropped_in_all", b.totals.Dropped)
+			b.log.Warn("turns are dropped from the queue", "why", why, "turns", d.since, "dropped_in_all", b.totals.Dropped)
 			d.logged, d.since = now, 0
 		}
 	}
@@ -109,7 +109,7 @@ func (b *outbox) upkeepNow(now time.Time) {
 	for {
 		gone, err := b.spool.DropBefore(now.Add(-b.opts().MaxAge))
 		if err != nil {
-			b.opts().Log.Warn("the spool cannot be cleaned", "error", err)
+			b.log.Warn("the spool cannot be cleaned", "error", err)
 			return
 		}
 		n := b.noteDropped(gone, "they waited longer than ingest.max_age")
@@ -119,6 +119,6 @@ func (b *outbox) upkeepNow(now time.Time) {
 		}
 	}
 	if err := b.spool.Prune(now, ledger.SeenMax); err != nil {
-		b.opts().Log.Warn("the spool cannot be cleaned", "error", err)
+		b.log.Warn("the spool cannot be cleaned", "error", err)
 	}
 }

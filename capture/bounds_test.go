@@ -78,7 +78,7 @@ func TestSpoolThatHoldsTooManyBytes(t *testing.T) {
 	p := pipeline(t, filepath.Join(t.TempDir(), "spool.db"), &stuck{})
 	add(t, p, sized("0", 1000, "a"))
 	one := p.Status().Bytes
-	p.Set(Bounds{MaxTurns: 1000, MaxBytes: 10*one + 50, MaxAge: time.Hour, MaxBatch: 10, MaxChars: 1 << 20, Timeout: time.Second, StallAfter: time.Minute})
+	p.Set(Bounds{MaxTurns: 1000, MaxBytes: 10*one + 50, MaxAge: time.Hour, MaxBatch: 10, MaxChars: 1 << 20, Timeout: time.Second, StallAfter: time.Minute}, false)
 	for i := 1; i < 10; i++ {
 		add(t, p, sized(fmt.Sprint(i), 1000, "a"))
 	}
@@ -210,7 +210,7 @@ func TestDroppedTurnsDoNotComeBack(t *testing.T) {
 		},
 		"too many": func(_ *testing.T, p *Pipeline) {
 			b := Bounds{MaxTurns: 1, MaxBytes: 1 << 20, MaxAge: time.Hour, MaxBatch: 10, MaxChars: 8000, Timeout: time.Second, StallAfter: time.Minute}
-			p.Set(b)
+			p.Set(b, false)
 			add(t, p, turn("2", "g"))
 		},
 		"too old": func(_ *testing.T, p *Pipeline) {

@@ -82,19 +82,19 @@ func (b *outbox) emptyMemory(ctx context.Context, part ledger.Part) error {
 func (b *outbox) answers(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, min(answerTime, b.opts().Timeout))
 	defer cancel()
-	return b.opts().Memory.Health(ctx)
+	return b.memory.Health(ctx)
 }
 
 // forgetHeld has the memory forget what it holds of a part, and a message of our
 // own where one was put there.
 func (b *outbox) forgetHeld(ctx context.Context, part ledger.Part) error {
 	if part.Session == "" {
-		if err := b.opts().Memory.Forget(ctx, part.Group); err != nil {
+		if err := b.memory.Forget(ctx, part.Group); err != nil {
 			return fmt.Errorf("empty group: %w", err)
 		}
 		return nil
 	}
-	names, err := b.opts().Memory.ForgetEpisodes(ctx, part.Group, func(e *graphiti.Episode) bool {
+	names, err := b.memory.ForgetEpisodes(ctx, part.Group, func(e *graphiti.Episode) bool {
 		return part.Said(e) || strings.HasPrefix(e.Name, graphiti.CheckNamePrefix)
 	})
 	var turns []string

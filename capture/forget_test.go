@@ -41,11 +41,11 @@ func forget(t *testing.T, p *Pipeline, part ledger.Part) {
 // before anything is forgotten.
 func raise(t *testing.T, p *Pipeline, part ledger.Part, generation int64) {
 	t.Helper()
-	shared := p.opts().Shared
-	if shared == nil {
+	b, ok := p.record.(*outbox)
+	if !ok || b.replicas == nil {
 		return
 	}
-	err := shared.DB.Do(context.Background(), func(ctx context.Context, c redis.Cmdable) error {
+	err := b.replicas.DB.Do(context.Background(), func(ctx context.Context, c redis.Cmdable) error {
 		return c.Set(ctx, redis.Key("floor", part.Scope()), generation, 0).Err()
 	})
 	if err != nil {

@@ -41,7 +41,7 @@ type Shared struct {
 //	    ▲                                               │
 //	    └──calls ended◄── stepping down ◄──lease lost, wanted, or Redis gone
 type replicas struct {
-	name  string
+	*Shared
 	local *ledger.Ledger // holds turns while Redis is down
 	spool *replica.Queue
 
@@ -75,11 +75,11 @@ type report struct {
 }
 
 // join makes a pipeline share the queue in Redis; local is its own ledger.
-func (b *outbox) join(local *ledger.Ledger) {
-	all := replica.New(b.opts().Shared.DB, b.opts().MaxTurns, b.opts().MaxBytes)
+func (b *outbox) join(shared *Shared, local *ledger.Ledger) {
+	all := replica.New(shared.DB, b.opts().MaxTurns, b.opts().MaxBytes)
 	b.spool = all.Store()
 	b.replicas = &replicas{
-		name: b.opts().Shared.Name, local: local, spool: all,
+		Shared: shared, local: local, spool: all,
 		ended: make(chan struct{}), asked: make(chan struct{}),
 	}
 }
@@ -90,12 +90,12 @@ func (b *outbox) replicaStatusLocked(s *QueueStatus) {
 	if t == nil {
 		return
 	}
-	s.Replica, s.Here, s.Dropped = t.name, t.waits, s.Dropped+t.dropped
+	s.Replica, s.Here, s.Dropped = t.Name, t.waits, s.Dropped+t.dropped
 	s.Deliverer, s.Delivers = t.report.Name, t.leading
 	switch {
 	case t.leading:
-		s.Deliverer = t.name
-	case t.report.Name == t.name: // from before
+		s.Deliverer = t.Name
+	case t.report.Name == t.Name: // from before
 		s.Deliverer = ""
 	case t.report.Name != "":
 		s.UnderWay, s.Lost, s.Breaker = t.report.UnderWay, t.report.Lost, t.report.Breaker
@@ -120,7 +120,7 @@ func (b *outbox) runElection() {
 	for {
 		err := contained(func() error { return errors.Join(b.electOnce(), b.boundLocal(context.Background())) })
 		if err != nil && !errors.Is(err, redis.ErrDown) {
-			b.opts().Log.Warn("cannot work on the shared queue", "error", err)
+			b.log.Warn("cannot work on the shared queue", "error", err)
 		}
 		select {
 		case <-tick.C:
@@ -201,7 +201,7 @@ func (b *outbox) takeOver(began time.Time) error {
 	t.busy.Add(1)
 	// Ends when leave is called.
 	go b.followStream(ctx)
-	b.opts().Log.Info("became leader: this replica delivers turns")
+	b.log.Info("became leader: this replica delivers turns")
 	return nil
 }
 
@@ -238,7 +238,7 @@ func (b *outbox) stepDown() {
 	t.leave, t.until, t.report = nil, nil, report{}
 	b.mu.Unlock()
 	if was != nil {
-		b.opts().Log.Info("no longer leader: another replica delivers turns")
+		b.log.Info("no longer leader: another replica delivers turns")
 	}
 }
 
@@ -302,7 +302,7 @@ func (b *outbox) refresh(ctx context.Context) error {
 	b.held, b.totals = sizes, totals
 	leading := t.leading
 	if leading {
-		t.report = reportOf(t.name, &d)
+		t.report = reportOf(t.Name, &d)
 	}
 	mine := t.report
 	b.mu.Unlock()
@@ -348,13 +348,29 @@ func (b *outbox) flushLocalQueue(ctx context.Context) error {
 			}
 			return err
 		})
-		if moved := t.local.Remove(seqs); moved != nil {
+		if moved := t.local.HandedOver(seqs); moved != nil {
 			return errors.Join(err, moved)
 		}
 		if len(seqs) > 0 {
-			b.opts().Log.Info("flushed local queue to redis", "turns", len(seqs))
+			b.log.Info("flushed local queue to redis", "turns", len(seqs))
 		}
 		if err != nil || len(seqs) < chunk {
+			return err
+		}
+	}
+}
+
+// flushCutTurns moves what the local ledger knows of cut turns to Redis.
+func (b *outbox) flushCutTurns(ctx context.Context) error {
+	for {
+		list, err := b.replicas.local.Cuts(ctx, chunk)
+		if err != nil || len(list) == 0 {
+			return err
+		}
+		if err := b.replicas.spool.NoteCuts(ctx, list); err != nil {
+			return err
+		}
+		if err := b.replicas.local.RemoveCuts(list); err != nil {
 			return err
 		}
 	}
@@ -364,7 +380,7 @@ func (b *outbox) flushLocalQueue(ctx context.Context) error {
 func (b *outbox) warnOfLocal() {
 	n, err := b.replicas.local.Sizes(context.Background())
 	if err == nil && n.Pending.Turns > 0 {
-		b.opts().Log.Warn("turns are left in this replica's data_dir and nowhere else: keep it, and start a replica there again", "turns", n.Pending.Turns)
+		b.log.Warn("turns are left in this replica's data_dir and nowhere else: keep it, and start a replica there again", "turns", n.Pending.Turns)
 	}
 }
 

@@ -3,6 +3,7 @@ package capture
 import (
 	"context"
 	"errors"
+	"log/slog"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -17,6 +18,8 @@ import (
 type outbox struct {
 	*settings
 	promoted
+	memory   deliver.Memory
+	log      *slog.Logger
 	spool    ledger.Store
 	disk     *ledger.Ledger // where this process keeps turns: the same, unless it is shared
 	loop     *deliver.Loop
@@ -35,13 +38,12 @@ type outbox struct {
 	drops  map[string]*drops // that were logged, by their reason
 }
 
-func openOutbox(set *settings, stop chan struct{}, redact func(string) string, t deliver.Timing, openFor time.Duration) (*outbox, error) {
-	o := set.opts()
+func openOutbox(set *settings, o *Options, stop chan struct{}, redact func(string) string, t deliver.Timing, openFor time.Duration) (*outbox, error) {
 	s, err := ledger.Open(o.Path)
 	if err != nil {
 		return nil, err
 	}
-	b := &outbox{settings: set, spool: s.Store(), disk: s, stop: stop, ended: make(chan struct{}), promoted: promoted{groups: make(map[string]bool)}}
+	b := &outbox{settings: set, memory: o.Memory, log: o.Log, spool: s.Store(), disk: s, stop: stop, ended: make(chan struct{}), promoted: promoted{groups: make(map[string]bool)}}
 	b.base, b.abort = context.WithCancel(context.Background())
 	b.loop = deliver.New(deliver.Options{
 		Ledger: queue{b}, Memory: o.Memory, Apart: o.Apart, Verify: o.Verify,
@@ -50,7 +52,7 @@ func openOutbox(set *settings, stop chan struct{}, redact func(string) string, t
 	})
 	b.Withhold(o.Withheld)
 	if o.Shared != nil {
-		b.join(s)
+		b.join(o.Shared, s)
 	} else if err := b.deliver(b.base); err != nil {
 		b.abort()
 		return nil, errors.Join(err, s.Close())
@@ -62,7 +64,7 @@ func openOutbox(set *settings, stop chan struct{}, redact func(string) string, t
 	return b, nil
 }
 
-func (o *Options) timing() deliver.Timing { return deliver.DefaultTiming(o.MaxBatch, o.StallAfter) }
+func (o *Bounds) timing() deliver.Timing { return deliver.DefaultTiming(o.MaxBatch, o.StallAfter) }
 
 // deliver finds out what the spool holds, and begins to deliver it. It goes on
 // until stop is closed, or ctx ends.
@@ -119,6 +121,15 @@ func (b *outbox) Add(ctx context.Context, turns []ledger.Turn) ([]ledger.Added, 
 		b.makeRoom()
 	}
 	return all, nil
+}
+
+// CutOff notes it here until what replicas share can be reached.
+func (b *outbox) CutOff(ctx context.Context, t *ledger.Turn) error {
+	err := b.spool.CutOff(ctx, t, time.Now())
+	if err != nil && b.replicas != nil && ctx.Err() == nil {
+		return b.replicas.local.CutOff(ctx, t, time.Now())
+	}
+	return err
 }
 
 func (b *outbox) Whole(ctx context.Context, turns []ledger.Turn) ([]bool, error) {

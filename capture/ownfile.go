@@ -2,6 +2,7 @@ package capture
 
 import (
 	"context"
+	"log/slog"
 	"sync"
 	"time"
 
@@ -15,14 +16,16 @@ import (
 type ownFile struct {
 	*settings
 	*ledger.Ledger
+	Events
+	log      *slog.Logger
 	promoted promoted
 	pruning  sync.WaitGroup
 }
 
 // openOwnFile takes over the memory's ledger, until stop is closed.
-func openOwnFile(set *settings, stop chan struct{}) (*ownFile, error) {
-	k := &ownFile{settings: set}
-	k.Ledger = set.opts().Ledger(func(t *ledger.Turn, scope graphiti.Scope) []graphiti.Message {
+func openOwnFile(set *settings, o *Options, stop chan struct{}) (*ownFile, error) {
+	k := &ownFile{settings: set, Events: o.Events, log: o.Log}
+	k.Ledger = o.Ledger(func(t *ledger.Turn, scope graphiti.Scope) []graphiti.Message {
 		return messagesOf(t, scope, 0, k.opts().MaxChars, time.Now())
 	})
 	groups, err := k.Ledger.Promoted(context.Background())
@@ -41,15 +44,12 @@ func (k *ownFile) Add(ctx context.Context, turns []ledger.Turn) ([]ledger.Added,
 		return nil, err
 	}
 	k.promoted.note(turns, all)
-	o := k.opts()
 	for i := range turns {
 		for _, g := range all[i].Groups {
-			if t := turns[i].Trace; t != "" && o.OnDelivered != nil {
-				o.OnDelivered(deliver.Delivery{Trace: t, Group: g, Began: began, Verified: true})
+			if t := turns[i].Trace; t != "" {
+				k.OnDelivered(deliver.Delivery{Trace: t, Group: g, Began: began, Verified: true})
 			}
-			if o.OnStored != nil {
-				o.OnStored(g)
-			}
+			k.OnStored(g)
 		}
 	}
 	return all, nil
@@ -77,7 +77,7 @@ func (k *ownFile) status(s *QueueStatus) {
 
 func (k *ownFile) prune(now time.Time) {
 	if err := k.Prune(now, ledger.SeenMax); err != nil {
-		k.opts().Log.Warn("the record of turns cannot be cleaned", "error", err)
+		k.log.Warn("the record of turns cannot be cleaned", "error", err)
 	}
 }
 

@@ -19,36 +19,63 @@ import (
 // ErrStopped says that no more turns are taken.
 var ErrStopped = errors.New("ingestion has stopped")
 
-// Options configures a Pipeline. All fields but Ledger, OnKept, OnStored, Shared
-// and OnDelivered are required; Path, Memory and what bounds delivery where Ledger is nil.
+// Options says where turns are recorded, within which bounds, and who hears of it.
 type Options struct {
-	// Ledger returns the ledger in the memory's own file, whose turns are messages
-	// as say makes them. nil: the memory is elsewhere.
-	Ledger func(say ledger.Say) *ledger.Ledger
-
-	Path        string // of the spool's file
-	Memory      deliver.Memory
-	Apart       bool // the memory works off each group by itself
-	MaxTurns    int  // in the spool; one for each group counts as one
-	MaxBytes    int
-	MaxAge      time.Duration
-	MaxBatch    int // turns in one call
-	MaxChars    int // of one message
-	Timeout     time.Duration
-	Verify      bool                                  // whether acceptance is not taken for proof
-	StallAfter  time.Duration                         // without a sign of work
-	Withheld    []string                              // groups to which nothing is handed over, until Withhold is called
-	Shared      *Shared                               // what replicas share; nil: nothing
-	OnDelivered func(deliver.Delivery)                // is called for each delivery of a turn that has a Trace; may be nil
-	OnStored    func(group string)                    // called when a group holds something new
-	OnKept      func(t *ledger.Turn, groups []string) // is called when a turn is on disk, with the groups that did not have it before
-	Log         *slog.Logger
+	Bounds
+	Place
+	Events
+	Log *slog.Logger
 }
 
-// settings are those that count now.
-type settings struct{ o atomic.Pointer[Options] }
+// Bounds are what may change while a Pipeline works.
+type Bounds struct {
+	MaxTurns   int // in the spool; one for each group counts as one
+	MaxBytes   int
+	MaxAge     time.Duration
+	MaxBatch   int // turns in one call
+	MaxChars   int // of one message
+	Timeout    time.Duration
+	StallAfter time.Duration // without a sign of work
+}
 
-func (s *settings) opts() *Options { return s.o.Load() }
+// Place is where turns are recorded.
+type Place struct {
+	// Ledger returns the ledger in the memory's own file, whose turns are messages
+	// as say makes them. nil: the memory is elsewhere, as what follows says.
+	Ledger func(say ledger.Say) *ledger.Ledger
+
+	Path     string // of the spool's file
+	Memory   deliver.Memory
+	Apart    bool     // the memory works off each group by itself
+	Verify   bool     // whether acceptance is not taken for proof
+	Withheld []string // groups to which nothing is handed over, until Withhold is called
+	Shared   *Shared  // what replicas share; nil: nothing
+}
+
+// Events are called when something happened to turns; nil: nobody is.
+type Events struct {
+	OnKept      func(t *ledger.Turn, groups []string) // a turn is on disk; the groups did not have it before
+	OnStored    func(group string)                    // a group of the memory holds something new
+	OnDelivered func(deliver.Delivery)                // of a turn that has a Trace
+}
+
+func (e Events) orNothing() Events {
+	if e.OnKept == nil {
+		e.OnKept = func(*ledger.Turn, []string) {}
+	}
+	if e.OnStored == nil {
+		e.OnStored = func(string) {}
+	}
+	if e.OnDelivered == nil {
+		e.OnDelivered = func(deliver.Delivery) {}
+	}
+	return e
+}
+
+// settings are the bounds that count now.
+type settings struct{ now atomic.Pointer[Bounds] }
+
+func (s *settings) opts() *Bounds { return s.now.Load() }
 
 // record is where turns are kept for good: the ledger of a memory that is a file of
 // ours, or the outbox of one that is elsewhere.
@@ -112,23 +139,29 @@ type Groups interface {
 	Check() *sqlite.Fault
 }
 
-// Pipeline takes turns and has them recorded. It is safe for concurrent use.
+// Pipeline is the recorder that stands before a memory. It is safe for concurrent
+// use.
 type Pipeline struct {
 	Queue
 	Groups
 	*settings
-	record    record
-	secrets   *redact.Redactor
-	redacted  atomic.Int64
-	stop      chan struct{}
-	recent    recent
-	histories histories
-	leftOut   atomic.Int64 // turns of histories
-	worker    sync.WaitGroup
-	base      context.Context // of all that is done
-	abort     context.CancelFunc
-	unkept    unkept // turns that wait for the disk
-	ending    sync.Once
+	record   record
+	onKept   func(t *ledger.Turn, groups []string)
+	log      *slog.Logger
+	secrets  *redact.Redactor
+	redacted atomic.Int64
+	recent   recent
+	waiting  waiting
+	life
+}
+
+// life is how long a Pipeline works.
+type life struct {
+	stop   chan struct{}   // closed when no more turns are taken
+	base   context.Context // of what is done for histories
+	abort  context.CancelFunc
+	worker sync.WaitGroup
+	ending sync.Once
 }
 
 // Open opens the record of turns, and begins to deliver what waits in it.
@@ -141,126 +174,36 @@ func open(o Options, t deliver.Timing, openFor time.Duration) (*Pipeline, error)
 	if err != nil {
 		return nil, err
 	}
+	o.Events = o.orNothing()
 	p := &Pipeline{
-		settings: &settings{}, secrets: redactor, stop: make(chan struct{}),
-		recent:    newRecent(),
-		histories: newHistories(),
-		unkept:    unkept{wake: make(chan struct{}, 1)}, // more than one says nothing new
+		settings: &settings{}, onKept: o.OnKept, log: o.Log, secrets: redactor, recent: newRecent(), waiting: newWaiting(),
+		life: life{stop: make(chan struct{})},
 	}
-	p.o.Store(&o)
+	p.now.Store(&o.Bounds)
 	if o.Ledger != nil {
-		k, err := openOwnFile(p.settings, p.stop)
+		k, err := openOwnFile(p.settings, &o, p.stop)
 		if err != nil {
 			return nil, err
 		}
 		p.record, p.Queue, p.Groups = k, noQueue{}, k
 	} else {
-		b, err := openOutbox(p.settings, p.stop, p.Redacted, t, openFor)
+		b, err := openOutbox(p.settings, &o, p.stop, p.Redacted, t, openFor)
 		if err != nil {
 			return nil, err
 		}
 		p.record, p.Queue, p.Groups = b, b, b
 	}
 	p.base, p.abort = context.WithCancel(context.Background())
-	// All end when Shutdown closes stop.
-	p.worker.Go(p.recordHistories)
-	p.worker.Go(p.writeUnkept)
+	// Ends when Shutdown closes stop.
+	p.worker.Go(p.recordWaiting)
 	return p, nil
 }
 
-// Bounds are what may change while a Pipeline works.
-type Bounds struct {
-	MaxTurns   int
-	MaxBytes   int
-	MaxAge     time.Duration
-	MaxBatch   int
-	MaxChars   int
-	Timeout    time.Duration
-	StallAfter time.Duration
-	Paused     bool // nothing is handed over
-}
-
-// Set changes the bounds, from the next turn and the next call on.
-func (p *Pipeline) Set(b Bounds) {
-	o := *p.opts()
-	o.MaxTurns, o.MaxBytes, o.MaxAge, o.MaxBatch, o.MaxChars = b.MaxTurns, b.MaxBytes, b.MaxAge, b.MaxBatch, b.MaxChars
-	o.Timeout, o.StallAfter = b.Timeout, b.StallAfter
-	p.o.Store(&o)
-	p.record.apply(b.Paused)
-}
-
-// Add stores a turn for its groups, less those that have it already. It is on
-// disk when Add returns, and never waits for a memory that is elsewhere.
-//
-// While the disk takes nothing, a bounded number of turns waits in RAM.
-func (p *Pipeline) Add(ctx context.Context, t ledger.Turn) error {
-	return p.AddTurns(ctx, []ledger.Turn{t})
-}
-
-// AddTurns is Add for turns that belong together.
-func (p *Pipeline) AddTurns(ctx context.Context, turns []ledger.Turn) error {
-	fresh := p.prepare(turns)
-	err := p.behindUnkept()
-	if err == nil {
-		_, err = p.keepAll(ctx, fresh)
-	}
-	if err = p.holdUnkept(fresh, err); err != nil {
-		p.release(turns) // the next request shows them, and they may be recorded then
-	}
-	return err
-}
-
-// AddAll is Add for many turns, in their order and with one wait for the disk.
-// It returns how many of them some group did not have; of those that come from
-// an export, how many of their sides.
-func (p *Pipeline) AddAll(ctx context.Context, turns []ledger.Turn) (kept int, err error) {
-	if p.isClosed() {
-		return 0, ErrStopped
-	}
-	return p.keepAll(ctx, p.prepare(turns))
-}
-
-// noteRecorded remembers turns whose answers need not be read again.
-func (p *Pipeline) noteRecorded(turns []ledger.Turn) {
-	for i := range turns {
-		if t := &turns[i]; !t.Open && !t.Backfill { // its end, or the turn itself, may still come
-			p.recent.recorded(t.ID, t.Targets)
-		}
-	}
-}
-
-// keepAll stores turns as they are, and returns how many some group did not have.
-func (p *Pipeline) keepAll(ctx context.Context, turns []ledger.Turn) (kept int, err error) {
-	if len(turns) == 0 {
-		return 0, nil
-	}
-	all, err := p.record.Add(ctx, turns)
-	if err != nil {
-		return 0, err
-	}
-	p.keptAgain()
-	p.noteRecorded(turns)
-	for i := range turns {
-		if p.opts().OnKept != nil {
-			p.opts().OnKept(&turns[i], all[i].Groups)
-		}
-		if len(all[i].Groups) > 0 {
-			kept += max(1, len(turns[i].Restored))
-		}
-	}
-	return kept, nil
-}
-
-// prepare returns the turns that a group may not have, as they are recorded.
-func (p *Pipeline) prepare(turns []ledger.Turn) []ledger.Turn {
-	list := make([]ledger.Turn, 0, len(turns))
-	for _, t := range turns {
-		if len(t.Targets) > 0 && !p.recent.has(t.ID, t.Targets) {
-			p.clean(&t)
-			list = append(list, t)
-		}
-	}
-	return list
+// Set changes the bounds, from the next turn and the next call on. While it is
+// paused, nothing is handed over.
+func (p *Pipeline) Set(b Bounds, paused bool) {
+	p.now.Store(&b)
+	p.record.apply(paused)
 }
 
 // Shutdown takes no more turns, waits for the calls under way until ctx ends,
@@ -271,7 +214,8 @@ func (p *Pipeline) Shutdown(ctx context.Context) (err error) {
 	p.ending.Do(func() {
 		close(p.stop)
 		p.worker.Wait()
-		lost := p.endUnkept()
+		_ = p.flush() // a last time; what it leaves is lost
+		lost := p.waiting.end(p.log)
 		err = errors.Join(lost, p.record.close(ctx))
 		p.abort()
 	})

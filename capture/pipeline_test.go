@@ -148,8 +148,9 @@ func (f *fakeMemory) contents(group string) []string {
 func pipeline(t testing.TB, path string, m Memory, change ...func(*Options)) *Pipeline {
 	t.Helper()
 	o := Options{
-		Path: path, Memory: m, Apart: m.Apart(), MaxTurns: 1000, MaxBytes: 1 << 20, MaxAge: time.Hour, MaxBatch: 10, MaxChars: 8000,
-		Timeout: time.Second, Verify: isVerified(m), StallAfter: time.Minute, Log: slog.New(slog.DiscardHandler),
+		Bounds: Bounds{MaxTurns: 1000, MaxBytes: 1 << 20, MaxAge: time.Hour, MaxBatch: 10, MaxChars: 8000, Timeout: time.Second, StallAfter: time.Minute},
+		Place:  Place{Path: path, Memory: m, Apart: m.Apart(), Verify: isVerified(m)},
+		Log:    slog.New(slog.DiscardHandler),
 	}
 	for _, f := range change {
 		f(&o)
@@ -173,7 +174,11 @@ func embeddedPipeline(t testing.TB, path string, change ...func(*Options)) (*Pip
 	if err != nil {
 		t.Fatal(err)
 	}
-	o := Options{Ledger: e.Ledger, MaxChars: 8000, Log: slog.New(slog.DiscardHandler)}
+	o := Options{
+		Bounds: Bounds{MaxChars: 8000},
+		Place:  Place{Ledger: e.Ledger},
+		Log:    slog.New(slog.DiscardHandler),
+	}
 	for _, f := range change {
 		f(&o)
 	}

@@ -6,7 +6,6 @@ import (
 
 	"github.com/graphiti-proxy/graphiti-proxy/capture/deliver"
 	"github.com/graphiti-proxy/graphiti-proxy/capture/ledger"
-	"github.com/graphiti-proxy/graphiti-proxy/graphiti"
 )
 
 // queue is the ledger as delivery knows it: it makes messages of turns, and
@@ -34,32 +33,24 @@ func (q queue) item(group string, e *ledger.Entry) deliver.Item {
 	return deliver.Item{Entry: *e, Group: group, Messages: messagesOf(&e.Turn, e.Scope, e.Have, q.opts().MaxChars, time.Now())}
 }
 
-// entriesOf are items with what was seen of them.
-func entriesOf(items ...deliver.Item) []ledger.Entry {
+func entriesOf(items []deliver.Item) []ledger.Entry {
 	out := make([]ledger.Entry, len(items))
 	for i := range items {
 		out[i] = items[i].Entry
-		for _, role := range items[i].Seen {
-			if role == graphiti.RoleAssistant {
-				out[i].Have |= ledger.SideAssistant
-			} else {
-				out[i].Have |= ledger.SideUser
-			}
-		}
 	}
 	return out
 }
 
 func (q queue) MarkSent(group string, items []deliver.Item) error {
-	return q.spool.MarkSent(group, entriesOf(items...))
+	return q.spool.MarkSent(group, entriesOf(items))
 }
 
 func (q queue) Requeue(group string, items []deliver.Item, reason string) error {
-	return q.spool.Requeue(group, entriesOf(items...), reason)
+	return q.spool.Requeue(group, entriesOf(items), reason)
 }
 
 func (q queue) MarkDelivered(group string, items []deliver.Item, verified bool) error {
-	gone, err := q.spool.MarkDelivered(group, entriesOf(items...), verified, time.Now())
+	gone, err := q.spool.MarkDelivered(group, entriesOf(items), verified, time.Now())
 	if err != nil {
 		return err
 	}
@@ -74,7 +65,7 @@ func (q queue) MarkDelivered(group string, items []deliver.Item, verified bool) 
 }
 
 func (q queue) MarkDead(group string, it deliver.Item, reason string) error {
-	gone, err := q.spool.MarkDead(group, &entriesOf(it)[0], reason)
+	gone, err := q.spool.MarkDead(group, &it.Entry, reason)
 	if err != nil {
 		return err
 	}

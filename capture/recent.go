@@ -7,6 +7,7 @@ import (
 
 	lru "github.com/hashicorp/golang-lru/v2"
 
+	"github.com/graphiti-proxy/graphiti-proxy/capture/ledger"
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti"
 )
 
@@ -73,8 +74,25 @@ func (r recent) has(turn string, in []graphiti.Target) bool {
 	return len(in) > 0
 }
 
-// release forgets a turn that could not be recorded.
-func (r recent) release(turn string) { r.turns.Remove(keyOf(turn)) }
+// settle notes what became of turns: err says why they could not be recorded.
+func (r recent) settle(turns []ledger.Turn, err error) {
+	if err != nil {
+		r.release(turns)
+		return
+	}
+	for i := range turns {
+		if t := &turns[i]; len(t.Targets) > 0 && !t.Open && !t.Backfill { // its end, or the turn itself, may still come
+			r.recorded(t.ID, t.Targets)
+		}
+	}
+}
+
+// release lets later requests offer turns again that could not be recorded.
+func (r recent) release(turns []ledger.Turn) {
+	for i := range turns {
+		r.turns.Remove(keyOf(turns[i].ID))
+	}
+}
 
 // doubt has the ledger asked which groups have the turns: they may have been
 // forgotten. That the turns were begun stays known.

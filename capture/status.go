@@ -54,9 +54,9 @@ type QueueStatus struct {
 
 // Status says how the queue is.
 func (p *Pipeline) Status() QueueStatus {
-	s := QueueStatus{Redacted: int(p.redacted.Load()), LeftOut: int(p.leftOut.Load())}
+	s := QueueStatus{Redacted: int(p.redacted.Load())}
 	p.record.status(&s)
-	p.unkept.tell(&s, p.Fault())
+	p.waiting.status(&s, p.Fault())
 	return s
 }
 

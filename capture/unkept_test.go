@@ -41,7 +41,7 @@ func turnsWaitForTheDisk(t *testing.T, contents func(group string) []string, ope
 	dir := filepath.Join(t.TempDir(), "data")
 	log := &lockedLog{}
 	p := open(dir, func(o *Options) {
-		o.MaxTurns, o.MaxBytes, o.Log = 2*unkeptTurns, unkeptBytes, slog.New(slog.NewTextHandler(log, nil))
+		o.MaxTurns, o.MaxBytes, o.Log = 2*waitingTurns, waitingBytes, slog.New(slog.NewTextHandler(log, nil))
 	})
 	if b, ok := p.record.(*outbox); ok && b.replicas != nil {
 		t.Skip("replicas keep turns elsewhere")
@@ -75,7 +75,7 @@ func turnsWaitForTheDisk(t *testing.T, contents func(group string) []string, ope
 		}
 		add(t, p, tn) // a request that is repeated
 	}
-	if p.unkept.turns[7].User == "user t7 "+secret {
+	if p.waiting.turns.list[7].Turns[0].User == "user t7 "+secret {
 		t.Error("a credential waits in RAM")
 	}
 	s := p.Status()
@@ -107,14 +107,14 @@ func turnsWaitForTheDisk(t *testing.T, contents func(group string) []string, ope
 	away()
 	big := strings.Repeat("x", 8000)
 	refused := 0
-	for i := range unkeptBytes/8000 + 10 {
+	for i := range waitingBytes/8000 + 10 {
 		tn := turn(fmt.Sprint("b", i), "g")
 		tn.User = big
 		if err := p.Add(context.Background(), tn); err != nil {
 			refused++
 		}
 	}
-	if s := p.Status(); refused == 0 || s.NotKept != refused || p.unkept.bytes > unkeptBytes {
+	if s := p.Status(); refused == 0 || s.NotKept != refused || p.waiting.turns.bytes > waitingBytes {
 		t.Errorf("%d refused, %+v", refused, s)
 	}
 	var lost *LostError

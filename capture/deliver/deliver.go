@@ -14,10 +14,9 @@ type Item struct {
 	ledger.Entry
 	Group string
 
-	// Messages are those that the group is not known to have. Seen are the
-	// roles of those that were seen there since.
+	// Messages are those that the group was not known to have. Have says also what
+	// was seen there since.
 	Messages []graphiti.Message
-	Seen     []graphiti.RoleType
 }
 
 // Ledger is where turns are kept until the memory is known to hold them. Its

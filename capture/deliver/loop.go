@@ -22,16 +22,16 @@ const (
 	maxRetryAfter = time.Hour
 )
 
-// Options configures a Loop. OnDelivered and OnStored may be nil.
+// Options configures a Loop.
 type Options struct {
 	Ledger      Ledger
 	Memory      Memory
 	Apart       bool // each group has a worker of its own
 	Verify      bool // acceptance is not taken for proof
 	Timing      Timing
-	Timeout     time.Duration // of a call
-	OpenFor     time.Duration // the circuit breaker, before it is half-open
-	OnDelivered func(Delivery)
+	Timeout     time.Duration            // of a call
+	OpenFor     time.Duration            // the circuit breaker, before it is half-open
+	OnDelivered func(Delivery)           // of a turn that has a Trace
 	OnStored    func(group string)       // a group holds something new
 	Redact      func(text string) string // takes credentials out of what a server says
 	Log         *slog.Logger

@@ -188,7 +188,7 @@ func looped(t *testing.T, turns int, f func(t *testing.T, l *Loop, s *shelf, m *
 		}
 		f(t, New(Options{
 			Ledger: s, Memory: m, Verify: true, Timing: DefaultTiming(4, 5*time.Minute), Timeout: 10 * time.Second,
-			OpenFor: OpenFor, Log: slog.New(slog.DiscardHandler),
+			OpenFor: OpenFor, OnDelivered: func(Delivery) {}, OnStored: func(string) {}, Log: slog.New(slog.DiscardHandler),
 		}), s, m)
 	})
 }

@@ -39,13 +39,6 @@ func (l *Loop) send(ctx context.Context, w *worker, a action) {
 	}
 }
 
-// stored says that a group holds something new.
-func (l *Loop) stored(g *group) {
-	if l.o.OnStored != nil {
-		l.o.OnStored(g.name)
-	}
-}
-
 // together leaves of items what may go in one call. One that was lost too often
 // goes alone, and waits where others are in flight: isolate says that it is
 // next.
@@ -176,7 +169,7 @@ func (l *Loop) delivered(b *batch, items []Item, began time.Time) error {
 	}
 	l.tell(items, began, false, nil)
 	err := l.note(b.w, b.group, func() error { return l.o.Ledger.MarkDelivered(b.group.name, items, false) })
-	l.stored(b.group)
+	l.o.OnStored(b.group.name)
 	return err
 }
 
@@ -241,9 +234,6 @@ func (l *Loop) wrote() {
 
 // tell tells of deliveries.
 func (l *Loop) tell(items []Item, began time.Time, verified bool, err error) {
-	if l.o.OnDelivered == nil {
-		return
-	}
 	for i := range items {
 		if t := items[i].Turn.Trace; t != "" {
 			l.o.OnDelivered(Delivery{Trace: t, Group: items[i].Group, Began: began, Verified: verified, Err: err})

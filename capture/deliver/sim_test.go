@@ -255,7 +255,7 @@ func (s *sim) conclude(m *machine, g *group, fs *findings) {
 	for _, f := range fs.lost {
 		it := f.item
 		s.retried[it.Seq] = true
-		it.Messages, it.Seen = it.unseen(), nil
+		it.Messages = it.unseen()
 		list := append(s.pending[g.name], it)
 		slices.SortFunc(list, func(a, b Item) int { return int(a.Seq - b.Seq) })
 		s.pending[g.name] = list
@@ -310,7 +310,7 @@ func item(number int64, group string, said time.Time) Item {
 
 // unseen are the messages that the group is still not known to have.
 func (it *Item) unseen() []graphiti.Message {
-	return slices.DeleteFunc(slices.Clone(it.Messages), func(msg graphiti.Message) bool { return slices.Contains(it.Seen, msg.RoleType) })
+	return slices.DeleteFunc(slices.Clone(it.Messages), func(msg graphiti.Message) bool { return it.Have&ledger.SideOf(msg.RoleType) != 0 })
 }
 
 // TestEveryTurnOnceOrDead: whatever calls, looks and the memory's workers do,

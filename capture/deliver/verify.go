@@ -59,7 +59,7 @@ func (l *Loop) look(ctx context.Context, w *worker, a action) {
 	l.mu.Unlock()
 	l.conclude(w, g, &fs)
 	if len(fs.verified) > 0 {
-		l.stored(g)
+		l.o.OnStored(g.name)
 	}
 	if fs.revived {
 		l.o.Log.Info("the memory keeps messages again; what it lost is sent again")

@@ -4,6 +4,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/graphiti-proxy/graphiti-proxy/capture/ledger"
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti"
 )
 
@@ -219,7 +220,7 @@ func (m *machine) recognise(g *group, v view, now time.Time) (found map[*flight]
 		for name, role := range f.missing {
 			if v.names[name] {
 				delete(f.missing, name)
-				f.item.Seen = append(f.item.Seen, role)
+				f.item.Have |= ledger.SideOf(role)
 				found[f] = true
 			}
 		}

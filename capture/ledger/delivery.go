@@ -29,6 +29,14 @@ const (
 	SideAssistant
 )
 
+// SideOf is the side of a turn that a message of that role is.
+func SideOf(role graphiti.RoleType) Sides {
+	if role == graphiti.RoleAssistant {
+		return SideAssistant
+	}
+	return SideUser
+}
+
 // Groups calls found for each group for which turns wait that were not handed
 // over; fresh says that not all of them are backfill.
 func (s *Ledger) Groups(found func(group string, fresh bool)) error {
@@ -172,8 +180,8 @@ func (s *Ledger) Undelivered(ctx context.Context, n int, found func(group, said 
 		})
 }
 
-// Remove takes entries out that another spool has now.
-func (s *Ledger) Remove(seqs []int64) error {
+// HandedOver takes entries out that another spool has now.
+func (s *Ledger) HandedOver(seqs []int64) error {
 	if len(seqs) == 0 {
 		return nil
 	}

@@ -1,7 +1,7 @@
 -- One row for each turn and group: what became of the turn there. What the
 -- states mean is in doc.go.
 CREATE TABLE turns (
-	seq        INTEGER PRIMARY KEY AUTOINCREMENT, -- order of arrival
+	seq        INTEGER PRIMARY KEY,               -- order of arrival
 	turn       TEXT NOT NULL,
 	grp        TEXT NOT NULL,
 	state      TEXT NOT NULL,

@@ -268,30 +268,26 @@ func (a *app) shareGenerations(g *cache.Generations) error {
 func (a *app) openPipeline(facts *cache.Recall[[]graphiti.Fact], state *cache.State) (err error) {
 	cfg := a.cfg
 	o := capture.Options{
-		Path:     turnsFile(cfg),
-		Memory:   a.memory,
-		Apart:    a.memory.Apart(),
-		MaxTurns: cfg.Ingest.MaxTurns,
-		MaxBytes: cfg.Ingest.MaxBytes,
-		MaxAge:   cfg.Ingest.MaxAge,
-		MaxBatch: cfg.Ingest.MaxBatch,
-		MaxChars: cfg.Ingest.MaxMessageChars,
-		Timeout:  cfg.Memory.Timeout,
-
-		Verify:     cfg.Ingest.Verify,
-		StallAfter: cfg.Ingest.StallAfter,
-
-		OnStored: facts.DropGroup,
-		OnKept: func(t *ledger.Turn, groups []string) {
-			c := card.Cards{Lists: state.Snapshots, Own: func(said []ledger.Turn) bool { return a.pipeline.AddAsync(said) }}
-			if err := c.Keep(t, groups); err != nil {
-				a.quiet.Warn("a turn's entry on the card cannot be kept", "error", err)
-			}
+		Bounds: recordBounds(cfg),
+		Place: capture.Place{
+			Path:     turnsFile(cfg),
+			Memory:   a.memory,
+			Apart:    a.memory.Apart(),
+			Verify:   cfg.Ingest.Verify,
+			Withheld: state.Generations.Blocked(),
+			Shared:   a.sharedQueue(),
 		},
-		Withheld:    state.Generations.Blocked(),
-		Shared:      a.sharedQueue(),
-		OnDelivered: telemetry.Deliveries(a.tracer),
-		Log:         a.quiet,
+		Events: capture.Events{
+			OnStored: facts.DropGroup,
+			OnKept: func(t *ledger.Turn, groups []string) {
+				c := card.Cards{Lists: state.Snapshots, Own: func(said []ledger.Turn) bool { return a.pipeline.AddAsync(said) }}
+				if err := c.Keep(t, groups); err != nil {
+					a.quiet.Warn("a turn's entry on the card cannot be kept", "error", err)
+				}
+			},
+			OnDelivered: telemetry.Deliveries(a.tracer),
+		},
+		Log: a.quiet,
 	}
 	if a.store != nil {
 		o.Ledger = a.store.Ledger
@@ -301,6 +297,19 @@ func (a *app) openPipeline(facts *cache.Recall[[]graphiti.Fact], state *cache.St
 	}
 	a.OnClose("ingestion", a.pipeline.Shutdown)
 	return nil
+}
+
+// recordBounds are those within which turns are recorded and delivered.
+func recordBounds(cfg *config.Config) capture.Bounds {
+	return capture.Bounds{
+		MaxTurns:   cfg.Ingest.MaxTurns,
+		MaxBytes:   cfg.Ingest.MaxBytes,
+		MaxAge:     cfg.Ingest.MaxAge,
+		MaxBatch:   cfg.Ingest.MaxBatch,
+		MaxChars:   cfg.Ingest.MaxMessageChars,
+		Timeout:    cfg.Memory.Timeout,
+		StallAfter: cfg.Ingest.StallAfter,
+	}
 }
 
 // routes are where requests go.

@@ -217,10 +217,7 @@ func (a *app) reloadMemory(cfg *config.Config, id identity.Settings, namer graph
 		a.setMemory(proxy.Memory{Off: proxy.Off{Reason: inject.ReasonConsent}})
 	}
 	a.service.Set(a.serviceSettings(cfg, namer))
-	a.pipeline.Set(capture.Bounds{
-		MaxTurns: cfg.Ingest.MaxTurns, MaxBytes: cfg.Ingest.MaxBytes, MaxAge: cfg.Ingest.MaxAge, MaxBatch: cfg.Ingest.MaxBatch,
-		MaxChars: cfg.Ingest.MaxMessageChars, Timeout: cfg.Memory.Timeout, StallAfter: cfg.Ingest.StallAfter, Paused: !allowed,
-	})
+	a.pipeline.Set(recordBounds(cfg), !allowed)
 }
 
 // reloadConsent reports whether conversations may be sent to the memory that

@@ -84,17 +84,7 @@ func (e *Store) Write(ctx context.Context, group string, messages []graphiti.Mes
 
 // Put implements ledger.Memory.
 func (e inFile) Put(tx *sqlite.Tx, group string, messages []graphiti.Message) error {
-	// To try to insert it each time would write down each time which number was
-	// given last.
-	var g int64
-	err := tx.QueryRow("SELECT id FROM groups WHERE name = ?", group).Scan(&g)
-	if errors.Is(err, sql.ErrNoRows) {
-		err = tx.QueryRow("INSERT INTO groups (name) VALUES (?) RETURNING id", group).Scan(&g)
-	}
-	if err != nil {
-		return err
-	}
-	to, err := endOf(tx, g)
+	to, err := endOf(tx, group)
 	if err != nil {
 		return err
 	}
@@ -113,7 +103,7 @@ func (e inFile) Put(tx *sqlite.Tx, group string, messages []graphiti.Message) er
 		}
 	}
 	tx.Committed(func() {
-		e.index.Committed(group, g, added)
+		e.index.Committed(group, to.group, added)
 		if e.mean != nil {
 			e.mean.more()
 		}
@@ -145,10 +135,17 @@ type end struct {
 	added int
 }
 
-func endOf(tx *sqlite.Tx, group int64) (*end, error) {
-	e, first := &end{group: group}, group<<placeBits
-	err := tx.QueryRow("SELECT coalesce((SELECT max(id) FROM messages WHERE id BETWEEN ? AND ?), ?), talk, said FROM groups WHERE id = ?",
-		first, first|maxPlace, first, group).Scan(&e.last, &e.talk, &e.said)
+// endOf finds the end of a group, which it makes where there is none.
+func endOf(tx *sqlite.Tx, group string) (*end, error) {
+	e := &end{}
+	err := tx.QueryRow(`SELECT id, coalesce((SELECT max(m.id) FROM messages m WHERE m.id BETWEEN g.id << 32 AND g.id << 32 | 4294967295), g.id << 32), talk, said
+		FROM groups g WHERE name = ?`, group).Scan(&e.group, &e.last, &e.talk, &e.said)
+	if errors.Is(err, sql.ErrNoRows) {
+		// To try to insert it each time would write down each time which number was
+		// given last.
+		err = tx.QueryRow("INSERT INTO groups (name) VALUES (?) RETURNING id", group).Scan(&e.group)
+		e.last = e.group << placeBits
+	}
 	return e, err
 }
 

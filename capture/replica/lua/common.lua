@@ -52,15 +52,8 @@ local function raise(list, f)
 	end
 	return turns, bytes
 end
--- eldest are the numbers of the first n of the dead, of all for 0. Their order
--- is made anew where an older version has not kept it.
-local function eldest(n)
-	if redis.call('ZCARD', order) ~= redis.call('HLEN', dead) then
-		redis.call('DEL', order)
-		for _, number in ipairs(redis.call('HKEYS', dead)) do redis.call('ZADD', order, number, number) end
-	end
-	return redis.call('ZRANGE', order, 0, n - 1)
-end
+-- eldest are the numbers of the first n of the dead, of all for 0.
+local function eldest(n) return redis.call('ZRANGE', order, 0, n - 1) end
 -- numbers are those that are given from ARGV[from] on, or all of the dead.
 local function numbers(from)
 	if #ARGV >= from then return {unpack(ARGV, from)} end
