@@ -104,6 +104,9 @@ func start(t *testing.T, dir string, settings map[string]string) *world {
 	return w
 }
 
+// remembers is what the proxy remembers with.
+func (w *world) remembers() *remembering { return w.app.memory.(*remembering) }
+
 // chatBody is a conversation of one message.
 func chatBody(text string) []byte {
 	b, _ := json.Marshal(map[string]any{"model": "stand-in", "messages": []any{map[string]any{"role": "user", "content": text}}})
@@ -146,7 +149,7 @@ func (w *world) say(text string, headers ...string) (answer, header, saw string)
 // delivered waits until n turns were delivered.
 func (w *world) delivered(n int) {
 	w.t.Helper()
-	waitUntil(w.t, fmt.Sprint(n, " delivered turns"), func() bool { return w.app.queue().Delivered >= n })
+	waitUntil(w.t, fmt.Sprint(n, " delivered turns"), func() bool { return w.app.memory.queue().Delivered >= n })
 }
 
 // shortTerm waits until the short-term memory of one of a scope's sessions has
@@ -154,7 +157,7 @@ func (w *world) delivered(n int) {
 func (w *world) shortTerm(scope, text string) {
 	w.t.Helper()
 	waitUntil(w.t, "the session's notes", func() (found bool) {
-		err := w.app.parts.state.Snapshots.Each(w.t.Context(), func(_ string, body []byte) error {
+		err := w.remembers().state.Snapshots.Each(w.t.Context(), func(_ string, body []byte) error {
 			found = found || strings.Contains(string(body), text)
 			return nil
 		}, scope)
@@ -168,7 +171,7 @@ func (w *world) restart() *world {
 	w.t.Helper()
 	w.stop()
 	next := start(w.t, w.dir, w.settings)
-	waitUntil(w.t, "what was captured to be delivered", func() bool { return next.app.queue().Pending == 0 })
+	waitUntil(w.t, "what was captured to be delivered", func() bool { return next.app.memory.queue().Pending == 0 })
 	return next
 }
 

@@ -173,7 +173,7 @@ func TestForgottenConversation(t *testing.T) {
 			t.Fatal(header)
 		}
 		w.delivered(2)
-		if _, err := w.app.service.Forget(t.Context(), service.Selector{Group: w.group()}); err != nil {
+		if _, err := w.remembers().service.Forget(t.Context(), service.Selector{Group: w.group()}); err != nil {
 			t.Fatal(err)
 		}
 		w.say("My cat is called Tom.")
@@ -198,7 +198,7 @@ func TestForgottenConversation(t *testing.T) {
 // group is the person's.
 func (w *world) group() string {
 	w.t.Helper()
-	id, namer, err := w.app.identity()
+	id, namer, err := w.remembers().callers.settings(w.app.cfg)
 	if err != nil {
 		w.t.Fatal(err)
 	}
@@ -246,7 +246,7 @@ func TestShortTermMemory(t *testing.T) {
 		t.Errorf("in the next turn: %s", body)
 	}
 	w.delivered(2)
-	if _, err := w.app.service.Forget(t.Context(), service.Selector{Group: w.group()}); err != nil {
+	if _, err := w.remembers().service.Forget(t.Context(), service.Selector{Group: w.group()}); err != nil {
 		t.Fatal(err)
 	}
 	if body := saw("work", m{"role": "user", "content": "Where were we?"}); strings.Contains(body, "earlier in this session") {
@@ -296,7 +296,7 @@ func TestDirectives(t *testing.T) {
 		w.delivered(map[string]int{"false": 2, "true": 4}[on])
 		w = w.restart()
 		person := strings.Join(w.held(), "\n")
-		groups, err := found(w.app.service.Find(t.Context(), service.Selector{Workspace: "github_repo:github.com/acme/widgets"}))
+		groups, err := found(w.remembers().service.Find(t.Context(), service.Selector{Workspace: "github_repo:github.com/acme/widgets"}))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -332,7 +332,7 @@ func TestPromotedCountsEverywhere(t *testing.T) {
 	if saw := ask(); strings.Contains(saw, "wip slash") {
 		t.Errorf("before: %s", saw)
 	}
-	if _, err := w.app.service.Promote(t.Context(), service.Selector{}, service.Promotion{Kind: "preference", Text: "Branches begin with josh slash."}); err != nil {
+	if _, err := w.remembers().service.Promote(t.Context(), service.Selector{}, service.Promotion{Kind: "preference", Text: "Branches begin with josh slash."}); err != nil {
 		t.Fatal(err)
 	}
 	w.delivered(3)

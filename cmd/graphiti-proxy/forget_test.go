@@ -32,7 +32,7 @@ func (w *world) ask(session string, messages ...m) string {
 
 func (w *world) forget(group string) {
 	w.t.Helper()
-	if _, err := w.app.service.Forget(context.Background(), service.Selector{Group: group}); err != nil {
+	if _, err := w.remembers().service.Forget(context.Background(), service.Selector{Group: group}); err != nil {
 		w.t.Fatal(err)
 	}
 }
@@ -98,7 +98,7 @@ func forgets(t *testing.T, dir string, settings map[string]string, g *graphitite
 	for i := range 8 { // accepted, and not there yet
 		w.say(fmt.Sprint("Miso did something funny, number ", i))
 	}
-	groups, err := found(w.app.service.Find(context.Background(), service.Selector{User: "josh"}))
+	groups, err := found(w.remembers().service.Find(context.Background(), service.Selector{User: "josh"}))
 	if err != nil || len(groups) == 0 {
 		t.Fatal(groups, err)
 	}
@@ -114,7 +114,7 @@ func forgets(t *testing.T, dir string, settings map[string]string, g *graphitite
 			t.Errorf("%s: the running conversation still has %q", when, first)
 		}
 	}
-	if q := w.app.queue(); q.Pending != 0 || q.Dead != 0 {
+	if q := w.app.memory.queue(); q.Pending != 0 || q.Dead != 0 {
 		t.Errorf("%+v", q)
 	}
 	settled(t, g)
@@ -313,7 +313,7 @@ func TestToldAgainAfterForgetting(t *testing.T) {
 			}
 		}
 		w.say(fmt.Sprint("preference: tabs, not spaces\nround ", round))
-		waitUntil(t, "all of it", func() bool { return len(w.held()) == 6 && w.app.queue().Pending == 0 })
+		waitUntil(t, "all of it", func() bool { return len(w.held()) == 6 && w.app.memory.queue().Pending == 0 })
 		all := strings.Join(w.held(), "\n")
 		for _, want := range []string{"alpacas", "Postgres", "content:\ntabs", "This memory belongs to"} {
 			if strings.Count(all, want) != 1 {
@@ -335,7 +335,7 @@ func TestForgettingOneSession(t *testing.T) {
 	w.exchange("/v1/chat/completions", chat(user("The bird is called Bo.")), "X-Graphiti-Session", "s1", "X-Graphiti-Workspace", "w")
 	w.delivered(3)
 	// A proxy that does not know who said it finds it all the same.
-	err := w.app.memory.Write(t.Context(), "user_josh", []graphiti.Message{{
+	err := w.remembers().backend.Memory.Write(t.Context(), "user_josh", []graphiti.Message{{
 		Name: "elsewhere", RoleType: "user", Content: "My fish is called Nemo.", Timestamp: time.Now(),
 		SourceDescription: `{"session":"` + graphiti.SessionHash("session:s3") + `"}`,
 	}})

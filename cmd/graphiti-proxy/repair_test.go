@@ -73,7 +73,7 @@ func TestRepair(t *testing.T) {
 			if answer, header, _ := w.say(question); !strings.Contains(answer, "Miso") {
 				t.Errorf("%q, %s", answer, header)
 			}
-			if q := w.app.queue(); q.Delivered < 41 {
+			if q := w.app.memory.queue(); q.Delivered < 41 {
 				t.Errorf("%+v", q)
 			}
 		})
