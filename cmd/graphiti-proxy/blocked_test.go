@@ -7,7 +7,6 @@ import (
 	"slices"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/graphiti-proxy/graphiti-proxy/cache/redis/redistest"
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti/graphititest"
@@ -128,10 +127,9 @@ func TestForgettingOfAMemoryThatIsDown(t *testing.T) {
 			for _, c := range calls {
 				g.Always(c, fault)
 			}
-			began := time.Now()
 			_, err = w.cli("memory", "forget", "--user", "josh", "--yes")
-			if err == nil || !strings.Contains(err.Error(), "waits to be deleted") || time.Since(began) > 20*time.Second {
-				t.Errorf("after %v: %v", time.Since(began), err)
+			if err == nil || !strings.Contains(err.Error(), "waits to be deleted") {
+				t.Errorf("forgetting while the memory %s: %v, want that it waits to be deleted", name, err)
 			}
 			w.ask("s3", user("My dog is called Rex."))
 			if name == "hangs" {
