@@ -21,8 +21,6 @@ import (
 	"github.com/graphiti-proxy/graphiti-proxy/config"
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti"
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti/graphititest"
-	"github.com/graphiti-proxy/graphiti-proxy/graphiti/remote"
-	"github.com/graphiti-proxy/graphiti-proxy/graphiti/rest"
 	"github.com/graphiti-proxy/graphiti-proxy/internal/health"
 	"github.com/graphiti-proxy/graphiti-proxy/proxy/proxytest"
 )
@@ -443,35 +441,5 @@ func TestDataDirThatCannotBeWritten(t *testing.T) {
 	}
 	if _, err = newApp(cfg, slog.New(slog.DiscardHandler)); err == nil || !strings.Contains(err.Error(), "data_dir") || !strings.Contains(err.Error(), file) {
 		t.Errorf("%v", err)
-	}
-}
-
-func TestSmokeTestOfGraphiti(t *testing.T) {
-	t.Parallel()
-	g, err := graphititest.Start(graphititest.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer g.Close()
-	r, err := rest.New(remote.Options{Endpoint: g.URL()})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer r.Close()
-	try := func(ctx context.Context) (string, error) {
-		var out bytes.Buffer
-		err := cli.TryConnection(ctx, &out, r, &config.Config{}, "", true, false)
-		return out.String(), err
-	}
-	out, err := try(context.Background())
-	if err != nil || strings.Count(out, "✓") != 6 {
-		t.Errorf("%v\n%s", err, out)
-	}
-	g.KillWorker()
-	ctx, cancel := context.WithTimeout(context.Background(), time.Second)
-	defer cancel()
-	out, err = try(ctx)
-	if err == nil || !strings.Contains(out, "✗ wait for its episode") || !strings.Contains(out, "✓ delete the group") || !strings.Contains(out, "1707") {
-		t.Errorf("%v\n%s", err, out)
 	}
 }

@@ -12,7 +12,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/graphiti-proxy/graphiti-proxy/config"
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti"
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti/graphititest"
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti/remote"
@@ -384,29 +383,5 @@ func TestPlacesAndModelsWithoutMemory(t *testing.T) {
 	w = w.restart()
 	if q := w.app.memory.queue(); q.Delivered != 2 {
 		t.Errorf("queue %+v, want 2 delivered", q)
-	}
-}
-
-// TestConsentCountsForItsEndpoint and for no other.
-func TestConsentCountsForItsEndpoint(t *testing.T) {
-	t.Parallel()
-	dir := t.TempDir()
-	file := filepath.Join(dir, "c.yaml")
-	if err := os.WriteFile(file, []byte("memory:\n  backend: graphiti\n  endpoint: http://127.0.0.1:1\n  consent: true\n"), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	for _, tc := range []struct {
-		env     []string
-		consent bool
-	}{
-		{nil, true},
-		{[]string{"GRAPHITI_URL=http://127.0.0.1:1"}, true},
-		{[]string{"GRAPHITI_URL=http://127.0.0.1:2"}, false},
-		{[]string{"GRAPHITI_URL=http://127.0.0.1:2", "GRAPHITI_PROXY_MEMORY_CONSENT=true"}, true},
-	} {
-		cfg, err := config.Load(config.Sources{File: file, Env: append(tc.env, "HOME="+dir)})
-		if err != nil || cfg.Memory.Consent != tc.consent {
-			t.Errorf("environment %v: consent %v, %v; want %v", tc.env, cfg.Memory.Consent, err, tc.consent)
-		}
 	}
 }

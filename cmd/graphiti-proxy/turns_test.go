@@ -7,7 +7,6 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"strings"
-	"sync"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -87,29 +86,6 @@ func TestSameWordsToTwoAgents(t *testing.T) {
 	}
 	if got := w.heldIn("user_josh"); len(got) != 2 {
 		t.Errorf("the person has it more than once: %q", got)
-	}
-}
-
-// TestConversationsThatComeBackAtOnce: as after a restart, each brings a history
-// that is not known, and all of them are kept.
-func TestConversationsThatComeBackAtOnce(t *testing.T) {
-	t.Parallel()
-	const conversations, length = 150, 10
-	w := start(t, t.TempDir(), map[string]string{"recall.enabled": "false"})
-	var clients sync.WaitGroup
-	for i := range conversations {
-		clients.Go(func() {
-			var said []m
-			for j := range length {
-				said = append(said, user(fmt.Sprint("I say ", i, " ", j)), m{"role": "assistant", "content": fmt.Sprint("you said ", i, " ", j)})
-			}
-			w.request(chat(append(said, user(fmt.Sprint("And now ", i)))...), "X-Graphiti-Session", fmt.Sprint("s", i))
-		})
-	}
-	clients.Wait()
-	w.delivered(conversations * (length + 1))
-	if q := w.app.memory.queue(); q.Delivered+q.Pending != conversations*(length+1) || q.LeftOut != 0 {
-		t.Errorf("%+v", q)
 	}
 }
 
