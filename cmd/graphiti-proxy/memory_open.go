@@ -93,7 +93,7 @@ func withPlace(open opens, here *service.Selector, f runAt) func(*cobra.Command,
 		if err != nil {
 			return err
 		}
-		if asJSON, err := c.Flags().GetBool("json"); err != nil || !asJSON || c.Flags().Lookup("json").Hidden {
+		if !cli.WantsJSON(c) || c.Flags().Lookup("json").Hidden {
 			fmt.Fprintln(c.ErrOrStderr(), at.Says)
 		}
 		return errors.Join(f(c, args, at), at.Close())

@@ -45,7 +45,7 @@ func openPeople(proofs *cache.Proofs, list []identity.Person, log, quiet *slog.L
 	p := &people{proofs: proofs, log: log, quiet: quiet}
 	p.doubts.Store(&[]identity.Doubt{})
 	p.base, p.cancel = context.WithCancel(context.Background())
-	p.Registry.Take(identity.DoubtAll(list))
+	p.Take(identity.DoubtAll(list))
 	if p.check() != nil {
 		quiet.Warn("people of identity.users_file have no memory until the state can be read")
 	}
@@ -94,7 +94,7 @@ func (p *people) judge(list []identity.Person) (identity.Judged, error) {
 func (p *people) takeLocked(j identity.Judged) {
 	ctx, cancel := context.WithTimeout(p.base, readPeopleWithin)
 	defer cancel()
-	p.Registry.Take(j)
+	p.Take(j)
 	p.doubts.Store(&j.Doubts)
 	if err := p.proofs.Claim(ctx, j.Claims); err != nil {
 		p.log.Warn("a person who is renamed in identity.users_file may not be noticed until the next reload", "error", err)
